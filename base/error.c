@@ -1,0 +1,26 @@
+#include "config.h"
+
+#include "base/error.h"
+
+G_DEFINE_QUARK(ra_error, ra_error)
+
+int
+ra_error_exit_status(const GError *error)
+{
+  if (!error)
+    return 0;
+  if (error->domain != RA_ERROR)
+    return 2;
+  switch ((RaErrorCode)error->code) {
+  case RA_ERROR_NEGATIVE:
+    return 1;
+  case RA_ERROR_NO_DEVICE:
+    return 3;
+  case RA_ERROR_DEVICE:
+    return 4;
+  case RA_ERROR_INPUT:
+  case RA_ERROR_IO:
+    break;
+  }
+  return 2;
+}

@@ -1,0 +1,6 @@
+## Benchmarks: TSV on stdout, units in the head, one `bar` line a bar at the
+## end, `--quick`.  A program is one line here, its source is %D%/NAME.c.
+## `make bench` runs them all through run.sh.
+bench_programs =
+noinst_PROGRAMS += $(bench_programs)
+## EXTRA_DIST += %D%/run.sh

@@ -1,0 +1,46 @@
+## A unit test is one line in check_programs; its source is %D%/NAME.c, its
+## main() comes from %D%/check_main.h.  If it has further sources:
+##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
+check_programs =
+check_programs += %D%/check_error
+## check_programs += %D%/check_kernels
+
+## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
+shell_tests =
+## shell_tests += %D%/floors.sh
+## shell_tests += %D%/floors_selftest.sh
+## shell_tests += %D%/installed.sh
+## shell_tests += %D%/needed.sh
+
+## Tests that want a GPU and are skipped without one (`make check-gpu`).
+gpu_tests =
+## gpu_tests += %D%/gpu.sh
+
+if HAVE_CHECK
+check_PROGRAMS = $(check_programs)
+TESTS = $(check_programs) $(shell_tests) $(gpu_tests)
+else
+TESTS = $(shell_tests) $(gpu_tests)
+endif
+
+dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
+noinst_HEADERS = %D%/check_main.h
+
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
+	$(top_srcdir)/build-aux/tap-driver.sh
+TEST_EXTENSIONS = .sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+SH_LOG_COMPILER = $(SHELL)
+
+## Messages are compared, so the locale is fixed; a GLib warning is a crash.
+## The time limit of a Check test (4 s) is for a quick machine: tenfold here.
+AM_TESTS_ENVIRONMENT = \
+	RA_DATA_PATH='$(abs_top_srcdir)/share:$(abs_top_srcdir)/traces'; \
+	G_DEBUG=fatal-warnings; LC_ALL=C; \
+	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
+	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-10}"; \
+	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
+	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT),$(bin_PROGRAMS)) $(noinst_PROGRAMS) $(check_PROGRAMS)'; \
+	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
+	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
+	$(RA_TESTS_ENVIRONMENT)
