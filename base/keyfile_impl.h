@@ -1,0 +1,58 @@
+/* What keyfile*.c share: the index of a scanned key file.
+ *
+ * Invariants: groups stand in file order, those that ra_key_file_set() made
+ * behind them; an entry's line is 0 exactly where --set gave its value;
+ * every text is owned by `texts` and lives as long as the file, also a value
+ * that was replaced.
+ */
+#ifndef RA_BASE_KEYFILE_IMPL_H
+#define RA_BASE_KEYFILE_IMPL_H
+
+#include "base/keyfile.h"
+
+#define RA_KEY_FILE_MAX_BYTES (4u << 20) /* larger ones are refused */
+
+typedef struct {
+  const char *key;   /* as written */
+  const char *value; /* comment and outer white space stripped, may be "" */
+  guint line;        /* from 1; 0: set by a flag */
+} RaKeyEntry;
+
+typedef struct {
+  const char *noun; /* first word of the header */
+  const char *name; /* second word or "" */
+  guint line;       /* of the header, from 1; 0: made by a flag */
+  GArray *entries;  /* RaKeyEntry in file order; NULL while empty */
+} RaKeyGroup;
+
+struct _RaKeyFile {
+  gatomicrefcount n_refs;
+  const char *name;     /* for messages */
+  GStringChunk *texts;  /* owns every string */
+  GPtrArray *lists;     /* owns the arrays of RA_KEY_STRINGS values */
+  GArray *groups;       /* RaKeyGroup */
+  GHashTable *by_name;  /* "noun name" -> group index + 1 */
+  GHashTable *by_entry; /* "group/key" -> index in its entries + 1 */
+};
+
+RaKeyFile *ra_key_file_new_empty(const char *name);
+RaKeyGroup *ra_key_file_group(const RaKeyFile *file, guint group);
+RaKeyEntry *ra_key_file_entry(const RaKeyFile *file, guint group,
+                              const char *key);
+
+/* Append; the caller has checked that there is no such group or key yet. */
+guint ra_key_file_add_group(RaKeyFile *file, const char *noun,
+                            const char *name, guint line);
+void ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
+                           const char *value, guint line);
+
+/* "[noun name]" or "[noun]"; (transfer full). */
+char *ra_key_file_header(const RaKeyFile *file, guint group);
+
+/* Sets RA_ERROR_INPUT `name:line: message`; a control character of the
+ * message or the name becomes '?', so that it stays one line. */
+gboolean ra_key_file_fail_line(const RaKeyFile *file, guint line,
+                               GError **error, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,69 @@
+/* Small text helpers: nearest word, numbers, atomic file writing.
+ *
+ *     ra_text_nearest("gennerate", names)  -> "generate"
+ *     ra_file_write("plan.svg", text, n, &error)   write aside, then rename
+ */
+#ifndef RA_BASE_TEXT_H
+#define RA_BASE_TEXT_H
+
+#include <glib.h>
+#include <stdint.h>
+
+/**
+ * ra_text_nearest:
+ * @word: what was written
+ * @names: NULL-terminated candidates
+ *
+ * The candidate with the least Damerau-Levenshtein distance, if that is at most a third of
+ * the longer word's length rounded up; ties go to the first.
+ *
+ * Returns: (nullable) (transfer none): an element of @names
+ */
+const char *ra_text_nearest(const char *word, const char *const *names);
+
+/* Strict decimal integer (digits only, no sign, no space); FALSE untouched. */
+gboolean ra_text_uint64(const char *text, uint64_t *out_value);
+
+/* Strict finite real by g_ascii_strtod, all of @text used. */
+gboolean ra_text_double(const char *text, double *out_value);
+
+/**
+ * ra_file_write:
+ * @path: file to make or replace
+ * @text: (array length=n_bytes)
+ * @error: %RA_ERROR_IO `path: reason`
+ *
+ * Writes beside @path and renames, so that a reader or a failure never sees
+ * half a file and an old file survives a failure; fsync is not called.
+ * A @path of "-" is not special.
+ */
+gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
+                       GError **error);
+
+/**
+ * ra_file_read:
+ * @max_bytes: larger files are refused
+ * @out_text: (out) (transfer full): NUL appended after the n bytes
+ * @error: %RA_ERROR_IO, `path: reason`
+ */
+gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
+                      gsize *out_n_bytes, GError **error);
+
+/**
+ * ra_data_find:
+ * @kind: folder under a data directory: "models", "clusters", "profiles" ...
+ * @name: file as the user wrote it
+ * @relative_to: (nullable): a file; its folder is looked in first
+ * @error: %RA_ERROR_INPUT listing where it was looked for
+ *
+ * Where a file named in a file or flag is, first match of: @name as it is if absolute;
+ * beside @relative_to; `../@kind` beside @relative_to; the current folder (only where @relative_to
+ * is %NULL); each folder of $RA_DATA_PATH (colon separated) + /@kind; the
+ * installed data directory + /@kind.
+ *
+ * Returns: (transfer full): path; %NULL on error
+ */
+char *ra_data_find(const char *kind, const char *name, const char *relative_to,
+                   GError **error);
+
+#endif

@@ -1,0 +1,94 @@
+/* The estimator: owns every cost.
+ *
+ * Made from a profile (fitted coefficients of one GPU class and its links) and a cluster
+ * (how many GPUs share which links).  It costs an op, a collective, a list of ops, a work of the
+ * task graph, and a decode step as a function of the tokens attended to.  An op's time comes, in
+ * order, from a measured table, a fitted law, the roofline with the profile's
+ * efficiency; this version has laws and roofline, tables come behind the same calls.
+ *
+ *     RaEstimator *est = ra_estimator_new(profile, cluster, &error);
+ *     RaCost cost;
+ *     ra_estimator_ops(est, ops, n_ops, RA_LAUNCH_EAGER, &cost);
+ *
+ * Immutable once made: any number of threads may ask.  No call here allocates;
+ * an op costs well under 100 ns.
+ */
+#ifndef RA_ESTIMATOR_ESTIMATOR_H
+#define RA_ESTIMATOR_ESTIMATOR_H
+
+#include "graph/cluster.h"
+#include "graph/op.h"
+#include "graph/task.h"
+#include "traces/profile.h"
+
+typedef struct _RaEstimator RaEstimator;
+
+/* Seconds of a list of ops on one GPU, by cause; total_s is the sum of the rest. */
+typedef struct {
+  double total_s;   /* wall seconds */
+  double compute_s; /* the device computes */
+  double comm_s;    /* collectives and sends, exposed inside the list */
+  double host_s;    /* the device waits for the host to launch (eager) or host work */
+} RaCost;
+
+/* A piece of a decode step's time as a function of the key-value tokens in
+ * the batch: total(K) = cost.total_s + s_per_token (K - from_tokens) for
+ * from_tokens <= K <= until_tokens; the slope is compute (zero where the host is the bound). */
+typedef struct {
+  RaCost cost;          /* at from_tokens */
+  double s_per_token;   /* slope of total_s, >= 0 */
+  uint64_t from_tokens; /* K asked for */
+  uint64_t until_tokens;/* last K of this piece, >= from_tokens; UINT64_MAX: all beyond */
+} RaDecodeLine;
+
+/**
+ * ra_estimator_new:
+ * @profile: borrowed, outlives the estimator
+ * @cluster: borrowed, outlives the estimator; its device filled
+ * @error: %RA_ERROR_INPUT: a law that a cost needs is missing in @profile
+ *
+ * Returns: (transfer full): ra_estimator_free() it
+ */
+RaEstimator *ra_estimator_new(const RaProfile *profile,
+                              const RaCluster *cluster, GError **error);
+void ra_estimator_free(RaEstimator *estimator);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)
+
+/**
+ * ra_estimator_op_s:
+ * @op: shapes per GPU; @op->count is ignored
+ *
+ * Device seconds of one run of @op, without the host: a collective of one rank
+ * and an op without work take 0.
+ *
+ * Returns: seconds, >= 0, finite
+ */
+double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
+
+/**
+ * ra_estimator_ops:
+ * @ops: (array length=n_ops): run in order, each count times
+ * @launch: RaLaunch: eager pays host time a kernel; where the host is slower than the device
+ *   the difference is host_s. graph pays one launch a list and a small gap a kernel
+ */
+void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
+                      guint n_ops, int launch, RaCost *out_cost);
+
+/* Cost of @graph's work @work. */
+void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
+                       uint32_t work, RaCost *out_cost);
+
+/**
+ * ra_estimator_decode:
+ * @shard: a generate call's shard
+ * @piece: the stage
+ * @n_sequences: in the step, >= 1
+ * @kv_tokens: K, tokens attended to in all
+ *
+ * One decode step of a stage at K, and the line on which it stays as K grows.
+ */
+void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
+                         const RaPiece *piece, uint32_t n_sequences,
+                         uint64_t kv_tokens, RaDecodeLine *out_line);
+
+#endif

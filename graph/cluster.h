@@ -1,0 +1,108 @@
+/* The cluster: nodes, GPUs, links, price; and a mesh of its GPUs.
+ *
+ * Read from a `.cluster` key file:
+ *
+ *     [cluster]
+ *     format = 1
+ *     nodes = 16
+ *     gpus-per-node = 8
+ *     gpu = h100-sxm                 profile that fills `device`
+ *     nics-per-node = 8
+ *     nic = 400 Gbit/s               each
+ *     fabric = rail(leaf=32, oversubscription=1)
+ *     price = 2.5 USD/gpu/h          optional
+ *
+ * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
+ * Typical sizes: 1 to 2,048 nodes of 8.
+ */
+#ifndef RA_GRAPH_CLUSTER_H
+#define RA_GRAPH_CLUSTER_H
+
+#include "base/keyfile.h"
+
+#include <glib.h>
+#include <stdint.h>
+
+/* What one GPU has: data-sheet values, filled from its profile (traces/profile.h). */
+typedef struct {
+  double memory_bytes;             /* device memory */
+  double memory_bytes_per_s;       /* HBM, peak */
+  double bf16_flop_per_s;          /* dense peak; fp16 is the same */
+  double fp8_flop_per_s;           /* dense peak; 0: none */
+  double intra_bytes_per_s;        /* to peers of the node, one direction */
+  double host_bytes_per_s;         /* to the host, one direction */
+} RaDevice;
+
+typedef enum { RA_FABRIC_FLAT, RA_FABRIC_RAIL, RA_FABRIC_FAT_TREE } RaFabricKind;
+
+typedef struct {
+  int kind;                  /* RaFabricKind: `flat`, `rail(...)`, `fat-tree(...)` */
+  uint32_t n_leaf_nodes;     /* nodes below one leaf (switch or rail group); 0: all */
+  double oversubscription;   /* down over up bandwidth of a leaf, >= 1 */
+} RaFabric;
+
+typedef struct {
+  RaKeyFile *file;          /* kept for names and messages; owned reference */
+  uint32_t n_nodes;
+  uint32_t gpus_per_node;
+  uint32_t nics_per_node;   /* 0 only where n_nodes is 1 */
+  const char *gpu;          /* profile's name */
+  double nic_bytes_per_s;   /* of one NIC, one direction */
+  RaFabric fabric;
+  double usd_per_gpu_h;     /* NAN: no price given */
+  RaDevice device;          /* zero until a profile fills it */
+} RaCluster;
+
+RaCluster *ra_cluster_load(RaKeyFile *file, GError **error);
+void ra_cluster_free(RaCluster *cluster);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCluster, ra_cluster_free)
+
+/* nodes x gpus_per_node. */
+uint32_t ra_cluster_n_gpus(const RaCluster *cluster);
+
+/* NIC bandwidth that one GPU has when all of its node send, bytes/s; 0 without NICs. */
+double ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster);
+
+#define RA_MESH_RUNS_MAX 16
+
+/* A run of nodes, [first, first + n). */
+typedef struct {
+  uint32_t first;
+  uint32_t n;
+} RaNodeRun;
+
+/* A set of GPUs: whole nodes, or the same aligned slice of one or more nodes.
+ *
+ * Written `node[0-3]`, `node[0-3,8-11]`, `node0:gpu[0-3]`, `node[0-1]:gpu[4-7]`, `node5`, `all`.
+ * The slice's length is a power of two that divides gpus_per_node, and its
+ * start a multiple of its length.  Runs are sorted, disjoint and not adjacent.
+ * GPU i of the mesh (its rank) counts node by node in ascending order. */
+typedef struct {
+  RaNodeRun runs[RA_MESH_RUNS_MAX];
+  uint32_t n_runs;
+  uint32_t n_nodes;        /* sum of the runs */
+  uint32_t first_gpu;      /* of the slice within each node */
+  uint32_t gpus_per_node;  /* of the slice */
+} RaMesh;
+
+/**
+ * ra_mesh_parse:
+ * @error: %RA_ERROR_INPUT without file and line: the caller prefixes. Says what is
+ *   wrong: syntax, a node or GPU outside the cluster, a slice that is not aligned, overlap
+ */
+gboolean ra_mesh_parse(const char *text, const RaCluster *cluster,
+                       RaMesh *out_mesh, GError **error);
+
+/* (transfer full): as ra_mesh_parse() reads it, canonical. */
+char *ra_mesh_format(const RaMesh *mesh, const RaCluster *cluster);
+
+uint32_t ra_mesh_n_gpus(const RaMesh *mesh);
+
+/* Cluster-wide number of the mesh's GPU @rank, < ra_mesh_n_gpus(). O(runs). */
+uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
+                     uint32_t rank);
+
+gboolean ra_mesh_equal(const RaMesh *a, const RaMesh *b);
+gboolean ra_mesh_overlaps(const RaMesh *a, const RaMesh *b);
+
+#endif
