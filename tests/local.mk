@@ -3,7 +3,7 @@
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
 check_programs += %D%/check_error
-## check_programs += %D%/check_kernels
+check_programs += %D%/check_kernels
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
