@@ -1,10 +1,12 @@
-/* What people write: GLib key files, with lines, strict.
+/* What people write: files in the form of GLib key files, with lines, strict.
  *
- * GKeyFile alone merges duplicate groups and keys silently, keeps trailing
+ * GKeyFile itself merges duplicate groups and keys silently, keeps trailing
  * comments in values and knows no lines.  RaKeyFile reads the text in one
- * pass that gives every (group, key) its line, refuses duplicates, strips
- * comments, and hands the values to GKeyFile's own rules.  Groups are written
- * `[noun]` or `[noun name]`.
+ * pass that gives every (group, key) its line, refuses duplicates and strips
+ * comments.  Groups are written `[noun]` or `[noun name]`, a noun and a key in
+ * [A-Za-z0-9_-], a name also with `.:+/`.  `#` starts a comment at the start of
+ * a line and after white space outside double quotes; `;` does not.  Values
+ * have no escapes; one pair of quotes around a string is not part of it.
  *
  * Records are read by a table, so that bounds, units, unknown keys (with the
  * nearest known one suggested) and the reference in the manual come from one
@@ -16,7 +18,8 @@
  *         {"nic", RA_KEY_QUANTITY, G_STRUCT_OFFSET(RaCluster, nic_bytes_per_s),
  *          .unit = RA_UNIT_BYTES_PER_S, .required = TRUE, .doc = "..."},
  *     };
- *     ra_key_file_read_group(file, 0, keys, G_N_ELEMENTS(keys), cluster, &error);
+ *     ra_key_file_read_group(file, 0, keys, G_N_ELEMENTS(keys), cluster,
+ *                            &error);
  *
  * Strings read into a record are borrowed from the file, so a record keeps
  * its file as long as it lives; that also lets later checks say
@@ -27,22 +30,23 @@
 #ifndef RA_BASE_KEYFILE_H
 #define RA_BASE_KEYFILE_H
 
-#include "base/units.h"
-
 #include <glib.h>
 #include <stdint.h>
+
+#include "base/units.h"
 
 typedef struct _RaKeyFile RaKeyFile;
 
 typedef enum {
-  RA_KEY_STRING,   /* const char *, borrowed from the file, not empty */
-  RA_KEY_STRINGS,  /* const char *const *, comma separated, NULL-terminated */
-  RA_KEY_UINT32,   /* uint32_t within [min, max] */
-  RA_KEY_UINT64,   /* uint64_t within [min, max] */
-  RA_KEY_DOUBLE,   /* double within [min, max], finite */
-  RA_KEY_BOOL,     /* gboolean: true or false */
-  RA_KEY_ENUM,     /* int: index of the value in names */
-  RA_KEY_QUANTITY  /* double with a unit, within [min, max] in SI */
+  RA_KEY_STRING,  /* const char *, borrowed from the file, not empty */
+  RA_KEY_STRINGS, /* const char *const *, comma separated, NULL-terminated;
+                     commas in quotes, () or [] do not separate */
+  RA_KEY_UINT32,  /* uint32_t within [min, max] */
+  RA_KEY_UINT64,  /* uint64_t within [min, max] */
+  RA_KEY_DOUBLE,  /* double within [min, max], finite */
+  RA_KEY_BOOL,    /* gboolean: true or false */
+  RA_KEY_ENUM,    /* int: index of the value in names */
+  RA_KEY_QUANTITY /* double with a unit, within [min, max] in SI */
 } RaKeyType;
 
 /* One key that a group may have: how it is written and where it goes. */
@@ -51,9 +55,10 @@ typedef struct {
   RaKeyType type;           /* C type at offset */
   gsize offset;             /* of the field in the record, bytes */
   gboolean required;        /* missing is an error */
-  const char *fallback;     /* taken as if written; NULL: field left as it is */
+  const char *fallback;     /* taken as if written; NULL: field left alone */
   double min, max;          /* inclusive bounds; both 0: for integers any
-                               value of the type, for reals any finite value */
+                               value of the type, for reals any finite one;
+                               max of G_MAXDOUBLE: min alone */
   const char *const *names; /* RA_KEY_ENUM: NULL-terminated spellings */
   RaUnit unit;              /* RA_KEY_QUANTITY */
   const char *doc;          /* one line for the manual's key reference */
@@ -63,8 +68,9 @@ typedef struct {
  * ra_key_file_load:
  * @path: file to read, UTF-8 text
  * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT: `path:line: ...` for
- *   a line that is no group, key or comment, a duplicate group or key, a key before the first
- *   group, a NUL byte, invalid UTF-8, or a file over 4 MiB
+ *   a line that is no group, key or comment, a duplicate group or key, a key
+ *   before the first group, an open quote, a control character other than a
+ *   tab, invalid UTF-8; `path: ...` for a file over 4 MiB
  *
  * Returns: (transfer full): the file; %NULL on error
  */
@@ -106,11 +112,13 @@ const char *ra_key_file_key(const RaKeyFile *file, guint group, guint index);
 
 /**
  * ra_key_file_set:
- * @value: as it would be written
+ * @value: as it would be written, without a comment
  *
  * Replaces or adds a value, as `--set 'call actor_train.tp=4'` does; messages
- * about it then name the flag instead of a line.
- * Creates the group where it is missing.
+ * about it then name the flag instead of a line:
+ * `--set 'call actor_train.tp=x': 'tp' is 'x', expected ...`.
+ * Creates the group where it is missing.  Strings that were read before stay
+ * valid and stay as they were.
  */
 void ra_key_file_set(RaKeyFile *file, const char *noun, const char *name,
                      const char *key, const char *value);
@@ -119,11 +127,13 @@ void ra_key_file_set(RaKeyFile *file, const char *noun, const char *name,
  * ra_key_file_read_group:
  * @file: the file
  * @group: its index
- * @specs: (array length=n_specs): all keys that the group may have
+ * @specs: (array length=n_specs): all keys that the group may have; a
+ *   `format = 1` is taken in any group without being among them
  * @record: written at the specs' offsets, all or (on error) nothing
  * @error: %RA_ERROR_INPUT, `file:line: ...`: a required key is missing (line
- *   of the group header), a key unknown ("unknown key 'nodez' in [cluster], did you mean
- *   'nodes'?"), a value of the wrong type, unit or out of bounds
+ *   of the group header), a key unknown ("unknown key 'nodez' in [cluster],
+ *   did you mean 'nodes'?"), a value empty, of the wrong type or unit, or out
+ *   of bounds
  *
  * Returns: %TRUE on success
  */
@@ -133,21 +143,24 @@ gboolean ra_key_file_read_group(RaKeyFile *file, guint group,
 
 /**
  * ra_key_file_check_nouns:
- * @nouns: NULL-terminated list of the nouns this kind of file may have, each followed by
- *   `*` where it takes a name ("call *") and by `!` where exactly one must stand ("cluster!")
+ * @nouns: NULL-terminated list of the nouns this kind of file may have, each
+ *   followed by `*` where it takes a name ("call *") and by `!` where exactly
+ *   one must stand ("cluster!")
  *
- * Refuses unknown nouns (nearest suggested), a name where none may stand or none where
- * one must, and a missing required group (line 1).  For a required group
- * it reads the key `format`: absent means 1; anything but 1 is refused.
+ * Refuses unknown nouns (nearest suggested), a name where none may stand or
+ * none where one must, and a missing required group (line 1).  For a required
+ * group it reads the key `format`: absent means 1; anything but 1 is refused.
  */
 gboolean ra_key_file_check_nouns(const RaKeyFile *file,
                                  const char *const *nouns, GError **error);
 
 /**
  * ra_key_file_fail:
- * @key: (nullable): the key the message is about; %NULL for the group itself
+ * @key: (nullable): the key the message is about; %NULL, or a key that the
+ *   group lacks, for the group itself
  * @error: set to %RA_ERROR_INPUT `file:line: message`
- * @format: message: lower case, subject in 'quotes', what was expected, no full stop
+ * @format: message: lower case, subject in 'quotes', what was expected, no
+ *   full stop
  *
  * Returns: %FALSE always, so that a check ends `return ra_key_file_fail(...)`
  */

@@ -41,8 +41,8 @@ RaKeyEntry *ra_key_file_entry(const RaKeyFile *file, guint group,
                               const char *key);
 
 /* Append; the caller has checked that there is no such group or key yet. */
-guint ra_key_file_add_group(RaKeyFile *file, const char *noun,
-                            const char *name, guint line);
+guint ra_key_file_add_group(RaKeyFile *file, const char *noun, const char *name,
+                            guint line);
 void ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
                            const char *value, guint line);
 

@@ -14,17 +14,20 @@
  * @word: what was written
  * @names: NULL-terminated candidates
  *
- * The candidate with the least Damerau-Levenshtein distance, if that is at most a third of
- * the longer word's length rounded up; ties go to the first.
+ * The candidate with the least Damerau-Levenshtein distance (of which no
+ * substring is edited twice), if that is at most a third of the longer word's
+ * length rounded up; ties go to the first.  Words over 256 bytes have none.
  *
  * Returns: (nullable) (transfer none): an element of @names
  */
 const char *ra_text_nearest(const char *word, const char *const *names);
 
-/* Strict decimal integer (digits only, no sign, no space); FALSE untouched. */
+/* Strict decimal integer (digits only, no sign, no space); FALSE and
+ * untouched where @text is none or overflows. */
 gboolean ra_text_uint64(const char *text, uint64_t *out_value);
 
-/* Strict finite real by g_ascii_strtod, all of @text used. */
+/* Strict finite decimal real, all of @text used: no space, inf, nan or
+ * hexadecimal; FALSE and untouched otherwise. */
 gboolean ra_text_double(const char *text, double *out_value);
 
 /**
@@ -34,8 +37,9 @@ gboolean ra_text_double(const char *text, double *out_value);
  * @error: %RA_ERROR_IO `path: reason`
  *
  * Writes beside @path and renames, so that a reader or a failure never sees
- * half a file and an old file survives a failure; fsync is not called.
- * A @path of "-" is not special.
+ * half a file and an old file survives a failure; fsync is not called.  A
+ * symbolic link is followed; a device or a pipe is written to as it is.
+ * A @path of "-" is not special.  The mode is 0666 less the umask.
  */
 gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
                        GError **error);
@@ -44,7 +48,8 @@ gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
  * ra_file_read:
  * @max_bytes: larger files are refused
  * @out_text: (out) (transfer full): NUL appended after the n bytes
- * @error: %RA_ERROR_IO, `path: reason`
+ * @error: `path: reason`; %RA_ERROR_IO: cannot be read, %RA_ERROR_INPUT: too
+ *   large
  */
 gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
                       gsize *out_n_bytes, GError **error);
@@ -56,10 +61,10 @@ gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
  * @relative_to: (nullable): a file; its folder is looked in first
  * @error: %RA_ERROR_INPUT listing where it was looked for
  *
- * Where a file named in a file or flag is, first match of: @name as it is if absolute;
- * beside @relative_to; `../@kind` beside @relative_to; the current folder (only where @relative_to
- * is %NULL); each folder of $RA_DATA_PATH (colon separated) + /@kind; the
- * installed data directory + /@kind.
+ * Where a file named in a file or flag is, first match of: @name as it is if
+ * absolute; beside @relative_to; `../@kind` beside @relative_to; the current
+ * folder (only where @relative_to is %NULL); each folder of $RA_DATA_PATH
+ * (colon separated) + /@kind; the installed data directory + /@kind.
  *
  * Returns: (transfer full): path; %NULL on error
  */

@@ -5,7 +5,8 @@
  * (a bare `400` for a bandwidth is an error that lists the accepted units),
  * so that no reader guesses.  Inside the program everything is SI without
  * prefix: seconds, bytes, bytes/s, flop/s.  G is 10^9, Gi is 2^30; b or bit is
- * a bit, B a byte.
+ * a bit, B a byte: `400 Gb/s` is 50 GB/s.  The space between number and unit
+ * may be left out; case matters.
  *
  *     double rate;
  *     ra_quantity_parse("400 Gbit/s", RA_UNIT_BYTES_PER_S, &rate, &error);
@@ -17,14 +18,15 @@
 #include <glib.h>
 
 typedef enum {
-  RA_UNIT_NONE,        /* a plain number */
-  RA_UNIT_SECONDS,     /* ns us ms s min h d */
-  RA_UNIT_BYTES,       /* B kB MB GB TB KiB MiB GiB TiB */
-  RA_UNIT_BYTES_PER_S, /* B/s ... TB/s, GiB/s, bit/s kbit/s ... Tbit/s (Gb/s) */
-  RA_UNIT_FLOP_PER_S,  /* FLOP/s GFLOP/s TFLOP/s PFLOP/s */
+  RA_UNIT_NONE,          /* a plain number */
+  RA_UNIT_SECONDS,       /* ns us ms s min h d */
+  RA_UNIT_BYTES,         /* B kB MB GB TB KiB MiB GiB TiB */
+  RA_UNIT_BYTES_PER_S,   /* B/s kB/s ... TB/s, KiB/s ... TiB/s, bit/s kbit/s ...
+                            Tbit/s, and b/s ... Tb/s for them */
+  RA_UNIT_FLOP_PER_S,    /* FLOP/s kFLOP/s ... EFLOP/s */
   RA_UNIT_USD_PER_GPU_H, /* USD/gpu/h */
-  RA_UNIT_WATT,        /* W kW MW */
-  RA_UNIT_HERTZ,       /* Hz kHz MHz GHz */
+  RA_UNIT_WATT,          /* W kW MW */
+  RA_UNIT_HERTZ,         /* Hz kHz MHz GHz */
   RA_N_UNITS
 } RaUnit;
 
@@ -51,8 +53,8 @@ const char *ra_unit_accepted(RaUnit unit);
  * @value: SI without prefix
  * @unit: its kind
  *
- * For people: three or four significant digits and a fitting prefix, as `12.3 ms`,
- * `80 GiB` (binary for sizes), `50 GB/s`, `989 TFLOP/s`.
+ * For people: four significant digits at most and a fitting prefix, as
+ * `12.3 ms`, `80 GiB` (binary for sizes), `50 GB/s`, `989 TFLOP/s`.
  *
  * Returns: (transfer full): g_free() it
  */

@@ -1,0 +1,209 @@
+/* Reading and replacing whole files, and finding shipped data. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+#ifndef RA_DATADIR
+#define RA_DATADIR                                                             \
+  "/usr/local/share/reallot" /* the Makefile gives pkgdatadir */
+#endif
+
+#define READ_STEP_BYTES 65536
+
+static gboolean
+fail_errno(GError **error, const char *path, int code)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path, g_strerror(code));
+  return FALSE;
+}
+
+/* Writes all of @text to @fd and closes it whatever happens; 0 or errno. */
+static int
+write_and_close(int fd, const char *text, gsize n_bytes)
+{
+  int code = 0;
+
+  while (n_bytes > 0) {
+    ssize_t n = write(fd, text, n_bytes);
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0) {
+      code = errno;
+      break;
+    }
+    text += n;
+    n_bytes -= (gsize)n;
+  }
+  if (close(fd) != 0 && code == 0)
+    code = errno;
+  return code;
+}
+
+/* A device or a pipe cannot be replaced, only written to. */
+static gboolean
+write_special(const char *path, const char *text, gsize n_bytes, GError **error)
+{
+  int fd = g_open(path, O_WRONLY | O_CLOEXEC, 0);
+  int code = fd < 0 ? errno : write_and_close(fd, text, n_bytes);
+
+  return code == 0 || fail_errno(error, path, code);
+}
+
+gboolean
+ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
+{
+  g_return_val_if_fail(path != NULL, FALSE);
+  g_return_val_if_fail(text != NULL || n_bytes == 0, FALSE);
+
+  g_autofree char *target = realpath(path, NULL); /* a link stays a link */
+  g_autofree char *aside = NULL;
+  GStatBuf info;
+  int fd, code;
+
+  if (target == NULL)
+    target = g_strdup(path);
+  if (g_stat(target, &info) == 0) {
+    if (S_ISDIR(info.st_mode))
+      return fail_errno(error, path, EISDIR);
+    if (!S_ISREG(info.st_mode))
+      return write_special(path, text, n_bytes, error);
+  }
+  aside = g_strconcat(target, ".XXXXXX", NULL);
+  fd = g_mkstemp_full(aside, O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0)
+    return fail_errno(error, path, errno);
+  code = write_and_close(fd, text, n_bytes);
+  if (code == 0 && g_rename(aside, target) != 0)
+    code = errno;
+  if (code != 0) {
+    g_unlink(aside);
+    return fail_errno(error, path, code);
+  }
+  return TRUE;
+}
+
+/* Reads to the end or to one byte past @max_bytes; 0 or errno. */
+static int
+read_all(int fd, gsize max_bytes, GString *out)
+{
+  for (;;) {
+    gsize room = MIN(READ_STEP_BYTES, max_bytes - out->len + 1);
+    gsize used = out->len;
+    ssize_t n;
+
+    g_string_set_size(out, used + room);
+    n = read(fd, out->str + used, room);
+    g_string_truncate(out, used + (n > 0 ? (gsize)n : 0));
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return errno;
+    if (n == 0 || out->len > max_bytes)
+      return 0;
+  }
+}
+
+gboolean
+ra_file_read(const char *path, gsize max_bytes, char **out_text,
+             gsize *out_n_bytes, GError **error)
+{
+  g_return_val_if_fail(path != NULL && out_text != NULL, FALSE);
+  g_return_val_if_fail(out_n_bytes != NULL && max_bytes < G_MAXSIZE, FALSE);
+
+  GString *text;
+  int fd = g_open(path, O_RDONLY | O_CLOEXEC, 0);
+  int code;
+
+  if (fd < 0)
+    return fail_errno(error, path, errno);
+  text = g_string_new(NULL);
+  code = read_all(fd, max_bytes, text);
+  close(fd);
+  if (code != 0 || text->len > max_bytes) {
+    g_string_free(text, TRUE);
+    if (code != 0)
+      return fail_errno(error, path, code);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: file is larger than %" G_GSIZE_FORMAT " bytes", path,
+                max_bytes);
+    return FALSE;
+  }
+  *out_n_bytes = text->len;
+  *out_text = g_string_free(text, FALSE);
+  return TRUE;
+}
+
+/* Takes @path if a file is there, else notes it among the places tried. */
+static char *
+try_path(char *path, GString *tried)
+{
+  if (g_file_test(path, G_FILE_TEST_EXISTS) &&
+      !g_file_test(path, G_FILE_TEST_IS_DIR))
+    return path;
+  g_string_append_printf(tried, "%s'%s'", tried->len ? ", " : "", path);
+  g_free(path);
+  return NULL;
+}
+
+/* Beside the file that names it, or in the folder of its kind next door. */
+static char *
+find_relative(const char *kind, const char *name, const char *relative_to,
+              GString *tried)
+{
+  g_autofree char *folder = g_path_get_dirname(relative_to);
+  char *found = try_path(g_build_filename(folder, name, NULL), tried);
+
+  if (found == NULL)
+    found = try_path(g_build_filename(folder, "..", kind, name, NULL), tried);
+  return found;
+}
+
+static char *
+find_installed(const char *kind, const char *name, GString *tried)
+{
+  const char *list = g_getenv("RA_DATA_PATH");
+  g_auto(GStrv) folders = g_strsplit(list ? list : "", ":", -1);
+  char *found = NULL;
+
+  for (guint i = 0; folders[i] && found == NULL; i++) {
+    if (folders[i][0] != '\0')
+      found = try_path(g_build_filename(folders[i], kind, name, NULL), tried);
+  }
+  if (found == NULL)
+    found = try_path(g_build_filename(RA_DATADIR, kind, name, NULL), tried);
+  return found;
+}
+
+char *
+ra_data_find(const char *kind, const char *name, const char *relative_to,
+             GError **error)
+{
+  g_return_val_if_fail(kind != NULL && name != NULL, NULL);
+
+  GString *tried = g_string_new(NULL);
+  char *found;
+
+  if (g_path_is_absolute(name)) {
+    found = try_path(g_strdup(name), tried);
+  } else {
+    found = relative_to ? find_relative(kind, name, relative_to, tried)
+                        : try_path(g_strdup(name), tried);
+    if (found == NULL)
+      found = find_installed(kind, name, tried);
+  }
+  if (found == NULL)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no file '%s', expected it at one of %s", name, tried->str);
+  g_string_free(tried, TRUE);
+  return found;
+}
