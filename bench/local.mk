@@ -3,4 +3,4 @@
 ## `make bench` runs them all through run.sh.
 bench_programs =
 noinst_PROGRAMS += $(bench_programs)
-## EXTRA_DIST += %D%/run.sh
+EXTRA_DIST += %D%/run.sh

@@ -14,8 +14,8 @@ START_TEST(test_codes)
     RaErrorCode code;
     int status;
   } rows[] = {
-    {RA_ERROR_INPUT, 2},     {RA_ERROR_IO, 2},     {RA_ERROR_NEGATIVE, 1},
-    {RA_ERROR_NO_DEVICE, 3}, {RA_ERROR_DEVICE, 4},
+      {RA_ERROR_INPUT, 2},     {RA_ERROR_IO, 2},     {RA_ERROR_NEGATIVE, 1},
+      {RA_ERROR_NO_DEVICE, 3}, {RA_ERROR_DEVICE, 4},
   };
 
   for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -195,7 +195,7 @@ START_TEST(test_rmsnorm_bound)
 }
 END_TEST
 
-/* The residual: x + r in double is exact here (exponents within 2^20 of each
+/* The residual: x + r in double is exact here (exponents within 2^45 of each
  * other), rounded to fp32 and then to bf16, so 2^-8 + 2^-24 and their product.
  */
 START_TEST(test_rmsnorm_residual)

@@ -46,7 +46,7 @@ ra_check_run(Suite *suite)
   return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-#define RA_CHECK_MAIN(make_suite)                                             \
+#define RA_CHECK_MAIN(make_suite)                                              \
   int main(void) { return ra_check_run(make_suite()); }
 
 #endif

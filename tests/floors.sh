@@ -1,0 +1,166 @@
+#!/bin/sh
+# floors.sh [TREE]: does every file of TREE (default $srcdir) keep to its floor?
+#
+# TAP, one test a rule; what breaks a rule is listed as FILE:LINE: above its
+# `not ok`.  floors_selftest.sh shows that each rule can fail.
+set -u
+
+tree=${1:-${srcdir:-.}}
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+cd "$tree" || exit 99
+
+# Floors, lowest first; folders of one floor do not include each other.
+floors='base:0 graph:1 traces:2 estimator:3 kernels:3 sim:4 exec:4 search:5
+  study:6 cli:7 bench:9 tests:9'
+
+files=$(for floor in $floors; do
+  find "${floor%:*}" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null
+done | LC_ALL=C sort)
+
+# One line per line of code: FILE:LINE:CODE, without comments, and with string
+# and character literals emptied except in #include lines.
+# shellcheck disable=SC2086
+LC_ALL=C awk '
+  FNR == 1 { inside = 0 }
+  {
+    out = ""; rest = $0
+    if (!inside && rest ~ /^[ \t]*#[ \t]*include/) {
+      sub(/\/\*.*/, "", rest)
+      print FILENAME ":" FNR ":" rest
+      next
+    }
+    while (rest != "") {
+      if (inside) {
+        end = index(rest, "*/")
+        if (!end) break
+        rest = substr(rest, end + 2); inside = 0
+      } else if (match(rest, /"([^"\\]|\\.)*"|'"'"'([^'"'"'\\]|\\.)*'"'"'|\/\*|\/\//)) {
+        found = substr(rest, RSTART, RLENGTH)
+        out = out substr(rest, 1, RSTART - 1)
+        rest = substr(rest, RSTART + RLENGTH)
+        if (found == "//") break
+        if (found == "/*") { inside = 1; out = out " " }
+        else out = out substr(found, 1, 1) substr(found, 1, 1)
+      } else { out = out rest; break }
+    }
+    if (out != "") print FILENAME ":" FNR ":" out
+  }' $files /dev/null >"$tmp/code"
+
+# Prints what breaks the rule, if anything; the last line of a rule.
+n=0
+rule() {
+  n=$((n + 1))
+  if [ -s "$tmp/found" ]; then
+    sed 's/^/# /' "$tmp/found"
+    echo "not ok $n - $1"
+    status=1
+  else
+    echo "ok $n - $1"
+  fi
+}
+status=0
+
+# A word of C: not part of a longer name.
+calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
+words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
+
+echo "1..13"
+
+grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
+  >"$tmp/includes"
+
+awk -F'"' -v floors="$floors" '
+  BEGIN {
+    n = split(floors, pairs, /[ \n]+/)
+    for (i = 1; i <= n; i++) {
+      split(pairs[i], pair, ":"); level[pair[1]] = pair[2]
+    }
+  }
+  NF > 1 && $2 ~ /^[^.].*\// {
+    own = $1; sub(/\/.*/, "", own)
+    to = $2; sub(/\/.*/, "", to)
+    if (to == own || level[own] == 9 && to in level) next
+    if (!(to in level) || level[to] >= level[own]) print
+  }' "$tmp/includes" >"$tmp/found"
+rule "a folder includes itself and lower floors only"
+
+awk -F'"' 'NF > 1 && $2 != "config.h" && $2 !~ /^[a-z]+\/[a-z0-9_]+\.h$/' \
+  "$tmp/includes" >"$tmp/found"
+rule 'includes are "folder/file.h" from the top'
+
+for file in $files; do
+  case $file in *.c)
+    grep "^$file:" "$tmp/includes" | head -n 1 | grep -v '"config.h"'
+    grep -q "^$file:" "$tmp/includes" || echo "$file:1: no include at all" ;;
+  esac
+done >"$tmp/found"
+rule 'every .c includes "config.h" first'
+
+{ grep -E '<(cuda|cublas|nccl|nvml|nvtx)' "$tmp/includes"
+  grep -E "(^|[^A-Za-z0-9_])(cuda|cublas|nccl|nvml)[A-Z][A-Za-z0-9]*" "$tmp/code"
+} | grep -Ev '^(exec|kernels|tests/gpu|tests/check_kernels)' >"$tmp/found"
+rule "only exec, kernels and their tests name CUDA"
+
+grep '^kernels/' "$tmp/code" | grep -E \
+  '<(glib|gio|gmodule)|(^|[^A-Za-z0-9_])(g_[a-z]|G[A-Z][a-z]+ |gboolean|guint)' \
+  >"$tmp/found"
+rule "kernels are a plain C ABI without GLib"
+
+# RA_UNIT_USD_PER_GPU_H is a unit that people write, and units live in base.
+domain='gpu|cuda|nccl|nvlink|rlhf|ppo|grpo|mesh|workload|transformer|actor|critic'
+camel='(Gpu|Cuda|Nccl|Mesh|Workload|Transformer|Actor|Critic)'
+{ grep -iE "(^|[^a-z0-9])($domain)s?([^a-z0-9]|\$)" "$tmp/code"
+  grep -E "[a-z]$camel|${camel}[A-Z]" "$tmp/code"
+} | grep '^base/' | grep -v RA_UNIT_USD_PER_GPU_H >"$tmp/found"
+rule "base has no domain word"
+
+# A library that prints cannot be used twice; one that exits, not once.
+library='^(cli|bench|tests)/|^exec/cuda_main\.c:'
+{ grep -E "$(calls 'printf|vprintf|puts|putchar|perror|g_print|g_printerr|g_message|g_warning|g_info|g_debug')" "$tmp/code"
+  grep -E "$(words 'stdout|stderr')" "$tmp/code"
+} | grep -Ev "$library" >"$tmp/found"
+rule "only cli prints"
+
+grep -E "$(calls 'exit|_exit|abort|quick_exit')" "$tmp/code" |
+  grep -Ev "$library" >"$tmp/found"
+rule "only programs exit"
+
+# Reading a number must not depend on the user's locale.
+grep -E "$(calls 'setlocale|atof|atoi|strtod|strtof|sscanf|fscanf')" \
+  "$tmp/code" >"$tmp/found"
+rule "numbers are read with g_ascii_strtod and no locale is set"
+
+for file in $files; do
+  case $file in *.h)
+    guard=RA_$(echo "$file" | tr '[:lower:]/.' '[:upper:]__')
+    grep -q "^#ifndef $guard\$" "$file" || echo "$file:1: expected $guard" ;;
+  esac
+done >"$tmp/found"
+rule "a header's guard is RA_FOLDER_FILE_H"
+
+# shellcheck disable=SC2086
+awk 'FNR == 501 { print FILENAME ":501: longer than 500 lines" }' \
+  $files /dev/null >"$tmp/found"
+rule "no file is longer than 500 lines"
+
+# A function's body lies between braces in the first column.
+# shellcheck disable=SC2086
+awk '
+  /^{/ { first = FNR }
+  /^}/ {
+    if (first && FNR - first - 1 > 60)
+      print FILENAME ":" first ": a body of " FNR - first - 1 " lines"
+    first = 0
+  }' $files /dev/null >"$tmp/found"
+rule "no function is longer than 60 lines"
+
+# shellcheck disable=SC2086
+awk 'length($0) > 80 && $0 !~ /[0-9a-z]:\/\// {
+    print FILENAME ":" FNR ": " length($0) " columns" }
+  /\t/ { print FILENAME ":" FNR ": a tab" }
+  /[ \t]$/ { print FILENAME ":" FNR ": space at the end" }' \
+  $files /dev/null >"$tmp/found"
+rule "lines have at most 80 columns, no tab, no space at the end"
+
+exit $status

@@ -1,0 +1,128 @@
+#!/bin/sh
+# Every rule of floors.sh can fail: a small tree that keeps all of them is
+# broken in one place at a time, and floors.sh must name the place and the
+# rule, and no other rule.
+set -u
+
+floors=${srcdir:-.}/tests/floors.sh
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+
+n=0
+failed=0
+result() { # STATUS WHAT
+  n=$((n + 1))
+  if [ "$1" -eq 0 ]; then
+    printf 'ok %d - %s\n' "$n" "$2"
+  else
+    printf 'not ok %d - %s\n' "$n" "$2"
+    failed=1
+  fi
+}
+
+clean_tree() {
+  rm -rf "$tmp/tree"
+  for folder in base graph traces estimator kernels sim exec search study cli \
+    bench tests; do
+    mkdir -p "$tmp/tree/$folder"
+    guard=RA_$(echo "$folder" | tr '[:lower:]' '[:upper:]')_OWN_H
+    printf '#ifndef %s\n#define %s\n#endif\n' "$guard" "$guard" \
+      >"$tmp/tree/$folder/own.h"
+    printf '%s\n' '#include "config.h"' '' "#include \"$folder/own.h\"" '' \
+      '/* printf("%s", cudaMalloc()); is a comment, as is the next line:' \
+      '   exit(1); atof("//"); */' 'static const char text[] = "puts(/*";' \
+      'int printf_like(void);' >"$tmp/tree/$folder/own.c"
+  done
+}
+
+# Adds LINES to FILE of a clean tree; the first of them must be found by RULE.
+broken() { # RULE FILE LINE...
+  number=$1 file=$2
+  shift 2
+  clean_tree
+  [ -e "$tmp/tree/$file" ] || case $file in
+    *.c) echo '#include "config.h"' >"$tmp/tree/$file" ;;
+  esac
+  touch "$tmp/tree/$file"
+  at=$(($(wc -l <"$tmp/tree/$file") + 1))
+  printf '%s\n' "$@" >>"$tmp/tree/$file"
+  sh "$floors" "$tmp/tree" >"$tmp/out" && echo "# exit 0" >>"$tmp/out"
+  grep '^not ok' "$tmp/out" >"$tmp/rules"
+  found=1
+  grep -q "^# $file:$at:" "$tmp/out" && grep -q "^not ok $number " "$tmp/rules" &&
+    [ "$(wc -l <"$tmp/rules")" -eq 1 ] && ! grep -q '^# exit 0' "$tmp/out" &&
+    found=0
+  [ $found -eq 0 ] || sed 's/^/# /' "$tmp/out"
+  result $found "rule $number: $file: $1"
+}
+
+clean_tree
+sh "$floors" "$tmp/tree" >"$tmp/out"
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' "$tmp/out"
+result $status "a clean tree passes"
+
+# Each folder may not include the floor above it, nor its neighbour.
+broken 1 base/own.c '#include "graph/own.h"'
+broken 1 graph/own.h '#include "traces/own.h"'
+broken 1 traces/own.c '#include "estimator/own.h"'
+broken 1 estimator/own.c '#include "kernels/own.h"'
+broken 1 kernels/own.c '#  include "sim/own.h"'
+broken 1 sim/own.c '#include "exec/own.h"'
+broken 1 exec/own.c '#include "sim/own.h" /* why not */'
+broken 1 exec/own.cu '#include "search/own.h"'
+broken 1 search/own.c '#include "study/own.h"'
+broken 1 study/own.c '#include "cli/own.h"'
+broken 1 cli/own.c '#include "tests/own.h"'
+broken 1 sim/own.c '#include "nowhere/own.h"'
+broken 2 sim/own.c '#include "event.h"'
+broken 2 sim/own.c '#include "../sim/own.h"'
+broken 4 sim/own.c '#include <cuda_runtime_api.h>'
+broken 4 cli/own.c 'static int launch(void) { return cudaSetDevice(0); }'
+broken 4 tests/check_sim.c 'ncclComm_t comm;'
+broken 5 kernels/own.c '#include <glib.h>'
+broken 5 kernels/own.h 'gboolean ra_k_ok(void);'
+broken 6 base/own.c 'int ra_gpu_count(void);'
+broken 6 base/own.h 'typedef struct _RaMesh RaMesh;'
+broken 6 base/own.h 'typedef int RaWorkloadId;'
+broken 7 sim/own.c '  printf("%d", 1);'
+broken 7 graph/own.c '/* note */ g_printerr ("x");'
+broken 7 exec/own.c '  fputs("x", stderr);'
+broken 7 base/own.c "  if (c == '\"') puts(\"x\");"
+broken 8 study/own.c '  exit(1);'
+broken 9 cli/own.c '  x = strtod(text, &end);'
+broken 9 cli/own.c '  setlocale(LC_ALL, "");'
+broken 13 sim/own.c "$(printf 'static const char\tx;')"
+broken 13 sim/own.c 'int x; '
+broken 13 sim/own.c "$(printf '%081d' 0)"
+
+# Rules that are about a whole file.
+clean_tree
+echo '#include <stdio.h>' >"$tmp/tree/sim/first.c"
+echo '#include "config.h"' >>"$tmp/tree/sim/first.c"
+sh "$floors" "$tmp/tree" | grep -A1 '^# sim/first.c:1:' | grep -q '^not ok 3 '
+result $? 'rule 3: "config.h" is not the first include'
+
+clean_tree
+echo 'int x;' >"$tmp/tree/sim/none.c"
+sh "$floors" "$tmp/tree" | grep -A1 '^# sim/none.c:1:' | grep -q '^not ok 3 '
+result $? 'rule 3: no include'
+
+clean_tree
+cp "$tmp/tree/sim/own.h" "$tmp/tree/sim/copy.h"
+sh "$floors" "$tmp/tree" | grep -A1 '^# sim/copy.h:1:' | grep -q '^not ok 10 '
+result $? "rule 10: a header with another's guard"
+
+clean_tree
+yes 'int x;' | head -n 493 >>"$tmp/tree/sim/own.c"
+sh "$floors" "$tmp/tree" | grep -A1 '^# sim/own.c:501:' | grep -q '^not ok 11 '
+result $? "rule 11: 501 lines"
+
+clean_tree
+{ echo 'static void'; echo 'long_one(void)'; echo '{'
+  yes '  x++;' | head -n 61; echo '}'; } >>"$tmp/tree/sim/own.c"
+sh "$floors" "$tmp/tree" | grep -A1 '^# sim/own.c:11:' | grep -q '^not ok 12 '
+result $? "rule 12: a body of 61 lines"
+
+echo "1..$n"
+exit $failed
