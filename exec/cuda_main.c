@@ -29,7 +29,7 @@ parse(Options *options, int *argc, char ***argv, GError **error)
        "seed of the random inputs (default 0)", "N"},
       {"version", 0, 0, G_OPTION_ARG_NONE, &options->version,
        "print the versions of Reallot and of the libraries", NULL},
-      {NULL},
+      {NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
   };
   g_autoptr(GOptionContext) context =
       g_option_context_new("- CUDA back end of reallot");

@@ -52,7 +52,9 @@ n=0
 rule() {
   n=$((n + 1))
   if [ -s "$tmp/found" ]; then
-    sed 's/^/# /' "$tmp/found"
+    sed -n '1,20s/^/# /p' "$tmp/found"
+    sed -n '$=' "$tmp/found" |
+      awk '$1 > 20 { print "# ... and " $1 - 20 " more" }'
     echo "not ok $n - $1"
     status=1
   else
