@@ -14,13 +14,13 @@
 
 #define RA_HASH_INIT UINT64_C(0x9e3779b97f4a7c15)
 
-/* One multiply-xorshift round (Moremur, after Steele et al.'s SplitMix64): every input
- * bit reaches every output bit. */
+/* One multiply-xorshift round (Pelle Evensen's Moremur constants in the form
+ * of Steele et al.'s SplitMix64): every input bit reaches every output bit. */
 static inline uint64_t
 ra_hash_u64(uint64_t hash, uint64_t value)
 {
-  uint64_t x = hash ^ (value + UINT64_C(0x9e3779b97f4a7c15) + (hash << 6) +
-                       (hash >> 2));
+  uint64_t x =
+      hash ^ (value + UINT64_C(0x9e3779b97f4a7c15) + (hash << 6) + (hash >> 2));
   x ^= x >> 27;
   x *= UINT64_C(0x3c79ac492ba7b653);
   x ^= x >> 33;

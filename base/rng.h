@@ -2,9 +2,9 @@
  *
  * Counter based (Philox4x32-10, Salmon et al., SC 2011): the n-th number of
  * stream s under seed k is a pure function of (k, s, n), so results do not
- * depend on the number of threads or the order of draws.  Logarithm and exponential are
- * our own (ra_log, ra_exp: + - x / and bit moves only), because libm's differ in
- * the last bit between machines and a fingerprint must not.
+ * depend on the number of threads or the order of draws.  Logarithm and
+ * exponential are our own (ra_log, ra_exp: + - x / and bit moves only), because
+ * libm's differ in the last bit between machines and a fingerprint must not.
  *
  *     RaRng rng = ra_rng_init(seed, stream);
  *     double u = ra_rng_uniform(&rng);         in (0, 1)
@@ -23,21 +23,44 @@ typedef struct {
 
 RaRng ra_rng_init(uint64_t seed, uint64_t stream);
 
-/* 64 fresh bits. */
+/**
+ * ra_rng_block:
+ * @counter: 128 bits, least significant word first
+ * @key: 64 bits, likewise
+ * @out: (out): 128 bits
+ *
+ * Philox4x32-10 itself, bare.
+ */
+void ra_rng_block(const uint32_t counter[4], const uint32_t key[2],
+                  uint32_t out[4]);
+
+/* 64 fresh bits: the low half of the block (stream, counter) under seed. */
 uint64_t ra_rng_bits(RaRng *rng);
 
-/* Uniform in the open interval (0, 1), 53 bits. */
+/* Uniform in the open interval (0, 1): an odd multiple of 2^-53, so that the
+ * ends cannot come and 1 - u is as likely as u. */
 double ra_rng_uniform(RaRng *rng);
 
-/* Uniform integer in [0, n), unbiased; n >= 1. */
+/* Uniform integer in [0, n), unbiased by rejection; n >= 1. */
 uint64_t ra_rng_below(RaRng *rng, uint64_t n);
 
-/* Standard normal by the inverse distribution function (Acklam's rational approximation
- * refined by one Halley step on our own erfc, or Wichura's AS241: say which),
- * relative error below 1e-9: one draw a number, monotone in the uniform. */
+/* Standard normal: ra_normal_quantile() of one uniform, so one draw a number
+ * and monotone in it. */
 double ra_rng_normal(RaRng *rng);
 
-/* exp and log within 2 ulp of libm on [-700, 700] and (0, inf), bit-identical everywhere. */
+/**
+ * ra_normal_quantile:
+ * @p: probability, 0 < p < 1
+ *
+ * The x with P(N(0,1) <= x) = @p.  Source: M. J. Wichura, algorithm AS 241
+ * (PPND16), Applied Statistics 37 (1988); relative error about 1e-16.
+ *
+ * Returns: the quantile; bit-identical everywhere
+ */
+double ra_normal_quantile(double p);
+
+/* exp and log, bit-identical everywhere and within 2 ulp of the true value on
+ * [-700, 700] and (0, inf); outside as libm's: 0, inf, -inf at 0 and NaN. */
 double ra_exp(double x);
 double ra_log(double x);
 
