@@ -1,8 +1,9 @@
 /* A table of results that people read at a glance and machines can parse.
  *
- * Columns have a name and a unit; cells are text, integers, reals or missing.  One table is written
- * three ways: `text` (aligned, values in fitting units, header with rule), `tsv` (head line `name_unit`,
- * SI values with %.9g) and `json` (array of objects; real numbers).
+ * Columns have a name and a unit; cells are text, integers, reals or missing.
+ * One table is written three ways: `text` (aligned, values in fitting units,
+ * header with rule), `tsv` (head line `name_unit`, SI values with %.9g) and
+ * `json` (array of objects, the same values).
  *
  *     RaTable *t = ra_table_new("calls");
  *     ra_table_column(t, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -16,10 +17,10 @@
 #ifndef RA_BASE_TABLE_H
 #define RA_BASE_TABLE_H
 
-#include "base/units.h"
-
 #include <glib.h>
 #include <stdint.h>
+
+#include "base/units.h"
 
 typedef struct _RaTable RaTable;
 
@@ -27,7 +28,8 @@ typedef enum { RA_FORMAT_TEXT, RA_FORMAT_TSV, RA_FORMAT_JSON } RaFormat;
 
 typedef enum {
   RA_CELL_TEXT,
-  RA_CELL_INTEGER, /* uint64_t; with thousands separated in text */
+  RA_CELL_INTEGER, /* uint64_t; in text with thousands separated, or, where
+                      the column has a unit, as RA_CELL_REAL */
   RA_CELL_REAL,    /* SI; text form by ra_quantity_format() for its unit */
   RA_CELL_FRAC     /* [0,1]; text form as 12.3 %, else the fraction */
 } RaCellType;
@@ -36,14 +38,18 @@ RaTable *ra_table_new(const char *title);
 void ra_table_free(RaTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTable, ra_table_free)
 
-/* @name is the machine's name (snake case with unit suffix, `time_s`); text form shows it
+/* All columns come before the first row.  @name is the machine's name, unlike
+ * any other (snake case with unit suffix, `time_s`); the text form shows it
  * without the unit suffix and with spaces for underscores. */
 void ra_table_column(RaTable *table, const char *name, RaUnit unit,
                      RaCellType type);
 
-void ra_table_row(RaTable *table); /* begins a row */
+void ra_table_row(RaTable *table); /* begins a row; the last one is full */
+/* Copied; invalid UTF-8 is repaired, control characters are shown as spaces
+ * (escaped in JSON). */
 void ra_table_text(RaTable *table, const char *text);
 void ra_table_integer(RaTable *table, uint64_t value);
+/* For RA_CELL_REAL and RA_CELL_FRAC; a value that is not finite is missing. */
 void ra_table_real(RaTable *table, double value);
 void ra_table_missing(RaTable *table); /* `-` in text and TSV, null in JSON */
 
@@ -54,8 +60,9 @@ guint ra_table_n_rows(const RaTable *table);
  * @out: appended to
  *
  * text: title line, head, rule, rows, left-aligned text and right-aligned
- * numbers, UTF-8 width aware.  tsv: `# title` line, head line of names, rows.  json: the array of
- * row objects alone, without a newline at the end, strings escaped.
+ * numbers, UTF-8 width aware.  tsv: `# title` line, head line of names, rows.
+ * json: the array of row objects alone, one a line, without a newline at the
+ * end, strings escaped.
  * Every row must have as many cells as there are columns (g_assert).
  */
 void ra_table_write(const RaTable *table, RaFormat format, GString *out);
