@@ -24,8 +24,13 @@
 
 /* Largest config file that is read: a published one is 0.5 to 60 KiB. */
 #define RA_MODEL_MAX_FILE_BYTES ((gsize)1 << 20)
-/* Most parameters that a model may have. */
-#define RA_MODEL_MAX_PARAMS (G_GUINT64_CONSTANT(1) << 56)
+/* Upper limits of the sizes.  With them no product of two sizes exceeds
+ * 2^45 and no layer 2^62, so that only the sum over layers needs a check. */
+#define RA_MODEL_MAX_LAYERS 16384u     /* layers */
+#define RA_MODEL_MAX_HIDDEN (1u << 20) /* hidden, heads, head_dim */
+#define RA_MODEL_MAX_INNER (1u << 24)  /* ffn, vocab, positions, q's width */
+#define RA_MODEL_MAX_EXPERTS 65536u    /* experts of a layer */
+#define RA_MODEL_MAX_PARAMS (G_GUINT64_CONSTANT(1) << 56) /* of a model */
 
 /* Whose checkpoint format and defaults the model follows. */
 typedef enum {
@@ -64,54 +69,54 @@ typedef enum {
 } RaModelHead;
 
 typedef struct {
-  char *name;             /* owned; file name without .json, or given */
-  RaModelFamily family;   /* naming and layout of the tensors */
-  guint32 n_layers;       /* transformer layers */
-  guint32 hidden;         /* width of the residual stream, elements */
-  guint32 n_heads;        /* query heads of a layer */
-  guint32 n_kv_heads;     /* key/value heads of a layer, divides n_heads */
-  guint32 head_dim;       /* elements of one head; n_heads * head_dim is the
-                             width of q and may differ from hidden */
-  guint32 ffn;            /* inner width of a dense MLP, elements */
-  guint32 vocab;          /* rows of the embedding table */
-  guint32 max_positions;  /* longest sequence, tokens; 0: not stated */
-  RaModelNorm norm;       /* of every norm but qk_norm, which is RMS */
-  RaModelMlp mlp;         /* dense MLP and experts alike */
+  char *name;               /* owned; file name without .json, or given */
+  RaModelFamily family;     /* naming and layout of the tensors */
+  guint32 n_layers;         /* transformer layers */
+  guint32 hidden;           /* width of the residual stream, elements */
+  guint32 n_heads;          /* query heads of a layer */
+  guint32 n_kv_heads;       /* key/value heads of a layer, divides n_heads */
+  guint32 head_dim;         /* elements of one head; n_heads * head_dim is the
+                               width of q and may differ from hidden */
+  guint32 ffn;              /* inner width of a dense MLP, elements */
+  guint32 vocab;            /* rows of the embedding table */
+  guint32 max_positions;    /* longest sequence, tokens; 0: not stated */
+  RaModelNorm norm;         /* of every norm but qk_norm, which is RMS */
+  RaModelMlp mlp;           /* dense MLP and experts alike */
   RaModelPosition position; /* how a token learns its place */
-  RaModelHead head;       /* set by ra_model_set_head(), default LM */
+  RaModelHead head;         /* set by ra_model_set_head(), default LM */
   gboolean tied_embeddings; /* lm head shares the embedding table */
-  gboolean qkv_bias;      /* biases of width n_heads, n_kv_heads * head_dim */
-  gboolean out_bias;      /* bias (hidden) of the attention output */
-  gboolean mlp_bias;      /* biases (ffn) and (hidden) of a dense MLP */
-  gboolean norm_bias;     /* offset (hidden) of every LayerNorm */
-  gboolean qk_norm;       /* RMS norms (head_dim) on q and on k */
-  gboolean embedding_norm; /* norm (hidden) after the embedding: bloom */
-  guint32 n_experts;      /* experts of a MoE layer, all routed; 0: dense */
+  gboolean qkv_bias;        /* biases of width n_heads, n_kv_heads * head_dim */
+  gboolean out_bias;        /* bias (hidden) of the attention output */
+  gboolean mlp_bias;        /* biases (ffn) and (hidden) of a dense MLP */
+  gboolean norm_bias;       /* offset (hidden) of every LayerNorm */
+  gboolean qk_norm;         /* RMS norms (head_dim) on q and on k */
+  gboolean embedding_norm;  /* norm (hidden) after the embedding: bloom */
+  guint32 n_experts;        /* experts of a MoE layer, all routed; 0: dense */
   guint32 experts_per_token; /* experts that a token visits; 0: dense */
-  guint32 expert_ffn;     /* inner width of one expert, elements; 0: dense */
-  guint8 *layer_is_moe;   /* (n_layers), owned, 1: MoE; NULL: all dense */
-  guint32 param_bytes;    /* bytes of one parameter as published: 1, 2, 4 */
+  guint32 expert_ffn;        /* inner width of one expert, elements; 0: dense */
+  guint8 *layer_is_moe;      /* (n_layers), owned, 1: MoE; NULL: all dense */
+  guint32 param_bytes;       /* bytes of one parameter as published: 1, 2, 4 */
 } RaModel;
 
 /* What a table of shapes knows of a model; 0 asks for the default. */
 typedef struct {
-  const char *name;        /* nullable, borrowed; default "shape" */
-  guint32 layers;          /* > 0 */
-  guint32 hidden;          /* > 0, elements */
-  guint32 heads;           /* > 0 */
-  guint32 kv_heads;        /* default heads */
-  guint32 head_dim;        /* elements; default hidden / heads */
-  guint32 ffn;             /* elements; default 4 * hidden */
-  guint32 vocab;           /* > 0, rows */
-  guint32 seq;             /* tokens; required by learned positions */
-  RaModelNorm norm;        /* see ra_model_shape_init() */
-  RaModelMlp mlp;          /* see ra_model_shape_init() */
-  RaModelPosition position; /* see ra_model_shape_init() */
-  gboolean tied;           /* lm head shares the embedding */
-  gboolean bias;           /* biases everywhere: linear layers and norms */
-  guint32 experts;         /* of every layer; default 0: dense */
+  const char *name;          /* nullable, borrowed; default "shape" */
+  guint32 layers;            /* > 0 */
+  guint32 hidden;            /* > 0, elements */
+  guint32 heads;             /* > 0 */
+  guint32 kv_heads;          /* default heads */
+  guint32 head_dim;          /* elements; default hidden / heads */
+  guint32 ffn;               /* elements; default 4 * hidden */
+  guint32 vocab;             /* > 0, rows */
+  guint32 seq;               /* tokens; required by learned positions */
+  RaModelNorm norm;          /* see ra_model_shape_init() */
+  RaModelMlp mlp;            /* see ra_model_shape_init() */
+  RaModelPosition position;  /* see ra_model_shape_init() */
+  gboolean tied;             /* lm head shares the embedding */
+  gboolean bias;             /* biases everywhere: linear layers and norms */
+  guint32 experts;           /* of every layer; default 0: dense */
   guint32 experts_per_token; /* default 0: dense */
-  guint32 expert_ffn;      /* elements; default ffn */
+  guint32 expert_ffn;        /* elements; default ffn */
 } RaModelShape;
 
 /* The Megatron convention of tensor parallelism (arXiv 1909.08053). */
@@ -145,22 +150,22 @@ typedef enum {
 typedef struct {
   char name[RA_TENSOR_NAME_BYTES]; /* as in the checkpoint; a part of a fused
                                       qkv tensor ends in [q], [k] or [v] */
-  guint64 rows;         /* outputs, elements */
-  guint64 cols;         /* inputs, elements; 1: a vector */
-  RaTensorSplit split;  /* how tensor parallelism divides it */
-  guint32 grain;        /* rows (cols if split by ROW) that stay together:
-                           head_dim in attention, 1 elsewhere */
-  RaTensorKind kind;    /* what it is */
-  gboolean bias;        /* the offset of its kind, not its matrix */
-  gboolean transposed;  /* the checkpoint stores (cols, rows): gpt2 */
-  gint32 layer;         /* from 0, or RA_TENSOR_NO_LAYER */
-  gint32 expert;        /* from 0, or RA_TENSOR_NO_EXPERT */
+  guint64 rows;                    /* outputs, elements */
+  guint64 cols;                    /* inputs, elements; 1: a vector */
+  RaTensorSplit split;             /* how tensor parallelism divides it */
+  guint32 grain;       /* rows (cols if split by ROW) that stay together:
+                          head_dim in attention, 1 elsewhere */
+  RaTensorKind kind;   /* what it is */
+  gboolean bias;       /* the offset of its kind, not its matrix */
+  gboolean transposed; /* the checkpoint stores (cols, rows): gpt2 */
+  gint32 layer;        /* from 0, or RA_TENSOR_NO_LAYER */
+  gint32 expert;       /* from 0, or RA_TENSOR_NO_EXPERT */
 } RaTensor;
 
 /**
  * ra_model_load:
  * @path: (not nullable): a Hugging Face config.json as published, or bare
- *   shape keys (see graph/model_config.c for both lists of keys)
+ *   shape keys (see graph/model_family.c and model_config.c)
  * @error: set to RA_ERROR_INPUT or RA_ERROR_IO, "path:line: ..."
  *
  * Cost: one read, at most %RA_MODEL_MAX_FILE_BYTES.   Thread: any.
@@ -263,7 +268,7 @@ guint64 ra_model_position_n_params(const RaModel *model);
 guint64 ra_model_embedding_norm_n_params(const RaModel *model);
 guint64 ra_model_attention_n_params(const RaModel *model); /* with qk_norm */
 guint64 ra_model_mlp_n_params(const RaModel *model, guint32 layer);
-guint64 ra_model_expert_n_params(const RaModel *model); /* 0 if dense */
+guint64 ra_model_expert_n_params(const RaModel *model);      /* 0 if dense */
 guint64 ra_model_layer_norms_n_params(const RaModel *model); /* both */
 guint64 ra_model_layer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_final_norm_n_params(const RaModel *model);

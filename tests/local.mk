@@ -4,6 +4,8 @@
 check_programs =
 check_programs += %D%/check_error
 check_programs += %D%/check_kernels
+check_programs += %D%/check_model
+check_programs += %D%/check_model_bad
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
@@ -46,3 +48,21 @@ AM_TESTS_ENVIRONMENT = \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)
+
+## Inputs of the model reader that a fuzzer or a person found; good-* are read,
+## the others refused.  The fuzz entry is for clang -fsanitize=fuzzer.
+EXTRA_DIST += %D%/fuzz_model.c
+EXTRA_DIST += %D%/corpus/model/comment.json
+EXTRA_DIST += %D%/corpus/model/deep.json
+EXTRA_DIST += %D%/corpus/model/empty.json
+EXTRA_DIST += %D%/corpus/model/escaped-key.json
+EXTRA_DIST += %D%/corpus/model/good-mixtral.json
+EXTRA_DIST += %D%/corpus/model/good-mpt.json
+EXTRA_DIST += %D%/corpus/model/good-qwen3-moe.json
+EXTRA_DIST += %D%/corpus/model/good-shape.json
+EXTRA_DIST += %D%/corpus/model/heads.json
+EXTRA_DIST += %D%/corpus/model/huge.json
+EXTRA_DIST += %D%/corpus/model/nul.json
+EXTRA_DIST += %D%/corpus/model/twice.json
+EXTRA_DIST += %D%/corpus/model/unknown-type.json
+EXTRA_DIST += %D%/corpus/model/wide-number.json
