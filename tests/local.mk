@@ -58,6 +58,7 @@ EXTRA_DIST += %D%/corpus/model/empty.json
 EXTRA_DIST += %D%/corpus/model/escaped-key.json
 EXTRA_DIST += %D%/corpus/model/good-mixtral.json
 EXTRA_DIST += %D%/corpus/model/good-mpt.json
+EXTRA_DIST += %D%/corpus/model/good-nested-keys.json
 EXTRA_DIST += %D%/corpus/model/good-qwen3-moe.json
 EXTRA_DIST += %D%/corpus/model/good-shape.json
 EXTRA_DIST += %D%/corpus/model/heads.json
