@@ -17,6 +17,29 @@ AC_DEFUN([RA_ARG_AUTO], [
   AM_CONDITIONAL([HAVE_]m4_toupper([$1]), [test "x$ra_have_$1" = xyes])
 ])
 
+# RA_TRY_MPICC
+# mpi-c.pc is a Debian alternative and absent on many clusters, whose wrapper
+# compiler prints what it would run.  Sets ra_have_mpi, MPI_CFLAGS, MPI_LIBS.
+AC_DEFUN([RA_TRY_MPICC], [
+  ra_have_mpi=no
+  AC_PATH_PROG([MPICC], [mpicc])
+  AS_IF([test -n "$MPICC"], [
+    MPI_CFLAGS= MPI_LIBS=
+    for ra_word in `$MPICC -show 2>&AS_MESSAGE_LOG_FD`; do
+      AS_CASE([$ra_word],
+        [-I*|-D*], [MPI_CFLAGS="$MPI_CFLAGS $ra_word"],
+        [-L*|-l*|-Wl*], [MPI_LIBS="$MPI_LIBS $ra_word"])
+    done
+    ra_save_CFLAGS=$CFLAGS ra_save_LIBS=$LIBS
+    CFLAGS="$CFLAGS $MPI_CFLAGS" LIBS="$MPI_LIBS $LIBS"
+    AC_MSG_CHECKING([whether what $MPICC -show says links])
+    AC_LINK_IFELSE(
+      [AC_LANG_PROGRAM([[@%:@include <mpi.h>]], [[return MPI_Init(0, 0);]])],
+      [ra_have_mpi=yes])
+    AC_MSG_RESULT([$ra_have_mpi])
+    CFLAGS=$ra_save_CFLAGS LIBS=$ra_save_LIBS])
+])
+
 # RA_CHECK_GLIB_SUPP
 # GLIB_SUPP: the valgrind suppressions that GLib ships, empty if there are none.
 AC_DEFUN([RA_CHECK_GLIB_SUPP], [
@@ -100,9 +123,12 @@ AC_DEFUN([RA_CHECK_CUDA], [
 # The compiler and the root of its toolkit.  A script elsewhere on PATH may
 # stand for nvcc, so its place says nothing: ask it where its TOP is.
 AC_DEFUN([_RA_CUDA_ROOT], [
-  AS_CASE([$with_cuda], [/*], [CUDA_ROOT=$with_cuda], [CUDA_ROOT=$CUDA_HOME])
-  AC_PATH_PROG([NVCC], [nvcc], [],
-    [${CUDA_ROOT:+$CUDA_ROOT/bin:}$PATH:/usr/local/cuda/bin])
+  AS_CASE([$with_cuda],
+    [auto|yes], [CUDA_ROOT=$CUDA_HOME
+      ra_path=${CUDA_ROOT:+$CUDA_ROOT/bin:}$PATH:/usr/local/cuda/bin],
+    [/*], [CUDA_ROOT=$with_cuda ra_path=$with_cuda/bin],
+    [AC_MSG_ERROR([--with-cuda=$with_cuda: expected auto, yes, no or /DIR])])
+  AC_PATH_PROG([NVCC], [nvcc], [], [$ra_path])
   AS_IF([test -n "$NVCC" && test -z "$CUDA_ROOT"],
     [CUDA_ROOT=`$NVCC --dryrun -x cu /dev/null 2>&1 | sed -n 's/^#@S|@ TOP=//p'`])
   AS_IF([test -z "$NVCC"], [ra_have_cuda=no ra_why="no nvcc"],
@@ -122,6 +148,8 @@ AC_DEFUN([_RA_CUDA_LIBS], [
   CUDA_CPPFLAGS="-isystem $CUDA_ROOT/include"
   CUDA_LDFLAGS="${ra_libdir:+-L$ra_libdir -Wl,-rpath,$ra_libdir}"
   AS_IF([test -n "$with_nccl"], [
+    AS_IF([test ! -r "$with_nccl/include/nccl.h"],
+      [AC_MSG_ERROR([--with-nccl=$with_nccl: no include/nccl.h there])])
     CUDA_CPPFLAGS="-isystem $with_nccl/include $CUDA_CPPFLAGS"
     CUDA_LDFLAGS="-L$with_nccl/lib -Wl,-rpath,$with_nccl/lib $CUDA_LDFLAGS"])
   ra_save_CPPFLAGS=$CPPFLAGS ra_save_LDFLAGS=$LDFLAGS
