@@ -8,7 +8,7 @@
  *     gpus-per-node = 8
  *     gpu = h100-sxm                 profile that fills `device`
  *     nics-per-node = 8
- *     nic = 400 Gbit/s               each
+ *     nic = 400 Gbit/s               each, one direction
  *     fabric = rail(leaf=32, oversubscription=1)
  *     price = 2.5 USD/gpu/h          optional
  *
@@ -18,84 +18,114 @@
 #ifndef RA_GRAPH_CLUSTER_H
 #define RA_GRAPH_CLUSTER_H
 
-#include "base/keyfile.h"
-
 #include <glib.h>
 #include <stdint.h>
 
-/* What one GPU has: data-sheet values, filled from its profile (traces/profile.h). */
+#include "base/keyfile.h"
+
+/* What one GPU has: data-sheet values, filled from its profile
+ * (traces/profile.h). */
 typedef struct {
-  double memory_bytes;             /* device memory */
-  double memory_bytes_per_s;       /* HBM, peak */
-  double bf16_flop_per_s;          /* dense peak; fp16 is the same */
-  double fp8_flop_per_s;           /* dense peak; 0: none */
-  double intra_bytes_per_s;        /* to peers of the node, one direction */
-  double host_bytes_per_s;         /* to the host, one direction */
+  double memory_bytes;       /* device memory */
+  double memory_bytes_per_s; /* HBM, peak */
+  double bf16_flop_per_s;    /* dense peak; fp16 is the same */
+  double fp8_flop_per_s;     /* dense peak; 0: none */
+  double intra_bytes_per_s;  /* to peers of the node, one direction */
+  double host_bytes_per_s;   /* to the host, one direction */
 } RaDevice;
 
-typedef enum { RA_FABRIC_FLAT, RA_FABRIC_RAIL, RA_FABRIC_FAT_TREE } RaFabricKind;
+typedef enum {
+  RA_FABRIC_FLAT,    /* every node reaches every other at full rate */
+  RA_FABRIC_RAIL,    /* NIC i of the nodes below a leaf share one switch */
+  RA_FABRIC_FAT_TREE /* all NICs of a node hang on one leaf */
+} RaFabricKind;
 
 typedef struct {
-  int kind;                  /* RaFabricKind: `flat`, `rail(...)`, `fat-tree(...)` */
-  uint32_t n_leaf_nodes;     /* nodes below one leaf (switch or rail group); 0: all */
-  double oversubscription;   /* down over up bandwidth of a leaf, >= 1 */
+  int kind; /* RaFabricKind: `flat`, `rail(...)`, `fat-tree(...)` */
+  uint32_t
+      n_leaf_nodes; /* nodes below one leaf (switch or rail group); 0: all */
+  double oversubscription; /* down over up bandwidth of a leaf, >= 1 */
 } RaFabric;
 
 typedef struct {
-  RaKeyFile *file;          /* kept for names and messages; owned reference */
-  uint32_t n_nodes;
-  uint32_t gpus_per_node;
-  uint32_t nics_per_node;   /* 0 only where n_nodes is 1 */
-  const char *gpu;          /* profile's name */
-  double nic_bytes_per_s;   /* of one NIC, one direction */
-  RaFabric fabric;
-  double usd_per_gpu_h;     /* NAN: no price given */
-  RaDevice device;          /* zero until a profile fills it */
+  RaKeyFile *file;        /* kept for names and messages; owned reference */
+  uint32_t n_nodes;       /* 1 to 10^6 */
+  uint32_t gpus_per_node; /* 1 to 1,024 */
+  uint32_t nics_per_node; /* 0 only where n_nodes is 1 */
+  const char *gpu;        /* profile's name, borrowed from the file */
+  double nic_bytes_per_s; /* of one NIC, one direction; 0 without NICs */
+  RaFabric fabric;        /* between the nodes */
+  double usd_per_gpu_h;   /* NAN: no price given */
+  RaDevice device;        /* zero until a profile fills it */
 } RaCluster;
 
+/**
+ * ra_cluster_load:
+ * @file: (transfer none): referenced; a caller may have ra_key_file_set() it
+ * @error: %RA_ERROR_INPUT `file:line: ...`: what ra_key_file_read_group()
+ *   refuses, several nodes without NICs, NICs without a rate or the reverse,
+ *   a fabric that cannot be read
+ *
+ * The device is not looked up: a profile is above this floor.
+ *
+ * Returns: (transfer full): ra_cluster_free() it
+ */
 RaCluster *ra_cluster_load(RaKeyFile *file, GError **error);
 void ra_cluster_free(RaCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCluster, ra_cluster_free)
 
-/* nodes x gpus_per_node. */
+/* nodes x gpus_per_node, at most 1.024 x 10^9. */
 uint32_t ra_cluster_n_gpus(const RaCluster *cluster);
 
-/* NIC bandwidth that one GPU has when all of its node send, bytes/s; 0 without NICs. */
+/* NIC bandwidth that one GPU has when all of its node send, bytes/s:
+ * nics_per_node x nic / gpus_per_node; 0 without NICs. */
 double ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster);
 
 #define RA_MESH_RUNS_MAX 16
 
 /* A run of nodes, [first, first + n). */
 typedef struct {
-  uint32_t first;
-  uint32_t n;
+  uint32_t first; /* node */
+  uint32_t n;     /* nodes, >= 1 */
 } RaNodeRun;
 
 /* A set of GPUs: whole nodes, or the same aligned slice of one or more nodes.
  *
- * Written `node[0-3]`, `node[0-3,8-11]`, `node0:gpu[0-3]`, `node[0-1]:gpu[4-7]`, `node5`, `all`.
- * The slice's length is a power of two that divides gpus_per_node, and its
- * start a multiple of its length.  Runs are sorted, disjoint and not adjacent.
+ * Written `node[0-3]`, `node[0-3,8-11]`, `node0:gpu[0-3]`,
+ * `node[0-1]:gpu[4-7]`, `node5`, `node5:gpu2`, `all`.
+ * The slice is the whole node, or its length is a power of two that divides
+ * gpus_per_node and its start a multiple of its length.  Runs are sorted,
+ * disjoint and not adjacent; at most RA_MESH_RUNS_MAX.
  * GPU i of the mesh (its rank) counts node by node in ascending order. */
 typedef struct {
-  RaNodeRun runs[RA_MESH_RUNS_MAX];
-  uint32_t n_runs;
-  uint32_t n_nodes;        /* sum of the runs */
-  uint32_t first_gpu;      /* of the slice within each node */
-  uint32_t gpus_per_node;  /* of the slice */
+  RaNodeRun runs[RA_MESH_RUNS_MAX]; /* (n_runs), the rest 0 */
+  uint32_t n_runs;                  /* >= 1 */
+  uint32_t n_nodes;                 /* sum of the runs */
+  uint32_t first_gpu;               /* of the slice within each node */
+  uint32_t gpus_per_node;           /* of the slice */
 } RaMesh;
 
 /**
  * ra_mesh_parse:
- * @error: %RA_ERROR_INPUT without file and line: the caller prefixes. Says what is
- *   wrong: syntax, a node or GPU outside the cluster, a slice that is not aligned, overlap
+ * @text: as above
+ * @cluster: what it lies in
+ * @out_mesh: (out): untouched on error
+ * @error: %RA_ERROR_INPUT without file and line: the caller prefixes.  Says
+ *   what is wrong: syntax, a node or GPU outside the cluster, a slice that is
+ *   not aligned, a node named twice, too many runs
+ *
+ * Cost: O(length of @text).   Thread: any.
+ *
+ * Returns: %TRUE on success
  */
 gboolean ra_mesh_parse(const char *text, const RaCluster *cluster,
                        RaMesh *out_mesh, GError **error);
 
-/* (transfer full): as ra_mesh_parse() reads it, canonical. */
+/* (transfer full): as ra_mesh_parse() reads it, canonical: nodes before
+ * `all`, runs as short as they go, `:gpu` only where a node is not whole. */
 char *ra_mesh_format(const RaMesh *mesh, const RaCluster *cluster);
 
+/* nodes x slice. */
 uint32_t ra_mesh_n_gpus(const RaMesh *mesh);
 
 /* Cluster-wide number of the mesh's GPU @rank, < ra_mesh_n_gpus(). O(runs). */
@@ -103,6 +133,8 @@ uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
                      uint32_t rank);
 
 gboolean ra_mesh_equal(const RaMesh *a, const RaMesh *b);
+
+/* Whether some GPU is in both. O(runs). */
 gboolean ra_mesh_overlaps(const RaMesh *a, const RaMesh *b);
 
 #endif

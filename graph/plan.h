@@ -2,8 +2,8 @@
  *
  *     [plan]
  *     format = 1
- *     workload = ppo-llama3-70b.workload    found by ra_data_find("workloads", ...)
- *     cluster = h100-16n.cluster            found by ra_data_find("clusters", ...)
+ *     workload = ppo-llama3-70b.workload   found by ra_data_find("workloads",
+ *     cluster = h100-16n.cluster           ...) and ("clusters", ...)
  *     [call actor_train]
  *     mesh = node[0-15]
  *     dp = 4
@@ -14,17 +14,24 @@
  *     sequence-parallel = true
  *     recompute = full           none | selective | full
  *     zero = 1                   0 | 1
- *     grad-dtype = fp32
+ *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     overlap-grad-reduce = true
  *     launch = eager             eager | graph
- *     rank-order = tp-cp-dp-pp   innermost first
- *     stage-layers = 21,20,20,19 uneven pipeline; default: even, remainder to the middle stages
+ *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
+ *     stage-layers = 21,20,20,19 uneven pipeline; default: even, the
+ *                                remainder to the middle stages
  *
- * Defaults: tp, dp, pp = 1; micro-batches: pp for generate and inference, 2 pp for
- * train where pp > 1, else 1 (interleaved: at least pp); schedule 1f1b;
- * recompute none; zero 0; grad-dtype the model's; launch eager.
- * Invariant after ra_plan_load(): dp tp pp = GPUs of the mesh; heads divide by tp (kv heads divide tp or the reverse);
- * pp x virtual stages <= layers; sequences divide by parts, mini-batches, dp and micro-batches.
+ * schedule, recompute, zero, grad-dtype and overlap-grad-reduce are of train
+ * calls only; a host call has a mesh or no group at all.
+ * Defaults: tp, dp, pp = 1; micro-batches: pp for generate and inference,
+ * 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute none; zero 0;
+ * grad-dtype the model's; launch eager.
+ * Invariants after ra_plan_load(): dp tp pp = GPUs of the mesh; heads and MLP
+ * width divide by tp (kv heads divide by tp or tp by them); pp x virtual
+ * stages <= layers; sequences divide by mini-batches (train) or parts
+ * (others), times dp, times micro-batches; interleaved: pp > 1 and
+ * micro-batches divide by pp; sequence-parallel: tp > 1.
+ * Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
  */
 #ifndef RA_GRAPH_PLAN_H
 #define RA_GRAPH_PLAN_H
@@ -32,60 +39,109 @@
 #include "graph/cluster.h"
 #include "graph/workload.h"
 
-typedef enum { RA_SCHEDULE_GPIPE, RA_SCHEDULE_1F1B, RA_SCHEDULE_INTERLEAVED } RaScheduleKind;
-typedef enum { RA_RECOMPUTE_NONE, RA_RECOMPUTE_SELECTIVE, RA_RECOMPUTE_FULL } RaRecompute;
+typedef enum {
+  RA_SCHEDULE_GPIPE,
+  RA_SCHEDULE_1F1B,
+  RA_SCHEDULE_INTERLEAVED
+} RaScheduleKind;
+
+typedef enum {
+  RA_RECOMPUTE_NONE,
+  RA_RECOMPUTE_SELECTIVE, /* the core of attention */
+  RA_RECOMPUTE_FULL       /* every layer from its input */
+} RaRecompute;
+
 typedef enum { RA_LAUNCH_EAGER, RA_LAUNCH_GRAPH } RaLaunch;
 
 /* The four axes along which ranks are laid out. */
-typedef enum { RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP, RA_N_AXES } RaAxis;
+typedef enum {
+  RA_AXIS_TP,
+  RA_AXIS_CP,
+  RA_AXIS_DP,
+  RA_AXIS_PP,
+  RA_N_AXES
+} RaAxis;
 
 typedef struct {
-  gboolean set;             /* the plan has a group for this call */
-  RaMesh mesh;              /* host calls: may be absent, then the first GPU's node's host */
-  uint32_t dp, tp, pp, cp;  /* degrees, >= 1 */
-  uint8_t axis[RA_N_AXES];  /* RaAxis, innermost first */
-  uint32_t n_micro_batches; /* a replica and mini-batch (train) or part (others) */
-  int schedule;             /* RaScheduleKind; train only */
-  uint32_t n_virtual;       /* model chunks a stage: 1 unless interleaved */
-  uint32_t *stage_layers;   /* (pp * n_virtual) layers of virtual stage v * pp + s, owned */
+  gboolean set;               /* the plan has a group for this call */
+  RaMesh mesh;                /* host calls: where data is gathered; without a
+                                 group GPU 0 of node 0 stands for its host */
+  uint32_t dp, tp, pp, cp;    /* degrees, >= 1; cp is 1 */
+  uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
+  uint32_t n_micro_batches;   /* a replica and mini-batch (train) or part */
+  int schedule;               /* RaScheduleKind; train only */
+  uint32_t n_virtual;         /* model chunks a stage: 1 unless interleaved */
+  uint32_t *stage_layers;     /* (pp * n_virtual) layers of virtual stage
+                                 v * pp + s, owned; NULL: host call */
   gboolean sequence_parallel; /* Megatron-style, in the tp group */
-  int recompute;            /* RaRecompute */
-  int zero;                 /* 0: replicate; 1: optimizer state sharded over dp */
-  int grad_dtype;           /* RaDtype of the gradient reduction */
+  int recompute;              /* RaRecompute */
+  int zero;       /* 0: replicate; 1: optimizer state sharded in dp */
+  int grad_dtype; /* RaDtype of the gradient reduction */
   gboolean overlap_grad_reduce; /* in buckets behind the last backward */
-  int launch;               /* RaLaunch */
-  guint group;              /* of the key file, for messages */
+  int launch;                   /* RaLaunch */
+  guint group;                  /* of the key file, for messages, if set */
 } RaCallPlan;
 
 typedef struct {
-  RaKeyFile *file;              /* owned reference */
-  const RaWorkload *workload;   /* borrowed: outlives the plan */
-  const RaCluster *cluster;     /* borrowed: outlives the plan */
-  RaCallPlan *calls;            /* (workload->n_calls) same index */
+  RaKeyFile *file;            /* owned reference */
+  const RaWorkload *workload; /* borrowed: outlives the plan */
+  const RaCluster *cluster;   /* borrowed: outlives the plan */
+  RaCallPlan *calls;          /* (workload->n_calls) same index */
 } RaPlan;
 
-/* Reads only `[plan]`: the names of the workload and cluster files, borrowed from @file. */
+/**
+ * ra_plan_files:
+ * @file: a plan
+ * @out_workload: (out) (transfer none): as written, borrowed from @file
+ * @out_cluster: (out) (transfer none): as written, borrowed from @file
+ * @error: %RA_ERROR_INPUT `file:line: ...`: unknown groups, a key of [plan]
+ *   missing or unknown
+ *
+ * Reads only `[plan]`, so that both files can be loaded before the calls.
+ *
+ * Returns: %TRUE on success
+ */
 gboolean ra_plan_files(RaKeyFile *file, const char **out_workload,
                        const char **out_cluster, GError **error);
 
 /**
  * ra_plan_load:
  * @file: (transfer none): referenced
- * @error: %RA_ERROR_INPUT `file:line: ...`: an unknown call (nearest suggested), a call of the
- *   workload without a group, a mesh outside the cluster, a strategy that does not tile its
- *   mesh, heads or layers or batches that do not divide
+ * @workload: borrowed
+ * @cluster: borrowed
+ * @error: %RA_ERROR_INPUT `file:line: ...`: an unknown call (nearest
+ *   suggested), a call of the workload without a group, a mesh outside the
+ *   cluster, a strategy that does not tile its mesh, heads or layers or
+ *   batches that do not divide
+ *
+ * Cost: O(calls x keys + virtual stages).
+ *
+ * Returns: (transfer full): ra_plan_free() it
  */
 RaPlan *ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
                      const RaCluster *cluster, GError **error);
 void ra_plan_free(RaPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPlan, ra_plan_free)
 
+/**
+ * ra_stage_layers_even:
+ * @n_layers: of the model, >= @n_stages
+ * @n_stages: virtual stages, >= 1
+ * @out_layers: (out) (array length=n_stages): layers of each
+ *
+ * The default cut: n_layers / n_stages each, and the remainder one by one to
+ * the middle stages, as the first and the last also hold embedding and head.
+ */
+void ra_stage_layers_even(uint32_t n_layers, uint32_t n_stages,
+                          uint32_t *out_layers);
+
 /* Where a rank stands: coordinates along the four axes. */
 typedef struct {
-  uint32_t at[RA_N_AXES];
+  uint32_t at[RA_N_AXES]; /* by RaAxis, each below its degree */
 } RaCoord;
 
-/* Rank in the mesh of coordinates @coord: mixed radix, axis[0] fastest; and back. */
+/* Rank in the mesh of coordinates @coord: mixed radix, axis[0] fastest; and
+ * back. */
 uint32_t ra_call_plan_rank(const RaCallPlan *plan, const RaCoord *coord);
 RaCoord ra_call_plan_coord(const RaCallPlan *plan, uint32_t rank);
 
@@ -95,7 +151,8 @@ uint32_t ra_call_plan_degree(const RaCallPlan *plan, RaAxis axis);
 /* First layer of virtual stage @vstage (0 .. pp * n_virtual - 1). */
 uint32_t ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage);
 
-/* Equal mesh, degrees, rank order and stages: parameters lie in the same places. */
+/* Equal mesh, degrees, rank order (of the axes longer than 1) and stages:
+ * parameters lie in the same places. */
 gboolean ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b);
 
 #endif

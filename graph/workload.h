@@ -12,43 +12,62 @@
  *     prompt-length = fixed(1024)
  *     response-length = lognormal(600, 450, 1024)
  *     mini-batches = 8               of the train calls
- *     epochs = 1
+ *     epochs = 1                     of the train calls
  *     staleness = 0                  of the generate calls
  *     [model actor]
  *     config = llama-3-70b.json
- *     trainable = true
- *     head = lm
+ *     trainable = true               default false
+ *     head = lm                      lm | value
+ *     dtype = bf16                   bf16 | fp16 | fp32 | fp8
+ *     optimizer = adamw              default where trainable, else none
  *     [call actor_generate]
  *     model = actor
- *     kind = generate
+ *     kind = generate                generate | inference | train | host
  *     inputs = prompts
  *     outputs = sequences, logprobs
  *     [call ref_inference]
  *     ...
- *     inputs = sequences:chunk(4)    starts on each quarter of the samples
+ *     inputs = sequences:chunk(4)    starts on each quarter of the prompts
+ *     [call verify]
+ *     kind = host                    has no model
+ *     host-time = 5 s                an iteration
  *
- * Invariants after ra_workload_load(): names are unique; every input is in the dataset
- * or made by exactly one call; the calls are acyclic and `order` lists them
- * topologically (ties by file order); a train call's model is trainable; chunk counts
- * are consistent with the batch.
+ * A call may override samples-per-prompt, mini-batches, epochs or staleness.
  *
- * Sequence sets: a generate call makes a set of prompts x samples-per-prompt sequences; an inference or train call
- * works on the set of its first input; calls that read only the dataset have a set of their own
- * with lengths drawn from the laws (sft: 1 sequence a prompt; rm, dpo: samples-per-prompt = 2, chosen and rejected).
+ * Invariants after ra_workload_load(): names are unique; every input is in
+ * the dataset or made by exactly one call; the calls are acyclic and `order`
+ * lists them topologically (ties by file order); a train call's model is
+ * trainable; sequences divide by mini-batches, prompts by parts, and a train
+ * call's parts divide its mini-batches (part c of n gates the mini-batches
+ * from c M / n on of the first epoch).
+ *
+ * Sequence sets: a generate call makes a set of prompts x samples-per-prompt
+ * sequences; an inference, train or host call works on the set of its first
+ * input that a call made; calls that read only the dataset have a set of
+ * their own with lengths drawn from the laws (sft: 1 sequence a prompt; rm,
+ * dpo: samples-per-prompt = 2, chosen and rejected).
  *
  * Typical sizes: 4 models, 6 calls, 12 edges.
  */
 #ifndef RA_GRAPH_WORKLOAD_H
 #define RA_GRAPH_WORKLOAD_H
 
+#include <glib.h>
+#include <stdint.h>
+
 #include "base/keyfile.h"
 #include "graph/length.h"
 #include "graph/model.h"
 
-#include <glib.h>
-#include <stdint.h>
-
 #define RA_NONE UINT32_MAX
+
+/* Bounds that no workload comes near, so that products stay small. */
+#define RA_WORKLOAD_CALLS_MAX 1000
+#define RA_WORKLOAD_MODELS_MAX 1000
+#define RA_WORKLOAD_INPUTS_MAX 100 /* of one call; outputs too */
+#define RA_WORKLOAD_CHUNKS_MAX 65536
+#define RA_WORKLOAD_SEQUENCES_MAX 10000000
+#define RA_NAME_MAX 64 /* bytes of a model's, call's or data's name */
 
 typedef enum {
   RA_CALL_GENERATE,
@@ -57,7 +76,13 @@ typedef enum {
   RA_CALL_HOST
 } RaCallKind;
 
-typedef enum { RA_DTYPE_BF16, RA_DTYPE_FP16, RA_DTYPE_FP32, RA_DTYPE_FP8, RA_N_DTYPES } RaDtype;
+typedef enum {
+  RA_DTYPE_BF16,
+  RA_DTYPE_FP16,
+  RA_DTYPE_FP32,
+  RA_DTYPE_FP8,
+  RA_N_DTYPES
+} RaDtype;
 
 /* Bytes of one element: 2, 2, 4, 1. */
 guint ra_dtype_bytes(RaDtype dtype);
@@ -66,57 +91,60 @@ typedef enum { RA_OPTIMIZER_NONE, RA_OPTIMIZER_ADAMW } RaOptimizer;
 
 /* A model as the workload uses it. */
 typedef struct {
-  const char *name;      /* "actor"; borrowed from the workload's file */
-  const char *config;    /* as written */
-  RaModel *model;        /* shape, owned; its head set from `head` */
-  int head;              /* RaHead of graph/model.h */
-  int dtype;             /* RaDtype of parameters and activations */
-  int optimizer;         /* RaOptimizer; NONE where not trainable */
-  gboolean trainable;    /* some call trains it */
-  guint group;           /* of the key file, for messages */
+  const char *name;   /* "actor"; borrowed from the workload's file */
+  const char *config; /* as written */
+  RaModel *model;     /* shape, owned; its head set from `head` */
+  int head;           /* RaModelHead of graph/model.h */
+  int dtype;          /* RaDtype of parameters and activations */
+  int optimizer;      /* RaOptimizer; NONE where not trainable */
+  gboolean trainable; /* some call trains it */
+  guint group;        /* of the key file, for messages */
 } RaWorkloadModel;
 
 /* One input of a call: an edge, or a piece of the dataset. */
 typedef struct {
-  const char *data;      /* name */
-  uint32_t producer;     /* call index, or RA_NONE: from the dataset */
-  uint32_t n_chunks;     /* 1: whole; n: the consumer starts on each of n chunks */
+  const char *data;  /* name; borrowed from the workload */
+  uint32_t producer; /* call index, or RA_NONE: from the dataset */
+  uint32_t n_chunks; /* 1: whole; n: the consumer starts on each of n chunks */
 } RaInput;
 
 /* A model function call. */
 typedef struct {
-  const char *name;             /* "actor_generate" */
-  int kind;                     /* RaCallKind */
-  uint32_t model;               /* index into models; RA_NONE for host */
-  RaInput *inputs;              /* (n_inputs) */
-  guint n_inputs;
-  const char *const *outputs;   /* NULL-terminated names, borrowed */
-  guint n_outputs;
-  uint32_t samples_per_prompt;  /* of the set it makes, or reads from the dataset */
-  uint32_t set;                 /* call that made or owns the sequence set it works on
-                                   (its own index: generate, or dataset only) */
-  uint32_t n_sequences;         /* of that set, an iteration */
-  uint32_t n_mini_batches;      /* train: optimizer steps an epoch, >= 1 */
-  uint32_t n_epochs;            /* train: >= 1 */
-  uint32_t staleness;           /* versions that its parameters may lag: iteration k uses
-                                   what training wrote in k-1-staleness */
-  uint32_t n_parts;             /* pieces that it runs in, least common multiple of the
-                                   chunk counts of its edges in and out */
-  double host_s;                /* host: seconds an iteration */
-  guint group;                  /* of the key file, for messages */
+  const char *name;            /* "actor_generate" */
+  int kind;                    /* RaCallKind */
+  uint32_t model;              /* index into models; RA_NONE for host */
+  RaInput *inputs;             /* (n_inputs) owned */
+  guint n_inputs;              /* >= 1 */
+  const char *const *outputs;  /* NULL-terminated names, borrowed */
+  guint n_outputs;             /* may be 0 */
+  uint32_t samples_per_prompt; /* of the set that it works on */
+  uint32_t set;                /* call that made or owns the sequence set that
+                                  it works on; its own index: generate, or
+                                  dataset only */
+  uint32_t n_sequences;        /* of that set, an iteration */
+  uint32_t n_mini_batches;     /* train: optimizer steps an epoch; else 1 */
+  uint32_t n_epochs;           /* train: >= 1; else 1 */
+  uint32_t staleness;          /* versions that its parameters may lag:
+                                  iteration k uses what training wrote in
+                                  k - 1 - staleness */
+  uint32_t n_parts;            /* pieces that it runs in: least common multiple
+                                  of the chunk counts of its edges in and out */
+  double host_s;               /* host: seconds an iteration; else 0 */
+  guint group;                 /* of the key file, for messages */
 } RaCall;
 
 typedef struct {
-  RaKeyFile *file;        /* kept for names and messages; owned reference */
-  const char *algorithm;  /* "ppo": a label, nothing is derived from it */
-  uint32_t n_prompts;     /* an iteration */
-  RaLength prompt_length;
-  RaLength response_length;
-  RaWorkloadModel *models; /* (n_models) file order */
-  guint n_models;
-  RaCall *calls;           /* (n_calls) file order */
-  guint n_calls;
-  uint32_t *order;         /* (n_calls) topological */
+  RaKeyFile *file;          /* kept for names and messages; owned reference */
+  GStringChunk *texts;      /* owns the names of inputs */
+  const char *algorithm;    /* "ppo": a label, nothing is derived from it */
+  uint32_t n_prompts;       /* an iteration */
+  RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
+  RaLength response_length; /* tokens of a response, drawn per sample */
+  RaWorkloadModel *models;  /* (n_models) file order */
+  guint n_models;           /* >= 1 unless all calls are host calls */
+  RaCall *calls;            /* (n_calls) file order */
+  guint n_calls;            /* >= 1 */
+  uint32_t *order;          /* (n_calls) topological */
 } RaWorkload;
 
 /**

@@ -1,0 +1,203 @@
+/* Reading a cluster. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/cluster.h"
+#include "graph/form.h"
+
+#define MAX_LEAF_NODES 1000000
+#define MAX_OVERSUBSCRIPTION 1000.0
+
+/* A `[cluster]` group as it is written. */
+typedef struct {
+  uint32_t nodes;
+  uint32_t gpus_per_node;
+  const char *gpu;
+  uint32_t nics_per_node;
+  double nic_bytes_per_s;
+  const char *fabric;
+  double usd_per_gpu_h;
+} ClusterKeys;
+
+/* clang-format off */
+static const RaKeySpec cluster_keys[] = {
+  {"nodes", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, nodes),
+   .required = TRUE, .min = 1, .max = 1e6, .doc = "number of nodes"},
+  {"gpus-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, gpus_per_node),
+   .required = TRUE, .min = 1, .max = 1024, .doc = "GPUs of one node"},
+  {"gpu", RA_KEY_STRING, G_STRUCT_OFFSET(ClusterKeys, gpu),
+   .required = TRUE, .doc = "profile of the GPU, such as h100-sxm"},
+  {"nics-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, nics_per_node),
+   .fallback = "0", .min = 0, .max = 1024,
+   .doc = "network cards of one node; 0 only for a single node"},
+  {"nic", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, nic_bytes_per_s),
+   .unit = RA_UNIT_BYTES_PER_S, .min = 1, .max = 1e15,
+   .doc = "rate of one network card, one direction, such as 400 Gbit/s"},
+  {"fabric", RA_KEY_STRING, G_STRUCT_OFFSET(ClusterKeys, fabric),
+   .fallback = "flat",
+   .doc = "flat, rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)"},
+  {"price", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, usd_per_gpu_h),
+   .unit = RA_UNIT_USD_PER_GPU_H, .min = 0, .max = 1e6,
+   .doc = "of one GPU, such as 2.5 USD/gpu/h; left out: no costs are shown"},
+};
+/* clang-format on */
+
+static const char *const fabric_words[] = {"flat", "rail", "fat-tree", NULL};
+static const char *const fabric_args[] = {"leaf", "oversubscription", NULL};
+
+/* One `name=value` of a fabric; a field of @fabric that is 0 was not given. */
+static gboolean
+read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
+{
+  char *value = strchr(arg, '=');
+  const char *near;
+
+  if (value) {
+    *value++ = '\0';
+    g_strchomp(arg);
+    g_strchug(value);
+  }
+  if (value && g_str_equal(arg, "leaf") && fabric->n_leaf_nodes == 0)
+    return ra_form_uint32(value, arg, 1, MAX_LEAF_NODES, &fabric->n_leaf_nodes,
+                          error);
+  if (value && g_str_equal(arg, "oversubscription") &&
+      !(fabric->oversubscription > 0))
+    return ra_form_double(value, arg, 1, MAX_OVERSUBSCRIPTION,
+                          &fabric->oversubscription, error);
+  if (value && g_strv_contains(fabric_args, arg)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' stands twice, expected it once", arg);
+    return FALSE;
+  }
+  near = ra_text_nearest(arg, fabric_args);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "unknown argument '%s'%s%s%s, expected leaf=nodes or "
+              "oversubscription=ratio",
+              arg, near ? ", did you mean '" : "", near ? near : "",
+              near ? "='" : "");
+  return FALSE;
+}
+
+static gboolean
+parse_fabric(const char *text, RaFabric *out_fabric, GError **error)
+{
+  g_auto(RaForm) form = {0};
+  RaFabric fabric = {0};
+  guint kind = 0;
+
+  if (!ra_form_parse(text, &form, error))
+    return FALSE;
+  while (fabric_words[kind] && !g_str_equal(fabric_words[kind], form.word))
+    kind++;
+  if (!fabric_words[kind]) {
+    const char *near = ra_text_nearest(form.word, fabric_words);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "unknown fabric '%s'%s%s%s, expected flat, "
+                "rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)",
+                form.word, near ? ", did you mean '" : "", near ? near : "",
+                near ? "'" : "");
+    return FALSE;
+  }
+  if (kind == RA_FABRIC_FLAT && form.n_args > 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'flat' has %u arguments, expected none", form.n_args);
+    return FALSE;
+  }
+  for (guint i = 0; i < form.n_args; i++) {
+    if (!read_fabric_arg(form.args[i], &fabric, error))
+      return FALSE;
+  }
+  if (!(fabric.oversubscription > 0))
+    fabric.oversubscription = 1;
+  fabric.kind = (int)kind;
+  *out_fabric = fabric;
+  return TRUE;
+}
+
+/* What no single key can tell. */
+static gboolean
+check_nics(RaKeyFile *file, guint group, const ClusterKeys *keys,
+           GError **error)
+{
+  gboolean has_rate = ra_key_file_get(file, group, "nic") != NULL;
+
+  if (keys->nics_per_node == 0 && keys->nodes > 1)
+    return ra_key_file_fail(file, group, "nics-per-node", error,
+                            "'nics-per-node' is 0 with 'nodes' %u, expected "
+                            "at least 1 as nodes must reach each other",
+                            keys->nodes);
+  if (keys->nics_per_node > 0 && !has_rate)
+    return ra_key_file_fail(file, group, "nics-per-node", error,
+                            "'nics-per-node' is %u but 'nic' is missing, "
+                            "expected the rate of one, such as 400 Gbit/s",
+                            keys->nics_per_node);
+  if (keys->nics_per_node == 0 && has_rate)
+    return ra_key_file_fail(file, group, "nic", error,
+                            "'nic' without 'nics-per-node', expected how "
+                            "many of them a node has");
+  return TRUE;
+}
+
+RaCluster *
+ra_cluster_load(RaKeyFile *file, GError **error)
+{
+  static const char *const nouns[] = {"cluster!", NULL};
+  ClusterKeys keys = {.usd_per_gpu_h = NAN};
+  RaFabric fabric;
+  GError *cause = NULL;
+  RaCluster *cluster;
+  guint group;
+
+  g_return_val_if_fail(file != NULL, NULL);
+  if (!ra_key_file_check_nouns(file, nouns, error))
+    return NULL;
+  group = (guint)ra_key_file_find_group(file, "cluster", "");
+  if (!ra_key_file_read_group(file, group, cluster_keys,
+                              G_N_ELEMENTS(cluster_keys), &keys, error) ||
+      !check_nics(file, group, &keys, error))
+    return NULL;
+  if (!parse_fabric(keys.fabric, &fabric, &cause)) {
+    ra_key_file_fail(file, group, "fabric", error, "'fabric': %s",
+                     cause->message);
+    g_error_free(cause);
+    return NULL;
+  }
+  cluster = g_new0(RaCluster, 1);
+  cluster->file = ra_key_file_ref(file);
+  cluster->n_nodes = keys.nodes;
+  cluster->gpus_per_node = keys.gpus_per_node;
+  cluster->nics_per_node = keys.nics_per_node;
+  cluster->gpu = keys.gpu;
+  cluster->nic_bytes_per_s = keys.nic_bytes_per_s;
+  cluster->fabric = fabric;
+  cluster->usd_per_gpu_h = keys.usd_per_gpu_h;
+  return cluster;
+}
+
+void
+ra_cluster_free(RaCluster *cluster)
+{
+  if (!cluster)
+    return;
+  ra_key_file_unref(cluster->file);
+  g_free(cluster);
+}
+
+uint32_t
+ra_cluster_n_gpus(const RaCluster *cluster)
+{
+  g_return_val_if_fail(cluster != NULL, 0);
+  return cluster->n_nodes * cluster->gpus_per_node;
+}
+
+double
+ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster)
+{
+  g_return_val_if_fail(cluster != NULL, 0);
+  return cluster->nics_per_node * cluster->nic_bytes_per_s /
+         cluster->gpus_per_node;
+}

@@ -1,0 +1,329 @@
+/* Laws of lengths: reading them, drawing from them, their means. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "graph/form.h"
+#include "graph/length.h"
+
+/* A lengths file is refused beyond this: 10^7 rows of 6 digits. */
+#define MAX_FILE_BYTES ((gsize)64 << 20)
+
+static const char *const law_words[] = {"fixed", "uniform", "lognormal", "file",
+                                        NULL};
+
+static const char law_usage[] = "fixed(n), uniform(min, max), "
+                                "lognormal(mean, sd, max) or "
+                                "file(path:column)";
+
+/* Column of @head, a CSV head line, named @column; NULL: the first. */
+static gboolean
+find_column(const char *path, guint line, const char *head, const char *column,
+            guint *out_index, GError **error)
+{
+  g_auto(GStrv) names = g_strsplit(head, ",", -1);
+
+  *out_index = 0;
+  if (!column)
+    return TRUE;
+  for (guint i = 0; names[i]; i++) {
+    if (g_str_equal(g_strstrip(names[i]), column)) {
+      *out_index = i;
+      return TRUE;
+    }
+  }
+  const char *near = ra_text_nearest(column, (const char *const *)names);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s:%u: no column '%s'%s%s%s, expected one of the head line",
+              path, line, column, near ? ", did you mean '" : "",
+              near ? near : "", near ? "'" : "");
+  return FALSE;
+}
+
+/* Tokens of column @column of a row; 0 if it is no length. */
+static uint32_t
+read_cell(const char *row, guint column)
+{
+  const char *begin = row;
+  uint64_t value;
+
+  for (guint i = 0; i < column; i++) {
+    begin = strchr(begin, ',');
+    if (!begin)
+      return 0;
+    begin++;
+  }
+  g_autofree char *cell = g_strstrip(g_strndup(begin, strcspn(begin, ",")));
+  if (!ra_text_uint64(cell, &value) || value > RA_LENGTH_MAX_TOKENS)
+    return 0;
+  return (uint32_t)value;
+}
+
+/* Rows of a CSV @text; NULL on error. */
+static GArray *
+read_rows(const char *path, char *text, const char *column, GError **error)
+{
+  g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  gboolean have_head = FALSE;
+  guint index = 0;
+  guint line = 0;
+
+  for (char *row = text, *next; row; row = next) {
+    next = strchr(row, '\n');
+    if (next)
+      *next++ = '\0';
+    line++;
+    g_strchomp(row);
+    if (*row == '\0' || *row == '#')
+      continue;
+    if (!have_head) {
+      if (!find_column(path, line, row, column, &index, error))
+        return NULL;
+      have_head = TRUE;
+      continue;
+    }
+    uint32_t n_tokens = read_cell(row, index);
+    if (n_tokens == 0) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s:%u: no length in column %u, expected a whole number "
+                  "of tokens from 1 to %u",
+                  path, line, index + 1, RA_LENGTH_MAX_TOKENS);
+      return NULL;
+    }
+    g_array_append_val(samples, n_tokens);
+  }
+  if (samples->len == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s:%u: no lengths, expected a head line and at least one row",
+                path, MAX(line, 1));
+    return NULL;
+  }
+  return g_steal_pointer(&samples);
+}
+
+static gboolean
+parse_file(const char *arg, const char *relative_to, RaLength *law,
+           GError **error)
+{
+  g_autofree char *name = g_strdup(arg);
+  char *column = strrchr(name, ':');
+  g_autofree char *path = NULL;
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+
+  if (column)
+    *column++ = '\0';
+  if (*name == '\0' || (column && *column == '\0')) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "file is '%s', expected path or path:column", arg);
+    return FALSE;
+  }
+  path = ra_data_find("lengths", name, relative_to, error);
+  if (!path || !ra_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error))
+    return FALSE;
+  if (strlen(text) != n_bytes) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s:1: a NUL byte, expected CSV text", path);
+    return FALSE;
+  }
+  GArray *samples = read_rows(path, text, column, error);
+  if (!samples)
+    return FALSE;
+  law->n_samples = samples->len;
+  law->samples = (uint32_t *)(void *)g_array_free(samples, FALSE);
+  law->min_tokens = law->max_tokens = law->samples[0];
+  for (guint i = 1; i < law->n_samples; i++) {
+    law->min_tokens = MIN(law->min_tokens, law->samples[i]);
+    law->max_tokens = MAX(law->max_tokens, law->samples[i]);
+  }
+  return TRUE;
+}
+
+static gboolean
+parse_lognormal(char **args, RaLength *law, GError **error)
+{
+  /* The standard deviation's bound keeps e^(m + 9 s) far from overflow. */
+  if (!ra_form_double(args[0], "mean", 1, RA_LENGTH_MAX_TOKENS,
+                      &law->mean_tokens, error) ||
+      !ra_form_double(args[1], "sd", 1e-3, RA_LENGTH_MAX_TOKENS,
+                      &law->sd_tokens, error) ||
+      !ra_form_uint32(args[2], "max", 1, RA_LENGTH_MAX_TOKENS, &law->max_tokens,
+                      error))
+    return FALSE;
+  double cv = law->sd_tokens / law->mean_tokens;
+
+  /* Mean e^(m + s^2 / 2) and variance mean^2 (e^(s^2) - 1), solved for the
+   * logarithm's m and s. */
+  double variance = ra_log(1.0 + cv * cv);
+  law->log_sd = sqrt(variance);
+  law->log_mean = ra_log(law->mean_tokens) - variance / 2;
+  law->min_tokens = 1;
+  if (law->log_sd > 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "sd is '%s', expected more beside a mean of '%s' (or fixed(n))",
+              args[1], args[0]);
+  return FALSE;
+}
+
+static gboolean
+parse_args(RaForm *form, const char *relative_to, RaLength *law, GError **error)
+{
+  switch (law->kind) {
+  case RA_LENGTH_FIXED:
+    if (!ra_form_uint32(form->args[0], "length", 1, RA_LENGTH_MAX_TOKENS,
+                        &law->min_tokens, error))
+      return FALSE;
+    law->max_tokens = law->min_tokens;
+    return TRUE;
+  case RA_LENGTH_UNIFORM:
+    return ra_form_uint32(form->args[0], "min", 1, RA_LENGTH_MAX_TOKENS,
+                          &law->min_tokens, error) &&
+           ra_form_uint32(form->args[1], "max", law->min_tokens,
+                          RA_LENGTH_MAX_TOKENS, &law->max_tokens, error);
+  case RA_LENGTH_LOGNORMAL:
+    return parse_lognormal(form->args, law, error);
+  case RA_LENGTH_FILE:
+    return parse_file(form->args[0], relative_to, law, error);
+  default:
+    g_assert_not_reached();
+  }
+}
+
+gboolean
+ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
+                GError **error)
+{
+  static const guint n_args[] = {1, 2, 3, 1};
+  g_auto(RaForm) form = {0};
+  RaLength law = {0};
+  guint kind = 0;
+
+  g_return_val_if_fail(text != NULL && out_length != NULL, FALSE);
+  if (!ra_form_parse(text, &form, error))
+    return FALSE;
+  while (law_words[kind] && !g_str_equal(law_words[kind], form.word))
+    kind++;
+  if (!law_words[kind]) {
+    const char *near = ra_text_nearest(form.word, law_words);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "unknown law '%s'%s%s%s, expected %s", form.word,
+                near ? ", did you mean '" : "", near ? near : "",
+                near ? "'" : "", law_usage);
+    return FALSE;
+  }
+  if (form.n_args != n_args[kind]) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' has %u arguments, expected %u as in %s", form.word,
+                form.n_args, n_args[kind], law_usage);
+    return FALSE;
+  }
+  law.kind = (RaLengthKind)kind;
+  if (!parse_args(&form, relative_to, &law, error))
+    return FALSE;
+  *out_length = law;
+  return TRUE;
+}
+
+void
+ra_length_clear(RaLength *length)
+{
+  g_clear_pointer(&length->samples, g_free);
+  length->n_samples = 0;
+}
+
+uint32_t
+ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
+               uint64_t index)
+{
+  RaRng rng = ra_rng_init(seed, stream);
+  uint32_t n;
+  double x;
+
+  rng.counter = index;
+  switch (length->kind) {
+  case RA_LENGTH_FIXED:
+    return length->min_tokens;
+  case RA_LENGTH_LOGNORMAL:
+    x = ra_exp(length->log_mean + length->log_sd * ra_rng_normal(&rng));
+    if (x >= length->max_tokens)
+      return length->max_tokens;
+    return MAX((uint32_t)(x + 0.5), 1);
+  case RA_LENGTH_UNIFORM:
+  case RA_LENGTH_FILE:
+    n = length->kind == RA_LENGTH_FILE
+            ? length->n_samples
+            : length->max_tokens - length->min_tokens + 1;
+    /* One number a draw, so that index i never shares with index i + 1, as
+     * rejection would. */
+    n = MIN((uint32_t)(ra_rng_uniform(&rng) * n), n - 1);
+    return length->kind == RA_LENGTH_FILE ? length->samples[n]
+                                          : length->min_tokens + n;
+  default:
+    g_assert_not_reached();
+  }
+}
+
+/* Distribution function of the standard normal law, absolute error below
+ * 1e-15, with + - x / and ra_exp() only:
+ *
+ *     Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + x^7/(3 5 7) + ...)
+ *
+ * Source: Marsaglia, "Evaluating the Normal Distribution", J. Stat. Softw. 11
+ * (2004) issue 4.  All terms have x's sign, so nothing cancels for x > 0. */
+static double
+normal_cdf(double x)
+{
+  double sum, term;
+
+  if (x < 0)
+    return 1.0 - normal_cdf(-x);
+  if (x > 8.5) /* 1 - Phi(8.5) is 1e-17 */
+    return 1.0;
+  sum = term = x;
+  for (int i = 3; term > sum * 1e-17; i += 2) {
+    term *= x * x / i;
+    sum += term;
+  }
+  /* 0.9189... is ln(2 pi) / 2 */
+  return 0.5 + sum * ra_exp(-x * x / 2 - 0.91893853320467274178);
+}
+
+static double
+lognormal_mean(const RaLength *law)
+{
+  double m = law->log_mean;
+  double s = law->log_sd;
+  double cut = law->max_tokens;
+  double z = (ra_log(cut) - m) / s;
+  double mean = law->mean_tokens * normal_cdf(z - s) +
+                cut * (1.0 - normal_cdf(z)) + normal_cdf(-m / s) -
+                law->mean_tokens * normal_cdf(-m / s - s);
+
+  return CLAMP(mean, 1.0, cut);
+}
+
+double
+ra_length_mean(const RaLength *length)
+{
+  uint64_t sum = 0;
+
+  switch (length->kind) {
+  case RA_LENGTH_FIXED:
+    return length->min_tokens;
+  case RA_LENGTH_UNIFORM:
+    return ((double)length->min_tokens + length->max_tokens) / 2;
+  case RA_LENGTH_LOGNORMAL:
+    return lognormal_mean(length);
+  case RA_LENGTH_FILE:
+    for (guint i = 0; i < length->n_samples; i++)
+      sum += length->samples[i];
+    return (double)sum / length->n_samples;
+  default:
+    g_assert_not_reached();
+  }
+}

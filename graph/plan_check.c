@@ -1,0 +1,166 @@
+/* Whether a call's strategy tiles its mesh, its model and its batch. */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/plan_check.h"
+
+/* What the checks share. */
+typedef struct {
+  RaKeyFile *file;
+  const RaCallPlan *plan;
+  const RaCall *call;
+  const RaModel *model;
+} Subject;
+
+/* The first of @keys that the plan states, as the place to blame; else the
+ * group itself. */
+static const char *
+blame(const Subject *subject, const char *const *keys)
+{
+  for (; *keys; keys++) {
+    if (ra_key_file_get(subject->file, subject->plan->group, *keys))
+      return *keys;
+  }
+  return NULL;
+}
+
+/* The product of up to four factors; FALSE if it leaves 64 bits. */
+static gboolean
+product(const uint32_t *factors, guint n, uint64_t *out_product)
+{
+  uint64_t value = 1;
+
+  for (guint i = 0; i < n; i++) {
+    if (__builtin_mul_overflow(value, (uint64_t)factors[i], &value))
+      return FALSE;
+  }
+  *out_product = value;
+  return TRUE;
+}
+
+static gboolean
+check_tiling(const Subject *subject, GError **error)
+{
+  static const char *const keys[] = {"dp", "tp", "pp", NULL};
+  const RaCallPlan *plan = subject->plan;
+  uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
+  uint64_t degree;
+
+  if (!product((uint32_t[]){plan->dp, plan->tp, plan->pp}, 3, &degree))
+    return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
+                            error,
+                            "'dp' x 'tp' x 'pp' is %u x %u x %u, beyond 64 "
+                            "bits, expected %u, the GPUs of 'mesh'",
+                            plan->dp, plan->tp, plan->pp, n_gpus);
+  if (degree != n_gpus)
+    return ra_key_file_fail(
+        subject->file, plan->group, blame(subject, keys), error,
+        "'dp' x 'tp' x 'pp' is %u x %u x %u = "
+        "%" G_GUINT64_FORMAT ", expected %u, the GPUs of "
+        "'mesh'",
+        plan->dp, plan->tp, plan->pp, (guint64)degree, n_gpus);
+  return TRUE;
+}
+
+static gboolean
+check_model(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  uint32_t tp = subject->plan->tp;
+  uint32_t ffn = model->n_experts > 0 ? model->expert_ffn : model->ffn;
+  guint group = subject->plan->group;
+
+  if (model->n_heads % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the "
+                            "attention heads of '%s'",
+                            tp, model->n_heads, model->name);
+  if (model->n_kv_heads % tp != 0 && tp % model->n_kv_heads != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor or a multiple of "
+                            "%u, the key-value heads of '%s'",
+                            tp, model->n_kv_heads, model->name);
+  if (ffn % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the MLP "
+                            "width of '%s'",
+                            tp, ffn, model->name);
+  if (subject->plan->sequence_parallel && tp == 1)
+    return ra_key_file_fail(subject->file, group, "sequence-parallel", error,
+                            "'sequence-parallel' is true with 'tp' 1, "
+                            "expected 'tp' of at least 2 to share a sequence");
+  return TRUE;
+}
+
+static gboolean
+check_schedule(const Subject *subject, GError **error)
+{
+  static const char *const stage_keys[] = {"pp", "schedule", NULL};
+  const RaCallPlan *plan = subject->plan;
+  uint64_t n_stages = (uint64_t)plan->pp * plan->n_virtual;
+
+  if (n_stages > subject->model->n_layers)
+    return ra_key_file_fail(subject->file, plan->group,
+                            blame(subject, stage_keys), error,
+                            "'pp' x virtual stages is %u x %u = "
+                            "%" G_GUINT64_FORMAT ", expected at most %u, the "
+                            "layers of '%s'",
+                            plan->pp, plan->n_virtual, (guint64)n_stages,
+                            subject->model->n_layers, subject->model->name);
+  if (plan->schedule != RA_SCHEDULE_INTERLEAVED)
+    return TRUE;
+  if (plan->pp == 1)
+    return ra_key_file_fail(subject->file, plan->group, "schedule", error,
+                            "'schedule' is interleaved with 'pp' 1, expected "
+                            "'pp' of at least 2");
+  if (plan->n_micro_batches % plan->pp != 0) {
+    static const char *const keys[] = {"micro-batches", "schedule", NULL};
+
+    return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
+                            error,
+                            "'micro-batches' is %u, expected a multiple of "
+                            "%u, 'pp', for an interleaved 'schedule'",
+                            plan->n_micro_batches, plan->pp);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_batch(const Subject *subject, GError **error)
+{
+  static const char *const keys[] = {"micro-batches", "dp", NULL};
+  const RaCallPlan *plan = subject->plan;
+  gboolean is_train = subject->call->kind == RA_CALL_TRAIN;
+  uint32_t n_pieces =
+      is_train ? subject->call->n_mini_batches : subject->call->n_parts;
+  uint32_t n_sequences = subject->call->n_sequences;
+  const char *what = is_train ? "mini-batches" : "parts";
+  uint64_t divisor;
+
+  /* 65,536 x 2^20 x 2^20 fits 64 bits; the bounds are in plan.c and
+   * workload.c, and checked again here. */
+  if (product((uint32_t[]){n_pieces, plan->dp, plan->n_micro_batches}, 3,
+              &divisor) &&
+      n_sequences % divisor == 0)
+    return TRUE;
+  return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
+                          error,
+                          "%s x 'dp' x 'micro-batches' is %u x %u x %u, "
+                          "expected a divisor of %u, the sequences of '%s'",
+                          what, n_pieces, plan->dp, plan->n_micro_batches,
+                          n_sequences, subject->call->name);
+}
+
+gboolean
+ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCall *of = &plan->workload->calls[call];
+  Subject subject = {.file = plan->file,
+                     .plan = &plan->calls[call],
+                     .call = of,
+                     .model = plan->workload->models[of->model].model};
+
+  return check_tiling(&subject, error) && check_model(&subject, error) &&
+         check_schedule(&subject, error) && check_batch(&subject, error);
+}

@@ -1,0 +1,44 @@
+/* The groups of a workload file as they are written.
+ *
+ * Private to graph/workload.c: fills a workload's laws, models and calls, each
+ * with what its own keys say; what needs several groups (producers, order,
+ * sets, parts) is left to graph/dataflow.h.
+ *
+ *     RaWorkloadKeys keys = {0};
+ *     if (!ra_workload_read_groups(workload, &keys, &error))
+ *       return NULL;
+ */
+#ifndef RA_GRAPH_WORKLOAD_READ_H
+#define RA_GRAPH_WORKLOAD_READ_H
+
+#include "graph/workload.h"
+
+/* `[workload]`: what the calls inherit, and what the laws are read from. */
+typedef struct {
+  const char *algorithm;       /* a label */
+  const char *const *dataset;  /* NULL-terminated names */
+  uint32_t prompts;            /* an iteration */
+  uint32_t samples_per_prompt; /* of calls that own a set */
+  const char *prompt_length;   /* law, as written */
+  const char *response_length; /* law, as written */
+  uint32_t mini_batches;       /* of train calls, an epoch */
+  uint32_t epochs;             /* of train calls */
+  uint32_t staleness;          /* of generate calls of trained models */
+  guint group;                 /* of the key file, for messages */
+} RaWorkloadKeys;
+
+/**
+ * ra_workload_read_groups:
+ * @workload: with its file and texts; laws, models and calls are written, and
+ *   must be freed also on error
+ * @out_keys: (out): borrowed from the file
+ * @error: %RA_ERROR_INPUT `file:line: ...`
+ *
+ * Cost: O(file), and the models' config files.
+ *
+ * Returns: %TRUE on success
+ */
+gboolean ra_workload_read_groups(RaWorkload *workload, RaWorkloadKeys *out_keys,
+                                 GError **error);
+
+#endif
