@@ -1,13 +1,14 @@
 /* Where the GPU time of a simulated run went.
  *
- * For every lane the time of a window is split without rest: what a call's tasks compute,
- * communication that no computation of the lane hides (exposed), waiting of the
- * device for the host, waiting within a call (bubble: the call has begun on the lane and has
- * not ended there, and nothing runs), reallocation and transfer, and idle (no call).
- * GPU-seconds of all causes add up to GPUs x window; tests assert it.
+ * For every lane the time of a window is split without rest: what a call's
+ * tasks compute, communication that no computation of the lane hides (exposed),
+ * waiting of the device for the host, waiting within a call (bubble: the call
+ * has begun on the lane and has not ended there, and nothing runs),
+ * reallocation and transfer, and idle (no call). GPU-seconds of all causes add
+ * up to GPUs x window; tests assert it.
  *
- * The critical path is followed back from the task that ends last through the predecessor that ended
- * last; its shares by cause add up to the makespan.
+ * The critical path is followed back from the task that ends last through the
+ * predecessor that ended last; its shares by cause add up to the makespan.
  */
 #ifndef RA_SIM_BREAKDOWN_H
 #define RA_SIM_BREAKDOWN_H
@@ -16,16 +17,17 @@
 
 /* One call's share, over the iterations of the window. */
 typedef struct {
-  uint32_t call;          /* index into the workload's calls */
-  uint32_t n_gpus;        /* of its mesh */
-  double begin_s, end_s;  /* of its first iteration in the window: first task begins, last ends */
-  double wall_s;          /* end - begin, mean over the window's iterations */
-  double compute_gpu_s;   /* GPU-seconds an iteration */
-  double comm_gpu_s;      /* exposed communication */
-  double host_gpu_s;      /* device waits for the host */
-  double bubble_gpu_s;    /* within the call, nothing runs */
-  double flop;            /* model FLOP an iteration, all GPUs (no recomputation) */
-  double hardware_flop;   /* FLOP really done, all GPUs */
+  uint32_t call;         /* index into the workload's calls */
+  uint32_t n_gpus;       /* of its mesh */
+  double begin_s, end_s; /* of its first iteration in the window: first task
+                            begins, last ends */
+  double wall_s;         /* end - begin, mean over the window's iterations */
+  double compute_gpu_s;  /* GPU-seconds an iteration */
+  double comm_gpu_s;     /* exposed communication */
+  double host_gpu_s;     /* device waits for the host */
+  double bubble_gpu_s;   /* within the call, nothing runs */
+  double flop; /* model FLOP an iteration, all GPUs (no recomputation) */
+  double hardware_flop; /* FLOP really done, all GPUs */
 } RaCallShare;
 
 typedef struct {
@@ -36,42 +38,48 @@ typedef struct {
   uint32_t n_gpus;          /* that any call uses */
   RaCallShare *calls;       /* (n_calls) */
   guint n_calls;
-  double realloc_gpu_s;     /* GPU-seconds an iteration, exposed (no call runs beside it) */
-  double idle_gpu_s;        /* GPU-seconds an iteration */
-  double tokens;            /* prompt and response tokens trained on (or generated) an iteration */
-  double tokens_per_s;      /* tokens / iteration_s */
-  double flop_per_s_per_gpu;/* model FLOP */
-  double mfu_frac;          /* of the dense peak of the calls' dtype */
-  double usd;               /* an iteration; NAN without a price */
+  double realloc_gpu_s; /* GPU-seconds an iteration, exposed (no call runs
+                           beside it) */
+  double idle_gpu_s;    /* GPU-seconds an iteration */
+  double tokens; /* prompt and response tokens trained on (or generated) an
+                    iteration */
+  double tokens_per_s;       /* tokens / iteration_s */
+  double flop_per_s_per_gpu; /* model FLOP */
+  double
+      mfu_frac; /* of the dense peak of the calls' dtype; NAN: device unknown */
+  double usd;   /* an iteration; NAN without a price */
 } RaBreakdown;
 
 /**
  * ra_breakdown_new:
  * @sim: run
  *
- * The window is what repeats: from the end of the first iteration to the end of the last one; with
- * one iteration all of it.
+ * The window is what repeats: from the end of the first iteration to the end of
+ * the last one; with one iteration all of it.
  */
 RaBreakdown *ra_breakdown_new(const RaSim *sim, const RaTaskGraph *graph);
 void ra_breakdown_free(RaBreakdown *breakdown);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBreakdown, ra_breakdown_free)
 
-/* One stretch of the critical path: consecutive tasks of one call (or node) and cause. */
+/* One stretch of the critical path: consecutive tasks of one call (or node) and
+ * cause. */
 typedef struct {
-  uint32_t node;      /* augmented node; RA_NONE: waiting */
-  uint8_t kind;       /* RaTaskKind */
+  uint32_t node; /* augmented node; RA_NONE: waiting */
+  uint8_t kind;  /* RaTaskKind */
   double begin_s, end_s;
   uint32_t n_tasks;
 } RaPathStep;
 
 typedef struct {
-  RaPathStep *steps;  /* (n_steps) in time order */
+  RaPathStep *steps; /* (n_steps) in time order */
   guint n_steps;
-  double compute_s, comm_s, host_s, bubble_s, realloc_s; /* shares of the makespan */
+  double compute_s, comm_s, host_s, bubble_s,
+      realloc_s; /* shares of the makespan */
   double makespan_s;
 } RaCriticalPath;
 
-RaCriticalPath *ra_critical_path_new(const RaSim *sim, const RaTaskGraph *graph);
+RaCriticalPath *ra_critical_path_new(const RaSim *sim,
+                                     const RaTaskGraph *graph);
 void ra_critical_path_free(RaCriticalPath *path);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCriticalPath, ra_critical_path_free)
 

@@ -3,3 +3,17 @@
 noinst_LIBRARIES += libsim.a
 ra_libs += libsim.a
 libsim_a_SOURCES =
+libsim_a_SOURCES += %D%/account.c %D%/account.h
+libsim_a_SOURCES += %D%/breakdown.c %D%/breakdown.h
+libsim_a_SOURCES += %D%/call.c %D%/call.h
+libsim_a_SOURCES += %D%/cost.c %D%/cost.h
+libsim_a_SOURCES += %D%/critical.c
+libsim_a_SOURCES += %D%/decode.c %D%/decode.h
+libsim_a_SOURCES += %D%/decode_group.c %D%/decode_group.h
+libsim_a_SOURCES += %D%/decode_pipe.c %D%/decode_pipe.h
+libsim_a_SOURCES += %D%/decode_source.h
+libsim_a_SOURCES += %D%/fingerprint.c %D%/fingerprint.h
+libsim_a_SOURCES += %D%/flop.c %D%/flop.h
+libsim_a_SOURCES += %D%/queue.c %D%/queue.h
+libsim_a_SOURCES += %D%/sim.c %D%/sim.h
+libsim_a_SOURCES += %D%/task_class.h

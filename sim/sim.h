@@ -2,9 +2,9 @@
  *
  * Events are ordered by (time, sequence number), never by an epsilon.  A task
  * starts when its last predecessor has ended (queues stand in the graph
- * as edges, see graph/task.h), and ends after its duration.  Sequence numbers are given in
- * the order in which tasks become ready; tasks that become ready by one event get theirs in
- * the order of the graph's edges.
+ * as edges, see graph/task.h), and ends after its duration.  Sequence numbers
+ * are given in the order in which tasks become ready; tasks that become ready
+ * by one event get theirs in the order of the graph's edges.
  *
  *     RaSim *sim = ra_sim_new(graph, estimator, &error);
  *     if (ra_sim_run(sim, &error)) ... ra_sim_result(sim)
@@ -20,13 +20,15 @@
 typedef struct _RaSim RaSim;
 
 typedef struct {
-  double makespan_s;       /* end of the last task */
-  double *iteration_end_s; /* (n_iterations) when the last task of each has ended */
-  double *begin_s;         /* (n_tasks) */
-  double *end_s;           /* (n_tasks) */
-  RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least id on a tie), RA_NONE: none */
-  uint64_t fingerprint;    /* of the event sequence: order, names, times to 1 ns */
-  uint64_t n_events;       /* ends processed, = n_tasks */
+  double makespan_s; /* end of the last task */
+  double *
+      iteration_end_s; /* (n_iterations) when the last task of each has ended */
+  double *begin_s;     /* (n_tasks) */
+  double *end_s;       /* (n_tasks) */
+  RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
+                              id on a tie), RA_NONE: none */
+  uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
+  uint64_t n_events;    /* ends processed, = n_tasks */
 } RaSimResult;
 
 /**
@@ -35,23 +37,27 @@ typedef struct {
  * @estimator: borrowed
  *
  * Computes the duration of every task: from its work by the estimator, of a
- * decode task by replaying its replica's generation (sim/decode.h), of a call-fidelity task by
- * simulating the call alone at stage fidelity (sim/call.h).
+ * decode task by replaying its replica's generation (sim/decode.h), of a
+ * call-fidelity task by simulating the call alone at stage fidelity
+ * (sim/call.h).
  */
 RaSim *ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
                   GError **error);
 
-/* As ra_sim_new() with the durations given, (n_tasks) seconds >= 0, for tests and benchmarks. */
+/* As ra_sim_new() with the durations given, (n_tasks) seconds >= 0, for tests
+ * and benchmarks. */
 RaSim *ra_sim_new_with_durations(const RaTaskGraph *graph,
                                  const double *duration_s);
 
 /**
  * ra_sim_run:
- * @error: %RA_ERROR_INPUT: the graph has a cycle, so some tasks never start: names one of them
+ * @error: %RA_ERROR_INPUT: the graph has a cycle, so some tasks never start:
+ * names one of them
  */
 gboolean ra_sim_run(RaSim *sim, GError **error);
 
-/* (n_tasks) costs of the tasks by cause; total_s is the duration. NULL fields never. */
+/* (n_tasks) costs of the tasks by cause; total_s is the duration. NULL fields
+ * never. */
 const RaCost *ra_sim_costs(const RaSim *sim);
 
 /* After a successful ra_sim_run(); owned by @sim. */

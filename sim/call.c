@@ -1,0 +1,60 @@
+#include "config.h"
+
+#include "graph/expand.h"
+#include "sim/account.h"
+#include "sim/call.h"
+#include "sim/sim.h"
+
+/* Ends of the call's parts: of part c no earlier than of part c - 1. */
+static double *
+part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
+            uint32_t n_parts)
+{
+  double *ends_s = g_new0(double, n_parts);
+
+  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
+    uint32_t part = graph->augmented->nodes[graph->node[t]].part;
+
+    g_assert(part < n_parts);
+    ends_s[part] = MAX(ends_s[part], result->end_s[t]);
+  }
+  for (uint32_t part = 1; part < n_parts; part++)
+    ends_s[part] = MAX(ends_s[part], ends_s[part - 1]);
+  return ends_s;
+}
+
+RaCost *
+ra_call_costs(const RaAugmented *augmented, uint32_t call,
+              const RaEstimator *estimator, uint64_t seed, GError **error)
+{
+  uint32_t n_parts = augmented->plan->workload->calls[call].n_parts;
+  g_autoptr(RaTaskGraph) graph = NULL;
+  g_autoptr(RaSim) sim = NULL;
+  g_autoptr(RaAccount) account = NULL;
+  g_autofree double *ends_s = NULL;
+  RaCost *costs;
+
+  graph = ra_expand_call(augmented, call, seed, error);
+  if (!graph)
+    return NULL;
+  sim = ra_sim_new(graph, estimator, error);
+  if (!sim || !ra_sim_run(sim, error))
+    return NULL;
+  account = ra_account_new(sim, graph);
+  ends_s = part_ends_s(graph, ra_sim_result(sim), n_parts);
+  costs = g_new0(RaCost, n_parts);
+  for (uint32_t part = 0; part < n_parts; part++) {
+    double begin_s = part > 0 ? ends_s[part - 1] : 0;
+    g_autofree RaAccountShare *shares = NULL;
+    double n_gpus = ra_account_n_gpus(account);
+
+    costs[part].total_s = ends_s[part] - begin_s;
+    if (n_gpus == 0)
+      continue;
+    shares = ra_account_window(account, begin_s, ends_s[part], NULL);
+    costs[part].compute_s = shares[call].compute_gpu_s / n_gpus;
+    costs[part].comm_s = shares[call].comm_gpu_s / n_gpus;
+    costs[part].host_s = shares[call].host_gpu_s / n_gpus;
+  }
+  return costs;
+}

@@ -1,0 +1,31 @@
+/* What a call costs by itself: the duration of call-fidelity tasks.
+ *
+ * The call is expanded alone at stage fidelity and simulated; part c takes from
+ * the end of part c - 1 to its own end.  So a plan at call fidelity is built of
+ * the same costs as at stage fidelity, without what calls do to each other.
+ */
+#ifndef RA_SIM_CALL_H
+#define RA_SIM_CALL_H
+
+#include "estimator/estimator.h"
+#include "graph/augment.h"
+
+/**
+ * ra_call_costs:
+ * @augmented: the plan, borrowed
+ * @call: a call of its workload
+ * @estimator: what an op costs
+ * @seed: of the lengths
+ * @error: as ra_expand_call()
+ *
+ * Cost: one expansion and one simulation of the call's iteration 0.
+ *
+ * Returns: (transfer full) (array length=n_parts): total_s is the part's
+ *   duration, the causes are means over the call's GPUs within it, the rest is
+ *   waiting; %NULL on error; g_free() it
+ */
+RaCost *ra_call_costs(const RaAugmented *augmented, uint32_t call,
+                      const RaEstimator *estimator, uint64_t seed,
+                      GError **error);
+
+#endif

@@ -1,0 +1,151 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "sim/call.h"
+#include "sim/cost.h"
+#include "sim/decode.h"
+#include "sim/task_class.h"
+
+RaCost
+ra_task_cost_of_duration(RaTaskKind kind, double duration_s)
+{
+  RaCost cost = {.total_s = duration_s};
+
+  switch (ra_task_class(kind)) {
+  case RA_TASK_CLASS_DEVICE:
+    cost.compute_s = duration_s;
+    break;
+  case RA_TASK_CLASS_HOST:
+    cost.host_s = duration_s;
+    break;
+  default:
+    cost.comm_s = duration_s;
+  }
+  return cost;
+}
+
+/* What the parts of every dynamic cost: of dynamic d from begin[d] on. */
+typedef struct {
+  uint32_t *begin; /* (n_dynamics + 1) */
+  RaCost *parts;   /* (begin[n_dynamics]) total_s is the part's wall time */
+} DynamicCosts;
+
+/* Two replicas that generate the same, as with lengths all equal, cost the
+ * same. */
+static gboolean
+same_dynamic(const RaDynamic *a, const RaDynamic *b)
+{
+  gsize n_bytes = a->n_sequences * sizeof *a->prompt;
+
+  return a->shard == b->shard && a->pieces == b->pieces &&
+         a->n_groups == b->n_groups && a->n_stages == b->n_stages &&
+         a->n_parts == b->n_parts && a->n_sequences == b->n_sequences &&
+         memcmp(&a->send, &b->send, sizeof a->send) == 0 &&
+         memcmp(a->prompt, b->prompt, n_bytes) == 0 &&
+         memcmp(a->response, b->response, n_bytes) == 0;
+}
+
+static void
+cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
+             uint32_t index, DynamicCosts *costs)
+{
+  const RaDynamic *dynamic = &graph->dynamics[index];
+  RaCost *parts = costs->parts + costs->begin[index];
+  g_autofree double *part_end_s = g_new(double, dynamic->n_parts);
+  RaDecodeResult result = {.part_end_s = part_end_s, .part_cost = parts};
+
+  if (index > 0 && same_dynamic(dynamic, dynamic - 1)) {
+    memcpy(parts, costs->parts + costs->begin[index - 1],
+           dynamic->n_parts * sizeof *parts);
+    return;
+  }
+  ra_decode_run(estimator, &graph->shards[dynamic->shard], dynamic, &result);
+  for (uint32_t part = 0; part < dynamic->n_parts; part++)
+    parts[part].total_s =
+        part_end_s[part] - (part > 0 ? part_end_s[part - 1] : 0);
+}
+
+static void
+cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
+              DynamicCosts *out_costs)
+{
+  uint32_t n_parts = 0;
+
+  out_costs->begin = g_new(uint32_t, graph->n_dynamics + 1);
+  for (uint32_t d = 0; d < graph->n_dynamics; d++) {
+    out_costs->begin[d] = n_parts;
+    n_parts += graph->dynamics[d].n_parts;
+  }
+  out_costs->begin[graph->n_dynamics] = n_parts;
+  out_costs->parts = g_new(RaCost, n_parts);
+  for (uint32_t d = 0; d < graph->n_dynamics; d++)
+    cost_dynamic(graph, estimator, d, out_costs);
+}
+
+/* Call fidelity: the parts of every call that has such tasks, simulated when
+ * the first is met.  They are those of iteration 0 in every iteration. */
+typedef struct {
+  RaCost **parts; /* (n_calls) (n_parts) or NULL */
+  uint32_t n_calls;
+} CallCosts;
+
+static gboolean
+cost_call(const RaTaskGraph *graph, const RaEstimator *estimator,
+          const RaNode *node, CallCosts *costs, RaCost *out_cost,
+          GError **error)
+{
+  const RaAugmented *augmented = graph->augmented;
+
+  if (!costs->parts) {
+    costs->n_calls = augmented->plan->workload->n_calls;
+    costs->parts = g_new0(RaCost *, costs->n_calls);
+  }
+  if (!costs->parts[node->call]) {
+    costs->parts[node->call] =
+        ra_call_costs(augmented, node->call, estimator, graph->seed, error);
+    if (!costs->parts[node->call])
+      return FALSE;
+  }
+  *out_cost = costs->parts[node->call][node->part];
+  return TRUE;
+}
+
+static void
+call_costs_clear(CallCosts *costs)
+{
+  for (uint32_t call = 0; call < costs->n_calls; call++)
+    g_free(costs->parts[call]);
+  g_free(costs->parts);
+}
+
+gboolean
+ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
+              RaCost *out_costs, GError **error)
+{
+  g_autofree RaCost *works = g_new(RaCost, graph->n_works);
+  DynamicCosts dynamics = {NULL, NULL};
+  CallCosts calls = {NULL, 0};
+  gboolean ok = TRUE;
+
+  for (uint32_t work = 0; work < graph->n_works; work++)
+    ra_estimator_work(estimator, graph, work, &works[work]);
+  cost_dynamics(graph, estimator, &dynamics);
+  for (RaTaskId t = 0; t < graph->n_tasks && ok; t++) {
+    uint32_t dynamic = graph->dynamic ? graph->dynamic[t] : RA_NONE;
+
+    out_costs[t] = (RaCost){0};
+    if (graph->work[t] != RA_NONE)
+      out_costs[t] = works[graph->work[t]];
+    else if (dynamic != RA_NONE)
+      out_costs[t] =
+          dynamics.parts[dynamics.begin[dynamic] + graph->mini_batch[t]];
+    else if (graph->kind[t] == RA_TASK_CALL)
+      ok = cost_call(graph, estimator, &graph->augmented->nodes[graph->node[t]],
+                     &calls, &out_costs[t], error);
+  }
+  g_free(dynamics.begin);
+  g_free(dynamics.parts);
+  call_costs_clear(&calls);
+  return ok;
+}

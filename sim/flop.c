@@ -1,0 +1,179 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "sim/decode_group.h"
+#include "sim/flop.h"
+
+static double
+ops_flop(const RaOp *ops, guint n_ops)
+{
+  double flop = 0;
+
+  for (guint i = 0; i < n_ops; i++)
+    flop += ops[i].count * ra_op_flop(&ops[i]);
+  return flop;
+}
+
+static const RaNode *
+task_node(const RaTaskGraph *graph, RaTaskId task)
+{
+  return &graph->augmented->nodes[graph->node[task]];
+}
+
+/* The work of a task that runs a micro-batch forward through the last stage,
+ * or NULL. */
+static const RaWork *
+last_forward(const RaTaskGraph *graph, RaTaskId task)
+{
+  const RaWork *work;
+
+  if (graph->kind[task] != RA_TASK_FORWARD || graph->work[task] == RA_NONE)
+    return NULL;
+  work = &graph->works[graph->work[task]];
+  return work->shard != RA_NONE && work->piece.has_head ? work : NULL;
+}
+
+static void
+count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
+              RaFlopShare *share)
+{
+  const RaNode *node = task_node(graph, task);
+  const RaCall *call = &graph->augmented->plan->workload->calls[node->call];
+  const RaModel *model = graph->shards[work->shard].model;
+  /* Backward is twice forward: gradients of inputs and of weights. */
+  double passes = call->kind == RA_CALL_TRAIN ? 3 : 1;
+
+  share->model_flop += passes * ra_model_forward_flop(model, &work->batch);
+  /* A generate call's tokens are counted from the lengths; of train, the
+   * first epoch has every sequence once. */
+  if (call->kind == RA_CALL_INFERENCE ||
+      (call->kind == RA_CALL_TRAIN &&
+       graph->mini_batch[task] < call->n_mini_batches))
+    share->tokens += (double)work->batch.q_tokens;
+}
+
+/* FLOP of a decode step on all GPUs of a replica: with n sequences at K tokens
+ * base + per_token K, as only attention sees K. */
+typedef struct {
+  double base;
+  double per_token;
+  gboolean known;
+} StepFlop;
+
+static double
+step_flop_at(const RaTaskGraph *graph, const RaDynamic *dynamic,
+             uint32_t n_sequences, uint64_t kv_tokens)
+{
+  const RaShard *shard = &graph->shards[dynamic->shard];
+  RaBatch batch = {n_sequences, n_sequences, kv_tokens, kv_tokens};
+  RaOp ops[RA_OP_LIST_MAX];
+  double flop = 0;
+
+  for (uint32_t s = 0; s < dynamic->n_stages; s++)
+    flop += shard->tp * ops_flop(ops, ra_op_list(shard, &dynamic->pieces[s],
+                                                 RA_PHASE_DECODE, &batch, ops));
+  return flop;
+}
+
+static StepFlop
+step_flop(const RaTaskGraph *graph, const RaDynamic *dynamic,
+          uint32_t n_sequences, GArray *cache)
+{
+  StepFlop *step;
+
+  if (cache->len <= n_sequences)
+    g_array_set_size(cache, n_sequences + 1);
+  step = &g_array_index(cache, StepFlop, n_sequences);
+  if (!step->known) {
+    double at_1 = step_flop_at(graph, dynamic, n_sequences, n_sequences);
+    double at_2 = step_flop_at(graph, dynamic, n_sequences, 2 * n_sequences);
+
+    step->known = TRUE;
+    step->per_token = (at_2 - at_1) / n_sequences;
+    step->base = at_1 - step->per_token * n_sequences;
+  }
+  return *step;
+}
+
+/* Adds the decode steps of one replica.  A stretch of m steps after step t of a
+ * sequences with prompts P attends to the sum of P + a (t + j), j = 1 .. m. */
+static void
+count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
+              RaFlopShare *share)
+{
+  RaDecodeGroup *groups = ra_decode_groups_new(dynamic);
+  const RaModel *model = graph->shards[dynamic->shard].model;
+
+  for (uint32_t g = 0; g < dynamic->n_groups; g++) {
+    uint64_t step = 0;
+
+    for (uint32_t s = 0; s < groups[g].n_stretches; s++) {
+      const RaDecodeStretch *stretch = &groups[g].stretches[s];
+      uint64_t m = stretch->last_step - step, n = stretch->n_active;
+      uint64_t pairs =
+          m * stretch->prompt_tokens + n * (m * step + m * (m + 1) / 2);
+      RaBatch batch = {(uint32_t)n, m * n, pairs, pairs};
+      StepFlop flop = step_flop(graph, dynamic, (uint32_t)n, cache);
+
+      share->model_flop += ra_model_forward_flop(model, &batch);
+      share->hardware_flop +=
+          (double)m * flop.base + flop.per_token * (double)pairs;
+      step = stretch->last_step;
+    }
+  }
+  for (uint32_t i = 0; i < dynamic->n_sequences; i++)
+    share->tokens += (double)dynamic->prompt[i] + dynamic->response[i];
+  ra_decode_groups_free(groups, dynamic->n_groups);
+}
+
+static void
+count_dynamics(const RaTaskGraph *graph, uint32_t first_iteration,
+               RaFlopShare *shares)
+{
+  GArray *cache = g_array_new(FALSE, TRUE, sizeof(StepFlop));
+  const RaDynamic *before = NULL;
+
+  for (uint32_t d = 0; d < graph->n_dynamics; d++) {
+    const RaDynamic *dynamic = &graph->dynamics[d];
+    const RaNode *node = &graph->augmented->nodes[dynamic->node];
+
+    if (node->iteration < first_iteration)
+      continue;
+    /* The cache is of one shard and one list of stages. */
+    if (before && (before->shard != dynamic->shard ||
+                   before->n_stages != dynamic->n_stages ||
+                   memcmp(before->pieces, dynamic->pieces,
+                          before->n_stages * sizeof *before->pieces) != 0))
+      g_array_set_size(cache, 0);
+    count_dynamic(graph, dynamic, cache, &shares[node->call]);
+    before = dynamic;
+  }
+  g_array_unref(cache);
+}
+
+RaFlopShare *
+ra_flop_count(const RaTaskGraph *graph, uint32_t first_iteration)
+{
+  RaFlopShare *shares =
+      g_new0(RaFlopShare, graph->augmented->plan->workload->n_calls);
+  g_autofree double *work_flop = g_new(double, graph->n_works);
+  RaOp ops[RA_OP_LIST_MAX];
+
+  for (uint32_t w = 0; w < graph->n_works; w++)
+    work_flop[w] = ops_flop(ops, ra_work_ops(graph, w, ops));
+  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
+    const RaNode *node = task_node(graph, t);
+    const RaWork *work = last_forward(graph, t);
+
+    if (node->kind != RA_NODE_CALL || node->iteration < first_iteration)
+      continue;
+    if (work)
+      count_forward(graph, t, work, &shares[node->call]);
+    if (graph->work[t] != RA_NONE)
+      shares[node->call].hardware_flop +=
+          work_flop[graph->work[t]] * graph->group_n_gpus[graph->group[t]];
+  }
+  count_dynamics(graph, first_iteration, shares);
+  return shares;
+}

@@ -1,0 +1,48 @@
+/* What a task does to its lanes, by its kind: the four classes of accounting.
+ *
+ * DEVICE tasks hold the lane's compute stream; COMM tasks are communication
+ * within a call and count only where no device task hides them; HOST is a host
+ * call; MOVE is what the plan adds between calls: reallocation and transfer.
+ * A join takes no time and has no lane, so its class is never asked for.
+ */
+#ifndef RA_SIM_TASK_CLASS_H
+#define RA_SIM_TASK_CLASS_H
+
+#include "graph/task.h"
+
+typedef enum {
+  RA_TASK_CLASS_DEVICE,
+  RA_TASK_CLASS_COMM,
+  RA_TASK_CLASS_HOST,
+  RA_TASK_CLASS_MOVE,
+  RA_N_TASK_CLASSES
+} RaTaskClass;
+
+static inline RaTaskClass
+ra_task_class(RaTaskKind kind)
+{
+  switch (kind) {
+  case RA_TASK_FORWARD:
+  case RA_TASK_BACKWARD:
+  case RA_TASK_OPTIMIZER:
+  case RA_TASK_DECODE:
+  case RA_TASK_CALL:
+    return RA_TASK_CLASS_DEVICE;
+  case RA_TASK_SEND:
+  case RA_TASK_GRAD_REDUCE:
+  case RA_TASK_CLIP:
+  case RA_TASK_PARAM_GATHER:
+  case RA_TASK_JOIN:
+    return RA_TASK_CLASS_COMM;
+  case RA_TASK_HOST:
+    return RA_TASK_CLASS_HOST;
+  case RA_TASK_REALLOC:
+  case RA_TASK_TRANSFER:
+    return RA_TASK_CLASS_MOVE;
+  case RA_N_TASK_KINDS:
+    break;
+  }
+  g_assert_not_reached();
+}
+
+#endif
