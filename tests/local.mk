@@ -2,10 +2,13 @@
 ## main() comes from %D%/check_main.h.  If it has further sources:
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
+check_programs += %D%/check_chrome
 check_programs += %D%/check_error
+check_programs += %D%/check_keyfile
 check_programs += %D%/check_kernels
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
+check_programs += %D%/check_trace
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
@@ -67,3 +70,17 @@ EXTRA_DIST += %D%/corpus/model/nul.json
 EXTRA_DIST += %D%/corpus/model/twice.json
 EXTRA_DIST += %D%/corpus/model/unknown-type.json
 EXTRA_DIST += %D%/corpus/model/wide-number.json
+
+tests_check_keyfile_SOURCES = %D%/check_keyfile.c %D%/fuzz_keyfile.c
+EXTRA_DIST += %D%/corpus/keyfile
+
+## The same for traces.
+EXTRA_DIST += %D%/fuzz_trace.c
+EXTRA_DIST += %D%/corpus/trace/columns.tsv
+EXTRA_DIST += %D%/corpus/trace/cut.tsv
+EXTRA_DIST += %D%/corpus/trace/empty-op.tsv
+EXTRA_DIST += %D%/corpus/trace/good-million.tsv
+EXTRA_DIST += %D%/corpus/trace/good-rows.tsv
+EXTRA_DIST += %D%/corpus/trace/huge.tsv
+EXTRA_DIST += %D%/corpus/trace/ranks.tsv
+EXTRA_DIST += %D%/corpus/trace/version.tsv

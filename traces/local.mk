@@ -3,3 +3,10 @@
 noinst_LIBRARIES += libtraces.a
 ra_libs += libtraces.a
 libtraces_a_SOURCES =
+libtraces_a_SOURCES += %D%/chrome.c
+libtraces_a_SOURCES += %D%/lanes.c %D%/lanes.h
+libtraces_a_SOURCES += %D%/ranks.c
+libtraces_a_SOURCES += %D%/trace.c %D%/trace.h
+libtraces_a_SOURCES += %D%/trace_impl.h
+libtraces_a_SOURCES += %D%/trace_read.c
+libtraces_a_SOURCES += %D%/trace_write.c

@@ -2,14 +2,21 @@
  *
  *     # reallot trace 1
  *     # source: simulate
- *     # machine: ...   software: ...   date: ...   command: ...   seed: 0
- *     name<TAB>iteration<TAB>call<TAB>kind<TAB>ranks<TAB>stream<TAB>op<TAB>shape<TAB>begin_s<TAB>end_s<TAB>flop<TAB>bytes
- *     it0/actor_train/d0/s0/b0/m0/fwd  0  actor_train  forward  0-7  compute  -  -  1.25  1.5  1e12  2e9
+ *     # machine: ...          then software, date, command, seed, workload, ...
+ *     name iteration call kind ranks stream op shape begin_s end_s flop bytes
+ *     it0/actor_train/d0/s0/b0/m0/fwd 0 actor_train forward 0-7 compute - - ...
  *
- * `ranks` are cluster-wide GPU numbers as ranges, `0-7,16-23`.  `-` is an empty field.  Rows are in
- * order of begin_s, then as they were added.  Numbers are written with %.9g, times with 1 ns (%.9f).
+ * Fields are separated by one tab.  `ranks` are cluster-wide GPU numbers as
+ * ranges, `0-7,16-23`; `-` is an empty field (ranks, op, shape).  Rows are in
+ * order of begin_s, then as they were added.  Times are written to 1 ns
+ * (%.9f), flop and bytes with %.9g, so that a file that was written, read and
+ * written again is the same to the byte.
  *
- * Typical sizes: 10^3 to 10^6 rows.
+ *     g_autoptr(RaTrace) trace = ra_trace_load("ppo.trace.tsv", &error);
+ *     for (guint i = 0; i < ra_trace_n_rows(trace); i++)
+ *       use(ra_trace_row(trace, i));
+ *
+ * Typical sizes: 10^3 to 10^6 rows, of 100 bytes in the file and 200 in memory.
  */
 #ifndef RA_TRACES_TRACE_H
 #define RA_TRACES_TRACE_H
@@ -17,53 +24,138 @@
 #include <glib.h>
 #include <stdint.h>
 
+/* Times lie within 30 years, so that nanoseconds fit 64 bits. */
+#define RA_TRACE_MAX_S 1e9
+
+/* One row.  Strings belong to the trace; equal strings are one pointer. */
 typedef struct {
-  const char *name;     /* the task's name; strings are owned by the trace */
-  uint32_t iteration;
-  const char *call;     /* the call, or "realloc", "transfer" */
-  const char *kind;     /* ra_task_kind_name() */
-  const char *ranks;    /* "0-7,16-23" */
-  const char *stream;   /* ra_stream_name() */
-  const char *op;       /* op fidelity: ra_op_name(); else NULL */
-  const char *shape;    /* ra_op_shape(), or NULL */
-  double begin_s, end_s;
-  double flop, bytes;   /* of one GPU */
+  const char *name;   /* the task's name, not empty */
+  uint32_t iteration; /* from 0 */
+  const char *call;   /* the call, or "realloc", "transfer" */
+  const char *kind;   /* ra_task_kind_name() */
+  const char *ranks;  /* "0-7,16-23"; "": no GPU (host work) */
+  const char *stream; /* ra_stream_name() */
+  const char *op;     /* op fidelity: ra_op_name(); else NULL */
+  const char *shape;  /* ra_op_shape(), or NULL */
+  double begin_s;     /* seconds from the start of the run, >= 0 */
+  double end_s;       /* >= begin_s, <= RA_TRACE_MAX_S */
+  double flop;        /* of one GPU, >= 0 */
+  double bytes;       /* of one GPU, >= 0 */
 } RaTraceRow;
 
 typedef struct _RaTrace RaTrace;
 
+/* GPU numbers in ranks lie below this, ten times the largest cluster known, so
+ * that a typing error is not a million lanes of a picture. */
+#define RA_RANKS_MAX (UINT32_C(1) << 20)
+
+/* Returns: (transfer full): without head fields and rows. */
 RaTrace *ra_trace_new(void);
 void ra_trace_free(RaTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTrace, ra_trace_free)
 
-/* Head fields: "source", "machine", "software", "date", "command", "seed", "workload", "cluster", "plan". One line each;
- * NULL where absent. Order of setting is the order written. */
+/**
+ * ra_trace_set_head:
+ * @key: "source", "machine", "software", "date", "command", "seed",
+ *   "workload", "cluster", "plan", "gpus-per-node", or any other word without
+ *   a colon
+ * @value: (nullable): %NULL takes the field away
+ *
+ * Sets or replaces a head field.  The order of first setting is the order
+ * written.  Control characters become spaces: a field is one line.
+ */
 void ra_trace_set_head(RaTrace *trace, const char *key, const char *value);
+
+/* Value of head field @key, owned by @trace; NULL where absent. */
 const char *ra_trace_head(const RaTrace *trace, const char *key);
 
-/* Copies @row and its strings (repeated strings are kept once). */
+/**
+ * ra_trace_add:
+ * @row: copied with its strings (equal strings are kept once; control
+ *   characters become spaces, as a row is one line)
+ *
+ * Cost: O(bytes of the strings), amortised.
+ */
 void ra_trace_add(RaTrace *trace, const RaTraceRow *row);
 
 guint ra_trace_n_rows(const RaTrace *trace);
+
+/* Row @index; the pointer holds until the next ra_trace_add() or sort. */
 const RaTraceRow *ra_trace_row(const RaTrace *trace, guint index);
 
-/* Sorts the rows by begin_s, stable. */
+/* Sorts the rows by begin_s, stable.  O(rows) where they are sorted. */
 void ra_trace_sort(RaTrace *trace);
 
-/* Reads/writes `.trace.tsv`; errors `path:line: ...`. Written aside, then renamed. */
+/**
+ * ra_trace_load:
+ * @path: a `.trace.tsv` file
+ * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`: no
+ *   head or an unknown version, a head field twice, wrong columns, a wrong
+ *   number of fields, not a number, a time that ends before it begins, bad
+ *   ranks, not UTF-8
+ *
+ * Head fields of any name are kept.  Rows that are out of order are sorted.
+ * Cost: O(bytes), about a microsecond a row.
+ *
+ * Returns: (transfer full): the trace; %NULL on error
+ */
 RaTrace *ra_trace_load(const char *path, GError **error);
-RaTrace *ra_trace_parse(const char *name, const char *text, gsize n_bytes, GError **error);
+
+/* As ra_trace_load(), from memory; messages call it @name. */
+RaTrace *ra_trace_parse(const char *name, const char *text, gsize n_bytes,
+                        GError **error);
+
+/**
+ * ra_trace_save:
+ * @path: file to make or replace; written aside, then renamed
+ * @error: %RA_ERROR_IO `path: reason`
+ *
+ * Writes the rows in the order in which they stand: ra_trace_sort() first.
+ */
 gboolean ra_trace_save(const RaTrace *trace, const char *path, GError **error);
+
+/* (transfer full): the text that ra_trace_save() writes. */
+char *ra_trace_format(const RaTrace *trace, gsize *out_n_bytes);
 
 /**
  * ra_ranks_parse:
- * @out_ranges: (out) (element-type guint32): pairs first, last (inclusive), ascending, disjoint
+ * @text: "0-7,16-23": ascending, disjoint
+ * @out_ranges: (out) (element-type guint32): appended to: pairs first, last
+ *   (inclusive); untouched on error
+ * @error: %RA_ERROR_INPUT without file and line: the caller prefixes
  *
- * "0-7,16-23" -> 0 7 16 23.
+ * "0-7,16-23" -> 0 7 16 23.  A range of one is "5".
  */
 gboolean ra_ranks_parse(const char *text, GArray *out_ranges, GError **error);
 
-/* Chrome trace event JSON for Perfetto: a process a node, a thread a (rank range, stream); (transfer full). */
-char *ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node, gsize *out_n_bytes);
+/**
+ * ra_ranks_format:
+ * @ranges: (array length=n): pairs first, last (inclusive), ascending,
+ *   disjoint; neighbours that touch are joined
+ * @n: numbers in @ranges, even
+ * @out: appended to
+ *
+ * The inverse of ra_ranks_parse().
+ */
+void ra_ranks_format(const uint32_t *ranges, gsize n, GString *out);
+
+/**
+ * ra_trace_to_chrome:
+ * @gpus_per_node: >= 1
+ * @out_n_bytes: (out): length of the text
+ *
+ * Trace Event Format (JSON object form) for Perfetto and chrome://tracing: a
+ * process a node, a thread a (range of GPUs that no row tells apart, stream),
+ * a complete event ("X") a row in every thread that it runs on; rows without
+ * GPUs are in a process of their own, "host".  Where rows of one thread
+ * overlap, which the viewers cannot show, the later one is in a further thread
+ * of the same name, "(2)".  Head fields go to "otherData".
+ *
+ * Cost: O(rows x threads of a row).
+ *
+ * Returns: (transfer full): UTF-8 text
+ */
+char *ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
+                         gsize *out_n_bytes);
 
 #endif

@@ -1,0 +1,39 @@
+/* Any bytes: the trace reader takes or refuses them, what it takes survives
+ * being written and read again, and the exporters take it.
+ *
+ * With -fsanitize=fuzzer this file is the fuzzer; else tests/fuzz_main.c
+ * replays tests/corpus/trace/ through it.
+ */
+#include "config.h"
+
+#include <glib.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "traces/trace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+  g_autoptr(GError) error = NULL;
+  g_autoptr(RaTrace) trace =
+      ra_trace_parse("fuzz", (const char *)data, n_bytes, &error);
+  g_autoptr(RaTrace) again = NULL;
+  g_autofree char *text = NULL, *twice = NULL, *chrome = NULL;
+  gsize n_text, n_twice, n_chrome;
+
+  if (trace == NULL) {
+    g_assert(error != NULL && strchr(error->message, '\n') == NULL);
+    return 0;
+  }
+  text = ra_trace_format(trace, &n_text);
+  again = ra_trace_parse("again", text, n_text, &error);
+  g_assert_no_error(error);
+  twice = ra_trace_format(again, &n_twice);
+  g_assert(n_text == n_twice && memcmp(text, twice, n_text) == 0);
+  chrome = ra_trace_to_chrome(trace, 8, &n_chrome);
+  g_assert(g_utf8_validate_len(chrome, n_chrome, NULL));
+  return 0;
+}

@@ -1,0 +1,349 @@
+/* A trace as Chrome's trace event JSON.
+ *
+ * Written directly, since 10^6 rows as a tree of objects would take gigabytes.
+ * Rules of the format that are kept here ("Trace Event Format", Google, the
+ * JSON object form): ts and dur are microseconds and may be fractions; events
+ * may stand in any order; complete events of one thread must nest, so those
+ * that would overlap get threads of their own.  Perfetto keeps pid 0 and
+ * tid 0 for the idle task and takes a thread whose tid is its pid for the main
+ * one, so both are numbered from 1 and threads after all processes.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/lanes.h"
+#include "traces/trace.h"
+#include "traces/trace_impl.h"
+
+#define NO_THREAD UINT32_MAX
+
+/* A line of the viewer. */
+typedef struct {
+  uint32_t lane;    /* of the trace */
+  uint32_t stream;  /* number, in order of first use; compute first */
+  uint32_t level;   /* 0; 1 and on: overflow of the levels before */
+  uint32_t next;    /* the thread of the next level, or NO_THREAD */
+  uint32_t pid;     /* process */
+  uint64_t tid;     /* thread */
+  uint64_t end_ns;  /* of its last event */
+  const char *name; /* the stream's */
+} Thread;
+
+typedef struct {
+  const RaTrace *trace;
+  RaLanes *lanes;
+  GHashTable *streams; /* const char * (by address) -> number + 1 */
+  uint32_t n_streams;
+  GArray *threads; /* Thread, in order of first use */
+  uint32_t *first; /* (lanes x streams) level 0, or NO_THREAD */
+  uint32_t *pids;  /* (lanes) process of each */
+  uint32_t n_pids; /* processes are 1 to this */
+  guint gpus_per_node;
+  GString *out;
+} Export;
+
+/* @text as a JSON string.  Whatever is not UTF-8 becomes U+FFFD. */
+static void
+append_string(GString *out, const char *text)
+{
+  g_autofree char *valid = NULL;
+
+  if (!g_utf8_validate(text, -1, NULL))
+    text = valid = g_utf8_make_valid(text, -1);
+  g_string_append_c(out, '"');
+  for (const char *from = text; *text; from = text) {
+    while ((guchar)*text >= ' ' && *text != '"' && *text != '\\')
+      text++;
+    g_string_append_len(out, from, text - from);
+    if (*text == '"' || *text == '\\')
+      g_string_append_printf(out, "\\%c", *text++);
+    else if (*text)
+      g_string_append_printf(out, "\\u%04x", (guint)(guchar)*text++);
+  }
+  g_string_append_c(out, '"');
+}
+
+static void
+append_member(GString *out, const char *key, const char *value)
+{
+  append_string(out, key);
+  g_string_append_c(out, ':');
+  append_string(out, value);
+}
+
+/* Whole nanoseconds as microseconds. */
+static void
+append_us(GString *out, uint64_t time_ns)
+{
+  g_string_append_printf(out, "%" G_GUINT64_FORMAT ".%03u", time_ns / 1000,
+                         (guint)(time_ns % 1000));
+}
+
+static void
+append_number(GString *out, const char *key, double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+  g_string_append_printf(out, ",\"%s\":%s", key,
+                         g_ascii_formatd(text, sizeof text, "%.9g", value));
+}
+
+static uint64_t
+to_ns(double time_s)
+{
+  return (uint64_t)llrint(time_s * 1e9);
+}
+
+/* The thread of stream @stream on @lane that is free at @begin_ns. */
+static Thread *
+take_thread(Export *export, uint32_t lane, uint32_t stream, const char *name,
+            uint64_t begin_ns)
+{
+  uint32_t *place = &export->first[lane * export->n_streams + stream];
+  Thread thread = {
+      .lane = lane,
+      .stream = stream,
+      .next = NO_THREAD,
+      .pid = export->pids[lane],
+      .name = name,
+  };
+  uint32_t last = NO_THREAD;
+
+  for (uint32_t i = *place; i != NO_THREAD;) {
+    Thread *at = &g_array_index(export->threads, Thread, i);
+
+    if (at->end_ns <= begin_ns)
+      return at;
+    last = i;
+    thread.level = at->level + 1;
+    i = at->next;
+  }
+  thread.tid = (uint64_t) export->n_pids + 1 + export->threads->len;
+  if (last == NO_THREAD)
+    *place = export->threads->len;
+  else
+    g_array_index(export->threads, Thread, last).next = export->threads->len;
+  g_array_append_val(export->threads, thread);
+  return &g_array_index(export->threads, Thread, export->threads->len - 1);
+}
+
+/* All of an event but where it is. */
+static void
+format_event(GString *out, const RaTraceRow *row, uint64_t begin_ns,
+             uint64_t end_ns)
+{
+  g_string_assign(out, "{\"ph\":\"X\",");
+  append_member(out, "name", row->name);
+  g_string_append_c(out, ',');
+  append_member(out, "cat", row->call);
+  g_string_append(out, ",\"ts\":");
+  append_us(out, begin_ns);
+  g_string_append(out, ",\"dur\":");
+  append_us(out, end_ns - begin_ns);
+  g_string_append_printf(out, ",\"args\":{\"iteration\":%u,", row->iteration);
+  append_member(out, "kind", row->kind);
+  g_string_append_c(out, ',');
+  append_member(out, "ranks", row->ranks);
+  if (row->op) {
+    g_string_append_c(out, ',');
+    append_member(out, "op", row->op);
+  }
+  if (row->shape) {
+    g_string_append_c(out, ',');
+    append_member(out, "shape", row->shape);
+  }
+  append_number(out, "flop", row->flop);
+  append_number(out, "bytes", row->bytes);
+  g_string_append_c(out, '}');
+}
+
+static void
+append_row(Export *export, const RaTraceRow *row, GString *event)
+{
+  uint64_t begin_ns = to_ns(row->begin_s), end_ns = to_ns(row->end_s);
+  uint32_t stream =
+      GPOINTER_TO_UINT(g_hash_table_lookup(export->streams, row->stream));
+  guint n;
+  const uint32_t *lanes = ra_lanes_of(export->lanes, row->ranks, &n);
+
+  format_event(event, row, begin_ns, end_ns);
+  for (guint i = 0; i < n; i++) {
+    Thread *thread =
+        take_thread(export, lanes[i], stream - 1, row->stream, begin_ns);
+
+    thread->end_ns = end_ns;
+    g_string_append_len(export->out, event->str, (gssize)event->len);
+    g_string_append_printf(export->out,
+                           ",\"pid\":%u,\"tid\":%" G_GUINT64_FORMAT "},\n",
+                           thread->pid, thread->tid);
+  }
+}
+
+static void
+append_metadata(GString *out, const char *what, uint32_t pid, uint64_t tid,
+                const char *name)
+{
+  g_string_append_printf(out,
+                         "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":0,\"pid\":%u,"
+                         "\"tid\":%" G_GUINT64_FORMAT ",\"args\":{",
+                         what, pid, tid);
+  append_member(out, "name", name);
+  g_string_append(out, "}},\n");
+}
+
+static void
+append_sort_index(GString *out, const char *what, uint32_t pid, uint64_t tid,
+                  guint index)
+{
+  g_string_append_printf(out,
+                         "{\"ph\":\"M\",\"name\":\"%s\",\"ts\":0,\"pid\":%u,"
+                         "\"tid\":%" G_GUINT64_FORMAT
+                         ",\"args\":{\"sort_index\":%u}},\n",
+                         what, pid, tid, index);
+}
+
+static int
+compare_threads(const void *a, const void *b)
+{
+  const Thread *p = a, *q = b;
+
+  if (p->lane != q->lane)
+    return p->lane < q->lane ? -1 : 1;
+  if (p->stream != q->stream)
+    return p->stream < q->stream ? -1 : 1;
+  return p->level < q->level ? -1 : 1;
+}
+
+/* "gpu 0-7 compute (2)", numbered within the node. */
+static char *
+thread_name(const Export *export, const Thread *thread)
+{
+  GString *name = g_string_new(NULL);
+  uint32_t first, last;
+
+  if (ra_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
+    first %= export->gpus_per_node;
+    last %= export->gpus_per_node;
+    g_string_append_printf(name, "gpu %u", first);
+    if (last > first)
+      g_string_append_printf(name, "-%u", last);
+    g_string_append_c(name, ' ');
+  }
+  g_string_append(name, thread->name);
+  if (thread->level > 0)
+    g_string_append_printf(name, " (%u)", thread->level + 1);
+  return g_string_free(name, FALSE);
+}
+
+static void
+append_names(Export *export)
+{
+  uint32_t last_pid = 0;
+  uint32_t first, last;
+
+  g_array_sort(export->threads, compare_threads);
+  for (guint i = 0; i < export->threads->len; i++) {
+    const Thread *thread = &g_array_index(export->threads, Thread, i);
+    g_autofree char *name = thread_name(export, thread);
+
+    if (thread->pid != last_pid) {
+      g_autofree char *process = g_strdup("host");
+
+      if (ra_lanes_gpus(export->lanes, thread->lane, &first, &last)) {
+        g_free(process);
+        process = g_strdup_printf("node %u", first / export->gpus_per_node);
+      }
+      last_pid = thread->pid;
+      append_metadata(export->out, "process_name", last_pid, 0, process);
+      append_sort_index(export->out, "process_sort_index", last_pid, 0,
+                        last_pid);
+    }
+    append_metadata(export->out, "thread_name", thread->pid, thread->tid, name);
+    append_sort_index(export->out, "thread_sort_index", thread->pid,
+                      thread->tid, i);
+  }
+}
+
+static void
+init_export(Export *export)
+{
+  guint n_rows = ra_trace_n_rows(export->trace);
+  guint n_lanes = ra_lanes_n(export->lanes);
+  uint32_t first, last;
+
+  export->streams = g_hash_table_new(g_direct_hash, g_direct_equal);
+  for (int compute = 1; compute >= 0; compute--) {
+    for (guint i = 0; i < n_rows; i++) {
+      const char *stream = ra_trace_row(export->trace, i)->stream;
+
+      if ((strcmp(stream, "compute") == 0) != compute ||
+          g_hash_table_contains(export->streams, stream))
+        continue;
+      g_hash_table_insert(export->streams, (char *)stream,
+                          GUINT_TO_POINTER(++export->n_streams));
+    }
+  }
+  export->threads = g_array_new(FALSE, FALSE, sizeof(Thread));
+  export->first = g_new(uint32_t, (gsize)n_lanes * export->n_streams + 1);
+  memset(export->first, 0xff,
+         sizeof(uint32_t) * ((gsize)n_lanes * export->n_streams + 1));
+  export->pids = g_new(uint32_t, n_lanes + 1);
+  for (guint i = 0; i < n_lanes; i++) {
+    export->pids[i] = export->n_pids + 1; /* host: after the last node */
+    if (ra_lanes_gpus(export->lanes, i, &first, &last))
+      export->pids[i] = first / export->gpus_per_node + 1;
+    export->n_pids = export->pids[i];
+  }
+}
+
+/* The end: what is no event. */
+static void
+append_tail(Export *export)
+{
+  const GArray *head = export->trace->head;
+
+  if (g_str_has_suffix(export->out->str, ",\n"))
+    g_string_truncate(export->out, export->out->len - 2);
+  g_string_append(export->out,
+                  "\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{");
+  for (guint i = 0; i < head->len; i++) {
+    const RaTraceField *field = &g_array_index(head, RaTraceField, i);
+
+    g_string_append(export->out, i ? "," : "");
+    append_member(export->out, field->key, field->value);
+  }
+  g_string_append(export->out, "}}\n");
+}
+
+char *
+ra_trace_to_chrome(const RaTrace *trace, guint gpus_per_node,
+                   gsize *out_n_bytes)
+{
+  g_return_val_if_fail(trace != NULL && out_n_bytes != NULL, NULL);
+  g_return_val_if_fail(gpus_per_node >= 1, NULL);
+
+  GString *event = g_string_new(NULL);
+  Export export = {
+      .trace = trace,
+      .lanes = ra_lanes_new(trace, gpus_per_node),
+      .gpus_per_node = gpus_per_node,
+      .out = g_string_new("{\"traceEvents\":[\n"),
+  };
+
+  init_export(&export);
+  for (guint i = 0; i < ra_trace_n_rows(trace); i++)
+    append_row(&export, ra_trace_row(trace, i), event);
+  append_names(&export);
+  append_tail(&export);
+  g_string_free(event, TRUE);
+  g_hash_table_unref(export.streams);
+  g_array_free(export.threads, TRUE);
+  g_free(export.first);
+  g_free(export.pids);
+  ra_lanes_free(export.lanes);
+  *out_n_bytes = export.out->len;
+  return g_string_free(export.out, FALSE);
+}
