@@ -1,9 +1,9 @@
 /* The one error domain of Reallot.
  *
- * Every function that can fail for a reason its user can do something about takes a
- * trailing `GError **error` and sets it in this domain.  The code says what
- * the user can do, and with that the exit status of the program; the message
- * says where and what in one line:
+ * Every function that can fail for a reason its user can do something about
+ * takes a trailing `GError **error` and sets it in this domain.  The code says
+ * what the user can do, and with that the exit status of the program; the
+ * message says where and what in one line:
  *
  *     profiles/h100.profile:12: expected a number for 'bf16_flop_per_s'
  *

@@ -1,10 +1,12 @@
-/* From the augmented graph to the task graph: pipeline schedules, micro-batches, lanes.
+/* From the augmented graph to the task graph: pipeline schedules,
+ * micro-batches, lanes.
  *
- * The one lowering.  At `call` fidelity a node is one task; at `stage` fidelity a call becomes
- * its micro-batch schedule on every replica: forwards, backwards and sends
- * in the order of GPipe, 1F1B or interleaved 1F1B, gradient reduction (in buckets
- * behind the last backward where the plan overlaps), clipping, optimizer; a generate call its
- * prefill pipeline and one dynamic decode task a replica and part.
+ * The one lowering.  At `call` fidelity a node is one task; at `stage` fidelity
+ * a call becomes its micro-batch schedule on every replica: forwards, backwards
+ * and sends in the order of GPipe, 1F1B or interleaved 1F1B, gradient reduction
+ * (in buckets behind the last backward where the plan overlaps), clipping,
+ * optimizer; a generate call its prefill pipeline and one dynamic decode task a
+ * replica and part.
  */
 #ifndef RA_GRAPH_EXPAND_H
 #define RA_GRAPH_EXPAND_H
@@ -29,8 +31,8 @@ RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
  * ra_expand_call:
  * @call: a call of the plan's workload
  *
- * As ra_expand() at stage fidelity, for the parts of one call of iteration 0 alone: what a call
- * costs by itself.
+ * As ra_expand() at stage fidelity, for the parts of one call of iteration 0
+ * alone: what a call costs by itself.
  */
 RaTaskGraph *ra_expand_call(const RaAugmented *augmented, uint32_t call,
                             uint64_t seed, GError **error);

@@ -1,70 +1,78 @@
 /* Operations: what a task does, with shapes.  The one op table.
  *
  * The op list of a transformer layer (forward, backward, recompute, prefill,
- * decode), of the embedding, the head and the optimizer is written once, here. FLOPs and bytes
- * are derived from it, the estimator costs it, the executor runs it.
+ * decode), of the embedding, the head and the optimizer is written once, here.
+ * FLOPs and bytes are derived from it, the estimator costs it, the executor
+ * runs it.
  *
  * A multiply-add is 2 FLOP.  Bytes are what must cross the device's memory
  * interface if nothing stays in cache (collectives and copies: the payload).
  * Dimensions are per GPU, after tensor and sequence parallelism.
  *
  * Adding an op: one row in ops[] of op.c (name, dimension names, class), its
- * FLOP and byte formulas there, its place in a list of op_list.c, its cost in estimator/,
- * its kernel in the executor.
+ * FLOP and byte formulas there, its place in a list of op_list.c, its cost in
+ * estimator/, its kernel in the executor.
  */
 #ifndef RA_GRAPH_OP_H
 #define RA_GRAPH_OP_H
 
-#include "graph/model.h"
-#include "graph/workload.h"
-
 #include <glib.h>
 #include <stdint.h>
 
+#include "graph/model.h"
+#include "graph/workload.h"
+
 typedef enum {
   /* kind            dim[]  */
-  RA_OP_GEMM,        /* m, n, k, batch: out(m, n) = in(m, k) x weight(k, n) */
-  RA_OP_ATTENTION,   /* sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads, head_dim */
-  RA_OP_ATTENTION_BACKWARD, /* the same */
-  RA_OP_DECODE_ATTENTION,   /* the same; one query token a sequence */
-  RA_OP_NORM,        /* tokens, width */
-  RA_OP_NORM_BACKWARD, /* tokens, width */
-  RA_OP_ROPE,        /* tokens, heads, head_dim */
-  RA_OP_ACTIVATION,  /* tokens, width, gated (0 or 1): SwiGLU or GELU */
+  RA_OP_GEMM,      /* m, n, k, batch: out(m, n) = in(m, k) x weight(k, n) */
+  RA_OP_ATTENTION, /* sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads,
+                      head_dim */
+  RA_OP_ATTENTION_BACKWARD,  /* the same */
+  RA_OP_DECODE_ATTENTION,    /* the same; one query token a sequence */
+  RA_OP_NORM,                /* tokens, width */
+  RA_OP_NORM_BACKWARD,       /* tokens, width */
+  RA_OP_ROPE,                /* tokens, heads, head_dim */
+  RA_OP_ACTIVATION,          /* tokens, width, gated (0 or 1): SwiGLU or GELU */
   RA_OP_ACTIVATION_BACKWARD, /* the same */
-  RA_OP_ADD,         /* tokens, width: residual */
-  RA_OP_EMBEDDING,   /* tokens, width, vocab */
-  RA_OP_EMBEDDING_BACKWARD, /* the same */
-  RA_OP_CROSS_ENTROPY,      /* tokens, vocab: log-prob or loss of each token */
+  RA_OP_ADD,                 /* tokens, width: residual */
+  RA_OP_EMBEDDING,           /* tokens, width, vocab */
+  RA_OP_EMBEDDING_BACKWARD,  /* the same */
+  RA_OP_CROSS_ENTROPY,       /* tokens, vocab: log-prob or loss of each token */
   RA_OP_CROSS_ENTROPY_BACKWARD, /* the same */
-  RA_OP_ROUTER,      /* tokens, experts, chosen: top-k of the gate's logits */
-  RA_OP_PERMUTE,     /* tokens, width: tokens to experts' order or back */
-  RA_OP_SAMPLE,      /* sequences, vocab */
-  RA_OP_LOSS,        /* tokens: elementwise PPO or value loss, KL, advantages */
-  RA_OP_OPTIMIZER,   /* parameters: AdamW with fp32 master weights */
-  RA_OP_ALL_REDUCE,  /* bytes, ranks, ranks_per_node, groups_per_node */
+  RA_OP_ROUTER,     /* tokens, experts, chosen: top-k of the gate's logits */
+  RA_OP_PERMUTE,    /* tokens, width: tokens to experts' order or back */
+  RA_OP_SAMPLE,     /* sequences, vocab */
+  RA_OP_LOSS,       /* tokens: elementwise PPO or value loss, KL, advantages */
+  RA_OP_OPTIMIZER,  /* parameters: AdamW with fp32 master weights */
+  RA_OP_ALL_REDUCE, /* bytes, ranks, ranks_per_node, groups_per_node */
   RA_OP_REDUCE_SCATTER, /* the same; bytes: the whole vector */
-  RA_OP_ALL_GATHER,  /* the same; bytes: the whole vector */
-  RA_OP_ALL_TO_ALL,  /* the same; bytes: what one rank sends */
-  RA_OP_BROADCAST,   /* the same; bytes: the vector */
-  RA_OP_SEND,        /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
-  RA_OP_REALLOC,     /* intra_bytes, inter_bytes: largest in or out of one GPU; steps */
-  RA_OP_OFFLOAD,     /* bytes: device to host, per GPU */
-  RA_OP_RELOAD,      /* bytes: host to device, per GPU */
-  RA_OP_HOST,        /* nanoseconds of host work */
+  RA_OP_ALL_GATHER,     /* the same; bytes: the whole vector */
+  RA_OP_ALL_TO_ALL,     /* the same; bytes: what one rank sends */
+  RA_OP_BROADCAST,      /* the same; bytes: the vector */
+  RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
+  RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest in or out of one GPU;
+                    steps */
+  RA_OP_OFFLOAD, /* bytes: device to host, per GPU */
+  RA_OP_RELOAD,  /* bytes: host to device, per GPU */
+  RA_OP_HOST,    /* nanoseconds of host work */
   RA_N_OPS
 } RaOpKind;
 
 /* What an op's time counts as. */
-typedef enum { RA_OP_CLASS_COMPUTE, RA_OP_CLASS_COMM, RA_OP_CLASS_COPY, RA_OP_CLASS_HOST } RaOpClass;
+typedef enum {
+  RA_OP_CLASS_COMPUTE,
+  RA_OP_CLASS_COMM,
+  RA_OP_CLASS_COPY,
+  RA_OP_CLASS_HOST
+} RaOpClass;
 
 #define RA_OP_DIMS 7
 
 typedef struct {
-  uint8_t kind;    /* RaOpKind */
-  uint8_t dtype;   /* RaDtype of the operands */
-  uint16_t flags;  /* 0; room for fused epilogues */
-  uint32_t count;  /* times it runs in a row in its list (layers), >= 1 */
+  uint8_t kind;   /* RaOpKind */
+  uint8_t dtype;  /* RaDtype of the operands */
+  uint16_t flags; /* 0; room for fused epilogues */
+  uint32_t count; /* times it runs in a row in its list (layers), >= 1 */
   uint64_t dim[RA_OP_DIMS]; /* by kind, rest 0 */
 } RaOp;
 
@@ -78,7 +86,8 @@ const char *ra_op_dim_name(RaOpKind kind, guint index);
 double ra_op_flop(const RaOp *op);
 double ra_op_bytes(const RaOp *op);
 
-/* Kernels that one run of it launches, as an eager framework does (0 for host). */
+/* Kernels that one run of it launches, as an eager framework does (0 for host).
+ */
 guint ra_op_n_launches(const RaOp *op);
 
 /* (transfer full): "m=16,n=4096,k=4096,batch=1", for traces. */
@@ -87,45 +96,43 @@ char *ra_op_shape(const RaOp *op);
 /* --- the op lists of a piece of a model --- */
 
 typedef enum {
-  RA_PHASE_FORWARD,   /* inference, or training's forward */
-  RA_PHASE_BACKWARD,  /* gradients of inputs and weights; with the recomputation its shard asks for */
-  RA_PHASE_DECODE,    /* one new token a sequence */
-  RA_PHASE_OPTIMIZER, /* AdamW on the parameters that a rank updates */
+  RA_PHASE_FORWARD,  /* inference, or training's forward */
+  RA_PHASE_BACKWARD, /* gradients of inputs and weights; with the recomputation
+                        its shard asks for */
+  RA_PHASE_DECODE,   /* one new token a sequence */
   RA_N_PHASES
 } RaPhase;
 
 /* How a call cuts its model: everything but the batch that shapes an op. */
 typedef struct {
-  const RaModel *model;       /* borrowed */
-  uint32_t tp;                /* tensor parallel degree */
-  uint32_t tp_ranks_per_node; /* tp ranks that share a node */
-  uint32_t tp_groups_per_node;/* tp groups that share a node's NICs, >= 1 */
-  uint32_t dp;                /* optimizer: shards with zero >= 1 */
-  uint8_t dtype;              /* RaDtype of parameters and activations */
-  uint8_t recompute;          /* RaRecompute of graph/plan.h */
-  uint8_t zero;               /* 0 or 1 */
-  uint8_t sequence_parallel;  /* 0 or 1 */
-  uint8_t launch;             /* RaLaunch */
-  uint8_t sampling;           /* the head samples (generate) */
-  uint8_t loss;               /* the head computes a loss (train) */
-  uint8_t value_head;         /* one output a token instead of the vocabulary */
+  const RaModel *model;        /* borrowed */
+  uint32_t tp;                 /* tensor parallel degree */
+  uint32_t tp_ranks_per_node;  /* tp ranks that share a node */
+  uint32_t tp_groups_per_node; /* tp groups that share a node's NICs, >= 1 */
+  uint8_t dtype;               /* RaDtype of parameters and activations */
+  uint8_t recompute;           /* RaRecompute of graph/plan.h */
+  uint8_t sequence_parallel;   /* 0 or 1 */
+  uint8_t launch;              /* RaLaunch */
+  uint8_t sampling;            /* the head samples (generate) */
+  uint8_t loss;                /* the head computes a loss (train) */
 } RaShard;
 
 /* A contiguous piece of the model: a (virtual) pipeline stage. */
 typedef struct {
   uint32_t first_layer;
   uint32_t n_layers;
-  uint8_t has_embedding;      /* the first stage */
-  uint8_t has_head;           /* the last: final norm, lm or value head, loss */
+  uint8_t has_embedding; /* the first stage */
+  uint8_t has_head;      /* the last: final norm, lm or value head, loss */
 } RaPiece;
 
-/* What a batch of ragged sequences is to an op.  All sums over its sequences. */
+/* What a batch of ragged sequences is to an op.  All sums over its sequences.
+ */
 typedef struct {
   uint32_t n_sequences;
-  uint64_t q_tokens;   /* tokens computed */
-  uint64_t kv_tokens;  /* tokens attended to, at most, each sequence */
-  uint64_t pairs;      /* query-key pairs under the causal mask: sum s (s + 1) / 2 for whole
-                          sequences; kv_tokens for decode */
+  uint64_t q_tokens;  /* tokens computed */
+  uint64_t kv_tokens; /* tokens attended to, at most, each sequence */
+  uint64_t pairs; /* query-key pairs under the causal mask: sum s (s + 1) / 2
+                     for whole sequences; kv_tokens for decode */
 } RaBatch;
 
 #define RA_OP_LIST_MAX 96
@@ -135,17 +142,17 @@ typedef struct {
  * @shard: how the model is cut
  * @piece: which part of it
  * @phase: what is done
- * @batch: with what; ignored by OPTIMIZER
- * @out_ops: (out) (array length=RA_OP_LIST_MAX): written in order of execution; ops of a
- *   layer carry count = layers of the same kind
+ * @batch: with what
+ * @out_ops: (out) (array length=RA_OP_LIST_MAX): written in order of execution;
+ * ops of a layer carry count = layers of the same kind
  *
- * The ops of one GPU of the tensor-parallel group, its tensor-parallel collectives included
- * (they stand between computations and are exposed).  Layers of one
- * kind are folded: an op list says how often each op runs, not the interleaving
- * of layers; ra_op_list_layer() gives one layer's order.
+ * The ops of one GPU of the tensor-parallel group, its tensor-parallel
+ * collectives included (they stand between computations and are exposed).
+ * Layers of one kind are folded: an op list says how often each op runs, not
+ * the interleaving of layers; ra_op_list_layer() gives one layer's order.
  *
- * Backward of a GEMM is two GEMMs (input and weight gradient); full recomputation prepends the
- * layers' forward, selective the attention's.
+ * Backward of a GEMM is two GEMMs (input and weight gradient); full
+ * recomputation prepends the layers' forward, selective the attention's.
  *
  * Returns: number of ops, <= RA_OP_LIST_MAX. O(1), allocates nothing.
  */

@@ -5,15 +5,15 @@
  *
  * *Lane*: a set of GPUs that no task of the graph tells apart (the tp ranks of
  * a stage, say).  A *group* is a set of lanes: a stage of a replica, the
- * dp replicas of a stage, the two ends of a send, a whole mesh.  Every lane has one FIFO
- * queue a stream; the order of the queues is the program that every rank
- * follows, fixed when the graph is made.  It stands in the graph as edges: task t
- * has an edge from the task before it in each queue it is in.  So a task may start when all
- * its predecessors have ended, on all its lanes at once: a collective
- * starts when its last member arrives, a send is a rendezvous, and nothing is
- * decided at run time.  (Departure from ReaL's ready queue: a static order makes replay
- * monotone, faster hardware never slows it, and is what SPMD ranks can follow
- * without talking.)
+ * dp replicas of a stage, the two ends of a send, a whole mesh.  Every lane has
+ * one FIFO queue a stream; the order of the queues is the program that every
+ * rank follows, fixed when the graph is made.  It stands in the graph as edges:
+ * task t has an edge from the task before it in each queue it is in.  So a task
+ * may start when all its predecessors have ended, on all its lanes at once: a
+ * collective starts when its last member arrives, a send is a rendezvous, and
+ * nothing is decided at run time.  (Departure from ReaL's ready queue: a static
+ * order makes replay monotone, faster hardware never slows it, and is what SPMD
+ * ranks can follow without talking.)
  *
  *     for (RaTaskId t = 0; t < g->n_tasks; t++)
  *       for (uint32_t e = g->succ_begin[t]; e < g->succ_begin[t + 1]; e++)
@@ -32,33 +32,38 @@
 typedef uint32_t RaTaskId;
 
 typedef enum {
-  RA_TASK_FORWARD,     /* a micro-batch through a stage: training, inference or prefill */
+  RA_TASK_FORWARD,     /* a micro-batch through a stage: training, inference or
+                          prefill */
   RA_TASK_BACKWARD,    /* and back (a bucket of its layers, for the last one) */
   RA_TASK_SEND,        /* activations or their gradients to the next stage */
   RA_TASK_GRAD_REDUCE, /* gradients over dp: all-reduce or reduce-scatter */
   RA_TASK_CLIP,        /* gradient norm over all ranks of the call */
   RA_TASK_OPTIMIZER,
-  RA_TASK_PARAM_GATHER,/* zero 1: updated parameters over dp */
-  RA_TASK_DECODE,      /* dynamic: a replica's token by token generation, up to a chunk boundary */
-  RA_TASK_HOST,        /* a host call */
-  RA_TASK_REALLOC,     /* parameter reallocation */
-  RA_TASK_TRANSFER,    /* data between calls */
-  RA_TASK_CALL,        /* call fidelity: a whole part of a call */
+  RA_TASK_PARAM_GATHER, /* zero 1: updated parameters over dp */
+  RA_TASK_DECODE,   /* dynamic: a replica's token by token generation, up to a
+                       chunk boundary */
+  RA_TASK_HOST,     /* a host call */
+  RA_TASK_REALLOC,  /* parameter reallocation */
+  RA_TASK_TRANSFER, /* data between calls */
+  RA_TASK_CALL,     /* call fidelity: a whole part of a call */
+  RA_TASK_JOIN,     /* no time, no lanes: all of a node has ended */
   RA_N_TASK_KINDS
 } RaTaskKind;
 
 typedef enum {
   RA_STREAM_COMPUTE,
-  RA_STREAM_TP,        /* op fidelity: tensor parallel collectives */
-  RA_STREAM_DP,        /* gradient and parameter collectives */
-  RA_STREAM_PP_SEND,   /* activations out */
-  RA_STREAM_PP_RECV,   /* activations in */
+  RA_STREAM_TP,           /* op fidelity: tensor parallel collectives */
+  RA_STREAM_DP,           /* gradient and parameter collectives */
+  RA_STREAM_PP_SEND,      /* activations out */
+  RA_STREAM_PP_RECV,      /* activations in */
   RA_STREAM_PP_SEND_BACK, /* gradients out */
   RA_STREAM_PP_RECV_BACK, /* gradients in */
-  RA_STREAM_REALLOC,   /* parameters and data between calls */
+  RA_STREAM_REALLOC,      /* parameters between calls */
+  RA_STREAM_TRANSFER,     /* data between calls */
   RA_STREAM_COPY_IN,
   RA_STREAM_COPY_OUT,
   RA_STREAM_HOST,
+  RA_STREAM_NONE, /* joins: no queue */
   RA_N_STREAMS
 } RaStream;
 
@@ -66,30 +71,36 @@ typedef enum { RA_FIDELITY_CALL, RA_FIDELITY_STAGE, RA_FIDELITY_OP } RaFidelity;
 
 /* What a task does, shared by all tasks that do the same (interned). */
 typedef struct {
-  uint32_t shard;  /* index into shards, RA_NONE: `op` alone */
-  uint8_t phase;   /* RaPhase, with a shard */
-  RaPiece piece;   /* with a shard */
-  RaBatch batch;   /* with a shard */
-  RaOp op;         /* without */
+  uint32_t shard; /* index into shards, RA_NONE: `op` alone */
+  uint8_t phase;  /* RaPhase, with a shard */
+  RaPiece piece;  /* with a shard */
+  RaBatch batch;  /* with a shard */
+  RaOp op;        /* without */
 } RaWork;
 
 /* The dynamic part of a generate call on one replica: who is generated. */
 typedef struct {
-  uint32_t node;           /* augmented node of its first part */
-  uint32_t shard;          /* index into shards */
-  uint32_t n_groups;       /* micro-batches that follow each other through the stages */
-  uint32_t n_stages;       /* pp */
-  const RaPiece *pieces;   /* (n_stages) */
-  RaOp send;               /* token activations between stages, count 1; bytes for one sequence */
+  uint32_t node;  /* augmented node of its first part */
+  uint32_t shard; /* index into shards */
+  uint32_t
+      n_groups; /* micro-batches that follow each other through the stages */
+  uint32_t n_stages;     /* pp */
+  const RaPiece *pieces; /* (n_stages) */
+  RaOp send; /* token activations between stages, count 1; bytes for one
+                sequence */
   uint32_t n_sequences;
-  const uint32_t *prompt;  /* (n_sequences) tokens; group g has [g n / n_groups, (g+1) n / n_groups) */
-  const uint32_t *response;/* (n_sequences) tokens to generate, the first by the prefill */
-  uint32_t n_parts;        /* part c ends when ceil((c + 1) n / n_parts) sequences have ended */
+  const uint32_t *prompt; /* (n_sequences) tokens; group g has [g n / n_groups,
+                             (g+1) n / n_groups) */
+  const uint32_t *
+      response; /* (n_sequences) tokens to generate, the first by the prefill */
+  uint32_t n_parts; /* part c ends when ceil((c + 1) n / n_parts) sequences have
+                       ended */
 } RaDynamic;
 
 /* One entry of a lane's GPUs. */
 typedef struct {
-  uint32_t first_gpu; /* cluster-wide number; the lane's GPUs are `gpus` of the graph */
+  uint32_t first_gpu; /* cluster-wide number; the lane's GPUs are `gpus` of the
+                         graph */
   uint32_t n_gpus;
 } RaLane;
 
@@ -97,24 +108,30 @@ typedef struct {
   RaArena *arena;               /* owns all below */
   const RaAugmented *augmented; /* borrowed; with it plan, workload, cluster */
   RaFidelity fidelity;
-  uint64_t seed;                /* of the lengths */
+  uint64_t seed; /* of the lengths */
 
   uint32_t n_tasks;
-  const uint8_t *kind;          /* (n_tasks) RaTaskKind */
-  const uint8_t *stream;        /* (n_tasks) RaStream of the first lane; sends: see group */
-  const uint16_t *stage;        /* (n_tasks) virtual stage; send: the sender's */
-  const uint16_t *mini_batch;   /* (n_tasks) epoch * mini-batches + mini-batch; decode: part */
-  const uint16_t *micro_batch;  /* (n_tasks) bucket for grad reduce */
-  const uint16_t *bucket;       /* (n_tasks) piece of a split backward, gradient bucket; else 0 */
-  const uint32_t *replica;      /* (n_tasks) dp coordinate; RA_NONE: all */
-  const uint32_t *node;         /* (n_tasks) augmented node */
-  const uint32_t *work;         /* (n_tasks) index into works; RA_NONE: none (dynamic or call) */
-  const uint32_t *dynamic;      /* (n_tasks) index into dynamics or RA_NONE; may be NULL: none at all */
-  const uint32_t *group;        /* (n_tasks) index into groups */
-  const uint32_t *n_pred;       /* (n_tasks) predecessors, with multiplicity in succ */
+  const uint8_t *kind; /* (n_tasks) RaTaskKind */
+  const uint8_t
+      *stream; /* (n_tasks) RaStream of the first lane; sends: see group */
+  const uint16_t *stage;       /* (n_tasks) virtual stage; send: the sender's */
+  const uint16_t *mini_batch;  /* (n_tasks) epoch * mini-batches + mini-batch;
+                                  decode: part */
+  const uint16_t *micro_batch; /* (n_tasks) bucket for grad reduce */
+  const uint16_t *
+      bucket; /* (n_tasks) piece of a split backward, gradient bucket; else 0 */
+  const uint32_t *replica; /* (n_tasks) dp coordinate; RA_NONE: all */
+  const uint32_t *node;    /* (n_tasks) augmented node */
+  const uint32_t
+      *work; /* (n_tasks) index into works; RA_NONE: none (dynamic or call) */
+  const uint32_t *dynamic; /* (n_tasks) index into dynamics or RA_NONE; may be
+                              NULL: none at all */
+  const uint32_t *group;   /* (n_tasks) index into groups */
+  const uint32_t
+      *n_pred; /* (n_tasks) predecessors, with multiplicity in succ */
 
-  const uint32_t *succ_begin;   /* (n_tasks + 1) CSR */
-  const RaTaskId *succ;         /* (succ_begin[n_tasks]) */
+  const uint32_t *succ_begin; /* (n_tasks + 1) CSR */
+  const RaTaskId *succ;       /* (succ_begin[n_tasks]) */
 
   uint32_t n_works;
   const RaWork *works;
@@ -123,14 +140,15 @@ typedef struct {
   uint32_t n_dynamics;
   const RaDynamic *dynamics;
 
-  uint32_t n_groups;
+  uint32_t n_groups; /* group 0 has no lane: joins, host calls without a mesh */
   const uint32_t *group_begin;  /* (n_groups + 1) CSR into group_lane */
   const uint32_t *group_lane;   /* lanes of the group, ascending */
   const uint32_t *group_n_gpus; /* (n_groups) GPUs in all its lanes */
 
   uint32_t n_lanes;
-  const RaLane *lanes;          /* (n_lanes) */
-  const uint32_t *lane_of_gpu;  /* (cluster GPUs) lane, RA_NONE: no call uses it */
+  const RaLane *lanes; /* (n_lanes) */
+  const uint32_t
+      *lane_of_gpu; /* (cluster GPUs) lane, RA_NONE: no call uses it */
 } RaTaskGraph;
 
 /* (n_ops) the ops of a work, in order: ra_op_list() or its one op. */
@@ -140,15 +158,19 @@ guint ra_work_ops(const RaTaskGraph *graph, uint32_t work, RaOp *out_ops);
  * ra_task_name:
  * @out: (out) (array length=n_bytes): NUL-terminated
  *
- * The same in every trace of the same plan: `it0/actor_train/d1/s2/b0/m3/fwd`, that is
- * iteration, call, replica, stage, mini-batch or part, micro-batch, kind; fields that a kind
- * does not have are left out.
+ * The same in every trace of the same plan: `it0/actor_train/d1/s2/b0/m3/fwd`,
+ * that is iteration, call, replica, stage, mini-batch or part, micro-batch,
+ * kind; fields that a kind does not have are left out.
  */
 void ra_task_name(const RaTaskGraph *graph, RaTaskId task, char *out,
                   gsize n_bytes);
 
 /* Hash of the name's parts, for fingerprints; equal names hash equal. O(1). */
 uint64_t ra_task_name_hash(const RaTaskGraph *graph, RaTaskId task);
+
+/* (transfer full): cluster-wide GPU numbers of @group as ranges, "0-7,16-23";
+ * "-" for none. */
+char *ra_group_ranks(const RaTaskGraph *graph, uint32_t group);
 
 const char *ra_task_kind_name(RaTaskKind kind);
 const char *ra_stream_name(RaStream stream);

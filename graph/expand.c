@@ -1,0 +1,202 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "graph/expand.h"
+#include "graph/expand_call.h"
+
+/* An expansion in progress. */
+typedef struct {
+  RaBuilder *builder;
+  const RaAugmented *augmented;
+  RaFidelity fidelity;
+  RaCallContext **contexts; /* (n_calls) on demand */
+  GArray *entries, *exits;  /* RaTaskId, of the node in hand */
+} RaExpansion;
+
+static RaTaskSpec
+node_spec(uint32_t node, RaTaskKind kind, RaStream stream, uint32_t group)
+{
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  t.kind = kind;
+  t.stream = stream;
+  t.node = node;
+  t.group = group;
+  return t;
+}
+
+/* The one task of a node that is not spread over stages. */
+static void
+add_single(RaExpansion *e, const RaTaskSpec *spec)
+{
+  RaTaskId id = ra_builder_task(e->builder, spec);
+
+  for (guint i = 0; i < e->entries->len; i++)
+    ra_builder_edge(e->builder, g_array_index(e->entries, RaTaskId, i), id);
+  g_array_append_val(e->exits, id);
+}
+
+static void
+add_move(RaExpansion *e, uint32_t id)
+{
+  const RaNode *n = &e->augmented->nodes[id];
+  gboolean realloc = n->kind == RA_NODE_REALLOC;
+  RaWork work = {
+      .shard = RA_NONE,
+      .op = {.kind = RA_OP_REALLOC,
+             .count = 1,
+             .dim = {(uint64_t)ceil(n->max_intra_bytes),
+                     (uint64_t)ceil(n->max_inter_bytes), n->n_steps}}};
+  RaTaskSpec t = node_spec(
+      id, realloc ? RA_TASK_REALLOC : RA_TASK_TRANSFER,
+      realloc ? RA_STREAM_REALLOC : RA_STREAM_TRANSFER,
+      ra_lane_map_mesh(ra_builder_lanes(e->builder), n->source, n->call));
+
+  t.work = ra_builder_work(e->builder, &work);
+  add_single(e, &t);
+}
+
+static void
+add_host(RaExpansion *e, uint32_t id)
+{
+  const RaPlan *plan = e->augmented->plan;
+  uint32_t call = e->augmented->nodes[id].call;
+  const RaCall *c = &plan->workload->calls[call];
+  RaWork work = {.shard = RA_NONE,
+                 .op = {.kind = RA_OP_HOST,
+                        .count = 1,
+                        .dim = {(uint64_t)llround(c->host_s * 1e9)}}};
+  RaTaskSpec t = node_spec(
+      id, RA_TASK_HOST, RA_STREAM_HOST,
+      plan->calls[call].set
+          ? ra_lane_map_mesh(ra_builder_lanes(e->builder), call, RA_NONE)
+          : 0);
+
+  t.work = ra_builder_work(e->builder, &work);
+  add_single(e, &t);
+}
+
+static RaCallContext *
+context_of(RaExpansion *e, uint32_t call)
+{
+  if (!e->contexts[call])
+    e->contexts[call] = ra_call_context_new(e->builder, call);
+  return e->contexts[call];
+}
+
+static void
+add_call(RaExpansion *e, uint32_t id)
+{
+  const RaNode *n = &e->augmented->nodes[id];
+  RaNodeEnds ends = {id, (const RaTaskId *)(gpointer)e->entries->data,
+                     e->entries->len, e->exits};
+
+  switch (e->augmented->plan->workload->calls[n->call].kind) {
+  case RA_CALL_HOST:
+    add_host(e, id);
+    break;
+  case RA_CALL_TRAIN:
+    ra_expand_train(context_of(e, n->call), &ends);
+    break;
+  case RA_CALL_INFERENCE:
+    ra_expand_inference(context_of(e, n->call), &ends);
+    break;
+  default:
+    ra_expand_generate(context_of(e, n->call), &ends);
+  }
+}
+
+/* At call fidelity every part of a call is one task on its mesh. */
+static void
+add_whole_call(RaExpansion *e, uint32_t id)
+{
+  const RaNode *n = &e->augmented->nodes[id];
+  RaTaskSpec t = node_spec(
+      id, RA_TASK_CALL, RA_STREAM_COMPUTE,
+      ra_lane_map_mesh(ra_builder_lanes(e->builder), n->call, RA_NONE));
+
+  add_single(e, &t);
+}
+
+/* One task that ends when all of the node has ended: what others wait for.
+ * Without it every exit would have an edge to every entry of every reader. */
+static void
+close_node(RaExpansion *e, uint32_t id)
+{
+  RaTaskId end;
+
+  if (e->exits->len == 1) {
+    end = g_array_index(e->exits, RaTaskId, 0);
+  } else {
+    RaTaskSpec t = node_spec(id, RA_TASK_JOIN, RA_STREAM_NONE, 0);
+    end = ra_builder_task(e->builder, &t);
+    for (guint i = 0; i < e->exits->len; i++)
+      ra_builder_edge(e->builder, g_array_index(e->exits, RaTaskId, i), end);
+  }
+  ra_builder_set_node_end(e->builder, id, end);
+}
+
+static void
+add_node(RaExpansion *e, uint32_t id, gboolean alone)
+{
+  const RaAugmented *a = e->augmented;
+  const RaNode *n = &a->nodes[id];
+
+  g_array_set_size(e->entries, 0);
+  g_array_set_size(e->exits, 0);
+  for (uint32_t i = a->pred_begin[id]; !alone && i < a->pred_begin[id + 1];
+       i++) {
+    RaTaskId end = ra_builder_node_end(e->builder, a->pred[i]);
+    g_array_append_val(e->entries, end);
+  }
+  if (n->kind != RA_NODE_CALL)
+    add_move(e, id);
+  else if (e->fidelity == RA_FIDELITY_CALL &&
+           a->plan->workload->calls[n->call].kind != RA_CALL_HOST)
+    add_whole_call(e, id);
+  else
+    add_call(e, id);
+  close_node(e, id);
+}
+
+static RaTaskGraph *
+expand(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed,
+       uint32_t only_call, GError **error)
+{
+  RaExpansion e = {.augmented = augmented, .fidelity = fidelity};
+  RaTaskGraph *graph;
+
+  e.builder = ra_builder_new(augmented, fidelity, seed);
+  e.contexts = g_new0(RaCallContext *, augmented->plan->workload->n_calls);
+  e.entries = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
+  e.exits = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
+  for (uint32_t i = 0; i < augmented->n_nodes; i++) {
+    const RaNode *n = &augmented->nodes[i];
+    gboolean alone = only_call != RA_NONE;
+    if (!alone ||
+        (n->kind == RA_NODE_CALL && n->call == only_call && n->iteration == 0))
+      add_node(&e, i, alone);
+  }
+  graph = ra_builder_finish(e.builder, error);
+  ra_builder_free(e.builder);
+  g_free(e.contexts);
+  g_array_unref(e.entries);
+  g_array_unref(e.exits);
+  return graph;
+}
+
+RaTaskGraph *
+ra_expand(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed,
+          GError **error)
+{
+  g_return_val_if_fail(fidelity != RA_FIDELITY_OP, NULL);
+  return expand(augmented, fidelity, seed, RA_NONE, error);
+}
+
+RaTaskGraph *
+ra_expand_call(const RaAugmented *augmented, uint32_t call, uint64_t seed,
+               GError **error)
+{
+  return expand(augmented, RA_FIDELITY_STAGE, seed, call, error);
+}

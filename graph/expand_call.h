@@ -1,0 +1,77 @@
+/* One call of one iteration, lowered to tasks at stage fidelity.
+ *
+ * Private to graph/: what graph/expand.c asks for each node that is a call.
+ */
+#ifndef RA_GRAPH_EXPAND_CALL_H
+#define RA_GRAPH_EXPAND_CALL_H
+
+#include "graph/builder.h"
+
+/* What all nodes of a call share; made once a graph. */
+typedef struct {
+  RaBuilder *builder;
+  uint32_t call;
+  const RaCall *c;
+  const RaCallPlan *plan;
+  const RaModel *model;
+  RaDtype dtype;
+  uint32_t shard;       /* id in the builder */
+  RaShard shard_record; /* the same */
+  uint32_t n_pieces;    /* virtual stages: pp x chunks */
+  RaPiece *pieces;      /* (n_pieces), arena */
+  RaAxisGeometry dp;
+  uint32_t *dynamic; /* (dp) of the iteration in hand: generate only, arena */
+} RaCallContext;
+
+RaCallContext *ra_call_context_new(RaBuilder *builder, uint32_t call);
+
+/* What stands before and after a node's tasks. */
+typedef struct {
+  uint32_t node;
+  const RaTaskId *entries; /* (n_entries) tasks that must have ended before */
+  guint n_entries;
+  GArray *exits; /* RaTaskId: appended to; all ended = node ended */
+} RaNodeEnds;
+
+/* The stages' micro-batch program of one replica. */
+typedef struct {
+  RaTaskId *first;   /* (pp) first compute task of each stage */
+  RaTaskId *last;    /* (pp) last compute task of each stage */
+  RaTaskId *forward; /* (n_pieces x m) */
+  RaTaskId *bucket;  /* (n_pieces x max_buckets) parts of each last backward */
+  uint32_t max_buckets;
+} RaPipeline;
+
+void ra_expand_train(RaCallContext *context, const RaNodeEnds *ends);
+void ra_expand_inference(RaCallContext *context, const RaNodeEnds *ends);
+void ra_expand_generate(RaCallContext *context, const RaNodeEnds *ends);
+
+/* Shared by the three, in graph/expand_pipeline.c. */
+
+/* Which batch a replica's pipeline runs, and how. */
+typedef struct {
+  uint32_t node, replica;
+  uint16_t mini_batch;
+  const RaBatch *batches; /* (m) */
+  uint32_t m;
+  gboolean backward; /* train's schedule; else forwards alone */
+} RaPipelineSpec;
+
+/* Buckets that the last backward of @piece is split into: 1 without overlap. */
+uint32_t ra_piece_n_buckets(const RaCallContext *context, uint32_t piece);
+
+/* The layers of bucket @bucket of @piece, last layers first. */
+RaPiece ra_piece_bucket(const RaCallContext *context, uint32_t piece,
+                        uint32_t bucket);
+
+/* (transfer full): ra_pipeline_free() it */
+RaPipeline *ra_expand_pipeline(RaCallContext *context,
+                               const RaPipelineSpec *spec);
+void ra_pipeline_free(RaPipeline *pipeline);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPipeline, ra_pipeline_free)
+
+/* A message of @bytes between stages, forward or back, of one replica. */
+RaOp ra_send_op(const RaCallContext *context, uint32_t replica,
+                uint32_t from_stage, uint32_t to_stage, uint64_t bytes);
+
+#endif

@@ -1,0 +1,300 @@
+#include "config.h"
+
+#include "graph/expand_call.h"
+#include "graph/schedule.h"
+
+/* Megatron-LM's distributed data parallel reduces gradients in buckets of at
+ * least max(40e6, 1e6 * dp) elements (megatron/core/distributed,
+ * DistributedDataParallelConfig and DistributedDataParallel). */
+#define BUCKET_ELEMENTS 40e6
+#define BUCKET_ELEMENTS_PER_REPLICA 1e6
+
+static RaShard
+make_shard(const RaPlan *plan, uint32_t call)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+  const RaWorkloadModel *m = &plan->workload->models[c->model];
+  RaAxisGeometry tp = ra_axis_geometry(p, plan->cluster, RA_AXIS_TP);
+
+  return (RaShard){.model = m->model,
+                   .tp = p->tp,
+                   .tp_ranks_per_node = tp.ranks_per_node,
+                   .tp_groups_per_node = tp.groups_per_node,
+                   .dtype = (uint8_t)m->dtype,
+                   .recompute = (uint8_t)p->recompute,
+                   .sequence_parallel = p->sequence_parallel != FALSE,
+                   .launch = (uint8_t)p->launch,
+                   .sampling = c->kind == RA_CALL_GENERATE,
+                   .loss = c->kind == RA_CALL_TRAIN};
+}
+
+RaCallContext *
+ra_call_context_new(RaBuilder *builder, uint32_t call)
+{
+  const RaPlan *plan = ra_builder_augmented(builder)->plan;
+  RaArena *arena = ra_builder_arena(builder);
+  RaCallContext *x = ra_arena_alloc(arena, 1, sizeof *x);
+  const RaCall *c = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+
+  x->builder = builder;
+  x->call = call;
+  x->c = c;
+  x->plan = p;
+  if (c->model == RA_NONE)
+    return x;
+  x->model = plan->workload->models[c->model].model;
+  x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
+  x->shard_record = make_shard(plan, call);
+  x->shard = ra_builder_shard(builder, &x->shard_record);
+  x->dp = ra_axis_geometry(p, plan->cluster, RA_AXIS_DP);
+  x->n_pieces = p->pp * p->n_virtual;
+  x->pieces = ra_arena_alloc(arena, x->n_pieces, sizeof *x->pieces);
+  for (uint32_t u = 0; u < x->n_pieces; u++)
+    x->pieces[u] = (RaPiece){.first_layer = ra_call_plan_first_layer(p, u),
+                             .n_layers = p->stage_layers[u],
+                             .has_embedding = u == 0,
+                             .has_head = u == x->n_pieces - 1};
+  x->dynamic = ra_arena_alloc(arena, p->dp, sizeof *x->dynamic);
+  return x;
+}
+
+uint32_t
+ra_piece_n_buckets(const RaCallContext *x, uint32_t piece)
+{
+  double bucket =
+      MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->plan->dp);
+  double n =
+      (double)ra_piece_n_params(&x->shard_record, &x->pieces[piece]) / bucket;
+
+  if (!x->plan->overlap_grad_reduce || x->plan->dp == 1)
+    return 1;
+  return (uint32_t)CLAMP(n, 1.0, (double)MAX(x->pieces[piece].n_layers, 1u));
+}
+
+RaPiece
+ra_piece_bucket(const RaCallContext *x, uint32_t piece, uint32_t bucket)
+{
+  RaPiece p = x->pieces[piece];
+  uint32_t n = ra_piece_n_buckets(x, piece), layers = p.n_layers;
+  uint32_t begin = (uint32_t)((uint64_t)(n - 1 - bucket) * layers / n);
+  uint32_t end = (uint32_t)((uint64_t)(n - bucket) * layers / n);
+
+  return (RaPiece){.first_layer = p.first_layer + begin,
+                   .n_layers = end - begin,
+                   .has_embedding = p.has_embedding && bucket == n - 1,
+                   .has_head = p.has_head && bucket == 0};
+}
+
+RaOp
+ra_send_op(const RaCallContext *x, uint32_t replica, uint32_t from_stage,
+           uint32_t to_stage, uint64_t bytes)
+{
+  const RaCluster *cluster = ra_builder_augmented(x->builder)->plan->cluster;
+  uint32_t node[2], stage[2] = {from_stage, to_stage};
+
+  for (guint i = 0; i < 2; i++) {
+    RaCoord coord = {.at = {[RA_AXIS_DP] = replica, [RA_AXIS_PP] = stage[i]}};
+    node[i] = ra_mesh_gpu(&x->plan->mesh, cluster,
+                          ra_call_plan_rank(x->plan, &coord)) /
+              cluster->gpus_per_node;
+  }
+  return (RaOp){
+      .kind = RA_OP_SEND,
+      .dtype = (uint8_t)x->dtype,
+      .count = 1,
+      .dim = {bytes, node[0] != node[1], x->shard_record.tp_ranks_per_node}};
+}
+
+/* One replica's pipeline while its tasks are appended. */
+typedef struct {
+  RaCallContext *x;
+  const RaPipelineSpec *spec;
+  RaPipeline *pipeline;
+  RaSlot *slots; /* (pp, n_slots) */
+  guint n_slots; /* of a stage */
+  uint32_t max_buckets;
+  RaTaskId *backward;     /* (n_pieces x m) first task of each backward */
+  RaTaskId *backward_end; /* (n_pieces x m) last */
+} RaPipelineState;
+
+static uint32_t
+piece_of(const RaPipelineState *s, uint32_t stage, const RaSlot *slot)
+{
+  return slot->chunk * s->x->plan->pp + stage;
+}
+
+static RaTaskSpec
+compute_spec(const RaPipelineState *s, uint32_t stage, uint32_t piece,
+             uint32_t micro_batch)
+{
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  t.stream = RA_STREAM_COMPUTE;
+  t.stage = (uint16_t)piece;
+  t.mini_batch = s->spec->mini_batch;
+  t.micro_batch = (uint16_t)micro_batch;
+  t.replica = s->spec->replica;
+  t.node = s->spec->node;
+  t.group = ra_lane_map_unit(ra_builder_lanes(s->x->builder), s->x->call,
+                             s->spec->replica, stage);
+  return t;
+}
+
+static RaTaskId
+add_compute(RaPipelineState *s, RaTaskSpec *t, RaPhase phase,
+            const RaPiece *piece)
+{
+  RaWork work = {.shard = s->x->shard,
+                 .phase = (uint8_t)phase,
+                 .piece = *piece,
+                 .batch = s->spec->batches[t->micro_batch]};
+
+  t->kind = phase == RA_PHASE_BACKWARD ? RA_TASK_BACKWARD : RA_TASK_FORWARD;
+  t->work = ra_builder_work(s->x->builder, &work);
+  return ra_builder_task(s->x->builder, t);
+}
+
+static RaTaskId
+add_backward(RaPipelineState *s, RaTaskSpec *t, uint32_t piece)
+{
+  uint32_t m = s->spec->m, i = piece * m + t->micro_batch;
+  gboolean last = t->micro_batch == m - 1;
+  uint32_t n = last ? ra_piece_n_buckets(s->x, piece) : 1;
+  RaTaskId id = RA_NONE;
+
+  for (uint32_t k = 0; k < n; k++) {
+    RaPiece part = last ? ra_piece_bucket(s->x, piece, k) : s->x->pieces[piece];
+    t->bucket = (uint16_t)k;
+    id = add_compute(s, t, RA_PHASE_BACKWARD, &part);
+    if (k == 0)
+      s->backward[i] = id;
+    if (last)
+      s->pipeline->bucket[piece * s->max_buckets + k] = id;
+  }
+  s->backward_end[i] = id;
+  return id;
+}
+
+/* The compute queue of one stage, in the order of its schedule. */
+static void
+add_stage(RaPipelineState *s, uint32_t stage)
+{
+  for (guint i = 0; i < s->n_slots; i++) {
+    const RaSlot *slot = &s->slots[stage * s->n_slots + i];
+    uint32_t piece = piece_of(s, stage, slot);
+    RaTaskSpec t = compute_spec(s, stage, piece, slot->micro_batch);
+    RaTaskId id;
+    if (slot->backward) {
+      id = add_backward(s, &t, piece);
+    } else {
+      id = add_compute(s, &t, RA_PHASE_FORWARD, &s->x->pieces[piece]);
+      s->pipeline->forward[piece * s->spec->m + slot->micro_batch] = id;
+    }
+    if (i == 0)
+      s->pipeline->first[stage] = id;
+    s->pipeline->last[stage] = id;
+  }
+}
+
+static uint64_t
+message_bytes(const RaPipelineState *s, uint32_t micro_batch)
+{
+  const RaCallContext *x = s->x;
+  uint64_t bytes = s->spec->batches[micro_batch].q_tokens * x->model->hidden *
+                   ra_dtype_bytes(x->dtype);
+  return x->plan->sequence_parallel ? (bytes + x->plan->tp - 1) / x->plan->tp
+                                    : bytes;
+}
+
+/* The message that follows one slot, if a stage comes after it. */
+static void
+add_send(RaPipelineState *s, uint32_t stage, const RaSlot *slot)
+{
+  RaCallContext *x = s->x;
+  uint32_t pp = x->plan->pp, piece = piece_of(s, stage, slot);
+  uint32_t to = slot->backward ? piece - 1 : piece + 1;
+  uint32_t m = s->spec->m, mb = slot->micro_batch;
+  RaLaneMap *lanes = ra_builder_lanes(x->builder);
+  RaTaskSpec t = compute_spec(s, stage, piece, mb);
+  RaWork work = {.shard = RA_NONE};
+  RaTaskId id;
+
+  if (slot->backward ? piece == 0 : piece == x->n_pieces - 1)
+    return;
+  work.op =
+      ra_send_op(x, s->spec->replica, stage, to % pp, message_bytes(s, mb));
+  t.kind = RA_TASK_SEND;
+  t.stream = slot->backward ? RA_STREAM_PP_SEND_BACK : RA_STREAM_PP_SEND;
+  t.work = ra_builder_work(x->builder, &work);
+  t.sender = t.group;
+  t.receiver = ra_lane_map_unit(lanes, x->call, s->spec->replica, to % pp);
+  t.group = ra_lane_map_pair(lanes, x->call, s->spec->replica, stage, to % pp);
+  id = ra_builder_task(x->builder, &t);
+  if (slot->backward) {
+    ra_builder_edge(x->builder, s->backward_end[piece * m + mb], id);
+    ra_builder_edge(x->builder, id, s->backward[to * m + mb]);
+  } else {
+    ra_builder_edge(x->builder, s->pipeline->forward[piece * m + mb], id);
+    ra_builder_edge(x->builder, id, s->pipeline->forward[to * m + mb]);
+  }
+}
+
+static void
+fill_slots(RaPipelineState *s)
+{
+  const RaCallPlan *p = s->x->plan;
+  uint32_t m = s->spec->m;
+
+  s->slots = g_new(RaSlot, (gsize)p->pp * 2 * p->n_virtual * m);
+  s->n_slots = s->spec->backward ? 2 * p->n_virtual * m : m;
+  for (uint32_t stage = 0; stage < p->pp; stage++) {
+    RaSlot *out = s->slots + (gsize)stage * s->n_slots;
+    if (s->spec->backward)
+      ra_schedule_fill(p->schedule, p->pp, p->n_virtual, m, stage, out);
+    else
+      ra_schedule_fill_forward(m, out);
+  }
+}
+
+RaPipeline *
+ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
+{
+  RaPipelineState s = {.x = x, .spec = spec, .max_buckets = 1};
+  gsize n_cells = (gsize)x->n_pieces * spec->m;
+
+  s.pipeline = g_new0(RaPipeline, 1);
+  for (uint32_t u = 0; spec->backward && u < x->n_pieces; u++)
+    s.max_buckets = MAX(s.max_buckets, ra_piece_n_buckets(x, u));
+  s.pipeline->first = g_new(RaTaskId, x->plan->pp);
+  s.pipeline->last = g_new(RaTaskId, x->plan->pp);
+  s.pipeline->forward = g_new(RaTaskId, n_cells);
+  s.pipeline->bucket = g_new(RaTaskId, (gsize)x->n_pieces * s.max_buckets);
+  s.pipeline->max_buckets = s.max_buckets;
+  s.backward = g_new(RaTaskId, n_cells);
+  s.backward_end = g_new(RaTaskId, n_cells);
+  fill_slots(&s);
+
+  for (uint32_t stage = 0; stage < x->plan->pp; stage++)
+    add_stage(&s, stage);
+  for (uint32_t stage = 0; stage < x->plan->pp; stage++)
+    for (guint i = 0; i < s.n_slots; i++)
+      add_send(&s, stage, &s.slots[stage * s.n_slots + i]);
+  g_free(s.slots);
+  g_free(s.backward);
+  g_free(s.backward_end);
+  return s.pipeline;
+}
+
+void
+ra_pipeline_free(RaPipeline *pipeline)
+{
+  if (!pipeline)
+    return;
+  g_free(pipeline->first);
+  g_free(pipeline->last);
+  g_free(pipeline->forward);
+  g_free(pipeline->bucket);
+  g_free(pipeline);
+}

@@ -1,0 +1,231 @@
+#include "config.h"
+
+#include "graph/expand_call.h"
+
+/* One mini-batch in the making. */
+typedef struct {
+  RaCallContext *x;
+  const RaNodeEnds *ends;
+  uint16_t mini_batch;    /* epoch x mini-batches + mini-batch */
+  RaPipeline **pipelines; /* (dp) */
+  RaTaskId *gathers; /* (pp) parameter gathers of the last mini-batch, RA_NONE:
+                        none */
+} RaMiniBatch;
+
+static RaTaskSpec
+dp_spec(const RaMiniBatch *b, RaTaskKind kind, uint32_t stage)
+{
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  t.kind = kind;
+  t.stream = RA_STREAM_DP;
+  t.stage = (uint16_t)stage;
+  t.mini_batch = b->mini_batch;
+  t.node = b->ends->node;
+  t.group = ra_lane_map_stage(ra_builder_lanes(b->x->builder), b->x->call,
+                              stage % b->x->plan->pp);
+  return t;
+}
+
+static uint32_t
+op_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t d0,
+        uint64_t d1, uint64_t d2, uint64_t d3)
+{
+  RaWork work = {.shard = RA_NONE,
+                 .op = {.kind = (uint8_t)kind,
+                        .dtype = (uint8_t)dtype,
+                        .count = 1,
+                        .dim = {d0, d1, d2, d3}}};
+  return ra_builder_work(x->builder, &work);
+}
+
+/* A collective over the replicas; each tensor-parallel rank has its own. */
+static uint32_t
+dp_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t n_params)
+{
+  return op_work(x, kind, dtype, n_params * ra_dtype_bytes(dtype), x->dp.ranks,
+                 x->dp.ranks_per_node, x->dp.groups_per_node);
+}
+
+static RaOpKind
+reduce_kind(const RaCallContext *x)
+{
+  return x->plan->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
+}
+
+/* Each bucket is reduced once all replicas have its gradients. */
+static void
+add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
+{
+  RaCallContext *x = b->x;
+  uint32_t n = ra_piece_n_buckets(x, piece);
+
+  for (uint32_t k = 0; k < n; k++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, piece);
+    RaPiece part = ra_piece_bucket(x, piece, k);
+    RaTaskId id;
+    t.bucket = (uint16_t)k;
+    t.work = dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                     ra_piece_n_params(&x->shard_record, &part));
+    id = ra_builder_task(x->builder, &t);
+    for (uint32_t d = 0; d < x->plan->dp; d++) {
+      const RaPipeline *p = b->pipelines[d];
+      ra_builder_edge(x->builder, p->bucket[piece * p->max_buckets + k], id);
+    }
+  }
+}
+
+static uint64_t
+stage_n_params(const RaCallContext *x, uint32_t stage)
+{
+  uint64_t n = 0;
+  for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp)
+    n += ra_piece_n_params(&x->shard_record, &x->pieces[u]);
+  return n;
+}
+
+/* Without overlap a stage reduces all it has once its last backward is done. */
+static void
+add_stage_reduce(RaMiniBatch *b, uint32_t stage)
+{
+  RaCallContext *x = b->x;
+  RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, stage);
+  RaTaskId id;
+
+  t.work = dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                   stage_n_params(x, stage));
+  id = ra_builder_task(x->builder, &t);
+  for (uint32_t d = 0; d < x->plan->dp; d++)
+    ra_builder_edge(x->builder, b->pipelines[d]->last[stage], id);
+}
+
+static void
+add_reduces(RaMiniBatch *b)
+{
+  const RaCallPlan *p = b->x->plan;
+
+  if (p->dp == 1)
+    return;
+  for (uint32_t stage = 0; stage < p->pp; stage++)
+    if (p->overlap_grad_reduce)
+      for (uint32_t v = p->n_virtual; v-- > 0;) /* last chunk is done first */
+        add_bucket_reduces(b, v * p->pp + stage);
+    else
+      add_stage_reduce(b, stage);
+}
+
+/* The gradient norm needs every gradient, so all stages meet here. */
+static RaTaskId
+add_clip(RaMiniBatch *b)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  uint32_t n = ra_mesh_n_gpus(&p->mesh);
+  RaTaskSpec t = dp_spec(b, RA_TASK_CLIP, 0);
+  RaTaskId id;
+
+  t.group = ra_lane_map_mesh(ra_builder_lanes(x->builder), x->call, RA_NONE);
+  t.work = op_work(x, RA_OP_ALL_REDUCE, RA_DTYPE_FP32, sizeof(float), n,
+                   p->mesh.gpus_per_node, 1);
+  id = ra_builder_task(x->builder, &t);
+  for (uint32_t d = 0; d < p->dp && p->dp == 1; d++)
+    for (uint32_t s = 0; s < p->pp;
+         s++) /* reduces stand before it in its queue */
+      ra_builder_edge(x->builder, b->pipelines[d]->last[s], id);
+  return id;
+}
+
+/* Optimizer steps of all stages, and with ZeRO 1 the gathers that follow. */
+static void
+add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  gboolean sharded = p->zero && p->dp > 1;
+
+  for (uint32_t s = 0; s < p->pp; s++) {
+    uint64_t n = stage_n_params(x, s);
+    RaTaskSpec gather = dp_spec(b, RA_TASK_PARAM_GATHER, s);
+    RaTaskId *steps = g_newa(RaTaskId, p->dp);
+    for (uint32_t d = 0; d < p->dp; d++) {
+      RaTaskSpec t = dp_spec(b, RA_TASK_OPTIMIZER, s);
+      t.stream = RA_STREAM_COMPUTE;
+      t.replica = d;
+      t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
+      t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype,
+                       sharded ? (n + p->dp - 1) / p->dp : n, 0, 0, 0);
+      steps[d] = ra_builder_task(x->builder, &t);
+      ra_builder_edge(x->builder, clip, steps[d]);
+      if (is_last && !sharded)
+        g_array_append_val(b->ends->exits, steps[d]);
+    }
+    b->gathers[s] = RA_NONE;
+    if (!sharded)
+      continue;
+    gather.work = dp_work(x, RA_OP_ALL_GATHER, x->dtype, n);
+    b->gathers[s] = ra_builder_task(x->builder, &gather);
+    for (uint32_t d = 0; d < p->dp; d++)
+      ra_builder_edge(x->builder, steps[d], b->gathers[s]);
+    if (is_last)
+      g_array_append_val(b->ends->exits, b->gathers[s]);
+  }
+}
+
+/* Runs the replicas' pipelines over mini-batch @index of the set. */
+static void
+add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  uint32_t iteration =
+      ra_builder_augmented(x->builder)->nodes[b->ends->node].iteration;
+  const RaSequenceSet *set =
+      ra_builder_sequences(x->builder, x->c->set, iteration);
+  uint32_t share = x->c->n_sequences / x->c->n_mini_batches;
+  uint32_t size = share / p->dp / p->n_micro_batches;
+  g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
+
+  for (uint32_t d = 0; d < p->dp; d++) {
+    RaPipelineSpec spec = {b->ends->node,      d,   b->mini_batch, batches,
+                           p->n_micro_batches, TRUE};
+    for (uint32_t i = 0; i < p->n_micro_batches; i++) {
+      uint32_t first = index * share + (d * p->n_micro_batches + i) * size;
+      batches[i] = ra_sequence_set_batch(set, first, first + size);
+    }
+    b->pipelines[d] = ra_expand_pipeline(x, &spec);
+    for (guint e = 0; is_first && e < b->ends->n_entries; e++)
+      ra_builder_edge(x->builder, b->ends->entries[e],
+                      b->pipelines[d]->first[0]);
+    for (uint32_t s = 0; !is_first && s < p->pp; s++)
+      ra_builder_edge(x->builder, b->gathers[s], b->pipelines[d]->first[s]);
+  }
+}
+
+void
+ra_expand_train(RaCallContext *x, const RaNodeEnds *ends)
+{
+  const RaCallPlan *p = x->plan;
+  const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
+  uint32_t n = x->c->n_mini_batches;
+  uint32_t begin = (uint32_t)((uint64_t)node->part * n / node->n_parts);
+  uint32_t end = (uint32_t)((uint64_t)(node->part + 1) * n / node->n_parts);
+  RaMiniBatch b = {.x = x, .ends = ends};
+
+  if (node->part == node->n_parts - 1) /* later epochs need all of the data */
+    end = n * x->c->n_epochs;
+  b.pipelines = g_new0(RaPipeline *, p->dp);
+  b.gathers = g_new(RaTaskId, p->pp);
+  for (uint32_t i = begin; i < end; i++) {
+    RaTaskId clip = RA_NONE;
+    b.mini_batch = (uint16_t)i;
+    add_pipelines(&b, i % n, i == begin);
+    add_reduces(&b);
+    if (ra_mesh_n_gpus(&p->mesh) > 1)
+      clip = add_clip(&b);
+    add_updates(&b, clip, i == end - 1);
+    for (uint32_t d = 0; d < p->dp; d++)
+      g_clear_pointer(&b.pipelines[d], ra_pipeline_free);
+  }
+  g_free(b.pipelines);
+  g_free(b.gathers);
+}

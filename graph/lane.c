@@ -1,0 +1,310 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "graph/lane.h"
+
+struct _RaLaneMap {
+  RaArena *arena;
+  const RaPlan *plan;
+  uint32_t n_gpus;       /* of the cluster */
+  uint32_t *lane_of_gpu; /* (n_gpus), arena; RA_NONE: unused */
+  RaLane *lanes;         /* (n_lanes), arena */
+  uint32_t n_lanes;
+  GArray *begin;        /* (n_groups + 1) uint32_t */
+  GArray *lane;         /* uint32_t */
+  GArray *group_n_gpus; /* (n_groups) uint32_t */
+  GHashTable *by_key;   /* RaGroupKey -> group + 1 */
+  uint8_t *seen;        /* (n_lanes) scratch, zero between calls */
+};
+
+/* Which GPUs of a call: each bound RA_NONE for "all". */
+typedef struct {
+  uint32_t call;
+  uint32_t dp;
+  uint32_t pp, other_pp; /* the second end of a pair; RA_NONE: none */
+} RaSelection;
+
+enum { KIND_UNIT, KIND_PAIR, KIND_STAGE, KIND_REPLICA, KIND_MESH };
+
+/* What a group was made from. */
+typedef struct {
+  uint32_t kind;
+  RaSelection a, b; /* b: zero unless two meshes */
+} RaGroupKey;
+
+static guint
+key_hash(gconstpointer key)
+{
+  return (guint)ra_hash_bytes(RA_HASH_INIT, key, sizeof(RaGroupKey));
+}
+
+static gboolean
+key_equal(gconstpointer a, gconstpointer b)
+{
+  return memcmp(a, b, sizeof(RaGroupKey)) == 0;
+}
+
+/* The unit (replica, cp rank and stage) of each GPU in @call; RA_NONE: not in
+ * it. */
+static void
+mark_units(const RaPlan *plan, const RaCallPlan *call, uint32_t *out_unit)
+{
+  uint32_t n = ra_mesh_n_gpus(&call->mesh);
+
+  for (uint32_t rank = 0; rank < n; rank++) {
+    RaCoord c = ra_call_plan_coord(call, rank);
+    uint32_t unit =
+        (c.at[RA_AXIS_DP] * call->cp + c.at[RA_AXIS_CP]) * call->pp +
+        c.at[RA_AXIS_PP];
+    out_unit[ra_mesh_gpu(&call->mesh, plan->cluster, rank)] = unit;
+  }
+}
+
+/* Splits every lane by the GPUs' units in one call: GPUs stay together if both
+ * their lane so far and their unit agree. */
+static uint32_t
+refine(RaLaneMap *map, const uint32_t *unit)
+{
+  g_autoptr(GHashTable) ids =
+      g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+  uint32_t n = 0;
+
+  for (uint32_t g = 0; g < map->n_gpus; g++) {
+    uint64_t key = ((uint64_t)map->lane_of_gpu[g] << 32) | unit[g];
+    gpointer id = g_hash_table_lookup(ids, &key);
+    if (!id) {
+      id = GUINT_TO_POINTER(++n);
+      g_hash_table_insert(ids, g_memdup2(&key, sizeof key), id);
+    }
+    map->lane_of_gpu[g] = GPOINTER_TO_UINT(id) - 1;
+  }
+  return n;
+}
+
+/* Numbers the lanes in use by their first GPU; GPUs that no call uses get none.
+ */
+static void
+number_lanes(RaLaneMap *map, const uint8_t *used, uint32_t n_classes)
+{
+  g_autofree uint32_t *number = g_new(uint32_t, n_classes);
+
+  memset(number, 0xff, n_classes * sizeof *number);
+  for (uint32_t g = 0; g < map->n_gpus; g++) {
+    uint32_t class = map->lane_of_gpu[g];
+    if (!used[g]) {
+      map->lane_of_gpu[g] = RA_NONE;
+      continue;
+    }
+    if (number[class] == RA_NONE) {
+      number[class] = map->n_lanes;
+      map->lanes[map->n_lanes++] = (RaLane){.first_gpu = g};
+    }
+    map->lane_of_gpu[g] = number[class];
+    map->lanes[number[class]].n_gpus++;
+  }
+}
+
+RaLaneMap *
+ra_lane_map_new(RaArena *arena, const RaPlan *plan)
+{
+  RaLaneMap *map = g_new0(RaLaneMap, 1);
+  uint32_t n = ra_cluster_n_gpus(plan->cluster), n_classes = 1, zero = 0;
+  g_autofree uint32_t *unit = g_new(uint32_t, n);
+  g_autofree uint8_t *used = g_new0(uint8_t, n);
+
+  map->arena = arena;
+  map->plan = plan;
+  map->n_gpus = n;
+  map->lane_of_gpu = ra_arena_alloc(arena, n, sizeof *map->lane_of_gpu);
+  for (guint i = 0; i < plan->workload->n_calls; i++) {
+    if (!plan->calls[i].set)
+      continue;
+    memset(unit, 0xff, n * sizeof *unit);
+    mark_units(plan, &plan->calls[i], unit);
+    n_classes = refine(map, unit);
+    for (uint32_t g = 0; g < n; g++)
+      used[g] |= unit[g] != RA_NONE;
+  }
+  map->lanes = ra_arena_alloc(arena, n_classes, sizeof *map->lanes);
+  number_lanes(map, used, n_classes);
+  map->seen = g_new0(uint8_t, MAX(map->n_lanes, 1u));
+  map->begin = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  map->lane = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  map->group_n_gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  map->by_key = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
+  g_array_append_val(map->begin, zero);
+  g_array_append_val(map->begin, zero); /* group 0: no lane */
+  g_array_append_val(map->group_n_gpus, zero);
+  return map;
+}
+
+void
+ra_lane_map_free(RaLaneMap *map)
+{
+  if (!map)
+    return;
+  g_array_unref(map->begin);
+  g_array_unref(map->lane);
+  g_array_unref(map->group_n_gpus);
+  g_hash_table_unref(map->by_key);
+  g_free(map->seen);
+  g_free(map);
+}
+
+static void
+mark_selected(RaLaneMap *map, const RaSelection *s)
+{
+  const RaCallPlan *call = &map->plan->calls[s->call];
+  uint32_t dp0 = s->dp == RA_NONE ? 0 : s->dp;
+  uint32_t dp1 = s->dp == RA_NONE ? call->dp : s->dp + 1;
+
+  for (uint32_t d = dp0; d < dp1; d++)
+    for (uint32_t p = 0; p < call->pp; p++) {
+      if (s->pp != RA_NONE && p != s->pp && p != s->other_pp)
+        continue;
+      for (uint32_t c = 0; c < call->cp; c++)
+        for (uint32_t t = 0; t < call->tp; t++) {
+          RaCoord coord = {.at = {[RA_AXIS_TP] = t,
+                                  [RA_AXIS_CP] = c,
+                                  [RA_AXIS_DP] = d,
+                                  [RA_AXIS_PP] = p}};
+          uint32_t gpu = ra_mesh_gpu(&call->mesh, map->plan->cluster,
+                                     ra_call_plan_rank(call, &coord));
+          map->seen[map->lane_of_gpu[gpu]] = 1;
+        }
+    }
+}
+
+/* The group of all marked lanes, appended; clears the marks. */
+static uint32_t
+add_marked(RaLaneMap *map)
+{
+  uint32_t n_gpus = 0;
+
+  for (uint32_t l = 0; l < map->n_lanes; l++) {
+    if (!map->seen[l])
+      continue;
+    g_array_append_val(map->lane, l);
+    n_gpus += map->lanes[l].n_gpus;
+    map->seen[l] = 0;
+  }
+  g_array_append_val(map->begin, map->lane->len);
+  g_array_append_val(map->group_n_gpus, n_gpus);
+  return map->group_n_gpus->len - 1;
+}
+
+static uint32_t
+select_group(RaLaneMap *map, uint32_t kind, const RaSelection *a,
+             const RaSelection *b)
+{
+  RaGroupKey key = {.kind = kind, .a = *a};
+  gpointer known;
+  uint32_t group;
+
+  if (b)
+    key.b = *b;
+  known = g_hash_table_lookup(map->by_key, &key);
+  if (known)
+    return GPOINTER_TO_UINT(known) - 1;
+  mark_selected(map, a);
+  if (b)
+    mark_selected(map, b);
+  group = add_marked(map);
+  g_hash_table_insert(map->by_key, g_memdup2(&key, sizeof key),
+                      GUINT_TO_POINTER(group + 1));
+  return group;
+}
+
+uint32_t
+ra_lane_map_unit(RaLaneMap *map, uint32_t call, uint32_t dp, uint32_t pp)
+{
+  RaSelection s = {call, dp, pp, RA_NONE};
+  return select_group(map, KIND_UNIT, &s, NULL);
+}
+
+uint32_t
+ra_lane_map_pair(RaLaneMap *map, uint32_t call, uint32_t dp, uint32_t from_pp,
+                 uint32_t to_pp)
+{
+  RaSelection s = {call, dp, MIN(from_pp, to_pp), MAX(from_pp, to_pp)};
+  return select_group(map, KIND_PAIR, &s, NULL);
+}
+
+uint32_t
+ra_lane_map_stage(RaLaneMap *map, uint32_t call, uint32_t pp)
+{
+  RaSelection s = {call, RA_NONE, pp, RA_NONE};
+  return select_group(map, KIND_STAGE, &s, NULL);
+}
+
+uint32_t
+ra_lane_map_replica(RaLaneMap *map, uint32_t call, uint32_t dp)
+{
+  RaSelection s = {call, dp, RA_NONE, RA_NONE};
+  return select_group(map, KIND_REPLICA, &s, NULL);
+}
+
+uint32_t
+ra_lane_map_mesh(RaLaneMap *map, uint32_t call, uint32_t other)
+{
+  RaSelection a = {call, RA_NONE, RA_NONE, RA_NONE};
+  RaSelection b = {other, RA_NONE, RA_NONE, RA_NONE};
+  return select_group(map, KIND_MESH, &a, other == RA_NONE ? NULL : &b);
+}
+
+const uint32_t *
+ra_lane_map_lanes(const RaLaneMap *map, uint32_t group, uint32_t *out_n)
+{
+  uint32_t begin = g_array_index(map->begin, uint32_t, group);
+  *out_n = g_array_index(map->begin, uint32_t, group + 1) - begin;
+  return (const uint32_t *)(gpointer)map->lane->data + begin;
+}
+
+uint32_t
+ra_lane_map_n_lanes(const RaLaneMap *map)
+{
+  return map->n_lanes;
+}
+
+static void *
+copy_array(RaArena *arena, const GArray *array)
+{
+  uint32_t *copy = ra_arena_alloc(arena, array->len, sizeof *copy);
+  if (array->len)
+    memcpy(copy, array->data, array->len * sizeof *copy);
+  return copy;
+}
+
+void
+ra_lane_map_finish(RaLaneMap *map, RaTaskGraph *graph)
+{
+  graph->n_lanes = map->n_lanes;
+  graph->lanes = map->lanes;
+  graph->lane_of_gpu = map->lane_of_gpu;
+  graph->n_groups = map->group_n_gpus->len;
+  graph->group_begin = copy_array(graph->arena, map->begin);
+  graph->group_lane = copy_array(graph->arena, map->lane);
+  graph->group_n_gpus = copy_array(graph->arena, map->group_n_gpus);
+}
+
+RaAxisGeometry
+ra_axis_geometry(const RaCallPlan *plan, const RaCluster *cluster, RaAxis axis)
+{
+  RaAxisGeometry g = {.ranks = ra_call_plan_degree(plan, axis)};
+  uint32_t first = 0;
+
+  for (uint32_t i = 0; i < g.ranks; i++) {
+    RaCoord coord = {.at = {0}};
+    uint32_t node;
+    coord.at[axis] = i;
+    node = ra_mesh_gpu(&plan->mesh, cluster, ra_call_plan_rank(plan, &coord)) /
+           cluster->gpus_per_node;
+    if (i == 0)
+      first = node;
+    g.ranks_per_node += node == first;
+  }
+  g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);
+  return g;
+}

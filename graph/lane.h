@@ -1,0 +1,58 @@
+/* Lanes: sets of GPUs that no call of a plan tells apart.
+ *
+ * Two GPUs are in one lane if every call puts them at the same dp, cp and pp
+ * coordinates or leaves both out: then every task runs on both or on
+ * neither, and the graph says it once.  A tensor-parallel group is a lane where
+ * no other call cuts it finer.  With the groups of lanes that tasks run on:
+ *
+ *     RaLaneMap *map = ra_lane_map_new(arena, plan);
+ *     uint32_t stage = ra_lane_map_unit(map, call, d, s);   a group
+ *
+ * Typical sizes: 1,024 GPUs in 128 lanes; 10^3 groups.
+ */
+#ifndef RA_GRAPH_LANE_H
+#define RA_GRAPH_LANE_H
+
+#include "base/arena.h"
+#include "graph/task.h"
+
+typedef struct _RaLaneMap RaLaneMap;
+
+/* Refines the lanes by every call of @plan; @arena keeps what the graph takes
+ * over. O(GPUs x calls). */
+RaLaneMap *ra_lane_map_new(RaArena *arena, const RaPlan *plan);
+void ra_lane_map_free(RaLaneMap *map);
+
+/* Groups; each is made once, on demand.  Of call @call: */
+/* stage @pp of replica @dp */
+uint32_t ra_lane_map_unit(RaLaneMap *map, uint32_t call, uint32_t dp,
+                          uint32_t pp);
+/* two stages of replica @dp, the ends of a send */
+uint32_t ra_lane_map_pair(RaLaneMap *map, uint32_t call, uint32_t dp,
+                          uint32_t from_pp, uint32_t to_pp);
+/* stage @pp of all replicas */
+uint32_t ra_lane_map_stage(RaLaneMap *map, uint32_t call, uint32_t pp);
+/* all stages of replica @dp */
+uint32_t ra_lane_map_replica(RaLaneMap *map, uint32_t call, uint32_t dp);
+/* the mesh of @call, or of two calls together (@other RA_NONE: one) */
+uint32_t ra_lane_map_mesh(RaLaneMap *map, uint32_t call, uint32_t other);
+
+/* Lanes of @group, ascending; valid until the next group is made. */
+const uint32_t *ra_lane_map_lanes(const RaLaneMap *map, uint32_t group,
+                                  uint32_t *out_n);
+uint32_t ra_lane_map_n_lanes(const RaLaneMap *map);
+
+/* Moves lanes and groups into @graph, copied to its arena. */
+void ra_lane_map_finish(RaLaneMap *map, RaTaskGraph *graph);
+
+/* Where the ranks of one axis stand: the geometry of its collectives. */
+typedef struct {
+  uint32_t ranks;           /* degree */
+  uint32_t ranks_per_node;  /* of one group, on the node of its first rank */
+  uint32_t groups_per_node; /* groups of the axis with a rank on one node */
+} RaAxisGeometry;
+
+RaAxisGeometry ra_axis_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster, RaAxis axis);
+
+#endif

@@ -1,0 +1,198 @@
+#include "config.h"
+
+#include "graph/op.h"
+
+/* The op table: one row an op. */
+typedef struct {
+  const char *name;
+  RaOpClass class;
+  guint n_launches; /* kernels of one run in an eager framework */
+  const char *dims[RA_OP_DIMS];
+} RaOpRow;
+
+#define COLLECTIVE_DIMS                                                        \
+  {                                                                            \
+    "bytes", "ranks", "ranks_per_node", "groups_per_node"                      \
+  }
+#define ATTENTION_DIMS                                                         \
+  {                                                                            \
+    "sequences", "q_tokens", "kv_tokens", "pairs", "q_heads", "kv_heads",      \
+        "head_dim"                                                             \
+  }
+
+/* clang-format off */
+static const RaOpRow ops[RA_N_OPS] = {
+  [RA_OP_GEMM] = {"gemm", RA_OP_CLASS_COMPUTE, 1, {"m", "n", "k", "batch"}},
+  [RA_OP_ATTENTION] = {"attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
+  [RA_OP_ATTENTION_BACKWARD] =
+    {"attention_backward", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
+  [RA_OP_DECODE_ATTENTION] =
+    {"decode_attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
+  [RA_OP_NORM] = {"norm", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
+  [RA_OP_NORM_BACKWARD] =
+    {"norm_backward", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
+  [RA_OP_ROPE] =
+    {"rope", RA_OP_CLASS_COMPUTE, 1, {"tokens", "heads", "head_dim"}},
+  [RA_OP_ACTIVATION] =
+    {"activation", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "gated"}},
+  [RA_OP_ACTIVATION_BACKWARD] = {"activation_backward", RA_OP_CLASS_COMPUTE, 1,
+                                 {"tokens", "width", "gated"}},
+  [RA_OP_ADD] = {"add", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
+  [RA_OP_EMBEDDING] =
+    {"embedding", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width", "vocab"}},
+  [RA_OP_EMBEDDING_BACKWARD] = {"embedding_backward", RA_OP_CLASS_COMPUTE, 1,
+                                {"tokens", "width", "vocab"}},
+  [RA_OP_CROSS_ENTROPY] =
+    {"cross_entropy", RA_OP_CLASS_COMPUTE, 1, {"tokens", "vocab"}},
+  [RA_OP_CROSS_ENTROPY_BACKWARD] =
+    {"cross_entropy_backward", RA_OP_CLASS_COMPUTE, 1, {"tokens", "vocab"}},
+  [RA_OP_ROUTER] =
+    {"router", RA_OP_CLASS_COMPUTE, 1, {"tokens", "experts", "chosen"}},
+  [RA_OP_PERMUTE] = {"permute", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
+  [RA_OP_SAMPLE] = {"sample", RA_OP_CLASS_COMPUTE, 1, {"sequences", "vocab"}},
+  [RA_OP_LOSS] = {"loss", RA_OP_CLASS_COMPUTE, 1, {"tokens"}},
+  [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1, {"parameters"}},
+  [RA_OP_ALL_REDUCE] = {"all_reduce", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_REDUCE_SCATTER] =
+    {"reduce_scatter", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_ALL_GATHER] = {"all_gather", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_ALL_TO_ALL] = {"all_to_all", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_BROADCAST] = {"broadcast", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_SEND] =
+    {"send", RA_OP_CLASS_COMM, 1, {"bytes", "inter_node", "pairs_per_node"}},
+  [RA_OP_REALLOC] =
+    {"realloc", RA_OP_CLASS_COMM, 1, {"intra_bytes", "inter_bytes", "steps"}},
+  [RA_OP_OFFLOAD] = {"offload", RA_OP_CLASS_COPY, 1, {"bytes"}},
+  [RA_OP_RELOAD] = {"reload", RA_OP_CLASS_COPY, 1, {"bytes"}},
+  [RA_OP_HOST] = {"host", RA_OP_CLASS_HOST, 0, {"nanoseconds"}},
+};
+/* clang-format on */
+
+const char *
+ra_op_name(RaOpKind kind)
+{
+  g_return_val_if_fail(kind < RA_N_OPS, "?");
+  return ops[kind].name;
+}
+
+RaOpClass
+ra_op_class(RaOpKind kind)
+{
+  g_return_val_if_fail(kind < RA_N_OPS, RA_OP_CLASS_COMPUTE);
+  return ops[kind].class;
+}
+
+const char *
+ra_op_dim_name(RaOpKind kind, guint index)
+{
+  g_return_val_if_fail(kind < RA_N_OPS, NULL);
+  return index < RA_OP_DIMS ? ops[kind].dims[index] : NULL;
+}
+
+guint
+ra_op_n_launches(const RaOp *op)
+{
+  return ops[op->kind].n_launches;
+}
+
+/* Only matrix products count: no peak that an op could be held against exists
+ * for the rest, and MFU counts none of it.  Attention is two products over
+ * the visible pairs forward (scores, values), five backward (scores again,
+ * dV, dP, dQ, dK: arXiv 2307.08691, section 3.1). */
+double
+ra_op_flop(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  double heads_dim = (double)d[4] * (double)d[6];
+
+  switch (op->kind) {
+  case RA_OP_GEMM:
+    return 2.0 * (double)d[0] * (double)d[1] * (double)d[2] * (double)d[3];
+  case RA_OP_ATTENTION:
+  case RA_OP_DECODE_ATTENTION:
+    return 2.0 * 2.0 * (double)d[3] * heads_dim;
+  case RA_OP_ATTENTION_BACKWARD:
+    return 5.0 * 2.0 * (double)d[3] * heads_dim;
+  default:
+    return 0.0;
+  }
+}
+
+/* Query-sized and key-sized elements of an attention op. */
+static double
+attention_elements(const RaOp *op, double per_query, double per_key)
+{
+  const uint64_t *d = op->dim;
+  return per_query * (double)d[1] * (double)d[4] * (double)d[6] +
+         per_key * (double)d[2] * (double)d[5] * (double)d[6];
+}
+
+double
+ra_op_bytes(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+  double e = ra_dtype_bytes(op->dtype);
+  double area = (double)d[0] * (double)d[1];
+
+  switch (op->kind) {
+  case RA_OP_GEMM:
+    return e * (double)d[3] *
+           (area + (double)d[2] * ((double)d[0] + (double)d[1]));
+  case RA_OP_ATTENTION:
+  case RA_OP_DECODE_ATTENTION:
+    return e * attention_elements(op, 2, 2); /* q, out; k, v */
+  case RA_OP_ATTENTION_BACKWARD:
+    return e *
+           attention_elements(op, 4, 4); /* q, out, dout, dq; k, v, dk, dv */
+  case RA_OP_NORM:
+    return e * 2 * area;
+  case RA_OP_NORM_BACKWARD:
+    return e * 3 * area; /* x, dy; dx */
+  case RA_OP_ROPE:
+    return e * 2 * area * (double)d[2];
+  case RA_OP_ACTIVATION:
+    return e * (d[2] ? 3 : 2) * area;
+  case RA_OP_ACTIVATION_BACKWARD:
+    return e * (d[2] ? 5 : 3) * area; /* gate, up, dy; dgate, dup */
+  case RA_OP_ADD:
+    return e * 3 * area;
+  case RA_OP_EMBEDDING:
+    return e * 2 * area + 4 * (double)d[0]; /* row, out; int32 token */
+  case RA_OP_EMBEDDING_BACKWARD:
+    return e * 3 * area + 4 * (double)d[0]; /* dy; row read and written */
+  case RA_OP_CROSS_ENTROPY:
+    return e * area + 8 * (double)d[0]; /* logits; token, log-prob */
+  case RA_OP_CROSS_ENTROPY_BACKWARD:
+    return e * 2 * area + 8 * (double)d[0];
+  case RA_OP_ROUTER:
+    return 4 * area + 8 * (double)d[0] * (double)d[2]; /* fp32; id, weight */
+  case RA_OP_PERMUTE:
+    return e * 2 * area;
+  case RA_OP_SAMPLE:
+    return e * area + 4 * (double)d[0];
+  case RA_OP_LOSS:
+    /* fp32 log-prob, old and reference log-prob, advantage, value, return;
+     * gradient out */
+    return 4 * 7 * (double)d[0];
+  case RA_OP_OPTIMIZER:
+    /* fp32 gradient read; master, first and second moment read and written;
+     * parameter written */
+    return (4 + 3 * 8 + e) * (double)d[0];
+  case RA_OP_REALLOC:
+    return (double)d[0] + (double)d[1];
+  case RA_OP_HOST:
+    return 0;
+  default: /* collectives and copies: the payload */
+    return (double)d[0];
+  }
+}
+
+char *
+ra_op_shape(const RaOp *op)
+{
+  GString *text = g_string_new(NULL);
+  for (guint i = 0; i < RA_OP_DIMS && ops[op->kind].dims[i]; i++)
+    g_string_append_printf(text, "%s%s=%" G_GUINT64_FORMAT, i ? "," : "",
+                           ops[op->kind].dims[i], op->dim[i]);
+  return g_string_free(text, FALSE);
+}

@@ -1,0 +1,438 @@
+#include "config.h"
+
+#include "graph/op.h"
+#include "graph/plan.h"
+
+/* The list under construction and what shapes its ops. */
+typedef struct {
+  const RaShard *shard;
+  const RaModel *model;
+  const RaBatch *batch;
+  RaPhase phase;
+  uint64_t tokens;    /* rows of the parallel regions */
+  uint64_t sp_tokens; /* rows between them: fewer under sequence parallelism */
+  uint64_t q_heads;   /* of one tp rank */
+  uint64_t
+      kv_heads; /* of one tp rank: at least one, replicated if tp > kv heads */
+  uint64_t vocab; /* rows of one tp rank, padded */
+  uint32_t count; /* of the ops that are being added */
+  RaOp *ops;
+  guint n_ops;
+} RaOpBuilder;
+
+static uint64_t
+ceil_div(uint64_t a, uint64_t b)
+{
+  return (a + b - 1) / b;
+}
+
+static void
+add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
+    uint64_t d3)
+{
+  g_assert(b->n_ops < RA_OP_LIST_MAX);
+  b->ops[b->n_ops++] = (RaOp){.kind = (uint8_t)kind,
+                              .dtype = b->shard->dtype,
+                              .count = b->count,
+                              .dim = {d0, d1, d2, d3}};
+}
+
+/* A linear layer y(m, n) = x(m, k) W.  Backward: dx = dy W', dW = x' dy. */
+static void
+add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
+{
+  if (b->phase != RA_PHASE_BACKWARD) {
+    add(b, RA_OP_GEMM, m, n, k, batch);
+  } else {
+    add(b, RA_OP_GEMM, m, k, n, batch);
+    add(b, RA_OP_GEMM, n, k, m, batch);
+  }
+}
+
+/* A collective of the tp group over activations of @bytes. */
+static void
+add_tp_collective(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
+{
+  if (b->shard->tp > 1)
+    add(b, kind, bytes, b->shard->tp, b->shard->tp_ranks_per_node,
+        b->shard->tp_groups_per_node);
+}
+
+static uint64_t
+activation_bytes(const RaOpBuilder *b)
+{
+  return b->tokens * b->model->hidden * ra_dtype_bytes(b->shard->dtype);
+}
+
+/* Before a column-parallel layer: sequence parallelism gathers its input
+ * (forward) and scatters its input's gradient (backward); plain tensor
+ * parallelism only sums that gradient (arXiv 2205.05198, figure 5).  The
+ * gather of the input that Megatron repeats for the weight gradient runs
+ * behind the GEMM of the input gradient and is left out. */
+static void
+add_enter(RaOpBuilder *b)
+{
+  if (b->phase != RA_PHASE_BACKWARD) {
+    if (b->shard->sequence_parallel)
+      add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
+  } else {
+    add_tp_collective(b,
+                      b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
+                                                  : RA_OP_ALL_REDUCE,
+                      activation_bytes(b));
+  }
+}
+
+/* After a row-parallel layer: the sum of its parts, scattered or not; backward
+ * under sequence parallelism the gather of its output's gradient. */
+static void
+add_leave(RaOpBuilder *b)
+{
+  if (b->phase != RA_PHASE_BACKWARD)
+    add_tp_collective(b,
+                      b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
+                                                  : RA_OP_ALL_REDUCE,
+                      activation_bytes(b));
+  else if (b->shard->sequence_parallel)
+    add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
+}
+
+static void
+add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width)
+{
+  add(b, b->phase == RA_PHASE_BACKWARD ? RA_OP_NORM_BACKWARD : RA_OP_NORM,
+      tokens, width, 0, 0);
+}
+
+static void
+add_attention_core(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  RaOpKind kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_BACKWARD
+                  : b->phase == RA_PHASE_DECODE ? RA_OP_DECODE_ATTENTION
+                                                : RA_OP_ATTENTION;
+  add(b, kind, b->batch->n_sequences, b->batch->q_tokens, b->batch->kv_tokens,
+      b->batch->pairs);
+  b->ops[b->n_ops - 1].dim[4] = b->q_heads;
+  b->ops[b->n_ops - 1].dim[5] = b->kv_heads;
+  b->ops[b->n_ops - 1].dim[6] = m->head_dim;
+}
+
+/* Per-head work between the projection and the scores. */
+static void
+add_positions(RaOpBuilder *b)
+{
+  uint64_t heads = b->q_heads + b->kv_heads;
+
+  if (b->model->qk_norm)
+    add_norm(b, b->tokens * heads, b->model->head_dim);
+  if (b->model->position == RA_POSITION_ROTARY)
+    add(b, RA_OP_ROPE, b->tokens, heads, b->model->head_dim, 0);
+}
+
+/* The attention block with its residual sum; backward in reverse. */
+static void
+add_attention(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t q = b->q_heads * m->head_dim;
+  uint64_t qkv = q + 2 * b->kv_heads * m->head_dim;
+
+  if (b->phase != RA_PHASE_BACKWARD) {
+    add_norm(b, b->sp_tokens, m->hidden);
+    add_enter(b);
+    add_linear(b, b->tokens, qkv, m->hidden, 1);
+    add_positions(b);
+    add_attention_core(b);
+    add_linear(b, b->tokens, m->hidden, q, 1);
+    add_leave(b);
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  } else {
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+    add_leave(b);
+    add_linear(b, b->tokens, m->hidden, q, 1);
+    add_attention_core(b);
+    add_positions(b);
+    add_linear(b, b->tokens, qkv, m->hidden, 1);
+    add_enter(b);
+    add_norm(b, b->sp_tokens, m->hidden);
+  }
+}
+
+static void
+add_activation(RaOpBuilder *b, uint64_t tokens, uint64_t width)
+{
+  add(b,
+      b->phase == RA_PHASE_BACKWARD ? RA_OP_ACTIVATION_BACKWARD
+                                    : RA_OP_ACTIVATION,
+      tokens, width, b->model->mlp == RA_MLP_GATED, 0);
+}
+
+/* The products of a dense MLP of @batch experts with @tokens rows each. */
+static void
+add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
+{
+  const RaModel *m = b->model;
+  uint64_t width = ceil_div(ffn, b->shard->tp);
+  uint64_t up = m->mlp == RA_MLP_GATED ? 2 * width : width;
+
+  if (b->phase != RA_PHASE_BACKWARD) {
+    add_linear(b, tokens, up, m->hidden, batch);
+    add_activation(b, tokens * batch, width);
+    add_linear(b, tokens, m->hidden, width, batch);
+  } else {
+    add_linear(b, tokens, m->hidden, width, batch);
+    add_activation(b, tokens * batch, width);
+    add_linear(b, tokens, up, m->hidden, batch);
+  }
+}
+
+/* A mixture of experts, all of them on every rank and each split over tp.
+ * Fewer tokens than experts visit fewer experts: at most one a choice. */
+static void
+add_experts(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t choices = b->tokens * m->experts_per_token;
+  uint64_t visited = MIN(choices, (uint64_t)m->n_experts);
+
+  add_linear(b, b->tokens, m->n_experts, m->hidden, 1);
+  add(b, RA_OP_ROUTER, b->tokens, m->n_experts, m->experts_per_token, 0);
+  add(b, RA_OP_PERMUTE, choices, m->hidden, 0, 0);
+  if (visited > 0)
+    add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
+  add(b, RA_OP_PERMUTE, choices, m->hidden, 0, 0);
+}
+
+static void
+add_mlp(RaOpBuilder *b, gboolean moe)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+
+  if (back) {
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+    add_leave(b);
+  } else {
+    add_norm(b, b->sp_tokens, m->hidden);
+    add_enter(b);
+  }
+  if (moe)
+    add_experts(b);
+  else
+    add_mlp_core(b, b->tokens, m->ffn, 1);
+  if (back) {
+    add_enter(b);
+    add_norm(b, b->sp_tokens, m->hidden);
+  } else {
+    add_leave(b);
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  }
+}
+
+/* All layers of one kind, dense or MoE. */
+static void
+add_layers(RaOpBuilder *b, uint32_t n_layers, gboolean moe)
+{
+  if (n_layers == 0)
+    return;
+  b->count = n_layers;
+  if (b->phase == RA_PHASE_BACKWARD && b->shard->recompute) {
+    b->phase = RA_PHASE_FORWARD;
+    if (b->shard->recompute == RA_RECOMPUTE_FULL) {
+      add_attention(b);
+      add_mlp(b, moe);
+    } else {
+      add_attention_core(b);
+    }
+    b->phase = RA_PHASE_BACKWARD;
+  }
+  if (b->phase == RA_PHASE_BACKWARD) {
+    add_mlp(b, moe);
+    add_attention(b);
+  } else {
+    add_attention(b);
+    add_mlp(b, moe);
+  }
+  b->count = 1;
+}
+
+static void
+add_embedding(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+
+  if (back) {
+    if (m->embedding_norm)
+      add_norm(b, b->sp_tokens, m->hidden);
+    add_leave(b);
+    add(b, RA_OP_EMBEDDING_BACKWARD, b->tokens, m->hidden, b->vocab, 0);
+    return;
+  }
+  add(b, RA_OP_EMBEDDING, b->tokens, m->hidden, b->vocab, 0);
+  add_leave(b);
+  if (m->position == RA_POSITION_LEARNED)
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  if (m->embedding_norm)
+    add_norm(b, b->sp_tokens, m->hidden);
+}
+
+/* The lm head of a generate call looks at one position a sequence and gathers
+ * the ranks' logits to sample; elsewhere the vocabulary-parallel cross-entropy
+ * sums three fp32 values a token over the ranks: maximum, sum of exponentials,
+ * the target's logit (arXiv 1909.08053, section 3). */
+static void
+add_lm_head(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  uint64_t rows = b->shard->sampling ? b->batch->n_sequences : b->tokens;
+
+  if (b->phase == RA_PHASE_BACKWARD) {
+    add(b, RA_OP_CROSS_ENTROPY_BACKWARD, rows, b->vocab, 0, 0);
+    add_linear(b, rows, b->vocab, m->hidden, 1);
+    return;
+  }
+  add_linear(b, rows, b->vocab, m->hidden, 1);
+  if (b->shard->sampling) {
+    add_tp_collective(b, RA_OP_ALL_GATHER,
+                      rows * b->vocab * b->shard->tp *
+                          ra_dtype_bytes(b->shard->dtype));
+    add(b, RA_OP_SAMPLE, rows, b->vocab * b->shard->tp, 0, 0);
+  } else {
+    add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
+    add_tp_collective(b, RA_OP_ALL_REDUCE, rows * 3 * 4);
+  }
+}
+
+static void
+add_head(RaOpBuilder *b)
+{
+  const RaModel *m = b->model;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+
+  if (!back) {
+    add_norm(b, b->sp_tokens, m->hidden);
+    if (b->shard->sequence_parallel)
+      add_enter(b);
+  }
+  if (m->head == RA_HEAD_VALUE)
+    add_linear(b, b->tokens, 1, m->hidden, 1);
+  else
+    add_lm_head(b);
+  if (b->shard->loss)
+    add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
+  if (back) {
+    if (m->head != RA_HEAD_VALUE)
+      add_enter(b);
+    add_norm(b, b->sp_tokens, m->hidden);
+  }
+}
+
+guint
+ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+           const RaBatch *batch, RaOp *out_ops)
+{
+  const RaModel *m = shard->model;
+  RaOpBuilder b = {.shard = shard,
+                   .model = m,
+                   .batch = batch,
+                   .phase = phase,
+                   .tokens = batch->q_tokens,
+                   .count = 1,
+                   .ops = out_ops};
+  uint32_t n_moe = 0;
+
+  g_return_val_if_fail(phase < RA_N_PHASES, 0);
+  b.sp_tokens =
+      shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
+  b.q_heads = ceil_div(m->n_heads, shard->tp);
+  b.kv_heads = ceil_div(m->n_kv_heads, shard->tp);
+  b.vocab = ceil_div(m->vocab, shard->tp);
+  if (m->layer_is_moe)
+    for (uint32_t i = 0; i < piece->n_layers; i++)
+      n_moe += ra_model_layer_is_moe(m, piece->first_layer + i);
+
+  if (phase == RA_PHASE_BACKWARD && piece->has_head)
+    add_head(&b);
+  if (phase != RA_PHASE_BACKWARD && piece->has_embedding)
+    add_embedding(&b);
+  add_layers(&b, piece->n_layers - n_moe, FALSE);
+  add_layers(&b, n_moe, TRUE);
+  if (phase != RA_PHASE_BACKWARD && piece->has_head)
+    add_head(&b);
+  if (phase == RA_PHASE_BACKWARD && piece->has_embedding)
+    add_embedding(&b);
+  return b.n_ops;
+}
+
+/* Width-like size of one rank's part of a tensor dimension. */
+static uint64_t
+split(uint64_t size, uint64_t grain, uint32_t tp)
+{
+  return ceil_div(size / grain, tp) * grain;
+}
+
+uint64_t
+ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
+{
+  const RaModel *m = shard->model;
+  uint64_t h = m->hidden, tp = shard->tp;
+  uint64_t q =
+      split((uint64_t)m->n_heads * m->head_dim, m->head_dim, shard->tp);
+  uint64_t kv =
+      split((uint64_t)m->n_kv_heads * m->head_dim, m->head_dim, shard->tp);
+  uint64_t matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
+  uint64_t norm = m->norm_bias ? 2 * h : h;
+  uint64_t vocab = ceil_div(m->vocab, tp);
+  uint64_t attention = (2 * q + 2 * kv) * h + (m->qkv_bias ? q + 2 * kv : 0) +
+                       (m->out_bias ? h : 0) +
+                       (m->qk_norm ? 2 * (uint64_t)m->head_dim : 0);
+  uint64_t n = 0;
+
+  for (uint32_t i = 0; i < piece->n_layers; i++) {
+    n += attention + 2 * norm;
+    if (ra_model_layer_is_moe(m, piece->first_layer + i)) {
+      n += m->n_experts *
+           (h + matrices * h * ceil_div(m->expert_ffn, tp)); /* + router */
+    } else {
+      uint64_t ffn = ceil_div(m->ffn, tp);
+      n += matrices * h * ffn;
+      if (m->mlp_bias)
+        n += (matrices - 1) * ffn + h;
+    }
+  }
+  if (piece->has_embedding) {
+    n += vocab * h;
+    if (m->position == RA_POSITION_LEARNED)
+      n += (uint64_t)m->max_positions * h;
+    if (m->embedding_norm)
+      n += norm;
+  }
+  if (piece->has_head) {
+    n += norm;
+    if (m->head == RA_HEAD_VALUE)
+      n += h;
+    else if (!m->tied_embeddings || !piece->has_embedding)
+      n += vocab * h; /* a tied head on another stage is a copy */
+  }
+  return n;
+}
+
+double
+ra_model_forward_flop(const RaModel *m, const RaBatch *batch)
+{
+  double h = m->hidden, q = (double)m->n_heads * m->head_dim;
+  double kv = (double)m->n_kv_heads * m->head_dim;
+  double matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
+  double n_moe = m->layer_is_moe ? ra_model_n_moe_layers(m) : 0;
+  double n_dense = m->n_layers - n_moe;
+  double weights =
+      m->n_layers * (2 * q + 2 * kv) * h + n_dense * matrices * h * m->ffn +
+      n_moe * h *
+          (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
+
+  weights += m->head == RA_HEAD_VALUE ? h : h * m->vocab;
+  return 2 * weights * (double)batch->q_tokens +
+         4 * q * m->n_layers * (double)batch->pairs;
+}

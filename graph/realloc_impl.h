@@ -1,0 +1,122 @@
+/* Inside parameter reallocation; only graph/realloc*.c include this.
+ *
+ * Three nouns keep the cost away from tensors x GPUs:
+ *
+ *   bundle  what a set of source tp ranks holds and a set of destination tp
+ *           ranks needs, of one unit of each kind: the elementary intervals
+ *           between the cuts of both layouts, all tensor classes together.
+ *           Evenly divided tensors all fall into max(tp, tp') bundles, norms
+ *           into one more.
+ *   zone    the units that one set of pipeline ranks holds and one needs
+ *   flow    bundle x units of a zone, from a GPU to a GPU
+ *
+ * Every GPU of a side is in one class (pipeline rank, tp rank); the members
+ * of a class, its dp x cp replicas, hold the same.
+ */
+#ifndef RA_GRAPH_REALLOC_IMPL_H
+#define RA_GRAPH_REALLOC_IMPL_H
+
+#include "graph/layout.h"
+#include "graph/realloc.h"
+
+/* One side of a reallocation: which GPU holds, or needs, what. */
+typedef struct {
+  uint32_t pp;          /* pipeline ranks */
+  uint32_t tp;          /* tensor-parallel ranks */
+  uint32_t n_replicas;  /* GPUs of a class */
+  uint32_t *gpus;       /* (pp, tp, n_replicas) ascending in a class; owned */
+  uint32_t *class_of;   /* (cluster GPUs) p * tp + t, RA_NONE; owned */
+  RaUnitStages *stages; /* (units) who holds a unit; owned */
+} RaSide;
+
+/* Half-open range of tensor-parallel ranks. */
+typedef struct {
+  uint32_t begin; /* first */
+  uint32_t end;   /* one past the last */
+} RaRanks;
+
+/* A piece of a tensor class. */
+typedef struct {
+  uint32_t class;  /* index into the table's classes */
+  uint32_t next;   /* part of the same bundle, RA_NONE: the last */
+  RaSpan span;     /* of the split dimension, elements */
+} RaPart;
+
+typedef struct {
+  RaRanks from;                     /* source tp ranks that hold it */
+  RaRanks to;                       /* destination tp ranks that need it */
+  uint64_t n_params[RA_N_UNIT_KINDS]; /* in one unit of the kind */
+  uint32_t part;                    /* first part */
+} RaBundle;
+
+typedef struct {
+  RaUnitStages from;   /* source pipeline ranks that hold the units */
+  RaUnitStages to;     /* destination pipeline ranks that need them */
+  const uint32_t *units; /* (n_units) ascending, in the cut's units */
+  uint32_t n_units;    /* >= 1 */
+} RaZone;
+
+/* How two sides cut the model. */
+typedef struct {
+  const RaTensorTable *table; /* borrowed */
+  GArray *bundles; /* of RaBundle, by class and span of their first part */
+  GArray *parts;   /* of RaPart */
+  GArray *zones;   /* of RaZone, by stages */
+  uint32_t *units; /* (table->n_units) zone by zone */
+} RaCut;
+
+typedef struct {
+  uint32_t from;          /* GPU of the cluster */
+  uint32_t to;            /* GPU of the cluster */
+  uint64_t n_params;      /* elements, > 0 */
+  const uint32_t *units;  /* (n_units) whose bundle travels */
+  uint32_t n_units;       /* >= 1 */
+  const RaBundle *bundle; /* of the cut */
+  const RaCut *cut;       /* for its parts */
+} RaFlow;
+
+typedef void (*RaFlowFunc)(const RaFlow *flow, gpointer data);
+
+/* What each GPU has sent and received so far, elements. */
+typedef struct {
+  uint64_t *intra_in;  /* (cluster GPUs) */
+  uint64_t *intra_out; /* (cluster GPUs) */
+  uint64_t *inter_in;  /* (cluster GPUs) */
+  uint64_t *inter_out; /* (cluster GPUs) */
+  uint64_t held;       /* needed and in place, summed over GPUs */
+  uint32_t n_gpus;     /* of the cluster */
+  uint32_t gpus_per_node; /* of the cluster */
+} RaTraffic;
+
+/* A call plan's side, (transfer full). */
+RaSide *ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
+                    const RaCluster *cluster);
+/* Each of @n GPUs, ascending, holds everything; (transfer full). */
+RaSide *ra_side_new_whole(const RaTensorTable *table, const uint32_t *gpus,
+                          uint32_t n, const RaCluster *cluster);
+void ra_side_free(RaSide *side);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSide, ra_side_free)
+
+RaCut *ra_cut_new(const RaTensorTable *table, const RaSide *from,
+                  const RaSide *to);
+void ra_cut_free(RaCut *cut);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCut, ra_cut_free)
+
+/**
+ * ra_flows_run:
+ * @cut: of @from and @to, or of sides with the same degrees and stages
+ * @from: sources
+ * @to: destinations
+ * @relay: BROADCAST: a GPU that has received a piece sends it on within its
+ *   node; otherwise only sources send
+ * @traffic: (inout): the loads that decide who sends, brought up to date
+ * @func: told of every flow; a flow's sender holds it, or was an earlier
+ *   flow's receiver
+ *
+ * Cost: O(zones x bundles x destinations of each).
+ */
+void ra_flows_run(const RaCut *cut, const RaSide *from, const RaSide *to,
+                  gboolean relay, RaTraffic *traffic, RaFlowFunc func,
+                  gpointer data);
+
+#endif

@@ -1,0 +1,116 @@
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "graph/sequence.h"
+
+/* Streams of random numbers: prompts and each set's responses. */
+static uint64_t
+stream_of(uint32_t iteration, uint32_t which)
+{
+  return (uint64_t)iteration << 32 | which;
+}
+
+static void
+draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
+             uint64_t seed, uint32_t n, uint32_t *prompt, uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+
+  for (uint32_t i = 0; i < n; i++) {
+    prompt[i] = i % samples
+                    ? prompt[i - 1]
+                    : ra_length_draw(&w->prompt_length, seed,
+                                     stream_of(iteration, 0), i / samples);
+    response[i] = ra_length_draw(&w->response_length, seed,
+                                 stream_of(iteration, set + 1), i);
+  }
+}
+
+/* A sequence and when it ends, for sorting. */
+typedef struct {
+  uint32_t response;
+  uint32_t sequence;
+} RaEnding;
+
+static int
+compare_endings(const void *a, const void *b)
+{
+  const RaEnding *x = a, *y = b;
+  if (x->response != y->response)
+    return x->response < y->response ? -1 : 1;
+  return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Order of arrival: part by part, replica by replica, shortest response first;
+ * with one part the order of prompts. */
+static void
+arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
+              const uint32_t *response, uint32_t *out_order)
+{
+  const RaCall *call = &plan->workload->calls[set];
+  uint32_t dp = plan->calls[set].dp, parts = call->n_parts;
+  uint32_t share, out = 0;
+  g_autofree RaEnding *ends = NULL;
+
+  if (call->kind != RA_CALL_GENERATE || parts <= 1) {
+    for (uint32_t i = 0; i < n; i++)
+      out_order[i] = i;
+    return;
+  }
+  share = n / dp;
+  ends = g_new(RaEnding, n);
+  for (uint32_t i = 0; i < n; i++)
+    ends[i] = (RaEnding){response[i], i};
+  for (uint32_t d = 0; d < dp; d++)
+    qsort(ends + d * share, share, sizeof *ends, compare_endings);
+  for (uint32_t c = 0; c < parts; c++)
+    for (uint32_t d = 0; d < dp; d++)
+      for (uint32_t i = (uint32_t)((uint64_t)c * share / parts);
+           i < (uint64_t)(c + 1) * share / parts; i++)
+        out_order[out++] = ends[d * share + i].sequence;
+}
+
+RaSequenceSet *
+ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
+                    uint32_t iteration, uint64_t seed)
+{
+  uint32_t n = plan->workload->calls[set].n_sequences;
+  RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
+  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
+  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  uint64_t *sums[4];
+  g_autofree uint32_t *order = g_new(uint32_t, n);
+
+  for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
+    sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
+  draw_lengths(plan->workload, set, iteration, seed, n, prompt, response);
+  arrival_order(plan, set, n, response, order);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t p = prompt[i];
+    uint64_t whole = (uint64_t)prompt[order[i]] + response[order[i]];
+    sums[0][i + 1] = sums[0][i] + p;
+    sums[1][i + 1] = sums[1][i] + p * (p + 1) / 2;
+    sums[2][i + 1] = sums[2][i] + whole;
+    sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
+  }
+  *s = (RaSequenceSet){n, prompt, response, sums[0], sums[1], sums[2], sums[3]};
+  return s;
+}
+
+RaBatch
+ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first, uint32_t last)
+{
+  uint64_t tokens = set->tokens[last] - set->tokens[first];
+  return (RaBatch){last - first, tokens, tokens,
+                   set->pairs[last] - set->pairs[first]};
+}
+
+RaBatch
+ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first, uint32_t last)
+{
+  uint64_t tokens = set->prompt_tokens[last] - set->prompt_tokens[first];
+  return (RaBatch){last - first, tokens, tokens,
+                   set->prompt_pairs[last] - set->prompt_pairs[first]};
+}
