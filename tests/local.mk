@@ -2,13 +2,16 @@
 ## main() comes from %D%/check_main.h.  If it has further sources:
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
+check_programs += %D%/check_arena
 check_programs += %D%/check_chrome
 check_programs += %D%/check_error
-check_programs += %D%/check_keyfile
 check_programs += %D%/check_kernels
+check_programs += %D%/check_keyfile
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
+check_programs += %D%/check_text
 check_programs += %D%/check_trace
+check_programs += %D%/check_units
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
@@ -72,6 +75,7 @@ EXTRA_DIST += %D%/corpus/model/unknown-type.json
 EXTRA_DIST += %D%/corpus/model/wide-number.json
 
 tests_check_keyfile_SOURCES = %D%/check_keyfile.c %D%/fuzz_keyfile.c
+EXTRA_DIST += %D%/corpus/.gitattributes
 EXTRA_DIST += %D%/corpus/keyfile
 
 ## The same for traces.
