@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "graph/realloc.h"
-
 #include "graph/realloc_impl.h"
 
 static void

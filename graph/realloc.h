@@ -55,7 +55,7 @@ typedef struct {
 } RaReallocLoad;
 
 typedef struct {
-  RaMove *moves;   /* (n_moves), merged by (from, to), sorted; owned */
+  RaMove *moves; /* (n_moves), merged by (from, to), sorted; owned */
   gsize n_moves;
   RaReallocLoad load;
 } RaRealloc;
@@ -113,7 +113,6 @@ typedef void (*RaSliceFunc)(const RaSlice *slice, gpointer data);
  */
 void ra_realloc_slices(const RaModel *model, const RaCallPlan *from,
                        const RaCallPlan *to, const RaCluster *cluster,
-                       RaReallocScheme scheme, RaSliceFunc func,
-                       gpointer data);
+                       RaReallocScheme scheme, RaSliceFunc func, gpointer data);
 
 #endif

@@ -166,9 +166,8 @@ add_zones(RaCut *cut, const RaSide *from, const RaSide *to)
   uint32_t n = 0;
 
   for (uint32_t u = 0; u < n_units; u++) {
-    RaZone zone = {.from = from->stages[u],
-                   .to = to->stages[u],
-                   .units = cut->units + n};
+    RaZone zone = {
+        .from = from->stages[u], .to = to->stages[u], .units = cut->units + n};
     for (uint32_t w = u; w < n_units; w++)
       if (!done[w] && stages_equal(&from->stages[w], &zone.from) &&
           stages_equal(&to->stages[w], &zone.to)) {

@@ -71,8 +71,8 @@ make_heaps(Run *run)
   uint32_t n = run->from->n_replicas;
   uint32_t n_classes = run->from->pp * run->from->tp;
 
-  run->heaps = g_memdup2(run->from->gpus,
-                         sizeof(uint32_t) * (gsize)n_classes * n);
+  run->heaps =
+      g_memdup2(run->from->gpus, sizeof(uint32_t) * (gsize)n_classes * n);
   for (uint32_t c = 0; c < n_classes; c++)
     for (uint32_t i = n / 2; i-- > 0;)
       sift_down(run, run->heaps + (gsize)c * n, n, i);
@@ -94,8 +94,8 @@ holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
 }
 
 static void
-send_segment(const Run *run, uint32_t from, uint32_t to,
-             const Segment *segment, const RaBundle *bundle)
+send_segment(const Run *run, uint32_t from, uint32_t to, const Segment *segment,
+             const RaBundle *bundle)
 {
   RaTraffic *traffic = run->traffic;
   uint32_t width = traffic->gpus_per_node;
@@ -150,8 +150,7 @@ static void
 serve_segment(const Run *run, const RaZone *zone, const RaBundle *bundle,
               const Segment *segment, const Want *want, uint32_t n_holders)
 {
-  const uint32_t *gpus =
-      &g_array_index(run->lacking, uint32_t, want->first);
+  const uint32_t *gpus = &g_array_index(run->lacking, uint32_t, want->first);
   uint32_t landed = RA_NONE;
 
   if (n_holders == 0 && run->relay) {
@@ -185,8 +184,8 @@ serve_node(const Run *run, const RaZone *zone, const RaBundle *bundle,
       if (holds(run, zone, bundle, g))
         run->holders[n_holders++] = g;
   for (guint i = 0; i < run->segments->len; i++)
-    serve_segment(run, zone, bundle,
-                  &g_array_index(run->segments, Segment, i), want, n_holders);
+    serve_segment(run, zone, bundle, &g_array_index(run->segments, Segment, i),
+                  want, n_holders);
 }
 
 static int
@@ -211,8 +210,7 @@ find_needing(Run *run, const RaZone *zone, const RaBundle *bundle)
       g_array_append_vals(run->needing, run->to->gpus + c * n, n);
     }
   if (zone->to.n * (bundle->to.end - bundle->to.begin) > 1)
-    qsort(run->needing->data, run->needing->len, sizeof(uint32_t),
-          compare_u32);
+    qsort(run->needing->data, run->needing->len, sizeof(uint32_t), compare_u32);
 }
 
 /* Sorts the GPUs that need the bundle into those that hold it, whose number

@@ -37,23 +37,23 @@ typedef struct {
 
 /* A piece of a tensor class. */
 typedef struct {
-  uint32_t class;  /* index into the table's classes */
-  uint32_t next;   /* part of the same bundle, RA_NONE: the last */
-  RaSpan span;     /* of the split dimension, elements */
+  uint32_t class; /* index into the table's classes */
+  uint32_t next;  /* part of the same bundle, RA_NONE: the last */
+  RaSpan span;    /* of the split dimension, elements */
 } RaPart;
 
 typedef struct {
-  RaRanks from;                     /* source tp ranks that hold it */
-  RaRanks to;                       /* destination tp ranks that need it */
+  RaRanks from;                       /* source tp ranks that hold it */
+  RaRanks to;                         /* destination tp ranks that need it */
   uint64_t n_params[RA_N_UNIT_KINDS]; /* in one unit of the kind */
-  uint32_t part;                    /* first part */
+  uint32_t part;                      /* first part */
 } RaBundle;
 
 typedef struct {
-  RaUnitStages from;   /* source pipeline ranks that hold the units */
-  RaUnitStages to;     /* destination pipeline ranks that need them */
+  RaUnitStages from;     /* source pipeline ranks that hold the units */
+  RaUnitStages to;       /* destination pipeline ranks that need them */
   const uint32_t *units; /* (n_units) ascending, in the cut's units */
-  uint32_t n_units;    /* >= 1 */
+  uint32_t n_units;      /* >= 1 */
 } RaZone;
 
 /* How two sides cut the model. */
@@ -79,12 +79,12 @@ typedef void (*RaFlowFunc)(const RaFlow *flow, gpointer data);
 
 /* What each GPU has sent and received so far, elements. */
 typedef struct {
-  uint64_t *intra_in;  /* (cluster GPUs) */
-  uint64_t *intra_out; /* (cluster GPUs) */
-  uint64_t *inter_in;  /* (cluster GPUs) */
-  uint64_t *inter_out; /* (cluster GPUs) */
-  uint64_t held;       /* needed and in place, summed over GPUs */
-  uint32_t n_gpus;     /* of the cluster */
+  uint64_t *intra_in;     /* (cluster GPUs) */
+  uint64_t *intra_out;    /* (cluster GPUs) */
+  uint64_t *inter_in;     /* (cluster GPUs) */
+  uint64_t *inter_out;    /* (cluster GPUs) */
+  uint64_t held;          /* needed and in place, summed over GPUs */
+  uint32_t n_gpus;        /* of the cluster */
   uint32_t gpus_per_node; /* of the cluster */
 } RaTraffic;
 

@@ -9,9 +9,13 @@ check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
+check_programs += %D%/check_realloc
 check_programs += %D%/check_text
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
+
+tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
+	%D%/realloc_oracle.h %D%/realloc_random.c
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
