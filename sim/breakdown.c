@@ -174,7 +174,7 @@ fill_rates(RaBreakdown *breakdown, const RaTaskGraph *graph)
   if (gpu_s > 0) {
     breakdown->tokens_per_s = breakdown->tokens / breakdown->iteration_s;
     breakdown->flop_per_s_per_gpu = flop / gpu_s;
-    breakdown->mfu_frac = isfinite(at_peak_s) ? at_peak_s / gpu_s : NAN;
+    breakdown->mfu_frac = isfinite(at_peak_s) ? at_peak_s / gpu_s : (double)NAN;
   }
   breakdown->usd = plan->cluster->usd_per_gpu_h * gpu_s / 3600;
 }

@@ -9,7 +9,8 @@ typedef struct {
 /* A stage, between two visits. */
 typedef struct {
   double free_s; /* its last visit has left */
-  Interval out;  /* that visit's send to the next stage */
+  Interval out;  /* since when, and until when, the link to the next one is busy
+                    without a pause */
 } Stage;
 
 /* A group on its way. */
@@ -58,7 +59,8 @@ charge(Pipe *pipe, double begin_s, double end_s, const RaCost *cost)
 }
 
 /* Charges the parts of the wait [free, begin) in which the stage sends its
- * last visit or receives the present one. */
+ * visits so far or receives the present one.  Both links' busy periods before
+ * those given ended by the time at which the stage got free. */
 static void
 charge_wait(Pipe *pipe, const Stage *stage, double begin_s, Interval in)
 {
@@ -140,6 +142,14 @@ run_lap(Pipe *pipe, Lap *lap, uint32_t step)
   }
 }
 
+/* The wait of every stage after its last visit, until @end_s. */
+static void
+charge_tails(Pipe *pipe, double end_s)
+{
+  for (uint32_t s = 0; s < pipe->n_stages; s++)
+    charge_wait(pipe, &pipe->stages[s], end_s, (Interval){end_s, end_s});
+}
+
 static void
 run_step(Pipe *pipe, Lap *laps, uint32_t n_groups, uint32_t step,
          const RaDecodeEnd *ends, uint32_t n_parts)
@@ -181,6 +191,7 @@ ra_decode_pipe(const RaDecodeSource *source, const RaDynamic *dynamic,
     inout_result->part_end_s[pipe.part++] = 0;
   for (uint32_t step = 1; pipe.part < dynamic->n_parts; step++)
     run_step(&pipe, laps, n_groups, step, ends, dynamic->n_parts);
+  charge_tails(&pipe, inout_result->part_end_s[dynamic->n_parts - 1]);
   for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     RaCost *cost = &inout_result->part_cost[part];
 

@@ -9,7 +9,10 @@ check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
+check_programs += %D%/check_op
+check_programs += %D%/check_queue
 check_programs += %D%/check_realloc
+check_programs += %D%/check_sim
 check_programs += %D%/check_text
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
@@ -37,6 +40,7 @@ endif
 
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
 noinst_HEADERS = %D%/check_main.h
+noinst_HEADERS += %D%/graph_builder.h
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
 	$(top_srcdir)/build-aux/tap-driver.sh
@@ -61,6 +65,7 @@ AM_TESTS_ENVIRONMENT = \
 
 ## Inputs of the model reader that a fuzzer or a person found; good-* are read,
 ## the others refused.  The fuzz entry is for clang -fsanitize=fuzzer.
+EXTRA_DIST += %D%/data/tiny.json
 EXTRA_DIST += %D%/fuzz_model.c
 EXTRA_DIST += %D%/corpus/model/comment.json
 EXTRA_DIST += %D%/corpus/model/deep.json
