@@ -131,10 +131,10 @@ run_lap(Pipe *pipe, Lap *lap, uint32_t step)
     charge(pipe, begin_s, leave_s, &cost);
     stage->free_s = leave_s;
     if (s + 1 < pipe->n_stages) {
-      /* The link still carries the visit before where a send outlasts a step.
-       */
-      stage->out.begin_s = MAX(leave_s, stage->out.end_s);
-      stage->out.end_s = stage->out.begin_s + lap->send_s;
+      /* Where a send outlasts a step, the link still carries the one before. */
+      if (leave_s > stage->out.end_s)
+        stage->out.begin_s = stage->out.end_s = leave_s;
+      stage->out.end_s += lap->send_s;
       in = stage->out;
     } else {
       lap->ready_s = leave_s;

@@ -4,6 +4,7 @@
 check_programs =
 check_programs += %D%/check_arena
 check_programs += %D%/check_chrome
+check_programs += %D%/check_decode
 check_programs += %D%/check_error
 check_programs += %D%/check_graph
 check_programs += %D%/check_hash
