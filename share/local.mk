@@ -72,6 +72,16 @@ dist_plans_DATA += %D%/plans/sft-llama3-8b-8.plan
 dist_studies_DATA =
 ## traces/profiles/NAME.profile
 dist_profiles_DATA =
+dist_profiles_DATA += traces/profiles/a100-sxm.profile
+dist_profiles_DATA += traces/profiles/h100-sxm.profile
+dist_profiles_DATA += traces/profiles/h200-sxm.profile
+## What the shipped profiles were derived with.
+EXTRA_DIST += traces/profiles/attention.awk
+EXTRA_DIST += traces/profiles/collective.awk
+EXTRA_DIST += traces/profiles/derive.sh
+EXTRA_DIST += traces/profiles/fit.awk
+EXTRA_DIST += traces/profiles/gemm.awk
+EXTRA_DIST += traces/profiles/memory.awk
 ## %D%/man/reallot.1 and %D%/completion/reallot
 dist_man1_MANS =
 dist_bashcomp_DATA =

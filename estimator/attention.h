@@ -1,0 +1,103 @@
+/* The laws of attention: whole sequences, their gradient, one token.
+ *
+ * A forward reads q, k, v once and computes only what the causal mask leaves;
+ * a decode step reads the cache of every sequence.  Decode is linear in the
+ * tokens attended to, in two pieces, so that sums over steps are closed.
+ */
+#ifndef RA_ESTIMATOR_ATTENTION_H
+#define RA_ESTIMATOR_ATTENTION_H
+
+#include "graph/op.h"
+#include "traces/profile.h"
+
+typedef struct {
+  double floor_s;        /* added to every call */
+  double s_per_flop;     /* all multiprocessors busy, heads wide */
+  double sms;            /* multiprocessors */
+  double ramp_tokens;    /* keys that a query costs beyond the visible */
+  double head_dim_half;  /* width at half rate, elements */
+  double tile_tokens;    /* queries that one multiprocessor takes at a time */
+  double s_per_byte;     /* memory */
+  double head_s;         /* each head of each sequence */
+  double backward_ratio; /* forward's over backward's FLOP/s */
+} RaAttentionLaw;
+
+typedef struct {
+  double floor_s;    /* least time of the part that grows */
+  double base_s;     /* its time at an empty cache */
+  double head_s;     /* each query head of each sequence */
+  double sequence_s; /* each sequence */
+  double s_per_byte; /* memory, of the cache */
+} RaDecodeAttentionLaw;
+
+/* @error: %RA_ERROR_INPUT: a law is missing. */
+gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
+                               GError **error);
+gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
+                                      const RaProfile *profile, GError **error);
+
+/**
+ * ra_attention_s:
+ * @op: an %RA_OP_ATTENTION: sequences, q_tokens, kv_tokens, pairs, q_heads,
+ *   kv_heads, head_dim
+ *
+ * Device seconds of one causal forward:
+ *
+ *     rate   = peak_flop_per_s peak_frac head_dim / (head_dim + head_dim_half)
+ *     work   = 4 (pairs + q_tokens ramp_tokens) q_heads head_dim / rate
+ *     tile   = 4 tile_tokens (kv_tokens / sequences + ramp_tokens) head_dim
+ *              sms / rate                         the longest row of tiles
+ *     memory = bytes / (memory_bytes_per_s bandwidth_frac)
+ *              + sequences q_heads head_s
+ *     t      = floor + max(work, tile, memory)
+ *
+ * GQA changes the memory part only, as in FlashAttention.
+ * Valid: batch 1..256, length 1..16384, 1..64 heads, head_dim 64 and 128.
+ * Source: work partitioning, arXiv 2307.08691 section 3; coefficients, the
+ * profile.   Cost: about 10 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 without tokens or heads
+ */
+double ra_attention_s(const RaAttentionLaw *law, const RaOp *op);
+
+/**
+ * ra_attention_backward_s:
+ * @op: an %RA_OP_ATTENTION_BACKWARD
+ *
+ *     t = floor + (forward(op) - floor) 5/2 / efficiency_frac
+ *
+ * Five products for the forward's two (arXiv 2307.08691 section 3.1: the
+ * scores are computed again), at the paper's ratio of rates; no measurement by
+ * others was found.
+ *
+ * Returns: seconds, >= 0
+ */
+double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
+
+/**
+ * ra_decode_attention_s:
+ * @op: an %RA_OP_DECODE_ATTENTION, one query a sequence
+ *
+ *     cache = 2 kv_tokens kv_heads head_dim bytes_per_element
+ *     t     = sequences (q_heads head_s + sequence_s)
+ *             + max(floor, base + cache / (memory_bytes_per_s bandwidth_frac))
+ *
+ * Valid: 1..2048 sequences, 2..32768 tokens each, 1..64 heads.
+ * Source: coefficients, the profile.   Cost: about 5 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 without sequences
+ */
+double ra_decode_attention_s(const RaDecodeAttentionLaw *law, const RaOp *op);
+
+/**
+ * ra_decode_attention_line:
+ * @op: as above
+ * @out_until_tokens: (out): the last kv_tokens for which the slope holds,
+ *   %UINT64_MAX: all beyond
+ *
+ * Returns: d ra_decode_attention_s() / d kv_tokens at @op, s per token, >= 0
+ */
+double ra_decode_attention_line(const RaDecodeAttentionLaw *law, const RaOp *op,
+                                uint64_t *out_until_tokens);
+
+#endif

@@ -1,0 +1,122 @@
+#include "config.h"
+
+#include "estimator/collective.h"
+
+/* log2, linear between powers of two: exact where it was fitted, and the same
+ * on every machine. */
+static double
+log2_linear(uint64_t n)
+{
+  guint bits = n > 0 ? 63 - (guint)__builtin_clzll(n) : 0;
+  double low = (double)(UINT64_C(1) << bits);
+
+  return n > 0 ? bits + ((double)n - low) / low : 0;
+}
+
+static double
+lines_s(const RaLines *lines, double bytes)
+{
+  double least = lines->latency_s[0] + bytes * lines->s_per_byte[0];
+
+  for (guint i = 1; i < RA_LINES; i++) {
+    double s = lines->latency_s[i] + bytes * lines->s_per_byte[i];
+
+    least = MIN(least, s);
+  }
+  return least;
+}
+
+/* f(n): bytes on the bus for each byte of the vector. */
+static double
+ring_factor(guint kind, double n)
+{
+  switch (kind) {
+  case RA_OP_ALL_REDUCE:
+    return 2 * (n - 1) / n;
+  case RA_OP_BROADCAST:
+    return n > 1 ? 1 : 0;
+  default:
+    return (n - 1) / n;
+  }
+}
+
+/* In one node; @n ranks, >= 2. */
+static double
+node_s(const RaLinkLaws *laws, guint kind, uint64_t n, double bytes)
+{
+  const RaCollectiveLaw *law = &laws->collective[kind - RA_OP_ALL_REDUCE];
+
+  return lines_s(&law->ranks[MIN(n, RA_NODE_RANKS) - 2],
+                 bytes * ring_factor(kind, (double)n));
+}
+
+/* The part that crosses nodes; @r of @n ranks on each of @nodes. */
+static double
+across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
+{
+  const RaInterNodeLaw *law = &laws->inter;
+  double n = (double)op->dim[1];
+  double groups = (double)MAX(op->dim[3], 1);
+  double shared = laws->node_nic_bytes_per_s / groups;
+  double own = laws->nic_share_bytes_per_s * (double)r;
+  double rate = MIN(shared, own);
+  double factor, doublings = log2_linear(nodes), s[2];
+
+  if (op->kind == RA_OP_ALL_TO_ALL)
+    factor = (double)r * (n - (double)r) / n;
+  else
+    factor = law->hierarchical_frac * ring_factor(op->kind, (double)nodes) +
+             (1 - law->hierarchical_frac) * ring_factor(op->kind, n);
+  for (guint i = 0; i < 2; i++)
+    s[i] = law->latency_s[i] + law->hop_s[i] * doublings +
+           factor * (double)op->dim[0] / (rate * law->bandwidth_frac[i]);
+  return MIN(s[0], s[1]);
+}
+
+double
+ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
+{
+  uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
+  double bytes = (double)op->dim[0], inside_s, outside_s;
+
+  if (n < 2 || op->dim[0] == 0)
+    return 0;
+  inside_s = r > 1 ? node_s(laws, op->kind, r, bytes) : 0;
+  if (r == n)
+    return inside_s;
+  outside_s = across_s(laws, op, r, n / r + (n % r != 0));
+  return MAX(inside_s, outside_s);
+}
+
+double
+ra_send_s(const RaLinkLaws *laws, const RaOp *op)
+{
+  double bytes = (double)op->dim[0], shared, rate;
+
+  if (op->dim[0] == 0)
+    return 0;
+  if (!op->dim[1])
+    return lines_s(&laws->send.intra, bytes);
+  shared = laws->node_nic_bytes_per_s / (double)MAX(op->dim[2], 1);
+  rate = MIN(laws->nic_share_bytes_per_s, shared);
+  return laws->send.latency_s + bytes / (rate * laws->send.bandwidth_frac);
+}
+
+double
+ra_realloc_s(const RaLinkLaws *laws, const RaOp *op)
+{
+  double intra_s = (double)op->dim[0] * laws->realloc.s_per_intra_byte;
+  double inter_s = (double)op->dim[1] * laws->realloc.s_per_inter_byte;
+
+  if (op->dim[0] == 0 && op->dim[1] == 0)
+    return 0;
+  return (double)op->dim[2] * laws->realloc.step_s + MAX(intra_s, inter_s);
+}
+
+double
+ra_host_copy_s(const RaLinkLaws *laws, double bytes)
+{
+  return bytes > 0
+             ? laws->host_copy.latency_s + bytes * laws->host_copy.s_per_byte
+             : 0;
+}

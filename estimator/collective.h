@@ -1,0 +1,134 @@
+/* The laws of what GPUs send to each other: collectives, sends, reallocation,
+ * copies to and from the host.
+ *
+ * Rates are shares of the cluster's links: `intra-node` of its device, its
+ * NICs.  Who shares a node's NICs stands in the op's dimensions.
+ *
+ * Invariant: a message of 0 bytes and a group of one take no time; a cost
+ * never falls as bytes grow and never rises as a link gets faster.
+ */
+#ifndef RA_ESTIMATOR_COLLECTIVE_H
+#define RA_ESTIMATOR_COLLECTIVE_H
+
+#include "graph/cluster.h"
+#include "graph/op.h"
+#include "traces/profile.h"
+
+#define RA_LINES 3
+/* Most ranks of a node that were measured. */
+#define RA_NODE_RANKS 8
+
+/* Seconds of a message: the least of three lines, one for each protocol that
+ * pays at its size (LL, LL128, Simple of NCCL, or whatever the fit found). */
+typedef struct {
+  double latency_s[RA_LINES];  /* of each line */
+  double s_per_byte[RA_LINES]; /* of each line */
+} RaLines;
+
+/* One kind of collective in a node; [n - 2] for n = 2 .. 8 ranks. */
+typedef struct {
+  RaLines ranks[RA_NODE_RANKS - 1]; /* bytes on the bus, not of the vector */
+} RaCollectiveLaw;
+
+/* Collectives across nodes. */
+typedef struct {
+  double latency_s[2];      /* small and large messages */
+  double hop_s[2];          /* and for each doubling of nodes */
+  double bandwidth_frac[2]; /* share of the NICs */
+  double hierarchical_frac; /* 1: reduced in the node first; 0: one ring */
+} RaInterNodeLaw;
+
+typedef struct {
+  RaLines intra;         /* in a node */
+  double latency_s;      /* between nodes */
+  double bandwidth_frac; /* share of the NIC */
+} RaSendLaw;
+
+typedef struct {
+  double step_s;           /* each step of the schedule */
+  double s_per_intra_byte; /* link of the node */
+  double s_per_inter_byte; /* one GPU's share of the NICs */
+} RaReallocLaw;
+
+typedef struct {
+  double latency_s;  /* each copy */
+  double s_per_byte; /* link to the host */
+} RaHostCopyLaw;
+
+/* What all of the above know of the cluster. */
+typedef struct {
+  RaCollectiveLaw collective[5]; /* by op kind less RA_OP_ALL_REDUCE */
+  RaInterNodeLaw inter;          /* across nodes */
+  RaSendLaw send;                /* point to point */
+  RaReallocLaw realloc;          /* parameter reallocation */
+  RaHostCopyLaw host_copy;       /* offload and reload */
+  double node_nic_bytes_per_s;   /* all NICs of a node, one direction */
+  double nic_share_bytes_per_s;  /* one GPU's part of it */
+} RaLinkLaws;
+
+/* @error: %RA_ERROR_INPUT: a law is missing. */
+gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
+                           const RaCluster *cluster, GError **error);
+
+/**
+ * ra_collective_s:
+ * @op: %RA_OP_ALL_REDUCE to %RA_OP_BROADCAST: bytes, ranks, ranks_per_node,
+ *   groups_per_node
+ *
+ * Device seconds of one collective of n ranks, r on each of N = n / r nodes.
+ * A ring's traffic per rank is f(n) bytes: 2 (n-1)/n for an all-reduce,
+ * (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 for a broadcast.
+ *
+ *     in a node:  t = min over 3 lines of  latency_i(n)
+ *                     + f(n) bytes / (link bandwidth_frac_i(n))
+ *     across:     t = max(in a node with r ranks,
+ *                         min over 2 lines of  latency_j + hop_j log2(N)
+ *                         + F bytes / (B bandwidth_frac_j))
+ *     F = h f(N) + (1 - h) f(n),  h = hierarchical_frac
+ *     B = min(node's NICs / groups_per_node, r one GPU's share)
+ *
+ * For an all-to-all F = r (n - r) / n: what a node's ranks send out.
+ * Coefficients stand at n = 2, 4, 8; between, they are interpolated in log2 n,
+ * beyond, those of 8 hold.  log2 is linear between powers of two.
+ * Valid: 512 B..512 MiB in a node, 2 to 8 nodes across.
+ * Source: bus bandwidth, NVIDIA nccl-tests doc/PERFORMANCE.md; coefficients,
+ * the profile.   Cost: about 10 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 for one rank or no bytes
+ */
+double ra_collective_s(const RaLinkLaws *laws, const RaOp *op);
+
+/**
+ * ra_send_s:
+ * @op: an %RA_OP_SEND: bytes, inter_node, pairs_per_node
+ *
+ *     in a node: the least of three lines, latency_i + bytes / rate_i
+ *     between:   latency + bytes / (B bandwidth_frac),
+ *                B = min(one GPU's share, node's NICs / pairs_per_node)
+ *
+ * Returns: seconds, >= 0; 0 for no bytes
+ */
+double ra_send_s(const RaLinkLaws *laws, const RaOp *op);
+
+/**
+ * ra_realloc_s:
+ * @op: an %RA_OP_REALLOC: intra_bytes, inter_bytes, steps
+ *
+ *     t = steps step_s + max(intra_bytes / (link frac),
+ *                            inter_bytes / (one GPU's share frac))
+ *
+ * Returns: seconds, >= 0; 0 for no bytes
+ */
+double ra_realloc_s(const RaLinkLaws *laws, const RaOp *op);
+
+/**
+ * ra_host_copy_s:
+ * @bytes: of one GPU
+ *
+ *     t = latency + bytes / (host link frac)
+ *
+ * Returns: seconds, >= 0; 0 for no bytes
+ */
+double ra_host_copy_s(const RaLinkLaws *laws, double bytes);
+
+#endif

@@ -1,0 +1,139 @@
+#include "config.h"
+
+#include "estimator/collective.h"
+#include "estimator/resolve.h"
+
+/* Rate of a cluster without NICs, bytes/s: no plan there crosses nodes; an op
+ * that says it does gets a cost nobody can overlook, and a finite one. */
+#define NO_NIC_BYTES_PER_S 1.0
+
+static const char *const line_names[RA_LINES] = {"low", "mid", "high"};
+
+/* The three lines with keys `low-latency-8-s`; @suffix "-8" or "". */
+static void
+resolve_lines(RaResolver *r, const char *suffix, double link_bytes_per_s,
+              RaLines *out_lines)
+{
+  for (guint i = 0; i < RA_LINES; i++) {
+    g_autofree char *latency =
+        g_strdup_printf("%s-latency%s-s", line_names[i], suffix);
+    g_autofree char *bandwidth =
+        g_strdup_printf("%s-bandwidth%s-frac", line_names[i], suffix);
+
+    out_lines->latency_s[i] = ra_resolve(r, latency);
+    out_lines->s_per_byte[i] =
+        1 / (link_bytes_per_s * ra_resolve(r, bandwidth));
+  }
+}
+
+/* Between two numbers of ranks: latencies and rates linear in log2 n. */
+static void
+interpolate(const RaLines *a, const RaLines *b, double x, RaLines *out_lines)
+{
+  for (guint i = 0; i < RA_LINES; i++) {
+    double rate = (1 - x) / a->s_per_byte[i] + x / b->s_per_byte[i];
+
+    out_lines->latency_s[i] = (1 - x) * a->latency_s[i] + x * b->latency_s[i];
+    out_lines->s_per_byte[i] = 1 / rate;
+  }
+}
+
+static gboolean
+collective_init(RaCollectiveLaw *law, const RaProfile *profile,
+                const char *name, double link_bytes_per_s, GError **error)
+{
+  RaLines *n = law->ranks;
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, name, error);
+  resolve_lines(&r, "-2", link_bytes_per_s, &n[0]);
+  resolve_lines(&r, "-4", link_bytes_per_s, &n[2]);
+  resolve_lines(&r, "-8", link_bytes_per_s, &n[6]);
+  if (!ra_resolver_ok(&r))
+    return FALSE;
+  interpolate(&n[0], &n[2], 0.5, &n[1]);  /* 3 of 2..4 */
+  interpolate(&n[2], &n[6], 0.25, &n[3]); /* 5, 6, 7 of 4..8 */
+  interpolate(&n[2], &n[6], 0.5, &n[4]);
+  interpolate(&n[2], &n[6], 0.75, &n[5]);
+  return TRUE;
+}
+
+static gboolean
+inter_node_init(RaInterNodeLaw *law, const RaProfile *profile, GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, "inter-node", error);
+  law->latency_s[0] = ra_resolve(&r, "low-latency-s");
+  law->hop_s[0] = ra_resolve(&r, "low-latency-hop-s");
+  law->bandwidth_frac[0] = ra_resolve(&r, "low-bandwidth-frac");
+  law->latency_s[1] = ra_resolve(&r, "high-latency-s");
+  law->hop_s[1] = ra_resolve(&r, "high-latency-hop-s");
+  law->bandwidth_frac[1] = ra_resolve(&r, "high-bandwidth-frac");
+  law->hierarchical_frac = ra_resolve(&r, "hierarchical-frac");
+  return ra_resolver_ok(&r);
+}
+
+static gboolean
+send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
+          GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, "send", error);
+  resolve_lines(&r, "", link_bytes_per_s, &law->intra);
+  law->latency_s = ra_resolve(&r, "inter-latency-s");
+  law->bandwidth_frac = ra_resolve(&r, "inter-bandwidth-frac");
+  return ra_resolver_ok(&r);
+}
+
+static gboolean
+realloc_init(RaReallocLaw *law, const RaProfile *profile,
+             double link_bytes_per_s, double nic_bytes_per_s, GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, "realloc", error);
+  law->step_s = ra_resolve(&r, "step-s");
+  law->s_per_intra_byte =
+      1 / (link_bytes_per_s * ra_resolve(&r, "intra-bandwidth-frac"));
+  law->s_per_inter_byte =
+      1 / (nic_bytes_per_s * ra_resolve(&r, "inter-bandwidth-frac"));
+  return ra_resolver_ok(&r);
+}
+
+static gboolean
+host_copy_init(RaHostCopyLaw *law, const RaProfile *profile,
+               double link_bytes_per_s, GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, "host-copy", error);
+  law->latency_s = ra_resolve(&r, "latency-s");
+  law->s_per_byte = 1 / (link_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  return ra_resolver_ok(&r);
+}
+
+gboolean
+ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
+                  const RaCluster *cluster, GError **error)
+{
+  /* In the order of the op kinds. */
+  static const char *const names[] = {"all-reduce", "reduce-scatter",
+                                      "all-gather", "all-to-all", "broadcast"};
+  double link = cluster->device.intra_bytes_per_s;
+
+  laws->node_nic_bytes_per_s = MAX(
+      cluster->nics_per_node * cluster->nic_bytes_per_s, NO_NIC_BYTES_PER_S);
+  laws->nic_share_bytes_per_s =
+      laws->node_nic_bytes_per_s / MAX(cluster->gpus_per_node, 1);
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+    if (!collective_init(&laws->collective[i], profile, names[i], link, error))
+      return FALSE;
+  return inter_node_init(&laws->inter, profile, error) &&
+         send_init(&laws->send, profile, link, error) &&
+         realloc_init(&laws->realloc, profile, link,
+                      laws->nic_share_bytes_per_s, error) &&
+         host_copy_init(&laws->host_copy, profile,
+                        cluster->device.host_bytes_per_s, error);
+}

@@ -1,0 +1,65 @@
+/* A decode step as a line in the tokens attended to. */
+#include "config.h"
+
+#include "estimator/estimator_impl.h"
+
+/* The last whole number of tokens up to which a line that rises by @slope
+ * from @from_tokens has not passed @rise_s. */
+static uint64_t
+crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
+{
+  double ahead = rise_s / slope;
+
+  if (ahead >= 0x1p62 || from_tokens > UINT64_MAX - (uint64_t)ahead)
+    return UINT64_MAX;
+  return from_tokens + (uint64_t)ahead;
+}
+
+/* Slope of the device's time, s per token, and how far it holds. */
+static double
+device_line(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
+            uint64_t *out_until_tokens)
+{
+  double slope = 0;
+
+  *out_until_tokens = UINT64_MAX;
+  for (guint i = 0; i < n_ops; i++) {
+    uint64_t until;
+
+    if (ops[i].kind != RA_OP_DECODE_ATTENTION)
+      continue;
+    slope += ops[i].count * ra_decode_attention_line(
+                                &estimator->decode_attention, &ops[i], &until);
+    *out_until_tokens = MIN(*out_until_tokens, until);
+  }
+  return slope;
+}
+
+void
+ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
+                    const RaPiece *piece, uint32_t n_sequences,
+                    uint64_t kv_tokens, RaDecodeLine *out_line)
+{
+  RaBatch batch = {.n_sequences = n_sequences,
+                   .q_tokens = n_sequences,
+                   .kv_tokens = kv_tokens,
+                   .pairs = kv_tokens};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, &batch, ops);
+  uint64_t until;
+  double slope = device_line(estimator, ops, n_ops, &until);
+
+  ra_estimator_ops(estimator, ops, n_ops, shard->launch, &out_line->cost);
+  /* Host-bound: the device's growth hides behind the launches until it has
+   * caught up with them.  A list has no host ops of its own, so all of host_s
+   * is waiting. */
+  if (shard->launch == RA_LAUNCH_EAGER && out_line->cost.host_s > 0) {
+    if (slope > 0)
+      until =
+          MIN(until, crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
+    slope = 0;
+  }
+  out_line->s_per_token = slope;
+  out_line->from_tokens = kv_tokens;
+  out_line->until_tokens = until;
+}

@@ -1,0 +1,211 @@
+#include "config.h"
+
+#include "estimator/estimator_impl.h"
+#include "estimator/resolve.h"
+
+static const char *const memory_names[RA_N_MEMORY_LAWS] = {
+    [RA_MEMORY_NORM] = "memory.norm",
+    [RA_MEMORY_ROPE] = "memory.rope",
+    [RA_MEMORY_ACTIVATION] = "memory.activation",
+    [RA_MEMORY_ADD] = "memory.add",
+    [RA_MEMORY_EMBEDDING] = "memory.embedding",
+    [RA_MEMORY_OTHER] = "memory.other",
+};
+
+static gboolean
+host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, "host", error);
+  estimator->eager_launch_s = ra_resolve(&r, "eager-launch-s");
+  estimator->graph_launch_s = ra_resolve(&r, "graph-launch-s");
+  estimator->graph_gap_s = ra_resolve(&r, "graph-gap-s");
+  return ra_resolver_ok(&r);
+}
+
+/* A device without fp8 units computes fp8 weights as bf16 (on the A100,
+ * Marlin's weight-only kernels do). */
+static gboolean
+gemm_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
+{
+  if (!ra_gemm_law_init(&estimator->gemm, profile, "gemm.bf16",
+                        profile->spec.bf16_flop_per_s, error))
+    return FALSE;
+  estimator->gemm_fp8 = estimator->gemm;
+  return !ra_profile_law(profile, "gemm.fp8") ||
+         profile->spec.fp8_flop_per_s <= 0 ||
+         ra_gemm_law_init(&estimator->gemm_fp8, profile, "gemm.fp8",
+                          profile->spec.fp8_flop_per_s, error);
+}
+
+RaEstimator *
+ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
+                 GError **error)
+{
+  g_autoptr(RaEstimator) estimator = NULL;
+
+  g_return_val_if_fail(profile != NULL && cluster != NULL, NULL);
+  g_return_val_if_fail(cluster->device.intra_bytes_per_s > 0, NULL);
+  g_return_val_if_fail(cluster->device.host_bytes_per_s > 0, NULL);
+  estimator = g_new0(RaEstimator, 1);
+  for (guint i = 0; i < RA_N_MEMORY_LAWS; i++)
+    if (!ra_memory_law_init(&estimator->memory[i], profile, memory_names[i],
+                            error))
+      return NULL;
+  if (!gemm_init(estimator, profile, error) ||
+      !ra_attention_law_init(&estimator->attention, profile, error) ||
+      !ra_decode_attention_law_init(&estimator->decode_attention, profile,
+                                    error) ||
+      !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
+      !host_init(estimator, profile, error))
+    return NULL;
+  return g_steal_pointer(&estimator);
+}
+
+void
+ra_estimator_free(RaEstimator *estimator)
+{
+  g_free(estimator);
+}
+
+static double
+memory_s(const RaEstimator *estimator, RaMemoryLawKind kind, const RaOp *op)
+{
+  return ra_memory_op_s(&estimator->memory[kind], ra_op_bytes(op));
+}
+
+double
+ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
+{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_GEMM:
+    return ra_gemm_s(op->dtype == RA_DTYPE_FP8 ? &estimator->gemm_fp8
+                                               : &estimator->gemm,
+                     op);
+  case RA_OP_ATTENTION:
+    return ra_attention_s(&estimator->attention, op);
+  case RA_OP_ATTENTION_BACKWARD:
+    return ra_attention_backward_s(&estimator->attention, op);
+  case RA_OP_DECODE_ATTENTION:
+    return ra_decode_attention_s(&estimator->decode_attention, op);
+  case RA_OP_NORM:
+  case RA_OP_NORM_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_NORM, op);
+  case RA_OP_ROPE:
+    return memory_s(estimator, RA_MEMORY_ROPE, op);
+  case RA_OP_ACTIVATION:
+  case RA_OP_ACTIVATION_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_ACTIVATION, op);
+  case RA_OP_ADD:
+    return memory_s(estimator, RA_MEMORY_ADD, op);
+  case RA_OP_EMBEDDING:
+  case RA_OP_EMBEDDING_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_EMBEDDING, op);
+  case RA_OP_CROSS_ENTROPY:
+  case RA_OP_CROSS_ENTROPY_BACKWARD:
+  case RA_OP_ROUTER:
+  case RA_OP_PERMUTE:
+  case RA_OP_SAMPLE:
+  case RA_OP_LOSS:
+  case RA_OP_OPTIMIZER:
+    return memory_s(estimator, RA_MEMORY_OTHER, op);
+  case RA_OP_ALL_REDUCE:
+  case RA_OP_REDUCE_SCATTER:
+  case RA_OP_ALL_GATHER:
+  case RA_OP_ALL_TO_ALL:
+  case RA_OP_BROADCAST:
+    return ra_collective_s(&estimator->links, op);
+  case RA_OP_SEND:
+    return ra_send_s(&estimator->links, op);
+  case RA_OP_REALLOC:
+    return ra_realloc_s(&estimator->links, op);
+  case RA_OP_OFFLOAD:
+  case RA_OP_RELOAD:
+    return ra_host_copy_s(&estimator->links, (double)op->dim[0]);
+  case RA_OP_HOST:
+    return (double)op->dim[0] * 1e-9;
+  case RA_N_OPS:
+    break;
+  }
+  g_return_val_if_reached(0);
+}
+
+void
+ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
+                      int launch, RaCost *cost)
+{
+  double device_s = cost->compute_s + cost->comm_s;
+  double launch_s = (double)n_launches * estimator->eager_launch_s;
+
+  if (n_launches == 0)
+    launch_s = 0;
+  else if (launch == RA_LAUNCH_GRAPH)
+    cost->host_s +=
+        estimator->graph_launch_s + (double)n_launches * estimator->graph_gap_s;
+  else if (launch_s > device_s)
+    cost->host_s += launch_s - device_s;
+  cost->total_s = device_s + cost->host_s;
+}
+
+/* Device and host work of the ops, without launching them.
+ * Returns: kernels that are launched */
+static guint64
+sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
+        RaCost *cost)
+{
+  guint64 n_launches = 0;
+
+  for (guint i = 0; i < n_ops; i++) {
+    double s = ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
+
+    switch (ra_op_class((RaOpKind)ops[i].kind)) {
+    case RA_OP_CLASS_COMPUTE:
+      cost->compute_s += s;
+      break;
+    case RA_OP_CLASS_COMM:
+    case RA_OP_CLASS_COPY:
+      cost->comm_s += s;
+      break;
+    case RA_OP_CLASS_HOST:
+      cost->host_s += s;
+      break;
+    }
+    /* What does nothing is not launched: a collective of one rank, say. */
+    if (s > 0)
+      n_launches += (guint64)ra_op_n_launches(&ops[i]) * ops[i].count;
+  }
+  return n_launches;
+}
+
+void
+ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
+                 int launch, RaCost *out_cost)
+{
+  RaCost cost = {0};
+  guint64 n_launches = sum_ops(estimator, ops, n_ops, &cost);
+
+  ra_estimator_add_host(estimator, n_launches, launch, &cost);
+  *out_cost = cost;
+}
+
+void
+ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
+                  uint32_t work, RaCost *out_cost)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n_ops = ra_work_ops(graph, work, ops);
+  uint32_t shard = graph->works[work].shard;
+  RaCost cost = {0};
+
+  if (shard != RA_NONE) {
+    ra_estimator_ops(estimator, ops, n_ops, graph->shards[shard].launch,
+                     out_cost);
+    return;
+  }
+  /* A send or a reduction on a stream of its own: launched while the device
+   * is busy elsewhere. */
+  sum_ops(estimator, ops, n_ops, &cost);
+  ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
+  *out_cost = cost;
+}

@@ -1,0 +1,100 @@
+#include "config.h"
+
+#include "estimator/gemm.h"
+#include "estimator/resolve.h"
+
+/* Least of the coefficients below which a quotient would overflow. */
+#define TINY 1e-300
+
+gboolean
+ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile, const char *name,
+                 double flop_per_s, GError **error)
+{
+  RaResolver r;
+  double frac, small_frac;
+
+  ra_resolver_init(&r, profile, name, error);
+  law->floor_s = ra_resolve(&r, "floor-s");
+  law->n_sms = ra_resolve(&r, "sms");
+  law->per_split_k = 1 / MAX(ra_resolve(&r, "split-k"), TINY);
+  law->wave_frac = ra_resolve(&r, "wave-frac");
+  law->ramp_k = ra_resolve(&r, "ramp-k");
+  law->serial_frac = ra_resolve(&r, "serial-frac");
+  law->s_per_byte =
+      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  law->tile_m[0] = (uint64_t)ra_resolve(&r, "tile-m");
+  law->tile_n[0] = (uint64_t)ra_resolve(&r, "tile-n");
+  frac = ra_resolve(&r, "peak-frac");
+  small_frac = ra_resolve(&r, "small-tile-frac");
+  if (!ra_resolver_ok(&r))
+    return FALSE;
+  law->per_sm = 1 / law->n_sms;
+  /* Halve the longer side, then both. */
+  law->tile_m[1] = law->tile_m[0];
+  law->tile_n[1] = MAX(law->tile_n[0] / 2, 1);
+  law->tile_m[2] = MAX(law->tile_m[1] / 2, 1);
+  law->tile_n[2] = MAX(law->tile_n[1] / 2, 1);
+  for (guint i = 0; i < RA_GEMM_TILES; i++) {
+    law->s_per_wave_k[i] = 2.0 * (double)law->tile_m[i] *
+                           (double)law->tile_n[i] * law->n_sms /
+                           (flop_per_s * frac);
+    frac *= small_frac;
+  }
+  return TRUE;
+}
+
+static double
+n_tiles(uint64_t size, uint64_t tile)
+{
+  /* A sum of sizes near 2^64 cannot come from a model; it must not wrap. */
+  return (double)(size / tile + (size % tile != 0));
+}
+
+/* ceil() of a number of waves: those that do not fit an integer are whole. */
+static double
+round_up(double x)
+{
+  double down;
+
+  if (x >= 0x1p52)
+    return x;
+  down = (double)(uint64_t)x;
+  return down < x ? down + 1 : down;
+}
+
+/* Seconds with tile shape @i. */
+static double
+tiled_s(const RaGemmLaw *law, const RaOp *op, guint i)
+{
+  double tiles = n_tiles(op->dim[0], law->tile_m[i]) *
+                 n_tiles(op->dim[1], law->tile_n[i]) * (double)op->dim[3];
+  double k = (double)op->dim[2];
+
+  if (tiles < law->n_sms) {
+    double split = MIN(law->n_sms / tiles, k * law->per_split_k);
+
+    return law->s_per_wave_k[i] * (k / MAX(split, 1) + law->ramp_k);
+  }
+  double waves = tiles * law->per_sm;
+  waves += law->wave_frac * (round_up(waves) - waves);
+  return law->s_per_wave_k[i] * waves * (k + law->ramp_k);
+}
+
+double
+ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
+{
+  double memory_s = ra_op_bytes(op) * law->s_per_byte;
+  double compute_s = tiled_s(law, op, 0);
+
+  if (op->dim[0] == 0 || op->dim[1] == 0 || op->dim[2] == 0 || op->dim[3] == 0)
+    return 0;
+  for (guint i = 1; i < RA_GEMM_TILES; i++) {
+    double s = tiled_s(law, op, i);
+
+    compute_s = MIN(compute_s, s);
+  }
+  if (op->dtype == RA_DTYPE_FP32)
+    compute_s *= 2;
+  return law->floor_s + MAX(compute_s, memory_s) +
+         law->serial_frac * MIN(compute_s, memory_s);
+}

@@ -1,0 +1,73 @@
+/* The law of a matrix product.
+ *
+ * A product out(m, n) = in(m, k) x weight(k, n) is cut into output tiles that
+ * the device's multiprocessors take wave by wave; three tile shapes are tried,
+ * the large one and two halvings, and the quickest is taken, as cuBLAS's
+ * heuristics do.  What fills less than one wave is split along k.
+ *
+ *     RaGemmLaw law;
+ *     if (!ra_gemm_law_init(&law, profile, "gemm.bf16", peak_flop_per_s,
+ * &error)) return FALSE; double s = ra_gemm_s(&law, &op);
+ */
+#ifndef RA_ESTIMATOR_GEMM_H
+#define RA_ESTIMATOR_GEMM_H
+
+#include "graph/op.h"
+#include "traces/profile.h"
+
+#define RA_GEMM_TILES 3
+
+typedef struct {
+  double floor_s;     /* added to every product */
+  double n_sms;       /* multiprocessors */
+  double per_sm;      /* 1 / n_sms */
+  double per_split_k; /* 1 / least k of a split, 1 / elements */
+  double wave_frac;   /* lost share of a part-filled wave, [0,1] */
+  double ramp_k;      /* elements of k that a tile costs beside k */
+  double s_per_byte;  /* memory */
+  double serial_frac; /* share of the lesser part that is not hidden */
+  uint64_t tile_m[RA_GEMM_TILES];     /* rows, elements, >= 1 */
+  uint64_t tile_n[RA_GEMM_TILES];     /* columns, elements, >= 1 */
+  double s_per_wave_k[RA_GEMM_TILES]; /* of one tile, for each element of k */
+} RaGemmLaw;
+
+/**
+ * ra_gemm_law_init:
+ * @name: "gemm.bf16" or "gemm.fp8"
+ * @flop_per_s: dense peak of the operands' type, > 0
+ * @error: %RA_ERROR_INPUT: the law is missing
+ */
+gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
+                          const char *name, double flop_per_s, GError **error);
+
+/**
+ * ra_gemm_s:
+ * @op: an %RA_OP_GEMM
+ *
+ * Device seconds of one product:
+ *
+ *     tiles   = ceil(m / tile_m) ceil(n / tile_n) batch
+ *     split   = max(1, min(sms / tiles, k / split_k))        tiles < sms
+ *     waves   = 1                                            tiles < sms
+ *             = x + wave_frac (ceil(x) - x), x = tiles / sms otherwise
+ *     compute = min over tile shapes of
+ *               waves 2 tile_m tile_n (k / split + ramp_k) sms
+ *               / (peak_flop_per_s peak_frac small_tile_frac^i)
+ *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
+ *     t       = floor + max(compute, memory) + serial_frac min(compute, memory)
+ *
+ * Never less for a larger m, n, k or batch.  With tile 1 x 1 on one SM, no
+ * ramp and no floor it is 2 m n k batch / peak: the roofline.  fp32 products
+ * run as TF32, at half the rate of bf16 (data sheets of A100 and H100).
+ * Valid: m 1..32768; n, k 128..65536; beyond, the same formula.  A batch > 1
+ * was not measured.
+ * Source: tile and wave quantization, NVIDIA, Matrix Multiplication Background
+ * User's Guide, sections 3 and 4; split-k, CUTLASS documentation,
+ * "Parallelized reductions"; coefficients, the profile.
+ * Cost: about 30 ns, no allocation.
+ *
+ * Returns: seconds, >= 0; 0 if a dimension is 0
+ */
+double ra_gemm_s(const RaGemmLaw *law, const RaOp *op);
+
+#endif

@@ -1,0 +1,26 @@
+#include "config.h"
+
+#include "estimator/memory_op.h"
+#include "estimator/resolve.h"
+
+gboolean
+ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile, const char *name,
+                   GError **error)
+{
+  RaResolver r;
+
+  ra_resolver_init(&r, profile, name, error);
+  law->floor_s = ra_resolve(&r, "floor-s");
+  law->base_s = ra_resolve(&r, "base-s");
+  law->s_per_byte =
+      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  return ra_resolver_ok(&r);
+}
+
+double
+ra_memory_op_s(const RaMemoryLaw *law, double bytes)
+{
+  double s = law->base_s + bytes * law->s_per_byte;
+
+  return bytes > 0 ? MAX(law->floor_s, s) : 0;
+}

@@ -1,0 +1,36 @@
+/* The law of an op that moves bytes and computes little.
+ *
+ * Norms, rotary positions, activations, sums, embedding, cross-entropy,
+ * routing, permutation, sampling, losses, optimizer.
+ */
+#ifndef RA_ESTIMATOR_MEMORY_OP_H
+#define RA_ESTIMATOR_MEMORY_OP_H
+
+#include "graph/op.h"
+#include "traces/profile.h"
+
+typedef struct {
+  double floor_s;    /* least time */
+  double base_s;     /* time at no bytes, on the sloped line */
+  double s_per_byte; /* memory */
+} RaMemoryLaw;
+
+/* @name: "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is missing. */
+gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
+                            const char *name, GError **error);
+
+/**
+ * ra_memory_op_s:
+ * @bytes: that cross the memory interface: ra_op_bytes()
+ *
+ *     t = max(floor, base + bytes / (memory_bytes_per_s bandwidth_frac))
+ *
+ * Valid: 1..4096 tokens of 4096..8192 elements; the optimizer's 10^7..10^10
+ * parameters by the law's last slope.
+ * Source: coefficients, the profile.
+ *
+ * Returns: seconds, >= 0; 0 if @bytes is 0
+ */
+double ra_memory_op_s(const RaMemoryLaw *law, double bytes);
+
+#endif

@@ -1,0 +1,199 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "traces/law.h"
+
+/* Bounds: times up to a second (a "constant" beyond that is a wrong unit),
+ * shares of a data-sheet rate above 0 (a cache or a multicast may pass 1),
+ * sizes from 1, tokens and the like from 0. */
+#define SECONDS 0.0, 1.0
+#define SHARE 1e-6, 100.0
+#define SIZE 1.0, 1e9
+#define COUNT 0.0, 1e9
+#define UNIT_FRAC 0.0, 1.0
+
+/* clang-format off */
+static const RaCoefficientSpec gemm[] = {
+  {"sms", SIZE, "multiprocessors that share the tiles"},
+  {"tile-m", SIZE, "rows of the large output tile, elements"},
+  {"tile-n", SIZE, "columns of the large output tile, elements"},
+  {"floor-s", SECONDS, "added to every product, in a graph replay"},
+  {"peak-frac", SHARE, "share of peak FLOP/s of the large tile"},
+  {"split-k", SIZE, "least k that is worth another share of a split"},
+  {"wave-frac", UNIT_FRAC, "share of a part-filled wave that is lost"},
+  {"ramp-k", COUNT, "prologue and epilogue of a tile, as elements of k"},
+  {"small-tile-frac", SHARE, "rate of the next smaller tile to the larger's"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
+                             "that does not hide behind the greater"},
+};
+static const RaCoefficientSpec attention[] = {
+  {"sms", SIZE, "multiprocessors that share the query tiles"},
+  {"floor-s", SECONDS, "added to every call, in a graph replay"},
+  {"peak-frac", SHARE, "share of peak FLOP/s, heads and sequences long"},
+  {"ramp-tokens", COUNT, "keys that each query costs beyond the visible"},
+  {"head-dim-half", COUNT, "head width at which half the rate is reached"},
+  {"tile-tokens", COUNT, "queries that one multiprocessor takes at a time"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+  {"head-s", SECONDS, "each head of each sequence"},
+};
+static const RaCoefficientSpec attention_backward[] = {
+  {"efficiency-frac", SHARE, "FLOP/s of the backward to the forward's"},
+};
+static const RaCoefficientSpec decode_attention[] = {
+  {"floor-s", SECONDS, "least time of the part that grows with the cache"},
+  {"base-s", SECONDS, "its time at an empty cache, on the sloped line"},
+  {"head-s", SECONDS, "each query head of each sequence"},
+  {"sequence-s", SECONDS, "each sequence"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+};
+static const RaCoefficientSpec memory_op[] = {
+  {"floor-s", SECONDS, "least time"},
+  {"base-s", SECONDS, "time at no bytes, on the sloped line"},
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
+};
+#define LINES(n) \
+  {"low-latency-" n "-s", SECONDS, "line for small messages, " n " GPUs"}, \
+  {"low-bandwidth-" n "-frac", SHARE, "its share of the link"}, \
+  {"mid-latency-" n "-s", SECONDS, "line for middling messages, " n " GPUs"}, \
+  {"mid-bandwidth-" n "-frac", SHARE, "its share of the link"}, \
+  {"high-latency-" n "-s", SECONDS, "line for large messages, " n " GPUs"}, \
+  {"high-bandwidth-" n "-frac", SHARE, "its share of the link"}
+static const RaCoefficientSpec collective[] = {
+  LINES("2"), LINES("4"), LINES("8"),
+};
+static const RaCoefficientSpec inter_node[] = {
+  {"low-latency-s", SECONDS, "line for small messages"},
+  {"low-latency-hop-s", SECONDS, "and for each doubling of nodes"},
+  {"low-bandwidth-frac", SHARE, "its share of the NICs"},
+  {"high-latency-s", SECONDS, "line for large messages"},
+  {"high-latency-hop-s", SECONDS, "and for each doubling of nodes"},
+  {"high-bandwidth-frac", SHARE, "its share of the NICs"},
+  {"hierarchical-frac", UNIT_FRAC, "1: reduced in the node first; 0: one ring "
+                                   "through all GPUs; between: blended"},
+};
+static const RaCoefficientSpec send[] = {
+  {"low-latency-s", SECONDS, "line for small messages in a node"},
+  {"low-bandwidth-frac", SHARE, "its share of the link"},
+  {"mid-latency-s", SECONDS, "line for middling messages in a node"},
+  {"mid-bandwidth-frac", SHARE, "its share of the link"},
+  {"high-latency-s", SECONDS, "line for large messages in a node"},
+  {"high-bandwidth-frac", SHARE, "its share of the link"},
+  {"inter-latency-s", SECONDS, "between nodes"},
+  {"inter-bandwidth-frac", SHARE, "share of the NIC"},
+};
+static const RaCoefficientSpec realloc_law[] = {
+  {"step-s", SECONDS, "each step of the schedule"},
+  {"intra-bandwidth-frac", SHARE, "share of the link in a node"},
+  {"inter-bandwidth-frac", SHARE, "share of the NIC"},
+};
+static const RaCoefficientSpec host_copy[] = {
+  {"latency-s", SECONDS, "each copy"},
+  {"bandwidth-frac", SHARE, "share of the link to the host"},
+};
+static const RaCoefficientSpec host[] = {
+  {"eager-launch-s", SECONDS, "host time of one kernel, called one by one"},
+  {"graph-launch-s", SECONDS, "host time of one list of kernels in a graph"},
+  {"graph-gap-s", SECONDS, "device idle before each kernel of a graph"},
+};
+
+#define COEFFICIENTS(table) table, G_N_ELEMENTS(table)
+static const RaLawSpec laws[] = {
+  {"gemm.bf16", FALSE, COEFFICIENTS(gemm), "ra_gemm_s", "matrix products"},
+  {"gemm.fp8", TRUE, COEFFICIENTS(gemm), "ra_gemm_s",
+   "matrix products with fp8 operands"},
+  {"attention", FALSE, COEFFICIENTS(attention), "ra_attention_s",
+   "causal attention over whole sequences"},
+  {"attention-backward", FALSE, COEFFICIENTS(attention_backward),
+   "ra_attention_backward_s", "its gradient"},
+  {"decode-attention", FALSE, COEFFICIENTS(decode_attention),
+   "ra_decode_attention_s", "one query a sequence over a paged cache"},
+  {"memory.norm", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s", "norms"},
+  {"memory.rope", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s",
+   "rotary positions"},
+  {"memory.activation", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s",
+   "activations"},
+  {"memory.add", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s",
+   "residual sums"},
+  {"memory.embedding", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s",
+   "embedding look-ups"},
+  {"memory.other", FALSE, COEFFICIENTS(memory_op), "ra_memory_op_s",
+   "memory-bound ops without a law of their own"},
+  {"all-reduce", FALSE, COEFFICIENTS(collective), "ra_collective_s",
+   "in a node"},
+  {"all-gather", FALSE, COEFFICIENTS(collective), "ra_collective_s",
+   "in a node"},
+  {"reduce-scatter", FALSE, COEFFICIENTS(collective), "ra_collective_s",
+   "in a node"},
+  {"all-to-all", FALSE, COEFFICIENTS(collective), "ra_collective_s",
+   "in a node"},
+  {"broadcast", FALSE, COEFFICIENTS(collective), "ra_collective_s",
+   "in a node"},
+  {"inter-node", FALSE, COEFFICIENTS(inter_node), "ra_collective_s",
+   "collectives across nodes"},
+  {"send", FALSE, COEFFICIENTS(send), "ra_send_s", "point to point"},
+  {"realloc", FALSE, COEFFICIENTS(realloc_law), "ra_realloc_s",
+   "parameter reallocation"},
+  {"host-copy", FALSE, COEFFICIENTS(host_copy), "ra_host_copy_s",
+   "copies between device and host"},
+  {"host", FALSE, COEFFICIENTS(host), "ra_estimator_ops", "launching kernels"},
+};
+/* clang-format on */
+
+/* Most names that a search for the nearest has to look through. */
+#define NAMES_MAX 32
+G_STATIC_ASSERT(G_N_ELEMENTS(laws) < NAMES_MAX);
+G_STATIC_ASSERT(G_N_ELEMENTS(collective) < NAMES_MAX);
+
+guint
+ra_law_n_specs(void)
+{
+  return G_N_ELEMENTS(laws);
+}
+
+const RaLawSpec *
+ra_law_spec_at(guint index)
+{
+  g_return_val_if_fail(index < G_N_ELEMENTS(laws), NULL);
+  return &laws[index];
+}
+
+const RaLawSpec *
+ra_law_spec(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+    if (strcmp(laws[i].name, name) == 0)
+      return &laws[i];
+  return NULL;
+}
+
+const char *
+ra_law_nearest(const char *name)
+{
+  const char *names[NAMES_MAX] = {NULL};
+
+  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+    names[i] = laws[i].name;
+  return ra_text_nearest(name, names);
+}
+
+const RaCoefficientSpec *
+ra_law_coefficient_spec(const RaLawSpec *spec, const char *name)
+{
+  for (guint i = 0; i < spec->n_coefficients; i++)
+    if (strcmp(spec->coefficients[i].name, name) == 0)
+      return &spec->coefficients[i];
+  return NULL;
+}
+
+const char *
+ra_law_coefficient_nearest(const RaLawSpec *spec, const char *name)
+{
+  const char *names[NAMES_MAX] = {NULL};
+
+  for (guint i = 0; i < spec->n_coefficients; i++)
+    names[i] = spec->coefficients[i].name;
+  return ra_text_nearest(name, names);
+}

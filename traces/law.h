@@ -1,0 +1,59 @@
+/* The laws that a profile may have, and the coefficients of each.
+ *
+ * One table, from which come the profile reader's checks (unknown names with
+ * the nearest known one, bounds), the estimator's lookups and the manual's
+ * reference.  The formula in which a coefficient stands is in estimator/, at
+ * the function named in the law's `formula`.
+ *
+ * Adding a coefficient: one row in law.c, its use in the formula, its line in
+ * every shipped profile (traces/profiles/derive.sh).
+ *
+ *     const RaLawSpec *spec = ra_law_spec("gemm.bf16");
+ *     spec->coefficients[0].name -> "sms"
+ *
+ * Typical sizes: 21 laws of 1 to 18 coefficients.
+ */
+#ifndef RA_TRACES_LAW_H
+#define RA_TRACES_LAW_H
+
+#include <glib.h>
+
+/* One coefficient that a law must have. */
+typedef struct {
+  const char *name; /* as in the file, with its unit as suffix */
+  double min;       /* least value, inclusive, SI */
+  double max;       /* greatest value, inclusive, SI */
+  const char *doc;  /* one line for the manual */
+} RaCoefficientSpec;
+
+/* One law. */
+typedef struct {
+  const char *name;                      /* "gemm.bf16" */
+  gboolean optional;                     /* a profile may lack it */
+  const RaCoefficientSpec *coefficients; /* (n_coefficients) all required */
+  guint n_coefficients;                  /* >= 1 */
+  const char *formula;                   /* function that documents it */
+  const char *doc;                       /* one line for the manual */
+} RaLawSpec;
+
+/* Number of laws. */
+guint ra_law_n_specs(void);
+
+/* Law @index in the manual's order, < ra_law_n_specs(). */
+const RaLawSpec *ra_law_spec_at(guint index);
+
+/* (nullable): the law called @name. */
+const RaLawSpec *ra_law_spec(const char *name);
+
+/* (nullable) (transfer none): the law's name nearest to @name. */
+const char *ra_law_nearest(const char *name);
+
+/* (nullable): coefficient @name of @spec. */
+const RaCoefficientSpec *ra_law_coefficient_spec(const RaLawSpec *spec,
+                                                 const char *name);
+
+/* (nullable) (transfer none): the coefficient's name of @spec nearest to
+ * @name. */
+const char *ra_law_coefficient_nearest(const RaLawSpec *spec, const char *name);
+
+#endif
