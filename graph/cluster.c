@@ -46,6 +46,15 @@ static const RaKeySpec cluster_keys[] = {
 };
 /* clang-format on */
 
+const RaKeySpec *
+ra_cluster_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+
+  *out_n = g_str_equal(noun, "cluster") ? G_N_ELEMENTS(cluster_keys) : 0;
+  return *out_n > 0 ? cluster_keys : NULL;
+}
+
 static const char *const fabric_words[] = {"flat", "rail", "fat-tree", NULL};
 static const char *const fabric_args[] = {"leaf", "oversubscription", NULL};
 
@@ -54,7 +63,7 @@ static gboolean
 read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
 {
   char *value = strchr(arg, '=');
-  const char *near;
+  g_autofree char *hint = NULL;
 
   if (value) {
     *value++ = '\0';
@@ -73,12 +82,11 @@ read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
                 "'%s' stands twice, expected it once", arg);
     return FALSE;
   }
-  near = ra_text_nearest(arg, fabric_args);
+  hint = ra_form_hint(arg, fabric_args);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "unknown argument '%s'%s%s%s, expected leaf=nodes or "
-              "oversubscription=ratio",
-              arg, near ? ", did you mean '" : "", near ? near : "",
-              near ? "='" : "");
+              "unknown argument '%s', expected leaf=nodes or "
+              "oversubscription=ratio%s",
+              arg, hint);
   return FALSE;
 }
 
@@ -94,12 +102,11 @@ parse_fabric(const char *text, RaFabric *out_fabric, GError **error)
   while (fabric_words[kind] && !g_str_equal(fabric_words[kind], form.word))
     kind++;
   if (!fabric_words[kind]) {
-    const char *near = ra_text_nearest(form.word, fabric_words);
+    g_autofree char *hint = ra_form_hint(form.word, fabric_words);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "unknown fabric '%s'%s%s%s, expected flat, "
-                "rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)",
-                form.word, near ? ", did you mean '" : "", near ? near : "",
-                near ? "'" : "");
+                "unknown fabric '%s', expected flat, "
+                "rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)%s",
+                form.word, hint);
     return FALSE;
   }
   if (kind == RA_FABRIC_FLAT && form.n_args > 0) {
@@ -146,7 +153,7 @@ RaCluster *
 ra_cluster_load(RaKeyFile *file, GError **error)
 {
   static const char *const nouns[] = {"cluster!", NULL};
-  ClusterKeys keys = {.usd_per_gpu_h = NAN};
+  ClusterKeys keys = {.usd_per_gpu_h = (double)NAN};
   RaFabric fabric;
   GError *cause = NULL;
   RaCluster *cluster;

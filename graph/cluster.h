@@ -71,6 +71,10 @@ typedef struct {
  * Returns: (transfer full): ra_cluster_free() it
  */
 RaCluster *ra_cluster_load(RaKeyFile *file, GError **error);
+/* (array length=out_n) (nullable): the keys that `[noun]` of a cluster may
+ * have, static; %NULL for a noun that it does not have. */
+const RaKeySpec *ra_cluster_key_specs(const char *noun, gsize *out_n);
+
 void ra_cluster_free(RaCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCluster, ra_cluster_free)
 

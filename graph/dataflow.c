@@ -1,8 +1,8 @@
 /* Edges, order, sequence sets and parts of a workload. */
 #include "config.h"
 
-#include "base/text.h"
 #include "graph/dataflow.h"
+#include "graph/form.h"
 
 /* In the table of makers a name maps to the call's index + 1; the dataset's
  * names map to this. */
@@ -67,7 +67,7 @@ fail_unknown_input(const RaWorkload *workload, const RaCall *call,
 {
   /* Candidates in file order, so that ties do not depend on hashing. */
   g_autoptr(GPtrArray) names = g_ptr_array_new();
-  const char *near;
+  g_autofree char *hint = NULL;
 
   for (guint i = 0; i < workload->n_calls; i++) {
     const RaCall *other = &workload->calls[i];
@@ -80,12 +80,11 @@ fail_unknown_input(const RaWorkload *workload, const RaCall *call,
     }
   }
   g_ptr_array_add(names, NULL);
-  near = ra_text_nearest(name, (const char *const *)names->pdata);
+  hint = ra_form_hint(name, (const char *const *)names->pdata);
   return ra_key_file_fail(workload->file, call->group, "inputs", error,
-                          "unknown input '%s' of '%s'%s%s%s, expected a name "
-                          "in 'dataset' or in some call's 'outputs'",
-                          name, call->name, near ? ", did you mean '" : "",
-                          near ? near : "", near ? "'?" : "");
+                          "unknown input '%s' of '%s', expected a name in "
+                          "'dataset' or in some call's 'outputs'%s",
+                          name, call->name, hint);
 }
 
 static gboolean

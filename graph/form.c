@@ -69,6 +69,14 @@ ra_form_clear(RaForm *form)
   form->n_args = 0;
 }
 
+char *
+ra_form_hint(const char *word, const char *const *names)
+{
+  const char *near = ra_text_nearest(word, names);
+
+  return near ? g_strdup_printf(", did you mean '%s'?", near) : g_strdup("");
+}
+
 gboolean
 ra_form_uint32(const char *text, const char *what, uint32_t min, uint32_t max,
                uint32_t *out_value, GError **error)

@@ -42,6 +42,10 @@ gboolean ra_form_parse(const char *text, RaForm *out_form, GError **error);
 void ra_form_clear(RaForm *form);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaForm, ra_form_clear)
 
+/* (transfer full): ", did you mean 'rail'?" where one of the NULL-terminated
+ * @names is near @word, else "": the end of a message about @word. */
+char *ra_form_hint(const char *word, const char *const *names);
+
 /**
  * ra_form_uint32:
  * @text: one argument

@@ -36,11 +36,10 @@ find_column(const char *path, guint line, const char *head, const char *column,
       return TRUE;
     }
   }
-  const char *near = ra_text_nearest(column, (const char *const *)names);
+  g_autofree char *hint = ra_form_hint(column, (const char *const *)names);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s:%u: no column '%s'%s%s%s, expected one of the head line",
-              path, line, column, near ? ", did you mean '" : "",
-              near ? near : "", near ? "'" : "");
+              "%s:%u: no column '%s', expected one of this head line%s", path,
+              line, column, hint);
   return FALSE;
 }
 
@@ -209,11 +208,9 @@ ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
   while (law_words[kind] && !g_str_equal(law_words[kind], form.word))
     kind++;
   if (!law_words[kind]) {
-    const char *near = ra_text_nearest(form.word, law_words);
+    g_autofree char *hint = ra_form_hint(form.word, law_words);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "unknown law '%s'%s%s%s, expected %s", form.word,
-                near ? ", did you mean '" : "", near ? near : "",
-                near ? "'" : "", law_usage);
+                "unknown law '%s', expected %s%s", form.word, law_usage, hint);
     return FALSE;
   }
   if (form.n_args != n_args[kind]) {
@@ -260,7 +257,8 @@ ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
             : length->max_tokens - length->min_tokens + 1;
     /* One number a draw, so that index i never shares with index i + 1, as
      * rejection would. */
-    n = MIN((uint32_t)(ra_rng_uniform(&rng) * n), n - 1);
+    x = ra_rng_uniform(&rng) * n;
+    n = MIN((uint32_t)x, n - 1);
     return length->kind == RA_LENGTH_FILE ? length->samples[n]
                                           : length->min_tokens + n;
   default:

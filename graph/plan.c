@@ -87,6 +87,19 @@ static const RaKeySpec call_keys[] = {
 };
 /* clang-format on */
 
+const RaKeySpec *
+ra_plan_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+
+  if (g_str_equal(noun, "plan")) {
+    *out_n = G_N_ELEMENTS(file_keys);
+    return file_keys;
+  }
+  *out_n = g_str_equal(noun, "call") ? G_N_ELEMENTS(call_keys) : 0;
+  return *out_n > 0 ? call_keys : NULL;
+}
+
 /* What has no meaning outside of a train call. */
 static const char *const train_keys[] = {
     "schedule", "recompute", "zero", "grad-dtype", "overlap-grad-reduce", NULL};
@@ -131,7 +144,7 @@ read_schedule(const RaPlan *plan, RaCallPlan *to, const char *text,
   g_auto(GStrv) parts = g_strsplit(text, ":", 2);
   const char *word = parts[0] ? g_strstrip(parts[0]) : "";
   const char *count = parts[0] && parts[1] ? g_strstrip(parts[1]) : NULL;
-  const char *near;
+  g_autofree char *hint = NULL;
 
   to->n_virtual = 1;
   for (to->schedule = 0; schedule_words[to->schedule]; to->schedule++) {
@@ -143,13 +156,12 @@ read_schedule(const RaPlan *plan, RaCallPlan *to, const char *text,
     return TRUE;
   if (to->schedule < RA_SCHEDULE_INTERLEAVED && !count)
     return TRUE;
-  near = schedule_words[to->schedule] ? NULL
-                                      : ra_text_nearest(word, schedule_words);
+  hint = schedule_words[to->schedule] ? g_strdup("")
+                                      : ra_form_hint(word, schedule_words);
   return ra_key_file_fail(plan->file, to->group, "schedule", error,
-                          "'schedule' is '%s'%s%s%s, expected gpipe, 1f1b or "
-                          "interleaved:v with v virtual stages from 2 to %d",
-                          text, near ? ", did you mean '" : "",
-                          near ? near : "", near ? "'?" : "", MAX_VIRTUAL);
+                          "'schedule' is '%s', expected gpipe, 1f1b or "
+                          "interleaved:v with v virtual stages from 2 to %d%s",
+                          text, MAX_VIRTUAL, hint);
 }
 
 /* `tp-cp-dp-pp`; cp may be left out and then stands outermost. */
@@ -286,16 +298,14 @@ fail_unknown_call(const RaPlan *plan, guint group, GError **error)
   const RaWorkload *workload = plan->workload;
   const char *name = ra_key_file_group_name(plan->file, group);
   g_autofree const char **names = g_new0(const char *, workload->n_calls + 1);
-  const char *near;
+  g_autofree char *hint = NULL;
 
   for (guint i = 0; i < workload->n_calls; i++)
     names[i] = workload->calls[i].name;
-  near = ra_text_nearest(name, names);
+  hint = ra_form_hint(name, names);
   return ra_key_file_fail(plan->file, group, NULL, error,
-                          "unknown call '%s'%s%s%s, expected a call of '%s'",
-                          name, near ? ", did you mean '" : "",
-                          near ? near : "", near ? "'?" : "",
-                          ra_key_file_name(workload->file));
+                          "unknown call '%s', expected a call of '%s'%s", name,
+                          ra_key_file_name(workload->file), hint);
 }
 
 static gboolean

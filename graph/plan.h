@@ -89,6 +89,10 @@ typedef struct {
   RaCallPlan *calls;          /* (workload->n_calls) same index */
 } RaPlan;
 
+/* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,
+ * static; %NULL for a noun that it does not have. */
+const RaKeySpec *ra_plan_key_specs(const char *noun, gsize *out_n);
+
 /**
  * ra_plan_files:
  * @file: a plan

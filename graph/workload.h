@@ -159,6 +159,10 @@ typedef struct {
  */
 RaWorkload *ra_workload_load(RaKeyFile *file, GError **error);
 
+/* (array length=out_n) (nullable): the keys that `[noun]` of a workload may
+ * have, static; %NULL for a noun that it does not have. */
+const RaKeySpec *ra_workload_key_specs(const char *noun, gsize *out_n);
+
 void ra_workload_free(RaWorkload *workload);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWorkload, ra_workload_free)
 

@@ -110,6 +110,23 @@ static const RaKeySpec call_keys[] = {
 };
 /* clang-format on */
 
+const RaKeySpec *
+ra_workload_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+
+  if (g_str_equal(noun, "workload")) {
+    *out_n = G_N_ELEMENTS(common_keys);
+    return common_keys;
+  }
+  if (g_str_equal(noun, "model")) {
+    *out_n = G_N_ELEMENTS(model_keys);
+    return model_keys;
+  }
+  *out_n = g_str_equal(noun, "call") ? G_N_ELEMENTS(call_keys) : 0;
+  return *out_n > 0 ? call_keys : NULL;
+}
+
 /* Keys that only some kinds of calls have: a bit a kind. */
 static const struct {
   const char *key;
@@ -298,16 +315,15 @@ fail_unknown_model(const RaWorkload *workload, const RaCall *call,
                    const char *name, GError **error)
 {
   g_autofree const char **names = g_new0(const char *, workload->n_models + 1);
-  const char *near;
+  g_autofree char *hint = NULL;
 
   for (guint i = 0; i < workload->n_models; i++)
     names[i] = workload->models[i].name;
-  near = ra_text_nearest(name, names);
+  hint = ra_form_hint(name, names);
   return ra_key_file_fail(workload->file, call->group, "model", error,
-                          "unknown model '%s' of '%s'%s%s%s, expected the "
-                          "name of a [model NAME]",
-                          name, call->name, near ? ", did you mean '" : "",
-                          near ? near : "", near ? "'?" : "");
+                          "unknown model '%s' of '%s', expected the name of "
+                          "a [model NAME]%s",
+                          name, call->name, hint);
 }
 
 /* The call's model, and whether it can do what the call does. */

@@ -4,14 +4,16 @@
 check_programs =
 check_programs += %D%/check_arena
 check_programs += %D%/check_chrome
+check_programs += %D%/check_cluster
 check_programs += %D%/check_decode
 check_programs += %D%/check_error
 check_programs += %D%/check_graph
+tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_hash
 check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
+check_programs += %D%/check_length
 check_programs += %D%/check_model
-tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_op
 check_programs += %D%/check_queue
@@ -23,6 +25,7 @@ check_programs += %D%/check_table
 check_programs += %D%/check_text
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
+check_programs += %D%/check_workload
 
 tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
@@ -47,6 +50,7 @@ endif
 
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
 noinst_HEADERS = %D%/check_main.h
+noinst_HEADERS += %D%/check_edit.h
 noinst_HEADERS += %D%/graph_builder.h
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
