@@ -2,5 +2,6 @@
 ## end, `--quick`.  A program is one line here, its source is %D%/NAME.c.
 ## `make bench` runs them all through run.sh.
 bench_programs =
+bench_programs += %D%/sim_speed
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/run.sh

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "sim/cost.h"
@@ -64,26 +64,33 @@ ra_sim_free(RaSim *sim)
   g_free(sim);
 }
 
-/* The state of one run.  Before a task starts, begin_s holds the end of its
- * last predecessor so far, and end_s its duration: so the arrays of the result
- * are all that the loop touches, beside n_unmet and the graph. */
+/* A task in a run: all that its events touch beside the graph's edges, two to a
+ * cache line.  Before it starts, begin_s holds the end of its last predecessor
+ * so far, and end_s its duration. */
+typedef struct {
+  double begin_s;
+  double end_s;
+  uint64_t name_hash;     /* computed ahead, in the order of memory */
+  uint32_t n_unmet;       /* predecessors that have not ended */
+  RaTaskId critical_pred; /* the result's */
+} State;
+
 typedef struct {
   const RaTaskGraph *graph; /* borrowed */
   RaQueue queue;            /* ends of running tasks */
-  uint32_t *n_unmet;        /* (n_tasks) predecessors that have not ended */
-  double *begin_s;          /* (n_tasks) the result's */
-  double *end_s;            /* (n_tasks) the result's */
-  RaTaskId *critical_pred;  /* (n_tasks) the result's */
+  State *states;            /* (n_tasks) 64-byte aligned; free() it */
   uint32_t next_seq;        /* of the next task that gets ready */
 } Run;
 
 static inline void
 start_task(Run *run, RaTaskId task)
 {
-  run->end_s[task] += run->begin_s[task];
-  ra_queue_push(&run->queue, (RaEvent){.time_s = run->end_s[task],
-                                       .seq = run->next_seq++,
-                                       .task = task});
+  State *state = &run->states[task];
+
+  state->end_s += state->begin_s;
+  ra_queue_push(
+      &run->queue,
+      (RaEvent){.time_s = state->end_s, .seq = run->next_seq++, .task = task});
 }
 
 /* Task @task has ended at @now_s: starts what waited for it last.  Events come
@@ -96,14 +103,15 @@ end_task(Run *run, RaTaskId task, double now_s)
   uint32_t end = graph->succ_begin[task + 1];
 
   for (uint32_t edge = graph->succ_begin[task]; edge < end; edge++) {
-    RaTaskId succ = graph->succ[edge];
+    RaTaskId to = graph->succ[edge];
+    State *state = &run->states[to];
 
-    if (run->critical_pred[succ] == RA_NONE || now_s > run->begin_s[succ] ||
-        task < run->critical_pred[succ])
-      run->critical_pred[succ] = task;
-    run->begin_s[succ] = now_s;
-    if (--run->n_unmet[succ] == 0)
-      start_task(run, succ);
+    if (state->critical_pred == RA_NONE || now_s > state->begin_s ||
+        task < state->critical_pred)
+      state->critical_pred = task;
+    state->begin_s = now_s;
+    if (--state->n_unmet == 0)
+      start_task(run, to);
   }
 }
 
@@ -111,21 +119,21 @@ static void
 run_init(Run *run, const RaSim *sim)
 {
   const RaTaskGraph *graph = sim->graph;
-  gsize n_tasks = graph->n_tasks;
+  gsize n_bytes = (gsize)graph->n_tasks * sizeof(State);
 
   run->graph = graph;
-  run->n_unmet = g_new(uint32_t, n_tasks);
-  run->begin_s = g_new0(double, n_tasks);
-  run->end_s = g_new(double, n_tasks);
-  run->critical_pred = g_new(RaTaskId, n_tasks);
   run->next_seq = 0;
-  if (n_tasks > 0) {
-    memcpy(run->n_unmet, graph->n_pred, n_tasks * sizeof *run->n_unmet);
-    memset(run->critical_pred, 0xff, n_tasks * sizeof *run->critical_pred);
-  }
-  for (gsize t = 0; t < n_tasks; t++) {
-    g_assert(sim->costs[t].total_s >= 0 && isfinite(sim->costs[t].total_s));
-    run->end_s[t] = sim->costs[t].total_s;
+  run->states = aligned_alloc(64, (n_bytes + 64) / 64 * 64);
+  if (!run->states)
+    g_error("no memory for %u tasks", graph->n_tasks);
+  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
+    double duration_s = sim->costs[t].total_s;
+
+    g_assert(duration_s >= 0 && isfinite(duration_s));
+    run->states[t] = (State){.end_s = duration_s,
+                             .name_hash = ra_task_name_hash(graph, t),
+                             .n_unmet = graph->n_pred[t],
+                             .critical_pred = RA_NONE};
   }
   ra_queue_init(&run->queue, 1024);
 }
@@ -139,22 +147,23 @@ run_events(Run *run, uint64_t *out_fingerprint)
   RaEvent event;
 
   for (RaTaskId t = 0; t < graph->n_tasks; t++)
-    if (run->n_unmet[t] == 0)
+    if (graph->n_pred[t] == 0)
       start_task(run, t);
   while (ra_queue_pop(&run->queue, &event)) {
+    const State *state = &run->states[event.task];
+
     n_events++;
-    fingerprint =
-        ra_fingerprint_add(fingerprint, ra_task_name_hash(graph, event.task),
-                           run->begin_s[event.task], event.time_s);
+    fingerprint = ra_fingerprint_add(fingerprint, state->name_hash,
+                                     state->begin_s, event.time_s);
     end_task(run, event.task, event.time_s);
   }
   *out_fingerprint = fingerprint;
   return n_events;
 }
 
-/* Some tasks never became ready.  Each of them has a predecessor of its own
- * kind, so going back from any leads onto a cycle; says so of its least id.
- * Overwrites critical_pred. */
+/* Some tasks never became ready.  Each of them has a predecessor that did
+ * not either, so going back from any leads onto a cycle; says so of its least
+ * id. Overwrites critical_pred. */
 static gboolean
 fail_cycle(const Run *run, GError **error)
 {
@@ -164,18 +173,18 @@ fail_cycle(const Run *run, GError **error)
   char name[256];
 
   for (RaTaskId t = 0; t < graph->n_tasks; t++) {
-    if (run->n_unmet[t] == 0)
+    if (run->states[t].n_unmet == 0)
       continue;
     at = t;
     for (uint32_t e = graph->succ_begin[t]; e < graph->succ_begin[t + 1]; e++)
-      run->critical_pred[graph->succ[e]] = t;
+      run->states[graph->succ[e]].critical_pred = t;
   }
   g_assert(at != RA_NONE);
   for (uint32_t i = 0; i < graph->n_tasks; i++)
-    at = run->critical_pred[at];
+    at = run->states[at].critical_pred;
   least = at;
-  for (RaTaskId t = run->critical_pred[at]; t != at;
-       t = run->critical_pred[t]) {
+  for (RaTaskId t = run->states[at].critical_pred; t != at;
+       t = run->states[t].critical_pred) {
     least = MIN(least, t);
     n_cycle++;
   }
@@ -187,34 +196,29 @@ fail_cycle(const Run *run, GError **error)
   return FALSE;
 }
 
+/* Copies the states into the arrays of the result and sums up. */
 static void
-run_clear(Run *run)
-{
-  ra_queue_clear(&run->queue);
-  g_free(run->n_unmet);
-  g_free(run->begin_s);
-  g_free(run->end_s);
-  g_free(run->critical_pred);
-}
-
-/* Moves the arrays of @run to the result and sums up. */
-static void
-finish(RaSim *sim, Run *run)
+finish(RaSim *sim, const Run *run)
 {
   const RaTaskGraph *graph = sim->graph;
   RaSimResult *result = &sim->result;
+  gsize n_tasks = graph->n_tasks;
 
-  result->begin_s = g_steal_pointer(&run->begin_s);
-  result->end_s = g_steal_pointer(&run->end_s);
-  result->critical_pred = g_steal_pointer(&run->critical_pred);
+  result->begin_s = g_new(double, n_tasks);
+  result->end_s = g_new(double, n_tasks);
+  result->critical_pred = g_new(RaTaskId, n_tasks);
   result->iteration_end_s = g_new0(double, graph->augmented->n_iterations);
   result->makespan_s = 0;
-  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
+  for (RaTaskId t = 0; t < n_tasks; t++) {
+    const State *state = &run->states[t];
     uint32_t iteration = graph->augmented->nodes[graph->node[t]].iteration;
     double *end_s = &result->iteration_end_s[iteration];
 
-    *end_s = MAX(*end_s, result->end_s[t]);
-    result->makespan_s = MAX(result->makespan_s, result->end_s[t]);
+    result->begin_s[t] = state->begin_s;
+    result->end_s[t] = state->end_s;
+    result->critical_pred[t] = state->critical_pred;
+    *end_s = MAX(*end_s, state->end_s);
+    result->makespan_s = MAX(result->makespan_s, state->end_s);
   }
 }
 
@@ -235,7 +239,8 @@ ra_sim_run(RaSim *sim, GError **error)
   } else {
     ok = fail_cycle(&run, error);
   }
-  run_clear(&run);
+  ra_queue_clear(&run.queue);
+  free(run.states);
   return ok;
 }
 
