@@ -1,10 +1,11 @@
 /* The estimator: owns every cost.
  *
- * Made from a profile (fitted coefficients of one GPU class and its links) and a cluster
- * (how many GPUs share which links).  It costs an op, a collective, a list of ops, a work of the
- * task graph, and a decode step as a function of the tokens attended to.  An op's time comes, in
- * order, from a measured table, a fitted law, the roofline with the profile's
- * efficiency; this version has laws and roofline, tables come behind the same calls.
+ * Made from a profile (fitted coefficients of one GPU class and its links) and
+ * a cluster (how many GPUs share which links).  It costs an op, a collective, a
+ * list of ops, a work of the task graph, and a decode step as a function of the
+ * tokens attended to.  An op's time comes, in order, from a measured table, a
+ * fitted law, the roofline with the profile's efficiency; this version has laws
+ * and roofline, tables come behind the same calls.
  *
  *     RaEstimator *est = ra_estimator_new(profile, cluster, &error);
  *     RaCost cost;
@@ -23,22 +24,26 @@
 
 typedef struct _RaEstimator RaEstimator;
 
-/* Seconds of a list of ops on one GPU, by cause; total_s is the sum of the rest. */
+/* Seconds of a list of ops on one GPU, by cause; total_s is the sum of the
+ * rest. */
 typedef struct {
   double total_s;   /* wall seconds */
   double compute_s; /* the device computes */
   double comm_s;    /* collectives and sends, exposed inside the list */
-  double host_s;    /* the device waits for the host to launch (eager) or host work */
+  double
+      host_s; /* the device waits for the host to launch (eager) or host work */
 } RaCost;
 
 /* A piece of a decode step's time as a function of the key-value tokens in
  * the batch: total(K) = cost.total_s + s_per_token (K - from_tokens) for
- * from_tokens <= K <= until_tokens; the slope is compute (zero where the host is the bound). */
+ * from_tokens <= K <= until_tokens; the slope is compute (zero where the host
+ * is the bound). */
 typedef struct {
-  RaCost cost;          /* at from_tokens */
-  double s_per_token;   /* slope of total_s, >= 0 */
-  uint64_t from_tokens; /* K asked for */
-  uint64_t until_tokens;/* last K of this piece, >= from_tokens; UINT64_MAX: all beyond */
+  RaCost cost;           /* at from_tokens */
+  double s_per_token;    /* slope of total_s, >= 0 */
+  uint64_t from_tokens;  /* K asked for */
+  uint64_t until_tokens; /* last K of this piece, >= from_tokens; UINT64_MAX:
+                            all beyond */
 } RaDecodeLine;
 
 /**
@@ -68,8 +73,9 @@ double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
 /**
  * ra_estimator_ops:
  * @ops: (array length=n_ops): run in order, each count times
- * @launch: RaLaunch: eager pays host time a kernel; where the host is slower than the device
- *   the difference is host_s. graph pays one launch a list and a small gap a kernel
+ * @launch: RaLaunch: eager pays host time a kernel; where the host is slower
+ * than the device the difference is host_s. graph pays one launch a list and a
+ * small gap a kernel
  */
 void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
                       guint n_ops, int launch, RaCost *out_cost);

@@ -5,8 +5,8 @@
  *     device = h100-sxm
  *     derived = ...                  how it was made, from which files, when
  *     [device]
- *     memory = 80 GiB                data sheet; each key with its source in `source`
- *     bf16-flop-per-s = 989 TFLOP/s
+ *     memory = 80 GiB                data sheet; each key with its source in
+ * `source` bf16-flop-per-s = 989 TFLOP/s
  *     ...
  *     [law gemm.bf16]
  *     peak-frac = 0.86
@@ -14,12 +14,13 @@
  *     source = ...                   where the numbers are from
  *     rows = 21546                   rows that it was fitted on, 0: data sheet
  *     range = m 1..32768; n, k 128..65536
- *     error-median = 0.11            held-out absolute relative error; `-`: not measured
- *     error-p90 = 0.38
+ *     error-median = 0.11            held-out absolute relative error; `-`: not
+ * measured error-p90 = 0.38
  *
  * A law is a name, coefficients with units in their names, a range of validity,
- * provenance and held-out error; what a coefficient means stands at the law's formula in
- * estimator/.  The file is a key file (base/keyfile.h): strict, with lines.
+ * provenance and held-out error; what a coefficient means stands at the law's
+ * formula in estimator/.  The file is a key file (base/keyfile.h): strict, with
+ * lines.
  */
 #ifndef RA_TRACES_PROFILE_H
 #define RA_TRACES_PROFILE_H
@@ -28,27 +29,28 @@
 #include "graph/cluster.h"
 
 typedef struct {
-  const char *name;  /* snake case with unit suffix as in the file with '-' for '_' */
-  double value;      /* SI */
+  const char
+      *name; /* snake case with unit suffix as in the file with '-' for '_' */
+  double value; /* SI */
 } RaCoefficient;
 
 typedef struct {
-  const char *name;             /* "gemm.bf16" */
-  RaCoefficient *coefficients;  /* (n_coefficients), file order */
+  const char *name;            /* "gemm.bf16" */
+  RaCoefficient *coefficients; /* (n_coefficients), file order */
   guint n_coefficients;
-  const char *source;           /* required */
-  const char *range;            /* of validity, for people */
-  uint64_t n_rows;              /* fitted on; 0: data sheet or citation */
-  double error_median_frac;     /* held out, absolute relative; NAN: not measured */
-  double error_p90_frac;        /* held out; NAN: not measured */
-  guint group;                  /* of the key file, for messages */
+  const char *source;       /* required */
+  const char *range;        /* of validity, for people */
+  uint64_t n_rows;          /* fitted on; 0: data sheet or citation */
+  double error_median_frac; /* held out, absolute relative; NAN: not measured */
+  double error_p90_frac;    /* held out; NAN: not measured */
+  guint group;              /* of the key file, for messages */
 } RaLaw;
 
 typedef struct {
-  RaKeyFile *file;       /* owned reference */
-  const char *device;    /* "h100-sxm" */
-  RaDevice spec;         /* data sheet */
-  RaLaw *laws;           /* (n_laws) sorted by name */
+  RaKeyFile *file;    /* owned reference */
+  const char *device; /* "h100-sxm" */
+  RaDevice spec;      /* data sheet */
+  RaLaw *laws;        /* (n_laws) sorted by name */
   guint n_laws;
 } RaProfile;
 
@@ -62,7 +64,8 @@ const RaLaw *ra_profile_law(const RaProfile *profile, const char *name);
 /**
  * ra_law_get:
  * @out_value: (out): untouched on error
- * @error: %RA_ERROR_INPUT `file:line: law 'gemm.bf16' has no 'peak-frac', expected ...`
+ * @error: %RA_ERROR_INPUT `file:line: law 'gemm.bf16' has no 'peak-frac',
+ * expected ...`
  */
 gboolean ra_law_get(const RaProfile *profile, const RaLaw *law,
                     const char *coefficient, double *out_value, GError **error);
