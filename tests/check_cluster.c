@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "graph/cluster.h"
+#include "tests/check_corpus.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 
@@ -405,6 +406,12 @@ START_TEST(test_shipped)
 }
 END_TEST
 
+START_TEST(test_corpus)
+{
+  ra_check_corpus("cluster");
+}
+END_TEST
+
 static Suite *
 cluster_suite(void)
 {
@@ -420,6 +427,7 @@ cluster_suite(void)
   tcase_add_test(tcase, test_mesh_runs);
   tcase_add_test(tcase, test_mesh_overlaps);
   tcase_add_test(tcase, test_shipped);
+  tcase_add_test(tcase, test_corpus);
   suite_add_tcase(suite, tcase);
   return suite;
 }

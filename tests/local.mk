@@ -16,6 +16,8 @@ check_programs += %D%/check_length
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_op
+check_programs += %D%/check_plan
+check_programs += %D%/check_plan_bad
 check_programs += %D%/check_queue
 check_programs += %D%/check_realloc
 check_programs += %D%/check_rng
@@ -26,6 +28,7 @@ check_programs += %D%/check_text
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
 check_programs += %D%/check_workload
+check_programs += %D%/check_workload_bad
 
 tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
@@ -51,6 +54,9 @@ endif
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
 noinst_HEADERS = %D%/check_main.h
 noinst_HEADERS += %D%/check_edit.h
+noinst_HEADERS += %D%/check_corpus.h
+noinst_HEADERS += %D%/plan_sample.h
+noinst_HEADERS += %D%/workload_sample.h
 noinst_HEADERS += %D%/graph_builder.h
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
@@ -97,6 +103,15 @@ EXTRA_DIST += %D%/corpus/model/wide-number.json
 tests_check_keyfile_SOURCES = %D%/check_keyfile.c %D%/fuzz_keyfile.c
 EXTRA_DIST += %D%/corpus/.gitattributes
 EXTRA_DIST += %D%/corpus/keyfile
+
+## Workloads, clusters and plans: good-* are read, the others refused.
+tests_check_cluster_SOURCES = %D%/check_cluster.c %D%/fuzz_cluster.c
+tests_check_plan_bad_SOURCES = %D%/check_plan_bad.c %D%/fuzz_plan.c
+tests_check_workload_bad_SOURCES = %D%/check_workload_bad.c \
+	%D%/fuzz_workload.c
+EXTRA_DIST += %D%/corpus/cluster
+EXTRA_DIST += %D%/corpus/plan
+EXTRA_DIST += %D%/corpus/workload
 
 ## The same for traces.
 EXTRA_DIST += %D%/fuzz_trace.c
