@@ -13,6 +13,7 @@ libbase_a_SOURCES += %D%/keyfile_impl.h
 libbase_a_SOURCES += %D%/keyfile_nouns.c
 libbase_a_SOURCES += %D%/keyfile_read.c
 libbase_a_SOURCES += %D%/keyfile_scan.c
+libbase_a_SOURCES += %D%/palette.c %D%/palette.h
 libbase_a_SOURCES += %D%/rng.c %D%/rng.h
 libbase_a_SOURCES += %D%/table.c %D%/table.h
 libbase_a_SOURCES += %D%/table_impl.h
