@@ -35,39 +35,128 @@ compare_u32(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* The gather of one replica's tp x pp group. */
+typedef struct {
+  const RaSide *from; /* all replicas */
+  RaSide group;       /* source: one replica, one GPU a class */
+  RaSide whole;       /* destination: the same GPUs, each needs all */
+  RaTraffic *traffic; /* borrowed */
+  uint32_t n;         /* GPUs of a group */
+  gboolean
+      *is_first; /* (n) whether that GPU is the group's first in its node */
+  GArray *flows; /* of RaFlow: recorded, between classes, not GPUs */
+  uint64_t held; /* by the recorded group */
+} Gather;
+
+static void
+record_flow(const RaFlow *flow, gpointer data)
+{
+  Gather *gather = data;
+  RaFlow recorded = *flow;
+
+  recorded.from = gather->group.class_of[flow->from];
+  recorded.to = gather->group.class_of[flow->to];
+  g_array_append_val(gather->flows, recorded);
+}
+
+/* Replica @r: the r-th member of each class, as the members of every class
+ * are in the order of their dp and cp coordinates. */
+static void
+enter_group(Gather *gather, uint32_t r)
+{
+  for (uint32_t c = 0; c < gather->n; c++) {
+    uint32_t gpu = gather->from->gpus[(gsize)c * gather->from->n_replicas + r];
+    gather->group.class_of[gather->group.gpus[c]] = RA_NONE;
+    gather->group.gpus[c] = gpu;
+    gather->whole.gpus[c] = gpu;
+  }
+  for (uint32_t c = 0; c < gather->n; c++)
+    gather->group.class_of[gather->group.gpus[c]] = c;
+  qsort(gather->whole.gpus, gather->n, sizeof(uint32_t), compare_u32);
+}
+
+/* Whether the group lies over its nodes as the recorded one does, or makes it
+ * do so if @record.  Ranks without dp and cp come in the same order in every
+ * group, loads are a GPU's, groups are disjoint and ties go by the order of
+ * GPUs: a twin's flows are the same between the same classes. */
+static gboolean
+is_twin(Gather *gather, gboolean record)
+{
+  const uint32_t *gpus = gather->whole.gpus;
+  uint32_t width = gather->traffic->gpus_per_node;
+  gboolean twin = TRUE;
+
+  for (uint32_t i = 1; i < gather->n; i++) {
+    gboolean first = gpus[i] / width != gpus[i - 1] / width;
+    twin = twin && gather->is_first[i] == first;
+    if (record)
+      gather->is_first[i] = first;
+  }
+  return twin;
+}
+
+/* Gathers in the group entered: by its twin's flows or by its own, which then
+ * are the recorded ones. */
+static void
+gather_group(Gather *gather, const RaCut *cut, gboolean is_first,
+             RaFlowFunc func, gpointer data)
+{
+  gboolean replay = !is_first && is_twin(gather, FALSE);
+
+  if (replay) {
+    gather->traffic->held += gather->held;
+  } else {
+    uint64_t held = gather->traffic->held;
+    g_array_set_size(gather->flows, 0);
+    ra_flows_run(cut, &gather->group, &gather->whole, TRUE, gather->traffic,
+                 record_flow, gather);
+    gather->held = gather->traffic->held - held;
+    is_twin(gather, TRUE);
+  }
+  for (guint i = 0; i < gather->flows->len; i++) {
+    RaFlow flow = g_array_index(gather->flows, RaFlow, i);
+    flow.from = gather->group.gpus[flow.from];
+    flow.to = gather->group.gpus[flow.to];
+    if (replay)
+      ra_traffic_add(gather->traffic, &flow);
+    func(&flow, data);
+  }
+}
+
 /* Every replica of @from gathers: its GPUs need everything, and only they
- * send.  Replica r is the r-th member of each class, as the members of every
- * class are in the order of their dp and cp coordinates. */
+ * send. */
 static void
 gather_groups(const RaTensorTable *table, const RaSide *from,
               const RaCluster *cluster, RaTraffic *traffic, RaFlowFunc func,
               gpointer data)
 {
   uint32_t n = from->pp * from->tp;
-  g_autofree uint32_t *members = g_new(uint32_t, n);
+  g_autofree uint32_t *members = g_memdup2(from->gpus, n * sizeof(uint32_t));
   g_autofree uint32_t *sorted = g_new(uint32_t, n);
-  /* one group's source: its class_of forgets the group before */
-  g_autoptr(RaSide) one = ra_side_new_whole(table, NULL, 0, cluster);
-  RaSide group = *one;
-  group.pp = from->pp;
-  group.tp = from->tp;
-  group.n_replicas = 1;
-  group.gpus = members;
-  group.stages = from->stages;
-  RaSide whole = {.pp = 1, .tp = 1, .n_replicas = n, .gpus = sorted};
-  whole.stages = one->stages;
-  g_autoptr(RaCut) cut = ra_cut_new(table, &group, &whole);
+  g_autofree gboolean *is_first = g_new0(gboolean, n);
+  g_autoptr(RaSide) none = ra_side_new_whole(table, NULL, 0, cluster);
+  g_autoptr(GArray) flows = g_array_new(FALSE, FALSE, sizeof(RaFlow));
+  Gather gather = {.from = from,
+                   .traffic = traffic,
+                   .n = n,
+                   .is_first = is_first,
+                   .flows = flows};
 
+  gather.group = (RaSide){.pp = from->pp,
+                          .tp = from->tp,
+                          .n_replicas = 1,
+                          .gpus = members,
+                          .class_of = none->class_of,
+                          .stages = from->stages};
+  gather.whole = (RaSide){.pp = 1,
+                          .tp = 1,
+                          .n_replicas = n,
+                          .gpus = sorted,
+                          .stages = none->stages};
+  g_autoptr(RaCut) cut = ra_cut_new(table, &gather.group, &gather.whole);
   for (uint32_t r = 0; r < from->n_replicas; r++) {
-    for (uint32_t c = 0; c < n; c++) {
-      members[c] = from->gpus[(gsize)c * from->n_replicas + r];
-      sorted[c] = members[c];
-      group.class_of[members[c]] = c;
-    }
-    qsort(sorted, n, sizeof *sorted, compare_u32);
-    ra_flows_run(cut, &group, &whole, TRUE, traffic, func, data);
-    for (uint32_t c = 0; c < n; c++)
-      group.class_of[members[c]] = RA_NONE;
+    enter_group(&gather, r);
+    gather_group(&gather, cut, r == 0, func, data);
   }
 }
 
@@ -81,7 +170,12 @@ serve_outside(const RaTensorTable *table, const RaSide *from, const RaSide *to,
   g_autofree uint32_t *sorted =
       g_memdup2(from->gpus, (gsize)n * sizeof(uint32_t));
   uint64_t held = traffic->held;
+  gboolean outside = FALSE;
 
+  for (uint32_t i = 0; i < to->pp * to->tp * to->n_replicas; i++)
+    outside = outside || from->class_of[to->gpus[i]] == RA_NONE;
+  if (!outside)
+    return;
   qsort(sorted, n, sizeof *sorted, compare_u32);
   g_autoptr(RaSide) whole = ra_side_new_whole(table, sorted, n, cluster);
   g_autoptr(RaCut) cut = ra_cut_new(table, whole, to);
@@ -110,66 +204,6 @@ run_scheme(const RaModel *model, const RaCallPlan *from_plan,
                data);
 }
 
-/* Moves while they are being merged: a chain of senders for each receiver. */
-typedef struct {
-  uint32_t from;  /* GPU */
-  uint32_t next;  /* index of the receiver's next sender, RA_NONE: last */
-  uint64_t bytes; /* so far, > 0 */
-} Sender;
-
-typedef struct {
-  uint32_t *first;     /* (GPUs) index of a receiver's first sender */
-  GArray *senders;     /* of Sender */
-  guint element_bytes; /* of one parameter */
-} Merge;
-
-static void
-merge_flow(const RaFlow *flow, gpointer data)
-{
-  Merge *merge = data;
-  uint64_t bytes = flow->n_params * merge->element_bytes;
-  uint32_t i = merge->first[flow->to];
-
-  for (; i != RA_NONE; i = g_array_index(merge->senders, Sender, i).next) {
-    Sender *sender = &g_array_index(merge->senders, Sender, i);
-    if (sender->from == flow->from) {
-      sender->bytes += bytes;
-      return;
-    }
-  }
-  Sender fresh = {flow->from, merge->first[flow->to], bytes};
-  merge->first[flow->to] = merge->senders->len;
-  g_array_append_val(merge->senders, fresh);
-}
-
-/* Sorts by receiver, as the chains are, then stably by sender: two counting
- * passes, no comparison. */
-static void
-take_moves(RaRealloc *realloc, const Merge *merge, uint32_t n_gpus)
-{
-  g_autofree uint32_t *place = g_new0(uint32_t, n_gpus + 1);
-  RaReallocLoad *load = &realloc->load;
-
-  realloc->n_moves = merge->senders->len;
-  realloc->moves = g_new(RaMove, realloc->n_moves);
-  for (guint i = 0; i < merge->senders->len; i++)
-    place[g_array_index(merge->senders, Sender, i).from + 1]++;
-  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
-    load->n_steps = MAX(load->n_steps, place[gpu + 1]);
-    place[gpu + 1] += place[gpu];
-  }
-  for (uint32_t to = 0; to < n_gpus; to++) {
-    uint32_t n_in = 0;
-    for (uint32_t i = merge->first[to]; i != RA_NONE; n_in++) {
-      const Sender *s = &g_array_index(merge->senders, Sender, i);
-      realloc->moves[place[s->from]++] = (RaMove){s->from, to, s->bytes};
-      load->total_bytes += s->bytes;
-      i = s->next;
-    }
-    load->n_steps = MAX(load->n_steps, n_in);
-  }
-}
-
 static uint64_t
 largest(const uint64_t *a, const uint64_t *b, uint32_t n)
 {
@@ -189,15 +223,12 @@ ra_realloc_new(const RaModel *model, guint element_bytes,
   g_return_val_if_fail(element_bytes > 0, NULL);
   RaRealloc *realloc = g_new0(RaRealloc, 1);
   RaTraffic traffic;
-  Merge merge = {.element_bytes = element_bytes};
 
   traffic_init(&traffic, cluster);
-  merge.first = g_new(uint32_t, traffic.n_gpus);
-  for (uint32_t gpu = 0; gpu < traffic.n_gpus; gpu++)
-    merge.first[gpu] = RA_NONE;
-  merge.senders = g_array_new(FALSE, FALSE, sizeof(Sender));
-  run_scheme(model, from, to, cluster, scheme, &traffic, merge_flow, &merge);
-  take_moves(realloc, &merge, traffic.n_gpus);
+  g_autoptr(RaMerge) merge =
+      ra_merge_new(traffic.n_gpus, traffic.gpus_per_node);
+  run_scheme(model, from, to, cluster, scheme, &traffic, ra_merge_flow, merge);
+  ra_merge_take(merge, element_bytes, realloc);
   realloc->load.held_bytes = traffic.held * element_bytes;
   realloc->load.max_intra_bytes =
       element_bytes *
@@ -205,8 +236,6 @@ ra_realloc_new(const RaModel *model, guint element_bytes,
   realloc->load.max_inter_bytes =
       element_bytes *
       largest(traffic.inter_in, traffic.inter_out, traffic.n_gpus);
-  g_array_free(merge.senders, TRUE);
-  g_free(merge.first);
   traffic_clear(&traffic);
   return realloc;
 }

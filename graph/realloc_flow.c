@@ -93,13 +93,21 @@ holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
           (zone->from.n == 2 && p == zone->from.at[1]));
 }
 
+void
+ra_traffic_add(RaTraffic *traffic, const RaFlow *flow)
+{
+  uint32_t width = traffic->gpus_per_node;
+  gboolean intra = flow->from / width == flow->to / width;
+
+  (intra ? traffic->intra_out : traffic->inter_out)[flow->from] +=
+      flow->n_params;
+  (intra ? traffic->intra_in : traffic->inter_in)[flow->to] += flow->n_params;
+}
+
 static void
 send_segment(const Run *run, uint32_t from, uint32_t to, const Segment *segment,
              const RaBundle *bundle)
 {
-  RaTraffic *traffic = run->traffic;
-  uint32_t width = traffic->gpus_per_node;
-  gboolean intra = from / width == to / width;
   RaFlow flow = {.from = from,
                  .to = to,
                  .n_params = segment->n_params,
@@ -108,8 +116,7 @@ send_segment(const Run *run, uint32_t from, uint32_t to, const Segment *segment,
                  .bundle = bundle,
                  .cut = run->cut};
 
-  (intra ? traffic->intra_out : traffic->inter_out)[from] += flow.n_params;
-  (intra ? traffic->intra_in : traffic->inter_in)[to] += flow.n_params;
+  ra_traffic_add(run->traffic, &flow);
   run->func(&flow, run->data);
 }
 

@@ -88,6 +88,9 @@ typedef struct {
   uint32_t gpus_per_node; /* of the cluster */
 } RaTraffic;
 
+/* Adds @flow to the loads. */
+void ra_traffic_add(RaTraffic *traffic, const RaFlow *flow);
+
 /* A call plan's side, (transfer full). */
 RaSide *ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
                     const RaCluster *cluster);
@@ -118,5 +121,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCut, ra_cut_free)
 void ra_flows_run(const RaCut *cut, const RaSide *from, const RaSide *to,
                   gboolean relay, RaTraffic *traffic, RaFlowFunc func,
                   gpointer data);
+
+/* Flows summed by (from, to); ra_merge_flow() is a #RaFlowFunc for it. */
+typedef struct _RaMerge RaMerge;
+
+RaMerge *ra_merge_new(uint32_t n_gpus, uint32_t gpus_per_node);
+void ra_merge_free(RaMerge *merge);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaMerge, ra_merge_free)
+
+void ra_merge_flow(const RaFlow *flow, gpointer data);
+
+/* Sets the moves of @realloc, sorted, its total and its steps. */
+void ra_merge_take(const RaMerge *merge, guint element_bytes,
+                   RaRealloc *realloc);
 
 #endif

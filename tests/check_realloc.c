@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "graph/layout.h"
 #include "graph/realloc.h"
 #include "tests/check_main.h"
 #include "tests/realloc_oracle.h"
@@ -80,55 +79,6 @@ START_TEST(test_random_is_varied)
   ck_assert(seen.gqa >= 50 && seen.tied >= 50 && seen.value >= 50);
   ck_assert(seen.moe >= 50 && seen.virtual >= 20 && seen.equal >= 50);
   ck_assert(seen.overlap >= 50 && seen.disjoint >= 50);
-}
-END_TEST
-
-/* Elements of @rank's layout that ra_layout_rect() gets wrong, with the span
- * of the tensor shifted by @shift rows. */
-static guint
-count_wrong(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank,
-            uint64_t shift, uint64_t *out_n_params)
-{
-  guint n_wrong = 0;
-
-  *out_n_params = 0;
-  for (uint32_t i = 0; i < ra_model_n_tensors(table->model); i++) {
-    RaTensor t;
-    RaRect r = {0};
-    ra_model_tensor(table->model, i, &t);
-    if (ra_layout_rect(table, plan, rank, i, &r))
-      r.row += shift;
-    *out_n_params += r.n_rows * r.n_cols;
-    for (uint64_t row = 0; row < t.rows; row++)
-      for (uint64_t col = 0; col < t.cols; col++) {
-        gboolean in = row >= r.row && row < r.row + r.n_rows && col >= r.col &&
-                      col < r.col + r.n_cols;
-        n_wrong +=
-            in != ra_oracle_holds(table->model, plan, rank, i, &t, row, col);
-      }
-  }
-  return n_wrong;
-}
-
-/* The rectangles against the answer for each element, and their sum against
- * ra_layout_n_params().  Fault: rectangles one row off. */
-START_TEST(test_layout)
-{
-  guint n_caught = 0;
-
-  for (uint64_t seed = 0; seed < 100; seed++) {
-    RaOracleCase c;
-    ra_oracle_case_init(&c, seed);
-    g_autoptr(RaTensorTable) table = ra_tensor_table_new(c.model);
-    for (uint32_t rank = 0; rank < ra_mesh_n_gpus(&c.from.mesh); rank++) {
-      uint64_t n_params;
-      ck_assert_uint_eq(count_wrong(table, &c.from, rank, 0, &n_params), 0);
-      ck_assert_uint_eq(n_params, ra_layout_n_params(table, &c.from, rank));
-      n_caught += count_wrong(table, &c.from, rank, 1, &n_params) > 0;
-    }
-    ra_oracle_case_clear(&c);
-  }
-  ck_assert_uint_ge(n_caught, 100);
 }
 END_TEST
 
@@ -286,18 +236,15 @@ sum_inter(const RaRealloc *r, const RaCluster *cluster)
   return bytes;
 }
 
-/* tp = 8 on node 0 to dp = 8 on node 1: each of 8 GPUs needs all M bytes of
- * the model, and holds none.  A broadcast carries M across once, P2P eight
- * times; both deliver 8 M.  All 8 NICs land: the least loaded is never above
- * the mean M / 8, so after its last segment, at most one unit, none is above
- * M / 8 plus the largest unit (a layer, 65,536 + 128, above the embedding's
- * 32,768); without the division of the zone one GPU would land M. */
-START_TEST(test_network_once)
+/* All 8 GPUs of node 1 need all M bytes of the model and hold none.  A
+ * broadcast carries M across once, P2P eight times; both deliver 8 M. */
+static void
+check_network(const uint32_t source[RA_N_AXES])
 {
   RaCluster cluster = {.n_nodes = 2, .gpus_per_node = 8};
-  static const uint32_t tp8[] = {8, 1, 1, 1}, dp8[] = {1, 1, 8, 1};
+  static const uint32_t dp8[] = {1, 1, 8, 1};
   g_autoptr(RaModel) model = even_model(16);
-  RaCallPlan from = make_plan(&cluster, 0, 1, tp8, usual);
+  RaCallPlan from = make_plan(&cluster, 0, 1, source, usual);
   RaCallPlan to = make_plan(&cluster, 1, 1, dp8, usual);
   uint64_t m = 2 * ra_model_n_params(model);
   g_autoptr(RaRealloc) b =
@@ -310,7 +257,66 @@ START_TEST(test_network_once)
   ck_assert_uint_eq(sum_inter(p, &cluster), 8 * m);
   ck_assert_uint_eq(p->load.total_bytes, 8 * m);
   ck_assert_uint_eq(b->load.held_bytes + p->load.held_bytes, 0);
+  /* The model goes in 8 runs of whole units, none larger than M / 8 plus a
+   * unit (a layer, 65,536 + 128 elements, is the largest), each over NICs
+   * that were idle: none sends or lands more. */
   ck_assert_uint_le(b->load.max_inter_bytes, m / 8 + 2 * (65536 + 128));
+  g_free(from.stage_layers);
+  g_free(to.stage_layers);
+}
+
+/* From shards, and from replicas, which must share the work as well: one that
+ * served alone would send M. */
+START_TEST(test_network_once)
+{
+  check_network((const uint32_t[]){8, 1, 1, 1});
+  check_network((const uint32_t[]){1, 1, 8, 1});
+}
+END_TEST
+
+/* GPUs 0 and 1 of a node hold all M, the 6 others need it.  P2P: each holder
+ * serves three, 3 M out.  Broadcast: who has received serves too, always one
+ * that has not yet served, so nobody sends more than the M it received. */
+START_TEST(test_node_shares_work)
+{
+  RaCluster cluster = {.n_nodes = 1, .gpus_per_node = 8};
+  static const uint32_t dp2[] = {1, 1, 2, 1}, dp8[] = {1, 1, 8, 1};
+  g_autoptr(RaModel) model = even_model(16);
+  RaCallPlan from = make_plan(&cluster, 0, 1, dp2, usual);
+  RaCallPlan to = make_plan(&cluster, 0, 1, dp8, usual);
+  uint64_t m = 2 * ra_model_n_params(model);
+
+  from.mesh.gpus_per_node = 2;
+  g_autoptr(RaRealloc) p =
+      ra_realloc_new(model, 2, &from, &to, &cluster, RA_REALLOC_P2P);
+  g_autoptr(RaRealloc) b =
+      ra_realloc_new(model, 2, &from, &to, &cluster, RA_REALLOC_BROADCAST);
+  ck_assert_uint_eq(p->load.max_intra_bytes, 3 * m);
+  ck_assert_uint_eq(b->load.max_intra_bytes, m);
+  ck_assert_uint_eq(p->load.held_bytes, 2 * m);
+  ck_assert_uint_eq(p->load.total_bytes, 6 * m);
+  g_free(from.stage_layers);
+  g_free(to.stage_layers);
+}
+END_TEST
+
+/* One GPU needs what 8 replicas on another node hold: 10 units in 8 runs, so
+ * all 8 send (with the sizes of even_model() the runs end after units 1, 2,
+ * 3, 5, 6, 7, 8 and 9 of 0 to 9). */
+START_TEST(test_replicas_share_work)
+{
+  RaCluster cluster = {.n_nodes = 2, .gpus_per_node = 8};
+  static const uint32_t dp8[] = {1, 1, 8, 1}, one[] = {1, 1, 1, 1};
+  g_autoptr(RaModel) model = even_model(16);
+  RaCallPlan from = make_plan(&cluster, 0, 1, dp8, usual);
+  RaCallPlan to = make_plan(&cluster, 1, 1, one, usual);
+
+  to.mesh.gpus_per_node = 1;
+  g_autoptr(RaRealloc) r =
+      ra_realloc_new(model, 2, &from, &to, &cluster, RA_REALLOC_P2P);
+  ck_assert_uint_eq(r->n_moves, 8);
+  ck_assert_uint_eq(r->load.n_steps, 8);
+  ck_assert_uint_eq(r->load.max_inter_bytes, 2 * ra_model_n_params(model));
   g_free(from.stage_layers);
   g_free(to.stage_layers);
 }
@@ -350,12 +356,29 @@ typedef enum {
   FAULT_TWICE,     /* a slice is sent twice */
   FAULT_ELSEWHERE, /* a slice goes to a GPU that does not need it */
   FAULT_ORDER,     /* relays first */
+  FAULT_ACROSS,    /* a relayed slice comes over the network instead */
   FAULT_GQA,       /* K and V only to the first of the tp ranks that share */
   FAULT_MOVE,      /* a move is a byte off */
   FAULT_HELD,      /* held is a byte off */
   FAULT_BUSIEST,   /* the largest flow is a byte off */
   N_FAULTS
 } Fault;
+
+/* The last slice that a GPU of node 1 passes on comes from node 0 instead,
+ * from where it came to the first of them. */
+static void
+redirect_relay(GArray *slices)
+{
+  RaSlice *last = &g_array_index(slices, RaSlice, slices->len - 1);
+
+  while (last->from < 8)
+    last--;
+  for (guint i = 0; i < slices->len; i++) {
+    const RaSlice *s = &g_array_index(slices, RaSlice, i);
+    if (s->tensor == last->tensor && s->row == last->row && s->from < 8)
+      last->from = s->from;
+  }
+}
 
 static void
 spoil(const RaModel *model, Fault fault, GArray *slices, RaRealloc *r)
@@ -368,6 +391,8 @@ spoil(const RaModel *model, Fault fault, GArray *slices, RaRealloc *r)
     g_array_append_val(slices, first);
   else if (fault == FAULT_ELSEWHERE)
     g_array_index(slices, RaSlice, 0).to = first.from == 0 ? 1 : 0;
+  else if (fault == FAULT_ACROSS)
+    redirect_relay(slices);
   else if (fault == FAULT_ORDER)
     for (guint i = 0; i < slices->len / 2; i++) {
       RaSlice *a = &g_array_index(slices, RaSlice, i);
@@ -414,12 +439,13 @@ realloc_suite(void)
   Suite *suite = suite_create("realloc");
   TCase *tcase = tcase_create("core");
 
-  tcase_add_test(tcase, test_layout);
   tcase_add_test(tcase, test_random_is_varied);
   tcase_add_loop_test(tcase, test_random, 0, N_RANDOM / BLOCK);
   tcase_add_loop_test(tcase, test_closed_forms, 0, G_N_ELEMENTS(sizes));
   tcase_add_test(tcase, test_closed_form_wants_stride);
   tcase_add_test(tcase, test_network_once);
+  tcase_add_test(tcase, test_node_shares_work);
+  tcase_add_test(tcase, test_replicas_share_work);
   tcase_add_test(tcase, test_nothing_to_do);
   tcase_add_loop_test(tcase, test_faults_are_caught, 0, N_FAULTS);
   suite_add_tcase(suite, tcase);

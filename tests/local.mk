@@ -14,6 +14,7 @@ tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_hash
 check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
+check_programs += %D%/check_layout
 check_programs += %D%/check_length
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
@@ -32,6 +33,8 @@ check_programs += %D%/check_units
 check_programs += %D%/check_workload
 check_programs += %D%/check_workload_bad
 
+tests_check_layout_SOURCES = %D%/check_layout.c %D%/realloc_oracle.c \
+	%D%/realloc_oracle.h %D%/realloc_random.c
 tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
 

@@ -89,7 +89,10 @@ typedef struct {
   uint64_t *n_cols; /* (n_tensors) */
   uint8_t *state;   /* (GPUs, first[n_tensors]) HELD | NEEDED | ARRIVED */
   uint64_t *flow;   /* (GPUs, GPUs) elements */
+  uint32_t *group;  /* (GPUs) that serve each other; RA_NONE: served by all */
   uint32_t n_gpus;  /* of the cluster */
+  uint32_t width;   /* GPUs of a node */
+  RaReallocScheme scheme;
 } World;
 
 static uint8_t *
@@ -100,7 +103,38 @@ element(const World *w, uint32_t gpu, uint32_t tensor, uint64_t row,
          row * w->n_cols[tensor] + col;
 }
 
-/* Sets @flag where @plan holds, or on all elements of its mesh's GPUs. */
+/* Whether @gpu is in @mesh. */
+static gboolean
+is_in(const World *w, const RaMesh *mesh, uint32_t gpu)
+{
+  uint32_t node = gpu / w->width;
+  uint32_t slot = gpu % w->width;
+
+  for (uint32_t i = 0; i < mesh->n_runs; i++)
+    if (node >= mesh->runs[i].first &&
+        node - mesh->runs[i].first < mesh->runs[i].n &&
+        slot >= mesh->first_gpu && slot - mesh->first_gpu < mesh->gpus_per_node)
+      return TRUE;
+  return FALSE;
+}
+
+/* Sets @flag on all elements of GPU @gpu that @rank of @plan holds, or on
+ * all. */
+static void
+mark_gpu(const World *w, const RaModel *model, const RaCallPlan *plan,
+         uint32_t rank, uint32_t gpu, uint8_t flag, gboolean all)
+{
+  for (uint32_t i = 0; i < w->n_tensors; i++) {
+    RaTensor t;
+    ra_model_tensor(model, i, &t);
+    for (uint64_t k = 0; k < t.rows * t.cols; k++) {
+      uint64_t row = k / t.cols, col = k % t.cols;
+      if (all || ra_oracle_holds(model, plan, rank, i, &t, row, col))
+        *element(w, gpu, i, row, col) |= flag;
+    }
+  }
+}
+
 static void
 mark(const World *w, const RaOracleCase *c, const RaCallPlan *plan,
      uint8_t flag, gboolean all)
@@ -108,26 +142,25 @@ mark(const World *w, const RaOracleCase *c, const RaCallPlan *plan,
   uint32_t rank = 0;
 
   for (uint32_t gpu = 0; gpu < w->n_gpus; gpu++) {
-    gboolean in_mesh = FALSE;
-    uint32_t node = gpu / c->cluster.gpus_per_node;
-    uint32_t slot = gpu % c->cluster.gpus_per_node;
-    for (uint32_t i = 0; i < plan->mesh.n_runs; i++)
-      in_mesh =
-          in_mesh || (node >= plan->mesh.runs[i].first &&
-                      node - plan->mesh.runs[i].first < plan->mesh.runs[i].n &&
-                      slot >= plan->mesh.first_gpu &&
-                      slot - plan->mesh.first_gpu < plan->mesh.gpus_per_node);
-    if (!in_mesh)
+    if (!is_in(w, &plan->mesh, gpu))
       continue;
-    for (uint32_t i = 0; i < w->n_tensors; i++) {
-      RaTensor t;
-      ra_model_tensor(c->model, i, &t);
-      for (uint64_t k = 0; k < t.rows * t.cols; k++) {
-        uint64_t row = k / t.cols, col = k % t.cols;
-        if (all || ra_oracle_holds(c->model, plan, rank, i, &t, row, col))
-          *element(w, gpu, i, row, col) |= flag;
-      }
-    }
+    mark_gpu(w, c->model, plan, rank, gpu, flag, all);
+    rank++;
+  }
+}
+
+/* A gather's groups are the replicas of the source, (dp, cp). */
+static void
+mark_groups(const World *w, const RaOracleCase *c)
+{
+  uint32_t rank = 0;
+
+  for (uint32_t gpu = 0; gpu < w->n_gpus; gpu++) {
+    w->group[gpu] = RA_NONE;
+    if (w->scheme != RA_REALLOC_ALL_GATHER || !is_in(w, &c->from.mesh, gpu))
+      continue;
+    w->group[gpu] = coord(&c->from, rank, RA_AXIS_DP) * c->from.cp +
+                    coord(&c->from, rank, RA_AXIS_CP);
     rank++;
   }
 }
@@ -145,6 +178,10 @@ world_init(World *w, const RaOracleCase *c, RaReallocScheme scheme)
     w->first[i + 1] = w->first[i] + t.rows * t.cols;
   }
   w->n_gpus = c->cluster.n_nodes * c->cluster.gpus_per_node;
+  w->width = c->cluster.gpus_per_node;
+  w->scheme = scheme;
+  w->group = g_new0(uint32_t, w->n_gpus);
+  mark_groups(w, c);
   w->state = g_new0(uint8_t, w->n_gpus * w->first[w->n_tensors]);
   w->flow = g_new0(uint64_t, w->n_gpus * w->n_gpus);
   mark(w, c, &c->from, HELD, FALSE);
@@ -160,6 +197,23 @@ world_clear(World *w)
   g_free(w->n_cols);
   g_free(w->state);
   g_free(w->flow);
+  g_free(w->group);
+}
+
+/* Whether a GPU of @to's node could have given it the element: any that held
+ * it, and where GPUs relay, any that has it by now. */
+static gboolean
+is_near(const World *w, uint32_t to, uint32_t tensor, uint64_t row,
+        uint64_t col)
+{
+  uint8_t has = w->scheme == RA_REALLOC_P2P ? HELD : HELD | ARRIVED;
+  uint32_t node = to / w->width;
+
+  for (uint32_t gpu = node * w->width; gpu < (node + 1) * w->width; gpu++)
+    if ((w->group[to] == RA_NONE || w->group[gpu] == w->group[to]) &&
+        *element(w, gpu, tensor, row, col) & has)
+      return TRUE;
+  return FALSE;
 }
 
 static const char *
@@ -176,6 +230,9 @@ copy_slice(World *w, const RaSlice *s)
         return "it arrives twice";
       if (!(*to & NEEDED))
         return "nobody needs it";
+      if (s->from / w->width != s->to / w->width &&
+          is_near(w, s->to, s->tensor, row, col))
+        return "it crosses the network though the node has it";
       *to |= ARRIVED;
       w->flow[s->from * w->n_gpus + s->to]++;
     }
@@ -184,7 +241,7 @@ copy_slice(World *w, const RaSlice *s)
 
 /* What the flows say of the busiest GPU. */
 static RaReallocLoad
-sum_load(const World *w, uint32_t width)
+sum_load(const World *w)
 {
   RaReallocLoad load = {0};
 
@@ -194,7 +251,7 @@ sum_load(const World *w, uint32_t width)
     for (uint32_t b = 0; b < w->n_gpus; b++)
       for (uint32_t in = 0; in < 2; in++) {
         uint64_t x = w->flow[in ? b * w->n_gpus + a : a * w->n_gpus + b];
-        sums[in][a / width != b / width] += x;
+        sums[in][a / w->width != b / w->width] += x;
         n[in] += x > 0;
       }
     load.total_bytes += sums[0][0] + sums[0][1];
@@ -229,9 +286,9 @@ judge_moves(const World *w, const RaRealloc *realloc)
 }
 
 static const char *
-judge_load(const World *w, const RaOracleCase *c, const RaRealloc *realloc)
+judge_load(const World *w, const RaRealloc *realloc)
 {
-  RaReallocLoad load = sum_load(w, c->cluster.gpus_per_node);
+  RaReallocLoad load = sum_load(w);
   uint64_t n_held = 0, n_needed = 0;
 
   for (uint64_t i = 0; i < w->n_gpus * w->first[w->n_tensors]; i++) {
@@ -269,7 +326,7 @@ ra_oracle_judge(const RaOracleCase *c, RaReallocScheme scheme,
   if (!fault)
     fault = judge_moves(&w, realloc);
   if (!fault)
-    fault = judge_load(&w, c, realloc);
+    fault = judge_load(&w, realloc);
   world_clear(&w);
   return fault;
 }
