@@ -211,13 +211,14 @@ finish(RaSim *sim, const Run *run)
   result->makespan_s = 0;
   for (RaTaskId t = 0; t < n_tasks; t++) {
     const State *state = &run->states[t];
-    uint32_t iteration = graph->augmented->nodes[graph->node[t]].iteration;
-    double *end_s = &result->iteration_end_s[iteration];
+    const RaNode *node = &graph->augmented->nodes[graph->node[t]];
+    double *end_s = &result->iteration_end_s[node->iteration];
 
     result->begin_s[t] = state->begin_s;
     result->end_s[t] = state->end_s;
     result->critical_pred[t] = state->critical_pred;
-    *end_s = MAX(*end_s, state->end_s);
+    if (node->kind == RA_NODE_CALL)
+      *end_s = MAX(*end_s, state->end_s);
     result->makespan_s = MAX(result->makespan_s, state->end_s);
   }
 }

@@ -20,11 +20,12 @@
 typedef struct _RaSim RaSim;
 
 typedef struct {
-  double makespan_s; /* end of the last task */
-  double *
-      iteration_end_s; /* (n_iterations) when the last task of each has ended */
-  double *begin_s;     /* (n_tasks) */
-  double *end_s;       /* (n_tasks) */
+  double makespan_s;       /* end of the last task */
+  double *iteration_end_s; /* (n_iterations) when the last call of each has
+                              ended; that its parameters then move on to the
+                              calls that wait for them is not counted */
+  double *begin_s;         /* (n_tasks) */
+  double *end_s;           /* (n_tasks) */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
                               id on a tie), RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
