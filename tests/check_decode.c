@@ -16,11 +16,10 @@ typedef struct {
   uint64_t piece_tokens;         /* length of a piece in K; UINT64_MAX: one */
   double base_s[MAX_STAGES];     /* compute of a step */
   double sequence_s[MAX_STAGES]; /* compute a sequence */
-  double token_s[MAX_STAGES]; /* compute a token of K, in even pieces; half of
-                                 it in odd ones */
-  double comm_s[MAX_STAGES];  /* communication a sequence */
-  double host_s[MAX_STAGES];  /* host, in odd pieces */
-  double send_s;              /* to the next stage, a sequence */
+  double token_s[MAX_STAGES];    /* compute a token of K; odd pieces: half */
+  double comm_s[MAX_STAGES];     /* communication a sequence */
+  double host_s[MAX_STAGES];     /* host, in odd pieces */
+  double send_s;                 /* to the next stage, a sequence */
 } Law;
 
 static double

@@ -95,72 +95,72 @@ START_TEST(test_numbers_are_exact)
 }
 END_TEST
 
+static const struct {
+  const char *text;
+  const char *message;
+} faults[] = {
+    {"", "t.tsv:1: the file is empty, expected '# reallot trace 1'"},
+    {"name\t", "t.tsv:1: no trace: expected '# reallot trace 1' as the first "
+               "line"},
+    {"# reallot trace 2\n", "t.tsv:1: unknown version '2', expected 1"},
+    {"# reallot trace 1\n", "t.tsv:2: the line of column names is missing"},
+    {"# reallot trace 1\n# a: b\n# a: c\n",
+     "t.tsv:3: head field 'a' stands twice"},
+    {"# reallot trace 1\n#a: b\n",
+     "t.tsv:2: expected a head field '# key: value', not '#a: b'"},
+    {"# reallot trace 1\n# ab\n",
+     "t.tsv:2: expected a head field '# key: value', not '# ab'"},
+    {"# reallot trace 1\nname\titeration\n",
+     "t.tsv:2: column 'call' is missing"},
+    {"# reallot trace 1\nname\tround\n",
+     "t.tsv:2: column 2 is 'round', expected 'iteration'"},
+    {HEAD "a\t0\n", "t.tsv:3: 2 fields, expected 12"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\t0\n",
+     "t.tsv:3: 13 fields, expected 12"},
+    {HEAD "\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n", "t.tsv:3: 'name' is empty"},
+    {HEAD "a\t0\tc\t-\t0\ts\t-\t-\t0\t1\t0\t0\n", "t.tsv:3: 'kind' is empty"},
+    {HEAD "a\t0\tc\tk\t0\ts\t\t-\t0\t1\t0\t0\n", "t.tsv:3: 'op' is empty"},
+    {HEAD "a\t-1\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:3: expected a whole number for 'iteration', not '-1'"},
+    {HEAD "a\t4294967295\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:3: expected a whole number for 'iteration', not '4294967295'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1x\t0\t0\n",
+     "t.tsv:3: expected a number >= 0 for 'end_s', not '1x'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\tnan\t0\n",
+     "t.tsv:3: expected a number >= 0 for 'flop', not 'nan'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t-2\n",
+     "t.tsv:3: expected a number >= 0 for 'bytes', not '-2'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\r\n",
+     "t.tsv:3: expected a number >= 0 for 'bytes', not '0\\r'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t2\t1.5\t0\t0\n",
+     "t.tsv:3: ends at 1.5 s, before it begins at 2 s"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1e10\t0\t0\n",
+     "t.tsv:3: ends at 1e10 s, expected at most 1000000000 s"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n"
+          "a\t0\tc\tk\t7-3\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:4: bad ranks '7-3', a range ends before it begins"},
+    {HEAD "a\t0\tc\tk\t0-3,3-5\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:3: bad ranks '0-3,3-5', expected ascending, disjoint ranges"},
+    {HEAD "a\t0\tc\tk\t0,\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:3: bad ranks '0,', expected numbers below 1048576 as "
+     "'0-7,16-23'"},
+    {HEAD "a\t0\tc\tk\t1048576\ts\t-\t-\t0\t1\t0\t0\n",
+     "t.tsv:3: bad ranks '1048576', expected numbers below 1048576 as "
+     "'0-7,16-23'"},
+    {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0",
+     "t.tsv:3: the last line does not end, the file is cut off"},
+    {HEAD "a\t0\t\xff", "t.tsv:3: not UTF-8 text"},
+};
+
 /* Every fault has its line and one sentence. */
 START_TEST(test_faults)
 {
-  static const struct {
-    const char *text;
-    const char *message;
-  } rows[] = {
-      {"", "t.tsv:1: the file is empty, expected '# reallot trace 1'"},
-      {"name\t", "t.tsv:1: no trace: expected '# reallot trace 1' as the first "
-                 "line"},
-      {"# reallot trace 2\n", "t.tsv:1: unknown version '2', expected 1"},
-      {"# reallot trace 1\n", "t.tsv:2: the line of column names is missing"},
-      {"# reallot trace 1\n# a: b\n# a: c\n",
-       "t.tsv:3: head field 'a' stands twice"},
-      {"# reallot trace 1\n#a: b\n",
-       "t.tsv:2: expected a head field '# key: value', not '#a: b'"},
-      {"# reallot trace 1\n# ab\n",
-       "t.tsv:2: expected a head field '# key: value', not '# ab'"},
-      {"# reallot trace 1\nname\titeration\n",
-       "t.tsv:2: column 'call' is missing"},
-      {"# reallot trace 1\nname\tround\n",
-       "t.tsv:2: column 2 is 'round', expected 'iteration'"},
-      {HEAD "a\t0\n", "t.tsv:3: 2 fields, expected 12"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\t0\n",
-       "t.tsv:3: 13 fields, expected 12"},
-      {HEAD "\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n", "t.tsv:3: 'name' is empty"},
-      {HEAD "a\t0\tc\t-\t0\ts\t-\t-\t0\t1\t0\t0\n", "t.tsv:3: 'kind' is empty"},
-      {HEAD "a\t0\tc\tk\t0\ts\t\t-\t0\t1\t0\t0\n", "t.tsv:3: 'op' is empty"},
-      {HEAD "a\t-1\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:3: expected a whole number for 'iteration', not '-1'"},
-      {HEAD "a\t4294967295\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:3: expected a whole number for 'iteration', not '4294967295'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1x\t0\t0\n",
-       "t.tsv:3: expected a number >= 0 for 'end_s', not '1x'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\tnan\t0\n",
-       "t.tsv:3: expected a number >= 0 for 'flop', not 'nan'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t-2\n",
-       "t.tsv:3: expected a number >= 0 for 'bytes', not '-2'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\r\n",
-       "t.tsv:3: expected a number >= 0 for 'bytes', not '0\\r'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t2\t1.5\t0\t0\n",
-       "t.tsv:3: ends at 1.5 s, before it begins at 2 s"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1e10\t0\t0\n",
-       "t.tsv:3: ends at 1e10 s, expected at most 1000000000 s"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0\n"
-            "a\t0\tc\tk\t7-3\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:4: bad ranks '7-3', a range ends before it begins"},
-      {HEAD "a\t0\tc\tk\t0-3,3-5\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:3: bad ranks '0-3,3-5', expected ascending, disjoint ranges"},
-      {HEAD "a\t0\tc\tk\t0,\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:3: bad ranks '0,', expected numbers below 1048576 as "
-       "'0-7,16-23'"},
-      {HEAD "a\t0\tc\tk\t1048576\ts\t-\t-\t0\t1\t0\t0\n",
-       "t.tsv:3: bad ranks '1048576', expected numbers below 1048576 as "
-       "'0-7,16-23'"},
-      {HEAD "a\t0\tc\tk\t0\ts\t-\t-\t0\t1\t0\t0",
-       "t.tsv:3: the last line does not end, the file is cut off"},
-      {HEAD "a\t0\t\xff", "t.tsv:3: not UTF-8 text"},
-  };
-
-  for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+  for (size_t i = 0; i < G_N_ELEMENTS(faults); i++) {
     g_autoptr(GError) error = NULL;
-    RaTrace *trace = parse(rows[i].text, &error);
+    RaTrace *trace = parse(faults[i].text, &error);
 
     ck_assert_msg(trace == NULL, "row %zu was taken", i);
-    ck_assert_str_eq(error->message, rows[i].message);
+    ck_assert_str_eq(error->message, faults[i].message);
     ck_assert(error->domain == RA_ERROR && error->code == RA_ERROR_INPUT);
   }
 }
