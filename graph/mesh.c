@@ -9,10 +9,17 @@
 static gboolean
 fail_syntax(const char *text, GError **error)
 {
+  g_autofree char *shown = g_strdup(text);
+
+  /* A message is one line, also about a text that no key file has cleaned. */
+  for (char *p = shown; *p; p++) {
+    if (g_ascii_iscntrl(*p))
+      *p = '?';
+  }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "'%s' is no mesh, expected all, node[0-3], node[0-3,8-11], "
               "node5 or node0:gpu[0-3]",
-              text);
+              shown);
   return FALSE;
 }
 
