@@ -138,7 +138,7 @@ ra_account_call_n_gpus(const RaAccount *account, uint32_t call)
 /* A stretch of a lane's time and whom it is charged to. */
 typedef struct {
   double begin_s, end_s;
-  uint32_t owner; /* task, or call for a span; of a gap: nobody */
+  uint32_t owner; /* task, or span (iteration x calls + call); a gap: nobody */
 } Stretch;
 
 /* One window of one lane: the gaps that nobody is charged for yet. */
@@ -193,9 +193,9 @@ charge_move(Sweep *sweep, uint32_t task, double gpu_s)
 }
 
 static void
-charge_bubble(Sweep *sweep, uint32_t call, double gpu_s)
+charge_bubble(Sweep *sweep, uint32_t span, double gpu_s)
 {
-  sweep->shares[call].bubble_gpu_s += gpu_s;
+  sweep->shares[span % sweep->account->n_calls].bubble_gpu_s += gpu_s;
 }
 
 static void
@@ -286,14 +286,14 @@ collect_spans(Sweep *sweep, uint32_t lane)
        i++) {
     RaTaskId task = account->lane_task[i];
     const RaNode *node = task_node(account->graph, task);
-    Stretch *span =
-        &sweep->spans[(gsize)node->iteration * account->n_calls + node->call];
+    uint32_t owner = node->iteration * account->n_calls + node->call;
+    Stretch *span = &sweep->spans[owner];
 
     if (node->kind != RA_NODE_CALL)
       continue;
     span->begin_s = MIN(span->begin_s, account->result->begin_s[task]);
     span->end_s = MAX(span->end_s, account->result->end_s[task]);
-    span->owner = node->call;
+    span->owner = owner;
   }
   qsort(sweep->spans, n_spans, sizeof *sweep->spans, compare_stretches);
   g_array_set_size(sweep->stretches, 0);

@@ -9,7 +9,8 @@
  *   5. a call has begun on the lane and has not ended there: its bubble;
  *   6. nothing of all this: idle.
  * Where two tasks of one class (or two open calls) overlap, the one that began
- * first is charged, so a moment is charged once, and over a window
+ * first is charged (of two that began at once the lesser id, of calls the
+ * earlier iteration's), so a moment is charged once, and over a window
  *
  *     sum of all charges = GPUs x window.
  *

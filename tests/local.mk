@@ -3,12 +3,14 @@
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
 check_programs += %D%/check_arena
+check_programs += %D%/check_breakdown
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_decode
 check_programs += %D%/check_dot
 tests_check_dot_SOURCES = %D%/check_dot.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_error
+check_programs += %D%/check_estimator
 check_programs += %D%/check_forms
 tests_check_forms_SOURCES = %D%/check_forms.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_graph
@@ -25,6 +27,7 @@ check_programs += %D%/check_pipeline
 tests_check_pipeline_SOURCES = %D%/check_pipeline.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_plan
 check_programs += %D%/check_plan_bad
+check_programs += %D%/check_profile
 check_programs += %D%/check_queue
 check_programs += %D%/check_realloc
 check_programs += %D%/check_rng
@@ -132,3 +135,11 @@ EXTRA_DIST += %D%/corpus/trace/good-rows.tsv
 EXTRA_DIST += %D%/corpus/trace/huge.tsv
 EXTRA_DIST += %D%/corpus/trace/ranks.tsv
 EXTRA_DIST += %D%/corpus/trace/version.tsv
+
+## Profiles and what an estimator makes of them.
+estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
+	%D%/profile_text.c %D%/profile_text.h
+tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
+tests_check_profile_SOURCES = %D%/check_profile.c %D%/fuzz_profile.c \
+	%D%/profile_text.c %D%/profile_text.h
+EXTRA_DIST += %D%/corpus/profile
