@@ -8,20 +8,20 @@ enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 
 gboolean
 ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
-                      GError **error)
+                      const RaDevice *device, GError **error)
 {
   RaResolver r;
 
   ra_resolver_init(&r, profile, "attention", error);
   law->floor_s = ra_resolve(&r, "floor-s");
   law->s_per_flop =
-      1 / (profile->spec.bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
+      ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
   law->sms = ra_resolve(&r, "sms");
   law->ramp_tokens = ra_resolve(&r, "ramp-tokens");
   law->head_dim_half = ra_resolve(&r, "head-dim-half");
   law->tile_tokens = ra_resolve(&r, "tile-tokens");
   law->s_per_byte =
-      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   law->head_s = ra_resolve(&r, "head-s");
   if (!ra_resolver_ok(&r))
     return FALSE;
@@ -32,7 +32,8 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
 
 gboolean
 ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
-                             const RaProfile *profile, GError **error)
+                             const RaProfile *profile, const RaDevice *device,
+                             GError **error)
 {
   RaResolver r;
 
@@ -42,7 +43,7 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
   law->head_s = ra_resolve(&r, "head-s");
   law->sequence_s = ra_resolve(&r, "sequence-s");
   law->s_per_byte =
-      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   return ra_resolver_ok(&r);
 }
 

@@ -7,6 +7,7 @@
 #ifndef RA_ESTIMATOR_ATTENTION_H
 #define RA_ESTIMATOR_ATTENTION_H
 
+#include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
 
@@ -32,9 +33,10 @@ typedef struct {
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */
 gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
-                               GError **error);
+                               const RaDevice *device, GError **error);
 gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
-                                      const RaProfile *profile, GError **error);
+                                      const RaProfile *profile,
+                                      const RaDevice *device, GError **error);
 
 /**
  * ra_attention_s:

@@ -57,9 +57,9 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
   const RaInterNodeLaw *law = &laws->inter;
   double n = (double)op->dim[1];
   double groups = (double)MAX(op->dim[3], 1);
-  double shared = laws->node_nic_bytes_per_s / groups;
-  double own = laws->nic_share_bytes_per_s * (double)r;
-  double rate = MIN(shared, own);
+  double shared = laws->s_per_node_byte * groups;
+  double own = laws->s_per_share_byte / (double)r;
+  double s_per_byte = MAX(shared, own);
   double factor, doublings = log2_linear(nodes), s[2];
 
   if (op->kind == RA_OP_ALL_TO_ALL)
@@ -69,7 +69,7 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
              (1 - law->hierarchical_frac) * ring_factor(op->kind, n);
   for (guint i = 0; i < 2; i++)
     s[i] = law->latency_s[i] + law->hop_s[i] * doublings +
-           factor * (double)op->dim[0] / (rate * law->bandwidth_frac[i]);
+           factor * (double)op->dim[0] * s_per_byte * law->per_frac[i];
   return MIN(s[0], s[1]);
 }
 
@@ -91,15 +91,15 @@ ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
 double
 ra_send_s(const RaLinkLaws *laws, const RaOp *op)
 {
-  double bytes = (double)op->dim[0], shared, rate;
+  double bytes = (double)op->dim[0], shared, s_per_byte;
 
   if (op->dim[0] == 0)
     return 0;
   if (!op->dim[1])
     return lines_s(&laws->send.intra, bytes);
-  shared = laws->node_nic_bytes_per_s / (double)MAX(op->dim[2], 1);
-  rate = MIN(laws->nic_share_bytes_per_s, shared);
-  return laws->send.latency_s + bytes / (rate * laws->send.bandwidth_frac);
+  shared = laws->s_per_node_byte * (double)MAX(op->dim[2], 1);
+  s_per_byte = MAX(laws->s_per_share_byte, shared);
+  return laws->send.latency_s + bytes * s_per_byte * laws->send.per_frac;
 }
 
 double

@@ -34,14 +34,14 @@ typedef struct {
 typedef struct {
   double latency_s[2];      /* small and large messages */
   double hop_s[2];          /* and for each doubling of nodes */
-  double bandwidth_frac[2]; /* share of the NICs */
+  double per_frac[2];       /* 1 / share of the NICs */
   double hierarchical_frac; /* 1: reduced in the node first; 0: one ring */
 } RaInterNodeLaw;
 
 typedef struct {
-  RaLines intra;         /* in a node */
-  double latency_s;      /* between nodes */
-  double bandwidth_frac; /* share of the NIC */
+  RaLines intra;    /* in a node */
+  double latency_s; /* between nodes */
+  double per_frac;  /* 1 / share of the NIC */
 } RaSendLaw;
 
 typedef struct {
@@ -62,8 +62,8 @@ typedef struct {
   RaSendLaw send;                /* point to point */
   RaReallocLaw realloc;          /* parameter reallocation */
   RaHostCopyLaw host_copy;       /* offload and reload */
-  double node_nic_bytes_per_s;   /* all NICs of a node, one direction */
-  double nic_share_bytes_per_s;  /* one GPU's part of it */
+  double s_per_node_byte;        /* all NICs of a node, one direction */
+  double s_per_share_byte;       /* one GPU's part of them */
 } RaLinkLaws;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */

@@ -22,7 +22,7 @@ resolve_lines(RaResolver *r, const char *suffix, double link_bytes_per_s,
 
     out_lines->latency_s[i] = ra_resolve(r, latency);
     out_lines->s_per_byte[i] =
-        1 / (link_bytes_per_s * ra_resolve(r, bandwidth));
+        ra_rate_s(link_bytes_per_s * ra_resolve(r, bandwidth));
   }
 }
 
@@ -31,10 +31,11 @@ static void
 interpolate(const RaLines *a, const RaLines *b, double x, RaLines *out_lines)
 {
   for (guint i = 0; i < RA_LINES; i++) {
-    double rate = (1 - x) / a->s_per_byte[i] + x / b->s_per_byte[i];
+    double harmonic = (1 - x) * b->s_per_byte[i] + x * a->s_per_byte[i];
 
     out_lines->latency_s[i] = (1 - x) * a->latency_s[i] + x * b->latency_s[i];
-    out_lines->s_per_byte[i] = 1 / rate;
+    out_lines->s_per_byte[i] =
+        harmonic > 0 ? a->s_per_byte[i] * b->s_per_byte[i] / harmonic : 0;
   }
 }
 
@@ -66,10 +67,10 @@ inter_node_init(RaInterNodeLaw *law, const RaProfile *profile, GError **error)
   ra_resolver_init(&r, profile, "inter-node", error);
   law->latency_s[0] = ra_resolve(&r, "low-latency-s");
   law->hop_s[0] = ra_resolve(&r, "low-latency-hop-s");
-  law->bandwidth_frac[0] = ra_resolve(&r, "low-bandwidth-frac");
+  law->per_frac[0] = 1 / ra_resolve(&r, "low-bandwidth-frac");
   law->latency_s[1] = ra_resolve(&r, "high-latency-s");
   law->hop_s[1] = ra_resolve(&r, "high-latency-hop-s");
-  law->bandwidth_frac[1] = ra_resolve(&r, "high-bandwidth-frac");
+  law->per_frac[1] = 1 / ra_resolve(&r, "high-bandwidth-frac");
   law->hierarchical_frac = ra_resolve(&r, "hierarchical-frac");
   return ra_resolver_ok(&r);
 }
@@ -83,7 +84,7 @@ send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
   ra_resolver_init(&r, profile, "send", error);
   resolve_lines(&r, "", link_bytes_per_s, &law->intra);
   law->latency_s = ra_resolve(&r, "inter-latency-s");
-  law->bandwidth_frac = ra_resolve(&r, "inter-bandwidth-frac");
+  law->per_frac = 1 / ra_resolve(&r, "inter-bandwidth-frac");
   return ra_resolver_ok(&r);
 }
 
@@ -96,9 +97,9 @@ realloc_init(RaReallocLaw *law, const RaProfile *profile,
   ra_resolver_init(&r, profile, "realloc", error);
   law->step_s = ra_resolve(&r, "step-s");
   law->s_per_intra_byte =
-      1 / (link_bytes_per_s * ra_resolve(&r, "intra-bandwidth-frac"));
+      ra_rate_s(link_bytes_per_s * ra_resolve(&r, "intra-bandwidth-frac"));
   law->s_per_inter_byte =
-      1 / (nic_bytes_per_s * ra_resolve(&r, "inter-bandwidth-frac"));
+      ra_rate_s(nic_bytes_per_s * ra_resolve(&r, "inter-bandwidth-frac"));
   return ra_resolver_ok(&r);
 }
 
@@ -110,7 +111,8 @@ host_copy_init(RaHostCopyLaw *law, const RaProfile *profile,
 
   ra_resolver_init(&r, profile, "host-copy", error);
   law->latency_s = ra_resolve(&r, "latency-s");
-  law->s_per_byte = 1 / (link_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+  law->s_per_byte =
+      ra_rate_s(link_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   return ra_resolver_ok(&r);
 }
 
@@ -123,17 +125,18 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
                                       "all-gather", "all-to-all", "broadcast"};
   double link = cluster->device.intra_bytes_per_s;
 
-  laws->node_nic_bytes_per_s = MAX(
-      cluster->nics_per_node * cluster->nic_bytes_per_s, NO_NIC_BYTES_PER_S);
-  laws->nic_share_bytes_per_s =
-      laws->node_nic_bytes_per_s / MAX(cluster->gpus_per_node, 1);
+  double nics = MAX(cluster->nics_per_node * cluster->nic_bytes_per_s,
+                    NO_NIC_BYTES_PER_S);
+  double share = nics / MAX(cluster->gpus_per_node, 1);
+
+  laws->s_per_node_byte = ra_rate_s(nics);
+  laws->s_per_share_byte = ra_rate_s(share);
   for (guint i = 0; i < G_N_ELEMENTS(names); i++)
     if (!collective_init(&laws->collective[i], profile, names[i], link, error))
       return FALSE;
   return inter_node_init(&laws->inter, profile, error) &&
          send_init(&laws->send, profile, link, error) &&
-         realloc_init(&laws->realloc, profile, link,
-                      laws->nic_share_bytes_per_s, error) &&
+         realloc_init(&laws->realloc, profile, link, share, error) &&
          host_copy_init(&laws->host_copy, profile,
                         cluster->device.host_bytes_per_s, error);
 }

@@ -27,16 +27,16 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
 /* A device without fp8 units computes fp8 weights as bf16 (on the A100,
  * Marlin's weight-only kernels do). */
 static gboolean
-gemm_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
+gemm_init(RaEstimator *estimator, const RaProfile *profile,
+          const RaDevice *device, GError **error)
 {
-  if (!ra_gemm_law_init(&estimator->gemm, profile, "gemm.bf16",
-                        profile->spec.bf16_flop_per_s, error))
+  if (!ra_gemm_law_init(&estimator->gemm, profile, device, "gemm.bf16",
+                        device->bf16_flop_per_s, error))
     return FALSE;
   estimator->gemm_fp8 = estimator->gemm;
-  return !ra_profile_law(profile, "gemm.fp8") ||
-         profile->spec.fp8_flop_per_s <= 0 ||
-         ra_gemm_law_init(&estimator->gemm_fp8, profile, "gemm.fp8",
-                          profile->spec.fp8_flop_per_s, error);
+  return !ra_profile_law(profile, "gemm.fp8") || device->fp8_flop_per_s <= 0 ||
+         ra_gemm_law_init(&estimator->gemm_fp8, profile, device, "gemm.fp8",
+                          device->fp8_flop_per_s, error);
 }
 
 RaEstimator *
@@ -44,19 +44,24 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
                  GError **error)
 {
   g_autoptr(RaEstimator) estimator = NULL;
+  const RaDevice *device;
 
   g_return_val_if_fail(profile != NULL && cluster != NULL, NULL);
-  g_return_val_if_fail(cluster->device.intra_bytes_per_s > 0, NULL);
-  g_return_val_if_fail(cluster->device.host_bytes_per_s > 0, NULL);
+  device = &cluster->device;
+  /* Not filled from a profile: a programming error. */
+  g_return_val_if_fail(
+      device->memory_bytes_per_s > 0 && device->bf16_flop_per_s > 0 &&
+          device->intra_bytes_per_s > 0 && device->host_bytes_per_s > 0,
+      NULL);
   estimator = g_new0(RaEstimator, 1);
   for (guint i = 0; i < RA_N_MEMORY_LAWS; i++)
-    if (!ra_memory_law_init(&estimator->memory[i], profile, memory_names[i],
-                            error))
+    if (!ra_memory_law_init(&estimator->memory[i], profile, device,
+                            memory_names[i], error))
       return NULL;
-  if (!gemm_init(estimator, profile, error) ||
-      !ra_attention_law_init(&estimator->attention, profile, error) ||
+  if (!gemm_init(estimator, profile, device, error) ||
+      !ra_attention_law_init(&estimator->attention, profile, device, error) ||
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
-                                    error) ||
+                                    device, error) ||
       !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
       !host_init(estimator, profile, error))
     return NULL;

@@ -3,12 +3,10 @@
 #include "estimator/gemm.h"
 #include "estimator/resolve.h"
 
-/* Least of the coefficients below which a quotient would overflow. */
-#define TINY 1e-300
-
 gboolean
-ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile, const char *name,
-                 double flop_per_s, GError **error)
+ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
+                 const RaDevice *device, const char *name, double flop_per_s,
+                 GError **error)
 {
   RaResolver r;
   double frac, small_frac;
@@ -16,12 +14,12 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile, const char *name,
   ra_resolver_init(&r, profile, name, error);
   law->floor_s = ra_resolve(&r, "floor-s");
   law->n_sms = ra_resolve(&r, "sms");
-  law->per_split_k = 1 / MAX(ra_resolve(&r, "split-k"), TINY);
+  law->per_split_k = 1 / ra_resolve(&r, "split-k");
   law->wave_frac = ra_resolve(&r, "wave-frac");
   law->ramp_k = ra_resolve(&r, "ramp-k");
   law->serial_frac = ra_resolve(&r, "serial-frac");
   law->s_per_byte =
-      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   law->tile_m[0] = (uint64_t)ra_resolve(&r, "tile-m");
   law->tile_n[0] = (uint64_t)ra_resolve(&r, "tile-n");
   frac = ra_resolve(&r, "peak-frac");
@@ -36,8 +34,8 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile, const char *name,
   law->tile_n[2] = MAX(law->tile_n[1] / 2, 1);
   for (guint i = 0; i < RA_GEMM_TILES; i++) {
     law->s_per_wave_k[i] = 2.0 * (double)law->tile_m[i] *
-                           (double)law->tile_n[i] * law->n_sms /
-                           (flop_per_s * frac);
+                           (double)law->tile_n[i] * law->n_sms *
+                           ra_rate_s(flop_per_s * frac);
     frac *= small_frac;
   }
   return TRUE;

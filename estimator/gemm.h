@@ -6,12 +6,14 @@
  * heuristics do.  What fills less than one wave is split along k.
  *
  *     RaGemmLaw law;
- *     if (!ra_gemm_law_init(&law, profile, "gemm.bf16", peak_flop_per_s,
- * &error)) return FALSE; double s = ra_gemm_s(&law, &op);
+ *     ra_gemm_law_init(&law, profile, device, "gemm.bf16",
+ *                      device->bf16_flop_per_s, &error);
+ *     double s = ra_gemm_s(&law, &op);
  */
 #ifndef RA_ESTIMATOR_GEMM_H
 #define RA_ESTIMATOR_GEMM_H
 
+#include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
 
@@ -33,12 +35,14 @@ typedef struct {
 
 /**
  * ra_gemm_law_init:
+ * @device: rates of the memory
  * @name: "gemm.bf16" or "gemm.fp8"
  * @flop_per_s: dense peak of the operands' type, > 0
  * @error: %RA_ERROR_INPUT: the law is missing
  */
 gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
-                          const char *name, double flop_per_s, GError **error);
+                          const RaDevice *device, const char *name,
+                          double flop_per_s, GError **error);
 
 /**
  * ra_gemm_s:

@@ -4,8 +4,8 @@
 #include "estimator/resolve.h"
 
 gboolean
-ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile, const char *name,
-                   GError **error)
+ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
+                   const RaDevice *device, const char *name, GError **error)
 {
   RaResolver r;
 
@@ -13,7 +13,7 @@ ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile, const char *name,
   law->floor_s = ra_resolve(&r, "floor-s");
   law->base_s = ra_resolve(&r, "base-s");
   law->s_per_byte =
-      1 / (profile->spec.memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
+      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   return ra_resolver_ok(&r);
 }
 

@@ -6,6 +6,7 @@
 #ifndef RA_ESTIMATOR_MEMORY_OP_H
 #define RA_ESTIMATOR_MEMORY_OP_H
 
+#include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
 
@@ -17,7 +18,8 @@ typedef struct {
 
 /* @name: "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is missing. */
 gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
-                            const char *name, GError **error);
+                            const RaDevice *device, const char *name,
+                            GError **error);
 
 /**
  * ra_memory_op_s:

@@ -27,6 +27,12 @@ ra_resolve(RaResolver *resolver, const char *coefficient)
   return value;
 }
 
+double
+ra_rate_s(double rate)
+{
+  return rate >= RA_RATE_IDEAL ? 0 : 1 / rate;
+}
+
 gboolean
 ra_resolver_ok(const RaResolver *resolver)
 {

@@ -30,4 +30,10 @@ double ra_resolve(RaResolver *resolver, const char *coefficient);
 
 gboolean ra_resolver_ok(const RaResolver *resolver);
 
+/* From here on a rate takes no time: the ideal device of a test. */
+#define RA_RATE_IDEAL 1e100
+
+/* Seconds for one unit at @rate (a second) > 0; 0 from RA_RATE_IDEAL on. */
+double ra_rate_s(double rate);
+
 #endif

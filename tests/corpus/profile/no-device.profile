@@ -1,0 +1,2 @@
+[law host-copy]
+latency-s = 0

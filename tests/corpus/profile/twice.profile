@@ -1,0 +1,6 @@
+[profile]
+format = 1
+device = d
+derived = x
+[device]
+[device]
