@@ -168,17 +168,52 @@ find_relative(const char *kind, const char *name, const char *relative_to,
   return found;
 }
 
+/* The folder of the running program; NULL where the system does not say. */
+static char *
+program_folder(void)
+{
+  g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+
+  return program ? g_path_get_dirname(program) : NULL;
+}
+
+/* A program that was not installed is in the source tree or in a folder of it;
+ * there `share` and `traces` stand for the data directory. */
+static char *
+find_built(const char *folder, const char *kind, const char *name,
+           GString *tried)
+{
+  static const char *const tops[] = {".", "..", NULL};
+  static const char *const parts[] = {"share", "traces", NULL};
+  char *found = NULL;
+
+  for (guint i = 0; tops[i] && found == NULL; i++) {
+    g_autofree char *top = g_build_filename(folder, tops[i], NULL);
+    g_autofree char *mark = g_build_filename(top, "share", "local.mk", NULL);
+
+    if (!g_file_test(mark, G_FILE_TEST_EXISTS))
+      continue;
+    for (guint j = 0; parts[j] && found == NULL; j++)
+      found = try_path(g_build_filename(top, parts[j], kind, name, NULL),
+                       tried);
+  }
+  return found;
+}
+
 static char *
 find_installed(const char *kind, const char *name, GString *tried)
 {
   const char *list = g_getenv("RA_DATA_PATH");
   g_auto(GStrv) folders = g_strsplit(list ? list : "", ":", -1);
+  g_autofree char *program = program_folder();
   char *found = NULL;
 
   for (guint i = 0; folders[i] && found == NULL; i++) {
     if (folders[i][0] != '\0')
       found = try_path(g_build_filename(folders[i], kind, name, NULL), tried);
   }
+  if (found == NULL && program)
+    found = find_built(program, kind, name, tried);
   if (found == NULL)
     found = try_path(g_build_filename(RA_DATADIR, kind, name, NULL), tried);
   return found;

@@ -117,3 +117,11 @@ ra_table_n_rows(const RaTable *table)
 
   return table->n_rows;
 }
+
+const char *
+ra_table_title(const RaTable *table)
+{
+  g_return_val_if_fail(table != NULL, NULL);
+
+  return table->title;
+}

@@ -54,6 +54,7 @@ void ra_table_real(RaTable *table, double value);
 void ra_table_missing(RaTable *table); /* `-` in text and TSV, null in JSON */
 
 guint ra_table_n_rows(const RaTable *table);
+const char *ra_table_title(const RaTable *table); /* owned by @table */
 
 /**
  * ra_table_write:

@@ -64,7 +64,9 @@ gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
  * Where a file named in a file or flag is, first match of: @name as it is if
  * absolute; beside @relative_to; `../@kind` beside @relative_to; the current
  * folder (only where @relative_to is %NULL); each folder of $RA_DATA_PATH
- * (colon separated) + /@kind; the installed data directory + /@kind.
+ * (colon separated) + /@kind; `share` and `traces` + /@kind of the source tree
+ * that the running program was built in, or in a folder of; the installed data
+ * directory + /@kind.
  *
  * Returns: (transfer full): path; %NULL on error
  */

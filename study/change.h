@@ -1,0 +1,60 @@
+/* A change of one value that a flag makes: `--set 'GROUP.KEY=VALUE'`.
+ *
+ *     workload.prompts=1024          model actor.config=llama-3-8b.json
+ *     cluster.nodes=32               call actor_train.tp=4
+ *
+ * GROUP is the header of a group of the workload, the cluster or the plan,
+ * without brackets.  `[call NAME]` stands in plans and in workloads: the key
+ * says which is meant, or a file's kind in front does, `plan:call
+ * actor_train.tp=4`.  The group must be there (a plan may lack a call that its
+ * workload has).
+ *
+ *     RaChange change;
+ *     if (ra_change_parse("call actor_train.tp=4", &change, &error)) {
+ *       ra_change_apply(&change, plan_file, &error);
+ *       ra_change_clear(&change);
+ *     }
+ */
+#ifndef RA_STUDY_CHANGE_H
+#define RA_STUDY_CHANGE_H
+
+#include "base/keyfile.h"
+#include "study/file_kind.h"
+
+typedef struct {
+  RaFileKind kind; /* WORKLOAD, CLUSTER or PLAN: where it goes */
+  char *text;      /* as the user wrote it; owned */
+  char *noun;      /* "call"; owned */
+  char *name;      /* "actor_train", or ""; owned */
+  char *key;       /* "tp"; owned */
+  char *value;     /* "4"; owned */
+} RaChange;
+
+/**
+ * ra_change_parse:
+ * @text: what follows `--set`
+ * @out_change: (out caller-allocates): ra_change_clear() it; untouched on error
+ * @error: %RA_ERROR_INPUT `--set 'TEXT': ...`: no group, key or value, an
+ *   unknown noun or key (nearest suggested), a key that both a plan and a
+ *   workload may have
+ *
+ * Returns: %TRUE on success
+ */
+gboolean ra_change_parse(const char *text, RaChange *out_change,
+                         GError **error);
+void ra_change_clear(RaChange *change);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaChange, ra_change_clear)
+
+/**
+ * ra_change_apply:
+ * @file: a file of the change's kind
+ * @workload: (nullable): a plan's, whose calls it may lack
+ * @error: %RA_ERROR_INPUT `--set 'TEXT': ...`: @file has no such group (nearest
+ *   suggested)
+ *
+ * Returns: %TRUE on success
+ */
+gboolean ra_change_apply(const RaChange *change, RaKeyFile *file,
+                         const RaKeyFile *workload, GError **error);
+
+#endif

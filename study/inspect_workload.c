@@ -1,0 +1,164 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "graph/op.h"
+#include "study/inspect.h"
+
+static const char *const kind_names[] = {"generate", "inference", "train",
+                                         "host"};
+static const char *const dtype_names[RA_N_DTYPES] = {"bf16", "fp16", "fp32",
+                                                     "fp8"};
+
+static RaTable *
+make_workload(const RaWorkload *workload)
+{
+  RaTable *table = ra_table_new("workload");
+
+  ra_table_column(table, "algorithm", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "prompts", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "mean_prompt_tokens", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "mean_response_tokens", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "max_sequence_tokens", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_row(table);
+  ra_table_text(table, workload->algorithm);
+  ra_table_integer(table, workload->n_prompts);
+  ra_table_real(table, ra_length_mean(&workload->prompt_length));
+  ra_table_real(table, ra_length_mean(&workload->response_length));
+  ra_table_integer(table, (uint64_t)workload->prompt_length.max_tokens +
+                              workload->response_length.max_tokens);
+  return table;
+}
+
+static RaTable *
+make_models(const RaWorkload *workload)
+{
+  RaTable *table = ra_table_new("models");
+
+  ra_table_column(table, "model", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "config", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "head", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "trained", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "dtype", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "weights_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  for (guint m = 0; m < workload->n_models; m++) {
+    const RaWorkloadModel *model = &workload->models[m];
+    guint64 n_params = ra_model_n_params(model->model);
+
+    ra_table_row(table);
+    ra_table_text(table, model->name);
+    ra_table_text(table, model->model->name);
+    ra_table_text(table, model->head == RA_HEAD_LM ? "lm" : "value");
+    ra_table_text(table, model->trainable ? "yes" : "no");
+    ra_table_text(table, dtype_names[model->dtype]);
+    ra_table_integer(table, n_params);
+    ra_table_integer(table, n_params * ra_dtype_bytes((RaDtype)model->dtype));
+  }
+  return table;
+}
+
+/* Expected tokens of one sequence of @workload. */
+static double
+sequence_tokens(const RaWorkload *workload)
+{
+  return ra_length_mean(&workload->prompt_length) +
+         ra_length_mean(&workload->response_length);
+}
+
+/* Of sequences of the expected length.  A generated token costs what it would
+ * in one pass over the finished sequence; backward costs twice forward. */
+static double
+call_flop(const RaWorkload *workload, const RaCall *call)
+{
+  uint64_t n = (uint64_t)llround(sequence_tokens(workload));
+  RaBatch batch = {.n_sequences = 1,
+                   .q_tokens = n,
+                   .kv_tokens = n,
+                   .pairs = n * (n + 1) / 2};
+  double passes = call->kind == RA_CALL_TRAIN ? 3.0 * call->n_epochs : 1.0;
+
+  if (call->model == RA_NONE)
+    return 0;
+  return passes * call->n_sequences *
+         ra_model_forward_flop(workload->models[call->model].model, &batch);
+}
+
+static RaTable *
+make_calls(const RaWorkload *workload)
+{
+  RaTable *table = ra_table_new("calls");
+
+  ra_table_column(table, "call", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "kind", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "model", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "sequences", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "steps", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "parts", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "staleness", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "tokens", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "flop", RA_UNIT_NONE, RA_CELL_REAL);
+  for (guint i = 0; i < workload->n_calls; i++) {
+    const RaCall *call = &workload->calls[workload->order[i]];
+
+    ra_table_row(table);
+    ra_table_text(table, call->name);
+    ra_table_text(table, kind_names[call->kind]);
+    ra_table_text(table, call->model == RA_NONE
+                             ? "-"
+                             : workload->models[call->model].name);
+    ra_table_integer(table, call->n_sequences);
+    if (call->kind == RA_CALL_TRAIN)
+      ra_table_integer(table, (uint64_t)call->n_epochs * call->n_mini_batches);
+    else
+      ra_table_missing(table);
+    ra_table_integer(table, call->n_parts);
+    ra_table_integer(table, call->staleness);
+    ra_table_real(table, call->n_sequences * sequence_tokens(workload));
+    if (call->model == RA_NONE)
+      ra_table_missing(table);
+    else
+      ra_table_real(table, call_flop(workload, call));
+  }
+  return table;
+}
+
+static RaTable *
+make_edges(const RaWorkload *workload)
+{
+  RaTable *table = ra_table_new("edges");
+
+  ra_table_column(table, "data", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "from", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "to", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "chunks", RA_UNIT_NONE, RA_CELL_INTEGER);
+  for (guint i = 0; i < workload->n_calls; i++) {
+    const RaCall *call = &workload->calls[workload->order[i]];
+
+    for (guint j = 0; j < call->n_inputs; j++) {
+      const RaInput *input = &call->inputs[j];
+
+      ra_table_row(table);
+      ra_table_text(table, input->data);
+      ra_table_text(table, input->producer == RA_NONE
+                               ? "(dataset)"
+                               : workload->calls[input->producer].name);
+      ra_table_text(table, call->name);
+      ra_table_integer(table, input->n_chunks);
+    }
+  }
+  return table;
+}
+
+GPtrArray *
+ra_inspect_workload(const RaWorkload *workload)
+{
+  GPtrArray *tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+
+  g_ptr_array_add(tables, make_workload(workload));
+  g_ptr_array_add(tables, make_models(workload));
+  g_ptr_array_add(tables, make_calls(workload));
+  g_ptr_array_add(tables, make_edges(workload));
+  return tables;
+}

@@ -1,0 +1,55 @@
+/* The tables of a simulated run: what it costs, where that goes, and why.
+ *
+ *     RaOutcome *outcome = ra_outcome_new(setup, graph, sim);
+ *     ra_table_write(outcome->calls, RA_FORMAT_TSV, out);
+ *
+ * summary        one row: time of an iteration, rates, price, fingerprint
+ * calls          a row a call: mesh, strategy, when, how long, how fast
+ * gpu_time       a row a call, then reallocation, idle and all: GPU-seconds an
+ *                iteration, their share of all, and a call's own by cause.  The
+ *                shares of the rows but the last add up to 1, the causes of a
+ *                row too
+ * critical_path  a row each (call, kind of task) that the end of the run waits
+ *                for, longest first, a move under the call that waits for it.
+ *                The shares of the rows add up to 1, the causes of a call's
+ *                row too
+ *
+ * The first three are about one iteration of the window that repeats
+ * (sim/breakdown.h), the critical path about the whole run.
+ */
+#ifndef RA_STUDY_OUTCOME_H
+#define RA_STUDY_OUTCOME_H
+
+#include "base/table.h"
+#include "sim/breakdown.h"
+#include "study/setup.h"
+
+typedef struct {
+  RaTable *summary;       /* owned */
+  RaTable *calls;         /* owned */
+  RaTable *gpu_time;      /* owned */
+  RaTable *critical_path; /* owned */
+  RaBreakdown *breakdown; /* owned: what they were made from */
+  char *sentence;         /* owned: what the run waits for, and where GPU time
+                             goes, in one sentence */
+} RaOutcome;
+
+/**
+ * ra_outcome_new:
+ * @setup: with a plan; borrowed
+ * @graph: its tasks; borrowed
+ * @sim: has run; borrowed
+ *
+ * Cost: O(tasks log tasks).
+ *
+ * Returns: (transfer full): ra_outcome_free() it
+ */
+RaOutcome *ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph,
+                          const RaSim *sim);
+void ra_outcome_free(RaOutcome *outcome);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaOutcome, ra_outcome_free)
+
+/* (transfer full): "tp8 pp4 dp2", degrees of 1 left out; "-" where all are. */
+char *ra_strategy_format(const RaCallPlan *plan);
+
+#endif

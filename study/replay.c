@@ -1,0 +1,42 @@
+#include "config.h"
+
+#include "graph/expand.h"
+#include "study/replay.h"
+
+static gboolean
+run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
+    GError **error)
+{
+  replay->augmented = ra_augment(setup->plan, options->n_iterations);
+  replay->graph =
+      ra_expand(replay->augmented, options->fidelity, options->seed, error);
+  if (!replay->graph)
+    return FALSE;
+  replay->sim = ra_sim_new(replay->graph, setup->estimator, error);
+  return replay->sim && ra_sim_run(replay->sim, error);
+}
+
+RaReplay *
+ra_replay_new(const RaSetup *setup, const RaReplayOptions *options,
+              GError **error)
+{
+  g_autoptr(RaReplay) replay = g_new0(RaReplay, 1);
+
+  g_return_val_if_fail(setup && setup->plan && setup->estimator, NULL);
+  g_return_val_if_fail(options && options->n_iterations > 0, NULL);
+  if (run(replay, setup, options, error))
+    return g_steal_pointer(&replay);
+  g_prefix_error(error, "%s: ", setup->plan_path);
+  return NULL;
+}
+
+void
+ra_replay_free(RaReplay *replay)
+{
+  if (!replay)
+    return;
+  ra_sim_free(replay->sim);
+  ra_task_graph_free(replay->graph);
+  ra_augmented_free(replay->augmented);
+  g_free(replay);
+}

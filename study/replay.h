@@ -1,0 +1,41 @@
+/* A plan replayed: from the files to the end of the last event.
+ *
+ *     g_autoptr(RaReplay) replay = ra_replay_new(setup, &options, &error);
+ *     if (replay)
+ *       use(ra_sim_result(replay->sim)->makespan_s);
+ *
+ * The one way from a setup to a result, for `simulate`, `plot` and whatever
+ * composes runs.
+ */
+#ifndef RA_STUDY_REPLAY_H
+#define RA_STUDY_REPLAY_H
+
+#include "sim/sim.h"
+#include "study/setup.h"
+
+typedef struct {
+  uint32_t n_iterations; /* >= 1 */
+  RaFidelity fidelity;   /* CALL or STAGE */
+  uint64_t seed;         /* of the sampled lengths */
+} RaReplayOptions;
+
+typedef struct {
+  RaAugmented *augmented; /* owned */
+  RaTaskGraph *graph;     /* owned */
+  RaSim *sim;             /* owned; has run */
+} RaReplay;
+
+/**
+ * ra_replay_new:
+ * @setup: with a plan; borrowed, outlives the replay
+ * @options: what to replay
+ * @error: as ra_expand(), ra_sim_new(), ra_sim_run(), led by the plan's path
+ *
+ * Returns: (transfer full): ra_replay_free() it
+ */
+RaReplay *ra_replay_new(const RaSetup *setup, const RaReplayOptions *options,
+                        GError **error);
+void ra_replay_free(RaReplay *replay);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaReplay, ra_replay_free)
+
+#endif

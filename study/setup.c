@@ -1,0 +1,285 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "study/change.h"
+#include "study/setup.h"
+
+/* A setup while it is made. */
+typedef struct {
+  RaSetup *setup;            /* being filled */
+  const RaSetupFlags *flags; /* borrowed */
+  RaFileKind kind;           /* of the file that was named */
+  GArray *changes;           /* RaChange, in the order of the flags */
+} Loader;
+
+static void
+clear_change(void *item)
+{
+  ra_change_clear(item);
+}
+
+/* Whether a setup of @kind has a file of @wanted to change. */
+static gboolean
+reads(RaFileKind kind, RaFileKind wanted)
+{
+  return kind == RA_FILE_PLAN || kind == wanted;
+}
+
+static gboolean
+parse_changes(Loader *loader, GError **error)
+{
+  const char *const *sets = loader->flags->sets;
+
+  for (guint i = 0; sets && sets[i]; i++) {
+    RaChange change;
+
+    if (!ra_change_parse(sets[i], &change, error))
+      return FALSE;
+    g_array_append_val(loader->changes, change);
+    if (!reads(loader->kind, change.kind)) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "--set '%s': changes a %s, but a %s was given", sets[i],
+                  ra_file_kind_name(change.kind),
+                  ra_file_kind_name(loader->kind));
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+refuse_flags(const Loader *loader, GError **error)
+{
+  const RaSetupFlags *flags = loader->flags;
+  const char *flag = NULL;
+
+  if (loader->kind != RA_FILE_PLAN && flags->workload)
+    flag = "--workload";
+  else if (loader->kind != RA_FILE_PLAN && flags->cluster)
+    flag = "--cluster";
+  else if (loader->kind == RA_FILE_WORKLOAD && flags->profile)
+    flag = "--profile";
+  if (!flag)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: expected a plan with it, but a %s was given", flag,
+              ra_file_kind_name(loader->kind));
+  return FALSE;
+}
+
+/* Makes the changes of groups of @noun (nullable: of all) of @file. */
+static gboolean
+apply_changes(const Loader *loader, RaFileKind kind, const char *noun,
+              RaKeyFile *file, GError **error)
+{
+  const RaWorkload *workload = loader->setup->workload;
+
+  for (guint i = 0; i < loader->changes->len; i++) {
+    const RaChange *change = &g_array_index(loader->changes, RaChange, i);
+
+    if (change->kind == kind && (!noun || g_str_equal(noun, change->noun)) &&
+        !ra_change_apply(change, file, workload ? workload->file : NULL, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Finds and reads a key file and makes its changes; @out_path is kept. */
+static RaKeyFile *
+open_file(const Loader *loader, RaFileKind kind, const char *name,
+          const char *relative_to, char **out_path, GError **error)
+{
+  g_autoptr(RaKeyFile) file = NULL;
+
+  *out_path = ra_data_find(ra_file_kind_folder(kind), name, relative_to, error);
+  if (!*out_path)
+    return NULL;
+  file = ra_key_file_load(*out_path, error);
+  if (!file || !apply_changes(loader, kind, NULL, file, error))
+    return NULL;
+  return g_steal_pointer(&file);
+}
+
+static gboolean
+load_workload(Loader *loader, const char *name, const char *relative_to,
+              GError **error)
+{
+  RaSetup *setup = loader->setup;
+  g_autoptr(RaKeyFile) file =
+      open_file(loader, RA_FILE_WORKLOAD, name, relative_to,
+                &setup->workload_path, error);
+
+  if (file)
+    setup->workload = ra_workload_load(file, error);
+  return setup->workload != NULL;
+}
+
+/* The profile of the cluster's GPU, which fills the cluster's device. */
+static gboolean
+load_profile(Loader *loader, GError **error)
+{
+  RaSetup *setup = loader->setup;
+  RaCluster *cluster = setup->cluster;
+  const char *flag = loader->flags->profile;
+  g_autofree char *name = g_strconcat(cluster->gpu, ".profile", NULL);
+  g_autoptr(RaKeyFile) file = NULL;
+  GError *cause = NULL;
+
+  file = open_file(loader, RA_FILE_PROFILE, flag ? flag : name,
+                   flag ? NULL : ra_key_file_name(cluster->file),
+                   &setup->profile_path, &cause);
+  if (file)
+    setup->profile = ra_profile_load(file, &cause);
+  if (setup->profile) {
+    cluster->device = setup->profile->spec;
+    return TRUE;
+  }
+  if (flag || setup->profile_path) {
+    g_propagate_error(error, cause);
+    return FALSE;
+  }
+  ra_key_file_fail(cluster->file,
+                   (guint)ra_key_file_find_group(cluster->file, "cluster", ""),
+                   "gpu", error, "'gpu': %s", cause->message);
+  g_error_free(cause);
+  return FALSE;
+}
+
+static gboolean
+load_cluster(Loader *loader, const char *name, const char *relative_to,
+             GError **error)
+{
+  RaSetup *setup = loader->setup;
+  g_autoptr(RaKeyFile) file = open_file(
+      loader, RA_FILE_CLUSTER, name, relative_to, &setup->cluster_path, error);
+
+  if (file)
+    setup->cluster = ra_cluster_load(file, error);
+  return setup->cluster != NULL && load_profile(loader, error);
+}
+
+/* What a plan names, by its own key or by the flag that overrides it. */
+typedef gboolean (*LoadPart)(Loader *loader, const char *name,
+                             const char *relative_to, GError **error);
+
+static gboolean
+load_part(Loader *loader, RaKeyFile *plan, const char *key, const char *value,
+          const char *flag, LoadPart load, char *const *path, GError **error)
+{
+  GError *cause = NULL;
+
+  if (load(loader, flag ? flag : value, flag ? NULL : ra_key_file_name(plan),
+           &cause))
+    return TRUE;
+  if (flag && !*path) {
+    g_propagate_prefixed_error(error, cause, "--%s: ", key);
+    return FALSE;
+  }
+  if (*path) { /* found: the message names the place in it */
+    g_propagate_error(error, cause);
+    return FALSE;
+  }
+  ra_key_file_fail(plan, (guint)ra_key_file_find_group(plan, "plan", ""), key,
+                   error, "'%s': %s", key, cause->message);
+  g_error_free(cause);
+  return FALSE;
+}
+
+static gboolean
+load_plan(Loader *loader, const char *name, GError **error)
+{
+  RaSetup *setup = loader->setup;
+  const RaSetupFlags *flags = loader->flags;
+  g_autoptr(RaKeyFile) file = NULL;
+  const char *workload, *cluster;
+
+  setup->plan_path = ra_data_find("plans", name, NULL, error);
+  if (!setup->plan_path)
+    return FALSE;
+  file = ra_key_file_load(setup->plan_path, error);
+  if (!file)
+    return FALSE;
+  /* The changes of calls come last: the workload says what calls there are. */
+  if (!apply_changes(loader, RA_FILE_PLAN, "plan", file, error) ||
+      !ra_plan_files(file, &workload, &cluster, error))
+    return FALSE;
+  if (!load_part(loader, file, "workload", workload, flags->workload,
+                 load_workload, &setup->workload_path, error) ||
+      !load_part(loader, file, "cluster", cluster, flags->cluster, load_cluster,
+                 &setup->cluster_path, error) ||
+      !apply_changes(loader, RA_FILE_PLAN, "call", file, error))
+    return FALSE;
+  setup->plan = ra_plan_load(file, setup->workload, setup->cluster, error);
+  if (!setup->plan)
+    return FALSE;
+  setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
+  return setup->estimator != NULL;
+}
+
+RaSetup *
+ra_setup_load(const char *path, RaFileKind kind, const RaSetupFlags *flags,
+              GError **error)
+{
+  g_autoptr(RaSetup) setup = g_new0(RaSetup, 1);
+  g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(RaChange));
+  Loader loader = {setup, flags, kind, changes};
+  gboolean ok;
+
+  g_return_val_if_fail(path != NULL && flags != NULL, NULL);
+  g_array_set_clear_func(changes, clear_change);
+  if (!parse_changes(&loader, error) || !refuse_flags(&loader, error))
+    return NULL;
+  switch (kind) {
+  case RA_FILE_PLAN:
+    ok = load_plan(&loader, path, error);
+    break;
+  case RA_FILE_WORKLOAD:
+    ok = load_workload(&loader, path, NULL, error);
+    break;
+  case RA_FILE_CLUSTER:
+    ok = load_cluster(&loader, path, NULL, error);
+    break;
+  default:
+    g_return_val_if_reached(NULL);
+  }
+  return ok ? g_steal_pointer(&setup) : NULL;
+}
+
+void
+ra_setup_free(RaSetup *setup)
+{
+  if (!setup)
+    return;
+  ra_estimator_free(setup->estimator);
+  ra_plan_free(setup->plan);
+  ra_cluster_free(setup->cluster);
+  ra_profile_free(setup->profile);
+  ra_workload_free(setup->workload);
+  g_free(setup->workload_path);
+  g_free(setup->cluster_path);
+  g_free(setup->plan_path);
+  g_free(setup->profile_path);
+  g_free(setup);
+}
+
+RaProfileError
+ra_profile_error(const RaProfile *profile)
+{
+  RaProfileError found = {
+      .n_laws = profile->n_laws, .least_frac = NAN, .most_frac = NAN};
+
+  for (guint i = 0; i < profile->n_laws; i++) {
+    double frac = profile->laws[i].error_median_frac;
+
+    if (isnan(frac))
+      continue;
+    found.n_measured++;
+    found.least_frac = fmin(found.least_frac, frac); /* ignores NAN */
+    found.most_frac = fmax(found.most_frac, frac);
+  }
+  return found;
+}

@@ -1,0 +1,76 @@
+/* From what a user names to what the program works with.
+ *
+ * A plan names its workload and its cluster, a workload the configs of its
+ * models, a cluster the profile of its GPU.  A setup reads them all, in the one
+ * order and with the one set of rules that every subcommand shares: a flag
+ * that names another file wins over the file that names it, and `--set`
+ * changes a value after its file was read and before it is understood.
+ *
+ *     RaSetupFlags flags = {.cluster = "h200-16n.cluster"};
+ *     g_autoptr(RaSetup) setup = ra_setup_load("ppo.plan", RA_FILE_PLAN,
+ * &flags, &error); if (setup) use(setup->plan, setup->estimator);
+ *
+ * What a setup was not asked for is NULL in it.  Its parts borrow from each
+ * other, so they live and go together.
+ *
+ * Typical sizes: 4 files of 1 to 10 KB; a few milliseconds.
+ */
+#ifndef RA_STUDY_SETUP_H
+#define RA_STUDY_SETUP_H
+
+#include "estimator/estimator.h"
+#include "graph/plan.h"
+#include "study/file_kind.h"
+#include "traces/profile.h"
+
+/* What flags say; all zero: nothing. */
+typedef struct {
+  const char *workload;    /* nullable: file in place of the plan's */
+  const char *cluster;     /* nullable: file in place of the plan's */
+  const char *profile;     /* nullable: file in place of the cluster's GPU's */
+  const char *const *sets; /* nullable, NULL-terminated: GROUP.KEY=VALUE */
+} RaSetupFlags;
+
+typedef struct {
+  RaWorkload *workload;   /* owned, nullable */
+  RaCluster *cluster;     /* owned, nullable; its device filled */
+  RaPlan *plan;           /* owned, nullable */
+  RaProfile *profile;     /* owned, nullable: of the cluster's GPU */
+  RaEstimator *estimator; /* owned, nullable: where there is a plan */
+  char *workload_path;    /* owned, nullable: where it was found */
+  char *cluster_path;     /* owned, nullable */
+  char *plan_path;        /* owned, nullable */
+  char *profile_path;     /* owned, nullable */
+} RaSetup;
+
+/**
+ * ra_setup_load:
+ * @path: a plan, a workload or a cluster
+ * @kind: which of them it is: %RA_FILE_PLAN, %RA_FILE_WORKLOAD or
+ *   %RA_FILE_CLUSTER
+ * @flags: borrowed during the call
+ * @error: what the readers refuse; %RA_ERROR_INPUT `--set 'TEXT': ...` for a
+ *   change that cannot be made (see study/change.h), or a flag for a file that
+ *   a @kind does not have
+ *
+ * Reads @path and what it names: for a plan all of them, for a cluster its
+ * profile, for a workload its models' configs.
+ *
+ * Returns: (transfer full): ra_setup_free() it
+ */
+RaSetup *ra_setup_load(const char *path, RaFileKind kind,
+                       const RaSetupFlags *flags, GError **error);
+void ra_setup_free(RaSetup *setup);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSetup, ra_setup_free)
+
+/* Held-out median error (absolute, relative) of the laws of a profile. */
+typedef struct {
+  guint n_laws;      /* in the profile */
+  guint n_measured;  /* that state an error */
+  double least_frac; /* of the best of them; NAN: none measured */
+  double most_frac;  /* of the worst; NAN */
+} RaProfileError;
+
+RaProfileError ra_profile_error(const RaProfile *profile);
+
+#endif
