@@ -96,6 +96,28 @@ START_TEST(test_lognormal_quantiles)
 }
 END_TEST
 
+/* lognormal(3, 5, 10): so narrow that rounding moves a fifth of the draws.
+ * (5 / 3)^2 + 1 = 34 / 9; at least 1, so below 1.5 all is 1. */
+START_TEST(test_lognormal_rounding)
+{
+  RaLength law = law_from("lognormal(3, 5, 10)");
+  double s = sqrt(log(34 / 9.0));
+  double m = log(3.0) - s * s / 2;
+  guint count[11] = {0};
+
+  for (guint i = 0; i < N_DRAWS; i++)
+    count[ra_length_draw(&law, 8, 0, i)]++;
+  for (guint n = 1; n <= 10; n++) {
+    double below = n == 1 ? 0 : phi((log(n - 0.5) - m) / s);
+    double p = (n == 10 ? 1 : phi((log(n + 0.5) - m) / s)) - below;
+
+    ck_assert_double_le(fabs(count[n] - N_DRAWS * p),
+                        6 * sqrt(N_DRAWS * p * (1 - p)));
+  }
+  ra_length_clear(&law);
+}
+END_TEST
+
 /* E max(1, min(X, M)) without the closed form: 1 + the integral of P(X > t)
  * over [1, M], by the trapezoid rule in steps of 1/8. */
 static double
@@ -349,6 +371,7 @@ length_suite(void)
   tcase_add_test(tcase, test_fixed);
   tcase_add_test(tcase, test_uniform);
   tcase_add_test(tcase, test_lognormal_quantiles);
+  tcase_add_test(tcase, test_lognormal_rounding);
   tcase_add_test(tcase, test_lognormal_mean);
   tcase_add_test(tcase, test_lognormal_oracle);
   tcase_add_test(tcase, test_draws_are_pure);

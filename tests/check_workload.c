@@ -30,13 +30,14 @@ START_TEST(test_good)
   ck_assert_int_eq(w->models[1].dtype, RA_DTYPE_FP16);
   ck_assert_int_eq(w->models[1].model->head, RA_HEAD_VALUE);
   /* Producers. */
-  ck_assert_uint_eq(w->calls[TRAIN].inputs[0].producer, GENERATE);
-  ck_assert_uint_eq(w->calls[TRAIN].inputs[1].producer, REF);
+  ck_assert_uint_eq(w->calls[TRAIN].inputs[1].producer, GENERATE);
+  ck_assert_uint_eq(w->calls[TRAIN].inputs[0].producer, REF);
   ck_assert_uint_eq(w->calls[REF].inputs[0].producer, RA_NONE);
   ck_assert_str_eq(w->calls[REF].inputs[1].data, "sequences");
   ck_assert_uint_eq(w->calls[REF].inputs[1].n_chunks, 4);
   ck_assert_uint_eq(w->calls[CHECK].inputs[0].n_chunks, 1);
-  /* One set, generation's, of 96 x 2 sequences. */
+  /* One set, generation's, of 96 x 2 sequences; train comes to it through
+   * ref, which made its first input. */
   for (guint i = 0; i < 4; i++) {
     ck_assert_uint_eq(w->calls[i].set, GENERATE);
     ck_assert_uint_eq(w->calls[i].n_sequences, 192);
@@ -73,8 +74,7 @@ START_TEST(test_trainer)
                        "[call warm_up]\nmodel = actor\nkind = train\n"
                        "inputs = sequences\noutputs = warm\n"
                        "[call ref_inference]\n");
-  char *late =
-      ra_edit(text, "logprobs:chunk(6)\n", "logprobs:chunk(6), warm\n");
+  char *late = ra_edit(text, "logprobs:chunk(6),", "logprobs:chunk(6), warm,");
   RaWorkload *w = workload_from(late, NULL);
 
   ck_assert_ptr_nonnull(w);

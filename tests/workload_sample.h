@@ -32,7 +32,7 @@ static const char good[] = "[workload]\n"                             /* 1 */
                            "[call actor_train]\n"                     /* 18 */
                            "model = actor\n"                          /* 19 */
                            "kind = train\n"                           /* 20 */
-                           "inputs = sequences, logprobs:chunk(6)\n"  /* 21 */
+                           "inputs = logprobs:chunk(6), sequences\n"  /* 21 */
                            "epochs = 3\n"                             /* 22 */
                            "[call ref_inference]\n"                   /* 23 */
                            "model = ref\n"                            /* 24 */
