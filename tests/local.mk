@@ -6,6 +6,8 @@ check_programs += %D%/check_arena
 check_programs += %D%/check_breakdown
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
+check_programs += %D%/check_collective
+check_programs += %D%/check_cost
 check_programs += %D%/check_decode
 check_programs += %D%/check_dot
 tests_check_dot_SOURCES = %D%/check_dot.c %D%/plan_text.c %D%/plan_text.h
@@ -51,6 +53,7 @@ shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
 shell_tests += %D%/needed.sh
+shell_tests += %D%/profiles.sh
 
 ## Tests that want a GPU and are skipped without one (`make check-gpu`).
 gpu_tests =
@@ -139,6 +142,8 @@ EXTRA_DIST += %D%/corpus/trace/version.tsv
 ## Profiles and what an estimator makes of them.
 estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
+tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
+tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
 tests_check_profile_SOURCES = %D%/check_profile.c %D%/fuzz_profile.c \
 	%D%/profile_text.c %D%/profile_text.h

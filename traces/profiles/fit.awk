@@ -1,15 +1,14 @@
 # Robust fit shared by the laws of this folder (POSIX awk).
 #
-# The file that follows it on the command line defines predict(i): seconds of
-# row i under the parameters P[1..NP].  The fit minimises the mean of
+# The file that follows it on the command line defines predict(i), seconds of
+# row i under the parameters P[1..NP], and left_out(i, f), whether fold f (from
+# 1) leaves row i out.  The fit minimises the mean of
 # min(|ln(predicted / measured)|, 1), which large errors cannot dominate, by
 # coordinate descent: every parameter in turn is scaled up and down, with
 # steps that shrink.  No random numbers: the same rows give the same answer.
 #
-# T[i]     measured seconds of row i, 1 <= i <= N
-# FOLD[i]  0: never left out; f: left out when fold f is
+# T[i]             measured seconds of row i, 1 <= i <= N
 # LOW[j], HIGH[j]  bounds of parameter j; LOW = HIGH pins it
-# FREE[j]  0: pinned
 
 function ceil(x, y) { y = int(x); return y < x ? y + 1 : y }
 function max(a, b) { return a > b ? a : b }
@@ -98,7 +97,8 @@ function cross(n_folds, stride, sweeps, f, i, j, n, E, START) {
   for (j = 1; j <= NP; j++)
     START[j] = P[j]
   n = 0
-  for (f = 1; f <= n_folds; f++) {
+  # A transferred profile has no errors of its own: nothing to leave out.
+  for (f = 1; f <= n_folds && !DERIVED; f++) {
     for (j = 1; j <= NP; j++)
       P[j] = START[j]
     fit(f, stride, sweeps)
@@ -106,18 +106,11 @@ function cross(n_folds, stride, sweeps, f, i, j, n, E, START) {
       if (left_out(i, f))
         E[++n] = relative(i)
   }
-  ERROR_MEDIAN = quantile(E, n, 0.5)
-  ERROR_P90 = quantile(E, n, 0.9)
+  ERROR_MEDIAN = n ? quantile(E, n, 0.5) : 0
+  ERROR_P90 = n ? quantile(E, n, 0.9) : 0
   for (j = 1; j <= NP; j++)
     P[j] = START[j]
   fit(0, stride, sweeps)
-}
-
-# In-sample errors, for a look: "median p90".
-function in_sample(i, E) {
-  for (i = 1; i <= N; i++)
-    E[i] = relative(i)
-  return sprintf("%.3f %.3f", quantile(E, N, 0.5), quantile(E, N, 0.9))
 }
 
 # The lines every law ends with.
