@@ -3,5 +3,6 @@
 ## `make bench` runs them all through run.sh.
 bench_programs =
 bench_programs += %D%/sim_speed
+bench_programs += %D%/simulate
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/run.sh

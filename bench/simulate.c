@@ -1,0 +1,120 @@
+/* How long a user waits for `reallot simulate`: wall seconds from fork to exit,
+ * start of the program and reading of all files included.
+ *
+ * Runs the reallot of the build folder (beside this program's folder) on
+ * shipped plans, with the data of $RA_DATA_PATH as `make bench` sets it.  The
+ * median of the runs counts; the first, cold one is not among them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_RUNS = 9 };
+
+typedef struct {
+  const char *name;     /* of the bar */
+  const char *plan;     /* in share/plans */
+  const char *fidelity; /* --fidelity */
+  double limit_s;       /* of the bar; 0: a row without a bar */
+} Case;
+
+static const Case cases[] = {
+    {"simulate_demo_s", "ppo-llama3-70b-128.plan", "stage", 0.1},
+    {"simulate_demo_call_s", "ppo-llama3-70b-128.plan", "call", 0},
+    {"simulate_1024_gpus_s", "ppo-llama3-70b-1024.plan", "stage", 1},
+};
+
+/* Runs `reallot simulate` once, its output thrown away; -1: it failed. */
+static double
+run_once(const char *reallot, const Case *c)
+{
+  g_autofree char *fidelity = g_strdup_printf("--fidelity=%s", c->fidelity);
+  gint64 begin_us = g_get_monotonic_time();
+  int status;
+  pid_t child = fork();
+
+  if (child == 0) {
+    int nowhere = open("/dev/null", O_WRONLY);
+
+    if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
+      _exit(126);
+    execl(reallot, reallot, "simulate", fidelity, c->plan, (char *)NULL);
+    _exit(127);
+  }
+  if (child < 0)
+    return -1;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return -1;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return -1;
+  return (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* Prints the row of a case; its median, or -1 where it did not run. */
+static double
+run_case(const char *reallot, const Case *c, guint n_runs)
+{
+  double times_s[MAX_RUNS];
+
+  if (run_once(reallot, c) < 0) {
+    printf("# '%s simulate %s' failed\n", reallot, c->plan);
+    return -1;
+  }
+  for (guint r = 0; r < n_runs; r++) {
+    times_s[r] = run_once(reallot, c);
+    if (times_s[r] < 0)
+      return -1;
+  }
+  qsort(times_s, n_runs, sizeof *times_s, compare_doubles);
+  printf("%s\t%s\t%u\t%.9g\t%.9g\t%.9g\n", c->plan, c->fidelity, n_runs,
+         times_s[n_runs / 2], times_s[0], times_s[n_runs - 1]);
+  return times_s[n_runs / 2];
+}
+
+static void
+print_bar(const Case *c, double value_s)
+{
+  if (c->limit_s == 0)
+    return;
+  if (value_s < 0)
+    printf("bar\t%s\t-\t<=%g\tshort\n", c->name, c->limit_s);
+  else
+    printf("bar\t%s\t%.9g\t<=%g\t%s\n", c->name, value_s, c->limit_s,
+           value_s <= c->limit_s ? "ok" : "short");
+}
+
+int
+main(int argc, char **argv)
+{
+  guint n_runs = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 3 : MAX_RUNS;
+  g_autofree char *folder = g_path_get_dirname(argv[0]);
+  g_autofree char *reallot = g_build_filename(folder, "..", "reallot", NULL);
+  double medians_s[G_N_ELEMENTS(cases)];
+
+  printf("# wall seconds of `reallot simulate PLAN`, fork to exit\n");
+  printf("plan\tfidelity\tn_runs\tmedian_s\tmin_s\tmax_s\n");
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    /* A child inherits what stdio has not written yet. */
+    fflush(stdout);
+    medians_s[i] = run_case(reallot, &cases[i], n_runs);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
+    print_bar(&cases[i], medians_s[i]);
+  return 0;
+}
