@@ -2,6 +2,8 @@
 ## end, `--quick`.  A program is one line here, its source is %D%/NAME.c.
 ## `make bench` runs them all through run.sh.
 bench_programs =
+bench_programs += %D%/estimator
+bench_estimator_SOURCES = %D%/estimator.c %D%/measured.c %D%/measured.h
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
 noinst_PROGRAMS += $(bench_programs)

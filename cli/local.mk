@@ -1,6 +1,15 @@
 ## Floor 7: one file a subcommand; the only place that prints.
-## With the first source (no CUDA and no Check here, hence LDADD of its own):
-##   bin_PROGRAMS += reallot
-##   reallot_LDADD = $(ra_ldadd)
-##   reallot_SOURCES =
-##   reallot_SOURCES += %D%/main.c
+bin_PROGRAMS += reallot
+## No CUDA and no Check here, hence LDADD of its own.
+reallot_LDADD = $(ra_ldadd)
+reallot_SOURCES =
+reallot_SOURCES += %D%/commands.h
+reallot_SOURCES += %D%/graph.c
+reallot_SOURCES += %D%/inspect.c
+reallot_SOURCES += %D%/main.c
+reallot_SOURCES += %D%/options.c %D%/options.h
+reallot_SOURCES += %D%/output.c %D%/output.h
+reallot_SOURCES += %D%/plot.c
+reallot_SOURCES += %D%/progress.c %D%/progress.h
+reallot_SOURCES += %D%/simulate.c
+reallot_SOURCES += %D%/trace.c

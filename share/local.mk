@@ -82,7 +82,6 @@ EXTRA_DIST += traces/profiles/derive.sh
 EXTRA_DIST += traces/profiles/fit.awk
 EXTRA_DIST += traces/profiles/gemm.awk
 EXTRA_DIST += traces/profiles/memory.awk
-## %D%/man/reallot.1 and %D%/completion/reallot
-dist_man1_MANS =
-dist_bashcomp_DATA =
+dist_man1_MANS = %D%/man/reallot.1
+dist_bashcomp_DATA = %D%/completion/reallot
 EXTRA_DIST += %D%/models/README.md

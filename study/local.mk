@@ -1,6 +1,27 @@
 ## Floor 6: studies, validation, sensitivity, reports, plots.
-## With the first source:
-##   noinst_LIBRARIES += libstudy.a
-##   ra_libs += libstudy.a
-##   libstudy_a_SOURCES =
-##   libstudy_a_SOURCES += %D%/noun.c %D%/noun.h
+## One noun a line: libX_a_SOURCES += %D%/noun.c %D%/noun.h
+noinst_LIBRARIES += libstudy.a
+ra_libs += libstudy.a
+libstudy_a_SOURCES =
+libstudy_a_SOURCES += %D%/change.c %D%/change.h
+libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h
+libstudy_a_SOURCES += %D%/inspect.h
+libstudy_a_SOURCES += %D%/inspect_cluster.c
+libstudy_a_SOURCES += %D%/inspect_model.c
+libstudy_a_SOURCES += %D%/inspect_plan.c
+libstudy_a_SOURCES += %D%/inspect_trace.c
+libstudy_a_SOURCES += %D%/inspect_workload.c
+libstudy_a_SOURCES += %D%/outcome.c %D%/outcome.h
+libstudy_a_SOURCES += %D%/path_cause.c %D%/path_cause.h
+libstudy_a_SOURCES += %D%/plot.c %D%/plot.h
+libstudy_a_SOURCES += %D%/plot_impl.h
+libstudy_a_SOURCES += %D%/plot_script.c
+libstudy_a_SOURCES += %D%/plot_text.c
+libstudy_a_SOURCES += %D%/record.c %D%/record.h
+libstudy_a_SOURCES += %D%/replay.c %D%/replay.h
+libstudy_a_SOURCES += %D%/setup.c %D%/setup.h
+libstudy_a_SOURCES += %D%/timeline.c %D%/timeline.h
+libstudy_a_SOURCES += %D%/timeline_fold.c
+libstudy_a_SOURCES += %D%/timeline_impl.h
+libstudy_a_SOURCES += %D%/timeline_span.c
+libstudy_a_SOURCES += %D%/track.c

@@ -5,10 +5,9 @@
  *
  * summary        one row: time of an iteration, rates, price, fingerprint
  * calls          a row a call: mesh, strategy, when, how long, how fast
- * gpu_time       a row a call, then reallocation, idle and all: GPU-seconds an
+ * gpu_time       a row a call, then reallocation and idle: GPU-seconds an
  *                iteration, their share of all, and a call's own by cause.  The
- *                shares of the rows but the last add up to 1, the causes of a
- *                row too
+ *                shares of the rows add up to 1, the causes of a call's row too
  * critical_path  a row each (call, kind of task) that the end of the run waits
  *                for, longest first, a move under the call that waits for it.
  *                The shares of the rows add up to 1, the causes of a call's

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "graph/expand.h"
+#include "study/record.h"
 #include "study/replay.h"
 
 static gboolean
@@ -39,4 +40,18 @@ ra_replay_free(RaReplay *replay)
   ra_task_graph_free(replay->graph);
   ra_augmented_free(replay->augmented);
   g_free(replay);
+}
+
+RaTrace *
+ra_replay_trace(const RaSetup *setup, const RaReplay *replay)
+{
+  RaTrace *trace = ra_record(replay->sim, replay->graph);
+  g_autofree char *profile = g_path_get_basename(setup->profile_path);
+
+  ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);
+  ra_trace_set_head(trace, "profile", profile);
+  ra_trace_set_head(trace, "fidelity",
+                    replay->graph->fidelity == RA_FIDELITY_CALL ? "call"
+                                                                : "stage");
+  return trace;
 }

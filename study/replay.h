@@ -12,6 +12,7 @@
 
 #include "sim/sim.h"
 #include "study/setup.h"
+#include "traces/trace.h"
 
 typedef struct {
   uint32_t n_iterations; /* >= 1 */
@@ -37,5 +38,17 @@ RaReplay *ra_replay_new(const RaSetup *setup, const RaReplayOptions *options,
                         GError **error);
 void ra_replay_free(RaReplay *replay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaReplay, ra_replay_free)
+
+/**
+ * ra_replay_trace:
+ * @setup: of the replay
+ * @replay: what ran
+ *
+ * ra_record() with what the setup and this program add to its head: software,
+ * profile, fidelity.  No date: equal runs give equal files.
+ *
+ * Returns: (transfer full): ra_trace_free() it
+ */
+RaTrace *ra_replay_trace(const RaSetup *setup, const RaReplay *replay);
 
 #endif

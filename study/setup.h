@@ -7,8 +7,10 @@
  * changes a value after its file was read and before it is understood.
  *
  *     RaSetupFlags flags = {.cluster = "h200-16n.cluster"};
- *     g_autoptr(RaSetup) setup = ra_setup_load("ppo.plan", RA_FILE_PLAN,
- * &flags, &error); if (setup) use(setup->plan, setup->estimator);
+ *     g_autoptr(RaSetup) setup =
+ *         ra_setup_load("ppo.plan", RA_FILE_PLAN, &flags, &error);
+ *     if (setup)
+ *       use(setup->plan, setup->estimator);
  *
  * What a setup was not asked for is NULL in it.  Its parts borrow from each
  * other, so they live and go together.

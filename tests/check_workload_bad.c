@@ -141,9 +141,11 @@ static const RaFault faults[] = {
    "x.workload:22: 'mini-batches' of 'actor_train' is 36, expected a divisor "
    "of 192, its sequences"},
   /* lcm(65536, 65535) is their product. */
-  {"logprobs:chunk(6), sequences\nepochs = 3\n[call ref_inference]\nmodel = ref\n"
+  {"logprobs:chunk(6), sequences\nepochs = 3\n[call ref_inference]\n"
+   "model = ref\n"
    "kind = inference\ninputs = prompts, sequences : chunk(4)",
-   "logprobs:chunk(65536), sequences\nepochs = 3\n[call ref_inference]\nmodel = ref\n"
+   "logprobs:chunk(65536), sequences\nepochs = 3\n[call ref_inference]\n"
+   "model = ref\n"
    "kind = inference\ninputs = prompts, sequences : chunk(65535)",
    "x.workload:26: chunk(65535) of 'sequences' leaves 'ref_inference' with "
    "too many parts, expected a common multiple of all its chunks of at most "

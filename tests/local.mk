@@ -71,6 +71,7 @@ endif
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
 noinst_HEADERS = %D%/check_main.h
 noinst_HEADERS += %D%/check_edit.h
+noinst_HEADERS += %D%/decode_reference.h
 noinst_HEADERS += %D%/check_corpus.h
 noinst_HEADERS += %D%/plan_sample.h
 noinst_HEADERS += %D%/workload_sample.h

@@ -10,6 +10,7 @@
 # Needs a POSIX shell and awk; no random numbers, a few seconds.  Each law
 # names the file that it comes from; every constant that is not fitted says so
 # in its own line.  tests/profiles.sh repeats this and compares.
+# shellcheck disable=SC2016  # awk programs stand in single quotes
 set -eu
 LC_ALL=C
 export LC_ALL

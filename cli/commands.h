@@ -1,0 +1,13 @@
+/* The subcommands: one a file, listed in cli/main.c. */
+#ifndef RA_CLI_COMMANDS_H
+#define RA_CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+extern const RaCommand ra_command_simulate;
+extern const RaCommand ra_command_inspect;
+extern const RaCommand ra_command_graph;
+extern const RaCommand ra_command_plot;
+extern const RaCommand ra_command_trace;
+
+#endif

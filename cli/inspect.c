@@ -1,0 +1,126 @@
+/* reallot inspect: what a file says, and what follows from it. */
+#include "config.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/inspect.h"
+
+static GPtrArray *
+inspect_model(const char *path, GError **error)
+{
+  g_autoptr(RaModel) model = ra_model_load(path, error);
+
+  return model ? ra_inspect_model(model) : NULL;
+}
+
+static GPtrArray *
+inspect_profile(const char *path, GError **error)
+{
+  g_autoptr(RaKeyFile) file = ra_key_file_load(path, error);
+  g_autoptr(RaProfile) profile = file ? ra_profile_load(file, error) : NULL;
+
+  return profile ? ra_inspect_profile(profile) : NULL;
+}
+
+static GPtrArray *
+inspect_trace(const char *path, GError **error)
+{
+  g_autoptr(RaTrace) trace = ra_trace_load(path, error);
+
+  return trace ? ra_inspect_trace(trace) : NULL;
+}
+
+static GPtrArray *
+inspect_setup(const char *path, RaFileKind kind, const RaSetupFlags *flags,
+              GError **error)
+{
+  g_autoptr(RaSetup) setup = ra_setup_load(path, kind, flags, error);
+
+  if (!setup)
+    return NULL;
+  if (kind == RA_FILE_PLAN)
+    return ra_inspect_plan(setup->plan);
+  if (kind == RA_FILE_WORKLOAD)
+    return ra_inspect_workload(setup->workload);
+  return ra_inspect_cluster(setup->cluster);
+}
+
+/* These files are read as they are. */
+static gboolean
+refuse_setup(const RaSetupFlags *flags, RaFileKind kind, GError **error)
+{
+  const char *flag = flags->sets       ? "--set"
+                     : flags->workload ? "--workload"
+                     : flags->cluster  ? "--cluster"
+                     : flags->profile  ? "--profile"
+                                       : NULL;
+
+  if (!flag)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: expected a plan, a workload or a cluster with it, but a %s "
+              "was given",
+              flag, ra_file_kind_name(kind));
+  return FALSE;
+}
+
+static GPtrArray *
+inspect(const char *name, const RaSetupFlags *flags, GError **error)
+{
+  g_autofree char *path = NULL;
+  RaFileKind kind;
+  const char *folder;
+
+  if (!ra_file_kind(name, &kind, error))
+    return NULL;
+  folder = ra_file_kind_folder(kind);
+  if (kind != RA_FILE_MODEL && kind != RA_FILE_PROFILE && kind != RA_FILE_TRACE)
+    return inspect_setup(name, kind, flags, error);
+  if (!refuse_setup(flags, kind, error))
+    return NULL;
+  path = folder ? ra_data_find(folder, name, NULL, error) : g_strdup(name);
+  if (!path)
+    return NULL;
+  if (kind == RA_FILE_MODEL)
+    return inspect_model(path, error);
+  return kind == RA_FILE_PROFILE ? inspect_profile(path, error)
+                                 : inspect_trace(path, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autoptr(GPtrArray) tables = NULL;
+  RaSetupFlags flags;
+
+  if (!ra_options_parse(&options, &ra_command_inspect, NULL, argc, argv,
+                        error) ||
+      options.help)
+    return 0;
+  flags = ra_options_setup(&options);
+  tables = inspect(options.files[0], &flags, error);
+  if (tables)
+    ra_output_tables(tables, options.format, error);
+  return 0;
+}
+
+const RaCommand ra_command_inspect = {
+    .name = "inspect",
+    .arguments = "FILE",
+    .summary = "Show what a file says and what follows from it",
+    .details =
+        "FILE is a model (config.json), workload, cluster, plan, profile or "
+        "trace.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot inspect llama-3-70b.json\n"
+        "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
+        "actor_train.micro-batches=8'\n"
+        "  reallot inspect h100-sxm.profile --format=tsv\n",
+    .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,
+    .n_files = 1,
+    .run = run,
+};

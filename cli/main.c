@@ -1,0 +1,146 @@
+/* reallot: finds the subcommand and turns errors into exit statuses. */
+#include "config.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+static const RaCommand *const commands[] = {
+    &ra_command_simulate, &ra_command_inspect, &ra_command_graph,
+    &ra_command_plot,     &ra_command_trace,
+};
+
+static const char examples[] =
+    "Examples:\n"
+    "  reallot simulate ppo-llama3-70b-128.plan\n"
+    "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg\n"
+    "\n"
+    "'reallot help COMMAND' describes a command, 'man reallot' the files.\n";
+
+static const RaCommand *
+find_command(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(commands); i++) {
+    if (g_str_equal(commands[i]->name, name))
+      return commands[i];
+  }
+  return NULL;
+}
+
+static gboolean
+print_help(GError **error)
+{
+  g_autoptr(GString) out =
+      g_string_new("Usage:\n"
+                   "  reallot COMMAND [OPTION...] FILE...\n"
+                   "\n"
+                   "Simulates RLHF and RL post-training on GPU clusters.\n"
+                   "\n"
+                   "Commands:\n");
+
+  for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
+    g_string_append_printf(out, "  %-10s%s\n", commands[i]->name,
+                           commands[i]->summary);
+  g_string_append_printf(out, "  %-10s%s\n", "help",
+                         "Describe a command and its options");
+  g_string_append(out, "\n"
+                       "Options:\n"
+                       "  -h, --help  Show this help\n"
+                       "  --version   Show the version\n"
+                       "\n");
+  g_string_append(out, examples);
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+print_version(GError **error)
+{
+  static const char version[] = PACKAGE_NAME " " PACKAGE_VERSION "\n";
+
+  return ra_output_print(version, strlen(version), error);
+}
+
+static void
+fail_unknown(const char *word, GError **error)
+{
+  const char *names[G_N_ELEMENTS(commands) + 4];
+  guint n = 0;
+  const char *near;
+
+  for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
+    names[n++] = commands[i]->name;
+  names[n++] = "help";
+  names[n++] = "--help";
+  names[n++] = "--version";
+  names[n] = NULL;
+  near = ra_text_nearest(word, names);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "unknown %s '%s'%s%s%s",
+              *word == '-' ? "option" : "command", word,
+              near ? ", did you mean '" : ", try 'reallot --help'",
+              near ? near : "", near ? "'?" : "");
+}
+
+/* The status of a subcommand whose name is argv[0]. */
+static int
+run(int argc, char **argv, GError **error)
+{
+  const RaCommand *command = find_command(argv[0]);
+
+  if (!command) {
+    fail_unknown(argv[0], error);
+    return 0;
+  }
+  return command->run(argc, argv, error);
+}
+
+static int
+help(int argc, char **argv, GError **error)
+{
+  char *words[] = {NULL, (char *)"--help", NULL};
+
+  if (argc > 2) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is one argument too many, expected 'reallot help "
+                "COMMAND'",
+                argv[2]);
+    return 0;
+  }
+  if (argc < 2 || g_str_equal(argv[1], "help")) {
+    print_help(error);
+    return 0;
+  }
+  words[0] = argv[1];
+  return run(2, words, error);
+}
+
+int
+main(int argc, char **argv)
+{
+  GError *error = NULL;
+  const char *word = argc > 1 ? argv[1] : NULL;
+  int status = 0;
+
+  /* A reader that has gone is an error like a full disk. */
+  signal(SIGPIPE, SIG_IGN);
+  if (!word)
+    g_set_error(&error, RA_ERROR, RA_ERROR_INPUT,
+                "expected a command, try 'reallot --help'");
+  else if (g_str_equal(word, "--help") || g_str_equal(word, "-h"))
+    print_help(&error);
+  else if (g_str_equal(word, "--version"))
+    print_version(&error);
+  else if (g_str_equal(word, "help"))
+    status = help(argc - 1, argv + 1, &error);
+  else
+    status = run(argc - 1, argv + 1, &error);
+  if (error) {
+    status = ra_error_exit_status(error);
+    ra_output_error(error);
+    g_error_free(error);
+  }
+  return status;
+}

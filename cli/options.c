@@ -1,0 +1,296 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+static const char *const format_words[] = {"text", "tsv", "json", NULL};
+static const char *const fidelity_words[] = {"call", "stage", NULL};
+
+/* The flags as they are typed; what is not given is NULL. */
+typedef struct {
+  char *format, *seed, *fidelity, *iterations; /* owned */
+} Texts;
+
+static void
+texts_clear(Texts *texts)
+{
+  g_free(texts->format);
+  g_free(texts->seed);
+  g_free(texts->fidelity);
+  g_free(texts->iterations);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
+
+gboolean
+ra_option_uint64(const char *flag, const char *text, uint64_t min, uint64_t max,
+                 uint64_t *out_value, GError **error)
+{
+  uint64_t value;
+
+  if (!text)
+    return TRUE;
+  if (ra_text_uint64(text, &value) && value >= min && value <= max) {
+    *out_value = value;
+    return TRUE;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: '%s' is no whole number from %" G_GUINT64_FORMAT
+              " to %" G_GUINT64_FORMAT,
+              flag, text, min, max);
+  return FALSE;
+}
+
+gboolean
+ra_option_seconds(const char *flag, const char *text, double *out_value_s,
+                  GError **error)
+{
+  double value_s;
+
+  if (!text)
+    return TRUE;
+  if ((ra_text_double(text, &value_s) ||
+       ra_quantity_parse(text, RA_UNIT_SECONDS, &value_s, NULL)) &&
+      value_s >= 0) {
+    *out_value_s = value_s;
+    return TRUE;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: '%s' is no time, expected seconds such as 12.5, or a number "
+              "with one of %s",
+              flag, text, ra_unit_accepted(RA_UNIT_SECONDS));
+  return FALSE;
+}
+
+gboolean
+ra_option_word(const char *flag, const char *text, const char *const *words,
+               int *out_index, GError **error)
+{
+  g_autofree char *all = NULL;
+  const char *near;
+
+  if (!text)
+    return TRUE;
+  for (int i = 0; words[i]; i++) {
+    if (g_str_equal(text, words[i])) {
+      *out_index = i;
+      return TRUE;
+    }
+  }
+  all = g_strjoinv(", ", (char **)words);
+  near = ra_text_nearest(text, words);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: '%s' is none of %s%s%s%s",
+              flag, text, all, near ? ", did you mean '" : "", near ? near : "",
+              near ? "'?" : "");
+  return FALSE;
+}
+
+static void
+add_setup(GOptionGroup *group, RaOptions *options)
+{
+  const GOptionEntry entries[] = {
+      {"set", 's', 0, G_OPTION_ARG_FILENAME_ARRAY, &options->sets,
+       "Change a value of a file; may be repeated", "GROUP.KEY=VALUE"},
+      {"workload", 0, 0, G_OPTION_ARG_FILENAME, &options->workload,
+       "Workload in place of the plan's", "FILE"},
+      {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &options->cluster,
+       "Cluster in place of the plan's", "FILE"},
+      {"profile", 0, 0, G_OPTION_ARG_FILENAME, &options->profile,
+       "Profile in place of the cluster's GPU's", "FILE"},
+      {NULL}};
+
+  g_option_group_add_entries(group, entries);
+}
+
+static void
+add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
+           Texts *texts)
+{
+  const GOptionEntry help[] = {{"help", 'h', 0, G_OPTION_ARG_NONE,
+                                &options->help, "Show this help", NULL},
+                               {NULL}};
+  const GOptionEntry format[] = {
+      {"format", 'f', 0, G_OPTION_ARG_FILENAME, &texts->format,
+       "text, tsv or json (default: text)", "FORMAT"},
+      {NULL}};
+  const GOptionEntry run[] = {
+      {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts->seed,
+       "Seed of the sampled lengths (default: 0)", "N"},
+      {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
+       "call or stage (default: stage)", "LEVEL"},
+      {NULL}};
+  const GOptionEntry iterations[] = {{"iterations", 'n', 0,
+                                      G_OPTION_ARG_FILENAME, &texts->iterations,
+                                      "Iterations in a row (default: 3)", "N"},
+                                     {NULL}};
+  const GOptionEntry output[] = {
+      {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
+       "File to write (default: standard output)", "FILE"},
+      {NULL}};
+
+  if (command->groups & RA_OPTIONS_FORMAT)
+    g_option_group_add_entries(group, format);
+  if (command->groups & RA_OPTIONS_OUTPUT)
+    g_option_group_add_entries(group, output);
+  if (command->groups & RA_OPTIONS_ITERATIONS)
+    g_option_group_add_entries(group, iterations);
+  if (command->groups & RA_OPTIONS_RUN)
+    g_option_group_add_entries(group, run);
+  if (command->groups & RA_OPTIONS_SETUP)
+    add_setup(group, options);
+  g_option_group_add_entries(group, help);
+}
+
+/* GLib says "Unknown option --seeed"; here errors begin in lower case, quote
+ * their subject and suggest. */
+static void
+translate_error(const GOptionEntry *own, const RaCommand *command,
+                const GError *cause, GError **error)
+{
+  static const char *const shared[] = {
+      "--help",     "--format", "--output",   "--iterations", "--seed",
+      "--fidelity", "--set",    "--workload", "--cluster",    "--profile"};
+  static const guint groups[] = {0,
+                                 RA_OPTIONS_FORMAT,
+                                 RA_OPTIONS_OUTPUT,
+                                 RA_OPTIONS_ITERATIONS,
+                                 RA_OPTIONS_RUN,
+                                 RA_OPTIONS_RUN,
+                                 RA_OPTIONS_SETUP,
+                                 RA_OPTIONS_SETUP,
+                                 RA_OPTIONS_SETUP,
+                                 RA_OPTIONS_SETUP};
+  static const char unknown[] = "Unknown option ";
+  g_autoptr(GPtrArray) flags = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *flag = NULL;
+  const char *near;
+
+  if (!g_str_has_prefix(cause->message, unknown)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%c%s",
+                g_ascii_tolower(cause->message[0]), cause->message + 1);
+    return;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
+    if (groups[i] == 0 || (groups[i] & command->groups))
+      g_ptr_array_add(flags, g_strdup(shared[i]));
+  }
+  for (; own && own->long_name; own++)
+    g_ptr_array_add(flags, g_strconcat("--", own->long_name, NULL));
+  g_ptr_array_add(flags, NULL);
+  flag = g_strdup(cause->message + strlen(unknown));
+  flag[strcspn(flag, "=")] = '\0';
+  near = ra_text_nearest(flag, (const char *const *)flags->pdata);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "unknown option '%s'%s%s%s",
+              flag, near ? ", did you mean '" : ", try --help",
+              near ? near : "", near ? "'?" : "");
+}
+
+/* From texts to values. */
+static gboolean
+read_texts(const Texts *texts, RaOptions *options, GError **error)
+{
+  int format = options->format, fidelity = options->fidelity;
+  uint64_t n_iterations = options->n_iterations;
+
+  if (!ra_option_word("--format", texts->format, format_words, &format,
+                      error) ||
+      !ra_option_uint64("--seed", texts->seed, 0, UINT64_MAX, &options->seed,
+                        error) ||
+      !ra_option_word("--fidelity", texts->fidelity, fidelity_words, &fidelity,
+                      error) ||
+      !ra_option_uint64("--iterations", texts->iterations, 1, RA_ITERATIONS_MAX,
+                        &n_iterations, error))
+    return FALSE;
+  options->format = (RaFormat)format;
+  options->fidelity = (RaFidelity)fidelity;
+  options->n_iterations = (uint32_t)n_iterations;
+  return TRUE;
+}
+
+static gboolean
+check_files(const RaOptions *options, const RaCommand *command, GError **error)
+{
+  guint n = options->files ? g_strv_length(options->files) : 0;
+
+  if (options->output && *options->output == '\0') {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--output: expected the name of a file");
+    return FALSE;
+  }
+  if (n == command->n_files)
+    return TRUE;
+  if (n < command->n_files)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "expected 'reallot %s %s', try 'reallot %s --help'",
+                command->name, command->arguments, command->name);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is one argument too many, expected 'reallot %s %s'",
+                options->files[command->n_files], command->name,
+                command->arguments);
+  return FALSE;
+}
+
+gboolean
+ra_options_parse(RaOptions *options, const RaCommand *command,
+                 const GOptionEntry *own, int argc, char **argv, GError **error)
+{
+  g_autofree char *usage =
+      g_strdup_printf("%s - %s", command->arguments, command->summary);
+  g_autofree char *name = g_strdup_printf("reallot %s", command->name);
+  g_autoptr(GOptionContext) context = g_option_context_new(usage);
+  g_auto(GStrv) words = g_new0(char *, (gsize)argc + 1);
+  g_auto(Texts) texts = {NULL, NULL, NULL, NULL};
+  const GOptionEntry rest[] = {{G_OPTION_REMAINING, 0, 0,
+                                G_OPTION_ARG_FILENAME_ARRAY, &options->files,
+                                NULL, NULL},
+                               {NULL}};
+  GOptionGroup *group = g_option_group_new("main", "", "", NULL, NULL);
+  GError *cause = NULL;
+
+  for (int i = 0; i < argc; i++)
+    words[i] = g_strdup(i == 0 ? name : argv[i]);
+  g_set_prgname(name);
+  if (own)
+    g_option_group_add_entries(group, own);
+  add_groups(group, command, options, &texts);
+  g_option_group_add_entries(group, rest);
+  g_option_context_set_help_enabled(context, FALSE);
+  g_option_context_set_main_group(context, group);
+  g_option_context_set_description(context, command->details);
+  if (!g_option_context_parse_strv(context, &words, &cause)) {
+    translate_error(own, command, cause, error);
+    g_error_free(cause);
+    return FALSE;
+  }
+  if (options->help) {
+    g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
+
+    return ra_output_print(help, strlen(help), error);
+  }
+  return read_texts(&texts, options, error) &&
+         check_files(options, command, error);
+}
+
+void
+ra_options_clear(RaOptions *options)
+{
+  g_strfreev(options->files);
+  g_free(options->output);
+  g_free(options->workload);
+  g_free(options->cluster);
+  g_free(options->profile);
+  g_strfreev(options->sets);
+}
+
+RaSetupFlags
+ra_options_setup(const RaOptions *options)
+{
+  return (RaSetupFlags){.workload = options->workload,
+                        .cluster = options->cluster,
+                        .profile = options->profile,
+                        .sets = (const char *const *)options->sets};
+}

@@ -1,0 +1,47 @@
+/* What subcommands print: results to standard output or a file, errors to
+ * standard error.
+ *
+ *     if (!ra_output_tables(tables, options.format, &error))
+ *       return ra_error_exit_status(error);
+ */
+#ifndef RA_CLI_OUTPUT_H
+#define RA_CLI_OUTPUT_H
+
+#include <glib.h>
+
+#include "base/table.h"
+
+/**
+ * ra_output_print:
+ * @text: (array length=n_bytes)
+ * @error: %RA_ERROR_IO `standard output: reason`
+ *
+ * To standard output, and out of every buffer, so that a full disk or a closed
+ * pipe is an error and not a loss.
+ */
+gboolean ra_output_print(const char *text, gsize n_bytes, GError **error);
+
+/* To the file @path, whole or not at all; NULL or "-": to standard output. */
+gboolean ra_output_write(const char *path, const char *text, gsize n_bytes,
+                         GError **error);
+
+/**
+ * ra_output_tables:
+ * @tables: (element-type RaTable): with different titles
+ *
+ * text: the tables with a free line between; tsv: one after the other, each
+ * begins with `# title`; json: one object with a member a table.
+ */
+gboolean ra_output_tables(const GPtrArray *tables, RaFormat format,
+                          GError **error);
+
+/* Appends `  "title": [rows]`; @one: the object of the only row instead. */
+void ra_output_member(GString *out, const RaTable *table, gboolean one);
+
+/* Appends the text form under another title. */
+void ra_output_titled(GString *out, const RaTable *table, const char *title);
+
+/* `reallot: message` on standard error, one line whatever the message is. */
+void ra_output_error(const GError *error);
+
+#endif

@@ -1,0 +1,176 @@
+/* reallot plot: the timeline of a trace, or of a plan that is replayed. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "study/plot.h"
+#include "study/replay.h"
+
+/* No screen or paper is larger, and less is no picture. */
+#define MIN_SIZE_PX 20
+#define MAX_SIZE_PX 20000
+
+/* The flags of `plot` alone, as they are typed. */
+typedef struct {
+  char *width, *height, *title, *from, *to, *iteration, *data; /* owned */
+} Texts;
+
+static void
+texts_clear(Texts *texts)
+{
+  g_free(texts->width);
+  g_free(texts->height);
+  g_free(texts->title);
+  g_free(texts->from);
+  g_free(texts->to);
+  g_free(texts->iteration);
+  g_free(texts->data);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
+
+static gboolean
+read_texts(const Texts *texts, const RaOptions *options,
+           RaPlotOptions *out_plot, GError **error)
+{
+  uint64_t width = 0, height = 0, iteration = UINT32_MAX;
+
+  if (!ra_option_uint64("--width", texts->width, MIN_SIZE_PX, MAX_SIZE_PX,
+                        &width, error) ||
+      !ra_option_uint64("--height", texts->height, MIN_SIZE_PX, MAX_SIZE_PX,
+                        &height, error) ||
+      !ra_option_uint64("--iteration", texts->iteration, 0, UINT32_MAX - 1,
+                        &iteration, error) ||
+      !ra_option_seconds("--from", texts->from, &out_plot->from_s, error) ||
+      !ra_option_seconds("--to", texts->to, &out_plot->to_s, error))
+    return FALSE;
+  if (texts->to && out_plot->to_s <= out_plot->from_s) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--to: '%s' is not after --from", texts->to);
+    return FALSE;
+  }
+  if (texts->iteration && (texts->from || texts->to)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--iteration: expected without --from and --to");
+    return FALSE;
+  }
+  out_plot->width_px = (guint)width;
+  out_plot->height_px = (guint)height;
+  out_plot->iteration = (uint32_t)iteration;
+  out_plot->title = texts->title;
+  out_plot->data_path = texts->data;
+  out_plot->path = options->output;
+  return TRUE;
+}
+
+/* A plan is replayed into a trace. */
+static RaTrace *
+replay_plan(const RaOptions *options, GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
+                            .fidelity = options->fidelity,
+                            .seed = options->seed};
+  g_autoptr(RaSetup) setup =
+      ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
+  g_autoptr(RaReplay) replay =
+      setup ? ra_replay_new(setup, &wanted, error) : NULL;
+
+  return replay ? ra_replay_trace(setup, replay) : NULL;
+}
+
+static RaTrace *
+load_trace(const RaOptions *options, GError **error)
+{
+  const char *path = options->files[0];
+  RaFileKind kind;
+
+  if (!ra_file_kind(path, &kind, error))
+    return NULL;
+  if (kind == RA_FILE_PLAN)
+    return replay_plan(options, error);
+  if (kind != RA_FILE_TRACE) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: a %s has no timeline, expected a trace or a plan", path,
+                ra_file_kind_name(kind));
+    return NULL;
+  }
+  if (options->sets || options->workload || options->cluster ||
+      options->profile) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: expected a plan with it, but a trace was given",
+                options->sets       ? "--set"
+                : options->workload ? "--workload"
+                : options->cluster  ? "--cluster"
+                                    : "--profile");
+    return NULL;
+  }
+  return ra_trace_load(path, error);
+}
+
+static void
+plot(const RaOptions *options, const RaPlotOptions *wanted, GError **error)
+{
+  g_autoptr(RaTrace) trace = NULL;
+  g_autofree char *text = NULL;
+  RaProgress *progress = ra_progress_begin("plotting");
+  gboolean ok;
+
+  trace = load_trace(options, error);
+  ok = trace && ra_plot_timeline(trace, wanted, &text, error);
+  ra_progress_end(progress);
+  if (ok && text)
+    ra_output_print(text, strlen(text), error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_auto(Texts) texts = {NULL};
+  RaPlotOptions wanted = RA_PLOT_OPTIONS_INIT;
+  const GOptionEntry own[] = {
+      {"width", 'w', 0, G_OPTION_ARG_FILENAME, &texts.width,
+       "Pixels, in the terminal columns", "N"},
+      {"height", 0, 0, G_OPTION_ARG_FILENAME, &texts.height,
+       "Pixels, in the terminal lines", "N"},
+      {"title", 0, 0, G_OPTION_ARG_FILENAME, &texts.title,
+       "Title of the picture", "TEXT"},
+      {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
+       "Begin of the time shown (default: 0)", "TIME"},
+      {"to", 0, 0, G_OPTION_ARG_FILENAME, &texts.to,
+       "End of the time shown (default: the run's)", "TIME"},
+      {"iteration", 0, 0, G_OPTION_ARG_FILENAME, &texts.iteration,
+       "Show only this iteration, from 0", "N"},
+      {"data", 0, 0, G_OPTION_ARG_FILENAME, &texts.data,
+       "File for the boxes (default: beside the picture, .dat)", "FILE"},
+      {NULL}};
+
+  if (!ra_options_parse(&options, &ra_command_plot, own, argc, argv, error) ||
+      options.help || !read_texts(&texts, &options, &wanted, error))
+    return 0;
+  plot(&options, &wanted, error);
+  return 0;
+}
+
+const RaCommand ra_command_plot = {
+    .name = "plot",
+    .arguments = "TRACE|PLAN",
+    .summary = "Draw the timeline of a trace or a plan",
+    .details =
+        "The ending of the --output file says what is drawn: .svg, .png or "
+        ".pdf (by\n"
+        "gnuplot).  Without it the timeline is text.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot plot ppo-llama3-70b-128.plan\n"
+        "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg --iteration 1\n"
+        "  reallot plot ppo.trace.tsv -o ppo.png --from 10 --to 25\n",
+    .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
+              RA_OPTIONS_SETUP,
+    .n_files = 1,
+    .run = run,
+};

@@ -1,0 +1,68 @@
+#include "config.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+
+struct _RaProgress {
+  const char *what; /* borrowed */
+  GThread *thread;  /* shows the line */
+  GMutex mutex;     /* guards `done` */
+  GCond end;        /* signalled when `done` is set */
+  gboolean done;    /* the work has ended */
+};
+
+static gpointer
+show(gpointer data)
+{
+  RaProgress *progress = data;
+  gint64 begin_us = g_get_monotonic_time();
+  int n_shown = 0;
+
+  g_mutex_lock(&progress->mutex);
+  for (gint64 n_s = 1; !progress->done; n_s++) {
+    gint64 until_us = begin_us + n_s * G_USEC_PER_SEC;
+
+    while (!progress->done &&
+           g_cond_wait_until(&progress->end, &progress->mutex, until_us))
+      ;
+    if (!progress->done)
+      n_shown =
+          fprintf(stderr, "\r%s: %" G_GINT64_FORMAT " s", progress->what, n_s);
+  }
+  g_mutex_unlock(&progress->mutex);
+  if (n_shown > 0)
+    fprintf(stderr, "\r%*s\r", n_shown, "");
+  return NULL;
+}
+
+RaProgress *
+ra_progress_begin(const char *what)
+{
+  RaProgress *progress;
+
+  if (!isatty(STDERR_FILENO))
+    return NULL;
+  progress = g_new0(RaProgress, 1);
+  progress->what = what;
+  g_mutex_init(&progress->mutex);
+  g_cond_init(&progress->end);
+  progress->thread = g_thread_new("progress", show, progress);
+  return progress;
+}
+
+void
+ra_progress_end(RaProgress *progress)
+{
+  if (!progress)
+    return;
+  g_mutex_lock(&progress->mutex);
+  progress->done = TRUE;
+  g_cond_signal(&progress->end);
+  g_mutex_unlock(&progress->mutex);
+  g_thread_join(progress->thread);
+  g_mutex_clear(&progress->mutex);
+  g_cond_clear(&progress->end);
+  g_free(progress);
+}

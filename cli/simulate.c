@@ -1,0 +1,270 @@
+/* reallot simulate: what a plan costs, where that goes, and why. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "study/outcome.h"
+#include "study/replay.h"
+
+#define PATH_ROWS_SHOWN 8    /* of the critical path, to people */
+#define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
+
+/* `  name     value`, aligned. */
+static void append_line(GString *out, const char *name, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+static void
+append_line(GString *out, const char *name, const char *format, ...)
+{
+  va_list args;
+
+  g_string_append_printf(out, "  %-22s", name);
+  va_start(args, format);
+  g_string_append_vprintf(out, format, args);
+  va_end(args);
+  g_string_append_c(out, '\n');
+}
+
+/* What was simulated. */
+static void
+append_head(GString *out, const RaSetup *setup, const RaOptions *options,
+            const RaBreakdown *breakdown)
+{
+  RaProfileError profile = ra_profile_error(setup->profile);
+  g_autofree char *workload = g_path_get_basename(setup->workload_path);
+  g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
+  g_autofree char *name = g_path_get_basename(setup->profile_path);
+
+  g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n", workload,
+                         cluster, breakdown->n_gpus, setup->cluster->gpu);
+  g_string_append_printf(out, "%s: ", name);
+  if (profile.n_measured > 0)
+    g_string_append_printf(
+        out, "held-out median error of its laws %.1f to %.1f %% (%u of %u)\n",
+        100 * profile.least_frac, 100 * profile.most_frac, profile.n_measured,
+        profile.n_laws);
+  else
+    g_string_append(out, "no law has a held-out error\n");
+  g_string_append_printf(
+      out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n\n",
+      options->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
+      options->n_iterations, options->n_iterations > 1 ? "s" : "",
+      options->seed);
+}
+
+static void
+append_results(GString *out, const RaSimResult *result,
+               const RaBreakdown *breakdown)
+{
+  g_autofree char *time =
+      ra_quantity_format(breakdown->iteration_s, RA_UNIT_SECONDS);
+  g_autofree char *rate =
+      ra_quantity_format(breakdown->flop_per_s_per_gpu, RA_UNIT_FLOP_PER_S);
+
+  append_line(out, "iteration", "%s", time);
+  append_line(out, "tokens", "%.0f", breakdown->tokens);
+  append_line(out, "tokens/s", "%.0f", breakdown->tokens_per_s);
+  append_line(out, "model FLOP/s per GPU", "%s", rate);
+  if (isnan(breakdown->mfu_frac))
+    append_line(out, "MFU", "-");
+  else
+    append_line(out, "MFU", "%.1f %%", 100 * breakdown->mfu_frac);
+  if (isnan(breakdown->usd))
+    append_line(out, "price", "-");
+  else
+    append_line(out, "price", "%.2f USD", breakdown->usd);
+  append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);
+  g_string_append_c(out, '\n');
+}
+
+/* The first lines of a table in its text form; says how many are left. */
+static void
+append_top(GString *out, const RaTable *table, const char *title, guint n_rows)
+{
+  g_autoptr(GString) all = g_string_new(NULL);
+  guint n_left = ra_table_n_rows(table);
+  const char *end;
+
+  ra_output_titled(all, table, title);
+  if (n_left <= n_rows) {
+    g_string_append(out, all->str);
+    return;
+  }
+  end = all->str;
+  for (guint line = 0; line < n_rows + 3; line++) /* title, head, rule */
+    end = strchr(end, '\n') + 1;
+  g_string_append_len(out, all->str, end - all->str);
+  g_string_append_printf(out, "... and %u shorter ones (--format=tsv)\n",
+                         n_left - n_rows);
+}
+
+/* A paragraph of words. */
+static void
+append_wrapped(GString *out, const char *text)
+{
+  g_auto(GStrv) words = g_strsplit(text, " ", -1);
+  gsize column = 0;
+
+  for (guint i = 0; words[i]; i++) {
+    gsize n = strlen(words[i]);
+
+    if (column > 0 && column + 1 + n > PARAGRAPH_COLUMNS) {
+      g_string_append_c(out, '\n');
+      column = 0;
+    }
+    g_string_append_printf(out, "%s%s", column > 0 ? " " : "", words[i]);
+    column += n + (column > 0);
+  }
+  g_string_append(out, ".\n");
+}
+
+static void
+append_text(GString *out, const RaSetup *setup, const RaOptions *options,
+            const RaSim *sim, const RaOutcome *outcome)
+{
+  append_head(out, setup, options, outcome->breakdown);
+  append_results(out, ra_sim_result(sim), outcome->breakdown);
+  ra_output_titled(out, outcome->calls,
+                   "Calls (begin: in the run; share: of an iteration)");
+  g_string_append_c(out, '\n');
+  ra_output_titled(out, outcome->gpu_time,
+                   "GPU time of an iteration, and a call's by cause");
+  g_string_append_c(out, '\n');
+  append_top(out, outcome->critical_path,
+             "Critical path of the run: what its end waits for",
+             PATH_ROWS_SHOWN);
+  g_string_append_c(out, '\n');
+  append_wrapped(out, outcome->sentence);
+}
+
+static void
+append_json(GString *out, const RaOutcome *outcome)
+{
+  g_string_append(out, "{\n");
+  ra_output_member(out, outcome->summary, TRUE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, outcome->calls, FALSE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, outcome->gpu_time, FALSE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, outcome->critical_path, FALSE);
+  g_string_append(out, "\n}\n");
+}
+
+static gboolean
+print_outcome(const RaSetup *setup, const RaOptions *options,
+              const RaReplay *replay, GError **error)
+{
+  g_autoptr(RaOutcome) outcome =
+      ra_outcome_new(setup, replay->graph, replay->sim);
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  switch (options->format) {
+  case RA_FORMAT_TEXT:
+    append_text(out, setup, options, replay->sim, outcome);
+    break;
+  case RA_FORMAT_TSV:
+    ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
+    ra_table_write(outcome->calls, RA_FORMAT_TSV, out);
+    ra_table_write(outcome->gpu_time, RA_FORMAT_TSV, out);
+    ra_table_write(outcome->critical_path, RA_FORMAT_TSV, out);
+    break;
+  case RA_FORMAT_JSON:
+    append_json(out, outcome);
+    break;
+  }
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+print_fingerprint(const RaSim *sim, GError **error)
+{
+  g_autofree char *line =
+      g_strdup_printf("%016" PRIx64 "\n", ra_sim_result(sim)->fingerprint);
+
+  return ra_output_print(line, strlen(line), error);
+}
+
+static gboolean
+save_trace(const RaSetup *setup, const RaReplay *replay, const char *path,
+           GError **error)
+{
+  g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
+
+  ra_trace_set_head(trace, "command", "reallot simulate");
+  return ra_trace_save(trace, path, error);
+}
+
+static gboolean
+simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
+         GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
+                            .fidelity = options->fidelity,
+                            .seed = options->seed};
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaReplay) replay = NULL;
+  RaProgress *progress = ra_progress_begin("simulating");
+
+  if (ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
+    setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
+  if (setup)
+    replay = ra_replay_new(setup, &wanted, error);
+  ra_progress_end(progress);
+  if (!replay)
+    return FALSE;
+  if (trace && !save_trace(setup, replay, trace, error))
+    return FALSE;
+  if (fingerprint)
+    return print_fingerprint(replay->sim, error);
+  return print_outcome(setup, options, replay, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autofree char *trace = NULL;
+  gboolean fingerprint = FALSE;
+  const GOptionEntry own[] = {{"trace", 't', 0, G_OPTION_ARG_FILENAME, &trace,
+                               "Also write every task to FILE", "FILE"},
+                              {"fingerprint", 0, 0, G_OPTION_ARG_NONE,
+                               &fingerprint,
+                               "Print only the hash of all events", NULL},
+                              {NULL}};
+
+  if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
+                        error) ||
+      options.help)
+    return 0;
+  simulate(&options, trace, fingerprint, error);
+  return 0;
+}
+
+const RaCommand ra_command_simulate = {
+    .name = "simulate",
+    .arguments = "PLAN",
+    .summary = "Replay a plan: what an iteration costs, and why",
+    .details =
+        "GROUP.KEY of --set is a group of the workload, cluster or plan, such "
+        "as\n"
+        "'workload.prompts', 'cluster.nodes' or 'call actor_train.tp'.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot simulate ppo-llama3-70b-128.plan\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --set "
+        "'cluster.nic=800 Gbit/s'\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --format=json "
+        "--trace ppo.trace.tsv\n",
+    .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
+              RA_OPTIONS_SETUP,
+    .n_files = 1,
+    .run = run,
+};

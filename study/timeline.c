@@ -1,0 +1,484 @@
+/* From rows to lanes of boxes. */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/palette.h"
+#include "base/text.h"
+#include "graph/task.h"
+#include "study/timeline_impl.h"
+#include "traces/lanes.h"
+
+#define DEFAULT_WIDTH_PX 1000
+#define DEFAULT_LANES 32
+#define MAX_CALLS 1000  /* so that styles fit 16 bits; more share the last */
+#define TINT_FRAC 0.55  /* white in a light shade */
+#define SHADE_FRAC 0.45 /* black in a dark one */
+
+/* What a row is to the picture. */
+typedef enum { ROLE_COMPUTE, ROLE_COMM, ROLE_MOVE, ROLE_NOTHING } Role;
+
+/* A lane while it is filled. */
+typedef struct {
+  RaTrack compute;  /* boxes of the upper track */
+  GArray *busy;     /* RaStretch: something computes */
+  GArray *comm;     /* RaStretch: something is communicated or moved */
+  GArray *moves[2]; /* RaStretch: reallocation, transfer */
+} Filling;
+
+typedef struct {
+  const RaTrace *trace;
+  RaTimeline *timeline;
+  RaLanes *lanes;
+  Filling *fillings;   /* (lanes) */
+  GHashTable *call_of; /* const char * (by address) -> index + 1 */
+  double pixel_s;      /* of the window */
+} Build;
+
+static void
+free_call(gpointer data)
+{
+  RaTimelineCall *call = data;
+
+  g_free(call->name);
+  g_free(call);
+}
+
+static void
+free_lane(gpointer data)
+{
+  RaTimelineLane *lane = data;
+
+  g_free(lane->label);
+  g_array_free(lane->gpus, TRUE);
+  g_array_free(lane->upper, TRUE);
+  g_array_free(lane->lower, TRUE);
+  g_free(lane);
+}
+
+void
+ra_timeline_free(RaTimeline *timeline)
+{
+  if (timeline == NULL)
+    return;
+  g_ptr_array_free(timeline->calls, TRUE);
+  g_ptr_array_free(timeline->lanes, TRUE);
+  g_array_free(timeline->spans, TRUE);
+  g_array_free(timeline->marks, TRUE);
+  g_free(timeline);
+}
+
+static gboolean
+is_kind(const RaTraceRow *row, RaTaskKind kind)
+{
+  return strcmp(row->kind, ra_task_kind_name(kind)) == 0;
+}
+
+/* A stream that is not ours (a foreign trace) computes. */
+static Role
+role_of(const RaTraceRow *row)
+{
+  int stream = 0;
+
+  while (stream < RA_N_STREAMS &&
+         strcmp(row->stream, ra_stream_name((RaStream)stream)) != 0)
+    stream++;
+  switch (stream) {
+  case RA_STREAM_TP:
+  case RA_STREAM_DP:
+  case RA_STREAM_PP_SEND:
+  case RA_STREAM_PP_RECV:
+  case RA_STREAM_PP_SEND_BACK:
+  case RA_STREAM_PP_RECV_BACK:
+    return ROLE_COMM;
+  case RA_STREAM_REALLOC:
+  case RA_STREAM_TRANSFER:
+  case RA_STREAM_COPY_IN:
+  case RA_STREAM_COPY_OUT:
+    return ROLE_MOVE;
+  case RA_STREAM_NONE:
+    return ROLE_NOTHING;
+  default:
+    return is_kind(row, RA_TASK_REALLOC) || is_kind(row, RA_TASK_TRANSFER)
+               ? ROLE_MOVE
+               : ROLE_COMPUTE;
+  }
+}
+
+static void
+learn_call(Build *build, const RaTraceRow *row)
+{
+  GPtrArray *calls = build->timeline->calls;
+  guint index =
+      GPOINTER_TO_UINT(g_hash_table_lookup(build->call_of, row->call));
+  RaTimelineCall *call;
+
+  if (role_of(row) != ROLE_COMPUTE)
+    return;
+  if (index == 0) {
+    if (calls->len < MAX_CALLS) {
+      call = g_new0(RaTimelineCall, 1);
+      call->name = g_strdup(row->call);
+      g_ptr_array_add(calls, call);
+    }
+    index = calls->len;
+    g_hash_table_insert(build->call_of, (char *)row->call,
+                        GUINT_TO_POINTER(index));
+  }
+  call = g_ptr_array_index(calls, index - 1);
+  call->has_forward |= is_kind(row, RA_TASK_FORWARD);
+  call->has_backward |= is_kind(row, RA_TASK_BACKWARD);
+  call->has_decode |= is_kind(row, RA_TASK_DECODE);
+}
+
+static uint16_t
+style_of(const Build *build, const RaTraceRow *row)
+{
+  guint index =
+      GPOINTER_TO_UINT(g_hash_table_lookup(build->call_of, row->call)) - 1;
+  RaTimelineCall *call = g_ptr_array_index(build->timeline->calls, index);
+  RaShade shade = RA_SHADE_FULL;
+
+  if (is_kind(row, RA_TASK_FORWARD))
+    shade =
+        call->has_backward || call->has_decode ? RA_SHADE_LIGHT : RA_SHADE_FULL;
+  else if (is_kind(row, RA_TASK_OPTIMIZER) || is_kind(row, RA_TASK_CLIP))
+    shade = RA_SHADE_DARK;
+  call->shades[shade] = TRUE;
+  return (uint16_t)(index * RA_N_SHADES + shade);
+}
+
+static uint16_t
+other_style(const RaTimeline *timeline, RaStyle style)
+{
+  return (uint16_t)(timeline->calls->len * RA_N_SHADES + style);
+}
+
+/* First begin and last end of every iteration. */
+static void
+learn_mark(GHashTable *mark_of, GArray *marks, const RaTraceRow *row)
+{
+  guint index = GPOINTER_TO_UINT(
+      g_hash_table_lookup(mark_of, GUINT_TO_POINTER(row->iteration)));
+  RaTimelineMark *mark;
+
+  if (index == 0) {
+    const RaTimelineMark fresh = {row->iteration, row->begin_s, row->end_s};
+
+    g_array_append_val(marks, fresh);
+    g_hash_table_insert(mark_of, GUINT_TO_POINTER(row->iteration),
+                        GUINT_TO_POINTER(marks->len));
+    return;
+  }
+  mark = &g_array_index(marks, RaTimelineMark, index - 1);
+  mark->begin_s = MIN(mark->begin_s, row->begin_s);
+  mark->end_s = MAX(mark->end_s, row->end_s);
+}
+
+static int
+compare_marks(const void *a, const void *b)
+{
+  const RaTimelineMark *p = a, *q = b;
+
+  if (p->end_s != q->end_s)
+    return p->end_s < q->end_s ? -1 : 1;
+  return p->iteration < q->iteration ? -1 : p->iteration > q->iteration;
+}
+
+static void
+learn(Build *build)
+{
+  RaTimeline *timeline = build->timeline;
+  g_autoptr(GHashTable) mark_of = g_hash_table_new(NULL, NULL);
+  const RaTimelineMark *first, *last;
+
+  for (guint i = 0; i < ra_trace_n_rows(build->trace); i++) {
+    learn_call(build, ra_trace_row(build->trace, i));
+    learn_mark(mark_of, timeline->marks, ra_trace_row(build->trace, i));
+  }
+  g_array_sort(timeline->marks, compare_marks);
+  if (timeline->marks->len == 0)
+    return;
+  first = &g_array_index(timeline->marks, RaTimelineMark, 0);
+  last = first + timeline->marks->len - 1;
+  timeline->iteration_s =
+      timeline->marks->len == 1
+          ? first->end_s - first->begin_s
+          : (last->end_s - first->end_s) / (timeline->marks->len - 1);
+}
+
+static gboolean
+find_window(RaTimeline *timeline, const RaTimelineOptions *options,
+            GError **error)
+{
+  const GArray *marks = timeline->marks;
+
+  timeline->from_s = options->from_s;
+  timeline->to_s = options->to_s;
+  if (marks->len == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "the trace has no rows");
+    return FALSE;
+  }
+  if (timeline->to_s == 0)
+    timeline->to_s = g_array_index(marks, RaTimelineMark, marks->len - 1).end_s;
+  for (guint i = 0; i < marks->len && options->iteration != UINT32_MAX; i++) {
+    const RaTimelineMark *mark = &g_array_index(marks, RaTimelineMark, i);
+
+    if (mark->iteration == options->iteration) {
+      timeline->from_s = mark->begin_s;
+      timeline->to_s = mark->end_s;
+      break;
+    }
+    if (i + 1 == marks->len) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "the trace has no iteration %u, only %u iterations",
+                  options->iteration, marks->len);
+      return FALSE;
+    }
+  }
+  if (timeline->to_s > timeline->from_s)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "nothing runs between %.9g s and %.9g s", timeline->from_s,
+              timeline->to_s);
+  return FALSE;
+}
+
+static void
+fill_row(Build *build, const RaTraceRow *row)
+{
+  const RaTimeline *timeline = build->timeline;
+  double begin_s = MAX(row->begin_s, timeline->from_s);
+  double end_s = MIN(row->end_s, timeline->to_s);
+  Role role = role_of(row);
+  double gap_s = build->pixel_s / 8;
+  gboolean realloc = !is_kind(row, RA_TASK_TRANSFER);
+  RaTimelineBox box = {begin_s, end_s, RA_STYLE_NONE, 1};
+  const uint32_t *on;
+  guint n;
+
+  if (end_s <= begin_s || role == ROLE_NOTHING)
+    return;
+  on = ra_lanes_of(build->lanes, row->ranks, &n);
+  if (role == ROLE_COMPUTE)
+    box.style = style_of(build, row);
+  for (guint i = 0; i < n; i++) {
+    Filling *filling = &build->fillings[on[i]];
+
+    if (role == ROLE_COMPUTE) {
+      ra_track_add(&filling->compute, &box);
+      ra_stretch_add(filling->busy, begin_s, end_s, gap_s);
+      continue;
+    }
+    ra_stretch_add(filling->comm, begin_s, end_s, gap_s);
+    if (role == ROLE_MOVE)
+      ra_stretch_add(filling->moves[realloc ? 0 : 1], begin_s, end_s, gap_s);
+  }
+}
+
+static int
+compare_boxes(const void *a, const void *b)
+{
+  const RaTimelineBox *p = a, *q = b;
+
+  if (p->begin_s != q->begin_s)
+    return p->begin_s < q->begin_s ? -1 : 1;
+  return p->style < q->style ? -1 : p->style > q->style;
+}
+
+/* What moves is seen above only where nothing computes; its time counts as
+ * communication in any case. */
+static RaTimelineLane *
+finish_lane(Build *build, guint index)
+{
+  RaTimeline *timeline = build->timeline;
+  Filling *filling = &build->fillings[index];
+  RaTimelineLane *lane = g_new0(RaTimelineLane, 1);
+  RaTrack lower;
+  uint32_t gpus[2];
+
+  lane->gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  if (ra_lanes_gpus(build->lanes, index, &gpus[0], &gpus[1])) {
+    g_array_append_vals(lane->gpus, gpus, 2);
+    lane->n_gpus = gpus[1] - gpus[0] + 1;
+  }
+  lane->upper = ra_track_finish(&filling->compute);
+  for (int i = 0; i < 2; i++) {
+    RaTrack track;
+    GArray *boxes;
+
+    ra_track_init(&track, timeline->from_s, build->pixel_s);
+    ra_stretch_split(
+        filling->moves[i], filling->busy, RA_STYLE_NONE,
+        other_style(timeline, i ? RA_STYLE_TRANSFER : RA_STYLE_REALLOC),
+        &track);
+    boxes = ra_track_finish(&track);
+    g_array_append_vals(lane->upper, boxes->data, boxes->len);
+    g_array_free(boxes, TRUE);
+  }
+  g_array_sort(lane->upper, compare_boxes);
+  ra_track_init(&lower, timeline->from_s, build->pixel_s);
+  ra_stretch_split(filling->comm, filling->busy,
+                   other_style(timeline, RA_STYLE_HIDDEN),
+                   other_style(timeline, RA_STYLE_EXPOSED), &lower);
+  lane->lower = ra_track_finish(&lower);
+  g_array_free(filling->busy, TRUE);
+  g_array_free(filling->comm, TRUE);
+  g_array_free(filling->moves[0], TRUE);
+  g_array_free(filling->moves[1], TRUE);
+  return lane;
+}
+
+static void
+fill(Build *build)
+{
+  RaTimeline *timeline = build->timeline;
+  guint n_lanes = ra_lanes_n(build->lanes);
+
+  build->fillings = g_new0(Filling, n_lanes);
+  for (guint i = 0; i < n_lanes; i++) {
+    Filling *filling = &build->fillings[i];
+
+    ra_track_init(&filling->compute, timeline->from_s, build->pixel_s);
+    filling->busy = g_array_new(FALSE, FALSE, sizeof(RaStretch));
+    filling->comm = g_array_new(FALSE, FALSE, sizeof(RaStretch));
+    filling->moves[0] = g_array_new(FALSE, FALSE, sizeof(RaStretch));
+    filling->moves[1] = g_array_new(FALSE, FALSE, sizeof(RaStretch));
+  }
+  for (guint i = 0; i < ra_trace_n_rows(build->trace); i++)
+    fill_row(build, ra_trace_row(build->trace, i));
+  for (guint i = 0; i < n_lanes; i++) {
+    RaTimelineLane *lane = finish_lane(build, i);
+
+    timeline->n_gpus += lane->n_gpus;
+    g_ptr_array_add(timeline->lanes, lane);
+  }
+  g_free(build->fillings);
+}
+
+RaTimeline *
+ra_timeline_new(const RaTrace *trace, const RaTimelineOptions *options,
+                GError **error)
+{
+  g_return_val_if_fail(trace != NULL && options != NULL, NULL);
+  g_return_val_if_fail(options->from_s >= 0 && options->to_s >= 0, NULL);
+
+  g_autoptr(RaTimeline) timeline = g_new0(RaTimeline, 1);
+  g_autoptr(GHashTable) call_of = g_hash_table_new(NULL, NULL);
+  const char *head = ra_trace_head(trace, "gpus-per-node");
+  guint width_px = options->width_px ? options->width_px : DEFAULT_WIDTH_PX;
+  guint max_lanes = options->max_lanes ? options->max_lanes : DEFAULT_LANES;
+  uint64_t gpus_per_node = 0;
+  Build build = {.trace = trace, .timeline = timeline, .call_of = call_of};
+
+  timeline->calls = g_ptr_array_new_with_free_func(free_call);
+  timeline->lanes = g_ptr_array_new_with_free_func(free_lane);
+  timeline->spans = g_array_new(FALSE, FALSE, sizeof(RaTimelineSpan));
+  timeline->marks = g_array_new(FALSE, FALSE, sizeof(RaTimelineMark));
+  learn(&build);
+  if (!find_window(timeline, options, error))
+    return NULL;
+  build.pixel_s = (timeline->to_s - timeline->from_s) / width_px;
+  build.lanes = ra_lanes_new(trace, 0);
+  fill(&build);
+  ra_lanes_free(build.lanes);
+  if (options->gpus_per_node)
+    gpus_per_node = options->gpus_per_node;
+  else if (head == NULL || !ra_text_uint64(head, &gpus_per_node) ||
+           gpus_per_node > RA_RANKS_MAX)
+    gpus_per_node = 0;
+  ra_timeline_fold(timeline, width_px, max_lanes, (guint)gpus_per_node);
+  ra_timeline_place_names(timeline);
+  return g_steal_pointer(&timeline);
+}
+
+const RaTimelineCall *
+ra_timeline_call(const RaTimeline *timeline, uint16_t style)
+{
+  g_return_val_if_fail(timeline != NULL, NULL);
+
+  if (style / RA_N_SHADES >= timeline->calls->len)
+    return NULL;
+  return g_ptr_array_index(timeline->calls, style / RA_N_SHADES);
+}
+
+uint32_t
+ra_timeline_color(const RaTimeline *timeline, uint16_t style)
+{
+  static const uint32_t greys[RA_N_STYLES] = {0x606060, 0xa8a8a8, 0x000000,
+                                              0xc4c4c4};
+  guint n_call_styles = timeline->calls->len * RA_N_SHADES;
+  uint32_t color = ra_palette_color(style / RA_N_SHADES);
+
+  if (style >= n_call_styles)
+    return greys[(style - n_call_styles) % RA_N_STYLES];
+  if (style % RA_N_SHADES == RA_SHADE_LIGHT)
+    return ra_palette_tint(color, TINT_FRAC);
+  if (style % RA_N_SHADES == RA_SHADE_DARK)
+    return ra_palette_shade(color, SHADE_FRAC);
+  return color;
+}
+
+const char *
+ra_timeline_style_name(const RaTimeline *timeline, uint16_t style)
+{
+  static const char *const names[RA_N_STYLES] = {"reallocation", "transfer",
+                                                 "exposed communication",
+                                                 "hidden communication"};
+  const RaTimelineCall *call = ra_timeline_call(timeline, style);
+
+  if (call)
+    return call->name;
+  return names[(style - timeline->calls->len * RA_N_SHADES) % RA_N_STYLES];
+}
+
+const char *
+ra_timeline_shade_name(const RaTimeline *timeline, uint16_t style)
+{
+  const RaTimelineCall *call = ra_timeline_call(timeline, style);
+
+  if (call == NULL)
+    return "";
+  switch (style % RA_N_SHADES) {
+  case RA_SHADE_LIGHT:
+    return call->has_decode ? "prefill" : "forward";
+  case RA_SHADE_DARK:
+    return "optimizer";
+  default:
+    if (call->has_decode)
+      return "decode";
+    return call->has_backward ? "backward" : call->has_forward ? "forward" : "";
+  }
+}
+
+void
+ra_timeline_raster(const RaTimeline *timeline, const GArray *boxes,
+                   guint n_columns, uint16_t *out_styles)
+{
+  g_return_if_fail(timeline != NULL && boxes != NULL && n_columns > 0);
+
+  double column_s = (timeline->to_s - timeline->from_s) / n_columns;
+  g_autofree double *best = g_new(double, n_columns);
+
+  for (guint i = 0; i < n_columns; i++) {
+    best[i] = 0.25;
+    out_styles[i] = RA_STYLE_NONE;
+  }
+  for (guint i = 0; i < boxes->len; i++) {
+    const RaTimelineBox *box = &g_array_index(boxes, RaTimelineBox, i);
+    double from = (box->begin_s - timeline->from_s) / column_s;
+    double to = MIN((box->end_s - timeline->from_s) / column_s, n_columns);
+
+    for (guint at = (guint)MAX(from, 0); at < n_columns && at < to; at++) {
+      double filled = MIN(to, at + 1) - MAX(from, at);
+
+      if (filled >= best[at]) {
+        best[at] = filled;
+        out_styles[at] = box->style;
+      }
+    }
+  }
+}
