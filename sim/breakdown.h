@@ -5,7 +5,7 @@
  * waiting of the device for the host, waiting within a call (bubble: the call
  * has begun on the lane and has not ended there, and nothing runs),
  * reallocation and transfer, and idle (no call). GPU-seconds of all causes add
- * up to GPUs x window; tests assert it.
+ * up to GPUs x window; tests assert it.  sim/account.h says which comes first.
  *
  * The critical path is followed back from the task that ends last through the
  * predecessor that ended last; its shares by cause add up to the makespan.
@@ -45,9 +45,8 @@ typedef struct {
                     iteration */
   double tokens_per_s;       /* tokens / iteration_s */
   double flop_per_s_per_gpu; /* model FLOP */
-  double
-      mfu_frac; /* of the dense peak of the calls' dtype; NAN: device unknown */
-  double usd;   /* an iteration; NAN without a price */
+  double mfu_frac; /* of the dense peak of the calls' dtype; NAN: no device */
+  double usd;      /* of n_gpus for an iteration; NAN without a price */
 } RaBreakdown;
 
 /**
@@ -55,7 +54,8 @@ typedef struct {
  * @sim: run
  *
  * The window is what repeats: from the end of the first iteration to the end of
- * the last one; with one iteration all of it.
+ * the last one (ends of calls: the reallocation behind an iteration is the next
+ * one's); with one iteration all of it.
  */
 RaBreakdown *ra_breakdown_new(const RaSim *sim, const RaTaskGraph *graph);
 void ra_breakdown_free(RaBreakdown *breakdown);

@@ -2,12 +2,20 @@
  * it can.
  *
  * A replica's sequences are in n_groups micro-batches that go round the pp
- * stages: in step t, group g passes stage s after stage s-1 and after group g-1
- * has left stage s, and enters stage 0 after its own step t-1 has left the last
- * stage.  A sequence that reaches its length leaves its group.  Between two
- * ends the batch is constant and the tokens attended to grow by one a sequence
- * and step, so a step's time is a line (RaDecodeLine): with one stage the steps
- * sum in closed form; with more the recurrence above is run step by step.
+ * stages: in step t = 1, 2, ... group g passes stage s after stage s-1, after
+ * what passed stage s before it (steps in order, in a step groups in order),
+ * and enters stage 0 after its own step t-1 has left the last stage.  A
+ * sequence of r response tokens has the first from the prefill, so it takes r -
+ * 1 steps; at step t it attends to K = prompt + t tokens, the one being
+ * processed among them.  Then it leaves its group.  Between two ends the batch
+ * is constant and K grows by one a sequence and step, so a step's time is a
+ * line (RaDecodeLine): with one stage the steps sum in closed form; with more
+ * the recurrence above is run step by step (sim/decode_pipe.h).
+ *
+ *     RaDecodeResult result = {.part_end_s = ends_s, .part_cost = costs};
+ *     ra_decode_run(estimator, &graph->shards[d->shard], d, &result);
+ *
+ * Typical sizes: 1 to 10^5 sequences, 10^3 to 10^5 steps; 1 to 8 stages.
  */
 #ifndef RA_SIM_DECODE_H
 #define RA_SIM_DECODE_H
@@ -16,12 +24,13 @@
 
 /* What a replica did. */
 typedef struct {
-  double *part_end_s; /* (n_parts) end of each part, seconds after the first
-                         step's start; caller's */
-  RaCost *part_cost; /* (n_parts) mean over the stages: compute, comm, host; the
-                        rest of the part's time is waiting (bubble) and not in
-                        total_s; caller's */
-  uint64_t n_steps;  /* of the longest sequence */
+  double *part_end_s;   /* (n_parts) end of each part, seconds after the first
+                           step's start; caller's */
+  RaCost *part_cost;    /* (n_parts) mean over the stages: compute, comm (with
+                           the sends that a stage waits for), host; the rest of
+                           the part's time is waiting (bubble) and not in
+                           total_s; caller's */
+  uint64_t n_steps;     /* of the longest sequence */
   uint64_t n_evaluated; /* lines asked of the estimator: for the cost claim in
                            tests */
 } RaDecodeResult;

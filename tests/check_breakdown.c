@@ -198,7 +198,7 @@ static void
 naive_charge(const TestGraph *g, const RaSimResult *r, const RaCost *costs,
              uint32_t lane, double a, double b, double *causes)
 {
-  double gpu_s = (b - a) * g->lanes[lane].n_gpus, open_s = INFINITY;
+  double gpu_s = (b - a) * g->lanes[lane].n_gpus, open_s = G_MAXDOUBLE;
   RaTaskId best = RA_NONE;
   uint32_t open = RA_NONE;
 
@@ -227,7 +227,7 @@ naive_charge(const TestGraph *g, const RaSimResult *r, const RaCost *costs,
     return;
   }
   for (uint32_t n = 0; n < 4; n++) {
-    double begin_s = INFINITY, end_s = 0;
+    double begin_s = G_MAXDOUBLE, end_s = 0;
 
     for (RaTaskId t = 0; t < g->graph.n_tasks; t++)
       if (g->graph.node[t] == n &&
