@@ -26,7 +26,7 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
   if (!ra_resolver_ok(&r))
     return FALSE;
   ra_resolver_init(&r, profile, "attention-backward", error);
-  law->backward_ratio = 1 / ra_resolve(&r, "efficiency-frac");
+  law->backward_ratio = ra_rate_s(ra_resolve(&r, "efficiency-frac"));
   return ra_resolver_ok(&r);
 }
 

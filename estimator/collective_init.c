@@ -67,10 +67,10 @@ inter_node_init(RaInterNodeLaw *law, const RaProfile *profile, GError **error)
   ra_resolver_init(&r, profile, "inter-node", error);
   law->latency_s[0] = ra_resolve(&r, "low-latency-s");
   law->hop_s[0] = ra_resolve(&r, "low-latency-hop-s");
-  law->per_frac[0] = 1 / ra_resolve(&r, "low-bandwidth-frac");
+  law->per_frac[0] = ra_rate_s(ra_resolve(&r, "low-bandwidth-frac"));
   law->latency_s[1] = ra_resolve(&r, "high-latency-s");
   law->hop_s[1] = ra_resolve(&r, "high-latency-hop-s");
-  law->per_frac[1] = 1 / ra_resolve(&r, "high-bandwidth-frac");
+  law->per_frac[1] = ra_rate_s(ra_resolve(&r, "high-bandwidth-frac"));
   law->hierarchical_frac = ra_resolve(&r, "hierarchical-frac");
   return ra_resolver_ok(&r);
 }
@@ -84,7 +84,7 @@ send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
   ra_resolver_init(&r, profile, "send", error);
   resolve_lines(&r, "", link_bytes_per_s, &law->intra);
   law->latency_s = ra_resolve(&r, "inter-latency-s");
-  law->per_frac = 1 / ra_resolve(&r, "inter-bandwidth-frac");
+  law->per_frac = ra_rate_s(ra_resolve(&r, "inter-bandwidth-frac"));
   return ra_resolver_ok(&r);
 }
 

@@ -30,14 +30,14 @@ typedef struct {
   double total_s;   /* wall seconds */
   double compute_s; /* the device computes */
   double comm_s;    /* collectives and sends, exposed inside the list */
-  double
-      host_s; /* the device waits for the host to launch (eager) or host work */
+  double host_s;    /* the device waits for the host: launches, host work */
 } RaCost;
 
 /* A piece of a decode step's time as a function of the key-value tokens in
  * the batch: total(K) = cost.total_s + s_per_token (K - from_tokens) for
  * from_tokens <= K <= until_tokens; the slope is compute (zero where the host
- * is the bound). */
+ * is the bound: there compute_s grows as host_s shrinks, and cost
+ * is their split at from_tokens). */
 typedef struct {
   RaCost cost;           /* at from_tokens */
   double s_per_token;    /* slope of total_s, >= 0 */
@@ -49,7 +49,8 @@ typedef struct {
 /**
  * ra_estimator_new:
  * @profile: borrowed, outlives the estimator
- * @cluster: borrowed, outlives the estimator; its device filled
+ * @cluster: borrowed, outlives the estimator; its device filled, from which
+ *   (not from @profile's) all rates are taken, so that a sweep of it counts
  * @error: %RA_ERROR_INPUT: a law that a cost needs is missing in @profile
  *
  * Returns: (transfer full): ra_estimator_free() it
@@ -74,13 +75,25 @@ double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
  * ra_estimator_ops:
  * @ops: (array length=n_ops): run in order, each count times
  * @launch: RaLaunch: eager pays host time a kernel; where the host is slower
- * than the device the difference is host_s. graph pays one launch a list and a
- * small gap a kernel
+ *   than the device the difference is host_s. graph pays one launch a list and
+ *   a small gap a kernel
+ * @out_cost: (out): copies count as comm_s
+ *
+ *     device = sum of count x op over compute, communication and copies
+ *     eager  : host_s = max(0, launches x eager_launch - device)
+ *     graph  : host_s = graph_launch + launches x graph_gap
+ *
+ * and the time of host ops beside.  A collective launches as a kernel does;
+ * an op that takes no time launches nothing.
+ *
+ * Cost: the ops' estimates, no allocation.
  */
 void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
                       guint n_ops, int launch, RaCost *out_cost);
 
-/* Cost of @graph's work @work. */
+/* Cost of @graph's work @work: of a shard as its call launches, of a single op
+ * (a send, a gradient reduction, an optimizer) without the host, which runs
+ * ahead of it. */
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
 

@@ -14,7 +14,7 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
   ra_resolver_init(&r, profile, name, error);
   law->floor_s = ra_resolve(&r, "floor-s");
   law->n_sms = ra_resolve(&r, "sms");
-  law->per_split_k = 1 / ra_resolve(&r, "split-k");
+  law->per_split_k = ra_rate_s(ra_resolve(&r, "split-k"));
   law->wave_frac = ra_resolve(&r, "wave-frac");
   law->ramp_k = ra_resolve(&r, "ramp-k");
   law->serial_frac = ra_resolve(&r, "serial-frac");
@@ -81,11 +81,11 @@ tiled_s(const RaGemmLaw *law, const RaOp *op, guint i)
 double
 ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
 {
-  double memory_s = ra_op_bytes(op) * law->s_per_byte;
-  double compute_s = tiled_s(law, op, 0);
+  double memory_s = ra_op_bytes(op) * law->s_per_byte, compute_s;
 
   if (op->dim[0] == 0 || op->dim[1] == 0 || op->dim[2] == 0 || op->dim[3] == 0)
     return 0;
+  compute_s = tiled_s(law, op, 0);
   for (guint i = 1; i < RA_GEMM_TILES; i++) {
     double s = tiled_s(law, op, i);
 

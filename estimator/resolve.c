@@ -30,7 +30,7 @@ ra_resolve(RaResolver *resolver, const char *coefficient)
 double
 ra_rate_s(double rate)
 {
-  return rate >= RA_RATE_IDEAL ? 0 : 1 / rate;
+  return rate > 0 && rate < RA_RATE_IDEAL ? 1 / rate : 0;
 }
 
 gboolean

@@ -33,7 +33,8 @@ gboolean ra_resolver_ok(const RaResolver *resolver);
 /* From here on a rate takes no time: the ideal device of a test. */
 #define RA_RATE_IDEAL 1e100
 
-/* Seconds for one unit at @rate (a second) > 0; 0 from RA_RATE_IDEAL on. */
+/* Seconds for one unit at @rate (a second); 0 from RA_RATE_IDEAL on, and for
+ * the 0 of a resolver that has failed. */
 double ra_rate_s(double rate);
 
 #endif
