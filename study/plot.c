@@ -1,12 +1,11 @@
 /* Plots: sizes, titles, gnuplot and files. */
 #include "config.h"
 
-#include <gio/gio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "base/units.h"
+#include "study/gnuplot.h"
 #include "study/plot_impl.h"
 
 #define DEFAULT_WIDTH_PX 1200
@@ -103,8 +102,7 @@ make_head(const RaTrace *trace, const RaTimeline *timeline,
 {
   g_autofree char *workload = short_name(trace, "workload");
   g_autofree char *cluster = short_name(trace, "cluster");
-  g_autofree char *time =
-      ra_quantity_format(timeline->iteration_s, RA_UNIT_SECONDS);
+  g_autofree char *time = ra_plot_time(timeline, timeline->iteration_s);
   RaPlotHead head;
 
   if (options->title)
@@ -124,61 +122,13 @@ clear_head(RaPlotHead *head)
   g_free(head->subtitle);
 }
 
-/* The first line that gnuplot said, as a part of a message. */
-static char *
-first_complaint(GBytes *output)
-{
-  gsize n_bytes;
-  const char *text = g_bytes_get_data(output, &n_bytes);
-  g_autofree char *copy = g_strndup(text ? text : "", text ? n_bytes : 0);
-  g_auto(GStrv) lines = g_strsplit(copy, "\n", -1);
-
-  /* The faulty line comes first, the reason has a line number. */
-  for (guint i = 0; lines[i]; i++) {
-    if (strstr(lines[i], "line "))
-      return g_utf8_make_valid(g_strstrip(lines[i]), -1);
-  }
-  return g_strdup("no reason given");
-}
-
-/* Runs @program on @script; (transfer full): what it wrote. */
-static GBytes *
-run_gnuplot(const char *program, const char *script, GError **error)
-{
-  g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(
-      G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE |
-      G_SUBPROCESS_FLAGS_STDERR_PIPE);
-  g_autoptr(GSubprocess) process = NULL;
-  g_autoptr(GBytes) input = g_bytes_new_static(script, strlen(script));
-  g_autoptr(GBytes) output = NULL;
-  g_autoptr(GBytes) complaints = NULL;
-  g_autoptr(GError) cause = NULL;
-  g_autofree char *reason = NULL;
-
-  g_subprocess_launcher_setenv(launcher, "LC_ALL", "C", TRUE);
-  process =
-      g_subprocess_launcher_spawn(launcher, &cause, program, "-d", "-", NULL);
-  if (process &&
-      g_subprocess_communicate(process, input, NULL, &output, &complaints,
-                               &cause) &&
-      g_subprocess_get_if_exited(process) &&
-      g_subprocess_get_exit_status(process) == 0 && output &&
-      g_bytes_get_size(output) > 0)
-    return g_steal_pointer(&output);
-  reason = cause        ? g_strdup(cause->message)
-           : complaints ? first_complaint(complaints)
-                        : g_strdup("no reason given");
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "gnuplot failed: %s", reason);
-  return NULL;
-}
-
 /* Picture and data, the picture first, so that a failure leaves neither; only
  * where gnuplot is missing the data are of use alone. */
 static gboolean
 draw(const RaTimeline *timeline, const RaPlotHead *head,
      const RaPlotOptions *options, RaPlotFormat format, GError **error)
 {
-  g_autofree char *program = g_find_program_in_path("gnuplot");
+  g_autofree char *program = ra_gnuplot_find();
   g_autofree char *data = ra_plot_data(timeline, head);
   g_autofree char *stem = g_strndup(options->path, strlen(options->path) - 4);
   g_autofree char *data_path = options->data_path
@@ -206,8 +156,7 @@ draw(const RaTimeline *timeline, const RaPlotHead *head,
   script = ra_plot_script(timeline, head, format,
                           CLAMP(width_px, MIN_WIDTH_PX, MAX_SIDE_PX),
                           MIN(height_px, MAX_SIDE_PX));
-  picture = run_gnuplot(program, script, error);
-  return picture &&
+  return ra_gnuplot_run(program, script, &picture, error) &&
          ra_file_write(options->path, g_bytes_get_data(picture, NULL),
                        g_bytes_get_size(picture), error) &&
          ra_file_write(data_path, data, strlen(data), error);

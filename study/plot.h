@@ -1,9 +1,9 @@
 /* The picture of a timeline: SVG, PNG or PDF by gnuplot, or text.
  *
- * gnuplot is looked for when it is needed and fed through a pipe, so no shell
- * and no file name is between us and it, and a failure leaves nothing behind.
- * The boxes are also written as TSV beside the picture, with or without
- * gnuplot. The text form needs no gnuplot: a line a lane, a letter a call.
+ * gnuplot is looked for when it is needed and never sees a file name of ours
+ * (study/gnuplot.h), and a failure leaves nothing behind.  The boxes are also
+ * written as TSV beside the picture, with or without gnuplot.  The text form
+ * needs no gnuplot: a line a lane, a letter a call.
  *
  *     RaPlotOptions options = RA_PLOT_OPTIONS_INIT;
  *     options.path = "ppo.svg";

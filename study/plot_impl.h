@@ -34,7 +34,10 @@ char *ra_plot_text(const RaTimeline *timeline, const RaPlotHead *head,
 /* (transfer full): the boxes as TSV. */
 char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head);
 
-/* A time in a unit that fits the window: seconds times @out_scale; static. */
+/* (transfer full): "41.2 s", in the unit that fits the window. */
+char *ra_plot_time(const RaTimeline *timeline, double time_s);
+
+/* The unit of times that fits a window; they are seconds times @out_scale. */
 const char *ra_plot_unit(double window_s, double *out_scale);
 
 #endif

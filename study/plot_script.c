@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/palette.h"
-#include "base/units.h"
 #include "study/plot_impl.h"
 
 #define CHAR_PX 6.6  /* mean width of a character of the names, sans 10 */
@@ -19,7 +18,7 @@
   ", \\\n keyentry with boxes fs solid 1 noborder lc rgb 'white' title ' '"
 /* Reallocation is hatched: its grey is no call's, but in print a call's hue
  * may be such a grey. */
-#define HATCH "transparent pattern 4 border"
+#define HATCH "transparent pattern 4 border rgb '#606060'"
 #define SAMPLE_PX 44 /* of the legend's boxes with their space */
 
 /* Tracks of a lane, as shares of its height from the top. */
@@ -64,6 +63,19 @@ ra_plot_unit(double window_s, double *out_scale)
     i++;
   *out_scale = units[i].scale;
   return units[i].name;
+}
+
+char *
+ra_plot_time(const RaTimeline *timeline, double time_s)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  double scale;
+  const char *unit = ra_plot_unit(timeline->to_s - timeline->from_s, &scale);
+
+  g_ascii_formatd(number, sizeof number, "%.3g", time_s * scale);
+  if (time_s * scale >= 1000)
+    g_ascii_formatd(number, sizeof number, "%.0f", time_s * scale);
+  return g_strdup_printf("%s %s", number, unit);
 }
 
 static void
@@ -215,8 +227,8 @@ append_marks(GString *out, const Sheet *sheet)
     double end_s = MIN(mark->end_s, timeline->to_s);
     double width_px = (end_s - begin_s) * sheet->px_per_s;
     double x_px = sheet->left_px + (end_s - timeline->from_s) * sheet->px_per_s;
-    g_autofree char *time = ra_quantity_format(
-        mark->end_s - (i ? last_s : mark->begin_s), RA_UNIT_SECONDS);
+    g_autofree char *time =
+        ra_plot_time(timeline, mark->end_s - (i ? last_s : mark->begin_s));
     g_autofree char *text = NULL;
 
     last_s = mark->end_s;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/units.h"
 #include "study/plot_impl.h"
 
 #define N_LETTERS 26
@@ -56,19 +55,14 @@ append_lane(GString *out, const RaTimeline *timeline,
 static void
 append_axis(GString *out, const RaTimeline *timeline, guint n_columns)
 {
-  double scale;
-  const char *unit = ra_plot_unit(timeline->to_s - timeline->from_s, &scale);
   gsize start = out->len;
 
   for (int i = 0; i <= 2; i++) {
     double at_s =
         timeline->from_s + (timeline->to_s - timeline->from_s) * i / 2;
-    char number[G_ASCII_DTOSTR_BUF_SIZE];
-    g_autofree char *text = NULL;
+    g_autofree char *text = ra_plot_time(timeline, at_s);
     glong column;
 
-    g_ascii_formatd(number, sizeof number, "%.4g", at_s * scale);
-    text = g_strdup_printf("%s %s", number, unit);
     column = i == 0   ? 0
              : i == 1 ? (glong)(n_columns - strlen(text)) / 2
                       : (glong)(n_columns - strlen(text));
@@ -88,8 +82,8 @@ append_marks(GString *out, const RaTimeline *timeline, guint n_columns)
   for (guint i = 0; i < timeline->marks->len; i++) {
     const RaTimelineMark *mark =
         &g_array_index(timeline->marks, RaTimelineMark, i);
-    g_autofree char *time = ra_quantity_format(
-        mark->end_s - (i ? last_s : mark->begin_s), RA_UNIT_SECONDS);
+    g_autofree char *time =
+        ra_plot_time(timeline, mark->end_s - (i ? last_s : mark->begin_s));
     g_autofree char *text =
         g_strdup_printf("iteration %u: %s", mark->iteration, time);
     glong used = (glong)(out->len - start);

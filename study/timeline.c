@@ -1,12 +1,9 @@
 /* From rows to lanes of boxes. */
 #include "config.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/palette.h"
 #include "base/text.h"
 #include "graph/task.h"
 #include "study/timeline_impl.h"
@@ -14,12 +11,16 @@
 
 #define DEFAULT_WIDTH_PX 1000
 #define DEFAULT_LANES 32
-#define MAX_CALLS 1000  /* so that styles fit 16 bits; more share the last */
-#define TINT_FRAC 0.55  /* white in a light shade */
-#define SHADE_FRAC 0.45 /* black in a dark one */
+#define MAX_CALLS 1000 /* so that styles fit 16 bits; more share the last */
 
 /* What a row is to the picture. */
-typedef enum { ROLE_COMPUTE, ROLE_COMM, ROLE_MOVE, ROLE_NOTHING } Role;
+typedef enum {
+  ROLE_COMPUTE, /* on its GPUs */
+  ROLE_HOST,    /* on the lane of the host, wherever its GPUs are */
+  ROLE_COMM,
+  ROLE_MOVE,
+  ROLE_NOTHING
+} Role;
 
 /* A lane while it is filled. */
 typedef struct {
@@ -33,7 +34,8 @@ typedef struct {
   const RaTrace *trace;
   RaTimeline *timeline;
   RaLanes *lanes;
-  Filling *fillings;   /* (lanes) */
+  Filling *fillings;   /* (lanes, and one for the host) */
+  uint32_t host;       /* place of the host's, after all others */
   GHashTable *call_of; /* const char * (by address) -> index + 1 */
   double pixel_s;      /* of the window */
 } Build;
@@ -99,6 +101,8 @@ role_of(const RaTraceRow *row)
   case RA_STREAM_COPY_IN:
   case RA_STREAM_COPY_OUT:
     return ROLE_MOVE;
+  case RA_STREAM_HOST:
+    return ROLE_HOST;
   case RA_STREAM_NONE:
     return ROLE_NOTHING;
   default:
@@ -116,7 +120,7 @@ learn_call(Build *build, const RaTraceRow *row)
       GPOINTER_TO_UINT(g_hash_table_lookup(build->call_of, row->call));
   RaTimelineCall *call;
 
-  if (role_of(row) != ROLE_COMPUTE)
+  if (role_of(row) != ROLE_COMPUTE && role_of(row) != ROLE_HOST)
     return;
   if (index == 0) {
     if (calls->len < MAX_CALLS) {
@@ -157,7 +161,8 @@ other_style(const RaTimeline *timeline, RaStyle style)
   return (uint16_t)(timeline->calls->len * RA_N_SHADES + style);
 }
 
-/* First begin and last end of every iteration. */
+/* First begin and last end of the calls of every iteration, as the
+ * simulator counts them: what moves afterwards is for the next one. */
 static void
 learn_mark(GHashTable *mark_of, GArray *marks, const RaTraceRow *row)
 {
@@ -197,7 +202,8 @@ learn(Build *build)
 
   for (guint i = 0; i < ra_trace_n_rows(build->trace); i++) {
     learn_call(build, ra_trace_row(build->trace, i));
-    learn_mark(mark_of, timeline->marks, ra_trace_row(build->trace, i));
+    if (role_of(ra_trace_row(build->trace, i)) != ROLE_MOVE)
+      learn_mark(mark_of, timeline->marks, ra_trace_row(build->trace, i));
   }
   g_array_sort(timeline->marks, compare_marks);
   if (timeline->marks->len == 0)
@@ -239,7 +245,9 @@ find_window(RaTimeline *timeline, const RaTimelineOptions *options,
       return FALSE;
     }
   }
-  if (timeline->to_s > timeline->from_s)
+  if (timeline->to_s > timeline->from_s &&
+      timeline->from_s <
+          g_array_index(marks, RaTimelineMark, marks->len - 1).end_s)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "nothing runs between %.9g s and %.9g s", timeline->from_s,
@@ -263,12 +271,16 @@ fill_row(Build *build, const RaTraceRow *row)
   if (end_s <= begin_s || role == ROLE_NOTHING)
     return;
   on = ra_lanes_of(build->lanes, row->ranks, &n);
-  if (role == ROLE_COMPUTE)
+  if (role == ROLE_HOST || row->ranks[0] == '\0') {
+    on = &build->host;
+    n = 1;
+  }
+  if (role == ROLE_COMPUTE || role == ROLE_HOST)
     box.style = style_of(build, row);
   for (guint i = 0; i < n; i++) {
     Filling *filling = &build->fillings[on[i]];
 
-    if (role == ROLE_COMPUTE) {
+    if (box.style != RA_STYLE_NONE) {
       ra_track_add(&filling->compute, &box);
       ra_stretch_add(filling->busy, begin_s, end_s, gap_s);
       continue;
@@ -301,7 +313,8 @@ finish_lane(Build *build, guint index)
   uint32_t gpus[2];
 
   lane->gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-  if (ra_lanes_gpus(build->lanes, index, &gpus[0], &gpus[1])) {
+  if (index != build->host &&
+      ra_lanes_gpus(build->lanes, index, &gpus[0], &gpus[1])) {
     g_array_append_vals(lane->gpus, gpus, 2);
     lane->n_gpus = gpus[1] - gpus[0] + 1;
   }
@@ -338,8 +351,9 @@ fill(Build *build)
   RaTimeline *timeline = build->timeline;
   guint n_lanes = ra_lanes_n(build->lanes);
 
-  build->fillings = g_new0(Filling, n_lanes);
-  for (guint i = 0; i < n_lanes; i++) {
+  build->fillings = g_new0(Filling, (gsize)n_lanes + 1);
+  build->host = n_lanes;
+  for (guint i = 0; i <= n_lanes; i++) {
     Filling *filling = &build->fillings[i];
 
     ra_track_init(&filling->compute, timeline->from_s, build->pixel_s);
@@ -350,11 +364,14 @@ fill(Build *build)
   }
   for (guint i = 0; i < ra_trace_n_rows(build->trace); i++)
     fill_row(build, ra_trace_row(build->trace, i));
-  for (guint i = 0; i < n_lanes; i++) {
+  for (guint i = 0; i <= n_lanes; i++) {
     RaTimelineLane *lane = finish_lane(build, i);
 
     timeline->n_gpus += lane->n_gpus;
-    g_ptr_array_add(timeline->lanes, lane);
+    if (lane->n_gpus == 0 && lane->upper->len + lane->lower->len == 0)
+      free_lane(lane);
+    else
+      g_ptr_array_add(timeline->lanes, lane);
   }
   g_free(build->fillings);
 }
@@ -393,92 +410,4 @@ ra_timeline_new(const RaTrace *trace, const RaTimelineOptions *options,
   ra_timeline_fold(timeline, width_px, max_lanes, (guint)gpus_per_node);
   ra_timeline_place_names(timeline);
   return g_steal_pointer(&timeline);
-}
-
-const RaTimelineCall *
-ra_timeline_call(const RaTimeline *timeline, uint16_t style)
-{
-  g_return_val_if_fail(timeline != NULL, NULL);
-
-  if (style / RA_N_SHADES >= timeline->calls->len)
-    return NULL;
-  return g_ptr_array_index(timeline->calls, style / RA_N_SHADES);
-}
-
-uint32_t
-ra_timeline_color(const RaTimeline *timeline, uint16_t style)
-{
-  static const uint32_t greys[RA_N_STYLES] = {0x606060, 0xa8a8a8, 0x000000,
-                                              0xc4c4c4};
-  guint n_call_styles = timeline->calls->len * RA_N_SHADES;
-  uint32_t color = ra_palette_color(style / RA_N_SHADES);
-
-  if (style >= n_call_styles)
-    return greys[(style - n_call_styles) % RA_N_STYLES];
-  if (style % RA_N_SHADES == RA_SHADE_LIGHT)
-    return ra_palette_tint(color, TINT_FRAC);
-  if (style % RA_N_SHADES == RA_SHADE_DARK)
-    return ra_palette_shade(color, SHADE_FRAC);
-  return color;
-}
-
-const char *
-ra_timeline_style_name(const RaTimeline *timeline, uint16_t style)
-{
-  static const char *const names[RA_N_STYLES] = {"reallocation", "transfer",
-                                                 "exposed communication",
-                                                 "hidden communication"};
-  const RaTimelineCall *call = ra_timeline_call(timeline, style);
-
-  if (call)
-    return call->name;
-  return names[(style - timeline->calls->len * RA_N_SHADES) % RA_N_STYLES];
-}
-
-const char *
-ra_timeline_shade_name(const RaTimeline *timeline, uint16_t style)
-{
-  const RaTimelineCall *call = ra_timeline_call(timeline, style);
-
-  if (call == NULL)
-    return "";
-  switch (style % RA_N_SHADES) {
-  case RA_SHADE_LIGHT:
-    return call->has_decode ? "prefill" : "forward";
-  case RA_SHADE_DARK:
-    return "optimizer";
-  default:
-    if (call->has_decode)
-      return "decode";
-    return call->has_backward ? "backward" : call->has_forward ? "forward" : "";
-  }
-}
-
-void
-ra_timeline_raster(const RaTimeline *timeline, const GArray *boxes,
-                   guint n_columns, uint16_t *out_styles)
-{
-  g_return_if_fail(timeline != NULL && boxes != NULL && n_columns > 0);
-
-  double column_s = (timeline->to_s - timeline->from_s) / n_columns;
-  g_autofree double *best = g_new(double, n_columns);
-
-  for (guint i = 0; i < n_columns; i++) {
-    best[i] = 0.25;
-    out_styles[i] = RA_STYLE_NONE;
-  }
-  for (guint i = 0; i < boxes->len; i++) {
-    const RaTimelineBox *box = &g_array_index(boxes, RaTimelineBox, i);
-    double from = (box->begin_s - timeline->from_s) / column_s;
-    double to = MIN((box->end_s - timeline->from_s) / column_s, n_columns);
-
-    for (guint at = (guint)MAX(from, 0); at < n_columns && at < to; at++) {
-      double filled = MIN(to, at + 1) - MAX(from, at);
-
-      if (filled >= best[at]) {
-        best[at] = filled;
-        out_styles[at] = box->style;
-      }
-    }
-  }
 }

@@ -5,7 +5,8 @@
 
 #include "study/timeline_impl.h"
 
-#define LABEL_BYTES 26 /* longer lists are cut */
+#define WIDE_COLUMN_PX 8 /* of a lane seen from afar */
+#define LABEL_BYTES 26   /* longer lists are cut */
 
 /* A lane as it will look: the styles of its columns, upper then lower. */
 static uint16_t *
@@ -16,6 +17,34 @@ look_of(const RaTimeline *timeline, const RaTimelineLane *lane, guint n_columns)
   ra_timeline_raster(timeline, lane->upper, n_columns, look);
   ra_timeline_raster(timeline, lane->lower, n_columns, look + n_columns);
   return look;
+}
+
+/* A lane from afar: which call has it, in wide columns.  Micro-batches and
+ * communication of replicas never fall on the same pixels, and need not. */
+static uint16_t *
+shape_of(const RaTimeline *timeline, const RaTimelineLane *lane,
+         guint n_columns)
+{
+  double column_s = (timeline->to_s - timeline->from_s) / n_columns;
+  uint16_t *shape = g_new(uint16_t, n_columns);
+  g_autoptr(GArray) runs = g_array_new(FALSE, FALSE, sizeof(RaTimelineBox));
+
+  for (guint i = 0; i < lane->upper->len; i++) {
+    RaTimelineBox box = g_array_index(lane->upper, RaTimelineBox, i);
+    RaTimelineBox *last = NULL;
+
+    if (ra_timeline_call(timeline, box.style))
+      box.style = (uint16_t)(box.style / RA_N_SHADES * RA_N_SHADES);
+    if (runs->len > 0)
+      last = &g_array_index(runs, RaTimelineBox, runs->len - 1);
+    if (last && last->style == box.style &&
+        box.begin_s - last->end_s < column_s)
+      last->end_s = MAX(last->end_s, box.end_s);
+    else
+      g_array_append_val(runs, box);
+  }
+  ra_timeline_raster(timeline, runs, n_columns, shape);
+  return shape;
 }
 
 /* Columns in which two lanes differ, counted up to @max + 1. */
@@ -29,12 +58,19 @@ distance(const uint16_t *a, const uint16_t *b, gsize n, guint max)
   return n_differ;
 }
 
+/* What lanes are compared by. */
+typedef struct {
+  uint16_t *const *looks; /* (lanes) */
+  gsize n;                /* styles in each */
+  guint max;              /* of these that may differ */
+  gboolean anywhere;      /* equal lanes need not be neighbours */
+} Rule;
+
 /* Gives every lane the first one that it may be drawn as; how many are left.
  * Lanes that look equal are one wherever they are; those that differ a little
  * only with their neighbours, so that labels stay ranges. */
 static guint
-group(GPtrArray *lanes, uint16_t *const *looks, guint n_columns, guint max,
-      guint *out_first)
+group(GPtrArray *lanes, const Rule *rule, guint *out_first)
 {
   guint n_groups = 0;
   guint above = 0;
@@ -43,11 +79,13 @@ group(GPtrArray *lanes, uint16_t *const *looks, guint n_columns, guint max,
     const RaTimelineLane *lane = g_ptr_array_index(lanes, i);
 
     out_first[i] = i;
-    for (guint j = max ? above : 0; j < i && out_first[i] == i; j++) {
+    for (guint j = rule->anywhere ? 0 : above; j < i && out_first[i] == i;
+         j++) {
       const RaTimelineLane *other = g_ptr_array_index(lanes, j);
 
       if (out_first[j] == j && (lane->n_gpus == 0) == (other->n_gpus == 0) &&
-          distance(looks[i], looks[j], 2 * (gsize)n_columns, max) <= max)
+          distance(rule->looks[i], rule->looks[j], rule->n, rule->max) <=
+              rule->max)
         out_first[i] = j;
     }
     above = out_first[i];
@@ -187,18 +225,27 @@ ra_timeline_fold(RaTimeline *timeline, guint n_columns, guint max_lanes,
 {
   GPtrArray *lanes = timeline->lanes;
   guint n_lanes = lanes->len;
+  guint n_wide = MAX(n_columns / WIDE_COLUMN_PX, 1);
   g_autofree guint *first = g_new(guint, n_lanes + 1);
   g_autofree uint16_t **looks = g_new(uint16_t *, n_lanes + 1);
-  guint max = 0;
+  g_autofree uint16_t **shapes = g_new(uint16_t *, n_lanes + 1);
+  Rule rule = {looks, 2 * (gsize)n_columns, 0, TRUE};
 
-  for (guint i = 0; i < n_lanes; i++)
+  for (guint i = 0; i < n_lanes; i++) {
     looks[i] = look_of(timeline, g_ptr_array_index(lanes, i), n_columns);
-  while (group(lanes, looks, n_columns, max, first) > MAX(max_lanes, 2) &&
-         max < 2 * n_columns)
-    max = max ? 2 * max : 1;
+    shapes[i] = shape_of(timeline, g_ptr_array_index(lanes, i), n_wide);
+  }
+  max_lanes = MAX(max_lanes, 2); /* the host's cannot go */
+  if (group(lanes, &rule, first) > max_lanes) {
+    rule = (Rule){shapes, n_wide, 0, FALSE};
+    while (group(lanes, &rule, first) > max_lanes && rule.max < n_wide)
+      rule.max = rule.max ? 2 * rule.max : 1;
+    timeline->fold_frac = MIN((rule.max + 1.0) / n_wide, 1);
+  }
   join(timeline, first);
-  timeline->fold_frac = MIN((double)max / n_columns, 1);
-  for (guint i = 0; i < n_lanes; i++)
+  for (guint i = 0; i < n_lanes; i++) {
     g_free(looks[i]);
+    g_free(shapes[i]);
+  }
   label_lanes(timeline, gpus_per_node);
 }

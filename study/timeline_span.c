@@ -15,10 +15,12 @@ place(GArray *spans, guint lane, const RaTimelineSpan *run)
     double shorter_s =
         MIN(span->end_s - span->begin_s, run->end_s - run->begin_s);
 
-    if (span->call != run->call || span->first_lane + span->n_lanes != lane ||
+    guint after = span->first_lane + span->n_lanes;
+
+    if (span->call != run->call || (after != lane && after != lane + 1) ||
         end_s - begin_s < 0.5 * shorter_s)
       continue;
-    span->n_lanes++;
+    span->n_lanes = lane + 1 - span->first_lane;
     span->begin_s = MIN(span->begin_s, run->begin_s);
     span->end_s = MAX(span->end_s, run->end_s);
     return;
@@ -27,11 +29,13 @@ place(GArray *spans, guint lane, const RaTimelineSpan *run)
 }
 
 /* A run ends where another call computes, or where nothing does for longer
- * than the run has lasted (the next iteration of a call alone on its GPUs). */
+ * than the run has lasted and a fiftieth of the picture (the next iteration of
+ * a call alone on its GPUs). */
 static void
 place_lane(RaTimeline *timeline, guint index)
 {
   const RaTimelineLane *lane = g_ptr_array_index(timeline->lanes, index);
+  double pause_s = (timeline->to_s - timeline->from_s) / 50;
   RaTimelineSpan run = {.n_lanes = 0};
 
   for (guint i = 0; i < lane->upper->len; i++) {
@@ -41,7 +45,7 @@ place_lane(RaTimeline *timeline, guint index)
     if (call >= timeline->calls->len)
       continue;
     if (run.n_lanes > 0 && run.call == call &&
-        box->begin_s - run.end_s <= run.end_s - run.begin_s) {
+        box->begin_s - run.end_s <= MAX(run.end_s - run.begin_s, pause_s)) {
       run.end_s = MAX(run.end_s, box->end_s);
       continue;
     }
