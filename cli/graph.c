@@ -43,10 +43,9 @@ run(int argc, char **argv, GError **error)
   const GOptionEntry own[] = {{"dataflow", 0, 0, G_OPTION_ARG_NONE, &dataflow,
                                "Of a plan: only its workload's calls and data",
                                NULL},
-                              {NULL}};
+                              {.long_name = NULL}};
   g_autofree char *text = NULL;
 
-  options.n_iterations = 2;
   if (!ra_options_parse(&options, &ra_command_graph, own, argc, argv, error) ||
       options.help)
     return 0;
@@ -70,5 +69,6 @@ const RaCommand ra_command_graph = {
                "  reallot graph ppo-llama3-70b-128.plan -o plan.dot\n",
     .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
     .n_files = 1,
+    .n_iterations = 2,
     .run = run,
 };

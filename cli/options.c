@@ -45,6 +45,16 @@ ra_option_uint64(const char *flag, const char *text, uint64_t min, uint64_t max,
 }
 
 gboolean
+ra_option_file(const char *flag, const char *text, GError **error)
+{
+  if (!text || *text)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: expected the name of a file", flag);
+  return FALSE;
+}
+
+gboolean
 ra_option_seconds(const char *flag, const char *text, double *out_value_s,
                   GError **error)
 {
@@ -100,7 +110,7 @@ add_setup(GOptionGroup *group, RaOptions *options)
        "Cluster in place of the plan's", "FILE"},
       {"profile", 0, 0, G_OPTION_ARG_FILENAME, &options->profile,
        "Profile in place of the cluster's GPU's", "FILE"},
-      {NULL}};
+      {.long_name = NULL}};
 
   g_option_group_add_entries(group, entries);
 }
@@ -111,25 +121,27 @@ add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
 {
   const GOptionEntry help[] = {{"help", 'h', 0, G_OPTION_ARG_NONE,
                                 &options->help, "Show this help", NULL},
-                               {NULL}};
+                               {.long_name = NULL}};
   const GOptionEntry format[] = {
       {"format", 'f', 0, G_OPTION_ARG_FILENAME, &texts->format,
        "text, tsv or json (default: text)", "FORMAT"},
-      {NULL}};
+      {.long_name = NULL}};
   const GOptionEntry run[] = {
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts->seed,
        "Seed of the sampled lengths (default: 0)", "N"},
       {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
        "call or stage (default: stage)", "LEVEL"},
-      {NULL}};
-  const GOptionEntry iterations[] = {{"iterations", 'n', 0,
-                                      G_OPTION_ARG_FILENAME, &texts->iterations,
-                                      "Iterations in a row (default: 3)", "N"},
-                                     {NULL}};
+      {.long_name = NULL}};
+  const GOptionEntry iterations[] = {
+      {"iterations", 'n', 0, G_OPTION_ARG_FILENAME, &texts->iterations,
+       command->n_iterations == 2 ? "Iterations in a row (default: 2)"
+                                  : "Iterations in a row (default: 3)",
+       "N"},
+      {.long_name = NULL}};
   const GOptionEntry output[] = {
       {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
        "File to write (default: standard output)", "FILE"},
-      {NULL}};
+      {.long_name = NULL}};
 
   if (command->groups & RA_OPTIONS_FORMAT)
     g_option_group_add_entries(group, format);
@@ -215,11 +227,11 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
 {
   guint n = options->files ? g_strv_length(options->files) : 0;
 
-  if (options->output && *options->output == '\0') {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--output: expected the name of a file");
+  if (!ra_option_file("--output", options->output, error) ||
+      !ra_option_file("--workload", options->workload, error) ||
+      !ra_option_file("--cluster", options->cluster, error) ||
+      !ra_option_file("--profile", options->profile, error))
     return FALSE;
-  }
   if (n == command->n_files)
     return TRUE;
   if (n < command->n_files)
@@ -238,19 +250,19 @@ gboolean
 ra_options_parse(RaOptions *options, const RaCommand *command,
                  const GOptionEntry *own, int argc, char **argv, GError **error)
 {
-  g_autofree char *usage =
-      g_strdup_printf("%s - %s", command->arguments, command->summary);
   g_autofree char *name = g_strdup_printf("reallot %s", command->name);
-  g_autoptr(GOptionContext) context = g_option_context_new(usage);
+  g_autoptr(GOptionContext) context = g_option_context_new(command->arguments);
   g_auto(GStrv) words = g_new0(char *, (gsize)argc + 1);
   g_auto(Texts) texts = {NULL, NULL, NULL, NULL};
   const GOptionEntry rest[] = {{G_OPTION_REMAINING, 0, 0,
                                 G_OPTION_ARG_FILENAME_ARRAY, &options->files,
                                 NULL, NULL},
-                               {NULL}};
+                               {.long_name = NULL}};
   GOptionGroup *group = g_option_group_new("main", "", "", NULL, NULL);
   GError *cause = NULL;
 
+  if (command->n_iterations > 0)
+    options->n_iterations = command->n_iterations;
   for (int i = 0; i < argc; i++)
     words[i] = g_strdup(i == 0 ? name : argv[i]);
   g_set_prgname(name);
@@ -260,6 +272,7 @@ ra_options_parse(RaOptions *options, const RaCommand *command,
   g_option_group_add_entries(group, rest);
   g_option_context_set_help_enabled(context, FALSE);
   g_option_context_set_main_group(context, group);
+  g_option_context_set_summary(context, command->summary);
   g_option_context_set_description(context, command->details);
   if (!g_option_context_parse_strv(context, &words, &cause)) {
     translate_error(own, command, cause, error);

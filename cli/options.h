@@ -37,6 +37,7 @@ typedef struct {
   const char *details;   /* behind the flags of its help: examples */
   guint groups;          /* RA_OPTIONS_... that it takes */
   guint n_files;         /* files that it expects */
+  guint n_iterations;    /* unless --iterations says otherwise; 0: 3 */
   int (*run)(int argc, char **argv, GError **error); /* the exit status; a set
                             @error tells it instead */
 } RaCommand;
@@ -90,6 +91,9 @@ RaSetupFlags ra_options_setup(const RaOptions *options);
  * @flag is `--width`. */
 gboolean ra_option_uint64(const char *flag, const char *text, uint64_t min,
                           uint64_t max, uint64_t *out_value, GError **error);
+
+/* The value of a flag that names a file is no empty text; NULL is fine. */
+gboolean ra_option_file(const char *flag, const char *text, GError **error);
 
 /* A time such as `12.5` (seconds) or `12.5 s`, `800 ms`; >= 0. */
 gboolean ra_option_seconds(const char *flag, const char *text,

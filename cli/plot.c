@@ -38,7 +38,8 @@ read_texts(const Texts *texts, const RaOptions *options,
 {
   uint64_t width = 0, height = 0, iteration = UINT32_MAX;
 
-  if (!ra_option_uint64("--width", texts->width, MIN_SIZE_PX, MAX_SIZE_PX,
+  if (!ra_option_file("--data", texts->data, error) ||
+      !ra_option_uint64("--width", texts->width, MIN_SIZE_PX, MAX_SIZE_PX,
                         &width, error) ||
       !ra_option_uint64("--height", texts->height, MIN_SIZE_PX, MAX_SIZE_PX,
                         &height, error) ||
@@ -130,7 +131,7 @@ static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_auto(Texts) texts = {NULL};
+  g_auto(Texts) texts = {.title = NULL};
   RaPlotOptions wanted = RA_PLOT_OPTIONS_INIT;
   const GOptionEntry own[] = {
       {"width", 'w', 0, G_OPTION_ARG_FILENAME, &texts.width,
@@ -147,7 +148,7 @@ run(int argc, char **argv, GError **error)
        "Show only this iteration, from 0", "N"},
       {"data", 0, 0, G_OPTION_ARG_FILENAME, &texts.data,
        "File for the boxes (default: beside the picture, .dat)", "FILE"},
-      {NULL}};
+      {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_plot, own, argc, argv, error) ||
       options.help || !read_texts(&texts, &options, &wanted, error))

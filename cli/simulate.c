@@ -78,7 +78,8 @@ append_results(GString *out, const RaSimResult *result,
   if (isnan(breakdown->usd))
     append_line(out, "price", "-");
   else
-    append_line(out, "price", "%.2f USD", breakdown->usd);
+    append_line(out, "price", breakdown->usd < 1 ? "%.4f USD" : "%.2f USD",
+                breakdown->usd);
   append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);
   g_string_append_c(out, '\n');
 }
@@ -238,11 +239,11 @@ run(int argc, char **argv, GError **error)
                               {"fingerprint", 0, 0, G_OPTION_ARG_NONE,
                                &fingerprint,
                                "Print only the hash of all events", NULL},
-                              {NULL}};
+                              {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
                         error) ||
-      options.help)
+      options.help || !ra_option_file("--trace", trace, error))
     return 0;
   simulate(&options, trace, fingerprint, error);
   return 0;

@@ -74,7 +74,7 @@ run(int argc, char **argv, GError **error)
   const GOptionEntry own[] = {
       {"chrome", 0, 0, G_OPTION_ARG_NONE, &chrome,
        "export: Trace Event JSON, for Perfetto and chrome://tracing", NULL},
-      {NULL}};
+      {.long_name = NULL}};
   g_autoptr(RaTrace) trace = NULL;
   g_autoptr(GPtrArray) tables = NULL;
   int action = -1;

@@ -211,7 +211,8 @@ ra_plot_timeline(const RaTrace *trace, const RaPlotOptions *options,
           MAX(height_px, RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX + LEGEND_PX) -
           RA_PLOT_ABOVE_PX - RA_PLOT_BELOW_PX;
     window.max_lanes /= MIN_LANE_PX;
-    window.width_px = MIN(window.width_px, MAX_SIDE_PX);
+    /* Labels and legend take a third or a little less. */
+    window.width_px = CLAMP(window.width_px, MIN_WIDTH_PX, MAX_SIDE_PX) / 3 * 2;
   }
   timeline = ra_timeline_new(trace, &window, error);
   if (timeline == NULL)

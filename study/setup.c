@@ -138,8 +138,12 @@ load_profile(Loader *loader, GError **error)
     cluster->device = setup->profile->spec;
     return TRUE;
   }
-  if (flag || setup->profile_path) {
+  if (setup->profile_path) { /* found: the message names the place in it */
     g_propagate_error(error, cause);
+    return FALSE;
+  }
+  if (flag) {
+    g_propagate_prefixed_error(error, cause, "--profile: ");
     return FALSE;
   }
   ra_key_file_fail(cluster->file,
@@ -269,8 +273,9 @@ ra_setup_free(RaSetup *setup)
 RaProfileError
 ra_profile_error(const RaProfile *profile)
 {
-  RaProfileError found = {
-      .n_laws = profile->n_laws, .least_frac = NAN, .most_frac = NAN};
+  RaProfileError found = {.n_laws = profile->n_laws,
+                          .least_frac = (double)NAN,
+                          .most_frac = (double)NAN};
 
   for (guint i = 0; i < profile->n_laws; i++) {
     double frac = profile->laws[i].error_median_frac;

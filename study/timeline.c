@@ -201,9 +201,12 @@ learn(Build *build)
   const RaTimelineMark *first, *last;
 
   for (guint i = 0; i < ra_trace_n_rows(build->trace); i++) {
-    learn_call(build, ra_trace_row(build->trace, i));
-    if (role_of(ra_trace_row(build->trace, i)) != ROLE_MOVE)
-      learn_mark(mark_of, timeline->marks, ra_trace_row(build->trace, i));
+    const RaTraceRow *row = ra_trace_row(build->trace, i);
+
+    learn_call(build, row);
+    if (role_of(row) != ROLE_MOVE)
+      learn_mark(mark_of, timeline->marks, row);
+    timeline->end_s = MAX(timeline->end_s, row->end_s);
   }
   g_array_sort(timeline->marks, compare_marks);
   if (timeline->marks->len == 0)
@@ -229,7 +232,7 @@ find_window(RaTimeline *timeline, const RaTimelineOptions *options,
     return FALSE;
   }
   if (timeline->to_s == 0)
-    timeline->to_s = g_array_index(marks, RaTimelineMark, marks->len - 1).end_s;
+    timeline->to_s = timeline->end_s;
   for (guint i = 0; i < marks->len && options->iteration != UINT32_MAX; i++) {
     const RaTimelineMark *mark = &g_array_index(marks, RaTimelineMark, i);
 
@@ -245,9 +248,7 @@ find_window(RaTimeline *timeline, const RaTimelineOptions *options,
       return FALSE;
     }
   }
-  if (timeline->to_s > timeline->from_s &&
-      timeline->from_s <
-          g_array_index(marks, RaTimelineMark, marks->len - 1).end_s)
+  if (timeline->to_s > timeline->from_s && timeline->from_s < timeline->end_s)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "nothing runs between %.9g s and %.9g s", timeline->from_s,
@@ -333,7 +334,8 @@ finish_lane(Build *build, guint index)
     g_array_free(boxes, TRUE);
   }
   g_array_sort(lane->upper, compare_boxes);
-  ra_track_init(&lower, timeline->from_s, build->pixel_s);
+  /* Small and of two greys only: what is finer than this is noise. */
+  ra_track_init(&lower, timeline->from_s, 2 * build->pixel_s);
   ra_stretch_split(filling->comm, filling->busy,
                    other_style(timeline, RA_STYLE_HIDDEN),
                    other_style(timeline, RA_STYLE_EXPOSED), &lower);

@@ -86,6 +86,7 @@ typedef struct {
 typedef struct {
   double from_s;      /* window; from the start of the run */
   double to_s;        /* > from_s */
+  double end_s;       /* last row ends, shown or not */
   GPtrArray *calls;   /* RaTimelineCall * */
   GPtrArray *lanes;   /* RaTimelineLane *, by first GPU, host last */
   GArray *spans;      /* RaTimelineSpan */

@@ -54,6 +54,7 @@ tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
+shell_tests += %D%/cli.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
