@@ -398,7 +398,7 @@ fails "nothing runs between" plot a.trace.tsv --from=1e8 --to=1.1e8
 
 # ---- nothing is written on failure ------------------------------------------
 
-: >differ
+: >before; : >differ
 find . -maxdepth 1 | sort >before
 fails "no file" simulate nosuch.plan --trace new.tsv
 fails "" plot a.trace.tsv -o new.gif
