@@ -102,6 +102,16 @@ AM_TESTS_ENVIRONMENT = \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)
 
+## Outputs that tests/cli.sh expects to the letter.
+EXTRA_DIST += %D%/golden/help.txt
+EXTRA_DIST += %D%/golden/inspect-model.json
+EXTRA_DIST += %D%/golden/inspect-model.text
+EXTRA_DIST += %D%/golden/inspect-model.tsv
+EXTRA_DIST += %D%/golden/inspect-workload.json
+EXTRA_DIST += %D%/golden/inspect-workload.text
+EXTRA_DIST += %D%/golden/inspect-workload.tsv
+EXTRA_DIST += %D%/golden/simulate-columns.txt
+
 ## Inputs of the model reader that a fuzzer or a person found; good-* are read,
 ## the others refused.  The fuzz entry is for clang -fsanitize=fuzzer.
 EXTRA_DIST += %D%/data/tiny.json
