@@ -2,37 +2,20 @@
 
 #include <string.h>
 
-#include "graph/augment.h"
-#include "graph/realloc.h"
+#include "graph/augment_impl.h"
 
 /* Bytes of one datum a token: an int32 token id, an fp32 log-prob or value. */
 #define TOKEN_DATUM_BYTES 4
 
-/* The graph under construction. */
-typedef struct {
-  const RaPlan *plan;
-  const RaWorkload *workload;
-  uint32_t n_iterations;
-  GArray *nodes;      /* RaNode */
-  GArray *pred_begin; /* uint32_t, one ahead of nodes */
-  GArray *pred;       /* uint32_t */
-  uint32_t *first; /* (n_iterations, n_calls) node of part 0, RA_NONE before */
-  uint32_t
-      *version; /* (n_iterations, n_calls) REALLOC node that brings the call
-                   what training wrote in that iteration; RA_NONE: none */
-  RaReallocLoad *load; /* (n_calls) of the reallocation to the call's layout */
-  gboolean *has_load;  /* (n_calls) computed */
-  double tokens;       /* expected tokens of a sequence */
-} RaAugmenter;
-
-static uint32_t *
-at(const RaAugmenter *a, uint32_t *table, uint32_t iteration, uint32_t call)
+uint32_t *
+ra_augmenter_at(const RaAugmenter *a, uint32_t *table, uint32_t iteration,
+                uint32_t call)
 {
   return &table[(gsize)iteration * a->workload->n_calls + call];
 }
 
-static void
-add_pred(RaAugmenter *a, uint32_t node)
+void
+ra_augmenter_pred(RaAugmenter *a, uint32_t node)
 {
   uint32_t from = g_array_index(a->pred_begin, uint32_t, a->nodes->len);
 
@@ -44,20 +27,18 @@ add_pred(RaAugmenter *a, uint32_t node)
   g_array_append_val(a->pred, node);
 }
 
-/* Appends @node with the predecessors added since the last one. */
-static uint32_t
-add_node(RaAugmenter *a, const RaNode *node)
+uint32_t
+ra_augmenter_node(RaAugmenter *a, const RaNode *node)
 {
   g_array_append_vals(a->nodes, node, 1);
   g_array_append_val(a->pred_begin, a->pred->len);
   return a->nodes->len - 1;
 }
 
-/* The node of the last part of a call, RA_NONE where it has not run. */
-static uint32_t
-last_part(RaAugmenter *a, uint32_t iteration, uint32_t call)
+uint32_t
+ra_augmenter_last_part(const RaAugmenter *a, uint32_t iteration, uint32_t call)
 {
-  uint32_t first = *at(a, a->first, iteration, call);
+  uint32_t first = *ra_augmenter_at(a, a->first, iteration, call);
   return first == RA_NONE ? RA_NONE
                           : first + a->workload->calls[call].n_parts - 1;
 }
@@ -80,7 +61,7 @@ input_node(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
 {
   const RaCall *c = &a->workload->calls[call];
   uint32_t n = a->workload->calls[input->producer].n_parts;
-  uint32_t first = *at(a, a->first, iteration, input->producer);
+  uint32_t first = *ra_augmenter_at(a, a->first, iteration, input->producer);
   uint32_t chunk = n - 1; /* whole: its last part */
 
   if (input->n_chunks > 1) /* ceil((part + 1) n / parts) - 1 */
@@ -120,8 +101,8 @@ add_transfer(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
     node.max_intra_bytes = bytes / few;
   else
     node.max_inter_bytes = bytes / few;
-  add_pred(a, input_node(a, iteration, call, part, input));
-  return add_node(a, &node);
+  ra_augmenter_pred(a, input_node(a, iteration, call, part, input));
+  return ra_augmenter_node(a, &node);
 }
 
 /* Transfers for one part of a call, one a producer and granularity: @out
@@ -150,30 +131,6 @@ add_transfers(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
   }
 }
 
-/* The parameters that @call runs on: version iteration - 1 - staleness. */
-static void
-add_version(RaAugmenter *a, uint32_t iteration, uint32_t call)
-{
-  const RaCall *c = &a->workload->calls[call];
-  uint32_t trainer, lag = 1 + c->staleness, made;
-
-  if (c->model == RA_NONE)
-    return;
-  trainer = ra_workload_trainer(a->workload, c->model);
-  if (trainer == RA_NONE || iteration < lag)
-    return;
-  made = iteration - lag;
-  if (*at(a, a->version, made, call) != RA_NONE)
-    add_pred(a, *at(a, a->version, made, call));
-  else
-    add_pred(a, last_part(a, made, trainer));
-  if (call != trainer)
-    return;
-  /* Training writes over what a reallocation may still read. */
-  for (guint i = 0; i < a->workload->n_calls; i++)
-    add_pred(a, *at(a, a->version, made, i));
-}
-
 /* Parts stand next to each other, after all transfers to them: last_part(). */
 static void
 add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
@@ -181,9 +138,11 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
   const RaCall *c = &a->workload->calls[call];
   g_autofree uint32_t *moved =
       g_new(uint32_t, (gsize)c->n_parts * MAX(c->n_inputs, 1u));
+  uint32_t reload;
 
   for (uint32_t part = 0; part < c->n_parts; part++)
     add_transfers(a, iteration, call, part, moved, moved + part * c->n_inputs);
+  reload = ra_augment_reload(a, iteration, call);
   for (uint32_t part = 0; part < c->n_parts; part++) {
     RaNode node = {.kind = RA_NODE_CALL,
                    .iteration = iteration,
@@ -194,74 +153,18 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
     const uint32_t *from = moved + part * c->n_inputs;
     for (guint i = 0; i < c->n_inputs; i++)
       if (from[i] != RA_NONE)
-        add_pred(a, from[i]);
+        ra_augmenter_pred(a, from[i]);
       else if (c->inputs[i].producer != RA_NONE)
-        add_pred(a, input_node(a, iteration, call, part, &c->inputs[i]));
+        ra_augmenter_pred(a,
+                          input_node(a, iteration, call, part, &c->inputs[i]));
     if (part == 0) {
-      add_version(a, iteration, call);
-      *at(a, a->first, iteration, call) = a->nodes->len;
+      ra_augment_wait_version(a, iteration, call);
+      ra_augmenter_pred(a, reload);
+      *ra_augmenter_at(a, a->first, iteration, call) = a->nodes->len;
     } else {
-      add_pred(a, a->nodes->len - 1);
+      ra_augmenter_pred(a, a->nodes->len - 1);
     }
-    add_node(a, &node);
-  }
-}
-
-/* What moves when @user's layout is filled from its model's trainer; once. */
-static const RaReallocLoad *
-load_of(RaAugmenter *a, uint32_t trainer, uint32_t user)
-{
-  if (!a->has_load[user]) {
-    const RaWorkloadModel *m =
-        &a->workload->models[a->workload->calls[user].model];
-    g_autoptr(RaRealloc) r = ra_realloc_new(
-        m->model, ra_dtype_bytes((RaDtype)m->dtype), &a->plan->calls[trainer],
-        &a->plan->calls[user], a->plan->cluster, RA_REALLOC_BROADCAST);
-    a->load[user] = r->load;
-    a->has_load[user] = TRUE;
-  }
-  return &a->load[user];
-}
-
-/* Version @iteration, just trained, goes to every other layout that a later
- * iteration runs it in: pushed at once, so that the next training need not wait
- * for its reader.  A call that may lag has a second copy to write into; one
- * that may not must have ended. */
-static void
-add_reallocs(RaAugmenter *a, uint32_t iteration, uint32_t trainer)
-{
-  const RaWorkload *w = a->workload;
-
-  for (guint u = 0; u < w->n_calls; u++) {
-    const RaCall *user = &w->calls[u];
-    RaNode node = {.kind = RA_NODE_REALLOC,
-                   .iteration = iteration,
-                   .call = u,
-                   .source = trainer,
-                   .n_parts = 1};
-    const RaReallocLoad *load;
-    uint32_t id;
-    if (u == trainer || user->model != w->calls[trainer].model ||
-        *at(a, a->version, iteration, u) != RA_NONE ||
-        iteration + 1 + user->staleness >= a->n_iterations ||
-        ra_call_plan_same_layout(&a->plan->calls[trainer], &a->plan->calls[u]))
-      continue;
-    load = load_of(a, trainer, u);
-    node.bytes = (double)load->total_bytes;
-    node.max_intra_bytes = (double)load->max_intra_bytes;
-    node.max_inter_bytes = (double)load->max_inter_bytes;
-    node.n_steps = load->n_steps;
-    add_pred(a, last_part(a, iteration, trainer));
-    for (guint v = u; v < w->n_calls; v++)
-      if (v != trainer && w->calls[v].model == user->model &&
-          w->calls[v].staleness == 0 &&
-          ra_call_plan_same_layout(&a->plan->calls[u], &a->plan->calls[v]))
-        add_pred(a, last_part(a, iteration, v));
-    id = add_node(a, &node);
-    for (guint v = u; v < w->n_calls; v++)
-      if (v != trainer && w->calls[v].model == user->model &&
-          ra_call_plan_same_layout(&a->plan->calls[u], &a->plan->calls[v]))
-        *at(a, a->version, iteration, v) = id;
+    ra_augmenter_node(a, &node);
   }
 }
 
@@ -273,13 +176,16 @@ finish(RaAugmenter *a)
   RaNode *nodes = ra_arena_alloc(arena, a->nodes->len, sizeof *nodes);
   uint32_t *begin = ra_arena_alloc(arena, a->pred_begin->len, sizeof *begin);
   uint32_t *pred = ra_arena_alloc(arena, a->pred->len, sizeof *pred);
+  RaCopy *copies = ra_arena_alloc(arena, a->copies->len, sizeof *copies);
 
   memcpy(nodes, a->nodes->data, a->nodes->len * sizeof *nodes);
   memcpy(begin, a->pred_begin->data, a->pred_begin->len * sizeof *begin);
   if (a->pred->len)
     memcpy(pred, a->pred->data, a->pred->len * sizeof *pred);
+  if (a->copies->len)
+    memcpy(copies, a->copies->data, a->copies->len * sizeof *copies);
   *g = (RaAugmented){arena, a->plan, a->n_iterations, a->nodes->len, nodes,
-                     begin, pred};
+                     begin, pred,    a->copies->len,  copies};
   return g;
 }
 
@@ -296,6 +202,8 @@ ra_augment(const RaPlan *plan, uint32_t n_iterations)
   a.nodes = g_array_new(FALSE, FALSE, sizeof(RaNode));
   a.pred_begin = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   a.pred = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  a.copies = g_array_new(FALSE, FALSE, sizeof(RaCopy));
+  a.host = ra_augment_host_new(plan, n_iterations);
   g_array_append_val(a.pred_begin, zero);
   a.first = g_new(uint32_t, n_cells);
   a.version = g_new(uint32_t, n_cells);
@@ -310,14 +218,16 @@ ra_augment(const RaPlan *plan, uint32_t n_iterations)
     for (guint i = 0; i < w->n_calls; i++) {
       uint32_t call = w->order[i];
       add_call(&a, k, call);
-      if (w->calls[call].model != RA_NONE &&
-          ra_workload_trainer(w, w->calls[call].model) == call)
-        add_reallocs(&a, k, call);
+      ra_augment_push_versions(&a, k, call);
+      ra_augment_offload(&a, k, call);
     }
+  ra_augment_copies(&a);
   result = finish(&a);
   g_array_unref(a.nodes);
   g_array_unref(a.pred_begin);
   g_array_unref(a.pred);
+  g_array_unref(a.copies);
+  ra_augment_host_free(a.host);
   g_free(a.first);
   g_free(a.version);
   g_free(a.load);
@@ -334,6 +244,16 @@ ra_augmented_free(RaAugmented *augmented)
   g_free(augmented);
 }
 
+const char *
+ra_node_kind_name(RaNodeKind kind)
+{
+  static const char *const names[] = {"call", "realloc", "transfer", "offload",
+                                      "reload"};
+
+  g_return_val_if_fail(kind < G_N_ELEMENTS(names), "?");
+  return names[kind];
+}
+
 char *
 ra_node_name(const RaAugmented *augmented, uint32_t node)
 {
@@ -342,12 +262,11 @@ ra_node_name(const RaAugmented *augmented, uint32_t node)
   GString *text = g_string_new(NULL);
 
   g_string_append_printf(text, "it%u/", n->iteration);
-  if (n->kind == RA_NODE_CALL)
-    g_string_append(text, calls[n->call].name);
-  else
-    g_string_append_printf(text, "%s/%s>%s",
-                           n->kind == RA_NODE_REALLOC ? "realloc" : "transfer",
-                           calls[n->source].name, calls[n->call].name);
+  if (n->kind != RA_NODE_CALL)
+    g_string_append_printf(text, "%s/", ra_node_kind_name((RaNodeKind)n->kind));
+  if (n->source != RA_NONE)
+    g_string_append_printf(text, "%s>", calls[n->source].name);
+  g_string_append(text, calls[n->call].name);
   if (n->n_parts > 1)
     g_string_append_printf(text, ".p%u", n->part);
   return g_string_free(text, FALSE);

@@ -193,7 +193,9 @@ append_node(GString *out, const RaAugmented *a, uint32_t id)
     g_string_append_printf(out, "shape=%s, fillcolor=\"#dddddd\", fontsize=9, ",
                            n->kind == RA_NODE_REALLOC ? "hexagon" : "ellipse");
     append_label(out, "%s\\n%s",
-                 n->kind == RA_NODE_REALLOC ? "reallocation" : "transfer",
+                 n->kind == RA_NODE_REALLOC
+                     ? "reallocation"
+                     : ra_node_kind_name((RaNodeKind)n->kind),
                  bytes);
   }
   g_string_append(out, "];\n");

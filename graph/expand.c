@@ -57,6 +57,25 @@ add_move(RaExpansion *e, uint32_t id)
   add_single(e, &t);
 }
 
+/* Between the GPUs of a call and their hosts: every GPU has its own link. */
+static void
+add_copy(RaExpansion *e, uint32_t id)
+{
+  const RaNode *n = &e->augmented->nodes[id];
+  gboolean out = n->kind == RA_NODE_OFFLOAD;
+  RaWork work = {.shard = RA_NONE,
+                 .op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD,
+                        .count = 1,
+                        .dim = {(uint64_t)ceil(n->max_copy_bytes)}}};
+  RaTaskSpec t = node_spec(
+      id, out ? RA_TASK_OFFLOAD : RA_TASK_RELOAD,
+      out ? RA_STREAM_COPY_OUT : RA_STREAM_COPY_IN,
+      ra_lane_map_mesh(ra_builder_lanes(e->builder), n->call, RA_NONE));
+
+  t.work = ra_builder_work(e->builder, &work);
+  add_single(e, &t);
+}
+
 static void
 add_host(RaExpansion *e, uint32_t id)
 {
@@ -150,7 +169,9 @@ add_node(RaExpansion *e, uint32_t id, gboolean alone)
     RaTaskId end = ra_builder_node_end(e->builder, a->pred[i]);
     g_array_append_val(e->entries, end);
   }
-  if (n->kind != RA_NODE_CALL)
+  if (n->kind == RA_NODE_OFFLOAD || n->kind == RA_NODE_RELOAD)
+    add_copy(e, id);
+  else if (n->kind != RA_NODE_CALL)
     add_move(e, id);
   else if (e->fidelity == RA_FIDELITY_CALL &&
            a->plan->workload->calls[n->call].kind != RA_CALL_HOST)

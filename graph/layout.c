@@ -266,3 +266,22 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
   }
   return n_params;
 }
+
+uint64_t
+ra_layout_most_params(const RaTensorTable *table, const RaCallPlan *plan,
+                      uint64_t *out_total)
+{
+  uint64_t most = 0, sum = 0;
+
+  for (uint32_t s = 0; s < plan->pp; s++)
+    for (uint32_t t = 0; t < plan->tp; t++) {
+      RaCoord at = {.at = {[RA_AXIS_TP] = t, [RA_AXIS_PP] = s}};
+      uint64_t n =
+          ra_layout_n_params(table, plan, ra_call_plan_rank(plan, &at));
+      most = MAX(most, n);
+      sum += n;
+    }
+  if (out_total)
+    *out_total = sum * plan->dp * plan->cp;
+  return most;
+}

@@ -143,6 +143,11 @@ gboolean ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
 uint64_t ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint32_t rank);
 
+/* Parameters of the rank of @plan's mesh that holds most; @out_total (out)
+ * (optional): of all its ranks.  O(pp tp (layers + classes)). */
+uint64_t ra_layout_most_params(const RaTensorTable *table,
+                               const RaCallPlan *plan, uint64_t *out_total);
+
 /* The rectangle of @tensor whose split dimension is @span. */
 RaRect ra_layout_span_rect(const RaTensor *tensor, RaSpan span);
 

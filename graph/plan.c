@@ -8,6 +8,7 @@
 #include "graph/form.h"
 #include "graph/plan.h"
 #include "graph/plan_check.h"
+#include "graph/residency.h"
 
 #define MAX_DEGREE 1048576.0 /* 2^20 GPUs along one axis */
 #define MAX_VIRTUAL 1000     /* no model has more layers to interleave */
@@ -31,6 +32,9 @@ typedef struct {
   int launch;
   const char *rank_order;
   const char *const *stage_layers;
+  int residency;
+  int optimizer_residency; /* 0: keep, 1: host */
+  int realloc;
 } CallKeys;
 
 static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
@@ -39,6 +43,9 @@ static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
 static const char *const launch_words[] = {"eager", "graph", NULL};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
+static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
+                                            NULL};
+static const char *const optimizer_words[] = {"keep", "host", NULL};
 /* A prefix of RaDtype: nobody reduces gradients in fp8. */
 static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
 
@@ -84,6 +91,16 @@ static const RaKeySpec call_keys[] = {
    .fallback = "tp-cp-dp-pp", .doc = "axes of the ranks, innermost first"},
   {"stage-layers", RA_KEY_STRINGS, G_STRUCT_OFFSET(CallKeys, stage_layers),
    .doc = "layers of every (virtual) pipeline stage, such as 21,20,20,19"},
+  {"residency", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, residency),
+   .fallback = "release", .names = ra_residency_words,
+   .doc = "where the parameters are between the calls that read them"},
+  {"optimizer-residency", RA_KEY_ENUM,
+   G_STRUCT_OFFSET(CallKeys, optimizer_residency), .fallback = "keep",
+   .names = optimizer_words,
+   .doc = "train: where the optimizer state is between training calls"},
+  {"realloc", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, realloc),
+   .fallback = "broadcast", .names = realloc_words,
+   .doc = "generate, inference: how parameters come from the training layout"},
 };
 /* clang-format on */
 
@@ -102,7 +119,9 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 
 /* What has no meaning outside of a train call. */
 static const char *const train_keys[] = {
-    "schedule", "recompute", "zero", "grad-dtype", "overlap-grad-reduce", NULL};
+    "schedule",   "recompute",           "zero",
+    "grad-dtype", "overlap-grad-reduce", "optimizer-residency",
+    NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -248,6 +267,11 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
       return ra_key_file_fail(plan->file, to->group, key, error,
                               "'%s' of '%s', expected it on train calls only",
                               key, call->name);
+    if (call->kind == RA_CALL_TRAIN && g_str_equal(key, "realloc"))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'realloc' of the train call '%s', expected it "
+                              "on calls that read what training wrote",
+                              call->name);
   }
   return TRUE;
 }
@@ -287,6 +311,10 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
                        : plan->workload->models[call->model].dtype;
   to->overlap_grad_reduce = keys.overlap_grad_reduce;
   to->launch = keys.launch;
+  to->residency = keys.residency;
+  to->optimizer_residency =
+      keys.optimizer_residency ? RA_RESIDENCY_HOST : RA_RESIDENCY_KEEP;
+  to->realloc = keys.realloc;
   return ra_plan_check_call(plan, index, error) &&
          read_stage_layers(plan, to, plan->workload->models[call->model].model,
                            keys.stage_layers, error);
@@ -363,7 +391,7 @@ ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
     call->mesh = (RaMesh){.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1};
     call->mesh.runs[0].n = 1;
   }
-  if (!read_groups(plan, error))
+  if (!read_groups(plan, error) || !ra_residency_check(plan, error))
     return NULL;
   return g_steal_pointer(&plan);
 }

@@ -20,17 +20,24 @@
  *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
  *     stage-layers = 21,20,20,19 uneven pipeline; default: even, the
  *                                remainder to the middle stages
+ *     residency = release        release | keep | host: see RaResidency
+ *     optimizer-residency = keep keep | host: between training calls
+ *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
+ *                                gets what training wrote in another
  *
- * schedule, recompute, zero, grad-dtype and overlap-grad-reduce are of train
- * calls only; a host call has a mesh or no group at all.
+ * schedule, recompute, zero, grad-dtype, overlap-grad-reduce and
+ * optimizer-residency are of train calls only, realloc of the others; a host
+ * call has a mesh or no group at all.
  * Defaults: tp, dp, pp = 1; micro-batches: pp for generate and inference,
  * 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute none; zero 0;
- * grad-dtype the model's; launch eager.
+ * grad-dtype the model's; launch eager; residency release;
+ * optimizer-residency keep; realloc broadcast.
  * Invariants after ra_plan_load(): dp tp pp = GPUs of the mesh; heads and MLP
  * width divide by tp (kv heads divide by tp or tp by them); pp x virtual
  * stages <= layers; sequences divide by mini-batches (train) or parts
  * (others), times dp, times micro-batches; interleaved: pp > 1 and
- * micro-batches divide by pp; sequence-parallel: tp > 1.
+ * micro-batches divide by pp; sequence-parallel: tp > 1; calls of one model in
+ * one layout have one residency (graph/residency.h).
  * Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
  */
 #ifndef RA_GRAPH_PLAN_H
@@ -52,6 +59,23 @@ typedef enum {
 } RaRecompute;
 
 typedef enum { RA_LAUNCH_EAGER, RA_LAUNCH_GRAPH } RaLaunch;
+
+/* Where the parameters of a call's layout are while no call reads them.
+ *
+ * RELEASE  a copy of what is trained in another layout is dropped after its
+ *          last reader and reallocated next time (ReaL, arXiv 2406.14088);
+ *          what no other layout could fill again stays
+ * KEEP     such a copy stays, a shadow model (Xiao et al., arXiv 2312.11819),
+ *          and is refitted once a rollout: between two readers where these may
+ *          lag behind training
+ * HOST     in pinned host memory: reloaded before use, dropped after it, and
+ *          copied out first where training or a reallocation changed it
+ */
+typedef enum {
+  RA_RESIDENCY_RELEASE,
+  RA_RESIDENCY_KEEP,
+  RA_RESIDENCY_HOST
+} RaResidency;
 
 /* The four axes along which ranks are laid out. */
 typedef enum {
@@ -79,6 +103,9 @@ typedef struct {
   int grad_dtype; /* RaDtype of the gradient reduction */
   gboolean overlap_grad_reduce; /* in buckets behind the last backward */
   int launch;                   /* RaLaunch */
+  int residency;                /* RaResidency of the parameters */
+  int optimizer_residency;      /* RaResidency, KEEP or HOST; train only */
+  int realloc;                  /* RaReallocScheme of graph/realloc.h */
   guint group;                  /* of the key file, for messages, if set */
 } RaCallPlan;
 

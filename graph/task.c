@@ -18,6 +18,8 @@ static const char *const kind_names[RA_N_TASK_KINDS] = {
   [RA_TASK_TRANSFER] = "transfer",
   [RA_TASK_CALL] = "call",
   [RA_TASK_JOIN] = "end",
+  [RA_TASK_OFFLOAD] = "offload",
+  [RA_TASK_RELOAD] = "reload",
 };
 
 static const char *const stream_names[RA_N_STREAMS] = {
@@ -110,7 +112,7 @@ ra_task_name(const RaTaskGraph *g, RaTaskId t, char *out, gsize n_bytes)
     if (n < n_bytes)                                                           \
       n += (gsize)g_snprintf(out + n, n_bytes - n, __VA_ARGS__);               \
   } while (0)
-  if (g->kind[t] == RA_TASK_REALLOC || g->kind[t] == RA_TASK_TRANSFER ||
+  if (g->augmented->nodes[g->node[t]].kind != RA_NODE_CALL ||
       g->kind[t] == RA_TASK_CALL || g->kind[t] == RA_TASK_HOST)
     return;
   if (g->replica[t] != RA_NONE)

@@ -47,6 +47,8 @@ typedef enum {
   RA_TASK_TRANSFER, /* data between calls */
   RA_TASK_CALL,     /* call fidelity: a whole part of a call */
   RA_TASK_JOIN,     /* no time, no lanes: all of a node has ended */
+  RA_TASK_OFFLOAD,  /* GPUs to pinned host memory */
+  RA_TASK_RELOAD,   /* and back */
   RA_N_TASK_KINDS
 } RaTaskKind;
 

@@ -2,7 +2,8 @@
  *
  * DEVICE tasks hold the lane's compute stream; COMM tasks are communication
  * within a call and count only where no device task hides them; HOST is a host
- * call; MOVE is what the plan adds between calls: reallocation and transfer.
+ * call; MOVE is what the plan adds between calls: reallocation, transfer,
+ * offload and reload.
  * A join takes no time and has no lane, so its class is never asked for.
  */
 #ifndef RA_SIM_TASK_CLASS_H
@@ -38,6 +39,8 @@ ra_task_class(RaTaskKind kind)
     return RA_TASK_CLASS_HOST;
   case RA_TASK_REALLOC:
   case RA_TASK_TRANSFER:
+  case RA_TASK_OFFLOAD:
+  case RA_TASK_RELOAD:
     return RA_TASK_CLASS_MOVE;
   case RA_N_TASK_KINDS:
     break;

@@ -106,24 +106,6 @@ make_batches(const RaPlan *plan)
   return table;
 }
 
-/* Of the GPU that holds most; replicas hold the same. */
-static uint64_t
-most_params(const RaPlan *plan, uint32_t call, const RaTensorTable *tensors)
-{
-  const RaCallPlan *to = &plan->calls[call];
-  uint64_t most = 0;
-
-  for (uint32_t s = 0; s < to->pp; s++) {
-    for (uint32_t t = 0; t < to->tp; t++) {
-      RaCoord at = {.at = {[RA_AXIS_TP] = t, [RA_AXIS_PP] = s}};
-      uint64_t n = ra_layout_n_params(tensors, to, ra_call_plan_rank(to, &at));
-
-      most = MAX(most, n);
-    }
-  }
-  return most;
-}
-
 static void
 memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
 {
@@ -131,7 +113,7 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
   const RaCallPlan *to = &plan->calls[c];
   const RaWorkloadModel *model = &plan->workload->models[call->model];
   g_autoptr(RaTensorTable) tensors = ra_tensor_table_new(model->model);
-  uint64_t n = most_params(plan, c, tensors);
+  uint64_t n = ra_layout_most_params(tensors, to, NULL);
   double weights = (double)n * ra_dtype_bytes((RaDtype)model->dtype);
   double gradients = 0, state = 0;
 

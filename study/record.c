@@ -34,10 +34,8 @@ amounts_of(const RaTaskGraph *graph)
 static const char *
 call_of(const RaTaskGraph *graph, const RaNode *node)
 {
-  if (node->kind == RA_NODE_REALLOC)
-    return "realloc";
-  if (node->kind == RA_NODE_TRANSFER)
-    return "transfer";
+  if (node->kind != RA_NODE_CALL)
+    return ra_node_kind_name((RaNodeKind)node->kind);
   return graph->augmented->plan->workload->calls[node->call].name;
 }
 

@@ -15,6 +15,7 @@
 #define RA_TESTS_CHECK_EDIT_H
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"

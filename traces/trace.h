@@ -31,7 +31,7 @@
 typedef struct {
   const char *name;   /* the task's name, not empty */
   uint32_t iteration; /* from 0 */
-  const char *call;   /* the call, or "realloc", "transfer" */
+  const char *call;   /* the call, or "realloc", "transfer", ... */
   const char *kind;   /* ra_task_kind_name() */
   const char *ranks;  /* "0-7,16-23"; "": no GPU (host work) */
   const char *stream; /* ra_stream_name() */

@@ -1,0 +1,113 @@
+/* Which calls share a copy, and whether they agree about it. */
+#include "config.h"
+
+#include "graph/residency.h"
+
+const char *const ra_residency_words[] = {"release", "keep", "host", NULL};
+
+static gboolean
+same_layout(const RaPlan *plan, uint32_t a, uint32_t b)
+{
+  const RaCall *calls = plan->workload->calls;
+
+  return calls[a].model != RA_NONE && calls[a].model == calls[b].model &&
+         ra_call_plan_same_layout(&plan->calls[a], &plan->calls[b]);
+}
+
+gboolean
+ra_residency_is_own(const RaPlan *plan, uint32_t call)
+{
+  uint32_t model = plan->workload->calls[call].model;
+  uint32_t trainer;
+
+  g_return_val_if_fail(model != RA_NONE, FALSE);
+  trainer = ra_workload_trainer(plan->workload, model);
+  return trainer == RA_NONE || same_layout(plan, trainer, call);
+}
+
+gboolean
+ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b)
+{
+  const RaCall *calls = plan->workload->calls;
+
+  return same_layout(plan, a, b) &&
+         (plan->calls[a].residency != RA_RESIDENCY_KEEP ||
+          calls[a].staleness == calls[b].staleness ||
+          ra_residency_is_own(plan, a));
+}
+
+/* Of two calls that disagree the one that states @key, the later if both. */
+static uint32_t
+stating(const RaPlan *plan, uint32_t a, uint32_t b, const char *key)
+{
+  return ra_key_file_get(plan->file, plan->calls[b].group, key) ? b : a;
+}
+
+static gboolean
+check_agreement(const RaPlan *plan, uint32_t a, uint32_t b, GError **error)
+{
+  uint32_t blamed = stating(plan, a, b, "residency");
+  uint32_t other = blamed == a ? b : a;
+  const RaCall *calls = plan->workload->calls;
+
+  if (!same_layout(plan, a, b) ||
+      plan->calls[a].residency == plan->calls[b].residency)
+    return TRUE;
+  return ra_key_file_fail(
+      plan->file, plan->calls[blamed].group, "residency", error,
+      "'residency' of '%s' is %s, expected %s, that of '%s', which has the "
+      "same model and layout",
+      calls[blamed].name, ra_residency_words[plan->calls[blamed].residency],
+      ra_residency_words[plan->calls[other].residency], calls[other].name);
+}
+
+/* A shadow model that lags is refitted behind a later reader, so training must
+ * still have its parameters then. */
+static gboolean
+check_refit(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  uint32_t trainer = ra_workload_trainer(plan->workload, c->model);
+
+  if (plan->calls[call].residency != RA_RESIDENCY_KEEP || c->staleness == 0 ||
+      trainer == RA_NONE || plan->calls[trainer].residency != RA_RESIDENCY_HOST)
+    return TRUE;
+  return ra_key_file_fail(
+      plan->file, plan->calls[trainer].group, "residency", error,
+      "'residency' of '%s' is host, expected release or keep, as '%s' keeps a "
+      "copy that is refitted when training is long over",
+      plan->workload->calls[trainer].name, c->name);
+}
+
+static gboolean
+check_optimizer(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  const RaWorkloadModel *model = &plan->workload->models[c->model];
+
+  if (c->kind != RA_CALL_TRAIN || model->optimizer != RA_OPTIMIZER_NONE ||
+      plan->calls[call].optimizer_residency != RA_RESIDENCY_HOST)
+    return TRUE;
+  return ra_key_file_fail(plan->file, plan->calls[call].group,
+                          "optimizer-residency", error,
+                          "'optimizer-residency' of '%s' is host, expected an "
+                          "optimizer with a state, '%s' has none",
+                          c->name, model->name);
+}
+
+gboolean
+ra_residency_check(const RaPlan *plan, GError **error)
+{
+  uint32_t n = plan->workload->n_calls;
+
+  for (uint32_t b = 0; b < n; b++) {
+    if (plan->workload->calls[b].model == RA_NONE)
+      continue;
+    for (uint32_t a = 0; a < b; a++)
+      if (!check_agreement(plan, a, b, error))
+        return FALSE;
+    if (!check_refit(plan, b, error) || !check_optimizer(plan, b, error))
+      return FALSE;
+  }
+  return TRUE;
+}

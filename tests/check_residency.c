@@ -1,0 +1,422 @@
+/* Residency: which nodes a plan adds, what they wait for, which copies are
+ * where, and what a plan may not say. */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/residency.h"
+#include "tests/check_edit.h"
+#include "tests/check_main.h"
+#include "tests/plan_text.h"
+
+#define HEAD                                                                   \
+  "[workload]\nformat = 1\nalgorithm = ppo\ndataset = prompts\n"               \
+  "prompts = 32\nprompt-length = fixed(16)\nresponse-length = fixed(48)\n"     \
+  "mini-batches = 2\n"
+
+#define CALL(name, keys) "[call " name "]\n" keys "\n"
+#define TP4 "mesh = node0\ndp = 2\ntp = 4\n"
+#define TP2 "mesh = node0\ndp = 4\ntp = 2\n"
+#define HOST "residency = host\n"
+#define KEEP "residency = keep\n"
+
+/* One node; gen and val in tp 4, training in tp 2: both are reallocated. */
+static char *
+plan_text(const char *gen, const char *ref, const char *rew, const char *atrain)
+{
+  return g_strconcat("[plan]\nformat = 1\nworkload = w\ncluster = c\n"
+                     "[call gen]\n" TP4,
+                     gen, "[call ref]\n" TP4, ref, "[call rew]\n" TP4, rew,
+                     CALL("val", TP4) "[call atrain]\n" TP2, atrain,
+                     CALL("ctrain", TP2), NULL);
+}
+
+enum { GEN, REF, REW, VAL, ATRAIN, CTRAIN };
+enum { ACTOR, CRITIC, REFERENCE, REWARD };
+
+static PlanText *
+make(const char *extra, char *plan, uint32_t n_iterations)
+{
+  g_autofree char *workload = g_strconcat(HEAD, extra, plan_text_ppo, NULL);
+  g_autofree char *cluster = plan_text_cluster(1);
+  PlanText *t = plan_text_new(workload, cluster, plan, n_iterations);
+
+  g_free(plan);
+  return t;
+}
+
+/* The node of @kind for @call in @iteration, RA_NONE: there is none. */
+static uint32_t
+find(const RaAugmented *a, RaNodeKind kind, uint32_t iteration, uint32_t call)
+{
+  for (uint32_t i = 0; i < a->n_nodes; i++)
+    if (a->nodes[i].kind == kind && a->nodes[i].call == call &&
+        a->nodes[i].iteration == iteration)
+      return i;
+  return RA_NONE;
+}
+
+static guint
+count(const RaAugmented *a, RaNodeKind kind)
+{
+  guint n = 0;
+
+  for (uint32_t i = 0; i < a->n_nodes; i++)
+    n += a->nodes[i].kind == kind;
+  return n;
+}
+
+static gboolean
+waits(const RaAugmented *a, uint32_t node, uint32_t for_node)
+{
+  for (uint32_t e = a->pred_begin[node]; e < a->pred_begin[node + 1]; e++)
+    if (a->pred[e] == for_node)
+      return TRUE;
+  return FALSE;
+}
+
+/* Whether the copies of what @call's layout holds of @what are exactly @n
+ * with these first and last nodes, in order. */
+static gboolean
+has_copies(const RaAugmented *a, uint32_t call, RaCopyWhat what,
+           gboolean pinned, guint n, const uint32_t (*ends)[2])
+{
+  guint at = 0;
+
+  for (uint32_t i = 0; i < a->n_copies; i++) {
+    const RaCopy *c = &a->copies[i];
+    if (c->call != call || c->what != what || c->pinned != pinned)
+      continue;
+    if (at >= n || c->first != ends[at][0] || c->last != ends[at][1])
+      return FALSE;
+    at++;
+  }
+  return at == n;
+}
+
+/* Nothing said: no copies to or from the host.  gen's copy is dropped after gen
+ * and comes again with the reallocation; ref stays; atrain's parameters and
+ * optimizer state stay. */
+START_TEST(test_release)
+{
+  PlanText *t = make("", plan_text("", "", "", ""), 2);
+  const RaAugmented *a = t->augmented;
+  uint32_t gen0 = find(a, RA_NODE_CALL, 0, GEN);
+  uint32_t gen1 = find(a, RA_NODE_CALL, 1, GEN);
+  uint32_t move = find(a, RA_NODE_REALLOC, 0, GEN);
+
+  ck_assert_uint_eq(count(a, RA_NODE_RELOAD) + count(a, RA_NODE_OFFLOAD), 0);
+  ck_assert(has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 2,
+                       (const uint32_t[][2]){{RA_NONE, gen0}, {move, gen1}}));
+  ck_assert(has_copies(a, REF, RA_COPY_PARAMETERS, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_PARAMETERS, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_OPTIMIZER, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  /* the oracle's own test */
+  ck_assert(!has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 2,
+                        (const uint32_t[][2]){{RA_NONE, gen1}, {move, gen1}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* ref and rew in host memory, 2 iterations: they are frozen, so each use is a
+ * reload and nothing is copied out.  rew's reload runs behind ref: it waits for
+ * gen, the call before ref; ref's waits for the ctrain of the iteration
+ * before, and at first for nothing.
+ *
+ * Bytes of a GPU of ref at tp 4: a layer has 4 x 64 x 64 in attention and
+ * 3 x 64 x 128 in the MLP, which divide, and two norms of 64, which do not;
+ * embedding and head have 512 x 64 each, and there is a last norm:
+ *
+ *     16 (40,960 / 4 + 128) + 65,536 / 4 + 64 = 182,336, in bf16 364,672. */
+START_TEST(test_host_frozen)
+{
+  PlanText *t = make("", plan_text("", HOST, HOST, ""), 2);
+  const RaAugmented *a = t->augmented;
+  uint32_t ref0 = find(a, RA_NODE_RELOAD, 0, REF);
+  uint32_t ref1 = find(a, RA_NODE_RELOAD, 1, REF);
+  uint32_t rew1 = find(a, RA_NODE_RELOAD, 1, REW);
+
+  ck_assert_uint_eq(count(a, RA_NODE_RELOAD), 4);
+  ck_assert_uint_eq(count(a, RA_NODE_OFFLOAD), 0);
+  ck_assert_uint_eq(a->pred_begin[ref0 + 1] - a->pred_begin[ref0], 0);
+  ck_assert(waits(a, ref1, find(a, RA_NODE_CALL, 0, CTRAIN)));
+  ck_assert(waits(a, rew1, find(a, RA_NODE_CALL, 1, GEN)));
+  ck_assert(!waits(a, rew1, find(a, RA_NODE_CALL, 1, REF)));
+  ck_assert(waits(a, find(a, RA_NODE_CALL, 1, REF), ref1));
+  ck_assert_double_eq(a->nodes[ref0].max_copy_bytes, 364672);
+  ck_assert_double_eq(a->nodes[ref0].bytes, 8 * 364672);
+  ck_assert(
+      has_copies(a, REF, RA_COPY_PARAMETERS, FALSE, 2,
+                 (const uint32_t[][2]){{ref0, find(a, RA_NODE_CALL, 0, REF)},
+                                       {ref1, find(a, RA_NODE_CALL, 1, REF)}}));
+  ck_assert(has_copies(a, REF, RA_COPY_PARAMETERS, TRUE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* atrain's parameters and optimizer state in host memory: one reload before it
+ * and one offload after it an iteration, the offload behind the reallocation
+ * that reads the parameters; the next reload waits for it.  A GPU of tp 2 has
+ * 16 (40,960 / 2 + 128) + 65,536 / 2 + 64 = 362,560 parameters of 2 bytes and
+ * 12 of optimizer state (zero 0). */
+START_TEST(test_host_trained)
+{
+  PlanText *t =
+      make("", plan_text("", "", "", HOST "optimizer-residency = host\n"), 2);
+  const RaAugmented *a = t->augmented;
+  uint32_t in0 = find(a, RA_NODE_RELOAD, 0, ATRAIN);
+  uint32_t in1 = find(a, RA_NODE_RELOAD, 1, ATRAIN);
+  uint32_t out0 = find(a, RA_NODE_OFFLOAD, 0, ATRAIN);
+  uint32_t out1 = find(a, RA_NODE_OFFLOAD, 1, ATRAIN);
+  const uint32_t ends[][2] = {{in0, out0}, {in1, out1}};
+
+  ck_assert_uint_eq(count(a, RA_NODE_RELOAD), 2);
+  ck_assert_uint_eq(count(a, RA_NODE_OFFLOAD), 2);
+  ck_assert_double_eq(a->nodes[in0].max_copy_bytes, 14 * 362560);
+  ck_assert_double_eq(a->nodes[out0].max_copy_bytes, 14 * 362560);
+  ck_assert(waits(a, out0, find(a, RA_NODE_REALLOC, 0, GEN)));
+  ck_assert(waits(a, in1, out0));
+  ck_assert(waits(a, find(a, RA_NODE_CALL, 1, ATRAIN), in1));
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_PARAMETERS, FALSE, 2, ends));
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_OPTIMIZER, FALSE, 2, ends));
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_OPTIMIZER, TRUE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* The optimizer state alone: with zero 1 a GPU has a fourth of it (dp 4), and
+ * the parameters stay. */
+START_TEST(test_host_optimizer)
+{
+  PlanText *t = make(
+      "", plan_text("", "", "", "zero = 1\noptimizer-residency = host\n"), 2);
+  const RaAugmented *a = t->augmented;
+
+  ck_assert_double_eq(
+      a->nodes[find(a, RA_NODE_RELOAD, 0, ATRAIN)].max_copy_bytes, 3 * 362560);
+  ck_assert(has_copies(a, ATRAIN, RA_COPY_PARAMETERS, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* gen in host memory, trained elsewhere: what the reallocation brought is
+ * copied out and reloaded before the next gen. */
+START_TEST(test_host_reallocated)
+{
+  PlanText *t = make("", plan_text(HOST, "", "", ""), 2);
+  const RaAugmented *a = t->augmented;
+  uint32_t move = find(a, RA_NODE_REALLOC, 0, GEN);
+  uint32_t out = find(a, RA_NODE_OFFLOAD, 0, GEN);
+  uint32_t in0 = find(a, RA_NODE_RELOAD, 0, GEN);
+  uint32_t in1 = find(a, RA_NODE_RELOAD, 1, GEN);
+
+  ck_assert_uint_eq(count(a, RA_NODE_OFFLOAD), 1);
+  ck_assert(waits(a, out, move));
+  ck_assert(waits(a, in1, out));
+  ck_assert(
+      has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 3,
+                 (const uint32_t[][2]){{in0, find(a, RA_NODE_CALL, 0, GEN)},
+                                       {move, out},
+                                       {in1, find(a, RA_NODE_CALL, 1, GEN)}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* What the next call on the mesh reads too stays: with ref read twice in a row
+ * (rew takes ref's model) there is one reload for both. */
+START_TEST(test_host_shared)
+{
+  static const char *const twice =
+      "[model ref]\nconfig = tiny.json\n"
+      "[call one]\nmodel = ref\nkind = inference\ninputs = prompts\n"
+      "outputs = a\n"
+      "[call two]\nmodel = ref\nkind = inference\ninputs = a\n"
+      "outputs = b\n"
+      "[model other]\nconfig = tiny.json\n"
+      "[call three]\nmodel = other\nkind = inference\ninputs = b\n";
+  g_autofree char *workload = g_strconcat(HEAD, twice, NULL);
+  g_autofree char *cluster = plan_text_cluster(1);
+  PlanText *t = plan_text_new(
+      workload, cluster,
+      "[plan]\nformat = 1\nworkload = w\ncluster = c\n" CALL("one", TP4 HOST)
+          CALL("two", TP4 HOST) CALL("three", TP4),
+      2);
+  const RaAugmented *a = t->augmented;
+  uint32_t in0 = find(a, RA_NODE_RELOAD, 0, 0);
+  uint32_t in1 = find(a, RA_NODE_RELOAD, 1, 0);
+
+  ck_assert_uint_eq(count(a, RA_NODE_RELOAD), 2);
+  ck_assert(
+      has_copies(a, 0, RA_COPY_PARAMETERS, FALSE, 2,
+                 (const uint32_t[][2]){{in0, find(a, RA_NODE_CALL, 0, 1)},
+                                       {in1, find(a, RA_NODE_CALL, 1, 1)}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* A kept copy is there for good, and refitted once an iteration, not once a
+ * mini-batch (there are two). */
+START_TEST(test_keep)
+{
+  PlanText *t = make("", plan_text(KEEP, "", "", ""), 3);
+  const RaAugmented *a = t->augmented;
+  guint n = 0;
+
+  for (uint32_t i = 0; i < a->n_nodes; i++)
+    n += a->nodes[i].kind == RA_NODE_REALLOC && a->nodes[i].call == GEN;
+  ck_assert_uint_eq(n, 2);
+  ck_assert(has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  plan_text_free(t);
+}
+END_TEST
+
+/* Staleness 1: generation k reads what training k - 2 wrote.  Released: pushed
+ * behind training into a second copy while generation k - 1 reads the first.
+ * Kept: one copy, so version 0 comes when generation 1 has ended, and before
+ * training 1 writes over it. */
+START_TEST(test_keep_lags)
+{
+  PlanText *pushed = make("staleness = 1\n", plan_text("", "", "", ""), 4);
+  PlanText *kept = make("staleness = 1\n", plan_text(KEEP, "", "", ""), 4);
+  const RaAugmented *a = kept->augmented, *b = pushed->augmented;
+  uint32_t move = find(a, RA_NODE_REALLOC, 0, GEN);
+
+  ck_assert(waits(a, move, find(a, RA_NODE_CALL, 1, GEN)));
+  ck_assert(waits(a, move, find(a, RA_NODE_CALL, 0, ATRAIN)));
+  ck_assert(waits(a, find(a, RA_NODE_CALL, 2, GEN), move));
+  ck_assert(waits(a, find(a, RA_NODE_CALL, 1, ATRAIN), move));
+  ck_assert_uint_eq(find(a, RA_NODE_REALLOC, 2, GEN), RA_NONE);
+  ck_assert(has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 1,
+                       (const uint32_t[][2]){{RA_NONE, RA_NONE}}));
+  move = find(b, RA_NODE_REALLOC, 0, GEN);
+  ck_assert_uint_lt(move, find(b, RA_NODE_CALL, 1, GEN));
+  ck_assert(
+      has_copies(b, GEN, RA_COPY_PARAMETERS, FALSE, 3,
+                 (const uint32_t[][2]){{RA_NONE, find(b, RA_NODE_CALL, 1, GEN)},
+                                       {move, find(b, RA_NODE_CALL, 2, GEN)},
+                                       {find(b, RA_NODE_REALLOC, 1, GEN),
+                                        find(b, RA_NODE_CALL, 3, GEN)}}));
+  plan_text_free(pushed);
+  plan_text_free(kept);
+}
+END_TEST
+
+/* --- what a plan may not say --- */
+
+static RaWorkload *workload;
+static RaCluster *cluster;
+
+static RaKeyFile *
+key_file(const char *name, const char *text)
+{
+  RaKeyFile *file = ra_key_file_parse(name, text, strlen(text), NULL);
+  ck_assert_ptr_nonnull(file);
+  return file;
+}
+
+static gboolean
+load(const char *text, GError **error)
+{
+  g_autoptr(RaKeyFile) file = key_file("x.plan", text);
+  RaPlan *plan = ra_plan_load(file, workload, cluster, error);
+
+  ra_plan_free(plan);
+  return plan != NULL;
+}
+
+/* clang-format off */
+static const RaFault faults[] = {
+  {"tp = 4\n#gen", "tp = 4\nresidency = away",
+   "x.plan:9: 'residency' is 'away', expected one of release, keep, host"},
+  {"tp = 4\n#gen", "tp = 4\noptimizer-residency = host",
+   "x.plan:9: 'optimizer-residency' of 'gen', expected it on train calls only"},
+  {"tp = 2\n#atrain", "tp = 2\nrealloc = p2p",
+   "x.plan:29: 'realloc' of the train call 'atrain', expected it on calls that "
+   "read what training wrote"},
+  {"tp = 4\n#gen", "tp = 4\nrealloc = p3p",
+   "x.plan:9: 'realloc' is 'p3p', expected one of broadcast, p2p, all-gather, "
+   "did you mean 'p2p'?"},
+  {"dp = 2\ntp = 4\n#gen", "dp = 4\ntp = 2\nresidency = host",
+   "x.plan:9: 'residency' of 'gen' is host, expected release, that of "
+   "'atrain', which has the same model and layout"},
+  {"dp = 4\ntp = 2\n#atrain", "dp = 2\ntp = 4\nresidency = host",
+   "x.plan:29: 'residency' of 'atrain' is host, expected release, that of "
+   "'gen', which has the same model and layout"},
+};
+/* clang-format on */
+
+START_TEST(test_faults)
+{
+  g_autofree char *text = g_strconcat(HEAD, plan_text_ppo, NULL);
+  g_autofree char *nodes = plan_text_cluster(1);
+  g_autofree char *plan = plan_text("#gen\n", "#ref\n", "#rew\n", "#atrain\n");
+  g_autofree char *name = g_build_filename(g_getenv("srcdir"), "tests", "data",
+                                           "in-memory.workload", NULL);
+  g_autoptr(RaKeyFile) w = key_file(name, text);
+  g_autoptr(RaKeyFile) c = key_file("c.cluster", nodes);
+
+  workload = ra_workload_load(w, NULL);
+  cluster = ra_cluster_load(c, NULL);
+  ra_check_faults(plan, faults, G_N_ELEMENTS(faults), load);
+  ra_workload_free(workload);
+  ra_cluster_free(cluster);
+}
+END_TEST
+
+/* A shadow model that lags is refitted when training is over and its
+ * parameters, in host memory, are gone from the GPUs; without lag they are
+ * still there. */
+START_TEST(test_keep_and_host)
+{
+  g_autofree char *text =
+      g_strconcat(HEAD "staleness = 1\n", plan_text_ppo, NULL);
+  g_autofree char *nodes = plan_text_cluster(1);
+  g_autofree char *plan = plan_text(KEEP, "", "", HOST);
+  g_autofree char *name = g_build_filename(g_getenv("srcdir"), "tests", "data",
+                                           "in-memory.workload", NULL);
+  g_autoptr(RaKeyFile) w = key_file(name, text);
+  g_autoptr(RaKeyFile) c = key_file("c.cluster", nodes);
+  PlanText *t;
+
+  workload = ra_workload_load(w, NULL);
+  cluster = ra_cluster_load(c, NULL);
+  ck_assert(ra_gives(
+      plan,
+      "x.plan:27: 'residency' of 'atrain' is host, expected release or keep, "
+      "as 'gen' keeps a copy that is refitted when training is long over",
+      load));
+  ra_workload_free(workload);
+  ra_cluster_free(cluster);
+  t = make("", plan_text(KEEP, "", "", HOST), 2);
+  plan_text_free(t);
+}
+END_TEST
+
+static Suite *
+residency_suite(void)
+{
+  Suite *suite = suite_create("residency");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_release);
+  tcase_add_test(tcase, test_host_frozen);
+  tcase_add_test(tcase, test_host_trained);
+  tcase_add_test(tcase, test_host_optimizer);
+  tcase_add_test(tcase, test_host_reallocated);
+  tcase_add_test(tcase, test_host_shared);
+  tcase_add_test(tcase, test_keep);
+  tcase_add_test(tcase, test_keep_lags);
+  tcase_add_test(tcase, test_faults);
+  tcase_add_test(tcase, test_keep_and_host);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(residency_suite)
