@@ -181,6 +181,15 @@ ra_layout_span(const RaTensor *tensor, uint32_t tp, uint32_t rank)
   }
 }
 
+RaSpan
+ra_layout_experts(const RaModel *model, uint32_t ep, uint32_t rank)
+{
+  uint64_t n = model->n_experts;
+
+  g_return_val_if_fail(ep > 0 && n % ep == 0, ((RaSpan){0, n}));
+  return (RaSpan){rank * n / ep, (rank + 1) * n / ep};
+}
+
 RaRect
 ra_layout_span_rect(const RaTensor *tensor, RaSpan span)
 {
@@ -237,6 +246,13 @@ ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
   if (!on_stage(&stages[unit], coord.at[RA_AXIS_PP]))
     return FALSE;
   ra_model_tensor(table->model, index, &tensor);
+  if (tensor.expert != RA_TENSOR_NO_EXPERT) {
+    RaSpan experts = ra_layout_experts(table->model, ra_call_plan_ep(plan),
+                                       ra_call_plan_ep_rank(plan, &coord));
+    if ((uint64_t)tensor.expert < experts.begin ||
+        (uint64_t)tensor.expert >= experts.end)
+      return FALSE;
+  }
   RaSpan span = ra_layout_span(&tensor, plan->tp, coord.at[RA_AXIS_TP]);
   if (span.begin == span.end)
     return FALSE;
@@ -262,7 +278,8 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
     const RaTensorClass *c = &table->classes[i];
     RaSpan span = ra_layout_span(&c->tensor, plan->tp, coord.at[RA_AXIS_TP]);
     RaRect rect = ra_layout_span_rect(&c->tensor, span);
-    n_params += n_units[c->unit] * c->n * rect.n_rows * rect.n_cols;
+    uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
+    n_params += n_units[c->unit] * n * rect.n_rows * rect.n_cols;
   }
   return n_params;
 }

@@ -4,7 +4,9 @@
  * a model.  Pipeline parallelism hands out *units*: the embedding, what else
  * comes before the layers, each layer, and what comes after.  A rank holds all
  * units of its stages, and of each tensor there the *span* of rows (of columns
- * if split by ROW) that its tensor-parallel rank has.  dp and cp replicate.
+ * if split by ROW) that its tensor-parallel rank has.  dp and cp replicate,
+ * but for experts: expert-parallel rank e of ep holds experts e E / ep to
+ * (e + 1) E / ep of each layer's E.
  *
  *     g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
  *     uint64_t bytes = 2 * ra_layout_n_params(table, &plan, rank);
@@ -103,14 +105,18 @@ uint32_t ra_tensor_table_unit(const RaTensorTable *table, uint32_t index);
  *                   no parameter, so they hold less or nothing
  *     NONE          all
  *
- * Experts are divided like a dense MLP, each over all ranks: a plan has no
- * expert parallelism yet.
+ * An expert is divided like a dense MLP, over the tp ranks of the
+ * expert-parallel rank that holds it.
  * Source: Megatron-LM, arXiv 1909.08053, section 3; its handling of
  * num_query_groups < tensor_model_parallel_size.
  *
  * Returns: the span, perhaps empty
  */
 RaSpan ra_layout_span(const RaTensor *tensor, uint32_t tp, uint32_t rank);
+
+/* Experts of a layer that expert-parallel rank @rank of @ep holds, whole; @ep
+ * divides the model's experts. */
+RaSpan ra_layout_experts(const RaModel *model, uint32_t ep, uint32_t rank);
 
 /**
  * ra_layout_stages:

@@ -21,7 +21,7 @@ typedef struct {
 /* A `[call NAME]` as it is written; what is not given is 0 or NULL. */
 typedef struct {
   const char *mesh;
-  uint32_t dp, tp, pp;
+  uint32_t dp, tp, pp, cp, ep;
   uint32_t micro_batches;
   const char *schedule;
   gboolean sequence_parallel;
@@ -66,6 +66,12 @@ static const RaKeySpec call_keys[] = {
    .min = 1, .max = MAX_DEGREE, .doc = "tensor parallel degree"},
   {"pp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, pp), .fallback = "1",
    .min = 1, .max = MAX_DEGREE, .doc = "pipeline parallel degree"},
+  {"cp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, cp), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "context parallel degree: ranks that share each sequence"},
+  {"ep", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, ep), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "expert parallel degree: of the dp x cp ranks of a stage"},
   {"micro-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, micro_batches),
    .min = 1, .max = MAX_DEGREE,
    .doc = "of a replica's mini-batch (train) or part (others)"},
@@ -296,6 +302,8 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   to->dp = keys.dp;
   to->tp = keys.tp;
   to->pp = keys.pp;
+  to->cp = keys.cp;
+  to->ep = keys.ep;
   if (!read_schedule(plan, to, keys.schedule, error) ||
       !read_rank_order(plan, to, keys.rank_order, error))
     return FALSE;
@@ -384,7 +392,7 @@ ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
   for (guint i = 0; i < workload->n_calls; i++) {
     RaCallPlan *call = &plan->calls[i];
 
-    call->dp = call->tp = call->pp = call->cp = 1;
+    call->dp = call->tp = call->pp = call->cp = call->ep = 1;
     call->n_micro_batches = call->n_virtual = 1;
     for (guint axis = 0; axis < RA_N_AXES; axis++)
       call->axis[axis] = (uint8_t)axis;

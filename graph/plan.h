@@ -9,6 +9,8 @@
  *     dp = 4
  *     tp = 8
  *     pp = 4
+ *     cp = 1                     ranks that share each sequence
+ *     ep = 1                     ranks that share a layer's experts
  *     micro-batches = 8          of one mini-batch, a replica
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
@@ -28,11 +30,21 @@
  * schedule, recompute, zero, grad-dtype, overlap-grad-reduce and
  * optimizer-residency are of train calls only, realloc of the others; a host
  * call has a mesh or no group at all.
- * Defaults: tp, dp, pp = 1; micro-batches: pp for generate and inference,
- * 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute none; zero 0;
- * grad-dtype the model's; launch eager; residency release;
+ * Context parallelism cuts every sequence into 2 cp chunks, of which rank r
+ * has the r-th and the r-th last (the balanced zig-zag of ring attention); cp
+ * ranks hold the same parameters and reduce gradients with dp.  Expert
+ * parallelism takes its ranks from those of dp x cp of a stage (Megatron-LM's
+ * convention): the ep neighbours, in rank order, hold experts / ep whole
+ * experts each, and every expert is cut by tp as a dense MLP.
+ *
+ * Defaults: tp, dp, pp, cp, ep = 1; micro-batches: pp for generate and
+ * inference, 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute
+ * none; zero 0; grad-dtype the model's; launch eager; residency release;
  * optimizer-residency keep; realloc broadcast.
- * Invariants after ra_plan_load(): dp tp pp = GPUs of the mesh; heads and MLP
+ *
+ * Invariants after ra_plan_load(): dp tp pp cp = GPUs of the mesh; ep divides
+ * dp cp and the experts, and is 1 for a dense model; cp is 1 for generate;
+ * heads and MLP
  * width divide by tp (kv heads divide by tp or tp by them); pp x virtual
  * stages <= layers; sequences divide by mini-batches (train) or parts
  * (others), times dp, times micro-batches; interleaved: pp > 1 and
@@ -90,7 +102,8 @@ typedef struct {
   gboolean set;               /* the plan has a group for this call */
   RaMesh mesh;                /* host calls: where data is gathered; without a
                                  group GPU 0 of node 0 stands for its host */
-  uint32_t dp, tp, pp, cp;    /* degrees, >= 1; cp is 1 */
+  uint32_t dp, tp, pp, cp;    /* degrees, >= 1 */
+  uint32_t ep;                /* of the dp x cp ranks; 0 counts as 1 */
   uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
   uint32_t n_micro_batches;   /* a replica and mini-batch (train) or part */
   int schedule;               /* RaScheduleKind; train only */
@@ -176,14 +189,27 @@ typedef struct {
 uint32_t ra_call_plan_rank(const RaCallPlan *plan, const RaCoord *coord);
 RaCoord ra_call_plan_coord(const RaCallPlan *plan, uint32_t rank);
 
+/* The ranks of one tp rank and stage, numbered: along dp and cp, whichever is
+ * inner in the rank order fastest. */
+uint32_t ra_call_plan_data_rank(const RaCallPlan *plan, const RaCoord *coord);
+/* @coord with dp and cp set to data rank @data_rank, < dp x cp. */
+RaCoord ra_call_plan_data_coord(const RaCallPlan *plan, RaCoord coord,
+                                uint32_t data_rank);
+
+/* Expert-parallel degree, >= 1, and rank: the data rank modulo the degree.
+ * Data ranks with one quotient exchange tokens, those with one remainder hold
+ * the same experts. */
+uint32_t ra_call_plan_ep(const RaCallPlan *plan);
+uint32_t ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord);
+
 /* Degree along @axis. */
 uint32_t ra_call_plan_degree(const RaCallPlan *plan, RaAxis axis);
 
 /* First layer of virtual stage @vstage (0 .. pp * n_virtual - 1). */
 uint32_t ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage);
 
-/* Equal mesh, degrees, rank order (of the axes longer than 1) and stages:
- * parameters lie in the same places. */
+/* Equal mesh, degrees, rank order (of the axes longer than 1), stages and
+ * experts: parameters lie in the same places. */
 gboolean ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b);
 
 #endif

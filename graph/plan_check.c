@@ -42,25 +42,66 @@ product(const uint32_t *factors, guint n, uint64_t *out_product)
 static gboolean
 check_tiling(const Subject *subject, GError **error)
 {
-  static const char *const keys[] = {"dp", "tp", "pp", NULL};
+  static const char *const keys[] = {"dp", "tp", "pp", "cp", NULL};
   const RaCallPlan *plan = subject->plan;
   uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
+  g_autofree char *with_cp =
+      plan->cp > 1 ? g_strdup_printf(" x %u", plan->cp) : g_strdup("");
+  g_autofree char *value = NULL;
   uint64_t degree;
 
-  if (!product((uint32_t[]){plan->dp, plan->tp, plan->pp}, 3, &degree))
-    return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
-                            error,
-                            "'dp' x 'tp' x 'pp' is %u x %u x %u, beyond 64 "
-                            "bits, expected %u, the GPUs of 'mesh'",
-                            plan->dp, plan->tp, plan->pp, n_gpus);
-  if (degree != n_gpus)
+  if (!product((uint32_t[]){plan->dp, plan->tp, plan->pp, plan->cp}, 4,
+               &degree))
+    value = g_strdup(", beyond 64 bits");
+  else if (degree != n_gpus)
+    value = g_strdup_printf(" = %" G_GUINT64_FORMAT, (guint64)degree);
+  else
+    return TRUE;
+  return ra_key_file_fail(
+      subject->file, plan->group, blame(subject, keys), error,
+      "'dp' x 'tp' x 'pp'%s is %u x %u x %u%s%s, expected %u, the GPUs of "
+      "'mesh'",
+      plan->cp > 1 ? " x 'cp'" : "", plan->dp, plan->tp, plan->pp, with_cp,
+      value, n_gpus);
+}
+
+static gboolean
+check_experts(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  const RaCallPlan *plan = subject->plan;
+
+  if (plan->ep == 1)
+    return TRUE;
+  if (model->n_experts == 0)
+    return ra_key_file_fail(subject->file, plan->group, "ep", error,
+                            "'ep' is %u, expected 1: '%s' is dense and has no "
+                            "experts to share",
+                            plan->ep, model->name);
+  if (model->n_experts % plan->ep != 0)
+    return ra_key_file_fail(subject->file, plan->group, "ep", error,
+                            "'ep' is %u, expected a divisor of %u, the experts "
+                            "of a layer of '%s'",
+                            plan->ep, model->n_experts, model->name);
+  if ((uint64_t)plan->dp * plan->cp % plan->ep != 0)
     return ra_key_file_fail(
-        subject->file, plan->group, blame(subject, keys), error,
-        "'dp' x 'tp' x 'pp' is %u x %u x %u = "
-        "%" G_GUINT64_FORMAT ", expected %u, the GPUs of "
-        "'mesh'",
-        plan->dp, plan->tp, plan->pp, (guint64)degree, n_gpus);
+        subject->file, plan->group, "ep", error,
+        "'ep' is %u, expected a divisor of %" G_GUINT64_FORMAT
+        ", 'dp' x 'cp', whose ranks share the experts",
+        plan->ep, (guint64)plan->dp * plan->cp);
   return TRUE;
+}
+
+/* A decode step has one token a sequence, which cannot be cut. */
+static gboolean
+check_context(const Subject *subject, GError **error)
+{
+  if (subject->plan->cp == 1 || subject->call->kind != RA_CALL_GENERATE)
+    return TRUE;
+  return ra_key_file_fail(subject->file, subject->plan->group, "cp", error,
+                          "'cp' is %u for the generate call '%s', expected 1: "
+                          "a decode step has no sequence to share",
+                          subject->plan->cp, subject->call->name);
 }
 
 static gboolean
@@ -162,5 +203,6 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
                      .model = plan->workload->models[of->model].model};
 
   return check_tiling(&subject, error) && check_model(&subject, error) &&
+         check_experts(&subject, error) && check_context(&subject, error) &&
          check_schedule(&subject, error) && check_batch(&subject, error);
 }

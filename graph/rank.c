@@ -65,6 +65,54 @@ ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage)
   return first;
 }
 
+/* Of cp and dp, the one that is inner in the rank order. */
+static RaAxis
+inner_data_axis(const RaCallPlan *plan)
+{
+  for (guint i = 0; i < RA_N_AXES; i++) {
+    if (plan->axis[i] == RA_AXIS_CP || plan->axis[i] == RA_AXIS_DP)
+      return (RaAxis)plan->axis[i];
+  }
+  g_return_val_if_reached(RA_AXIS_CP);
+}
+
+uint32_t
+ra_call_plan_data_rank(const RaCallPlan *plan, const RaCoord *coord)
+{
+  g_return_val_if_fail(plan != NULL && coord != NULL, 0);
+  return inner_data_axis(plan) == RA_AXIS_CP
+             ? coord->at[RA_AXIS_DP] * plan->cp + coord->at[RA_AXIS_CP]
+             : coord->at[RA_AXIS_CP] * plan->dp + coord->at[RA_AXIS_DP];
+}
+
+RaCoord
+ra_call_plan_data_coord(const RaCallPlan *plan, RaCoord coord,
+                        uint32_t data_rank)
+{
+  g_return_val_if_fail(plan != NULL, coord);
+  if (inner_data_axis(plan) == RA_AXIS_CP) {
+    coord.at[RA_AXIS_CP] = data_rank % plan->cp;
+    coord.at[RA_AXIS_DP] = data_rank / plan->cp;
+  } else {
+    coord.at[RA_AXIS_DP] = data_rank % plan->dp;
+    coord.at[RA_AXIS_CP] = data_rank / plan->dp;
+  }
+  return coord;
+}
+
+uint32_t
+ra_call_plan_ep(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return MAX(plan->ep, 1);
+}
+
+uint32_t
+ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord)
+{
+  return ra_call_plan_data_rank(plan, coord) % ra_call_plan_ep(plan);
+}
+
 /* The next axis from @at on along which ranks differ; RA_N_AXES if none. */
 static guint
 next_axis(const RaCallPlan *plan, guint at)
@@ -96,8 +144,8 @@ ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b)
 {
   g_return_val_if_fail(a != NULL && b != NULL, FALSE);
   if (!ra_mesh_equal(&a->mesh, &b->mesh) || a->dp != b->dp || a->tp != b->tp ||
-      a->cp != b->cp || a->pp != b->pp || a->n_virtual != b->n_virtual ||
-      !same_order(a, b))
+      a->cp != b->cp || ra_call_plan_ep(a) != ra_call_plan_ep(b) ||
+      a->pp != b->pp || a->n_virtual != b->n_virtual || !same_order(a, b))
     return FALSE;
   if (!a->stage_layers || !b->stage_layers)
     return a->stage_layers == b->stage_layers;

@@ -35,7 +35,7 @@ compare_u32(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
-/* The gather of one replica's tp x pp group. */
+/* The gather of one replica's group: tp x pp, x ep. */
 typedef struct {
   const RaSide *from; /* all replicas */
   RaSide group;       /* source: one replica, one GPU a class */
@@ -43,9 +43,10 @@ typedef struct {
   RaTraffic *traffic; /* borrowed */
   uint32_t n;         /* GPUs of a group */
   gboolean
-      *is_first; /* (n) whether that GPU is the group's first in its node */
-  GArray *flows; /* of RaFlow: recorded, between classes, not GPUs */
-  uint64_t held; /* by the recorded group */
+      *is_first;   /* (n) whether that GPU is the group's first in its node */
+  uint32_t *order; /* (n) the class of each GPU of the recorded group */
+  GArray *flows;   /* of RaFlow: recorded, between classes, not GPUs */
+  uint64_t held;   /* by the recorded group */
 } Gather;
 
 static void
@@ -75,10 +76,10 @@ enter_group(Gather *gather, uint32_t r)
   qsort(gather->whole.gpus, gather->n, sizeof(uint32_t), compare_u32);
 }
 
-/* Whether the group lies over its nodes as the recorded one does, or makes it
- * do so if @record.  Ranks without dp and cp come in the same order in every
- * group, loads are a GPU's, groups are disjoint and ties go by the order of
- * GPUs: a twin's flows are the same between the same classes. */
+/* Whether the group lies over its nodes as the recorded one does, its classes
+ * in the same order (they always are where cp divides ep or ep cp), or makes it
+ * do so if @record.  Loads are a GPU's, groups are disjoint and ties go by the
+ * order of GPUs: a twin's flows are the same between the same classes. */
 static gboolean
 is_twin(Gather *gather, gboolean record)
 {
@@ -86,11 +87,14 @@ is_twin(Gather *gather, gboolean record)
   uint32_t width = gather->traffic->gpus_per_node;
   gboolean twin = TRUE;
 
-  for (uint32_t i = 1; i < gather->n; i++) {
-    gboolean first = gpus[i] / width != gpus[i - 1] / width;
-    twin = twin && gather->is_first[i] == first;
-    if (record)
+  for (uint32_t i = 0; i < gather->n; i++) {
+    gboolean first = i > 0 && gpus[i] / width != gpus[i - 1] / width;
+    uint32_t class = gather->group.class_of[gpus[i]];
+    twin = twin && gather->is_first[i] == first && gather->order[i] == class;
+    if (record) {
       gather->is_first[i] = first;
+      gather->order[i] = class;
+    }
   }
   return twin;
 }
@@ -130,26 +134,32 @@ gather_groups(const RaTensorTable *table, const RaSide *from,
               const RaCluster *cluster, RaTraffic *traffic, RaFlowFunc func,
               gpointer data)
 {
-  uint32_t n = from->pp * from->tp;
+  uint32_t n = from->pp * from->n_shards;
   g_autofree uint32_t *members = g_memdup2(from->gpus, n * sizeof(uint32_t));
   g_autofree uint32_t *sorted = g_new(uint32_t, n);
   g_autofree gboolean *is_first = g_new0(gboolean, n);
+  g_autofree uint32_t *order = g_new0(uint32_t, n);
   g_autoptr(RaSide) none = ra_side_new_whole(table, NULL, 0, cluster);
   g_autoptr(GArray) flows = g_array_new(FALSE, FALSE, sizeof(RaFlow));
   Gather gather = {.from = from,
                    .traffic = traffic,
                    .n = n,
                    .is_first = is_first,
+                   .order = order,
                    .flows = flows};
 
   gather.group = (RaSide){.pp = from->pp,
                           .tp = from->tp,
+                          .ep = from->ep,
+                          .n_shards = from->n_shards,
                           .n_replicas = 1,
                           .gpus = members,
                           .class_of = none->class_of,
                           .stages = from->stages};
   gather.whole = (RaSide){.pp = 1,
                           .tp = 1,
+                          .ep = 1,
+                          .n_shards = 1,
                           .n_replicas = n,
                           .gpus = sorted,
                           .stages = none->stages};
@@ -166,13 +176,13 @@ serve_outside(const RaTensorTable *table, const RaSide *from, const RaSide *to,
               const RaCluster *cluster, RaTraffic *traffic, RaFlowFunc func,
               gpointer data)
 {
-  uint32_t n = from->pp * from->tp * from->n_replicas;
+  uint32_t n = from->pp * from->n_shards * from->n_replicas;
   g_autofree uint32_t *sorted =
       g_memdup2(from->gpus, (gsize)n * sizeof(uint32_t));
   uint64_t held = traffic->held;
   gboolean outside = FALSE;
 
-  for (uint32_t i = 0; i < to->pp * to->tp * to->n_replicas; i++)
+  for (uint32_t i = 0; i < to->pp * to->n_shards * to->n_replicas; i++)
     outside = outside || from->class_of[to->gpus[i]] == RA_NONE;
   if (!outside)
     return;
@@ -264,11 +274,11 @@ visit_part(const Visit *visit, const RaFlow *flow, uint32_t unit,
   if (c->unit != table->unit_kind[unit])
     return;
   RaRect rect = ra_layout_span_rect(&c->tensor, part->span);
-  for (uint32_t k = 0; k < c->n; k++) {
+  for (uint64_t k = part->members.begin; k < part->members.end; k++) {
     RaSlice slice = {.from = flow->from,
                      .to = flow->to,
-                     .tensor =
-                         table->unit_first[unit] + c->first + k * c->stride,
+                     .tensor = table->unit_first[unit] + c->first +
+                               (uint32_t)k * c->stride,
                      .row = rect.row,
                      .n_rows = rect.n_rows,
                      .col = rect.col,

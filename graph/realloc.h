@@ -76,7 +76,8 @@ typedef struct {
  *
  * ALL_GATHER enters a node once for each of its groups, as the rings of NCCL
  * do, and every GPU of a group receives (t p - 1) / (t p) of what divides
- * evenly over its t x p ranks.
+ * evenly over its t x p ranks.  With expert parallelism a group is t x p x ep
+ * GPUs, which hold the model once.
  *
  * Cost: O(stage pairs x tp x GPUs); 16,384 GPUs under 1 s.   Thread: any.
  *

@@ -12,12 +12,15 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   RaSide *side = g_new0(RaSide, 1);
   uint32_t n_gpus = ra_cluster_n_gpus(cluster);
   uint32_t n_ranks = ra_mesh_n_gpus(&plan->mesh);
-  uint32_t n_classes = plan->pp * plan->tp;
+  uint32_t ep = ra_call_plan_ep(plan);
+  uint32_t n_classes = plan->pp * plan->tp * ep;
   g_autofree uint32_t *n_members = g_new0(uint32_t, n_classes);
 
-  g_assert(n_ranks == n_classes * plan->dp * plan->cp);
+  g_assert(n_ranks * ep == n_classes * plan->dp * plan->cp);
   side->pp = plan->pp;
   side->tp = plan->tp;
+  side->ep = ep;
+  side->n_shards = plan->tp * ep;
   side->n_replicas = n_ranks / n_classes;
   side->gpus = g_new(uint32_t, n_ranks);
   side->class_of = g_new(uint32_t, n_gpus);
@@ -27,7 +30,8 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   /* ranks ascend with GPUs, so members of a class do */
   for (uint32_t rank = 0; rank < n_ranks; rank++) {
     RaCoord at = ra_call_plan_coord(plan, rank);
-    uint32_t c = at.at[RA_AXIS_PP] * plan->tp + at.at[RA_AXIS_TP];
+    uint32_t shard = at.at[RA_AXIS_TP] * ep + ra_call_plan_ep_rank(plan, &at);
+    uint32_t c = at.at[RA_AXIS_PP] * side->n_shards + shard;
     uint32_t gpu = ra_mesh_gpu(&plan->mesh, cluster, rank);
     side->class_of[gpu] = c;
     side->gpus[c * side->n_replicas + n_members[c]++] = gpu;
@@ -44,6 +48,8 @@ ra_side_new_whole(const RaTensorTable *table, const uint32_t *gpus, uint32_t n,
 
   side->pp = 1;
   side->tp = 1;
+  side->ep = 1;
+  side->n_shards = 1;
   side->n_replicas = n;
   side->gpus = g_new(uint32_t, n);
   side->class_of = g_new(uint32_t, n_gpus);
@@ -94,26 +100,36 @@ find_cuts(const RaTensor *tensor, const uint32_t tp[2], uint64_t *out_cuts)
   return n;
 }
 
-/* The tp ranks that hold @piece, which no cut divides.  Spans are in the
- * order of ranks, so these are neighbours. */
-static RaRanks
-find_ranks(const RaTensor *tensor, uint32_t tp, RaSpan piece)
+/* The shards that hold @piece, which no cut divides, of member @member.  Spans
+ * are in the order of ranks, so the tp ranks of a piece are neighbours, and
+ * with them the shards; an expert's piece has one tp rank, as every matrix of
+ * an expert is divided. */
+static RaShards
+find_shards(const RaSide *side, const RaTensorClass *c, RaSpan piece,
+            uint64_t member)
 {
-  RaRanks ranks = {RA_NONE, 0};
+  RaShards shards = {RA_NONE, 0};
 
-  for (uint32_t rank = 0; rank < tp; rank++) {
-    RaSpan span = ra_layout_span(tensor, tp, rank);
+  for (uint32_t rank = 0; rank < side->tp; rank++) {
+    RaSpan span = ra_layout_span(&c->tensor, side->tp, rank);
     if (span.begin <= piece.begin && piece.end <= span.end) {
-      ranks.begin = MIN(ranks.begin, rank);
-      ranks.end = rank + 1;
+      shards.begin = MIN(shards.begin, rank);
+      shards.end = rank + 1;
     }
   }
-  g_assert(ranks.begin < ranks.end);
-  return ranks;
+  g_assert(shards.begin < shards.end);
+  shards.begin *= side->ep;
+  shards.end *= side->ep;
+  if (c->tensor.expert == 0 && side->ep > 1) {
+    g_assert(shards.end - shards.begin == side->ep);
+    shards.begin += (uint32_t)(member * side->ep / c->n);
+    shards.end = shards.begin + 1;
+  }
+  return shards;
 }
 
 static RaBundle *
-get_bundle(RaCut *cut, RaRanks from, RaRanks to)
+get_bundle(RaCut *cut, RaShards from, RaShards to)
 {
   RaBundle fresh = {.from = from, .to = to, .part = RA_NONE};
 
@@ -127,9 +143,43 @@ get_bundle(RaCut *cut, RaRanks from, RaRanks to)
   return &g_array_index(cut->bundles, RaBundle, cut->bundles->len - 1);
 }
 
-static void
-add_bundles(RaCut *cut, const uint32_t tp[2])
+/* Members of class @c from @begin on that both sides keep together: all, or
+ * the experts up to the next cut of either side. */
+static RaSpan
+next_members(const RaTensorClass *c, const RaSide *const sides[2],
+             uint64_t begin)
 {
+  RaSpan members = {begin, c->n};
+
+  for (uint32_t s = 0; c->tensor.expert == 0 && s < 2; s++) {
+    uint64_t share = c->n / sides[s]->ep;
+    uint64_t end = (begin / share + 1) * share;
+    members.end = MIN(members.end, end);
+  }
+  return members;
+}
+
+static void
+add_part(RaCut *cut, const RaSide *const sides[2], const RaPart *part)
+{
+  const RaTensorClass *c = &cut->table->classes[part->class];
+  RaRect rect = ra_layout_span_rect(&c->tensor, part->span);
+  uint64_t first = part->members.begin, n = part->members.end - first;
+  RaBundle *b = get_bundle(cut, find_shards(sides[0], c, part->span, first),
+                           find_shards(sides[1], c, part->span, first));
+  RaPart linked = *part;
+
+  b->n_params[c->unit] += n * rect.n_rows * rect.n_cols;
+  linked.next = b->part;
+  b->part = cut->parts->len;
+  g_array_append_val(cut->parts, linked);
+}
+
+static void
+add_bundles(RaCut *cut, const RaSide *from, const RaSide *to)
+{
+  const RaSide *const sides[2] = {from, to};
+  const uint32_t tp[2] = {from->tp, to->tp};
   g_autofree uint64_t *cuts = g_new(uint64_t, 2 * ((gsize)tp[0] + tp[1]));
 
   for (uint32_t i = 0; i < cut->table->n_classes; i++) {
@@ -139,13 +189,10 @@ add_bundles(RaCut *cut, const uint32_t tp[2])
       RaPart part = {.class = i, .span = {cuts[k - 1], cuts[k]}};
       if (part.span.begin == part.span.end)
         continue;
-      RaRect rect = ra_layout_span_rect(&c->tensor, part.span);
-      RaBundle *b = get_bundle(cut, find_ranks(&c->tensor, tp[0], part.span),
-                               find_ranks(&c->tensor, tp[1], part.span));
-      b->n_params[c->unit] += c->n * rect.n_rows * rect.n_cols;
-      part.next = b->part;
-      b->part = cut->parts->len;
-      g_array_append_val(cut->parts, part);
+      for (uint64_t m = 0; m < c->n; m = part.members.end) {
+        part.members = next_members(c, sides, m);
+        add_part(cut, sides, &part);
+      }
     }
   }
 }
@@ -184,14 +231,13 @@ RaCut *
 ra_cut_new(const RaTensorTable *table, const RaSide *from, const RaSide *to)
 {
   RaCut *cut = g_new0(RaCut, 1);
-  const uint32_t tp[2] = {from->tp, to->tp};
 
   cut->table = table;
   cut->bundles = g_array_new(FALSE, FALSE, sizeof(RaBundle));
   cut->parts = g_array_new(FALSE, FALSE, sizeof(RaPart));
   cut->zones = g_array_new(FALSE, FALSE, sizeof(RaZone));
   cut->units = g_new(uint32_t, table->n_units);
-  add_bundles(cut, tp);
+  add_bundles(cut, from, to);
   add_zones(cut, from, to);
   return cut;
 }

@@ -69,7 +69,7 @@ static void
 make_heaps(Run *run)
 {
   uint32_t n = run->from->n_replicas;
-  uint32_t n_classes = run->from->pp * run->from->tp;
+  uint32_t n_classes = run->from->pp * run->from->n_shards;
 
   run->heaps =
       g_memdup2(run->from->gpus, sizeof(uint32_t) * (gsize)n_classes * n);
@@ -86,8 +86,8 @@ holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
 
   if (c == RA_NONE)
     return FALSE;
-  uint32_t p = c / run->from->tp;
-  uint32_t t = c % run->from->tp;
+  uint32_t p = c / run->from->n_shards;
+  uint32_t t = c % run->from->n_shards;
   return t >= bundle->from.begin && t < bundle->from.end &&
          (p == zone->from.at[0] ||
           (zone->from.n == 2 && p == zone->from.at[1]));
@@ -130,7 +130,7 @@ send_across(const Run *run, const RaZone *zone, const RaBundle *bundle,
 
   for (uint32_t i = 0; i < zone->from.n; i++)
     for (uint32_t t = bundle->from.begin; t < bundle->from.end; t++) {
-      gsize c = (gsize)zone->from.at[i] * run->from->tp + t;
+      gsize c = (gsize)zone->from.at[i] * run->from->n_shards + t;
       uint32_t *heap = run->heaps + c * n;
       if (!best || is_before(run, heap[0], best[0]))
         best = heap;
@@ -213,7 +213,7 @@ find_needing(Run *run, const RaZone *zone, const RaBundle *bundle)
   g_array_set_size(run->needing, 0);
   for (uint32_t i = 0; i < zone->to.n; i++)
     for (uint32_t t = bundle->to.begin; t < bundle->to.end; t++) {
-      gsize c = (gsize)zone->to.at[i] * run->to->tp + t;
+      gsize c = (gsize)zone->to.at[i] * run->to->n_shards + t;
       g_array_append_vals(run->needing, run->to->gpus + c * n, n);
     }
   if (zone->to.n * (bundle->to.end - bundle->to.begin) > 1)

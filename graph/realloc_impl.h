@@ -2,16 +2,19 @@
  *
  * Three nouns keep the cost away from tensors x GPUs:
  *
- *   bundle  what a set of source tp ranks holds and a set of destination tp
- *           ranks needs, of one unit of each kind: the elementary intervals
+ *   bundle  what a set of source shards holds and a set of destination
+ *           shards needs, of one unit of each kind: the elementary intervals
  *           between the cuts of both layouts, all tensor classes together.
  *           Evenly divided tensors all fall into max(tp, tp') bundles, norms
  *           into one more.
  *   zone    the units that one set of pipeline ranks holds and one needs
  *   flow    bundle x units of a zone, from a GPU to a GPU
  *
- * Every GPU of a side is in one class (pipeline rank, tp rank); the members
- * of a class, its dp x cp replicas, hold the same.
+ * Every GPU of a side is in one class (pipeline rank, shard); the members of a
+ * class, its dp x cp / ep replicas, hold the same.  Shard t ep + e is that of
+ * tensor-parallel rank t and expert-parallel rank e: in this order the shards
+ * that hold a piece are neighbours, for what is dense (all e of some t) and
+ * for experts (one shard).
  */
 #ifndef RA_GRAPH_REALLOC_IMPL_H
 #define RA_GRAPH_REALLOC_IMPL_H
@@ -21,30 +24,34 @@
 
 /* One side of a reallocation: which GPU holds, or needs, what. */
 typedef struct {
-  uint32_t pp;          /* pipeline ranks */
-  uint32_t tp;          /* tensor-parallel ranks */
-  uint32_t n_replicas;  /* GPUs of a class */
-  uint32_t *gpus;       /* (pp, tp, n_replicas) ascending in a class; owned */
-  uint32_t *class_of;   /* (cluster GPUs) p * tp + t, RA_NONE; owned */
+  uint32_t pp;         /* pipeline ranks */
+  uint32_t tp;         /* tensor-parallel ranks */
+  uint32_t ep;         /* expert-parallel ranks */
+  uint32_t n_shards;   /* tp ep */
+  uint32_t n_replicas; /* GPUs of a class */
+  uint32_t *gpus;      /* (pp, n_shards, n_replicas) ascending in a class;
+                          owned */
+  uint32_t *class_of;  /* (cluster GPUs) p * n_shards + shard, RA_NONE; owned */
   RaUnitStages *stages; /* (units) who holds a unit; owned */
 } RaSide;
 
-/* Half-open range of tensor-parallel ranks. */
+/* Half-open range of shards. */
 typedef struct {
   uint32_t begin; /* first */
   uint32_t end;   /* one past the last */
-} RaRanks;
+} RaShards;
 
 /* A piece of a tensor class. */
 typedef struct {
   uint32_t class; /* index into the table's classes */
   uint32_t next;  /* part of the same bundle, RA_NONE: the last */
   RaSpan span;    /* of the split dimension, elements */
+  RaSpan members; /* of the class: 0 to 1, or experts */
 } RaPart;
 
 typedef struct {
-  RaRanks from;                       /* source tp ranks that hold it */
-  RaRanks to;                         /* destination tp ranks that need it */
+  RaShards from;                      /* source shards that hold it */
+  RaShards to;                        /* destination shards that need it */
   uint64_t n_params[RA_N_UNIT_KINDS]; /* in one unit of the kind */
   uint32_t part;                      /* first part */
 } RaBundle;

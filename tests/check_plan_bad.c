@@ -88,6 +88,18 @@ static const RaFault faults[] = {
    "dp = 1\npp = 16\nmicro-batches = 6\nschedule = interleaved:3\n",
    "x.plan:18: 'pp' x virtual stages is 16 x 3 = 48, expected at most 40, the "
    "layers of 'llama-2-13b'"},
+  /* Context and experts. */
+  {"launch = graph\n", "launch = graph\ncp = 0\n",
+   "x.plan:11: 'cp' is 0, expected an integer in [1, 1048576]"},
+  {"dp = 4\n", "dp = 2\ncp = 2\n",
+   "x.plan:8: 'cp' is 2 for the generate call 'generate', expected 1: a decode "
+   "step has no sequence to share"},
+  {"dp = 2\n", "dp = 2\ncp = 2\n",
+   "x.plan:17: 'dp' x 'tp' x 'pp' x 'cp' is 2 x 4 x 2 x 2 = 32, expected 16, "
+   "the GPUs of 'mesh'"},
+  {"zero = 1", "ep = 2",
+   "x.plan:24: 'ep' is 2, expected 1: 'llama-2-13b' is dense and has no "
+   "experts to share"},
   {"launch = graph\n", "launch = graph\nsequence-parallel = no\n",
    "x.plan:11: 'sequence-parallel' is 'no', expected true or false"},
   {"dp = 4\ntp = 2\n", "dp = 8\nsequence-parallel = true\n",

@@ -21,6 +21,8 @@ typedef struct {
   guint equal;    /* meshes */
   guint overlap;  /* meshes, not equal */
   guint virtual;  /* interleaved stages */
+  guint ep;       /* experts spread over ranks on a side */
+  guint other_ep; /* over other numbers of ranks on both */
 } Seen;
 
 static void
@@ -33,6 +35,8 @@ note(Seen *seen, const RaOracleCase *c)
   seen->tied += lm && m->tied_embeddings && (c->from.pp > 1 || c->to.pp > 1);
   seen->value += !lm;
   seen->moe += m->n_experts > 0;
+  seen->ep += c->from.ep > 1 || c->to.ep > 1;
+  seen->other_ep += c->from.ep != c->to.ep;
   seen->virtual += c->from.n_virtual > 1 || c->to.n_virtual > 1;
   if (ra_mesh_equal(&c->from.mesh, &c->to.mesh))
     seen->equal++;
@@ -78,6 +82,7 @@ START_TEST(test_random_is_varied)
   }
   ck_assert(seen.gqa >= 50 && seen.tied >= 50 && seen.value >= 50);
   ck_assert(seen.moe >= 50 && seen.virtual >= 20 && seen.equal >= 50);
+  ck_assert(seen.ep >= 30 && seen.other_ep >= 25);
   ck_assert(seen.overlap >= 50 && seen.disjoint >= 50);
 }
 END_TEST
@@ -433,6 +438,39 @@ START_TEST(test_faults_are_caught)
 }
 END_TEST
 
+/* Experts in the wrong place: slices made for a destination where every rank
+ * has all experts, judged where ep ranks share them, and the other way round.
+ * Taken from the random cases that have ep > 1 at the destination. */
+START_TEST(test_ep_faults_are_caught)
+{
+  guint n_cases = 0, n_caught[2] = {0};
+
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    RaOracleCase c;
+    uint32_t ep;
+    ra_oracle_case_init(&c, seed);
+    ep = c.to.ep;
+    if (ep > 1) {
+      n_cases++;
+      for (guint i = 0; i < 2; i++) {
+        c.to.ep = i == 0 ? 1 : ep;
+        GArray *slices = ra_oracle_slices(&c, RA_REALLOC_P2P);
+        g_autoptr(RaRealloc) r =
+            ra_realloc_new(c.model, RA_ORACLE_ELEMENT_BYTES, &c.from, &c.to,
+                           &c.cluster, RA_REALLOC_P2P);
+        c.to.ep = i == 0 ? ep : 1;
+        n_caught[i] += ra_oracle_judge(&c, RA_REALLOC_P2P, slices, r) != NULL;
+        g_array_free(slices, TRUE);
+      }
+    }
+    ra_oracle_case_clear(&c);
+  }
+  ck_assert_uint_gt(n_cases, 5);
+  ck_assert_uint_eq(n_caught[0], n_cases);
+  ck_assert_uint_eq(n_caught[1], n_cases);
+}
+END_TEST
+
 static Suite *
 realloc_suite(void)
 {
@@ -448,6 +486,7 @@ realloc_suite(void)
   tcase_add_test(tcase, test_replicas_share_work);
   tcase_add_test(tcase, test_nothing_to_do);
   tcase_add_loop_test(tcase, test_faults_are_caught, 0, N_FAULTS);
+  tcase_add_test(tcase, test_ep_faults_are_caught);
   suite_add_tcase(suite, tcase);
   return suite;
 }

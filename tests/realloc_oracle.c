@@ -61,6 +61,19 @@ owns(uint64_t unit, uint64_t n, uint32_t tp, uint32_t rank, gboolean kv)
   return ((unit + 1) * tp - 1) / n == rank;
 }
 
+/* The number of a rank among those of its tp and pp coordinates: count the
+ * lower ones. */
+static uint32_t
+data_rank(const RaCallPlan *plan, uint32_t rank)
+{
+  uint32_t n = 0;
+
+  for (uint32_t lower = 0; lower < rank; lower++)
+    n += coord(plan, lower, RA_AXIS_TP) == coord(plan, rank, RA_AXIS_TP) &&
+         coord(plan, lower, RA_AXIS_PP) == coord(plan, rank, RA_AXIS_PP);
+  return n;
+}
+
 gboolean
 ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
                 uint32_t index, const RaTensor *t, uint64_t row, uint64_t col)
@@ -68,6 +81,10 @@ ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
   uint32_t tp_rank = coord(plan, rank, RA_AXIS_TP);
 
   if (!on_stage(model, plan, index, t, coord(plan, rank, RA_AXIS_PP)))
+    return FALSE;
+  if (t->expert >= 0 &&
+      (uint32_t)t->expert / (model->n_experts / MAX(plan->ep, 1)) !=
+          data_rank(plan, rank) % MAX(plan->ep, 1))
     return FALSE;
   switch (t->split) {
   case RA_SPLIT_COLUMN:
@@ -149,7 +166,8 @@ mark(const World *w, const RaOracleCase *c, const RaCallPlan *plan,
   }
 }
 
-/* A gather's groups are the replicas of the source, (dp, cp). */
+/* A gather's groups are the replicas of the source, (dp, cp): ep of them
+ * together hold the experts once. */
 static void
 mark_groups(const World *w, const RaOracleCase *c)
 {
@@ -159,8 +177,7 @@ mark_groups(const World *w, const RaOracleCase *c)
     w->group[gpu] = RA_NONE;
     if (w->scheme != RA_REALLOC_ALL_GATHER || !is_in(w, &c->from.mesh, gpu))
       continue;
-    w->group[gpu] = coord(&c->from, rank, RA_AXIS_DP) * c->from.cp +
-                    coord(&c->from, rank, RA_AXIS_CP);
+    w->group[gpu] = data_rank(&c->from, rank) / MAX(c->from.ep, 1);
     rank++;
   }
 }

@@ -19,6 +19,7 @@ coin(RaRng *rng)
 static RaModel *
 draw_model(RaRng *rng)
 {
+  static const guint32 experts[] = {1, 2, 4, 6, 8};
   static const guint32 kv_heads[] = {1, 2, 3, 4, 6, 12, 12, 4};
   RaModelShape shape;
   guint32 heads = coin(rng) ? 12 : 4;
@@ -37,7 +38,7 @@ draw_model(RaRng *rng)
   shape.tied = coin(rng);
   shape.bias = coin(rng);
   if (below(rng, 3) == 0) {
-    shape.experts = 1 + below(rng, 3);
+    shape.experts = experts[below(rng, 5)];
     shape.experts_per_token = 1;
     shape.expert_ffn = 2 + below(rng, 5);
   }
@@ -127,6 +128,13 @@ draw_plan(RaRng *rng, const RaModel *model, const RaCluster *cluster,
   n /= plan->pp;
   plan->dp = draw_divisor(rng, n);
   plan->cp = n / plan->dp;
+  plan->ep = 1;
+  if (model->n_experts > 0)
+    for (uint32_t i = 0; i < 3; i++) {
+      uint32_t ep = draw_divisor(rng, n);
+      if (model->n_experts % ep == 0)
+        plan->ep = ep;
+    }
   if (plan->pp > 1 && plan->pp * 2 <= model->n_layers && coin(rng))
     plan->n_virtual = 2;
   plan->stage_layers =
