@@ -160,9 +160,12 @@ sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
         RaCost *cost)
 {
   guint64 n_launches = 0;
+  double before_s = 0;
 
   for (guint i = 0; i < n_ops; i++) {
-    double s = ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
+    double op_s = ra_estimator_op_s(estimator, &ops[i]);
+    double seen_s = ops[i].flags & RA_OP_BEHIND ? op_s - before_s : op_s;
+    double s = MAX(seen_s, 0) * ops[i].count;
 
     switch (ra_op_class((RaOpKind)ops[i].kind)) {
     case RA_OP_CLASS_COMPUTE:
@@ -176,8 +179,9 @@ sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
       cost->host_s += s;
       break;
     }
+    before_s = op_s;
     /* What does nothing is not launched: a collective of one rank, say. */
-    if (s > 0)
+    if (op_s > 0)
       n_launches += (guint64)ra_op_n_launches(&ops[i]) * ops[i].count;
   }
   return n_launches;

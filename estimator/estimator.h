@@ -79,7 +79,8 @@ double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
  *   a small gap a kernel
  * @out_cost: (out): copies count as comm_s
  *
- *     device = sum of count x op over compute, communication and copies
+ *     device = sum of count x op over compute, communication and copies;
+ *              of an %RA_OP_BEHIND op only max(0, op - the op before it)
  *     eager  : host_s = max(0, launches x eager_launch - device)
  *     graph  : host_s = graph_launch + launches x graph_gap
  *

@@ -15,11 +15,12 @@ typedef struct {
   const RaCallPlan *plan;
   const RaModel *model;
   RaDtype dtype;
-  uint32_t shard;       /* id in the builder */
-  RaShard shard_record; /* the same */
-  uint32_t n_pieces;    /* virtual stages: pp x chunks */
-  RaPiece *pieces;      /* (n_pieces), arena */
-  RaAxisGeometry dp;
+  uint32_t shard;         /* id in the builder */
+  RaShard shard_record;   /* the same */
+  uint32_t n_pieces;      /* virtual stages: pp x chunks */
+  RaPiece *pieces;        /* (n_pieces), arena */
+  RaAxisGeometry dp;      /* of dp x cp: who sums gradients */
+  RaAxisGeometry experts; /* of dp x cp / ep: who sums those of experts */
   uint32_t *dynamic; /* (dp) of the iteration in hand: generate only, arena */
 } RaCallContext;
 

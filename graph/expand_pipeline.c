@@ -16,11 +16,19 @@ make_shard(const RaPlan *plan, uint32_t call)
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m = &plan->workload->models[c->model];
   RaAxisGeometry tp = ra_axis_geometry(p, plan->cluster, RA_AXIS_TP);
+  RaAxisGeometry cp = ra_axis_geometry(p, plan->cluster, RA_AXIS_CP);
+  RaAxisGeometry ep = ra_data_geometry(p, plan->cluster, RA_DATA_EP);
 
   return (RaShard){.model = m->model,
                    .tp = p->tp,
                    .tp_ranks_per_node = tp.ranks_per_node,
                    .tp_groups_per_node = tp.groups_per_node,
+                   .cp = cp.ranks,
+                   .cp_rings_per_node =
+                       cp.ranks_per_node < cp.ranks ? cp.groups_per_node : 0,
+                   .ep = ep.ranks,
+                   .ep_ranks_per_node = ep.ranks_per_node,
+                   .ep_groups_per_node = ep.groups_per_node,
                    .dtype = (uint8_t)m->dtype,
                    .recompute = (uint8_t)p->recompute,
                    .sequence_parallel = p->sequence_parallel != FALSE,
@@ -48,7 +56,8 @@ ra_call_context_new(RaBuilder *builder, uint32_t call)
   x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
   x->shard_record = make_shard(plan, call);
   x->shard = ra_builder_shard(builder, &x->shard_record);
-  x->dp = ra_axis_geometry(p, plan->cluster, RA_AXIS_DP);
+  x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
+  x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);
   x->n_pieces = p->pp * p->n_virtual;
   x->pieces = ra_arena_alloc(arena, x->n_pieces, sizeof *x->pieces);
   for (uint32_t u = 0; u < x->n_pieces; u++)
@@ -64,11 +73,11 @@ uint32_t
 ra_piece_n_buckets(const RaCallContext *x, uint32_t piece)
 {
   double bucket =
-      MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->plan->dp);
+      MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->dp.ranks);
   double n =
       (double)ra_piece_n_params(&x->shard_record, &x->pieces[piece]) / bucket;
 
-  if (!x->plan->overlap_grad_reduce || x->plan->dp == 1)
+  if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
     return 1;
   return (uint32_t)CLAMP(n, 1.0, (double)MAX(x->pieces[piece].n_layers, 1u));
 }
@@ -202,7 +211,8 @@ static uint64_t
 message_bytes(const RaPipelineState *s, uint32_t micro_batch)
 {
   const RaCallContext *x = s->x;
-  uint64_t bytes = s->spec->batches[micro_batch].q_tokens * x->model->hidden *
+  uint64_t tokens = s->spec->batches[micro_batch].q_tokens;
+  uint64_t bytes = (tokens + x->plan->cp - 1) / x->plan->cp * x->model->hidden *
                    ra_dtype_bytes(x->dtype);
   return x->plan->sequence_parallel ? (bytes + x->plan->tp - 1) / x->plan->tp
                                     : bytes;

@@ -12,6 +12,12 @@ typedef struct {
                         none */
 } RaMiniBatch;
 
+static uint64_t
+ceil_div(uint64_t a, uint64_t b)
+{
+  return (a + b - 1) / b;
+}
+
 static RaTaskSpec
 dp_spec(const RaMiniBatch *b, RaTaskKind kind, uint32_t stage)
 {
@@ -39,12 +45,50 @@ op_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t d0,
   return ra_builder_work(x->builder, &work);
 }
 
-/* A collective over the replicas; each tensor-parallel rank has its own. */
+/* Parameters of a GPU by who else has them. */
+typedef struct {
+  uint64_t dense;   /* all dp x cp ranks */
+  uint64_t experts; /* dp x cp / ep of them; 0 where experts are not spread */
+} RaCounts;
+
+static void
+add_counts(const RaCallContext *x, const RaPiece *piece, RaCounts *counts)
+{
+  uint64_t n = ra_piece_n_params(&x->shard_record, piece);
+  uint64_t experts = ra_call_plan_ep(x->plan) > 1
+                         ? ra_piece_n_expert_params(&x->shard_record, piece)
+                         : 0;
+
+  counts->dense += n - experts;
+  counts->experts += experts;
+}
+
+/* A collective over @group; each tensor-parallel rank has its own. */
+static uint32_t
+group_work(const RaCallContext *x, const RaAxisGeometry *group, RaOpKind kind,
+           RaDtype dtype, uint64_t n_params)
+{
+  return op_work(x, kind, dtype, n_params * ra_dtype_bytes(dtype), group->ranks,
+                 group->ranks_per_node, group->groups_per_node);
+}
+
 static uint32_t
 dp_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t n_params)
 {
-  return op_work(x, kind, dtype, n_params * ra_dtype_bytes(dtype), x->dp.ranks,
-                 x->dp.ranks_per_node, x->dp.groups_per_node);
+  return group_work(x, &x->dp, kind, dtype, n_params);
+}
+
+/* Experts' share of a collective: a task of its own, behind the dense one in
+ * its queue; @bucket sets its name apart.  RA_NONE: there are none to sum. */
+static RaTaskId
+add_experts_task(const RaCallContext *x, RaTaskSpec t, uint32_t bucket,
+                 RaOpKind kind, RaDtype dtype, uint64_t n_params)
+{
+  if (n_params == 0 || x->experts.ranks == 1)
+    return RA_NONE;
+  t.bucket = (uint16_t)bucket;
+  t.work = group_work(x, &x->experts, kind, dtype, n_params);
+  return ra_builder_task(x->builder, &t);
 }
 
 static RaOpKind
@@ -63,11 +107,15 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
   for (uint32_t k = 0; k < n; k++) {
     RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, piece);
     RaPiece part = ra_piece_bucket(x, piece, k);
+    RaCounts counts = {0};
     RaTaskId id;
+    add_counts(x, &part, &counts);
     t.bucket = (uint16_t)k;
-    t.work = dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
-                     ra_piece_n_params(&x->shard_record, &part));
+    t.work =
+        dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype, counts.dense);
     id = ra_builder_task(x->builder, &t);
+    add_experts_task(x, t, n + k, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                     counts.experts);
     for (uint32_t d = 0; d < x->plan->dp; d++) {
       const RaPipeline *p = b->pipelines[d];
       ra_builder_edge(x->builder, p->bucket[piece * p->max_buckets + k], id);
@@ -75,13 +123,13 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
   }
 }
 
-static uint64_t
+static RaCounts
 stage_n_params(const RaCallContext *x, uint32_t stage)
 {
-  uint64_t n = 0;
+  RaCounts counts = {0};
   for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp)
-    n += ra_piece_n_params(&x->shard_record, &x->pieces[u]);
-  return n;
+    add_counts(x, &x->pieces[u], &counts);
+  return counts;
 }
 
 /* Without overlap a stage reduces all it has once its last backward is done. */
@@ -90,11 +138,14 @@ add_stage_reduce(RaMiniBatch *b, uint32_t stage)
 {
   RaCallContext *x = b->x;
   RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, stage);
+  RaCounts counts = stage_n_params(x, stage);
   RaTaskId id;
 
-  t.work = dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
-                   stage_n_params(x, stage));
+  t.work =
+      dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype, counts.dense);
   id = ra_builder_task(x->builder, &t);
+  add_experts_task(x, t, 1, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                   counts.experts);
   for (uint32_t d = 0; d < x->plan->dp; d++)
     ra_builder_edge(x->builder, b->pipelines[d]->last[stage], id);
 }
@@ -104,7 +155,7 @@ add_reduces(RaMiniBatch *b)
 {
   const RaCallPlan *p = b->x->plan;
 
-  if (p->dp == 1)
+  if (b->x->dp.ranks == 1)
     return;
   for (uint32_t stage = 0; stage < p->pp; stage++)
     if (p->overlap_grad_reduce)
@@ -128,7 +179,7 @@ add_clip(RaMiniBatch *b)
   t.work = op_work(x, RA_OP_ALL_REDUCE, RA_DTYPE_FP32, sizeof(float), n,
                    p->mesh.gpus_per_node, 1);
   id = ra_builder_task(x->builder, &t);
-  for (uint32_t d = 0; d < p->dp && p->dp == 1; d++)
+  for (uint32_t d = 0; d < p->dp && x->dp.ranks == 1; d++)
     for (uint32_t s = 0; s < p->pp;
          s++) /* reduces stand before it in its queue */
       ra_builder_edge(x->builder, b->pipelines[d]->last[s], id);
@@ -141,19 +192,22 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
 {
   RaCallContext *x = b->x;
   const RaCallPlan *p = x->plan;
-  gboolean sharded = p->zero && p->dp > 1;
+  gboolean sharded = p->zero && x->dp.ranks > 1;
 
   for (uint32_t s = 0; s < p->pp; s++) {
-    uint64_t n = stage_n_params(x, s);
+    RaCounts n = stage_n_params(x, s);
     RaTaskSpec gather = dp_spec(b, RA_TASK_PARAM_GATHER, s);
-    RaTaskId *steps = g_newa(RaTaskId, p->dp);
+    RaTaskId experts, *steps = g_newa(RaTaskId, p->dp);
     for (uint32_t d = 0; d < p->dp; d++) {
       RaTaskSpec t = dp_spec(b, RA_TASK_OPTIMIZER, s);
       t.stream = RA_STREAM_COMPUTE;
       t.replica = d;
       t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
       t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype,
-                       sharded ? (n + p->dp - 1) / p->dp : n, 0, 0, 0);
+                       sharded ? ceil_div(n.dense, x->dp.ranks) +
+                                     ceil_div(n.experts, x->experts.ranks)
+                               : n.dense + n.experts,
+                       0, 0, 0);
       steps[d] = ra_builder_task(x->builder, &t);
       ra_builder_edge(x->builder, clip, steps[d]);
       if (is_last && !sharded)
@@ -162,10 +216,15 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
     b->gathers[s] = RA_NONE;
     if (!sharded)
       continue;
-    gather.work = dp_work(x, RA_OP_ALL_GATHER, x->dtype, n);
+    gather.work = dp_work(x, RA_OP_ALL_GATHER, x->dtype, n.dense);
     b->gathers[s] = ra_builder_task(x->builder, &gather);
     for (uint32_t d = 0; d < p->dp; d++)
       ra_builder_edge(x->builder, steps[d], b->gathers[s]);
+    /* in the same queue: once it has ended both have */
+    experts =
+        add_experts_task(x, gather, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
+    if (experts != RA_NONE)
+      b->gathers[s] = experts;
     if (is_last)
       g_array_append_val(b->ends->exits, b->gathers[s]);
   }

@@ -46,8 +46,8 @@ key_equal(gconstpointer a, gconstpointer b)
   return memcmp(a, b, sizeof(RaGroupKey)) == 0;
 }
 
-/* The unit (replica, cp rank and stage) of each GPU in @call; RA_NONE: not in
- * it. */
+/* The unit (replica and stage) of each GPU in @call; RA_NONE: not in it.  No
+ * task tells the cp ranks of a unit apart. */
 static void
 mark_units(const RaPlan *plan, const RaCallPlan *call, uint32_t *out_unit)
 {
@@ -55,9 +55,7 @@ mark_units(const RaPlan *plan, const RaCallPlan *call, uint32_t *out_unit)
 
   for (uint32_t rank = 0; rank < n; rank++) {
     RaCoord c = ra_call_plan_coord(call, rank);
-    uint32_t unit =
-        (c.at[RA_AXIS_DP] * call->cp + c.at[RA_AXIS_CP]) * call->pp +
-        c.at[RA_AXIS_PP];
+    uint32_t unit = c.at[RA_AXIS_DP] * call->pp + c.at[RA_AXIS_PP];
     out_unit[ra_mesh_gpu(&call->mesh, plan->cluster, rank)] = unit;
   }
 }
@@ -289,21 +287,45 @@ ra_lane_map_finish(RaLaneMap *map, RaTaskGraph *graph)
   graph->group_n_gpus = copy_array(graph->arena, map->group_n_gpus);
 }
 
+static uint32_t
+node_of(const RaCallPlan *plan, const RaCluster *cluster, const RaCoord *coord)
+{
+  return ra_mesh_gpu(&plan->mesh, cluster, ra_call_plan_rank(plan, coord)) /
+         cluster->gpus_per_node;
+}
+
 RaAxisGeometry
 ra_axis_geometry(const RaCallPlan *plan, const RaCluster *cluster, RaAxis axis)
 {
   RaAxisGeometry g = {.ranks = ra_call_plan_degree(plan, axis)};
-  uint32_t first = 0;
+  RaCoord coord = {.at = {0}};
+  uint32_t first = node_of(plan, cluster, &coord);
 
   for (uint32_t i = 0; i < g.ranks; i++) {
-    RaCoord coord = {.at = {0}};
-    uint32_t node;
     coord.at[axis] = i;
-    node = ra_mesh_gpu(&plan->mesh, cluster, ra_call_plan_rank(plan, &coord)) /
-           cluster->gpus_per_node;
-    if (i == 0)
-      first = node;
-    g.ranks_per_node += node == first;
+    g.ranks_per_node += node_of(plan, cluster, &coord) == first;
+  }
+  g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);
+  return g;
+}
+
+RaAxisGeometry
+ra_data_geometry(const RaCallPlan *plan, const RaCluster *cluster,
+                 RaDataGroup group)
+{
+  const RaCoord zero = {.at = {0}};
+  uint32_t ep = ra_call_plan_ep(plan), n = plan->dp * plan->cp;
+  uint32_t stride = group == RA_DATA_EXPERTS ? ep : 1;
+  uint32_t first = node_of(plan, cluster, &zero);
+  RaAxisGeometry g = {.ranks = n};
+
+  if (group == RA_DATA_EP)
+    g.ranks = ep;
+  else if (group == RA_DATA_EXPERTS)
+    g.ranks = n / ep;
+  for (uint32_t i = 0; i < g.ranks; i++) {
+    RaCoord coord = ra_call_plan_data_coord(plan, zero, i * stride);
+    g.ranks_per_node += node_of(plan, cluster, &coord) == first;
   }
   g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);
   return g;

@@ -1,9 +1,10 @@
 /* Lanes: sets of GPUs that no call of a plan tells apart.
  *
- * Two GPUs are in one lane if every call puts them at the same dp, cp and pp
+ * Two GPUs are in one lane if every call puts them at the same dp and pp
  * coordinates or leaves both out: then every task runs on both or on
- * neither, and the graph says it once.  A tensor-parallel group is a lane where
- * no other call cuts it finer.  With the groups of lanes that tasks run on:
+ * neither, and the graph says it once.  The tp and cp ranks of a stage are a
+ * lane where no other call cuts it finer: rings and expert exchanges stand in
+ * the op lists of the tasks.  With the groups of lanes that tasks run on:
  *
  *     RaLaneMap *map = ra_lane_map_new(arena, plan);
  *     uint32_t stage = ra_lane_map_unit(map, call, d, s);   a group
@@ -54,5 +55,16 @@ typedef struct {
 
 RaAxisGeometry ra_axis_geometry(const RaCallPlan *plan,
                                 const RaCluster *cluster, RaAxis axis);
+
+/* The groups within the data ranks (dp x cp) of a stage. */
+typedef enum {
+  RA_DATA_ALL,    /* sums gradients of what is not an expert: dp x cp ranks */
+  RA_DATA_EP,     /* exchange tokens: ep neighbours */
+  RA_DATA_EXPERTS /* hold the same experts: dp x cp / ep ranks, ep apart */
+} RaDataGroup;
+
+/* Where the ranks of such a group stand. */
+RaAxisGeometry ra_data_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster, RaDataGroup group);
 
 #endif

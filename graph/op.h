@@ -68,10 +68,15 @@ typedef enum {
 
 #define RA_OP_DIMS 7
 
+typedef enum {
+  RA_OP_BEHIND = 1 /* runs beside the op before it in the list, run by run:
+                      only what it takes longer is seen */
+} RaOpFlags;
+
 typedef struct {
   uint8_t kind;   /* RaOpKind */
   uint8_t dtype;  /* RaDtype of the operands */
-  uint16_t flags; /* 0; room for fused epilogues */
+  uint16_t flags; /* RaOpFlags */
   uint32_t count; /* times it runs in a row in its list (layers), >= 1 */
   uint64_t dim[RA_OP_DIMS]; /* by kind, rest 0 */
 } RaOp;
@@ -109,6 +114,12 @@ typedef struct {
   uint32_t tp;                 /* tensor parallel degree */
   uint32_t tp_ranks_per_node;  /* tp ranks that share a node */
   uint32_t tp_groups_per_node; /* tp groups that share a node's NICs, >= 1 */
+  uint32_t cp; /* ranks that share each sequence; 0 counts as 1, as in ep */
+  uint32_t cp_rings_per_node;  /* rings that leave a node by its NICs; 0: a
+                                  ring stays in its node */
+  uint32_t ep;                 /* expert parallel degree */
+  uint32_t ep_ranks_per_node;  /* ep ranks that share a node */
+  uint32_t ep_groups_per_node; /* ep groups that share a node's NICs, >= 1 */
   uint8_t dtype;               /* RaDtype of parameters and activations */
   uint8_t recompute;           /* RaRecompute of graph/plan.h */
   uint8_t sequence_parallel;   /* 0 or 1 */
@@ -125,8 +136,8 @@ typedef struct {
   uint8_t has_head;      /* the last: final norm, lm or value head, loss */
 } RaPiece;
 
-/* What a batch of ragged sequences is to an op.  All sums over its sequences.
- */
+/* What a batch of ragged sequences is to an op.  All sums over its sequences;
+ * of a whole replica: context parallelism cuts it in the op list. */
 typedef struct {
   uint32_t n_sequences;
   uint64_t q_tokens;  /* tokens computed */
@@ -151,6 +162,22 @@ typedef struct {
  * Layers of one kind are folded: an op list says how often each op runs, not
  * the interleaving of layers; ra_op_list_layer() gives one layer's order.
  *
+ * Experts: tokens choose independently and evenly, so every rank gets as many
+ * and t tokens meet E (1 - (1 - k / E)^t) of the E experts on average (each
+ * misses an expert with probability 1 - k / E).  With ep > 1 each layer has two
+ * all-to-alls a pass, dispatch and combine, of tokens x k x hidden on each rank
+ * (its own part included, as the op's bytes are); with sequence parallelism a
+ * rank sends its share of the tokens and the tp group gathers what came
+ * (Megatron-LM, token_dispatcher.py, MoEAlltoAllTokenDispatcher).  The other
+ * ep ranks are taken to have as many tokens as this one.
+ *
+ * Context parallelism is ring attention (arXiv 2310.01889) in balanced zig-zag
+ * order (arXiv 2404.13358): cp steps, each on one rank's keys and values while
+ * the next rank's arrive.  A step after the first sees the same number of pairs
+ * on every rank, sum s^2 / (2 cp^2); the first, causal, sum s / (2 cp) more.
+ * Each but the first merges two partial outputs.  Backward sends keys, values
+ * and their gradients, which travel one step more to come home.
+ *
  * Backward of a GEMM is two GEMMs (input and weight gradient); full
  * recomputation prepends the layers' forward, selective the attention's.
  *
@@ -160,11 +187,20 @@ guint ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                  const RaBatch *batch, RaOp *out_ops);
 
 /* Parameters that one GPU of the tp group holds of @piece (replicated norms
- * counted in full, vocabulary padded up to a multiple of tp). */
+ * counted in full, vocabulary padded up to a multiple of tp, experts / ep). */
 uint64_t ra_piece_n_params(const RaShard *shard, const RaPiece *piece);
 
+/* Those of them that are experts', routers not counted: their gradients are
+ * summed over dp x cp / ep ranks, the others' over dp x cp. */
+uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
+
 /* Model FLOP of @batch through the whole model, forward only, without tp
- * padding or recomputation: what MFU counts.  Backward counts twice this. */
+ * padding or recomputation: what MFU counts.  A token meets the experts that
+ * it visits, no others.  Backward counts twice this. */
 double ra_model_forward_flop(const RaModel *model, const RaBatch *batch);
+
+/* The same for the prompts of a generate call: only each one's last token
+ * needs logits, so the head counts once a sequence. */
+double ra_model_prefill_flop(const RaModel *model, const RaBatch *batch);
 
 #endif

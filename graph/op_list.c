@@ -9,7 +9,9 @@ typedef struct {
   const RaModel *model;
   const RaBatch *batch;
   RaPhase phase;
-  uint64_t tokens;    /* rows of the parallel regions */
+  uint32_t cp;        /* ranks that share a sequence, >= 1 */
+  uint32_t ep;        /* ranks that share experts, >= 1 */
+  uint64_t tokens;    /* rows of the parallel regions: of one cp rank */
   uint64_t sp_tokens; /* rows between them: fewer under sequence parallelism */
   uint64_t q_heads;   /* of one tp rank */
   uint64_t
@@ -104,18 +106,63 @@ add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width)
       tokens, width, 0, 0);
 }
 
+/* The scores of one rank's queries with one rank's keys. */
 static void
-add_attention_core(RaOpBuilder *b)
+add_attention_step(RaOpBuilder *b, uint64_t pairs)
 {
   const RaModel *m = b->model;
   RaOpKind kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_BACKWARD
                   : b->phase == RA_PHASE_DECODE ? RA_OP_DECODE_ATTENTION
                                                 : RA_OP_ATTENTION;
-  add(b, kind, b->batch->n_sequences, b->batch->q_tokens, b->batch->kv_tokens,
-      b->batch->pairs);
+  add(b, kind, b->batch->n_sequences, b->tokens,
+      ceil_div(b->batch->kv_tokens, b->cp), pairs);
   b->ops[b->n_ops - 1].dim[4] = b->q_heads;
   b->ops[b->n_ops - 1].dim[5] = b->kv_heads;
   b->ops[b->n_ops - 1].dim[6] = m->head_dim;
+}
+
+/* A message to the next rank of the ring. */
+static void
+add_ring_send(RaOpBuilder *b, uint64_t bytes, uint16_t flags)
+{
+  uint32_t rings = b->shard->cp_rings_per_node;
+
+  add(b, RA_OP_SEND, bytes, rings > 0, MAX(rings, 1u), 0);
+  b->ops[b->n_ops - 1].flags = flags;
+}
+
+/* Attention over the keys of all cp ranks, a rank's at a time: cp - 1 steps
+ * behind each of which the next keys arrive, and one on the rank's own. */
+static void
+add_ring(RaOpBuilder *b)
+{
+  const RaBatch *batch = b->batch;
+  gboolean back = b->phase == RA_PHASE_BACKWARD;
+  uint64_t cp = b->cp, twice = 2 * batch->pairs - batch->q_tokens;
+  uint64_t own, step = ceil_div(twice, 2 * cp * cp);
+  uint64_t kv_bytes = 2 * b->tokens * b->kv_heads * b->model->head_dim *
+                      ra_dtype_bytes(b->shard->dtype);
+  uint32_t n_layers = b->count;
+
+  own = ceil_div(batch->pairs, cp);
+  own -= MIN(own, (cp - 1) * step);
+  b->count = n_layers * (uint32_t)(cp - 1);
+  add_attention_step(b, step);
+  add_ring_send(b, back ? 2 * kv_bytes : kv_bytes, RA_OP_BEHIND);
+  add(b, RA_OP_ADD, b->tokens, b->q_heads * b->model->head_dim, 0, 0);
+  b->count = n_layers;
+  add_attention_step(b, own);
+  if (back)
+    add_ring_send(b, kv_bytes, 0);
+}
+
+static void
+add_attention_core(RaOpBuilder *b)
+{
+  if (b->cp > 1)
+    add_ring(b);
+  else
+    add_attention_step(b, b->batch->pairs);
 }
 
 /* Per-head work between the projection and the scores. */
@@ -187,21 +234,78 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
   }
 }
 
-/* A mixture of experts, all of them on every rank and each split over tp.
- * Fewer tokens than experts visit fewer experts: at most one a choice. */
+/* (1 - k / E)^n by squaring: the same on every machine. */
+static double
+missed_frac(const RaModel *m, uint64_t n)
+{
+  double base = 1 - (double)m->experts_per_token / m->n_experts, power = 1;
+
+  for (; n > 0; n >>= 1) {
+    if (n & 1)
+      power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+/* Experts of one rank that the tokens of all ep ranks meet, expected and
+ * rounded, at least one and no more than there are choices. */
+static uint64_t
+n_visited(const RaOpBuilder *b, uint64_t choices)
+{
+  const RaModel *m = b->model;
+  uint64_t n_local = m->n_experts / b->ep;
+  double seen = (double)n_local * (1 - missed_frac(m, b->tokens * b->ep));
+
+  return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
+}
+
+/* Dispatch or combine of @rows copies of tokens on this rank.  Sequence
+ * parallelism shares the tokens in the tp group, whose ranks need all of them
+ * at the experts. */
+static void
+add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
+{
+  uint64_t bytes = rows * b->model->hidden * ra_dtype_bytes(b->shard->dtype);
+  RaOpKind kind = combine ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_GATHER;
+
+  if (b->ep == 1)
+    return;
+  if (b->shard->sequence_parallel && combine)
+    add_tp_collective(b, kind, bytes * b->shard->tp);
+  add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, b->shard->ep_ranks_per_node,
+      b->shard->ep_groups_per_node);
+  if (b->shard->sequence_parallel && !combine)
+    add_tp_collective(b, kind, bytes * b->shard->tp);
+}
+
+/* Whether the tp group exchanges tokens around the experts, not around the
+ * whole block. */
+static gboolean
+experts_gather(const RaOpBuilder *b)
+{
+  return b->ep > 1 && b->shard->sequence_parallel;
+}
+
+/* A mixture of experts: those of this rank, each split over tp. */
 static void
 add_experts(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
+  uint64_t rows = experts_gather(b) ? b->sp_tokens : b->tokens;
   uint64_t choices = b->tokens * m->experts_per_token;
-  uint64_t visited = MIN(choices, (uint64_t)m->n_experts);
 
-  add_linear(b, b->tokens, m->n_experts, m->hidden, 1);
-  add(b, RA_OP_ROUTER, b->tokens, m->n_experts, m->experts_per_token, 0);
-  add(b, RA_OP_PERMUTE, choices, m->hidden, 0, 0);
-  if (visited > 0)
+  add_linear(b, rows, m->n_experts, m->hidden, 1);
+  add(b, RA_OP_ROUTER, rows, m->n_experts, m->experts_per_token, 0);
+  rows *= m->experts_per_token;
+  add(b, RA_OP_PERMUTE, rows, m->hidden, 0, 0);
+  add_expert_exchange(b, rows, FALSE);
+  if (choices > 0) {
+    uint64_t visited = n_visited(b, choices);
     add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
-  add(b, RA_OP_PERMUTE, choices, m->hidden, 0, 0);
+  }
+  add_expert_exchange(b, rows, TRUE);
+  add(b, RA_OP_PERMUTE, rows, m->hidden, 0, 0);
 }
 
 static void
@@ -209,25 +313,29 @@ add_mlp(RaOpBuilder *b, gboolean moe)
 {
   const RaModel *m = b->model;
   gboolean back = b->phase == RA_PHASE_BACKWARD;
+  gboolean tp = !moe || !experts_gather(b);
 
   if (back) {
     add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-    add_leave(b);
+    if (tp)
+      add_leave(b);
   } else {
     add_norm(b, b->sp_tokens, m->hidden);
-    add_enter(b);
+    if (tp)
+      add_enter(b);
   }
   if (moe)
     add_experts(b);
   else
     add_mlp_core(b, b->tokens, m->ffn, 1);
-  if (back) {
+  if (tp && back)
     add_enter(b);
-    add_norm(b, b->sp_tokens, m->hidden);
-  } else {
+  else if (tp)
     add_leave(b);
+  if (back)
+    add_norm(b, b->sp_tokens, m->hidden);
+  else
     add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-  }
 }
 
 /* All layers of one kind, dense or MoE. */
@@ -338,12 +446,14 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                    .model = m,
                    .batch = batch,
                    .phase = phase,
-                   .tokens = batch->q_tokens,
+                   .cp = MAX(shard->cp, 1u),
+                   .ep = MAX(shard->ep, 1u),
                    .count = 1,
                    .ops = out_ops};
   uint32_t n_moe = 0;
 
   g_return_val_if_fail(phase < RA_N_PHASES, 0);
+  b.tokens = ceil_div(batch->q_tokens, b.cp);
   b.sp_tokens =
       shard->sequence_parallel ? ceil_div(b.tokens, shard->tp) : b.tokens;
   b.q_heads = ceil_div(m->n_heads, shard->tp);
@@ -364,75 +474,4 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   if (phase == RA_PHASE_BACKWARD && piece->has_embedding)
     add_embedding(&b);
   return b.n_ops;
-}
-
-/* Width-like size of one rank's part of a tensor dimension. */
-static uint64_t
-split(uint64_t size, uint64_t grain, uint32_t tp)
-{
-  return ceil_div(size / grain, tp) * grain;
-}
-
-uint64_t
-ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
-{
-  const RaModel *m = shard->model;
-  uint64_t h = m->hidden, tp = shard->tp;
-  uint64_t q =
-      split((uint64_t)m->n_heads * m->head_dim, m->head_dim, shard->tp);
-  uint64_t kv =
-      split((uint64_t)m->n_kv_heads * m->head_dim, m->head_dim, shard->tp);
-  uint64_t matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
-  uint64_t norm = m->norm_bias ? 2 * h : h;
-  uint64_t vocab = ceil_div(m->vocab, tp);
-  uint64_t attention = (2 * q + 2 * kv) * h + (m->qkv_bias ? q + 2 * kv : 0) +
-                       (m->out_bias ? h : 0) +
-                       (m->qk_norm ? 2 * (uint64_t)m->head_dim : 0);
-  uint64_t n = 0;
-
-  for (uint32_t i = 0; i < piece->n_layers; i++) {
-    n += attention + 2 * norm;
-    if (ra_model_layer_is_moe(m, piece->first_layer + i)) {
-      n += m->n_experts *
-           (h + matrices * h * ceil_div(m->expert_ffn, tp)); /* + router */
-    } else {
-      uint64_t ffn = ceil_div(m->ffn, tp);
-      n += matrices * h * ffn;
-      if (m->mlp_bias)
-        n += (matrices - 1) * ffn + h;
-    }
-  }
-  if (piece->has_embedding) {
-    n += vocab * h;
-    if (m->position == RA_POSITION_LEARNED)
-      n += (uint64_t)m->max_positions * h;
-    if (m->embedding_norm)
-      n += norm;
-  }
-  if (piece->has_head) {
-    n += norm;
-    if (m->head == RA_HEAD_VALUE)
-      n += h;
-    else if (!m->tied_embeddings || !piece->has_embedding)
-      n += vocab * h; /* a tied head on another stage is a copy */
-  }
-  return n;
-}
-
-double
-ra_model_forward_flop(const RaModel *m, const RaBatch *batch)
-{
-  double h = m->hidden, q = (double)m->n_heads * m->head_dim;
-  double kv = (double)m->n_kv_heads * m->head_dim;
-  double matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
-  double n_moe = m->layer_is_moe ? ra_model_n_moe_layers(m) : 0;
-  double n_dense = m->n_layers - n_moe;
-  double weights =
-      m->n_layers * (2 * q + 2 * kv) * h + n_dense * matrices * h * m->ffn +
-      n_moe * h *
-          (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
-
-  weights += m->head == RA_HEAD_VALUE ? h : h * m->vocab;
-  return 2 * weights * (double)batch->q_tokens +
-         4 * q * m->n_layers * (double)batch->pairs;
 }

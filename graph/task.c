@@ -80,8 +80,8 @@ shown(RaTaskKind kind)
     return SHOW_STAGE | SHOW_MINI | SHOW_MICRO | SHOW_BUCKET;
   case RA_TASK_GRAD_REDUCE:
     return SHOW_STAGE | SHOW_MINI | SHOW_BUCKET;
-  case RA_TASK_OPTIMIZER:
   case RA_TASK_PARAM_GATHER:
+  case RA_TASK_OPTIMIZER:
     return SHOW_STAGE | SHOW_MINI;
   case RA_TASK_CLIP:
   case RA_TASK_DECODE:
@@ -123,7 +123,8 @@ ra_task_name(const RaTaskGraph *g, RaTaskId t, char *out, gsize n_bytes)
     APPEND("/b%u", g->mini_batch[t]);
   if (show & SHOW_MICRO)
     APPEND("/m%u", g->micro_batch[t]);
-  if (show & SHOW_BUCKET)
+  if (show & SHOW_BUCKET ||
+      (g->kind[t] == RA_TASK_PARAM_GATHER && g->bucket[t] > 0))
     APPEND("/k%u", g->bucket[t]);
   APPEND("/%s", shown_kind(g, t));
 #undef APPEND

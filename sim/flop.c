@@ -44,7 +44,10 @@ count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
   /* Backward is twice forward: gradients of inputs and of weights. */
   double passes = call->kind == RA_CALL_TRAIN ? 3 : 1;
 
-  share->model_flop += passes * ra_model_forward_flop(model, &work->batch);
+  if (call->kind == RA_CALL_GENERATE)
+    share->model_flop += ra_model_prefill_flop(model, &work->batch);
+  else
+    share->model_flop += passes * ra_model_forward_flop(model, &work->batch);
   /* A generate call's tokens are counted from the lengths; of train, the
    * first epoch has every sequence once. */
   if (call->kind == RA_CALL_INFERENCE ||

@@ -76,12 +76,23 @@ call_flop(const RaWorkload *workload, const RaCall *call)
                    .q_tokens = n,
                    .kv_tokens = n,
                    .pairs = n * (n + 1) / 2};
+  uint64_t p = (uint64_t)llround(ra_length_mean(&workload->prompt_length));
+  RaBatch prompt = {.n_sequences = 1,
+                    .q_tokens = p,
+                    .kv_tokens = p,
+                    .pairs = p * (p + 1) / 2};
+  const RaModel *model;
+  double flop;
   double passes = call->kind == RA_CALL_TRAIN ? 3.0 * call->n_epochs : 1.0;
 
   if (call->model == RA_NONE)
     return 0;
-  return passes * call->n_sequences *
-         ra_model_forward_flop(workload->models[call->model].model, &batch);
+  model = workload->models[call->model].model;
+  flop = ra_model_forward_flop(model, &batch);
+  if (call->kind == RA_CALL_GENERATE) /* logits of generated tokens alone */
+    flop += ra_model_prefill_flop(model, &prompt) -
+            ra_model_forward_flop(model, &prompt);
+  return passes * call->n_sequences * flop;
 }
 
 static RaTable *

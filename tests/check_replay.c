@@ -85,9 +85,10 @@ forward_flop(const RaModel *model, uint32_t n, uint64_t length)
 
 /* Generation computes the prompt and all of the response but its last token,
  * each token attending to those before it and itself: the causal forward of
- * prompt + response - 1 tokens.  Assessment computes whole sequences, training
- * does so three times over (forward 1, backward 2) in each of three epochs.
- * However the plan cuts them. */
+ * prompt + response - 1 tokens, less the lm head (2 hidden x vocabulary) on
+ * all tokens of the prompt but the last, which nobody samples from.  Assessment
+ * computes whole sequences, training does so three times over (forward 1,
+ * backward 2) in each of three epochs. However the plan cuts them. */
 static void
 check_model_flop(const char *plan)
 {
@@ -96,7 +97,9 @@ check_model_flop(const char *plan)
   const RaModel *critic = s.text->workload->models[1].model;
   double whole = forward_flop(actor, N, PROMPT + RESPONSE);
   double value = forward_flop(critic, N, PROMPT + RESPONSE);
-  double expected[] = {forward_flop(actor, N, PROMPT + RESPONSE - 1),
+  double head = 2.0 * actor->hidden * actor->vocab;
+  double expected[] = {forward_flop(actor, N, PROMPT + RESPONSE - 1) -
+                           N * (PROMPT - 1) * head,
                        whole,
                        value,
                        value,
@@ -114,6 +117,11 @@ check_model_flop(const char *plan)
                               1e-12 * expected[c]);
       ck_assert_double_ge(breakdown->calls[c].hardware_flop,
                           0.9 * breakdown->calls[c].flop);
+      /* the fault to catch: logits of whole prompts */
+      if (c == 0)
+        ck_assert_double_lt(breakdown->calls[c].flop,
+                            0.999 *
+                                forward_flop(actor, N, PROMPT + RESPONSE - 1));
       sum += expected[c];
     }
     /* Both train calls consume one set: its tokens count once, and once
