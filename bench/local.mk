@@ -4,6 +4,9 @@
 bench_programs =
 bench_programs += %D%/estimator
 bench_estimator_SOURCES = %D%/estimator.c %D%/measured.c %D%/measured.h
+bench_programs += %D%/real-figure
+bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
+	%D%/real_setting.h
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
 noinst_PROGRAMS += $(bench_programs)

@@ -25,6 +25,15 @@ inspect_profile(const char *path, GError **error)
 }
 
 static GPtrArray *
+inspect_system(const char *path, GError **error)
+{
+  g_autoptr(RaKeyFile) file = ra_key_file_load(path, error);
+  g_autoptr(RaSystem) system = file ? ra_system_load(file, error) : NULL;
+
+  return system ? ra_inspect_system(system) : NULL;
+}
+
+static GPtrArray *
 inspect_trace(const char *path, GError **error)
 {
   g_autoptr(RaTrace) trace = ra_trace_load(path, error);
@@ -55,6 +64,7 @@ refuse_setup(const RaSetupFlags *flags, RaFileKind kind, GError **error)
                      : flags->workload ? "--workload"
                      : flags->cluster  ? "--cluster"
                      : flags->profile  ? "--profile"
+                     : flags->system   ? "--system"
                                        : NULL;
 
   if (!flag)
@@ -64,6 +74,24 @@ refuse_setup(const RaSetupFlags *flags, RaFileKind kind, GError **error)
               "was given",
               flag, ra_file_kind_name(kind));
   return FALSE;
+}
+
+/* (nullable): the reader of a kind that is read as it is. */
+static GPtrArray *(*reader_of(RaFileKind kind))(const char *path,
+                                                GError **error)
+{
+  switch (kind) {
+  case RA_FILE_MODEL:
+    return inspect_model;
+  case RA_FILE_PROFILE:
+    return inspect_profile;
+  case RA_FILE_SYSTEM:
+    return inspect_system;
+  case RA_FILE_TRACE:
+    return inspect_trace;
+  default:
+    return NULL;
+  }
 }
 
 static GPtrArray *
@@ -76,17 +104,12 @@ inspect(const char *name, const RaSetupFlags *flags, GError **error)
   if (!ra_file_kind(name, &kind, error))
     return NULL;
   folder = ra_file_kind_folder(kind);
-  if (kind != RA_FILE_MODEL && kind != RA_FILE_PROFILE && kind != RA_FILE_TRACE)
+  if (!reader_of(kind))
     return inspect_setup(name, kind, flags, error);
   if (!refuse_setup(flags, kind, error))
     return NULL;
   path = folder ? ra_data_find(folder, name, NULL, error) : g_strdup(name);
-  if (!path)
-    return NULL;
-  if (kind == RA_FILE_MODEL)
-    return inspect_model(path, error);
-  return kind == RA_FILE_PROFILE ? inspect_profile(path, error)
-                                 : inspect_trace(path, error);
+  return path ? reader_of(kind)(path, error) : NULL;
 }
 
 static int
@@ -112,14 +135,16 @@ const RaCommand ra_command_inspect = {
     .arguments = "FILE",
     .summary = "Show what a file says and what follows from it",
     .details =
-        "FILE is a model (config.json), workload, cluster, plan, profile or "
-        "trace.\n"
+        "FILE is a model (config.json), workload, cluster, plan, profile, "
+        "system\n"
+        "or trace.\n"
         "\n"
         "Examples:\n"
         "  reallot inspect llama-3-70b.json\n"
         "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
         "actor_train.micro-batches=8'\n"
-        "  reallot inspect h100-sxm.profile --format=tsv\n",
+        "  reallot inspect h100-sxm.profile --format=tsv\n"
+        "  reallot inspect reallhf-2024.system\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

@@ -110,6 +110,8 @@ add_setup(GOptionGroup *group, RaOptions *options)
        "Cluster in place of the plan's", "FILE"},
       {"profile", 0, 0, G_OPTION_ARG_FILENAME, &options->profile,
        "Profile in place of the cluster's GPU's", "FILE"},
+      {"system", 0, 0, G_OPTION_ARG_FILENAME, &options->system,
+       "System profile in place of the plan's", "FILE"},
       {.long_name = NULL}};
 
   g_option_group_add_entries(group, entries);
@@ -163,14 +165,16 @@ translate_error(const GOptionEntry *own, const RaCommand *command,
                 const GError *cause, GError **error)
 {
   static const char *const shared[] = {
-      "--help",     "--format", "--output",   "--iterations", "--seed",
-      "--fidelity", "--set",    "--workload", "--cluster",    "--profile"};
+      "--help",    "--format",   "--output", "--iterations",
+      "--seed",    "--fidelity", "--set",    "--workload",
+      "--cluster", "--profile",  "--system"};
   static const guint groups[] = {0,
                                  RA_OPTIONS_FORMAT,
                                  RA_OPTIONS_OUTPUT,
                                  RA_OPTIONS_ITERATIONS,
                                  RA_OPTIONS_RUN,
                                  RA_OPTIONS_RUN,
+                                 RA_OPTIONS_SETUP,
                                  RA_OPTIONS_SETUP,
                                  RA_OPTIONS_SETUP,
                                  RA_OPTIONS_SETUP,
@@ -230,7 +234,8 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
   if (!ra_option_file("--output", options->output, error) ||
       !ra_option_file("--workload", options->workload, error) ||
       !ra_option_file("--cluster", options->cluster, error) ||
-      !ra_option_file("--profile", options->profile, error))
+      !ra_option_file("--profile", options->profile, error) ||
+      !ra_option_file("--system", options->system, error))
     return FALSE;
   if (n == command->n_files)
     return TRUE;
@@ -296,6 +301,7 @@ ra_options_clear(RaOptions *options)
   g_free(options->workload);
   g_free(options->cluster);
   g_free(options->profile);
+  g_free(options->system);
   g_strfreev(options->sets);
 }
 
@@ -305,5 +311,6 @@ ra_options_setup(const RaOptions *options)
   return (RaSetupFlags){.workload = options->workload,
                         .cluster = options->cluster,
                         .profile = options->profile,
+                        .system = options->system,
                         .sets = (const char *const *)options->sets};
 }

@@ -23,7 +23,8 @@
 /* Groups of flags. */
 enum {
   RA_OPTIONS_FORMAT = 1 << 0,     /* --format */
-  RA_OPTIONS_SETUP = 1 << 1,      /* --set --workload --cluster --profile */
+  RA_OPTIONS_SETUP = 1 << 1,      /* --set --workload --cluster --profile
+                                     --system */
   RA_OPTIONS_RUN = 1 << 2,        /* --seed --fidelity */
   RA_OPTIONS_ITERATIONS = 1 << 3, /* --iterations */
   RA_OPTIONS_OUTPUT = 1 << 4      /* --output */
@@ -53,6 +54,7 @@ typedef struct {
   char *workload;        /* owned, nullable */
   char *cluster;         /* owned, nullable */
   char *profile;         /* owned, nullable */
+  char *system;          /* owned, nullable */
   char **sets;           /* owned, nullable */
 } RaOptions;
 

@@ -31,6 +31,23 @@ append_line(GString *out, const char *name, const char *format, ...)
   g_string_append_c(out, '\n');
 }
 
+/* Who runs the plan, where that counts. */
+static void
+append_system(GString *out, const RaSetup *setup)
+{
+  g_autofree char *name = NULL;
+
+  if (!setup->system)
+    return;
+  name = g_path_get_basename(setup->system_path);
+  g_string_append_printf(out, "%s: %s, ", name, setup->system->release);
+  if (isnan(setup->system->error_median_frac))
+    g_string_append(out, "without a held-out error\n");
+  else
+    g_string_append_printf(out, "held-out median error %.1f %%\n",
+                           100 * setup->system->error_median_frac);
+}
+
 /* What was simulated. */
 static void
 append_head(GString *out, const RaSetup *setup, const RaOptions *options,
@@ -51,6 +68,7 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
         profile.n_laws);
   else
     g_string_append(out, "no law has a held-out error\n");
+  append_system(out, setup);
   g_string_append_printf(
       out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n\n",
       options->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
@@ -262,6 +280,8 @@ const RaCommand ra_command_simulate = {
         "  reallot simulate ppo-llama3-70b-128.plan\n"
         "  reallot simulate ppo-llama3-70b-128.plan --set "
         "'cluster.nic=800 Gbit/s'\n"
+        "  reallot simulate ppo-llama2-7b-8.plan --system "
+        "reallhf-2024.system\n"
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
         "--trace ppo.trace.tsv\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |

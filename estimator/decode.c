@@ -35,6 +35,20 @@ device_line(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
   return slope;
 }
 
+/* What the system's host adds where it is the slowest of device, launches and
+ * itself. */
+static void
+add_system(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+{
+  double system_s = piece->n_layers * estimator->system.decode_layer_s +
+                    estimator->system.decode_stage_s;
+
+  if (system_s > cost->total_s) {
+    cost->host_s += system_s - cost->total_s;
+    cost->total_s = system_s;
+  }
+}
+
 void
 ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                     const RaPiece *piece, uint32_t n_sequences,
@@ -50,6 +64,8 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   double slope = device_line(estimator, ops, n_ops, &until);
 
   ra_estimator_ops(estimator, ops, n_ops, shard->launch, &out_line->cost);
+  if (shard->launch == RA_LAUNCH_EAGER)
+    add_system(estimator, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */

@@ -54,6 +54,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
           device->intra_bytes_per_s > 0 && device->host_bytes_per_s > 0,
       NULL);
   estimator = g_new0(RaEstimator, 1);
+  ra_estimator_set_system(estimator, NULL);
   for (guint i = 0; i < RA_N_MEMORY_LAWS; i++)
     if (!ra_memory_law_init(&estimator->memory[i], profile, device,
                             memory_names[i], error))
@@ -66,6 +67,17 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
       !host_init(estimator, profile, error))
     return NULL;
   return g_steal_pointer(&estimator);
+}
+
+void
+ra_estimator_set_system(RaEstimator *estimator,
+                        const RaSystemConstants *constants)
+{
+  static const RaSystemConstants none = RA_SYSTEM_CONSTANTS_NONE;
+
+  g_return_if_fail(estimator != NULL);
+  estimator->system = constants ? *constants : none;
+  g_return_if_fail(estimator->system.compute_factor > 0);
 }
 
 void
@@ -206,15 +218,17 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   guint n_ops = ra_work_ops(graph, work, ops);
   uint32_t shard = graph->works[work].shard;
   RaCost cost = {0};
+  guint64 n_launches = sum_ops(estimator, ops, n_ops, &cost);
 
-  if (shard != RA_NONE) {
-    ra_estimator_ops(estimator, ops, n_ops, graph->shards[shard].launch,
-                     out_cost);
-    return;
+  if (shard == RA_NONE) {
+    /* A send or a reduction on a stream of its own: launched while the device
+     * is busy elsewhere. */
+    ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
+  } else {
+    if (!graph->shards[shard].sampling)
+      cost.compute_s *= estimator->system.compute_factor;
+    ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
+                          &cost);
   }
-  /* A send or a reduction on a stream of its own: launched while the device
-   * is busy elsewhere. */
-  sum_ops(estimator, ops, n_ops, &cost);
-  ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
   *out_cost = cost;
 }

@@ -21,6 +21,7 @@
 #include "graph/op.h"
 #include "graph/task.h"
 #include "traces/profile.h"
+#include "traces/system.h"
 
 typedef struct _RaEstimator RaEstimator;
 
@@ -57,6 +58,25 @@ typedef struct {
  */
 RaEstimator *ra_estimator_new(const RaProfile *profile,
                               const RaCluster *cluster, GError **error);
+
+/**
+ * ra_estimator_set_system:
+ * @constants: (nullable): what a system costs beside its kernels, copied; %NULL
+ *   and RA_SYSTEM_CONSTANTS_NONE: nothing
+ *
+ * To be called before the estimator is asked.  The constants enter at
+ *
+ *     a stage's decode step, launch eager:
+ *         host  = max(launches x eager_launch,
+ *                     layers x decode_layer + decode_stage)
+ *         total = max(device, host), host_s what it adds to the device's time
+ *     works of calls that do not generate (forward, backward):
+ *         compute = compute_factor x compute of the kernels
+ *
+ * Communication, the optimizer, prefill and captured graphs stay as they are.
+ */
+void ra_estimator_set_system(RaEstimator *estimator,
+                             const RaSystemConstants *constants);
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)
 

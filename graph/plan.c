@@ -16,6 +16,7 @@
 typedef struct {
   const char *workload;
   const char *cluster;
+  const char *system;
 } FileKeys;
 
 /* A `[call NAME]` as it is written; what is not given is 0 or NULL. */
@@ -55,6 +56,8 @@ static const RaKeySpec file_keys[] = {
    .required = TRUE, .doc = "the .workload file that is planned"},
   {"cluster", RA_KEY_STRING, G_STRUCT_OFFSET(FileKeys, cluster),
    .required = TRUE, .doc = "the .cluster file that it runs on"},
+  {"system", RA_KEY_STRING, G_STRUCT_OFFSET(FileKeys, system),
+   .doc = "the system profile that runs it; absent: kernels alone"},
 };
 
 static const RaKeySpec call_keys[] = {
@@ -146,6 +149,20 @@ ra_plan_files(RaKeyFile *file, const char **out_workload,
   *out_workload = keys.workload;
   *out_cluster = keys.cluster;
   return TRUE;
+}
+
+const char *
+ra_plan_system(RaKeyFile *file)
+{
+  FileKeys keys = {0};
+  int group;
+
+  g_return_val_if_fail(file != NULL, NULL);
+  group = ra_key_file_find_group(file, "plan", "");
+  if (group >= 0)
+    ra_key_file_read_group(file, (guint)group, file_keys,
+                           G_N_ELEMENTS(file_keys), &keys, NULL);
+  return keys.system;
 }
 
 static gboolean

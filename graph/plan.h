@@ -4,6 +4,7 @@
  *     format = 1
  *     workload = ppo-llama3-70b.workload   found by ra_data_find("workloads",
  *     cluster = h100-16n.cluster           ...) and ("clusters", ...)
+ *     system = reallhf-2024                optional: ("systems", ...)
  *     [call actor_train]
  *     mesh = node[0-15]
  *     dp = 4
@@ -147,6 +148,10 @@ const RaKeySpec *ra_plan_key_specs(const char *noun, gsize *out_n);
  */
 gboolean ra_plan_files(RaKeyFile *file, const char **out_workload,
                        const char **out_cluster, GError **error);
+
+/* (nullable) (transfer none): the value of `system` in [plan] of @file, which
+ * ra_plan_files() has accepted. */
+const char *ra_plan_system(RaKeyFile *file);
 
 /**
  * ra_plan_load:

@@ -8,6 +8,7 @@ workloadsdir = $(pkgdatadir)/workloads
 plansdir = $(pkgdatadir)/plans
 studiesdir = $(pkgdatadir)/studies
 profilesdir = $(pkgdatadir)/profiles
+systemsdir = $(pkgdatadir)/systems
 bashcompdir = $(datadir)/bash-completion/completions
 dist_models_DATA =
 dist_models_DATA += %D%/models/bloom-176b.json
@@ -70,6 +71,8 @@ dist_plans_DATA += %D%/plans/rloo-llama3-8b-32.plan
 dist_plans_DATA += %D%/plans/rm-llama3-8b-8.plan
 dist_plans_DATA += %D%/plans/sft-llama3-8b-8.plan
 dist_studies_DATA =
+dist_systems_DATA =
+dist_systems_DATA += %D%/systems/reallhf-2024.system
 ## traces/profiles/NAME.profile
 dist_profiles_DATA =
 dist_profiles_DATA += traces/profiles/a100-sxm.profile

@@ -19,6 +19,7 @@ static const struct {
     [RA_FILE_CLUSTER] = {"cluster", ".cluster", "clusters"},
     [RA_FILE_PLAN] = {"plan", ".plan", "plans"},
     [RA_FILE_PROFILE] = {"profile", ".profile", "profiles"},
+    [RA_FILE_SYSTEM] = {"system", ".system", "systems"},
     [RA_FILE_TRACE] = {"trace", ".tsv", NULL},
 };
 
@@ -70,7 +71,7 @@ ra_file_kind(const char *path, RaFileKind *out_kind, GError **error)
     *out_kind = RA_FILE_TRACE;
     return TRUE;
   }
-  for (guint k = RA_FILE_WORKLOAD; k <= RA_FILE_PROFILE; k++) {
+  for (guint k = RA_FILE_WORKLOAD; k <= RA_FILE_SYSTEM; k++) {
     if (has_group(text, kinds[k].name)) {
       *out_kind = (RaFileKind)k;
       return TRUE;
@@ -78,7 +79,7 @@ ra_file_kind(const char *path, RaFileKind *out_kind, GError **error)
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "%s: unknown kind of file, expected a model's config.json, a "
-              "workload, cluster, plan, profile or trace",
+              "workload, cluster, plan, profile, system or trace",
               path);
   return FALSE;
 }

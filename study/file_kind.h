@@ -3,10 +3,10 @@
  *     RaFileKind kind;
  *     if (ra_file_kind("ppo.plan", &kind, &error)) -> RA_FILE_PLAN
  *
- * Names: `.json` model, `.workload`, `.cluster`, `.plan`, `.profile`, `.tsv`
- * trace.  Otherwise a file that begins with `{` is a model, with
- * `# reallot trace` a trace, and one with a group `[workload]`, `[cluster]`,
- * `[plan]` or `[profile]` is what the group says.
+ * Names: `.json` model, `.workload`, `.cluster`, `.plan`, `.profile`,
+ * `.system`, `.tsv` trace.  Otherwise a file that begins with `{` is a model,
+ * with `# reallot trace` a trace, and one with a group `[workload]`,
+ * `[cluster]`, `[plan]`, `[profile]` or `[system]` is what the group says.
  */
 #ifndef RA_STUDY_FILE_KIND_H
 #define RA_STUDY_FILE_KIND_H
@@ -19,6 +19,7 @@ typedef enum {
   RA_FILE_CLUSTER,
   RA_FILE_PLAN,
   RA_FILE_PROFILE,
+  RA_FILE_SYSTEM,
   RA_FILE_TRACE,
   RA_N_FILE_KINDS
 } RaFileKind;

@@ -1,5 +1,5 @@
 /* What a file says, with the numbers that follow from it: a model, a workload,
- * a plan, a cluster, a profile or a trace, as tables.
+ * a plan, a cluster, a profile, a system or a trace, as tables.
  *
  *     GPtrArray *tables = ra_inspect_model(model);
  *     for (guint i = 0; i < tables->len; i++)
@@ -56,6 +56,10 @@ GPtrArray *ra_inspect_plan(const RaPlan *plan);
 
 /* Tables `device`, `laws` (source, rows, held-out error) and `coefficients`. */
 GPtrArray *ra_inspect_profile(const RaProfile *profile);
+
+/* Tables `system` (provenance, held-out error) and `constants` (what the system
+ * sets, in SI; `-` where it leaves one neutral). */
+GPtrArray *ra_inspect_system(const RaSystem *system);
 
 /* Tables `trace` (head fields) and `calls` (rows, first begin, last end, FLOP
  * and bytes summed over the rows). */

@@ -53,6 +53,7 @@ summary_columns(RaTable *table)
       {"workload", RA_UNIT_NONE, RA_CELL_TEXT},
       {"cluster", RA_UNIT_NONE, RA_CELL_TEXT},
       {"profile", RA_UNIT_NONE, RA_CELL_TEXT},
+      {"system", RA_UNIT_NONE, RA_CELL_TEXT},
       {"n_gpus", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"profile_error_least_frac", RA_UNIT_NONE, RA_CELL_REAL},
       {"profile_error_most_frac", RA_UNIT_NONE, RA_CELL_REAL},
@@ -104,6 +105,10 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   add_name(table, setup->workload_path);
   add_name(table, setup->cluster_path);
   add_name(table, setup->profile_path);
+  if (setup->system_path)
+    add_name(table, setup->system_path);
+  else
+    ra_table_missing(table);
   ra_table_integer(table, breakdown->n_gpus);
   ra_table_real(table, profile.least_frac);
   ra_table_real(table, profile.most_frac);

@@ -50,6 +50,11 @@ ra_replay_trace(const RaSetup *setup, const RaReplay *replay)
 
   ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);
   ra_trace_set_head(trace, "profile", profile);
+  if (setup->system_path) {
+    g_autofree char *system = g_path_get_basename(setup->system_path);
+
+    ra_trace_set_head(trace, "system", system);
+  }
   ra_trace_set_head(trace, "fidelity",
                     replay->graph->fidelity == RA_FIDELITY_CALL ? "call"
                                                                 : "stage");

@@ -45,7 +45,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaReplay, ra_replay_free)
  * @replay: what ran
  *
  * ra_record() with what the setup and this program add to its head: software,
- * profile, fidelity.  No date: equal runs give equal files.
+ * profile, system if there is one, fidelity.  No date: equal runs give equal
+ * files.
  *
  * Returns: (transfer full): ra_trace_free() it
  */

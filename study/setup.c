@@ -61,6 +61,8 @@ refuse_flags(const Loader *loader, GError **error)
     flag = "--workload";
   else if (loader->kind != RA_FILE_PLAN && flags->cluster)
     flag = "--cluster";
+  else if (loader->kind != RA_FILE_PLAN && flags->system)
+    flag = "--system";
   else if (loader->kind == RA_FILE_WORKLOAD && flags->profile)
     flag = "--profile";
   if (!flag)
@@ -166,6 +168,22 @@ load_cluster(Loader *loader, const char *name, const char *relative_to,
   return setup->cluster != NULL && load_profile(loader, error);
 }
 
+/* In a plan `reallhf-2024` is short for `reallhf-2024.system`. */
+static gboolean
+load_system(Loader *loader, const char *name, const char *relative_to,
+            GError **error)
+{
+  RaSetup *setup = loader->setup;
+  gboolean is_short = relative_to && !g_str_has_suffix(name, ".system");
+  g_autofree char *full = g_strconcat(name, is_short ? ".system" : "", NULL);
+  g_autoptr(RaKeyFile) file = open_file(
+      loader, RA_FILE_SYSTEM, full, relative_to, &setup->system_path, error);
+
+  if (file)
+    setup->system = ra_system_load(file, error);
+  return setup->system != NULL;
+}
+
 /* What a plan names, by its own key or by the flag that overrides it. */
 typedef gboolean (*LoadPart)(Loader *loader, const char *name,
                              const char *relative_to, GError **error);
@@ -193,6 +211,22 @@ load_part(Loader *loader, RaKeyFile *plan, const char *key, const char *value,
   return FALSE;
 }
 
+/* Whoever runs the plan, if it or a flag says so. */
+static gboolean
+make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
+{
+  RaSetup *setup = loader->setup;
+  const char *system = ra_plan_system(plan), *flag = loader->flags->system;
+
+  if ((system || flag) && !load_part(loader, plan, "system", system, flag,
+                                     load_system, &setup->system_path, error))
+    return FALSE;
+  setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
+  if (setup->estimator && setup->system)
+    ra_estimator_set_system(setup->estimator, &setup->system->constants);
+  return setup->estimator != NULL;
+}
+
 static gboolean
 load_plan(Loader *loader, const char *name, GError **error)
 {
@@ -218,10 +252,7 @@ load_plan(Loader *loader, const char *name, GError **error)
       !apply_changes(loader, RA_FILE_PLAN, "call", file, error))
     return FALSE;
   setup->plan = ra_plan_load(file, setup->workload, setup->cluster, error);
-  if (!setup->plan)
-    return FALSE;
-  setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
-  return setup->estimator != NULL;
+  return setup->plan != NULL && make_estimator(loader, file, error);
 }
 
 RaSetup *
@@ -262,11 +293,13 @@ ra_setup_free(RaSetup *setup)
   ra_plan_free(setup->plan);
   ra_cluster_free(setup->cluster);
   ra_profile_free(setup->profile);
+  ra_system_free(setup->system);
   ra_workload_free(setup->workload);
   g_free(setup->workload_path);
   g_free(setup->cluster_path);
   g_free(setup->plan_path);
   g_free(setup->profile_path);
+  g_free(setup->system_path);
   g_free(setup);
 }
 

@@ -1,10 +1,11 @@
 /* From what a user names to what the program works with.
  *
- * A plan names its workload and its cluster, a workload the configs of its
- * models, a cluster the profile of its GPU.  A setup reads them all, in the one
- * order and with the one set of rules that every subcommand shares: a flag
- * that names another file wins over the file that names it, and `--set`
- * changes a value after its file was read and before it is understood.
+ * A plan names its workload, its cluster and perhaps the system that runs it,
+ * a workload the configs of its models, a cluster the profile of its GPU.  A
+ * setup reads them all, in the one order and with the one set of rules that
+ * every subcommand shares: a flag that names another file wins over the file
+ * that names it, and `--set` changes a value after its file was read and before
+ * it is understood.
  *
  *     RaSetupFlags flags = {.cluster = "h200-16n.cluster"};
  *     g_autoptr(RaSetup) setup =
@@ -24,12 +25,14 @@
 #include "graph/plan.h"
 #include "study/file_kind.h"
 #include "traces/profile.h"
+#include "traces/system.h"
 
 /* What flags say; all zero: nothing. */
 typedef struct {
   const char *workload;    /* nullable: file in place of the plan's */
   const char *cluster;     /* nullable: file in place of the plan's */
   const char *profile;     /* nullable: file in place of the cluster's GPU's */
+  const char *system;      /* nullable: file in place of the plan's */
   const char *const *sets; /* nullable, NULL-terminated: GROUP.KEY=VALUE */
 } RaSetupFlags;
 
@@ -38,11 +41,13 @@ typedef struct {
   RaCluster *cluster;     /* owned, nullable; its device filled */
   RaPlan *plan;           /* owned, nullable */
   RaProfile *profile;     /* owned, nullable: of the cluster's GPU */
+  RaSystem *system;       /* owned, nullable: what the plan runs under */
   RaEstimator *estimator; /* owned, nullable: where there is a plan */
   char *workload_path;    /* owned, nullable: where it was found */
   char *cluster_path;     /* owned, nullable */
   char *plan_path;        /* owned, nullable */
   char *profile_path;     /* owned, nullable */
+  char *system_path;      /* owned, nullable */
 } RaSetup;
 
 /**

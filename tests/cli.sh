@@ -94,7 +94,7 @@ all_work() { # WHAT ARGUMENT... -- FILE...: one test for many files
 }
 all_work "inspect every shipped file" inspect -- "$srcdir"/share/models/*.json \
   "$srcdir"/share/{clusters,workloads,plans}/*.* \
-  "$srcdir"/traces/profiles/*.profile
+  "$srcdir"/traces/profiles/*.profile "$srcdir"/share/systems/*.system
 all_work "simulate every shipped plan" simulate -- "$plans"/*.plan
 all_work "and at call fidelity" simulate --fidelity=call -- "$plans"/*.plan
 all_work "graph of every shipped plan and workload" graph -- \
@@ -194,6 +194,18 @@ for change in '--iterations=2' '--fidelity=call' \
   esac
   result $? "$change does what it should to the fingerprint"
 done
+# A system that runs the plan: by flag and by key the same, and it is named.
+slow=$(print_of "$plan" --system=reallhf-2024.system)
+[ "$slow" != "$first" ] &&
+  [ "$slow" = "$(print_of "$plan" --set plan.system=reallhf-2024)" ]
+result $? "a system profile changes the run, by flag as by key"
+run simulate "$plan" --system=reallhf-2024.system
+grep -q '^reallhf-2024.system: ReaLHF, 2024, held-out median error' out
+result $? "simulate says which system it is"
+run simulate "$plan" --system=reallhf-2024.system --format=tsv
+awk -F'\t' 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }
+  NR == 3 { exit $at["system"] != "reallhf-2024" }' out
+result $? "and so does its summary"
 # Its lengths are fixed; those of the 70B are not.
 sampled=$plans/ppo-llama3-70b-128.plan
 [ "$(print_of "$sampled")" != "$(print_of "$sampled" --seed=1)" ] &&
@@ -290,7 +302,7 @@ for command in $commands; do
   fails "unknown option '-Z'" "$command" -Z
 done
 for flag in --seed --format --iterations --fidelity --set --workload \
-  --cluster --profile --trace; do
+  --cluster --profile --system --trace; do
   fails "missing argument for $flag" simulate "$plan" $flag
 done
 for value in x -1 1.5 '' ' 1' 0x10 18446744073709551616; do
@@ -304,7 +316,7 @@ done
 fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
   simulate "$plan" --format=jsn
 fails "--fidelity: 'op' is none of call, stage" simulate "$plan" --fidelity=op
-for flag in --workload --cluster --profile --trace; do
+for flag in --workload --cluster --profile --system --trace; do
   fails "$flag: expected the name of a file" simulate "$plan" $flag=
 done
 fails "unknown option '--trace'" graph "$plan" --trace=x
@@ -335,6 +347,9 @@ set_fails "--set 'call actor_train.mesh=node[0-99]': 'mesh': " \
 set_fails "no file 'nosuch.workload'" plan.workload=nosuch.workload
 set_fails "no file 'nosuch.json'" 'model actor.config=nosuch.json'
 set_fails "no file 'nosuch.profile'" cluster.gpu=nosuch
+set_fails "no file 'nosuch.system'" plan.system=nosuch
+set_fails "expected one line of UTF-8 without control characters" \
+  $'cluster.nodes=3\r4'
 fails "changes a cluster, but a workload was given" inspect \
   ppo-llama2-7b.workload --set cluster.nodes=2
 fails "--cluster: expected a plan with it, but a workload was given" inspect \
@@ -343,6 +358,12 @@ fails "--workload: expected a plan with it, but a cluster was given" inspect \
   h100-1n.cluster --workload=x
 fails "--profile: expected a plan, a workload or a cluster with it" inspect \
   llama-3-8b.json --profile=x
+fails "--system: expected a plan with it, but a cluster was given" inspect \
+  h100-1n.cluster --system=x
+printf '[system]\nrelease = x\n[constants]\nx = 1\n' >bad.system
+fails "bad.system:1: missing key 'derived' in [system]" simulate "$plan" \
+  --system=bad.system
+fails "bad.system:1: missing key 'derived' in [system]" inspect bad.system
 fails "--set: expected a plan with it, but a trace was given" plot a.trace.tsv \
   --set=cluster.nodes=2
 
@@ -352,7 +373,7 @@ fails "no file 'nosuch.plan', expected it at one of 'nosuch.plan'" simulate \
 mkdir dir dir.plan
 fails "dir: Is a directory" inspect dir
 fails "no file 'dir.plan'" simulate dir.plan
-for flag in workload cluster profile; do
+for flag in workload cluster profile system; do
   fails "--$flag: no file 'nosuch'" simulate "$plan" --$flag=nosuch
   fails "--$flag: no file 'dir'" simulate "$plan" --$flag=dir
 done
@@ -449,7 +470,7 @@ man_options() { # COMMAND MAN-PAGE
     END {
       gsub(/\\-/, "-", text)
       if (text ~ /options that change files/)
-        text = text " --set --workload --cluster --profile"
+        text = text " --set --workload --cluster --profile --system"
       text = text " --help"
       while (match(text, /--[a-z][a-z-]*/)) {
         print substr(text, RSTART, RLENGTH)

@@ -41,6 +41,7 @@ tests_check_residency_SOURCES = %D%/check_residency.c %D%/plan_text.c %D%/plan_t
 check_programs += %D%/check_rng
 check_programs += %D%/check_schedule
 check_programs += %D%/check_sim
+check_programs += %D%/check_system
 check_programs += %D%/check_table
 check_programs += %D%/check_text
 check_programs += %D%/check_timeline
@@ -164,6 +165,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
+tests_check_system_SOURCES = %D%/check_system.c $(estimator_fixture)
 tests_check_profile_SOURCES = %D%/check_profile.c %D%/fuzz_profile.c \
 	%D%/profile_text.c %D%/profile_text.h
 EXTRA_DIST += %D%/corpus/profile

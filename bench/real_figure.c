@@ -1,0 +1,317 @@
+/* Predicted and measured seconds of the 11 settings of ReaL's figure under the
+ * heuristic plan, by phase, with one system profile.
+ *
+ *     real-figure [--quick] [--fit] [--system FILE] [DATA]
+ *
+ * DATA is the folder of rlhf_steps/real_figure.csv (see its SOURCE.md).  The
+ * constants are those of share/systems/reallhf-2024.system; --fit finds them
+ * anew on the three rows that are for that and prints what the file says.
+ *
+ * What is assumed where the source says nothing: 8 x 400 Gbit/s a node; the
+ * measured seconds are those of a steady iteration, with no time for logging,
+ * checkpoints or the first iteration's compilation.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "bench/real_setting.h"
+
+/* Rows that the constants may be fitted on; all others are held out. */
+static const struct {
+  const char *actor, *critic;
+  uint32_t n_gpus;
+} fitted[] = {{"7B", "7B", 8}, {"70B", "7B", 64}, {"34B", "34B", 64}};
+
+static gboolean
+is_fitted(const RealRow *row)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(fitted); i++) {
+    if (g_str_equal(row->actor, fitted[i].actor) &&
+        g_str_equal(row->critic, fitted[i].critic) &&
+        row->n_gpus == fitted[i].n_gpus)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* ---- The fit --------------------------------------------------------------*/
+
+enum { N_CONSTANTS = 3, N_STEPS = 60 };
+
+/* The constants as logarithms, so that each stays above 0. */
+static RaSystemConstants
+constants_of(const double x[N_CONSTANTS])
+{
+  return (RaSystemConstants){.decode_layer_s = exp(x[0]),
+                             .decode_stage_s = exp(x[1]),
+                             .compute_factor = exp(x[2])};
+}
+
+/* log(predicted / measured) of the fitted rows. */
+static void
+residuals(RealSetting *const *settings, const double *measured_s, guint n,
+          const double x[N_CONSTANTS], double *out)
+{
+  RaSystemConstants constants = constants_of(x);
+
+  for (guint i = 0; i < n; i++) {
+    RealTimes times;
+
+    real_predict(settings[i], REAL_SYSTEM, &constants, &times);
+    out[i] = log(times.total_s / measured_s[i]);
+  }
+}
+
+static double
+sum_squares(const double *r, guint n)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += r[i] * r[i];
+  return sum;
+}
+
+/* Solves a x = b by elimination with pivots on the diagonal: @a is positive
+ * definite. */
+static void
+solve(double a[N_CONSTANTS][N_CONSTANTS], double b[N_CONSTANTS])
+{
+  for (int k = 0; k < N_CONSTANTS; k++) {
+    for (int i = k + 1; i < N_CONSTANTS; i++) {
+      double f = a[i][k] / a[k][k];
+
+      for (int j = k; j < N_CONSTANTS; j++)
+        a[i][j] -= f * a[k][j];
+      b[i] -= f * b[k];
+    }
+  }
+  for (int k = N_CONSTANTS - 1; k >= 0; k--) {
+    for (int j = k + 1; j < N_CONSTANTS; j++)
+      b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+}
+
+/* One step of Levenberg and Marquardt's method with damping @damp, slopes by
+ * differences.  Returns: whether the sum of squares fell; then @x has moved. */
+static gboolean
+fit_step(RealSetting *const *settings, const double *measured_s, guint n,
+         double damp, double x[N_CONSTANTS])
+{
+  double a[N_CONSTANTS][N_CONSTANTS] = {{0}}, b[N_CONSTANTS] = {0};
+  double slope[N_CONSTANTS][G_N_ELEMENTS(fitted)];
+  double r[G_N_ELEMENTS(fitted)], moved[N_CONSTANTS], before;
+
+  residuals(settings, measured_s, n, x, r);
+  before = sum_squares(r, n);
+  for (int k = 0; k < N_CONSTANTS; k++) {
+    memcpy(moved, x, sizeof moved);
+    moved[k] += 1e-4;
+    residuals(settings, measured_s, n, moved, slope[k]);
+    for (guint i = 0; i < n; i++)
+      slope[k][i] = (slope[k][i] - r[i]) / 1e-4;
+  }
+  for (int k = 0; k < N_CONSTANTS; k++) {
+    for (guint i = 0; i < n; i++) {
+      b[k] -= slope[k][i] * r[i];
+      for (int j = 0; j < N_CONSTANTS; j++)
+        a[k][j] += slope[k][i] * slope[j][i];
+    }
+    a[k][k] += damp;
+  }
+  solve(a, b);
+  for (int k = 0; k < N_CONSTANTS; k++)
+    moved[k] = x[k] + CLAMP(b[k], -0.5, 0.5);
+  residuals(settings, measured_s, n, moved, r);
+  if (!(sum_squares(r, n) < before))
+    return FALSE;
+  memcpy(x, moved, sizeof moved);
+  return TRUE;
+}
+
+/* Least squares of the logarithms' ratio over the fitted rows, from the slopes
+ * that the rows themselves suggest: 1 ms a layer, 1 ms a stage, factor 1. */
+static RaSystemConstants
+fit(RealSetting *const *settings, const GArray *rows)
+{
+  RealSetting *of[G_N_ELEMENTS(fitted)];
+  double measured_s[G_N_ELEMENTS(fitted)];
+  double x[N_CONSTANTS] = {log(1e-3), log(1e-3), 0}, damp = 1e-3;
+  guint n = 0;
+
+  for (guint i = 0; i < rows->len; i++) {
+    const RealRow *row = &g_array_index(rows, RealRow, i);
+
+    if (!is_fitted(row) || n == G_N_ELEMENTS(fitted))
+      continue;
+    of[n] = settings[i];
+    measured_s[n++] = row->measured_s;
+  }
+  for (guint step = 0; n > 0 && step < N_STEPS; step++)
+    damp *= fit_step(of, measured_s, n, damp, x) ? 0.2 : 5;
+  return constants_of(x);
+}
+
+/* ---- The table ------------------------------------------------------------*/
+
+static double
+median(double *values, guint n)
+{
+  for (guint i = 1; i < n; i++) {
+    for (guint j = i; j > 0 && values[j] < values[j - 1]; j--) {
+      double swap = values[j];
+
+      values[j] = values[j - 1];
+      values[j - 1] = swap;
+    }
+  }
+  return n == 0 ? (double)NAN : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static double
+print_row(const RealSetting *setting, const RealRow *row,
+          const RaSystemConstants *constants)
+{
+  RealTimes t, k, r;
+  double error;
+
+  real_predict(setting, REAL_SYSTEM, constants, &t);
+  real_predict(setting, REAL_KERNELS, NULL, &k);
+  real_predict(setting, REAL_ROOFLINE, NULL, &r);
+  error = t.total_s / row->measured_s - 1;
+  printf("%s+%s/%u\t%s\t%.1f\t%.2f\t%+.3f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t"
+         "%.2f\t%.2f\t%.2f\t%.2f\n",
+         row->actor, row->critic, row->n_gpus, is_fitted(row) ? "fit" : "held",
+         row->measured_s, t.total_s, error, t.generate_s, t.inference_s,
+         t.train_s, t.move_s, k.total_s, r.total_s, t.generate_s - r.generate_s,
+         t.inference_s - r.inference_s, t.train_s - r.train_s,
+         t.move_s - r.move_s);
+  return fabs(error);
+}
+
+static void
+print_head(const RaSystemConstants *constants)
+{
+  printf("# seconds of an iteration of PPO; plan: tp 8, pp = nodes, dp 1\n"
+         "# setting: actor+critic/GPUs; kernels: laws of the profile and its "
+         "launches, no system;\n"
+         "# roofline: data sheet alone; gap: predicted less roofline, by "
+         "phase\n"
+         "# decode-layer %.4g ms, decode-stage %.4g ms, compute-factor %.4g\n"
+         "setting\trow\tmeasured_s\tpredicted_s\terror_frac\tgenerate_s\t"
+         "inference_s\ttrain_s\tmove_s\tkernels_s\troofline_s\t"
+         "gap_generate_s\tgap_inference_s\tgap_train_s\tgap_move_s\n",
+         1e3 * constants->decode_layer_s, 1e3 * constants->decode_stage_s,
+         constants->compute_factor);
+}
+
+/* Prints the rows.  Returns: the median error of those held out. */
+static double
+print_table(RealSetting *const *settings, const GArray *rows,
+            const RaSystemConstants *constants)
+{
+  g_autofree double *errors = g_new(double, rows->len + 1);
+  guint n_held = 0;
+
+  print_head(constants);
+  for (guint i = 0; i < rows->len; i++) {
+    const RealRow *row = &g_array_index(rows, RealRow, i);
+    double error = print_row(settings[i], row, constants);
+
+    if (!is_fitted(row))
+      errors[n_held++] = error;
+  }
+  return median(errors, n_held);
+}
+
+/* ---- Main -----------------------------------------------------------------*/
+
+typedef struct {
+  gboolean fit;       /* find the constants anew */
+  const char *system; /* file */
+  const char *data;   /* nullable: folder */
+} Options;
+
+static gboolean
+parse_options(int argc, char **argv, Options *options)
+{
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--quick") == 0)
+      continue; /* takes a second as it is */
+    if (strcmp(argv[i], "--fit") == 0)
+      options->fit = TRUE;
+    else if (strcmp(argv[i], "--system") == 0 && i + 1 < argc)
+      options->system = argv[++i];
+    else if (argv[i][0] != '-' && !options->data)
+      options->data = argv[i];
+    else
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* The folder of measurements: beside the source tree, whose share/ is first in
+ * RA_DATA_PATH under `make bench`. */
+static char *
+find_data(const char *data)
+{
+  const char *path = g_getenv("RA_DATA_PATH");
+  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
+
+  return data ? g_strdup(data)
+              : g_build_filename(folders[0], "..", "..", "shared", "data",
+                                 "rlhf_steps", NULL);
+}
+
+static RaSystemConstants
+load_constants(const char *name)
+{
+  GError *error = NULL;
+  g_autofree char *path = ra_data_find("systems", name, NULL, &error);
+  g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
+  g_autoptr(RaSystem) system = file ? ra_system_load(file, &error) : NULL;
+
+  if (!system) {
+    fprintf(stderr, "real-figure: %s\n", error->message);
+    exit(2);
+  }
+  return system->constants;
+}
+
+int
+main(int argc, char **argv)
+{
+  Options options = {.system = "reallhf-2024.system"};
+  g_autofree char *data = NULL;
+  g_autoptr(GArray) rows = NULL;
+  g_autofree RealSetting **settings = NULL;
+  RaSystemConstants constants;
+  double error;
+
+  if (!parse_options(argc, argv, &options)) {
+    fprintf(stderr,
+            "usage: real-figure [--quick] [--fit] [--system FILE] [DATA]\n");
+    return 2;
+  }
+  data = find_data(options.data);
+  rows = real_rows(data);
+  if (rows->len == 0)
+    printf("# no measurements in %s\n", data);
+  settings = g_new0(RealSetting *, rows->len + 1);
+  for (guint i = 0; i < rows->len; i++)
+    settings[i] = real_setting_new(&g_array_index(rows, RealRow, i));
+  constants =
+      options.fit ? fit(settings, rows) : load_constants(options.system);
+  error = print_table(settings, rows, &constants);
+  printf("bar\treal-heuristic-held-out-median-frac\t%.3f\t<=0.15\t%s\n", error,
+         error <= 0.15 ? "ok" : "short");
+  for (guint i = 0; i < rows->len; i++)
+    real_setting_free(settings[i]);
+  return 0;
+}

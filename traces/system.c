@@ -1,0 +1,141 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "traces/system.h"
+
+static const char *const nouns[] = {"system!", "constants!", NULL};
+
+/* [system]: provenance. */
+typedef struct {
+  const char *release;
+  const char *derived;
+  const char *source;
+  const char *range;
+  const char *error_median;
+  uint64_t rows;
+  uint32_t format;
+} RaSystemHead;
+
+#define HEAD(field) G_STRUCT_OFFSET(RaSystemHead, field)
+static const RaKeySpec head_keys[] = {
+    {"format", RA_KEY_UINT32, HEAD(format), .fallback = "1", .min = 1, .max = 1,
+     .doc = "version of this format"},
+    {"release", RA_KEY_STRING, HEAD(release), .required = TRUE,
+     .doc = "the system and its release"},
+    {"derived", RA_KEY_STRING, HEAD(derived), .required = TRUE,
+     .doc = "how the constants were found"},
+    {"source", RA_KEY_STRING, HEAD(source), .required = TRUE,
+     .doc = "whose measurements they were fitted on"},
+    {"rows", RA_KEY_UINT64, HEAD(rows), .required = TRUE,
+     .doc = "runs that they were fitted on"},
+    {"range", RA_KEY_STRING, HEAD(range), .required = TRUE,
+     .doc = "of validity: models, GPUs, lengths"},
+    {"error-median", RA_KEY_STRING, HEAD(error_median), .required = TRUE,
+     .doc = "on runs that the fit did not see, or -"},
+};
+
+/* Bounds: host times up to a second (more is a wrong unit), a factor that is
+ * no disguise for another model. */
+#define CONSTANT(field) G_STRUCT_OFFSET(RaSystemConstants, field)
+static const RaKeySpec constant_keys[] = {
+    {"decode-layer", RA_KEY_QUANTITY, CONSTANT(decode_layer_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time of each layer in an eager decode step"},
+    {"decode-stage", RA_KEY_QUANTITY, CONSTANT(decode_stage_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time of each stage in an eager decode step"},
+    {"compute-factor", RA_KEY_DOUBLE, CONSTANT(compute_factor), .min = 0.1,
+     .max = 10, .doc = "on the compute of train and inference calls"},
+};
+
+const RaKeySpec *
+ra_system_constant_specs(gsize *out_n)
+{
+  g_return_val_if_fail(out_n != NULL, NULL);
+  *out_n = G_N_ELEMENTS(constant_keys);
+  return constant_keys;
+}
+
+gboolean
+ra_system_sets(const RaSystem *system, const char *key)
+{
+  g_return_val_if_fail(system != NULL && key != NULL, FALSE);
+  return ra_key_file_get(
+             system->file,
+             (guint)ra_key_file_find_group(system->file, "constants", ""),
+             key) != NULL;
+}
+
+static gboolean
+read_head(RaSystem *system, guint group, GError **error)
+{
+  RaSystemHead head = {0};
+
+  if (!ra_key_file_read_group(system->file, group, head_keys,
+                              G_N_ELEMENTS(head_keys), &head, error))
+    return FALSE;
+  system->release = head.release;
+  system->derived = head.derived;
+  system->source = head.source;
+  system->range = head.range;
+  system->n_rows = head.rows;
+  system->error_median_frac = (double)NAN;
+  if (strcmp(head.error_median, "-") == 0)
+    return TRUE;
+  if (!ra_text_double(head.error_median, &system->error_median_frac) ||
+      system->error_median_frac < 0)
+    return ra_key_file_fail(system->file, group, "error-median", error,
+                            "'error-median' is '%s', expected a ratio of at "
+                            "least 0, or '-' where it was not measured",
+                            head.error_median);
+  return TRUE;
+}
+
+static gboolean
+read_constants(RaSystem *system, guint group, GError **error)
+{
+  guint n = 0;
+
+  system->constants = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
+  if (!ra_key_file_read_group(system->file, group, constant_keys,
+                              G_N_ELEMENTS(constant_keys), &system->constants,
+                              error))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(constant_keys); i++)
+    n += ra_system_sets(system, constant_keys[i].key);
+  if (n >= 1 && n <= RA_SYSTEM_CONSTANTS_MAX)
+    return TRUE;
+  return ra_key_file_fail(system->file, group, NULL, error,
+                          "%u constants, expected 1 to %d", n,
+                          RA_SYSTEM_CONSTANTS_MAX);
+}
+
+RaSystem *
+ra_system_load(RaKeyFile *file, GError **error)
+{
+  g_autoptr(RaSystem) system = NULL;
+
+  g_return_val_if_fail(file != NULL, NULL);
+  if (!ra_key_file_check_nouns(file, nouns, error))
+    return NULL;
+  system = g_new0(RaSystem, 1);
+  system->file = ra_key_file_ref(file);
+  if (!read_head(system, (guint)ra_key_file_find_group(file, "system", ""),
+                 error) ||
+      !read_constants(
+          system, (guint)ra_key_file_find_group(file, "constants", ""), error))
+    return NULL;
+  return g_steal_pointer(&system);
+}
+
+void
+ra_system_free(RaSystem *system)
+{
+  if (system == NULL)
+    return;
+  ra_key_file_unref(system->file);
+  g_free(system);
+}
