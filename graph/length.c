@@ -104,6 +104,33 @@ read_rows(const char *path, char *text, const char *column, GError **error)
   return g_steal_pointer(&samples);
 }
 
+/* What a message could not show is no table. */
+static gboolean
+check_text(const char *path, const char *text, gsize n_bytes, GError **error)
+{
+  gboolean valid = g_utf8_validate_len(text, n_bytes, NULL);
+  guint line = 1;
+
+  if (n_bytes > strlen(text)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s:1: a NUL byte, expected CSV text", path);
+    return FALSE;
+  }
+  for (const char *p = text; *p && valid; p++) {
+    line += *p == '\n';
+    if (g_ascii_iscntrl(*p) && *p != '\n' && *p != '\t' &&
+        !(p[0] == '\r' && p[1] == '\n')) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s:%u: a control character, expected CSV text", path, line);
+      return FALSE;
+    }
+  }
+  if (!valid)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s:1: invalid UTF-8, expected CSV text", path);
+  return valid;
+}
+
 static gboolean
 parse_file(const char *arg, const char *relative_to, RaLength *law,
            GError **error)
@@ -124,11 +151,8 @@ parse_file(const char *arg, const char *relative_to, RaLength *law,
   path = ra_data_find("lengths", name, relative_to, error);
   if (!path || !ra_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error))
     return FALSE;
-  if (strlen(text) != n_bytes) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s:1: a NUL byte, expected CSV text", path);
+  if (!check_text(path, text, n_bytes, error))
     return FALSE;
-  }
   GArray *samples = read_rows(path, text, column, error);
   if (!samples)
     return FALSE;

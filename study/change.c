@@ -163,6 +163,24 @@ split_group(RaChange *change, const char *group, GError **error)
   return TRUE;
 }
 
+/* What a file would not hold, a message could not show either. */
+static gboolean
+is_line(const char *text, GError **error)
+{
+  g_autofree char *shown = g_utf8_make_valid(text, -1);
+  gboolean clean = g_utf8_validate(text, -1, NULL);
+
+  for (char *p = shown; *p; p++) {
+    if (!g_ascii_iscntrl(*p) || *p == '\t')
+      continue;
+    *p = '?';
+    clean = FALSE;
+  }
+  return clean || fail(error, shown,
+                       "expected one line of UTF-8 without control "
+                       "characters");
+}
+
 gboolean
 ra_change_parse(const char *text, RaChange *out_change, GError **error)
 {
@@ -172,6 +190,8 @@ ra_change_parse(const char *text, RaChange *out_change, GError **error)
   int forced;
 
   g_return_val_if_fail(text != NULL && out_change != NULL, FALSE);
+  if (!is_line(text, error))
+    return FALSE;
   forced = take_prefix(&at);
   equals = strchr(at, '=');
   left = g_strndup(at, equals ? (gsize)(equals - at) : 0);

@@ -9,13 +9,8 @@
 #define RA_TESTS_CHECK_CORPUS_H
 
 #include <check.h>
-#include <glib.h>
-#include <stdint.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Whether the last input was read; the entry writes it. */
-extern gboolean fuzz_accepted;
+#include "tests/fuzz.h"
 
 static inline void
 ra_check_corpus(const char *kind)

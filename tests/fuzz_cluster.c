@@ -1,9 +1,6 @@
 /* Fuzz entry of clusters and meshes: the text is a cluster file, and each of
  * its comment lines that begins with #@ is a mesh in it.
  *
- *     clang -g -fsanitize=fuzzer,address,undefined -I. -I$builddir ... \
- *       tests/fuzz_cluster.c base/{...}.c graph/{cluster,form,mesh}.c
- *
  * Without a fuzzer check_cluster replays tests/corpus/cluster through it.
  */
 #include "config.h"
@@ -11,7 +8,7 @@
 #include <string.h>
 
 #include "graph/cluster.h"
-#include "tests/check_corpus.h"
+#include "tests/fuzz.h"
 
 gboolean fuzz_accepted;
 

@@ -1,9 +1,6 @@
 /* Fuzz entry of the key file reader: no text may crash it, hang it or make it
  * write half a record, and what it accepts it can find again.
  *
- *     clang -g -fsanitize=fuzzer,address,undefined -I. -I$builddir ... \
- *       tests/fuzz_keyfile.c base/{arena,error,...}.c
- *
  * Without a fuzzer check_keyfile replays tests/corpus/keyfile through it.
  */
 #include "config.h"

@@ -1,10 +1,6 @@
 /* Fuzz entry of plans, for one workload on one cluster: no text may crash the
  * reader, and what it accepts tiles its mesh, its model and its batch.
  *
- *     clang -g -fsanitize=fuzzer,address,undefined -I. -I$builddir ... \
- *       tests/fuzz_plan.c base/{...}.c graph/{plan,workload,...}.c
- *     RA_DATA_PATH=share ./fuzz_plan tests/corpus/plan
- *
  * Without a fuzzer check_plan_bad replays tests/corpus/plan.
  */
 #include "config.h"
@@ -12,7 +8,7 @@
 #include <string.h>
 
 #include "graph/plan.h"
-#include "tests/check_corpus.h"
+#include "tests/fuzz.h"
 
 gboolean fuzz_accepted;
 

@@ -1,9 +1,6 @@
 /* Fuzz entry of the profile reader: no text may crash it, and a profile that
  * it accepts has every coefficient of its laws within bounds.
  *
- *     clang -g -fsanitize=fuzzer,address,undefined -I. -I$builddir ... \
- *       tests/fuzz_profile.c traces/{law,profile}.c base/....c
- *
  * Without a fuzzer check_profile replays tests/corpus/profile through it.
  */
 #include "config.h"

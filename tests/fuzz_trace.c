@@ -1,18 +1,12 @@
 /* Any bytes: the trace reader takes or refuses them, what it takes survives
  * being written and read again, and the exporters take it.
- *
- * With -fsanitize=fuzzer this file is the fuzzer; else tests/fuzz_main.c
- * replays tests/corpus/trace/ through it.
  */
 #include "config.h"
 
-#include <glib.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "tests/fuzz.h"
 #include "traces/trace.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+gboolean fuzz_accepted;
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
@@ -24,6 +18,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
   g_autofree char *text = NULL, *twice = NULL, *chrome = NULL;
   gsize n_text, n_twice, n_chrome;
 
+  fuzz_accepted = trace != NULL;
   if (trace == NULL) {
     g_assert(error != NULL && strchr(error->message, '\n') == NULL);
     return 0;

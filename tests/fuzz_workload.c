@@ -1,10 +1,6 @@
 /* Fuzz entry of workloads: no text may crash the reader, and what it accepts
  * is the graph that graph/workload.h promises.
  *
- *     clang -g -fsanitize=fuzzer,address,undefined -I. -I$builddir ... \
- *       tests/fuzz_workload.c base/{...}.c graph/{workload,...}.c
- *     RA_DATA_PATH=share ./fuzz_workload tests/corpus/workload
- *
  * Without a fuzzer check_workload_bad replays tests/corpus/workload.
  */
 #include "config.h"
@@ -12,7 +8,7 @@
 #include <string.h>
 
 #include "graph/workload.h"
-#include "tests/check_corpus.h"
+#include "tests/fuzz.h"
 
 gboolean fuzz_accepted;
 

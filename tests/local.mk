@@ -15,6 +15,13 @@ check_programs += %D%/check_error
 check_programs += %D%/check_estimator
 check_programs += %D%/check_forms
 tests_check_forms_SOURCES = %D%/check_forms.c %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_fuzz_change
+check_programs += %D%/check_fuzz_length
+check_programs += %D%/check_fuzz_mesh
+check_programs += %D%/check_fuzz_model
+check_programs += %D%/check_fuzz_system
+check_programs += %D%/check_fuzz_trace
+check_programs += %D%/check_fuzz_units
 check_programs += %D%/check_graph
 tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_hash
@@ -50,6 +57,15 @@ check_programs += %D%/check_units
 check_programs += %D%/check_workload
 check_programs += %D%/check_workload_bad
 
+## check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz_KIND.c.
+tests_check_fuzz_change_SOURCES = %D%/check_fuzz.c %D%/fuzz_change.c
+tests_check_fuzz_length_SOURCES = %D%/check_fuzz.c %D%/fuzz_length.c
+tests_check_fuzz_mesh_SOURCES = %D%/check_fuzz.c %D%/fuzz_mesh.c
+tests_check_fuzz_model_SOURCES = %D%/check_fuzz.c %D%/fuzz_model.c
+tests_check_fuzz_system_SOURCES = %D%/check_fuzz.c %D%/fuzz_system.c
+tests_check_fuzz_trace_SOURCES = %D%/check_fuzz.c %D%/fuzz_trace.c
+tests_check_fuzz_units_SOURCES = %D%/check_fuzz.c %D%/fuzz_units.c
+
 tests_check_layout_SOURCES = %D%/check_layout.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
 tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
@@ -76,10 +92,12 @@ TESTS = $(shell_tests) $(gpu_tests)
 endif
 
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
+EXTRA_DIST += %D%/fuzz.sh
 noinst_HEADERS = %D%/check_main.h
 noinst_HEADERS += %D%/check_edit.h
 noinst_HEADERS += %D%/decode_reference.h
 noinst_HEADERS += %D%/check_corpus.h
+noinst_HEADERS += %D%/fuzz.h
 noinst_HEADERS += %D%/plan_sample.h
 noinst_HEADERS += %D%/workload_sample.h
 noinst_HEADERS += %D%/graph_builder.h
@@ -116,9 +134,8 @@ EXTRA_DIST += %D%/golden/inspect-workload.tsv
 EXTRA_DIST += %D%/golden/simulate-columns.txt
 
 ## Inputs of the model reader that a fuzzer or a person found; good-* are read,
-## the others refused.  The fuzz entry is for clang -fsanitize=fuzzer.
+## the others refused.
 EXTRA_DIST += %D%/data/tiny.json
-EXTRA_DIST += %D%/fuzz_model.c
 EXTRA_DIST += %D%/corpus/model/comment.json
 EXTRA_DIST += %D%/corpus/model/deep.json
 EXTRA_DIST += %D%/corpus/model/empty.json
@@ -144,12 +161,16 @@ tests_check_cluster_SOURCES = %D%/check_cluster.c %D%/fuzz_cluster.c
 tests_check_plan_bad_SOURCES = %D%/check_plan_bad.c %D%/fuzz_plan.c
 tests_check_workload_bad_SOURCES = %D%/check_workload_bad.c \
 	%D%/fuzz_workload.c
+EXTRA_DIST += %D%/corpus/change
 EXTRA_DIST += %D%/corpus/cluster
+EXTRA_DIST += %D%/corpus/length
+EXTRA_DIST += %D%/corpus/mesh
+EXTRA_DIST += %D%/corpus/system
+EXTRA_DIST += %D%/corpus/units
 EXTRA_DIST += %D%/corpus/plan
 EXTRA_DIST += %D%/corpus/workload
 
 ## The same for traces.
-EXTRA_DIST += %D%/fuzz_trace.c
 EXTRA_DIST += %D%/corpus/trace/columns.tsv
 EXTRA_DIST += %D%/corpus/trace/cut.tsv
 EXTRA_DIST += %D%/corpus/trace/empty-op.tsv

@@ -1,0 +1,29 @@
+/* Replays the corpus of the fuzz entry that it is linked with: the program
+ * check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz_KIND.c. */
+#include "config.h"
+
+#include "tests/check_corpus.h"
+#include "tests/check_main.h"
+
+static const char *kind;
+
+START_TEST(test_corpus)
+{
+  ra_check_corpus(kind);
+}
+END_TEST
+
+int
+main(int argc, char **argv)
+{
+  static const char prefix[] = "check_fuzz_";
+  g_autofree char *name = g_path_get_basename(argv[0]);
+  Suite *suite = suite_create(name);
+  TCase *tcase = tcase_create("corpus");
+
+  g_assert(argc == 1 && g_str_has_prefix(name, prefix));
+  kind = name + strlen(prefix);
+  tcase_add_test(tcase, test_corpus);
+  suite_add_tcase(suite, tcase);
+  return ra_check_run(suite);
+}
