@@ -166,14 +166,16 @@ make_plan(const RaWorkload *workload, const RaCluster *cluster)
   for (guint i = 0; i < workload->n_calls; i++) {
     const RaCall *call = &workload->calls[i];
     gboolean train = call->kind == RA_CALL_TRAIN;
+    gboolean frozen = !workload->models[call->model].trainable;
 
     g_string_append_printf(
         text,
         "[call %s]\nmesh = all\ntp = 8\npp = %u\nmicro-batches = %u\n"
-        "sequence-parallel = %s\nlaunch = eager\n%s",
+        "sequence-parallel = %s\nlaunch = eager\n%s%s",
         call->name, pp, train ? 2 * pp : pp,
         call->kind == RA_CALL_GENERATE ? "false" : "true",
-        train ? "schedule = 1f1b\nrecompute = full\n" : "");
+        train ? "schedule = 1f1b\nrecompute = full\n" : "",
+        frozen ? "residency = host\n" : "");
   }
   file = parse("real.plan", text->str);
   g_string_free(text, TRUE);
