@@ -13,6 +13,7 @@
 #include "study/replay.h"
 
 #define PATH_ROWS_SHOWN 8    /* of the critical path, to people */
+#define MOVES_SHOWN 6        /* transfers between all calls are many, small */
 #define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
 
 /* `  name     value`, aligned. */
@@ -155,6 +156,12 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   ra_output_titled(out, outcome->gpu_time,
                    "GPU time of an iteration, and a call's by cause");
   g_string_append_c(out, '\n');
+  if (ra_table_n_rows(outcome->moves) > 0) {
+    append_top(out, outcome->moves,
+               "What moves between calls (exposed: what calls wait for)",
+               MOVES_SHOWN);
+    g_string_append_c(out, '\n');
+  }
   append_top(out, outcome->critical_path,
              "Critical path of the run: what its end waits for",
              PATH_ROWS_SHOWN);
@@ -171,6 +178,8 @@ append_json(GString *out, const RaOutcome *outcome)
   ra_output_member(out, outcome->calls, FALSE);
   g_string_append(out, ",\n");
   ra_output_member(out, outcome->gpu_time, FALSE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, outcome->moves, FALSE);
   g_string_append(out, ",\n");
   ra_output_member(out, outcome->critical_path, FALSE);
   g_string_append(out, "\n}\n");
@@ -192,6 +201,7 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
     ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
     ra_table_write(outcome->calls, RA_FORMAT_TSV, out);
     ra_table_write(outcome->gpu_time, RA_FORMAT_TSV, out);
+    ra_table_write(outcome->moves, RA_FORMAT_TSV, out);
     ra_table_write(outcome->critical_path, RA_FORMAT_TSV, out);
     break;
   case RA_FORMAT_JSON:

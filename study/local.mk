@@ -13,6 +13,7 @@ libstudy_a_SOURCES += %D%/inspect_plan.c
 libstudy_a_SOURCES += %D%/inspect_system.c
 libstudy_a_SOURCES += %D%/inspect_trace.c
 libstudy_a_SOURCES += %D%/inspect_workload.c
+libstudy_a_SOURCES += %D%/moves.c %D%/moves.h
 libstudy_a_SOURCES += %D%/outcome.c %D%/outcome.h
 libstudy_a_SOURCES += %D%/path_cause.c %D%/path_cause.h
 libstudy_a_SOURCES += %D%/plot.c %D%/plot.h

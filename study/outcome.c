@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/augment.h"
+#include "study/moves.h"
 #include "study/outcome.h"
 #include "study/path_cause.h"
 
@@ -338,6 +339,8 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   outcome->summary = make_summary(setup, graph, sim, outcome->breakdown);
   outcome->calls = make_calls(setup, outcome->breakdown);
   outcome->gpu_time = make_gpu_time(setup, outcome->breakdown);
+  outcome->moves =
+      ra_moves_table(graph, sim, outcome->breakdown->first_iteration);
   outcome->critical_path =
       make_critical_path(setup->workload, rows, makespan_s);
   outcome->sentence =
@@ -353,6 +356,7 @@ ra_outcome_free(RaOutcome *outcome)
   ra_table_free(outcome->summary);
   ra_table_free(outcome->calls);
   ra_table_free(outcome->gpu_time);
+  ra_table_free(outcome->moves);
   ra_table_free(outcome->critical_path);
   ra_breakdown_free(outcome->breakdown);
   g_free(outcome->sentence);

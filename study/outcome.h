@@ -8,12 +8,13 @@
  * gpu_time       a row a call, then reallocation and idle: GPU-seconds an
  *                iteration, their share of all, and a call's own by cause.  The
  *                shares of the rows add up to 1, the causes of a call's row too
+ * moves          study/moves.h: a row each (kind, from, to)
  * critical_path  a row each (call, kind of task) that the end of the run waits
  *                for, longest first, a move under the call that waits for it.
  *                The shares of the rows add up to 1, the causes of a call's
  *                row too
  *
- * The first three are about one iteration of the window that repeats
+ * All but the last are about one iteration of the window that repeats
  * (sim/breakdown.h), the critical path about the whole run.
  */
 #ifndef RA_STUDY_OUTCOME_H
@@ -27,6 +28,7 @@ typedef struct {
   RaTable *summary;       /* owned */
   RaTable *calls;         /* owned */
   RaTable *gpu_time;      /* owned */
+  RaTable *moves;         /* owned */
   RaTable *critical_path; /* owned */
   RaBreakdown *breakdown; /* owned: what they were made from */
   char *sentence;         /* owned: what the run waits for, and where GPU time

@@ -346,8 +346,8 @@ static void
 append_legend(GString *out, const Sheet *sheet)
 {
   static const char *const names[RA_N_STYLES] = {
-      "reallocation", "data transfer", "communication, exposed",
-      "communication, hidden"};
+      "reallocation", "data transfer", "offload, reload",
+      "communication, exposed", "communication, hidden"};
   const RaTimeline *timeline = sheet->timeline;
   guint n_calls = timeline->calls->len;
   gboolean light = FALSE, full = FALSE, dark = FALSE;

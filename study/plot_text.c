@@ -12,7 +12,7 @@
 static char
 letter_of(const RaTimeline *timeline, uint16_t style)
 {
-  static const char others[RA_N_STYLES] = {'=', '-', '*', ' '};
+  static const char others[RA_N_STYLES] = {'=', '-', '~', '*', ' '};
   guint n_call_styles = timeline->calls->len * RA_N_SHADES;
   char letter;
 
@@ -141,6 +141,7 @@ append_legend(GString *out, const RaTimeline *timeline, guint n_columns)
   if (light)
     append_entry(out, &line, n_columns, "a small: forward, prefill");
   append_entry(out, &line, n_columns, "= reallocation");
+  append_entry(out, &line, n_columns, "~ offload, reload");
   append_entry(out, &line, n_columns, "- data transfer");
   append_entry(out, &line, n_columns, "* exposed communication");
   append_entry(out, &line, n_columns, ". idle");

@@ -13,6 +13,9 @@
 #define DEFAULT_LANES 32
 #define MAX_CALLS 1000 /* so that styles fit 16 bits; more share the last */
 
+/* Styles of what moves between calls: the first of RaStyle. */
+#define N_MOVES (RA_STYLE_COPY + 1)
+
 /* What a row is to the picture. */
 typedef enum {
   ROLE_COMPUTE, /* on its GPUs */
@@ -24,10 +27,10 @@ typedef enum {
 
 /* A lane while it is filled. */
 typedef struct {
-  RaTrack compute;  /* boxes of the upper track */
-  GArray *busy;     /* RaStretch: something computes */
-  GArray *comm;     /* RaStretch: something is communicated or moved */
-  GArray *moves[2]; /* RaStretch: reallocation, transfer */
+  RaTrack compute;        /* boxes of the upper track */
+  GArray *busy;           /* RaStretch: something computes */
+  GArray *comm;           /* RaStretch: something is communicated or moved */
+  GArray *moves[N_MOVES]; /* RaStretch: by style, from RA_STYLE_REALLOC on */
 } Filling;
 
 typedef struct {
@@ -256,6 +259,16 @@ find_window(RaTimeline *timeline, const RaTimelineOptions *options,
   return FALSE;
 }
 
+static RaStyle
+move_of(const RaTraceRow *row)
+{
+  if (is_kind(row, RA_TASK_TRANSFER))
+    return RA_STYLE_TRANSFER;
+  return is_kind(row, RA_TASK_OFFLOAD) || is_kind(row, RA_TASK_RELOAD)
+             ? RA_STYLE_COPY
+             : RA_STYLE_REALLOC;
+}
+
 static void
 fill_row(Build *build, const RaTraceRow *row)
 {
@@ -264,7 +277,6 @@ fill_row(Build *build, const RaTraceRow *row)
   double end_s = MIN(row->end_s, timeline->to_s);
   Role role = role_of(row);
   double gap_s = build->pixel_s / 8;
-  gboolean realloc = !is_kind(row, RA_TASK_TRANSFER);
   RaTimelineBox box = {begin_s, end_s, RA_STYLE_NONE, 1};
   const uint32_t *on;
   guint n;
@@ -288,7 +300,7 @@ fill_row(Build *build, const RaTraceRow *row)
     }
     ra_stretch_add(filling->comm, begin_s, end_s, gap_s);
     if (role == ROLE_MOVE)
-      ra_stretch_add(filling->moves[realloc ? 0 : 1], begin_s, end_s, gap_s);
+      ra_stretch_add(filling->moves[move_of(row)], begin_s, end_s, gap_s);
   }
 }
 
@@ -320,15 +332,13 @@ finish_lane(Build *build, guint index)
     lane->n_gpus = gpus[1] - gpus[0] + 1;
   }
   lane->upper = ra_track_finish(&filling->compute);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < N_MOVES; i++) {
     RaTrack track;
     GArray *boxes;
 
     ra_track_init(&track, timeline->from_s, build->pixel_s);
-    ra_stretch_split(
-        filling->moves[i], filling->busy, RA_STYLE_NONE,
-        other_style(timeline, i ? RA_STYLE_TRANSFER : RA_STYLE_REALLOC),
-        &track);
+    ra_stretch_split(filling->moves[i], filling->busy, RA_STYLE_NONE,
+                     other_style(timeline, (RaStyle)i), &track);
     boxes = ra_track_finish(&track);
     g_array_append_vals(lane->upper, boxes->data, boxes->len);
     g_array_free(boxes, TRUE);
@@ -342,8 +352,8 @@ finish_lane(Build *build, guint index)
   lane->lower = ra_track_finish(&lower);
   g_array_free(filling->busy, TRUE);
   g_array_free(filling->comm, TRUE);
-  g_array_free(filling->moves[0], TRUE);
-  g_array_free(filling->moves[1], TRUE);
+  for (int i = 0; i < N_MOVES; i++)
+    g_array_free(filling->moves[i], TRUE);
   return lane;
 }
 
@@ -361,8 +371,8 @@ fill(Build *build)
     ra_track_init(&filling->compute, timeline->from_s, build->pixel_s);
     filling->busy = g_array_new(FALSE, FALSE, sizeof(RaStretch));
     filling->comm = g_array_new(FALSE, FALSE, sizeof(RaStretch));
-    filling->moves[0] = g_array_new(FALSE, FALSE, sizeof(RaStretch));
-    filling->moves[1] = g_array_new(FALSE, FALSE, sizeof(RaStretch));
+    for (int move = 0; move < N_MOVES; move++)
+      filling->moves[move] = g_array_new(FALSE, FALSE, sizeof(RaStretch));
   }
   for (guint i = 0; i < ra_trace_n_rows(build->trace); i++)
     fill_row(build, ra_trace_row(build->trace, i));

@@ -36,6 +36,7 @@ typedef enum {
 typedef enum {
   RA_STYLE_REALLOC,  /* parameters move */
   RA_STYLE_TRANSFER, /* data moves */
+  RA_STYLE_COPY,     /* offload to or reload from host memory */
   RA_STYLE_EXPOSED,  /* communication while nothing computes */
   RA_STYLE_HIDDEN,   /* communication behind computation */
   RA_N_STYLES

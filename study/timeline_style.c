@@ -20,8 +20,8 @@ ra_timeline_call(const RaTimeline *timeline, uint16_t style)
 uint32_t
 ra_timeline_color(const RaTimeline *timeline, uint16_t style)
 {
-  static const uint32_t greys[RA_N_STYLES] = {0x606060, 0xa8a8a8, 0x000000,
-                                              0xc4c4c4};
+  static const uint32_t greys[RA_N_STYLES] = {0x606060, 0xa8a8a8, 0x848484,
+                                              0x000000, 0xc4c4c4};
   guint n_call_styles = timeline->calls->len * RA_N_SHADES;
   uint32_t color = ra_palette_color(style / RA_N_SHADES);
 
@@ -37,9 +37,9 @@ ra_timeline_color(const RaTimeline *timeline, uint16_t style)
 const char *
 ra_timeline_style_name(const RaTimeline *timeline, uint16_t style)
 {
-  static const char *const names[RA_N_STYLES] = {"reallocation", "transfer",
-                                                 "exposed communication",
-                                                 "hidden communication"};
+  static const char *const names[RA_N_STYLES] = {
+      "reallocation", "transfer", "offload and reload", "exposed communication",
+      "hidden communication"};
   const RaTimelineCall *call = ra_timeline_call(timeline, style);
 
   if (call)

@@ -285,6 +285,7 @@ START_TEST(test_shipped)
       {"grpo-qwen2.5-32b-128-async.plan", 128},
       {"grpo-qwen2.5-32b-128.plan", 128},
       {"grpo-qwen2.5-7b-32.plan", 32},
+      {"ppo-llama2-7b-8-offload.plan", 8},
       {"ppo-llama2-7b-8-symmetric.plan", 8},
       {"ppo-llama2-7b-8.plan", 8},
       {"ppo-llama3-70b-1024.plan", 1024},

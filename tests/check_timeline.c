@@ -99,6 +99,28 @@ START_TEST(test_tracks)
 }
 END_TEST
 
+/* A reload 0 to 3 behind a forward 1 to 4: seen above where nothing computes, 0
+ * to 1, and communication, hidden from 1 to 3.  The offload 4 to 6 behind
+ * nothing is seen whole. */
+START_TEST(test_copies)
+{
+  g_autoptr(RaTrace) trace = ra_trace_new();
+  g_autoptr(RaTimeline) timeline = NULL;
+  const RaTimelineLane *lane;
+
+  add(trace, 0, "reload", RA_TASK_RELOAD, "0", RA_STREAM_COPY_IN, 0, 3);
+  add(trace, 0, "judge", RA_TASK_FORWARD, "0", RA_STREAM_COMPUTE, 1, 4);
+  add(trace, 0, "offload", RA_TASK_OFFLOAD, "0", RA_STREAM_COPY_OUT, 4, 6);
+  timeline = make(trace, 100, 0);
+  ck_assert_uint_eq(timeline->calls->len, 1);
+  lane = lane_at(timeline, 0);
+  assert_box(timeline, lane->upper, 0, "offload and reload", "", 0, 1);
+  assert_box(timeline, lane->upper, 1, "judge", "forward", 1, 4);
+  assert_box(timeline, lane->upper, 2, "offload and reload", "", 4, 6);
+  assert_box(timeline, lane->lower, 1, "hidden communication", "", 1, 3);
+}
+END_TEST
+
 /* 10^5 alternating micro-batches on 100 pixels: at most a box a pixel and one
  * more, and every row is in one: forward takes a third of the time, so each
  * pixel is its longest row's, a backward one; all are one box.
@@ -276,7 +298,8 @@ START_TEST(test_text)
                          "\n"
                          "A it's   B x\n"
                          "a small: forward, prefill\n"
-                         "= reallocation   - data transfer\n"
+                         "= reallocation   ~ offload, reload\n"
+                         "- data transfer\n"
                          "* exposed communication   . idle\n");
 }
 END_TEST
@@ -424,6 +447,7 @@ timeline_suite(void)
   TCase *tcase = tcase_create("boxes");
 
   tcase_add_test(tcase, test_tracks);
+  tcase_add_test(tcase, test_copies);
   tcase_add_test(tcase, test_small_boxes_merge);
   tcase_add_test(tcase, test_lanes_fold);
   tcase_add_test(tcase, test_many_lanes_fold);

@@ -229,6 +229,26 @@ mkdir -p top/build && ln -s "$srcdir/share" "$srcdir/traces" top/ &&
   simulate --fingerprint "$plan")" ]
 result $? "the source tree is found from the folder of the program"
 
+# ---- copies in host memory --------------------------------------------------
+
+# The shipped plan reloads ref and reward behind other calls and takes the
+# optimizer state of two models out and in: 4 reloads, 2 offloads, none exposed.
+offload=$plans/ppo-llama2-7b-8-offload.plan
+works simulate "$offload" --format=tsv
+awk -F'\t' '/^# moves|^move\t/ { on = 1; next } /^#/ || !NF { on = 0 }
+  on && $1 ~ /^(re|off)load$/ { n[$1]++; if ($8 > 0) late = 1 }
+  END { exit !(n["reload"] == 4 && n["offload"] == 2 && !late) }' out
+result $? "reloads and offloads are in the table of moves, hidden"
+run simulate "$offload" --set 'call ref_inference.residency=away'
+[ "$rc" -eq 2 ] && grep -q 'expected one of release, keep, host' err
+result $? "an unknown residency is refused"
+run simulate "$offload" --fingerprint
+first_offload=$(cat out)
+run simulate "$offload" --fingerprint \
+  --set 'call ref_inference.residency=release'
+[ "$rc" -eq 0 ] && [ "$(cat out)" != "$first_offload" ]
+result $? "a residency changes the fingerprint"
+
 # ---- traces and pictures ----------------------------------------------------
 
 run simulate "$plan" --trace a.trace.tsv

@@ -41,6 +41,7 @@ check_programs += %D%/check_queue
 check_programs += %D%/check_realloc
 check_programs += %D%/check_record
 tests_check_record_SOURCES = %D%/check_record.c %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_reload
 check_programs += %D%/check_replay
 tests_check_replay_SOURCES = %D%/check_replay.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_residency
@@ -187,6 +188,8 @@ tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
 tests_check_system_SOURCES = %D%/check_system.c $(estimator_fixture)
+tests_check_reload_SOURCES = %D%/check_reload.c %D%/plan_text.c %D%/plan_text.h \
+	$(estimator_fixture)
 tests_check_profile_SOURCES = %D%/check_profile.c %D%/fuzz_profile.c \
 	%D%/profile_text.c %D%/profile_text.h
 EXTRA_DIST += %D%/corpus/profile
