@@ -52,8 +52,9 @@ append_system(GString *out, const RaSetup *setup)
 /* What was simulated. */
 static void
 append_head(GString *out, const RaSetup *setup, const RaOptions *options,
-            const RaBreakdown *breakdown)
+            const RaTaskGraph *graph, const RaBreakdown *breakdown)
 {
+  uint64_t n_tasks = ra_task_graph_n_unfolded(graph);
   RaProfileError profile = ra_profile_error(setup->profile);
   g_autofree char *workload = g_path_get_basename(setup->workload_path);
   g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
@@ -71,10 +72,15 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
     g_string_append(out, "no law has a held-out error\n");
   append_system(out, setup);
   g_string_append_printf(
-      out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n\n",
+      out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n",
       options->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
       options->n_iterations, options->n_iterations > 1 ? "s" : "",
       options->seed);
+  g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
+                         graph->n_lanes);
+  if (n_tasks > graph->n_tasks)
+    g_string_append_printf(out, ", folded into %" PRIu32, graph->n_tasks);
+  g_string_append(out, "\n\n");
 }
 
 static void
@@ -146,10 +152,10 @@ append_wrapped(GString *out, const char *text)
 
 static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
-            const RaSim *sim, const RaOutcome *outcome)
+            const RaReplay *replay, const RaOutcome *outcome)
 {
-  append_head(out, setup, options, outcome->breakdown);
-  append_results(out, ra_sim_result(sim), outcome->breakdown);
+  append_head(out, setup, options, replay->graph, outcome->breakdown);
+  append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: in the run; share: of an iteration)");
   g_string_append_c(out, '\n');
@@ -195,7 +201,7 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
 
   switch (options->format) {
   case RA_FORMAT_TEXT:
-    append_text(out, setup, options, replay->sim, outcome);
+    append_text(out, setup, options, replay, outcome);
     break;
   case RA_FORMAT_TSV:
     ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
@@ -232,12 +238,13 @@ save_trace(const RaSetup *setup, const RaReplay *replay, const char *path,
 
 static gboolean
 simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
-         GError **error)
+         gboolean unfolded, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
                             .fidelity = options->fidelity,
-                            .seed = options->seed};
+                            .seed = options->seed,
+                            .unfolded = unfolded};
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
   RaProgress *progress = ra_progress_begin("simulating");
@@ -261,19 +268,23 @@ run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_autofree char *trace = NULL;
-  gboolean fingerprint = FALSE;
+  gboolean fingerprint = FALSE, unfolded = FALSE;
   const GOptionEntry own[] = {{"trace", 't', 0, G_OPTION_ARG_FILENAME, &trace,
                                "Also write every task to FILE", "FILE"},
                               {"fingerprint", 0, 0, G_OPTION_ARG_NONE,
                                &fingerprint,
                                "Print only the hash of all events", NULL},
+                              {"no-fold", 0, 0, G_OPTION_ARG_NONE, &unfolded,
+                               "Expand every replica by itself: slower, the "
+                               "same numbers",
+                               NULL},
                               {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
                         error) ||
       options.help || !ra_option_file("--trace", trace, error))
     return 0;
-  simulate(&options, trace, fingerprint, error);
+  simulate(&options, trace, fingerprint, unfolded, error);
   return 0;
 }
 
@@ -293,7 +304,8 @@ const RaCommand ra_command_simulate = {
         "  reallot simulate ppo-llama2-7b-8.plan --system "
         "reallhf-2024.system\n"
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
-        "--trace ppo.trace.tsv\n",
+        "--trace ppo.trace.tsv\n"
+        "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,

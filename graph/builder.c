@@ -161,6 +161,12 @@ ra_builder_task(RaBuilder *b, const RaTaskSpec *s)
   return task;
 }
 
+uint32_t
+ra_builder_task_weight(const RaBuilder *b, RaTaskId task)
+{
+  return ra_lane_map_group_weight(b->lanes, b->rows[task].group);
+}
+
 /* A work's content without the padding of its struct. */
 static uint64_t
 work_hash(const RaWork *w)

@@ -47,6 +47,9 @@ const RaSequenceSet *ra_builder_sequences(RaBuilder *builder, uint32_t set,
  * added. */
 RaTaskId ra_builder_task(RaBuilder *builder, const RaTaskSpec *spec);
 
+/* Tasks of the unfolded graph that @task stands for. */
+uint32_t ra_builder_task_weight(const RaBuilder *builder, RaTaskId task);
+
 /* @to waits for @from; either RA_NONE: nothing. */
 void ra_builder_edge(RaBuilder *builder, RaTaskId from, RaTaskId to);
 

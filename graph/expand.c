@@ -4,6 +4,7 @@
 
 #include "graph/expand.h"
 #include "graph/expand_call.h"
+#include "graph/fold.h"
 
 /* An expansion in progress. */
 typedef struct {
@@ -143,11 +144,12 @@ add_whole_call(RaExpansion *e, uint32_t id)
 static void
 close_node(RaExpansion *e, uint32_t id)
 {
-  RaTaskId end;
+  RaTaskId end = RA_NONE;
 
-  if (e->exits->len == 1) {
+  if (e->exits->len == 1)
     end = g_array_index(e->exits, RaTaskId, 0);
-  } else {
+  /* One exit that stands for several is joined as they would be. */
+  if (end == RA_NONE || ra_builder_task_weight(e->builder, end) > 1) {
     RaTaskSpec t = node_spec(id, RA_TASK_JOIN, RA_STREAM_NONE, 0);
     end = ra_builder_task(e->builder, &t);
     for (guint i = 0; i < e->exits->len; i++)
@@ -181,25 +183,31 @@ add_node(RaExpansion *e, uint32_t id, gboolean alone)
   close_node(e, id);
 }
 
-static RaTaskGraph *
-expand(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed,
-       uint32_t only_call, GError **error)
+RaTaskGraph *
+ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
+               GError **error)
 {
-  RaExpansion e = {.augmented = augmented, .fidelity = fidelity};
+  RaExpansion e = {.augmented = augmented, .fidelity = options->fidelity};
+  RaFoldScope scope = {options->one_call ? options->call : RA_NONE,
+                       options->fidelity == RA_FIDELITY_CALL};
   RaTaskGraph *graph;
 
-  e.builder = ra_builder_new(augmented, fidelity, seed);
+  g_return_val_if_fail(options->fidelity != RA_FIDELITY_OP, NULL);
+  e.builder = ra_builder_new(augmented, options->fidelity, options->seed);
+  if (options->fold)
+    ra_fold_apply(e.builder, &scope);
   e.contexts = g_new0(RaCallContext *, augmented->plan->workload->n_calls);
   e.entries = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
   e.exits = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
   for (uint32_t i = 0; i < augmented->n_nodes; i++) {
     const RaNode *n = &augmented->nodes[i];
-    gboolean alone = only_call != RA_NONE;
-    if (!alone ||
-        (n->kind == RA_NODE_CALL && n->call == only_call && n->iteration == 0))
-      add_node(&e, i, alone);
+    if (!options->one_call || (n->kind == RA_NODE_CALL &&
+                               n->call == options->call && n->iteration == 0))
+      add_node(&e, i, options->one_call);
   }
   graph = ra_builder_finish(e.builder, error);
+  if (graph)
+    graph->is_folded = options->fold;
   ra_builder_free(e.builder);
   g_free(e.contexts);
   g_array_unref(e.entries);
@@ -211,13 +219,17 @@ RaTaskGraph *
 ra_expand(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed,
           GError **error)
 {
-  g_return_val_if_fail(fidelity != RA_FIDELITY_OP, NULL);
-  return expand(augmented, fidelity, seed, RA_NONE, error);
+  RaExpandOptions options = {.fidelity = fidelity, .seed = seed};
+  return ra_expand_with(augmented, &options, error);
 }
 
 RaTaskGraph *
 ra_expand_call(const RaAugmented *augmented, uint32_t call, uint64_t seed,
                GError **error)
 {
-  return expand(augmented, RA_FIDELITY_STAGE, seed, call, error);
+  RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
+                             .seed = seed,
+                             .one_call = TRUE,
+                             .call = call};
+  return ra_expand_with(augmented, &options, error);
 }

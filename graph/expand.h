@@ -27,6 +27,28 @@
 RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
                        uint64_t seed, GError **error);
 
+/* How much of what is expanded. */
+typedef struct {
+  RaFidelity fidelity; /* CALL or STAGE */
+  uint64_t seed;       /* of the sampled lengths */
+  gboolean fold;       /* twins once (graph/fold.h) */
+  gboolean one_call;   /* only the parts of `call` in iteration 0 */
+  uint32_t call;       /* if so */
+} RaExpandOptions;
+
+/**
+ * ra_expand_with:
+ * @augmented: borrowed, outlives the graph
+ * @options: what and how
+ * @error: as ra_expand()
+ *
+ * ra_expand() and ra_expand_call() are this, unfolded.
+ *
+ * Returns: (transfer full): ra_task_graph_free() it
+ */
+RaTaskGraph *ra_expand_with(const RaAugmented *augmented,
+                            const RaExpandOptions *options, GError **error);
+
 /**
  * ra_expand_call:
  * @call: a call of the plan's workload

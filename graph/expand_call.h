@@ -71,6 +71,15 @@ RaPipeline *ra_expand_pipeline(RaCallContext *context,
 void ra_pipeline_free(RaPipeline *pipeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPipeline, ra_pipeline_free)
 
+/* Replicas that replica @dp stands for (graph/fold.h); 0: it has no tasks, as
+ * another stands for it. */
+uint32_t ra_replica_weight(const RaCallContext *context, uint32_t dp);
+
+/* Whether a message between two stages of a replica leaves the node. */
+gboolean ra_send_crosses(const RaCallPlan *plan, const RaCluster *cluster,
+                         uint32_t replica, uint32_t from_stage,
+                         uint32_t to_stage);
+
 /* A message of @bytes between stages, forward or back, of one replica. */
 RaOp ra_send_op(const RaCallContext *context, uint32_t replica,
                 uint32_t from_stage, uint32_t to_stage, uint64_t bytes);

@@ -34,6 +34,8 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
 
   for (uint32_t d = 0; d < p->dp; d++) {
     g_autoptr(RaPipeline) pipeline = NULL;
+    if (ra_replica_weight(x, d) == 0)
+      continue;
     for (uint32_t i = 0; i < p->n_micro_batches; i++) {
       uint32_t first = node->part * share + (d * p->n_micro_batches + i) * size;
       batches[i] = ra_sequence_set_batch(set, first, first + size);
@@ -75,7 +77,8 @@ add_prefill(RaCallContext *x, const RaNodeEnds *ends, uint32_t replica,
                        .n_sequences = share,
                        .prompt = set->prompt + first,
                        .response = set->response + first,
-                       .n_parts = x->c->n_parts};
+                       .n_parts = x->c->n_parts,
+                       .weight = ra_replica_weight(x, replica)};
 
   for (uint32_t g = 0; g < p->n_micro_batches; g++)
     batches[g] = ra_sequence_set_prompts(
@@ -97,6 +100,8 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
   for (uint32_t d = 0; d < x->plan->dp; d++) {
     RaTaskSpec t = RA_TASK_SPEC_INIT;
     RaTaskId id;
+    if (ra_replica_weight(x, d) == 0)
+      continue;
     if (node->part == 0)
       add_prefill(x, ends, d, set);
     t.kind = RA_TASK_DECODE;

@@ -96,24 +96,40 @@ ra_piece_bucket(const RaCallContext *x, uint32_t piece, uint32_t bucket)
                    .has_head = p.has_head && bucket == 0};
 }
 
+uint32_t
+ra_replica_weight(const RaCallContext *x, uint32_t dp)
+{
+  return ra_lane_map_weight(ra_builder_lanes(x->builder), x->call, dp);
+}
+
+gboolean
+ra_send_crosses(const RaCallPlan *plan, const RaCluster *cluster,
+                uint32_t replica, uint32_t from_stage, uint32_t to_stage)
+{
+  uint32_t node[2], stage[2] = {from_stage, to_stage};
+
+  for (guint i = 0; i < 2; i++) {
+    RaCoord coord = {.at = {[RA_AXIS_DP] = replica, [RA_AXIS_PP] = stage[i]}};
+    node[i] =
+        ra_mesh_gpu(&plan->mesh, cluster, ra_call_plan_rank(plan, &coord)) /
+        cluster->gpus_per_node;
+  }
+  return node[0] != node[1];
+}
+
 RaOp
 ra_send_op(const RaCallContext *x, uint32_t replica, uint32_t from_stage,
            uint32_t to_stage, uint64_t bytes)
 {
   const RaCluster *cluster = ra_builder_augmented(x->builder)->plan->cluster;
-  uint32_t node[2], stage[2] = {from_stage, to_stage};
+  gboolean crosses =
+      ra_send_crosses(x->plan, cluster, replica, from_stage, to_stage);
 
-  for (guint i = 0; i < 2; i++) {
-    RaCoord coord = {.at = {[RA_AXIS_DP] = replica, [RA_AXIS_PP] = stage[i]}};
-    node[i] = ra_mesh_gpu(&x->plan->mesh, cluster,
-                          ra_call_plan_rank(x->plan, &coord)) /
-              cluster->gpus_per_node;
-  }
   return (RaOp){
       .kind = RA_OP_SEND,
       .dtype = (uint8_t)x->dtype,
       .count = 1,
-      .dim = {bytes, node[0] != node[1], x->shard_record.tp_ranks_per_node}};
+      .dim = {bytes, (uint64_t)crosses, x->shard_record.tp_ranks_per_node}};
 }
 
 /* One replica's pipeline while its tasks are appended. */

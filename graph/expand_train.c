@@ -7,7 +7,7 @@ typedef struct {
   RaCallContext *x;
   const RaNodeEnds *ends;
   uint16_t mini_batch;    /* epoch x mini-batches + mini-batch */
-  RaPipeline **pipelines; /* (dp) */
+  RaPipeline **pipelines; /* (dp) NULL: folded into another */
   RaTaskId *gathers; /* (pp) parameter gathers of the last mini-batch, RA_NONE:
                         none */
 } RaMiniBatch;
@@ -118,7 +118,8 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
                      counts.experts);
     for (uint32_t d = 0; d < x->plan->dp; d++) {
       const RaPipeline *p = b->pipelines[d];
-      ra_builder_edge(x->builder, p->bucket[piece * p->max_buckets + k], id);
+      if (p)
+        ra_builder_edge(x->builder, p->bucket[piece * p->max_buckets + k], id);
     }
   }
 }
@@ -147,7 +148,8 @@ add_stage_reduce(RaMiniBatch *b, uint32_t stage)
   add_experts_task(x, t, 1, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
                    counts.experts);
   for (uint32_t d = 0; d < x->plan->dp; d++)
-    ra_builder_edge(x->builder, b->pipelines[d]->last[stage], id);
+    if (b->pipelines[d])
+      ra_builder_edge(x->builder, b->pipelines[d]->last[stage], id);
 }
 
 static void
@@ -200,6 +202,9 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
     RaTaskId experts, *steps = g_newa(RaTaskId, p->dp);
     for (uint32_t d = 0; d < p->dp; d++) {
       RaTaskSpec t = dp_spec(b, RA_TASK_OPTIMIZER, s);
+      steps[d] = RA_NONE;
+      if (ra_replica_weight(x, d) == 0)
+        continue;
       t.stream = RA_STREAM_COMPUTE;
       t.replica = d;
       t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
@@ -247,6 +252,8 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
   for (uint32_t d = 0; d < p->dp; d++) {
     RaPipelineSpec spec = {b->ends->node,      d,   b->mini_batch, batches,
                            p->n_micro_batches, TRUE};
+    if (ra_replica_weight(x, d) == 0)
+      continue;
     for (uint32_t i = 0; i < p->n_micro_batches; i++) {
       uint32_t first = index * share + (d * p->n_micro_batches + i) * size;
       batches[i] = ra_sequence_set_batch(set, first, first + size);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/partition.h"
 #include "graph/lane.h"
 
 struct _RaLaneMap {
@@ -12,11 +13,13 @@ struct _RaLaneMap {
   uint32_t *lane_of_gpu; /* (n_gpus), arena; RA_NONE: unused */
   RaLane *lanes;         /* (n_lanes), arena */
   uint32_t n_lanes;
-  GArray *begin;        /* (n_groups + 1) uint32_t */
-  GArray *lane;         /* uint32_t */
-  GArray *group_n_gpus; /* (n_groups) uint32_t */
-  GHashTable *by_key;   /* RaGroupKey -> group + 1 */
-  uint8_t *seen;        /* (n_lanes) scratch, zero between calls */
+  GArray *begin;                  /* (n_groups + 1) uint32_t */
+  GArray *lane;                   /* uint32_t */
+  GArray *group_n_gpus;           /* (n_groups) uint32_t */
+  GHashTable *by_key;             /* RaGroupKey -> group + 1 */
+  GArray *group_weight;           /* (n_groups) uint32_t */
+  uint8_t *seen;                  /* (n_lanes) scratch, zero between calls */
+  const uint32_t *const *weights; /* of ra_lane_map_fold(); NULL: not folded */
 };
 
 /* Which GPUs of a call: each bound RA_NONE for "all". */
@@ -60,27 +63,6 @@ mark_units(const RaPlan *plan, const RaCallPlan *call, uint32_t *out_unit)
   }
 }
 
-/* Splits every lane by the GPUs' units in one call: GPUs stay together if both
- * their lane so far and their unit agree. */
-static uint32_t
-refine(RaLaneMap *map, const uint32_t *unit)
-{
-  g_autoptr(GHashTable) ids =
-      g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-  uint32_t n = 0;
-
-  for (uint32_t g = 0; g < map->n_gpus; g++) {
-    uint64_t key = ((uint64_t)map->lane_of_gpu[g] << 32) | unit[g];
-    gpointer id = g_hash_table_lookup(ids, &key);
-    if (!id) {
-      id = GUINT_TO_POINTER(++n);
-      g_hash_table_insert(ids, g_memdup2(&key, sizeof key), id);
-    }
-    map->lane_of_gpu[g] = GPOINTER_TO_UINT(id) - 1;
-  }
-  return n;
-}
-
 /* Numbers the lanes in use by their first GPU; GPUs that no call uses get none.
  */
 static void
@@ -108,7 +90,8 @@ RaLaneMap *
 ra_lane_map_new(RaArena *arena, const RaPlan *plan)
 {
   RaLaneMap *map = g_new0(RaLaneMap, 1);
-  uint32_t n = ra_cluster_n_gpus(plan->cluster), n_classes = 1, zero = 0;
+  uint32_t n = ra_cluster_n_gpus(plan->cluster), n_classes = 1;
+  uint32_t zero = 0, one = 1;
   g_autofree uint32_t *unit = g_new(uint32_t, n);
   g_autofree uint8_t *used = g_new0(uint8_t, n);
 
@@ -121,7 +104,7 @@ ra_lane_map_new(RaArena *arena, const RaPlan *plan)
       continue;
     memset(unit, 0xff, n * sizeof *unit);
     mark_units(plan, &plan->calls[i], unit);
-    n_classes = refine(map, unit);
+    n_classes = ra_partition_refine(map->lane_of_gpu, unit, n);
     for (uint32_t g = 0; g < n; g++)
       used[g] |= unit[g] != RA_NONE;
   }
@@ -131,10 +114,12 @@ ra_lane_map_new(RaArena *arena, const RaPlan *plan)
   map->begin = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   map->lane = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   map->group_n_gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  map->group_weight = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   map->by_key = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
   g_array_append_val(map->begin, zero);
   g_array_append_val(map->begin, zero); /* group 0: no lane */
   g_array_append_val(map->group_n_gpus, zero);
+  g_array_append_val(map->group_weight, one);
   return map;
 }
 
@@ -146,11 +131,59 @@ ra_lane_map_free(RaLaneMap *map)
   g_array_unref(map->begin);
   g_array_unref(map->lane);
   g_array_unref(map->group_n_gpus);
+  g_array_unref(map->group_weight);
   g_hash_table_unref(map->by_key);
   g_free(map->seen);
   g_free(map);
 }
 
+void
+ra_lane_map_units(const RaLaneMap *map, uint32_t call, uint32_t *out_unit)
+{
+  const RaCallPlan *plan = &map->plan->calls[call];
+  /* As mark_selected(): of the mesh of a host call its first GPU's lane. */
+  uint32_t n = plan->set ? plan->dp * plan->tp * plan->pp * plan->cp : 0;
+
+  memset(out_unit, 0xff, map->n_lanes * sizeof *out_unit);
+  for (uint32_t rank = 0; rank < n; rank++) {
+    RaCoord c = ra_call_plan_coord(plan, rank);
+    uint32_t gpu = ra_mesh_gpu(&plan->mesh, map->plan->cluster, rank);
+    out_unit[map->lane_of_gpu[gpu]] =
+        c.at[RA_AXIS_DP] * plan->pp + c.at[RA_AXIS_PP];
+  }
+}
+
+void
+ra_lane_map_fold(RaLaneMap *map, const uint32_t *class_of, uint32_t n_classes,
+                 const uint32_t *const *weights)
+{
+  RaLane *lanes = ra_arena_alloc(map->arena, n_classes, sizeof *lanes);
+  uint32_t n_seen = 0;
+
+  g_return_if_fail(map->group_n_gpus->len == 1);
+  for (uint32_t l = 0; l < map->n_lanes; l++) {
+    uint32_t class = class_of[l];
+    if (class == n_seen)
+      lanes[n_seen++].first_gpu = map->lanes[l].first_gpu;
+    lanes[class].n_gpus += map->lanes[l].n_gpus;
+  }
+  g_assert(n_seen == n_classes);
+  for (uint32_t g = 0; g < map->n_gpus; g++)
+    if (map->lane_of_gpu[g] != RA_NONE)
+      map->lane_of_gpu[g] = class_of[map->lane_of_gpu[g]];
+  map->lanes = lanes;
+  map->n_lanes = n_classes;
+  map->weights = weights;
+}
+
+uint32_t
+ra_lane_map_weight(const RaLaneMap *map, uint32_t call, uint32_t dp)
+{
+  return map->weights && map->weights[call] ? map->weights[call][dp] : 1;
+}
+
+/* Twins run on the same classes of lanes, so those that stand for others are
+ * enough. */
 static void
 mark_selected(RaLaneMap *map, const RaSelection *s)
 {
@@ -160,6 +193,8 @@ mark_selected(RaLaneMap *map, const RaSelection *s)
 
   for (uint32_t d = dp0; d < dp1; d++)
     for (uint32_t p = 0; p < call->pp; p++) {
+      if (ra_lane_map_weight(map, s->call, d) == 0)
+        break;
       if (s->pp != RA_NONE && p != s->pp && p != s->other_pp)
         continue;
       for (uint32_t c = 0; c < call->cp; c++)
@@ -177,7 +212,7 @@ mark_selected(RaLaneMap *map, const RaSelection *s)
 
 /* The group of all marked lanes, appended; clears the marks. */
 static uint32_t
-add_marked(RaLaneMap *map)
+add_marked(RaLaneMap *map, uint32_t weight)
 {
   uint32_t n_gpus = 0;
 
@@ -190,6 +225,7 @@ add_marked(RaLaneMap *map)
   }
   g_array_append_val(map->begin, map->lane->len);
   g_array_append_val(map->group_n_gpus, n_gpus);
+  g_array_append_val(map->group_weight, weight);
   return map->group_n_gpus->len - 1;
 }
 
@@ -209,7 +245,8 @@ select_group(RaLaneMap *map, uint32_t kind, const RaSelection *a,
   mark_selected(map, a);
   if (b)
     mark_selected(map, b);
-  group = add_marked(map);
+  group = add_marked(
+      map, a->dp == RA_NONE ? 1 : ra_lane_map_weight(map, a->call, a->dp));
   g_hash_table_insert(map->by_key, g_memdup2(&key, sizeof key),
                       GUINT_TO_POINTER(group + 1));
   return group;
@@ -261,6 +298,12 @@ ra_lane_map_lanes(const RaLaneMap *map, uint32_t group, uint32_t *out_n)
 }
 
 uint32_t
+ra_lane_map_group_weight(const RaLaneMap *map, uint32_t group)
+{
+  return g_array_index(map->group_weight, uint32_t, group);
+}
+
+uint32_t
 ra_lane_map_n_lanes(const RaLaneMap *map)
 {
   return map->n_lanes;
@@ -285,6 +328,7 @@ ra_lane_map_finish(RaLaneMap *map, RaTaskGraph *graph)
   graph->group_begin = copy_array(graph->arena, map->begin);
   graph->group_lane = copy_array(graph->arena, map->lane);
   graph->group_n_gpus = copy_array(graph->arena, map->group_n_gpus);
+  graph->group_weight = copy_array(graph->arena, map->group_weight);
 }
 
 static uint32_t

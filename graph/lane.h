@@ -24,6 +24,27 @@ typedef struct _RaLaneMap RaLaneMap;
 RaLaneMap *ra_lane_map_new(RaArena *arena, const RaPlan *plan);
 void ra_lane_map_free(RaLaneMap *map);
 
+/* (n_lanes) of each lane, the unit dp * pp + stage of @call that it is part
+ * of; RA_NONE: not in @call. O(GPUs). */
+void ra_lane_map_units(const RaLaneMap *map, uint32_t call, uint32_t *out_unit);
+
+/**
+ * ra_lane_map_fold:
+ * @class_of: (array length=n_lanes): class of each lane, numbered by first
+ *   appearance
+ * @n_classes: of lanes
+ * @weights: (array length=n_calls) (transfer none): of each call NULL or (dp)
+ *   replicas that each replica stands for; 0: another stands for it
+ *
+ * From now on a lane is a class of lanes (graph/fold.h).  Before any group is
+ * made; @weights outlive the map.  O(GPUs).
+ */
+void ra_lane_map_fold(RaLaneMap *map, const uint32_t *class_of,
+                      uint32_t n_classes, const uint32_t *const *weights);
+
+/* Replicas that replica @dp of @call stands for; 0: another stands for it. */
+uint32_t ra_lane_map_weight(const RaLaneMap *map, uint32_t call, uint32_t dp);
+
 /* Groups; each is made once, on demand.  Of call @call: */
 /* stage @pp of replica @dp */
 uint32_t ra_lane_map_unit(RaLaneMap *map, uint32_t call, uint32_t dp,
@@ -41,6 +62,8 @@ uint32_t ra_lane_map_mesh(RaLaneMap *map, uint32_t call, uint32_t other);
 /* Lanes of @group, ascending; valid until the next group is made. */
 const uint32_t *ra_lane_map_lanes(const RaLaneMap *map, uint32_t group,
                                   uint32_t *out_n);
+/* Replicas that a task on @group stands for. */
+uint32_t ra_lane_map_group_weight(const RaLaneMap *map, uint32_t group);
 uint32_t ra_lane_map_n_lanes(const RaLaneMap *map);
 
 /* Moves lanes and groups into @graph, copied to its arena. */

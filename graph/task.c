@@ -53,6 +53,16 @@ ra_stream_name(RaStream stream)
   return stream_names[stream];
 }
 
+uint64_t
+ra_task_graph_n_unfolded(const RaTaskGraph *graph)
+{
+  uint64_t n = 0;
+
+  for (RaTaskId t = 0; t < graph->n_tasks; t++)
+    n += ra_task_weight(graph, t);
+  return n;
+}
+
 guint
 ra_work_ops(const RaTaskGraph *graph, uint32_t work, RaOp *out_ops)
 {

@@ -19,6 +19,11 @@
  *       for (uint32_t e = g->succ_begin[t]; e < g->succ_begin[t + 1]; e++)
  *         visit(t, g->succ[e]);
  *
+ * A folded graph (graph/fold.h) has one of all replicas that do the same at the
+ * same times: its lanes are all GPUs that do, its tasks stand for as many as
+ * group_weight says, and all that is computed from it is what the unfolded
+ * graph gives, to the last bit.
+ *
  * Typical sizes: 10^3 to 10^7 tasks, 3 edges each; 10^7 fit in 2 GiB.
  */
 #ifndef RA_GRAPH_TASK_H
@@ -97,6 +102,7 @@ typedef struct {
       response; /* (n_sequences) tokens to generate, the first by the prefill */
   uint32_t n_parts; /* part c ends when ceil((c + 1) n / n_parts) sequences have
                        ended */
+  uint32_t weight;  /* replicas that it stands for, >= 1 */
 } RaDynamic;
 
 /* One entry of a lane's GPUs. */
@@ -110,7 +116,8 @@ typedef struct {
   RaArena *arena;               /* owns all below */
   const RaAugmented *augmented; /* borrowed; with it plan, workload, cluster */
   RaFidelity fidelity;
-  uint64_t seed; /* of the lengths */
+  uint64_t seed;      /* of the lengths */
+  gboolean is_folded; /* made with folding, whether or not there were twins */
 
   uint32_t n_tasks;
   const uint8_t *kind; /* (n_tasks) RaTaskKind */
@@ -146,12 +153,25 @@ typedef struct {
   const uint32_t *group_begin;  /* (n_groups + 1) CSR into group_lane */
   const uint32_t *group_lane;   /* lanes of the group, ascending */
   const uint32_t *group_n_gpus; /* (n_groups) GPUs in all its lanes */
+  const uint32_t *group_weight; /* (n_groups) tasks of the unfolded graph that
+                                   a task on it stands for: replicas; may be
+                                   NULL: 1 */
 
   uint32_t n_lanes;
   const RaLane *lanes; /* (n_lanes) */
   const uint32_t
       *lane_of_gpu; /* (cluster GPUs) lane, RA_NONE: no call uses it */
 } RaTaskGraph;
+
+/* Tasks of the unfolded graph that @task stands for, >= 1. */
+static inline uint32_t
+ra_task_weight(const RaTaskGraph *graph, RaTaskId task)
+{
+  return graph->group_weight ? graph->group_weight[graph->group[task]] : 1;
+}
+
+/* Tasks of the unfolded graph: the sum of all weights.  O(tasks). */
+uint64_t ra_task_graph_n_unfolded(const RaTaskGraph *graph);
 
 /* (n_ops) the ops of a work, in order: ra_op_list() or its one op. */
 guint ra_work_ops(const RaTaskGraph *graph, uint32_t work, RaOp *out_ops);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "sim/account.h"
 #include "sim/task_class.h"
 
@@ -141,29 +142,35 @@ typedef struct {
   uint32_t owner; /* task, or span (iteration x calls + call); a gap: nobody */
 } Stretch;
 
+/* Sums over the lanes, of a call or (two of them) of the rest.  Exact, so that
+ * it is the same whether alike lanes are one or many. */
+typedef struct {
+  RaSum sums[4];
+} Totals;
+
 /* One window of one lane: the gaps that nobody is charged for yet. */
 typedef struct {
   const RaAccount *account;
   double begin_s, end_s;  /* the window */
-  double n_gpus;          /* of the lane */
   GArray *gaps;           /* (Stretch) ascending, disjoint */
   GArray *left;           /* (Stretch) gaps after the present painting */
   GArray *stretches;      /* (Stretch) ascending, disjoint: what is painted */
   Stretch *spans;         /* (iterations x calls) */
-  RaAccountShare *shares; /* (n_calls) summed up here */
-  RaAccountRest *rest;    /* and here */
+  RaAccountShare *shares; /* (n_calls) of one GPU of the lane */
+  RaAccountRest rest;     /* of one GPU of the lane */
+  Totals *totals;         /* (n_calls + 1) summed up here, the rest last */
 } Sweep;
 
-typedef void (*Charge)(Sweep *sweep, uint32_t owner, double gpu_s);
+typedef void (*Charge)(Sweep *sweep, uint32_t owner, double charged_s);
 
 static void
-charge_device(Sweep *sweep, uint32_t task, double gpu_s)
+charge_device(Sweep *sweep, uint32_t task, double charged_s)
 {
   const RaCost *cost = &sweep->account->costs[task];
   const RaNode *node = task_node(sweep->account->graph, task);
   RaAccountShare *share = &sweep->shares[node->call];
   double causes_s = cost->compute_s + cost->comm_s + cost->host_s;
-  double scale = gpu_s / MAX(cost->total_s, causes_s);
+  double scale = charged_s / MAX(cost->total_s, causes_s);
 
   share->compute_gpu_s += cost->compute_s * scale;
   share->comm_gpu_s += cost->comm_s * scale;
@@ -173,29 +180,29 @@ charge_device(Sweep *sweep, uint32_t task, double gpu_s)
 }
 
 static void
-charge_comm(Sweep *sweep, uint32_t task, double gpu_s)
+charge_comm(Sweep *sweep, uint32_t task, double charged_s)
 {
   sweep->shares[task_node(sweep->account->graph, task)->call].comm_gpu_s +=
-      gpu_s;
+      charged_s;
 }
 
 static void
-charge_host(Sweep *sweep, uint32_t task, double gpu_s)
+charge_host(Sweep *sweep, uint32_t task, double charged_s)
 {
   sweep->shares[task_node(sweep->account->graph, task)->call].host_gpu_s +=
-      gpu_s;
+      charged_s;
 }
 
 static void
-charge_move(Sweep *sweep, uint32_t task, double gpu_s)
+charge_move(Sweep *sweep, uint32_t task, double charged_s)
 {
-  sweep->rest->realloc_gpu_s += gpu_s;
+  sweep->rest.realloc_gpu_s += charged_s;
 }
 
 static void
-charge_bubble(Sweep *sweep, uint32_t span, double gpu_s)
+charge_bubble(Sweep *sweep, uint32_t span, double charged_s)
 {
-  sweep->shares[span % sweep->account->n_calls].bubble_gpu_s += gpu_s;
+  sweep->shares[span % sweep->account->n_calls].bubble_gpu_s += charged_s;
 }
 
 static void
@@ -228,7 +235,7 @@ paint(Sweep *sweep, Charge charge)
       double end_s = MIN(stretches[s].end_s, gap.end_s);
 
       add_stretch(sweep->left, cursor_s, begin_s, RA_NONE);
-      charge(sweep, stretches[s].owner, (end_s - begin_s) * sweep->n_gpus);
+      charge(sweep, stretches[s].owner, end_s - begin_s);
       cursor_s = end_s;
     }
     add_stretch(sweep->left, cursor_s, gap.end_s, RA_NONE);
@@ -306,6 +313,26 @@ collect_spans(Sweep *sweep, uint32_t lane)
   }
 }
 
+/* Adds the lane's charges, once for each of its GPUs. */
+static void
+add_lane(Sweep *sweep, uint32_t lane)
+{
+  uint32_t n_gpus = sweep->account->graph->lanes[lane].n_gpus;
+  uint32_t n_calls = sweep->account->n_calls;
+
+  for (uint32_t c = 0; c < n_calls; c++) {
+    const RaAccountShare *share = &sweep->shares[c];
+    RaSum *sums = sweep->totals[c].sums;
+    ra_sum_add(&sums[0], share->compute_gpu_s, n_gpus);
+    ra_sum_add(&sums[1], share->comm_gpu_s, n_gpus);
+    ra_sum_add(&sums[2], share->host_gpu_s, n_gpus);
+    ra_sum_add(&sums[3], share->bubble_gpu_s, n_gpus);
+  }
+  ra_sum_add(&sweep->totals[n_calls].sums[0], sweep->rest.realloc_gpu_s,
+             n_gpus);
+  ra_sum_add(&sweep->totals[n_calls].sums[1], sweep->rest.idle_gpu_s, n_gpus);
+}
+
 static void
 sweep_lane(Sweep *sweep, uint32_t lane)
 {
@@ -316,7 +343,8 @@ sweep_lane(Sweep *sweep, uint32_t lane)
       [RA_TASK_CLASS_MOVE] = charge_move,
   };
 
-  sweep->n_gpus = sweep->account->graph->lanes[lane].n_gpus;
+  memset(sweep->shares, 0, sweep->account->n_calls * sizeof *sweep->shares);
+  sweep->rest = (RaAccountRest){0, 0};
   g_array_set_size(sweep->gaps, 0);
   add_stretch(sweep->gaps, sweep->begin_s, sweep->end_s, RA_NONE);
   for (int class = 0; class < RA_N_TASK_CLASSES; class ++) {
@@ -328,8 +356,26 @@ sweep_lane(Sweep *sweep, uint32_t lane)
   for (guint g = 0; g < sweep->gaps->len; g++) {
     Stretch gap = g_array_index(sweep->gaps, Stretch, g);
 
-    sweep->rest->idle_gpu_s += (gap.end_s - gap.begin_s) * sweep->n_gpus;
+    sweep->rest.idle_gpu_s += gap.end_s - gap.begin_s;
   }
+  add_lane(sweep, lane);
+}
+
+/* Rounds the totals, at last. */
+static void
+read_totals(const Sweep *sweep, RaAccountRest *out_rest)
+{
+  uint32_t n_calls = sweep->account->n_calls;
+
+  for (uint32_t c = 0; c < n_calls; c++) {
+    const RaSum *sums = sweep->totals[c].sums;
+    sweep->shares[c] =
+        (RaAccountShare){ra_sum_get(&sums[0]), ra_sum_get(&sums[1]),
+                         ra_sum_get(&sums[2]), ra_sum_get(&sums[3])};
+  }
+  if (out_rest)
+    *out_rest = (RaAccountRest){ra_sum_get(&sweep->totals[n_calls].sums[0]),
+                                ra_sum_get(&sweep->totals[n_calls].sums[1])};
 }
 
 RaAccountShare *
@@ -338,7 +384,6 @@ ra_account_window(const RaAccount *account, double begin_s, double end_s,
 {
   gsize n_spans =
       (gsize)account->graph->augmented->n_iterations * account->n_calls;
-  RaAccountRest rest = {0, 0};
   Sweep sweep = {.account = account,
                  .begin_s = begin_s,
                  .end_s = end_s,
@@ -347,17 +392,17 @@ ra_account_window(const RaAccount *account, double begin_s, double end_s,
                  .stretches = g_array_new(FALSE, FALSE, sizeof(Stretch)),
                  .spans = g_new(Stretch, n_spans),
                  .shares = g_new0(RaAccountShare, account->n_calls),
-                 .rest = &rest};
+                 .totals = g_new0(Totals, account->n_calls + 1)};
 
   g_return_val_if_fail(end_s >= begin_s, NULL);
   for (uint32_t lane = 0; lane < account->graph->n_lanes; lane++)
     if (account->lane_begin[lane] < account->lane_begin[lane + 1])
       sweep_lane(&sweep, lane);
+  read_totals(&sweep, out_rest);
+  g_free(sweep.totals);
   g_array_unref(sweep.gaps);
   g_array_unref(sweep.left);
   g_array_unref(sweep.stretches);
   g_free(sweep.spans);
-  if (out_rest)
-    *out_rest = rest;
   return sweep.shares;
 }

@@ -88,8 +88,13 @@ fill_gpu_s(RaBreakdown *breakdown, const RaAccount *account, double begin_s)
 static RaFlopShare
 count_call_alone(const RaTaskGraph *graph, uint32_t call)
 {
+  RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
+                             .seed = graph->seed,
+                             .fold = graph->is_folded,
+                             .one_call = TRUE,
+                             .call = call};
   g_autoptr(RaTaskGraph) alone =
-      ra_expand_call(graph->augmented, call, graph->seed, NULL);
+      ra_expand_with(graph->augmented, &options, NULL);
   g_autofree RaFlopShare *shares = NULL;
 
   if (!alone)

@@ -7,8 +7,8 @@
  * reallocation and transfer, and idle (no call). GPU-seconds of all causes add
  * up to GPUs x window; tests assert it.  sim/account.h says which comes first.
  *
- * The critical path is followed back from the task that ends last through the
- * predecessor that ended last; its shares by cause add up to the makespan.
+ * The critical path is followed back from a task that ends last through
+ * predecessors that ended last; its shares by cause add up to the makespan.
  */
 #ifndef RA_SIM_BREAKDOWN_H
 #define RA_SIM_BREAKDOWN_H
@@ -77,6 +77,25 @@ typedef struct {
       realloc_s; /* shares of the makespan */
   double makespan_s;
 } RaCriticalPath;
+
+/**
+ * ra_critical_tasks:
+ * @sim: run
+ * @graph: its graph
+ * @out_n: (out): tasks on the path
+ *
+ * The tasks of the critical path from its end to its begin: each begins when
+ * the next in the array ends, the last at 0.  Of several such paths the one
+ * that comes first, compared from the end on by (node, mini-batch, kind,
+ * stage, micro-batch, bucket, begin, causes): by what tasks are and not by
+ * which replica does it, so that it is the same in a folded graph.
+ *
+ * Cost: O(tasks + edges).
+ *
+ * Returns: (transfer full) (array length=out_n): g_free() it
+ */
+RaTaskId *ra_critical_tasks(const RaSim *sim, const RaTaskGraph *graph,
+                            uint32_t *out_n);
 
 RaCriticalPath *ra_critical_path_new(const RaSim *sim,
                                      const RaTaskGraph *graph);

@@ -24,17 +24,23 @@ part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
 }
 
 RaCost *
-ra_call_costs(const RaAugmented *augmented, uint32_t call,
-              const RaEstimator *estimator, uint64_t seed, GError **error)
+ra_call_costs(const RaTaskGraph *whole, uint32_t call,
+              const RaEstimator *estimator, GError **error)
 {
+  const RaAugmented *augmented = whole->augmented;
   uint32_t n_parts = augmented->plan->workload->calls[call].n_parts;
+  RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
+                             .seed = whole->seed,
+                             .fold = whole->is_folded,
+                             .one_call = TRUE,
+                             .call = call};
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaAccount) account = NULL;
   g_autofree double *ends_s = NULL;
   RaCost *costs;
 
-  graph = ra_expand_call(augmented, call, seed, error);
+  graph = ra_expand_with(augmented, &options, error);
   if (!graph)
     return NULL;
   sim = ra_sim_new(graph, estimator, error);

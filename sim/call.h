@@ -12,11 +12,10 @@
 
 /**
  * ra_call_costs:
- * @augmented: the plan, borrowed
+ * @graph: its plan, seed, and whether to fold
  * @call: a call of its workload
  * @estimator: what an op costs
- * @seed: of the lengths
- * @error: as ra_expand_call()
+ * @error: as ra_expand_with()
  *
  * Cost: one expansion and one simulation of the call's iteration 0.
  *
@@ -24,8 +23,7 @@
  *   duration, the causes are means over the call's GPUs within it, the rest is
  *   waiting; %NULL on error; g_free() it
  */
-RaCost *ra_call_costs(const RaAugmented *augmented, uint32_t call,
-                      const RaEstimator *estimator, uint64_t seed,
-                      GError **error);
+RaCost *ra_call_costs(const RaTaskGraph *graph, uint32_t call,
+                      const RaEstimator *estimator, GError **error);
 
 #endif

@@ -95,15 +95,13 @@ cost_call(const RaTaskGraph *graph, const RaEstimator *estimator,
           const RaNode *node, CallCosts *costs, RaCost *out_cost,
           GError **error)
 {
-  const RaAugmented *augmented = graph->augmented;
-
   if (!costs->parts) {
-    costs->n_calls = augmented->plan->workload->n_calls;
+    costs->n_calls = graph->augmented->plan->workload->n_calls;
     costs->parts = g_new0(RaCost *, costs->n_calls);
   }
   if (!costs->parts[node->call]) {
     costs->parts[node->call] =
-        ra_call_costs(augmented, node->call, estimator, graph->seed, error);
+        ra_call_costs(graph, node->call, estimator, error);
     if (!costs->parts[node->call])
       return FALSE;
   }

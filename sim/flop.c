@@ -2,8 +2,14 @@
 
 #include <string.h>
 
+#include "base/sum.h"
 #include "sim/decode_group.h"
 #include "sim/flop.h"
+
+/* Of one call; exact, so that it is the same folded or not. */
+typedef struct {
+  RaSum model_flop, hardware_flop, tokens;
+} Total;
 
 static double
 ops_flop(const RaOp *ops, guint n_ops)
@@ -36,24 +42,26 @@ last_forward(const RaTaskGraph *graph, RaTaskId task)
 
 static void
 count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
-              RaFlopShare *share)
+              Total *total)
 {
   const RaNode *node = task_node(graph, task);
+  uint32_t weight = ra_task_weight(graph, task);
   const RaCall *call = &graph->augmented->plan->workload->calls[node->call];
   const RaModel *model = graph->shards[work->shard].model;
   /* Backward is twice forward: gradients of inputs and of weights. */
   double passes = call->kind == RA_CALL_TRAIN ? 3 : 1;
 
-  if (call->kind == RA_CALL_GENERATE)
-    share->model_flop += ra_model_prefill_flop(model, &work->batch);
-  else
-    share->model_flop += passes * ra_model_forward_flop(model, &work->batch);
+  ra_sum_add(&total->model_flop,
+             call->kind == RA_CALL_GENERATE
+                 ? ra_model_prefill_flop(model, &work->batch)
+                 : passes * ra_model_forward_flop(model, &work->batch),
+             weight);
   /* A generate call's tokens are counted from the lengths; of train, the
    * first epoch has every sequence once. */
   if (call->kind == RA_CALL_INFERENCE ||
       (call->kind == RA_CALL_TRAIN &&
        graph->mini_batch[task] < call->n_mini_batches))
-    share->tokens += (double)work->batch.q_tokens;
+    ra_sum_add(&total->tokens, (double)work->batch.q_tokens, weight);
 }
 
 /* FLOP of a decode step on all GPUs of a replica: with n sequences at K tokens
@@ -103,8 +111,9 @@ step_flop(const RaTaskGraph *graph, const RaDynamic *dynamic,
  * sequences with prompts P attends to the sum of P + a (t + j), j = 1 .. m. */
 static void
 count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
-              RaFlopShare *share)
+              Total *total)
 {
+  RaFlopShare share = {0, 0, 0};
   RaDecodeGroup *groups = ra_decode_groups_new(dynamic);
   const RaModel *model = graph->shards[dynamic->shard].model;
 
@@ -119,20 +128,23 @@ count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
       RaBatch batch = {(uint32_t)n, m * n, pairs, pairs};
       StepFlop flop = step_flop(graph, dynamic, (uint32_t)n, cache);
 
-      share->model_flop += ra_model_forward_flop(model, &batch);
-      share->hardware_flop +=
+      share.model_flop += ra_model_forward_flop(model, &batch);
+      share.hardware_flop +=
           (double)m * flop.base + flop.per_token * (double)pairs;
       step = stretch->last_step;
     }
   }
   for (uint32_t i = 0; i < dynamic->n_sequences; i++)
-    share->tokens += (double)dynamic->prompt[i] + dynamic->response[i];
+    share.tokens += (double)dynamic->prompt[i] + dynamic->response[i];
   ra_decode_groups_free(groups, dynamic->n_groups);
+  ra_sum_add(&total->model_flop, share.model_flop, dynamic->weight);
+  ra_sum_add(&total->hardware_flop, share.hardware_flop, dynamic->weight);
+  ra_sum_add(&total->tokens, share.tokens, dynamic->weight);
 }
 
 static void
 count_dynamics(const RaTaskGraph *graph, uint32_t first_iteration,
-               RaFlopShare *shares)
+               Total *totals)
 {
   GArray *cache = g_array_new(FALSE, TRUE, sizeof(StepFlop));
   const RaDynamic *before = NULL;
@@ -149,7 +161,7 @@ count_dynamics(const RaTaskGraph *graph, uint32_t first_iteration,
                    memcmp(before->pieces, dynamic->pieces,
                           before->n_stages * sizeof *before->pieces) != 0))
       g_array_set_size(cache, 0);
-    count_dynamic(graph, dynamic, cache, &shares[node->call]);
+    count_dynamic(graph, dynamic, cache, &totals[node->call]);
     before = dynamic;
   }
   g_array_unref(cache);
@@ -158,8 +170,9 @@ count_dynamics(const RaTaskGraph *graph, uint32_t first_iteration,
 RaFlopShare *
 ra_flop_count(const RaTaskGraph *graph, uint32_t first_iteration)
 {
-  RaFlopShare *shares =
-      g_new0(RaFlopShare, graph->augmented->plan->workload->n_calls);
+  uint32_t n_calls = graph->augmented->plan->workload->n_calls;
+  RaFlopShare *shares = g_new0(RaFlopShare, n_calls);
+  g_autofree Total *totals = g_new0(Total, n_calls);
   g_autofree double *work_flop = g_new(double, graph->n_works);
   RaOp ops[RA_OP_LIST_MAX];
 
@@ -172,11 +185,15 @@ ra_flop_count(const RaTaskGraph *graph, uint32_t first_iteration)
     if (node->kind != RA_NODE_CALL || node->iteration < first_iteration)
       continue;
     if (work)
-      count_forward(graph, t, work, &shares[node->call]);
+      count_forward(graph, t, work, &totals[node->call]);
     if (graph->work[t] != RA_NONE)
-      shares[node->call].hardware_flop +=
-          work_flop[graph->work[t]] * graph->group_n_gpus[graph->group[t]];
+      ra_sum_add(&totals[node->call].hardware_flop, work_flop[graph->work[t]],
+                 graph->group_n_gpus[graph->group[t]]);
   }
-  count_dynamics(graph, first_iteration, shares);
+  count_dynamics(graph, first_iteration, totals);
+  for (uint32_t c = 0; c < n_calls; c++)
+    shares[c] = (RaFlopShare){ra_sum_get(&totals[c].model_flop),
+                              ra_sum_get(&totals[c].hardware_flop),
+                              ra_sum_get(&totals[c].tokens)};
   return shares;
 }

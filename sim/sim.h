@@ -27,7 +27,8 @@ typedef struct {
   double *begin_s;         /* (n_tasks) */
   double *end_s;           /* (n_tasks) */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
-                              id on a tie), RA_NONE: none */
+                              id on a tie: ra_critical_tasks() has a rule that
+                              folding keeps), RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
   uint64_t n_events;    /* ends processed, = n_tasks */
 } RaSimResult;

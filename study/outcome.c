@@ -62,6 +62,8 @@ summary_columns(RaTable *table)
       {"seed", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"n_iterations", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"n_tasks", RA_UNIT_NONE, RA_CELL_INTEGER},
+      {"n_tasks_replayed", RA_UNIT_NONE, RA_CELL_INTEGER},
+      {"n_lanes", RA_UNIT_NONE, RA_CELL_INTEGER},
       {"iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL},
       {"tokens", RA_UNIT_NONE, RA_CELL_REAL},
       {"tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL},
@@ -116,7 +118,9 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   ra_table_text(table, fidelity_name(graph->fidelity));
   ra_table_integer(table, graph->seed);
   ra_table_integer(table, graph->augmented->n_iterations);
+  ra_table_integer(table, ra_task_graph_n_unfolded(graph));
   ra_table_integer(table, graph->n_tasks);
+  ra_table_integer(table, graph->n_lanes);
   ra_table_real(table, breakdown->iteration_s);
   ra_table_real(table, breakdown->tokens);
   ra_table_real(table, breakdown->tokens_per_s);

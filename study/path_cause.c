@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "sim/breakdown.h"
 #include "sim/task_class.h"
 #include "study/path_cause.h"
 
@@ -54,18 +55,14 @@ compare_rows(gconstpointer a, gconstpointer b)
 GArray *
 ra_path_rows(const RaTaskGraph *graph, const RaSim *sim)
 {
-  const RaSimResult *result = ra_sim_result(sim);
   const RaCost *costs = ra_sim_costs(sim);
   GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaPathRow));
-  RaTaskId last = RA_NONE;
+  uint32_t n;
+  g_autofree RaTaskId *tasks = ra_critical_tasks(sim, graph, &n);
 
-  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
-    if (last == RA_NONE || result->end_s[t] > result->end_s[last])
-      last = t;
-  }
-  for (RaTaskId t = last; t != RA_NONE; t = result->critical_pred[t]) {
-    if (costs[t].total_s > 0)
-      charge(find_row(rows, graph, t), &costs[t]);
+  for (uint32_t i = 0; i < n; i++) {
+    if (costs[tasks[i]].total_s > 0)
+      charge(find_row(rows, graph, tasks[i]), &costs[tasks[i]]);
   }
   g_array_sort(rows, compare_rows);
   return rows;

@@ -29,11 +29,11 @@ typedef struct {
  * @graph: the tasks
  * @sim: has run
  *
- * Follows the predecessors that ended last back from the task that ends last.
+ * Sums up ra_critical_tasks().
  * Every task of the path begins when the one before it ends, the first at 0,
  * so the sum of total_s is the makespan.
  *
- * Cost: O(tasks + path x rows).
+ * Cost: O(tasks + edges + path x rows).
  *
  * Returns: (transfer full) (element-type RaPathRow): by total_s, descending,
  *   ties in order of the path from its end; rows without time are left out

@@ -8,9 +8,12 @@ static gboolean
 run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     GError **error)
 {
+  RaExpandOptions expand = {.fidelity = options->fidelity,
+                            .seed = options->seed,
+                            .fold = !options->unfolded};
+
   replay->augmented = ra_augment(setup->plan, options->n_iterations);
-  replay->graph =
-      ra_expand(replay->augmented, options->fidelity, options->seed, error);
+  replay->graph = ra_expand_with(replay->augmented, &expand, error);
   if (!replay->graph)
     return FALSE;
   replay->sim = ra_sim_new(replay->graph, setup->estimator, error);

@@ -313,7 +313,8 @@ START_TEST(test_shipped_plans)
     g_autoptr(GError) error = NULL;
     g_autoptr(RaSetup) setup = NULL;
     RaSetupFlags flags = {0};
-    RaReplayOptions options = {3, RA_FIDELITY_STAGE, 0};
+    RaReplayOptions options = {.n_iterations = 3,
+                               .fidelity = RA_FIDELITY_STAGE};
 
     if (!g_str_has_suffix(name, ".plan") || strstr(name, "1024"))
       continue;

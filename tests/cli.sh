@@ -206,6 +206,19 @@ run simulate "$plan" --system=reallhf-2024.system --format=tsv
 awk -F'\t' 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }
   NR == 3 { exit $at["system"] != "reallhf-2024" }' out
 result $? "and so does its summary"
+# Its lengths are fixed, so replicas fold: columns 13 and 14 of the summary say
+# how much, and the last one is the fingerprint of what was replayed.
+run simulate "$plan" --format=tsv
+[ "$(field n_tasks_replayed)" -lt "$(field n_tasks)" ]
+result $? "replicas that do the same are replayed once"
+awk -F'\t' -v OFS='\t' 'NR == 3 { $13 = $14 = $NF = "" } { print }' out >folded
+run simulate "$plan" --format=tsv --no-fold
+[ "$(field n_tasks_replayed)" -eq "$(field n_tasks)" ]
+result $? "and every one by itself with --no-fold"
+awk -F'\t' -v OFS='\t' 'NR == 3 { $13 = $14 = $NF = "" } { print }' out |
+  cmp -s - folded
+result $? "with the same numbers"
+
 # Its lengths are fixed; those of the 70B are not.
 sampled=$plans/ppo-llama3-70b-128.plan
 [ "$(print_of "$sampled")" != "$(print_of "$sampled" --seed=1)" ] &&
