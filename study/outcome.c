@@ -17,8 +17,11 @@ ra_strategy_format(const RaCallPlan *plan)
   const struct {
     const char *name;
     uint32_t degree;
-  } axes[] = {
-      {"tp", plan->tp}, {"cp", plan->cp}, {"pp", plan->pp}, {"dp", plan->dp}};
+  } axes[] = {{"tp", plan->tp},
+              {"cp", plan->cp},
+              {"pp", plan->pp},
+              {"dp", plan->dp},
+              {"ep", plan->ep}};
 
   for (guint i = 0; i < G_N_ELEMENTS(axes); i++) {
     if (axes[i].degree > 1)

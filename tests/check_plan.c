@@ -286,6 +286,7 @@ START_TEST(test_shipped)
       {"grpo-qwen2.5-32b-128.plan", 128},
       {"grpo-qwen2.5-7b-32.plan", 32},
       {"ppo-llama2-7b-8-offload.plan", 8},
+      {"grpo-qwen3-30b-a3b-32.plan", 32},
       {"ppo-llama2-7b-8-symmetric.plan", 8},
       {"ppo-llama2-7b-8.plan", 8},
       {"ppo-llama3-70b-1024.plan", 1024},
@@ -297,6 +298,7 @@ START_TEST(test_shipped)
       {"rloo-llama3-8b-32.plan", 32},
       {"rm-llama3-8b-8.plan", 8},
       {"sft-llama3-8b-8.plan", 8},
+      {"sft-mixtral-8x7b-32k-32.plan", 32},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(shipped); i++)

@@ -202,6 +202,7 @@ START_TEST(test_shipped)
       {"grpo-qwen2.5-32b-async.workload", 5, 1, 128 * 16},
       {"grpo-qwen2.5-32b.workload", 5, 1, 128 * 16},
       {"grpo-qwen2.5-7b.workload", 5, 1, 1024 * 5},
+      {"grpo-qwen3-30b-a3b.workload", 5, 1, 512 * 16},
       {"ppo-llama2-7b.workload", 6, 2, 256},
       {"ppo-llama3-70b-4k.workload", 6, 2, 4096},
       {"ppo-llama3-70b-stream.workload", 6, 2, 512},
@@ -210,6 +211,7 @@ START_TEST(test_shipped)
       {"rloo-llama3-8b.workload", 4, 1, 512 * 4},
       {"rm-llama3-8b.workload", 1, 1, 128 * 2},
       {"sft-llama3-8b.workload", 1, 1, 128},
+      {"sft-mixtral-8x7b-32k.workload", 1, 1, 64},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(all); i++) {

@@ -161,6 +161,26 @@ awk -v s="$(field iteration_s)" -v usd="$(field usd)" \
   'BEGIN { d = usd - s * 8 * 3.6 / 3600; exit !(d < 1e-9 && d > -1e-9) }'
 result $? "the price is iteration x GPUs x price of a GPU hour"
 
+# ---- experts and contexts over GPUs -------------------------------------------
+
+# Mixtral visits 2 of 8 experts: MFU is of those, and between what published
+# runs reach and nothing at all.
+run simulate "$plans/sft-mixtral-8x7b-32k-32.plan" --format=tsv
+grep -q 'tp2 cp4 dp4 ep4' out
+result $? "simulate says cp and ep"
+awk -v mfu="$(field mfu_frac)" 'BEGIN { exit !(mfu > 0.2 && mfu < 0.55) }'
+result $? "a mixture of experts is counted by the experts that a token visits"
+mixtral() { # CP EP: seconds of an iteration on 32 GPUs
+  run simulate "$plans/sft-mixtral-8x7b-32k-32.plan" --format=tsv \
+    --set "call actor_train.cp=$1" \
+    --set "call actor_train.dp=$((16 / $1))" \
+    --set "call actor_train.ep=$2"
+  field iteration_s
+}
+[ "$(mixtral 4 4)" != "$(mixtral 4 2)" ] &&
+  [ "$(mixtral 4 4)" != "$(mixtral 8 4)" ]
+result $? "cp and ep change an iteration"
+
 # ---- runs that must be equal or differ --------------------------------------
 
 print_of() { "$reallot" simulate --fingerprint "$@"; }
