@@ -18,6 +18,12 @@ typedef struct {
   RaTaskId from, to;
 } RaPendingEdge;
 
+/* Where a work is found. */
+typedef struct {
+  uint32_t id;   /* work + 1, 0: free */
+  uint32_t hash; /* of it, so that others need not be looked at */
+} RaWorkSlot;
+
 struct _RaBuilder {
   const RaAugmented *augmented;
   RaFidelity fidelity;
@@ -32,8 +38,8 @@ struct _RaBuilder {
   RaPendingEdge *edges; /* (n_edges) */
   uint64_t n_edges, edge_capacity;
   GArray *works, *shards, *dynamics;
-  uint32_t *slots;  /* (n_slots) open addressing: work + 1, 0: free */
-  uint32_t n_slots; /* a power of two */
+  RaWorkSlot *slots; /* (n_slots) open addressing */
+  uint32_t n_slots;  /* a power of two */
 };
 
 RaBuilder *
@@ -58,7 +64,7 @@ ra_builder_new(const RaAugmented *augmented, RaFidelity fidelity, uint64_t seed)
   b->shards = g_array_new(FALSE, FALSE, sizeof(RaShard));
   b->dynamics = g_array_new(FALSE, FALSE, sizeof(RaDynamic));
   b->n_slots = 1024;
-  b->slots = g_new0(uint32_t, b->n_slots);
+  b->slots = g_new0(RaWorkSlot, b->n_slots);
   return b;
 }
 
@@ -210,33 +216,51 @@ work_equal(const RaWork *a, const RaWork *b)
 }
 
 /* The slot of @work, or the free one where it belongs. */
-static uint32_t *
-find_slot(RaBuilder *b, const RaWork *work)
+static RaWorkSlot *
+find_slot(RaBuilder *b, const RaWork *work, uint32_t hash)
 {
-  uint32_t mask = b->n_slots - 1, i = (uint32_t)work_hash(work) & mask;
+  uint32_t mask = b->n_slots - 1, i = hash & mask;
 
-  while (b->slots[i] &&
-         !work_equal(&g_array_index(b->works, RaWork, b->slots[i] - 1), work))
+  while (
+      b->slots[i].id &&
+      (b->slots[i].hash != hash ||
+       !work_equal(&g_array_index(b->works, RaWork, b->slots[i].id - 1), work)))
     i = (i + 1) & mask;
   return &b->slots[i];
+}
+
+/* Twice the slots: no two works are equal, so hashes are enough. */
+static void
+grow_slots(RaBuilder *b)
+{
+  uint32_t n = b->n_slots, mask = 2 * n - 1;
+  RaWorkSlot *slots = g_new0(RaWorkSlot, 2 * (gsize)n);
+
+  for (uint32_t j = 0; j < n; j++) {
+    uint32_t i = b->slots[j].hash & mask;
+    if (!b->slots[j].id)
+      continue;
+    while (slots[i].id)
+      i = (i + 1) & mask;
+    slots[i] = b->slots[j];
+  }
+  g_free(b->slots);
+  b->slots = slots;
+  b->n_slots = 2 * n;
 }
 
 uint32_t
 ra_builder_work(RaBuilder *b, const RaWork *work)
 {
-  uint32_t *slot = find_slot(b, work);
+  uint32_t hash = (uint32_t)work_hash(work);
+  RaWorkSlot *slot = find_slot(b, work, hash);
 
-  if (*slot)
-    return *slot - 1;
+  if (slot->id)
+    return slot->id - 1;
   g_array_append_vals(b->works, work, 1);
-  *slot = b->works->len;
-  if (b->works->len * 2 > b->n_slots) {
-    g_free(b->slots);
-    b->n_slots *= 2;
-    b->slots = g_new0(uint32_t, b->n_slots);
-    for (guint i = 0; i < b->works->len; i++)
-      *find_slot(b, &g_array_index(b->works, RaWork, i)) = i + 1;
-  }
+  *slot = (RaWorkSlot){b->works->len, hash};
+  if (b->works->len * 2 > b->n_slots)
+    grow_slots(b);
   return b->works->len - 1;
 }
 

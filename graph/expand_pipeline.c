@@ -140,6 +140,7 @@ typedef struct {
   RaSlot *slots; /* (pp, n_slots) */
   guint n_slots; /* of a stage */
   uint32_t max_buckets;
+  uint32_t *unit;         /* (pp) groups of the stages */
   RaTaskId *backward;     /* (n_pieces x m) first task of each backward */
   RaTaskId *backward_end; /* (n_pieces x m) last */
 } RaPipelineState;
@@ -162,8 +163,7 @@ compute_spec(const RaPipelineState *s, uint32_t stage, uint32_t piece,
   t.micro_batch = (uint16_t)micro_batch;
   t.replica = s->spec->replica;
   t.node = s->spec->node;
-  t.group = ra_lane_map_unit(ra_builder_lanes(s->x->builder), s->x->call,
-                             s->spec->replica, stage);
+  t.group = s->unit[stage];
   return t;
 }
 
@@ -255,7 +255,7 @@ add_send(RaPipelineState *s, uint32_t stage, const RaSlot *slot)
   t.stream = slot->backward ? RA_STREAM_PP_SEND_BACK : RA_STREAM_PP_SEND;
   t.work = ra_builder_work(x->builder, &work);
   t.sender = t.group;
-  t.receiver = ra_lane_map_unit(lanes, x->call, s->spec->replica, to % pp);
+  t.receiver = s->unit[to % pp];
   t.group = ra_lane_map_pair(lanes, x->call, s->spec->replica, stage, to % pp);
   id = ra_builder_task(x->builder, &t);
   if (slot->backward) {
@@ -300,6 +300,10 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
   s.pipeline->max_buckets = s.max_buckets;
   s.backward = g_new(RaTaskId, n_cells);
   s.backward_end = g_new(RaTaskId, n_cells);
+  s.unit = g_new(uint32_t, x->plan->pp);
+  for (uint32_t stage = 0; stage < x->plan->pp; stage++)
+    s.unit[stage] = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call,
+                                     spec->replica, stage);
   fill_slots(&s);
 
   for (uint32_t stage = 0; stage < x->plan->pp; stage++)
@@ -307,6 +311,7 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
   for (uint32_t stage = 0; stage < x->plan->pp; stage++)
     for (guint i = 0; i < s.n_slots; i++)
       add_send(&s, stage, &s.slots[stage * s.n_slots + i]);
+  g_free(s.unit);
   g_free(s.slots);
   g_free(s.backward);
   g_free(s.backward_end);
