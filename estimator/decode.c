@@ -3,10 +3,8 @@
 
 #include "estimator/estimator_impl.h"
 
-/* The last whole number of tokens up to which a line that rises by @slope
- * from @from_tokens has not passed @rise_s. */
-static uint64_t
-crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
+uint64_t
+ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
 {
   double ahead = rise_s / slope;
 
@@ -15,10 +13,9 @@ crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
   return from_tokens + (uint64_t)ahead;
 }
 
-/* Slope of the device's time, s per token, and how far it holds. */
-static double
-device_line(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
-            uint64_t *out_until_tokens)
+double
+ra_estimator_device_line(const RaEstimator *estimator, const RaOp *ops,
+                         guint n_ops, uint64_t *out_until_tokens)
 {
   double slope = 0;
 
@@ -49,6 +46,20 @@ add_system(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
   }
 }
 
+/* Of a piece whose weights are in place; returns the kernels launched. */
+static guint64
+decode_whole(const RaEstimator *estimator, const RaShard *shard,
+             const RaPiece *piece, const RaBatch *batch, RaDecodeLine *out_line)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops);
+
+  out_line->cost = (RaCost){0};
+  out_line->s_per_token =
+      ra_estimator_device_line(estimator, ops, n_ops, &out_line->until_tokens);
+  return ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);
+}
+
 void
 ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                     const RaPiece *piece, uint32_t n_sequences,
@@ -58,12 +69,18 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                    .q_tokens = n_sequences,
                    .kv_tokens = kv_tokens,
                    .pairs = kv_tokens};
-  RaOp ops[RA_OP_LIST_MAX];
-  guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, &batch, ops);
+  guint64 n_launches;
+  double slope;
   uint64_t until;
-  double slope = device_line(estimator, ops, n_ops, &until);
 
-  ra_estimator_ops(estimator, ops, n_ops, shard->launch, &out_line->cost);
+  if (shard->zero_ranks > 1)
+    n_launches =
+        ra_estimator_decode_gathered(estimator, shard, piece, &batch, out_line);
+  else
+    n_launches = decode_whole(estimator, shard, piece, &batch, out_line);
+  slope = out_line->s_per_token;
+  until = out_line->until_tokens;
+  ra_estimator_add_host(estimator, n_launches, shard->launch, &out_line->cost);
   if (shard->launch == RA_LAUNCH_EAGER)
     add_system(estimator, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
@@ -71,8 +88,8 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
    * is waiting. */
   if (shard->launch == RA_LAUNCH_EAGER && out_line->cost.host_s > 0) {
     if (slope > 0)
-      until =
-          MIN(until, crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
+      until = MIN(until,
+                  ra_crossing_tokens(kv_tokens, out_line->cost.host_s, slope));
     slope = 0;
   }
   out_line->s_per_token = slope;

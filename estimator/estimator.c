@@ -165,11 +165,9 @@ ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
   cost->total_s = device_s + cost->host_s;
 }
 
-/* Device and host work of the ops, without launching them.
- * Returns: kernels that are launched */
-static guint64
-sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
-        RaCost *cost)
+guint64
+ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
+                     RaCost *cost)
 {
   guint64 n_launches = 0;
   double before_s = 0;
@@ -204,7 +202,7 @@ ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
                  int launch, RaCost *out_cost)
 {
   RaCost cost = {0};
-  guint64 n_launches = sum_ops(estimator, ops, n_ops, &cost);
+  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
 
   ra_estimator_add_host(estimator, n_launches, launch, &cost);
   *out_cost = cost;
@@ -218,7 +216,7 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   guint n_ops = ra_work_ops(graph, work, ops);
   uint32_t shard = graph->works[work].shard;
   RaCost cost = {0};
-  guint64 n_launches = sum_ops(estimator, ops, n_ops, &cost);
+  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
 
   if (shard == RA_NONE) {
     /* A send or a reduction on a stream of its own: launched while the device

@@ -126,6 +126,18 @@ void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
  * @kv_tokens: K, tokens attended to in all
  *
  * One decode step of a stage at K, and the line on which it stays as K grows.
+ *
+ * Where zero 3 has the weights in shards the step gathers them unit by unit
+ * (embedding, each layer, head), the next one while one computes.  With two
+ * units whole at a time unit i + 1 is gathered from the moment unit i begins,
+ * so with computation c and gather g of n units
+ *
+ *     device = g_1 + sum over i < n of max(c_i, g_{i+1}) + c_n
+ *
+ * (DeepSpeed's ZeRO-3 inference: what made generation slow in DeepSpeed-Chat,
+ * arXiv 2308.01320, and in Xiao et al.'s co-located placement, arXiv
+ * 2312.11819.)  The first gather of a step is never hidden: sampling stands
+ * before it.  comm_s has what computation does not hide.
  */
 void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,

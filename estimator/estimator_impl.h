@@ -36,4 +36,26 @@ struct _RaEstimator {
 void ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
                            int launch, RaCost *cost);
 
+/* Device and host work of the ops added to @cost, without launching them.
+ * Returns: kernels that are launched */
+guint64 ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops,
+                             guint n_ops, RaCost *cost);
+
+/* Slope of the device's time of decode @ops, s per token, and how far it
+ * holds. */
+double ra_estimator_device_line(const RaEstimator *estimator, const RaOp *ops,
+                                guint n_ops, uint64_t *out_until_tokens);
+
+/* The last whole number of tokens up to which a line that rises by @slope
+ * from @from_tokens has not passed @rise_s. */
+uint64_t ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope);
+
+/* ra_estimator_decode() of weights in shards, without the host: @out_line's
+ * cost has no host_s and no total.
+ * Returns: kernels that are launched */
+guint64 ra_estimator_decode_gathered(const RaEstimator *estimator,
+                                     const RaShard *shard, const RaPiece *piece,
+                                     const RaBatch *batch,
+                                     RaDecodeLine *out_line);
+
 #endif

@@ -7,6 +7,7 @@ libestimator_a_SOURCES += %D%/attention.c %D%/attention.h
 libestimator_a_SOURCES += %D%/collective.c %D%/collective.h
 libestimator_a_SOURCES += %D%/collective_init.c
 libestimator_a_SOURCES += %D%/decode.c
+libestimator_a_SOURCES += %D%/decode_gather.c
 libestimator_a_SOURCES += %D%/estimator.c %D%/estimator.h
 libestimator_a_SOURCES += %D%/estimator_impl.h
 libestimator_a_SOURCES += %D%/gemm.c %D%/gemm.h

@@ -183,7 +183,7 @@ copy_node(const RaAugmenter *a, RaNodeKind kind, uint32_t iteration,
   if (what & RA_COPY_OPTIMIZER)
     bytes += (double)(m->dtype == RA_DTYPE_FP32 ? ADAMW_FP32_BYTES_PER_PARAM
                                                 : ADAMW_BYTES_PER_PARAM) /
-             (p->zero ? p->dp : 1);
+             ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
   node.bytes = bytes * (double)total;
   node.max_copy_bytes = bytes * (double)most;
   return node;

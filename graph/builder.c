@@ -145,6 +145,20 @@ enqueue(RaBuilder *b, RaTaskId task, uint32_t group, RaStream stream)
   }
 }
 
+void
+ra_builder_after(RaBuilder *b, uint32_t group, RaStream stream, RaTaskId to)
+{
+  uint32_t n;
+  const uint32_t *lanes = ra_lane_map_lanes(b->lanes, group, &n);
+  RaTaskId last = RA_NONE;
+
+  for (uint32_t i = 0; i < n; i++) {
+    RaTaskId tail = b->tail[(gsize)lanes[i] * RA_N_STREAMS + stream];
+    if (tail != last) /* neighbours mostly share one */
+      ra_builder_edge(b, last = tail, to);
+  }
+}
+
 RaTaskId
 ra_builder_task(RaBuilder *b, const RaTaskSpec *s)
 {

@@ -53,6 +53,10 @@ uint32_t ra_builder_task_weight(const RaBuilder *builder, RaTaskId task);
 /* @to waits for @from; either RA_NONE: nothing. */
 void ra_builder_edge(RaBuilder *builder, RaTaskId from, RaTaskId to);
 
+/* @to waits for the last task so far in each of @group's queues @stream. */
+void ra_builder_after(RaBuilder *builder, uint32_t group, RaStream stream,
+                      RaTaskId to);
+
 /* Ids of shared records; equal works get the same id. */
 uint32_t ra_builder_work(RaBuilder *builder, const RaWork *work);
 uint32_t ra_builder_shard(RaBuilder *builder, const RaShard *shard);

@@ -15,11 +15,16 @@ typedef struct {
   const RaCallPlan *plan;
   const RaModel *model;
   RaDtype dtype;
-  uint32_t shard;         /* id in the builder */
-  RaShard shard_record;   /* the same */
-  uint32_t n_pieces;      /* virtual stages: pp x chunks */
-  RaPiece *pieces;        /* (n_pieces), arena */
-  RaAxisGeometry dp;      /* of dp x cp: who sums gradients */
+  uint32_t shard;        /* id in the builder */
+  RaShard shard_record;  /* the same */
+  uint32_t n_pieces;     /* virtual stages: pp x chunks */
+  RaPiece *pieces;       /* (n_pieces), arena */
+  RaAxisGeometry dp;     /* of dp x cp: who sums gradients */
+  int zero;              /* the plan's; 0 where a set of shards is one rank */
+  uint32_t set_size;     /* replicas that share one set of shards; zero 0: dp */
+  uint32_t n_sets;       /* dp / set_size */
+  RaAxisGeometry set;    /* the data ranks of a set */
+  RaAxisGeometry across; /* the equal shards of all sets */
   RaAxisGeometry experts; /* of dp x cp / ep: who sums those of experts */
   uint32_t *dynamic; /* (dp) of the iteration in hand: generate only, arena */
 } RaCallContext;
@@ -34,13 +39,21 @@ typedef struct {
   GArray *exits; /* RaTaskId: appended to; all ended = node ended */
 } RaNodeEnds;
 
+/* A compute task of a stage, in the order of its program. */
+typedef struct {
+  RaTaskId task;
+  uint16_t piece, micro_batch, bucket;
+  uint8_t backward;
+} RaPipelineStep;
+
 /* The stages' micro-batch program of one replica. */
 typedef struct {
-  RaTaskId *first;   /* (pp) first compute task of each stage */
-  RaTaskId *last;    /* (pp) last compute task of each stage */
-  RaTaskId *forward; /* (n_pieces x m) */
-  RaTaskId *bucket;  /* (n_pieces x max_buckets) parts of each last backward */
+  RaTaskId *first;  /* (pp) first compute task of each stage */
+  RaTaskId *last;   /* (pp) last compute task of each stage */
+  RaTaskId *bucket; /* (n_pieces x max_buckets) parts of each last backward */
   uint32_t max_buckets;
+  uint32_t pp;
+  GArray **steps; /* (pp) RaPipelineStep; NULL below zero 2 */
 } RaPipeline;
 
 void ra_expand_train(RaCallContext *context, const RaNodeEnds *ends);
@@ -58,7 +71,8 @@ typedef struct {
   gboolean backward; /* train's schedule; else forwards alone */
 } RaPipelineSpec;
 
-/* Buckets that the last backward of @piece is split into: 1 without overlap. */
+/* Buckets that the last backward of @piece is split into: 1 without overlap.
+ * With zero 2 every backward is, with zero 3 every forward too. */
 uint32_t ra_piece_n_buckets(const RaCallContext *context, uint32_t piece);
 
 /* The layers of bucket @bucket of @piece, last layers first. */

@@ -1,24 +1,55 @@
 #include "config.h"
 
-#include "graph/expand_call.h"
+#include "graph/expand_zero.h"
 
-/* Forwards of one replica over @batches, gated by the node's entries. */
-static RaPipeline *
-add_forwards(RaCallContext *x, const RaNodeEnds *ends, uint32_t replica,
-             const RaBatch *batches)
+/* Forwards alone, of all replicas. */
+typedef struct {
+  RaCallContext *x;
+  const RaNodeEnds *ends;
+  RaPipeline **pipelines; /* (dp) */
+  RaZeroPass zero;
+} RaForwards;
+
+static uint16_t
+part_of(const RaCallContext *x, const RaNodeEnds *ends)
 {
-  const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
-  RaPipelineSpec spec = {ends->node,
+  return (uint16_t)ra_builder_augmented(x->builder)->nodes[ends->node].part;
+}
+
+static void
+begin_forwards(RaForwards *f, RaCallContext *x, const RaNodeEnds *ends)
+{
+  *f = (RaForwards){.x = x, .ends = ends};
+  f->pipelines = g_new0(RaPipeline *, x->plan->dp);
+  ra_zero_begin(&f->zero, x, ends->node, part_of(x, ends), ends->entries,
+                ends->n_entries);
+}
+
+/* Those of one replica over @batches, gated by the node's entries. */
+static void
+add_forwards(RaForwards *f, uint32_t replica, const RaBatch *batches)
+{
+  RaCallContext *x = f->x;
+  RaPipelineSpec spec = {f->ends->node,
                          replica,
-                         (uint16_t)node->part,
+                         part_of(x, f->ends),
                          batches,
                          x->plan->n_micro_batches,
                          FALSE};
   RaPipeline *pipeline = ra_expand_pipeline(x, &spec);
 
-  for (guint e = 0; e < ends->n_entries; e++)
-    ra_builder_edge(x->builder, ends->entries[e], pipeline->first[0]);
-  return pipeline;
+  for (guint e = 0; e < f->ends->n_entries; e++)
+    ra_builder_edge(x->builder, f->ends->entries[e], pipeline->first[0]);
+  f->pipelines[replica] = pipeline;
+}
+
+static void
+end_forwards(RaForwards *f)
+{
+  ra_zero_end(&f->zero, f->pipelines);
+  for (uint32_t d = 0; d < f->x->plan->dp; d++)
+    ra_pipeline_free(f->pipelines[d]);
+  g_free(f->pipelines);
 }
 
 void
@@ -31,18 +62,20 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
   uint32_t share = x->c->n_sequences / node->n_parts;
   uint32_t size = share / p->dp / p->n_micro_batches;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
+  RaForwards f;
 
+  begin_forwards(&f, x, ends);
   for (uint32_t d = 0; d < p->dp; d++) {
-    g_autoptr(RaPipeline) pipeline = NULL;
     if (ra_replica_weight(x, d) == 0)
       continue;
     for (uint32_t i = 0; i < p->n_micro_batches; i++) {
       uint32_t first = node->part * share + (d * p->n_micro_batches + i) * size;
       batches[i] = ra_sequence_set_batch(set, first, first + size);
     }
-    pipeline = add_forwards(x, ends, d, batches);
-    g_array_append_val(ends->exits, pipeline->last[p->pp - 1]);
+    add_forwards(&f, d, batches);
+    g_array_append_val(ends->exits, f.pipelines[d]->last[p->pp - 1]);
   }
+  end_forwards(&f);
 }
 
 /* A token's activations between stages, for one sequence; across nodes where
@@ -62,13 +95,13 @@ token_send(const RaCallContext *x, uint32_t replica)
 }
 
 static void
-add_prefill(RaCallContext *x, const RaNodeEnds *ends, uint32_t replica,
-            const RaSequenceSet *set)
+add_prefill(RaForwards *f, uint32_t replica, const RaSequenceSet *set)
 {
+  RaCallContext *x = f->x;
   const RaCallPlan *p = x->plan;
   uint32_t share = x->c->n_sequences / p->dp, first = replica * share;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
-  RaDynamic dynamic = {.node = ends->node,
+  RaDynamic dynamic = {.node = f->ends->node,
                        .shard = x->shard,
                        .n_groups = p->n_micro_batches,
                        .n_stages = p->pp,
@@ -84,7 +117,7 @@ add_prefill(RaCallContext *x, const RaNodeEnds *ends, uint32_t replica,
     batches[g] = ra_sequence_set_prompts(
         set, first + (uint32_t)((uint64_t)g * share / p->n_micro_batches),
         first + (uint32_t)((uint64_t)(g + 1) * share / p->n_micro_batches));
-  ra_pipeline_free(add_forwards(x, ends, replica, batches));
+  add_forwards(f, replica, batches);
   x->dynamic[replica] = ra_builder_dynamic(x->builder, &dynamic);
 }
 
@@ -96,14 +129,17 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
   const RaSequenceSet *set =
       ra_builder_sequences(x->builder, x->c->set, node->iteration);
+  RaForwards f;
 
+  if (node->part == 0)
+    begin_forwards(&f, x, ends);
   for (uint32_t d = 0; d < x->plan->dp; d++) {
     RaTaskSpec t = RA_TASK_SPEC_INIT;
     RaTaskId id;
     if (ra_replica_weight(x, d) == 0)
       continue;
     if (node->part == 0)
-      add_prefill(x, ends, d, set);
+      add_prefill(&f, d, set);
     t.kind = RA_TASK_DECODE;
     t.stream = RA_STREAM_COMPUTE;
     t.mini_batch = (uint16_t)node->part;
@@ -114,4 +150,6 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
     id = ra_builder_task(x->builder, &t);
     g_array_append_val(ends->exits, id);
   }
+  if (node->part == 0)
+    end_forwards(&f);
 }

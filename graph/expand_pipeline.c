@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/expand_call.h"
+#include "graph/expand_zero.h"
 #include "graph/schedule.h"
 
 /* Megatron-LM's distributed data parallel reduces gradients in buckets of at
@@ -37,6 +37,26 @@ make_shard(const RaPlan *plan, uint32_t call)
                    .loss = c->kind == RA_CALL_TRAIN};
 }
 
+/* Who shares shards, and who reduces gradients with whom. */
+static void
+set_shards(RaCallContext *x, const RaCluster *cluster)
+{
+  const RaCallPlan *p = x->plan;
+
+  x->zero = ra_call_plan_zero_ranks(p) > 1 ? p->zero : 0;
+  x->set_size = x->zero ? p->zero_group : p->dp;
+  x->n_sets = p->dp / x->set_size;
+  x->set = x->n_sets == 1
+               ? x->dp
+               : ra_replica_geometry(p, cluster, x->set_size, 1, p->cp);
+  x->across = ra_replica_geometry(p, cluster, x->n_sets, x->set_size, 1);
+  if (x->zero < 3)
+    return;
+  x->shard_record.zero_ranks = x->set.ranks;
+  x->shard_record.zero_ranks_per_node = x->set.ranks_per_node;
+  x->shard_record.zero_groups_per_node = x->set.groups_per_node;
+}
+
 RaCallContext *
 ra_call_context_new(RaBuilder *builder, uint32_t call)
 {
@@ -55,8 +75,9 @@ ra_call_context_new(RaBuilder *builder, uint32_t call)
   x->model = plan->workload->models[c->model].model;
   x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
   x->shard_record = make_shard(plan, call);
-  x->shard = ra_builder_shard(builder, &x->shard_record);
   x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
+  set_shards(x, plan->cluster);
+  x->shard = ra_builder_shard(builder, &x->shard_record);
   x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);
   x->n_pieces = p->pp * p->n_virtual;
   x->pieces = ra_arena_alloc(arena, x->n_pieces, sizeof *x->pieces);
@@ -77,6 +98,8 @@ ra_piece_n_buckets(const RaCallContext *x, uint32_t piece)
   double n =
       (double)ra_piece_n_params(&x->shard_record, &x->pieces[piece]) / bucket;
 
+  if (x->zero == 3)
+    return CLAMP(x->pieces[piece].n_layers, 1u, RA_ZERO_MAX_BUCKETS);
   if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
     return 1;
   return (uint32_t)CLAMP(n, 1.0, (double)MAX(x->pieces[piece].n_layers, 1u));
@@ -141,6 +164,8 @@ typedef struct {
   guint n_slots; /* of a stage */
   uint32_t max_buckets;
   uint32_t *unit;         /* (pp) groups of the stages */
+  RaTaskId *forward;      /* (n_pieces x m) first task of each forward */
+  RaTaskId *forward_end;  /* (n_pieces x m) last */
   RaTaskId *backward;     /* (n_pieces x m) first task of each backward */
   RaTaskId *backward_end; /* (n_pieces x m) last */
 } RaPipelineState;
@@ -181,25 +206,58 @@ add_compute(RaPipelineState *s, RaTaskSpec *t, RaPhase phase,
   return ra_builder_task(s->x->builder, t);
 }
 
-static RaTaskId
-add_backward(RaPipelineState *s, RaTaskSpec *t, uint32_t piece)
+/* Remembers a task where zero will hang its collectives on. */
+static void
+add_step(RaPipelineState *s, uint32_t stage, RaTaskId id, const RaTaskSpec *t)
+{
+  RaPipelineStep step = {id, t->stage, t->micro_batch, t->bucket,
+                         t->kind == RA_TASK_BACKWARD};
+
+  if (s->pipeline->steps)
+    g_array_append_val(s->pipeline->steps[stage], step);
+}
+
+static void
+add_backward(RaPipelineState *s, RaTaskSpec *t, uint32_t stage, uint32_t piece)
 {
   uint32_t m = s->spec->m, i = piece * m + t->micro_batch;
   gboolean last = t->micro_batch == m - 1;
-  uint32_t n = last ? ra_piece_n_buckets(s->x, piece) : 1;
-  RaTaskId id = RA_NONE;
+  gboolean split = last || s->x->zero >= 2;
+  uint32_t n = split ? ra_piece_n_buckets(s->x, piece) : 1;
 
   for (uint32_t k = 0; k < n; k++) {
-    RaPiece part = last ? ra_piece_bucket(s->x, piece, k) : s->x->pieces[piece];
+    RaPiece part =
+        split ? ra_piece_bucket(s->x, piece, k) : s->x->pieces[piece];
+    RaTaskId id;
     t->bucket = (uint16_t)k;
     id = add_compute(s, t, RA_PHASE_BACKWARD, &part);
+    add_step(s, stage, id, t);
     if (k == 0)
       s->backward[i] = id;
     if (last)
       s->pipeline->bucket[piece * s->max_buckets + k] = id;
+    s->backward_end[i] = id;
   }
-  s->backward_end[i] = id;
-  return id;
+}
+
+/* With zero 3 bucket by bucket, which are numbered from the last layers on. */
+static void
+add_forward(RaPipelineState *s, RaTaskSpec *t, uint32_t stage, uint32_t piece)
+{
+  uint32_t i = piece * s->spec->m + t->micro_batch;
+  uint32_t n = s->x->zero == 3 ? ra_piece_n_buckets(s->x, piece) : 1;
+
+  for (uint32_t k = n; k-- > 0;) {
+    RaPiece part =
+        n > 1 ? ra_piece_bucket(s->x, piece, k) : s->x->pieces[piece];
+    RaTaskId id;
+    t->bucket = (uint16_t)k;
+    id = add_compute(s, t, RA_PHASE_FORWARD, &part);
+    add_step(s, stage, id, t);
+    if (k == n - 1)
+      s->forward[i] = id;
+    s->forward_end[i] = id;
+  }
 }
 
 /* The compute queue of one stage, in the order of its schedule. */
@@ -209,17 +267,16 @@ add_stage(RaPipelineState *s, uint32_t stage)
   for (guint i = 0; i < s->n_slots; i++) {
     const RaSlot *slot = &s->slots[stage * s->n_slots + i];
     uint32_t piece = piece_of(s, stage, slot);
+    uint32_t cell = piece * s->spec->m + slot->micro_batch;
     RaTaskSpec t = compute_spec(s, stage, piece, slot->micro_batch);
-    RaTaskId id;
-    if (slot->backward) {
-      id = add_backward(s, &t, piece);
-    } else {
-      id = add_compute(s, &t, RA_PHASE_FORWARD, &s->x->pieces[piece]);
-      s->pipeline->forward[piece * s->spec->m + slot->micro_batch] = id;
-    }
+    if (slot->backward)
+      add_backward(s, &t, stage, piece);
+    else
+      add_forward(s, &t, stage, piece);
     if (i == 0)
-      s->pipeline->first[stage] = id;
-    s->pipeline->last[stage] = id;
+      s->pipeline->first[stage] = s->forward[cell];
+    s->pipeline->last[stage] =
+        slot->backward ? s->backward_end[cell] : s->forward_end[cell];
   }
 }
 
@@ -262,8 +319,8 @@ add_send(RaPipelineState *s, uint32_t stage, const RaSlot *slot)
     ra_builder_edge(x->builder, s->backward_end[piece * m + mb], id);
     ra_builder_edge(x->builder, id, s->backward[to * m + mb]);
   } else {
-    ra_builder_edge(x->builder, s->pipeline->forward[piece * m + mb], id);
-    ra_builder_edge(x->builder, id, s->pipeline->forward[to * m + mb]);
+    ra_builder_edge(x->builder, s->forward_end[piece * m + mb], id);
+    ra_builder_edge(x->builder, id, s->forward[to * m + mb]);
   }
 }
 
@@ -295,9 +352,16 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
     s.max_buckets = MAX(s.max_buckets, ra_piece_n_buckets(x, u));
   s.pipeline->first = g_new(RaTaskId, x->plan->pp);
   s.pipeline->last = g_new(RaTaskId, x->plan->pp);
-  s.pipeline->forward = g_new(RaTaskId, n_cells);
   s.pipeline->bucket = g_new(RaTaskId, (gsize)x->n_pieces * s.max_buckets);
   s.pipeline->max_buckets = s.max_buckets;
+  s.pipeline->pp = x->plan->pp;
+  if (x->zero >= 2)
+    s.pipeline->steps = g_new(GArray *, x->plan->pp);
+  for (uint32_t stage = 0; x->zero >= 2 && stage < x->plan->pp; stage++)
+    s.pipeline->steps[stage] =
+        g_array_new(FALSE, FALSE, sizeof(RaPipelineStep));
+  s.forward = g_new(RaTaskId, n_cells);
+  s.forward_end = g_new(RaTaskId, n_cells);
   s.backward = g_new(RaTaskId, n_cells);
   s.backward_end = g_new(RaTaskId, n_cells);
   s.unit = g_new(uint32_t, x->plan->pp);
@@ -313,6 +377,8 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
       add_send(&s, stage, &s.slots[stage * s.n_slots + i]);
   g_free(s.unit);
   g_free(s.slots);
+  g_free(s.forward);
+  g_free(s.forward_end);
   g_free(s.backward);
   g_free(s.backward_end);
   return s.pipeline;
@@ -325,7 +391,9 @@ ra_pipeline_free(RaPipeline *pipeline)
     return;
   g_free(pipeline->first);
   g_free(pipeline->last);
-  g_free(pipeline->forward);
+  for (uint32_t stage = 0; pipeline->steps && stage < pipeline->pp; stage++)
+    g_array_unref(pipeline->steps[stage]);
+  g_free(pipeline->steps);
   g_free(pipeline->bucket);
   g_free(pipeline);
 }

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/expand_call.h"
+#include "graph/expand_zero.h"
 
 /* One mini-batch in the making. */
 typedef struct {
@@ -8,8 +8,9 @@ typedef struct {
   const RaNodeEnds *ends;
   uint16_t mini_batch;    /* epoch x mini-batches + mini-batch */
   RaPipeline **pipelines; /* (dp) NULL: folded into another */
-  RaTaskId *gathers; /* (pp) parameter gathers of the last mini-batch, RA_NONE:
-                        none */
+  RaTaskId *gathers; /* (pp x n_sets) parameter gathers of the last mini-batch,
+                        RA_NONE: none */
+  RaZeroPass zero;
 } RaMiniBatch;
 
 static uint64_t
@@ -72,12 +73,6 @@ group_work(const RaCallContext *x, const RaAxisGeometry *group, RaOpKind kind,
                  group->ranks_per_node, group->groups_per_node);
 }
 
-static uint32_t
-dp_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t n_params)
-{
-  return group_work(x, &x->dp, kind, dtype, n_params);
-}
-
 /* Experts' share of a collective: a task of its own, behind the dense one in
  * its queue; @bucket sets its name apart.  RA_NONE: there are none to sum. */
 static RaTaskId
@@ -94,7 +89,7 @@ add_experts_task(const RaCallContext *x, RaTaskSpec t, uint32_t bucket,
 static RaOpKind
 reduce_kind(const RaCallContext *x)
 {
-  return x->plan->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
+  return x->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
 }
 
 /* Each bucket is reduced once all replicas have its gradients. */
@@ -103,24 +98,21 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
 {
   RaCallContext *x = b->x;
   uint32_t n = ra_piece_n_buckets(x, piece);
+  g_autofree RaTaskId *ready = g_new(RaTaskId, x->plan->dp);
 
   for (uint32_t k = 0; k < n; k++) {
     RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, piece);
     RaPiece part = ra_piece_bucket(x, piece, k);
     RaCounts counts = {0};
-    RaTaskId id;
     add_counts(x, &part, &counts);
     t.bucket = (uint16_t)k;
-    t.work =
-        dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype, counts.dense);
-    id = ra_builder_task(x->builder, &t);
-    add_experts_task(x, t, n + k, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
-                     counts.experts);
     for (uint32_t d = 0; d < x->plan->dp; d++) {
       const RaPipeline *p = b->pipelines[d];
-      if (p)
-        ra_builder_edge(x->builder, p->bucket[piece * p->max_buckets + k], id);
+      ready[d] = p ? p->bucket[piece * p->max_buckets + k] : RA_NONE;
     }
+    ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
+    add_experts_task(x, t, n + k, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                     counts.experts);
   }
 }
 
@@ -140,16 +132,13 @@ add_stage_reduce(RaMiniBatch *b, uint32_t stage)
   RaCallContext *x = b->x;
   RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, stage);
   RaCounts counts = stage_n_params(x, stage);
-  RaTaskId id;
+  g_autofree RaTaskId *ready = g_new(RaTaskId, x->plan->dp);
 
-  t.work =
-      dp_work(x, reduce_kind(x), (RaDtype)x->plan->grad_dtype, counts.dense);
-  id = ra_builder_task(x->builder, &t);
+  for (uint32_t d = 0; d < x->plan->dp; d++)
+    ready[d] = b->pipelines[d] ? b->pipelines[d]->last[stage] : RA_NONE;
+  ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
   add_experts_task(x, t, 1, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
                    counts.experts);
-  for (uint32_t d = 0; d < x->plan->dp; d++)
-    if (b->pipelines[d])
-      ra_builder_edge(x->builder, b->pipelines[d]->last[stage], id);
 }
 
 static void
@@ -157,7 +146,7 @@ add_reduces(RaMiniBatch *b)
 {
   const RaCallPlan *p = b->x->plan;
 
-  if (b->x->dp.ranks == 1)
+  if (b->x->dp.ranks == 1 || b->x->zero >= 2)
     return;
   for (uint32_t stage = 0; stage < p->pp; stage++)
     if (p->overlap_grad_reduce)
@@ -165,6 +154,40 @@ add_reduces(RaMiniBatch *b)
         add_bucket_reduces(b, v * p->pp + stage);
     else
       add_stage_reduce(b, stage);
+}
+
+/* A tied table is on the first and the last stage, and each copy has a part of
+ * its gradient.  Megatron-LM sums the two after the reductions over dp
+ * (megatron/core/distributed/finalize_model_grads.py); shards by shards where
+ * zero keeps gradients so. */
+static void
+add_embedding_reduces(RaMiniBatch *b)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  const RaPlan *plan = ra_builder_augmented(x->builder)->plan;
+  RaAxisGeometry ends = ra_ends_geometry(p, plan->cluster);
+  uint32_t n_shards = x->zero >= 2 ? x->set.ranks : 1;
+  uint64_t rows = (x->model->vocab + p->tp - 1) / p->tp;
+  uint64_t n = (rows * x->model->hidden + n_shards - 1) / n_shards;
+  RaDtype dtype = (RaDtype)p->grad_dtype;
+
+  if (!x->model->tied_embeddings || x->model->head != RA_HEAD_LM || p->pp == 1)
+    return;
+  for (uint32_t d = 0; d < p->dp; d++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_EMBEDDING_REDUCE, 0);
+    RaTaskId id;
+    if (ra_replica_weight(x, d) == 0)
+      continue;
+    t.replica = d;
+    t.group = ra_lane_map_pair(ra_builder_lanes(x->builder), x->call, d, 0,
+                               p->pp - 1);
+    t.work = op_work(x, RA_OP_ALL_REDUCE, dtype, n * ra_dtype_bytes(dtype),
+                     ends.ranks, ends.ranks_per_node, ends.groups_per_node);
+    id = ra_builder_task(x->builder, &t);
+    for (uint32_t s = 0; s < p->pp && x->dp.ranks == 1; s += p->pp - 1)
+      ra_builder_edge(x->builder, b->pipelines[d]->last[s], id);
+  }
 }
 
 /* The gradient norm needs every gradient, so all stages meet here. */
@@ -188,18 +211,54 @@ add_clip(RaMiniBatch *b)
   return id;
 }
 
-/* Optimizer steps of all stages, and with ZeRO 1 the gathers that follow. */
+/* Zero 1 and 2: the updated parameters of a stage, from the shards of each
+ * set. */
+static void
+add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
+            gboolean is_last)
+{
+  RaCallContext *x = b->x;
+  RaCounts n = stage_n_params(x, stage);
+  RaOp op = ra_zero_op(x, RA_OP_ALL_GATHER, x->dtype, n.dense);
+  RaWork work = {.shard = RA_NONE, .op = op};
+
+  for (uint32_t q = 0; q < x->n_sets; q++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_PARAM_GATHER, stage);
+    RaTaskId id, experts;
+    if (!ra_zero_has(x, q))
+      continue;
+    t.work = ra_builder_work(x->builder, &work);
+    t.group = ra_zero_lanes(x, q, stage);
+    if (x->n_sets > 1)
+      t.replica = q * x->set_size;
+    id = ra_builder_task(x->builder, &t);
+    for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)
+      ra_builder_edge(x->builder, steps[d], id);
+    /* in the same queue: once it has ended both have */
+    experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
+    if (experts != RA_NONE)
+      id = experts;
+    b->gathers[stage * x->n_sets + q] = id;
+    if (is_last)
+      g_array_append_val(b->ends->exits, id);
+  }
+}
+
+/* Optimizer steps of all stages, of shards where zero has them, and the
+ * gathers that follow. */
 static void
 add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
 {
   RaCallContext *x = b->x;
   const RaCallPlan *p = x->plan;
-  gboolean sharded = p->zero && x->dp.ranks > 1;
+  gboolean gathers = x->zero == 1 || x->zero == 2;
+  g_autofree RaTaskId *steps = g_new(RaTaskId, p->dp);
 
   for (uint32_t s = 0; s < p->pp; s++) {
     RaCounts n = stage_n_params(x, s);
-    RaTaskSpec gather = dp_spec(b, RA_TASK_PARAM_GATHER, s);
-    RaTaskId experts, *steps = g_newa(RaTaskId, p->dp);
+    uint64_t n_params = x->zero ? ceil_div(n.dense, x->set.ranks) +
+                                      ceil_div(n.experts, x->experts.ranks)
+                                : n.dense + n.experts;
     for (uint32_t d = 0; d < p->dp; d++) {
       RaTaskSpec t = dp_spec(b, RA_TASK_OPTIMIZER, s);
       steps[d] = RA_NONE;
@@ -208,30 +267,16 @@ add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
       t.stream = RA_STREAM_COMPUTE;
       t.replica = d;
       t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
-      t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype,
-                       sharded ? ceil_div(n.dense, x->dp.ranks) +
-                                     ceil_div(n.experts, x->experts.ranks)
-                               : n.dense + n.experts,
-                       0, 0, 0);
+      t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype, n_params, 0, 0, 0);
       steps[d] = ra_builder_task(x->builder, &t);
       ra_builder_edge(x->builder, clip, steps[d]);
-      if (is_last && !sharded)
+      if (is_last && !gathers)
         g_array_append_val(b->ends->exits, steps[d]);
     }
-    b->gathers[s] = RA_NONE;
-    if (!sharded)
-      continue;
-    gather.work = dp_work(x, RA_OP_ALL_GATHER, x->dtype, n.dense);
-    b->gathers[s] = ra_builder_task(x->builder, &gather);
-    for (uint32_t d = 0; d < p->dp; d++)
-      ra_builder_edge(x->builder, steps[d], b->gathers[s]);
-    /* in the same queue: once it has ended both have */
-    experts =
-        add_experts_task(x, gather, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
-    if (experts != RA_NONE)
-      b->gathers[s] = experts;
-    if (is_last)
-      g_array_append_val(b->ends->exits, b->gathers[s]);
+    for (uint32_t q = 0; q < x->n_sets; q++)
+      b->gathers[s * x->n_sets + q] = RA_NONE;
+    if (gathers)
+      add_gathers(b, s, steps, is_last);
   }
 }
 
@@ -249,6 +294,8 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
   uint32_t size = share / p->dp / p->n_micro_batches;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
+  ra_zero_begin(&b->zero, x, b->ends->node, b->mini_batch, b->ends->entries,
+                is_first ? b->ends->n_entries : 0);
   for (uint32_t d = 0; d < p->dp; d++) {
     RaPipelineSpec spec = {b->ends->node,      d,   b->mini_batch, batches,
                            p->n_micro_batches, TRUE};
@@ -263,8 +310,10 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
       ra_builder_edge(x->builder, b->ends->entries[e],
                       b->pipelines[d]->first[0]);
     for (uint32_t s = 0; !is_first && s < p->pp; s++)
-      ra_builder_edge(x->builder, b->gathers[s], b->pipelines[d]->first[s]);
+      ra_builder_edge(x->builder, b->gathers[s * x->n_sets + d / x->set_size],
+                      b->pipelines[d]->first[s]);
   }
+  ra_zero_end(&b->zero, b->pipelines);
 }
 
 void
@@ -280,12 +329,13 @@ ra_expand_train(RaCallContext *x, const RaNodeEnds *ends)
   if (node->part == node->n_parts - 1) /* later epochs need all of the data */
     end = n * x->c->n_epochs;
   b.pipelines = g_new0(RaPipeline *, p->dp);
-  b.gathers = g_new(RaTaskId, p->pp);
+  b.gathers = g_new(RaTaskId, (gsize)p->pp * x->n_sets);
   for (uint32_t i = begin; i < end; i++) {
     RaTaskId clip = RA_NONE;
     b.mini_batch = (uint16_t)i;
     add_pipelines(&b, i % n, i == begin);
     add_reduces(&b);
+    add_embedding_reduces(&b);
     if (ra_mesh_n_gpus(&p->mesh) > 1)
       clip = add_clip(&b);
     add_updates(&b, clip, i == end - 1);

@@ -162,6 +162,26 @@ split_by_stage(Fold *fold, Call *call, uint32_t stage, uint32_t *sets)
   }
 }
 
+/* Splits the replicas by whom they share shards with: by the colours of their
+ * set, sorted, each as often as it occurs. */
+static void
+split_by_set(Fold *fold, Call *call)
+{
+  uint32_t dp = call->plan->dp, size = call->plan->zero_group;
+  g_autofree uint32_t *sets = NULL;
+
+  if (call->plan->zero == 0 || size == dp || size == 1 || is_split(call))
+    return;
+  sets = g_memdup2(call->colour, dp * sizeof *sets);
+  for (uint32_t d = 0; d < dp; d += size)
+    qsort(sets + d, size, sizeof *sets, compare_colours);
+  for (uint32_t i = 0; i < size && !is_split(call); i++) {
+    for (uint32_t d = 0; d < dp; d++)
+      fold->key[d] = sets[d / size * size + i];
+    split(fold, call);
+  }
+}
+
 static void
 split_replicas(Fold *fold, Call *call)
 {
@@ -172,6 +192,7 @@ split_replicas(Fold *fold, Call *call)
   sets = g_new(uint32_t, MAX(call->begin[call->n_units], 1u));
   for (uint32_t s = 0; s < call->plan->pp; s++)
     split_by_stage(fold, call, s, sets);
+  split_by_set(fold, call);
 }
 
 /* --- (3): lanes --- */

@@ -27,9 +27,10 @@ typedef struct {
   uint32_t call;
   uint32_t dp;
   uint32_t pp, other_pp; /* the second end of a pair; RA_NONE: none */
+  uint32_t n_dp;         /* replicas from dp on; 0: one */
 } RaSelection;
 
-enum { KIND_UNIT, KIND_PAIR, KIND_STAGE, KIND_REPLICA, KIND_MESH };
+enum { KIND_UNIT, KIND_PAIR, KIND_STAGE, KIND_REPLICA, KIND_MESH, KIND_SHARDS };
 
 /* What a group was made from. */
 typedef struct {
@@ -189,7 +190,7 @@ mark_selected(RaLaneMap *map, const RaSelection *s)
 {
   const RaCallPlan *call = &map->plan->calls[s->call];
   uint32_t dp0 = s->dp == RA_NONE ? 0 : s->dp;
-  uint32_t dp1 = s->dp == RA_NONE ? call->dp : s->dp + 1;
+  uint32_t dp1 = s->dp == RA_NONE ? call->dp : s->dp + MAX(s->n_dp, 1u);
 
   for (uint32_t d = dp0; d < dp1; d++)
     for (uint32_t p = 0; p < call->pp; p++) {
@@ -229,6 +230,21 @@ add_marked(RaLaneMap *map, uint32_t weight)
   return map->group_n_gpus->len - 1;
 }
 
+/* Twins of a selection.  A set of n replicas has as many as its replicas have
+ * of theirs, on average: twin sets have as many of each class. */
+static uint32_t
+selection_weight(const RaLaneMap *map, const RaSelection *s)
+{
+  uint32_t n = MAX(s->n_dp, 1u), sum = 0;
+
+  if (s->dp == RA_NONE)
+    return 1;
+  for (uint32_t d = s->dp; d < s->dp + n; d++)
+    sum += ra_lane_map_weight(map, s->call, d);
+  g_assert(sum % n == 0);
+  return sum / n;
+}
+
 static uint32_t
 select_group(RaLaneMap *map, uint32_t kind, const RaSelection *a,
              const RaSelection *b)
@@ -245,8 +261,7 @@ select_group(RaLaneMap *map, uint32_t kind, const RaSelection *a,
   mark_selected(map, a);
   if (b)
     mark_selected(map, b);
-  group = add_marked(
-      map, a->dp == RA_NONE ? 1 : ra_lane_map_weight(map, a->call, a->dp));
+  group = add_marked(map, selection_weight(map, a));
   g_hash_table_insert(map->by_key, g_memdup2(&key, sizeof key),
                       GUINT_TO_POINTER(group + 1));
   return group;
@@ -255,7 +270,7 @@ select_group(RaLaneMap *map, uint32_t kind, const RaSelection *a,
 uint32_t
 ra_lane_map_unit(RaLaneMap *map, uint32_t call, uint32_t dp, uint32_t pp)
 {
-  RaSelection s = {call, dp, pp, RA_NONE};
+  RaSelection s = {call, dp, pp, RA_NONE, 0};
   return select_group(map, KIND_UNIT, &s, NULL);
 }
 
@@ -263,29 +278,37 @@ uint32_t
 ra_lane_map_pair(RaLaneMap *map, uint32_t call, uint32_t dp, uint32_t from_pp,
                  uint32_t to_pp)
 {
-  RaSelection s = {call, dp, MIN(from_pp, to_pp), MAX(from_pp, to_pp)};
+  RaSelection s = {call, dp, MIN(from_pp, to_pp), MAX(from_pp, to_pp), 0};
   return select_group(map, KIND_PAIR, &s, NULL);
 }
 
 uint32_t
 ra_lane_map_stage(RaLaneMap *map, uint32_t call, uint32_t pp)
 {
-  RaSelection s = {call, RA_NONE, pp, RA_NONE};
+  RaSelection s = {call, RA_NONE, pp, RA_NONE, 0};
   return select_group(map, KIND_STAGE, &s, NULL);
+}
+
+uint32_t
+ra_lane_map_shards(RaLaneMap *map, uint32_t call, uint32_t dp, uint32_t n,
+                   uint32_t pp)
+{
+  RaSelection s = {call, dp, pp, RA_NONE, n};
+  return select_group(map, KIND_SHARDS, &s, NULL);
 }
 
 uint32_t
 ra_lane_map_replica(RaLaneMap *map, uint32_t call, uint32_t dp)
 {
-  RaSelection s = {call, dp, RA_NONE, RA_NONE};
+  RaSelection s = {call, dp, RA_NONE, RA_NONE, 0};
   return select_group(map, KIND_REPLICA, &s, NULL);
 }
 
 uint32_t
 ra_lane_map_mesh(RaLaneMap *map, uint32_t call, uint32_t other)
 {
-  RaSelection a = {call, RA_NONE, RA_NONE, RA_NONE};
-  RaSelection b = {other, RA_NONE, RA_NONE, RA_NONE};
+  RaSelection a = {call, RA_NONE, RA_NONE, RA_NONE, 0};
+  RaSelection b = {other, RA_NONE, RA_NONE, RA_NONE, 0};
   return select_group(map, KIND_MESH, &a, other == RA_NONE ? NULL : &b);
 }
 
@@ -372,5 +395,42 @@ ra_data_geometry(const RaCallPlan *plan, const RaCluster *cluster,
     g.ranks_per_node += node_of(plan, cluster, &coord) == first;
   }
   g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);
+  return g;
+}
+
+RaAxisGeometry
+ra_replica_geometry(const RaCallPlan *plan, const RaCluster *cluster,
+                    uint32_t n, uint32_t stride, uint32_t n_cp)
+{
+  RaCoord coord = {.at = {0}};
+  uint32_t first = node_of(plan, cluster, &coord);
+  RaAxisGeometry g = {.ranks = n * n_cp};
+
+  for (uint32_t i = 0; i < g.ranks; i++) {
+    coord.at[RA_AXIS_DP] = i / n_cp * stride;
+    coord.at[RA_AXIS_CP] = i % n_cp;
+    g.ranks_per_node += node_of(plan, cluster, &coord) == first;
+  }
+  g.groups_per_node = MAX(1u, plan->mesh.gpus_per_node / g.ranks_per_node);
+  return g;
+}
+
+RaAxisGeometry
+ra_ends_geometry(const RaCallPlan *plan, const RaCluster *cluster)
+{
+  uint32_t n = ra_mesh_n_gpus(&plan->mesh), n_on_node = 0;
+  RaCoord first = {.at = {0}}, last = {.at = {[RA_AXIS_PP] = plan->pp - 1}};
+  uint32_t node = node_of(plan, cluster, &first);
+  RaAxisGeometry g = {2, 1 + (node_of(plan, cluster, &last) == node), 1};
+
+  /* Ranks ascend with GPUs. */
+  for (uint32_t rank = 0; rank < n; rank++) {
+    RaCoord coord = ra_call_plan_coord(plan, rank);
+    uint32_t at = coord.at[RA_AXIS_PP];
+    if (node_of(plan, cluster, &coord) != node)
+      break;
+    n_on_node += at == 0 || at == plan->pp - 1;
+  }
+  g.groups_per_node = MAX(1u, n_on_node / g.ranks_per_node);
   return g;
 }

@@ -54,6 +54,9 @@ uint32_t ra_lane_map_pair(RaLaneMap *map, uint32_t call, uint32_t dp,
                           uint32_t from_pp, uint32_t to_pp);
 /* stage @pp of all replicas */
 uint32_t ra_lane_map_stage(RaLaneMap *map, uint32_t call, uint32_t pp);
+/* stage @pp of replicas @dp to @dp + @n - 1 */
+uint32_t ra_lane_map_shards(RaLaneMap *map, uint32_t call, uint32_t dp,
+                            uint32_t n, uint32_t pp);
 /* all stages of replica @dp */
 uint32_t ra_lane_map_replica(RaLaneMap *map, uint32_t call, uint32_t dp);
 /* the mesh of @call, or of two calls together (@other RA_NONE: one) */
@@ -89,5 +92,15 @@ typedef enum {
 /* Where the ranks of such a group stand. */
 RaAxisGeometry ra_data_geometry(const RaCallPlan *plan,
                                 const RaCluster *cluster, RaDataGroup group);
+
+/* Where the data ranks of @n replicas stand that are @stride apart along dp;
+ * @n_cp of each: cp, or 1. */
+RaAxisGeometry ra_replica_geometry(const RaCallPlan *plan,
+                                   const RaCluster *cluster, uint32_t n,
+                                   uint32_t stride, uint32_t n_cp);
+
+/* Where a first stage's rank and its last stage's stand, pp > 1. */
+RaAxisGeometry ra_ends_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster);
 
 #endif

@@ -190,6 +190,17 @@ ra_layout_experts(const RaModel *model, uint32_t ep, uint32_t rank)
   return (RaSpan){rank * n / ep, (rank + 1) * n / ep};
 }
 
+RaSpan
+ra_layout_shard_span(const RaTensor *tensor, uint32_t tp, uint32_t rank,
+                     uint32_t n_shards, uint32_t shard)
+{
+  RaSpan span = ra_layout_span(tensor, tp, rank);
+  uint64_t n = span.end - span.begin;
+
+  return (RaSpan){span.begin + shard * n / n_shards,
+                  span.begin + (shard + 1) * n / n_shards};
+}
+
 RaRect
 ra_layout_span_rect(const RaTensor *tensor, RaSpan span)
 {
@@ -232,6 +243,15 @@ on_stage(const RaUnitStages *stages, uint32_t at)
   return stages->at[0] == at || (stages->n == 2 && stages->at[1] == at);
 }
 
+/* What the rank at @at holds of @tensor, if its stage does. */
+static RaSpan
+rank_span(const RaCallPlan *plan, const RaTensor *tensor, const RaCoord *at)
+{
+  return ra_layout_shard_span(tensor, plan->tp, at->at[RA_AXIS_TP],
+                              ra_call_plan_n_shards(plan),
+                              ra_call_plan_zero_rank(plan, at));
+}
+
 gboolean
 ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
                uint32_t rank, uint32_t index, RaRect *out_rect)
@@ -253,7 +273,7 @@ ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
         (uint64_t)tensor.expert >= experts.end)
       return FALSE;
   }
-  RaSpan span = ra_layout_span(&tensor, plan->tp, coord.at[RA_AXIS_TP]);
+  RaSpan span = rank_span(plan, &tensor, &coord);
   if (span.begin == span.end)
     return FALSE;
   *out_rect = ra_layout_span_rect(&tensor, span);
@@ -276,7 +296,7 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
         on_stage(&stages[u], coord.at[RA_AXIS_PP]) ? 1 : 0;
   for (uint32_t i = 0; i < table->n_classes; i++) {
     const RaTensorClass *c = &table->classes[i];
-    RaSpan span = ra_layout_span(&c->tensor, plan->tp, coord.at[RA_AXIS_TP]);
+    RaSpan span = rank_span(plan, &c->tensor, &coord);
     RaRect rect = ra_layout_span_rect(&c->tensor, span);
     uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
     n_params += n_units[c->unit] * n * rect.n_rows * rect.n_cols;

@@ -6,7 +6,8 @@
  * units of its stages, and of each tensor there the *span* of rows (of columns
  * if split by ROW) that its tensor-parallel rank has.  dp and cp replicate,
  * but for experts: expert-parallel rank e of ep holds experts e E / ep to
- * (e + 1) E / ep of each layer's E.
+ * (e + 1) E / ep of each layer's E.  With zero 3 they cut the
+ * span further into shards.
  *
  *     g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
  *     uint64_t bytes = 2 * ra_layout_n_params(table, &plan, rank);
@@ -117,6 +118,22 @@ RaSpan ra_layout_span(const RaTensor *tensor, uint32_t tp, uint32_t rank);
 /* Experts of a layer that expert-parallel rank @rank of @ep holds, whole; @ep
  * divides the model's experts. */
 RaSpan ra_layout_experts(const RaModel *model, uint32_t ep, uint32_t rank);
+
+/**
+ * ra_layout_shard_span:
+ * @n_shards: that zero 3 cuts the span of @rank into, >= 1
+ * @shard: which of them
+ *
+ * A span of n rows in contiguous parts, of which z has floor(z n / n_shards)
+ * to floor((z + 1) n / n_shards).  DeepSpeed and PyTorch FSDP flatten a tensor
+ * and cut it evenly, inside of a row: the difference is less than a row a
+ * tensor and shard, and a tensor with fewer rows than shards (a value head) is
+ * on some of them only.
+ *
+ * Returns: the span, perhaps empty
+ */
+RaSpan ra_layout_shard_span(const RaTensor *tensor, uint32_t tp, uint32_t rank,
+                            uint32_t n_shards, uint32_t shard);
 
 /**
  * ra_layout_stages:

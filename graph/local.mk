@@ -17,6 +17,7 @@ libgraph_a_SOURCES += %D%/expand_call.h
 libgraph_a_SOURCES += %D%/expand_generate.c
 libgraph_a_SOURCES += %D%/expand_pipeline.c
 libgraph_a_SOURCES += %D%/expand_train.c
+libgraph_a_SOURCES += %D%/expand_zero.c %D%/expand_zero.h
 libgraph_a_SOURCES += %D%/fold.c %D%/fold.h
 libgraph_a_SOURCES += %D%/form.c %D%/form.h
 libgraph_a_SOURCES += %D%/json_index.c %D%/json_index.h

@@ -126,6 +126,10 @@ typedef struct {
   uint8_t launch;              /* RaLaunch */
   uint8_t sampling;            /* the head samples (generate) */
   uint8_t loss;                /* the head computes a loss (train) */
+  /* zero 3: the dp ranks that have the weights in shards; ranks 0: whole */
+  uint32_t zero_ranks;
+  uint32_t zero_ranks_per_node;
+  uint32_t zero_groups_per_node;
 } RaShard;
 
 /* A contiguous piece of the model: a (virtual) pipeline stage. */
@@ -193,6 +197,10 @@ uint64_t ra_piece_n_params(const RaShard *shard, const RaPiece *piece);
 /* Those of them that are experts', routers not counted: their gradients are
  * summed over dp x cp / ep ranks, the others' over dp x cp. */
 uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
+
+/* The all-gather of @piece's weights from the shards of zero 3; 0 bytes where
+ * @shard has them whole. */
+RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
 
 /* Model FLOP of @batch through the whole model, forward only, without tp
  * padding or recomputation: what MFU counts.  A token meets the experts that

@@ -94,6 +94,21 @@ forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
          4 * q * m->n_layers * (double)batch->pairs;
 }
 
+RaOp
+ra_op_gather(const RaShard *shard, const RaPiece *piece)
+{
+  RaOp op = {.kind = RA_OP_ALL_GATHER, .dtype = shard->dtype, .count = 1};
+
+  if (shard->zero_ranks == 0)
+    return op;
+  op.dim[0] =
+      ra_piece_n_params(shard, piece) * ra_dtype_bytes((RaDtype)shard->dtype);
+  op.dim[1] = shard->zero_ranks;
+  op.dim[2] = shard->zero_ranks_per_node;
+  op.dim[3] = shard->zero_groups_per_node;
+  return op;
+}
+
 double
 ra_model_forward_flop(const RaModel *model, const RaBatch *batch)
 {

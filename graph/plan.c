@@ -28,7 +28,8 @@ typedef struct {
   gboolean sequence_parallel;
   int recompute;
   uint32_t zero;
-  int grad_dtype; /* -1: not given */
+  uint32_t zero_group; /* 0: not given */
+  int grad_dtype;      /* -1: not given */
   gboolean overlap_grad_reduce;
   int launch;
   const char *rank_order;
@@ -87,7 +88,11 @@ static const RaKeySpec call_keys[] = {
    .fallback = "none", .names = recompute_words,
    .doc = "train: activations that backward computes again"},
   {"zero", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero), .fallback = "0",
-   .min = 0, .max = 1, .doc = "train: 1 shards the optimizer state over dp"},
+   .min = 0, .max = 3,
+   .doc = "1 shards optimizer state over dp, 2 gradients too, 3 weights too"},
+  {"zero-group", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero_group),
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "dp ranks that one set of shards spans; default: all"},
   {"grad-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, grad_dtype),
    .names = grad_dtype_words, .doc = "train: of the gradient reduction"},
   {"overlap-grad-reduce", RA_KEY_BOOL,
@@ -127,10 +132,12 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 }
 
 /* What has no meaning outside of a train call. */
-static const char *const train_keys[] = {
-    "schedule",   "recompute",           "zero",
-    "grad-dtype", "overlap-grad-reduce", "optimizer-residency",
-    NULL};
+static const char *const train_keys[] = {"schedule",
+                                         "recompute",
+                                         "grad-dtype",
+                                         "overlap-grad-reduce",
+                                         "optimizer-residency",
+                                         NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -331,6 +338,9 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   to->sequence_parallel = keys.sequence_parallel;
   to->recompute = keys.recompute;
   to->zero = (int)keys.zero;
+  to->zero_group = keys.zero == 0 ? 1 : keys.zero_group;
+  if (to->zero_group == 0)
+    to->zero_group = to->dp;
   to->grad_dtype = keys.grad_dtype >= 0
                        ? keys.grad_dtype
                        : plan->workload->models[call->model].dtype;
@@ -410,6 +420,7 @@ ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
     RaCallPlan *call = &plan->calls[i];
 
     call->dp = call->tp = call->pp = call->cp = call->ep = 1;
+    call->zero_group = 1;
     call->n_micro_batches = call->n_virtual = 1;
     for (guint axis = 0; axis < RA_N_AXES; axis++)
       call->axis[axis] = (uint8_t)axis;

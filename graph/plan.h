@@ -16,7 +16,8 @@
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
  *     recompute = full           none | selective | full
- *     zero = 1                   0 | 1
+ *     zero = 1                   0 | 1 | 2 | 3
+ *     zero-group = 8             dp ranks that one set of shards spans
  *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     overlap-grad-reduce = true
  *     launch = eager             eager | graph
@@ -28,7 +29,7 @@
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                gets what training wrote in another
  *
- * schedule, recompute, zero, grad-dtype, overlap-grad-reduce and
+ * schedule, recompute, zero 1 and 2, grad-dtype, overlap-grad-reduce and
  * optimizer-residency are of train calls only, realloc of the others; a host
  * call has a mesh or no group at all.
  * Context parallelism cuts every sequence into 2 cp chunks, of which rank r
@@ -40,18 +41,24 @@
  *
  * Defaults: tp, dp, pp, cp, ep = 1; micro-batches: pp for generate and
  * inference, 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute
- * none; zero 0; grad-dtype the model's; launch eager; residency release;
- * optimizer-residency keep; realloc broadcast.
+ * none; zero 0, zero-group dp; grad-dtype the model's; launch eager; residency
+ * release; optimizer-residency keep; realloc broadcast.
  *
  * Invariants after ra_plan_load(): dp tp pp cp = GPUs of the mesh; ep divides
  * dp cp and the experts, and is 1 for a dense model; cp is 1 for generate;
  * heads and MLP
  * width divide by tp (kv heads divide by tp or tp by them); pp x virtual
  * stages <= layers; sequences divide by mini-batches (train) or parts
- * (others), times dp, times micro-batches; interleaved: pp > 1 and
- * micro-batches divide by pp; sequence-parallel: tp > 1; calls of one model in
- * one layout have one residency (graph/residency.h).
- * Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
+ * (others), times dp, times micro-batches; zero-group divides dp; interleaved:
+ * pp > 1 and micro-batches divide by pp; sequence-parallel: tp > 1; calls of
+ * one model in one layout have one residency (graph/residency.h).
+ *
+ * ZeRO (arXiv 1910.02054) shards over dp: 1 the optimizer state, 2 the
+ * gradients too, 3 the parameters too.  One set of shards spans zero_group
+ * neighbours along dp with all of their cp ranks, and the sets are replicas
+ * (MiCS, arXiv 2205.00119; the hybrid sharding of PyTorch FSDP).  Of inference
+ * and generate calls 3 shards the weights, which every forward and every decode
+ * step gathers. Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
  */
 #ifndef RA_GRAPH_PLAN_H
 #define RA_GRAPH_PLAN_H
@@ -113,8 +120,9 @@ typedef struct {
                                  v * pp + s, owned; NULL: host call */
   gboolean sequence_parallel; /* Megatron-style, in the tp group */
   int recompute;              /* RaRecompute */
-  int zero;       /* 0: replicate; 1: optimizer state sharded in dp */
-  int grad_dtype; /* RaDtype of the gradient reduction */
+  int zero;                   /* 0 to 3: what is sharded in dp, see above */
+  uint32_t zero_group;        /* dp ranks of one set of shards; 1 with zero 0 */
+  int grad_dtype;             /* RaDtype of the gradient reduction */
   gboolean overlap_grad_reduce; /* in buckets behind the last backward */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
@@ -213,8 +221,19 @@ uint32_t ra_call_plan_degree(const RaCallPlan *plan, RaAxis axis);
 /* First layer of virtual stage @vstage (0 .. pp * n_virtual - 1). */
 uint32_t ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage);
 
-/* Equal mesh, degrees, rank order (of the axes longer than 1), stages and
- * experts: parameters lie in the same places. */
+/* Data ranks (dp x cp) that one set of zero's shards spans: zero_group x cp; 1
+ * with zero 0. */
+uint32_t ra_call_plan_zero_ranks(const RaCallPlan *plan);
+
+/* Parts into which zero 3 cuts what a tensor-parallel rank holds of the
+ * parameters, 1 without: the data ranks (dp x cp) of a group. */
+uint32_t ra_call_plan_n_shards(const RaCallPlan *plan);
+
+/* Which of them the rank at @coord has. */
+uint32_t ra_call_plan_zero_rank(const RaCallPlan *plan, const RaCoord *coord);
+
+/* Equal mesh, degrees, rank order (of the axes longer than 1), stages, experts
+ * and shards: parameters lie in the same places. */
 gboolean ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b);
 
 #endif

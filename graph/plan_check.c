@@ -193,6 +193,37 @@ check_batch(const Subject *subject, GError **error)
                           n_sequences, subject->call->name);
 }
 
+static gboolean
+check_zero(const Subject *subject, GError **error)
+{
+  const RaCallPlan *plan = subject->plan;
+  const char *group = ra_key_file_get(subject->file, plan->group, "zero-group");
+
+  if (subject->call->kind != RA_CALL_TRAIN && plan->zero != 0 &&
+      plan->zero != 3)
+    return ra_key_file_fail(subject->file, plan->group, "zero", error,
+                            "'zero' of '%s' is %d, expected 0 or 3: only train "
+                            "calls have gradients and optimizer state",
+                            subject->call->name, plan->zero);
+  if (group && plan->zero == 0)
+    return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
+                            "'zero-group' with 'zero' 0, expected 'zero' of "
+                            "at least 1 to shard");
+  if (plan->ep > 1 &&
+      (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
+    return ra_key_file_fail(subject->file, plan->group,
+                            plan->zero > 1 ? "zero" : "zero-group", error,
+                            "'ep' is %u, expected 'zero' 0 or 1 over all of dp "
+                            "beside it",
+                            plan->ep);
+  if (plan->dp % plan->zero_group != 0)
+    return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
+                            "'zero-group' is %u, expected a divisor of %u, "
+                            "'dp'",
+                            plan->zero_group, plan->dp);
+  return TRUE;
+}
+
 gboolean
 ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 {
@@ -204,5 +235,6 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 
   return check_tiling(&subject, error) && check_model(&subject, error) &&
          check_experts(&subject, error) && check_context(&subject, error) &&
-         check_schedule(&subject, error) && check_batch(&subject, error);
+         check_schedule(&subject, error) && check_batch(&subject, error) &&
+         check_zero(&subject, error);
 }

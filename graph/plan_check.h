@@ -18,7 +18,7 @@
  * @error: %RA_ERROR_INPUT `file:line: ...`: degrees that do not tile the
  *   mesh, heads or MLP width that do not divide by tp, more virtual stages
  *   than layers, an interleaved schedule that cannot be, a batch that does not
- *   divide
+ *   divide, shards that do not divide dp
  *
  * Returns: %TRUE if the call can run
  */

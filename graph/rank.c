@@ -139,13 +139,38 @@ same_order(const RaCallPlan *a, const RaCallPlan *b)
   return i == j;
 }
 
+uint32_t
+ra_call_plan_zero_ranks(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return plan->zero > 0 ? plan->zero_group * plan->cp : 1;
+}
+
+uint32_t
+ra_call_plan_n_shards(const RaCallPlan *plan)
+{
+  g_return_val_if_fail(plan != NULL, 1);
+  return plan->zero == 3 ? ra_call_plan_zero_ranks(plan) : 1;
+}
+
+uint32_t
+ra_call_plan_zero_rank(const RaCallPlan *plan, const RaCoord *coord)
+{
+  g_return_val_if_fail(plan != NULL && coord != NULL, 0);
+  if (plan->zero < 3)
+    return 0;
+  return coord->at[RA_AXIS_DP] % plan->zero_group * plan->cp +
+         coord->at[RA_AXIS_CP];
+}
+
 gboolean
 ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b)
 {
   g_return_val_if_fail(a != NULL && b != NULL, FALSE);
   if (!ra_mesh_equal(&a->mesh, &b->mesh) || a->dp != b->dp || a->tp != b->tp ||
       a->cp != b->cp || ra_call_plan_ep(a) != ra_call_plan_ep(b) ||
-      a->pp != b->pp || a->n_virtual != b->n_virtual || !same_order(a, b))
+      a->pp != b->pp || a->n_virtual != b->n_virtual ||
+      ra_call_plan_n_shards(a) != ra_call_plan_n_shards(b) || !same_order(a, b))
     return FALSE;
   if (!a->stage_layers || !b->stage_layers)
     return a->stage_layers == b->stage_layers;

@@ -13,14 +13,17 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   uint32_t n_gpus = ra_cluster_n_gpus(cluster);
   uint32_t n_ranks = ra_mesh_n_gpus(&plan->mesh);
   uint32_t ep = ra_call_plan_ep(plan);
-  uint32_t n_classes = plan->pp * plan->tp * ep;
+  uint32_t zero = ra_call_plan_n_shards(plan);
+  uint32_t n_classes = plan->pp * plan->tp * ep * zero;
   g_autofree uint32_t *n_members = g_new0(uint32_t, n_classes);
 
-  g_assert(n_ranks * ep == n_classes * plan->dp * plan->cp);
+  g_assert(n_ranks == plan->pp * plan->tp * plan->dp * plan->cp);
+  g_assert(n_ranks % n_classes == 0 && (ep == 1 || zero == 1));
   side->pp = plan->pp;
   side->tp = plan->tp;
   side->ep = ep;
-  side->n_shards = plan->tp * ep;
+  side->zero = zero;
+  side->n_shards = plan->tp * ep * zero;
   side->n_replicas = n_ranks / n_classes;
   side->gpus = g_new(uint32_t, n_ranks);
   side->class_of = g_new(uint32_t, n_gpus);
@@ -30,7 +33,9 @@ ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
   /* ranks ascend with GPUs, so members of a class do */
   for (uint32_t rank = 0; rank < n_ranks; rank++) {
     RaCoord at = ra_call_plan_coord(plan, rank);
-    uint32_t shard = at.at[RA_AXIS_TP] * ep + ra_call_plan_ep_rank(plan, &at);
+    uint32_t shard =
+        zero > 1 ? at.at[RA_AXIS_TP] * zero + ra_call_plan_zero_rank(plan, &at)
+                 : at.at[RA_AXIS_TP] * ep + ra_call_plan_ep_rank(plan, &at);
     uint32_t c = at.at[RA_AXIS_PP] * side->n_shards + shard;
     uint32_t gpu = ra_mesh_gpu(&plan->mesh, cluster, rank);
     side->class_of[gpu] = c;
@@ -49,6 +54,7 @@ ra_side_new_whole(const RaTensorTable *table, const uint32_t *gpus, uint32_t n,
   side->pp = 1;
   side->tp = 1;
   side->ep = 1;
+  side->zero = 1;
   side->n_shards = 1;
   side->n_replicas = n;
   side->gpus = g_new(uint32_t, n);
@@ -86,13 +92,16 @@ compare_u64(const void *a, const void *b)
 
 /* The cuts of both sides through a tensor, sorted, perhaps repeated. */
 static uint32_t
-find_cuts(const RaTensor *tensor, const uint32_t tp[2], uint64_t *out_cuts)
+find_cuts(const RaTensor *tensor, const RaSide *const sides[2],
+          uint64_t *out_cuts)
 {
   uint32_t n = 0;
 
-  for (uint32_t side = 0; side < 2; side++)
-    for (uint32_t rank = 0; rank < tp[side]; rank++) {
-      RaSpan span = ra_layout_span(tensor, tp[side], rank);
+  for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t k = 0; k < sides[i]->tp * sides[i]->zero; k++) {
+      uint32_t zero = sides[i]->zero;
+      RaSpan span =
+          ra_layout_shard_span(tensor, sides[i]->tp, k / zero, zero, k % zero);
       out_cuts[n++] = span.begin;
       out_cuts[n++] = span.end;
     }
@@ -103,21 +112,30 @@ find_cuts(const RaTensor *tensor, const uint32_t tp[2], uint64_t *out_cuts)
 /* The shards that hold @piece, which no cut divides, of member @member.  Spans
  * are in the order of ranks, so the tp ranks of a piece are neighbours, and
  * with them the shards; an expert's piece has one tp rank, as every matrix of
- * an expert is divided. */
+ * an expert is divided.  tp ranks that share a span cut it into the same parts
+ * for zero 3, of which the last z with z n / zero <= first element has it. */
 static RaShards
 find_shards(const RaSide *side, const RaTensorClass *c, RaSpan piece,
             uint64_t member)
 {
-  RaShards shards = {RA_NONE, 0};
+  RaShards shards = {RA_NONE, 0, side->zero};
+  uint64_t z = 0;
 
   for (uint32_t rank = 0; rank < side->tp; rank++) {
     RaSpan span = ra_layout_span(&c->tensor, side->tp, rank);
     if (span.begin <= piece.begin && piece.end <= span.end) {
       shards.begin = MIN(shards.begin, rank);
       shards.end = rank + 1;
+      z = ((piece.begin - span.begin + 1) * side->zero - 1) /
+          (span.end - span.begin);
     }
   }
   g_assert(shards.begin < shards.end);
+  if (side->zero > 1) {
+    shards.begin = shards.begin * side->zero + (uint32_t)z;
+    shards.end = (shards.end - 1) * side->zero + (uint32_t)z + 1;
+    return shards;
+  }
   shards.begin *= side->ep;
   shards.end *= side->ep;
   if (c->tensor.expert == 0 && side->ep > 1) {
@@ -133,12 +151,17 @@ get_bundle(RaCut *cut, RaShards from, RaShards to)
 {
   RaBundle fresh = {.from = from, .to = to, .part = RA_NONE};
 
+  /* tensors mostly repeat the order of the one before */
   for (guint i = 0; i < cut->bundles->len; i++) {
-    RaBundle *b = &g_array_index(cut->bundles, RaBundle, i);
-    if (b->from.begin == from.begin && b->from.end == from.end &&
-        b->to.begin == to.begin && b->to.end == to.end)
-      return b;
+    guint k = (cut->hint + 1 + i) % cut->bundles->len;
+    RaBundle *b = &g_array_index(cut->bundles, RaBundle, k);
+    if (b->from.begin != from.begin || b->from.end != from.end ||
+        b->to.begin != to.begin || b->to.end != to.end)
+      continue;
+    cut->hint = k;
+    return b;
   }
+  cut->hint = cut->bundles->len;
   g_array_append_val(cut->bundles, fresh);
   return &g_array_index(cut->bundles, RaBundle, cut->bundles->len - 1);
 }
@@ -179,12 +202,12 @@ static void
 add_bundles(RaCut *cut, const RaSide *from, const RaSide *to)
 {
   const RaSide *const sides[2] = {from, to};
-  const uint32_t tp[2] = {from->tp, to->tp};
-  g_autofree uint64_t *cuts = g_new(uint64_t, 2 * ((gsize)tp[0] + tp[1]));
+  gsize n_spans = (gsize)from->tp * from->zero + (gsize)to->tp * to->zero;
+  g_autofree uint64_t *cuts = g_new(uint64_t, 2 * n_spans);
 
   for (uint32_t i = 0; i < cut->table->n_classes; i++) {
     const RaTensorClass *c = &cut->table->classes[i];
-    uint32_t n_cuts = find_cuts(&c->tensor, tp, cuts);
+    uint32_t n_cuts = find_cuts(&c->tensor, sides, cuts);
     for (uint32_t k = 1; k < n_cuts; k++) {
       RaPart part = {.class = i, .span = {cuts[k - 1], cuts[k]}};
       if (part.span.begin == part.span.end)

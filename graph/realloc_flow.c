@@ -88,7 +88,7 @@ holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
     return FALSE;
   uint32_t p = c / run->from->n_shards;
   uint32_t t = c % run->from->n_shards;
-  return t >= bundle->from.begin && t < bundle->from.end &&
+  return ra_shards_has(&bundle->from, t) &&
          (p == zone->from.at[0] ||
           (zone->from.n == 2 && p == zone->from.at[1]));
 }
@@ -129,7 +129,8 @@ send_across(const Run *run, const RaZone *zone, const RaBundle *bundle,
   uint32_t *best = NULL;
 
   for (uint32_t i = 0; i < zone->from.n; i++)
-    for (uint32_t t = bundle->from.begin; t < bundle->from.end; t++) {
+    for (uint32_t t = bundle->from.begin; t < bundle->from.end;
+         t += bundle->from.stride) {
       gsize c = (gsize)zone->from.at[i] * run->from->n_shards + t;
       uint32_t *heap = run->heaps + c * n;
       if (!best || is_before(run, heap[0], best[0]))
@@ -212,11 +213,12 @@ find_needing(Run *run, const RaZone *zone, const RaBundle *bundle)
 
   g_array_set_size(run->needing, 0);
   for (uint32_t i = 0; i < zone->to.n; i++)
-    for (uint32_t t = bundle->to.begin; t < bundle->to.end; t++) {
+    for (uint32_t t = bundle->to.begin; t < bundle->to.end;
+         t += bundle->to.stride) {
       gsize c = (gsize)zone->to.at[i] * run->to->n_shards + t;
       g_array_append_vals(run->needing, run->to->gpus + c * n, n);
     }
-  if (zone->to.n * (bundle->to.end - bundle->to.begin) > 1)
+  if (zone->to.n * ra_shards_n(&bundle->to) > 1)
     qsort(run->needing->data, run->needing->len, sizeof(uint32_t), compare_u32);
 }
 
@@ -258,8 +260,8 @@ find_wants(Run *run, const RaZone *zone, const RaBundle *bundle)
 static uint32_t
 count_segments(const Run *run, const RaZone *zone, const RaBundle *bundle)
 {
-  uint32_t n_sources = run->from->n_replicas * zone->from.n *
-                       (bundle->from.end - bundle->from.begin);
+  uint32_t n_sources =
+      run->from->n_replicas * zone->from.n * ra_shards_n(&bundle->from);
   uint32_t n_crossing = 0;
   uint32_t n_landing = 1;
 

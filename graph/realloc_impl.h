@@ -14,7 +14,9 @@
  * class, its dp x cp / ep replicas, hold the same.  Shard t ep + e is that of
  * tensor-parallel rank t and expert-parallel rank e: in this order the shards
  * that hold a piece are neighbours, for what is dense (all e of some t) and
- * for experts (one shard).
+ * for experts (one shard).  With zero 3 (never beside ep) shard t z + i is the
+ * i-th of the z parts of what rank t has; of a tensor that tp ranks share each
+ * has one, so the shards that hold a piece then stand z apart.
  */
 #ifndef RA_GRAPH_REALLOC_IMPL_H
 #define RA_GRAPH_REALLOC_IMPL_H
@@ -27,7 +29,8 @@ typedef struct {
   uint32_t pp;         /* pipeline ranks */
   uint32_t tp;         /* tensor-parallel ranks */
   uint32_t ep;         /* expert-parallel ranks */
-  uint32_t n_shards;   /* tp ep */
+  uint32_t zero;       /* parts of a tensor-parallel rank; ep or this is 1 */
+  uint32_t n_shards;   /* tp ep zero */
   uint32_t n_replicas; /* GPUs of a class */
   uint32_t *gpus;      /* (pp, n_shards, n_replicas) ascending in a class;
                           owned */
@@ -35,11 +38,25 @@ typedef struct {
   RaUnitStages *stages; /* (units) who holds a unit; owned */
 } RaSide;
 
-/* Half-open range of shards. */
+/* Shards begin, begin + stride, ... below end. */
 typedef struct {
-  uint32_t begin; /* first */
-  uint32_t end;   /* one past the last */
+  uint32_t begin;  /* first */
+  uint32_t end;    /* one past the last */
+  uint32_t stride; /* 1, or zero of the side */
 } RaShards;
+
+static inline uint32_t
+ra_shards_n(const RaShards *shards)
+{
+  return (shards->end - shards->begin - 1) / shards->stride + 1;
+}
+
+static inline gboolean
+ra_shards_has(const RaShards *shards, uint32_t shard)
+{
+  return shard >= shards->begin && shard < shards->end &&
+         (shard - shards->begin) % shards->stride == 0;
+}
 
 /* A piece of a tensor class. */
 typedef struct {
@@ -70,6 +87,7 @@ typedef struct {
   GArray *parts;   /* of RaPart */
   GArray *zones;   /* of RaZone, by stages */
   uint32_t *units; /* (table->n_units) zone by zone */
+  uint32_t hint;   /* bundle found last */
 } RaCut;
 
 typedef struct {

@@ -20,6 +20,7 @@ static const char *const kind_names[RA_N_TASK_KINDS] = {
   [RA_TASK_JOIN] = "end",
   [RA_TASK_OFFLOAD] = "offload",
   [RA_TASK_RELOAD] = "reload",
+  [RA_TASK_EMBEDDING_REDUCE] = "embedding_reduce",
 };
 
 static const char *const stream_names[RA_N_STREAMS] = {
@@ -80,25 +81,37 @@ ra_work_ops(const RaTaskGraph *graph, uint32_t work, RaOp *out_ops)
 enum { SHOW_STAGE = 1, SHOW_MINI = 2, SHOW_MICRO = 4, SHOW_BUCKET = 8 };
 
 static guint
-shown(RaTaskKind kind)
+shown(RaTaskKind kind, int zero)
 {
   switch (kind) {
   case RA_TASK_FORWARD:
+    return SHOW_STAGE | SHOW_MINI | SHOW_MICRO | (zero == 3 ? SHOW_BUCKET : 0);
   case RA_TASK_SEND:
     return SHOW_STAGE | SHOW_MINI | SHOW_MICRO;
   case RA_TASK_BACKWARD:
     return SHOW_STAGE | SHOW_MINI | SHOW_MICRO | SHOW_BUCKET;
   case RA_TASK_GRAD_REDUCE:
-    return SHOW_STAGE | SHOW_MINI | SHOW_BUCKET;
+    return SHOW_STAGE | SHOW_MINI | (zero >= 2 ? SHOW_MICRO : 0) | SHOW_BUCKET;
   case RA_TASK_PARAM_GATHER:
+    return SHOW_STAGE | SHOW_MINI | (zero == 3 ? SHOW_MICRO | SHOW_BUCKET : 0);
   case RA_TASK_OPTIMIZER:
     return SHOW_STAGE | SHOW_MINI;
   case RA_TASK_CLIP:
+  case RA_TASK_EMBEDDING_REDUCE:
   case RA_TASK_DECODE:
     return SHOW_MINI;
   default:
     return 0;
   }
+}
+
+/* Of the call that @t is of. */
+static int
+zero_of(const RaTaskGraph *g, RaTaskId t)
+{
+  const RaCallPlan *calls = g->augmented->plan->calls;
+
+  return calls ? calls[g->augmented->nodes[g->node[t]].call].zero : 0;
 }
 
 /* Gradients travel on a stream of their own, so their sends are named apart. */
@@ -113,7 +126,7 @@ shown_kind(const RaTaskGraph *g, RaTaskId t)
 void
 ra_task_name(const RaTaskGraph *g, RaTaskId t, char *out, gsize n_bytes)
 {
-  guint show = shown(g->kind[t]);
+  guint show = shown(g->kind[t], zero_of(g, t));
   g_autofree char *node = ra_node_name(g->augmented, g->node[t]);
   gsize n = (gsize)g_snprintf(out, n_bytes, "%s", node);
 

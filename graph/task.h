@@ -44,7 +44,8 @@ typedef enum {
   RA_TASK_GRAD_REDUCE, /* gradients over dp: all-reduce or reduce-scatter */
   RA_TASK_CLIP,        /* gradient norm over all ranks of the call */
   RA_TASK_OPTIMIZER,
-  RA_TASK_PARAM_GATHER, /* zero 1: updated parameters over dp */
+  RA_TASK_PARAM_GATHER, /* over dp: updated parameters (zero 1 and 2), or a
+                           bucket before it computes (zero 3) */
   RA_TASK_DECODE,   /* dynamic: a replica's token by token generation, up to a
                        chunk boundary */
   RA_TASK_HOST,     /* a host call */
@@ -54,6 +55,8 @@ typedef enum {
   RA_TASK_JOIN,     /* no time, no lanes: all of a node has ended */
   RA_TASK_OFFLOAD,  /* GPUs to pinned host memory */
   RA_TASK_RELOAD,   /* and back */
+  RA_TASK_EMBEDDING_REDUCE, /* gradients of tied embeddings, first and last
+                               stage */
   RA_N_TASK_KINDS
 } RaTaskKind;
 
@@ -127,9 +130,11 @@ typedef struct {
   const uint16_t *mini_batch;  /* (n_tasks) epoch * mini-batches + mini-batch;
                                   decode: part */
   const uint16_t *micro_batch; /* (n_tasks) bucket for grad reduce */
-  const uint16_t *
-      bucket; /* (n_tasks) piece of a split backward, gradient bucket; else 0 */
-  const uint32_t *replica; /* (n_tasks) dp coordinate; RA_NONE: all */
+  const uint16_t
+      *bucket; /* (n_tasks) piece of a split pass, gradient bucket; else 0.
+                  Zero 3's gathers for backward count on after the forward's */
+  const uint32_t *replica; /* (n_tasks) dp coordinate, of a set of shards its
+                              first; RA_NONE: all */
   const uint32_t *node;    /* (n_tasks) augmented node */
   const uint32_t
       *work; /* (n_tasks) index into works; RA_NONE: none (dynamic or call) */

@@ -66,6 +66,7 @@ dist_plans_DATA += %D%/plans/grpo-qwen2.5-32b-128.plan
 dist_plans_DATA += %D%/plans/grpo-qwen2.5-7b-32.plan
 dist_plans_DATA += %D%/plans/ppo-llama2-7b-8-offload.plan
 dist_plans_DATA += %D%/plans/grpo-qwen3-30b-a3b-32.plan
+dist_plans_DATA += %D%/plans/ppo-llama2-7b-8-colocated-zero3.plan
 dist_plans_DATA += %D%/plans/ppo-llama2-7b-8-symmetric.plan
 dist_plans_DATA += %D%/plans/ppo-llama2-7b-8.plan
 dist_plans_DATA += %D%/plans/ppo-llama3-70b-1024.plan

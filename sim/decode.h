@@ -15,6 +15,10 @@
  *     RaDecodeResult result = {.part_end_s = ends_s, .part_cost = costs};
  *     ra_decode_run(estimator, &graph->shards[d->shard], d, &result);
  *
+ * With zero 3 each visit gathers the stage's weights (ra_estimator_decode()).
+ * Replicas of a shard group then really step together; here each goes on at its
+ * own pace, which is the same while gathers, not sequences, bound the step.
+ *
  * Typical sizes: 1 to 10^5 sequences, 10^3 to 10^5 steps; 1 to 8 stages.
  */
 #ifndef RA_SIM_DECODE_H

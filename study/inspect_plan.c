@@ -120,8 +120,8 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
   if (call->kind == RA_CALL_TRAIN) {
     gradients = (double)n * ra_dtype_bytes((RaDtype)to->grad_dtype);
     if (model->optimizer == RA_OPTIMIZER_ADAMW)
-      state =
-          (double)n * ADAMW_BYTES_PER_PARAM / (to->zero ? to->dp * to->cp : 1);
+      state = (double)n * ADAMW_BYTES_PER_PARAM * ra_call_plan_n_shards(to) /
+              ra_call_plan_zero_ranks(to);
   }
   ra_table_row(table);
   ra_table_text(table, call->name);

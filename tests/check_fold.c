@@ -95,6 +95,20 @@ random_mesh(RaRng *rng, uint32_t nodes, uint32_t *out_n)
   return g_strdup("all");
 }
 
+/* Zero @zero, in sets of a random divisor of @dp. */
+static void
+append_zero(GString *out, RaRng *rng, uint32_t dp, uint32_t zero)
+{
+  uint32_t size;
+
+  g_string_append_printf(out, "zero = %u\n", zero);
+  do
+    size = 1 + pick(rng, dp);
+  while (dp % size != 0);
+  if (zero > 0)
+    g_string_append_printf(out, "zero-group = %u\n", size);
+}
+
 static void
 append_call(GString *out, RaRng *rng, uint32_t nodes, const char *name)
 {
@@ -117,14 +131,16 @@ append_call(GString *out, RaRng *rng, uint32_t nodes, const char *name)
       name, mesh, tp, pp, n_gpus / tp / pp, m, orders[pick(rng, 6)]);
   if (tp > 1 && pick(rng, 2))
     g_string_append(out, "sequence-parallel = true\n");
+  append_zero(out, rng, n_gpus / tp / pp,
+              train ? pick(rng, 4) : 3 * pick(rng, 2));
   if (!train)
     return;
   if (pp > 1 && pick(rng, 3) == 0)
     g_string_append(out, "schedule = interleaved:2\n");
   else if (pick(rng, 3) == 0)
     g_string_append(out, "schedule = gpipe\n");
-  g_string_append_printf(out, "zero = %u\noverlap-grad-reduce = %s\n",
-                         pick(rng, 2), pick(rng, 2) ? "true" : "false");
+  g_string_append_printf(out, "overlap-grad-reduce = %s\n",
+                         pick(rng, 2) ? "true" : "false");
 }
 
 /* With lengths that are all equal, of two values, or of many. */

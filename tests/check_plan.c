@@ -35,6 +35,7 @@ START_TEST(test_good)
   ck_assert(call->sequence_parallel && call->overlap_grad_reduce);
   ck_assert_int_eq(call->recompute, RA_RECOMPUTE_SELECTIVE);
   ck_assert_int_eq(call->zero, 1);
+  ck_assert_uint_eq(call->zero_group, call->dp);
   ck_assert_int_eq(call->grad_dtype, RA_DTYPE_FP32);
   ck_assert_int_eq(call->launch, RA_LAUNCH_EAGER);
   /* 11 + 10 + 10 layers stand before virtual stage 3. */
@@ -70,6 +71,7 @@ START_TEST(test_defaults)
   ck_assert(!call->sequence_parallel && !call->overlap_grad_reduce);
   ck_assert_int_eq(call->recompute, RA_RECOMPUTE_NONE);
   ck_assert_int_eq(call->zero, 0);
+  ck_assert_uint_eq(call->zero_group, 1);
   ck_assert_int_eq(call->grad_dtype, RA_DTYPE_BF16);
   ck_assert_int_eq(plan->calls[SCORE].grad_dtype, RA_DTYPE_FP16);
   /* Generation with 2 stages: one micro-batch a stage. */
@@ -223,6 +225,14 @@ START_TEST(test_same_layout)
   b.n_micro_batches = 12;
   b.recompute = RA_RECOMPUTE_FULL;
   ck_assert(ra_call_plan_same_layout(&a, &b));
+  /* Sharded gradients move no parameter, sharded parameters do: dp is 2. */
+  b.zero = 2;
+  ck_assert(ra_call_plan_same_layout(&a, &b));
+  b.zero = 3;
+  ck_assert_uint_eq(ra_call_plan_n_shards(&b), 2);
+  ck_assert(!ra_call_plan_same_layout(&a, &b));
+  b.zero_group = 1;
+  ck_assert(ra_call_plan_same_layout(&a, &b));
   ra_plan_free(other);
   ra_plan_free(plan);
   g_free(text);
@@ -287,6 +297,7 @@ START_TEST(test_shipped)
       {"grpo-qwen2.5-7b-32.plan", 32},
       {"ppo-llama2-7b-8-offload.plan", 8},
       {"grpo-qwen3-30b-a3b-32.plan", 32},
+      {"ppo-llama2-7b-8-colocated-zero3.plan", 8},
       {"ppo-llama2-7b-8-symmetric.plan", 8},
       {"ppo-llama2-7b-8.plan", 8},
       {"ppo-llama3-70b-1024.plan", 1024},

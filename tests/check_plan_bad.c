@@ -39,8 +39,13 @@ static const RaFault faults[] = {
    "x.plan:7: 'dp' is 4294967297, expected an integer in [1, 1048576]"},
   {"dp = 4", "dp = 4 GB",
    "x.plan:7: 'dp' is '4 GB', expected an integer in [1, 1048576]"},
-  {"zero = 1", "zero = 2",
-   "x.plan:24: 'zero' is 2, expected an integer in [0, 1]"},
+  {"zero = 1", "zero = 4",
+   "x.plan:24: 'zero' is 4, expected an integer in [0, 3]"},
+  {"zero = 1\n", "zero = 1\nzero-group = 3\n",
+   "x.plan:25: 'zero-group' is 3, expected a divisor of 2, 'dp'"},
+  {"zero = 1\n", "zero-group = 2\n",
+   "x.plan:24: 'zero-group' with 'zero' 0, expected 'zero' of at least 1 to "
+   "shard"},
   {"recompute = selective", "recompute = seletive",
    "x.plan:23: 'recompute' is 'seletive', expected one of none, selective, "
    "full, did you mean 'selective'?"},
@@ -48,7 +53,8 @@ static const RaFault faults[] = {
    "x.plan:25: 'grad-dtype' is 'fp8', expected one of bf16, fp16, fp32, did "
    "you mean 'fp16'?"},
   {"launch = graph\n", "launch = graph\nzero = 1\n",
-   "x.plan:11: 'zero' of 'generate', expected it on train calls only"},
+   "x.plan:11: 'zero' of 'generate' is 1, expected 0 or 3: only train calls "
+   "have gradients and optimizer state"},
   {"[call score]\n", "[call verify]\nmesh = node0\ntp = 8\n[call score]\n",
    "x.plan:13: 'tp' of the host call 'verify', expected 'mesh' only"},
   /* Meshes and tiling. */

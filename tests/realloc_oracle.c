@@ -74,29 +74,53 @@ data_rank(const RaCallPlan *plan, uint32_t rank)
   return n;
 }
 
+/* Whether tp rank @tp_rank has row (column, if split by ROW) @line. */
+static gboolean
+tp_owns(const RaCallPlan *plan, const RaTensor *t, uint32_t tp_rank,
+        uint64_t line)
+{
+  switch (t->split) {
+  case RA_SPLIT_COLUMN:
+    return owns(line / t->grain, t->rows / t->grain, plan->tp, tp_rank,
+                t->kind == RA_TENSOR_K || t->kind == RA_TENSOR_V);
+  case RA_SPLIT_ROW:
+    return owns(line / t->grain, t->cols / t->grain, plan->tp, tp_rank, FALSE);
+  case RA_SPLIT_VOCAB: /* padded to a multiple of tp, then evenly */
+    return line / ((t->rows + plan->tp - 1) / plan->tp) == tp_rank;
+  default:
+    return TRUE;
+  }
+}
+
+/* Zero 3: the lines that a tp rank has are numbered and handed out evenly to
+ * a group of neighbours along dp, the cp ranks of each in turn. */
 gboolean
 ra_oracle_holds(const RaModel *model, const RaCallPlan *plan, uint32_t rank,
                 uint32_t index, const RaTensor *t, uint64_t row, uint64_t col)
 {
   uint32_t tp_rank = coord(plan, rank, RA_AXIS_TP);
+  uint64_t line = t->split == RA_SPLIT_ROW ? col : row;
+  uint64_t n_lines = t->split == RA_SPLIT_ROW ? t->cols : t->rows;
+  uint64_t n_before = 0, n = 0;
 
-  if (!on_stage(model, plan, index, t, coord(plan, rank, RA_AXIS_PP)))
+  if (!on_stage(model, plan, index, t, coord(plan, rank, RA_AXIS_PP)) ||
+      !tp_owns(plan, t, tp_rank, line))
     return FALSE;
   if (t->expert >= 0 &&
       (uint32_t)t->expert / (model->n_experts / MAX(plan->ep, 1)) !=
           data_rank(plan, rank) % MAX(plan->ep, 1))
     return FALSE;
-  switch (t->split) {
-  case RA_SPLIT_COLUMN:
-    return owns(row / t->grain, t->rows / t->grain, plan->tp, tp_rank,
-                t->kind == RA_TENSOR_K || t->kind == RA_TENSOR_V);
-  case RA_SPLIT_ROW:
-    return owns(col / t->grain, t->cols / t->grain, plan->tp, tp_rank, FALSE);
-  case RA_SPLIT_VOCAB: /* padded to a multiple of tp, then evenly */
-    return row / ((t->rows + plan->tp - 1) / plan->tp) == tp_rank;
-  default:
+  if (plan->zero < 3)
     return TRUE;
+  for (uint64_t i = 0; i < n_lines; i++) {
+    gboolean own = tp_owns(plan, t, tp_rank, i);
+    n += own;
+    n_before += own && i < line;
   }
+  return owns(n_before, n, plan->zero_group * plan->cp,
+              coord(plan, rank, RA_AXIS_DP) % plan->zero_group * plan->cp +
+                  coord(plan, rank, RA_AXIS_CP),
+              FALSE);
 }
 
 /* Every tensor of every GPU, one byte an element. */

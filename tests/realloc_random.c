@@ -135,6 +135,8 @@ draw_plan(RaRng *rng, const RaModel *model, const RaCluster *cluster,
       if (model->n_experts % ep == 0)
         plan->ep = ep;
     }
+  plan->zero = (int)below(rng, plan->ep > 1 ? 2 : 4);
+  plan->zero_group = plan->zero ? draw_divisor(rng, plan->dp) : 1;
   if (plan->pp > 1 && plan->pp * 2 <= model->n_layers && coin(rng))
     plan->n_virtual = 2;
   plan->stage_layers =
