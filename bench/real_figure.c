@@ -354,8 +354,11 @@ main(int argc, char **argv)
   constants =
       options.fit ? fit(settings, rows) : load_constants(options.system);
   error = print_table(settings, rows, &constants);
-  printf("bar\treal-heuristic-held-out-median-frac\t%.3f\t<=0.15\t%s\n", error,
-         error <= 0.15 ? "ok" : "short");
+  if (isnan(error))
+    printf("bar\treal-heuristic-held-out-median-frac\t-\t<=0.15\tshort\n");
+  else
+    printf("bar\treal-heuristic-held-out-median-frac\t%.3f\t<=0.15\t%s\n",
+           error, error <= 0.15 ? "ok" : "short");
   for (guint i = 0; i < rows->len; i++)
     real_setting_free(settings[i]);
   return 0;

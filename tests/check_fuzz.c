@@ -13,6 +13,18 @@ START_TEST(test_corpus)
 }
 END_TEST
 
+/* What the replay relies on: an entry says when its reader refuses.  No kind
+ * takes a control character. */
+START_TEST(test_refusal_is_seen)
+{
+  static const uint8_t bad[] = {1};
+
+  fuzz_accepted = TRUE;
+  ck_assert_int_eq(LLVMFuzzerTestOneInput(bad, sizeof bad), 0);
+  ck_assert(!fuzz_accepted);
+}
+END_TEST
+
 int
 main(int argc, char **argv)
 {
@@ -24,6 +36,7 @@ main(int argc, char **argv)
   g_assert(argc == 1 && g_str_has_prefix(name, prefix));
   kind = name + strlen(prefix);
   tcase_add_test(tcase, test_corpus);
+  tcase_add_test(tcase, test_refusal_is_seen);
   suite_add_tcase(suite, tcase);
   return ra_check_run(suite);
 }

@@ -51,8 +51,11 @@ compile() { # SOURCE OBJECT
   fi
 }
 for source in "$srcdir"/base/*.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c \
-  "$srcdir"/study/change.c "$srcdir"/study/file_kind.c; do
-  compile "$source" "$objects/$(basename "$source" .c).o"
+  "$srcdir"/estimator/*.c "$srcdir"/sim/*.c "$srcdir"/study/change.c \
+  "$srcdir"/study/file_kind.c "$srcdir"/study/record.c \
+  "$srcdir"/study/replay.c; do
+  folder=$(basename "$(dirname "$source")")
+  compile "$source" "$objects/$folder-$(basename "$source" .c).o"
 done
 rm -f "$out/readers.a"
 ar rcs "$out/readers.a" "$objects"/*.o || exit 2
