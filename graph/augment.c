@@ -71,7 +71,10 @@ input_node(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
   return first + chunk;
 }
 
-/* The transfer that carries all that @call reads of @producer for @part. */
+/* The transfer that carries for @part what @call reads of @input's producer in
+ * @input's granularity.  Either side's replicas share the batch evenly, one GPU
+ * of each sends or receives: the busiest is of the side with fewer of them, and
+ * each of its replicas has to do with ceil(many / few) of the others. */
 static uint32_t
 add_transfer(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
              const RaInput *input)
@@ -93,7 +96,8 @@ add_transfer(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
                  .n_steps = (many + few - 1) / few};
 
   for (guint i = 0; i < c->n_inputs; i++)
-    n_data += c->inputs[i].producer == input->producer;
+    n_data += c->inputs[i].producer == input->producer &&
+              c->inputs[i].n_chunks == input->n_chunks;
   bytes =
       TOKEN_DATUM_BYTES * (double)n_data * a->tokens * c->n_sequences / n_parts;
   node.bytes = bytes;

@@ -225,6 +225,44 @@ START_TEST(test_augmented_nodes)
 }
 END_TEST
 
+/* 32 sequences of 64 tokens, 4 bytes a datum and token: 8,192 bytes a datum in
+ * all.  score reads two data of gen in 2 chunks and one whole: per chunk 2 x
+ * 8,192 / 2, whole 8,192; gen has 4 replicas on two nodes, score 1 on node 0,
+ * so one GPU gets all of it, from 4 senders, over the network. */
+START_TEST(test_transfer_bytes)
+{
+  static const char *const texts[] = {
+      PPO_HEAD "[model m]\nconfig = tiny.json\n"
+               "[call gen]\nmodel = m\nkind = generate\ninputs = prompts\n"
+               "outputs = a, b, c\n"
+               "[call score]\nmodel = m\nkind = inference\n"
+               "inputs = a:chunk(2), b, c:chunk(2)\n",
+      "[plan]\nformat = 1\nworkload = w\ncluster = c\n" CALL(
+          "gen", "mesh = node[0-1]\ndp = 4\ntp = 4")
+          CALL("score", "mesh = node0\ndp = 1\ntp = 8")};
+  g_autofree char *cluster = plan_text_cluster(2);
+  PlanText *t = plan_text_new(texts[0], cluster, texts[1], 1);
+  const RaAugmented *a = t->augmented;
+  double sum = 0;
+  guint n = 0;
+
+  for (uint32_t i = 0; i < a->n_nodes; i++) {
+    const RaNode *node = &a->nodes[i];
+    if (node->kind != RA_NODE_TRANSFER)
+      continue;
+    n++;
+    sum += node->bytes;
+    ck_assert_double_eq(node->bytes, 8192); /* 2 x 8,192 / 2, or 8,192 */
+    ck_assert_double_eq(node->max_inter_bytes, 8192);
+    ck_assert_double_eq(node->max_intra_bytes, 0);
+    ck_assert_uint_eq(node->n_steps, 4);
+  }
+  ck_assert_uint_eq(n, 3);
+  ck_assert_double_eq(sum, 3 * 8192); /* three data, each once */
+  plan_text_free(t);
+}
+END_TEST
+
 static gboolean
 reaches(const RaAugmented *a, uint32_t from, uint32_t to)
 {
@@ -388,6 +426,7 @@ graph_suite(void)
   tcase_add_test(tcase, test_acyclic_and_fifo);
   tcase_add_test(tcase, test_versions_chain);
   tcase_add_test(tcase, test_augmented_nodes);
+  tcase_add_test(tcase, test_transfer_bytes);
   tcase_add_test(tcase, test_staleness);
   tcase_add_test(tcase, test_sequence_sums);
   tcase_add_test(tcase, test_chunks);

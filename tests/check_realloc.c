@@ -4,88 +4,8 @@
 #include "tests/check_main.h"
 #include "tests/realloc_oracle.h"
 
-/* Random cases: a fresh process each BLOCK, for its time limit. */
-#define N_RANDOM 600
-#define BLOCK 50
-
 static const RaReallocScheme schemes[] = {RA_REALLOC_BROADCAST, RA_REALLOC_P2P,
                                           RA_REALLOC_ALL_GATHER};
-
-/* What the random cases must have among them, or they prove little. */
-typedef struct {
-  guint gqa;      /* tp above the kv heads on a side */
-  guint tied;     /* tied embedding with pp > 1 */
-  guint value;    /* value head */
-  guint moe;      /* experts */
-  guint disjoint; /* meshes */
-  guint equal;    /* meshes */
-  guint overlap;  /* meshes, not equal */
-  guint virtual;  /* interleaved stages */
-  guint ep;       /* experts spread over ranks on a side */
-  guint other_ep; /* over other numbers of ranks on both */
-} Seen;
-
-static void
-note(Seen *seen, const RaOracleCase *c)
-{
-  const RaModel *m = c->model;
-  gboolean lm = m->head == RA_HEAD_LM;
-
-  seen->gqa += c->from.tp > m->n_kv_heads || c->to.tp > m->n_kv_heads;
-  seen->tied += lm && m->tied_embeddings && (c->from.pp > 1 || c->to.pp > 1);
-  seen->value += !lm;
-  seen->moe += m->n_experts > 0;
-  seen->ep += c->from.ep > 1 || c->to.ep > 1;
-  seen->other_ep += c->from.ep != c->to.ep;
-  seen->virtual += c->from.n_virtual > 1 || c->to.n_virtual > 1;
-  if (ra_mesh_equal(&c->from.mesh, &c->to.mesh))
-    seen->equal++;
-  else if (ra_mesh_overlaps(&c->from.mesh, &c->to.mesh))
-    seen->overlap++;
-  else
-    seen->disjoint++;
-}
-
-/* Every element that the destination needs arrives exactly once from a GPU
- * that has it, or was held; nothing else travels; bytes of moves are those of
- * their slices; held + moved = needed. */
-START_TEST(test_random)
-{
-  for (uint64_t seed = (uint64_t)_i * BLOCK; seed < (uint64_t)(_i + 1) * BLOCK;
-       seed++) {
-    RaOracleCase c;
-    ra_oracle_case_init(&c, seed);
-    for (guint s = 0; s < G_N_ELEMENTS(schemes); s++) {
-      GArray *slices = ra_oracle_slices(&c, schemes[s]);
-      g_autoptr(RaRealloc) r =
-          ra_realloc_new(c.model, RA_ORACLE_ELEMENT_BYTES, &c.from, &c.to,
-                         &c.cluster, schemes[s]);
-      const char *fault = ra_oracle_judge(&c, schemes[s], slices, r);
-      ck_assert_msg(!fault, "seed %u, scheme %d: %s", (guint)seed,
-                    (int)schemes[s], fault);
-      g_array_free(slices, TRUE);
-    }
-    ra_oracle_case_clear(&c);
-  }
-}
-END_TEST
-
-START_TEST(test_random_is_varied)
-{
-  Seen seen = {0};
-
-  for (uint64_t seed = 0; seed < N_RANDOM; seed++) {
-    RaOracleCase c;
-    ra_oracle_case_init(&c, seed);
-    note(&seen, &c);
-    ra_oracle_case_clear(&c);
-  }
-  ck_assert(seen.gqa >= 50 && seen.tied >= 50 && seen.value >= 50);
-  ck_assert(seen.moe >= 50 && seen.virtual >= 20 && seen.equal >= 50);
-  ck_assert(seen.ep >= 30 && seen.other_ep >= 25);
-  ck_assert(seen.overlap >= 50 && seen.disjoint >= 50);
-}
-END_TEST
 
 /* A model whose matrices divide evenly by 16: 8 layers, each of 4 x 64 x 64
  * in attention and 3 x 64 x 256 in the MLP = 65,536 elements. */
@@ -477,8 +397,6 @@ realloc_suite(void)
   Suite *suite = suite_create("realloc");
   TCase *tcase = tcase_create("core");
 
-  tcase_add_test(tcase, test_random_is_varied);
-  tcase_add_loop_test(tcase, test_random, 0, N_RANDOM / BLOCK);
   tcase_add_loop_test(tcase, test_closed_forms, 0, G_N_ELEMENTS(sizes));
   tcase_add_test(tcase, test_closed_form_wants_stride);
   tcase_add_test(tcase, test_network_once);

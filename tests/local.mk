@@ -49,6 +49,8 @@ check_programs += %D%/check_plan_bad
 check_programs += %D%/check_profile
 check_programs += %D%/check_queue
 check_programs += %D%/check_realloc
+check_programs += %D%/check_realloc_plans
+check_programs += %D%/check_realloc_random
 check_programs += %D%/check_record
 tests_check_record_SOURCES = %D%/check_record.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_reload
@@ -81,6 +83,8 @@ tests_check_fuzz_units_SOURCES = %D%/check_fuzz.c %D%/fuzz_units.c
 
 tests_check_layout_SOURCES = %D%/check_layout.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
+tests_check_realloc_random_SOURCES = %D%/check_realloc_random.c \
+	%D%/realloc_oracle.c %D%/realloc_oracle.h %D%/realloc_random.c
 tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 	%D%/realloc_oracle.h %D%/realloc_random.c
 
