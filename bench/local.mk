@@ -8,6 +8,7 @@ bench_programs += %D%/fold
 bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h
+bench_programs += %D%/realloc
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
 noinst_PROGRAMS += $(bench_programs)

@@ -94,6 +94,22 @@ static GPtrArray *(*reader_of(RaFileKind kind))(const char *path,
   }
 }
 
+/* Who sends what to whom in @name, a plan. */
+static GPtrArray *
+inspect_moves(const char *name, const RaSetupFlags *flags, GError **error)
+{
+  g_autoptr(RaSetup) setup = NULL;
+  GPtrArray *tables;
+
+  if (ra_file_kind_expect(name, RA_FILE_PLAN, error))
+    setup = ra_setup_load(name, RA_FILE_PLAN, flags, error);
+  if (!setup)
+    return NULL;
+  tables = g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  g_ptr_array_add(tables, ra_inspect_moves(setup->plan));
+  return tables;
+}
+
 static GPtrArray *
 inspect(const char *name, const RaSetupFlags *flags, GError **error)
 {
@@ -118,13 +134,19 @@ run(int argc, char **argv, GError **error)
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_autoptr(GPtrArray) tables = NULL;
   RaSetupFlags flags;
+  gboolean moves = FALSE;
+  const GOptionEntry own[] = {
+      {"moves", 0, 0, G_OPTION_ARG_NONE, &moves,
+       "Of a plan: which GPU sends how much to which, to reallocate", NULL},
+      {.long_name = NULL}};
 
-  if (!ra_options_parse(&options, &ra_command_inspect, NULL, argc, argv,
+  if (!ra_options_parse(&options, &ra_command_inspect, own, argc, argv,
                         error) ||
       options.help)
     return 0;
   flags = ra_options_setup(&options);
-  tables = inspect(options.files[0], &flags, error);
+  tables = moves ? inspect_moves(options.files[0], &flags, error)
+                 : inspect(options.files[0], &flags, error);
   if (tables)
     ra_output_tables(tables, options.format, error);
   return 0;
@@ -143,6 +165,7 @@ const RaCommand ra_command_inspect = {
         "  reallot inspect llama-3-70b.json\n"
         "  reallot inspect ppo-llama3-70b-128.plan --set 'call "
         "actor_train.micro-batches=8'\n"
+        "  reallot inspect ppo-llama2-7b-8.plan --moves --format=tsv\n"
         "  reallot inspect h100-sxm.profile --format=tsv\n"
         "  reallot inspect reallhf-2024.system\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,

@@ -6,7 +6,7 @@
  *       ra_table_write(tables->pdata[i], RA_FORMAT_TEXT, out);
  *     g_ptr_array_unref(tables);
  *
- * Every function returns (transfer full) (element-type RaTable), 1 to 4 tables
+ * Every function returns (transfer full) (element-type RaTable), 1 to 6 tables
  * with different titles, and cannot fail.  A model FLOP is the definition's
  * (ra_model_forward_flop()), lengths are the expected ones of their laws.
  */
@@ -50,9 +50,21 @@ GPtrArray *ra_inspect_cluster(const RaCluster *cluster);
  *
  * Tables: `calls` (mesh, degrees, layers of the stages), `batches` (sequences
  * of a replica, a micro-batch), `memory` (parameters of the fullest GPU and the
- * bytes of weights, gradients and optimizer state that follow from them).
+ * bytes of weights, gradients and optimizer state that follow from them),
+ * `reallocations` (how parameters get from the training layout to the others,
+ * with the bytes that move, that are in place, and that the busiest GPU sends
+ * or receives), `copies` (which are where, from which node of the augmented
+ * graph of two iterations to the end of which).
  */
 GPtrArray *ra_inspect_plan(const RaPlan *plan);
+
+/* The last two, (transfer full). */
+RaTable *ra_inspect_reallocations(const RaPlan *plan);
+RaTable *ra_inspect_copies(const RaPlan *plan);
+
+/* (transfer full): table `moves`, who sends how much to whom: a row each pair
+ * of GPUs (numbers of the cluster) of each reallocation. */
+RaTable *ra_inspect_moves(const RaPlan *plan);
 
 /* Tables `device`, `laws` (source, rows, held-out error) and `coefficients`. */
 GPtrArray *ra_inspect_profile(const RaProfile *profile);

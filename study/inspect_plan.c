@@ -163,5 +163,7 @@ ra_inspect_plan(const RaPlan *plan)
   g_ptr_array_add(tables, make_calls(plan));
   g_ptr_array_add(tables, make_batches(plan));
   g_ptr_array_add(tables, make_memory(plan));
+  g_ptr_array_add(tables, ra_inspect_reallocations(plan));
+  g_ptr_array_add(tables, ra_inspect_copies(plan));
   return tables;
 }

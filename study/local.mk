@@ -10,6 +10,7 @@ libstudy_a_SOURCES += %D%/inspect.h
 libstudy_a_SOURCES += %D%/inspect_cluster.c
 libstudy_a_SOURCES += %D%/inspect_model.c
 libstudy_a_SOURCES += %D%/inspect_plan.c
+libstudy_a_SOURCES += %D%/inspect_realloc.c
 libstudy_a_SOURCES += %D%/inspect_system.c
 libstudy_a_SOURCES += %D%/inspect_trace.c
 libstudy_a_SOURCES += %D%/inspect_workload.c

@@ -282,6 +282,19 @@ run simulate "$offload" --fingerprint \
 [ "$rc" -eq 0 ] && [ "$(cat out)" != "$first_offload" ]
 result $? "a residency changes the fingerprint"
 
+# What GPUs send to each other sums to what the reallocations move.
+works inspect "$plan" --moves --format=tsv
+cp out moves
+works inspect "$plan" --format=tsv
+moved=$(awk -F'\t' '/^# / { on = $0 == "# reallocations"; next }
+  on && $4 + 0 > 0 { sum += $4 } END { printf "%.0f", sum }' out)
+sent=$(awk -F'\t' '$5 + 0 > 0 { sum += $5 } END { printf "%.0f", sum }' moves)
+# to the 9 digits that a cell has
+awk -v a="${moved:-0}" -v b="${sent:-0}" \
+  'BEGIN { exit !(a > 0 && (a - b) ^ 2 < (1e-8 * a) ^ 2) }'
+result $? "--moves says who sends what: $sent bytes of $moved"
+fails "is a cluster, expected a plan" inspect --moves h100-1n.cluster
+
 # ---- traces and pictures ----------------------------------------------------
 
 run simulate "$plan" --trace a.trace.tsv
