@@ -309,16 +309,22 @@ ra_layout_most_params(const RaTensorTable *table, const RaCallPlan *plan,
                       uint64_t *out_total)
 {
   uint64_t most = 0, sum = 0;
+  /* Without shards all data ranks hold as much: the first will do. */
+  uint32_t n = ra_call_plan_n_shards(plan) > 1 ? plan->dp * plan->cp : 1;
 
   for (uint32_t s = 0; s < plan->pp; s++)
-    for (uint32_t t = 0; t < plan->tp; t++) {
-      RaCoord at = {.at = {[RA_AXIS_TP] = t, [RA_AXIS_PP] = s}};
-      uint64_t n =
-          ra_layout_n_params(table, plan, ra_call_plan_rank(plan, &at));
-      most = MAX(most, n);
-      sum += n;
-    }
+    for (uint32_t t = 0; t < plan->tp; t++)
+      for (uint32_t d = 0; d < n; d++) {
+        RaCoord at = {.at = {[RA_AXIS_TP] = t,
+                             [RA_AXIS_PP] = s,
+                             [RA_AXIS_CP] = d % plan->cp,
+                             [RA_AXIS_DP] = d / plan->cp}};
+        uint64_t held =
+            ra_layout_n_params(table, plan, ra_call_plan_rank(plan, &at));
+        most = MAX(most, held);
+        sum += held;
+      }
   if (out_total)
-    *out_total = sum * plan->dp * plan->cp;
+    *out_total = sum * (plan->dp * plan->cp / n);
   return most;
 }

@@ -167,7 +167,8 @@ uint64_t ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint32_t rank);
 
 /* Parameters of the rank of @plan's mesh that holds most; @out_total (out)
- * (optional): of all its ranks.  O(pp tp (layers + classes)). */
+ * (optional): of all its ranks.  O(pp tp (layers + classes)), with
+ * zero 3 O(ranks (layers + classes)). */
 uint64_t ra_layout_most_params(const RaTensorTable *table,
                                const RaCallPlan *plan, uint64_t *out_total);
 

@@ -90,7 +90,8 @@ static Held
 held_by(const Judge *j, const RaCallPlan *plan)
 {
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(j->model);
-  uint32_t ep = ra_call_plan_ep(plan), n = plan->pp * plan->tp * ep;
+  uint32_t ep = ra_call_plan_ep(plan), zero = ra_call_plan_n_shards(plan);
+  uint32_t n = plan->pp * plan->tp * ep * zero;
   g_autofree gboolean *done = g_new0(gboolean, n);
   Held held = {g_new(uint32_t, j->n_gpus),
                g_new0(RaRect, (gsize)n * j->n_tensors)};
@@ -99,8 +100,10 @@ held_by(const Judge *j, const RaCallPlan *plan)
     held.class[gpu] = RA_NONE;
   for (uint32_t r = 0; r < ra_mesh_n_gpus(&plan->mesh); r++) {
     RaCoord at = ra_call_plan_coord(plan, r);
-    uint32_t c = (at.at[RA_AXIS_PP] * plan->tp + at.at[RA_AXIS_TP]) * ep +
-                 ra_call_plan_ep_rank(plan, &at);
+    uint32_t data = zero > 1 ? ra_call_plan_zero_rank(plan, &at)
+                             : ra_call_plan_ep_rank(plan, &at);
+    uint32_t c =
+        (at.at[RA_AXIS_PP] * plan->tp + at.at[RA_AXIS_TP]) * zero * ep + data;
     held.class[ra_mesh_gpu(&plan->mesh, j->cluster, r)] = c;
     for (uint32_t i = 0; i < j->n_tensors && !done[c]; i++)
       ra_layout_rect(table, plan, r, i,
