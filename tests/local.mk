@@ -29,6 +29,7 @@ check_programs += %D%/check_fuzz_replay
 check_programs += %D%/check_fuzz_system
 check_programs += %D%/check_fuzz_trace
 check_programs += %D%/check_fuzz_units
+check_programs += %D%/check_gather
 check_programs += %D%/check_graph
 tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_hash
@@ -70,6 +71,9 @@ check_programs += %D%/check_trace
 check_programs += %D%/check_units
 check_programs += %D%/check_workload
 check_programs += %D%/check_workload_bad
+check_programs += %D%/check_zero
+tests_check_zero_SOURCES = %D%/check_zero.c %D%/plan_text.c %D%/plan_text.h \
+	%D%/profile_text.c %D%/profile_text.h
 
 ## check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz_KIND.c.
 tests_check_fuzz_change_SOURCES = %D%/check_fuzz.c %D%/fuzz_change.c
@@ -203,6 +207,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
+tests_check_gather_SOURCES = %D%/check_gather.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
 tests_check_system_SOURCES = %D%/check_system.c $(estimator_fixture)
 tests_check_reload_SOURCES = %D%/check_reload.c %D%/plan_text.c %D%/plan_text.h \
