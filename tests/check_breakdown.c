@@ -422,6 +422,37 @@ START_TEST(test_critical_path_by_hand)
 }
 END_TEST
 
+/* A clip waits for a forward and a backward that end at once.  Which of them
+ * the path takes does not depend on which was made first: the forward, as its
+ * kind comes first.  That the least id is another rule shows in
+ * critical_pred. */
+START_TEST(test_critical_path_tie)
+{
+  static const double duration_s[] = {1, 1, 2};
+
+  for (guint order = 0; order < 2; order++) {
+    g_autoptr(TestGraph) g = test_graph_new(2, 8, 1, 1);
+    g_autoptr(RaSim) sim = NULL;
+    g_autofree RaTaskId *tasks = NULL;
+    RaTaskId forward = order, least;
+    uint32_t n;
+
+    test_graph_task(g, order ? RA_TASK_BACKWARD : RA_TASK_FORWARD, 0, 1);
+    test_graph_task(g, order ? RA_TASK_FORWARD : RA_TASK_BACKWARD, 0, 2);
+    test_graph_task(g, RA_TASK_CLIP, 0, 3);
+    test_graph_edge(g, 0, 2);
+    test_graph_edge(g, 1, 2);
+    sim = run(test_graph_finish(g), duration_s);
+    tasks = ra_critical_tasks(sim, &g->graph, &n);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_uint_eq(tasks[0], 2);
+    ck_assert_uint_eq(tasks[1], forward);
+    least = ra_sim_result(sim)->critical_pred[2];
+    ck_assert_uint_eq(least, 0);
+  }
+}
+END_TEST
+
 static Suite *
 breakdown_suite(void)
 {
@@ -435,6 +466,7 @@ breakdown_suite(void)
   tcase_add_test(tcase, test_account_equals_definition);
   tcase_add_test(tcase, test_critical_path_adds_up);
   tcase_add_test(tcase, test_critical_path_by_hand);
+  tcase_add_test(tcase, test_critical_path_tie);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -115,26 +115,31 @@ append_call(GString *out, RaRng *rng, uint32_t nodes, const char *name)
   static const char *const orders[] = {"tp-dp-pp", "dp-tp-pp", "pp-dp-tp",
                                        "tp-pp-dp", "dp-pp-tp", "pp-tp-dp"};
   gboolean train = g_str_has_suffix(name, "train");
-  uint32_t n_gpus, tp, pp, m;
+  uint32_t n_gpus, tp, pp, cp, dp, m;
   g_autofree char *mesh = random_mesh(rng, nodes, &n_gpus);
 
   /* With 3 stages, some replicas lie on one node and some on two. */
   do {
     tp = 1u << pick(rng, 4);
     pp = n_gpus % 3 == 0 && pick(rng, 2) ? 3 : 1u << pick(rng, 3);
-  } while (n_gpus % (tp * pp) != 0);
+    cp = g_str_equal(name, "gen") ? 1 : 1u << (pick(rng, 4) == 0);
+  } while (n_gpus % (tp * pp * cp) != 0);
+  dp = n_gpus / tp / pp / cp;
   m = pp * (1u << pick(rng, 2));
-  g_string_append_printf(
-      out,
-      "[call %s]\nmesh = %s\ntp = %u\npp = %u\ndp = %u\nmicro-batches = %u\n"
-      "rank-order = %s\n",
-      name, mesh, tp, pp, n_gpus / tp / pp, m, orders[pick(rng, 6)]);
+  g_string_append_printf(out,
+                         "[call %s]\nmesh = %s\ntp = %u\npp = %u\ncp = %u\ndp "
+                         "= %u\nmicro-batches = %u\n"
+                         "rank-order = %s\n",
+                         name, mesh, tp, pp, cp, dp, m, orders[pick(rng, 6)]);
   if (tp > 1 && pick(rng, 2))
     g_string_append(out, "sequence-parallel = true\n");
-  append_zero(out, rng, n_gpus / tp / pp,
-              train ? pick(rng, 4) : 3 * pick(rng, 2));
+  append_zero(out, rng, dp, train ? pick(rng, 4) : 3 * pick(rng, 2));
+  if (name[0] == 'r' && pick(rng, 3) == 0) /* ref, rew: nothing trains them */
+    g_string_append(out, "residency = host\n");
   if (!train)
     return;
+  if (pick(rng, 3) == 0)
+    g_string_append(out, "optimizer-residency = host\n");
   if (pp > 1 && pick(rng, 3) == 0)
     g_string_append(out, "schedule = interleaved:2\n");
   else if (pick(rng, 3) == 0)
