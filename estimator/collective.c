@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "estimator/collective.h"
+#include "estimator/resolve.h"
 
 /* log2, linear between powers of two: exact where it was fitted, and the same
  * on every machine. */
@@ -50,26 +51,55 @@ node_s(const RaLinkLaws *laws, guint kind, uint64_t n, double bytes)
                  bytes * ring_factor(kind, (double)n));
 }
 
-/* The part that crosses nodes; @r of @n ranks on each of @nodes. */
+/* An all-to-all of which a GPU's share of @link_s seconds at the NICs' full
+ * rate crosses @doublings doublings of nodes. */
+static double
+exchange_s(const RaInterExchangeLaw *law, double link_s, double doublings)
+{
+  double x = CLAMP((doublings - 1) / 2, 0, 1), s[2]; /* 2 nodes to 8 */
+
+  for (guint j = 0; j < 2; j++) {
+    double frac = (1 - x) * law->frac[0][j] + x * law->frac[1][j];
+
+    s[j] = (1 - x) * law->latency_s[0][j] + x * law->latency_s[1][j] +
+           link_s * ra_rate_s(frac);
+  }
+  return MIN(s[0], s[1]);
+}
+
+/* Bytes that the @r ranks of a node send out, or that a ring moves over it. */
+static double
+crossing_bytes(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
+               uint64_t nodes)
+{
+  double n = (double)op->dim[1], h = laws->inter.hierarchical_frac;
+  double bytes = (double)op->dim[0];
+
+  if (op->kind == RA_OP_ALL_TO_ALL && op->dim[4] > 0)
+    return (double)r * (double)op->dim[4];
+  if (op->kind == RA_OP_ALL_TO_ALL)
+    return (double)r * (n - (double)r) / n * bytes;
+  return (h * ring_factor(op->kind, (double)nodes) +
+          (1 - h) * ring_factor(op->kind, n)) *
+         bytes;
+}
+
+/* The part that crosses nodes; @r of the ranks on each of @nodes. */
 static double
 across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
 {
   const RaInterNodeLaw *law = &laws->inter;
-  double n = (double)op->dim[1];
   double groups = (double)MAX(op->dim[3], 1);
   double shared = laws->s_per_node_byte * groups;
   double own = laws->s_per_share_byte / (double)r;
-  double s_per_byte = MAX(shared, own);
-  double factor, doublings = log2_linear(nodes), s[2];
+  double link_s = crossing_bytes(laws, op, r, nodes) * MAX(shared, own);
+  double doublings = log2_linear(nodes), s[2];
 
-  if (op->kind == RA_OP_ALL_TO_ALL)
-    factor = (double)r * (n - (double)r) / n;
-  else
-    factor = law->hierarchical_frac * ring_factor(op->kind, (double)nodes) +
-             (1 - law->hierarchical_frac) * ring_factor(op->kind, n);
+  if (op->kind == RA_OP_ALL_TO_ALL && laws->exchange.measured)
+    return exchange_s(&laws->exchange, link_s, doublings);
   for (guint i = 0; i < 2; i++)
     s[i] = law->latency_s[i] + law->hop_s[i] * doublings +
-           factor * (double)op->dim[0] * s_per_byte * law->per_frac[i];
+           link_s * law->per_frac[i];
   return MIN(s[0], s[1]);
 }
 

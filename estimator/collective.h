@@ -38,6 +38,14 @@ typedef struct {
   double hierarchical_frac; /* 1: reduced in the node first; 0: one ring */
 } RaInterNodeLaw;
 
+/* All-to-alls across nodes: lines for small and large messages at 2 and at 8
+ * nodes. */
+typedef struct {
+  gboolean measured;      /* else as the other collectives */
+  double latency_s[2][2]; /* (2 or 8 nodes, line) */
+  double frac[2][2];      /* share of the NICs */
+} RaInterExchangeLaw;
+
 typedef struct {
   RaLines intra;    /* in a node */
   double latency_s; /* between nodes */
@@ -59,6 +67,7 @@ typedef struct {
 typedef struct {
   RaCollectiveLaw collective[5]; /* by op kind less RA_OP_ALL_REDUCE */
   RaInterNodeLaw inter;          /* across nodes */
+  RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
   RaSendLaw send;                /* point to point */
   RaReallocLaw realloc;          /* parameter reallocation */
   RaHostCopyLaw host_copy;       /* offload and reload */
@@ -87,7 +96,11 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  *     F = h f(N) + (1 - h) f(n),  h = hierarchical_frac
  *     B = min(node's NICs / groups_per_node, r one GPU's share)
  *
- * For an all-to-all F = r (n - r) / n: what a node's ranks send out.
+ * For an all-to-all F = r (n - r) / n: what a node's ranks send out (F bytes is
+ * r node_bytes where the op says those), and where
+ * the profile has the law inter-node.all-to-all, latency_j and bandwidth_frac_j
+ * are its own at 2 and 8 nodes, linear in log2 N between and those of 8 beyond,
+ * without hops.
  * Coefficients stand at n = 2, 4, 8; between, they are interpolated in log2 n,
  * beyond, those of 8 hold.  log2 is linear between powers of two.
  * Valid: 512 B..512 MiB in a node, 2 to 8 nodes across.

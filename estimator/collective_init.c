@@ -75,6 +75,34 @@ inter_node_init(RaInterNodeLaw *law, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
+/* Optional: without it an all-to-all follows the law of the others. */
+static gboolean
+exchange_init(RaInterExchangeLaw *law, const RaProfile *profile, GError **error)
+{
+  static const char name[] = "inter-node.all-to-all";
+  RaResolver r;
+
+  law->measured = ra_profile_law(profile, name) != NULL;
+  if (!law->measured)
+    return TRUE;
+  ra_resolver_init(&r, profile, name, error);
+  for (guint i = 0; i < 2; i++) {
+    const char *nodes = i == 0 ? "2" : "8";
+
+    for (guint j = 0; j < 2; j++) {
+      const char *line = j == 0 ? "low" : "high";
+      g_autofree char *latency =
+          g_strdup_printf("%s-latency-%s-s", line, nodes);
+      g_autofree char *share =
+          g_strdup_printf("%s-bandwidth-%s-frac", line, nodes);
+
+      law->latency_s[i][j] = ra_resolve(&r, latency);
+      law->frac[i][j] = ra_resolve(&r, share);
+    }
+  }
+  return ra_resolver_ok(&r);
+}
+
 static gboolean
 send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
           GError **error)
@@ -135,6 +163,7 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
     if (!collective_init(&laws->collective[i], profile, names[i], link, error))
       return FALSE;
   return inter_node_init(&laws->inter, profile, error) &&
+         exchange_init(&laws->exchange, profile, error) &&
          send_init(&laws->send, profile, link, error) &&
          realloc_init(&laws->realloc, profile, link, share, error) &&
          host_copy_init(&laws->host_copy, profile,

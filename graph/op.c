@@ -56,7 +56,9 @@ static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_REDUCE_SCATTER] =
     {"reduce_scatter", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
   [RA_OP_ALL_GATHER] = {"all_gather", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
-  [RA_OP_ALL_TO_ALL] = {"all_to_all", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
+  [RA_OP_ALL_TO_ALL] =
+    {"all_to_all", RA_OP_CLASS_COMM, 1,
+     {"bytes", "ranks", "ranks_per_node", "groups_per_node", "node_bytes"}},
   [RA_OP_BROADCAST] = {"broadcast", RA_OP_CLASS_COMM, 1, COLLECTIVE_DIMS},
   [RA_OP_SEND] =
     {"send", RA_OP_CLASS_COMM, 1, {"bytes", "inter_node", "pairs_per_node"}},

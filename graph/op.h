@@ -47,7 +47,9 @@ typedef enum {
   RA_OP_ALL_REDUCE, /* bytes, ranks, ranks_per_node, groups_per_node */
   RA_OP_REDUCE_SCATTER, /* the same; bytes: the whole vector */
   RA_OP_ALL_GATHER,     /* the same; bytes: the whole vector */
-  RA_OP_ALL_TO_ALL,     /* the same; bytes: what one rank sends */
+  RA_OP_ALL_TO_ALL,     /* the same; bytes: what one rank sends, a rank's part
+                           each; node_bytes: what of it goes to other nodes,
+                           0: the parts of their ranks */
   RA_OP_BROADCAST,      /* the same; bytes: the vector */
   RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
   RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest in or out of one GPU;
@@ -120,6 +122,7 @@ typedef struct {
   uint32_t ep;                 /* expert parallel degree */
   uint32_t ep_ranks_per_node;  /* ep ranks that share a node */
   uint32_t ep_groups_per_node; /* ep groups that share a node's NICs, >= 1 */
+  uint8_t dispatch;            /* RaDispatch of graph/plan.h */
   uint8_t dtype;               /* RaDtype of parameters and activations */
   uint8_t recompute;           /* RaRecompute of graph/plan.h */
   uint8_t sequence_parallel;   /* 0 or 1 */
@@ -173,7 +176,9 @@ typedef struct {
  * (its own part included, as the op's bytes are); with sequence parallelism a
  * rank sends its share of the tokens and the tp group gathers what came
  * (Megatron-LM, token_dispatcher.py, MoEAlltoAllTokenDispatcher).  The other
- * ep ranks are taken to have as many tokens as this one.
+ * ep ranks are taken to have as many tokens as this one.  Dispatched once
+ * (DeepEP), a token is sent, not k times, but to each rank that has one of its
+ * experts, and over the network to each node that does.
  *
  * Context parallelism is ring attention (arXiv 2310.01889) in balanced zig-zag
  * order (arXiv 2404.13358): cp steps, each on one rank's keys and values while
@@ -201,6 +206,11 @@ uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
 /* The all-gather of @piece's weights from the shards of zero 3; 0 bytes where
  * @shard has them whole. */
 RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
+
+/* Of the experts cut into @n_parts equal parts, how many parts have one of the
+ * k that a token visits, on average: n (1 - C(E - E / n, k) / C(E, k)).  O(k).
+ */
+double ra_experts_parts_met(const RaModel *model, uint32_t n_parts);
 
 /* Model FLOP of @batch through the whole model, forward only, without tp
  * padding or recomputation: what MFU counts.  A token meets the experts that

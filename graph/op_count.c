@@ -16,6 +16,16 @@ split(uint64_t size, uint64_t grain, uint32_t tp)
   return ceil_div(size / grain, tp) * grain;
 }
 
+double
+ra_experts_parts_met(const RaModel *m, uint32_t n_parts)
+{
+  double part = (double)m->n_experts / n_parts, none = 1;
+
+  for (uint32_t i = 0; i < m->experts_per_token; i++)
+    none *= MAX(m->n_experts - part - i, 0) / (m->n_experts - i);
+  return n_parts * (1 - none);
+}
+
 uint64_t
 ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece)
 {

@@ -260,23 +260,33 @@ n_visited(const RaOpBuilder *b, uint64_t choices)
   return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
 }
 
-/* Dispatch or combine of @rows copies of tokens on this rank.  Sequence
- * parallelism shares the tokens in the tp group, whose ranks need all of them
- * at the experts. */
+/* Dispatch or combine of @rows tokens of this rank, k copies of each or once to
+ * each rank and node.  Sequence parallelism shares the tokens in the tp group,
+ * whose ranks need all of them at the experts. */
 static void
 add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
 {
-  uint64_t bytes = rows * b->model->hidden * ra_dtype_bytes(b->shard->dtype);
-  RaOpKind kind = combine ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_GATHER;
+  const RaShard *shard = b->shard;
+  double row_bytes =
+      (double)rows * b->model->hidden * ra_dtype_bytes((RaDtype)shard->dtype);
+  uint32_t nodes = b->ep / MAX(shard->ep_ranks_per_node, 1u);
+  gboolean once = shard->dispatch == RA_DISPATCH_ONCE;
+  double copies = once ? ra_experts_parts_met(b->model, b->ep)
+                       : b->model->experts_per_token;
+  uint64_t bytes = (uint64_t)(row_bytes * copies);
 
   if (b->ep == 1)
     return;
-  if (b->shard->sequence_parallel && combine)
-    add_tp_collective(b, kind, bytes * b->shard->tp);
-  add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, b->shard->ep_ranks_per_node,
-      b->shard->ep_groups_per_node);
-  if (b->shard->sequence_parallel && !combine)
-    add_tp_collective(b, kind, bytes * b->shard->tp);
+  if (shard->sequence_parallel && combine)
+    add_tp_collective(b, RA_OP_REDUCE_SCATTER, bytes * shard->tp);
+  add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, shard->ep_ranks_per_node,
+      shard->ep_groups_per_node);
+  if (once && nodes > 1)
+    b->ops[b->n_ops - 1].dim[4] =
+        (uint64_t)(row_bytes * ra_experts_parts_met(b->model, nodes) *
+                   (nodes - 1) / nodes);
+  if (shard->sequence_parallel && !combine)
+    add_tp_collective(b, RA_OP_ALL_GATHER, bytes * shard->tp);
 }
 
 /* Whether the tp group exchanges tokens around the experts, not around the
@@ -297,15 +307,14 @@ add_experts(RaOpBuilder *b)
 
   add_linear(b, rows, m->n_experts, m->hidden, 1);
   add(b, RA_OP_ROUTER, rows, m->n_experts, m->experts_per_token, 0);
-  rows *= m->experts_per_token;
-  add(b, RA_OP_PERMUTE, rows, m->hidden, 0, 0);
+  add(b, RA_OP_PERMUTE, rows * m->experts_per_token, m->hidden, 0, 0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
     uint64_t visited = n_visited(b, choices);
     add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
   }
   add_expert_exchange(b, rows, TRUE);
-  add(b, RA_OP_PERMUTE, rows, m->hidden, 0, 0);
+  add(b, RA_OP_PERMUTE, rows * m->experts_per_token, m->hidden, 0, 0);
 }
 
 static void

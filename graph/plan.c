@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
   const char *mesh;
   uint32_t dp, tp, pp, cp, ep;
+  int dispatch;
   uint32_t micro_batches;
   const char *schedule;
   gboolean sequence_parallel;
@@ -43,6 +44,7 @@ static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
                                              NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
+static const char *const dispatch_words[] = {"copies", "once", NULL};
 static const char *const launch_words[] = {"eager", "graph", NULL};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
 static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
@@ -76,6 +78,9 @@ static const RaKeySpec call_keys[] = {
   {"ep", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, ep), .fallback = "1",
    .min = 1, .max = MAX_DEGREE,
    .doc = "expert parallel degree: of the dp x cp ranks of a stage"},
+  {"dispatch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, dispatch),
+   .fallback = "copies", .names = dispatch_words,
+   .doc = "a token goes to each expert (copies) or rank and node (once)"},
   {"micro-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, micro_batches),
    .min = 1, .max = MAX_DEGREE,
    .doc = "of a replica's mini-batch (train) or part (others)"},
@@ -328,6 +333,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   to->pp = keys.pp;
   to->cp = keys.cp;
   to->ep = keys.ep;
+  to->dispatch = keys.dispatch;
   if (!read_schedule(plan, to, keys.schedule, error) ||
       !read_rank_order(plan, to, keys.rank_order, error))
     return FALSE;

@@ -12,6 +12,7 @@
  *     pp = 4
  *     cp = 1                     ranks that share each sequence
  *     ep = 1                     ranks that share a layer's experts
+ *     dispatch = copies          copies | once: see RaDispatch
  *     micro-batches = 8          of one mini-batch, a replica
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
@@ -97,6 +98,12 @@ typedef enum {
   RA_RESIDENCY_HOST
 } RaResidency;
 
+/* How often a token is sent to the experts that it visits. */
+typedef enum {
+  RA_DISPATCH_COPIES, /* once for each: NCCL's all-to-all */
+  RA_DISPATCH_ONCE    /* once to each rank, and node, that has one: DeepEP */
+} RaDispatch;
+
 /* The four axes along which ranks are laid out. */
 typedef enum {
   RA_AXIS_TP,
@@ -112,6 +119,7 @@ typedef struct {
                                  group GPU 0 of node 0 stands for its host */
   uint32_t dp, tp, pp, cp;    /* degrees, >= 1 */
   uint32_t ep;                /* of the dp x cp ranks; 0 counts as 1 */
+  int dispatch;               /* RaDispatch */
   uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
   uint32_t n_micro_batches;   /* a replica and mini-batch (train) or part */
   int schedule;               /* RaScheduleKind; train only */

@@ -103,6 +103,8 @@ static const RaFault faults[] = {
   {"dp = 2\n", "dp = 2\ncp = 2\n",
    "x.plan:17: 'dp' x 'tp' x 'pp' x 'cp' is 2 x 4 x 2 x 2 = 32, expected 16, "
    "the GPUs of 'mesh'"},
+  {"launch = graph\n", "dispatch = twice\n",
+   "x.plan:10: 'dispatch' is 'twice', expected one of copies, once"},
   {"zero = 1", "ep = 2",
    "x.plan:24: 'ep' is 2, expected 1: 'llama-2-13b' is dense and has no "
    "experts to share"},

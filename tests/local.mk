@@ -40,7 +40,9 @@ check_programs += %D%/check_length
 check_programs += %D%/check_model
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_moe
-tests_check_moe_SOURCES = %D%/check_moe.c %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_moe_plan
+tests_check_moe_plan_SOURCES = %D%/check_moe_plan.c %D%/plan_text.c \
+	%D%/plan_text.h
 check_programs += %D%/check_op
 check_programs += %D%/check_partition
 check_programs += %D%/check_pipeline

@@ -74,6 +74,14 @@ static const RaCoefficientSpec inter_node[] = {
   {"hierarchical-frac", UNIT_FRAC, "1: reduced in the node first; 0: one ring "
                                    "through all GPUs; between: blended"},
 };
+#define EXCHANGE_LINES(n) \
+  {"low-latency-" n "-s", SECONDS, "line for small messages, " n " nodes"}, \
+  {"low-bandwidth-" n "-frac", SHARE, "its share of the NICs"}, \
+  {"high-latency-" n "-s", SECONDS, "line for large messages, " n " nodes"}, \
+  {"high-bandwidth-" n "-frac", SHARE, "its share of the NICs"}
+static const RaCoefficientSpec inter_exchange[] = {
+  EXCHANGE_LINES("2"), EXCHANGE_LINES("8"),
+};
 static const RaCoefficientSpec send[] = {
   {"low-latency-s", SECONDS, "line for small messages in a node"},
   {"low-bandwidth-frac", SHARE, "its share of the link"},
@@ -133,6 +141,8 @@ static const RaLawSpec laws[] = {
    "in a node"},
   {"inter-node", FALSE, COEFFICIENTS(inter_node), "ra_collective_s",
    "collectives across nodes"},
+  {"inter-node.all-to-all", TRUE, COEFFICIENTS(inter_exchange),
+   "ra_collective_s", "all-to-alls across nodes"},
   {"send", FALSE, COEFFICIENTS(send), "ra_send_s", "point to point"},
   {"realloc", FALSE, COEFFICIENTS(realloc_law), "ra_realloc_s",
    "parameter reallocation"},

@@ -1,6 +1,7 @@
 # The laws of collectives and sends (estimator/collective.h has the formulas).
 # -v GPU=h100|a100 LINK NIC_LATENCY FILE; files: comm_nccl/aic_nccl_intranode.csv,
-# comm_nccltests/tables.csv, comm_nccltests/rows.csv.
+# comm_nccltests/tables.csv, comm_nccltests/rows.csv,
+# comm_deepep/expert_alltoall.csv.
 # In a node: the least of three lines per collective and number of ranks, half
 # precision, the newest NCCL.  Folds: whole sizes, every third.
 # Across nodes: folds are whole tables.
@@ -9,6 +10,21 @@ FILENAME ~ /intranode/ {
   if (FNR > 1 && $1 == GPU && $4 == "half" && $2 == "2.27.3") {
     ALL++
     COLL[ALL] = $3; RANKS[ALL] = $5; BYTES[ALL] = $6; US[ALL] = $8
+  }
+  next
+}
+FILENAME ~ /deepep/ {
+  # The quickest number of multiprocessors of each size: a tuned system's.
+  if (FNR > 1 && $1 == GPU && $2 > 1) {
+    us = $11 + $12
+    if (!(($2, $4) in QUICKEST) || us < QUICKEST[$2, $4]) {
+      if (!(($2, $4) in QUICKEST)) {
+        EXCHANGES++
+        E_NODES[EXCHANGES] = $2; E_TOKENS[EXCHANGES] = $4
+      }
+      QUICKEST[$2, $4] = us
+      E_BYTES[$2, $4] = $4 * $3 * 2 * remote_nodes($2, $6, $5)
+    }
   }
   next
 }
@@ -30,6 +46,15 @@ FNR > 1 && ($1 in TABLE) && NET[$1] > 0 {
   I_BYTES[INTER] = $6; I_US[INTER] = $7
 }
 
+# Other nodes that hold one of the k of e experts that a token visits, on
+# average: it is sent to each of them once.  C(e - e / nodes, k) / C(e, k) is
+# the chance that a node has none.
+function remote_nodes(nodes, e, k,   i, none) {
+  none = 1
+  for (i = 0; i < k; i++)
+    none *= (e - e / nodes - i) / (e - i)
+  return (nodes - 1) * (1 - none)
+}
 function left_out(i, f) { return FOLD[i] % N_FOLDS == f - 1 }
 function lines(x) {
   return min(min(P[1] + x / (LINK * P[2]), P[3] + x / (LINK * P[4])), \
@@ -45,7 +70,14 @@ function inter(i,   n, nodes, f, x, hops) {
   return max(min(P[1] + P[2] * hops + x / P[3], P[4] + P[5] * hops + x / P[6]),
              2 * 7 / 8 * I_BYTES[i] / (LINK * HIGH_FRAC))
 }
-function predict(i) { return MODE == "inter" ? inter(i) : lines(X[i]) }
+function exchange_line(i) {
+  return min(P[1] + X[i] / (NIC * P[2]), P[3] + X[i] / (NIC * P[4]))
+}
+function predict(i) {
+  if (MODE == "inter")
+    return inter(i)
+  return MODE == "exchange" ? exchange_line(i) : lines(X[i])
+}
 
 # Fits the lines of one collective and number of ranks.
 function one(coll, ranks, factor,   i, j) {
@@ -133,6 +165,45 @@ function across(   i, j) {
   print_errors("whole tables left out, " N_TABLES " folds")
   MODE = ""
 }
+# Expert-parallel combines over nodes, 8 GPUs each.
+function exchanges(   i, n, rows, median, p90) {
+  MODE = "exchange"
+  NIC = 400e9 / 8 # comm_deepep/SOURCE.md: 8 x 400 Gbit/s for 8 GPUs
+  print "[law inter-node.all-to-all]"
+  for (n = 2; n <= 8; n *= 4) {
+    N = 0
+    for (i = 1; i <= EXCHANGES; i++)
+      if (E_NODES[i] == n) {
+        N++
+        X[N] = E_BYTES[n, E_TOKENS[i]]
+        T[N] = QUICKEST[n, E_TOKENS[i]] * 1e-6
+        FOLD[N] = N % 3
+      }
+    NP = 4
+    P[1] = 8e-5;   LOW[1] = 1e-6; HIGH[1] = 1e-2
+    P[2] = 0.3;    LOW[2] = 1e-3; HIGH[2] = 1
+    P[3] = 2e-4;   LOW[3] = 1e-6; HIGH[3] = 1e-2
+    P[4] = 0.6;    LOW[4] = 0.05; HIGH[4] = 1
+    N_FOLDS = 3
+    cross(3, 1, 24)
+    rows += N
+    median += N * ERROR_MEDIAN
+    p90 += N * ERROR_P90
+    printf "low-latency-%d-s = %.4g\n", n, P[1]
+    printf "low-bandwidth-%d-frac = %.4g\n", n, P[2]
+    printf "high-latency-%d-s = %.4g\n", n, P[3]
+    printf "high-bandwidth-%d-frac = %.4g\n", n, P[4]
+  }
+  ERROR_MEDIAN = median / rows
+  ERROR_P90 = p90 / rows
+  print "source = comm_deepep/expert_alltoall.csv: BF16 combine and its" \
+    " notification, the quickest number of SMs; a token goes once to each node" \
+    " that it visits, experts chosen evenly"
+  printf "rows = %d\n", rows
+  print "range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU"
+  print_errors("whole sizes left out, 3 folds; mean over 2 and 8 nodes")
+  MODE = ""
+}
 # A pair of an all-to-all of two ranks is a send of half its bytes.
 function send(   j) {
   one("alltoall", 2, 0.5)
@@ -163,6 +234,8 @@ END {
     "all_gather: no broadcast was measured; the same ring")
   across()
   NIC_FRAC = P[6]
+  if (EXCHANGES) # A100: not measured; the law of the others holds
+    exchanges()
   send()
   print "[law realloc]"
   printf "step-s = %.4g # law send, inter-latency-s\n", NIC_LATENCY

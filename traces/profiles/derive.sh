@@ -4,7 +4,7 @@
 # usage: derive.sh DATA GPU > GPU.profile
 #   DATA  folder laid out like the project's data of measurements by others:
 #         kernels_gemm, kernels_attention, kernels_vidur, comm_nccl,
-#         comm_nccltests, misc
+#         comm_nccltests, comm_deepep, misc
 #   GPU   h100-sxm, a100-sxm or h200-sxm
 #
 # Needs a POSIX shell and awk; no random numbers, a few seconds.  Each law
@@ -107,7 +107,8 @@ fit -v GPU="$from" -v BW="$bw" -f "$here/memory.awk" \
 fit -v GPU="$from" -v LINK="$(spec "$base" intra_node_Bps_per_gpu)" \
   -v NIC_LATENCY="$(spec "$base" p2p_latency_s)" -f "$here/collective.awk" \
   "$data/comm_nccl/aic_nccl_intranode.csv" \
-  "$data/comm_nccltests/tables.csv" "$data/comm_nccltests/rows.csv"
+  "$data/comm_nccltests/tables.csv" "$data/comm_nccltests/rows.csv" \
+  "$data/comm_deepep/expert_alltoall.csv"
 
 # Device to host: the A100-class sample over its link's data sheet.
 copy=$("$AWK" -F, '$1 == "host_to_device_memcpy_ce" { print $3 * 1e9 }' \

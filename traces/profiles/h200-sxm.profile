@@ -302,6 +302,22 @@ held-out = no: transferred by data sheet
 error-median = -
 error-p90 = -
 
+[law inter-node.all-to-all]
+low-latency-2-s = 8.217e-05
+low-bandwidth-2-frac = 0.4057
+high-latency-2-s = 0.0001859
+high-bandwidth-2-frac = 0.7286
+low-latency-8-s = 0.0001259
+low-bandwidth-8-frac = 0.4152
+high-latency-8-s = 0.0002276
+high-bandwidth-8-frac = 0.455
+source = comm_deepep/expert_alltoall.csv: BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly
+rows = 46
+range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
+held-out = no: transferred by data sheet
+error-median = -
+error-p90 = -
+
 [law send]
 low-latency-s = 6.243e-06
 low-bandwidth-frac = 0.01322
