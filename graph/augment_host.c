@@ -199,6 +199,8 @@ wait_pinned(RaAugmenter *a, uint32_t iteration, uint32_t call)
   if (iteration >= lag && ra_workload_trainer(a->workload, c->model) != RA_NONE)
     ra_augmenter_pred(
         a, *ra_augmenter_at(a, a->host->pinned, iteration - lag, call));
+  if (c->staleness == 0) /* a train call of this iteration before this one */
+    ra_augmenter_pred(a, *ra_augmenter_at(a, a->host->pinned, iteration, call));
 }
 
 uint32_t
@@ -224,14 +226,18 @@ ra_augment_reload(RaAugmenter *a, uint32_t iteration, uint32_t call)
   return ra_augmenter_node(a, &node);
 }
 
-/* Waits for all that still reads what @trainer wrote in @iteration. */
+/* Waits for all that still reads what is on the GPUs of @call: itself, and the
+ * reallocations of what was trained in iteration @trained. */
 static void
-wait_readers(RaAugmenter *a, uint32_t iteration, uint32_t call)
+wait_readers(RaAugmenter *a, uint32_t iteration, uint32_t trained,
+             uint32_t call)
 {
   ra_augmenter_pred(a, ra_augmenter_last_part(a, iteration, call));
-  for (uint32_t i = 0; i < a->workload->n_calls; i++) {
-    uint32_t node = *ra_augmenter_at(a, a->version, iteration, i);
-    if (node != RA_NONE && g_array_index(a->nodes, RaNode, node).source == call)
+  for (uint32_t i = 0; trained != RA_NONE && i < a->workload->n_calls; i++) {
+    uint32_t node = *ra_augmenter_at(a, a->version, trained, i);
+    if (node != RA_NONE &&
+        ra_residency_same_copy(
+            a->plan, g_array_index(a->nodes, RaNode, node).source, call))
       ra_augmenter_pred(a, node);
   }
 }
@@ -270,7 +276,7 @@ ra_augment_offload(RaAugmenter *a, uint32_t iteration, uint32_t call)
   if (!h || model == RA_NONE)
     return;
   copy = copy_of(h, call);
-  if (ra_workload_trainer(a->workload, model) == call) {
+  if (a->workload->calls[call].kind == RA_CALL_TRAIN) {
     h->trained[copy] = iteration;
     changed |= RA_COPY_OPTIMIZER;
   }
@@ -280,7 +286,7 @@ ra_augment_offload(RaAugmenter *a, uint32_t iteration, uint32_t call)
   end = ra_augmenter_last_part(a, iteration, call);
   if (what) {
     RaNode node = copy_node(a, RA_NODE_OFFLOAD, iteration, call, what);
-    wait_readers(a, iteration, call);
+    wait_readers(a, iteration, h->trained[copy], call);
     end = ra_augmenter_node(a, &node);
   }
   if (what & RA_COPY_OPTIMIZER)

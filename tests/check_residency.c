@@ -260,6 +260,39 @@ START_TEST(test_host_shared)
 }
 END_TEST
 
+/* Two train calls of one model an iteration, another model between and after
+ * them: the second reloads what the first one offloaded, the first of the next
+ * iteration what the second one did. */
+START_TEST(test_host_trained_twice)
+{
+  static const char *const twice =
+      "[model m]\nconfig = tiny.json\ntrainable = true\n"
+      "[model other]\nconfig = tiny.json\n"
+      "[call one]\nmodel = m\nkind = train\ninputs = prompts\n"
+      "outputs = a\n"
+      "[call rest]\nmodel = other\nkind = inference\ninputs = a\n"
+      "outputs = b\n"
+      "[call two]\nmodel = m\nkind = train\ninputs = b\noutputs = c\n"
+      "[call last]\nmodel = other\nkind = inference\ninputs = c\n";
+  g_autofree char *workload = g_strconcat(HEAD, twice, NULL);
+  g_autofree char *cluster = plan_text_cluster(1);
+  PlanText *t = plan_text_new(
+      workload, cluster,
+      "[plan]\nformat = 1\nworkload = w\ncluster = c\n" CALL("one", TP4 HOST)
+          CALL("rest", TP4) CALL("two", TP4 HOST) CALL("last", TP4),
+      2);
+  const RaAugmented *a = t->augmented;
+  uint32_t in1 = find(a, RA_NODE_RELOAD, 1, 0);
+
+  ck_assert_uint_eq(count(a, RA_NODE_OFFLOAD), 4);
+  ck_assert(
+      waits(a, find(a, RA_NODE_RELOAD, 0, 2), find(a, RA_NODE_OFFLOAD, 0, 0)));
+  ck_assert(waits(a, in1, find(a, RA_NODE_OFFLOAD, 0, 2)));
+  ck_assert(!waits(a, in1, find(a, RA_NODE_OFFLOAD, 0, 0)));
+  plan_text_free(t);
+}
+END_TEST
+
 /* A kept copy is there for good, and refitted once an iteration, not once a
  * mini-batch (there are two). */
 START_TEST(test_keep)
@@ -411,6 +444,7 @@ residency_suite(void)
   tcase_add_test(tcase, test_host_optimizer);
   tcase_add_test(tcase, test_host_reallocated);
   tcase_add_test(tcase, test_host_shared);
+  tcase_add_test(tcase, test_host_trained_twice);
   tcase_add_test(tcase, test_keep);
   tcase_add_test(tcase, test_keep_lags);
   tcase_add_test(tcase, test_faults);
