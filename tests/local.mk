@@ -38,6 +38,7 @@ check_programs += %D%/check_keyfile
 check_programs += %D%/check_layout
 check_programs += %D%/check_length
 check_programs += %D%/check_model
+check_programs += %D%/check_network
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_moe
 check_programs += %D%/check_moe_plan

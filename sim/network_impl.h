@@ -1,0 +1,110 @@
+/* What the two halves of sim/network share: slots, links, the winner tree.
+ *
+ * Private to sim/.  A flow lives in a slot until it ends; slots are used again.
+ */
+#ifndef RA_SIM_NETWORK_IMPL_H
+#define RA_SIM_NETWORK_IMPL_H
+
+#include "sim/network.h"
+#include "sim/queue.h"
+
+#define RA_NO_LINK UINT32_MAX
+/* Links that a slot holds itself: source, two levels of switches, destination
+ * and a shared one fit. */
+#define RA_INLINE_REFS 5
+
+/* A flow's place on a link. */
+typedef struct {
+  uint32_t link;
+  uint32_t at;   /* index in the link's list */
+  double weight; /* capacity it takes there for each unit of its rate */
+} RaFlowRef;
+
+typedef struct {
+  double rate;         /* amount per second; 0 before its first solution */
+  double left;         /* amount at since_s */
+  double since_s;      /* when rate was set */
+  double finish_s;     /* since_s + left / rate */
+  double solved_rate;  /* of the solution in progress */
+  uint32_t seq;        /* order of start */
+  uint32_t payload;    /* the caller's */
+  uint32_t bottleneck; /* link; RA_NO_LINK: not solved yet */
+  uint32_t n_refs;     /* links */
+  uint32_t region;     /* mark: number of the solution that it is part of */
+  uint8_t in_run;      /* its end stands in the run and is not to change */
+  uint8_t fixed;       /* solution in progress: has its rate */
+  RaFlowRef own[RA_INLINE_REFS]; /* (n_refs) where they fit */
+  RaFlowRef *more;               /* (n_refs) where not: owned */
+} RaFlow;
+
+static inline RaFlowRef *
+ra_flow_refs(RaFlow *flow)
+{
+  return flow->n_refs <= RA_INLINE_REFS ? flow->own : flow->more;
+}
+
+/* A flow on a link. */
+typedef struct {
+  uint32_t slot; /* of the flow */
+  uint32_t ref;  /* index in its refs */
+} RaOnLink;
+
+typedef struct {
+  double capacity;    /* amount per second */
+  RaOnLink *flows;    /* (n) in no order; owned */
+  uint32_t n, room;   /* flows here; that fit */
+  uint32_t region;    /* mark: touched by the solution in progress */
+  uint32_t n_open;    /* solution: flows without a rate */
+  double open_weight; /* and their weights' sum */
+  double free;        /* capacity that held and fixed flows leave */
+  double level;       /* rate of the flows it is the bottleneck of; < 0: of
+                         none */
+  uint8_t dirty;      /* listed */
+} RaLink;
+
+/* The flow that ends first, as a tournament: node i is the earlier of nodes
+ * 2 i and 2 i + 1, the leaves n_leaves + slot are the slots. */
+typedef struct {
+  uint32_t n_leaves; /* power of two */
+  uint32_t *node;    /* (n_leaves) slots; [1] is the winner */
+  RaEvent *leaf;     /* (n_leaves) by slot; time INFINITY: not in it */
+} RaWinner;
+
+typedef enum { RA_END_NONE, RA_END_RUN, RA_END_WINNER, RA_END_OWN } RaEndKind;
+
+struct _RaNetwork {
+  RaLink *links; /* (n_links) */
+  uint32_t n_links;
+  RaFlow *flows; /* (n_slots) */
+  uint32_t n_slots, room_slots;
+  GArray *free_slots; /* uint32_t */
+  RaWinner winner;    /* of flows whose end may change */
+  GArray *run;        /* RaEvent: ends in order, from run_at on */
+  guint run_at;
+  RaQueue latency; /* starts to come; task: slot */
+  GArray *starts;  /* RaEvent: the same, in order, from starts_at on */
+  guint starts_at;
+  RaQueue own;     /* the caller's events; task: payload */
+  GArray *dirty;   /* uint32_t links whose flows changed */
+  GArray *region;  /* uint32_t slots of the solution in progress */
+  GArray *touched; /* uint32_t links of it */
+  RaQueue filling; /* its links by level; task: link */
+  uint32_t n_regions;
+  uint32_t next_seq;
+  RaEndKind end_kind; /* of the next end, if known: RA_END_NONE: find it */
+  RaEvent end;        /* the next end */
+  double now_s;
+  RaNetworkWork work;
+};
+
+/* Brings the rates up to date after what is dirty. */
+void ra_network_solve(RaNetwork *network);
+
+/* @slot ends at @time_s (INFINITY: leaves). O(log slots). */
+void ra_winner_set(RaNetwork *network, uint32_t slot, double time_s);
+/* After many leaves were set by hand. O(slots). */
+void ra_winner_rebuild(RaNetwork *network);
+/* Room for @n_slots. */
+void ra_winner_grow(RaNetwork *network, uint32_t n_slots);
+
+#endif

@@ -1,0 +1,275 @@
+/* Max-min fair rates, in the region that a change reaches. */
+#include "config.h"
+
+#include <math.h>
+
+#include "sim/network_impl.h"
+
+/* Rates that differ by less are equal: a solution's rounding, 10^4 additions of
+ * half an ulp, is smaller; a region does not grow for it. */
+#define SAME_FRAC 1e-11
+
+/* ---- The tournament ------------------------------------------------------ */
+
+static inline uint32_t
+winner_at(const RaWinner *winner, uint32_t i)
+{
+  return i >= winner->n_leaves ? i - winner->n_leaves : winner->node[i];
+}
+
+static inline uint32_t
+play(const RaWinner *winner, uint32_t i)
+{
+  uint32_t a = winner_at(winner, 2 * i), b = winner_at(winner, 2 * i + 1);
+
+  return ra_event_before(&winner->leaf[b], &winner->leaf[a]) ? b : a;
+}
+
+void
+ra_winner_set(RaNetwork *net, uint32_t slot, double time_s)
+{
+  RaWinner *winner = &net->winner;
+
+  winner->leaf[slot] = (RaEvent){time_s, net->flows[slot].seq, slot};
+  for (uint32_t i = (winner->n_leaves + slot) / 2; i > 0; i /= 2) {
+    uint32_t best = play(winner, i);
+
+    if (winner->node[i] == best && best != slot)
+      break;
+    winner->node[i] = best;
+  }
+}
+
+void
+ra_winner_rebuild(RaNetwork *net)
+{
+  for (uint32_t i = net->winner.n_leaves - 1; i > 0; i--)
+    net->winner.node[i] = play(&net->winner, i);
+}
+
+void
+ra_winner_grow(RaNetwork *net, uint32_t n_slots)
+{
+  RaWinner *winner = &net->winner;
+  uint32_t n_leaves = MAX(2, winner->n_leaves), n_old = winner->n_leaves;
+
+  while (n_leaves < n_slots)
+    n_leaves *= 2;
+  winner->n_leaves = n_leaves;
+  winner->node = g_renew(uint32_t, winner->node, n_leaves);
+  winner->leaf = g_renew(RaEvent, winner->leaf, n_leaves);
+  for (uint32_t i = n_old; i < n_leaves; i++)
+    winner->leaf[i] = (RaEvent){(double)INFINITY, UINT32_MAX, i};
+  ra_winner_rebuild(net);
+}
+
+/* ---- The region ---------------------------------------------------------- */
+
+static void
+join(RaNetwork *net, uint32_t slot)
+{
+  RaFlow *flow = &net->flows[slot];
+  const RaFlowRef *refs = ra_flow_refs(flow);
+
+  if (flow->region == net->n_regions)
+    return;
+  flow->region = net->n_regions;
+  g_array_append_val(net->region, slot);
+  for (uint32_t i = 0; i < flow->n_refs; i++) {
+    RaLink *link = &net->links[refs[i].link];
+
+    if (link->region == net->n_regions)
+      continue;
+    link->region = net->n_regions;
+    g_array_append_val(net->touched, refs[i].link);
+  }
+}
+
+/* Flows that have no rate yet, and those whose bottleneck changed. */
+static void
+begin_region(RaNetwork *net)
+{
+  net->n_regions++;
+  g_array_set_size(net->region, 0);
+  g_array_set_size(net->touched, 0);
+  for (guint i = 0; i < net->dirty->len; i++) {
+    uint32_t l = g_array_index(net->dirty, uint32_t, i);
+    RaLink *link = &net->links[l];
+
+    link->dirty = FALSE;
+    for (uint32_t j = 0; j < link->n; j++) {
+      uint32_t bottleneck = net->flows[link->flows[j].slot].bottleneck;
+
+      if (bottleneck == l || bottleneck == RA_NO_LINK)
+        join(net, link->flows[j].slot);
+    }
+  }
+  g_array_set_size(net->dirty, 0);
+}
+
+/* What the flows that are held leave of @l to those that are open. */
+static void
+open_link(RaNetwork *net, uint32_t l)
+{
+  RaLink *link = &net->links[l];
+
+  link->free = link->capacity;
+  link->n_open = 0;
+  link->open_weight = 0;
+  link->level = -1;
+  for (uint32_t j = 0; j < link->n; j++) {
+    RaFlow *flow = &net->flows[link->flows[j].slot];
+    double weight = ra_flow_refs(flow)[link->flows[j].ref].weight;
+
+    if (flow->region == net->n_regions) {
+      link->n_open++;
+      link->open_weight += weight;
+      flow->fixed = FALSE;
+    } else {
+      link->free -= weight * flow->rate;
+    }
+  }
+  link->free = MAX(link->free, 0);
+  net->work.n_visited += link->n;
+  if (link->n_open > 0)
+    ra_queue_push(&net->filling,
+                  (RaEvent){link->free / link->open_weight, l, l});
+}
+
+/* Link @l fills first: its open flows have @rate, which the other links that
+ * they are on lose. */
+static void
+fix_flows(RaNetwork *net, uint32_t l, double rate)
+{
+  RaLink *link = &net->links[l];
+
+  link->level = rate;
+  for (uint32_t j = 0; j < link->n; j++) {
+    RaFlow *flow = &net->flows[link->flows[j].slot];
+    const RaFlowRef *refs = ra_flow_refs(flow);
+
+    if (flow->region != net->n_regions || flow->fixed)
+      continue;
+    flow->fixed = TRUE;
+    flow->solved_rate = rate;
+    flow->bottleneck = l;
+    for (uint32_t i = 0; i < flow->n_refs; i++) {
+      RaLink *other = &net->links[refs[i].link];
+
+      other->n_open--;
+      other->open_weight -= refs[i].weight;
+      other->free = MAX(other->free - refs[i].weight * rate, 0);
+    }
+  }
+}
+
+/* Progressive filling of the region.  A link's level only rises while others
+ * fill, so one that comes up with an old level goes back with its new one. */
+static void
+fill(RaNetwork *net)
+{
+  RaEvent event;
+
+  for (guint i = 0; i < net->touched->len; i++)
+    open_link(net, g_array_index(net->touched, uint32_t, i));
+  while (ra_queue_pop(&net->filling, &event)) {
+    RaLink *link = &net->links[event.task];
+    double level;
+
+    if (link->n_open == 0)
+      continue;
+    level = link->free / link->open_weight;
+    if (level > event.time_s) {
+      event.time_s = level;
+      ra_queue_push(&net->filling, event);
+      continue;
+    }
+    fix_flows(net, event.task, event.time_s);
+  }
+  net->work.n_rounds++;
+}
+
+/* The flows outside on @l for which the criterion fails, or which make it fail
+ * for one inside, join. */
+static void
+check_link(RaNetwork *net, uint32_t l)
+{
+  RaLink *link = &net->links[l];
+  double fastest = 0, used = 0;
+  gboolean full;
+
+  for (uint32_t j = 0; j < link->n; j++) {
+    RaFlow *flow = &net->flows[link->flows[j].slot];
+    gboolean inside = flow->region == net->n_regions;
+    double rate = inside ? flow->solved_rate : flow->rate;
+
+    used += rate * ra_flow_refs(flow)[link->flows[j].ref].weight;
+    if (inside)
+      fastest = MAX(fastest, rate);
+  }
+  full = used >= link->capacity * (1 - SAME_FRAC);
+  for (uint32_t j = 0; j < link->n; j++) {
+    uint32_t slot = link->flows[j].slot;
+    const RaFlow *flow = &net->flows[slot];
+
+    if (flow->region == net->n_regions)
+      continue;
+    if ((link->level >= 0 && flow->rate > link->level * (1 + SAME_FRAC)) ||
+        (flow->bottleneck == l &&
+         (!full || flow->rate < fastest * (1 - SAME_FRAC))))
+      join(net, slot);
+  }
+}
+
+static gboolean
+grow_region(RaNetwork *net)
+{
+  guint before = net->region->len, n_touched = net->touched->len;
+
+  for (guint i = 0; i < n_touched; i++)
+    check_link(net, g_array_index(net->touched, uint32_t, i));
+  return net->region->len > before;
+}
+
+/* Whether the end moved. */
+static gboolean
+apply(RaNetwork *net, RaFlow *flow)
+{
+  if (flow->rate == flow->solved_rate)
+    return FALSE;
+  flow->left = MAX(flow->left - flow->rate * (net->now_s - flow->since_s), 0);
+  flow->since_s = net->now_s;
+  flow->rate = flow->solved_rate;
+  flow->finish_s =
+      flow->left > 0 ? net->now_s + flow->left / flow->rate : net->now_s;
+  flow->in_run = FALSE;
+  return TRUE;
+}
+
+void
+ra_network_solve(RaNetwork *net)
+{
+  gboolean many;
+
+  begin_region(net);
+  if (net->region->len == 0)
+    return;
+  net->work.n_solved++;
+  do
+    fill(net);
+  while (grow_region(net));
+  many = net->region->len > net->n_slots / 8;
+  for (guint i = 0; i < net->region->len; i++) {
+    uint32_t slot = g_array_index(net->region, uint32_t, i);
+    RaFlow *flow = &net->flows[slot];
+
+    if (!apply(net, flow))
+      continue;
+    if (many)
+      net->winner.leaf[slot] = (RaEvent){flow->finish_s, flow->seq, slot};
+    else
+      ra_winner_set(net, slot, flow->finish_s);
+  }
+  if (many)
+    ra_winner_rebuild(net);
+}
