@@ -9,7 +9,10 @@ bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h
 bench_programs += %D%/realloc
+bench_programs += %D%/sim
+bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
 noinst_PROGRAMS += $(bench_programs)
+EXTRA_DIST += %D%/simgrid_peer.cc
 EXTRA_DIST += %D%/run.sh

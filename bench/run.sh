@@ -43,6 +43,15 @@ run() { # NAME COMMAND...
   fi
 }
 
+# The peer of bench/sim, in the build folder: C++, so not the build's business.
+peer=bench/simgrid_peer
+if command -v c++ >/dev/null && [ -e /usr/include/simgrid/s4u.hpp ] &&
+  c++ -O2 -I"$srcdir" -c "$srcdir/bench/simgrid_peer.cc" -o $peer.o &&
+  c++ $peer.o bench/traffic.o -lsimgrid -o $peer; then
+  RA_SIMGRID_PEER=$PWD/$peer
+  export RA_SIMGRID_PEER
+fi
+
 for program; do
   run "$(basename "$program")" "./$program"
 done

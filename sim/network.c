@@ -241,6 +241,7 @@ ra_network_start(RaNetwork *net, const uint32_t *links, const double *weights,
   refs = ra_flow_refs(flow);
   for (uint32_t i = 0; i < n; i++)
     refs[i] = (RaFlowRef){links[i], 0, weights ? weights[i] : 1};
+  net->weighted = net->weighted || weights;
   if (latency_s > 0)
     append_or_push(net->starts, &net->starts_at, &net->latency,
                    (RaEvent){net->now_s + latency_s, flow->seq, slot});

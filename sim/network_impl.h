@@ -32,7 +32,7 @@ typedef struct {
   uint32_t n_refs;     /* links */
   uint32_t region;     /* mark: number of the solution that it is part of */
   uint8_t in_run;      /* its end stands in the run and is not to change */
-  uint8_t fixed;       /* solution in progress: has its rate */
+  uint32_t fixed;      /* mark: number of the filling that gave its rate */
   RaFlowRef own[RA_INLINE_REFS]; /* (n_refs) where they fit */
   RaFlowRef *more;               /* (n_refs) where not: owned */
 } RaFlow;
@@ -90,6 +90,10 @@ struct _RaNetwork {
   GArray *touched; /* uint32_t links of it */
   RaQueue filling; /* its links by level; task: link */
   uint32_t n_regions;
+  uint32_t n_fillings;
+  gboolean weighted;  /* some weight is not 1 */
+  gboolean has_whole; /* no flow outside shares a link with the region */
+  guint n_open;       /* flows of the region that filling has not fixed */
   uint32_t next_seq;
   RaEndKind end_kind; /* of the next end, if known: RA_END_NONE: find it */
   RaEvent end;        /* the next end */

@@ -117,14 +117,17 @@ open_link(RaNetwork *net, uint32_t l)
   link->n_open = 0;
   link->open_weight = 0;
   link->level = -1;
-  for (uint32_t j = 0; j < link->n; j++) {
+  if (net->has_whole && !net->weighted) {
+    link->n_open = link->n;
+    link->open_weight = link->n;
+  }
+  for (uint32_t j = 0, n = link->n - link->n_open; j < n; j++) {
     RaFlow *flow = &net->flows[link->flows[j].slot];
     double weight = ra_flow_refs(flow)[link->flows[j].ref].weight;
 
     if (flow->region == net->n_regions) {
       link->n_open++;
       link->open_weight += weight;
-      flow->fixed = FALSE;
     } else {
       link->free -= weight * flow->rate;
     }
@@ -148,9 +151,10 @@ fix_flows(RaNetwork *net, uint32_t l, double rate)
     RaFlow *flow = &net->flows[link->flows[j].slot];
     const RaFlowRef *refs = ra_flow_refs(flow);
 
-    if (flow->region != net->n_regions || flow->fixed)
+    if (flow->region != net->n_regions || flow->fixed == net->n_fillings)
       continue;
-    flow->fixed = TRUE;
+    flow->fixed = net->n_fillings;
+    net->n_open--;
     flow->solved_rate = rate;
     flow->bottleneck = l;
     for (uint32_t i = 0; i < flow->n_refs; i++) {
@@ -170,9 +174,11 @@ fill(RaNetwork *net)
 {
   RaEvent event;
 
+  net->n_fillings++;
+  net->n_open = net->region->len;
   for (guint i = 0; i < net->touched->len; i++)
     open_link(net, g_array_index(net->touched, uint32_t, i));
-  while (ra_queue_pop(&net->filling, &event)) {
+  while (net->n_open > 0 && ra_queue_pop(&net->filling, &event)) {
     RaLink *link = &net->links[event.task];
     double level;
 
@@ -186,6 +192,7 @@ fill(RaNetwork *net)
     }
     fix_flows(net, event.task, event.time_s);
   }
+  net->filling.n = 0;
   net->work.n_rounds++;
 }
 
@@ -221,6 +228,19 @@ check_link(RaNetwork *net, uint32_t l)
   }
 }
 
+/* All that shares a link with the region, and so on. */
+static void
+take_whole(RaNetwork *net)
+{
+  for (guint i = 0; i < net->touched->len; i++) {
+    const RaLink *link = &net->links[g_array_index(net->touched, uint32_t, i)];
+
+    for (uint32_t j = 0; j < link->n; j++)
+      join(net, link->flows[j].slot);
+  }
+  net->has_whole = TRUE;
+}
+
 static gboolean
 grow_region(RaNetwork *net)
 {
@@ -246,6 +266,24 @@ apply(RaNetwork *net, RaFlow *flow)
   return TRUE;
 }
 
+/* Grows the region until the criterion holds.  One that grows fast is on its
+ * way to all that it can reach and takes that at once. */
+static void
+solve_region(RaNetwork *net)
+{
+  guint n_before = 0;
+
+  net->has_whole = FALSE;
+  for (;;) {
+    fill(net);
+    if (net->has_whole || !grow_region(net))
+      break;
+    if (n_before > 0 && net->region->len > 4 * n_before)
+      take_whole(net);
+    n_before = net->region->len;
+  }
+}
+
 void
 ra_network_solve(RaNetwork *net)
 {
@@ -255,9 +293,7 @@ ra_network_solve(RaNetwork *net)
   if (net->region->len == 0)
     return;
   net->work.n_solved++;
-  do
-    fill(net);
-  while (grow_region(net));
+  solve_region(net);
   many = net->region->len > net->n_slots / 8;
   for (guint i = 0; i < net->region->len; i++) {
     uint32_t slot = g_array_index(net->region, uint32_t, i);

@@ -1,0 +1,333 @@
+/* The network simulator and SimGrid on the same work, in the same run.
+ *
+ * Rings, pipelines and random flows (bench/traffic.h) on networks without, with
+ * node-wide and with one shared link.  A row a case: tasks/s of both, their
+ * ratio, how far their answers are apart, and operations a task.  SimGrid comes
+ * as a program that `make bench` builds where it finds SimGrid; without it
+ * its columns are "-".
+ */
+#include "config.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/traffic.h"
+#include "sim/network.h"
+
+enum { MAX_RUNS = 3 };
+
+typedef struct {
+  RaTrafficKind kind;
+  RaNetKind net;
+  uint32_t n_hosts, n_flows;
+  double jitter;
+  uint64_t max_tasks; /* rings are cut after so many messages */
+} Case;
+
+typedef struct {
+  RaNetwork *network;
+  RaNetKind net;
+  uint32_t n_hosts;
+} Driver;
+
+typedef struct {
+  uint64_t n_tasks;
+  double took_s;  /* CPU, median; NAN: not there */
+  double clock_s; /* simulated */
+  double bound_s; /* that the links' capacity allows, of FLOWS */
+  double visited; /* flows looked at a task */
+} Outcome;
+
+static void
+send(void *data, uint32_t id, uint32_t from, uint32_t to, double bytes)
+{
+  Driver *driver = data;
+  uint32_t links[RA_NET_MAX_ROUTE];
+  uint32_t n = ra_net_route(driver->net, driver->n_hosts, from, to, links);
+
+  ra_network_start(driver->network, links, NULL, n, bytes, RA_NET_LATENCY_S,
+                   id);
+}
+
+static void
+compute(void *data, uint32_t id, uint32_t host, double seconds)
+{
+  Driver *driver = data;
+
+  ra_network_at(driver->network, ra_network_now_s(driver->network) + seconds,
+                id);
+}
+
+static RaNetwork *
+network_of(const Case *c)
+{
+  uint32_t n = ra_net_n_links(c->net, c->n_hosts);
+  g_autofree double *capacity = g_new(double, n);
+
+  for (uint32_t l = 0; l < n; l++)
+    capacity[l] = ra_net_capacity(c->net, c->n_hosts, l);
+  return ra_network_new(capacity, n);
+}
+
+/* Steps of a ring so that the case has about max_tasks. */
+static uint32_t
+max_steps(const Case *c)
+{
+  uint32_t members = c->kind == RA_TRAFFIC_PIPE ? c->n_hosts / 8 : c->n_hosts;
+  uint64_t a_step = c->n_hosts;
+
+  return (uint32_t)MAX(1, MIN(c->max_tasks / a_step, 2 * (uint64_t)members));
+}
+
+/* Of this process: what else the machine does counts for neither side. */
+static double
+cpu_s(void)
+{
+  struct timespec at;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
+  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static double
+run_once(const Case *c, const RaTrafficSink *sink, Outcome *out)
+{
+  Driver driver = {network_of(c), c->net, c->n_hosts};
+  RaTraffic *traffic = ra_traffic_new(c->kind, c->n_hosts, c->n_flows,
+                                      c->jitter, max_steps(c), sink, &driver);
+  double begin_s = cpu_s(), took_s;
+
+  ra_traffic_begin(traffic);
+  while (ra_network_next_s(driver.network) < (double)INFINITY)
+    ra_traffic_end(traffic, ra_network_pop(driver.network));
+  took_s = cpu_s() - begin_s;
+  out->n_tasks = ra_traffic_n_tasks(traffic);
+  if (ra_traffic_n_ended(traffic) != out->n_tasks)
+    g_error("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " tasks ended",
+            ra_traffic_n_ended(traffic), out->n_tasks);
+  out->clock_s = ra_network_now_s(driver.network);
+  out->visited =
+      (double)ra_network_work(driver.network)->n_visited / (double)out->n_tasks;
+  ra_traffic_free(traffic);
+  ra_network_free(driver.network);
+  return took_s;
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+static Outcome
+run_ours(const Case *c, guint n_runs)
+{
+  static const RaTrafficSink sink = {send, compute};
+  Outcome out = {0};
+  double runs_s[MAX_RUNS];
+
+  for (guint r = 0; r < n_runs; r++)
+    runs_s[r] = run_once(c, &sink, &out);
+  qsort(runs_s, n_runs, sizeof *runs_s, compare_doubles);
+  out.took_s = runs_s[n_runs / 2];
+  return out;
+}
+
+static Outcome
+run_peer(const Case *c, const char *peer, const char *solver)
+{
+  Outcome out = {.took_s = (double)NAN, .clock_s = (double)NAN};
+  g_autofree char *line =
+      g_strdup_printf("%s %s %s %u %u %.17g %u %s", peer,
+                      ra_traffic_names[c->kind], ra_net_names[c->net],
+                      c->n_hosts, c->n_flows, c->jitter, max_steps(c), solver);
+  g_autofree char *text = NULL;
+  int status = 0;
+
+  if (!g_spawn_command_line_sync(line, &text, NULL, &status, NULL) ||
+      status != 0 ||
+      sscanf(text, "%" G_GUINT64_FORMAT " %lf %lf", &out.n_tasks, &out.took_s,
+             &out.clock_s) != 3)
+    return (Outcome){.took_s = (double)NAN, .clock_s = (double)NAN};
+  return out;
+}
+
+/* Bytes of every link over its capacity: no schedule is quicker. */
+typedef struct {
+  const Case *c;
+  double *bytes; /* by link */
+} Bound;
+
+static void
+count(void *data, uint32_t id, uint32_t from, uint32_t to, double bytes)
+{
+  Bound *bound = data;
+  uint32_t links[RA_NET_MAX_ROUTE];
+  uint32_t n = ra_net_route(bound->c->net, bound->c->n_hosts, from, to, links);
+
+  for (uint32_t i = 0; i < n; i++)
+    bound->bytes[links[i]] += bytes;
+}
+
+static double
+capacity_bound_s(const Case *c)
+{
+  static const RaTrafficSink sink = {count, NULL};
+  uint32_t n = ra_net_n_links(c->net, c->n_hosts);
+  g_autofree double *bytes = g_new0(double, n);
+  Bound bound = {c, bytes};
+  RaTraffic *traffic = ra_traffic_new(c->kind, c->n_hosts, c->n_flows,
+                                      c->jitter, 0, &sink, &bound);
+  double most_s = 0;
+
+  ra_traffic_begin(traffic);
+  for (uint32_t l = 0; l < n; l++)
+    most_s = MAX(most_s, bytes[l] / ra_net_capacity(c->net, c->n_hosts, l));
+  ra_traffic_free(traffic);
+  return most_s + RA_NET_LATENCY_S;
+}
+
+static void
+print_number(double value, char end)
+{
+  if (isnan(value))
+    printf("-%c", end);
+  else
+    printf("%.6g%c", value, end);
+}
+
+static void
+print_bar(const char *name, double value, double limit, gboolean at_least)
+{
+  gboolean ok = at_least ? value >= limit : value <= limit;
+
+  printf("bar\t%s\t", name);
+  print_number(value, '\t');
+  printf("%s%.9g\t%s\n", at_least ? ">=" : "<=", limit, ok ? "ok" : "short");
+}
+
+/* What the bars are about, over all cases. */
+typedef struct {
+  double star, star_jitter, star_ratio, shared_ratio; /* least */
+  double flows_64_s, flows_1024_s, flows_ratio;
+  double apart, below_bound; /* most */
+} Totals;
+
+static void
+least(double *value, double with)
+{
+  if (!isnan(with))
+    *value = isnan(*value) ? with : MIN(*value, with);
+}
+
+static void
+most(double *value, double with)
+{
+  if (!isnan(with))
+    *value = isnan(*value) ? with : MAX(*value, with);
+}
+
+static void
+run_case(const Case *c, guint n_runs, const char *peer, Totals *totals)
+{
+  Outcome ours = run_ours(c, n_runs), theirs = run_peer(c, peer, "full");
+  double rate = (double)ours.n_tasks / ours.took_s;
+  double ratio = theirs.took_s / ours.took_s;
+  double apart = fabs(ours.clock_s / theirs.clock_s - 1);
+  gboolean flows = c->kind == RA_TRAFFIC_FLOWS;
+
+  if (flows) {
+    most(&totals->below_bound, capacity_bound_s(c) / ours.clock_s - 1);
+    if (c->n_flows == 3000)
+      least(&totals->flows_ratio, ratio);
+    if (c->n_flows == 10000)
+      most(c->n_hosts == 64 ? &totals->flows_64_s : &totals->flows_1024_s,
+           ours.took_s);
+  } else if (c->net == RA_NET_STAR) {
+    if (c->n_hosts <= 4096)
+      least(c->jitter > 0 ? &totals->star_jitter : &totals->star, rate);
+    if (c->n_hosts >= 256)
+      least(&totals->star_ratio, ratio);
+  } else {
+    least(&totals->shared_ratio, ratio);
+  }
+  if (c->net == RA_NET_STAR && c->jitter == 0)
+    most(&totals->apart, apart);
+  printf("%s\t%s\t%u\t%g\t%" G_GUINT64_FORMAT "\t", ra_traffic_names[c->kind],
+         ra_net_names[c->net], c->n_hosts, c->jitter, ours.n_tasks);
+  print_number(ours.took_s, '\t');
+  print_number(rate, '\t');
+  print_number(theirs.took_s, '\t');
+  print_number(ratio, '\t');
+  print_number(ours.visited, '\t');
+  print_number(ours.clock_s, '\t');
+  print_number(apart, '\n');
+  fflush(stdout);
+}
+
+static void
+run_all(gboolean quick, const char *peer, Totals *totals)
+{
+  static const uint32_t hosts[] = {64, 256, 1024, 4096, 16384};
+  static const uint32_t flows[] = {1000, 3000, 10000};
+  guint n_hosts = quick ? 2 : G_N_ELEMENTS(hosts);
+  guint n_runs = quick ? 1 : MAX_RUNS;
+
+  for (int kind = RA_TRAFFIC_RING; kind <= RA_TRAFFIC_PIPE; kind++)
+    for (int net = RA_NET_STAR; net <= RA_NET_BUS; net++)
+      for (guint h = 0; h < n_hosts; h++)
+        for (int jitter = 0; jitter < 2; jitter++) {
+          Case c = {(RaTrafficKind)kind,
+                    (RaNetKind)net,
+                    hosts[h],
+                    0,
+                    jitter ? 0.05 : 0,
+                    net == RA_NET_STAR ? 1000000 : 100000};
+
+          run_case(&c, n_runs, peer, totals);
+        }
+  for (guint f = 0; f < (quick ? 2 : 3); f++)
+    for (int h = 0; h < 2; h++) {
+      Case c = {RA_TRAFFIC_FLOWS, RA_NET_STAR, h ? 1024 : 64, flows[f], 0, 0};
+
+      run_case(&c, n_runs, peer, totals);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+  gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+  const char *peer = g_getenv("RA_SIMGRID_PEER");
+  const double none = (double)NAN;
+  Totals t = {none, none, none, none, none, none, none, none, none};
+
+  printf("# one core; CPU seconds, median of the runs; SimGrid: its full "
+         "solver, one "
+         "run of the same work\n");
+  if (!peer || !g_file_test(peer, G_FILE_TEST_IS_EXECUTABLE)) {
+    printf("# no SimGrid: RA_SIMGRID_PEER names no program (make bench builds "
+           "it where libsimgrid-dev and c++ are installed)\n");
+    peer = "false";
+  }
+  printf("traffic\tnetwork\tn_hosts\tjitter_frac\tn_tasks\tcpu_s\ttasks_per_s"
+         "\tsimgrid_cpu_s\tratio\tvisited_per_task\tsimulated_s\t"
+         "apart_frac\n");
+  run_all(quick, peer, &t);
+  print_bar("star_tasks_per_s", t.star, 8e6, TRUE);
+  print_bar("star_jittered_tasks_per_s", t.star_jitter, 4e6, TRUE);
+  print_bar("star_over_simgrid", t.star_ratio, 15, TRUE);
+  print_bar("fat_bus_over_simgrid", t.shared_ratio, 5, TRUE);
+  print_bar("flows_10000_64_hosts_s", t.flows_64_s, 1, FALSE);
+  print_bar("flows_10000_1024_hosts_s", t.flows_1024_s, 2, FALSE);
+  print_bar("flows_3000_over_simgrid", t.flows_ratio, 8, TRUE);
+  print_bar("star_apart_from_simgrid", t.apart, 1e-6, FALSE);
+  print_bar("below_capacity_bound", t.below_bound, 1e-9, FALSE);
+  return 0;
+}
