@@ -148,13 +148,15 @@ run_peer(const Case *c, const char *peer, const char *solver)
                       ra_traffic_names[c->kind], ra_net_names[c->net],
                       c->n_hosts, c->n_flows, c->jitter, max_steps(c), solver);
   g_autofree char *text = NULL;
+  char *rest;
   int status = 0;
 
   if (!g_spawn_command_line_sync(line, &text, NULL, &status, NULL) ||
-      status != 0 ||
-      sscanf(text, "%" G_GUINT64_FORMAT " %lf %lf", &out.n_tasks, &out.took_s,
-             &out.clock_s) != 3)
-    return (Outcome){.took_s = (double)NAN, .clock_s = (double)NAN};
+      status != 0)
+    return out;
+  out.n_tasks = g_ascii_strtoull(text, &rest, 10);
+  out.took_s = g_ascii_strtod(rest, &rest);
+  out.clock_s = g_ascii_strtod(rest, NULL);
   return out;
 }
 
