@@ -8,6 +8,7 @@ bench_programs += %D%/fold
 bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h
+bench_programs += %D%/placement
 bench_programs += %D%/realloc
 bench_programs += %D%/sim
 bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h

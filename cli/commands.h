@@ -7,6 +7,7 @@
 extern const RaCommand ra_command_simulate;
 extern const RaCommand ra_command_inspect;
 extern const RaCommand ra_command_graph;
+extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_trace;
 

@@ -9,6 +9,7 @@ reallot_SOURCES += %D%/inspect.c
 reallot_SOURCES += %D%/main.c
 reallot_SOURCES += %D%/options.c %D%/options.h
 reallot_SOURCES += %D%/output.c %D%/output.h
+reallot_SOURCES += %D%/plan.c
 reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
 reallot_SOURCES += %D%/simulate.c

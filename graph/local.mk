@@ -34,6 +34,7 @@ libgraph_a_SOURCES += %D%/op_count.c
 libgraph_a_SOURCES += %D%/op_list.c
 libgraph_a_SOURCES += %D%/plan.c %D%/plan.h
 libgraph_a_SOURCES += %D%/plan_check.c %D%/plan_check.h
+libgraph_a_SOURCES += %D%/plan_write.c %D%/plan_write.h
 libgraph_a_SOURCES += %D%/rank.c
 libgraph_a_SOURCES += %D%/realloc.c %D%/realloc.h %D%/realloc_impl.h
 libgraph_a_SOURCES += %D%/realloc_cut.c

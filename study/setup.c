@@ -284,6 +284,80 @@ ra_setup_load(const char *path, RaFileKind kind, const RaSetupFlags *flags,
   return ok ? g_steal_pointer(&setup) : NULL;
 }
 
+/* Changes of a plan that is not there yet are refused. */
+static gboolean
+refuse_plan_changes(const Loader *loader, GError **error)
+{
+  for (guint i = 0; i < loader->changes->len; i++) {
+    const RaChange *change = &g_array_index(loader->changes, RaChange, i);
+
+    if (change->kind != RA_FILE_PLAN)
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--set '%s': changes a plan, expected a change of the workload "
+                "or the cluster that a plan is made for",
+                change->text);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+RaSetup *
+ra_setup_load_pair(const RaSetupFlags *flags, GError **error)
+{
+  g_autoptr(RaSetup) setup = g_new0(RaSetup, 1);
+  g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(RaChange));
+  Loader loader = {setup, flags, RA_FILE_PLAN, changes};
+  GError *cause = NULL;
+
+  g_return_val_if_fail(flags != NULL, NULL);
+  g_array_set_clear_func(changes, clear_change);
+  if (!flags->workload || !flags->cluster) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "expected --workload and --cluster");
+    return NULL;
+  }
+  if (!parse_changes(&loader, error) || !refuse_plan_changes(&loader, error))
+    return NULL;
+  if (!load_workload(&loader, flags->workload, NULL, &cause)) {
+    g_propagate_prefixed_error(error, cause, "%s",
+                               setup->workload_path ? "" : "--workload: ");
+    return NULL;
+  }
+  if (!load_cluster(&loader, flags->cluster, NULL, &cause)) {
+    g_propagate_prefixed_error(error, cause, "%s",
+                               setup->cluster_path ? "" : "--cluster: ");
+    return NULL;
+  }
+  if (flags->system && !load_system(&loader, flags->system, NULL, &cause)) {
+    g_propagate_prefixed_error(error, cause, "%s",
+                               setup->system_path ? "" : "--system: ");
+    return NULL;
+  }
+  setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
+  if (setup->estimator && setup->system)
+    ra_estimator_set_system(setup->estimator, &setup->system->constants);
+  return setup->estimator ? g_steal_pointer(&setup) : NULL;
+}
+
+gboolean
+ra_setup_read_plan(RaSetup *setup, const char *name, const char *text,
+                   GError **error)
+{
+  g_autoptr(RaKeyFile) file =
+      ra_key_file_parse(name, text, strlen(text), error);
+  RaPlan *plan =
+      file ? ra_plan_load(file, setup->workload, setup->cluster, error) : NULL;
+
+  if (!plan)
+    return FALSE;
+  ra_plan_free(setup->plan);
+  g_free(setup->plan_path);
+  setup->plan = plan;
+  setup->plan_path = g_strdup(name);
+  return TRUE;
+}
+
 void
 ra_setup_free(RaSetup *setup)
 {

@@ -67,6 +67,32 @@ typedef struct {
  */
 RaSetup *ra_setup_load(const char *path, RaFileKind kind,
                        const RaSetupFlags *flags, GError **error);
+
+/**
+ * ra_setup_load_pair:
+ * @flags: workload and cluster given; changes of them only
+ * @error: as ra_setup_load(); %RA_ERROR_INPUT: one of the two is missing
+ *
+ * What a plan is made for: a workload, a cluster with its profile, and an
+ * estimator, but no plan.
+ *
+ * Returns: (transfer full): ra_setup_free() it
+ */
+RaSetup *ra_setup_load_pair(const RaSetupFlags *flags, GError **error);
+
+/**
+ * ra_setup_read_plan:
+ * @setup: of ra_setup_load_pair()
+ * @name: what messages call the plan
+ * @text: of a plan for the setup's workload and cluster, whatever it calls
+ *   them
+ *
+ * Reads a plan into the setup, in place of the one that it has.
+ *
+ * Returns: %TRUE on success
+ */
+gboolean ra_setup_read_plan(RaSetup *setup, const char *name, const char *text,
+                            GError **error);
 void ra_setup_free(RaSetup *setup);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSetup, ra_setup_free)
 

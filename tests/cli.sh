@@ -49,7 +49,7 @@ golden() { # NAME ARGUMENT...
 
 commands=$("$reallot" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' |
   grep -v '^help$')
-[ "${commands//$'\n'/ }" = 'simulate inspect graph plot trace' ]
+[ "${commands//$'\n'/ }" = 'simulate inspect graph plan plot trace' ]
 result $? "the subcommands that the tests below are for"
 
 works --help
@@ -336,6 +336,36 @@ run graph "$plan" --iterations=1
 grep -q it0 out && ! grep -q it1 out || ! grep -q 'iteration 1' out
 result $? "graph --iterations=1 draws one iteration"
 
+# ---- plans that are written -------------------------------------------------
+
+# megatron asks no estimator, so its text depends on no coefficient.
+golden megatron.plan plan --strategy=megatron \
+  --workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster
+for strategy in colocated interleaving disaggregated megatron real \
+  hybridflow; do
+  run plan --strategy=$strategy --workload=ppo-llama2-7b.workload \
+    --cluster=h100-16n.cluster --set cluster.nodes=4 -o written.plan
+  [ "$rc" -eq 0 ] && [ ! -s out ] && [ ! -s err ]
+  result $? "plan --strategy=$strategy -o written.plan"
+  works simulate written.plan --set cluster.nodes=4
+done
+mkdir -p own && cp "$srcdir/share/workloads/sft-llama3-8b.workload" own/w.workload
+run plan --strategy=hybridflow --workload=own/w.workload \
+  --cluster=h100-1n.cluster -o written.plan
+grep -q "^workload = /.*/own/w.workload$" written.plan &&
+  grep -q '^cluster = h100-1n.cluster$' written.plan
+result $? "a plan names files so that they are found from where it is"
+works simulate written.plan
+run plan --strategy=hybridflow --workload=own/w.workload \
+  --cluster=h100-1n.cluster -o own/written.plan
+grep -q '^workload = w.workload$' own/written.plan
+result $? "and briefly where they stand beside it"
+run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
+  --cluster=h100-1n.cluster -o none.plan
+[ "$rc" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e none.plan ] &&
+  grep -q '^reallot: megatron: does not fit: ' err
+result $? "a plan that does not fit is refused with status 1"
+
 # ---- errors -----------------------------------------------------------------
 
 fails() { # MESSAGE ARGUMENT...: exit 2, one line that has MESSAGE, no output
@@ -483,6 +513,33 @@ fails "--iteration: expected without --from" plot a.trace.tsv --iteration=1 \
 fails "iteration" plot a.trace.tsv --iteration=99
 fails "nothing runs between" plot a.trace.tsv --from=1e8 --to=1.1e8
 
+pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
+# shellcheck disable=SC2086 # words are split on purpose
+{
+  fails "expected 'reallot plan --strategy=NAME" plan $pair
+  fails "--strategy: 'colocate' is none of colocated, interleaving" plan $pair \
+    --strategy=colocate
+  fails "expected --workload and --cluster" plan --strategy=megatron
+  fails "--workload: no file 'nosuch'" plan --strategy=megatron \
+    --workload=nosuch --cluster=h100-1n.cluster
+  fails "--split: '4:x' is no split" plan $pair --strategy=disaggregated \
+    --split=4:x
+  fails "--split: '4:0' is no split" plan $pair --strategy=disaggregated \
+    --split=4:0
+  fails "--split: 2 numbers, expected 6, actor_generate:" plan \
+    --workload=ppo-llama2-7b.workload --cluster=h100-16n.cluster \
+    --strategy=disaggregated --split=4:1
+  fails "--split: expected --strategy=disaggregated" plan $pair \
+    --strategy=real --split=1:1
+  fails "--generate-tp: expected --strategy=colocated or interleaving" plan \
+    $pair --strategy=real --generate-tp=2
+  fails "--generate-tp: '0' is no whole number from 1" plan $pair \
+    --strategy=colocated --generate-tp=0
+  fails "--fit: expected --strategy=megatron" plan $pair --strategy=real --fit
+  fails "changes a plan, expected a change of the workload" plan $pair \
+    --strategy=megatron --set 'call actor_train.tp=2'
+}
+
 # ---- nothing is written on failure ------------------------------------------
 
 : >before; : >differ
@@ -601,5 +658,7 @@ completes b.workload graph b.w
 completes export trace e
 completes a.trace.tsv trace info a.t
 completes a.plan plot --width 3 a.p
+completes megatron plan --strategy m
+completes b.workload plan --workload b.w
 
 echo "1..$n"

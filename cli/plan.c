@@ -1,0 +1,238 @@
+/* reallot plan: writes a plan of one of the placement families. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "search/strategy.h"
+
+#define MAX_SPLIT 64         /* more parts than calls that anyone has */
+#define MAX_WEIGHT 1000000   /* of a part */
+#define MAX_GENERATE_TP 1024 /* GPUs of the largest node */
+
+/* The flags of this command as they are typed; owned, nullable. */
+typedef struct {
+  char *strategy, *split, *generate_tp;
+  gboolean fit;
+} Texts;
+
+static void
+texts_clear(Texts *texts)
+{
+  g_free(texts->strategy);
+  g_free(texts->split);
+  g_free(texts->generate_tp);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
+
+/* `4:4:1:1` into @out (MAX_SPLIT). */
+static gboolean
+read_split(const char *text, uint32_t *out, guint *out_n, GError **error)
+{
+  g_auto(GStrv) words = NULL;
+
+  *out_n = 0;
+  if (!text)
+    return TRUE;
+  words = g_strsplit(text, ":", -1);
+  for (guint i = 0; words[i]; i++) {
+    uint64_t value;
+
+    if (i == MAX_SPLIT || !ra_text_uint64(words[i], &value) || value < 1 ||
+        value > MAX_WEIGHT) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "--split: '%s' is no split, expected up to %d whole numbers "
+                  "from 1 to %d as in 4:4:1:1",
+                  text, MAX_SPLIT, MAX_WEIGHT);
+      return FALSE;
+    }
+    out[(*out_n)++] = (uint32_t)value;
+  }
+  return TRUE;
+}
+
+/* A flag that the strategy does not have. */
+static gboolean
+refuse(const char *flag, const char *strategies, GError **error)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: expected --strategy=%s",
+              flag, strategies);
+  return FALSE;
+}
+
+/* @split (MAX_SPLIT) is borrowed by @out. */
+static gboolean
+read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
+             GError **error)
+{
+  uint64_t generate_tp = 0;
+  int kind = -1;
+
+  if (!ra_option_word("--strategy", texts->strategy, ra_strategy_names, &kind,
+                      error) ||
+      !read_split(texts->split, split, &out->n_split, error) ||
+      !ra_option_uint64("--generate-tp", texts->generate_tp, 1, MAX_GENERATE_TP,
+                        &generate_tp, error))
+    return FALSE;
+  if (kind < 0) {
+    g_autofree char *all = g_strjoinv(", ", (char **)ra_strategy_names);
+
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "expected 'reallot plan --strategy=NAME --workload=FILE "
+                "--cluster=FILE' with one of %s",
+                all);
+    return FALSE;
+  }
+  out->kind = (RaStrategyKind)kind;
+  out->split = split;
+  out->generate_tp = (uint32_t)generate_tp;
+  out->fit = texts->fit;
+  if (texts->split && kind != RA_STRATEGY_DISAGGREGATED)
+    return refuse("--split", "disaggregated", error);
+  if (generate_tp > 0 && kind != RA_STRATEGY_COLOCATED &&
+      kind != RA_STRATEGY_INTERLEAVING)
+    return refuse("--generate-tp", "colocated or interleaving", error);
+  if (texts->fit && kind != RA_STRATEGY_MEGATRON)
+    return refuse("--fit", "megatron", error);
+  return TRUE;
+}
+
+/* What a plan calls a file: its base name where that is found from the plan's
+ * place, else its whole path. */
+static char *
+name_in_plan(const char *folder, const char *path, const char *output)
+{
+  g_autofree char *base = g_path_get_basename(path);
+  g_autofree char *whole = g_canonicalize_filename(path, NULL);
+  g_autofree char *found = ra_data_find(folder, base, output, NULL);
+  g_autofree char *whole_found =
+      found ? g_canonicalize_filename(found, NULL) : NULL;
+
+  if (g_strcmp0(whole, whole_found) == 0)
+    return g_steal_pointer(&base);
+  return g_steal_pointer(&whole);
+}
+
+/* How the plan was made, in its head. */
+static void
+say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
+            const RaSetup *setup)
+{
+  g_autofree char *workload = g_path_get_basename(setup->workload_path);
+  g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
+  g_autoptr(GString) command = g_string_new(NULL);
+
+  g_string_append_printf(command,
+                         "Written by: reallot plan --strategy=%s "
+                         "--workload=%s --cluster=%s",
+                         texts->strategy, workload, cluster);
+  if (texts->split)
+    g_string_append_printf(command, " --split=%s", texts->split);
+  if (texts->generate_tp)
+    g_string_append_printf(command, " --generate-tp=%s", texts->generate_tp);
+  if (texts->fit)
+    g_string_append(command, " --fit");
+  for (guint i = 0; options->sets && options->sets[i]; i++)
+    g_string_append_printf(command, " --set '%s'", options->sets[i]);
+  g_string_append(command, "\n");
+  if (options->sets)
+    g_string_append(command,
+                    "It is for the changed files: simulate it with the same "
+                    "--set.\n");
+  g_string_append_c(command, '\n');
+  g_strdelimit(command->str, "\t\r", ' ');
+  g_string_prepend(draft->head, command->str);
+}
+
+static char *
+make(const RaOptions *options, const Texts *texts,
+     const RaStrategyOptions *strategy, GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  const char *output =
+      g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, error);
+  g_autoptr(RaDraft) draft = NULL;
+  g_autofree char *workload = NULL, *cluster = NULL, *system = NULL;
+  g_autofree char *text = NULL;
+  RaProgress *progress;
+
+  if (!setup)
+    return NULL;
+  progress = ra_progress_begin("planning");
+  draft = ra_strategy_plan(setup->workload, setup->cluster, setup->estimator,
+                           strategy, error);
+  ra_progress_end(progress);
+  if (!draft)
+    return NULL;
+  workload = name_in_plan("workloads", setup->workload_path, output);
+  cluster = name_in_plan("clusters", setup->cluster_path, output);
+  if (setup->system_path)
+    system = name_in_plan("systems", setup->system_path, output);
+  say_command(draft, options, texts, setup);
+  text = ra_draft_write(draft, workload, cluster, system, error);
+  /* What is written is what can be read. */
+  if (!text ||
+      !ra_setup_read_plan(setup, output ? output : "the plan", text, error))
+    return NULL;
+  return g_steal_pointer(&text);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_auto(Texts) texts = {.strategy = NULL};
+  uint32_t split[MAX_SPLIT];
+  RaStrategyOptions strategy = {.split = NULL};
+  const GOptionEntry own[] = {
+      {"strategy", 0, 0, G_OPTION_ARG_FILENAME, &texts.strategy,
+       "colocated, interleaving, disaggregated, megatron, real or hybridflow",
+       "NAME"},
+      {"split", 0, 0, G_OPTION_ARG_FILENAME, &texts.split,
+       "disaggregated: GPUs of the parts, as 4:4:1:1", "WEIGHTS"},
+      {"generate-tp", 0, 0, G_OPTION_ARG_FILENAME, &texts.generate_tp,
+       "colocated, interleaving: generate in tensor parallel", "N"},
+      {"fit", 0, 0, G_OPTION_ARG_NONE, &texts.fit,
+       "megatron: the shortest pipeline that fits, dp the rest", NULL},
+      {.long_name = NULL}};
+  g_autofree char *text = NULL;
+
+  if (!ra_options_parse(&options, &ra_command_plan, own, argc, argv, error) ||
+      options.help || !read_options(&texts, split, &strategy, error))
+    return 0;
+  text = make(&options, &texts, &strategy, error);
+  if (text)
+    ra_output_write(options.output, text, strlen(text), error);
+  return 0;
+}
+
+const RaCommand ra_command_plan = {
+    .name = "plan",
+    .arguments = "--strategy=NAME --workload=FILE --cluster=FILE",
+    .summary = "Write a plan of a placement family",
+    .details =
+        "A plan that does not fit, or that cannot be cut for the GPUs, is "
+        "refused with\n"
+        "the reason, and the exit status is 1.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot plan --strategy=hybridflow "
+        "--workload=ppo-llama3-70b.workload "
+        "\\\n"
+        "    --cluster=h100-16n.cluster -o ppo.plan\n"
+        "  reallot plan --strategy=disaggregated --split=4:4:1:1 \\\n"
+        "    --workload=ppo-llama3-70b-stream.workload "
+        "--cluster=h100-16n.cluster\n"
+        "  reallot plan --strategy=megatron --fit "
+        "--workload=sft-llama3-8b.workload "
+        "\\\n"
+        "    --cluster=h100-16n.cluster --set cluster.nodes=4\n",
+    .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
+    .n_files = 0,
+    .run = run,
+};

@@ -1,0 +1,258 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "graph/plan_write.h"
+#include "search/draft.h"
+
+RaDraft *
+ra_draft_new(const RaWorkload *workload, const RaCluster *cluster)
+{
+  RaDraft *draft = g_new0(RaDraft, 1);
+  guint n = workload->n_calls;
+
+  draft->plan = g_new0(RaPlan, 1);
+  draft->plan->workload = workload;
+  draft->plan->cluster = cluster;
+  draft->plan->calls = g_new0(RaCallPlan, n);
+  draft->shapes = g_new0(GArray *, n);
+  draft->at = g_new0(guint, n);
+  draft->reasons = g_new0(GString *, n);
+  draft->head = g_string_new(NULL);
+  for (guint c = 0; c < n; c++) {
+    RaCallPlan *call = &draft->plan->calls[c];
+
+    draft->reasons[c] = g_string_new(NULL);
+    call->dp = call->tp = call->pp = call->cp = call->ep = 1;
+    call->n_micro_batches = call->n_virtual = call->zero_group = 1;
+    call->schedule = RA_SCHEDULE_1F1B;
+    call->optimizer_residency = RA_RESIDENCY_KEEP;
+    for (guint axis = 0; axis < RA_N_AXES; axis++)
+      call->axis[axis] = (uint8_t)axis;
+    /* What has not been offered a shape is nowhere; a host call without a
+     * group stands where ra_plan_load() puts it. */
+    if (workload->calls[c].kind != RA_CALL_HOST)
+      continue;
+    call->mesh = (RaMesh){.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1};
+    call->mesh.runs[0].n = 1;
+  }
+  return draft;
+}
+
+void
+ra_draft_free(RaDraft *draft)
+{
+  if (!draft)
+    return;
+  for (guint c = 0; c < draft->plan->workload->n_calls; c++) {
+    if (draft->shapes[c])
+      g_array_unref(draft->shapes[c]);
+    g_string_free(draft->reasons[c], TRUE);
+  }
+  g_string_free(draft->head, TRUE);
+  g_free(draft->reasons);
+  g_free(draft->at);
+  g_free(draft->shapes);
+  g_free(draft->plan->calls);
+  g_free(draft->plan);
+  g_free(draft);
+}
+
+static void
+use(RaDraft *draft, uint32_t call, guint at)
+{
+  draft->at[call] = at;
+  draft->plan->calls[call] =
+      g_array_index(draft->shapes[call], RaShape, at).plan;
+}
+
+void
+ra_draft_offer(RaDraft *draft, uint32_t call, GArray *shapes)
+{
+  g_return_if_fail(shapes->len > 0 && !draft->shapes[call]);
+  draft->shapes[call] = shapes;
+  use(draft, call, 0);
+}
+
+void
+ra_draft_host(RaDraft *draft, uint32_t call, const RaMesh *mesh)
+{
+  draft->plan->calls[call].set = TRUE;
+  draft->plan->calls[call].mesh = *mesh;
+}
+
+void
+ra_draft_say(RaDraft *draft, uint32_t call, const char *format, ...)
+{
+  GString *reason = draft->reasons[call];
+  va_list args;
+
+  if (reason->len > 0)
+    g_string_append_c(reason, ' ');
+  va_start(args, format);
+  g_string_append_vprintf(reason, format, args);
+  va_end(args);
+}
+
+const RaShape *
+ra_draft_shape(const RaDraft *draft, uint32_t call)
+{
+  return &g_array_index(draft->shapes[call], RaShape, draft->at[call]);
+}
+
+static double
+bytes_of(const RaShape *shape)
+{
+  return shape->need.held_bytes + shape->need.work_bytes;
+}
+
+/* Index of the next shape of @call that needs less; 0: there is none. */
+static guint
+next_less(const RaDraft *draft, uint32_t call)
+{
+  double bytes = bytes_of(ra_draft_shape(draft, call));
+
+  for (guint i = draft->at[call] + 1; i < draft->shapes[call]->len; i++) {
+    if (bytes_of(&g_array_index(draft->shapes[call], RaShape, i)) < bytes)
+      return i;
+  }
+  return 0;
+}
+
+/* What is better in going from one shape to the next that needs less: of
+ * costed ones few seconds a byte, of others many bytes of the full GPU. */
+static double
+score(const RaDraft *draft, uint32_t call, guint next, double share)
+{
+  const RaShape *from = ra_draft_shape(draft, call);
+  const RaShape *to = &g_array_index(draft->shapes[call], RaShape, next);
+
+  if (isnan(from->time_s) || isnan(to->time_s))
+    return share;
+  return (bytes_of(from) - bytes_of(to)) / MAX(to->time_s - from->time_s, 1e-9);
+}
+
+/* Sends the call with the best score to its next shape; a call that is not
+ * costed goes before one that is, as its order says nothing of time. */
+static gboolean
+shrink(RaDraft *draft, const double *share)
+{
+  guint n = draft->plan->workload->n_calls;
+  uint32_t best = RA_NONE;
+  gboolean best_costed = FALSE;
+  double best_score = 0;
+
+  for (guint c = 0; c < n; c++) {
+    guint next = share[c] > 0 ? next_less(draft, c) : 0;
+    gboolean costed;
+    double value;
+
+    if (next == 0)
+      continue;
+    costed = !isnan(ra_draft_shape(draft, c)->time_s);
+    value = score(draft, c, next, share[c]);
+    if (best != RA_NONE && costed && !best_costed)
+      continue;
+    if (best == RA_NONE || (best_costed && !costed) || value > best_score) {
+      best = c;
+      best_costed = costed;
+      best_score = value;
+    }
+  }
+  if (best == RA_NONE)
+    return FALSE;
+  use(draft, best, next_less(draft, best));
+  return TRUE;
+}
+
+gboolean
+ra_draft_settle(RaDraft *draft, GError **error)
+{
+  const RaWorkload *workload = draft->plan->workload;
+  g_autofree RaNeed *needs = g_new0(RaNeed, workload->n_calls);
+  g_autofree double *share = g_new0(double, workload->n_calls);
+
+  for (;;) {
+    RaNeedWorst worst;
+
+    for (guint c = 0; c < workload->n_calls; c++) {
+      if (draft->shapes[c])
+        needs[c] = ra_draft_shape(draft, c)->need;
+    }
+    worst = ra_need_worst(draft->plan, needs, share);
+    if (worst.bytes <= worst.limit_bytes)
+      return TRUE;
+    if (shrink(draft, share))
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "does not fit: '%s' and what shares its GPUs need %.1f GB of a "
+                "GPU, expected at most %.1f GB, %.0f %% of its memory",
+                workload->calls[worst.largest].name, worst.bytes / 1e9,
+                worst.limit_bytes / 1e9, 100 * RA_NEED_LIMIT_FRAC);
+    return FALSE;
+  }
+}
+
+/* What the bound says of the GPU that needs most. */
+static void
+append_memory(const RaDraft *draft, GString *out)
+{
+  const RaWorkload *workload = draft->plan->workload;
+  g_autofree RaNeed *needs = g_new0(RaNeed, workload->n_calls);
+  g_autofree double *share = g_new0(double, workload->n_calls);
+  RaNeedWorst worst;
+
+  for (guint c = 0; c < workload->n_calls; c++) {
+    if (draft->shapes[c])
+      needs[c] = ra_draft_shape(draft, c)->need;
+  }
+  worst = ra_need_worst(draft->plan, needs, share);
+  g_string_append_printf(out,
+                         "\n\nMemory of the fullest GPU, a bound: %.1f GB of "
+                         "%.1f GB, most of it of %s.",
+                         worst.bytes / 1e9,
+                         draft->plan->cluster->device.memory_bytes / 1e9,
+                         workload->calls[worst.largest].name);
+}
+
+/* (transfer full): why the call is where it is, and what settling made of it.
+ */
+static char *
+comment_of(const RaDraft *draft, uint32_t call)
+{
+  GString *out = g_string_new(draft->reasons[call]->str);
+  const RaShape *shape;
+
+  if (!draft->shapes[call])
+    return g_string_free(out, FALSE);
+  shape = ra_draft_shape(draft, call);
+  if (isfinite(shape->time_s))
+    g_string_append_printf(out, "  %.2f s alone, by the estimator.",
+                           shape->time_s);
+  if (draft->at[call] > 0)
+    g_string_append_printf(out,
+                           "  Choice %u of %u: with those before it a GPU of "
+                           "its mesh has too little memory.",
+                           draft->at[call] + 1, draft->shapes[call]->len);
+  return g_string_free(out, FALSE);
+}
+
+char *
+ra_draft_write(const RaDraft *draft, const char *workload, const char *cluster,
+               const char *system, GError **error)
+{
+  guint n = draft->plan->workload->n_calls;
+  g_auto(GStrv) comments = g_new0(char *, n + 1);
+  g_autoptr(GString) head = g_string_new(draft->head->str);
+  RaPlanWords words = {.workload = workload,
+                       .cluster = cluster,
+                       .comments = (const char *const *)comments};
+
+  append_memory(draft, head);
+  words.head = head->str;
+  for (guint c = 0; c < n; c++)
+    comments[c] = comment_of(draft, c);
+  return ra_plan_write(draft->plan, &words, error);
+}
