@@ -1,4 +1,6 @@
 /* Plain C without the project's libraries: the peer links it too. */
+#include "config.h"
+
 #include <stdlib.h>
 
 #include "bench/traffic.h"
