@@ -9,11 +9,14 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "study/fit.h"
 #include "study/outcome.h"
 #include "study/replay.h"
 
-#define PATH_ROWS_SHOWN 8    /* of the critical path, to people */
-#define MOVES_SHOWN 6        /* transfers between all calls are many, small */
+#define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
+#define HOLDER_ROWS_SHOWN 8 /* of memory */
+#define MOVES_SHOWN 6       /* transfers between all calls are many, small */
+#define GIB (1024.0 * 1024 * 1024)
 #define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
 
 /* `  name     value`, aligned. */
@@ -111,7 +114,8 @@ append_results(GString *out, const RaSimResult *result,
 
 /* The first lines of a table in its text form; says how many are left. */
 static void
-append_top(GString *out, const RaTable *table, const char *title, guint n_rows)
+append_top(GString *out, const RaTable *table, const char *title, guint n_rows,
+           const char *rest)
 {
   g_autoptr(GString) all = g_string_new(NULL);
   guint n_left = ra_table_n_rows(table);
@@ -126,8 +130,8 @@ append_top(GString *out, const RaTable *table, const char *title, guint n_rows)
   for (guint line = 0; line < n_rows + 3; line++) /* title, head, rule */
     end = strchr(end, '\n') + 1;
   g_string_append_len(out, all->str, end - all->str);
-  g_string_append_printf(out, "... and %u shorter ones (--format=tsv)\n",
-                         n_left - n_rows);
+  g_string_append_printf(out, "... and %u %s ones (--format=tsv)\n",
+                         n_left - n_rows, rest);
 }
 
 /* A paragraph of words. */
@@ -151,8 +155,22 @@ append_wrapped(GString *out, const char *text)
 }
 
 static void
+append_memory(GString *out, const RaFit *fit)
+{
+  g_autofree char *title = NULL;
+
+  if (fit->lane == RA_NONE)
+    return;
+  title = g_strdup_printf(
+      "Memory of GPU %" PRIu32 ", the fullest: %.1f of %.1f GiB at its peak",
+      fit->gpu, fit->peak_bytes / GIB, fit->capacity_bytes / GIB);
+  append_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
+  g_string_append_c(out, '\n');
+}
+
+static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
-            const RaReplay *replay, const RaOutcome *outcome)
+            const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
@@ -165,18 +183,21 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   if (ra_table_n_rows(outcome->moves) > 0) {
     append_top(out, outcome->moves,
                "What moves between calls (exposed: what calls wait for)",
-               MOVES_SHOWN);
+               MOVES_SHOWN, "shorter");
     g_string_append_c(out, '\n');
   }
   append_top(out, outcome->critical_path,
              "Critical path of the run: what its end waits for",
-             PATH_ROWS_SHOWN);
+             PATH_ROWS_SHOWN, "shorter");
   g_string_append_c(out, '\n');
+  append_memory(out, fit);
   append_wrapped(out, outcome->sentence);
+  if (fit->verdict)
+    append_wrapped(out, fit->verdict);
 }
 
 static void
-append_json(GString *out, const RaOutcome *outcome)
+append_json(GString *out, const RaOutcome *outcome, const RaFit *fit)
 {
   g_string_append(out, "{\n");
   ra_output_member(out, outcome->summary, TRUE);
@@ -188,12 +209,16 @@ append_json(GString *out, const RaOutcome *outcome)
   ra_output_member(out, outcome->moves, FALSE);
   g_string_append(out, ",\n");
   ra_output_member(out, outcome->critical_path, FALSE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, fit->memory, FALSE);
+  g_string_append(out, ",\n");
+  ra_output_member(out, fit->holders, FALSE);
   g_string_append(out, "\n}\n");
 }
 
 static gboolean
 print_outcome(const RaSetup *setup, const RaOptions *options,
-              const RaReplay *replay, GError **error)
+              const RaReplay *replay, const RaFit *fit, GError **error)
 {
   g_autoptr(RaOutcome) outcome =
       ra_outcome_new(setup, replay->graph, replay->sim);
@@ -201,7 +226,7 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
 
   switch (options->format) {
   case RA_FORMAT_TEXT:
-    append_text(out, setup, options, replay, outcome);
+    append_text(out, setup, options, replay, outcome, fit);
     break;
   case RA_FORMAT_TSV:
     ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
@@ -209,9 +234,11 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
     ra_table_write(outcome->gpu_time, RA_FORMAT_TSV, out);
     ra_table_write(outcome->moves, RA_FORMAT_TSV, out);
     ra_table_write(outcome->critical_path, RA_FORMAT_TSV, out);
+    ra_table_write(fit->memory, RA_FORMAT_TSV, out);
+    ra_table_write(fit->holders, RA_FORMAT_TSV, out);
     break;
   case RA_FORMAT_JSON:
-    append_json(out, outcome);
+    append_json(out, outcome, fit);
     break;
   }
   return ra_output_print(out->str, out->len, error);
@@ -236,7 +263,8 @@ save_trace(const RaSetup *setup, const RaReplay *replay, const char *path,
   return ra_trace_save(trace, path, error);
 }
 
-static gboolean
+/* The exit status: 1 where the plan does not fit. */
+static int
 simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
          gboolean unfolded, GError **error)
 {
@@ -247,20 +275,24 @@ simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
                             .unfolded = unfolded};
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
+  g_autoptr(RaFit) fit = NULL;
   RaProgress *progress = ra_progress_begin("simulating");
 
   if (ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
   if (setup)
     replay = ra_replay_new(setup, &wanted, error);
+  if (replay && !fingerprint)
+    fit = ra_fit_new(setup, replay);
   ra_progress_end(progress);
-  if (!replay)
-    return FALSE;
-  if (trace && !save_trace(setup, replay, trace, error))
-    return FALSE;
-  if (fingerprint)
-    return print_fingerprint(replay->sim, error);
-  return print_outcome(setup, options, replay, error);
+  if (!replay || (trace && !save_trace(setup, replay, trace, error)))
+    return 0;
+  if (fingerprint) {
+    print_fingerprint(replay->sim, error);
+    return 0;
+  }
+  print_outcome(setup, options, replay, fit, error);
+  return fit->fits ? 0 : 1;
 }
 
 static int
@@ -284,8 +316,7 @@ run(int argc, char **argv, GError **error)
                         error) ||
       options.help || !ra_option_file("--trace", trace, error))
     return 0;
-  simulate(&options, trace, fingerprint, unfolded, error);
-  return 0;
+  return simulate(&options, trace, fingerprint, unfolded, error);
 }
 
 const RaCommand ra_command_simulate = {

@@ -21,6 +21,8 @@ typedef struct {
   double nic_bytes_per_s;
   const char *fabric;
   double usd_per_gpu_h;
+  double framework_bytes;
+  double slack_frac;
 } ClusterKeys;
 
 /* clang-format off */
@@ -43,6 +45,18 @@ static const RaKeySpec cluster_keys[] = {
   {"price", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, usd_per_gpu_h),
    .unit = RA_UNIT_USD_PER_GPU_H, .min = 0, .max = 1e6,
    .doc = "of one GPU, such as 2.5 USD/gpu/h; left out: no costs are shown"},
+  /* A convention in round numbers, not a fit (bench/memory prints how it does):
+   * a CUDA context with its kernels is about 0.5 GiB, the rest are buffers of
+   * five or six NCCL communicators and staging buckets of the framework;
+   * fragments of a caching allocator are 10 % and more of what it holds
+   * (ZeRO, arXiv 1910.02054, section 3.2; GMLake, arXiv 2401.08156). */
+  {"framework-memory", RA_KEY_QUANTITY,
+   G_STRUCT_OFFSET(ClusterKeys, framework_bytes), .fallback = "4 GiB",
+   .unit = RA_UNIT_BYTES, .min = 0, .max = 1e15,
+   .doc = "of every GPU: context, kernels, communication buffers"},
+  {"allocator-slack", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, slack_frac),
+   .fallback = "0.1", .min = 0, .max = 10,
+   .doc = "what the allocator holds beyond what is in use, as a fraction"},
 };
 /* clang-format on */
 
@@ -182,6 +196,8 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->nic_bytes_per_s = keys.nic_bytes_per_s;
   cluster->fabric = fabric;
   cluster->usd_per_gpu_h = keys.usd_per_gpu_h;
+  cluster->framework_bytes = keys.framework_bytes;
+  cluster->slack_frac = keys.slack_frac;
   return cluster;
 }
 

@@ -11,6 +11,8 @@
  *     nic = 400 Gbit/s               each, one direction
  *     fabric = rail(leaf=32, oversubscription=1)
  *     price = 2.5 USD/gpu/h          optional
+ *     framework-memory = 4 GiB       of every GPU; default
+ *     allocator-slack = 0.1          default
  *
  * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
  * Typical sizes: 1 to 2,048 nodes of 8.
@@ -56,6 +58,9 @@ typedef struct {
   double nic_bytes_per_s; /* of one NIC, one direction; 0 without NICs */
   RaFabric fabric;        /* between the nodes */
   double usd_per_gpu_h;   /* NAN: no price given */
+  double framework_bytes; /* of a GPU, outside the allocator: context, kernels,
+                             buffers of the communication library */
+  double slack_frac;      /* that the allocator holds beyond what is in use */
   RaDevice device;        /* zero until a profile fills it */
 } RaCluster;
 

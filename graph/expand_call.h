@@ -7,6 +7,9 @@
 
 #include "graph/builder.h"
 
+/* How @call of @plan, which has a model, cuts it. */
+RaShard ra_call_shard(const RaPlan *plan, uint32_t call);
+
 /* What all nodes of a call share; made once a graph. */
 typedef struct {
   RaBuilder *builder;

@@ -9,8 +9,8 @@
 #define BUCKET_ELEMENTS 40e6
 #define BUCKET_ELEMENTS_PER_REPLICA 1e6
 
-static RaShard
-make_shard(const RaPlan *plan, uint32_t call)
+RaShard
+ra_call_shard(const RaPlan *plan, uint32_t call)
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
@@ -75,7 +75,7 @@ ra_call_context_new(RaBuilder *builder, uint32_t call)
     return x;
   x->model = plan->workload->models[c->model].model;
   x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
-  x->shard_record = make_shard(plan, call);
+  x->shard_record = ra_call_shard(plan, call);
   x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
   set_shards(x, plan->cluster);
   x->shard = ra_builder_shard(builder, &x->shard_record);

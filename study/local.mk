@@ -5,6 +5,7 @@ ra_libs += libstudy.a
 libstudy_a_SOURCES =
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h
+libstudy_a_SOURCES += %D%/fit.c %D%/fit.h
 libstudy_a_SOURCES += %D%/gnuplot.c %D%/gnuplot.h
 libstudy_a_SOURCES += %D%/inspect.h
 libstudy_a_SOURCES += %D%/inspect_cluster.c

@@ -181,6 +181,15 @@ mixtral() { # CP EP: seconds of an iteration on 32 GPUs
   [ "$(mixtral 4 4)" != "$(mixtral 8 4)" ]
 result $? "cp and ep change an iteration"
 
+# A GPU that has nothing left: 1, and the verdict names it, the time, holders.
+run simulate "$plan" --set 'cluster.framework-memory=79 GiB'
+[ "$rc" -eq 1 ] && [ ! -s err ] && tr '\n' ' ' <out |
+  grep -q 'The plan does not fit: GPU [0-9]* needs .* of 80.0 GiB at .* framework 79.0 GiB'
+result $? "a plan that does not fit is a negative answer"
+run simulate "$plan" --set 'cluster.framework-memory=79 GiB' --format=tsv
+[ "$rc" -eq 1 ] && awk -F'\t' '/^# memory$/ { getline; getline; exit $NF != "no" }' out
+result $? "and the tables say so"
+
 # ---- runs that must be equal or differ --------------------------------------
 
 print_of() { "$reallot" simulate --fingerprint "$@"; }

@@ -1,0 +1,200 @@
+#include "config.h"
+
+#include "graph/activation.h"
+#include "graph/plan.h"
+
+/* Tensors of one run of an op, bytes. */
+typedef struct {
+  uint64_t in;   /* read */
+  uint64_t out;  /* written */
+  uint64_t kept; /* of both, until the backward */
+} RaOpTensors;
+
+/* Log-probabilities are made in fp32: logits are converted before the softmax
+ * (Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py). */
+#define FP32_BYTES 4
+
+static RaOpTensors
+both(uint64_t in, uint64_t out, uint64_t kept)
+{
+  return (RaOpTensors){in, out, kept};
+}
+
+/* A step of ring attention on another rank's keys, which come again in the
+ * backward: only the step on the rank's own keeps q, k and v. */
+static gboolean
+is_foreign_step(const RaOp *op, const RaOp *end)
+{
+  return op + 1 < end && op[1].kind == RA_OP_SEND &&
+         (op[1].flags & RA_OP_BEHIND) != 0;
+}
+
+/* What op @op, after @before (NULL: the first), reads, writes and keeps; @end
+ * is past the last. */
+static RaOpTensors
+op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in;
+
+  switch (op->kind) {
+  case RA_OP_GEMM:
+    in = d[0] * d[2] * d[3] * e;
+    /* Sequence parallelism keeps its shard and gathers again (arXiv
+     * 2205.05198, section 4.2.2). */
+    if (before && before->kind == RA_OP_ALL_GATHER)
+      return both(in, d[0] * d[1] * d[3] * e, in / MAX(before->dim[1], 1));
+    return both(in, d[0] * d[1] * d[3] * e, in);
+  case RA_OP_ATTENTION:
+  case RA_OP_DECODE_ATTENTION:
+    in = d[1] * (d[4] + 2 * d[5]) * d[6] * e; /* its output is kept as the
+                                                 input of what follows */
+    return both(in, d[1] * d[4] * d[6] * e, is_foreign_step(op, end) ? 0 : in);
+  case RA_OP_NORM:
+    return both(d[0] * d[1] * e, d[0] * d[1] * e, d[0] * d[1] * e);
+  case RA_OP_ROPE:
+    in = d[0] * d[1] * d[2] * e;
+    return both(in, in, 0);
+  case RA_OP_ACTIVATION:
+    in = d[0] * d[1] * (d[2] ? 2 : 1) * e;
+    return both(in, d[0] * d[1] * e, in);
+  case RA_OP_ADD:
+    return both(d[0] * d[1] * e, d[0] * d[1] * e, 0);
+  case RA_OP_EMBEDDING:
+    return both(0, d[0] * d[1] * e, 0);
+  case RA_OP_CROSS_ENTROPY:
+    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES,
+                d[0] * d[1] * FP32_BYTES);
+  case RA_OP_ROUTER:
+    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES,
+                d[0] * d[1] * FP32_BYTES);
+  case RA_OP_PERMUTE:
+    in = d[0] * d[1] * e;
+    /* Back from the experts: the gate's gradient needs their outputs. */
+    return both(in, in, before && before->kind == RA_OP_GEMM ? in : 0);
+  case RA_OP_SAMPLE:
+    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES, 0);
+  case RA_OP_LOSS:
+    return both(d[0] * FP32_BYTES, d[0] * FP32_BYTES, 0);
+  case RA_OP_ALL_GATHER:
+    return both(d[0] / MAX(d[1], 1), d[0], 0);
+  case RA_OP_REDUCE_SCATTER:
+    return both(d[0], d[0] / MAX(d[1], 1), 0);
+  case RA_OP_ALL_TO_ALL:
+    return both(d[0], d[0], 0);
+  case RA_OP_ALL_REDUCE: /* in place */
+    return both(d[0], 0, 0);
+  default:
+    return both(0, 0, 0);
+  }
+}
+
+/* The residual stream of a micro-batch: a layer's input. */
+static uint64_t
+residual_bytes(const RaShard *shard, const RaBatch *batch)
+{
+  uint64_t cp = MAX(shard->cp, 1u), tokens = (batch->q_tokens + cp - 1) / cp;
+
+  if (shard->sequence_parallel)
+    tokens = (tokens + shard->tp - 1) / shard->tp;
+  return tokens * shard->model->hidden * ra_dtype_bytes((RaDtype)shard->dtype);
+}
+
+/* What the forward of @piece keeps if nothing is recomputed. */
+static uint64_t
+kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops);
+  uint64_t bytes = 0;
+
+  for (guint i = 0; i < n; i++)
+    bytes += op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n).kept *
+             ops[i].count;
+  return bytes;
+}
+
+uint64_t
+ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
+                    const RaBatch *batch)
+{
+  RaPiece ends = *piece;
+
+  g_return_val_if_fail(shard && piece && batch, 0);
+  if (shard->recompute != RA_RECOMPUTE_FULL)
+    return kept_bytes(shard, piece, batch);
+  ends.n_layers = 0;
+  return piece->n_layers * residual_bytes(shard, batch) +
+         kept_bytes(shard, &ends, batch);
+}
+
+/* Largest op of @piece; @kept: what it keeps is counted elsewhere. */
+static uint64_t
+largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+                 const RaBatch *batch, gboolean kept)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(shard, piece, phase, batch, ops);
+  uint64_t largest = 0;
+
+  for (guint i = 0; i < n; i++) {
+    RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
+    uint64_t bytes = t.in + t.out - (kept ? MIN(t.kept, t.in + t.out) : 0);
+
+    largest = MAX(largest, bytes);
+  }
+  return largest;
+}
+
+/* The layer of @piece that keeps most: dense, or of experts. */
+static uint64_t
+layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+{
+  uint64_t most = 0;
+  gboolean seen[2] = {FALSE, FALSE};
+
+  for (uint32_t i = 0; i < piece->n_layers; i++) {
+    RaPiece one = {.first_layer = piece->first_layer + i, .n_layers = 1};
+    gboolean moe = ra_model_layer_is_moe(shard->model, one.first_layer);
+
+    if (seen[moe])
+      continue;
+    seen[moe] = TRUE;
+    most = MAX(most, kept_bytes(shard, &one, batch));
+    if (!shard->model->layer_is_moe || (seen[0] && seen[1]))
+      break;
+  }
+  return most;
+}
+
+uint64_t
+ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+                   const RaBatch *batch)
+{
+  RaPhase forward =
+      phase == RA_PHASE_DECODE ? RA_PHASE_DECODE : RA_PHASE_FORWARD;
+  gboolean full = shard->loss && shard->recompute == RA_RECOMPUTE_FULL;
+  RaPiece layers = *piece, ends = *piece;
+  uint64_t of_layers, of_ends;
+
+  g_return_val_if_fail(shard && piece && batch, 0);
+  layers.has_embedding = layers.has_head = 0;
+  ends.n_layers = 0;
+  of_layers =
+      largest_op_bytes(shard, &layers, forward, batch, shard->loss && !full);
+  of_ends = largest_op_bytes(shard, &ends, forward, batch, shard->loss);
+  if (phase == RA_PHASE_BACKWARD && full)
+    of_layers = layer_bytes(shard, piece, batch) +
+                largest_op_bytes(shard, &layers, forward, batch, TRUE);
+  return residual_bytes(shard, batch) + MAX(of_layers, of_ends);
+}
+
+uint64_t
+ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece)
+{
+  const RaModel *m = shard->model;
+  uint64_t heads = (m->n_kv_heads + shard->tp - 1) / shard->tp;
+
+  return 2 * (uint64_t)piece->n_layers * heads * m->head_dim *
+         ra_dtype_bytes((RaDtype)shard->dtype);
+}

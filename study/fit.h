@@ -1,0 +1,51 @@
+/* Whether a replayed plan fits the memory of its GPUs.
+ *
+ *     g_autoptr(RaFit) fit = ra_fit_new(setup, replay);
+ *     if (!fit->fits)
+ *       puts(fit->verdict);
+ *
+ * The tables are of the fullest GPU:
+ *
+ * memory          one row: which GPU, its peak and capacity, when, and the
+ *                 bound of graph/memory_peak.h, which is known without a replay
+ * memory_holders  a row a holder at that moment, largest first; framework and
+ *                 allocator slack are among them, so the bytes add up to the
+ *                 peak
+ *
+ * Typical sizes: 128 GPUs in 32 lanes; 5 to 15 holders.
+ */
+#ifndef RA_STUDY_FIT_H
+#define RA_STUDY_FIT_H
+
+#include "base/table.h"
+#include "sim/memory.h"
+#include "study/replay.h"
+
+typedef struct {
+  gboolean fits;
+  uint32_t lane; /* the fullest, RA_NONE: no GPU runs anything */
+  uint32_t gpu;  /* the first of its GPUs, cluster-wide */
+  double peak_bytes;
+  double capacity_bytes;
+  double bound_bytes; /* >= peak_bytes; stage fidelity with the same lengths */
+  double peak_s;
+  char *task;       /* that begins then, owned; "start" at the begin */
+  char *verdict;    /* owned; NULL where it fits: GPU, moment, holders */
+  RaTable *memory;  /* owned */
+  RaTable *holders; /* owned */
+} RaFit;
+
+/**
+ * ra_fit_new:
+ * @setup: with a plan; borrowed
+ * @replay: of the plan; borrowed
+ *
+ * Cost: O(lanes of all tasks).
+ *
+ * Returns: (transfer full): ra_fit_free() it
+ */
+RaFit *ra_fit_new(const RaSetup *setup, const RaReplay *replay);
+void ra_fit_free(RaFit *fit);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFit, ra_fit_free)
+
+#endif
