@@ -334,6 +334,8 @@ const RaCommand ra_command_simulate = {
         "'cluster.nic=800 Gbit/s'\n"
         "  reallot simulate ppo-llama2-7b-8.plan --system "
         "reallhf-2024.system\n"
+        "  reallot simulate ppo-llama2-7b-8-colocated-zero3.plan --set "
+        "'call actor_generate.zero=0'\n"
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
         "--trace ppo.trace.tsv\n"
         "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n",

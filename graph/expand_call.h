@@ -22,6 +22,8 @@ typedef struct {
   RaShard shard_record;  /* the same */
   uint32_t n_pieces;     /* virtual stages: pp x chunks */
   RaPiece *pieces;       /* (n_pieces), arena */
+  uint32_t *n_buckets;   /* (n_pieces) ra_piece_n_buckets() kept, arena; NULL:
+                             not */
   RaAxisGeometry dp;     /* of dp x cp: who sums gradients */
   int zero;              /* the plan's; 0 where a set of shards is one rank */
   uint32_t set_size;     /* replicas that share one set of shards; zero 0: dp */
@@ -81,6 +83,11 @@ uint32_t ra_piece_n_buckets(const RaCallContext *context, uint32_t piece);
 /* The layers of bucket @bucket of @piece, last layers first. */
 RaPiece ra_piece_bucket(const RaCallContext *context, uint32_t piece,
                         uint32_t bucket);
+
+/* Parameters of that bucket whose gradients another bucket of the piece has
+ * too: a tied head's, where the embedding is on the same stage. */
+uint64_t ra_piece_bucket_shared(const RaCallContext *context, uint32_t piece,
+                                uint32_t bucket);
 
 /* (transfer full): ra_pipeline_free() it */
 RaPipeline *ra_expand_pipeline(RaCallContext *context,

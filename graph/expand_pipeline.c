@@ -58,6 +58,20 @@ set_shards(RaCallContext *x, const RaCluster *cluster)
   x->shard_record.zero_groups_per_node = x->set.groups_per_node;
 }
 
+static uint32_t
+count_buckets(const RaCallContext *x, const RaPiece *piece)
+{
+  double bucket =
+      MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->dp.ranks);
+  double n = (double)ra_piece_n_params(&x->shard_record, piece) / bucket;
+
+  if (x->zero == 3)
+    return CLAMP(piece->n_layers, 1u, RA_ZERO_MAX_BUCKETS);
+  if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
+    return 1;
+  return (uint32_t)CLAMP(n, 1.0, (double)MAX(piece->n_layers, 1u));
+}
+
 RaCallContext *
 ra_call_context_new(RaBuilder *builder, uint32_t call)
 {
@@ -87,6 +101,9 @@ ra_call_context_new(RaBuilder *builder, uint32_t call)
                              .n_layers = p->stage_layers[u],
                              .has_embedding = u == 0,
                              .has_head = u == x->n_pieces - 1};
+  x->n_buckets = ra_arena_alloc(arena, x->n_pieces, sizeof *x->n_buckets);
+  for (uint32_t u = 0; u < x->n_pieces; u++)
+    x->n_buckets[u] = count_buckets(x, &x->pieces[u]);
   x->dynamic = ra_arena_alloc(arena, p->dp, sizeof *x->dynamic);
   return x;
 }
@@ -94,16 +111,8 @@ ra_call_context_new(RaBuilder *builder, uint32_t call)
 uint32_t
 ra_piece_n_buckets(const RaCallContext *x, uint32_t piece)
 {
-  double bucket =
-      MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->dp.ranks);
-  double n =
-      (double)ra_piece_n_params(&x->shard_record, &x->pieces[piece]) / bucket;
-
-  if (x->zero == 3)
-    return CLAMP(x->pieces[piece].n_layers, 1u, RA_ZERO_MAX_BUCKETS);
-  if (!x->plan->overlap_grad_reduce || x->dp.ranks == 1)
-    return 1;
-  return (uint32_t)CLAMP(n, 1.0, (double)MAX(x->pieces[piece].n_layers, 1u));
+  return x->n_buckets ? x->n_buckets[piece]
+                      : count_buckets(x, &x->pieces[piece]);
 }
 
 RaPiece
@@ -118,6 +127,18 @@ ra_piece_bucket(const RaCallContext *x, uint32_t piece, uint32_t bucket)
                    .n_layers = end - begin,
                    .has_embedding = p.has_embedding && bucket == n - 1,
                    .has_head = p.has_head && bucket == 0};
+}
+
+uint64_t
+ra_piece_bucket_shared(const RaCallContext *x, uint32_t piece, uint32_t bucket)
+{
+  const RaModel *m = x->model;
+  const RaPiece *p = &x->pieces[piece];
+
+  if (!m->tied_embeddings || m->head != RA_HEAD_LM || !p->has_embedding ||
+      !p->has_head || bucket > 0 || ra_piece_n_buckets(x, piece) == 1)
+    return 0;
+  return ((uint64_t)m->vocab + x->plan->tp - 1) / x->plan->tp * m->hidden;
 }
 
 uint32_t

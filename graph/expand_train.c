@@ -105,6 +105,7 @@ add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
     RaPiece part = ra_piece_bucket(x, piece, k);
     RaCounts counts = {0};
     add_counts(x, &part, &counts);
+    counts.dense -= ra_piece_bucket_shared(x, piece, k);
     t.bucket = (uint16_t)k;
     for (uint32_t d = 0; d < x->plan->dp; d++) {
       const RaPipeline *p = b->pipelines[d];

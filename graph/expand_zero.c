@@ -208,6 +208,8 @@ reduce_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
   const RaPipelineStep *step = step_at(pipelines, stage, i);
   RaTaskSpec spec = pass_spec(pass, RA_TASK_GRAD_REDUCE, step);
   RaPiece part = ra_piece_bucket(x, step->piece, step->bucket);
+  uint64_t n_params = ra_piece_n_params(&x->shard_record, &part) -
+                      ra_piece_bucket_shared(x, step->piece, step->bucket);
   g_autofree RaTaskId *ready = NULL, *ends = NULL;
 
   if (!step->backward)
@@ -216,7 +218,7 @@ reduce_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
   ends = g_new(RaTaskId, x->n_sets);
   for (uint32_t d = 0; d < p->dp; d++)
     ready[d] = task_at(pipelines, d, stage, i);
-  ra_zero_reduce(x, &spec, ra_piece_n_params(&x->shard_record, &part), ready,
+  ra_zero_reduce(x, &spec, n_params, ready,
                  step->micro_batch == p->n_micro_batches - 1, ends);
   for (uint32_t d = 0; d < p->dp && !p->overlap_grad_reduce && i + 1 < n; d++)
     ra_builder_edge(x->builder, ends[d / x->set_size],

@@ -30,6 +30,9 @@ ra_strategy_format(const RaCallPlan *plan)
   }
   if (out->len == 0)
     g_string_append_c(out, '-');
+  /* Zero 1 and 2 leave the layout as it is. */
+  if (plan->zero == 3)
+    g_string_append(out, " zero3");
   return g_string_free(out, FALSE);
 }
 

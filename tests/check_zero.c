@@ -2,75 +2,13 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "sim/call.h"
-#include "sim/sim.h"
 #include "tests/check_main.h"
-#include "tests/plan_text.h"
-#include "tests/profile_text.h"
-
-/* tiny.json: 16 layers of 4 x 64 x 64 (attention), 3 x 64 x 128 (MLP) and two
- * norms of 64; a table of 512 x 64, a head of as many, a norm of 64.  It
- * divides by 8, and so does every layer. */
-#define LAYER_PARAMS (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64)
-#define N_PARAMS (16 * LAYER_PARAMS + 2 * 512 * 64 + 64)
-/* P: of weights, and of gradients reduced in bf16. */
-#define P_BYTES (2.0 * N_PARAMS)
-
-enum { GENERATE, INFER, TRAIN };
-#define N_MINI_BATCHES 2
-
-/* Generation, inference and training on one node, dp 8; @keys[call] are added
- * to the calls; responses by @lengths. */
-static PlanText *
-text_new(const char *config, const char *lengths, const char *const keys[3])
-{
-  g_autofree char *cluster = plan_text_cluster(1);
-  g_autofree char *workload = g_strdup_printf(
-      "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\n"
-      "prompts = 128\nprompt-length = fixed(16)\nresponse-length = %s\n"
-      "mini-batches = %d\n[model m]\nconfig = %s\ntrainable = true\n"
-      "dtype = bf16\n"
-      "[call gen]\nmodel = m\nkind = generate\ninputs = prompts\n"
-      "outputs = seq\n"
-      "[call infer]\nmodel = m\nkind = inference\ninputs = seq\noutputs = r\n"
-      "[call train]\nmodel = m\nkind = train\ninputs = seq, r\n",
-      lengths, N_MINI_BATCHES, config);
-  g_autofree char *plan = g_strdup_printf(
-      "[plan]\nformat = 1\nworkload = w\ncluster = c\n"
-      "[call gen]\nmesh = node0\n%s\n[call infer]\nmesh = node0\n%s\n"
-      "[call train]\nmesh = node0\n%s\n",
-      keys[GENERATE], keys[INFER], keys[TRAIN]);
-
-  return plan_text_new(workload, cluster, plan, 1);
-}
+#include "tests/zero_run.h"
 
 /* --- bytes --- */
-
-/* Bytes that the node's first GPU sends for @call in dp collectives: of n
- * ranks and V bytes (n - 1) / n V, all-reduce twice.  @skip: a kind of task
- * that is forgotten, RA_N_TASK_KINDS: none. */
-static double
-sent_bytes(const RaTaskGraph *g, uint32_t call, RaTaskKind skip)
-{
-  double sum = 0;
-
-  for (RaTaskId t = 0; t < g->n_tasks; t++) {
-    uint32_t group = g->group[t];
-    const RaOp *op;
-    double frac;
-    if (g->stream[t] != RA_STREAM_DP || g->kind[t] == RA_TASK_CLIP ||
-        g->kind[t] == skip || g->augmented->nodes[g->node[t]].call != call ||
-        g->group_lane[g->group_begin[group]] != g->lane_of_gpu[0])
-      continue;
-    op = &g->works[g->work[t]].op;
-    frac = ((double)op->dim[1] - 1) / (double)op->dim[1];
-    sum += (op->kind == RA_OP_ALL_REDUCE ? 2 : 1) * frac * (double)op->dim[0];
-  }
-  return sum;
-}
 
 /* By expand_zero.h: with d ranks a set, s sets and m micro-batches, a
  * mini-batch sends, in parts of P (weights and gradients are as large)
@@ -188,41 +126,6 @@ START_TEST(test_names)
 END_TEST
 
 /* --- times --- */
-
-/* Simulated on the ideal device, links of @link_bytes_per_s. */
-typedef struct {
-  PlanText *text;
-  RaProfile *profile;
-  RaEstimator *estimator;
-  RaTaskGraph *graph;
-  RaSim *sim;
-} Run;
-
-static Run
-run_new(PlanText *text, RaProfile *profile, double link_bytes_per_s)
-{
-  Run r = {.text = text, .profile = profile};
-
-  text->cluster->device = profile->spec;
-  if (link_bytes_per_s > 0)
-    text->cluster->device.intra_bytes_per_s = link_bytes_per_s;
-  r.estimator = ra_estimator_new(profile, text->cluster, NULL);
-  ck_assert_ptr_nonnull(r.estimator);
-  r.graph = ra_expand(text->augmented, RA_FIDELITY_STAGE, 0, NULL);
-  r.sim = ra_sim_new(r.graph, r.estimator, NULL);
-  ck_assert(r.sim && ra_sim_run(r.sim, NULL));
-  return r;
-}
-
-static void
-run_clear(Run *r)
-{
-  ra_sim_free(r->sim);
-  ra_task_graph_free(r->graph);
-  ra_estimator_free(r->estimator);
-  ra_profile_free(r->profile);
-  plan_text_free(r->text);
-}
 
 /* The call alone, seconds. */
 static double
@@ -413,67 +316,6 @@ START_TEST(test_gathers_begin_with_their_call)
 }
 END_TEST
 
-/* --- tied embeddings --- */
-
-/* Over 2 or more stages every replica sums the two copies' gradients of 512 x
- * 64 elements (of its tp rank, of its shard) before the norm is taken; untied
- * or on one stage nobody does. */
-START_TEST(test_tied_embeddings)
-{
-  static const struct {
-    const char *keys;
-    gboolean tied;
-    guint n;
-    uint64_t bytes;
-  } cases[] = {
-      {"dp = 4\npp = 2\nmicro-batches = 2", FALSE, 0, 0},
-      {"dp = 8", TRUE, 0, 0},
-      {"dp = 4\npp = 2\nmicro-batches = 2\ngrad-dtype = bf16", TRUE, 8,
-       512 * 64 * 2},
-      {"dp = 2\npp = 2\ntp = 2\nmicro-batches = 2\ngrad-dtype = fp32", TRUE, 4,
-       512 * 64 / 2 * 4},
-      {"dp = 4\npp = 2\nmicro-batches = 2\ngrad-dtype = bf16\nzero = 2", TRUE,
-       8, 512 * 64 / 4 * 2},
-      {"dp = 1\ntp = 2\npp = 4\nmicro-batches = 4\ngrad-dtype = fp32", TRUE, 2,
-       512 * 64 / 2 * 4},
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
-    const char *keys[3] = {"dp = 8", "dp = 8", cases[i].keys};
-    PlanText *t = text_new("tiny.json", "fixed(16)", keys);
-    double clip_s = 0, backward_s = 0;
-    guint n = 0;
-    Run r;
-    t->workload->models[0].model->tied_embeddings = cases[i].tied;
-    r = run_new(t, profile_text_load(NULL, NULL), 1e8);
-    for (RaTaskId k = 0; k < r.graph->n_tasks; k++) {
-      double begin_s = ra_sim_result(r.sim)->begin_s[k];
-      if (r.graph->mini_batch[k] > 0)
-        continue;
-      if (r.graph->kind[k] == RA_TASK_CLIP)
-        clip_s = begin_s;
-      if (r.graph->kind[k] == RA_TASK_BACKWARD)
-        backward_s = MAX(backward_s, begin_s);
-    }
-    for (RaTaskId k = 0; k < r.graph->n_tasks; k++) {
-      const RaOp *op = &r.graph->works[r.graph->work[k]].op;
-      if (r.graph->kind[k] != RA_TASK_EMBEDDING_REDUCE)
-        continue;
-      n++;
-      ck_assert_uint_eq(op->dim[0], cases[i].bytes);
-      ck_assert_uint_eq(op->dim[1], 2);
-      ck_assert_uint_eq(op->dim[2], 2); /* one node */
-      if (r.graph->mini_batch[k] > 0)
-        continue;
-      ck_assert_double_le(ra_sim_result(r.sim)->end_s[k], clip_s);
-      ck_assert_double_ge(ra_sim_result(r.sim)->begin_s[k], backward_s);
-    }
-    ck_assert_uint_eq(n, cases[i].n);
-    run_clear(&r);
-  }
-}
-END_TEST
-
 static Suite *
 zero_suite(void)
 {
@@ -488,7 +330,6 @@ zero_suite(void)
   tcase_add_test(tcase, test_overlap);
   tcase_add_test(tcase, test_generation_is_slower);
   tcase_add_test(tcase, test_gathers_begin_with_their_call);
-  tcase_add_test(tcase, test_tied_embeddings);
   suite_add_tcase(suite, tcase);
   return suite;
 }

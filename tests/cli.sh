@@ -37,6 +37,18 @@ works() { # ARGUMENT...: exit 0, something on stdout, nothing on stderr
   [ ! -s err ] || sed 's/^/# /' err
 }
 
+fails() { # MESSAGE ARGUMENT...: exit 2, one line that has MESSAGE, no output
+  local message=$1
+  shift
+  run "$@"
+  [ "$rc" -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] &&
+    grep -q '^reallot: ' err && grep -qF -- "$message" err
+  result $? "refused: reallot ${*/#"$srcdir"\//}"
+  if [ "$rc" -ne 2 ] || ! grep -qF -- "$message" err; then
+    echo "# status $rc, expected '$message', got: $(head -c 500 err)"
+  fi
+}
+
 golden() { # NAME ARGUMENT...
   local name=$1 file=$srcdir/tests/golden/$1
   shift
@@ -291,6 +303,26 @@ run simulate "$offload" --fingerprint \
 [ "$rc" -eq 0 ] && [ "$(cat out)" != "$first_offload" ]
 result $? "a residency changes the fingerprint"
 
+# ---- weights in shards ------------------------------------------------------
+
+# With zero 3 everywhere nothing moves between layouts, but generation waits for
+# weights more than it computes; with whole weights it does not, and they move.
+zero3=$plans/ppo-llama2-7b-8-colocated-zero3.plan
+works simulate "$zero3" --format=tsv
+awk -F'\t' '/^# / { on = $0 } on == "# gpu_time" && $1 == "actor_generate" {
+    bound = $5 > $4 } $1 == "realloc" { moves = 1 }
+  END { exit !(bound && !moves) }' out
+result $? "generation with zero 3 is bound by gathers, and nothing is moved"
+works simulate "$zero3" --set 'call actor_generate.zero=0' --format=tsv
+awk -F'\t' '/^# / { on = $0 } on == "# gpu_time" && $1 == "actor_generate" {
+    bound = $5 > $4 } $1 == "realloc" { moves = 1 }
+  END { exit !(!bound && moves) }' out
+result $? "generation with whole weights is not, and they are moved"
+fails "'zero-group' is 3, expected a divisor of 8, 'dp'" \
+  simulate "$zero3" --set 'call actor_train.zero-group=3'
+fails "'zero' of 'ref_inference' is 2, expected 0 or 3" \
+  simulate "$zero3" --set 'call ref_inference.zero=2'
+
 # What GPUs send to each other sums to what the reallocations move.
 works inspect "$plan" --moves --format=tsv
 cp out moves
@@ -376,18 +408,6 @@ run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
 result $? "a plan that does not fit is refused with status 1"
 
 # ---- errors -----------------------------------------------------------------
-
-fails() { # MESSAGE ARGUMENT...: exit 2, one line that has MESSAGE, no output
-  local message=$1
-  shift
-  run "$@"
-  [ "$rc" -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] &&
-    grep -q '^reallot: ' err && grep -qF -- "$message" err
-  result $? "refused: reallot ${*/#"$srcdir"\//}"
-  if [ "$rc" -ne 2 ] || ! grep -qF -- "$message" err; then
-    echo "# status $rc, expected '$message', got: $(head -c 500 err)"
-  fi
-}
 
 set_fails() { # MESSAGE CHANGE
   fails "$1" simulate "$plan" --set "$2"

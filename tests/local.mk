@@ -73,6 +73,9 @@ check_programs += %D%/check_sum
 check_programs += %D%/check_system
 check_programs += %D%/check_table
 check_programs += %D%/check_text
+check_programs += %D%/check_tied
+tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
@@ -127,6 +130,7 @@ noinst_HEADERS += %D%/decode_reference.h
 noinst_HEADERS += %D%/check_corpus.h
 noinst_HEADERS += %D%/fuzz.h
 noinst_HEADERS += %D%/plan_sample.h
+noinst_HEADERS += %D%/zero_run.h
 noinst_HEADERS += %D%/workload_sample.h
 noinst_HEADERS += %D%/graph_builder.h
 
