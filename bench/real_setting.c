@@ -256,6 +256,12 @@ real_setting_free(RealSetting *setting)
   g_free(setting);
 }
 
+const RaPlan *
+real_setting_plan(const RealSetting *setting)
+{
+  return setting->setup.plan;
+}
+
 /* The call at the end of each phase in turn. */
 static void
 split_phases(const RaWorkload *workload, const RaBreakdown *breakdown,

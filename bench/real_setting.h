@@ -17,6 +17,7 @@
 #ifndef RA_BENCH_REAL_SETTING_H
 #define RA_BENCH_REAL_SETTING_H
 
+#include "graph/plan.h"
 #include "traces/system.h"
 
 typedef struct {
@@ -60,6 +61,8 @@ typedef struct _RealSetting RealSetting;
  * model or profile cannot be read. */
 RealSetting *real_setting_new(const RealRow *row);
 void real_setting_free(RealSetting *setting);
+/* Owned by @setting. */
+const RaPlan *real_setting_plan(const RealSetting *setting);
 
 /* @constants: of REAL_SYSTEM; else not read. */
 void real_predict(const RealSetting *setting, RealModel model,

@@ -169,7 +169,8 @@ ra_memory_new(const RaPlan *plan)
 
   g_return_val_if_fail(plan, NULL);
   memory->plan = plan;
-  memory->calls = g_new0(RaCallMemory, plan->workload->n_calls);
+  memory->n_calls = plan->workload->n_calls;
+  memory->calls = g_new0(RaCallMemory, memory->n_calls);
   for (guint i = 0; i < plan->workload->n_calls; i++)
     fill_call(memory, i);
   for (guint i = 0; i < plan->workload->n_calls; i++)
@@ -182,7 +183,7 @@ ra_memory_free(RaMemory *memory)
 {
   if (!memory)
     return;
-  for (guint i = 0; i < memory->plan->workload->n_calls; i++) {
+  for (guint i = 0; i < memory->n_calls; i++) {
     g_free(memory->calls[i].stages);
     g_free(memory->calls[i].pieces);
   }

@@ -100,6 +100,7 @@ typedef struct {
 typedef struct {
   const RaPlan *plan;  /* borrowed */
   RaCallMemory *calls; /* (n_calls), owned */
+  uint32_t n_calls;    /* of the workload */
 } RaMemory;
 
 /**
