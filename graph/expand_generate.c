@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "graph/expand_experts.h"
 #include "graph/expand_zero.h"
 
 /* Forwards alone, of all replicas. */
@@ -46,6 +47,7 @@ add_forwards(RaForwards *f, uint32_t replica, const RaBatch *batches)
 static void
 end_forwards(RaForwards *f)
 {
+  ra_experts_meet(f->x, f->pipelines);
   ra_zero_end(&f->zero, f->pipelines);
   for (uint32_t d = 0; d < f->x->plan->dp; d++)
     ra_pipeline_free(f->pipelines[d]);

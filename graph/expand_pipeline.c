@@ -228,7 +228,8 @@ add_compute(RaPipelineState *s, RaTaskSpec *t, RaPhase phase,
   return ra_builder_task(s->x->builder, t);
 }
 
-/* Remembers a task where zero will hang its collectives on. */
+/* Remembers a task where zero will hang its collectives on, or where replicas
+ * that share experts meet. */
 static void
 add_step(RaPipelineState *s, uint32_t stage, RaTaskId id, const RaTaskSpec *t)
 {
@@ -368,6 +369,7 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
 {
   RaPipelineState s = {.x = x, .spec = spec, .max_buckets = 1};
   gsize n_cells = (gsize)x->n_pieces * spec->m;
+  gboolean steps = x->zero >= 2 || ra_call_plan_ep_replicas(x->plan) > 1;
 
   s.pipeline = g_new0(RaPipeline, 1);
   for (uint32_t u = 0; spec->backward && u < x->n_pieces; u++)
@@ -377,9 +379,9 @@ ra_expand_pipeline(RaCallContext *x, const RaPipelineSpec *spec)
   s.pipeline->bucket = g_new(RaTaskId, (gsize)x->n_pieces * s.max_buckets);
   s.pipeline->max_buckets = s.max_buckets;
   s.pipeline->pp = x->plan->pp;
-  if (x->zero >= 2)
+  if (steps)
     s.pipeline->steps = g_new(GArray *, x->plan->pp);
-  for (uint32_t stage = 0; x->zero >= 2 && stage < x->plan->pp; stage++)
+  for (uint32_t stage = 0; steps && stage < x->plan->pp; stage++)
     s.pipeline->steps[stage] =
         g_array_new(FALSE, FALSE, sizeof(RaPipelineStep));
   s.forward = g_new(RaTaskId, n_cells);

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "graph/expand_experts.h"
 #include "graph/expand_zero.h"
 
 /* One mini-batch in the making. */
@@ -314,6 +315,7 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
       ra_builder_edge(x->builder, b->gathers[s * x->n_sets + d / x->set_size],
                       b->pipelines[d]->first[s]);
   }
+  ra_experts_meet(x, b->pipelines);
   ra_zero_end(&b->zero, b->pipelines);
 }
 

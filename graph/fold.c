@@ -162,15 +162,15 @@ split_by_stage(Fold *fold, Call *call, uint32_t stage, uint32_t *sets)
   }
 }
 
-/* Splits the replicas by whom they share shards with: by the colours of their
- * set, sorted, each as often as it occurs. */
+/* Splits the replicas by whom they share shards or experts with: by the colours
+ * of their set of @size neighbours, sorted, each as often as it occurs. */
 static void
-split_by_set(Fold *fold, Call *call)
+split_by_set(Fold *fold, Call *call, uint32_t size)
 {
-  uint32_t dp = call->plan->dp, size = call->plan->zero_group;
+  uint32_t dp = call->plan->dp;
   g_autofree uint32_t *sets = NULL;
 
-  if (call->plan->zero == 0 || size == dp || size == 1 || is_split(call))
+  if (size == dp || size == 1 || is_split(call))
     return;
   sets = g_memdup2(call->colour, dp * sizeof *sets);
   for (uint32_t d = 0; d < dp; d += size)
@@ -192,7 +192,8 @@ split_replicas(Fold *fold, Call *call)
   sets = g_new(uint32_t, MAX(call->begin[call->n_units], 1u));
   for (uint32_t s = 0; s < call->plan->pp; s++)
     split_by_stage(fold, call, s, sets);
-  split_by_set(fold, call);
+  split_by_set(fold, call, call->plan->zero ? call->plan->zero_group : 1);
+  split_by_set(fold, call, ra_call_plan_ep_replicas(call->plan));
 }
 
 /* --- (3): lanes --- */

@@ -15,6 +15,7 @@ libgraph_a_SOURCES += %D%/dataflow.c %D%/dataflow.h
 libgraph_a_SOURCES += %D%/dot.c %D%/dot.h
 libgraph_a_SOURCES += %D%/expand.c %D%/expand.h
 libgraph_a_SOURCES += %D%/expand_call.h
+libgraph_a_SOURCES += %D%/expand_experts.c %D%/expand_experts.h
 libgraph_a_SOURCES += %D%/expand_generate.c
 libgraph_a_SOURCES += %D%/expand_pipeline.c
 libgraph_a_SOURCES += %D%/expand_train.c

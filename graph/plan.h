@@ -223,6 +223,11 @@ RaCoord ra_call_plan_data_coord(const RaCallPlan *plan, RaCoord coord,
 uint32_t ra_call_plan_ep(const RaCallPlan *plan);
 uint32_t ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord);
 
+/* Neighbouring replicas, from a multiple of their number on, that exchange
+ * tokens with each other and no others: 1 where the ranks of a group are cp
+ * ranks of one. */
+uint32_t ra_call_plan_ep_replicas(const RaCallPlan *plan);
+
 /* Degree along @axis. */
 uint32_t ra_call_plan_degree(const RaCallPlan *plan, RaAxis axis);
 

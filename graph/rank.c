@@ -113,6 +113,18 @@ ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord)
   return ra_call_plan_data_rank(plan, coord) % ra_call_plan_ep(plan);
 }
 
+uint32_t
+ra_call_plan_ep_replicas(const RaCallPlan *plan)
+{
+  uint32_t ep = ra_call_plan_ep(plan), n = 1;
+
+  if (inner_data_axis(plan) == RA_AXIS_DP)
+    return plan->dp % ep == 0 ? ep : plan->dp;
+  while (n * plan->cp % ep != 0) /* whole groups of n replicas' cp ranks */
+    n++;
+  return n;
+}
+
 /* The next axis from @at on along which ranks differ; RA_N_AXES if none. */
 static guint
 next_axis(const RaCallPlan *plan, guint at)

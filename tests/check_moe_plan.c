@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "graph/lane.h"
+#include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
+#include "tests/profile_text.h"
 
 #define WORKLOAD                                                               \
   "[workload]\nformat = 1\nalgorithm = sft\ndataset = d\nprompts = 64\n"       \
@@ -15,8 +17,16 @@
   "trainable = true\n"                                                         \
   "[call train]\nmodel = m\nkind = train\ninputs = d\n"
 
+/* Lengths that differ. */
+#define RAGGED                                                                 \
+  "[workload]\nformat = 1\nalgorithm = sft\ndataset = d\nprompts = 64\n"       \
+  "prompt-length = fixed(64)\nresponse-length = lognormal(600, 900, 4096)\n"   \
+  "[model m]\nconfig = ../../share/models/mixtral-8x7b.json\n"                 \
+  "trainable = true\n"                                                         \
+  "[call train]\nmodel = m\nkind = train\ninputs = d\n"
+
 static RaTaskGraph *
-graph_of(const char *keys, PlanText **out_text)
+graph_of(const char *workload, const char *keys, PlanText **out_text)
 {
   g_autofree char *cluster = plan_text_cluster(2);
   g_autofree char *plan = g_strconcat(
@@ -24,7 +34,7 @@ graph_of(const char *keys, PlanText **out_text)
       NULL);
   RaTaskGraph *graph;
 
-  *out_text = plan_text_new(WORKLOAD, cluster, plan, 1);
+  *out_text = plan_text_new(workload, cluster, plan, 1);
   graph = ra_expand((*out_text)->augmented, RA_FIDELITY_STAGE, 0, NULL);
   ck_assert_ptr_nonnull(graph);
   return graph;
@@ -60,7 +70,7 @@ START_TEST(test_gradients)
                     "ep = 4\n",
                     more, NULL);
     PlanText *text;
-    RaTaskGraph *g = graph_of(keys, &text);
+    RaTaskGraph *g = graph_of(WORKLOAD, keys, &text);
     RaPiece whole = {.n_layers = 32, .has_embedding = 1, .has_head = 1};
     double n = (double)ra_piece_n_params(&g->shards[0], &whole);
     double dense = n - experts, state = 0;
@@ -77,6 +87,89 @@ START_TEST(test_gradients)
     ck_assert_double_ne(state, ceil(n / 8));
     ra_task_graph_free(g);
     plan_text_free(text);
+  }
+}
+END_TEST
+
+/* Seconds of the @k-th computation of replica @d, which stand in the graph in
+ * the order of the schedule. */
+static double
+step_s(const RaTaskGraph *g, const RaCost *costs, uint32_t d, uint32_t k)
+{
+  for (RaTaskId t = 0; t < g->n_tasks; t++)
+    if ((g->kind[t] == RA_TASK_FORWARD || g->kind[t] == RA_TASK_BACKWARD) &&
+        g->replica[t] == d && k-- == 0)
+      return costs[t].total_s;
+  ck_abort_msg("no such step");
+  return 0;
+}
+
+/* When the gradients' reduction begins in Mixtral on dp 4 x tp 4, lengths
+ * ragged, 8 micro-batches, so 16 computations a replica: replicas that
+ * share experts end each together, so with ep 2 the slower pair of (0, 1) and
+ * (2, 3) decides:
+ *
+ *     max over pairs of  sum over k of  max over the pair of step k
+ *
+ * with ep 4 all four in one, with ep 1 each for itself.  With cp 2 a replica's
+ * ep 2 are its own cp ranks: each for itself.  The fault: each for itself
+ * where they share. */
+START_TEST(test_replicas_meet)
+{
+  static const struct {
+    const char *keys;
+    uint32_t n; /* replicas that share */
+  } rows[] = {
+      {"dp = 4\ntp = 4\n", 1},
+      {"dp = 4\ntp = 4\nep = 2\n", 2},
+      {"dp = 4\ntp = 4\nep = 4\n", 4},
+      {"dp = 4\ntp = 2\ncp = 2\nep = 2\n", 1},
+      {"dp = 4\ntp = 2\ncp = 2\nep = 4\n", 2},
+      {"dp = 4\ntp = 2\ncp = 2\nep = 2\nrank-order = tp-dp-cp-pp\n", 2}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+    g_autofree char *keys =
+        g_strconcat("mesh = all\nmicro-batches = 8\n", rows[i].keys, NULL);
+    RaProfile *profile = profile_text_shipped("h100-sxm");
+    PlanText *text;
+    RaTaskGraph *g = graph_of(RAGGED, keys, &text);
+    RaEstimator *estimator;
+    double expected = 0, alone = 0, begin = 0;
+    RaSim *sim;
+
+    ck_assert_uint_eq(ra_call_plan_ep_replicas(&text->plan->calls[0]),
+                      rows[i].n);
+    text->cluster->device = profile->spec;
+    estimator = ra_estimator_new(profile, text->cluster, NULL);
+    sim = ra_sim_new(g, estimator, NULL);
+    ck_assert(ra_sim_run(sim, NULL));
+    for (uint32_t first = 0; first < 4; first += rows[i].n) {
+      double sum = 0;
+      for (uint32_t k = 0; k < 16; k++) {
+        double most = 0;
+        for (uint32_t d = first; d < first + rows[i].n; d++)
+          most = MAX(most, step_s(g, ra_sim_costs(sim), d, k));
+        sum += most;
+      }
+      expected = MAX(expected, sum);
+    }
+    for (uint32_t d = 0; d < 4; d++) {
+      double sum = 0;
+      for (uint32_t k = 0; k < 16; k++)
+        sum += step_s(g, ra_sim_costs(sim), d, k);
+      alone = MAX(alone, sum);
+    }
+    for (RaTaskId t = 0; t < g->n_tasks && begin == 0; t++)
+      if (g->kind[t] == RA_TASK_GRAD_REDUCE)
+        begin = ra_sim_result(sim)->begin_s[t];
+    ck_assert_double_eq_tol(begin, expected, 1e-9 * expected);
+    ck_assert(rows[i].n == 4 ? alone < 0.99 * begin
+                             : alone < (1 + 1e-9) * begin);
+    ra_sim_free(sim);
+    ra_estimator_free(estimator);
+    ra_task_graph_free(g);
+    plan_text_free(text);
+    ra_profile_free(profile);
   }
 }
 END_TEST
@@ -107,12 +200,12 @@ START_TEST(test_ones_change_nothing)
   static const char base[] = "mesh = all\ndp = 4\ntp = 2\npp = 2\n"
                              "zero = 1\nsequence-parallel = true\n";
   PlanText *text[3];
-  RaTaskGraph *g[3] = {graph_of(base, &text[0])};
+  RaTaskGraph *g[3] = {graph_of(WORKLOAD, base, &text[0])};
   g_autofree char *ones = g_strconcat(base, "ep = 1\ncp = 1\n", NULL);
   g_autofree char *two = g_strconcat(base, "ep = 2\n", NULL);
 
-  g[1] = graph_of(ones, &text[1]);
-  g[2] = graph_of(two, &text[2]);
+  g[1] = graph_of(WORKLOAD, ones, &text[1]);
+  g[2] = graph_of(WORKLOAD, two, &text[2]);
   check_same_graph(g[0], g[1]);
   ck_assert_uint_gt(g[2]->n_tasks, g[0]->n_tasks);
   for (guint i = 0; i < 3; i++) {
@@ -130,7 +223,7 @@ START_TEST(test_geometry)
 {
   PlanText *text;
   RaTaskGraph *g =
-      graph_of("mesh = all\ndp = 4\ntp = 2\ncp = 2\nep = 4\n", &text);
+      graph_of(WORKLOAD, "mesh = all\ndp = 4\ntp = 2\ncp = 2\nep = 4\n", &text);
   const RaCallPlan *plan = &text->plan->calls[0];
   RaAxisGeometry ep = ra_data_geometry(plan, text->cluster, RA_DATA_EP);
   RaAxisGeometry same = ra_data_geometry(plan, text->cluster, RA_DATA_EXPERTS);
@@ -213,6 +306,7 @@ moe_plan_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_gradients);
+  tcase_add_test(tcase, test_replicas_meet);
   tcase_add_test(tcase, test_ones_change_nothing);
   tcase_add_test(tcase, test_geometry);
   tcase_add_test(tcase, test_refusals);
