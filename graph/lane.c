@@ -113,7 +113,8 @@ ra_lane_map_new(RaArena *arena, const RaPlan *plan)
   number_lanes(map, used, n_classes);
   map->seen = g_new0(uint8_t, MAX(map->n_lanes, 1u));
   map->begin = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-  map->lane = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  /* Sized, so that group 0, which has no lane, points somewhere. */
+  map->lane = g_array_sized_new(FALSE, FALSE, sizeof(uint32_t), 64);
   map->group_n_gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   map->group_weight = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   map->by_key = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
