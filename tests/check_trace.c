@@ -205,12 +205,15 @@ START_TEST(test_control_characters)
   ra_trace_set_head(trace, "seed", "1");
   ra_trace_set_head(trace, "command", "plot\t'y'");
   ra_trace_set_head(trace, "seed", NULL);
+  ra_trace_set_head(trace, "a\tb", "1");
+  ra_trace_set_head(trace, "a\001b", "2");
   ra_trace_add(trace, &row);
   text = ra_trace_format(trace, &n_bytes);
   again = parse(text, NULL);
   ck_assert_str_eq(ra_trace_row(again, 0)->name, "a b c");
   ck_assert_str_eq(ra_trace_head(again, "command"), "plot 'y'");
   ck_assert_ptr_null(ra_trace_head(again, "seed"));
+  ck_assert_str_eq(ra_trace_head(again, "a b"), "2");
 }
 END_TEST
 

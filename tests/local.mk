@@ -209,6 +209,7 @@ EXTRA_DIST += %D%/corpus/trace/cut.tsv
 EXTRA_DIST += %D%/corpus/trace/empty-op.tsv
 EXTRA_DIST += %D%/corpus/trace/good-million.tsv
 EXTRA_DIST += %D%/corpus/trace/good-rows.tsv
+EXTRA_DIST += %D%/corpus/trace/head-control.tsv
 EXTRA_DIST += %D%/corpus/trace/huge.tsv
 EXTRA_DIST += %D%/corpus/trace/ranks.tsv
 EXTRA_DIST += %D%/corpus/trace/version.tsv

@@ -69,12 +69,13 @@ ra_trace_set_head(RaTrace *trace, const char *key, const char *value)
   g_return_if_fail(trace != NULL && key != NULL && key[0] != '\0');
   g_return_if_fail(strchr(key, ':') == NULL);
 
+  g_autofree char *clean = one_line(key);
   RaTraceField added;
 
   for (guint i = 0; i < trace->head->len; i++) {
     RaTraceField *field = &g_array_index(trace->head, RaTraceField, i);
 
-    if (strcmp(field->key, key) != 0)
+    if (strcmp(field->key, clean) != 0)
       continue;
     if (value == NULL) {
       g_array_remove_index(trace->head, i);
@@ -88,7 +89,7 @@ ra_trace_set_head(RaTrace *trace, const char *key, const char *value)
   }
   if (value == NULL)
     return;
-  added.key = one_line(key);
+  added.key = g_steal_pointer(&clean);
   added.value = one_line(value);
   g_array_append_val(trace->head, added);
 }

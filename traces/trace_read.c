@@ -98,6 +98,14 @@ read_magic(Reader *reader, GError **error)
               RA_TRACE_VERSION);
 }
 
+static gboolean
+has_control(const char *text, const char *end)
+{
+  while (text < end && !g_ascii_iscntrl(*text))
+    text++;
+  return text < end;
+}
+
 /* "# key: value", or "# key:" for an empty value. */
 static gboolean
 read_head_field(Reader *reader, char *line, GError **error)
@@ -106,7 +114,8 @@ read_head_field(Reader *reader, char *line, GError **error)
   char *colon = line[1] == ' ' ? strchr(key, ':') : NULL;
   g_autofree char *text = shown(line);
 
-  if (colon == NULL || colon == key || (colon[1] != ' ' && colon[1] != '\0'))
+  if (colon == NULL || colon == key || has_control(key, colon) ||
+      (colon[1] != ' ' && colon[1] != '\0'))
     return fail(reader, error, "expected a head field '# key: value', not '%s'",
                 text);
   *colon = '\0';
