@@ -69,8 +69,8 @@ END_TEST
 START_TEST(test_tied_bytes)
 {
   const char *keys[3] = {"dp = 8", "dp = 8",
-                         "dp = 8\nmicro-batches = 2\nzero = 3\n"
-                         "grad-dtype = bf16"};
+                         ("dp = 8\nmicro-batches = 2\nzero = 3\n"
+                          "grad-dtype = bf16")};
   PlanText *t = text_new("tiny.json", "fixed(16)", keys);
   double table = 2.0 * 512 * 64, p = P_BYTES - table, expected;
 

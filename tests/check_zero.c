@@ -166,8 +166,9 @@ START_TEST(test_free_links)
       g_autofree char *one = g_strconcat(schedules[i], "zero = 1", NULL);
       g_autofree char *more = g_strdup_printf(
           "%szero = %u\noverlap-grad-reduce = true", schedules[i], zero);
-      Run a = run_of("dp = 8\nmicro-batches = 2", one, INFINITY);
-      Run b = run_of("dp = 8\nmicro-batches = 2\nzero = 3", more, INFINITY);
+      Run a = run_of("dp = 8\nmicro-batches = 2", one, (double)INFINITY);
+      Run b =
+          run_of("dp = 8\nmicro-batches = 2\nzero = 3", more, (double)INFINITY);
       Run c = run_of("dp = 8\nmicro-batches = 2\nzero = 3", more, 1e6);
       for (uint32_t call = 0; call < 3; call++) {
         ck_assert(close_to(call_s(&b, call), call_s(&a, call)));
