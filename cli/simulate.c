@@ -283,7 +283,7 @@ simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
   if (setup)
     replay = ra_replay_new(setup, &wanted, error);
   if (replay && !fingerprint)
-    fit = ra_fit_new(setup, replay);
+    fit = ra_fit_new(setup, &flags, replay);
   ra_progress_end(progress);
   if (!replay || (trace && !save_trace(setup, replay, trace, error)))
     return 0;

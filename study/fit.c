@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "study/fit.h"
+#include "study/remedy.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define VERDICT_HOLDERS 4 /* largest ones that a verdict names */
@@ -52,6 +53,7 @@ make_memory(const RaFit *fit)
   ra_table_column(table, "peak_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(table, "task", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "remedy", RA_UNIT_NONE, RA_CELL_TEXT);
   if (fit->lane == RA_NONE)
     return table;
   ra_table_row(table);
@@ -63,6 +65,10 @@ make_memory(const RaFit *fit)
   ra_table_real(table, fit->peak_s);
   ra_table_text(table, fit->task);
   ra_table_text(table, fit->fits ? "yes" : "no");
+  if (fit->remedy)
+    ra_table_text(table, fit->remedy);
+  else
+    ra_table_missing(table);
   return table;
 }
 
@@ -105,6 +111,11 @@ make_verdict(const RaFit *fit, const RaWorkload *workload, const GArray *shares)
     g_string_append_printf(out, "%s%s %.1f GiB", i ? ", " : "", name,
                            (double)s->bytes / GIB);
   }
+  if (fit->remedy)
+    g_string_append_printf(out, ".  The smallest single change that fits is %s",
+                           fit->remedy);
+  else
+    g_string_append(out, ".  No single change that was tried makes it fit");
   return g_string_free(out, FALSE);
 }
 
@@ -136,7 +147,8 @@ fill_peak(RaFit *fit, const RaReplay *replay, const RaLanePeak *peak)
 }
 
 RaFit *
-ra_fit_new(const RaSetup *setup, const RaReplay *replay)
+ra_fit_new(const RaSetup *setup, const RaSetupFlags *flags,
+           const RaReplay *replay)
 {
   g_autoptr(RaMemoryTable) table = NULL;
   g_autoptr(RaMemoryReplay) memory = NULL;
@@ -157,6 +169,8 @@ ra_fit_new(const RaSetup *setup, const RaReplay *replay)
     fit->bound_bytes = bound_of(setup, replay, table->memory);
   }
   fit->fits = fit->peak_bytes <= fit->capacity_bytes;
+  if (!fit->fits && flags)
+    fit->remedy = ra_remedy_find(setup, flags, replay, fit->gpu);
   shares = sorted_shares(bytes, ra_memory_n_holders(table->memory));
   fit->memory = make_memory(fit);
   fit->holders = make_holders(fit, setup->workload, shares);
@@ -171,6 +185,7 @@ ra_fit_free(RaFit *fit)
   if (!fit)
     return;
   g_free(fit->task);
+  g_free(fit->remedy);
   g_free(fit->verdict);
   ra_table_free(fit->memory);
   ra_table_free(fit->holders);

@@ -1,6 +1,6 @@
 /* Whether a replayed plan fits the memory of its GPUs.
  *
- *     g_autoptr(RaFit) fit = ra_fit_new(setup, replay);
+ *     g_autoptr(RaFit) fit = ra_fit_new(setup, &flags, replay);
  *     if (!fit->fits)
  *       puts(fit->verdict);
  *
@@ -30,7 +30,10 @@ typedef struct {
   double bound_bytes; /* >= peak_bytes; stage fidelity with the same lengths */
   double peak_s;
   char *task;       /* that begins then, owned; "start" at the begin */
-  char *verdict;    /* owned; NULL where it fits: GPU, moment, holders */
+  char *remedy;     /* owned; NULL where it fits, was not asked for, or none
+                       that study/remedy.h tries would */
+  char *verdict;    /* owned; NULL where it fits: GPU, moment, holders,
+                        remedy */
   RaTable *memory;  /* owned */
   RaTable *holders; /* owned */
 } RaFit;
@@ -38,13 +41,15 @@ typedef struct {
 /**
  * ra_fit_new:
  * @setup: with a plan; borrowed
+ * @flags: (nullable): that @setup was loaded with, to look for a remedy
  * @replay: of the plan; borrowed
  *
  * Cost: O(lanes of all tasks).
  *
  * Returns: (transfer full): ra_fit_free() it
  */
-RaFit *ra_fit_new(const RaSetup *setup, const RaReplay *replay);
+RaFit *ra_fit_new(const RaSetup *setup, const RaSetupFlags *flags,
+                  const RaReplay *replay);
 void ra_fit_free(RaFit *fit);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFit, ra_fit_free)
 

@@ -23,6 +23,7 @@ libstudy_a_SOURCES += %D%/plot_impl.h
 libstudy_a_SOURCES += %D%/plot_script.c
 libstudy_a_SOURCES += %D%/plot_text.c
 libstudy_a_SOURCES += %D%/record.c %D%/record.h
+libstudy_a_SOURCES += %D%/remedy.c %D%/remedy.h
 libstudy_a_SOURCES += %D%/replay.c %D%/replay.h
 libstudy_a_SOURCES += %D%/setup.c %D%/setup.h
 libstudy_a_SOURCES += %D%/timeline.c %D%/timeline.h

@@ -338,7 +338,7 @@ check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
 
   ck_assert_msg(replay != NULL, "%s", error ? error->message : "");
   table = ra_memory_table_new(replay->graph);
-  fit = ra_fit_new(setup, replay);
+  fit = ra_fit_new(setup, &flags, replay);
   ck_assert_msg(is_sound(replay->sim, table), "%s is not sound", name);
   ck_assert_msg(fit->fits && !fit->verdict, "%s does not fit", name);
   /* A folded lane at call fidelity is the most of its stages in everything. */

@@ -199,8 +199,21 @@ run simulate "$plan" --set 'cluster.framework-memory=79 GiB'
   grep -q 'The plan does not fit: GPU [0-9]* needs .* of 80.0 GiB at .* framework 79.0 GiB'
 result $? "a plan that does not fit is a negative answer"
 run simulate "$plan" --set 'cluster.framework-memory=79 GiB' --format=tsv
-[ "$rc" -eq 1 ] && awk -F'\t' '/^# memory$/ { getline; getline; exit $NF != "no" }' out
-result $? "and the tables say so"
+[ "$rc" -eq 1 ] && awk -F'\t' '/^# memory$/ { getline; getline
+  exit $(NF - 1) != "no" || $NF != "-" }' out
+result $? "and the tables say so, and that nothing helps"
+# The remedy that is named, as flags: "call NAME: KEY=VALUE ... (N GiB ...)".
+demo=$plans/ppo-llama3-70b-128.plan
+run simulate "$demo" --set 'cluster.framework-memory=20 GiB' --format=tsv
+remedy=$(awk -F'\t' '/^# memory$/ { getline; getline; print $NF }' out)
+flags=()
+for key in $(echo "$remedy" | sed 's/^[^:]*: //; s/ (.*//'); do
+  flags+=(--set "${remedy%%:*}.$key")
+done
+[ "$rc" -eq 1 ] && [ ${#flags[@]} -gt 0 ] &&
+  "$reallot" simulate "$demo" --set 'cluster.framework-memory=20 GiB' \
+    "${flags[@]}" >/dev/null
+result $? "the change that is named makes a plan fit"
 
 # ---- runs that must be equal or differ --------------------------------------
 

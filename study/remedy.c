@@ -1,0 +1,191 @@
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "graph/memory_peak.h"
+#include "graph/residency.h"
+#include "study/remedy.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* The search in progress. */
+typedef struct {
+  const RaSetup *setup;
+  const RaSetupFlags *flags;
+  const RaReplay *replay;
+  char *found; /* owned; NULL: not yet */
+} Search;
+
+/* The bound of the plan with @sets, or -1 where it is refused. */
+static double
+bound_with(const Search *s, const GPtrArray *sets)
+{
+  RaSetupFlags flags = *s->flags;
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaMemory) memory = NULL;
+  g_autofree RaCallLoad *loads = NULL;
+  RaAugmented *augmented;
+  RaMemoryPeak peak;
+  double bytes;
+
+  flags.sets = (const char *const *)sets->pdata;
+  setup = ra_setup_load(s->setup->plan_path, RA_FILE_PLAN, &flags, NULL);
+  if (!setup)
+    return -1;
+  memory = ra_memory_new(setup->plan);
+  loads = ra_call_loads_new(setup->plan, s->replay->augmented->n_iterations,
+                            s->replay->graph->seed);
+  augmented = ra_augment(setup->plan, s->replay->augmented->n_iterations);
+  ra_memory_peak(memory, augmented, loads, &peak);
+  bytes = peak.total_bytes;
+  ra_memory_peak_clear(&peak);
+  ra_augmented_free(augmented);
+  return bytes;
+}
+
+/* Tries keys "a=1 b=2" of @call, or of all calls that share its copy. */
+static void
+try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
+{
+  const RaPlan *plan = s->setup->plan;
+  const RaWorkload *w = plan->workload;
+  g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
+  g_auto(GStrv) words = g_strsplit(keys, " ", -1);
+  double bytes;
+
+  if (s->found)
+    return;
+  for (guint i = 0; s->flags->sets && s->flags->sets[i]; i++)
+    g_ptr_array_add(sets, g_strdup(s->flags->sets[i]));
+  for (uint32_t v = 0; v < w->n_calls; v++) {
+    if (v != call && (!shared || !ra_residency_same_copy(plan, v, call)))
+      continue;
+    for (guint i = 0; words[i]; i++)
+      g_ptr_array_add(
+          sets, g_strdup_printf("plan:call %s.%s", w->calls[v].name, words[i]));
+  }
+  g_ptr_array_add(sets, NULL);
+  bytes = bound_with(s, sets);
+  if (bytes >= 0 && bytes <= s->setup->cluster->device.memory_bytes)
+    s->found = g_strdup_printf("call %s: %s (%.1f GiB at most)",
+                               w->calls[call].name, keys, bytes / GIB);
+}
+
+static void
+try_zero(Search *s, uint32_t call, int zero)
+{
+  const RaCallPlan *p = &s->setup->plan->calls[call];
+  char keys[32];
+
+  if (s->setup->workload->calls[call].kind != RA_CALL_TRAIN ||
+      p->zero >= zero || p->dp * p->cp == 1)
+    return;
+  g_snprintf(keys, sizeof keys, "zero=%d", zero);
+  try_keys(s, call, FALSE, keys);
+}
+
+static void
+try_micro_batches(Search *s, uint32_t call, uint32_t factor)
+{
+  char keys[48];
+
+  g_snprintf(keys, sizeof keys, "micro-batches=%" PRIu64,
+             (uint64_t)s->setup->plan->calls[call].n_micro_batches * factor);
+  try_keys(s, call, FALSE, keys);
+}
+
+static void
+try_recompute(Search *s, uint32_t call, int recompute)
+{
+  if (s->setup->workload->calls[call].kind == RA_CALL_TRAIN &&
+      s->setup->plan->calls[call].recompute < recompute)
+    try_keys(s, call, FALSE,
+             recompute == RA_RECOMPUTE_FULL ? "recompute=full"
+                                            : "recompute=selective");
+}
+
+static void
+try_host(Search *s, uint32_t call, gboolean optimizer)
+{
+  const RaCall *c = &s->setup->workload->calls[call];
+  const RaCallPlan *p = &s->setup->plan->calls[call];
+  gboolean frozen =
+      ra_workload_trainer(s->setup->workload, c->model) == RA_NONE;
+
+  if (optimizer && c->kind == RA_CALL_TRAIN &&
+      p->optimizer_residency != RA_RESIDENCY_HOST)
+    try_keys(s, call, FALSE, "optimizer-residency=host");
+  if (!optimizer && frozen && p->residency != RA_RESIDENCY_HOST)
+    try_keys(s, call, TRUE, "residency=host");
+}
+
+/* Half of the replicas, each of twice the GPUs. */
+static void
+try_wider(Search *s, uint32_t call, gboolean pipeline)
+{
+  const RaCallPlan *p = &s->setup->plan->calls[call];
+  g_autofree char *keys = NULL;
+
+  if (p->dp % 2)
+    return;
+  keys = g_strdup_printf("%s=%" PRIu64 " dp=%" PRIu32, pipeline ? "pp" : "tp",
+                         2 * (uint64_t)(pipeline ? p->pp : p->tp), p->dp / 2);
+  try_keys(s, call, FALSE, keys);
+}
+
+enum { N_KINDS = 12 };
+
+/* The @kind-th change of the list in the header. */
+static void
+try_kind(Search *s, uint32_t call, guint kind)
+{
+  const RaCallPlan *p = &s->setup->plan->calls[call];
+
+  switch (kind) {
+  case 0:
+    try_zero(s, call, 1);
+    break;
+  case 1:
+    if (!p->sequence_parallel && p->tp > 1)
+      try_keys(s, call, FALSE, "sequence-parallel=true");
+    break;
+  case 2:
+  case 3:
+    try_micro_batches(s, call, kind == 2 ? 2 : 4);
+    break;
+  case 4:
+    try_zero(s, call, 2);
+    break;
+  case 5:
+  case 6:
+    try_recompute(s, call,
+                  kind == 5 ? RA_RECOMPUTE_SELECTIVE : RA_RECOMPUTE_FULL);
+    break;
+  case 7:
+  case 8:
+    try_host(s, call, kind == 8);
+    break;
+  case 9:
+  case 10:
+    try_wider(s, call, kind == 10);
+    break;
+  default:
+    try_zero(s, call, 3);
+  }
+}
+
+char *
+ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
+               const RaReplay *replay, uint32_t gpu)
+{
+  Search s = {.setup = setup, .flags = flags, .replay = replay};
+  g_autoptr(RaMemory) memory = NULL;
+
+  g_return_val_if_fail(setup && setup->plan && flags && replay, NULL);
+  memory = ra_memory_new(setup->plan);
+  for (guint kind = 0; kind < N_KINDS; kind++)
+    for (uint32_t i = 0; i < setup->workload->n_calls && !s.found; i++)
+      if (ra_memory_stage(memory, i, gpu) != RA_NONE)
+        try_kind(&s, i, kind);
+  return s.found;
+}
