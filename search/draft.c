@@ -248,6 +248,7 @@ ra_draft_write(const RaDraft *draft, const char *workload, const char *cluster,
   g_autoptr(GString) head = g_string_new(draft->head->str);
   RaPlanWords words = {.workload = workload,
                        .cluster = cluster,
+                       .system = system,
                        .comments = (const char *const *)comments};
 
   append_memory(draft, head);

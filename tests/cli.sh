@@ -414,6 +414,11 @@ run plan --strategy=hybridflow --workload=own/w.workload \
   --cluster=h100-1n.cluster -o own/written.plan
 grep -q '^workload = w.workload$' own/written.plan
 result $? "and briefly where they stand beside it"
+run plan --strategy=megatron --workload=ppo-llama2-7b.workload \
+  --cluster=h100-1n.cluster --system=reallhf-2024.system -o written.plan
+grep -q '^system = reallhf-2024.system$' written.plan
+result $? "and the system that runs it"
+works simulate written.plan
 run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
   --cluster=h100-1n.cluster -o none.plan
 [ "$rc" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e none.plan ] &&
