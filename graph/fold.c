@@ -207,8 +207,8 @@ split_lanes(Fold *fold, const Call *call)
     uint32_t unit = call->unit[l];
     if (unit == RA_NONE)
       fold->key[l] = RA_NONE;
-    else if (fold->scope->whole_calls)
-      fold->key[l] = 0;
+    else if (fold->scope->whole_calls) /* stages differ in what they hold */
+      fold->key[l] = unit % pp;
     else
       fold->key[l] = call->colour[unit / pp] * pp + unit % pp;
   }

@@ -46,7 +46,7 @@
 /* What of the plan the graph will have. */
 typedef struct {
   uint32_t only_call;   /* this call, in iteration 0; RA_NONE: all */
-  gboolean whole_calls; /* call fidelity: replicas and stages do not show */
+  gboolean whole_calls; /* call fidelity: replicas do not show */
 } RaFoldScope;
 
 /**

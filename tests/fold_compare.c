@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "sim/breakdown.h"
+#include "sim/memory.h"
 #include "tests/fold_compare.h"
 
 /* What a task is, but for its replica, on one lane. */
@@ -125,6 +126,28 @@ compare_paths(const RaCriticalPath *a, const RaCriticalPath *b)
   return NULL;
 }
 
+/* Each lane of the unfolded graph is as full, and when, as the one it is part
+ * of. */
+static const char *
+compare_memory(const FoldRun *folded, const FoldRun *plain)
+{
+  g_autoptr(RaMemoryTable) a = ra_memory_table_new(folded->graph);
+  g_autoptr(RaMemoryTable) b = ra_memory_table_new(plain->graph);
+  g_autoptr(RaMemoryReplay) x = ra_memory_replay_new(folded->sim, a);
+  g_autoptr(RaMemoryReplay) y = ra_memory_replay_new(plain->sim, b);
+
+  for (uint32_t l = 0; l < y->n_lanes; l++) {
+    uint32_t gpu = plain->graph->lanes[l].first_gpu;
+    const RaLanePeak *p = &x->lanes[folded->graph->lane_of_gpu[gpu]];
+    const RaLanePeak *q = &y->lanes[l];
+
+    if (!same(p->peak_bytes, q->peak_bytes) || !same(p->peak_s, q->peak_s) ||
+        p->end_bytes != q->end_bytes)
+      return "memory of a lane";
+  }
+  return NULL;
+}
+
 const char *
 fold_compare(const FoldRun *folded, const FoldRun *plain)
 {
@@ -147,5 +170,7 @@ fold_compare(const FoldRun *folded, const FoldRun *plain)
   p = ra_critical_path_new(folded->sim, folded->graph);
   q = ra_critical_path_new(plain->sim, plain->graph);
   what = compare_paths(p, q);
-  return what ? what : compare_tasks(folded, plain);
+  if (!what)
+    what = compare_tasks(folded, plain);
+  return what ? what : compare_memory(folded, plain);
 }

@@ -5,8 +5,8 @@
  *
  * Compared are the times of every task of the unfolded graph on each of its
  * lanes with those of the folded task that stands for it, the number of tasks,
- * ends of iterations, every number of the breakdown, and the critical path step
- * by step.
+ * ends of iterations, every number of the breakdown, the critical path step by
+ * step, and the peak of memory on every lane.
  */
 #ifndef RA_TESTS_FOLD_COMPARE_H
 #define RA_TESTS_FOLD_COMPARE_H
