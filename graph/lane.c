@@ -318,7 +318,8 @@ ra_lane_map_lanes(const RaLaneMap *map, uint32_t group, uint32_t *out_n)
 {
   uint32_t begin = g_array_index(map->begin, uint32_t, group);
   *out_n = g_array_index(map->begin, uint32_t, group + 1) - begin;
-  return (const uint32_t *)(gpointer)map->lane->data + begin;
+  /* no lane yet: nothing to point into */
+  return *out_n ? (const uint32_t *)(gpointer)map->lane->data + begin : NULL;
 }
 
 uint32_t

@@ -109,29 +109,38 @@ START_TEST(test_reload_is_hidden)
 }
 END_TEST
 
-/* One call alone on the GPU has nothing to make room for: it is reloaded once,
- * before the first iteration, and the makespan is r + n C. */
-START_TEST(test_alone_stays)
+/* One call alone on its GPUs has nothing to make room for: it is reloaded once,
+ * before the first iteration, and the makespan is r + n C.  In tp 2 a GPU holds
+ * 16 (40,960 / 2 + 128) + 65,536 / 2 + 64 = 362,560 parameters, and both have
+ * links of their own. */
+static void
+check_alone(const char *keys, double bytes)
 {
   static const char *const alone =
       "[workload]\nformat = 1\nalgorithm = judge\ndataset = prompts\n"
       "prompts = 32\nprompt-length = fixed(16)\nresponse-length = fixed(48)\n"
       "[model a]\nconfig = tiny.json\n"
       "[call one]\nmodel = a\nkind = inference\ninputs = prompts\n";
-  Run r = run(alone,
-              "[plan]\nformat = 1\nworkload = w\ncluster = c\n"
-              "[call one]\n" ONE_GPU "residency = host\n",
-              3, "1000 kB/s");
+  g_autofree char *plan =
+      g_strconcat("[plan]\nformat = 1\nworkload = w\ncluster = c\n[call one]\n",
+                  keys, "residency = host\n", NULL);
+  Run r = run(alone, plan, 3, "1000 kB/s");
   double c_s = iteration_s(&r);
 
-  bench_check(ra_sim_result(r.sim)->makespan_s, MODEL_BYTES / 1e6 + 3 * c_s);
+  bench_check(ra_sim_result(r.sim)->makespan_s, bytes / 1e6 + 3 * c_s);
   run_clear(&r);
+}
+
+START_TEST(test_alone_stays)
+{
+  check_alone(ONE_GPU, MODEL_BYTES);
+  check_alone("mesh = node0:gpu[0-1]\ntp = 2\n", 2 * 362560);
 }
 END_TEST
 
-/* A cell of the moves table's first row, as TSV writes it. */
+/* The first row of the moves table that is of @kind, as TSV writes it. */
 static char *
-first_row(const Run *r)
+first_row(const Run *r, const char *kind)
 {
   g_autoptr(RaTable) table = ra_moves_table(r->graph, r->sim, 1);
   g_autoptr(GString) out = g_string_new(NULL);
@@ -140,7 +149,7 @@ first_row(const Run *r)
 
   ra_table_write(table, RA_FORMAT_TSV, out);
   lines = g_strsplit(out->str, "\n", -1);
-  while (!g_str_has_prefix(lines[i], "reload"))
+  while (!g_str_has_prefix(lines[i], kind))
     i++;
   return g_strdup(lines[i]);
 }
@@ -153,7 +162,7 @@ START_TEST(test_moves_table)
   Run r = run(judges, JUDGE_PLAN("residency = host\n"), 6, "1000 kB/s");
   double c_s = judge_s(JUDGE_PLAN(""), "1000 kB/s") / 2;
   double r_s = MODEL_BYTES / 1e6;
-  g_autofree char *row = first_row(&r);
+  g_autofree char *row = first_row(&r, "reload");
   g_auto(GStrv) cells = g_strsplit(row, "\t", -1);
 
   ck_assert_str_eq(cells[1], "host");
@@ -202,6 +211,61 @@ START_TEST(test_optimizer_round_trip)
 }
 END_TEST
 
+/* Two models trained in turn, both optimizer states in host memory, x one way
+ * much longer than a training T.  Out and in of one overlap in and out of the
+ * other, on a stream each way: a model is trained, goes out, comes in, so T + 2
+ * x.  On one stream it would be the four copies, 4 x. */
+START_TEST(test_streams_overlap)
+{
+  static const char *const two =
+      "[workload]\nformat = 1\nalgorithm = sft\ndataset = prompts\n"
+      "prompts = 32\nprompt-length = fixed(16)\nresponse-length = fixed(48)\n"
+      "[model a]\nconfig = tiny.json\ntrainable = true\n"
+      "[model b]\nconfig = tiny.json\ntrainable = true\n"
+      "[call one]\nmodel = a\nkind = train\ninputs = prompts\n"
+      "outputs = x\n"
+      "[call two]\nmodel = b\nkind = train\ninputs = x\n";
+#define TWO_PLAN(keys)                                                         \
+  "[plan]\nformat = 1\nworkload = w\ncluster = c\n[call one]\n" ONE_GPU keys   \
+  "[call two]\n" ONE_GPU keys
+  Run without = run(two, TWO_PLAN(""), 6, "1000 kB/s");
+  Run with = run(two, TWO_PLAN("optimizer-residency = host\n"), 6, "1000 kB/s");
+  double t_s = iteration_s(&without) / 2, x_s = 6 * MODEL_BYTES / 1e6;
+
+  ck_assert_double_lt(t_s, x_s);
+  bench_check(iteration_s(&with), t_s + 2 * x_s);
+  bench_check_differs(iteration_s(&with), 4 * x_s);
+  run_clear(&without);
+  run_clear(&with);
+}
+END_TEST
+
+/* Scores in 2 chunks: 32 sequences of 64 tokens of 4 bytes an iteration, in two
+ * transfers. */
+START_TEST(test_moves_of_chunks)
+{
+  static const char *const chunks =
+      "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\n"
+      "prompts = 32\nprompt-length = fixed(16)\nresponse-length = fixed(48)\n"
+      "[model a]\nconfig = tiny.json\n[model b]\nconfig = tiny.json\n"
+      "[call one]\nmodel = a\nkind = generate\ninputs = prompts\n"
+      "outputs = x\n"
+      "[call two]\nmodel = b\nkind = inference\ninputs = x:chunk(2)\n";
+  Run r = run(chunks,
+              "[plan]\nformat = 1\nworkload = w\ncluster = c\n"
+              "[call one]\n" ONE_GPU "[call two]\nmesh = node0:gpu1\n",
+              3, "1000 kB/s");
+  g_autofree char *row = first_row(&r, "transfer");
+  g_auto(GStrv) cells = g_strsplit(row, "\t", -1);
+
+  ck_assert_str_eq(cells[1], "one");
+  ck_assert_str_eq(cells[2], "two");
+  bench_check(g_ascii_strtod(cells[3], NULL), 32 * 64 * 4);
+  bench_check(g_ascii_strtod(cells[4], NULL), 32 * 64 * 4 / 2);
+  run_clear(&r);
+}
+END_TEST
+
 static Suite *
 reload_suite(void)
 {
@@ -212,6 +276,8 @@ reload_suite(void)
   tcase_add_test(tcase, test_alone_stays);
   tcase_add_test(tcase, test_moves_table);
   tcase_add_test(tcase, test_optimizer_round_trip);
+  tcase_add_test(tcase, test_streams_overlap);
+  tcase_add_test(tcase, test_moves_of_chunks);
   suite_add_tcase(suite, tcase);
   return suite;
 }

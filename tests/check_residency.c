@@ -341,6 +341,30 @@ START_TEST(test_keep_lags)
 }
 END_TEST
 
+/* Staleness 2: two buffers, as generations m + 2 and m + 3 read versions m - 1
+ * and m; version m comes when generation m + 1, which read m - 2, has ended.  A
+ * run shorter than the lag never leaves the first version. */
+START_TEST(test_keep_lags_two)
+{
+  PlanText *t = make("staleness = 2\n", plan_text(KEEP, "", "", ""), 5);
+  PlanText *brief = make("staleness = 2\n", plan_text("", "", "", ""), 2);
+  const RaAugmented *a = t->augmented, *b = brief->augmented;
+  uint32_t move = find(a, RA_NODE_REALLOC, 1, GEN);
+
+  ck_assert(waits(a, move, find(a, RA_NODE_CALL, 2, GEN)));
+  ck_assert(!waits(a, move, find(a, RA_NODE_CALL, 3, GEN)));
+  ck_assert(waits(a, find(a, RA_NODE_CALL, 4, GEN), move));
+  ck_assert(has_copies(
+      a, GEN, RA_COPY_PARAMETERS, FALSE, 2,
+      (const uint32_t[][2]){{RA_NONE, RA_NONE}, {RA_NONE, RA_NONE}}));
+  ck_assert(has_copies(
+      b, GEN, RA_COPY_PARAMETERS, FALSE, 1,
+      (const uint32_t[][2]){{RA_NONE, find(b, RA_NODE_CALL, 1, GEN)}}));
+  plan_text_free(t);
+  plan_text_free(brief);
+}
+END_TEST
+
 /* --- what a plan may not say --- */
 
 static RaWorkload *workload;
@@ -447,6 +471,7 @@ residency_suite(void)
   tcase_add_test(tcase, test_host_trained_twice);
   tcase_add_test(tcase, test_keep);
   tcase_add_test(tcase, test_keep_lags);
+  tcase_add_test(tcase, test_keep_lags_two);
   tcase_add_test(tcase, test_faults);
   tcase_add_test(tcase, test_keep_and_host);
   suite_add_tcase(suite, tcase);
