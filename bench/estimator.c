@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "bench/measured.h"
 #include "estimator/estimator.h"
+#include "traces/measured.h"
 
 #define NODE_GPUS 8
 #define NIC_BYTES_PER_S 50e9 /* NDR InfiniBand, 400 Gbit/s */
@@ -188,6 +188,43 @@ loading(void)
   return worst;
 }
 
+/* Least seconds by the data sheet: FLOP over the peak, bytes over the memory's
+ * or the links' bandwidth, no latency. */
+static double
+roofline_s(const RaMeasured *row, const RaCluster *cluster)
+{
+  const RaDevice *device = &cluster->device;
+  double peak = row->op.dtype == RA_DTYPE_FP8 ? device->fp8_flop_per_s
+                                              : device->bf16_flop_per_s;
+  double n = (double)row->op.dim[1], bytes = (double)row->op.dim[0];
+
+  if (row->op.kind == RA_OP_SEND)
+    return bytes / device->intra_bytes_per_s;
+  if (ra_op_class((RaOpKind)row->op.kind) == RA_OP_CLASS_COMM) {
+    double ring = (row->op.kind == RA_OP_ALL_REDUCE ? 2 : 1) * (n - 1) / n;
+    double rate = row->nic_bytes_per_s > 0
+                      ? MIN(row->nic_bytes_per_s, device->intra_bytes_per_s)
+                      : device->intra_bytes_per_s;
+
+    return ring * bytes / rate;
+  }
+  return MAX(ra_op_flop(&row->op) / peak,
+             ra_op_bytes(&row->op) / device->memory_bytes_per_s);
+}
+
+static GArray *
+read_rows(const char *data, const char *source, const char *gpu)
+{
+  g_autoptr(GError) error = NULL;
+  GArray *rows = ra_measured_rows(data, source, gpu, &error);
+
+  if (!rows) {
+    fprintf(stderr, "%s\n", error->message);
+    exit(2);
+  }
+  return rows;
+}
+
 /* Held-out errors of the law behind @source, as text; `-`: not measured. */
 static const RaLaw *
 law_of(const Subject *s, const char *source)
@@ -203,7 +240,7 @@ law_of(const Subject *s, const char *source)
 static double
 error_row(Subject *s, const char *data, const char *source, const char *gpu)
 {
-  g_autoptr(GArray) rows = measured_rows(data, source, gpu);
+  g_autoptr(GArray) rows = read_rows(data, source, gpu);
   g_autofree double *error = g_new(double, rows->len + 1);
   g_autofree double *roofline = g_new(double, rows->len + 1);
   const RaLaw *law = law_of(s, source);
@@ -213,7 +250,7 @@ error_row(Subject *s, const char *data, const char *source, const char *gpu)
     return (double)NAN;
   subject_make(s, nic);
   for (guint i = 0; i < rows->len; i++) {
-    const Measured *row = &g_array_index(rows, Measured, i);
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
     double e;
 
     if (row->nic_bytes_per_s > 0 && row->nic_bytes_per_s != nic)
@@ -222,7 +259,7 @@ error_row(Subject *s, const char *data, const char *source, const char *gpu)
     bias += e / rows->len;
     error[i] = fabs(e);
     roofline[i] =
-        fabs(measured_roofline_s(row, &s->cluster) / row->measured_s - 1);
+        fabs(roofline_s(row, &s->cluster) / row->measured_s - 1);
   }
   median = quantile(error, rows->len, 0.5);
   printf("error\t%s\t%s\t%u\t%.3f\t%.3f\t%+.3f\t%.3f\t%.3f\t%.3f\t%.3f\n", gpu,
@@ -256,8 +293,8 @@ errors(const char *data, double out_gemm[2])
     g_autofree char *name = g_strdup_printf("%s-sxm.profile", gpus[g]);
     Subject s = {.profile = load_profile(name)};
 
-    for (guint i = 0; measured_sources[i]; i++) {
-      double median = error_row(&s, data, measured_sources[i], gpus[g]);
+    for (guint i = 0; ra_measured_sources[i]; i++) {
+      double median = error_row(&s, data, ra_measured_sources[i], gpus[g]);
 
       if (i == 0)
         out_gemm[g] = median;

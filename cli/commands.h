@@ -10,5 +10,6 @@ extern const RaCommand ra_command_graph;
 extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_trace;
+extern const RaCommand ra_command_calibrate;
 
 #endif

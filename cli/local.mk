@@ -3,6 +3,7 @@ bin_PROGRAMS += reallot
 ## No CUDA and no Check here, hence LDADD of its own.
 reallot_LDADD = $(ra_ldadd)
 reallot_SOURCES =
+reallot_SOURCES += %D%/calibrate.c
 reallot_SOURCES += %D%/commands.h
 reallot_SOURCES += %D%/graph.c
 reallot_SOURCES += %D%/inspect.c

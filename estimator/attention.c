@@ -27,24 +27,8 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
     return FALSE;
   ra_resolver_init(&r, profile, "attention-backward", error);
   law->backward_ratio = ra_rate_s(ra_resolve(&r, "efficiency-frac"));
-  return ra_resolver_ok(&r);
-}
-
-gboolean
-ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
-                             const RaProfile *profile, const RaDevice *device,
-                             GError **error)
-{
-  RaResolver r;
-
-  ra_resolver_init(&r, profile, "decode-attention", error);
-  law->floor_s = ra_resolve(&r, "floor-s");
-  law->base_s = ra_resolve(&r, "base-s");
-  law->head_s = ra_resolve(&r, "head-s");
-  law->sequence_s = ra_resolve(&r, "sequence-s");
-  law->s_per_byte =
-      ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
-  return ra_resolver_ok(&r);
+  return ra_resolver_ok(&r) &&
+         ra_residual_init(&law->residual, profile, "attention", error);
 }
 
 /* The forward without its floor; 0 without work. */
@@ -80,52 +64,17 @@ is_idle(const RaOp *op)
 double
 ra_attention_s(const RaAttentionLaw *law, const RaOp *op)
 {
-  return is_idle(op) ? 0 : law->floor_s + forward_s(law, op);
+  return is_idle(op) ? 0
+                     : (law->floor_s + forward_s(law, op)) *
+                           ra_residual_factor(&law->residual, op);
 }
 
 double
 ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op)
 {
+  double grows_s = ra_attention_s(law, op) - law->floor_s;
+
   return is_idle(op)
              ? 0
-             : law->floor_s + forward_s(law, op) * 2.5 * law->backward_ratio;
-}
-
-/* Seconds for each token of the cache, on the sloped line. */
-static double
-s_per_token(const RaDecodeAttentionLaw *law, const RaOp *op)
-{
-  return 2.0 * (double)op->dim[KV_HEADS] * (double)op->dim[HEAD_DIM] *
-         ra_dtype_bytes(op->dtype) * law->s_per_byte;
-}
-
-double
-ra_decode_attention_s(const RaDecodeAttentionLaw *law, const RaOp *op)
-{
-  const uint64_t *d = op->dim;
-  double grows_s = law->base_s + (double)d[KV_TOKENS] * s_per_token(law, op);
-
-  if (is_idle(op))
-    return 0;
-  return (double)d[SEQUENCES] *
-             ((double)d[Q_HEADS] * law->head_s + law->sequence_s) +
-         MAX(law->floor_s, grows_s);
-}
-
-double
-ra_decode_attention_line(const RaDecodeAttentionLaw *law, const RaOp *op,
-                         uint64_t *out_until_tokens)
-{
-  double slope = s_per_token(law, op);
-  double knot_tokens = slope > 0 ? (law->floor_s - law->base_s) / slope : 0;
-
-  *out_until_tokens = UINT64_MAX;
-  if (is_idle(op))
-    return 0;
-  /* At the knot itself the next token already costs the slope. */
-  if ((double)op->dim[KV_TOKENS] >= knot_tokens)
-    return slope;
-  if (knot_tokens < 0x1p63)
-    *out_until_tokens = (uint64_t)knot_tokens;
-  return 0;
+             : law->floor_s + MAX(grows_s, 0) * 2.5 * law->backward_ratio;
 }

@@ -7,6 +7,7 @@
 #ifndef RA_ESTIMATOR_ATTENTION_H
 #define RA_ESTIMATOR_ATTENTION_H
 
+#include "estimator/residual.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
@@ -21,14 +22,18 @@ typedef struct {
   double s_per_byte;     /* memory */
   double head_s;         /* each head of each sequence */
   double backward_ratio; /* forward's over backward's FLOP/s */
+  RaResidual residual;
 } RaAttentionLaw;
 
 typedef struct {
-  double floor_s;    /* least time of the part that grows */
-  double base_s;     /* its time at an empty cache */
-  double head_s;     /* each query head of each sequence */
-  double sequence_s; /* each sequence */
-  double s_per_byte; /* memory, of the cache */
+  double floor_s;      /* least time of the part that grows */
+  double base_s;       /* its time at an empty cache */
+  double head_s;       /* each query head of each sequence */
+  double sequence_s;   /* each sequence */
+  double s_per_byte;   /* memory, of the cache */
+  RaResidual residual; /* its first axis is the length */
+  float *log_s;        /* ln of seconds at each cell of the table, which never
+                          falls along the length; owned; NULL: no table */
 } RaDecodeAttentionLaw;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */
@@ -37,6 +42,7 @@ gboolean ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
 gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
                                       const RaProfile *profile,
                                       const RaDevice *device, GError **error);
+void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
 
 /**
  * ra_attention_s:
@@ -51,12 +57,13 @@ gboolean ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
  *              sms / rate                         the longest row of tiles
  *     memory = bytes / (memory_bytes_per_s bandwidth_frac)
  *              + sequences q_heads head_s
- *     t      = floor + max(work, tile, memory)
+ *     law    = floor + max(work, tile, memory)
+ *     t      = law exp(r),  r from the table
  *
  * GQA changes the memory part only, as in FlashAttention.
  * Valid: batch 1..256, length 1..16384, 1..64 heads, head_dim 64 and 128.
  * Source: work partitioning, arXiv 2307.08691 section 3; coefficients, the
- * profile.   Cost: about 10 ns, no allocation.
+ * profile.   Cost: about 50 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 without tokens or heads
  */
@@ -81,11 +88,17 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  * @op: an %RA_OP_DECODE_ATTENTION, one query a sequence
  *
  *     cache = 2 kv_tokens kv_heads head_dim bytes_per_element
- *     t     = sequences (q_heads head_s + sequence_s)
+ *     law   = sequences (q_heads head_s + sequence_s)
  *             + max(floor, base + cache / (memory_bytes_per_s bandwidth_frac))
  *
+ * Without a table that is t.  With one, T(i) is the measured time at its i-th
+ * length, law exp(r) at the knots of all axes, in the logarithm linear in log2
+ * between them, made never to fall with i; and t is linear in kv_tokens between
+ * lengths, so that a decode step stays a line between knots (the law's slope
+ * beyond the last length, flat before the first).  Outside of the other axes'
+ * knots T(i) is the nearest one's and what the law is more than there.
  * Valid: 1..2048 sequences, 2..32768 tokens each, 1..64 heads.
- * Source: coefficients, the profile.   Cost: about 5 ns, no allocation.
+ * Source: coefficients, the profile.   Cost: about 80 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 without sequences
  */

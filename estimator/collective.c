@@ -43,12 +43,15 @@ ring_factor(guint kind, double n)
 
 /* In one node; @n ranks, >= 2. */
 static double
-node_s(const RaLinkLaws *laws, guint kind, uint64_t n, double bytes)
+node_s(const RaLinkLaws *laws, const RaOp *op, uint64_t n)
 {
-  const RaCollectiveLaw *law = &laws->collective[kind - RA_OP_ALL_REDUCE];
+  const RaCollectiveLaw *law = &laws->collective[op->kind - RA_OP_ALL_REDUCE];
+  double bus_bytes = (double)op->dim[0] * ring_factor(op->kind, (double)n);
+  RaOp inside = *op;
 
-  return lines_s(&law->ranks[MIN(n, RA_NODE_RANKS) - 2],
-                 bytes * ring_factor(kind, (double)n));
+  inside.dim[1] = n;
+  return lines_s(&law->ranks[MIN(n, RA_NODE_RANKS) - 2], bus_bytes) *
+         ra_residual_factor(&law->residual, &inside);
 }
 
 /* An all-to-all of which a GPU's share of @link_s seconds at the NICs' full
@@ -100,18 +103,18 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
   for (guint i = 0; i < 2; i++)
     s[i] = law->latency_s[i] + law->hop_s[i] * doublings +
            link_s * law->per_frac[i];
-  return MIN(s[0], s[1]);
+  return MIN(s[0], s[1]) * ra_residual_factor(&law->residual, op);
 }
 
 double
 ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
 {
   uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
-  double bytes = (double)op->dim[0], inside_s, outside_s;
+  double inside_s, outside_s;
 
   if (n < 2 || op->dim[0] == 0)
     return 0;
-  inside_s = r > 1 ? node_s(laws, op->kind, r, bytes) : 0;
+  inside_s = r > 1 ? node_s(laws, op, r) : 0;
   if (r == n)
     return inside_s;
   outside_s = across_s(laws, op, r, n / r + (n % r != 0));
@@ -126,7 +129,8 @@ ra_send_s(const RaLinkLaws *laws, const RaOp *op)
   if (op->dim[0] == 0)
     return 0;
   if (!op->dim[1])
-    return lines_s(&laws->send.intra, bytes);
+    return lines_s(&laws->send.intra, bytes) *
+           ra_residual_factor(&laws->send.residual, op);
   shared = laws->s_per_node_byte * (double)MAX(op->dim[2], 1);
   s_per_byte = MAX(laws->s_per_share_byte, shared);
   return laws->send.latency_s + bytes * s_per_byte * laws->send.per_frac;

@@ -10,6 +10,7 @@
 #ifndef RA_ESTIMATOR_COLLECTIVE_H
 #define RA_ESTIMATOR_COLLECTIVE_H
 
+#include "estimator/residual.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
@@ -28,6 +29,7 @@ typedef struct {
 /* One kind of collective in a node; [n - 2] for n = 2 .. 8 ranks. */
 typedef struct {
   RaLines ranks[RA_NODE_RANKS - 1]; /* bytes on the bus, not of the vector */
+  RaResidual residual;              /* over bytes and ranks */
 } RaCollectiveLaw;
 
 /* Collectives across nodes. */
@@ -36,6 +38,7 @@ typedef struct {
   double hop_s[2];          /* and for each doubling of nodes */
   double per_frac[2];       /* 1 / share of the NICs */
   double hierarchical_frac; /* 1: reduced in the node first; 0: one ring */
+  RaResidual residual;      /* over bytes and nodes, of all-reduce */
 } RaInterNodeLaw;
 
 /* All-to-alls across nodes: lines for small and large messages at 2 and at 8
@@ -47,9 +50,10 @@ typedef struct {
 } RaInterExchangeLaw;
 
 typedef struct {
-  RaLines intra;    /* in a node */
-  double latency_s; /* between nodes */
-  double per_frac;  /* 1 / share of the NIC */
+  RaLines intra;       /* in a node */
+  RaResidual residual; /* over bytes, in a node */
+  double latency_s;    /* between nodes */
+  double per_frac;     /* 1 / share of the NIC */
 } RaSendLaw;
 
 typedef struct {

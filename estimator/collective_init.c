@@ -56,7 +56,7 @@ collective_init(RaCollectiveLaw *law, const RaProfile *profile,
   interpolate(&n[2], &n[6], 0.25, &n[3]); /* 5, 6, 7 of 4..8 */
   interpolate(&n[2], &n[6], 0.5, &n[4]);
   interpolate(&n[2], &n[6], 0.75, &n[5]);
-  return TRUE;
+  return ra_residual_init(&law->residual, profile, name, error);
 }
 
 static gboolean
@@ -72,7 +72,8 @@ inter_node_init(RaInterNodeLaw *law, const RaProfile *profile, GError **error)
   law->hop_s[1] = ra_resolve(&r, "high-latency-hop-s");
   law->per_frac[1] = ra_rate_s(ra_resolve(&r, "high-bandwidth-frac"));
   law->hierarchical_frac = ra_resolve(&r, "hierarchical-frac");
-  return ra_resolver_ok(&r);
+  return ra_resolver_ok(&r) &&
+         ra_residual_init(&law->residual, profile, "inter-node", error);
 }
 
 /* Optional: without it an all-to-all follows the law of the others. */
@@ -113,7 +114,8 @@ send_init(RaSendLaw *law, const RaProfile *profile, double link_bytes_per_s,
   resolve_lines(&r, "", link_bytes_per_s, &law->intra);
   law->latency_s = ra_resolve(&r, "inter-latency-s");
   law->per_frac = ra_rate_s(ra_resolve(&r, "inter-bandwidth-frac"));
-  return ra_resolver_ok(&r);
+  return ra_resolver_ok(&r) &&
+         ra_residual_init(&law->residual, profile, "send", error);
 }
 
 static gboolean

@@ -83,13 +83,16 @@ ra_estimator_set_system(RaEstimator *estimator,
 void
 ra_estimator_free(RaEstimator *estimator)
 {
+  if (estimator == NULL)
+    return;
+  ra_decode_attention_law_clear(&estimator->decode_attention);
   g_free(estimator);
 }
 
 static double
 memory_s(const RaEstimator *estimator, RaMemoryLawKind kind, const RaOp *op)
 {
-  return ra_memory_op_s(&estimator->memory[kind], ra_op_bytes(op));
+  return ra_memory_op_s(&estimator->memory[kind], op);
 }
 
 double

@@ -24,6 +24,10 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
   law->tile_n[0] = (uint64_t)ra_resolve(&r, "tile-n");
   frac = ra_resolve(&r, "peak-frac");
   small_frac = ra_resolve(&r, "small-tile-frac");
+  law->quantize_s_per_element = 0;
+  if (g_str_equal(name, "gemm.fp8"))
+    law->quantize_s_per_element = ra_resolve(&r, "quantize-bytes") *
+                                  ra_rate_s(device->memory_bytes_per_s);
   if (!ra_resolver_ok(&r))
     return FALSE;
   law->per_sm = 1 / law->n_sms;
@@ -38,7 +42,7 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
                            ra_rate_s(flop_per_s * frac);
     frac *= small_frac;
   }
-  return TRUE;
+  return ra_residual_init(&law->residual, profile, name, error);
 }
 
 static double
@@ -81,7 +85,7 @@ tiled_s(const RaGemmLaw *law, const RaOp *op, guint i)
 double
 ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
 {
-  double memory_s = ra_op_bytes(op) * law->s_per_byte, compute_s;
+  double memory_s = ra_op_bytes(op) * law->s_per_byte, compute_s, law_s;
 
   if (op->dim[0] == 0 || op->dim[1] == 0 || op->dim[2] == 0 || op->dim[3] == 0)
     return 0;
@@ -93,6 +97,11 @@ ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
   }
   if (op->dtype == RA_DTYPE_FP32)
     compute_s *= 2;
-  return law->floor_s + MAX(compute_s, memory_s) +
-         law->serial_frac * MIN(compute_s, memory_s);
+  law_s = law->floor_s + MAX(compute_s, memory_s) +
+          law->serial_frac * MIN(compute_s, memory_s) +
+          (double)op->dim[0] * (double)op->dim[2] * (double)op->dim[3] *
+              law->quantize_s_per_element;
+  return op->dtype == RA_DTYPE_FP32
+             ? law_s
+             : law_s * ra_residual_factor(&law->residual, op);
 }

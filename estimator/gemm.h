@@ -13,6 +13,7 @@
 #ifndef RA_ESTIMATOR_GEMM_H
 #define RA_ESTIMATOR_GEMM_H
 
+#include "estimator/residual.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
@@ -28,9 +29,11 @@ typedef struct {
   double ramp_k;      /* elements of k that a tile costs beside k */
   double s_per_byte;  /* memory */
   double serial_frac; /* share of the lesser part that is not hidden */
+  double quantize_s_per_element;      /* of the operand in(m, k) before it */
   uint64_t tile_m[RA_GEMM_TILES];     /* rows, elements, >= 1 */
   uint64_t tile_n[RA_GEMM_TILES];     /* columns, elements, >= 1 */
   double s_per_wave_k[RA_GEMM_TILES]; /* of one tile, for each element of k */
+  RaResidual residual;                /* over m, n, k */
 } RaGemmLaw;
 
 /**
@@ -58,17 +61,21 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  *               waves 2 tile_m tile_n (k / split + ramp_k) sms
  *               / (peak_flop_per_s peak_frac small_tile_frac^i)
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
- *     t       = floor + max(compute, memory) + serial_frac min(compute, memory)
+ *     quantize = m k batch quantize_bytes / memory_bytes_per_s      fp8 alone
+ *     law     = floor + max(compute, memory) + serial_frac min(compute, memory)
+ *               + quantize
+ *     t       = law exp(r),  r from the table over m batch, n, k; 0 for fp32
  *
- * Never less for a larger m, n, k or batch.  With tile 1 x 1 on one SM, no
+ * The law is never less for a larger m, n, k or batch; measured times are.
+ * With tile 1 x 1 on one SM, no
  * ramp and no floor it is 2 m n k batch / peak: the roofline.  fp32 products
  * run as TF32, at half the rate of bf16 (data sheets of A100 and H100).
  * Valid: m 1..32768; n, k 128..65536; beyond, the same formula.  A batch > 1
- * was not measured.
+ * was not measured: its rows count as one product's.
  * Source: tile and wave quantization, NVIDIA, Matrix Multiplication Background
  * User's Guide, sections 3 and 4; split-k, CUTLASS documentation,
  * "Parallelized reductions"; coefficients, the profile.
- * Cost: about 30 ns, no allocation.
+ * Cost: about 60 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 if a dimension is 0
  */

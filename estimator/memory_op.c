@@ -14,13 +14,17 @@ ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
   law->base_s = ra_resolve(&r, "base-s");
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
-  return ra_resolver_ok(&r);
+  return ra_resolver_ok(&r) &&
+         ra_residual_init(&law->residual, profile, name, error);
 }
 
 double
-ra_memory_op_s(const RaMemoryLaw *law, double bytes)
+ra_memory_op_s(const RaMemoryLaw *law, const RaOp *op)
 {
+  double bytes = ra_op_bytes(op);
   double s = law->base_s + bytes * law->s_per_byte;
 
-  return bytes > 0 ? MAX(law->floor_s, s) : 0;
+  if (bytes <= 0)
+    return 0;
+  return MAX(law->floor_s, s) * ra_residual_factor(&law->residual, op);
 }

@@ -6,6 +6,7 @@
 #ifndef RA_ESTIMATOR_MEMORY_OP_H
 #define RA_ESTIMATOR_MEMORY_OP_H
 
+#include "estimator/residual.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
 #include "traces/profile.h"
@@ -14,6 +15,7 @@ typedef struct {
   double floor_s;    /* least time */
   double base_s;     /* time at no bytes, on the sloped line */
   double s_per_byte; /* memory */
+  RaResidual residual;
 } RaMemoryLaw;
 
 /* @name: "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is missing. */
@@ -23,16 +25,18 @@ gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
 
 /**
  * ra_memory_op_s:
- * @bytes: that cross the memory interface: ra_op_bytes()
  *
- *     t = max(floor, base + bytes / (memory_bytes_per_s bandwidth_frac))
+ *     law = max(floor, base + bytes / (memory_bytes_per_s bandwidth_frac))
+ *     t   = law exp(r),  r from the table over bytes
+ *
+ * with the bytes that cross the memory interface, ra_op_bytes().
  *
  * Valid: 1..4096 tokens of 4096..8192 elements; the optimizer's 10^7..10^10
  * parameters by the law's last slope.
  * Source: coefficients, the profile.
  *
- * Returns: seconds, >= 0; 0 if @bytes is 0
+ * Returns: seconds, >= 0; 0 if no byte moves
  */
-double ra_memory_op_s(const RaMemoryLaw *law, double bytes);
+double ra_memory_op_s(const RaMemoryLaw *law, const RaOp *op);
 
 #endif

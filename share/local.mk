@@ -96,13 +96,6 @@ dist_profiles_DATA =
 dist_profiles_DATA += traces/profiles/a100-sxm.profile
 dist_profiles_DATA += traces/profiles/h100-sxm.profile
 dist_profiles_DATA += traces/profiles/h200-sxm.profile
-## What the shipped profiles were derived with.
-EXTRA_DIST += traces/profiles/attention.awk
-EXTRA_DIST += traces/profiles/collective.awk
-EXTRA_DIST += traces/profiles/derive.sh
-EXTRA_DIST += traces/profiles/fit.awk
-EXTRA_DIST += traces/profiles/gemm.awk
-EXTRA_DIST += traces/profiles/memory.awk
 dist_man1_MANS = %D%/man/reallot.1
 dist_bashcomp_DATA = %D%/completion/reallot
 EXTRA_DIST += %D%/models/README.md

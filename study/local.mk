@@ -3,6 +3,10 @@
 noinst_LIBRARIES += libstudy.a
 ra_libs += libstudy.a
 libstudy_a_SOURCES =
+libstudy_a_SOURCES += %D%/calibrate.c %D%/calibrate.h
+libstudy_a_SOURCES += %D%/calibrate_constant.c
+libstudy_a_SOURCES += %D%/calibrate_impl.h
+libstudy_a_SOURCES += %D%/calibrate_text.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h
 libstudy_a_SOURCES += %D%/fit.c %D%/fit.h

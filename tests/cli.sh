@@ -61,7 +61,7 @@ golden() { # NAME ARGUMENT...
 
 commands=$("$reallot" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' |
   grep -v '^help$')
-[ "${commands//$'\n'/ }" = 'simulate inspect graph plan plot trace' ]
+[ "${commands//$'\n'/ }" = 'simulate inspect graph plan plot trace calibrate' ]
 result $? "the subcommands that the tests below are for"
 
 works --help
@@ -550,6 +550,13 @@ fails "--chrome: only 'trace export' has it" trace info --chrome a.trace.tsv
 fails "--output: only 'trace export' has it" trace info a.trace.tsv -o x
 fails "--format: only 'trace info' has it" trace export --chrome \
   --format=json a.trace.tsv
+fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
+fails "neither --gpu nor --output" calibrate --from "$srcdir"
+fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
+fails "unknown GPU 'b300', expected one of h100-sxm, " calibrate --from . \
+  -o b300.profile
+fails "there is no data sheet of 'h100_sxm'" calibrate --from /nonexistent \
+  --gpu h100-sxm
 fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
 fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
 fails "--from: 'x' is no time" plot a.trace.tsv --from=x

@@ -32,6 +32,7 @@ check_programs += %D%/check_fuzz_units
 check_programs += %D%/check_gather
 check_programs += %D%/check_graph
 tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_grid
 check_programs += %D%/check_hash
 check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile

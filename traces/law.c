@@ -15,19 +15,26 @@
 #define UNIT_FRAC 0.0, 1.0
 
 /* clang-format off */
+#define GEMM \
+  {"sms", SIZE, "multiprocessors that share the tiles"}, \
+  {"tile-m", SIZE, "rows of the large output tile, elements"}, \
+  {"tile-n", SIZE, "columns of the large output tile, elements"}, \
+  {"floor-s", SECONDS, "added to every product, in a graph replay"}, \
+  {"peak-frac", SHARE, "share of peak FLOP/s of the large tile"}, \
+  {"split-k", SIZE, "least k that is worth another share of a split"}, \
+  {"wave-frac", UNIT_FRAC, "share of a part-filled wave that is lost"}, \
+  {"ramp-k", COUNT, "prologue and epilogue of a tile, as elements of k"}, \
+  {"small-tile-frac", SHARE, "rate of the next smaller tile to the larger's"}, \
+  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"}, \
+  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time " \
+                             "that does not hide behind the greater"}
 static const RaCoefficientSpec gemm[] = {
-  {"sms", SIZE, "multiprocessors that share the tiles"},
-  {"tile-m", SIZE, "rows of the large output tile, elements"},
-  {"tile-n", SIZE, "columns of the large output tile, elements"},
-  {"floor-s", SECONDS, "added to every product, in a graph replay"},
-  {"peak-frac", SHARE, "share of peak FLOP/s of the large tile"},
-  {"split-k", SIZE, "least k that is worth another share of a split"},
-  {"wave-frac", UNIT_FRAC, "share of a part-filled wave that is lost"},
-  {"ramp-k", COUNT, "prologue and epilogue of a tile, as elements of k"},
-  {"small-tile-frac", SHARE, "rate of the next smaller tile to the larger's"},
-  {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
-  {"serial-frac", UNIT_FRAC, "share of the lesser of compute and memory time "
-                             "that does not hide behind the greater"},
+  GEMM,
+};
+static const RaCoefficientSpec gemm_fp8[] = {
+  GEMM,
+  {"quantize-bytes", COUNT, "moved for each element of the operand that is "
+                            "quantised before the product"},
 };
 static const RaCoefficientSpec attention[] = {
   {"sms", SIZE, "multiprocessors that share the query tiles"},
@@ -110,7 +117,7 @@ static const RaCoefficientSpec host[] = {
 #define COEFFICIENTS(table) table, G_N_ELEMENTS(table)
 static const RaLawSpec laws[] = {
   {"gemm.bf16", FALSE, COEFFICIENTS(gemm), "ra_gemm_s", "matrix products"},
-  {"gemm.fp8", TRUE, COEFFICIENTS(gemm), "ra_gemm_s",
+  {"gemm.fp8", TRUE, COEFFICIENTS(gemm_fp8), "ra_gemm_s",
    "matrix products with fp8 operands"},
   {"attention", FALSE, COEFFICIENTS(attention), "ra_attention_s",
    "causal attention over whole sequences"},

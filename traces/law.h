@@ -6,7 +6,7 @@
  * the function named in the law's `formula`.
  *
  * Adding a coefficient: one row in law.c, its use in the formula, its line in
- * every shipped profile (traces/profiles/derive.sh).
+ * every shipped profile (`reallot calibrate`).
  *
  *     const RaLawSpec *spec = ra_law_spec("gemm.bf16");
  *     spec->coefficients[0].name -> "sms"

@@ -8,7 +8,8 @@
 #include "traces/law.h"
 #include "traces/profile.h"
 
-static const char *const nouns[] = {"profile!", "device!", "law *", NULL};
+static const char *const nouns[] = {"profile!", "device!", "law *", "table *",
+                                    NULL};
 
 /* [profile]: what is read and not kept. */
 typedef struct {
@@ -57,7 +58,8 @@ static const RaKeySpec device_keys[] = {
 
 /* Keys that every law has beside its coefficients. */
 static const char *const law_keys[] = {
-    "source", "rows", "range", "held-out", "error-median", "error-p90", NULL};
+    "source",       "rows",      "range",    "held-out",
+    "error-median", "error-p90", "outliers", NULL};
 
 static gboolean
 is_law_key(const char *key)
@@ -185,6 +187,8 @@ read_law(RaKeyFile *file, RaLaw *law, guint group, GError **error)
   law->source = require(file, law, "source", error);
   if (law->source == NULL)
     return FALSE;
+  law->held_out = ra_key_file_get(file, group, "held-out");
+  law->outliers = ra_key_file_get(file, group, "outliers");
   law->range = require(file, law, "range", error);
   if (law->range == NULL)
     return FALSE;
@@ -205,11 +209,45 @@ compare_laws(const void *a, const void *b)
   return strcmp(((const RaLaw *)a)->name, ((const RaLaw *)b)->name);
 }
 
+/* The table of a law, which stands before it. */
+static gboolean
+read_table(RaProfile *profile, guint group, GError **error)
+{
+  const char *name = ra_key_file_group_name(profile->file, group);
+
+  for (guint i = 0; i < profile->n_laws; i++)
+    if (strcmp(profile->laws[i].name, name) == 0) {
+      profile->laws[i].grid = ra_grid_read(profile->file, group, error);
+      return profile->laws[i].grid != NULL;
+    }
+  return ra_key_file_fail(profile->file, group, NULL, error,
+                          "there is no law '%s' before its table", name);
+}
+
+static gboolean
+read_laws(RaProfile *profile, GError **error)
+{
+  RaKeyFile *file = profile->file;
+  guint n_groups = ra_key_file_n_groups(file);
+
+  profile->laws = g_new0(RaLaw, n_groups);
+  for (guint g = 0; g < n_groups; g++) {
+    const char *noun = ra_key_file_group_noun(file, g);
+
+    if (strcmp(noun, "law") == 0 &&
+        !read_law(file, &profile->laws[profile->n_laws++], g, error))
+      return FALSE;
+    if (strcmp(noun, "table") == 0 && !read_table(profile, g, error))
+      return FALSE;
+  }
+  qsort(profile->laws, profile->n_laws, sizeof *profile->laws, compare_laws);
+  return TRUE;
+}
+
 static gboolean
 read_profile(RaProfile *profile, GError **error)
 {
   RaKeyFile *file = profile->file;
-  guint n_groups = ra_key_file_n_groups(file);
   RaProfileHead head = {0};
   RaProfileDevice device = {0};
 
@@ -223,13 +261,7 @@ read_profile(RaProfile *profile, GError **error)
     return FALSE;
   profile->device = head.device;
   profile->spec = device.spec;
-  profile->laws = g_new0(RaLaw, n_groups);
-  for (guint g = 0; g < n_groups; g++)
-    if (strcmp(ra_key_file_group_noun(file, g), "law") == 0 &&
-        !read_law(file, &profile->laws[profile->n_laws++], g, error))
-      return FALSE;
-  qsort(profile->laws, profile->n_laws, sizeof *profile->laws, compare_laws);
-  return TRUE;
+  return read_laws(profile, error);
 }
 
 RaProfile *
@@ -250,8 +282,10 @@ ra_profile_free(RaProfile *profile)
 {
   if (profile == NULL)
     return;
-  for (guint i = 0; i < profile->n_laws; i++)
+  for (guint i = 0; i < profile->n_laws; i++) {
     g_free(profile->laws[i].coefficients);
+    ra_grid_free(profile->laws[i].grid);
+  }
   g_free(profile->laws);
   ra_key_file_unref(profile->file);
   g_free(profile);

@@ -17,6 +17,11 @@
  *     error-median = 0.11            held-out absolute relative error; `-`: not
  * measured error-p90 = 0.38
  *
+ *     [table gemm.bf16]              optional, behind its law: see
+ *     axis-1 = m 1 2 4                 ra_grid_read(); thousandths of
+ *     axis-2 = n 128 256               ln(measured / law)
+ *     at-128 = -31 12 .
+ *
  * A law is a name, coefficients with units in their names, a range of validity,
  * provenance and held-out error; what a coefficient means stands at the law's
  * formula in estimator/.  The file is a key file (base/keyfile.h): strict, with
@@ -27,6 +32,7 @@
 
 #include "base/keyfile.h"
 #include "graph/cluster.h"
+#include "traces/grid.h"
 
 typedef struct {
   const char
@@ -43,6 +49,10 @@ typedef struct {
   uint64_t n_rows;          /* fitted on; 0: data sheet or citation */
   double error_median_frac; /* held out, absolute relative; NAN: not measured */
   double error_p90_frac;    /* held out; NAN: not measured */
+  const char *held_out;     /* how errors were measured; NULL: not said */
+  const char *outliers;     /* rows far from the law; NULL: not said */
+  RaGrid *grid;             /* owned; of ln(measured / law) over what the law
+                               does not know; NULL: none */
   guint group;              /* of the key file, for messages */
 } RaLaw;
 

@@ -1,0 +1,108 @@
+/* reallot calibrate: a profile from a folder of measurements. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/calibrate.h"
+
+#define SUFFIX ".profile"
+
+/* The law being fitted, where a person watches. */
+static void
+show_law(const char *law)
+{
+  fprintf(stderr, "\r\033[Kfitting %s ...", law);
+}
+
+/* `h100-sxm` of `/a/h100-sxm.profile`. */
+static char *
+gpu_of(const char *output, GError **error)
+{
+  char *name = g_path_get_basename(output);
+
+  if (g_str_has_suffix(name, SUFFIX)) {
+    name[strlen(name) - strlen(SUFFIX)] = '\0';
+    return name;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--output: '%s' does not name a GPU, expected GPU%s, or --gpu",
+              output, SUFFIX);
+  g_free(name);
+  return NULL;
+}
+
+static gboolean
+calibrate(const char *from, const char *gpu, const char *output, GError **error)
+{
+  gboolean watched = isatty(STDERR_FILENO);
+  g_autoptr(RaCalibration) calibration =
+      ra_calibrate(from, gpu, watched ? show_law : NULL, error);
+
+  if (watched)
+    fprintf(stderr, "\r\033[K");
+  if (!calibration)
+    return FALSE;
+  for (guint i = 0; i < calibration->notes->len; i++)
+    fprintf(stderr, "reallot: %s\n",
+            (char *)g_ptr_array_index(calibration->notes, i));
+  return ra_output_write(output, calibration->text->str, calibration->text->len,
+                         error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autofree char *from = NULL, *gpu = NULL;
+  const GOptionEntry own[] = {
+      {"from", 0, 0, G_OPTION_ARG_FILENAME, &from,
+       "Folder of measurements, laid out like the project's", "DIR"},
+      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &gpu,
+       "Class of GPU; else what FILE is called", "GPU"},
+      {.long_name = NULL}};
+
+  if (!ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
+                        error) ||
+      options.help)
+    return 0;
+  if (!from || *from == '\0') {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "there is no --from, expected 'reallot calibrate --from DIR -o "
+                "GPU%s'",
+                SUFFIX);
+    return 0;
+  }
+  if (!gpu && options.output)
+    gpu = gpu_of(options.output, error);
+  else if (!gpu)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "there is neither --gpu nor --output, expected 'reallot "
+                "calibrate --from DIR -o GPU%s'",
+                SUFFIX);
+  if (gpu)
+    calibrate(from, gpu, options.output, error);
+  return 0;
+}
+
+const RaCommand ra_command_calibrate = {
+    .name = "calibrate",
+    .arguments = "--from DIR -o GPU.profile",
+    .summary = "Fit a profile on measurements",
+    .details =
+        "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
+        "columns that are not known are left alone.  Rows far from their law\n"
+        "are kept, counted in the profile and told of on standard error.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot calibrate --from measurements -o h100-sxm.profile\n"
+        "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n",
+    .groups = RA_OPTIONS_OUTPUT,
+    .n_files = 0,
+    .run = run,
+};

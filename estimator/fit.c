@@ -1,0 +1,387 @@
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "estimator/estimator.h"
+#include "estimator/fit.h"
+#include "estimator/robust.h"
+
+/* The node that the rows are from, where they do not say otherwise. */
+#define NODE_GPUS 8
+#define NODE_NIC_BYTES_PER_S 400e9
+
+/* The law of a fit in its profile, by the fit's coefficients. */
+typedef struct {
+  const RaFitLaw *law;
+  RaProfile *profile;
+  RaLaw *target;
+  RaCoefficient *coefficient[RA_ROBUST_PARAMETERS]; /* of target */
+  double low[RA_ROBUST_PARAMETERS], high[RA_ROBUST_PARAMETERS];
+  const GArray *rows; /* of the present fit */
+  GPtrArray *grids;   /* (RaGrid) of all laws, put aside */
+} Work;
+
+static void
+set_nics(RaCluster *cluster, const RaProfile *profile, double nics)
+{
+  *cluster = (RaCluster){.n_nodes = 2,
+                         .gpus_per_node = NODE_GPUS,
+                         .nics_per_node = NODE_GPUS,
+                         .nic_bytes_per_s = nics / NODE_GPUS,
+                         .device = profile->spec};
+}
+
+/* Seconds of every row under @profile as it is. */
+static void
+predict(const RaProfile *profile, const GArray *rows, double *out_s)
+{
+  g_autoptr(RaEstimator) estimator = NULL;
+  RaCluster cluster;
+  double nics = -1;
+
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+    double wanted =
+        row->nic_bytes_per_s > 0 ? row->nic_bytes_per_s : NODE_NIC_BYTES_PER_S;
+
+    if (wanted < nics || wanted > nics) {
+      g_clear_pointer(&estimator, ra_estimator_free);
+      set_nics(&cluster, profile, nics = wanted);
+      estimator = ra_estimator_new(profile, &cluster, NULL);
+      g_assert(estimator != NULL); /* the profile has every law */
+    }
+    out_s[i] = ra_estimator_op_s(estimator, &row->op);
+  }
+}
+
+/* Puts all tables aside: a fit asks for the laws alone, and often. */
+static void
+work_begin(Work *work, const RaFitLaw *law, RaProfile *profile)
+{
+  *work = (Work){.law = law, .profile = profile, .grids = g_ptr_array_new()};
+  for (guint i = 0; i < profile->n_laws; i++) {
+    RaLaw *each = &profile->laws[i];
+
+    g_ptr_array_add(work->grids, each->grid);
+    each->grid = NULL;
+    if (strcmp(each->name, law->law) == 0)
+      work->target = each;
+  }
+  g_assert(work->target != NULL);
+  for (guint c = 0; c < law->n_coefficients; c++) {
+    const RaFitCoefficient *spec = &law->coefficients[c];
+
+    for (guint i = 0; i < work->target->n_coefficients; i++)
+      if (strcmp(work->target->coefficients[i].name, spec->name) == 0)
+        work->coefficient[c] = &work->target->coefficients[i];
+    g_assert(work->coefficient[c] != NULL);
+    work->low[c] = spec->low;
+    work->high[c] = spec->high;
+  }
+}
+
+static void
+work_end(Work *work)
+{
+  for (guint i = 0; i < work->profile->n_laws; i++) {
+    g_assert(work->profile->laws[i].grid == NULL);
+    work->profile->laws[i].grid = g_ptr_array_index(work->grids, i);
+  }
+  g_ptr_array_unref(work->grids);
+}
+
+static void
+set_coefficients(Work *work, const double *parameters)
+{
+  for (guint c = 0; c < work->law->n_coefficients; c++)
+    work->coefficient[c]->value = parameters[c];
+}
+
+/* RaRobustResiduals: ln(predicted / measured). */
+static void
+residuals(gpointer data, const double *parameters, double *out_residuals)
+{
+  Work *work = data;
+
+  set_coefficients(work, parameters);
+  predict(work->profile, work->rows, out_residuals);
+  for (guint i = 0; i < work->rows->len; i++) {
+    const RaMeasured *row = &g_array_index(work->rows, RaMeasured, i);
+
+    out_residuals[i] = ra_log(MAX(out_residuals[i], 1e-12) / row->measured_s);
+  }
+}
+
+static GArray *
+every(const GArray *rows, guint stride)
+{
+  GArray *some = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (guint i = 0; i < rows->len; i += stride)
+    g_array_append_val(some, g_array_index(rows, RaMeasured, i));
+  return some;
+}
+
+/* Numbers of GPUs with coefficients of their own, of which no row is left take
+ * the geometric mean of their neighbours', or the only one's. */
+static void
+bridge_ranks(Work *work, const GArray *rows, double *parameters)
+{
+  guint n_sets = 3, per_set = work->law->n_coefficients / n_sets;
+  gboolean has[3] = {FALSE};
+
+  if (!strstr(work->law->coefficients[0].name, "-2-"))
+    return;
+  for (guint i = 0; i < rows->len; i++) {
+    uint64_t n = g_array_index(rows, RaMeasured, i).op.dim[1];
+
+    if (n >= 2 && n <= NODE_GPUS)
+      has[n < 4 ? 0 : n < 8 ? 1 : 2] = TRUE;
+  }
+  for (guint set = 0; set < n_sets; set++) {
+    guint a = set == 0 ? 1 : set - 1, b = set == 1 ? 2 : a;
+
+    if (has[set] || (!has[a] && !has[b]))
+      continue;
+    a = has[a] ? a : b;
+    b = has[b] ? b : a;
+    for (guint c = 0; c < per_set; c++)
+      parameters[set * per_set + c] =
+          sqrt(parameters[a * per_set + c] * parameters[b * per_set + c]);
+  }
+}
+
+/* Fits the law on @rows from the starts of its table.
+ * Returns: the residuals' scale */
+static double
+fit_rows(Work *work, const GArray *rows, gboolean all, double *parameters)
+{
+  g_autoptr(GArray) some = every(rows, work->law->stride);
+  RaRobust problem = {.n_rows = some->len,
+                      .n_parameters = work->law->n_coefficients,
+                      .low = work->low,
+                      .high = work->high,
+                      .residuals = residuals,
+                      .data = work};
+  double scale;
+
+  for (guint c = 0; c < work->law->n_coefficients; c++)
+    parameters[c] = work->low[c] < work->high[c]
+                        ? work->law->coefficients[c].start
+                        : work->coefficient[c]->value;
+  work->rows = some;
+  ra_robust_search(&problem, parameters);
+  if (all) {
+    work->rows = rows;
+    problem.n_rows = rows->len;
+  }
+  scale = ra_robust_polish(&problem, parameters);
+  bridge_ranks(work, rows, parameters);
+  set_coefficients(work, parameters);
+  return scale;
+}
+
+/* To four digits, as the file has them. */
+static double
+rounded(double x)
+{
+  char text[32];
+
+  snprintf(text, sizeof text, "%.4g", x);
+  return g_ascii_strtod(text, NULL);
+}
+
+void
+ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile, const GArray *rows,
+                    RaFitResult *out_result)
+{
+  g_autofree double *r = g_new(double, rows->len + 1);
+  double parameters[RA_ROBUST_PARAMETERS];
+  Work work;
+
+  work_begin(&work, law, profile);
+  *out_result = (RaFitResult){.scale = fit_rows(&work, rows, TRUE, parameters)};
+  for (guint c = 0; c < law->n_coefficients; c++)
+    parameters[c] = rounded(parameters[c]);
+  work.rows = rows;
+  residuals(&work, parameters, r);
+  for (guint i = 0; i < rows->len; i++) {
+    out_result->n_outliers +=
+        fabs(r[i]) > RA_ROBUST_OUTLIER * out_result->scale;
+    if (fabs(r[i]) > fabs(r[out_result->worst]))
+      out_result->worst = i;
+  }
+  out_result->worst_ratio = exp(-r[out_result->worst]);
+  work_end(&work);
+  g_clear_pointer(&work.target->grid, ra_grid_free);
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* The values that a feature takes, as an axis of @grid. */
+static void
+add_axis(RaGrid *grid, RaFeature feature, const GArray *rows)
+{
+  g_autofree double *values = g_new(double, rows->len + 1);
+  guint n = 0;
+
+  for (guint i = 0; i < rows->len; i++)
+    values[i] = ra_feature(feature, &g_array_index(rows, RaMeasured, i).op);
+  qsort(values, rows->len, sizeof *values, compare_doubles);
+  for (guint i = 0; i < rows->len; i++)
+    if (n == 0 || values[i] > values[n - 1])
+      values[n++] = values[i];
+  /* Too many to be a grid's: every so many. */
+  if (n > RA_GRID_KNOTS) {
+    guint step = (n + RA_GRID_KNOTS - 1) / RA_GRID_KNOTS, m = 0;
+
+    for (guint i = 0; i < n; i += step)
+      values[m++] = values[i];
+    n = m;
+  }
+  ra_grid_add_axis(grid, ra_feature_name(feature), values, n);
+}
+
+/* Features of @op on @grid, each moved to the nearest knot below. */
+static void
+snap(const RaGrid *grid, const RaFeature *axes, const RaOp *op, double *out_at)
+{
+  for (guint a = 0; a < grid->n_axes; a++) {
+    const RaGridAxis *axis = &grid->axes[a];
+    double frac;
+    guint i = ra_grid_axis_at(axis, ra_feature(axes[a], op), &frac);
+
+    out_at[a] = axis->knots[i + (frac >= 1)];
+  }
+}
+
+RaGrid *
+ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
+             const RaFeature *axes)
+{
+  g_autofree double *s = g_new(double, rows->len + 1);
+  RaGrid *grid = ra_grid_new();
+
+  g_return_val_if_fail(ra_profile_law(profile, law->law)->grid == NULL, grid);
+  for (guint a = 0; axes[a] != RA_N_FEATURES; a++)
+    add_axis(grid, axes[a], rows);
+  predict(profile, rows, s);
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+    double at[RA_GRID_AXES];
+
+    snap(grid, axes, &row->op, at);
+    ra_grid_sample(grid, at, ra_log(row->measured_s / MAX(s[i], 1e-12)));
+  }
+  ra_grid_fill(grid);
+  return grid;
+}
+
+/* One fold: fits on @kept, predicts @left with each table; errors[0] has those
+ * of the law alone. */
+static void
+fold(Work *work, const GArray *kept, const GArray *left, const RaHeldOut *which,
+     GArray **errors)
+{
+  g_autofree double *s = g_new(double, left->len + 1);
+  double parameters[RA_ROBUST_PARAMETERS];
+
+  fit_rows(work, kept, FALSE, parameters);
+  for (guint t = 0; t <= work->law->n_tables; t++) {
+    if (t > 0)
+      work->target->grid = ra_fit_table(work->law, work->profile, kept,
+                                        work->law->tables[t - 1]);
+    predict(work->profile, left, s);
+    g_clear_pointer(&work->target->grid, ra_grid_free);
+    for (guint i = 0; i < left->len; i++) {
+      RaHeldOut one = which[i];
+
+      one.error = s[i] / g_array_index(left, RaMeasured, i).measured_s - 1;
+      g_array_append_val(errors[t], one);
+    }
+  }
+}
+
+/* Leaves out each value of line @line. */
+static void
+cross_line(Work *work, const GArray *rows, guint line, GArray **errors)
+{
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+  for (guint first = 0; first < rows->len; first++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, first);
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+    g_autoptr(GArray) left = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+    g_autoptr(GArray) which = g_array_new(FALSE, FALSE, sizeof(RaHeldOut));
+
+    if (!g_hash_table_add(seen, (gpointer)&row->line[line]))
+      continue;
+    for (guint i = 0; i < rows->len; i++) {
+      const RaMeasured *other = &g_array_index(rows, RaMeasured, i);
+      gboolean out = other->line[line] == row->line[line];
+      RaHeldOut held = {.row = i, .line = line};
+
+      g_array_append_vals(out ? left : kept, other, 1);
+      if (out)
+        g_array_append_val(which, held);
+    }
+    if (kept->len > 0)
+      fold(work, kept, left, (RaHeldOut *)(gpointer)which->data, errors);
+  }
+}
+
+void
+ra_fit_errors(const GArray *held_out, double *out_median_frac,
+              double *out_p90_frac)
+{
+  g_autofree double *size = g_new(double, held_out->len + 1);
+
+  for (guint i = 0; i < held_out->len; i++)
+    size[i] = fabs(g_array_index(held_out, RaHeldOut, i).error);
+  *out_median_frac = ra_robust_quantile(size, held_out->len, 0.5);
+  *out_p90_frac = ra_robust_quantile(size, held_out->len, 0.9);
+}
+
+GArray *
+ra_fit_cross(const RaFitLaw *law, RaProfile *profile, const GArray *rows,
+             guint *out_table)
+{
+  GArray *errors[RA_FIT_TABLES + 1];
+  double saved[RA_ROBUST_PARAMETERS], least = 0;
+  Work work;
+
+  work_begin(&work, law, profile);
+  for (guint c = 0; c < law->n_coefficients; c++)
+    saved[c] = work.coefficient[c]->value;
+  for (guint t = 0; t <= law->n_tables; t++)
+    errors[t] = g_array_new(FALSE, FALSE, sizeof(RaHeldOut));
+  for (guint line = 0; line < RA_MEASURED_LINES; line++)
+    if (law->lines & 1u << line)
+      cross_line(&work, rows, line, errors);
+  set_coefficients(&work, saved);
+  work_end(&work);
+  *out_table = 0;
+  for (guint t = 0; t <= law->n_tables; t++) {
+    double median, p90;
+
+    ra_fit_errors(errors[t], &median, &p90);
+    if (t == 0 || median + p90 / 3 < least) {
+      least = median + p90 / 3;
+      *out_table = t;
+    }
+  }
+  for (guint t = 0; t <= law->n_tables; t++)
+    if (t != *out_table)
+      g_array_unref(errors[t]);
+  return errors[*out_table];
+}

@@ -1,0 +1,102 @@
+/* Fitting: a law's coefficients and table from measured rows.
+ *
+ * Predictions are the estimator's own (ra_estimator_op_s()), so that a law's
+ * formula stands once.  What is left over after the law goes into its table,
+ * where the law has one.  The held-out error is measured by leaving out whole
+ * lines (every row of an n, of a k, of a number of query heads ...), one at a
+ * time, and fitting law and table on the rest.
+ *
+ *     RaFit *fit = ra_fit_new(profile, &cluster, ra_fit_law("gemm.bf16"));
+ *     ra_fit_all(fit, rows);          profile now has coefficients and table
+ *     GArray *errors = ra_fit_cross(fit, rows);
+ */
+#ifndef RA_ESTIMATOR_FIT_H
+#define RA_ESTIMATOR_FIT_H
+
+#include "estimator/residual.h"
+#include "traces/measured.h"
+
+#define RA_FIT_TABLES 3
+
+/* A coefficient's start and bounds; low = high: not fitted. */
+typedef struct {
+  const char *name;
+  double start, low, high;
+} RaFitCoefficient;
+
+/* Axes of a table, in order; ended by RA_N_FEATURES. */
+typedef RaFeature RaFitAxes[RA_GRID_AXES + 1];
+
+/* How one law is fitted. */
+typedef struct {
+  const char *law;    /* of the profile */
+  const char *source; /* of ra_measured_sources */
+  const RaFitCoefficient *coefficients;
+  guint n_coefficients;
+  guint stride;            /* every so many rows serve the search */
+  guint lines;             /* bit i: line i of a row is left out in turn */
+  const RaFitAxes *tables; /* candidates; the least held-out error wins */
+  guint n_tables;          /* 0: the law alone */
+  const char *text;        /* what the rows are */
+  const char *range;       /* of validity */
+  const char *held_out;    /* which lines are left out */
+} RaFitLaw;
+
+/* One row, predicted by a fit that had not seen its line. */
+typedef struct {
+  guint row;    /* of the rows */
+  guint line;   /* which line was left out, 0 or 1 */
+  double error; /* predicted / measured - 1 */
+} RaHeldOut;
+
+typedef struct {
+  double scale;       /* of ln(law / measured): 1.4826 median */
+  guint n_outliers;   /* rows beyond RA_ROBUST_OUTLIER scales of it */
+  guint worst;        /* row of the furthest */
+  double worst_ratio; /* there, measured / law */
+} RaFitResult;
+
+guint ra_fit_n_laws(void);
+const RaFitLaw *ra_fit_law_at(guint index);
+/* (nullable): the one that fits law @name. */
+const RaFitLaw *ra_fit_law(const char *name);
+
+/**
+ * ra_fit_coefficients:
+ * @profile: its law's coefficients are set, to four digits, its table taken
+ *   away
+ * @rows: (element-type RaMeasured): at least one
+ *
+ * Fits the law alone on all rows.
+ */
+void ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile,
+                         const GArray *rows, RaFitResult *out_result);
+
+/**
+ * ra_fit_table:
+ * @profile: with the coefficients fitted and no table
+ * @axes: of law->tables
+ *
+ * Returns: (transfer full): ln(measured / law) at the rows, filled
+ */
+RaGrid *ra_fit_table(const RaFitLaw *law, const RaProfile *profile,
+                     const GArray *rows, const RaFeature *axes);
+
+/**
+ * ra_fit_cross:
+ * @profile: with the data sheet and any coefficients; untouched at the end
+ * @out_table: (out): which of law->tables did best (by the mean of median and
+ *   third of the 90th percentile); 0 where there is none
+ *
+ * Leaves out every line in turn.
+ *
+ * Returns: (transfer full) (element-type RaHeldOut): of that table
+ */
+GArray *ra_fit_cross(const RaFitLaw *law, RaProfile *profile,
+                     const GArray *rows, guint *out_table);
+
+/* Median and 90th percentile of the errors' size. */
+void ra_fit_errors(const GArray *held_out, double *out_median_frac,
+                   double *out_p90_frac);
+
+#endif

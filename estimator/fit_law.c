@@ -1,0 +1,185 @@
+/* How each law is fitted: starts and bounds, tables, folds. */
+#include "config.h"
+
+#include <string.h>
+
+#include "estimator/fit.h"
+
+static const RaFitCoefficient gemm[] = {
+    {"floor-s", 3e-6, 1e-6, 2e-5},   {"peak-frac", 0.8, 0.2, 1},
+    {"split-k", 1024, 32, 8192},     {"wave-frac", 0.5, 0.01, 1},
+    {"ramp-k", 128, 1, 2000},        {"small-tile-frac", 0.9, 0.3, 1},
+    {"bandwidth-frac", 0.8, 0.2, 1}, {"serial-frac", 0.2, 0.01, 1},
+    {"quantize-bytes", 5, 0.1, 50},
+};
+#define N_GEMM_BF16 8
+
+static const RaFitCoefficient prefill[] = {
+    {"floor-s", 1e-5, 1e-6, 1e-4}, {"peak-frac", 0.7, 0.2, 1},
+    {"ramp-tokens", 200, 1, 2000}, {"head-dim-half", 20, 0.5, 200},
+    {"tile-tokens", 64, 1, 512},   {"bandwidth-frac", 0.6, 0.1, 1},
+    {"head-s", 1e-9, 1e-12, 1e-6},
+};
+
+static const RaFitCoefficient decode[] = {
+    {"floor-s", 1e-5, 1e-6, 1e-4},   {"base-s", 5e-6, 1e-7, 1e-4},
+    {"head-s", 1e-9, 1e-12, 1e-6},   {"sequence-s", 1e-8, 1e-12, 1e-6},
+    {"bandwidth-frac", 0.8, 0.1, 1},
+};
+
+static const RaFitCoefficient memory_op[] = {
+    {"floor-s", 3e-6, 1e-7, 1e-4},
+    {"base-s", 1e-6, 1e-8, 1e-4},
+    {"bandwidth-frac", 0.6, 0.05, 1.5},
+};
+
+#define LINES(n)                                                               \
+  {"low-latency" n "-s", 1e-5, 1e-6, 1e-4},                                    \
+      {"low-bandwidth" n "-frac", 0.05, 1e-3, 1.5},                            \
+      {"mid-latency" n "-s", 1.5e-5, 1e-6, 1e-3},                              \
+      {"mid-bandwidth" n "-frac", 0.4, 0.05, 1.5},                             \
+      {"high-latency" n "-s", 3e-5, 1e-6, 1e-3},                               \
+  {                                                                            \
+    "high-bandwidth" n "-frac", 0.75, 0.05, 1.5                                \
+  }
+
+static const RaFitCoefficient collective[] = {LINES("-2"), LINES("-4"),
+                                              LINES("-8")};
+static const RaFitCoefficient send[] = {LINES("")};
+
+static const RaFitCoefficient inter_node[] = {
+    {"low-latency-s", 3e-5, 1e-6, 1e-3},
+    {"low-latency-hop-s", 1e-5, 1e-7, 1e-3},
+    {"low-bandwidth-frac", 0.05, 1e-3, 1},
+    {"high-latency-s", 6e-5, 1e-6, 1e-3},
+    {"high-latency-hop-s", 2e-5, 1e-7, 1e-3},
+    {"high-bandwidth-frac", 0.7, 0.1, 1},
+};
+
+static const RaFitAxes gemm_tables[] = {
+    {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
+/* What one kernel schedules, or what the launch distinguishes: heads of all
+ * sequences together (a persistent kernel) or sequences and heads apart. */
+static const RaFitAxes prefill_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_FEATURE_GROUP, RA_FEATURE_WIDTH,
+     RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_FEATURE_KV_OR_ALL, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes decode_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_Q_HEADS,
+     RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES},
+    {RA_FEATURE_LENGTH, RA_FEATURE_HEADS, RA_FEATURE_SEQUENCES,
+     RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes message_tables[] = {
+    {RA_FEATURE_BYTES, RA_FEATURE_RANKS, RA_N_FEATURES}};
+static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
+
+#define GEMM_TEXT                                                              \
+  .stride = 10, .lines = 3, .tables = gemm_tables, .n_tables = 1,              \
+  .range = "m 1..32768; n, k 128..65536; batch 1",                             \
+  .held_out = "each value of n and of k left out in turn"
+#define MEMORY(name, what)                                                     \
+  {                                                                            \
+    .law = "memory." name, .source = name, .coefficients = memory_op,          \
+    .n_coefficients = G_N_ELEMENTS(memory_op), .stride = 2, .lines = 2,        \
+    .text = what, .range = "tokens 1..4096; width 4096..8192",                 \
+    .held_out = "each model left out in turn"                                  \
+  }
+#define COLLECTIVE(name, what)                                                 \
+  {                                                                            \
+    .law = name, .source = what, .coefficients = collective,                   \
+    .n_coefficients = G_N_ELEMENTS(collective), .stride = 1, .lines = 1,       \
+    .tables = message_tables, .n_tables = 1, .text = what ", half precision",  \
+    .range = "2 to 8 GPUs of a node; 512 B..512 MiB",                          \
+    .held_out = "each size left out in turn"                                   \
+  }
+
+static const RaFitLaw laws[] = {
+    {.law = "gemm.bf16",
+     .source = "gemm.bf16",
+     .coefficients = gemm,
+     .n_coefficients = N_GEMM_BF16,
+     GEMM_TEXT,
+     .text = "short runs at full clocks, warm"},
+    {.law = "gemm.fp8",
+     .source = "gemm.fp8",
+     .coefficients = gemm,
+     .n_coefficients = G_N_ELEMENTS(gemm),
+     GEMM_TEXT,
+     .text = "with the operand's quantisation; short runs at full clocks, "
+             "warm"},
+    {.law = "attention",
+     .source = "attention",
+     .coefficients = prefill,
+     .n_coefficients = G_N_ELEMENTS(prefill),
+     .stride = 3,
+     .lines = 1,
+     .tables = prefill_tables,
+     .n_tables = G_N_ELEMENTS(prefill_tables),
+     .text = "causal",
+     .range = "batch 1..256; length 1..16384; heads 1..64; head_dim 64, 128",
+     .held_out = "each number of query heads left out in turn"},
+    {.law = "decode-attention",
+     .source = "decode-attention",
+     .coefficients = decode,
+     .n_coefficients = G_N_ELEMENTS(decode),
+     .stride = 3,
+     .lines = 1,
+     .tables = decode_tables,
+     .n_tables = G_N_ELEMENTS(decode_tables),
+     .text = "paged cache",
+     .range = "batch 1..2048; length 2..131072; heads 1..64; head_dim 64, 128",
+     .held_out = "each number of query heads left out in turn"},
+    MEMORY("norm", "both norms (RMSNorm), resolution 1 us"),
+    MEMORY("rope", "attn_rope, resolution 1 us"),
+    MEMORY("activation", "mlp_act (SwiGLU), resolution 1 us"),
+    MEMORY("add", "add, partly from L2, resolution 1 us"),
+    MEMORY("embedding", "emb, resolution 1 us"),
+    MEMORY("other", "pooled: stands for ops that nobody measured"),
+    COLLECTIVE("all-reduce", "all-reduce"),
+    COLLECTIVE("all-gather", "all-gather"),
+    COLLECTIVE("reduce-scatter", "reduce-scatter"),
+    COLLECTIVE("all-to-all", "all-to-all"),
+    {.law = "inter-node",
+     .source = "inter-node",
+     .coefficients = inter_node,
+     .n_coefficients = G_N_ELEMENTS(inter_node),
+     .stride = 1,
+     .lines = 1,
+     .text = "all_reduce; the other collectives by their share of a ring's "
+             "traffic",
+     .range = "2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA",
+     .held_out = "each table left out in turn"},
+    {.law = "send",
+     .source = "send",
+     .coefficients = send,
+     .n_coefficients = G_N_ELEMENTS(send),
+     .stride = 1,
+     .lines = 1,
+     .tables = send_tables,
+     .n_tables = 1,
+     .text = "alltoall of 2 GPUs",
+     .range = "256 B..256 MiB in a node; across nodes not measured",
+     .held_out = "each size left out in turn; inside a node"},
+};
+
+guint
+ra_fit_n_laws(void)
+{
+  return G_N_ELEMENTS(laws);
+}
+
+const RaFitLaw *
+ra_fit_law_at(guint index)
+{
+  return &laws[index];
+}
+
+const RaFitLaw *
+ra_fit_law(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+    if (strcmp(laws[i].law, name) == 0)
+      return &laws[i];
+  return NULL;
+}

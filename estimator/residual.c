@@ -1,0 +1,142 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "estimator/residual.h"
+
+/* A key head for each query head, as a knot of its own. */
+#define OWN_KEY_HEADS 64.0
+#define SHARED_KEY_HEADS 32.0
+
+static const char *const names[RA_N_FEATURES] = {
+    [RA_FEATURE_M] = "m",
+    [RA_FEATURE_N] = "n",
+    [RA_FEATURE_K] = "k",
+    [RA_FEATURE_LENGTH] = "length",
+    [RA_FEATURE_SEQUENCES] = "sequences",
+    [RA_FEATURE_HEADS] = "heads",
+    [RA_FEATURE_Q_HEADS] = "q-heads",
+    [RA_FEATURE_KV_HEADS] = "kv-heads",
+    [RA_FEATURE_KV_OR_ALL] = "kv-or-64",
+    [RA_FEATURE_GROUP] = "group",
+    [RA_FEATURE_WIDTH] = "width",
+    [RA_FEATURE_TOKENS] = "tokens",
+    [RA_FEATURE_BYTES] = "bytes",
+    [RA_FEATURE_RANKS] = "ranks",
+    [RA_FEATURE_NODES] = "nodes",
+};
+
+const char *
+ra_feature_name(RaFeature feature)
+{
+  return names[feature];
+}
+
+double
+ra_feature(RaFeature feature, const RaOp *op)
+{
+  const uint64_t *dim = op->dim;
+  double d[RA_OP_DIMS];
+
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    d[i] = (double)dim[i];
+  switch (feature) {
+  case RA_FEATURE_M:
+    return d[0] * d[3];
+  case RA_FEATURE_N:
+    return d[1];
+  case RA_FEATURE_K:
+    return d[2];
+  case RA_FEATURE_LENGTH:
+    return d[0] > 0 ? d[2] / d[0] : 0;
+  case RA_FEATURE_SEQUENCES:
+  case RA_FEATURE_TOKENS:
+    return d[0];
+  case RA_FEATURE_HEADS:
+    return d[0] * d[4];
+  case RA_FEATURE_Q_HEADS:
+    return d[4];
+  case RA_FEATURE_KV_HEADS:
+    return d[5];
+  case RA_FEATURE_KV_OR_ALL:
+    return dim[4] <= dim[5] ? OWN_KEY_HEADS : MIN(d[5], SHARED_KEY_HEADS);
+  case RA_FEATURE_GROUP:
+    return d[5] > 0 ? d[4] / d[5] : 0;
+  case RA_FEATURE_WIDTH:
+    return d[6];
+  case RA_FEATURE_BYTES:
+    return ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMPUTE
+               ? ra_op_bytes(op)
+               : d[0];
+  case RA_FEATURE_RANKS:
+    return d[1];
+  case RA_FEATURE_NODES:
+    return d[2] > 0 ? d[1] / d[2] : 0;
+  case RA_N_FEATURES:
+    break;
+  }
+  return 0;
+}
+
+gboolean
+ra_residual_init(RaResidual *residual, const RaProfile *profile,
+                 const char *name, GError **error)
+{
+  const RaLaw *law = ra_profile_law(profile, name);
+
+  *residual = (RaResidual){.grid = law ? law->grid : NULL};
+  if (!residual->grid)
+    return TRUE;
+  for (guint a = 0; a < residual->grid->n_axes; a++) {
+    const char *axis = residual->grid->axes[a].name;
+    guint f = 0;
+
+    while (f < RA_N_FEATURES && strcmp(names[f], axis) != 0)
+      f++;
+    if (f == RA_N_FEATURES) {
+      int group = ra_key_file_find_group(profile->file, "table", name);
+
+      return ra_key_file_fail(profile->file, (guint)MAX(group, 0), NULL, error,
+                              "axis '%s' of the table of '%s' is unknown", axis,
+                              name);
+    }
+    residual->feature[a] = (guint8)f;
+  }
+  return TRUE;
+}
+
+void
+ra_residual_features(const RaResidual *residual, const RaOp *op, double *out_at)
+{
+  for (guint a = 0; a < residual->grid->n_axes; a++)
+    out_at[a] = ra_feature((RaFeature)residual->feature[a], op);
+}
+
+double
+ra_residual_factor(const RaResidual *residual, const RaOp *op)
+{
+  double at[RA_GRID_AXES];
+
+  if (!residual->grid)
+    return 1;
+  ra_residual_features(residual, op, at);
+  return ra_exp(ra_grid_at(residual->grid, at));
+}
+
+gboolean
+ra_residual_outside(const RaResidual *residual, const RaOp *op, guint *out_axis)
+{
+  const RaGrid *grid = residual->grid;
+
+  for (guint a = 0; grid && a < grid->n_axes; a++) {
+    const RaGridAxis *axis = &grid->axes[a];
+    double at = ra_feature((RaFeature)residual->feature[a], op);
+
+    if (at < axis->knots[0] || at > axis->knots[axis->n_knots - 1]) {
+      *out_axis = a;
+      return TRUE;
+    }
+  }
+  return FALSE;
+}

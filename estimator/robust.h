@@ -1,0 +1,66 @@
+/* Robust least squares: coefficients of a law from rows that may lie.
+ *
+ * A problem is a function that gives each row's residual (here always
+ * ln(predicted / measured)) under positive parameters within bounds.  A coarse
+ * search by coordinates finds the right branch of laws that are made of minima
+ * and maxima; Levenberg-Marquardt steps on the logarithms of the parameters
+ * with Tukey's weights then settle it.  No random numbers: the same rows give
+ * the same answer.
+ *
+ *     RaRobust problem = {.n_rows = n, .n_parameters = 3, .low = low,
+ *                         .high = high, .residuals = residuals, .data = rows};
+ *     ra_robust_search(&problem, parameters);
+ *     double scale = ra_robust_polish(&problem, parameters);
+ */
+#ifndef RA_ESTIMATOR_ROBUST_H
+#define RA_ESTIMATOR_ROBUST_H
+
+#include <glib.h>
+
+#define RA_ROBUST_PARAMETERS 24
+
+/* @out_residuals: (array length=n_rows); finite. */
+typedef void (*RaRobustResiduals)(gpointer data, const double *parameters,
+                                  double *out_residuals);
+
+typedef struct {
+  guint n_rows;
+  guint n_parameters; /* 1..RA_ROBUST_PARAMETERS */
+  const double *low;  /* (n_parameters) > 0 */
+  const double *high; /* (n_parameters) >= low; equal: pinned */
+  RaRobustResiduals residuals;
+  gpointer data;
+} RaRobust;
+
+/**
+ * ra_robust_search:
+ * @parameters: (inout): a start within the bounds
+ *
+ * Minimises the mean of min(|residual|, 1): every parameter in turn is scaled
+ * up and down, with steps that shrink from 3/2 over 16 rounds.
+ */
+void ra_robust_search(const RaRobust *problem, double *parameters);
+
+/**
+ * ra_robust_polish:
+ * @parameters: (inout): a start near the answer
+ *
+ * Minimises the sum of Tukey's biweight of residual / scale (tuning constant
+ * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977), scale the
+ * residuals' 1.4826 median |r| before each of at most 12 steps (Levenberg,
+ * 1944; Marquardt, 1963), the normal equations by LAPACKE_dposv().
+ *
+ * Returns: the scale; a row further than RA_ROBUST_OUTLIER scales has had no
+ *   weight
+ */
+double ra_robust_polish(const RaRobust *problem, double *parameters);
+
+#define RA_ROBUST_OUTLIER 4.685
+
+/* 1.4826 median |r|, of residuals that it sorts by size. */
+double ra_robust_scale(double *residuals, guint n);
+
+/* The @q-quantile of @values, which it sorts; 0 for none. */
+double ra_robust_quantile(double *values, guint n, double q);
+
+#endif

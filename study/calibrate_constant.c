@@ -1,0 +1,295 @@
+/* What a profile has that is no fit of one kind of row: the data sheet, starts
+ * of fits, copies of other laws, citations, medians. */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "estimator/fit.h"
+#include "estimator/robust.h"
+#include "study/calibrate_impl.h"
+#include "traces/csv.h"
+#include "traces/law.h"
+
+/* FlashAttention-2 on the A100: up to 73 % of peak forward and 63 % backward
+ * (arXiv 2307.08691). */
+#define BACKWARD_EFFICIENCY_FRAC 0.863
+
+static const char *const sheet_columns[] = {
+    "system",     "mem_bytes",     "mem_bw_Bps",
+    "bf16_flops", "fp8_flops",     "intra_node_Bps_per_gpu",
+    "pcie_Bps",   "p2p_latency_s", NULL};
+
+typedef struct {
+  const char *row;
+  RaSheet *sheet;
+  gboolean found;
+} SheetReader;
+
+static gboolean
+read_sheet(const RaCsvLine *line, gpointer data, GError **error)
+{
+  SheetReader *r = data;
+  double v[7];
+
+  if (strcmp(line->field[0], r->row) != 0)
+    return TRUE;
+  if (!ra_csv_numbers(line, 1, 7, v, error))
+    return FALSE;
+  *r->sheet = (RaSheet){v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
+  r->found = v[0] > 0 && v[1] > 0 && v[2] > 0 && v[4] > 0 && v[5] > 0;
+  return TRUE;
+}
+
+/* Calls @read for every line of the files below @data/@folder. */
+static gboolean
+read_all(const char *data, const char *folder, const char *prefix,
+         const char *const *columns, RaCsvRow read, gpointer user,
+         GError **error)
+{
+  g_autofree char *path = g_build_filename(data, folder, NULL);
+  g_autoptr(GPtrArray) files = ra_csv_find(path, prefix);
+
+  for (guint i = 0; i < files->len; i++)
+    if (!ra_csv_read(g_ptr_array_index(files, i), columns, read, user, error))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+ra_calibrate_sheet(const char *data, const char *row, RaSheet *out_sheet,
+                   GError **error)
+{
+  SheetReader reader = {.row = row, .sheet = out_sheet};
+
+  if (!read_all(data, "misc", "hardware_specs", sheet_columns, read_sheet,
+                &reader, error))
+    return FALSE;
+  if (reader.found)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: there is no data sheet of '%s', expected a row of "
+              "misc/hardware_specs.csv with memory, bandwidth, bf16, links",
+              data, row);
+  return FALSE;
+}
+
+/* A start for every coefficient: of its fit, or the middle of what it may be
+ * until ra_calibrate_constants() sets it. */
+static double
+start_of(const RaCalibrateGpu *gpu, const RaLawSpec *spec,
+         const RaCoefficientSpec *coefficient)
+{
+  const RaFitLaw *fit = ra_fit_law(spec->name);
+  const char *name = coefficient->name;
+
+  for (guint i = 0; fit && i < fit->n_coefficients; i++)
+    if (strcmp(fit->coefficients[i].name, name) == 0)
+      return fit->coefficients[i].start;
+  if (strcmp(name, "sms") == 0)
+    return gpu->sms;
+  if (strcmp(name, "tile-m") == 0)
+    return 128;
+  if (strcmp(name, "tile-n") == 0)
+    return 256;
+  if (strcmp(name, "hierarchical-frac") == 0)
+    return gpu->nvls ? 1 : 0;
+  return CLAMP(1e-6, coefficient->min, coefficient->max);
+}
+
+RaProfile *
+ra_calibrate_start(const RaCalibrateGpu *gpu, const RaSheet *sheet)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+  g_autoptr(RaKeyFile) file = NULL;
+  RaProfile *profile;
+
+  g_string_append_printf(
+      text,
+      "[profile]\ndevice = %s\nderived = a fit\n[device]\nsource = a sheet\n"
+      "memory = %.10g B\nmemory-bandwidth = %.10g B/s\nbf16 = %.10g FLOP/s\n"
+      "intra-node = %.10g B/s\nhost = %.10g B/s\n",
+      gpu->name, sheet->memory_bytes, sheet->memory_bytes_per_s,
+      sheet->bf16_flop_per_s, sheet->intra_bytes_per_s,
+      sheet->host_bytes_per_s);
+  if (sheet->fp8_flop_per_s > 0)
+    g_string_append_printf(text, "fp8 = %.10g FLOP/s\n", sheet->fp8_flop_per_s);
+  for (guint i = 0; i < ra_law_n_specs(); i++) {
+    const RaLawSpec *spec = ra_law_spec_at(i);
+
+    g_string_append_printf(text,
+                           "[law %s]\nsource = a fit\nrows = 0\nrange = all\n"
+                           "error-median = -\nerror-p90 = -\n",
+                           spec->name);
+    for (guint j = 0; j < spec->n_coefficients; j++)
+      g_string_append_printf(text, "%s = %.10g\n", spec->coefficients[j].name,
+                             start_of(gpu, spec, &spec->coefficients[j]));
+  }
+  file = ra_key_file_parse("start", text->str, text->len, NULL);
+  profile = file ? ra_profile_load(file, NULL) : NULL;
+  g_assert(profile != NULL); /* all of it stands above */
+  return profile;
+}
+
+double *
+ra_calibrate_coefficient(RaProfile *profile, const char *law, const char *name)
+{
+  const RaLaw *found = ra_profile_law(profile, law);
+
+  for (guint i = 0; found && i < found->n_coefficients; i++)
+    if (strcmp(found->coefficients[i].name, name) == 0)
+      return &found->coefficients[i].value;
+  g_assert_not_reached();
+}
+
+/* --- launches: the same kernel called eagerly and replayed in a graph --- */
+
+/* Messages up to this size are launch alone. */
+#define LAUNCH_ELEMENTS 65536.0
+
+static const char *const launch_columns[] = {
+    "gpu", "kernel", "num_gpus", "message_size_elems", "time_us", NULL};
+
+typedef struct {
+  const char *gpu;
+  GHashTable *graph; /* "GPUs/elements" -> us (double *) */
+  GHashTable *eager; /* the same */
+} Launches;
+
+static gboolean
+read_launch(const RaCsvLine *line, gpointer data, GError **error)
+{
+  Launches *l = data;
+  const char *const *f = line->field;
+  double v[3];
+
+  if (!ra_csv_numbers(line, 2, 3, v, error))
+    return FALSE;
+  if (strcmp(f[0], l->gpu) == 0 && v[1] <= LAUNCH_ELEMENTS) {
+    GHashTable *to = strcmp(f[1], "vLLM_custom_graph") == 0   ? l->graph
+                     : strcmp(f[1], "vLLM_custom_eager") == 0 ? l->eager
+                                                              : NULL;
+    if (to)
+      g_hash_table_insert(to, g_strdup_printf("%s/%s", f[2], f[3]),
+                          g_memdup2(&v[2], sizeof v[2]));
+  }
+  return TRUE;
+}
+
+static gboolean
+set_host(RaCalibrateWork *work, GError **error)
+{
+  Launches l = {work->gpu->measured,
+                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
+  g_autoptr(GHashTable) graph = l.graph;
+  g_autoptr(GHashTable) eager = l.eager;
+  g_autoptr(GArray) more = g_array_new(FALSE, FALSE, sizeof(double));
+  GHashTableIter iter;
+  gpointer key, value;
+  double s;
+
+  if (!read_all(work->data, "comm_nccl", "aic_custom_allreduce", launch_columns,
+                read_launch, &l, error))
+    return FALSE;
+  g_hash_table_iter_init(&iter, eager);
+  while (g_hash_table_iter_next(&iter, &key, &value)) {
+    const double *replayed = g_hash_table_lookup(graph, key);
+    double us = replayed ? *(double *)value - *replayed : 0;
+
+    if (replayed)
+      g_array_append_val(more, us);
+  }
+  if (more->len == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: there are no launches of the %s, expected vLLM_custom_* "
+                "rows in comm_nccl/aic_custom_allreduce.csv",
+                work->data, work->gpu->measured);
+    return FALSE;
+  }
+  s = ra_robust_quantile((double *)(gpointer)more->data, more->len, 0.5) * 1e-6;
+  *ra_calibrate_coefficient(work->profile, "host", "eager-launch-s") = s;
+  *ra_calibrate_coefficient(work->profile, "host", "graph-launch-s") = s;
+  *ra_calibrate_coefficient(work->profile, "host", "graph-gap-s") = 0;
+  for (guint i = 0; i < ra_law_n_specs(); i++)
+    if (strcmp(ra_law_spec_at(i)->name, "host") == 0)
+      work->laws[i].n_rows = more->len;
+  return TRUE;
+}
+
+/* --- copies to the host --- */
+
+static const char *const copy_columns[] = {"test", "value_GBps", NULL};
+
+static gboolean
+read_copy(const RaCsvLine *line, gpointer data, GError **error)
+{
+  double *rate = data, value;
+
+  if (strcmp(line->field[0], "host_to_device_memcpy_ce") != 0)
+    return TRUE;
+  if (!ra_csv_number(line, 1, &value, error))
+    return FALSE;
+  *rate = value * 1e9;
+  return TRUE;
+}
+
+/* The sample is an A100-class node's. */
+static gboolean
+set_host_copy(RaCalibrateWork *work, GError **error)
+{
+  RaSheet a100;
+  double rate = 0;
+
+  if (!read_all(work->data, "misc", "nvbandwidth", copy_columns, read_copy,
+                &rate, error) ||
+      !ra_calibrate_sheet(work->data, "a100_sxm", &a100, error))
+    return FALSE;
+  if (rate <= 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: there is no copy to the host, expected "
+                "host_to_device_memcpy_ce in misc/nvbandwidth*.csv",
+                work->data);
+    return FALSE;
+  }
+  *ra_calibrate_coefficient(work->profile, "host-copy", "latency-s") =
+      work->measured.latency_s;
+  *ra_calibrate_coefficient(work->profile, "host-copy", "bandwidth-frac") =
+      rate / a100.host_bytes_per_s;
+  return TRUE;
+}
+
+/* A pipelined ring moves a broadcast's bytes once over every link, as an
+ * all-gather of n ranks moves (n - 1) / n of them: the same bus bandwidth. */
+static void
+set_broadcast(RaCalibrateWork *work)
+{
+  const RaLaw *from = ra_profile_law(work->profile, "all-gather");
+
+  for (guint i = 0; i < from->n_coefficients; i++)
+    *ra_calibrate_coefficient(work->profile, "broadcast",
+                              from->coefficients[i].name) =
+        from->coefficients[i].value;
+}
+
+gboolean
+ra_calibrate_constants(RaCalibrateWork *work, GError **error)
+{
+  RaProfile *p = work->profile;
+  double latency_s = work->measured.latency_s;
+  double nic_frac =
+      *ra_calibrate_coefficient(p, "inter-node", "high-bandwidth-frac");
+
+  set_broadcast(work);
+  *ra_calibrate_coefficient(p, "attention-backward", "efficiency-frac") =
+      BACKWARD_EFFICIENCY_FRAC;
+  *ra_calibrate_coefficient(p, "send", "inter-latency-s") = latency_s;
+  *ra_calibrate_coefficient(p, "send", "inter-bandwidth-frac") = nic_frac;
+  *ra_calibrate_coefficient(p, "realloc", "step-s") = latency_s;
+  *ra_calibrate_coefficient(p, "realloc", "intra-bandwidth-frac") =
+      *ra_calibrate_coefficient(p, "broadcast", "high-bandwidth-8-frac");
+  *ra_calibrate_coefficient(p, "realloc", "inter-bandwidth-frac") = nic_frac;
+  return set_host_copy(work, error) && set_host(work, error);
+}

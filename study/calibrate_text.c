@@ -1,0 +1,194 @@
+/* The text of a calibrated profile. */
+#include "config.h"
+
+#include <string.h>
+
+#include "estimator/fit.h"
+#include "study/calibrate_impl.h"
+#include "traces/law.h"
+
+/* What a law says of itself that is no fit. */
+static const struct {
+  const char *law, *source, *range;
+} cited[] = {
+    {"attention-backward",
+     "arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, "
+     "63 % backward; no measurement of others was found",
+     "cited for the A100 at long sequences"},
+    {"broadcast", "law all-gather: no broadcast was measured; the same ring",
+     "2 to 8 GPUs of a node; 512 B..512 MiB"},
+    {"realloc", "laws send, broadcast and inter-node of this profile",
+     "not measured as such"},
+    {"host-copy", "misc/nvbandwidth_readme.csv, an A100-class node",
+     "large pinned copies, one direction at a time"},
+    {"host",
+     "comm_nccl/aic_custom_allreduce.csv, vLLM eager less graph, median up to "
+     "65536 elements",
+     "one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes "
+     "several kernels where the op list has one"},
+};
+
+/* Where a coefficient is from that was not fitted. */
+static const struct {
+  const char *law, *name, *text;
+} comments[] = {
+    {NULL, "sms", "NVIDIA's architecture whitepaper of the GPU"},
+    {NULL, "tile-m", "cuBLAS's large CTA tile"},
+    {NULL, "efficiency-frac", "0.63 / 0.73"},
+    {"send", "inter-latency-s", "misc/hardware_specs.csv p2p_latency_s"},
+    {"send", "inter-bandwidth-frac", "law inter-node, high"},
+    {"realloc", "step-s", "law send, inter-latency-s"},
+    {"realloc", "intra-bandwidth-frac", "law broadcast, 8 GPUs"},
+    {"realloc", "inter-bandwidth-frac", "law inter-node, high"},
+    {"host-copy", "latency-s", "misc/hardware_specs.csv p2p_latency_s"},
+    {"host-copy", "bandwidth-frac", "host_to_device_memcpy_ce over PCIe 4"},
+    {"host", "graph-launch-s", "a graph is launched by one call as well"},
+    {"host", "graph-gap-s", "the floors of graph replays hold the gap"},
+};
+
+static void
+write_sheet_line(GString *out, const char *key, double value, double scale,
+                 const char *unit)
+{
+  if (value > 0)
+    g_string_append_printf(out, "%s = %.6g %s\n", key, value / scale, unit);
+}
+
+static void
+write_head(const RaCalibrateWork *work, GString *out)
+{
+  const RaSheet *sheet = &work->own;
+  g_autofree char *row = g_strdup(work->gpu->name);
+
+  g_strdelimit(row, "-", '_');
+  g_string_append_printf(
+      out,
+      "# Made by `reallot calibrate --from DATA -o %s.profile`; do not edit.\n"
+      "# Fits are on short runs at full clocks: under a power limit sustained "
+      "matrix\n"
+      "# products reach about 0.80 of the H100's and 0.87 of the A100's peak\n"
+      "# (misc/mamf_best_matmul_tflops.csv).\n"
+      "[profile]\nformat = 1\ndevice = %s\n",
+      work->gpu->name, work->gpu->name);
+  if (work->gpu->transferred)
+    g_string_append_printf(
+        out,
+        "derived = transferred from the %s: its fractions of peak and tables "
+        "on this device's data sheet; no row of this device was seen\n",
+        work->gpu->measured);
+  else
+    g_string_append(out, "derived = fitted on published measurements of "
+                         "others, see each law's source\n");
+  g_string_append(out, "\n[device]\n");
+  write_sheet_line(out, "memory", sheet->memory_bytes, 1073741824, "GiB");
+  write_sheet_line(out, "memory-bandwidth", sheet->memory_bytes_per_s, 1e9,
+                   "GB/s");
+  write_sheet_line(out, "bf16", sheet->bf16_flop_per_s, 1e12, "TFLOP/s");
+  write_sheet_line(out, "fp8", sheet->fp8_flop_per_s, 1e12, "TFLOP/s");
+  write_sheet_line(out, "intra-node", sheet->intra_bytes_per_s, 1e9, "GB/s");
+  write_sheet_line(out, "host", sheet->host_bytes_per_s, 1e9, "GB/s");
+  g_string_append_printf(out,
+                         "source = misc/hardware_specs.csv, row %s: data "
+                         "sheet, one direction\n\n",
+                         row);
+}
+
+static const char *
+comment_of(const char *law, const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(comments); i++)
+    if ((!comments[i].law || strcmp(comments[i].law, law) == 0) &&
+        strcmp(comments[i].name, name) == 0)
+      return comments[i].text;
+  return NULL;
+}
+
+/* The files of a fit, as a person finds them. */
+static char *
+files_of(const RaFitLaw *fit, const char *gpu)
+{
+  const char *source = fit->source;
+
+  if (g_str_has_prefix(source, "gemm."))
+    return g_strdup_printf("kernels_gemm/gemm_%s_%s*.csv", gpu, source + 5);
+  if (strcmp(source, "attention") == 0)
+    return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
+  if (strcmp(source, "decode-attention") == 0)
+    return g_strdup_printf("kernels_attention/decode_%s_bf16*.csv", gpu);
+  if (strcmp(source, "inter-node") == 0)
+    return g_strdup("comm_nccltests/rows.csv");
+  if (g_str_has_prefix(fit->law, "memory."))
+    return g_strdup_printf("kernels_vidur/%s_*.csv", gpu);
+  return g_strdup("comm_nccl/aic_nccl_intranode.csv");
+}
+
+static void
+write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
+             const RaFitLaw *fit, GString *out)
+{
+  g_autofree char *files = NULL;
+
+  for (guint i = 0; !fit && i < G_N_ELEMENTS(cited); i++)
+    if (strcmp(cited[i].law, spec->name) == 0)
+      g_string_append_printf(out, "source = %s\nrange = %s\n", cited[i].source,
+                             cited[i].range);
+  if (!fit)
+    return;
+  files = files_of(fit, work->gpu->measured);
+  g_string_append_printf(out, "source = %s, %s; robust fit\nrange = %s\n",
+                         files, fit->text, fit->range);
+}
+
+static void
+write_errors(const RaCalibrateWork *work, const RaCalibrateLaw *state,
+             const RaFitLaw *fit, GString *out)
+{
+  if (fit)
+    g_string_append_printf(out, "outliers = %u\n", state->n_outliers);
+  if (state->median_frac < 0) {
+    if (work->gpu->transferred && state->n_rows > 0)
+      g_string_append(out, "held-out = no: transferred by data sheet\n");
+    g_string_append(out, "error-median = -\nerror-p90 = -\n");
+    return;
+  }
+  g_string_append_printf(out,
+                         "held-out = %s\nerror-median = %.3f\n"
+                         "error-p90 = %.3f\n",
+                         fit->held_out, state->median_frac, state->p90_frac);
+}
+
+void
+ra_calibrate_write(const RaCalibrateWork *work, GString *out)
+{
+  write_head(work, out);
+  for (guint i = 0; i < ra_law_n_specs(); i++) {
+    const RaLawSpec *spec = ra_law_spec_at(i);
+    const RaCalibrateLaw *state = &work->laws[i];
+    const RaLaw *law = ra_profile_law(work->profile, spec->name);
+    const RaFitLaw *fit = ra_fit_law(spec->name);
+
+    if (state->absent)
+      continue;
+    g_string_append_printf(out, "[law %s]\n", spec->name);
+    for (guint c = 0; c < spec->n_coefficients; c++) {
+      const char *name = spec->coefficients[c].name;
+      const char *comment = comment_of(spec->name, name);
+
+      g_string_append_printf(
+          out, "%s = %.4g%s%s\n", name,
+          *ra_calibrate_coefficient(work->profile, spec->name, name),
+          comment ? " # " : "", comment ? comment : "");
+    }
+    write_source(work, spec, fit, out);
+    g_string_append_printf(out, "rows = %" G_GUINT64_FORMAT "\n",
+                           state->n_rows);
+    write_errors(work, state, fit, out);
+    if (law->grid) {
+      g_string_append_printf(
+          out, "\n[table %s] # thousandths of ln(measured / law)\n",
+          spec->name);
+      ra_grid_write(law->grid, out);
+    }
+    g_string_append_c(out, '\n');
+  }
+}

@@ -1,0 +1,52 @@
+/* Measured ops: rows of published tables as (op, seconds).
+ *
+ * A source is a set of files below a folder of measurements, laid out as
+ * `kernels_gemm/gemm_h100_bf16*.csv` and so on, and the way their columns
+ * become an op.  Folders, files and further columns that are missing or
+ * unknown are no error; a number that is none is.
+ *
+ *     GArray *rows = ra_measured_rows("../shared/data", "gemm.bf16", "h100",
+ *                                     &error);
+ *     const RaMeasured *first = &g_array_index(rows, RaMeasured, 0);
+ *     g_array_unref(rows);
+ *
+ * Typical sizes: 16 sources of 36 to 21,546 rows.
+ */
+#ifndef RA_TRACES_MEASURED_H
+#define RA_TRACES_MEASURED_H
+
+#include <glib.h>
+
+#include "graph/op.h"
+
+/* Whole lines of a table, of which a fold leaves out all rows at once: values
+ * of n and of k of a product, of query heads of attention, a model's shard of
+ * the kernels of a layer, sizes and numbers of GPUs of a collective. */
+#define RA_MEASURED_LINES 2
+
+typedef struct {
+  RaOp op;                          /* count 1 */
+  double measured_s;                /* > 0 */
+  double nic_bytes_per_s;           /* of the node's eight NICs together; 0: one
+                                       node */
+  uint64_t line[RA_MEASURED_LINES]; /* which lines the row is on */
+} RaMeasured;
+
+/* Names of the sources in the order of the profile's laws, NULL-terminated;
+ * the name of the law, without "memory." before it. */
+extern const char *const ra_measured_sources[];
+
+/**
+ * ra_measured_rows:
+ * @data: folder of measurements by others
+ * @source: one of ra_measured_sources
+ * @gpu: "h100", "a100" ...
+ * @error: %RA_ERROR_INPUT `file:line: ...`
+ *
+ * Returns: (transfer full) (element-type RaMeasured): empty where @data has
+ *   none; %NULL on error
+ */
+GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
+                         GError **error);
+
+#endif
