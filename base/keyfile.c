@@ -171,6 +171,18 @@ ra_key_file_key(const RaKeyFile *file, guint group, guint index)
   return g_array_index(entries, RaKeyEntry, index).key;
 }
 
+const char *
+ra_key_file_value(const RaKeyFile *file, guint group, guint index)
+{
+  g_return_val_if_fail(file != NULL && group < file->groups->len, NULL);
+
+  const GArray *entries = ra_key_file_group(file, group)->entries;
+
+  if (entries == NULL || index >= entries->len)
+    return NULL;
+  return g_array_index(entries, RaKeyEntry, index).value;
+}
+
 void
 ra_key_file_set(RaKeyFile *file, const char *noun, const char *name,
                 const char *key, const char *value)

@@ -110,6 +110,9 @@ const char *ra_key_file_get(const RaKeyFile *file, guint group,
 /* Keys of @group in file order; @index from 0; NULL past the end. */
 const char *ra_key_file_key(const RaKeyFile *file, guint group, guint index);
 
+/* The value of that key. */
+const char *ra_key_file_value(const RaKeyFile *file, guint group, guint index);
+
 /**
  * ra_key_file_set:
  * @value: as it would be written, without a comment

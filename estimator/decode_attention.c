@@ -9,9 +9,6 @@
 /* Names of dim[] of the attention ops. */
 enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 
-/* Corners of a cell over all axes but the length. */
-#define CORNERS (1 << (RA_GRID_AXES - 1))
-
 /* Seconds for each token of the cache, on the sloped line. */
 static double
 s_per_token(const RaDecodeAttentionLaw *law, const RaOp *op)
@@ -163,9 +160,7 @@ typedef struct {
 
 /* Where an op stands in the table, but for its length. */
 typedef struct {
-  gsize offset[CORNERS]; /* of the first length */
-  double weight[CORNERS];
-  guint n;
+  RaGridSpot at;
   RaOp inside;      /* the op, held to the table's edges */
   gboolean outside; /* it was beyond them */
 } Spot;
@@ -177,29 +172,16 @@ find_spot(const RaDecodeAttentionLaw *law, const RaOp *op, const double *at,
   const RaGrid *grid = law->residual.grid;
   double edge[RA_GRID_AXES];
 
-  spot->n = 1;
-  spot->offset[0] = 0;
-  spot->weight[0] = 1;
   spot->outside = FALSE;
   edge[0] = at[0];
   for (guint a = 1; a < grid->n_axes; a++) {
     const RaGridAxis *axis = &grid->axes[a];
-    double frac, last = axis->knots[axis->n_knots - 1];
-    gsize low = ra_grid_axis_at(axis, at[a], &frac) * grid->stride[a];
+    double last = axis->knots[axis->n_knots - 1];
 
     edge[a] = CLAMP(at[a], axis->knots[0], last);
     spot->outside |= at[a] < axis->knots[0] || at[a] > last;
-    for (guint i = 0; i < spot->n; i++)
-      spot->offset[i] += low;
-    if (frac <= 0)
-      continue;
-    for (guint i = 0; i < spot->n; i++) {
-      spot->offset[spot->n + i] = spot->offset[i] + grid->stride[a];
-      spot->weight[spot->n + i] = spot->weight[i] * frac;
-      spot->weight[i] *= 1 - frac;
-    }
-    spot->n *= 2;
   }
+  ra_grid_spot(grid, edge, 1, &spot->at);
   if (spot->outside)
     spot->inside = op_at(&law->residual, op, edge);
 }
@@ -209,11 +191,10 @@ static double
 knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
        guint i)
 {
-  double length = law->residual.grid->axes[0].knots[i], log_s = 0, s, more_s;
+  double length = law->residual.grid->axes[0].knots[i];
+  double log_s = ra_grid_spot_value(&spot->at, law->log_s + i);
+  double s = ra_residual_exp(log_s), more_s;
 
-  for (guint c = 0; c < spot->n; c++)
-    log_s += spot->weight[c] * (double)law->log_s[spot->offset[c] + i];
-  s = ra_exp(log_s);
   if (!spot->outside)
     return s;
   more_s =

@@ -36,43 +36,39 @@ ra_feature_name(RaFeature feature)
 double
 ra_feature(RaFeature feature, const RaOp *op)
 {
-  const uint64_t *dim = op->dim;
-  double d[RA_OP_DIMS];
+  const uint64_t *d = op->dim;
 
-  for (guint i = 0; i < RA_OP_DIMS; i++)
-    d[i] = (double)dim[i];
   switch (feature) {
   case RA_FEATURE_M:
-    return d[0] * d[3];
+    return (double)d[0] * (double)d[3];
   case RA_FEATURE_N:
-    return d[1];
+  case RA_FEATURE_RANKS:
+    return (double)d[1];
   case RA_FEATURE_K:
-    return d[2];
+    return (double)d[2];
   case RA_FEATURE_LENGTH:
-    return d[0] > 0 ? d[2] / d[0] : 0;
+    return d[0] > 0 ? (double)d[2] / (double)d[0] : 0;
   case RA_FEATURE_SEQUENCES:
   case RA_FEATURE_TOKENS:
-    return d[0];
+    return (double)d[0];
   case RA_FEATURE_HEADS:
-    return d[0] * d[4];
+    return (double)d[0] * (double)d[4];
   case RA_FEATURE_Q_HEADS:
-    return d[4];
+    return (double)d[4];
   case RA_FEATURE_KV_HEADS:
-    return d[5];
+    return (double)d[5];
   case RA_FEATURE_KV_OR_ALL:
-    return dim[4] <= dim[5] ? OWN_KEY_HEADS : MIN(d[5], SHARED_KEY_HEADS);
+    return d[4] <= d[5] ? OWN_KEY_HEADS : MIN((double)d[5], SHARED_KEY_HEADS);
   case RA_FEATURE_GROUP:
-    return d[5] > 0 ? d[4] / d[5] : 0;
+    return d[5] > 0 ? (double)d[4] / (double)d[5] : 0;
   case RA_FEATURE_WIDTH:
-    return d[6];
+    return (double)d[6];
   case RA_FEATURE_BYTES:
     return ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMPUTE
                ? ra_op_bytes(op)
-               : d[0];
-  case RA_FEATURE_RANKS:
-    return d[1];
+               : (double)d[0];
   case RA_FEATURE_NODES:
-    return d[2] > 0 ? d[1] / d[2] : 0;
+    return d[2] > 0 ? (double)d[1] / (double)d[2] : 0;
   case RA_N_FEATURES:
     break;
   }
@@ -114,6 +110,22 @@ ra_residual_features(const RaResidual *residual, const RaOp *op, double *out_at)
 }
 
 double
+ra_residual_exp(double r)
+{
+  double x = r * 0.0625, x2 = x * x, y;
+
+  if (r < -1 || r > 1)
+    return ra_exp(r);
+  /* (e^(r/16))^16; the first term left out is 0.0625^7 / 7! = 7e-13. */
+  y = (1 + x) + x2 * ((1. / 2 + x * (1. / 6)) +
+                      x2 * ((1. / 24 + x * (1. / 120)) + x2 * (1. / 720)));
+  y *= y;
+  y *= y;
+  y *= y;
+  return y * y;
+}
+
+double
 ra_residual_factor(const RaResidual *residual, const RaOp *op)
 {
   double at[RA_GRID_AXES];
@@ -121,7 +133,7 @@ ra_residual_factor(const RaResidual *residual, const RaOp *op)
   if (!residual->grid)
     return 1;
   ra_residual_features(residual, op, at);
-  return ra_exp(ra_grid_at(residual->grid, at));
+  return ra_residual_exp(ra_grid_at(residual->grid, at));
 }
 
 gboolean

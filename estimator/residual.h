@@ -55,6 +55,9 @@ gboolean ra_residual_init(RaResidual *residual, const RaProfile *profile,
 void ra_residual_features(const RaResidual *residual, const RaOp *op,
                           double *out_at);
 
+/* exp, the same on every machine, within 2e-11; short for what is small. */
+double ra_residual_exp(double r);
+
 /**
  * ra_residual_factor:
  *

@@ -140,24 +140,25 @@ void
 ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *more)
 {
   RaGridCell *cell = &grid->cells[index];
-  double n = cell->n, k = more->n, step = more->mean - cell->mean;
-  double squares;
+  double n = cell->n, k = more->n;
+  double step = (double)more->mean - (double)cell->mean, squares;
+  double deviation = (double)cell->deviation;
+  double more_deviation = (double)more->deviation;
 
   if (more->n == 0)
     return;
-  squares = n * cell->deviation * cell->deviation +
-            k * more->deviation * more->deviation +
+  squares = n * deviation * deviation + k * more_deviation * more_deviation +
             step * step * n * k / (n + k);
   cell->n += more->n;
-  cell->mean += step * k / (n + k);
-  cell->deviation = sqrt(squares / (n + k));
+  cell->mean += (float)(step * k / (n + k));
+  cell->deviation = (float)sqrt(squares / (n + k));
 }
 
 gboolean
 ra_grid_sample(RaGrid *grid, const double *at, double value)
 {
   gssize index = ra_grid_find(grid, at);
-  RaGridCell one = {.n = 1, .mean = value};
+  RaGridCell one = {.n = 1, .mean = (float)value};
 
   if (index < 0)
     return FALSE;
@@ -246,7 +247,7 @@ drop_spikes(RaGrid *grid, guint8 *known)
 
     if (!all[i] || grid->cells[i].n >= SPIKE_SAMPLES ||
         !guess(grid, all, i, FALSE, &around) ||
-        fabs((double)around - grid->cells[i].mean) < SPIKE)
+        fabs((double)(around - grid->cells[i].mean)) < SPIKE)
       continue;
     known[i] = 0;
     grid->n_spikes++;
@@ -262,7 +263,7 @@ ra_grid_fill(RaGrid *grid)
   grid->values = g_new0(float, grid->n_cells);
   for (gsize i = 0; i < grid->n_cells; i++)
     if (grid->cells[i].n > 0) {
-      grid->values[i] = (float)grid->cells[i].mean;
+      grid->values[i] = grid->cells[i].mean;
       known[i] = 1;
     }
   drop_spikes(grid, known);
@@ -270,31 +271,52 @@ ra_grid_fill(RaGrid *grid)
     ;
 }
 
+void
+ra_grid_spot(const RaGrid *grid, const double *at, guint first,
+             RaGridSpot *out_spot)
+{
+  gsize origin = 0;
+  guint n = 0;
+
+  for (guint a = first; a < grid->n_axes; a++) {
+    double frac;
+
+    origin += ra_grid_axis_at(&grid->axes[a], at[a], &frac) * grid->stride[a];
+    if (frac <= 0)
+      continue;
+    out_spot->frac[n] = frac;
+    out_spot->stride[n++] = grid->stride[a];
+  }
+  out_spot->origin = origin;
+  out_spot->n_axes = n;
+}
+
+double
+ra_grid_spot_value(const RaGridSpot *spot, const float *values)
+{
+  double corner[1 << RA_GRID_AXES];
+  gsize offset[1 << RA_GRID_AXES];
+  guint n = 1;
+
+  offset[0] = spot->origin;
+  for (guint a = 0; a < spot->n_axes; a++, n *= 2)
+    for (guint i = 0; i < n; i++)
+      offset[n + i] = offset[i] + spot->stride[a];
+  for (guint i = 0; i < n; i++)
+    corner[i] = (double)values[offset[i]];
+  for (guint a = spot->n_axes; a-- > 0;) {
+    n /= 2;
+    for (guint i = 0; i < n; i++)
+      corner[i] += (corner[n + i] - corner[i]) * spot->frac[a];
+  }
+  return corner[0];
+}
+
 double
 ra_grid_at(const RaGrid *grid, const double *at)
 {
-  gsize offset[1 << RA_GRID_AXES];
-  double weight[1 << RA_GRID_AXES], sum = 0;
-  guint n = 1;
+  RaGridSpot spot;
 
-  offset[0] = 0;
-  weight[0] = 1;
-  for (guint a = 0; a < grid->n_axes; a++) {
-    double frac;
-    gsize low = ra_grid_axis_at(&grid->axes[a], at[a], &frac) * grid->stride[a];
-
-    for (guint i = 0; i < n; i++)
-      offset[i] += low;
-    if (frac <= 0)
-      continue;
-    for (guint i = 0; i < n; i++) {
-      offset[n + i] = offset[i] + grid->stride[a];
-      weight[n + i] = weight[i] * frac;
-      weight[i] *= 1 - frac;
-    }
-    n *= 2;
-  }
-  for (guint i = 0; i < n; i++)
-    sum += weight[i] * (double)grid->values[offset[i]];
-  return sum;
+  ra_grid_spot(grid, at, 0, &spot);
+  return ra_grid_spot_value(&spot, grid->values);
 }

@@ -42,9 +42,9 @@ typedef struct {
 } RaGridAxis;
 
 typedef struct {
-  guint n;          /* samples, 0: not measured */
-  double mean;      /* of the samples */
-  double deviation; /* their standard deviation about it, 0 for one */
+  guint n;         /* samples, 0: not measured */
+  float mean;      /* of the samples */
+  float deviation; /* their standard deviation about it, 0 for one */
 } RaGridCell;
 
 typedef struct {
@@ -104,6 +104,21 @@ void ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *cell);
  */
 void ra_grid_fill(RaGrid *grid);
 
+/* A point of a grid, over some of its axes: between which cells it is. */
+typedef struct {
+  gsize origin;               /* the lowest of the cells around it */
+  guint n_axes;               /* along which it is between knots */
+  gsize stride[RA_GRID_AXES]; /* (n_axes) to the next cell */
+  double frac[RA_GRID_AXES];  /* (n_axes) how far on the way, (0, 1] */
+} RaGridSpot;
+
+/* The point @at, over the axes from @first on. */
+void ra_grid_spot(const RaGrid *grid, const double *at, guint first,
+                  RaGridSpot *out_spot);
+
+/* Linear between @values, which are laid out as the grid's. */
+double ra_grid_spot_value(const RaGridSpot *spot, const float *values);
+
 /**
  * ra_grid_at:
  * @grid: filled
@@ -116,17 +131,20 @@ double ra_grid_at(const RaGrid *grid, const double *at);
 /**
  * ra_grid_read:
  * @group: of @file: `axis-1 = m 1 2 4`, `axis-2 = k 128 256`, and a line for
- *   each combination of the knots of all axes but the first, `at-128 = -31 . 5`
- *   with a cell for each knot of the first: `.` where nothing was measured,
- *   else the mean in thousandths, with `*3~7` behind it where it is of 3
- *   samples with a standard deviation of 7 thousandths
+ *   each combination of the knots of all axes but the first,
+ *   `at-128 = -31 (12) 5*3~7`, with a cell for each knot of the first: the mean
+ *   in thousandths, behind it `*3~7` where it is of 3 samples with a standard
+ *   deviation of 7 thousandths; in parentheses a value filled from the
+ *   neighbours, alone where nothing was measured, or before a spike that
+ *   is not used
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *
- * Returns: (transfer full): filled; %NULL on error
+ * Returns: (transfer full): %NULL on error
  */
 RaGrid *ra_grid_read(const RaKeyFile *file, guint group, GError **error);
 
-/* Appends the lines of such a group; what is read back is what was written. */
+/* Appends the lines of such a group, of a filled grid; what is read back is
+ * what was written. */
 void ra_grid_write(const RaGrid *grid, GString *out);
 
 /* log2 of @x, linear between powers of two; @x normal, > 0. */

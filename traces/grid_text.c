@@ -38,6 +38,22 @@ read_axis(const RaKeyFile *file, guint group, const char *key, RaGrid *grid,
   return TRUE;
 }
 
+/* A whole number at *@at, which moves behind it. */
+static gboolean
+read_integer(const char **at, double max, double *out_value)
+{
+  gboolean minus = **at == '-';
+  const char *start = *at += minus;
+  double value = 0;
+
+  for (; g_ascii_isdigit(**at); ++*at)
+    value = value * 10 + (**at - '0');
+  if (*at == start || value > max)
+    return FALSE;
+  *out_value = minus ? -value : value;
+  return TRUE;
+}
+
 /* `at-128-256`: the index of the first cell of its line; -1 for none. */
 static gssize
 find_line(const RaGrid *grid, const char *key)
@@ -46,46 +62,22 @@ find_line(const RaGrid *grid, const char *key)
   guint a = 1;
 
   at[0] = grid->axes[0].knots[0];
-  if (!g_str_has_prefix(key, "at"))
+  if (key[0] != 'a' || key[1] != 't')
     return -1;
   for (key += 2; *key == '-' && a < grid->n_axes; a++) {
-    char *end;
-
-    at[a] = g_ascii_strtod(key + 1, &end);
-    if (end == key + 1)
+    key++;
+    if (*key == '-' || !read_integer(&key, 1e18, &at[a]))
       return -1;
-    key = end;
   }
   return *key == '\0' && a == grid->n_axes ? ra_grid_find(grid, at) : -1;
 }
 
-/* A whole number at *@at, which moves behind it. */
+/* A measured mean with its statistics. */
 static gboolean
-read_integer(const char **at, double max, double *out_value)
-{
-  gboolean minus = **at == '-';
-  const char *start = *at += minus;
-
-  *out_value = 0;
-  for (; g_ascii_isdigit(**at); ++*at)
-    *out_value = *out_value * 10 + (**at - '0');
-  if (*at == start || *out_value > max)
-    return FALSE;
-  if (minus)
-    *out_value = -*out_value;
-  return TRUE;
-}
-
-/* One cell at *@at, which moves behind it. */
-static gboolean
-read_cell(const char **at, RaGridCell *cell)
+read_mean(const char **at, RaGridCell *cell)
 {
   double n = 1, mean, deviation = 0;
 
-  if (**at == '.') {
-    ++*at;
-    return TRUE;
-  }
   if (!read_integer(at, 1e5, &mean))
     return FALSE;
   if (**at == '*') {
@@ -98,15 +90,37 @@ read_cell(const char **at, RaGridCell *cell)
     if (!read_integer(at, 1e5, &deviation) || deviation < 0)
       return FALSE;
   }
-  *cell = (RaGridCell){(guint)n, mean * UNIT, deviation * UNIT};
+  *cell =
+      (RaGridCell){(guint)n, (float)(mean * UNIT), (float)(deviation * UNIT)};
   return TRUE;
 }
 
+/* One cell at *@at, which moves behind it. */
 static gboolean
-read_line(const RaKeyFile *file, guint group, const char *key, RaGrid *grid,
+read_cell(const char **at, RaGridCell *cell, float *value)
+{
+  double filled;
+
+  if (**at != '(') {
+    if (!read_mean(at, cell))
+      return FALSE;
+    *value = cell->mean;
+    return TRUE;
+  }
+  ++*at;
+  if (!read_integer(at, 1e5, &filled) || **at != ')')
+    return FALSE;
+  ++*at;
+  *value = (float)(filled * UNIT);
+  return **at == ' ' || **at == '\0' || read_mean(at, cell);
+}
+
+static gboolean
+read_line(const RaKeyFile *file, guint group, guint entry, RaGrid *grid,
           GError **error)
 {
-  const char *at = ra_key_file_get(file, group, key);
+  const char *key = ra_key_file_key(file, group, entry);
+  const char *at = ra_key_file_value(file, group, entry);
   gssize index = find_line(grid, key);
   guint n = grid->axes[0].n_knots;
 
@@ -118,11 +132,11 @@ read_line(const RaKeyFile *file, guint group, const char *key, RaGrid *grid,
   for (guint i = 0; i < n; i++) {
     const char *start = at;
 
-    if (!read_cell(&at, &grid->cells[index + i]) ||
+    if (!read_cell(&at, &grid->cells[index + i], &grid->values[index + i]) ||
         (*at != (i + 1 < n ? ' ' : '\0')))
       return ra_key_file_fail(file, group, key, error,
                               "cell %u of '%s' is '%.20s', expected %u cells "
-                              "such as '-31', '-31*3~7' or '.'",
+                              "such as '-31', '-31*3~7' or '(12)'",
                               i + 1, key, start, n);
     at += i + 1 < n;
   }
@@ -134,7 +148,7 @@ ra_grid_read(const RaKeyFile *file, guint group, GError **error)
 {
   g_autoptr(RaGrid) grid = ra_grid_new();
   const char *key;
-  guint i = 0;
+  guint i = 0, n_lines;
 
   for (; (key = ra_key_file_key(file, group, i)); i++) {
     if (!g_str_has_prefix(key, "axis-"))
@@ -155,24 +169,38 @@ ra_grid_read(const RaKeyFile *file, guint group, GError **error)
     ra_key_file_fail(file, group, NULL, error, "the table has no 'axis-1'");
     return NULL;
   }
-  for (; (key = ra_key_file_key(file, group, i)); i++)
-    if (!read_line(file, group, key, grid, error))
+  n_lines = (guint)(grid->n_cells / grid->axes[0].n_knots);
+  grid->values = g_new0(float, grid->n_cells);
+  for (guint line = 0; line < n_lines; line++)
+    if (!ra_key_file_key(file, group, i + line)) {
+      ra_key_file_fail(file, group, NULL, error,
+                       "the table has %u lines, expected %u, one for each "
+                       "combination of the knots of its later axes",
+                       line, n_lines);
       return NULL;
-  ra_grid_fill(grid);
+    }
+  for (; ra_key_file_key(file, group, i); i++)
+    if (!read_line(file, group, i, grid, error))
+      return NULL;
   return g_steal_pointer(&grid);
 }
 
-static void
-write_cell(const RaGridCell *cell, GString *out)
+static long
+thousandths(float x)
 {
-  if (cell->n == 0) {
-    g_string_append_c(out, '.');
-    return;
-  }
-  g_string_append_printf(out, "%ld", lround(cell->mean / UNIT));
+  return lround((double)x / UNIT);
+}
+
+static void
+write_cell(const RaGridCell *cell, float value, GString *out)
+{
+  if (cell->n == 0 || value < cell->mean || value > cell->mean)
+    g_string_append_printf(out, "(%ld)", thousandths(value));
+  if (cell->n > 0)
+    g_string_append_printf(out, "%ld", thousandths(cell->mean));
   if (cell->n > 1)
     g_string_append_printf(out, "*%u~%ld", cell->n,
-                           lround(cell->deviation / UNIT));
+                           thousandths(cell->deviation));
 }
 
 void
@@ -187,12 +215,6 @@ ra_grid_write(const RaGrid *grid, GString *out)
     g_string_append_c(out, '\n');
   }
   for (gsize line = 0; line < grid->n_cells; line += n) {
-    guint n_measured = 0;
-
-    for (guint i = 0; i < n; i++)
-      n_measured += grid->cells[line + i].n > 0;
-    if (n_measured == 0)
-      continue;
     g_string_append(out, "at");
     for (guint a = 1; a < grid->n_axes; a++) {
       const RaGridAxis *axis = &grid->axes[a];
@@ -203,7 +225,7 @@ ra_grid_write(const RaGrid *grid, GString *out)
     g_string_append(out, " =");
     for (guint i = 0; i < n; i++) {
       g_string_append_c(out, ' ');
-      write_cell(&grid->cells[line + i], out);
+      write_cell(&grid->cells[line + i], grid->values[line + i], out);
     }
     g_string_append_c(out, '\n');
   }
