@@ -56,6 +56,16 @@ static const RaFitCoefficient inter_node[] = {
     {"high-bandwidth-frac", 0.7, 0.1, 1},
 };
 
+#define EXCHANGE(n)                                                            \
+  {"low-latency-" n "-s", 8e-5, 1e-6, 1e-2},                                   \
+      {"low-bandwidth-" n "-frac", 0.3, 1e-3, 1},                              \
+      {"high-latency-" n "-s", 2e-4, 1e-6, 1e-2},                              \
+  {                                                                            \
+    "high-bandwidth-" n "-frac", 0.6, 0.05, 1                                  \
+  }
+
+static const RaFitCoefficient exchange[] = {EXCHANGE("2"), EXCHANGE("8")};
+
 static const RaFitAxes gemm_tables[] = {
     {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
 /* What one kernel schedules, or what the launch distinguishes: heads of all
@@ -150,6 +160,17 @@ static const RaFitLaw laws[] = {
              "traffic",
      .range = "2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA",
      .held_out = "each table left out in turn"},
+    {.law = "inter-node.all-to-all",
+     .source = "inter-node.all-to-all",
+     .coefficients = exchange,
+     .n_coefficients = G_N_ELEMENTS(exchange),
+     .stride = 1,
+     .lines = 1,
+     .text = "BF16 combine and its notification, the quickest number of SMs; a "
+             "token goes once to each node that it visits, experts chosen "
+             "evenly",
+     .range = "2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU",
+     .held_out = "each number of tokens left out in turn"},
     {.law = "send",
      .source = "send",
      .coefficients = send,

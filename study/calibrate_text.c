@@ -115,6 +115,8 @@ files_of(const RaFitLaw *fit, const char *gpu)
     return g_strdup_printf("kernels_attention/prefill_%s_bf16*.csv", gpu);
   if (strcmp(source, "decode-attention") == 0)
     return g_strdup_printf("kernels_attention/decode_%s_bf16*.csv", gpu);
+  if (strcmp(source, "inter-node.all-to-all") == 0)
+    return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)
     return g_strdup("comm_nccltests/rows.csv");
   if (g_str_has_prefix(fit->law, "memory."))

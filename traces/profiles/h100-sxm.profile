@@ -2601,20 +2601,21 @@ error-median = 0.193
 error-p90 = 1.522
 
 [law inter-node.all-to-all]
-low-latency-2-s = 8.217e-05
-low-bandwidth-2-frac = 0.4057
-high-latency-2-s = 0.0001859
-high-bandwidth-2-frac = 0.7286
-low-latency-8-s = 0.0001259
-low-bandwidth-8-frac = 0.4152
-high-latency-8-s = 0.0002276
-high-bandwidth-8-frac = 0.455
-source = comm_deepep/expert_alltoall.csv: BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly
-rows = 46
+low-latency-2-s = 8.134e-05
+low-bandwidth-2-frac = 0.3934
+high-latency-2-s = 0.0002043
+high-bandwidth-2-frac = 0.7399
+low-latency-8-s = 0.0001277
+low-bandwidth-8-frac = 0.4211
+high-latency-8-s = 0.0002131
+high-bandwidth-8-frac = 0.4521
+source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, the quickest number of SMs; a token goes once to each node that it visits, experts chosen evenly; robust fit
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
-held-out = whole sizes left out, 3 folds; mean over 2 and 8 nodes
-error-median = 0.021
-error-p90 = 0.050
+rows = 46
+outliers = 2
+held-out = each number of tokens left out in turn
+error-median = 0.022
+error-p90 = 0.059
 
 [law send]
 low-latency-s = 6.297e-06

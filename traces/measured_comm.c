@@ -1,0 +1,160 @@
+/* Rows of messages: collectives in a node and across nodes, sends, expert
+ * exchanges. */
+#include "config.h"
+
+#include <string.h>
+
+#include "traces/measured_impl.h"
+
+static const char *const collective_columns[] = {
+    "gpu",      "nccl_dir", "collective", "dtype",
+    "num_gpus", "bytes",    "time_us",    NULL};
+
+/* Half precision, the newest NCCL that the source has. */
+static gboolean
+read_collective(const RaCsvLine *line, gpointer data, GError **error)
+{
+  static const struct {
+    const char *source, *name;
+    RaOpKind kind;
+  } kinds[] = {{"all-reduce", "all_reduce", RA_OP_ALL_REDUCE},
+               {"all-gather", "all_gather", RA_OP_ALL_GATHER},
+               {"reduce-scatter", "reduce_scatter", RA_OP_REDUCE_SCATTER},
+               {"all-to-all", "alltoall", RA_OP_ALL_TO_ALL},
+               {"send", "alltoall", RA_OP_SEND}};
+  RaMeasuredReader *r = data;
+  const char *const *f = line->field;
+  double v[3];
+
+  if (!ra_csv_numbers(line, 4, 3, v, error))
+    return FALSE;
+  if (strcmp(f[0], r->gpu) != 0 || strcmp(f[1], "2.27.3") != 0 ||
+      strcmp(f[3], "half") != 0)
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+    uint64_t n = ra_measured_whole(v[0]), bytes = ra_measured_whole(v[1]);
+    RaOp op = {.kind = (uint8_t)kinds[i].kind, .dim = {bytes, n, n, 1}};
+
+    if (strcmp(kinds[i].source, r->source) != 0 ||
+        strcmp(kinds[i].name, f[2]) != 0)
+      continue;
+    /* A pair of an all-to-all of two ranks is a send of half its bytes. */
+    if (op.kind == RA_OP_SEND) {
+      if (n != 2)
+        continue;
+      op = (RaOp){.kind = RA_OP_SEND, .dim = {bytes / 2}};
+    }
+    ra_measured_add(r, op, v[2], bytes, n);
+  }
+  return TRUE;
+}
+
+static const char *const table_columns[] = {"table_id", "collective",   "gpu",
+                                            "nodes",    "interconnect", NULL};
+
+/* Tables that the law is for, with the rate of a node's NICs. */
+static gboolean
+read_table(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  g_autofree char *gpu = g_ascii_strdown(line->field[2], -1);
+  double nodes;
+
+  if (!ra_csv_number(line, 3, &nodes, error))
+    return FALSE;
+  /* EFA's latencies are twice InfiniBand's: the law is the latter's. */
+  if (strcmp(line->field[1], "all_reduce") == 0 && nodes > 1 &&
+      g_str_has_prefix(gpu, r->gpu) && !strstr(line->field[4], "EFA"))
+    ra_measured_found(r, line->field[0])->value[0] =
+        strstr(line->field[4], "HDR 200") ? 200e9 : 400e9;
+  return TRUE;
+}
+
+static const char *const inter_node_columns[] = {
+    "table_id", "num_gpus", "nodes", "bytes", "oop_time_us", NULL};
+
+static gboolean
+read_inter_node(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  const RaMeasuredFound *table = g_hash_table_lookup(r->found, line->field[0]);
+  double v[4];
+  RaOp op = {.kind = RA_OP_ALL_REDUCE, .dim = {0, 0, 0, 1}};
+  guint before = r->rows->len;
+
+  if (!ra_csv_numbers(line, 1, 4, v, error))
+    return FALSE;
+  if (!table)
+    return TRUE;
+  op.dim[0] = ra_measured_whole(v[2]);
+  op.dim[1] = ra_measured_whole(v[0]);
+  op.dim[2] = ra_measured_whole(v[0] / MAX(v[1], 1));
+  ra_measured_add(r, op, v[3], table->number, op.dim[0]);
+  if (r->rows->len > before)
+    g_array_index(r->rows, RaMeasured, before).nic_bytes_per_s =
+        table->value[0];
+  return TRUE;
+}
+
+static const char *const exchange_columns[] = {
+    "gpu",  "nodes",   "hidden",     "tokens_per_rank",
+    "topk", "experts", "combine_us", "combine_notify_us",
+    NULL};
+
+/* Other nodes that hold one of the k of e experts that a token visits, on
+ * average: it is sent to each of them once.  C(e - e / nodes, k) / C(e, k) is
+ * the chance that a node has none. */
+static double
+remote_nodes(double nodes, double e, double k)
+{
+  double none = 1;
+
+  for (double i = 0; i < k && i < e; i++)
+    none *= (e - e / nodes - i) / (e - i);
+  return (nodes - 1) * (1 - MAX(none, 0));
+}
+
+/* BF16 combines over nodes, 8 GPUs each: of each number of nodes and tokens the
+ * quickest number of multiprocessors, which a tuned system takes. */
+static gboolean
+read_exchange(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  double v[7], us;
+  uint64_t bytes, ranks;
+
+  if (!ra_csv_numbers(line, 1, 7, v, error))
+    return FALSE;
+  if (strcmp(line->field[0], r->gpu) != 0 || v[0] < 2)
+    return TRUE;
+  us = v[5] + v[6];
+  ranks = ra_measured_whole(v[0] * 8);
+  bytes = ra_measured_whole(v[2] * v[1] * 2 * remote_nodes(v[0], v[4], v[3]));
+  RaOp op = {.kind = RA_OP_ALL_TO_ALL, .dim = {bytes, ranks, 8, 1, bytes}};
+  for (guint i = 0; i < r->rows->len; i++) {
+    RaMeasured *row = &g_array_index(r->rows, RaMeasured, i);
+
+    if (row->line[0] != ra_measured_whole(v[2]) || row->op.dim[1] != ranks)
+      continue;
+    if (us > 0 && us * 1e-6 < row->measured_s)
+      row->measured_s = us * 1e-6;
+    return TRUE;
+  }
+  ra_measured_add(r, op, us, ra_measured_whole(v[2]), ranks);
+  return TRUE;
+}
+
+gboolean
+ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
+{
+  if (strcmp(r->source, "inter-node") == 0)
+    return ra_measured_files(data, "comm_nccltests", "tables", r, table_columns,
+                             read_table, error) &&
+           ra_measured_files(data, "comm_nccltests", "rows", r,
+                             inter_node_columns, read_inter_node, error);
+  if (strcmp(r->source, "inter-node.all-to-all") == 0)
+    return ra_measured_files(data, "comm_deepep", "expert_alltoall", r,
+                             exchange_columns, read_exchange, error);
+  return ra_measured_files(data, "comm_nccl", "aic_nccl_intranode", r,
+                           collective_columns, read_collective, error);
+}
