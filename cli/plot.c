@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "study/plot.h"
+#include "study/plot_memory.h"
 #include "study/replay.h"
 
 /* No screen or paper is larger, and less is no picture. */
@@ -17,6 +18,8 @@
 /* The flags of `plot` alone, as they are typed. */
 typedef struct {
   char *width, *height, *title, *from, *to, *iteration, *data; /* owned */
+  char *gpu;                                                   /* owned */
+  gboolean memory;
 } Texts;
 
 static void
@@ -29,6 +32,7 @@ texts_clear(Texts *texts)
   g_free(texts->to);
   g_free(texts->iteration);
   g_free(texts->data);
+  g_free(texts->gpu);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -127,6 +131,42 @@ plot(const RaOptions *options, const RaPlotOptions *wanted, GError **error)
     ra_output_print(text, strlen(text), error);
 }
 
+/* Memory over time is of a plan, and a picture. */
+static void
+plot_memory(const RaOptions *options, const RaPlotOptions *wanted,
+            const Texts *texts, GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  RaReplayOptions run = {.n_iterations = options->n_iterations,
+                         .fidelity = options->fidelity,
+                         .seed = options->seed};
+  RaMemoryPlotOptions memory = {.path = wanted->path,
+                                .data_path = wanted->data_path,
+                                .title = wanted->title,
+                                .width_px = wanted->width_px,
+                                .height_px = wanted->height_px,
+                                .from_s = wanted->from_s,
+                                .to_s = wanted->to_s,
+                                .gpu = RA_NONE};
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaReplay) replay = NULL;
+  uint64_t gpu = RA_NONE;
+
+  if (!wanted->path || texts->iteration) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--memory: expected with --output and without --iteration");
+    return;
+  }
+  if (!ra_option_uint64("--gpu", texts->gpu, 0, RA_NONE - 1, &gpu, error) ||
+      !ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
+    return;
+  memory.gpu = (uint32_t)gpu;
+  setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
+  replay = setup ? ra_replay_new(setup, &run, error) : NULL;
+  if (replay)
+    ra_plot_memory(setup, replay, &memory, error);
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
@@ -148,12 +188,22 @@ run(int argc, char **argv, GError **error)
        "Show only this iteration, from 0", "N"},
       {"data", 0, 0, G_OPTION_ARG_FILENAME, &texts.data,
        "File for the boxes (default: beside the picture, .dat)", "FILE"},
+      {"memory", 0, 0, G_OPTION_ARG_NONE, &texts.memory,
+       "Of a plan: memory of a GPU by holder, over time", NULL},
+      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
+       "With --memory: which one (default: the fullest)", "N"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_plot, own, argc, argv, error) ||
       options.help || !read_texts(&texts, &options, &wanted, error))
     return 0;
-  plot(&options, &wanted, error);
+  if (texts.memory)
+    plot_memory(&options, &wanted, &texts, error);
+  else if (texts.gpu)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--gpu: expected with --memory");
+  else
+    plot(&options, &wanted, error);
   return 0;
 }
 
@@ -169,7 +219,8 @@ const RaCommand ra_command_plot = {
         "Examples:\n"
         "  reallot plot ppo-llama3-70b-128.plan\n"
         "  reallot plot ppo-llama3-70b-128.plan -o ppo.svg --iteration 1\n"
-        "  reallot plot ppo.trace.tsv -o ppo.png --from 10 --to 25\n",
+        "  reallot plot ppo.trace.tsv -o ppo.png --from 10 --to 25\n"
+        "  reallot plot --memory ppo-llama3-70b-128.plan -o memory.svg\n",
     .groups = RA_OPTIONS_OUTPUT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,

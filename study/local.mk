@@ -24,6 +24,7 @@ libstudy_a_SOURCES += %D%/outcome.c %D%/outcome.h
 libstudy_a_SOURCES += %D%/path_cause.c %D%/path_cause.h
 libstudy_a_SOURCES += %D%/plot.c %D%/plot.h
 libstudy_a_SOURCES += %D%/plot_impl.h
+libstudy_a_SOURCES += %D%/plot_memory.c %D%/plot_memory.h
 libstudy_a_SOURCES += %D%/plot_script.c
 libstudy_a_SOURCES += %D%/plot_text.c
 libstudy_a_SOURCES += %D%/record.c %D%/record.h

@@ -377,6 +377,10 @@ result $? "the text is no wider than --width"
 if command -v gnuplot >/dev/null; then
   "$reallot" plot a.trace.tsv -o t.svg && grep -q '<svg' t.svg && [ -s t.dat ]
   result $? "plot -o t.svg writes a picture and t.dat"
+  "$reallot" plot --memory "$plan" --gpu 4 -o m.svg && grep -q '<svg' m.svg &&
+    awk -F'\t' 'NR > 2 { for (i = 3; i <= NF; i++) if ($i < $(i - 1)) exit 1 }
+      END { exit NR < 1000 }' m.dat
+  result $? "plot --memory stacks a GPU's holders"
 else
   n=$((n + 1))
   echo "ok $n - plot -o t.svg # SKIP no gnuplot"
@@ -565,6 +569,10 @@ fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
 fails "--from: 'x' is no time" plot a.trace.tsv --from=x
 fails "--to: '1 B' is no time" plot a.trace.tsv --to='1 B'
 fails "--to: '1' is not after --from" plot a.trace.tsv --from=2 --to=1
+fails "--gpu: expected with --memory" plot "$plan" --gpu 1
+fails "--gpu: expected a GPU that some call uses" plot "$plan" --memory \
+  --gpu 8 -o new.svg
+fails "--memory: expected with --output" plot "$plan" --memory
 fails "--iteration: expected without --from" plot a.trace.tsv --iteration=1 \
   --to=3
 fails "iteration" plot a.trace.tsv --iteration=99

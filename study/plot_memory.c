@@ -1,0 +1,327 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/palette.h"
+#include "base/text.h"
+#include "sim/memory.h"
+#include "study/gnuplot.h"
+#include "study/plot_memory.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+#define DEFAULT_WIDTH_PX 1200
+#define DEFAULT_HEIGHT_PX 500
+#define LEAST_FRAC 0.01 /* of the peak: below, a holder is among the others */
+
+/* A band of the picture. */
+typedef struct {
+  uint32_t holder; /* RA_NONE: all small ones */
+  uint64_t most;   /* bytes, at its most */
+} Band;
+
+/* One lane's history, in columns of a picture. */
+typedef struct {
+  const RaMemory *memory;
+  GArray *bands;   /* Band, bottom first; slack is not among them */
+  guint *band_of;  /* (n_holders) */
+  double *rows;    /* (n_rows, bands) bytes */
+  double *times_s; /* (n_rows) */
+  guint n_rows;
+} History;
+
+static gboolean
+find_terminal(const char *path, const char **out_terminal, GError **error)
+{
+  static const char *const endings[][2] = {
+      {".svg",
+       "svg background rgb 'white' font 'Helvetica,Arial,sans-serif,12'"},
+      {".png", "pngcairo background rgb 'white' font 'sans,9'"},
+      {".pdf", "pdfcairo font 'sans,9'"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(endings); i++)
+    if (g_str_has_suffix(path, endings[i][0])) {
+      *out_terminal = endings[i][1];
+      return TRUE;
+    }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: unknown ending, expected .svg, .png or .pdf", path);
+  return FALSE;
+}
+
+/* The most that every holder has, and the peak of all. */
+static uint64_t
+find_most(const GArray *events, uint64_t *now, uint64_t *most, uint32_t n)
+{
+  uint64_t sum = 0, peak;
+
+  for (uint32_t h = 0; h < n; h++) {
+    most[h] = now[h];
+    sum += now[h];
+  }
+  peak = sum;
+  for (guint i = 0; i < events->len; i++) {
+    const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
+    now[e->holder] += (uint64_t)e->bytes;
+    sum += (uint64_t)e->bytes;
+    most[e->holder] = MAX(most[e->holder], now[e->holder]);
+    peak = MAX(peak, sum);
+  }
+  return peak;
+}
+
+/* Bands in the order of kinds, so that what stays is below. */
+static void
+fill_bands(History *h, const uint64_t *most, uint64_t peak, uint32_t n)
+{
+  Band framework = {ra_holder(RA_HOLD_FRAMEWORK, 0), 1}, rest = {RA_NONE, 0};
+  uint32_t n_calls = n / RA_N_HOLDS;
+
+  g_array_append_val(h->bands, framework);
+  memset(h->band_of, 0xff, n * sizeof *h->band_of);
+  for (uint32_t kind = 0; kind < RA_HOLD_FRAMEWORK; kind++)
+    for (uint32_t call = 0; call < n_calls; call++) {
+      uint32_t holder = ra_holder((RaHold)kind, call);
+      Band band = {holder, most[holder]};
+      if ((double)band.most < LEAST_FRAC * (double)peak)
+        continue;
+      h->band_of[holder] = h->bands->len;
+      g_array_append_val(h->bands, band);
+    }
+  g_array_append_val(h->bands, rest);
+  for (uint32_t i = 0; i < n; i++)
+    if (h->band_of[i] == G_MAXUINT)
+      h->band_of[i] = h->bands->len - 1;
+}
+
+/* Keeps @now as row @row. */
+static void
+put_row(History *h, guint row, double time_s, const uint64_t *now, uint32_t n)
+{
+  double *bands = h->rows + (gsize)row * h->bands->len;
+
+  memset(bands, 0, h->bands->len * sizeof *bands);
+  for (uint32_t i = 0; i < n; i++)
+    bands[h->band_of[i]] += (double)now[i];
+  bands[0] = h->memory->plan->cluster->framework_bytes;
+  h->times_s[row] = time_s;
+}
+
+/* Of each of @n_columns columns of the window the fullest moment, and its
+ * state at the end carried on. */
+static void
+fill_rows(History *h, const GArray *events, uint64_t *now, uint32_t n,
+          double from_s, double to_s, guint n_columns)
+{
+  guint i = 0;
+
+  h->rows = g_new(double, (gsize)n_columns * h->bands->len);
+  h->times_s = g_new(double, n_columns);
+  for (guint c = 0; c < n_columns; c++) {
+    double begin_s = from_s + (to_s - from_s) * c / n_columns;
+    double end_s = from_s + (to_s - from_s) * (c + 1) / n_columns;
+    int64_t sum = 0, most = 0;
+
+    put_row(h, c, begin_s, now, n);
+    for (; i < events->len; i++) {
+      const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
+      if (e->time_s >= end_s && c + 1 < n_columns)
+        break;
+      now[e->holder] += (uint64_t)e->bytes;
+      if (e->time_s < begin_s) { /* before the window */
+        put_row(h, c, begin_s, now, n);
+        continue;
+      }
+      if (e->time_s > to_s)
+        continue;
+      sum += e->bytes;
+      if (sum <= most)
+        continue;
+      most = sum;
+      put_row(h, c, begin_s, now, n);
+    }
+  }
+  h->n_rows = n_columns;
+}
+
+static char *
+band_name(const History *h, guint band)
+{
+  uint32_t holder = g_array_index(h->bands, Band, band).holder;
+
+  return holder == RA_NONE ? g_strdup("other")
+                           : ra_holder_name(h->memory->plan->workload, holder);
+}
+
+/* Time and the upper edge of every band, GiB; slack is the last. */
+static char *
+make_data(const History *h)
+{
+  GString *out = g_string_new("# memory over time, GiB, cumulative: the edge "
+                              "of a band is its column\ntime_s");
+  double slack = h->memory->plan->cluster->slack_frac;
+  guint n = h->bands->len;
+
+  for (guint b = 0; b < n; b++) {
+    g_autofree char *name = band_name(h, b);
+    g_string_append_printf(out, "\t%s", name);
+  }
+  g_string_append(out, "\tallocator slack\n");
+  for (guint r = 0; r < h->n_rows; r++) {
+    const double *row = h->rows + (gsize)r * n;
+    double sum = 0;
+    g_string_append_printf(out, "%.9g", h->times_s[r]);
+    for (guint b = 0; b < n; b++)
+      g_string_append_printf(out, "\t%.6g", (sum += row[b]) / GIB);
+    g_string_append_printf(out, "\t%.6g\n",
+                           (sum + slack * (sum - row[0])) / GIB);
+  }
+  return g_string_free(out, FALSE);
+}
+
+/* Bands are painted from the top down, each over the one before. */
+static char *
+make_script(const History *h, const char *terminal, const char *title,
+            const RaMemoryPlotOptions *o, const char *data)
+{
+  double capacity_gib = h->memory->plan->cluster->device.memory_bytes / GIB;
+  guint width = o->width_px ? o->width_px : DEFAULT_WIDTH_PX;
+  guint height = o->height_px ? o->height_px : DEFAULT_HEIGHT_PX;
+  gboolean pdf = g_str_has_prefix(terminal, "pdf");
+  GString *s = g_string_new(NULL);
+  const char *rows = strchr(strchr(data, '\n') + 1, '\n') + 1;
+
+  g_string_append_printf(s,
+                         pdf ? "set terminal %s size %.3fin,%.3fin\n"
+                             : "set terminal %s size %.0f,%.0f\n",
+                         terminal, pdf ? width / 96.0 : width,
+                         pdf ? height / 96.0 : height);
+  g_string_append_printf(
+      s,
+      "set title \"%s\" noenhanced\nset xlabel 's'\nset ylabel 'GiB'\n"
+      "set key outside right top noenhanced\nset yrange [0:%.6g<*]\n"
+      "set xrange [%.9g:%.9g]\nset border 3\nset tics nomirror out\nset grid "
+      "y\n$m << "
+      "EOD\n%sEOD\nplot ",
+      title, capacity_gib * 1.05, h->times_s[0], h->times_s[h->n_rows - 1],
+      rows);
+  for (guint b = h->bands->len + 1; b-- > 0;) {
+    g_autofree char *name =
+        b == h->bands->len ? g_strdup("allocator slack") : band_name(h, b);
+    uint32_t color = b == 0 ? 0x808080
+                     : b >= h->bands->len - 1
+                         ? 0xd0d0d0 - 0x202020 * (h->bands->len - b)
+                         : ra_palette_color(b - 1);
+    g_string_append_printf(s,
+                           "$m using 1:%u with fillsteps fs solid 1 noborder "
+                           "lc rgb '#%06x' title \"%s\", ",
+                           b + 2, color, name);
+  }
+  g_string_append_printf(s,
+                         "%.6g with lines lw 2 dt 2 lc rgb 'black' title "
+                         "'capacity'\n",
+                         capacity_gib);
+  return g_string_free(s, FALSE);
+}
+
+static gboolean
+draw(const History *h, const char *terminal, const char *title,
+     const RaMemoryPlotOptions *o, GError **error)
+{
+  g_autofree char *program = ra_gnuplot_find();
+  g_autofree char *data = make_data(h);
+  g_autofree char *stem = g_strndup(o->path, strlen(o->path) - 4);
+  g_autofree char *data_path =
+      o->data_path ? g_strdup(o->data_path) : g_strconcat(stem, ".dat", NULL);
+  g_autofree char *script = make_script(h, terminal, title, o, data);
+  g_autoptr(GBytes) picture = NULL;
+
+  if (program == NULL) {
+    if (ra_file_write(data_path, data, strlen(data), error))
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "gnuplot not found: install it to draw '%s'; the data were "
+                  "written to '%s'",
+                  o->path, data_path);
+    return FALSE;
+  }
+  return ra_gnuplot_run(program, script, &picture, error) &&
+         ra_file_write(o->path, g_bytes_get_data(picture, NULL),
+                       g_bytes_get_size(picture), error) &&
+         ra_file_write(data_path, data, strlen(data), error);
+}
+
+/* The lane to draw, RA_NONE with @error set. */
+static uint32_t
+find_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t gpu,
+          GError **error)
+{
+  const RaTaskGraph *g = replay->graph;
+  g_autoptr(RaMemoryReplay) r = NULL;
+
+  if (gpu == RA_NONE) {
+    r = ra_memory_replay_new(replay->sim, table);
+    if (r->fullest != RA_NONE)
+      return r->fullest;
+  } else if (gpu < ra_cluster_n_gpus(g->augmented->plan->cluster) &&
+             g->lane_of_gpu[gpu] != RA_NONE) {
+    return g->lane_of_gpu[gpu];
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--gpu: expected a GPU that some call uses");
+  return RA_NONE;
+}
+
+static gboolean
+draw_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t lane,
+          const char *terminal, const RaMemoryPlotOptions *o, GError **error)
+{
+  uint32_t n = ra_memory_n_holders(table->memory);
+  g_autofree uint64_t *now = g_new0(uint64_t, n);
+  g_autofree uint64_t *most = g_new0(uint64_t, n);
+  g_autoptr(GArray) events = ra_memory_events(replay->sim, table, lane);
+  double end_s = ra_sim_result(replay->sim)->makespan_s;
+  double to_s = o->to_s > 0 ? MIN(o->to_s, end_s) : end_s;
+  uint32_t gpu =
+      o->gpu == RA_NONE ? replay->graph->lanes[lane].first_gpu : o->gpu;
+  g_autofree char *title =
+      o->title ? g_strescape(o->title, NULL)
+               : g_strdup_printf("Memory of GPU %" PRIu32 "%s", gpu,
+                                 o->gpu == RA_NONE ? ", the fullest" : "");
+  History h = {.memory = table->memory};
+  uint64_t peak;
+  gboolean done;
+
+  h.bands = g_array_new(FALSE, FALSE, sizeof(Band));
+  h.band_of = g_new(guint, n);
+  ra_memory_table_base(table, lane, now);
+  peak = find_most(events, now, most, n);
+  fill_bands(&h, most, peak, n);
+  ra_memory_table_base(table, lane, now);
+  fill_rows(&h, events, now, n, o->from_s, MAX(to_s, o->from_s),
+            o->width_px ? o->width_px : DEFAULT_WIDTH_PX);
+  done = draw(&h, terminal, title, o, error);
+  g_array_unref(h.bands);
+  g_free(h.band_of);
+  g_free(h.rows);
+  g_free(h.times_s);
+  return done;
+}
+
+gboolean
+ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
+               const RaMemoryPlotOptions *options, GError **error)
+{
+  g_autoptr(RaMemoryTable) table = NULL;
+  const char *terminal;
+  uint32_t lane;
+
+  g_return_val_if_fail(setup && replay && options && options->path, FALSE);
+  if (!find_terminal(options->path, &terminal, error))
+    return FALSE;
+  table = ra_memory_table_new(replay->graph);
+  lane = find_lane(replay, table, options->gpu, error);
+  return lane != RA_NONE &&
+         draw_lane(replay, table, lane, terminal, options, error);
+}
