@@ -361,40 +361,27 @@ ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
 
 uint64_t
 ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
-                    const RaPiece *bucket)
+                    const RaPiece *piece)
 {
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaShard *shard = &memory->calls[call].shard;
-  uint64_t n = ra_piece_n_params(shard, bucket), bytes = 0;
+  RaPiece root = *piece;
+  uint64_t layer = 0, ends, bytes = 0;
 
-  if (ra_call_plan_n_shards(p) > 1)
-    bytes += 2 * n * ra_dtype_bytes((RaDtype)shard->dtype);
-  if (phase == RA_PHASE_BACKWARD && p->zero >= 2)
-    bytes += n * ra_dtype_bytes((RaDtype)p->grad_dtype);
-  return bytes;
-}
-
-/* Most of ra_call_whole_bytes() of the buckets of piece @u. */
-static uint64_t
-whole_bytes(const RaMemory *memory, uint32_t call, uint32_t u, RaPhase phase)
-{
-  const RaCallMemory *c = &memory->calls[call];
-  const RaCallPlan *p = &memory->plan->calls[call];
-  RaCallContext x = {.plan = p,
-                     .shard_record = c->shard,
-                     .pieces = c->pieces,
-                     .n_pieces = c->n_pieces,
-                     .dp = {.ranks = p->dp * p->cp},
-                     .zero = ra_call_plan_zero_ranks(p) > 1 ? p->zero : 0};
-  uint64_t most = 0;
-
-  if (x.zero < 2)
+  if (ra_call_plan_zero_ranks(p) < 2 || p->zero < 2)
     return 0;
-  for (uint32_t k = 0; k < ra_piece_n_buckets(&x, u); k++) {
-    RaPiece bucket = ra_piece_bucket(&x, u, k);
-    most = MAX(most, ra_call_whole_bytes(memory, call, phase, &bucket));
+  root.n_layers = 0;
+  ends = ra_piece_n_params(shard, &root);
+  for (uint32_t l = 0; l < piece->n_layers; l++) {
+    RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
+
+    layer = MAX(layer, ra_piece_n_params(shard, &one));
   }
-  return most;
+  if (ra_call_plan_n_shards(p) > 1)
+    bytes += (2 * layer + ends) * ra_dtype_bytes((RaDtype)shard->dtype);
+  if (phase == RA_PHASE_BACKWARD)
+    bytes += MAX(layer, ends) * ra_dtype_bytes((RaDtype)p->grad_dtype);
+  return bytes;
 }
 
 uint64_t
@@ -407,7 +394,7 @@ ra_call_workspace_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
   for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
     most =
         MAX(most, ra_workspace_bytes(&c->shard, &c->pieces[u], phase, batch) +
-                      whole_bytes(memory, call, u, phase));
+                      ra_call_whole_bytes(memory, call, phase, &c->pieces[u]));
   return most;
 }
 

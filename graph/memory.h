@@ -26,9 +26,10 @@
  *
  * ZeRO divides the optimizer's bytes, with 2 the gradients', with 3 the
  * parameters' too, by the ranks of a set of shards.  What is whole while a
- * bucket of layers computes is workspace: with 3 the bucket's parameters and
- * the next one's (graph/expand_zero.h), with 2 and 3 the bucket's gradients
- * until they are scattered.
+ * layer computes is workspace: with 3 its parameters and the next one's, and
+ * embedding and head throughout, with 2 and 3 its gradients until they are
+ * scattered (a layer is what PyTorch FSDP wraps, the rest its root unit; tasks
+ * gather several at a time only so that the graph stays small).
  *
  * Calls run one after the other on a GPU (its compute queue), so transients of
  * two calls are never there together.
@@ -201,9 +202,11 @@ void ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
 uint64_t ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call,
                                 uint32_t stage);
 
-/* What ZeRO 2 and 3 have whole while a pass computes @bucket, bytes. */
+/* What ZeRO 2 and 3 have whole while a pass computes @piece, bytes: with l
+ * parameters of its largest layer and e of embedding and head, 2 l + e of the
+ * parameters, and backward the larger of l and e of the gradients. */
 uint64_t ra_call_whole_bytes(const RaMemory *memory, uint32_t call,
-                             RaPhase phase, const RaPiece *bucket);
+                             RaPhase phase, const RaPiece *piece);
 
 /* Workspace of a pass of @batch through the largest piece of @stage. */
 uint64_t ra_call_workspace_bytes(const RaMemory *memory, uint32_t call,

@@ -94,6 +94,20 @@ cache_bytes(const RaModel *model, const RaCallPlan *plan, double tokens,
          tokens;
 }
 
+/* What ZeRO has whole: of the weights two layers, one in use and one on its
+ * way, of the gradients one (graph/memory.h). */
+static double
+whole_bytes(const RaCallPlan *plan, double n_params, double dtype_bytes,
+            gboolean trains)
+{
+  double layer = n_params / stage_layers(plan);
+  double bytes = plan->zero == 3 ? 2 * layer * dtype_bytes : 0;
+
+  if (trains && plan->zero >= 2)
+    bytes += layer * ra_dtype_bytes((RaDtype)plan->grad_dtype);
+  return bytes;
+}
+
 RaNeed
 ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
 {
@@ -109,9 +123,7 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   double tokens = replica_tokens / plan->n_micro_batches;
   RaNeed need = {.held_bytes = n * dtype_bytes / (plan->zero == 3 ? dp : 1)};
 
-  /* Two layers are whole at a time: one in use, one on its way. */
-  if (plan->zero == 3)
-    need.work_bytes = 2 * n * dtype_bytes / stage_layers(plan);
+  need.work_bytes = whole_bytes(plan, n, dtype_bytes, trains);
   if (trains) {
     double grad_bytes = ra_dtype_bytes((RaDtype)plan->grad_dtype);
 

@@ -1,4 +1,7 @@
-/* Whether a plan fits: a bound of the bytes that a GPU needs.
+/* What a call needs of a GPU, before the rest of the plan is known.
+ *
+ * The account of a complete plan is graph/memory.h; this bound serves to choose
+ * between shapes of one call and sizes of a pool.
  *
  *     RaNeed need = ra_need_call(workload, call, &plan);
  *     RaNeedWorst worst = ra_need_worst(plan, needs, share);

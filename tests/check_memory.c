@@ -83,6 +83,41 @@ START_TEST(test_zero)
 }
 END_TEST
 
+/* Of Llama-2-7B a layer has 4 h h + 3 h ffn + 2 h = 202,383,360 parameters,
+ * embedding, head and final norm 2 x 32000 h + h = 262,148,096.  ZeRO-3: two
+ * layers and the ends in bf16, and backward the ends' gradients, the larger.
+ * ZeRO-2: the gradients alone; ZeRO-1 and forward with ZeRO-2: nothing.  As a
+ * fault the whole of it, 32 layers, is far from any. */
+START_TEST(test_zero_whole)
+{
+  static const struct {
+    const char *train;
+    uint64_t forward, backward;
+  } cases[] = {
+      {"dp = 8\nzero = 3\n", 2 * (2 * 202383360ull + 262148096),
+       2 * (2 * 202383360ull + 262148096) + 2 * 262148096ull},
+      {"dp = 8\nzero = 2\n", 0, 2 * 262148096ull},
+      {"dp = 8\nzero = 1\n", 0, 0},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autofree char *plan =
+        g_strconcat(PLAN("dp = 8\n", ""), cases[i].train, NULL);
+    PlanText *t = make(plan, 1);
+    g_autoptr(RaMemory) m = ra_memory_new(t->plan);
+    const RaPiece *all = m->calls[TRAIN].pieces;
+
+    ck_assert_uint_eq(all->n_layers, 32);
+    ck_assert_uint_eq(ra_call_whole_bytes(m, TRAIN, RA_PHASE_FORWARD, all),
+                      cases[i].forward);
+    ck_assert_uint_eq(ra_call_whole_bytes(m, TRAIN, RA_PHASE_BACKWARD, all),
+                      cases[i].backward);
+    ck_assert_uint_lt(cases[i].backward, 6738415616ull);
+    plan_text_free(t);
+  }
+}
+END_TEST
+
 /* arXiv 2205.05198: GPT, s = 2048, b = 2, h = 1024, 16 heads, ffn 4 h.  Less
  * the dropout masks and with flash attention their layer keeps 32 s b h
  * (eq. 1), on tp 4 (8 + 24 / 4) s b h = 14 s b h (eq. 2), with sequence
@@ -414,6 +449,7 @@ memory_suite(void)
 
   tcase_add_test(tcase, test_states);
   tcase_add_test(tcase, test_zero);
+  tcase_add_test(tcase, test_zero_whole);
   tcase_add_test(tcase, test_korthikanti);
   tcase_add_test(tcase, test_head_and_parts);
   tcase_add_test(tcase, test_in_flight);

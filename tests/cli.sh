@@ -399,9 +399,17 @@ result $? "graph --iterations=1 draws one iteration"
 
 # ---- plans that are written -------------------------------------------------
 
-# megatron asks no estimator, so its text depends on no coefficient.
-golden megatron.plan plan --strategy=megatron \
-  --workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster
+# megatron asks no estimator, so its keys depend on no coefficient.
+run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
+  --cluster=h100-16n.cluster
+grep -v '^#' out >keys
+golden_plan=$srcdir/tests/golden/megatron.plan
+if [ "${RA_GOLDEN_UPDATE:-no}" = yes ]; then cp keys "$golden_plan"; fi
+cmp -s keys "$golden_plan"
+result $? "the keys of a megatron plan"
+diff "$golden_plan" keys | sed 's/^/# /'
+grep -q '^# Written by: reallot plan --strategy=megatron' out
+result $? "a plan says how it was written"
 for strategy in colocated interleaving disaggregated megatron real \
   hybridflow; do
   run plan --strategy=$strategy --workload=ppo-llama2-7b.workload \
