@@ -34,9 +34,11 @@ ra_network_free(RaNetwork *net)
   for (uint32_t l = 0; l < net->n_links; l++)
     g_free(net->links[l].flows);
   for (uint32_t slot = 0; slot < net->n_slots; slot++)
-    g_free(net->flows[slot].more);
+    g_free(net->paths[slot].more);
   g_free(net->links);
   g_free(net->flows);
+  g_free(net->paths);
+  g_free(net->fixed);
   g_free(net->winner.node);
   g_free(net->winner.leaf);
   g_array_free(net->free_slots, TRUE);
@@ -99,10 +101,13 @@ take_slot(RaNetwork *net)
   if (net->n_slots == net->room_slots) {
     net->room_slots = MAX(64, 2 * net->room_slots);
     net->flows = g_renew(RaFlow, net->flows, net->room_slots);
+    net->paths = g_renew(RaFlowPath, net->paths, net->room_slots);
+    net->fixed = g_renew(uint32_t, net->fixed, net->room_slots);
     ra_winner_grow(net, net->room_slots);
   }
   slot = net->n_slots++;
-  net->flows[slot] = (RaFlow){.finish_s = (double)INFINITY};
+  net->paths[slot].more = NULL;
+  net->fixed[slot] = 0;
   return slot;
 }
 
@@ -118,29 +123,41 @@ mark_dirty(RaNetwork *net, uint32_t link)
 static void
 enter_link(RaNetwork *net, uint32_t slot, uint32_t ref)
 {
-  RaFlowRef *at = &ra_flow_refs(&net->flows[slot])[ref];
-  RaLink *link = &net->links[at->link];
+  RaFlowPath *path = &net->paths[slot];
+  RaFlowRef *refs = ra_path_refs(path);
+  RaLink *link = &net->links[refs[ref].link];
+  RaOnLink *at;
 
   if (link->n == link->room) {
     link->room = MAX(2, 2 * link->room);
     link->flows = g_renew(RaOnLink, link->flows, link->room);
   }
-  at->at = link->n;
-  link->flows[link->n++] = (RaOnLink){slot, ref};
+  refs[ref].at = link->n;
+  at = &link->flows[link->n++];
+  at->slot = slot;
+  at->ref = ref;
+  at->n_other = UINT32_MAX;
+  if (path->n_refs > RA_INLINE_OTHERS + 1)
+    return;
+  at->n_other = 0;
+  for (uint32_t i = 0; i < path->n_refs; i++)
+    if (i != ref)
+      at->other[at->n_other++] = refs[i].link;
 }
 
 static void
 leave_links(RaNetwork *net, uint32_t slot)
 {
-  RaFlow *flow = &net->flows[slot];
-  RaFlowRef *refs = ra_flow_refs(flow);
+  RaFlowPath *path = &net->paths[slot];
+  RaFlowRef *refs = ra_path_refs(path);
 
-  for (uint32_t i = 0; i < flow->n_refs; i++) {
+  net->n_entries -= path->n_refs;
+  for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
     RaOnLink last = link->flows[--link->n];
 
     link->flows[refs[i].at] = last;
-    ra_flow_refs(&net->flows[last.slot])[last.ref].at = refs[i].at;
+    ra_path_refs(&net->paths[last.slot])[last.ref].at = refs[i].at;
     if (link->n > 0)
       mark_dirty(net, refs[i].link);
   }
@@ -151,10 +168,10 @@ static void
 rate_alone(RaNetwork *net, uint32_t slot)
 {
   RaFlow *flow = &net->flows[slot];
-  const RaFlowRef *refs = ra_flow_refs(flow);
+  const RaFlowRef *refs = ra_path_refs(&net->paths[slot]);
 
   flow->rate = (double)INFINITY;
-  for (uint32_t i = 0; i < flow->n_refs; i++) {
+  for (uint32_t i = 0; i < net->paths[slot].n_refs; i++) {
     double rate = net->links[refs[i].link].capacity / refs[i].weight;
 
     if (rate < flow->rate) {
@@ -162,23 +179,21 @@ rate_alone(RaNetwork *net, uint32_t slot)
       flow->bottleneck = refs[i].link;
     }
   }
-  flow->finish_s =
-      flow->left > 0 ? net->now_s + flow->left / flow->rate : net->now_s;
 }
 
 /* The end of @slot is known: to the run if it comes last, else to the
  * tournament. */
 static void
-note_finish(RaNetwork *net, uint32_t slot)
+note_end(RaNetwork *net, uint32_t slot)
 {
   RaFlow *flow = &net->flows[slot];
-  RaEvent event = {flow->finish_s, flow->seq, slot};
+  RaEvent event = {ra_flow_end_s(flow), flow->seq, slot};
 
   if (net->run_at == net->run->len) {
     g_array_set_size(net->run, 0);
     net->run_at = 0;
   }
-  if (flow->finish_s < (double)INFINITY &&
+  if (event.time_s < (double)INFINITY &&
       (net->run->len == 0 ||
        ra_event_before(&g_array_index(net->run, RaEvent, net->run->len - 1),
                        &event))) {
@@ -186,28 +201,30 @@ note_finish(RaNetwork *net, uint32_t slot)
     flow->in_run = TRUE;
     return;
   }
-  ra_winner_set(net, slot, flow->finish_s);
+  ra_winner_set(net, slot, event.time_s);
 }
 
 /* Its latency is over: it takes capacity from now on. */
 static void
 place(RaNetwork *net, uint32_t slot)
 {
-  RaFlow *flow = &net->flows[slot];
-  const RaFlowRef *refs = ra_flow_refs(flow);
+  const RaFlowPath *path = &net->paths[slot];
+  const RaFlowRef *refs = ra_path_refs(&net->paths[slot]);
   gboolean alone = TRUE;
 
-  flow->since_s = net->now_s;
-  for (uint32_t i = 0; i < flow->n_refs; i++) {
+  net->flows[slot].since_s = net->now_s;
+  net->flows[slot].placed = TRUE;
+  net->n_entries += path->n_refs;
+  for (uint32_t i = 0; i < path->n_refs; i++) {
     alone = alone && net->links[refs[i].link].n == 0;
     enter_link(net, slot, i);
   }
   if (alone) {
     rate_alone(net, slot);
-    note_finish(net, slot);
+    note_end(net, slot);
     return;
   }
-  for (uint32_t i = 0; i < flow->n_refs; i++)
+  for (uint32_t i = 0; i < path->n_refs; i++)
     mark_dirty(net, refs[i].link);
 }
 
@@ -217,6 +234,7 @@ ra_network_start(RaNetwork *net, const uint32_t *links, const double *weights,
 {
   uint32_t slot;
   RaFlow *flow;
+  RaFlowPath *path;
   RaFlowRef *refs;
 
   net->work.n_flows++;
@@ -227,18 +245,14 @@ ra_network_start(RaNetwork *net, const uint32_t *links, const double *weights,
   }
   slot = take_slot(net);
   flow = &net->flows[slot];
-  flow->rate = 0;
-  flow->left = amount;
-  flow->finish_s = (double)INFINITY;
-  flow->seq = net->next_seq++;
-  flow->payload = payload;
-  flow->bottleneck = RA_NO_LINK;
-  flow->n_refs = n;
-  flow->region = 0;
-  flow->in_run = FALSE;
+  *flow = (RaFlow){
+      .left = amount, .seq = net->next_seq++, .bottleneck = RA_NO_LINK};
+  path = &net->paths[slot];
+  path->payload = payload;
+  path->n_refs = n;
   if (n > RA_INLINE_REFS)
-    flow->more = g_renew(RaFlowRef, flow->more, n);
-  refs = ra_flow_refs(flow);
+    path->more = g_renew(RaFlowRef, path->more, n);
+  refs = ra_path_refs(path);
   for (uint32_t i = 0; i < n; i++)
     refs[i] = (RaFlowRef){links[i], 0, weights ? weights[i] : 1};
   net->weighted = net->weighted || weights;
@@ -358,12 +372,13 @@ ra_network_pop(RaNetwork *net)
   leave_links(net, end.task);
   flow->bottleneck = RA_NO_LINK;
   flow->in_run = FALSE;
+  flow->placed = FALSE;
   if (kind == RA_END_RUN)
     net->run_at++;
   else
     ra_winner_set(net, end.task, (double)INFINITY);
   g_array_append_val(net->free_slots, end.task);
-  return flow->payload;
+  return net->paths[end.task].payload;
 }
 
 double
@@ -383,9 +398,10 @@ ra_network_used(RaNetwork *net, uint32_t link)
   if (net->dirty->len > 0)
     ra_network_solve(net);
   for (uint32_t i = 0; i < at->n; i++) {
-    RaFlow *flow = &net->flows[at->flows[i].slot];
+    uint32_t slot = at->flows[i].slot;
 
-    used += flow->rate * ra_flow_refs(flow)[at->flows[i].ref].weight;
+    used += net->flows[slot].rate *
+            ra_path_refs(&net->paths[slot])[at->flows[i].ref].weight;
   }
   return used;
 }
@@ -398,15 +414,16 @@ ra_network_visit(RaNetwork *net, RaFlowVisit visit, void *data)
   if (net->dirty->len > 0)
     ra_network_solve(net);
   for (uint32_t slot = 0; slot < net->n_slots; slot++) {
-    RaFlow *flow = &net->flows[slot];
-    const RaFlowRef *refs = ra_flow_refs(flow);
+    const RaFlow *flow = &net->flows[slot];
+    RaFlowPath *path = &net->paths[slot];
+    const RaFlowRef *refs = ra_path_refs(path);
 
     if (flow->bottleneck == RA_NO_LINK)
       continue;
-    links = g_renew(uint32_t, links, flow->n_refs);
-    for (uint32_t i = 0; i < flow->n_refs; i++)
+    links = g_renew(uint32_t, links, path->n_refs);
+    for (uint32_t i = 0; i < path->n_refs; i++)
       links[i] = refs[i].link;
-    visit(flow->payload, flow->rate, flow->bottleneck, links, flow->n_refs,
+    visit(path->payload, flow->rate, flow->bottleneck, links, path->n_refs,
           data);
   }
 }

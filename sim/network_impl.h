@@ -12,6 +12,8 @@
 /* Links that a slot holds itself: source, two levels of switches, destination
  * and a shared one fit. */
 #define RA_INLINE_REFS 5
+/* Links beside one that an entry of a link names itself. */
+#define RA_INLINE_OTHERS 3
 
 /* A flow's place on a link. */
 typedef struct {
@@ -20,33 +22,48 @@ typedef struct {
   double weight; /* capacity it takes there for each unit of its rate */
 } RaFlowRef;
 
+/* What solving reads and writes of a flow: less than a cache line. */
 typedef struct {
   double rate;         /* amount per second; 0 before its first solution */
   double left;         /* amount at since_s */
   double since_s;      /* when rate was set */
-  double finish_s;     /* since_s + left / rate */
   double solved_rate;  /* of the solution in progress */
   uint32_t seq;        /* order of start */
-  uint32_t payload;    /* the caller's */
   uint32_t bottleneck; /* link; RA_NO_LINK: not solved yet */
-  uint32_t n_refs;     /* links */
   uint32_t region;     /* mark: number of the solution that it is part of */
+  uint8_t placed;      /* takes capacity */
   uint8_t in_run;      /* its end stands in the run and is not to change */
-  uint32_t fixed;      /* mark: number of the filling that gave its rate */
-  RaFlowRef own[RA_INLINE_REFS]; /* (n_refs) where they fit */
-  RaFlowRef *more;               /* (n_refs) where not: owned */
 } RaFlow;
 
-static inline RaFlowRef *
-ra_flow_refs(RaFlow *flow)
+/* When it ends at its rate; INFINITY: stands still. */
+static inline double
+ra_flow_end_s(const RaFlow *flow)
 {
-  return flow->n_refs <= RA_INLINE_REFS ? flow->own : flow->more;
+  return flow->left > 0 ? flow->since_s + flow->left / flow->rate
+                        : flow->since_s;
 }
 
-/* A flow on a link. */
+/* The rest of it. */
 typedef struct {
-  uint32_t slot; /* of the flow */
-  uint32_t ref;  /* index in its refs */
+  uint32_t payload;              /* the caller's */
+  uint32_t n_refs;               /* links */
+  RaFlowRef own[RA_INLINE_REFS]; /* (n_refs) where they fit */
+  RaFlowRef *more;               /* (n_refs) where not: owned */
+} RaFlowPath;
+
+static inline RaFlowRef *
+ra_path_refs(RaFlowPath *path)
+{
+  return path->n_refs <= RA_INLINE_REFS ? path->own : path->more;
+}
+
+/* A flow on a link, with its other links where these are few: what filling
+ * walks over. */
+typedef struct {
+  uint32_t slot;    /* of the flow */
+  uint32_t ref;     /* index in its refs */
+  uint32_t n_other; /* other links; UINT32_MAX: see its refs */
+  uint32_t other[RA_INLINE_OTHERS];
 } RaOnLink;
 
 typedef struct {
@@ -75,7 +92,9 @@ typedef enum { RA_END_NONE, RA_END_RUN, RA_END_WINNER, RA_END_OWN } RaEndKind;
 struct _RaNetwork {
   RaLink *links; /* (n_links) */
   uint32_t n_links;
-  RaFlow *flows; /* (n_slots) */
+  RaFlow *flows;     /* (n_slots) */
+  RaFlowPath *paths; /* (n_slots) */
+  uint32_t *fixed;   /* (n_slots) mark: number of the filling that rated it */
   uint32_t n_slots, room_slots;
   GArray *free_slots; /* uint32_t */
   RaWinner winner;    /* of flows whose end may change */
@@ -93,6 +112,9 @@ struct _RaNetwork {
   uint32_t n_fillings;
   gboolean weighted;  /* some weight is not 1 */
   gboolean has_whole; /* no flow outside shares a link with the region */
+  uint64_t n_entries; /* flows on links, all links */
+  guint n_to_skip;    /* solutions to come that take all at once */
+  guint skip;         /* how many the last failure of a local one cost */
   guint n_open;       /* flows of the region that filling has not fixed */
   uint32_t next_seq;
   RaEndKind end_kind; /* of the next end, if known: RA_END_NONE: find it */

@@ -9,6 +9,12 @@
  * half an ulp, is smaller; a region does not grow for it. */
 #define SAME_FRAC 1e-11
 
+enum {
+  MIN_WHOLE = 16, /* flows; fewer are solved in no time either way */
+  WHOLE_COST = 1, /* fillings of all that growing may cost */
+  MAX_SKIP = 64   /* solutions in a row without a try to be local */
+};
+
 /* ---- The tournament ------------------------------------------------------ */
 
 static inline uint32_t
@@ -68,14 +74,14 @@ ra_winner_grow(RaNetwork *net, uint32_t n_slots)
 static void
 join(RaNetwork *net, uint32_t slot)
 {
-  RaFlow *flow = &net->flows[slot];
-  const RaFlowRef *refs = ra_flow_refs(flow);
+  const RaFlowPath *path = &net->paths[slot];
+  const RaFlowRef *refs = ra_path_refs(&net->paths[slot]);
 
-  if (flow->region == net->n_regions)
+  if (net->flows[slot].region == net->n_regions)
     return;
-  flow->region = net->n_regions;
+  net->flows[slot].region = net->n_regions;
   g_array_append_val(net->region, slot);
-  for (uint32_t i = 0; i < flow->n_refs; i++) {
+  for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
 
     if (link->region == net->n_regions)
@@ -107,6 +113,13 @@ begin_region(RaNetwork *net)
   g_array_set_size(net->dirty, 0);
 }
 
+static inline double
+weight_of(const RaNetwork *net, const RaOnLink *at)
+{
+  return net->weighted ? ra_path_refs(&net->paths[at->slot])[at->ref].weight
+                       : 1;
+}
+
 /* What the flows that are held leave of @l to those that are open. */
 static void
 open_link(RaNetwork *net, uint32_t l)
@@ -122,10 +135,10 @@ open_link(RaNetwork *net, uint32_t l)
     link->open_weight = link->n;
   }
   for (uint32_t j = 0, n = link->n - link->n_open; j < n; j++) {
-    RaFlow *flow = &net->flows[link->flows[j].slot];
-    double weight = ra_flow_refs(flow)[link->flows[j].ref].weight;
+    const RaFlow *flow = &net->flows[link->flows[j].slot];
+    double weight = weight_of(net, &link->flows[j]);
 
-    if (flow->region == net->n_regions) {
+    if (net->has_whole || flow->region == net->n_regions) {
       link->n_open++;
       link->open_weight += weight;
     } else {
@@ -139,32 +152,46 @@ open_link(RaNetwork *net, uint32_t l)
                   (RaEvent){link->free / link->open_weight, l, l});
 }
 
+static inline void
+take(RaLink *link, double weight, double rate)
+{
+  link->n_open--;
+  link->open_weight -= weight;
+  link->free = MAX(link->free - weight * rate, 0);
+}
+
 /* Link @l fills first: its open flows have @rate, which the other links that
  * they are on lose. */
 static void
 fix_flows(RaNetwork *net, uint32_t l, double rate)
 {
-  RaLink *link = &net->links[l];
+  RaLink *links = net->links, *link = &links[l];
 
   link->level = rate;
   for (uint32_t j = 0; j < link->n; j++) {
-    RaFlow *flow = &net->flows[link->flows[j].slot];
-    const RaFlowRef *refs = ra_flow_refs(flow);
+    const RaOnLink *at = &link->flows[j];
+    RaFlow *flow = &net->flows[at->slot];
 
-    if (flow->region != net->n_regions || flow->fixed == net->n_fillings)
+    if (net->fixed[at->slot] == net->n_fillings ||
+        (!net->has_whole && flow->region != net->n_regions))
       continue;
-    flow->fixed = net->n_fillings;
+    net->fixed[at->slot] = net->n_fillings;
     net->n_open--;
     flow->solved_rate = rate;
     flow->bottleneck = l;
-    for (uint32_t i = 0; i < flow->n_refs; i++) {
-      RaLink *other = &net->links[refs[i].link];
+    if (!net->weighted && at->n_other <= RA_INLINE_OTHERS) {
+      for (uint32_t i = 0; i < at->n_other; i++)
+        take(&links[at->other[i]], 1, rate);
+    } else {
+      RaFlowPath *path = &net->paths[at->slot];
+      const RaFlowRef *refs = ra_path_refs(path);
 
-      other->n_open--;
-      other->open_weight -= refs[i].weight;
-      other->free = MAX(other->free - refs[i].weight * rate, 0);
+      for (uint32_t i = 0; i < path->n_refs; i++)
+        if (i != at->ref)
+          take(&links[refs[i].link], refs[i].weight, rate);
     }
   }
+  link->n_open = 0;
 }
 
 /* Progressive filling of the region.  A link's level only rises while others
@@ -206,11 +233,11 @@ check_link(RaNetwork *net, uint32_t l)
   gboolean full;
 
   for (uint32_t j = 0; j < link->n; j++) {
-    RaFlow *flow = &net->flows[link->flows[j].slot];
+    const RaFlow *flow = &net->flows[link->flows[j].slot];
     gboolean inside = flow->region == net->n_regions;
     double rate = inside ? flow->solved_rate : flow->rate;
 
-    used += rate * ra_flow_refs(flow)[link->flows[j].ref].weight;
+    used += rate * weight_of(net, &link->flows[j]);
     if (inside)
       fastest = MAX(fastest, rate);
   }
@@ -228,16 +255,18 @@ check_link(RaNetwork *net, uint32_t l)
   }
 }
 
-/* All that shares a link with the region, and so on. */
+/* All flows there are. */
 static void
 take_whole(RaNetwork *net)
 {
-  for (guint i = 0; i < net->touched->len; i++) {
-    const RaLink *link = &net->links[g_array_index(net->touched, uint32_t, i)];
-
-    for (uint32_t j = 0; j < link->n; j++)
-      join(net, link->flows[j].slot);
-  }
+  g_array_set_size(net->region, 0);
+  g_array_set_size(net->touched, 0);
+  for (uint32_t slot = 0; slot < net->n_slots; slot++)
+    if (net->flows[slot].placed)
+      g_array_append_val(net->region, slot);
+  for (uint32_t l = 0; l < net->n_links; l++)
+    if (net->links[l].n > 0)
+      g_array_append_val(net->touched, l);
   net->has_whole = TRUE;
 }
 
@@ -260,28 +289,35 @@ apply(RaNetwork *net, RaFlow *flow)
   flow->left = MAX(flow->left - flow->rate * (net->now_s - flow->since_s), 0);
   flow->since_s = net->now_s;
   flow->rate = flow->solved_rate;
-  flow->finish_s =
-      flow->left > 0 ? net->now_s + flow->left / flow->rate : net->now_s;
   flow->in_run = FALSE;
   return TRUE;
 }
 
-/* Grows the region until the criterion holds.  One that grows fast is on its
- * way to all that it can reach and takes that at once. */
+/* Grows the region until the criterion holds.  Where that ends up with most of
+ * all it could reach, it is cheaper to take all at once: the next solutions do,
+ * twice as many each time that growing has not paid. */
 static void
 solve_region(RaNetwork *net)
 {
-  guint n_before = 0;
+  uint64_t before = net->work.n_visited;
 
   net->has_whole = FALSE;
-  for (;;) {
+  if (net->n_to_skip > 0) {
+    net->n_to_skip--;
+    take_whole(net);
     fill(net);
-    if (net->has_whole || !grow_region(net))
-      break;
-    if (n_before > 0 && net->region->len > 4 * n_before)
-      take_whole(net);
-    n_before = net->region->len;
+    return;
   }
+  do
+    fill(net);
+  while (grow_region(net));
+  if (net->region->len < MIN_WHOLE ||
+      net->work.n_visited - before < WHOLE_COST * net->n_entries) {
+    net->skip = 0;
+    return;
+  }
+  net->skip = MIN(MAX(2 * net->skip, 1), MAX_SKIP);
+  net->n_to_skip = net->skip;
 }
 
 void
@@ -302,9 +338,9 @@ ra_network_solve(RaNetwork *net)
     if (!apply(net, flow))
       continue;
     if (many)
-      net->winner.leaf[slot] = (RaEvent){flow->finish_s, flow->seq, slot};
+      net->winner.leaf[slot] = (RaEvent){ra_flow_end_s(flow), flow->seq, slot};
     else
-      ra_winner_set(net, slot, flow->finish_s);
+      ra_winner_set(net, slot, ra_flow_end_s(flow));
   }
   if (many)
     ra_winner_rebuild(net);
