@@ -312,7 +312,7 @@ solve_region(RaNetwork *net)
     fill(net);
   while (grow_region(net));
   if (net->region->len < MIN_WHOLE ||
-      net->work.n_visited - before < WHOLE_COST * net->n_entries) {
+      net->work.n_visited - before <= WHOLE_COST * net->n_entries) {
     net->skip = 0;
     return;
   }
