@@ -82,6 +82,9 @@ static const RaFitAxes decode_tables[] = {
      RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
 static const RaFitAxes message_tables[] = {
     {RA_FEATURE_BYTES, RA_FEATURE_RANKS, RA_N_FEATURES}};
+static const RaFitAxes inter_tables[] = {
+    {RA_FEATURE_BYTES, RA_FEATURE_NODES, RA_N_FEATURES},
+    {RA_FEATURE_BYTES, RA_N_FEATURES}};
 static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
 
 #define GEMM_TEXT                                                              \
@@ -155,11 +158,13 @@ static const RaFitLaw laws[] = {
      .coefficients = inter_node,
      .n_coefficients = G_N_ELEMENTS(inter_node),
      .stride = 1,
-     .lines = 1,
+     .lines = 3,
+     .tables = inter_tables,
+     .n_tables = G_N_ELEMENTS(inter_tables),
      .text = "all_reduce; the other collectives by their share of a ring's "
              "traffic",
      .range = "2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA",
-     .held_out = "each table left out in turn"},
+     .held_out = "each table and each size left out in turn"},
     {.law = "inter-node.all-to-all",
      .source = "inter-node.all-to-all",
      .coefficients = exchange,

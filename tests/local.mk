@@ -4,6 +4,7 @@
 check_programs =
 check_programs += %D%/check_arena
 check_programs += %D%/check_breakdown
+check_programs += %D%/check_calibrate
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
@@ -13,6 +14,8 @@ tests_check_context_SOURCES = %D%/check_context.c %D%/plan_text.c \
 check_programs += %D%/check_cost
 check_programs += %D%/check_decode
 check_programs += %D%/check_dot
+tests_check_calibrate_SOURCES = %D%/check_calibrate.c %D%/profile_text.c \
+	%D%/profile_text.h
 tests_check_dot_SOURCES = %D%/check_dot.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_error
 check_programs += %D%/check_estimator
@@ -68,6 +71,7 @@ check_programs += %D%/check_residency
 tests_check_residency_SOURCES = %D%/check_residency.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_residency_bad
 tests_check_residency_bad_SOURCES = %D%/check_residency_bad.c %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_residual
 check_programs += %D%/check_rng
 check_programs += %D%/check_schedule
 check_programs += %D%/check_sim
@@ -222,6 +226,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
+tests_check_residual_SOURCES = %D%/check_residual.c $(estimator_fixture)
 tests_check_gather_SOURCES = %D%/check_gather.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
 tests_check_system_SOURCES = %D%/check_system.c $(estimator_fixture)

@@ -1,0 +1,161 @@
+/* Laws with tables: factors and decode lines by hand, and what is refused. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tests/check_main.h"
+#include "tests/estimator_fixture.h"
+
+/* The ideal profile with @table behind it. */
+static RaProfile *
+with_table(const char *table, GError **error)
+{
+  g_autofree char *ideal = profile_text(NULL);
+  g_autofree char *text = g_strconcat(ideal, table, NULL);
+  g_autoptr(RaKeyFile) file = ra_key_file_parse("p", text, strlen(text), error);
+
+  return file ? ra_profile_load(file, error) : NULL;
+}
+
+/* A product of 64 x 64 x 64 moves 3 * 4096 elements of 2 bytes at 1e9/s: the
+ * law is 24.576 us, 1.5 of that for m = 128: (2 * 8192 + 4096) * 2 = 40.96 us.
+ * The table says +0.2 at m = 64 and -0.1 at 128; halfway in log2, at
+ * m = 96 (log2 is linear between powers of two), +0.05. */
+START_TEST(test_gemm)
+{
+  g_autoptr(Bench) b = bench_new(
+      with_table("[table gemm.bf16]\naxis-1 = m 64 128\naxis-2 = n 64\n"
+                 "at-64 = 200 -100\n",
+                 NULL));
+  RaOp op = bench_op(RA_OP_GEMM, 64, 64, 64, 1);
+  double law_s = 24.576e-6;
+
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op),
+                          law_s * exp(0.2), law_s * 1e-7);
+  op.dim[0] = 128;
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op),
+                          40.96e-6 * exp(-0.1), law_s * 1e-7);
+  op.dim[0] = 96;
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op),
+                          (2 * 96 * 64 + 4096) * 2e-9 * exp(0.05),
+                          law_s * 1e-7);
+  /* Two of 32 rows count as one of 64; TF32 has no table. */
+  op = bench_op(RA_OP_GEMM, 32, 64, 64, 2);
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op),
+                          2 * (2 * 2048 + 4096) * 2e-9 * exp(0.2),
+                          law_s * 1e-7);
+  op = bench_op(RA_OP_GEMM, 64, 64, 64, 1);
+  op.dtype = RA_DTYPE_FP32;
+  ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op), 2 * law_s,
+                          law_s * 1e-7);
+}
+END_TEST
+
+#define DECODE                                                                 \
+  "[table decode-attention]\naxis-1 = length 100 1000\n"                       \
+  "axis-2 = sequences 2\naxis-3 = q-heads 8\naxis-4 = kv-heads 4\n"            \
+  "axis-5 = width 64\nat-2-8-4-64 = 100 300\n"
+
+static RaOp
+decode_op(uint64_t tokens, uint64_t kv_heads)
+{
+  return bench_attention(RA_OP_DECODE_ATTENTION, 2, 2, tokens, tokens, 8,
+                         kv_heads, 64);
+}
+
+/* A token of 4 key heads of 64 is 2 * 4 * 64 * 2 = 1024 bytes, 1.024 us.  Two
+ * sequences: T(100) = 204.8 us e^0.1, T(1000) = 2048 us e^0.3; linear between,
+ * 1.024 us a token beyond, flat before.  With 8 key heads, which the table has
+ * not, the law's further 1.024 us a token come to both. */
+START_TEST(test_decode)
+{
+  g_autoptr(Bench) b = bench_new(with_table(DECODE, NULL));
+  double first_s = 204.8e-6 * exp(0.1), last_s = 2048e-6 * exp(0.3);
+  const struct {
+    uint64_t tokens, kv_heads;
+    double s;
+  } cases[] = {{200, 4, first_s},
+               {2000, 4, last_s},
+               {1100, 4, (first_s + last_s) / 2},
+               {50, 4, first_s},
+               {3000, 4, last_s + 1.024e-3},
+               {200, 8, first_s + 204.8e-6},
+               {1100, 8, (first_s + last_s) / 2 + 1.1264e-3}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    RaOp op = decode_op(cases[i].tokens, cases[i].kv_heads);
+
+    ck_assert_double_eq_tol(ra_estimator_op_s(b->estimator, &op), cases[i].s,
+                            1e-6 * cases[i].s);
+    /* Another table's would show. */
+    ck_assert_double_gt(
+        fabs(cases[i].s * 1.01 / ra_estimator_op_s(b->estimator, &op) - 1),
+        1e-3);
+  }
+}
+END_TEST
+
+/* A table that falls with the length is held up: T(1000) = e^-3 2048 us =
+ * 102 us is less than T(100) = 226 us, which it becomes. */
+START_TEST(test_decode_falls)
+{
+  g_autofree char *text = g_strdup(DECODE);
+  g_autoptr(Bench) b = NULL;
+  RaOp first = decode_op(200, 4), last = decode_op(2000, 4);
+
+  g_autoptr(GString) edited = g_string_new(text);
+  g_string_replace(edited, "100 300", "100 -3000", 0);
+  b = bench_new(with_table(edited->str, NULL));
+  bench_check(ra_estimator_op_s(b->estimator, &last),
+              ra_estimator_op_s(b->estimator, &first));
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+  static const struct {
+    const char *table, *message;
+  } cases[] = {
+      {"[table gemm]\naxis-1 = m 1\nat = 0\n",
+       "there is no law 'gemm' before its table"},
+      {"[table gemm.bf16]\nat = 0\n", "the table has no 'axis-1'"},
+      {"[table gemm.bf16]\naxis-1 = q 1\nat = 0\n",
+       "axis 'q' of the table of 'gemm.bf16' is unknown"},
+      {"[table decode-attention]\naxis-1 = length 1\nat = 0\n",
+       "the axes of this table are not 'length' first"},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    g_autoptr(GError) error = NULL;
+    g_autoptr(RaProfile) profile = with_table(cases[i].table, &error);
+    RaCluster cluster = {.n_nodes = 1, .gpus_per_node = 1};
+
+    if (profile) {
+      cluster.device = profile->spec;
+      ck_assert_ptr_null(ra_estimator_new(profile, &cluster, &error));
+    }
+    ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_INPUT));
+    ck_assert_msg(g_str_has_prefix(error->message, "p:") &&
+                      strstr(error->message, cases[i].message),
+                  "%s", error->message);
+  }
+}
+END_TEST
+
+static Suite *
+residual_suite(void)
+{
+  Suite *suite = suite_create("residual");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_gemm);
+  tcase_add_test(tcase, test_decode);
+  tcase_add_test(tcase, test_decode_falls);
+  tcase_add_test(tcase, test_refused);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(residual_suite)
