@@ -409,8 +409,7 @@ add_vtrain(const char *data, const char *folder, Tally *tally)
 static void
 add_real(const char *data, Tally *tally)
 {
-  g_autofree char *folder = g_build_filename(data, "rlhf_steps", NULL);
-  g_autoptr(GArray) rows = real_rows(folder);
+  g_autoptr(GArray) rows = real_rows(data);
 
   printf("# real_heuristic: the account alone, in GiB of 80\n");
   for (guint i = 0; i < rows->len; i++) {

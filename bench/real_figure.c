@@ -309,9 +309,9 @@ find_data(const char *data)
   const char *path = g_getenv("RA_DATA_PATH");
   g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
 
-  return data ? g_strdup(data)
-              : g_build_filename(folders[0], "..", "..", "shared", "data",
-                                 "rlhf_steps", NULL);
+  return data
+             ? g_strdup(data)
+             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
 }
 
 static RaSystemConstants

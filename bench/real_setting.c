@@ -57,7 +57,8 @@ real_rows(const char *data)
 {
   static const char head[] = "actor,critic,gpus,sequences,prompt_max,response,"
                              "deepspeed_chat_s,openrlhf_s,real_heuristic_s";
-  g_autofree char *path = g_build_filename(data, "real_figure.csv", NULL);
+  g_autofree char *path =
+      g_build_filename(data, "rlhf_steps", "real_figure.csv", NULL);
   g_autofree char *text = NULL;
   g_auto(GStrv) lines = NULL;
   GArray *rows = g_array_new(FALSE, TRUE, sizeof(RealRow));
@@ -195,10 +196,44 @@ ideal_value(const char *name)
 
   if (g_str_equal(name, "split-k"))
     return "1e9";
-  if (g_str_has_suffix(name, "-s") || g_strv_contains(zeros, name))
+  if (g_str_has_suffix(name, "-s") || g_str_has_suffix(name, "-bytes") ||
+      g_strv_contains(zeros, name))
     return "0";
   g_assert(g_str_has_suffix(name, "-frac") || g_strv_contains(ones, name));
   return "1";
+}
+
+static gboolean
+is_coefficient(const RaLawSpec *law, const char *key)
+{
+  for (guint i = 0; law && i < law->n_coefficients; i++)
+    if (g_str_equal(law->coefficients[i].name, key))
+      return TRUE;
+  return FALSE;
+}
+
+/* @file without its tables and with laws that cost nothing beside what the data
+ * sheet says. */
+static RaKeyFile *
+ideal_file(const RaKeyFile *file)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  for (guint g = 0; g < ra_key_file_n_groups(file); g++) {
+    const char *noun = ra_key_file_group_noun(file, g), *key;
+    const char *name = ra_key_file_group_name(file, g);
+    const RaLawSpec *law = g_str_equal(noun, "law") ? ra_law_spec(name) : NULL;
+
+    if (g_str_equal(noun, "table"))
+      continue;
+    g_string_append_printf(text, "[%s%s%s]\n", noun, *name ? " " : "", name);
+    for (guint i = 0; (key = ra_key_file_key(file, g, i)) != NULL; i++)
+      g_string_append_printf(text, "%s = %s\n", key,
+                             is_coefficient(law, key)
+                                 ? ideal_value(key)
+                                 : ra_key_file_value(file, g, i));
+  }
+  return parse("ideal.profile", text->str);
 }
 
 /* The profile of the GPU; @ideal: with its data sheet alone. */
@@ -208,20 +243,12 @@ load_profile(gboolean ideal)
   GError *error = NULL;
   g_autofree char *path =
       ra_data_find("profiles", "h100-sxm.profile", NULL, &error);
-  g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
+  g_autoptr(RaKeyFile) fitted = path ? ra_key_file_load(path, &error) : NULL;
+  g_autoptr(RaKeyFile) file = NULL;
   RaProfile *profile;
 
-  die_unless(file != NULL, error);
-  for (guint i = 0; ideal && i < ra_law_n_specs(); i++) {
-    const RaLawSpec *law = ra_law_spec_at(i);
-
-    for (guint j = 0; j < law->n_coefficients; j++) {
-      const char *name = law->coefficients[j].name;
-
-      if (ra_key_file_find_group(file, "law", law->name) >= 0)
-        ra_key_file_set(file, "law", law->name, name, ideal_value(name));
-    }
-  }
+  die_unless(fitted != NULL, error);
+  file = ideal ? ideal_file(fitted) : ra_key_file_ref(fitted);
   profile = ra_profile_load(file, &error);
   die_unless(profile != NULL, error);
   return profile;

@@ -8,7 +8,7 @@
  * micro-batches elsewhere, kernels launched one by one, ref and reward
  * offloaded to the host after use.  fp16 on H100.
  *
- *     GArray *rows = real_rows("../shared/data/rlhf_steps");
+ *     GArray *rows = real_rows("../shared/data");
  *     RealSetting *setting = real_setting_new(&g_array_index(rows, RealRow,
  * 0)); real_predict(setting, REAL_SYSTEM, &constants, &times);
  *
@@ -32,7 +32,7 @@ typedef struct {
 
 /**
  * real_rows:
- * @data: folder with real_figure.csv
+ * @data: folder of measurements by others, with rlhf_steps/real_figure.csv
  *
  * Returns: (transfer full) (element-type RealRow): empty where the file is
  *   missing or its columns are not known
