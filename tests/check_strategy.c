@@ -8,6 +8,7 @@
 #include "graph/plan_write.h"
 #include "search/split.h"
 #include "search/strategy.h"
+#include "study/fit.h"
 #include "study/replay.h"
 #include "tests/check_main.h"
 
@@ -150,7 +151,7 @@ check_refusal(RaStrategyKind kind, const GError *error)
   ck_assert(g_str_has_prefix(error->message, ra_strategy_names[kind]));
 }
 
-/* TRUE: written, read and run; FALSE: refused. */
+/* TRUE: written, read, run, and found to fit; FALSE: refused. */
 static gboolean
 plan_one(RaStrategyKind kind, const char *workload, guint nodes)
 {
@@ -159,6 +160,7 @@ plan_one(RaStrategyKind kind, const char *workload, guint nodes)
   g_autoptr(RaSetup) setup = pair(workload, nodes);
   g_autoptr(GError) error = NULL;
   g_autoptr(RaReplay) replay = NULL;
+  g_autoptr(RaFit) fit = NULL;
   g_autofree char *text = NULL;
   RaDraft *draft = ra_strategy_plan(setup->workload, setup->cluster,
                                     setup->estimator, &options, &error);
@@ -178,6 +180,9 @@ plan_one(RaStrategyKind kind, const char *workload, guint nodes)
   replay = ra_replay_new(setup, &run, &error);
   ck_assert_msg(replay != NULL, "%s", error ? error->message : "");
   ck_assert_double_gt(ra_sim_result(replay->sim)->makespan_s, 0);
+  fit = ra_fit_new(setup, NULL, replay);
+  ck_assert_msg(fit->fits, "%s on %u nodes: %s\n%s", workload, nodes,
+                fit->verdict, text);
   return TRUE;
 }
 
