@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "study/extrapolated.h"
 #include "study/fit.h"
 #include "study/outcome.h"
 #include "study/replay.h"
@@ -168,12 +169,27 @@ append_memory(GString *out, const RaFit *fit)
   g_string_append_c(out, '\n');
 }
 
+/* What the profile's measurements do not reach. */
+static void
+append_extrapolated(GString *out, const RaSetup *setup,
+                    const RaTaskGraph *graph)
+{
+  g_autofree char *what = ra_extrapolated(setup->estimator, graph);
+  g_autofree char *text = g_strdup_printf("Extrapolated: %s", what);
+
+  if (!*what)
+    return;
+  append_wrapped(out, text);
+  g_string_append_c(out, '\n');
+}
+
 static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
             const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
+  append_extrapolated(out, setup, replay->graph);
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: in the run; share: of an iteration)");
   g_string_append_c(out, '\n');

@@ -15,6 +15,7 @@ libestimator_a_SOURCES += %D%/fit.c %D%/fit.h
 libestimator_a_SOURCES += %D%/fit_law.c
 libestimator_a_SOURCES += %D%/gemm.c %D%/gemm.h
 libestimator_a_SOURCES += %D%/memory_op.c %D%/memory_op.h
+libestimator_a_SOURCES += %D%/outside.c %D%/outside.h
 libestimator_a_SOURCES += %D%/residual.c %D%/residual.h
 libestimator_a_SOURCES += %D%/resolve.c %D%/resolve.h
 libestimator_a_SOURCES += %D%/robust.c %D%/robust.h

@@ -8,6 +8,7 @@ libstudy_a_SOURCES += %D%/calibrate_constant.c
 libstudy_a_SOURCES += %D%/calibrate_impl.h
 libstudy_a_SOURCES += %D%/calibrate_text.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
+libstudy_a_SOURCES += %D%/extrapolated.c %D%/extrapolated.h
 libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h
 libstudy_a_SOURCES += %D%/fit.c %D%/fit.h
 libstudy_a_SOURCES += %D%/gnuplot.c %D%/gnuplot.h

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/augment.h"
+#include "study/extrapolated.h"
 #include "study/moves.h"
 #include "study/outcome.h"
 #include "study/path_cause.h"
@@ -77,6 +78,7 @@ summary_columns(RaTable *table)
       {"mfu_frac", RA_UNIT_NONE, RA_CELL_FRAC},
       {"usd", RA_UNIT_NONE, RA_CELL_REAL},
       {"makespan_s", RA_UNIT_SECONDS, RA_CELL_REAL},
+      {"extrapolated", RA_UNIT_NONE, RA_CELL_TEXT},
       {"fingerprint", RA_UNIT_NONE, RA_CELL_TEXT},
   };
 
@@ -106,6 +108,7 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   RaProfileError profile = ra_profile_error(setup->profile);
   g_autofree char *fingerprint =
       g_strdup_printf("%016" PRIx64, result->fingerprint);
+  g_autofree char *extrapolated = ra_extrapolated(setup->estimator, graph);
   RaTable *table = ra_table_new("summary");
 
   summary_columns(table);
@@ -134,6 +137,10 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   ra_table_real(table, breakdown->mfu_frac);
   ra_table_real(table, breakdown->usd);
   ra_table_real(table, result->makespan_s);
+  if (*extrapolated)
+    ra_table_text(table, extrapolated);
+  else
+    ra_table_missing(table);
   ra_table_text(table, fingerprint);
   return table;
 }

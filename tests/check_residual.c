@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "estimator/outside.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 
@@ -113,6 +114,30 @@ START_TEST(test_decode_falls)
 }
 END_TEST
 
+/* Knots m 64..128: 32 rows twice are 64, inside; 129 is outside; so is a zero
+ * product not, which costs nothing. */
+START_TEST(test_outside)
+{
+  g_autoptr(Bench) b = bench_new(with_table(
+      "[table gemm.bf16]\naxis-1 = m 64 128\nat = 200 -100\n", NULL));
+  RaOp op = bench_op(RA_OP_GEMM, 32, 64, 64, 2);
+  RaOutside outside;
+
+  ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
+  op.dim[0] = 65; /* twice: 130 */
+  ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert_str_eq(outside.law, "gemm.bf16");
+  ck_assert_str_eq(outside.axis, "m");
+  ck_assert_double_eq(outside.value, 130);
+  ck_assert_double_eq(outside.limit, 128);
+  op.dim[0] = 31;
+  ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert_double_eq(outside.limit, 64);
+  op.dim[0] = 0;
+  ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
+}
+END_TEST
+
 START_TEST(test_refused)
 {
   static const struct {
@@ -153,6 +178,7 @@ residual_suite(void)
   tcase_add_test(tcase, test_gemm);
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_decode_falls);
+  tcase_add_test(tcase, test_outside);
   tcase_add_test(tcase, test_refused);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -1,0 +1,58 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "estimator/outside.h"
+#include "study/extrapolated.h"
+
+static double
+excess(const RaOutside *o)
+{
+  return o->value > o->limit ? o->value / o->limit
+                             : o->limit / MAX(o->value, 1e-9);
+}
+
+/* Keeps the furthest of each law, axis and side. */
+static void
+keep(GArray *kept, const RaOutside *one)
+{
+  for (guint i = 0; i < kept->len; i++) {
+    RaOutside *other = &g_array_index(kept, RaOutside, i);
+
+    if (strcmp(other->law, one->law) != 0 ||
+        strcmp(other->axis, one->axis) != 0 || other->limit < one->limit ||
+        other->limit > one->limit)
+      continue;
+    if (excess(one) > excess(other))
+      *other = *one;
+    return;
+  }
+  g_array_append_vals(kept, one, 1);
+}
+
+char *
+ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph)
+{
+  g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaOutside));
+  GString *text = g_string_new(NULL);
+
+  for (uint32_t work = 0; work < graph->n_works; work++) {
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n_ops = ra_work_ops(graph, work, ops);
+
+    for (guint i = 0; i < n_ops; i++) {
+      RaOutside one;
+
+      if (ra_estimator_outside(estimator, &ops[i], &one))
+        keep(kept, &one);
+    }
+  }
+  for (guint i = 0; i < kept->len; i++) {
+    const RaOutside *o = &g_array_index(kept, RaOutside, i);
+
+    g_string_append_printf(text, "%s%s %s %.10g %s %.10g", i > 0 ? "; " : "",
+                           o->law, o->axis, o->value,
+                           o->value > o->limit ? ">" : "<", o->limit);
+  }
+  return g_string_free(text, FALSE);
+}

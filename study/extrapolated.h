@@ -1,0 +1,20 @@
+/* What of a plan's works the profile's measurements do not reach. */
+#ifndef RA_STUDY_EXTRAPOLATED_H
+#define RA_STUDY_EXTRAPOLATED_H
+
+#include "estimator/estimator.h"
+#include "graph/task.h"
+
+/**
+ * ra_extrapolated:
+ *
+ * The furthest use of each law and axis beyond its table among the op lists of
+ * @graph's works (ra_estimator_outside()); the steps of a generation, whose
+ * lengths grow as they run, are not looked at.
+ *
+ * Returns: (transfer full): "gemm.bf16 m 131072 > 32768; attention length ...",
+ *   "" for nothing
+ */
+char *ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph);
+
+#endif
