@@ -57,6 +57,8 @@ static const Level levels[] = {
     {"inter-node-by-size-16MiB", {"inter-node"}, 1, 16 * MIB, 0.07, 0.18},
     {"inter-node-by-table-16MiB", {"inter-node"}, 0, 16 * MIB, 0.25, 0.50},
     {"exchange-by-size", {"inter-node.all-to-all"}, 0, 0, 0.15, 0.35},
+    {"p2p-in-node-by-size", {"p2p.node"}, 0, 0, 0.10, 0.25},
+    {"p2p-across-by-size", {"p2p.nodes"}, 0, 0, 0.10, 0.25},
     {"send-in-node-by-size", {"send"}, 0, 0, 0.10, 0.25},
 };
 
@@ -82,7 +84,9 @@ add_law(const Level *level, const char *name, RaProfile *profile,
         const char *gpu, const char *data, GArray *pool)
 {
   g_autoptr(GError) error = NULL;
-  RaFitLaw law = *ra_fit_law(name);
+  RaFitLaw law = g_str_has_prefix(name, "p2p.")
+                     ? *ra_fit_pair(g_str_has_suffix(name, "s"))
+                     : *ra_fit_law(name);
   g_autoptr(GArray) rows = ra_measured_rows(data, law.source, gpu, &error);
   g_autoptr(GArray) errors = NULL;
   guint table;
@@ -91,7 +95,7 @@ add_law(const Level *level, const char *name, RaProfile *profile,
     fprintf(stderr, "%s\n", error->message);
     exit(2);
   }
-  if (rows->len == 0 || !ra_profile_law(profile, name))
+  if (rows->len == 0 || !ra_profile_law(profile, law.law))
     return;
   law.lines = level->line == 2 ? 3 : 1u << level->line;
   errors = ra_fit_cross(&law, profile, rows, &table);

@@ -38,11 +38,13 @@ gpu_of(const char *output, GError **error)
 }
 
 static gboolean
-calibrate(const char *from, const char *gpu, const char *output, GError **error)
+calibrate(const char *from, const char *gpu, const char *merge,
+          const char *output, GError **error)
 {
   gboolean watched = isatty(STDERR_FILENO);
   g_autoptr(RaCalibration) calibration =
-      ra_calibrate(from, gpu, watched ? show_law : NULL, error);
+      merge ? ra_calibrate_merge(merge, from, gpu, error)
+            : ra_calibrate(from, gpu, watched ? show_law : NULL, error);
 
   if (watched)
     fprintf(stderr, "\r\033[K");
@@ -59,17 +61,19 @@ static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_autofree char *from = NULL, *gpu = NULL;
+  g_autofree char *from = NULL, *gpu = NULL, *merge = NULL;
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &from,
        "Folder of measurements, laid out like the project's", "DIR"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &gpu,
        "Class of GPU; else what FILE is called", "GPU"},
+      {"merge", 0, 0, G_OPTION_ARG_FILENAME, &merge,
+       "Only add the rows to the tables of this profile", "PROFILE"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
                         error) ||
-      options.help)
+      options.help || !ra_option_file("--merge", merge, error))
     return 0;
   if (!from || *from == '\0') {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -86,7 +90,7 @@ run(int argc, char **argv, GError **error)
                 "calibrate --from DIR -o GPU%s'",
                 SUFFIX);
   if (gpu)
-    calibrate(from, gpu, options.output, error);
+    calibrate(from, gpu, merge, options.output, error);
   return 0;
 }
 
@@ -101,7 +105,9 @@ const RaCommand ra_command_calibrate = {
         "\n"
         "Examples:\n"
         "  reallot calibrate --from measurements -o h100-sxm.profile\n"
-        "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n",
+        "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
+        "  reallot calibrate --from mine --merge h100-sxm.profile "
+        "--gpu h100-sxm -o mine.profile\n",
     .groups = RA_OPTIONS_OUTPUT,
     .n_files = 0,
     .run = run,

@@ -61,6 +61,10 @@ const RaFitLaw *ra_fit_law_at(guint index);
 /* (nullable): the one that fits law @name. */
 const RaFitLaw *ra_fit_law(const char *name);
 
+/* The law of sends fitted on pairs of GPUs of other systems than the profiles',
+ * in a node or (@across) over a slow network: to score the method. */
+const RaFitLaw *ra_fit_pair(gboolean across);
+
 /**
  * ra_fit_coefficients:
  * @profile: its law's coefficients are set, to four digits, its table taken
@@ -81,6 +85,21 @@ void ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile,
  */
 RaGrid *ra_fit_table(const RaFitLaw *law, const RaProfile *profile,
                      const GArray *rows, const RaFeature *axes);
+
+/**
+ * ra_fit_merge:
+ * @profile: with @law's coefficients and table
+ * @rows: (element-type RaMeasured): new samples
+ *
+ * Adds ln(measured / law) of @rows to the table: a cell that has samples then
+ * has the number, mean and deviation of all of them; knots that it lacks come
+ * to its axes, at most RA_GRID_KNOTS to one (samples between then count for the
+ * knot below).
+ *
+ * Returns: (transfer full): the new table; %NULL where @law has none
+ */
+RaGrid *ra_fit_merge(const RaFitLaw *law, RaProfile *profile,
+                     const GArray *rows);
 
 /**
  * ra_fit_cross:

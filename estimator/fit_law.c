@@ -189,6 +189,39 @@ static const RaFitLaw laws[] = {
      .held_out = "each size left out in turn; inside a node"},
 };
 
+static const RaFitCoefficient send_across[] = {
+    {"inter-latency-s", 2e-5, 1e-6, 1e-3},
+    {"inter-bandwidth-frac", 0.3, 1e-3, 1},
+};
+static const RaFitLaw pairs[] = {
+    {.law = "send",
+     .source = "p2p.node",
+     .coefficients = send,
+     .n_coefficients = G_N_ELEMENTS(send),
+     .stride = 4,
+     .lines = 1,
+     .tables = send_tables,
+     .n_tables = 1,
+     .text = "send_recv",
+     .range = "",
+     .held_out = "each quarter of an octave of sizes left out in turn"},
+    {.law = "send",
+     .source = "p2p.nodes",
+     .coefficients = send_across,
+     .n_coefficients = G_N_ELEMENTS(send_across),
+     .stride = 4,
+     .lines = 1,
+     .text = "send_recv",
+     .range = "",
+     .held_out = "each quarter of an octave of sizes left out in turn"},
+};
+
+const RaFitLaw *
+ra_fit_pair(gboolean across)
+{
+  return &pairs[across];
+}
+
 guint
 ra_fit_n_laws(void)
 {

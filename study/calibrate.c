@@ -14,8 +14,8 @@ static const RaCalibrateGpu gpus[] = {
     {"h200-sxm", "h100", "h100_sxm", 132, TRUE, TRUE},
 };
 
-static const RaCalibrateGpu *
-find_gpu(const char *name, GError **error)
+const RaCalibrateGpu *
+ra_calibrate_gpu(const char *name, GError **error)
 {
   g_autoptr(GString) known = g_string_new(NULL);
 
@@ -27,6 +27,16 @@ find_gpu(const char *name, GError **error)
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "unknown GPU '%s', expected one of %s", name, known->str);
   return NULL;
+}
+
+RaCalibration *
+ra_calibration_new(void)
+{
+  RaCalibration *out = g_new0(RaCalibration, 1);
+
+  out->text = g_string_new(NULL);
+  out->notes = g_ptr_array_new_with_free_func(g_free);
+  return out;
 }
 
 void
@@ -147,13 +157,11 @@ RaCalibration *
 ra_calibrate(const char *data, const char *gpu, RaCalibrateProgress progress,
              GError **error)
 {
-  g_autoptr(RaCalibration) out = g_new0(RaCalibration, 1);
+  g_autoptr(RaCalibration) out = ra_calibration_new();
   RaCalibrateWork work = {.data = data, .out = out};
   gboolean ok;
 
-  out->text = g_string_new(NULL);
-  out->notes = g_ptr_array_new_with_free_func(g_free);
-  work.gpu = find_gpu(gpu, error);
+  work.gpu = ra_calibrate_gpu(gpu, error);
   if (!work.gpu)
     return NULL;
   work.laws = g_new0(RaCalibrateLaw, ra_law_n_specs());

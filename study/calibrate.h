@@ -38,6 +38,21 @@ typedef void (*RaCalibrateProgress)(const char *law);
  */
 RaCalibration *ra_calibrate(const char *data, const char *gpu,
                             RaCalibrateProgress progress, GError **error);
+
+/**
+ * ra_calibrate_merge:
+ * @path: of the profile that is there
+ * @data: folder of new measurements; kinds of rows that it lacks are left alone
+ * @gpu: as above: whose rows
+ * @error: as above; of the profile: `file:line: ...`
+ *
+ * The profile as it is, with the new rows added to its tables and to its
+ * counts of rows; laws and held-out errors stay those of the old fit.
+ *
+ * Returns: (transfer full): %NULL on error
+ */
+RaCalibration *ra_calibrate_merge(const char *path, const char *data,
+                                  const char *gpu, GError **error);
 void ra_calibration_free(RaCalibration *calibration);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCalibration, ra_calibration_free)
 

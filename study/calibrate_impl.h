@@ -38,6 +38,12 @@ typedef struct {
   RaCalibration *out;
 } RaCalibrateWork;
 
+/* (nullable): the class called @name; @error lists those that are known. */
+const RaCalibrateGpu *ra_calibrate_gpu(const char *name, GError **error);
+
+/* An empty result. */
+RaCalibration *ra_calibration_new(void);
+
 /* The data sheet's row @row of misc/hardware_specs*.csv. */
 gboolean ra_calibrate_sheet(const char *data, const char *row,
                             RaSheet *out_sheet, GError **error);

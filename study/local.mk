@@ -6,6 +6,7 @@ libstudy_a_SOURCES =
 libstudy_a_SOURCES += %D%/calibrate.c %D%/calibrate.h
 libstudy_a_SOURCES += %D%/calibrate_constant.c
 libstudy_a_SOURCES += %D%/calibrate_impl.h
+libstudy_a_SOURCES += %D%/calibrate_merge.c
 libstudy_a_SOURCES += %D%/calibrate_text.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/extrapolated.c %D%/extrapolated.h

@@ -207,6 +207,44 @@ START_TEST(test_table)
 }
 END_TEST
 
+/* Merging the same rows, 20 % slower, into the table of the first: every cell
+ * has two samples, their mean 0.5 ln 1.2 above the first and that deviation;
+ * a row of another m adds a knot.  A wrong factor shows. */
+START_TEST(test_merge)
+{
+  g_autoptr(RaProfile) profile = truth();
+  const RaFitLaw *law = ra_fit_law("gemm.bf16");
+  g_autoptr(GArray) rows = gemm_rows(profile);
+  RaOp op = {
+      .kind = RA_OP_GEMM, .dtype = RA_DTYPE_BF16, .dim = {777, 128, 128, 1}};
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, "gemm.bf16");
+  g_autoptr(RaGrid) merged = NULL;
+  guint n_two = 0, n_one = 0;
+
+  ck_assert_ptr_null(ra_fit_merge(law, profile, rows));
+  target->grid = ra_fit_table(law, profile, rows, law->tables[0]);
+  for (guint i = 0; i < rows->len; i++)
+    g_array_index(rows, RaMeasured, i).measured_s *= 1.2;
+  simulate(profile, op, 128, 128, rows);
+  merged = ra_fit_merge(law, profile, rows);
+  ck_assert_ptr_nonnull(merged);
+  ck_assert_uint_eq(merged->axes[0].n_knots, target->grid->axes[0].n_knots + 1);
+  for (gsize i = 0; i < merged->n_cells; i++) {
+    const RaGridCell *cell = &merged->cells[i];
+
+    n_one += cell->n == 1;
+    if (cell->n != 2)
+      continue;
+    n_two++;
+    ck_assert_double_eq_tol((double)cell->mean, 0.5 * log(1.2), 1e-5);
+    ck_assert_double_eq_tol((double)cell->deviation, 0.5 * log(1.2), 1e-5);
+    ck_assert(fabs((double)cell->mean - 0.5 * log(1.3)) > 1e-2);
+  }
+  ck_assert_uint_eq(n_two, rows->len - 1);
+  ck_assert_uint_eq(n_one, 1);
+}
+END_TEST
+
 /* Quantiles and the scale by hand: of 3, 1, 2, 4 the 0.5-quantile is the 2nd,
  * the 0.9-quantile the 4th; 1.4826 times the median 2 of the sizes. */
 START_TEST(test_statistics)
@@ -229,6 +267,7 @@ calibrate_suite(void)
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_back, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_table);
+  tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_statistics);
   suite_add_tcase(suite, tcase);
   return suite;

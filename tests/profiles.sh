@@ -15,7 +15,7 @@ calibrate() { # DATA GPU
     2>"$tmp/err" >/dev/null
 }
 
-echo "1..5"
+echo "1..6"
 n=0
 point() { # STATUS TEXT
   n=$((n + 1))
@@ -43,6 +43,20 @@ calibrate "$tmp/bad" h100-sxm
 [ $? = 2 ] && [ ! -e "$tmp/h100-sxm.profile" ] &&
   grep -q "gemm_h100_bf16_mine.csv:3: 'k' is 'many', expected" "$tmp/err"
 point $? "a field that is no number is refused by file and line"
+
+# Merging a row: its cell has two samples, cells without any near it may take
+# from it, one row more is counted; the rest stands.
+printf 'm,n,k,latency_us\n1,128,128,4.2\n' \
+  >"$tmp/bad/kernels_gemm/gemm_h100_bf16_mine.csv"
+"$builddir/reallot" calibrate --from "$tmp/bad" --gpu h100-sxm \
+  --merge "$profiles/h100-sxm.profile" -o "$tmp/merged.profile" 2>"$tmp/err" ||
+  echo failed >"$tmp/merged.profile"
+diff "$profiles/h100-sxm.profile" "$tmp/merged.profile" | grep '^[<>]' \
+  >"$tmp/diff"
+grep -q '^> rows = 21547$' "$tmp/diff" &&
+  grep -q '^> at-128-128 = [-0-9]*\*2~' "$tmp/diff" &&
+  ! grep -v '^. rows = 2154\|^. at-[0-9]*-[0-9]* ' "$tmp/diff"
+point $? "merging a row changes its cell and the number of rows alone"
 
 for gpu in a100-sxm h100-sxm h200-sxm; do
   if [ ! -r "$data/misc/hardware_specs.csv" ]; then

@@ -220,7 +220,8 @@ read_source(RaMeasuredReader *r, const char *data, GError **error)
                              decode ? decode_columns : prefill_columns,
                              read_attention, error);
   }
-  if (strchr(r->source, '-') || strcmp(r->source, "send") == 0)
+  if (g_str_has_prefix(r->source, "p2p.") || strchr(r->source, '-') ||
+      strcmp(r->source, "send") == 0)
     return ra_measured_messages(r, data, error);
   return read_layers(data, r, error);
 }

@@ -39,7 +39,9 @@ extern const char *const ra_measured_sources[];
 /**
  * ra_measured_rows:
  * @data: folder of measurements by others
- * @source: one of ra_measured_sources
+ * @source: one of ra_measured_sources, or "p2p.node" and "p2p.nodes": sends
+ *   between the GPUs of a node and over a slow network, which no shipped
+ *   law is fitted on
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *

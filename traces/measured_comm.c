@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "traces/grid.h"
 #include "traces/measured_impl.h"
 
 static const char *const collective_columns[] = {
@@ -144,6 +145,30 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const pair_columns[] = {
+    "system", "collective", "devices_per_node", "bytes", "median_us", NULL};
+
+/* Sends between two GPUs of a DGX node, or of two nodes on a slow network.
+ * Hundreds of sizes: a line is a quarter of an octave of them. */
+static gboolean
+read_pair(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  g_autofree char *system = g_strdup_printf("%s_dgx", r->gpu);
+  gboolean across = strcmp(r->source, "p2p.nodes") == 0;
+  double v[3];
+
+  if (!ra_csv_numbers(line, 2, 3, v, error))
+    return FALSE;
+  if (strcmp(line->field[0], system) != 0 ||
+      strcmp(line->field[1], "send_recv") != 0 || (v[0] < 2) != across ||
+      v[1] < 1)
+    return TRUE;
+  RaOp op = {.kind = RA_OP_SEND, .dim = {ra_measured_whole(v[1]), across, 1}};
+  ra_measured_add(r, op, v[2], (uint64_t)(4 * ra_log2_linear(v[1])), 0);
+  return TRUE;
+}
+
 gboolean
 ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
 {
@@ -155,6 +180,9 @@ ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
   if (strcmp(r->source, "inter-node.all-to-all") == 0)
     return ra_measured_files(data, "comm_deepep", "expert_alltoall", r,
                              exchange_columns, read_exchange, error);
+  if (g_str_has_prefix(r->source, "p2p."))
+    return ra_measured_files(data, "comm_vidur", "network", r, pair_columns,
+                             read_pair, error);
   return ra_measured_files(data, "comm_nccl", "aic_nccl_intranode", r,
                            collective_columns, read_collective, error);
 }
