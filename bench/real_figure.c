@@ -3,9 +3,9 @@
  *
  *     real-figure [--quick] [--fit] [--system FILE] [DATA]
  *
- * DATA is the folder of rlhf_steps/real_figure.csv (see its SOURCE.md).  The
- * constants are those of share/systems/reallhf-2024.system; --fit finds them
- * anew on the three rows that are for that and prints what the file says.
+ * DATA is the folder that has rlhf_steps/real_figure.csv (see its SOURCE.md).
+ * The constants are those of share/systems/reallhf-2024.system; --fit finds
+ * them anew on the three rows that are for that and prints what the file says.
  *
  * What is assumed where the source says nothing: 8 x 400 Gbit/s a node; the
  * measured seconds are those of a steady iteration, with no time for logging,
