@@ -155,7 +155,7 @@ AM_TESTS_ENVIRONMENT = \
 	RA_DATA_PATH='$(abs_top_srcdir)/share:$(abs_top_srcdir)/traces'; \
 	G_DEBUG=fatal-warnings; LC_ALL=C; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
-	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-10}"; \
+	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
 	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT),$(bin_PROGRAMS)) $(noinst_PROGRAMS) $(check_PROGRAMS)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
