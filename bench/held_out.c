@@ -54,6 +54,13 @@ static const Level levels[] = {
      0,
      0.05,
      0.16},
+    /* 4 GPUs lie between those that are left, 2 and 8 do not. */
+    {"collectives-by-gpus-4",
+     {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"},
+     1,
+     0,
+     0.05,
+     0.16},
     {"inter-node-by-size-16MiB", {"inter-node"}, 1, 16 * MIB, 0.07, 0.18},
     {"inter-node-by-table-16MiB", {"inter-node"}, 0, 16 * MIB, 0.25, 0.50},
     {"exchange-by-size", {"inter-node.all-to-all"}, 0, 0, 0.15, 0.35},
@@ -89,7 +96,7 @@ add_law(const Level *level, const char *name, RaProfile *profile,
                      : *ra_fit_law(name);
   g_autoptr(GArray) rows = ra_measured_rows(data, law.source, gpu, &error);
   g_autoptr(GArray) errors = NULL;
-  guint table;
+  guint ranks = g_str_has_suffix(level->name, "-gpus-4") ? 4 : 0, table;
 
   if (!rows) {
     fprintf(stderr, "%s\n", error->message);
@@ -103,7 +110,8 @@ add_law(const Level *level, const char *name, RaProfile *profile,
     const RaHeldOut *one = &g_array_index(errors, RaHeldOut, i);
     const RaOp *op = &g_array_index(rows, RaMeasured, one->row).op;
 
-    if (!is_message(op) || (double)op->dim[0] >= level->least_bytes)
+    if ((!is_message(op) || (double)op->dim[0] >= level->least_bytes) &&
+        (ranks == 0 || op->dim[1] == ranks))
       g_array_append_val(pool, *one);
   }
 }

@@ -33,7 +33,7 @@ static RaOp
 op_at(const RaResidual *residual, const RaOp *op, const double *at)
 {
   RaOp there = *op;
-  double heads = 0;
+  double heads = 0, group = 0;
 
   for (guint a = 0; a < residual->grid->n_axes; a++) {
     switch ((RaFeature)residual->feature[a]) {
@@ -52,10 +52,15 @@ op_at(const RaResidual *residual, const RaOp *op, const double *at)
     case RA_FEATURE_HEADS:
       heads = at[a];
       break;
+    case RA_FEATURE_GROUP:
+      group = at[a];
+      break;
     default:
       break;
     }
   }
+  if (group > 0)
+    there.dim[Q_HEADS] = (uint64_t)(group * (double)there.dim[KV_HEADS]);
   if (heads > 0)
     there.dim[Q_HEADS] =
         (uint64_t)MAX(heads / (double)MAX(there.dim[SEQUENCES], 1), 1);
@@ -91,7 +96,7 @@ tabulate(RaDecodeAttentionLaw *law)
 }
 
 /* Axes that say what every cell costs: the length first, then sequences, key
- * heads, width and query heads in one of two ways. */
+ * heads, width and query heads in one of three ways. */
 static gboolean
 has_axes(const RaResidual *residual)
 {
@@ -103,7 +108,8 @@ has_axes(const RaResidual *residual)
          (seen & 1u << RA_FEATURE_SEQUENCES) &&
          (seen & 1u << RA_FEATURE_KV_HEADS) &&
          (seen & 1u << RA_FEATURE_WIDTH) &&
-         (seen & (1u << RA_FEATURE_HEADS | 1u << RA_FEATURE_Q_HEADS));
+         (seen & (1u << RA_FEATURE_HEADS | 1u << RA_FEATURE_Q_HEADS |
+                  1u << RA_FEATURE_GROUP));
 }
 
 gboolean
@@ -129,8 +135,8 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
 
     return ra_key_file_fail(profile->file, (guint)MAX(group, 0), NULL, error,
                             "the axes of this table are not 'length' first, "
-                            "'sequences', 'kv-heads', 'width' and 'q-heads' or "
-                            "'heads'");
+                            "'sequences', 'kv-heads', 'width' and 'q-heads', "
+                            "'heads' or 'group'");
   }
   if (law->residual.grid)
     tabulate(law);
