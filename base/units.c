@@ -34,7 +34,7 @@ typedef struct {
 static const Spelling spell_none[] = {{"", 1, 0, TRUE}, {0}};
 static const Spelling spell_seconds[] = {
     {"ns", 0, 1e9, TRUE}, {"us", 0, 1e6, TRUE},  {"\xc2\xb5s", 0, 1e6, FALSE},
-    {"ms", 0, 1e3, TRUE}, {"s", 1, 0, TRUE},     {"min", 60, 0, TRUE},
+    {"ms", 0, 1e3, TRUE}, {"s", 1, 0, TRUE},     {"min", 60, 0, FALSE},
     {"h", 3600, 0, TRUE}, {"d", 86400, 0, TRUE}, {0}};
 static const Spelling spell_bytes[] = {
     {"B", 1, 0, TRUE},      {"kB", 1e3, 0, FALSE},

@@ -47,9 +47,9 @@ append_system(GString *out, const RaSetup *setup)
   name = g_path_get_basename(setup->system_path);
   g_string_append_printf(out, "%s: %s, ", name, setup->system->release);
   if (isnan(setup->system->error_median_frac))
-    g_string_append(out, "without a held-out error\n");
+    g_string_append(out, "not checked on other runs\n");
   else
-    g_string_append_printf(out, "held-out median error %.1f %%\n",
+    g_string_append_printf(out, "median error on runs not fitted %.1f %%\n",
                            100 * setup->system->error_median_frac);
 }
 
@@ -69,11 +69,12 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   g_string_append_printf(out, "%s: ", name);
   if (profile.n_measured > 0)
     g_string_append_printf(
-        out, "held-out median error of its laws %.1f to %.1f %% (%u of %u)\n",
+        out,
+        "median error on data not fitted %.1f to %.1f %% (%u of %u laws)\n",
         100 * profile.least_frac, 100 * profile.most_frac, profile.n_measured,
         profile.n_laws);
   else
-    g_string_append(out, "no law has a held-out error\n");
+    g_string_append(out, "not checked against measurements\n");
   append_system(out, setup);
   g_string_append_printf(
       out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n",
@@ -175,7 +176,8 @@ append_extrapolated(GString *out, const RaSetup *setup,
                     const RaTaskGraph *graph)
 {
   g_autofree char *what = ra_extrapolated(setup->estimator, graph);
-  g_autofree char *text = g_strdup_printf("Extrapolated: %s", what);
+  g_autofree char *text =
+      g_strdup_printf("Beyond the measurements, by the laws alone: %s", what);
 
   if (!*what)
     return;
@@ -210,6 +212,9 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   append_wrapped(out, outcome->sentence);
   if (fit->verdict)
     append_wrapped(out, fit->verdict);
+  if (fit->remedy)
+    g_string_append_printf(out, "The smallest single change that fits:\n  %s\n",
+                           fit->remedy);
 }
 
 static void

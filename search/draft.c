@@ -9,6 +9,7 @@
 #include "graph/plan_write.h"
 #include "search/draft.h"
 
+#define GIB (1024.0 * 1024 * 1024)
 #define N_ITERATIONS 3 /* whose lengths must fit: what `simulate` replays */
 
 RaDraft *
@@ -248,11 +249,12 @@ ra_draft_settle(RaDraft *draft, GError **error)
       return TRUE;
     if (shrink(draft, share))
       continue;
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "does not fit: '%s' and what shares its GPUs need %.1f GB of a "
-                "GPU, expected at most %.1f GB",
-                workload->calls[full.largest].name, full.bytes / 1e9,
-                full.limit_bytes / 1e9);
+    g_set_error(
+        error, RA_ERROR, RA_ERROR_NEGATIVE,
+        "does not fit: '%s' and what shares its GPUs need %.1f GiB of a "
+        "GPU, expected at most %.1f GiB",
+        workload->calls[full.largest].name, full.bytes / GIB,
+        full.limit_bytes / GIB);
     return FALSE;
   }
 }
@@ -266,9 +268,9 @@ append_memory(const RaDraft *draft, GString *out)
   Full full = fullest(draft, share);
 
   g_string_append_printf(out,
-                         "\n\nMemory of the fullest GPU, at most: %.1f GB of "
-                         "%.1f GB, most of it for %s.",
-                         full.bytes / 1e9, full.limit_bytes / 1e9,
+                         "\n\nMemory of the fullest GPU, at most: %.1f GiB of "
+                         "%.1f GiB, most of it for %s.",
+                         full.bytes / GIB, full.limit_bytes / GIB,
                          workload->calls[full.largest].name);
 }
 

@@ -8,6 +8,8 @@
 #include "search/strategy_impl.h"
 #include "sim/sim.h"
 
+#define GIB (1024.0 * 1024 * 1024)
+
 const char *const ra_strategy_names[] = {
     "colocated", "interleaving", "disaggregated",
     "megatron",  "real",         "hybridflow",
@@ -56,9 +58,9 @@ ra_writer_fail_fit(const RaWriter *writer, uint32_t call, const RaMesh *mesh,
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "does not fit: '%s' has no shape on %" PRIu32
               " GPUs that divides "
-              "its batch and needs at most %.1f GB of a GPU",
+              "its batch and needs at most %.1f GiB of a GPU",
               writer->workload->calls[call].name, ra_mesh_n_gpus(mesh),
-              RA_NEED_LIMIT_FRAC * writer->cluster->device.memory_bytes / 1e9);
+              RA_NEED_LIMIT_FRAC * writer->cluster->device.memory_bytes / GIB);
   return FALSE;
 }
 

@@ -161,6 +161,11 @@ ra_calibrate(const char *data, const char *gpu, RaCalibrateProgress progress,
   RaCalibrateWork work = {.data = data, .out = out};
   gboolean ok;
 
+  if (!g_file_test(data, G_FILE_TEST_IS_DIR)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: is no folder, expected one with measurements", data);
+    return NULL;
+  }
   work.gpu = ra_calibrate_gpu(gpu, error);
   if (!work.gpu)
     return NULL;

@@ -50,9 +50,9 @@ ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph)
   for (guint i = 0; i < kept->len; i++) {
     const RaOutside *o = &g_array_index(kept, RaOutside, i);
 
-    g_string_append_printf(text, "%s%s %s %.10g %s %.10g", i > 0 ? "; " : "",
-                           o->law, o->axis, o->value,
-                           o->value > o->limit ? ">" : "<", o->limit);
+    g_string_append_printf(text, "%s%s %s %.10g (measured %s %.10g)",
+                           i > 0 ? "; " : "", o->law, o->axis, o->value,
+                           o->value > o->limit ? "to" : "from", o->limit);
   }
   return g_string_free(text, FALSE);
 }

@@ -111,10 +111,7 @@ make_verdict(const RaFit *fit, const RaWorkload *workload, const GArray *shares)
     g_string_append_printf(out, "%s%s %.1f GiB", i ? ", " : "", name,
                            (double)s->bytes / GIB);
   }
-  if (fit->remedy)
-    g_string_append_printf(out, ".  The smallest single change that fits is %s",
-                           fit->remedy);
-  else
+  if (!fit->remedy)
     g_string_append(out, ".  No single change that was tried makes it fit");
   return g_string_free(out, FALSE);
 }

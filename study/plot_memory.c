@@ -200,8 +200,10 @@ make_script(const History *h, const char *terminal, const char *title,
                          pdf ? height / 96.0 : height);
   g_string_append_printf(
       s,
-      "set title \"%s\" noenhanced\nset xlabel 's'\nset ylabel 'GiB'\n"
-      "set key outside right top noenhanced\nset yrange [0:%.6g<*]\n"
+      "set title \"%s\" noenhanced\nset xlabel 'time (s)'\nset ylabel 'memory "
+      "(GiB)'\n"
+      "set key outside right top Left reverse noenhanced\nset yrange "
+      "[0:%.6g<*]\n"
       "set xrange [%.9g:%.9g]\nset border 3\nset tics nomirror out\nset grid "
       "y\n$m << "
       "EOD\n%sEOD\nplot ",
@@ -221,7 +223,7 @@ make_script(const History *h, const char *terminal, const char *title,
   }
   g_string_append_printf(s,
                          "%.6g with lines lw 2 dt 2 lc rgb 'black' title "
-                         "'capacity'\n",
+                         "'memory of the GPU'\n",
                          capacity_gib);
   return g_string_free(s, FALSE);
 }
@@ -273,9 +275,32 @@ find_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t gpu,
   return RA_NONE;
 }
 
+/* "ppo on h100-16n: memory of GPU 0, the fullest", (transfer full). */
+static char *
+make_title(const RaSetup *setup, uint32_t gpu, const char *which)
+{
+  const char *const paths[] = {setup->workload_path, setup->cluster_path};
+  char *names[2], *title;
+
+  for (guint i = 0; i < 2; i++) {
+    char *end;
+
+    names[i] = g_path_get_basename(paths[i]);
+    end = strrchr(names[i], '.');
+    if (end)
+      *end = '\0';
+  }
+  title = g_strdup_printf("%s on %s: memory of GPU %" PRIu32 "%s", names[0],
+                          names[1], gpu, which);
+  g_free(names[0]);
+  g_free(names[1]);
+  return title;
+}
+
 static gboolean
-draw_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t lane,
-          const char *terminal, const RaMemoryPlotOptions *o, GError **error)
+draw_lane(const RaSetup *setup, const RaReplay *replay,
+          const RaMemoryTable *table, uint32_t lane, const char *terminal,
+          const RaMemoryPlotOptions *o, GError **error)
 {
   uint32_t n = ra_memory_n_holders(table->memory);
   g_autofree uint64_t *now = g_new0(uint64_t, n);
@@ -285,10 +310,9 @@ draw_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t lane,
   double to_s = o->to_s > 0 ? MIN(o->to_s, end_s) : end_s;
   uint32_t gpu =
       o->gpu == RA_NONE ? replay->graph->lanes[lane].first_gpu : o->gpu;
-  g_autofree char *title =
-      o->title ? g_strescape(o->title, NULL)
-               : g_strdup_printf("Memory of GPU %" PRIu32 "%s", gpu,
-                                 o->gpu == RA_NONE ? ", the fullest" : "");
+  g_autofree char *standard =
+      make_title(setup, gpu, o->gpu == RA_NONE ? ", the fullest" : "");
+  g_autofree char *title = g_strescape(o->title ? o->title : standard, NULL);
   History h = {.memory = table->memory};
   uint64_t peak;
   gboolean done;
@@ -323,5 +347,5 @@ ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
   table = ra_memory_table_new(replay->graph);
   lane = find_lane(replay, table, options->gpu, error);
   return lane != RA_NONE &&
-         draw_lane(replay, table, lane, terminal, options, error);
+         draw_lane(setup, replay, table, lane, terminal, options, error);
 }

@@ -50,6 +50,7 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
   const RaPlan *plan = s->setup->plan;
   const RaWorkload *w = plan->workload;
   g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(GString) flags = g_string_new(NULL);
   g_auto(GStrv) words = g_strsplit(keys, " ", -1);
   double bytes;
 
@@ -60,15 +61,17 @@ try_keys(Search *s, uint32_t call, gboolean shared, const char *keys)
   for (uint32_t v = 0; v < w->n_calls; v++) {
     if (v != call && (!shared || !ra_residency_same_copy(plan, v, call)))
       continue;
-    for (guint i = 0; words[i]; i++)
+    for (guint i = 0; words[i]; i++) {
       g_ptr_array_add(
           sets, g_strdup_printf("plan:call %s.%s", w->calls[v].name, words[i]));
+      g_string_append_printf(flags, "--set 'call %s.%s' ", w->calls[v].name,
+                             words[i]);
+    }
   }
   g_ptr_array_add(sets, NULL);
   bytes = bound_with(s, sets);
   if (bytes >= 0 && bytes <= s->setup->cluster->device.memory_bytes)
-    s->found = g_strdup_printf("call %s: %s (%.1f GiB at most)",
-                               w->calls[call].name, keys, bytes / GIB);
+    s->found = g_strdup_printf("%s(%.1f GiB at most)", flags->str, bytes / GIB);
 }
 
 static void

@@ -33,8 +33,9 @@
  *
  * Cost: a load of the plan and a bound for every candidate, some 10 a call.
  *
- * Returns: (transfer full) (nullable): "call actor_train: recompute = full
- *   (71.2 GiB at most)"; %NULL if none of them fits
+ * Returns: (transfer full) (nullable): what to add to the command line,
+ *   "--set 'call actor_train.recompute=full' (71.2 GiB at most)"; %NULL if none
+ *   of them fits
  */
 char *ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                      const RaReplay *replay, uint32_t gpu);

@@ -120,7 +120,7 @@ static const struct {
     {0.99999, RA_UNIT_SECONDS, "1 s"},
     {0.9999, RA_UNIT_SECONDS, "999.9 ms"},
     {-0.25, RA_UNIT_SECONDS, "-250 ms"},
-    {90, RA_UNIT_SECONDS, "1.5 min"},
+    {90, RA_UNIT_SECONDS, "90 s"},
     {5400, RA_UNIT_SECONDS, "1.5 h"},
     {8640000, RA_UNIT_SECONDS, "100 d"},
     {85899345920., RA_UNIT_BYTES, "80 GiB"},

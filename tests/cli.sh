@@ -202,14 +202,11 @@ run simulate "$plan" --set 'cluster.framework-memory=79 GiB' --format=tsv
 [ "$rc" -eq 1 ] && awk -F'\t' '/^# memory$/ { getline; getline
   exit $(NF - 1) != "no" || $NF != "-" }' out
 result $? "and the tables say so, and that nothing helps"
-# The remedy that is named, as flags: "call NAME: KEY=VALUE ... (N GiB ...)".
+# The remedy that is named: "--set 'call NAME.KEY=VALUE' ... (N GiB ...)".
 demo=$plans/ppo-llama3-70b-128.plan
 run simulate "$demo" --set 'cluster.framework-memory=20 GiB' --format=tsv
 remedy=$(awk -F'\t' '/^# memory$/ { getline; getline; print $NF }' out)
-flags=()
-for key in $(echo "$remedy" | sed 's/^[^:]*: //; s/ (.*//'); do
-  flags+=(--set "${remedy%%:*}.$key")
-done
+eval "flags=(${remedy% (*})"
 [ "$rc" -eq 1 ] && [ ${#flags[@]} -gt 0 ] &&
   "$reallot" simulate "$demo" --set 'cluster.framework-memory=20 GiB' \
     "${flags[@]}" >/dev/null
@@ -254,7 +251,7 @@ slow=$(print_of "$plan" --system=reallhf-2024.system)
   [ "$slow" = "$(print_of "$plan" --set plan.system=reallhf-2024)" ]
 result $? "a system profile changes the run, by flag as by key"
 run simulate "$plan" --system=reallhf-2024.system
-grep -q '^reallhf-2024.system: ReaLHF, 2024, held-out median error' out
+grep -q '^reallhf-2024.system: ReaLHF, 2024, median error on runs not fitted' out
 result $? "simulate says which system it is"
 run simulate "$plan" --system=reallhf-2024.system --format=tsv
 awk -F'\t' 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }
@@ -570,8 +567,8 @@ fails "neither --gpu nor --output" calibrate --from "$srcdir"
 fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
 fails "unknown GPU 'b300', expected one of h100-sxm, " calibrate --from . \
   -o b300.profile
-fails "there is no data sheet of 'h100_sxm'" calibrate --from /nonexistent \
-  --gpu h100-sxm
+fails '/nonexistent: is no folder, expected one with measurements' \
+  calibrate --from /nonexistent --gpu h100-sxm
 fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
 fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
 fails "--from: 'x' is no time" plot a.trace.tsv --from=x
