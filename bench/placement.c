@@ -263,7 +263,8 @@ make_script(const char *data, gboolean svg)
       "set multiplot layout 2,2\n"
       "set style data histograms\nset style fill solid border -1\n"
       "set yrange [0:*]\nset grid ytics lc rgb '#dddddd'\n"
-      "set ylabel 'tokens/s'\nset xlabel 'A100 GPUs'\nset key top left\n",
+      "set ylabel 'tokens/s'\nset xlabel 'A100 GPUs (no bar: does not "
+      "fit)'\nset key top left\n",
       svg ? "svg" : "pngcairo", data);
   for (guint size = 0; size < N_SIZES; size++) {
     g_string_append_printf(out, "set title 'actor and ref LLaMA-%s'\nplot ",
