@@ -61,7 +61,8 @@ const char *ra_table_title(const RaTable *table); /* owned by @table */
  * @out: appended to
  *
  * text: title line, head, rule, rows, left-aligned text and right-aligned
- * numbers, UTF-8 width aware.  tsv: `# title` line, head line of names, rows.
+ * numbers, UTF-8 width aware; a lone row wider than 100 columns stands upright,
+ * a line a column.  tsv: `# title` line, head line of names, rows.
  * json: the array of row objects alone, one a line, without a newline at the
  * end, strings escaped.
  * Every row must have as many cells as there are columns (g_assert).

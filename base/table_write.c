@@ -5,7 +5,8 @@
 
 #include "base/table_impl.h"
 
-#define GAP "  " /* between columns of the text form */
+#define GAP "  "       /* between columns of the text form */
+#define WIDEST_ROW 100 /* columns; a lone row that is wider stands upright */
 
 /* A cell of the text form.  Numbers stand right, units left of one line:
  *
@@ -226,17 +227,43 @@ append_shown_row(GString *out, const RaTable *table, const GArray *all,
   g_string_append_c(out, '\n');
 }
 
+/* The only row: a line a column, names before values. */
+static void
+append_upright(GString *out, const RaTable *table, const GArray *all)
+{
+  guint n_columns = table->columns->len, widest = 0;
+
+  for (guint c = 0; c < n_columns; c++)
+    widest = MAX(widest, text_width(g_array_index(all, Shown, c).body));
+  for (guint c = 0; c < n_columns; c++) {
+    const Shown *name = &g_array_index(all, Shown, c);
+    const Shown *value = &g_array_index(all, Shown, n_columns + c);
+
+    g_string_append(out, name->body);
+    pad(out, widest - text_width(name->body));
+    g_string_append_printf(out, GAP "%s%s%s\n", value->body,
+                           value->unit ? " " : "",
+                           value->unit ? value->unit : "");
+  }
+}
+
 static void
 write_text(const RaTable *table, GString *out)
 {
-  guint n_columns = table->columns->len;
+  guint n_columns = table->columns->len, width = 0;
   g_autoptr(GArray) all = show_all(table);
   g_autofree Width *widths = g_new(Width, n_columns);
 
   append_flat(out, table->title);
   g_string_append_c(out, '\n');
-  for (guint c = 0; c < n_columns; c++)
+  for (guint c = 0; c < n_columns; c++) {
     widths[c] = measure(all, n_columns, c);
+    width += widths[c].total + (c > 0 ? (guint)strlen(GAP) : 0);
+  }
+  if (table->n_rows == 1 && width > WIDEST_ROW) {
+    append_upright(out, table, all);
+    return;
+  }
   append_shown_row(out, table, all, widths, 0);
   for (guint c = 0; c < n_columns; c++) {
     if (c > 0)

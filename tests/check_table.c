@@ -67,6 +67,36 @@ START_TEST(test_text)
 END_TEST
 
 /* 80 GiB = 85899345920 bytes. */
+/* Columns "a", a gap of 2, and a text of n: n + 3 columns, and the most that a
+ * lone row may take lying is 100, so 97 lie and 98 stand; a second row makes
+ * 98 lie. */
+START_TEST(test_upright)
+{
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr(RaTable) table = ra_table_new("t");
+    g_autofree char *wide = g_strnfill(i == 0 ? 97 : 98, 'x');
+    g_autofree char *rule = g_strnfill(strlen(wide), '-');
+    g_autofree char *lying = g_strdup_printf(
+        "<t\na  long\n-  %s\n2  %s\n%s", rule, wide, i == 2 ? "-  -\n" : "");
+    g_autofree char *upright = g_strdup_printf("<t\na     2\nlong  %s\n", wide);
+    g_autofree char *text = NULL;
+
+    ra_table_column(table, "a", RA_UNIT_NONE, RA_CELL_INTEGER);
+    ra_table_column(table, "long", RA_UNIT_NONE, RA_CELL_TEXT);
+    ra_table_row(table);
+    ra_table_integer(table, 2);
+    ra_table_text(table, wide);
+    if (i == 2) {
+      ra_table_row(table);
+      ra_table_missing(table);
+      ra_table_missing(table);
+    }
+    text = written(table, RA_FORMAT_TEXT);
+    ck_assert_str_eq(text, i == 1 ? upright : lying);
+  }
+}
+END_TEST
+
 START_TEST(test_tsv)
 {
   g_autoptr(RaTable) table = make_table();
@@ -193,6 +223,7 @@ table_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_text);
+  tcase_add_test(tcase, test_upright);
   tcase_add_test(tcase, test_tsv);
   tcase_add_test(tcase, test_json);
   tcase_add_test(tcase, test_json_escapes);
