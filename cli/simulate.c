@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "study/extrapolated.h"
 #include "study/fit.h"
 #include "study/outcome.h"
 #include "study/replay.h"
@@ -172,10 +171,8 @@ append_memory(GString *out, const RaFit *fit)
 
 /* What the profile's measurements do not reach. */
 static void
-append_extrapolated(GString *out, const RaSetup *setup,
-                    const RaTaskGraph *graph)
+append_extrapolated(GString *out, const char *what)
 {
-  g_autofree char *what = ra_extrapolated(setup->estimator, graph);
   g_autofree char *text =
       g_strdup_printf("Beyond the measurements, by the laws alone: %s", what);
 
@@ -191,7 +188,7 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
-  append_extrapolated(out, setup, replay->graph);
+  append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: in the run; share: of an iteration)");
   g_string_append_c(out, '\n');

@@ -1,10 +1,12 @@
 #include "config.h"
 
+#include <dlfcn.h>
 #include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "estimator/robust.h"
 
 #define ROUNDS 16        /* of the search */
@@ -140,6 +142,33 @@ numeric_jacobian(const RaRobust *p, double *parameters, const double *residuals,
   }
 }
 
+/* Loaded when first needed, as only fitting needs it: linked, an OpenBLAS with
+ * threads spins for tens of milliseconds in the start of every command.  The
+ * number of the interface has been 3 since LAPACK 3. */
+static int (*dposv)(int, char, lapack_int, lapack_int, double *, lapack_int,
+                    double *, lapack_int);
+
+gboolean
+ra_robust_init(GError **error)
+{
+  static gsize done;
+
+  if (g_once_init_enter(&done)) {
+    void *library = dlopen("liblapacke.so.3", RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library ? dlsym(library, "LAPACKE_dposv") : NULL;
+
+    /* ISO C has no conversion from an object's to a function's address. */
+    memcpy(&dposv, &symbol, sizeof dposv);
+    g_once_init_leave(&done, 1);
+  }
+  if (dposv)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "liblapacke.so.3 cannot be loaded, expected it for fitting "
+              "(Debian: liblapacke)");
+  return FALSE;
+}
+
 /* Solves with the damping @lambda and steps within the bounds.
  * Returns: FALSE where the equations have no solution */
 static gboolean
@@ -154,8 +183,8 @@ step(const RaRobust *p, const double *a, const double *b, double lambda,
   memcpy(delta, b, n * sizeof *b);
   for (guint j = 0; j < n; j++)
     damped[j * n + j] += lambda * a[j * n + j] + 1e-9;
-  if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, 1, damped,
-                    (lapack_int)n, delta, 1) != 0)
+  if (dposv(LAPACK_ROW_MAJOR, 'L', (lapack_int)n, 1, damped, (lapack_int)n,
+            delta, 1) != 0)
     return FALSE;
   for (guint j = 0; j < n; j++) {
     double x = parameters[j] * exp(CLAMP(delta[j], -0.5, 0.5));
@@ -179,6 +208,8 @@ ra_robust_polish(const RaRobust *p, double *parameters)
   double lambda = 1e-3, scale = LEAST_SCALE;
 
   g_return_val_if_fail(p->n_parameters <= RA_ROBUST_PARAMETERS, 0);
+  if (!ra_robust_init(NULL))
+    g_error("ra_robust_polish() before a successful ra_robust_init()");
   p->residuals(p->data, parameters, residuals);
   for (guint i = 0; i < STEPS && lambda < 1e6; i++) {
     double cut, loss;

@@ -42,13 +42,23 @@ typedef struct {
 void ra_robust_search(const RaRobust *problem, double *parameters);
 
 /**
+ * ra_robust_init:
+ * @error: %RA_ERROR_INPUT: LAPACKE is not installed
+ *
+ * Loads what ra_robust_polish() solves with.  Any number of times, from any
+ * thread.
+ */
+gboolean ra_robust_init(GError **error);
+
+/**
  * ra_robust_polish:
  * @parameters: (inout): a start near the answer
  *
  * Minimises the sum of Tukey's biweight of residual / scale (tuning constant
  * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977), scale the
  * residuals' 1.4826 median |r| before each of at most 12 steps (Levenberg,
- * 1944; Marquardt, 1963), the normal equations by LAPACKE_dposv().
+ * 1944; Marquardt, 1963), the normal equations by LAPACKE_dposv(), which
+ * ra_robust_init() must have found.
  *
  * Returns: the scale; a row further than RA_ROBUST_OUTLIER scales has had no
  *   weight

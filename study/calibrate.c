@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "estimator/fit.h"
+#include "estimator/robust.h"
 #include "study/calibrate_impl.h"
 #include "traces/law.h"
 
@@ -167,7 +168,7 @@ ra_calibrate(const char *data, const char *gpu, RaCalibrateProgress progress,
     return NULL;
   }
   work.gpu = ra_calibrate_gpu(gpu, error);
-  if (!work.gpu)
+  if (!work.gpu || !ra_robust_init(error))
     return NULL;
   work.laws = g_new0(RaCalibrateLaw, ra_law_n_specs());
   ok = calibrate(&work, progress, error);

@@ -102,13 +102,12 @@ add_name(RaTable *table, const char *path)
 
 static RaTable *
 make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
-             const RaBreakdown *breakdown)
+             const RaBreakdown *breakdown, const char *extrapolated)
 {
   const RaSimResult *result = ra_sim_result(sim);
   RaProfileError profile = ra_profile_error(setup->profile);
   g_autofree char *fingerprint =
       g_strdup_printf("%016" PRIx64, result->fingerprint);
-  g_autofree char *extrapolated = ra_extrapolated(setup->estimator, graph);
   RaTable *table = ra_table_new("summary");
 
   summary_columns(table);
@@ -353,7 +352,9 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   makespan_s = ra_sim_result(sim)->makespan_s;
   outcome->breakdown = ra_breakdown_new(sim, graph);
   rows = ra_path_rows(graph, sim);
-  outcome->summary = make_summary(setup, graph, sim, outcome->breakdown);
+  outcome->extrapolated = ra_extrapolated(setup->estimator, graph);
+  outcome->summary = make_summary(setup, graph, sim, outcome->breakdown,
+                                  outcome->extrapolated);
   outcome->calls = make_calls(setup, outcome->breakdown);
   outcome->gpu_time = make_gpu_time(setup, outcome->breakdown);
   outcome->moves =
@@ -375,6 +376,7 @@ ra_outcome_free(RaOutcome *outcome)
   ra_table_free(outcome->gpu_time);
   ra_table_free(outcome->moves);
   ra_table_free(outcome->critical_path);
+  g_free(outcome->extrapolated);
   ra_breakdown_free(outcome->breakdown);
   g_free(outcome->sentence);
   g_free(outcome);

@@ -33,6 +33,7 @@ typedef struct {
   RaBreakdown *breakdown; /* owned: what they were made from */
   char *sentence;         /* owned: what the run waits for, and where GPU time
                              goes, in one sentence */
+  char *extrapolated;     /* owned: ra_extrapolated() */
 } RaOutcome;
 
 /**
