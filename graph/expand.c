@@ -189,6 +189,7 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
 {
   RaExpansion e = {.augmented = augmented, .fidelity = options->fidelity};
   RaFoldScope scope = {options->one_call ? options->call : RA_NONE,
+                       options->iteration,
                        options->fidelity == RA_FIDELITY_CALL};
   RaTaskGraph *graph;
 
@@ -201,8 +202,9 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
   e.exits = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
   for (uint32_t i = 0; i < augmented->n_nodes; i++) {
     const RaNode *n = &augmented->nodes[i];
-    if (!options->one_call || (n->kind == RA_NODE_CALL &&
-                               n->call == options->call && n->iteration == 0))
+    if (!options->one_call ||
+        (n->kind == RA_NODE_CALL && n->call == options->call &&
+         n->iteration == options->iteration))
       add_node(&e, i, options->one_call);
   }
   graph = ra_builder_finish(e.builder, error);

@@ -32,8 +32,9 @@ typedef struct {
   RaFidelity fidelity; /* CALL or STAGE */
   uint64_t seed;       /* of the sampled lengths */
   gboolean fold;       /* twins once (graph/fold.h) */
-  gboolean one_call;   /* only the parts of `call` in iteration 0 */
+  gboolean one_call;   /* only the parts of `call` in `iteration` */
   uint32_t call;       /* if so */
+  uint32_t iteration;  /* if so: of the augmented graph */
 } RaExpandOptions;
 
 /**

@@ -24,7 +24,7 @@ typedef struct {
   RaBuilder *builder;
   const RaPlan *plan;
   const RaFoldScope *scope;
-  uint32_t n_iterations;
+  uint32_t begin_iteration, end_iteration; /* whose sequences count */
   Call *calls; /* (n_calls) plan NULL: not in the graph */
   uint32_t n_calls;
   uint32_t n_lanes;
@@ -90,7 +90,8 @@ split_by_sequences(Fold *fold, Call *call)
   if (w->prompt_length.kind == RA_LENGTH_FIXED &&
       w->response_length.kind == RA_LENGTH_FIXED)
     return;
-  for (uint32_t k = 0; k < fold->n_iterations && !is_split(call); k++) {
+  for (uint32_t k = fold->begin_iteration;
+       k < fold->end_iteration && !is_split(call); k++) {
     const RaSequenceSet *set =
         ra_builder_sequences(fold->builder, call->c->set, k);
     uint32_t n = call->c->n_sequences / n_blocks;
@@ -326,7 +327,9 @@ ra_fold_apply(RaBuilder *builder, const RaFoldScope *scope)
   const uint32_t **weights;
   uint32_t n_keys;
 
-  fold.n_iterations = scope->only_call == RA_NONE ? augmented->n_iterations : 1;
+  fold.begin_iteration = scope->only_call == RA_NONE ? 0 : scope->iteration;
+  fold.end_iteration = scope->only_call == RA_NONE ? augmented->n_iterations
+                                                   : scope->iteration + 1;
   fold.n_calls = plan->workload->n_calls;
   fold.n_lanes = n_keys = ra_lane_map_n_lanes(lanes);
   fold.n_classes = 1;

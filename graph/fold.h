@@ -45,7 +45,8 @@
 
 /* What of the plan the graph will have. */
 typedef struct {
-  uint32_t only_call;   /* this call, in iteration 0; RA_NONE: all */
+  uint32_t only_call;   /* this call, in `iteration`; RA_NONE: all */
+  uint32_t iteration;   /* with only_call */
   gboolean whole_calls; /* call fidelity: replicas do not show */
 } RaFoldScope;
 

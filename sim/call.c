@@ -24,7 +24,7 @@ part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
 }
 
 RaCost *
-ra_call_costs(const RaTaskGraph *whole, uint32_t call,
+ra_call_costs(const RaTaskGraph *whole, uint32_t call, uint32_t iteration,
               const RaEstimator *estimator, GError **error)
 {
   const RaAugmented *augmented = whole->augmented;
@@ -33,7 +33,8 @@ ra_call_costs(const RaTaskGraph *whole, uint32_t call,
                              .seed = whole->seed,
                              .fold = whole->is_folded,
                              .one_call = TRUE,
-                             .call = call};
+                             .call = call,
+                             .iteration = iteration};
   g_autoptr(RaTaskGraph) graph = NULL;
   g_autoptr(RaSim) sim = NULL;
   g_autoptr(RaAccount) account = NULL;

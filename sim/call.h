@@ -14,16 +14,18 @@
  * ra_call_costs:
  * @graph: its plan, seed, and whether to fold
  * @call: a call of its workload
+ * @iteration: of its augmented graph, whose lengths count
  * @estimator: what an op costs
  * @error: as ra_expand_with()
  *
- * Cost: one expansion and one simulation of the call's iteration 0.
+ * Cost: one expansion and one simulation of the call in that iteration.
  *
  * Returns: (transfer full) (array length=n_parts): total_s is the part's
  *   duration, the causes are means over the call's GPUs within it, the rest is
  *   waiting; %NULL on error; g_free() it
  */
 RaCost *ra_call_costs(const RaTaskGraph *graph, uint32_t call,
-                      const RaEstimator *estimator, GError **error);
+                      uint32_t iteration, const RaEstimator *estimator,
+                      GError **error);
 
 #endif

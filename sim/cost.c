@@ -83,37 +83,52 @@ cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
     cost_dynamic(graph, estimator, d, out_costs);
 }
 
-/* Call fidelity: the parts of every call that has such tasks, simulated when
- * the first is met.  They are those of iteration 0 in every iteration. */
+/* Call fidelity: the parts of every call that has such tasks, in every
+ * iteration, simulated when the first is met. */
 typedef struct {
-  RaCost **parts; /* (n_calls) (n_parts) or NULL */
-  uint32_t n_calls;
+  RaCost **parts; /* (iterations x calls) (n_parts) or NULL */
+  gsize n;
 } CallCosts;
+
+/* The iteration whose lengths are those of @iteration: with lengths that are
+ * not drawn, the first. */
+static uint32_t
+iteration_like(const RaWorkload *workload, uint32_t iteration)
+{
+  return workload->prompt_length.kind == RA_LENGTH_FIXED &&
+                 workload->response_length.kind == RA_LENGTH_FIXED
+             ? 0
+             : iteration;
+}
 
 static gboolean
 cost_call(const RaTaskGraph *graph, const RaEstimator *estimator,
           const RaNode *node, CallCosts *costs, RaCost *out_cost,
           GError **error)
 {
+  const RaAugmented *augmented = graph->augmented;
+  const RaWorkload *workload = augmented->plan->workload;
+  uint32_t iteration = iteration_like(workload, node->iteration);
+  RaCost **parts;
+
   if (!costs->parts) {
-    costs->n_calls = graph->augmented->plan->workload->n_calls;
-    costs->parts = g_new0(RaCost *, costs->n_calls);
+    costs->n = (gsize)augmented->n_iterations * workload->n_calls;
+    costs->parts = g_new0(RaCost *, costs->n);
   }
-  if (!costs->parts[node->call]) {
-    costs->parts[node->call] =
-        ra_call_costs(graph, node->call, estimator, error);
-    if (!costs->parts[node->call])
-      return FALSE;
-  }
-  *out_cost = costs->parts[node->call][node->part];
+  parts = &costs->parts[(gsize)iteration * workload->n_calls + node->call];
+  if (!*parts)
+    *parts = ra_call_costs(graph, node->call, iteration, estimator, error);
+  if (!*parts)
+    return FALSE;
+  *out_cost = (*parts)[node->part];
   return TRUE;
 }
 
 static void
 call_costs_clear(CallCosts *costs)
 {
-  for (uint32_t call = 0; call < costs->n_calls; call++)
-    g_free(costs->parts[call]);
+  for (gsize i = 0; i < costs->n; i++)
+    g_free(costs->parts[i]);
   g_free(costs->parts);
 }
 

@@ -131,7 +131,8 @@ END_TEST
 static double
 call_s(const Run *r, uint32_t call)
 {
-  g_autofree RaCost *parts = ra_call_costs(r->graph, call, r->estimator, NULL);
+  g_autofree RaCost *parts =
+      ra_call_costs(r->graph, call, 0, r->estimator, NULL);
 
   ck_assert_ptr_nonnull(parts);
   return parts[0].total_s;
