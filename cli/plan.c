@@ -38,7 +38,7 @@ read_split(const char *text, uint32_t *out, guint *out_n, GError **error)
   *out_n = 0;
   if (!text)
     return TRUE;
-  words = g_strsplit(text, ":", -1);
+  words = g_strsplit(*text ? text : "?", ":", -1); /* of "" it has none */
   for (guint i = 0; words[i]; i++) {
     uint64_t value;
 

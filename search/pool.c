@@ -95,7 +95,7 @@ time_on_all_s(const RaPools *pools, uint32_t call, GError **error)
         shape->need.held_bytes + shape->need.work_bytes <= limit_bytes)
       return ra_writer_time_s(pools->writer, call, shape, error);
   }
-  ra_writer_fail(pools->writer, call, &all, error);
+  ra_writer_fail(pools->writer, call, &all, 0, error);
   return -1;
 }
 

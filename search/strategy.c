@@ -34,20 +34,28 @@ ra_writer_is_trained(const RaWriter *writer, uint32_t call)
 
 gboolean
 ra_writer_fail(const RaWriter *writer, uint32_t call, const RaMesh *mesh,
-               GError **error)
+               uint32_t tp, GError **error)
 {
   const RaCall *c = &writer->workload->calls[call];
   const RaModel *model = writer->workload->models[c->model].model;
   gboolean trains = c->kind == RA_CALL_TRAIN;
+  uint32_t n_blocks = trains ? c->n_mini_batches : c->n_parts;
+  g_autofree char *which =
+      tp > 0
+          ? g_strdup_printf("tp %" PRIu32 " for %" PRIu32 " GPUs of a node and",
+                            tp, mesh->gpus_per_node)
+          : g_strdup("a tp for");
 
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "'%s' cannot be cut for %" PRIu32 " GPUs: no dp divides %" PRIu32
-              " sequences in %" PRIu32 " %s with a tp for %" PRIu32
+              " sequences in %" PRIu32 " %s%s with %s %" PRIu32
               " heads and a pp for %" PRIu32 " layers",
-              c->name, ra_mesh_n_gpus(mesh), c->n_sequences,
-              trains ? c->n_mini_batches : c->n_parts,
-              trains ? "mini-batches" : "parts", model->n_heads,
-              model->n_layers);
+              c->name, ra_mesh_n_gpus(mesh), c->n_sequences, n_blocks,
+              trains ? "mini-batch" : "part",
+              n_blocks == 1 ? ""
+              : trains      ? "es"
+                            : "s",
+              which, model->n_heads, model->n_layers);
   return FALSE;
 }
 
@@ -71,7 +79,7 @@ ra_writer_offer(RaWriter *writer, const RaShapeAsk *ask, GError **error)
 
   if (shapes->len == 0) {
     g_array_unref(shapes);
-    return ra_writer_fail(writer, ask->call, &ask->mesh, error);
+    return ra_writer_fail(writer, ask->call, &ask->mesh, ask->tp, error);
   }
   ra_draft_offer(writer->draft, ask->call, shapes);
   return TRUE;

@@ -32,9 +32,10 @@ gboolean ra_writer_on_gpus(const RaWriter *writer, uint32_t call);
 /* Whether some call trains the model of @call. */
 gboolean ra_writer_is_trained(const RaWriter *writer, uint32_t call);
 
-/* FALSE and "'call' cannot be cut for N GPUs: ...". */
+/* FALSE and "'call' cannot be cut for N GPUs: ...", where @tp was asked for (0:
+ * any). */
 gboolean ra_writer_fail(const RaWriter *writer, uint32_t call,
-                        const RaMesh *mesh, GError **error);
+                        const RaMesh *mesh, uint32_t tp, GError **error);
 
 /* FALSE and "does not fit: 'call' ...", of a call that is too large alone. */
 gboolean ra_writer_fail_fit(const RaWriter *writer, uint32_t call,

@@ -73,7 +73,7 @@ ra_strategy_megatron(RaWriter *writer, GError **error)
     shapes = choose(writer, &ask);
     if (shapes->len == 0) {
       g_array_unref(shapes);
-      return ra_writer_fail(writer, c, &all, error);
+      return ra_writer_fail(writer, c, &all, 0, error);
     }
     ra_draft_offer(writer->draft, c, shapes);
     say(writer, &ask);

@@ -467,6 +467,11 @@ run plan --strategy=megatron --workload=ppo-llama3-70b.workload \
 [ "$rc" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e none.plan ] &&
   grep -q '^reallot: megatron: does not fit: ' err
 result $? "a plan that does not fit is refused with status 1"
+run plan --strategy=colocated --generate-tp=16 \
+  --workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster
+[ "$rc" -eq 1 ] && [ ! -s out ] &&
+  grep -q "in 1 part with tp 16 for 8 GPUs of a node and 32 heads" err
+result $? "and one that asks for more tensor parallelism than a node has"
 
 # ---- errors -----------------------------------------------------------------
 
@@ -627,6 +632,7 @@ pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
     --split=4:x
   fails "--split: '4:0' is no split" plan $pair --strategy=disaggregated \
     --split=4:0
+  fails "--split: '' is no split" plan $pair --strategy=disaggregated --split=
   fails "--split: 2 numbers, expected 6, actor_generate:" plan \
     --workload=ppo-llama2-7b.workload --cluster=h100-16n.cluster \
     --strategy=disaggregated --split=4:1
