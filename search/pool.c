@@ -128,7 +128,7 @@ ra_pools_weigh(RaPools *pools, GError **error)
 {
   const RaWorkload *workload = pools->writer->workload;
   uint32_t n_gpus = ra_cluster_n_gpus(pools->writer->cluster);
-  double phase_s[RA_CALL_HOST] = {0};
+  double phase_s[RA_CALL_HOST] = {0}, rollout = 0;
 
   for (guint c = 0; c < workload->n_calls; c++) {
     double time_s;
@@ -142,10 +142,16 @@ ra_pools_weigh(RaPools *pools, GError **error)
   }
   for (guint p = 0; p < pools->n; p++)
     phase_s[phase_of(pools, p)] += pools->gpu_s[p];
-  for (guint p = 0; p < pools->n; p++)
-    pools->weights[p] =
-        may_lag(workload) ? pools->gpu_s[p]
-                          : pools->gpu_s[p] / sqrt(phase_s[phase_of(pools, p)]);
+  for (guint k = 0; k < RA_CALL_TRAIN; k++)
+    rollout += sqrt(phase_s[k]);
+  for (guint p = 0; p < pools->n; p++) {
+    guint phase = phase_of(pools, p);
+
+    pools->weights[p] = pools->gpu_s[p] / sqrt(phase_s[phase]);
+    if (may_lag(workload))
+      pools->weights[p] *=
+          phase < RA_CALL_TRAIN ? rollout : sqrt(phase_s[phase]);
+  }
   return TRUE;
 }
 

@@ -11,7 +11,10 @@
  * GPUs the iteration takes the sum of W_l / N_l, which is least, for a given
  * sum of N_l, where N_l is proportional to the square root of W_l; pools of
  * one phase work at the same time, so they share N_l by their weights.  Where
- * generation may lag (staleness > 0) all phases work at the same time.
+ * generation may lag (staleness > 0) training works beside the rollout, whose
+ * phases still follow each other: the iteration takes the greater of the sum
+ * over those and W_T / N_T, and both are T where N_T = W_T / T and
+ * N_l = sqrt(W_l) sum sqrt(W) / T.
  *
  * Private to search/strategy*.c.  Typical sizes: 2 to 6 pools.
  */
