@@ -14,6 +14,8 @@
 #define GIB (1024.0 * 1024 * 1024)
 #define DEFAULT_WIDTH_PX 1200
 #define DEFAULT_HEIGHT_PX 500
+#define NAME_PX 15.0    /* of the legend, in the size of the other texts */
+#define AROUND_PX 95.0  /* of the height, title and axis */
 #define LEAST_FRAC 0.01 /* of the peak: below, a holder is among the others */
 
 /* A band of the picture. */
@@ -181,6 +183,16 @@ make_data(const History *h)
   return g_string_free(out, FALSE);
 }
 
+/* Size of the names: what lets them stand in one column. */
+static double
+legend_font(const History *h, const char *terminal, guint height_px)
+{
+  double size = g_str_has_prefix(terminal, "svg") ? 12 : 9;
+  double names_px = NAME_PX * (h->bands->len + 2); /* slack, the GPU's memory */
+
+  return size * CLAMP((height_px - AROUND_PX) / names_px, 0.1, 1);
+}
+
 /* Bands are painted from the top down, each over the one before. */
 static char *
 make_script(const History *h, const char *terminal, const char *title,
@@ -200,15 +212,14 @@ make_script(const History *h, const char *terminal, const char *title,
                          pdf ? height / 96.0 : height);
   g_string_append_printf(
       s,
-      "set title \"%s\" noenhanced\nset xlabel 'time (s)'\nset ylabel 'memory "
-      "(GiB)'\n"
-      "set key outside right top Left reverse noenhanced\nset yrange "
-      "[0:%.6g<*]\n"
-      "set xrange [%.9g:%.9g]\nset border 3\nset tics nomirror out\nset grid "
-      "y\n$m << "
-      "EOD\n%sEOD\nplot ",
-      title, capacity_gib * 1.05, h->times_s[0], h->times_s[h->n_rows - 1],
-      rows);
+      "set title \"%s\" noenhanced\nset xlabel 'time (s)'\n"
+      "set ylabel 'memory (GiB)'\n"
+      "set key outside right top Left reverse noenhanced maxcols 1"
+      " font ',%.1f'\nset yrange [0:%.6g<*]\nset xrange [%.9g:%.9g]\n"
+      "set border 3\nset tics nomirror out\nset grid y\n$m << EOD\n%sEOD\n"
+      "plot ",
+      title, legend_font(h, terminal, height), capacity_gib * 1.05,
+      h->times_s[0], h->times_s[h->n_rows - 1], rows);
   for (guint b = h->bands->len + 1; b-- > 0;) {
     g_autofree char *name =
         b == h->bands->len ? g_strdup("allocator slack") : band_name(h, b);
@@ -271,7 +282,8 @@ find_lane(const RaReplay *replay, const RaMemoryTable *table, uint32_t gpu,
     return g->lane_of_gpu[gpu];
   }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "--gpu: expected a GPU that some call uses");
+              "--gpu: expected a GPU that some call uses, of 0 to %" PRIu32,
+              ra_cluster_n_gpus(g->augmented->plan->cluster) - 1);
   return RA_NONE;
 }
 
