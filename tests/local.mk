@@ -170,6 +170,7 @@ EXTRA_DIST += %D%/golden/inspect-model.tsv
 EXTRA_DIST += %D%/golden/inspect-workload.json
 EXTRA_DIST += %D%/golden/inspect-workload.text
 EXTRA_DIST += %D%/golden/inspect-workload.tsv
+EXTRA_DIST += %D%/golden/megatron.plan
 EXTRA_DIST += %D%/golden/simulate-columns.txt
 
 ## Inputs of the model reader that a fuzzer or a person found; good-* are read,
