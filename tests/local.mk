@@ -112,6 +112,10 @@ tests_check_realloc_SOURCES = %D%/check_realloc.c %D%/realloc_oracle.c \
 ## Shell tests speak TAP on stdout; they find the tree in $srcdir, $builddir.
 shell_tests =
 shell_tests += %D%/cli.sh
+shell_tests += %D%/cli_errors.sh
+shell_tests += %D%/cli_plan.sh
+shell_tests += %D%/cli_simulate.sh
+EXTRA_DIST += %D%/cli_impl.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
@@ -162,7 +166,7 @@ AM_TESTS_ENVIRONMENT = \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)
 
-## Outputs that tests/cli.sh expects to the letter.
+## Outputs that tests/cli*.sh expect to the letter.
 EXTRA_DIST += %D%/golden/help.txt
 EXTRA_DIST += %D%/golden/inspect-model.json
 EXTRA_DIST += %D%/golden/inspect-model.text

@@ -1,0 +1,273 @@
+#!/bin/bash
+# The command line: what runs must say.  Times depend on a profile, so there are
+# sums that must come to 1, runs that must be equal, and names of columns.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+# ---- simulate: structure and sums -------------------------------------------
+
+# "TITLE: COLUMNS" of every table of a TSV output.
+titles() {
+  awk -F'\t' '/^# / { title = substr($0, 3); getline; print title ": " $0 }' "$1"
+}
+run simulate "$plan" --format=tsv
+titles out >columns
+golden_columns=$srcdir/tests/golden/simulate-columns.txt
+if [ "${RA_GOLDEN_UPDATE:-no}" = yes ]; then cp columns "$golden_columns"; fi
+cmp -s columns "$golden_columns"
+result $? "tables and columns of simulate --format=tsv"
+diff "$golden_columns" columns | sed 's/^/# /'
+
+# Sums over a TSV output on stdin: the shares of GPU time and of the critical
+# path over their rows, and the causes of every row that has them, are 1; so is
+# the time of the critical path over the makespan.  Prints what is not.
+sums() {
+  awk -F'\t' '
+    function check(what, sum) {
+      n++
+      if (sum < 0.999999 || sum > 1.000001) print what " sums to " sum
+    }
+    /^# / { title = substr($0, 3); getline; delete at
+            for (i = 1; i <= NF; i++) at[$i] = i; next }
+    title == "summary" { makespan = $at["makespan_s"] }
+    title == "gpu_time" || title == "critical_path" {
+      share[title] += $at["share_frac"]
+      if ($at["compute_frac"] != "-")
+        check(title " " $1, $at["compute_frac"] + $at["comm_frac"] + \
+              $at["host_frac"] + $at["bubble_frac"])
+    }
+    title == "critical_path" { path += $at["time_s"] }
+    END { for (t in share) check(t, share[t])
+          check("path", path / makespan); if (n < 5) print "only " n " sums" }'
+}
+bad=0
+for file in "$plans"/*.plan; do
+  for fidelity in stage call; do
+    run simulate "$file" --format=tsv --fidelity=$fidelity
+    sums <out | sed "s|^|# ${file##*/}, $fidelity: |" >wrong
+    cat wrong
+    [ ! -s wrong ] || bad=1
+  done
+done
+result $bad "shares add up to 1 for every shipped plan"
+run simulate "$plan" --format=tsv
+awk -F'\t' -v OFS='\t' '$1 == "(idle)" { $3 += 0.001 } { print }' out | sums |
+  grep -q '^gpu_time sums to 1.001'
+result $? "a share that is off by 0.001 is found"
+
+field() { # COLUMN: of the summary in out
+  awk -F'\t' -v name="$1" 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }
+    NR == 3 { print $at[name] }' out
+}
+# 8 GPUs at 2.5 USD/gpu/h for an iteration, and twice the price twice that.
+run simulate "$plan" --format=tsv --set 'cluster.price=3.6 USD/gpu/h'
+awk -v s="$(field iteration_s)" -v usd="$(field usd)" \
+  'BEGIN { d = usd - s * 8 * 3.6 / 3600; exit !(d < 1e-9 && d > -1e-9) }'
+result $? "the price is iteration x GPUs x price of a GPU hour"
+
+# ---- experts and contexts over GPUs -------------------------------------------
+
+# Mixtral visits 2 of 8 experts: MFU is of those, and between what published
+# runs reach and nothing at all.
+run simulate "$plans/sft-mixtral-8x7b-32k-32.plan" --format=tsv
+grep -q 'tp2 cp4 dp4 ep4' out
+result $? "simulate says cp and ep"
+awk -v mfu="$(field mfu_frac)" 'BEGIN { exit !(mfu > 0.2 && mfu < 0.55) }'
+result $? "a mixture of experts is counted by the experts that a token visits"
+mixtral() { # CP EP: seconds of an iteration on 32 GPUs
+  run simulate "$plans/sft-mixtral-8x7b-32k-32.plan" --format=tsv \
+    --set "call actor_train.cp=$1" \
+    --set "call actor_train.dp=$((16 / $1))" \
+    --set "call actor_train.ep=$2"
+  field iteration_s
+}
+[ "$(mixtral 4 4)" != "$(mixtral 4 2)" ] &&
+  [ "$(mixtral 4 4)" != "$(mixtral 8 4)" ]
+result $? "cp and ep change an iteration"
+
+# A GPU that has nothing left: 1, and the verdict names it, the time, holders.
+run simulate "$plan" --set 'cluster.framework-memory=79 GiB'
+[ "$rc" -eq 1 ] && [ ! -s err ] && tr '\n' ' ' <out |
+  grep -q 'The plan does not fit: GPU [0-9]* needs .* of 80.0 GiB at .* framework 79.0 GiB'
+result $? "a plan that does not fit is a negative answer"
+run simulate "$plan" --set 'cluster.framework-memory=79 GiB' --format=tsv
+[ "$rc" -eq 1 ] && awk -F'\t' '/^# memory$/ { getline; getline
+  exit $(NF - 1) != "no" || $NF != "-" }' out
+result $? "and the tables say so, and that nothing helps"
+# The remedy that is named: "--set 'call NAME.KEY=VALUE' ... (N GiB ...)".
+remedied() { # PLAN FRAMEWORK-GIB: does not fit, and does with what is named
+  local memory="cluster.framework-memory=$2 GiB" flags
+  run simulate "$1" --set "$memory" --format=tsv
+  remedy=$(awk -F'\t' '/^# memory$/ { getline; getline; print $NF }' out)
+  eval "flags=(${remedy% (*})"
+  [ "$rc" -eq 1 ] && [ ${#flags[@]} -gt 0 ] &&
+    "$reallot" simulate "$1" --set "$memory" "${flags[@]}" >/dev/null
+}
+remedied "$plans/ppo-llama3-70b-128.plan" 20
+result $? "the change that is named makes a plan fit"
+
+# Two calls read one copy of ref: where that goes to the host, both must say so.
+# Tensor parallel of 8, a GPU has 1/8 of 65.3e9 x 2 B = 16.3 GB of ref, which
+# the last inference lets go of again and training does not see on the host;
+# nothing that comes first helps: dp is 1, the norms are split, micro-batches
+# are of one sequence and recomputed.
+{
+  printf '[workload]\nalgorithm = dpo\ndataset = data\nprompts = 64\n'
+  printf 'prompt-length = fixed(1024)\nresponse-length = fixed(1024)\n'
+  printf '[model actor]\nconfig = llama-7b.json\ntrainable = true\n'
+  printf '[model ref]\nconfig = llama-65b.json\n'
+  printf '[model reward]\nconfig = llama-7b.json\n'
+  printf '[call %s]\nmodel = %s\nkind = inference\ninputs = %s\noutputs = %s\n' \
+    first reward data a chosen ref 'data, a' b rejected ref 'data, b' c \
+    last reward 'data, c' d
+  printf '[call train]\nmodel = actor\nkind = train\ninputs = data, d\n'
+} >shared.workload
+{
+  printf '[plan]\nworkload = shared.workload\ncluster = h100-1n.cluster\n'
+  for call in first chosen rejected last train; do
+    printf '[call %s]\nmesh = all\ntp = 8\nmicro-batches = 64\n' "$call"
+    printf 'sequence-parallel = true\n'
+  done
+  printf 'recompute = full\n'
+} >shared.plan
+remedied shared.plan 46 &&
+  [ "${remedy% (*}" = "--set 'call chosen.residency=host' \
+--set 'call rejected.residency=host'" ]
+result $? "and names every call that has to change with it"
+
+# ---- runs that must be equal or differ --------------------------------------
+
+print_of() { "$reallot" simulate --fingerprint "$@"; }
+first=$(print_of "$plan")
+echo "$first" | grep -qE '^[0-9a-f]{16}$'
+result $? "a fingerprint has 16 digits"
+[ "$first" = "$(print_of "$plan")" ]
+result $? "two runs are the same"
+[ "$first" = "$("$reallot" simulate "$plan" --seed 0 --fingerprint \
+  --iterations=3)" ]
+result $? "defaults are seed 0, 3 iterations; the order of options is free"
+[ "$first" = "$(cd / && print_of "$plan")" ]
+result $? "and in another folder"
+(cd "$plans" && print_of ppo-llama2-7b-8.plan) | grep -q "$first"
+result $? "and with a relative path"
+print_of ppo-llama2-7b-8.plan | grep -q "$first"
+result $? "and by the name of a shipped plan"
+[ "$first" = "$(print_of "$plan" --set 'cluster.price=9 USD/gpu/h')" ]
+result $? "a price changes no event"
+for change in '--iterations=2' '--fidelity=call' \
+  '--set=workload.prompts=128' '--set=call actor_generate.launch=eager' \
+  '--profile=a100-sxm.profile' '--cluster=h100-16n.cluster'; do
+  case $change in
+    *call\ actor_gen*)
+      # Whichever it is in the file, the other differs.
+      [ "$(print_of "$plan" --set 'call actor_generate.launch=eager')" != \
+        "$(print_of "$plan" --set 'call actor_generate.launch=graph')" ] ;;
+    --cluster=*) # the same GPUs: no event changes
+      [ "$first" = "$(print_of "$plan" "$change")" ] ;;
+    *) [ "$first" != "$(print_of "$plan" "$change")" ] ;;
+  esac
+  result $? "$change does what it should to the fingerprint"
+done
+# A system that runs the plan: by flag and by key the same, and it is named.
+slow=$(print_of "$plan" --system=reallhf-2024.system)
+[ "$slow" != "$first" ] &&
+  [ "$slow" = "$(print_of "$plan" --set plan.system=reallhf-2024)" ]
+result $? "a system profile changes the run, by flag as by key"
+run simulate "$plan" --system=reallhf-2024.system
+grep -q '^reallhf-2024.system: ReaLHF, 2024, median error on runs not fitted' out
+result $? "simulate says which system it is"
+run simulate "$plan" --system=reallhf-2024.system --format=tsv
+awk -F'\t' 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }
+  NR == 3 { exit $at["system"] != "reallhf-2024" }' out
+result $? "and so does its summary"
+# Its lengths are fixed, so replicas fold: columns 13 and 14 of the summary say
+# how much, and the last one is the fingerprint of what was replayed.
+run simulate "$plan" --format=tsv
+[ "$(field n_tasks_replayed)" -lt "$(field n_tasks)" ]
+result $? "replicas that do the same are replayed once"
+awk -F'\t' -v OFS='\t' 'NR == 3 { $13 = $14 = $NF = "" } { print }' out >folded
+run simulate "$plan" --format=tsv --no-fold
+[ "$(field n_tasks_replayed)" -eq "$(field n_tasks)" ]
+result $? "and every one by itself with --no-fold"
+awk -F'\t' -v OFS='\t' 'NR == 3 { $13 = $14 = $NF = "" } { print }' out |
+  cmp -s - folded
+result $? "with the same numbers"
+
+# Its lengths are fixed; those of the 70B are not.
+sampled=$plans/ppo-llama3-70b-128.plan
+[ "$(print_of "$sampled")" != "$(print_of "$sampled" --seed=1)" ] &&
+  [ "$first" = "$(print_of "$plan" --seed=1)" ]
+result $? "a seed matters where lengths are sampled"
+# The plan has 4 micro-batches.
+want=$(print_of "$plan" --set 'call actor_train.micro-batches=8')
+[ "$want" != "$first" ] && [ "$want" = "$(print_of "$plan" \
+  --set 'call actor_train.micro-batches=2' \
+  --set 'plan:call actor_train.micro-batches=8')" ]
+result $? "the last --set of a key counts, a prefix changes nothing"
+run simulate "$plan" --workload "$srcdir/share/workloads/ppo-llama2-7b.workload" \
+  --format=tsv
+[ "$(field fingerprint)" = "$first" ]
+result $? "--workload with the plan's own workload changes nothing"
+
+# A program that is run where it was built finds its source tree's profiles.
+mkdir -p top/build && ln -s "$srcdir/share" "$srcdir/traces" top/ &&
+  cp "$reallot" top/build/
+[ "$first" = "$(cd / && env -u RA_DATA_PATH "$tmp/top/build/reallot" \
+  simulate --fingerprint "$plan")" ]
+result $? "the source tree is found from the folder of the program"
+
+# ---- copies in host memory --------------------------------------------------
+
+# The shipped plan reloads ref and reward behind other calls and takes the
+# optimizer state of two models out and in: 4 reloads, 2 offloads, none exposed.
+offload=$plans/ppo-llama2-7b-8-offload.plan
+works simulate "$offload" --format=tsv
+awk -F'\t' '/^# moves|^move\t/ { on = 1; next } /^#/ || !NF { on = 0 }
+  on && $1 ~ /^(re|off)load$/ { n[$1]++; if ($8 > 0) late = 1 }
+  END { exit !(n["reload"] == 4 && n["offload"] == 2 && !late) }' out
+result $? "reloads and offloads are in the table of moves, hidden"
+run simulate "$offload" --set 'call ref_inference.residency=away'
+[ "$rc" -eq 2 ] && grep -q 'expected one of release, keep, host' err
+result $? "an unknown residency is refused"
+run simulate "$offload" --fingerprint
+first_offload=$(cat out)
+run simulate "$offload" --fingerprint \
+  --set 'call ref_inference.residency=release'
+[ "$rc" -eq 0 ] && [ "$(cat out)" != "$first_offload" ]
+result $? "a residency changes the fingerprint"
+
+# ---- weights in shards ------------------------------------------------------
+
+# With zero 3 everywhere nothing moves between layouts, but generation waits for
+# weights more than it computes; with whole weights it does not, and they move.
+zero3=$plans/ppo-llama2-7b-8-colocated-zero3.plan
+works simulate "$zero3" --format=tsv
+awk -F'\t' '/^# / { on = $0 } on == "# gpu_time" && $1 == "actor_generate" {
+    bound = $5 > $4 } $1 == "realloc" { moves = 1 }
+  END { exit !(bound && !moves) }' out
+result $? "generation with zero 3 is bound by gathers, and nothing is moved"
+works simulate "$zero3" --set 'call actor_generate.zero=0' --format=tsv
+awk -F'\t' '/^# / { on = $0 } on == "# gpu_time" && $1 == "actor_generate" {
+    bound = $5 > $4 } $1 == "realloc" { moves = 1 }
+  END { exit !(!bound && moves) }' out
+result $? "generation with whole weights is not, and they are moved"
+fails "'zero-group' is 3, expected a divisor of 8, 'dp'" \
+  simulate "$zero3" --set 'call actor_train.zero-group=3'
+fails "'zero' of 'ref_inference' is 2, expected 0 or 3" \
+  simulate "$zero3" --set 'call ref_inference.zero=2'
+
+# What GPUs send to each other sums to what the reallocations move.
+works inspect "$plan" --moves --format=tsv
+cp out moves
+works inspect "$plan" --format=tsv
+moved=$(awk -F'\t' '/^# / { on = $0 == "# reallocations"; next }
+  on && $4 + 0 > 0 { sum += $4 } END { printf "%.0f", sum }' out)
+sent=$(awk -F'\t' '$5 + 0 > 0 { sum += $5 } END { printf "%.0f", sum }' moves)
+# to the 9 digits that a cell has
+awk -v a="${moved:-0}" -v b="${sent:-0}" \
+  'BEGIN { exit !(a > 0 && (a - b) ^ 2 < (1e-8 * a) ^ 2) }'
+result $? "--moves says who sends what: $sent bytes of $moved"
+fails "is a cluster, expected a plan" inspect --moves h100-1n.cluster
+
+echo "1..$n"
