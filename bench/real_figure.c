@@ -223,18 +223,22 @@ static double
 print_row(const RealSetting *setting, const RealRow *row,
           const RaSystemConstants *constants)
 {
-  RealTimes t, k, r;
+  RealTimes t, k, r, own, own_system;
 
   real_predict(setting, REAL_SYSTEM, constants, &t);
   real_predict(setting, REAL_KERNELS, NULL, &k);
   real_predict(setting, REAL_ROOFLINE, NULL, &r);
+  real_predict(setting, REAL_OWN, NULL, &own);
+  real_predict(setting, REAL_OWN_SYSTEM, constants, &own_system);
   printf("%s+%s/%u\t%s\t%.1f\t%.2f\t%+.3f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t"
-         "%.2f\t%.2f\t%.2f\t%.2f\n",
+         "%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%+.3f\t%.2f\t%+.3f\n",
          row->actor, row->critic, row->n_gpus, is_fitted(row) ? "fit" : "held",
          row->measured_s, t.total_s, t.total_s / row->measured_s - 1,
          t.generate_s, t.inference_s, t.train_s, t.move_s, k.total_s, r.total_s,
          t.generate_s - r.generate_s, t.inference_s - r.inference_s,
-         t.train_s - r.train_s, t.move_s - r.move_s);
+         t.train_s - r.train_s, t.move_s - r.move_s, own.total_s,
+         own.total_s / row->measured_s - 1, own_system.total_s,
+         own_system.total_s / row->measured_s - 1);
   return t.total_s;
 }
 
@@ -246,10 +250,14 @@ print_head(const RaSystemConstants *constants)
          "launches, no system;\n"
          "# roofline: data sheet alone; gap: predicted less roofline, by "
          "phase\n"
+         "# real: ReaL's own estimator (--estimator=real), its layers timed by "
+         "the laws; real_system:\n"
+         "# by the laws under the constants\n"
          "# decode-layer %.4g ms, decode-stage %.4g ms, compute-factor %.4g\n"
          "setting\trow\tmeasured_s\tpredicted_s\terror_frac\tgenerate_s\t"
          "inference_s\ttrain_s\tmove_s\tkernels_s\troofline_s\t"
-         "gap_generate_s\tgap_inference_s\tgap_train_s\tgap_move_s\n",
+         "gap_generate_s\tgap_inference_s\tgap_train_s\tgap_move_s\t"
+         "real_s\treal_error_frac\treal_system_s\treal_system_error_frac\n",
          1e3 * constants->decode_layer_s, 1e3 * constants->decode_stage_s,
          constants->compute_factor);
 }

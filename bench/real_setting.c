@@ -331,8 +331,10 @@ real_predict(const RealSetting *setting, RealModel model,
                                                       : setup.profile,
                                setup.cluster, &error);
   die_unless(estimator != NULL, error);
-  if (model == REAL_SYSTEM)
+  if (model == REAL_SYSTEM || model == REAL_OWN_SYSTEM)
     ra_estimator_set_system(estimator, constants);
+  ra_estimator_set_real(estimator,
+                        model == REAL_OWN || model == REAL_OWN_SYSTEM);
   setup.estimator = estimator;
   replay = ra_replay_new(&setup, &options, &error);
   die_unless(replay != NULL, error);

@@ -50,9 +50,11 @@ typedef struct {
 
 /* What the seconds are of. */
 typedef enum {
-  REAL_SYSTEM,  /* kernels by their laws, under the system's constants */
-  REAL_KERNELS, /* kernels by their laws and launches, without a system */
-  REAL_ROOFLINE /* kernels at the data sheet's rates, without the host */
+  REAL_SYSTEM,    /* kernels by their laws, under the system's constants */
+  REAL_KERNELS,   /* kernels by their laws and launches, without a system */
+  REAL_ROOFLINE,  /* kernels at the data sheet's rates, without the host */
+  REAL_OWN,       /* ReaL's own estimator, layers by the laws and launches */
+  REAL_OWN_SYSTEM /* the same, layers under the system's constants */
 } RealModel;
 
 typedef struct _RealSetting RealSetting;
@@ -64,7 +66,7 @@ void real_setting_free(RealSetting *setting);
 /* Owned by @setting. */
 const RaPlan *real_setting_plan(const RealSetting *setting);
 
-/* @constants: of REAL_SYSTEM; else not read. */
+/* @constants: of REAL_SYSTEM and REAL_OWN_SYSTEM; else not read. */
 void real_predict(const RealSetting *setting, RealModel model,
                   const RaSystemConstants *constants, RealTimes *out_times);
 

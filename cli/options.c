@@ -9,10 +9,11 @@
 
 static const char *const format_words[] = {"text", "tsv", "json", NULL};
 static const char *const fidelity_words[] = {"call", "stage", NULL};
+static const char *const estimator_words[] = {"reallot", "real", NULL};
 
 /* The flags as they are typed; what is not given is NULL. */
 typedef struct {
-  char *format, *seed, *fidelity, *iterations; /* owned */
+  char *format, *seed, *fidelity, *iterations, *estimator; /* owned */
 } Texts;
 
 static void
@@ -22,6 +23,7 @@ texts_clear(Texts *texts)
   g_free(texts->seed);
   g_free(texts->fidelity);
   g_free(texts->iterations);
+  g_free(texts->estimator);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -133,6 +135,9 @@ add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
        "Seed of the sampled lengths (default: 0)", "N"},
       {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
        "call or stage (default: stage)", "LEVEL"},
+      {"estimator", 0, 0, G_OPTION_ARG_FILENAME, &texts->estimator,
+       "reallot, or ReaL's own: real, at call fidelity (default: reallot)",
+       "NAME"},
       {.long_name = NULL}};
   const GOptionEntry iterations[] = {
       {"iterations", 'n', 0, G_OPTION_ARG_FILENAME, &texts->iterations,
@@ -167,7 +172,7 @@ translate_error(const GOptionEntry *own, const RaCommand *command,
   static const char *const shared[] = {
       "--help",    "--format",   "--output", "--iterations",
       "--seed",    "--fidelity", "--set",    "--workload",
-      "--cluster", "--profile",  "--system"};
+      "--cluster", "--profile",  "--system", "--estimator"};
   static const guint groups[] = {0,
                                  RA_OPTIONS_FORMAT,
                                  RA_OPTIONS_OUTPUT,
@@ -178,7 +183,8 @@ translate_error(const GOptionEntry *own, const RaCommand *command,
                                  RA_OPTIONS_SETUP,
                                  RA_OPTIONS_SETUP,
                                  RA_OPTIONS_SETUP,
-                                 RA_OPTIONS_SETUP};
+                                 RA_OPTIONS_SETUP,
+                                 RA_OPTIONS_RUN};
   static const char unknown[] = "Unknown option ";
   g_autoptr(GPtrArray) flags = g_ptr_array_new_with_free_func(g_free);
   g_autofree char *flag = NULL;
@@ -209,6 +215,7 @@ static gboolean
 read_texts(const Texts *texts, RaOptions *options, GError **error)
 {
   int format = options->format, fidelity = options->fidelity;
+  int estimator = options->real;
   uint64_t n_iterations = options->n_iterations;
 
   if (!ra_option_word("--format", texts->format, format_words, &format,
@@ -217,11 +224,14 @@ read_texts(const Texts *texts, RaOptions *options, GError **error)
                         error) ||
       !ra_option_word("--fidelity", texts->fidelity, fidelity_words, &fidelity,
                       error) ||
+      !ra_option_word("--estimator", texts->estimator, estimator_words,
+                      &estimator, error) ||
       !ra_option_uint64("--iterations", texts->iterations, 1, RA_ITERATIONS_MAX,
                         &n_iterations, error))
     return FALSE;
   options->format = (RaFormat)format;
   options->fidelity = (RaFidelity)fidelity;
+  options->real = estimator == 1;
   options->n_iterations = (uint32_t)n_iterations;
   return TRUE;
 }
@@ -258,7 +268,7 @@ ra_options_parse(RaOptions *options, const RaCommand *command,
   g_autofree char *name = g_strdup_printf("reallot %s", command->name);
   g_autoptr(GOptionContext) context = g_option_context_new(command->arguments);
   g_auto(GStrv) words = g_new0(char *, (gsize)argc + 1);
-  g_auto(Texts) texts = {NULL, NULL, NULL, NULL};
+  g_auto(Texts) texts = {NULL, NULL, NULL, NULL, NULL};
   const GOptionEntry rest[] = {{G_OPTION_REMAINING, 0, 0,
                                 G_OPTION_ARG_FILENAME_ARRAY, &options->files,
                                 NULL, NULL},
@@ -312,5 +322,6 @@ ra_options_setup(const RaOptions *options)
                         .cluster = options->cluster,
                         .profile = options->profile,
                         .system = options->system,
+                        .real = options->real,
                         .sets = (const char *const *)options->sets};
 }

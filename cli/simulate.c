@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "study/fit.h"
 #include "study/outcome.h"
+#include "study/real_table.h"
 #include "study/replay.h"
 
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
@@ -75,9 +76,12 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   else
     g_string_append(out, "not checked against measurements\n");
   append_system(out, setup);
+  if (options->real)
+    g_string_append(out, "calls and reallocations as ReaL estimates them, from "
+                         "these op times\n");
   g_string_append_printf(
       out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n",
-      options->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
+      graph->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
       options->n_iterations, options->n_iterations > 1 ? "s" : "",
       options->seed);
   g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
@@ -184,7 +188,8 @@ append_extrapolated(GString *out, const char *what)
 
 static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
-            const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit)
+            const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit,
+            const RaTable *real)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
@@ -192,6 +197,12 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
   ra_output_titled(out, outcome->calls,
                    "Calls (begin: in the run; share: of an iteration)");
   g_string_append_c(out, '\n');
+  if (real) {
+    ra_output_titled(out, real,
+                     "What ReaL takes for a call: time, and bytes "
+                     "of a GPU");
+    g_string_append_c(out, '\n');
+  }
   ra_output_titled(out, outcome->gpu_time,
                    "GPU time of an iteration, and a call's by cause");
   g_string_append_c(out, '\n');
@@ -215,9 +226,14 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
 }
 
 static void
-append_json(GString *out, const RaOutcome *outcome, const RaFit *fit)
+append_json(GString *out, const RaOutcome *outcome, const RaFit *fit,
+            const RaTable *real)
 {
   g_string_append(out, "{\n");
+  if (real) {
+    ra_output_member(out, real, FALSE);
+    g_string_append(out, ",\n");
+  }
   ra_output_member(out, outcome->summary, TRUE);
   g_string_append(out, ",\n");
   ra_output_member(out, outcome->calls, FALSE);
@@ -240,11 +256,13 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
 {
   g_autoptr(RaOutcome) outcome =
       ra_outcome_new(setup, replay->graph, replay->sim);
+  g_autoptr(RaTable) real =
+      options->real ? ra_real_table_new(setup->plan, setup->estimator) : NULL;
   g_autoptr(GString) out = g_string_new(NULL);
 
   switch (options->format) {
   case RA_FORMAT_TEXT:
-    append_text(out, setup, options, replay, outcome, fit);
+    append_text(out, setup, options, replay, outcome, fit, real);
     break;
   case RA_FORMAT_TSV:
     ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
@@ -254,9 +272,11 @@ print_outcome(const RaSetup *setup, const RaOptions *options,
     ra_table_write(outcome->critical_path, RA_FORMAT_TSV, out);
     ra_table_write(fit->memory, RA_FORMAT_TSV, out);
     ra_table_write(fit->holders, RA_FORMAT_TSV, out);
+    if (real)
+      ra_table_write(real, RA_FORMAT_TSV, out);
     break;
   case RA_FORMAT_JSON:
-    append_json(out, outcome, fit);
+    append_json(out, outcome, fit, real);
     break;
   }
   return ra_output_print(out->str, out->len, error);
@@ -352,6 +372,7 @@ const RaCommand ra_command_simulate = {
         "'cluster.nic=800 Gbit/s'\n"
         "  reallot simulate ppo-llama2-7b-8.plan --system "
         "reallhf-2024.system\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --estimator=real\n"
         "  reallot simulate ppo-llama2-7b-8-colocated-zero3.plan --set "
         "'call actor_generate.zero=0'\n"
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "

@@ -81,6 +81,19 @@ ra_estimator_set_system(RaEstimator *estimator,
 }
 
 void
+ra_estimator_set_real(RaEstimator *estimator, gboolean real)
+{
+  g_return_if_fail(estimator != NULL);
+  estimator->is_real = real;
+}
+
+gboolean
+ra_estimator_is_real(const RaEstimator *estimator)
+{
+  return estimator->is_real;
+}
+
+void
 ra_estimator_free(RaEstimator *estimator)
 {
   if (estimator == NULL)

@@ -77,6 +77,16 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
  */
 void ra_estimator_set_system(RaEstimator *estimator,
                              const RaSystemConstants *constants);
+
+/**
+ * ra_estimator_set_real:
+ * @real: whether whole calls and reallocations are to cost what ReaL's own
+ *   estimator takes for them (estimator/real.h), at call fidelity; to be called
+ *   before the estimator is asked
+ */
+void ra_estimator_set_real(RaEstimator *estimator, gboolean real);
+gboolean ra_estimator_is_real(const RaEstimator *estimator);
+
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)
 

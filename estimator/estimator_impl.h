@@ -30,6 +30,7 @@ struct _RaEstimator {
   double graph_launch_s;                 /* host time of a list in a graph */
   double graph_gap_s;                    /* before each kernel of a graph */
   RaSystemConstants system;              /* of the system that runs on it */
+  gboolean is_real;                      /* calls cost what ReaL says */
 };
 
 /* Launches of a list, what the host adds to it, and cost's total. */

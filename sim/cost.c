@@ -5,6 +5,7 @@
 #include "sim/call.h"
 #include "sim/cost.h"
 #include "sim/decode.h"
+#include "sim/real.h"
 #include "sim/task_class.h"
 
 RaCost
@@ -141,6 +142,8 @@ ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
   CallCosts calls = {NULL, 0};
   gboolean ok = TRUE;
 
+  if (ra_estimator_is_real(estimator))
+    return ra_real_task_costs(graph, estimator, out_costs, error);
   for (uint32_t work = 0; work < graph->n_works; work++)
     ra_estimator_work(estimator, graph, work, &works[work]);
   cost_dynamics(graph, estimator, &dynamics);

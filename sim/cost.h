@@ -16,7 +16,8 @@
  * @out_costs: (out) (array length=n_tasks): total_s is the duration; of a
  *   decode or call task it is more than the sum of the causes by what the
  *   task's GPUs wait inside.  A task without work takes 0
- * @error: as ra_expand_call(), at call fidelity
+ * @error: as ra_expand_call(), at call fidelity; as ra_real_task_costs() of an
+ *   estimator that is ReaL's
  *
  * Cost: O(tasks + works) and what sim/decode.h and sim/call.h say.
  *

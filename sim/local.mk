@@ -18,5 +18,6 @@ libsim_a_SOURCES += %D%/network.c %D%/network.h %D%/network_impl.h
 libsim_a_SOURCES += %D%/network_solve.c
 libsim_a_SOURCES += %D%/memory.c %D%/memory.h
 libsim_a_SOURCES += %D%/queue.c %D%/queue.h
+libsim_a_SOURCES += %D%/real.c %D%/real.h
 libsim_a_SOURCES += %D%/sim.c %D%/sim.h
 libsim_a_SOURCES += %D%/task_class.h

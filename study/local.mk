@@ -29,6 +29,7 @@ libstudy_a_SOURCES += %D%/plot_impl.h
 libstudy_a_SOURCES += %D%/plot_memory.c %D%/plot_memory.h
 libstudy_a_SOURCES += %D%/plot_script.c
 libstudy_a_SOURCES += %D%/plot_text.c
+libstudy_a_SOURCES += %D%/real_table.c %D%/real_table.h
 libstudy_a_SOURCES += %D%/record.c %D%/record.h
 libstudy_a_SOURCES += %D%/remedy.c %D%/remedy.h
 libstudy_a_SOURCES += %D%/replay.c %D%/replay.h

@@ -8,7 +8,9 @@ static gboolean
 run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     GError **error)
 {
-  RaExpandOptions expand = {.fidelity = options->fidelity,
+  gboolean real = ra_estimator_is_real(setup->estimator);
+  RaExpandOptions expand = {.fidelity =
+                                real ? RA_FIDELITY_CALL : options->fidelity,
                             .seed = options->seed,
                             .fold = !options->unfolded};
 

@@ -16,7 +16,7 @@
 
 typedef struct {
   uint32_t n_iterations; /* >= 1 */
-  RaFidelity fidelity;   /* CALL or STAGE */
+  RaFidelity fidelity;   /* CALL or STAGE; CALL where the estimator is ReaL's */
   uint64_t seed;         /* of the sampled lengths */
   gboolean unfolded;     /* every replica by itself; the numbers are the same */
 } RaReplayOptions;

@@ -211,6 +211,20 @@ load_part(Loader *loader, RaKeyFile *plan, const char *key, const char *value,
   return FALSE;
 }
 
+/* What an estimator needs beside its profile; %FALSE where there is none. */
+static gboolean
+finish_estimator(const Loader *loader)
+{
+  RaSetup *setup = loader->setup;
+
+  if (!setup->estimator)
+    return FALSE;
+  if (setup->system)
+    ra_estimator_set_system(setup->estimator, &setup->system->constants);
+  ra_estimator_set_real(setup->estimator, loader->flags->real);
+  return TRUE;
+}
+
 /* Whoever runs the plan, if it or a flag says so. */
 static gboolean
 make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
@@ -222,9 +236,7 @@ make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
                                      load_system, &setup->system_path, error))
     return FALSE;
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
-  if (setup->estimator && setup->system)
-    ra_estimator_set_system(setup->estimator, &setup->system->constants);
-  return setup->estimator != NULL;
+  return finish_estimator(loader);
 }
 
 static gboolean
@@ -335,9 +347,7 @@ ra_setup_load_pair(const RaSetupFlags *flags, GError **error)
     return NULL;
   }
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
-  if (setup->estimator && setup->system)
-    ra_estimator_set_system(setup->estimator, &setup->system->constants);
-  return setup->estimator ? g_steal_pointer(&setup) : NULL;
+  return finish_estimator(&loader) ? g_steal_pointer(&setup) : NULL;
 }
 
 gboolean

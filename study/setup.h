@@ -33,6 +33,7 @@ typedef struct {
   const char *cluster;     /* nullable: file in place of the plan's */
   const char *profile;     /* nullable: file in place of the cluster's GPU's */
   const char *system;      /* nullable: file in place of the plan's */
+  gboolean real;           /* calls cost what ReaL's estimator says */
   const char *const *sets; /* nullable, NULL-terminated: GROUP.KEY=VALUE */
 } RaSetupFlags;
 

@@ -182,6 +182,7 @@ completes simulate sim
 completes --fingerprint simulate --fin
 completes "text tsv" simulate --format = t
 completes call simulate --fidelity c
+completes "reallot real" simulate --estimator = rea
 completes a.plan simulate a.p
 completes "" simulate b.w
 completes b.workload graph b.w

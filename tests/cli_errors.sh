@@ -25,7 +25,7 @@ for command in $commands; do
   fails "unknown option '--hepl', did you mean '--help'?" "$command" --hepl
   fails "unknown option '-Z'" "$command" -Z
 done
-for flag in --seed --format --iterations --fidelity --set --workload \
+for flag in --seed --format --iterations --fidelity --estimator --set --workload \
   --cluster --profile --system --trace; do
   fails "missing argument for $flag" simulate "$plan" $flag
 done
@@ -40,6 +40,8 @@ done
 fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
   simulate "$plan" --format=jsn
 fails "--fidelity: 'op' is none of call, stage" simulate "$plan" --fidelity=op
+fails "--estimator: 'realot' is none of reallot, real, did you mean 'reallot'?" \
+  simulate "$plan" --estimator=realot
 for flag in --workload --cluster --profile --system --trace; do
   fails "$flag: expected the name of a file" simulate "$plan" $flag=
 done

@@ -169,6 +169,21 @@ for change in '--iterations=2' '--fidelity=call' \
   esac
   result $? "$change does what it should to the fingerprint"
 done
+# ReaL's estimator replays the same plan: other times, its own table, and the
+# same at either fidelity, as it knows whole calls only.
+real=$(print_of "$plan" --estimator=real)
+[ "$real" != "$first" ] && [ "$real" != "$(print_of "$plan" --fidelity=call)" ] &&
+  [ "$real" = "$(print_of "$plan" --estimator=real --fidelity=stage)" ] &&
+  [ "$first" = "$(print_of "$plan" --estimator=reallot)" ]
+result $? "--estimator=real costs calls as ReaL does"
+run simulate "$plan" --estimator=real --format=tsv
+titles out | grep -q '^real_calls: call	strategy	time_s	memory_bytes$' &&
+  sums <out >wrong && [ ! -s wrong ]
+result $? "and simulate shows what it takes for each call"
+run simulate "$plan" --estimator=real
+grep -q '^calls and reallocations as ReaL estimates them' out &&
+  grep -q '^call fidelity' out
+result $? "and says so"
 # A system that runs the plan: by flag and by key the same, and it is named.
 slow=$(print_of "$plan" --system=reallhf-2024.system)
 [ "$slow" != "$first" ] &&

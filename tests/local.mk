@@ -59,6 +59,9 @@ check_programs += %D%/check_plan_bad
 check_programs += %D%/check_plan_write
 check_programs += %D%/check_profile
 check_programs += %D%/check_queue
+check_programs += %D%/check_real
+tests_check_real_SOURCES = %D%/check_real.c %D%/plan_text.c \
+	%D%/plan_text.h $(estimator_fixture)
 check_programs += %D%/check_realloc
 check_programs += %D%/check_realloc_plans
 check_programs += %D%/check_realloc_random
