@@ -11,5 +11,6 @@ extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_trace;
 extern const RaCommand ra_command_calibrate;
+extern const RaCommand ra_command_validate;
 
 #endif

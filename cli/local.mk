@@ -15,3 +15,4 @@ reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
 reallot_SOURCES += %D%/simulate.c
 reallot_SOURCES += %D%/trace.c
+reallot_SOURCES += %D%/validate.c

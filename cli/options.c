@@ -247,7 +247,7 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
       !ra_option_file("--profile", options->profile, error) ||
       !ra_option_file("--system", options->system, error))
     return FALSE;
-  if (n == command->n_files)
+  if (n >= command->n_files && n - command->n_files <= command->n_optional)
     return TRUE;
   if (n < command->n_files)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -256,8 +256,8 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
   else
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "'%s' is one argument too many, expected 'reallot %s %s'",
-                options->files[command->n_files], command->name,
-                command->arguments);
+                options->files[command->n_files + command->n_optional],
+                command->name, command->arguments);
   return FALSE;
 }
 

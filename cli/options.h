@@ -38,6 +38,7 @@ typedef struct {
   const char *details;   /* behind the flags of its help: examples */
   guint groups;          /* RA_OPTIONS_... that it takes */
   guint n_files;         /* files that it expects */
+  guint n_optional;      /* files that may follow them */
   guint n_iterations;    /* unless --iterations says otherwise; 0: 3 */
   int (*run)(int argc, char **argv, GError **error); /* the exit status; a set
                             @error tells it instead */
@@ -45,7 +46,7 @@ typedef struct {
 
 typedef struct {
   gboolean help;         /* --help was given; nothing else was checked */
-  char **files;          /* (n_files) NULL-terminated, owned */
+  char **files;          /* NULL-terminated, owned; may be NULL for none */
   RaFormat format;       /* text */
   uint64_t seed;         /* 0 */
   RaFidelity fidelity;   /* stage */

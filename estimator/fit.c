@@ -37,9 +37,8 @@ set_nics(RaCluster *cluster, const RaProfile *profile, double nics)
                          .device = profile->spec};
 }
 
-/* Seconds of every row under @profile as it is. */
-static void
-predict(const RaProfile *profile, const GArray *rows, double *out_s)
+void
+ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
 {
   g_autoptr(RaEstimator) estimator = NULL;
   RaCluster cluster;
@@ -110,7 +109,7 @@ residuals(gpointer data, const double *parameters, double *out_residuals)
   Work *work = data;
 
   set_coefficients(work, parameters);
-  predict(work->profile, work->rows, out_residuals);
+  ra_fit_predict(work->profile, work->rows, out_residuals);
   for (guint i = 0; i < work->rows->len; i++) {
     const RaMeasured *row = &g_array_index(work->rows, RaMeasured, i);
 
@@ -277,7 +276,7 @@ ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
   g_return_val_if_fail(ra_profile_law(profile, law->law)->grid == NULL, grid);
   for (guint a = 0; axes[a] != RA_N_FEATURES; a++)
     add_axis(grid, axes[a], rows);
-  predict(profile, rows, s);
+  ra_fit_predict(profile, rows, s);
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
     double at[RA_GRID_AXES];
@@ -303,7 +302,7 @@ fold(Work *work, const GArray *kept, const GArray *left, const RaHeldOut *which,
     if (t > 0)
       work->target->grid = ra_fit_table(work->law, work->profile, kept,
                                         work->law->tables[t - 1]);
-    predict(work->profile, left, s);
+    ra_fit_predict(work->profile, left, s);
     g_clear_pointer(&work->target->grid, ra_grid_free);
     for (guint i = 0; i < left->len; i++) {
       RaHeldOut one = which[i];
@@ -326,7 +325,8 @@ cross_line(Work *work, const GArray *rows, guint line, GArray **errors)
     g_autoptr(GArray) left = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
     g_autoptr(GArray) which = g_array_new(FALSE, FALSE, sizeof(RaHeldOut));
 
-    if (!g_hash_table_add(seen, (gpointer)&row->line[line]))
+    if (row->line[line] == RA_MEASURED_KEPT ||
+        !g_hash_table_add(seen, (gpointer)&row->line[line]))
       continue;
     for (guint i = 0; i < rows->len; i++) {
       const RaMeasured *other = &g_array_index(rows, RaMeasured, i);

@@ -66,6 +66,18 @@ const RaFitLaw *ra_fit_law(const char *name);
 const RaFitLaw *ra_fit_pair(gboolean across);
 
 /**
+ * ra_fit_predict:
+ * @profile: with every law that @rows need
+ * @rows: (element-type RaMeasured)
+ * @out_s: (array): seconds of each row
+ *
+ * What the profile says of measured rows, on the nodes that they are from: of 8
+ * GPUs, with the NICs that the row says or 400 GB/s of them.
+ */
+void ra_fit_predict(const RaProfile *profile, const GArray *rows,
+                    double *out_s);
+
+/**
  * ra_fit_coefficients:
  * @profile: its law's coefficients are set, to four digits, its table taken
  *   away
@@ -107,7 +119,7 @@ RaGrid *ra_fit_merge(const RaFitLaw *law, RaProfile *profile,
  * @out_table: (out): which of law->tables did best (by the mean of median and
  *   third of the 90th percentile); 0 where there is none
  *
- * Leaves out every line in turn.
+ * Leaves out every line in turn, but none called RA_MEASURED_KEPT.
  *
  * Returns: (transfer full) (element-type RaHeldOut): of that table
  */

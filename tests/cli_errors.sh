@@ -140,6 +140,15 @@ fails "unknown GPU 'b300', expected one of h100-sxm, " calibrate --from . \
   -o b300.profile
 fails '/nonexistent: is no folder, expected one with measurements' \
   calibrate --from /nonexistent --gpu h100-sxm
+fails '/nonexistent: is no folder, expected one with measurements' \
+  validate /nonexistent
+fails "no level is called 'x'" validate . --level=x
+fails "there are no measurements that can be scored" validate .
+fails "there is no folder of measurements, expected 'reallot validate DIR'" \
+  validate
+fails "--worst: 'x' is no whole number" validate . --worst=x
+fails "'b' is one argument too many, expected 'reallot validate [DIR]'" \
+  validate a b
 fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
 fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
 fails "--from: 'x' is no time" plot a.trace.tsv --from=x

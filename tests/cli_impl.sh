@@ -6,6 +6,7 @@
 # (RA_GOLDEN_UPDATE=yes make check TESTS=tests/cli.sh), and the diff is the
 # review.
 set -u
+unset RA_DATA
 : "${srcdir:?is set by make check}" "${builddir:?}"
 reallot=$builddir/reallot
 plans=$srcdir/share/plans

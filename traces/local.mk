@@ -11,6 +11,7 @@ libtraces_a_SOURCES += %D%/lanes.c %D%/lanes.h
 libtraces_a_SOURCES += %D%/law.c %D%/law.h
 libtraces_a_SOURCES += %D%/measured.c %D%/measured.h
 libtraces_a_SOURCES += %D%/measured_comm.c
+libtraces_a_SOURCES += %D%/measured_gpu.c
 libtraces_a_SOURCES += %D%/measured_impl.h
 libtraces_a_SOURCES += %D%/profile.c %D%/profile.h
 libtraces_a_SOURCES += %D%/ranks.c

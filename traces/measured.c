@@ -25,6 +25,10 @@ ra_measured_add(RaMeasuredReader *r, RaOp op, double us, uint64_t line,
   RaMeasured row = {
       .op = op, .measured_s = us * 1e-6, .line = {line, other_line}};
 
+  if (r->line) {
+    row.file = g_intern_string(r->line->path);
+    row.file_line = r->line->number;
+  }
   row.op.count = 1;
   if (us > 0)
     g_array_append_val(r->rows, row);
@@ -53,8 +57,11 @@ read_gemm(const RaCsvLine *line, gpointer data, GError **error)
 
   if (!ra_csv_numbers(line, 0, 4, v, error))
     return FALSE;
-  for (guint i = 0; i < 3; i++)
+  for (guint i = 0; i < 3; i++) {
     op.dim[i] = ra_measured_whole(v[i]);
+    if (op.dim[i] == 0)
+      return TRUE; /* a shape that is not published */
+  }
   op.dim[3] = 1;
   ra_measured_add(r, op, v[3], op.dim[1], op.dim[2]);
   return TRUE;
@@ -75,6 +82,9 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
 
   if (!ra_csv_numbers(line, 0, 6, v, error))
     return FALSE;
+  for (guint i = 0; i < 5; i++)
+    if (v[i] < 1)
+      return TRUE; /* a shape that is not published */
   length = v[1];
   pairs = decode ? v[0] * length : v[0] * length * (length + 1) / 2;
   RaOp op = {.kind = decode ? RA_OP_DECODE_ATTENTION : RA_OP_ATTENTION,
@@ -160,6 +170,16 @@ compare_names(const void *a, const void *b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* RaCsvRow: the reader's own, which then knows where the row stands. */
+static gboolean
+read_placed(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+
+  r->line = line;
+  return r->read(line, r, error);
+}
+
 gboolean
 ra_measured_files(const char *data, const char *folder, const char *prefix,
                   RaMeasuredReader *r, const char *const *columns,
@@ -168,10 +188,14 @@ ra_measured_files(const char *data, const char *folder, const char *prefix,
   g_autofree char *path = g_build_filename(data, folder, NULL);
   g_autoptr(GPtrArray) files = ra_csv_find(path, prefix);
 
-  for (guint i = 0; i < files->len; i++)
-    if (!ra_csv_read(g_ptr_array_index(files, i), columns, read, r, error))
-      return FALSE;
-  return TRUE;
+  gboolean ok = TRUE;
+
+  r->read = read;
+  for (guint i = 0; ok && i < files->len; i++)
+    ok = ra_csv_read(g_ptr_array_index(files, i), columns, read_placed, r,
+                     error);
+  r->line = NULL;
+  return ok;
 }
 
 static gboolean

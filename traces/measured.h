@@ -30,7 +30,14 @@ typedef struct {
   double nic_bytes_per_s;           /* of the node's eight NICs together; 0: one
                                        node */
   uint64_t line[RA_MEASURED_LINES]; /* which lines the row is on */
+  const char *file;                 /* interned: where it stands; may be NULL */
+  guint file_line;                  /* there, from 1 */
+  double deviation_frac; /* of the source's repeats, of measured_s; 0: not
+                            published */
 } RaMeasured;
+
+/* A row with this as a line is never left out. */
+#define RA_MEASURED_KEPT UINT64_MAX
 
 /* Names of the sources in the order of the profile's laws, NULL-terminated;
  * the name of the law, without "memory." before it. */
@@ -50,5 +57,19 @@ extern const char *const ra_measured_sources[];
  */
 GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
                          GError **error);
+
+/**
+ * ra_measured_gpus:
+ * @data: as above
+ * @source: as above
+ * @error: as above
+ *
+ * Whose rows of @source there are: from names of files or from columns.
+ *
+ * Returns: (transfer full) (element-type utf8): sorted, each once, as a source
+ *   writes it in small letters ("h100"); %NULL on error
+ */
+GPtrArray *ra_measured_gpus(const char *data, const char *source,
+                            GError **error);
 
 #endif

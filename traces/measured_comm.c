@@ -11,7 +11,40 @@ static const char *const collective_columns[] = {
     "gpu",      "nccl_dir", "collective", "dtype",
     "num_gpus", "bytes",    "time_us",    NULL};
 
-/* Half precision, the newest NCCL that the source has. */
+/* By the numbers between its points: 2.27.3 is newer than 2.5. */
+static int
+compare_versions(const char *a, const char *b)
+{
+  while (*a && *b) {
+    char *end_a, *end_b;
+    guint64 x = g_ascii_strtoull(a, &end_a, 10);
+    guint64 y = g_ascii_strtoull(b, &end_b, 10);
+
+    if (x != y)
+      return x < y ? -1 : 1;
+    if (end_a == a || end_b == b)
+      return strcmp(a, b);
+    a = end_a + (*end_a == '.');
+    b = end_b + (*end_b == '.');
+  }
+  return (*a != '\0') - (*b != '\0');
+}
+
+/* Whether a row under @version counts: of the newest NCCL that there is; those
+ * of older ones that were read are dropped. */
+static gboolean
+is_newest(RaMeasuredReader *r, const char *version)
+{
+  int order = r->version ? compare_versions(version, r->version) : 1;
+
+  if (order > 0) {
+    r->version = g_intern_string(version);
+    g_array_set_size(r->rows, 0);
+  }
+  return order >= 0;
+}
+
+/* Half precision, the newest NCCL that the source has of the GPU. */
 static gboolean
 read_collective(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -29,8 +62,8 @@ read_collective(const RaCsvLine *line, gpointer data, GError **error)
 
   if (!ra_csv_numbers(line, 4, 3, v, error))
     return FALSE;
-  if (strcmp(f[0], r->gpu) != 0 || strcmp(f[1], "2.27.3") != 0 ||
-      strcmp(f[3], "half") != 0)
+  if (strcmp(f[0], r->gpu) != 0 || strcmp(f[3], "half") != 0 || v[0] < 2 ||
+      v[1] < 1 || !is_newest(r, f[1]))
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
     uint64_t n = ra_measured_whole(v[0]), bytes = ra_measured_whole(v[1]);
@@ -146,7 +179,8 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const pair_columns[] = {
-    "system", "collective", "devices_per_node", "bytes", "median_us", NULL};
+    "system", "collective", "devices_per_node", "bytes", "median_us",
+    "std_us", NULL};
 
 /* Sends between two GPUs of a DGX node, or of two nodes on a slow network.
  * Hundreds of sizes: a line is a quarter of an octave of them. */
@@ -156,9 +190,10 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
   RaMeasuredReader *r = data;
   g_autofree char *system = g_strdup_printf("%s_dgx", r->gpu);
   gboolean across = strcmp(r->source, "p2p.nodes") == 0;
-  double v[3];
+  guint before = r->rows->len;
+  double v[4];
 
-  if (!ra_csv_numbers(line, 2, 3, v, error))
+  if (!ra_csv_numbers(line, 2, 4, v, error))
     return FALSE;
   if (strcmp(line->field[0], system) != 0 ||
       strcmp(line->field[1], "send_recv") != 0 || (v[0] < 2) != across ||
@@ -166,23 +201,28 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
     return TRUE;
   RaOp op = {.kind = RA_OP_SEND, .dim = {ra_measured_whole(v[1]), across, 1}};
   ra_measured_add(r, op, v[2], (uint64_t)(4 * ra_log2_linear(v[1])), 0);
+  if (r->rows->len > before)
+    g_array_index(r->rows, RaMeasured, before).deviation_frac = v[3] / v[2];
   return TRUE;
 }
 
 gboolean
 ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
 {
+  const char *folder, *prefix, *column;
+
+  ra_measured_place(r->source, &folder, &prefix, &column);
   if (strcmp(r->source, "inter-node") == 0)
-    return ra_measured_files(data, "comm_nccltests", "tables", r, table_columns,
-                             read_table, error) &&
-           ra_measured_files(data, "comm_nccltests", "rows", r,
-                             inter_node_columns, read_inter_node, error);
+    return ra_measured_files(data, folder, prefix, r, table_columns, read_table,
+                             error) &&
+           ra_measured_files(data, folder, "rows", r, inter_node_columns,
+                             read_inter_node, error);
   if (strcmp(r->source, "inter-node.all-to-all") == 0)
-    return ra_measured_files(data, "comm_deepep", "expert_alltoall", r,
-                             exchange_columns, read_exchange, error);
+    return ra_measured_files(data, folder, prefix, r, exchange_columns,
+                             read_exchange, error);
   if (g_str_has_prefix(r->source, "p2p."))
-    return ra_measured_files(data, "comm_vidur", "network", r, pair_columns,
-                             read_pair, error);
-  return ra_measured_files(data, "comm_nccl", "aic_nccl_intranode", r,
-                           collective_columns, read_collective, error);
+    return ra_measured_files(data, folder, prefix, r, pair_columns, read_pair,
+                             error);
+  return ra_measured_files(data, folder, prefix, r, collective_columns,
+                           read_collective, error);
 }

@@ -13,6 +13,9 @@ typedef struct {
   GHashTable *found;  /* model's or table's name -> RaMeasuredFound */
   double heads, kv_heads, width, ffn; /* of the file's model */
   uint64_t model;                     /* its number */
+  const char *version;   /* interned: newest NCCL of the rows; NULL: none */
+  const RaCsvLine *line; /* being read; NULL: none */
+  RaCsvRow read;         /* of it */
 } RaMeasuredReader;
 
 /* What the rows of another file say of a model or of a table. */
@@ -36,6 +39,12 @@ gboolean ra_measured_files(const char *data, const char *folder,
                            const char *prefix, RaMeasuredReader *r,
                            const char *const *columns, RaCsvRow read,
                            GError **error);
+
+/* The folder and the beginning of the names of the files of @source;
+ * @out_column names the column that says the GPU, or is NULL where the file's
+ * name does, behind the prefix or (empty prefix) at its beginning. */
+void ra_measured_place(const char *source, const char **out_folder,
+                       const char **out_prefix, const char **out_column);
 
 /* Reads the rows of a source of messages: collectives, sends. */
 gboolean ra_measured_messages(RaMeasuredReader *r, const char *data,

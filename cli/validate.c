@@ -1,0 +1,152 @@
+/* reallot validate: predictions beside what others measured. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/validate_report.h"
+
+#define WORST_MAX 1000
+
+/* The level that has just ended, where a person watches. */
+static void
+show_level(const RaValidateLevel *level, gpointer user_data)
+{
+  guint *n_done = user_data;
+
+  fprintf(stderr, "\r\033[K%u levels scored, last %s ...", ++*n_done,
+          level->id);
+}
+
+/* The folder that is scored: as given, or $RA_DATA. */
+static const char *
+choose_data(const RaOptions *options, GError **error)
+{
+  const char *data = options->files ? options->files[0] : g_getenv("RA_DATA");
+
+  if (data && *data)
+    return data;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "there is no folder of measurements, expected 'reallot validate "
+              "DIR' or RA_DATA=DIR in the environment");
+  return NULL;
+}
+
+static gboolean
+print_text(const RaValidation *v, guint64 n_worst, gboolean cross,
+           GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autoptr(RaTable) scores = ra_validation_scores(v, TRUE);
+  g_autoptr(RaTable) worst = ra_validation_worst(v, (guint)n_worst);
+  g_autoptr(RaTable) notes = ra_validation_notes(v);
+  g_autofree char *verdict = ra_validation_verdict(v);
+
+  ra_output_titled(out, scores,
+                   cross ? "errors on lines that the fit has not seen"
+                         : "errors of the shipped profiles, unchanged");
+  if (ra_table_n_rows(worst) > 0) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, worst, "worst rows");
+  }
+  if (ra_table_n_rows(notes) > 0) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, notes, "notes");
+  }
+  g_string_append_printf(out, "\n%s\n", verdict);
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+print_data(const RaValidation *v, guint64 n_worst, RaFormat format,
+           GError **error)
+{
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  g_autoptr(GString) bars = g_string_new(NULL);
+
+  g_ptr_array_add(tables, ra_validation_scores(v, FALSE));
+  g_ptr_array_add(tables, ra_validation_levels(v));
+  if (n_worst > 0)
+    g_ptr_array_add(tables, ra_validation_worst(v, (guint)n_worst));
+  g_ptr_array_add(tables, ra_validation_notes(v));
+  if (!ra_output_tables(tables, format, error))
+    return FALSE;
+  if (format == RA_FORMAT_TSV)
+    ra_validation_bars(v, bars);
+  return ra_output_print(bars->str, bars->len, error);
+}
+
+static gboolean
+validate(const RaOptions *options, RaValidateOptions *what, guint64 n_worst,
+         GError **error)
+{
+  guint n_done = 0;
+  g_autoptr(RaValidation) v = NULL;
+
+  what->data = choose_data(options, error);
+  if (!what->data)
+    return FALSE;
+  if (isatty(STDERR_FILENO)) {
+    what->progress = show_level;
+    what->progress_data = &n_done;
+  }
+  v = ra_validate(what, error);
+  if (what->progress)
+    fprintf(stderr, "\r\033[K");
+  if (!v)
+    return FALSE;
+  return options->format == RA_FORMAT_TEXT
+             ? print_text(v, n_worst, what->cross, error)
+             : print_data(v, n_worst, options->format, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autofree char *level = NULL, *worst = NULL;
+  RaValidateOptions what = {.data = NULL};
+  uint64_t n_worst = 0;
+  const GOptionEntry own[] = {
+      {"cross", 0, 0, G_OPTION_ARG_NONE, &what.cross,
+       "Fit anew, leaving out the lines that are predicted", NULL},
+      {"level", 0, 0, G_OPTION_ARG_FILENAME, &level,
+       "Only levels called so: 'gemm-*'", "GLOB"},
+      {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
+       "Show the N rows of each level that are furthest off", "N"},
+      {"quick", 0, 0, G_OPTION_ARG_NONE, &what.quick,
+       "A glance: leave out fewer lines", NULL},
+      {.long_name = NULL}};
+
+  if (!ra_options_parse(&options, &ra_command_validate, own, argc, argv,
+                        error) ||
+      options.help ||
+      !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error))
+    return 0;
+  what.pattern = level;
+  validate(&options, &what, n_worst, error);
+  return 0;
+}
+
+const RaCommand ra_command_validate = {
+    .name = "validate",
+    .arguments = "[DIR]",
+    .summary = "Score predictions on measurements",
+    .details =
+        "DIR (else $RA_DATA) is laid out like the project's data:\n"
+        "kernels_gemm/gemm_h100_bf16*.csv and the like; whatever rows are\n"
+        "there are scored.  Errors are predicted / measured - 1.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot validate measurements\n"
+        "  reallot validate measurements --cross --format=tsv\n"
+        "  reallot validate measurements --cross --level='gemm-*' --worst=5\n",
+    .groups = RA_OPTIONS_FORMAT,
+    .n_optional = 1,
+    .run = run,
+};

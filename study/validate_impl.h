@@ -1,0 +1,33 @@
+/* What validate_*.c share: the levels' collect functions and the profiles that
+ * they score. */
+#ifndef RA_STUDY_VALIDATE_IMPL_H
+#define RA_STUDY_VALIDATE_IMPL_H
+
+#include "study/validate.h"
+#include "traces/profile.h"
+
+/* (transfer full): the shipped profile of the GPU that a source calls @gpu
+ * ("h100": h100-sxm.profile); %NULL without an error where there is none, with
+ * one where it is damaged. */
+RaProfile *ra_validate_profile(const char *gpu, GError **error);
+
+/* What a level of ops is made of. */
+typedef struct {
+  const char *laws[6];      /* of estimator/fit.h, or "p2p.node" and
+                               "p2p.nodes"; NULL-terminated */
+  guint lines;              /* bit i: line i is left out; 0: at random */
+  const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
+  guint64 least_bytes;      /* smaller messages are not scored */
+  guint ranks;              /* only collectives of so many; 0: all */
+  gboolean repeats;         /* rows of one shape are repeats */
+  const char *own_gpu;      /* that has bars of its own, nullable */
+  double own[2];            /* median, p90 */
+  double transferred[2];    /* of profiles that saw no row of their GPU; 0:
+                               none */
+} RaValidateOps;
+
+/* validate_op.c: argument: RaValidateOps. */
+gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
+                         GError **error);
+
+#endif

@@ -1,0 +1,220 @@
+/* The table of levels: one row a level, in the order in which they are
+ * reported; those of one source stand together. */
+#include "config.h"
+
+#include "study/validate_impl.h"
+
+#define MIB 1048576
+
+/* Bars of products and of attention on a GPU that no row was seen of. */
+#define GEMM_TRANSFERRED .transferred = {0.14, 0.40}
+#define ATTENTION_TRANSFERRED .transferred = {0.18, 0.45}
+
+static const RaValidateOps gemm_bf16 = {.laws = {"gemm.bf16"},
+                                        .lines = 3,
+                                        .line_name = {"n", "k"},
+                                        .own_gpu = "a100",
+                                        .own = {0.055, 0.20},
+                                        GEMM_TRANSFERRED};
+static const RaValidateOps gemm_fp8 = {.laws = {"gemm.fp8"},
+                                       .lines = 3,
+                                       .line_name = {"n", "k"},
+                                       GEMM_TRANSFERRED};
+static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
+                                          .line_name = {"fold"}};
+static const RaValidateOps prefill = {.laws = {"attention"},
+                                      .lines = 1,
+                                      .line_name = {"query heads"},
+                                      ATTENTION_TRANSFERRED};
+static const RaValidateOps decode = {.laws = {"decode-attention"},
+                                     .lines = 1,
+                                     .line_name = {"query heads"},
+                                     ATTENTION_TRANSFERRED};
+static const RaValidateOps attention_random = {
+    .laws = {"attention", "decode-attention"}, .line_name = {"fold"}};
+
+#define LAYER_LAWS                                                             \
+  .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add"}
+static const RaValidateOps layer_by_model = {
+    LAYER_LAWS, .lines = 2, .line_name = {"shard", "model"}, .repeats = TRUE};
+static const RaValidateOps layer_by_shard = {
+    LAYER_LAWS, .lines = 1, .line_name = {"shard", "model"}, .repeats = TRUE};
+
+#define COLLECTIVE_LAWS                                                        \
+  .laws = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"},        \
+  .line_name = {"bytes", "GPUs"}, .repeats = TRUE
+static const RaValidateOps by_size = {COLLECTIVE_LAWS, .lines = 1};
+static const RaValidateOps by_size_large = {COLLECTIVE_LAWS, .lines = 1,
+                                            .least_bytes = MIB};
+static const RaValidateOps by_gpus = {COLLECTIVE_LAWS, .lines = 2};
+static const RaValidateOps by_gpus_4 = {COLLECTIVE_LAWS, .lines = 2,
+                                        .ranks = 4};
+static const RaValidateOps inter_by_size = {.laws = {"inter-node"},
+                                            .lines = 2,
+                                            .line_name = {"table", "bytes"},
+                                            .least_bytes = 16 * MIB};
+static const RaValidateOps inter_by_table = {.laws = {"inter-node"},
+                                             .lines = 1,
+                                             .line_name = {"table", "bytes"},
+                                             .least_bytes = 16 * MIB};
+static const RaValidateOps exchange = {.laws = {"inter-node.all-to-all"},
+                                       .lines = 1,
+                                       .line_name = {"tokens", "ranks"}};
+static const RaValidateOps p2p_node = {
+    .laws = {"p2p.node"}, .lines = 1, .line_name = {"quarter octave"}};
+static const RaValidateOps p2p_nodes = {
+    .laws = {"p2p.nodes"}, .lines = 1, .line_name = {"quarter octave"}};
+static const RaValidateOps send_node = {
+    .laws = {"send"}, .lines = 1, .line_name = {"bytes"}, .repeats = TRUE};
+
+#define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
+#define BARS(median, p90)                                                      \
+  .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
+
+static const RaValidateLevel levels[] = {
+    {.id = "gemm-bf16",
+     .title = "GEMM bf16",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.035, 0.12),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_bf16)},
+    {.id = "gemm-fp8",
+     .title = "GEMM fp8",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.035, 0.12),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_fp8)},
+    {.id = "gemm-random",
+     .title = "GEMM, rows at random",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: a tenth of the shapes at random; never scored",
+     OPS(gemm_random)},
+    {.id = "attention-prefill",
+     .title = "Attention, prefill",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0.15),
+     .convention = "folds: each number of query heads",
+     OPS(prefill)},
+    {.id = "attention-decode",
+     .title = "Attention, paged decode",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0.15),
+     .convention = "folds: each number of query heads",
+     OPS(decode)},
+    {.id = "attention-random",
+     .title = "Attention, rows at random",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: a tenth of the shapes at random; never scored",
+     OPS(attention_random)},
+    {.id = "layer-ops",
+     .title = "Norm, rope, activation, add",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.30),
+     .convention = "folds: each model; the source resolves 1 us",
+     OPS(layer_by_model)},
+    {.id = "layer-ops-by-shard",
+     .title = "Norm, rope, activation, add by shard",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: each (model, tp)",
+     OPS(layer_by_shard)},
+    {.id = "collectives",
+     .title = "One-node collectives",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.05, 0.16),
+     .convention = "folds: each size, half precision, the newest NCCL",
+     OPS(by_size)},
+    {.id = "collectives-1MiB",
+     .title = "One-node collectives of 1 MiB and more",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0),
+     .convention = "folds: each size, half precision, the newest NCCL",
+     OPS(by_size_large)},
+    {.id = "collectives-by-gpus",
+     .title = "One-node collectives by number of GPUs",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.05, 0.16),
+     .convention = "folds: each number of GPUs; of 2 and 8 that is an "
+                   "extrapolation",
+     OPS(by_gpus)},
+    {.id = "collectives-by-gpus-4",
+     .title = "One-node collectives, 4 GPUs from 2 and 8",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.05, 0.16),
+     .convention = "folds: 4 GPUs",
+     OPS(by_gpus_4)},
+    {.id = "sends-node",
+     .title = "Sends in a node (alltoall of 2)",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "folds: each size",
+     OPS(send_node)},
+    {.id = "inter-node",
+     .title = "Multi-node all-reduce, 16 MiB and more",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.07, 0.18),
+     .convention = "folds: each size; InfiniBand, not EFA",
+     OPS(inter_by_size)},
+    {.id = "inter-node-by-table",
+     .title = "Multi-node all-reduce of a cluster never seen",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.25, 0.50),
+     .convention = "folds: each table, 16 MiB and more; the fabric from its "
+                   "data sheet",
+     OPS(inter_by_table)},
+    {.id = "exchange",
+     .title = "Expert all-to-all across nodes",
+     .source = "comm_deepep",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.15, 0.35),
+     .convention = "folds: each number of tokens; the quickest number of SMs",
+     OPS(exchange)},
+    {.id = "p2p-node",
+     .title = "P2P in a DGX node",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.10, 0.25),
+     .convention = "folds: each quarter of an octave of sizes",
+     OPS(p2p_node)},
+    {.id = "p2p-across",
+     .title = "P2P across nodes",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.10, 0.25),
+     .convention = "folds: each quarter of an octave of sizes; a slow network, "
+                   "no shipped law is for it",
+     OPS(p2p_nodes)},
+};
+
+guint
+ra_validate_n_levels(void)
+{
+  return G_N_ELEMENTS(levels);
+}
+
+const RaValidateLevel *
+ra_validate_level_at(guint index)
+{
+  g_return_val_if_fail(index < G_N_ELEMENTS(levels), NULL);
+  return &levels[index];
+}
+
+RaValidation *
+ra_validate(const RaValidateOptions *options, GError **error)
+{
+  return ra_validate_levels(levels, G_N_ELEMENTS(levels), options, error);
+}

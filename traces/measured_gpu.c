@@ -1,0 +1,107 @@
+/* Whose measurements there are. */
+#include "config.h"
+
+#include <string.h>
+
+#include "traces/measured_impl.h"
+
+/* Where the rows of sources stand: those whose name begins so. */
+static const struct {
+  const char *source, *folder, *prefix, *column;
+} places[] = {
+    {"gemm.", "kernels_gemm", "gemm_", NULL},
+    {"attention", "kernels_attention", "prefill_", NULL},
+    {"decode-attention", "kernels_attention", "decode_", NULL},
+    {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},
+    {"inter-node", "comm_nccltests", "tables", "gpu"},
+    {"p2p.", "comm_vidur", "network", "system"},
+    {"all-", "comm_nccl", "aic_nccl_intranode", "gpu"},
+    {"reduce-scatter", "comm_nccl", "aic_nccl_intranode", "gpu"},
+    {"send", "comm_nccl", "aic_nccl_intranode", "gpu"},
+    {"", "kernels_vidur", "", NULL},
+};
+
+void
+ra_measured_place(const char *source, const char **out_folder,
+                  const char **out_prefix, const char **out_column)
+{
+  guint i = 0;
+
+  while (!g_str_has_prefix(source, places[i].source))
+    i++;
+  *out_folder = places[i].folder;
+  *out_prefix = places[i].prefix;
+  *out_column = places[i].column;
+}
+
+/* Adds @name up to the first '_' or '-', in small letters. */
+static void
+add_name(GHashTable *names, const char *name)
+{
+  gsize n = strcspn(name, "_-.");
+
+  if (n > 0)
+    g_hash_table_add(names, g_ascii_strdown(name, (gssize)n));
+}
+
+/* RaCsvRow: the only column. */
+static gboolean
+read_name(const RaCsvLine *line, gpointer data, G_GNUC_UNUSED GError **error)
+{
+  add_name(data, line->field[0]);
+  return TRUE;
+}
+
+static gboolean
+collect_names(const char *data, const char *source, GHashTable *names,
+              GError **error)
+{
+  const char *folder, *prefix, *column;
+  g_autofree char *path = NULL;
+  g_autoptr(GPtrArray) files = NULL;
+
+  ra_measured_place(source, &folder, &prefix, &column);
+  path = g_build_filename(data, folder, NULL);
+  files = ra_csv_find(path, prefix);
+  for (guint i = 0; i < files->len; i++) {
+    const char *file = g_ptr_array_index(files, i);
+    const char *const columns[] = {column, NULL};
+    g_autofree char *base = g_path_get_basename(file);
+
+    if (column) {
+      if (!ra_csv_read(file, columns, read_name, names, error))
+        return FALSE;
+    } else if (!g_str_has_prefix(source, "gemm.") ||
+               strstr(base, source + strlen("gemm."))) {
+      add_name(names, base + strlen(prefix));
+    }
+  }
+  if (strcmp(folder, "kernels_vidur") == 0)
+    g_hash_table_remove(names, "models");
+  return TRUE;
+}
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+GPtrArray *
+ra_measured_gpus(const char *data, const char *source, GError **error)
+{
+  g_autoptr(GHashTable) names =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  GPtrArray *list = NULL;
+  GHashTableIter iter;
+  gpointer name;
+
+  if (!collect_names(data, source, names, error))
+    return NULL;
+  list = g_ptr_array_new_with_free_func(g_free);
+  g_hash_table_iter_init(&iter, names);
+  while (g_hash_table_iter_next(&iter, &name, NULL))
+    g_ptr_array_add(list, g_strdup(name));
+  g_ptr_array_sort(list, compare_names);
+  return list;
+}
