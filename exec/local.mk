@@ -1,10 +1,11 @@
 ## Floor 4: executor.  reallot-cuda is the only program that links CUDA (70 ms
 ## and 220 MB before main); it lies beside `reallot`, which runs it.
-## With the first source that needs no CUDA:
-##   noinst_LIBRARIES += libexec.a
-##   ra_libs += libexec.a
-##   libexec_a_SOURCES =
-##   libexec_a_SOURCES += %D%/noun.c %D%/noun.h
+noinst_LIBRARIES += libexec.a
+ra_libs += libexec.a
+libexec_a_SOURCES =
+libexec_a_SOURCES += %D%/comm.c %D%/comm.h
+libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h
+
 if HAVE_CUDA
 bin_PROGRAMS += reallot-cuda
 endif

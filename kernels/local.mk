@@ -1,11 +1,22 @@
-## Floor 3: CUDA kernels and their CPU references; a plain C ABI, no GLib.
-## libkernels.a holds the references and needs no CUDA; libkernels_cuda.a is
-## for reallot-cuda only.  Its sources stay outside the conditional, so that a
+## Floor 3: CUDA kernels and their CPU references, and the CPU kernels of the
+## host back end (cpu_*); a plain C ABI, no GLib.
+## libkernels.a needs no CUDA; libkernels_cuda.a is for reallot-cuda only.  Its sources stay outside the conditional, so that a
 ## tarball made without CUDA carries them too.
 noinst_LIBRARIES += libkernels.a
 ra_libs += libkernels.a
+libkernels_a_CFLAGS = $(AM_CFLAGS) $(RA_SIMD_CFLAGS)
 libkernels_a_SOURCES =
 libkernels_a_SOURCES += %D%/bf16.h
+libkernels_a_SOURCES += %D%/cpu.h
+libkernels_a_SOURCES += %D%/cpu_adamw.c %D%/cpu_adamw.h
+libkernels_a_SOURCES += %D%/cpu_attention.c %D%/cpu_attention.h
+libkernels_a_SOURCES += %D%/cpu_decode.c
+libkernels_a_SOURCES += %D%/cpu_gemm.c %D%/cpu_gemm.h
+libkernels_a_SOURCES += %D%/cpu_logprob.c %D%/cpu_logprob.h
+libkernels_a_SOURCES += %D%/cpu_norm.c %D%/cpu_norm.h
+libkernels_a_SOURCES += %D%/cpu_pointwise.c %D%/cpu_pointwise.h
+libkernels_a_SOURCES += %D%/cpu_policy.c %D%/cpu_policy.h
+libkernels_a_SOURCES += %D%/cpu_sample.c %D%/cpu_sample.h
 libkernels_a_SOURCES += %D%/rmsnorm_ref.c %D%/rmsnorm.h
 
 if HAVE_CUDA

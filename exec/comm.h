@@ -1,0 +1,69 @@
+/* A communicator: one rank's end of a group of ranks.
+ *
+ * What ranks do together goes through one table of functions, so that the same
+ * executor runs on threads of a process (`local`, exec/comm_local.h) and later
+ * on MPI and NCCL.  A rank has one RaComm a group; the members call the same
+ * collectives in the same order.
+ *
+ *     comm->table->all_reduce(comm, RA_REDUCE_SUM, gradients, n);
+ *
+ * Every reduction adds its terms in the order of the ranks of the group, so
+ * that all members get the same bits, and the same bits every time.
+ *
+ * A started operation reads and writes its buffers until ra_comm_wait(); of
+ * one group those too are started in the same order by all.
+ */
+#ifndef RA_EXEC_COMM_H
+#define RA_EXEC_COMM_H
+
+#include <glib.h>
+#include <stdint.h>
+
+typedef struct _RaComm RaComm;
+typedef struct _RaCommRequest RaCommRequest;
+
+typedef enum { RA_REDUCE_SUM, RA_REDUCE_MAX } RaReduce;
+
+typedef struct {
+  const char *name; /* "local" */
+  /* @data: (n) of every rank, replaced by the sum or maximum over the ranks */
+  void (*all_reduce)(RaComm *comm, RaReduce reduce, float *data, gsize n);
+  /* @in: (n_ranks, n) of every rank; @out: (n) the sum of the parts of this
+   * rank's number */
+  void (*reduce_scatter)(RaComm *comm, const float *in, float *out, gsize n);
+  /* @in: @n_bytes; @out: (n_ranks, n_bytes), by rank; @in may be its own place
+   * in @out */
+  void (*all_gather)(RaComm *comm, const void *in, void *out, gsize n_bytes);
+  /* @data of rank @root to all others */
+  void (*broadcast)(RaComm *comm, uint32_t root, void *data, gsize n_bytes);
+  /* @in: (n_ranks, n_bytes) to each; @out: (n_ranks, n_bytes) from each */
+  void (*all_to_all)(RaComm *comm, const void *in, void *out, gsize n_bytes);
+  /* To rank @to, which receives messages of one rank in the order in which
+   * they were sent.  @data may be used again on return. */
+  void (*send)(RaComm *comm, uint32_t to, const void *data, gsize n_bytes);
+  void (*recv)(RaComm *comm, uint32_t from, void *data, gsize n_bytes);
+  /* Waits until all have called it. */
+  void (*barrier)(RaComm *comm);
+  /* all_reduce() that goes on until it is waited for. */
+  RaCommRequest *(*start_all_reduce)(RaComm *comm, RaReduce reduce, float *data,
+                                     gsize n);
+  /* @request: (transfer full) */
+  void (*wait)(RaComm *comm, RaCommRequest *request);
+  void (*free)(RaComm *comm);
+} RaCommTable;
+
+struct _RaComm {
+  const RaCommTable *table; /* of the kind of communicator */
+  uint32_t rank;            /* in the group */
+  uint32_t n_ranks;         /* of the group, >= 1 */
+};
+
+/* A group of one is no group: these return at once for it and for %NULL. */
+void ra_comm_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n);
+void ra_comm_barrier(RaComm *comm);
+
+/* @comm: (nullable) (transfer full) */
+void ra_comm_free(RaComm *comm);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaComm, ra_comm_free)
+
+#endif

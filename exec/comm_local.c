@@ -1,0 +1,372 @@
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exec/comm_local.h"
+
+/* Looks at a barrier before sleeping, where every rank can have a core: some
+ * 20 us, longer than a member is late for a layer's all-reduce. */
+#define SPINS 4000
+
+/* A message on its way; the bytes follow. */
+typedef struct _Message {
+  struct _Message *next;
+  gsize n_bytes;
+} Message;
+
+/* Messages from one rank to one, in order. */
+typedef struct {
+  Message *first;
+  Message *last;
+} Mailbox;
+
+/* A started reduction of the whole group. */
+struct _RaCommRequest {
+  RaCommRequest *next; /* younger */
+  uint64_t number;     /* in the order in which they were started */
+  RaReduce reduce;
+  gsize n;
+  float **data; /* (n_ranks) of the members that have come */
+  uint32_t n_arrived;
+  uint32_t n_left; /* members that have not waited */
+  gboolean is_done;
+};
+
+/* What a member has brought to the collective at hand. */
+typedef struct {
+  const void *in;
+  void *out;
+} Slot;
+
+struct _RaLocalGroup {
+  uint32_t n_ranks;
+  uint32_t spins;
+  Slot *slots;            /* (n_ranks) */
+  Mailbox *mailboxes;     /* (n_ranks to, n_ranks from) */
+  RaCommRequest *started; /* the oldest */
+  pthread_mutex_t lock;   /* of mailboxes and started */
+  pthread_cond_t changed;
+  atomic_uint n_arrived; /* at the barrier */
+  atomic_uint passed;    /* barriers, wraps */
+};
+
+typedef struct {
+  RaComm comm;
+  RaLocalGroup *group; /* borrowed */
+  uint64_t n_started;
+} LocalComm;
+
+static RaLocalGroup *
+group_of(RaComm *comm)
+{
+  return ((LocalComm *)comm)->group;
+}
+
+static void
+barrier(RaComm *comm)
+{
+  RaLocalGroup *g = group_of(comm);
+  unsigned passed = atomic_load(&g->passed);
+
+  if (atomic_fetch_add(&g->n_arrived, 1) + 1 == g->n_ranks) {
+    atomic_store(&g->n_arrived, 0);
+    pthread_mutex_lock(&g->lock);
+    atomic_store(&g->passed, passed + 1);
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+    return;
+  }
+  for (uint32_t i = 0; i < g->spins; i++)
+    if (atomic_load_explicit(&g->passed, memory_order_acquire) != passed)
+      return;
+  pthread_mutex_lock(&g->lock);
+  while (atomic_load(&g->passed) == passed)
+    pthread_cond_wait(&g->changed, &g->lock);
+  pthread_mutex_unlock(&g->lock);
+}
+
+static void
+arrive(RaComm *comm, const void *in, void *out)
+{
+  group_of(comm)->slots[comm->rank] = (Slot){.in = in, .out = out};
+  barrier(comm);
+}
+
+#define TILE 256 /* floats that are reduced at a time: they stay in cache */
+
+/* Adds elements @first to @first + @n - 1 of the members' @data in the order
+ * of the ranks. */
+static void
+reduce_tile(const float *const *data, uint32_t n_ranks, RaReduce reduce,
+            gsize first, gsize n, float *out)
+{
+  memcpy(out, data[0] + first, n * sizeof *out);
+  for (uint32_t rank = 1; rank < n_ranks; rank++) {
+    const float *x = data[rank] + first;
+
+    if (reduce == RA_REDUCE_SUM)
+      for (gsize i = 0; i < n; i++)
+        out[i] += x[i];
+    else
+      for (gsize i = 0; i < n; i++)
+        out[i] = x[i] > out[i] ? x[i] : out[i];
+  }
+}
+
+/* Elements [begin, end) of all members' arrays, in place. */
+static void
+reduce_span(float *const *data, uint32_t n_ranks, RaReduce reduce, gsize begin,
+            gsize end)
+{
+  float tile[TILE];
+
+  for (gsize first = begin; first < end; first += TILE) {
+    gsize n = MIN((gsize)TILE, end - first);
+
+    reduce_tile((const float *const *)data, n_ranks, reduce, first, n, tile);
+    for (uint32_t rank = 0; rank < n_ranks; rank++)
+      memcpy(data[rank] + first, tile, n * sizeof *tile);
+  }
+}
+
+static void
+all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
+{
+  RaLocalGroup *g = group_of(comm);
+  float **all = g_newa(float *, g->n_ranks);
+
+  arrive(comm, NULL, data);
+  for (uint32_t rank = 0; rank < g->n_ranks; rank++)
+    all[rank] = g->slots[rank].out;
+  reduce_span(all, g->n_ranks, reduce, n * comm->rank / g->n_ranks,
+              n * (comm->rank + 1) / g->n_ranks);
+  barrier(comm);
+}
+
+static void
+reduce_scatter(RaComm *comm, const float *in, float *out, gsize n)
+{
+  RaLocalGroup *g = group_of(comm);
+  const float **all = g_newa(const float *, g->n_ranks);
+
+  arrive(comm, in, NULL);
+  for (uint32_t rank = 0; rank < g->n_ranks; rank++)
+    all[rank] = g->slots[rank].in;
+  for (gsize first = 0; first < n; first += TILE) {
+    float tile[TILE]; /* @out may be part of @in: read all first */
+    gsize count = MIN((gsize)TILE, n - first);
+
+    reduce_tile(all, g->n_ranks, RA_REDUCE_SUM, n * comm->rank + first, count,
+                tile);
+    memcpy(out + first, tile, count * sizeof *tile);
+  }
+  barrier(comm);
+}
+
+static void
+all_gather(RaComm *comm, const void *in, void *out, gsize n_bytes)
+{
+  RaLocalGroup *g = group_of(comm);
+
+  arrive(comm, in, NULL);
+  for (uint32_t rank = 0; rank < g->n_ranks; rank++) {
+    char *to = (char *)out + rank * n_bytes;
+
+    if (to != g->slots[rank].in)
+      memcpy(to, g->slots[rank].in, n_bytes);
+  }
+  barrier(comm);
+}
+
+static void
+broadcast(RaComm *comm, uint32_t root, void *data, gsize n_bytes)
+{
+  arrive(comm, data, NULL);
+  if (comm->rank != root)
+    memcpy(data, group_of(comm)->slots[root].in, n_bytes);
+  barrier(comm);
+}
+
+static void
+all_to_all(RaComm *comm, const void *in, void *out, gsize n_bytes)
+{
+  RaLocalGroup *g = group_of(comm);
+
+  arrive(comm, in, NULL);
+  for (uint32_t rank = 0; rank < g->n_ranks; rank++)
+    memcpy((char *)out + rank * n_bytes,
+           (const char *)g->slots[rank].in + comm->rank * n_bytes, n_bytes);
+  barrier(comm);
+}
+
+static void
+send_message(RaComm *comm, uint32_t to, const void *data, gsize n_bytes)
+{
+  RaLocalGroup *g = group_of(comm);
+  Mailbox *box = &g->mailboxes[to * g->n_ranks + comm->rank];
+  Message *message = g_malloc(sizeof *message + n_bytes);
+
+  *message = (Message){.n_bytes = n_bytes};
+  memcpy(message + 1, data, n_bytes);
+  pthread_mutex_lock(&g->lock);
+  if (box->last)
+    box->last->next = message;
+  else
+    box->first = message;
+  box->last = message;
+  pthread_cond_broadcast(&g->changed);
+  pthread_mutex_unlock(&g->lock);
+}
+
+static void
+recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
+{
+  RaLocalGroup *g = group_of(comm);
+  Mailbox *box = &g->mailboxes[comm->rank * g->n_ranks + from];
+  Message *message;
+
+  pthread_mutex_lock(&g->lock);
+  while (!box->first)
+    pthread_cond_wait(&g->changed, &g->lock);
+  message = box->first;
+  box->first = message->next;
+  if (!box->first)
+    box->last = NULL;
+  pthread_mutex_unlock(&g->lock);
+  g_assert(message->n_bytes == n_bytes);
+  memcpy(data, message + 1, n_bytes);
+  g_free(message);
+}
+
+/* The started reduction of this number, made by who comes first.  Locked. */
+static RaCommRequest *
+find_request(RaLocalGroup *g, uint64_t number)
+{
+  RaCommRequest **at = &g->started;
+
+  while (*at && (*at)->number != number)
+    at = &(*at)->next;
+  if (!*at) {
+    *at = g_new0(RaCommRequest, 1);
+    (*at)->number = number;
+    (*at)->data = g_new0(float *, g->n_ranks);
+    (*at)->n_left = g->n_ranks;
+  }
+  return *at;
+}
+
+/* The last to come does all of it; the others are not held up. */
+static RaCommRequest *
+start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
+{
+  RaLocalGroup *g = group_of(comm);
+  RaCommRequest *request;
+  gboolean is_last;
+
+  pthread_mutex_lock(&g->lock);
+  request = find_request(g, ((LocalComm *)comm)->n_started++);
+  request->data[comm->rank] = data;
+  is_last = ++request->n_arrived == g->n_ranks;
+  pthread_mutex_unlock(&g->lock);
+  if (!is_last)
+    return request;
+  reduce_span(request->data, g->n_ranks, reduce, 0, n);
+  pthread_mutex_lock(&g->lock);
+  request->is_done = TRUE;
+  pthread_cond_broadcast(&g->changed);
+  pthread_mutex_unlock(&g->lock);
+  return request;
+}
+
+static void
+wait_request(RaComm *comm, RaCommRequest *request)
+{
+  RaLocalGroup *g = group_of(comm);
+  gboolean is_last;
+
+  pthread_mutex_lock(&g->lock);
+  while (!request->is_done)
+    pthread_cond_wait(&g->changed, &g->lock);
+  is_last = --request->n_left == 0;
+  if (is_last) {
+    RaCommRequest **at = &g->started;
+
+    while (*at != request)
+      at = &(*at)->next;
+    *at = request->next;
+  }
+  pthread_mutex_unlock(&g->lock);
+  if (is_last) {
+    g_free(request->data);
+    g_free(request);
+  }
+}
+
+static void
+comm_free(RaComm *comm)
+{
+  g_free(comm);
+}
+
+static const RaCommTable table = {
+    .name = "local",
+    .all_reduce = all_reduce,
+    .reduce_scatter = reduce_scatter,
+    .all_gather = all_gather,
+    .broadcast = broadcast,
+    .all_to_all = all_to_all,
+    .send = send_message,
+    .recv = recv_message,
+    .barrier = barrier,
+    .start_all_reduce = start_all_reduce,
+    .wait = wait_request,
+    .free = comm_free,
+};
+
+RaLocalGroup *
+ra_local_group_new(uint32_t n_ranks)
+{
+  RaLocalGroup *g = g_new0(RaLocalGroup, 1);
+
+  g_return_val_if_fail(n_ranks >= 1, NULL);
+  g->n_ranks = n_ranks;
+  g->spins = n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;
+  g->slots = g_new0(Slot, n_ranks);
+  g->mailboxes = g_new0(Mailbox, (gsize)n_ranks * n_ranks);
+  pthread_mutex_init(&g->lock, NULL);
+  pthread_cond_init(&g->changed, NULL);
+  return g;
+}
+
+void
+ra_local_group_free(RaLocalGroup *group)
+{
+  if (!group)
+    return;
+  for (uint32_t i = 0; i < group->n_ranks * group->n_ranks; i++)
+    while (group->mailboxes[i].first) {
+      Message *message = group->mailboxes[i].first;
+
+      group->mailboxes[i].first = message->next;
+      g_free(message);
+    }
+  pthread_cond_destroy(&group->changed);
+  pthread_mutex_destroy(&group->lock);
+  g_free(group->mailboxes);
+  g_free(group->slots);
+  g_free(group);
+}
+
+RaComm *
+ra_local_comm_new(RaLocalGroup *group, uint32_t rank)
+{
+  LocalComm *local = g_new0(LocalComm, 1);
+
+  local->comm =
+      (RaComm){.table = &table, .rank = rank, .n_ranks = group->n_ranks};
+  local->group = group;
+  return &local->comm;
+}

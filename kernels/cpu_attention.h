@@ -1,0 +1,91 @@
+/* Causal attention over packed sequences of any lengths, forward, backward and
+ * one token at a time from a cache; fp32, grouped query heads.
+ *
+ * Sequences lie one after the other: tokens begin[s] to begin[s + 1] - 1 are
+ * those of sequence s.  Query head h reads key head h / (q_heads / kv_heads).
+ *
+ *     p_ij = exp(scale q_i k_j - lse_i)  j <= i,  scale = 1 / sqrt(head_dim)
+ *     lse_i = log sum_j exp(scale q_i k_j)        o_i = sum_j p_ij v_j
+ *
+ * A block of RA_CPU_ATTENTION_BLOCK queries is worked on at a time, so that
+ * probabilities take 64 x (longest) floats and are never stored; the backward
+ * makes them again from lse (arXiv 2205.14135).  The products are CBLAS's.
+ *
+ * Error: with e = (head_dim + 8) u max_j |scale| sum_d |q_id k_jd| the error of
+ * an exponent, probabilities are within 2 (e + 2^-22) of themselves and an
+ * output within 2 (e + 2^-22 + (i + 2) u) sum_j p_ij |v_j|.
+ */
+#ifndef RA_KERNELS_CPU_ATTENTION_H
+#define RA_KERNELS_CPU_ATTENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RA_CPU_ATTENTION_BLOCK 64 /* queries */
+
+/* What forward and backward work on. */
+typedef struct {
+  uint32_t n_sequences;  /* >= 0 */
+  const uint32_t *begin; /* (n_sequences + 1) first token of each; the last is
+                            all tokens */
+  uint32_t q_heads;      /* a multiple of kv_heads */
+  uint32_t kv_heads;     /* >= 1 */
+  uint32_t head_dim;     /* elements of a head */
+  size_t stride;         /* floats from a token's q, k or v to the next's */
+} RaCpuAttention;
+
+/* Floats of workspace that both need: 2 x block x longest sequence. */
+size_t ra_cpu_attention_workspace(const RaCpuAttention *shape);
+
+/**
+ * ra_cpu_attention:
+ * @q: (tokens, q_heads, head_dim), tokens @shape->stride floats apart
+ * @k: (tokens, kv_heads, head_dim), likewise
+ * @v: as @k
+ * @out: (tokens, q_heads, head_dim), dense
+ * @out_lse: (tokens, q_heads)
+ * @workspace: ra_cpu_attention_workspace() floats
+ */
+void ra_cpu_attention(const RaCpuAttention *shape, const float *q,
+                      const float *k, const float *v, float *out,
+                      float *out_lse, float *workspace);
+
+/**
+ * ra_cpu_attention_backward:
+ * @out: of the forward
+ * @lse: of the forward
+ * @d_out: (tokens, q_heads, head_dim), dense
+ * @d_q: as @q, written
+ * @d_k: as @k, written
+ * @d_v: as @k, written
+ *
+ * With dp_ij = do_i v_j and D_i = do_i o_i:
+ *
+ *     ds_ij = p_ij (dp_ij - D_i) scale
+ *     dq_i = sum_j ds_ij k_j   dk_j = sum_i ds_ij q_i   dv_j = sum_i p_ij do_i
+ *
+ * where the sums over i take in all query heads of the group.
+ */
+void ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
+                               const float *k, const float *v, const float *out,
+                               const float *lse, const float *d_out, float *d_q,
+                               float *d_k, float *d_v, float *workspace);
+
+/**
+ * ra_cpu_decode_attention:
+ * @q_heads: a multiple of @kv_heads
+ * @n_kv: cached tokens of this sequence, the new one's among them, >= 1
+ * @q: (q_heads, head_dim) of the new token
+ * @k: (n_kv, kv_heads, head_dim)
+ * @v: as @k
+ * @out: (q_heads, head_dim)
+ * @workspace: (q_heads / kv_heads, n_kv) floats
+ *
+ * One sequence's new token.  Reads each key and value once: what bounds it.
+ */
+void ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads,
+                             uint32_t head_dim, size_t n_kv, const float *q,
+                             const float *k, const float *v, float *out,
+                             float *workspace);
+
+#endif

@@ -1,0 +1,67 @@
+/* Matrix products by CBLAS, and copies between strided rows.
+ *
+ * The library is loaded when the first model is made, not with the program:
+ * linking OpenBLAS costs a start tens of milliseconds and a pool of threads.
+ * A product runs on the thread that asks for it.
+ */
+#ifndef RA_KERNELS_CPU_GEMM_H
+#define RA_KERNELS_CPU_GEMM_H
+
+#include <stddef.h>
+
+/**
+ * ra_cpu_gemm_open:
+ *
+ * Loads OpenBLAS once and sets it to one thread a call.   Thread: any.
+ *
+ * Returns: 1, or 0 where there is none (Debian: libopenblas0-pthread)
+ */
+int ra_cpu_gemm_open(void);
+
+/* Whether an operand is read as it lies or transposed. */
+typedef enum { RA_CPU_PLAIN, RA_CPU_TRANSPOSED } RaCpuOrder;
+
+/**
+ * ra_cpu_gemm:
+ * @order_a: of @a
+ * @order_b: of @b
+ * @m: rows of @c
+ * @n: columns of @c
+ * @k: terms of each sum
+ * @a: (m, k) rows of @lda floats; transposed: (k, m)
+ * @b: (k, n) rows of @ldb floats; transposed: (n, k)
+ * @beta: what @c is multiplied by first; 0: it is not read
+ * @c: (m, n) rows of @ldc floats
+ *
+ * c = a b + beta c, row major.  Needs ra_cpu_gemm_open().
+ *
+ * Error: (k + 1) u sum |a| |b| + 2 u |beta c| of each element.
+ */
+void ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                 size_t k, const float *a, size_t lda, const float *b,
+                 size_t ldb, float beta, float *c, size_t ldc);
+
+/**
+ * ra_cpu_copy_rect:
+ * @n_rows: rows to copy
+ * @n_cols: floats of each
+ * @in: first element, rows @in_stride floats apart
+ * @out: first element, rows @out_stride floats apart; no overlap
+ *
+ * A rectangle of one matrix to a place in another: how slices of parameters
+ * are packed and unpacked.  Exact.
+ */
+void ra_cpu_copy_rect(size_t n_rows, size_t n_cols, const float *in,
+                      size_t in_stride, float *out, size_t out_stride);
+
+/* y += x, (n).  Error: u |y|. */
+void ra_cpu_add(size_t n, const float *x, float *y);
+
+/* Rows of a (n_rows, n) matrix onto @sum (n): gradients of a bias.  Error:
+ * (n_rows + 1) u sum |terms|. */
+void ra_cpu_add_columns(size_t n_rows, size_t n, const float *x, float *sum);
+
+/* Adds @bias (n) to each of the @n_rows rows of @y (n_rows, n). */
+void ra_cpu_add_bias(size_t n_rows, size_t n, const float *bias, float *y);
+
+#endif

@@ -1,0 +1,49 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "kernels/cpu.h"
+#include "kernels/cpu_norm.h"
+
+RA_CPU_KERNEL void
+ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,
+            const float *weight, float *out, float *out_inv)
+{
+  for (size_t row = 0; row < n_rows; row++) {
+    const float *in = x + row * n; /* (n) */
+    float *y = out + row * n;      /* (n) */
+    float sum = 0, inv;
+
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+      sum += in[i] * in[i];
+    inv = 1.0f / sqrtf(sum / (float)n + eps);
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+      y[i] = in[i] * inv * weight[i];
+    out_inv[row] = inv;
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,
+                     const float *weight, const float *inv, const float *d_out,
+                     float *d_x, float *d_weight)
+{
+  for (size_t row = 0; row < n_rows; row++) {
+    const float *in = x + row * n;     /* (n) */
+    const float *dy = d_out + row * n; /* (n) */
+    float *dx = d_x + row * n;         /* (n) */
+    float r = inv[row], dot = 0;
+
+#pragma omp simd reduction(+ : dot)
+    for (size_t i = 0; i < n; i++)
+      dot += dy[i] * weight[i] * in[i];
+    dot *= r * r * r / (float)n;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+      dx[i] += dy[i] * weight[i] * r - dot * in[i];
+      d_weight[i] += dy[i] * in[i] * r;
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/* RMSNorm (arXiv 1910.07467), forward and backward, fp32.
+ *
+ *     inv = 1 / sqrt(sum x^2 / n + eps)      a row (token) of n elements
+ *     y_i = x_i inv w_i
+ *
+ * Backward with g_i = dy_i w_i and c = inv^3 / n sum g_j x_j:
+ *
+ *     dx_i = g_i inv - c x_i        dw_i = sum over rows dy_i x_i inv
+ *
+ * Bytes: 8 an element forward, 16 backward.  Typical: 4,096 rows of 4,096.
+ */
+#ifndef RA_KERNELS_CPU_NORM_H
+#define RA_KERNELS_CPU_NORM_H
+
+#include <stddef.h>
+
+/**
+ * ra_cpu_norm:
+ * @n_rows: tokens
+ * @n: elements of a row
+ * @eps: > 0
+ * @x: (n_rows, n)
+ * @weight: (n)
+ * @out: (n_rows, n), may not overlap @x
+ * @out_inv: (n_rows) what the backward needs
+ *
+ * Error: (n / 2 + 5) u of each element: the sum has n terms >= 0, the square
+ * root halves their error, and five operations round once.
+ */
+void ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,
+                 const float *weight, float *out, float *out_inv);
+
+/**
+ * ra_cpu_norm_backward:
+ * @inv: (n_rows) of the forward
+ * @d_out: (n_rows, n) gradient of the output
+ * @d_x: (n_rows, n) gradient of the input, added to
+ * @d_weight: (n) added to
+ *
+ * Error of what is added to d_x: (1.5 n + 12) u (|g_i inv| + inv^3 / n |x_i|
+ * sum |g_j x_j|); to d_weight: (n_rows + n / 2 + 6) u sum |dy_i x_i inv|.
+ */
+void ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,
+                          const float *weight, const float *inv,
+                          const float *d_out, float *d_x, float *d_weight);
+
+#endif

@@ -1,0 +1,117 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "kernels/cpu.h"
+#include "kernels/cpu_pointwise.h"
+
+void
+ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
+                  float *out_cos_sin)
+{
+  size_t half = head_dim / 2;
+
+  for (size_t i = 0; i < half; i++) {
+    double frequency = pow(theta, -2.0 * (double)i / (double)head_dim);
+
+    for (size_t p = 0; p < n_positions; p++) {
+      float *row = out_cos_sin + p * head_dim; /* (head_dim) */
+
+      row[i] = (float)cos((double)p * frequency);
+      row[half + i] = (float)sin((double)p * frequency);
+    }
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+            const uint32_t *positions, const float *cos_sin, int direction,
+            float *x, size_t stride)
+{
+  size_t half = head_dim / 2;
+  float sign = direction < 0 ? -1.0f : 1.0f;
+
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *cosine = cos_sin + positions[t] * head_dim; /* (half) */
+    const float *sine = cosine + half;                       /* (half) */
+
+    for (size_t h = 0; h < n_heads; h++) {
+      float *a = x + t * stride + h * head_dim; /* (half) */
+      float *b = a + half;                      /* (half) */
+
+#pragma omp simd
+      for (size_t i = 0; i < half; i++) {
+        float s = sign * sine[i], first = a[i], second = b[i];
+
+        a[i] = first * cosine[i] - second * s;
+        b[i] = second * cosine[i] + first * s;
+      }
+    }
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up, float *out)
+{
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *gate = gate_up + t * 2 * width; /* (width) */
+    const float *up = gate + width;              /* (width) */
+    float *y = out + t * width;                  /* (width) */
+
+#pragma omp simd
+    for (size_t i = 0; i < width; i++)
+      y[i] = gate[i] / (1.0f + ra_cpu_exp(-gate[i])) * up[i];
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
+                       const float *d_out, float *d_gate_up)
+{
+  for (size_t t = 0; t < n_tokens; t++) {
+    const float *gate = gate_up + t * 2 * width; /* (width) */
+    const float *up = gate + width;              /* (width) */
+    const float *dy = d_out + t * width;         /* (width) */
+    float *d_gate = d_gate_up + t * 2 * width;   /* (width) */
+    float *d_up = d_gate + width;                /* (width) */
+
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+      float g = gate[i], u = up[i], d = dy[i];
+      float s = 1.0f / (1.0f + ra_cpu_exp(-g));
+
+      d_up[i] = d * g * s;
+      d_gate[i] = d * u * s * (1.0f + g * (1.0f - s));
+    }
+  }
+}
+
+void
+ra_cpu_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
+                 const uint32_t *tokens, const float *table, float *out)
+{
+  for (size_t t = 0; t < n_tokens; t++) {
+    uint32_t row = tokens[t] - first; /* wraps below: then >= n_rows */
+
+    if (row < n_rows)
+      memcpy(out + t * width, table + row * width, width * sizeof *out);
+    else
+      memset(out + t * width, 0, width * sizeof *out);
+  }
+}
+
+RA_CPU_KERNEL void
+ra_cpu_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
+                          uint32_t n_rows, const uint32_t *tokens,
+                          const float *d_out, float *d_table)
+{
+  for (size_t t = 0; t < n_tokens; t++) {
+    uint32_t row = tokens[t] - first;
+
+    if (row >= n_rows)
+      continue;
+#pragma omp simd
+    for (size_t i = 0; i < width; i++)
+      d_table[row * width + i] += d_out[t * width + i];
+  }
+}

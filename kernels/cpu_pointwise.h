@@ -1,0 +1,90 @@
+/* Work on single elements: rotary positions, SwiGLU, the embedding table.
+ *
+ * Rotary positions (arXiv 2104.09864) in the order of Hugging Face's Llama:
+ * element i of the first half of a head turns with element i of the second by
+ * the angle position x theta^(-2 i / head_dim).
+ * SwiGLU (arXiv 2002.05202): silu(gate) up, silu(x) = x / (1 + e^-x).
+ */
+#ifndef RA_KERNELS_CPU_POINTWISE_H
+#define RA_KERNELS_CPU_POINTWISE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * ra_cpu_rope_table:
+ * @n_positions: rows
+ * @head_dim: even
+ * @theta: base of the frequencies, 10000 of Llama 2
+ * @out_cos_sin: (n_positions, head_dim): head_dim / 2 cosines, then as many
+ *   sines
+ *
+ * Error: 2^-24 of each value: computed in double.
+ */
+void ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
+                       float *out_cos_sin);
+
+/**
+ * ra_cpu_rope:
+ * @n_tokens: rows
+ * @n_heads: heads that lie in a row, one after the other
+ * @head_dim: even
+ * @positions: (n_tokens) row of the table
+ * @cos_sin: of ra_cpu_rope_table()
+ * @direction: 1: turn; -1: turn back, which is also the gradient
+ * @x: (n_tokens) rows @stride floats apart, turned in place
+ *
+ * Error: 3 u (|a| + |b|) of each element, a and b the two that turn.
+ */
+void ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+                 const uint32_t *positions, const float *cos_sin, int direction,
+                 float *x, size_t stride);
+
+/**
+ * ra_cpu_swiglu:
+ * @n_tokens: rows
+ * @width: of the gate, of up and of the output
+ * @gate_up: (n_tokens, 2 width) the gate, then up
+ * @out: (n_tokens, width)
+ *
+ * Error: 2^-21 of each element: ra_cpu_exp()'s and four operations.
+ */
+void ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up,
+                   float *out);
+
+/**
+ * ra_cpu_swiglu_backward:
+ * @d_out: (n_tokens, width)
+ * @d_gate_up: (n_tokens, 2 width), written; may be @gate_up
+ *
+ * d up = d silu(g), d g = d up s (1 + g (1 - s)) with s = 1 / (1 + e^-g).
+ * Error: 2^-20 |d up s| (1 + |g| + |g| s) for the gate, 2^-21 |d silu(g)| for
+ * up.
+ */
+void ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
+                            const float *d_out, float *d_gate_up);
+
+/**
+ * ra_cpu_embedding:
+ * @n_tokens: rows
+ * @width: of the table
+ * @first: token of the table's first row
+ * @n_rows: of the table: tokens outside [first, first + n_rows) give zeroes, so
+ *   that the sum over the ranks that share the vocabulary is the whole
+ * @tokens: (n_tokens)
+ * @table: (n_rows, width)
+ * @out: (n_tokens, width)
+ *
+ * Exact.
+ */
+void ra_cpu_embedding(size_t n_tokens, size_t width, uint32_t first,
+                      uint32_t n_rows, const uint32_t *tokens,
+                      const float *table, float *out);
+
+/* The gradient: rows of @d_out added to those of @d_table, in the order of the
+ * tokens.  Error: (tokens of a kind) u sum |terms|. */
+void ra_cpu_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
+                               uint32_t n_rows, const uint32_t *tokens,
+                               const float *d_out, float *d_table);
+
+#endif

@@ -1,0 +1,197 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu_attention.h"
+#include "kernels/cpu_gemm.h"
+#include "tests/check_main.h"
+#include "tests/cpu_random.h"
+
+#define Q_HEADS 4
+#define KV_HEADS 2
+#define HEAD_DIM 6
+#define OUT (Q_HEADS * HEAD_DIM)
+#define STRIDE ((Q_HEADS + 2 * KV_HEADS) * HEAD_DIM)
+
+/* Ragged: a single token, less than a block of 64, more than two. */
+static const uint32_t begin[] = {0, 1, 31, 31 + 135};
+#define N_SEQUENCES 3
+#define N_TOKENS 166
+
+static const RaCpuAttention shape = {.n_sequences = N_SEQUENCES,
+                                     .begin = begin,
+                                     .q_heads = Q_HEADS,
+                                     .kv_heads = KV_HEADS,
+                                     .head_dim = HEAD_DIM,
+                                     .stride = STRIDE};
+
+/* One query head of one query in double.  @fault: sees one key too many. */
+static void
+naive(const double *qkv, uint32_t first, uint32_t at, uint32_t head,
+      gboolean fault, double *out)
+{
+  double weights[N_TOKENS], most = (double)-INFINITY, sum = 0;
+  uint32_t kv = head / (Q_HEADS / KV_HEADS);
+  uint32_t last = MIN(at + (fault ? 1 : 0), N_TOKENS - 1);
+
+  for (uint32_t j = first; j <= last; j++) {
+    weights[j] = 0;
+    for (uint32_t i = 0; i < HEAD_DIM; i++)
+      weights[j] += qkv[at * STRIDE + head * HEAD_DIM + i] *
+                    qkv[j * STRIDE + (Q_HEADS + kv) * HEAD_DIM + i];
+    weights[j] /= sqrt(HEAD_DIM);
+    most = fmax(most, weights[j]);
+  }
+  for (uint32_t j = first; j <= last; j++)
+    sum += weights[j] = exp(weights[j] - most);
+  for (uint32_t i = 0; i < HEAD_DIM; i++) {
+    out[i] = 0;
+    for (uint32_t j = first; j <= last; j++)
+      out[i] += weights[j] / sum *
+                qkv[j * STRIDE + (Q_HEADS + KV_HEADS + kv) * HEAD_DIM + i];
+  }
+}
+
+static void
+naive_all(const double *qkv, gboolean fault, double *out)
+{
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t at = begin[s]; at < begin[s + 1]; at++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        naive(qkv, begin[s], at, head, fault, out + at * OUT + head * HEAD_DIM);
+}
+
+typedef struct {
+  float *qkv;     /* (N_TOKENS, STRIDE) */
+  double *exact;  /* the same in double */
+  float *out;     /* (N_TOKENS, OUT) */
+  float *lse;     /* (N_TOKENS, Q_HEADS) */
+  float *scratch; /* workspace */
+} Fixture;
+
+static Fixture
+fixture_new(void)
+{
+  Fixture f = {.qkv = cpu_random(1, N_TOKENS * STRIDE, 1),
+               .exact = g_new(double, N_TOKENS *STRIDE),
+               .out = g_new(float, N_TOKENS *OUT),
+               .lse = g_new(float, N_TOKENS *Q_HEADS),
+               .scratch = g_new(float, ra_cpu_attention_workspace(&shape))};
+
+  ck_assert(ra_cpu_gemm_open());
+  for (gsize i = 0; i < N_TOKENS * STRIDE; i++)
+    f.exact[i] = (double)f.qkv[i];
+  ra_cpu_attention(&shape, f.qkv, f.qkv + OUT,
+                   f.qkv + OUT + KV_HEADS * HEAD_DIM, f.out, f.lse, f.scratch);
+  return f;
+}
+
+static void
+fixture_clear(Fixture *f)
+{
+  g_free(f->qkv);
+  g_free(f->exact);
+  g_free(f->out);
+  g_free(f->lse);
+  g_free(f->scratch);
+}
+
+/* |v| <= 1 and exponents below 3, so the header's bound is at most
+ * 2 (14 u 3 + 2^-22 + 137 u) = 2.2e-5; 1e-5 is asked for. */
+static double
+worst_forward(const Fixture *f, gboolean fault)
+{
+  g_autofree double *out = g_new(double, N_TOKENS *OUT);
+  double worst = 0;
+
+  naive_all(f->exact, fault, out);
+  for (gsize i = 0; i < N_TOKENS * OUT; i++)
+    worst = fmax(worst, fabs((double)f->out[i] - out[i]));
+  return worst;
+}
+
+START_TEST(test_forward)
+{
+  Fixture f = fixture_new();
+
+  ck_assert_double_lt(worst_forward(&f, FALSE), 1e-5);
+  ck_assert_double_gt(worst_forward(&f, TRUE), 1e-3);
+  fixture_clear(&f);
+}
+END_TEST
+
+static double
+weighed(const double *qkv, const float *d_out)
+{
+  g_autofree double *out = g_new(double, N_TOKENS *OUT);
+  double sum = 0;
+
+  naive_all(qkv, FALSE, out);
+  for (gsize i = 0; i < N_TOKENS * OUT; i++)
+    sum += out[i] * (double)d_out[i];
+  return sum;
+}
+
+/* Central differences of the double formula, h = 1e-4, at places spread over
+ * queries, keys and values: 1e-8 of their own, fp32 some 1e-5. */
+START_TEST(test_backward)
+{
+  Fixture f = fixture_new();
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * OUT, 1);
+  g_autofree float *d = g_new(float, N_TOKENS *STRIDE);
+
+  ra_cpu_attention_backward(
+      &shape, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_HEADS * HEAD_DIM, f.out,
+      f.lse, d_out, d, d + OUT, d + OUT + KV_HEADS * HEAD_DIM, f.scratch);
+  for (gsize at = 0; at < N_TOKENS * STRIDE; at += 211) {
+    double old = f.exact[at], up, down, h = 1e-4;
+
+    f.exact[at] = old + h;
+    up = weighed(f.exact, d_out);
+    f.exact[at] = old - h;
+    down = weighed(f.exact, d_out);
+    f.exact[at] = old;
+    ck_assert_double_eq_tol((double)d[at], (up - down) / (2 * h), 2e-5);
+  }
+  fixture_clear(&f);
+}
+END_TEST
+
+/* The last token of the longest sequence, from a cache of its keys and values:
+ * the row that the packed forward makes. */
+START_TEST(test_decode)
+{
+  Fixture f = fixture_new();
+  uint32_t first = begin[2], n = begin[3] - begin[2], last = begin[3] - 1;
+  gsize width = KV_HEADS * HEAD_DIM;
+  g_autofree float *k = g_new(float, n *width);
+  g_autofree float *v = g_new(float, n *width);
+  float out[OUT];
+
+  ra_cpu_copy_rect(n, width, f.qkv + first * STRIDE + OUT, STRIDE, k, width);
+  ra_cpu_copy_rect(n, width, f.qkv + first * STRIDE + OUT + width, STRIDE, v,
+                   width);
+  ra_cpu_decode_attention(Q_HEADS, KV_HEADS, HEAD_DIM, n, f.qkv + last * STRIDE,
+                          k, v, out, f.scratch);
+  for (gsize i = 0; i < OUT; i++)
+    ck_assert_double_eq_tol((double)out[i], (double)f.out[last * OUT + i],
+                            1e-6);
+  fixture_clear(&f);
+}
+END_TEST
+
+static Suite *
+cpu_attention_suite(void)
+{
+  Suite *suite = suite_create("cpu_attention");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_forward);
+  tcase_add_test(tcase, test_backward);
+  tcase_add_test(tcase, test_decode);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(cpu_attention_suite)
