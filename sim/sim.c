@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "sim/cost.h"
 #include "sim/fingerprint.h"
+#include "sim/interfere.h"
 #include "sim/queue.h"
 #include "sim/sim.h"
 
@@ -61,6 +62,7 @@ ra_sim_free(RaSim *sim)
   g_free(sim->result.begin_s);
   g_free(sim->result.end_s);
   g_free(sim->result.critical_pred);
+  g_free(sim->result.added_s);
   g_free(sim);
 }
 
@@ -80,6 +82,7 @@ typedef struct {
   RaQueue queue;            /* ends of running tasks */
   State *states;            /* (n_tasks) 64-byte aligned; free() it */
   uint32_t next_seq;        /* of the next task that gets ready */
+  RaInterfere *interfere;   /* NULL: nothing slows anything */
 } Run;
 
 static inline void
@@ -87,6 +90,11 @@ start_task(Run *run, RaTaskId task)
 {
   State *state = &run->states[task];
 
+  if (run->interfere) {
+    ra_interfere_start(run->interfere, task, run->next_seq++, state->begin_s,
+                       &run->queue);
+    return;
+  }
   state->end_s += state->begin_s;
   ra_queue_push(
       &run->queue,
@@ -136,6 +144,26 @@ run_init(Run *run, const RaSim *sim)
                              .critical_pred = RA_NONE};
   }
   ra_queue_init(&run->queue, 1024);
+  run->interfere = ra_interfere_new(graph, sim->costs);
+}
+
+/* The next event that is the end of a task: one that interference has moved is
+ * none.  Settles an instant before it leaves it. */
+static gboolean
+pop_end(Run *run, double now_s, RaEvent *out_event)
+{
+  RaQueue *queue = &run->queue;
+
+  if (!run->interfere)
+    return ra_queue_pop(queue, out_event);
+  do {
+    if (queue->n == 0 || queue->events[0].time_s > now_s)
+      ra_interfere_settle(run->interfere, now_s, queue);
+    if (!ra_queue_pop(queue, out_event))
+      return FALSE;
+  } while (!ra_interfere_is_end(run->interfere, out_event));
+  run->states[out_event->task].end_s = out_event->time_s;
+  return TRUE;
 }
 
 /* Processes every event; returns the number of tasks that ended. */
@@ -144,12 +172,12 @@ run_events(Run *run, uint64_t *out_fingerprint)
 {
   const RaTaskGraph *graph = run->graph;
   uint64_t n_events = 0, fingerprint = RA_FINGERPRINT_INIT;
-  RaEvent event;
+  RaEvent event = {.time_s = 0};
 
   for (RaTaskId t = 0; t < graph->n_tasks; t++)
     if (graph->n_pred[t] == 0)
       start_task(run, t);
-  while (ra_queue_pop(&run->queue, &event)) {
+  while (pop_end(run, event.time_s, &event)) {
     const State *state = &run->states[event.task];
 
     n_events++;
@@ -236,10 +264,13 @@ ra_sim_run(RaSim *sim, GError **error)
   sim->result.n_events = run_events(&run, &sim->result.fingerprint);
   if (sim->result.n_events == sim->graph->n_tasks) {
     finish(sim, &run);
+    if (run.interfere)
+      sim->result.added_s = ra_interfere_added_s(run.interfere);
     sim->has_run = TRUE;
   } else {
     ok = fail_cycle(&run, error);
   }
+  ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);
   free(run.states);
   return ok;

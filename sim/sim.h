@@ -2,9 +2,10 @@
  *
  * Events are ordered by (time, sequence number), never by an epsilon.  A task
  * starts when its last predecessor has ended (queues stand in the graph
- * as edges, see graph/task.h), and ends after its duration.  Sequence numbers
- * are given in the order in which tasks become ready; tasks that become ready
- * by one event get theirs in the order of the graph's edges.
+ * as edges, see graph/task.h), and ends after its duration, which is longer
+ * where computation and communication run on one GPU (sim/interfere.h).
+ * Sequence numbers are given in the order in which tasks become ready; tasks
+ * that become ready by one event get theirs in the order of the graph's edges.
  *
  *     RaSim *sim = ra_sim_new(graph, estimator, &error);
  *     if (ra_sim_run(sim, &error)) ... ra_sim_result(sim)
@@ -26,12 +27,21 @@ typedef struct {
                               calls that wait for them is not counted */
   double *begin_s;         /* (n_tasks) */
   double *end_s;           /* (n_tasks) */
+  double *added_s; /* (n_tasks) of end_s - begin_s, what interference has added
+                      to the task's cost; NULL: nothing to any */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
                               id on a tie: ra_critical_tasks() has a rule that
                               folding keeps), RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
   uint64_t n_events;    /* ends processed, = n_tasks */
 } RaSimResult;
+
+/* Seconds that interference has added to @task; 0 where there is none. */
+static inline double
+ra_sim_added_s(const RaSimResult *result, RaTaskId task)
+{
+  return result->added_s ? result->added_s[task] : 0;
+}
 
 /**
  * ra_sim_new:

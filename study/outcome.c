@@ -193,7 +193,7 @@ make_gpu_time(const RaSetup *setup, const RaBreakdown *breakdown)
   const RaWorkload *workload = setup->workload;
   double all_gpu_s = breakdown->n_gpus * breakdown->iteration_s;
   static const char *const causes[] = {"compute_frac", "comm_frac", "host_frac",
-                                       "bubble_frac"};
+                                       "bubble_frac", "interference_frac"};
   RaTable *table = ra_table_new("gpu_time");
 
   ra_table_column(table, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -207,13 +207,15 @@ make_gpu_time(const RaSetup *setup, const RaBreakdown *breakdown)
     uint32_t c = workload->order[i];
     const RaCallShare *share = &breakdown->calls[c];
     double gpu_s = share->compute_gpu_s + share->comm_gpu_s +
-                   share->host_gpu_s + share->bubble_gpu_s;
+                   share->host_gpu_s + share->bubble_gpu_s +
+                   share->interference_gpu_s;
 
     add_gpu_row(table, workload->calls[c].name, gpu_s, all_gpu_s);
     ra_table_real(table, share->compute_gpu_s / gpu_s);
     ra_table_real(table, share->comm_gpu_s / gpu_s);
     ra_table_real(table, share->host_gpu_s / gpu_s);
     ra_table_real(table, share->bubble_gpu_s / gpu_s);
+    ra_table_real(table, share->interference_gpu_s / gpu_s);
     ra_table_real(table, share->flop / gpu_s);
   }
   for (guint row = 0; row < 2; row++) {
@@ -230,9 +232,11 @@ static void
 add_path_row(RaTable *table, const RaWorkload *workload, const RaPathRow *row,
              double makespan_s)
 {
-  const double causes_s[] = {
-      row->compute_s, row->comm_s, row->host_s,
-      MAX(row->total_s - row->compute_s - row->comm_s - row->host_s, 0)};
+  const double causes_s[] = {row->compute_s, row->comm_s, row->host_s,
+                             MAX(row->total_s - row->compute_s - row->comm_s -
+                                     row->host_s - row->interference_s,
+                                 0),
+                             row->interference_s};
 
   ra_table_row(table);
   ra_table_text(table, workload->calls[row->call].name);
@@ -251,7 +255,7 @@ static RaTable *
 make_critical_path(const RaWorkload *workload, GArray *rows, double makespan_s)
 {
   static const char *const causes[] = {"compute_frac", "comm_frac", "host_frac",
-                                       "bubble_frac"};
+                                       "bubble_frac", "interference_frac"};
   RaTable *table = ra_table_new("critical_path");
 
   ra_table_column(table, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -303,6 +307,7 @@ append_gpu_time(GString *out, const RaBreakdown *breakdown)
                   {"in exposed communication", 0},
                   {"waiting for the host", 0},
                   {"in bubbles", 0},
+                  {"slowed by communication beside them", 0},
                   {"in reallocation and transfers", breakdown->realloc_gpu_s},
                   {"idle", breakdown->idle_gpu_s}};
 
@@ -311,6 +316,7 @@ append_gpu_time(GString *out, const RaBreakdown *breakdown)
     parts[1].amount += breakdown->calls[c].comm_gpu_s;
     parts[2].amount += breakdown->calls[c].host_gpu_s;
     parts[3].amount += breakdown->calls[c].bubble_gpu_s;
+    parts[4].amount += breakdown->calls[c].interference_gpu_s;
   }
   g_string_append(out, "of their time GPUs are ");
   append_parts(out, parts, G_N_ELEMENTS(parts),

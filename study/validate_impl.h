@@ -15,8 +15,6 @@ RaProfile *ra_validate_profile(const char *gpu, GError **error);
 typedef struct {
   const char *laws[6];      /* of estimator/fit.h, or "p2p.node" and
                                "p2p.nodes"; NULL-terminated */
-  const char *source;       /* rows of another source than the laws' own:
-                               scored as shipped, in both modes; NULL */
   guint lines;              /* bit i: line i is left out; 0: at random */
   const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
   guint64 least_bytes;      /* smaller messages are not scored */
@@ -31,5 +29,9 @@ typedef struct {
 /* validate_op.c: argument: RaValidateOps. */
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
                          GError **error);
+
+/* validate_overlap.c: no argument. */
+gboolean ra_validate_overlap(const RaValidateLevel *level, RaValidateJob *job,
+                             GError **error);
 
 #endif

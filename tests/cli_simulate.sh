@@ -35,7 +35,8 @@ sums() {
       share[title] += $at["share_frac"]
       if ($at["compute_frac"] != "-")
         check(title " " $1, $at["compute_frac"] + $at["comm_frac"] + \
-              $at["host_frac"] + $at["bubble_frac"])
+              $at["host_frac"] + $at["bubble_frac"] + \
+              $at["interference_frac"])
     }
     title == "critical_path" { path += $at["time_s"] }
     END { for (t in share) check(t, share[t])
