@@ -74,6 +74,8 @@ reason_of(const RaBreakdown *b, const RaWorkload *workload)
     take_larger(&loss, b->calls[c].comm_gpu_s, "comm of ", name);
     take_larger(&loss, b->calls[c].host_gpu_s, "host of ", name);
     take_larger(&loss, b->calls[c].bubble_gpu_s, "bubble of ", name);
+    take_larger(&loss, b->calls[c].interference_gpu_s, "interference of ",
+                name);
   }
   take_larger(&loss, b->realloc_gpu_s, "reallocation", "");
   take_larger(&loss, b->idle_gpu_s, "idle", "");

@@ -37,6 +37,7 @@ make_unit(const RaEstimator *estimator, const RaShard *shard,
 
 /* A step under way: the line of the units so far. */
 typedef struct {
+  double slow_frac; /* of a gather, what it adds to a unit beside it */
   RaDecodeLine *line;
   guint64 n_launches;
   double exposed_s; /* waited for weights */
@@ -49,7 +50,9 @@ add_slope(Step *step, const Unit *unit)
   step->line->s_per_token += unit->s_per_token;
 }
 
-/* @unit comes after the last one: its gather hides behind that one, or that
+/* @unit comes after the last one: its gather hides behind that one, which it
+ * slows (f = memory-frac of the overlap law: a step is bound by memory; c
+ * seconds alone beside g of gathering take max(g, c + g f / (1 + f))), or that
  * one's growth behind the gather. */
 static void
 add_unit(Step *step, const Unit *unit)
@@ -57,15 +60,17 @@ add_unit(Step *step, const Unit *unit)
   RaDecodeLine *line = step->line;
   const Unit *last = step->last;
   double hidden_s = last ? last->cost.compute_s + last->cost.comm_s : 0;
-  double ahead_s = unit->gather_s - hidden_s;
+  double slow_s = last ? unit->gather_s * step->slow_frac : 0;
+  double ahead_s = unit->gather_s - hidden_s - slow_s;
 
-  if (last && ahead_s <= 0)
+  if (last && ahead_s <= 0) {
     add_slope(step, last);
-  else if (last && last->s_per_token > 0)
+    line->cost.compute_s += slow_s;
+  } else if (last && last->s_per_token > 0)
     line->until_tokens =
         MIN(line->until_tokens,
             ra_crossing_tokens(line->from_tokens, ahead_s, last->s_per_token));
-  step->exposed_s += MAX(ahead_s, 0);
+  step->exposed_s += ahead_s > 0 ? unit->gather_s - hidden_s : 0;
   line->cost.compute_s += unit->cost.compute_s;
   line->cost.comm_s += unit->cost.comm_s;
   line->until_tokens = MIN(line->until_tokens, unit->until_tokens);
@@ -80,7 +85,8 @@ ra_estimator_decode_gathered(const RaEstimator *estimator, const RaShard *shard,
 {
   Unit units[N_KINDS];
   gboolean known[N_KINDS] = {FALSE};
-  Step step = {.line = out_line};
+  double memory_frac = estimator->overlap.memory_frac;
+  Step step = {.slow_frac = memory_frac / (1 + memory_frac), .line = out_line};
   uint32_t n = piece->n_layers + 2;
   uint64_t from = batch->kv_tokens;
 

@@ -64,6 +64,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                     device, error) ||
       !ra_link_laws_init(&estimator->links, profile, cluster, error) ||
+      !ra_overlap_law_init(&estimator->overlap, profile, device, error) ||
       !host_init(estimator, profile, error))
     return NULL;
   return g_steal_pointer(&estimator);
@@ -100,6 +101,12 @@ ra_estimator_free(RaEstimator *estimator)
     return;
   ra_decode_attention_law_clear(&estimator->decode_attention);
   g_free(estimator);
+}
+
+const RaOverlapLaw *
+ra_estimator_overlap(const RaEstimator *estimator)
+{
+  return &estimator->overlap;
 }
 
 static double
@@ -176,8 +183,10 @@ ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
   else if (launch == RA_LAUNCH_GRAPH)
     cost->host_s +=
         estimator->graph_launch_s + (double)n_launches * estimator->graph_gap_s;
-  else if (launch_s > device_s)
+  else if (launch_s > device_s) {
     cost->host_s += launch_s - device_s;
+    cost->beside_s = MAX(cost->beside_s - (launch_s - device_s), 0);
+  }
   cost->total_s = device_s + cost->host_s;
 }
 
@@ -196,6 +205,7 @@ ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
     switch (ra_op_class((RaOpKind)ops[i].kind)) {
     case RA_OP_CLASS_COMPUTE:
       cost->compute_s += s;
+      cost->beside_s += s * ra_overlap_frac(&estimator->overlap, &ops[i]);
       break;
     case RA_OP_CLASS_COMM:
     case RA_OP_CLASS_COPY:
@@ -205,6 +215,9 @@ ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
       cost->host_s += s;
       break;
     }
+    if (ops[i].flags & RA_OP_BEHIND && i > 0)
+      cost->compute_s += MIN(op_s, before_s) * ops[i].count *
+                         ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
     before_s = op_s;
     /* What does nothing is not launched: a collective of one rank, say. */
     if (op_s > 0)
@@ -237,34 +250,16 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   if (shard == RA_NONE) {
     /* A send or a reduction on a stream of its own: launched while the device
      * is busy elsewhere. */
+    if (n_ops > 0 && ra_op_class((RaOpKind)ops[0].kind) == RA_OP_CLASS_COMM)
+      cost.beside_s = cost.comm_s * estimator->overlap.comm_frac;
     ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
   } else {
-    if (!graph->shards[shard].sampling)
+    if (!graph->shards[shard].sampling) {
       cost.compute_s *= estimator->system.compute_factor;
+      cost.beside_s *= estimator->system.compute_factor;
+    }
     ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
                           &cost);
   }
   *out_cost = cost;
-}
-
-RaLaunchCost
-ra_estimator_launch(const RaEstimator *estimator)
-{
-  return (RaLaunchCost){estimator->eager_launch_s, estimator->graph_launch_s,
-                        estimator->graph_gap_s};
-}
-
-void
-ra_estimator_work_op_s(const RaEstimator *estimator, const RaTaskGraph *graph,
-                       uint32_t work, const RaOp *ops, guint n_ops,
-                       double *out_s)
-{
-  const RaShard *shard = &graph->shards[graph->works[work].shard];
-  double factor = shard->sampling ? 1 : estimator->system.compute_factor;
-
-  for (guint i = 0; i < n_ops; i++) {
-    out_s[i] = ra_estimator_op_s(estimator, &ops[i]);
-    if (ra_op_class((RaOpKind)ops[i].kind) == RA_OP_CLASS_COMPUTE)
-      out_s[i] *= factor;
-  }
 }

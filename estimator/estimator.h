@@ -17,6 +17,7 @@
 #ifndef RA_ESTIMATOR_ESTIMATOR_H
 #define RA_ESTIMATOR_ESTIMATOR_H
 
+#include "estimator/overlap.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
 #include "graph/task.h"
@@ -26,12 +27,15 @@
 typedef struct _RaEstimator RaEstimator;
 
 /* Seconds of a list of ops on one GPU, by cause; total_s is the sum of the
- * rest. */
+ * causes. */
 typedef struct {
   double total_s;   /* wall seconds */
   double compute_s; /* the device computes */
   double comm_s;    /* collectives and sends, exposed inside the list */
   double host_s;    /* the device waits for the host: launches, host work */
+  double beside_s;  /* no part of total_s: what it would take longer with
+                       communication (of communication: computation) beside all
+                       of it (estimator/overlap.h) */
 } RaCost;
 
 /* A piece of a decode step's time as a function of the key-value tokens in
@@ -90,6 +94,9 @@ gboolean ra_estimator_is_real(const RaEstimator *estimator);
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)
 
+/* How it slows what runs together. */
+const RaOverlapLaw *ra_estimator_overlap(const RaEstimator *estimator);
+
 /**
  * ra_estimator_op_s:
  * @op: shapes per GPU; @op->count is ignored
@@ -114,6 +121,10 @@ double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
  *     eager  : host_s = max(0, launches x eager_launch - device)
  *     graph  : host_s = graph_launch + launches x graph_gap
  *
+ * An %RA_OP_BEHIND op and the op before it slow each other: what the latter
+ * takes longer for it is compute_s.  In eager mode what interference adds hides
+ * behind the launches first.
+ *
  * and the time of host ops beside.  A collective launches as a kernel does;
  * an op that takes no time launches nothing.
  *
@@ -127,27 +138,6 @@ void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
  * ahead of it. */
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
-
-/* What launching kernels costs a host. */
-typedef struct {
-  double eager_s; /* of each kernel, launched one by one */
-  double graph_s; /* of a captured graph, once */
-  double gap_s;   /* before each kernel of a captured graph */
-} RaLaunchCost;
-
-RaLaunchCost ra_estimator_launch(const RaEstimator *estimator);
-
-/**
- * ra_estimator_work_op_s:
- * @work: of a shard
- * @ops: (array length=n_ops): ops of its program
- * @out_s: (out) (array length=n_ops): device seconds of one run of each
- *
- * The terms of ra_estimator_work(), with what the system adds to computation.
- */
-void ra_estimator_work_op_s(const RaEstimator *estimator,
-                            const RaTaskGraph *graph, uint32_t work,
-                            const RaOp *ops, guint n_ops, double *out_s);
 
 /**
  * ra_estimator_decode:
@@ -163,8 +153,9 @@ void ra_estimator_work_op_s(const RaEstimator *estimator,
  * units whole at a time unit i + 1 is gathered from the moment unit i begins,
  * so with computation c and gather g of n units
  *
- *     device = g_1 + sum over i < n of max(c_i, g_{i+1}) + c_n
+ *     device = g_1 + sum over i < n of max(c_i + s g_{i+1}, g_{i+1}) + c_n
  *
+ * where s = memory_frac / (1 + memory_frac) of the overlap law.
  * (DeepSpeed's ZeRO-3 inference: what made generation slow in DeepSpeed-Chat,
  * arXiv 2308.01320, and in Xiao et al.'s co-located placement, arXiv
  * 2312.11819.)  The first gather of a step is never hidden: sampling stands

@@ -7,6 +7,7 @@
 #include "estimator/estimator.h"
 #include "estimator/gemm.h"
 #include "estimator/memory_op.h"
+#include "estimator/overlap.h"
 
 /* Which law a memory-bound op follows. */
 typedef enum {
@@ -29,6 +30,7 @@ struct _RaEstimator {
   double eager_launch_s;                 /* host time of a kernel */
   double graph_launch_s;                 /* host time of a list in a graph */
   double graph_gap_s;                    /* before each kernel of a graph */
+  RaOverlapLaw overlap;                  /* of what runs together */
   RaSystemConstants system;              /* of the system that runs on it */
   gboolean is_real;                      /* calls cost what ReaL says */
 };

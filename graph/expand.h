@@ -6,8 +6,7 @@
  * and sends in the order of GPipe, 1F1B or interleaved 1F1B, gradient reduction
  * (in buckets behind the last backward where the plan overlaps), clipping,
  * optimizer; a generate call its prefill pipeline and one dynamic decode task a
- * replica and part.  At `op` fidelity the tasks are those of `stage`, and each
- * stands for the steps of its work's program (graph/op_program.h).
+ * replica and part.
  */
 #ifndef RA_GRAPH_EXPAND_H
 #define RA_GRAPH_EXPAND_H
@@ -17,7 +16,7 @@
 /**
  * ra_expand:
  * @augmented: borrowed, outlives the graph
- * @fidelity: how fine
+ * @fidelity: %RA_FIDELITY_CALL or %RA_FIDELITY_STAGE
  * @seed: of the sampled lengths
  * @error: %RA_ERROR_INPUT: more than 2^32 - 2 tasks, or sizes that overflow
  *
@@ -30,7 +29,7 @@ RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
 
 /* How much of what is expanded. */
 typedef struct {
-  RaFidelity fidelity; /* how fine */
+  RaFidelity fidelity; /* CALL or STAGE */
   uint64_t seed;       /* of the sampled lengths */
   gboolean fold;       /* twins once (graph/fold.h) */
   gboolean one_call;   /* only the parts of `call` in `iteration` */

@@ -12,7 +12,7 @@
  * may start when all its predecessors have ended, on all its lanes at once: a
  * collective starts when its last member arrives, a send is a rendezvous, and
  * nothing is decided at run time.  (Departure from ReaL's ready queue: a static
- * order makes replay monotone, faster hardware never slows it, and is what SPMD
+ * order makes replay monotone in the durations, and is what SPMD
  * ranks can follow without talking.)
  *
  *     for (RaTaskId t = 0; t < g->n_tasks; t++)
@@ -201,7 +201,6 @@ char *ra_group_ranks(const RaTaskGraph *graph, uint32_t group);
 
 const char *ra_task_kind_name(RaTaskKind kind);
 const char *ra_stream_name(RaStream stream);
-const char *ra_fidelity_name(RaFidelity fidelity); /* "stage" */
 
 void ra_task_graph_free(RaTaskGraph *graph);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTaskGraph, ra_task_graph_free)

@@ -145,7 +145,7 @@ typedef struct {
 /* Sums over the lanes, of a call or (two of them) of the rest.  Exact, so that
  * it is the same whether alike lanes are one or many. */
 typedef struct {
-  RaSum sums[4];
+  RaSum sums[5];
 } Totals;
 
 /* One window of one lane: the gaps that nobody is charged for yet. */
@@ -170,13 +170,15 @@ charge_device(Sweep *sweep, uint32_t task, double charged_s)
   const RaNode *node = task_node(sweep->account->graph, task);
   RaAccountShare *share = &sweep->shares[node->call];
   double causes_s = cost->compute_s + cost->comm_s + cost->host_s;
-  double scale = charged_s / MAX(cost->total_s, causes_s);
+  double added_s = ra_sim_added_s(sweep->account->result, task);
+  double scale = charged_s / (MAX(cost->total_s, causes_s) + added_s);
 
   share->compute_gpu_s += cost->compute_s * scale;
   share->comm_gpu_s += cost->comm_s * scale;
   share->host_gpu_s += cost->host_s * scale;
   /* Not below 0 by a rounding. */
   share->bubble_gpu_s += MAX(cost->total_s - causes_s, 0) * scale;
+  share->interference_gpu_s += added_s * scale;
 }
 
 static void
@@ -327,6 +329,7 @@ add_lane(Sweep *sweep, uint32_t lane)
     ra_sum_add(&sums[1], share->comm_gpu_s, n_gpus);
     ra_sum_add(&sums[2], share->host_gpu_s, n_gpus);
     ra_sum_add(&sums[3], share->bubble_gpu_s, n_gpus);
+    ra_sum_add(&sums[4], share->interference_gpu_s, n_gpus);
   }
   ra_sum_add(&sweep->totals[n_calls].sums[0], sweep->rest.realloc_gpu_s,
              n_gpus);
@@ -369,9 +372,9 @@ read_totals(const Sweep *sweep, RaAccountRest *out_rest)
 
   for (uint32_t c = 0; c < n_calls; c++) {
     const RaSum *sums = sweep->totals[c].sums;
-    sweep->shares[c] =
-        (RaAccountShare){ra_sum_get(&sums[0]), ra_sum_get(&sums[1]),
-                         ra_sum_get(&sums[2]), ra_sum_get(&sums[3])};
+    sweep->shares[c] = (RaAccountShare){
+        ra_sum_get(&sums[0]), ra_sum_get(&sums[1]), ra_sum_get(&sums[2]),
+        ra_sum_get(&sums[3]), ra_sum_get(&sums[4])};
   }
   if (out_rest)
     *out_rest = (RaAccountRest){ra_sum_get(&sweep->totals[n_calls].sums[0]),

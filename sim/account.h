@@ -2,7 +2,8 @@
  *
  * At a moment a lane is charged to the first that applies:
  *   1. a device task runs on it: that task's compute, communication inside it,
- *      host and waiting, in the proportions of its RaCost (waiting is bubble);
+ *      host and waiting, in the proportions of its RaCost (waiting is bubble),
+ *      and what interference has added to it;
  *   2. a communication task runs: exposed communication of its call;
  *   3. a host task runs: host time of its call;
  *   4. a reallocation or transfer runs;
@@ -30,10 +31,12 @@ typedef struct _RaAccount RaAccount;
 
 /* GPU-seconds of one call in a window. */
 typedef struct {
-  double compute_gpu_s; /* device tasks */
-  double comm_gpu_s;    /* exposed communication */
-  double host_gpu_s;    /* the device waits for the host */
-  double bubble_gpu_s;  /* the call has begun and waits */
+  double compute_gpu_s;      /* device tasks */
+  double comm_gpu_s;         /* exposed communication */
+  double host_gpu_s;         /* the device waits for the host */
+  double bubble_gpu_s;       /* the call has begun and waits */
+  double interference_gpu_s; /* device tasks take longer as communication runs
+                                beside them */
 } RaAccountShare;
 
 /* GPU-seconds of a window that no call is charged for. */

@@ -78,6 +78,7 @@ fill_gpu_s(RaBreakdown *breakdown, const RaAccount *account, double begin_s)
     call->comm_gpu_s = shares[c].comm_gpu_s / n_iterations;
     call->host_gpu_s = shares[c].host_gpu_s / n_iterations;
     call->bubble_gpu_s = shares[c].bubble_gpu_s / n_iterations;
+    call->interference_gpu_s = shares[c].interference_gpu_s / n_iterations;
   }
   breakdown->realloc_gpu_s = rest.realloc_gpu_s / n_iterations;
   breakdown->idle_gpu_s = rest.idle_gpu_s / n_iterations;

@@ -26,6 +26,8 @@ typedef struct {
   double comm_gpu_s;     /* exposed communication */
   double host_gpu_s;     /* device waits for the host */
   double bubble_gpu_s;   /* within the call, nothing runs */
+  double interference_gpu_s; /* computation is slowed by communication beside
+                                it */
   double flop; /* model FLOP an iteration, all GPUs (no recomputation) */
   double hardware_flop; /* FLOP really done, all GPUs */
 } RaCallShare;
@@ -73,8 +75,8 @@ typedef struct {
 typedef struct {
   RaPathStep *steps; /* (n_steps) in time order */
   guint n_steps;
-  double compute_s, comm_s, host_s, bubble_s,
-      realloc_s; /* shares of the makespan */
+  double compute_s, comm_s, host_s, bubble_s, realloc_s,
+      interference_s; /* shares of the makespan */
   double makespan_s;
 } RaCriticalPath;
 

@@ -59,7 +59,8 @@ ra_call_costs(const RaTaskGraph *whole, uint32_t call, uint32_t iteration,
     if (n_gpus == 0)
       continue;
     shares = ra_account_window(account, begin_s, ends_s[part], NULL);
-    costs[part].compute_s = shares[call].compute_gpu_s / n_gpus;
+    costs[part].compute_s =
+        (shares[call].compute_gpu_s + shares[call].interference_gpu_s) / n_gpus;
     costs[part].comm_s = shares[call].comm_gpu_s / n_gpus;
     costs[part].host_s = shares[call].host_gpu_s / n_gpus;
   }

@@ -62,9 +62,13 @@ cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
     return;
   }
   ra_decode_run(estimator, &graph->shards[dynamic->shard], dynamic, &result);
-  for (uint32_t part = 0; part < dynamic->n_parts; part++)
+  for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     parts[part].total_s =
         part_end_s[part] - (part > 0 ? part_end_s[part - 1] : 0);
+    /* Steps are bound by memory. */
+    parts[part].beside_s =
+        parts[part].compute_s * ra_estimator_overlap(estimator)->memory_frac;
+  }
 }
 
 static void

@@ -136,16 +136,16 @@ ra_critical_tasks(const RaSim *sim, const RaTaskGraph *graph, uint32_t *out_n)
 /* Charges a task of the path, by its cause. */
 static void
 add_task(RaCriticalPath *path, const RaTaskGraph *graph, RaTaskId task,
-         const RaCost *cost)
+         const RaCost *cost, double added_s)
 {
   double causes_s = cost->compute_s + cost->comm_s + cost->host_s;
 
   switch (ra_task_class(graph->kind[task])) {
   case RA_TASK_CLASS_MOVE:
-    path->realloc_s += cost->total_s;
+    path->realloc_s += cost->total_s + added_s;
     break;
   case RA_TASK_CLASS_COMM:
-    path->comm_s += cost->total_s;
+    path->comm_s += cost->total_s + added_s;
     break;
   case RA_TASK_CLASS_HOST:
     path->host_s += cost->total_s;
@@ -155,6 +155,7 @@ add_task(RaCriticalPath *path, const RaTaskGraph *graph, RaTaskId task,
     path->comm_s += cost->comm_s;
     path->host_s += cost->host_s;
     path->bubble_s += MAX(cost->total_s - causes_s, 0);
+    path->interference_s += added_s;
   }
 }
 
@@ -206,7 +207,8 @@ ra_critical_path_new(const RaSim *sim, const RaTaskGraph *graph)
   path = g_new0(RaCriticalPath, 1);
   steps = g_array_new(FALSE, FALSE, sizeof(RaPathStep));
   for (uint32_t i = 0; i < n; i++) {
-    add_task(path, graph, tasks[i], &costs[tasks[i]]);
+    add_task(path, graph, tasks[i], &costs[tasks[i]],
+             ra_sim_added_s(result, tasks[i]));
     add_step(steps, graph, result, tasks[i]);
   }
   path->makespan_s = result->makespan_s;

@@ -6,15 +6,13 @@
 #include "base/error.h"
 #include "sim/cost.h"
 #include "sim/fingerprint.h"
-#include "sim/op_replay.h"
+#include "sim/interfere.h"
 #include "sim/queue.h"
 #include "sim/sim.h"
-#include "sim/task_class.h"
 
 struct _RaSim {
   const RaTaskGraph *graph; /* borrowed */
   RaCost *costs;            /* (n_tasks) total_s is the duration */
-  RaOpReplay *ops;          /* op fidelity; else NULL */
   RaSimResult result;       /* arrays owned; filled by ra_sim_run() */
   gboolean has_run;         /* with success */
 };
@@ -29,25 +27,6 @@ sim_alloc(const RaTaskGraph *graph)
   return sim;
 }
 
-/* What is not a program takes as long as on the slowest of its GPUs. */
-static void
-set_ops(RaSim *sim, const RaEstimator *estimator)
-{
-  const RaTaskGraph *graph = sim->graph;
-
-  sim->ops = ra_op_replay_new(graph, estimator);
-  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
-    double factor;
-
-    if (ra_task_class(graph->kind[t]) != RA_TASK_CLASS_DEVICE ||
-        ra_op_replay_has(sim->ops, t))
-      continue;
-    factor = ra_op_replay_slowest(sim->ops, t);
-    sim->costs[t].total_s += (factor - 1) * sim->costs[t].compute_s;
-    sim->costs[t].compute_s *= factor;
-  }
-}
-
 RaSim *
 ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
            GError **error)
@@ -58,8 +37,6 @@ ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
   sim = sim_alloc(graph);
   if (!ra_task_costs(graph, estimator, sim->costs, error))
     return NULL;
-  if (graph->fidelity == RA_FIDELITY_OP)
-    set_ops(sim, estimator);
   return g_steal_pointer(&sim);
 }
 
@@ -80,12 +57,12 @@ ra_sim_free(RaSim *sim)
 {
   if (!sim)
     return;
-  ra_op_replay_free(sim->ops);
   g_free(sim->costs);
   g_free(sim->result.iteration_end_s);
   g_free(sim->result.begin_s);
   g_free(sim->result.end_s);
   g_free(sim->result.critical_pred);
+  g_free(sim->result.added_s);
   g_free(sim);
 }
 
@@ -102,36 +79,22 @@ typedef struct {
 
 typedef struct {
   const RaTaskGraph *graph; /* borrowed */
-  RaOpReplay *ops;          /* borrowed; NULL: not at op fidelity */
-  double *host_s;    /* (n_tasks) op fidelity: end so far of what the host of a
-                        task waits for; owned */
-  RaCost *costs;     /* (n_tasks) borrowed; op fidelity: written */
-  uint64_t n_steps;  /* op fidelity: of tasks that have started */
-  RaQueue queue;     /* ends of running tasks */
-  State *states;     /* (n_tasks) 64-byte aligned; free() it */
-  uint32_t next_seq; /* of the next task that gets ready */
+  RaQueue queue;            /* ends of running tasks */
+  State *states;            /* (n_tasks) 64-byte aligned; free() it */
+  uint32_t next_seq;        /* of the next task that gets ready */
+  RaInterfere *interfere;   /* NULL: nothing slows anything */
 } Run;
-
-/* The duration of a task's steps; its name stands for them. */
-static void
-run_steps(Run *run, RaTaskId task)
-{
-  State *state = &run->states[task];
-
-  run->n_steps +=
-      ra_op_replay_run(run->ops, task, state->begin_s, run->host_s[task],
-                       &run->costs[task], &state->name_hash) -
-      1;
-  state->end_s = run->costs[task].total_s;
-}
 
 static inline void
 start_task(Run *run, RaTaskId task)
 {
   State *state = &run->states[task];
 
-  if (run->ops && ra_op_replay_has(run->ops, task))
-    run_steps(run, task);
+  if (run->interfere) {
+    ra_interfere_start(run->interfere, task, run->next_seq++, state->begin_s,
+                       &run->queue);
+    return;
+  }
   state->end_s += state->begin_s;
   ra_queue_push(
       &run->queue,
@@ -155,8 +118,6 @@ end_task(Run *run, RaTaskId task, double now_s)
         task < state->critical_pred)
       state->critical_pred = task;
     state->begin_s = now_s;
-    if (run->ops && !ra_op_replay_runs_ahead(graph, task, to))
-      run->host_s[to] = now_s;
     if (--state->n_unmet == 0)
       start_task(run, to);
   }
@@ -168,9 +129,8 @@ run_init(Run *run, const RaSim *sim)
   const RaTaskGraph *graph = sim->graph;
   gsize n_bytes = (gsize)graph->n_tasks * sizeof(State);
 
-  *run = (Run){.graph = graph, .ops = sim->ops, .costs = sim->costs};
-  if (sim->ops)
-    run->host_s = g_new0(double, graph->n_tasks);
+  run->graph = graph;
+  run->next_seq = 0;
   run->states = aligned_alloc(64, (n_bytes + 64) / 64 * 64);
   if (!run->states)
     g_error("no memory for %u tasks", graph->n_tasks);
@@ -184,6 +144,26 @@ run_init(Run *run, const RaSim *sim)
                              .critical_pred = RA_NONE};
   }
   ra_queue_init(&run->queue, 1024);
+  run->interfere = ra_interfere_new(graph, sim->costs);
+}
+
+/* The next event that is the end of a task: one that interference has moved is
+ * none.  Settles an instant before it leaves it. */
+static gboolean
+pop_end(Run *run, double now_s, RaEvent *out_event)
+{
+  RaQueue *queue = &run->queue;
+
+  if (!run->interfere)
+    return ra_queue_pop(queue, out_event);
+  do {
+    if (queue->n == 0 || queue->events[0].time_s > now_s)
+      ra_interfere_settle(run->interfere, now_s, queue);
+    if (!ra_queue_pop(queue, out_event))
+      return FALSE;
+  } while (!ra_interfere_is_end(run->interfere, out_event));
+  run->states[out_event->task].end_s = out_event->time_s;
+  return TRUE;
 }
 
 /* Processes every event; returns the number of tasks that ended. */
@@ -192,12 +172,12 @@ run_events(Run *run, uint64_t *out_fingerprint)
 {
   const RaTaskGraph *graph = run->graph;
   uint64_t n_events = 0, fingerprint = RA_FINGERPRINT_INIT;
-  RaEvent event;
+  RaEvent event = {.time_s = 0};
 
   for (RaTaskId t = 0; t < graph->n_tasks; t++)
     if (graph->n_pred[t] == 0)
       start_task(run, t);
-  while (ra_queue_pop(&run->queue, &event)) {
+  while (pop_end(run, event.time_s, &event)) {
     const State *state = &run->states[event.task];
 
     n_events++;
@@ -283,30 +263,17 @@ ra_sim_run(RaSim *sim, GError **error)
   run_init(&run, sim);
   sim->result.n_events = run_events(&run, &sim->result.fingerprint);
   if (sim->result.n_events == sim->graph->n_tasks) {
-    sim->result.n_events += run.n_steps;
     finish(sim, &run);
+    if (run.interfere)
+      sim->result.added_s = ra_interfere_added_s(run.interfere);
     sim->has_run = TRUE;
   } else {
     ok = fail_cycle(&run, error);
   }
+  ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);
-  g_free(run.host_s);
   free(run.states);
   return ok;
-}
-
-void
-ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data)
-{
-  g_return_if_fail(sim && !sim->has_run);
-  if (sim->ops)
-    ra_op_replay_set_visit(sim->ops, visit, data);
-}
-
-gboolean
-ra_sim_has_steps(const RaSim *sim, RaTaskId task)
-{
-  return sim->ops && ra_op_replay_has(sim->ops, task);
 }
 
 const RaCost *

@@ -2,9 +2,10 @@
  *
  * Events are ordered by (time, sequence number), never by an epsilon.  A task
  * starts when its last predecessor has ended (queues stand in the graph
- * as edges, see graph/task.h), and ends after its duration.  Sequence numbers
- * are given in the order in which tasks become ready; tasks that become ready
- * by one event get theirs in the order of the graph's edges.
+ * as edges, see graph/task.h), and ends after its duration, which is longer
+ * where computation and communication run on one GPU (sim/interfere.h).
+ * Sequence numbers are given in the order in which tasks become ready; tasks
+ * that become ready by one event get theirs in the order of the graph's edges.
  *
  *     RaSim *sim = ra_sim_new(graph, estimator, &error);
  *     if (ra_sim_run(sim, &error)) ... ra_sim_result(sim)
@@ -16,7 +17,6 @@
 
 #include "estimator/estimator.h"
 #include "graph/task.h"
-#include "sim/op_replay.h"
 
 typedef struct _RaSim RaSim;
 
@@ -27,13 +27,21 @@ typedef struct {
                               calls that wait for them is not counted */
   double *begin_s;         /* (n_tasks) */
   double *end_s;           /* (n_tasks) */
+  double *added_s; /* (n_tasks) of end_s - begin_s, what interference has added
+                      to the task's cost; NULL: nothing to any */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
                               id on a tie: ra_critical_tasks() has a rule that
                               folding keeps), RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
-  uint64_t n_events;    /* ends processed: n_tasks; at op fidelity a task with a
-                           program counts as its steps */
+  uint64_t n_events;    /* ends processed, = n_tasks */
 } RaSimResult;
+
+/* Seconds that interference has added to @task; 0 where there is none. */
+static inline double
+ra_sim_added_s(const RaSimResult *result, RaTaskId task)
+{
+  return result->added_s ? result->added_s[task] : 0;
+}
 
 /**
  * ra_sim_new:
@@ -43,8 +51,7 @@ typedef struct {
  * Computes the duration of every task: from its work by the estimator, of a
  * decode task by replaying its replica's generation (sim/decode.h), of a
  * call-fidelity task by simulating the call alone at stage fidelity
- * (sim/call.h), at op fidelity by replaying its steps (sim/op_replay.h) when it
- * starts.
+ * (sim/call.h).
  */
 RaSim *ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
                   GError **error);
@@ -61,15 +68,8 @@ RaSim *ra_sim_new_with_durations(const RaTaskGraph *graph,
  */
 gboolean ra_sim_run(RaSim *sim, GError **error);
 
-/* Before ra_sim_run(): @visit is called for every step, task by task in the
- * order in which they start.  Nothing below op fidelity. */
-void ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data);
-
-/* Whether @task has steps: a program, at op fidelity. */
-gboolean ra_sim_has_steps(const RaSim *sim, RaTaskId task);
-
-/* (n_tasks) costs of the tasks by cause; total_s is the duration.  At op
- * fidelity after ra_sim_run(). */
+/* (n_tasks) costs of the tasks by cause; total_s is the duration. NULL fields
+ * never. */
 const RaCost *ra_sim_costs(const RaSim *sim);
 
 /* After a successful ra_sim_run(); owned by @sim. */

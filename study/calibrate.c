@@ -148,7 +148,8 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
     if (!fit_law(work, ra_fit_law_at(i), error))
       return FALSE;
   }
-  if (!ra_calibrate_constants(work, error))
+  if (!ra_calibrate_constants(work, error) ||
+      !ra_calibrate_overlap(work, law_state(work, "overlap"), error))
     return FALSE;
   ra_calibrate_write(work, work->out->text);
   return TRUE;

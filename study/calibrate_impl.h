@@ -26,6 +26,7 @@ typedef struct {
   guint64 n_rows;               /* fitted on */
   guint n_outliers;             /* of them */
   double median_frac, p90_frac; /* held out; < 0: not measured */
+  const char *held_out;         /* how, of a law that is no RaFitLaw's */
   char *source;                 /* owned; NULL: nothing fitted */
 } RaCalibrateLaw;
 
@@ -54,6 +55,10 @@ RaProfile *ra_calibrate_start(const RaCalibrateGpu *gpu, const RaSheet *sheet);
 /* The laws that are no fit of one kind of row: copies of others, citations,
  * medians. */
 gboolean ra_calibrate_constants(RaCalibrateWork *work, GError **error);
+
+/* The overlap law, once those of collectives stand; @state is its. */
+gboolean ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
+                              GError **error);
 
 /* Coefficient @name of @law; a programming error where there is none. */
 double *ra_calibrate_coefficient(RaProfile *profile, const char *law,

@@ -26,6 +26,10 @@ static const struct {
      "65536 elements",
      "one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes "
      "several kernels where the op list has one"},
+    {"overlap",
+     "overlap/echo_kernel_slowdown_a100*.csv, median kernel's mean slowdown; "
+     "aicb_insitu_comm_a100*.csv less what a call adds, against comm_nccl",
+     "an A100, 2 GPUs, fp32; other GPUs take its fractions"},
 };
 
 /* Where a coefficient is from that was not fitted. */
@@ -145,7 +149,7 @@ static void
 write_errors(const RaCalibrateWork *work, const RaCalibrateLaw *state,
              const RaFitLaw *fit, GString *out)
 {
-  if (fit)
+  if (fit || state->held_out)
     g_string_append_printf(out, "outliers = %u\n", state->n_outliers);
   if (state->median_frac < 0) {
     if (work->gpu->transferred && state->n_rows > 0)
@@ -156,7 +160,8 @@ write_errors(const RaCalibrateWork *work, const RaCalibrateLaw *state,
   g_string_append_printf(out,
                          "held-out = %s\nerror-median = %.3f\n"
                          "error-p90 = %.3f\n",
-                         fit->held_out, state->median_frac, state->p90_frac);
+                         fit ? fit->held_out : state->held_out,
+                         state->median_frac, state->p90_frac);
 }
 
 void

@@ -86,6 +86,12 @@ summary_columns(RaTable *table)
     ra_table_column(table, columns[i].name, columns[i].unit, columns[i].type);
 }
 
+static const char *
+fidelity_name(RaFidelity fidelity)
+{
+  return fidelity == RA_FIDELITY_CALL ? "call" : "stage";
+}
+
 static void
 add_name(RaTable *table, const char *path)
 {
@@ -117,7 +123,7 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   ra_table_integer(table, breakdown->n_gpus);
   ra_table_real(table, profile.least_frac);
   ra_table_real(table, profile.most_frac);
-  ra_table_text(table, ra_fidelity_name(graph->fidelity));
+  ra_table_text(table, fidelity_name(graph->fidelity));
   ra_table_integer(table, graph->seed);
   ra_table_integer(table, graph->augmented->n_iterations);
   ra_table_integer(table, ra_task_graph_n_unfolded(graph));
@@ -187,7 +193,7 @@ make_gpu_time(const RaSetup *setup, const RaBreakdown *breakdown)
   const RaWorkload *workload = setup->workload;
   double all_gpu_s = breakdown->n_gpus * breakdown->iteration_s;
   static const char *const causes[] = {"compute_frac", "comm_frac", "host_frac",
-                                       "bubble_frac"};
+                                       "bubble_frac", "interference_frac"};
   RaTable *table = ra_table_new("gpu_time");
 
   ra_table_column(table, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -201,13 +207,15 @@ make_gpu_time(const RaSetup *setup, const RaBreakdown *breakdown)
     uint32_t c = workload->order[i];
     const RaCallShare *share = &breakdown->calls[c];
     double gpu_s = share->compute_gpu_s + share->comm_gpu_s +
-                   share->host_gpu_s + share->bubble_gpu_s;
+                   share->host_gpu_s + share->bubble_gpu_s +
+                   share->interference_gpu_s;
 
     add_gpu_row(table, workload->calls[c].name, gpu_s, all_gpu_s);
     ra_table_real(table, share->compute_gpu_s / gpu_s);
     ra_table_real(table, share->comm_gpu_s / gpu_s);
     ra_table_real(table, share->host_gpu_s / gpu_s);
     ra_table_real(table, share->bubble_gpu_s / gpu_s);
+    ra_table_real(table, share->interference_gpu_s / gpu_s);
     ra_table_real(table, share->flop / gpu_s);
   }
   for (guint row = 0; row < 2; row++) {
@@ -224,9 +232,11 @@ static void
 add_path_row(RaTable *table, const RaWorkload *workload, const RaPathRow *row,
              double makespan_s)
 {
-  const double causes_s[] = {
-      row->compute_s, row->comm_s, row->host_s,
-      MAX(row->total_s - row->compute_s - row->comm_s - row->host_s, 0)};
+  const double causes_s[] = {row->compute_s, row->comm_s, row->host_s,
+                             MAX(row->total_s - row->compute_s - row->comm_s -
+                                     row->host_s - row->interference_s,
+                                 0),
+                             row->interference_s};
 
   ra_table_row(table);
   ra_table_text(table, workload->calls[row->call].name);
@@ -245,7 +255,7 @@ static RaTable *
 make_critical_path(const RaWorkload *workload, GArray *rows, double makespan_s)
 {
   static const char *const causes[] = {"compute_frac", "comm_frac", "host_frac",
-                                       "bubble_frac"};
+                                       "bubble_frac", "interference_frac"};
   RaTable *table = ra_table_new("critical_path");
 
   ra_table_column(table, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -297,6 +307,7 @@ append_gpu_time(GString *out, const RaBreakdown *breakdown)
                   {"in exposed communication", 0},
                   {"waiting for the host", 0},
                   {"in bubbles", 0},
+                  {"slowed by communication beside them", 0},
                   {"in reallocation and transfers", breakdown->realloc_gpu_s},
                   {"idle", breakdown->idle_gpu_s}};
 
@@ -305,6 +316,7 @@ append_gpu_time(GString *out, const RaBreakdown *breakdown)
     parts[1].amount += breakdown->calls[c].comm_gpu_s;
     parts[2].amount += breakdown->calls[c].host_gpu_s;
     parts[3].amount += breakdown->calls[c].bubble_gpu_s;
+    parts[4].amount += breakdown->calls[c].interference_gpu_s;
   }
   g_string_append(out, "of their time GPUs are ");
   append_parts(out, parts, G_N_ELEMENTS(parts),

@@ -24,23 +24,26 @@ find_row(GArray *rows, const RaTaskGraph *graph, RaTaskId task)
 }
 
 static void
-charge(RaPathRow *row, const RaCost *cost)
+charge(RaPathRow *row, const RaCost *cost, double added_s)
 {
+  double wall_s = cost->total_s + added_s;
+
   row->n_tasks++;
-  row->total_s += cost->total_s;
+  row->total_s += wall_s;
   switch (ra_task_class(row->task_kind)) {
   case RA_TASK_CLASS_MOVE:
     break;
   case RA_TASK_CLASS_COMM:
-    row->comm_s += cost->total_s;
+    row->comm_s += wall_s;
     break;
   case RA_TASK_CLASS_HOST:
-    row->host_s += cost->total_s;
+    row->host_s += wall_s;
     break;
   default:
     row->compute_s += cost->compute_s;
     row->comm_s += cost->comm_s;
     row->host_s += cost->host_s;
+    row->interference_s += added_s;
   }
 }
 
@@ -62,7 +65,8 @@ ra_path_rows(const RaTaskGraph *graph, const RaSim *sim)
 
   for (uint32_t i = 0; i < n; i++) {
     if (costs[tasks[i]].total_s > 0)
-      charge(find_row(rows, graph, tasks[i]), &costs[tasks[i]]);
+      charge(find_row(rows, graph, tasks[i]), &costs[tasks[i]],
+             ra_sim_added_s(ra_sim_result(sim), tasks[i]));
   }
   g_array_sort(rows, compare_rows);
   return rows;

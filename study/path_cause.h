@@ -13,15 +13,16 @@
 
 /* Tasks of one kind of one call or move, of all iterations. */
 typedef struct {
-  uint8_t node_kind; /* RaNodeKind */
-  uint8_t task_kind; /* RaTaskKind */
-  uint32_t call;     /* that runs or waits */
-  uint32_t n_tasks;  /* on the path */
-  double total_s;    /* all of them */
-  double compute_s;  /* by cause, of calls; what is left of total_s is
-                        waiting inside */
-  double comm_s;     /* communication within calls */
-  double host_s;     /* the device waits for the host, or host work */
+  uint8_t node_kind;     /* RaNodeKind */
+  uint8_t task_kind;     /* RaTaskKind */
+  uint32_t call;         /* that runs or waits */
+  uint32_t n_tasks;      /* on the path */
+  double total_s;        /* all of them */
+  double compute_s;      /* by cause, of calls; what is left of total_s is
+                            waiting inside */
+  double comm_s;         /* communication within calls */
+  double host_s;         /* the device waits for the host, or host work */
+  double interference_s; /* computation slowed by communication beside it */
 } RaPathRow;
 
 /**

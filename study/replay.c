@@ -4,13 +4,6 @@
 #include "study/record.h"
 #include "study/replay.h"
 
-/* Ranks that differ by jitter are no twins. */
-static gboolean
-ranks_differ(const RaSetup *setup)
-{
-  return setup->cluster->jitter_frac > 0 || setup->cluster->straggler_frac > 0;
-}
-
 static gboolean
 run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     GError **error)
@@ -21,19 +14,12 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                             .seed = options->seed,
                             .fold = !options->unfolded};
 
-  if (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup))
-    expand.fold = FALSE;
-
   replay->augmented = ra_augment(setup->plan, options->n_iterations);
   replay->graph = ra_expand_with(replay->augmented, &expand, error);
   if (!replay->graph)
     return FALSE;
   replay->sim = ra_sim_new(replay->graph, setup->estimator, error);
-  if (!replay->sim)
-    return FALSE;
-  if (options->record)
-    replay->recorder = ra_recorder_new(replay->sim, replay->graph);
-  return ra_sim_run(replay->sim, error);
+  return replay->sim && ra_sim_run(replay->sim, error);
 }
 
 RaReplay *
@@ -55,7 +41,6 @@ ra_replay_free(RaReplay *replay)
 {
   if (!replay)
     return;
-  ra_recorder_free(replay->recorder);
   ra_sim_free(replay->sim);
   ra_task_graph_free(replay->graph);
   ra_augmented_free(replay->augmented);
@@ -63,11 +48,9 @@ ra_replay_free(RaReplay *replay)
 }
 
 RaTrace *
-ra_replay_trace(const RaSetup *setup, RaReplay *replay)
+ra_replay_trace(const RaSetup *setup, const RaReplay *replay)
 {
-  RaTrace *trace = replay->recorder
-                       ? ra_recorder_finish(g_steal_pointer(&replay->recorder))
-                       : ra_record(replay->sim, replay->graph);
+  RaTrace *trace = ra_record(replay->sim, replay->graph);
   g_autofree char *profile = g_path_get_basename(setup->profile_path);
 
   ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);
@@ -78,6 +61,7 @@ ra_replay_trace(const RaSetup *setup, RaReplay *replay)
     ra_trace_set_head(trace, "system", system);
   }
   ra_trace_set_head(trace, "fidelity",
-                    ra_fidelity_name(replay->graph->fidelity));
+                    replay->graph->fidelity == RA_FIDELITY_CALL ? "call"
+                                                                : "stage");
   return trace;
 }

@@ -30,4 +30,8 @@ typedef struct {
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
                          GError **error);
 
+/* validate_overlap.c: no argument. */
+gboolean ra_validate_overlap(const RaValidateLevel *level, RaValidateJob *job,
+                             GError **error);
+
 #endif

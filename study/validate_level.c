@@ -198,6 +198,14 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each quarter of an octave of sizes; a slow network, "
                    "no shipped law is for it",
      OPS(p2p_nodes)},
+    {.id = "overlap",
+     .title = "Kernels beside collectives",
+     .source = "overlap",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "folds: each kernel, all its runs that overlapped together; "
+                   "in the place of the roofline: as if nothing slowed it",
+     .collect = ra_validate_overlap},
 };
 
 guint

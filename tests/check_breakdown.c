@@ -57,7 +57,7 @@ START_TEST(test_by_hand)
   test_graph_edge(g, 3, 4);
   g->cluster.usd_per_gpu_h = 3600;
   sim = run(test_graph_finish(g), duration_s);
-  costs_of(sim)[1] = (RaCost){3, 1, 0.5, 0.5};
+  costs_of(sim)[1] = (RaCost){3, 1, 0.5, 0.5, 0};
   breakdown = ra_breakdown_new(sim, &g->graph);
   call = &breakdown->calls[0];
   ck_assert_double_eq_tol(breakdown->window_s, 8, 1e-12);

@@ -122,10 +122,22 @@ list_units(const Bench *b, const Case *c, uint64_t kv_tokens, Unit *out)
   return n;
 }
 
+/* What computing for @compute_s takes longer whose first @beside_s, of the time
+ * that it then takes, are beside a gather. */
+static double
+slowed_s(const Bench *b, double compute_s, double beside_s)
+{
+  double stretch = 1 + b->estimator->overlap.memory_frac;
+  double done_s = MAX(beside_s, 0) / stretch;
+
+  return MIN(done_s, compute_s) * (stretch - 1);
+}
+
 /* What the step takes: gathers follow each other, and so do computations; unit
  * i computes when it is whole; i is gathered once i - 2 has been dropped, or
- * with @ahead units of place for what is not needed yet.  Then the host: eager
- * launches, or one graph. */
+ * with @ahead units of place for what is not needed yet.  A unit that computes
+ * while the next one is gathered is slowed by the overlap law's memory_frac.
+ * Then the host: eager launches, or one graph. */
 static double
 play(const Bench *b, const Case *c, uint64_t kv_tokens, guint ahead)
 {
@@ -138,8 +150,13 @@ play(const Bench *b, const Case *c, uint64_t kv_tokens, guint ahead)
     double free_s = i > ahead ? computed_s[i - 1 - ahead] : 0;
     double begin_s = MAX(free_s, i > 0 ? gathered_s[i - 1] : 0);
     gathered_s[i] = begin_s + units[i].gather_s;
-    computed_s[i] =
-        MAX(gathered_s[i], i > 0 ? computed_s[i - 1] : 0) + units[i].compute_s;
+    begin_s = MAX(gathered_s[i], i > 0 ? computed_s[i - 1] : 0);
+    computed_s[i] = begin_s + units[i].compute_s;
+    if (i + 1 < n && ahead > 0)
+      computed_s[i] +=
+          slowed_s(b, units[i].compute_s,
+                   MAX(gathered_s[i], i >= ahead ? computed_s[i - ahead] : 0) +
+                       units[i + 1].gather_s - begin_s);
     n_launches += units[i].n_launches;
   }
   launch_s = (double)n_launches * b->estimator->eager_launch_s;

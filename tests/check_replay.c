@@ -296,13 +296,14 @@ check_replay(const RaSetup *setup, const RaReplayOptions *options,
   sum = b->realloc_gpu_s + b->idle_gpu_s;
   for (guint c = 0; c < b->n_calls; c++)
     sum += b->calls[c].compute_gpu_s + b->calls[c].comm_gpu_s +
-           b->calls[c].host_gpu_s + b->calls[c].bubble_gpu_s;
+           b->calls[c].host_gpu_s + b->calls[c].bubble_gpu_s +
+           b->calls[c].interference_gpu_s;
   ck_assert_msg(fabs(sum - whole) <= 1e-9 * whole, "%s", name);
   ck_assert_msg(b->mfu_frac > 0 && b->mfu_frac < 1, "%s: MFU %g", name,
                 b->mfu_frac);
   path = ra_critical_path_new(replay->sim, replay->graph);
   sum = path->compute_s + path->comm_s + path->host_s + path->bubble_s +
-        path->realloc_s;
+        path->realloc_s + path->interference_s;
   ck_assert_msg(fabs(sum - path->makespan_s) <= 1e-9 * sum, "%s", name);
 }
 

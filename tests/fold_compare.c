@@ -102,7 +102,8 @@ compare_breakdowns(const RaBreakdown *a, const RaBreakdown *b)
     if (!same(x->compute_gpu_s, y->compute_gpu_s) ||
         !same(x->comm_gpu_s, y->comm_gpu_s) ||
         !same(x->host_gpu_s, y->host_gpu_s) ||
-        !same(x->bubble_gpu_s, y->bubble_gpu_s))
+        !same(x->bubble_gpu_s, y->bubble_gpu_s) ||
+        !same(x->interference_gpu_s, y->interference_gpu_s))
       return "GPU time of a call";
     if (!same(x->flop, y->flop) || !same(x->hardware_flop, y->hardware_flop))
       return "FLOP of a call";
@@ -115,7 +116,8 @@ compare_paths(const RaCriticalPath *a, const RaCriticalPath *b)
 {
   if (!same(a->compute_s, b->compute_s) || !same(a->comm_s, b->comm_s) ||
       !same(a->host_s, b->host_s) || !same(a->bubble_s, b->bubble_s) ||
-      !same(a->realloc_s, b->realloc_s) || a->n_steps != b->n_steps)
+      !same(a->realloc_s, b->realloc_s) ||
+      !same(a->interference_s, b->interference_s) || a->n_steps != b->n_steps)
     return "critical path";
   for (guint i = 0; i < a->n_steps; i++) {
     const RaPathStep *x = &a->steps[i], *y = &b->steps[i];

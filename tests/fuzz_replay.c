@@ -70,7 +70,8 @@ check_replay(const RaSetup *setup, RaFidelity fidelity)
   sum = b->realloc_gpu_s + b->idle_gpu_s;
   for (guint i = 0; i < b->n_calls; i++)
     sum += b->calls[i].compute_gpu_s + b->calls[i].comm_gpu_s +
-           b->calls[i].host_gpu_s + b->calls[i].bubble_gpu_s;
+           b->calls[i].host_gpu_s + b->calls[i].bubble_gpu_s +
+           b->calls[i].interference_gpu_s;
   all = b->n_gpus * b->iteration_s;
   g_assert(fabs(sum - all) <= 1e-9 * all);
 }

@@ -41,6 +41,7 @@ check_programs += %D%/check_graph
 tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_grid
 check_programs += %D%/check_hash
+check_programs += %D%/check_interfere
 check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
 check_programs += %D%/check_layout
@@ -55,9 +56,7 @@ check_programs += %D%/check_moe_plan
 tests_check_moe_plan_SOURCES = %D%/check_moe_plan.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_op
-check_programs += %D%/check_op_replay
-tests_check_op_replay_SOURCES = %D%/check_op_replay.c %D%/plan_text.c %D%/plan_text.h \
-	%D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_overlap
 check_programs += %D%/check_partition
 check_programs += %D%/check_pipeline
 tests_check_pipeline_SOURCES = %D%/check_pipeline.c %D%/plan_text.c %D%/plan_text.h
@@ -244,6 +243,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
+tests_check_overlap_SOURCES = %D%/check_overlap.c $(estimator_fixture)
 tests_check_residual_SOURCES = %D%/check_residual.c $(estimator_fixture)
 tests_check_gather_SOURCES = %D%/check_gather.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)

@@ -13,6 +13,7 @@
 #define SIZE 1.0, 1e9
 #define COUNT 0.0, 1e9
 #define UNIT_FRAC 0.0, 1.0
+#define SLOWDOWN 0.0, 10.0
 
 /* clang-format off */
 #define GEMM \
@@ -114,6 +115,13 @@ static const RaCoefficientSpec host[] = {
   {"graph-gap-s", SECONDS, "device idle before each kernel of a graph"},
 };
 
+static const RaCoefficientSpec overlap[] = {
+  {"product-frac", SLOWDOWN, "what a product or attention takes longer beside "
+                             "communication"},
+  {"memory-frac", SLOWDOWN, "what a memory-bound op takes longer beside it"},
+  {"comm-frac", SLOWDOWN, "what communication takes longer beside computation"},
+};
+
 #define COEFFICIENTS(table) table, G_N_ELEMENTS(table)
 static const RaLawSpec laws[] = {
   {"gemm.bf16", FALSE, COEFFICIENTS(gemm), "ra_gemm_s", "matrix products"},
@@ -156,6 +164,8 @@ static const RaLawSpec laws[] = {
   {"host-copy", FALSE, COEFFICIENTS(host_copy), "ra_host_copy_s",
    "copies between device and host"},
   {"host", FALSE, COEFFICIENTS(host), "ra_estimator_ops", "launching kernels"},
+  {"overlap", TRUE, COEFFICIENTS(overlap), "ra_overlap_frac",
+   "computation and communication beside each other"},
 };
 /* clang-format on */
 

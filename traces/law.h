@@ -11,7 +11,7 @@
  *     const RaLawSpec *spec = ra_law_spec("gemm.bf16");
  *     spec->coefficients[0].name -> "sms"
  *
- * Typical sizes: 21 laws of 1 to 18 coefficients.
+ * Typical sizes: 22 laws of 1 to 18 coefficients.
  */
 #ifndef RA_TRACES_LAW_H
 #define RA_TRACES_LAW_H

@@ -3,6 +3,7 @@
 noinst_LIBRARIES += libtraces.a
 ra_libs += libtraces.a
 libtraces_a_SOURCES =
+libtraces_a_SOURCES += %D%/beside.c %D%/beside.h
 libtraces_a_SOURCES += %D%/chrome.c
 libtraces_a_SOURCES += %D%/csv.c %D%/csv.h
 libtraces_a_SOURCES += %D%/grid.c %D%/grid.h

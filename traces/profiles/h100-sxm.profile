@@ -2673,3 +2673,13 @@ rows = 30
 error-median = -
 error-p90 = -
 
+[law overlap]
+product-frac = 0.03304
+memory-frac = 0.1527
+comm-frac = 0
+source = overlap/echo_kernel_slowdown_a100*.csv, median kernel's mean slowdown; aicb_insitu_comm_a100*.csv less what a call adds, against comm_nccl
+range = an A100, 2 GPUs, fp32; other GPUs take its fractions
+rows = 0
+error-median = -
+error-p90 = -
+
