@@ -3,7 +3,6 @@
 ## `make bench` runs them all through run.sh.
 bench_programs =
 bench_programs += %D%/estimator
-bench_estimator_SOURCES = %D%/estimator.c %D%/held_out.c %D%/held_out.h
 bench_programs += %D%/fold
 bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh SRCDIR COMPILER PROGRAM...: what `make bench` does.
 #
-# Runs every benchmark and, if there is one, `reallot validate`, in the build
-# folder; shows the output and keeps it as SRCDIR/bench/results/NAME.tsv under
+# Runs every benchmark and, where there are measurements ($RA_DATA), `reallot
+# validate --cross`, in the build folder; shows the output and keeps it as SRCDIR/bench/results/NAME.tsv under
 # a head that says machine, compiler, revision and date.  RA_BENCH_FLAGS is
 # handed to each (--quick for a glance).
 set -u
@@ -55,8 +55,11 @@ fi
 for program; do
   run "$(basename "$program")" "./$program"
 done
-if [ -x ./reallot ] && ./reallot validate --help >/dev/null 2>&1; then
-  run validate ./reallot validate
+data=${RA_DATA:-$srcdir/../shared/data}
+if [ -d "$data" ]; then
+  run validate ./reallot validate --cross --format=tsv "$data"
+else
+  echo "bench: no measurements in $data; set RA_DATA to validate" >&2
 fi
 
 printf '\nbars (name, value, limit)\n'

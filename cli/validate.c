@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "study/validate_plot.h"
 #include "study/validate_report.h"
 
 #define WORST_MAX 1000
@@ -83,7 +84,7 @@ print_data(const RaValidation *v, guint64 n_worst, RaFormat format,
 
 static gboolean
 validate(const RaOptions *options, RaValidateOptions *what, guint64 n_worst,
-         GError **error)
+         const char *plot, GError **error)
 {
   guint n_done = 0;
   g_autoptr(RaValidation) v = NULL;
@@ -98,18 +99,23 @@ validate(const RaOptions *options, RaValidateOptions *what, guint64 n_worst,
   v = ra_validate(what, error);
   if (what->progress)
     fprintf(stderr, "\r\033[K");
-  if (!v)
+  if (!v || (plot && !ra_validation_plot(v, plot, error)))
     return FALSE;
-  return options->format == RA_FORMAT_TEXT
-             ? print_text(v, n_worst, what->cross, error)
-             : print_data(v, n_worst, options->format, error);
+  if (options->format == RA_FORMAT_TEXT
+          ? !print_text(v, n_worst, what->cross, error)
+          : !print_data(v, n_worst, options->format, error))
+    return FALSE;
+  if (!v->fault)
+    return TRUE;
+  g_propagate_error(error, g_steal_pointer(&v->fault));
+  return FALSE;
 }
 
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_autofree char *level = NULL, *worst = NULL;
+  g_autofree char *level = NULL, *worst = NULL, *plot = NULL;
   RaValidateOptions what = {.data = NULL};
   uint64_t n_worst = 0;
   const GOptionEntry own[] = {
@@ -119,6 +125,8 @@ run(int argc, char **argv, GError **error)
        "Only levels called so: 'gemm-*'", "GLOB"},
       {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
        "Show the N rows of each level that are furthest off", "N"},
+      {"plot", 0, 0, G_OPTION_ARG_FILENAME, &plot,
+       "Draw measured against predicted: .svg, .png or .pdf", "FILE"},
       {"quick", 0, 0, G_OPTION_ARG_NONE, &what.quick,
        "A glance: leave out fewer lines", NULL},
       {.long_name = NULL}};
@@ -126,10 +134,11 @@ run(int argc, char **argv, GError **error)
   if (!ra_options_parse(&options, &ra_command_validate, own, argc, argv,
                         error) ||
       options.help ||
-      !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error))
+      !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error) ||
+      (plot && !ra_validation_plot_check(plot, error)))
     return 0;
   what.pattern = level;
-  validate(&options, &what, n_worst, error);
+  validate(&options, &what, n_worst, plot, error);
   return 0;
 }
 

@@ -46,5 +46,6 @@ libstudy_a_SOURCES += %D%/validate_impl.h
 libstudy_a_SOURCES += %D%/validate_level.c
 libstudy_a_SOURCES += %D%/validate_op.c
 libstudy_a_SOURCES += %D%/validate_overlap.c
+libstudy_a_SOURCES += %D%/validate_plot.c %D%/validate_plot.h
 libstudy_a_SOURCES += %D%/validate_report.c %D%/validate_report.h
 libstudy_a_SOURCES += %D%/validate_score.c

@@ -111,8 +111,8 @@ choose(const RaValidateLevel *levels, guint n_levels,
   return works;
 }
 
-static gboolean
-collect_all(GArray *works, const RaValidateOptions *options, GError **error)
+static void
+collect_all(GArray *works, const RaValidateOptions *options)
 {
   Run run = {.options = options};
   guint n_threads =
@@ -125,15 +125,19 @@ collect_all(GArray *works, const RaValidateOptions *options, GError **error)
     g_thread_pool_push(pool, &g_array_index(works, Work, i), NULL);
   g_thread_pool_free(pool, FALSE, TRUE);
   g_mutex_clear(&run.mutex);
-  for (guint i = 0; i < works->len; i++) {
-    Work *work = &g_array_index(works, Work, i);
+}
 
-    if (work->error) {
-      g_propagate_error(error, g_steal_pointer(&work->error));
-      return FALSE;
-    }
-  }
-  return TRUE;
+/* A level that could not be read has no rows and says why. */
+static void
+take_fault(Work *work, RaValidation *v)
+{
+  if (!work->error)
+    return;
+  g_array_set_size(work->job.rows, 0);
+  g_ptr_array_set_size(work->job.notes, 0);
+  ra_validate_note(&work->job, "not scored: %s", work->error->message);
+  if (!v->fault)
+    v->fault = g_steal_pointer(&work->error);
 }
 
 /* Scores every part of a level, in the order in which they come. */
@@ -190,6 +194,7 @@ gather_results(GArray *works)
     RaValidateResult result = {.level = work->level,
                                .first_score = v->scores->len};
 
+    take_fault(work, v);
     if (work->job.rows->len == 0 && work->job.notes->len == 0)
       continue;
     score_parts(work, v->scores);
@@ -199,6 +204,29 @@ gather_results(GArray *works)
     g_array_append_val(v->results, result);
   }
   return v;
+}
+
+/* Nothing to score: why. */
+static void
+no_scores(RaValidation **v, const char *data, GError **error)
+{
+  const RaValidateResult *first =
+      (*v)->results->len > 0
+          ? &g_array_index((*v)->results, RaValidateResult, 0)
+          : NULL;
+
+  if ((*v)->fault)
+    g_propagate_error(error, g_steal_pointer(&(*v)->fault));
+  else if (first)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: there are no measurements that can be scored; %s: %s",
+                data, first->level->id, (char *)first->notes->pdata[0]);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: there are no measurements that can be scored, expected "
+                "kernels_gemm/gemm_h100_bf16*.csv and the like",
+                data);
+  g_clear_pointer(v, ra_validation_free);
 }
 
 RaValidation *
@@ -220,27 +248,16 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
   if (works->len == 0)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "no level is called '%s'%s",
                 options->pattern, options->cross ? " with --cross" : "");
-  else if (collect_all(works, options, error))
+  else {
+    collect_all(works, options);
     v = gather_results(works);
+  }
   for (guint i = 0; i < works->len; i++)
     work_clear(&g_array_index(works, Work, i));
-  if (v && v->scores->len == 0) {
-    const RaValidateResult *first =
-        v->results->len > 0 ? &g_array_index(v->results, RaValidateResult, 0)
-                            : NULL;
-
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there are no measurements that can be scored%s%s%s%s",
-                options->data, first ? "; " : "", first ? first->level->id : "",
-                first ? ": " : "",
-                first ? (char *)first->notes->pdata[0]
-                      : ", expected kernels_gemm/gemm_h100_bf16*.csv and the "
-                        "like");
-    g_clear_pointer(&v, ra_validation_free);
-  }
+  if (v && v->scores->len == 0)
+    no_scores(&v, options->data, error);
   return v;
 }
-
 void
 ra_validation_free(RaValidation *validation)
 {
@@ -248,5 +265,6 @@ ra_validation_free(RaValidation *validation)
     return;
   g_array_unref(validation->results);
   g_array_unref(validation->scores);
+  g_clear_error(&validation->fault);
   g_free(validation);
 }

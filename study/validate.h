@@ -134,6 +134,8 @@ typedef struct {
   GArray *results; /* (RaValidateResult), in the order of the table */
   GArray *scores;  /* (RaValidateScore), in the order of the results, parts as
                       they come */
+  GError *fault;   /* owned, nullable: of the first level whose files are
+                      damaged; such levels have a note and no rows */
 } RaValidation;
 
 /* Tells of each level as it ends, from any thread; may be NULL. */
@@ -157,11 +159,11 @@ const RaValidateLevel *ra_validate_level_at(guint index);
  * ra_validate:
  * @options: borrowed
  * @error: %RA_ERROR_INPUT: no such folder, no level of that pattern, no row of
- *   any level in the folder, `file:line: ...` of a field that is none; the
- *   error of the first level of the table that has one
+ *   any level in the folder
  *
  * Collects the levels on several threads and scores them.  The result does not
- * depend on how many.
+ * depend on how many.  A level whose files are damaged does not hide the
+ * others: see RaValidation.fault; it is the @error where there is no other.
  *
  * Returns: (transfer full): %NULL on error
  */

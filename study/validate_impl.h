@@ -15,6 +15,8 @@ RaProfile *ra_validate_profile(const char *gpu, GError **error);
 typedef struct {
   const char *laws[6];      /* of estimator/fit.h, or "p2p.node" and
                                "p2p.nodes"; NULL-terminated */
+  const char *source;       /* rows of another source than the laws' own:
+                               scored as shipped, in both modes; NULL */
   guint lines;              /* bit i: line i is left out; 0: at random */
   const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
   guint64 least_bytes;      /* smaller messages are not scored */

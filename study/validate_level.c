@@ -67,6 +67,16 @@ static const RaValidateOps p2p_nodes = {
 static const RaValidateOps send_node = {
     .laws = {"send"}, .lines = 1, .line_name = {"bytes"}, .repeats = TRUE};
 
+static const RaValidateOps inter_efa = {.laws = {"inter-node"},
+                                        .source = "inter-node.efa",
+                                        .least_bytes = 16 * MIB};
+static const RaValidateOps node_tables = {.laws = {"all-reduce"},
+                                          .source = "inter-node.one"};
+static const RaValidateOps node_lut = {.laws = {"all-reduce"},
+                                       .source = "all-reduce.lut"};
+static const RaValidateOps node_dgx = {.laws = {"all-reduce"},
+                                       .source = "all-reduce.dgx"};
+
 #define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
@@ -176,6 +186,26 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each table, 16 MiB and more; the fabric from its "
                    "data sheet",
      OPS(inter_by_table)},
+    {.id = "inter-node-efa",
+     .title = "Multi-node all-reduce over EFA",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.25, 0.50),
+     .convention = "as shipped, no law is fitted on EFA; 16 MiB and more; the "
+                   "fabric from its data sheet",
+     OPS(inter_efa)},
+    {.id = "all-reduce-nccltests",
+     .title = "One-node all-reduce of other clusters",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     OPS(node_tables)},
+    {.id = "all-reduce-vtrain",
+     .title = "One-node all-reduce of vTrain's node",
+     .source = "comm_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     OPS(node_lut)},
     {.id = "exchange",
      .title = "Expert all-to-all across nodes",
      .source = "comm_deepep",
@@ -183,6 +213,12 @@ static const RaValidateLevel levels[] = {
      BARS(0.15, 0.35),
      .convention = "folds: each number of tokens; the quickest number of SMs",
      OPS(exchange)},
+    {.id = "all-reduce-vidur",
+     .title = "One-node all-reduce of Vidur's node",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; captured graphs",
+     OPS(node_dgx)},
     {.id = "p2p-node",
      .title = "P2P in a DGX node",
      .source = "comm_vidur",

@@ -191,7 +191,7 @@ set_bars(const Work *work, const RaLaw *law)
 {
   const RaValidateOps *ops = work->ops;
 
-  if (!work->job->cross && law->held_out &&
+  if ((!work->job->cross || ops->source) && law->held_out &&
       strstr(law->held_out, "transferred")) {
     ra_validate_note(work->job,
                      "%s: its profile is transferred by data sheet, scored as "
@@ -206,11 +206,15 @@ set_bars(const Work *work, const RaLaw *law)
 
 /* How law @name is fitted; p2p.nodes and p2p.node: sends on other systems. */
 static RaFitLaw
-fit_of(const char *name)
+fit_of(const RaValidateOps *ops, const char *name)
 {
-  return g_str_has_prefix(name, "p2p.")
-             ? *ra_fit_pair(strcmp(name, "p2p.nodes") == 0)
-             : *ra_fit_law(name);
+  RaFitLaw law = g_str_has_prefix(name, "p2p.")
+                     ? *ra_fit_pair(strcmp(name, "p2p.nodes") == 0)
+                     : *ra_fit_law(name);
+
+  if (ops->source)
+    law.source = ops->source;
+  return law;
 }
 
 /* Scores the rows of one law and GPU. */
@@ -222,7 +226,7 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
       .ops = ops, .job = job, .part = g_intern_string(gpu), .profile = profile};
   const RaLaw *law;
 
-  work.law = fit_of(name);
+  work.law = fit_of(ops, name);
   work.rows = ra_measured_rows(job->data, work.law.source, gpu, error);
   if (!work.rows)
     return FALSE;
@@ -234,7 +238,7 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
                      gpu, work.rows->len, work.law.source);
   } else if (work.rows->len > 0) {
     set_bars(&work, law);
-    if (job->cross)
+    if (job->cross && !ops->source)
       score_cross(&work);
     else
       score_shipped(&work);
@@ -265,7 +269,8 @@ score_gpu(const RaValidateOps *ops, const char *gpu, RaValidateJob *job,
         return FALSE;
       continue;
     }
-    rows = ra_measured_rows(job->data, fit_of(ops->laws[l]).source, gpu, error);
+    rows = ra_measured_rows(job->data, fit_of(ops, ops->laws[l]).source, gpu,
+                            error);
     if (!rows)
       return FALSE;
     n_unknown += rows->len;
@@ -287,7 +292,7 @@ ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
 
   for (guint l = 0; ops->laws[l]; l++) {
     g_autoptr(GPtrArray) gpus =
-        ra_measured_gpus(job->data, fit_of(ops->laws[l]).source, error);
+        ra_measured_gpus(job->data, fit_of(ops, ops->laws[l]).source, error);
 
     if (!gpus)
       return FALSE;

@@ -53,6 +53,19 @@ run validate data --level='coll*' --format=tsv
 ! grep -q gemm out && grep -q '^bar	collectives-1MiB-h100-median-frac	' out
 result $? "--level chooses"
 works validate data --cross --quick
+fails "x.bmp: unknown ending, expected .svg, .png or .pdf" validate data \
+  --plot=x.bmp
+if command -v gnuplot >/dev/null; then
+  for ending in svg png pdf; do
+    works validate data --plot=p.$ending
+    [ -s p.$ending ] && [ -s p.dat ]
+    result $? "a picture and its points"
+  done
+  # 12 products, 6 collectives, of which 4 are of 1 MiB and more; those of one
+  # size and another run fall on one another or not: at least a point a size.
+  [ "$(grep -c '^[0-9]' p.dat)" -ge 17 ] && grep -q '^# gemm-bf16 h100' p.dat
+  result $? "the points are those of the levels"
+fi
 works validate data --cross --level=gemm-bf16 --format=tsv
 grep '^bar' out >cross
 run validate data --level=gemm-bf16 --format=tsv
@@ -63,6 +76,10 @@ result $? "--cross is another method"
 sed 's/1024,1024$/1024,q/' data/kernels_gemm/gemm_h100_bf16_heldout.csv >x
 cp x data/kernels_gemm/gemm_h100_bf16_heldout.csv
 fails "gemm_h100_bf16_heldout.csv:2: 'k' is 'q', expected a number" \
-  validate data
+  validate data --level='gemm-*'
+run validate data
+[ "$rc" -eq 2 ] && grep -q "gemm_h100_bf16_heldout.csv:2: 'k' is 'q'" err &&
+  grep -q '^comm_nccl ' out && ! grep -q '^kernels_gemm' out
+result $? "a damaged file does not hide the other levels"
 
 echo "1..$n"

@@ -33,11 +33,12 @@ find_columns(const RaCsvLine *line, char **head, guint n_head, guint *out_at,
              GError **error)
 {
   for (guint c = 0; line->columns[c]; c++) {
+    gboolean optional = *line->columns[c] == '?';
     guint at = 0;
 
-    while (at < n_head && strcmp(head[at], line->columns[c]) != 0)
+    while (at < n_head && strcmp(head[at], line->columns[c] + optional) != 0)
       at++;
-    if (at == n_head) {
+    if (at == n_head && !optional) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                   "%s:1: there is no column '%s'", line->path,
                   line->columns[c]);
@@ -62,8 +63,10 @@ read_lines(char *text, RaCsvLine *line, RaCsvRow read, gpointer data,
     if (next)
       *next++ = '\0';
     line->number++;
+    if (strspn(start, "\r") == strlen(start))
+      continue;
     n = cut(start, fields);
-    if (line->number == 1) {
+    if (n_head == 0) {
       n_head = n;
       if (!find_columns(line, fields, MIN(n, FIELDS_MAX), at, error))
         return FALSE;
@@ -76,7 +79,7 @@ read_lines(char *text, RaCsvLine *line, RaCsvRow read, gpointer data,
       return FALSE;
     }
     for (guint c = 0; line->columns[c]; c++)
-      line->field[c] = fields[at[c]];
+      line->field[c] = at[c] < n_head ? fields[at[c]] : "";
     if (!read(line, data, error))
       return FALSE;
   }
@@ -116,7 +119,8 @@ ra_csv_number(const RaCsvLine *line, guint column, double *out_value,
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "%s:%u: '%s' is '%s', expected a number of at least 0",
-              line->path, line->number, line->columns[column], text);
+              line->path, line->number,
+              line->columns[column] + (*line->columns[column] == '?'), text);
   return FALSE;
 }
 

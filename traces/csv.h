@@ -28,7 +28,8 @@ typedef gboolean (*RaCsvRow)(const RaCsvLine *line, gpointer data,
 
 /**
  * ra_csv_read:
- * @columns: (array zero-terminated=1): names that the head must have
+ * @columns: (array zero-terminated=1): names that the head must have; one with
+ *   '?' before it may be missing, its fields are then empty
  * @read: called for each line in order
  * @error: %RA_ERROR_IO: @path cannot be read; %RA_ERROR_INPUT `file:line: ...`
  *   for a column that is missing and a line with another number of fields than

@@ -115,12 +115,12 @@ read_model(const RaCsvLine *line, gpointer data, GError **error)
 
 static const char *const layer_columns[] = {"tp",
                                             "num_tokens",
-                                            "emb_us",
-                                            "input_layernorm_us",
-                                            "attn_rope_us",
-                                            "post_attention_layernorm_us",
-                                            "mlp_act_us",
-                                            "add_us",
+                                            "?emb_us",
+                                            "?input_layernorm_us",
+                                            "?attn_rope_us",
+                                            "?post_attention_layernorm_us",
+                                            "?mlp_act_us",
+                                            "?add_us",
                                             NULL};
 
 /* An op of a layer as its source's name says, or any but the embedding of

@@ -46,9 +46,10 @@ extern const char *const ra_measured_sources[];
 /**
  * ra_measured_rows:
  * @data: folder of measurements by others
- * @source: one of ra_measured_sources, or "p2p.node" and "p2p.nodes": sends
- *   between the GPUs of a node and over a slow network, which no shipped
- *   law is fitted on
+ * @source: one of ra_measured_sources, or what no shipped law is fitted on:
+ *   "p2p.node", "p2p.nodes": sends between the GPUs of a node and over a slow
+ *   network; "all-reduce.dgx", "all-reduce.lut", "inter-node.one": all-reduces
+ *   in nodes of other sources; "inter-node.efa": across nodes over EFA
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *

@@ -8,8 +8,8 @@
 #include "traces/measured_impl.h"
 
 static const char *const collective_columns[] = {
-    "gpu",      "nccl_dir", "collective", "dtype",
-    "num_gpus", "bytes",    "time_us",    NULL};
+    "gpu",      "?nccl_dir", "collective", "?dtype",
+    "num_gpus", "bytes",     "time_us",    NULL};
 
 /* By the numbers between its points: 2.27.3 is newer than 2.5. */
 static int
@@ -62,8 +62,8 @@ read_collective(const RaCsvLine *line, gpointer data, GError **error)
 
   if (!ra_csv_numbers(line, 4, 3, v, error))
     return FALSE;
-  if (strcmp(f[0], r->gpu) != 0 || strcmp(f[3], "half") != 0 || v[0] < 2 ||
-      v[1] < 1 || !is_newest(r, f[1]))
+  if (strcmp(f[0], r->gpu) != 0 || (*f[3] && strcmp(f[3], "half") != 0) ||
+      v[0] < 2 || v[1] < 1 || !is_newest(r, f[1]))
     return TRUE;
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
     uint64_t n = ra_measured_whole(v[0]), bytes = ra_measured_whole(v[1]);
@@ -83,24 +83,73 @@ read_collective(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
-static const char *const table_columns[] = {"table_id", "collective",   "gpu",
-                                            "nodes",    "interconnect", NULL};
+static const char *const lut_columns[] = {"gpu", "num_gpus", "bytes",
+                                          "oop_time_us", NULL};
 
-/* Tables that the law is for, with the rate of a node's NICs. */
+/* All-reduces of floats by another NCCL in another node. */
+static gboolean
+read_lut(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  double v[3];
+
+  if (!ra_csv_numbers(line, 1, 3, v, error))
+    return FALSE;
+  if (strcmp(line->field[0], r->gpu) != 0 || v[0] < 2 || v[1] < 1)
+    return TRUE;
+  uint64_t n = ra_measured_whole(v[0]), bytes = ra_measured_whole(v[1]);
+  RaOp op = {.kind = RA_OP_ALL_REDUCE, .dim = {bytes, n, n, 1}};
+
+  ra_measured_add(r, op, v[2], bytes, n);
+  return TRUE;
+}
+
+/* The rate of all NICs of a node that @text names: "4x100Gb/s", "200Gb/s per
+ * GPU" (of 8), "8x CX-7 NDR 400Gb/s"; eight of the last where it names none. */
+static double
+nic_rate(const char *text)
+{
+  const char *unit = strstr(text, "Gb/s"), *digits = unit, *times;
+  double gbit_per_s = 400, n = 8;
+
+  if (unit) {
+    while (digits > text && g_ascii_isdigit(digits[-1]))
+      digits--;
+    if (digits < unit)
+      gbit_per_s = g_ascii_strtod(digits, NULL);
+    for (times = digits; times > text; times--)
+      if (*times == 'x' && g_ascii_isdigit(times[-1]))
+        break;
+    while (times > text && g_ascii_isdigit(times[-1]))
+      times--;
+    if (g_ascii_isdigit(*times) && times < digits)
+      n = g_ascii_strtod(times, NULL);
+  }
+  return n * gbit_per_s / 8 * 1e9;
+}
+
+static const char *const table_columns[] = {"table_id", "collective",    "gpu",
+                                            "nodes",    "?interconnect", NULL};
+
+/* Tables that the law is for, with the rate of a node's NICs.  EFA's latencies
+ * are twice InfiniBand's: its tables are a source of their own, which no law is
+ * fitted on; so are those in a node. */
 static gboolean
 read_table(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   g_autofree char *gpu = g_ascii_strdown(line->field[2], -1);
+  const char *fabric = line->field[4];
+  gboolean efa = strcmp(r->source, "inter-node.efa") == 0;
+  gboolean node = strcmp(r->source, "inter-node.one") == 0;
   double nodes;
 
   if (!ra_csv_number(line, 3, &nodes, error))
     return FALSE;
-  /* EFA's latencies are twice InfiniBand's: the law is the latter's. */
-  if (strcmp(line->field[1], "all_reduce") == 0 && nodes > 1 &&
-      g_str_has_prefix(gpu, r->gpu) && !strstr(line->field[4], "EFA"))
-    ra_measured_found(r, line->field[0])->value[0] =
-        strstr(line->field[4], "HDR 200") ? 200e9 : 400e9;
+  if (strcmp(line->field[1], "all_reduce") == 0 && (nodes > 1) != node &&
+      g_str_has_prefix(gpu, r->gpu) &&
+      (node || (strstr(fabric, "EFA") != NULL) == efa))
+    ra_measured_found(r, line->field[0])->value[0] = nic_rate(fabric);
   return TRUE;
 }
 
@@ -132,7 +181,7 @@ read_inter_node(const RaCsvLine *line, gpointer data, GError **error)
 
 static const char *const exchange_columns[] = {
     "gpu",  "nodes",   "hidden",     "tokens_per_rank",
-    "topk", "experts", "combine_us", "combine_notify_us",
+    "topk", "experts", "combine_us", "?combine_notify_us",
     NULL};
 
 /* Other nodes that hold one of the k of e experts that a token visits, on
@@ -179,10 +228,11 @@ read_exchange(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const pair_columns[] = {
-    "system", "collective", "devices_per_node", "bytes", "median_us",
-    "std_us", NULL};
+    "system",    "collective", "devices_per_node", "bytes",
+    "median_us", "?std_us",    "num_workers",      NULL};
 
-/* Sends between two GPUs of a DGX node, or of two nodes on a slow network.
+/* Sends between two GPUs of a DGX node, or of two nodes on a slow network, or
+ * all-reduces in such a node.
  * Hundreds of sizes: a line is a quarter of an octave of them. */
 static gboolean
 read_pair(const RaCsvLine *line, gpointer data, GError **error)
@@ -190,16 +240,22 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
   RaMeasuredReader *r = data;
   g_autofree char *system = g_strdup_printf("%s_dgx", r->gpu);
   gboolean across = strcmp(r->source, "p2p.nodes") == 0;
+  gboolean reduce = strcmp(r->source, "all-reduce.dgx") == 0;
   guint before = r->rows->len;
-  double v[4];
+  double v[5];
 
-  if (!ra_csv_numbers(line, 2, 4, v, error))
+  if (!ra_csv_numbers(line, 2, 5, v, error))
     return FALSE;
-  if (strcmp(line->field[0], system) != 0 ||
-      strcmp(line->field[1], "send_recv") != 0 || (v[0] < 2) != across ||
-      v[1] < 1)
+  if (strcmp(line->field[0], system) != 0 || v[1] < 1 ||
+      strcmp(line->field[1], reduce ? "all_reduce" : "send_recv") != 0 ||
+      (reduce ? v[4] < 2 || v[0] < v[4] : (v[0] < 2) != across))
     return TRUE;
   RaOp op = {.kind = RA_OP_SEND, .dim = {ra_measured_whole(v[1]), across, 1}};
+  if (reduce) {
+    op.kind = RA_OP_ALL_REDUCE;
+    op.dim[1] = op.dim[2] = ra_measured_whole(v[4]);
+    op.dim[3] = 1;
+  }
   ra_measured_add(r, op, v[2], (uint64_t)(4 * ra_log2_linear(v[1])), 0);
   if (r->rows->len > before)
     g_array_index(r->rows, RaMeasured, before).deviation_frac = v[3] / v[2];
@@ -212,15 +268,18 @@ ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
   const char *folder, *prefix, *column;
 
   ra_measured_place(r->source, &folder, &prefix, &column);
-  if (strcmp(r->source, "inter-node") == 0)
+  if (strcmp(r->source, "all-reduce.lut") == 0)
+    return ra_measured_files(data, folder, prefix, r, lut_columns, read_lut,
+                             error);
+  if (strcmp(folder, "comm_nccltests") == 0)
     return ra_measured_files(data, folder, prefix, r, table_columns, read_table,
                              error) &&
            ra_measured_files(data, folder, "rows", r, inter_node_columns,
                              read_inter_node, error);
-  if (strcmp(r->source, "inter-node.all-to-all") == 0)
+  if (strcmp(folder, "comm_deepep") == 0)
     return ra_measured_files(data, folder, prefix, r, exchange_columns,
                              read_exchange, error);
-  if (g_str_has_prefix(r->source, "p2p."))
+  if (strcmp(folder, "comm_vidur") == 0)
     return ra_measured_files(data, folder, prefix, r, pair_columns, read_pair,
                              error);
   return ra_measured_files(data, folder, prefix, r, collective_columns,

@@ -13,6 +13,8 @@ static const struct {
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
     {"inter-node.all-to-all", "comm_deepep", "expert_alltoall", "gpu"},
+    {"all-reduce.lut", "comm_vtrain", "allreduce_lut", "gpu"},
+    {"all-reduce.dgx", "comm_vidur", "network", "system"},
     {"inter-node", "comm_nccltests", "tables", "gpu"},
     {"p2p.", "comm_vidur", "network", "system"},
     {"all-", "comm_nccl", "aic_nccl_intranode", "gpu"},
