@@ -6,7 +6,9 @@ bench_programs += %D%/estimator
 bench_programs += %D%/fold
 bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
-	%D%/real_setting.h
+	%D%/real_setting.h %D%/system_fit.c %D%/system_fit.h
+bench_programs += %D%/systems
+bench_systems_SOURCES = %D%/systems.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/placement
 bench_programs += %D%/realloc
 bench_programs += %D%/sim

@@ -21,6 +21,7 @@
 
 #include "base/text.h"
 #include "bench/real_setting.h"
+#include "bench/system_fit.h"
 
 /* Rows that the constants may be fitted on; all others are held out. */
 static const struct {
@@ -42,121 +43,46 @@ is_fitted(const RealRow *row)
 
 /* ---- The fit --------------------------------------------------------------*/
 
-enum { N_CONSTANTS = 3, N_STEPS = 60 };
+/* The fitted rows. */
+typedef struct {
+  RealSetting *of[G_N_ELEMENTS(fitted)];
+  double measured_s[G_N_ELEMENTS(fitted)];
+  guint n;
+} Fitted;
 
-/* The constants as logarithms, so that each stays above 0. */
-static RaSystemConstants
-constants_of(const double x[N_CONSTANTS])
-{
-  return (RaSystemConstants){.decode_layer_s = exp(x[0]),
-                             .decode_stage_s = exp(x[1]),
-                             .compute_factor = exp(x[2])};
-}
-
-/* log(predicted / measured) of the fitted rows. */
 static void
-residuals(RealSetting *const *settings, const double *measured_s, guint n,
-          const double x[N_CONSTANTS], double *out)
+residuals(const RaSystemConstants *constants, double *out, gpointer data)
 {
-  RaSystemConstants constants = constants_of(x);
+  const Fitted *f = data;
 
-  for (guint i = 0; i < n; i++) {
+  for (guint i = 0; i < f->n; i++) {
     RealTimes times;
 
-    real_predict(settings[i], REAL_SYSTEM, &constants, &times);
-    out[i] = log(times.total_s / measured_s[i]);
+    real_predict(f->of[i], REAL_SYSTEM, constants, &times);
+    out[i] = log(times.total_s / f->measured_s[i]);
   }
 }
 
-static double
-sum_squares(const double *r, guint n)
-{
-  double sum = 0;
-
-  for (guint i = 0; i < n; i++)
-    sum += r[i] * r[i];
-  return sum;
-}
-
-/* Solves a x = b by elimination with pivots on the diagonal: @a is positive
- * definite. */
-static void
-solve(double a[N_CONSTANTS][N_CONSTANTS], double b[N_CONSTANTS])
-{
-  for (int k = 0; k < N_CONSTANTS; k++) {
-    for (int i = k + 1; i < N_CONSTANTS; i++) {
-      double f = a[i][k] / a[k][k];
-
-      for (int j = k; j < N_CONSTANTS; j++)
-        a[i][j] -= f * a[k][j];
-      b[i] -= f * b[k];
-    }
-  }
-  for (int k = N_CONSTANTS - 1; k >= 0; k--) {
-    for (int j = k + 1; j < N_CONSTANTS; j++)
-      b[k] -= a[k][j] * b[j];
-    b[k] /= a[k][k];
-  }
-}
-
-/* One step of Levenberg and Marquardt's method with damping @damp, slopes by
- * differences.  Returns: whether the sum of squares fell; then @x has moved. */
-static gboolean
-fit_step(RealSetting *const *settings, const double *measured_s, guint n,
-         double damp, double x[N_CONSTANTS])
-{
-  double a[N_CONSTANTS][N_CONSTANTS] = {{0}}, b[N_CONSTANTS] = {0};
-  double slope[N_CONSTANTS][G_N_ELEMENTS(fitted)];
-  double r[G_N_ELEMENTS(fitted)], moved[N_CONSTANTS], before;
-
-  residuals(settings, measured_s, n, x, r);
-  before = sum_squares(r, n);
-  for (int k = 0; k < N_CONSTANTS; k++) {
-    memcpy(moved, x, sizeof moved);
-    moved[k] += 1e-4;
-    residuals(settings, measured_s, n, moved, slope[k]);
-    for (guint i = 0; i < n; i++)
-      slope[k][i] = (slope[k][i] - r[i]) / 1e-4;
-  }
-  for (int k = 0; k < N_CONSTANTS; k++) {
-    for (guint i = 0; i < n; i++) {
-      b[k] -= slope[k][i] * r[i];
-      for (int j = 0; j < N_CONSTANTS; j++)
-        a[k][j] += slope[k][i] * slope[j][i];
-    }
-    a[k][k] += damp;
-  }
-  solve(a, b);
-  for (int k = 0; k < N_CONSTANTS; k++)
-    moved[k] = x[k] + CLAMP(b[k], -0.5, 0.5);
-  residuals(settings, measured_s, n, moved, r);
-  if (!(sum_squares(r, n) < before))
-    return FALSE;
-  memcpy(x, moved, sizeof moved);
-  return TRUE;
-}
-
-/* Least squares of the logarithms' ratio over the fitted rows, from the slopes
- * that the rows themselves suggest: 1 ms a layer, 1 ms a stage, factor 1. */
+/* From the slopes that the rows themselves suggest: 1 ms a layer, 1 ms a stage,
+ * factor 1. */
 static RaSystemConstants
 fit(RealSetting *const *settings, const GArray *rows)
 {
-  RealSetting *of[G_N_ELEMENTS(fitted)];
-  double measured_s[G_N_ELEMENTS(fitted)];
-  double x[N_CONSTANTS] = {log(1e-3), log(1e-3), 0}, damp = 1e-3;
-  guint n = 0;
+  static const char *const keys[] = {"decode-layer", "decode-stage",
+                                     "compute-factor", NULL};
+  Fitted f = {.n = 0};
+  SystemFit problem = {keys, {1e-3, 1e-3, 1}, 0, residuals, &f};
 
   for (guint i = 0; i < rows->len; i++) {
     const RealRow *row = &g_array_index(rows, RealRow, i);
 
-    if (!is_fitted(row) || n == G_N_ELEMENTS(fitted))
+    if (!is_fitted(row) || f.n == G_N_ELEMENTS(fitted))
       continue;
-    of[n] = settings[i];
-    measured_s[n++] = row->measured_s;
+    f.of[f.n] = settings[i];
+    f.measured_s[f.n++] = row->measured_s;
   }
-  for (guint step = 0; n > 0 && step < N_STEPS; step++)
-    damp *= fit_step(of, measured_s, n, damp, x) ? 0.2 : 5;
-  return constants_of(x);
+  problem.n_residuals = f.n;
+  return system_fit(&problem);
 }
 
 /* ---- The table ------------------------------------------------------------*/

@@ -9,6 +9,7 @@
 #include "bench/real_setting.h"
 #include "sim/breakdown.h"
 #include "study/replay.h"
+#include "study/rl_step.h"
 #include "traces/law.h"
 
 #define GPUS_PER_NODE 8
@@ -153,38 +154,6 @@ make_cluster(const RealRow *row)
   return cluster;
 }
 
-/* The heuristic plan. */
-static RaPlan *
-make_plan(const RaWorkload *workload, const RaCluster *cluster)
-{
-  GString *text = g_string_new("[plan]\nworkload = real.workload\n"
-                               "cluster = real.cluster\n");
-  uint32_t pp = cluster->n_nodes;
-  g_autoptr(RaKeyFile) file = NULL;
-  GError *error = NULL;
-  RaPlan *plan;
-
-  for (guint i = 0; i < workload->n_calls; i++) {
-    const RaCall *call = &workload->calls[i];
-    gboolean train = call->kind == RA_CALL_TRAIN;
-    gboolean frozen = !workload->models[call->model].trainable;
-
-    g_string_append_printf(
-        text,
-        "[call %s]\nmesh = all\ntp = 8\npp = %u\nmicro-batches = %u\n"
-        "sequence-parallel = %s\nlaunch = eager\n%s%s",
-        call->name, pp, train ? 2 * pp : pp,
-        call->kind == RA_CALL_GENERATE ? "false" : "true",
-        train ? "schedule = 1f1b\nrecompute = full\n" : "",
-        frozen ? "residency = host\n" : "");
-  }
-  file = parse("real.plan", text->str);
-  g_string_free(text, TRUE);
-  plan = ra_plan_load(file, workload, cluster, &error);
-  die_unless(plan != NULL, error);
-  return plan;
-}
-
 /* A coefficient that costs nothing, or takes all of a rate. */
 static const char *
 ideal_value(const char *name)
@@ -259,14 +228,14 @@ real_setting_new(const RealRow *row)
 {
   RealSetting *setting = g_new0(RealSetting, 1);
   RaSetup *setup = &setting->setup;
+  GError *error = NULL;
 
   g_assert(row->n_gpus % GPUS_PER_NODE == 0);
   setup->workload = make_workload(row);
   setup->cluster = make_cluster(row);
   setup->profile = load_profile(FALSE);
   setup->cluster->device = setup->profile->spec;
-  setup->plan = make_plan(setup->workload, setup->cluster);
-  setup->plan_path = g_strdup("real.plan");
+  die_unless(ra_rl_set_heuristic(setup, &error), error);
   setting->roofline = load_profile(TRUE);
   return setting;
 }

@@ -46,6 +46,16 @@ add_system(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
   }
 }
 
+/* What the engine does between two steps of a graph: nothing of it hides. */
+static void
+add_step(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+{
+  double step_s = piece->has_head ? estimator->system.decode_step_s : 0;
+
+  cost->host_s += step_s;
+  cost->total_s += step_s;
+}
+
 /* Of a piece whose weights are in place; returns the kernels launched. */
 static guint64
 decode_whole(const RaEstimator *estimator, const RaShard *shard,
@@ -83,6 +93,8 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   ra_estimator_add_host(estimator, n_launches, shard->launch, &out_line->cost);
   if (shard->launch == RA_LAUNCH_EAGER)
     add_system(estimator, piece, &out_line->cost);
+  else
+    add_step(estimator, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */

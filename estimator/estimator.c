@@ -248,6 +248,10 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &cost);
 
   if (shard == RA_NONE) {
+    if (ops[0].kind == RA_OP_REALLOC &&
+        estimator->system.weight_sync_bytes_per_s > 0)
+      cost.comm_s +=
+          ra_op_bytes(&ops[0]) / estimator->system.weight_sync_bytes_per_s;
     /* A send or a reduction on a stream of its own: launched while the device
      * is busy elsewhere. */
     if (n_ops > 0 && ra_op_class((RaOpKind)ops[0].kind) == RA_OP_CLASS_COMM)

@@ -74,10 +74,15 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
  *         host  = max(launches x eager_launch,
  *                     layers x decode_layer + decode_stage)
  *         total = max(device, host), host_s what it adds to the device's time
+ *     a replica's decode step, launch graph, at its last stage:
+ *         host_s = that of the graph + decode_step: the engine's scheduler and
+ *         sampler, which wait for the step before
  *     works of calls that do not generate (forward, backward):
  *         compute = compute_factor x compute of the kernels
+ *     reallocation and transfer:
+ *         total = wire + largest bytes in or out of a GPU / weight_sync
  *
- * Communication, the optimizer, prefill and captured graphs stay as they are.
+ * Other communication, the optimizer and prefill stay as they are.
  */
 void ra_estimator_set_system(RaEstimator *estimator,
                              const RaSystemConstants *constants);

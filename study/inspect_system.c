@@ -47,7 +47,9 @@ make_constants(const RaSystem *system)
                     G_STRUCT_MEMBER(double, &system->constants, spec->offset));
     else
       ra_table_missing(table);
-    ra_table_text(table, spec->type == RA_KEY_QUANTITY ? "s" : "-");
+    ra_table_text(table, spec->type != RA_KEY_QUANTITY       ? "-"
+                         : spec->unit == RA_UNIT_BYTES_PER_S ? "B/s"
+                                                             : "s");
     ra_table_text(table, spec->doc);
   }
   return table;

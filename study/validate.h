@@ -21,6 +21,7 @@
 #define RA_STUDY_VALIDATE_H
 
 #include <glib.h>
+#include <math.h>
 
 /* When a level is collected. */
 typedef enum {

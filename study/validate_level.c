@@ -2,6 +2,7 @@
  * reported; those of one source stand together. */
 #include "config.h"
 
+#include "study/rl_row.h"
 #include "study/validate_impl.h"
 
 #define MIB 1048576
@@ -77,6 +78,17 @@ static const RaValidateOps node_lut = {.laws = {"all-reduce"},
 static const RaValidateOps node_dgx = {.laws = {"all-reduce"},
                                        .source = "all-reduce.dgx"};
 
+static const RaRlSource nemo_rl = RA_RL_NEMO_RL,
+                        nemo_rl_phases = RA_RL_NEMO_RL_PHASES,
+                        nemo_aligner = RA_RL_NEMO_ALIGNER,
+                        deepspeed_chat = RA_RL_DEEPSPEED_CHAT,
+                        openrlhf = RA_RL_OPENRLHF,
+                        real_heuristic = RA_RL_REAL_HEURISTIC,
+                        real = RA_RL_REAL;
+
+#define RLHF(name)                                                             \
+  .source = "rlhf_steps", .modes = RA_VALIDATE_BOTH, .unit = "s",              \
+  .collect = ra_validate_rlhf, .argument = &(name)
 #define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
@@ -242,6 +254,36 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each kernel, all its runs that overlapped together; "
                    "in the place of the roofline: as if nothing slowed it",
      .collect = ra_validate_overlap},
+    {.id = "nemo-rl",
+     .title = "NeMo-RL, GRPO steps",
+     BARS(0.15, 0.30),
+     .convention = "lognormal responses of the mean given, prompts of 115 "
+                   "tokens, packed micro-batches; constants of the phases file",
+     RLHF(nemo_rl)},
+    {.id = "nemo-rl-phases",
+     .title = "NeMo-RL, the step of its constants",
+     .convention = "as nemo-rl; fitted on it, never scored",
+     RLHF(nemo_rl_phases)},
+    {.id = "nemo-aligner",
+     .title = "NeMo-Aligner, PPO",
+     .convention = "plan of --strategy=hybridflow",
+     RLHF(nemo_aligner)},
+    {.id = "deepspeed-chat",
+     .title = "DeepSpeed-Chat, PPO",
+     .convention = "plan of --strategy=colocated",
+     RLHF(deepspeed_chat)},
+    {.id = "openrlhf",
+     .title = "OpenRLHF, PPO",
+     .convention = "plan of --strategy=disaggregated",
+     RLHF(openrlhf)},
+    {.id = "real-heuristic",
+     .title = "ReaL's heuristic, PPO",
+     .convention = "the plan that the source gives: tp 8, pp nodes",
+     RLHF(real_heuristic)},
+    {.id = "real",
+     .title = "ReaL, PPO",
+     .convention = "plan of --strategy=real",
+     RLHF(real)},
 };
 
 guint

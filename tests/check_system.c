@@ -128,10 +128,10 @@ set(Bench *bench, double layer_s, double stage_s, double factor)
   ra_estimator_set_system(bench->estimator, &constants);
 }
 
-/* One decode step of @n_layers layers without embedding and head. */
+/* One decode step of @piece. */
 static RaDecodeLine
-decode_line(const Bench *bench, const RaModel *model, uint32_t n_layers,
-            int launch)
+piece_line(const Bench *bench, const RaModel *model, const RaPiece *piece,
+           int launch)
 {
   RaShard shard = {.model = model,
                    .tp = 1,
@@ -140,11 +140,30 @@ decode_line(const Bench *bench, const RaModel *model, uint32_t n_layers,
                    .dtype = RA_DTYPE_BF16,
                    .launch = (uint8_t)launch,
                    .sampling = TRUE};
-  RaPiece piece = {.n_layers = n_layers};
   RaDecodeLine line;
 
-  ra_estimator_decode(bench->estimator, &shard, &piece, 1, 10, &line);
+  ra_estimator_decode(bench->estimator, &shard, piece, 1, 10, &line);
   return line;
+}
+
+/* Of @n_layers layers without embedding and head. */
+static RaDecodeLine
+decode_line(const Bench *bench, const RaModel *model, uint32_t n_layers,
+            int launch)
+{
+  RaPiece piece = {.n_layers = n_layers};
+
+  return piece_line(bench, model, &piece, launch);
+}
+
+/* And with the head. */
+static RaDecodeLine
+head_decode(const Bench *bench, const RaModel *model, uint32_t n_layers,
+            int launch)
+{
+  RaPiece piece = {.n_layers = n_layers, .has_head = 1};
+
+  return piece_line(bench, model, &piece, launch);
 }
 
 static RaCost
@@ -181,6 +200,53 @@ START_TEST(test_decode)
   /* No factor on what is generated. */
   set(bench, 0, 0, 4);
   bench_check(decode(bench, model, 3, RA_LAUNCH_EAGER).total_s, 3e-3);
+}
+END_TEST
+
+/* The device's 3 x 1 ms, and an engine that needs 4 ms between two steps of a
+ * graph: 7 ms where the piece has the head, 3 on the stages before it. */
+START_TEST(test_step)
+{
+  g_autoptr(Bench) bench = bench_new(
+      profile_text_load("decode-attention.base-s=1e-3", TIMELESS, NULL));
+  g_autoptr(RaModel) model = make_model();
+  const RaSystemConstants constants = {.compute_factor = 1,
+                                       .decode_step_s = 4e-3};
+  RaCost cost;
+
+  ra_estimator_set_system(bench->estimator, &constants);
+  cost = decode(bench, model, 3, RA_LAUNCH_GRAPH);
+  bench_check(cost.total_s, 3e-3);
+  cost = head_decode(bench, model, 3, RA_LAUNCH_GRAPH).cost;
+  bench_check(cost.total_s, 7e-3);
+  bench_check(cost.host_s, 4e-3);
+  bench_check_differs(4e-3, cost.total_s); /* hidden behind the device */
+  /* An eager host is another one. */
+  bench_check(head_decode(bench, model, 3, RA_LAUNCH_EAGER).cost.total_s, 3e-3);
+}
+END_TEST
+
+/* The wire takes 1 MB / (1e8 B/s) = 10 ms in the node; software of 5e7 B/s
+ * another 20 ms.  A gradient reduction is none of its business. */
+START_TEST(test_weight_sync)
+{
+  g_autoptr(Bench) bench = bench_new(profile_text_load(NULL, NULL));
+  const RaSystemConstants constants = {.compute_factor = 1,
+                                       .weight_sync_bytes_per_s = 5e7};
+  RaWork works[2] = {
+      {.shard = RA_NONE, .op = bench_op(RA_OP_REALLOC, 1000000, 0, 1, 0)},
+      {.shard = RA_NONE, .op = bench_op(RA_OP_SEND, 1000000, 0, 1, 0)}};
+  RaTaskGraph graph = {.works = works, .n_works = 2};
+  RaCost before, after;
+
+  ra_estimator_work(bench->estimator, &graph, 0, &before);
+  bench_check(before.total_s, 10e-3);
+  ra_estimator_set_system(bench->estimator, &constants);
+  ra_estimator_work(bench->estimator, &graph, 0, &after);
+  bench_check(after.total_s, 30e-3);
+  bench_check_differs(20e-3, after.total_s); /* instead of the wire */
+  ra_estimator_work(bench->estimator, &graph, 1, &after);
+  bench_check(after.total_s, 10e-3);
 }
 END_TEST
 
@@ -275,6 +341,8 @@ system_suite(void)
   tcase = tcase_create("estimator");
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_launches);
+  tcase_add_test(tcase, test_step);
+  tcase_add_test(tcase, test_weight_sync);
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_factor);
   suite_add_tcase(suite, tcase);

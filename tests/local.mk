@@ -81,6 +81,7 @@ tests_check_residency_SOURCES = %D%/check_residency.c %D%/plan_text.c %D%/plan_t
 check_programs += %D%/check_residency_bad
 tests_check_residency_bad_SOURCES = %D%/check_residency_bad.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_residual
+check_programs += %D%/check_rl_step
 check_programs += %D%/check_rng
 check_programs += %D%/check_schedule
 check_programs += %D%/check_sim
@@ -247,6 +248,7 @@ tests_check_overlap_SOURCES = %D%/check_overlap.c $(estimator_fixture)
 tests_check_residual_SOURCES = %D%/check_residual.c $(estimator_fixture)
 tests_check_gather_SOURCES = %D%/check_gather.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)
+tests_check_rl_step_SOURCES = %D%/check_rl_step.c
 tests_check_system_SOURCES = %D%/check_system.c $(estimator_fixture)
 tests_check_reload_SOURCES = %D%/check_reload.c %D%/plan_text.c %D%/plan_text.h \
 	$(estimator_fixture)

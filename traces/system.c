@@ -49,6 +49,12 @@ static const RaKeySpec constant_keys[] = {
      .doc = "host time of each stage in an eager decode step"},
     {"compute-factor", RA_KEY_DOUBLE, CONSTANT(compute_factor), .min = 0.1,
      .max = 10, .doc = "on the compute of train and inference calls"},
+    {"decode-step", RA_KEY_QUANTITY, CONSTANT(decode_step_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time between two decode steps of a captured graph"},
+    {"weight-sync", RA_KEY_QUANTITY, CONSTANT(weight_sync_bytes_per_s),
+     .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
+     .doc = "what software carries into or out of a GPU in a reallocation"},
 };
 
 const RaKeySpec *

@@ -18,6 +18,8 @@
  *     decode-layer = 1.2 ms          host time of a layer, a decode step
  *     decode-stage = 2.1 ms          host time of a stage, a decode step
  *     compute-factor = 1.4           device time of train and inference
+ *     decode-step = 5 ms             host time between steps of a graph
+ *     weight-sync = 2 GB/s           a GPU's parameters through software
  *
  * Where they enter stands at estimator/estimator.h.  A new constant is a row
  * in the table of system.c and its use there.
@@ -35,6 +37,9 @@ typedef struct {
   double decode_layer_s; /* host time of each layer in an eager decode step */
   double decode_stage_s; /* host time of each stage in an eager decode step */
   double compute_factor; /* on the compute of train and inference calls, > 0 */
+  double decode_step_s;  /* host time after each decode step of a graph */
+  double weight_sync_bytes_per_s; /* of software that carries parameters from
+                                     layout to layout; 0: none */
 } RaSystemConstants;
 
 /* No system: kernels and launches alone. */

@@ -1,0 +1,142 @@
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/system_fit.h"
+
+enum { N_MAX = RA_SYSTEM_CONSTANTS_MAX, N_STEPS = 60 };
+
+/* The field of the constant called @key. */
+static double *
+field(RaSystemConstants *constants, const char *key)
+{
+  gsize n;
+  const RaKeySpec *specs = ra_system_constant_specs(&n);
+
+  for (gsize i = 0; i < n; i++)
+    if (strcmp(specs[i].key, key) == 0)
+      return &G_STRUCT_MEMBER(double, constants, specs[i].offset);
+  g_assert_not_reached();
+}
+
+/* Those of logarithms @x. */
+static RaSystemConstants
+constants_of(const SystemFit *fit, const double x[N_MAX])
+{
+  RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
+
+  for (guint k = 0; fit->keys[k]; k++)
+    *field(&constants, fit->keys[k]) = exp(x[k]);
+  return constants;
+}
+
+static void
+residuals(const SystemFit *fit, const double x[N_MAX], double *out)
+{
+  RaSystemConstants constants = constants_of(fit, x);
+
+  fit->residuals(&constants, out, fit->data);
+}
+
+static double
+sum_squares(const double *r, guint n)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += r[i] * r[i];
+  return sum;
+}
+
+/* Solves a x = b by elimination with pivots on the diagonal: @a is positive
+ * definite. */
+static void
+solve(double a[N_MAX][N_MAX], double b[N_MAX], guint n)
+{
+  for (guint k = 0; k < n; k++) {
+    for (guint i = k + 1; i < n; i++) {
+      double f = a[i][k] / a[k][k];
+
+      for (guint j = k; j < n; j++)
+        a[i][j] -= f * a[k][j];
+      b[i] -= f * b[k];
+    }
+  }
+  for (guint k = n; k-- > 0;) {
+    for (guint j = k + 1; j < n; j++)
+      b[k] -= a[k][j] * b[j];
+    b[k] /= a[k][k];
+  }
+}
+
+/* One step with damping @damp.  Returns: whether the sum of squares fell; then
+ * @x has moved. */
+static gboolean
+take_step(const SystemFit *fit, guint n, double damp, double x[N_MAX])
+{
+  double a[N_MAX][N_MAX] = {{0}}, b[N_MAX] = {0}, moved[N_MAX], before;
+  double slope[N_MAX][SYSTEM_FIT_RESIDUALS_MAX];
+  double r[SYSTEM_FIT_RESIDUALS_MAX];
+
+  residuals(fit, x, r);
+  before = sum_squares(r, fit->n_residuals);
+  for (guint k = 0; k < n; k++) {
+    memcpy(moved, x, sizeof moved);
+    moved[k] += 1e-4;
+    residuals(fit, moved, slope[k]);
+    for (guint i = 0; i < fit->n_residuals; i++)
+      slope[k][i] = (slope[k][i] - r[i]) / 1e-4;
+  }
+  for (guint k = 0; k < n; k++) {
+    for (guint i = 0; i < fit->n_residuals; i++) {
+      b[k] -= slope[k][i] * r[i];
+      for (guint j = 0; j < n; j++)
+        a[k][j] += slope[k][i] * slope[j][i];
+    }
+    a[k][k] += damp;
+  }
+  solve(a, b, n);
+  for (guint k = 0; k < n; k++)
+    moved[k] = x[k] + CLAMP(b[k], -0.5, 0.5);
+  residuals(fit, moved, r);
+  if (!(sum_squares(r, fit->n_residuals) < before))
+    return FALSE;
+  memcpy(x, moved, sizeof moved);
+  return TRUE;
+}
+
+RaSystemConstants
+system_fit(const SystemFit *fit)
+{
+  double x[N_MAX] = {0}, damp = 1e-3;
+  guint n = 0;
+
+  g_assert(fit->n_residuals <= SYSTEM_FIT_RESIDUALS_MAX);
+  for (; fit->keys[n]; n++)
+    x[n] = log(fit->start[n]);
+  for (guint step = 0; fit->n_residuals > 0 && step < N_STEPS; step++)
+    damp *= take_step(fit, n, damp, x) ? 0.2 : 5;
+  return constants_of(fit, x);
+}
+
+void
+system_fit_print(const char *const *keys, const RaSystemConstants *constants)
+{
+  gsize n;
+  const RaKeySpec *specs = ra_system_constant_specs(&n);
+
+  for (gsize i = 0; i < n; i++) {
+    double value = G_STRUCT_MEMBER(double, constants, specs[i].offset);
+    const char *unit = specs[i].type != RA_KEY_QUANTITY       ? ""
+                       : specs[i].unit == RA_UNIT_BYTES_PER_S ? " GB/s"
+                                                              : " ms";
+    double scale = specs[i].type != RA_KEY_QUANTITY       ? 1
+                   : specs[i].unit == RA_UNIT_BYTES_PER_S ? 1e-9
+                                                          : 1e3;
+
+    if (g_strv_contains(keys, specs[i].key))
+      printf("# %s = %.4g%s\n", specs[i].key, scale * value, unit);
+  }
+}

@@ -1,0 +1,220 @@
+/* A step's plan: in the layouts of a row, or of a placement family. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "search/need.h"
+#include "study/rl_step.h"
+
+/* The divisor of @n nearest to @ideal, by ratio. */
+static uint32_t
+nearest_divisor(uint32_t n, double ideal)
+{
+  uint32_t best = 1;
+
+  for (uint32_t d = 2; d <= n; d++) {
+    if (n % d == 0 && fabs(log(d / ideal)) < fabs(log(best / ideal)))
+      best = d;
+  }
+  return best;
+}
+
+/* The least divisor of @n that is at least @least. */
+static uint32_t
+divisor_from(uint32_t n, double least)
+{
+  uint32_t d = 1;
+
+  while (d < n && (d < least || n % d != 0))
+    d++;
+  return d;
+}
+
+/* Groups in which a replica's @n sequences generate, one beside the other in
+ * turn: as many as keys and values have room for are one. */
+static uint32_t
+n_rounds(const RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
+         uint32_t n)
+{
+  const RaModel *m = setup->workload->models[0].model;
+  double tp = layout->generate_tp;
+  double heads = fmax(m->n_kv_heads, tp); /* replicated beyond */
+  double token_bytes = 2.0 * 2 * m->n_layers * heads * m->head_dim;
+  double room_bytes =
+      tp * layout->cache_frac * setup->cluster->device.memory_bytes -
+      2.0 * (double)ra_model_n_params(m);
+  double room = room_bytes / token_bytes;
+
+  if (room <= 0)
+    return n;
+  return divisor_from(n,
+                      n * (step->prompt_tokens + step->mean_tokens / 2) / room);
+}
+
+/* What the parts of a plan share. */
+typedef struct {
+  const RaRlStep *step;
+  const RaRlLayout *layout;
+  uint32_t dp;    /* of training */
+  char *mesh;     /* of training, owned */
+  char *generate; /* owned: mesh of generation */
+  uint32_t generate_dp;
+  uint32_t n_rounds;
+} Parts;
+
+/* The first half of the GPUs, or the second. */
+static char *
+half_mesh(const RaCluster *cluster, gboolean second)
+{
+  uint32_t n = cluster->n_nodes / 2, half = cluster->gpus_per_node / 2;
+
+  if (cluster->n_nodes > 1)
+    return g_strdup_printf("node[%" PRIu32 "-%" PRIu32 "]", second ? n : 0,
+                           second ? 2 * n - 1 : n - 1);
+  return g_strdup_printf("node0:gpu[%" PRIu32 "-%" PRIu32 "]",
+                         second ? half : 0, second ? 2 * half - 1 : half - 1);
+}
+
+static void
+append_layout(GString *out, const Parts *parts, const char *call,
+              uint32_t n_sequences)
+{
+  const RaRlLayout *l = parts->layout;
+  const RaRlStep *step = parts->step;
+  uint32_t n = n_sequences / parts->dp;
+  double tokens = n * (step->prompt_tokens + step->mean_tokens);
+
+  g_string_append_printf(out,
+                         "[call %s]\nmesh = %s\ndp = %" PRIu32 "\ntp = %" PRIu32
+                         "\npp = %" PRIu32 "\ncp = %" PRIu32 "\nep = %" PRIu32
+                         "\nmicro-batches = %" PRIu32
+                         "\nsequence-parallel = %s\n",
+                         call, parts->mesh, parts->dp, l->tp, l->pp, l->cp,
+                         l->ep, nearest_divisor(n, tokens / l->pack_tokens),
+                         l->tp > 1 ? "true" : "false");
+}
+
+static char *
+plan_text(const Parts *parts, gboolean recompute)
+{
+  const RaRlStep *step = parts->step;
+  GString *out = g_string_new("[plan]\nworkload = step.workload\n"
+                              "cluster = step.cluster\n");
+
+  g_string_append_printf(out,
+                         "[call actor_generate]\nmesh = %s\ndp = %" PRIu32
+                         "\ntp = %" PRIu32 "\nmicro-batches = %" PRIu32
+                         "\nlaunch = graph\n",
+                         parts->generate, parts->generate_dp,
+                         parts->layout->generate_tp, parts->n_rounds);
+  append_layout(out, parts, "actor_inference", step->n_sequences);
+  append_layout(out, parts, "ref_inference", step->n_sequences);
+  g_string_append(out, "residency = host\n");
+  append_layout(out, parts, "actor_train",
+                step->n_sequences / step->n_mini_batches);
+  g_string_append_printf(out,
+                         "zero = 1\nrecompute = %s\ngrad-dtype = fp32\n"
+                         "overlap-grad-reduce = true\n"
+                         "optimizer-residency = host\n",
+                         recompute ? "full" : "none");
+  return g_string_free(out, FALSE);
+}
+
+/* Whether training fits, by the coarse bound of search. */
+static gboolean
+train_fits(const RaSetup *setup)
+{
+  uint32_t call = ra_workload_find_call(setup->workload, "actor_train");
+  RaNeed need = ra_need_call(setup->workload, call, &setup->plan->calls[call]);
+
+  return need.held_bytes + need.work_bytes <=
+         RA_NEED_LIMIT_FRAC * setup->cluster->device.memory_bytes;
+}
+
+static gboolean
+read_plan(RaSetup *setup, const Parts *parts, GError **error)
+{
+  g_autofree char *whole = plan_text(parts, FALSE);
+  g_autofree char *again = plan_text(parts, TRUE);
+
+  if (!ra_setup_read_plan(setup, "step.plan", whole, error))
+    return FALSE;
+  return train_fits(setup) ||
+         ra_setup_read_plan(setup, "step.plan", again, error);
+}
+
+static gboolean
+fail(GError **error, const char *what)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s", what);
+  return FALSE;
+}
+
+gboolean
+ra_rl_set_layout(RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
+                 GError **error)
+{
+  uint32_t n_gpus = step->is_async ? step->n_gpus / 2 : step->n_gpus;
+  uint32_t cut = layout->tp * layout->cp * layout->pp;
+  Parts parts = {.step = step, .layout = layout};
+  gboolean ok;
+
+  g_return_val_if_fail(!step->critic && layout->pack_tokens > 0, FALSE);
+  if (n_gpus == 0 || n_gpus % layout->generate_tp != 0 || n_gpus % cut != 0)
+    return fail(error, "the degrees do not divide the GPUs");
+  parts.dp = n_gpus / cut;
+  parts.generate_dp = n_gpus / layout->generate_tp;
+  if (step->n_sequences / step->n_mini_batches % parts.dp != 0 ||
+      step->n_sequences % parts.generate_dp != 0)
+    return fail(error, "the replicas do not divide the sequences");
+  parts.n_rounds =
+      n_rounds(setup, step, layout, step->n_sequences / parts.generate_dp);
+  parts.mesh =
+      step->is_async ? half_mesh(setup->cluster, TRUE) : g_strdup("all");
+  parts.generate =
+      step->is_async ? half_mesh(setup->cluster, FALSE) : g_strdup("all");
+  ok = read_plan(setup, &parts, error);
+  g_free(parts.mesh);
+  g_free(parts.generate);
+  return ok;
+}
+
+gboolean
+ra_rl_set_strategy(RaSetup *setup, const RaStrategyOptions *options,
+                   GError **error)
+{
+  g_autoptr(RaDraft) draft = ra_strategy_plan(setup->workload, setup->cluster,
+                                              setup->estimator, options, error);
+  g_autofree char *text = draft ? ra_draft_write(draft, "step.workload",
+                                                 "step.cluster", NULL, error)
+                                : NULL;
+
+  return text && ra_setup_read_plan(setup, "step.plan", text, error);
+}
+
+gboolean
+ra_rl_set_heuristic(RaSetup *setup, GError **error)
+{
+  const RaWorkload *workload = setup->workload;
+  uint32_t pp = setup->cluster->n_nodes, tp = setup->cluster->gpus_per_node;
+  g_autoptr(GString) out = g_string_new("[plan]\nworkload = step.workload\n"
+                                        "cluster = step.cluster\n");
+
+  for (guint i = 0; i < workload->n_calls; i++) {
+    const RaCall *call = &workload->calls[i];
+    gboolean train = call->kind == RA_CALL_TRAIN;
+    gboolean frozen = !workload->models[call->model].trainable;
+
+    g_string_append_printf(out,
+                           "[call %s]\nmesh = all\ntp = %" PRIu32
+                           "\npp = %" PRIu32 "\nmicro-batches = %" PRIu32
+                           "\nsequence-parallel = %s\nlaunch = eager\n%s%s",
+                           call->name, tp, pp, train ? 2 * pp : pp,
+                           call->kind == RA_CALL_GENERATE ? "false" : "true",
+                           train ? "schedule = 1f1b\nrecompute = full\n" : "",
+                           frozen ? "residency = host\n" : "");
+  }
+  return ra_setup_read_plan(setup, "step.plan", out->str, error);
+}
