@@ -13,29 +13,46 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_RUNS = 9 };
 
+#define LIMIT_BYTES (2.0 * 1024 * 1024 * 1024) /* of any of the runs */
+
 typedef struct {
-  const char *name;     /* of the bar */
-  const char *plan;     /* in share/plans */
-  const char *fidelity; /* --fidelity */
-  double limit_s;       /* of the bar; 0: a row without a bar */
+  const char *name;       /* of the bar */
+  const char *plan;       /* in share/plans */
+  const char *fidelity;   /* --fidelity */
+  double limit_s;         /* of the bar; 0: a row without a bar */
+  const char *iterations; /* --iterations */
 } Case;
 
 static const Case cases[] = {
-    {"simulate_demo_s", "ppo-llama3-70b-128.plan", "stage", 0.1},
-    {"simulate_demo_call_s", "ppo-llama3-70b-128.plan", "call", 0},
-    {"simulate_1024_gpus_s", "ppo-llama3-70b-1024.plan", "stage", 1},
+    {"simulate_demo_s", "ppo-llama3-70b-128.plan", "stage", 0.1, "3"},
+    {"simulate_demo_call_s", "ppo-llama3-70b-128.plan", "call", 0, "3"},
+    {"simulate_1024_gpus_s", "ppo-llama3-70b-1024.plan", "stage", 1, "3"},
+    {"simulate_1024_gpus_op_s", "ppo-llama3-70b-1024.plan", "op", 2, "1"},
+    {"simulate_16384_gpus_op_s", "sft-llama3.1-405b-16384.plan", "op", 20, "1"},
 };
+
+/* Most memory of all children so far, bytes. */
+static double
+peak_bytes(void)
+{
+  struct rusage usage;
+
+  return getrusage(RUSAGE_CHILDREN, &usage) == 0 ? 1024.0 * usage.ru_maxrss : 0;
+}
 
 /* Runs `reallot simulate` once, its output thrown away; -1: it failed. */
 static double
 run_once(const char *reallot, const Case *c)
 {
   g_autofree char *fidelity = g_strdup_printf("--fidelity=%s", c->fidelity);
+  g_autofree char *iterations =
+      g_strdup_printf("--iterations=%s", c->iterations);
   gint64 begin_us = g_get_monotonic_time();
   int status;
   pid_t child = fork();
@@ -45,7 +62,8 @@ run_once(const char *reallot, const Case *c)
 
     if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
       _exit(126);
-    execl(reallot, reallot, "simulate", fidelity, c->plan, (char *)NULL);
+    execl(reallot, reallot, "simulate", fidelity, iterations, c->plan,
+          (char *)NULL);
     _exit(127);
   }
   if (child < 0)
@@ -82,8 +100,9 @@ run_case(const char *reallot, const Case *c, guint n_runs)
       return -1;
   }
   qsort(times_s, n_runs, sizeof *times_s, compare_doubles);
-  printf("%s\t%s\t%u\t%.9g\t%.9g\t%.9g\n", c->plan, c->fidelity, n_runs,
-         times_s[n_runs / 2], times_s[0], times_s[n_runs - 1]);
+  printf("%s\t%s\t%s\t%u\t%.9g\t%.9g\t%.9g\n", c->plan, c->fidelity,
+         c->iterations, n_runs, times_s[n_runs / 2], times_s[0],
+         times_s[n_runs - 1]);
   return times_s[n_runs / 2];
 }
 
@@ -108,7 +127,7 @@ main(int argc, char **argv)
   double medians_s[G_N_ELEMENTS(cases)];
 
   printf("# wall seconds of `reallot simulate PLAN`, fork to exit\n");
-  printf("plan\tfidelity\tn_runs\tmedian_s\tmin_s\tmax_s\n");
+  printf("plan\tfidelity\titerations\tn_runs\tmedian_s\tmin_s\tmax_s\n");
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     /* A child inherits what stdio has not written yet. */
     fflush(stdout);
@@ -116,5 +135,7 @@ main(int argc, char **argv)
   }
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
     print_bar(&cases[i], medians_s[i]);
+  printf("bar\tsimulate_most_bytes\t%.9g\t<=%.9g\t%s\n", peak_bytes(),
+         LIMIT_BYTES, peak_bytes() <= LIMIT_BYTES ? "ok" : "short");
   return 0;
 }

@@ -8,7 +8,7 @@
 #include "cli/output.h"
 
 static const char *const format_words[] = {"text", "tsv", "json", NULL};
-static const char *const fidelity_words[] = {"call", "stage", NULL};
+static const char *const fidelity_words[] = {"call", "stage", "op", NULL};
 static const char *const estimator_words[] = {"reallot", "real", NULL};
 
 /* The flags as they are typed; what is not given is NULL. */
@@ -134,7 +134,7 @@ add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &texts->seed,
        "Seed of the sampled lengths (default: 0)", "N"},
       {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
-       "call or stage (default: stage)", "LEVEL"},
+       "call, stage or op (default: stage)", "LEVEL"},
       {"estimator", 0, 0, G_OPTION_ARG_FILENAME, &texts->estimator,
        "reallot, or ReaL's own: real, at call fidelity (default: reallot)",
        "NAME"},

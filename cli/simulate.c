@@ -81,9 +81,8 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
                          "these op times\n");
   g_string_append_printf(
       out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n",
-      graph->fidelity == RA_FIDELITY_CALL ? "call" : "stage",
-      options->n_iterations, options->n_iterations > 1 ? "s" : "",
-      options->seed);
+      ra_fidelity_name(graph->fidelity), options->n_iterations,
+      options->n_iterations > 1 ? "s" : "", options->seed);
   g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
                          graph->n_lanes);
   if (n_tasks > graph->n_tasks)
@@ -292,7 +291,7 @@ print_fingerprint(const RaSim *sim, GError **error)
 }
 
 static gboolean
-save_trace(const RaSetup *setup, const RaReplay *replay, const char *path,
+save_trace(const RaSetup *setup, RaReplay *replay, const char *path,
            GError **error)
 {
   g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
@@ -310,7 +309,8 @@ simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
                             .fidelity = options->fidelity,
                             .seed = options->seed,
-                            .unfolded = unfolded};
+                            .unfolded = unfolded,
+                            .record = trace != NULL};
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
   g_autoptr(RaFit) fit = NULL;
@@ -377,7 +377,9 @@ const RaCommand ra_command_simulate = {
         "'call actor_generate.zero=0'\n"
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
         "--trace ppo.trace.tsv\n"
-        "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n",
+        "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n"
+        "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "
+        "--set cluster.jitter=0.02\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,

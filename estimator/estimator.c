@@ -267,3 +267,35 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   }
   *out_cost = cost;
 }
+
+RaLaunchCost
+ra_estimator_launch(const RaEstimator *estimator)
+{
+  return (RaLaunchCost){estimator->eager_launch_s, estimator->graph_launch_s,
+                        estimator->graph_gap_s};
+}
+
+void
+ra_estimator_work_op_s(const RaEstimator *estimator, const RaTaskGraph *graph,
+                       uint32_t work, const RaOp *ops, guint n_ops,
+                       double *out_s, double *out_seen_s)
+{
+  const RaShard *shard = &graph->shards[graph->works[work].shard];
+  double factor = shard->sampling ? 1 : estimator->system.compute_factor;
+  double before_s = 0;
+
+  for (guint i = 0; i < n_ops; i++) {
+    double op_s = ra_estimator_op_s(estimator, &ops[i]);
+    gboolean computes =
+        ra_op_class((RaOpKind)ops[i].kind) == RA_OP_CLASS_COMPUTE;
+
+    out_s[i] = out_seen_s[i] = computes ? op_s * factor : op_s;
+    if (ops[i].flags & RA_OP_BEHIND && i > 0) {
+      out_s[i - 1] += MIN(op_s, before_s) * factor *
+                      ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
+      out_seen_s[i - 1] = out_s[i - 1];
+      out_seen_s[i] = MAX(op_s - before_s, 0);
+    }
+    before_s = op_s;
+  }
+}

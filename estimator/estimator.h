@@ -144,6 +144,31 @@ void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
 
+/* What launching kernels costs a host. */
+typedef struct {
+  double eager_s; /* of each kernel, launched one by one */
+  double graph_s; /* of a captured graph, once */
+  double gap_s;   /* before each kernel of a captured graph */
+} RaLaunchCost;
+
+RaLaunchCost ra_estimator_launch(const RaEstimator *estimator);
+
+/**
+ * ra_estimator_work_op_s:
+ * @work: of a shard
+ * @ops: (array length=n_ops): ops of its program
+ * @out_s: (out) (array length=n_ops): device seconds of one run of each, with
+ *   what those behind which another runs take longer for it
+ * @out_seen_s: (out) (array length=n_ops): the same; of an %RA_OP_BEHIND op
+ * only what it takes longer than the op before it
+ *
+ * The terms of ra_estimator_work(), with what the system adds to computation.
+ */
+void ra_estimator_work_op_s(const RaEstimator *estimator,
+                            const RaTaskGraph *graph, uint32_t work,
+                            const RaOp *ops, guint n_ops, double *out_s,
+                            double *out_seen_s);
+
 /**
  * ra_estimator_decode:
  * @shard: a generate call's shard

@@ -23,6 +23,9 @@ typedef struct {
   double usd_per_gpu_h;
   double framework_bytes;
   double slack_frac;
+  double jitter_frac;
+  double straggler_frac;
+  double straggler_slowdown;
 } ClusterKeys;
 
 /* clang-format off */
@@ -57,6 +60,16 @@ static const RaKeySpec cluster_keys[] = {
   {"allocator-slack", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, slack_frac),
    .fallback = "0.1", .min = 0, .max = 10,
    .doc = "what the allocator holds beyond what is in use, as a fraction"},
+  /* sim/op_replay.h: below 1 / sqrt(12) no op takes less than no time */
+  {"jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, jitter_frac),
+   .fallback = "0", .min = 0, .max = 0.25,
+   .doc = "standard deviation of an op's time on a GPU, as a fraction"},
+  {"stragglers", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, straggler_frac),
+   .fallback = "0", .min = 0, .max = 1,
+   .doc = "part of the GPUs, drawn by seed, that compute slower"},
+  {"straggler-slowdown", RA_KEY_DOUBLE,
+   G_STRUCT_OFFSET(ClusterKeys, straggler_slowdown), .fallback = "1.2",
+   .min = 1, .max = 1000, .doc = "how many times as long they take"},
 };
 /* clang-format on */
 
@@ -198,6 +211,9 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->usd_per_gpu_h = keys.usd_per_gpu_h;
   cluster->framework_bytes = keys.framework_bytes;
   cluster->slack_frac = keys.slack_frac;
+  cluster->jitter_frac = keys.jitter_frac;
+  cluster->straggler_frac = keys.straggler_frac;
+  cluster->straggler_slowdown = keys.straggler_slowdown;
   return cluster;
 }
 

@@ -13,6 +13,9 @@
  *     price = 2.5 USD/gpu/h          optional
  *     framework-memory = 4 GiB       of every GPU; default
  *     allocator-slack = 0.1          default
+ *     jitter = 0.02                  of an op's time; default 0
+ *     stragglers = 0.01              part of the GPUs that is slow; default 0
+ *     straggler-slowdown = 1.2       how slow; default
  *
  * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
  * Typical sizes: 1 to 2,048 nodes of 8.
@@ -61,7 +64,10 @@ typedef struct {
   double framework_bytes; /* of a GPU, outside the allocator: context, kernels,
                              buffers of the communication library */
   double slack_frac;      /* that the allocator holds beyond what is in use */
-  RaDevice device;        /* zero until a profile fills it */
+  double jitter_frac;     /* standard deviation of an op's time on a GPU */
+  double straggler_frac;  /* of the GPUs compute slower */
+  double straggler_slowdown; /* by this factor, >= 1 */
+  RaDevice device;           /* zero until a profile fills it */
 } RaCluster;
 
 /**

@@ -193,7 +193,6 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
                        options->fidelity == RA_FIDELITY_CALL};
   RaTaskGraph *graph;
 
-  g_return_val_if_fail(options->fidelity != RA_FIDELITY_OP, NULL);
   e.builder = ra_builder_new(augmented, options->fidelity, options->seed);
   if (options->fold)
     ra_fold_apply(e.builder, &scope);

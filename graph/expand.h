@@ -6,7 +6,8 @@
  * and sends in the order of GPipe, 1F1B or interleaved 1F1B, gradient reduction
  * (in buckets behind the last backward where the plan overlaps), clipping,
  * optimizer; a generate call its prefill pipeline and one dynamic decode task a
- * replica and part.
+ * replica and part.  At `op` fidelity the tasks are those of `stage`, and each
+ * stands for the steps of its work's program (graph/op_program.h).
  */
 #ifndef RA_GRAPH_EXPAND_H
 #define RA_GRAPH_EXPAND_H
@@ -16,7 +17,7 @@
 /**
  * ra_expand:
  * @augmented: borrowed, outlives the graph
- * @fidelity: %RA_FIDELITY_CALL or %RA_FIDELITY_STAGE
+ * @fidelity: how fine
  * @seed: of the sampled lengths
  * @error: %RA_ERROR_INPUT: more than 2^32 - 2 tasks, or sizes that overflow
  *
@@ -29,7 +30,7 @@ RaTaskGraph *ra_expand(const RaAugmented *augmented, RaFidelity fidelity,
 
 /* How much of what is expanded. */
 typedef struct {
-  RaFidelity fidelity; /* CALL or STAGE */
+  RaFidelity fidelity; /* how fine */
   uint64_t seed;       /* of the sampled lengths */
   gboolean fold;       /* twins once (graph/fold.h) */
   gboolean one_call;   /* only the parts of `call` in `iteration` */

@@ -170,6 +170,15 @@ ra_task_name_hash(const RaTaskGraph *g, RaTaskId t)
                             (uint64_t)g->bucket[t] << 32);
 }
 
+const char *
+ra_fidelity_name(RaFidelity fidelity)
+{
+  static const char *const names[] = {"call", "stage", "op"};
+
+  g_return_val_if_fail((guint)fidelity < G_N_ELEMENTS(names), "?");
+  return names[fidelity];
+}
+
 static void
 append_range(GString *text, uint32_t first, uint32_t last)
 {

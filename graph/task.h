@@ -201,6 +201,7 @@ char *ra_group_ranks(const RaTaskGraph *graph, uint32_t group);
 
 const char *ra_task_kind_name(RaTaskKind kind);
 const char *ra_stream_name(RaStream stream);
+const char *ra_fidelity_name(RaFidelity fidelity); /* "stage" */
 
 void ra_task_graph_free(RaTaskGraph *graph);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTaskGraph, ra_task_graph_free)

@@ -82,13 +82,6 @@ ra_interfere_new(const RaTaskGraph *graph, const RaCost *costs)
   x->lanes = g_new0(Lane, MAX(graph->n_lanes, 1u));
   x->changed_lanes = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   x->changed = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
-  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
-    Side side = side_of((RaTaskKind)graph->kind[t]);
-
-    x->runners[t].stretch =
-        costs[t].total_s > 0 ? 1 + costs[t].beside_s / costs[t].total_s : 1;
-    x->runners[t].side = (uint8_t)(costs[t].total_s > 0 ? side : SIDE_NONE);
-  }
   return x;
 }
 
@@ -161,9 +154,12 @@ ra_interfere_start(RaInterfere *x, RaTaskId task, uint32_t seq, double now_s,
                    RaQueue *queue)
 {
   Runner *runner = &x->runners[task];
+  const RaCost *cost = &x->costs[task];
 
   runner->since_s = now_s;
-  runner->left_s = x->costs[task].total_s;
+  runner->left_s = cost->total_s;
+  runner->stretch = 1;
+  runner->side = SIDE_NONE;
   runner->end_s = -1; /* not pushed yet */
   runner->seq = seq;
   runner->runs = TRUE;
@@ -172,6 +168,8 @@ ra_interfere_start(RaInterfere *x, RaTaskId task, uint32_t seq, double now_s,
     ra_queue_push(queue, (RaEvent){.time_s = now_s, .seq = seq, .task = task});
     return;
   }
+  runner->stretch = 1 + cost->beside_s / cost->total_s;
+  runner->side = (uint8_t)side_of((RaTaskKind)x->graph->kind[task]);
   change_lanes(x, task, TRUE);
   list_task(x, task);
 }

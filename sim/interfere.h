@@ -36,7 +36,8 @@ typedef struct _RaInterfere RaInterfere;
 /**
  * ra_interfere_new:
  * @graph: borrowed
- * @costs: (array length=n_tasks): borrowed
+ * @costs: (array length=n_tasks): borrowed; a task's is looked at when it
+ *   starts
  *
  * Returns: (transfer full) (nullable): %NULL where no task of @costs has a
  *   beside_s

@@ -7,12 +7,15 @@
 #include "sim/cost.h"
 #include "sim/fingerprint.h"
 #include "sim/interfere.h"
+#include "sim/op_replay.h"
 #include "sim/queue.h"
 #include "sim/sim.h"
+#include "sim/task_class.h"
 
 struct _RaSim {
   const RaTaskGraph *graph; /* borrowed */
   RaCost *costs;            /* (n_tasks) total_s is the duration */
+  RaOpReplay *ops;          /* op fidelity; else NULL */
   RaSimResult result;       /* arrays owned; filled by ra_sim_run() */
   gboolean has_run;         /* with success */
 };
@@ -27,6 +30,25 @@ sim_alloc(const RaTaskGraph *graph)
   return sim;
 }
 
+/* What is not a program takes as long as on the slowest of its GPUs. */
+static void
+set_ops(RaSim *sim, const RaEstimator *estimator)
+{
+  const RaTaskGraph *graph = sim->graph;
+
+  sim->ops = ra_op_replay_new(graph, estimator);
+  for (RaTaskId t = 0; t < graph->n_tasks; t++) {
+    double factor;
+
+    if (ra_task_class(graph->kind[t]) != RA_TASK_CLASS_DEVICE ||
+        ra_op_replay_has(sim->ops, t))
+      continue;
+    factor = ra_op_replay_slowest(sim->ops, t);
+    sim->costs[t].total_s += (factor - 1) * sim->costs[t].compute_s;
+    sim->costs[t].compute_s *= factor;
+  }
+}
+
 RaSim *
 ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
            GError **error)
@@ -37,6 +59,8 @@ ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
   sim = sim_alloc(graph);
   if (!ra_task_costs(graph, estimator, sim->costs, error))
     return NULL;
+  if (graph->fidelity == RA_FIDELITY_OP)
+    set_ops(sim, estimator);
   return g_steal_pointer(&sim);
 }
 
@@ -57,6 +81,7 @@ ra_sim_free(RaSim *sim)
 {
   if (!sim)
     return;
+  ra_op_replay_free(sim->ops);
   g_free(sim->costs);
   g_free(sim->result.iteration_end_s);
   g_free(sim->result.begin_s);
@@ -79,17 +104,37 @@ typedef struct {
 
 typedef struct {
   const RaTaskGraph *graph; /* borrowed */
-  RaQueue queue;            /* ends of running tasks */
-  State *states;            /* (n_tasks) 64-byte aligned; free() it */
-  uint32_t next_seq;        /* of the next task that gets ready */
-  RaInterfere *interfere;   /* NULL: nothing slows anything */
+  RaOpReplay *ops;          /* borrowed; NULL: not at op fidelity */
+  double *host_s;         /* (n_tasks) op fidelity: end so far of what the host
+                             of a task waits for; owned */
+  RaCost *costs;          /* (n_tasks) borrowed; op fidelity: written */
+  uint64_t n_steps;       /* op fidelity: of tasks that have started */
+  RaQueue queue;          /* ends of running tasks */
+  State *states;          /* (n_tasks) 64-byte aligned; free() it */
+  uint32_t next_seq;      /* of the next task that gets ready */
+  RaInterfere *interfere; /* NULL: nothing slows anything */
 } Run;
+
+/* The duration of a task's steps; its name stands for them. */
+static void
+run_steps(Run *run, RaTaskId task)
+{
+  State *state = &run->states[task];
+
+  run->n_steps +=
+      ra_op_replay_run(run->ops, task, state->begin_s, run->host_s[task],
+                       &run->costs[task], &state->name_hash) -
+      1;
+  state->end_s = run->costs[task].total_s;
+}
 
 static inline void
 start_task(Run *run, RaTaskId task)
 {
   State *state = &run->states[task];
 
+  if (run->ops && ra_op_replay_has(run->ops, task))
+    run_steps(run, task);
   if (run->interfere) {
     ra_interfere_start(run->interfere, task, run->next_seq++, state->begin_s,
                        &run->queue);
@@ -118,6 +163,8 @@ end_task(Run *run, RaTaskId task, double now_s)
         task < state->critical_pred)
       state->critical_pred = task;
     state->begin_s = now_s;
+    if (run->ops && !ra_op_replay_runs_ahead(graph, task, to))
+      run->host_s[to] = now_s;
     if (--state->n_unmet == 0)
       start_task(run, to);
   }
@@ -129,8 +176,9 @@ run_init(Run *run, const RaSim *sim)
   const RaTaskGraph *graph = sim->graph;
   gsize n_bytes = (gsize)graph->n_tasks * sizeof(State);
 
-  run->graph = graph;
-  run->next_seq = 0;
+  *run = (Run){.graph = graph, .ops = sim->ops, .costs = sim->costs};
+  if (sim->ops)
+    run->host_s = g_new0(double, graph->n_tasks);
   run->states = aligned_alloc(64, (n_bytes + 64) / 64 * 64);
   if (!run->states)
     g_error("no memory for %u tasks", graph->n_tasks);
@@ -263,6 +311,7 @@ ra_sim_run(RaSim *sim, GError **error)
   run_init(&run, sim);
   sim->result.n_events = run_events(&run, &sim->result.fingerprint);
   if (sim->result.n_events == sim->graph->n_tasks) {
+    sim->result.n_events += run.n_steps;
     finish(sim, &run);
     if (run.interfere)
       sim->result.added_s = ra_interfere_added_s(run.interfere);
@@ -272,8 +321,23 @@ ra_sim_run(RaSim *sim, GError **error)
   }
   ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);
+  g_free(run.host_s);
   free(run.states);
   return ok;
+}
+
+void
+ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data)
+{
+  g_return_if_fail(sim && !sim->has_run);
+  if (sim->ops)
+    ra_op_replay_set_visit(sim->ops, visit, data);
+}
+
+gboolean
+ra_sim_has_steps(const RaSim *sim, RaTaskId task)
+{
+  return sim->ops && ra_op_replay_has(sim->ops, task);
 }
 
 const RaCost *

@@ -17,6 +17,7 @@
 
 #include "estimator/estimator.h"
 #include "graph/task.h"
+#include "sim/op_replay.h"
 
 typedef struct _RaSim RaSim;
 
@@ -33,7 +34,8 @@ typedef struct {
                               id on a tie: ra_critical_tasks() has a rule that
                               folding keeps), RA_NONE: none */
   uint64_t fingerprint; /* of the event sequence: order, names, times to 1 ns */
-  uint64_t n_events;    /* ends processed, = n_tasks */
+  uint64_t n_events;    /* ends processed: n_tasks; at op fidelity a task with a
+                           program counts as its steps */
 } RaSimResult;
 
 /* Seconds that interference has added to @task; 0 where there is none. */
@@ -51,7 +53,8 @@ ra_sim_added_s(const RaSimResult *result, RaTaskId task)
  * Computes the duration of every task: from its work by the estimator, of a
  * decode task by replaying its replica's generation (sim/decode.h), of a
  * call-fidelity task by simulating the call alone at stage fidelity
- * (sim/call.h).
+ * (sim/call.h), at op fidelity by replaying its steps (sim/op_replay.h) when it
+ * starts.
  */
 RaSim *ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
                   GError **error);
@@ -68,8 +71,15 @@ RaSim *ra_sim_new_with_durations(const RaTaskGraph *graph,
  */
 gboolean ra_sim_run(RaSim *sim, GError **error);
 
-/* (n_tasks) costs of the tasks by cause; total_s is the duration. NULL fields
- * never. */
+/* Before ra_sim_run(): @visit is called for every step, task by task in the
+ * order in which they start.  Nothing below op fidelity. */
+void ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data);
+
+/* Whether @task has steps: a program, at op fidelity. */
+gboolean ra_sim_has_steps(const RaSim *sim, RaTaskId task);
+
+/* (n_tasks) costs of the tasks by cause; total_s is the duration.  At op
+ * fidelity after ra_sim_run(). */
 const RaCost *ra_sim_costs(const RaSim *sim);
 
 /* After a successful ra_sim_run(); owned by @sim. */

@@ -86,12 +86,6 @@ summary_columns(RaTable *table)
     ra_table_column(table, columns[i].name, columns[i].unit, columns[i].type);
 }
 
-static const char *
-fidelity_name(RaFidelity fidelity)
-{
-  return fidelity == RA_FIDELITY_CALL ? "call" : "stage";
-}
-
 static void
 add_name(RaTable *table, const char *path)
 {
@@ -123,7 +117,7 @@ make_summary(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim,
   ra_table_integer(table, breakdown->n_gpus);
   ra_table_real(table, profile.least_frac);
   ra_table_real(table, profile.most_frac);
-  ra_table_text(table, fidelity_name(graph->fidelity));
+  ra_table_text(table, ra_fidelity_name(graph->fidelity));
   ra_table_integer(table, graph->seed);
   ra_table_integer(table, graph->augmented->n_iterations);
   ra_table_integer(table, ra_task_graph_n_unfolded(graph));

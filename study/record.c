@@ -63,38 +63,53 @@ set_head(RaTrace *trace, const RaTaskGraph *graph)
   ra_trace_set_head(trace, "gpus-per-node", gpus);
 }
 
-RaTrace *
-ra_record(const RaSim *sim, const RaTaskGraph *graph)
+/* Of every group its GPUs; NULL-terminated. */
+static char **
+ranks_of(const RaTaskGraph *graph)
 {
-  g_return_val_if_fail(sim != NULL && graph != NULL, NULL);
-
-  const RaSimResult *result = ra_sim_result(sim);
-  RaTrace *trace = ra_trace_new();
-  g_autofree Amount *amounts = amounts_of(graph);
-  g_auto(GStrv) ranks = g_new0(char *, (gsize)graph->n_groups + 1);
-  char name[NAME_BYTES];
+  char **ranks = g_new0(char *, (gsize)graph->n_groups + 1);
 
   for (uint32_t i = 0; i < graph->n_groups; i++) {
     ranks[i] = ra_group_ranks(graph, i);
     if (strcmp(ranks[i], "-") == 0)
       ranks[i][0] = '\0';
   }
-  for (RaTaskId i = 0; i < graph->n_tasks; i++) {
-    const RaNode *node = &graph->augmented->nodes[graph->node[i]];
-    RaTraceRow row = {
-        .name = name,
-        .iteration = node->iteration,
-        .call = call_of(graph, node),
-        .kind = ra_task_kind_name((RaTaskKind)graph->kind[i]),
-        .ranks = ranks[graph->group[i]],
-        .stream = ra_stream_name((RaStream)graph->stream[i]),
-        .begin_s = result->begin_s[i],
-        .end_s = result->end_s[i],
-    };
+  return ranks;
+}
 
-    if (graph->kind[i] == RA_TASK_JOIN)
+static RaTraceRow
+row_of(const RaTaskGraph *graph, RaTaskId task, char **ranks)
+{
+  const RaNode *node = &graph->augmented->nodes[graph->node[task]];
+
+  return (RaTraceRow){
+      .iteration = node->iteration,
+      .call = call_of(graph, node),
+      .kind = ra_task_kind_name((RaTaskKind)graph->kind[task]),
+      .ranks = ranks[graph->group[task]],
+      .stream = ra_stream_name((RaStream)graph->stream[task]),
+  };
+}
+
+/* All tasks, or those without steps. */
+static void
+add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
+          char **ranks, gboolean have_steps)
+{
+  const RaSimResult *result = ra_sim_result(sim);
+  g_autofree Amount *amounts = amounts_of(graph);
+  char name[NAME_BYTES];
+
+  for (RaTaskId i = 0; i < graph->n_tasks; i++) {
+    RaTraceRow row = row_of(graph, i, ranks);
+
+    if (graph->kind[i] == RA_TASK_JOIN ||
+        (have_steps && ra_sim_has_steps(sim, i)))
       continue;
     ra_task_name(graph, i, name, sizeof name);
+    row.name = name;
+    row.begin_s = result->begin_s[i];
+    row.end_s = result->end_s[i];
     if (graph->work[i] != RA_NONE) {
       row.flop = amounts[graph->work[i]].flop;
       row.bytes = amounts[graph->work[i]].bytes;
@@ -103,5 +118,93 @@ ra_record(const RaSim *sim, const RaTaskGraph *graph)
   }
   ra_trace_sort(trace);
   set_head(trace, graph);
+}
+
+RaTrace *
+ra_record(const RaSim *sim, const RaTaskGraph *graph)
+{
+  RaTrace *trace;
+  g_auto(GStrv) ranks = NULL;
+
+  g_return_val_if_fail(sim != NULL && graph != NULL, NULL);
+  trace = ra_trace_new();
+  ranks = ranks_of(graph);
+  add_tasks(trace, sim, graph, ranks, FALSE);
+  return trace;
+}
+
+struct _RaRecorder {
+  const RaSim *sim;         /* borrowed */
+  const RaTaskGraph *graph; /* borrowed */
+  RaTrace *trace;           /* owned */
+  char **ranks;             /* owned: of the groups */
+  RaTaskId task;            /* whose name was asked for last */
+  char name[NAME_BYTES];    /* its, and the step's behind it */
+  gsize n_name;             /* bytes of the task's */
+};
+
+static void
+add_step(RaTaskId task, const RaOpCursor *cursor, double begin_s, double end_s,
+         void *data)
+{
+  RaRecorder *r = data;
+  const RaOp *op = &cursor->program->ops[cursor->op];
+  RaStream stream = (RaStream)r->graph->stream[task];
+  RaTraceRow row = row_of(r->graph, task, r->ranks);
+  g_autofree char *shape = ra_op_shape(op);
+
+  if (task != r->task) {
+    ra_task_name(r->graph, task, r->name, sizeof r->name / 2);
+    r->n_name = strlen(r->name);
+    r->name[r->n_name++] = '/';
+    r->task = task;
+  }
+  ra_op_step_name(cursor, r->name + r->n_name, sizeof r->name - r->n_name);
+  if (ra_op_class((RaOpKind)op->kind) != RA_OP_CLASS_COMPUTE)
+    stream = RA_STREAM_TP;
+  row.name = r->name;
+  row.stream = ra_stream_name(stream);
+  row.op = ra_op_name((RaOpKind)op->kind);
+  row.shape = shape;
+  row.begin_s = begin_s;
+  row.end_s = end_s;
+  row.flop = ra_op_flop(op);
+  row.bytes = ra_op_bytes(op);
+  ra_trace_add(r->trace, &row);
+}
+
+RaRecorder *
+ra_recorder_new(RaSim *sim, const RaTaskGraph *graph)
+{
+  RaRecorder *r;
+
+  g_return_val_if_fail(sim != NULL && graph != NULL, NULL);
+  r = g_new0(RaRecorder, 1);
+  r->sim = sim;
+  r->graph = graph;
+  r->trace = ra_trace_new();
+  r->ranks = ranks_of(graph);
+  r->task = RA_NONE;
+  ra_sim_set_visit(sim, add_step, r);
+  return r;
+}
+
+void
+ra_recorder_free(RaRecorder *r)
+{
+  if (!r)
+    return;
+  ra_trace_free(r->trace);
+  g_strfreev(r->ranks);
+  g_free(r);
+}
+
+RaTrace *
+ra_recorder_finish(RaRecorder *r)
+{
+  RaTrace *trace = g_steal_pointer(&r->trace);
+
+  add_tasks(trace, r->sim, r->graph, r->ranks, TRUE);
+  ra_recorder_free(r);
   return trace;
 }

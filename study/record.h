@@ -31,4 +31,30 @@
  */
 RaTrace *ra_record(const RaSim *sim, const RaTaskGraph *graph);
 
+typedef struct _RaRecorder RaRecorder;
+
+/**
+ * ra_recorder_new:
+ * @sim: before ra_sim_run(); borrowed
+ * @graph: what it will run; borrowed
+ *
+ * From then on every step of every task is a row (sim/sim.h,
+ * ra_sim_set_visit()).
+ *
+ * Returns: (transfer full): ra_recorder_finish() it
+ */
+RaRecorder *ra_recorder_new(RaSim *sim, const RaTaskGraph *graph);
+void ra_recorder_free(RaRecorder *recorder);
+
+/**
+ * ra_recorder_finish:
+ * @recorder: (transfer full): its simulation has run
+ *
+ * ra_record(), but a task with steps is their rows: named after it and them,
+ * with op and shape.
+ *
+ * Returns: (transfer full): ra_trace_free() it
+ */
+RaTrace *ra_recorder_finish(RaRecorder *recorder);
+
 #endif

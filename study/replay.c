@@ -4,6 +4,13 @@
 #include "study/record.h"
 #include "study/replay.h"
 
+/* Ranks that differ by jitter are no twins. */
+static gboolean
+ranks_differ(const RaSetup *setup)
+{
+  return setup->cluster->jitter_frac > 0 || setup->cluster->straggler_frac > 0;
+}
+
 static gboolean
 run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
     GError **error)
@@ -14,12 +21,19 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                             .seed = options->seed,
                             .fold = !options->unfolded};
 
+  if (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup))
+    expand.fold = FALSE;
+
   replay->augmented = ra_augment(setup->plan, options->n_iterations);
   replay->graph = ra_expand_with(replay->augmented, &expand, error);
   if (!replay->graph)
     return FALSE;
   replay->sim = ra_sim_new(replay->graph, setup->estimator, error);
-  return replay->sim && ra_sim_run(replay->sim, error);
+  if (!replay->sim)
+    return FALSE;
+  if (options->record)
+    replay->recorder = ra_recorder_new(replay->sim, replay->graph);
+  return ra_sim_run(replay->sim, error);
 }
 
 RaReplay *
@@ -41,6 +55,7 @@ ra_replay_free(RaReplay *replay)
 {
   if (!replay)
     return;
+  ra_recorder_free(replay->recorder);
   ra_sim_free(replay->sim);
   ra_task_graph_free(replay->graph);
   ra_augmented_free(replay->augmented);
@@ -48,9 +63,11 @@ ra_replay_free(RaReplay *replay)
 }
 
 RaTrace *
-ra_replay_trace(const RaSetup *setup, const RaReplay *replay)
+ra_replay_trace(const RaSetup *setup, RaReplay *replay)
 {
-  RaTrace *trace = ra_record(replay->sim, replay->graph);
+  RaTrace *trace = replay->recorder
+                       ? ra_recorder_finish(g_steal_pointer(&replay->recorder))
+                       : ra_record(replay->sim, replay->graph);
   g_autofree char *profile = g_path_get_basename(setup->profile_path);
 
   ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);
@@ -61,7 +78,6 @@ ra_replay_trace(const RaSetup *setup, const RaReplay *replay)
     ra_trace_set_head(trace, "system", system);
   }
   ra_trace_set_head(trace, "fidelity",
-                    replay->graph->fidelity == RA_FIDELITY_CALL ? "call"
-                                                                : "stage");
+                    ra_fidelity_name(replay->graph->fidelity));
   return trace;
 }

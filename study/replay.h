@@ -11,6 +11,7 @@
 #define RA_STUDY_REPLAY_H
 
 #include "sim/sim.h"
+#include "study/record.h"
 #include "study/setup.h"
 #include "traces/trace.h"
 
@@ -19,12 +20,15 @@ typedef struct {
   RaFidelity fidelity;   /* CALL or STAGE; CALL where the estimator is ReaL's */
   uint64_t seed;         /* of the sampled lengths */
   gboolean unfolded;     /* every replica by itself; the numbers are the same */
+  gboolean record;       /* ra_replay_trace() will be asked for, and at op
+                            fidelity has every step */
 } RaReplayOptions;
 
 typedef struct {
   RaAugmented *augmented; /* owned */
   RaTaskGraph *graph;     /* owned */
   RaSim *sim;             /* owned; has run */
+  RaRecorder *recorder;   /* owned, nullable: of its steps */
 } RaReplay;
 
 /**
@@ -43,7 +47,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaReplay, ra_replay_free)
 /**
  * ra_replay_trace:
  * @setup: of the replay
- * @replay: what ran
+ * @replay: what ran; asked once where it was recorded
  *
  * ra_record() with what the setup and this program add to its head: software,
  * profile, system if there is one, fidelity.  No date: equal runs give equal
@@ -51,6 +55,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaReplay, ra_replay_free)
  *
  * Returns: (transfer full): ra_trace_free() it
  */
-RaTrace *ra_replay_trace(const RaSetup *setup, const RaReplay *replay);
+RaTrace *ra_replay_trace(const RaSetup *setup, RaReplay *replay);
 
 #endif

@@ -56,6 +56,7 @@ all_work "inspect every shipped file" inspect -- "$srcdir"/share/models/*.json \
   "$srcdir"/traces/profiles/*.profile "$srcdir"/share/systems/*.system
 all_work "simulate every shipped plan" simulate -- "$plans"/*.plan
 all_work "and at call fidelity" simulate --fidelity=call -- "$plans"/*.plan
+all_work "and at op fidelity" simulate --fidelity=op -- "$plans"/*.plan
 all_work "graph of every shipped plan and workload" graph -- \
   "$plans"/*.plan "$srcdir"/share/workloads/*.workload
 
@@ -182,6 +183,7 @@ completes simulate sim
 completes --fingerprint simulate --fin
 completes "text tsv" simulate --format = t
 completes call simulate --fidelity c
+completes op simulate --fidelity o
 completes "reallot real" simulate --estimator = rea
 completes a.plan simulate a.p
 completes "" simulate b.w

@@ -39,7 +39,8 @@ for value in 0 1001 x -3; do
 done
 fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
   simulate "$plan" --format=jsn
-fails "--fidelity: 'op' is none of call, stage" simulate "$plan" --fidelity=op
+fails "--fidelity: 'ops' is none of call, stage, op, did you mean 'op'?" \
+  simulate "$plan" --fidelity=ops
 fails "--estimator: 'realot' is none of reallot, real, did you mean 'reallot'?" \
   simulate "$plan" --estimator=realot
 for flag in --workload --cluster --profile --system --trace; do

@@ -44,7 +44,7 @@ sums() {
 }
 bad=0
 for file in "$plans"/*.plan; do
-  for fidelity in stage call; do
+  for fidelity in stage call op; do
     run simulate "$file" --format=tsv --fidelity=$fidelity
     sums <out | sed "s|^|# ${file##*/}, $fidelity: |" >wrong
     cat wrong
@@ -156,7 +156,7 @@ print_of ppo-llama2-7b-8.plan | grep -q "$first"
 result $? "and by the name of a shipped plan"
 [ "$first" = "$(print_of "$plan" --set 'cluster.price=9 USD/gpu/h')" ]
 result $? "a price changes no event"
-for change in '--iterations=2' '--fidelity=call' \
+for change in '--iterations=2' '--fidelity=call' '--fidelity=op' \
   '--set=workload.prompts=128' '--set=call actor_generate.launch=eager' \
   '--profile=a100-sxm.profile' '--cluster=h100-16n.cluster'; do
   case $change in
@@ -170,6 +170,17 @@ for change in '--iterations=2' '--fidelity=call' \
   esac
   result $? "$change does what it should to the fingerprint"
 done
+[ "$(print_of "$plan" --fidelity=op --set cluster.jitter=0.05)" != \
+  "$(print_of "$plan" --fidelity=op)" ] &&
+  [ "$first" = "$(print_of "$plan" --set cluster.jitter=0.05)" ]
+result $? "jitter is felt at op fidelity"
+[ "$(print_of "$plan" --fidelity=op --set cluster.stragglers=0.5)" = \
+  "$(print_of "$plan" --fidelity=op --set cluster.stragglers=0.5)" ]
+result $? "and so are stragglers, the same ones each time"
+run simulate "$plans"/rm-llama3-8b-8.plan --fidelity=op --iterations=1 \
+  --trace ops.trace.tsv
+[ "$rc" -eq 0 ] && grep -q 's0/b0/m0/fwd/l0/attention\.' ops.trace.tsv
+result $? "a trace of op fidelity has the ops"
 # ReaL's estimator replays the same plan: other times, its own table, and the
 # same at either fidelity, as it knows whole calls only.
 real=$(print_of "$plan" --estimator=real)

@@ -56,6 +56,9 @@ check_programs += %D%/check_moe_plan
 tests_check_moe_plan_SOURCES = %D%/check_moe_plan.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_op
+check_programs += %D%/check_op_replay
+tests_check_op_replay_SOURCES = %D%/check_op_replay.c %D%/plan_text.c %D%/plan_text.h \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_overlap
 check_programs += %D%/check_partition
 check_programs += %D%/check_pipeline

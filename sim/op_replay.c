@@ -1,0 +1,481 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/fingerprint.h"
+#include "sim/op_replay.h"
+
+/* One run of one op, in the order of its block. */
+typedef struct {
+  uint8_t op;        /* index into the program's ops */
+  uint8_t is_comm;   /* else it computes */
+  uint8_t is_behind; /* RA_OP_BEHIND */
+  uint8_t kind;      /* RaOpKind */
+} Step;
+
+/* What works of one shape share: all but the dimensions of their ops. */
+typedef struct {
+  uint32_t shard;
+  uint8_t phase, has[RA_N_BLOCKS]; /* which blocks the pieces have */
+  RaOpProgram program;             /* of one of them */
+  Step *steps[RA_N_BLOCKS];        /* (n_steps) owned */
+  guint n_steps[RA_N_BLOCKS];
+} Template;
+
+struct _RaOpReplay {
+  const RaTaskGraph *graph; /* borrowed */
+  RaLaunchCost launch;
+  GArray *templates;     /* Template */
+  uint32_t *template_of; /* (n_works) RA_NONE: one op */
+  gsize *begin;          /* (n_works + 1) into op_s */
+  double *op_s;          /* of one run of each op of each work */
+  double *seen_s;        /* of it, not behind the op before */
+  double *issued_s;      /* (n_groups) when the host has launched all so far */
+  /* where ranks are unlike, else NULL */
+  uint32_t *gpu_begin; /* (n_lanes + 1) CSR into gpu */
+  uint32_t *gpu;       /* cluster-wide numbers, lane by lane */
+  double *slow;        /* (cluster GPUs) factor of each one's time */
+  double *rank_s;      /* scratch: when each GPU of the group is free */
+  uint32_t *ranks;     /* scratch: the group's GPUs */
+  double jitter;       /* standard deviation over that of the bare sum */
+  RaOpVisit visit;     /* nullable */
+  void *data;          /* its */
+};
+
+/* ---- Works --------------------------------------------------------------- */
+
+static void
+compile(Template *t)
+{
+  RaOpProgram *p = &t->program;
+
+  for (guint block = 0; block < RA_N_BLOCKS; block++) {
+    guint end = p->first[block] + p->n[block];
+    GArray *steps = g_array_new(FALSE, FALSE, sizeof(Step));
+    uint32_t run = 0;
+
+    for (guint i = p->first[block]; i < end;
+         i = ra_op_program_next(p, i, &run)) {
+      const RaOp *op = &p->ops[i];
+      Step step = {(uint8_t)i,
+                   ra_op_class((RaOpKind)op->kind) != RA_OP_CLASS_COMPUTE,
+                   (op->flags & RA_OP_BEHIND) != 0, op->kind};
+
+      g_array_append_val(steps, step);
+    }
+    t->n_steps[block] = steps->len;
+    t->steps[block] = (Step *)(void *)g_array_free(steps, FALSE);
+  }
+}
+
+/* The shape of @work; its program in @out_program. */
+static uint32_t
+template_of(RaOpReplay *r, uint32_t work, RaOpProgram *out_program)
+{
+  const RaWork *w = &r->graph->works[work];
+  Template new = {.shard = w->shard, .phase = w->phase};
+
+  ra_work_program(r->graph, work, out_program);
+  for (guint block = 0; block < RA_N_BLOCKS; block++)
+    new.has[block] = out_program->n[block] > 0;
+  for (guint i = 0; i < r->templates->len; i++) {
+    const Template *t = &g_array_index(r->templates, Template, i);
+
+    if (t->shard == new.shard &&
+        t->phase == new.phase &&memcmp(t->has, new.has, sizeof new.has) == 0) {
+      g_assert(t->program.n_ops == out_program->n_ops);
+      return i;
+    }
+  }
+  new.program = *out_program;
+  compile(&new);
+  g_array_append_val(r->templates, new);
+  return r->templates->len - 1;
+}
+
+static void
+cost_works(RaOpReplay *r, const RaEstimator *estimator)
+{
+  const RaTaskGraph *graph = r->graph;
+  gsize capacity = 0, n = 0;
+  RaOpProgram program;
+
+  r->template_of = g_new(uint32_t, graph->n_works + 1);
+  r->begin = g_new(gsize, (gsize)graph->n_works + 1);
+  for (uint32_t work = 0; work < graph->n_works; work++) {
+    r->begin[work] = n;
+    r->template_of[work] = RA_NONE;
+    if (graph->works[work].shard == RA_NONE)
+      continue;
+    r->template_of[work] = template_of(r, work, &program);
+    if (n + program.n_ops > capacity) {
+      capacity = MAX(2 * capacity, 4096);
+      r->op_s = g_renew(double, r->op_s, capacity);
+      r->seen_s = g_renew(double, r->seen_s, capacity);
+    }
+    ra_estimator_work_op_s(estimator, graph, work, program.ops, program.n_ops,
+                           r->op_s + n, r->seen_s + n);
+    n += program.n_ops;
+  }
+  r->begin[graph->n_works] = n;
+}
+
+/* ---- Ranks --------------------------------------------------------------- */
+
+static void
+list_gpus(RaOpReplay *r, uint32_t n_gpus)
+{
+  const RaTaskGraph *g = r->graph;
+  uint32_t *begin = g_new0(uint32_t, (gsize)g->n_lanes + 2);
+
+  for (uint32_t i = 0; i < n_gpus; i++)
+    if (g->lane_of_gpu[i] != RA_NONE)
+      begin[g->lane_of_gpu[i] + 2]++;
+  for (uint32_t lane = 0; lane < g->n_lanes; lane++)
+    begin[lane + 2] += begin[lane + 1];
+  r->gpu = g_new(uint32_t, MAX(n_gpus, 1u));
+  for (uint32_t i = 0; i < n_gpus; i++)
+    if (g->lane_of_gpu[i] != RA_NONE)
+      r->gpu[begin[g->lane_of_gpu[i] + 1]++] = i;
+  r->gpu_begin = begin;
+}
+
+/* The sum of four numbers uniform on 0 .. 65535 has variance
+ * 4 (65536^2 - 1) / 12. */
+static void
+set_ranks(RaOpReplay *r)
+{
+  const RaCluster *cluster = r->graph->augmented->plan->cluster;
+  uint32_t n_gpus = ra_cluster_n_gpus(cluster);
+  uint64_t seed = ra_hash_u64(RA_HASH_INIT, r->graph->seed);
+
+  if (!(cluster->jitter_frac > 0) && !(cluster->straggler_frac > 0))
+    return;
+  list_gpus(r, n_gpus);
+  r->jitter = cluster->jitter_frac / sqrt((65536.0 * 65536.0 - 1) / 3);
+  r->slow = g_new(double, n_gpus);
+  r->rank_s = g_new(double, n_gpus);
+  r->ranks = g_new(uint32_t, n_gpus);
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    double u = (double)(ra_hash_u64(seed, i) >> 11) * 0x1p-53;
+
+    r->slow[i] = u < cluster->straggler_frac ? cluster->straggler_slowdown : 1;
+  }
+}
+
+/* The GPUs of @group into the scratch; how many. */
+static uint32_t
+list_ranks(RaOpReplay *r, uint32_t group)
+{
+  const RaTaskGraph *g = r->graph;
+  uint32_t n = 0;
+
+  for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {
+    uint32_t lane = g->group_lane[i];
+
+    for (uint32_t j = r->gpu_begin[lane]; j < r->gpu_begin[lane + 1]; j++)
+      r->ranks[n++] = r->gpu[j];
+  }
+  return n;
+}
+
+double
+ra_op_replay_slowest(const RaOpReplay *r, RaTaskId task)
+{
+  const RaTaskGraph *g = r->graph;
+  uint32_t group = g->group[task];
+  double slowest = 1;
+
+  if (!r->slow)
+    return 1;
+  for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {
+    uint32_t lane = g->group_lane[i];
+
+    for (uint32_t j = r->gpu_begin[lane]; j < r->gpu_begin[lane + 1]; j++)
+      slowest = MAX(slowest, r->slow[r->gpu[j]]);
+  }
+  return slowest;
+}
+
+/* ---- Life ---------------------------------------------------------------- */
+
+RaOpReplay *
+ra_op_replay_new(const RaTaskGraph *graph, const RaEstimator *estimator)
+{
+  RaOpReplay *r = g_new0(RaOpReplay, 1);
+
+  r->graph = graph;
+  r->launch = ra_estimator_launch(estimator);
+  r->templates = g_array_new(FALSE, FALSE, sizeof(Template));
+  r->issued_s = g_new0(double, graph->n_groups);
+  cost_works(r, estimator);
+  set_ranks(r);
+  return r;
+}
+
+void
+ra_op_replay_free(RaOpReplay *r)
+{
+  if (!r)
+    return;
+  for (guint i = 0; i < r->templates->len; i++)
+    for (guint block = 0; block < RA_N_BLOCKS; block++)
+      g_free(g_array_index(r->templates, Template, i).steps[block]);
+  g_array_unref(r->templates);
+  g_free(r->template_of);
+  g_free(r->begin);
+  g_free(r->op_s);
+  g_free(r->seen_s);
+  g_free(r->issued_s);
+  g_free(r->gpu_begin);
+  g_free(r->gpu);
+  g_free(r->slow);
+  g_free(r->rank_s);
+  g_free(r->ranks);
+  g_free(r);
+}
+
+void
+ra_op_replay_set_visit(RaOpReplay *replay, RaOpVisit visit, void *data)
+{
+  replay->visit = visit;
+  replay->data = data;
+}
+
+gboolean
+ra_op_replay_has(const RaOpReplay *r, RaTaskId task)
+{
+  uint32_t work = r->graph->work[task];
+
+  return work != RA_NONE && r->template_of[work] != RA_NONE;
+}
+
+gboolean
+ra_op_replay_runs_ahead(const RaTaskGraph *g, RaTaskId from, RaTaskId to)
+{
+  return g->group[from] == g->group[to] && g->node[from] == g->node[to] &&
+         g->stream[from] == RA_STREAM_COMPUTE &&
+         g->stream[to] == RA_STREAM_COMPUTE;
+}
+
+/* ---- A task -------------------------------------------------------------- */
+
+/* A task's steps as they run. */
+typedef struct {
+  RaOpReplay *replay;
+  RaTaskId task;
+  const double *op_s;   /* of its work */
+  const double *seen_s; /* of its work */
+  double at_s;          /* end of the step before */
+  double before_s;      /* begin of the step before */
+  double issue_s;       /* eager: of the last launch */
+  double launch_s;      /* eager: of a launch */
+  double gap_s;         /* graph: before a kernel */
+  double compute_s;     /* so far */
+  double comm_s;        /* so far, exposed */
+  double host_s;        /* so far, where ranks are unlike */
+  uint64_t hash;        /* so far */
+  uint64_t n_steps;     /* so far */
+  uint64_t seed;        /* of jitter */
+  uint32_t n_ranks;     /* that are unlike; 0: all alike */
+  RaOpCursor cursor;    /* where there is a visitor */
+} OpRun;
+
+static inline void
+hash_step(OpRun *run, const Step *step, double begin_s, double end_s)
+{
+  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(begin_s) ^
+                                         (uint64_t)step->kind << 56);
+  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(end_s));
+}
+
+/* All ranks alike: one clock.  Returns when the step ends. */
+static inline double
+run_step(OpRun *run, const Step *step)
+{
+  double op_s = run->op_s[step->op], begin_s, end_s, at_s;
+
+  run->issue_s += run->launch_s;
+  begin_s = step->is_behind ? run->before_s : run->at_s + run->gap_s;
+  begin_s = MAX(begin_s, run->issue_s);
+  end_s = at_s = begin_s + op_s;
+  if (!step->is_comm)
+    run->compute_s += op_s;
+  if (step->is_behind)
+    at_s = MAX(run->at_s + run->seen_s[step->op], end_s);
+  if (step->is_comm)
+    run->comm_s += step->is_behind ? at_s - run->at_s : op_s;
+  run->before_s = begin_s;
+  run->at_s = step->is_behind ? at_s + run->gap_s : at_s;
+  hash_step(run, step, begin_s, end_s);
+  return end_s;
+}
+
+/* The factor of GPU @gpu's time of the step in hand. */
+static double
+rank_factor(const OpRun *run, uint32_t gpu)
+{
+  uint64_t bits = ra_hash_u64(ra_hash_u64(run->seed, run->n_steps), gpu);
+  int64_t sum = 0;
+
+  for (guint i = 0; i < 4; i++)
+    sum += (int64_t)(bits >> (16 * i) & 0xffff);
+  return run->replay->slow[gpu] *
+         (1 + run->replay->jitter * (double)(sum - 2 * 65535));
+}
+
+/* Every rank at its own pace. */
+static double
+compute_of_ranks(OpRun *run, double op_s)
+{
+  const RaOpReplay *r = run->replay;
+  double first_s = (double)INFINITY, last_s = 0, compute_s = 0, host_s = 0;
+
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    double begin_s = MAX(r->rank_s[i] + run->gap_s, run->issue_s);
+    double own_s = op_s * rank_factor(run, r->ranks[i]);
+
+    compute_s += own_s;
+    host_s += begin_s - r->rank_s[i];
+    first_s = MIN(first_s, begin_s);
+    last_s = MAX(last_s, begin_s);
+    r->rank_s[i] = begin_s + own_s;
+    run->at_s = MAX(run->at_s, r->rank_s[i]);
+  }
+  run->compute_s += compute_s / run->n_ranks;
+  run->host_s += host_s / run->n_ranks;
+  run->before_s = last_s;
+  return first_s;
+}
+
+/* All ranks wait for the last and end at once; behind a computation each goes
+ * on when both have ended. */
+static double
+meet_of_ranks(OpRun *run, const Step *step)
+{
+  const RaOpReplay *r = run->replay;
+  double op_s = run->op_s[step->op], seen_s = run->seen_s[step->op];
+  double begin_s = step->is_behind ? run->before_s : run->at_s + run->gap_s;
+  double end_s, comm_s = 0;
+
+  begin_s = MAX(begin_s, run->issue_s);
+  end_s = begin_s + op_s;
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    double own_s = step->is_behind ? MAX(r->rank_s[i] + seen_s, end_s) : end_s;
+
+    comm_s += step->is_behind ? own_s - r->rank_s[i] : op_s;
+    r->rank_s[i] = own_s + (step->is_behind ? run->gap_s : 0);
+    run->at_s = MAX(run->at_s, r->rank_s[i]);
+  }
+  run->comm_s += comm_s / run->n_ranks;
+  run->before_s = begin_s;
+  return begin_s;
+}
+
+static void
+run_step_of_ranks(OpRun *run, const Step *step, double *out_begin_s)
+{
+  run->issue_s += run->launch_s;
+  *out_begin_s = step->is_comm ? meet_of_ranks(run, step)
+                               : compute_of_ranks(run, run->op_s[step->op]);
+  hash_step(run, step, *out_begin_s, run->at_s);
+}
+
+/* What does nothing is not launched, and is no step. */
+static void
+run_block(OpRun *run, const Step *steps, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    double end_s, begin_s;
+
+    if (run->replay->visit)
+      ra_op_cursor_next(&run->cursor);
+    if (!(run->op_s[steps[i].op] > 0))
+      continue;
+    if (run->n_ranks == 0) {
+      end_s = run_step(run, &steps[i]);
+      begin_s = run->before_s;
+    } else {
+      run_step_of_ranks(run, &steps[i], &begin_s);
+      end_s = run->at_s;
+    }
+    run->n_steps++;
+    if (run->replay->visit)
+      run->replay->visit(run->task, &run->cursor, begin_s, end_s,
+                         run->replay->data);
+  }
+}
+
+static void
+begin_run(OpRun *run, double begin_s, double host_s)
+{
+  RaOpReplay *r = run->replay;
+  const RaTaskGraph *graph = r->graph;
+  const RaWork *work = &graph->works[graph->work[run->task]];
+  uint32_t group = graph->group[run->task];
+
+  run->at_s = run->before_s = begin_s;
+  run->issue_s = 0;
+  if (graph->shards[work->shard].launch == RA_LAUNCH_GRAPH) {
+    run->at_s += r->launch.graph_s;
+    run->gap_s = r->launch.gap_s;
+  } else {
+    run->issue_s = MAX(r->issued_s[group], host_s);
+    run->launch_s = r->launch.eager_s;
+  }
+  if (!r->slow)
+    return;
+  run->n_ranks = list_ranks(r, group);
+  run->seed = ra_hash_u64(graph->seed, ra_task_name_hash(graph, run->task));
+  run->host_s = run->at_s - begin_s;
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    r->rank_s[i] = run->at_s;
+}
+
+static void
+end_run(OpRun *run, double begin_s, RaCost *out_cost)
+{
+  double total_s = run->at_s - begin_s;
+
+  *out_cost = (RaCost){.total_s = total_s,
+                       .compute_s = run->compute_s,
+                       .comm_s = run->comm_s,
+                       .host_s = run->host_s,
+                       .beside_s = out_cost->beside_s};
+  if (run->n_ranks == 0)
+    out_cost->host_s = MAX(total_s - run->compute_s - run->comm_s, 0);
+  run->replay->issued_s[run->replay->graph->group[run->task]] = run->issue_s;
+}
+
+uint64_t
+ra_op_replay_run(RaOpReplay *r, RaTaskId task, double begin_s, double host_s,
+                 RaCost *out_cost, uint64_t *hash)
+{
+  uint32_t index = r->graph->work[task];
+  const RaWork *work = &r->graph->works[index];
+  Template *t = &g_array_index(r->templates, Template, r->template_of[index]);
+  RaOpProgram own;
+  OpRun run = {.replay = r,
+               .task = task,
+               .op_s = r->op_s + r->begin[index],
+               .seen_s = r->seen_s + r->begin[index],
+               .hash = *hash};
+
+  t->program.n_blocks += work->piece.n_layers - t->program.piece.n_layers;
+  t->program.piece = work->piece;
+  if (r->visit) {
+    ra_work_program(r->graph, index, &own);
+    run.cursor = ra_op_cursor(&own);
+  }
+  begin_run(&run, begin_s, host_s);
+  for (uint32_t i = 0; i < t->program.n_blocks; i++) {
+    uint32_t layer;
+    RaBlock block = ra_op_program_block(&t->program, i, &layer);
+
+    run_block(&run, t->steps[block], t->n_steps[block]);
+  }
+  end_run(&run, begin_s, out_cost);
+  *hash = run.hash;
+  return run.n_steps;
+}
