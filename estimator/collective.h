@@ -26,10 +26,20 @@ typedef struct {
   double s_per_byte[RA_LINES]; /* of each line */
 } RaLines;
 
+/* How many numbers of ranks a table may tell apart. */
+#define RA_COUNTS 8
+/* Of bytes: 1 B to 512 GiB. */
+#define RA_OCTAVES 40
+
 /* One kind of collective in a node; [n - 2] for n = 2 .. 8 ranks. */
 typedef struct {
   RaLines ranks[RA_NODE_RANKS - 1]; /* bytes on the bus, not of the vector */
   RaResidual residual;              /* over bytes and ranks */
+  guint n_counts;                   /* below 2: no step between them is known */
+  uint32_t count[RA_COUNTS];        /* of ranks that were measured, ascending */
+  /* By octave of bytes: seconds of the second over those of the first count,
+   * and of the last over those of the last but one; see ra_collective_s(). */
+  double first_ratio[RA_OCTAVES], last_ratio[RA_OCTAVES];
 } RaCollectiveLaw;
 
 /* Collectives across nodes. */
@@ -107,13 +117,29 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  * without hops.
  * Coefficients stand at n = 2, 4, 8; between, they are interpolated in log2 n,
  * beyond, those of 8 hold.  log2 is linear between powers of two.
- * Valid: 512 B..512 MiB in a node, 2 to 8 nodes across.
- * Source: bus bandwidth, NVIDIA nccl-tests doc/PERFORMANCE.md; coefficients,
- * the profile.   Cost: about 10 ns, no allocation.
+ * Where the law has a table, other numbers of ranks than the table's follow
+ * from its two nearest, a < b:
+ *
+ *     t(n) = t(a) + (t(b) - t(a)) (x (n - a) / (b - a)
+ *                      + (1 - x) (g(n) - g(a)) / (g(b) - g(a)))
+ *     x    = min(1, 2 latency(a) / t(a))
+ *
+ * a small message costs a step a rank, a large one f(n)'s (n - 1) / n = g(n)
+ * on top of what each rank does with the whole vector (all-to-all: g = log2 n,
+ * as each rank's share shrinks and its peers grow).  Outside of them t(b) /
+ * t(a) is the geometric mean over four octaves, as what is carried on must not
+ * be one size's change of protocol; never below half of the nearest. Valid: 512
+ * B..512 MiB in a node, 2 to 8 nodes across. Source: bus bandwidth, NVIDIA
+ * nccl-tests doc/PERFORMANCE.md; coefficients, the profile.   Cost: about 10
+ * ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 for one rank or no bytes
  */
 double ra_collective_s(const RaLinkLaws *laws, const RaOp *op);
+
+/* Seconds in a node of @n ranks by lines and table alone. */
+double ra_collective_count_s(const RaCollectiveLaw *law, const RaOp *op,
+                             uint64_t n);
 
 /**
  * ra_send_s:

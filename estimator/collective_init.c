@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/rng.h"
 #include "estimator/collective.h"
 #include "estimator/resolve.h"
 
@@ -39,8 +40,61 @@ interpolate(const RaLines *a, const RaLines *b, double x, RaLines *out_lines)
   }
 }
 
+/* Geometric mean of t(b) / t(a) over the four octaves about each. */
+static void
+mean_ratios(const RaCollectiveLaw *law, guint kind, uint64_t a, uint64_t b,
+            guint from, guint to, double *out_ratios)
+{
+  double ln[RA_OCTAVES];
+
+  for (guint i = 0; i < RA_OCTAVES; i++) {
+    RaOp op = {.kind = (uint8_t)kind,
+               .dim = {UINT64_C(1) << CLAMP(i, from, to)}};
+
+    ln[i] = ra_log(ra_collective_count_s(law, &op, b) /
+                   ra_collective_count_s(law, &op, a));
+  }
+  for (guint i = 0; i < RA_OCTAVES; i++) {
+    guint at = CLAMP(i, from, to), n = 0;
+    double sum = 0;
+
+    for (guint j = MAX(at, from + 2) - 2; j <= MIN(at + 2, to); j++, n++)
+      sum += ln[j];
+    out_ratios[i] = ra_exp(sum / n);
+  }
+}
+
+/* The numbers of ranks that the table tells apart, and the steps between the
+ * first two and the last two. */
+static void
+find_counts(RaCollectiveLaw *law, guint kind)
+{
+  const RaGrid *grid = law->residual.grid;
+  guint from = 0, to = RA_OCTAVES - 1;
+
+  for (guint a = 0; grid && a < grid->n_axes; a++) {
+    const RaGridAxis *axis = &grid->axes[a];
+
+    if (law->residual.feature[a] == RA_FEATURE_BYTES) {
+      from = (guint)CLAMP(axis->x[0] + 0.999, 0, RA_OCTAVES - 1);
+      to = (guint)CLAMP(axis->x[axis->n_knots - 1], from, RA_OCTAVES - 1);
+    }
+    if (law->residual.feature[a] != RA_FEATURE_RANKS)
+      continue;
+    for (guint k = 0; k < axis->n_knots && law->n_counts < RA_COUNTS; k++)
+      if (axis->knots[k] >= 2)
+        law->count[law->n_counts++] = (uint32_t)axis->knots[k];
+  }
+  if (law->n_counts < 2)
+    return;
+  mean_ratios(law, kind, law->count[0], law->count[1], from, to,
+              law->first_ratio);
+  mean_ratios(law, kind, law->count[law->n_counts - 2],
+              law->count[law->n_counts - 1], from, to, law->last_ratio);
+}
+
 static gboolean
-collective_init(RaCollectiveLaw *law, const RaProfile *profile,
+collective_init(RaCollectiveLaw *law, const RaProfile *profile, guint kind,
                 const char *name, double link_bytes_per_s, GError **error)
 {
   RaLines *n = law->ranks;
@@ -56,7 +110,10 @@ collective_init(RaCollectiveLaw *law, const RaProfile *profile,
   interpolate(&n[2], &n[6], 0.25, &n[3]); /* 5, 6, 7 of 4..8 */
   interpolate(&n[2], &n[6], 0.5, &n[4]);
   interpolate(&n[2], &n[6], 0.75, &n[5]);
-  return ra_residual_init(&law->residual, profile, name, error);
+  if (!ra_residual_init(&law->residual, profile, name, error))
+    return FALSE;
+  find_counts(law, kind);
+  return TRUE;
 }
 
 static gboolean
@@ -162,7 +219,8 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
   laws->s_per_node_byte = ra_rate_s(nics);
   laws->s_per_share_byte = ra_rate_s(share);
   for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-    if (!collective_init(&laws->collective[i], profile, names[i], link, error))
+    if (!collective_init(&laws->collective[i], profile, RA_OP_ALL_REDUCE + i,
+                         names[i], link, error))
       return FALSE;
   return inter_node_init(&laws->inter, profile, error) &&
          exchange_init(&laws->exchange, profile, error) &&

@@ -167,7 +167,8 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      BARS(0.05, 0.16),
      .convention = "folds: each number of GPUs; of 2 and 8 that is an "
-                   "extrapolation",
+                   "extrapolation; of the A100 2 and 8 alone are open, so a "
+                   "fold leaves one number",
      OPS(by_gpus)},
     {.id = "collectives-by-gpus-4",
      .title = "One-node collectives, 4 GPUs from 2 and 8",

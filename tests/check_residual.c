@@ -54,6 +54,62 @@ START_TEST(test_gemm)
 }
 END_TEST
 
+/* A collective of @bytes on @ranks of a node, with a table of @counts, all
+ * zero, and a latency of 1 ms for 2 ranks, 7 ms for 8 and 3 ms for 4 where
+ * @latency. */
+static double
+node_s(RaOpKind kind, const char *counts, gboolean latency, uint64_t bytes,
+       uint64_t ranks)
+{
+  static const char *const lines[] = {"low", "mid", "high"};
+  static const char *const seconds[] = {"2-s=1e-3", "4-s=3e-3", "8-s=7e-3"};
+  const char *law = kind == RA_OP_ALL_REDUCE ? "all-reduce" : "all-to-all";
+  g_autoptr(GPtrArray) edits = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *ideal = NULL, *text = NULL;
+  g_autoptr(RaKeyFile) file = NULL;
+  g_autoptr(Bench) b = NULL;
+  RaOp op = bench_op(kind, bytes, ranks, ranks, 1);
+
+  for (guint i = 0; latency && i < 9; i++)
+    g_ptr_array_add(edits, g_strdup_printf("%s.%s-latency-%s", law,
+                                           lines[i / 3], seconds[i % 3]));
+  g_ptr_array_add(edits, NULL);
+  ideal = profile_text((const char *const *)edits->pdata);
+  text = g_strdup_printf("%s[table %s]\naxis-1 = bytes 1024 1048576\n"
+                         "axis-2 = ranks %s\nat-%c = 0 0\nat-%c = 0 0\n",
+                         ideal, law, counts, counts[0], counts[2]);
+  file = ra_key_file_parse("p", text, strlen(text), NULL);
+  ck_assert_ptr_nonnull(file);
+  b = bench_new(ra_profile_load(file, NULL));
+  return ra_estimator_op_s(b->estimator, &op);
+}
+
+/* Numbers of GPUs that no row is of.  Without latency a ring of n takes
+ * 2 (n-1)/n bytes / 1e8: of 10^6 bytes 10 ms for 2, 15 for 4, 17.5 for 8, and
+ * (n-1)/n on a straight line through two of them gives the third.  An
+ * all-to-all: 5 ms for 2, 7.5 for 4; a further doubling adds as much, 10 ms.
+ * Latency of a byte alone is straight in n: of 2 and 8 it is 1 + 6 (4 - 2) /
+ * (8 - 2) = 3 ms at 4, of 4 and 8 it is 3 + 4 (16 - 4) / (8 - 4) = 15 at 16,
+ * less what the bytes of the table's least messages, of which the step is
+ * taken, add to it. */
+START_TEST(test_ranks_between)
+{
+  const RaOpKind ring = RA_OP_ALL_REDUCE, peers = RA_OP_ALL_TO_ALL;
+
+  ck_assert_double_eq_tol(node_s(ring, "2 8", FALSE, 1000000, 2), 10e-3, 1e-9);
+  ck_assert_double_eq_tol(node_s(ring, "2 8", FALSE, 1000000, 4), 15e-3, 1e-9);
+  ck_assert_double_eq_tol(node_s(ring, "2 4", FALSE, 1000000, 8), 17.5e-3,
+                          1e-9);
+  ck_assert_double_eq_tol(node_s(ring, "4 8", FALSE, 1000000, 2), 10e-3, 1e-9);
+  ck_assert_double_eq_tol(node_s(peers, "2 4", FALSE, 1000000, 8), 10e-3, 1e-9);
+  ck_assert_double_eq_tol(node_s(ring, "2 8", TRUE, 1, 4), 3e-3, 1e-7);
+  ck_assert_double_eq_tol(node_s(ring, "4 8", TRUE, 1, 16), 15e-3, 1e-4);
+  /* Straight in log2 n, both would be off: 13.75 and 4 ms. */
+  ck_assert(fabs(node_s(ring, "2 8", FALSE, 1000000, 4) - 13.75e-3) > 1e-3);
+  ck_assert(fabs(node_s(ring, "2 8", TRUE, 1, 4) - 4e-3) > 5e-4);
+}
+END_TEST
+
 #define DECODE                                                                 \
   "[table decode-attention]\naxis-1 = length 100 1000\n"                       \
   "axis-2 = sequences 2\naxis-3 = q-heads 8\naxis-4 = kv-heads 4\n"            \
@@ -176,6 +232,7 @@ residual_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_gemm);
+  tcase_add_test(tcase, test_ranks_between);
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_decode_falls);
   tcase_add_test(tcase, test_outside);
