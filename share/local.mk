@@ -13,6 +13,7 @@ bashcompdir = $(datadir)/bash-completion/completions
 dist_models_DATA =
 dist_models_DATA += %D%/models/bloom-176b.json
 dist_models_DATA += %D%/models/codellama-34b.json
+dist_models_DATA += %D%/models/deepseek-v3-shape.json
 dist_models_DATA += %D%/models/gpt2-xl.json
 dist_models_DATA += %D%/models/gpt2.json
 dist_models_DATA += %D%/models/llama-2-13b.json

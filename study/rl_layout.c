@@ -8,6 +8,11 @@
 #include "search/need.h"
 #include "study/rl_step.h"
 
+/* Large models are given all that vLLM takes of a GPU by itself where the usual
+ * share would leave no tenth of it for keys and values. */
+#define CACHE_MOST_FRAC 0.9
+#define LEAST_ROOM_FRAC 0.1
+
 /* The divisor of @n nearest to @ideal, by ratio. */
 static uint32_t
 nearest_divisor(uint32_t n, double ideal)
@@ -19,6 +24,12 @@ nearest_divisor(uint32_t n, double ideal)
       best = d;
   }
   return best;
+}
+
+static uint32_t
+common_divisor(uint32_t a, uint32_t b)
+{
+  return b == 0 ? a : common_divisor(b, a % b);
 }
 
 /* The least divisor of @n that is at least @least. */
@@ -42,15 +53,15 @@ n_rounds(const RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
   double tp = layout->generate_tp;
   double heads = fmax(m->n_kv_heads, tp); /* replicated beyond */
   double token_bytes = 2.0 * 2 * m->n_layers * heads * m->head_dim;
-  double room_bytes =
-      tp * layout->cache_frac * setup->cluster->device.memory_bytes -
-      2.0 * (double)ra_model_n_params(m);
-  double room = room_bytes / token_bytes;
+  double weight_bytes = 2.0 * (double)ra_model_n_params(m);
+  double memory_bytes = tp * setup->cluster->device.memory_bytes;
+  double room_bytes = layout->cache_frac * memory_bytes - weight_bytes;
 
-  if (room <= 0)
-    return n;
-  return divisor_from(n,
-                      n * (step->prompt_tokens + step->mean_tokens / 2) / room);
+  if (room_bytes < LEAST_ROOM_FRAC * memory_bytes)
+    room_bytes = MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes,
+                     LEAST_ROOM_FRAC * memory_bytes);
+  return divisor_from(n, n * (step->prompt_tokens + step->mean_tokens / 2) *
+                             token_bytes / room_bytes);
 }
 
 /* What the parts of a plan share. */
@@ -103,12 +114,12 @@ plan_text(const Parts *parts, gboolean recompute)
   GString *out = g_string_new("[plan]\nworkload = step.workload\n"
                               "cluster = step.cluster\n");
 
-  g_string_append_printf(out,
-                         "[call actor_generate]\nmesh = %s\ndp = %" PRIu32
-                         "\ntp = %" PRIu32 "\nmicro-batches = %" PRIu32
-                         "\nlaunch = graph\n",
-                         parts->generate, parts->generate_dp,
-                         parts->layout->generate_tp, parts->n_rounds);
+  g_string_append_printf(
+      out,
+      "[call actor_generate]\nmesh = %s\ndp = %" PRIu32 "\ntp = %" PRIu32
+      "\nmicro-batches = %" PRIu32 "\nlaunch = graph\n%s",
+      parts->generate, parts->generate_dp, parts->layout->generate_tp,
+      parts->n_rounds, step->is_async ? "residency = keep\n" : "");
   append_layout(out, parts, "actor_inference", step->n_sequences);
   append_layout(out, parts, "ref_inference", step->n_sequences);
   g_string_append(out, "residency = host\n");
@@ -158,13 +169,15 @@ ra_rl_set_layout(RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
 {
   uint32_t n_gpus = step->is_async ? step->n_gpus / 2 : step->n_gpus;
   uint32_t cut = layout->tp * layout->cp * layout->pp;
-  Parts parts = {.step = step, .layout = layout};
+  RaRlLayout own = *layout;
+  Parts parts = {.step = step, .layout = &own};
   gboolean ok;
 
   g_return_val_if_fail(!step->critic && layout->pack_tokens > 0, FALSE);
   if (n_gpus == 0 || n_gpus % layout->generate_tp != 0 || n_gpus % cut != 0)
     return fail(error, "the degrees do not divide the GPUs");
   parts.dp = n_gpus / cut;
+  own.ep = common_divisor(MAX(layout->ep, 1), parts.dp * layout->cp);
   parts.generate_dp = n_gpus / layout->generate_tp;
   if (step->n_sequences / step->n_mini_batches % parts.dp != 0 ||
       step->n_sequences % parts.generate_dp != 0)

@@ -176,15 +176,17 @@ read_tables(const RaCsvLine *line, gpointer data, GError **error)
 
   if (!ra_csv_numbers(line, 3, N, v, error))
     return FALSE;
-  row.step = (RaRlStep){.model = g_intern_string(line->field[1]),
-                        .gpu = g_intern_string(lower),
-                        .n_gpus = whole(v[GPUS]),
-                        .n_sequences = whole(v[SEQUENCES]),
-                        .n_mini_batches = whole(v[SEQUENCES] / MAX(v[GBS], 1)),
-                        .prompt_tokens = PROMPT_TOKENS,
-                        .mean_tokens = v[MEAN],
-                        .max_tokens = v[MAX_LEN] - PROMPT_TOKENS,
-                        .is_async = strcmp(line->field[2], "on") != 0};
+  row.step =
+      (RaRlStep){.model = g_intern_string(line->field[1]),
+                 .gpu = g_intern_string(lower),
+                 .n_gpus = whole(v[GPUS]),
+                 .n_sequences = whole(v[SEQUENCES]),
+                 .n_mini_batches = whole(v[SEQUENCES] / MAX(v[GBS], 1)),
+                 .prompt_tokens = PROMPT_TOKENS,
+                 .mean_tokens = v[MEAN],
+                 .max_tokens = v[MAX_LEN] - PROMPT_TOKENS,
+                 .is_async = line->field[2][0] != '\0' &&
+                             g_ascii_strncasecmp(line->field[2], "on", 2) != 0};
   row.layout = (RaRlLayout){
       .generate_tp = MAX(whole(v[GEN_TP]), 1),
       .tp = MAX(whole(v[TP]), 1),

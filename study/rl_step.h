@@ -101,7 +101,10 @@ RaSetup *ra_rl_setup_new(const RaRlStep *step, GError **error);
  *
  * All GPUs generate, then all infer and train; asynchronous: the first half
  * generates, the other does the rest.  Micro-batches are as many as make one
- * nearest to the tokens that sequences are packed to.  Generation, in captured
+ * nearest to the tokens that sequences are packed to.  Of expert parallelism
+ * what divides dp x cp stays; tp cuts the experts for the rest (Megatron counts
+ * its tp ranks among those of ep).  Asynchronous, generation waits while its
+ * one copy of the weights is refitted.  Generation, in captured
  * graphs, is of as many sequences at once as keys and values have room for
  * (paged: half of the mean response each, beside the prompt).  Training: ZeRO
  * 1, fp32 gradients reduced behind the backward, sequence parallel in tp,
@@ -136,7 +139,8 @@ gboolean ra_rl_set_system(RaSetup *setup, const char *name, GError **error);
  * ra_rl_times:
  * @setup: with a plan
  *
- * Cost: one replay of 2 iterations, asynchronous of 4.
+ * Cost: one replay of 2 iterations, asynchronous of 8, of which the second
+ * half counts.
  */
 gboolean ra_rl_times(const RaSetup *setup, RaRlTimes *out_times,
                      GError **error);

@@ -124,17 +124,21 @@ START_TEST(test_layout)
 }
 END_TEST
 
-/* With a third of the room, 0.6 x 80 / 3 GiB = 17.2 GB, 1.1 GB are left: 8,500
- * tokens for 79,936, so 9.4 rounds and, as divisors of 128 go, 16. */
+/* With 0.3 x 80 GiB = 25.8 GB, 9.7 GB are left, which is a tenth of the memory:
+ * 74,051 tokens for 79,936, so 1.08 rounds, which must be 2.  With 0.25 it is
+ * less than a tenth, and so counts as 0.9. */
 START_TEST(test_rounds)
 {
   RaRlStep step = a_step();
   RaRlLayout layout = a_layout();
   g_autoptr(RaSetup) setup = NULL;
 
-  layout.cache_frac = 0.2;
+  layout.cache_frac = 0.3;
   setup = setup_of(&step, &layout);
-  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 16);
+  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 2);
+  layout.cache_frac = 0.25;
+  ck_assert(ra_rl_set_layout(setup, &step, &layout, NULL));
+  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 1);
 }
 END_TEST
 
