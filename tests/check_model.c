@@ -101,6 +101,11 @@ static const struct {
   {"qwen3-30b-a3b", 30532122624, 3353032704},
   /* less 94 * 120 experts of 3 * 4096 * 1536, 212902871040: "A22B" */
   {"qwen3-235b-a22b", 235093634560, 22190763520},
+  /* not as published (671e9, 37e9), see share/models/README.md: 2 * 129280 *
+   * 7168, 61 layers of 2 * 7168 * (16384 + 256) attention, 256 * (3 * 7168 *
+   * 2048 + 7168) experts and router, 2 * 7168 norms, and one norm; a token
+   * misses 61 * 247 experts */
+  {"deepseek-v3-shape", 704249426944, 40695854080},
 };
 /* clang-format on */
 
