@@ -46,6 +46,7 @@ libstudy_a_SOURCES += %D%/timeline_style.c
 libstudy_a_SOURCES += %D%/track.c
 libstudy_a_SOURCES += %D%/validate.c %D%/validate.h
 libstudy_a_SOURCES += %D%/validate_impl.h
+libstudy_a_SOURCES += %D%/validate_infer.c
 libstudy_a_SOURCES += %D%/validate_level.c
 libstudy_a_SOURCES += %D%/validate_op.c
 libstudy_a_SOURCES += %D%/validate_overlap.c

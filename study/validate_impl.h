@@ -36,6 +36,12 @@ gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
 gboolean ra_validate_overlap(const RaValidateLevel *level, RaValidateJob *job,
                              GError **error);
 
+/* validate_infer.c: no argument. */
+gboolean ra_validate_tpot(const RaValidateLevel *level, RaValidateJob *job,
+                          GError **error);
+gboolean ra_validate_throughput(const RaValidateLevel *level,
+                                RaValidateJob *job, GError **error);
+
 /* validate_rlhf.c: argument: RaRlSource of study/rl_row.h. */
 gboolean ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);

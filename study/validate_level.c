@@ -255,6 +255,22 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each kernel, all its runs that overlapped together; "
                    "in the place of the roofline: as if nothing slowed it",
      .collect = ra_validate_overlap},
+    {.id = "tpot",
+     .title = "Inference engines, time of a token",
+     .source = "infer_e2e",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "steady state as requests that begin together; no system: "
+                   "captured graphs alone",
+     .collect = ra_validate_tpot},
+    {.id = "throughput",
+     .title = "TensorRT-LLM, all requests queued",
+     .source = "infer_offline",
+     .unit = "tokens/s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as many at once as 0.9 of what weights leave of memory "
+                   "holds, at most 2048; no system",
+     .collect = ra_validate_throughput},
     {.id = "nemo-rl",
      .title = "NeMo-RL, GRPO steps",
      BARS(0.15, 0.30),

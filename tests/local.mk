@@ -100,6 +100,7 @@ check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
 check_programs += %D%/check_units
 check_programs += %D%/check_validate
+check_programs += %D%/check_validate_infer
 check_programs += %D%/check_workload
 check_programs += %D%/check_workload_bad
 check_programs += %D%/check_zero
