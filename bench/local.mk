@@ -19,4 +19,5 @@ bench_programs += %D%/memory
 bench_memory_SOURCES = %D%/memory.c %D%/real_setting.c %D%/real_setting.h
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/simgrid_peer.cc
+EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/run.sh

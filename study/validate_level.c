@@ -38,6 +38,8 @@ static const RaValidateOps attention_random = {
   .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add"}
 static const RaValidateOps layer_by_model = {
     LAYER_LAWS, .lines = 2, .line_name = {"shard", "model"}, .repeats = TRUE};
+static const RaValidateOps layer_products = {.laws = {"gemm.bf16"},
+                                             .source = "gemm.layer"};
 static const RaValidateOps layer_by_shard = {
     LAYER_LAWS, .lines = 1, .line_name = {"shard", "model"}, .repeats = TRUE};
 
@@ -147,6 +149,13 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "folds: each (model, tp)",
      OPS(layer_by_shard)},
+    {.id = "layer-products",
+     .title = "A layer's products by another engine",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; the source resolves "
+                   "1 us",
+     OPS(layer_products)},
     {.id = "collectives",
      .title = "One-node collectives",
      .source = "comm_nccl",

@@ -76,11 +76,24 @@ score_columns(RaTable *table, gboolean brief)
     ra_table_column(table, "p90_bar_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   }
   ra_table_column(table, "verdict", RA_UNIT_NONE, RA_CELL_TEXT);
+  if (brief)
+    return;
+  ra_table_column(table, "worst_row", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "worst_where", RA_UNIT_NONE, RA_CELL_TEXT);
+}
+
+/* "gemm_h100_bf16.csv:12", (transfer full). */
+static char *
+where(const RaValidateRow *row)
+{
+  g_autofree char *base = row->file ? g_path_get_basename(row->file) : NULL;
+
+  return base ? g_strdup_printf("%s:%u", base, row->line) : g_strdup("-");
 }
 
 static void
-score_row(RaTable *table, const RaValidateScore *s, gboolean brief,
-          const char *before)
+score_row(RaTable *table, const RaValidateScore *s, const RaValidateRow *worst,
+          gboolean brief, const char *before)
 {
   gboolean again = brief && g_strcmp0(before, s->level->source) == 0;
 
@@ -108,6 +121,12 @@ score_row(RaTable *table, const RaValidateScore *s, gboolean brief,
     bar_cell(table, s->p90_bar);
   }
   ra_table_text(table, verdict(s));
+  if (!brief) {
+    g_autofree char *place = where(worst);
+
+    ra_table_text(table, worst->name);
+    ra_table_text(table, place);
+  }
 }
 
 RaTable *
@@ -117,11 +136,17 @@ ra_validation_scores(const RaValidation *validation, gboolean brief)
   const char *before = NULL;
 
   score_columns(table, brief);
-  for (guint i = 0; i < validation->scores->len; i++) {
-    const RaValidateScore *s = score_at(validation, i);
+  for (guint i = 0; i < validation->results->len; i++) {
+    const RaValidateResult *result =
+        &g_array_index(validation->results, RaValidateResult, i);
 
-    score_row(table, s, brief, before);
-    before = s->level->source;
+    for (guint j = 0; j < result->n_scores; j++) {
+      const RaValidateScore *s = score_at(validation, result->first_score + j);
+
+      score_row(table, s, &g_array_index(result->rows, RaValidateRow, s->worst),
+                brief, before);
+      before = s->level->source;
+    }
   }
   return table;
 }
@@ -175,9 +200,7 @@ worst_of(RaTable *table, const RaValidateResult *result,
   g_ptr_array_sort(rows, compare_rows);
   for (guint i = 0; i < rows->len && i < n; i++) {
     const RaValidateRow *row = rows->pdata[i];
-    g_autofree char *base = row->file ? g_path_get_basename(row->file) : NULL;
-    g_autofree char *place =
-        base ? g_strdup_printf("%s:%u", base, row->line) : g_strdup("-");
+    g_autofree char *place = where(row);
 
     ra_table_row(table);
     ra_table_text(table, result->level->id);

@@ -98,18 +98,23 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
 }
 
 static const char *const model_columns[] = {
-    "gpu", "model", "n_head", "n_kv_head", "n_embd", "n_expanded_embd", NULL};
+    "gpu",    "model",           "n_head",         "n_kv_head",
+    "n_embd", "n_expanded_embd", "?use_gated_mlp", NULL};
 
 static gboolean
 read_model(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
   double v[4];
+  RaMeasuredFound *found;
 
   if (!ra_csv_numbers(line, 2, 4, v, error))
     return FALSE;
-  if (strcmp(line->field[0], r->gpu) == 0)
-    memcpy(ra_measured_found(r, line->field[1])->value, v, sizeof v);
+  if (strcmp(line->field[0], r->gpu) != 0)
+    return TRUE;
+  found = ra_measured_found(r, line->field[1]);
+  memcpy(found->value, v, sizeof v);
+  found->gated = g_ascii_strcasecmp(line->field[6], "False") != 0;
   return TRUE;
 }
 
@@ -164,6 +169,56 @@ read_layer(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
+static const char *const product_columns[] = {"tp",
+                                              "num_tokens",
+                                              "?attn_pre_proj_us",
+                                              "?attn_post_proj_us",
+                                              "?mlp_up_proj_us",
+                                              "?mlp_down_proj_us",
+                                              "?attn_pre_proj_std_us",
+                                              "?mlp_up_proj_std_us",
+                                              NULL};
+
+/* A product of @m rows; @deviation_us 0: not published. */
+static void
+add_product(RaMeasuredReader *r, uint64_t m, double n, double k, double us,
+            double deviation_us, uint64_t shard)
+{
+  guint before = r->rows->len;
+  RaOp op = {.kind = RA_OP_GEMM,
+             .dtype = RA_DTYPE_BF16,
+             .dim = {m, ra_measured_whole(n), ra_measured_whole(k), 1}};
+
+  ra_measured_add(r, op, us, shard, r->model);
+  if (r->rows->len > before)
+    g_array_index(r->rows, RaMeasured, before).deviation_frac =
+        deviation_us / us;
+}
+
+/* The four products of a layer, by another engine. */
+static gboolean
+read_products(const RaCsvLine *line, gpointer data, GError **error)
+{
+  RaMeasuredReader *r = data;
+  double v[8], tp, width = r->width, head = width / MAX(r->heads, 1);
+  uint64_t tokens, shard;
+
+  if (!ra_csv_numbers(line, 0, 8, v, error))
+    return FALSE;
+  tp = MAX(v[0], 1);
+  tokens = ra_measured_whole(v[1]);
+  if (tokens == 0 || r->heads < 1)
+    return TRUE;
+  shard = r->model * 1000 + ra_measured_whole(tp);
+  add_product(r, tokens, (r->heads + 2 * MAX(r->kv_heads, tp)) * head / tp,
+              width, v[2], v[6], shard);
+  add_product(r, tokens, width, r->heads * head / tp, v[3], 0, shard);
+  add_product(r, tokens, (r->gated ? 2 : 1) * r->ffn / tp, width, v[4], v[7],
+              shard);
+  add_product(r, tokens, width, r->ffn / tp, v[5], 0, shard);
+  return TRUE;
+}
+
 static int
 compare_names(const void *a, const void *b)
 {
@@ -198,18 +253,49 @@ ra_measured_files(const char *data, const char *folder, const char *prefix,
   return ok;
 }
 
+/* Models that the source profiles, for a folder that has its rows and not its
+ * models.csv: heads, key heads, width, width of the feed-forward (vidur
+ * 7d47513363ec; kernels_vidur/models.csv).  All are gated. */
+static const struct {
+  const char *name;
+  double shape[4];
+} known_models[] = {
+    {"codellama-34b", {64, 8, 8192, 22016}},
+    {"internlm-20b", {40, 40, 5120, 13824}},
+    {"llama2-70b", {64, 8, 8192, 28672}},
+    {"llama2-7b", {32, 32, 4096, 11008}},
+    {"llama3-70b", {64, 8, 8192, 28672}},
+    {"llama3-8b", {32, 8, 4096, 14336}},
+    {"qwen-72b", {64, 64, 8192, 24576}},
+};
+
+static void
+add_known_models(RaMeasuredReader *r)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(known_models); i++) {
+    RaMeasuredFound *found;
+
+    if (g_hash_table_contains(r->found, known_models[i].name))
+      continue;
+    found = ra_measured_found(r, known_models[i].name);
+    memcpy(found->value, known_models[i].shape, sizeof found->value);
+    found->gated = TRUE;
+  }
+}
+
 static gboolean
 read_layers(const char *data, RaMeasuredReader *r, GError **error)
 {
+  gboolean products = strcmp(r->source, "gemm.layer") == 0;
   g_autofree gpointer *models = NULL;
   guint n_models;
 
   if (!ra_measured_files(data, "kernels_vidur", "models", r, model_columns,
                          read_model, error))
     return FALSE;
+  add_known_models(r);
   models = g_hash_table_get_keys_as_array(r->found, &n_models);
-  if (n_models > 0)
-    qsort(models, n_models, sizeof *models, compare_names);
+  qsort(models, n_models, sizeof *models, compare_names);
   for (guint i = 0; i < n_models; i++) {
     const RaMeasuredFound *found = g_hash_table_lookup(r->found, models[i]);
     g_autofree char *prefix =
@@ -217,9 +303,11 @@ read_layers(const char *data, RaMeasuredReader *r, GError **error)
 
     r->heads = found->value[0], r->kv_heads = found->value[1];
     r->width = found->value[2], r->ffn = found->value[3];
+    r->gated = found->gated;
     r->model = i;
-    if (!ra_measured_files(data, "kernels_vidur", prefix, r, layer_columns,
-                           read_layer, error))
+    if (!ra_measured_files(data, "kernels_vidur", prefix, r,
+                           products ? product_columns : layer_columns,
+                           products ? read_products : read_layer, error))
       return FALSE;
   }
   return TRUE;
@@ -230,6 +318,8 @@ read_source(RaMeasuredReader *r, const char *data, GError **error)
 {
   g_autofree char *prefix = NULL;
 
+  if (strcmp(r->source, "gemm.layer") == 0)
+    return read_layers(data, r, error);
   if (g_str_has_prefix(r->source, "gemm.")) {
     prefix = g_strdup_printf("gemm_%s_%s", r->gpu, r->source + 5);
     return ra_measured_files(data, "kernels_gemm", prefix, r, gemm_columns,

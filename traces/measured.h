@@ -49,7 +49,8 @@ extern const char *const ra_measured_sources[];
  * @source: one of ra_measured_sources, or what no shipped law is fitted on:
  *   "p2p.node", "p2p.nodes": sends between the GPUs of a node and over a slow
  *   network; "all-reduce.dgx", "all-reduce.lut", "inter-node.one": all-reduces
- *   in nodes of other sources; "inter-node.efa": across nodes over EFA
+ *   in nodes of other sources; "gemm.layer": a layer's products by another
+ *   engine; "inter-node.efa": across nodes over EFA
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *

@@ -9,6 +9,7 @@
 static const struct {
   const char *source, *folder, *prefix, *column;
 } places[] = {
+    {"gemm.layer", "kernels_vidur", "", NULL},
     {"gemm.", "kernels_gemm", "gemm_", NULL},
     {"attention", "kernels_attention", "prefill_", NULL},
     {"decode-attention", "kernels_attention", "decode_", NULL},
@@ -73,7 +74,7 @@ collect_names(const char *data, const char *source, GHashTable *names,
     if (column) {
       if (!ra_csv_read(file, columns, read_name, names, error))
         return FALSE;
-    } else if (!g_str_has_prefix(source, "gemm.") ||
+    } else if (strcmp(folder, "kernels_gemm") != 0 ||
                strstr(base, source + strlen("gemm."))) {
       add_name(names, base + strlen(prefix));
     }

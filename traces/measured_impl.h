@@ -12,6 +12,7 @@ typedef struct {
   const char *gpu;    /* "h100" */
   GHashTable *found;  /* model's or table's name -> RaMeasuredFound */
   double heads, kv_heads, width, ffn; /* of the file's model */
+  gboolean gated;                     /* its feed-forward */
   uint64_t model;                     /* its number */
   const char *version;   /* interned: newest NCCL of the rows; NULL: none */
   const RaCsvLine *line; /* being read; NULL: none */
@@ -21,6 +22,7 @@ typedef struct {
 /* What the rows of another file say of a model or of a table. */
 typedef struct {
   double value[4]; /* heads, kv_heads, width, ffn; NICs' bytes/s */
+  gboolean gated;  /* feed-forward */
   uint64_t number; /* in the order found */
 } RaMeasuredFound;
 
