@@ -10,7 +10,7 @@
 #include "sim/breakdown.h"
 #include "study/replay.h"
 #include "study/rl_step.h"
-#include "traces/law.h"
+#include "traces/roofline.h"
 
 #define GPUS_PER_NODE 8
 
@@ -154,71 +154,15 @@ make_cluster(const RealRow *row)
   return cluster;
 }
 
-/* A coefficient that costs nothing, or takes all of a rate. */
-static const char *
-ideal_value(const char *name)
-{
-  static const char *const ones[] = {"sms", "tile-m", "tile-n", NULL};
-  static const char *const zeros[] = {
-      "wave-frac",   "serial-frac",   "ramp-k", "ramp-tokens",
-      "tile-tokens", "head-dim-half", NULL};
-
-  if (g_str_equal(name, "split-k"))
-    return "1e9";
-  if (g_str_has_suffix(name, "-s") || g_str_has_suffix(name, "-bytes") ||
-      g_strv_contains(zeros, name))
-    return "0";
-  g_assert(g_str_has_suffix(name, "-frac") || g_strv_contains(ones, name));
-  return "1";
-}
-
-static gboolean
-is_coefficient(const RaLawSpec *law, const char *key)
-{
-  for (guint i = 0; law && i < law->n_coefficients; i++)
-    if (g_str_equal(law->coefficients[i].name, key))
-      return TRUE;
-  return FALSE;
-}
-
-/* @file without its tables and with laws that cost nothing beside what the data
- * sheet says. */
-static RaKeyFile *
-ideal_file(const RaKeyFile *file)
-{
-  g_autoptr(GString) text = g_string_new(NULL);
-
-  for (guint g = 0; g < ra_key_file_n_groups(file); g++) {
-    const char *noun = ra_key_file_group_noun(file, g), *key;
-    const char *name = ra_key_file_group_name(file, g);
-    const RaLawSpec *law = g_str_equal(noun, "law") ? ra_law_spec(name) : NULL;
-
-    if (g_str_equal(noun, "table"))
-      continue;
-    g_string_append_printf(text, "[%s%s%s]\n", noun, *name ? " " : "", name);
-    for (guint i = 0; (key = ra_key_file_key(file, g, i)) != NULL; i++)
-      g_string_append_printf(text, "%s = %s\n", key,
-                             is_coefficient(law, key)
-                                 ? ideal_value(key)
-                                 : ra_key_file_value(file, g, i));
-  }
-  return parse("ideal.profile", text->str);
-}
-
-/* The profile of the GPU; @ideal: with its data sheet alone. */
 static RaProfile *
-load_profile(gboolean ideal)
+load_profile(void)
 {
   GError *error = NULL;
   g_autofree char *path =
       ra_data_find("profiles", "h100-sxm.profile", NULL, &error);
-  g_autoptr(RaKeyFile) fitted = path ? ra_key_file_load(path, &error) : NULL;
-  g_autoptr(RaKeyFile) file = NULL;
-  RaProfile *profile;
+  g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, &error) : NULL;
+  RaProfile *profile = file ? ra_profile_load(file, &error) : NULL;
 
-  die_unless(fitted != NULL, error);
-  file = ideal ? ideal_file(fitted) : ra_key_file_ref(fitted);
-  profile = ra_profile_load(file, &error);
   die_unless(profile != NULL, error);
   return profile;
 }
@@ -233,10 +177,11 @@ real_setting_new(const RealRow *row)
   g_assert(row->n_gpus % GPUS_PER_NODE == 0);
   setup->workload = make_workload(row);
   setup->cluster = make_cluster(row);
-  setup->profile = load_profile(FALSE);
+  setup->profile = load_profile();
   setup->cluster->device = setup->profile->spec;
   die_unless(ra_rl_set_heuristic(setup, &error), error);
-  setting->roofline = load_profile(TRUE);
+  setting->roofline = ra_profile_roofline(setup->profile, &error);
+  die_unless(setting->roofline != NULL, error);
   return setting;
 }
 
