@@ -91,7 +91,10 @@ dist_plans_DATA += %D%/plans/sft-llama3.1-405b-16384.plan
 dist_plans_DATA += %D%/plans/sft-mixtral-8x7b-32k-32.plan
 dist_studies_DATA =
 dist_systems_DATA =
+dist_systems_DATA += %D%/systems/deepspeed-chat.system
+dist_systems_DATA += %D%/systems/nemo-aligner.system
 dist_systems_DATA += %D%/systems/nemo-rl.system
+dist_systems_DATA += %D%/systems/openrlhf.system
 dist_systems_DATA += %D%/systems/reallhf-2024.system
 ## traces/profiles/NAME.profile
 dist_profiles_DATA =

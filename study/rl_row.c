@@ -37,15 +37,17 @@ static const struct {
          "the longest sequence; recomputation where it must be"},
     [RA_RL_NEMO_RL_PHASES] = {"nemo_rl_phases", "nemo-rl", NULL, PLAN_LAYOUT,
                               "as nemo-rl; the constants were fitted on it"},
-    [RA_RL_NEMO_ALIGNER] = {"nemo_aligner", NULL, NULL, RA_STRATEGY_HYBRIDFLOW,
+    [RA_RL_NEMO_ALIGNER] = {"nemo_aligner", "nemo-aligner", NULL,
+                            RA_STRATEGY_HYBRIDFLOW,
                             "plan of --strategy=hybridflow on all nodes, bf16, "
                             "prompts of 115 tokens, responses as long as their "
                             "mean on average"},
     [RA_RL_DEEPSPEED_CHAT] =
-        {"real_figure", NULL, "deepspeed_chat_s", RA_STRATEGY_COLOCATED,
+        {"real_figure", "deepspeed-chat", "deepspeed_chat_s",
+         RA_STRATEGY_COLOCATED,
          "plan of --strategy=colocated (ZeRO-3, generation "
          "too), fp16"},
-    [RA_RL_OPENRLHF] = {"real_figure", NULL, "openrlhf_s",
+    [RA_RL_OPENRLHF] = {"real_figure", "openrlhf", "openrlhf_s",
                         RA_STRATEGY_DISAGGREGATED,
                         "plan of --strategy=disaggregated, fp16"},
     [RA_RL_REAL_HEURISTIC] =

@@ -92,7 +92,7 @@ static const RaFault faults[] = {
      "s.system:11: 'decode-stage' is '2 s', expected a quantity in [0 s, 1 "
      "s]"},
     {"compute-factor = 3", "compute-factor = 0",
-     "s.system:12: 'compute-factor' is 0, expected a number in [0.1, 10]"},
+     "s.system:12: 'compute-factor' is 0, expected a number in [0.1, 30]"},
     {"decode-layer = 1.5 ms\ndecode-stage = 2 ms\ncompute-factor = 3\n", "",
      "s.system:9: 0 constants, expected 1 to 3"},
     {"[constants]", "[constant]",

@@ -37,8 +37,8 @@ static const RaKeySpec head_keys[] = {
      .doc = "on runs that the fit did not see, or -"},
 };
 
-/* Bounds: host times up to a second (more is a wrong unit), a factor that is
- * no disguise for another model. */
+/* Bounds: host times up to a second (more is a wrong unit), a factor up to what
+ * published iterations of DeepSpeed-Chat take beyond their kernels (24). */
 #define CONSTANT(field) G_STRUCT_OFFSET(RaSystemConstants, field)
 static const RaKeySpec constant_keys[] = {
     {"decode-layer", RA_KEY_QUANTITY, CONSTANT(decode_layer_s), .min = 0,
@@ -48,7 +48,7 @@ static const RaKeySpec constant_keys[] = {
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time of each stage in an eager decode step"},
     {"compute-factor", RA_KEY_DOUBLE, CONSTANT(compute_factor), .min = 0.1,
-     .max = 10, .doc = "on the compute of train and inference calls"},
+     .max = 30, .doc = "on the compute of train and inference calls"},
     {"decode-step", RA_KEY_QUANTITY, CONSTANT(decode_step_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time between two decode steps of a captured graph"},
