@@ -32,10 +32,10 @@ ra_estimator_device_line(const RaEstimator *estimator, const RaOp *ops,
   return slope;
 }
 
-/* What the system's host adds where it is the slowest of device, launches and
- * itself. */
+/* The slowest of device, launches and the system's host is what a step takes.
+ */
 static void
-add_system(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+add_host_work(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
 {
   double system_s = piece->n_layers * estimator->system.decode_layer_s +
                     estimator->system.decode_stage_s;
@@ -46,12 +46,17 @@ add_system(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
   }
 }
 
-/* What the engine does between two steps of a graph: nothing of it hides. */
-static void
-add_step(const RaEstimator *estimator, const RaPiece *piece, RaCost *cost)
+void
+ra_estimator_add_system(const RaEstimator *estimator, int launch,
+                        const RaPiece *piece, RaCost *cost)
 {
   double step_s = piece->has_head ? estimator->system.decode_step_s : 0;
 
+  if (launch == RA_LAUNCH_EAGER) {
+    add_host_work(estimator, piece, cost);
+    return;
+  }
+  /* What the engine does between two steps of a graph: nothing of it hides. */
   cost->host_s += step_s;
   cost->total_s += step_s;
 }
@@ -91,10 +96,7 @@ ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
   slope = out_line->s_per_token;
   until = out_line->until_tokens;
   ra_estimator_add_host(estimator, n_launches, shard->launch, &out_line->cost);
-  if (shard->launch == RA_LAUNCH_EAGER)
-    add_system(estimator, piece, &out_line->cost);
-  else
-    add_step(estimator, piece, &out_line->cost);
+  ra_estimator_add_system(estimator, shard->launch, piece, &out_line->cost);
   /* Host-bound: the device's growth hides behind the launches until it has
    * caught up with them.  A list has no host ops of its own, so all of host_s
    * is waiting. */

@@ -195,4 +195,35 @@ void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,
                          uint64_t kv_tokens, RaDecodeLine *out_line);
 
+/* A step of continuous batching. */
+typedef struct {
+  RaBatch chunks;     /* of prompts: sums over them */
+  RaBatch decode;     /* sequences with one token each; may be none */
+  uint32_t n_sampled; /* sequences that get a token */
+} RaMixedBatch;
+
+/**
+ * ra_op_list_mixed:
+ * @out_ops: (out) (array length=RA_OP_LIST_MAX)
+ *
+ * The ops of a forward pass over the tokens of both, attention apart: of the
+ * chunks as of whole sequences, of the others as of a decode step.
+ *
+ * Returns: number of ops
+ */
+guint ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
+                       const RaMixedBatch *batch, RaOp *out_ops);
+
+/**
+ * ra_estimator_mixed:
+ * @shard: a generate call's shard, cp 1, its weights in place
+ * @batch: at least one chunk
+ *
+ * The step is launched eagerly, whatever the shard's launch: engines capture
+ * graphs of pure decode steps alone.
+ */
+void ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
+                        const RaPiece *piece, const RaMixedBatch *batch,
+                        RaCost *out_cost);
+
 #endif

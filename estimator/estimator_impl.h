@@ -61,4 +61,10 @@ guint64 ra_estimator_decode_gathered(const RaEstimator *estimator,
                                      const RaBatch *batch,
                                      RaDecodeLine *out_line);
 
+/* What the system adds to a step of decoding: of its host, eager, what is
+ * longer than device and launches; with graphs what stands between two of them.
+ */
+void ra_estimator_add_system(const RaEstimator *estimator, int launch,
+                             const RaPiece *piece, RaCost *cost);
+
 #endif

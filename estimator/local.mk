@@ -17,6 +17,7 @@ libestimator_a_SOURCES += %D%/fit_merge.c
 libestimator_a_SOURCES += %D%/gemm.c %D%/gemm.h
 libestimator_a_SOURCES += %D%/memory_op.c %D%/memory_op.h
 libestimator_a_SOURCES += %D%/overlap.c %D%/overlap.h
+libestimator_a_SOURCES += %D%/mixed.c
 libestimator_a_SOURCES += %D%/outside.c %D%/outside.h
 libestimator_a_SOURCES += %D%/real.c %D%/real.h
 libestimator_a_SOURCES += %D%/real_realloc.c

@@ -21,5 +21,6 @@ libsim_a_SOURCES += %D%/memory.c %D%/memory.h
 libsim_a_SOURCES += %D%/op_replay.c %D%/op_replay.h
 libsim_a_SOURCES += %D%/queue.c %D%/queue.h
 libsim_a_SOURCES += %D%/real.c %D%/real.h
+libsim_a_SOURCES += %D%/serve.c %D%/serve.h
 libsim_a_SOURCES += %D%/sim.c %D%/sim.h
 libsim_a_SOURCES += %D%/task_class.h

@@ -3,6 +3,7 @@
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
 check_programs += %D%/check_arena
+check_programs += %D%/check_batcher
 check_programs += %D%/check_breakdown
 check_programs += %D%/check_calibrate
 check_programs += %D%/check_chrome
@@ -88,6 +89,7 @@ check_programs += %D%/check_rl_step
 check_programs += %D%/check_rng
 check_programs += %D%/check_roofline
 check_programs += %D%/check_schedule
+check_programs += %D%/check_serve
 check_programs += %D%/check_sim
 check_programs += %D%/check_strategy
 check_programs += %D%/check_sum
@@ -161,6 +163,7 @@ noinst_HEADERS += %D%/fuzz.h
 noinst_HEADERS += %D%/plan_sample.h
 noinst_HEADERS += %D%/zero_run.h
 noinst_HEADERS += %D%/workload_sample.h
+noinst_HEADERS += %D%/batcher_reference.h
 noinst_HEADERS += %D%/graph_builder.h
 
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
@@ -250,6 +253,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_overlap_SOURCES = %D%/check_overlap.c $(estimator_fixture)
+tests_check_serve_SOURCES = %D%/check_serve.c $(estimator_fixture)
 tests_check_residual_SOURCES = %D%/check_residual.c $(estimator_fixture)
 tests_check_gather_SOURCES = %D%/check_gather.c $(estimator_fixture)
 tests_check_estimator_SOURCES = %D%/check_estimator.c $(estimator_fixture)

@@ -1,0 +1,126 @@
+/* Continuous batching: which sequences of a replica step together, and how far.
+ *
+ * The scheduler of a serving engine (vLLM's, V1), by counts of tokens alone: no
+ * step's time has a say, so one schedule serves costs, memory and order of
+ * ends.  A step computes at most step_tokens tokens,
+ *
+ *   1. of the running sequences in order of admission: one token each that has
+ *      its prompt, the next chunk of its prompt for the one that has not; a
+ *      sequence whose keys find no free block has the last admitted one
+ *      preempted: its blocks are freed, and it comes again, first in the queue,
+ *      to compute all its tokens anew;
+ *   2. if none was preempted, of waiting sequences in order of arrival while
+ *      they find a place (max_sequences), tokens and blocks.
+ *
+ * A sequence whose known tokens are all computed gets one more by the step; so
+ * one of r response tokens has its first from its prompt's last chunk.  Keys
+ * and values stand in blocks of block_tokens.  With groups the samples of a
+ * prompt share its whole blocks but the last: while one that computed them
+ * runs, those that are admitted find them there.  reserve admits a sequence
+ * only where all that it can come to fits (TensorRT-LLM's guaranteed no evict),
+ * so nothing is preempted.
+ *
+ * Between two events (a prompt's chunk, an end, blocks running out) all steps
+ * are alike, and the batcher hands them out as one stretch:
+ *
+ *     while (ra_batcher_next(batcher, &stretch)) {
+ *       n = what of stretch.n_steps one likes, at least 1
+ *       ra_batcher_take(batcher, n);
+ *       ra_batcher_first(), ra_batcher_ended(): who, at the end of these
+ *     }
+ *
+ * Cost: O(log running) an event, O(block_tokens) where blocks are limited.
+ * Typical sizes: 10^2 to 10^5 sequences, 10^2 to 10^3 at a time.
+ */
+#ifndef RA_GRAPH_BATCHER_H
+#define RA_GRAPH_BATCHER_H
+
+#include <glib.h>
+#include <stdint.h>
+
+/* How a replica batches. */
+typedef struct {
+  uint32_t max_sequences; /* running at a time, >= 1 */
+  uint32_t step_tokens;   /* computed in a step, >= max_sequences */
+  uint32_t block_tokens;  /* keys and values of a block, >= 1 */
+  uint64_t n_blocks;      /* 0: no limit */
+  uint32_t group;         /* neighbouring sequences that share a prompt; 1: none
+                             shares */
+  gboolean reserve;       /* admission by the whole sequence */
+} RaBatching;
+
+/* Steps that are alike: of each, sequences that get one token, and chunks of
+ * prompts (then n_steps is 1). */
+typedef struct {
+  uint64_t n_steps;
+  uint32_t n_decoding;      /* sequences, a token each */
+  uint64_t kv_tokens;       /* that they attend to in the first step, the token
+                               itself among them; n_decoding more in each next
+                               one */
+  uint32_t n_chunks;        /* of prompts */
+  uint32_t n_whole;         /* of them, which end their prompt */
+  uint64_t chunk_tokens;    /* computed */
+  uint64_t chunk_kv_tokens; /* attended to at most, each chunk */
+  uint64_t chunk_pairs;     /* query-key pairs under the causal mask */
+} RaBatchStretch;
+
+/* What was done. */
+typedef struct {
+  uint64_t n_steps;
+  uint64_t n_stretches;
+  uint64_t n_preempted;
+  uint64_t n_computed;  /* tokens, computed again where preempted */
+  uint64_t n_shared;    /* tokens that were found computed */
+  uint64_t peak_blocks; /* in use at a time */
+  uint32_t peak_sequences;
+} RaBatcherWork;
+
+typedef struct _RaBatcher RaBatcher;
+
+/**
+ * ra_batcher_new:
+ * @batching: copied
+ * @prompt: (array length=n): tokens, >= 1; borrowed
+ * @response: (array length=n): tokens, >= 1; borrowed
+ *
+ * Nothing waits yet: see ra_batcher_arrive().  Every sequence must fit in
+ * n_blocks by itself.
+ *
+ * Returns: (transfer full): ra_batcher_free() it
+ */
+RaBatcher *ra_batcher_new(const RaBatching *batching, const uint32_t *prompt,
+                          const uint32_t *response, uint32_t n);
+void ra_batcher_free(RaBatcher *batcher);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBatcher, ra_batcher_free)
+
+/* Sequences up to @n, in order, have arrived: they wait.  @n never falls. */
+void ra_batcher_arrive(RaBatcher *batcher, uint32_t n);
+
+/**
+ * ra_batcher_next:
+ * @out_stretch: (out): the steps that come
+ *
+ * Preempts and admits as the next step does.
+ *
+ * Returns: %FALSE if nothing runs or waits; then @out_stretch is untouched
+ */
+gboolean ra_batcher_next(RaBatcher *batcher, RaBatchStretch *out_stretch);
+
+/* Takes the first @n_steps of the stretch, from 1 to its n_steps. */
+void ra_batcher_take(RaBatcher *batcher, uint64_t n_steps);
+
+/* (array length=out_n) (transfer none): sequences that got their first token,
+ * or that ended, by the last step taken; valid until the next call. */
+const uint32_t *ra_batcher_first(const RaBatcher *batcher, guint *out_n);
+const uint32_t *ra_batcher_ended(const RaBatcher *batcher, guint *out_n);
+
+/* Blocks in use after what was taken. */
+uint64_t ra_batcher_blocks(const RaBatcher *batcher);
+
+const RaBatcherWork *ra_batcher_work(const RaBatcher *batcher);
+
+/* Blocks that one sequence of @prompt and @response tokens needs at most. */
+uint64_t ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
+                            uint64_t response);
+
+#endif
