@@ -193,16 +193,18 @@ finish(RaAugmenter *a)
   return g;
 }
 
-RaAugmented *
-ra_augment(const RaPlan *plan, uint32_t n_iterations)
+static RaAugmented *
+augment(const RaPlan *plan, uint32_t n_iterations, gboolean is_bare)
 {
   const RaWorkload *w = plan->workload;
   gsize n_cells = (gsize)n_iterations * w->n_calls;
-  RaAugmenter a = {.plan = plan, .workload = w, .n_iterations = n_iterations};
+  RaAugmenter a = {.plan = plan,
+                   .workload = w,
+                   .n_iterations = n_iterations,
+                   .is_bare = is_bare};
   RaAugmented *result;
   uint32_t zero = 0;
 
-  g_return_val_if_fail(n_iterations >= 1, NULL);
   a.nodes = g_array_new(FALSE, FALSE, sizeof(RaNode));
   a.pred_begin = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   a.pred = g_array_new(FALSE, FALSE, sizeof(uint32_t));
@@ -237,6 +239,20 @@ ra_augment(const RaPlan *plan, uint32_t n_iterations)
   g_free(a.load);
   g_free(a.has_load);
   return result;
+}
+
+RaAugmented *
+ra_augment(const RaPlan *plan, uint32_t n_iterations)
+{
+  g_return_val_if_fail(n_iterations >= 1, NULL);
+  return augment(plan, n_iterations, FALSE);
+}
+
+RaAugmented *
+ra_augment_bare(const RaPlan *plan, uint32_t n_iterations)
+{
+  g_return_val_if_fail(n_iterations >= 1, NULL);
+  return augment(plan, n_iterations, TRUE);
 }
 
 void

@@ -99,8 +99,35 @@ typedef struct {
  * Returns: (transfer full): ra_augmented_free() it
  */
 RaAugmented *ra_augment(const RaPlan *plan, uint32_t n_iterations);
+
+/**
+ * ra_augment_bare:
+ *
+ * As ra_augment(), but nothing is asked how much moves: the bytes and steps of
+ * reallocations, offloads and reloads are 0.  Nodes, edges, copies and
+ * transfers are the same, so for whoever has the costs from elsewhere.
+ *
+ * Cost: O(iterations x (calls + edges)).
+ *
+ * Returns: (transfer full): ra_augmented_free() it
+ */
+RaAugmented *ra_augment_bare(const RaPlan *plan, uint32_t n_iterations);
 void ra_augmented_free(RaAugmented *augmented);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaAugmented, ra_augmented_free)
+
+/**
+ * ra_augment_copy_bytes:
+ * @plan: checked plan
+ * @call: with a model
+ * @what: RaCopyWhat bits
+ * @out_most_bytes: (out): of the GPU with most
+ *
+ * What an offload or a reload of @call moves.
+ *
+ * Returns: bytes of all GPUs
+ */
+double ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
+                             double *out_most_bytes);
 
 /* "call", "realloc", "transfer", "offload", "reload". */
 const char *ra_node_kind_name(RaNodeKind kind);

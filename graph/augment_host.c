@@ -161,22 +161,16 @@ copy_of(const RaAugmentHost *h, uint32_t call)
   return first;
 }
 
-static RaNode
-copy_node(const RaAugmenter *a, RaNodeKind kind, uint32_t iteration,
-          uint32_t call, uint8_t what)
+double
+ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
+                      double *out_most_bytes)
 {
-  const RaCallPlan *p = &a->plan->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m =
-      &a->workload->models[a->workload->calls[call].model];
+      &plan->workload->models[plan->workload->calls[call].model];
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
   uint64_t total, most = ra_layout_most_params(table, p, &total);
   double bytes = 0;
-  RaNode node = {.kind = (uint8_t)kind,
-                 .iteration = iteration,
-                 .call = call,
-                 .source = RA_NONE,
-                 .n_parts = 1,
-                 .what = what};
 
   if (what & RA_COPY_PARAMETERS)
     bytes += ra_dtype_bytes((RaDtype)m->dtype);
@@ -184,8 +178,24 @@ copy_node(const RaAugmenter *a, RaNodeKind kind, uint32_t iteration,
     bytes += (double)(m->dtype == RA_DTYPE_FP32 ? ADAMW_FP32_BYTES_PER_PARAM
                                                 : ADAMW_BYTES_PER_PARAM) /
              ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
-  node.bytes = bytes * (double)total;
-  node.max_copy_bytes = bytes * (double)most;
+  *out_most_bytes = bytes * (double)most;
+  return bytes * (double)total;
+}
+
+static RaNode
+copy_node(const RaAugmenter *a, RaNodeKind kind, uint32_t iteration,
+          uint32_t call, uint8_t what)
+{
+  RaNode node = {.kind = (uint8_t)kind,
+                 .iteration = iteration,
+                 .call = call,
+                 .source = RA_NONE,
+                 .n_parts = 1,
+                 .what = what};
+
+  if (!a->is_bare)
+    node.bytes =
+        ra_augment_copy_bytes(a->plan, call, what, &node.max_copy_bytes);
   return node;
 }
 

@@ -17,6 +17,7 @@ typedef struct {
   const RaPlan *plan;
   const RaWorkload *workload;
   uint32_t n_iterations;
+  gboolean is_bare;   /* what moves is not asked how much it is */
   GArray *nodes;      /* RaNode */
   GArray *pred_begin; /* uint32_t, one ahead of nodes */
   GArray *pred;       /* uint32_t */

@@ -32,7 +32,7 @@ ra_augment_wait_version(RaAugmenter *a, uint32_t iteration, uint32_t call)
 static const RaReallocLoad *
 load_of(RaAugmenter *a, uint32_t trainer, uint32_t user)
 {
-  if (!a->has_load[user]) {
+  if (!a->has_load[user] && !a->is_bare) {
     const RaWorkloadModel *m =
         &a->workload->models[a->workload->calls[user].model];
     g_autoptr(RaRealloc) r = ra_realloc_new(

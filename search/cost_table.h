@@ -1,0 +1,99 @@
+/* Seconds of all that a plan of the space is made of, each asked once.
+ *
+ *     g_autoptr(RaCostTable) costs =
+ *         ra_cost_table_new(space, estimator, n_threads, &error);
+ *     ra_cost_table_call_s(costs, call, candidate)[0]
+ *     ra_cost_table_realloc_s(costs, trainer, from, user, to)
+ *
+ * calls          of every candidate what sim/call.h says: its own expansion at
+ *                stage fidelity, simulated alone; by the shape of its mesh, as
+ *                no cost knows where it lies.  All of them when the table is
+ *                made, in parallel.
+ * reallocations  by (layout, layout, scheme, how the meshes lie to each
+ *                other): their offset where they share a GPU or a node, else
+ *                only which comes first.  On demand, kept.
+ * transfers      by bytes, dp of both ends and whether both are in one node;
+ *                whoever asks keeps them.
+ * copies         offloads and reloads, by candidate.  On demand, kept.
+ *
+ * A cost that cannot be computed is an error, never 0.  Once made, a table may
+ * be asked by any number of threads.
+ *
+ * Typical sizes: 10^4 candidates of 8 bytes; 10^3 to 10^5 reallocations.
+ */
+#ifndef RA_SEARCH_COST_TABLE_H
+#define RA_SEARCH_COST_TABLE_H
+
+#include "estimator/estimator.h"
+#include "search/space.h"
+
+typedef struct _RaCostTable RaCostTable;
+
+/**
+ * ra_cost_table_new:
+ * @space: borrowed, complete: no ra_space_add() from now on
+ * @estimator: borrowed
+ * @n_threads: that cost calls; 0: as many as processors
+ * @error: what an expansion refuses
+ *
+ * Cost: a simulation of one call each candidate (and iteration, where lengths
+ * are drawn), 0.1 to 10 ms.
+ *
+ * Returns: (transfer full): ra_cost_table_free() it
+ */
+RaCostTable *ra_cost_table_new(const RaSpace *space,
+                               const RaEstimator *estimator, guint n_threads,
+                               GError **error);
+void ra_cost_table_free(RaCostTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCostTable, ra_cost_table_free)
+
+const RaSpace *ra_cost_table_space(const RaCostTable *table);
+
+/* Iterations that calls are costed for: 1 where lengths are fixed. */
+uint32_t ra_cost_table_n_like(const RaCostTable *table);
+
+/* (array) (transfer none): (n_like, n_parts) seconds of the parts of @call as
+ * @candidate. */
+const double *ra_cost_table_call_s(const RaCostTable *table, uint32_t call,
+                                   uint32_t candidate);
+
+/**
+ * ra_cost_table_transfer_s:
+ * @bytes: payload in all
+ * @dp_from: of the producer
+ * @dp_to: of the consumer
+ * @one_node: both meshes are in one node
+ *
+ * As add_transfer() of graph/augment.c and the estimator have it.  O(1).
+ */
+double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
+                                uint32_t dp_from, uint32_t dp_to,
+                                gboolean one_node);
+
+/**
+ * ra_cost_table_realloc_key:
+ * @from: of the trainer, @begin_from its first GPU
+ * @to: of who reads, @begin_to its first GPU
+ *
+ * Names a class of pairs that cost the same.  Never 0.
+ */
+uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
+                                   const RaCandidate *from, uint32_t begin_from,
+                                   const RaCandidate *to, uint32_t begin_to);
+
+/* Seconds to fill the layout of call @to_call from that of @from_call. The
+ * first time O(ra_realloc_new()), 0.1 ms to 1 s; then a look into a table. */
+double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
+                               RaChoice from, uint32_t to_call, RaChoice to);
+
+/* Seconds to offload (@out) or reload @what (RaCopyWhat bits) of @call. */
+double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,
+                            uint32_t candidate, uint8_t what, gboolean out);
+
+/* Seconds of each part of host call @call. */
+double ra_cost_table_host_s(const RaCostTable *table, uint32_t call);
+
+/* Reallocations costed so far. */
+guint ra_cost_table_n_reallocs(RaCostTable *table);
+
+#endif

@@ -1,0 +1,371 @@
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/evaluate_impl.h"
+
+/* --- room for the lanes' numbers --- */
+
+static void *
+carve(char **at, gsize n)
+{
+  void *here = *at;
+
+  *at += n * sizeof(RaLaneReal);
+  return here;
+}
+
+/* All numbers in one block; what they were is lost. */
+static void
+make_block(RaEvaluator *e)
+{
+  gsize n = e->n_calls, like = e->n_like, k = e->n_iterations;
+  gsize total = e->n_slots + e->n_switches + 2 * e->n_nodes +
+                e->n_switches * n + RA_N_QUEUES * n + 2 * n * n + 2 * n * like +
+                2 * n + k + k * n + 2;
+  char *at;
+
+  free(e->block);
+  e->block = aligned_alloc(64, total * sizeof(RaLaneReal));
+  if (!e->block)
+    g_error("no memory for %" G_GSIZE_FORMAT " lanes", total);
+  memset(e->block, 0, total * sizeof(RaLaneReal));
+  at = e->block;
+  e->duration_s = carve(&at, e->n_slots);
+  e->on = carve(&at, e->n_switches);
+  e->begin_s = carve(&at, e->n_nodes);
+  e->end_s = carve(&at, e->n_nodes);
+  e->reach = carve(&at, e->n_switches * n);
+  e->queue = carve(&at, RA_N_QUEUES * n);
+  e->overlap = carve(&at, n * n);
+  e->cover = carve(&at, n * n);
+  e->call_s = carve(&at, n * like);
+  e->last_s = carve(&at, n * like);
+  e->standing = carve(&at, n);
+  e->transient = carve(&at, n);
+  e->iteration_s = carve(&at, k);
+  e->bound_s = carve(&at, k * n);
+  e->makespan_s = carve(&at, 1);
+  e->most_bytes = carve(&at, 1);
+}
+
+static int
+compare_u32(const void *a, const void *b)
+{
+  const uint32_t *x = a, *y = b;
+
+  return (*x > *y) - (*x < *y);
+}
+
+/* Numbers the values of dp that candidates have. */
+static void
+number_dp(RaEvaluator *e)
+{
+  g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    for (uint32_t i = 0; i < e->space->calls[c].n; i++)
+      g_array_append_val(all, e->space->calls[c].candidates[i].plan.dp);
+  g_array_sort(all, compare_u32);
+  for (guint i = 0; i < all->len; i++)
+    if (i == 0 || g_array_index(all, uint32_t, i) !=
+                      g_array_index(all, uint32_t, e->n_dp - 1))
+      g_array_index(all, uint32_t, e->n_dp++) = g_array_index(all, uint32_t, i);
+  for (uint32_t c = 0; c < e->n_calls; c++) {
+    const RaSpaceCall *call = &e->space->calls[c];
+    e->dp_at[c] = g_new(uint16_t, call->n);
+    for (uint32_t i = 0; i < call->n; i++) {
+      const uint32_t *found = bsearch(&call->candidates[i].plan.dp, all->data,
+                                      e->n_dp, sizeof(uint32_t), compare_u32);
+      e->dp_at[c][i] =
+          (uint16_t)(found - (const uint32_t *)(gconstpointer)all->data);
+    }
+  }
+}
+
+RaEvaluator *
+ra_evaluator_new(RaCostTable *costs)
+{
+  RaEvaluator *e = g_new0(RaEvaluator, 1);
+  const RaWorkload *w;
+
+  e->costs = costs;
+  e->space = ra_cost_table_space(costs);
+  e->workload = w = e->space->workload;
+  e->n_calls = w->n_calls;
+  e->n_iterations = e->space->options.n_iterations;
+  e->n_like = ra_cost_table_n_like(costs);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    e->trainer[c] = w->calls[c].model == RA_NONE
+                        ? RA_NONE
+                        : ra_workload_trainer(w, w->calls[c].model);
+  number_dp(e);
+  e->programs = g_hash_table_new_full(ra_signature_hash, ra_signature_equal,
+                                      NULL, ra_program_use_free);
+  e->edges = g_array_new(FALSE, FALSE, sizeof(RaEdgeCost));
+  e->reallocs = g_new0(RaReallocSlot, RA_REALLOC_SLOTS);
+  make_block(e);
+  return e;
+}
+
+void
+ra_evaluator_free(RaEvaluator *evaluator)
+{
+  if (!evaluator)
+    return;
+  g_hash_table_unref(evaluator->programs);
+  for (guint i = 0; i < evaluator->edges->len; i++)
+    g_free(g_array_index(evaluator->edges, RaEdgeCost, i).seconds);
+  g_array_unref(evaluator->edges);
+  for (uint32_t c = 0; c < evaluator->n_calls; c++)
+    g_free(evaluator->dp_at[c]);
+  g_free(evaluator->reallocs);
+  free(evaluator->block);
+  g_free(evaluator);
+}
+
+/* --- lanes --- */
+
+/* Finds the program of what is in @lane.  Where it is new and larger than any
+ * before, all lanes are filled again. */
+static gboolean
+find_program(RaEvaluator *e, guint lane)
+{
+  gsize n_nodes = e->n_nodes, n_slots = e->n_slots, n_switches = e->n_switches;
+  const RaProgramUse *before = e->lanes[lane].use;
+
+  e->lanes[lane].use = ra_evaluator_use(e, &e->lanes[lane].point);
+  if (e->n_nodes != n_nodes || e->n_slots != n_slots ||
+      e->n_switches != n_switches) {
+    make_block(e);
+    for (guint i = 0; i < RA_LANES; i++)
+      if (e->lanes[i].is_set && i != lane)
+        ra_lane_fill(e, i);
+    return FALSE;
+  }
+  return e->lanes[lane].use == before;
+}
+
+void
+ra_evaluator_set(RaEvaluator *evaluator, guint lane, const RaPoint *point)
+{
+  RaLane1 *l = &evaluator->lanes[lane];
+
+  g_return_if_fail(lane < RA_LANES);
+  l->point = *point;
+  for (uint32_t c = 0; c < evaluator->n_calls; c++)
+    ra_lane_choose(evaluator, lane, c, point->calls[c]);
+  l->is_set = TRUE;
+  find_program(evaluator, lane);
+  ra_lane_fill(evaluator, lane);
+}
+
+const RaPoint *
+ra_evaluator_point(const RaEvaluator *evaluator, guint lane)
+{
+  g_return_val_if_fail(lane < RA_LANES && evaluator->lanes[lane].is_set, NULL);
+  return &evaluator->lanes[lane].point;
+}
+
+/* Whether a move of @call can change which calls share a layout. */
+static gboolean
+may_change_program(const RaEvaluator *e, const RaLane1 *l, uint32_t call)
+{
+  uint32_t model = e->workload->calls[call].model, n = 0;
+
+  if (model == RA_NONE)
+    return FALSE;
+  for (uint32_t m = 0; m < e->workload->n_models; m++)
+    if (l->point.residency[m] == RA_RESIDENCY_HOST)
+      return TRUE;
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    n += e->workload->calls[c].model == model && c != e->trainer[c];
+  return n > 1;
+}
+
+void
+ra_evaluator_move(RaEvaluator *evaluator, guint lane, uint32_t call,
+                  RaChoice choice)
+{
+  RaLane1 *l = &evaluator->lanes[lane];
+
+  g_return_if_fail(lane < RA_LANES && l->is_set);
+  ra_lane_choose(evaluator, lane, call, choice);
+  if (may_change_program(evaluator, l, call) && !find_program(evaluator, lane))
+    ra_lane_fill(evaluator, lane);
+  else
+    ra_lane_fill_moved(evaluator, lane, call);
+}
+
+void
+ra_evaluator_move_residency(RaEvaluator *evaluator, guint lane, uint32_t model,
+                            int residency)
+{
+  g_return_if_fail(lane < RA_LANES && evaluator->lanes[lane].is_set);
+  evaluator->lanes[lane].point.residency[model] = (uint8_t)residency;
+  find_program(evaluator, lane);
+  ra_lane_fill(evaluator, lane);
+}
+
+/* Columns of numbers from one lane to another, or to all. */
+static void
+copy_columns(RaLaneReal *rows, gsize n, guint to, guint from)
+{
+  for (gsize i = 0; i < n; i++)
+    rows[i].of[to] = rows[i].of[from];
+}
+
+static void
+spread_columns(RaLaneReal *rows, gsize n, guint from)
+{
+  for (gsize i = 0; i < n; i++) {
+    double value = rows[i].of[from];
+    for (guint lane = 0; lane < RA_LANES; lane++)
+      rows[i].of[lane] = value;
+  }
+}
+
+static void
+copy_masks(RaLaneMask *rows, gsize n, guint to, guint from)
+{
+  for (gsize i = 0; i < n; i++)
+    rows[i].of[to] = rows[i].of[from];
+}
+
+static void
+spread_masks(RaLaneMask *rows, gsize n, guint from)
+{
+  for (gsize i = 0; i < n; i++) {
+    uint64_t value = rows[i].of[from];
+    for (guint lane = 0; lane < RA_LANES; lane++)
+      rows[i].of[lane] = value;
+  }
+}
+
+void
+ra_evaluator_copy(RaEvaluator *evaluator, guint lane, guint from)
+{
+  RaEvaluator *e = evaluator;
+  const RaProgram *p = e->lanes[from].use->program;
+  gsize n = e->n_calls;
+
+  g_return_if_fail(lane < RA_LANES && from < RA_LANES);
+  e->lanes[lane] = e->lanes[from];
+  copy_columns(e->duration_s, p->n_slots, lane, from);
+  copy_masks(e->on, p->n_switches, lane, from);
+  copy_masks(e->overlap, 2 * n * n, lane, from); /* and cover */
+  copy_columns(e->call_s, 2 * n * e->n_like + 2 * n, lane, from);
+}
+
+void
+ra_evaluator_spread(RaEvaluator *evaluator, guint from)
+{
+  RaEvaluator *e = evaluator;
+  const RaProgram *p = e->lanes[from].use->program;
+  gsize n = e->n_calls;
+
+  g_return_if_fail(from < RA_LANES);
+  for (guint lane = 0; lane < RA_LANES; lane++)
+    if (lane != from)
+      e->lanes[lane] = e->lanes[from];
+  spread_columns(e->duration_s, p->n_slots, from);
+  spread_masks(e->on, p->n_switches, from);
+  spread_masks(e->overlap, 2 * n * n, from); /* and cover */
+  spread_columns(e->call_s, 2 * n * e->n_like + 2 * n, from);
+}
+
+/* --- results --- */
+
+/* As ra_memory_total(). */
+static double
+total_bytes(const RaEvaluator *e, double used)
+{
+  RaPlan plan = {.cluster = e->space->cluster};
+  RaMemory memory = {.plan = &plan};
+
+  return ra_memory_total(&memory, used);
+}
+
+static void
+fill_score(const RaEvaluator *e, guint lane, RaScore *out)
+{
+  uint32_t n = e->n_iterations;
+  double first = e->iteration_s[0].of[lane];
+  double last = first;
+
+  /* An iteration ends no later than one that ends after it. */
+  for (uint32_t k = 1; k < n; k++)
+    last = MAX(last, e->iteration_s[k].of[lane]);
+  out->run_s = last / n;
+  out->iteration_s =
+      n > 1 ? (e->iteration_s[n - 1].of[lane] - first) / (n - 1) : out->run_s;
+  out->makespan_s = e->makespan_s->of[lane];
+  out->peak_bytes = total_bytes(e, e->most_bytes->of[lane]);
+  out->over_bytes = 0;
+  out->is_exact = FALSE;
+}
+
+void
+ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
+                        RaScore *inout_score)
+{
+  double limit = evaluator->space->cluster->device.memory_bytes;
+  uint64_t used = ra_evaluator_most_bytes(evaluator, lane);
+
+  inout_score->peak_bytes = total_bytes(evaluator, (double)used);
+  inout_score->over_bytes = MAX(inout_score->peak_bytes - limit, 0.0);
+  inout_score->is_exact = TRUE;
+}
+
+void
+ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
+{
+  double limit = evaluator->space->cluster->device.memory_bytes;
+  guint done = 0;
+
+  g_return_if_fail(n <= RA_LANES);
+  ra_evaluator_memory_bound(evaluator);
+  for (guint first = 0; first < n; first++) {
+    const RaProgramUse *use = evaluator->lanes[first].use;
+    if (done >> first & 1)
+      continue;
+    ra_evaluator_replay(evaluator, use);
+    for (guint lane = first; lane < n; lane++) {
+      if (evaluator->lanes[lane].use != use)
+        continue;
+      done |= 1u << lane;
+      fill_score(evaluator, lane, &out_scores[lane]);
+      if (out_scores[lane].peak_bytes > limit)
+        ra_evaluator_exact_peak(evaluator, lane, &out_scores[lane]);
+    }
+  }
+}
+
+void
+ra_evaluate(RaEvaluator *evaluator, const RaPoint *point, RaScore *out_score)
+{
+  ra_evaluator_set(evaluator, 0, point);
+  ra_evaluator_run(evaluator, 1, out_score);
+  if (!out_score->is_exact)
+    ra_evaluator_exact_peak(evaluator, 0, out_score);
+}
+
+const RaProgram *
+ra_evaluator_program(const RaEvaluator *evaluator, guint lane)
+{
+  return evaluator->lanes[lane].use->program;
+}
+
+double
+ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane, uint32_t node)
+{
+  return evaluator->end_s[node].of[lane];
+}
+
+uint32_t
+ra_evaluator_n_nodes(const RaEvaluator *evaluator, guint lane)
+{
+  return evaluator->lanes[lane].use->program->n_nodes;
+}

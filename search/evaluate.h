@@ -1,0 +1,116 @@
+/* What points of the space cost: the replay of the augmented graph from
+ * tables.
+ *
+ * Times and peaks are those of `reallot simulate --fidelity=call`, to the last
+ * bit (tests/check_evaluate.c).
+ *
+ *     RaEvaluator *e = ra_evaluator_new(costs);         one a thread
+ *     ra_evaluator_set(e, 0, &point);                   up to RA_LANES plans
+ *     ra_evaluator_copy(e, 1, 0);
+ *     ra_evaluator_move(e, 1, call, choice);            what changed only
+ *     ra_evaluator_run(e, 2, scores);                   both at once
+ *
+ * A lane holds the parameters of one plan: durations of its nodes, which calls
+ * share GPUs, what it does without.  ra_evaluator_run() replays lanes beside
+ * each other with vector instructions; a lane's result does not depend on
+ * the others.  A change of one call writes its row of the lane and leaves the
+ * rest; the replay itself is a few hundred additions and maxima.
+ *
+ * No allocation, no string, nothing that grows with the cluster in set, copy,
+ * move and run; but for what was never asked before: a program (0.1 ms), a
+ * reallocation (ra_cost_table_realloc_s()).
+ *
+ * Memory.  A bound is computed with every replay; where it stays below the GPU
+ * the plan fits.  Otherwise, and on request, the exact peak is replayed, GPU
+ * by GPU of those that differ.
+ */
+#ifndef RA_SEARCH_EVALUATE_H
+#define RA_SEARCH_EVALUATE_H
+
+#include "search/cost_table.h"
+#include "search/program.h"
+
+/* Plans side by side. */
+#define RA_LANES 8
+
+typedef struct _RaEvaluator RaEvaluator;
+
+typedef struct {
+  double run_s;       /* end of the last call of the last iteration, by the
+                         iterations: what a search makes small */
+  double iteration_s; /* as `simulate` prints: from the end of the first to that
+                         of the last, by one less; of one iteration run_s */
+  double makespan_s;  /* end of all nodes */
+  double peak_bytes;  /* of the fullest GPU, with framework and slack; an upper
+                         bound unless exact */
+  double over_bytes;  /* exact: what it has too few; 0: fits */
+  gboolean is_exact;  /* peak_bytes is the peak */
+} RaScore;
+
+/**
+ * ra_evaluator_new:
+ * @costs: borrowed; shared by evaluators of other threads
+ *
+ * Returns: (transfer full): ra_evaluator_free() it
+ */
+RaEvaluator *ra_evaluator_new(RaCostTable *costs);
+void ra_evaluator_free(RaEvaluator *evaluator);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEvaluator, ra_evaluator_free)
+
+/* Puts @point, which ra_space_check() accepts, into @lane. */
+void ra_evaluator_set(RaEvaluator *evaluator, guint lane, const RaPoint *point);
+
+/* Makes @lane what @from is. */
+void ra_evaluator_copy(RaEvaluator *evaluator, guint lane, guint from);
+
+/* Makes lanes 0 to RA_LANES - 1 what @from is, at the price of about two. */
+void ra_evaluator_spread(RaEvaluator *evaluator, guint from);
+
+/* Changes one call of @lane: the same as setting the changed point. */
+void ra_evaluator_move(RaEvaluator *evaluator, guint lane, uint32_t call,
+                       RaChoice choice);
+
+/* Changes the residency of one model of @lane. */
+void ra_evaluator_move_residency(RaEvaluator *evaluator, guint lane,
+                                 uint32_t model, int residency);
+
+/* What is in @lane. */
+const RaPoint *ra_evaluator_point(const RaEvaluator *evaluator, guint lane);
+
+/**
+ * ra_evaluator_bound:
+ * @n: lanes 0 to n - 1
+ * @out_run_s: (out) (array length=n): no more than run_s of each
+ *
+ * From the durations of calls alone: the longest path through n iterations of
+ * them, and of every GPU the sum of the calls that share it.  What rounding
+ * could add is taken off.  Of a candidate that was not costed yet its own
+ * bound counts.
+ */
+void ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s);
+
+/**
+ * ra_evaluator_run:
+ * @n: lanes 0 to n - 1 are replayed
+ * @out_scores: (out) (array length=n)
+ */
+void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
+
+/* As ra_evaluator_run() of the last replay's @lane, with the exact peak. */
+void ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
+                             RaScore *inout_score);
+
+/* Set and run one point, exact peak included. */
+void ra_evaluate(RaEvaluator *evaluator, const RaPoint *point,
+                 RaScore *out_score);
+
+/* Ends of the nodes of @lane of the last replay, by node of its program:
+ * @out_program gets it, borrowed.  For whoever explains a plan. */
+const RaProgram *ra_evaluator_program(const RaEvaluator *evaluator, guint lane);
+double ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane,
+                               uint32_t node);
+
+/* Nodes replayed for @lane. */
+uint32_t ra_evaluator_n_nodes(const RaEvaluator *evaluator, guint lane);
+
+#endif

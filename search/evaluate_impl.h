@@ -1,0 +1,128 @@
+/* Inside the evaluator; only search/evaluate*.c include this. */
+#ifndef RA_SEARCH_EVALUATE_IMPL_H
+#define RA_SEARCH_EVALUATE_IMPL_H
+
+#include "search/evaluate.h"
+
+/* One number of every lane; what is done to it is done to all at once. */
+typedef struct {
+  double of[RA_LANES];
+} RaLaneReal;
+
+/* All ones: true; 0: false. */
+typedef struct {
+  uint64_t of[RA_LANES];
+} RaLaneMask;
+
+/* A program with where a call shows in it. */
+typedef struct {
+  uint8_t key[RA_SIGNATURE_BYTES];
+  RaProgram *program; /* owned */
+  uint16_t *edge;     /* (n_slots) TRANSFER: its edge; else NONE */
+  uint16_t *slots;    /* by call: slots that it has a part in */
+  uint16_t *switches; /* by call: switches that it has a part in */
+  uint32_t slot_begin[RA_POINT_MAX + 1];
+  uint32_t switch_begin[RA_POINT_MAX + 1];
+  uint16_t realloc_switch[RA_POINT_MAX]; /* to the layout of a call, or NONE */
+} RaProgramUse;
+
+/* Seconds of a transfer by dp of both ends, NAN: not asked yet. */
+typedef struct {
+  uint16_t call, source;
+  double bytes;
+  double *seconds; /* (n_dp, n_dp, 2), owned */
+} RaEdgeCost;
+
+/* A reallocation asked before. */
+typedef struct {
+  uint64_t key; /* 0: none */
+  double seconds;
+} RaReallocSlot;
+
+#define RA_REALLOC_SLOTS 65536 /* a power of two; 1 MiB */
+
+/* What of a lane is not a number for the replay. */
+typedef struct {
+  RaPoint point;
+  RaProgramUse *use;
+  const RaCandidate *candidate[RA_POINT_MAX];
+  uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the meshes */
+  uint8_t stand[RA_POINT_MAX];                     /* of the signature */
+  gboolean is_set;
+} RaLane1;
+
+struct _RaEvaluator {
+  RaCostTable *costs;         /* borrowed */
+  const RaSpace *space;       /* borrowed */
+  const RaWorkload *workload; /* borrowed */
+  uint32_t n_calls, n_iterations, n_like;
+  uint32_t trainer[RA_POINT_MAX]; /* by call: of its model; RA_NONE */
+  uint16_t *dp_at[RA_POINT_MAX];  /* by call and candidate: index of dp */
+  uint32_t n_dp;
+  GHashTable *programs; /* key -> RaProgramUse, owned */
+  GArray *edges;        /* RaEdgeCost */
+  RaReallocSlot *reallocs;
+  RaLane1 lanes[RA_LANES];
+  gsize n_nodes, n_slots, n_switches; /* room */
+
+  /* numbers of the lanes, 64-byte aligned */
+  void *block;
+  RaLaneReal *duration_s;  /* (n_slots) */
+  RaLaneMask *on;          /* (n_switches) */
+  RaLaneReal *begin_s;     /* (n_nodes) of the last replay */
+  RaLaneReal *end_s;       /* (n_nodes) */
+  RaLaneMask *reach;       /* (n_switches, n_calls) scratch */
+  RaLaneReal *queue;       /* (RA_N_QUEUES, n_calls) scratch */
+  RaLaneMask *overlap;     /* (n_calls, n_calls) share a GPU */
+  RaLaneMask *cover;       /* (n_calls, n_calls) [c][d]: d has c's first GPU */
+  RaLaneReal *call_s;      /* (n_calls, n_like) all parts */
+  RaLaneReal *last_s;      /* (n_calls, n_like) the last part */
+  RaLaneReal *standing;    /* (n_calls) bytes, at most, beside transients */
+  RaLaneReal *transient;   /* (n_calls) bytes while it runs */
+  RaLaneReal *iteration_s; /* (n_iterations) ends */
+  RaLaneReal *bound_s;     /* (n_iterations, n_calls) scratch */
+  RaLaneReal *makespan_s;  /* 1 */
+  RaLaneReal *most_bytes;  /* 1 */
+};
+
+static inline RaLaneMask *
+ra_lane_pair(RaLaneMask *table, const RaEvaluator *e, uint32_t a, uint32_t b)
+{
+  return &table[a * e->n_calls + b];
+}
+
+/* --- search/evaluate_lane.c --- */
+
+/* Notes what @lane has chosen for @call; its numbers stay as they are. */
+void ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice);
+
+/* All numbers of @lane, whose program is known. */
+void ra_lane_fill(RaEvaluator *e, guint lane);
+
+/* Those that the choice for @call has a part in. */
+void ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call);
+
+/* --- search/evaluate_replay.c --- */
+
+/* Replays the lanes that have the program of @use. */
+void ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use);
+
+/* Bound of the memory of all lanes, bytes in use, into most_bytes. */
+void ra_evaluator_memory_bound(RaEvaluator *e);
+
+/* --- search/evaluate_memory.c --- */
+
+/* Most bytes in use on any GPU of @lane in the last replay. */
+uint64_t ra_evaluator_most_bytes(const RaEvaluator *e, guint lane);
+
+/* --- search/evaluate_program.c --- */
+
+guint ra_signature_hash(gconstpointer key);
+gboolean ra_signature_equal(gconstpointer a, gconstpointer b);
+
+/* The program of @point, made if it is new: then n_nodes, n_slots and
+ * n_switches may have grown, and the numbers of all lanes have to. */
+RaProgramUse *ra_evaluator_use(RaEvaluator *e, const RaPoint *point);
+void ra_program_use_free(gpointer use);
+
+#endif

@@ -1,0 +1,212 @@
+/* What a plan is in numbers: a column of each table of the evaluator. */
+#include "config.h"
+
+#include <math.h>
+
+#include "search/evaluate_impl.h"
+
+/* --- costs of a lane --- */
+
+static double
+transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
+{
+  RaEdgeCost *cost = &g_array_index(e->edges, RaEdgeCost, edge);
+  uint32_t from = cost->source, to = cost->call;
+  uint32_t width = e->space->cluster->gpus_per_node;
+  gboolean one_node = l->begin[from] / width == l->begin[to] / width &&
+                      (l->end[from] - 1) / width == l->begin[from] / width &&
+                      (l->end[to] - 1) / width == l->begin[to] / width;
+  uint32_t i = e->dp_at[from][l->point.calls[from].candidate];
+  uint32_t k = e->dp_at[to][l->point.calls[to].candidate];
+  double *slot = &cost->seconds[(i * e->n_dp + k) * 2 + (one_node != 0)];
+
+  if (isnan(*slot))
+    *slot = ra_cost_table_transfer_s(e->costs, cost->bytes,
+                                     l->candidate[from]->plan.dp,
+                                     l->candidate[to]->plan.dp, one_node);
+  return *slot;
+}
+
+static double
+realloc_s(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
+{
+  uint64_t key =
+      ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
+                                l->candidate[to], l->begin[to]);
+  RaReallocSlot *slot =
+      &e->reallocs[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 &
+                   (RA_REALLOC_SLOTS - 1)];
+
+  if (slot->key != key)
+    *slot = (RaReallocSlot){
+        key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,
+                                     l->point.calls[to])};
+  return slot->seconds;
+}
+
+static double
+slot_s(RaEvaluator *e, guint lane, uint32_t index)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  const RaProgramSlot *slot = &l->use->program->slots[index];
+  uint32_t call = slot->call, candidate = l->point.calls[call].candidate;
+
+  switch ((RaNodeKind)slot->kind) {
+  case RA_NODE_CALL:
+    return ra_cost_table_call_s(
+        e->costs, call,
+        candidate)[slot->like * e->workload->calls[call].n_parts + slot->part];
+  case RA_NODE_TRANSFER:
+    return transfer_s(e, l, l->use->edge[index]);
+  case RA_NODE_REALLOC: {
+    uint16_t at = l->use->realloc_switch[call];
+    if (at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0)
+      return 0;
+    return realloc_s(e, l, slot->source, call);
+  }
+  default:
+    return ra_cost_table_copy_s(e->costs, call, candidate, slot->what,
+                                slot->kind == RA_NODE_OFFLOAD);
+  }
+}
+
+/* --- a lane --- */
+
+static gboolean
+same_mesh(const RaLane1 *l, uint32_t a, uint32_t b)
+{
+  return l->begin[a] == l->begin[b] && l->end[a] == l->end[b];
+}
+
+/* Transfers stay out where both calls spread the same replicas over the same
+ * GPUs, reallocations where the layout is that of training. */
+static gboolean
+is_on(const RaLane1 *l, const RaProgramSwitch *s)
+{
+  const RaCandidate *x = l->candidate[s->source], *y = l->candidate[s->call];
+
+  if (s->kind == RA_NODE_TRANSFER)
+    return !(same_mesh(l, s->source, s->call) && x->plan.dp == y->plan.dp);
+  return !(x->layout == y->layout && l->begin[s->source] == l->begin[s->call]);
+}
+
+static void
+fill_switch(RaEvaluator *e, guint lane, uint32_t s)
+{
+  const RaLane1 *l = &e->lanes[lane];
+
+  e->on[s].of[lane] = is_on(l, &l->use->program->switches[s]) ? UINT64_MAX : 0;
+}
+
+/* Whom @call shares GPUs with, and whose first GPU is whose. */
+static void
+fill_meshes(RaEvaluator *e, guint lane, uint32_t call)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  uint32_t x0 = l->begin[call], x1 = l->end[call];
+
+  for (uint32_t d = 0; d < e->n_calls; d++) {
+    uint32_t y0 = l->begin[d], y1 = l->end[d];
+    uint64_t meet = x0 < y1 && y0 < x1 ? UINT64_MAX : 0;
+
+    ra_lane_pair(e->overlap, e, call, d)->of[lane] = meet;
+    ra_lane_pair(e->overlap, e, d, call)->of[lane] = meet;
+    ra_lane_pair(e->cover, e, call, d)->of[lane] =
+        meet && x0 >= y0 ? UINT64_MAX : 0;
+    ra_lane_pair(e->cover, e, d, call)->of[lane] =
+        meet && y0 >= x0 ? UINT64_MAX : 0;
+  }
+}
+
+/* What stands on the GPUs of @call, whether it runs or not. */
+static void
+fill_standing(RaEvaluator *e, guint lane, uint32_t call)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
+  const uint8_t *most = l->use->program->most[call];
+  uint16_t at = l->use->realloc_switch[call];
+  uint64_t sum = 0;
+
+  for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
+    sum += most[k] * bytes[k];
+  if (at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0)
+    sum = 0;
+  else
+    sum += most[RA_FOOT_PARAMS] * bytes[RA_FOOT_PARAMS];
+  e->standing[call].of[lane] = (double)sum;
+}
+
+/* What does not depend on the others. */
+static void
+fill_own(RaEvaluator *e, guint lane, uint32_t call)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
+  uint32_t n_parts = e->workload->calls[call].n_parts;
+  const double *parts =
+      ra_cost_table_call_s(e->costs, call, l->point.calls[call].candidate);
+
+  e->transient[call].of[lane] =
+      (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK]);
+  for (uint32_t k = 0; k < e->n_like; k++, parts += n_parts) {
+    double sum = 0;
+    for (uint32_t p = 0; p < n_parts; p++)
+      sum += parts[p];
+    e->call_s[call * e->n_like + k].of[lane] = sum;
+    e->last_s[call * e->n_like + k].of[lane] = parts[n_parts - 1];
+  }
+}
+
+void
+ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
+{
+  RaLane1 *l = &e->lanes[lane];
+  const RaCandidate *c = &e->space->calls[call].candidates[choice.candidate];
+
+  l->point.calls[call] = choice;
+  l->candidate[call] = c;
+  l->begin[call] = ra_candidate_begin(c, choice.position);
+  l->end[call] = l->begin[call] + c->n_gpus;
+}
+
+/* All that the program of the lane asks. */
+static void
+fill_program(RaEvaluator *e, guint lane)
+{
+  const RaProgram *p = e->lanes[lane].use->program;
+
+  for (uint32_t s = 0; s < p->n_switches; s++)
+    fill_switch(e, lane, s);
+  for (uint32_t s = 0; s < p->n_slots; s++)
+    e->duration_s[s].of[lane] = slot_s(e, lane, s);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    fill_standing(e, lane, c);
+}
+
+void
+ra_lane_fill(RaEvaluator *e, guint lane)
+{
+  for (uint32_t c = 0; c < e->n_calls; c++) {
+    fill_meshes(e, lane, c);
+    fill_own(e, lane, c);
+  }
+  fill_program(e, lane);
+}
+
+void
+ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
+{
+  const RaProgramUse *use = e->lanes[lane].use;
+
+  fill_meshes(e, lane, call);
+  fill_own(e, lane, call);
+  for (uint32_t i = use->switch_begin[call]; i < use->switch_begin[call + 1];
+       i++)
+    fill_switch(e, lane, use->switches[i]);
+  for (uint32_t i = use->slot_begin[call]; i < use->slot_begin[call + 1]; i++)
+    e->duration_s[use->slots[i]].of[lane] = slot_s(e, lane, use->slots[i]);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    if (c == call || (e->trainer[c] == call && e->trainer[c] != RA_NONE))
+      fill_standing(e, lane, c);
+}

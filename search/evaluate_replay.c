@@ -1,0 +1,245 @@
+/* The replay: additions and maxima on all lanes at once.
+ *
+ * Loops over RA_LANES are written out as such: compilers make vector
+ * instructions of them.  A maximum and an addition have one result whatever
+ * the width, so results do not depend on it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "search/evaluate_impl.h"
+
+#define EACH_LANE(i) for (int i = 0; i < RA_LANES; i++)
+
+/* For every processor that has them its widest vectors, chosen at load. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
+    !defined(__SANITIZE_ADDRESS__)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+typedef union {
+  double real;
+  uint64_t bits;
+} Word;
+
+static inline double
+masked(double value, uint64_t mask)
+{
+  Word word = {.real = value};
+
+  word.bits &= mask;
+  return word.real;
+}
+
+static inline void
+take_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
+{
+  EACH_LANE(i)
+  a->of[i] = a->of[i] > b->of[i] ? a->of[i] : b->of[i];
+}
+
+/* a = max(a, b where mask, 0 elsewhere): times are not negative. */
+static inline void
+take_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
+               const RaLaneMask *restrict mask)
+{
+  EACH_LANE(i)
+  {
+    double x = masked(b->of[i], mask->of[i]);
+    a->of[i] = a->of[i] > x ? a->of[i] : x;
+  }
+}
+
+/* Which queues each switch's node is in: of the calls that share a GPU with
+ * either of its meshes, where it is on. */
+static inline void
+fill_reach(RaEvaluator *e, const RaProgram *p)
+{
+  uint32_t n = e->n_calls;
+
+  for (uint32_t s = 0; s < p->n_switches; s++)
+    for (uint32_t d = 0; d < n; d++) {
+      const RaLaneMask *a = &e->overlap[p->switches[s].call * n + d];
+      const RaLaneMask *b = &e->overlap[p->switches[s].source * n + d];
+      RaLaneMask *out = &e->reach[s * n + d];
+      EACH_LANE(i)
+      out->of[i] = (a->of[i] | b->of[i]) & e->on[s].of[i];
+    }
+}
+
+/* A node that is always there. */
+static inline void
+run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
+{
+  const RaProgramNode *node = &p->nodes[id];
+  const uint16_t *pred = &p->preds[node->pred];
+  uint32_t n = e->n_calls, a = node->mesh_a, b = node->mesh_b;
+  RaLaneReal *queue = &e->queue[node->queue * n];
+  const RaLaneReal *duration = &e->duration_s[node->slot];
+  RaLaneReal begin = {{0}};
+  RaLaneReal end;
+
+  for (uint32_t k = 0; k < node->n_always; k++)
+    take_max(&begin, &e->end_s[pred[k]]);
+  if (a != RA_PROGRAM_NONE)
+    take_max(&begin, &queue[a]);
+  if (b != RA_PROGRAM_NONE)
+    take_max(&begin, &queue[b]);
+  EACH_LANE(i) end.of[i] = begin.of[i] + duration->of[i];
+  e->begin_s[id] = begin;
+  e->end_s[id] = end;
+  for (uint32_t d = 0; d < n && a != RA_PROGRAM_NONE; d++)
+    take_max_where(&queue[d], &end, &e->overlap[a * n + d]);
+  for (uint32_t d = 0; d < n && b != RA_PROGRAM_NONE; d++)
+    take_max_where(&queue[d], &end, &e->overlap[b * n + d]);
+}
+
+/* A node that may be off, always with two meshes. */
+static inline void
+run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
+{
+  const RaProgramNode *node = &p->nodes[id];
+  const uint16_t *pred = &p->preds[node->pred];
+  uint32_t n = e->n_calls;
+  RaLaneReal *queue = &e->queue[node->queue * n];
+  const RaLaneMask *on = &e->on[node->switch_at];
+  const RaLaneReal *duration = &e->duration_s[node->slot];
+  RaLaneReal begin = {{0}}, late;
+  RaLaneReal end;
+
+  for (uint32_t k = 0; k < node->n_always; k++)
+    take_max(&begin, &e->end_s[pred[k]]);
+  late = queue[node->mesh_a];
+  take_max(&late, &queue[node->mesh_b]);
+  for (uint32_t k = 0; k < node->n_on; k++)
+    take_max(&late, &e->end_s[pred[node->n_always + k]]);
+  take_max_where(&begin, &late, on);
+  EACH_LANE(i) end.of[i] = begin.of[i] + masked(duration->of[i], on->of[i]);
+  e->begin_s[id] = begin;
+  e->end_s[id] = end;
+  for (uint32_t d = 0; d < n; d++)
+    take_max_where(&queue[d], &end, &e->reach[node->switch_at * n + d]);
+}
+
+WIDEST static void
+replay(RaEvaluator *e, const RaProgram *p)
+{
+  memset(e->queue, 0, RA_N_QUEUES * e->n_calls * sizeof *e->queue);
+  memset(e->iteration_s, 0, e->n_iterations * sizeof *e->iteration_s);
+  memset(e->makespan_s, 0, sizeof *e->makespan_s);
+  fill_reach(e, p);
+  for (uint32_t id = 0; id < p->n_nodes; id++) {
+    const RaProgramNode *node = &p->nodes[id];
+
+    if (node->switch_at == RA_PROGRAM_NONE)
+      run_fixed(e, p, id);
+    else
+      run_switched(e, p, id);
+    if (node->is_call)
+      take_max(&e->iteration_s[node->iteration], &e->end_s[id]);
+    take_max(e->makespan_s, &e->end_s[id]);
+  }
+}
+
+void
+ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use)
+{
+  replay(e, use->program);
+}
+
+/* At the first GPU of some mesh as much is held as anywhere: the calls that a
+ * GPU is in all have the GPU at which the last of them begins. */
+WIDEST static void
+memory_bound(RaEvaluator *e)
+{
+  uint32_t n = e->n_calls;
+
+  memset(e->most_bytes, 0, sizeof *e->most_bytes);
+  for (uint32_t c = 0; c < n; c++) {
+    RaLaneReal sum = {{0}}, most = {{0}};
+    for (uint32_t d = 0; d < n; d++) {
+      const RaLaneMask *cover = &e->cover[c * n + d];
+      EACH_LANE(i) sum.of[i] += masked(e->standing[d].of[i], cover->of[i]);
+      take_max_where(&most, &e->transient[d], cover);
+    }
+    EACH_LANE(i) sum.of[i] += most.of[i];
+    take_max(e->most_bytes, &sum);
+  }
+}
+
+void
+ra_evaluator_memory_bound(RaEvaluator *e)
+{
+  memory_bound(e);
+}
+
+/* --- the bound of the time --- */
+
+/* Ends of call @c in iteration @k, of calls alone. */
+static inline void
+bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
+{
+  const RaCall *call = &e->workload->calls[c];
+  uint32_t n = e->n_calls, like = e->n_like == 1 ? 0 : k, lag;
+  const RaLaneReal *whole = &e->call_s[c * e->n_like + like];
+  const RaLaneReal *last = &e->last_s[c * e->n_like + like];
+  RaLaneReal *out = &e->bound_s[k * n + c];
+  RaLaneReal begin = {{0}}, chunk = {{0}};
+
+  for (guint i = 0; i < call->n_inputs; i++) {
+    uint32_t from = call->inputs[i].producer;
+    if (from == RA_NONE)
+      continue;
+    take_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
+             &e->bound_s[k * n + from]);
+  }
+  lag = 1 + call->staleness;
+  if (e->trainer[c] != RA_NONE && k >= lag)
+    take_max(&begin, &e->bound_s[(k - lag) * n + e->trainer[c]]);
+  if (k > 0 && call->model != RA_NONE)
+    take_max(&begin, &e->bound_s[(k - 1) * n + c]);
+  EACH_LANE(i)
+  {
+    double a = begin.of[i] + whole->of[i], b = chunk.of[i] + last->of[i];
+    out->of[i] = a > b ? a : b;
+  }
+}
+
+WIDEST static void
+bound(RaEvaluator *e, RaLaneReal *most)
+{
+  uint32_t n = e->n_calls;
+
+  for (uint32_t k = 0; k < e->n_iterations; k++)
+    for (uint32_t c = 0; c < n; c++)
+      bound_call(e, e->workload->order[c], k);
+  for (uint32_t c = 0; c < n; c++)
+    take_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
+  for (uint32_t c = 0; c < n; c++) {
+    RaLaneReal sum = {{0}};
+    for (uint32_t d = 0; d < n; d++)
+      for (uint32_t k = 0; k < e->n_iterations; k++) {
+        const RaLaneReal *s =
+            &e->call_s[d * e->n_like + (e->n_like == 1 ? 0 : k)];
+        EACH_LANE(i)
+        sum.of[i] += masked(s->of[i], e->cover[c * n + d].of[i]);
+      }
+    take_max(most, &sum);
+  }
+}
+
+/* Of a thousand terms; rounding is some 10^-13 of them. */
+#define ROUNDING (1 - 1e-9)
+
+void
+ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s)
+{
+  RaLaneReal most = {{0}};
+
+  g_return_if_fail(n <= RA_LANES);
+  bound(evaluator, &most);
+  for (guint i = 0; i < n; i++)
+    out_run_s[i] = most.of[i] * ROUNDING / evaluator->n_iterations;
+}

@@ -1,0 +1,203 @@
+/* The space of plans: what a search may choose for every call.
+ *
+ *     RaSpaceOptions options = {.kind = RA_SPACE_FULL, .n_iterations = 5};
+ *     g_autoptr(RaSpace) space =
+ *         ra_space_new(workload, cluster, &options, &error);
+ *     for (uint32_t i = 0; i < space->calls[c].n; i++)
+ *       use(&space->calls[c].candidates[i]);
+ *     g_autoptr(RaDraft) ... RaPlan *plan = ra_space_plan_new(space, &point);
+ *
+ * A *candidate* of a call is the shape of a mesh and a strategy on it; with a
+ * *position* it is a mesh of the cluster.  Nodes are alike, so costs and
+ * footprints are the candidate's, and what positions add is only whom a call
+ * meets on its GPUs: that is how equivalent meshes are one.  A mesh is an
+ * interval of GPUs: an aligned slice of a node, or whole nodes in a row.
+ *
+ * A *point* chooses a candidate and a position for every call, and for every
+ * model where its parameters are between calls.
+ *
+ * Candidates are never cut by number.  What is left out is left out for a
+ * reason (ra_space_reasons()): it does not divide, it does not fit into a GPU
+ * by itself, or a limit forbids it.
+ *
+ * Two sets:
+ *   REAL   ReaL's (arXiv 2406.14088): halves of a node and runs of nodes, tp
+ *          1, 2, 4, 8 ..., pp a divisor; optimizer state sharded over dp;
+ *          micro-batches and recomputation by rule: the fewest micro-batches
+ *          that fill the pipeline (2 pp to train, else pp) and the least
+ *          recomputation with which the work of one fills no more than
+ *          RA_SHAPE_WORK_FRAC of a GPU
+ *   FULL   also smaller slices; zero 3; every recomputation; 1, 2 or 4 times
+ *          as many micro-batches
+ *
+ * Typical sizes: PPO on 64 GPUs 10^3 candidates, on 16,384 10^4 to 10^5.
+ */
+#ifndef RA_SEARCH_SPACE_H
+#define RA_SEARCH_SPACE_H
+
+#include "search/footprint.h"
+
+/* Calls and models that a point can hold. */
+#define RA_POINT_MAX 16
+
+typedef enum { RA_SPACE_REAL, RA_SPACE_FULL } RaSpaceKind;
+
+/* What of a call a limit is about. */
+typedef enum {
+  RA_LIMIT_MESH, /* one mesh: begin and number of GPUs */
+  RA_LIMIT_GPUS, /* number of GPUs */
+  RA_LIMIT_TP,
+  RA_LIMIT_DP,
+  RA_LIMIT_PP,
+  RA_LIMIT_MICRO_BATCHES,
+  RA_LIMIT_ZERO,
+  RA_LIMIT_RECOMPUTE, /* RaRecompute */
+  RA_N_LIMITS
+} RaLimitKind;
+
+#define RA_LIMIT_VALUES_MAX 32
+
+/* A call may only have these values; RA_LIMIT_MESH: values[0] is the first GPU,
+ * values[1] their number. */
+typedef struct {
+  uint32_t call;
+  int kind; /* RaLimitKind */
+  uint32_t values[RA_LIMIT_VALUES_MAX];
+  uint32_t n_values;
+} RaLimit;
+
+/**
+ * ra_limit_parse:
+ * @text: `CALL.KEY=VALUE[,VALUE...]`: actor_train.tp=4,8,
+ *   ref_inference.mesh=node[0-1], actor_train.recompute=none
+ * @workload: whose calls
+ * @cluster: in which a mesh lies
+ * @out_limit: (out): untouched on error
+ * @error: %RA_ERROR_INPUT: what is wrong with @text
+ *
+ * Returns: %TRUE on success
+ */
+gboolean ra_limit_parse(const char *text, const RaWorkload *workload,
+                        const RaCluster *cluster, RaLimit *out_limit,
+                        GError **error);
+
+typedef struct {
+  int kind;              /* RaSpaceKind */
+  uint32_t n_iterations; /* that plans are replayed for, >= 1 */
+  uint64_t seed;         /* of the lengths */
+  const RaLimit *limits; /* nullable (n_limits) */
+  guint n_limits;
+} RaSpaceOptions;
+
+typedef struct {
+  RaCallPlan plan;       /* at position 0; its stage_layers are owned */
+  uint32_t n_gpus;       /* of the mesh; 0: a host call without a mesh */
+  uint32_t first;        /* GPU at which the mesh of position 0 begins */
+  uint32_t step;         /* GPUs from a position to the next */
+  uint32_t n_positions;  /* >= 1 */
+  uint32_t layout;       /* calls of one model lay their parameters out alike
+                            iff this is equal and their meshes begin alike */
+  RaFootprint footprint; /* owned; zero of a host call */
+} RaCandidate;
+
+typedef struct {
+  RaCandidate
+      *candidates; /* (n), owned; by GPUs, then tp x pp, then the rest */
+  uint32_t n;
+  uint32_t n_tried; /* shapes looked at */
+} RaSpaceCall;
+
+typedef struct {
+  const RaWorkload *workload; /* borrowed */
+  const RaCluster *cluster;   /* borrowed; its device filled */
+  RaSpaceOptions options;     /* limits not kept */
+  RaLimit *limits;            /* (options.n_limits), owned */
+  RaLoads *loads;             /* owned */
+  RaSpaceCall *calls;         /* (n_calls), owned */
+  uint32_t n_layouts;         /* layouts that candidates have */
+} RaSpace;
+
+/* What a point chooses for one call. */
+typedef struct {
+  uint32_t candidate;
+  uint32_t position;
+} RaChoice;
+
+typedef struct {
+  RaChoice calls[RA_POINT_MAX];
+  uint8_t residency[RA_POINT_MAX]; /* by model: RaResidency */
+} RaPoint;
+
+/**
+ * ra_space_new:
+ * @workload: borrowed; at most RA_POINT_MAX calls and models
+ * @cluster: borrowed; its device filled
+ * @options: copied
+ * @error: %RA_ERROR_NEGATIVE: a call has no candidate, and why the last shape
+ *   was left out; %RA_ERROR_INPUT: too many calls
+ *
+ * Cost: a footprint each candidate, about 0.1 ms.
+ *
+ * Returns: (transfer full): ra_space_free() it
+ */
+RaSpace *ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
+                      const RaSpaceOptions *options, GError **error);
+void ra_space_free(RaSpace *space);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSpace, ra_space_free)
+
+/**
+ * ra_space_reasons:
+ * @call: of the workload
+ *
+ * Why shapes of @call are no candidates: a line each, `256 GPUs tp 8 pp 3: 96
+ * layers do not ...`.
+ *
+ * Returns: (transfer full): g_free() it
+ */
+char *ra_space_reasons(const RaSpace *space, uint32_t call);
+
+/**
+ * ra_space_add:
+ * @space: before any table of its costs
+ * @plan: of the space's workload and cluster
+ * @out_point: (out): the point that is @plan
+ *
+ * Makes @plan a point of the space, with new candidates where it has none like
+ * it: how plans of the literature become starts.
+ *
+ * Returns: %FALSE where @plan cannot be a point: a mesh that is no interval, a
+ *   rank order other than tp-cp-dp-pp, calls of a model that differ in
+ *   residency, an optimizer in host memory, a host call with a mesh
+ */
+gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
+
+/* First GPU of the mesh of @choice. */
+static inline uint32_t
+ra_candidate_begin(const RaCandidate *candidate, uint32_t position)
+{
+  return candidate->first + position * candidate->step;
+}
+
+/**
+ * ra_space_plan_new:
+ * @point: of @space
+ *
+ * The plan that @point is, without a file: for ra_augment(), ra_plan_write().
+ *
+ * Returns: (transfer full): ra_space_plan_free() it
+ */
+RaPlan *ra_space_plan_new(const RaSpace *space, const RaPoint *point);
+void ra_space_plan_free(RaPlan *plan);
+
+/**
+ * ra_space_check:
+ * @point: perhaps of another space of the same workload
+ *
+ * Returns: %TRUE if every choice exists and residencies go together
+ */
+gboolean ra_space_check(const RaSpace *space, const RaPoint *point);
+
+/* log10 of the number of points, residencies not counted. */
+double ra_space_log10_points(const RaSpace *space);
+
+#endif

@@ -1,0 +1,114 @@
+/* Limits of the space, as a user writes them. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "search/space.h"
+
+static const char *const kind_words[RA_N_LIMITS + 1] = {
+    "mesh",          "gpus", "tp",        "dp", "pp",
+    "micro-batches", "zero", "recompute", NULL};
+static const char *const recompute_words[] = {"none", "selective", "full",
+                                              NULL};
+
+static int
+find_word(const char *const *words, const char *word)
+{
+  for (int i = 0; words[i]; i++)
+    if (strcmp(words[i], word) == 0)
+      return i;
+  return -1;
+}
+
+static gboolean
+parse_value(const char *text, RaLimit *limit, GError **error)
+{
+  guint64 value = 0;
+  int word = find_word(recompute_words, text);
+
+  if (limit->kind == RA_LIMIT_RECOMPUTE) {
+    if (word < 0) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "'%s' is no recomputation, expected none, selective or full",
+                  text);
+      return FALSE;
+    }
+    value = (guint64)word;
+  } else if (!g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX - 1, &value,
+                                         NULL)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is no value of %s, expected a whole number", text,
+                kind_words[limit->kind]);
+    return FALSE;
+  }
+  if (limit->n_values == RA_LIMIT_VALUES_MAX) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "too many values, expected at most %d", RA_LIMIT_VALUES_MAX);
+    return FALSE;
+  }
+  limit->values[limit->n_values++] = (uint32_t)value;
+  return TRUE;
+}
+
+static gboolean
+parse_mesh(const char *text, const RaCluster *cluster, RaLimit *limit,
+           GError **error)
+{
+  RaMesh mesh;
+
+  if (!ra_mesh_parse(text, cluster, &mesh, error))
+    return FALSE;
+  if (mesh.n_runs > 1 ||
+      (mesh.n_nodes > 1 && mesh.gpus_per_node < cluster->gpus_per_node)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "mesh '%s' is not one stretch of GPUs, expected a slice of a "
+                "node or nodes in a row",
+                text);
+    return FALSE;
+  }
+  limit->values[0] = ra_mesh_gpu(&mesh, cluster, 0);
+  limit->values[1] = ra_mesh_n_gpus(&mesh);
+  limit->n_values = 2;
+  return TRUE;
+}
+
+gboolean
+ra_limit_parse(const char *text, const RaWorkload *workload,
+               const RaCluster *cluster, RaLimit *out_limit, GError **error)
+{
+  const char *dot = strchr(text, '.'), *equals = strchr(text, '=');
+  g_autofree char *name = NULL, *key = NULL;
+  g_auto(GStrv) values = NULL;
+  RaLimit limit = {.n_values = 0};
+
+  if (!dot || !equals || equals < dot || equals[1] == '\0') {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is no limit, expected CALL.KEY=VALUE[,VALUE...]", text);
+    return FALSE;
+  }
+  name = g_strndup(text, (gsize)(dot - text));
+  key = g_strndup(dot + 1, (gsize)(equals - dot - 1));
+  limit.call = ra_workload_find_call(workload, name);
+  limit.kind = find_word(kind_words, key);
+  if (limit.call == RA_NONE || limit.kind < 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s': %s '%s', expected %s",
+                text, limit.kind < 0 ? "unknown key" : "no call",
+                limit.kind < 0 ? key : name,
+                limit.kind < 0 ? "mesh, gpus, tp, dp, pp, micro-batches, zero "
+                                 "or recompute"
+                               : "one of the workload's calls");
+    return FALSE;
+  }
+  if (limit.kind == RA_LIMIT_MESH) {
+    if (!parse_mesh(equals + 1, cluster, &limit, error))
+      return FALSE;
+  } else {
+    values = g_strsplit(equals + 1, ",", -1);
+    for (guint i = 0; values[i]; i++)
+      if (!parse_value(values[i], &limit, error))
+        return FALSE;
+  }
+  *out_limit = limit;
+  return TRUE;
+}

@@ -1,0 +1,321 @@
+/* The evaluator of search against the simulator: the same times and peaks, to
+ * the last bit, for random plans of several workloads; a change of one call
+ * against all set anew. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "graph/expand.h"
+#include "search/evaluate.h"
+#include "sim/breakdown.h"
+#include "sim/memory.h"
+#include "study/setup.h"
+#include "tests/check_main.h"
+
+enum { N_ITERATIONS = 3, SEED = 7 };
+
+/* A space with its costs. */
+typedef struct {
+  RaSetup *setup;
+  RaSpace *space;
+  RaCostTable *costs;
+  RaEvaluator *evaluator;
+  RaRng rng;
+} Case;
+
+static void
+case_init(Case *c, const char *workload, const char *const *sets,
+          RaSpaceKind kind)
+{
+  RaSetupFlags flags = {
+      .workload = workload, .cluster = "h100-16n.cluster", .sets = sets};
+  RaSpaceOptions options = {
+      .kind = kind, .n_iterations = N_ITERATIONS, .seed = SEED};
+  GError *error = NULL;
+
+  memset(c, 0, sizeof *c);
+  c->setup = ra_setup_load_pair(&flags, &error);
+  ck_assert_msg(c->setup != NULL, "%s", error ? error->message : "");
+  c->space =
+      ra_space_new(c->setup->workload, c->setup->cluster, &options, &error);
+  ck_assert_msg(c->space != NULL, "%s", error ? error->message : "");
+  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 1, &error);
+  ck_assert_msg(c->costs != NULL, "%s", error ? error->message : "");
+  c->evaluator = ra_evaluator_new(c->costs);
+  c->rng = ra_rng_init(SEED, 0);
+}
+
+static void
+case_clear(Case *c)
+{
+  ra_evaluator_free(c->evaluator);
+  ra_cost_table_free(c->costs);
+  ra_space_free(c->space);
+  ra_setup_free(c->setup);
+}
+
+static uint32_t
+below(Case *c, uint32_t n)
+{
+  return (uint32_t)ra_rng_below(&c->rng, n);
+}
+
+static RaChoice
+random_choice(Case *c, uint32_t call)
+{
+  RaChoice choice = {below(c, c->space->calls[call].n), 0};
+
+  choice.position =
+      below(c, c->space->calls[call].candidates[choice.candidate].n_positions);
+  return choice;
+}
+
+/* Often a call takes the mesh, or mesh and degrees, of another: layouts that
+ * are equal are rare otherwise. */
+static RaChoice
+copied_choice(Case *c, const RaPoint *point, uint32_t call)
+{
+  const RaSpaceCall *calls = c->space->calls;
+  uint32_t other = below(c, c->setup->workload->n_calls);
+  const RaCandidate *like =
+      &calls[other].candidates[point->calls[other].candidate];
+  gboolean degrees = below(c, 2);
+
+  for (uint32_t i = 0; i < calls[call].n; i++) {
+    const RaCandidate *k = &calls[call].candidates[i];
+    if (k->n_gpus == like->n_gpus &&
+        (!degrees ||
+         (k->plan.dp == like->plan.dp && k->plan.tp == like->plan.tp)))
+      return (RaChoice){i, point->calls[other].position};
+  }
+  return random_choice(c, call);
+}
+
+static RaPoint
+random_point(Case *c, gboolean with_host)
+{
+  const RaWorkload *w = c->setup->workload;
+  RaPoint point = {.residency = {0}};
+
+  for (guint i = 0; i < w->n_calls; i++)
+    point.calls[i] = i > 0 && below(c, 2) ? copied_choice(c, &point, i)
+                                          : random_choice(c, i);
+  for (guint m = 0; m < w->n_models; m++)
+    point.residency[m] = (uint8_t)below(c, with_host ? 3 : 2);
+  return point;
+}
+
+/* What the simulator says. */
+static RaScore
+simulate(Case *c, const RaPoint *point)
+{
+  RaPlan *plan = ra_space_plan_new(c->space, point);
+  RaExpandOptions options = {
+      .fidelity = RA_FIDELITY_CALL, .seed = SEED, .fold = TRUE};
+  g_autoptr(RaAugmented) augmented = ra_augment(plan, N_ITERATIONS);
+  g_autoptr(RaTaskGraph) graph = NULL;
+  g_autoptr(RaSim) sim = NULL;
+  g_autoptr(RaMemoryTable) table = NULL;
+  g_autoptr(RaMemoryReplay) memory = NULL;
+  RaBreakdown *breakdown;
+  GError *error = NULL;
+  RaScore score = {.is_exact = TRUE};
+
+  graph = ra_expand_with(augmented, &options, &error);
+  ck_assert_ptr_nonnull(graph);
+  sim = ra_sim_new(graph, c->setup->estimator, &error);
+  ck_assert(sim && ra_sim_run(sim, &error));
+  breakdown = ra_breakdown_new(sim, graph);
+  table = ra_memory_table_new(graph);
+  memory = ra_memory_replay_new(sim, table);
+  score.iteration_s = breakdown->iteration_s;
+  score.makespan_s = ra_sim_result(sim)->makespan_s;
+  for (uint32_t k = 0; k < N_ITERATIONS; k++)
+    score.run_s = MAX(score.run_s, ra_sim_result(sim)->iteration_end_s[k]);
+  score.run_s /= N_ITERATIONS;
+  score.peak_bytes = memory->lanes[memory->fullest].peak_bytes;
+  ra_breakdown_free(breakdown);
+  g_clear_pointer(&table, ra_memory_table_free);
+  g_clear_pointer(&sim, ra_sim_free);
+  g_clear_pointer(&graph, ra_task_graph_free);
+  g_clear_pointer(&augmented, ra_augmented_free);
+  ra_space_plan_free(plan);
+  return score;
+}
+
+static gboolean
+same_real(double a, double b)
+{
+  return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static gboolean
+same_score(const RaScore *a, const RaScore *b)
+{
+  return same_real(a->run_s, b->run_s) &&
+         same_real(a->iteration_s, b->iteration_s) &&
+         same_real(a->makespan_s, b->makespan_s) &&
+         same_real(a->peak_bytes, b->peak_bytes);
+}
+
+static void
+compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
+               guint n, gboolean with_host)
+{
+  Case c;
+  RaScore wrong;
+
+  case_init(&c, workload, sets, kind);
+  for (guint i = 0; i < n; i++) {
+    RaPoint point = random_point(&c, with_host);
+    RaScore expected = simulate(&c, &point), score;
+    double bound_s;
+
+    ra_evaluate(c.evaluator, &point, &score);
+    ck_assert_msg(same_score(&score, &expected),
+                  "%s plan %u: %.17g s %.17g s %.17g s %.17g B, expected %.17g "
+                  "s %.17g s %.17g s %.17g B",
+                  workload, i, score.run_s, score.iteration_s, score.makespan_s,
+                  score.peak_bytes, expected.run_s, expected.iteration_s,
+                  expected.makespan_s, expected.peak_bytes);
+    ra_evaluator_bound(c.evaluator, 1, &bound_s);
+    ck_assert_msg(bound_s <= score.run_s, "%u: %g > %g", i, bound_s,
+                  score.run_s);
+    /* The oracle's fault: the next double is another time. */
+    wrong = expected;
+    wrong.makespan_s *= 1 + 1e-15;
+    ck_assert(!same_score(&score, &wrong));
+  }
+  case_clear(&c);
+}
+
+/* Six calls, four models, nothing shared but GPUs. */
+START_TEST(ppo)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+
+  compare_random("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 400, FALSE);
+}
+END_TEST
+
+START_TEST(ppo_full)
+{
+  const char *sets[] = {"cluster.nodes=1", "workload.prompts=64", NULL};
+
+  compare_random("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 200, TRUE);
+}
+END_TEST
+
+/* Several readers of one trained model, drawn lengths, a host call. */
+START_TEST(grpo)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL};
+
+  compare_random("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 200, TRUE);
+}
+END_TEST
+
+/* Generation that lags behind training. */
+START_TEST(lagging)
+{
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
+
+  compare_random("grpo-qwen2.5-32b-async.workload", sets, RA_SPACE_REAL, 100,
+                 TRUE);
+}
+END_TEST
+
+/* Chunks: calls of several parts. */
+START_TEST(streaming)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(256)", NULL};
+
+  compare_random("ppo-llama-7b-stream.workload", sets, RA_SPACE_REAL, 100,
+                 TRUE);
+}
+END_TEST
+
+/* --- moves --- */
+
+static void
+check_equal_lanes(Case *c, guint step)
+{
+  RaScore scores[2];
+  RaPoint point = *ra_evaluator_point(c->evaluator, 1);
+
+  ra_evaluator_set(c->evaluator, 0, &point);
+  ra_evaluator_run(c->evaluator, 2, scores);
+  if (!scores[0].is_exact)
+    ra_evaluator_exact_peak(c->evaluator, 0, &scores[0]);
+  if (!scores[1].is_exact)
+    ra_evaluator_exact_peak(c->evaluator, 1, &scores[1]);
+  ck_assert_msg(same_score(&scores[0], &scores[1]), "step %u", step);
+}
+
+static void
+move_often(const char *workload, const char *const *sets, guint n)
+{
+  Case c;
+  RaPoint point;
+
+  case_init(&c, workload, sets, RA_SPACE_REAL);
+  point = random_point(&c, FALSE);
+  ra_evaluator_set(c.evaluator, 1, &point);
+  for (guint i = 0; i < n; i++) {
+    uint32_t call = below(&c, c.setup->workload->n_calls);
+    point = *ra_evaluator_point(c.evaluator, 1);
+    if (i % 1000 == 0)
+      ra_evaluator_move_residency(c.evaluator, 1,
+                                  below(&c, c.setup->workload->n_models),
+                                  (int)below(&c, 3));
+    if (i % 7 == 0)
+      ra_evaluator_spread(c.evaluator, 1);
+    ra_evaluator_move(c.evaluator, 1, call,
+                      i % 2 ? copied_choice(&c, &point, call)
+                            : random_choice(&c, call));
+    check_equal_lanes(&c, i);
+  }
+  case_clear(&c);
+}
+
+/* 10^5 moves; the fault that it would catch is in ppo(): scores that differ in
+ * one bit are not the same. */
+START_TEST(moves)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+
+  move_often("ppo-llama2-7b.workload", sets, 100000);
+}
+END_TEST
+
+START_TEST(moves_grpo)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL};
+
+  move_often("grpo-qwen2.5-7b.workload", sets, 5000);
+}
+END_TEST
+
+static Suite *
+evaluate_suite(void)
+{
+  Suite *s = suite_create("evaluate");
+  TCase *same = tcase_create("simulator"), *moved = tcase_create("moves");
+
+  tcase_set_timeout(same, 600);
+  tcase_set_timeout(moved, 600);
+  tcase_add_test(same, ppo);
+  tcase_add_test(same, ppo_full);
+  tcase_add_test(same, grpo);
+  tcase_add_test(same, lagging);
+  tcase_add_test(same, streaming);
+  tcase_add_test(moved, moves);
+  tcase_add_test(moved, moves_grpo);
+  suite_add_tcase(s, same);
+  suite_add_tcase(s, moved);
+  return s;
+}
+
+RA_CHECK_MAIN(evaluate_suite)
