@@ -42,7 +42,13 @@ gboolean ra_validate_tpot(const RaValidateLevel *level, RaValidateJob *job,
 gboolean ra_validate_throughput(const RaValidateLevel *level,
                                 RaValidateJob *job, GError **error);
 
-/* validate_rlhf.c: argument: RaRlSource of study/rl_row.h. */
+/* What a level of RLHF iterations is made of. */
+typedef struct {
+  int source;    /* RaRlSource of study/rl_row.h */
+  gboolean real; /* by ReaL's own estimator */
+} RaValidateRlhf;
+
+/* validate_rlhf.c: argument: RaValidateRlhf. */
 gboolean ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 

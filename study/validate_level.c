@@ -80,13 +80,15 @@ static const RaValidateOps node_lut = {.laws = {"all-reduce"},
 static const RaValidateOps node_dgx = {.laws = {"all-reduce"},
                                        .source = "all-reduce.dgx"};
 
-static const RaRlSource nemo_rl = RA_RL_NEMO_RL,
-                        nemo_rl_phases = RA_RL_NEMO_RL_PHASES,
-                        nemo_aligner = RA_RL_NEMO_ALIGNER,
-                        deepspeed_chat = RA_RL_DEEPSPEED_CHAT,
-                        openrlhf = RA_RL_OPENRLHF,
-                        real_heuristic = RA_RL_REAL_HEURISTIC,
-                        real = RA_RL_REAL;
+static const RaValidateRlhf nemo_rl = {RA_RL_NEMO_RL, FALSE},
+                            nemo_rl_phases = {RA_RL_NEMO_RL_PHASES, FALSE},
+                            nemo_rl_own = {RA_RL_NEMO_RL, TRUE},
+                            nemo_aligner = {RA_RL_NEMO_ALIGNER, FALSE},
+                            deepspeed_chat = {RA_RL_DEEPSPEED_CHAT, FALSE},
+                            openrlhf = {RA_RL_OPENRLHF, FALSE},
+                            real_heuristic = {RA_RL_REAL_HEURISTIC, FALSE},
+                            real_heuristic_own = {RA_RL_REAL_HEURISTIC, TRUE},
+                            real = {RA_RL_REAL, FALSE};
 
 #define RLHF(name)                                                             \
   .source = "rlhf_steps", .modes = RA_VALIDATE_BOTH, .unit = "s",              \
@@ -290,6 +292,10 @@ static const RaValidateLevel levels[] = {
      .title = "NeMo-RL, the step of its constants",
      .convention = "as nemo-rl; fitted on it, never scored",
      RLHF(nemo_rl_phases)},
+    {.id = "nemo-rl-by-real",
+     .title = "NeMo-RL, by ReaL's own estimator",
+     .convention = "as nemo-rl, under the same constants, at call fidelity",
+     RLHF(nemo_rl_own)},
     {.id = "nemo-aligner",
      .title = "NeMo-Aligner, PPO",
      .convention = "plan of --strategy=hybridflow",
@@ -306,6 +312,11 @@ static const RaValidateLevel levels[] = {
      .title = "ReaL's heuristic, PPO",
      .convention = "the plan that the source gives: tp 8, pp nodes",
      RLHF(real_heuristic)},
+    {.id = "real-heuristic-by-real",
+     .title = "ReaL's heuristic, by ReaL's own estimator",
+     .convention = "as real-heuristic, under the same constants, at call "
+                   "fidelity",
+     RLHF(real_heuristic_own)},
     {.id = "real",
      .title = "ReaL, PPO",
      .convention = "plan of --strategy=real",

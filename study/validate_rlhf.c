@@ -25,7 +25,7 @@ roofline_s(const RaSetup *setup)
 /* Fills seconds of @row; FALSE with the reason in a note where it cannot be
  * predicted. */
 static gboolean
-predict(const RaRlRow *row, RaValidateJob *job, const char *name,
+predict(const RaRlRow *row, gboolean real, RaValidateJob *job, const char *name,
         RaValidateRow *out)
 {
   g_autoptr(GError) error = NULL;
@@ -33,6 +33,8 @@ predict(const RaRlRow *row, RaValidateJob *job, const char *name,
   const char *system = ra_rl_system(row->source);
   RaRlTimes times;
 
+  if (setup)
+    ra_estimator_set_real(setup->estimator, real);
   if (setup && (!system || ra_rl_set_system(setup, system, &error)) &&
       ra_rl_times(setup, &times, &error)) {
     out->predicted = times.total_s;
@@ -47,8 +49,9 @@ gboolean
 ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                  GError **error)
 {
-  RaRlSource source = *(const RaRlSource *)level->argument;
-  g_autoptr(GArray) rows = ra_rl_rows(job->data, source, error);
+  const RaValidateRlhf *what = level->argument;
+  g_autoptr(GArray) rows =
+      ra_rl_rows(job->data, (RaRlSource)what->source, error);
 
   if (!rows)
     return FALSE;
@@ -61,7 +64,7 @@ ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
     if (row->repeat_s > 0)
       out.repeat_frac = fabs(row->repeat_s / row->measured_s - 1);
 
-    if (!predict(row, job, name, &out))
+    if (!predict(row, what->real, job, name, &out))
       continue;
     out.name = g_steal_pointer(&name);
     ra_validate_add(job, out);
