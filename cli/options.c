@@ -9,11 +9,12 @@
 
 static const char *const format_words[] = {"text", "tsv", "json", NULL};
 static const char *const fidelity_words[] = {"call", "stage", "op", NULL};
+static const char *const network_words[] = {"off", "flows", NULL};
 static const char *const estimator_words[] = {"reallot", "real", NULL};
 
 /* The flags as they are typed; what is not given is NULL. */
 typedef struct {
-  char *format, *seed, *fidelity, *iterations, *estimator; /* owned */
+  char *format, *seed, *fidelity, *iterations, *estimator, *network; /* owned */
 } Texts;
 
 static void
@@ -22,6 +23,7 @@ texts_clear(Texts *texts)
   g_free(texts->format);
   g_free(texts->seed);
   g_free(texts->fidelity);
+  g_free(texts->network);
   g_free(texts->iterations);
   g_free(texts->estimator);
 }
@@ -135,6 +137,9 @@ add_groups(GOptionGroup *group, const RaCommand *command, RaOptions *options,
        "Seed of the sampled lengths (default: 0)", "N"},
       {"fidelity", 0, 0, G_OPTION_ARG_FILENAME, &texts->fidelity,
        "call, stage or op (default: stage)", "LEVEL"},
+      {"network", 0, 0, G_OPTION_ARG_FILENAME, &texts->network,
+       "off, or flows: communication contends for links (default: off)",
+       "NAME"},
       {"estimator", 0, 0, G_OPTION_ARG_FILENAME, &texts->estimator,
        "reallot, or ReaL's own: real, at call fidelity (default: reallot)",
        "NAME"},
@@ -170,13 +175,14 @@ translate_error(const GOptionEntry *own, const RaCommand *command,
                 const GError *cause, GError **error)
 {
   static const char *const shared[] = {
-      "--help",    "--format",   "--output", "--iterations",
-      "--seed",    "--fidelity", "--set",    "--workload",
-      "--cluster", "--profile",  "--system", "--estimator"};
+      "--help",     "--format",  "--output",   "--iterations", "--seed",
+      "--fidelity", "--network", "--set",      "--workload",   "--cluster",
+      "--profile",  "--system",  "--estimator"};
   static const guint groups[] = {0,
                                  RA_OPTIONS_FORMAT,
                                  RA_OPTIONS_OUTPUT,
                                  RA_OPTIONS_ITERATIONS,
+                                 RA_OPTIONS_RUN,
                                  RA_OPTIONS_RUN,
                                  RA_OPTIONS_RUN,
                                  RA_OPTIONS_SETUP,
@@ -215,7 +221,7 @@ static gboolean
 read_texts(const Texts *texts, RaOptions *options, GError **error)
 {
   int format = options->format, fidelity = options->fidelity;
-  int estimator = options->real;
+  int estimator = options->real, network = options->flows;
   uint64_t n_iterations = options->n_iterations;
 
   if (!ra_option_word("--format", texts->format, format_words, &format,
@@ -223,6 +229,8 @@ read_texts(const Texts *texts, RaOptions *options, GError **error)
       !ra_option_uint64("--seed", texts->seed, 0, UINT64_MAX, &options->seed,
                         error) ||
       !ra_option_word("--fidelity", texts->fidelity, fidelity_words, &fidelity,
+                      error) ||
+      !ra_option_word("--network", texts->network, network_words, &network,
                       error) ||
       !ra_option_word("--estimator", texts->estimator, estimator_words,
                       &estimator, error) ||
@@ -232,6 +240,7 @@ read_texts(const Texts *texts, RaOptions *options, GError **error)
   options->format = (RaFormat)format;
   options->fidelity = (RaFidelity)fidelity;
   options->real = estimator == 1;
+  options->flows = network == 1;
   options->n_iterations = (uint32_t)n_iterations;
   return TRUE;
 }
@@ -268,7 +277,7 @@ ra_options_parse(RaOptions *options, const RaCommand *command,
   g_autofree char *name = g_strdup_printf("reallot %s", command->name);
   g_autoptr(GOptionContext) context = g_option_context_new(command->arguments);
   g_auto(GStrv) words = g_new0(char *, (gsize)argc + 1);
-  g_auto(Texts) texts = {NULL, NULL, NULL, NULL, NULL};
+  g_auto(Texts) texts = {NULL, NULL, NULL, NULL, NULL, NULL};
   const GOptionEntry rest[] = {{G_OPTION_REMAINING, 0, 0,
                                 G_OPTION_ARG_FILENAME_ARRAY, &options->files,
                                 NULL, NULL},

@@ -25,7 +25,7 @@ enum {
   RA_OPTIONS_FORMAT = 1 << 0,     /* --format */
   RA_OPTIONS_SETUP = 1 << 1,      /* --set --workload --cluster --profile
                                      --system */
-  RA_OPTIONS_RUN = 1 << 2,        /* --seed --fidelity --estimator */
+  RA_OPTIONS_RUN = 1 << 2,        /* --seed --fidelity --network --estimator */
   RA_OPTIONS_ITERATIONS = 1 << 3, /* --iterations */
   RA_OPTIONS_OUTPUT = 1 << 4      /* --output */
 };
@@ -50,6 +50,7 @@ typedef struct {
   RaFormat format;       /* text */
   uint64_t seed;         /* 0 */
   RaFidelity fidelity;   /* stage */
+  gboolean flows;        /* FALSE: --network=flows */
   gboolean real;         /* FALSE: the estimator is ReaL's */
   uint32_t n_iterations; /* 3 */
   char *output;          /* owned; NULL: standard output */

@@ -78,6 +78,7 @@ replay_plan(const RaOptions *options, GError **error)
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
                             .fidelity = options->fidelity,
+                            .flows = options->flows,
                             .seed = options->seed};
   g_autoptr(RaSetup) setup =
       ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
@@ -139,6 +140,7 @@ plot_memory(const RaOptions *options, const RaPlotOptions *wanted,
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions run = {.n_iterations = options->n_iterations,
                          .fidelity = options->fidelity,
+                         .flows = options->flows,
                          .seed = options->seed};
   RaMemoryPlotOptions memory = {.path = wanted->path,
                                 .data_path = wanted->data_path,

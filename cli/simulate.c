@@ -80,9 +80,10 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
     g_string_append(out, "calls and reallocations as ReaL estimates them, from "
                          "these op times\n");
   g_string_append_printf(
-      out, "%s fidelity, %" PRIu32 " iteration%s, seed %" PRIu64 "\n",
-      ra_fidelity_name(graph->fidelity), options->n_iterations,
-      options->n_iterations > 1 ? "s" : "", options->seed);
+      out, "%s fidelity, %s%" PRIu32 " iteration%s, seed %" PRIu64 "\n",
+      ra_fidelity_name(graph->fidelity), options->flows ? "flows, " : "",
+      options->n_iterations, options->n_iterations > 1 ? "s" : "",
+      options->seed);
   g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
                          graph->n_lanes);
   if (n_tasks > graph->n_tasks)
@@ -308,6 +309,7 @@ simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
                             .fidelity = options->fidelity,
+                            .flows = options->flows,
                             .seed = options->seed,
                             .unfolded = unfolded,
                             .record = trace != NULL};
@@ -378,6 +380,8 @@ const RaCommand ra_command_simulate = {
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
         "--trace ppo.trace.tsv\n"
         "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --network=flows --set "
+        "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
         "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "
         "--set cluster.jitter=0.02\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |

@@ -224,3 +224,97 @@ ra_host_copy_s(const RaLinkLaws *laws, double bytes)
              ? laws->host_copy.latency_s + bytes * laws->host_copy.s_per_byte
              : 0;
 }
+
+/* At the best of the lines' rates. */
+static double
+lines_link_s(const RaLines *lines, double bytes)
+{
+  double least = lines->s_per_byte[0];
+
+  for (guint i = 1; i < RA_LINES; i++)
+    least = MIN(least, lines->s_per_byte[i]);
+  return bytes * least;
+}
+
+static double
+node_link_s(const RaLinkLaws *laws, const RaOp *op, uint64_t n)
+{
+  const RaCollectiveLaw *law = &laws->collective[op->kind - RA_OP_ALL_REDUCE];
+  double bus_bytes = (double)op->dim[0] * ring_factor(op->kind, (double)n);
+  RaOp inside = *op;
+
+  inside.dim[1] = n;
+  return lines_link_s(&law->ranks[MIN(n, RA_NODE_RANKS) - 2], bus_bytes) *
+         ra_residual_factor(&law->residual, &inside);
+}
+
+static double
+across_link_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
+              uint64_t nodes)
+{
+  const RaInterNodeLaw *law = &laws->inter;
+  double shared = laws->s_per_node_byte * (double)MAX(op->dim[3], 1);
+  double own = laws->s_per_share_byte / (double)r;
+  double link_s = crossing_bytes(laws, op, r, nodes) * MAX(shared, own);
+  double x = CLAMP((log2_linear(nodes) - 1) / 2, 0, 1), frac = 0;
+
+  if (op->kind != RA_OP_ALL_TO_ALL || !laws->exchange.measured)
+    return link_s * MIN(law->per_frac[0], law->per_frac[1]) *
+           ra_residual_factor(&law->residual, op);
+  for (guint j = 0; j < 2; j++)
+    frac = MAX(frac, (1 - x) * laws->exchange.frac[0][j] +
+                         x * laws->exchange.frac[1][j]);
+  return link_s * ra_rate_s(frac);
+}
+
+static void
+collective_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
+{
+  uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
+
+  use->total_s = ra_collective_s(laws, op);
+  if (n < 2 || op->dim[0] == 0)
+    return;
+  if (r > 1)
+    use->intra_s = node_link_s(laws, op, r);
+  if (r < n)
+    use->inter_s = across_link_s(laws, op, r, n / r + (n % r != 0));
+}
+
+static void
+send_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *use)
+{
+  double shared = laws->s_per_node_byte * (double)MAX(op->dim[2], 1);
+  double bytes = (double)op->dim[0];
+
+  use->total_s = ra_send_s(laws, op);
+  if (op->dim[1])
+    use->inter_s =
+        bytes * MAX(laws->s_per_share_byte, shared) * laws->send.per_frac;
+  else
+    use->intra_s = lines_link_s(&laws->send.intra, bytes) *
+                   ra_residual_factor(&laws->send.residual, op);
+}
+
+void
+ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use)
+{
+  *out_use = (RaLinkUse){0};
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_SEND:
+    send_use(laws, op, out_use);
+    return;
+  case RA_OP_REALLOC:
+    out_use->total_s = ra_realloc_s(laws, op);
+    out_use->intra_s = (double)op->dim[0] * laws->realloc.s_per_intra_byte;
+    out_use->inter_s = (double)op->dim[1] * laws->realloc.s_per_inter_byte;
+    return;
+  case RA_OP_OFFLOAD:
+  case RA_OP_RELOAD:
+    out_use->total_s = ra_host_copy_s(laws, (double)op->dim[0]);
+    out_use->host_s = (double)op->dim[0] * laws->host_copy.s_per_byte;
+    return;
+  default:
+    collective_use(laws, op, out_use);
+  }
+}

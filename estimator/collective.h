@@ -174,4 +174,22 @@ double ra_realloc_s(const RaLinkLaws *laws, const RaOp *op);
  */
 double ra_host_copy_s(const RaLinkLaws *laws, double bytes);
 
+/* What an op takes of the links of each of its GPUs. */
+typedef struct {
+  double total_s; /* alone */
+  double intra_s; /* of it, the link to the peers of the node is full */
+  double inter_s; /* the GPU's share of the NICs is */
+  double host_s;  /* the link to the host is */
+} RaLinkUse;
+
+/**
+ * ra_link_use:
+ * @op: a collective, send, reallocation, offload or reload
+ * @out_use: (out): seconds at the best rate that the law has for its kind, so
+ *   each at most total_s, which is what the law says; the rest is latency
+ *
+ * What the network of sim/flows.h makes of an op.
+ */
+void ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use);
+
 #endif

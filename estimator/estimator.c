@@ -268,6 +268,13 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
   *out_cost = cost;
 }
 
+void
+ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
+                      RaLinkUse *out_use)
+{
+  ra_link_use(&estimator->links, op, out_use);
+}
+
 RaLaunchCost
 ra_estimator_launch(const RaEstimator *estimator)
 {

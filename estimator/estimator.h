@@ -17,6 +17,7 @@
 #ifndef RA_ESTIMATOR_ESTIMATOR_H
 #define RA_ESTIMATOR_ESTIMATOR_H
 
+#include "estimator/collective.h"
 #include "estimator/overlap.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
@@ -143,6 +144,10 @@ void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
  * ahead of it. */
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
+
+/* What a communication op takes of the links of its GPUs. */
+void ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
+                           RaLinkUse *out_use);
 
 /* What launching kernels costs a host. */
 typedef struct {

@@ -6,11 +6,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/cluster.h"
+#include "graph/cluster_impl.h"
 #include "graph/form.h"
 
 #define MAX_LEAF_NODES 1000000
 #define MAX_OVERSUBSCRIPTION 1000.0
+#define MAX_SPINES 4096
 
 /* A `[cluster]` group as it is written. */
 typedef struct {
@@ -78,12 +79,15 @@ ra_cluster_key_specs(const char *noun, gsize *out_n)
 {
   g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
 
+  if (g_str_equal(noun, "link"))
+    return ra_cluster_link_key_specs(out_n);
   *out_n = g_str_equal(noun, "cluster") ? G_N_ELEMENTS(cluster_keys) : 0;
   return *out_n > 0 ? cluster_keys : NULL;
 }
 
 static const char *const fabric_words[] = {"flat", "rail", "fat-tree", NULL};
-static const char *const fabric_args[] = {"leaf", "oversubscription", NULL};
+static const char *const fabric_args[] = {"leaf", "oversubscription", "spines",
+                                          NULL};
 
 /* One `name=value` of a fabric; a field of @fabric that is 0 was not given. */
 static gboolean
@@ -104,6 +108,8 @@ read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
       !(fabric->oversubscription > 0))
     return ra_form_double(value, arg, 1, MAX_OVERSUBSCRIPTION,
                           &fabric->oversubscription, error);
+  if (value && g_str_equal(arg, "spines") && fabric->n_spines == 0)
+    return ra_form_uint32(value, arg, 1, MAX_SPINES, &fabric->n_spines, error);
   if (value && g_strv_contains(fabric_args, arg)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "'%s' stands twice, expected it once", arg);
@@ -111,8 +117,8 @@ read_fabric_arg(char *arg, RaFabric *fabric, GError **error)
   }
   hint = ra_form_hint(arg, fabric_args);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "unknown argument '%s', expected leaf=nodes or "
-              "oversubscription=ratio%s",
+              "unknown argument '%s', expected leaf=nodes, "
+              "oversubscription=ratio or spines=switches%s",
               arg, hint);
   return FALSE;
 }
@@ -179,7 +185,7 @@ check_nics(RaKeyFile *file, guint group, const ClusterKeys *keys,
 RaCluster *
 ra_cluster_load(RaKeyFile *file, GError **error)
 {
-  static const char *const nouns[] = {"cluster!", NULL};
+  static const char *const nouns[] = {"cluster!", "link *", NULL};
   ClusterKeys keys = {.usd_per_gpu_h = (double)NAN};
   RaFabric fabric;
   GError *cause = NULL;
@@ -214,7 +220,10 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->jitter_frac = keys.jitter_frac;
   cluster->straggler_frac = keys.straggler_frac;
   cluster->straggler_slowdown = keys.straggler_slowdown;
-  return cluster;
+  if (ra_cluster_read_links(cluster, error))
+    return cluster;
+  ra_cluster_free(cluster);
+  return NULL;
 }
 
 void
@@ -223,6 +232,7 @@ ra_cluster_free(RaCluster *cluster)
   if (!cluster)
     return;
   ra_key_file_unref(cluster->file);
+  g_free(cluster->links);
   g_free(cluster);
 }
 

@@ -9,13 +9,18 @@
  *     gpu = h100-sxm                 profile that fills `device`
  *     nics-per-node = 8
  *     nic = 400 Gbit/s               each, one direction
- *     fabric = rail(leaf=32, oversubscription=1)
+ *     fabric = rail(leaf=32, oversubscription=1, spines=16)
  *     price = 2.5 USD/gpu/h          optional
  *     framework-memory = 4 GiB       of every GPU; default
  *     allocator-slack = 0.1          default
  *     jitter = 0.02                  of an op's time; default 0
  *     stragglers = 0.01              part of the GPUs that is slow; default 0
  *     straggler-slowdown = 1.2       how slow; default
+ *
+ * and, where links are not like the others (sim/topology.h),
+ *
+ *     [link node3/nic2]              also node3/gpu2, leaf0/rail2
+ *     rate = 200 Gbit/s              0 B/s: it has failed
  *
  * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
  * Typical sizes: 1 to 2,048 nodes of 8.
@@ -50,7 +55,23 @@ typedef struct {
   uint32_t
       n_leaf_nodes; /* nodes below one leaf (switch or rail group); 0: all */
   double oversubscription; /* down over up bandwidth of a leaf, >= 1 */
+  uint32_t n_spines; /* switches that a leaf's way up is spread over by hash; 0:
+                        evenly over as many as it takes */
 } RaFabric;
+
+typedef enum {
+  RA_LINK_NIC,   /* node / network card */
+  RA_LINK_GPU,   /* node / GPU: to its peers */
+  RA_LINK_UPLINK /* leaf / rail (0 without rails): to all spines */
+} RaClusterLinkKind;
+
+/* A link with a rate of its own. */
+typedef struct {
+  RaClusterLinkKind kind;
+  uint32_t where;     /* node or leaf */
+  uint32_t index;     /* in it */
+  double bytes_per_s; /* each direction; 0: failed */
+} RaClusterLink;
 
 typedef struct {
   RaKeyFile *file;        /* kept for names and messages; owned reference */
@@ -60,6 +81,8 @@ typedef struct {
   const char *gpu;        /* profile's name, borrowed from the file */
   double nic_bytes_per_s; /* of one NIC, one direction; 0 without NICs */
   RaFabric fabric;        /* between the nodes */
+  RaClusterLink *links;   /* (n_links) owned: that are not like the others */
+  uint32_t n_links;
   double usd_per_gpu_h;   /* NAN: no price given */
   double framework_bytes; /* of a GPU, outside the allocator: context, kernels,
                              buffers of the communication library */
@@ -95,6 +118,9 @@ uint32_t ra_cluster_n_gpus(const RaCluster *cluster);
 /* NIC bandwidth that one GPU has when all of its node send, bytes/s:
  * nics_per_node x nic / gpus_per_node; 0 without NICs. */
 double ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster);
+
+/* Switches, one a rail, that the nodes below one leaf hang on: 1 without. */
+uint32_t ra_cluster_n_rails(const RaCluster *cluster);
 
 #define RA_MESH_RUNS_MAX 16
 

@@ -174,6 +174,23 @@ ra_interfere_start(RaInterfere *x, RaTaskId task, uint32_t seq, double now_s,
   list_task(x, task);
 }
 
+void
+ra_interfere_enter(RaInterfere *x, RaTaskId task)
+{
+  Runner *runner = &x->runners[task];
+
+  runner->stretch = 1;
+  runner->runs = FALSE; /* no end of its own */
+  runner->side = (uint8_t)side_of((RaTaskKind)x->graph->kind[task]);
+  change_lanes(x, task, TRUE);
+}
+
+void
+ra_interfere_leave(RaInterfere *x, RaTaskId task)
+{
+  change_lanes(x, task, FALSE);
+}
+
 /* Which of the lane's tasks have company now. */
 static void
 settle_lane(RaInterfere *x, Lane *lane)

@@ -51,6 +51,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaInterfere, ra_interfere_free)
 void ra_interfere_start(RaInterfere *interfere, RaTaskId task, uint32_t seq,
                         double now_s, RaQueue *queue);
 
+/* @task begins, and leaves, company to others that ends when something else
+ * says so; it is not slowed itself. */
+void ra_interfere_enter(RaInterfere *interfere, RaTaskId task);
+void ra_interfere_leave(RaInterfere *interfere, RaTaskId task);
+
 /* All events of @now_s are through: pushes ends that are new or have moved. */
 void ra_interfere_settle(RaInterfere *interfere, double now_s, RaQueue *queue);
 

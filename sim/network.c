@@ -381,6 +381,13 @@ ra_network_pop(RaNetwork *net)
   return net->paths[end.task].payload;
 }
 
+void
+ra_network_advance(RaNetwork *net, double time_s)
+{
+  g_return_if_fail(time_s >= net->now_s && time_s <= ra_network_next_s(net));
+  net->now_s = time_s;
+}
+
 double
 ra_network_now_s(const RaNetwork *net)
 {

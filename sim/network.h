@@ -78,7 +78,11 @@ double ra_network_next_s(RaNetwork *network);
  * payload. */
 uint32_t ra_network_pop(RaNetwork *network);
 
-/* Time of the last end popped, 0 before. */
+/* Time goes on to @time_s, which is neither before now nor after
+ * ra_network_next_s(): what starts from then on starts then. */
+void ra_network_advance(RaNetwork *network, double time_s);
+
+/* Time of the last end popped or advance, 0 before. */
 double ra_network_now_s(const RaNetwork *network);
 
 /* Capacity in use on @link after all that was started by now, amount per

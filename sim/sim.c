@@ -16,6 +16,7 @@ struct _RaSim {
   const RaTaskGraph *graph; /* borrowed */
   RaCost *costs;            /* (n_tasks) total_s is the duration */
   RaOpReplay *ops;          /* op fidelity; else NULL */
+  RaFlows *flows;           /* NULL: communication takes what laws say */
   RaSimResult result;       /* arrays owned; filled by ra_sim_run() */
   gboolean has_run;         /* with success */
 };
@@ -82,6 +83,7 @@ ra_sim_free(RaSim *sim)
   if (!sim)
     return;
   ra_op_replay_free(sim->ops);
+  ra_flows_free(sim->flows);
   g_free(sim->costs);
   g_free(sim->result.iteration_end_s);
   g_free(sim->result.begin_s);
@@ -113,6 +115,9 @@ typedef struct {
   State *states;          /* (n_tasks) 64-byte aligned; free() it */
   uint32_t next_seq;      /* of the next task that gets ready */
   RaInterfere *interfere; /* NULL: nothing slows anything */
+  RaFlows *flows;         /* borrowed; NULL: none */
+  RaNetwork *network;     /* theirs */
+  double *late_s;         /* (n_tasks) of flows, by contention; owned */
 } Run;
 
 /* The duration of a task's steps; its name stands for them. */
@@ -135,6 +140,12 @@ start_task(Run *run, RaTaskId task)
 
   if (run->ops && ra_op_replay_has(run->ops, task))
     run_steps(run, task);
+  if (run->flows && ra_flows_takes(run->flows, task, state->end_s)) {
+    ra_flows_start(run->flows, task, state->end_s);
+    if (run->interfere)
+      ra_interfere_enter(run->interfere, task);
+    return;
+  }
   if (run->interfere) {
     ra_interfere_start(run->interfere, task, run->next_seq++, state->begin_s,
                        &run->queue);
@@ -193,23 +204,61 @@ run_init(Run *run, const RaSim *sim)
   }
   ra_queue_init(&run->queue, 1024);
   run->interfere = ra_interfere_new(graph, sim->costs);
+  run->flows = sim->flows;
+  if (!run->flows)
+    return;
+  run->network = ra_flows_network(run->flows);
+  run->late_s = g_new0(double, graph->n_tasks);
+}
+
+/* The flow that ends next has ended. */
+static void
+pop_flow(Run *run, RaEvent *out_event)
+{
+  RaTaskId task = ra_network_pop(run->network);
+  State *state = &run->states[task];
+  double now_s = ra_network_now_s(run->network), alone_s;
+
+  *out_event = (RaEvent){.time_s = now_s, .task = task};
+  if (run->interfere)
+    ra_interfere_leave(run->interfere, task);
+  alone_s = state->begin_s + state->end_s;
+  if (now_s > alone_s)
+    run->late_s[task] = now_s - alone_s;
+  ra_flows_end(run->flows, task, run->late_s[task]);
+  state->end_s = now_s;
 }
 
 /* The next event that is the end of a task: one that interference has moved is
- * none.  Settles an instant before it leaves it. */
+ * none.  Settles an instant before it leaves it.  Of one time, flows end
+ * last. */
 static gboolean
 pop_end(Run *run, double now_s, RaEvent *out_event)
 {
   RaQueue *queue = &run->queue;
+  double flow_s = (double)INFINITY;
 
-  if (!run->interfere)
-    return ra_queue_pop(queue, out_event);
-  do {
-    if (queue->n == 0 || queue->events[0].time_s > now_s)
+  for (;;) {
+    gboolean leaves = queue->n == 0 || queue->events[0].time_s > now_s;
+
+    if (run->flows)
+      flow_s = ra_network_next_s(run->network);
+    if (run->interfere && leaves && flow_s > now_s)
       ra_interfere_settle(run->interfere, now_s, queue);
+    if (flow_s < (double)INFINITY &&
+        (queue->n == 0 || flow_s < queue->events[0].time_s)) {
+      pop_flow(run, out_event);
+      return TRUE;
+    }
     if (!ra_queue_pop(queue, out_event))
       return FALSE;
-  } while (!ra_interfere_is_end(run->interfere, out_event));
+    if (run->flows)
+      ra_network_advance(run->network, out_event->time_s);
+    if (!run->interfere)
+      return TRUE;
+    if (ra_interfere_is_end(run->interfere, out_event))
+      break;
+  }
   run->states[out_event->task].end_s = out_event->time_s;
   return TRUE;
 }
@@ -299,6 +348,20 @@ finish(RaSim *sim, const Run *run)
   }
 }
 
+/* What interference and contention have added. */
+static void
+add_delays(RaSim *sim, const Run *run)
+{
+  double *added_s =
+      run->interfere ? ra_interfere_added_s(run->interfere) : NULL;
+
+  if (run->late_s && !added_s)
+    added_s = g_new0(double, sim->graph->n_tasks);
+  for (RaTaskId t = 0; run->late_s && t < sim->graph->n_tasks; t++)
+    added_s[t] += run->late_s[t];
+  sim->result.added_s = added_s;
+}
+
 gboolean
 ra_sim_run(RaSim *sim, GError **error)
 {
@@ -313,8 +376,7 @@ ra_sim_run(RaSim *sim, GError **error)
   if (sim->result.n_events == sim->graph->n_tasks) {
     sim->result.n_events += run.n_steps;
     finish(sim, &run);
-    if (run.interfere)
-      sim->result.added_s = ra_interfere_added_s(run.interfere);
+    add_delays(sim, &run);
     sim->has_run = TRUE;
   } else {
     ok = fail_cycle(&run, error);
@@ -322,6 +384,7 @@ ra_sim_run(RaSim *sim, GError **error)
   ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);
   g_free(run.host_s);
+  g_free(run.late_s);
   free(run.states);
   return ok;
 }
@@ -332,6 +395,21 @@ ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data)
   g_return_if_fail(sim && !sim->has_run);
   if (sim->ops)
     ra_op_replay_set_visit(sim->ops, visit, data);
+}
+
+gboolean
+ra_sim_use_network(RaSim *sim, const RaEstimator *estimator, GError **error)
+{
+  g_return_val_if_fail(sim && estimator && !sim->has_run, FALSE);
+  g_return_val_if_fail(!sim->graph->is_folded && !sim->flows, FALSE);
+  sim->flows = ra_flows_new(sim->graph, estimator, error);
+  return sim->flows != NULL;
+}
+
+const RaFlows *
+ra_sim_flows(const RaSim *sim)
+{
+  return sim->flows;
 }
 
 gboolean

@@ -17,6 +17,7 @@
 
 #include "estimator/estimator.h"
 #include "graph/task.h"
+#include "sim/flows.h"
 #include "sim/op_replay.h"
 
 typedef struct _RaSim RaSim;
@@ -28,8 +29,9 @@ typedef struct {
                               calls that wait for them is not counted */
   double *begin_s;         /* (n_tasks) */
   double *end_s;           /* (n_tasks) */
-  double *added_s; /* (n_tasks) of end_s - begin_s, what interference has added
-                      to the task's cost; NULL: nothing to any */
+  double *added_s; /* (n_tasks) of end_s - begin_s, what interference or, of a
+                      flow, contention has added to the task's cost; NULL:
+                      nothing to any */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
                               id on a tie: ra_critical_tasks() has a rule that
                               folding keeps), RA_NONE: none */
@@ -74,6 +76,20 @@ gboolean ra_sim_run(RaSim *sim, GError **error);
 /* Before ra_sim_run(): @visit is called for every step, task by task in the
  * order in which they start.  Nothing below op fidelity. */
 void ra_sim_set_visit(RaSim *sim, RaOpVisit visit, void *data);
+
+/**
+ * ra_sim_use_network:
+ * @estimator: as in ra_sim_new(); borrowed
+ * @error: as ra_flows_new()
+ *
+ * Before ra_sim_run(), of an unfolded graph: communication is flows over the
+ * cluster's links (sim/flows.h).
+ */
+gboolean ra_sim_use_network(RaSim *sim, const RaEstimator *estimator,
+                            GError **error);
+
+/* (nullable): the flows, %NULL without ra_sim_use_network(). */
+const RaFlows *ra_sim_flows(const RaSim *sim);
 
 /* Whether @task has steps: a program, at op fidelity. */
 gboolean ra_sim_has_steps(const RaSim *sim, RaTaskId task);

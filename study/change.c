@@ -18,8 +18,8 @@ static const struct {
     {RA_FILE_PLAN, ra_plan_key_specs},
 };
 
-static const char *const nouns[] = {"workload", "model", "call",
-                                    "cluster",  "plan",  NULL};
+static const char *const nouns[] = {"workload", "model", "call", "cluster",
+                                    "link",     "plan",  NULL};
 
 static gboolean fail(GError **error, const char *text, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
@@ -151,10 +151,11 @@ split_group(RaChange *change, const char *group, GError **error)
                 near,
                 *near ? ""
                       : ", expected workload, model NAME, call NAME, "
-                        "cluster or plan");
+                        "cluster, link NAME or plan");
   }
-  wants_name =
-      g_str_equal(change->noun, "model") || g_str_equal(change->noun, "call");
+  wants_name = g_str_equal(change->noun, "model") ||
+               g_str_equal(change->noun, "call") ||
+               g_str_equal(change->noun, "link");
   if (wants_name != (*change->name != '\0'))
     return fail(error, change->text,
                 wants_name ? "'%s' without a name, expected '%s NAME'"
@@ -234,6 +235,8 @@ ra_change_apply(const RaChange *change, RaKeyFile *file,
   add_names(names, file, change->noun);
   if (change->kind == RA_FILE_PLAN)
     add_names(names, workload, change->noun);
+  if (g_str_equal(change->noun, "link")) /* of all there are */
+    g_ptr_array_add(names, change->name);
   g_ptr_array_add(names, NULL);
   if (names->len == 1 ||
       !g_strv_contains((const char *const *)names->pdata, change->name)) {

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/error.h"
 #include "graph/expand.h"
 #include "study/record.h"
 #include "study/replay.h"
@@ -21,7 +22,14 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                             .seed = options->seed,
                             .fold = !options->unfolded};
 
-  if (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup))
+  if (setup->cluster->n_links > 0 && !options->flows) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "links of the cluster have rates of their own, expected "
+                "--network=flows, which alone looks at them");
+    return FALSE;
+  }
+  if (options->flows ||
+      (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup)))
     expand.fold = FALSE;
 
   replay->augmented = ra_augment(setup->plan, options->n_iterations);
@@ -29,7 +37,9 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
   if (!replay->graph)
     return FALSE;
   replay->sim = ra_sim_new(replay->graph, setup->estimator, error);
-  if (!replay->sim)
+  if (!replay->sim ||
+      (options->flows &&
+       !ra_sim_use_network(replay->sim, setup->estimator, error)))
     return FALSE;
   if (options->record)
     replay->recorder = ra_recorder_new(replay->sim, replay->graph);

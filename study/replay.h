@@ -20,6 +20,7 @@ typedef struct {
   RaFidelity fidelity;   /* CALL or STAGE; CALL where the estimator is ReaL's */
   uint64_t seed;         /* of the sampled lengths */
   gboolean unfolded;     /* every replica by itself; the numbers are the same */
+  gboolean flows;        /* communication contends (sim/flows.h); unfolded */
   gboolean record;       /* ra_replay_trace() will be asked for, and at op
                             fidelity has every step */
 } RaReplayOptions;
@@ -35,7 +36,9 @@ typedef struct {
  * ra_replay_new:
  * @setup: with a plan; borrowed, outlives the replay
  * @options: what to replay
- * @error: as ra_expand(), ra_sim_new(), ra_sim_run(), led by the plan's path
+ * @error: as ra_expand(), ra_sim_new(), ra_sim_use_network(), ra_sim_run(); a
+ *   cluster's links have rates of their own and @options has no flows; led by
+ * the plan's path
  *
  * Returns: (transfer full): ra_replay_free() it
  */

@@ -83,8 +83,46 @@ START_TEST(test_defaults)
 }
 END_TEST
 
+/* Links with rates of their own: 200 Gbit/s are 25e9 bytes/s.  16 nodes below
+ * leaves of 32 are one leaf, with a rail a card. */
+START_TEST(test_links)
+{
+  g_autofree char *text = g_strconcat(good,
+                                      "[link node3/nic2]\nrate = 200 Gbit/s\n"
+                                      "[link node15/gpu7]\nrate = 0 B/s\n"
+                                      "[link leaf0/rail3]\nrate = 1 GB/s\n",
+                                      NULL);
+  RaCluster *cluster = cluster_from(text, NULL);
+
+  ck_assert_ptr_nonnull(cluster);
+  ck_assert_uint_eq(cluster->n_links, 3);
+  ck_assert_int_eq(cluster->links[0].kind, RA_LINK_NIC);
+  ck_assert_uint_eq(cluster->links[0].where, 3);
+  ck_assert_uint_eq(cluster->links[0].index, 2);
+  ck_assert_double_eq(cluster->links[0].bytes_per_s, 25e9);
+  ck_assert_int_eq(cluster->links[1].kind, RA_LINK_GPU);
+  ck_assert_double_eq(cluster->links[1].bytes_per_s, 0);
+  ck_assert_int_eq(cluster->links[2].kind, RA_LINK_UPLINK);
+  ck_assert_uint_eq(ra_cluster_n_rails(cluster), 4);
+  ra_cluster_free(cluster);
+}
+END_TEST
+
 /* clang-format off */
 static const RaFault faults[] = {
+  {"price = 2.5 USD/gpu/h\n", "[link node16/nic0]\nrate = 1 GB/s\n",
+   "x.cluster:9: link 'node16/nic0', expected numbers below 16 and 4"},
+  {"price = 2.5 USD/gpu/h\n", "[link leaf0/rail4]\nrate = 1 GB/s\n",
+   "x.cluster:9: link 'leaf0/rail4', expected numbers below 1 and 4"},
+  {"price = 2.5 USD/gpu/h\n", "[link node1/nic]\nrate = 1 GB/s\n",
+   "x.cluster:9: link 'node1/nic', expected node0/nic0, node0/gpu0 or "
+   "leaf0/rail0"},
+  {"price = 2.5 USD/gpu/h\n", "[link node1/gpu0]\nrates = 1 GB/s\n",
+   "x.cluster:10: unknown key 'rates' in [link node1/gpu0], did you mean "
+   "'rate'?"},
+  {"oversubscription=1.5", "spines=0",
+   "x.cluster:8: 'fabric': spines is '0', expected a whole number from 1 to "
+   "4096"},
   {"nodes = 16\n", "nodes = 0\n",
    "x.cluster:3: 'nodes' is 0, expected an integer in [1, 1000000]"},
   {"nodes = 16\n", "nodes = -16\n",
@@ -126,8 +164,8 @@ static const RaFault faults[] = {
   {"rail(leaf=32, oversubscription=1.5)", "flat(1)",
    "x.cluster:8: 'fabric': 'flat' has 1 arguments, expected none"},
   {"leaf=32,", "leef=32,",
-   "x.cluster:8: 'fabric': unknown argument 'leef', expected leaf=nodes or "
-   "oversubscription=ratio, did you mean 'leaf'?"},
+   "x.cluster:8: 'fabric': unknown argument 'leef', expected leaf=nodes, "
+   "oversubscription=ratio or spines=switches, did you mean 'leaf'?"},
   {"leaf=32,", "leaf=0,",
    "x.cluster:8: 'fabric': leaf is '0', expected a whole number from 1 to "
    "1000000"},
@@ -420,6 +458,7 @@ cluster_suite(void)
 
   tcase_add_test(tcase, test_good);
   tcase_add_test(tcase, test_defaults);
+  tcase_add_test(tcase, test_links);
   tcase_add_test(tcase, test_faults);
   tcase_add_test(tcase, test_wrong_units);
   tcase_add_test(tcase, test_mesh_good);

@@ -56,6 +56,8 @@ all_work "inspect every shipped file" inspect -- "$srcdir"/share/models/*.json \
   "$srcdir"/traces/profiles/*.profile "$srcdir"/share/systems/*.system
 all_work "simulate every shipped plan" simulate -- "$plans"/*.plan
 all_work "and at call fidelity" simulate --fidelity=call -- "$plans"/*.plan
+all_work "and with flows" simulate --network=flows --iterations=1 -- \
+  "$plans"/*-128*.plan "$plans"/*-8*.plan
 all_work "and at op fidelity" simulate --fidelity=op -- "$plans"/*.plan
 all_work "graph of every shipped plan and workload" graph -- \
   "$plans"/*.plan "$srcdir"/share/workloads/*.workload
@@ -184,6 +186,7 @@ completes --fingerprint simulate --fin
 completes "text tsv" simulate --format = t
 completes call simulate --fidelity c
 completes op simulate --fidelity o
+completes flows simulate --network = f
 completes "reallot real" simulate --estimator = rea
 completes a.plan simulate a.p
 completes "" simulate b.w

@@ -25,8 +25,8 @@ for command in $commands; do
   fails "unknown option '--hepl', did you mean '--help'?" "$command" --hepl
   fails "unknown option '-Z'" "$command" -Z
 done
-for flag in --seed --format --iterations --fidelity --estimator --set --workload \
-  --cluster --profile --system --trace; do
+for flag in --seed --format --iterations --fidelity --network --estimator --set \
+  --workload --cluster --profile --system --trace; do
   fails "missing argument for $flag" simulate "$plan" $flag
 done
 for value in x -1 1.5 '' ' 1' 0x10 18446744073709551616; do
@@ -41,6 +41,13 @@ fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
   simulate "$plan" --format=jsn
 fails "--fidelity: 'ops' is none of call, stage, op, did you mean 'op'?" \
   simulate "$plan" --fidelity=ops
+fails "--network: 'flow' is none of off, flows, did you mean 'flows'?" \
+  simulate "$plan" --network=flow
+fails "links of the cluster have rates of their own, expected --network=flows" \
+  simulate "$plan" --set 'link node0/gpu0.rate=1 GB/s'
+fails "node 0 has no link left that works" simulate "$plan" --network=flows \
+  --set cluster.nics-per-node=1 --set 'cluster.nic=1 GB/s' \
+  --set 'link node0/nic0.rate=0 B/s'
 fails "--estimator: 'realot' is none of reallot, real, did you mean 'reallot'?" \
   simulate "$plan" --estimator=realot
 for flag in --workload --cluster --profile --system --trace; do

@@ -174,6 +174,13 @@ done
   "$(print_of "$plan" --fidelity=op)" ] &&
   [ "$first" = "$(print_of "$plan" --set cluster.jitter=0.05)" ]
 result $? "jitter is felt at op fidelity"
+[ "$first" = "$(print_of "$plan" --network=off)" ] &&
+  [ "$(print_of "$plan" --no-fold)" = "$(print_of "$plan" --network=flows)" ]
+result $? "flows that do not meet change nothing"
+demo=$plans/ppo-llama3-70b-128.plan
+slow=$(print_of "$demo" --network=flows --set 'link node3/nic2.rate=10 GB/s')
+[ -n "$slow" ] && [ "$slow" != "$(print_of "$demo" --network=flows)" ]
+result $? "a slow link is felt"
 [ "$(print_of "$plan" --fidelity=op --set cluster.stragglers=0.5)" = \
   "$(print_of "$plan" --fidelity=op --set cluster.stragglers=0.5)" ]
 result $? "and so are stragglers, the same ones each time"

@@ -1,0 +1,196 @@
+#include "config.h"
+
+#include "sim/flows.h"
+
+struct _RaFlows {
+  const RaTaskGraph *graph; /* borrowed */
+  RaTopology *topology;     /* owned */
+  RaNetwork *network;       /* owned: the topology's links, then the queues */
+  RaLinkUse *uses;          /* (n_works) of those of one op */
+  uint32_t first_queue;     /* link of the first queue */
+  double *busy_s;           /* (links of the topology) */
+  double *waited_s;         /* (links of the topology) */
+  double *share;            /* scratch: (links) of a task's uses together */
+  GArray *links;            /* (uint32_t) scratch */
+  GArray *weights;          /* (double) scratch */
+};
+
+/* A queue runs one task at a time: its link keeps rates at 1 at most. */
+static void
+make_network(RaFlows *f)
+{
+  uint32_t n = ra_topology_n_links(f->topology);
+  uint32_t n_queues = f->graph->n_lanes * RA_N_STREAMS;
+  g_autofree double *capacity = g_new(double, n + n_queues + 1);
+
+  f->first_queue = n;
+  for (uint32_t link = 0; link < n; link++)
+    capacity[link] = ra_topology_capacity(f->topology)[link];
+  for (uint32_t i = 0; i < n_queues; i++)
+    capacity[n + i] = 1;
+  f->network = ra_network_new(capacity, n + n_queues);
+}
+
+RaFlows *
+ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
+             GError **error)
+{
+  g_autoptr(RaFlows) f = g_new0(RaFlows, 1);
+  uint32_t n;
+
+  f->graph = graph;
+  f->topology = ra_topology_new(graph, error);
+  if (!f->topology)
+    return NULL;
+  make_network(f);
+  n = ra_topology_n_links(f->topology);
+  f->busy_s = g_new0(double, n + 1);
+  f->waited_s = g_new0(double, n + 1);
+  f->share = g_new0(double, n + 1);
+  f->links = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  f->weights = g_array_new(FALSE, FALSE, sizeof(double));
+  f->uses = g_new0(RaLinkUse, (gsize)graph->n_works + 1);
+  for (uint32_t work = 0; work < graph->n_works; work++) {
+    const RaWork *w = &graph->works[work];
+    RaOpClass class = ra_op_class((RaOpKind)w->op.kind);
+
+    if (w->shard == RA_NONE &&
+        (class == RA_OP_CLASS_COMM || class == RA_OP_CLASS_COPY))
+      ra_estimator_link_use(estimator, &w->op, &f->uses[work]);
+  }
+  return g_steal_pointer(&f);
+}
+
+void
+ra_flows_free(RaFlows *f)
+{
+  if (!f)
+    return;
+  ra_topology_free(f->topology);
+  ra_network_free(f->network);
+  g_free(f->uses);
+  g_free(f->busy_s);
+  g_free(f->waited_s);
+  g_free(f->share);
+  if (f->links)
+    g_array_unref(f->links);
+  if (f->weights)
+    g_array_unref(f->weights);
+  g_free(f);
+}
+
+gboolean
+ra_flows_takes(const RaFlows *f, RaTaskId task, double duration_s)
+{
+  uint32_t work = f->graph->work[task];
+  uint32_t group = f->graph->group[task];
+
+  return duration_s > 0 && work != RA_NONE && f->uses[work].total_s > 0 &&
+         f->graph->group_begin[group] < f->graph->group_begin[group + 1];
+}
+
+/* The task's links and what it takes of each at rate 1, a link once. */
+static void
+list_links(RaFlows *f, RaTaskId task, double duration_s)
+{
+  const GArray *path = ra_topology_path(f->topology, task);
+  const RaLinkUse *use = &f->uses[f->graph->work[task]];
+  const double full_s[] = {use->intra_s, use->inter_s, use->host_s};
+
+  g_array_set_size(f->links, 0);
+  g_array_set_size(f->weights, 0);
+  for (guint i = 0; i < path->len; i++) {
+    const RaPathLink *at = &g_array_index(path, RaPathLink, i);
+    double weight = at->share * full_s[at->use] / duration_s;
+
+    if (!(weight > 0))
+      continue;
+    if (f->share[at->link] == 0)
+      g_array_append_val(f->links, at->link);
+    f->share[at->link] += weight;
+  }
+  for (guint i = 0; i < f->links->len; i++) {
+    uint32_t link = g_array_index(f->links, uint32_t, i);
+
+    g_array_append_val(f->weights, f->share[link]);
+    f->share[link] = 0;
+  }
+}
+
+void
+ra_flows_start(RaFlows *f, RaTaskId task, double duration_s)
+{
+  const RaTaskGraph *g = f->graph;
+  uint32_t lane = ra_topology_queue_lane(f->topology, task);
+  uint32_t queue = f->first_queue + lane * RA_N_STREAMS + g->stream[task];
+  double one = 1;
+
+  list_links(f, task, duration_s);
+  for (guint i = 0; i < f->links->len; i++)
+    f->busy_s[g_array_index(f->links, uint32_t, i)] +=
+        duration_s * g_array_index(f->weights, double, i);
+  g_array_append_val(f->links, queue);
+  g_array_append_val(f->weights, one);
+  ra_network_start(f->network, (const uint32_t *)(void *)f->links->data,
+                   (const double *)(void *)f->weights->data, f->links->len,
+                   duration_s, 0, task);
+}
+
+void
+ra_flows_end(RaFlows *f, RaTaskId task, double late_s)
+{
+  const double *capacity = ra_topology_capacity(f->topology);
+  uint32_t most = RA_NONE;
+  double most_frac = 0;
+
+  if (!(late_s > 0))
+    return;
+  list_links(f, task, 1);
+  for (guint i = 0; i < f->links->len; i++) {
+    uint32_t link = g_array_index(f->links, uint32_t, i);
+    double frac = f->busy_s[link] / capacity[link];
+
+    if (frac > most_frac) {
+      most_frac = frac;
+      most = link;
+    }
+  }
+  if (most != RA_NONE)
+    f->waited_s[most] += late_s;
+}
+
+RaNetwork *
+ra_flows_network(RaFlows *flows)
+{
+  return flows->network;
+}
+
+const RaTopology *
+ra_flows_topology(const RaFlows *flows)
+{
+  return flows->topology;
+}
+
+static int
+compare_busy(const void *a, const void *b)
+{
+  const RaLinkBusy *x = a, *y = b;
+
+  if (x->busy_s != y->busy_s)
+    return x->busy_s > y->busy_s ? -1 : 1;
+  return (x->link > y->link) - (x->link < y->link);
+}
+
+RaLinkBusy *
+ra_flows_busy(const RaFlows *f, guint *out_n)
+{
+  uint32_t n = ra_topology_n_links(f->topology);
+  RaLinkBusy *busy = g_new(RaLinkBusy, n + 1);
+
+  *out_n = 0;
+  for (uint32_t link = 0; link < n; link++)
+    if (f->busy_s[link] > 0)
+      busy[(*out_n)++] = (RaLinkBusy){link, f->busy_s[link], f->waited_s[link]};
+  qsort(busy, *out_n, sizeof *busy, compare_busy);
+  return busy;
+}

@@ -1,0 +1,73 @@
+/* Communication as flows over the links of a cluster: what contends.
+ *
+ * Every collective, send, reallocation, transfer, offload and reload of the
+ * graph is one flow (sim/network.h) over the links of its GPUs
+ * (sim/topology.h).  Alone it takes what the estimator's law says, D: its
+ * amount is D and its rate at most 1.  For part of D it has a link full
+ * (RaLinkUse: intra-node, network card or host; the rest is latency), so at
+ * rate 1 it takes
+ *
+ *     w = share x full_s / D
+ *
+ * of the link's capacity of 1.  Where tasks ask for more of a link than it has,
+ * rates are max-min fair: the tasks that it is the bottleneck of go on at one
+ * rate, that is, each is slowed by the same factor.  Latency takes no
+ * bandwidth: messages of many steps slow each other only when together they
+ * fill the link.
+ *
+ * A task that meets nobody, or that all have room for, takes D to the last bit.
+ * What a law counts as shared (`groups_per_node` GPUs on a node's cards) is
+ * each GPU's share of its card, so it is not counted twice.
+ *
+ * Collectives inside of a task (tensor parallel, rings, experts) and decode's
+ * gathers take what their laws say and slow nobody.
+ */
+#ifndef RA_SIM_FLOWS_H
+#define RA_SIM_FLOWS_H
+
+#include "estimator/estimator.h"
+#include "sim/network.h"
+#include "sim/topology.h"
+
+typedef struct _RaFlows RaFlows;
+
+/**
+ * ra_flows_new:
+ * @graph: unfolded; borrowed
+ * @estimator: borrowed
+ * @error: as ra_topology_new()
+ *
+ * Returns: (transfer full): ra_flows_free() it
+ */
+RaFlows *ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
+                      GError **error);
+void ra_flows_free(RaFlows *flows);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFlows, ra_flows_free)
+
+/* Whether @task, which takes @duration_s alone, is a flow. */
+gboolean ra_flows_takes(const RaFlows *flows, RaTaskId task, double duration_s);
+
+/* @task begins now. */
+void ra_flows_start(RaFlows *flows, RaTaskId task, double duration_s);
+
+/* The network of the flows; payloads are tasks. */
+RaNetwork *ra_flows_network(RaFlows *flows);
+
+/* What of a link was used, over all tasks that have started. */
+typedef struct {
+  uint32_t link;   /* of the topology */
+  double busy_s;   /* seconds of its whole capacity */
+  double waited_s; /* by which tasks that it was the narrowest for were late */
+} RaLinkBusy;
+
+/* (transfer full) (array length=out_n): links that were used, by busy_s, most
+ * first; g_free() it.  waited_s is what ra_flows_end() was told. */
+RaLinkBusy *ra_flows_busy(const RaFlows *flows, guint *out_n);
+
+/* @task has ended @late_s later than alone: the one of its links that most was
+ * asked of is held responsible. */
+void ra_flows_end(RaFlows *flows, RaTaskId task, double late_s);
+
+const RaTopology *ra_flows_topology(const RaFlows *flows);
+
+#endif
