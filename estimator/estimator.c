@@ -78,6 +78,10 @@ ra_estimator_set_system(RaEstimator *estimator,
 
   g_return_if_fail(estimator != NULL);
   estimator->system = constants ? *constants : none;
+  if (!(estimator->system.attention_factor > 0))
+    estimator->system.attention_factor = 1;
+  if (!(estimator->system.comm_factor > 0))
+    estimator->system.comm_factor = 1;
   g_return_if_fail(estimator->system.compute_factor > 0);
 }
 
@@ -115,18 +119,30 @@ memory_s(const RaEstimator *estimator, RaMemoryLawKind kind, const RaOp *op)
   return ra_memory_op_s(&estimator->memory[kind], op);
 }
 
+static double
+product_s(const RaEstimator *estimator, const RaOp *op)
+{
+  const RaGemmLaw *law =
+      op->dtype == RA_DTYPE_FP8 ? &estimator->gemm_fp8 : &estimator->gemm;
+
+  return ra_gemm_s(law, op) *
+         (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
+}
+
 double
 ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
-    return ra_gemm_s(op->dtype == RA_DTYPE_FP8 ? &estimator->gemm_fp8
-                                               : &estimator->gemm,
-                     op);
+    return product_s(estimator, op);
   case RA_OP_ATTENTION:
     return ra_attention_s(&estimator->attention, op);
   case RA_OP_ATTENTION_BACKWARD:
     return ra_attention_backward_s(&estimator->attention, op);
+  case RA_OP_ATTENTION_CORE:
+  case RA_OP_ATTENTION_CORE_BACKWARD:
+    return ra_attention_core_s(&estimator->gemm,
+                               &estimator->memory[RA_MEMORY_ADD], op);
   case RA_OP_DECODE_ATTENTION:
     return ra_decode_attention_s(&estimator->decode_attention, op);
   case RA_OP_NORM:
@@ -149,7 +165,9 @@ ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_SAMPLE:
   case RA_OP_LOSS:
   case RA_OP_OPTIMIZER:
-    return memory_s(estimator, RA_MEMORY_OTHER, op);
+    return memory_s(estimator,
+                    op->flags & RA_OP_UNFUSED ? RA_MEMORY_ADD : RA_MEMORY_OTHER,
+                    op);
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:
@@ -252,16 +270,22 @@ ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
         estimator->system.weight_sync_bytes_per_s > 0)
       cost.comm_s +=
           ra_op_bytes(&ops[0]) / estimator->system.weight_sync_bytes_per_s;
+    else
+      cost.comm_s *= estimator->system.comm_factor;
     /* A send or a reduction on a stream of its own: launched while the device
      * is busy elsewhere. */
     if (n_ops > 0 && ra_op_class((RaOpKind)ops[0].kind) == RA_OP_CLASS_COMM)
       cost.beside_s = cost.comm_s * estimator->overlap.comm_frac;
     ra_estimator_add_host(estimator, 0, RA_LAUNCH_EAGER, &cost);
+  } else if (graph->shards[shard].sampling) {
+    ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
+                          &cost);
+  } else if (estimator->system.train_launch_s > 0 &&
+             graph->shards[shard].launch == RA_LAUNCH_EAGER) {
+    ra_estimator_segments(estimator, &graph->shards[shard], &graph->works[work],
+                          &cost);
   } else {
-    if (!graph->shards[shard].sampling) {
-      cost.compute_s *= estimator->system.compute_factor;
-      cost.beside_s *= estimator->system.compute_factor;
-    }
+    ra_estimator_scale(estimator, ops, n_ops, &cost);
     ra_estimator_add_host(estimator, n_launches, graph->shards[shard].launch,
                           &cost);
   }
@@ -278,8 +302,10 @@ ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
 RaLaunchCost
 ra_estimator_launch(const RaEstimator *estimator)
 {
-  return (RaLaunchCost){estimator->eager_launch_s, estimator->graph_launch_s,
-                        estimator->graph_gap_s};
+  double train_s = estimator->system.train_launch_s;
+
+  return (RaLaunchCost){train_s > 0 ? train_s : estimator->eager_launch_s,
+                        estimator->graph_launch_s, estimator->graph_gap_s};
 }
 
 void
@@ -288,21 +314,21 @@ ra_estimator_work_op_s(const RaEstimator *estimator, const RaTaskGraph *graph,
                        double *out_s, double *out_seen_s)
 {
   const RaShard *shard = &graph->shards[graph->works[work].shard];
-  double factor = shard->sampling ? 1 : estimator->system.compute_factor;
-  double before_s = 0;
+  double before_s = 0, before = 1;
 
   for (guint i = 0; i < n_ops; i++) {
     double op_s = ra_estimator_op_s(estimator, &ops[i]);
-    gboolean computes =
-        ra_op_class((RaOpKind)ops[i].kind) == RA_OP_CLASS_COMPUTE;
+    double factor =
+        shard->sampling ? 1 : ra_estimator_factor(estimator, &ops[i]);
 
-    out_s[i] = out_seen_s[i] = computes ? op_s * factor : op_s;
+    out_s[i] = out_seen_s[i] = op_s * factor;
     if (ops[i].flags & RA_OP_BEHIND && i > 0) {
-      out_s[i - 1] += MIN(op_s, before_s) * factor *
+      out_s[i - 1] += MIN(op_s, before_s) * before *
                       ra_overlap_frac(&estimator->overlap, &ops[i - 1]);
       out_seen_s[i - 1] = out_s[i - 1];
-      out_seen_s[i] = MAX(op_s - before_s, 0);
+      out_seen_s[i] = MAX(op_s - before_s, 0) * factor;
     }
     before_s = op_s;
+    before = factor;
   }
 }

@@ -79,11 +79,17 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
  *         host_s = that of the graph + decode_step: the engine's scheduler and
  *         sampler, which wait for the step before
  *     works of calls that do not generate (forward, backward):
- *         compute = compute_factor x compute of the kernels
+ *         compute = compute_factor x (compute of the kernels
+ *                   + (attention_factor - 1) x attention's)
+ *         comm    = comm_factor x collectives
+ *         launch eager, train_launch given: of embedding, layers and head
+ *                   max(device, launches x train_launch) each
+ *     sends and gradient reductions:
+ *         comm    = comm_factor x wire
  *     reallocation and transfer:
  *         total = wire + largest bytes in or out of a GPU / weight_sync
  *
- * Other communication, the optimizer and prefill stay as they are.
+ * The optimizer and prefill stay as they are.
  */
 void ra_estimator_set_system(RaEstimator *estimator,
                              const RaSystemConstants *constants);

@@ -3,6 +3,7 @@
 #define RA_ESTIMATOR_ESTIMATOR_IMPL_H
 
 #include "estimator/attention.h"
+#include "estimator/attention_core.h"
 #include "estimator/collective.h"
 #include "estimator/estimator.h"
 #include "estimator/gemm.h"
@@ -43,6 +44,23 @@ void ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
  * Returns: kernels that are launched */
 guint64 ra_estimator_sum_ops(const RaEstimator *estimator, const RaOp *ops,
                              guint n_ops, RaCost *cost);
+
+/* What the system multiplies the seconds of @op with, in calls that do not
+ * generate. */
+double ra_estimator_factor(const RaEstimator *estimator, const RaOp *op);
+
+/* @cost's device seconds, of @ops, by the factors of the system. */
+void ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops,
+                        guint n_ops, RaCost *cost);
+
+/* A forward or backward of train or inference, launched one by one, under a
+ * system that has a launch time of its own: of layers, embedding and head
+ *
+ *     max(device, launches x train_launch)
+ *
+ * each, as the host does not run ahead from one to another. */
+void ra_estimator_segments(const RaEstimator *estimator, const RaShard *shard,
+                           const RaWork *work, RaCost *out_cost);
 
 /* Slope of the device's time of decode @ops, s per token, and how far it
  * holds. */

@@ -20,6 +20,12 @@
 
 #define RA_GEMM_TILES 3
 
+/* Rows that are no multiple of 8 elements long make cuBLAS fall back to kernels
+ * that load element by element, "tripling that layer's execution time", of a
+ * head with an odd vocabulary: Netflix, Scaling LLM Post-Training at Netflix,
+ * 13 February 2026. */
+#define RA_GEMM_RAGGED_FACTOR 3
+
 typedef struct {
   double floor_s;     /* added to every product */
   double n_sms;       /* multiprocessors */

@@ -19,12 +19,17 @@ ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
 }
 
 double
-ra_memory_op_s(const RaMemoryLaw *law, const RaOp *op)
+ra_memory_bytes_s(const RaMemoryLaw *law, double bytes)
 {
-  double bytes = ra_op_bytes(op);
   double s = law->base_s + bytes * law->s_per_byte;
 
-  if (bytes <= 0)
-    return 0;
-  return MAX(law->floor_s, s) * ra_residual_factor(&law->residual, op);
+  return bytes > 0 ? MAX(law->floor_s, s) : 0;
+}
+
+double
+ra_memory_op_s(const RaMemoryLaw *law, const RaOp *op)
+{
+  double s = ra_memory_bytes_s(law, ra_op_bytes(op));
+
+  return s > 0 ? s * ra_residual_factor(&law->residual, op) : 0;
 }

@@ -23,6 +23,9 @@ gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
                             const RaDevice *device, const char *name,
                             GError **error);
 
+/* The law alone, of @bytes of any kernel. */
+double ra_memory_bytes_s(const RaMemoryLaw *law, double bytes);
+
 /**
  * ra_memory_op_s:
  *

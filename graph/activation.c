@@ -29,6 +29,18 @@ is_foreign_step(const RaOp *op, const RaOp *end)
          (op[1].flags & RA_OP_BEHIND) != 0;
 }
 
+/* A core keeps its weights, and with dropout what is left of them and the
+ * mask; the scores before the softmax are beside them for a while. */
+static RaOpTensors
+core_tensors(const RaOp *op, uint64_t in, uint64_t out)
+{
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t n = (uint64_t)ra_op_n_scores(op);
+  uint64_t kept = n * (op->flags & RA_OP_DROPOUT ? 2 * e + 1 : e);
+
+  return both(in, out + n * e + kept, in + kept);
+}
+
 /* What op @op, after @before (NULL: the first), reads, writes and keeps; @end
  * is past the last. */
 static RaOpTensors
@@ -50,6 +62,9 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
     in = d[1] * (d[4] + 2 * d[5]) * d[6] * e; /* its output is kept as the
                                                  input of what follows */
     return both(in, d[1] * d[4] * d[6] * e, is_foreign_step(op, end) ? 0 : in);
+  case RA_OP_ATTENTION_CORE:
+    in = d[1] * (d[4] + 2 * d[5]) * d[6] * e;
+    return core_tensors(op, in, d[1] * d[4] * d[6] * e);
   case RA_OP_NORM:
     return both(d[0] * d[1] * e, d[0] * d[1] * e, d[0] * d[1] * e);
   case RA_OP_ROPE:
@@ -108,9 +123,14 @@ kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
   guint n = ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops);
   uint64_t bytes = 0;
 
-  for (guint i = 0; i < n; i++)
-    bytes += op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n).kept *
-             ops[i].count;
+  for (guint i = 0; i < n; i++) {
+    RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
+    /* Of a core that is computed again only queries, keys and values stay. */
+    gboolean again = ops[i].kind == RA_OP_ATTENTION_CORE &&
+                     shard->recompute == RA_RECOMPUTE_SELECTIVE;
+
+    bytes += (again ? t.in : t.kept) * ops[i].count;
+  }
   return bytes;
 }
 

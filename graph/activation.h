@@ -20,9 +20,11 @@
  *     and sequence parallel    s b h 32 / t                 equation 4
  *     full recomputation       s b h 2, or 2 / t            the layer's input
  *
- * We have no dropout (post-training runs without) and the attention of every
- * profile is flash attention, so selective recomputation, which recomputes the
- * core of attention, keeps the same.  As there, terms of s b elements (scales
+ * We have no dropout but in the core of attention, where a plan asks for it
+ * (post-training runs without), and flash attention unless a plan asks for a
+ * core, so selective recomputation, which recomputes the core of attention,
+ * keeps the same; of `attention = core` it saves 2 a s^2 b, with dropout all
+ * of 5 a s^2 b.  As there, terms of s b elements (scales
  * of norms, log-sum-exp of attention) are left out.  Gated MLPs and grouped
  * heads have fewer or more of the same terms.  The head of a training call
  * also keeps the fp32 softmax of its logits (Megatron-LM's

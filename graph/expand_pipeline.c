@@ -32,6 +32,9 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                    .ep_groups_per_node = ep.groups_per_node,
                    .dtype = (uint8_t)m->dtype,
                    .recompute = (uint8_t)p->recompute,
+                   .attention = (uint8_t)p->attention,
+                   .cross_entropy = (uint8_t)p->cross_entropy,
+                   .scatter_sends = p->scatter_sends != FALSE && p->pp > 1,
                    .sequence_parallel = p->sequence_parallel != FALSE,
                    .launch = (uint8_t)p->launch,
                    .sampling = c->kind == RA_CALL_GENERATE,
@@ -310,8 +313,9 @@ message_bytes(const RaPipelineState *s, uint32_t micro_batch)
   uint64_t tokens = s->spec->batches[micro_batch].q_tokens;
   uint64_t bytes = (tokens + x->plan->cp - 1) / x->plan->cp * x->model->hidden *
                    ra_dtype_bytes(x->dtype);
-  return x->plan->sequence_parallel ? (bytes + x->plan->tp - 1) / x->plan->tp
-                                    : bytes;
+  return x->plan->sequence_parallel || x->plan->scatter_sends
+             ? (bytes + x->plan->tp - 1) / x->plan->tp
+             : bytes;
 }
 
 /* The message that follows one slot, if a stage comes after it. */

@@ -2,6 +2,20 @@
 
 #include "graph/op.h"
 
+/* Cross-entropy of Megatron-LM before it was fused
+ * (megatron/mpu/cross_entropy.py, _VocabParallelCrossEntropy, 2021), a kernel a
+ * line.  Forward: to fp32, maximum, difference, three of the mask of targets,
+ * two of masked targets, four of the target's logits, exponential, sum,
+ * logarithm, difference, quotient; then the loss with its mask: six.  Backward:
+ * index of targets, update, product with the gradient, back to 16 bits. */
+#define UNFUSED_LAUNCHES 23
+#define UNFUSED_BACKWARD_LAUNCHES 6
+/* Bytes of a logit that those of them with a kernel over all logits move: to
+ * fp32 e + 4, maximum 4, difference, exponential and quotient 8 each, sum 4;
+ * backward product 8, back to 16 bits 4 + e. */
+#define UNFUSED_BYTES 36
+#define UNFUSED_BACKWARD_BYTES 12
+
 /* The op table: one row an op. */
 typedef struct {
   const char *name;
@@ -26,6 +40,10 @@ static const RaOpRow ops[RA_N_OPS] = {
   [RA_OP_ATTENTION] = {"attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
   [RA_OP_ATTENTION_BACKWARD] =
     {"attention_backward", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
+  [RA_OP_ATTENTION_CORE] =
+    {"attention_core", RA_OP_CLASS_COMPUTE, 4, ATTENTION_DIMS},
+  [RA_OP_ATTENTION_CORE_BACKWARD] =
+    {"attention_core_backward", RA_OP_CLASS_COMPUTE, 6, ATTENTION_DIMS},
   [RA_OP_DECODE_ATTENTION] =
     {"decode_attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
   [RA_OP_NORM] = {"norm", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
@@ -94,13 +112,29 @@ ra_op_dim_name(RaOpKind kind, guint index)
 guint
 ra_op_n_launches(const RaOp *op)
 {
-  return ops[op->kind].n_launches;
+  guint n = ops[op->kind].n_launches;
+
+  if (op->flags & RA_OP_UNFUSED)
+    n = op->kind == RA_OP_CROSS_ENTROPY ? UNFUSED_LAUNCHES
+                                        : UNFUSED_BACKWARD_LAUNCHES;
+  return op->flags & RA_OP_DROPOUT ? n + 1 : n;
+}
+
+double
+ra_op_n_scores(const RaOp *op)
+{
+  const uint64_t *d = op->dim;
+
+  return d[0] == 0
+             ? 0
+             : (double)d[1] * ((double)d[2] / (double)d[0]) * (double)d[4];
 }
 
 /* Only matrix products count: no peak that an op could be held against exists
  * for the rest, and MFU counts none of it.  Attention is two products over
  * the visible pairs forward (scores, values), five backward (scores again,
- * dV, dP, dQ, dK: arXiv 2307.08691, section 3.1). */
+ * dV, dP, dQ, dK: arXiv 2307.08691, section 3.1).  A core of attention computes
+ * masked pairs too, and keeps the scores: four backward. */
 double
 ra_op_flop(const RaOp *op)
 {
@@ -115,6 +149,10 @@ ra_op_flop(const RaOp *op)
     return 2.0 * 2.0 * (double)d[3] * heads_dim;
   case RA_OP_ATTENTION_BACKWARD:
     return 5.0 * 2.0 * (double)d[3] * heads_dim;
+  case RA_OP_ATTENTION_CORE:
+    return 2.0 * 2.0 * ra_op_n_scores(op) * (double)d[6];
+  case RA_OP_ATTENTION_CORE_BACKWARD:
+    return 4.0 * 2.0 * ra_op_n_scores(op) * (double)d[6];
   default:
     return 0.0;
   }
@@ -127,6 +165,42 @@ attention_elements(const RaOp *op, double per_query, double per_key)
   const uint64_t *d = op->dim;
   return per_query * (double)d[1] * (double)d[4] * (double)d[6] +
          per_key * (double)d[2] * (double)d[5] * (double)d[6];
+}
+
+/* What passes over the scores move: @per_score elements of each; dropout reads
+ * and writes them and has a byte of mask. */
+static double
+scores_bytes(const RaOp *op, double per_score)
+{
+  double e = ra_dtype_bytes(op->dtype);
+
+  return ra_op_n_scores(op) *
+         (e * per_score + (op->flags & RA_OP_DROPOUT ? 2 * e + 1 : 0));
+}
+
+/* Forward: scores written, softmax, read; the output is copied to be
+ * contiguous.  Backward: weights read for dV, their gradient written, softmax
+ * (both read, one written), read for dQ and dK. */
+static double
+core_bytes(const RaOp *op)
+{
+  gboolean back = op->kind == RA_OP_ATTENTION_CORE_BACKWARD;
+
+  return ra_dtype_bytes(op->dtype) *
+             attention_elements(op, back ? 6 : 4, back ? 4 : 2) +
+         scores_bytes(op, back ? 7 : 4);
+}
+
+/* Of a logit in cross-entropy: read, and written backward. */
+static double
+logit_bytes(const RaOp *op)
+{
+  double e = ra_dtype_bytes(op->dtype);
+  gboolean unfused = (op->flags & RA_OP_UNFUSED) != 0;
+
+  if (op->kind == RA_OP_CROSS_ENTROPY)
+    return unfused ? e + UNFUSED_BYTES : e;
+  return unfused ? e + UNFUSED_BACKWARD_BYTES : 2 * e;
 }
 
 double
@@ -146,6 +220,9 @@ ra_op_bytes(const RaOp *op)
   case RA_OP_ATTENTION_BACKWARD:
     return e *
            attention_elements(op, 4, 4); /* q, out, dout, dq; k, v, dk, dv */
+  case RA_OP_ATTENTION_CORE:
+  case RA_OP_ATTENTION_CORE_BACKWARD:
+    return core_bytes(op);
   case RA_OP_NORM:
     return e * 2 * area;
   case RA_OP_NORM_BACKWARD:
@@ -162,10 +239,9 @@ ra_op_bytes(const RaOp *op)
     return e * 2 * area + 4 * (double)d[0]; /* row, out; int32 token */
   case RA_OP_EMBEDDING_BACKWARD:
     return e * 3 * area + 4 * (double)d[0]; /* dy; row read and written */
-  case RA_OP_CROSS_ENTROPY:
-    return e * area + 8 * (double)d[0]; /* logits; token, log-prob */
+  case RA_OP_CROSS_ENTROPY:                 /* logits; token, log-prob */
   case RA_OP_CROSS_ENTROPY_BACKWARD:
-    return e * 2 * area + 8 * (double)d[0];
+    return logit_bytes(op) * area + 8 * (double)d[0];
   case RA_OP_ROUTER:
     return 4 * area + 8 * (double)d[0] * (double)d[2]; /* fp32; id, weight */
   case RA_OP_PERMUTE:

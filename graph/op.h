@@ -27,11 +27,13 @@ typedef enum {
   RA_OP_GEMM,      /* m, n, k, batch: out(m, n) = in(m, k) x weight(k, n) */
   RA_OP_ATTENTION, /* sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads,
                       head_dim */
-  RA_OP_ATTENTION_BACKWARD,  /* the same */
-  RA_OP_DECODE_ATTENTION,    /* the same; one query token a sequence */
-  RA_OP_NORM,                /* tokens, width */
-  RA_OP_NORM_BACKWARD,       /* tokens, width */
-  RA_OP_ROPE,                /* tokens, heads, head_dim */
+  RA_OP_ATTENTION_BACKWARD,      /* the same */
+  RA_OP_ATTENTION_CORE,          /* the same: scores in memory, not in tiles */
+  RA_OP_ATTENTION_CORE_BACKWARD, /* the same */
+  RA_OP_DECODE_ATTENTION,        /* the same; one query token a sequence */
+  RA_OP_NORM,                    /* tokens, width */
+  RA_OP_NORM_BACKWARD,           /* tokens, width */
+  RA_OP_ROPE,                    /* tokens, heads, head_dim */
   RA_OP_ACTIVATION,          /* tokens, width, gated (0 or 1): SwiGLU or GELU */
   RA_OP_ACTIVATION_BACKWARD, /* the same */
   RA_OP_ADD,                 /* tokens, width: residual */
@@ -71,8 +73,12 @@ typedef enum {
 #define RA_OP_DIMS 7
 
 typedef enum {
-  RA_OP_BEHIND = 1 /* runs beside the op before it in the list, run by run:
-                      only what it takes longer is seen */
+  RA_OP_BEHIND = 1,  /* runs beside the op before it in the list, run by run:
+                        only what it takes longer is seen */
+  RA_OP_DROPOUT = 2, /* a core of attention drops some of its weights */
+  RA_OP_UNFUSED = 4, /* cross-entropy as an eager framework runs it */
+  RA_OP_RAGGED = 8   /* a product with rows that are no multiple of 16 bytes
+                        (8 elements) long */
 } RaOpFlags;
 
 typedef struct {
@@ -92,6 +98,10 @@ const char *ra_op_dim_name(RaOpKind kind, guint index);
 /* FLOP and bytes of one of the @op->count runs. O(1). */
 double ra_op_flop(const RaOp *op);
 double ra_op_bytes(const RaOp *op);
+
+/* Scores of a core of attention: every query of a sequence by every key, all
+ * sequences taken to be equally long. */
+double ra_op_n_scores(const RaOp *op);
 
 /* Kernels that one run of it launches, as an eager framework does (0 for host).
  */
@@ -125,7 +135,10 @@ typedef struct {
   uint8_t dispatch;            /* RaDispatch of graph/plan.h */
   uint8_t dtype;               /* RaDtype of parameters and activations */
   uint8_t recompute;           /* RaRecompute of graph/plan.h */
+  uint8_t attention;           /* RaAttention of graph/plan.h */
+  uint8_t cross_entropy;       /* RaCrossEntropy of graph/plan.h */
   uint8_t sequence_parallel;   /* 0 or 1 */
+  uint8_t scatter_sends;       /* 0 or 1: stages send parts, gathered by tp */
   uint8_t launch;              /* RaLaunch */
   uint8_t sampling;            /* the head samples (generate) */
   uint8_t loss;                /* the head computes a loss (train) */
@@ -211,6 +224,11 @@ RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
  * k that a token visits, on average: n (1 - C(E - E / n, k) / C(E, k)).  O(k).
  */
 double ra_experts_parts_met(const RaModel *model, uint32_t n_parts);
+
+/* Experts of one of @ep ranks that @n_tokens, of all ranks, meet: expected and
+ * rounded, at least one and no more than there are @choices. */
+uint64_t ra_experts_met(const RaModel *model, uint32_t ep, uint64_t n_tokens,
+                        uint64_t choices);
 
 /* Model FLOP of @batch through the whole model, forward only, without tp
  * padding or recomputation: what MFU counts.  A token meets the experts that

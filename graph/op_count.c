@@ -26,6 +26,30 @@ ra_experts_parts_met(const RaModel *m, uint32_t n_parts)
   return n_parts * (1 - none);
 }
 
+/* (1 - k / E)^n by squaring: the same on every machine. */
+static double
+missed_frac(const RaModel *m, uint64_t n)
+{
+  double base = 1 - (double)m->experts_per_token / m->n_experts, power = 1;
+
+  for (; n > 0; n >>= 1) {
+    if (n & 1)
+      power *= base;
+    base *= base;
+  }
+  return power;
+}
+
+uint64_t
+ra_experts_met(const RaModel *m, uint32_t ep, uint64_t n_tokens,
+               uint64_t choices)
+{
+  uint64_t n_local = m->n_experts / ep;
+  double seen = (double)n_local * (1 - missed_frac(m, n_tokens));
+
+  return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
+}
+
 uint64_t
 ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece)
 {

@@ -114,11 +114,20 @@ add_attention_step(RaOpBuilder *b, uint64_t pairs)
   RaOpKind kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_BACKWARD
                   : b->phase == RA_PHASE_DECODE ? RA_OP_DECODE_ATTENTION
                                                 : RA_OP_ATTENTION;
+  gboolean core = b->shard->attention != RA_ATTENTION_FLASH;
+
+  if (core && b->phase != RA_PHASE_DECODE)
+    kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_CORE_BACKWARD
+                                         : RA_OP_ATTENTION_CORE;
   add(b, kind, b->batch->n_sequences, b->tokens,
       ceil_div(b->batch->kv_tokens, b->cp), pairs);
   b->ops[b->n_ops - 1].dim[4] = b->q_heads;
   b->ops[b->n_ops - 1].dim[5] = b->kv_heads;
   b->ops[b->n_ops - 1].dim[6] = m->head_dim;
+  if (b->shard->attention == RA_ATTENTION_CORE_DROPOUT)
+    b->ops[b->n_ops - 1].flags |= RA_OP_DROPOUT;
+  if (core && m->head_dim % 8 != 0)
+    b->ops[b->n_ops - 1].flags |= RA_OP_RAGGED;
 }
 
 /* A message to the next rank of the ring. */
@@ -234,32 +243,6 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
   }
 }
 
-/* (1 - k / E)^n by squaring: the same on every machine. */
-static double
-missed_frac(const RaModel *m, uint64_t n)
-{
-  double base = 1 - (double)m->experts_per_token / m->n_experts, power = 1;
-
-  for (; n > 0; n >>= 1) {
-    if (n & 1)
-      power *= base;
-    base *= base;
-  }
-  return power;
-}
-
-/* Experts of one rank that the tokens of all ep ranks meet, expected and
- * rounded, at least one and no more than there are choices. */
-static uint64_t
-n_visited(const RaOpBuilder *b, uint64_t choices)
-{
-  const RaModel *m = b->model;
-  uint64_t n_local = m->n_experts / b->ep;
-  double seen = (double)n_local * (1 - missed_frac(m, b->tokens * b->ep));
-
-  return CLAMP((uint64_t)(seen + 0.5), 1, MIN(choices, n_local));
-}
-
 /* Dispatch or combine of @rows tokens of this rank, k copies of each or once to
  * each rank and node.  Sequence parallelism shares the tokens in the tp group,
  * whose ranks need all of them at the experts. */
@@ -310,7 +293,7 @@ add_experts(RaOpBuilder *b)
   add(b, RA_OP_PERMUTE, rows * m->experts_per_token, m->hidden, 0, 0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
-    uint64_t visited = n_visited(b, choices);
+    uint64_t visited = ra_experts_met(m, b->ep, b->tokens * b->ep, choices);
     add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
   }
   add_expert_exchange(b, rows, TRUE);
@@ -395,6 +378,19 @@ add_embedding(RaOpBuilder *b)
     add_norm(b, b->sp_tokens, m->hidden);
 }
 
+/* Of training and inference: inference engines pad their tables. */
+static void
+add_logits(RaOpBuilder *b, uint64_t rows)
+{
+  guint first = b->n_ops;
+
+  add_linear(b, rows, b->vocab, b->model->hidden, 1);
+  if (b->vocab % 8 == 0 || b->shard->sampling)
+    return;
+  for (guint i = first; i < b->n_ops; i++)
+    b->ops[i].flags |= RA_OP_RAGGED;
+}
+
 /* The lm head of a generate call looks at one position a sequence and gathers
  * the ranks' logits to sample; elsewhere the vocabulary-parallel cross-entropy
  * sums three fp32 values a token over the ranks: maximum, sum of exponentials,
@@ -402,15 +398,18 @@ add_embedding(RaOpBuilder *b)
 static void
 add_lm_head(RaOpBuilder *b)
 {
-  const RaModel *m = b->model;
   uint64_t rows = b->shard->sampling ? b->batch->n_sequences : b->tokens;
+
+  uint16_t unfused =
+      b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
 
   if (b->phase == RA_PHASE_BACKWARD) {
     add(b, RA_OP_CROSS_ENTROPY_BACKWARD, rows, b->vocab, 0, 0);
-    add_linear(b, rows, b->vocab, m->hidden, 1);
+    b->ops[b->n_ops - 1].flags = unfused;
+    add_logits(b, rows);
     return;
   }
-  add_linear(b, rows, b->vocab, m->hidden, 1);
+  add_logits(b, rows);
   if (b->shard->sampling) {
     add_tp_collective(b, RA_OP_ALL_GATHER,
                       rows * b->vocab * b->shard->tp *
@@ -418,6 +417,7 @@ add_lm_head(RaOpBuilder *b)
     add(b, RA_OP_SAMPLE, rows, b->vocab * b->shard->tp, 0, 0);
   } else {
     add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
+    b->ops[b->n_ops - 1].flags = unfused;
     add_tp_collective(b, RA_OP_ALL_REDUCE, rows * 3 * 4);
   }
 }
@@ -444,6 +444,18 @@ add_head(RaOpBuilder *b)
       add_enter(b);
     add_norm(b, b->sp_tokens, m->hidden);
   }
+}
+
+/* Gathers what came in parts from the stage before, backward: behind. */
+static void
+add_arrival(RaOpBuilder *b, const RaPiece *piece)
+{
+  uint32_t end = piece->first_layer + piece->n_layers;
+  gboolean first = b->phase == RA_PHASE_BACKWARD ? end == b->model->n_layers
+                                                 : piece->first_layer == 0;
+
+  if (piece->n_layers > 0 && !first && !b->shard->sequence_parallel)
+    add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
 guint
@@ -476,6 +488,8 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
     add_head(&b);
   if (phase != RA_PHASE_BACKWARD && piece->has_embedding)
     add_embedding(&b);
+  if (shard->scatter_sends)
+    add_arrival(&b, piece);
   add_layers(&b, piece->n_layers - n_moe, FALSE);
   add_layers(&b, n_moe, TRUE);
   if (phase != RA_PHASE_BACKWARD && piece->has_head)

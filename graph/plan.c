@@ -28,6 +28,9 @@ typedef struct {
   const char *schedule;
   gboolean sequence_parallel;
   int recompute;
+  int attention;
+  int cross_entropy;
+  gboolean scatter_sends;
   uint32_t zero;
   uint32_t zero_group; /* 0: not given */
   int grad_dtype;      /* -1: not given */
@@ -44,6 +47,9 @@ static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
                                              NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
+static const char *const attention_words[] = {"flash", "core", "core-dropout",
+                                              NULL};
+static const char *const cross_entropy_words[] = {"fused", "unfused", NULL};
 static const char *const dispatch_words[] = {"copies", "once", NULL};
 static const char *const launch_words[] = {"eager", "graph", NULL};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
@@ -92,6 +98,15 @@ static const RaKeySpec call_keys[] = {
   {"recompute", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, recompute),
    .fallback = "none", .names = recompute_words,
    .doc = "train: activations that backward computes again"},
+  {"attention", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, attention),
+   .fallback = "flash", .names = attention_words,
+   .doc = "train: flash, or a core with its scores in memory"},
+  {"cross-entropy", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, cross_entropy),
+   .fallback = "fused", .names = cross_entropy_words,
+   .doc = "train: fused, or a kernel a step in fp32"},
+  {"scatter-sends", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, scatter_sends),
+   .fallback = "false",
+   .doc = "train: tp ranks send parts between stages, and gather them"},
   {"zero", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero), .fallback = "0",
    .min = 0, .max = 3,
    .doc = "1 shards optimizer state over dp, 2 gradients too, 3 weights too"},
@@ -139,6 +154,9 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 /* What has no meaning outside of a train call. */
 static const char *const train_keys[] = {"schedule",
                                          "recompute",
+                                         "attention",
+                                         "cross-entropy",
+                                         "scatter-sends",
                                          "grad-dtype",
                                          "overlap-grad-reduce",
                                          "optimizer-residency",
@@ -311,6 +329,28 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
   return TRUE;
 }
 
+/* What needs no reading beyond the key itself. */
+static void
+set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
+{
+  to->sequence_parallel = keys->sequence_parallel;
+  to->recompute = keys->recompute;
+  to->scatter_sends = keys->scatter_sends;
+  to->attention = keys->attention;
+  to->cross_entropy = keys->cross_entropy;
+  to->zero = (int)keys->zero;
+  to->zero_group = keys->zero == 0 ? 1 : keys->zero_group;
+  if (to->zero_group == 0)
+    to->zero_group = to->dp;
+  to->grad_dtype = keys->grad_dtype >= 0 ? keys->grad_dtype : dtype;
+  to->overlap_grad_reduce = keys->overlap_grad_reduce;
+  to->launch = keys->launch;
+  to->residency = keys->residency;
+  to->optimizer_residency =
+      keys->optimizer_residency ? RA_RESIDENCY_HOST : RA_RESIDENCY_KEEP;
+  to->realloc = keys->realloc;
+}
+
 /* The keys of `[call NAME]` into its call plan, with defaults. */
 static gboolean
 read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
@@ -341,21 +381,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   if (to->n_micro_batches == 0)
     to->n_micro_batches =
         call->kind == RA_CALL_TRAIN && to->pp > 1 ? 2 * to->pp : to->pp;
-  to->sequence_parallel = keys.sequence_parallel;
-  to->recompute = keys.recompute;
-  to->zero = (int)keys.zero;
-  to->zero_group = keys.zero == 0 ? 1 : keys.zero_group;
-  if (to->zero_group == 0)
-    to->zero_group = to->dp;
-  to->grad_dtype = keys.grad_dtype >= 0
-                       ? keys.grad_dtype
-                       : plan->workload->models[call->model].dtype;
-  to->overlap_grad_reduce = keys.overlap_grad_reduce;
-  to->launch = keys.launch;
-  to->residency = keys.residency;
-  to->optimizer_residency =
-      keys.optimizer_residency ? RA_RESIDENCY_HOST : RA_RESIDENCY_KEEP;
-  to->realloc = keys.realloc;
+  set_strategy(to, &keys, plan->workload->models[call->model].dtype);
   return ra_plan_check_call(plan, index, error) &&
          read_stage_layers(plan, to, plan->workload->models[call->model].model,
                            keys.stage_layers, error);

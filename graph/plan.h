@@ -16,7 +16,10 @@
  *     micro-batches = 8          of one mini-batch, a replica
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
+ *     scatter-sends = true       tp ranks send parts between stages
  *     recompute = full           none | selective | full
+ *     attention = flash          flash | core | core-dropout: see RaAttention
+ *     cross-entropy = fused      fused | unfused: see RaCrossEntropy
  *     zero = 1                   0 | 1 | 2 | 3
  *     zero-group = 8             dp ranks that one set of shards spans
  *     grad-dtype = fp32          bf16 | fp16 | fp32
@@ -30,9 +33,9 @@
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                gets what training wrote in another
  *
- * schedule, recompute, zero 1 and 2, grad-dtype, overlap-grad-reduce and
- * optimizer-residency are of train calls only, realloc of the others; a host
- * call has a mesh or no group at all.
+ * schedule, recompute, attention, cross-entropy, scatter-sends, zero 1 and 2,
+ * grad-dtype, overlap-grad-reduce and optimizer-residency are of train calls
+ * only, realloc of the others; a host call has a mesh or no group at all.
  * Context parallelism cuts every sequence into 2 cp chunks, of which rank r
  * has the r-th and the r-th last (the balanced zig-zag of ring attention); cp
  * ranks hold the same parameters and reduce gradients with dp.  Expert
@@ -42,8 +45,9 @@
  *
  * Defaults: tp, dp, pp, cp, ep = 1; micro-batches: pp for generate and
  * inference, 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute
- * none; zero 0, zero-group dp; grad-dtype the model's; launch eager; residency
- * release; optimizer-residency keep; realloc broadcast.
+ * none; attention flash; cross-entropy fused; zero 0, zero-group dp; grad-dtype
+ * the model's; launch eager; residency release; optimizer-residency keep;
+ * realloc broadcast.
  *
  * Invariants after ra_plan_load(): dp tp pp cp = GPUs of the mesh; ep divides
  * dp cp and the experts, and is 1 for a dense model; cp is 1 for generate;
@@ -78,6 +82,19 @@ typedef enum {
   RA_RECOMPUTE_SELECTIVE, /* the core of attention */
   RA_RECOMPUTE_FULL       /* every layer from its input */
 } RaRecompute;
+
+/* What keeps the scores of training's attention. */
+typedef enum {
+  RA_ATTENTION_FLASH,       /* one kernel, in its tiles (arXiv 2205.14135) */
+  RA_ATTENTION_CORE,        /* memory: a product, a fused softmax, a product */
+  RA_ATTENTION_CORE_DROPOUT /* the same, with dropout on the weights */
+} RaAttention;
+
+/* The kernels of training's loss over the logits. */
+typedef enum {
+  RA_CROSS_ENTROPY_FUSED,  /* logits are read once, and once written backward */
+  RA_CROSS_ENTROPY_UNFUSED /* a kernel a step, in fp32 */
+} RaCrossEntropy;
 
 typedef enum { RA_LAUNCH_EAGER, RA_LAUNCH_GRAPH } RaLaunch;
 
@@ -126,8 +143,12 @@ typedef struct {
   uint32_t n_virtual;         /* model chunks a stage: 1 unless interleaved */
   uint32_t *stage_layers;     /* (pp * n_virtual) layers of virtual stage
                                  v * pp + s, owned; NULL: host call */
+  gboolean scatter_sends;     /* stages send a tp-th each and gather it; train
+                                 only */
   gboolean sequence_parallel; /* Megatron-style, in the tp group */
   int recompute;              /* RaRecompute */
+  int attention;              /* RaAttention; train only */
+  int cross_entropy;          /* RaCrossEntropy; train only */
   int zero;                   /* 0 to 3: what is sharded in dp, see above */
   uint32_t zero_group;        /* dp ranks of one set of shards; 1 with zero 0 */
   int grad_dtype;             /* RaDtype of the gradient reduction */

@@ -66,6 +66,18 @@ check_tiling(const Subject *subject, GError **error)
 }
 
 static gboolean
+check_attention(const Subject *subject, GError **error)
+{
+  const RaCallPlan *plan = subject->plan;
+
+  return plan->attention == RA_ATTENTION_FLASH || plan->cp <= 1 ||
+         ra_key_file_fail(subject->file, plan->group, "attention", error,
+                          "'attention' has its scores in memory, expected "
+                          "flash where 'cp' is %u: a ring merges tiles",
+                          plan->cp);
+}
+
+static gboolean
 check_experts(const Subject *subject, GError **error)
 {
   const RaModel *model = subject->model;
@@ -235,6 +247,6 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
 
   return check_tiling(&subject, error) && check_model(&subject, error) &&
          check_experts(&subject, error) && check_context(&subject, error) &&
-         check_schedule(&subject, error) && check_batch(&subject, error) &&
-         check_zero(&subject, error);
+         check_attention(&subject, error) && check_schedule(&subject, error) &&
+         check_batch(&subject, error) && check_zero(&subject, error);
 }

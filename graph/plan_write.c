@@ -11,6 +11,7 @@
 #define COMMENT_COLUMNS 78 /* of the words behind "# " */
 
 static const char *const recompute_words[] = {"none", "selective", "full"};
+static const char *const attention_words[] = {"flash", "core", "core-dropout"};
 static const char *const dtype_words[] = {"bf16", "fp16", "fp32"};
 static const char *const axis_words[] = {"tp", "cp", "dp", "pp"};
 
@@ -109,6 +110,13 @@ append_train(GString *out, const RaCallPlan *call, int dtype)
   if (call->recompute != RA_RECOMPUTE_NONE)
     g_string_append_printf(out, "recompute = %s\n",
                            recompute_words[call->recompute]);
+  if (call->attention != RA_ATTENTION_FLASH)
+    g_string_append_printf(out, "attention = %s\n",
+                           attention_words[call->attention]);
+  if (call->cross_entropy == RA_CROSS_ENTROPY_UNFUSED)
+    g_string_append(out, "cross-entropy = unfused\n");
+  if (call->scatter_sends)
+    g_string_append(out, "scatter-sends = true\n");
   if (call->grad_dtype != dtype)
     g_string_append_printf(out, "grad-dtype = %s\n",
                            dtype_words[call->grad_dtype]);
@@ -212,6 +220,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->sequence_parallel == b->sequence_parallel &&
          a->recompute == b->recompute && a->zero == b->zero &&
          a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
+         a->attention == b->attention && a->scatter_sends == b->scatter_sends &&
+         a->cross_entropy == b->cross_entropy &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&

@@ -28,6 +28,24 @@ typedef struct {
                                none */
 } RaValidateOps;
 
+/* What is left out together of training runs. */
+typedef enum {
+  RA_VALIDATE_BY_RUN,     /* a configuration, all its batch sizes and repeats */
+  RA_VALIDATE_BY_DEGREES, /* (tp, dp, pp) */
+  RA_VALIDATE_BY_SHAPE    /* a model */
+} RaValidateTrainFold;
+
+/* What a level of training is made of. */
+typedef struct {
+  int set;       /* RaTrainSet of study/train_row.h */
+  gboolean full; /* rows that say all, else those that do not */
+  RaValidateTrainFold fold;
+} RaValidateTrain;
+
+/* validate_train.c: argument: RaValidateTrain. */
+gboolean ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
+                           GError **error);
+
 /* validate_op.c: argument: RaValidateOps. */
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
                          GError **error);

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "study/rl_row.h"
+#include "study/train_row.h"
 #include "study/validate_impl.h"
 
 #define MIB 1048576
@@ -93,6 +94,22 @@ static const RaValidateRlhf nemo_rl = {RA_RL_NEMO_RL, FALSE},
 #define RLHF(name)                                                             \
   .source = "rlhf_steps", .modes = RA_VALIDATE_BOTH, .unit = "s",              \
   .collect = ra_validate_rlhf, .argument = &(name)
+static const RaValidateTrain one_node = {RA_TRAIN_VTRAIN_NODE, TRUE,
+                                         RA_VALIDATE_BY_DEGREES};
+static const RaValidateTrain nodes = {RA_TRAIN_VTRAIN_NODES, TRUE,
+                                      RA_VALIDATE_BY_RUN};
+static const RaValidateTrain nodes_by_model = {RA_TRAIN_VTRAIN_NODES, TRUE,
+                                               RA_VALIDATE_BY_SHAPE};
+static const RaValidateTrain tables = {RA_TRAIN_TABLES, TRUE,
+                                       RA_VALIDATE_BY_RUN};
+static const RaValidateTrain open_tables = {RA_TRAIN_TABLES, FALSE,
+                                            RA_VALIDATE_BY_RUN};
+
+#define TRAIN(name)                                                            \
+  .unit = "s", .collect = ra_validate_train, .argument = &(name)
+#define VTRAIN                                                                 \
+  "vTrain: fp16 gradients, no ZeRO, dropout, vocabulary 50,257 at tp 1 and "   \
+  "padded to 128 tp beyond"
 #define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
@@ -321,6 +338,42 @@ static const RaValidateLevel levels[] = {
      .title = "ReaL, PPO",
      .convention = "plan of --strategy=real",
      RLHF(real)},
+    {.id = "train-node",
+     .title = "Training step, one node",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.06, 0.15),
+     .convention = "folds: each (tp, dp, pp); " VTRAIN,
+     TRAIN(one_node)},
+    {.id = "train-nodes",
+     .title = "Training step, several nodes",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.06, 0.15),
+     .convention = "folds: each configuration; " VTRAIN,
+     TRAIN(nodes)},
+    {.id = "train-nodes-by-model",
+     .title = "Training step, several nodes, a model never seen",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.15, 0.35),
+     .convention = "folds: each model; " VTRAIN,
+     TRAIN(nodes_by_model)},
+    {.id = "train-tables",
+     .title = "Published training runs",
+     .source = "train_tables",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "folds: each configuration; rows that state micro-batch, "
+                   "recomputation, precision and shape",
+     TRAIN(tables)},
+    {.id = "train-tables-open",
+     .title = "Published training runs that leave something open",
+     .source = "train_tables",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "folds: each configuration; micro-batch 1, no "
+                   "recomputation and bf16 where nothing is said",
+     TRAIN(open_tables)},
 };
 
 guint

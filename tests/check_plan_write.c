@@ -50,7 +50,9 @@ static const char all[] =
     "[call verify]\nmesh = node3\n"
     "[call train]\nmesh = node[0-1]\ndp = 2\ntp = 4\npp = 2\n"
     "micro-batches = 6\nschedule = interleaved:2\nsequence-parallel = true\n"
-    "recompute = selective\nzero = 1\nzero-group = 1\ngrad-dtype = fp32\n"
+    "recompute = selective\nattention = core-dropout\n"
+    "cross-entropy = unfused\nscatter-sends = true\nzero = 1\nzero-group = "
+    "1\ngrad-dtype = fp32\n"
     "overlap-grad-reduce = true\nrank-order = dp-tp-pp\n"
     "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\n";
 
@@ -97,6 +99,9 @@ START_TEST(test_equal_sees_every_key)
       {"schedule = interleaved:2", "schedule = gpipe"},
       {"sequence-parallel = true\n", ""},
       {"recompute = selective", "recompute = full"},
+      {"attention = core-dropout", "attention = core"},
+      {"cross-entropy = unfused\n", ""},
+      {"scatter-sends = true\n", ""},
       {"zero = 1", "zero = 2"},
       {"zero-group = 1\n", ""},
       {"grad-dtype = fp32", "grad-dtype = bf16"},

@@ -13,6 +13,7 @@ check_programs += %D%/check_comm
 check_programs += %D%/check_context
 tests_check_context_SOURCES = %D%/check_context.c %D%/plan_text.c \
 	%D%/plan_text.h $(estimator_fixture)
+check_programs += %D%/check_core
 check_programs += %D%/check_cost
 check_programs += %D%/check_cpu_attention
 check_programs += %D%/check_cpu_pointwise
@@ -104,6 +105,7 @@ tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
+check_programs += %D%/check_train
 check_programs += %D%/check_units
 check_programs += %D%/check_validate
 check_programs += %D%/check_validate_infer
@@ -254,6 +256,7 @@ EXTRA_DIST += %D%/corpus/trace/version.tsv
 estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
+tests_check_core_SOURCES = %D%/check_core.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_overlap_SOURCES = %D%/check_overlap.c $(estimator_fixture)
 tests_check_serve_SOURCES = %D%/check_serve.c $(estimator_fixture)

@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#define RA_CSV_COLUMNS 16 /* that one reader may ask for */
+#define RA_CSV_COLUMNS 32 /* that one reader may ask for */
 
 /* One line below the head. */
 typedef struct {

@@ -55,6 +55,13 @@ static const RaKeySpec constant_keys[] = {
     {"weight-sync", RA_KEY_QUANTITY, CONSTANT(weight_sync_bytes_per_s),
      .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
      .doc = "what software carries into or out of a GPU in a reallocation"},
+    {"train-launch", RA_KEY_QUANTITY, CONSTANT(train_launch_s), .min = 0,
+     .max = 1, .unit = RA_UNIT_SECONDS,
+     .doc = "host time of a kernel of eager train and inference calls"},
+    {"attention-factor", RA_KEY_DOUBLE, CONSTANT(attention_factor), .min = 0.1,
+     .max = 10, .doc = "on the attention of train and inference calls"},
+    {"comm-factor", RA_KEY_DOUBLE, CONSTANT(comm_factor), .min = 0.1, .max = 10,
+     .doc = "on the communication of train calls"},
 };
 
 const RaKeySpec *

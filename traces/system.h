@@ -18,6 +18,9 @@
  *     decode-layer = 1.2 ms          host time of a layer, a decode step
  *     decode-stage = 2.1 ms          host time of a stage, a decode step
  *     compute-factor = 1.4           device time of train and inference
+ *     train-launch = 60 us           host time of one of their kernels
+ *     attention-factor = 1.3         on their attention, beside the above
+ *     comm-factor = 1.2              on their communication
  *     decode-step = 5 ms             host time between steps of a graph
  *     weight-sync = 2 GB/s           a GPU's parameters through software
  *
@@ -40,12 +43,17 @@ typedef struct {
   double decode_step_s;  /* host time after each decode step of a graph */
   double weight_sync_bytes_per_s; /* of software that carries parameters from
                                      layout to layout; 0: none */
+  double train_launch_s;   /* host time of a kernel of eager train and inference
+                     calls; 0: as the GPU's profile has it */
+  double attention_factor; /* on their attention, beside compute_factor; 0
+                              counts as 1 */
+  double comm_factor;      /* on their collectives and sends; 0 counts as 1 */
 } RaSystemConstants;
 
 /* No system: kernels and launches alone. */
 #define RA_SYSTEM_CONSTANTS_NONE                                               \
   {                                                                            \
-    .compute_factor = 1                                                        \
+    .compute_factor = 1, .attention_factor = 1, .comm_factor = 1               \
   }
 
 typedef struct {

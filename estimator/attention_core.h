@@ -1,0 +1,37 @@
+/* The law of attention whose scores lie in memory.
+ *
+ * What Megatron-LM ran before flash attention (megatron/model/transformer.py,
+ * ParallelAttention, 2021 and 2022): a batched product of queries and keys, a
+ * fused softmax that scales and masks, dropout, a batched product with the
+ * values.  Nothing of its own is fitted: it is made of the law of products and
+ * that of memory-bound kernels.
+ */
+#ifndef RA_ESTIMATOR_ATTENTION_CORE_H
+#define RA_ESTIMATOR_ATTENTION_CORE_H
+
+#include "estimator/gemm.h"
+#include "estimator/memory_op.h"
+
+/**
+ * ra_attention_core_s:
+ * @gemm: of the products
+ * @memory: of softmax, dropout and the copy of the output
+ * @op: an %RA_OP_ATTENTION_CORE or its backward
+ *
+ * With s queries and keys, b sequences, a heads of d elements and e bytes an
+ * element; a batched product counts as one of b a s rows, which has as many
+ * tiles:
+ *
+ *     forward  = gemm(b a s, s, d) + gemm(b a s, d, s)
+ *                + (2 e [+ 2 e + 1] b a s^2 + 2 e b a s d) / bandwidth
+ *     backward = 2 gemm(b a s, s, d) + 2 gemm(b a s, d, s)
+ *                + (3 e [+ 2 e + 1] b a s^2 + 2 e b a s d) / bandwidth
+ *
+ * in brackets with dropout.  Cost: two products' estimates.
+ *
+ * Returns: seconds, >= 0; 0 without work
+ */
+double ra_attention_core_s(const RaGemmLaw *gemm, const RaMemoryLaw *memory,
+                           const RaOp *op);
+
+#endif

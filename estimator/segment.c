@@ -1,0 +1,86 @@
+/* What a training system adds to the ops of a stage: its factors, and a host
+ * that does not run ahead. */
+#include "config.h"
+
+#include "estimator/estimator_impl.h"
+
+double
+ra_estimator_factor(const RaEstimator *estimator, const RaOp *op)
+{
+  const RaSystemConstants *system = &estimator->system;
+  gboolean attention =
+      op->kind >= RA_OP_ATTENTION && op->kind <= RA_OP_ATTENTION_CORE_BACKWARD;
+
+  switch (ra_op_class((RaOpKind)op->kind)) {
+  case RA_OP_CLASS_COMPUTE:
+    return system->compute_factor * (attention ? system->attention_factor : 1);
+  case RA_OP_CLASS_COMM:
+    return system->comm_factor;
+  default:
+    return 1;
+  }
+}
+
+/* What attention of @ops takes by itself. */
+static double
+attention_s(const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+{
+  double s = 0;
+
+  for (guint i = 0; i < n_ops; i++)
+    if (ops[i].kind >= RA_OP_ATTENTION &&
+        ops[i].kind <= RA_OP_ATTENTION_CORE_BACKWARD)
+      s += ra_estimator_op_s(estimator, &ops[i]) * ops[i].count;
+  return s;
+}
+
+void
+ra_estimator_scale(const RaEstimator *estimator, const RaOp *ops, guint n_ops,
+                   RaCost *cost)
+{
+  const RaSystemConstants *system = &estimator->system;
+
+  if (system->attention_factor < 1 || system->attention_factor > 1)
+    cost->compute_s +=
+        (system->attention_factor - 1) * attention_s(estimator, ops, n_ops);
+  cost->compute_s *= system->compute_factor;
+  cost->beside_s *= system->compute_factor;
+  cost->comm_s *= system->comm_factor;
+}
+
+static void
+add_segment(const RaEstimator *estimator, const RaShard *shard,
+            const RaWork *work, const RaPiece *piece, RaCost *cost)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n_ops =
+      ra_op_list(shard, piece, (RaPhase)work->phase, &work->batch, ops);
+  RaCost part = {0};
+  guint64 n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &part);
+  double idle_s;
+
+  ra_estimator_scale(estimator, ops, n_ops, &part);
+  idle_s = (double)n_launches * estimator->system.train_launch_s -
+           part.compute_s - part.comm_s;
+  idle_s = MAX(idle_s, 0);
+  cost->compute_s += part.compute_s;
+  cost->comm_s += part.comm_s;
+  cost->host_s += part.host_s + idle_s;
+  cost->beside_s += MAX(part.beside_s - idle_s, 0);
+}
+
+void
+ra_estimator_segments(const RaEstimator *estimator, const RaShard *shard,
+                      const RaWork *work, RaCost *out_cost)
+{
+  RaPiece layers = work->piece, embedding = work->piece, head = work->piece;
+
+  layers.has_embedding = layers.has_head = 0;
+  embedding.n_layers = embedding.has_head = 0;
+  head.n_layers = head.has_embedding = 0;
+  *out_cost = (RaCost){0};
+  add_segment(estimator, shard, work, &layers, out_cost);
+  add_segment(estimator, shard, work, &embedding, out_cost);
+  add_segment(estimator, shard, work, &head, out_cost);
+  out_cost->total_s = out_cost->compute_s + out_cost->comm_s + out_cost->host_s;
+}
