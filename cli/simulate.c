@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "study/explain.h"
 #include "study/fit.h"
 #include "study/outcome.h"
 #include "study/real_table.h"
@@ -16,7 +17,9 @@
 
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
 #define HOLDER_ROWS_SHOWN 8 /* of memory */
-#define MOVES_SHOWN 6       /* transfers between all calls are many, small */
+#define EXPLAIN_ROWS_SHOWN 20
+#define MAX_TABLES 16 /* of a run, and the end */
+#define MOVES_SHOWN 6 /* transfers between all calls are many, small */
 #define GIB (1024.0 * 1024 * 1024)
 #define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
 
@@ -187,9 +190,28 @@ append_extrapolated(GString *out, const char *what)
 }
 
 static void
+append_explain(GString *out, const RaExplain *explain)
+{
+  append_top(out, explain->causes,
+             "Why: the critical path by cause, op and link", EXPLAIN_ROWS_SHOWN,
+             "smaller");
+  g_string_append_c(out, '\n');
+  append_top(out, explain->waiting,
+             "What GPUs on which nothing runs wait for, of the whole run",
+             EXPLAIN_ROWS_SHOWN, "further");
+  g_string_append_c(out, '\n');
+  if (!explain->links)
+    return;
+  append_top(out, explain->links,
+             "Links (late: tasks that found them the busiest)",
+             EXPLAIN_ROWS_SHOWN, "less busy");
+  g_string_append_c(out, '\n');
+}
+
+static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
             const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit,
-            const RaTable *real)
+            const RaTable *real, const RaExplain *explain)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
@@ -216,6 +238,8 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
              "Critical path of the run: what its end waits for",
              PATH_ROWS_SHOWN, "shorter");
   g_string_append_c(out, '\n');
+  if (explain)
+    append_explain(out, explain);
   append_memory(out, fit);
   append_wrapped(out, outcome->sentence);
   if (fit->verdict)
@@ -225,58 +249,68 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
                            fit->remedy);
 }
 
+/* All tables, in their order; NULL-terminated. */
 static void
-append_json(GString *out, const RaOutcome *outcome, const RaFit *fit,
-            const RaTable *real)
+list_tables(const RaOutcome *outcome, const RaFit *fit, const RaTable *real,
+            const RaExplain *explain, const RaTable *out_tables[MAX_TABLES])
+{
+  guint n = 0;
+
+  out_tables[n++] = outcome->summary;
+  out_tables[n++] = outcome->calls;
+  out_tables[n++] = outcome->gpu_time;
+  out_tables[n++] = outcome->moves;
+  out_tables[n++] = outcome->critical_path;
+  out_tables[n++] = fit->memory;
+  out_tables[n++] = fit->holders;
+  if (real)
+    out_tables[n++] = real;
+  if (explain) {
+    out_tables[n++] = explain->causes;
+    out_tables[n++] = explain->waiting;
+  }
+  if (explain && explain->links)
+    out_tables[n++] = explain->links;
+  out_tables[n] = NULL;
+}
+
+static void
+append_json(GString *out, const RaTable *const *tables)
 {
   g_string_append(out, "{\n");
-  if (real) {
-    ra_output_member(out, real, FALSE);
-    g_string_append(out, ",\n");
+  for (guint i = 0; tables[i]; i++) {
+    if (i > 0)
+      g_string_append(out, ",\n");
+    ra_output_member(out, tables[i], i == 0);
   }
-  ra_output_member(out, outcome->summary, TRUE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, outcome->calls, FALSE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, outcome->gpu_time, FALSE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, outcome->moves, FALSE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, outcome->critical_path, FALSE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, fit->memory, FALSE);
-  g_string_append(out, ",\n");
-  ra_output_member(out, fit->holders, FALSE);
   g_string_append(out, "\n}\n");
 }
 
 static gboolean
 print_outcome(const RaSetup *setup, const RaOptions *options,
-              const RaReplay *replay, const RaFit *fit, GError **error)
+              const RaReplay *replay, const RaFit *fit, gboolean explained,
+              GError **error)
 {
   g_autoptr(RaOutcome) outcome =
       ra_outcome_new(setup, replay->graph, replay->sim);
   g_autoptr(RaTable) real =
       options->real ? ra_real_table_new(setup->plan, setup->estimator) : NULL;
+  g_autoptr(RaExplain) explain =
+      explained ? ra_explain_new(setup, replay) : NULL;
   g_autoptr(GString) out = g_string_new(NULL);
+  const RaTable *tables[MAX_TABLES];
 
+  list_tables(outcome, fit, real, explain, tables);
   switch (options->format) {
   case RA_FORMAT_TEXT:
-    append_text(out, setup, options, replay, outcome, fit, real);
+    append_text(out, setup, options, replay, outcome, fit, real, explain);
     break;
   case RA_FORMAT_TSV:
-    ra_table_write(outcome->summary, RA_FORMAT_TSV, out);
-    ra_table_write(outcome->calls, RA_FORMAT_TSV, out);
-    ra_table_write(outcome->gpu_time, RA_FORMAT_TSV, out);
-    ra_table_write(outcome->moves, RA_FORMAT_TSV, out);
-    ra_table_write(outcome->critical_path, RA_FORMAT_TSV, out);
-    ra_table_write(fit->memory, RA_FORMAT_TSV, out);
-    ra_table_write(fit->holders, RA_FORMAT_TSV, out);
-    if (real)
-      ra_table_write(real, RA_FORMAT_TSV, out);
+    for (guint i = 0; tables[i]; i++)
+      ra_table_write(tables[i], RA_FORMAT_TSV, out);
     break;
   case RA_FORMAT_JSON:
-    append_json(out, outcome, fit, real);
+    append_json(out, tables);
     break;
   }
   return ra_output_print(out->str, out->len, error);
@@ -301,18 +335,25 @@ save_trace(const RaSetup *setup, RaReplay *replay, const char *path,
   return ra_trace_save(trace, path, error);
 }
 
+/* Flags of its own. */
+typedef struct {
+  char *trace;          /* owned, nullable */
+  gboolean fingerprint; /* alone */
+  gboolean unfolded;    /* --no-fold */
+  gboolean explain;
+} Flags;
+
 /* The exit status: 1 where the plan does not fit. */
 static int
-simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
-         gboolean unfolded, GError **error)
+simulate(const RaOptions *options, const Flags *own, GError **error)
 {
   RaSetupFlags flags = ra_options_setup(options);
   RaReplayOptions wanted = {.n_iterations = options->n_iterations,
                             .fidelity = options->fidelity,
                             .flows = options->flows,
                             .seed = options->seed,
-                            .unfolded = unfolded,
-                            .record = trace != NULL};
+                            .unfolded = own->unfolded,
+                            .record = own->trace != NULL};
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
   g_autoptr(RaFit) fit = NULL;
@@ -322,41 +363,49 @@ simulate(const RaOptions *options, const char *trace, gboolean fingerprint,
     setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
   if (setup)
     replay = ra_replay_new(setup, &wanted, error);
-  if (replay && !fingerprint)
+  if (replay && !own->fingerprint)
     fit = ra_fit_new(setup, &flags, replay);
   ra_progress_end(progress);
-  if (!replay || (trace && !save_trace(setup, replay, trace, error)))
+  if (!replay || (own->trace && !save_trace(setup, replay, own->trace, error)))
     return 0;
-  if (fingerprint) {
+  if (own->fingerprint) {
     print_fingerprint(replay->sim, error);
     return 0;
   }
-  print_outcome(setup, options, replay, fit, error);
+  print_outcome(setup, options, replay, fit, own->explain, error);
   return fit->fits ? 0 : 1;
 }
+
+static void
+flags_clear(Flags *flags)
+{
+  g_free(flags->trace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Flags, flags_clear)
 
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_autofree char *trace = NULL;
-  gboolean fingerprint = FALSE, unfolded = FALSE;
-  const GOptionEntry own[] = {{"trace", 't', 0, G_OPTION_ARG_FILENAME, &trace,
-                               "Also write every task to FILE", "FILE"},
-                              {"fingerprint", 0, 0, G_OPTION_ARG_NONE,
-                               &fingerprint,
-                               "Print only the hash of all events", NULL},
-                              {"no-fold", 0, 0, G_OPTION_ARG_NONE, &unfolded,
-                               "Expand every replica by itself: slower, the "
-                               "same numbers",
-                               NULL},
-                              {.long_name = NULL}};
+  g_auto(Flags) flags = {NULL, FALSE, FALSE, FALSE};
+  const GOptionEntry own[] = {
+      {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
+       "Also write every task to FILE", "FILE"},
+      {"fingerprint", 0, 0, G_OPTION_ARG_NONE, &flags.fingerprint,
+       "Print only the hash of all events", NULL},
+      {"explain", 0, 0, G_OPTION_ARG_NONE, &flags.explain,
+       "Also say why: causes, ops and links of the critical path, what idle "
+       "GPUs wait for",
+       NULL},
+      {"no-fold", 0, 0, G_OPTION_ARG_NONE, &flags.unfolded,
+       "Expand every replica by itself: slower, the same numbers", NULL},
+      {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
                         error) ||
-      options.help || !ra_option_file("--trace", trace, error))
+      options.help || !ra_option_file("--trace", flags.trace, error))
     return 0;
-  return simulate(&options, trace, fingerprint, unfolded, error);
+  return simulate(&options, &flags, error);
 }
 
 const RaCommand ra_command_simulate = {
@@ -380,6 +429,7 @@ const RaCommand ra_command_simulate = {
         "  reallot simulate ppo-llama3-70b-128.plan --format=json "
         "--trace ppo.trace.tsv\n"
         "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --explain\n"
         "  reallot simulate ppo-llama3-70b-128.plan --network=flows --set "
         "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
         "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "

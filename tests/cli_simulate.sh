@@ -38,21 +38,22 @@ sums() {
               $at["host_frac"] + $at["bubble_frac"] + \
               $at["interference_frac"])
     }
+    title == "path_causes" { share[title] += $at["share_frac"] }
     title == "critical_path" { path += $at["time_s"] }
     END { for (t in share) check(t, share[t])
-          check("path", path / makespan); if (n < 5) print "only " n " sums" }'
+          check("path", path / makespan); if (n < 6) print "only " n " sums" }'
 }
 bad=0
 for file in "$plans"/*.plan; do
   for fidelity in stage call op; do
-    run simulate "$file" --format=tsv --fidelity=$fidelity
+    run simulate "$file" --format=tsv --fidelity=$fidelity --explain
     sums <out | sed "s|^|# ${file##*/}, $fidelity: |" >wrong
     cat wrong
     [ ! -s wrong ] || bad=1
   done
 done
 result $bad "shares add up to 1 for every shipped plan"
-run simulate "$plan" --format=tsv
+run simulate "$plan" --format=tsv --explain
 awk -F'\t' -v OFS='\t' '$1 == "(idle)" { $3 += 0.001 } { print }' out | sums |
   grep -q '^gpu_time sums to 1.001'
 result $? "a share that is off by 0.001 is found"
@@ -174,6 +175,16 @@ done
   "$(print_of "$plan" --fidelity=op)" ] &&
   [ "$first" = "$(print_of "$plan" --set cluster.jitter=0.05)" ]
 result $? "jitter is felt at op fidelity"
+for format in text tsv json; do
+  run simulate "$plan" --explain --network=flows --format=$format
+  [ "$rc" -eq 0 ] && grep -q gemm out && grep -q 'peers out' out
+  result $? "--explain names ops and links, as $format"
+done
+run simulate "$plan" --explain
+! grep -q '^Links' out && grep -q '^Why: ' out
+result $? "links only with flows"
+[ "$first" = "$(print_of "$plan" --explain)" ]
+result $? "asking why changes nothing"
 [ "$first" = "$(print_of "$plan" --network=off)" ] &&
   [ "$(print_of "$plan" --no-fold)" = "$(print_of "$plan" --network=flows)" ]
 result $? "flows that do not meet change nothing"

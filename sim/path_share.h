@@ -1,0 +1,59 @@
+/* The critical path by cause: what a run's length is made of.
+ *
+ *     g_autoptr(GArray) shares = ra_path_shares(sim, graph, estimator);
+ *     for (guint i = 0; i < shares->len; i++)
+ *       use(&g_array_index(shares, RaPathShare, i));
+ *
+ * A task's time is split by the causes of its cost (RaCost), its computation
+ * and communication further by the ops of its list, in proportion to what each
+ * takes.  What is left of a device task's time is waiting inside: of ranks for
+ * the slowest where they are unlike, else of a pipeline that decodes.
+ *
+ * The shares add up to the makespan.  Typical sizes: 10 to 40.
+ */
+#ifndef RA_SIM_PATH_SHARE_H
+#define RA_SIM_PATH_SHARE_H
+
+#include "sim/sim.h"
+
+typedef enum {
+  RA_CAUSE_COMPUTE,      /* by op */
+  RA_CAUSE_COMM,         /* exposed communication, by op and link */
+  RA_CAUSE_HOST,         /* the device waits for launches; host work */
+  RA_CAUSE_BUBBLE,       /* inside a decode pipeline */
+  RA_CAUSE_STRAGGLER,    /* inside a task: for the slowest rank */
+  RA_CAUSE_INTERFERENCE, /* computation slowed by communication beside it */
+  RA_CAUSE_CONTENTION,   /* communication that shares links, by op and link */
+  RA_CAUSE_DATA,         /* reallocation and transfers between calls */
+  RA_CAUSE_MEMORY,       /* offloads and reloads */
+  RA_N_CAUSES
+} RaCause;
+
+/* Over which links an op goes. */
+typedef enum { RA_REACH_NONE, RA_REACH_NODE, RA_REACH_NETWORK } RaReach;
+
+typedef struct {
+  uint8_t cause; /* RaCause */
+  uint8_t op;    /* RaOpKind; RA_N_OPS: of no single one, see `task` */
+  uint8_t task;  /* RaTaskKind, where op is RA_N_OPS */
+  uint8_t reach; /* RaReach, of communication */
+  double time_s; /* on the path */
+} RaPathShare;
+
+/**
+ * ra_path_shares:
+ * @sim: has run; borrowed
+ * @graph: its graph; borrowed
+ * @estimator: that it ran with; borrowed
+ *
+ * Sums up ra_critical_tasks().  Cost: that and the ops of its works.
+ *
+ * Returns: (transfer full) (element-type RaPathShare): by time, longest first
+ */
+GArray *ra_path_shares(const RaSim *sim, const RaTaskGraph *graph,
+                       const RaEstimator *estimator);
+
+const char *ra_cause_name(RaCause cause);
+const char *ra_reach_name(RaReach reach); /* "node", "network", "-" */
+
+#endif
