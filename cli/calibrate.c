@@ -37,14 +37,39 @@ gpu_of(const char *output, GError **error)
   return NULL;
 }
 
+/* The profiles called @names, (element-type RaProfile). */
+static GPtrArray *
+load_bases(char **names, GError **error)
+{
+  g_autoptr(GPtrArray) bases =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_profile_free);
+
+  for (guint i = 0; names && names[i]; i++) {
+    g_autofree char *path = ra_data_find("profiles", names[i], NULL, error);
+    g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
+    RaProfile *profile = file ? ra_profile_load(file, error) : NULL;
+
+    if (!profile)
+      return NULL;
+    g_ptr_array_add(bases, profile);
+  }
+  return g_steal_pointer(&bases);
+}
+
 static gboolean
-calibrate(const char *from, const char *gpu, const char *merge,
+calibrate(const char *from, const char *gpu, char **transfer, const char *merge,
           const char *output, GError **error)
 {
+  g_autoptr(GPtrArray) bases = load_bases(transfer, error);
   gboolean watched = isatty(STDERR_FILENO);
-  g_autoptr(RaCalibration) calibration =
+  g_autoptr(RaCalibration) calibration = NULL;
+
+  if (!bases)
+    return FALSE;
+  calibration =
       merge ? ra_calibrate_merge(merge, from, gpu, error)
-            : ra_calibrate(from, gpu, watched ? show_law : NULL, error);
+            : ra_calibrate(from, gpu, (RaProfile *const *)bases->pdata,
+                           bases->len, watched ? show_law : NULL, error);
 
   if (watched)
     fprintf(stderr, "\r\033[K");
@@ -62,11 +87,16 @@ run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_autofree char *from = NULL, *gpu = NULL, *merge = NULL;
+  g_auto(GStrv) transfer = NULL;
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &from,
        "Folder of measurements, laid out like the project's", "DIR"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &gpu,
        "Class of GPU; else what FILE is called", "GPU"},
+      {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &transfer,
+       "Laws without rows by data sheet, from this profile of another GPU; "
+       "repeatable",
+       "PROFILE"},
       {"merge", 0, 0, G_OPTION_ARG_FILENAME, &merge,
        "Only add the rows to the tables of this profile", "PROFILE"},
       {.long_name = NULL}};
@@ -90,7 +120,7 @@ run(int argc, char **argv, GError **error)
                 "calibrate --from DIR -o GPU%s'",
                 SUFFIX);
   if (gpu)
-    calibrate(from, gpu, merge, options.output, error);
+    calibrate(from, gpu, transfer, merge, options.output, error);
   return 0;
 }
 
@@ -106,6 +136,8 @@ const RaCommand ra_command_calibrate = {
         "Examples:\n"
         "  reallot calibrate --from measurements -o h100-sxm.profile\n"
         "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
+        "  reallot calibrate --from measurements --transfer h100-sxm.profile "
+        "-o b200-sxm.profile\n"
         "  reallot calibrate --from mine --merge h100-sxm.profile "
         "--gpu h100-sxm -o mine.profile\n",
     .groups = RA_OPTIONS_OUTPUT,

@@ -95,8 +95,10 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  * length, law exp(r) at the knots of all axes, in the logarithm linear in log2
  * between them, made never to fall with i; and t is linear in kv_tokens between
  * lengths, so that a decode step stays a line between knots (the law's slope
- * beyond the last length, flat before the first).  Outside of the other axes'
- * knots T(i) is the nearest one's and what the law is more than there.
+ * beyond the last length, flat before the first).  Above the other axes' knots
+ * T(i) is the nearest one's and what the law is more than there; below them
+ * alone the law exp(r of the nearest), made never to fall, and no more than the
+ * nearest one's.
  * Valid: 1..2048 sequences, 2..32768 tokens each, 1..64 heads.
  * Source: coefficients, the profile.   Cost: about 80 ns, no allocation.
  *

@@ -169,6 +169,7 @@ typedef struct {
   RaGridSpot at;
   RaOp inside;      /* the op, held to the table's edges */
   gboolean outside; /* it was beyond them */
+  gboolean above;   /* one of them at least at its upper end */
 } Spot;
 
 static void
@@ -178,18 +179,39 @@ find_spot(const RaDecodeAttentionLaw *law, const RaOp *op, const double *at,
   const RaGrid *grid = law->residual.grid;
   double edge[RA_GRID_AXES];
 
-  spot->outside = FALSE;
+  spot->outside = spot->above = FALSE;
   edge[0] = at[0];
   for (guint a = 1; a < grid->n_axes; a++) {
     const RaGridAxis *axis = &grid->axes[a];
     double last = axis->knots[axis->n_knots - 1];
 
     edge[a] = CLAMP(at[a], axis->knots[0], last);
+    spot->above |= at[a] > last;
     spot->outside |= at[a] < axis->knots[0] || at[a] > last;
   }
   ra_grid_spot(grid, edge, 1, &spot->at);
   if (spot->outside)
     spot->inside = op_at(&law->residual, op, edge);
+}
+
+/* Seconds at the table's @i-th length of an op that is smaller than all that
+ * was measured: its law with what is left over at the edge, which must not fall
+ * with the length, and no more than the edge's own @edge_s. */
+static double
+smaller_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
+          guint i, double edge_s)
+{
+  const RaGrid *grid = law->residual.grid;
+  double most_s = 0;
+
+  for (guint j = 0; j <= i; j++) {
+    double tokens = grid->axes[0].knots[j] * (double)op->dim[SEQUENCES];
+    double r = ra_grid_spot_value(&spot->at, grid->values + j);
+    double s = law_s(law, op, tokens) * ra_residual_exp(r);
+
+    most_s = MAX(most_s, s);
+  }
+  return MIN(most_s, edge_s);
 }
 
 /* Seconds at the table's @i-th length. */
@@ -203,6 +225,8 @@ knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
 
   if (!spot->outside)
     return s;
+  if (!spot->above)
+    return smaller_s(law, op, spot, i, s);
   more_s =
       law_s(law, op, length * (double)op->dim[SEQUENCES]) -
       law_s(law, &spot->inside, length * (double)spot->inside.dim[SEQUENCES]);

@@ -83,6 +83,9 @@ static const RaFitAxes decode_tables[] = {
     /* A kernel that splits the cache only where query heads share it. */
     {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_GROUP,
      RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+/* The L2 cache, launches: what the bytes, or the tokens, decide. */
+static const RaFitAxes memory_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES},
+                                          {RA_FEATURE_TOKENS, RA_N_FEATURES}};
 static const RaFitAxes message_tables[] = {
     {RA_FEATURE_BYTES, RA_FEATURE_RANKS, RA_N_FEATURES}};
 static const RaFitAxes inter_tables[] = {
@@ -98,6 +101,7 @@ static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
   {                                                                            \
     .law = "memory." name, .source = name, .coefficients = memory_op,          \
     .n_coefficients = G_N_ELEMENTS(memory_op), .stride = 2, .lines = 2,        \
+    .tables = memory_tables, .n_tables = G_N_ELEMENTS(memory_tables),          \
     .text = what, .range = "tokens 1..4096; width 4096..8192",                 \
     .held_out = "each model left out in turn"                                  \
   }

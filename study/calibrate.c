@@ -1,34 +1,13 @@
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 #include "study/calibrate_impl.h"
+#include "study/transfer.h"
 #include "traces/law.h"
-
-static const RaCalibrateGpu gpus[] = {
-    {"h100-sxm", "h100", "h100_sxm", 132, TRUE, FALSE},
-    {"a100-sxm", "a100", "a100_sxm", 108, FALSE, FALSE},
-    {"h200-sxm", "h100", "h100_sxm", 132, TRUE, TRUE},
-};
-
-const RaCalibrateGpu *
-ra_calibrate_gpu(const char *name, GError **error)
-{
-  g_autoptr(GString) known = g_string_new(NULL);
-
-  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
-    if (strcmp(gpus[i].name, name) == 0)
-      return &gpus[i];
-    g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", gpus[i].name);
-  }
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "unknown GPU '%s', expected one of %s", name, known->str);
-  return NULL;
-}
 
 RaCalibration *
 ra_calibration_new(void)
@@ -50,8 +29,8 @@ ra_calibration_free(RaCalibration *calibration)
   g_free(calibration);
 }
 
-static RaCalibrateLaw *
-law_state(RaCalibrateWork *work, const char *name)
+RaCalibrateLaw *
+ra_calibrate_law(RaCalibrateWork *work, const char *name)
 {
   for (guint i = 0; i < ra_law_n_specs(); i++)
     if (strcmp(ra_law_spec_at(i)->name, name) == 0)
@@ -59,7 +38,8 @@ law_state(RaCalibrateWork *work, const char *name)
   g_assert_not_reached();
 }
 
-/* Held-out errors: leaves a note where a level has none. */
+/* Held-out errors, and the table that has the least.  Where there is but one
+ * line nothing can be left out, and the first table is taken. */
 static guint
 cross(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
       RaCalibrateLaw *state)
@@ -67,8 +47,9 @@ cross(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
   guint table = 0;
   g_autoptr(GArray) errors = ra_fit_cross(law, work->profile, rows, &table);
 
-  if (work->gpu->transferred || errors->len == 0)
-    return table;
+  state->median_frac = state->p90_frac = -1;
+  if (errors->len == 0)
+    return law->n_tables > 0;
   ra_fit_errors(errors, &state->median_frac, &state->p90_frac);
   return table;
 }
@@ -88,28 +69,15 @@ note_outliers(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
           law->law, result->n_outliers, rows->len, shape, result->worst_ratio));
 }
 
-static gboolean
-fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
+/* Fits @law on @rows. */
+static void
+fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
+         RaCalibrateLaw *state)
 {
-  RaCalibrateLaw *state = law_state(work, law->law);
-  g_autoptr(GArray) rows =
-      ra_measured_rows(work->data, law->source, work->gpu->measured, error);
+  guint table = cross(work, law, rows, state);
   RaFitResult result;
   RaLaw *target;
-  guint table;
 
-  if (!rows)
-    return FALSE;
-  if (rows->len == 0) {
-    state->absent = ra_law_spec(law->law)->optional;
-    if (state->absent)
-      return TRUE;
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: there are no rows of '%s' for the %s", work->data,
-                law->source, work->gpu->measured);
-    return FALSE;
-  }
-  table = cross(work, law, rows, state);
   ra_fit_coefficients(law, work->profile, rows, &result);
   if (result.n_outliers > 0)
     note_outliers(work, law, rows, &result);
@@ -125,23 +93,163 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
                                     "neighbours by a factor of e (kept, not "
                                     "used)",
                                     law->law, target->grid->n_spikes));
+  state->from = state->twin = NULL;
+  state->law = NULL;
   state->n_rows = rows->len;
   state->n_outliers = result.n_outliers;
+}
+
+/* Collectives of a node of another class of GPU, on its own links: shares of
+ * the link and seconds are what is carried over. */
+static gboolean
+fit_links(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, law->law);
+  const RaGpu *links = ra_gpu_find(work->gpu->links);
+  RaDevice own = work->profile->spec;
+  g_autoptr(GArray) rows = NULL;
+  RaSheet sheet;
+
+  if (strcmp(work->gpu->links, work->gpu->rows) == 0)
+    return TRUE;
+  rows = ra_measured_rows(work->data, law->source, links->rows, error);
+  if (!rows || !ra_gpu_sheet(links, work->data, &sheet, error))
+    return FALSE;
+  if (rows->len == 0)
+    return TRUE;
+  work->profile->spec.intra_bytes_per_s = sheet.intra_bytes_per_s;
+  fit_rows(work, law, rows, state);
+  work->profile->spec = own;
+  state->from = links;
+  return TRUE;
+}
+
+static gboolean
+is_of_links(const RaFitLaw *law)
+{
+  static const char *const names[] = {
+      "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", NULL};
+
+  return g_strv_contains(names, law->law);
+}
+
+static gboolean
+fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, law->law);
+  g_autoptr(GArray) rows =
+      ra_measured_rows(work->data, law->source, work->gpu->rows, error);
+
+  if (!rows)
+    return FALSE;
+  if (rows->len > 0) {
+    fit_rows(work, law, rows, state);
+    state->absent = FALSE;
+    return TRUE;
+  }
+  if (is_of_links(law) && work->n_bases > 0)
+    return fit_links(work, law, error);
+  if (state->from)
+    return TRUE;
+  state->absent = ra_law_spec(law->law)->optional;
+  if (state->absent)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: there are no rows of '%s' for the %s%s%s", work->data,
+              law->source, work->gpu->rows,
+              work->gpu->bases ? ", expected them or --transfer from " : "",
+              work->gpu->bases ? work->gpu->bases : "");
+  return FALSE;
+}
+
+/* Classes whose rows say what a transfer from @from is off. */
+static const RaGpu *
+twin_of(const RaGpu *from)
+{
+  static const char *const twins[][2] = {{"h100-sxm", "a100-sxm"},
+                                         {"a100-sxm", "h100-sxm"},
+                                         {"rtx4090", "rtx-pro-6000"},
+                                         {"rtx-pro-6000", "rtx4090"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(twins); i++)
+    if (strcmp(twins[i][0], from->name) == 0)
+      return ra_gpu_find(twins[i][1]);
+  return NULL;
+}
+
+/* Whether law @name makes sense on the GPU. */
+static gboolean
+is_wanted(const RaCalibrateWork *work, const char *name)
+{
+  return strcmp(name, "gemm.fp8") != 0 || work->sheet.fp8_flop_per_s > 0;
+}
+
+/* The base for law @name: the first that was fitted on rows of it. */
+static const RaProfile *
+base_of(const RaCalibrateWork *work, const char *name)
+{
+  const RaProfile *any = NULL;
+
+  for (guint i = 0; i < work->n_bases; i++) {
+    const RaLaw *law = ra_profile_law(work->bases[i], name);
+
+    if (law && (!law->transferred || !ra_fit_law(name)))
+      return work->bases[i];
+    if (law && !any)
+      any = work->bases[i];
+  }
+  return any;
+}
+
+/* One law of a base on this GPU's data sheet. */
+static gboolean
+transfer_law(RaCalibrateWork *work, const char *name, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, name);
+  const RaProfile *base = base_of(work, name);
+  const RaGpu *from, *twin;
+  guint n_rows = 0;
+
+  state->absent = !base || !is_wanted(work, name);
+  if (state->absent)
+    return TRUE;
+  from = ra_gpu_named(base->device, error);
+  if (!from)
+    return FALSE;
+  ra_transfer_law(from, base, work->gpu, work->profile, name);
+  if (!ra_fit_law(name))
+    return TRUE;
+  twin = twin_of(from);
+  state->from = from;
+  state->law = ra_profile_law(base, name);
+  state->n_rows = state->law->n_rows;
+  if (twin && !ra_transfer_error(from, base, work->data, name, twin, &n_rows,
+                                 &state->median_frac, &state->p90_frac, error))
+    return FALSE;
+  state->twin = n_rows > 0 ? twin : NULL;
+  return TRUE;
+}
+
+/* Every law of the bases, before this GPU's own rows. */
+static gboolean
+transfer(RaCalibrateWork *work, GError **error)
+{
+  for (guint i = 0; i < ra_law_n_specs(); i++)
+    if (!transfer_law(work, ra_law_spec_at(i)->name, error))
+      return FALSE;
   return TRUE;
 }
 
 static gboolean
 calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
 {
-  g_autofree char *row = g_strdup(work->gpu->name);
-
-  g_strdelimit(row, "-", '_');
-  if (!ra_calibrate_sheet(work->data, row, &work->own, error) ||
-      !ra_calibrate_sheet(work->data, work->gpu->sheet, &work->measured, error))
+  if (!ra_gpu_sheet(work->gpu, work->data, &work->sheet, error))
     return FALSE;
-  work->profile = ra_calibrate_start(work->gpu, &work->measured);
+  work->profile = ra_transfer_start(work->gpu, &work->sheet);
   for (guint i = 0; i < ra_law_n_specs(); i++)
     work->laws[i].median_frac = work->laws[i].p90_frac = -1;
+  if (work->n_bases > 0 && !transfer(work, error))
+    return FALSE;
   for (guint i = 0; i < ra_fit_n_laws(); i++) {
     if (progress)
       progress(ra_fit_law_at(i)->law);
@@ -149,18 +257,19 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
       return FALSE;
   }
   if (!ra_calibrate_constants(work, error) ||
-      !ra_calibrate_overlap(work, law_state(work, "overlap"), error))
+      !ra_calibrate_overlap(work, ra_calibrate_law(work, "overlap"), error))
     return FALSE;
   ra_calibrate_write(work, work->out->text);
   return TRUE;
 }
 
 RaCalibration *
-ra_calibrate(const char *data, const char *gpu, RaCalibrateProgress progress,
-             GError **error)
+ra_calibrate(const char *data, const char *gpu, RaProfile *const *bases,
+             guint n_bases, RaCalibrateProgress progress, GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
-  RaCalibrateWork work = {.data = data, .out = out};
+  RaCalibrateWork work = {
+      .data = data, .bases = bases, .n_bases = n_bases, .out = out};
   gboolean ok;
 
   if (!g_file_test(data, G_FILE_TEST_IS_DIR)) {
@@ -168,7 +277,7 @@ ra_calibrate(const char *data, const char *gpu, RaCalibrateProgress progress,
                 "%s: is no folder, expected one with measurements", data);
     return NULL;
   }
-  work.gpu = ra_calibrate_gpu(gpu, error);
+  work.gpu = ra_gpu_named(gpu, error);
   if (!work.gpu || !ra_robust_init(error))
     return NULL;
   work.laws = g_new0(RaCalibrateLaw, ra_law_n_specs());

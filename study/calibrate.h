@@ -6,7 +6,7 @@
  * their law are kept, counted in the profile and reported.  Deterministic.
  *
  *     g_autoptr(RaCalibration) c =
- *         ra_calibrate("../shared/data", "h100-sxm", NULL, &error);
+ *         ra_calibrate("../shared/data", "h100-sxm", NULL, 0, NULL, &error);
  *     ra_file_write("h100-sxm.profile", c->text->str, c->text->len, &error);
  */
 #ifndef RA_STUDY_CALIBRATE_H
@@ -28,6 +28,9 @@ typedef void (*RaCalibrateProgress)(const char *law);
  * ra_calibrate:
  * @data: folder of measurements, laid out like the project's
  * @gpu: "h100-sxm": its class of GPU
+ * @bases: (array length=n_bases): profiles of other classes, from which laws
+ *   without rows of @gpu are transferred by data sheet (study/transfer.h): each
+ *   from the first that has it of its own rows, else from the first that has it
  * @progress: (nullable): called before each law
  * @error: %RA_ERROR_INPUT: an unknown GPU, no data sheet or no rows of a law
  *   that a profile must have, `file:line: ...` for a field that is no number
@@ -37,6 +40,7 @@ typedef void (*RaCalibrateProgress)(const char *law);
  * Returns: (transfer full): %NULL on error
  */
 RaCalibration *ra_calibrate(const char *data, const char *gpu,
+                            RaProfile *const *bases, guint n_bases,
                             RaCalibrateProgress progress, GError **error);
 
 /**

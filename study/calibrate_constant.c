@@ -1,5 +1,5 @@
-/* What a profile has that is no fit of one kind of row: the data sheet, starts
- * of fits, copies of other laws, citations, medians. */
+/* What a profile has that is no fit of one kind of row: copies of other laws,
+ * citations, medians. */
 #include "config.h"
 
 #include <math.h>
@@ -17,32 +17,6 @@
  * (arXiv 2307.08691). */
 #define BACKWARD_EFFICIENCY_FRAC 0.863
 
-static const char *const sheet_columns[] = {
-    "system",     "mem_bytes",     "mem_bw_Bps",
-    "bf16_flops", "fp8_flops",     "intra_node_Bps_per_gpu",
-    "pcie_Bps",   "p2p_latency_s", NULL};
-
-typedef struct {
-  const char *row;
-  RaSheet *sheet;
-  gboolean found;
-} SheetReader;
-
-static gboolean
-read_sheet(const RaCsvLine *line, gpointer data, GError **error)
-{
-  SheetReader *r = data;
-  double v[7];
-
-  if (strcmp(line->field[0], r->row) != 0)
-    return TRUE;
-  if (!ra_csv_numbers(line, 1, 7, v, error))
-    return FALSE;
-  *r->sheet = (RaSheet){v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
-  r->found = v[0] > 0 && v[1] > 0 && v[2] > 0 && v[4] > 0 && v[5] > 0;
-  return TRUE;
-}
-
 /* Calls @read for every line of the files below @data/@folder. */
 static gboolean
 read_all(const char *data, const char *folder, const char *prefix,
@@ -56,81 +30,6 @@ read_all(const char *data, const char *folder, const char *prefix,
     if (!ra_csv_read(g_ptr_array_index(files, i), columns, read, user, error))
       return FALSE;
   return TRUE;
-}
-
-gboolean
-ra_calibrate_sheet(const char *data, const char *row, RaSheet *out_sheet,
-                   GError **error)
-{
-  SheetReader reader = {.row = row, .sheet = out_sheet};
-
-  if (!read_all(data, "misc", "hardware_specs", sheet_columns, read_sheet,
-                &reader, error))
-    return FALSE;
-  if (reader.found)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: there is no data sheet of '%s', expected a row of "
-              "misc/hardware_specs.csv with memory, bandwidth, bf16, links",
-              data, row);
-  return FALSE;
-}
-
-/* A start for every coefficient: of its fit, or the middle of what it may be
- * until ra_calibrate_constants() sets it. */
-static double
-start_of(const RaCalibrateGpu *gpu, const RaLawSpec *spec,
-         const RaCoefficientSpec *coefficient)
-{
-  const RaFitLaw *fit = ra_fit_law(spec->name);
-  const char *name = coefficient->name;
-
-  for (guint i = 0; fit && i < fit->n_coefficients; i++)
-    if (strcmp(fit->coefficients[i].name, name) == 0)
-      return fit->coefficients[i].start;
-  if (strcmp(name, "sms") == 0)
-    return gpu->sms;
-  if (strcmp(name, "tile-m") == 0)
-    return 128;
-  if (strcmp(name, "tile-n") == 0)
-    return 256;
-  if (strcmp(name, "hierarchical-frac") == 0)
-    return gpu->nvls ? 1 : 0;
-  return CLAMP(1e-6, coefficient->min, coefficient->max);
-}
-
-RaProfile *
-ra_calibrate_start(const RaCalibrateGpu *gpu, const RaSheet *sheet)
-{
-  g_autoptr(GString) text = g_string_new(NULL);
-  g_autoptr(RaKeyFile) file = NULL;
-  RaProfile *profile;
-
-  g_string_append_printf(
-      text,
-      "[profile]\ndevice = %s\nderived = a fit\n[device]\nsource = a sheet\n"
-      "memory = %.10g B\nmemory-bandwidth = %.10g B/s\nbf16 = %.10g FLOP/s\n"
-      "intra-node = %.10g B/s\nhost = %.10g B/s\n",
-      gpu->name, sheet->memory_bytes, sheet->memory_bytes_per_s,
-      sheet->bf16_flop_per_s, sheet->intra_bytes_per_s,
-      sheet->host_bytes_per_s);
-  if (sheet->fp8_flop_per_s > 0)
-    g_string_append_printf(text, "fp8 = %.10g FLOP/s\n", sheet->fp8_flop_per_s);
-  for (guint i = 0; i < ra_law_n_specs(); i++) {
-    const RaLawSpec *spec = ra_law_spec_at(i);
-
-    g_string_append_printf(text,
-                           "[law %s]\nsource = a fit\nrows = 0\nrange = all\n"
-                           "error-median = -\nerror-p90 = -\n",
-                           spec->name);
-    for (guint j = 0; j < spec->n_coefficients; j++)
-      g_string_append_printf(text, "%s = %.10g\n", spec->coefficients[j].name,
-                             start_of(gpu, spec, &spec->coefficients[j]));
-  }
-  file = ra_key_file_parse("start", text->str, text->len, NULL);
-  profile = file ? ra_profile_load(file, NULL) : NULL;
-  g_assert(profile != NULL); /* all of it stands above */
-  return profile;
 }
 
 double *
@@ -181,7 +80,7 @@ read_launch(const RaCsvLine *line, gpointer data, GError **error)
 static gboolean
 set_host(RaCalibrateWork *work, GError **error)
 {
-  Launches l = {work->gpu->measured,
+  Launches l = {work->gpu->rows,
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
   g_autoptr(GHashTable) graph = l.graph;
@@ -202,20 +101,20 @@ set_host(RaCalibrateWork *work, GError **error)
     if (replayed)
       g_array_append_val(more, us);
   }
+  if (more->len == 0 && work->n_bases > 0)
+    return TRUE; /* the base's */
   if (more->len == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: there are no launches of the %s, expected vLLM_custom_* "
                 "rows in comm_nccl/aic_custom_allreduce.csv",
-                work->data, work->gpu->measured);
+                work->data, work->gpu->name);
     return FALSE;
   }
   s = ra_robust_quantile((double *)(gpointer)more->data, more->len, 0.5) * 1e-6;
   *ra_calibrate_coefficient(work->profile, "host", "eager-launch-s") = s;
   *ra_calibrate_coefficient(work->profile, "host", "graph-launch-s") = s;
   *ra_calibrate_coefficient(work->profile, "host", "graph-gap-s") = 0;
-  for (guint i = 0; i < ra_law_n_specs(); i++)
-    if (strcmp(ra_law_spec_at(i)->name, "host") == 0)
-      work->laws[i].n_rows = more->len;
+  ra_calibrate_law(work, "host")->n_rows = more->len;
   return TRUE;
 }
 
@@ -245,7 +144,7 @@ set_host_copy(RaCalibrateWork *work, GError **error)
 
   if (!read_all(work->data, "misc", "nvbandwidth", copy_columns, read_copy,
                 &rate, error) ||
-      !ra_calibrate_sheet(work->data, "a100_sxm", &a100, error))
+      !ra_gpu_sheet(ra_gpu_find("a100-sxm"), work->data, &a100, error))
     return FALSE;
   if (rate <= 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -255,7 +154,7 @@ set_host_copy(RaCalibrateWork *work, GError **error)
     return FALSE;
   }
   *ra_calibrate_coefficient(work->profile, "host-copy", "latency-s") =
-      work->measured.latency_s;
+      work->sheet.latency_s;
   *ra_calibrate_coefficient(work->profile, "host-copy", "bandwidth-frac") =
       rate / a100.host_bytes_per_s;
   return TRUE;
@@ -278,7 +177,7 @@ gboolean
 ra_calibrate_constants(RaCalibrateWork *work, GError **error)
 {
   RaProfile *p = work->profile;
-  double latency_s = work->measured.latency_s;
+  double latency_s = work->sheet.latency_s;
   double nic_frac =
       *ra_calibrate_coefficient(p, "inter-node", "high-bandwidth-frac");
 

@@ -66,7 +66,7 @@ rewrite(const char *text, const RaProfile *profile, const GArray *changes,
 
 /* Tables with the new rows in them. */
 static GArray *
-find_changes(RaProfile *profile, const char *data, const char *measured,
+find_changes(RaProfile *profile, const char *data, const RaGpu *gpu,
              RaCalibration *out, GError **error)
 {
   g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(Change));
@@ -75,7 +75,7 @@ find_changes(RaProfile *profile, const char *data, const char *measured,
   for (guint i = 0; i < ra_fit_n_laws(); i++) {
     const RaFitLaw *law = ra_fit_law_at(i);
     g_autoptr(GArray) rows =
-        ra_measured_rows(data, law->source, measured, error);
+        ra_measured_rows(data, law->source, gpu->rows, error);
     Change change = {.law = law->law};
 
     if (!rows)
@@ -100,7 +100,7 @@ ra_calibrate_merge(const char *path, const char *data, const char *gpu,
                    GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
-  const RaCalibrateGpu *known = ra_calibrate_gpu(gpu, error);
+  const RaGpu *known = ra_gpu_named(gpu, error);
   g_autoptr(RaProfile) profile = NULL;
   g_autoptr(RaKeyFile) file = NULL;
   g_autoptr(GArray) changes = NULL;
@@ -112,7 +112,7 @@ ra_calibrate_merge(const char *path, const char *data, const char *gpu,
   file = ra_key_file_parse(path, text, n_bytes, error);
   profile = file ? ra_profile_load(file, error) : NULL;
   if (profile)
-    changes = find_changes(profile, data, known->measured, out, error);
+    changes = find_changes(profile, data, known, out, error);
   if (!changes)
     return NULL;
   rewrite(text, profile, changes, out->text);

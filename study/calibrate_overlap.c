@@ -7,6 +7,7 @@
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
 #include "study/calibrate_impl.h"
+#include "study/transfer.h"
 #include "traces/law.h"
 
 /* The only GPU with such rows; others take its fractions. */
@@ -19,13 +20,13 @@ fit_collectives(const RaCalibrateWork *work, GError **error)
 {
   static const char *const names[] = {"all-reduce", "all-gather",
                                       "reduce-scatter", "all-to-all"};
-  const RaCalibrateGpu *gpu = ra_calibrate_gpu(MEASURED "-sxm", error);
+  const RaGpu *gpu = ra_gpu_find(MEASURED);
   g_autoptr(RaProfile) profile = NULL;
   RaSheet sheet;
 
-  if (!gpu || !ra_calibrate_sheet(work->data, gpu->sheet, &sheet, error))
+  if (!ra_gpu_sheet(gpu, work->data, &sheet, error))
     return NULL;
-  profile = ra_calibrate_start(gpu, &sheet);
+  profile = ra_transfer_start(gpu, &sheet);
   for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
     const RaFitLaw *law = ra_fit_law(names[i]);
     RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, names[i]);
@@ -91,10 +92,13 @@ ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
 {
   RaProfile *p = work->profile;
   gboolean own = strcmp(work->gpu->name, MEASURED "-sxm") == 0;
-  g_autoptr(GArray) kernels = ra_beside_kernels(work->data, MEASURED, error);
+  g_autoptr(GArray) kernels = NULL;
   g_autoptr(GArray) messages = NULL;
   g_autoptr(RaOverlapFit) fit = NULL;
 
+  if (!own && work->n_bases > 0)
+    return TRUE; /* the base's */
+  kernels = ra_beside_kernels(work->data, MEASURED, error);
   if (kernels)
     messages = ra_beside_messages(work->data, MEASURED, error);
   if (!messages)

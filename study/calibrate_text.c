@@ -61,25 +61,37 @@ write_sheet_line(GString *out, const char *key, double value, double scale,
 static void
 write_head(const RaCalibrateWork *work, GString *out)
 {
-  const RaSheet *sheet = &work->own;
-  g_autofree char *row = g_strdup(work->gpu->name);
+  const RaSheet *sheet = &work->sheet;
+  const RaGpu *gpu = work->gpu;
+  g_autofree char *row = g_strdup(gpu->name);
+  g_autoptr(GString) transfer = g_string_new(NULL);
+  g_autoptr(GString) names = g_string_new(NULL);
+
+  for (guint i = 0; i < work->n_bases; i++) {
+    const char *base = work->bases[i]->device;
+
+    g_string_append_printf(transfer, " --transfer %s.profile", base);
+    g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", base);
+  }
 
   g_strdelimit(row, "-", '_');
   g_string_append_printf(
       out,
-      "# Made by `reallot calibrate --from DATA -o %s.profile`; do not edit.\n"
+      "# Made by `reallot calibrate --from DATA%s -o %s.profile`; do not "
+      "edit.\n"
       "# Fits are on short runs at full clocks: under a power limit sustained "
       "matrix\n"
       "# products reach about 0.80 of the H100's and 0.87 of the A100's peak\n"
       "# (misc/mamf_best_matmul_tflops.csv).\n"
       "[profile]\nformat = 1\ndevice = %s\n",
-      work->gpu->name, work->gpu->name);
-  if (work->gpu->transferred)
+      transfer->str, gpu->name, gpu->name);
+  if (work->n_bases > 0)
     g_string_append_printf(
         out,
-        "derived = transferred from the %s: its fractions of peak and tables "
-        "on this device's data sheet; no row of this device was seen\n",
-        work->gpu->measured);
+        "base = %s\nderived = transferred by data sheet where a law says from "
+        "whom: shares of rates, latencies in cycles at %.0f MHz, %u "
+        "multiprocessors; the other laws are fitted on rows of this device\n",
+        names->str, gpu->clock_hz * 1e-6, gpu->sms);
   else
     g_string_append(out, "derived = fitted on published measurements of "
                          "others, see each law's source\n");
@@ -91,10 +103,14 @@ write_head(const RaCalibrateWork *work, GString *out)
   write_sheet_line(out, "fp8", sheet->fp8_flop_per_s, 1e12, "TFLOP/s");
   write_sheet_line(out, "intra-node", sheet->intra_bytes_per_s, 1e9, "GB/s");
   write_sheet_line(out, "host", sheet->host_bytes_per_s, 1e9, "GB/s");
-  g_string_append_printf(out,
-                         "source = misc/hardware_specs.csv, row %s: data "
-                         "sheet, one direction\n\n",
-                         row);
+  if (gpu->cited)
+    g_string_append_printf(out, "source = %s; links in one direction\n\n",
+                           gpu->cited);
+  else
+    g_string_append_printf(out,
+                           "source = misc/hardware_specs.csv, row %s: data "
+                           "sheet, one direction\n\n",
+                           row);
 }
 
 static const char *
@@ -130,7 +146,7 @@ files_of(const RaFitLaw *fit, const char *gpu)
 
 static void
 write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
-             const RaFitLaw *fit, GString *out)
+             const RaCalibrateLaw *state, const RaFitLaw *fit, GString *out)
 {
   g_autofree char *files = NULL;
 
@@ -140,27 +156,41 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
                              cited[i].range);
   if (!fit)
     return;
-  files = files_of(fit, work->gpu->measured);
+  if (state->law) {
+    const RaLaw *law = state->law;
+
+    g_string_append_printf(out, "transferred = %s\nsource = %s\nrange = %s\n",
+                           law->transferred ? law->transferred
+                                            : state->from->name,
+                           law->source, law->range);
+    return;
+  }
+  if (state->from)
+    g_string_append_printf(out, "transferred = %s\n", state->from->name);
+  files = files_of(fit, state->from ? state->from->rows : work->gpu->rows);
   g_string_append_printf(out, "source = %s, %s; robust fit\nrange = %s\n",
                          files, fit->text, fit->range);
 }
 
 static void
-write_errors(const RaCalibrateWork *work, const RaCalibrateLaw *state,
-             const RaFitLaw *fit, GString *out)
+write_errors(const RaCalibrateLaw *state, const RaFitLaw *fit, GString *out)
 {
-  if (fit || state->held_out)
+  if ((fit && (!state->from || !state->twin)) || state->held_out)
     g_string_append_printf(out, "outliers = %u\n", state->n_outliers);
   if (state->median_frac < 0) {
-    if (work->gpu->transferred && state->n_rows > 0)
-      g_string_append(out, "held-out = no: transferred by data sheet\n");
     g_string_append(out, "error-median = -\nerror-p90 = -\n");
     return;
   }
-  g_string_append_printf(out,
-                         "held-out = %s\nerror-median = %.3f\n"
-                         "error-p90 = %.3f\n",
-                         fit ? fit->held_out : state->held_out,
+  if (state->twin)
+    g_string_append_printf(
+        out,
+        "held-out = %s's, transferred likewise to the %s, on "
+        "that one's rows\n",
+        state->from->name, state->twin->name);
+  else
+    g_string_append_printf(out, "held-out = %s\n",
+                           fit ? fit->held_out : state->held_out);
+  g_string_append_printf(out, "error-median = %.3f\nerror-p90 = %.3f\n",
                          state->median_frac, state->p90_frac);
 }
 
@@ -186,10 +216,10 @@ ra_calibrate_write(const RaCalibrateWork *work, GString *out)
           *ra_calibrate_coefficient(work->profile, spec->name, name),
           comment ? " # " : "", comment ? comment : "");
     }
-    write_source(work, spec, fit, out);
+    write_source(work, spec, state, fit, out);
     g_string_append_printf(out, "rows = %" G_GUINT64_FORMAT "\n",
                            state->n_rows);
-    write_errors(work, state, fit, out);
+    write_errors(state, fit, out);
     if (law->grid) {
       g_string_append_printf(
           out, "\n[table %s] # thousandths of ln(measured / law)\n",

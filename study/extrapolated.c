@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "estimator/outside.h"
@@ -30,12 +31,45 @@ keep(GArray *kept, const RaOutside *one)
   g_array_append_vals(kept, one, 1);
 }
 
+/* Of which laws no row of the profile's GPU was seen, and what their transfer
+ * was off by where it could be tried. */
+static void
+append_derived(const RaProfile *profile, GString *text)
+{
+  static const char *const shown[] = {"gemm.bf16", "attention",
+                                      "decode-attention", "all-reduce"};
+  guint n = 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS(shown); i++) {
+    const RaLaw *law = ra_profile_law(profile, shown[i]);
+
+    if (!law || !law->transferred)
+      continue;
+    if (n++ == 0)
+      g_string_append_printf(text, "%s has no rows of its own of ",
+                             profile->device);
+    else
+      g_string_append(text, ", ");
+    g_string_append_printf(text, "%s (of the %s", law->name, law->transferred);
+    if (isnan(law->error_median_frac))
+      g_string_append(text, ", by data sheet)");
+    else
+      g_string_append_printf(
+          text,
+          ", by data sheet; such transfers are off by %.0f "
+          "%% in the median, %.0f %% at the 90th percentile)",
+          100 * law->error_median_frac, 100 * law->error_p90_frac);
+  }
+}
+
 char *
-ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph)
+ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
+                const RaTaskGraph *graph)
 {
   g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaOutside));
   GString *text = g_string_new(NULL);
 
+  append_derived(profile, text);
   for (uint32_t work = 0; work < graph->n_works; work++) {
     RaOp ops[RA_OP_LIST_MAX];
     guint n_ops = ra_work_ops(graph, work, ops);
@@ -51,7 +85,7 @@ ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph)
     const RaOutside *o = &g_array_index(kept, RaOutside, i);
 
     g_string_append_printf(text, "%s%s %s %.10g (measured %s %.10g)",
-                           i > 0 ? "; " : "", o->law, o->axis, o->value,
+                           text->len > 0 ? "; " : "", o->law, o->axis, o->value,
                            o->value > o->limit ? "to" : "from", o->limit);
   }
   return g_string_free(text, FALSE);

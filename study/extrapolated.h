@@ -8,13 +8,18 @@
 /**
  * ra_extrapolated:
  *
- * The furthest use of each law and axis beyond its table among the op lists of
+ * @profile: of @estimator
+ *
+ * The main laws of @profile that are another GPU's, with the error of such a
+ * transfer, and the furthest use of each law and axis beyond its table among
+ * the op lists of
  * @graph's works (ra_estimator_outside()); the steps of a generation, whose
  * lengths grow as they run, are not looked at.
  *
  * Returns: (transfer full): "gemm.bf16 m 131072 > 32768; attention length ...",
  *   "" for nothing
  */
-char *ra_extrapolated(const RaEstimator *estimator, const RaTaskGraph *graph);
+char *ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
+                      const RaTaskGraph *graph);
 
 #endif

@@ -111,9 +111,14 @@ make_device(const RaProfile *profile)
   RaTable *table = ra_table_new("device");
 
   ra_table_column(table, "device", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "base", RA_UNIT_NONE, RA_CELL_TEXT);
   add_columns(table, names, units, G_N_ELEMENTS(names));
   ra_table_row(table);
   ra_table_text(table, profile->device);
+  if (profile->base)
+    ra_table_text(table, profile->base);
+  else
+    ra_table_missing(table);
   ra_table_real(table, spec->memory_bytes);
   ra_table_real(table, spec->memory_bytes_per_s);
   ra_table_real(table, spec->bf16_flop_per_s);
@@ -132,6 +137,7 @@ make_laws(const RaProfile *profile)
   RaTable *table = ra_table_new("laws");
 
   ra_table_column(table, "law", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "of", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "rows", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "error_median_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "error_p90_frac", RA_UNIT_NONE, RA_CELL_FRAC);
@@ -141,6 +147,7 @@ make_laws(const RaProfile *profile)
 
     ra_table_row(table);
     ra_table_text(table, law->name);
+    ra_table_text(table, law->transferred ? law->transferred : profile->device);
     ra_table_integer(table, law->n_rows);
     ra_table_real(table, law->error_median_frac);
     ra_table_real(table, law->error_p90_frac);

@@ -352,7 +352,8 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   makespan_s = ra_sim_result(sim)->makespan_s;
   outcome->breakdown = ra_breakdown_new(sim, graph);
   rows = ra_path_rows(graph, sim);
-  outcome->extrapolated = ra_extrapolated(setup->estimator, graph);
+  outcome->extrapolated =
+      ra_extrapolated(setup->profile, setup->estimator, graph);
   outcome->summary = make_summary(setup, graph, sim, outcome->breakdown,
                                   outcome->extrapolated);
   outcome->calls = make_calls(setup, outcome->breakdown);

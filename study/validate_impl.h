@@ -4,6 +4,7 @@
 #define RA_STUDY_VALIDATE_IMPL_H
 
 #include "study/validate.h"
+#include "traces/measured.h"
 #include "traces/profile.h"
 
 /* (transfer full): the shipped profile of the GPU that a source calls @gpu
@@ -45,6 +46,26 @@ typedef struct {
 /* validate_train.c: argument: RaValidateTrain. */
 gboolean ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
+
+/* Least seconds of @row by the data sheet: FLOP over the peak, bytes over the
+ * memory's or the links' bandwidth, no latency. */
+double ra_validate_roofline_s(const RaMeasured *row, const RaDevice *device);
+
+/* A GPU left out and the one whose fit predicts it. */
+typedef struct {
+  const char *from, *to; /* names of study/gpu.h; NULL ends a list */
+  gboolean scored;       /* against the level's bars */
+} RaValidatePair;
+
+/* What a level of transfers is made of. */
+typedef struct {
+  const char *laws[9];     /* NULL-terminated */
+  RaValidatePair pairs[9]; /* ended by one without names */
+} RaValidateTransfers;
+
+/* validate_transfer.c: argument: RaValidateTransfers. */
+gboolean ra_validate_transfers(const RaValidateLevel *level, RaValidateJob *job,
+                               GError **error);
 
 /* validate_op.c: argument: RaValidateOps. */
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,

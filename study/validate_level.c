@@ -110,6 +110,30 @@ static const RaValidateTrain open_tables = {RA_TRAIN_TABLES, FALSE,
 #define VTRAIN                                                                 \
   "vTrain: fp16 gradients, no ZeRO, dropout, vocabulary 50,257 at tp 1 and "   \
   "padded to 128 tp beyond"
+#define BOTH_WAYS                                                              \
+  {"h100-sxm", "a100-sxm", TRUE}, { "a100-sxm", "h100-sxm", TRUE }
+#define OTHER_WAYS                                                             \
+  {"a40", "a100-sxm", FALSE}, {"a40", "h100-sxm", FALSE},                      \
+      {"rtx-pro-6000", "rtx4090", FALSE}, {"rtx4090", "rtx-pro-6000", FALSE},  \
+      {"a100-sxm", "rtx-pro-6000", FALSE},                                     \
+  {                                                                            \
+    "h100-sxm", "a40", FALSE                                                   \
+  }
+static const RaValidateTransfers gpu_gemm = {.laws = {"gemm.bf16"},
+                                             .pairs = {BOTH_WAYS, OTHER_WAYS}};
+static const RaValidateTransfers gpu_attention = {
+    .laws = {"attention", "decode-attention"},
+    .pairs = {BOTH_WAYS, OTHER_WAYS}};
+static const RaValidateTransfers gpu_other = {
+    .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add",
+             "all-reduce", "all-gather", "all-to-all", "inter-node"},
+    .pairs = {{"h100-sxm", "a100-sxm", FALSE},
+              {"a100-sxm", "h100-sxm", FALSE},
+              {"a40", "a100-sxm", FALSE},
+              {"a40", "h100-sxm", FALSE}}};
+
+#define TRANSFERS(name)                                                        \
+  .unit = "s", .collect = ra_validate_transfers, .argument = &(name)
 #define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
 #define BARS(median, p90)                                                      \
   .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
@@ -374,6 +398,28 @@ static const RaValidateLevel levels[] = {
      .convention = "folds: each configuration; micro-batch 1, no "
                    "recomputation and bf16 where nothing is said",
      TRAIN(open_tables)},
+    {.id = "gpu-left-out-gemm",
+     .title = "GEMM of a GPU left out, from data sheets",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.14, 0.40),
+     .convention = "the other's fit on this one's data sheet; pairs without a "
+                   "bar are other ways",
+     TRANSFERS(gpu_gemm)},
+    {.id = "gpu-left-out-attention",
+     .title = "Attention of a GPU left out, from data sheets",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.18, 0.45),
+     .convention = "the other's fit on this one's data sheet; pairs without a "
+                   "bar are other ways",
+     TRANSFERS(gpu_attention)},
+    {.id = "gpu-left-out-other",
+     .title = "Layers and messages of a GPU left out",
+     .source = "kernels_vidur, comm_nccl, comm_nccltests",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "the other's fit on this one's data sheet",
+     TRANSFERS(gpu_other)},
 };
 
 guint

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "estimator/fit.h"
+#include "study/gpu.h"
 #include "study/validate_impl.h"
 
 /* Folds of rows at random. */
@@ -32,27 +33,18 @@ typedef struct {
 RaProfile *
 ra_validate_profile(const char *gpu, GError **error)
 {
-  static const struct {
-    const char *gpu, *profile;
-  } spelled[] = {{"rtxpro6000", "rtx-pro-6000"}};
-  g_autofree char *sxm = g_strconcat(gpu, "-sxm.profile", NULL);
-  g_autofree char *plain = g_strconcat(gpu, ".profile", NULL);
-  g_autofree char *path = ra_data_find("profiles", sxm, NULL, NULL);
+  const RaGpu *known = ra_gpu_find(gpu);
+  g_autofree char *name =
+      g_strconcat(known ? known->name : gpu, ".profile", NULL);
+  g_autofree char *path = ra_data_find("profiles", name, NULL, NULL);
   g_autoptr(RaKeyFile) file = NULL;
 
-  if (!path)
-    path = ra_data_find("profiles", plain, NULL, NULL);
-  for (guint i = 0; !path && i < G_N_ELEMENTS(spelled); i++)
-    if (strcmp(spelled[i].gpu, gpu) == 0)
-      return ra_validate_profile(spelled[i].profile, error);
   file = path ? ra_key_file_load(path, error) : NULL;
   return file ? ra_profile_load(file, error) : NULL;
 }
 
-/* Least seconds by the data sheet: FLOP over the peak, bytes over the memory's
- * or the links' bandwidth, no latency. */
-static double
-roofline_s(const RaMeasured *row, const RaDevice *device)
+double
+ra_validate_roofline_s(const RaMeasured *row, const RaDevice *device)
 {
   double peak = row->op.dtype == RA_DTYPE_FP8 ? device->fp8_flop_per_s
                                               : device->bf16_flop_per_s;
@@ -95,7 +87,7 @@ add_row(const Work *work, guint index, double predicted_s, char *fold)
 
   out.name =
       g_strdup_printf("%s %s", ra_op_name((RaOpKind)row->op.kind), shape);
-  out.roofline = roofline_s(row, &work->profile->spec);
+  out.roofline = ra_validate_roofline_s(row, &work->profile->spec);
   if (work->ops->repeats)
     out.repeat = g_strdup(out.name);
   if (row->deviation_frac > 0)

@@ -7,7 +7,9 @@
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 
-static const char *const shipped[] = {"a100-sxm", "h100-sxm", "h200-sxm"};
+static const char *const shipped[] = {
+    "a100-sxm",     "h100-sxm", "h200-sxm", "a40",  "rtx4090",
+    "rtx-pro-6000", "b200-sxm", "h20",      "l40s", "h100-pcie"};
 
 static Bench *
 new_shipped(guint index)

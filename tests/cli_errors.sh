@@ -144,8 +144,10 @@ fails "--format: only 'trace info' has it" trace export --chrome \
 fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
 fails "neither --gpu nor --output" calibrate --from "$srcdir"
 fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
-fails "unknown GPU 'b300', expected one of h100-sxm, " calibrate --from . \
-  -o b300.profile
+fails "unknown GPU 'x900', expected one of h100-sxm, " calibrate --from . \
+  -o x900.profile
+fails "no file 'x900.profile'" calibrate --from . --transfer x900.profile \
+  -o l40s.profile
 fails '/nonexistent: is no folder, expected one with measurements' \
   calibrate --from /nonexistent --gpu h100-sxm
 fails '/nonexistent: is no folder, expected one with measurements' \

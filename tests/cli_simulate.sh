@@ -315,4 +315,20 @@ awk -v a="${moved:-0}" -v b="${sent:-0}" \
 result $? "--moves says who sends what: $sent bytes of $moved"
 fails "is a cluster, expected a plan" inspect --moves h100-1n.cluster
 
+# ---- GPUs that nobody here has ----
+works simulate "$plans/sft-llama3-8b-8.plan" --cluster b200-8n.cluster
+tr '\n' ' ' <out | grep -q 'b200-sxm has no rows of its own of gemm.bf16 (of '
+result $? "a derived profile says so"
+works simulate "$plans/sft-llama3-8b-8.plan" --cluster h20-2n.cluster
+works simulate "$plans/ppo-llama2-7b-8-colocated-zero3.plan" \
+  --cluster l40s-1n.cluster
+run simulate "$plans/sft-llama3-8b-8.plan" --cluster h100-1n.cluster
+! tr '\n' ' ' <out | grep -q 'no rows of its own'
+result $? "a measured one does not"
+run inspect b200-sxm.profile --format=tsv
+awk -F'\t' '$1 == "gemm.bf16" && $2 == "h100-sxm" { of = 1 }
+  $1 == "b200-sxm" && $2 == "h100-sxm" { base = 1 }
+  END { exit !(of && base) }' out
+result $? "inspect says whose law it is"
+
 echo "1..$n"

@@ -107,6 +107,9 @@ tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \
 check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
 check_programs += %D%/check_train
+check_programs += %D%/check_transfer
+tests_check_transfer_SOURCES = %D%/check_transfer.c %D%/profile_text.c \
+	%D%/profile_text.h
 check_programs += %D%/check_units
 check_programs += %D%/check_validate
 check_programs += %D%/check_validate_infer

@@ -38,6 +38,19 @@ ra_grid_free(RaGrid *grid)
   g_free(grid);
 }
 
+RaGrid *
+ra_grid_copy(const RaGrid *grid)
+{
+  RaGrid *copy = ra_grid_new();
+
+  for (guint a = 0; a < grid->n_axes; a++)
+    ra_grid_add_axis(copy, grid->axes[a].name, grid->axes[a].knots,
+                     grid->axes[a].n_knots);
+  memcpy(copy->cells, grid->cells, grid->n_cells * sizeof *grid->cells);
+  ra_grid_fill(copy);
+  return copy;
+}
+
 static uint64_t
 bits_of(double x)
 {

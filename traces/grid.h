@@ -59,6 +59,8 @@ typedef struct {
 
 RaGrid *ra_grid_new(void);
 void ra_grid_free(RaGrid *grid);
+/* (transfer full): the same knots and cells, filled. */
+RaGrid *ra_grid_copy(const RaGrid *grid);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaGrid, ra_grid_free)
 
 /**

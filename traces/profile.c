@@ -15,6 +15,7 @@ static const char *const nouns[] = {"profile!", "device!", "law *", "table *",
 typedef struct {
   const char *device;  /* name; borrowed from the file */
   const char *derived; /* how it was made; borrowed from the file */
+  const char *base;    /* transferred from; borrowed from the file */
   uint32_t format;     /* 1 */
 } RaProfileHead;
 
@@ -25,6 +26,8 @@ static const RaKeySpec head_keys[] = {
      .required = TRUE, .doc = "class of GPU, as clusters name it"},
     {"derived", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileHead, derived),
      .required = TRUE, .doc = "how the profile was made"},
+    {"base", RA_KEY_STRING, G_STRUCT_OFFSET(RaProfileHead, base),
+     .doc = "class of GPU that it was transferred from"},
 };
 
 /* [device]: the data sheet. */
@@ -57,9 +60,9 @@ static const RaKeySpec device_keys[] = {
 };
 
 /* Keys that every law has beside its coefficients. */
-static const char *const law_keys[] = {
-    "source",       "rows",      "range",    "held-out",
-    "error-median", "error-p90", "outliers", NULL};
+static const char *const law_keys[] = {"source",   "rows",         "range",
+                                       "held-out", "error-median", "error-p90",
+                                       "outliers", "transferred",  NULL};
 
 static gboolean
 is_law_key(const char *key)
@@ -189,6 +192,7 @@ read_law(RaKeyFile *file, RaLaw *law, guint group, GError **error)
     return FALSE;
   law->held_out = ra_key_file_get(file, group, "held-out");
   law->outliers = ra_key_file_get(file, group, "outliers");
+  law->transferred = ra_key_file_get(file, group, "transferred");
   law->range = require(file, law, "range", error);
   if (law->range == NULL)
     return FALSE;
@@ -260,6 +264,7 @@ read_profile(RaProfile *profile, GError **error)
           G_N_ELEMENTS(device_keys), &device, error))
     return FALSE;
   profile->device = head.device;
+  profile->base = head.base;
   profile->spec = device.spec;
   return read_laws(profile, error);
 }

@@ -50,6 +50,7 @@ typedef struct {
   double error_median_frac; /* held out, absolute relative; NAN: not measured */
   double error_p90_frac;    /* held out; NAN: not measured */
   const char *held_out;     /* how errors were measured; NULL: not said */
+  const char *transferred;  /* class of GPU that it was fitted on; NULL: this */
   const char *outliers;     /* rows far from the law; NULL: not said */
   RaGrid *grid;             /* owned; of ln(measured / law) over what the law
                                does not know; NULL: none */
@@ -59,6 +60,7 @@ typedef struct {
 typedef struct {
   RaKeyFile *file;    /* owned reference */
   const char *device; /* "h100-sxm" */
+  const char *base;   /* transferred from it by data sheet; NULL: measured */
   RaDevice spec;      /* data sheet */
   RaLaw *laws;        /* (n_laws) sorted by name */
   guint n_laws;
