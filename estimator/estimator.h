@@ -213,6 +213,9 @@ typedef struct {
   uint32_t n_sampled; /* sequences that get a token */
 } RaMixedBatch;
 
+/* That of @step, of a batcher. */
+RaMixedBatch ra_mixed_batch(const RaBatchStretch *step);
+
 /**
  * ra_op_list_mixed:
  * @out_ops: (out) (array length=RA_OP_LIST_MAX)

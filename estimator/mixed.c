@@ -5,6 +5,20 @@
 
 #include "estimator/estimator_impl.h"
 
+RaMixedBatch
+ra_mixed_batch(const RaBatchStretch *step)
+{
+  return (RaMixedBatch){.chunks = {.n_sequences = step->n_chunks,
+                                   .q_tokens = step->chunk_tokens,
+                                   .kv_tokens = step->chunk_kv_tokens,
+                                   .pairs = step->chunk_pairs},
+                        .decode = {.n_sequences = step->n_decoding,
+                                   .q_tokens = step->n_decoding,
+                                   .kv_tokens = step->kv_tokens,
+                                   .pairs = step->kv_tokens},
+                        .n_sampled = step->n_decoding + step->n_whole};
+}
+
 guint
 ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
                  const RaMixedBatch *batch, RaOp *out_ops)

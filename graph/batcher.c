@@ -357,6 +357,7 @@ ra_batcher_take(RaBatcher *b, uint64_t n_steps)
   g_array_set_size(b->first, 0);
   g_array_set_size(b->ended, 0);
   grow(b, n_steps);
+  b->work.last_blocks = b->used_blocks;
   b->work.peak_blocks = MAX(b->work.peak_blocks, b->used_blocks);
   b->work.n_steps += n_steps;
   b->work.n_stretches++;

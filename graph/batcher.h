@@ -72,6 +72,7 @@ typedef struct {
   uint64_t n_computed;  /* tokens, computed again where preempted */
   uint64_t n_shared;    /* tokens that were found computed */
   uint64_t peak_blocks; /* in use at a time */
+  uint64_t last_blocks; /* in use in the last step taken, before ends */
   uint32_t peak_sequences;
 } RaBatcherWork;
 

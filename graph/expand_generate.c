@@ -2,6 +2,7 @@
 
 #include "graph/expand_experts.h"
 #include "graph/expand_zero.h"
+#include "graph/plan_batching.h"
 
 /* Forwards alone, of all replicas. */
 typedef struct {
@@ -97,13 +98,12 @@ token_send(const RaCallContext *x, uint32_t replica)
 }
 
 static void
-add_prefill(RaForwards *f, uint32_t replica, const RaSequenceSet *set)
+add_dynamic(RaCallContext *x, uint32_t node, uint32_t replica,
+            const RaSequenceSet *set)
 {
-  RaCallContext *x = f->x;
   const RaCallPlan *p = x->plan;
   uint32_t share = x->c->n_sequences / p->dp, first = replica * share;
-  g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
-  RaDynamic dynamic = {.node = f->ends->node,
+  RaDynamic dynamic = {.node = node,
                        .shard = x->shard,
                        .n_groups = p->n_micro_batches,
                        .n_stages = p->pp,
@@ -113,27 +113,42 @@ add_prefill(RaForwards *f, uint32_t replica, const RaSequenceSet *set)
                        .prompt = set->prompt + first,
                        .response = set->response + first,
                        .n_parts = x->c->n_parts,
-                       .weight = ra_replica_weight(x, replica)};
+                       .weight = ra_replica_weight(x, replica),
+                       .batching = ra_call_batching(
+                           ra_builder_augmented(x->builder)->plan, x->call)};
+
+  x->dynamic[replica] = ra_builder_dynamic(x->builder, &dynamic);
+}
+
+static void
+add_prefill(RaForwards *f, uint32_t replica, const RaSequenceSet *set)
+{
+  RaCallContext *x = f->x;
+  const RaCallPlan *p = x->plan;
+  uint32_t share = x->c->n_sequences / p->dp, first = replica * share;
+  g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
   for (uint32_t g = 0; g < p->n_micro_batches; g++)
     batches[g] = ra_sequence_set_prompts(
         set, first + (uint32_t)((uint64_t)g * share / p->n_micro_batches),
         first + (uint32_t)((uint64_t)(g + 1) * share / p->n_micro_batches));
   add_forwards(f, replica, batches);
-  x->dynamic[replica] = ra_builder_dynamic(x->builder, &dynamic);
 }
 
 /* The decode of a part follows the prefill, or the part before it, in the
- * queues of the replica's stages. */
+ * queues of the replica's stages.  With continuous batching it has the prompts
+ * within. */
 void
 ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
 {
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
   const RaSequenceSet *set =
       ra_builder_sequences(x->builder, x->c->set, node->iteration);
+  gboolean prefills =
+      node->part == 0 && x->plan->batching == RA_BATCHING_STATIC;
   RaForwards f;
 
-  if (node->part == 0)
+  if (prefills)
     begin_forwards(&f, x, ends);
   for (uint32_t d = 0; d < x->plan->dp; d++) {
     RaTaskSpec t = RA_TASK_SPEC_INIT;
@@ -141,6 +156,8 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
     if (ra_replica_weight(x, d) == 0)
       continue;
     if (node->part == 0)
+      add_dynamic(x, ends->node, d, set);
+    if (prefills)
       add_prefill(&f, d, set);
     t.kind = RA_TASK_DECODE;
     t.stream = RA_STREAM_COMPUTE;
@@ -150,8 +167,10 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
     t.dynamic = x->dynamic[d];
     t.group = ra_lane_map_replica(ra_builder_lanes(x->builder), x->call, d);
     id = ra_builder_task(x->builder, &t);
+    for (guint e = 0; !prefills && e < ends->n_entries; e++)
+      ra_builder_edge(x->builder, ends->entries[e], id);
     g_array_append_val(ends->exits, id);
   }
-  if (node->part == 0)
+  if (prefills)
     end_forwards(&f);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/memory_peak.h"
+#include "graph/plan_batching.h"
 #include "graph/sequence.h"
 
 static void
@@ -13,6 +14,31 @@ batch_max(RaBatch *most, RaBatch batch)
   most->q_tokens = MAX(most->q_tokens, batch.q_tokens);
   most->kv_tokens = MAX(most->kv_tokens, batch.kv_tokens);
   most->pairs = MAX(most->pairs, batch.pairs);
+}
+
+/* A step of continuous batching, and cached tokens of every replica. */
+static void
+add_continuous(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
+               RaCallLoad *load)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  uint32_t share = c->n_sequences / plan->calls[call].dp;
+  RaBatching batching = ra_call_batching(plan, call);
+  g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)c->n_parts);
+
+  for (uint32_t d = 0; d < plan->calls[call].dp; d++) {
+    uint32_t first = d * share;
+
+    ra_batching_kv_tokens(&batching, share, set->prompt + first,
+                          set->response + first, c->n_parts, peak,
+                          peak + c->n_parts);
+    for (uint32_t i = 0; i < c->n_parts; i++)
+      load->kv_tokens = MAX(load->kv_tokens, peak[i]);
+    batch_max(&load->batch, ra_batching_largest_step(
+                                &batching, ra_sequence_set_prompts(
+                                               set, first, first + share)));
+  }
+  load->decode = load->batch;
 }
 
 /* Prefill groups and cached tokens of every replica. */
@@ -25,6 +51,10 @@ add_generate(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   uint32_t share = c->n_sequences / p->dp, m = p->n_micro_batches;
   g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)c->n_parts);
 
+  if (p->batching == RA_BATCHING_CONTINUOUS) {
+    add_continuous(plan, call, set, load);
+    return;
+  }
   for (uint32_t d = 0; d < p->dp; d++) {
     uint32_t first = d * share;
     ra_kv_peak_tokens(share, set->prompt + first, set->response + first,
@@ -117,10 +147,12 @@ add_generation(const RaMemory *memory, uint32_t call, uint32_t stage,
                                              RA_PHASE_FORWARD, &load->batch);
   uint64_t decode = ra_call_workspace_bytes(memory, call, stage,
                                             RA_PHASE_DECODE, &load->decode);
-  gboolean early = prompts + prefill > cache + decode;
+  gboolean continuous = load->prompt_tokens == 0;
+  gboolean early = !continuous && prompts + prefill > cache + decode;
 
   bytes[ra_holder(RA_HOLD_KV, call)] += early ? prompts : cache;
-  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += early ? prefill : decode;
+  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] +=
+      early || (continuous && prefill > decode) ? prefill : decode;
 }
 
 void

@@ -28,7 +28,8 @@ typedef struct {
   RaBatch batch;          /* largest micro-batch; generate: of the prefill */
   RaBatch decode;         /* generate: one token of a micro-batch's sequences */
   uint64_t kv_tokens;     /* generate: most cached tokens of a replica */
-  uint64_t prompt_tokens; /* generate: of a replica after the prefill */
+  uint64_t prompt_tokens; /* generate: of a replica after the prefill; 0 where
+                             prompts are computed beside answers */
 } RaCallLoad;
 
 /**

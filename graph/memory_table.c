@@ -5,6 +5,7 @@
 
 #include "graph/activation.h"
 #include "graph/memory_table.h"
+#include "graph/plan_batching.h"
 
 /* The table under construction. */
 typedef struct {
@@ -132,6 +133,37 @@ add_growth(RaTableBuilder *b, uint32_t lane, RaTaskId t, uint32_t holder,
   }
 }
 
+/* A step of continuous batching as large as any of the replica. */
+static RaBatch
+largest_step(const RaDynamic *d)
+{
+  RaBatch prompts = {d->n_sequences, 0, 0, 0};
+
+  for (uint32_t i = 0; i < d->n_sequences; i++) {
+    uint64_t p = d->prompt[i];
+
+    prompts.q_tokens += p;
+    prompts.kv_tokens += p;
+    prompts.pairs += p * (p + 1) / 2;
+  }
+  return ra_batching_largest_step(&d->batching, prompts);
+}
+
+/* Of a step, which with continuous batching may be all prompts. */
+static uint64_t
+decode_workspace(const RaTableBuilder *b, uint32_t call, uint32_t stage,
+                 gboolean continuous, const RaBatch *step)
+{
+  uint64_t decode =
+      ra_call_workspace_bytes(b->memory, call, stage, RA_PHASE_DECODE, step);
+  uint64_t prefill = continuous
+                         ? ra_call_workspace_bytes(b->memory, call, stage,
+                                                   RA_PHASE_FORWARD, step)
+                         : 0;
+
+  return MAX(decode, prefill);
+}
+
 /* A replica's cache grows to the part's most and shrinks to what still lives
  * after it.  Sequences end while others grow, so it grows faster at first: to
  * the most of all, it is taken to grow by all that live at the begin. */
@@ -142,13 +174,20 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
   const RaDynamic *d = &g->dynamics[g->dynamic[t]];
   uint32_t part = g->mini_batch[t], group = g->group[t];
   uint32_t size = (d->n_sequences + d->n_groups - 1) / d->n_groups;
+  gboolean continuous = d->batching.max_sequences > 0;
   RaBatch step = {size, size, 0, 0};
   g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)d->n_parts);
   uint64_t *left = peak + d->n_parts, before = 0;
 
-  ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
-                    left);
-  for (uint32_t i = 0; part == 0 && i < d->n_sequences; i++)
+  if (continuous) {
+    step = largest_step(d);
+    ra_batching_kv_tokens(&d->batching, d->n_sequences, d->prompt, d->response,
+                          d->n_parts, peak, left);
+  } else {
+    ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
+                      left);
+  }
+  for (uint32_t i = 0; !continuous && part == 0 && i < d->n_sequences; i++)
     before += d->prompt[i];
   if (part > 0)
     before = left[part - 1];
@@ -161,8 +200,7 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
     add_change(b, lane, t, RA_MEMORY_STEPS, kv,
                -(int64_t)((peak[part] - left[part]) * token));
     add_while(b, lane, t, ra_holder(RA_HOLD_WORKSPACE, call),
-              ra_call_workspace_bytes(b->memory, call, stage, RA_PHASE_DECODE,
-                                      &step));
+              decode_workspace(b, call, stage, continuous, &step));
   }
 }
 

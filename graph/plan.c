@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "graph/form.h"
 #include "graph/plan.h"
+#include "graph/plan_batching.h"
 #include "graph/plan_check.h"
 #include "graph/residency.h"
 
@@ -41,6 +42,7 @@ typedef struct {
   int residency;
   int optimizer_residency; /* 0: keep, 1: host */
   int realloc;
+  RaBatchingKeys batching;
 } CallKeys;
 
 static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
@@ -135,6 +137,7 @@ static const RaKeySpec call_keys[] = {
   {"realloc", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, realloc),
    .fallback = "broadcast", .names = realloc_words,
    .doc = "generate, inference: how parameters come from the training layout"},
+  RA_BATCHING_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, batching)),
 };
 /* clang-format on */
 
@@ -382,7 +385,9 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
     to->n_micro_batches =
         call->kind == RA_CALL_TRAIN && to->pp > 1 ? 2 * to->pp : to->pp;
   set_strategy(to, &keys, plan->workload->models[call->model].dtype);
+  ra_plan_set_batching(plan, index, &keys.batching);
   return ra_plan_check_call(plan, index, error) &&
+         ra_plan_check_batching(plan, index, error) &&
          read_stage_layers(plan, to, plan->workload->models[call->model].model,
                            keys.stage_layers, error);
 }

@@ -115,6 +115,9 @@ typedef enum {
   RA_RESIDENCY_HOST
 } RaResidency;
 
+/* Which sequences of a generate call step together: graph/plan_batching.h. */
+typedef enum { RA_BATCHING_STATIC, RA_BATCHING_CONTINUOUS } RaBatchingKind;
+
 /* How often a token is sent to the experts that it visits. */
 typedef enum {
   RA_DISPATCH_COPIES, /* once for each: NCCL's all-to-all */
@@ -157,6 +160,13 @@ typedef struct {
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency, KEEP or HOST; train only */
   int realloc;                  /* RaReallocScheme of graph/realloc.h */
+  int batching;                 /* RaBatchingKind; generate only, as below */
+  uint32_t max_sequences;       /* continuous: of a replica, at a time */
+  uint32_t prefill_tokens;      /* continuous: of a step */
+  uint32_t kv_block;            /* continuous: tokens of a block */
+  uint64_t kv_memory_bytes;     /* continuous: of each GPU; 0: no limit */
+  int kv_admission;             /* continuous: 0 prompt, 1 whole */
+  gboolean prefix_sharing;      /* continuous: samples share their prompt */
   guint group;                  /* of the key file, for messages, if set */
 } RaCallPlan;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/plan_batching.h"
 #include "graph/plan_write.h"
 #include "graph/residency.h"
 
@@ -172,6 +173,7 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
   append_rank_order(out, to);
   append_stages(out, to, plan->workload->models[call->model].model);
   append_residency(out, to);
+  ra_plan_write_batching(to, out);
 }
 
 char *
@@ -225,7 +227,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
-         a->realloc == b->realloc;
+         a->realloc == b->realloc && ra_plan_same_batching(a, b);
 }
 
 gboolean

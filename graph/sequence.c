@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "graph/plan_batching.h"
 #include "graph/sequence.h"
 
 /* Streams of random numbers: prompts and each set's responses. */
@@ -43,16 +44,33 @@ compare_endings(const void *a, const void *b)
   return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Order of arrival: part by part, replica by replica, shortest response first;
- * with one part the order of prompts. */
+/* Those of one replica as they end under continuous batching. */
+static void
+continuous_order(const RaBatching *batching, uint32_t first, uint32_t n,
+                 const uint32_t *prompt, const uint32_t *response,
+                 RaEnding *out_ends)
+{
+  g_autofree uint32_t *order = g_new(uint32_t, n);
+
+  ra_batching_order(batching, n, prompt + first, response + first, order);
+  for (uint32_t i = 0; i < n; i++)
+    out_ends[first + i] =
+        (RaEnding){response[first + order[i]], first + order[i]};
+}
+
+/* Order of arrival: part by part, replica by replica, shortest response first
+ * (with continuous batching as they end); with one part the order of prompts.
+ */
 static void
 arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
-              const uint32_t *response, uint32_t *out_order)
+              const uint32_t *prompt, const uint32_t *response,
+              uint32_t *out_order)
 {
   const RaCall *call = &plan->workload->calls[set];
   uint32_t dp = plan->calls[set].dp, parts = call->n_parts;
   uint32_t share, out = 0;
   g_autofree RaEnding *ends = NULL;
+  RaBatching batching;
 
   if (call->kind != RA_CALL_GENERATE || parts <= 1) {
     for (uint32_t i = 0; i < n; i++)
@@ -61,10 +79,14 @@ arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
   }
   share = n / dp;
   ends = g_new(RaEnding, n);
+  batching = ra_call_batching(plan, set);
   for (uint32_t i = 0; i < n; i++)
     ends[i] = (RaEnding){response[i], i};
   for (uint32_t d = 0; d < dp; d++)
-    qsort(ends + d * share, share, sizeof *ends, compare_endings);
+    if (batching.max_sequences > 0)
+      continuous_order(&batching, d * share, share, prompt, response, ends);
+    else
+      qsort(ends + d * share, share, sizeof *ends, compare_endings);
   for (uint32_t c = 0; c < parts; c++)
     for (uint32_t d = 0; d < dp; d++)
       for (uint32_t i = (uint32_t)((uint64_t)c * share / parts);
@@ -86,7 +108,7 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
   for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
     sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
   draw_lengths(plan->workload, set, iteration, seed, n, prompt, response);
-  arrival_order(plan, set, n, response, order);
+  arrival_order(plan, set, n, prompt, response, order);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t p = prompt[i];
     uint64_t whole = (uint64_t)prompt[order[i]] + response[order[i]];

@@ -31,6 +31,7 @@
 
 #include "base/arena.h"
 #include "graph/augment.h"
+#include "graph/batcher.h"
 #include "graph/op.h"
 #include "graph/plan.h"
 
@@ -106,6 +107,8 @@ typedef struct {
   uint32_t n_parts; /* part c ends when ceil((c + 1) n / n_parts) sequences have
                        ended */
   uint32_t weight;  /* replicas that it stands for, >= 1 */
+  RaBatching batching; /* continuous, one stage, one group, prompts within;
+                          max_sequences 0: static */
 } RaDynamic;
 
 /* One entry of a lane's GPUs. */

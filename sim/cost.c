@@ -6,6 +6,7 @@
 #include "sim/cost.h"
 #include "sim/decode.h"
 #include "sim/real.h"
+#include "sim/serve.h"
 #include "sim/task_class.h"
 
 RaCost
@@ -43,8 +44,27 @@ same_dynamic(const RaDynamic *a, const RaDynamic *b)
          a->n_groups == b->n_groups && a->n_stages == b->n_stages &&
          a->n_parts == b->n_parts && a->n_sequences == b->n_sequences &&
          memcmp(&a->send, &b->send, sizeof a->send) == 0 &&
+         memcmp(&a->batching, &b->batching, sizeof a->batching) == 0 &&
          memcmp(a->prompt, b->prompt, n_bytes) == 0 &&
          memcmp(a->response, b->response, n_bytes) == 0;
+}
+
+/* With continuous batching. */
+static void
+serve_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
+              const RaDynamic *dynamic, RaDecodeResult *result)
+{
+  RaServeReplica replica = {estimator, &graph->shards[dynamic->shard],
+                            dynamic->pieces};
+  RaServeSource source = ra_serve_source(&replica);
+  RaServeResult served = {.n_parts = dynamic->n_parts,
+                          .part_end_s = result->part_end_s,
+                          .part_cost = result->part_cost};
+  g_autoptr(RaBatcher) batcher =
+      ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
+                     dynamic->n_sequences);
+
+  ra_serve_run(&source, batcher, dynamic->n_sequences, NULL, &served);
 }
 
 static void
@@ -61,7 +81,10 @@ cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
            dynamic->n_parts * sizeof *parts);
     return;
   }
-  ra_decode_run(estimator, &graph->shards[dynamic->shard], dynamic, &result);
+  if (dynamic->batching.max_sequences > 0)
+    serve_dynamic(graph, estimator, dynamic, &result);
+  else
+    ra_decode_run(estimator, &graph->shards[dynamic->shard], dynamic, &result);
   for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     parts[part].total_s =
         part_end_s[part] - (part > 0 ? part_end_s[part - 1] : 0);

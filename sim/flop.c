@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "estimator/estimator.h"
 #include "sim/decode_group.h"
 #include "sim/flop.h"
 
@@ -107,6 +108,63 @@ step_flop(const RaTaskGraph *graph, const RaDynamic *dynamic,
   return *step;
 }
 
+/* FLOP of a step with chunks of prompts, on all GPUs of a replica. */
+static double
+mixed_flop(const RaShard *shard, const RaDynamic *dynamic,
+           const RaBatchStretch *step)
+{
+  RaMixedBatch batch = ra_mixed_batch(step);
+  RaOp ops[RA_OP_LIST_MAX];
+
+  return shard->tp *
+         ops_flop(ops, ra_op_list_mixed(shard, dynamic->pieces, &batch, ops));
+}
+
+/* What a replica computes that batches continuously: chunks of prompts, anew
+ * where it was preempted and once where they are shared, and decode steps. */
+static double
+served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache)
+{
+  g_autoptr(RaBatcher) b =
+      ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
+                     dynamic->n_sequences);
+  RaBatchStretch s;
+  double flop = 0;
+
+  ra_batcher_arrive(b, dynamic->n_sequences);
+  while (ra_batcher_next(b, &s)) {
+    double m = (double)s.n_steps, n = s.n_decoding;
+
+    if (s.n_chunks > 0) {
+      flop += mixed_flop(&graph->shards[dynamic->shard], dynamic, &s);
+    } else {
+      StepFlop step = step_flop(graph, dynamic, s.n_decoding, cache);
+
+      flop += m * step.base +
+              step.per_token * (m * (double)s.kv_tokens + n * m * (m - 1) / 2);
+    }
+    ra_batcher_take(b, s.n_steps);
+  }
+  return flop;
+}
+
+/* The prompts of a replica that batches continuously: of a model, each is
+ * computed once. */
+static double
+prompts_flop(const RaModel *model, const RaDynamic *dynamic)
+{
+  RaBatch prompts = {dynamic->n_sequences, 0, 0, 0};
+
+  for (uint32_t i = 0; i < dynamic->n_sequences; i++) {
+    uint64_t p = dynamic->prompt[i];
+
+    prompts.q_tokens += p;
+    prompts.pairs += p * (p + 1) / 2;
+  }
+  prompts.kv_tokens = prompts.q_tokens;
+  return ra_model_prefill_flop(model, &prompts);
+}
+
 /* Adds the decode steps of one replica.  A stretch of m steps after step t of a
  * sequences with prompts P attends to the sum of P + a (t + j), j = 1 .. m. */
 static void
@@ -137,6 +195,10 @@ count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
   for (uint32_t i = 0; i < dynamic->n_sequences; i++)
     share.tokens += (double)dynamic->prompt[i] + dynamic->response[i];
   ra_decode_groups_free(groups, dynamic->n_groups);
+  if (dynamic->batching.max_sequences > 0) {
+    share.model_flop += prompts_flop(model, dynamic);
+    share.hardware_flop = served_flop(graph, dynamic, cache);
+  }
   ra_sum_add(&total->model_flop, share.model_flop, dynamic->weight);
   ra_sum_add(&total->hardware_flop, share.hardware_flop, dynamic->weight);
   ra_sum_add(&total->tokens, share.tokens, dynamic->weight);

@@ -204,15 +204,7 @@ replica_mixed(gconstpointer context, const RaBatchStretch *step,
               RaCost *out_cost)
 {
   const RaServeReplica *replica = context;
-  RaMixedBatch batch = {.chunks = {.n_sequences = step->n_chunks,
-                                   .q_tokens = step->chunk_tokens,
-                                   .kv_tokens = step->chunk_kv_tokens,
-                                   .pairs = step->chunk_pairs},
-                        .decode = {.n_sequences = step->n_decoding,
-                                   .q_tokens = step->n_decoding,
-                                   .kv_tokens = step->kv_tokens,
-                                   .pairs = step->kv_tokens},
-                        .n_sampled = step->n_decoding + step->n_whole};
+  RaMixedBatch batch = ra_mixed_batch(step);
 
   ra_estimator_mixed(replica->estimator, replica->shard, replica->piece, &batch,
                      out_cost);

@@ -133,6 +133,13 @@ append_call(GString *out, RaRng *rng, uint32_t nodes, const char *name)
                          name, mesh, tp, pp, cp, dp, m, orders[pick(rng, 6)]);
   if (tp > 1 && pick(rng, 2))
     g_string_append(out, "sequence-parallel = true\n");
+  if (g_str_equal(name, "gen") && pp == 1 && m == 1 && pick(rng, 2)) {
+    g_string_append_printf(out,
+                           "batching = continuous\nmax-sequences = %u\n"
+                           "prefill-tokens = %u\n",
+                           1 + pick(rng, 8), 8 + pick(rng, 200));
+    return;
+  }
   append_zero(out, rng, dp, train ? pick(rng, 4) : 3 * pick(rng, 2));
   if (name[0] == 'r' && pick(rng, 3) == 0) /* ref, rew: nothing trains them */
     g_string_append(out, "residency = host\n");

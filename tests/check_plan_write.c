@@ -43,8 +43,11 @@ read_again(const RaPlan *plan, char **out_text)
  * all are written; and every one of them counts in ra_plan_equal(). */
 static const char all[] =
     "[plan]\nworkload = w.workload\ncluster = c.cluster\n"
-    "[call generate]\nmesh = node[0-1]\ndp = 4\ntp = 2\npp = 2\n"
+    "[call generate]\nmesh = node[0-1]\ndp = 8\ntp = 2\npp = 1\n"
     "launch = graph\nresidency = keep\nrealloc = p2p\n"
+    "batching = continuous\nmax-sequences = 64\nprefill-tokens = 512\n"
+    "kv-block = 32\nkv-memory = 8 GiB\nkv-admission = whole\n"
+    "prefix-sharing = true\n"
     "[call score]\nmesh = node2:gpu[4-7]\ndp = 1\ntp = 2\npp = 1\n"
     "cp = 2\nep = 2\ndispatch = once\nmicro-batches = 16\nresidency = host\n"
     "[call verify]\nmesh = node3\n"
@@ -81,39 +84,49 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
-/* Equality that overlooks a key would make the test above worthless: each of
- * these edits changes one. */
+/* Each changes one key of `all`. */
+static const struct {
+  const char *from, *to;
+} edits[] = {
+    {"mesh = node2:gpu[4-7]", "mesh = node2:gpu[0-3]"},
+    {"mesh = node3", "mesh = node2"},
+    {"dp = 8\ntp = 2\npp = 1", "dp = 4\ntp = 4\npp = 1"},
+    {"batching = continuous\nmax-sequences = 64\nprefill-tokens = 512\n"
+     "kv-block = 32\nkv-memory = 8 GiB\nkv-admission = whole\n"
+     "prefix-sharing = true\n",
+     ""},
+    {"max-sequences = 64\n", ""},
+    {"prefill-tokens = 512\n", ""},
+    {"kv-block = 32\n", ""},
+    {"kv-memory = 8 GiB\n", ""},
+    {"kv-admission = whole\n", ""},
+    {"prefix-sharing = true\n", ""},
+    {"ep = 2\ndispatch = once\n", ""},
+    {"dispatch = once\n", ""},
+    {"dp = 1\ntp = 2\npp = 1\ncp = 2", "dp = 2\ntp = 2\npp = 1"},
+    {"micro-batches = 16", "micro-batches = 8"},
+    {"schedule = interleaved:2", "schedule = gpipe"},
+    {"sequence-parallel = true\n", ""},
+    {"recompute = selective", "recompute = full"},
+    {"attention = core-dropout", "attention = core"},
+    {"cross-entropy = unfused\n", ""},
+    {"scatter-sends = true\n", ""},
+    {"zero = 1", "zero = 2"},
+    {"zero-group = 1\n", ""},
+    {"grad-dtype = fp32", "grad-dtype = bf16"},
+    {"overlap-grad-reduce = true\n", ""},
+    {"launch = graph\n", ""},
+    {"rank-order = dp-tp-pp\n", ""},
+    {"11, 10, 10, 9", "10, 11, 10, 9"},
+    {"residency = keep", "residency = release"},
+    {"realloc = p2p", "realloc = all-gather"},
+    {"optimizer-residency = host\n", ""},
+    {"[call verify]\nmesh = node3\n", ""},
+};
+
+/* Equality that overlooks a key would make the test above worthless. */
 START_TEST(test_equal_sees_every_key)
 {
-  static const struct {
-    const char *from, *to;
-  } edits[] = {
-      {"mesh = node2:gpu[4-7]", "mesh = node2:gpu[0-3]"},
-      {"mesh = node3", "mesh = node2"},
-      {"dp = 4\ntp = 2", "dp = 2\ntp = 4"},
-      {"dp = 4\ntp = 2\npp = 2", "dp = 8\ntp = 2\npp = 1"},
-      {"ep = 2\ndispatch = once\n", ""},
-      {"dispatch = once\n", ""},
-      {"dp = 1\ntp = 2\npp = 1\ncp = 2", "dp = 2\ntp = 2\npp = 1"},
-      {"micro-batches = 16", "micro-batches = 8"},
-      {"schedule = interleaved:2", "schedule = gpipe"},
-      {"sequence-parallel = true\n", ""},
-      {"recompute = selective", "recompute = full"},
-      {"attention = core-dropout", "attention = core"},
-      {"cross-entropy = unfused\n", ""},
-      {"scatter-sends = true\n", ""},
-      {"zero = 1", "zero = 2"},
-      {"zero-group = 1\n", ""},
-      {"grad-dtype = fp32", "grad-dtype = bf16"},
-      {"overlap-grad-reduce = true\n", ""},
-      {"launch = graph\n", ""},
-      {"rank-order = dp-tp-pp\n", ""},
-      {"11, 10, 10, 9", "10, 11, 10, 9"},
-      {"residency = keep", "residency = release"},
-      {"realloc = p2p", "realloc = all-gather"},
-      {"optimizer-residency = host\n", ""},
-      {"[call verify]\nmesh = node3\n", ""},
-  };
   RaPlan *plan = plan_from(all, NULL);
 
   for (gsize i = 0; i < G_N_ELEMENTS(edits); i++) {

@@ -88,6 +88,33 @@ mixtral() { # CP EP: seconds of an iteration on 32 GPUs
   [ "$(mixtral 4 4)" != "$(mixtral 8 4)" ]
 result $? "cp and ep change an iteration"
 
+# ---- continuous batching ------------------------------------------------------
+
+grpo=$plans/grpo-qwen2.5-7b-32.plan
+served() { # --set...: seconds of an iteration with continuous batching
+  run simulate "$grpo" --format=tsv \
+    --set 'call actor_generate.batching=continuous' "$@"
+  field iteration_s
+}
+all=$(served)
+sums <out >wrong
+[ -n "$all" ] && [ ! -s wrong ]
+result $? "shares add up to 1 with continuous batching"
+few=$(served --set 'call actor_generate.max-sequences=8')
+shared=$(served --set 'call actor_generate.prefix-sharing=true')
+awk -v all="$all" -v few="$few" -v shared="$shared" \
+  'BEGIN { exit !(few > all && shared < all && shared > 0) }'
+result $? "few at a time take longer, shared prompts less"
+served --set 'call actor_generate.kv-memory=4 GiB' >/dev/null
+awk -F'\t' '$1 ~ /^KV cache of actor_generate/ && $2 > 4.0 * 2^30 { bad = 1 }
+  END { exit bad }' out && [ "$rc" -eq 0 ]
+result $? "keys and values stay within kv-memory"
+fails "'kv-memory' has room for 2 blocks of 16 tokens" simulate "$grpo" \
+  --set 'call actor_generate.batching=continuous' \
+  --set 'call actor_generate.kv-memory=1 MiB'
+fails "'max-sequences' with static batching" simulate "$grpo" \
+  --set 'call actor_generate.max-sequences=8'
+
 # A GPU that has nothing left: 1, and the verdict names it, the time, holders.
 run simulate "$plan" --set 'cluster.framework-memory=79 GiB'
 [ "$rc" -eq 1 ] && [ ! -s err ] && tr '\n' ' ' <out |

@@ -71,6 +71,9 @@ check_programs += %D%/check_pipeline
 tests_check_pipeline_SOURCES = %D%/check_pipeline.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_plan
 check_programs += %D%/check_plan_bad
+check_programs += %D%/check_plan_batching
+tests_check_plan_batching_SOURCES = %D%/check_plan_batching.c %D%/plan_text.c \
+	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_plan_write
 check_programs += %D%/check_profile
 check_programs += %D%/check_queue

@@ -1,0 +1,130 @@
+/* How a generate call batches, in a plan: static, or as a serving engine does.
+ *
+ *     [call actor_generate]
+ *     batching = continuous       default static: all sequences of a replica
+ *                                 start together
+ *     max-sequences = 256         of a replica, at a time
+ *     prefill-tokens = 8192       of a step, prompts and answers
+ *     kv-block = 16               tokens of a block of keys and values
+ *     kv-memory = 40 GiB          of each GPU, for keys and values; default: no
+ *                                 limit, and what they come to is held
+ *     kv-admission = prompt       whole: a sequence is admitted where all that
+ *                                 it may come to fits, so none is preempted
+ *     prefix-sharing = true       samples of a prompt share its blocks
+ *
+ * graph/batcher.h says what an engine does with them.
+ */
+#ifndef RA_GRAPH_PLAN_BATCHING_H
+#define RA_GRAPH_PLAN_BATCHING_H
+
+#include "graph/batcher.h"
+#include "graph/op.h"
+#include "graph/plan.h"
+
+/* The keys, which `[call NAME]` has beside its own (graph/plan.c). */
+typedef struct {
+  int batching; /* RaBatchingKind */
+  uint32_t max_sequences, prefill_tokens, kv_block;
+  double kv_memory_bytes; /* 0: not given */
+  int kv_admission;
+  gboolean prefix_sharing;
+} RaBatchingKeys;
+
+extern const char *const ra_batching_words[];
+extern const char *const ra_admission_words[];
+
+/* Rows of a table of keys; @base: offset of an RaBatchingKeys. */
+#define RA_BATCHING_FIELD(base, field)                                         \
+  (base) + G_STRUCT_OFFSET(RaBatchingKeys, field)
+#define RA_BATCHING_KEY_SPECS(base)                                            \
+  {"batching",                                                                 \
+   RA_KEY_ENUM,                                                                \
+   RA_BATCHING_FIELD(base, batching),                                          \
+   .fallback = "static",                                                       \
+   .names = ra_batching_words,                                                 \
+   .doc = "generate: all sequences together (static), or as they find room"},  \
+      {"max-sequences",                                                        \
+       RA_KEY_UINT32,                                                          \
+       RA_BATCHING_FIELD(base, max_sequences),                                 \
+       .fallback = "256",                                                      \
+       .min = 1,                                                               \
+       .max = 1e6,                                                             \
+       .doc = "continuous: of a replica, at a time"},                          \
+      {"prefill-tokens",                                                       \
+       RA_KEY_UINT32,                                                          \
+       RA_BATCHING_FIELD(base, prefill_tokens),                                \
+       .fallback = "8192",                                                     \
+       .min = 1,                                                               \
+       .max = 1e8,                                                             \
+       .doc = "continuous: tokens of a step, prompts and answers"},            \
+      {"kv-block",                                                             \
+       RA_KEY_UINT32,                                                          \
+       RA_BATCHING_FIELD(base, kv_block),                                      \
+       .fallback = "16",                                                       \
+       .min = 1,                                                               \
+       .max = 65536,                                                           \
+       .doc = "continuous: tokens of a block of keys and values"},             \
+      {"kv-memory",                                                            \
+       RA_KEY_QUANTITY,                                                        \
+       RA_BATCHING_FIELD(base, kv_memory_bytes),                               \
+       .min = 1,                                                               \
+       .max = 1e18,                                                            \
+       .unit = RA_UNIT_BYTES,                                                  \
+       .doc = "continuous: of each GPU, for keys and values; default: no "     \
+              "limit"},                                                        \
+      {"kv-admission",                                                         \
+       RA_KEY_ENUM,                                                            \
+       RA_BATCHING_FIELD(base, kv_admission),                                  \
+       .fallback = "prompt",                                                   \
+       .names = ra_admission_words,                                            \
+       .doc = "continuous: a sequence waits for room for its prompt, or for "  \
+              "all it may come to (whole)"},                                   \
+  {                                                                            \
+    "prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing),    \
+        .fallback = "false",                                                   \
+        .doc = "continuous: samples of a prompt share its keys and values"     \
+  }
+
+/* The keys into @plan's call @call, whose degrees are read. */
+void ra_plan_set_batching(RaPlan *plan, uint32_t call,
+                          const RaBatchingKeys *keys);
+
+/* FALSE with @error set, `file:line: ...`: a key that means nothing there, a
+ * strategy that no engine has, no room for the longest sequence. */
+gboolean ra_plan_check_batching(const RaPlan *plan, uint32_t call,
+                                GError **error);
+
+/* Appends the keys that are not their defaults, as lines of a file. */
+void ra_plan_write_batching(const RaCallPlan *call, GString *out);
+gboolean ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b);
+
+/* What the batcher of a replica of @call is made with; max_sequences 0: static
+ * batching. */
+RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);
+
+/**
+ * ra_batching_kv_tokens:
+ * @batching: continuous
+ * @out_peak: (out) (array length=n_parts): most tokens that have room during
+ *   each part: whole blocks; all of them where they are limited, as an engine
+ *   takes them when it starts
+ * @out_left: (out) (array length=n_parts): after it
+ *
+ * As ra_kv_peak_tokens() of graph/memory.h, for a replica of @n sequences that
+ * are all there at the start.   Cost: of the batcher's run.
+ */
+void ra_batching_kv_tokens(const RaBatching *batching, uint32_t n,
+                           const uint32_t *prompt, const uint32_t *response,
+                           uint32_t n_parts, uint64_t *out_peak,
+                           uint64_t *out_left);
+
+/* A step as large as any of a replica whose prompts are @prompts in all. */
+RaBatch ra_batching_largest_step(const RaBatching *batching, RaBatch prompts);
+
+/* (array length=n): the sequences in order of their ends, those of one step by
+ * number. */
+void ra_batching_order(const RaBatching *batching, uint32_t n,
+                       const uint32_t *prompt, const uint32_t *response,
+                       uint32_t *out_order);
+
+#endif
