@@ -183,8 +183,7 @@ set_bars(const Work *work, const RaLaw *law)
 {
   const RaValidateOps *ops = work->ops;
 
-  if ((!work->job->cross || ops->source) && law->held_out &&
-      strstr(law->held_out, "transferred")) {
+  if ((!work->job->cross || ops->source) && law->transferred) {
     ra_validate_note(work->job,
                      "%s: its profile is transferred by data sheet, scored as "
                      "a GPU left out",
