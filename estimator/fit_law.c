@@ -191,9 +191,11 @@ static const RaFitLaw laws[] = {
      .lines = 1,
      .tables = send_tables,
      .n_tables = 1,
-     .text = "alltoall of 2 GPUs",
-     .range = "256 B..256 MiB in a node; across nodes not measured",
-     .held_out = "each size left out in turn; inside a node"},
+     .text = "send_recv in a DGX node, or alltoall of 2 GPUs where there is "
+             "none",
+     .range = "2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU",
+     .held_out = "each quarter of an octave of sizes left out in turn; inside "
+                 "a node"},
 };
 
 static const RaFitCoefficient send_across[] = {

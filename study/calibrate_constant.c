@@ -10,6 +10,7 @@
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 #include "study/calibrate_impl.h"
+#include "study/transfer.h"
 #include "traces/csv.h"
 #include "traces/law.h"
 
@@ -173,6 +174,36 @@ set_broadcast(RaCalibrateWork *work)
         from->coefficients[i].value;
 }
 
+/* Sends between nodes: from pairs of DGX H100 where the folder has them, else
+ * the data sheet's latency and the share of the NICs that all-reduces get. */
+static gboolean
+set_send(RaCalibrateWork *work, GError **error)
+{
+  static const char *const names[] = {"inter-latency-s",
+                                      "inter-bandwidth-frac"};
+  g_autoptr(RaProfile) fitted = NULL;
+  g_autoptr(GArray) rows =
+      ra_measured_rows(work->data, "p2p.nodes", "h100", error);
+  RaProfile *p = work->profile;
+  RaFitResult result;
+
+  if (!rows)
+    return FALSE;
+  *ra_calibrate_coefficient(p, "send", names[0]) = work->sheet.latency_s;
+  *ra_calibrate_coefficient(p, "send", names[1]) =
+      *ra_calibrate_coefficient(p, "inter-node", "high-bandwidth-frac");
+  work->sends_across = rows->len > 0;
+  if (!work->sends_across)
+    return TRUE;
+  /* Its own profile: a fit takes the law's table away. */
+  fitted = ra_transfer_start(work->gpu, &work->sheet);
+  ra_fit_coefficients(ra_fit_pair(TRUE), fitted, rows, &result);
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+    *ra_calibrate_coefficient(p, "send", names[i]) =
+        *ra_calibrate_coefficient(fitted, "send", names[i]);
+  return TRUE;
+}
+
 gboolean
 ra_calibrate_constants(RaCalibrateWork *work, GError **error)
 {
@@ -184,11 +215,10 @@ ra_calibrate_constants(RaCalibrateWork *work, GError **error)
   set_broadcast(work);
   *ra_calibrate_coefficient(p, "attention-backward", "efficiency-frac") =
       BACKWARD_EFFICIENCY_FRAC;
-  *ra_calibrate_coefficient(p, "send", "inter-latency-s") = latency_s;
-  *ra_calibrate_coefficient(p, "send", "inter-bandwidth-frac") = nic_frac;
   *ra_calibrate_coefficient(p, "realloc", "step-s") = latency_s;
   *ra_calibrate_coefficient(p, "realloc", "intra-bandwidth-frac") =
       *ra_calibrate_coefficient(p, "broadcast", "high-bandwidth-8-frac");
   *ra_calibrate_coefficient(p, "realloc", "inter-bandwidth-frac") = nic_frac;
-  return set_host_copy(work, error) && set_host(work, error);
+  return set_send(work, error) && set_host_copy(work, error) &&
+         set_host(work, error);
 }

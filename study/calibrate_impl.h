@@ -27,6 +27,7 @@ typedef struct {
   RaProfile *profile;   /* with every law */
   RaCalibrateLaw *laws; /* (ra_law_n_specs()) */
   RaCalibration *out;
+  gboolean sends_across; /* law send was fitted between nodes */
 } RaCalibrateWork;
 
 /* An empty result. */

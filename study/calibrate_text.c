@@ -39,9 +39,7 @@ static const struct {
     {NULL, "sms", "NVIDIA's architecture whitepaper of the GPU"},
     {NULL, "tile-m", "cuBLAS's large CTA tile"},
     {NULL, "efficiency-frac", "0.63 / 0.73"},
-    {"send", "inter-latency-s", "misc/hardware_specs.csv p2p_latency_s"},
-    {"send", "inter-bandwidth-frac", "law inter-node, high"},
-    {"realloc", "step-s", "law send, inter-latency-s"},
+    {"realloc", "step-s", "misc/hardware_specs.csv p2p_latency_s"},
     {"realloc", "intra-bandwidth-frac", "law broadcast, 8 GPUs"},
     {"realloc", "inter-bandwidth-frac", "law inter-node, high"},
     {"host-copy", "latency-s", "misc/hardware_specs.csv p2p_latency_s"},
@@ -114,8 +112,13 @@ write_head(const RaCalibrateWork *work, GString *out)
 }
 
 static const char *
-comment_of(const char *law, const char *name)
+comment_of(const RaCalibrateWork *work, const char *law, const char *name)
 {
+  if (strcmp(law, "send") == 0 && g_str_has_prefix(name, "inter-"))
+    return work->sends_across ? "comm_vidur, send_recv between DGX H100"
+           : strcmp(name, "inter-latency-s") == 0
+               ? "misc/hardware_specs.csv p2p_latency_s"
+               : "law inter-node, high";
   for (guint i = 0; i < G_N_ELEMENTS(comments); i++)
     if ((!comments[i].law || strcmp(comments[i].law, law) == 0) &&
         strcmp(comments[i].name, name) == 0)
@@ -139,6 +142,9 @@ files_of(const RaFitLaw *fit, const char *gpu)
     return g_strdup("comm_deepep/expert_alltoall*.csv");
   if (strcmp(source, "inter-node") == 0)
     return g_strdup("comm_nccltests/rows.csv");
+  if (strcmp(source, "send") == 0)
+    return g_strdup("comm_vidur/network*.csv, else "
+                    "comm_nccl/aic_nccl_intranode.csv");
   if (g_str_has_prefix(fit->law, "memory."))
     return g_strdup_printf("kernels_vidur/%s_*.csv", gpu);
   return g_strdup("comm_nccl/aic_nccl_intranode.csv");
@@ -209,7 +215,7 @@ ra_calibrate_write(const RaCalibrateWork *work, GString *out)
     g_string_append_printf(out, "[law %s]\n", spec->name);
     for (guint c = 0; c < spec->n_coefficients; c++) {
       const char *name = spec->coefficients[c].name;
-      const char *comment = comment_of(spec->name, name);
+      const char *comment = comment_of(work, spec->name, name);
 
       g_string_append_printf(
           out, "%s = %.4g%s%s\n", name,

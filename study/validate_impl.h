@@ -22,6 +22,7 @@ typedef struct {
   const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
   guint64 least_bytes;      /* smaller messages are not scored */
   guint ranks;              /* only collectives of so many; 0: all */
+  const char *shipped_gpu;  /* as shipped only this one is scored; NULL */
   gboolean repeats;         /* rows of one shape are repeats */
   const char *own_gpu;      /* that has bars of its own, nullable */
   double own[2];            /* median, p90 */

@@ -227,6 +227,12 @@ score_law(const RaValidateOps *ops, const char *name, RaProfile *profile,
                      "%s: %u rows of %s are not scored: its profile has no "
                      "law for them",
                      gpu, work.rows->len, work.law.source);
+  } else if (work.rows->len > 0 && !job->cross && ops->shipped_gpu &&
+             strcmp(gpu, ops->shipped_gpu) != 0) {
+    ra_validate_note(job,
+                     "%s: %u rows of %s are not scored: the rate of their "
+                     "network is not published",
+                     gpu, work.rows->len, work.law.source);
   } else if (work.rows->len > 0) {
     set_bars(&work, law);
     if (job->cross && !ops->source)

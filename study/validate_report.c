@@ -96,9 +96,14 @@ score_row(RaTable *table, const RaValidateScore *s, const RaValidateRow *worst,
           gboolean brief, const char *before)
 {
   gboolean again = brief && g_strcmp0(before, s->level->source) == 0;
+  const char *more = brief ? strchr(s->level->source, ',') : NULL;
+  g_autofree char *source =
+      more ? g_strdup_printf("%.*s ...", (int)(more - s->level->source),
+                             s->level->source)
+           : g_strdup(s->level->source);
 
   ra_table_row(table);
-  ra_table_text(table, again ? "" : s->level->source);
+  ra_table_text(table, again ? "" : source);
   ra_table_text(table, s->level->id);
   ra_table_text(table, s->part ? s->part : "-");
   ra_table_integer(table, s->n_rows);

@@ -12,7 +12,7 @@ mkdir -p data/kernels_gemm data/comm_nccl
   for m in 64 512 4096; do
     for width in 1024 4096; do
       for k in 1024 4096; do
-        echo "x,$((5 + m * width / 1024 * k / 400000)),$m,$width,$k"
+        echo "x,$((5 + m * width * k / 400000000)),$m,$width,$k"
       done
     done
   done

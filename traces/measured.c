@@ -158,7 +158,7 @@ read_source(RaMeasuredReader *r, const char *data, GError **error)
     return r->rows->len > 0 || ra_measured_layers(r, data, error);
   }
   if (g_str_has_prefix(r->source, "p2p.") || strchr(r->source, '-') ||
-      strcmp(r->source, "send") == 0)
+      g_str_has_prefix(r->source, "send"))
     return ra_measured_messages(r, data, error);
   return ra_measured_layers(r, data, error);
 }
@@ -172,8 +172,16 @@ ra_measured_rows(const char *data, const char *source, const char *gpu,
       .source = source,
       .gpu = gpu,
       .found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
-  gboolean ok = read_source(&r, data, error);
+  gboolean sends = strcmp(source, "send") == 0, ok;
 
+  /* Of sends the best source that there is. */
+  if (sends)
+    r.source = "p2p.node";
+  ok = read_source(&r, data, error);
+  if (ok && sends && r.rows->len == 0) {
+    r.source = "send.pairs";
+    ok = read_source(&r, data, error);
+  }
   g_hash_table_unref(r.found);
   if (ok)
     return r.rows;

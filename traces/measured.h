@@ -46,11 +46,12 @@ extern const char *const ra_measured_sources[];
 /**
  * ra_measured_rows:
  * @data: folder of measurements by others
- * @source: one of ra_measured_sources, or what no shipped law is fitted on:
- *   "p2p.node", "p2p.nodes": sends between the GPUs of a node and over a slow
- *   network; "all-reduce.dgx", "all-reduce.lut", "inter-node.one": all-reduces
- *   in nodes of other sources; "gemm.layer": a layer's products by another
- *   engine; "inter-node.efa": across nodes over EFA
+ * @source: one of ra_measured_sources ("send": the first of "p2p.node" and
+ *   "send.pairs" that has any), or "p2p.node", "p2p.nodes": sends between the
+ *   GPUs of a node and between nodes, "send.pairs": all-to-alls of two GPUs, or
+ *   what no shipped law is fitted on: "all-reduce.dgx", "all-reduce.lut",
+ * "inter-node.one": all-reduces in nodes of other sources; "gemm.layer": a
+ * layer's products by another engine; "inter-node.efa": across nodes over EFA
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *

@@ -55,7 +55,7 @@ read_collective(const RaCsvLine *line, gpointer data, GError **error)
                {"all-gather", "all_gather", RA_OP_ALL_GATHER},
                {"reduce-scatter", "reduce_scatter", RA_OP_REDUCE_SCATTER},
                {"all-to-all", "alltoall", RA_OP_ALL_TO_ALL},
-               {"send", "alltoall", RA_OP_SEND}};
+               {"send.pairs", "alltoall", RA_OP_SEND}};
   RaMeasuredReader *r = data;
   const char *const *f = line->field;
   double v[3];
@@ -231,8 +231,17 @@ static const char *const pair_columns[] = {
     "system",    "collective", "devices_per_node", "bytes",
     "median_us", "?std_us",    "num_workers",      NULL};
 
-/* Sends between two GPUs of a DGX node, or of two nodes on a slow network, or
- * all-reduces in such a node.
+/* NICs' bytes/s of a node, as RaMeasured has it, of the systems that say it: a
+ * DGX H100 has eight of 400 Gbit/s (NVIDIA, DGX H100 user guide).  What joined
+ * the A100s is slower than any DGX A100's and nowhere published. */
+static double
+pair_nics(const char *gpu)
+{
+  return strcmp(gpu, "h100") == 0 ? 400e9 : 0;
+}
+
+/* Sends between two GPUs of a DGX node, or of two nodes, or all-reduces in such
+ * a node.
  * Hundreds of sizes: a line is a quarter of an octave of them. */
 static gboolean
 read_pair(const RaCsvLine *line, gpointer data, GError **error)
@@ -259,6 +268,9 @@ read_pair(const RaCsvLine *line, gpointer data, GError **error)
   ra_measured_add(r, op, v[2], (uint64_t)(4 * ra_log2_linear(v[1])), 0);
   if (r->rows->len > before)
     g_array_index(r->rows, RaMeasured, before).deviation_frac = v[3] / v[2];
+  if (r->rows->len > before && across)
+    g_array_index(r->rows, RaMeasured, before).nic_bytes_per_s =
+        pair_nics(r->gpu);
   return TRUE;
 }
 

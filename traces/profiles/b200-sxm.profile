@@ -1303,24 +1303,24 @@ error-median = -
 error-p90 = -
 
 [law send]
-low-latency-s = 6.345e-06
-low-bandwidth-frac = 0.01301
-mid-latency-s = 1.359e-05
-mid-bandwidth-frac = 0.5672
-high-latency-s = 3.5e-05
-high-bandwidth-frac = 0.6414
-inter-latency-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
-inter-bandwidth-frac = 0.6262 # law inter-node, high
+low-latency-s = 5.889e-06
+low-bandwidth-frac = 0.03544
+mid-latency-s = 7.626e-06
+mid-bandwidth-frac = 0.8045
+high-latency-s = 2.821e-05
+high-bandwidth-frac = 0.8036
+inter-latency-s = 1.714e-05 # comm_vidur, send_recv between DGX H100
+inter-bandwidth-frac = 0.7277 # comm_vidur, send_recv between DGX H100
 transferred = h100-sxm
-source = comm_nccl/aic_nccl_intranode.csv, alltoall of 2 GPUs; robust fit
-range = 256 B..256 MiB in a node; across nodes not measured
-rows = 36
+source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_recv in a DGX node, or alltoall of 2 GPUs where there is none; robust fit
+range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
+rows = 880
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
-error-median = 0.153
-error-p90 = 0.339
+error-median = 0.160
+error-p90 = 0.234
 
 [law realloc]
-step-s = 1e-05 # law send, inter-latency-s
+step-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
 intra-bandwidth-frac = 0.7267 # law broadcast, 8 GPUs
 inter-bandwidth-frac = 0.6262 # law inter-node, high
 source = laws send, broadcast and inter-node of this profile

@@ -568,19 +568,19 @@ mid-latency-s = 1.05e-05
 mid-bandwidth-frac = 0.4919
 high-latency-s = 1.969e-05
 high-bandwidth-frac = 0.6997
-inter-latency-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
-inter-bandwidth-frac = 0.6262 # law inter-node, high
+inter-latency-s = 1.714e-05 # comm_vidur, send_recv between DGX H100
+inter-bandwidth-frac = 0.7277 # comm_vidur, send_recv between DGX H100
 transferred = l40s
-source = comm_nccl/aic_nccl_intranode.csv, alltoall of 2 GPUs; robust fit
-range = 256 B..256 MiB in a node; across nodes not measured
+source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_recv in a DGX node, or alltoall of 2 GPUs where there is none; robust fit
+range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
 rows = 21
 outliers = 5
-held-out = each size left out in turn; inside a node
+held-out = each quarter of an octave of sizes left out in turn; inside a node
 error-median = 0.019
 error-p90 = 0.133
 
 [law realloc]
-step-s = 1e-05 # law send, inter-latency-s
+step-s = 1e-05 # misc/hardware_specs.csv p2p_latency_s
 intra-bandwidth-frac = 0.5786 # law broadcast, 8 GPUs
 inter-bandwidth-frac = 0.6262 # law inter-node, high
 source = laws send, broadcast and inter-node of this profile
