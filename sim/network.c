@@ -50,6 +50,7 @@ ra_network_free(RaNetwork *net)
   ra_queue_clear(&net->latency);
   ra_queue_clear(&net->own);
   ra_queue_clear(&net->filling);
+  ra_dense_clear(net);
   g_free(net);
 }
 
@@ -152,6 +153,8 @@ leave_links(RaNetwork *net, uint32_t slot)
   RaFlowRef *refs = ra_path_refs(path);
 
   net->n_entries -= path->n_refs;
+  if (net->dense)
+    ra_dense_remove(net, slot);
   for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
     RaOnLink last = link->flows[--link->n];
@@ -219,6 +222,8 @@ place(RaNetwork *net, uint32_t slot)
     alone = alone && net->links[refs[i].link].n == 0;
     enter_link(net, slot, i);
   }
+  if (net->dense && ra_dense_place(net, slot))
+    alone = FALSE;
   if (alone) {
     rate_alone(net, slot);
     note_end(net, slot);
@@ -305,6 +310,14 @@ find_end(RaNetwork *net)
       net->end_kind = RA_END_WINNER;
     }
   }
+  if (net->dense) {
+    RaEvent event = ra_dense_end(net);
+
+    if (ra_event_before(&event, &net->end)) {
+      net->end = event;
+      net->end_kind = RA_END_DENSE;
+    }
+  }
   if (net->own.n > 0 && ra_event_before(net->own.events, &net->end)) {
     net->end = net->own.events[0];
     net->end_kind = RA_END_OWN;
@@ -375,7 +388,7 @@ ra_network_pop(RaNetwork *net)
   flow->placed = FALSE;
   if (kind == RA_END_RUN)
     net->run_at++;
-  else
+  else if (kind == RA_END_WINNER)
     ra_winner_set(net, end.task, (double)INFINITY);
   g_array_append_val(net->free_slots, end.task);
   return net->paths[end.task].payload;
@@ -404,6 +417,8 @@ ra_network_used(RaNetwork *net, uint32_t link)
 
   if (net->dirty->len > 0)
     ra_network_solve(net);
+  if (net->dense)
+    ra_dense_leave(net);
   for (uint32_t i = 0; i < at->n; i++) {
     uint32_t slot = at->flows[i].slot;
 
@@ -420,6 +435,8 @@ ra_network_visit(RaNetwork *net, RaFlowVisit visit, void *data)
 
   if (net->dirty->len > 0)
     ra_network_solve(net);
+  if (net->dense)
+    ra_dense_leave(net);
   for (uint32_t slot = 0; slot < net->n_slots; slot++) {
     const RaFlow *flow = &net->flows[slot];
     RaFlowPath *path = &net->paths[slot];

@@ -19,6 +19,9 @@
  *       ... ra_network_start() what this allows ...
  *     }
  *
+ * Many flows over one or two of few links each (sim/network_dense.c) are solved
+ * by link, from counts, without a look at the flows.
+ *
  * Ends come ordered by (time, order of start).  Several ends at one time cost
  * one solution.  A flow alone on its links costs none.
  * Invariants: no link above its capacity, every started flow with a bottleneck,

@@ -87,7 +87,16 @@ typedef struct {
   RaEvent *leaf;     /* (n_leaves) by slot; time INFINITY: not in it */
 } RaWinner;
 
-typedef enum { RA_END_NONE, RA_END_RUN, RA_END_WINNER, RA_END_OWN } RaEndKind;
+/* Many flows on few links: sim/network_dense.c. */
+typedef struct _RaDense RaDense;
+
+typedef enum {
+  RA_END_NONE,
+  RA_END_RUN,
+  RA_END_WINNER,
+  RA_END_OWN,
+  RA_END_DENSE
+} RaEndKind;
 
 struct _RaNetwork {
   RaLink *links; /* (n_links) */
@@ -116,6 +125,7 @@ struct _RaNetwork {
   guint n_to_skip;    /* solutions to come that take all at once */
   guint skip;         /* how many the last failure of a local one cost */
   guint n_open;       /* flows of the region that filling has not fixed */
+  RaDense *dense;     /* NULL: flows have rates of their own */
   uint32_t next_seq;
   RaEndKind end_kind; /* of the next end, if known: RA_END_NONE: find it */
   RaEvent end;        /* the next end */
@@ -132,5 +142,22 @@ void ra_winner_set(RaNetwork *network, uint32_t slot, double time_s);
 void ra_winner_rebuild(RaNetwork *network);
 /* Room for @n_slots. */
 void ra_winner_grow(RaNetwork *network, uint32_t n_slots);
+
+/* Solving by link instead of by flow, while that pays.  In between a flow's
+ * `left` is on the clock of its bottleneck and its `rate` is not kept. */
+/* After a solution of all flows: whether it would. */
+gboolean ra_dense_wanted(const RaNetwork *network);
+void ra_dense_enter(RaNetwork *network);
+void ra_dense_leave(RaNetwork *network);
+void ra_dense_clear(RaNetwork *network);
+/* @slot has entered its links; FALSE: it does not fit in, all is by flow
+ * again. */
+gboolean ra_dense_place(RaNetwork *network, uint32_t slot);
+/* @slot leaves its links. */
+void ra_dense_remove(RaNetwork *network, uint32_t slot);
+/* FALSE: there are few flows left, all is by flow again. */
+gboolean ra_dense_solve(RaNetwork *network);
+/* The flow that ends first. */
+RaEvent ra_dense_end(const RaNetwork *network);
 
 #endif

@@ -325,6 +325,8 @@ ra_network_solve(RaNetwork *net)
 {
   gboolean many;
 
+  if (net->dense && ra_dense_solve(net))
+    return;
   begin_region(net);
   if (net->region->len == 0)
     return;
@@ -344,4 +346,6 @@ ra_network_solve(RaNetwork *net)
   }
   if (many)
     ra_winner_rebuild(net);
+  if (ra_dense_wanted(net))
+    ra_dense_enter(net);
 }

@@ -56,6 +56,7 @@ check_programs += %D%/check_memory
 tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model
 check_programs += %D%/check_network
+check_programs += %D%/check_network_dense
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_moe
 check_programs += %D%/check_moe_plan
@@ -147,6 +148,7 @@ shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_simulate.sh
 shell_tests += %D%/cli_validate.sh
 EXTRA_DIST += %D%/cli_impl.sh
+shell_tests += %D%/fingerprints.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
@@ -200,6 +202,7 @@ AM_TESTS_ENVIRONMENT = \
 	$(RA_TESTS_ENVIRONMENT)
 
 ## Outputs that tests/cli*.sh expect to the letter.
+EXTRA_DIST += %D%/golden/fingerprints.tsv
 EXTRA_DIST += %D%/golden/help.txt
 EXTRA_DIST += %D%/golden/inspect-model.json
 EXTRA_DIST += %D%/golden/inspect-model.text

@@ -1,0 +1,344 @@
+/* Max-min fair rates of many flows on few links, by link.
+ *
+ * Where every flow is on one or two of a few hundred links and there are many
+ * more flows than links, a change moves nearly all rates, but rates are those
+ * of links: a flow goes at the level of its bottleneck.  So levels are solved
+ * from counts of flows by pair of links, without a look at flows, and a link
+ * keeps a clock of its own, the integral of its level: a flow that came at
+ * clock V with amount A left ends when the clock shows V + A, whatever the
+ * levels do.  Only a flow whose other link becomes its bottleneck is touched:
+ * links that change places in the order in which they fill.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/network_impl.h"
+
+enum {
+  MOST_LINKS = 256,  /* the counts of pairs stay in the cache */
+  LEAST_FLOWS = 512, /* to begin */
+  FEW_FLOWS = 256,   /* to end: solving by flow is as quick */
+  FLOWS_A_LINK = 4   /* to begin */
+};
+
+struct _RaDense {
+  uint32_t n;    /* links */
+  double *count; /* (n x n) flows on both; on the diagonal on it alone */
+  double *level; /* (n) rate of the flows it is the bottleneck of; 0: of none */
+  double *clock; /* (n) integral of the level, at since_s */
+  double since_s;      /* of the clocks */
+  double *open, *free; /* (n) scratch of filling */
+  uint32_t *place;     /* (n) in the order in which links fill */
+  uint32_t *order;     /* (n) links in that order */
+  RaQueue *ends;       /* (n) of its flows, by clock; some have moved on */
+  GArray *fresh;       /* (uint32_t) slots placed since the last solution */
+  uint32_t n_flows;    /* placed */
+};
+
+static double *
+counts(const RaDense *d, const RaFlowPath *path)
+{
+  uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
+
+  return &d->count[(gsize)a * d->n + b];
+}
+
+static void
+add_count(RaDense *d, const RaFlowPath *path, double by)
+{
+  uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
+
+  *counts(d, path) += by;
+  if (a != b)
+    d->count[(gsize)b * d->n + a] += by;
+}
+
+gboolean
+ra_dense_wanted(const RaNetwork *net)
+{
+  uint32_t n = net->region->len;
+
+  if (net->weighted || net->n_links > MOST_LINKS || n < LEAST_FLOWS ||
+      n < FLOWS_A_LINK * net->n_links || !net->has_whole)
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (net->paths[g_array_index(net->region, uint32_t, i)].n_refs > 2)
+      return FALSE;
+  return TRUE;
+}
+
+/* Progressive filling by counts; a link that all others leave without flows
+ * comes last. */
+static void
+fill(RaNetwork *net, RaDense *d)
+{
+  uint32_t n = d->n, n_placed = 0;
+  RaEvent event;
+
+  for (uint32_t l = 0; l < n; l++) {
+    d->open[l] = net->links[l].n;
+    d->free[l] = net->links[l].capacity;
+    d->level[l] = 0;
+    d->place[l] = UINT32_MAX;
+    if (net->links[l].n > 0)
+      ra_queue_push(&net->filling, (RaEvent){d->free[l] / d->open[l], l, l});
+  }
+  while (ra_queue_pop(&net->filling, &event)) {
+    uint32_t l = event.task;
+    const double *count = &d->count[(gsize)l * n];
+    double level = d->free[l] / d->open[l];
+
+    if (!(d->open[l] > 0))
+      continue;
+    if (level > event.time_s) {
+      event.time_s = level;
+      ra_queue_push(&net->filling, event);
+      continue;
+    }
+    d->level[l] = level;
+    d->place[l] = n_placed++;
+    /* links that have filled lose what nobody reads any more */
+    for (uint32_t m = 0; m < n; m++) {
+      d->open[m] -= count[m];
+      d->free[m] -= count[m] * level;
+    }
+    d->open[l] = 0;
+  }
+  for (uint32_t l = 0; l < n; l++) {
+    if (d->place[l] == UINT32_MAX)
+      d->place[l] = n_placed++;
+  }
+  net->work.n_rounds++;
+  net->work.n_visited += n;
+}
+
+static void
+attach(RaNetwork *net, uint32_t slot, double left)
+{
+  RaDense *d = net->dense;
+  const RaFlowPath *path = &net->paths[slot];
+  uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
+  uint32_t l = d->place[b] < d->place[a] ? b : a;
+  RaFlow *flow = &net->flows[slot];
+
+  flow->bottleneck = l;
+  flow->left = d->clock[l] + left; /* of the link's clock */
+  ra_queue_push(&d->ends[l], (RaEvent){flow->left, flow->seq, slot});
+}
+
+/* Flows on both that had @from as their bottleneck. */
+static void
+move_flows(RaNetwork *net, uint32_t from, uint32_t to)
+{
+  RaDense *d = net->dense;
+  gboolean shorter = net->links[to].n < net->links[from].n;
+  uint32_t at = shorter ? to : from, other = shorter ? from : to;
+  const RaLink *link = &net->links[at];
+
+  if (!(d->count[(gsize)from * d->n + to] > 0))
+    return;
+  net->work.n_visited += link->n;
+  for (uint32_t i = 0; i < link->n; i++) {
+    RaFlow *flow = &net->flows[link->flows[i].slot];
+
+    if (link->flows[i].n_other == 1 && link->flows[i].other[0] == other &&
+        flow->bottleneck == from)
+      attach(net, link->flows[i].slot, MAX(flow->left - d->clock[from], 0));
+  }
+}
+
+/* Sorts the links by their new places; a pair that swaps swaps its flows. */
+static void
+reorder(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+
+  for (uint32_t i = 1; i < d->n; i++) {
+    uint32_t l = d->order[i], at = i;
+
+    for (; at > 0 && d->place[d->order[at - 1]] > d->place[l]; at--) {
+      d->order[at] = d->order[at - 1];
+      move_flows(net, d->order[at], l);
+    }
+    d->order[at] = l;
+  }
+}
+
+static void
+advance(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+  double dt_s = net->now_s - d->since_s;
+
+  for (uint32_t l = 0; l < d->n; l++)
+    d->clock[l] += d->level[l] * dt_s;
+  d->since_s = net->now_s;
+}
+
+void
+ra_dense_enter(RaNetwork *net)
+{
+  uint32_t n = net->n_links;
+  RaDense *d = g_new0(RaDense, 1);
+
+  net->dense = d;
+  d->n = n;
+  d->count = g_new0(double, (gsize)n *n);
+  d->level = g_new0(double, n);
+  d->clock = g_new0(double, n);
+  d->open = g_new(double, n);
+  d->free = g_new(double, n);
+  d->place = g_new(uint32_t, n);
+  d->order = g_new(uint32_t, n);
+  d->ends = g_new(RaQueue, n);
+  d->fresh = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  d->since_s = net->now_s;
+  d->n_flows = net->region->len;
+  for (uint32_t l = 0; l < n; l++)
+    ra_queue_init(&d->ends[l], 64);
+  for (guint i = 0; i < net->region->len; i++)
+    add_count(d, &net->paths[g_array_index(net->region, uint32_t, i)], 1);
+  fill(net, d);
+  for (uint32_t l = 0; l < n; l++)
+    d->order[d->place[l]] = l;
+  for (guint i = 0; i < net->region->len; i++) {
+    uint32_t slot = g_array_index(net->region, uint32_t, i);
+    RaFlow *flow = &net->flows[slot];
+
+    attach(net, slot,
+           MAX(flow->left - flow->rate * (net->now_s - flow->since_s), 0));
+    flow->in_run = FALSE;
+    net->winner.leaf[slot].time_s = (double)INFINITY;
+  }
+  ra_winner_rebuild(net);
+}
+
+void
+ra_dense_clear(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+
+  if (!d)
+    return;
+  for (uint32_t l = 0; l < d->n; l++)
+    ra_queue_clear(&d->ends[l]);
+  g_free(d->count);
+  g_free(d->level);
+  g_free(d->clock);
+  g_free(d->open);
+  g_free(d->free);
+  g_free(d->place);
+  g_free(d->order);
+  g_free(d->ends);
+  g_array_free(d->fresh, TRUE);
+  g_free(d);
+  net->dense = NULL;
+}
+
+/* Every flow has its rate and what it has left again. */
+void
+ra_dense_leave(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+
+  advance(net);
+  for (uint32_t slot = 0; slot < net->n_slots; slot++) {
+    RaFlow *flow = &net->flows[slot];
+
+    if (!flow->placed || flow->bottleneck == RA_NO_LINK)
+      continue;
+    flow->left = MAX(flow->left - d->clock[flow->bottleneck], 0);
+    flow->rate = d->level[flow->bottleneck];
+    flow->since_s = net->now_s;
+    net->winner.leaf[slot] = (RaEvent){ra_flow_end_s(flow), flow->seq, slot};
+  }
+  ra_winner_rebuild(net);
+  ra_dense_clear(net);
+}
+
+gboolean
+ra_dense_place(RaNetwork *net, uint32_t slot)
+{
+  if (net->weighted || net->paths[slot].n_refs > 2) {
+    ra_dense_leave(net);
+    return FALSE;
+  }
+  add_count(net->dense, &net->paths[slot], 1);
+  net->dense->n_flows++;
+  g_array_append_val(net->dense->fresh, slot);
+  return TRUE;
+}
+
+void
+ra_dense_remove(RaNetwork *net, uint32_t slot)
+{
+  add_count(net->dense, &net->paths[slot], -1);
+  net->dense->n_flows--;
+}
+
+gboolean
+ra_dense_solve(RaNetwork *net)
+{
+  RaDense *d = net->dense;
+
+  if (d->n_flows < FEW_FLOWS) {
+    ra_dense_leave(net);
+    return FALSE;
+  }
+  for (guint i = 0; i < net->dirty->len; i++)
+    net->links[g_array_index(net->dirty, uint32_t, i)].dirty = FALSE;
+  g_array_set_size(net->dirty, 0);
+  net->work.n_solved++;
+  advance(net);
+  fill(net, d);
+  reorder(net);
+  for (guint i = 0; i < d->fresh->len; i++) {
+    uint32_t slot = g_array_index(d->fresh, uint32_t, i);
+
+    attach(net, slot, net->flows[slot].left);
+  }
+  g_array_set_size(d->fresh, 0);
+  return TRUE;
+}
+
+/* Of link @l the first end that still holds. */
+static const RaEvent *
+first_of_link(const RaNetwork *net, uint32_t l)
+{
+  RaQueue *ends = &net->dense->ends[l];
+  RaEvent gone;
+
+  while (ends->n > 0) {
+    const RaFlow *flow = &net->flows[ends->events[0].task];
+
+    if (flow->placed && flow->bottleneck == l &&
+        flow->seq == ends->events[0].seq &&
+        flow->left == ends->events[0].time_s)
+      return ends->events;
+    ra_queue_pop(ends, &gone);
+  }
+  return NULL;
+}
+
+RaEvent
+ra_dense_end(const RaNetwork *net)
+{
+  const RaDense *d = net->dense;
+  RaEvent first = {(double)INFINITY, UINT32_MAX, 0};
+
+  for (uint32_t l = 0; l < d->n; l++) {
+    const RaEvent *end = d->level[l] > 0 ? first_of_link(net, l) : NULL;
+    RaEvent event;
+
+    if (!end)
+      continue;
+    event =
+        (RaEvent){d->since_s + MAX(end->time_s - d->clock[l], 0) / d->level[l],
+                  end->seq, end->task};
+    if (ra_event_before(&event, &first))
+      first = event;
+  }
+  return first;
+}
