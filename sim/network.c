@@ -51,6 +51,7 @@ ra_network_free(RaNetwork *net)
   ra_queue_clear(&net->own);
   ra_queue_clear(&net->filling);
   ra_dense_clear(net);
+  ra_hub_clear(net);
   g_free(net);
 }
 
@@ -153,8 +154,11 @@ leave_links(RaNetwork *net, uint32_t slot)
   RaFlowRef *refs = ra_path_refs(path);
 
   net->n_entries -= path->n_refs;
+  net->n_placed--;
   if (net->dense)
     ra_dense_remove(net, slot);
+  if (net->hub)
+    ra_hub_remove(net, slot);
   for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
     RaOnLink last = link->flows[--link->n];
@@ -222,7 +226,9 @@ place(RaNetwork *net, uint32_t slot)
     alone = alone && net->links[refs[i].link].n == 0;
     enter_link(net, slot, i);
   }
-  if (net->dense && ra_dense_place(net, slot))
+  net->n_placed++;
+  if ((net->dense && ra_dense_place(net, slot)) ||
+      (net->hub && ra_hub_place(net, slot)))
     alone = FALSE;
   if (alone) {
     rate_alone(net, slot);
@@ -310,12 +316,12 @@ find_end(RaNetwork *net)
       net->end_kind = RA_END_WINNER;
     }
   }
-  if (net->dense) {
-    RaEvent event = ra_dense_end(net);
+  if (net->dense || net->hub) {
+    RaEvent event = net->dense ? ra_dense_end(net) : ra_hub_end(net);
 
     if (ra_event_before(&event, &net->end)) {
       net->end = event;
-      net->end_kind = RA_END_DENSE;
+      net->end_kind = net->dense ? RA_END_DENSE : RA_END_HUB;
     }
   }
   if (net->own.n > 0 && ra_event_before(net->own.events, &net->end)) {
@@ -419,6 +425,8 @@ ra_network_used(RaNetwork *net, uint32_t link)
     ra_network_solve(net);
   if (net->dense)
     ra_dense_leave(net);
+  if (net->hub)
+    ra_hub_leave(net);
   for (uint32_t i = 0; i < at->n; i++) {
     uint32_t slot = at->flows[i].slot;
 
@@ -437,6 +445,8 @@ ra_network_visit(RaNetwork *net, RaFlowVisit visit, void *data)
     ra_network_solve(net);
   if (net->dense)
     ra_dense_leave(net);
+  if (net->hub)
+    ra_hub_leave(net);
   for (uint32_t slot = 0; slot < net->n_slots; slot++) {
     const RaFlow *flow = &net->flows[slot];
     RaFlowPath *path = &net->paths[slot];

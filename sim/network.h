@@ -20,7 +20,8 @@
  *     }
  *
  * Many flows over one or two of few links each (sim/network_dense.c) are solved
- * by link, from counts, without a look at the flows.
+ * by link, from counts, without a look at the flows; flows that one link holds
+ * back by its clock (sim/network_hub.c).
  *
  * Ends come ordered by (time, order of start).  Several ends at one time cost
  * one solution.  A flow alone on its links costs none.

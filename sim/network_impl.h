@@ -89,13 +89,16 @@ typedef struct {
 
 /* Many flows on few links: sim/network_dense.c. */
 typedef struct _RaDense RaDense;
+/* One link that all flows wait for: sim/network_hub.c. */
+typedef struct _RaHub RaHub;
 
 typedef enum {
   RA_END_NONE,
   RA_END_RUN,
   RA_END_WINNER,
   RA_END_OWN,
-  RA_END_DENSE
+  RA_END_DENSE,
+  RA_END_HUB
 } RaEndKind;
 
 struct _RaNetwork {
@@ -126,6 +129,10 @@ struct _RaNetwork {
   guint skip;         /* how many the last failure of a local one cost */
   guint n_open;       /* flows of the region that filling has not fixed */
   RaDense *dense;     /* NULL: flows have rates of their own */
+  RaHub *hub;         /* the same */
+  guint hub_skip;     /* how many solutions its last end cost */
+  guint hub_to_skip;  /* solutions to come that do not try it */
+  uint32_t n_placed;  /* flows that take capacity */
   uint32_t next_seq;
   RaEndKind end_kind; /* of the next end, if known: RA_END_NONE: find it */
   RaEvent end;        /* the next end */
@@ -159,5 +166,16 @@ void ra_dense_remove(RaNetwork *network, uint32_t slot);
 gboolean ra_dense_solve(RaNetwork *network);
 /* The flow that ends first. */
 RaEvent ra_dense_end(const RaNetwork *network);
+
+/* The same for one bottleneck of all flows. */
+gboolean ra_hub_wanted(RaNetwork *network);
+void ra_hub_enter(RaNetwork *network);
+void ra_hub_leave(RaNetwork *network);
+void ra_hub_clear(RaNetwork *network);
+gboolean ra_hub_place(RaNetwork *network, uint32_t slot);
+/* @slot, which ends first, leaves its links. */
+void ra_hub_remove(RaNetwork *network, uint32_t slot);
+gboolean ra_hub_solve(RaNetwork *network);
+RaEvent ra_hub_end(const RaNetwork *network);
 
 #endif

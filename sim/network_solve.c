@@ -325,7 +325,7 @@ ra_network_solve(RaNetwork *net)
 {
   gboolean many;
 
-  if (net->dense && ra_dense_solve(net))
+  if ((net->dense && ra_dense_solve(net)) || (net->hub && ra_hub_solve(net)))
     return;
   begin_region(net);
   if (net->region->len == 0)
@@ -348,4 +348,6 @@ ra_network_solve(RaNetwork *net)
     ra_winner_rebuild(net);
   if (ra_dense_wanted(net))
     ra_dense_enter(net);
+  else if (ra_hub_wanted(net))
+    ra_hub_enter(net);
 }

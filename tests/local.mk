@@ -57,6 +57,7 @@ tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model
 check_programs += %D%/check_network
 check_programs += %D%/check_network_dense
+check_programs += %D%/check_network_hub
 check_programs += %D%/check_model_bad
 check_programs += %D%/check_moe
 check_programs += %D%/check_moe_plan
