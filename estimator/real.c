@@ -71,9 +71,9 @@ piece_s(const Bench *bench, const RaPiece *piece, const RaBatch *batch)
   else
     n_ops = ra_op_list(&shard, piece, phases[bench->op], batch, ops);
   n_launches = ra_estimator_sum_ops(bench->estimator, ops, n_ops, &cost);
-  if (bench->op == OP_FORWARD || bench->op == OP_BACKWARD)
-    cost.compute_s *=
-        bench->call->kind == RA_CALL_GENERATE ? 1 : system->compute_factor;
+  if ((bench->op == OP_FORWARD || bench->op == OP_BACKWARD) &&
+      bench->call->kind != RA_CALL_GENERATE)
+    ra_estimator_scale(bench->estimator, ops, n_ops, &cost);
   ra_estimator_add_host(bench->estimator, n_launches, RA_LAUNCH_EAGER, &cost);
   return bench->op == OP_DECODE
              ? MAX(cost.total_s, piece->n_layers * system->decode_layer_s)
