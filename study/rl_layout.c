@@ -12,6 +12,9 @@
  * share would leave no tenth of it for keys and values. */
 #define CACHE_MOST_FRAC 0.9
 #define LEAST_ROOM_FRAC 0.1
+/* vLLM's limits of a step on GPUs of 70 GiB and more. */
+#define MAX_SEQUENCES 1024
+#define STEP_TOKENS 16384
 
 /* The divisor of @n nearest to @ideal, by ratio. */
 static uint32_t
@@ -32,36 +35,20 @@ common_divisor(uint32_t a, uint32_t b)
   return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* The least divisor of @n that is at least @least. */
-static uint32_t
-divisor_from(uint32_t n, double least)
-{
-  uint32_t d = 1;
-
-  while (d < n && (d < least || n % d != 0))
-    d++;
-  return d;
-}
-
-/* Groups in which a replica's @n sequences generate, one beside the other in
- * turn: as many as keys and values have room for are one. */
-static uint32_t
-n_rounds(const RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
-         uint32_t n)
+/* Bytes of each GPU for keys and values beside the weights of generation. */
+static double
+room_bytes(const RaSetup *setup, const RaRlLayout *layout)
 {
   const RaModel *m = setup->workload->models[0].model;
-  double tp = layout->generate_tp;
-  double heads = fmax(m->n_kv_heads, tp); /* replicated beyond */
-  double token_bytes = 2.0 * 2 * m->n_layers * heads * m->head_dim;
-  double weight_bytes = 2.0 * (double)ra_model_n_params(m);
-  double memory_bytes = tp * setup->cluster->device.memory_bytes;
-  double room_bytes = layout->cache_frac * memory_bytes - weight_bytes;
+  double weight_bytes =
+      2.0 * (double)ra_model_n_params(m) / layout->generate_tp;
+  double memory_bytes = setup->cluster->device.memory_bytes;
+  double room = layout->cache_frac * memory_bytes - weight_bytes;
 
-  if (room_bytes < LEAST_ROOM_FRAC * memory_bytes)
-    room_bytes = MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes,
-                     LEAST_ROOM_FRAC * memory_bytes);
-  return divisor_from(n, n * (step->prompt_tokens + step->mean_tokens / 2) *
-                             token_bytes / room_bytes);
+  if (room >= LEAST_ROOM_FRAC * memory_bytes)
+    return room;
+  return MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes,
+             LEAST_ROOM_FRAC * memory_bytes);
 }
 
 /* What the parts of a plan share. */
@@ -72,7 +59,7 @@ typedef struct {
   char *mesh;     /* of training, owned */
   char *generate; /* owned: mesh of generation */
   uint32_t generate_dp;
-  uint32_t n_rounds;
+  double room_bytes; /* of each GPU in generation */
 } Parts;
 
 /* The first half of the GPUs, or the second. */
@@ -117,9 +104,11 @@ plan_text(const Parts *parts, gboolean recompute)
   g_string_append_printf(
       out,
       "[call actor_generate]\nmesh = %s\ndp = %" PRIu32 "\ntp = %" PRIu32
-      "\nmicro-batches = %" PRIu32 "\nlaunch = graph\n%s",
+      "\nlaunch = graph\nbatching = continuous\nmax-sequences = %d\n"
+      "prefill-tokens = %d\nkv-memory = %.0f B\n%s",
       parts->generate, parts->generate_dp, parts->layout->generate_tp,
-      parts->n_rounds, step->is_async ? "residency = keep\n" : "");
+      MAX_SEQUENCES, STEP_TOKENS, parts->room_bytes,
+      step->is_async ? "residency = keep\n" : "");
   append_layout(out, parts, "actor_inference", step->n_sequences);
   append_layout(out, parts, "ref_inference", step->n_sequences);
   g_string_append(out, "residency = host\n");
@@ -182,8 +171,7 @@ ra_rl_set_layout(RaSetup *setup, const RaRlStep *step, const RaRlLayout *layout,
   if (step->n_sequences / step->n_mini_batches % parts.dp != 0 ||
       step->n_sequences % parts.generate_dp != 0)
     return fail(error, "the replicas do not divide the sequences");
-  parts.n_rounds =
-      n_rounds(setup, step, layout, step->n_sequences / parts.generate_dp);
+  parts.room_bytes = room_bytes(setup, &own);
   parts.mesh =
       step->is_async ? half_mesh(setup->cluster, TRUE) : g_strdup("all");
   parts.generate =

@@ -104,9 +104,11 @@ RaSetup *ra_rl_setup_new(const RaRlStep *step, GError **error);
  * nearest to the tokens that sequences are packed to.  Of expert parallelism
  * what divides dp x cp stays; tp cuts the experts for the rest (Megatron counts
  * its tp ranks among those of ep).  Asynchronous, generation waits while its
- * one copy of the weights is refitted.  Generation, in captured
- * graphs, is of as many sequences at once as keys and values have room for
- * (paged: half of the mean response each, beside the prompt).  Training: ZeRO
+ * one copy of the weights is refitted.  Generation, in captured graphs, batches
+ * continuously, as vLLM does: 1,024 sequences and 16,384 tokens of a step at
+ * most, and blocks for as many keys and values as the weights leave of the
+ * engine's share of a GPU, those of the last preempted when they run out.
+ * Training: ZeRO
  * 1, fp32 gradients reduced behind the backward, sequence parallel in tp,
  * recomputation of all layers where it does not fit without.  The reference and
  * the optimizer are in host memory while they are not used.

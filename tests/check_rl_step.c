@@ -104,9 +104,8 @@ setup_of(const RaRlStep *step, const RaRlLayout *layout)
 
 /* 16 GPUs, pp 2: 8 replicas train.  A mini-batch of 512 gives each 64 sequences
  * of 115 + 1019 tokens: 72,576, which is 17.7 packs of 4096; of the divisors of
- * 64, 16 is nearest.  Generation on 16 replicas of 128: weights 16.06 GB of
- * 0.6 x 80 GiB leave 35.5 GB at 131,072 bytes a token, 270,643 tokens, more
- * than 128 x (115 + 509.5) = 79,936: all at once. */
+ * 64, 16 is nearest.  Generation on 16 replicas: of 0.6 x 80 GiB weights of
+ * 2 x 8,030,261,248 bytes leave 35,479,085,056. */
 START_TEST(test_layout)
 {
   RaRlStep step = a_step();
@@ -120,25 +119,38 @@ START_TEST(test_layout)
   /* 256 sequences an inference: 70.9 packs, and 64 of them */
   ck_assert_uint_eq(plan_of(setup, "ref_inference")->n_micro_batches, 64);
   ck_assert_uint_eq(plan_of(setup, "actor_generate")->dp, 16);
-  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 1);
+  ck_assert_int_eq(plan_of(setup, "actor_generate")->batching,
+                   RA_BATCHING_CONTINUOUS);
+  ck_assert_double_eq_tol(
+      (double)plan_of(setup, "actor_generate")->kv_memory_bytes, 35479085056.0,
+      2);
 }
 END_TEST
 
-/* With 0.3 x 80 GiB = 25.8 GB, 9.7 GB are left, which is a tenth of the memory:
- * 74,051 tokens for 79,936, so 1.08 rounds, which must be 2.  With 0.25 it is
- * less than a tenth, and so counts as 0.9. */
-START_TEST(test_rounds)
+/* With 0.3 x 80 GiB = 25.8 GB, 9.7 GB are left, which is a tenth of the memory;
+ * with 0.25 it is less, and so counts as 0.9: 61.2 GB.  Sequences that do not
+ * all find room take longer, though they are the same. */
+START_TEST(test_room)
 {
   RaRlStep step = a_step();
   RaRlLayout layout = a_layout();
-  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaSetup) roomy = NULL, tight = NULL;
+  RaRlTimes t, u;
 
+  step.n_sequences *= 4;
+  roomy = setup_of(&step, &layout);
   layout.cache_frac = 0.3;
-  setup = setup_of(&step, &layout);
-  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 2);
+  tight = setup_of(&step, &layout);
+  ck_assert_double_eq_tol(
+      (double)plan_of(tight, "actor_generate")->kv_memory_bytes,
+      0.3 * 80 * 0x1p30 - 2 * 8030261248.0, 2);
+  ck_assert(ra_rl_times(roomy, &t, NULL) && ra_rl_times(tight, &u, NULL));
+  ck_assert_double_gt(u.generate_s, 1.1 * t.generate_s);
   layout.cache_frac = 0.25;
-  ck_assert(ra_rl_set_layout(setup, &step, &layout, NULL));
-  ck_assert_uint_eq(plan_of(setup, "actor_generate")->n_micro_batches, 1);
+  ck_assert(ra_rl_set_layout(tight, &step, &layout, NULL));
+  ck_assert_double_eq_tol(
+      (double)plan_of(tight, "actor_generate")->kv_memory_bytes,
+      0.9 * 80 * 0x1p30 - 2 * 8030261248.0, 2);
 }
 END_TEST
 
@@ -306,7 +318,7 @@ rl_step_suite(void)
   tcase_add_test(tcase, test_response_mean);
   tcase_add_test(tcase, test_names);
   tcase_add_test(tcase, test_layout);
-  tcase_add_test(tcase, test_rounds);
+  tcase_add_test(tcase, test_room);
   tcase_add_test(tcase, test_async);
   tcase_add_test(tcase, test_recompute);
   tcase_add_test(tcase, test_faults);
