@@ -13,7 +13,12 @@
 /* Multiprocessors and boost clocks: NVIDIA's whitepapers (A100 V1.0; GA102
  * V2.1; Ada V2.1; H100 V1.04; RTX Blackwell V1.1) and data sheets; B200, B300,
  * GB200, GB300: what CUDA says of the device.  PCIe cards take the collectives
- * of eight L40S in one box, the only such that were measured. */
+ * of eight L40S in one box, the only such that were measured.
+ *
+ * Bases: the H100 for what came after it; for Ada's cards the A40's products
+ * and layers (a card of their kind, whose law serves H100 and A100 best, too)
+ * and the A100's attention (the same FlashAttention 2, over batches; the RTX
+ * rows are of one prompt at a time). */
 #define AMPERE "ampere"
 #define ADA "ada"
 #define HOPPER "hopper"
@@ -57,10 +62,10 @@ static const RaGpu gpus[] = {
   {"gb300", "gb300", "gb300", "h100-sxm", BLACKWELL, 152, 1965e6, 1400, TRUE,
    "gb300-sxm gb300-nvl72", IN_MISC},
   {"l40s", "l40s", "l40s",
-   "a40 rtx-pro-6000 h100-sxm", ADA, 142, 2520e6, 350, FALSE,
+   "a40 a100-sxm h100-sxm", ADA, 142, 2520e6, 350, FALSE,
    "l40s-48gb", IN_MISC},
   {"l4", "l4", "l40s",
-   "a40 rtx-pro-6000 h100-sxm", ADA, 58, 2040e6, 72, FALSE, "l4-24gb", IN_MISC},
+   "a40 a100-sxm h100-sxm", ADA, 58, 2040e6, 72, FALSE, "l4-24gb", IN_MISC},
   {"a30", "a30", "l40s", "a100-sxm", AMPERE, 56, 1440e6, 165, FALSE,
    "a30-24gb", IN_MISC},
   {"a100-sxm-40g", "a100-40g", "a100", "a100-sxm", AMPERE, 108, 1410e6, 400,
