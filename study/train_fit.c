@@ -170,7 +170,7 @@ static void
 add_ordinary(Choice *choice, guint first, guint n)
 {
   const RaTrainCase *cases = choice->fit->cases;
-  double least = INFINITY, middle[N_FEATURES];
+  double least = (double)INFINITY, middle[N_FEATURES];
   g_autofree double *values = g_new(double, n + 1);
   guint best = 0;
 
