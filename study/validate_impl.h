@@ -44,6 +44,10 @@ typedef struct {
   RaValidateTrainFold fold;
 } RaValidateTrain;
 
+/* validate_forward.c: misc/galvatron_llama2_7b_forward*.csv. */
+gboolean ra_validate_forward(const RaValidateLevel *level, RaValidateJob *job,
+                             GError **error);
+
 /* validate_train.c: argument: RaValidateTrain. */
 gboolean ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);

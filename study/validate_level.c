@@ -423,6 +423,13 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "the other's fit on this one's data sheet",
      TRANSFERS(gpu_other)},
+    {.id = "forward-layers",
+     .title = "Forward of 2 and 4 layers of Llama 2 7B",
+     .source = "misc",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "Galvatron names no GPU: A100, kernels alone",
+     .collect = ra_validate_forward},
 };
 
 guint

@@ -46,6 +46,9 @@ static const char bench_text[] =
     "a-5,llm-foundry,X900,8,pretrain,7,32,4096,32,32,16384,50368,0,2048,"
     "64,2,1,1,,,,8,FULL_SHARD,full,bf16,4\n";
 
+static const char forward_text[] = "layers,batch,seq,forward_ms\n"
+                                   "2,1,2048,15\n4,1,2048,24\n40,1,64,9\n";
+
 static void
 make_folder(void)
 {
@@ -53,6 +56,7 @@ make_folder(void)
   ck_assert_ptr_nonnull(folder);
   write_table("train_vtrain", "single_node_a100_heldout.csv", node_text);
   write_table("train_tables", "train_bench_heldout.csv", bench_text);
+  write_table("misc", "galvatron_llama2_7b_forward.csv", forward_text);
 }
 
 static void
@@ -60,7 +64,8 @@ drop_folder(void)
 {
   static const char *const files[] = {
       "train_vtrain/single_node_a100_heldout.csv", "train_vtrain",
-      "train_tables/train_bench_heldout.csv", "train_tables"};
+      "train_tables/train_bench_heldout.csv",      "train_tables",
+      "misc/galvatron_llama2_7b_forward.csv",      "misc"};
 
   for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
     g_autofree char *path = g_build_filename(folder, files[i], NULL);
@@ -243,6 +248,8 @@ START_TEST(test_levels)
   ck_assert_uint_eq(count_rows(FALSE, "train-tables", &notes), 1);
   ck_assert_uint_eq(notes, 4);
   ck_assert_uint_eq(count_rows(FALSE, "train-tables-open", &notes), 1);
+  /* The model has 32 layers, not 40. */
+  ck_assert_uint_eq(count_rows(FALSE, "forward-layers", &notes), 2);
 }
 END_TEST
 
