@@ -7,8 +7,10 @@
  *
  * calls          of every candidate what sim/call.h says: its own expansion at
  *                stage fidelity, simulated alone; by the shape of its mesh, as
- *                no cost knows where it lies.  All of them when the table is
- *                made, in parallel.
+ *                no cost knows where it lies.  When the table is made, in
+ *                parallel, those that are quickly simulated; the others on
+ *                demand: what is not known yet has a bound
+ *                (search/call_bound.h).
  * reallocations  by (layout, layout, scheme, how the meshes lie to each
  *                other): their offset where they share a GPU or a node, else
  *                only which comes first.  On demand, kept.
@@ -29,15 +31,21 @@
 
 typedef struct _RaCostTable RaCostTable;
 
+/* Tasks that are simulated for a new table: some seconds. */
+#define RA_COST_TABLE_TASKS 3e6
+
 /**
  * ra_cost_table_new:
  * @space: borrowed, complete: no ra_space_add() from now on
  * @estimator: borrowed
  * @n_threads: that cost calls; 0: as many as processors
- * @error: what an expansion refuses
+ * @error: what an expansion refuses; %RA_ERROR_INPUT: an estimator whose
+ *   calls are not replayed by sums and maxima
  *
- * Cost: a simulation of one call each candidate (and iteration, where lengths
- * are drawn), 0.1 to 10 ms.
+ * Candidates are taken in the order of the tasks that simulating them needs,
+ * until RA_COST_TABLE_TASKS of them are spent; where lengths are drawn all.
+ *
+ * Cost: a bound each candidate, and at most RA_COST_TABLE_TASKS simulated.
  *
  * Returns: (transfer full): ra_cost_table_free() it
  */
@@ -52,10 +60,26 @@ const RaSpace *ra_cost_table_space(const RaCostTable *table);
 /* Iterations that calls are costed for: 1 where lengths are fixed. */
 uint32_t ra_cost_table_n_like(const RaCostTable *table);
 
-/* (array) (transfer none): (n_like, n_parts) seconds of the parts of @call as
- * @candidate. */
-const double *ra_cost_table_call_s(const RaCostTable *table, uint32_t call,
+/**
+ * ra_cost_table_call_s:
+ * @call: of the workload
+ * @candidate: of the call
+ *
+ * Simulates the call alone if that was not done before; what an expansion
+ * refuses then ends the program, as others of the kind have been expanded.
+ *
+ * Returns: (array) (transfer none): (n_like, n_parts) seconds of its parts
+ */
+const double *ra_cost_table_call_s(RaCostTable *table, uint32_t call,
                                    uint32_t candidate);
+
+/* The same if it is known, else %NULL. */
+const double *ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
+                                    uint32_t candidate);
+
+/* No more than all parts of @call take as @candidate, in any iteration. */
+double ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
+                             uint32_t candidate);
 
 /**
  * ra_cost_table_transfer_s:
@@ -92,6 +116,9 @@ double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,
 
 /* Seconds of each part of host call @call. */
 double ra_cost_table_host_s(const RaCostTable *table, uint32_t call);
+
+/* Candidates whose costs are known so far. */
+guint ra_cost_table_n_known(const RaCostTable *table);
 
 /* Reallocations costed so far. */
 guint ra_cost_table_n_reallocs(RaCostTable *table);

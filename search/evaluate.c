@@ -85,6 +85,21 @@ number_dp(RaEvaluator *e)
   }
 }
 
+/* Room for all stages of the deepest plan. */
+static uint32_t *
+new_gpus(const RaEvaluator *e)
+{
+  gsize n = 1;
+
+  for (uint32_t c = 0; c < e->n_calls; c++) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < e->space->calls[c].n; i++)
+      most = MAX(most, e->space->calls[c].candidates[i].footprint.n_stages);
+    n += most;
+  }
+  return g_new(uint32_t, n);
+}
+
 RaEvaluator *
 ra_evaluator_new(RaCostTable *costs)
 {
@@ -106,6 +121,7 @@ ra_evaluator_new(RaCostTable *costs)
                                       NULL, ra_program_use_free);
   e->edges = g_array_new(FALSE, FALSE, sizeof(RaEdgeCost));
   e->reallocs = g_new0(RaReallocSlot, RA_REALLOC_SLOTS);
+  e->gpus = new_gpus(e);
   make_block(e);
   return e;
 }
@@ -122,6 +138,8 @@ ra_evaluator_free(RaEvaluator *evaluator)
   for (uint32_t c = 0; c < evaluator->n_calls; c++)
     g_free(evaluator->dp_at[c]);
   g_free(evaluator->reallocs);
+  g_free(evaluator->moments);
+  g_free(evaluator->gpus);
   free(evaluator->block);
   g_free(evaluator);
 }
@@ -326,6 +344,8 @@ ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
   guint done = 0;
 
   g_return_if_fail(n <= RA_LANES);
+  for (guint lane = 0; lane < n; lane++)
+    ra_lane_learn(evaluator, lane);
   ra_evaluator_memory_bound(evaluator);
   for (guint first = 0; first < n; first++) {
     const RaProgramUse *use = evaluator->lanes[first].use;

@@ -39,6 +39,15 @@ typedef struct {
   double seconds;
 } RaReallocSlot;
 
+/* Something begins, grows or ends: a change of search/evaluate_memory.c. */
+typedef struct {
+  double time_s;
+  uint16_t node;
+  uint8_t is_late; /* not the end of a node that takes time */
+  int8_t sign;
+  uint16_t change;
+} RaMemoryMoment;
+
 #define RA_REALLOC_SLOTS 65536 /* a power of two; 1 MiB */
 
 /* What of a lane is not a number for the replay. */
@@ -48,6 +57,7 @@ typedef struct {
   const RaCandidate *candidate[RA_POINT_MAX];
   uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the meshes */
   uint8_t stand[RA_POINT_MAX];                     /* of the signature */
+  uint32_t unknown; /* bits of calls whose costs are bounds so far */
   gboolean is_set;
 } RaLane1;
 
@@ -64,6 +74,9 @@ struct _RaEvaluator {
   RaReallocSlot *reallocs;
   RaLane1 lanes[RA_LANES];
   gsize n_nodes, n_slots, n_switches; /* room */
+  gsize n_moments;                    /* room */
+  RaMemoryMoment *moments;            /* (n_moments) scratch, owned */
+  uint32_t *gpus;                     /* scratch: all stages of a plan; owned */
 
   /* numbers of the lanes, 64-byte aligned */
   void *block;
@@ -102,6 +115,9 @@ void ra_lane_fill(RaEvaluator *e, guint lane);
 /* Those that the choice for @call has a part in. */
 void ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call);
 
+/* Simulates the calls of @lane whose costs are not known. */
+void ra_lane_learn(RaEvaluator *e, guint lane);
+
 /* --- search/evaluate_replay.c --- */
 
 /* Replays the lanes that have the program of @use. */
@@ -113,7 +129,7 @@ void ra_evaluator_memory_bound(RaEvaluator *e);
 /* --- search/evaluate_memory.c --- */
 
 /* Most bytes in use on any GPU of @lane in the last replay. */
-uint64_t ra_evaluator_most_bytes(const RaEvaluator *e, guint lane);
+uint64_t ra_evaluator_most_bytes(RaEvaluator *e, guint lane);
 
 /* --- search/evaluate_program.c --- */
 

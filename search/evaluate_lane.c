@@ -52,10 +52,13 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
   uint32_t call = slot->call, candidate = l->point.calls[call].candidate;
 
   switch ((RaNodeKind)slot->kind) {
-  case RA_NODE_CALL:
-    return ra_cost_table_call_s(
-        e->costs, call,
-        candidate)[slot->like * e->workload->calls[call].n_parts + slot->part];
+  case RA_NODE_CALL: {
+    const double *parts = ra_cost_table_known_s(e->costs, call, candidate);
+    /* Learnt before it is replayed. */
+    return parts ? parts[slot->like * e->workload->calls[call].n_parts +
+                         slot->part]
+                 : 0;
+  }
   case RA_NODE_TRANSFER:
     return transfer_s(e, l, l->use->edge[index]);
   case RA_NODE_REALLOC: {
@@ -141,14 +144,24 @@ fill_standing(RaEvaluator *e, guint lane, uint32_t call)
 static void
 fill_own(RaEvaluator *e, guint lane, uint32_t call)
 {
-  const RaLane1 *l = &e->lanes[lane];
+  RaLane1 *l = &e->lanes[lane];
   const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
   uint32_t n_parts = e->workload->calls[call].n_parts;
-  const double *parts =
-      ra_cost_table_call_s(e->costs, call, l->point.calls[call].candidate);
+  uint32_t candidate = l->point.calls[call].candidate;
+  const double *parts = ra_cost_table_known_s(e->costs, call, candidate);
 
   e->transient[call].of[lane] =
       (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK]);
+  l->unknown &= ~(1u << call);
+  if (!parts) {
+    l->unknown |= 1u << call;
+    for (uint32_t k = 0; k < e->n_like; k++) {
+      e->call_s[call * e->n_like + k].of[lane] =
+          ra_cost_table_bound_s(e->costs, call, candidate);
+      e->last_s[call * e->n_like + k].of[lane] = 0;
+    }
+    return;
+  }
   for (uint32_t k = 0; k < e->n_like; k++, parts += n_parts) {
     double sum = 0;
     for (uint32_t p = 0; p < n_parts; p++)
@@ -209,4 +222,21 @@ ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
   for (uint32_t c = 0; c < e->n_calls; c++)
     if (c == call || (e->trainer[c] == call && e->trainer[c] != RA_NONE))
       fill_standing(e, lane, c);
+}
+
+void
+ra_lane_learn(RaEvaluator *e, guint lane)
+{
+  RaLane1 *l = &e->lanes[lane];
+
+  for (uint32_t c = 0; c < e->n_calls && l->unknown; c++) {
+    const RaProgramUse *use = l->use;
+    if (!(l->unknown >> c & 1))
+      continue;
+    ra_cost_table_call_s(e->costs, c, l->point.calls[c].candidate);
+    fill_own(e, lane, c);
+    for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++)
+      if (use->program->slots[use->slots[i]].kind == RA_NODE_CALL)
+        e->duration_s[use->slots[i]].of[lane] = slot_s(e, lane, use->slots[i]);
+  }
 }

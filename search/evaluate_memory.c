@@ -1,9 +1,10 @@
 /* The exact peak: what every GPU holds along the last replay, as sim/memory.c
  * follows it.
  *
- * GPUs differ where some call's mesh or stage begins or ends.  Of each stretch
- * between two such places one GPU is looked at, if what it holds at most could
- * be more than was found so far. */
+ * When something begins, grows or ends is the same for all GPUs, so it is put
+ * in order once.  GPUs differ where some call's mesh or stage begins or ends.
+ * Between two ends of meshes, the stretch that could hold most first, one GPU
+ * of each set of stages is followed, if it could hold more than was found. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -12,81 +13,77 @@
 #include "graph/memory_table.h"
 #include "search/evaluate_impl.h"
 
-/* Something begins, grows or ends on the GPU in hand. */
-typedef struct {
-  double time_s;
-  int64_t bytes;
-  uint16_t node;
-  uint8_t is_late; /* not the end of a node that takes time */
-} Moment;
+/* Changes of a call's bytes on a GPU: what stands there by RaFoot up to packed,
+ * then its begin and each step of its cache, then all of that. */
+enum {
+  CHANGE_BEGIN = RA_FOOT_PACKED + 1,
+  CHANGE_ALL = CHANGE_BEGIN + RA_MEMORY_STEPS,
+  N_CHANGES = 16
+};
 
 typedef struct {
-  const RaEvaluator *e;
+  RaEvaluator *e;
   guint lane;
   const RaProgram *program;
   const RaStageFootprint *stage[RA_POINT_MAX]; /* of the GPU; NULL: not there */
-  Moment *moments;                             /* room for all */
+  int64_t change[RA_POINT_MAX * N_CHANGES];    /* on the GPU */
   uint32_t n_moments;
+  uint32_t n_gpus; /* in e->gpus */
 } Walk;
 
-static uint64_t
-item_bytes(const Walk *w, const RaProgramItem *item)
+static gboolean
+is_there(const Walk *w, const RaProgramItem *item)
 {
-  const RaStageFootprint *stage = w->stage[item->call];
-
-  if (!stage || (item->switch_at != RA_PROGRAM_NONE &&
-                 w->e->on[item->switch_at].of[w->lane] == 0))
-    return 0;
-  return stage->bytes[item->foot];
+  return item->switch_at == RA_PROGRAM_NONE ||
+         w->e->on[item->switch_at].of[w->lane] != 0;
 }
+
+/* --- moments --- */
 
 static void
 add_moment(Walk *w, double time_s, uint16_t node, gboolean is_late,
-           int64_t bytes)
+           uint32_t change, int sign)
 {
-  if (bytes != 0)
-    w->moments[w->n_moments++] =
-        (Moment){time_s, bytes, node, (uint8_t)(is_late != 0)};
+  w->e->moments[w->n_moments++] = (RaMemoryMoment){
+      time_s, node, (uint8_t)(is_late != 0), (int8_t)sign, (uint16_t)change};
 }
 
 static void
-add_begin(Walk *w, uint16_t node, uint64_t bytes)
+add_begin(Walk *w, uint16_t node, uint32_t change)
 {
-  add_moment(w, w->e->begin_s[node].of[w->lane], node, TRUE, (int64_t)bytes);
+  add_moment(w, w->e->begin_s[node].of[w->lane], node, TRUE, change, 1);
 }
 
 static void
-add_end(Walk *w, uint16_t node, uint64_t bytes)
+add_end(Walk *w, uint16_t node, uint32_t change)
 {
   double begin_s = w->e->begin_s[node].of[w->lane];
   double end_s = w->e->end_s[node].of[w->lane];
 
-  add_moment(w, end_s, node, !(end_s > begin_s), -(int64_t)bytes);
+  add_moment(w, end_s, node, !(end_s > begin_s), change, -1);
 }
 
 /* A call holds its most while it runs; a cache grows in steps. */
 static void
-add_call(Walk *w, uint16_t node, const RaStageFootprint *stage)
+add_call(Walk *w, uint16_t node, uint32_t call)
 {
+  const RaFootprint *f = &w->e->lanes[w->lane].candidate[call]->footprint;
   double begin_s = w->e->begin_s[node].of[w->lane];
   double end_s = w->e->end_s[node].of[w->lane];
-  uint64_t kv = stage->bytes[RA_FOOT_KV], work = stage->bytes[RA_FOOT_WORK];
-  uint64_t now = 0;
+  uint32_t base = call * N_CHANGES;
 
-  for (uint32_t k = 0; k < RA_MEMORY_STEPS; k++) {
-    uint64_t next = kv * (k + 1) / RA_MEMORY_STEPS;
+  add_begin(w, node, base + CHANGE_BEGIN);
+  for (uint32_t k = 1; f->most.bytes[RA_FOOT_KV] > 0 && k < RA_MEMORY_STEPS;
+       k++) {
     double time_s = begin_s;
-    if (k > 0)
-      time_s += (end_s - begin_s) * k / RA_MEMORY_STEPS;
-    add_moment(w, time_s, node, TRUE,
-               (int64_t)(next - now + (k == 0 ? work : 0)));
-    now = next;
+    time_s += (end_s - begin_s) * k / RA_MEMORY_STEPS;
+    add_moment(w, time_s, node, TRUE, base + CHANGE_BEGIN + k, 1);
   }
-  add_end(w, node, kv + work);
+  add_end(w, node, base + CHANGE_ALL);
 }
 
-static gboolean
-is_before(const Moment *a, const Moment *b)
+static inline gboolean
+is_before(const RaMemoryMoment *a, const RaMemoryMoment *b)
 {
   if (a->time_s < b->time_s || b->time_s < a->time_s)
     return a->time_s < b->time_s;
@@ -97,10 +94,10 @@ is_before(const Moment *a, const Moment *b)
 
 /* Stable; nearly sorted. */
 static void
-sort_moments(Moment *moments, uint32_t n)
+sort_moments(RaMemoryMoment *moments, uint32_t n)
 {
   for (uint32_t i = 1; i < n; i++) {
-    Moment moment = moments[i];
+    RaMemoryMoment moment = moments[i];
     uint32_t k = i;
     for (; k > 0 && is_before(&moment, &moments[k - 1]); k--)
       moments[k] = moments[k - 1];
@@ -108,81 +105,99 @@ sort_moments(Moment *moments, uint32_t n)
   }
 }
 
-/* In program order, so that of one node begins come before ends. */
+/* Of one node begins come before ends: what it takes no time between. */
 static void
 list_moments(Walk *w)
 {
   const RaProgram *p = w->program;
 
-  w->n_moments = 0;
-  for (uint32_t i = 0; i < p->n_items; i++) {
-    const RaProgramItem *item = &p->items[i];
-    uint64_t bytes = item->first == RA_PROGRAM_NONE ? 0 : item_bytes(w, item);
-    if (bytes > 0)
-      add_begin(w, item->first, bytes);
-  }
   for (uint32_t n = 0; n < p->n_nodes; n++) {
     const RaProgramNode *node = &p->nodes[n];
-    if (node->is_call && node->mesh_a != RA_PROGRAM_NONE &&
-        w->stage[node->mesh_a])
-      add_call(w, (uint16_t)n, w->stage[node->mesh_a]);
+    for (uint32_t i = p->begins[n]; i < p->begins[n + 1]; i++) {
+      const RaProgramItem *item = &p->items[p->by_first[i]];
+      if (is_there(w, item))
+        add_begin(w, (uint16_t)n, item->call * N_CHANGES + item->foot);
+    }
+    if (node->is_call && node->mesh_a != RA_PROGRAM_NONE)
+      add_call(w, (uint16_t)n, node->mesh_a);
+    for (uint32_t i = p->ends[n]; i < p->ends[n + 1]; i++) {
+      const RaProgramItem *item = &p->items[p->by_last[i]];
+      if (is_there(w, item))
+        add_end(w, (uint16_t)n, item->call * N_CHANGES + item->foot);
+    }
   }
-  for (uint32_t i = 0; i < p->n_items; i++) {
-    const RaProgramItem *item = &p->items[i];
-    uint64_t bytes = item->last == RA_PROGRAM_NONE ? 0 : item_bytes(w, item);
-    if (bytes > 0)
-      add_end(w, item->last, bytes);
-  }
-  sort_moments(w->moments, w->n_moments);
+  sort_moments(w->e->moments, w->n_moments);
 }
 
+/* --- a GPU --- */
+
 static uint64_t
-walk(Walk *w)
+walk(const Walk *w)
 {
+  const RaMemoryMoment *moments = w->e->moments;
   int64_t now = 0, most;
 
   for (uint32_t i = 0; i < w->program->n_items; i++) {
     const RaProgramItem *item = &w->program->items[i];
-    if (item->first == RA_PROGRAM_NONE)
-      now += (int64_t)item_bytes(w, item);
+    if (item->first == RA_PROGRAM_NONE && is_there(w, item))
+      now += w->change[item->call * N_CHANGES + item->foot];
   }
   most = now;
-  list_moments(w);
   for (uint32_t i = 0; i < w->n_moments; i++) {
-    now += w->moments[i].bytes;
+    now += moments[i].sign * w->change[moments[i].change];
     most = MAX(most, now);
   }
   return (uint64_t)most;
 }
 
-/* No less than walk(). */
-static uint64_t
-bound_bytes(const Walk *w)
+static void
+fill_changes(Walk *w)
 {
-  const RaProgram *p = w->program;
-  uint64_t sum = 0, transient = 0;
-
-  for (uint32_t c = 0; c < p->n_calls; c++) {
+  for (uint32_t c = 0; c < w->e->n_calls; c++) {
     const RaStageFootprint *stage = w->stage[c];
-    uint16_t at = w->e->lanes[w->lane].use->realloc_switch[c];
+    int64_t *change = &w->change[c * N_CHANGES];
+    uint64_t kv, work, now = 0;
+
+    memset(change, 0, N_CHANGES * sizeof *change);
     if (!stage)
       continue;
-    for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
-      sum += p->most[c][k] * stage->bytes[k];
-    if (at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0)
-      sum += p->most[c][RA_FOOT_PARAMS] * stage->bytes[RA_FOOT_PARAMS];
-    transient =
-        MAX(transient, stage->bytes[RA_FOOT_KV] + stage->bytes[RA_FOOT_WORK]);
+    for (guint k = 0; k <= RA_FOOT_PACKED; k++)
+      change[k] = (int64_t)stage->bytes[k];
+    kv = stage->bytes[RA_FOOT_KV];
+    work = stage->bytes[RA_FOOT_WORK];
+    for (uint32_t k = 0; k < RA_MEMORY_STEPS; k++) {
+      uint64_t next = kv * (k + 1) / RA_MEMORY_STEPS;
+      change[CHANGE_BEGIN + k] = (int64_t)(next - now + (k == 0 ? work : 0));
+      now = next;
+    }
+    change[CHANGE_ALL] = (int64_t)(kv + work);
   }
-  return sum + transient;
 }
 
-/* The stage that each call has at @gpu. */
-static gboolean
-enter(Walk *w, uint32_t gpu)
+/* What call @c holds at most on a GPU of @stage, and while it runs. */
+static uint64_t
+call_bytes(const Walk *w, uint32_t c, const RaStageFootprint *stage,
+           uint64_t *inout_transient)
+{
+  const uint8_t *most = w->program->most[c];
+  uint16_t at = w->e->lanes[w->lane].use->realloc_switch[c];
+  uint64_t sum = 0;
+
+  for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
+    sum += most[k] * stage->bytes[k];
+  if (at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0)
+    sum += most[RA_FOOT_PARAMS] * stage->bytes[RA_FOOT_PARAMS];
+  *inout_transient = MAX(*inout_transient,
+                         stage->bytes[RA_FOOT_KV] + stage->bytes[RA_FOOT_WORK]);
+  return sum;
+}
+
+/* Follows @gpu if it could hold more than @most. */
+static uint64_t
+try_gpu(Walk *w, uint32_t gpu, uint64_t most)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
-  gboolean any = FALSE;
+  uint64_t sum = 0, transient = 0, bytes;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     const RaFootprint *f = &l->candidate[c]->footprint;
@@ -191,10 +206,18 @@ enter(Walk *w, uint32_t gpu)
     if (gpu < l->begin[c] || gpu >= l->end[c])
       continue;
     w->stage[c] = &f->stages[at * f->n_stages / (l->end[c] - l->begin[c])];
-    any = TRUE;
+    sum += call_bytes(w, c, w->stage[c], &transient);
   }
-  return any;
+  if (sum + transient <= most)
+    return most;
+  fill_changes(w);
+  if (w->n_moments == 0)
+    list_moments(w);
+  bytes = walk(w);
+  return MAX(most, bytes);
 }
+
+/* --- stretches of GPUs --- */
 
 static int
 compare_gpus(const void *a, const void *b)
@@ -204,32 +227,85 @@ compare_gpus(const void *a, const void *b)
   return (*x > *y) - (*x < *y);
 }
 
-uint64_t
-ra_evaluator_most_bytes(const RaEvaluator *e, guint lane)
+/* Between two neighbouring ends of meshes. */
+typedef struct {
+  uint32_t begin, end;
+  uint64_t bound_bytes; /* 0: no call there, or done */
+} Stretch;
+
+static uint64_t
+stretch_bound(const Walk *w, uint32_t gpu)
 {
-  const RaLane1 *l = &e->lanes[lane];
-  const RaProgram *p = l->use->program;
-  Walk w = {.e = e, .lane = lane, .program = p};
-  uint32_t n = 0, room = 0;
-  g_autofree uint32_t *gpus = NULL;
+  const RaLane1 *l = &w->e->lanes[w->lane];
+  uint64_t sum = 0, transient = 0;
+
+  for (uint32_t c = 0; c < w->e->n_calls; c++)
+    if (gpu >= l->begin[c] && gpu < l->end[c])
+      sum += call_bytes(w, c, &l->candidate[c]->footprint.most, &transient);
+  return sum + transient;
+}
+
+static uint32_t
+list_stretches(const Walk *w, Stretch *out)
+{
+  const RaLane1 *l = &w->e->lanes[w->lane];
+  uint32_t ends[2 * RA_POINT_MAX], n = 0, n_out = 0;
+
+  for (uint32_t c = 0; c < w->e->n_calls; c++)
+    if (l->end[c] > l->begin[c]) {
+      ends[n++] = l->begin[c];
+      ends[n++] = l->end[c];
+    }
+  qsort(ends, n, sizeof *ends, compare_gpus);
+  for (uint32_t i = 0; i + 1 < n; i++)
+    if (ends[i] < ends[i + 1])
+      out[n_out++] = (Stretch){ends[i], ends[i + 1], stretch_bound(w, ends[i])};
+  return n_out;
+}
+
+/* GPUs of @stretch at which some stage begins. */
+static void
+list_gpus(Walk *w, const Stretch *stretch)
+{
+  const RaLane1 *l = &w->e->lanes[w->lane];
+  uint32_t *gpus = w->e->gpus;
+
+  w->n_gpus = 0;
+  gpus[w->n_gpus++] = stretch->begin;
+  for (uint32_t c = 0; c < w->e->n_calls; c++) {
+    uint32_t stages = l->candidate[c]->footprint.n_stages;
+    uint64_t n = l->end[c] - l->begin[c];
+    if (stretch->begin < l->begin[c] || stretch->begin >= l->end[c])
+      continue;
+    for (uint32_t s = 1; s < stages; s++) {
+      uint32_t gpu = l->begin[c] + (uint32_t)(n * s / stages);
+      if (gpu > stretch->begin && gpu < stretch->end)
+        gpus[w->n_gpus++] = gpu;
+    }
+  }
+  qsort(gpus, w->n_gpus, sizeof *gpus, compare_gpus);
+}
+
+uint64_t
+ra_evaluator_most_bytes(RaEvaluator *e, guint lane)
+{
+  Walk w = {.e = e, .lane = lane, .program = e->lanes[lane].use->program};
+  Stretch stretches[2 * RA_POINT_MAX], *next;
+  uint32_t n = list_stretches(&w, stretches);
   uint64_t most = 0;
 
-  for (uint32_t c = 0; c < e->n_calls; c++)
-    room += l->candidate[c]->footprint.n_stages + 1;
-  gpus = g_new(uint32_t, room);
-  for (uint32_t c = 0; c < e->n_calls; c++) {
-    uint32_t stages = l->candidate[c]->footprint.n_stages;
-    uint64_t n_gpus = l->end[c] - l->begin[c];
-    for (uint32_t s = 0; s <= stages && n_gpus > 0; s++)
-      gpus[n++] = l->begin[c] + (uint32_t)(n_gpus * s / stages);
+  for (;;) {
+    next = NULL;
+    for (uint32_t i = 0; i < n; i++)
+      if (stretches[i].bound_bytes > most &&
+          (!next || stretches[i].bound_bytes > next->bound_bytes))
+        next = &stretches[i];
+    if (!next)
+      return most;
+    next->bound_bytes = 0;
+    list_gpus(&w, next);
+    for (uint32_t i = 0; i < w.n_gpus; i++)
+      if (i == 0 || e->gpus[i] != e->gpus[i - 1])
+        most = try_gpu(&w, e->gpus[i], most);
   }
-  qsort(gpus, n, sizeof *gpus, compare_gpus);
-  w.moments = g_new(Moment, (gsize)p->n_nodes * (RA_MEMORY_STEPS + 1) +
-                                2 * (gsize)p->n_items + 1);
-  for (uint32_t i = 0; i < n; i++)
-    if ((i == 0 || gpus[i] != gpus[i - 1]) && enter(&w, gpus[i]) &&
-        bound_bytes(&w) > most)
-      most = MAX(most, walk(&w));
-  g_free(w.moments);
-  return most;
 }

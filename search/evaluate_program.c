@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "graph/memory_table.h"
 #include "search/evaluate_impl.h"
 
 guint
@@ -83,6 +84,9 @@ make_room(RaEvaluator *e, const RaProgram *p)
   e->n_nodes = MAX(e->n_nodes, p->n_nodes);
   e->n_slots = MAX(e->n_slots, p->n_slots);
   e->n_switches = MAX(e->n_switches, p->n_switches);
+  e->n_moments = MAX(e->n_moments, (gsize)p->n_nodes * (RA_MEMORY_STEPS + 1) +
+                                       2 * (gsize)p->n_items);
+  e->moments = g_renew(RaMemoryMoment, e->moments, e->n_moments);
 }
 
 RaProgramUse *

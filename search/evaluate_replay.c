@@ -19,12 +19,19 @@
 #define WIDEST
 #endif
 
+/* Into each of the versions of what calls it. */
+#if defined(__GNUC__)
+#define INTO static inline __attribute__((always_inline))
+#else
+#define INTO static inline
+#endif
+
 typedef union {
   double real;
   uint64_t bits;
 } Word;
 
-static inline double
+INTO double
 masked(double value, uint64_t mask)
 {
   Word word = {.real = value};
@@ -33,7 +40,7 @@ masked(double value, uint64_t mask)
   return word.real;
 }
 
-static inline void
+INTO void
 take_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
 {
   EACH_LANE(i)
@@ -41,7 +48,7 @@ take_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
 }
 
 /* a = max(a, b where mask, 0 elsewhere): times are not negative. */
-static inline void
+INTO void
 take_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
                const RaLaneMask *restrict mask)
 {
@@ -54,7 +61,7 @@ take_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
 
 /* Which queues each switch's node is in: of the calls that share a GPU with
  * either of its meshes, where it is on. */
-static inline void
+INTO void
 fill_reach(RaEvaluator *e, const RaProgram *p)
 {
   uint32_t n = e->n_calls;
@@ -70,7 +77,7 @@ fill_reach(RaEvaluator *e, const RaProgram *p)
 }
 
 /* A node that is always there. */
-static inline void
+INTO void
 run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
 {
   const RaProgramNode *node = &p->nodes[id];
@@ -97,7 +104,7 @@ run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
 }
 
 /* A node that may be off, always with two meshes. */
-static inline void
+INTO void
 run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
 {
   const RaProgramNode *node = &p->nodes[id];
@@ -178,7 +185,7 @@ ra_evaluator_memory_bound(RaEvaluator *e)
 /* --- the bound of the time --- */
 
 /* Ends of call @c in iteration @k, of calls alone. */
-static inline void
+INTO void
 bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
 {
   const RaCall *call = &e->workload->calls[c];

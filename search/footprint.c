@@ -56,8 +56,8 @@ ra_loads_free(RaLoads *loads)
   g_free(loads);
 }
 
-static const RaCallLoad *
-load_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
+const RaCallLoad *
+ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
   const RaCallPlan *p = &plan->calls[call];
   Key key = {call, p->dp, p->n_micro_batches};
@@ -100,7 +100,7 @@ ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
 {
   g_autoptr(RaLone) lone = ra_lone_new(loads->workload, cluster, call, plan);
   RaMemory *memory = ra_memory_new(lone->plan);
-  const RaCallLoad *load = load_of(loads, lone->plan, call);
+  const RaCallLoad *load = ra_loads_of(loads, lone->plan, call);
   g_autofree uint64_t *scratch = g_new(uint64_t, ra_memory_n_holders(memory));
 
   *footprint = (RaFootprint){.n_stages = plan->pp};

@@ -51,6 +51,10 @@ RaLoads *ra_loads_new(const RaWorkload *workload, uint32_t n_iterations,
 void ra_loads_free(RaLoads *loads);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaLoads, ra_loads_free)
 
+/* The load of @call as it runs in @plan, kept by @loads. */
+const RaCallLoad *ra_loads_of(RaLoads *loads, const RaPlan *plan,
+                              uint32_t call);
+
 /**
  * ra_footprint_init:
  * @footprint: (out): ra_footprint_clear() it

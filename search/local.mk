@@ -3,7 +3,9 @@
 noinst_LIBRARIES += libsearch.a
 ra_libs += libsearch.a
 libsearch_a_SOURCES =
-libsearch_a_SOURCES += %D%/cost_table.c %D%/cost_table.h
+libsearch_a_SOURCES += %D%/call_bound.c %D%/call_bound.h
+libsearch_a_SOURCES += %D%/cost_move.c
+libsearch_a_SOURCES += %D%/cost_table.c %D%/cost_table.h %D%/cost_table_impl.h
 libsearch_a_SOURCES += %D%/draft.c %D%/draft.h
 libsearch_a_SOURCES += %D%/evaluate.c %D%/evaluate.h %D%/evaluate_impl.h
 libsearch_a_SOURCES += %D%/evaluate_lane.c

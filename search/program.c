@@ -315,6 +315,26 @@ add_items(Maker *m)
   }
 }
 
+/* Items by the node that they begin or end with. */
+static void
+list_items(const RaProgram *p, gboolean last, uint32_t **out_begin,
+           uint16_t **out_items)
+{
+  uint32_t *begin = g_new0(uint32_t, p->n_nodes + 2);
+  uint16_t *items = g_new(uint16_t, MAX(p->n_items, 1u));
+  uint32_t n = 0;
+
+  for (uint32_t node = 0; node < p->n_nodes; node++) {
+    begin[node] = n;
+    for (uint32_t i = 0; i < p->n_items; i++)
+      if ((last ? p->items[i].last : p->items[i].first) == node)
+        items[n++] = (uint16_t)i;
+  }
+  begin[p->n_nodes] = n;
+  *out_begin = begin;
+  *out_items = items;
+}
+
 /* --- how many of them there are at once --- */
 
 /* Marks what begins only after @from has ended, whatever is off but
@@ -404,6 +424,8 @@ ra_program_new(const RaSpace *space, const RaPoint *point,
   for (uint32_t n = 0; n < a->n_nodes; n++)
     add_node(&m, n);
   add_items(&m);
+  list_items(p, FALSE, &p->begins, &p->by_first);
+  list_items(p, TRUE, &p->ends, &p->by_last);
   count_most(p);
   ra_augmented_free(a);
   return p;
@@ -419,5 +441,9 @@ ra_program_free(RaProgram *program)
   g_free(program->slots);
   g_free(program->switches);
   g_free(program->items);
+  g_free(program->begins);
+  g_free(program->ends);
+  g_free(program->by_first);
+  g_free(program->by_last);
   g_free(program);
 }

@@ -90,6 +90,10 @@ typedef struct {
   RaProgramSlot *slots;
   RaProgramSwitch *switches;
   RaProgramItem *items;
+  uint32_t *begins;   /* (n_nodes + 1) CSR into by_first */
+  uint32_t *ends;     /* (n_nodes + 1) CSR into by_last */
+  uint16_t *by_first; /* items that begin with a node */
+  uint16_t *by_last;  /* items that end with a node */
   /* How many items of a call and kind are there at once, at most: (n_calls).
    */
   uint8_t most[RA_POINT_MAX][RA_N_FEET];

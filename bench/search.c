@@ -1,0 +1,322 @@
+/* Plan search: how fast plans are evaluated, and what preparing for it costs.
+ *
+ * PPO, 6 calls on four models of 7 x 10^9, 5 iterations, 4 sequences a GPU and
+ * mini-batch at least, one thread.  Sets: `real` is ReaL's (halves of a node,
+ * runs of nodes; tp 1, 2, 4, 8; pp a divisor), `full` is ours
+ * (search/space.h).
+ *
+ * evaluations  a plan put into a lane from nothing and replayed, reallocation,
+ *              transfer and memory included; plans drawn at random from those
+ *              whose costs are known, each met before, so that what is asked
+ *              once (a reallocation's flows) does not count
+ * proposals    Metropolis, one call of the plan moved at a time, at a
+ *              temperature of 1 % of the time; a proposal that its bound
+ *              rejects is not replayed
+ *
+ * Prior work: ReaL's own engine on one 2.6 GHz core makes 45,500, 24,000 and
+ * 2,090 evaluations/s and 25,200, 6,090 and 1,390 proposals/s at 8, 64 and
+ * 1,024 GPUs.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "search/evaluate.h"
+#include "study/setup.h"
+
+enum { N_ITERATIONS = 5, SEED = 1, N_POINTS = 256, N_CHOICES = 24 };
+
+static const guint sizes[] = {8, 64, 128, 1024, 16384};
+
+typedef struct {
+  RaSetup *setup;
+  RaSpace *space;
+  RaCostTable *costs;
+  RaEvaluator *evaluator;
+  RaRng rng;
+  RaChoice choices[RA_POINT_MAX][N_CHOICES]; /* that plans are made of */
+  double prepare_s, memory_bytes;
+  double evaluations_per_s, proposals_per_s, replayed_frac;
+  guint n_nodes, n_candidates;
+} Case;
+
+static double
+now_s(void)
+{
+  return (double)g_get_monotonic_time() * 1e-6;
+}
+
+/* Seconds that this thread has run: others may want the processor too. */
+static double
+thread_s(void)
+{
+  struct timespec time;
+
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Resident memory of this process, bytes. */
+static double
+resident_bytes(void)
+{
+  double pages = 0;
+  unsigned long all, resident;
+  FILE *file = fopen("/proc/self/statm", "r");
+
+  if (file && fscanf(file, "%lu %lu", &all, &resident) == 2)
+    pages = (double)resident;
+  if (file)
+    fclose(file);
+  return pages * 4096;
+}
+
+static uint32_t
+below(Case *c, uint32_t n)
+{
+  return (uint32_t)ra_rng_below(&c->rng, n);
+}
+
+/* Choices whose costs are known. */
+static void
+draw_choices(Case *c)
+{
+  for (guint call = 0; call < c->setup->workload->n_calls; call++)
+    for (guint i = 0; i < N_CHOICES; i++) {
+      const RaSpaceCall *k = &c->space->calls[call];
+      RaChoice choice;
+      do
+        choice.candidate = below(c, k->n);
+      while (!ra_cost_table_known_s(c->costs, call, choice.candidate));
+      choice.position = below(c, k->candidates[choice.candidate].n_positions);
+      c->choices[call][i] = choice;
+    }
+}
+
+static RaPoint
+random_point(Case *c)
+{
+  RaPoint point = {.residency = {0}};
+
+  for (guint call = 0; call < c->setup->workload->n_calls; call++)
+    point.calls[call] = c->choices[call][below(c, N_CHOICES)];
+  return point;
+}
+
+static void
+run_evaluations(Case *c, double seconds)
+{
+  g_autofree RaPoint *points = g_new(RaPoint, N_POINTS);
+  RaScore scores[RA_LANES];
+  double begin_s, least_s = (double)INFINITY;
+  uint64_t n = 0;
+
+  for (guint i = 0; i < N_POINTS; i++)
+    points[i] = random_point(c);
+  for (guint i = 0; i < N_POINTS; i++)
+    ra_evaluate(c->evaluator, &points[i], &scores[0]);
+  begin_s = thread_s();
+  while (thread_s() - begin_s < seconds) {
+    double round_s = thread_s();
+    for (guint i = 0; i < 64 * N_POINTS; i += RA_LANES) {
+      for (guint lane = 0; lane < RA_LANES; lane++)
+        ra_evaluator_set(c->evaluator, lane, &points[(i + lane) % N_POINTS]);
+      ra_evaluator_run(c->evaluator, RA_LANES, scores);
+    }
+    round_s = thread_s() - round_s;
+    least_s = MIN(least_s, round_s);
+    n += 64 * N_POINTS;
+  }
+  /* The machine is shared: the round that was disturbed least. */
+  c->evaluations_per_s = 64 * N_POINTS / least_s;
+  c->n_nodes = ra_evaluator_n_nodes(c->evaluator, 0);
+}
+
+/* Of eight proposals from one plan the first that is accepted counts, and those
+ * before it: the chain is that of one at a time. */
+static guint
+step(Case *c, double *inout_run_s, double temperature_s, guint *out_replayed)
+{
+  double bounds[RA_LANES], limits[RA_LANES];
+  RaScore scores[RA_LANES];
+  gboolean any = FALSE;
+
+  for (guint lane = 0; lane < RA_LANES; lane++) {
+    uint32_t call = below(c, c->setup->workload->n_calls);
+    ra_evaluator_move(c->evaluator, lane, call,
+                      c->choices[call][below(c, N_CHOICES)]);
+    limits[lane] = *inout_run_s - temperature_s * log(ra_rng_uniform(&c->rng));
+  }
+  ra_evaluator_bound(c->evaluator, RA_LANES, bounds);
+  for (guint lane = 0; lane < RA_LANES; lane++)
+    any |= bounds[lane] <= limits[lane];
+  *out_replayed = any ? RA_LANES : 0;
+  if (any)
+    ra_evaluator_run(c->evaluator, RA_LANES, scores);
+  for (guint lane = 0; any && lane < RA_LANES; lane++)
+    if (scores[lane].run_s <= limits[lane]) {
+      *inout_run_s = scores[lane].run_s;
+      ra_evaluator_spread(c->evaluator, lane);
+      return lane + 1;
+    }
+  return 0;
+}
+
+static void
+run_proposals(Case *c, double seconds)
+{
+  RaPoint point = random_point(c), best;
+  RaScore score;
+  double run_s, begin_s, least_s = (double)INFINITY, temperature_s;
+  guint n_round = 0;
+  uint64_t n = 0, n_replayed = 0;
+
+  ra_evaluate(c->evaluator, &point, &score);
+  ra_evaluator_spread(c->evaluator, 0);
+  run_s = score.run_s;
+  temperature_s = 0.01 * run_s;
+  best = point;
+  begin_s = thread_s();
+  while (thread_s() - begin_s < seconds || n_round < 3) {
+    double round_s = thread_s(), per_s;
+    guint in_round = 0;
+    while (in_round < 200000) {
+      guint replayed, taken = step(c, &run_s, temperature_s, &replayed);
+      in_round += taken > 0 ? taken : RA_LANES;
+      n_replayed += replayed;
+      if (taken == 0) {
+        ra_evaluator_set(c->evaluator, 0, &best);
+        ra_evaluator_spread(c->evaluator, 0);
+      } else {
+        best = *ra_evaluator_point(c->evaluator, 0);
+      }
+    }
+    n += in_round;
+    per_s = (thread_s() - round_s) / in_round;
+    if (n_round++ > 0) /* the first asks for reallocations */
+      least_s = MIN(least_s, per_s);
+    temperature_s = 0.01 * run_s;
+  }
+  c->proposals_per_s = 1 / least_s;
+  c->replayed_frac = (double)n_replayed / (double)n;
+}
+
+static gboolean
+case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
+{
+  g_autofree char *nodes = g_strdup_printf("cluster.nodes=%u", n_gpus / 8);
+  g_autofree char *prompts =
+      g_strdup_printf("workload.prompts=%u", MAX(512, 4 * n_gpus));
+  const char *sets[] = {nodes, prompts, NULL};
+  RaSetupFlags flags = {.workload = "ppo-llama2-7b.workload",
+                        .cluster = "h100-16n.cluster",
+                        .sets = sets};
+  RaSpaceOptions options = {
+      .kind = kind, .n_iterations = N_ITERATIONS, .seed = SEED};
+  double begin_s, before;
+
+  memset(c, 0, sizeof *c);
+  c->setup = ra_setup_load_pair(&flags, error);
+  if (!c->setup)
+    return FALSE;
+  c->rng = ra_rng_init(SEED, 0);
+  before = resident_bytes();
+  begin_s = now_s();
+  c->space =
+      ra_space_new(c->setup->workload, c->setup->cluster, &options, error);
+  if (c->space)
+    c->costs = ra_cost_table_new(c->space, c->setup->estimator, 0, error);
+  if (!c->costs)
+    return FALSE;
+  c->prepare_s = now_s() - begin_s;
+  c->evaluator = ra_evaluator_new(c->costs);
+  c->memory_bytes = resident_bytes() - before;
+  for (guint call = 0; call < c->setup->workload->n_calls; call++)
+    c->n_candidates += c->space->calls[call].n;
+  return TRUE;
+}
+
+static void
+case_clear(Case *c)
+{
+  ra_evaluator_free(c->evaluator);
+  ra_cost_table_free(c->costs);
+  ra_space_free(c->space);
+  ra_setup_free(c->setup);
+}
+
+static void
+print_case(const Case *c, guint n_gpus, const char *kind)
+{
+  printf("%u\t%s\t%u\t%.1f\t%u\t%.2f\t%.1f\t%u\t%.0f\t%.0f\t%.3f\t%u\n", n_gpus,
+         kind, c->n_candidates, ra_space_log10_points(c->space),
+         ra_cost_table_n_known(c->costs), c->prepare_s,
+         c->memory_bytes / (1 << 20), c->n_nodes, c->evaluations_per_s,
+         c->proposals_per_s, c->replayed_frac,
+         ra_cost_table_n_reallocs(c->costs));
+  fflush(stdout);
+}
+
+/* value against limit, at least or at most. */
+static void
+print_bar(const char *name, double value, double limit, gboolean at_least)
+{
+  gboolean ok = at_least ? value >= limit : value <= limit;
+
+  printf("bar\t%s\t%.3g\t%.3g\t%s\n", name, value, limit, ok ? "ok" : "short");
+}
+
+static void
+print_bars(const Case *c, guint n_gpus, const char *kind)
+{
+  g_autofree char *e = g_strdup_printf("%s-%u evaluations/s", kind, n_gpus);
+  g_autofree char *p = g_strdup_printf("%s-%u proposals/s", kind, n_gpus);
+  g_autofree char *t = g_strdup_printf("%s-%u prepare s", kind, n_gpus);
+  g_autofree char *m = g_strdup_printf("%s-%u memory GiB", kind, n_gpus);
+  double part = n_gpus > 64 ? 0.8 : 1;
+
+  if (n_gpus >= 64 && n_gpus != 128) {
+    print_bar(e, c->evaluations_per_s, part * 1e6, TRUE);
+    print_bar(p, c->proposals_per_s, part * 3e6, TRUE);
+  }
+  if (n_gpus >= 1024)
+    print_bar(t, c->prepare_s, n_gpus > 1024 ? 60 : 10, FALSE);
+  if (n_gpus == 1024)
+    print_bar(m, c->memory_bytes / (1 << 30), 2, FALSE);
+}
+
+int
+main(int argc, char **argv)
+{
+  static const char *const kinds[] = {"real", "full"};
+  gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+  double seconds = quick ? 0.05 : 1;
+  static Case cases[2 * G_N_ELEMENTS(sizes)];
+  guint n = 0, n_sizes = quick ? 2 : G_N_ELEMENTS(sizes);
+
+  printf("#gpus\tset\tcandidates\tlog10_points\tcosted\tprepare_s\tmemory_mib\t"
+         "nodes\tevaluations_per_s\tproposals_per_s\treplayed_frac\t"
+         "reallocs\n");
+  for (guint k = 0; k < 2; k++)
+    for (guint i = 0; i < n_sizes; i++, n++) {
+      GError *error = NULL;
+      if (!case_init(&cases[n], sizes[i], (RaSpaceKind)k, &error)) {
+        fprintf(stderr, "%s\n", error->message);
+        return 1;
+      }
+      draw_choices(&cases[n]);
+      run_evaluations(&cases[n], seconds);
+      run_proposals(&cases[n], seconds);
+      print_case(&cases[n], sizes[i], kinds[k]);
+      case_clear(&cases[n]);
+    }
+  n = 0;
+  for (guint k = 0; k < 2; k++)
+    for (guint i = 0; i < n_sizes; i++, n++)
+      print_bars(&cases[n], sizes[i], kinds[k]);
+  return 0;
+}
