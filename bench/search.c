@@ -1,17 +1,20 @@
 /* Plan search: how fast plans are evaluated, and what preparing for it costs.
  *
- * PPO, 6 calls on four models of 7 x 10^9, 5 iterations, 4 sequences a GPU and
- * mini-batch at least, one thread.  Sets: `real` is ReaL's (halves of a node,
- * runs of nodes; tp 1, 2, 4, 8; pp a divisor), `full` is ours
- * (search/space.h).
+ * PPO, 6 calls on four models of 7 x 10^9, 5 iterations, 512 sequences or 4 a
+ * GPU, one thread; seconds are of the processor, as others may want it too.
+ * Sets: `real` is ReaL's (halves of a node, runs of nodes; tp 1, 2, 4, 8; pp a
+ * divisor), `full` is ours (search/space.h).
  *
  * evaluations  a plan put into a lane from nothing and replayed, reallocation,
  *              transfer and memory included; plans drawn at random from those
  *              whose costs are known, each met before, so that what is asked
  *              once (a reallocation's flows) does not count
  * proposals    Metropolis, one call of the plan moved at a time, at a
- *              temperature of 1 % of the time; a proposal that its bound
- *              rejects is not replayed
+ *              temperature of 1 % of the time; seven proposals from one plan
+ *              are bounded side by side, and replayed if some bound passes
+ * prepare      candidates, footprints, bounds and the costs of those that are
+ *              soon simulated; the rest is asked when a proposal first passes
+ *              its bound
  *
  * Prior work: ReaL's own engine on one 2.6 GHz core makes 45,500, 24,000 and
  * 2,090 evaluations/s and 25,200, 6,090 and 1,390 proposals/s at 8, 64 and
@@ -38,8 +41,11 @@ typedef struct {
   RaCostTable *costs;
   RaEvaluator *evaluator;
   RaRng rng;
+  uint64_t state;
+  double variates[65536];                    /* exponential */
   RaChoice choices[RA_POINT_MAX][N_CHOICES]; /* that plans are made of */
-  double prepare_s, memory_bytes;
+  guint n_calls;
+  double prepare_s, prepare_cpu_s, memory_bytes;
   double evaluations_per_s, proposals_per_s, replayed_frac;
   guint n_nodes, n_candidates;
 } Case;
@@ -50,14 +56,20 @@ now_s(void)
   return (double)g_get_monotonic_time() * 1e-6;
 }
 
+static double
+clock_s(clockid_t id)
+{
+  struct timespec time;
+
+  clock_gettime(id, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 /* Seconds that this thread has run: others may want the processor too. */
 static double
 thread_s(void)
 {
-  struct timespec time;
-
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+  return clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Resident memory of this process, bytes. */
@@ -136,73 +148,92 @@ run_evaluations(Case *c, double seconds)
   c->n_nodes = ra_evaluator_n_nodes(c->evaluator, 0);
 }
 
-/* Of eight proposals from one plan the first that is accepted counts, and those
- * before it: the chain is that of one at a time. */
-static guint
-step(Case *c, double *inout_run_s, double temperature_s, guint *out_replayed)
+/* A plan that is over pays for the share of a GPU that it is over. */
+static double
+penalised_s(const Case *c, const RaScore *score)
 {
+  double limit = c->setup->cluster->device.memory_bytes;
+
+  return score->run_s * (1 + score->over_bytes / limit);
+}
+
+/* SplitMix64 (Steele et al., OOPSLA 2014): drawing must not be what is
+ * measured. */
+static uint64_t
+next_bits(Case *c)
+{
+  uint64_t z = c->state += UINT64_C(0x9e3779b97f4a7c15);
+
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+/* The last lane holds the plan of the chain, the others proposals from it.  Of
+ * these the first that is accepted counts, and those before it: the chain is
+ * that of one at a time.  Returns the proposals made. */
+static guint
+step(Case *c, double *inout_run_s, double temperature_s, guint *inout_replayed)
+{
+  enum { BASE = RA_LANES - 1 };
   double bounds[RA_LANES], limits[RA_LANES];
   RaScore scores[RA_LANES];
   gboolean any = FALSE;
 
-  for (guint lane = 0; lane < RA_LANES; lane++) {
-    uint32_t call = below(c, c->setup->workload->n_calls);
-    ra_evaluator_move(c->evaluator, lane, call,
-                      c->choices[call][below(c, N_CHOICES)]);
-    limits[lane] = *inout_run_s - temperature_s * log(ra_rng_uniform(&c->rng));
+  for (guint lane = 0; lane < BASE; lane++) {
+    uint64_t bits = next_bits(c);
+    uint32_t call = (uint32_t)((bits & 0xffff) * c->n_calls >> 16);
+    uint32_t choice = (uint32_t)((bits >> 16 & 0xff) * N_CHOICES >> 8);
+
+    ra_evaluator_move(c->evaluator, lane, call, c->choices[call][choice]);
+    limits[lane] =
+        *inout_run_s + temperature_s * c->variates[bits >> 24 & 0xffff];
   }
-  ra_evaluator_bound(c->evaluator, RA_LANES, bounds);
-  for (guint lane = 0; lane < RA_LANES; lane++)
+  ra_evaluator_bound(c->evaluator, BASE, bounds);
+  for (guint lane = 0; lane < BASE; lane++)
     any |= bounds[lane] <= limits[lane];
-  *out_replayed = any ? RA_LANES : 0;
-  if (any)
-    ra_evaluator_run(c->evaluator, RA_LANES, scores);
-  for (guint lane = 0; any && lane < RA_LANES; lane++)
-    if (scores[lane].run_s <= limits[lane]) {
-      *inout_run_s = scores[lane].run_s;
+  if (any) {
+    *inout_replayed += BASE;
+    ra_evaluator_run_below(c->evaluator, BASE, limits, scores);
+  }
+  for (guint lane = 0; any && lane < BASE; lane++)
+    if (penalised_s(c, &scores[lane]) <= limits[lane]) {
+      *inout_run_s = penalised_s(c, &scores[lane]);
       ra_evaluator_spread(c->evaluator, lane);
       return lane + 1;
     }
-  return 0;
+  ra_evaluator_spread(c->evaluator, BASE);
+  return BASE;
 }
 
 static void
 run_proposals(Case *c, double seconds)
 {
-  RaPoint point = random_point(c), best;
+  enum { N_ROUND = 200000 };
+  RaPoint point = random_point(c);
   RaScore score;
-  double run_s, begin_s, least_s = (double)INFINITY, temperature_s;
-  guint n_round = 0;
-  uint64_t n = 0, n_replayed = 0;
+  double run_s, begin_s, least_s = (double)INFINITY;
 
+  for (guint i = 0; i < G_N_ELEMENTS(c->variates); i++)
+    c->variates[i] = -log(ra_rng_uniform(&c->rng));
   ra_evaluate(c->evaluator, &point, &score);
   ra_evaluator_spread(c->evaluator, 0);
-  run_s = score.run_s;
-  temperature_s = 0.01 * run_s;
-  best = point;
+  run_s = penalised_s(c, &score);
   begin_s = thread_s();
-  while (thread_s() - begin_s < seconds || n_round < 3) {
+  /* Of the first rounds reallocations are asked for. */
+  for (guint i = 0; i < 4 || thread_s() - begin_s < seconds; i++) {
     double round_s = thread_s(), per_s;
-    guint in_round = 0;
-    while (in_round < 200000) {
-      guint replayed, taken = step(c, &run_s, temperature_s, &replayed);
-      in_round += taken > 0 ? taken : RA_LANES;
-      n_replayed += replayed;
-      if (taken == 0) {
-        ra_evaluator_set(c->evaluator, 0, &best);
-        ra_evaluator_spread(c->evaluator, 0);
-      } else {
-        best = *ra_evaluator_point(c->evaluator, 0);
-      }
-    }
-    n += in_round;
-    per_s = (thread_s() - round_s) / in_round;
-    if (n_round++ > 0) /* the first asks for reallocations */
-      least_s = MIN(least_s, per_s);
-    temperature_s = 0.01 * run_s;
+    guint n = 0, n_replayed = 0;
+
+    while (n < N_ROUND)
+      n += step(c, &run_s, 0.01 * run_s, &n_replayed);
+    per_s = (thread_s() - round_s) / n;
+    if (per_s > least_s)
+      continue;
+    least_s = per_s;
+    c->replayed_frac = (double)n_replayed / n;
   }
   c->proposals_per_s = 1 / least_s;
-  c->replayed_frac = (double)n_replayed / (double)n;
 }
 
 static gboolean
@@ -217,7 +248,7 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
                         .sets = sets};
   RaSpaceOptions options = {
       .kind = kind, .n_iterations = N_ITERATIONS, .seed = SEED};
-  double begin_s, before;
+  double begin_s, cpu_s, before;
 
   memset(c, 0, sizeof *c);
   c->setup = ra_setup_load_pair(&flags, error);
@@ -226,6 +257,8 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   c->rng = ra_rng_init(SEED, 0);
   before = resident_bytes();
   begin_s = now_s();
+  cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+  c->n_calls = c->setup->workload->n_calls;
   c->space =
       ra_space_new(c->setup->workload, c->setup->cluster, &options, error);
   if (c->space)
@@ -233,6 +266,7 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   if (!c->costs)
     return FALSE;
   c->prepare_s = now_s() - begin_s;
+  c->prepare_cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
   c->evaluator = ra_evaluator_new(c->costs);
   c->memory_bytes = resident_bytes() - before;
   for (guint call = 0; call < c->setup->workload->n_calls; call++)
@@ -252,9 +286,9 @@ case_clear(Case *c)
 static void
 print_case(const Case *c, guint n_gpus, const char *kind)
 {
-  printf("%u\t%s\t%u\t%.1f\t%u\t%.2f\t%.1f\t%u\t%.0f\t%.0f\t%.3f\t%u\n", n_gpus,
-         kind, c->n_candidates, ra_space_log10_points(c->space),
-         ra_cost_table_n_known(c->costs), c->prepare_s,
+  printf("%u\t%s\t%u\t%.1f\t%u\t%.2f\t%.2f\t%.1f\t%u\t%.0f\t%.0f\t%.3f\t%u\n",
+         n_gpus, kind, c->n_candidates, ra_space_log10_points(c->space),
+         ra_cost_table_n_known(c->costs), c->prepare_s, c->prepare_cpu_s,
          c->memory_bytes / (1 << 20), c->n_nodes, c->evaluations_per_s,
          c->proposals_per_s, c->replayed_frac,
          ra_cost_table_n_reallocs(c->costs));
@@ -275,7 +309,7 @@ print_bars(const Case *c, guint n_gpus, const char *kind)
 {
   g_autofree char *e = g_strdup_printf("%s-%u evaluations/s", kind, n_gpus);
   g_autofree char *p = g_strdup_printf("%s-%u proposals/s", kind, n_gpus);
-  g_autofree char *t = g_strdup_printf("%s-%u prepare s", kind, n_gpus);
+  g_autofree char *t = g_strdup_printf("%s-%u prepare cpu-s", kind, n_gpus);
   g_autofree char *m = g_strdup_printf("%s-%u memory GiB", kind, n_gpus);
   double part = n_gpus > 64 ? 0.8 : 1;
 
@@ -284,7 +318,7 @@ print_bars(const Case *c, guint n_gpus, const char *kind)
     print_bar(p, c->proposals_per_s, part * 3e6, TRUE);
   }
   if (n_gpus >= 1024)
-    print_bar(t, c->prepare_s, n_gpus > 1024 ? 60 : 10, FALSE);
+    print_bar(t, c->prepare_cpu_s, n_gpus > 1024 ? 60 : 10, FALSE);
   if (n_gpus == 1024)
     print_bar(m, c->memory_bytes / (1 << 30), 2, FALSE);
 }
@@ -298,7 +332,8 @@ main(int argc, char **argv)
   static Case cases[2 * G_N_ELEMENTS(sizes)];
   guint n = 0, n_sizes = quick ? 2 : G_N_ELEMENTS(sizes);
 
-  printf("#gpus\tset\tcandidates\tlog10_points\tcosted\tprepare_s\tmemory_mib\t"
+  printf("#gpus\tset\tcandidates\tlog10_points\tcosted\tprepare_s\tprepare_cpu_"
+         "s\tmemory_mib\t"
          "nodes\tevaluations_per_s\tproposals_per_s\treplayed_frac\t"
          "reallocs\n");
   for (guint k = 0; k < 2; k++)

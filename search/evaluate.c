@@ -24,7 +24,7 @@ make_block(RaEvaluator *e)
   gsize n = e->n_calls, like = e->n_like, k = e->n_iterations;
   gsize total = e->n_slots + e->n_switches + 2 * e->n_nodes +
                 e->n_switches * n + RA_N_QUEUES * n + 2 * n * n + 2 * n * like +
-                2 * n + k + k * n + 2;
+                3 * n + k + k * n + 2;
   char *at;
 
   free(e->block);
@@ -45,6 +45,7 @@ make_block(RaEvaluator *e)
   e->last_s = carve(&at, n * like);
   e->standing = carve(&at, n);
   e->transient = carve(&at, n);
+  e->realloc_s = carve(&at, n);
   e->iteration_s = carve(&at, k);
   e->bound_s = carve(&at, k * n);
   e->makespan_s = carve(&at, 1);
@@ -274,7 +275,7 @@ ra_evaluator_copy(RaEvaluator *evaluator, guint lane, guint from)
   copy_columns(e->duration_s, p->n_slots, lane, from);
   copy_masks(e->on, p->n_switches, lane, from);
   copy_masks(e->overlap, 2 * n * n, lane, from); /* and cover */
-  copy_columns(e->call_s, 2 * n * e->n_like + 2 * n, lane, from);
+  copy_columns(e->call_s, 2 * n * e->n_like + 3 * n, lane, from);
 }
 
 void
@@ -291,7 +292,7 @@ ra_evaluator_spread(RaEvaluator *evaluator, guint from)
   spread_columns(e->duration_s, p->n_slots, from);
   spread_masks(e->on, p->n_switches, from);
   spread_masks(e->overlap, 2 * n * n, from); /* and cover */
-  spread_columns(e->call_s, 2 * n * e->n_like + 2 * n, from);
+  spread_columns(e->call_s, 2 * n * e->n_like + 3 * n, from);
 }
 
 /* --- results --- */
@@ -340,6 +341,13 @@ ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
 void
 ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
 {
+  ra_evaluator_run_below(evaluator, n, NULL, out_scores);
+}
+
+void
+ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
+                       RaScore *out_scores)
+{
   double limit = evaluator->space->cluster->device.memory_bytes;
   guint done = 0;
 
@@ -357,7 +365,10 @@ ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
         continue;
       done |= 1u << lane;
       fill_score(evaluator, lane, &out_scores[lane]);
-      if (out_scores[lane].peak_bytes > limit)
+      if (limit_s && out_scores[lane].run_s > limit_s[lane])
+        out_scores[lane].over_bytes =
+            MAX(out_scores[lane].peak_bytes - limit, 0.0);
+      else if (out_scores[lane].peak_bytes > limit)
         ra_evaluator_exact_peak(evaluator, lane, &out_scores[lane]);
     }
   }

@@ -82,10 +82,10 @@ const RaPoint *ra_evaluator_point(const RaEvaluator *evaluator, guint lane);
  * @n: lanes 0 to n - 1
  * @out_run_s: (out) (array length=n): no more than run_s of each
  *
- * From the durations of calls alone: the longest path through n iterations of
- * them, and of every GPU the sum of the calls that share it.  What rounding
- * could add is taken off.  Of a candidate that was not costed yet its own
- * bound counts.
+ * From the durations of calls and reallocations: the longest path through n
+ * iterations of them, and of every GPU the sum of the calls that share it. What
+ * rounding could add is taken off.  Of a candidate that was not costed yet its
+ * own bound counts.
  */
 void ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s);
 
@@ -95,6 +95,11 @@ void ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s);
  * @out_scores: (out) (array length=n)
  */
 void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
+
+/* As ra_evaluator_run(), but the exact peak only where run_s is at most
+ * limit_s[lane]: of the others over_bytes is a bound too. */
+void ra_evaluator_run_below(RaEvaluator *evaluator, guint n,
+                            const double *limit_s, RaScore *out_scores);
 
 /* As ra_evaluator_run() of the last replay's @lane, with the exact peak. */
 void ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,

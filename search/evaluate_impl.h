@@ -56,8 +56,9 @@ typedef struct {
   RaProgramUse *use;
   const RaCandidate *candidate[RA_POINT_MAX];
   uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the meshes */
-  uint8_t stand[RA_POINT_MAX];                     /* of the signature */
-  uint32_t unknown; /* bits of calls whose costs are bounds so far */
+  uint32_t node[RA_POINT_MAX]; /* of the mesh; RA_NONE: it has several */
+  uint8_t stand[RA_POINT_MAX]; /* of the signature */
+  uint32_t unknown;            /* bits of calls whose costs are bounds so far */
   gboolean is_set;
 } RaLane1;
 
@@ -92,6 +93,7 @@ struct _RaEvaluator {
   RaLaneReal *last_s;      /* (n_calls, n_like) the last part */
   RaLaneReal *standing;    /* (n_calls) bytes, at most, beside transients */
   RaLaneReal *transient;   /* (n_calls) bytes while it runs */
+  RaLaneReal *realloc_s;   /* (n_calls) to the layout of a call; 0: none */
   RaLaneReal *iteration_s; /* (n_iterations) ends */
   RaLaneReal *bound_s;     /* (n_iterations, n_calls) scratch */
   RaLaneReal *makespan_s;  /* 1 */

@@ -12,10 +12,7 @@ transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
 {
   RaEdgeCost *cost = &g_array_index(e->edges, RaEdgeCost, edge);
   uint32_t from = cost->source, to = cost->call;
-  uint32_t width = e->space->cluster->gpus_per_node;
-  gboolean one_node = l->begin[from] / width == l->begin[to] / width &&
-                      (l->end[from] - 1) / width == l->begin[from] / width &&
-                      (l->end[to] - 1) / width == l->begin[to] / width;
+  gboolean one_node = l->node[from] == l->node[to] && l->node[to] != RA_NONE;
   uint32_t i = e->dp_at[from][l->point.calls[from].candidate];
   uint32_t k = e->dp_at[to][l->point.calls[to].candidate];
   double *slot = &cost->seconds[(i * e->n_dp + k) * 2 + (one_node != 0)];
@@ -176,11 +173,25 @@ ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
 {
   RaLane1 *l = &e->lanes[lane];
   const RaCandidate *c = &e->space->calls[call].candidates[choice.candidate];
+  uint32_t width = e->space->cluster->gpus_per_node;
 
   l->point.calls[call] = choice;
   l->candidate[call] = c;
   l->begin[call] = ra_candidate_begin(c, choice.position);
   l->end[call] = l->begin[call] + c->n_gpus;
+  l->node[call] =
+      c->n_gpus > width || c->n_gpus == 0 ? RA_NONE : l->begin[call] / width;
+}
+
+static void
+fill_slot(RaEvaluator *e, guint lane, uint32_t s)
+{
+  const RaProgramSlot *slot = &e->lanes[lane].use->program->slots[s];
+  double seconds = slot_s(e, lane, s);
+
+  e->duration_s[s].of[lane] = seconds;
+  if (slot->kind == RA_NODE_REALLOC)
+    e->realloc_s[slot->call].of[lane] = seconds;
 }
 
 /* All that the program of the lane asks. */
@@ -191,8 +202,10 @@ fill_program(RaEvaluator *e, guint lane)
 
   for (uint32_t s = 0; s < p->n_switches; s++)
     fill_switch(e, lane, s);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    e->realloc_s[c].of[lane] = 0;
   for (uint32_t s = 0; s < p->n_slots; s++)
-    e->duration_s[s].of[lane] = slot_s(e, lane, s);
+    fill_slot(e, lane, s);
   for (uint32_t c = 0; c < e->n_calls; c++)
     fill_standing(e, lane, c);
 }
@@ -218,7 +231,7 @@ ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
        i++)
     fill_switch(e, lane, use->switches[i]);
   for (uint32_t i = use->slot_begin[call]; i < use->slot_begin[call + 1]; i++)
-    e->duration_s[use->slots[i]].of[lane] = slot_s(e, lane, use->slots[i]);
+    fill_slot(e, lane, use->slots[i]);
   for (uint32_t c = 0; c < e->n_calls; c++)
     if (c == call || (e->trainer[c] == call && e->trainer[c] != RA_NONE))
       fill_standing(e, lane, c);

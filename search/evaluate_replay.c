@@ -203,8 +203,12 @@ bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
              &e->bound_s[k * n + from]);
   }
   lag = 1 + call->staleness;
-  if (e->trainer[c] != RA_NONE && k >= lag)
-    take_max(&begin, &e->bound_s[(k - lag) * n + e->trainer[c]]);
+  if (e->trainer[c] != RA_NONE && k >= lag) {
+    const RaLaneReal *made = &e->bound_s[(k - lag) * n + e->trainer[c]];
+    RaLaneReal here;
+    EACH_LANE(i) here.of[i] = made->of[i] + e->realloc_s[c].of[i];
+    take_max(&begin, &here);
+  }
   if (k > 0 && call->model != RA_NONE)
     take_max(&begin, &e->bound_s[(k - 1) * n + c]);
   EACH_LANE(i)
@@ -224,15 +228,20 @@ bound(RaEvaluator *e, RaLaneReal *most)
       bound_call(e, e->workload->order[c], k);
   for (uint32_t c = 0; c < n; c++)
     take_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
+  /* What a call takes in all iterations, and what the calls of a GPU do. */
+  for (uint32_t c = 0; c < n; c++) {
+    RaLaneReal *sum = &e->bound_s[c];
+    *sum = e->call_s[c * e->n_like];
+    for (uint32_t k = 1; k < e->n_like; k++)
+      EACH_LANE(i) sum->of[i] += e->call_s[c * e->n_like + k].of[i];
+    if (e->n_like == 1)
+      EACH_LANE(i) sum->of[i] *= e->n_iterations;
+  }
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal sum = {{0}};
     for (uint32_t d = 0; d < n; d++)
-      for (uint32_t k = 0; k < e->n_iterations; k++) {
-        const RaLaneReal *s =
-            &e->call_s[d * e->n_like + (e->n_like == 1 ? 0 : k)];
-        EACH_LANE(i)
-        sum.of[i] += masked(s->of[i], e->cover[c * n + d].of[i]);
-      }
+      EACH_LANE(i)
+    sum.of[i] += masked(e->bound_s[d].of[i], e->cover[c * n + d].of[i]);
     take_max(most, &sum);
   }
 }

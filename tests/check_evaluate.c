@@ -237,6 +237,100 @@ START_TEST(streaming)
 }
 END_TEST
 
+/* --- nodes are alike --- */
+
+/* Moves all meshes of @point by as many nodes as there are behind the last;
+ * those are the labels that change no rank's place in its mesh.  Returns how
+ * many. */
+static uint32_t
+shift(Case *c, RaPoint *point)
+{
+  uint32_t width = c->setup->cluster->gpus_per_node;
+  uint32_t end = 0, by;
+
+  for (guint k = 0; k < c->setup->workload->n_calls; k++) {
+    RaChoice choice = point->calls[k];
+    const RaCandidate *like = &c->space->calls[k].candidates[choice.candidate];
+    uint32_t last = ra_candidate_begin(like, choice.position) + like->n_gpus;
+    end = MAX(end, last);
+  }
+  by = c->setup->cluster->n_nodes - (end + width - 1) / width;
+  for (guint k = 0; k < c->setup->workload->n_calls; k++) {
+    RaChoice *choice = &point->calls[k];
+    const RaCandidate *like = &c->space->calls[k].candidates[choice->candidate];
+    choice->position += by * width / like->step;
+  }
+  return by;
+}
+
+START_TEST(relabelled)
+{
+  const char *sets[] = {"cluster.nodes=4", NULL};
+  Case c;
+  guint n_shifted = 0, n_other = 0;
+
+  case_init(&c, "ppo-llama2-7b.workload", sets, RA_SPACE_REAL);
+  for (guint i = 0; i < 3000; i++) {
+    RaPoint point = random_point(&c, FALSE), other = point;
+    RaScore score, same;
+
+    if (shift(&c, &other) == 0)
+      continue;
+    ra_evaluate(c.evaluator, &point, &score);
+    ra_evaluate(c.evaluator, &other, &same);
+    n_shifted++;
+    ck_assert_msg(same_score(&score, &same), "plan %u: %.17g, %.17g", i,
+                  score.makespan_s, same.makespan_s);
+    /* The fault: with one call left behind it is another plan. */
+    other.calls[0] = point.calls[0];
+    ra_evaluate(c.evaluator, &other, &same);
+    n_other += !same_score(&score, &same);
+  }
+  ck_assert_uint_gt(n_shifted, 10);
+  ck_assert_uint_gt(n_other, 5);
+  case_clear(&c);
+}
+END_TEST
+
+/* --- bounds --- */
+
+/* No candidate costs less than its bound, and most not much more. */
+static void
+compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind)
+{
+  Case c;
+  guint n_tight = 0, n = 0;
+
+  case_init(&c, workload, sets, kind);
+  for (guint call = 0; call < c.setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c.space->calls[call].n; i++) {
+      const double *parts = ra_cost_table_call_s(c.costs, call, i);
+      double bound_s = ra_cost_table_bound_s(c.costs, call, i), sum_s = 0;
+
+      for (guint p = 0; p < c.setup->workload->calls[call].n_parts; p++)
+        sum_s += parts[p];
+      ck_assert_msg(bound_s <= sum_s, "%s candidate %u: bound %.17g, %.17g s",
+                    c.setup->workload->calls[call].name, i, bound_s, sum_s);
+      n_tight += bound_s > 0.5 * sum_s;
+      n++;
+    }
+  /* The fault: a bound of 0 would pass; of half of them it is not so low. */
+  ck_assert_uint_gt(2 * n_tight, n);
+  case_clear(&c);
+}
+
+START_TEST(bounds)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+  const char *chunks[] = {"cluster.nodes=2",
+                          "workload.prompt-length=fixed(128)",
+                          "workload.response-length=fixed(256)", NULL};
+
+  compare_bounds("ppo-llama2-7b.workload", sets, RA_SPACE_FULL);
+  compare_bounds("ppo-llama-7b-stream.workload", chunks, RA_SPACE_REAL);
+}
+END_TEST
+
 /* --- moves --- */
 
 static void
@@ -311,6 +405,8 @@ evaluate_suite(void)
   tcase_add_test(same, grpo);
   tcase_add_test(same, lagging);
   tcase_add_test(same, streaming);
+  tcase_add_test(same, relabelled);
+  tcase_add_test(same, bounds);
   tcase_add_test(moved, moves);
   tcase_add_test(moved, moves_grpo);
   suite_add_tcase(s, same);
