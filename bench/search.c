@@ -76,14 +76,14 @@ thread_s(void)
 static double
 resident_bytes(void)
 {
+  g_autofree char *text = NULL;
+  const char *resident;
   double pages = 0;
-  unsigned long all, resident;
-  FILE *file = fopen("/proc/self/statm", "r");
 
-  if (file && fscanf(file, "%lu %lu", &all, &resident) == 2)
-    pages = (double)resident;
-  if (file)
-    fclose(file);
+  if (g_file_get_contents("/proc/self/statm", &text, NULL, NULL)) {
+    resident = strchr(text, ' '); /* the second number */
+    pages = resident ? g_ascii_strtod(resident, NULL) : 0;
+  }
   return pages * 4096;
 }
 

@@ -115,6 +115,19 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   return op_s(table, op);
 }
 
+gboolean
+ra_cost_table_realloc_known(RaCostTable *table, uint64_t key, double *out_s)
+{
+  const double *known;
+
+  g_mutex_lock(&table->lock);
+  known = g_hash_table_lookup(table->realloc_s, &key);
+  if (known)
+    *out_s = *known;
+  g_mutex_unlock(&table->lock);
+  return known != NULL;
+}
+
 double
 ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
                         uint32_t to_call, RaChoice to)
@@ -125,14 +138,9 @@ ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
   uint32_t begin_x = ra_candidate_begin(x, from.position);
   uint32_t begin_y = ra_candidate_begin(y, to.position);
   uint64_t key = ra_cost_table_realloc_key(table, x, begin_x, y, begin_y);
-  const double *known;
   double seconds;
 
-  g_mutex_lock(&table->lock);
-  known = g_hash_table_lookup(table->realloc_s, &key);
-  seconds = known ? *known : -1;
-  g_mutex_unlock(&table->lock);
-  if (known)
+  if (ra_cost_table_realloc_known(table, key, &seconds))
     return seconds;
   seconds = realloc_s(table, space->workload->calls[to_call].model, x, begin_x,
                       y, begin_y);

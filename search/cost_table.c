@@ -296,6 +296,25 @@ ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
   return table->bound_s[call][candidate];
 }
 
+double
+ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  const double *parts = ra_cost_table_known_s(table, call, candidate);
+  uint32_t n_parts = table->space->workload->calls[call].n_parts;
+  double least_s = (double)INFINITY;
+
+  if (!parts)
+    return ra_cost_table_bound_s(table, call, candidate);
+  for (uint32_t k = 0; k < table->n_like; k++) {
+    double sum_s = 0;
+    for (uint32_t p = 0; p < n_parts; p++)
+      sum_s += *parts++;
+    least_s = MIN(least_s, sum_s);
+  }
+  return least_s;
+}
+
 guint
 ra_cost_table_n_known(const RaCostTable *table)
 {

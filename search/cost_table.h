@@ -81,6 +81,11 @@ const double *ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
 double ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
                              uint32_t candidate);
 
+/* The least of all parts of @call as @candidate in any iteration; its bound
+ * while it is not known. */
+double ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
+                             uint32_t candidate);
+
 /**
  * ra_cost_table_transfer_s:
  * @bytes: payload in all
@@ -109,6 +114,10 @@ uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
  * first time O(ra_realloc_new()), 0.1 ms to 1 s; then a look into a table. */
 double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
                                RaChoice from, uint32_t to_call, RaChoice to);
+
+/* Whether that was asked before, by its key; then @out_s gets it. */
+gboolean ra_cost_table_realloc_known(RaCostTable *table, uint64_t key,
+                                     double *out_s);
 
 /* Seconds to offload (@out) or reload @what (RaCopyWhat bits) of @call. */
 double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,

@@ -86,6 +86,27 @@ number_dp(RaEvaluator *e)
   }
 }
 
+/* Of each part of @call the least that a candidate takes for it; parts of
+ * candidates that are not known have no bound of their own. */
+static double *
+least_parts(const RaEvaluator *e, uint32_t call)
+{
+  uint32_t n_parts = e->workload->calls[call].n_parts;
+  uint32_t n = e->n_like * n_parts;
+  double *least = g_new(double, n);
+
+  for (uint32_t p = 0; p < n; p++)
+    least[p] = (double)INFINITY;
+  for (uint32_t i = 0; i < e->space->calls[call].n; i++) {
+    const double *parts = ra_cost_table_known_s(e->costs, call, i);
+    double bound_s = n_parts > 1 ? 0 : ra_cost_table_bound_s(e->costs, call, i);
+
+    for (uint32_t p = 0; p < n; p++)
+      least[p] = MIN(least[p], parts ? parts[p] : bound_s);
+  }
+  return least;
+}
+
 /* Room for all stages of the deepest plan. */
 static uint32_t *
 new_gpus(const RaEvaluator *e)
@@ -118,6 +139,8 @@ ra_evaluator_new(RaCostTable *costs)
                         ? RA_NONE
                         : ra_workload_trainer(w, w->calls[c].model);
   number_dp(e);
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    e->least_s[c] = least_parts(e, c);
   e->programs = g_hash_table_new_full(ra_signature_hash, ra_signature_equal,
                                       NULL, ra_program_use_free);
   e->edges = g_array_new(FALSE, FALSE, sizeof(RaEdgeCost));
@@ -138,6 +161,8 @@ ra_evaluator_free(RaEvaluator *evaluator)
   g_array_unref(evaluator->edges);
   for (uint32_t c = 0; c < evaluator->n_calls; c++)
     g_free(evaluator->dp_at[c]);
+  for (uint32_t c = 0; c < evaluator->n_calls; c++)
+    g_free(evaluator->least_s[c]);
   g_free(evaluator->reallocs);
   g_free(evaluator->moments);
   g_free(evaluator->gpus);
@@ -324,6 +349,39 @@ fill_score(const RaEvaluator *e, guint lane, RaScore *out)
   out->peak_bytes = total_bytes(e, e->most_bytes->of[lane]);
   out->over_bytes = 0;
   out->is_exact = FALSE;
+}
+
+void
+ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s)
+{
+  guint done = 0;
+
+  g_return_if_fail(n <= RA_LANES);
+  ra_evaluator_memory_bound(evaluator);
+  for (guint first = 0; first < n; first++) {
+    const RaProgramUse *use = evaluator->lanes[first].use;
+    if (done >> first & 1)
+      continue;
+    ra_evaluator_replay(evaluator, use);
+    for (guint lane = first; lane < n; lane++) {
+      RaScore score;
+      if (evaluator->lanes[lane].use != use)
+        continue;
+      done |= 1u << lane;
+      fill_score(evaluator, lane, &score);
+      out_run_s[lane] = score.run_s;
+    }
+  }
+}
+
+gboolean
+ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane)
+{
+  double limit = evaluator->space->cluster->device.memory_bytes;
+
+  return total_bytes(evaluator, evaluator->most_bytes->of[lane]) > limit &&
+         total_bytes(evaluator,
+                     (double)ra_evaluator_least_bytes(evaluator, lane)) > limit;
 }
 
 void

@@ -90,6 +90,22 @@ const RaPoint *ra_evaluator_point(const RaEvaluator *evaluator, guint lane);
 void ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s);
 
 /**
+ * ra_evaluator_relaxed:
+ * @n: lanes 0 to n - 1; their calls may be nowhere (candidate RA_NONE)
+ * @out_run_s: (out) (array length=n): no more than run_s of any plan that
+ *   places them
+ *
+ * A replay in which a call that is nowhere takes the least that any candidate
+ * of it does and moves nothing, and what was not asked before counts with its
+ * bound.  Nothing may be in host memory.
+ */
+void ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s);
+
+/* After that: whether some GPU is too small for what is there when a call of
+ * @lane that is placed runs, wherever the others are. */
+gboolean ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane);
+
+/**
  * ra_evaluator_run:
  * @n: lanes 0 to n - 1 are replayed
  * @out_scores: (out) (array length=n)

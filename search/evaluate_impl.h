@@ -59,6 +59,7 @@ typedef struct {
   uint32_t node[RA_POINT_MAX]; /* of the mesh; RA_NONE: it has several */
   uint8_t stand[RA_POINT_MAX]; /* of the signature */
   uint32_t unknown;            /* bits of calls whose costs are bounds so far */
+  uint32_t unasked; /* bits of calls the reallocation to which was not asked */
   gboolean is_set;
 } RaLane1;
 
@@ -70,8 +71,9 @@ struct _RaEvaluator {
   uint32_t trainer[RA_POINT_MAX]; /* by call: of its model; RA_NONE */
   uint16_t *dp_at[RA_POINT_MAX];  /* by call and candidate: index of dp */
   uint32_t n_dp;
-  GHashTable *programs; /* key -> RaProgramUse, owned */
-  GArray *edges;        /* RaEdgeCost */
+  double *least_s[RA_POINT_MAX]; /* by call: (n_like, n_parts) of candidates */
+  GHashTable *programs;          /* key -> RaProgramUse, owned */
+  GArray *edges;                 /* RaEdgeCost */
   RaReallocSlot *reallocs;
   RaLane1 lanes[RA_LANES];
   gsize n_nodes, n_slots, n_switches; /* room */
@@ -132,6 +134,9 @@ void ra_evaluator_memory_bound(RaEvaluator *e);
 
 /* Most bytes in use on any GPU of @lane in the last replay. */
 uint64_t ra_evaluator_most_bytes(RaEvaluator *e, guint lane);
+
+/* Most bytes that are in use on some GPU for certain. */
+uint64_t ra_evaluator_least_bytes(RaEvaluator *e, guint lane);
 
 /* --- search/evaluate_program.c --- */
 

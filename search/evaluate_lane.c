@@ -24,8 +24,9 @@ transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
   return *slot;
 }
 
+/* 0 while it was not asked: learnt before it is replayed. */
 static double
-realloc_s(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
+realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
 {
   uint64_t key =
       ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
@@ -33,37 +34,60 @@ realloc_s(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
   RaReallocSlot *slot =
       &e->reallocs[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 &
                    (RA_REALLOC_SLOTS - 1)];
+  double seconds;
 
-  if (slot->key != key)
-    *slot = (RaReallocSlot){
-        key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,
-                                     l->point.calls[to])};
-  return slot->seconds;
+  if (slot->key == key)
+    return slot->seconds;
+  if (!ra_cost_table_realloc_known(e->costs, key, &seconds)) {
+    l->unasked |= 1u << to;
+    return 0;
+  }
+  *slot = (RaReallocSlot){key, seconds};
+  return seconds;
+}
+
+/* Of a call that is nowhere the least; of one that is not known its bound,
+ * which parts do not share. */
+static double
+call_part_s(const RaEvaluator *e, uint32_t call, uint32_t candidate,
+            uint32_t at)
+{
+  const double *parts;
+
+  if (candidate == RA_NONE)
+    return e->least_s[call][at];
+  parts = ra_cost_table_known_s(e->costs, call, candidate);
+  if (parts)
+    return parts[at];
+  return e->workload->calls[call].n_parts == 1
+             ? ra_cost_table_bound_s(e->costs, call, candidate)
+             : 0;
 }
 
 static double
 slot_s(RaEvaluator *e, guint lane, uint32_t index)
 {
-  const RaLane1 *l = &e->lanes[lane];
+  RaLane1 *l = &e->lanes[lane];
   const RaProgramSlot *slot = &l->use->program->slots[index];
   uint32_t call = slot->call, candidate = l->point.calls[call].candidate;
+  uint16_t at;
 
   switch ((RaNodeKind)slot->kind) {
-  case RA_NODE_CALL: {
-    const double *parts = ra_cost_table_known_s(e->costs, call, candidate);
-    /* Learnt before it is replayed. */
-    return parts ? parts[slot->like * e->workload->calls[call].n_parts +
-                         slot->part]
-                 : 0;
-  }
+  case RA_NODE_CALL:
+    return call_part_s(e, call, candidate,
+                       slot->like * e->workload->calls[call].n_parts +
+                           slot->part);
   case RA_NODE_TRANSFER:
-    return transfer_s(e, l, l->use->edge[index]);
-  case RA_NODE_REALLOC: {
-    uint16_t at = l->use->realloc_switch[call];
-    if (at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0)
-      return 0;
-    return realloc_s(e, l, slot->source, call);
-  }
+    return l->candidate[slot->source]->n_gpus == 0 ||
+                   l->candidate[call]->n_gpus == 0
+               ? 0
+               : transfer_s(e, l, l->use->edge[index]);
+  case RA_NODE_REALLOC:
+    l->unasked &= ~(1u << call);
+    at = l->use->realloc_switch[call];
+    return at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0
+               ? 0
+               : realloc_s(e, l, slot->source, call);
   default:
     return ra_cost_table_copy_s(e->costs, call, candidate, slot->what,
                                 slot->kind == RA_NODE_OFFLOAD);
@@ -85,6 +109,8 @@ is_on(const RaLane1 *l, const RaProgramSwitch *s)
 {
   const RaCandidate *x = l->candidate[s->source], *y = l->candidate[s->call];
 
+  if (x->n_gpus == 0 || y->n_gpus == 0)
+    return FALSE;
   if (s->kind == RA_NODE_TRANSFER)
     return !(same_mesh(l, s->source, s->call) && x->plan.dp == y->plan.dp);
   return !(x->layout == y->layout && l->begin[s->source] == l->begin[s->call]);
@@ -145,7 +171,9 @@ fill_own(RaEvaluator *e, guint lane, uint32_t call)
   const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
   uint32_t n_parts = e->workload->calls[call].n_parts;
   uint32_t candidate = l->point.calls[call].candidate;
-  const double *parts = ra_cost_table_known_s(e->costs, call, candidate);
+  const double *parts = candidate == RA_NONE
+                            ? e->least_s[call]
+                            : ra_cost_table_known_s(e->costs, call, candidate);
 
   e->transient[call].of[lane] =
       (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK]);
@@ -172,7 +200,7 @@ void
 ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
 {
   RaLane1 *l = &e->lanes[lane];
-  const RaCandidate *c = &e->space->calls[call].candidates[choice.candidate];
+  const RaCandidate *c = ra_space_candidate(e->space, call, choice);
   uint32_t width = e->space->cluster->gpus_per_node;
 
   l->point.calls[call] = choice;
@@ -202,6 +230,7 @@ fill_program(RaEvaluator *e, guint lane)
 
   for (uint32_t s = 0; s < p->n_switches; s++)
     fill_switch(e, lane, s);
+  e->lanes[lane].unasked = 0;
   for (uint32_t c = 0; c < e->n_calls; c++)
     e->realloc_s[c].of[lane] = 0;
   for (uint32_t s = 0; s < p->n_slots; s++)
@@ -237,19 +266,45 @@ ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
       fill_standing(e, lane, c);
 }
 
+/* Costs call @c, and what is in the lane for it. */
+static void
+learn_call(RaEvaluator *e, guint lane, uint32_t c)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  const RaProgramUse *use = l->use;
+
+  ra_cost_table_call_s(e->costs, c, l->point.calls[c].candidate);
+  fill_own(e, lane, c);
+  for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++)
+    if (use->program->slots[use->slots[i]].kind == RA_NODE_CALL)
+      fill_slot(e, lane, use->slots[i]);
+}
+
+static void
+learn_realloc(RaEvaluator *e, guint lane, uint32_t c)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  const RaProgramUse *use = l->use;
+
+  for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++) {
+    const RaProgramSlot *slot = &use->program->slots[use->slots[i]];
+    if (slot->kind != RA_NODE_REALLOC || slot->call != c)
+      continue;
+    ra_cost_table_realloc_s(e->costs, slot->source,
+                            l->point.calls[slot->source], c, l->point.calls[c]);
+    fill_slot(e, lane, use->slots[i]);
+  }
+}
+
 void
 ra_lane_learn(RaEvaluator *e, guint lane)
 {
   RaLane1 *l = &e->lanes[lane];
 
-  for (uint32_t c = 0; c < e->n_calls && l->unknown; c++) {
-    const RaProgramUse *use = l->use;
-    if (!(l->unknown >> c & 1))
-      continue;
-    ra_cost_table_call_s(e->costs, c, l->point.calls[c].candidate);
-    fill_own(e, lane, c);
-    for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++)
-      if (use->program->slots[use->slots[i]].kind == RA_NODE_CALL)
-        e->duration_s[use->slots[i]].of[lane] = slot_s(e, lane, use->slots[i]);
+  for (uint32_t c = 0; c < e->n_calls && (l->unknown | l->unasked); c++) {
+    if (l->unknown >> c & 1)
+      learn_call(e, lane, c);
+    if (l->unasked >> c & 1)
+      learn_realloc(e, lane, c);
   }
 }

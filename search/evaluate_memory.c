@@ -286,6 +286,60 @@ list_gpus(Walk *w, const Stretch *stretch)
   qsort(gpus, w->n_gpus, sizeof *gpus, compare_gpus);
 }
 
+/* What is on @gpu when the call runs that has most then: all that stands
+ * there, its own copy and its transients. */
+static uint64_t
+least_on_gpu(const Walk *w, uint32_t gpu)
+{
+  const RaLane1 *l = &w->e->lanes[w->lane];
+  uint64_t sum = 0, most = 0;
+
+  for (uint32_t c = 0; c < w->e->n_calls; c++) {
+    const RaFootprint *f = &l->candidate[c]->footprint;
+    const uint8_t *standing = w->program->standing[c];
+    uint16_t at = l->use->realloc_switch[c];
+    gboolean on = at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0;
+    const uint64_t *bytes;
+    uint64_t running;
+
+    if (gpu < l->begin[c] || gpu >= l->end[c])
+      continue;
+    bytes = f->stages[(uint64_t)(gpu - l->begin[c]) * f->n_stages /
+                      (l->end[c] - l->begin[c])]
+                .bytes;
+    for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
+      sum += standing[k] * bytes[k];
+    if (on)
+      sum += standing[RA_FOOT_PARAMS] * bytes[RA_FOOT_PARAMS];
+    running = bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK];
+    if (on && standing[RA_FOOT_PARAMS] == 0 &&
+        w->program->most[c][RA_FOOT_PARAMS] > 0)
+      running += bytes[RA_FOOT_PARAMS];
+    most = MAX(most, running);
+  }
+  return sum + most;
+}
+
+uint64_t
+ra_evaluator_least_bytes(RaEvaluator *e, guint lane)
+{
+  Walk w = {.e = e, .lane = lane, .program = e->lanes[lane].use->program};
+  Stretch stretches[2 * RA_POINT_MAX];
+  uint32_t n = list_stretches(&w, stretches);
+  uint64_t most = 0;
+
+  for (uint32_t k = 0; k < n; k++) {
+    if (stretches[k].bound_bytes <= most)
+      continue;
+    list_gpus(&w, &stretches[k]);
+    for (uint32_t i = 0; i < w.n_gpus; i++) {
+      uint64_t bytes = least_on_gpu(&w, e->gpus[i]);
+      most = MAX(most, bytes);
+    }
+  }
+  return most;
+}
+
 uint64_t
 ra_evaluator_most_bytes(RaEvaluator *e, guint lane)
 {

@@ -26,7 +26,7 @@ has_host(const RaWorkload *w, const RaPoint *point)
 static const RaCandidate *
 candidate_of(const RaSpace *space, const RaPoint *point, uint32_t call)
 {
-  return &space->calls[call].candidates[point->calls[call].candidate];
+  return ra_space_candidate(space, call, point->calls[call]);
 }
 
 static uint32_t
@@ -42,6 +42,7 @@ same_layout(const RaSpace *space, const RaPoint *point, uint32_t a, uint32_t b)
   const RaCall *calls = space->workload->calls;
 
   return calls[a].model != RA_NONE && calls[a].model == calls[b].model &&
+         candidate_of(space, point, a)->n_gpus > 0 &&
          candidate_of(space, point, a)->layout ==
              candidate_of(space, point, b)->layout &&
          begin_of(space, point, a) == begin_of(space, point, b);
@@ -363,6 +364,16 @@ mark_after(const RaProgram *p, uint16_t from, uint16_t switch_at,
   }
 }
 
+/* Items that are there throughout. */
+static void
+count_standing(RaProgram *p)
+{
+  for (uint32_t i = 0; i < p->n_items; i++)
+    if (p->items[i].first == RA_PROGRAM_NONE &&
+        p->items[i].last == RA_PROGRAM_NONE)
+      p->standing[p->items[i].call][p->items[i].foot]++;
+}
+
 /* Items of one call and kind that follow each other are a chain. */
 static void
 count_most(RaProgram *p)
@@ -426,6 +437,7 @@ ra_program_new(const RaSpace *space, const RaPoint *point,
   add_items(&m);
   list_items(p, FALSE, &p->begins, &p->by_first);
   list_items(p, TRUE, &p->ends, &p->by_last);
+  count_standing(p);
   count_most(p);
   ra_augmented_free(a);
   return p;

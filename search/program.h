@@ -97,6 +97,8 @@ typedef struct {
   /* How many items of a call and kind are there at once, at most: (n_calls).
    */
   uint8_t most[RA_POINT_MAX][RA_N_FEET];
+  /* And how many are there throughout. */
+  uint8_t standing[RA_POINT_MAX][RA_N_FEET];
 } RaProgram;
 
 /**

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "search/space_impl.h"
 
+const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
+
 static void
 clear_candidate(void *item)
 {

@@ -171,6 +171,19 @@ char *ra_space_reasons(const RaSpace *space, uint32_t call);
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 
+/* What a call that is not placed yet has for a candidate: on no GPU.  Its
+ * choice's candidate is RA_NONE. */
+extern const RaCandidate ra_candidate_nowhere;
+
+/* What @choice is for @call. */
+static inline const RaCandidate *
+ra_space_candidate(const RaSpace *space, uint32_t call, RaChoice choice)
+{
+  return choice.candidate == RA_NONE
+             ? &ra_candidate_nowhere
+             : &space->calls[call].candidates[choice.candidate];
+}
+
 /* First GPU of the mesh of @choice. */
 static inline uint32_t
 ra_candidate_begin(const RaCandidate *candidate, uint32_t position)

@@ -26,6 +26,7 @@ tests_check_dot_SOURCES = %D%/check_dot.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_error
 check_programs += %D%/check_estimator
 check_programs += %D%/check_evaluate
+check_programs += %D%/check_exact
 check_programs += %D%/check_explain
 check_programs += %D%/check_flows
 tests_check_flows_SOURCES = %D%/check_flows.c %D%/profile_text.c %D%/profile_text.h
