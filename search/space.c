@@ -370,7 +370,7 @@ can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
         return FALSE;
       continue;
     }
-    if (!is_regular(space->cluster, p) ||
+    if (!is_regular(space->cluster, p) || p->batching != RA_BATCHING_STATIC ||
         (seen[model] && out->residency[model] != p->residency) ||
         (w->calls[c].kind == RA_CALL_TRAIN &&
          p->optimizer_residency == RA_RESIDENCY_HOST))

@@ -167,7 +167,8 @@ char *ra_space_reasons(const RaSpace *space, uint32_t call);
  *
  * Returns: %FALSE where @plan cannot be a point: a mesh that is no interval, a
  *   rank order other than tp-cp-dp-pp, calls of a model that differ in
- *   residency, an optimizer in host memory, a host call with a mesh
+ *   residency, an optimizer in host memory, a host call with a mesh,
+ *   continuous batching
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 
