@@ -16,6 +16,9 @@
  *              soon simulated; the rest is asked when a proposal first passes
  *              its bound
  *
+ * exact        branch and bound (search/exact.h): at 8 GPUs to the optimum, at
+ *              64 to within 0.5 % of it
+ *
  * Prior work: ReaL's own engine on one 2.6 GHz core makes 45,500, 24,000 and
  * 2,090 evaluations/s and 25,200, 6,090 and 1,390 proposals/s at 8, 64 and
  * 1,024 GPUs.
@@ -28,7 +31,7 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "search/evaluate.h"
+#include "search/exact.h"
 #include "study/setup.h"
 
 enum { N_ITERATIONS = 5, SEED = 1, N_POINTS = 256, N_CHOICES = 24 };
@@ -236,6 +239,8 @@ run_proposals(Case *c, double seconds)
   c->proposals_per_s = 1 / least_s;
 }
 
+static void case_clear(Case *c);
+
 static gboolean
 case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
 {
@@ -271,6 +276,32 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   c->memory_bytes = resident_bytes() - before;
   for (guint call = 0; call < c->setup->workload->n_calls; call++)
     c->n_candidates += c->space->calls[call].n;
+  return TRUE;
+}
+
+/* Branch and bound: the optimum, or how near it the best plan is for certain.
+ */
+static gboolean
+run_exact(guint n_gpus, double gap_frac, double *out_cpu_s, GError **error)
+{
+  static Case c;
+  RaExactOptions options = {
+      .time_limit_s = 60, .gap_frac = gap_frac, .n_descents = 8, .seed = SEED};
+  RaExactResult r;
+  double begin_s;
+
+  if (!case_init(&c, n_gpus, RA_SPACE_REAL, error))
+    return FALSE;
+  begin_s = thread_s();
+  ra_exact_search(c.costs, &options, &r);
+  *out_cpu_s = thread_s() - begin_s;
+  printf("%u\treal\t%.1f\t%.6f\t%.6f\t%.4f\t%s\t%" G_GUINT64_FORMAT
+         "\t%" G_GUINT64_FORMAT "\t%.3f\t%.3f\n",
+         n_gpus, ra_space_log10_points(c.space), r.score.run_s, r.bound_s,
+         1 - r.bound_s / r.score.run_s, r.is_proven ? "yes" : "no", r.n_bounded,
+         r.n_scored, r.seconds, *out_cpu_s);
+  fflush(stdout);
+  case_clear(&c);
   return TRUE;
 }
 
@@ -330,6 +361,8 @@ main(int argc, char **argv)
   gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
   double seconds = quick ? 0.05 : 1;
   static Case cases[2 * G_N_ELEMENTS(sizes)];
+  double exact_cpu_s[2];
+  GError *error = NULL;
   guint n = 0, n_sizes = quick ? 2 : G_N_ELEMENTS(sizes);
 
   printf("#gpus\tset\tcandidates\tlog10_points\tcosted\tprepare_s\tprepare_cpu_"
@@ -338,7 +371,6 @@ main(int argc, char **argv)
          "reallocs\n");
   for (guint k = 0; k < 2; k++)
     for (guint i = 0; i < n_sizes; i++, n++) {
-      GError *error = NULL;
       if (!case_init(&cases[n], sizes[i], (RaSpaceKind)k, &error)) {
         fprintf(stderr, "%s\n", error->message);
         return 1;
@@ -349,9 +381,18 @@ main(int argc, char **argv)
       print_case(&cases[n], sizes[i], kinds[k]);
       case_clear(&cases[n]);
     }
+  printf("#gpus\tset\tlog10_points\trun_s\tbound_s\tgap_frac\tproven\t"
+         "bounded\tscored\tseconds\tcpu_s\n");
+  for (guint i = 0; i < 2; i++)
+    if (!run_exact(sizes[i], i == 0 ? 0 : 0.005, &exact_cpu_s[i], &error)) {
+      fprintf(stderr, "%s\n", error->message);
+      return 1;
+    }
   n = 0;
   for (guint k = 0; k < 2; k++)
     for (guint i = 0; i < n_sizes; i++, n++)
       print_bars(&cases[n], sizes[i], kinds[k]);
+  print_bar("real-8 optimum proven cpu-s", exact_cpu_s[0], 1, FALSE);
+  print_bar("real-64 within 0.5 % proven cpu-s", exact_cpu_s[1], 600, FALSE);
   return 0;
 }

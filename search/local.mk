@@ -15,6 +15,7 @@ libsearch_a_SOURCES += %D%/evaluate_replay.c
 libsearch_a_SOURCES += %D%/exact.c %D%/exact.h
 libsearch_a_SOURCES += %D%/footprint.c %D%/footprint.h
 libsearch_a_SOURCES += %D%/lone.c %D%/lone.h
+libsearch_a_SOURCES += %D%/mcmc.c %D%/mcmc.h
 libsearch_a_SOURCES += %D%/need.c %D%/need.h
 libsearch_a_SOURCES += %D%/pool.c %D%/pool.h
 libsearch_a_SOURCES += %D%/program.c %D%/program.h

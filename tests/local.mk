@@ -53,6 +53,7 @@ check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile
 check_programs += %D%/check_layout
 check_programs += %D%/check_length
+check_programs += %D%/check_mcmc
 check_programs += %D%/check_memory
 tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model

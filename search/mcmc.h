@@ -1,0 +1,76 @@
+/* Search by chains of random changes (MCMC as in ReaL, arXiv 2406.14088), with
+ * parallel tempering.
+ *
+ *     RaMcmcOptions options = {.n_chains = 8, .n_steps = 1000000, .seed = 1};
+ *     RaMcmcResult result;
+ *     ra_mcmc_search(costs, &options, &result);
+ *     use(result.point);
+ *     ra_mcmc_result_clear(&result);
+ *
+ * A chain has a plan and a temperature T and proposes to change one call: to
+ * another candidate and place; to another place; to the mesh of another call;
+ * to another strategy on its mesh; or two calls to each other's meshes.  A
+ * proposal that takes d seconds longer is accepted with probability exp(-d /
+ * T).  A plan that does not fit takes longer by the share of a GPU that it is
+ * over, so a chain can leave it.  A proposal whose bound (ra_evaluator_bound())
+ * is not accepted is not replayed.
+ *
+ * Temperatures are a geometric ladder, from what changes of the first plan
+ * cost, the median, but no more than HOTTEST_FRAC of the best time so far,
+ * down to COLDEST_FRAC of that.  After every round of
+ * steps neighbours on the ladder exchange their plans with the probability
+ * that keeps both distributions; every RESTART_ROUNDS rounds the hottest
+ * begins anew.
+ *
+ * Chains draw from streams of their own and meet only between rounds: bounded
+ * by steps, the result for a seed does not depend on the number of threads.
+ */
+#ifndef RA_SEARCH_MCMC_H
+#define RA_SEARCH_MCMC_H
+
+#include "search/evaluate.h"
+
+typedef struct {
+  guint n_chains;        /* 0: 8 */
+  guint n_threads;       /* 0: as many as processors */
+  uint64_t n_steps;      /* proposals of each chain; 0: no bound */
+  double time_limit_s;   /* 0: none; one of the two is needed */
+  uint64_t seed;         /* of all */
+  const RaPoint *starts; /* nullable (n_starts): chains begin there in turn */
+  guint n_starts;
+  const uint8_t *residency; /* nullable (n_models) */
+  const gint *stop;         /* nullable: not 0, atomically: end after a round */
+  void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
+  void *data;                                                    /* of it */
+} RaMcmcOptions;
+
+/* The best plan after so many proposals. */
+typedef struct {
+  uint64_t n_steps; /* of all chains */
+  double seconds;
+  double best_s;
+} RaMcmcSample;
+
+typedef struct {
+  gboolean found;      /* some plan fits */
+  RaPoint point;       /* the best that fits */
+  RaScore score;       /* of it, exact */
+  uint64_t n_steps;    /* proposals of all chains */
+  uint64_t n_replayed; /* of them */
+  double seconds;      /* wall */
+  GArray *curve;       /* RaMcmcSample, where the best has changed; owned */
+} RaMcmcResult;
+
+/**
+ * ra_mcmc_search:
+ * @costs: borrowed
+ * @options: how long, and from where
+ * @out_result: (out): ra_mcmc_result_clear() it
+ *
+ * Cost: 0.2 to 0.5 us a proposal, and what is asked of @costs the first time.
+ */
+void ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
+                    RaMcmcResult *out_result);
+void ra_mcmc_result_clear(RaMcmcResult *result);
+
+#endif
