@@ -128,7 +128,6 @@ run_evaluations(Case *c, double seconds)
   g_autofree RaPoint *points = g_new(RaPoint, N_POINTS);
   RaScore scores[RA_LANES];
   double begin_s, least_s = (double)INFINITY;
-  uint64_t n = 0;
 
   for (guint i = 0; i < N_POINTS; i++)
     points[i] = random_point(c);
@@ -144,7 +143,6 @@ run_evaluations(Case *c, double seconds)
     }
     round_s = thread_s() - round_s;
     least_s = MIN(least_s, round_s);
-    n += 64 * N_POINTS;
   }
   /* The machine is shared: the round that was disturbed least. */
   c->evaluations_per_s = 64 * N_POINTS / least_s;
