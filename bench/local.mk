@@ -3,6 +3,7 @@
 ## `make bench` runs them all through run.sh.
 bench_programs =
 bench_programs += %D%/estimator
+bench_programs += %D%/executor
 bench_programs += %D%/fold
 bench_programs += %D%/generate
 bench_programs += %D%/real-figure
@@ -23,4 +24,5 @@ bench_memory_SOURCES = %D%/memory.c %D%/real_setting.c %D%/real_setting.h
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh
+EXTRA_DIST += %D%/torch_peer.py
 EXTRA_DIST += %D%/run.sh

@@ -12,5 +12,7 @@ extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_trace;
 extern const RaCommand ra_command_calibrate;
 extern const RaCommand ra_command_validate;
+extern const RaCommand ra_command_run;
+extern const RaCommand ra_command_compare;
 
 #endif

@@ -3,8 +3,27 @@
 noinst_LIBRARIES += libexec.a
 ra_libs += libexec.a
 libexec_a_SOURCES =
+libexec_a_SOURCES += %D%/backend.h
+libexec_a_SOURCES += %D%/backend_host.c
 libexec_a_SOURCES += %D%/comm.c %D%/comm.h
 libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h
+libexec_a_SOURCES += %D%/experience.c %D%/experience.h
+libexec_a_SOURCES += %D%/params.c %D%/params.h
+libexec_a_SOURCES += %D%/pass.c
+libexec_a_SOURCES += %D%/reward.c %D%/reward.h
+libexec_a_SOURCES += %D%/run.c %D%/run.h
+libexec_a_SOURCES += %D%/run_data.c
+libexec_a_SOURCES += %D%/run_generate.c
+libexec_a_SOURCES += %D%/run_impl.h
+libexec_a_SOURCES += %D%/run_move.c
+libexec_a_SOURCES += %D%/run_new.c
+libexec_a_SOURCES += %D%/run_pipeline.c
+libexec_a_SOURCES += %D%/run_train.c
+libexec_a_SOURCES += %D%/stage.c %D%/stage.h
+libexec_a_SOURCES += %D%/stage_impl.h
+libexec_a_SOURCES += %D%/stage_layer.c
+libexec_a_SOURCES += %D%/stage_ops.c
+libexec_a_SOURCES += %D%/tokens.c %D%/tokens.h
 
 if HAVE_CUDA
 bin_PROGRAMS += reallot-cuda

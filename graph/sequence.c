@@ -103,7 +103,7 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
   uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
   uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
   uint64_t *sums[4];
-  g_autofree uint32_t *order = g_new(uint32_t, n);
+  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
 
   for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
     sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
@@ -117,7 +117,8 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
     sums[2][i + 1] = sums[2][i] + whole;
     sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
   }
-  *s = (RaSequenceSet){n, prompt, response, sums[0], sums[1], sums[2], sums[3]};
+  *s = (RaSequenceSet){n,       prompt, response, sums[0],
+                       sums[1], order,  sums[2],  sums[3]};
   return s;
 }
 

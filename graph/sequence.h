@@ -26,6 +26,7 @@ typedef struct {
   const uint32_t *response;      /* (n_sequences) tokens */
   const uint64_t *prompt_tokens; /* (n_sequences + 1) prefix sums, same order */
   const uint64_t *prompt_pairs;  /* (n_sequences + 1) of p (p + 1) / 2 */
+  const uint32_t *order; /* (n_sequences) sequences in order of arrival */
   const uint64_t
       *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
   const uint64_t

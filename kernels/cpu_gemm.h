@@ -27,15 +27,15 @@ typedef enum { RA_CPU_PLAIN, RA_CPU_TRANSPOSED } RaCpuOrder;
  * @order_b: of @b
  * @m: rows of @c
  * @n: columns of @c
- * @k: terms of each sum
+ * @k: terms of each sum; may be 0
  * @a: (m, k) rows of @lda floats; transposed: (k, m)
  * @b: (k, n) rows of @ldb floats; transposed: (n, k)
- * @beta: what @c is multiplied by first; 0: it is not read
+ * @beta: 0: @c is not read; 1: added to
  * @c: (m, n) rows of @ldc floats
  *
  * c = a b + beta c, row major.  Needs ra_cpu_gemm_open().
  *
- * Error: (k + 1) u sum |a| |b| + 2 u |beta c| of each element.
+ * Error: (k + 1) u sum |a| |b| + 2 u |c| of each element.
  */
 void ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                  size_t k, const float *a, size_t lda, const float *b,

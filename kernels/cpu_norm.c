@@ -42,8 +42,10 @@ ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,
     dot *= r * r * r / (float)n;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      dx[i] += dy[i] * weight[i] * r - dot * in[i];
-      d_weight[i] += dy[i] * in[i] * r;
+      float g = dy[i]; /* before dx: they may be one array */
+
+      dx[i] = g * weight[i] * r - dot * in[i];
+      d_weight[i] += g * in[i] * r;
     }
   }
 }

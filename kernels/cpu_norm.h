@@ -34,10 +34,10 @@ void ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,
  * ra_cpu_norm_backward:
  * @inv: (n_rows) of the forward
  * @d_out: (n_rows, n) gradient of the output
- * @d_x: (n_rows, n) gradient of the input, added to
+ * @d_x: (n_rows, n) gradient of the input, written; may be @d_out
  * @d_weight: (n) added to
  *
- * Error of what is added to d_x: (1.5 n + 12) u (|g_i inv| + inv^3 / n |x_i|
+ * Error of d_x: (1.5 n + 12) u (|g_i inv| + inv^3 / n |x_i|
  * sum |g_j x_j|); to d_weight: (n_rows + n / 2 + 6) u sum |dy_i x_i inv|.
  */
 void ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,

@@ -215,6 +215,36 @@ START_TEST(test_gemm)
 }
 END_TEST
 
+/* Products of few rows take a path of their own: against double, within the
+ * header's (k + 1) u sum |a| |b|, with rows and columns that do not fill a
+ * tile. */
+START_TEST(test_thin)
+{
+  const size_t k = 133, n = 11;
+  g_autofree float *a = cpu_random(8, 9 * k, 1);
+  g_autofree float *b = cpu_random(9, n * k, 1);
+  float c[9 * 11];
+
+  ck_assert(ra_cpu_gemm_open());
+  for (size_t m = 1; m <= 9; m++) {
+    ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, a, k, b, k, 0, c, n);
+    for (size_t i = 0; i < m; i++)
+      for (size_t j = 0; j < n; j++) {
+        double sum = 0, size = 0;
+
+        for (size_t l = 0; l < k; l++) {
+          double term = (double)a[i * k + l] * (double)b[j * k + l];
+
+          sum += term;
+          size += fabs(term);
+        }
+        ck_assert_double_eq_tol((double)c[i * n + j], sum,
+                                (double)(k + 1) * RA_CPU_U * size);
+      }
+  }
+}
+END_TEST
+
 static Suite *
 cpu_pointwise_suite(void)
 {
@@ -228,6 +258,7 @@ cpu_pointwise_suite(void)
   tcase_add_test(tcase, test_swiglu);
   tcase_add_test(tcase, test_embedding);
   tcase_add_test(tcase, test_gemm);
+  tcase_add_test(tcase, test_thin);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -159,6 +159,17 @@ fails "there is no folder of measurements, expected 'reallot validate DIR'" \
 fails "--worst: 'x' is no whole number" validate . --worst=x
 fails "'b' is one argument too many, expected 'reallot validate [DIR]'" \
   validate a b
+fails "--worst: 'x' is no whole number" compare a.trace.tsv a.trace.tsv \
+  --worst=x
+fails "/nonexistent" compare /nonexistent a.trace.tsv
+fails "--reward: 'x' is none of even" run ppo-tiny-8.plan --reward=x
+fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
+fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
+fails "call 'actor_train' has sequence-parallel = true, which the host" \
+  run ppo-tiny-8.plan --set 'call actor_train.sequence-parallel=true'
+fails "call 'actor_generate' has a model whose dtype is not fp32" \
+  run ppo-tiny-8.plan --set 'model actor.dtype=bf16' \
+  --set 'call actor_train.grad-dtype=fp32'
 fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
 fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
 fails "--from: 'x' is no time" plot a.trace.tsv --from=x

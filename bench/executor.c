@@ -1,0 +1,283 @@
+/* The speed of the host back end on one core: a training step, generation, how
+ * near they are to the core's products and memory, what a task costs beside its
+ * work; and PyTorch on the same model where RA_TORCH_PYTHON names a Python that
+ * has it (bench/torch_peer.py).
+ *
+ * CPU seconds of the process, the least of the runs, so that what else the
+ * machine does is not in them.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "exec/stage.h"
+#include "graph/plan.h"
+
+#define LAYERS 6
+#define VOCAB 4096
+#define SEQUENCES 4
+#define TOKENS 256 /* of each, in training */
+#define PROMPT 64
+#define NEW 64
+#define BATCH 8 /* sequences that are generated */
+
+static const char config[] =
+    "{\"model_type\": \"llama\", \"hidden_size\": 512,"
+    " \"num_hidden_layers\": 6, \"num_attention_heads\": 8,"
+    " \"num_key_value_heads\": 4, \"head_dim\": 64,"
+    " \"intermediate_size\": 1408, \"vocab_size\": 4096,"
+    " \"max_position_embeddings\": 512}";
+
+typedef struct {
+  RaModel *model;
+  RaTensorTable *table;
+  RaParams *params;
+  RaStage *stage;
+  RaTokens *tokens;  /* of training */
+  RaTokens *prompts; /* of generation */
+  RaPiece piece;
+} Bench;
+
+static double
+cpu_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static RaTokens *
+make_tokens(uint32_t n, uint32_t length)
+{
+  RaRng rng = ra_rng_init(1, n);
+  g_autofree uint32_t *text = g_new(uint32_t, n * length);
+  g_autofree uint32_t *lengths = g_new(uint32_t, n);
+  g_autofree const uint32_t **texts = g_new(const uint32_t *, n);
+
+  for (uint32_t i = 0; i < n * length; i++)
+    text[i] = (uint32_t)ra_rng_below(&rng, VOCAB);
+  for (uint32_t i = 0; i < n; i++) {
+    lengths[i] = length;
+    texts[i] = text + i * length;
+  }
+  return ra_tokens_new(n, lengths, texts);
+}
+
+static void
+train(Bench *b)
+{
+  const RaCpuAdamw adamw = {1e-3f, 0.9f, 0.999f, 1e-8f, 0.01f};
+  g_autoptr(RaPass) pass = ra_pass_new(b->stage, &b->piece, b->tokens, TRUE);
+  g_autofree float *d = g_new(float, b->tokens->n_tokens);
+  RaParams *p = b->params;
+
+  ra_pass_forward(pass, NULL, NULL, NULL);
+  for (uint32_t i = 0; i < b->tokens->n_tokens; i++)
+    d[i] = i % TOKENS == TOKENS - 1 ? 0 : -1.0f / (SEQUENCES * (TOKENS - 1));
+  memset(p->grads, 0, p->n * sizeof *p->grads);
+  ra_pass_backward(pass, NULL, d);
+  b->stage->backend->adamw(p->n, &adamw, 1, 1, p->grads, p->weights, p->first,
+                           p->second);
+}
+
+static void
+generate(Bench *b)
+{
+  const RaCpuSampling sampling = {1, 0, 1};
+  g_autoptr(RaCache) cache =
+      ra_cache_new(b->stage, LAYERS, BATCH, PROMPT + NEW);
+  g_autofree float *logits = g_new(float, (gsize)BATCH *VOCAB);
+  g_autofree float *workspace = g_new(float, 2 * (gsize)VOCAB);
+  RaRng rng = ra_rng_init(2, 0);
+  uint32_t slots[BATCH], tokens[BATCH], positions[BATCH];
+  g_autoptr(RaPass) pass = ra_pass_new(b->stage, &b->piece, b->prompts, FALSE);
+
+  for (uint32_t i = 0; i < BATCH; i++)
+    slots[i] = i;
+  ra_pass_forward(pass, NULL, cache, slots);
+  ra_pass_last_logits(pass, logits);
+  for (uint32_t step = 0;; step++) {
+    for (uint32_t i = 0; i < BATCH; i++) {
+      tokens[i] = b->stage->backend
+                      ->sample(VOCAB, logits + (gsize)i * VOCAB, &sampling,
+                               ra_rng_uniform(&rng), workspace)
+                      .token;
+      positions[i] = PROMPT + step;
+    }
+    if (step == NEW - 1)
+      break;
+    ra_stage_decode(b->stage, &b->piece, cache, BATCH, slots, tokens, positions,
+                    NULL, logits);
+  }
+}
+
+static double
+least_s(Bench *b, void (*work)(Bench *), guint n_runs)
+{
+  double best_s = INFINITY;
+
+  work(b);
+  for (guint i = 0; i < n_runs; i++) {
+    double begin_s = cpu_s();
+
+    work(b);
+    best_s = fmin(best_s, cpu_s() - begin_s);
+  }
+  return best_s;
+}
+
+/* 1024^3 products: the core's peak as CBLAS reaches it. */
+static void
+product(Bench *b)
+{
+  static float a[1024 * 1024], c[1024 * 1024];
+
+  b->stage->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, 1024, 1024, 1024, a,
+                          1024, a, 1024, 0, c, 1024);
+}
+
+/* y += x over arrays that no cache holds: 12 bytes an element (the add of
+ * STREAM). */
+#define STREAM_N ((gsize)1 << 25)
+
+static float *stream_x, *stream_y;
+
+static void
+stream(Bench *b)
+{
+  b->stage->backend->add(STREAM_N, stream_x, stream_y);
+}
+
+/* FLOP of products in a training step, three times the forward's. */
+static double
+train_flop(const Bench *b)
+{
+  RaBatch batch = {SEQUENCES, SEQUENCES * TOKENS, SEQUENCES * TOKENS,
+                   (uint64_t)SEQUENCES * TOKENS * (TOKENS + 1) / 2};
+
+  return 3 * ra_model_forward_flop(b->model, &batch);
+}
+
+/* The number behind @name in @text. */
+static gboolean
+value_of(const char *text, const char *name, double *out_value)
+{
+  const char *at = strstr(text, name);
+
+  if (at)
+    *out_value = g_ascii_strtod(at + strlen(name), NULL);
+  return at != NULL;
+}
+
+static gboolean
+peer(const char *script, guint n_runs, double *out_train_s,
+     double *out_generate_s)
+{
+  const char *python = g_getenv("RA_TORCH_PYTHON");
+  g_autofree char *n = g_strdup_printf("%u", n_runs);
+  char *argv[] = {(char *)python, (char *)script, n, NULL};
+  g_autofree char *out = NULL;
+  gboolean ran;
+
+  ran = python &&
+        g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &out,
+                     NULL, NULL, NULL) &&
+        out;
+  return ran && value_of(out, "train_s ", out_train_s) &&
+         value_of(out, "generate_s ", out_generate_s);
+}
+
+static void
+bench_init(Bench *b)
+{
+  static uint32_t layers = LAYERS;
+  RaCallPlan plan = {.set = TRUE,
+                     .dp = 1,
+                     .tp = 1,
+                     .pp = 1,
+                     .cp = 1,
+                     .axis = {RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP},
+                     .n_virtual = 1,
+                     .stage_layers = &layers};
+
+  b->model = ra_model_parse("bench.json", config, strlen(config), NULL);
+  b->table = ra_tensor_table_new(b->model);
+  b->params = ra_params_new(b->table, &plan, 0);
+  ra_params_seed(b->params, 1);
+  ra_params_make_trainable(b->params);
+  b->stage = ra_stage_new(ra_backend_host(NULL), b->params, 1, NULL,
+                          RA_RECOMPUTE_NONE, 512, &RA_NUMERICS_DEFAULT);
+  b->tokens = make_tokens(SEQUENCES, TOKENS);
+  b->prompts = make_tokens(BATCH, PROMPT);
+  b->piece =
+      (RaPiece){.n_layers = LAYERS, .has_embedding = TRUE, .has_head = TRUE};
+  stream_x = g_new0(float, STREAM_N);
+  stream_y = g_new0(float, STREAM_N);
+}
+
+static void
+bench_clear(Bench *b)
+{
+  ra_tokens_free(b->tokens);
+  ra_tokens_free(b->prompts);
+  ra_stage_free(b->stage);
+  ra_params_free(b->params);
+  ra_tensor_table_free(b->table);
+  ra_model_free(b->model);
+  g_free(stream_x);
+  g_free(stream_y);
+}
+
+static void
+print_bar(const char *name, double value, double limit)
+{
+  if (isfinite(value))
+    printf("bar\t%s\t%.3g\t>=%g\t%s\n", name, value, limit,
+           value >= limit ? "ok" : "short");
+  else
+    printf("bar\t%s\t-\t>=%g\tshort\n", name, limit);
+}
+
+int
+main(int argc, char **argv)
+{
+  guint n_runs = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 2 : 7;
+  const char *srcdir = g_getenv("srcdir");
+  g_autofree char *script =
+      g_build_filename(srcdir ? srcdir : ".", "bench", "torch_peer.py", NULL);
+  double train_s, generate_s, flop_per_s, bytes_per_s, weight_bytes;
+  double torch_train_s = (double)NAN, torch_generate_s = (double)NAN;
+  Bench b;
+
+  if (!ra_backend_host(NULL)) {
+    printf("# no CBLAS\n");
+    return 0;
+  }
+  bench_init(&b);
+  flop_per_s = 2 * pow(1024, 3) / least_s(&b, product, n_runs);
+  bytes_per_s = 12 * (double)STREAM_N / least_s(&b, stream, n_runs);
+  train_s = least_s(&b, train, n_runs);
+  generate_s = least_s(&b, generate, n_runs);
+  peer(script, n_runs, &torch_train_s, &torch_generate_s);
+  weight_bytes = 4 * (double)b.params->n * NEW;
+  printf("# CPU seconds, one core; FLOP/s of its products, bytes/s of its "
+         "memory; fractions of these\n"
+         "work\tcpu_s\ttokens_per_s\tgemm_frac\tstream_frac\ttorch_cpu_s\n"
+         "train\t%.4g\t%.5g\t%.3f\t-\t%.4g\n"
+         "generate\t%.4g\t%.5g\t-\t%.3f\t%.4g\n"
+         "product\t-\t%.4g\t1\t-\t-\nstream\t-\t%.4g\t-\t1\t-\n",
+         train_s, SEQUENCES * TOKENS / train_s,
+         train_flop(&b) / train_s / flop_per_s, torch_train_s, generate_s,
+         BATCH * NEW / generate_s, weight_bytes / generate_s / bytes_per_s,
+         torch_generate_s, flop_per_s, bytes_per_s);
+  print_bar("train_of_torch", torch_train_s / train_s, 1);
+  print_bar("generate_of_torch", torch_generate_s / generate_s, 1.5);
+  bench_clear(&b);
+  return 0;
+}

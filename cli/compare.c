@@ -1,0 +1,100 @@
+/* reallot compare: a simulation's trace beside a run's. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/compare.h"
+
+#define WORST 8 /* rows shown unless --worst says otherwise */
+#define WORST_MAX 1000
+
+static gboolean
+print_text(const RaComparison *c, GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  ra_output_titled(out, c->summary, "Tasks that both have");
+  g_string_append_c(out, '\n');
+  ra_output_titled(out, c->iterations,
+                   "Iterations (error: simulated / measured - 1)");
+  g_string_append_c(out, '\n');
+  ra_output_titled(out, c->calls, "Calls, the first iteration left out");
+  g_string_append_c(out, '\n');
+  ra_output_titled(out, c->kinds, "Kinds of task, sums over all");
+  if (ra_table_n_rows(c->worst) > 0) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, c->worst, "Furthest off");
+  }
+  if (isfinite(c->iteration_error_frac) && isfinite(c->call_error_frac))
+    g_string_append_printf(
+        out,
+        "\nMedian size of the error: %.1f %% of iterations, %.1f %% of "
+        "calls\n",
+        100 * c->iteration_error_frac, 100 * c->call_error_frac);
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+print(const RaComparison *c, RaFormat format, GError **error)
+{
+  g_autoptr(GPtrArray) tables = g_ptr_array_new();
+
+  if (format == RA_FORMAT_TEXT)
+    return print_text(c, error);
+  g_ptr_array_add(tables, c->summary);
+  g_ptr_array_add(tables, c->iterations);
+  g_ptr_array_add(tables, c->calls);
+  g_ptr_array_add(tables, c->kinds);
+  g_ptr_array_add(tables, c->worst);
+  return ra_output_tables(tables, format, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autofree char *worst = NULL;
+  uint64_t n_worst = WORST;
+  const GOptionEntry own[] = {
+      {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
+       "Show the N tasks that are furthest off (default: 8)", "N"},
+      {.long_name = NULL}};
+  g_autoptr(RaTrace) simulated = NULL;
+  g_autoptr(RaTrace) measured = NULL;
+  g_autoptr(RaComparison) c = NULL;
+
+  if (!ra_options_parse(&options, &ra_command_compare, own, argc, argv,
+                        error) ||
+      options.help ||
+      !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error))
+    return 0;
+  simulated = ra_trace_load(options.files[0], error);
+  if (simulated)
+    measured = ra_trace_load(options.files[1], error);
+  if (measured)
+    c = ra_compare(simulated, measured, (guint)n_worst, error);
+  if (c)
+    print(c, options.format, error);
+  else if (measured)
+    g_prefix_error(error, "%s, %s: ", options.files[0], options.files[1]);
+  return 0;
+}
+
+const RaCommand ra_command_compare = {
+    .name = "compare",
+    .arguments = "SIMULATED MEASURED",
+    .summary = "Set a simulated trace beside a measured one",
+    .details = "Both are traces of one plan: tasks are joined by name.\n"
+               "\n"
+               "Examples:\n"
+               "  reallot simulate ppo-tiny-8.plan --no-fold -t sim.trace.tsv\n"
+               "  reallot run ppo-tiny-8.plan -t run.trace.tsv\n"
+               "  reallot compare sim.trace.tsv run.trace.tsv\n",
+    .groups = RA_OPTIONS_FORMAT,
+    .n_files = 2,
+    .run = run,
+};

@@ -1,0 +1,225 @@
+/* reallot run: a plan executed on this machine. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/execute.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* The flags of a run as they are typed; NULL: not given. */
+typedef struct {
+  char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p;
+  gboolean check, dry;
+} Texts;
+
+static void
+texts_clear(Texts *t)
+{
+  g_free(t->trace);
+  g_free(t->seed);
+  g_free(t->reward);
+  g_free(t->rate);
+  g_free(t->kl);
+  g_free(t->temperature);
+  g_free(t->top_k);
+  g_free(t->top_p);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
+
+/* A number from 0 to @max. */
+static gboolean
+read_number(const char *flag, const char *text, double max, float *out,
+            GError **error)
+{
+  double value;
+
+  if (!text)
+    return TRUE;
+  if (ra_text_double(text, &value) && value >= 0 && value <= max) {
+    *out = (float)value;
+    return TRUE;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: '%s' is no number from 0 to %g", flag, text, max);
+  return FALSE;
+}
+
+static gboolean
+read_options(const Texts *t, RaRunOptions *o, GError **error)
+{
+  uint64_t top_k = 0;
+
+  ra_run_options_init(o);
+  o->check = t->check;
+  if (!ra_option_file("--trace", t->trace, error) ||
+      !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
+      !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
+      !read_number("--learning-rate", t->rate, 1, &o->policy.rate, error) ||
+      !read_number("--kl", t->kl, 100, &o->kl_weight, error) ||
+      !read_number("--temperature", t->temperature, 100,
+                   &o->sampling.temperature, error) ||
+      !read_number("--top-p", t->top_p, 1, &o->sampling.top_p, error))
+    return FALSE;
+  o->value.rate = o->policy.rate;
+  o->sampling.top_k = (uint32_t)top_k;
+  if (t->reward)
+    o->rule = ra_reward_find(t->reward);
+  if (o->rule)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "--reward: '%s' is none of %s",
+              t->reward, ra_reward_names());
+  return FALSE;
+}
+
+/* A line an iteration as it ends; where a full disk or a closed pipe is met is
+ * for the last line to say. */
+static void
+show_iteration(uint32_t iteration, const RaRunIteration *r, gpointer data)
+{
+  double *last_s = data;
+
+  printf("%9u  %8.4f  %9.2g  %11.4f  %10.4f  %9.3f  %8.3f s\n", iteration,
+         r->reward, r->kl, r->policy_loss, r->value_loss, r->grad_norm,
+         r->end_s - *last_s);
+  fflush(stdout);
+  *last_s = r->end_s;
+}
+
+static gboolean
+print_head(const RaExecution *x, gboolean runs, GError **error)
+{
+  g_autofree char *plan = g_path_get_basename(x->setup->plan_path);
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  g_string_append_printf(
+      out,
+      "%s: %u tasks on %u ranks of this machine, seed %" G_GUINT64_FORMAT "\n"
+      "memory: at most %.3f of %.1f GiB, most of it %s\n",
+      plan, x->graph->n_tasks, x->n_ranks, x->options.seed, x->bytes / GIB,
+      x->capacity_bytes / GIB, x->largest);
+  if (runs)
+    g_string_append(out, "\niteration    reward         kl  policy loss  value "
+                         "loss  grad norm        time\n");
+  return ra_output_print(out->str, out->len, error);
+}
+
+static gboolean
+save_trace(const RaExecution *x, const char *path, GError **error)
+{
+  g_autoptr(RaTrace) trace = path ? ra_execution_trace(x) : NULL;
+
+  return !path || ra_trace_save(trace, path, error);
+}
+
+static gboolean
+print_end(const RaExecution *x, RaFormat format, GError **error)
+{
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  uint32_t n_ties = 0;
+  g_autofree char *line = NULL;
+
+  if (format != RA_FORMAT_TEXT) {
+    g_ptr_array_add(tables, ra_execution_table(x));
+    return ra_output_tables(tables, format, error);
+  }
+  for (uint32_t k = 0; k < x->augmented->n_iterations; k++)
+    n_ties += ra_run_iteration(x->run, k)->n_ties;
+  line = g_strdup_printf("\n%u sampled tokens were within 1e-5 of another\n",
+                         n_ties);
+  return ra_output_print(line, strlen(line), error);
+}
+
+static gboolean
+execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
+        GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  gboolean is_text = options->format == RA_FORMAT_TEXT;
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaExecution) x = NULL;
+  double last_s = 0;
+
+  if (!ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
+    return FALSE;
+  setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
+  if (is_text) {
+    wanted->progress = show_iteration;
+    wanted->progress_data = &last_s;
+  }
+  if (setup)
+    x = ra_execute_new(setup, wanted, options->n_iterations, error);
+  if (!x || !ra_execute_make(x, error) ||
+      (is_text && !print_head(x, !texts->dry, error)))
+    return FALSE;
+  if (texts->dry)
+    return TRUE;
+  return ra_run_go(x->run, error) && save_trace(x, texts->trace, error) &&
+         print_end(x, options->format, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_auto(Texts) t = {NULL};
+  RaRunOptions wanted;
+  const GOptionEntry own[] = {
+      {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,
+       "Also write every task as it ran to FILE", "FILE"},
+      {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,
+       "Seed of parameters, lengths, prompts, tokens (default: 0)", "N"},
+      {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,
+       "Rule of host calls: even (default: even)", "RULE"},
+      {"learning-rate", 0, 0, G_OPTION_ARG_FILENAME, &t.rate,
+       "Of AdamW (default: 0.001)", "X"},
+      {"kl", 0, 0, G_OPTION_ARG_FILENAME, &t.kl,
+       "Weight of the KL to the reference (default: 0.01)", "X"},
+      {"temperature", 0, 0, G_OPTION_ARG_FILENAME, &t.temperature,
+       "Of sampling; 0: the most likely token (default: 1)", "X"},
+      {"top-k", 0, 0, G_OPTION_ARG_FILENAME, &t.top_k,
+       "Sample from the N most likely tokens; 0: all (default: 0)", "N"},
+      {"top-p", 0, 0, G_OPTION_ARG_FILENAME, &t.top_p,
+       "Sample from the most likely tokens of this share (default: 1)", "X"},
+      {"check", 0, 0, G_OPTION_ARG_NONE, &t.check,
+       "Compare checksums after every reallocation", NULL},
+      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &t.dry,
+       "Only say what would run and what memory it needs", NULL},
+      {.long_name = NULL}};
+
+  if (ra_options_parse(&options, &ra_command_run, own, argc, argv, error) &&
+      !options.help && read_options(&t, &wanted, error))
+    execute(&options, &t, &wanted, error);
+  return 0;
+}
+
+const RaCommand ra_command_run = {
+    .name = "run",
+    .arguments = "PLAN",
+    .summary = "Execute a plan on this machine's cores",
+    .details =
+        "Every GPU of the plan is a rank, a thread; models are seeded, fp32, "
+        "of "
+        "the\n"
+        "Llama family. A host call is the rule of --reward: the share of a "
+        "response's\n"
+        "tokens whose number is even.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot run ppo-tiny-8.plan -n 40\n"
+        "  reallot run ppo-tiny-8.plan --check --trace ppo.run.tsv\n"
+        "  reallot run grpo-tiny-8.plan -n 40 --set 'call actor_train.tp=1' "
+        "--set\n"
+        "    'call actor_train.dp=4'\n"
+        "  reallot run ppo-tiny-8.plan --dry-run\n",
+    .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
+    .n_files = 1,
+    .run = run,
+};

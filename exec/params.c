@@ -1,0 +1,157 @@
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "exec/params.h"
+
+/* The order in the array: a layer's matrices before its biases, those of a
+ * product together (see RaTensorKind), norms first, then as in the model. */
+static int
+compare_params(const void *a, const void *b)
+{
+  const RaParam *x = a, *y = b;
+
+  if (x->tensor.layer != y->tensor.layer)
+    return x->tensor.layer < y->tensor.layer ? -1 : 1;
+  if (x->tensor.bias != y->tensor.bias)
+    return x->tensor.bias ? 1 : -1;
+  if (x->tensor.kind != y->tensor.kind)
+    return x->tensor.kind < y->tensor.kind ? -1 : 1;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+RaParams *
+ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
+{
+  uint32_t n_tensors = ra_model_n_tensors(table->model);
+  RaParams *p = g_new0(RaParams, 1);
+
+  p->model = table->model;
+  p->params = g_new0(RaParam, n_tensors);
+  for (uint32_t i = 0; i < n_tensors; i++) {
+    RaParam *param = &p->params[p->n_params];
+
+    if (!ra_layout_rect(table, plan, rank, i, &param->rect))
+      continue;
+    param->index = i;
+    ra_model_tensor(table->model, i, &param->tensor);
+    p->n_params++;
+  }
+  qsort(p->params, p->n_params, sizeof *p->params, compare_params);
+  for (uint32_t i = 0; i < p->n_params; i++) {
+    p->params[i].offset = p->n;
+    p->n += ra_param_n(&p->params[i]);
+  }
+  p->weights = g_new0(float, p->n + 1);
+  return p;
+}
+
+void
+ra_params_free(RaParams *params)
+{
+  if (!params)
+    return;
+  g_free(params->params);
+  g_free(params->weights);
+  g_free(params->grads);
+  g_free(params->first);
+  g_free(params->second);
+  g_free(params);
+}
+
+void
+ra_params_make_trainable(RaParams *params)
+{
+  if (params->grads)
+    return;
+  params->grads = g_new0(float, params->n + 1);
+  params->first = g_new0(float, params->n + 1);
+  params->second = g_new0(float, params->n + 1);
+}
+
+/* Uniform with deviation 0.02: of width 0.02 sqrt(12). */
+static float
+seeded(uint64_t seed, uint32_t tensor, uint64_t row, uint64_t col)
+{
+  uint32_t counter[4] = {(uint32_t)col, (uint32_t)row, tensor, 0x5eedu};
+  uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)}, out[4];
+
+  ra_rng_block(counter, key, out);
+  return (float)(0.02 * sqrt(12.0) * (((double)out[0] + 0.5) * 0x1p-32 - 0.5));
+}
+
+void
+ra_params_seed(RaParams *params, uint64_t seed)
+{
+  for (uint32_t i = 0; i < params->n_params; i++) {
+    const RaParam *param = &params->params[i];
+    float *out = params->weights + param->offset;
+
+    for (uint64_t row = 0; row < param->rect.n_rows; row++)
+      for (uint64_t col = 0; col < param->rect.n_cols; col++)
+        *out++ = param->tensor.bias ? 0
+                 : param->tensor.kind == RA_TENSOR_NORM
+                     ? 1
+                     : seeded(seed, param->index, param->rect.row + row,
+                              param->rect.col + col);
+  }
+}
+
+const RaParam *
+ra_params_find(const RaParams *params, RaTensorKind kind, gint32 layer,
+               gboolean bias)
+{
+  RaParam key = {.tensor = {.kind = kind, .layer = layer, .bias = bias},
+                 .index = 0};
+  uint32_t low = 0, high = params->n_params;
+
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+
+    if (compare_params(&params->params[middle], &key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == params->n_params || params->params[low].tensor.kind != kind ||
+      params->params[low].tensor.layer != layer ||
+      params->params[low].tensor.bias != bias)
+    return NULL;
+  return &params->params[low];
+}
+
+const RaParam *
+ra_params_at(const RaParams *params, uint32_t index)
+{
+  RaParam key = {.index = index};
+  const RaParam *at;
+
+  ra_model_tensor(params->model, index, &key.tensor);
+  at = bsearch(&key, params->params, params->n_params, sizeof key,
+               compare_params);
+  return at;
+}
+
+uint64_t
+ra_params_hash(const RaParams *params, const RaParam *param)
+{
+  const float *at = params->weights + param->offset;
+  uint64_t sum = 0;
+
+  for (uint64_t row = 0; row < param->rect.n_rows; row++)
+    for (uint64_t col = 0; col < param->rect.n_cols; col++) {
+      uint64_t x = (param->rect.row + row) * 0x9e3779b97f4a7c15u +
+                   (param->rect.col + col) * 0xc2b2ae3d27d4eb4fu;
+      uint32_t bits;
+
+      memcpy(&bits, at++, sizeof bits);
+      x += bits;
+      x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* splitmix64's finalizer */
+      x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+      sum += x ^ (x >> 31);
+    }
+  return sum;
+}

@@ -1,0 +1,92 @@
+/* Parameters: what one rank holds of a model in a layout, in one array.
+ *
+ * The layout (graph/layout.h) says which rectangle of which tensor the rank
+ * has; here they lie one after the other, each dense and row major, fp32.  In
+ * a layer q, k and v are neighbours, and gate and up, so that one product does
+ * what several tensors stand for.
+ *
+ *     g_autoptr(RaParams) params = ra_params_new(table, plan, rank);
+ *     ra_params_seed(params, 1);
+ *     const RaParam *q = ra_params_find(params, RA_TENSOR_Q, 0, FALSE);
+ *     params->weights + q->offset      (q->rect.n_rows, q->rect.n_cols)
+ *
+ * Gradients and moments have the same offsets.
+ */
+#ifndef RA_EXEC_PARAMS_H
+#define RA_EXEC_PARAMS_H
+
+#include "graph/layout.h"
+#include "kernels/cpu_adamw.h"
+
+typedef struct {
+  RaTensor tensor; /* of the model */
+  uint32_t index;  /* for ra_model_tensor() */
+  RaRect rect;     /* what of it is here */
+  gsize offset;    /* of its first element */
+} RaParam;
+
+typedef struct {
+  const RaModel *model; /* borrowed */
+  RaParam *params;      /* (n_params) by unit, owned */
+  uint32_t n_params;
+  gsize n;        /* elements of all */
+  float *weights; /* (n) owned */
+  float *grads;   /* (n) owned; NULL: not trained */
+  float *first;   /* (n) moments, owned; NULL: not trained */
+  float *second;  /* (n) likewise */
+} RaParams;
+
+/**
+ * ra_params_new:
+ * @table: of the model
+ * @plan: the layout
+ * @rank: in the plan's mesh
+ *
+ * Weights are zero.   Cost: O(tensors x (layers + virtual stages)).
+ *
+ * Returns: (transfer full): ra_params_free() it
+ */
+RaParams *ra_params_new(const RaTensorTable *table, const RaCallPlan *plan,
+                        uint32_t rank);
+void ra_params_free(RaParams *params);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaParams, ra_params_free)
+
+/* Makes zeroed gradients and moments, if there are none. */
+void ra_params_make_trainable(RaParams *params);
+
+/**
+ * ra_params_seed:
+ * @seed: of the run
+ *
+ * Norms to 1, biases to 0, the rest uniform with deviation 0.02 (GPT-2's, and
+ * initializer_range of Llama): a function of the seed, the tensor, the row and
+ * the column, so that every layout gets the same model.
+ */
+void ra_params_seed(RaParams *params, uint64_t seed);
+
+/* (nullable) (transfer none): a layer's first tensor of @kind that is or is not
+ * a @bias; of the norms of a layer the first.  @layer: RA_TENSOR_NO_LAYER
+ * outside of layers.  %NULL: not on this rank.  O(log params). */
+const RaParam *ra_params_find(const RaParams *params, RaTensorKind kind,
+                              gint32 layer, gboolean bias);
+
+/* (nullable) (transfer none): what is here of tensor @index. */
+const RaParam *ra_params_at(const RaParams *params, uint32_t index);
+
+/* Elements of @param here. */
+static inline gsize
+ra_param_n(const RaParam *param)
+{
+  return param->rect.n_rows * param->rect.n_cols;
+}
+
+/**
+ * ra_params_hash:
+ * @param: of @params
+ *
+ * A checksum of the bits of what is here of one tensor, a sum over elements of
+ * hash(row, column, bits): sums of disjoint parts are those of the whole.
+ */
+uint64_t ra_params_hash(const RaParams *params, const RaParam *param);
+
+#endif

@@ -1,0 +1,260 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/stage_impl.h"
+#include "graph/plan.h"
+
+static float *
+take(RaPass *pass, gsize n)
+{
+  float *slab = ra_stage_take(pass->stage, n);
+
+  g_ptr_array_add(pass->slabs, slab);
+  return slab;
+}
+
+/* Whether every layer keeps what its backward needs; else its input only. */
+static gboolean
+keeps_layers(const RaPass *pass)
+{
+  return pass->keep && pass->stage->recompute != RA_RECOMPUTE_FULL;
+}
+
+static gboolean
+is_value(const RaPass *pass)
+{
+  return pass->stage->model->head == RA_HEAD_VALUE;
+}
+
+RaPass *
+ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
+            gboolean keep)
+{
+  RaPass *p = g_new0(RaPass, 1);
+  gsize t = tokens->n_tokens, hidden = stage->model->hidden;
+  uint32_t n_kept;
+
+  p->stage = stage;
+  p->piece = *piece;
+  p->tokens = tokens;
+  p->keep = keep;
+  p->slabs = g_ptr_array_new();
+  p->inputs = g_new0(float *, piece->n_layers + 1);
+  /* Without a backward two arrays take turns. */
+  for (uint32_t i = 0; i <= piece->n_layers; i++)
+    p->inputs[i] = keep || i < 2 ? take(p, t * hidden) : p->inputs[i - 2];
+  n_kept = keeps_layers(p) ? piece->n_layers : 1;
+  p->layers = g_new0(RaLayerKept, n_kept + 1);
+  for (uint32_t i = 0; i < n_kept; i++)
+    p->layers[i] = ra_layer_kept(stage, t, take(p, ra_layer_kept_n(stage, t)));
+  if (piece->has_head) {
+    p->head_normed = take(p, t * hidden);
+    p->head_inv = take(p, t);
+    p->values = p->log_prob = take(p, 2 * t);
+    p->lse = p->log_prob + t;
+  }
+  return p;
+}
+
+void
+ra_pass_free(RaPass *pass)
+{
+  if (!pass)
+    return;
+  for (guint i = 0; i < pass->slabs->len; i++)
+    ra_stage_give(pass->stage, pass->slabs->pdata[i]);
+  g_ptr_array_unref(pass->slabs);
+  g_free(pass->inputs);
+  g_free(pass->layers);
+  g_free(pass);
+}
+
+static void
+head_forward(RaPass *pass)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
+  RaSpan vocab = ra_stage_vocab(s);
+  gsize n = vocab.end - vocab.begin;
+
+  ra_stage_norm(s, t, pass->inputs[pass->piece.n_layers],
+                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
+                pass->head_normed, pass->head_inv);
+  if (is_value(pass)) {
+    ra_stage_linear(s, t, 1, hidden, pass->head_normed, ra_stage_head_weight(s),
+                    NULL, pass->values);
+    return;
+  }
+  pass->logits = take(pass, t * n);
+  ra_stage_linear(s, t, n, hidden, pass->head_normed, ra_stage_head_weight(s),
+                  NULL, pass->logits);
+  ra_stage_log_prob(s, t, pass->logits, pass->tokens->targets, pass->log_prob,
+                    pass->lse);
+}
+
+/* The head of a prefill looks at one token a sequence: see last_logits. */
+const float *
+ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
+                const uint32_t *slots)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens, n_bytes = t * s->model->hidden * 4;
+
+  if (pass->piece.has_embedding) {
+    ra_stage_embedding(s, t, pass->tokens->tokens, pass->inputs[0]);
+    ra_stage_all_reduce(s, t, pass->inputs[0]);
+  } else {
+    memcpy(pass->inputs[0], input, n_bytes);
+  }
+  for (uint32_t i = 0; i < pass->piece.n_layers; i++)
+    ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
+                     pass->inputs[i], &pass->layers[keeps_layers(pass) ? i : 0],
+                     pass->inputs[i + 1], cache, i, slots, FALSE);
+  if (pass->piece.has_head && !cache)
+    head_forward(pass);
+  return pass->inputs[pass->piece.n_layers];
+}
+
+/* From the gradient of log_prob or values to that of the last layer's output,
+ * @d. */
+static void
+head_backward(RaPass *pass, const float *d_output, float *d)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
+  RaSpan vocab = ra_stage_vocab(s);
+  gsize n = is_value(pass) ? 1 : vocab.end - vocab.begin;
+  const float *d_logits = is_value(pass) ? d_output : pass->logits;
+  float *d_head = ra_stage_head_grad(s);
+
+  if (!is_value(pass))
+    ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_output,
+                               pass->logits);
+  ra_stage_linear_input(s, t, n, hidden, d_logits, ra_stage_head_weight(s), d);
+  ra_stage_linear_weight(s, t, n, hidden, d_logits, pass->head_normed, d_head,
+                         NULL);
+  if (!is_value(pass))
+    ra_stage_all_reduce(s, t, d);
+  ra_stage_norm_backward(
+      s, t, pass->inputs[pass->piece.n_layers],
+      ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
+      pass->head_inv, d, d,
+      ra_stage_grad(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE));
+}
+
+/* What layer @i has not kept is made again; the output is not needed. */
+static void
+recompute(RaPass *pass, uint32_t i, float *out)
+{
+  RaStage *s = pass->stage;
+  RaLayerKept *kept = &pass->layers[keeps_layers(pass) ? i : 0];
+
+  if (s->recompute == RA_RECOMPUTE_FULL)
+    ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
+                     pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
+  else if (s->recompute == RA_RECOMPUTE_SELECTIVE)
+    ra_stage_attention(s, pass->tokens, kept->qkv, kept->attended, kept->lse);
+}
+
+const float *
+ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens, n = t * s->model->hidden;
+  uint32_t first = pass->piece.first_layer;
+
+  g_return_val_if_fail(pass->keep && s->params->grads, NULL);
+  if (!pass->d) {
+    pass->d = take(pass, n);
+    pass->scratch = s->recompute == RA_RECOMPUTE_FULL ? take(pass, n) : NULL;
+    if (!pass->piece.has_head)
+      memcpy(pass->d, d_output, n * sizeof *pass->d);
+  }
+  part = part ? part : &pass->piece;
+  if (part->has_head)
+    head_backward(pass, d_output, pass->d);
+  for (uint32_t i = part->first_layer - first + part->n_layers;
+       i-- > part->first_layer - first;) {
+    recompute(pass, i, pass->scratch);
+    ra_layer_backward(s, (gint32)(first + i), pass->tokens, pass->inputs[i],
+                      &pass->layers[keeps_layers(pass) ? i : 0], pass->d);
+  }
+  if (part->has_embedding)
+    ra_stage_embedding_backward(s, t, pass->tokens->tokens, pass->d);
+  return pass->d;
+}
+
+/* Logits of @n rows @hidden (n, hidden): norm, head, gather. */
+static void
+row_logits(RaStage *s, gsize n, const float *rows, float *out)
+{
+  gsize hidden = s->model->hidden;
+  RaSpan vocab = ra_stage_vocab(s);
+  gsize n_vocab = vocab.end - vocab.begin;
+  float *slab = ra_stage_take(s, n * (hidden + 1 + n_vocab));
+  float *inv = slab + n * hidden, *logits = inv + n;
+
+  ra_stage_norm(s, n, rows,
+                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
+                slab, inv);
+  ra_stage_linear(s, n, n_vocab, hidden, slab, ra_stage_head_weight(s), NULL,
+                  logits);
+  ra_stage_gather_logits(s, n, logits, out);
+  ra_stage_give(s, slab);
+}
+
+void
+ra_pass_last_logits(RaPass *pass, float *out_logits)
+{
+  RaStage *s = pass->stage;
+  gsize hidden = s->model->hidden, n = pass->tokens->n_sequences;
+  float *rows = take(pass, n * hidden);
+
+  for (gsize i = 0; i < n; i++)
+    memcpy(rows + i * hidden,
+           pass->inputs[pass->piece.n_layers] +
+               (pass->tokens->begin[i + 1] - 1) * hidden,
+           hidden * sizeof *rows);
+  row_logits(s, n, rows, out_logits);
+}
+
+void
+ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
+                uint32_t n, const uint32_t *slots, const uint32_t *tokens,
+                const uint32_t *positions, const float *input, float *out)
+{
+  gsize hidden = stage->model->hidden;
+  float *slab = ra_stage_take(stage, 2 * n * hidden);
+  float *kept_slab = ra_stage_take(stage, ra_layer_kept_n(stage, n));
+  RaLayerKept kept = ra_layer_kept(stage, n, kept_slab);
+  float *x = slab, *y = slab + n * hidden;
+  g_autofree uint32_t *begin = g_new(uint32_t, n + 1);
+  RaTokens batch = {.n_sequences = n,
+                    .n_tokens = n,
+                    .begin = begin,
+                    .positions = (uint32_t *)positions};
+
+  for (uint32_t i = 0; i <= n; i++)
+    begin[i] = i;
+  if (piece->has_embedding) {
+    ra_stage_embedding(stage, n, tokens, x);
+    ra_stage_all_reduce(stage, n, x);
+  } else {
+    memcpy(x, input, n * hidden * sizeof *x);
+  }
+  for (uint32_t i = 0; i < piece->n_layers; i++) {
+    float *next = y;
+
+    ra_layer_forward(stage, (gint32)(piece->first_layer + i), &batch, x, &kept,
+                     next, cache, i, slots, TRUE);
+    y = x;
+    x = next;
+  }
+  if (piece->has_head)
+    row_logits(stage, n, x, out);
+  else
+    memcpy(out, x, n * hidden * sizeof *x);
+  ra_stage_give(stage, kept_slab);
+  ra_stage_give(stage, slab);
+}

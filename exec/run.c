@@ -1,0 +1,281 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "exec/run_impl.h"
+
+static double
+clock_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double
+ra_run_now_s(const RaRun *run)
+{
+  return clock_s() - run->origin_s;
+}
+
+/* Waits until all ranks of @task have ended it; a join has none and ends with
+ * what it joins. */
+static void
+wait_for_task(RaRun *run, RaTaskId task)
+{
+  if (run->graph->kind[task] == RA_TASK_JOIN) {
+    for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++)
+      wait_for_task(run, run->pred[e]);
+    return;
+  }
+  if (atomic_load(&run->n_ended[task]) >= run->n_needed[task])
+    return;
+  pthread_mutex_lock(&run->lock);
+  atomic_fetch_add(&run->n_waiting, 1);
+  while (atomic_load(&run->n_ended[task]) < run->n_needed[task])
+    pthread_cond_wait(&run->progressed, &run->lock);
+  atomic_fetch_sub(&run->n_waiting, 1);
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* Before its first task of a node a rank waits for what the node waits for: the
+ * edges stand at the first stage, but all stages read the node's data.  Within
+ * a node tasks follow from messages, collectives and the rank's own order. */
+static void
+wait_for_nodes(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  uint32_t node = run->graph->node[task];
+  const GArray *entries = run->entries[node];
+
+  if (rank->node == node)
+    return;
+  rank->node = node;
+  for (guint i = 0; i < entries->len; i++)
+    wait_for_task(run, g_array_index(entries, RaTaskId, i));
+}
+
+/* The last rank of the last task of an iteration reports it. */
+static void
+count_down(RaRun *run, uint32_t iteration, double end_s)
+{
+  RaRunIteration *result = &run->results[iteration];
+
+  result->end_s = fmax(result->end_s, end_s);
+  if (--run->n_left[iteration] == 0 && run->options.progress)
+    run->options.progress(iteration, result, run->options.progress_data);
+}
+
+static void
+end_task(RaRank *rank, RaTaskId task, double begin_s)
+{
+  RaRun *run = rank->run;
+  RaTaskTime time = {task, begin_s, ra_run_now_s(run)};
+
+  g_array_append_val(rank->times, time);
+  atomic_fetch_add(&run->n_ended[task], 1);
+  pthread_mutex_lock(&run->lock);
+  count_down(run, ra_run_node(run, task)->iteration, time.end_s);
+  if (atomic_load(&run->n_waiting) > 0)
+    pthread_cond_broadcast(&run->progressed);
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* Whether @rank sends in the send task @task. */
+static gboolean
+is_sender(const RaRank *rank, RaTaskId task)
+{
+  const RaTaskGraph *g = rank->run->graph;
+  const RaRankCall *c = &rank->calls[ra_run_node(rank->run, task)->call];
+
+  return c->is_in && c->coord.at[RA_AXIS_DP] == g->replica[task] &&
+         c->coord.at[RA_AXIS_PP] ==
+             g->stage[task] % (uint32_t)rank->run->plan
+                                  ->calls[ra_run_node(rank->run, task)->call]
+                                  .pp;
+}
+
+/* Messages leave as soon as what they carry is there. */
+static void
+send_results(RaRank *rank, RaTaskId task)
+{
+  const RaTaskGraph *g = rank->run->graph;
+
+  for (uint32_t e = g->succ_begin[task]; e < g->succ_begin[task + 1]; e++)
+    if (g->kind[g->succ[e]] == RA_TASK_SEND && is_sender(rank, g->succ[e])) {
+      double begin_s = ra_run_now_s(rank->run);
+
+      ra_rank_send(rank, g->succ[e]);
+      end_task(rank, g->succ[e], begin_s);
+    }
+}
+
+static void
+run_kind(RaRank *rank, RaTaskId task)
+{
+  switch (rank->run->graph->kind[task]) {
+  case RA_TASK_FORWARD:
+    ra_rank_forward(rank, task);
+    break;
+  case RA_TASK_BACKWARD:
+    ra_rank_backward(rank, task);
+    break;
+  case RA_TASK_GRAD_REDUCE:
+    ra_rank_reduce(rank, task);
+    break;
+  case RA_TASK_EMBEDDING_REDUCE:
+    ra_rank_reduce_embedding(rank, task);
+    break;
+  case RA_TASK_CLIP:
+    ra_rank_clip(rank, task);
+    break;
+  case RA_TASK_OPTIMIZER:
+    ra_rank_step(rank, task);
+    break;
+  case RA_TASK_DECODE:
+    ra_rank_decode(rank, task);
+    break;
+  case RA_TASK_REALLOC:
+    ra_rank_realloc(rank, task);
+    break;
+  case RA_TASK_TRANSFER:
+    ra_rank_transfer(rank, task);
+    break;
+  case RA_TASK_HOST:
+    ra_rank_host(rank, task);
+    break;
+  case RA_TASK_OFFLOAD:
+  case RA_TASK_RELOAD:
+    ra_rank_copy(rank, task);
+    break;
+  default:
+    g_assert_not_reached();
+  }
+}
+
+/* Whether the rank runs @task in its own order; sends are run by the task
+ * before them. */
+static gboolean
+is_mine(const RaRank *rank, RaTaskId task)
+{
+  const RaTaskGraph *g = rank->run->graph;
+  uint32_t group = g->group[task], lane = g->lane_of_gpu[rank->gpu];
+
+  if (g->kind[task] == RA_TASK_SEND || g->kind[task] == RA_TASK_JOIN)
+    return FALSE;
+  if (g->group_begin[group] == g->group_begin[group + 1])
+    return rank->rank == 0; /* a host call without a mesh */
+  for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++)
+    if (g->group_lane[i] == lane)
+      return TRUE;
+  return FALSE;
+}
+
+static void *
+run_rank(void *data)
+{
+  RaRank *rank = data;
+
+  for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
+    if (!is_mine(rank, t))
+      continue;
+    wait_for_nodes(rank, t);
+    rank->begin_s = ra_run_now_s(rank->run);
+    run_kind(rank, t);
+    end_task(rank, t, rank->begin_s);
+    send_results(rank, t);
+  }
+  return NULL;
+}
+
+gboolean
+ra_run_go(RaRun *run, GError **error)
+{
+  run->origin_s = clock_s();
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    if (pthread_create(&run->ranks[i].thread, NULL, run_rank, &run->ranks[i]) !=
+        0)
+      g_error("cannot start a thread for rank %u", i);
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    pthread_join(run->ranks[i].thread, NULL);
+  for (uint32_t k = 1; k < run->graph->augmented->n_iterations; k++)
+    run->results[k].begin_s = run->results[k - 1].end_s;
+  if (!run->fault)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s", run->fault);
+  return FALSE;
+}
+
+const RaRunIteration *
+ra_run_iteration(const RaRun *run, uint32_t iteration)
+{
+  g_return_val_if_fail(iteration < run->graph->augmented->n_iterations, NULL);
+  return &run->results[iteration];
+}
+
+const RaParams *
+ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu)
+{
+  uint32_t rank = run->rank_of_gpu[gpu];
+  const RaRankCall *c;
+  uint32_t version;
+
+  if (rank == RA_NONE || !run->ranks[rank].calls[call].is_in)
+    return NULL;
+  c = &run->ranks[rank].calls[call];
+  version = ra_run_version(run, call, run->graph->augmented->n_iterations - 1);
+  return c->params[version % c->n_versions];
+}
+
+const RaExperience *
+ra_run_experience(const RaRun *run, uint32_t iteration)
+{
+  return run->experience[iteration];
+}
+
+static void
+add_row(const RaRun *run, RaTaskId task, double begin_s, double end_s,
+        RaTrace *trace)
+{
+  const RaTaskGraph *g = run->graph;
+  const RaNode *node = ra_run_node(run, task);
+  char name[256];
+  g_autofree char *ranks = ra_group_ranks(g, g->group[task]);
+
+  ra_task_name(g, task, name, sizeof name);
+  ra_trace_add(
+      trace,
+      &(RaTraceRow){.name = name,
+                    .iteration = node->iteration,
+                    .call = node->kind == RA_NODE_CALL
+                                ? run->workload->calls[node->call].name
+                                : ra_node_kind_name((RaNodeKind)node->kind),
+                    .kind = ra_task_kind_name((RaTaskKind)g->kind[task]),
+                    .ranks = strcmp(ranks, "-") == 0 ? "" : ranks,
+                    .stream = ra_stream_name((RaStream)g->stream[task]),
+                    .begin_s = begin_s,
+                    .end_s = end_s});
+}
+
+void
+ra_run_trace(const RaRun *run, RaTrace *trace)
+{
+  uint32_t n = run->graph->n_tasks;
+  g_autofree double *begin_s = g_new0(double, n);
+  g_autofree double *end_s = g_new0(double, n);
+
+  for (uint32_t r = 0; r < run->n_ranks; r++)
+    for (guint i = 0; i < run->ranks[r].times->len; i++) {
+      const RaTaskTime *t = &g_array_index(run->ranks[r].times, RaTaskTime, i);
+
+      begin_s[t->task] = fmax(begin_s[t->task], t->begin_s);
+      end_s[t->task] = fmax(end_s[t->task], t->end_s);
+    }
+  for (RaTaskId t = 0; t < n; t++)
+    if (run->graph->kind[t] != RA_TASK_JOIN)
+      add_row(run, t, begin_s[t], end_s[t], trace);
+  ra_trace_sort(trace);
+}

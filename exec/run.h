@@ -1,0 +1,124 @@
+/* A run: the task graph, really executed.
+ *
+ * SPMD over the expanded graph at stage fidelity: every GPU of the plan is a
+ * rank, a thread, which runs its own tasks in the order of their numbers.  That
+ * is program order from node to node and the order of the schedule within a
+ * call, so nothing is decided at run time and ranks that share a task meet in
+ * it; calls on disjoint meshes run at the same time.  A rank waits where the
+ * graph has an edge from another node: for data, for parameters, for a copy to
+ * be free.
+ *
+ *     g_autoptr(RaRun) run = ra_run_new(graph, &options, &error);
+ *     ra_run_go(run);
+ *     ra_run_iteration(run, 0)->reward
+ *     ra_run_trace(run, trace);     tasks by the names of the simulator's
+ *
+ * What a call does follows from its kind, its model and what it reads:
+ *
+ *   generate   samples responses of the lengths that the graph drew; makes
+ *              texts and log-probabilities
+ *   inference  lm head: log-probabilities of the responses (a reference); value
+ *              head: values of a model that is trained, else the value of the
+ *              last token, the reward
+ *   host       the reward by the run's rule
+ *   train      lm head: with values among its inputs PPO (arXiv 1707.06347) on
+ *              GAE, reward less kl times log-ratio to a reference a token;
+ * without GRPO (arXiv 2402.03300) on advantages within a prompt's samples;
+ *              without rewards cross-entropy of the responses.  Value head: the
+ *              clipped value loss
+ *
+ * A mini-batch's loss is the mean over its response tokens.  Parameters are
+ * seeded (exec/params.h).  A call reads the version that the graph says: with
+ * staleness s iteration k reads what iteration k - 1 - s has trained, from as
+ * many copies as that takes.
+ *
+ * Not run, and refused: cp, ep, sequence parallelism, zero, 16-bit types,
+ * models that exec/stage.h refuses.  Sends are made when their computation
+ * ends, and gradients are reduced when all of a stage's are there (an overlap
+ * gains nothing where communication and computation share the cores).
+ */
+#ifndef RA_EXEC_RUN_H
+#define RA_EXEC_RUN_H
+
+#include "exec/experience.h"
+#include "exec/reward.h"
+#include "exec/stage.h"
+#include "graph/task.h"
+#include "traces/trace.h"
+
+typedef struct _RaRun RaRun;
+
+/* Of one iteration; sums over what its ranks found. */
+typedef struct {
+  double begin_s;     /* seconds from the start of the run */
+  double end_s;       /* its last task */
+  double reward;      /* mean over sequences */
+  double kl;          /* mean over response tokens of log-prob less reference */
+  double policy_loss; /* mean over the mini-batches */
+  double value_loss;  /* likewise */
+  double grad_norm;   /* of the policy's last mini-batch, before clipping */
+  uint32_t n_ties;    /* sampled tokens that a change of 1e-5 of a probability
+                         would have changed */
+} RaRunIteration;
+
+typedef void (*RaRunFunc)(uint32_t iteration, const RaRunIteration *result,
+                          gpointer data);
+
+typedef struct {
+  uint64_t seed;          /* of parameters, prompts, sampling */
+  RaNumerics numerics;    /* of all models */
+  RaCpuSampling sampling; /* of generate calls */
+  RaCpuAdamw policy;      /* of models with an lm head */
+  RaCpuAdamw value;       /* of models with a value head */
+  float max_grad_norm;    /* gradients are scaled down to it; 0: never */
+  float clip;             /* of PPO's ratio */
+  float value_clip;       /* of a value's change; 0: none */
+  float kl_weight;        /* beta */
+  float gamma, lambda;    /* of GAE */
+  RaRewardFunc rule;      /* of host calls */
+  gboolean check;         /* checksums after every reallocation */
+  RaRunFunc progress;     /* (nullable): after every iteration, on some rank's
+                             thread, one at a time */
+  gpointer progress_data; /* for progress */
+} RaRunOptions;
+
+/* Adam 1e-3 (0.9, 0.999), clipped to 1; PPO clip 0.2, values unclipped, kl
+ * 0.01, gamma 1, lambda 0.95; temperature 1; rule "even". */
+void ra_run_options_init(RaRunOptions *options);
+
+/**
+ * ra_run_new:
+ * @graph: unfolded, stage fidelity; borrowed
+ * @options: copied
+ * @error: %RA_ERROR_INPUT: what the host back end does not run;
+ *   %RA_ERROR_NO_DEVICE: no CBLAS
+ *
+ * Makes ranks, communicators, parameters, experience.
+ *
+ * Returns: (transfer full): ra_run_free() it
+ */
+RaRun *ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
+                  GError **error);
+void ra_run_free(RaRun *run);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRun, ra_run_free)
+
+/**
+ * ra_run_go:
+ * @error: %RA_ERROR_DEVICE: a reallocation whose checksums differ
+ *
+ * Runs every task once.   Thread: blocks; makes and joins a thread a rank.
+ */
+gboolean ra_run_go(RaRun *run, GError **error);
+
+const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
+
+/* A row a task, begin: its last rank began, end: its last rank ended. */
+void ra_run_trace(const RaRun *run, RaTrace *trace);
+
+/* (nullable): what GPU @gpu holds for @call, its newest version. */
+const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
+
+/* What calls made in @iteration. */
+const RaExperience *ra_run_experience(const RaRun *run, uint32_t iteration);
+
+#endif

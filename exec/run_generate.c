@@ -1,0 +1,297 @@
+/* Generation: token by token, over the stages of a replica. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "exec/run_impl.h"
+
+/* A change of a probability by less than this may change the token. */
+#define TIE 1e-5f
+
+/* Sequences of one micro-batch that take a step. */
+typedef struct {
+  uint32_t n;
+  uint32_t *slots;     /* (n) of the replica's sequences */
+  uint32_t *tokens;    /* (n) newest */
+  uint32_t *positions; /* (n) of it */
+} Step;
+
+static const RaDynamic *
+dynamic_of(const RaRun *run, RaTaskId task)
+{
+  const RaTaskGraph *g = run->graph;
+
+  for (uint32_t i = 0; i < g->n_dynamics; i++) {
+    const RaNode *first = &g->augmented->nodes[g->dynamics[i].node];
+    const RaNode *node = ra_run_node(run, task);
+
+    if (first->call == node->call && first->iteration == node->iteration)
+      return &g->dynamics[i + g->replica[task]];
+  }
+  g_assert_not_reached();
+}
+
+RaGeneration *
+ra_rank_generation(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  const RaTaskGraph *g = run->graph;
+  const RaNode *node = ra_run_node(run, task);
+  RaRankCall *c = &rank->calls[node->call];
+  RaGeneration *generation = &c->generation;
+  const RaDynamic *d = dynamic_of(run, task);
+  RaStage *stage = ra_rank_stage(rank, node->call, node->iteration);
+  uint32_t longest = 0;
+
+  if (generation->cache)
+    return generation;
+  for (uint32_t i = 0; i < d->n_sequences; i++)
+    longest = MAX(longest, d->prompt[i] + d->response[i]);
+  generation->cache =
+      ra_cache_new(stage, d->pieces[c->coord.at[RA_AXIS_PP]].n_layers,
+                   d->n_sequences, longest);
+  generation->first = g->replica[task] * d->n_sequences;
+  generation->newest = g_new0(uint32_t, d->n_sequences);
+  generation->n_done = g_new0(uint32_t, d->n_sequences);
+  return generation;
+}
+
+static void
+generation_clear(RaGeneration *generation)
+{
+  g_clear_pointer(&generation->cache, ra_cache_free);
+  g_clear_pointer(&generation->newest, g_free);
+  g_clear_pointer(&generation->n_done, g_free);
+}
+
+/* In [0, 1): of the run's seed, the sequence and the position alone. */
+static double
+uniform(const RaRun *run, uint32_t iteration, uint32_t sequence,
+        uint32_t position)
+{
+  uint32_t counter[4] = {position, sequence, iteration, 0x73616d70u};
+  uint32_t key[2] = {(uint32_t)run->options.seed,
+                     (uint32_t)(run->options.seed >> 32)};
+  uint32_t out[4];
+
+  ra_rng_block(counter, key, out);
+  return ((double)out[0] * 0x1p32 + (double)out[1]) * 0x1p-64 * (1 - 0x1p-53);
+}
+
+/* Chooses the next token of @slots from @logits (n, vocab); the first
+ * tensor-parallel rank writes them down. */
+static void
+sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
+       const float *logits, uint32_t *out_tokens)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaRankCall *c = &rank->calls[node->call];
+  const RaGeneration *generation = &c->generation;
+  RaExperience *e = run->experience[node->iteration];
+  const RaExperienceSet *set = &e->sets[node->call];
+  const RaDynamic *d = dynamic_of(run, task);
+  uint32_t vocab = c->stages[0]->model->vocab, n_ties = 0;
+  g_autofree float *workspace = g_new(float, 2 * (gsize)vocab);
+  const RaColumn *text = ra_experience_column(e, node->call, TRUE, RA_NONE);
+  const RaColumn *numbers = ra_experience_column(e, node->call, FALSE, RA_NONE);
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t sequence = generation->first + slots[i];
+    uint32_t at = generation->n_done[slots[i]];
+    RaCpuSample s = run->backend->sample(
+        vocab, logits + (gsize)i * vocab, &run->options.sampling,
+        uniform(run, node->iteration, sequence, at), workspace);
+
+    out_tokens[i] = s.token;
+    n_ties += s.margin < TIE;
+    if (c->coord.at[RA_AXIS_TP] > 0)
+      continue;
+    text->tokens[set->text_begin[sequence] + d->prompt[slots[i]] + at] =
+        s.token;
+    numbers->values[set->begin[sequence] + at] = s.log_prob;
+  }
+  if (n_ties == 0 || c->coord.at[RA_AXIS_TP] > 0)
+    return;
+  pthread_mutex_lock(&run->lock);
+  run->results[node->iteration].n_ties += n_ties;
+  pthread_mutex_unlock(&run->lock);
+}
+
+static uint32_t
+stage_rank(const RaRank *rank, uint32_t call, uint32_t stage)
+{
+  RaCoord coord = rank->calls[call].coord;
+
+  coord.at[RA_AXIS_PP] = stage;
+  return ra_run_rank_at(rank->run, call, &coord);
+}
+
+/* The chosen tokens go from the last stage, which has them in @tokens, to the
+ * first; @slots have one token more. */
+static void
+share_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *slots,
+             uint32_t *tokens)
+{
+  RaRankCall *c = &rank->calls[call];
+  uint32_t stage = c->coord.at[RA_AXIS_PP];
+  uint32_t last = rank->run->plan->calls[call].pp - 1;
+  RaComm *comm = rank->backward;
+
+  if (last > 0 && stage == last)
+    comm->table->send(comm, stage_rank(rank, call, 0), tokens,
+                      n * sizeof *tokens);
+  if (last > 0 && stage == 0)
+    comm->table->recv(comm, stage_rank(rank, call, last), tokens,
+                      n * sizeof *tokens);
+  for (uint32_t i = 0; i < n; i++) {
+    c->generation.newest[slots[i]] = tokens[i];
+    c->generation.n_done[slots[i]]++;
+  }
+}
+
+/* The prefill's part: on the first stage tokens are only waited for when they
+ * are needed, so that the next micro-batch is not held up. */
+void
+ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+  RaRankCall *c = &rank->calls[call];
+  uint32_t n = micro->tokens->n_sequences;
+  uint32_t vocab = c->stages[0]->model->vocab;
+  g_autofree uint32_t *slots = g_new(uint32_t, n + 1);
+  g_autofree uint32_t *tokens = g_new(uint32_t, n + 1);
+  g_autofree float *logits = NULL;
+
+  if (!micro->pass->piece.has_head)
+    return;
+  for (uint32_t i = 0; i < n; i++)
+    slots[i] = micro->first - c->generation.first + i;
+  logits = g_new(float, (gsize)n *vocab + 1);
+  ra_pass_last_logits(micro->pass, logits);
+  sample(rank, task, n, slots, logits, tokens);
+  share_tokens(rank, call, n, slots, tokens);
+}
+
+/* The first step of the other stages: what the prefill's last stage has told.
+ */
+static void
+take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+  uint32_t n = d->n_sequences, groups = d->n_groups;
+  uint32_t stage = rank->calls[call].coord.at[RA_AXIS_PP];
+  g_autofree uint32_t *slots = g_new(uint32_t, n + 1);
+  g_autofree uint32_t *tokens = g_new0(uint32_t, n + 1);
+
+  if (stage == d->n_stages - 1)
+    return;
+  for (uint32_t g = 0; g < groups; g++) {
+    uint32_t first = (uint32_t)((uint64_t)g * n / groups);
+    uint32_t last = (uint32_t)((uint64_t)(g + 1) * n / groups);
+
+    for (uint32_t i = first; i < last; i++)
+      slots[i - first] = i;
+    share_tokens(rank, call, last - first, slots, tokens);
+  }
+}
+
+/* One step of the sequences of @step on this stage. */
+static void
+run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *step)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  RaRankCall *c = &rank->calls[node->call];
+  uint32_t stage = c->coord.at[RA_AXIS_PP];
+  RaStage *s = ra_rank_stage(rank, node->call, node->iteration);
+  const RaPiece *piece = &d->pieces[stage];
+  gsize hidden = s->model->hidden, n = step->n;
+  gsize n_bytes = n * hidden * sizeof(float);
+  g_autofree float *input = stage > 0 ? g_malloc(n_bytes) : NULL;
+  g_autofree float *out =
+      g_new(float, n *(piece->has_head ? s->model->vocab : hidden) + 1);
+
+  if (input)
+    rank->forward->table->recv(
+        rank->forward, stage_rank(rank, node->call, stage - 1), input, n_bytes);
+  ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
+                  step->tokens, step->positions, input, out);
+  if (piece->has_head)
+    sample(rank, task, step->n, step->slots, out, step->tokens);
+  else
+    rank->forward->table->send(
+        rank->forward, stage_rank(rank, node->call, stage + 1), out, n_bytes);
+}
+
+/* The sequences of group @group that are not done. */
+static void
+fill_step(const RaRankCall *c, const RaDynamic *d, uint32_t group, Step *step)
+{
+  uint32_t n = d->n_sequences;
+  uint32_t first = (uint32_t)((uint64_t)group * n / d->n_groups);
+  uint32_t last = (uint32_t)((uint64_t)(group + 1) * n / d->n_groups);
+
+  step->n = 0;
+  for (uint32_t i = first; i < last; i++)
+    if (c->generation.n_done[i] < d->response[i]) {
+      step->slots[step->n] = i;
+      step->tokens[step->n] = c->generation.newest[i];
+      step->positions[step->n++] = d->prompt[i] + c->generation.n_done[i] - 1;
+    }
+}
+
+static uint32_t
+n_ended(const RaGeneration *generation, const RaDynamic *d)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < d->n_sequences; i++)
+    n += generation->n_done[i] >= d->response[i];
+  return n;
+}
+
+/* All groups go through the stages one behind the other; the tokens of a step
+ * are shared when all groups have left, as the next needs them. */
+static void
+step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *steps)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  for (uint32_t g = 0; g < d->n_groups; g++) {
+    fill_step(&rank->calls[call], d, g, &steps[g]);
+    if (steps[g].n > 0)
+      run_step(rank, task, d, &steps[g]);
+  }
+  for (uint32_t g = 0; g < d->n_groups; g++)
+    if (steps[g].n > 0)
+      share_tokens(rank, call, steps[g].n, steps[g].slots, steps[g].tokens);
+}
+
+void
+ra_rank_decode(RaRank *rank, RaTaskId task)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  RaRankCall *c = &rank->calls[node->call];
+  const RaDynamic *d = dynamic_of(rank->run, task);
+  uint32_t n = d->n_sequences, part = node->part;
+  uint32_t wanted =
+      (uint32_t)(((uint64_t)(part + 1) * n + d->n_parts - 1) / d->n_parts);
+  g_autofree uint32_t *slab = g_new(uint32_t, 3 * (gsize)n + 1);
+  g_autofree Step *steps = g_new(Step, d->n_groups);
+
+  for (uint32_t g = 0; g < d->n_groups; g++) {
+    uint32_t first = (uint32_t)((uint64_t)g * n / d->n_groups);
+
+    steps[g] = (Step){.slots = slab + first,
+                      .tokens = slab + n + first,
+                      .positions = slab + 2 * n + first};
+  }
+  if (part == 0)
+    take_first_tokens(rank, task, d);
+  while (n_ended(&c->generation, d) < wanted)
+    step_all(rank, task, d, steps);
+  if (part + 1 == d->n_parts)
+    generation_clear(&c->generation);
+}

@@ -1,0 +1,145 @@
+/* A run while it runs.  Private to exec/run*.c. */
+#ifndef RA_EXEC_RUN_IMPL_H
+#define RA_EXEC_RUN_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "exec/comm_local.h"
+#include "exec/run.h"
+#include "graph/realloc.h"
+
+/* A micro-batch under way on a rank. */
+typedef struct {
+  RaTokens *tokens; /* owned */
+  RaPass *pass;     /* owned */
+  uint32_t first;   /* of its sequences, in order of arrival */
+  float *d_output;  /* gradient for the backward, with the head; owned */
+} RaMicroBatch;
+
+/* What a rank has of a generation under way. */
+typedef struct {
+  RaCache *cache;   /* owned */
+  uint32_t first;   /* of the replica's sequences */
+  uint32_t *newest; /* (n_sequences) newest token of each, owned */
+  uint32_t *n_done; /* (n_sequences) response tokens so far, owned */
+} RaGeneration;
+
+/* A call on a rank. */
+typedef struct {
+  gboolean is_in;      /* the rank is in its mesh */
+  RaCoord coord;       /* where */
+  RaComm *tp, *dp;     /* ends, owned */
+  RaComm *mesh, *ends; /* the whole mesh; first and last stage; owned */
+  RaParams **params;   /* (n_versions) borrowed from the rank */
+  RaStage **stages;    /* (n_versions) owned */
+  uint32_t n_versions; /* copies: 1 + the staleness of their readers */
+  RaMicroBatch *micro; /* (n_pieces, n_micro) owned */
+  uint32_t n_pieces;
+  uint64_t n_steps; /* optimizer steps taken */
+  float *pinned;    /* parameters in host memory, owned; NULL: none */
+  RaGeneration generation;
+  float clip_scale;       /* of the mini-batch at hand */
+  float *advantages;      /* of the iteration at hand, owned; NULL: not made */
+  float *returns;         /* likewise */
+  uint32_t advantages_of; /* iteration */
+} RaRankCall;
+
+/* When a task ran on a rank. */
+typedef struct {
+  RaTaskId task;
+  double begin_s, end_s;
+} RaTaskTime;
+
+typedef struct {
+  RaRun *run;
+  uint32_t rank;
+  uint32_t gpu;
+  pthread_t thread;
+  RaComm *world, *forward, *backward; /* reallocation; between stages; owned */
+  RaRankCall *calls;                  /* (n_calls) owned */
+  GPtrArray *params;                  /* all its parameters, owned */
+  GArray *times;                      /* of RaTaskTime, owned */
+  uint32_t node;                      /* that it has waited for */
+  double begin_s; /* of the task at hand: what it waits for may move it */
+} RaRank;
+
+struct _RaRun {
+  const RaTaskGraph *graph; /* borrowed */
+  const RaPlan *plan;
+  const RaWorkload *workload;
+  const RaBackend *backend;
+  RaRunOptions options;
+  uint32_t n_ranks;
+  uint32_t *rank_of_gpu;  /* (cluster GPUs) RA_NONE: no call uses it; owned */
+  RaRank *ranks;          /* (n_ranks) owned */
+  GPtrArray *groups;      /* RaLocalGroup, owned */
+  RaTensorTable **tables; /* (n_models) owned */
+  RaExperience **experience; /* (n_iterations) owned */
+  uint32_t *pred_begin;      /* (n_tasks + 1) CSR of predecessors, owned */
+  RaTaskId *pred;            /* owned */
+  GArray **entries; /* (n_nodes) RaTaskId of other nodes that each waits for,
+                       owned */
+  atomic_uint *n_ended; /* (n_tasks) ranks that have ended it, owned */
+  uint32_t *n_needed;   /* (n_tasks) ranks that run it, owned */
+  uint32_t *n_left;     /* (n_iterations) tasks to end, locked, owned */
+  pthread_mutex_t lock; /* of what follows, and of results */
+  pthread_cond_t progressed;
+  atomic_uint n_waiting;
+  RaRunIteration *results; /* (n_iterations) owned */
+  GArray **slices;    /* (n_calls) RaSlice of the reallocation to it, by tensor,
+                         owned; NULL: none */
+  uint64_t **hashes;  /* (n_calls) sums of checksums: from, to; owned */
+  uint32_t *n_hashed; /* (n_calls) ranks that have added theirs, owned */
+  const char *fault;  /* first that a rank found, static */
+  double origin_s;
+};
+
+/* Seconds since the run began. */
+double ra_run_now_s(const RaRun *run);
+
+/* The node of @task, and the rank's part in its call. */
+static inline const RaNode *
+ra_run_node(const RaRun *run, RaTaskId task)
+{
+  return &run->graph->augmented->nodes[run->graph->node[task]];
+}
+
+/* Version of the parameters that @call reads in @iteration: trainings before
+ * it; of a model that nothing trains 0. */
+uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
+
+/* The rank's stage of @call for @iteration. */
+RaStage *ra_rank_stage(const RaRank *rank, uint32_t call, uint32_t iteration);
+
+/* Rank of the run at coordinates @coord of @call. */
+uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);
+
+/* What a task does on this rank; by kind. */
+void ra_rank_forward(RaRank *rank, RaTaskId task);
+void ra_rank_backward(RaRank *rank, RaTaskId task);
+void ra_rank_send(RaRank *rank, RaTaskId task);
+void ra_rank_reduce(RaRank *rank, RaTaskId task);
+void ra_rank_reduce_embedding(RaRank *rank, RaTaskId task);
+void ra_rank_clip(RaRank *rank, RaTaskId task);
+void ra_rank_step(RaRank *rank, RaTaskId task);
+void ra_rank_decode(RaRank *rank, RaTaskId task);
+void ra_rank_realloc(RaRank *rank, RaTaskId task);
+void ra_rank_transfer(RaRank *rank, RaTaskId task);
+void ra_rank_host(RaRank *rank, RaTaskId task);
+void ra_rank_copy(RaRank *rank, RaTaskId task);
+
+/* After a prefill's micro-batch: its first tokens, where the head is. */
+void ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
+/* The cache of the generation of @task's node, made when first asked for. */
+RaGeneration *ra_rank_generation(RaRank *rank, RaTaskId task);
+
+/* After a forward with the head: what the call makes of it. */
+void ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
+/* The loss of a micro-batch, and the gradient for its backward. */
+void ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
+
+void ra_micro_batch_clear(RaMicroBatch *micro);
+
+#endif

@@ -1,0 +1,231 @@
+/* What moves between calls: parameters, data, host memory; and host calls. */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/run_impl.h"
+
+/* Whether the rank's rectangle of @tensor is counted for the whole tensor: one
+ * replica, of ranks that share rows one, of stages that share a table one. */
+static gboolean
+is_counted(const RaCallPlan *p, const RaCoord *coord, const RaModel *model,
+           const RaTensor *tensor)
+{
+  uint32_t sharers = MAX(p->tp / model->n_kv_heads, 1u);
+  uint32_t tp = coord->at[RA_AXIS_TP];
+
+  if (tensor->split == RA_SPLIT_NONE && tp > 0)
+    return FALSE;
+  if ((tensor->kind == RA_TENSOR_K || tensor->kind == RA_TENSOR_V) &&
+      tp % sharers != 0)
+    return FALSE;
+  return !(tensor->kind == RA_TENSOR_EMBEDDING && model->tied_embeddings &&
+           model->head == RA_HEAD_LM && p->pp > 1 && coord->at[RA_AXIS_PP] > 0);
+}
+
+/* Checksums of the source once a replica and of the destination: every replica
+ * of both has the same model, so the sums are in the ratio of their numbers. */
+static void
+add_hashes(RaRank *rank, uint32_t call, const RaRankCall *c, uint32_t of_call,
+           const RaParams *params, uint32_t side)
+{
+  RaRun *run = rank->run;
+
+  for (uint32_t i = 0; i < params->n_params; i++) {
+    const RaParam *param = &params->params[i];
+    uint64_t hash;
+
+    if (!is_counted(&run->plan->calls[of_call], &c->coord, params->model,
+                    &param->tensor))
+      continue;
+    hash = ra_params_hash(params, param);
+    pthread_mutex_lock(&run->lock);
+    run->hashes[call][2 * param->index + side] += hash;
+    pthread_mutex_unlock(&run->lock);
+  }
+}
+
+/* By the last rank: whether all arrived as it left. */
+static void
+compare_hashes(RaRun *run, uint32_t source, uint32_t call)
+{
+  const RaModel *model =
+      run->workload->models[run->workload->calls[call].model].model;
+  uint64_t *hashes = run->hashes[call];
+  uint32_t from = run->plan->calls[source].dp, to = run->plan->calls[call].dp;
+
+  for (uint32_t i = 0; i < ra_model_n_tensors(model); i++)
+    if (hashes[2 * i] * to != hashes[2 * i + 1] * from)
+      run->fault = "a reallocation changed a parameter: its checksum at the "
+                   "destination is not that of its source";
+  memset(hashes, 0, 2 * sizeof *hashes * ra_model_n_tensors(model));
+}
+
+/* A tensor on its way: all of it that the rank has, at its own place. */
+typedef struct {
+  float *data; /* (cols) rows; owned by the caller */
+  uint64_t cols;
+} Whole;
+
+static void
+copy_part(const RaRun *run, const RaParams *params, uint32_t tensor,
+          const Whole *whole, gboolean out)
+{
+  const RaParam *param = ra_params_at(params, tensor);
+  const RaRect *r;
+  float *here, *there;
+
+  if (!param)
+    return;
+  r = &param->rect;
+  here = params->weights + param->offset;
+  there = whole->data + r->row * whole->cols + r->col;
+  if (out)
+    run->backend->copy_rect(r->n_rows, r->n_cols, here, r->n_cols, there,
+                            whole->cols);
+  else
+    run->backend->copy_rect(r->n_rows, r->n_cols, there, whole->cols, here,
+                            r->n_cols);
+}
+
+static void
+pass_slice(RaRank *rank, const RaSlice *slice, const Whole *whole)
+{
+  RaRun *run = rank->run;
+  RaComm *comm = rank->world;
+  gsize n = slice->n_rows * slice->n_cols, n_bytes = n * sizeof(float);
+  float *at = whole->data + slice->row * whole->cols + slice->col;
+  g_autofree float *packed = NULL;
+
+  if (slice->from != rank->gpu && slice->to != rank->gpu)
+    return;
+  packed = g_new(float, n + 1);
+  if (slice->from == rank->gpu) {
+    run->backend->copy_rect(slice->n_rows, slice->n_cols, at, whole->cols,
+                            packed, slice->n_cols);
+    comm->table->send(comm, run->rank_of_gpu[slice->to], packed, n_bytes);
+  } else {
+    comm->table->recv(comm, run->rank_of_gpu[slice->from], packed, n_bytes);
+    run->backend->copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
+                            at, whole->cols);
+  }
+}
+
+/* Tensor by tensor in one order on all ranks, and the slices of a tensor in an
+ * order in which a sender has what it sends: nobody waits for himself. */
+void
+ra_rank_realloc(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaRankCall *from = &rank->calls[node->source];
+  const RaRankCall *to = &rank->calls[node->call];
+  const GArray *slices = run->slices[node->call];
+  const RaModel *model =
+      run->workload->models[run->workload->calls[node->call].model].model;
+  uint32_t version = node->iteration + 1; /* trainings before it */
+  const RaParams *source = from->is_in ? from->params[0] : NULL;
+  const RaParams *target =
+      to->is_in ? to->params[version % to->n_versions] : NULL;
+  guint next = 0;
+
+  for (uint32_t i = 0; i < ra_model_n_tensors(model); i++) {
+    RaTensor tensor;
+    Whole whole;
+
+    ra_model_tensor(model, i, &tensor);
+    whole.cols = tensor.cols;
+    whole.data = g_new(float, tensor.rows *tensor.cols + 1);
+    if (source)
+      copy_part(run, source, i, &whole, TRUE);
+    for (;
+         next < slices->len && g_array_index(slices, RaSlice, next).tensor == i;
+         next++)
+      pass_slice(rank, &g_array_index(slices, RaSlice, next), &whole);
+    if (target)
+      copy_part(run, target, i, &whole, FALSE);
+    g_free(whole.data);
+  }
+  if (!run->options.check)
+    return;
+  if (source)
+    add_hashes(rank, node->call, from, node->source, source, 0);
+  if (target)
+    add_hashes(rank, node->call, to, node->call, target, 1);
+  pthread_mutex_lock(&run->lock);
+  if (++run->n_hashed[node->call] == run->n_needed[task]) {
+    run->n_hashed[node->call] = 0;
+    compare_hashes(run, node->source, node->call);
+  }
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* The ranks of the reader's mesh each take a part of the sequences. */
+void
+ra_rank_transfer(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaMesh *mesh = &run->plan->calls[node->call].mesh;
+  uint32_t n = ra_mesh_n_gpus(mesh);
+  uint32_t share =
+      run->workload->calls[node->source].n_sequences / MAX(node->n_parts, 1u);
+
+  for (uint32_t i = 0; i < n; i++)
+    if (ra_mesh_gpu(mesh, run->plan->cluster, i) == rank->gpu)
+      ra_experience_transfer(
+          run->experience[node->iteration], node->source, node->call,
+          node->part * share + (uint32_t)((uint64_t)share * i / n),
+          node->part * share + (uint32_t)((uint64_t)share * (i + 1) / n));
+}
+
+/* The reward rule, by one rank of the call's mesh. */
+void
+ra_rank_host(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaCallPlan *p = &run->plan->calls[node->call];
+  const RaExperience *e = run->experience[node->iteration];
+  uint32_t set_call = run->workload->calls[node->call].set;
+  const RaExperienceSet *set = &e->sets[set_call];
+  const RaColumn *text = ra_experience_column(e, set_call, TRUE, node->call);
+  const RaColumn *out = ra_experience_column(e, node->call, FALSE, RA_NONE);
+  uint32_t n = set->seqs->n_sequences;
+  const RaModel *model;
+
+  if (p->set && ra_mesh_gpu(&p->mesh, run->plan->cluster, 0) != rank->gpu)
+    return;
+  model = run->workload->models[0].model;
+  for (uint32_t i = (uint32_t)((uint64_t)n * node->part / node->n_parts);
+       i < (uint64_t)n * (node->part + 1) / node->n_parts; i++) {
+    uint32_t at = set->seqs->order[i], prompt = set->seqs->prompt[at];
+    const uint32_t *words = text->tokens + set->text_begin[at];
+
+    out->values[at] = (float)run->options.rule(
+        words, prompt, words + prompt, set->seqs->response[at], model->vocab);
+  }
+}
+
+/* Parameters to pinned host memory and back. */
+void
+ra_rank_copy(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  RaRankCall *c = &rank->calls[node->call];
+  RaParams *params;
+  gsize n_bytes;
+
+  if (!c->is_in || !(node->what & RA_COPY_PARAMETERS))
+    return;
+  params = ra_rank_stage(rank, node->call, node->iteration)->params;
+  n_bytes = params->n * sizeof *params->weights;
+  if (node->kind == RA_NODE_OFFLOAD) {
+    if (!c->pinned)
+      c->pinned = g_malloc(n_bytes + 1);
+    memcpy(c->pinned, params->weights, n_bytes);
+  } else if (c->pinned) {
+    memcpy(params->weights, c->pinned, n_bytes);
+  }
+}

@@ -1,0 +1,473 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/run_impl.h"
+#include "graph/residency.h"
+
+void
+ra_run_options_init(RaRunOptions *options)
+{
+  *options = (RaRunOptions){.numerics = RA_NUMERICS_DEFAULT,
+                            .sampling = {1, 0, 1},
+                            .policy = {1e-3f, 0.9f, 0.999f, 1e-8f, 0},
+                            .value = {1e-3f, 0.9f, 0.999f, 1e-8f, 0},
+                            .max_grad_norm = 1,
+                            .clip = 0.2f,
+                            .kl_weight = 0.01f,
+                            .gamma = 1,
+                            .lambda = 0.95f,
+                            .rule = ra_reward_find("even")};
+}
+
+static gboolean
+refuse(const RaPlan *plan, uint32_t call, const char *what, GError **error)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "call '%s' has %s, which the host back end does not run",
+              plan->workload->calls[call].name, what);
+  return FALSE;
+}
+
+static gboolean
+check_call(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+  const RaWorkloadModel *m;
+  gboolean reads_calls = FALSE;
+
+  if (c->kind == RA_CALL_HOST)
+    return TRUE;
+  m = &plan->workload->models[c->model];
+  for (guint i = 0; i < c->n_inputs; i++)
+    reads_calls |= c->inputs[i].producer != RA_NONE;
+  if (p->cp > 1)
+    return refuse(plan, call, "cp > 1", error);
+  if (p->sequence_parallel)
+    return refuse(plan, call, "sequence-parallel = true", error);
+  if (p->zero > 0 && p->dp > 1)
+    return refuse(plan, call, "zero > 0", error);
+  if (m->dtype != RA_DTYPE_FP32)
+    return refuse(plan, call, "a model whose dtype is not fp32", error);
+  if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)
+    return refuse(plan, call, "a grad-dtype that is not fp32", error);
+  if (c->kind == RA_CALL_TRAIN && c->n_parts > 1)
+    return refuse(plan, call, "inputs in chunks", error);
+  if (c->kind == RA_CALL_TRAIN && !reads_calls && m->head == RA_HEAD_VALUE)
+    return refuse(plan, call, "a value head to train on the data set", error);
+  return ra_stage_supports(m->model, error);
+}
+
+/* Predecessors, and who runs what. */
+static void
+index_tasks(RaRun *run)
+{
+  const RaTaskGraph *g = run->graph;
+  uint32_t n = g->n_tasks, n_edges = g->succ_begin[n];
+
+  run->pred_begin = g_new0(uint32_t, n + 1);
+  run->pred = g_new(RaTaskId, n_edges + 1);
+  run->n_ended = g_new0(atomic_uint, n + 1);
+  run->n_needed = g_new0(uint32_t, n + 1);
+  run->n_left = g_new0(uint32_t, g->augmented->n_iterations);
+  for (uint32_t e = 0; e < n_edges; e++)
+    run->pred_begin[g->succ[e] + 1]++;
+  for (RaTaskId t = 0; t < n; t++)
+    run->pred_begin[t + 1] += run->pred_begin[t];
+  for (RaTaskId t = 0; t < n; t++)
+    for (uint32_t e = g->succ_begin[t]; e < g->succ_begin[t + 1]; e++)
+      run->pred[run->pred_begin[g->succ[e]]++] = t;
+  for (RaTaskId t = n; t > 0; t--)
+    run->pred_begin[t] = run->pred_begin[t - 1];
+  run->pred_begin[0] = 0;
+  for (RaTaskId t = 0; t < n; t++) {
+    uint32_t n_gpus = g->group_n_gpus[g->group[t]];
+
+    if (g->kind[t] == RA_TASK_JOIN)
+      continue;
+    run->n_needed[t] = g->kind[t] == RA_TASK_SEND ? n_gpus / 2 : MAX(n_gpus, 1);
+    run->n_left[ra_run_node(run, t)->iteration] += run->n_needed[t];
+  }
+}
+
+/* What each node waits for, each task once. */
+static void
+index_nodes(RaRun *run)
+{
+  const RaTaskGraph *g = run->graph;
+  uint32_t n = g->augmented->n_nodes;
+
+  run->entries = g_new(GArray *, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    run->entries[i] = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
+  for (RaTaskId t = 0; t < g->n_tasks; t++)
+    for (uint32_t e = run->pred_begin[t]; e < run->pred_begin[t + 1]; e++) {
+      GArray *entries = run->entries[g->node[t]];
+      RaTaskId p = run->pred[e];
+      gboolean is_new = g->node[p] != g->node[t];
+
+      for (guint i = 0; is_new && i < entries->len; i++)
+        is_new = g_array_index(entries, RaTaskId, i) != p;
+      if (is_new)
+        g_array_append_val(entries, p);
+    }
+}
+
+/* The groups of one kind of a call: ranks whose coordinates agree but for those
+ * along @axis; with RA_N_AXES all ranks. */
+static RaLocalGroup **
+call_groups(RaRun *run, const RaCallPlan *p, uint32_t axis)
+{
+  uint32_t n = ra_mesh_n_gpus(&p->mesh);
+  RaLocalGroup **of_rank = g_new0(RaLocalGroup *, n);
+
+  for (uint32_t rank = 0; rank < n; rank++) {
+    RaCoord first = ra_call_plan_coord(p, rank);
+    uint32_t size = n, leader = 0;
+
+    if (axis < RA_N_AXES) {
+      size = ra_call_plan_degree(p, (RaAxis)axis);
+      first.at[axis] = 0;
+      leader = ra_call_plan_rank(p, &first);
+    }
+    if (!of_rank[leader]) {
+      of_rank[leader] = ra_local_group_new(size);
+      g_ptr_array_add(run->groups, of_rank[leader]);
+    }
+    of_rank[rank] = of_rank[leader];
+  }
+  return of_rank;
+}
+
+/* The first and the last stage: of the pipeline's groups two ranks each. */
+static void
+add_ends(RaRun *run, uint32_t call)
+{
+  const RaCallPlan *p = &run->plan->calls[call];
+
+  for (uint32_t i = 0; p->pp > 1 && i < run->n_ranks; i++) {
+    RaRankCall *first = &run->ranks[i].calls[call], *last;
+    RaCoord coord = first->coord;
+    RaLocalGroup *group;
+
+    if (!first->is_in || coord.at[RA_AXIS_PP] > 0)
+      continue;
+    coord.at[RA_AXIS_PP] = p->pp - 1;
+    last = &run->ranks[ra_run_rank_at(run, call, &coord)].calls[call];
+    group = ra_local_group_new(2);
+    g_ptr_array_add(run->groups, group);
+    first->ends = ra_local_comm_new(group, 0);
+    last->ends = ra_local_comm_new(group, 1);
+  }
+}
+
+static void
+add_comms(RaRun *run, uint32_t call)
+{
+  const RaCallPlan *p = &run->plan->calls[call];
+  g_autofree RaLocalGroup **tp = call_groups(run, p, RA_AXIS_TP);
+  g_autofree RaLocalGroup **dp = call_groups(run, p, RA_AXIS_DP);
+  g_autofree RaLocalGroup **mesh = call_groups(run, p, RA_N_AXES);
+
+  for (uint32_t rank = 0; rank < ra_mesh_n_gpus(&p->mesh); rank++) {
+    uint32_t gpu = ra_mesh_gpu(&p->mesh, run->plan->cluster, rank);
+    RaRankCall *c = &run->ranks[run->rank_of_gpu[gpu]].calls[call];
+
+    c->is_in = TRUE;
+    c->coord = ra_call_plan_coord(p, rank);
+    c->tp = ra_local_comm_new(tp[rank], c->coord.at[RA_AXIS_TP]);
+    c->dp = ra_local_comm_new(dp[rank], c->coord.at[RA_AXIS_DP]);
+    c->mesh = ra_local_comm_new(mesh[rank], rank);
+  }
+  add_ends(run, call);
+}
+
+/* The first call that reads the copy that @call reads. */
+static uint32_t
+copy_of(const RaPlan *plan, uint32_t call)
+{
+  for (uint32_t u = 0; u < call; u++)
+    if (plan->workload->calls[u].model == plan->workload->calls[call].model &&
+        ra_residency_same_copy(plan, u, call))
+      return u;
+  return call;
+}
+
+/* What training writes is one copy; another layout has a copy more for every
+ * version that a reader may lag. */
+static uint32_t
+n_versions(const RaPlan *plan, uint32_t call)
+{
+  uint32_t lag = 0;
+
+  if (ra_residency_is_own(plan, call))
+    return 1;
+  for (uint32_t u = 0; u < plan->workload->n_calls; u++)
+    if (plan->workload->calls[u].model == plan->workload->calls[call].model &&
+        ra_residency_same_copy(plan, u, call))
+      lag = MAX(lag, plan->workload->calls[u].staleness);
+  return 1 + lag;
+}
+
+static uint32_t
+longest(const RaRun *run)
+{
+  const RaWorkload *w = run->workload;
+
+  return w->prompt_length.max_tokens + w->response_length.max_tokens;
+}
+
+static void
+add_params(RaRank *rank, uint32_t call)
+{
+  RaRun *run = rank->run;
+  RaRankCall *c = &rank->calls[call];
+  const RaCall *wc = &run->workload->calls[call];
+  const RaCallPlan *p = &run->plan->calls[call];
+  uint32_t copy = copy_of(run->plan, call);
+
+  c->n_versions = n_versions(run->plan, call);
+  c->params = g_new0(RaParams *, c->n_versions);
+  c->stages = g_new0(RaStage *, c->n_versions);
+  for (uint32_t v = 0; v < c->n_versions; v++) {
+    if (copy != call) {
+      c->params[v] = rank->calls[copy].params[v];
+    } else {
+      c->params[v] = ra_params_new(run->tables[wc->model], p,
+                                   ra_call_plan_rank(p, &c->coord));
+      ra_params_seed(c->params[v], run->options.seed);
+      g_ptr_array_add(rank->params, c->params[v]);
+    }
+    if (wc->kind == RA_CALL_TRAIN)
+      ra_params_make_trainable(c->params[v]);
+    c->stages[v] = ra_stage_new(run->backend, c->params[v], p->tp, c->tp,
+                                (uint32_t)p->recompute, longest(run),
+                                &run->options.numerics);
+  }
+  c->n_pieces = p->pp * p->n_virtual;
+  c->micro = g_new0(RaMicroBatch, (gsize)c->n_pieces * p->n_micro_batches);
+  c->advantages_of = RA_NONE;
+}
+
+static int
+compare_slices(const void *a, const void *b)
+{
+  const RaSlice *x = *(const RaSlice *const *)a,
+                *y = *(const RaSlice *const *)b;
+
+  if (x->tensor != y->tensor)
+    return x->tensor < y->tensor ? -1 : 1;
+  return (x > y) - (x < y); /* of one tensor as they came */
+}
+
+static void
+append_slice(const RaSlice *slice, gpointer data)
+{
+  g_array_append_vals(data, slice, 1);
+}
+
+/* What a reallocation to @call moves, tensor by tensor. */
+static void
+add_slices(RaRun *run, uint32_t source, uint32_t call)
+{
+  const RaCallPlan *p = run->plan->calls;
+  const RaModel *model =
+      run->workload->models[run->workload->calls[call].model].model;
+  g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(RaSlice));
+  g_autofree const RaSlice **order = NULL;
+
+  if (run->slices[call])
+    return;
+  ra_realloc_slices(model, &p[source], &p[call], run->plan->cluster,
+                    (RaReallocScheme)p[call].realloc, append_slice, all);
+  order = g_new(const RaSlice *, all->len + 1);
+  for (guint i = 0; i < all->len; i++)
+    order[i] = &g_array_index(all, RaSlice, i);
+  qsort(order, all->len, sizeof *order, compare_slices);
+  run->slices[call] = g_array_new(FALSE, FALSE, sizeof(RaSlice));
+  for (guint i = 0; i < all->len; i++)
+    g_array_append_vals(run->slices[call], order[i], 1);
+  run->hashes[call] = g_new0(uint64_t, 2 * ra_model_n_tensors(model));
+}
+
+static void
+add_ranks(RaRun *run)
+{
+  uint32_t n_gpus = ra_cluster_n_gpus(run->plan->cluster);
+  uint32_t n_calls = run->workload->n_calls;
+  RaLocalGroup *shared[3];
+
+  run->rank_of_gpu = g_new(uint32_t, n_gpus);
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
+    run->rank_of_gpu[gpu] =
+        run->graph->lane_of_gpu[gpu] == RA_NONE ? RA_NONE : run->n_ranks++;
+  run->ranks = g_new0(RaRank, run->n_ranks);
+  for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
+    shared[i] = ra_local_group_new(run->n_ranks);
+    g_ptr_array_add(run->groups, shared[i]);
+  }
+  for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
+    uint32_t i = run->rank_of_gpu[gpu];
+
+    if (i == RA_NONE)
+      continue;
+    run->ranks[i] =
+        (RaRank){.run = run,
+                 .rank = i,
+                 .gpu = gpu,
+                 .node = RA_NONE,
+                 .world = ra_local_comm_new(shared[0], i),
+                 .forward = ra_local_comm_new(shared[1], i),
+                 .backward = ra_local_comm_new(shared[2], i),
+                 .calls = g_new0(RaRankCall, n_calls),
+                 .params = g_ptr_array_new_with_free_func(
+                     (GDestroyNotify)ra_params_free),
+                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime))};
+  }
+}
+
+static void
+add_calls(RaRun *run)
+{
+  const RaAugmented *a = run->graph->augmented;
+
+  for (uint32_t call = 0; call < run->workload->n_calls; call++) {
+    if (run->workload->calls[call].kind == RA_CALL_HOST)
+      continue;
+    add_comms(run, call);
+    for (uint32_t i = 0; i < run->n_ranks; i++)
+      if (run->ranks[i].calls[call].is_in)
+        add_params(&run->ranks[i], call);
+  }
+  for (uint32_t i = 0; i < a->n_nodes; i++)
+    if (a->nodes[i].kind == RA_NODE_REALLOC)
+      add_slices(run, a->nodes[i].source, a->nodes[i].call);
+}
+
+RaRun *
+ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
+           GError **error)
+{
+  const RaPlan *plan = graph->augmented->plan;
+  const RaWorkload *w = plan->workload;
+  const RaBackend *backend;
+  RaRun *run;
+
+  g_return_val_if_fail(graph->fidelity == RA_FIDELITY_STAGE, NULL);
+  g_return_val_if_fail(!graph->is_folded, NULL);
+  for (uint32_t call = 0; call < w->n_calls; call++)
+    if (!check_call(plan, call, error))
+      return NULL;
+  backend = ra_backend_host(error);
+  if (!backend)
+    return NULL;
+  run = g_new0(RaRun, 1);
+  run->graph = graph;
+  run->plan = plan;
+  run->workload = w;
+  run->backend = backend;
+  run->options = *options;
+  run->groups =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_local_group_free);
+  run->tables = g_new0(RaTensorTable *, w->n_models + 1);
+  for (guint i = 0; i < w->n_models; i++)
+    run->tables[i] = ra_tensor_table_new(w->models[i].model);
+  run->slices = g_new0(GArray *, w->n_calls);
+  run->hashes = g_new0(uint64_t *, w->n_calls);
+  run->n_hashed = g_new0(uint32_t, w->n_calls);
+  run->results = g_new0(RaRunIteration, graph->augmented->n_iterations);
+  run->experience = g_new0(RaExperience *, graph->augmented->n_iterations);
+  for (uint32_t k = 0; k < graph->augmented->n_iterations; k++)
+    run->experience[k] = ra_experience_new(plan, k, graph->seed);
+  pthread_mutex_init(&run->lock, NULL);
+  pthread_cond_init(&run->progressed, NULL);
+  index_tasks(run);
+  index_nodes(run);
+  add_ranks(run);
+  add_calls(run);
+  return run;
+}
+
+void
+ra_micro_batch_clear(RaMicroBatch *micro)
+{
+  g_clear_pointer(&micro->pass, ra_pass_free);
+  g_clear_pointer(&micro->tokens, ra_tokens_free);
+  g_clear_pointer(&micro->d_output, g_free);
+}
+
+static void
+clear_call(RaRankCall *c, uint32_t n_micro)
+{
+  for (uint32_t i = 0; c->micro && i < c->n_pieces * n_micro; i++)
+    ra_micro_batch_clear(&c->micro[i]);
+  for (uint32_t v = 0; v < c->n_versions; v++)
+    ra_stage_free(c->stages[v]);
+  ra_comm_free(c->tp);
+  ra_comm_free(c->dp);
+  ra_comm_free(c->mesh);
+  ra_comm_free(c->ends);
+  ra_cache_free(c->generation.cache);
+  g_free(c->generation.newest);
+  g_free(c->generation.n_done);
+  g_free(c->micro);
+  g_free(c->params);
+  g_free(c->stages);
+  g_free(c->pinned);
+  g_free(c->advantages);
+  g_free(c->returns);
+}
+
+static void
+clear_rank(RaRank *rank)
+{
+  for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
+    clear_call(&rank->calls[call],
+               rank->run->plan->calls[call].n_micro_batches);
+  ra_comm_free(rank->world);
+  ra_comm_free(rank->forward);
+  ra_comm_free(rank->backward);
+  g_free(rank->calls);
+  g_ptr_array_unref(rank->params);
+  g_array_unref(rank->times);
+}
+
+void
+ra_run_free(RaRun *run)
+{
+  if (!run)
+    return;
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    clear_rank(&run->ranks[i]);
+  for (guint i = 0; i < run->workload->n_models; i++)
+    ra_tensor_table_free(run->tables[i]);
+  for (guint i = 0; i < run->workload->n_calls; i++) {
+    if (run->slices[i])
+      g_array_unref(run->slices[i]);
+    g_free(run->hashes[i]);
+  }
+  for (uint32_t k = 0; k < run->graph->augmented->n_iterations; k++)
+    ra_experience_free(run->experience[k]);
+  g_ptr_array_unref(run->groups);
+  pthread_mutex_destroy(&run->lock);
+  pthread_cond_destroy(&run->progressed);
+  g_free(run->ranks);
+  g_free(run->rank_of_gpu);
+  g_free(run->tables);
+  g_free(run->slices);
+  g_free(run->hashes);
+  g_free(run->n_hashed);
+  g_free(run->results);
+  g_free(run->experience);
+  for (uint32_t i = 0; i < run->graph->augmented->n_nodes; i++)
+    g_array_unref(run->entries[i]);
+  g_free(run->entries);
+  g_free(run->pred_begin);
+  g_free(run->pred);
+  g_free(run->n_ended);
+  g_free(run->n_needed);
+  g_free(run->n_left);
+  g_free(run);
+}

@@ -1,0 +1,147 @@
+/* From gradients to new parameters. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "exec/run_impl.h"
+
+static RaRankCall *
+call_of(RaRank *rank, RaTaskId task, RaStage **out_stage)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+
+  *out_stage = ra_rank_stage(rank, node->call, node->iteration);
+  return &rank->calls[node->call];
+}
+
+/* The layers whose backward stands before a reduction in buckets; NULL: the
+ * reduction is of the whole stage. */
+static const RaPiece *
+bucket_piece(const RaRun *run, RaTaskId task)
+{
+  const RaTaskGraph *g = run->graph;
+  const RaPiece *piece = NULL;
+  uint32_t call = ra_run_node(run, task)->call;
+
+  if (!run->plan->calls[call].overlap_grad_reduce)
+    return NULL;
+  for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++) {
+    RaTaskId p = run->pred[e];
+
+    if (g->kind[p] == RA_TASK_BACKWARD && g->stage[p] == g->stage[task] &&
+        g->bucket[p] == g->bucket[task])
+      piece = &g->works[g->work[p]].piece;
+  }
+  return piece;
+}
+
+/* Whether the gradient of @param is complete with the backward of @piece.  A
+ * table on the first stage is when the embedding is done, a tied copy on the
+ * last with the head. */
+static gboolean
+is_of_piece(const RaParam *param, const RaPiece *piece, gboolean first_stage)
+{
+  if (param->tensor.layer != RA_TENSOR_NO_LAYER)
+    return (uint32_t)param->tensor.layer >= piece->first_layer &&
+           (uint32_t)param->tensor.layer < piece->first_layer + piece->n_layers;
+  if (param->tensor.kind == RA_TENSOR_EMBEDDING && first_stage)
+    return piece->has_embedding;
+  return piece->has_head;
+}
+
+void
+ra_rank_reduce(RaRank *rank, RaTaskId task)
+{
+  RaStage *stage;
+  RaRankCall *c = call_of(rank, task, &stage);
+  RaParams *params = stage->params;
+  const RaPiece *piece = bucket_piece(rank->run, task);
+
+  if (!piece) {
+    ra_comm_all_reduce(c->dp, RA_REDUCE_SUM, params->grads, params->n);
+    return;
+  }
+  for (uint32_t i = 0; i < params->n_params; i++)
+    if (is_of_piece(&params->params[i], piece, c->coord.at[RA_AXIS_PP] == 0))
+      ra_comm_all_reduce(c->dp, RA_REDUCE_SUM,
+                         params->grads + params->params[i].offset,
+                         ra_param_n(&params->params[i]));
+}
+
+void
+ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
+{
+  RaStage *stage;
+  RaRankCall *c = call_of(rank, task, &stage);
+  const RaParam *table = ra_params_find(stage->params, RA_TENSOR_EMBEDDING,
+                                        RA_TENSOR_NO_LAYER, FALSE);
+
+  if (table) /* a rank may have no row of the vocabulary */
+    ra_comm_all_reduce(c->ends, RA_REDUCE_SUM,
+                       stage->params->grads + table->offset, ra_param_n(table));
+}
+
+/* The norm of all gradients, each counted once: by the first replica, of a tied
+ * table by the first stage. */
+static void
+find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
+{
+  RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaModel *model = stage->model;
+  const RaCallPlan *p = &run->plan->calls[node->call];
+  gboolean skip = model->tied_embeddings && model->head == RA_HEAD_LM &&
+                  p->pp > 1 && c->coord.at[RA_AXIS_PP] == p->pp - 1;
+  double mine = 0, sum = 0, norm;
+  g_autofree double *all = g_new0(double, c->mesh->n_ranks);
+
+  ra_stage_sum_shared_grads(stage);
+  if (c->coord.at[RA_AXIS_DP] == 0)
+    mine = ra_stage_grad_squares(stage, skip);
+  if (c->mesh->n_ranks > 1)
+    c->mesh->table->all_gather(c->mesh, &mine, all, sizeof mine);
+  else
+    all[0] = mine;
+  for (uint32_t i = 0; i < c->mesh->n_ranks; i++)
+    sum += all[i];
+  norm = sqrt(sum);
+  c->clip_scale = 1;
+  if (run->options.max_grad_norm > 0)
+    c->clip_scale =
+        (float)fmin(1, (double)run->options.max_grad_norm / (norm + 1e-6));
+  if (c->mesh->rank > 0 || model->head != RA_HEAD_LM)
+    return;
+  pthread_mutex_lock(&run->lock);
+  run->results[node->iteration].grad_norm = norm;
+  pthread_mutex_unlock(&run->lock);
+}
+
+void
+ra_rank_clip(RaRank *rank, RaTaskId task)
+{
+  RaStage *stage;
+  RaRankCall *c = call_of(rank, task, &stage);
+
+  find_clip(rank, task, c, stage);
+}
+
+/* A mesh of one GPU has no clip task. */
+void
+ra_rank_step(RaRank *rank, RaTaskId task)
+{
+  RaRun *run = rank->run;
+  RaStage *stage;
+  RaRankCall *c = call_of(rank, task, &stage);
+  RaParams *params = stage->params;
+  const RaCpuAdamw *adamw = stage->model->head == RA_HEAD_VALUE
+                                ? &run->options.value
+                                : &run->options.policy;
+
+  if (c->mesh->n_ranks == 1)
+    find_clip(rank, task, c, stage);
+  run->backend->adamw(params->n, adamw, ++c->n_steps, c->clip_scale,
+                      params->grads, params->weights, params->first,
+                      params->second);
+  memset(params->grads, 0, params->n * sizeof *params->grads);
+}

@@ -1,0 +1,239 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "exec/stage_impl.h"
+#include "kernels/cpu_pointwise.h"
+
+gboolean
+ra_stage_supports(const RaModel *model, GError **error)
+{
+  const char *what = NULL;
+
+  if (model->position != RA_POSITION_ROTARY)
+    what = "positions that are not rotary";
+  else if (model->norm != RA_NORM_RMS)
+    what = "LayerNorm";
+  else if (model->mlp != RA_MLP_GATED)
+    what = "an MLP without a gate";
+  else if (model->n_experts > 0)
+    what = "experts";
+  else if (model->qk_norm || model->embedding_norm)
+    what = "norms beside those of its layers";
+  else if (model->out_bias || model->mlp_bias)
+    what = "biases beside those of q, k and v";
+  if (!what)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' has %s, expected a Llama-family decoder: the host "
+              "back end runs no other",
+              model->name, what);
+  return FALSE;
+}
+
+RaStage *
+ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
+             RaComm *tp, uint32_t recompute, uint32_t n_positions,
+             const RaNumerics *numerics)
+{
+  const RaModel *m = params->model;
+  RaStage *s = g_new0(RaStage, 1);
+
+  s->backend = backend;
+  s->model = m;
+  s->params = params;
+  s->tp = n_tp > 1 ? tp : NULL;
+  s->numerics = *numerics;
+  s->recompute = recompute;
+  s->q_heads = m->n_heads / n_tp;
+  s->kv_heads = MAX(m->n_kv_heads / n_tp, 1u);
+  s->ffn = m->ffn / n_tp;
+  s->n_tp = n_tp;
+  s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
+  s->n_positions = n_positions;
+  s->cos_sin = g_new(float, (gsize)n_positions * m->head_dim + 1);
+  ra_cpu_rope_table(n_positions, m->head_dim, numerics->rope_theta, s->cos_sin);
+  s->free_slabs = g_ptr_array_new_with_free_func(g_free);
+  return s;
+}
+
+void
+ra_stage_free(RaStage *stage)
+{
+  if (!stage)
+    return;
+  if (stage->ops)
+    g_array_unref(stage->ops);
+  g_ptr_array_unref(stage->free_slabs);
+  g_free(stage->cos_sin);
+  g_free(stage);
+}
+
+/* A slab has its size before it; 16 floats keep the rest on a cache line of
+ * its own. */
+#define SLAB_HEAD 16
+
+float *
+ra_stage_take(RaStage *stage, gsize n)
+{
+  GPtrArray *slabs = stage->free_slabs;
+  guint best = slabs->len;
+  gsize size, best_size = G_MAXSIZE;
+  float *slab;
+
+  for (guint i = 0; i < slabs->len; i++) {
+    memcpy(&size, slabs->pdata[i], sizeof size);
+    if (size >= n && size < best_size) {
+      best = i;
+      best_size = size;
+    }
+  }
+  /* A slab much larger than asked for is kept for who needs it. */
+  if (best < slabs->len && best_size <= 2 * n + 1024)
+    return (float *)g_ptr_array_steal_index_fast(slabs, best) + SLAB_HEAD;
+  slab = g_malloc((n + SLAB_HEAD) * sizeof *slab);
+  memcpy(slab, &n, sizeof n);
+  return slab + SLAB_HEAD;
+}
+
+void
+ra_stage_give(RaStage *stage, float *slab)
+{
+  g_ptr_array_add(stage->free_slabs, slab - SLAB_HEAD);
+}
+
+const float *
+ra_stage_weight(const RaStage *stage, RaTensorKind kind, gint32 layer,
+                gboolean bias)
+{
+  const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
+
+  return param ? stage->params->weights + param->offset : NULL;
+}
+
+float *
+ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
+              gboolean bias)
+{
+  const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
+
+  return param ? stage->params->grads + param->offset : NULL;
+}
+
+RaSpan
+ra_stage_vocab(const RaStage *stage)
+{
+  uint64_t vocab = stage->model->vocab, pad = stage->vocab_pad;
+  uint64_t rank = stage->tp ? stage->tp->rank : 0;
+
+  return (RaSpan){.begin = MIN(rank * pad, vocab),
+                  .end = MIN((rank + 1) * pad, vocab)};
+}
+
+/* The tensor that the head multiplies by: NULL: none of its rows here. */
+static const RaParam *
+head_param(const RaStage *stage)
+{
+  RaTensorKind kind =
+      stage->model->head == RA_HEAD_VALUE || !stage->model->tied_embeddings
+          ? RA_TENSOR_HEAD
+          : RA_TENSOR_EMBEDDING;
+
+  return ra_params_find(stage->params, kind, RA_TENSOR_NO_LAYER, FALSE);
+}
+
+const float *
+ra_stage_head_weight(const RaStage *stage)
+{
+  const RaParam *param = head_param(stage);
+
+  return param ? stage->params->weights + param->offset : NULL;
+}
+
+float *
+ra_stage_head_grad(const RaStage *stage)
+{
+  const RaParam *param = head_param(stage);
+
+  return param ? stage->params->grads + param->offset : NULL;
+}
+
+RaCache *
+ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
+             uint32_t n_positions)
+{
+  RaCache *c = g_new0(RaCache, 1);
+  gsize n;
+
+  c->n_slots = n_slots;
+  c->n_positions = n_positions;
+  c->n_layers = n_layers;
+  c->width = (gsize)stage->kv_heads * stage->model->head_dim;
+  n = n_layers * (gsize)n_slots * n_positions * c->width;
+  c->k = g_new(float, n + 1);
+  c->v = g_new(float, n + 1);
+  return c;
+}
+
+void
+ra_cache_free(RaCache *cache)
+{
+  if (!cache)
+    return;
+  g_free(cache->k);
+  g_free(cache->v);
+  g_free(cache);
+}
+
+/* Key and value heads that several ranks of the group hold. */
+static gboolean
+is_shared(const RaStage *stage, const RaTensor *tensor)
+{
+  return (tensor->kind == RA_TENSOR_K || tensor->kind == RA_TENSOR_V) &&
+         stage->n_tp > stage->model->n_kv_heads;
+}
+
+void
+ra_stage_sum_shared_grads(RaStage *stage)
+{
+  uint32_t sharers = stage->n_tp / MAX(stage->model->n_kv_heads, 1u);
+
+  if (!stage->tp || sharers <= 1)
+    return;
+  for (uint32_t i = 0; i < stage->params->n_params; i++) {
+    const RaParam *param = &stage->params->params[i];
+    gsize n = ra_param_n(param), first = stage->tp->rank / sharers * sharers;
+    float *grad = stage->params->grads + param->offset, *all;
+
+    if (!is_shared(stage, &param->tensor))
+      continue;
+    all = ra_stage_take(stage, n * stage->n_tp);
+    stage->tp->table->all_gather(stage->tp, grad, all, n * sizeof *all);
+    memcpy(grad, all + first * n, n * sizeof *grad);
+    for (gsize rank = first + 1; rank < first + sharers; rank++)
+      stage->backend->add(n, all + rank * n, grad);
+    ra_stage_give(stage, all);
+  }
+}
+
+double
+ra_stage_grad_squares(const RaStage *stage, gboolean skip_embedding)
+{
+  uint32_t rank = stage->tp ? stage->tp->rank : 0;
+  uint32_t sharers = MAX(stage->n_tp / MAX(stage->model->n_kv_heads, 1u), 1u);
+  double sum = 0;
+
+  for (uint32_t i = 0; i < stage->params->n_params; i++) {
+    const RaParam *param = &stage->params->params[i];
+    const RaTensor *t = &param->tensor;
+
+    if ((t->split == RA_SPLIT_NONE && rank > 0) ||
+        (is_shared(stage, t) && rank % sharers != 0) ||
+        (skip_embedding && t->kind == RA_TENSOR_EMBEDDING))
+      continue;
+    sum += stage->backend->sum_squares(ra_param_n(param),
+                                       stage->params->grads + param->offset);
+  }
+  return sum;
+}

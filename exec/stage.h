@@ -1,0 +1,200 @@
+/* A stage: what one rank computes of a model.
+ *
+ * A stage has a back end, the rank's parameters and its end of the
+ * tensor-parallel group.  A *pass* takes one micro-batch through one piece of
+ * the model (a virtual pipeline stage), forward and, if it was asked to keep
+ * what that needs, backward; a *cache* has the keys and values of sequences
+ * that are being generated.
+ *
+ *     RaPass *pass = ra_pass_new(stage, &piece, tokens, TRUE);
+ *     ra_pass_forward(pass, input);          hidden states, or NULL: tokens
+ *     pass->log_prob[t]                      where the piece has the lm head
+ *     ra_pass_backward(pass, NULL, d_output);
+ *     ra_pass_free(pass);
+ *
+ * The ops of a pass are those of ra_op_list() for the same shard, piece, phase
+ * and batch, op by op and shape by shape (tests/check_exec_ops.c): the op list
+ * is what is costed, this is what runs.  Kept is what graph/activation.h says:
+ * with full recomputation a layer's input, with selective all but the core of
+ * attention.
+ *
+ * Models: rotary positions, RMSNorm, SwiGLU, grouped query heads, with or
+ * without biases of q, k and v, tied or not, lm or value head.
+ */
+#ifndef RA_EXEC_STAGE_H
+#define RA_EXEC_STAGE_H
+
+#include "exec/backend.h"
+#include "exec/comm.h"
+#include "exec/params.h"
+#include "exec/tokens.h"
+#include "graph/op.h"
+
+/* What the shape of a model leaves open. */
+typedef struct {
+  float norm_eps;    /* of every RMSNorm */
+  double rope_theta; /* base of the rotary frequencies */
+} RaNumerics;
+
+/* Llama 2's: 1e-5 and 10000. */
+#define RA_NUMERICS_DEFAULT ((RaNumerics){1e-5f, 10000})
+
+/* An op that ran. */
+typedef struct {
+  RaOp op;        /* count 1 */
+  double begin_s; /* of the monotonic clock */
+  double end_s;
+} RaOpRecord;
+
+typedef struct {
+  const RaBackend *backend; /* borrowed */
+  const RaModel *model;     /* borrowed */
+  RaParams *params;         /* borrowed */
+  RaComm *tp;               /* borrowed; NULL: not split */
+  RaNumerics numerics;
+  uint32_t recompute;    /* RaRecompute */
+  uint32_t q_heads;      /* of this rank */
+  uint32_t kv_heads;     /* of this rank, >= 1 */
+  uint32_t ffn;          /* of this rank */
+  uint32_t n_tp;         /* ranks that share the model, >= 1 */
+  uint32_t vocab_pad;    /* rows of the vocabulary a rank, padded */
+  uint32_t n_positions;  /* longest sequence */
+  float *cos_sin;        /* (n_positions, head_dim) owned */
+  GArray *ops;           /* of RaOpRecord, owned; NULL: not recorded */
+  GPtrArray *free_slabs; /* memory of passes that ended, owned */
+} RaStage;
+
+/* What a layer keeps for its backward; (tokens, ...) each. */
+typedef struct {
+  float *normed;     /* (hidden) input of q, k, v */
+  float *inv;        /* (1) */
+  float *qkv;        /* ((q_heads + 2 kv_heads) head_dim) turned */
+  float *attended;   /* (q_heads head_dim) */
+  float *lse;        /* (q_heads) */
+  float *middle;     /* (hidden) after attention */
+  float *mlp_normed; /* (hidden) */
+  float *mlp_inv;    /* (1) */
+  float *gate_up;    /* (2 ffn) */
+  float *active;     /* (ffn) */
+} RaLayerKept;
+
+typedef struct {
+  RaStage *stage;         /* borrowed */
+  RaPiece piece;          /* of the model */
+  const RaTokens *tokens; /* borrowed */
+  gboolean keep;          /* for a backward */
+  GPtrArray *slabs;       /* memory, given back to the stage */
+  float **inputs;         /* (n_layers + 1) (tokens, hidden) each: what goes
+                             into a layer, and out of the last */
+  RaLayerKept *layers;    /* (n_layers), or one that all share */
+  float *head_normed;     /* (tokens, hidden) with the head */
+  float *head_inv;        /* (tokens) likewise */
+  float *logits;          /* (tokens, vocabulary of this rank) */
+  float *log_prob;        /* (tokens) of the targets, with an lm head */
+  float *lse;             /* (tokens) likewise */
+  float *values;          /* (tokens) with a value head */
+  float *d;       /* (tokens, hidden) gradient, while the backward runs */
+  float *scratch; /* (tokens, hidden) of a recomputation */
+} RaPass;
+
+/* Keys and values of the sequences of a replica, on one stage. */
+typedef struct {
+  uint32_t n_slots;     /* sequences */
+  uint32_t n_positions; /* tokens of each, at most */
+  uint32_t n_layers;    /* of the stage's pieces */
+  gsize width;          /* kv_heads head_dim */
+  float *k;             /* (n_layers, n_slots, n_positions, width) owned */
+  float *v;             /* likewise */
+} RaCache;
+
+/* Whether the executor runs models like @model; @error: RA_ERROR_INPUT, without
+ * "file:line: ". */
+gboolean ra_stage_supports(const RaModel *model, GError **error);
+
+/**
+ * ra_stage_new:
+ * @params: of the rank, borrowed
+ * @n_tp: tensor-parallel degree
+ * @tp: (nullable): the rank's end of that group, borrowed; %NULL: degree 1
+ * @recompute: RaRecompute
+ * @n_positions: longest sequence, tokens
+ *
+ * Returns: (transfer full): ra_stage_free() it
+ */
+RaStage *ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
+                      RaComm *tp, uint32_t recompute, uint32_t n_positions,
+                      const RaNumerics *numerics);
+void ra_stage_free(RaStage *stage);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaStage, ra_stage_free)
+
+/* @tokens is borrowed and outlives the pass; @keep: a backward follows. */
+RaPass *ra_pass_new(RaStage *stage, const RaPiece *piece,
+                    const RaTokens *tokens, gboolean keep);
+void ra_pass_free(RaPass *pass);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
+
+/**
+ * ra_pass_forward:
+ * @input: (nullable): (tokens, hidden) from the stage before; %NULL with the
+ *   embedding
+ * @cache: (nullable): of generation: keys and values go there too
+ * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache
+ *
+ * With the lm head it ends with log_prob and lse of every token, unless there
+ * is a @cache: then with nothing, and ra_pass_last_logits() follows.
+ *
+ * Returns: (transfer none): (tokens, hidden) for the next stage
+ */
+const float *ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
+                             const uint32_t *slots);
+
+/**
+ * ra_pass_backward:
+ * @part: (nullable): layers of the pass's piece, of a backward that comes in
+ *   parts, last layers first; %NULL: all
+ * @d_output: (tokens, hidden) gradient of the output; with the head (tokens) of
+ *   log_prob or values; read by the first part
+ *
+ * Adds to the gradients of the parameters.  Once a pass that keeps.
+ *
+ * Returns: (transfer none): (tokens, hidden) gradient of what goes into @part
+ */
+const float *ra_pass_backward(RaPass *pass, const RaPiece *part,
+                              const float *d_output);
+
+/* (n_sequences, vocab): logits of each sequence's last token, all ranks'.
+ * @out_logits: (out): dense. */
+void ra_pass_last_logits(RaPass *pass, float *out_logits);
+
+/**
+ * ra_stage_decode:
+ * @n: sequences
+ * @slots: (n) of the cache
+ * @tokens: (n) the newest token of each; may be %NULL without the embedding
+ * @positions: (n) of that token: as many are cached
+ * @input: (nullable): (n, hidden); %NULL with the embedding
+ * @out: (n, hidden), or with the head (n, vocab) logits
+ *
+ * One step of generation through @piece.
+ */
+void ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
+                     uint32_t n, const uint32_t *slots, const uint32_t *tokens,
+                     const uint32_t *positions, const float *input, float *out);
+
+/* (transfer full): for @n_slots sequences of at most @n_positions tokens. */
+RaCache *ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
+                      uint32_t n_positions);
+void ra_cache_free(RaCache *cache);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCache, ra_cache_free)
+
+/* Sums gradients of key and value heads over the ranks of the tensor-parallel
+ * group that hold the same ones (more ranks than heads).  All ranks of the
+ * group call it. */
+void ra_stage_sum_shared_grads(RaStage *stage);
+
+/* The sum of squares of the gradients of which this rank of the
+ * tensor-parallel group has the first copy; @skip_head: but of a tied table
+ * that another stage counts. */
+double ra_stage_grad_squares(const RaStage *stage, gboolean skip_embedding);
+
+#endif

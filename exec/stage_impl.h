@@ -1,0 +1,108 @@
+/* The ops of a stage: each runs through the back end and is recorded with the
+ * shape that the op table gives it.  Private to exec/stage*.c.
+ */
+#ifndef RA_EXEC_STAGE_IMPL_H
+#define RA_EXEC_STAGE_IMPL_H
+
+#include "exec/stage.h"
+
+/* Floats of one token's q, k and v. */
+static inline gsize
+ra_stage_qkv_width(const RaStage *s)
+{
+  return ((gsize)s->q_heads + 2 * (gsize)s->kv_heads) * s->model->head_dim;
+}
+
+static inline gsize
+ra_stage_q_width(const RaStage *s)
+{
+  return (gsize)s->q_heads * s->model->head_dim;
+}
+
+/* Where a tensor's weights, or gradients, begin; NULL: not here. */
+const float *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
+                             gint32 layer, gboolean bias);
+float *ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
+                     gboolean bias);
+
+/* Memory of at least @n floats, and back. */
+float *ra_stage_take(RaStage *stage, gsize n);
+void ra_stage_give(RaStage *stage, float *slab);
+
+/* --- ops; @t tokens --- */
+
+/* y (t, n) = x (t, k) weight (n, k)' + bias */
+void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
+                     const float *weight, const float *bias, float *y);
+/* d_x (t, k) = d_y (t, n) weight (n, k) */
+void ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k,
+                           const float *d_y, const float *weight, float *d_x);
+/* d_weight (n, k) += d_y' x, d_bias (n) += columns of d_y */
+void ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k,
+                            const float *d_y, const float *x, float *d_weight,
+                            float *d_bias);
+void ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
+                   float *out, float *out_inv);
+void ra_stage_norm_backward(RaStage *s, gsize t, const float *x,
+                            const float *weight, const float *inv,
+                            const float *d_out, float *d_x, float *d_weight);
+/* y += x, (t, hidden) */
+void ra_stage_add(RaStage *s, gsize t, const float *x, float *y);
+/* q and k of @qkv */
+void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
+                   int direction, float *qkv);
+void ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
+                        float *out, float *out_lse);
+void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
+                                 const float *qkv, const float *out,
+                                 const float *lse, const float *d_out,
+                                 float *d_qkv);
+void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
+                               uint32_t n, const uint32_t *slots,
+                               const uint32_t *positions, const float *qkv,
+                               float *out);
+void ra_stage_swiglu(RaStage *s, gsize t, const float *gate_up, float *out);
+void ra_stage_swiglu_backward(RaStage *s, gsize t, const float *gate_up,
+                              const float *d_out, float *d_gate_up);
+void ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens,
+                        float *out);
+void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
+                                 const float *d_out);
+/* Log-probabilities of the targets from this rank's logits. */
+void ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
+                       const uint32_t *targets, float *out_log_prob,
+                       float *out_lse);
+void ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
+                                const float *lse, const float *d_log_prob,
+                                float *logits);
+/* The sum over the tensor-parallel group, (t, hidden). */
+void ra_stage_all_reduce(RaStage *s, gsize t, float *data);
+/* (t, vocab) of all ranks from (t, this rank's). */
+void ra_stage_gather_logits(RaStage *s, gsize t, const float *logits,
+                            float *out);
+
+/* Rows of the vocabulary here, and the first. */
+RaSpan ra_stage_vocab(const RaStage *stage);
+/* (n_vocab, hidden) of the head: its own or the embedding's. */
+const float *ra_stage_head_weight(const RaStage *stage);
+float *ra_stage_head_grad(const RaStage *stage);
+
+/* --- layers --- */
+
+/* Layer @layer of the model, from @x (t, hidden) to @out (t, hidden).
+ * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
+ * @decode: one token a sequence, which reads the cache. */
+void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                      const float *x, RaLayerKept *kept, float *out,
+                      RaCache *cache, uint32_t cache_layer,
+                      const uint32_t *slots, gboolean decode);
+/* @d (t, hidden): gradient of the output, replaced by that of the input; @x:
+ * what went in. */
+void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                       const float *x, const RaLayerKept *kept, float *d);
+
+/* Floats of what a layer keeps of @t tokens, and its parts in @slab. */
+gsize ra_layer_kept_n(const RaStage *s, gsize t);
+RaLayerKept ra_layer_kept(const RaStage *s, gsize t, float *slab);
+
+#endif

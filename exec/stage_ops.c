@@ -1,0 +1,343 @@
+#include "config.h"
+
+#include <time.h>
+
+#include "exec/stage_impl.h"
+
+static double
+now_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double
+begin(const RaStage *s)
+{
+  return s->ops ? now_s() : 0;
+}
+
+static void
+record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1, gsize d2,
+       gsize d3)
+{
+  RaOpRecord r;
+
+  if (!s->ops)
+    return;
+  r = (RaOpRecord){.op = {.kind = (uint8_t)kind,
+                          .dtype = RA_DTYPE_FP32,
+                          .count = 1,
+                          .dim = {d0, d1, d2, d3}},
+                   .begin_s = begin_s,
+                   .end_s = now_s()};
+  g_array_append_val(s->ops, r);
+}
+
+void
+ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
+                const float *weight, const float *bias, float *y)
+{
+  double start = begin(s);
+
+  s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, n, k, x, k, weight, k, 0,
+                   y, n);
+  if (bias)
+    s->backend->add_bias(t, n, bias, y);
+  record(s, RA_OP_GEMM, start, t, n, k, 1);
+}
+
+void
+ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
+                      const float *weight, float *d_x)
+{
+  double start = begin(s);
+
+  s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, t, k, n, d_y, n, weight, k, 0,
+                   d_x, k);
+  record(s, RA_OP_GEMM, start, t, k, n, 1);
+}
+
+void
+ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
+                       const float *x, float *d_weight, float *d_bias)
+{
+  double start = begin(s);
+
+  s->backend->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k, 1,
+                   d_weight, k);
+  if (d_bias)
+    s->backend->add_columns(t, n, d_y, d_bias);
+  record(s, RA_OP_GEMM, start, n, k, t, 1);
+}
+
+void
+ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
+              float *out, float *out_inv)
+{
+  double start = begin(s);
+
+  s->backend->norm(t, s->model->hidden, s->numerics.norm_eps, x, weight, out,
+                   out_inv);
+  record(s, RA_OP_NORM, start, t, s->model->hidden, 0, 0);
+}
+
+void
+ra_stage_norm_backward(RaStage *s, gsize t, const float *x, const float *weight,
+                       const float *inv, const float *d_out, float *d_x,
+                       float *d_weight)
+{
+  double start = begin(s);
+
+  s->backend->norm_backward(t, s->model->hidden, x, weight, inv, d_out, d_x,
+                            d_weight);
+  record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
+}
+
+void
+ra_stage_add(RaStage *s, gsize t, const float *x, float *y)
+{
+  double start = begin(s);
+
+  s->backend->add(t * s->model->hidden, x, y);
+  record(s, RA_OP_ADD, start, t, s->model->hidden, 0, 0);
+}
+
+void
+ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
+              float *qkv)
+{
+  double start = begin(s);
+  gsize heads = (gsize)s->q_heads + s->kv_heads; /* q and k are neighbours */
+
+  s->backend->rope(t, heads, s->model->head_dim, positions, s->cos_sin,
+                   direction, qkv, ra_stage_qkv_width(s));
+  record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
+}
+
+static RaCpuAttention
+attention_shape(const RaStage *s, const RaTokens *tokens)
+{
+  return (RaCpuAttention){.n_sequences = tokens->n_sequences,
+                          .begin = tokens->begin,
+                          .q_heads = s->q_heads,
+                          .kv_heads = s->kv_heads,
+                          .head_dim = s->model->head_dim,
+                          .stride = ra_stage_qkv_width(s)};
+}
+
+/* The dimensions of graph/op.h: kv_tokens and pairs are sums over sequences. */
+static void
+record_attention(RaStage *s, RaOpKind kind, double start, gsize n_sequences,
+                 gsize q_tokens, gsize kv_tokens, gsize pairs)
+{
+  record(s, kind, start, n_sequences, q_tokens, kv_tokens, pairs);
+  if (s->ops) {
+    RaOp *op = &g_array_index(s->ops, RaOpRecord, s->ops->len - 1).op;
+
+    op->dim[4] = s->q_heads;
+    op->dim[5] = s->kv_heads;
+    op->dim[6] = s->model->head_dim;
+  }
+}
+
+static gsize
+n_pairs(const RaTokens *tokens)
+{
+  gsize pairs = 0;
+
+  for (uint32_t i = 0; i < tokens->n_sequences; i++) {
+    gsize n = tokens->begin[i + 1] - tokens->begin[i];
+
+    pairs += n * (n + 1) / 2;
+  }
+  return pairs;
+}
+
+void
+ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
+                   float *out, float *out_lse)
+{
+  double start = begin(s);
+  RaCpuAttention shape = attention_shape(s, tokens);
+  float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
+  const float *k = qkv + ra_stage_q_width(s);
+  const float *v = k + (gsize)s->kv_heads * s->model->head_dim;
+
+  s->backend->attention(&shape, qkv, k, v, out, out_lse, workspace);
+  ra_stage_give(s, workspace);
+  record_attention(s, RA_OP_ATTENTION, start, tokens->n_sequences,
+                   tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
+}
+
+void
+ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
+                            const float *qkv, const float *out,
+                            const float *lse, const float *d_out, float *d_qkv)
+{
+  double start = begin(s);
+  RaCpuAttention shape = attention_shape(s, tokens);
+  float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
+  gsize k = ra_stage_q_width(s);
+  gsize v = k + (gsize)s->kv_heads * s->model->head_dim;
+
+  s->backend->attention_backward(&shape, qkv, qkv + k, qkv + v, out, lse, d_out,
+                                 d_qkv, d_qkv + k, d_qkv + v, workspace);
+  ra_stage_give(s, workspace);
+  record_attention(s, RA_OP_ATTENTION_BACKWARD, start, tokens->n_sequences,
+                   tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
+}
+
+void
+ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
+                          uint32_t n, const uint32_t *slots,
+                          const uint32_t *positions, const float *qkv,
+                          float *out)
+{
+  double start = begin(s);
+  uint32_t group = s->q_heads / s->kv_heads;
+  float *workspace = ra_stage_take(s, (gsize)group * cache->n_positions);
+  gsize seen = 0, width = ra_stage_qkv_width(s);
+
+  for (uint32_t i = 0; i < n; i++) {
+    gsize at = ((gsize)layer * cache->n_slots + slots[i]) * cache->n_positions *
+               cache->width;
+
+    s->backend->decode_attention(s->q_heads, s->kv_heads, s->model->head_dim,
+                                 positions[i] + 1, qkv + i * width,
+                                 cache->k + at, cache->v + at,
+                                 out + i * ra_stage_q_width(s), workspace);
+    seen += positions[i] + 1;
+  }
+  ra_stage_give(s, workspace);
+  record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);
+}
+
+void
+ra_stage_swiglu(RaStage *s, gsize t, const float *gate_up, float *out)
+{
+  double start = begin(s);
+
+  s->backend->swiglu(t, s->ffn, gate_up, out);
+  record(s, RA_OP_ACTIVATION, start, t, s->ffn, 1, 0);
+}
+
+void
+ra_stage_swiglu_backward(RaStage *s, gsize t, const float *gate_up,
+                         const float *d_out, float *d_gate_up)
+{
+  double start = begin(s);
+
+  s->backend->swiglu_backward(t, s->ffn, gate_up, d_out, d_gate_up);
+  record(s, RA_OP_ACTIVATION_BACKWARD, start, t, s->ffn, 1, 0);
+}
+
+void
+ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, float *out)
+{
+  double start = begin(s);
+  RaSpan vocab = ra_stage_vocab(s);
+
+  s->backend->embedding(
+      t, s->model->hidden, (uint32_t)vocab.begin,
+      (uint32_t)(vocab.end - vocab.begin), tokens,
+      ra_stage_weight(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE), out);
+  record(s, RA_OP_EMBEDDING, start, t, s->model->hidden, s->vocab_pad, 0);
+}
+
+void
+ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
+                            const float *d_out)
+{
+  double start = begin(s);
+  RaSpan vocab = ra_stage_vocab(s);
+
+  s->backend->embedding_backward(
+      t, s->model->hidden, (uint32_t)vocab.begin,
+      (uint32_t)(vocab.end - vocab.begin), tokens, d_out,
+      ra_stage_grad(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE));
+  record(s, RA_OP_EMBEDDING_BACKWARD, start, t, s->model->hidden, s->vocab_pad,
+         0);
+}
+
+/* The three numbers of a row are gathered, not summed: as many bytes, and the
+ * maximum needs no collective of its own. */
+void
+ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
+                  const uint32_t *targets, float *out_log_prob, float *out_lse)
+{
+  double start = begin(s);
+  RaSpan vocab = ra_stage_vocab(s);
+  gsize n_bytes = t * sizeof(RaCpuLogSum), rank = s->tp ? s->tp->rank : 0;
+  gsize n = s->n_tp * n_bytes / sizeof(float);
+  RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_stage_take(s, n);
+
+  s->backend->log_sum(t, (uint32_t)vocab.begin,
+                      (uint32_t)(vocab.end - vocab.begin), logits, targets,
+                      sums + rank * t);
+  record(s, RA_OP_CROSS_ENTROPY, start, t, s->vocab_pad, 0, 0);
+  start = begin(s);
+  if (s->tp) {
+    s->tp->table->all_gather(s->tp, sums + rank * t, sums, n_bytes);
+    record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
+  }
+  s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);
+  ra_stage_give(s, (float *)(void *)sums);
+}
+
+void
+ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
+                           const float *lse, const float *d_log_prob,
+                           float *logits)
+{
+  double start = begin(s);
+  RaSpan vocab = ra_stage_vocab(s);
+
+  s->backend->log_prob_backward(t, (uint32_t)vocab.begin,
+                                (uint32_t)(vocab.end - vocab.begin), targets,
+                                lse, d_log_prob, logits);
+  record(s, RA_OP_CROSS_ENTROPY_BACKWARD, start, t, s->vocab_pad, 0, 0);
+}
+
+void
+ra_stage_all_reduce(RaStage *s, gsize t, float *data)
+{
+  double start = begin(s);
+  gsize n = t * s->model->hidden;
+
+  if (!s->tp)
+    return;
+  ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, data, n);
+  record(s, RA_OP_ALL_REDUCE, start, n * sizeof *data, s->n_tp, 0, 0);
+}
+
+void
+ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
+{
+  double start = begin(s);
+  RaSpan mine = ra_stage_vocab(s);
+  gsize n_mine = mine.end - mine.begin, vocab = s->model->vocab;
+  gsize part = t * s->vocab_pad;
+  float *all;
+
+  if (!s->tp) {
+    s->backend->copy_rect(t, vocab, logits, vocab, out, vocab);
+    return;
+  }
+  all = ra_stage_take(s, part * s->n_tp);
+  s->backend->copy_rect(t, n_mine, logits, n_mine, all + s->tp->rank * part,
+                        s->vocab_pad);
+  s->tp->table->all_gather(s->tp, all + s->tp->rank * part, all,
+                           part * sizeof *all);
+  for (gsize rank = 0; rank < s->n_tp; rank++) {
+    gsize first = MIN(rank * s->vocab_pad, vocab);
+
+    s->backend->copy_rect(t, MIN(s->vocab_pad, vocab - first),
+                          all + rank * part, s->vocab_pad, out + first, vocab);
+  }
+  ra_stage_give(s, all);
+  record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all, s->n_tp, 0,
+         0);
+}

@@ -1,0 +1,133 @@
+#include "config.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "graph/expand.h"
+#include "graph/memory_peak.h"
+#include "study/execute.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* What all ranks need, and whose most of it is. */
+static void
+account(RaExecution *x, uint32_t n_iterations)
+{
+  const RaPlan *plan = x->setup->plan;
+  g_autoptr(RaMemory) memory = ra_memory_new(plan);
+  g_autofree RaCallLoad *loads =
+      ra_call_loads_new(plan, n_iterations, x->options.seed);
+  RaMemoryPeak peak;
+  uint32_t most = 0;
+  double sum = 0;
+
+  ra_memory_peak(memory, x->augmented, loads, &peak);
+  for (uint32_t i = 0; i < ra_memory_n_holders(memory); i++) {
+    sum += (double)peak.bytes[i];
+    if (peak.bytes[i] > peak.bytes[most])
+      most = i;
+  }
+  x->largest = ra_holder_name(plan->workload, most);
+  ra_memory_peak_clear(&peak);
+  for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(plan->cluster); gpu++)
+    x->n_ranks += x->graph->lane_of_gpu[gpu] != RA_NONE;
+  x->bytes = sum * x->n_ranks;
+  x->capacity_bytes =
+      (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+RaExecution *
+ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
+               uint32_t n_iterations, GError **error)
+{
+  g_autoptr(RaExecution) x = g_new0(RaExecution, 1);
+
+  x->setup = setup;
+  x->options = *options;
+  x->augmented = ra_augment(setup->plan, n_iterations);
+  x->graph = ra_expand(x->augmented, RA_FIDELITY_STAGE, options->seed, error);
+  if (!x->graph) {
+    g_prefix_error(error, "%s: ", setup->plan_path);
+    return NULL;
+  }
+  account(x, n_iterations);
+  if (x->bytes <= x->capacity_bytes)
+    return g_steal_pointer(&x);
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+              "%s: %u ranks need %.1f GiB, most of it %s, expected at most the "
+              "%.1f GiB of this machine",
+              setup->plan_path, x->n_ranks, x->bytes / GIB, x->largest,
+              x->capacity_bytes / GIB);
+  return NULL;
+}
+
+void
+ra_execution_free(RaExecution *execution)
+{
+  if (!execution)
+    return;
+  ra_run_free(execution->run);
+  ra_task_graph_free(execution->graph);
+  ra_augmented_free(execution->augmented);
+  g_free(execution->largest);
+  g_free(execution);
+}
+
+gboolean
+ra_execute_make(RaExecution *execution, GError **error)
+{
+  execution->run = ra_run_new(execution->graph, &execution->options, error);
+  if (!execution->run)
+    g_prefix_error(error, "%s: ", execution->setup->plan_path);
+  return execution->run != NULL;
+}
+
+RaTable *
+ra_execution_table(const RaExecution *execution)
+{
+  RaTable *t = ra_table_new("iterations");
+
+  ra_table_column(t, "iteration", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(t, "reward", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(t, "kl", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(t, "policy_loss", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(t, "value_loss", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(t, "grad_norm", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(t, "near_ties", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(t, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  for (uint32_t k = 0; k < execution->augmented->n_iterations; k++) {
+    const RaRunIteration *i = ra_run_iteration(execution->run, k);
+
+    ra_table_row(t);
+    ra_table_integer(t, k);
+    ra_table_real(t, i->reward);
+    ra_table_real(t, i->kl);
+    ra_table_real(t, i->policy_loss);
+    ra_table_real(t, i->value_loss);
+    ra_table_real(t, i->grad_norm);
+    ra_table_integer(t, i->n_ties);
+    ra_table_real(t, i->end_s - i->begin_s);
+  }
+  return t;
+}
+
+RaTrace *
+ra_execution_trace(const RaExecution *execution)
+{
+  const RaSetup *setup = execution->setup;
+  RaTrace *trace = ra_trace_new();
+  g_autofree char *seed =
+      g_strdup_printf("%" G_GUINT64_FORMAT, execution->options.seed);
+  g_autofree char *gpus = g_strdup_printf("%u", setup->cluster->gpus_per_node);
+
+  ra_trace_set_head(trace, "source", "run");
+  ra_trace_set_head(trace, "software", PACKAGE_STRING);
+  ra_trace_set_head(trace, "seed", seed);
+  ra_trace_set_head(trace, "workload", setup->workload_path);
+  ra_trace_set_head(trace, "cluster", setup->cluster_path);
+  ra_trace_set_head(trace, "plan", setup->plan_path);
+  ra_trace_set_head(trace, "gpus-per-node", gpus);
+  ra_trace_set_head(trace, "command", "reallot run");
+  ra_run_trace(execution->run, trace);
+  return trace;
+}

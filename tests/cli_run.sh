@@ -1,0 +1,62 @@
+#!/bin/bash
+# reallot run: tiny plans, whole.  Numbers of a run depend on the machine's
+# rounding, so nothing is golden; runs that must be equal are compared.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+# Columns of the TSV: iteration, reward, kl, policy loss ..., time last.
+values() { grep -v '^#' out | cut -f1-7; }
+
+works run ppo-tiny-8.plan --dry-run
+grep -q ' tasks on 8 ranks of this machine, seed 0$' out &&
+  grep -q '^memory: at most ' out && [ "$(wc -l <out)" = 2 ]
+result $? "--dry-run says what would run, and no more"
+
+works run ppo-tiny-8.plan -n 2 --check --trace run.trace.tsv
+[ "$(grep -c ' s$' out)" = 2 ]
+result $? "a line an iteration"
+works trace info run.trace.tsv
+grep -q 'it1/realloc/actor_train>actor_generate\|it0/realloc' run.trace.tsv &&
+  grep -q '	it0/actor_generate/d0/b0/decode	\|it0/actor_generate/d0/b0/decode' \
+    run.trace.tsv
+result $? "the trace has reallocations and generations"
+
+# The same tasks by the same names as the simulation's, each once.
+works simulate ppo-tiny-8.plan -n 2 --no-fold --trace sim.trace.tsv
+names() { grep -v '^#' "$1" | tail -n +2 | cut -f1 | LC_ALL=C sort; }
+names run.trace.tsv >run.names
+names sim.trace.tsv >sim.names
+[ -s run.names ] && cmp -s run.names sim.names
+result $? "run and simulate have the same tasks"
+works compare sim.trace.tsv run.trace.tsv
+works compare sim.trace.tsv run.trace.tsv --format=json --worst=1
+works compare sim.trace.tsv sim.trace.tsv --format=tsv --worst=0
+awk -F'\t' '$1 == "# kinds" { kinds = 1; next } /^#/ { kinds = 0 }
+  kinds && $1 != "kind" && $5 != 0 { bad = 1 } END { exit bad }' out
+result $? "a trace beside itself is not off"
+diff sim.names run.names | head -n 5 | sed 's/^/# /'
+
+works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv
+values >first
+works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv
+values >second
+cmp -s first second && [ "$(wc -l <first)" = 3 ]
+result $? "the same run twice gives the same numbers"
+works run grpo-tiny-4.plan -n 2 --seed 4 --format=tsv
+values >second
+! cmp -s first second
+result $? "another seed gives others"
+works run ppo-tiny-4-colocated.plan -n 1 --format=json --temperature 0.5 \
+  --top-k 10 --top-p 0.9
+works run ppo-tiny-4-interleaving.plan -n 2 --check
+works run ppo-tiny-4-disaggregated.plan -n 2 --check
+
+# No machine has the memory of 405 thousand million fp32 parameters.
+run run ppo-tiny-8.plan --set 'model actor.config=llama-3.1-405b.json' \
+  --set 'model ref.config=llama-3.1-405b.json'
+[ "$rc" -eq 1 ] && [ ! -s out ] && grep -q 'most of it .* of ' err
+result $? "a plan that needs too much memory is refused before it starts"
+sed 's/^/# /' err
+
+echo "1..$n"

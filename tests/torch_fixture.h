@@ -1,0 +1,42 @@
+/* Results of PyTorch (tests/torch/fixtures.py) and the model they are of.
+ *
+ *     g_autoptr(RaModel) model = torch_model(TORCH_TIED);
+ *     torch_fill(params);                   the weights that the script had
+ *     GArray *logits = torch_read("actor-tied.txt", "logits");     of double
+ */
+#ifndef RA_TESTS_TORCH_FIXTURE_H
+#define RA_TESTS_TORCH_FIXTURE_H
+
+#include "exec/params.h"
+#include "exec/tokens.h"
+
+typedef enum {
+  TORCH_PLAIN,
+  TORCH_TIED, /* tied embeddings, biases of q, k and v */
+  TORCH_VALUE /* value head */
+} TorchModel;
+
+/* (transfer full) */
+RaModel *torch_model(TorchModel kind);
+
+/* Number @i of the script's value(stream, ..., scale). */
+float torch_value(uint32_t stream, uint32_t i, double scale);
+
+/* The script's parameters(): what @params has of them. */
+void torch_fill(RaParams *params);
+
+/* (transfer full): the script's texts(). */
+RaTokens *torch_tokens(void);
+
+/* (transfer full): line @name of tests/data/torch/@file, doubles. */
+GArray *torch_read(const char *file, const char *name);
+
+/* The largest |got - wanted| / (|wanted| + floor); @floor is what counts as
+ * small of these numbers. */
+double torch_worst(gsize n, const float *got, const double *wanted,
+                   double floor);
+
+/* The largest magnitude of @values. */
+double torch_most(const GArray *values);
+
+#endif
