@@ -1,0 +1,44 @@
+#!/bin/bash
+# learning.sh OUTPUT: the mean reward of an iteration as `reallot run` trains
+# the tiny models, in five plans from five seeds: OUTPUT.dat and OUTPUT.png.
+#
+#     cd build && bash ../bench/learning.sh ../docs/learning
+#
+# RA_LEARNING_ITERATIONS (50); some minutes on two cores.
+set -eu
+
+output=$1
+srcdir=$(cd "$(dirname "$0")/.." && pwd)
+RA_DATA_PATH=$srcdir/share:$srcdir/traces
+export RA_DATA_PATH LC_ALL=C
+plans='ppo-tiny-4-colocated ppo-tiny-4-interleaving '
+plans+='ppo-tiny-4-disaggregated ppo-tiny-8 grpo-tiny-4'
+n=${RA_LEARNING_ITERATIONS:-50}
+
+for plan in $plans; do
+  for seed in 0 1 2 3 4; do
+    ./reallot run "$plan.plan" -n "$n" --seed "$seed" --check --format=tsv |
+      awk -F'\t' -v plan="$plan" -v seed="$seed" \
+        '/^[0-9]/ { print plan "\t" seed "\t" $1 "\t" $2 }'
+  done
+done | {
+  printf '# reallot run PLAN -n %s --seed SEED --check --format=tsv\n' "$n"
+  printf '# plan\tseed\titeration\treward\n'
+  cat
+} >"$output.dat"
+
+gnuplot <<END
+set terminal pngcairo size 1000,360 font 'Sans,9'
+set output '$output.png'
+set multiplot layout 1,5
+set yrange [0.4:1.02]
+set xlabel 'iteration'
+set xtics 20
+unset key
+do for [plan in '$plans'] {
+  set title plan noenhanced
+  plot for [seed=0:4] '$output.dat' using \\
+    ((strcol(1) eq plan && \$2 == seed) ? \$3 : NaN):4 with lines lw 1.2, \\
+    0.9 with lines dt 2 lc 'gray'
+}
+END
