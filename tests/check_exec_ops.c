@@ -46,6 +46,7 @@ bare(const RaOp *op)
   if (ra_op_class(op->kind) == RA_OP_CLASS_COMM)
     memset(out.dim + 2, 0, sizeof out.dim - 2 * sizeof out.dim[0]);
   out.count = 1;
+  out.flags = 0; /* ragged, behind another: of its cost */
   return out;
 }
 
