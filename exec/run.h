@@ -32,10 +32,11 @@
  * staleness s iteration k reads what iteration k - 1 - s has trained, from as
  * many copies as that takes.
  *
- * Not run, and refused: cp, ep, sequence parallelism, zero, 16-bit types,
- * models that exec/stage.h refuses.  Sends are made when their computation
- * ends, and gradients are reduced when all of a stage's are there (an overlap
- * gains nothing where communication and computation share the cores).
+ * Not run, and refused: cp, ep, sequence parallelism, zero, continuous
+ * batching, 16-bit types, models that exec/stage.h refuses.  Sends are made
+ * when their computation ends, and gradients are reduced when all of a stage's
+ * are there (an overlap gains nothing where communication and computation share
+ * the cores).
  */
 #ifndef RA_EXEC_RUN_H
 #define RA_EXEC_RUN_H

@@ -167,6 +167,8 @@ fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
 fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
 fails "call 'actor_train' has sequence-parallel = true, which the host" \
   run ppo-tiny-8.plan --set 'call actor_train.sequence-parallel=true'
+fails "call 'actor_generate' has batching = continuous" \
+  run ppo-tiny-8.plan --set 'call actor_generate.batching=continuous'
 fails "call 'actor_generate' has a model whose dtype is not fp32" \
   run ppo-tiny-8.plan --set 'model actor.dtype=bf16' \
   --set 'call actor_train.grad-dtype=fp32'
