@@ -214,10 +214,10 @@ smaller_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
   return MIN(most_s, edge_s);
 }
 
-/* Seconds at the table's @i-th length. */
+/* The same, of a cache of two bytes a number. */
 static double
-knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
-       guint i)
+knot_half_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
+            guint i)
 {
   double length = law->residual.grid->axes[0].knots[i];
   double log_s = ra_grid_spot_value(&spot->at, law->log_s + i);
@@ -231,6 +231,23 @@ knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
       law_s(law, op, length * (double)op->dim[SEQUENCES]) -
       law_s(law, &spot->inside, length * (double)spot->inside.dim[SEQUENCES]);
   return s + MAX(more_s, 0);
+}
+
+/* Seconds at the table's @i-th length.  The table is of half precision: a cache
+ * of other numbers takes as much more or less as the law says. */
+static double
+knot_s(const RaDecodeAttentionLaw *law, const RaOp *op, const Spot *spot,
+       guint i)
+{
+  double tokens =
+      law->residual.grid->axes[0].knots[i] * (double)op->dim[SEQUENCES];
+  double s = knot_half_s(law, op, spot, i);
+  RaOp half = *op;
+
+  half.dtype = RA_DTYPE_BF16;
+  if (ra_dtype_bytes(op->dtype) == ra_dtype_bytes(half.dtype))
+    return s;
+  return s * law_s(law, op, tokens) / law_s(law, &half, tokens);
 }
 
 /* The piece on which @op's kv_tokens are, with a table. */

@@ -65,4 +65,5 @@ libstudy_a_SOURCES += %D%/validate_plot.c %D%/validate_plot.h
 libstudy_a_SOURCES += %D%/validate_report.c %D%/validate_report.h
 libstudy_a_SOURCES += %D%/validate_rlhf.c
 libstudy_a_SOURCES += %D%/validate_score.c
+libstudy_a_SOURCES += %D%/validate_serving.c
 libstudy_a_SOURCES += %D%/validate_transfer.c

@@ -96,4 +96,8 @@ typedef struct {
 gboolean ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 
+/* validate_serving.c: no argument; scored: means, else quantiles. */
+gboolean ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
+                             GError **error);
+
 #endif

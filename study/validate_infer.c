@@ -1,5 +1,5 @@
 /* Levels of inference engines: time of a token under continuous batching, and
- * throughput with all requests queued, each as a generate call, simulated.
+ * the time of many requests that are all queued.
  *
  * In the steady state of a closed loop with c requests of equal lengths an
  * engine does, while one response comes out, one prefill and one decode of
@@ -9,11 +9,12 @@
  * the rest:
  *
  *     time of a token = (W(o) - W(1) / c) / (o - 1)
- *     throughput      = c o / W(o)
  *
- * Where c is not given it is what memory holds: of what weights leave of a GPU
- * 0.9 (TensorRT-LLM's default), for isl + osl / 2 tokens each, at most 2048
- * (its largest batch).
+ * Requests that are all queued go through a replica's batcher
+ * (graph/batcher.h): 2048 at a time (TensorRT-LLM's largest batch), 8192 tokens
+ * a step (its default), keys and values in 0.9 of what weights leave of memory,
+ * a request admitted where all of it fits.  Over pp stages, which no batcher is
+ * for, r requests take r / c times W(o) with c as many as memory holds.
  */
 #include "config.h"
 
@@ -22,7 +23,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/activation.h"
+#include "graph/expand_call.h"
 #include "sim/breakdown.h"
+#include "sim/serve.h"
 #include "study/replay.h"
 #include "study/rl_step.h"
 #include "study/validate_impl.h"
@@ -30,6 +34,8 @@
 
 #define BATCH_MOST 2048
 #define CACHE_FRAC 0.9
+#define STEP_TOKENS 8192
+#define BLOCK_TOKENS 16 /* vLLM; TensorRT-LLM has 32: no matter here */
 
 /* Requests to an engine on @tp x @pp GPUs. */
 typedef struct {
@@ -124,29 +130,110 @@ wall_s(const Load *load, uint32_t n_out, GError **error)
   return replay ? ra_sim_result(replay->sim)->makespan_s : 0;
 }
 
+/* Bytes of a replica's GPUs for keys and values. */
+static double
+room_bytes(const Load *load, const RaSetup *setup)
+{
+  const RaWorkloadModel *model = &setup->workload->models[0];
+  double bytes = ra_dtype_bytes((RaDtype)model->dtype);
+
+  return CACHE_FRAC *
+         (setup->cluster->device.memory_bytes * load->tp * load->pp -
+          bytes * (double)ra_model_n_params(model->model));
+}
+
 /* Requests that memory holds beside the weights; 0 with @error set. */
 static uint32_t
 most_at_once(const Load *load, GError **error)
 {
   g_autoptr(RaSetup) setup = make_setup(load, load->n_out, error);
   const RaWorkloadModel *model;
-  double bytes, room_bytes, heads, n;
+  double bytes, heads, n;
 
   if (!setup)
     return 0;
   model = &setup->workload->models[0];
   bytes = ra_dtype_bytes((RaDtype)model->dtype);
   heads = MAX(model->model->n_kv_heads, load->tp);
-  room_bytes =
-      CACHE_FRAC * (setup->cluster->device.memory_bytes * load->tp * load->pp -
-                    bytes * (double)ra_model_n_params(model->model));
-  n = room_bytes / (2 * bytes * model->model->n_layers * heads *
-                    model->model->head_dim * (load->n_in + load->n_out / 2.0));
+  n = room_bytes(load, setup) /
+      (2 * bytes * model->model->n_layers * heads * model->model->head_dim *
+       (load->n_in + load->n_out / 2.0));
   if (n < 1) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "the weights do not fit");
     return 0;
   }
   return (uint32_t)CLAMP(n, 1, MIN(load->n_queued, BATCH_MOST));
+}
+
+/* All requests through a batcher; FALSE with @error set. */
+static gboolean
+serve(const Load *load, RaServeResult *result, GError **error)
+{
+  uint32_t n = load->n_queued;
+  g_autoptr(RaSetup) setup = make_setup(load, load->n_out, error);
+  g_autofree uint32_t *prompt = g_new(uint32_t, n);
+  g_autofree uint32_t *response = g_new(uint32_t, n);
+  g_autoptr(RaBatcher) batcher = NULL;
+  RaPiece whole = {.has_embedding = 1, .has_head = 1};
+  RaBatching batching = {.max_sequences = MIN(load->n, STEP_TOKENS),
+                         .step_tokens = STEP_TOKENS,
+                         .block_tokens = BLOCK_TOKENS,
+                         .group = 1,
+                         .reserve = TRUE};
+  RaServeReplica replica;
+  RaServeSource source;
+  RaShard shard;
+  double blocks;
+
+  if (!setup)
+    return FALSE;
+  shard = ra_call_shard(setup->plan, 0);
+  whole.n_layers = shard.model->n_layers;
+  blocks = room_bytes(load, setup) / load->tp /
+           (BLOCK_TOKENS * (double)ra_kv_token_bytes(&shard, &whole));
+  if (blocks < (double)ra_batching_blocks(&batching, load->n_in, load->n_out)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "the weights do not fit");
+    return FALSE;
+  }
+  batching.n_blocks = (uint64_t)blocks;
+  for (uint32_t i = 0; i < n; i++) {
+    prompt[i] = load->n_in;
+    response[i] = load->n_out;
+  }
+  replica = (RaServeReplica){setup->estimator, &shard, &whole};
+  source = ra_serve_source(&replica);
+  batcher = ra_batcher_new(&batching, prompt, response, n);
+  ra_serve_run(&source, batcher, n, NULL, result);
+  return TRUE;
+}
+
+/* Time of a token in a closed loop; 0 with @error set. */
+static double
+token_s(const Load *load, GError **error)
+{
+  double whole_s = wall_s(load, load->n_out, error);
+  double one_s = whole_s > 0 ? wall_s(load, 1, error) : 0;
+
+  return (whole_s - one_s / load->n) / (load->n_out - 1);
+}
+
+/* Time of all requests, queued at once; 0 with @error set. */
+static double
+queue_s(Load *load, GError **error)
+{
+  RaServeResult result = {.n_parts = 0};
+
+  if (load->pp > 1) {
+    load->n = load->pp; /* until it is known */
+    load->n = most_at_once(load, error);
+    if (load->n == 0)
+      return 0;
+    if (load->n > load->pp)
+      load->n -= load->n % load->pp;
+    return wall_s(load, load->n_out, error) * load->n_queued / load->n;
+  }
+  load->n = MIN(load->n_queued, BATCH_MOST);
+  return serve(load, &result, error) ? result.makespan_s : 0;
 }
 
 /* ---- Rows -----------------------------------------------------------------*/
@@ -194,7 +281,7 @@ read_tpot(const RaCsvLine *line, gpointer data, GError **error)
 {
   enum { TP, PP, IN, OUT, CONCURRENT, TPOT, N };
   g_autofree char *gpu = g_ascii_strdown(line->field[1], -1);
-  double v[N], whole_s, first_s = 0;
+  double v[N], predicted_s;
   Load load = {.model = line->field[0], .gpu = gpu};
   GError *why = NULL;
 
@@ -211,11 +298,8 @@ read_tpot(const RaCsvLine *line, gpointer data, GError **error)
   load.n = (uint32_t)v[CONCURRENT];
   if (load.n_out < 2 || load.n < 1 || v[TPOT] <= 0)
     return TRUE;
-  whole_s = wall_s(&load, load.n_out, &why);
-  if (!why)
-    first_s = wall_s(&load, 1, &why) / load.n;
-  add_row(data, line, &load, line->field[2], 1e-3 * v[TPOT],
-          (whole_s - first_s) / (load.n_out - 1), why);
+  predicted_s = token_s(&load, &why);
+  add_row(data, line, &load, line->field[2], 1e-3 * v[TPOT], predicted_s, why);
   return TRUE;
 }
 
@@ -224,7 +308,7 @@ read_throughput(const RaCsvLine *line, gpointer data, GError **error)
 {
   enum { TP, PP, IN, OUT, REQUESTS, RATE, N };
   g_autofree char *gpu = g_ascii_strdown(line->field[1], -1);
-  double v[N], whole_s = 1;
+  double v[N], predicted_s;
   Load load = {.model = line->field[0], .gpu = gpu};
   GError *why = NULL;
 
@@ -239,16 +323,11 @@ read_throughput(const RaCsvLine *line, gpointer data, GError **error)
   load.n_in = (uint32_t)MAX(v[IN], 1);
   load.n_out = (uint32_t)MAX(v[OUT], 1);
   load.n_queued = (uint32_t)MAX(v[REQUESTS], 1);
-  load.n = load.pp; /* until it is known */
   if (v[RATE] <= 0)
     return TRUE;
-  load.n = most_at_once(&load, &why);
-  if (!why && load.n > load.pp)
-    load.n -= load.n % load.pp;
-  if (!why)
-    whole_s = wall_s(&load, load.n_out, &why);
-  add_row(data, line, &load, gpu, v[RATE],
-          (double)load.n * load.n_out / whole_s, why);
+  predicted_s = queue_s(&load, &why);
+  add_row(data, line, &load, gpu, load.n_queued * (double)load.n_out / v[RATE],
+          predicted_s, why);
   return TRUE;
 }
 

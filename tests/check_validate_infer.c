@@ -20,9 +20,10 @@ static const char throughput[] =
     "llama3.1-8b,H100,1,1,bf16,512,64,100,9000\n"
     "llama3.1-8b,H100,1,1,bf16,20000,2000,100,500\n";
 
-/* Seconds of @n requests of @n_in + @n_out tokens on one H100. */
+/* Seconds of @n requests of @n_in + @n_out tokens on one H100, with @keys in
+ * the plan. */
 static double
-wall_s(const char *folder, guint n, guint n_in, guint n_out)
+wall_s(const char *folder, guint n, guint n_in, guint n_out, const char *keys)
 {
   const RaReplayOptions options = {.n_iterations = 1,
                                    .fidelity = RA_FIDELITY_STAGE};
@@ -34,16 +35,17 @@ wall_s(const char *folder, guint n, guint n_in, guint n_out)
       "fixed(%u)\nresponse-length = fixed(%u)\n[model m]\nconfig = "
       "llama-3-8b.json\n[call g]\nmodel = m\nkind = generate\ninputs = d\n",
       n, n_in, n_out);
+  g_autofree char *plan = NULL;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
   GError *error = NULL;
 
   ck_assert(g_file_set_contents(w, text, -1, NULL));
-  ck_assert(g_file_set_contents(
-      p,
-      "[plan]\nworkload = w.workload\ncluster = h100-1n.cluster\n[call g]\n"
-      "mesh = node0:gpu0\nlaunch = graph\n",
-      -1, NULL));
+  plan = g_strdup_printf("[plan]\nworkload = w.workload\ncluster = "
+                         "h100-1n.cluster\n[call g]\nmesh = node0:gpu0\n"
+                         "launch = graph\n%s",
+                         keys);
+  ck_assert(g_file_set_contents(p, plan, -1, NULL));
   setup = ra_setup_load(p, RA_FILE_PLAN, &flags, &error);
   ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
   replay = ra_replay_new(setup, &options, NULL);
@@ -86,8 +88,8 @@ START_TEST(test_tpot)
   g_autofree char *folder = g_dir_make_tmp("infer-XXXXXX", NULL);
   g_autoptr(RaValidation) v = validate(folder, "infer_e2e", tpot, "tpot");
   const RaValidateResult *r = &g_array_index(v->results, RaValidateResult, 0);
-  double whole_s = wall_s(folder, 8, 512, 64),
-         one_s = wall_s(folder, 8, 512, 1);
+  double whole_s = wall_s(folder, 8, 512, 64, ""),
+         one_s = wall_s(folder, 8, 512, 1, "");
   double predicted_s = row_at(v, 0)->predicted;
 
   ck_assert_uint_eq(r->rows->len, 1);
@@ -103,23 +105,25 @@ START_TEST(test_tpot)
 }
 END_TEST
 
-/* Memory holds 0.9 x (80 GiB - 2 x 8,030,261,248) = 62.9 GB of keys and values
- * at 131,072 bytes a token: 479,505, for 100 requests of 544 (all at once) or
- * 22 of 21,000. */
+/* Memory holds 0.9 x (80 GiB - 2 x 8,030,261,248) = 62.9 GB of keys and values:
+ * as a plan says it, with room for whole requests. */
+#define KEYS                                                                   \
+  "batching = continuous\nmax-sequences = 2048\nkv-memory = 62854999130 B\n"
 START_TEST(test_throughput)
 {
   g_autofree char *folder = g_dir_make_tmp("infer-XXXXXX", NULL);
   g_autoptr(RaValidation) v =
       validate(folder, "infer_offline", throughput, "throughput");
+  static const char whole[] = KEYS "kv-admission = whole\n";
+  double short_s = wall_s(folder, 100, 512, 64, whole);
+  double long_s = wall_s(folder, 100, 20000, 2000, whole);
 
-  ck_assert_double_eq_tol(row_at(v, 0)->predicted,
-                          100 * 64 / wall_s(folder, 100, 512, 64), 1e-6);
-  ck_assert_double_eq_tol(row_at(v, 1)->predicted,
-                          22 * 2000 / wall_s(folder, 22, 20000, 2000), 1e-6);
-  /* the fault to catch: one fewer */
-  ck_assert_double_gt(fabs(row_at(v, 1)->predicted -
-                           21 * 2000 / wall_s(folder, 21, 20000, 2000)),
-                      1e-3);
+  ck_assert_double_eq_tol(row_at(v, 0)->measured, 100 * 64 / 9000.0, 1e-12);
+  ck_assert_double_eq_tol(row_at(v, 0)->predicted, short_s, 1e-9 * short_s);
+  ck_assert_double_eq_tol(row_at(v, 1)->predicted, long_s, 1e-9 * long_s);
+  /* the fault to catch: a request is admitted where its prompt fits */
+  ck_assert_double_gt(fabs(wall_s(folder, 100, 20000, 2000, KEYS) - long_s),
+                      1e-3 * long_s);
   g_rmdir(folder);
 }
 END_TEST

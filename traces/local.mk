@@ -19,6 +19,7 @@ libtraces_a_SOURCES += %D%/measured_vllm.c
 libtraces_a_SOURCES += %D%/profile.c %D%/profile.h
 libtraces_a_SOURCES += %D%/ranks.c
 libtraces_a_SOURCES += %D%/roofline.c %D%/roofline.h
+libtraces_a_SOURCES += %D%/serving_table.c %D%/serving_table.h
 libtraces_a_SOURCES += %D%/system.c %D%/system.h
 libtraces_a_SOURCES += %D%/trace.c %D%/trace.h
 libtraces_a_SOURCES += %D%/trace_impl.h

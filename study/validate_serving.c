@@ -1,0 +1,366 @@
+/* The levels of a server whose GPU and model were measured layer by layer: its
+ * requests, as they arrived, through the batcher on those tables.
+ *
+ * A run is a folder GPU_MODEL of serving_e2e_vllm with meta.json (what the
+ * engine was started with) and requests.csv; its tables are in
+ * profile/GPU_MODEL_tpN.
+ */
+#include "config.h"
+
+#include <json-glib/json-glib.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "estimator/robust.h"
+#include "sim/serve.h"
+#include "study/rl_step.h"
+#include "study/validate_impl.h"
+#include "traces/csv.h"
+#include "traces/serving_table.h"
+
+#define BLOCK_TOKENS 16 /* vLLM's default */
+
+/* A request as the client saw it. */
+typedef struct {
+  uint32_t n_in, n_out;
+  double queued_s, first_s, last_s;
+} Request;
+
+/* A run of a server. */
+typedef struct {
+  char *path;       /* of requests.csv, owned */
+  GArray *requests; /* Request, by arrival */
+  RaBatching batching;
+  uint32_t n_layers;
+  RaServingTable *table;
+} Run;
+
+static void
+run_clear(Run *run)
+{
+  g_free(run->path);
+  g_clear_pointer(&run->requests, g_array_unref);
+  g_clear_pointer(&run->table, ra_serving_table_free);
+}
+
+/* --- what the engine says of itself --- */
+
+/* The whole number @name of @object (nullable); 0: it is not there. */
+static uint32_t
+number_of(JsonObject *object, const char *name)
+{
+  JsonNode *node = object ? json_object_get_member(object, name) : NULL;
+  gint64 value =
+      node && JSON_NODE_HOLDS_VALUE(node) ? json_node_get_int(node) : 0;
+
+  return value > 0 && value < G_MAXUINT32 ? (uint32_t)value : 0;
+}
+
+static JsonObject *
+object_of(JsonObject *object, const char *name)
+{
+  JsonNode *node = object ? json_object_get_member(object, name) : NULL;
+
+  return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node)
+                                              : NULL;
+}
+
+/* Layers of the model that a folder is named after; 0: it has no config. */
+static uint32_t
+layers_of(const char *model)
+{
+  g_autofree char *config = ra_rl_model_config(model);
+  g_autofree char *path =
+      config ? ra_data_find("models", config, NULL, NULL) : NULL;
+  g_autoptr(RaModel) found = path ? ra_model_load(path, NULL) : NULL;
+
+  return found ? found->n_layers : 0;
+}
+
+/* Why the run cannot be predicted, or NULL. */
+static char *
+read_meta(Run *run, const char *data, const char *folder, const char *name)
+{
+  g_autofree char *path = g_build_filename(folder, "meta.json", NULL);
+  g_autoptr(JsonParser) parser = json_parser_new();
+  const char *model = strchr(name, '_');
+  JsonObject *root, *kwargs, *cache;
+  g_autofree char *tables = NULL;
+  GError *error = NULL;
+  char *why;
+
+  if (!json_parser_load_from_file(parser, path, NULL) ||
+      !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser)))
+    return g_strdup_printf("%s: is no JSON", path);
+  root = json_node_get_object(json_parser_get_root(parser));
+  kwargs = object_of(root, "engine_kwargs");
+  cache = object_of(root, "kv_cache");
+  run->batching =
+      (RaBatching){.max_sequences = number_of(kwargs, "max_num_seqs"),
+                   .step_tokens = number_of(kwargs, "max_num_batched_tokens"),
+                   .block_tokens = number_of(cache, "block_size"),
+                   .n_blocks = number_of(cache, "num_gpu_blocks"),
+                   .group = 1};
+  run->n_layers = model ? layers_of(model + 1) : 0;
+  /* A run that does not say had room enough. */
+  if (!cache)
+    run->batching.block_tokens = BLOCK_TOKENS;
+  if (run->batching.max_sequences == 0 || run->batching.block_tokens == 0 ||
+      run->batching.step_tokens < run->batching.max_sequences ||
+      run->n_layers == 0)
+    return g_strdup_printf("%s: says too little of engine or model", path);
+  if (number_of(kwargs, "tensor_parallel_size") > 1)
+    return g_strdup_printf("%s: its collectives over PCIe were not measured",
+                           path);
+  tables = g_strdup_printf("%s/serving_e2e_vllm/profile/%s_tp1", data, name);
+  run->table = ra_serving_table_load(tables, &error);
+  if (run->table)
+    return NULL;
+  why = g_strdup(error->message);
+  g_error_free(error);
+  return why;
+}
+
+/* --- its requests --- */
+
+static gboolean
+read_request(const RaCsvLine *line, gpointer data, GError **error)
+{
+  double v[5];
+  Request request;
+
+  if (!ra_csv_numbers(line, 0, 5, v, error))
+    return FALSE;
+  request = (Request){(uint32_t)MIN(v[0], 1e8), (uint32_t)MIN(v[1], 1e8), v[2],
+                      v[3], v[4]};
+  if (request.n_in > 0 && request.n_out > 1 &&
+      request.first_s > request.queued_s && request.last_s > request.first_s)
+    g_array_append_val((GArray *)data, request);
+  return TRUE;
+}
+
+static int
+compare_requests(const void *a, const void *b)
+{
+  const Request *x = a, *y = b;
+
+  return (x->queued_s > y->queued_s) - (x->queued_s < y->queued_s);
+}
+
+static gboolean
+read_requests(Run *run, GError **error)
+{
+  static const char *const columns[] = {"input_tokens", "output_tokens",
+                                        "queued_s",     "first_token_s",
+                                        "last_token_s", NULL};
+
+  run->requests = g_array_new(FALSE, FALSE, sizeof(Request));
+  if (!ra_csv_read(run->path, columns, read_request, run->requests, error))
+    return FALSE;
+  if (run->requests->len > 0)
+    qsort(run->requests->data, run->requests->len, sizeof(Request),
+          compare_requests);
+  return TRUE;
+}
+
+/* --- the same, simulated --- */
+
+static void
+table_mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out_cost)
+{
+  const Run *run = context;
+  double s = ra_serving_step_s(run->table, run->n_layers, step);
+
+  *out_cost = (RaCost){.total_s = s, .compute_s = s};
+}
+
+/* A step at a time: tables are no lines. */
+static void
+table_line(gconstpointer context, uint32_t n_sequences, uint64_t kv_tokens,
+           RaDecodeLine *out_line)
+{
+  RaBatchStretch step = {
+      .n_steps = 1, .n_decoding = n_sequences, .kv_tokens = kv_tokens};
+
+  *out_line =
+      (RaDecodeLine){.from_tokens = kv_tokens, .until_tokens = kv_tokens};
+  table_mixed(context, &step, &out_line->cost);
+}
+
+/* Times to the first token and of each further one, measured and simulated. */
+typedef struct {
+  double *ttft_s[2], *tpot_s[2]; /* (n) */
+} Latencies;
+
+static void
+latencies_clear(Latencies *l)
+{
+  for (guint i = 0; i < 2; i++) {
+    g_free(l->ttft_s[i]);
+    g_free(l->tpot_s[i]);
+  }
+}
+
+static void
+set_latency(Latencies *l, guint which, guint i, const Request *r,
+            double first_s, double last_s)
+{
+  l->ttft_s[which][i] = first_s - r->queued_s;
+  l->tpot_s[which][i] = (last_s - first_s) / (r->n_out - 1);
+}
+
+static Latencies
+simulate(const Run *run)
+{
+  guint n = run->requests->len;
+  g_autofree uint32_t *prompt = g_new(uint32_t, n);
+  g_autofree uint32_t *response = g_new(uint32_t, n);
+  g_autofree double *arrival_s = g_new(double, n);
+  g_autofree double *first_s = g_new(double, n);
+  g_autofree double *end_s = g_new(double, n);
+  RaServeSource source = {table_line, table_mixed, run};
+  RaServeResult result = {.first_s = first_s, .end_s = end_s};
+  g_autoptr(RaBatcher) batcher = NULL;
+  Latencies l;
+
+  for (guint i = 0; i < n; i++) {
+    const Request *r = &g_array_index(run->requests, Request, i);
+
+    prompt[i] = r->n_in;
+    response[i] = r->n_out;
+    arrival_s[i] = r->queued_s;
+  }
+  batcher = ra_batcher_new(&run->batching, prompt, response, n);
+  ra_serve_run(&source, batcher, n, arrival_s, &result);
+  for (guint k = 0; k < 2; k++) {
+    l.ttft_s[k] = g_new(double, n);
+    l.tpot_s[k] = g_new(double, n);
+  }
+  for (guint i = 0; i < n; i++) {
+    const Request *r = &g_array_index(run->requests, Request, i);
+
+    set_latency(&l, 0, i, r, r->first_s, r->last_s);
+    set_latency(&l, 1, i, r, first_s[i], end_s[i]);
+  }
+  return l;
+}
+
+/* --- rows --- */
+
+static double
+mean(const double *values, guint n)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    sum += values[i];
+  return sum / n;
+}
+
+static void
+add_row(RaValidateJob *job, const Run *run, const char *name, const char *part,
+        char *what, double measured, double predicted)
+{
+  RaValidateRow row = {RA_VALIDATE_ROW,
+                       .name = g_strdup_printf("%s, %s", name, what),
+                       .part = g_intern_string(part),
+                       .file = g_intern_string(run->path),
+                       .line = 1,
+                       .measured = measured,
+                       .predicted = predicted};
+
+  g_free(what);
+  ra_validate_add(job, row);
+}
+
+static void
+add_rows(const RaValidateLevel *level, RaValidateJob *job, const Run *run,
+         const char *name, Latencies *l)
+{
+  static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
+  guint n = run->requests->len;
+  double *const *const values[2] = {l->tpot_s, l->ttft_s};
+  static const char *const parts[] = {"TPOT", "TTFT"};
+
+  for (guint k = 0; k < 2; k++) {
+    if (level->scored) {
+      add_row(job, run, name, parts[k], g_strdup("mean"), mean(values[k][0], n),
+              mean(values[k][1], n));
+      continue;
+    }
+    for (guint q = 0; q < G_N_ELEMENTS(quantiles); q++)
+      add_row(job, run, name, parts[k],
+              g_strdup_printf("%g quantile", quantiles[q]),
+              ra_robust_quantile(values[k][0], n, quantiles[q]),
+              ra_robust_quantile(values[k][1], n, quantiles[q]));
+  }
+}
+
+static gboolean
+add_run(const RaValidateLevel *level, RaValidateJob *job, const char *folder,
+        const char *name, GError **error)
+{
+  Run run = {.path = g_build_filename(folder, "requests.csv", NULL)};
+  g_autofree char *why = NULL;
+  gboolean ok = TRUE;
+
+  if (g_file_test(run.path, G_FILE_TEST_IS_REGULAR)) {
+    ok = read_requests(&run, error);
+    why = ok ? read_meta(&run, job->data, folder, name) : NULL;
+    for (guint i = 0; ok && !why && i < run.requests->len; i++) {
+      const Request *r = &g_array_index(run.requests, Request, i);
+
+      if (run.batching.n_blocks > 0 &&
+          ra_batching_blocks(&run.batching, r->n_in, r->n_out) >
+              run.batching.n_blocks)
+        why = g_strdup("a request has no room for its keys");
+    }
+    if (why)
+      ra_validate_note(job, "%s: not predicted: %s", name, why);
+    if (ok && !why && run.requests->len > 0) {
+      Latencies l = simulate(&run);
+
+      add_rows(level, job, &run, name, &l);
+      latencies_clear(&l);
+    }
+  }
+  run_clear(&run);
+  return ok;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+gboolean
+ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
+                    GError **error)
+{
+  g_autofree char *path = g_build_filename(job->data, level->source, NULL);
+  g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+  const char *name;
+
+  if (!dir)
+    return TRUE;
+  if (level->scored) /* the level's own is of TTFT */
+    ra_validate_set_bars(job, "TPOT", 0.025, 0);
+  while ((name = g_dir_read_name(dir)))
+    if (strchr(name, '_'))
+      g_ptr_array_add(names, g_strdup(name));
+  if (names->len > 0)
+    qsort(names->pdata, names->len, sizeof *names->pdata, compare_names);
+  for (guint i = 0; i < names->len; i++) {
+    g_autofree char *folder =
+        g_build_filename(path, g_ptr_array_index(names, i), NULL);
+
+    if (!add_run(level, job, folder, g_ptr_array_index(names, i), error))
+      return FALSE;
+  }
+  return TRUE;
+}

@@ -1,0 +1,50 @@
+/* A served model's measured steps: tables of one layer on one GPU.
+ *
+ * Read from a folder with dense.csv (layer, tokens, time_us: products, norms
+ * and so on of one layer, of the embedding and of the last norm), attention.csv
+ * (prefill_chunk, kv_prefill, n_decode, kv_decode, time_us: one chunk of a
+ * prompt with kv_prefill tokens before it, beside n_decode sequences with
+ * kv_decode tokens each) and per_sequence.csv (layer, sequences, time_us: head
+ * and sampler).  Between the measured sizes times are powers of the sizes.
+ *
+ *     RaServingTable *t = ra_serving_table_load(folder, &error);
+ *     double s = ra_serving_step_s(t, n_layers, &step);
+ *
+ * Typical sizes: 7,000 rows.
+ */
+#ifndef RA_TRACES_SERVING_TABLE_H
+#define RA_TRACES_SERVING_TABLE_H
+
+#include <glib.h>
+
+#include "graph/batcher.h"
+
+typedef struct _RaServingTable RaServingTable;
+
+/**
+ * ra_serving_table_load:
+ * @folder: with the three files
+ * @error: %RA_ERROR_IO, %RA_ERROR_INPUT `file:line: ...`: a file is missing, a
+ *   field that is no number, a table without rows
+ *
+ * Returns: (transfer full): ra_serving_table_free() it
+ */
+RaServingTable *ra_serving_table_load(const char *folder, GError **error);
+void ra_serving_table_free(RaServingTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaServingTable, ra_serving_table_free)
+
+/**
+ * ra_serving_step_s:
+ * @n_layers: of the model; a layer has two of the norms called layernorm
+ * @step: its first step
+ *
+ * Chunks of several prompts count as one of as many tokens and, as nearly as
+ * that can be, as many pairs of query and key; sequences that decode as if they
+ * all had their mean number of tokens.
+ *
+ * Returns: seconds of the kernels
+ */
+double ra_serving_step_s(const RaServingTable *table, uint32_t n_layers,
+                         const RaBatchStretch *step);
+
+#endif
