@@ -9,6 +9,7 @@ extern const RaCommand ra_command_inspect;
 extern const RaCommand ra_command_graph;
 extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
+extern const RaCommand ra_command_search;
 extern const RaCommand ra_command_trace;
 extern const RaCommand ra_command_calibrate;
 extern const RaCommand ra_command_validate;

@@ -15,6 +15,7 @@ reallot_SOURCES += %D%/plan.c
 reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
 reallot_SOURCES += %D%/run.c
+reallot_SOURCES += %D%/search.c
 reallot_SOURCES += %D%/simulate.c
 reallot_SOURCES += %D%/trace.c
 reallot_SOURCES += %D%/validate.c

@@ -101,22 +101,6 @@ read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
   return TRUE;
 }
 
-/* What a plan calls a file: its base name where that is found from the plan's
- * place, else its whole path. */
-static char *
-name_in_plan(const char *folder, const char *path, const char *output)
-{
-  g_autofree char *base = g_path_get_basename(path);
-  g_autofree char *whole = g_canonicalize_filename(path, NULL);
-  g_autofree char *found = ra_data_find(folder, base, output, NULL);
-  g_autofree char *whole_found =
-      found ? g_canonicalize_filename(found, NULL) : NULL;
-
-  if (g_strcmp0(whole, whole_found) == 0)
-    return g_steal_pointer(&base);
-  return g_steal_pointer(&whole);
-}
-
 /* How the plan was made, in its head. */
 static void
 say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
@@ -169,10 +153,10 @@ make(const RaOptions *options, const Texts *texts,
   ra_progress_end(progress);
   if (!draft)
     return NULL;
-  workload = name_in_plan("workloads", setup->workload_path, output);
-  cluster = name_in_plan("clusters", setup->cluster_path, output);
+  workload = ra_setup_name_in_plan("workloads", setup->workload_path, output);
+  cluster = ra_setup_name_in_plan("clusters", setup->cluster_path, output);
   if (setup->system_path)
-    system = name_in_plan("systems", setup->system_path, output);
+    system = ra_setup_name_in_plan("systems", setup->system_path, output);
   say_command(draft, options, texts, setup);
   text = ra_draft_write(draft, workload, cluster, system, error);
   /* What is written is what can be read. */

@@ -49,7 +49,8 @@ typedef struct {
   uint32_t n_calls;
   Chain *chains; /* (n_chains), the hottest first; owned */
   guint n_chains;
-  gint next; /* atomic: chain of the round that no thread has taken */
+  gint next;     /* atomic: chain of the round that no thread has taken */
+  gint64 end_us; /* of the time limit; 0: none */
 } Search;
 
 /* --- candidates by size --- */
@@ -245,6 +246,14 @@ enter(const Search *s, Chain *c)
   ra_evaluator_spread(c->evaluator, 0);
 }
 
+/* A round whose costs are asked for the first time can take long. */
+static gboolean
+is_cut(const Search *s)
+{
+  return (s->end_us > 0 && g_get_monotonic_time() >= s->end_us) ||
+         (s->options->stop && g_atomic_int_get(s->options->stop) != 0);
+}
+
 static gpointer
 run_chains(gpointer data)
 {
@@ -262,7 +271,7 @@ run_chains(gpointer data)
     end = c->n_steps + ROUND_STEPS;
     if (s->options->n_steps > 0)
       end = MIN(end, s->options->n_steps);
-    while (c->n_steps < end)
+    while (c->n_steps < end && !is_cut(s))
       c->n_steps += step(s, c);
     c->point = *ra_evaluator_point(c->evaluator, BASE);
   }
@@ -447,6 +456,8 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   g_return_if_fail(options->n_steps > 0 || options->time_limit_s > 0);
   memset(out_result, 0, sizeof *out_result);
   out_result->curve = g_array_new(FALSE, FALSE, sizeof(RaMcmcSample));
+  if (options->time_limit_s > 0)
+    s.end_us = begin_us + (gint64)(1e6 * options->time_limit_s);
   search_init(&s);
   hottest_s = probe(&s, &now_s);
   set_ladder(&s, hottest_s, now_s);

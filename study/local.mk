@@ -10,6 +10,7 @@ libstudy_a_SOURCES += %D%/calibrate_merge.c
 libstudy_a_SOURCES += %D%/calibrate_overlap.c
 libstudy_a_SOURCES += %D%/calibrate_text.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
+libstudy_a_SOURCES += %D%/contest.c %D%/contest.h
 libstudy_a_SOURCES += %D%/explain.c %D%/explain.h
 libstudy_a_SOURCES += %D%/extrapolated.c %D%/extrapolated.h
 libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h

@@ -368,6 +368,20 @@ ra_setup_read_plan(RaSetup *setup, const char *name, const char *text,
   return TRUE;
 }
 
+char *
+ra_setup_name_in_plan(const char *folder, const char *path, const char *output)
+{
+  g_autofree char *base = g_path_get_basename(path);
+  g_autofree char *whole = g_canonicalize_filename(path, NULL);
+  g_autofree char *found = ra_data_find(folder, base, output, NULL);
+  g_autofree char *whole_found =
+      found ? g_canonicalize_filename(found, NULL) : NULL;
+
+  if (g_strcmp0(whole, whole_found) == 0)
+    return g_steal_pointer(&base);
+  return g_steal_pointer(&whole);
+}
+
 void
 ra_setup_free(RaSetup *setup)
 {

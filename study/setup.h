@@ -94,6 +94,17 @@ RaSetup *ra_setup_load_pair(const RaSetupFlags *flags, GError **error);
  */
 gboolean ra_setup_read_plan(RaSetup *setup, const char *name, const char *text,
                             GError **error);
+/**
+ * ra_setup_name_in_plan:
+ * @folder: of the shipped files of that kind: "workloads"
+ * @path: of the file
+ * @output: (nullable): where the plan will stand
+ *
+ * Returns: (transfer full): what a plan calls the file: its base name where
+ * that is found from the plan's place, else its whole path
+ */
+char *ra_setup_name_in_plan(const char *folder, const char *path,
+                            const char *output);
 void ra_setup_free(RaSetup *setup);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSetup, ra_setup_free)
 

@@ -14,6 +14,7 @@ check_programs += %D%/check_compare
 check_programs += %D%/check_context
 tests_check_context_SOURCES = %D%/check_context.c %D%/plan_text.c \
 	%D%/plan_text.h $(estimator_fixture)
+check_programs += %D%/check_contest
 check_programs += %D%/check_core
 check_programs += %D%/check_cost
 check_programs += %D%/check_cpu_attention
@@ -165,6 +166,7 @@ shell_tests =
 shell_tests += %D%/cli.sh
 shell_tests += %D%/cli_errors.sh
 shell_tests += %D%/cli_plan.sh
+shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_run.sh
 shell_tests += %D%/cli_simulate.sh
 shell_tests += %D%/cli_validate.sh
