@@ -29,5 +29,5 @@ trap 'rm -rf "$tmp"' EXIT
   awk -F'\t' '/^# / { t = $0; head = 1; next } head { head = 0; next }
     t == "# levels" { printf "| `%s` | %s | %s |\n", $1, $2, $4 }' \
     "$tmp/cross.tsv"
-} >"$tmp/validation.md"
+} | sed "s|$data|DIR|g" >"$tmp/validation.md" # notes name files: not this machine's
 mv "$tmp/validation.md" "$tmp/validation.png" "$srcdir/docs/"
