@@ -203,16 +203,7 @@ ra_dense_enter(RaNetwork *net)
   fill(net, d);
   for (uint32_t l = 0; l < n; l++)
     d->order[d->place[l]] = l;
-  for (guint i = 0; i < net->region->len; i++) {
-    uint32_t slot = g_array_index(net->region, uint32_t, i);
-    RaFlow *flow = &net->flows[slot];
-
-    attach(net, slot,
-           MAX(flow->left - flow->rate * (net->now_s - flow->since_s), 0));
-    flow->in_run = FALSE;
-    net->winner.leaf[slot].time_s = (double)INFINITY;
-  }
-  ra_winner_rebuild(net);
+  ra_network_hand_over(net, attach);
 }
 
 void

@@ -147,6 +147,11 @@ void ra_network_solve(RaNetwork *network);
 void ra_winner_set(RaNetwork *network, uint32_t slot, double time_s);
 /* After many leaves were set by hand. O(slots). */
 void ra_winner_rebuild(RaNetwork *network);
+/* Takes the flows of the region off their own ends: @attach gets what is left
+ * of each now. */
+void ra_network_hand_over(RaNetwork *network,
+                          void (*attach)(RaNetwork *network, uint32_t slot,
+                                         double left));
 /* Room for @n_slots. */
 void ra_winner_grow(RaNetwork *network, uint32_t n_slots);
 

@@ -54,6 +54,22 @@ ra_winner_rebuild(RaNetwork *net)
 }
 
 void
+ra_network_hand_over(RaNetwork *net, void (*attach)(RaNetwork *network,
+                                                    uint32_t slot, double left))
+{
+  for (guint i = 0; i < net->region->len; i++) {
+    uint32_t slot = g_array_index(net->region, uint32_t, i);
+    RaFlow *flow = &net->flows[slot];
+
+    attach(net, slot,
+           MAX(flow->left - flow->rate * (net->now_s - flow->since_s), 0));
+    flow->in_run = FALSE;
+    net->winner.leaf[slot].time_s = (double)INFINITY;
+  }
+  ra_winner_rebuild(net);
+}
+
+void
 ra_winner_grow(RaNetwork *net, uint32_t n_slots)
 {
   RaWinner *winner = &net->winner;

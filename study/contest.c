@@ -133,8 +133,10 @@ read_limits(const RaSetup *setup, const char *const *texts, guint *out_n,
 
   for (guint i = 0; i < n; i++)
     if (!ra_limit_parse(texts[i], setup->workload, setup->cluster, &limits[i],
-                        error))
+                        error)) {
+      g_prefix_error(error, "--limit: ");
       return NULL;
+    }
   *out_n = n;
   return g_steal_pointer(&limits);
 }
@@ -398,7 +400,8 @@ ra_contest_second(const RaContest *contest)
   for (guint i = 0; i < contest->contenders->len; i++) {
     const RaContender *c = at(contest, i);
 
-    if (!c->text || !c->fits || c->iteration_s <= best_s * (1 + SAME_FRAC))
+    if (!c->text || !c->fits || c->iteration_s <= best_s * (1 + SAME_FRAC) ||
+        (c->is_found && at(contest, contest->winner)->is_found))
       continue;
     if (second == RA_NONE || c->iteration_s < at(contest, second)->iteration_s)
       second = i;

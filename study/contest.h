@@ -98,8 +98,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaContest, ra_contest_free)
 /**
  * ra_contest_second:
  *
- * Returns: the quickest contender that fits, the winner and those that take as
- *   long left out; %RA_NONE: there is none
+ * Returns: the quickest contender that fits and takes longer than the winner;
+ * of families alone where the winner was found; %RA_NONE: there is none
  */
 uint32_t ra_contest_second(const RaContest *contest);
 

@@ -30,6 +30,7 @@ libstudy_a_SOURCES += %D%/inspect_workload.c
 libstudy_a_SOURCES += %D%/moves.c %D%/moves.h
 libstudy_a_SOURCES += %D%/outcome.c %D%/outcome.h
 libstudy_a_SOURCES += %D%/path_cause.c %D%/path_cause.h
+libstudy_a_SOURCES += %D%/picture.c %D%/picture.h
 libstudy_a_SOURCES += %D%/plot.c %D%/plot.h
 libstudy_a_SOURCES += %D%/plot_impl.h
 libstudy_a_SOURCES += %D%/plot_memory.c %D%/plot_memory.h

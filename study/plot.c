@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "study/gnuplot.h"
+#include "study/picture.h"
 #include "study/plot_impl.h"
 
 #define DEFAULT_WIDTH_PX 1200
@@ -128,25 +128,11 @@ static gboolean
 draw(const RaTimeline *timeline, const RaPlotHead *head,
      const RaPlotOptions *options, RaPlotFormat format, GError **error)
 {
-  g_autofree char *program = ra_gnuplot_find();
   g_autofree char *data = ra_plot_data(timeline, head);
-  g_autofree char *stem = g_strndup(options->path, strlen(options->path) - 4);
-  g_autofree char *data_path = options->data_path
-                                   ? g_strdup(options->data_path)
-                                   : g_strconcat(stem, ".dat", NULL);
   guint width_px = options->width_px ? options->width_px : DEFAULT_WIDTH_PX;
   guint height_px = options->height_px;
   g_autofree char *script = NULL;
-  g_autoptr(GBytes) picture = NULL;
 
-  if (program == NULL) {
-    if (ra_file_write(data_path, data, strlen(data), error))
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "gnuplot not found: install it to draw '%s'; the data were "
-                  "written to '%s'",
-                  options->path, data_path);
-    return FALSE;
-  }
   if (height_px == 0)
     height_px = RA_PLOT_ABOVE_PX + RA_PLOT_BELOW_PX +
                 timeline->lanes->len * lane_px(timeline->lanes->len);
@@ -156,10 +142,8 @@ draw(const RaTimeline *timeline, const RaPlotHead *head,
   script = ra_plot_script(timeline, head, format,
                           CLAMP(width_px, MIN_WIDTH_PX, MAX_SIDE_PX),
                           MIN(height_px, MAX_SIDE_PX));
-  return ra_gnuplot_run(program, script, &picture, error) &&
-         ra_file_write(options->path, g_bytes_get_data(picture, NULL),
-                       g_bytes_get_size(picture), error) &&
-         ra_file_write(data_path, data, strlen(data), error);
+  return ra_picture_write(options->path, options->data_path, data, script,
+                          error);
 }
 
 static gboolean

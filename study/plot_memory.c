@@ -8,12 +8,13 @@
 #include "base/palette.h"
 #include "base/text.h"
 #include "sim/memory.h"
-#include "study/gnuplot.h"
+#include "study/picture.h"
 #include "study/plot_memory.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define DEFAULT_WIDTH_PX 1200
 #define DEFAULT_HEIGHT_PX 500
+#define FONT_PT 9
 #define NAME_PX 15.0    /* of the legend, in the size of the other texts */
 #define AROUND_PX 95.0  /* of the height, title and axis */
 #define LEAST_FRAC 0.01 /* of the peak: below, a holder is among the others */
@@ -33,25 +34,6 @@ typedef struct {
   double *times_s; /* (n_rows) */
   guint n_rows;
 } History;
-
-static gboolean
-find_terminal(const char *path, const char **out_terminal, GError **error)
-{
-  static const char *const endings[][2] = {
-      {".svg",
-       "svg background rgb 'white' font 'Helvetica,Arial,sans-serif,12'"},
-      {".png", "pngcairo background rgb 'white' font 'sans,9'"},
-      {".pdf", "pdfcairo font 'sans,9'"}};
-
-  for (guint i = 0; i < G_N_ELEMENTS(endings); i++)
-    if (g_str_has_suffix(path, endings[i][0])) {
-      *out_terminal = endings[i][1];
-      return TRUE;
-    }
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: unknown ending, expected .svg, .png or .pdf", path);
-  return FALSE;
-}
 
 /* The most that every holder has, and the peak of all. */
 static uint64_t
@@ -187,7 +169,7 @@ make_data(const History *h)
 static double
 legend_font(const History *h, const char *terminal, guint height_px)
 {
-  double size = g_str_has_prefix(terminal, "svg") ? 12 : 9;
+  double size = g_str_has_prefix(terminal, "svg") ? FONT_PT + 3 : FONT_PT;
   double names_px = NAME_PX * (h->bands->len + 2); /* slack, the GPU's memory */
 
   return size * CLAMP((height_px - AROUND_PX) / names_px, 0.1, 1);
@@ -201,15 +183,10 @@ make_script(const History *h, const char *terminal, const char *title,
   double capacity_gib = h->memory->plan->cluster->device.memory_bytes / GIB;
   guint width = o->width_px ? o->width_px : DEFAULT_WIDTH_PX;
   guint height = o->height_px ? o->height_px : DEFAULT_HEIGHT_PX;
-  gboolean pdf = g_str_has_prefix(terminal, "pdf");
   GString *s = g_string_new(NULL);
   const char *rows = strchr(strchr(data, '\n') + 1, '\n') + 1;
 
-  g_string_append_printf(s,
-                         pdf ? "set terminal %s size %.3fin,%.3fin\n"
-                             : "set terminal %s size %.0f,%.0f\n",
-                         terminal, pdf ? width / 96.0 : width,
-                         pdf ? height / 96.0 : height);
+  ra_picture_append_size(s, terminal, width, height);
   g_string_append_printf(
       s,
       "set title \"%s\" noenhanced\nset xlabel 'time (s)'\n"
@@ -243,26 +220,10 @@ static gboolean
 draw(const History *h, const char *terminal, const char *title,
      const RaMemoryPlotOptions *o, GError **error)
 {
-  g_autofree char *program = ra_gnuplot_find();
   g_autofree char *data = make_data(h);
-  g_autofree char *stem = g_strndup(o->path, strlen(o->path) - 4);
-  g_autofree char *data_path =
-      o->data_path ? g_strdup(o->data_path) : g_strconcat(stem, ".dat", NULL);
   g_autofree char *script = make_script(h, terminal, title, o, data);
-  g_autoptr(GBytes) picture = NULL;
 
-  if (program == NULL) {
-    if (ra_file_write(data_path, data, strlen(data), error))
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "gnuplot not found: install it to draw '%s'; the data were "
-                  "written to '%s'",
-                  o->path, data_path);
-    return FALSE;
-  }
-  return ra_gnuplot_run(program, script, &picture, error) &&
-         ra_file_write(o->path, g_bytes_get_data(picture, NULL),
-                       g_bytes_get_size(picture), error) &&
-         ra_file_write(data_path, data, strlen(data), error);
+  return ra_picture_write(o->path, o->data_path, data, script, error);
 }
 
 /* The lane to draw, RA_NONE with @error set. */
@@ -350,11 +311,11 @@ ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
                const RaMemoryPlotOptions *options, GError **error)
 {
   g_autoptr(RaMemoryTable) table = NULL;
-  const char *terminal;
+  g_autofree char *terminal = NULL;
   uint32_t lane;
 
   g_return_val_if_fail(setup && replay && options && options->path, FALSE);
-  if (!find_terminal(options->path, &terminal, error))
+  if (!ra_picture_terminal(options->path, FONT_PT, &terminal, error))
     return FALSE;
   table = ra_memory_table_new(replay->graph);
   lane = find_lane(replay, table, options->gpu, error);

@@ -246,7 +246,9 @@ ra_validate_levels(const RaValidateLevel *levels, guint n_levels,
     return NULL;
   works = choose(levels, n_levels, options);
   if (works->len == 0)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "no level is called '%s'%s",
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no level is called '%s'%s, expected an id or a pattern of ids "
+                "such as 'gemm-*'",
                 options->pattern, options->cross ? " with --cross" : "");
   else {
     collect_all(works, options);

@@ -7,9 +7,10 @@
 #include "base/error.h"
 #include "base/palette.h"
 #include "base/text.h"
-#include "study/gnuplot.h"
+#include "study/picture.h"
 #include "study/validate_plot.h"
 
+#define FONT_PT 8
 #define PANEL_PX 300
 #define ABOVE_PX 50 /* title */
 #define COLUMNS 4
@@ -18,31 +19,10 @@
 /* Filled and open marks of gnuplot that differ without colour. */
 static const guint marks[] = {7, 4, 9, 6, 5, 12, 2};
 
-static gboolean
-find_terminal(const char *path, const char **out_terminal, GError **error)
-{
-  static const char *const endings[][2] = {
-      {".svg",
-       "svg background rgb 'white' font 'Helvetica,Arial,sans-serif,11'"},
-      {".png", "pngcairo background rgb 'white' font 'sans,8'"},
-      {".pdf", "pdfcairo font 'sans,8'"}};
-
-  for (guint i = 0; i < G_N_ELEMENTS(endings); i++)
-    if (g_str_has_suffix(path, endings[i][0])) {
-      *out_terminal = endings[i][1];
-      return TRUE;
-    }
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: unknown ending, expected .svg, .png or .pdf", path);
-  return FALSE;
-}
-
 gboolean
 ra_validation_plot_check(const char *path, GError **error)
 {
-  const char *terminal;
-
-  return find_terminal(path, &terminal, error);
+  return ra_picture_terminal(path, FONT_PT, NULL, error);
 }
 
 /* The range of both axes of a panel. */
@@ -158,7 +138,6 @@ append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
 static char *
 make_script(const RaValidation *v, const char *terminal, const char *data)
 {
-  gboolean pdf = g_str_has_prefix(terminal, "pdf");
   GString *s = g_string_new(NULL);
   guint n = 0, columns, rows;
   double width, height;
@@ -169,11 +148,7 @@ make_script(const RaValidation *v, const char *terminal, const char *data)
   rows = (n + columns - 1) / columns;
   width = columns * PANEL_PX;
   height = rows * PANEL_PX + ABOVE_PX;
-  g_string_append_printf(s,
-                         pdf ? "set terminal %s size %.3fin,%.3fin\n"
-                             : "set terminal %s size %.0f,%.0f\n",
-                         terminal, pdf ? width / 96 : width,
-                         pdf ? height / 96 : height);
+  ra_picture_append_size(s, terminal, width, height);
   g_string_append_printf(
       s,
       "$d << EOD\n%sEOD\nset multiplot layout %u,%u title 'predicted against "
@@ -197,27 +172,11 @@ gboolean
 ra_validation_plot(const RaValidation *validation, const char *path,
                    GError **error)
 {
-  g_autofree char *program = ra_gnuplot_find();
   g_autofree char *data = make_data(validation);
-  g_autofree char *stem = g_strndup(path, MAX(strlen(path), 4) - 4);
-  g_autofree char *data_path = g_strconcat(stem, ".dat", NULL);
-  g_autofree char *script = NULL;
-  g_autoptr(GBytes) picture = NULL;
-  const char *terminal;
+  g_autofree char *script = NULL, *terminal = NULL;
 
-  if (!find_terminal(path, &terminal, error))
+  if (!ra_picture_terminal(path, FONT_PT, &terminal, error))
     return FALSE;
-  if (program == NULL) {
-    if (ra_file_write(data_path, data, strlen(data), error))
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "gnuplot not found: install it to draw '%s'; the data were "
-                  "written to '%s'",
-                  path, data_path);
-    return FALSE;
-  }
   script = make_script(validation, terminal, data);
-  return ra_gnuplot_run(program, script, &picture, error) &&
-         ra_file_write(path, g_bytes_get_data(picture, NULL),
-                       g_bytes_get_size(picture), error) &&
-         ra_file_write(data_path, data, strlen(data), error);
+  return ra_picture_write(path, NULL, data, script, error);
 }
