@@ -98,12 +98,24 @@ ra_estimator_is_real(const RaEstimator *estimator)
   return estimator->is_real;
 }
 
+RaEstimator *
+ra_estimator_fork(const RaEstimator *estimator)
+{
+  RaEstimator *fork = g_memdup2(estimator, sizeof *estimator);
+
+  fork->memo = ra_op_memo_new();
+  fork->is_fork = TRUE;
+  return fork;
+}
+
 void
 ra_estimator_free(RaEstimator *estimator)
 {
   if (estimator == NULL)
     return;
-  ra_decode_attention_law_clear(&estimator->decode_attention);
+  if (!estimator->is_fork)
+    ra_decode_attention_law_clear(&estimator->decode_attention);
+  ra_op_memo_free(estimator->memo);
   g_free(estimator);
 }
 
@@ -129,8 +141,9 @@ product_s(const RaEstimator *estimator, const RaOp *op)
          (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
 }
 
-double
-ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
+/* ra_estimator_op_s(), by the laws. */
+static double
+law_s(const RaEstimator *estimator, const RaOp *op)
 {
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
@@ -187,6 +200,13 @@ ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
     break;
   }
   g_return_val_if_reached(0);
+}
+
+double
+ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
+{
+  return estimator->memo ? ra_op_memo_s(estimator->memo, estimator, op, law_s)
+                         : law_s(estimator, op);
 }
 
 void

@@ -12,7 +12,8 @@
  *     ra_estimator_ops(est, ops, n_ops, RA_LAUNCH_EAGER, &cost);
  *
  * Immutable once made: any number of threads may ask.  No call here allocates;
- * an op costs well under 100 ns.
+ * an op costs well under 100 ns.  A thread that asks for many ops takes a fork,
+ * which remembers.
  */
 #ifndef RA_ESTIMATOR_ESTIMATOR_H
 #define RA_ESTIMATOR_ESTIMATOR_H
@@ -102,6 +103,18 @@ void ra_estimator_set_system(RaEstimator *estimator,
  */
 void ra_estimator_set_real(RaEstimator *estimator, gboolean real);
 gboolean ra_estimator_is_real(const RaEstimator *estimator);
+
+/**
+ * ra_estimator_fork:
+ * @estimator: borrowed, outlives the fork; all of it set
+ *
+ * The same estimator for one thread alone, with a memo of the ops that it was
+ * asked for (estimator/memo.h): equal to the last bit, and 4 times as fast
+ * where most ops come again, as those of a task graph's works do.
+ *
+ * Cost: 0.6 MB.   Returns: (transfer full): ra_estimator_free() it
+ */
+RaEstimator *ra_estimator_fork(const RaEstimator *estimator);
 
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)

@@ -7,6 +7,7 @@
 #include "estimator/collective.h"
 #include "estimator/estimator.h"
 #include "estimator/gemm.h"
+#include "estimator/memo.h"
 #include "estimator/memory_op.h"
 #include "estimator/overlap.h"
 
@@ -34,6 +35,8 @@ struct _RaEstimator {
   RaOverlapLaw overlap;                  /* of what runs together */
   RaSystemConstants system;              /* of the system that runs on it */
   gboolean is_real;                      /* calls cost what ReaL says */
+  gboolean is_fork;                      /* what laws own is another's */
+  RaOpMemo *memo;                        /* of a fork; else NULL */
 };
 
 /* Launches of a list, what the host adds to it, and cost's total. */

@@ -52,8 +52,9 @@ ra_estimator_outside(const RaEstimator *estimator, const RaOp *op,
   RaFeature feature;
   guint axis;
 
-  if (!residual || ra_estimator_op_s(estimator, op) <= 0 ||
-      !ra_residual_outside(residual, op, &axis))
+  if (!residual || !residual->grid ||
+      !ra_residual_outside(residual, op, &axis) ||
+      ra_estimator_op_s(estimator, op) <= 0)
     return FALSE;
   feature = (RaFeature)residual->feature[axis];
   knots = &residual->grid->axes[axis];

@@ -36,10 +36,11 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
   replay->graph = ra_expand_with(replay->augmented, &expand, error);
   if (!replay->graph)
     return FALSE;
-  replay->sim = ra_sim_new(replay->graph, setup->estimator, error);
+  replay->estimator = ra_estimator_fork(setup->estimator);
+  replay->sim = ra_sim_new(replay->graph, replay->estimator, error);
   if (!replay->sim ||
       (options->flows &&
-       !ra_sim_use_network(replay->sim, setup->estimator, error)))
+       !ra_sim_use_network(replay->sim, replay->estimator, error)))
     return FALSE;
   if (options->record)
     replay->recorder = ra_recorder_new(replay->sim, replay->graph);
@@ -69,6 +70,7 @@ ra_replay_free(RaReplay *replay)
   ra_sim_free(replay->sim);
   ra_task_graph_free(replay->graph);
   ra_augmented_free(replay->augmented);
+  ra_estimator_free(replay->estimator);
   g_free(replay);
 }
 

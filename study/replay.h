@@ -26,6 +26,7 @@ typedef struct {
 } RaReplayOptions;
 
 typedef struct {
+  RaEstimator *estimator; /* owned: a fork of the setup's */
   RaAugmented *augmented; /* owned */
   RaTaskGraph *graph;     /* owned */
   RaSim *sim;             /* owned; has run */

@@ -323,6 +323,38 @@ START_TEST(test_work)
 }
 END_TEST
 
+/* Products of 1 to 16384 rows by sixteens, twice over so that the second round
+ * meets what the first left: more than a fork's memo has slots, so that some
+ * are pushed out and asked for anew.  The count and what an op is beside are no
+ * part of its time; every bit of the kind, precision, flags and shape is. */
+START_TEST(test_fork)
+{
+  g_autoptr(Bench) b = bench_new(profile_text_load(NULL, NULL));
+  g_autoptr(RaEstimator) fork = ra_estimator_fork(b->estimator);
+  RaOp op = bench_op(RA_OP_GEMM, 0, 512, 256, 1), other;
+
+  for (guint round = 0; round < 2; round++)
+    for (uint64_t m = 1; m <= 1 << 14; m++) {
+      op.dim[0] = 16 * m;
+      op.count = 1 + (uint32_t)(m + round) % 7;
+      ck_assert_double_eq(ra_estimator_op_s(fork, &op),
+                          ra_estimator_op_s(b->estimator, &op));
+    }
+  other = op;
+  other.dtype = RA_DTYPE_FP32;
+  ck_assert_double_gt(ra_estimator_op_s(fork, &other),
+                      ra_estimator_op_s(fork, &op));
+  other = op;
+  other.flags = RA_OP_RAGGED;
+  ck_assert_double_gt(ra_estimator_op_s(fork, &other),
+                      ra_estimator_op_s(fork, &op));
+  other = op;
+  other.dim[3] = 2;
+  ck_assert_double_gt(ra_estimator_op_s(fork, &other),
+                      ra_estimator_op_s(fork, &op));
+}
+END_TEST
+
 /* A law that is missing is said by name; fp8's may be. */
 START_TEST(test_missing_law)
 {
@@ -384,6 +416,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_lists);
   tcase_add_test(tcase, test_fp8_cache);
   tcase_add_test(tcase, test_work);
+  tcase_add_test(tcase, test_fork);
   tcase_add_test(tcase, test_missing_law);
   suite_add_tcase(suite, tcase);
   return suite;
