@@ -28,7 +28,9 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
   ra_resolver_init(&r, profile, "attention-backward", error);
   law->backward_ratio = ra_rate_s(ra_resolve(&r, "efficiency-frac"));
   return ra_resolver_ok(&r) &&
-         ra_residual_init(&law->residual, profile, "attention", error);
+         ra_residual_init(&law->residual, profile, "attention", error) &&
+         ra_residual_init(&law->backward_residual, profile,
+                          "attention-backward", error);
 }
 
 /* The forward without its floor; 0 without work. */
@@ -76,5 +78,6 @@ ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op)
 
   return is_idle(op)
              ? 0
-             : law->floor_s + MAX(grows_s, 0) * 2.5 * law->backward_ratio;
+             : (law->floor_s + MAX(grows_s, 0) * 2.5 * law->backward_ratio) *
+                   ra_residual_factor(&law->backward_residual, op);
 }

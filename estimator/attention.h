@@ -23,6 +23,7 @@ typedef struct {
   double head_s;         /* each head of each sequence */
   double backward_ratio; /* forward's over backward's FLOP/s */
   RaResidual residual;
+  RaResidual backward_residual; /* of the gradient beside its law */
 } RaAttentionLaw;
 
 typedef struct {
@@ -73,7 +74,7 @@ double ra_attention_s(const RaAttentionLaw *law, const RaOp *op);
  * ra_attention_backward_s:
  * @op: an %RA_OP_ATTENTION_BACKWARD
  *
- *     t = floor + (forward(op) - floor) 5/2 / efficiency_frac
+ *     t = (floor + (forward(op) - floor) 5/2 / efficiency_frac) exp(r)
  *
  * Five products for the forward's two (arXiv 2307.08691 section 3.1: the
  * scores are computed again), at the paper's ratio of rates; no measurement by

@@ -10,7 +10,42 @@ static const char *const memory_names[RA_N_MEMORY_LAWS] = {
     [RA_MEMORY_ADD] = "memory.add",
     [RA_MEMORY_EMBEDDING] = "memory.embedding",
     [RA_MEMORY_OTHER] = "memory.other",
+    [RA_MEMORY_NORM_BACKWARD] = "memory.norm-backward",
+    [RA_MEMORY_ACTIVATION_BACKWARD] = "memory.activation-backward",
+    [RA_MEMORY_EMBEDDING_BACKWARD] = "memory.embedding-backward",
+    [RA_MEMORY_CROSS_ENTROPY] = "memory.cross-entropy",
+    [RA_MEMORY_CROSS_ENTROPY_BACKWARD] = "memory.cross-entropy-backward",
+    [RA_MEMORY_SAMPLE] = "memory.sample",
+    [RA_MEMORY_LOSS] = "memory.loss",
+    [RA_MEMORY_OPTIMIZER] = "memory.optimizer",
 };
+
+/* The law that stands for one that a profile lacks. */
+static const RaMemoryLawKind memory_stands[RA_N_MEMORY_LAWS] = {
+    [RA_MEMORY_NORM_BACKWARD] = RA_MEMORY_NORM,
+    [RA_MEMORY_ACTIVATION_BACKWARD] = RA_MEMORY_ACTIVATION,
+    [RA_MEMORY_EMBEDDING_BACKWARD] = RA_MEMORY_EMBEDDING,
+    [RA_MEMORY_CROSS_ENTROPY] = RA_MEMORY_OTHER,
+    [RA_MEMORY_CROSS_ENTROPY_BACKWARD] = RA_MEMORY_OTHER,
+    [RA_MEMORY_SAMPLE] = RA_MEMORY_OTHER,
+    [RA_MEMORY_LOSS] = RA_MEMORY_OTHER,
+    [RA_MEMORY_OPTIMIZER] = RA_MEMORY_OTHER,
+};
+
+static gboolean
+memory_init(RaEstimator *estimator, const RaProfile *profile,
+            const RaDevice *device, GError **error)
+{
+  for (guint i = 0; i < RA_N_MEMORY_LAWS; i++) {
+    RaMemoryLaw *law = &estimator->memory[i];
+
+    if (i > RA_MEMORY_OTHER && !ra_profile_law(profile, memory_names[i]))
+      *law = estimator->memory[memory_stands[i]];
+    else if (!ra_memory_law_init(law, profile, device, memory_names[i], error))
+      return FALSE;
+  }
+  return TRUE;
+}
 
 static gboolean
 host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
@@ -25,11 +60,24 @@ host_init(RaEstimator *estimator, const RaProfile *profile, GError **error)
 }
 
 /* A device without fp8 units computes fp8 weights as bf16 (on the A100,
- * Marlin's weight-only kernels do). */
+ * Marlin's weight-only kernels do).  One that only fp32 was measured on
+ * computes all as that. */
 static gboolean
 gemm_init(RaEstimator *estimator, const RaProfile *profile,
           const RaDevice *device, GError **error)
 {
+  double fp32 = device->fp32_flop_per_s > 0 ? device->fp32_flop_per_s
+                                            : device->bf16_flop_per_s / 2;
+
+  estimator->has_fp32 = ra_profile_law(profile, "gemm.fp32") != NULL;
+  if (estimator->has_fp32 &&
+      !ra_gemm_law_init(&estimator->gemm_fp32, profile, device, "gemm.fp32",
+                        fp32, error))
+    return FALSE;
+  if (estimator->has_fp32 && !ra_profile_law(profile, "gemm.bf16")) {
+    estimator->gemm = estimator->gemm_fp8 = estimator->gemm_fp32;
+    return TRUE;
+  }
   if (!ra_gemm_law_init(&estimator->gemm, profile, device, "gemm.bf16",
                         device->bf16_flop_per_s, error))
     return FALSE;
@@ -55,11 +103,8 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
       NULL);
   estimator = g_new0(RaEstimator, 1);
   ra_estimator_set_system(estimator, NULL);
-  for (guint i = 0; i < RA_N_MEMORY_LAWS; i++)
-    if (!ra_memory_law_init(&estimator->memory[i], profile, device,
-                            memory_names[i], error))
-      return NULL;
-  if (!gemm_init(estimator, profile, device, error) ||
+  if (!memory_init(estimator, profile, device, error) ||
+      !gemm_init(estimator, profile, device, error) ||
       !ra_attention_law_init(&estimator->attention, profile, device, error) ||
       !ra_decode_attention_law_init(&estimator->decode_attention, profile,
                                     device, error) ||
@@ -131,12 +176,34 @@ memory_s(const RaEstimator *estimator, RaMemoryLawKind kind, const RaOp *op)
   return ra_memory_op_s(&estimator->memory[kind], op);
 }
 
+/* Of ops that may have a law of their own. */
+static RaMemoryLawKind
+memory_kind(const RaOp *op)
+{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_CROSS_ENTROPY:
+    return RA_MEMORY_CROSS_ENTROPY;
+  case RA_OP_CROSS_ENTROPY_BACKWARD:
+    return RA_MEMORY_CROSS_ENTROPY_BACKWARD;
+  case RA_OP_SAMPLE:
+    return RA_MEMORY_SAMPLE;
+  case RA_OP_LOSS:
+    return RA_MEMORY_LOSS;
+  case RA_OP_OPTIMIZER:
+    return RA_MEMORY_OPTIMIZER;
+  default:
+    return RA_MEMORY_OTHER;
+  }
+}
+
 static double
 product_s(const RaEstimator *estimator, const RaOp *op)
 {
   const RaGemmLaw *law =
       op->dtype == RA_DTYPE_FP8 ? &estimator->gemm_fp8 : &estimator->gemm;
 
+  if (op->dtype == RA_DTYPE_FP32 && estimator->has_fp32)
+    return ra_gemm_s(&estimator->gemm_fp32, op);
   return ra_gemm_s(law, op) *
          (op->flags & RA_OP_RAGGED ? RA_GEMM_RAGGED_FACTOR : 1);
 }
@@ -159,18 +226,21 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_DECODE_ATTENTION:
     return ra_decode_attention_s(&estimator->decode_attention, op);
   case RA_OP_NORM:
-  case RA_OP_NORM_BACKWARD:
     return memory_s(estimator, RA_MEMORY_NORM, op);
+  case RA_OP_NORM_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_NORM_BACKWARD, op);
   case RA_OP_ROPE:
     return memory_s(estimator, RA_MEMORY_ROPE, op);
   case RA_OP_ACTIVATION:
-  case RA_OP_ACTIVATION_BACKWARD:
     return memory_s(estimator, RA_MEMORY_ACTIVATION, op);
+  case RA_OP_ACTIVATION_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_ACTIVATION_BACKWARD, op);
   case RA_OP_ADD:
     return memory_s(estimator, RA_MEMORY_ADD, op);
   case RA_OP_EMBEDDING:
-  case RA_OP_EMBEDDING_BACKWARD:
     return memory_s(estimator, RA_MEMORY_EMBEDDING, op);
+  case RA_OP_EMBEDDING_BACKWARD:
+    return memory_s(estimator, RA_MEMORY_EMBEDDING_BACKWARD, op);
   case RA_OP_CROSS_ENTROPY:
   case RA_OP_CROSS_ENTROPY_BACKWARD:
   case RA_OP_ROUTER:
@@ -179,7 +249,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_LOSS:
   case RA_OP_OPTIMIZER:
     return memory_s(estimator,
-                    op->flags & RA_OP_UNFUSED ? RA_MEMORY_ADD : RA_MEMORY_OTHER,
+                    op->flags & RA_OP_UNFUSED ? RA_MEMORY_ADD : memory_kind(op),
                     op);
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:

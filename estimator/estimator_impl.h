@@ -19,12 +19,22 @@ typedef enum {
   RA_MEMORY_ADD,
   RA_MEMORY_EMBEDDING,
   RA_MEMORY_OTHER,
+  RA_MEMORY_NORM_BACKWARD, /* from here on a profile may lack it */
+  RA_MEMORY_ACTIVATION_BACKWARD,
+  RA_MEMORY_EMBEDDING_BACKWARD,
+  RA_MEMORY_CROSS_ENTROPY,
+  RA_MEMORY_CROSS_ENTROPY_BACKWARD,
+  RA_MEMORY_SAMPLE,
+  RA_MEMORY_LOSS,
+  RA_MEMORY_OPTIMIZER,
   RA_N_MEMORY_LAWS
 } RaMemoryLawKind;
 
 struct _RaEstimator {
   RaGemmLaw gemm;                        /* bf16, fp16, fp32 */
   RaGemmLaw gemm_fp8;                    /* fp8; bf16's where there is none */
+  RaGemmLaw gemm_fp32;                   /* fp32, where it was measured */
+  gboolean has_fp32;                     /* it was */
   RaAttentionLaw attention;              /* whole sequences */
   RaDecodeAttentionLaw decode_attention; /* one token a sequence */
   RaMemoryLaw memory[RA_N_MEMORY_LAWS];  /* by RaMemoryLawKind */

@@ -24,6 +24,7 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
   law->tile_n[0] = (uint64_t)ra_resolve(&r, "tile-n");
   frac = ra_resolve(&r, "peak-frac");
   small_frac = ra_resolve(&r, "small-tile-frac");
+  law->is_fp32 = g_str_equal(name, "gemm.fp32");
   law->quantize_s_per_element = 0;
   if (g_str_equal(name, "gemm.fp8"))
     law->quantize_s_per_element = ra_resolve(&r, "quantize-bytes") *
@@ -107,13 +108,13 @@ ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
 
     compute_s = MIN(compute_s, s);
   }
-  if (op->dtype == RA_DTYPE_FP32)
+  if (op->dtype == RA_DTYPE_FP32 && !law->is_fp32)
     compute_s *= 2;
   law_s = law->floor_s + MAX(compute_s, memory_s) +
           law->serial_frac * MIN(compute_s, memory_s) +
           (double)op->dim[0] * (double)op->dim[2] * (double)op->dim[3] *
               law->quantize_s_per_element;
-  return op->dtype == RA_DTYPE_FP32
+  return op->dtype == RA_DTYPE_FP32 && !law->is_fp32
              ? law_s
              : law_s * residual_factor(law, op);
 }

@@ -39,13 +39,14 @@ typedef struct {
   uint64_t tile_m[RA_GEMM_TILES];     /* rows, elements, >= 1 */
   uint64_t tile_n[RA_GEMM_TILES];     /* columns, elements, >= 1 */
   double s_per_wave_k[RA_GEMM_TILES]; /* of one tile, for each element of k */
+  gboolean is_fp32;                   /* measured on fp32 operands */
   RaResidual residual;                /* over m, n, k */
 } RaGemmLaw;
 
 /**
  * ra_gemm_law_init:
  * @device: rates of the memory
- * @name: "gemm.bf16" or "gemm.fp8"
+ * @name: "gemm.bf16", "gemm.fp8" or "gemm.fp32"
  * @flop_per_s: dense peak of the operands' type, > 0
  * @error: %RA_ERROR_INPUT: the law is missing
  */
@@ -71,11 +72,13 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  *     law     = floor + max(compute, memory) + serial_frac min(compute, memory)
  *               + quantize
  *     t       = law exp(r),  r from the table over m batch, n, k; 0 for fp32
+ *                                                 without a law of its own
  *
  * The law is never less for a larger m, n, k or batch; measured times are.
  * With tile 1 x 1 on one SM, no
  * ramp and no floor it is 2 m n k batch / peak: the roofline.  fp32 products
- * run as TF32, at half the rate of bf16 (data sheets of A100 and H100).
+ * run as TF32, at half the rate of bf16 (data sheets of A100 and H100), unless
+ * the profile has "gemm.fp32".
  * Valid: m 1..32768; n, k 128..65536; beyond, the same formula.  A batch > 1
  * was not measured: its rows count as one product's.
  * Source: tile and wave quantization, NVIDIA, Matrix Multiplication Background

@@ -40,6 +40,7 @@ typedef struct {
   double memory_bytes_per_s; /* HBM, peak */
   double bf16_flop_per_s;    /* dense peak; fp16 is the same */
   double fp8_flop_per_s;     /* dense peak; 0: none */
+  double fp32_flop_per_s;    /* dense peak; 0: half of bf16 */
   double intra_bytes_per_s;  /* to peers of the node, one direction */
   double host_bytes_per_s;   /* to the host, one direction */
 } RaDevice;

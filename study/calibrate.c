@@ -246,8 +246,10 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
   if (!ra_gpu_sheet(work->gpu, work->data, &work->sheet, error))
     return FALSE;
   work->profile = ra_transfer_start(work->gpu, &work->sheet);
-  for (guint i = 0; i < ra_law_n_specs(); i++)
+  for (guint i = 0; i < ra_law_n_specs(); i++) {
     work->laws[i].median_frac = work->laws[i].p90_frac = -1;
+    work->laws[i].absent = ra_law_spec_at(i)->stand_in != NULL;
+  }
   if (work->n_bases > 0 && !transfer(work, error))
     return FALSE;
   for (guint i = 0; i < ra_fit_n_laws(); i++) {

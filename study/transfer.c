@@ -51,6 +51,8 @@ ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet)
   for (guint i = 0; i < ra_law_n_specs(); i++) {
     const RaLawSpec *spec = ra_law_spec_at(i);
 
+    if (spec->stand_in)
+      continue;
     g_string_append_printf(text,
                            "[law %s]\nsource = a fit\nrows = 0\nrange = all\n"
                            "error-median = -\nerror-p90 = -\n",

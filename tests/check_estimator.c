@@ -99,6 +99,24 @@ START_TEST(test_gemm_roofline)
 }
 END_TEST
 
+/* With a law of its own (peak 0.5e12, half of bf16's 1e12, of which 0.8): 2 ms
+ * / 0.4, and a ragged row costs no more; without one of bf16, that too. */
+START_TEST(test_gemm_fp32)
+{
+  g_autoptr(Bench) b =
+      bench_new(profile_text_load(NO_MEMORY, "gemm.fp32.peak-frac=0.8", NULL));
+  g_autoptr(Bench) ideal = bench_new(profile_text_load(NO_MEMORY, NULL));
+  RaOp op = bench_op(RA_OP_GEMM, 1000, 1000, 1000, 1);
+
+  bench_check(ra_estimator_op_s(b->estimator, &op), 2e-3);
+  op.dtype = RA_DTYPE_FP32;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 5e-3);
+  bench_check_differs(ra_estimator_op_s(ideal->estimator, &op), 5e-3);
+  op.flags = RA_OP_RAGGED;
+  bench_check(ra_estimator_op_s(b->estimator, &op), 5e-3);
+}
+END_TEST
+
 /* A device without fp8 computes it as bf16, on half the bytes. */
 START_TEST(test_gemm_no_fp8)
 {
@@ -206,18 +224,30 @@ START_TEST(test_memory_laws)
   static const struct {
     RaOpKind kind;
     const char *edit;
-  } cases[] = {{RA_OP_NORM_BACKWARD, "memory.norm.floor-s=0.5"},
-               {RA_OP_ROPE, "memory.rope.floor-s=0.5"},
-               {RA_OP_ACTIVATION, "memory.activation.floor-s=0.5"},
-               {RA_OP_ACTIVATION_BACKWARD, "memory.activation.floor-s=0.5"},
-               {RA_OP_EMBEDDING, "memory.embedding.floor-s=0.5"},
-               {RA_OP_EMBEDDING_BACKWARD, "memory.embedding.floor-s=0.5"},
-               {RA_OP_CROSS_ENTROPY, "memory.other.floor-s=0.5"},
-               {RA_OP_CROSS_ENTROPY_BACKWARD, "memory.other.floor-s=0.5"},
-               {RA_OP_ROUTER, "memory.other.floor-s=0.5"},
-               {RA_OP_PERMUTE, "memory.other.floor-s=0.5"},
-               {RA_OP_SAMPLE, "memory.other.floor-s=0.5"},
-               {RA_OP_LOSS, "memory.other.floor-s=0.5"}};
+  } cases[] = {
+      {RA_OP_NORM_BACKWARD, "memory.norm.floor-s=0.5"},
+      {RA_OP_ROPE, "memory.rope.floor-s=0.5"},
+      {RA_OP_ACTIVATION, "memory.activation.floor-s=0.5"},
+      {RA_OP_ACTIVATION_BACKWARD, "memory.activation.floor-s=0.5"},
+      {RA_OP_EMBEDDING, "memory.embedding.floor-s=0.5"},
+      {RA_OP_EMBEDDING_BACKWARD, "memory.embedding.floor-s=0.5"},
+      {RA_OP_CROSS_ENTROPY, "memory.other.floor-s=0.5"},
+      {RA_OP_CROSS_ENTROPY_BACKWARD, "memory.other.floor-s=0.5"},
+      {RA_OP_ROUTER, "memory.other.floor-s=0.5"},
+      {RA_OP_PERMUTE, "memory.other.floor-s=0.5"},
+      {RA_OP_SAMPLE, "memory.other.floor-s=0.5"},
+      {RA_OP_LOSS, "memory.other.floor-s=0.5"},
+      {RA_OP_OPTIMIZER, "memory.other.floor-s=0.5"},
+      /* laws that a profile may have beside */
+      {RA_OP_NORM_BACKWARD, "memory.norm-backward.floor-s=0.5"},
+      {RA_OP_ACTIVATION_BACKWARD, "memory.activation-backward.floor-s=0.5"},
+      {RA_OP_EMBEDDING_BACKWARD, "memory.embedding-backward.floor-s=0.5"},
+      {RA_OP_CROSS_ENTROPY, "memory.cross-entropy.floor-s=0.5"},
+      {RA_OP_CROSS_ENTROPY_BACKWARD,
+       "memory.cross-entropy-backward.floor-s=0.5"},
+      {RA_OP_SAMPLE, "memory.sample.floor-s=0.5"},
+      {RA_OP_LOSS, "memory.loss.floor-s=0.5"},
+      {RA_OP_OPTIMIZER, "memory.optimizer.floor-s=0.5"}};
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     g_autoptr(Bench) b = bench_new(profile_text_load(cases[i].edit, NULL));
@@ -410,6 +440,7 @@ estimator_suite(void)
   tcase_add_test(tcase, test_attention_bounds);
   tcase_add_test(tcase, test_decode_attention);
   tcase_add_test(tcase, test_memory_op);
+  tcase_add_test(tcase, test_gemm_fp32);
   tcase_add_test(tcase, test_memory_laws);
   suite_add_tcase(suite, tcase);
   tcase = tcase_create("lists");

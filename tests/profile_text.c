@@ -41,6 +41,18 @@ edited(const char *const *edits, const char *law, const char *key,
   return value;
 }
 
+/* Whether an edit is of @law. */
+static gboolean
+names(const char *const *edits, const char *law)
+{
+  g_autofree char *start = g_strdup_printf("%s.", law);
+
+  for (; edits && *edits; edits++)
+    if (g_str_has_prefix(*edits, start))
+      return TRUE;
+  return FALSE;
+}
+
 char *
 profile_text(const char *const *edits)
 {
@@ -59,6 +71,8 @@ profile_text(const char *const *edits)
   for (guint i = 0; i < ra_law_n_specs(); i++) {
     const RaLawSpec *law = ra_law_spec_at(i);
 
+    if (law->stand_in && !names(edits, law->name))
+      continue;
     g_string_append_printf(text, "[law %s]\n", law->name);
     for (guint j = 0; j < law->n_coefficients; j++) {
       const char *name = law->coefficients[j].name;

@@ -11,7 +11,7 @@
  *     const RaLawSpec *spec = ra_law_spec("gemm.bf16");
  *     spec->coefficients[0].name -> "sms"
  *
- * Typical sizes: 22 laws of 1 to 18 coefficients.
+ * Typical sizes: 32 laws of 1 to 18 coefficients.
  */
 #ifndef RA_TRACES_LAW_H
 #define RA_TRACES_LAW_H
@@ -30,6 +30,8 @@ typedef struct {
 typedef struct {
   const char *name;                      /* "gemm.bf16" */
   gboolean optional;                     /* a profile may lack it */
+  const char *stand_in;                  /* the law in its place then, of an op
+                                            that few measure; NULL: none */
   const RaCoefficientSpec *coefficients; /* (n_coefficients) all required */
   guint n_coefficients;                  /* >= 1 */
   const char *formula;                   /* function that documents it */
