@@ -6,6 +6,7 @@ bench_programs += %D%/estimator
 bench_programs += %D%/executor
 bench_programs += %D%/fold
 bench_programs += %D%/generate
+bench_programs += %D%/lengths
 bench_programs += %D%/real-figure
 bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h %D%/system_fit.c %D%/system_fit.h

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -131,6 +132,14 @@ check_text(const char *path, const char *text, gsize n_bytes, GError **error)
   return valid;
 }
 
+static int
+compare_tokens(const void *a, const void *b)
+{
+  const uint32_t *x = a, *y = b;
+
+  return (*x > *y) - (*x < *y);
+}
+
 static gboolean
 parse_file(const char *arg, const char *relative_to, RaLength *law,
            GError **error)
@@ -158,11 +167,11 @@ parse_file(const char *arg, const char *relative_to, RaLength *law,
     return FALSE;
   law->n_samples = samples->len;
   law->samples = (uint32_t *)(void *)g_array_free(samples, FALSE);
-  law->min_tokens = law->max_tokens = law->samples[0];
-  for (guint i = 1; i < law->n_samples; i++) {
-    law->min_tokens = MIN(law->min_tokens, law->samples[i]);
-    law->max_tokens = MAX(law->max_tokens, law->samples[i]);
-  }
+  law->sorted = g_new(uint32_t, law->n_samples);
+  memcpy(law->sorted, law->samples, law->n_samples * sizeof *law->sorted);
+  qsort(law->sorted, law->n_samples, sizeof *law->sorted, compare_tokens);
+  law->min_tokens = law->sorted[0];
+  law->max_tokens = law->sorted[law->n_samples - 1];
   return TRUE;
 }
 
@@ -254,7 +263,18 @@ void
 ra_length_clear(RaLength *length)
 {
   g_clear_pointer(&length->samples, g_free);
+  g_clear_pointer(&length->sorted, g_free);
   length->n_samples = 0;
+}
+
+static uint32_t
+lognormal_at(const RaLength *law, double z)
+{
+  double x = ra_exp(law->log_mean + law->log_sd * z);
+
+  if (x >= law->max_tokens)
+    return law->max_tokens;
+  return MAX((uint32_t)(x + 0.5), 1);
 }
 
 uint32_t
@@ -270,10 +290,7 @@ ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
   case RA_LENGTH_FIXED:
     return length->min_tokens;
   case RA_LENGTH_LOGNORMAL:
-    x = ra_exp(length->log_mean + length->log_sd * ra_rng_normal(&rng));
-    if (x >= length->max_tokens)
-      return length->max_tokens;
-    return MAX((uint32_t)(x + 0.5), 1);
+    return lognormal_at(length, ra_rng_normal(&rng));
   case RA_LENGTH_UNIFORM:
   case RA_LENGTH_FILE:
     n = length->kind == RA_LENGTH_FILE
@@ -313,6 +330,39 @@ normal_cdf(double x)
   }
   /* 0.9189... is ln(2 pi) / 2 */
   return 0.5 + sum * ra_exp(-x * x / 2 - 0.91893853320467274178);
+}
+
+uint32_t
+ra_length_at(const RaLength *length, double z)
+{
+  uint32_t n, at;
+
+  if (length->kind == RA_LENGTH_FIXED)
+    return length->min_tokens;
+  if (length->kind == RA_LENGTH_LOGNORMAL)
+    return lognormal_at(length, z);
+  n = length->kind == RA_LENGTH_FILE
+          ? length->n_samples
+          : length->max_tokens - length->min_tokens + 1;
+  at = MIN((uint32_t)(normal_cdf(z) * n), n - 1);
+  return length->kind == RA_LENGTH_FILE ? length->sorted[at]
+                                        : length->min_tokens + at;
+}
+
+uint32_t
+ra_length_draw_in_group(const RaLength *length, uint64_t seed, uint64_t stream,
+                        uint64_t index, uint64_t group_stream, uint64_t group,
+                        double correlation)
+{
+  RaRng own = ra_rng_init(seed, stream);
+  RaRng shared = ra_rng_init(seed, group_stream);
+
+  if (correlation == 0)
+    return ra_length_draw(length, seed, stream, index);
+  own.counter = index;
+  shared.counter = group;
+  return ra_length_at(length, sqrt(correlation) * ra_rng_normal(&shared) +
+                                  sqrt(1 - correlation) * ra_rng_normal(&own));
 }
 
 static double

@@ -14,8 +14,10 @@
  *     uint32_t n_tokens = ra_length_draw(&law, seed, stream, index);
  *     ra_length_clear(&law);
  *
- * A draw is a pure function of (seed, stream, index): see base/rng.h.
- * Typical sizes: 1 to 32,768 tokens; a file of 10^2 to 10^5 rows.
+ * A draw is a pure function of (seed, stream, index): see base/rng.h.  Answers
+ * to one prompt are alike: ra_length_draw_in_group() draws them correlated,
+ * with the same law for each. Typical sizes: 1 to 32,768 tokens; a file of 10^2
+ * to 10^5 rows.
  */
 #ifndef RA_GRAPH_LENGTH_H
 #define RA_GRAPH_LENGTH_H
@@ -43,6 +45,7 @@ typedef struct {
   double log_mean;     /* LOGNORMAL: mean of the logarithm */
   double log_sd;       /* LOGNORMAL: standard deviation of the logarithm */
   uint32_t *samples;   /* FILE: (n_samples) tokens, owned */
+  uint32_t *sorted;    /* FILE: (n_samples) the same, ascending, owned */
   guint n_samples;     /* FILE: rows read, > 0 */
 } RaLength;
 
@@ -83,6 +86,33 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaLength, ra_length_clear)
  */
 uint32_t ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
                         uint64_t index);
+
+/**
+ * ra_length_draw_in_group:
+ * @group_stream: of the groups' shares; not @stream
+ * @group: of the draw: the prompt that the answer is to
+ * @correlation: of two draws of a group, in [0, 1]
+ *
+ * As ra_length_draw(), with the standard normal number
+ *
+ *     z = sqrt(rho) g + sqrt(1 - rho) e
+ *
+ * of the group's share g and one of the draw's own e, both standard normal: so
+ * z is too, each length has the law (x = F^-1(Phi(z)), which of the lognormal
+ * law is e^(m + s z)), and the logarithms of a group's lognormal lengths, not
+ * cut, have correlation rho (a Gaussian copula).  rho = 0 is ra_length_draw()
+ * to the last bit.
+ *
+ * Returns: tokens, in [min_tokens, max_tokens]
+ */
+uint32_t ra_length_draw_in_group(const RaLength *length, uint64_t seed,
+                                 uint64_t stream, uint64_t index,
+                                 uint64_t group_stream, uint64_t group,
+                                 double correlation);
+
+/* The tokens that a share @z of the standard normal law stands for: the
+ * quantile of its probability. */
+uint32_t ra_length_at(const RaLength *length, double z);
 
 /**
  * ra_length_mean:

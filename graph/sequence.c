@@ -6,7 +6,10 @@
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"
 
-/* Streams of random numbers: prompts and each set's responses. */
+/* Streams of random numbers: prompts, each set's responses, and what answers to
+ * one prompt have in common. */
+#define GROUP_STREAM (UINT32_C(1) << 31)
+
 static uint64_t
 stream_of(uint32_t iteration, uint32_t which)
 {
@@ -24,8 +27,10 @@ draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
                     ? prompt[i - 1]
                     : ra_length_draw(&w->prompt_length, seed,
                                      stream_of(iteration, 0), i / samples);
-    response[i] = ra_length_draw(&w->response_length, seed,
-                                 stream_of(iteration, set + 1), i);
+    response[i] = ra_length_draw_in_group(
+        &w->response_length, seed, stream_of(iteration, set + 1), i,
+        stream_of(iteration, GROUP_STREAM + set), i / samples,
+        w->response_correlation);
   }
 }
 

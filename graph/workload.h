@@ -11,12 +11,10 @@
  *     samples-per-prompt = 1
  *     prompt-length = fixed(1024)
  *     response-length = lognormal(600, 450, 1024)
- *     mini-batches = 8               of the train calls
- *     epochs = 1                     of the train calls
- *     staleness = 0                  of the generate calls
- *     [model actor]
- *     config = llama-3-70b.json
- *     trainable = true               default false
+ *     response-correlation = 0       of the lengths of two answers to one
+ * prompt mini-batches = 8               of the train calls epochs = 1 of the
+ * train calls staleness = 0                  of the generate calls [model
+ * actor] config = llama-3-70b.json trainable = true               default false
  *     head = lm                      lm | value
  *     dtype = bf16                   bf16 | fp16 | fp32 | fp8
  *     optimizer = adamw              default where trainable, else none
@@ -140,11 +138,12 @@ typedef struct {
   uint32_t n_prompts;       /* an iteration */
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
   RaLength response_length; /* tokens of a response, drawn per sample */
-  RaWorkloadModel *models;  /* (n_models) file order */
-  guint n_models;           /* >= 1 unless all calls are host calls */
-  RaCall *calls;            /* (n_calls) file order */
-  guint n_calls;            /* >= 1 */
-  uint32_t *order;          /* (n_calls) topological */
+  double response_correlation; /* of two answers to one prompt, in [0, 1] */
+  RaWorkloadModel *models;     /* (n_models) file order */
+  guint n_models;              /* >= 1 unless all calls are host calls */
+  RaCall *calls;               /* (n_calls) file order */
+  guint n_calls;               /* >= 1 */
+  uint32_t *order;             /* (n_calls) topological */
 } RaWorkload;
 
 /**

@@ -60,6 +60,10 @@ static const RaKeySpec common_keys[] = {
   {"response-length", RA_KEY_STRING,
    G_STRUCT_OFFSET(RaWorkloadKeys, response_length), .required = TRUE,
    .doc = "a law of lengths such as lognormal(600, 450, 1024)"},
+  {"response-correlation", RA_KEY_DOUBLE,
+   G_STRUCT_OFFSET(RaWorkloadKeys, response_correlation), .fallback = "0",
+   .min = 0, .max = 1,
+   .doc = "of the lengths of two answers to one prompt; 0: independent"},
   {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, mini_batches),
    .fallback = "1", .min = 1, .max = MAX_MINI_BATCHES,
    .doc = "optimizer steps of a train call, an epoch"},
@@ -193,10 +197,17 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
   }
   workload->algorithm = keys->algorithm;
   workload->n_prompts = keys->prompts;
-  return read_law(file, group, "prompt-length", keys->prompt_length,
-                  &workload->prompt_length, error) &&
-         read_law(file, group, "response-length", keys->response_length,
-                  &workload->response_length, error);
+  workload->response_correlation = keys->response_correlation;
+  if (!read_law(file, group, "prompt-length", keys->prompt_length,
+                &workload->prompt_length, error) ||
+      !read_law(file, group, "response-length", keys->response_length,
+                &workload->response_length, error))
+    return FALSE;
+  return workload->response_length.kind != RA_LENGTH_FIXED ||
+         keys->response_correlation == 0 ||
+         ra_key_file_fail(file, group, "response-correlation", error,
+                          "'response-correlation' of fixed lengths, expected a "
+                          "'response-length' that is drawn");
 }
 
 static gboolean

@@ -21,6 +21,7 @@ typedef struct {
   uint32_t samples_per_prompt; /* of calls that own a set */
   const char *prompt_length;   /* law, as written */
   const char *response_length; /* law, as written */
+  double response_correlation; /* within a prompt's group */
   uint32_t mini_batches;       /* of train calls, an epoch */
   uint32_t epochs;             /* of train calls */
   uint32_t staleness;          /* of generate calls of trained models */
