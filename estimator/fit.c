@@ -10,11 +10,8 @@
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 
-/* The node that the rows are from, where they do not say otherwise. */
-#define NODE_GPUS 8
 /* Of a law that has three lines for 2, 4 and 8 GPUs. */
 #define RANK_COEFFICIENTS 18
-#define NODE_NIC_BYTES_PER_S 400e9
 
 /* The law of a fit in its profile, by the fit's coefficients. */
 typedef struct {
@@ -27,31 +24,46 @@ typedef struct {
   GPtrArray *grids;   /* (RaGrid) of all laws, put aside */
 } Work;
 
-static void
-set_nics(RaCluster *cluster, const RaProfile *profile, double nics)
+/* The nodes that a row is from. */
+static RaCluster
+cluster_of(const RaProfile *profile, const RaMeasured *row)
 {
-  *cluster = (RaCluster){.n_nodes = 2,
-                         .gpus_per_node = NODE_GPUS,
-                         .nics_per_node = NODE_GPUS,
-                         .nic_bytes_per_s = nics / NODE_GPUS,
-                         .device = profile->spec};
+  guint n_gpus = row->gpus_per_node, n_nics = row->nics_per_node;
+  double nics = row->nic_bytes_per_s;
+
+  n_gpus = n_gpus > 0 ? n_gpus : RA_MEASURED_NODE;
+  n_nics = n_nics > 0 ? n_nics : RA_MEASURED_NODE;
+  return (RaCluster){.n_nodes = 2,
+                     .gpus_per_node = n_gpus,
+                     .nics_per_node = n_nics,
+                     .nic_bytes_per_s =
+                         nics > 0 ? nics / n_nics : RA_MEASURED_NIC_BYTES_PER_S,
+                     .device = profile->spec};
+}
+
+/* Whether both are from nodes of one kind. */
+static gboolean
+is_same_node(const RaMeasured *a, const RaMeasured *b)
+{
+  return a->gpus_per_node == b->gpus_per_node &&
+         a->nics_per_node == b->nics_per_node &&
+         !(a->nic_bytes_per_s < b->nic_bytes_per_s) &&
+         !(a->nic_bytes_per_s > b->nic_bytes_per_s);
 }
 
 void
 ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
 {
   g_autoptr(RaEstimator) estimator = NULL;
+  const RaMeasured *last = NULL;
   RaCluster cluster;
-  double nics = -1;
 
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
-    double wanted =
-        row->nic_bytes_per_s > 0 ? row->nic_bytes_per_s : NODE_NIC_BYTES_PER_S;
 
-    if (wanted < nics || wanted > nics) {
+    if (!last || !is_same_node(row, last)) {
       g_clear_pointer(&estimator, ra_estimator_free);
-      set_nics(&cluster, profile, nics = wanted);
+      cluster = cluster_of(profile, last = row);
       estimator = ra_estimator_new(profile, &cluster, NULL);
       g_assert(estimator != NULL); /* the profile has every law */
     }
@@ -140,7 +152,7 @@ bridge_ranks(Work *work, const GArray *rows, double *parameters)
   for (guint i = 0; i < rows->len; i++) {
     uint64_t n = g_array_index(rows, RaMeasured, i).op.dim[1];
 
-    if (n >= 2 && n <= NODE_GPUS)
+    if (n >= 2 && n <= RA_MEASURED_NODE)
       has[n < 4 ? 0 : n < 8 ? 1 : 2] = TRUE;
   }
   for (guint set = 0; set < n_sets; set++) {
@@ -280,9 +292,16 @@ ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
     double at[RA_GRID_AXES];
+    RaGridCell cell = row->samples;
+    gssize index;
 
     snap(grid, axes, &row->op, at);
-    ra_grid_sample(grid, at, ra_log(row->measured_s / MAX(s[i], 1e-12)));
+    index = ra_grid_find(grid, at);
+    g_assert(index >= 0); /* snapped to knots */
+    if (cell.n == 0)
+      cell = (RaGridCell){.n = 1};
+    cell.mean += ra_log(row->measured_s / MAX(s[i], 1e-12));
+    ra_grid_merge(grid, (gsize)index, &cell);
   }
   ra_grid_fill(grid);
   return grid;

@@ -71,8 +71,7 @@ const RaFitLaw *ra_fit_pair(gboolean across);
  * @rows: (element-type RaMeasured)
  * @out_s: (array): seconds of each row
  *
- * What the profile says of measured rows, on the nodes that they are from: of 8
- * GPUs, with the NICs that the row says or 400 GB/s of them.
+ * What the profile says of measured rows, on the nodes that they are from.
  */
 void ra_fit_predict(const RaProfile *profile, const GArray *rows,
                     double *out_s);

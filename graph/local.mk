@@ -43,6 +43,7 @@ libgraph_a_SOURCES += %D%/op.c %D%/op.h
 libgraph_a_SOURCES += %D%/op_count.c
 libgraph_a_SOURCES += %D%/op_list.c
 libgraph_a_SOURCES += %D%/op_program.c %D%/op_program.h
+libgraph_a_SOURCES += %D%/op_text.c
 libgraph_a_SOURCES += %D%/plan.c %D%/plan.h
 libgraph_a_SOURCES += %D%/plan_batching.c %D%/plan_batching.h
 libgraph_a_SOURCES += %D%/plan_check.c %D%/plan_check.h

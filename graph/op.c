@@ -264,13 +264,3 @@ ra_op_bytes(const RaOp *op)
     return (double)d[0];
   }
 }
-
-char *
-ra_op_shape(const RaOp *op)
-{
-  GString *text = g_string_new(NULL);
-  for (guint i = 0; i < RA_OP_DIMS && ops[op->kind].dims[i]; i++)
-    g_string_append_printf(text, "%s%s=%" G_GUINT64_FORMAT, i ? "," : "",
-                           ops[op->kind].dims[i], op->dim[i]);
-  return g_string_free(text, FALSE);
-}

@@ -107,8 +107,22 @@ double ra_op_n_scores(const RaOp *op);
  */
 guint ra_op_n_launches(const RaOp *op);
 
-/* (transfer full): "m=16,n=4096,k=4096,batch=1", for traces. */
+/* (transfer full): "m=16,n=4096,k=4096,batch=1", for traces; behind it
+ * ",dtype=fp8" where that is not bf16 and ",flags=behind+ragged" where it has
+ * any, so that it is all of the op but its count. */
 char *ra_op_shape(const RaOp *op);
+
+/**
+ * ra_op_parse:
+ * @name: ra_op_name() of it
+ * @shape: ra_op_shape() of it; the order of its parts does not count
+ * @out_op: (out): untouched on error; count 1
+ * @error: %RA_ERROR_INPUT without file and line: the caller prefixes
+ *
+ * The inverse of ra_op_name() and ra_op_shape().
+ */
+gboolean ra_op_parse(const char *name, const char *shape, RaOp *out_op,
+                     GError **error);
 
 /* --- the op lists of a piece of a model --- */
 

@@ -48,12 +48,29 @@ set_file(RaTrace *trace, const char *key, RaKeyFile *file)
   ra_trace_set_head(trace, key, name);
 }
 
+/* The nodes that ops of communication were timed on
+ * (traces/measured_trace.h). */
 static void
-set_head(RaTrace *trace, const RaTaskGraph *graph)
+set_nics(RaTrace *trace, const RaCluster *cluster)
+{
+  g_autofree char *n = g_strdup_printf("%u", cluster->nics_per_node);
+  char rate[G_ASCII_DTOSTR_BUF_SIZE];
+
+  if (cluster->nics_per_node == 0)
+    return;
+  ra_trace_set_head(trace, "nics-per-node", n);
+  ra_trace_set_head(
+      trace, "nic-bytes-per-s",
+      g_ascii_dtostr(rate, sizeof rate, cluster->nic_bytes_per_s));
+}
+
+static void
+set_head(RaTrace *trace, const RaTaskGraph *graph, gboolean have_ops)
 {
   const RaPlan *plan = graph->augmented->plan;
   g_autofree char *seed = g_strdup_printf("%" G_GUINT64_FORMAT, graph->seed);
-  g_autofree char *gpus = g_strdup_printf("%u", plan->cluster->gpus_per_node);
+  const RaCluster *cluster = plan->cluster;
+  g_autofree char *gpus = g_strdup_printf("%u", cluster->gpus_per_node);
 
   ra_trace_set_head(trace, "source", "simulate");
   ra_trace_set_head(trace, "seed", seed);
@@ -61,6 +78,8 @@ set_head(RaTrace *trace, const RaTaskGraph *graph)
   set_file(trace, "cluster", plan->cluster->file);
   set_file(trace, "plan", plan->file);
   ra_trace_set_head(trace, "gpus-per-node", gpus);
+  if (have_ops)
+    set_nics(trace, cluster);
 }
 
 /* Of every group its GPUs; NULL-terminated. */
@@ -91,6 +110,22 @@ row_of(const RaTaskGraph *graph, RaTaskId task, char **ranks)
   };
 }
 
+/* The op of a task of one op, which has no steps; (transfer full): its shape.
+ */
+static char *
+set_op(const RaTaskGraph *graph, RaTaskId task, RaTraceRow *row)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  char *shape;
+
+  if (graph->work[task] == RA_NONE || row->end_s <= row->begin_s ||
+      ra_work_ops(graph, graph->work[task], ops) != 1 || ops[0].count != 1)
+    return NULL;
+  row->op = ra_op_name((RaOpKind)ops[0].kind);
+  row->shape = shape = ra_op_shape(&ops[0]);
+  return shape;
+}
+
 /* All tasks, or those without steps. */
 static void
 add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
@@ -102,6 +137,7 @@ add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
 
   for (RaTaskId i = 0; i < graph->n_tasks; i++) {
     RaTraceRow row = row_of(graph, i, ranks);
+    g_autofree char *shape = NULL;
 
     if (graph->kind[i] == RA_TASK_JOIN ||
         (have_steps && ra_sim_has_steps(sim, i)))
@@ -114,10 +150,12 @@ add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
       row.flop = amounts[graph->work[i]].flop;
       row.bytes = amounts[graph->work[i]].bytes;
     }
+    if (have_steps)
+      shape = set_op(graph, i, &row);
     ra_trace_add(trace, &row);
   }
   ra_trace_sort(trace);
-  set_head(trace, graph);
+  set_head(trace, graph, have_steps);
 }
 
 RaTrace *

@@ -236,9 +236,9 @@ START_TEST(test_merge)
     if (cell->n != 2)
       continue;
     n_two++;
-    ck_assert_double_eq_tol((double)cell->mean, 0.5 * log(1.2), 1e-5);
-    ck_assert_double_eq_tol((double)cell->deviation, 0.5 * log(1.2), 1e-5);
-    ck_assert(fabs((double)cell->mean - 0.5 * log(1.3)) > 1e-2);
+    ck_assert_double_eq_tol(cell->mean, 0.5 * log(1.2), 1e-5);
+    ck_assert_double_eq_tol(cell->deviation, 0.5 * log(1.2), 1e-5);
+    ck_assert(fabs(cell->mean - 0.5 * log(1.3)) > 1e-2);
   }
   ck_assert_uint_eq(n_two, rows->len - 1);
   ck_assert_uint_eq(n_one, 1);

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "graph/op.h"
 #include "graph/plan.h"
@@ -223,6 +224,52 @@ START_TEST(test_bytes_by_hand)
 }
 END_TEST
 
+/* Every kind, type and flag comes back from its text; dimension i is i + 1 less
+ * a power of two that no double holds.  The text of a bf16 op without flags has
+ * no more than its dimensions, so that older traces are read.  A dimension too
+ * few, twice or unknown, a word or an unknown name are refused. */
+START_TEST(test_text)
+{
+  static const char *const bad[] = {"m=1,n=2,k=3",
+                                    "m=1,n=2,k=3,batch=4,m=5",
+                                    "m=1,n=2,k=3,batch=x",
+                                    "m=1,n=2,k=3,batch=4,width=5",
+                                    "m=1,n=2,k=3,batch=4,",
+                                    "m=1,n=2,k=3,batch=4,dtype=int8",
+                                    "m=1,n=2,k=3,batch=4,5",
+                                    "m=1,n=2,k=3,batch=4,flags=odd",
+                                    "",
+                                    "m=-1,n=2,k=3,batch=4"};
+  RaOp back = {.kind = RA_OP_HOST};
+
+  for (guint kind = 0; kind < RA_N_OPS; kind++)
+    for (guint flags = 0; flags < 16; flags++) {
+      RaOp op = {(uint8_t)kind,
+                 (uint8_t)(flags % RA_N_DTYPES),
+                 (uint16_t)flags,
+                 1,
+                 {0}};
+      g_autofree char *shape = NULL;
+
+      for (guint i = 0; ra_op_dim_name((RaOpKind)kind, i); i++)
+        op.dim[i] = (UINT64_C(1) << 60) - (i + 1);
+      shape = ra_op_shape(&op);
+      ck_assert(ra_op_parse(ra_op_name((RaOpKind)kind), shape, &back, NULL));
+      ck_assert_mem_eq(&op, &back, sizeof op);
+      ck_assert((strstr(shape, "dtype") != NULL) == (flags % RA_N_DTYPES > 0));
+      ck_assert((strstr(shape, "flags") != NULL) == (flags > 0));
+    }
+  for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+    g_autoptr(GError) error = NULL;
+
+    ck_assert_msg(!ra_op_parse("gemm", bad[i], &back, &error), "%s", bad[i]);
+    ck_assert_ptr_nonnull(strstr(error->message, "'m=,n=,k=,batch='"));
+    ck_assert_ptr_null(strchr(error->message, '\n'));
+  }
+  ck_assert(!ra_op_parse("gem", "m=1,n=2,k=3,batch=4", &back, NULL));
+}
+END_TEST
+
 /* A decode step looks at one token a sequence and at all cached ones; the head
  * runs on each sequence once.  A prefill that samples runs the head on the
  * last positions only. */
@@ -311,6 +358,7 @@ op_suite(void)
   tcase_add_test(tcase, test_megatron_formula);
   tcase_add_test(tcase, test_tp_collectives);
   tcase_add_test(tcase, test_bytes_by_hand);
+  tcase_add_test(tcase, test_text);
   tcase_add_test(tcase, test_decode_and_sampling);
   tcase_add_test(tcase, test_piece_params);
   tcase_add_loop_test(tcase, test_shipped_params, 0, G_N_ELEMENTS(shipped));

@@ -66,6 +66,7 @@ tests_check_learn_SOURCES = %D%/check_learn.c $(run_fixture)
 check_programs += %D%/check_length
 check_programs += %D%/check_length_group
 check_programs += %D%/check_mcmc
+check_programs += %D%/check_measured_trace
 check_programs += %D%/check_memory
 tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model

@@ -47,6 +47,7 @@ ra_grid_copy(const RaGrid *grid)
     ra_grid_add_axis(copy, grid->axes[a].name, grid->axes[a].knots,
                      grid->axes[a].n_knots);
   memcpy(copy->cells, grid->cells, grid->n_cells * sizeof *grid->cells);
+  copy->is_exact = grid->is_exact;
   ra_grid_fill(copy);
   return copy;
 }
@@ -154,24 +155,23 @@ ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *more)
 {
   RaGridCell *cell = &grid->cells[index];
   double n = cell->n, k = more->n;
-  double step = (double)more->mean - (double)cell->mean, squares;
-  double deviation = (double)cell->deviation;
-  double more_deviation = (double)more->deviation;
+  double step = more->mean - cell->mean, squares;
 
   if (more->n == 0)
     return;
-  squares = n * deviation * deviation + k * more_deviation * more_deviation +
+  squares = n * cell->deviation * cell->deviation +
+            k * more->deviation * more->deviation +
             step * step * n * k / (n + k);
   cell->n += more->n;
-  cell->mean += (float)(step * k / (n + k));
-  cell->deviation = (float)sqrt(squares / (n + k));
+  cell->mean += step * k / (n + k);
+  cell->deviation = sqrt(squares / (n + k));
 }
 
 gboolean
 ra_grid_sample(RaGrid *grid, const double *at, double value)
 {
   gssize index = ra_grid_find(grid, at);
-  RaGridCell one = {.n = 1, .mean = (float)value};
+  RaGridCell one = {.n = 1, .mean = value};
 
   if (index < 0)
     return FALSE;
@@ -260,7 +260,7 @@ drop_spikes(RaGrid *grid, guint8 *known)
 
     if (!all[i] || grid->cells[i].n >= SPIKE_SAMPLES ||
         !guess(grid, all, i, FALSE, &around) ||
-        fabs((double)(around - grid->cells[i].mean)) < SPIKE)
+        fabs((double)around - grid->cells[i].mean) < SPIKE)
       continue;
     known[i] = 0;
     grid->n_spikes++;
@@ -276,7 +276,7 @@ ra_grid_fill(RaGrid *grid)
   grid->values = g_new0(float, grid->n_cells);
   for (gsize i = 0; i < grid->n_cells; i++)
     if (grid->cells[i].n > 0) {
-      grid->values[i] = grid->cells[i].mean;
+      grid->values[i] = (float)grid->cells[i].mean;
       known[i] = 1;
     }
   drop_spikes(grid, known);

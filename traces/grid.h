@@ -42,9 +42,9 @@ typedef struct {
 } RaGridAxis;
 
 typedef struct {
-  guint n;         /* samples, 0: not measured */
-  float mean;      /* of the samples */
-  float deviation; /* their standard deviation about it, 0 for one */
+  guint n;          /* samples, 0: not measured */
+  double mean;      /* of the samples */
+  double deviation; /* their standard deviation about it, 0 for one */
 } RaGridCell;
 
 typedef struct {
@@ -55,6 +55,7 @@ typedef struct {
   RaGridCell *cells; /* (n_cells) the first axis varies fastest; owned */
   float *values;     /* (n_cells) means, holes filled; NULL before */
   gsize n_spikes;    /* cells measured that were filled as if holes */
+  gboolean is_exact; /* statistics are written to 1e-9, else to 1e-3 */
 } RaGrid;
 
 RaGrid *ra_grid_new(void);
@@ -135,10 +136,10 @@ double ra_grid_at(const RaGrid *grid, const double *at);
  * @group: of @file: `axis-1 = m 1 2 4`, `axis-2 = k 128 256`, and a line for
  *   each combination of the knots of all axes but the first,
  *   `at-128 = -31 (12) 5*3~7`, with a cell for each knot of the first: the mean
- *   in thousandths, behind it `*3~7` where it is of 3 samples with a standard
- *   deviation of 7 thousandths; in parentheses a value filled from the
- *   neighbours, alone where nothing was measured, or before a spike that
- *   is not used
+ *   in thousandths (whole, or with up to six decimals where the table is
+ * exact), behind it `*3~7` where it is of 3 samples with a standard deviation
+ * of 7 thousandths; in parentheses a value filled from the neighbours, alone
+ * where nothing was measured, or before a spike that is not used
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *
  * Returns: (transfer full): %NULL on error

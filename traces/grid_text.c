@@ -8,6 +8,7 @@
 #include "traces/grid.h"
 
 #define UNIT 1e-3         /* of a mean and of a deviation in the text */
+#define DECIMALS 6        /* of them, at most */
 #define CELLS_MAX 2000000 /* of a grid in a file */
 
 /* `name 1 2 4`: an axis of @grid. */
@@ -54,6 +55,30 @@ read_integer(const char **at, double max, double *out_value)
   return TRUE;
 }
 
+/* The same with decimals; @exact is set where there are any. */
+static gboolean
+read_real(const char **at, double max, double *out_value, gboolean *exact)
+{
+  gboolean minus = **at == '-';
+  const char *start;
+  double part = 0, scale = 1;
+
+  if (!read_integer(at, max, out_value))
+    return FALSE;
+  if (**at != '.')
+    return TRUE;
+  start = ++*at;
+  for (; g_ascii_isdigit(**at); ++*at) {
+    part = part * 10 + (**at - '0');
+    scale *= 10;
+  }
+  if (*at == start || *at - start > DECIMALS)
+    return FALSE;
+  *out_value += minus ? -part / scale : part / scale;
+  *exact = TRUE;
+  return TRUE;
+}
+
 /* `at-128-256`: the index of the first cell of its line; -1 for none. */
 static gssize
 find_line(const RaGrid *grid, const char *key)
@@ -74,11 +99,11 @@ find_line(const RaGrid *grid, const char *key)
 
 /* A measured mean with its statistics. */
 static gboolean
-read_mean(const char **at, RaGridCell *cell)
+read_mean(const char **at, RaGridCell *cell, gboolean *exact)
 {
   double n = 1, mean, deviation = 0;
 
-  if (!read_integer(at, 1e5, &mean))
+  if (!read_real(at, 1e5, &mean, exact))
     return FALSE;
   if (**at == '*') {
     ++*at;
@@ -87,24 +112,23 @@ read_mean(const char **at, RaGridCell *cell)
   }
   if (**at == '~') {
     ++*at;
-    if (!read_integer(at, 1e5, &deviation) || deviation < 0)
+    if (!read_real(at, 1e5, &deviation, exact) || deviation < 0)
       return FALSE;
   }
-  *cell =
-      (RaGridCell){(guint)n, (float)(mean * UNIT), (float)(deviation * UNIT)};
+  *cell = (RaGridCell){(guint)n, mean * UNIT, deviation * UNIT};
   return TRUE;
 }
 
 /* One cell at *@at, which moves behind it. */
 static gboolean
-read_cell(const char **at, RaGridCell *cell, float *value)
+read_cell(const char **at, RaGridCell *cell, float *value, gboolean *exact)
 {
   double filled;
 
   if (**at != '(') {
-    if (!read_mean(at, cell))
+    if (!read_mean(at, cell, exact))
       return FALSE;
-    *value = cell->mean;
+    *value = (float)cell->mean;
     return TRUE;
   }
   ++*at;
@@ -112,7 +136,7 @@ read_cell(const char **at, RaGridCell *cell, float *value)
     return FALSE;
   ++*at;
   *value = (float)(filled * UNIT);
-  return **at == ' ' || **at == '\0' || read_mean(at, cell);
+  return **at == ' ' || **at == '\0' || read_mean(at, cell, exact);
 }
 
 static gboolean
@@ -132,7 +156,8 @@ read_line(const RaKeyFile *file, guint group, guint entry, RaGrid *grid,
   for (guint i = 0; i < n; i++) {
     const char *start = at;
 
-    if (!read_cell(&at, &grid->cells[index + i], &grid->values[index + i]) ||
+    if (!read_cell(&at, &grid->cells[index + i], &grid->values[index + i],
+                   &grid->is_exact) ||
         (*at != (i + 1 < n ? ' ' : '\0')))
       return ra_key_file_fail(file, group, key, error,
                               "cell %u of '%s' is '%.20s', expected %u cells "
@@ -185,22 +210,37 @@ ra_grid_read(const RaKeyFile *file, guint group, GError **error)
   return g_steal_pointer(&grid);
 }
 
-static long
-thousandths(float x)
+/* @x in thousandths, whole or, @exact, with decimals. */
+static void
+write_number(double x, gboolean exact, GString *out)
 {
-  return lround((double)x / UNIT);
+  char text[64];
+  gsize n;
+
+  if (!exact) {
+    g_string_append_printf(out, "%ld", lround(x / UNIT));
+    return;
+  }
+  g_ascii_formatd(text, sizeof text, "%.6f", x / UNIT);
+  for (n = strlen(text); text[n - 1] == '0'; n--)
+    ;
+  text[text[n - 1] == '.' ? n - 1 : n] = '\0';
+  g_string_append(out, strcmp(text, "-0") == 0 ? "0" : text);
 }
 
 static void
-write_cell(const RaGridCell *cell, float value, GString *out)
+write_cell(const RaGridCell *cell, float value, gboolean exact, GString *out)
 {
-  if (cell->n == 0 || value < cell->mean || value > cell->mean)
-    g_string_append_printf(out, "(%ld)", thousandths(value));
+  float mean = (float)cell->mean;
+
+  if (cell->n == 0 || value < mean || value > mean)
+    g_string_append_printf(out, "(%ld)", lround((double)value / UNIT));
   if (cell->n > 0)
-    g_string_append_printf(out, "%ld", thousandths(cell->mean));
-  if (cell->n > 1)
-    g_string_append_printf(out, "*%u~%ld", cell->n,
-                           thousandths(cell->deviation));
+    write_number(cell->mean, exact, out);
+  if (cell->n > 1) {
+    g_string_append_printf(out, "*%u~", cell->n);
+    write_number(cell->deviation, exact, out);
+  }
 }
 
 void
@@ -225,7 +265,8 @@ ra_grid_write(const RaGrid *grid, GString *out)
     g_string_append(out, " =");
     for (guint i = 0; i < n; i++) {
       g_string_append_c(out, ' ');
-      write_cell(&grid->cells[line + i], grid->values[line + i], out);
+      write_cell(&grid->cells[line + i], grid->values[line + i], grid->is_exact,
+                 out);
     }
     g_string_append_c(out, '\n');
   }

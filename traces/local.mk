@@ -15,6 +15,7 @@ libtraces_a_SOURCES += %D%/measured_comm.c
 libtraces_a_SOURCES += %D%/measured_gpu.c
 libtraces_a_SOURCES += %D%/measured_layer.c
 libtraces_a_SOURCES += %D%/measured_impl.h
+libtraces_a_SOURCES += %D%/measured_trace.c %D%/measured_trace.h
 libtraces_a_SOURCES += %D%/measured_vllm.c
 libtraces_a_SOURCES += %D%/profile.c %D%/profile.h
 libtraces_a_SOURCES += %D%/ranks.c

@@ -18,17 +18,27 @@
 #include <glib.h>
 
 #include "graph/op.h"
+#include "traces/grid.h"
 
 /* Whole lines of a table, of which a fold leaves out all rows at once: values
  * of n and of k of a product, of query heads of attention, a model's shard of
  * the kernels of a layer, sizes and numbers of GPUs of a collective. */
 #define RA_MEASURED_LINES 2
 
+/* The node that rows are from where they do not say: of 8 GPUs and 8 NICs, each
+ * of 50 GB/s (400 Gbit/s), as in a DGX H100. */
+#define RA_MEASURED_NODE 8
+#define RA_MEASURED_NIC_BYTES_PER_S 50e9
+
 typedef struct {
-  RaOp op;                          /* count 1 */
-  double measured_s;                /* > 0 */
-  double nic_bytes_per_s;           /* of the node's eight NICs together; 0: one
-                                       node */
+  RaOp op;                /* count 1 */
+  double measured_s;      /* > 0 */
+  double nic_bytes_per_s; /* of the node's NICs together; 0: one
+                             node */
+  guint gpus_per_node;    /* 0: RA_MEASURED_NODE */
+  guint nics_per_node;    /* 0: RA_MEASURED_NODE */
+  RaGridCell samples;     /* of ln(sample / measured_s), where a row stands for
+                             several; n 0: measured_s is the only one */
   uint64_t line[RA_MEASURED_LINES]; /* which lines the row is on */
   const char *file;                 /* interned: where it stands; may be NULL */
   guint file_line;                  /* there, from 1 */

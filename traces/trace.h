@@ -31,6 +31,7 @@
 typedef struct {
   const char *name;   /* the task's name, not empty */
   uint32_t iteration; /* from 0 */
+  uint32_t line;      /* of the file that it was read from; 0: of none */
   const char *call;   /* the call, or "realloc", "transfer", ... */
   const char *kind;   /* ra_task_kind_name() */
   const char *ranks;  /* "0-7,16-23"; "": no GPU (host work) */

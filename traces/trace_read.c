@@ -275,7 +275,7 @@ static gboolean
 read_row(Reader *reader, char *line, GError **error)
 {
   char *fields[RA_TRACE_N_COLUMNS];
-  RaTraceRow row;
+  RaTraceRow row = {0};
   uint64_t iteration;
   guint n = split(line, fields, RA_TRACE_N_COLUMNS);
   guint index = reader->trace->n_rows;
@@ -293,6 +293,7 @@ read_row(Reader *reader, char *line, GError **error)
                 "expected a whole number for 'iteration', not '%s'", bad);
   }
   row.iteration = (uint32_t)iteration;
+  row.line = reader->line;
   if (!read_number(reader, "begin_s", fields[8], &row.begin_s, error) ||
       !read_number(reader, "end_s", fields[9], &row.end_s, error) ||
       !read_number(reader, "flop", fields[10], &row.flop, error) ||
