@@ -16,6 +16,7 @@ reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
 reallot_SOURCES += %D%/run.c
 reallot_SOURCES += %D%/search.c
+reallot_SOURCES += %D%/search_report.c %D%/search_report.h
 reallot_SOURCES += %D%/simulate.c
 reallot_SOURCES += %D%/trace.c
 reallot_SOURCES += %D%/validate.c

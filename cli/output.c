@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cli/output.h"
 
+#define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
+
 gboolean
 ra_output_print(const char *text, gsize n_bytes, GError **error)
 {
@@ -67,6 +69,46 @@ ra_output_tables(const GPtrArray *tables, RaFormat format, GError **error)
     ra_table_write(table, format, out);
   }
   return ra_output_print(out->str, out->len, error);
+}
+
+void
+ra_output_top(GString *out, const RaTable *table, const char *title,
+              guint n_rows, const char *rest)
+{
+  g_autoptr(GString) all = g_string_new(NULL);
+  guint n_left = ra_table_n_rows(table);
+  const char *end;
+
+  ra_output_titled(all, table, title);
+  if (n_left <= n_rows) {
+    g_string_append(out, all->str);
+    return;
+  }
+  end = all->str;
+  for (guint line = 0; line < n_rows + 3; line++) /* title, head, rule */
+    end = strchr(end, '\n') + 1;
+  g_string_append_len(out, all->str, end - all->str);
+  g_string_append_printf(out, "... and %u %s ones (--format=tsv)\n",
+                         n_left - n_rows, rest);
+}
+
+void
+ra_output_wrapped(GString *out, const char *text)
+{
+  g_auto(GStrv) words = g_strsplit(text, " ", -1);
+  gsize column = 0;
+
+  for (guint i = 0; words[i]; i++) {
+    gsize n = strlen(words[i]);
+
+    if (column > 0 && column + 1 + n > PARAGRAPH_COLUMNS) {
+      g_string_append_c(out, '\n');
+      column = 0;
+    }
+    g_string_append_printf(out, "%s%s", column > 0 ? " " : "", words[i]);
+    column += n + (column > 0);
+  }
+  g_string_append(out, ".\n");
 }
 
 void

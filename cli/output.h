@@ -41,6 +41,14 @@ void ra_output_member(GString *out, const RaTable *table, gboolean one);
 /* Appends the text form under another title. */
 void ra_output_titled(GString *out, const RaTable *table, const char *title);
 
+/* Appends that of its first @n_rows rows, and how many @rest ("smaller") ones
+ * are left out. */
+void ra_output_top(GString *out, const RaTable *table, const char *title,
+                   guint n_rows, const char *rest);
+
+/* Appends the words of @text as a paragraph, with a full stop. */
+void ra_output_wrapped(GString *out, const char *text);
+
 /* `reallot: message` on standard error, one line whatever the message is. */
 void ra_output_error(const GError *error);
 

@@ -9,18 +9,26 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/contest.h"
+#include "cli/search_report.h"
+#include "study/convergence.h"
 
 #define DEFAULT_TIME_S 20 /* four models of 70B on 128 GPUs have settled */
 #define MAX_STEPS UINT64_C(1000000000000)
 #define MAX_THREADS 4096
+#define DEFAULT_TOP 3
+#define MAX_TOP 100
+#define MAX_DRAWS 1000
+#define MAX_SIZES 64
 
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
   char *space, *time, *steps, *prove, *seed, *threads, *curve;
+  char *objective, *within, *nodes, *top, *draws, *plot;
   char **limits;
+  gboolean explain;
 } Texts;
 
 static void
@@ -33,6 +41,12 @@ texts_clear(Texts *texts)
   g_free(texts->seed);
   g_free(texts->threads);
   g_free(texts->curve);
+  g_free(texts->objective);
+  g_free(texts->within);
+  g_free(texts->nodes);
+  g_free(texts->top);
+  g_free(texts->draws);
+  g_free(texts->plot);
   g_strfreev(texts->limits);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
@@ -58,17 +72,85 @@ watch_interrupt(void)
 }
 
 static void
-show_best(double best_s, uint64_t n_steps, void *data)
+show_best(double best_s, double bound_s, uint64_t n_steps, void *data)
 {
   (void)data;
-  fprintf(stderr, "\r\033[Ksearching: best %.4g s after %.3g proposals", best_s,
-          (double)n_steps);
+  fprintf(stderr,
+          "\r\033[Ksearching: best %.4g s, none below %.4g s, after %.3g "
+          "proposals",
+          best_s, bound_s, (double)n_steps);
+}
+
+/* `2,4,8` into @out (MAX_SIZES), ascending. */
+static gboolean
+read_nodes(const char *text, uint32_t *out, guint *out_n, GError **error)
+{
+  g_auto(GStrv) words = NULL;
+
+  if (!text)
+    return TRUE;
+  words = g_strsplit(*text ? text : "?", ",", -1); /* of "" it has none */
+  for (guint i = 0; words[i]; i++) {
+    uint64_t value;
+
+    if (i == MAX_SIZES || !ra_text_uint64(words[i], &value) || value < 1 ||
+        value > UINT32_MAX || (i > 0 && value <= out[i - 1])) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "--nodes: '%s' is no list of sizes, expected up to %d whole "
+                  "numbers, the least first, as in 2,4,8",
+                  text, MAX_SIZES);
+      return FALSE;
+    }
+    out[(*out_n)++] = (uint32_t)value;
+  }
+  return TRUE;
 }
 
 static gboolean
-read_options(const Texts *texts, RaContestOptions *out, GError **error)
+read_objective(const Texts *texts, RaSizingOptions *sizing, uint32_t *nodes,
+               GError **error)
+{
+  RaObjective *objective = &sizing->contest.objective;
+
+  if (!ra_option_word("--objective", texts->objective, ra_objective_names,
+                      &objective->kind, error) ||
+      !ra_option_seconds("--within", texts->within, &objective->within_s,
+                         error) ||
+      !read_nodes(texts->nodes, nodes, &sizing->n_nodes, error))
+    return FALSE;
+  if (texts->within && !(objective->within_s > 0)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--within: expected more than 0 seconds");
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+read_final(const Texts *texts, RaContestOptions *contest,
+           RaFinalOptions *finals, GError **error)
+{
+  uint64_t top = finals->n_top, draws = 0;
+
+  if (!ra_option_uint64("--top", texts->top, 1, MAX_TOP, &top, error) ||
+      !ra_option_uint64("--draws", texts->draws, 1, MAX_DRAWS, &draws, error) ||
+      (texts->plot && strcmp(texts->plot, "-") != 0 &&
+       !ra_convergence_check(texts->plot, error)))
+    return FALSE;
+  finals->n_top = (guint)top;
+  finals->n_draws = (guint)draws;
+  finals->seed = contest->seed;
+  finals->n_threads = contest->n_threads;
+  contest->n_near = (guint)top - 1;
+  return TRUE;
+}
+
+static gboolean
+read_options(const Texts *texts, RaSizingOptions *sizing,
+             RaFinalOptions *finals, uint32_t *nodes, GError **error)
 {
   static const char *const spaces[] = {"real", "full", NULL};
+  RaContestOptions *out = &sizing->contest;
   uint64_t threads = 0;
   int kind = RA_SPACE_REAL;
 
@@ -93,134 +175,14 @@ read_options(const Texts *texts, RaContestOptions *out, GError **error)
   out->kind = (RaSpaceKind)kind;
   out->n_threads = (guint)threads;
   out->limits = (const char *const *)texts->limits;
-  return TRUE;
-}
-
-/* --- what is printed --- */
-
-static void
-append_head(GString *out, const RaSetup *setup, const RaContest *contest,
-            const RaContestOptions *options)
-{
-  const RaCluster *cluster = setup->cluster;
-
-  g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n",
-                         options->workload, options->cluster,
-                         cluster->n_nodes * cluster->gpus_per_node,
-                         cluster->gpu);
-  for (guint i = 0; i < contest->n_rounds; i++) {
-    const RaContestRound *round = &contest->rounds[i];
-
-    g_string_append_printf(
-        out,
-        "%s: 10^%.1f plans, %.1f s to prepare their costs, %.3g proposals in "
-        "%.1f s\n",
-        round->name, round->log10_points, round->prepare_s,
-        (double)round->found.n_steps, round->found.seconds);
-  }
-  if (contest->n_rounds > 1)
-    g_string_append(out, "Lengths are drawn: searched as if all had the mean, "
-                         "then the longest;\niteration is of drawn ones.\n");
-  g_string_append_c(out, '\n');
-}
-
-/* How much the winner wins by, beside what the model is off by. */
-static void
-append_verdict(GString *out, const RaSetup *setup, const RaContest *contest)
-{
-  RaProfileError profile = ra_profile_error(setup->profile);
-  uint32_t second = ra_contest_second(contest);
-  const RaContender *winner;
-
-  if (contest->winner == RA_NONE) {
-    g_string_append(out, "\nNo plan fits.\n");
-    return;
-  }
-  winner = &g_array_index(contest->contenders, RaContender, contest->winner);
-  g_string_append_printf(out, "\n%s: %.4g s an iteration", winner->name,
-                         winner->iteration_s);
-  if (second != RA_NONE) {
-    const RaContender *other =
-        &g_array_index(contest->contenders, RaContender, second);
-    g_string_append_printf(out, ", %.3g %% less than %s",
-                           100 * (1 - winner->iteration_s / other->iteration_s),
-                           other->name);
-  }
-  g_string_append_c(out, '\n');
-  if (profile.n_measured > 0)
-    g_string_append_printf(
-        out,
-        "The laws behind it are off by %.1f to %.1f %% (median, data not "
-        "fitted).\n",
-        100 * profile.least_frac, 100 * profile.most_frac);
-}
-
-/* What branch and bound says, of the times in the tables. */
-static void
-append_certificate(GString *out, const RaContest *contest)
-{
-  const RaExactResult *e = &contest->rounds[0].exact;
-
-  if (!contest->rounds[0].bounded)
-    return;
-  if (e->found && e->is_proven)
-    g_string_append_printf(out,
-                           "Proven in %.3g s: no plan of this space is quicker "
-                           "at call fidelity.\n",
-                           e->seconds);
-  else if (e->found)
-    g_string_append_printf(out,
-                           "No plan of this space is more than %.3g %% quicker "
-                           "at call fidelity.\n",
-                           100 * (1 - e->bound_s / e->score.run_s));
-}
-
-static gboolean
-print_text(const RaSetup *setup, const RaContest *contest,
-           const RaContestOptions *options, const RaTable *table,
-           GError **error)
-{
-  g_autoptr(GString) out = g_string_new(NULL);
-
-  append_head(out, setup, contest, options);
-  ra_table_write(table, RA_FORMAT_TEXT, out);
-  append_verdict(out, setup, contest);
-  append_certificate(out, contest);
-  return ra_output_print(out->str, out->len, error);
-}
-
-/* The plan with what is predicted of it on top. */
-static gboolean
-write_plan(const char *path, const RaContest *contest, const char *command,
-           GError **error)
-{
-  const RaContender *c =
-      &g_array_index(contest->contenders, RaContender, contest->winner);
-  g_autoptr(GString) text = g_string_new(command);
-
-  g_string_append_printf(
-      text,
-      "# %s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by\n"
-      "# simulation at stage fidelity.\n",
-      c->name, c->iteration_s, c->tokens_per_s,
-      c->peak_bytes / (1024.0 * 1024 * 1024));
-  g_string_append(text, c->text);
-  return ra_output_write(path, text->str, text->len, error);
-}
-
-static gboolean
-write_curve(const char *path, const RaContest *contest, GError **error)
-{
-  g_autoptr(RaTable) curve = ra_contest_curve(contest);
-  g_autoptr(GString) text = g_string_new(NULL);
-
-  ra_table_write(curve, RA_FORMAT_TSV, text);
-  return ra_output_write(path, text->str, text->len, error);
+  sizing->nodes = nodes;
+  return read_objective(texts, sizing, nodes, error) &&
+         read_final(texts, out, finals, error);
 }
 
 /* How the plan came about, as comments. */
 static char *
-command_of(const RaOptions *options, const Texts *texts,
+command_of(const RaOptions *options, const Texts *texts, const RaSizing *sizing,
            const RaContestOptions *contest)
 {
   g_autoptr(GString) out = g_string_new(NULL);
@@ -228,11 +190,17 @@ command_of(const RaOptions *options, const Texts *texts,
   g_string_append_printf(out,
                          "Written by: reallot search --workload=%s "
                          "--cluster=%s --seed=%" PRIu64,
-                         contest->workload, contest->cluster, contest->seed);
+                         sizing->workload, sizing->cluster, contest->seed);
   if (texts->space)
     g_string_append_printf(out, " --space=%s", texts->space);
   if (texts->steps)
     g_string_append_printf(out, " --steps=%s", texts->steps);
+  if (texts->objective)
+    g_string_append_printf(out, " --objective=%s", texts->objective);
+  if (texts->within)
+    g_string_append_printf(out, " --within='%s'", texts->within);
+  if (texts->nodes)
+    g_string_append_printf(out, " --nodes=%s", texts->nodes);
   for (guint i = 0; texts->limits && texts->limits[i]; i++)
     g_string_append_printf(out, " --limit=%s", texts->limits[i]);
   for (guint i = 0; options->sets && options->sets[i]; i++)
@@ -245,52 +213,96 @@ command_of(const RaOptions *options, const Texts *texts,
 
 /* --- all of it --- */
 
-static int
-search(const RaOptions *options, const Texts *texts, RaContestOptions *contest,
-       GError **error)
+static void
+end_progress(const RaContestOptions *contest)
 {
-  RaSetupFlags flags = ra_options_setup(options);
-  const char *output =
-      g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
-  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, error);
-  g_autofree char *workload = NULL, *cluster = NULL, *system = NULL;
-  g_autofree char *command = NULL;
-  g_autoptr(RaContest) result = NULL;
-  g_autoptr(RaTable) table = NULL;
-  gboolean ok;
+  if (contest->progress)
+    fputs("\r\033[K", stderr);
+}
 
-  if (!setup)
-    return 0;
-  workload = ra_setup_name_in_plan("workloads", setup->workload_path, output);
-  cluster = ra_setup_name_in_plan("clusters", setup->cluster_path, output);
-  if (setup->system_path)
-    system = ra_setup_name_in_plan("systems", setup->system_path, output);
-  contest->workload = workload;
-  contest->cluster = cluster;
-  contest->system = system;
+/* Why the winner, and why not the runner-up: the best family where the winner
+ * was found, else the second. */
+static gboolean
+explain(RaSearchReport *report, RaExplain **out_explain, RaSwaps **out_swaps,
+        GError **error)
+{
+  const RaFinal *final = report->final;
+  const RaSize *size = ra_search_size(report);
+  const RaContender *winner = ra_search_winner(report);
+  uint32_t second = final->family != RA_NONE ? final->family : final->second;
+  RaReplayOptions options = {.n_iterations = report->contest->n_iterations,
+                             .fidelity = RA_FIDELITY_STAGE,
+                             .seed = report->contest->seed};
+
+  /* Plans for other nodes have other meshes. */
+  if (second != RA_NONE && ra_finalist_size(final, second) == size) {
+    const RaContender *loser = ra_finalist_contender(final, second);
+
+    report->loser = loser->name;
+    *out_swaps = ra_swaps_new(size->setup, loser->text, winner->text,
+                              options.n_iterations, options.seed, error);
+    if (!*out_swaps)
+      return FALSE;
+  }
+  if (!ra_setup_read_plan(size->setup, winner->name, winner->text, error))
+    return FALSE;
+  {
+    g_autoptr(RaReplay) run = ra_replay_new(size->setup, &options, error);
+
+    if (run)
+      *out_explain = ra_explain_new(size->setup, run);
+  }
+  report->explain = *out_explain;
+  report->swaps = *out_swaps;
+  return *out_explain != NULL;
+}
+
+static gboolean
+write_files(const RaSearchReport *report, const Texts *texts, GError **error)
+{
+  if (ra_search_winner(report) && report->options->output &&
+      !ra_search_write_plan(report, error))
+    return FALSE;
+  if (texts->curve && !ra_search_write_curve(report, texts->curve, error))
+    return FALSE;
+  return TRUE;
+}
+
+static int
+search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
+       RaFinalOptions *finals, GError **error)
+{
+  RaContestOptions *contest = &sizing->contest;
+  RaSetupFlags flags = ra_options_setup(options);
+  g_autofree char *command = NULL;
+  g_autoptr(RaSizing) result = NULL;
+  g_autoptr(RaFinal) final = NULL;
+  g_autoptr(RaExplain) why = NULL;
+  g_autoptr(RaSwaps) swaps = NULL;
+  RaSearchReport report = {.options = options, .contest = contest};
+
+  sizing->output =
+      g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
   contest->stop = &stop;
   if (isatty(STDERR_FILENO))
     contest->progress = show_best;
   watch_interrupt();
-  result = ra_contest_new(setup, &flags, contest, error);
-  if (contest->progress)
-    fputs("\r\033[K", stderr);
-  if (!result)
+  result = ra_sizing_new(&flags, sizing, error);
+  if (result && result->winner != RA_NONE)
+    final = ra_final_new(result, &contest->objective, finals, error);
+  end_progress(contest);
+  if (!result || (result->winner != RA_NONE && !final))
     return 0;
-  table = ra_contest_table(result);
-  command = command_of(options, texts, contest);
-  if ((options->output && result->winner != RA_NONE &&
-       !write_plan(options->output, result, command, error)) ||
-      (texts->curve && !write_curve(texts->curve, result, error)))
+  command = command_of(options, texts, result, contest);
+  report.sizing = result;
+  report.final = final;
+  report.command = command;
+  if ((texts->explain && ra_search_winner(&report) &&
+       !explain(&report, &why, &swaps, error)) ||
+      !write_files(&report, texts, error) || !ra_search_print(&report, error) ||
+      (texts->plot && !ra_search_plot(&report, texts->plot, error)))
     return 0;
-  if (options->format == RA_FORMAT_TEXT) {
-    ok = print_text(setup, result, contest, table, error);
-  } else {
-    g_autoptr(GPtrArray) tables = g_ptr_array_new();
-    g_ptr_array_add(tables, table);
-    ok = ra_output_tables(tables, options->format, error);
-  }
-  return ok && result->winner == RA_NONE ? 1 : 0;
+  return ra_search_winner(&report) ? 0 : 1;
 }
 
 static int
@@ -298,7 +310,9 @@ run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_auto(Texts) texts = {.space = NULL};
-  RaContestOptions contest = {.n_iterations = 3};
+  RaSizingOptions sizing = {.contest = {.n_iterations = 3}};
+  RaFinalOptions finals = {.n_top = DEFAULT_TOP, .n_iterations = 3};
+  uint32_t nodes[MAX_SIZES];
   const GOptionEntry own[] = {
       {"space", 0, 0, G_OPTION_ARG_FILENAME, &texts.space,
        "Candidates of a call: ReaL's, or all of ours (real)", "real|full"},
@@ -315,19 +329,35 @@ run(int argc, char **argv, GError **error)
        "Of the chains and of sampled lengths (0)", "N"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
        "Of the search (as many as processors)", "N"},
+      {"objective", 0, 0, G_OPTION_ARG_FILENAME, &texts.objective,
+       "time, tokens-per-gpu, cost, or gpus: the fewest (time)", "WHAT"},
+      {"within", 0, 0, G_OPTION_ARG_FILENAME, &texts.within,
+       "An iteration takes no longer", "SECONDS"},
+      {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
+       "Sizes of the cluster that are tried", "N[,N]"},
+      {"top", 0, 0, G_OPTION_ARG_FILENAME, &texts.top,
+       "Plans that are compared op by op in the end (3)", "N"},
+      {"draws", 0, 0, G_OPTION_ARG_FILENAME, &texts.draws,
+       "Draws of the lengths that they are compared under (3)", "N"},
+      {"explain", 0, 0, G_OPTION_ARG_NONE, &texts.explain,
+       "Also say why: the winner's critical path, and which of the "
+       "runner-up's choices costs most",
+       NULL},
       {"curve", 0, 0, G_OPTION_ARG_FILENAME, &texts.curve,
        "Write how the best time fell, as TSV", "FILE"},
+      {"plot", 0, 0, G_OPTION_ARG_FILENAME, &texts.plot,
+       "Draw that: FILE.svg, .png or .pdf; -: as text", "FILE"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_search, own, argc, argv, error) ||
-      options.help || !read_options(&texts, &contest, error))
+      options.help || !read_options(&texts, &sizing, &finals, nodes, error))
     return 0;
   if (!options.workload || !options.cluster) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "expected 'reallot search --workload=FILE --cluster=FILE'");
     return 0;
   }
-  return search(&options, &texts, &contest, error);
+  return search(&options, &texts, &sizing, &finals, error);
 }
 
 const RaCommand ra_command_search = {
@@ -345,7 +375,10 @@ const RaCommand ra_command_search = {
         "    --cluster=h100-16n.cluster -o best.plan\n"
         "  reallot search --workload=ppo-llama2-7b.workload "
         "--cluster=h100-1n.cluster \\\n"
-        "    --space=real --prove=60 --limit=actor_train.tp=4,8\n",
+        "    --space=real --prove=60 --limit=actor_train.tp=4,8\n"
+        "  reallot search --workload=ppo-llama3-70b.workload "
+        "--cluster=h100-16n.cluster \\\n"
+        "    --objective=gpus --within='60 s' --explain --plot=-\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
     .n_files = 0,
     .run = run,

@@ -21,7 +21,6 @@
 #define MAX_TABLES 16 /* of a run, and the end */
 #define MOVES_SHOWN 6 /* transfers between all calls are many, small */
 #define GIB (1024.0 * 1024 * 1024)
-#define PARAGRAPH_COLUMNS 78 /* fits the narrowest terminal in use */
 
 /* `  name     value`, aligned. */
 static void append_line(GString *out, const char *name, const char *format, ...)
@@ -120,48 +119,6 @@ append_results(GString *out, const RaSimResult *result,
   g_string_append_c(out, '\n');
 }
 
-/* The first lines of a table in its text form; says how many are left. */
-static void
-append_top(GString *out, const RaTable *table, const char *title, guint n_rows,
-           const char *rest)
-{
-  g_autoptr(GString) all = g_string_new(NULL);
-  guint n_left = ra_table_n_rows(table);
-  const char *end;
-
-  ra_output_titled(all, table, title);
-  if (n_left <= n_rows) {
-    g_string_append(out, all->str);
-    return;
-  }
-  end = all->str;
-  for (guint line = 0; line < n_rows + 3; line++) /* title, head, rule */
-    end = strchr(end, '\n') + 1;
-  g_string_append_len(out, all->str, end - all->str);
-  g_string_append_printf(out, "... and %u %s ones (--format=tsv)\n",
-                         n_left - n_rows, rest);
-}
-
-/* A paragraph of words. */
-static void
-append_wrapped(GString *out, const char *text)
-{
-  g_auto(GStrv) words = g_strsplit(text, " ", -1);
-  gsize column = 0;
-
-  for (guint i = 0; words[i]; i++) {
-    gsize n = strlen(words[i]);
-
-    if (column > 0 && column + 1 + n > PARAGRAPH_COLUMNS) {
-      g_string_append_c(out, '\n');
-      column = 0;
-    }
-    g_string_append_printf(out, "%s%s", column > 0 ? " " : "", words[i]);
-    column += n + (column > 0);
-  }
-  g_string_append(out, ".\n");
-}
-
 static void
 append_memory(GString *out, const RaFit *fit)
 {
@@ -172,7 +129,7 @@ append_memory(GString *out, const RaFit *fit)
   title = g_strdup_printf(
       "Memory of GPU %" PRIu32 ", the fullest: %.1f of %.1f GiB at its peak",
       fit->gpu, fit->peak_bytes / GIB, fit->capacity_bytes / GIB);
-  append_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
+  ra_output_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
   g_string_append_c(out, '\n');
 }
 
@@ -185,26 +142,26 @@ append_extrapolated(GString *out, const char *what)
 
   if (!*what)
     return;
-  append_wrapped(out, text);
+  ra_output_wrapped(out, text);
   g_string_append_c(out, '\n');
 }
 
 static void
 append_explain(GString *out, const RaExplain *explain)
 {
-  append_top(out, explain->causes,
-             "Why: the critical path by cause, op and link", EXPLAIN_ROWS_SHOWN,
-             "smaller");
+  ra_output_top(out, explain->causes,
+                "Why: the critical path by cause, op and link",
+                EXPLAIN_ROWS_SHOWN, "smaller");
   g_string_append_c(out, '\n');
-  append_top(out, explain->waiting,
-             "What GPUs on which nothing runs wait for, of the whole run",
-             EXPLAIN_ROWS_SHOWN, "further");
+  ra_output_top(out, explain->waiting,
+                "What GPUs on which nothing runs wait for, of the whole run",
+                EXPLAIN_ROWS_SHOWN, "further");
   g_string_append_c(out, '\n');
   if (!explain->links)
     return;
-  append_top(out, explain->links,
-             "Links (late: tasks that found them the busiest)",
-             EXPLAIN_ROWS_SHOWN, "less busy");
+  ra_output_top(out, explain->links,
+                "Links (late: tasks that found them the busiest)",
+                EXPLAIN_ROWS_SHOWN, "less busy");
   g_string_append_c(out, '\n');
 }
 
@@ -229,21 +186,21 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
                    "GPU time of an iteration, and a call's by cause");
   g_string_append_c(out, '\n');
   if (ra_table_n_rows(outcome->moves) > 0) {
-    append_top(out, outcome->moves,
-               "What moves between calls (exposed: what calls wait for)",
-               MOVES_SHOWN, "shorter");
+    ra_output_top(out, outcome->moves,
+                  "What moves between calls (exposed: what calls wait for)",
+                  MOVES_SHOWN, "shorter");
     g_string_append_c(out, '\n');
   }
-  append_top(out, outcome->critical_path,
-             "Critical path of the run: what its end waits for",
-             PATH_ROWS_SHOWN, "shorter");
+  ra_output_top(out, outcome->critical_path,
+                "Critical path of the run: what its end waits for",
+                PATH_ROWS_SHOWN, "shorter");
   g_string_append_c(out, '\n');
   if (explain)
     append_explain(out, explain);
   append_memory(out, fit);
-  append_wrapped(out, outcome->sentence);
+  ra_output_wrapped(out, outcome->sentence);
   if (fit->verdict)
-    append_wrapped(out, fit->verdict);
+    ra_output_wrapped(out, fit->verdict);
   if (fit->remedy)
     g_string_append_printf(out, "The smallest single change that fits:\n  %s\n",
                            fit->remedy);

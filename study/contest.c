@@ -7,8 +7,9 @@
 #include "graph/plan_write.h"
 #include "search/strategy.h"
 #include "sim/breakdown.h"
-#include "study/contest.h"
+#include "study/contest_impl.h"
 #include "study/fit.h"
+#include "study/neighbour.h"
 
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
@@ -62,9 +63,8 @@ replay(RaContender *c, RaSetup *setup, const RaContestOptions *options,
     return FALSE;
   breakdown = ra_breakdown_new(run->sim, run->graph);
   fit = ra_fit_new(setup, NULL, run);
-  c->iteration_s = breakdown->iteration_s;
-  c->tokens_per_s = breakdown->tokens_per_s;
-  c->usd = breakdown->usd;
+  c->worth = (RaWorth){breakdown->iteration_s, breakdown->tokens_per_s,
+                       breakdown->usd, breakdown->n_gpus};
   c->peak_bytes = fit->peak_bytes;
   c->fits = fit->fits;
   ra_breakdown_free(breakdown);
@@ -104,64 +104,10 @@ enter_family(RaContest *contest, RaSetup *setup, RaStrategyKind kind,
 
 /* --- a round of the search --- */
 
-/* What a round works with. */
-typedef struct {
-  RaSetup *setup; /* of the lengths that it searches; borrowed */
-  RaSpace *space;
-  RaCostTable *costs;
-  GArray *starts; /* (RaPoint) */
-  GArray *whose;  /* (guint) contenders, same index */
-} Field;
-
-static void
-field_clear(Field *field)
-{
-  ra_cost_table_free(field->costs);
-  ra_space_free(field->space);
-  g_clear_pointer(&field->starts, g_array_unref);
-  g_clear_pointer(&field->whose, g_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Field, field_clear)
-
-/* (array) owned: of the limits that are typed; %NULL with @error. */
-static RaLimit *
-read_limits(const RaSetup *setup, const char *const *texts, guint *out_n,
-            GError **error)
-{
-  guint n = texts ? g_strv_length((char **)texts) : 0;
-  g_autofree RaLimit *limits = g_new0(RaLimit, n + 1);
-
-  for (guint i = 0; i < n; i++)
-    if (!ra_limit_parse(texts[i], setup->workload, setup->cluster, &limits[i],
-                        error)) {
-      g_prefix_error(error, "--limit: ");
-      return NULL;
-    }
-  *out_n = n;
-  return g_steal_pointer(&limits);
-}
-
-static gboolean
-open_space(Field *field, const RaContestOptions *options, GError **error)
-{
-  RaSpaceOptions space = {.kind = (int)options->kind,
-                          .n_iterations = options->n_iterations,
-                          .seed = options->seed};
-  g_autofree RaLimit *limits =
-      read_limits(field->setup, options->limits, &space.n_limits, error);
-
-  if (!limits)
-    return FALSE;
-  space.limits = limits;
-  field->space = ra_space_new(field->setup->workload, field->setup->cluster,
-                              &space, error);
-  return field->space != NULL;
-}
-
 /* Families, and what was found before, are where chains begin.  A limit forbids
  * candidates, so then they do not add theirs. */
 static void
-add_starts(Field *field, RaContest *contest)
+add_starts(RaField *field, RaContest *contest)
 {
   field->starts = g_array_new(FALSE, FALSE, sizeof(RaPoint));
   field->whose = g_array_new(FALSE, FALSE, sizeof(guint));
@@ -178,10 +124,25 @@ add_starts(Field *field, RaContest *contest)
   }
 }
 
+/* Whom chains tell how far they are. */
+typedef struct {
+  const RaContestOptions *options;
+  double bound_s;
+} Watcher;
+
 static void
-run_chains(RaContestRound *round, const Field *field, guint n_rounds,
+tell(double best_s, uint64_t n_steps, void *data)
+{
+  const Watcher *w = data;
+
+  w->options->progress(best_s, w->bound_s, n_steps, w->options->data);
+}
+
+static void
+run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
            const RaContestOptions *options)
 {
+  Watcher watcher = {options, ra_field_bound_s(field, NULL)};
   RaMcmcOptions chains = {.n_threads = options->n_threads,
                           .n_steps = options->n_steps,
                           .time_limit_s = options->time_limit_s / n_rounds,
@@ -190,14 +151,15 @@ run_chains(RaContestRound *round, const Field *field, guint n_rounds,
                               (const RaPoint *)(gpointer)field->starts->data,
                           .n_starts = field->starts->len,
                           .stop = options->stop,
-                          .progress = options->progress,
-                          .data = options->data};
+                          .progress = options->progress ? tell : NULL,
+                          .data = &watcher};
 
   ra_mcmc_search(field->costs, &chains, &round->found);
+  round->bound_s = ra_field_bound_s(field, round->found.point.residency);
 }
 
 static void
-prove(RaContestRound *round, const Field *field,
+prove(RaContestRound *round, const RaField *field,
       const RaContestOptions *options)
 {
   const RaMcmcResult *found = &round->found;
@@ -210,42 +172,83 @@ prove(RaContestRound *round, const Field *field,
 
   round->bounded = TRUE;
   ra_exact_search(field->costs, &exact, &round->exact);
+  round->bound_s = MAX(round->bound_s, round->exact.bound_s);
 }
 
-/* Whichever of chains and branch and bound found the better plan enters. */
+/* Enters @point of the field as @name; @call_s: of the tables. */
 static gboolean
-enter_found(RaContest *contest, const RaContestRound *round, const Field *field,
-            RaSetup *setup, const RaContestOptions *options, GError **error)
+enter_point(RaContest *contest, const char *name, const RaField *field,
+            const RaPoint *point, double call_s, RaSetup *setup,
+            const RaContestOptions *options, GError **error)
 {
   RaPlanWords words = {.workload = options->workload,
                        .cluster = options->cluster,
                        .system = options->system};
-  RaContender *c = enter(contest, round->name);
-  const RaMcmcResult *found = &round->found;
-  const RaExactResult *exact = &round->exact;
-  const RaPoint *point = found->found ? &found->point : NULL;
-  RaPlan *plan;
+  RaContender *c = enter(contest, name);
+  RaPlan *plan = ra_space_plan_new(field->space, point);
 
   c->is_found = TRUE;
-  if (round->bounded && exact->found &&
-      (!point || exact->score.run_s < found->score.run_s))
-    point = &exact->point;
-  if (!point) {
-    c->refusal = g_strdup("no plan that fits was found");
-    return TRUE;
-  }
-  plan = ra_space_plan_new(field->space, point);
   c->text = ra_plan_write(plan, &words, error);
   ra_space_plan_free(plan);
   if (contest->n_rounds == 1)
-    c->call_s =
-        (point == &exact->point ? &exact->score : &found->score)->iteration_s;
+    c->call_s = call_s;
   return c->text && measure(c, setup, options, error);
+}
+
+/* Plans that differ from @point in one call. */
+static gboolean
+enter_near(RaContest *contest, const RaContestRound *round,
+           const RaField *field, const RaPoint *point, RaSetup *setup,
+           const RaContestOptions *options, GError **error)
+{
+  g_autoptr(GArray) near = NULL;
+
+  if (options->n_near == 0)
+    return TRUE;
+  near = ra_neighbours(field->costs, point, options->n_near);
+  for (guint i = 0; i < near->len; i++) {
+    const RaNeighbour *n = &g_array_index(near, RaNeighbour, i);
+    g_autofree char *name = g_strdup_printf("%s.%u", round->name, i + 2);
+
+    if (!enter_point(contest, name, field, &n->point, n->score.iteration_s,
+                     setup, options, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Whichever of chains and branch and bound found the better plan enters, and
+ * from there as far down as one call at a time leads. */
+static gboolean
+enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
+            RaSetup *setup, const RaContestOptions *options, GError **error)
+{
+  const RaMcmcResult *found = &round->found;
+  const RaExactResult *exact = &round->exact;
+  RaPoint point = found->point;
+  RaScore score;
+
+  if (!found->found && !(round->bounded && exact->found)) {
+    RaContender *c = enter(contest, round->name);
+
+    round->best_s = (double)NAN;
+    c->is_found = TRUE;
+    c->refusal = g_strdup("no plan that fits was found");
+    return TRUE;
+  }
+  if (round->bounded && exact->found &&
+      (!found->found || exact->score.run_s < found->score.run_s))
+    point = exact->point;
+  ra_neighbours_descend(field->costs, &point, &score);
+  round->best_s = score.run_s;
+  return enter_point(contest, round->name, field, &point, score.iteration_s,
+                     setup, options, error) &&
+         enter_near(contest, round, field, &point, setup, options, error);
 }
 
 /* Times of the families from the tables. */
 static void
-score_starts(RaContest *contest, const Field *field)
+score_starts(RaContest *contest, const RaField *field)
 {
   g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
 
@@ -263,10 +266,10 @@ static gboolean
 run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
           RaSetup *setup, const RaContestOptions *options, GError **error)
 {
-  g_auto(Field) field = {.setup = searched};
+  g_auto(RaField) field = {.setup = searched};
   double begin_s = now_s();
 
-  if (!open_space(&field, options, error))
+  if (!ra_field_open(&field, options, error))
     return FALSE;
   add_starts(&field, contest);
   field.costs = ra_cost_table_new(field.space, searched->estimator,
@@ -344,17 +347,24 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
   return TRUE;
 }
 
+gboolean
+ra_contest_may_win(const RaContest *contest, uint32_t i)
+{
+  const RaContender *c = at(contest, i);
+
+  return c->text && c->fits && (c->is_found || !contest->limited) &&
+         isfinite(ra_objective_value(&contest->objective, &c->worth));
+}
+
 static void
 choose(RaContest *contest)
 {
   contest->winner = RA_NONE;
   for (guint i = 0; i < contest->contenders->len; i++) {
-    const RaContender *c = at(contest, i);
-
-    /* What was limited must keep to it. */
-    if (c->text && c->fits && (c->is_found || !contest->limited) &&
+    if (ra_contest_may_win(contest, i) &&
         (contest->winner == RA_NONE ||
-         c->iteration_s < at(contest, contest->winner)->iteration_s))
+         ra_objective_better(&contest->objective, &at(contest, i)->worth,
+                             &at(contest, contest->winner)->worth)))
       contest->winner = i;
   }
 }
@@ -369,6 +379,7 @@ ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
   g_return_val_if_fail(options->n_steps > 0 || options->time_limit_s > 0, NULL);
   contest = g_new0(RaContest, 1);
   contest->limited = options->limits != NULL;
+  contest->objective = options->objective;
   contest->contenders = g_array_new(FALSE, FALSE, sizeof(RaContender));
   g_array_set_clear_func(contest->contenders, contender_clear);
   if (!run(contest, setup, flags, options, error))
@@ -388,88 +399,33 @@ ra_contest_free(RaContest *contest)
   g_free(contest);
 }
 
+/* The same plan, or as good. */
+static gboolean
+is_same(const RaWorth *a, const RaWorth *b)
+{
+  return a->n_gpus == b->n_gpus &&
+         fabs(a->iteration_s - b->iteration_s) <= b->iteration_s * SAME_FRAC;
+}
+
 uint32_t
 ra_contest_second(const RaContest *contest)
 {
+  const RaContender *winner;
   uint32_t second = RA_NONE;
-  double best_s;
 
   if (contest->winner == RA_NONE)
     return RA_NONE;
-  best_s = at(contest, contest->winner)->iteration_s;
+  winner = at(contest, contest->winner);
   for (guint i = 0; i < contest->contenders->len; i++) {
     const RaContender *c = at(contest, i);
 
-    if (!c->text || !c->fits || c->iteration_s <= best_s * (1 + SAME_FRAC) ||
-        (c->is_found && at(contest, contest->winner)->is_found))
+    if (!c->text || !c->fits || is_same(&c->worth, &winner->worth) ||
+        ra_objective_better(&contest->objective, &c->worth, &winner->worth) ||
+        (c->is_found && winner->is_found))
       continue;
-    if (second == RA_NONE || c->iteration_s < at(contest, second)->iteration_s)
+    if (second == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
+                                                 &at(contest, second)->worth))
       second = i;
   }
   return second;
-}
-
-RaTable *
-ra_contest_table(const RaContest *contest)
-{
-  RaTable *table = ra_table_new("plans");
-
-  ra_table_column(table, "plan", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "of_winner_frac", RA_UNIT_NONE, RA_CELL_FRAC);
-  ra_table_column(table, "by_table_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);
-  ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
-  ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
-  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
-  for (guint i = 0; i < contest->contenders->len; i++) {
-    const RaContender *c = at(contest, i);
-
-    ra_table_row(table);
-    ra_table_text(table, c->name);
-    if (!c->text) {
-      for (guint k = 0; k < 6; k++)
-        ra_table_missing(table);
-      ra_table_text(table, c->refusal);
-      continue;
-    }
-    ra_table_real(table, c->iteration_s);
-    ra_table_real(table, contest->winner == RA_NONE
-                             ? (double)NAN
-                             : c->iteration_s /
-                                   at(contest, contest->winner)->iteration_s);
-    ra_table_real(table, c->call_s);
-    ra_table_real(table, c->tokens_per_s);
-    ra_table_real(table, c->usd);
-    ra_table_real(table, c->peak_bytes);
-    ra_table_text(table, i == contest->winner ? "winner"
-                         : !c->fits           ? "does not fit"
-                                              : "");
-  }
-  return table;
-}
-
-RaTable *
-ra_contest_curve(const RaContest *contest)
-{
-  RaTable *table = ra_table_new("convergence");
-
-  ra_table_column(table, "search", RA_UNIT_NONE, RA_CELL_TEXT);
-  ra_table_column(table, "proposals", RA_UNIT_NONE, RA_CELL_INTEGER);
-  ra_table_column(table, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  ra_table_column(table, "best_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  for (guint k = 0; k < contest->n_rounds; k++) {
-    const GArray *curve = contest->rounds[k].found.curve;
-
-    for (guint i = 0; i < curve->len; i++) {
-      const RaMcmcSample *s = &g_array_index(curve, RaMcmcSample, i);
-
-      ra_table_row(table);
-      ra_table_text(table, contest->rounds[k].name);
-      ra_table_integer(table, s->n_steps);
-      ra_table_real(table, s->seconds);
-      ra_table_real(table, s->best_s);
-    }
-  }
-  return table;
 }

@@ -22,23 +22,27 @@
 #include "base/table.h"
 #include "search/exact.h"
 #include "search/mcmc.h"
+#include "study/objective.h"
 #include "study/setup.h"
 
 typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limit_parse() */
-  uint32_t n_iterations;     /* >= 2, replayed */
-  uint64_t seed;             /* of lengths and chains */
-  uint64_t n_steps;          /* of each chain; 0: no bound */
-  double time_limit_s;       /* of the chains; 0: none; one of the two */
-  double prove_s;            /* of branch and bound behind them; 0: none */
-  guint n_threads;           /* 0: as many as processors */
-  const char *workload;      /* as plans shall name it */
-  const char *cluster;       /* likewise */
-  const char *system;        /* nullable: likewise */
-  const gint *stop;          /* nullable: not 0: the best so far will do */
-  void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
-  void *data;                                                    /* of it */
+  RaObjective objective;     /* what the winner is chosen for */
+  guint n_near; /* plans beside what was found that differ in one call */
+  uint32_t n_iterations; /* >= 2, replayed */
+  uint64_t seed;         /* of lengths and chains */
+  uint64_t n_steps;      /* of each chain; 0: no bound */
+  double time_limit_s;   /* of the chains; 0: none; one of the two */
+  double prove_s;        /* of branch and bound behind them; 0: none */
+  guint n_threads;       /* 0: as many as processors */
+  const char *workload;  /* as plans shall name it */
+  const char *cluster;   /* likewise */
+  const char *system;    /* nullable: likewise */
+  const gint *stop;      /* nullable: not 0: the best so far will do */
+  void (*progress)(double best_s, double bound_s, uint64_t n_steps,
+                   void *data); /* nullable */
+  void *data;                   /* of it */
 } RaContestOptions;
 
 /* One search.  Drawn lengths are searched twice, as if all had the mean and as
@@ -49,6 +53,9 @@ typedef struct {
   RaMcmcResult found;  /* of the chains; its curve is owned */
   gboolean bounded;    /* branch and bound has run: */
   RaExactResult exact; /* the certificate */
+  double best_s;       /* run_s of the best that was found; NAN: none was */
+  double bound_s;      /* no plan of the space has a lower run_s: by branch and
+                          bound, else of the calls at their quickest */
   double prepare_s;    /* candidates and their costs, wall */
   double log10_points; /* of its space */
 } RaContestRound;
@@ -57,18 +64,16 @@ typedef struct {
 
 /* One plan, or why there is none. */
 typedef struct {
-  char *name;          /* owned: "hybridflow", "search" */
-  char *refusal;       /* owned, nullable: why there is no plan; only the name
-                          counts then */
-  char *text;          /* owned, nullable: of the plan */
-  gboolean is_found;   /* by the search, not a family's */
-  gboolean is_start;   /* some search began at it */
-  double call_s;       /* an iteration at call fidelity, from the search's
-                          tables; NAN: not known */
-  double iteration_s;  /* at stage fidelity */
-  double tokens_per_s; /* there */
-  double usd;          /* an iteration; NAN: no price */
-  double peak_bytes;   /* of the fullest GPU */
+  char *name;        /* owned: "hybridflow", "search" */
+  char *refusal;     /* owned, nullable: why there is no plan; only the name
+                        counts then */
+  char *text;        /* owned, nullable: of the plan */
+  gboolean is_found; /* by the search, not a family's */
+  gboolean is_start; /* some search began at it */
+  double call_s;     /* an iteration at call fidelity, from the search's
+                        tables; NAN: not known */
+  RaWorth worth;     /* at stage fidelity */
+  double peak_bytes; /* of the fullest GPU */
   gboolean fits;
 } RaContender;
 
@@ -76,8 +81,9 @@ typedef struct {
   RaContestRound rounds[RA_CONTEST_ROUNDS]; /* (n_rounds) */
   guint n_rounds;                           /* 1: lengths are fixed */
   GArray *contenders; /* (RaContender), families first; owned */
-  gboolean limited;   /* limits were given: families only stand beside */
-  uint32_t winner;    /* the quickest that fits at stage fidelity; RA_NONE */
+  RaObjective objective;
+  gboolean limited; /* limits were given: families only stand beside */
+  uint32_t winner;  /* the best that fits at stage fidelity; RA_NONE */
 } RaContest;
 
 /**
@@ -98,15 +104,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaContest, ra_contest_free)
 /**
  * ra_contest_second:
  *
- * Returns: the quickest contender that fits and takes longer than the winner;
- * of families alone where the winner was found; %RA_NONE: there is none
+ * Returns: the best contender that fits and is worse than the winner; of
+ *   families alone where the winner was found; %RA_NONE: there is none
  */
 uint32_t ra_contest_second(const RaContest *contest);
 
 /* One row a contender: what it is and takes, or why it has no plan. */
 RaTable *ra_contest_table(const RaContest *contest);
 
-/* One row each time that the best has changed: proposals, seconds, best. */
+/* Whether @i may win: it fits, it has a value, and keeps to what is limited. */
+gboolean ra_contest_may_win(const RaContest *contest, uint32_t i);
+
+/* One row each time that the best has changed: proposals, seconds, best, and
+ * the bound of the round, which is known at its end. */
 RaTable *ra_contest_curve(const RaContest *contest);
 
 #endif

@@ -66,13 +66,13 @@ START_TEST(winner)
   ck_assert(best->fits);
   for (guint i = 0; i < contest->contenders->len; i++)
     if (contender(contest, i)->text && contender(contest, i)->fits)
-      ck_assert_double_le(best->iteration_s,
-                          contender(contest, i)->iteration_s);
+      ck_assert_double_le(best->worth.iteration_s,
+                          contender(contest, i)->worth.iteration_s);
   ck_assert_double_eq(replayed_s(setup, best, RA_FIDELITY_STAGE),
-                      best->iteration_s);
+                      best->worth.iteration_s);
   ck_assert_double_ne(
       replayed_s(setup, contender(contest, second), RA_FIDELITY_STAGE),
-      best->iteration_s);
+      best->worth.iteration_s);
 }
 END_TEST
 
@@ -92,7 +92,7 @@ START_TEST(tables)
       continue;
     n_starts += c->is_start;
     n_found += c->is_found;
-    n_other += c->call_s != c->iteration_s;
+    n_other += c->call_s != c->worth.iteration_s;
     ck_assert_double_eq(replayed_s(setup, c, RA_FIDELITY_CALL), c->call_s);
   }
   ck_assert_uint_ge(n_starts, 3);
@@ -124,8 +124,8 @@ START_TEST(limit)
   ck_assert(contender(contest, contest->winner)->is_found);
   for (guint i = 0; i < contest->contenders->len; i++)
     n_quicker += contender(contest, i)->text &&
-                 contender(contest, i)->iteration_s <
-                     contender(contest, contest->winner)->iteration_s;
+                 contender(contest, i)->worth.iteration_s <
+                     contender(contest, contest->winner)->worth.iteration_s;
   ck_assert_uint_ge(n_quicker, 1);
   ck_assert_ptr_null(ra_contest_new(setup, &flags, &options, &error));
   ck_assert_ptr_nonnull(error);

@@ -20,9 +20,14 @@ awk -F'\t' -v said="$said" '/^plan\t/ { for (i = 1; i <= NF; i++) if ($i == "ite
   at && !took { took = $at }
   END { off = took / (said + 0) - 1; exit !(took > 0 && off < 1e-5 && off > -1e-5) }' out
 result $? "simulate says what the plan says of itself: $said s"
-awk -F'\t' 'NR > 3 && $4 >= best { rises = 1 } { best = $4 }
-  END { exit rises || NR < 4 }' curve.tsv
-result $? "the curve falls"
+awk -F'\t' 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+  NR > 3 && $(at["best_s"]) > best { rises = 1 }
+  NR > 2 { best = $(at["best_s"]); bound = $(at["bound_s"]); n++ }
+  NR > 2 && !(bound > 0 && bound <= best) { above = 1 }
+  END { exit rises || above || n < 2 }' curve.tsv
+result $? "the curve falls, and never below its bound"
+[ "$(grep -c '^# Predicted: .* s, .* computation' best.plan)" -eq 6 ]
+result $? "the plan says what each of its 6 calls is predicted to take"
 
 # Bounded by steps, the result is of the seed and not of the threads.
 for threads in 1 2; do
@@ -41,6 +46,75 @@ plans = json.load(sys.stdin)["plans"]
 assert [p["plan"] for p in plans if p["note"] == "winner"] == ["search"]
 assert all(p["of_winner_frac"] >= 1 for p in plans if p["iteration_s"])' <out
   result $? "which is JSON, and no family that fits is quicker than the winner"
+fi
+
+# What a plan is chosen for.  The fewest GPUs that meet 15 s are those of one
+# node; half of what that takes needs more; and nothing meets 1 ms.
+four="--workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster --steps=1024"
+column() { # TABLE COLUMN: of its rows, from out
+  awk -F'\t' -v table="# $1" -v name="$2" '/^#/ { on = $0 == table; head = on; next }
+    head { for (i = 1; i <= NF; i++) if ($i == name) at = i; head = 0; next }
+    on { print $at }' out
+}
+# shellcheck disable=SC2086
+{
+  works search $four --objective=gpus --within=15 --format=tsv -o few.plan
+  [ "$(column sizes nodes)" = 1 ] && [ "$(column sizes note)" = best ]
+  result $? "the fewest GPUs for 15 s: one node"
+  half=$(column sizes iteration_s | awk '{ print $1 * 0.7 }')
+  works search $four --objective=gpus "--within=$half s" --format=tsv
+  [ "$(column sizes nodes | tail -n 1)" -gt 1 ] &&
+    [ "$(column sizes plan | head -n 1)" = - ]
+  result $? "the fewest GPUs for $half s: more than one"
+  run search $four --objective=gpus --within=0.001 -o quick.plan
+  [ "$rc" -eq 1 ] && [ ! -e quick.plan ] &&
+    grep -q '^No plan fits and is quick enough' out
+  result $? "no plan takes 1 ms: status 1 and no plan"
+  works search $four --objective=cost --nodes=1,4 --format=tsv -o cheap.plan
+  [ "$(column sizes nodes | tr '\n' ' ')" = "1 4 " ]
+  result $? "the sizes are those of --nodes"
+  column sizes usd | sort -g | head -n 1 >least
+  run simulate cheap.plan --format=tsv
+  awk -v usd="$(column summary usd)" '{ exit !($1 > 0 && usd / $1 < 1.000001 && usd / $1 > 0.999999) }' least
+  result $? "simulate says that the plan costs what the least size costs"
+  works search $four --objective=tokens-per-gpu --nodes=1,2
+  grep -q ' tokens/s a GPU, ' out
+  result $? "tokens/s of a GPU"
+}
+
+# Finalists, and why.
+# shellcheck disable=SC2086
+works search $files --steps=2048 --top=2 --explain --plot=- --draws=2
+grep -q '^Finalists (op fidelity, mean of 2 draws)' out &&
+  grep -q '^search.2  *1 ' out && grep -q 'the best family (op by op' out &&
+  tr '\n' ' ' <out | grep -q "the lead over search.2 is within the model's error" &&
+  grep -q 'with one call as the winner has it$' out &&
+  grep -q "^The winner's critical path by cause" out &&
+  grep -q '^search: best (\*) and bound (-)' out
+result $? "finalists, the lead beside the model's error, why, and the curve"
+if command -v gnuplot >/dev/null; then
+  # shellcheck disable=SC2086
+  works search $files --steps=1024 --top=1 --plot=curve.svg
+  grep -q '<svg' curve.svg && grep -q '^# search' curve.dat
+  result $? "the curve as a picture, with its data beside it"
+fi
+
+# Ctrl-C: the best so far.  Sent once, as soon as the program listens (a second
+# one ends it): /proc says which signals it catches, SIGINT being the second.
+if [ -r /proc/self/status ]; then
+  # shellcheck disable=SC2086
+  "$reallot" search $files --time=300 -o cut.plan >out 2>err </dev/null &
+  job=$!
+  for _ in $(seq 600); do
+    mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$job/status")
+    [ $((0x${mask:-0} & 2)) -eq 0 ] || break
+    sleep 0.1
+  done
+  kill -INT "$job"
+  wait "$job"
+  [ $? -eq 0 ] && [ -s cut.plan ] && grep -q '^search: .* s an iteration' out
+  result $? "Ctrl-C: the best plan so far, status 0"
+  works simulate cut.plan --fingerprint
 fi
 
 # A limit holds.
@@ -68,6 +142,19 @@ result $? "four models of 70B in one node: status 1 and no plan"
   fails "--space: 'all' is none of real, full" search $files --space=all
   fails '--time: expected more than 0 seconds' search $files --time=0
   fails "--steps: 'x' is no whole number" search $files --steps=x
+  fails '--objective=gpus: expected a time' search $files --objective=gpus
+  fails "--objective: 'cheap' is none of time, tokens-per-gpu, cost, gpus" \
+    search $files --objective=cheap
+  fails '--within: expected more than 0 seconds' search $files --within=0
+  fails "--within: 'soon' is no time" search $files --within=soon
+  fails "--nodes: '2,1' is no list of sizes" search $files --nodes=2,1
+  fails '--nodes: the cluster has 1, not 2' search $files --nodes=2
+  fails '--top: ' search $files --top=0
+  fails '--draws: ' search $files --draws=x
+  fails '.svg, .png or .pdf' search $files --plot=curve.gif
+  sed '/^price/d' "$srcdir/share/clusters/h100-1n.cluster" >free.cluster
+  fails '--objective=cost: ' search --workload=ppo-llama2-7b.workload \
+    --cluster=free.cluster --objective=cost
   fails 'actor_tran' search $files --limit=actor_tran.tp=2
   fails "expected 'reallot search --workload=FILE" search --cluster=h100-1n.cluster
 }

@@ -1,0 +1,313 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/search_report.h"
+#include "study/convergence.h"
+#include "study/forecast.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+#define CAUSES_SHOWN 10   /* of the critical path, to people */
+#define SAVING_FRAC 0.001 /* less is not worth a word */
+#define CURVE_COLUMNS 78
+#define CURVE_LINES 12
+
+const RaSize *
+ra_search_size(const RaSearchReport *report)
+{
+  const RaSizing *sizing = report->sizing;
+
+  if (report->final && report->final->winner != RA_NONE)
+    return ra_finalist_size(report->final, report->final->winner);
+  for (guint i = sizing->sizes->len; i > 0; i--) {
+    const RaSize *size = &g_array_index(sizing->sizes, RaSize, i - 1);
+
+    if (size->contest)
+      return size;
+  }
+  return NULL;
+}
+
+const RaContender *
+ra_search_winner(const RaSearchReport *report)
+{
+  return report->final && report->final->winner != RA_NONE
+             ? ra_finalist_contender(report->final, report->final->winner)
+             : NULL;
+}
+
+/* --- text --- */
+
+static void
+append_head(GString *out, const RaSearchReport *report, const RaSize *size)
+{
+  const RaCluster *cluster = size->setup->cluster;
+  const RaContest *contest = size->contest;
+
+  g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n",
+                         report->sizing->workload, report->sizing->cluster,
+                         report->sizing->n_cluster * cluster->gpus_per_node,
+                         cluster->gpu);
+  if (report->sizing->sizes->len > 1)
+    g_string_append_printf(out, "Of these plans are for %" PRIu32 " node%s:\n",
+                           size->n_nodes, size->n_nodes > 1 ? "s" : "");
+  for (guint i = 0; i < contest->n_rounds; i++) {
+    const RaContestRound *round = &contest->rounds[i];
+
+    g_string_append_printf(
+        out,
+        "%s: 10^%.1f plans, %.1f s to prepare their costs, %.3g proposals in "
+        "%.1f s\n",
+        round->name, round->log10_points, round->prepare_s,
+        (double)round->found.n_steps, round->found.seconds);
+  }
+  if (contest->n_rounds > 1)
+    g_string_append(out, "Lengths are drawn: searched as if all had the mean, "
+                         "then the longest;\niteration is of drawn ones.\n");
+  g_string_append_c(out, '\n');
+}
+
+/* "3.1 % (+- 0.2 %) less than real, the best family". */
+static void
+append_lead(GString *out, const RaFinal *final, uint32_t i)
+{
+  const RaFinalist *f = &g_array_index(final->finalists, RaFinalist, i);
+
+  g_string_append_printf(out, ", %.3g %%", 100 * f->ahead_frac);
+  if (final->n_draws > 1)
+    g_string_append_printf(out, " (+- %.2g %%)", 100 * f->deviation_frac);
+  g_string_append_printf(out, " less than %s%s", f->name,
+                         i == final->family ? ", the best family" : "");
+}
+
+/* Whether what divides them is more than the model is off by. */
+static void
+append_error(GString *out, const RaFinal *final)
+{
+  const RaSetup *setup = ra_finalist_size(final, final->winner)->setup;
+  double error_frac = ra_final_model_error(final);
+  RaProfileError laws = ra_profile_error(setup->profile);
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  if (isnan(error_frac))
+    return;
+  if (setup->system && isfinite(setup->system->error_median_frac))
+    g_string_append_printf(text,
+                           "Predictions under this system are off by %.1f %% "
+                           "(median, runs not fitted)",
+                           100 * setup->system->error_median_frac);
+  else
+    g_string_append_printf(
+        text,
+        "The laws behind it are off by %.1f to %.1f %% (median, data not "
+        "fitted)",
+        100 * laws.least_frac, 100 * laws.most_frac);
+  if (final->second != RA_NONE) {
+    const RaFinalist *second =
+        &g_array_index(final->finalists, RaFinalist, final->second);
+
+    g_string_append_printf(
+        text, ": the lead over %s is %s the model's error", second->name,
+        second->ahead_frac < error_frac ? "within" : "more than");
+  }
+  ra_output_wrapped(out, text->str);
+}
+
+/* How much the winner wins by, beside what the model is off by. */
+static void
+append_verdict(GString *out, const RaSearchReport *report)
+{
+  const RaFinal *final = report->final;
+  const RaFinalist *winner;
+  g_autofree char *value = NULL;
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  g_string_append_c(out, '\n');
+  if (!final || final->winner == RA_NONE) {
+    g_string_append(out, report->contest->objective.within_s > 0
+                             ? "No plan fits and is quick enough.\n"
+                             : "No plan fits.\n");
+    return;
+  }
+  winner = &g_array_index(final->finalists, RaFinalist, final->winner);
+  value = ra_objective_say(&final->objective, &winner->mean);
+  g_string_append_printf(text, "%s: %s", winner->name, value);
+  if (final->objective.kind != RA_OBJECTIVE_TIME)
+    g_string_append_printf(text, ", %.4g s an iteration",
+                           winner->mean.iteration_s);
+  if (final->second != RA_NONE)
+    append_lead(text, final, final->second);
+  if (final->family != RA_NONE && final->family != final->second)
+    append_lead(text, final, final->family);
+  g_string_append_printf(text, " (op by op%s)",
+                         final->n_draws > 1 ? ", the mean of the draws" : "");
+  ra_output_wrapped(out, text->str);
+  append_error(out, final);
+}
+
+/* What is known of all plans, of the times in the tables. */
+static void
+append_certificate(GString *out, const RaContest *contest)
+{
+  const RaContestRound *round = &contest->rounds[0];
+  const RaExactResult *e = &round->exact;
+
+  if (contest->n_rounds > 1)
+    return;
+  if (round->bounded && e->found && e->is_proven) {
+    g_string_append_printf(out,
+                           "Proven in %.3g s: no plan of this space is quicker "
+                           "at call fidelity.\n",
+                           e->seconds);
+    return;
+  }
+  if (isfinite(round->best_s))
+    g_string_append_printf(out,
+                           "No plan of this space is more than %.3g %% quicker "
+                           "at call fidelity.\n",
+                           100 * (1 - round->bound_s / round->best_s));
+}
+
+static void
+append_why(GString *out, const RaSearchReport *report)
+{
+  if (report->swaps && report->swaps->n > 0) {
+    const RaSwap *first = &report->swaps->rows[0];
+    g_autoptr(RaTable) table = ra_swaps_table(report->swaps);
+    g_autofree char *title = g_strdup_printf(
+        "%s (%.4g s, stage fidelity) with one call as the winner has it",
+        report->loser, report->swaps->iteration_s);
+
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, table, title);
+    if (!first->refusal && first->fits &&
+        first->saved_s > SAVING_FRAC * report->swaps->iteration_s)
+      g_string_append_printf(
+          out, "What costs %s most is its choice for %s: %.3g s.\n",
+          report->loser, report->swaps->workload->calls[first->call].name,
+          first->saved_s);
+    else
+      g_string_append_printf(
+          out,
+          "No single call of the winner's makes %s %.2g %% quicker or more.\n",
+          report->loser, 100 * SAVING_FRAC);
+  }
+  if (report->explain) {
+    g_string_append_c(out, '\n');
+    ra_output_top(out, report->explain->causes,
+                  "The winner's critical path by cause (stage fidelity)",
+                  CAUSES_SHOWN, "smaller");
+  }
+}
+
+static gboolean
+print_text(const RaSearchReport *report, const RaSize *size, GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autoptr(RaTable) plans = ra_contest_table(size->contest);
+
+  append_head(out, report, size);
+  if (report->sizing->sizes->len > 1) {
+    g_autoptr(RaTable) sizes = ra_sizing_table(report->sizing);
+
+    ra_table_write(sizes, RA_FORMAT_TEXT, out);
+    g_string_append_c(out, '\n');
+  }
+  ra_output_titled(out, plans, "Plans (stage fidelity)");
+  if (report->final) {
+    g_autoptr(RaTable) finalists = ra_final_table(report->final);
+    g_autofree char *title =
+        report->final->n_draws > 1
+            ? g_strdup_printf("Finalists (op fidelity, mean of %u draws)",
+                              report->final->n_draws)
+            : g_strdup("Finalists (op fidelity)");
+
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, finalists, title);
+  }
+  append_verdict(out, report);
+  append_certificate(out, size->contest);
+  append_why(out, report);
+  return ra_output_print(out->str, out->len, error);
+}
+
+/* --- tables --- */
+
+gboolean
+ra_search_print(const RaSearchReport *report, GError **error)
+{
+  const RaSize *size = ra_search_size(report);
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  g_autoptr(GPtrArray) all = g_ptr_array_new();
+
+  g_return_val_if_fail(size != NULL, FALSE);
+  if (report->options->format == RA_FORMAT_TEXT)
+    return print_text(report, size, error);
+  g_ptr_array_add(tables, ra_contest_table(size->contest));
+  g_ptr_array_add(tables, ra_sizing_table(report->sizing));
+  if (report->final)
+    g_ptr_array_add(tables, ra_final_table(report->final));
+  if (report->swaps)
+    g_ptr_array_add(tables, ra_swaps_table(report->swaps));
+  for (guint i = 0; i < tables->len; i++)
+    g_ptr_array_add(all, tables->pdata[i]);
+  if (report->explain)
+    g_ptr_array_add(all, report->explain->causes);
+  return ra_output_tables(all, report->options->format, error);
+}
+
+/* --- files --- */
+
+gboolean
+ra_search_write_plan(const RaSearchReport *report, GError **error)
+{
+  const RaSize *size = ra_search_size(report);
+  const RaContender *c = ra_search_winner(report);
+  const RaFinalist *f = &g_array_index(report->final->finalists, RaFinalist,
+                                       report->final->winner);
+  g_autoptr(GString) head = g_string_new(report->command);
+  g_autofree char *text = NULL;
+
+  g_string_append_printf(
+      head,
+      "# %s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by\n"
+      "# simulation at stage fidelity; op by op %.6g s",
+      c->name, c->worth.iteration_s, c->worth.tokens_per_s, c->peak_bytes / GIB,
+      f->mean.iteration_s);
+  if (report->final->n_draws > 1)
+    g_string_append_printf(head, " (mean of %u draws, +- %.2g s)",
+                           report->final->n_draws, f->deviation_s);
+  g_string_append(head, ".\n");
+  text = ra_forecast_text(size->setup, c->text, head->str,
+                          report->contest->n_iterations, report->contest->seed,
+                          error);
+  return text &&
+         ra_output_write(report->options->output, text, strlen(text), error);
+}
+
+gboolean
+ra_search_write_curve(const RaSearchReport *report, const char *path,
+                      GError **error)
+{
+  g_autoptr(RaTable) curve = ra_contest_curve(ra_search_size(report)->contest);
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  ra_table_write(curve, RA_FORMAT_TSV, text);
+  return ra_output_write(path, text->str, text->len, error);
+}
+
+gboolean
+ra_search_plot(const RaSearchReport *report, const char *path, GError **error)
+{
+  const RaContest *contest = ra_search_size(report)->contest;
+  g_autofree char *text = NULL;
+
+  if (strcmp(path, "-") != 0)
+    return ra_convergence_plot(contest, path, error);
+  text = ra_convergence_text(contest, CURVE_COLUMNS, CURVE_LINES);
+  return ra_output_print(text, strlen(text), error);
+}

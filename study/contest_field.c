@@ -1,0 +1,81 @@
+/* The space that a round of a contest searches. */
+#include "config.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "study/contest_impl.h"
+
+void
+ra_field_clear(RaField *field)
+{
+  ra_cost_table_free(field->costs);
+  ra_space_free(field->space);
+  g_clear_pointer(&field->starts, g_array_unref);
+  g_clear_pointer(&field->whose, g_array_unref);
+}
+
+/* (array) owned: of the limits that are typed; %NULL with @error. */
+static RaLimit *
+read_limits(const RaSetup *setup, const char *const *texts, guint *out_n,
+            GError **error)
+{
+  guint n = texts ? g_strv_length((char **)texts) : 0;
+  g_autofree RaLimit *limits = g_new0(RaLimit, n + 1);
+
+  for (guint i = 0; i < n; i++)
+    if (!ra_limit_parse(texts[i], setup->workload, setup->cluster, &limits[i],
+                        error)) {
+      g_prefix_error(error, "--limit: ");
+      return NULL;
+    }
+  *out_n = n;
+  return g_steal_pointer(&limits);
+}
+
+gboolean
+ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
+{
+  RaSpaceOptions space = {.kind = (int)options->kind,
+                          .n_iterations = options->n_iterations,
+                          .seed = options->seed};
+  g_autofree RaLimit *limits =
+      read_limits(field->setup, options->limits, &space.n_limits, error);
+
+  if (!limits)
+    return FALSE;
+  space.limits = limits;
+  field->space = ra_space_new(field->setup->workload, field->setup->cluster,
+                              &space, error);
+  return field->space != NULL;
+}
+
+double
+ra_field_bound_s(const RaField *field, const uint8_t *residency)
+{
+  RaEvaluator *evaluator = ra_evaluator_new(field->costs);
+  const RaSpace *space = field->space;
+  RaPoint root = {.residency = {0}};
+  double gpu_s = 0, bound_s;
+
+  for (uint32_t m = 0; residency && m < space->workload->n_models; m++)
+    root.residency[m] =
+        residency[m] == RA_RESIDENCY_HOST ? RA_RESIDENCY_RELEASE : residency[m];
+  for (uint32_t c = 0; c < space->workload->n_calls; c++) {
+    const RaSpaceCall *call = &space->calls[c];
+    double least_gpu_s = (double)INFINITY;
+
+    if (space->workload->calls[c].model == RA_NONE)
+      continue;
+    root.calls[c].candidate = RA_NONE;
+    for (uint32_t i = 0; i < call->n; i++)
+      least_gpu_s =
+          MIN(least_gpu_s, call->candidates[i].n_gpus *
+                               ra_cost_table_least_s(field->costs, c, i));
+    gpu_s += least_gpu_s;
+  }
+  ra_evaluator_set(evaluator, 0, &root);
+  ra_evaluator_relaxed(evaluator, 1, &bound_s);
+  ra_evaluator_free(evaluator);
+  return MAX(bound_s, gpu_s / ra_cluster_n_gpus(space->cluster));
+}

@@ -1,0 +1,34 @@
+/* What a round of a contest works with.
+ *
+ *     g_auto(RaField) field = {.setup = setup};
+ *     if (ra_field_open(&field, options, &error))
+ *       field.costs = ra_cost_table_new(field.space, ...);
+ *
+ * Private to study/contest*.c.
+ */
+#ifndef RA_STUDY_CONTEST_IMPL_H
+#define RA_STUDY_CONTEST_IMPL_H
+
+#include "study/contest.h"
+
+typedef struct {
+  RaSetup *setup;     /* of the lengths that it searches; borrowed */
+  RaSpace *space;     /* owned */
+  RaCostTable *costs; /* owned */
+  GArray *starts;     /* (RaPoint), owned */
+  GArray *whose;      /* (guint) contenders, same index; owned */
+} RaField;
+
+/* Makes the space of the field's setup, within the limits that are typed. */
+gboolean ra_field_open(RaField *field, const RaContestOptions *options,
+                       GError **error);
+
+/* What run_s of a plan cannot be below: all calls at their quickest, on GPUs of
+ * their own; or their GPU-seconds, the least of each, on all GPUs.
+ * @residency: (nullable): of models; what is in host memory counts as if it
+ * were not */
+double ra_field_bound_s(const RaField *field, const uint8_t *residency);
+void ra_field_clear(RaField *field);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
+
+#endif
