@@ -59,6 +59,7 @@ ra_params_free(RaParams *params)
   g_free(params->grads);
   g_free(params->first);
   g_free(params->second);
+  g_free(params->pinned);
   g_free(params);
 }
 

@@ -34,6 +34,7 @@ typedef struct {
   float *grads;   /* (n) owned; NULL: not trained */
   float *first;   /* (n) moments, owned; NULL: not trained */
   float *second;  /* (n) likewise */
+  float *pinned;  /* (n) weights in host memory, owned; NULL: none there */
 } RaParams;
 
 /**

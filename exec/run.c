@@ -221,13 +221,12 @@ ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu)
 {
   uint32_t rank = run->rank_of_gpu[gpu];
   const RaRankCall *c;
-  uint32_t version;
 
   if (rank == RA_NONE || !run->ranks[rank].calls[call].is_in)
     return NULL;
   c = &run->ranks[rank].calls[call];
-  version = ra_run_version(run, call, run->graph->augmented->n_iterations - 1);
-  return c->params[version % c->n_versions];
+  return c->params[ra_rank_copy_index(&run->ranks[rank], call,
+                                      run->graph->augmented->n_iterations - 1)];
 }
 
 const RaExperience *

@@ -30,7 +30,8 @@
  * A mini-batch's loss is the mean over its response tokens.  Parameters are
  * seeded (exec/params.h).  A call reads the version that the graph says: with
  * staleness s iteration k reads what iteration k - 1 - s has trained, from as
- * many copies as that takes.
+ * many copies as that takes; in the layout of training too, where each
+ * iteration leaves the version that it began with to readers that are behind.
  *
  * Not run, and refused: cp, ep, sequence parallelism, zero, continuous
  * batching, 16-bit types, models that exec/stage.h refuses.  Sends are made

@@ -32,13 +32,16 @@ typedef struct {
   RaCoord coord;       /* where */
   RaComm *tp, *dp;     /* ends, owned */
   RaComm *mesh, *ends; /* the whole mesh; first and last stage; owned */
-  RaParams **params;   /* (n_versions) borrowed from the rank */
+  RaParams **params;   /* (n_versions) borrowed from the rank; of the copy that
+                          training writes the newest, then older ones */
   RaStage **stages;    /* (n_versions) owned */
   uint32_t n_versions; /* copies: 1 + the staleness of their readers */
+  gboolean is_own;     /* the copy is the one that training writes */
+  gboolean is_after;   /* runs after the training of its model */
   RaMicroBatch *micro; /* (n_pieces, n_micro) owned */
   uint32_t n_pieces;
   uint64_t n_steps; /* optimizer steps taken */
-  float *pinned;    /* parameters in host memory, owned; NULL: none */
+  uint32_t n_left;  /* versions that training has left to who is behind */
   RaGeneration generation;
   float clip_scale;       /* of the mini-batch at hand */
   float *advantages;      /* of the iteration at hand, owned; NULL: not made */
@@ -109,6 +112,10 @@ ra_run_node(const RaRun *run, RaTaskId task)
 /* Version of the parameters that @call reads in @iteration: trainings before
  * it; of a model that nothing trains 0. */
 uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
+
+/* Which of the copies of @call on a rank @iteration reads. */
+uint32_t ra_rank_copy_index(const RaRank *rank, uint32_t call,
+                            uint32_t iteration);
 
 /* The rank's stage of @call for @iteration. */
 RaStage *ra_rank_stage(const RaRank *rank, uint32_t call, uint32_t iteration);

@@ -222,10 +222,10 @@ ra_rank_copy(RaRank *rank, RaTaskId task)
   params = ra_rank_stage(rank, node->call, node->iteration)->params;
   n_bytes = params->n * sizeof *params->weights;
   if (node->kind == RA_NODE_OFFLOAD) {
-    if (!c->pinned)
-      c->pinned = g_malloc(n_bytes + 1);
-    memcpy(c->pinned, params->weights, n_bytes);
-  } else if (c->pinned) {
-    memcpy(params->weights, c->pinned, n_bytes);
+    if (!params->pinned)
+      params->pinned = g_malloc(n_bytes + 1);
+    memcpy(params->pinned, params->weights, n_bytes);
+  } else if (params->pinned) {
+    memcpy(params->weights, params->pinned, n_bytes);
   }
 }

@@ -55,6 +55,9 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "a model whose dtype is not fp32", error);
   if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)
     return refuse(plan, call, "a grad-dtype that is not fp32", error);
+  if (c->kind == RA_CALL_TRAIN &&
+      ra_workload_trainer(plan->workload, c->model) != call)
+    return refuse(plan, call, "a model that a later call trains too", error);
   if (c->kind == RA_CALL_TRAIN && c->n_parts > 1)
     return refuse(plan, call, "inputs in chunks", error);
   if (c->kind == RA_CALL_TRAIN && !reads_calls && m->head == RA_HEAD_VALUE)
@@ -197,15 +200,15 @@ copy_of(const RaPlan *plan, uint32_t call)
   return call;
 }
 
-/* What training writes is one copy; another layout has a copy more for every
- * version that a reader may lag. */
+/* What training writes is one copy, with what its readers are behind; another
+ * layout has a copy more for every version that a reader may lag. */
 static uint32_t
 n_versions(const RaPlan *plan, uint32_t call)
 {
   uint32_t lag = 0;
 
   if (ra_residency_is_own(plan, call))
-    return 1;
+    return 1 + ra_residency_n_behind(plan, call);
   for (uint32_t u = 0; u < plan->workload->n_calls; u++)
     if (plan->workload->calls[u].model == plan->workload->calls[call].model &&
         ra_residency_same_copy(plan, u, call))
@@ -230,6 +233,8 @@ add_params(RaRank *rank, uint32_t call)
   const RaCallPlan *p = &run->plan->calls[call];
   uint32_t copy = copy_of(run->plan, call);
 
+  c->is_own = ra_residency_is_own(run->plan, call);
+  c->is_after = ra_residency_is_after(run->plan, call);
   c->n_versions = n_versions(run->plan, call);
   c->params = g_new0(RaParams *, c->n_versions);
   c->stages = g_new0(RaStage *, c->n_versions);
@@ -242,7 +247,7 @@ add_params(RaRank *rank, uint32_t call)
       ra_params_seed(c->params[v], run->options.seed);
       g_ptr_array_add(rank->params, c->params[v]);
     }
-    if (wc->kind == RA_CALL_TRAIN)
+    if (wc->kind == RA_CALL_TRAIN && v == 0)
       ra_params_make_trainable(c->params[v]);
     c->stages[v] = ra_stage_new(run->backend, c->params[v], p->tp, c->tp,
                                 (uint32_t)p->recompute, longest(run),
@@ -417,7 +422,6 @@ clear_call(RaRankCall *c, uint32_t n_micro)
   g_free(c->micro);
   g_free(c->params);
   g_free(c->stages);
-  g_free(c->pinned);
   g_free(c->advantages);
   g_free(c->returns);
 }

@@ -13,12 +13,25 @@ ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration)
   return iteration > c->staleness ? iteration - c->staleness : 0;
 }
 
+/* Training overwrites copy 0 and leaves what it began with in one of the
+ * others, in turn (exec/run_train.c). */
+uint32_t
+ra_rank_copy_index(const RaRank *rank, uint32_t call, uint32_t iteration)
+{
+  const RaRankCall *c = &rank->calls[call];
+  uint32_t version = ra_run_version(rank->run, call, iteration);
+
+  if (!c->is_own)
+    return version % c->n_versions;
+  if (c->n_versions == 1 || version == iteration + (c->is_after ? 1u : 0u))
+    return 0;
+  return 1 + version % (c->n_versions - 1);
+}
+
 RaStage *
 ra_rank_stage(const RaRank *rank, uint32_t call, uint32_t iteration)
 {
-  const RaRankCall *c = &rank->calls[call];
-
-  return c->stages[ra_run_version(rank->run, call, iteration) % c->n_versions];
+  return rank->calls[call].stages[ra_rank_copy_index(rank, call, iteration)];
 }
 
 uint32_t

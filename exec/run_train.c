@@ -126,6 +126,22 @@ ra_rank_clip(RaRank *rank, RaTaskId task)
   find_clip(rank, task, c, stage);
 }
 
+/* Before the first step of an iteration: the version that it began with, for
+ * readers that are behind. */
+static void
+leave_version(RaRank *rank, RaTaskId task, RaRankCall *c)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  const RaParams *from = c->params[0];
+  RaParams *to;
+
+  if (c->n_versions == 1 || c->n_left == node->iteration + 1)
+    return;
+  c->n_left = node->iteration + 1;
+  to = c->params[1 + node->iteration % (c->n_versions - 1)];
+  memcpy(to->weights, from->weights, from->n * sizeof *from->weights);
+}
+
 /* A mesh of one GPU has no clip task. */
 void
 ra_rank_step(RaRank *rank, RaTaskId task)
@@ -140,6 +156,7 @@ ra_rank_step(RaRank *rank, RaTaskId task)
 
   if (c->mesh->n_ranks == 1)
     find_clip(rank, task, c, stage);
+  leave_version(rank, task, c);
   run->backend->adamw(params->n, adamw, ++c->n_steps, c->clip_scale,
                       params->grads, params->weights, params->first,
                       params->second);

@@ -111,6 +111,9 @@ add_parameters(const Subject *s)
   gboolean own = ra_residency_is_own(s->a->plan, s->call);
   uint32_t n_kept = MAX(s->a->workload->calls[s->call].staleness, 1u);
 
+  for (uint32_t i = own ? ra_residency_n_behind(s->a->plan, s->call) : 0; i > 0;
+       i--)
+    add(s, RA_COPY_PARAMETERS, RA_COPY_OWN, FALSE, RA_NONE, RA_NONE);
   if (p->residency == RA_RESIDENCY_HOST) {
     add(s, RA_COPY_PARAMETERS, own ? RA_COPY_OWN : RA_COPY_REALLOC, TRUE,
         RA_NONE, RA_NONE);

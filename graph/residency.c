@@ -36,6 +36,32 @@ ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b)
           ra_residency_is_own(plan, a));
 }
 
+gboolean
+ra_residency_is_after(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t trainer = ra_workload_trainer(w, w->calls[call].model);
+
+  return trainer != RA_NONE &&
+         ra_workload_place(w, call) > ra_workload_place(w, trainer);
+}
+
+uint32_t
+ra_residency_n_behind(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t n = 0;
+
+  if (ra_workload_trainer(w, w->calls[call].model) == RA_NONE ||
+      !ra_residency_is_own(plan, call))
+    return 0;
+  for (uint32_t u = 0; u < w->n_calls; u++)
+    if (ra_residency_same_copy(plan, u, call))
+      n = MAX(n, w->calls[u].staleness +
+                     (ra_residency_is_after(plan, u) ? 1u : 0u));
+  return n;
+}
+
 /* Of two calls that disagree the one that states @key, the later if both. */
 static uint32_t
 stating(const RaPlan *plan, uint32_t a, uint32_t b, const char *key)

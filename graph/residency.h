@@ -27,6 +27,22 @@ gboolean ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b);
 gboolean ra_residency_is_own(const RaPlan *plan, uint32_t call);
 
 /**
+ * ra_residency_n_behind:
+ * @plan: checked
+ * @call: whose copy is the one that training writes
+ *
+ * Training writes over the version that it began with; a reader in the same
+ * layout that may lag, or that comes after training in an iteration, needs an
+ * older one.  So many are kept beside the newest.
+ *
+ * Cost: O(calls).
+ */
+uint32_t ra_residency_n_behind(const RaPlan *plan, uint32_t call);
+
+/* Whether @call comes after the training of its model in an iteration. */
+gboolean ra_residency_is_after(const RaPlan *plan, uint32_t call);
+
+/**
  * ra_residency_check:
  * @plan: all calls read
  * @error: %RA_ERROR_INPUT `file:line: ...`: calls of one model and layout that

@@ -131,6 +131,16 @@ ra_workload_find_model(const RaWorkload *workload, const char *name)
   return RA_NONE;
 }
 
+guint
+ra_workload_place(const RaWorkload *workload, uint32_t call)
+{
+  guint place = 0;
+
+  while (workload->order[place] != call)
+    place++;
+  return place;
+}
+
 uint32_t
 ra_workload_trainer(const RaWorkload *workload, uint32_t model)
 {

@@ -169,6 +169,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWorkload, ra_workload_free)
 uint32_t ra_workload_find_call(const RaWorkload *workload, const char *name);
 uint32_t ra_workload_find_model(const RaWorkload *workload, const char *name);
 
+/* The place of @call in the topological order. */
+guint ra_workload_place(const RaWorkload *workload, uint32_t call);
+
 /* The last train call (in topological order) of @model, or RA_NONE. */
 uint32_t ra_workload_trainer(const RaWorkload *workload, uint32_t model);
 

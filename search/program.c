@@ -69,6 +69,21 @@ stand_of(const RaSpace *space, const RaPoint *point, uint32_t call,
   return call;
 }
 
+/* Versions beside the newest that @call makes training keep, as
+ * ra_residency_n_behind() has it: where it reads what training writes. */
+static uint32_t
+behind_of(const RaSpace *space, const RaPoint *point, uint32_t call)
+{
+  const RaWorkload *w = space->workload;
+  uint32_t model = w->calls[call].model, trainer;
+
+  trainer = model == RA_NONE ? RA_NONE : ra_workload_trainer(w, model);
+  if (trainer == RA_NONE || !same_layout(space, point, trainer, call))
+    return 0;
+  return w->calls[call].staleness +
+         (ra_workload_place(w, call) > ra_workload_place(w, trainer) ? 1 : 0);
+}
+
 /* How many meshes begin or end before @gpu: its place in their order. */
 static uint32_t
 place_of(const RaSpace *space, const RaPoint *point, uint32_t gpu)
@@ -106,6 +121,8 @@ ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
   for (guint c = 0; c < w->n_calls; c++) {
     uint32_t begin, n_gpus = candidate_of(space, point, c)->n_gpus;
     out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
+    if (behind_of(space, point, c) > 0)
+      out[4 + c] |= 0x80; /* calls are fewer: RA_POINT_MAX */
     if (!is_host || n_gpus == 0)
       continue;
     begin = begin_of(space, point, c);
@@ -296,12 +313,31 @@ add_grads(Maker *m, uint32_t call)
                RA_PROGRAM_NONE);
 }
 
+/* The small plan has readers in the training layout beside it. */
+static void
+add_behind(Maker *m, const RaPoint *point, uint32_t call)
+{
+  const RaWorkload *w = m->space->workload;
+  uint32_t n = 0;
+
+  if (m->is_host || w->calls[call].kind != RA_CALL_TRAIN ||
+      ra_workload_trainer(w, w->calls[call].model) != call)
+    return;
+  for (uint32_t v = 0; v < w->n_calls; v++)
+    if (w->calls[v].model == w->calls[call].model)
+      n = MAX(n, behind_of(m->space, point, v));
+  for (; n > 0; n--)
+    add_item(m, RA_FOOT_PARAMS, call, RA_NONE, RA_NONE, RA_PROGRAM_NONE);
+}
+
 /* As ra_memory_items(). */
 static void
-add_items(Maker *m)
+add_items(Maker *m, const RaPoint *point)
 {
   const RaAugmented *a = m->augmented;
 
+  for (uint32_t c = 0; c < m->program->n_calls; c++)
+    add_behind(m, point, c);
   for (uint32_t i = 0; i < a->n_copies; i++)
     add_copy(m, &a->copies[i]);
   for (uint32_t c = 0; c < m->program->n_calls; c++)
@@ -413,14 +449,17 @@ ra_program_new(const RaSpace *space, const RaPoint *point,
   Maker m = {.space = space, .n_like = n_like};
   RaAugmented *a;
   RaProgram *p = g_new0(RaProgram, 1);
+  gsize n_behind = 0;
 
   m.is_host = has_host(w, point);
   cluster.gpus_per_node = 1;
   cluster.n_nodes = 2 * RA_POINT_MAX;
   plan.calls = calls;
-  for (guint c = 0; c < w->n_calls; c++)
+  for (guint c = 0; c < w->n_calls; c++) {
+    n_behind += behind_of(space, point, c);
     if (w->calls[c].model != RA_NONE)
       place_call(space, point, c, m.is_host, &calls[c]);
+  }
   m.augmented = a = ra_augment_bare(&plan, n_iterations);
   m.program = p;
   p->n_calls = w->n_calls;
@@ -430,11 +469,11 @@ ra_program_new(const RaSpace *space, const RaPoint *point,
   p->preds = g_new(uint16_t, MAX(a->pred_begin[a->n_nodes], 1u));
   p->slots = g_new0(RaProgramSlot, a->n_nodes);
   p->switches = g_new0(RaProgramSwitch, a->n_nodes + w->n_calls);
-  p->items =
-      g_new0(RaProgramItem, a->n_copies + w->n_calls + 3 * (gsize)a->n_nodes);
+  p->items = g_new0(RaProgramItem, a->n_copies + w->n_calls +
+                                       3 * (gsize)a->n_nodes + n_behind);
   for (uint32_t n = 0; n < a->n_nodes; n++)
     add_node(&m, n);
-  add_items(&m);
+  add_items(&m, point);
   list_items(p, FALSE, &p->begins, &p->by_first);
   list_items(p, TRUE, &p->ends, &p->by_last);
   count_standing(p);

@@ -13,7 +13,8 @@
  * that shares a GPU with c's.
  *
  * The signature of a plan without copies in host memory: which calls that read
- * a trained model share a layout other than the trainer's, and residencies.
+ * a trained model share a layout other than the trainer's, which of those that
+ * share the trainer's lag behind it, and residencies.
  * With such copies also in which order all meshes begin and end, and nothing is
  * ever off but transfers.
  *

@@ -322,6 +322,34 @@ START_TEST(test_keep_lags)
 }
 END_TEST
 
+/* (transfer full): all calls in one. */
+static char *
+one_layout(void)
+{
+  return g_strdup("[plan]\nformat = 1\nworkload = w\ncluster = c\n" CALL(
+      "gen", TP2) CALL("ref", TP2) CALL("rew", TP2) CALL("val", TP2)
+                      CALL("atrain", TP2) CALL("ctrain", TP2));
+}
+
+/* Staleness 1 and the layout of training: training writes over the version that
+ * it began with, so the one before stays beside it; without lag there is one.
+ */
+START_TEST(test_own_lags)
+{
+  static const uint32_t stay[][2] = {{RA_NONE, RA_NONE}, {RA_NONE, RA_NONE}};
+  PlanText *lags = make("staleness = 1\n", one_layout(), 3);
+  PlanText *newest = make("", one_layout(), 3);
+
+  ck_assert_uint_eq(count(lags->augmented, RA_NODE_REALLOC), 0);
+  ck_assert(
+      has_copies(lags->augmented, GEN, RA_COPY_PARAMETERS, FALSE, 2, stay));
+  ck_assert(
+      has_copies(newest->augmented, GEN, RA_COPY_PARAMETERS, FALSE, 1, stay));
+  plan_text_free(lags);
+  plan_text_free(newest);
+}
+END_TEST
+
 /* Staleness 2: two buffers, as generations m + 2 and m + 3 read versions m - 1
  * and m; version m comes when generation m + 1, which read m - 2, has ended.  A
  * run shorter than the lag never leaves the first version. */
@@ -390,6 +418,7 @@ residency_suite(void)
   tcase_add_test(tcase, test_host_trained_twice);
   tcase_add_test(tcase, test_keep);
   tcase_add_test(tcase, test_keep_lags);
+  tcase_add_test(tcase, test_own_lags);
   tcase_add_test(tcase, test_keep_lags_two);
   tcase_add_test(tcase, test_keep_two_readers);
   suite_add_tcase(suite, tcase);
