@@ -1,6 +1,7 @@
 /* One call of one iteration, lowered to tasks at stage fidelity.
  *
- * Private to graph/: what graph/expand.c asks for each node that is a call.
+ * What graph/expand.c asks for each node that is a call, and what bounds of a
+ * call (search/call_bound.h) are made of.
  */
 #ifndef RA_GRAPH_EXPAND_CALL_H
 #define RA_GRAPH_EXPAND_CALL_H
@@ -35,6 +36,11 @@ typedef struct {
 } RaCallContext;
 
 RaCallContext *ra_call_context_new(RaBuilder *builder, uint32_t call);
+
+/* What of it does not take a builder: no pieces, buckets, shard id or
+ * dynamics.  @context is all zero before. */
+void ra_call_context_fill(RaCallContext *context, const RaPlan *plan,
+                          uint32_t call);
 
 /* What stands before and after a node's tasks. */
 typedef struct {

@@ -75,29 +75,39 @@ count_buckets(const RaCallContext *x, const RaPiece *piece)
   return (uint32_t)CLAMP(n, 1.0, (double)MAX(piece->n_layers, 1u));
 }
 
+void
+ra_call_context_fill(RaCallContext *x, const RaPlan *plan, uint32_t call)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+
+  x->call = call;
+  x->c = c;
+  x->plan = p;
+  if (c->model == RA_NONE)
+    return;
+  x->model = plan->workload->models[c->model].model;
+  x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
+  x->shard_record = ra_call_shard(plan, call);
+  x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
+  set_shards(x, plan->cluster);
+  x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);
+  x->n_pieces = p->pp * p->n_virtual;
+}
+
 RaCallContext *
 ra_call_context_new(RaBuilder *builder, uint32_t call)
 {
   const RaPlan *plan = ra_builder_augmented(builder)->plan;
   RaArena *arena = ra_builder_arena(builder);
   RaCallContext *x = ra_arena_alloc(arena, 1, sizeof *x);
-  const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
 
   x->builder = builder;
-  x->call = call;
-  x->c = c;
-  x->plan = p;
-  if (c->model == RA_NONE)
+  ra_call_context_fill(x, plan, call);
+  if (x->c->model == RA_NONE)
     return x;
-  x->model = plan->workload->models[c->model].model;
-  x->dtype = (RaDtype)plan->workload->models[c->model].dtype;
-  x->shard_record = ra_call_shard(plan, call);
-  x->dp = ra_data_geometry(p, plan->cluster, RA_DATA_ALL);
-  set_shards(x, plan->cluster);
   x->shard = ra_builder_shard(builder, &x->shard_record);
-  x->experts = ra_data_geometry(p, plan->cluster, RA_DATA_EXPERTS);
-  x->n_pieces = p->pp * p->n_virtual;
   x->pieces = ra_arena_alloc(arena, x->n_pieces, sizeof *x->pieces);
   for (uint32_t u = 0; u < x->n_pieces; u++)
     x->pieces[u] = (RaPiece){.first_layer = ra_call_plan_first_layer(p, u),

@@ -1,16 +1,21 @@
 /* A lower bound of what a call costs by itself, without simulating it.
  *
- * Lengths fixed, so that all micro-batches are alike.  A stage computes one
- * after the other what it computes, and a token passes through all stages:
+ * Lengths fixed, so that all micro-batches are alike.  With f and b the passes
+ * of one through a stage, c the sends to the next, p stages:
  *
- *     inference, train   N x most of a stage of (forward + backward), N
- *                        micro-batches in all
- *     generate           prefill likewise, then (R - 1) steps, each at least
- *                        that of the first one: the most of a stage for all
- *                        groups, or one group through all stages
+ *     inference   sum of (f + c) of all stages, (N - 1) x most f, N
+ *                 micro-batches in all
+ *     train       a mini-batch of M: the most of a stage i of M (f + b) of it
+ *                 and sum of (f + b + 2 c) of the stages before it; then what
+ *                 the first stage's last gradients, which end the pass, are
+ *                 reduced, clipped and stepped in, and parameters gathered
+ *     generate    prefill as inference; then the most of a stage, all its steps
+ *                 in closed form, and of one group, (R - 1) times through all
+ *                 stages
  *
- * Of passes only what they compute counts, which does not change with how they
- * are cut.  What rounding could add is taken off.
+ * and with zero 3 no less than what stands in a stage's queue of collectives.
+ * Passes that are cut take no less than whole; what rounding could add is taken
+ * off.  Interference, reductions between passes, waits for sends only add.
  *
  *     double bound_s = ra_call_bound_s(estimator, memory, call, load, &work);
  */

@@ -294,7 +294,7 @@ END_TEST
 
 /* --- bounds --- */
 
-/* No candidate costs less than its bound, and most not much more. */
+/* No candidate costs less than its bound, and most hardly more. */
 static void
 compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind)
 {
@@ -311,11 +311,12 @@ compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind)
         sum_s += parts[p];
       ck_assert_msg(bound_s <= sum_s, "%s candidate %u: bound %.17g, %.17g s",
                     c.setup->workload->calls[call].name, i, bound_s, sum_s);
-      n_tight += bound_s > 0.5 * sum_s;
+      n_tight += bound_s > 0.95 * sum_s;
       n++;
     }
-  /* The fault: a bound of 0 would pass; of half of them it is not so low. */
-  ck_assert_uint_gt(2 * n_tight, n);
+  /* The fault: a bound of 0 would pass, and one of compute alone, which is
+   * some 0.55 of the cost. */
+  ck_assert_uint_gt(4 * n_tight, 3 * n);
   case_clear(&c);
 }
 
