@@ -2,23 +2,32 @@
  *
  * Rings, pipelines and random flows (bench/traffic.h) on networks without, with
  * node-wide and with one shared link.  A row a case: tasks/s of both, their
- * ratio, how far their answers are apart, and operations a task.  SimGrid comes
- * as a program that `make bench` builds where it finds SimGrid; without it
- * its columns are "-".
+ * ratio, how far their answers are apart, operations a task, the memory of
+ * both, and how the cost of a task has grown since the row of a quarter of the
+ * hosts.  No case may end before its links' capacity allows.  SimGrid comes as
+ * a program that `make bench` builds where it finds SimGrid; without it its
+ * columns are "-".  It is stopped after PEER_LIMIT_S of a case: then the ratio
+ * is one that it does not reach.
+ *
+ *     bench/sim [--quick] [TRAFFIC [NETWORK [HOSTS]]]    these cases alone
  */
 #include "config.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/traffic.h"
 #include "sim/network.h"
 
-enum { MAX_RUNS = 3 };
+enum { MAX_RUNS = 3, PEER_LIMIT_S = 20 };
 
 typedef struct {
   RaTrafficKind kind;
@@ -38,8 +47,10 @@ typedef struct {
   uint64_t n_tasks;
   double took_s;  /* CPU, median; NAN: not there */
   double clock_s; /* simulated */
-  double bound_s; /* that the links' capacity allows, of FLOWS */
   double visited; /* flows looked at a task */
+  double solved;  /* solutions a task */
+  double peak_bytes;
+  gboolean stopped; /* took_s is when */
 } Outcome;
 
 static void
@@ -112,6 +123,8 @@ run_once(const Case *c, const RaTrafficSink *sink, Outcome *out)
   out->clock_s = ra_network_now_s(driver.network);
   out->visited =
       (double)ra_network_work(driver.network)->n_visited / (double)out->n_tasks;
+  out->solved =
+      (double)ra_network_work(driver.network)->n_solved / (double)out->n_tasks;
   ra_traffic_free(traffic);
   ra_network_free(driver.network);
   return took_s;
@@ -126,7 +139,7 @@ compare_doubles(const void *a, const void *b)
 }
 
 static Outcome
-run_ours(const Case *c, guint n_runs)
+run_here(const Case *c, guint n_runs)
 {
   static const RaTrafficSink sink = {send, compute};
   Outcome out = {0};
@@ -139,24 +152,68 @@ run_ours(const Case *c, guint n_runs)
   return out;
 }
 
+/* In a process of its own, so that the peak memory is this case's. */
+static Outcome
+run_ours(const Case *c, guint n_runs)
+{
+  Outcome out = {0};
+  struct rusage usage;
+  int ends[2], status = 0;
+  pid_t child;
+
+  if (pipe(ends) != 0)
+    g_error("pipe: %s", g_strerror(errno));
+  fflush(stdout);
+  child = fork();
+  if (child == 0) {
+    out = run_here(c, n_runs);
+    _exit(write(ends[1], &out, sizeof out) != (ssize_t)sizeof out);
+  }
+  close(ends[1]);
+  if (child < 0 || read(ends[0], &out, sizeof out) != (ssize_t)sizeof out ||
+      wait4(child, &status, 0, &usage) != child || status != 0)
+    g_error("a case has failed");
+  close(ends[0]);
+  out.peak_bytes = 1024.0 * (double)usage.ru_maxrss;
+  return out;
+}
+
+static void
+limit_peer(gpointer data)
+{
+  struct rlimit limit = {PEER_LIMIT_S, PEER_LIMIT_S};
+
+  (void)data;
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 static Outcome
 run_peer(const Case *c, const char *peer, const char *solver)
 {
-  Outcome out = {.took_s = (double)NAN, .clock_s = (double)NAN};
+  const double none = (double)NAN;
+  Outcome out = {.took_s = none, .clock_s = none, .peak_bytes = none};
   g_autofree char *line =
       g_strdup_printf("%s %s %s %u %u %.17g %u %s", peer,
                       ra_traffic_names[c->kind], ra_net_names[c->net],
                       c->n_hosts, c->n_flows, c->jitter, max_steps(c), solver);
+  g_auto(GStrv) words = g_strsplit(line, " ", 0);
   g_autofree char *text = NULL;
   char *rest;
   int status = 0;
 
-  if (!g_spawn_command_line_sync(line, &text, NULL, &status, NULL) ||
-      status != 0)
+  if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_SEARCH_PATH, limit_peer, NULL,
+                    &text, NULL, &status, NULL))
+    return out;
+  if (WIFSIGNALED(status)) {
+    out.stopped = TRUE;
+    out.took_s = PEER_LIMIT_S;
+  }
+  if (status != 0)
     return out;
   out.n_tasks = g_ascii_strtoull(text, &rest, 10);
   out.took_s = g_ascii_strtod(rest, &rest);
-  out.clock_s = g_ascii_strtod(rest, NULL);
+  out.clock_s = g_ascii_strtod(rest, &rest);
+  out.peak_bytes = 1024 * g_ascii_strtod(rest, NULL);
   return out;
 }
 
@@ -164,6 +221,7 @@ run_peer(const Case *c, const char *peer, const char *solver)
 typedef struct {
   const Case *c;
   double *bytes; /* by link */
+  GQueue ids;    /* given out, not ended */
 } Bound;
 
 static void
@@ -175,20 +233,33 @@ count(void *data, uint32_t id, uint32_t from, uint32_t to, double bytes)
 
   for (uint32_t i = 0; i < n; i++)
     bound->bytes[links[i]] += bytes;
+  g_queue_push_tail(&bound->ids, GUINT_TO_POINTER(id));
+}
+
+static void
+count_compute(void *data, uint32_t id, uint32_t host, double seconds)
+{
+  Bound *bound = data;
+
+  (void)host;
+  (void)seconds;
+  g_queue_push_tail(&bound->ids, GUINT_TO_POINTER(id));
 }
 
 static double
 capacity_bound_s(const Case *c)
 {
-  static const RaTrafficSink sink = {count, NULL};
+  static const RaTrafficSink sink = {count, count_compute};
   uint32_t n = ra_net_n_links(c->net, c->n_hosts);
   g_autofree double *bytes = g_new0(double, n);
-  Bound bound = {c, bytes};
+  Bound bound = {c, bytes, G_QUEUE_INIT};
   RaTraffic *traffic = ra_traffic_new(c->kind, c->n_hosts, c->n_flows,
-                                      c->jitter, 0, &sink, &bound);
+                                      c->jitter, max_steps(c), &sink, &bound);
   double most_s = 0;
 
   ra_traffic_begin(traffic);
+  while (bound.ids.length > 0)
+    ra_traffic_end(traffic, GPOINTER_TO_UINT(g_queue_pop_head(&bound.ids)));
   for (uint32_t l = 0; l < n; l++)
     most_s = MAX(most_s, bytes[l] / ra_net_capacity(c->net, c->n_hosts, l));
   ra_traffic_free(traffic);
@@ -218,7 +289,7 @@ print_bar(const char *name, double value, double limit, gboolean at_least)
 typedef struct {
   double star, star_jitter, star_ratio, shared_ratio; /* least */
   double flows_64_s, flows_1024_s, flows_ratio;
-  double apart, below_bound; /* most */
+  double apart, shared_apart, below_bound; /* most */
 } Totals;
 
 static void
@@ -236,22 +307,22 @@ most(double *value, double with)
 }
 
 static void
-run_case(const Case *c, guint n_runs, const char *peer, Totals *totals)
+judge(const Case *c, const Outcome *ours, double ratio, double apart,
+      Totals *totals)
 {
-  Outcome ours = run_ours(c, n_runs), theirs = run_peer(c, peer, "full");
-  double rate = (double)ours.n_tasks / ours.took_s;
-  double ratio = theirs.took_s / ours.took_s;
-  double apart = fabs(ours.clock_s / theirs.clock_s - 1);
-  gboolean flows = c->kind == RA_TRAFFIC_FLOWS;
+  double rate = (double)ours->n_tasks / ours->took_s;
+  gboolean star = c->net == RA_NET_STAR;
+  double below = capacity_bound_s(c) / ours->clock_s - 1;
 
-  if (flows) {
-    most(&totals->below_bound, capacity_bound_s(c) / ours.clock_s - 1);
+  g_assert(below < 1e-9);
+  most(&totals->below_bound, below);
+  if (c->kind == RA_TRAFFIC_FLOWS) {
     if (c->n_flows == 3000)
       least(&totals->flows_ratio, ratio);
     if (c->n_flows == 10000)
       most(c->n_hosts == 64 ? &totals->flows_64_s : &totals->flows_1024_s,
-           ours.took_s);
-  } else if (c->net == RA_NET_STAR) {
+           ours->took_s);
+  } else if (star) {
     if (c->n_hosts <= 4096)
       least(c->jitter > 0 ? &totals->star_jitter : &totals->star, rate);
     if (c->n_hosts >= 256)
@@ -259,22 +330,58 @@ run_case(const Case *c, guint n_runs, const char *peer, Totals *totals)
   } else {
     least(&totals->shared_ratio, ratio);
   }
-  if (c->net == RA_NET_STAR && c->jitter == 0)
+  if (star && c->jitter == 0)
     most(&totals->apart, apart);
+  else if (!star)
+    most(&totals->shared_apart, apart);
+}
+
+/* Prints the row of a case; @last_s: seconds of a task with a quarter of the
+ * hosts, 0: not there, and is set to those of this one. */
+static void
+run_case(const Case *c, guint n_runs, const char *peer, double *last_s,
+         Totals *totals)
+{
+  Outcome ours = run_ours(c, n_runs), theirs = run_peer(c, peer, "full");
+  double task_s = ours.took_s / (double)ours.n_tasks;
+  double ratio = theirs.took_s / ours.took_s;
+  double apart = fabs(ours.clock_s / theirs.clock_s - 1);
+
+  judge(c, &ours, ratio, apart, totals);
   printf("%s\t%s\t%u\t%g\t%" G_GUINT64_FORMAT "\t", ra_traffic_names[c->kind],
          ra_net_names[c->net], c->n_hosts, c->jitter, ours.n_tasks);
   print_number(ours.took_s, '\t');
-  print_number(rate, '\t');
+  print_number(1 / task_s, '\t');
   print_number(theirs.took_s, '\t');
+  printf("%s\t", theirs.stopped ? "yes" : "no");
   print_number(ratio, '\t');
   print_number(ours.visited, '\t');
+  print_number(ours.solved, '\t');
+  print_number(*last_s > 0 ? task_s / *last_s : (double)NAN, '\t');
+  print_number(ours.peak_bytes, '\t');
+  print_number(theirs.peak_bytes, '\t');
   print_number(ours.clock_s, '\t');
   print_number(apart, '\n');
   fflush(stdout);
+  *last_s = task_s;
+}
+
+/* Whether the words of the command line name it. */
+static gboolean
+is_asked(const Case *c, char **words)
+{
+  g_autofree char *hosts = g_strdup_printf("%u", c->n_hosts);
+  const char *const own[] = {ra_traffic_names[c->kind], ra_net_names[c->net],
+                             hosts};
+
+  for (guint i = 0; i < G_N_ELEMENTS(own) && words[i]; i++)
+    if (!g_str_equal(words[i], own[i]))
+      return FALSE;
+  return TRUE;
 }
 
 static void
-run_all(gboolean quick, const char *peer, Totals *totals)
+run_all(gboolean quick, char **words, const char *peer, Totals *totals)
 {
   static const uint32_t hosts[] = {64, 256, 1024, 4096, 16384};
   static const uint32_t flows[] = {1000, 3000, 10000};
@@ -282,7 +389,9 @@ run_all(gboolean quick, const char *peer, Totals *totals)
   guint n_runs = quick ? 1 : MAX_RUNS;
 
   for (int kind = RA_TRAFFIC_RING; kind <= RA_TRAFFIC_PIPE; kind++)
-    for (int net = RA_NET_STAR; net <= RA_NET_BUS; net++)
+    for (int net = RA_NET_STAR; net <= RA_NET_BUS; net++) {
+      double last_s[2] = {0, 0};
+
       for (guint h = 0; h < n_hosts; h++)
         for (int jitter = 0; jitter < 2; jitter++) {
           Case c = {(RaTrafficKind)kind,
@@ -292,13 +401,17 @@ run_all(gboolean quick, const char *peer, Totals *totals)
                     jitter ? 0.05 : 0,
                     net == RA_NET_STAR ? 1000000 : 100000};
 
-          run_case(&c, n_runs, peer, totals);
+          if (is_asked(&c, words))
+            run_case(&c, n_runs, peer, &last_s[jitter], totals);
         }
+    }
   for (guint f = 0; f < (quick ? 2 : 3); f++)
     for (int h = 0; h < 2; h++) {
       Case c = {RA_TRAFFIC_FLOWS, RA_NET_STAR, h ? 1024 : 64, flows[f], 0, 0};
+      double last_s = 0;
 
-      run_case(&c, n_runs, peer, totals);
+      if (is_asked(&c, words))
+        run_case(&c, n_runs, peer, &last_s, totals);
     }
 }
 
@@ -308,20 +421,23 @@ main(int argc, char **argv)
   gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
   const char *peer = g_getenv("RA_SIMGRID_PEER");
   const double none = (double)NAN;
-  Totals t = {none, none, none, none, none, none, none, none, none};
+  Totals t = {none, none, none, none, none, none, none, none, none, none};
 
   printf("# one core; CPU seconds, median of the runs; SimGrid: its full "
-         "solver, one "
-         "run of the same work\n");
+         "solver, one run of the same work, stopped after %d s\n",
+         PEER_LIMIT_S);
+  printf("# visited, solved: flows looked at and solutions a task; growth: of "
+         "the seconds of a task over a quarter of the hosts\n");
   if (!peer || !g_file_test(peer, G_FILE_TEST_IS_EXECUTABLE)) {
     printf("# no SimGrid: RA_SIMGRID_PEER names no program (make bench builds "
            "it where libsimgrid-dev and c++ are installed)\n");
     peer = "false";
   }
   printf("traffic\tnetwork\tn_hosts\tjitter_frac\tn_tasks\tcpu_s\ttasks_per_s"
-         "\tsimgrid_cpu_s\tratio\tvisited_per_task\tsimulated_s\t"
-         "apart_frac\n");
-  run_all(quick, peer, &t);
+         "\tsimgrid_cpu_s\tsimgrid_stopped\tratio\tvisited_per_task"
+         "\tsolved_per_task\tgrowth\tpeak_bytes\tsimgrid_peak_bytes"
+         "\tsimulated_s\tapart_frac\n");
+  run_all(quick, argv + (quick ? 2 : 1), peer, &t);
   print_bar("star_tasks_per_s", t.star, 8e6, TRUE);
   print_bar("star_jittered_tasks_per_s", t.star_jitter, 4e6, TRUE);
   print_bar("star_over_simgrid", t.star_ratio, 15, TRUE);
@@ -330,6 +446,7 @@ main(int argc, char **argv)
   print_bar("flows_10000_1024_hosts_s", t.flows_1024_s, 2, FALSE);
   print_bar("flows_3000_over_simgrid", t.flows_ratio, 8, TRUE);
   print_bar("star_apart_from_simgrid", t.apart, 1e-6, FALSE);
+  print_bar("fat_bus_apart_from_simgrid", t.shared_apart, 0.02, FALSE);
   print_bar("below_capacity_bound", t.below_bound, 1e-9, FALSE);
   return 0;
 }

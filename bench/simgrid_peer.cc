@@ -1,6 +1,6 @@
 // The peer of bench/sim: SimGrid's s4u on the same work.  Built and run by
 // bench/sim where a C++ compiler and SimGrid are found; prints
-// `tasks seconds makespan_s`.
+// `tasks seconds makespan_s peak_KiB`.
 // Fluid model without TCP's corrections (CM02, factors 1, no window), so that
 // both answer the same question; its full solver where FULL is given, as its
 // lazy one ends flows before the links' capacity allows.
@@ -10,6 +10,7 @@
 #include <ctime>
 #include <simgrid/s4u.hpp>
 #include <string>
+#include <sys/resource.h>
 #include <unordered_map>
 #include <vector>
 
@@ -66,8 +67,8 @@ build(RaNetKind kind, uint32_t n)
   std::vector<sg4::Link *> links;
 
   for (uint32_t l = 0; l < ra_net_n_links(kind, n); l++) {
-    sg4::Link *link = zone->create_link("l" + std::to_string(l),
-                                        ra_net_capacity(kind, n, l));
+    sg4::Link *link =
+        zone->create_link("l" + std::to_string(l), ra_net_capacity(kind, n, l));
 
     if (l < 2 * n)
       link->set_latency(RA_NET_LATENCY_S / 2);
@@ -128,11 +129,10 @@ main(int argc, char **argv)
                           (strcmp(argv[7], "full") == 0 ? "Full" : "Lazy"));
   build((RaNetKind)find(ra_net_names, argv[2]), n);
   sg4::Activity::on_completion_cb(ended);
-  traffic = ra_traffic_new((RaTrafficKind)find(ra_traffic_names, argv[1]), n,
-                           (uint32_t)strtoul(argv[4], nullptr, 10),
-                           strtod(argv[5], nullptr),
-                           (uint32_t)strtoul(argv[6], nullptr, 10), &sink,
-                           nullptr);
+  traffic = ra_traffic_new(
+      (RaTrafficKind)find(ra_traffic_names, argv[1]), n,
+      (uint32_t)strtoul(argv[4], nullptr, 10), strtod(argv[5], nullptr),
+      (uint32_t)strtoul(argv[6], nullptr, 10), &sink, nullptr);
   struct timespec begin, end;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
   ra_traffic_begin(traffic);
@@ -146,7 +146,10 @@ main(int argc, char **argv)
             (unsigned long long)ra_traffic_n_tasks(traffic));
     return 1;
   }
-  printf("%llu %.9g %.17g\n", (unsigned long long)ra_traffic_n_tasks(traffic),
-         took_s, sg4::Engine::get_clock());
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  printf("%llu %.9g %.17g %ld\n",
+         (unsigned long long)ra_traffic_n_tasks(traffic), took_s,
+         sg4::Engine::get_clock(), usage.ru_maxrss);
   return 0;
 }

@@ -22,6 +22,7 @@ ra_network_new(const double *capacity, uint32_t n_links)
   net->touched = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   ra_queue_init(&net->latency, 64);
   ra_queue_init(&net->own, 64);
+  ra_queue_init(&net->lone, 64);
   ra_queue_init(&net->filling, 64);
   return net;
 }
@@ -49,6 +50,7 @@ ra_network_free(RaNetwork *net)
   g_array_free(net->touched, TRUE);
   ra_queue_clear(&net->latency);
   ra_queue_clear(&net->own);
+  ra_queue_clear(&net->lone);
   ra_queue_clear(&net->filling);
   ra_dense_clear(net);
   ra_hub_clear(net);
@@ -161,12 +163,16 @@ leave_links(RaNetwork *net, uint32_t slot)
     ra_hub_remove(net, slot);
   for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
-    RaOnLink last = link->flows[--link->n];
 
-    link->flows[refs[i].at] = last;
-    ra_path_refs(&net->paths[last.slot])[last.ref].at = refs[i].at;
-    if (link->n > 0)
-      mark_dirty(net, refs[i].link);
+    if (--link->n == 0)
+      continue;
+    if (refs[i].at < link->n) {
+      RaOnLink last = link->flows[link->n];
+
+      link->flows[refs[i].at] = last;
+      ra_path_refs(&net->paths[last.slot])[last.ref].at = refs[i].at;
+    }
+    mark_dirty(net, refs[i].link);
   }
 }
 
@@ -208,7 +214,8 @@ note_end(RaNetwork *net, uint32_t slot)
     flow->in_run = TRUE;
     return;
   }
-  ra_winner_set(net, slot, event.time_s);
+  flow->in_run = TRUE;
+  ra_queue_push(&net->lone, event);
 }
 
 /* Its latency is over: it takes capacity from now on. */
@@ -297,6 +304,21 @@ first_of_run(RaNetwork *net)
   return NULL;
 }
 
+static const RaEvent *
+first_of_lone(RaNetwork *net)
+{
+  RaEvent gone;
+  while (net->lone.n > 0) {
+    const RaEvent *event = net->lone.events;
+    const RaFlow *flow = &net->flows[event->task];
+
+    if (flow->in_run && flow->seq == event->seq)
+      return event;
+    ra_queue_pop(&net->lone, &gone);
+  }
+  return NULL;
+}
+
 static void
 find_end(RaNetwork *net)
 {
@@ -307,6 +329,13 @@ find_end(RaNetwork *net)
   if (run) {
     net->end = *run;
     net->end_kind = RA_END_RUN;
+  }
+  {
+    const RaEvent *lone = first_of_lone(net);
+    if (lone && ra_event_before(lone, &net->end)) {
+      net->end = *lone;
+      net->end_kind = RA_END_LONE;
+    }
   }
   if (net->winner.n_leaves > 0) {
     const RaEvent *event = &net->winner.leaf[net->winner.node[1]];
@@ -394,6 +423,8 @@ ra_network_pop(RaNetwork *net)
   flow->placed = FALSE;
   if (kind == RA_END_RUN)
     net->run_at++;
+  else if (kind == RA_END_LONE)
+    ra_queue_pop(&net->lone, &end);
   else if (kind == RA_END_WINNER)
     ra_winner_set(net, end.task, (double)INFINITY);
   g_array_append_val(net->free_slots, end.task);

@@ -95,6 +95,7 @@ typedef struct _RaHub RaHub;
 typedef enum {
   RA_END_NONE,
   RA_END_RUN,
+  RA_END_LONE,
   RA_END_WINNER,
   RA_END_OWN,
   RA_END_DENSE,
@@ -112,6 +113,7 @@ struct _RaNetwork {
   RaWinner winner;    /* of flows whose end may change */
   GArray *run;        /* RaEvent: ends in order, from run_at on */
   guint run_at;
+  RaQueue lone;    /* ends of flows alone that come out of order; task: slot */
   RaQueue latency; /* starts to come; task: slot */
   GArray *starts;  /* RaEvent: the same, in order, from starts_at on */
   guint starts_at;
@@ -119,7 +121,9 @@ struct _RaNetwork {
   GArray *dirty;   /* uint32_t links whose flows changed */
   GArray *region;  /* uint32_t slots of the solution in progress */
   GArray *touched; /* uint32_t links of it */
-  RaQueue filling; /* its links by level; task: link */
+  RaQueue filling; /* its links by level; task: link, or RA_NO_LINK: those of a
+                      single flow, which are not touched */
+  double least_single; /* least capacity of these; INFINITY: none */
   uint32_t n_regions;
   uint32_t n_fillings;
   gboolean weighted;  /* some weight is not 1 */

@@ -87,6 +87,18 @@ ra_winner_grow(RaNetwork *net, uint32_t n_slots)
 
 /* ---- The region ---------------------------------------------------------- */
 
+/* A link of a single flow caps that flow and no other, so it does not matter
+ * before the level of filling has come to it: all that is kept of these is the
+ * least. */
+static inline gboolean
+left_alone(RaNetwork *net, const RaLink *link)
+{
+  if (link->n != 1 || net->weighted)
+    return FALSE;
+  net->least_single = MIN(net->least_single, link->capacity);
+  return TRUE;
+}
+
 static void
 join(RaNetwork *net, uint32_t slot)
 {
@@ -100,7 +112,7 @@ join(RaNetwork *net, uint32_t slot)
   for (uint32_t i = 0; i < path->n_refs; i++) {
     RaLink *link = &net->links[refs[i].link];
 
-    if (link->region == net->n_regions)
+    if (link->region == net->n_regions || left_alone(net, link))
       continue;
     link->region = net->n_regions;
     g_array_append_val(net->touched, refs[i].link);
@@ -112,6 +124,7 @@ static void
 begin_region(RaNetwork *net)
 {
   net->n_regions++;
+  net->least_single = (double)INFINITY;
   g_array_set_size(net->region, 0);
   g_array_set_size(net->touched, 0);
   for (guint i = 0; i < net->dirty->len; i++) {
@@ -210,6 +223,24 @@ fix_flows(RaNetwork *net, uint32_t l, double rate)
   link->n_open = 0;
 }
 
+/* The links of a single flow that join() has left, where nothing has fixed that
+ * flow yet. */
+static void
+open_single_links(RaNetwork *net)
+{
+  for (guint i = 0; i < net->region->len; i++) {
+    uint32_t slot = g_array_index(net->region, uint32_t, i);
+    RaFlowPath *path = &net->paths[slot];
+    const RaFlowRef *refs = ra_path_refs(path);
+
+    if (net->fixed[slot] == net->n_fillings)
+      continue;
+    for (uint32_t j = 0; j < path->n_refs; j++)
+      if (net->links[refs[j].link].n == 1)
+        open_link(net, refs[j].link);
+  }
+}
+
 /* Progressive filling of the region.  A link's level only rises while others
  * fill, so one that comes up with an old level goes back with its new one. */
 static void
@@ -221,10 +252,17 @@ fill(RaNetwork *net)
   net->n_open = net->region->len;
   for (guint i = 0; i < net->touched->len; i++)
     open_link(net, g_array_index(net->touched, uint32_t, i));
+  if (net->least_single < (double)INFINITY)
+    ra_queue_push(&net->filling, (RaEvent){net->least_single, 0, RA_NO_LINK});
   while (net->n_open > 0 && ra_queue_pop(&net->filling, &event)) {
-    RaLink *link = &net->links[event.task];
+    RaLink *link;
     double level;
 
+    if (event.task == RA_NO_LINK) {
+      open_single_links(net);
+      continue;
+    }
+    link = &net->links[event.task];
     if (link->n_open == 0)
       continue;
     level = link->free / link->open_weight;
@@ -248,6 +286,8 @@ check_link(RaNetwork *net, uint32_t l)
   double fastest = 0, used = 0;
   gboolean full;
 
+  if (link->n == 1) /* which is inside */
+    return;
   for (uint32_t j = 0; j < link->n; j++) {
     const RaFlow *flow = &net->flows[link->flows[j].slot];
     gboolean inside = flow->region == net->n_regions;
@@ -280,8 +320,9 @@ take_whole(RaNetwork *net)
   for (uint32_t slot = 0; slot < net->n_slots; slot++)
     if (net->flows[slot].placed)
       g_array_append_val(net->region, slot);
+  net->least_single = (double)INFINITY;
   for (uint32_t l = 0; l < net->n_links; l++)
-    if (net->links[l].n > 0)
+    if (net->links[l].n > 0 && !left_alone(net, &net->links[l]))
       g_array_append_val(net->touched, l);
   net->has_whole = TRUE;
 }
