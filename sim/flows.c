@@ -6,7 +6,7 @@ struct _RaFlows {
   const RaTaskGraph *graph; /* borrowed */
   RaTopology *topology;     /* owned */
   RaNetwork *network;       /* owned: the topology's links, then the queues */
-  RaLinkUse *uses;          /* (n_works) of those of one op */
+  RaLinkUse *uses;          /* (n_works) of all ops of each */
   uint32_t first_queue;     /* link of the first queue */
   double *busy_s;           /* (links of the topology) */
   double *waited_s;         /* (links of the topology) */
@@ -31,6 +31,30 @@ make_network(RaFlows *f)
   f->network = ra_network_new(capacity, n + n_queues);
 }
 
+/* What all ops of a work take of links: one behind another takes its links as
+ * any. */
+static void
+add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
+         RaLinkUse *sum)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n_ops = ra_work_ops(graph, work, ops);
+
+  for (guint i = 0; i < n_ops; i++) {
+    RaOpClass class = ra_op_class((RaOpKind)ops[i].kind);
+    double n = ops[i].count;
+    RaLinkUse use;
+
+    if (class != RA_OP_CLASS_COMM && class != RA_OP_CLASS_COPY)
+      continue;
+    ra_estimator_link_use(estimator, &ops[i], &use);
+    sum->total_s += n * use.total_s;
+    sum->intra_s += n * use.intra_s;
+    sum->inter_s += n * use.inter_s;
+    sum->host_s += n * use.host_s;
+  }
+}
+
 RaFlows *
 ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
              GError **error)
@@ -50,14 +74,8 @@ ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
   f->links = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   f->weights = g_array_new(FALSE, FALSE, sizeof(double));
   f->uses = g_new0(RaLinkUse, (gsize)graph->n_works + 1);
-  for (uint32_t work = 0; work < graph->n_works; work++) {
-    const RaWork *w = &graph->works[work];
-    RaOpClass class = ra_op_class((RaOpKind)w->op.kind);
-
-    if (w->shard == RA_NONE &&
-        (class == RA_OP_CLASS_COMM || class == RA_OP_CLASS_COPY))
-      ra_estimator_link_use(estimator, &w->op, &f->uses[work]);
-  }
+  for (uint32_t work = 0; work < graph->n_works; work++)
+    add_uses(graph, estimator, work, &f->uses[work]);
   return g_steal_pointer(&f);
 }
 
@@ -79,14 +97,34 @@ ra_flows_free(RaFlows *f)
   g_free(f);
 }
 
-gboolean
-ra_flows_takes(const RaFlows *f, RaTaskId task, double duration_s)
+/* Whether links carry something for @task. */
+static gboolean
+communicates(const RaFlows *f, RaTaskId task, double duration_s)
 {
   uint32_t work = f->graph->work[task];
   uint32_t group = f->graph->group[task];
 
   return duration_s > 0 && work != RA_NONE && f->uses[work].total_s > 0 &&
          f->graph->group_begin[group] < f->graph->group_begin[group + 1];
+}
+
+gboolean
+ra_flows_takes(const RaFlows *f, RaTaskId task, double duration_s)
+{
+  return communicates(f, task, duration_s) &&
+         f->graph->works[f->graph->work[task]].shard == RA_NONE;
+}
+
+gboolean
+ra_flows_inside(const RaFlows *f, RaTaskId task, double duration_s)
+{
+  const RaLinkUse *use;
+
+  if (!communicates(f, task, duration_s) ||
+      f->graph->works[f->graph->work[task]].shard == RA_NONE)
+    return FALSE;
+  use = &f->uses[f->graph->work[task]];
+  return use->intra_s > 0 || use->inter_s > 0;
 }
 
 /* The task's links and what it takes of each at rate 1, a link once. */
@@ -101,7 +139,7 @@ list_links(RaFlows *f, RaTaskId task, double duration_s)
   g_array_set_size(f->weights, 0);
   for (guint i = 0; i < path->len; i++) {
     const RaPathLink *at = &g_array_index(path, RaPathLink, i);
-    double weight = at->share * full_s[at->use] / duration_s;
+    double weight = at->share * MIN(full_s[at->use] / duration_s, 1);
 
     if (!(weight > 0))
       continue;

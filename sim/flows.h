@@ -19,8 +19,15 @@
  * What a law counts as shared (`groups_per_node` GPUs on a node's cards) is
  * each GPU's share of its card, so it is not counted twice.
  *
- * Collectives inside of a task (tensor parallel, rings, experts) and decode's
- * gathers take what their laws say and slow nobody.
+ * A pass of a micro-batch with collectives inside (tensor parallel, rings,
+ * experts) takes their share of its links evenly over its time: it has a flow
+ * beside it, with D the time that it takes by itself and full_s the sum over
+ * its collectives, and ends when both have.  So it slows what else is on these
+ * links, and is slowed where they want more than there is.  An exchange between
+ * replicas takes the links of each replica's own GPUs.
+ *
+ * Collectives of a decode step and decode's gathers take what their laws say
+ * and slow nobody: at a token a step they are latency.
  */
 #ifndef RA_SIM_FLOWS_H
 #define RA_SIM_FLOWS_H
@@ -47,7 +54,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFlows, ra_flows_free)
 /* Whether @task, which takes @duration_s alone, is a flow. */
 gboolean ra_flows_takes(const RaFlows *flows, RaTaskId task, double duration_s);
 
-/* @task begins now. */
+/* Whether @task, which takes @duration_s by itself, has a flow beside it. */
+gboolean ra_flows_inside(const RaFlows *flows, RaTaskId task,
+                         double duration_s);
+
+/* The flow of @task, or beside it, begins now. */
 void ra_flows_start(RaFlows *flows, RaTaskId task, double duration_s);
 
 /* The network of the flows; payloads are tasks. */

@@ -116,7 +116,8 @@ ranks_differ(const RaTaskGraph *graph)
 }
 
 static void
-add_device(Path *path, RaTaskId task, const RaCost *cost, double added_s)
+add_device(Path *path, RaTaskId task, const RaCost *cost, double added_s,
+           double late_s)
 {
   const RaTaskGraph *g = path->graph;
   RaTaskKind kind = (RaTaskKind)g->kind[task];
@@ -136,11 +137,13 @@ add_device(Path *path, RaTaskId task, const RaCost *cost, double added_s)
       ranks_differ(g) && kind != RA_TASK_DECODE ? RA_CAUSE_STRAGGLER
                                                 : RA_CAUSE_BUBBLE,
       NULL, kind, cost->total_s - causes_s);
-  add(path, RA_CAUSE_INTERFERENCE, NULL, kind, added_s);
+  add(path, RA_CAUSE_INTERFERENCE, NULL, kind, added_s - late_s);
+  add(path, RA_CAUSE_CONTENTION, NULL, kind, late_s);
 }
 
 static void
-add_task(Path *path, RaTaskId task, const RaCost *cost, double added_s)
+add_task(Path *path, RaTaskId task, const RaCost *cost, double added_s,
+         double late_s)
 {
   const RaTaskGraph *g = path->graph;
   RaTaskKind kind = (RaTaskKind)g->kind[task];
@@ -150,7 +153,7 @@ add_task(Path *path, RaTaskId task, const RaCost *cost, double added_s)
   gboolean copies = kind == RA_TASK_OFFLOAD || kind == RA_TASK_RELOAD;
 
   if (class == RA_TASK_CLASS_DEVICE) {
-    add_device(path, task, cost, added_s);
+    add_device(path, task, cost, added_s, late_s);
     return;
   }
   if (class == RA_TASK_CLASS_HOST)
@@ -189,7 +192,8 @@ ra_path_shares(const RaSim *sim, const RaTaskGraph *graph,
   tasks = ra_critical_tasks(sim, graph, &n);
   for (uint32_t i = 0; i < n; i++)
     add_task(&path, tasks[i], &ra_sim_costs(sim)[tasks[i]],
-             ra_sim_added_s(result, tasks[i]));
+             ra_sim_added_s(result, tasks[i]),
+             result->late_s ? result->late_s[tasks[i]] : 0);
   g_array_sort(path.shares, compare_shares);
   return path.shares;
 }

@@ -90,6 +90,7 @@ ra_sim_free(RaSim *sim)
   g_free(sim->result.end_s);
   g_free(sim->result.critical_pred);
   g_free(sim->result.added_s);
+  g_free(sim->result.late_s);
   g_free(sim);
 }
 
@@ -118,6 +119,8 @@ typedef struct {
   RaFlows *flows;         /* borrowed; NULL: none */
   RaNetwork *network;     /* theirs */
   double *late_s;         /* (n_tasks) of flows, by contention; owned */
+  uint8_t *n_ends; /* (n_tasks) that are to come yet of a task with a flow
+                      beside it: 2, then 1; owned */
 } Run;
 
 /* The duration of a task's steps; its name stands for them. */
@@ -145,6 +148,10 @@ start_task(Run *run, RaTaskId task)
     if (run->interfere)
       ra_interfere_enter(run->interfere, task);
     return;
+  }
+  if (run->flows && ra_flows_inside(run->flows, task, state->end_s)) {
+    ra_flows_start(run->flows, task, state->end_s);
+    run->n_ends[task] = 2;
   }
   if (run->interfere) {
     ra_interfere_start(run->interfere, task, run->next_seq++, state->begin_s,
@@ -209,29 +216,56 @@ run_init(Run *run, const RaSim *sim)
     return;
   run->network = ra_flows_network(run->flows);
   run->late_s = g_new0(double, graph->n_tasks);
+  run->n_ends = g_new0(uint8_t, graph->n_tasks);
 }
 
-/* The flow that ends next has ended. */
-static void
+/* Whether the task, of which the flow or the rest has ended, runs on. */
+static gboolean
+awaits_other(Run *run, RaTaskId task)
+{
+  return run->n_ends && run->n_ends[task] > 0 && --run->n_ends[task] > 0;
+}
+
+/* The flow that ends next has ended; whether its task has. */
+static gboolean
 pop_flow(Run *run, RaEvent *out_event)
 {
   RaTaskId task = ra_network_pop(run->network);
   State *state = &run->states[task];
-  double now_s = ra_network_now_s(run->network), alone_s;
+  double now_s = ra_network_now_s(run->network), alone_s = state->end_s;
+  gboolean beside = run->n_ends[task] > 0;
 
   *out_event = (RaEvent){.time_s = now_s, .task = task};
-  if (run->interfere)
-    ra_interfere_leave(run->interfere, task);
-  alone_s = state->begin_s + state->end_s;
+  if (awaits_other(run, task))
+    return FALSE;
+  if (!beside) {
+    alone_s += state->begin_s;
+    if (run->interfere)
+      ra_interfere_leave(run->interfere, task);
+  }
   if (now_s > alone_s)
     run->late_s[task] = now_s - alone_s;
   ra_flows_end(run->flows, task, run->late_s[task]);
   state->end_s = now_s;
+  return TRUE;
 }
 
-/* The next event that is the end of a task: one that interference has moved is
- * none.  Settles an instant before it leaves it.  Of one time, flows end
- * last. */
+/* The first of the queue: whether its task has ended, which one that
+ * interference has moved has not. */
+static gboolean
+pop_queue(Run *run, RaEvent *out_event)
+{
+  ra_queue_pop(&run->queue, out_event);
+  if (run->flows)
+    ra_network_advance(run->network, out_event->time_s);
+  if (run->interfere && !ra_interfere_is_end(run->interfere, out_event))
+    return FALSE;
+  run->states[out_event->task].end_s = out_event->time_s;
+  return !awaits_other(run, out_event->task);
+}
+
+/* The next event that is the end of a task.  Settles an instant before it
+ * leaves it.  Of one time, flows end last. */
 static gboolean
 pop_end(Run *run, double now_s, RaEvent *out_event)
 {
@@ -247,20 +281,15 @@ pop_end(Run *run, double now_s, RaEvent *out_event)
       ra_interfere_settle(run->interfere, now_s, queue);
     if (flow_s < (double)INFINITY &&
         (queue->n == 0 || flow_s < queue->events[0].time_s)) {
-      pop_flow(run, out_event);
+      if (pop_flow(run, out_event))
+        return TRUE;
+    } else if (queue->n == 0) {
+      return FALSE;
+    } else if (pop_queue(run, out_event)) {
       return TRUE;
     }
-    if (!ra_queue_pop(queue, out_event))
-      return FALSE;
-    if (run->flows)
-      ra_network_advance(run->network, out_event->time_s);
-    if (!run->interfere)
-      return TRUE;
-    if (ra_interfere_is_end(run->interfere, out_event))
-      break;
+    now_s = out_event->time_s;
   }
-  run->states[out_event->task].end_s = out_event->time_s;
-  return TRUE;
 }
 
 /* Processes every event; returns the number of tasks that ended. */
@@ -360,6 +389,7 @@ add_delays(RaSim *sim, const Run *run)
   for (RaTaskId t = 0; run->late_s && t < sim->graph->n_tasks; t++)
     added_s[t] += run->late_s[t];
   sim->result.added_s = added_s;
+  sim->result.late_s = run->late_s;
 }
 
 gboolean
@@ -384,7 +414,9 @@ ra_sim_run(RaSim *sim, GError **error)
   ra_interfere_free(run.interfere);
   ra_queue_clear(&run.queue);
   g_free(run.host_s);
-  g_free(run.late_s);
+  if (!ok)
+    g_free(run.late_s);
+  g_free(run.n_ends);
   free(run.states);
   return ok;
 }

@@ -32,6 +32,8 @@ typedef struct {
   double *added_s; /* (n_tasks) of end_s - begin_s, what interference or, of a
                       flow, contention has added to the task's cost; NULL:
                       nothing to any */
+  double *late_s;  /* (n_tasks) of added_s, what contention has; NULL: without
+                      flows */
   RaTaskId *critical_pred; /* (n_tasks) the predecessor that ended last (least
                               id on a tie: ra_critical_tasks() has a rule that
                               folding keeps), RA_NONE: none */
