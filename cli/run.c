@@ -11,11 +11,13 @@
 #include "cli/output.h"
 #include "study/execute.h"
 
+#define MAX_THREADS 1024 /* of a rank */
 #define GIB (1024.0 * 1024 * 1024)
 
 /* The flags of a run as they are typed; NULL: not given. */
 typedef struct {
-  char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p;
+  char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
+      *threads;
   gboolean check, dry;
 } Texts;
 
@@ -30,6 +32,7 @@ texts_clear(Texts *t)
   g_free(t->temperature);
   g_free(t->top_k);
   g_free(t->top_p);
+  g_free(t->threads);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -54,13 +57,15 @@ read_number(const char *flag, const char *text, double max, float *out,
 static gboolean
 read_options(const Texts *t, RaRunOptions *o, GError **error)
 {
-  uint64_t top_k = 0;
+  uint64_t top_k = 0, n_threads = 1;
 
   ra_run_options_init(o);
   o->check = t->check;
   if (!ra_option_file("--trace", t->trace, error) ||
       !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
+      !ra_option_uint64("--threads", t->threads, 1, MAX_THREADS, &n_threads,
+                        error) ||
       !read_number("--learning-rate", t->rate, 1, &o->policy.rate, error) ||
       !read_number("--kl", t->kl, 100, &o->kl_weight, error) ||
       !read_number("--temperature", t->temperature, 100,
@@ -69,6 +74,7 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
     return FALSE;
   o->value.rate = o->policy.rate;
   o->sampling.top_k = (uint32_t)top_k;
+  o->n_threads = (uint32_t)n_threads;
   if (t->reward)
     o->rule = ra_reward_find(t->reward);
   if (o->rule)
@@ -176,6 +182,8 @@ run(int argc, char **argv, GError **error)
        "Also write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,
        "Seed of parameters, lengths, prompts, tokens (default: 0)", "N"},
+      {"threads", 0, 0, G_OPTION_ARG_FILENAME, &t.threads,
+       "Threads of each rank (default: 1)", "N"},
       {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,
        "Rule of host calls: even (default: even)", "RULE"},
       {"learning-rate", 0, 0, G_OPTION_ARG_FILENAME, &t.rate,
@@ -218,7 +226,8 @@ const RaCommand ra_command_run = {
         "  reallot run grpo-tiny-8.plan -n 40 --set 'call actor_train.tp=1' "
         "--set\n"
         "    'call actor_train.dp=4'\n"
-        "  reallot run ppo-tiny-8.plan --dry-run\n",
+        "  reallot run ppo-tiny-8.plan --dry-run\n"
+        "  reallot run ppo-tiny-4-colocated.plan --threads=4\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

@@ -1,32 +1,228 @@
+/* The CPU's table: the kernels, their work split over the threads of the rank.
+ *
+ * Rows are split as there are threads, as no row's result depends on the
+ * others.  Where a split shows in the rounding (products, sums over rows) the
+ * parts follow from the shape alone.  So the bits are the same for any number
+ * of threads.
+ */
 #include "config.h"
 
 #include "base/error.h"
-#include "exec/backend.h"
+#include "exec/backend_impl.h"
 #include "kernels/cpu_norm.h"
 #include "kernels/cpu_pointwise.h"
 
+#define PART_FLOP (1 << 21) /* of a part, at least: some 30 us of a core */
+#define PANEL 128           /* rows or columns of a product's part, at least */
+#define MOST_PARTS 16
+
+/* --- products --- */
+
+typedef struct {
+  RaCpuOrder order_a, order_b;
+  gsize m, n, k, lda, ldb, ldc;
+  const float *a, *b;
+  float *c;
+  float beta;
+  uint32_t n_parts;
+  gboolean by_rows;
+} Product;
+
+static void
+gemm_part(uint32_t part, gpointer data)
+{
+  const Product *p = data;
+  gsize n = p->by_rows ? p->m : p->n;
+  gsize first = ra_part_bound(n, part, p->n_parts, 16);
+  gsize count = ra_part_bound(n, part + 1, p->n_parts, 16) - first;
+  const float *a = p->a, *b = p->b;
+
+  if (p->by_rows)
+    a += first * (p->order_a == RA_CPU_PLAIN ? p->lda : 1);
+  else
+    b += first * (p->order_b == RA_CPU_PLAIN ? 1 : p->ldb);
+  ra_cpu_gemm(p->order_a, p->order_b, p->by_rows ? count : p->m,
+              p->by_rows ? p->n : count, p->k, a, p->lda, b, p->ldb, p->beta,
+              p->c + first * (p->by_rows ? p->ldc : 1), p->ldc);
+}
+
+static void
+gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
+     const float *a, size_t lda, const float *b, size_t ldb, float beta,
+     float *c, size_t ldc)
+{
+  gsize most = MIN(MAX(m, n) / PANEL, m * n * k * 2 / PART_FLOP);
+  Product p = {order_a, order_b, m, n, k,    lda, ldb,
+               ldc,     a,       b, c, beta, 1,   m > n};
+
+  /* A thin product (kernels/cpu_gemm.c) reads its weights once and has no
+   * panels to pack: smaller parts pay. */
+  if (m <= 8)
+    most = n * k / RA_PART_ELEMENTS;
+  p.n_parts = (uint32_t)CLAMP(most, 1, MOST_PARTS);
+  ra_team_for(p.n_parts, gemm_part, &p);
+}
+
+/* --- a sum over rows: parts of the shape, added in order --- */
+
+typedef struct {
+  uint32_t n_parts;
+  gsize n_rows, n;
+  const float *x, *weight, *inv, *d_out;
+  float *d_x, *d_weights; /* (n_parts, n) */
+} NormBackward;
+
+static void
+norm_backward_part(uint32_t part, gpointer data)
+{
+  const NormBackward *b = data;
+  gsize first = ra_part_bound(b->n_rows, part, b->n_parts, 1);
+  gsize n = ra_part_bound(b->n_rows, part + 1, b->n_parts, 1) - first;
+  gsize at = first * b->n;
+
+  ra_cpu_norm_backward(n, b->n, b->x + at, b->weight, b->inv + first,
+                       b->d_out + at, b->d_x + at, b->d_weights + part * b->n);
+}
+
+static void
+norm_backward(size_t n_rows, size_t n, const float *x, const float *weight,
+              const float *inv, const float *d_out, float *d_x, float *d_weight)
+{
+  gsize most = MIN(n_rows, n_rows * n / RA_PART_ELEMENTS);
+  NormBackward b = {(uint32_t)CLAMP(most, 1, MOST_PARTS),
+                    n_rows,
+                    n,
+                    x,
+                    weight,
+                    inv,
+                    d_out,
+                    d_x,
+                    NULL};
+
+  if (b.n_parts == 1) {
+    ra_cpu_norm_backward(n_rows, n, x, weight, inv, d_out, d_x, d_weight);
+    return;
+  }
+  b.d_weights = g_new0(float, b.n_parts *n);
+  ra_team_for(b.n_parts, norm_backward_part, &b);
+  for (uint32_t part = 0; part < b.n_parts; part++)
+    ra_cpu_add(n, b.d_weights + part * n, d_weight);
+  g_free(b.d_weights);
+}
+
+/* --- attention: key heads of sequences --- */
+
+typedef struct {
+  const RaCpuAttention *shape;
+  uint32_t n_parts;
+  gsize n_workspace; /* floats of a part's */
+  const float *q, *k, *v, *o, *l, *d_out;
+  float *out, *lse, *d_q, *d_k, *d_v;
+  float *workspace; /* (n_parts, n_workspace) */
+} Attention;
+
+static uint32_t
+attention_parts(const RaCpuAttention *s)
+{
+  gsize n_units = (gsize)s->n_sequences * s->kv_heads, pairs = 0;
+
+  for (uint32_t i = 0; i < s->n_sequences; i++) {
+    gsize n = s->begin[i + 1] - s->begin[i];
+
+    pairs += n * n * s->q_heads;
+  }
+  return (uint32_t)CLAMP(MIN(n_units, pairs * s->head_dim / RA_PART_ELEMENTS),
+                         1, 4 * ra_team_n_threads());
+}
+
+/* Units are key heads of one sequence after the other. */
+static void
+attention_part(uint32_t part, gpointer data)
+{
+  const Attention *a = data;
+  gsize n = (gsize)a->shape->n_sequences * a->shape->kv_heads;
+  gsize last = ra_part_bound(n, part + 1, a->n_parts, 1);
+  float *workspace = a->workspace + part * a->n_workspace;
+
+  for (gsize i = ra_part_bound(n, part, a->n_parts, 1); i < last; i++) {
+    RaCpuAttention one = *a->shape;
+
+    one.n_sequences = 1;
+    one.begin += i / one.kv_heads;
+    one.kv_first = (uint32_t)(i % one.kv_heads);
+    one.kv_last = one.kv_first + 1;
+    if (a->d_out)
+      ra_cpu_attention_backward(&one, a->q, a->k, a->v, a->o, a->l, a->d_out,
+                                a->d_q, a->d_k, a->d_v, workspace);
+    else
+      ra_cpu_attention(&one, a->q, a->k, a->v, a->out, a->lse, workspace);
+  }
+}
+
+static void
+run_attention(Attention *a, float *workspace)
+{
+  a->n_parts = ra_team_n_threads() > 1 ? attention_parts(a->shape) : 1;
+  a->n_workspace = ra_cpu_attention_workspace(a->shape);
+  a->workspace = a->n_parts > 1 ? g_new(float, a->n_parts * a->n_workspace + 1)
+                                : workspace;
+  ra_team_for(a->n_parts, attention_part, a);
+  if (a->n_parts > 1)
+    g_free(a->workspace);
+}
+
+static void
+attention(const RaCpuAttention *shape, const float *q, const float *k,
+          const float *v, float *out, float *out_lse, float *workspace)
+{
+  Attention a = {
+      .shape = shape, .q = q, .k = k, .v = v, .out = out, .lse = out_lse};
+
+  run_attention(&a, workspace);
+}
+
+static void
+attention_backward(const RaCpuAttention *shape, const float *q, const float *k,
+                   const float *v, const float *out, const float *lse,
+                   const float *d_out, float *d_q, float *d_k, float *d_v,
+                   float *workspace)
+{
+  Attention a = {.shape = shape,
+                 .q = q,
+                 .k = k,
+                 .v = v,
+                 .o = out,
+                 .l = lse,
+                 .d_out = d_out,
+                 .d_q = d_q,
+                 .d_k = d_k,
+                 .d_v = d_v};
+
+  run_attention(&a, workspace);
+}
+
 static const RaBackend host = {
     .name = "host",
-    .gemm = ra_cpu_gemm,
-    .copy_rect = ra_cpu_copy_rect,
-    .add = ra_cpu_add,
+    .gemm = gemm,
+    .copy_rect = ra_host_copy_rect,
+    .add = ra_host_add,
     .add_bias = ra_cpu_add_bias,
     .add_columns = ra_cpu_add_columns,
-    .norm = ra_cpu_norm,
-    .norm_backward = ra_cpu_norm_backward,
-    .rope = ra_cpu_rope,
-    .swiglu = ra_cpu_swiglu,
-    .swiglu_backward = ra_cpu_swiglu_backward,
-    .embedding = ra_cpu_embedding,
+    .norm = ra_host_norm,
+    .norm_backward = norm_backward,
+    .rope = ra_host_rope,
+    .swiglu = ra_host_swiglu,
+    .swiglu_backward = ra_host_swiglu_backward,
+    .embedding = ra_host_embedding,
     .embedding_backward = ra_cpu_embedding_backward,
-    .attention = ra_cpu_attention,
-    .attention_backward = ra_cpu_attention_backward,
+    .attention = attention,
+    .attention_backward = attention_backward,
     .decode_attention = ra_cpu_decode_attention,
-    .log_sum = ra_cpu_log_sum,
+    .log_sum = ra_host_log_sum,
     .log_prob = ra_cpu_log_prob,
-    .log_prob_backward = ra_cpu_log_prob_backward,
+    .log_prob_backward = ra_host_log_prob_backward,
     .sample = ra_cpu_sample,
-    .adamw = ra_cpu_adamw,
+    .adamw = ra_host_adamw,
     .sum_squares = ra_cpu_sum_squares,
 };
 

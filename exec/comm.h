@@ -39,16 +39,18 @@ typedef struct {
   /* @in: (n_ranks, n_bytes) to each; @out: (n_ranks, n_bytes) from each */
   void (*all_to_all)(RaComm *comm, const void *in, void *out, gsize n_bytes);
   /* To rank @to, which receives messages of one rank in the order in which
-   * they were sent.  @data may be used again on return. */
+   * they were sent.  Does not wait for the receiver; @data may be used again
+   * on return. */
   void (*send)(RaComm *comm, uint32_t to, const void *data, gsize n_bytes);
   void (*recv)(RaComm *comm, uint32_t from, void *data, gsize n_bytes);
   /* Waits until all have called it. */
   void (*barrier)(RaComm *comm);
-  /* all_reduce() that goes on until it is waited for. */
+  /* all_reduce() that goes on until it is waited for; returns at once. */
   RaCommRequest *(*start_all_reduce)(RaComm *comm, RaReduce reduce, float *data,
                                      gsize n);
-  /* @request: (transfer full) */
-  void (*wait)(RaComm *comm, RaCommRequest *request);
+  /* @request: (transfer full).  When it was done, seconds of the monotonic
+   * clock. */
+  double (*wait)(RaComm *comm, RaCommRequest *request);
   void (*free)(RaComm *comm);
 } RaCommTable;
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "exec/comm_local.h"
@@ -32,7 +33,9 @@ struct _RaCommRequest {
   float **data; /* (n_ranks) of the members that have come */
   uint32_t n_arrived;
   uint32_t n_left; /* members that have not waited */
-  gboolean is_done;
+  gsize n_taken;   /* chunks that somebody has taken */
+  gsize n_done;    /* chunks that are done */
+  double done_s;   /* when all were, monotonic */
 };
 
 /* What a member has brought to the collective at hand. */
@@ -258,38 +261,70 @@ find_request(RaLocalGroup *g, uint64_t number)
   return *at;
 }
 
-/* The last to come does all of it; the others are not held up. */
+#define CHUNK ((gsize)16384) /* floats of a started reduction at a time */
+
+static gsize
+n_chunks(const RaCommRequest *request)
+{
+  return MAX((request->n + CHUNK - 1) / CHUNK, 1);
+}
+
+/* Does chunks of @request until all are taken.  Locked, but not meanwhile. */
+static void
+work_on(RaLocalGroup *g, RaCommRequest *request)
+{
+  struct timespec t;
+
+  while (request->n_taken < n_chunks(request)) {
+    gsize first = CHUNK * request->n_taken++;
+
+    pthread_mutex_unlock(&g->lock);
+    reduce_span(request->data, g->n_ranks, request->reduce, first,
+                MIN(first + CHUNK, request->n));
+    pthread_mutex_lock(&g->lock);
+    if (++request->n_done < n_chunks(request))
+      continue;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    request->done_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    pthread_cond_broadcast(&g->changed);
+  }
+}
+
+/* The last to come does it, and who waits meanwhile helps; the others are not
+ * held up. */
 static RaCommRequest *
 start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
 {
   RaLocalGroup *g = group_of(comm);
   RaCommRequest *request;
-  gboolean is_last;
 
   pthread_mutex_lock(&g->lock);
   request = find_request(g, ((LocalComm *)comm)->n_started++);
   request->data[comm->rank] = data;
-  is_last = ++request->n_arrived == g->n_ranks;
-  pthread_mutex_unlock(&g->lock);
-  if (!is_last)
-    return request;
-  reduce_span(request->data, g->n_ranks, reduce, 0, n);
-  pthread_mutex_lock(&g->lock);
-  request->is_done = TRUE;
-  pthread_cond_broadcast(&g->changed);
+  request->reduce = reduce;
+  request->n = n;
+  if (++request->n_arrived == g->n_ranks) {
+    pthread_cond_broadcast(&g->changed);
+    work_on(g, request);
+  }
   pthread_mutex_unlock(&g->lock);
   return request;
 }
 
-static void
+static double
 wait_request(RaComm *comm, RaCommRequest *request)
 {
   RaLocalGroup *g = group_of(comm);
   gboolean is_last;
+  double done_s;
 
   pthread_mutex_lock(&g->lock);
-  while (!request->is_done)
+  while (request->n_arrived < g->n_ranks)
     pthread_cond_wait(&g->changed, &g->lock);
+  work_on(g, request);
+  while (request->n_done < n_chunks(request))
+    pthread_cond_wait(&g->changed, &g->lock);
+  done_s = request->done_s;
   is_last = --request->n_left == 0;
   if (is_last) {
     RaCommRequest **at = &g->started;
@@ -303,6 +338,7 @@ wait_request(RaComm *comm, RaCommRequest *request)
     g_free(request->data);
     g_free(request);
   }
+  return done_s;
 }
 
 static void

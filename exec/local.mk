@@ -5,6 +5,8 @@ ra_libs += libexec.a
 libexec_a_SOURCES =
 libexec_a_SOURCES += %D%/backend.h
 libexec_a_SOURCES += %D%/backend_host.c
+libexec_a_SOURCES += %D%/backend_impl.h
+libexec_a_SOURCES += %D%/backend_rows.c
 libexec_a_SOURCES += %D%/comm.c %D%/comm.h
 libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h
 libexec_a_SOURCES += %D%/experience.c %D%/experience.h
@@ -23,6 +25,7 @@ libexec_a_SOURCES += %D%/stage.c %D%/stage.h
 libexec_a_SOURCES += %D%/stage_impl.h
 libexec_a_SOURCES += %D%/stage_layer.c
 libexec_a_SOURCES += %D%/stage_ops.c
+libexec_a_SOURCES += %D%/team.c %D%/team.h
 libexec_a_SOURCES += %D%/tokens.c %D%/tokens.h
 
 if HAVE_CUDA

@@ -70,10 +70,10 @@ count_down(RaRun *run, uint32_t iteration, double end_s)
 }
 
 static void
-end_task(RaRank *rank, RaTaskId task, double begin_s)
+end_task_at(RaRank *rank, RaTaskId task, double begin_s, double end_s)
 {
   RaRun *run = rank->run;
-  RaTaskTime time = {task, begin_s, ra_run_now_s(run)};
+  RaTaskTime time = {task, begin_s, end_s};
 
   g_array_append_val(rank->times, time);
   atomic_fetch_add(&run->n_ended[task], 1);
@@ -82,6 +82,39 @@ end_task(RaRank *rank, RaTaskId task, double begin_s)
   if (atomic_load(&run->n_waiting) > 0)
     pthread_cond_broadcast(&run->progressed);
   pthread_mutex_unlock(&run->lock);
+}
+
+static void
+end_task(RaRank *rank, RaTaskId task, double begin_s)
+{
+  end_task_at(rank, task, begin_s, ra_run_now_s(rank->run));
+}
+
+/* Waits for all that goes on beside the rank's computation. */
+static void
+end_pending(RaRank *rank)
+{
+  for (guint i = 0; i < rank->pending->len; i++) {
+    const RaPending *p = &g_array_index(rank->pending, RaPending, i);
+    double end_s = 0;
+
+    for (guint k = 0; k < p->requests->len; k++)
+      end_s = fmax(end_s, p->comm->table->wait(p->comm, p->requests->pdata[k]));
+    g_ptr_array_unref(p->requests);
+    end_task_at(rank, p->task, p->begin_s, end_s - rank->run->origin_s);
+  }
+  g_array_set_size(rank->pending, 0);
+}
+
+/* Backwards go on while gradients are reduced; what reads these does not. */
+static gboolean
+needs_pending(const RaRank *rank, RaTaskId task)
+{
+  uint8_t kind = rank->run->graph->kind[task];
+
+  return rank->node != rank->run->graph->node[task] ||
+         (kind != RA_TASK_FORWARD && kind != RA_TASK_BACKWARD &&
+          kind != RA_TASK_GRAD_REDUCE);
 }
 
 /* Whether @rank sends in the send task @task. */
@@ -166,6 +199,9 @@ is_mine(const RaRank *rank, RaTaskId task)
 
   if (g->kind[task] == RA_TASK_SEND || g->kind[task] == RA_TASK_JOIN)
     return FALSE;
+  if (g->kind[task] == RA_TASK_TRANSFER)
+    return ra_run_reads(rank->run, ra_run_node(rank->run, task)->call,
+                        rank->gpu);
   if (g->group_begin[group] == g->group_begin[group + 1])
     return rank->rank == 0; /* a host call without a mesh */
   for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++)
@@ -178,16 +214,24 @@ static void *
 run_rank(void *data)
 {
   RaRank *rank = data;
+  guint n_pending;
 
+  ra_team_lead(rank->team);
   for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
     if (!is_mine(rank, t))
       continue;
+    if (rank->pending->len > 0 && needs_pending(rank, t))
+      end_pending(rank);
     wait_for_nodes(rank, t);
     rank->begin_s = ra_run_now_s(rank->run);
+    n_pending = rank->pending->len;
     run_kind(rank, t);
+    if (rank->pending->len > n_pending)
+      continue;
     end_task(rank, t, rank->begin_s);
     send_results(rank, t);
   }
+  end_pending(rank);
   return NULL;
 }
 

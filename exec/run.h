@@ -34,10 +34,11 @@
  * iteration leaves the version that it began with to readers that are behind.
  *
  * Not run, and refused: cp, ep, sequence parallelism, zero, continuous
- * batching, 16-bit types, models that exec/stage.h refuses.  Sends are made
- * when their computation ends, and gradients are reduced when all of a stage's
- * are there (an overlap gains nothing where communication and computation share
- * the cores).
+ * batching, 16-bit types, models that exec/stage.h refuses.  A send
+ * leaves when its computation ends and waits for nobody; a gradient bucket is
+ * started where the graph has it and waited for by what reads the gradients, so
+ * backwards go on beside it: the last rank of its group to come reduces it, and
+ * ranks that wait help.
  */
 #ifndef RA_EXEC_RUN_H
 #define RA_EXEC_RUN_H
@@ -78,6 +79,7 @@ typedef struct {
   float kl_weight;        /* beta */
   float gamma, lambda;    /* of GAE */
   RaRewardFunc rule;      /* of host calls */
+  uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
   gboolean check;         /* checksums after every reallocation */
   RaRunFunc progress;     /* (nullable): after every iteration, on some rank's
                              thread, one at a time */

@@ -79,8 +79,57 @@ uniform(const RaRun *run, uint32_t iteration, uint32_t sequence,
   return ((double)out[0] * 0x1p32 + (double)out[1]) * 0x1p-64 * (1 - 0x1p-53);
 }
 
-/* Chooses the next token of @slots from @logits (n, vocab); the first
- * tensor-parallel rank writes them down. */
+/* The choice of the next token of some sequences. */
+typedef struct {
+  RaRun *run;
+  const RaGeneration *generation;
+  uint32_t iteration, vocab, n, n_parts;
+  const uint32_t *slots;
+  const float *logits; /* (n, vocab) */
+  float *workspace;    /* (n_parts, 2 vocab) */
+  RaCpuSample *out;    /* (n) */
+} Choice;
+
+static void
+sample_part(uint32_t part, gpointer data)
+{
+  const Choice *c = data;
+  const RaGeneration *g = c->generation;
+  uint32_t last = (uint32_t)((uint64_t)(part + 1) * c->n / c->n_parts);
+
+  for (uint32_t i = (uint32_t)((uint64_t)part * c->n / c->n_parts); i < last;
+       i++)
+    c->out[i] = c->run->backend->sample(
+        c->vocab, c->logits + (gsize)i * c->vocab, &c->run->options.sampling,
+        uniform(c->run, c->iteration, g->first + c->slots[i],
+                g->n_done[c->slots[i]]),
+        c->workspace + 2 * (gsize)part * c->vocab);
+}
+
+/* Chooses the next token of @slots from @logits (n, vocab). */
+static void
+choose(const RaRank *rank, const RaNode *node, uint32_t n,
+       const uint32_t *slots, const float *logits, RaCpuSample *out)
+{
+  const RaRankCall *call = &rank->calls[node->call];
+  uint32_t vocab = call->stages[0]->model->vocab;
+  uint32_t n_parts = MIN(n, ra_team_n_threads());
+  g_autofree float *workspace = g_new(float, 2 * (gsize)vocab * n_parts + 1);
+  Choice c = {rank->run,
+              &call->generation,
+              node->iteration,
+              vocab,
+              n,
+              n_parts,
+              slots,
+              logits,
+              workspace,
+              out};
+
+  ra_team_for(n_parts, sample_part, &c);
+}
+
+/* The first tensor-parallel rank writes down what was chosen. */
 static void
 sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
        const float *logits, uint32_t *out_tokens)
@@ -92,25 +141,23 @@ sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
   RaExperience *e = run->experience[node->iteration];
   const RaExperienceSet *set = &e->sets[node->call];
   const RaDynamic *d = dynamic_of(run, task);
-  uint32_t vocab = c->stages[0]->model->vocab, n_ties = 0;
-  g_autofree float *workspace = g_new(float, 2 * (gsize)vocab);
+  g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
+  uint32_t n_ties = 0;
   const RaColumn *text = ra_experience_column(e, node->call, TRUE, RA_NONE);
   const RaColumn *numbers = ra_experience_column(e, node->call, FALSE, RA_NONE);
 
+  choose(rank, node, n, slots, logits, chosen);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t sequence = generation->first + slots[i];
     uint32_t at = generation->n_done[slots[i]];
-    RaCpuSample s = run->backend->sample(
-        vocab, logits + (gsize)i * vocab, &run->options.sampling,
-        uniform(run, node->iteration, sequence, at), workspace);
 
-    out_tokens[i] = s.token;
-    n_ties += s.margin < TIE;
+    out_tokens[i] = chosen[i].token;
+    n_ties += chosen[i].margin < TIE;
     if (c->coord.at[RA_AXIS_TP] > 0)
       continue;
     text->tokens[set->text_begin[sequence] + d->prompt[slots[i]] + at] =
-        s.token;
-    numbers->values[set->begin[sequence] + at] = s.log_prob;
+        chosen[i].token;
+    numbers->values[set->begin[sequence] + at] = chosen[i].log_prob;
   }
   if (n_ties == 0 || c->coord.at[RA_AXIS_TP] > 0)
     return;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "exec/comm_local.h"
 #include "exec/run.h"
+#include "exec/team.h"
 #include "graph/realloc.h"
 
 /* A micro-batch under way on a rank. */
@@ -55,15 +56,25 @@ typedef struct {
   double begin_s, end_s;
 } RaTaskTime;
 
+/* A reduction that goes on beside what the rank computes. */
+typedef struct {
+  RaTaskId task;
+  double begin_s;
+  RaComm *comm;        /* borrowed */
+  GPtrArray *requests; /* RaCommRequest, owned */
+} RaPending;
+
 typedef struct {
   RaRun *run;
   uint32_t rank;
   uint32_t gpu;
   pthread_t thread;
+  RaTeam *team;                       /* its threads, owned */
   RaComm *world, *forward, *backward; /* reallocation; between stages; owned */
   RaRankCall *calls;                  /* (n_calls) owned */
   GPtrArray *params;                  /* all its parameters, owned */
   GArray *times;                      /* of RaTaskTime, owned */
+  GArray *pending;                    /* of RaPending, owned */
   uint32_t node;                      /* that it has waited for */
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
@@ -112,6 +123,11 @@ ra_run_node(const RaRun *run, RaTaskId task)
 /* Version of the parameters that @call reads in @iteration: trainings before
  * it; of a model that nothing trains 0. */
 uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
+
+/* Whether @gpu is in the mesh of @call.  A transfer is run by its readers: they
+ * take the data from where it lies, so that a source that computes does not
+ * hold them up. */
+gboolean ra_run_reads(const RaRun *run, uint32_t call, uint32_t gpu);
 
 /* Which of the copies of @call on a rank @iteration reads. */
 uint32_t ra_rank_copy_index(const RaRank *rank, uint32_t call,

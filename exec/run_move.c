@@ -160,6 +160,17 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   pthread_mutex_unlock(&run->lock);
 }
 
+gboolean
+ra_run_reads(const RaRun *run, uint32_t call, uint32_t gpu)
+{
+  const RaMesh *mesh = &run->plan->calls[call].mesh;
+
+  for (uint32_t i = 0; i < ra_mesh_n_gpus(mesh); i++)
+    if (ra_mesh_gpu(mesh, run->plan->cluster, i) == gpu)
+      return TRUE;
+  return FALSE;
+}
+
 /* The ranks of the reader's mesh each take a part of the sequences. */
 void
 ra_rank_transfer(RaRank *rank, RaTaskId task)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exec/run_impl.h"
 #include "graph/residency.h"
@@ -18,7 +19,8 @@ ra_run_options_init(RaRunOptions *options)
                             .kl_weight = 0.01f,
                             .gamma = 1,
                             .lambda = 0.95f,
-                            .rule = ra_reward_find("even")};
+                            .rule = ra_reward_find("even"),
+                            .n_threads = 1};
 }
 
 static gboolean
@@ -92,6 +94,9 @@ index_tasks(RaRun *run)
 
     if (g->kind[t] == RA_TASK_JOIN)
       continue;
+    if (g->kind[t] == RA_TASK_TRANSFER)
+      n_gpus =
+          ra_mesh_n_gpus(&run->plan->calls[ra_run_node(run, t)->call].mesh);
     run->n_needed[t] = g->kind[t] == RA_TASK_SEND ? n_gpus / 2 : MAX(n_gpus, 1);
     run->n_left[ra_run_node(run, t)->iteration] += run->n_needed[t];
   }
@@ -304,13 +309,16 @@ add_ranks(RaRun *run)
 {
   uint32_t n_gpus = ra_cluster_n_gpus(run->plan->cluster);
   uint32_t n_calls = run->workload->n_calls;
+  uint32_t n_threads = MAX(run->options.n_threads, 1u);
   RaLocalGroup *shared[3];
+  gboolean has_cores;
 
   run->rank_of_gpu = g_new(uint32_t, n_gpus);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
     run->rank_of_gpu[gpu] =
         run->graph->lane_of_gpu[gpu] == RA_NONE ? RA_NONE : run->n_ranks++;
   run->ranks = g_new0(RaRank, run->n_ranks);
+  has_cores = (glong)run->n_ranks * n_threads <= sysconf(_SC_NPROCESSORS_ONLN);
   for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
     shared[i] = ra_local_group_new(run->n_ranks);
     g_ptr_array_add(run->groups, shared[i]);
@@ -331,7 +339,9 @@ add_ranks(RaRun *run)
                  .calls = g_new0(RaRankCall, n_calls),
                  .params = g_ptr_array_new_with_free_func(
                      (GDestroyNotify)ra_params_free),
-                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime))};
+                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime)),
+                 .pending = g_array_new(FALSE, FALSE, sizeof(RaPending)),
+                 .team = ra_team_new(n_threads, has_cores)};
   }
 }
 
@@ -432,12 +442,14 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
+  ra_team_free(rank->team);
   ra_comm_free(rank->world);
   ra_comm_free(rank->forward);
   ra_comm_free(rank->backward);
   g_free(rank->calls);
   g_ptr_array_unref(rank->params);
   g_array_unref(rank->times);
+  g_array_unref(rank->pending);
 }
 
 void

@@ -50,6 +50,16 @@ is_of_piece(const RaParam *param, const RaPiece *piece, gboolean first_stage)
   return piece->has_head;
 }
 
+static void
+start_reduce(RaPending *pending, float *data, gsize n)
+{
+  g_ptr_array_add(pending->requests,
+                  pending->comm->table->start_all_reduce(
+                      pending->comm, RA_REDUCE_SUM, data, n));
+}
+
+/* Starts it; exec/run.c waits for it where something reads the gradients.
+ * Parameters that lie behind each other go together. */
 void
 ra_rank_reduce(RaRank *rank, RaTaskId task)
 {
@@ -57,16 +67,30 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   RaRankCall *c = call_of(rank, task, &stage);
   RaParams *params = stage->params;
   const RaPiece *piece = bucket_piece(rank->run, task);
+  RaPending pending = {task, rank->begin_s, c->dp, NULL};
+  gsize first = 0, last = 0;
 
-  if (!piece) {
-    ra_comm_all_reduce(c->dp, RA_REDUCE_SUM, params->grads, params->n);
+  if (c->dp->n_ranks == 1)
     return;
+  pending.requests = g_ptr_array_new();
+  for (uint32_t i = 0; i < params->n_params; i++) {
+    const RaParam *p = &params->params[i];
+
+    if (piece && !is_of_piece(p, piece, c->coord.at[RA_AXIS_PP] == 0))
+      continue;
+    if (last > first && p->offset != last) {
+      start_reduce(&pending, params->grads + first, last - first);
+      first = last;
+    }
+    first = last > first ? first : p->offset;
+    last = p->offset + ra_param_n(p);
   }
-  for (uint32_t i = 0; i < params->n_params; i++)
-    if (is_of_piece(&params->params[i], piece, c->coord.at[RA_AXIS_PP] == 0))
-      ra_comm_all_reduce(c->dp, RA_REDUCE_SUM,
-                         params->grads + params->params[i].offset,
-                         ra_param_n(&params->params[i]));
+  if (last > first)
+    start_reduce(&pending, params->grads + first, last - first);
+  if (pending.requests->len > 0)
+    g_array_append_val(rank->pending, pending);
+  else /* a rank with no row of the vocabulary */
+    g_ptr_array_unref(pending.requests);
 }
 
 void

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "exec/stage_impl.h"
+#include "exec/team.h"
 
 static double
 now_s(void)
@@ -190,6 +191,34 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                    tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
 }
 
+/* A step's attention, sequence by sequence. */
+typedef struct {
+  RaStage *stage;
+  const RaCache *cache;
+  uint32_t layer;
+  const uint32_t *slots, *positions;
+  const float *qkv;
+  float *out;
+  float *workspace; /* (sequences, group, positions of the cache) */
+} DecodeAttention;
+
+static void
+decode_attention_part(uint32_t i, gpointer data)
+{
+  const DecodeAttention *d = data;
+  const RaStage *s = d->stage;
+  const RaCache *cache = d->cache;
+  uint32_t group = s->q_heads / s->kv_heads;
+  gsize at = ((gsize)d->layer * cache->n_slots + d->slots[i]) *
+             cache->n_positions * cache->width;
+
+  s->backend->decode_attention(
+      s->q_heads, s->kv_heads, s->model->head_dim, d->positions[i] + 1,
+      d->qkv + i * ra_stage_qkv_width(s), cache->k + at, cache->v + at,
+      d->out + i * ra_stage_q_width(s),
+      d->workspace + (gsize)i * group * cache->n_positions);
+}
+
 void
 ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                           uint32_t n, const uint32_t *slots,
@@ -197,20 +226,13 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                           float *out)
 {
   double start = begin(s);
-  uint32_t group = s->q_heads / s->kv_heads;
-  float *workspace = ra_stage_take(s, (gsize)group * cache->n_positions);
-  gsize seen = 0, width = ra_stage_qkv_width(s);
+  gsize group = s->q_heads / s->kv_heads, seen = 0;
+  float *workspace = ra_stage_take(s, n * group * cache->n_positions);
+  DecodeAttention d = {s, cache, layer, slots, positions, qkv, out, workspace};
 
-  for (uint32_t i = 0; i < n; i++) {
-    gsize at = ((gsize)layer * cache->n_slots + slots[i]) * cache->n_positions *
-               cache->width;
-
-    s->backend->decode_attention(s->q_heads, s->kv_heads, s->model->head_dim,
-                                 positions[i] + 1, qkv + i * width,
-                                 cache->k + at, cache->v + at,
-                                 out + i * ra_stage_q_width(s), workspace);
+  ra_team_for(n, decode_attention_part, &d);
+  for (uint32_t i = 0; i < n; i++)
     seen += positions[i] + 1;
-  }
   ra_stage_give(s, workspace);
   record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);
 }

@@ -50,6 +50,20 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .scale = (float)(1.0 / sqrt((double)shape->head_dim))};
 }
 
+/* Query heads to do. */
+static uint32_t
+first_head(const RaCpuAttention *shape)
+{
+  return shape->kv_first * (shape->q_heads / shape->kv_heads);
+}
+
+static uint32_t
+last_head(const RaCpuAttention *shape)
+{
+  return (shape->kv_last ? shape->kv_last : shape->kv_heads) *
+         (shape->q_heads / shape->kv_heads);
+}
+
 /* The scores of queries @first to @first + @rows - 1, each with the keys of
  * all of them and before, (rows, first + rows). */
 static void
@@ -104,7 +118,7 @@ ra_cpu_attention(const RaCpuAttention *shape, const float *q, const float *k,
                  const float *v, float *out, float *out_lse, float *workspace)
 {
   for (uint32_t s = 0; s < shape->n_sequences; s++)
-    for (uint32_t head = 0; head < shape->q_heads; head++) {
+    for (uint32_t head = first_head(shape); head < last_head(shape); head++) {
       Head h = head_at(shape, s, head, q, k, v);
       size_t first = shape->begin[s];
 
@@ -191,7 +205,7 @@ ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
                           float *d_k, float *d_v, float *workspace)
 {
   for (uint32_t s = 0; s < shape->n_sequences; s++)
-    for (uint32_t head = 0; head < shape->q_heads; head++) {
+    for (uint32_t head = first_head(shape); head < last_head(shape); head++) {
       uint32_t group = shape->q_heads / shape->kv_heads;
       Head h = head_at(shape, s, head, q, k, v);
       size_t at = shape->begin[s] * h.out_stride + head * h.head_dim;

@@ -32,6 +32,8 @@ typedef struct {
   uint32_t kv_heads;     /* >= 1 */
   uint32_t head_dim;     /* elements of a head */
   size_t stride;         /* floats from a token's q, k or v to the next's */
+  uint32_t kv_first;     /* key heads to do, with their query heads */
+  uint32_t kv_last;      /* and one behind; 0: all */
 } RaCpuAttention;
 
 /* Floats of workspace that both need: 2 x block x longest sequence. */

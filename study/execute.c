@@ -118,6 +118,8 @@ ra_execution_trace(const RaExecution *execution)
   RaTrace *trace = ra_trace_new();
   g_autofree char *seed =
       g_strdup_printf("%" G_GUINT64_FORMAT, execution->options.seed);
+  g_autofree char *threads =
+      g_strdup_printf("%u", execution->options.n_threads);
   g_autofree char *gpus = g_strdup_printf("%u", setup->cluster->gpus_per_node);
 
   ra_trace_set_head(trace, "source", "run");
@@ -127,6 +129,7 @@ ra_execution_trace(const RaExecution *execution)
   ra_trace_set_head(trace, "cluster", setup->cluster_path);
   ra_trace_set_head(trace, "plan", setup->plan_path);
   ra_trace_set_head(trace, "gpus-per-node", gpus);
+  ra_trace_set_head(trace, "threads", threads);
   ra_trace_set_head(trace, "command", "reallot run");
   ra_run_trace(execution->run, trace);
   return trace;

@@ -1,6 +1,8 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "exec/comm_local.h"
@@ -121,6 +123,35 @@ START_TEST(test_started)
 }
 END_TEST
 
+/* Rank 0 has started, and gone on, before any other rank starts: a start that
+ * waited for them would never return.  More than a chunk, so that those who
+ * wait help. */
+static atomic_uint went_on;
+
+static void
+ahead(RaComm *comm)
+{
+  gsize n = 100000;
+  g_autofree float *data = g_new(float, n);
+  RaCommRequest *request;
+
+  for (gsize i = 0; i < n; i++)
+    data[i] = (float)(comm->rank + i % 100);
+  while (comm->rank > 0 && atomic_load(&went_on) == 0)
+    sched_yield();
+  request = comm->table->start_all_reduce(comm, RA_REDUCE_SUM, data, n);
+  atomic_store(&went_on, 1);
+  g_assert_cmpfloat(comm->table->wait(comm, request), >, 0);
+  for (gsize i = 0; i < n; i++)
+    g_assert_cmpfloat(data[i], ==, (float)(6 + 4 * (i % 100)));
+}
+
+START_TEST(test_ahead)
+{
+  run_all(N, ahead);
+}
+END_TEST
+
 /* Rank r brings 100 r + i in place i of N parts of LENGTH. */
 static void
 others(RaComm *comm)
@@ -186,6 +217,7 @@ comm_suite(void)
   tcase_add_test(tcase, test_all_reduce);
   tcase_add_test(tcase, test_order);
   tcase_add_test(tcase, test_started);
+  tcase_add_test(tcase, test_ahead);
   tcase_add_test(tcase, test_others);
   tcase_add_test(tcase, test_ring);
   suite_add_tcase(suite, tcase);

@@ -180,6 +180,57 @@ START_TEST(test_stale)
 }
 END_TEST
 
+/* --- calls on disjoint meshes --- */
+
+static GMutex met_lock;
+static GCond met_cond;
+static guint n_there, n_met;
+
+/* A reward that waits, a little, for the reward of another call. */
+static double
+meet(const uint32_t *prompt, uint32_t n_prompt, const uint32_t *response,
+     uint32_t n_response, uint32_t vocab)
+{
+  gint64 end_us = g_get_monotonic_time() + 2 * G_TIME_SPAN_SECOND;
+
+  g_mutex_lock(&met_lock);
+  if (n_met > 0) {
+    g_mutex_unlock(&met_lock);
+    return 0;
+  }
+  n_there++;
+  g_cond_broadcast(&met_cond);
+  while (n_there < 2 && g_cond_wait_until(&met_cond, &met_lock, end_us))
+    ;
+  n_met = n_there >= 2 ? n_there : 1;
+  g_mutex_unlock(&met_lock);
+  return 0;
+}
+
+/* Two rules after one generation: on meshes that share no GPU both are under
+ * way at once, so that they meet; on one mesh (the fault) the first waits in
+ * vain.
+ */
+START_TEST(test_disjoint)
+{
+  RunSpec spec = {.algorithm = "grpo",
+                  .config = "run.json",
+                  .all = GPUS("0-1") "tp = 2\n",
+                  .n_iterations = 1,
+                  .seed = 3,
+                  .two_rules = TRUE,
+                  .first_rule = GPUS("0"),
+                  .second_rule = _i == 0 ? GPUS("1") : GPUS("0")};
+  RunFixture *f = run_fixture_new(&spec);
+
+  f->options.rule = meet;
+  n_there = n_met = 0;
+  run_fixture_go(f);
+  ck_assert_uint_eq(n_met, _i == 0 ? 2 : 1);
+  run_fixture_free(f);
+}
+END_TEST
+
 /* The comparison sees a learning rate that is off by a tenth. */
 START_TEST(test_fault)
 {
@@ -237,6 +288,7 @@ run_suite(void)
   tcase_add_test(tcase, test_twice);
   tcase_add_test(tcase, test_realloc);
   tcase_add_test(tcase, test_stale);
+  tcase_add_loop_test(tcase, test_disjoint, 0, 2);
   tcase_add_test(tcase, test_fault);
   tcase_add_test(tcase, test_trace);
   suite_add_tcase(suite, tcase);

@@ -164,6 +164,7 @@ fails "--worst: 'x' is no whole number" compare a.trace.tsv a.trace.tsv \
 fails "/nonexistent" compare /nonexistent a.trace.tsv
 fails "--reward: 'x' is none of even" run ppo-tiny-8.plan --reward=x
 fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
+fails "--threads: '0' is" run ppo-tiny-8.plan --threads=0
 fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
 fails "call 'actor_train' has sequence-parallel = true, which the host" \
   run ppo-tiny-8.plan --set 'call actor_train.sequence-parallel=true'

@@ -45,6 +45,10 @@ works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv
 values >second
 cmp -s first second && [ "$(wc -l <first)" = 3 ]
 result $? "the same run twice gives the same numbers"
+works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv --threads=3
+values >second
+cmp -s first second
+result $? "and on three threads a rank"
 works run grpo-tiny-4.plan -n 2 --seed 4 --format=tsv
 values >second
 ! cmp -s first second

@@ -130,6 +130,7 @@ check_programs += %D%/check_strategy
 check_programs += %D%/check_sum
 check_programs += %D%/check_system
 check_programs += %D%/check_table
+check_programs += %D%/check_team
 check_programs += %D%/check_text
 check_programs += %D%/check_tied
 tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \

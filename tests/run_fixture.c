@@ -63,6 +63,11 @@ workload_text(const RunSpec *spec)
   } else {
     g_string_append(text, sft_calls);
   }
+  if (spec->two_rules) {
+    g_string_replace(text, "rlogp, r\n", "rlogp, r, r2\n", 0);
+    g_string_append(text, "[call rew2]\nkind = host\nhost-time = 1 ms\n"
+                          "inputs = seq\noutputs = r2\n");
+  }
   if (spec->staleness > 0) {
     g_autofree char *lag =
         g_strdup_printf("kind = generate\nstaleness = %u\n", spec->staleness);
@@ -87,6 +92,9 @@ plan_text(const RunSpec *spec)
   if (calls != sft)
     g_string_append_printf(text, "[call gen]\n%s",
                            spec->generate ? spec->generate : spec->all);
+  if (spec->two_rules)
+    g_string_append_printf(text, "[call rew]\n%s[call rew2]\n%s",
+                           spec->first_rule, spec->second_rule);
   for (; *calls; calls++) {
     gboolean train = g_str_has_suffix(*calls, "train");
 
