@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/calibrate_host.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/calibrate.h"
@@ -82,12 +83,49 @@ calibrate(const char *from, const char *gpu, char **transfer, const char *merge,
                          error);
 }
 
+/* --backend takes no measurements of others. */
+static gboolean
+check_backend(const char *backend, const char *from, const char *merge,
+              char **transfer, GError **error)
+{
+  if (!backend)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--ranks, --quick: they are of --backend, expected "
+                "--backend=host");
+  else if (strcmp(backend, "host") != 0)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--backend: '%s' is unknown, expected host", backend);
+  else if (from || merge || transfer)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--backend: it measures, expected it without --from, --merge "
+                "and --transfer");
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static void
+calibrate_backend(const char *ranks, gboolean quick, const char *gpu,
+                  const char *output, GError **error)
+{
+  g_autofree char *device = NULL;
+
+  if (gpu)
+    device = g_strdup(gpu);
+  else
+    device = output ? gpu_of(output, error) : g_strdup("host");
+  if (device)
+    ra_calibrate_host(ranks, quick, device, output, error);
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_autofree char *from = NULL, *gpu = NULL, *merge = NULL;
+  g_autofree char *backend = NULL, *ranks = NULL;
   g_auto(GStrv) transfer = NULL;
+  gboolean quick = FALSE;
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &from,
        "Folder of measurements, laid out like the project's", "DIR"},
@@ -99,12 +137,25 @@ run(int argc, char **argv, GError **error)
        "PROFILE"},
       {"merge", 0, 0, G_OPTION_ARG_FILENAME, &merge,
        "Only add the rows to the tables of this profile", "PROFILE"},
+      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &backend,
+       "Measure this machine: host, its cores", "NAME"},
+      {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &ranks,
+       "With --backend: threads that run at the same time (default: as many as "
+       "cores)",
+       "N"},
+      {"quick", 0, 0, G_OPTION_ARG_NONE, &quick, "With --backend: fewer shapes",
+       NULL},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
                         error) ||
       options.help || !ra_option_file("--merge", merge, error))
     return 0;
+  if (backend || ranks || quick) {
+    if (check_backend(backend, from, merge, transfer, error))
+      calibrate_backend(ranks, quick, gpu, options.output, error);
+    return 0;
+  }
   if (!from || *from == '\0') {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "there is no --from, expected 'reallot calibrate --from DIR -o "
@@ -126,14 +177,23 @@ run(int argc, char **argv, GError **error)
 
 const RaCommand ra_command_calibrate = {
     .name = "calibrate",
-    .arguments = "--from DIR -o GPU.profile",
+    .arguments = "--from DIR|--backend=host -o GPU.profile",
     .summary = "Fit a profile on measurements",
     .details =
         "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
         "columns that are not known are left alone.  Rows far from their law\n"
         "are kept, counted in the profile and told of on standard error.\n"
         "\n"
+        "--backend=host measures every op and collective of `reallot run` on "
+        "this\n"
+        "machine, all ranks at the same time, in 2 minutes (--quick: 20 s), "
+        "and says\n"
+        "when the machine is too noisy. Samples are kept beside FILE as a "
+        "trace: a\n"
+        "second start goes on where the first was stopped.\n"
+        "\n"
         "Examples:\n"
+        "  reallot calibrate --backend=host -o host.profile\n"
         "  reallot calibrate --from measurements -o h100-sxm.profile\n"
         "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
         "  reallot calibrate --from measurements --transfer h100-sxm.profile "

@@ -4,6 +4,7 @@ bin_PROGRAMS += reallot
 reallot_LDADD = $(ra_ldadd)
 reallot_SOURCES =
 reallot_SOURCES += %D%/calibrate.c
+reallot_SOURCES += %D%/calibrate_host.c %D%/calibrate_host.h
 reallot_SOURCES += %D%/commands.h
 reallot_SOURCES += %D%/compare.c
 reallot_SOURCES += %D%/graph.c

@@ -61,6 +61,16 @@ const RaFitLaw *ra_fit_law_at(guint index);
 /* (nullable): the one that fits law @name. */
 const RaFitLaw *ra_fit_law(const char *name);
 
+/* The same for rows of a host back end, whose laws are those of its ops: more
+ * of them, and with the bounds of a core (estimator/fit_host.c). */
+guint ra_fit_n_host_laws(void);
+const RaFitLaw *ra_fit_host_law_at(guint index);
+/* (nullable): the one that fits law @name. */
+const RaFitLaw *ra_fit_host_law(const char *name);
+/* (nullable): the law that ops of @kind follow on a host; %NULL: it runs none
+ */
+const char *ra_fit_host_law_of(RaOpKind kind);
+
 /* The law of sends fitted on pairs of GPUs of other systems than the profiles',
  * in a node or (@across) over a slow network: to score the method. */
 const RaFitLaw *ra_fit_pair(gboolean across);

@@ -143,6 +143,12 @@ fails "--format: only 'trace info' has it" trace export --chrome \
   --format=json a.trace.tsv
 fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
 fails "neither --gpu nor --output" calibrate --from "$srcdir"
+fails "--backend: 'cuda' is unknown, expected host" \
+  calibrate --backend cuda -o x.profile
+fails "they are of --backend" calibrate --quick -o x.profile
+fails "expected it without --from" \
+  calibrate --backend=host --from . -o x.profile
+fails "--ranks: '0'" calibrate --backend=host --ranks 0 -o x.profile
 fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
 fails "unknown GPU 'x900', expected one of h100-sxm, " calibrate --from . \
   -o x900.profile

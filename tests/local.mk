@@ -58,6 +58,7 @@ check_programs += %D%/check_graph
 tests_check_graph_SOURCES = %D%/check_graph.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_grid
 check_programs += %D%/check_hash
+check_programs += %D%/check_host
 check_programs += %D%/check_interfere
 check_programs += %D%/check_kernels
 check_programs += %D%/check_keyfile

@@ -1,0 +1,175 @@
+/* How the laws of a host back end are fitted: on rows of its probe
+ * (exec/probe.h), a core's, so with one tile of one element, no waves, and
+ * bounds that caches allow. */
+#include "config.h"
+
+#include <string.h>
+
+#include "estimator/fit.h"
+
+static const RaFitCoefficient gemm[] = {
+    {"floor-s", 2e-7, 1e-9, 1e-4},  {"peak-frac", 0.8, 0.05, 1.2},
+    {"ramp-k", 8, 0.01, 1000},      {"bandwidth-frac", 1, 0.05, 30},
+    {"serial-frac", 0.2, 0.001, 1},
+};
+static const RaFitCoefficient attention[] = {
+    {"floor-s", 5e-7, 1e-9, 1e-4},   {"peak-frac", 0.3, 0.005, 1.2},
+    {"ramp-tokens", 20, 0.01, 1000}, {"head-dim-half", 20, 0.01, 500},
+    {"bandwidth-frac", 1, 0.05, 30}, {"head-s", 1e-7, 1e-12, 1e-4},
+};
+static const RaFitCoefficient backward[] = {
+    {"efficiency-frac", 0.9, 0.05, 10},
+};
+static const RaFitCoefficient decode[] = {
+    {"floor-s", 1e-8, 1e-10, 1e-5},    {"base-s", 1e-8, 1e-10, 1e-5},
+    {"head-s", 1e-7, 1e-12, 1e-4},     {"sequence-s", 1e-7, 1e-12, 1e-4},
+    {"bandwidth-frac", 0.5, 0.01, 30},
+};
+static const RaFitCoefficient memory_op[] = {
+    {"floor-s", 1e-7, 1e-10, 1e-4},
+    {"base-s", 1e-7, 1e-10, 1e-4},
+    {"bandwidth-frac", 1, 0.005, 30},
+};
+#define LINES(n)                                                               \
+  {"low-latency" n "-s", 2e-6, 1e-8, 1e-2},                                    \
+      {"low-bandwidth" n "-frac", 0.5, 1e-3, 30},                              \
+      {"mid-latency" n "-s", 4e-6, 1e-8, 1e-2},                                \
+      {"mid-bandwidth" n "-frac", 1, 1e-3, 30},                                \
+      {"high-latency" n "-s", 1e-5, 1e-8, 1e-2},                               \
+  {                                                                            \
+    "high-bandwidth" n "-frac", 0.5, 1e-3, 30                                  \
+  }
+static const RaFitCoefficient collective[] = {LINES("-2"), LINES("-4"),
+                                              LINES("-8")};
+static const RaFitCoefficient send[] = {LINES("")};
+static const RaFitCoefficient realloc_law[] = {
+    {"step-s", 1e-5, 1e-8, 1e-2},
+    {"intra-bandwidth-frac", 0.3, 1e-3, 30},
+};
+static const RaFitCoefficient host_copy[] = {
+    {"latency-s", 1e-6, 1e-9, 1e-3},
+    {"bandwidth-frac", 0.5, 0.01, 30},
+};
+
+static const RaFitAxes gemm_tables[] = {
+    {RA_FEATURE_M, RA_FEATURE_N, RA_FEATURE_K, RA_N_FEATURES}};
+static const RaFitAxes attention_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_GROUP, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes decode_tables[] = {
+    {RA_FEATURE_LENGTH, RA_FEATURE_SEQUENCES, RA_FEATURE_GROUP,
+     RA_FEATURE_KV_HEADS, RA_FEATURE_WIDTH, RA_N_FEATURES}};
+static const RaFitAxes memory_tables[] = {
+    {RA_FEATURE_BYTES, RA_N_FEATURES},
+    {RA_FEATURE_BYTES, RA_FEATURE_TOKENS, RA_N_FEATURES}};
+static const RaFitAxes message_tables[] = {
+    {RA_FEATURE_BYTES, RA_FEATURE_RANKS, RA_N_FEATURES}};
+static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
+
+#define LAW(name, of, table, lines_, n, what, folds)                           \
+  {                                                                            \
+    .law = name, .source = name, .coefficients = of,                           \
+    .n_coefficients = G_N_ELEMENTS(of), .stride = 1, .lines = lines_,          \
+    .tables = table, .n_tables = n, .text = what, .range = "the probe's grid", \
+    .held_out = folds                                                          \
+  }
+#define MEMORY(name, what)                                                     \
+  LAW("memory." name, memory_op, memory_tables, 2,                             \
+      G_N_ELEMENTS(memory_tables), what, "each width left out in turn")
+#define COLLECTIVE(name)                                                       \
+  LAW(name, collective, message_tables, 1, 1,                                  \
+      "threads of one process, exec/comm_local", "each size left out in turn")
+
+static const RaFitLaw laws[] = {
+    LAW("gemm.fp32", gemm, gemm_tables, 3, 1,
+        "OpenBLAS and the executor's own kernel for few rows, weights from "
+        "memory; forward, gradients of inputs and weights",
+        "each value of n and of k left out in turn"),
+    LAW("attention", attention, attention_tables, 1, 1, "causal",
+        "each number of query heads left out in turn"),
+    LAW("attention-backward", backward, attention_tables, 1, 1, "causal",
+        "each number of query heads left out in turn"),
+    LAW("decode-attention", decode, decode_tables, 1, 1, "cache from memory",
+        "each number of query heads left out in turn"),
+    MEMORY("norm", "RMSNorm"),
+    MEMORY("rope", "rotary positions"),
+    MEMORY("activation", "SwiGLU"),
+    MEMORY("add", "sums"),
+    MEMORY("embedding", "look-ups"),
+    MEMORY("other", "pooled: stands for ops that the host does not run"),
+    MEMORY("norm-backward", "gradient of RMSNorm"),
+    MEMORY("activation-backward", "gradient of SwiGLU"),
+    MEMORY("embedding-backward", "gradient of look-ups"),
+    MEMORY("cross-entropy", "log-probabilities"),
+    MEMORY("cross-entropy-backward", "their gradients"),
+    MEMORY("sample", "at temperature 1, with the copy of the logits"),
+    LAW("memory.loss", memory_op, memory_tables, 0, 1, "PPO's policy loss", ""),
+    LAW("memory.optimizer", memory_op, memory_tables, 0, 1,
+        "AdamW, with the gradients' norm before and zeros after", ""),
+    COLLECTIVE("all-reduce"),
+    COLLECTIVE("all-gather"),
+    COLLECTIVE("reduce-scatter"),
+    COLLECTIVE("all-to-all"),
+    COLLECTIVE("broadcast"),
+    LAW("send", send, send_tables, 1, 1, "from thread to thread, copied twice",
+        "each size left out in turn"),
+    LAW("realloc", realloc_law, NULL, 0, 0,
+        "packed, sent, received, unpacked, in slices of 1 MiB", ""),
+    LAW("host-copy", host_copy, NULL, 0, 0, "memory to memory", ""),
+};
+
+guint
+ra_fit_n_host_laws(void)
+{
+  return G_N_ELEMENTS(laws);
+}
+
+const RaFitLaw *
+ra_fit_host_law_at(guint index)
+{
+  return &laws[index];
+}
+
+const RaFitLaw *
+ra_fit_host_law(const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(laws); i++)
+    if (strcmp(laws[i].law, name) == 0)
+      return &laws[i];
+  return NULL;
+}
+
+/* The law of each kind, without "memory.". */
+static const char *const law_of_kind[RA_N_OPS] = {
+    [RA_OP_GEMM] = "gemm.fp32",
+    [RA_OP_ATTENTION] = "attention",
+    [RA_OP_ATTENTION_BACKWARD] = "attention-backward",
+    [RA_OP_DECODE_ATTENTION] = "decode-attention",
+    [RA_OP_NORM] = "memory.norm",
+    [RA_OP_NORM_BACKWARD] = "memory.norm-backward",
+    [RA_OP_ROPE] = "memory.rope",
+    [RA_OP_ACTIVATION] = "memory.activation",
+    [RA_OP_ACTIVATION_BACKWARD] = "memory.activation-backward",
+    [RA_OP_ADD] = "memory.add",
+    [RA_OP_EMBEDDING] = "memory.embedding",
+    [RA_OP_EMBEDDING_BACKWARD] = "memory.embedding-backward",
+    [RA_OP_CROSS_ENTROPY] = "memory.cross-entropy",
+    [RA_OP_CROSS_ENTROPY_BACKWARD] = "memory.cross-entropy-backward",
+    [RA_OP_SAMPLE] = "memory.sample",
+    [RA_OP_LOSS] = "memory.loss",
+    [RA_OP_OPTIMIZER] = "memory.optimizer",
+    [RA_OP_ALL_REDUCE] = "all-reduce",
+    [RA_OP_REDUCE_SCATTER] = "reduce-scatter",
+    [RA_OP_ALL_GATHER] = "all-gather",
+    [RA_OP_ALL_TO_ALL] = "all-to-all",
+    [RA_OP_BROADCAST] = "broadcast",
+    [RA_OP_SEND] = "send",
+    [RA_OP_REALLOC] = "realloc",
+    [RA_OP_OFFLOAD] = "host-copy",
+    [RA_OP_RELOAD] = "host-copy",
+};
+
+const char *
+ra_fit_host_law_of(RaOpKind kind)
+{
+  return law_of_kind[kind];
+}

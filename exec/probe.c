@@ -1,0 +1,321 @@
+#include "config.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "exec/probe_impl.h"
+
+struct _RaProbe {
+  RaProbeOptions options;
+  const RaBackend *backend;
+  RaProbeRank *ranks;        /* (n_ranks) owned */
+  RaLocalGroup *group;       /* of the point at hand, owned */
+  pthread_barrier_t barrier; /* of all ranks */
+  guint n_repeats;           /* of a collective at hand */
+};
+
+void
+ra_probe_options_init(RaProbeOptions *options)
+{
+  *options = (RaProbeOptions){
+      .n_ranks = 1, .sample_s = 0.01, .n_least = 5, .n_most = 200};
+}
+
+static void
+fill(RaRng *rng, float *x, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    x[i] = (float)(2 * ra_rng_uniform(rng) - 1);
+}
+
+static float *
+new_floats(gsize n, uint32_t seed)
+{
+  RaRng rng = ra_rng_init(seed, 0x70726f62);
+  float *x = g_new(float, n);
+
+  fill(&rng, x, n);
+  return x;
+}
+
+RaProbe *
+ra_probe_new(const RaProbeOptions *options, GError **error)
+{
+  const RaBackend *backend = ra_backend_host(error);
+  RaProbe *probe;
+
+  g_return_val_if_fail(options->n_ranks >= 1 && options->n_least >= 1, NULL);
+  if (!backend)
+    return NULL;
+  probe = g_new0(RaProbe, 1);
+  probe->options = *options;
+  probe->backend = backend;
+  probe->ranks = g_new0(RaProbeRank, options->n_ranks);
+  pthread_barrier_init(&probe->barrier, NULL, options->n_ranks);
+  for (uint32_t i = 0; i < options->n_ranks; i++) {
+    RaProbeRank *r = &probe->ranks[i];
+
+    *r = (RaProbeRank){.probe = probe, .backend = backend, .rank = i};
+    r->pool = new_floats(RA_PROBE_POOL_FLOATS, i);
+    r->begins = g_new(double, options->n_most + 1);
+    r->ends = g_new(double, options->n_most + 1);
+  }
+  return probe;
+}
+
+void
+ra_probe_free(RaProbe *probe)
+{
+  if (!probe)
+    return;
+  for (uint32_t i = 0; i < probe->options.n_ranks; i++) {
+    g_free(probe->ranks[i].pool);
+    g_free(probe->ranks[i].scratch);
+    g_free(probe->ranks[i].numbers);
+    g_free(probe->ranks[i].begins);
+    g_free(probe->ranks[i].ends);
+  }
+  pthread_barrier_destroy(&probe->barrier);
+  g_free(probe->ranks);
+  g_free(probe);
+}
+
+float *
+ra_probe_cold(RaProbeRank *rank, gsize n)
+{
+  gsize at = rank->pool_at;
+
+  g_assert(n <= RA_PROBE_POOL_FLOATS);
+  if (at + n > RA_PROBE_POOL_FLOATS)
+    at = 0;
+  rank->pool_at = at + (n + 15) / 16 * 16;
+  return rank->pool + at;
+}
+
+/* What a point needs first grows the scratch, which then stays. */
+float *
+ra_probe_warm(RaProbeRank *rank, gsize n)
+{
+  gsize at = rank->scratch_at;
+
+  rank->scratch_at = at + (n + 15) / 16 * 16;
+  g_assert(rank->scratch_at <= rank->n_scratch);
+  return rank->scratch + at;
+}
+
+const uint32_t *
+ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below)
+{
+  RaRng rng = ra_rng_init(below, n);
+
+  if (rank->n_numbers == n)
+    return rank->numbers;
+  g_free(rank->numbers);
+  rank->numbers = g_new(uint32_t, n + 1);
+  rank->n_numbers = n;
+  for (gsize i = 0; i < n; i++)
+    rank->numbers[i] = (uint32_t)ra_rng_below(&rng, below);
+  return rank->numbers;
+}
+
+static gboolean
+is_together(const RaOp *op)
+{
+  RaOpClass class = ra_op_class((RaOpKind)op->kind);
+
+  return class == RA_OP_CLASS_COMM;
+}
+
+double
+ra_probe_now_s(const RaProbeRank *rank)
+{
+  const RaProbeOptions *o = &rank->probe->options;
+  struct timespec t;
+
+  if (o->clock)
+    return o->clock(o->clock_data);
+  clock_gettime(is_together(&rank->point->op) ? CLOCK_MONOTONIC
+                                              : CLOCK_THREAD_CPUTIME_ID,
+                &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+repeat(RaProbeRank *r)
+{
+  r->scratch_at = 0;
+  if (is_together(&r->point->op))
+    ra_probe_communicate(r);
+  else
+    ra_probe_compute(r);
+}
+
+static void
+keep(RaProbeRank *r)
+{
+  r->begins[r->n] = r->begin_s;
+  r->ends[r->n++] = r->end_s;
+}
+
+/* Each rank for itself, until it has been at it for long enough. */
+static void
+repeat_alone(RaProbeRank *r)
+{
+  const RaProbeOptions *o = &r->probe->options;
+  double spent_s = 0;
+
+  while (r->n < o->n_least || (r->n < o->n_most && spent_s < o->sample_s)) {
+    repeat(r);
+    keep(r);
+    spent_s += r->end_s - r->begin_s;
+  }
+}
+
+/* All ranks as often: the first says how often, from its first repeat. */
+static void
+repeat_together(RaProbeRank *r)
+{
+  const RaProbeOptions *o = &r->probe->options;
+  double wanted = o->sample_s / fmax(r->end_s - r->begin_s, 1e-9);
+
+  if (r->rank == 0)
+    r->probe->n_repeats = (guint)fmin(fmax(wanted, o->n_least), o->n_most);
+  pthread_barrier_wait(&r->probe->barrier);
+  while (r->n < r->probe->n_repeats) {
+    pthread_barrier_wait(&r->probe->barrier);
+    repeat(r);
+    keep(r);
+  }
+}
+
+static void *
+run_rank(void *data)
+{
+  RaProbeRank *r = data;
+
+  repeat(r);
+  pthread_barrier_wait(&r->probe->barrier);
+  repeat(r);
+  pthread_barrier_wait(&r->probe->barrier);
+  if (is_together(&r->point->op))
+    repeat_together(r);
+  else
+    repeat_alone(r);
+  return NULL;
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* Of ranks together a repeat runs from the last begin to the last end. */
+static void
+collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
+{
+  const RaProbeRank *r = probe->ranks;
+
+  for (guint i = 0; is_together(&point->op) && i < r[0].n; i++) {
+    double begin_s = r[0].begins[i], end_s = r[0].ends[i], s;
+
+    for (uint32_t k = 1; k < probe->options.n_ranks; k++) {
+      begin_s = fmax(begin_s, r[k].begins[i]);
+      end_s = fmax(end_s, r[k].ends[i]);
+    }
+    s = end_s - begin_s;
+    g_array_append_val(times, s);
+  }
+  for (uint32_t k = 0; !is_together(&point->op) && k < probe->options.n_ranks;
+       k++)
+    for (guint i = 0; i < r[k].n; i++) {
+      double s = r[k].ends[i] - r[k].begins[i];
+
+      g_array_append_val(times, s);
+    }
+  g_array_sort(times, compare_doubles);
+}
+
+/* Floats of scratch beside what an op moves: positions, workspaces. */
+#define SPARE_FLOATS ((gsize)1 << 19)
+
+/* Makes room for what a repeat asks for: sampling copies what it reads, a
+ * collective has an array to write to. */
+static void
+make_room(RaProbeRank *r, const RaOp *op)
+{
+  gsize n = (gsize)(2.5 * ra_op_bytes(op) / sizeof(float)) + SPARE_FLOATS;
+
+  if (n <= r->n_scratch)
+    return;
+  g_free(r->scratch);
+  r->scratch = g_new(float, n);
+  r->n_scratch = n;
+  for (gsize i = 0; i < n; i += RA_PROBE_POOL_FLOATS)
+    memcpy(r->scratch + i, r->pool,
+           MIN(n - i, RA_PROBE_POOL_FLOATS) * sizeof *r->scratch);
+}
+
+void
+ra_probe_run(RaProbe *probe, const RaProbePoint *point,
+             RaProbeSample *out_sample)
+{
+  uint32_t n_ranks = probe->options.n_ranks;
+  g_autofree pthread_t *threads = g_new(pthread_t, n_ranks);
+  g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
+  const double *s;
+
+  g_return_if_fail(ra_probe_has((RaOpKind)point->op.kind));
+  probe->group = ra_local_group_new(n_ranks);
+  for (uint32_t i = 0; i < n_ranks; i++) {
+    RaProbeRank *r = &probe->ranks[i];
+
+    r->point = point;
+    r->n = 0;
+    r->n_numbers = 0;
+    g_clear_pointer(&r->numbers, g_free);
+    make_room(r, &point->op);
+    r->comm = ra_local_comm_new(probe->group, i);
+    if (pthread_create(&threads[i], NULL, run_rank, r) != 0)
+      g_error("cannot start a thread for rank %u", i);
+  }
+  for (uint32_t i = 0; i < n_ranks; i++)
+    pthread_join(threads[i], NULL);
+  for (uint32_t i = 0; i < n_ranks; i++)
+    g_clear_pointer(&probe->ranks[i].comm, ra_comm_free);
+  g_clear_pointer(&probe->group, ra_local_group_free);
+  collect(probe, point, times);
+  s = (const double *)(gpointer)times->data;
+  *out_sample = (RaProbeSample){.low_s = s[times->len / 4],
+                                .median_s = s[times->len / 2],
+                                .high_s = s[times->len * 3 / 4],
+                                .n = times->len};
+  if (out_sample->median_s > 0)
+    out_sample->spread_frac =
+        (out_sample->high_s - out_sample->low_s) / out_sample->median_s;
+}
+
+double
+ra_probe_bytes_per_s(RaProbe *probe)
+{
+  const gsize n = RA_PROBE_POOL_FLOATS / 2;
+  RaProbePoint point = {.op = {.kind = RA_OP_OFFLOAD,
+                               .dtype = RA_DTYPE_FP32,
+                               .count = 1,
+                               .dim = {n * sizeof(float)}}};
+  double best_s = INFINITY;
+
+  for (guint i = 0; i < 3; i++) {
+    RaProbeSample sample;
+
+    ra_probe_run(probe, &point, &sample);
+    best_s = fmin(best_s, sample.median_s);
+  }
+  return 2 * (double)(n * sizeof(float)) / best_s;
+}

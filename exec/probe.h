@@ -1,0 +1,110 @@
+/* A probe: what ops cost on this machine, measured by running them.
+ *
+ * Every rank is a thread, and all run the same op at the same time, through the
+ * functions that the executor calls (exec/backend.h, exec/comm.h), so that what
+ * they share (memory, caches, the clock) is shared as in a run.  An op that
+ * never waits is timed by its thread's CPU clock, so that what else the machine
+ * does is not in it; what ranks do together by the monotonic clock, from the
+ * arrival of the last rank to the end of the last.
+ *
+ *     g_autoptr(RaProbe) probe = ra_probe_new(&options, &error);
+ *     ra_probe_run(probe, &point, &sample);
+ *     sample.median_s
+ *
+ * Weights, caches of keys and values, and what a forward has kept lie in a pool
+ * larger than a core's own caches, through which repeats go round: a run finds
+ * them there neither.
+ */
+#ifndef RA_EXEC_PROBE_H
+#define RA_EXEC_PROBE_H
+
+#include <glib.h>
+
+#include "graph/op.h"
+
+typedef struct _RaProbe RaProbe;
+
+/* Which operand of a product is read transposed: forward, gradient of the
+ * input, gradient of the weight. */
+typedef enum {
+  RA_PROBE_FORWARD,
+  RA_PROBE_INPUT,
+  RA_PROBE_WEIGHT
+} RaProbeVariant;
+
+/* What is measured. */
+typedef struct {
+  RaOp op;         /* fp32, count 1 */
+  uint8_t variant; /* RaProbeVariant of a product */
+} RaProbePoint;
+
+typedef struct {
+  double low_s;       /* lower quartile of the repeats of all ranks */
+  double median_s;    /* their median */
+  double high_s;      /* upper quartile */
+  double spread_frac; /* (high - low) / median */
+  guint n;            /* repeats */
+} RaProbeSample;
+
+typedef struct {
+  uint32_t n_ranks;               /* threads, >= 1 */
+  double sample_s;                /* repeats go on for so long */
+  guint n_least, n_most;          /* repeats of a rank */
+  double (*clock)(gpointer data); /* (nullable): seconds, for tests; else those
+                                     of the thread or the machine */
+  gpointer clock_data;            /* for @clock */
+} RaProbeOptions;
+
+/* One rank, 5 to 200 repeats in 10 ms. */
+void ra_probe_options_init(RaProbeOptions *options);
+
+/**
+ * ra_probe_new:
+ * @options: copied
+ * @error: %RA_ERROR_NO_DEVICE: no CBLAS
+ *
+ * Takes 64 MiB a rank.
+ *
+ * Returns: (transfer full): ra_probe_free() it
+ */
+RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
+void ra_probe_free(RaProbe *probe);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
+
+/* Whether the host back end runs ops of @kind; those of the others (experts,
+ * scores in memory, host work) have no point. */
+gboolean ra_probe_has(RaOpKind kind);
+
+/**
+ * ra_probe_run:
+ * @point: of an op that ra_probe_has(); a collective's ranks at most those of
+ *   the probe
+ * @out_sample: (out)
+ *
+ * Runs it until there are enough repeats, the first one not counted.
+ * Thread: blocks; makes and joins a thread a rank.
+ */
+void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
+                  RaProbeSample *out_sample);
+
+/**
+ * ra_probe_grid:
+ * @n_ranks: of the probe
+ * @quick: fewer points
+ *
+ * The shapes that are measured: of each kind a lattice of its dimensions,
+ * powers of two and their halves, as far as a point takes less than 0.1 s.
+ *
+ * Returns: (transfer full) (element-type RaProbePoint)
+ */
+GArray *ra_probe_grid(uint32_t n_ranks, gboolean quick);
+
+/**
+ * ra_probe_bytes_per_s:
+ *
+ * Returns: bytes a second that one rank reads and writes while all copy arrays
+ *   larger than the caches, the best of a few
+ */
+double ra_probe_bytes_per_s(RaProbe *probe);
+
+#endif
