@@ -31,7 +31,9 @@ check_programs += %D%/check_evaluate
 check_programs += %D%/check_exact
 check_programs += %D%/check_explain
 check_programs += %D%/check_flows
-tests_check_flows_SOURCES = %D%/check_flows.c %D%/plan_text.c \
+tests_check_flows_SOURCES = %D%/check_flows.c %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_flows_inside
+tests_check_flows_inside_SOURCES = %D%/check_flows_inside.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_exec_ops
 tests_check_exec_ops_SOURCES = %D%/check_exec_ops.c %D%/torch_fixture.c \
