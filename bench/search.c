@@ -96,7 +96,7 @@ below(Case *c, uint32_t n)
   return (uint32_t)ra_rng_below(&c->rng, n);
 }
 
-/* Choices whose costs are known. */
+/* Choices, and what they cost. */
 static void
 draw_choices(Case *c)
 {
@@ -104,9 +104,8 @@ draw_choices(Case *c)
     for (guint i = 0; i < N_CHOICES; i++) {
       const RaSpaceCall *k = &c->space->calls[call];
       RaChoice choice;
-      do
-        choice.candidate = below(c, k->n);
-      while (!ra_cost_table_known_s(c->costs, call, choice.candidate));
+      choice.candidate = below(c, k->n);
+      ra_cost_table_call_s(c->costs, call, choice.candidate);
       choice.position = below(c, k->candidates[choice.candidate].n_positions);
       c->choices[call][i] = choice;
     }

@@ -75,6 +75,90 @@ ra_cost_table_realloc_key(const RaCostTable *table, const RaCandidate *from,
          relation_of(table, from, begin_from, to, begin_to);
 }
 
+void
+ra_cost_table_init_moves(RaCostTable *table)
+{
+  const RaWorkload *w = table->space->workload;
+  RaOp op = {.kind = RA_OP_REALLOC, .dim = {UINT64_C(1) << 40, 0, 0}};
+
+  table->model_bytes = g_new(double, w->n_models);
+  table->layers_frac = g_new(double, w->n_models);
+  for (guint m = 0; m < w->n_models; m++) {
+    const RaWorkloadModel *model = &w->models[m];
+    table->model_bytes[m] = (double)ra_model_n_params(model->model) *
+                            ra_dtype_bytes((RaDtype)model->dtype);
+    table->layers_frac[m] = (double)(ra_model_attention_n_params(model->model) +
+                                     ra_model_mlp_n_params(model->model, 0)) *
+                            model->model->n_layers /
+                            (double)ra_model_n_params(model->model);
+  }
+  table->intra_s_per_byte = op_s(table, op) * 0x1p-40;
+  op.dim[1] = op.dim[0];
+  op.dim[0] = 0;
+  table->inter_s_per_byte = op_s(table, op) * 0x1p-40;
+}
+
+static uint32_t
+most_layers(const RaCallPlan *plan)
+{
+  uint32_t most = 0;
+
+  for (uint32_t s = 0; s < plan->pp; s++) {
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < plan->n_virtual; v++)
+      n += plan->stage_layers[v * plan->pp + s];
+    most = MAX(most, n);
+  }
+  return most;
+}
+
+/* Bytes that a GPU of @from at most has of what it needs as one of @to: of no
+ * more layers than either has, and of the other tensors, no more than either's
+ * part.  Norms, which all ranks have, are less than a thousandth. */
+static double
+most_held_bytes(const RaCostTable *table, uint32_t model,
+                const RaCandidate *from, const RaCandidate *to)
+{
+  const RaModel *m = table->space->workload->models[model].model;
+  double part = 1.0 / MAX(from->plan.tp, to->plan.tp);
+  double all = table->model_bytes[model];
+  double layers = MIN(most_layers(&from->plan), most_layers(&to->plan));
+  double least = (double)from->footprint.most.bytes[RA_FOOT_PARAMS];
+
+  if (m->n_experts > 0 || MAX(from->plan.tp, to->plan.tp) > m->n_kv_heads)
+    return least;
+  layers = layers / m->n_layers * table->layers_frac[model];
+  return MIN(least,
+             all * part * (layers + 1 - table->layers_frac[model]) * 1.001);
+}
+
+double
+ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
+                              const RaCandidate *from, uint32_t begin_from,
+                              const RaCandidate *to, uint32_t begin_to)
+{
+  const RaCallPlan *x = &from->plan, *y = &to->plan;
+  double a = table->intra_s_per_byte, b = table->inter_s_per_byte;
+  double needs = (double)to->footprint.most.bytes[RA_FOOT_PARAMS];
+  uint32_t width = table->space->cluster->gpus_per_node;
+  double bound_s, nodes;
+
+  if (y->realloc != RA_REALLOC_BROADCAST || ra_call_plan_n_shards(x) > 1 ||
+      ra_call_plan_n_shards(y) > 1 || ra_call_plan_ep(x) > 1 ||
+      ra_call_plan_ep(y) > 1)
+    return 0;
+  if (begin_from < begin_to + to->n_gpus &&
+      begin_to < begin_from + from->n_gpus)
+    needs -= most_held_bytes(table, model, from, to);
+  bound_s = MAX(needs, 0) * a * b / (a + b);
+  if (relation_of(table, from, begin_from, to, begin_to) <= RELATION_AFTER) {
+    nodes = MAX(1.0, (double)y->tp * y->dp / width);
+    bound_s =
+        MAX(bound_s, table->model_bytes[model] * nodes / from->n_gpus * b);
+  }
+  return bound_s * (1 - 1e-9);
+}
+
 /* The load of two meshes of the class, near node 0. */
 static double
 realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
@@ -116,16 +200,19 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
 }
 
 gboolean
-ra_cost_table_realloc_known(RaCostTable *table, uint64_t key, double *out_s)
+ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key, gint round,
+                           double *out_s)
 {
-  const double *known;
+  const RaKnownRealloc *known;
+  gboolean is_seen;
 
   g_mutex_lock(&table->lock);
-  known = g_hash_table_lookup(table->realloc_s, &key);
-  if (known)
-    *out_s = *known;
+  known = g_hash_table_lookup(table->reallocs, &key);
+  is_seen = known && known->round < round;
+  if (is_seen)
+    *out_s = known->seconds;
   g_mutex_unlock(&table->lock);
-  return known != NULL;
+  return is_seen;
 }
 
 double
@@ -139,15 +226,18 @@ ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
   uint32_t begin_y = ra_candidate_begin(y, to.position);
   uint64_t key = ra_cost_table_realloc_key(table, x, begin_x, y, begin_y);
   double seconds;
+  RaKnownRealloc known;
 
-  if (ra_cost_table_realloc_known(table, key, &seconds))
+  if (ra_cost_table_realloc_seen(table, key, G_MAXINT, &seconds))
     return seconds;
   seconds = realloc_s(table, space->workload->calls[to_call].model, x, begin_x,
                       y, begin_y);
   g_assert(seconds >= 0 && isfinite(seconds));
+  known = (RaKnownRealloc){seconds, g_atomic_int_get(&table->round)};
   g_mutex_lock(&table->lock);
-  g_hash_table_insert(table->realloc_s, g_memdup2(&key, sizeof key),
-                      g_memdup2(&seconds, sizeof seconds));
+  if (!g_hash_table_contains(table->reallocs, &key))
+    g_hash_table_insert(table->reallocs, g_memdup2(&key, sizeof key),
+                        g_memdup2(&known, sizeof known));
   g_mutex_unlock(&table->lock);
   return seconds;
 }
@@ -186,7 +276,7 @@ ra_cost_table_n_reallocs(RaCostTable *table)
   guint n;
 
   g_mutex_lock(&table->lock);
-  n = g_hash_table_size(table->realloc_s);
+  n = g_hash_table_size(table->reallocs);
   g_mutex_unlock(&table->lock);
   return n;
 }

@@ -59,8 +59,11 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
       out[k * n_parts + p] = parts[p].total_s;
   }
   g_mutex_lock(&table->lock);
-  memcpy(table->call_s[call] + candidate * width, out, width * sizeof *out);
-  g_atomic_int_set(&table->known[call][candidate], 1);
+  if (g_atomic_int_get(&table->known[call][candidate]) == 0) {
+    memcpy(table->call_s[call] + candidate * width, out, width * sizeof *out);
+    g_atomic_int_set(&table->known[call][candidate],
+                     g_atomic_int_get(&table->round));
+  }
   g_mutex_unlock(&table->lock);
   return TRUE;
 }
@@ -151,7 +154,7 @@ fill_host(RaCostTable *table, uint32_t call)
   for (gsize i = 0; i < width_of(table, call); i++)
     table->call_s[call][i] = host_s;
   table->bound_s[call][0] = host_s * (double)n_parts * (1 - 1e-9);
-  table->known[call][0] = 1;
+  table->known[call][0] = table->round;
 }
 
 /* Bounds of all; costs of those that are soon known. */
@@ -216,7 +219,8 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
                       ? 1
                       : space->options.n_iterations;
   g_mutex_init(&table->lock);
-  table->realloc_s =
+  table->round = 1;
+  table->reallocs =
       g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
   table->call_s = g_new0(double *, w->n_calls);
   table->bound_s = g_new0(double *, w->n_calls);
@@ -232,6 +236,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
     for (gsize i = 0; i < 8 * n; i++)
       table->copy_s[c][i] = (double)NAN;
   }
+  ra_cost_table_init_moves(table);
   if (!cost_calls(table, n_threads, error))
     return NULL;
   return g_steal_pointer(&table);
@@ -252,7 +257,9 @@ ra_cost_table_free(RaCostTable *table)
   g_free(table->bound_s);
   g_free(table->known);
   g_free(table->copy_s);
-  g_hash_table_unref(table->realloc_s);
+  g_hash_table_unref(table->reallocs);
+  g_free(table->model_bytes);
+  g_free(table->layers_frac);
   g_mutex_clear(&table->lock);
   g_free(table);
 }
@@ -276,6 +283,23 @@ ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
   return g_atomic_int_get(&table->known[call][candidate])
              ? table->call_s[call] + candidate * width_of(table, call)
              : NULL;
+}
+
+const double *
+ra_cost_table_seen_s(const RaCostTable *table, uint32_t call,
+                     uint32_t candidate, gint round)
+{
+  gint known = g_atomic_int_get(&table->known[call][candidate]);
+
+  return known > 0 && known < round
+             ? table->call_s[call] + candidate * width_of(table, call)
+             : NULL;
+}
+
+gint
+ra_cost_table_next_round(RaCostTable *table)
+{
+  return g_atomic_int_add(&table->round, 1) + 1;
 }
 
 const double *

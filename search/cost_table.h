@@ -21,6 +21,10 @@
  * A cost that cannot be computed is an error, never 0.  Once made, a table may
  * be asked by any number of threads.
  *
+ * Rounds: what is asked for the first time is known from the next round on to
+ * whoever asks what is known (ra_cost_table_seen_s()), so what threads see of
+ * each other does not depend on who was first.
+ *
  * Typical sizes: 10^4 candidates of 8 bytes; 10^3 to 10^5 reallocations.
  */
 #ifndef RA_SEARCH_COST_TABLE_H
@@ -31,8 +35,8 @@
 
 typedef struct _RaCostTable RaCostTable;
 
-/* Tasks that are simulated for a new table: some seconds. */
-#define RA_COST_TABLE_TASKS 3e6
+/* Tasks that are simulated for a new table: a tenth of a second. */
+#define RA_COST_TABLE_TASKS 2e5
 
 /**
  * ra_cost_table_new:
@@ -77,6 +81,13 @@ const double *ra_cost_table_call_s(RaCostTable *table, uint32_t call,
 const double *ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
                                     uint32_t candidate);
 
+/* The same if it was known before @round, else %NULL. */
+const double *ra_cost_table_seen_s(const RaCostTable *table, uint32_t call,
+                                   uint32_t candidate, gint round);
+
+/* Begins a new round and returns it; while nobody asks. */
+gint ra_cost_table_next_round(RaCostTable *table);
+
 /* No more than all parts of @call take as @candidate, in any iteration. */
 double ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
                              uint32_t candidate);
@@ -115,9 +126,28 @@ uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
 double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
                                RaChoice from, uint32_t to_call, RaChoice to);
 
-/* Whether that was asked before, by its key; then @out_s gets it. */
-gboolean ra_cost_table_realloc_known(RaCostTable *table, uint64_t key,
-                                     double *out_s);
+/**
+ * ra_cost_table_realloc_bound_s:
+ *
+ * A lower bound of ra_cost_table_realloc_s() of broadcasts, in O(1): with P the
+ * bytes of the fullest reader, less what one GPU of the trainer may have of
+ * them where meshes share GPUs; W those of the model, which every node
+ * that has a replica takes in once where they share no node, from n sources;
+ * a and b seconds a byte within and across nodes:
+ *
+ *     the most of  P a b / (a + b)        by both ways at once
+ *                  W max(1, tp dp / width) / n b
+ *
+ * Returns: seconds; 0 of layouts that are the same, sharded or of experts
+ */
+double ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
+                                     const RaCandidate *from,
+                                     uint32_t begin_from, const RaCandidate *to,
+                                     uint32_t begin_to);
+
+/* Whether that was asked before @round, by its key; then @out_s gets it. */
+gboolean ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key,
+                                    gint round, double *out_s);
 
 /* Seconds to offload (@out) or reload @what (RaCopyWhat bits) of @call. */
 double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,

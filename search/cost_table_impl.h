@@ -10,16 +10,30 @@
 #define RA_COST_LAYOUT_BITS 22
 #define RA_COST_SCHEME_BITS 2
 
+/* Seconds, and the round in which they were asked. */
+typedef struct {
+  double seconds;
+  gint round;
+} RaKnownRealloc;
+
 struct _RaCostTable {
   const RaSpace *space;         /* borrowed */
   const RaEstimator *estimator; /* borrowed */
   uint32_t n_like;
-  double **call_s;       /* (n_calls) (n, n_like, n_parts), owned */
-  double **bound_s;      /* (n_calls) (n), owned */
-  gint **known;          /* (n_calls) (n) atomic: call_s is known; owned */
-  double **copy_s;       /* (n_calls) (n, 2, 4) NAN: not yet, owned */
-  GMutex lock;           /* of what is kept on demand */
-  GHashTable *realloc_s; /* key -> double, owned */
+  double **call_s;     /* (n_calls) (n, n_like, n_parts), owned */
+  double **bound_s;    /* (n_calls) (n), owned */
+  gint **known;        /* (n_calls) (n) atomic: the round in which call_s was
+                          asked; 0: not yet; owned */
+  gint round;          /* atomic, >= 1 */
+  double **copy_s;     /* (n_calls) (n, 2, 4) NAN: not yet, owned */
+  GMutex lock;         /* of what is kept on demand */
+  double *model_bytes; /* (n_models) of one copy of the parameters; owned */
+  double *layers_frac; /* (n_models) of that: what layers' matrices have */
+  double intra_s_per_byte, inter_s_per_byte; /* of a reallocation */
+  GHashTable *reallocs;                      /* key -> RaKnownRealloc, owned */
 };
+
+/* Fills what ra_cost_table_realloc_bound_s() goes by. */
+void ra_cost_table_init_moves(RaCostTable *table);
 
 #endif

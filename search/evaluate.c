@@ -98,13 +98,27 @@ least_parts(const RaEvaluator *e, uint32_t call)
   for (uint32_t p = 0; p < n; p++)
     least[p] = (double)INFINITY;
   for (uint32_t i = 0; i < e->space->calls[call].n; i++) {
-    const double *parts = ra_cost_table_known_s(e->costs, call, i);
+    const double *parts = ra_evaluator_seen_s(e, call, i);
     double bound_s = n_parts > 1 ? 0 : ra_cost_table_bound_s(e->costs, call, i);
 
     for (uint32_t p = 0; p < n; p++)
       least[p] = MIN(least[p], parts ? parts[p] : bound_s);
   }
   return least;
+}
+
+/* What of each candidate is known so far. */
+static void
+make_briefs(RaEvaluator *e, uint32_t call)
+{
+  const RaSpaceCall *c = &e->space->calls[call];
+
+  e->mine[call] = g_new0(uint8_t, c->n);
+  e->briefs[call] = g_new(RaBrief, c->n);
+  for (uint32_t i = 0; i < c->n; i++)
+    e->briefs[call][i] = (RaBrief){
+        ra_cost_table_least_s(e->costs, call, i), c->candidates[i].n_gpus,
+        c->candidates[i].first, c->candidates[i].step};
 }
 
 /* Room for all stages of the deepest plan. */
@@ -139,6 +153,9 @@ ra_evaluator_new(RaCostTable *costs)
                         ? RA_NONE
                         : ra_workload_trainer(w, w->calls[c].model);
   number_dp(e);
+  e->round = G_MAXINT;
+  for (uint32_t c = 0; c < e->n_calls; c++)
+    make_briefs(e, c);
   for (uint32_t c = 0; c < e->n_calls; c++)
     e->least_s[c] = least_parts(e, c);
   e->programs = g_hash_table_new_full(ra_signature_hash, ra_signature_equal,
@@ -161,8 +178,12 @@ ra_evaluator_free(RaEvaluator *evaluator)
   g_array_unref(evaluator->edges);
   for (uint32_t c = 0; c < evaluator->n_calls; c++)
     g_free(evaluator->dp_at[c]);
-  for (uint32_t c = 0; c < evaluator->n_calls; c++)
+  for (uint32_t c = 0; c < evaluator->n_calls; c++) {
     g_free(evaluator->least_s[c]);
+    g_free(evaluator->briefs[c]);
+    g_free(evaluator->mine[c]);
+  }
+  ra_screen_free(evaluator->screen);
   g_free(evaluator->reallocs);
   g_free(evaluator->moments);
   g_free(evaluator->gpus);
@@ -349,6 +370,7 @@ fill_score(const RaEvaluator *e, guint lane, RaScore *out)
   out->peak_bytes = total_bytes(e, e->most_bytes->of[lane]);
   out->over_bytes = 0;
   out->is_exact = FALSE;
+  out->is_bound = FALSE;
 }
 
 void
@@ -406,12 +428,19 @@ void
 ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
                        RaScore *out_scores)
 {
+  for (guint lane = 0; lane < n; lane++)
+    ra_lane_learn(evaluator, lane);
+  ra_evaluator_run_asked(evaluator, n, limit_s, out_scores);
+}
+
+void
+ra_evaluator_run_asked(RaEvaluator *evaluator, guint n, const double *limit_s,
+                       RaScore *out_scores)
+{
   double limit = evaluator->space->cluster->device.memory_bytes;
   guint done = 0;
 
   g_return_if_fail(n <= RA_LANES);
-  for (guint lane = 0; lane < n; lane++)
-    ra_lane_learn(evaluator, lane);
   ra_evaluator_memory_bound(evaluator);
   for (guint first = 0; first < n; first++) {
     const RaProgramUse *use = evaluator->lanes[first].use;
@@ -419,15 +448,17 @@ ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
       continue;
     ra_evaluator_replay(evaluator, use);
     for (guint lane = first; lane < n; lane++) {
-      if (evaluator->lanes[lane].use != use)
+      const RaLane1 *l = &evaluator->lanes[lane];
+      RaScore *score = &out_scores[lane];
+      if (l->use != use)
         continue;
       done |= 1u << lane;
-      fill_score(evaluator, lane, &out_scores[lane]);
-      if (limit_s && out_scores[lane].run_s > limit_s[lane])
-        out_scores[lane].over_bytes =
-            MAX(out_scores[lane].peak_bytes - limit, 0.0);
-      else if (out_scores[lane].peak_bytes > limit)
-        ra_evaluator_exact_peak(evaluator, lane, &out_scores[lane]);
+      fill_score(evaluator, lane, score);
+      score->is_bound = (l->unknown | l->unasked) != 0;
+      if (limit_s && score->run_s > limit_s[lane])
+        score->over_bytes = MAX(score->peak_bytes - limit, 0.0);
+      else if (score->peak_bytes > limit)
+        ra_evaluator_exact_peak(evaluator, lane, score);
     }
   }
 }

@@ -45,6 +45,7 @@ typedef struct {
                          bound unless exact */
   double over_bytes;  /* exact: what it has too few; 0: fits */
   gboolean is_exact;  /* peak_bytes is the peak */
+  gboolean is_bound;  /* times are no more than those of the plan */
 } RaScore;
 
 /**
@@ -89,6 +90,34 @@ const RaPoint *ra_evaluator_point(const RaEvaluator *evaluator, guint lane);
  */
 void ra_evaluator_bound(RaEvaluator *evaluator, guint n, double *out_run_s);
 
+/* A change of some calls of a plan. */
+#define RA_PROPOSAL_MAX 4
+typedef struct {
+  uint32_t n;
+  uint32_t call[RA_PROPOSAL_MAX]; /* (n) each once */
+  RaChoice choice[RA_PROPOSAL_MAX];
+} RaProposal;
+
+/* Makes the plan in @lane the one that proposals are screened from. */
+void ra_evaluator_screen_from(RaEvaluator *evaluator, guint lane);
+
+/**
+ * ra_evaluator_screen:
+ * @n: 1 to RA_LANES
+ * @proposals: (array length=n): changes of that plan, in no lane
+ * @out_run_s: (out) (array length=n): no more than run_s of each
+ *
+ * A replay of the calls alone, each behind those before it on its GPUs.  What
+ * rounding could add is taken off; of a candidate that was not costed yet its
+ * bound counts.  Cost: 0.1 us a proposal.
+ */
+void ra_evaluator_screen(RaEvaluator *evaluator, guint n,
+                         const RaProposal *proposals, double *out_run_s);
+
+/* Changes @lane by @proposal. */
+void ra_evaluator_apply(RaEvaluator *evaluator, guint lane,
+                        const RaProposal *proposal);
+
 /**
  * ra_evaluator_relaxed:
  * @n: lanes 0 to n - 1; their calls may be nowhere (candidate RA_NONE)
@@ -116,6 +145,19 @@ void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
  * limit_s[lane]: of the others over_bytes is a bound too. */
 void ra_evaluator_run_below(RaEvaluator *evaluator, guint n,
                             const double *limit_s, RaScore *out_scores);
+
+/* As ra_evaluator_run_below(), but asks for nothing: what was not asked before
+ * counts with its bound, and then is_bound is set. */
+void ra_evaluator_run_asked(RaEvaluator *evaluator, guint n,
+                            const double *limit_s, RaScore *out_scores);
+
+/* Asks for one cost that is not known of the plan in @lane, if there is one:
+ * reallocations first. */
+void ra_evaluator_ask(RaEvaluator *evaluator, guint lane);
+
+/* From now on what others asked before @round of the table of costs is seen,
+ * and what this evaluator asked; at first all is.  Lanes stay as they are. */
+void ra_evaluator_see(RaEvaluator *evaluator, gint round);
 
 /* As ra_evaluator_run() of the last replay's @lane, with the exact peak. */
 void ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,

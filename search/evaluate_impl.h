@@ -4,6 +4,23 @@
 
 #include "search/evaluate.h"
 
+#define RA_EACH_LANE(i) for (int i = 0; i < RA_LANES; i++)
+
+/* For every processor that has them its widest vectors, chosen at load. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
+    !defined(__SANITIZE_ADDRESS__)
+#define RA_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define RA_WIDEST
+#endif
+
+/* Into each of the versions of what calls it. */
+#if defined(__GNUC__)
+#define RA_INTO static inline __attribute__((always_inline))
+#else
+#define RA_INTO static inline
+#endif
+
 /* One number of every lane; what is done to it is done to all at once. */
 typedef struct {
   double of[RA_LANES];
@@ -50,6 +67,15 @@ typedef struct {
 
 #define RA_REALLOC_SLOTS 65536 /* a power of two; 1 MiB */
 
+/* What screening reads of a candidate, close together. */
+typedef struct {
+  double least_s; /* of all parts, in any iteration: as far as it was asked */
+  uint32_t n_gpus, first, step;
+} RaBrief;
+
+/* The replay of calls alone, of other plans than those in lanes: opaque. */
+typedef struct _RaScreen RaScreen;
+
 /* What of a lane is not a number for the replay. */
 typedef struct {
   RaPoint point;
@@ -70,6 +96,10 @@ struct _RaEvaluator {
   uint32_t n_calls, n_iterations, n_like;
   uint32_t trainer[RA_POINT_MAX]; /* by call: of its model; RA_NONE */
   uint16_t *dp_at[RA_POINT_MAX];  /* by call and candidate: index of dp */
+  RaBrief *briefs[RA_POINT_MAX];  /* likewise; owned */
+  uint8_t *mine[RA_POINT_MAX];    /* likewise: asked by this evaluator; owned */
+  gint round;                     /* what others asked before it is seen */
+  RaScreen *screen;               /* owned; NULL: not yet */
   uint32_t n_dp;
   double *least_s[RA_POINT_MAX]; /* by call: (n_like, n_parts) of candidates */
   GHashTable *programs;          /* key -> RaProgramUse, owned */
@@ -102,10 +132,52 @@ struct _RaEvaluator {
   RaLaneReal *most_bytes;  /* 1 */
 };
 
+typedef union {
+  double real;
+  uint64_t bits;
+} RaLaneWord;
+
+RA_INTO double
+ra_lane_masked(double value, uint64_t mask)
+{
+  RaLaneWord word = {.real = value};
+
+  word.bits &= mask;
+  return word.real;
+}
+
+RA_INTO void
+ra_lane_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
+{
+  RA_EACH_LANE(i)
+  a->of[i] = a->of[i] > b->of[i] ? a->of[i] : b->of[i];
+}
+
+/* a = max(a, b where mask, 0 elsewhere): times are not negative. */
+RA_INTO void
+ra_lane_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
+                  const RaLaneMask *restrict mask)
+{
+  RA_EACH_LANE(i)
+  {
+    double x = ra_lane_masked(b->of[i], mask->of[i]);
+    a->of[i] = a->of[i] > x ? a->of[i] : x;
+  }
+}
+
 static inline RaLaneMask *
 ra_lane_pair(RaLaneMask *table, const RaEvaluator *e, uint32_t a, uint32_t b)
 {
   return &table[a * e->n_calls + b];
+}
+
+/* What may be known of a candidate's cost here; NULL: nothing. */
+static inline const double *
+ra_evaluator_seen_s(const RaEvaluator *e, uint32_t call, uint32_t candidate)
+{
+  return e->mine[call][candidate]
+             ? ra_cost_table_known_s(e->costs, call, candidate)
+             : ra_cost_table_seen_s(e->costs, call, candidate, e->round);
 }
 
 /* --- search/evaluate_lane.c --- */
@@ -129,6 +201,10 @@ void ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use);
 
 /* Bound of the memory of all lanes, bytes in use, into most_bytes. */
 void ra_evaluator_memory_bound(RaEvaluator *e);
+
+/* --- search/evaluate_screen.c --- */
+
+void ra_screen_free(RaScreen *screen);
 
 /* --- search/evaluate_memory.c --- */
 

@@ -24,23 +24,30 @@ transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
   return *slot;
 }
 
-/* 0 while it was not asked: learnt before it is replayed. */
+static RaReallocSlot *
+realloc_slot(RaEvaluator *e, uint64_t key)
+{
+  return &e->reallocs[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 &
+                      (RA_REALLOC_SLOTS - 1)];
+}
+
+/* Its bound while it was not asked. */
 static double
 realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
 {
   uint64_t key =
       ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
                                 l->candidate[to], l->begin[to]);
-  RaReallocSlot *slot =
-      &e->reallocs[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 48 &
-                   (RA_REALLOC_SLOTS - 1)];
+  RaReallocSlot *slot = realloc_slot(e, key);
   double seconds;
 
   if (slot->key == key)
     return slot->seconds;
-  if (!ra_cost_table_realloc_known(e->costs, key, &seconds)) {
+  if (!ra_cost_table_realloc_seen(e->costs, key, e->round, &seconds)) {
     l->unasked |= 1u << to;
-    return 0;
+    return ra_cost_table_realloc_bound_s(e->costs, e->workload->calls[to].model,
+                                         l->candidate[from], l->begin[from],
+                                         l->candidate[to], l->begin[to]);
   }
   *slot = (RaReallocSlot){key, seconds};
   return seconds;
@@ -56,7 +63,7 @@ call_part_s(const RaEvaluator *e, uint32_t call, uint32_t candidate,
 
   if (candidate == RA_NONE)
     return e->least_s[call][at];
-  parts = ra_cost_table_known_s(e->costs, call, candidate);
+  parts = ra_evaluator_seen_s(e, call, candidate);
   if (parts)
     return parts[at];
   return e->workload->calls[call].n_parts == 1
@@ -173,7 +180,7 @@ fill_own(RaEvaluator *e, guint lane, uint32_t call)
   uint32_t candidate = l->point.calls[call].candidate;
   const double *parts = candidate == RA_NONE
                             ? e->least_s[call]
-                            : ra_cost_table_known_s(e->costs, call, candidate);
+                            : ra_evaluator_seen_s(e, call, candidate);
 
   e->transient[call].of[lane] =
       (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK]);
@@ -187,10 +194,15 @@ fill_own(RaEvaluator *e, guint lane, uint32_t call)
     }
     return;
   }
+  if (candidate != RA_NONE)
+    e->briefs[call][candidate].least_s = (double)INFINITY;
   for (uint32_t k = 0; k < e->n_like; k++, parts += n_parts) {
     double sum = 0;
     for (uint32_t p = 0; p < n_parts; p++)
       sum += parts[p];
+    if (candidate != RA_NONE)
+      e->briefs[call][candidate].least_s =
+          MIN(e->briefs[call][candidate].least_s, sum);
     e->call_s[call * e->n_like + k].of[lane] = sum;
     e->last_s[call * e->n_like + k].of[lane] = parts[n_parts - 1];
   }
@@ -274,10 +286,24 @@ learn_call(RaEvaluator *e, guint lane, uint32_t c)
   const RaProgramUse *use = l->use;
 
   ra_cost_table_call_s(e->costs, c, l->point.calls[c].candidate);
+  e->mine[c][l->point.calls[c].candidate] = 1;
   fill_own(e, lane, c);
   for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++)
     if (use->program->slots[use->slots[i]].kind == RA_NODE_CALL)
       fill_slot(e, lane, use->slots[i]);
+}
+
+/* Into what this evaluator has seen. */
+static void
+ask_realloc(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
+{
+  uint64_t key =
+      ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
+                                l->candidate[to], l->begin[to]);
+
+  *realloc_slot(e, key) = (RaReallocSlot){
+      key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,
+                                   l->point.calls[to])};
 }
 
 static void
@@ -290,8 +316,7 @@ learn_realloc(RaEvaluator *e, guint lane, uint32_t c)
     const RaProgramSlot *slot = &use->program->slots[use->slots[i]];
     if (slot->kind != RA_NODE_REALLOC || slot->call != c)
       continue;
-    ra_cost_table_realloc_s(e->costs, slot->source,
-                            l->point.calls[slot->source], c, l->point.calls[c]);
+    ask_realloc(e, l, slot->source, c);
     fill_slot(e, lane, use->slots[i]);
   }
 }
@@ -307,4 +332,21 @@ ra_lane_learn(RaEvaluator *e, guint lane)
     if (l->unasked >> c & 1)
       learn_realloc(e, lane, c);
   }
+}
+
+void
+ra_evaluator_ask(RaEvaluator *evaluator, guint lane)
+{
+  RaLane1 *l = &evaluator->lanes[lane];
+
+  if (l->unasked)
+    learn_realloc(evaluator, lane, (uint32_t)g_bit_nth_lsf(l->unasked, -1));
+  else if (l->unknown)
+    learn_call(evaluator, lane, (uint32_t)g_bit_nth_lsf(l->unknown, -1));
+}
+
+void
+ra_evaluator_see(RaEvaluator *evaluator, gint round)
+{
+  evaluator->round = round;
 }

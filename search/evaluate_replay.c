@@ -9,59 +9,9 @@
 
 #include "search/evaluate_impl.h"
 
-#define EACH_LANE(i) for (int i = 0; i < RA_LANES; i++)
-
-/* For every processor that has them its widest vectors, chosen at load. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&         \
-    !defined(__SANITIZE_ADDRESS__)
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST
-#endif
-
-/* Into each of the versions of what calls it. */
-#if defined(__GNUC__)
-#define INTO static inline __attribute__((always_inline))
-#else
-#define INTO static inline
-#endif
-
-typedef union {
-  double real;
-  uint64_t bits;
-} Word;
-
-INTO double
-masked(double value, uint64_t mask)
-{
-  Word word = {.real = value};
-
-  word.bits &= mask;
-  return word.real;
-}
-
-INTO void
-take_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
-{
-  EACH_LANE(i)
-  a->of[i] = a->of[i] > b->of[i] ? a->of[i] : b->of[i];
-}
-
-/* a = max(a, b where mask, 0 elsewhere): times are not negative. */
-INTO void
-take_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
-               const RaLaneMask *restrict mask)
-{
-  EACH_LANE(i)
-  {
-    double x = masked(b->of[i], mask->of[i]);
-    a->of[i] = a->of[i] > x ? a->of[i] : x;
-  }
-}
-
 /* Which queues each switch's node is in: of the calls that share a GPU with
  * either of its meshes, where it is on. */
-INTO void
+RA_INTO void
 fill_reach(RaEvaluator *e, const RaProgram *p)
 {
   uint32_t n = e->n_calls;
@@ -71,13 +21,13 @@ fill_reach(RaEvaluator *e, const RaProgram *p)
       const RaLaneMask *a = &e->overlap[p->switches[s].call * n + d];
       const RaLaneMask *b = &e->overlap[p->switches[s].source * n + d];
       RaLaneMask *out = &e->reach[s * n + d];
-      EACH_LANE(i)
+      RA_EACH_LANE(i)
       out->of[i] = (a->of[i] | b->of[i]) & e->on[s].of[i];
     }
 }
 
 /* A node that is always there. */
-INTO void
+RA_INTO void
 run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
 {
   const RaProgramNode *node = &p->nodes[id];
@@ -89,22 +39,22 @@ run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
   RaLaneReal end;
 
   for (uint32_t k = 0; k < node->n_always; k++)
-    take_max(&begin, &e->end_s[pred[k]]);
+    ra_lane_max(&begin, &e->end_s[pred[k]]);
   if (a != RA_PROGRAM_NONE)
-    take_max(&begin, &queue[a]);
+    ra_lane_max(&begin, &queue[a]);
   if (b != RA_PROGRAM_NONE)
-    take_max(&begin, &queue[b]);
-  EACH_LANE(i) end.of[i] = begin.of[i] + duration->of[i];
+    ra_lane_max(&begin, &queue[b]);
+  RA_EACH_LANE(i) end.of[i] = begin.of[i] + duration->of[i];
   e->begin_s[id] = begin;
   e->end_s[id] = end;
   for (uint32_t d = 0; d < n && a != RA_PROGRAM_NONE; d++)
-    take_max_where(&queue[d], &end, &e->overlap[a * n + d]);
+    ra_lane_max_where(&queue[d], &end, &e->overlap[a * n + d]);
   for (uint32_t d = 0; d < n && b != RA_PROGRAM_NONE; d++)
-    take_max_where(&queue[d], &end, &e->overlap[b * n + d]);
+    ra_lane_max_where(&queue[d], &end, &e->overlap[b * n + d]);
 }
 
 /* A node that may be off, always with two meshes. */
-INTO void
+RA_INTO void
 run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
 {
   const RaProgramNode *node = &p->nodes[id];
@@ -117,20 +67,21 @@ run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
   RaLaneReal end;
 
   for (uint32_t k = 0; k < node->n_always; k++)
-    take_max(&begin, &e->end_s[pred[k]]);
+    ra_lane_max(&begin, &e->end_s[pred[k]]);
   late = queue[node->mesh_a];
-  take_max(&late, &queue[node->mesh_b]);
+  ra_lane_max(&late, &queue[node->mesh_b]);
   for (uint32_t k = 0; k < node->n_on; k++)
-    take_max(&late, &e->end_s[pred[node->n_always + k]]);
-  take_max_where(&begin, &late, on);
-  EACH_LANE(i) end.of[i] = begin.of[i] + masked(duration->of[i], on->of[i]);
+    ra_lane_max(&late, &e->end_s[pred[node->n_always + k]]);
+  ra_lane_max_where(&begin, &late, on);
+  RA_EACH_LANE(i)
+  end.of[i] = begin.of[i] + ra_lane_masked(duration->of[i], on->of[i]);
   e->begin_s[id] = begin;
   e->end_s[id] = end;
   for (uint32_t d = 0; d < n; d++)
-    take_max_where(&queue[d], &end, &e->reach[node->switch_at * n + d]);
+    ra_lane_max_where(&queue[d], &end, &e->reach[node->switch_at * n + d]);
 }
 
-WIDEST static void
+RA_WIDEST static void
 replay(RaEvaluator *e, const RaProgram *p)
 {
   memset(e->queue, 0, RA_N_QUEUES * e->n_calls * sizeof *e->queue);
@@ -145,8 +96,8 @@ replay(RaEvaluator *e, const RaProgram *p)
     else
       run_switched(e, p, id);
     if (node->is_call)
-      take_max(&e->iteration_s[node->iteration], &e->end_s[id]);
-    take_max(e->makespan_s, &e->end_s[id]);
+      ra_lane_max(&e->iteration_s[node->iteration], &e->end_s[id]);
+    ra_lane_max(e->makespan_s, &e->end_s[id]);
   }
 }
 
@@ -158,7 +109,7 @@ ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use)
 
 /* At the first GPU of some mesh as much is held as anywhere: the calls that a
  * GPU is in all have the GPU at which the last of them begins. */
-WIDEST static void
+RA_WIDEST static void
 memory_bound(RaEvaluator *e)
 {
   uint32_t n = e->n_calls;
@@ -168,11 +119,12 @@ memory_bound(RaEvaluator *e)
     RaLaneReal sum = {{0}}, most = {{0}};
     for (uint32_t d = 0; d < n; d++) {
       const RaLaneMask *cover = &e->cover[c * n + d];
-      EACH_LANE(i) sum.of[i] += masked(e->standing[d].of[i], cover->of[i]);
-      take_max_where(&most, &e->transient[d], cover);
+      RA_EACH_LANE(i)
+      sum.of[i] += ra_lane_masked(e->standing[d].of[i], cover->of[i]);
+      ra_lane_max_where(&most, &e->transient[d], cover);
     }
-    EACH_LANE(i) sum.of[i] += most.of[i];
-    take_max(e->most_bytes, &sum);
+    RA_EACH_LANE(i) sum.of[i] += most.of[i];
+    ra_lane_max(e->most_bytes, &sum);
   }
 }
 
@@ -185,7 +137,7 @@ ra_evaluator_memory_bound(RaEvaluator *e)
 /* --- the bound of the time --- */
 
 /* Ends of call @c in iteration @k, of calls alone. */
-INTO void
+RA_INTO void
 bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
 {
   const RaCall *call = &e->workload->calls[c];
@@ -199,26 +151,26 @@ bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
     uint32_t from = call->inputs[i].producer;
     if (from == RA_NONE)
       continue;
-    take_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
-             &e->bound_s[k * n + from]);
+    ra_lane_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
+                &e->bound_s[k * n + from]);
   }
   lag = 1 + call->staleness;
   if (e->trainer[c] != RA_NONE && k >= lag) {
     const RaLaneReal *made = &e->bound_s[(k - lag) * n + e->trainer[c]];
     RaLaneReal here;
-    EACH_LANE(i) here.of[i] = made->of[i] + e->realloc_s[c].of[i];
-    take_max(&begin, &here);
+    RA_EACH_LANE(i) here.of[i] = made->of[i] + e->realloc_s[c].of[i];
+    ra_lane_max(&begin, &here);
   }
   if (k > 0 && call->model != RA_NONE)
-    take_max(&begin, &e->bound_s[(k - 1) * n + c]);
-  EACH_LANE(i)
+    ra_lane_max(&begin, &e->bound_s[(k - 1) * n + c]);
+  RA_EACH_LANE(i)
   {
     double a = begin.of[i] + whole->of[i], b = chunk.of[i] + last->of[i];
     out->of[i] = a > b ? a : b;
   }
 }
 
-WIDEST static void
+RA_WIDEST static void
 bound(RaEvaluator *e, RaLaneReal *most)
 {
   uint32_t n = e->n_calls;
@@ -227,22 +179,22 @@ bound(RaEvaluator *e, RaLaneReal *most)
     for (uint32_t c = 0; c < n; c++)
       bound_call(e, e->workload->order[c], k);
   for (uint32_t c = 0; c < n; c++)
-    take_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
+    ra_lane_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
   /* What a call takes in all iterations, and what the calls of a GPU do. */
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal *sum = &e->bound_s[c];
     *sum = e->call_s[c * e->n_like];
     for (uint32_t k = 1; k < e->n_like; k++)
-      EACH_LANE(i) sum->of[i] += e->call_s[c * e->n_like + k].of[i];
+      RA_EACH_LANE(i) sum->of[i] += e->call_s[c * e->n_like + k].of[i];
     if (e->n_like == 1)
-      EACH_LANE(i) sum->of[i] *= e->n_iterations;
+      RA_EACH_LANE(i) sum->of[i] *= e->n_iterations;
   }
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal sum = {{0}};
     for (uint32_t d = 0; d < n; d++)
-      EACH_LANE(i)
-    sum.of[i] += masked(e->bound_s[d].of[i], e->cover[c * n + d].of[i]);
-    take_max(most, &sum);
+      RA_EACH_LANE(i)
+    sum.of[i] += ra_lane_masked(e->bound_s[d].of[i], e->cover[c * n + d].of[i]);
+    ra_lane_max(most, &sum);
   }
 }
 

@@ -6,27 +6,22 @@
 
 #include "base/rng.h"
 #include "search/mcmc.h"
+#include "search/propose.h"
 
 /* Steps between exchanges, and rounds between new beginnings of the hottest
  * chain: a plan has some 10^3 neighbours. */
-#define ROUND_STEPS 4096
-#define RESTART_ROUNDS 32
+#define ROUND_STEPS 1024
+#define RESTART_ROUNDS 64
 /* Of the first plan's time: less than what plans of interest differ in. */
 #define COLDEST_FRAC 1e-4
 /* And at most: beyond it a chain only wanders. */
 #define HOTTEST_FRAC 0.03
 /* A GPU that is over by all of itself costs so many times the plan. */
 #define OVER_FACTOR 10
+/* Proposals screened for one replay, at most: few are accepted. */
+#define SCREENED_MAX 64
 
 enum { BASE = RA_LANES - 1, N_PROBES = 256 };
-
-/* Candidates of a call by the size of their mesh. */
-typedef struct {
-  uint32_t *sorted; /* (n) candidates, by GPUs; owned */
-  uint32_t *begin;  /* (n_sizes + 1) of each size in sorted; owned */
-  uint32_t *n_gpus; /* (n_sizes) ascending; owned */
-  uint32_t n_sizes;
-} Sizes;
 
 typedef struct {
   RaEvaluator *evaluator; /* owned */
@@ -37,6 +32,8 @@ typedef struct {
   gboolean found;
   RaPoint best; /* that fits, of this chain */
   double best_s;
+  double learn_s; /* what could take less is asked for: no more than best_s */
+  guint n_lanes;  /* that are worth replaying at once */
   uint64_t n_steps, n_replayed;
 } Chain;
 
@@ -44,140 +41,22 @@ typedef struct {
   RaCostTable *costs;
   const RaSpace *space;
   const RaMcmcOptions *options;
-  Sizes sizes[RA_POINT_MAX];
-  uint32_t calls[RA_POINT_MAX]; /* with a choice */
-  uint32_t n_calls;
-  Chain *chains; /* (n_chains), the hottest first; owned */
+  RaProposer *proposer; /* owned */
+  Chain *chains;        /* (n_chains), the hottest first; owned */
   guint n_chains;
   gint next;     /* atomic: chain of the round that no thread has taken */
   gint64 end_us; /* of the time limit; 0: none */
 } Search;
 
-/* --- candidates by size --- */
+/* Proposals that passed screening, a lane each. */
+typedef struct {
+  guint n;
+  guint at[RA_LANES]; /* how many were drawn before */
+  double limits[RA_LANES];
+  RaScore scores[RA_LANES];
+} Passed;
 
-static int
-compare_u32(const void *a, const void *b)
-{
-  const uint32_t *x = a, *y = b;
-
-  return (*x > *y) - (*x < *y);
-}
-
-static void
-sizes_init(Sizes *s, const RaSpaceCall *call)
-{
-  g_autofree uint32_t *all = g_new(uint32_t, call->n);
-  uint32_t n = 0;
-
-  for (uint32_t i = 0; i < call->n; i++)
-    all[i] = call->candidates[i].n_gpus;
-  qsort(all, call->n, sizeof *all, compare_u32);
-  s->sorted = g_new(uint32_t, call->n);
-  s->begin = g_new0(uint32_t, call->n + 1);
-  s->n_gpus = g_new(uint32_t, call->n);
-  s->n_sizes = 0;
-  for (uint32_t k = 0; k < call->n; k++) {
-    if (k > 0 && all[k] == all[k - 1])
-      continue;
-    s->begin[s->n_sizes] = n;
-    s->n_gpus[s->n_sizes++] = all[k];
-    for (uint32_t i = 0; i < call->n; i++)
-      if (call->candidates[i].n_gpus == all[k])
-        s->sorted[n++] = i;
-  }
-  s->begin[s->n_sizes] = n;
-}
-
-static void
-sizes_clear(Sizes *s)
-{
-  g_free(s->sorted);
-  g_free(s->begin);
-  g_free(s->n_gpus);
-}
-
-/* Some candidate of @call with @n_gpus; FALSE: there is none. */
-static gboolean
-draw_size(const Search *s, RaRng *rng, uint32_t call, uint32_t n_gpus,
-          uint32_t *out_candidate)
-{
-  const Sizes *sizes = &s->sizes[call];
-  const uint32_t *found = bsearch(&n_gpus, sizes->n_gpus, sizes->n_sizes,
-                                  sizeof n_gpus, compare_u32);
-  uint32_t at, n;
-
-  if (!found)
-    return FALSE;
-  at = (uint32_t)(found - sizes->n_gpus);
-  n = sizes->begin[at + 1] - sizes->begin[at];
-  *out_candidate =
-      sizes->sorted[sizes->begin[at] + (uint32_t)ra_rng_below(rng, n)];
-  return TRUE;
-}
-
-/* --- proposals --- */
-
-static const RaCandidate *
-candidate_of(const Search *s, const RaPoint *point, uint32_t call)
-{
-  return &s->space->calls[call].candidates[point->calls[call].candidate];
-}
-
-static RaChoice
-any_choice(const Search *s, RaRng *rng, uint32_t call)
-{
-  const RaSpaceCall *c = &s->space->calls[call];
-  RaChoice choice = {(uint32_t)ra_rng_below(rng, c->n), 0};
-
-  choice.position =
-      (uint32_t)ra_rng_below(rng, c->candidates[choice.candidate].n_positions);
-  return choice;
-}
-
-/* The mesh of another call, or the call's own, with some strategy. */
-static RaChoice
-same_mesh(const Search *s, RaRng *rng, const RaPoint *point, uint32_t call,
-          uint32_t other)
-{
-  const RaCandidate *like = candidate_of(s, point, other), *c;
-  uint32_t begin = ra_candidate_begin(like, point->calls[other].position);
-  RaChoice choice = {0, 0};
-
-  if (!draw_size(s, rng, call, like->n_gpus, &choice.candidate))
-    return any_choice(s, rng, call);
-  c = &s->space->calls[call].candidates[choice.candidate];
-  if (begin < c->first || (begin - c->first) % c->step != 0 ||
-      (begin - c->first) / c->step >= c->n_positions)
-    return any_choice(s, rng, call);
-  choice.position = (begin - c->first) / c->step;
-  return choice;
-}
-
-/* Changes @lane, which has @point. */
-static void
-propose(const Search *s, RaEvaluator *e, guint lane, RaRng *rng,
-        const RaPoint *point)
-{
-  uint32_t call = s->calls[ra_rng_below(rng, s->n_calls)];
-  uint32_t other = s->calls[ra_rng_below(rng, s->n_calls)];
-  RaChoice choice = point->calls[call];
-  uint64_t kind = ra_rng_below(rng, 8);
-
-  if (kind < 3) {
-    choice = any_choice(s, rng, call);
-  } else if (kind == 3) {
-    choice.position =
-        (uint32_t)ra_rng_below(rng, candidate_of(s, point, call)->n_positions);
-  } else if (kind < 6) {
-    choice = same_mesh(s, rng, point, call, other);
-  } else if (kind == 6) {
-    choice = same_mesh(s, rng, point, call, call);
-  } else { /* each takes the other's mesh */
-    choice = same_mesh(s, rng, point, call, other);
-    ra_evaluator_move(e, lane, other, same_mesh(s, rng, point, other, call));
-  }
-  ra_evaluator_move(e, lane, call, choice);
-}
+/* --- steps --- */
 
 static double
 penalised_s(const Search *s, const RaScore *score)
@@ -189,46 +68,100 @@ penalised_s(const Search *s, const RaScore *score)
 static void
 note_best(Chain *c, const RaPoint *point, const RaScore *score)
 {
-  if (score->over_bytes > 0 || (c->found && score->run_s >= c->best_s))
+  if (score->is_bound || score->over_bytes > 0 ||
+      (c->found && score->run_s >= c->best_s))
     return;
   c->found = TRUE;
   c->best = *point;
   c->best_s = score->run_s;
+  c->learn_s = MIN(c->learn_s, score->run_s);
 }
 
-/* Up to seven proposals from the plan in the last lane: the first that is
- * accepted counts, and those before it.  Returns how many that is. */
+static gboolean
+is_same(const RaPoint *point, const RaProposal *proposal)
+{
+  for (uint32_t i = 0; i < proposal->n; i++) {
+    RaChoice now = point->calls[proposal->call[i]];
+    if (now.candidate != proposal->choice[i].candidate ||
+        now.position != proposal->choice[i].position)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Draws proposals from the plan in the last lane until enough pass; those are
+ * put into lanes.  Returns how many were drawn. */
+static guint
+draw_proposals(const Search *s, Chain *c, Passed *out)
+{
+  RaEvaluator *e = c->evaluator;
+  const RaPoint *point = ra_evaluator_point(e, BASE);
+  guint n = 0;
+
+  out->n = 0;
+  while (n < SCREENED_MAX && out->n < c->n_lanes) {
+    RaProposal proposals[RA_LANES];
+    double limits[RA_LANES], bounds[RA_LANES];
+
+    for (guint i = 0; i < RA_LANES; i++)
+      limits[i] =
+          c->now_s + c->temperature_s * ra_proposer_draw(s->proposer, &c->rng,
+                                                         point, &proposals[i]);
+    ra_evaluator_screen(e, RA_LANES, proposals, bounds);
+    for (guint i = 0; i < RA_LANES && out->n < c->n_lanes; i++, n++) {
+      if (bounds[i] > limits[i] || is_same(point, &proposals[i]))
+        continue;
+      out->at[out->n] = n;
+      out->limits[out->n] = limits[i];
+      ra_evaluator_apply(e, out->n++, &proposals[i]);
+    }
+  }
+  return n;
+}
+
+/* A plan that could be the best is asked for, item by item, as long as it
+ * could. */
+static gboolean
+is_accepted(const Search *s, Chain *c, Passed *passed, guint lane)
+{
+  const RaScore *score = &passed->scores[lane];
+
+  while (penalised_s(s, score) <= passed->limits[lane]) {
+    if (!score->is_bound || score->over_bytes > 0 || score->run_s >= c->learn_s)
+      return TRUE;
+    ra_evaluator_ask(c->evaluator, lane);
+    ra_evaluator_run_asked(c->evaluator, passed->n, passed->limits,
+                           passed->scores);
+  }
+  return FALSE;
+}
+
+/* Some proposals from the plan in the last lane: the first that is accepted
+ * counts, and those before it.  Returns how many that is. */
 static guint
 step(const Search *s, Chain *c)
 {
   RaEvaluator *e = c->evaluator;
-  double bounds[RA_LANES], limits[RA_LANES];
-  RaScore scores[RA_LANES];
-  gboolean any = FALSE;
+  Passed passed;
+  guint n = draw_proposals(s, c, &passed);
 
-  for (guint lane = 0; lane < BASE; lane++) {
-    propose(s, e, lane, &c->rng, ra_evaluator_point(e, BASE));
-    limits[lane] =
-        c->now_s - c->temperature_s * ra_log(ra_rng_uniform(&c->rng));
-  }
-  ra_evaluator_bound(e, BASE, bounds);
-  for (guint lane = 0; lane < BASE; lane++)
-    any |= bounds[lane] <= limits[lane];
-  if (any) {
-    c->n_replayed += BASE;
-    ra_evaluator_run_below(e, BASE, limits, scores);
-  }
-  for (guint lane = 0; any && lane < BASE; lane++) {
-    double t = penalised_s(s, &scores[lane]);
-    if (t > limits[lane])
+  if (passed.n == 0)
+    return n;
+  c->n_replayed += passed.n;
+  ra_evaluator_run_asked(e, passed.n, passed.limits, passed.scores);
+  for (guint lane = 0; lane < passed.n; lane++) {
+    if (!is_accepted(s, c, &passed, lane))
       continue;
-    c->now_s = t;
-    note_best(c, ra_evaluator_point(e, lane), &scores[lane]);
+    c->now_s = penalised_s(s, &passed.scores[lane]);
+    note_best(c, ra_evaluator_point(e, lane), &passed.scores[lane]);
     ra_evaluator_spread(e, lane);
-    return lane + 1;
+    ra_evaluator_screen_from(e, BASE);
+    c->n_lanes = (c->n_lanes + lane + 2) / 2;
+    return passed.at[lane] + 1;
   }
   ra_evaluator_spread(e, BASE);
-  return BASE;
+  c->n_lanes = MIN(c->n_lanes + 1, (guint)BASE);
+  return n;
 }
 
 /* --- rounds --- */
@@ -237,13 +170,15 @@ step(const Search *s, Chain *c)
 static void
 enter(const Search *s, Chain *c)
 {
-  RaScore score;
+  Passed passed = {.n = 1, .limits = {(double)INFINITY}};
 
   ra_evaluator_set(c->evaluator, 0, &c->point);
-  ra_evaluator_run(c->evaluator, 1, &score);
-  c->now_s = penalised_s(s, &score);
-  note_best(c, &c->point, &score);
+  ra_evaluator_run_asked(c->evaluator, 1, NULL, passed.scores);
+  is_accepted(s, c, &passed, 0);
+  c->now_s = penalised_s(s, &passed.scores[0]);
+  note_best(c, &c->point, &passed.scores[0]);
   ra_evaluator_spread(c->evaluator, 0);
+  ra_evaluator_screen_from(c->evaluator, BASE);
 }
 
 /* A round whose costs are asked for the first time can take long. */
@@ -300,8 +235,7 @@ random_point(const Search *s, RaRng *rng, RaPoint *out)
   for (guint m = 0; s->options->residency && m < s->space->workload->n_models;
        m++)
     out->residency[m] = s->options->residency[m];
-  for (uint32_t i = 0; i < s->n_calls; i++)
-    out->calls[s->calls[i]] = any_choice(s, rng, s->calls[i]);
+  ra_proposer_point(s->proposer, rng, out);
 }
 
 /* Neighbours on the ladder exchange plans: a is hotter than b. */
@@ -345,11 +279,13 @@ probe(Search *s, double *out_now_s)
   enter(s, c);
   *out_now_s = c->now_s;
   for (guint i = 0; i < N_PROBES; i++) {
+    RaProposal proposal;
     RaScore score;
 
     ra_evaluator_copy(c->evaluator, 0, BASE);
-    propose(s, c->evaluator, 0, &rng, &c->point);
-    ra_evaluator_run(c->evaluator, 1, &score);
+    ra_proposer_draw(s->proposer, &rng, &c->point, &proposal);
+    ra_evaluator_apply(c->evaluator, 0, &proposal);
+    ra_evaluator_run_asked(c->evaluator, 1, NULL, &score);
     note_best(c, ra_evaluator_point(c->evaluator, 0), &score);
     costs_s[i] = fabs(penalised_s(s, &score) - c->now_s);
   }
@@ -376,19 +312,15 @@ set_ladder(Search *s, double hottest_s, double now_s)
 static void
 search_init(Search *s)
 {
-  const RaWorkload *w = s->space->workload;
-
-  for (uint32_t c = 0; c < w->n_calls; c++) {
-    sizes_init(&s->sizes[c], &s->space->calls[c]);
-    if (w->calls[c].model != RA_NONE)
-      s->calls[s->n_calls++] = c;
-  }
+  s->proposer = ra_proposer_new(s->costs);
   s->n_chains = s->options->n_chains ? s->options->n_chains : 8;
   s->chains = g_new0(Chain, s->n_chains);
   for (guint i = 0; i < s->n_chains; i++) {
     Chain *c = &s->chains[i];
     c->evaluator = ra_evaluator_new(s->costs);
     c->rng = ra_rng_init(s->options->seed, 2 + i);
+    c->n_lanes = BASE;
+    c->learn_s = (double)INFINITY;
     if (s->options->n_starts > 0)
       c->point = s->options->starts[i % s->options->n_starts];
     else
@@ -399,11 +331,23 @@ search_init(Search *s)
 static void
 search_clear(Search *s)
 {
-  for (uint32_t c = 0; c < s->space->workload->n_calls; c++)
-    sizes_clear(&s->sizes[c]);
+  ra_proposer_free(s->proposer);
   for (guint i = 0; i < s->n_chains; i++)
     ra_evaluator_free(s->chains[i].evaluator);
   g_free(s->chains);
+}
+
+/* What chains asked in the last round all see in the next. */
+static void
+share(Search *s, const RaMcmcResult *r)
+{
+  gint round = ra_cost_table_next_round(s->costs);
+
+  for (guint i = 0; i < s->n_chains; i++) {
+    ra_evaluator_see(s->chains[i].evaluator, round);
+    if (r->found)
+      s->chains[i].learn_s = MIN(s->chains[i].learn_s, r->score.run_s);
+  }
 }
 
 /* The best of all chains into @r; a sample where it has changed. */
@@ -459,9 +403,11 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   if (options->time_limit_s > 0)
     s.end_us = begin_us + (gint64)(1e6 * options->time_limit_s);
   search_init(&s);
+  share(&s, out_result);
   hottest_s = probe(&s, &now_s);
   set_ladder(&s, hottest_s, now_s);
-  for (guint round = 1; s.n_calls > 0; round++) {
+  for (guint round = 1; ra_proposer_n_calls(s.proposer) > 0; round++) {
+    share(&s, out_result);
     run_round(&s);
     collect(&s, begin_us, out_result);
     if (is_over(&s, out_result))

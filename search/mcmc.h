@@ -7,13 +7,17 @@
  *     use(result.point);
  *     ra_mcmc_result_clear(&result);
  *
- * A chain has a plan and a temperature T and proposes to change one call: to
- * another candidate and place; to another place; to the mesh of another call;
- * to another strategy on its mesh; or two calls to each other's meshes.  A
- * proposal that takes d seconds longer is accepted with probability exp(-d /
- * T).  A plan that does not fit takes longer by the share of a GPU that it is
- * over, so a chain can leave it.  A proposal whose bound (ra_evaluator_bound())
- * is not accepted is not replayed.
+ * A chain has a plan and a temperature T and proposes changes
+ * (search/propose.h).  One that takes d seconds longer is accepted with
+ * probability exp(-d / T): how much it may take is drawn first, so a proposal
+ * whose bound (ra_evaluator_screen()) is above that is not replayed.  A plan
+ * that does not fit takes longer by the share of a GPU that it is over, so a
+ * chain can leave it.
+ *
+ * Costs that were not asked yet count with their bounds.  They are asked, one
+ * by one, of plans that could be the best so far, and as long as they could: so
+ * the best is exact and nothing that would beat it is passed over, while a
+ * chain may stand on a plan that is somewhat slower than it believes.
  *
  * Temperatures are a geometric ladder, from what changes of the first plan
  * cost, the median, but no more than HOTTEST_FRAC of the best time so far,
@@ -22,8 +26,9 @@
  * that keeps both distributions; every RESTART_ROUNDS rounds the hottest
  * begins anew.
  *
- * Chains draw from streams of their own and meet only between rounds: bounded
- * by steps, the result for a seed does not depend on the number of threads.
+ * Chains draw from streams of their own and meet only between rounds, what they
+ * asked too: bounded by steps, the result for a seed and a table that was not
+ * asked before does not depend on the number of threads.
  */
 #ifndef RA_SEARCH_MCMC_H
 #define RA_SEARCH_MCMC_H
@@ -67,7 +72,7 @@ typedef struct {
  * @options: how long, and from where
  * @out_result: (out): ra_mcmc_result_clear() it
  *
- * Cost: 0.2 to 0.5 us a proposal, and what is asked of @costs the first time.
+ * Cost: 0.2 to 0.6 us a proposal, and what is asked of @costs the first time.
  */
 void ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
                     RaMcmcResult *out_result);

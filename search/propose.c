@@ -1,0 +1,346 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/propose.h"
+
+enum { N_VARIATES = 4096, N_WORDS = 8 };
+
+/* Candidates of a call by the size of their mesh, of a size the quickest first.
+ */
+typedef struct {
+  uint32_t *sorted; /* (n) candidates; owned */
+  uint32_t *begin;  /* (n_sizes + 1) of each size in sorted; owned */
+  uint32_t *n_gpus; /* (n_sizes) ascending; owned */
+  uint32_t n_sizes;
+} Sizes;
+
+struct _RaProposer {
+  const RaSpace *space; /* borrowed */
+  Sizes sizes[RA_POINT_MAX];
+  uint32_t calls[RA_POINT_MAX]; /* with a choice */
+  uint32_t n_calls;
+  double variates[N_VARIATES]; /* exponential, mean 1: middles of quantiles */
+};
+
+/* The random numbers of one proposal, taken one by one; the last is that of
+ * the variate. */
+typedef struct {
+  uint32_t words[N_WORDS];
+  guint at;
+} Draw;
+
+/* --- candidates by size --- */
+
+typedef struct {
+  uint32_t candidate, n_gpus;
+  double least_s;
+} Entry;
+
+static int
+compare_entries(const void *a, const void *b)
+{
+  const Entry *x = a, *y = b;
+
+  if (x->n_gpus != y->n_gpus)
+    return x->n_gpus < y->n_gpus ? -1 : 1;
+  if (x->least_s < y->least_s || x->least_s > y->least_s)
+    return x->least_s < y->least_s ? -1 : 1;
+  return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
+}
+
+static void
+sizes_init(Sizes *s, const RaCostTable *costs, uint32_t call)
+{
+  const RaSpaceCall *c = &ra_cost_table_space(costs)->calls[call];
+  g_autofree Entry *all = g_new(Entry, c->n);
+
+  for (uint32_t i = 0; i < c->n; i++)
+    all[i] = (Entry){i, c->candidates[i].n_gpus,
+                     ra_cost_table_least_s(costs, call, i)};
+  qsort(all, c->n, sizeof *all, compare_entries);
+  s->sorted = g_new(uint32_t, c->n);
+  s->begin = g_new0(uint32_t, c->n + 1);
+  s->n_gpus = g_new(uint32_t, c->n);
+  for (uint32_t i = 0; i < c->n; i++) {
+    s->sorted[i] = all[i].candidate;
+    if (i > 0 && all[i].n_gpus == all[i - 1].n_gpus)
+      continue;
+    s->begin[s->n_sizes] = i;
+    s->n_gpus[s->n_sizes++] = all[i].n_gpus;
+  }
+  s->begin[s->n_sizes] = c->n;
+}
+
+RaProposer *
+ra_proposer_new(const RaCostTable *costs)
+{
+  RaProposer *p = g_new0(RaProposer, 1);
+  const RaWorkload *w;
+
+  p->space = ra_cost_table_space(costs);
+  w = p->space->workload;
+  for (uint32_t c = 0; c < w->n_calls; c++) {
+    sizes_init(&p->sizes[c], costs, c);
+    if (w->calls[c].model != RA_NONE)
+      p->calls[p->n_calls++] = c;
+  }
+  for (guint i = 0; i < N_VARIATES; i++)
+    p->variates[i] = -ra_log((i + 0.5) / N_VARIATES);
+  return p;
+}
+
+void
+ra_proposer_free(RaProposer *proposer)
+{
+  if (!proposer)
+    return;
+  for (uint32_t c = 0; c < proposer->space->workload->n_calls; c++) {
+    g_free(proposer->sizes[c].sorted);
+    g_free(proposer->sizes[c].begin);
+    g_free(proposer->sizes[c].n_gpus);
+  }
+  g_free(proposer);
+}
+
+uint32_t
+ra_proposer_n_calls(const RaProposer *proposer)
+{
+  return proposer->n_calls;
+}
+
+/* --- draws --- */
+
+/* Two blocks of the chain's stream (base/rng.h). */
+static void
+draw_begin(Draw *draw, RaRng *rng)
+{
+  uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
+
+  for (guint i = 0; i < N_WORDS; i += 4, rng->counter++) {
+    uint32_t counter[4] = {
+        (uint32_t)rng->counter, (uint32_t)(rng->counter >> 32),
+        (uint32_t)rng->stream, (uint32_t)(rng->stream >> 32)};
+    ra_rng_block(counter, key, draw->words + i);
+  }
+  draw->at = 0;
+}
+
+static uint32_t
+word(Draw *draw)
+{
+  return draw->words[draw->at++ % (N_WORDS - 1)];
+}
+
+/* [0, n), no more uneven than by n / 2^32. */
+static uint32_t
+below(Draw *draw, uint32_t n)
+{
+  return (uint32_t)((uint64_t)word(draw) * n >> 32);
+}
+
+/* [0, n), the first the likeliest. */
+static uint32_t
+below_first(Draw *draw, uint32_t n)
+{
+  uint64_t u = word(draw);
+
+  return (uint32_t)((u * u >> 32) * n >> 32);
+}
+
+static uint32_t
+candidate_of_size(const Sizes *sizes, Draw *draw, uint32_t at)
+{
+  uint32_t begin = sizes->begin[at];
+
+  return sizes->sorted[begin + below_first(draw, sizes->begin[at + 1] - begin)];
+}
+
+static RaChoice
+any_choice(const RaProposer *p, Draw *draw, uint32_t call)
+{
+  const Sizes *sizes = &p->sizes[call];
+  RaChoice choice = {
+      candidate_of_size(sizes, draw, below(draw, sizes->n_sizes)), 0};
+
+  choice.position = below(
+      draw, p->space->calls[call].candidates[choice.candidate].n_positions);
+  return choice;
+}
+
+static int
+compare_u32(const void *a, const void *b)
+{
+  const uint32_t *x = a, *y = b;
+
+  return (*x > *y) - (*x < *y);
+}
+
+/* Some strategy on @n_gpus from @begin on; FALSE: @call cannot be there. */
+static gboolean
+choice_at(const RaProposer *p, Draw *draw, uint32_t call, uint32_t begin,
+          uint32_t n_gpus, RaChoice *out)
+{
+  const Sizes *sizes = &p->sizes[call];
+  const uint32_t *found = bsearch(&n_gpus, sizes->n_gpus, sizes->n_sizes,
+                                  sizeof n_gpus, compare_u32);
+  const RaCandidate *c;
+
+  if (!found)
+    return FALSE;
+  out->candidate =
+      candidate_of_size(sizes, draw, (uint32_t)(found - sizes->n_gpus));
+  c = &p->space->calls[call].candidates[out->candidate];
+  if (begin < c->first || (begin - c->first) % c->step != 0 ||
+      (begin - c->first) / c->step >= c->n_positions)
+    return FALSE;
+  out->position = (begin - c->first) / c->step;
+  return TRUE;
+}
+
+/* GPUs of a call. */
+typedef struct {
+  uint32_t begin, n;
+} Gpus;
+
+static Gpus
+gpus_of(const RaProposer *p, const RaPoint *point, uint32_t call)
+{
+  RaChoice choice = point->calls[call];
+  const RaCandidate *c = &p->space->calls[call].candidates[choice.candidate];
+
+  return (Gpus){ra_candidate_begin(c, choice.position), c->n_gpus};
+}
+
+/* --- kinds of changes --- */
+
+static gboolean
+add(RaProposal *out, uint32_t call, RaChoice choice)
+{
+  out->call[out->n] = call;
+  out->choice[out->n++] = choice;
+  return TRUE;
+}
+
+static gboolean
+move_to(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
+        RaProposal *out)
+{
+  RaChoice choice;
+
+  return choice_at(p, draw, call, gpus.begin, gpus.n, &choice) &&
+         add(out, call, choice);
+}
+
+static gboolean
+move_place(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
+           RaProposal *out)
+{
+  RaChoice choice = point->calls[call];
+
+  choice.position = below(
+      draw, p->space->calls[call].candidates[choice.candidate].n_positions);
+  return add(out, call, choice);
+}
+
+static gboolean
+swap(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
+     uint32_t other, RaProposal *out)
+{
+  return call != other &&
+         move_to(p, draw, call, gpus_of(p, point, other), out) &&
+         move_to(p, draw, other, gpus_of(p, point, call), out);
+}
+
+/* All calls of the model of @call to the mesh of @other. */
+static gboolean
+move_model(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
+           uint32_t other, RaProposal *out)
+{
+  const RaCall *calls = p->space->workload->calls;
+  Gpus gpus = gpus_of(p, point, other);
+
+  for (uint32_t i = 0; i < p->n_calls && out->n < RA_PROPOSAL_MAX; i++)
+    if (calls[p->calls[i]].model == calls[call].model &&
+        !move_to(p, draw, p->calls[i], gpus, out))
+      return FALSE;
+  return TRUE;
+}
+
+/* The border between @call and one that begins where it ends. */
+static gboolean
+move_border(const RaProposer *p, Draw *draw, const RaPoint *point,
+            uint32_t call, RaProposal *out)
+{
+  Gpus a = gpus_of(p, point, call);
+  const Sizes *sizes = &p->sizes[call];
+  uint32_t first = below(draw, p->n_calls);
+  Gpus grown = {a.begin, sizes->n_gpus[below(draw, sizes->n_sizes)]};
+
+  for (uint32_t i = 0; i < p->n_calls; i++) {
+    uint32_t other = p->calls[(first + i) % p->n_calls];
+    Gpus b = gpus_of(p, point, other), rest = {a.begin + grown.n, 0};
+    if (b.begin != a.begin + a.n)
+      continue;
+    if (grown.n >= a.n + b.n)
+      return FALSE;
+    rest.n = a.n + b.n - grown.n;
+    return move_to(p, draw, call, grown, out) &&
+           move_to(p, draw, other, rest, out);
+  }
+  return FALSE;
+}
+
+static gboolean
+draw_kind(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
+          uint32_t other, RaProposal *out)
+{
+  uint32_t kind = below(draw, 16);
+
+  if (kind < 4)
+    return FALSE;
+  if (kind == 4)
+    return move_place(p, draw, point, call, out);
+  if (kind < 8)
+    return move_to(p, draw, call, gpus_of(p, point, other), out);
+  if (kind < 11)
+    return move_to(p, draw, call, gpus_of(p, point, call), out);
+  if (kind == 11)
+    return swap(p, draw, point, call, other, out);
+  if (kind < 14)
+    return move_model(p, draw, point, call, other, out);
+  return move_border(p, draw, point, call, out);
+}
+
+double
+ra_proposer_draw(const RaProposer *proposer, RaRng *rng, const RaPoint *point,
+                 RaProposal *out_proposal)
+{
+  const RaProposer *p = proposer;
+  Draw draw;
+  uint32_t first, call, other;
+
+  draw_begin(&draw, rng);
+  first = word(&draw);
+  call = p->calls[(uint64_t)(first & 0xffff) * p->n_calls >> 16];
+  other = p->calls[(uint64_t)(first >> 16) * p->n_calls >> 16];
+  out_proposal->n = 0;
+  if (!draw_kind(p, &draw, point, call, other, out_proposal)) {
+    out_proposal->n = 0;
+    add(out_proposal, call, any_choice(p, &draw, call));
+  }
+  return p->variates[draw.words[N_WORDS - 1] % N_VARIATES];
+}
+
+void
+ra_proposer_point(const RaProposer *proposer, RaRng *rng, RaPoint *inout_point)
+{
+  for (uint32_t i = 0; i < proposer->n_calls; i++) {
+    uint32_t call = proposer->calls[i];
+    Draw draw;
+
+    draw_begin(&draw, rng);
+    inout_point->calls[call] = any_choice(proposer, &draw, call);
+  }
+}
