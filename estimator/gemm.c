@@ -83,18 +83,6 @@ tiled_s(const RaGemmLaw *law, const RaOp *op, guint i)
   return law->s_per_wave_k[i] * waves * (k + law->ramp_k);
 }
 
-/* What the table says beside the law.  It is of single products; a batch fills
- * the device and streams its weights as one product of all their columns does,
- * not as each of its own would alone. */
-static double
-residual_factor(const RaGemmLaw *law, const RaOp *op)
-{
-  RaOp whole = *op;
-
-  whole.dim[1] *= op->dim[3];
-  return ra_residual_factor(&law->residual, &whole);
-}
-
 double
 ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
 {
@@ -111,10 +99,11 @@ ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
   if (op->dtype == RA_DTYPE_FP32 && !law->is_fp32)
     compute_s *= 2;
   law_s = law->floor_s + MAX(compute_s, memory_s) +
-          law->serial_frac * MIN(compute_s, memory_s) +
-          (double)op->dim[0] * (double)op->dim[2] * (double)op->dim[3] *
-              law->quantize_s_per_element;
+          law->serial_frac * MIN(compute_s, memory_s);
+  if (!(op->flags & RA_OP_QUANTIZED))
+    law_s += (double)op->dim[0] * (double)op->dim[2] * (double)op->dim[3] *
+             law->quantize_s_per_element;
   return op->dtype == RA_DTYPE_FP32 && !law->is_fp32
              ? law_s
-             : law_s * residual_factor(law, op);
+             : law_s * ra_residual_factor(&law->residual, op);
 }

@@ -68,10 +68,11 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  *               waves 2 tile_m tile_n (k / split + ramp_k) sms
  *               / (peak_flop_per_s peak_frac small_tile_frac^i)
  *     memory  = bytes / (memory_bytes_per_s bandwidth_frac)
- *     quantize = m k batch quantize_bytes / memory_bytes_per_s      fp8 alone
+ *     quantize = m k batch quantize_bytes / memory_bytes_per_s      fp8 alone,
+ *                unless the operand comes in fp8 (%RA_OP_QUANTIZED)
  *     law     = floor + max(compute, memory) + serial_frac min(compute, memory)
  *               + quantize
- *     t       = law exp(r),  r from the table over m batch, n, k; 0 for fp32
+ *     t       = law exp(r),  r from the table over m, n batch, k; 0 for fp32
  *                                                 without a law of its own
  *
  * The law is never less for a larger m, n, k or batch; measured times are.
@@ -79,8 +80,9 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  * ramp and no floor it is 2 m n k batch / peak: the roofline.  fp32 products
  * run as TF32, at half the rate of bf16 (data sheets of A100 and H100), unless
  * the profile has "gemm.fp32".
- * Valid: m 1..32768; n, k 128..65536; beyond, the same formula.  A batch > 1
- * was not measured: its rows count as one product's.
+ * Valid: m 1..32768; n, k 128..65536; beyond, the same formula.  A batch is
+ * taken for one product of all its columns, which fills the device and streams
+ * its weights as it does; `reallot validate --level=expert-layers` scores it.
  * Source: tile and wave quantization, NVIDIA, Matrix Multiplication Background
  * User's Guide, sections 3 and 4; split-k, CUTLASS documentation,
  * "Parallelized reductions"; coefficients, the profile.

@@ -40,8 +40,9 @@ ra_feature(RaFeature feature, const RaOp *op)
 
   switch (feature) {
   case RA_FEATURE_M:
-    return (double)d[0] * (double)d[3];
-  case RA_FEATURE_N:
+    return (double)d[0];
+  case RA_FEATURE_N: /* a batch is looked up as one product of all columns */
+    return (double)d[1] * (double)d[3];
   case RA_FEATURE_RANKS:
     return (double)d[1];
   case RA_FEATURE_K:

@@ -17,8 +17,8 @@
 #include "traces/profile.h"
 
 typedef enum {
-  RA_FEATURE_M,         /* "m": rows of all products of the batch */
-  RA_FEATURE_N,         /* "n" */
+  RA_FEATURE_M,         /* "m" */
+  RA_FEATURE_N,         /* "n": columns of all products of the batch */
   RA_FEATURE_K,         /* "k" */
   RA_FEATURE_LENGTH,    /* "length": tokens attended to by a sequence */
   RA_FEATURE_SEQUENCES, /* "sequences" */

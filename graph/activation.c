@@ -47,16 +47,18 @@ static RaOpTensors
 op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out;
 
   switch (op->kind) {
   case RA_OP_GEMM:
     in = d[0] * d[2] * d[3] * e;
+    out = d[0] * d[1] * d[3] *
+          ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
     /* Sequence parallelism keeps its shard and gathers again (arXiv
      * 2205.05198, section 4.2.2). */
     if (before && before->kind == RA_OP_ALL_GATHER)
-      return both(in, d[0] * d[1] * d[3] * e, in / MAX(before->dim[1], 1));
-    return both(in, d[0] * d[1] * d[3] * e, in);
+      return both(in, out, in / MAX(before->dim[1], 1));
+    return both(in, out, in);
   case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
     in = d[1] * (d[4] + 2 * d[5]) * d[6] * e; /* its output is kept as the
@@ -112,7 +114,8 @@ residual_bytes(const RaShard *shard, const RaBatch *batch)
 
   if (shard->sequence_parallel)
     tokens = (tokens + shard->tp - 1) / shard->tp;
-  return tokens * shard->model->hidden * ra_dtype_bytes((RaDtype)shard->dtype);
+  return tokens * shard->model->hidden *
+         ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
 }
 
 /* What the forward of @piece keeps if nothing is recomputed. */

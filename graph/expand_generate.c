@@ -86,7 +86,8 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
 static RaOp
 token_send(const RaCallContext *x, uint32_t replica)
 {
-  uint64_t bytes = (uint64_t)x->model->hidden * ra_dtype_bytes(x->dtype);
+  uint64_t bytes = (uint64_t)x->model->hidden *
+                   ra_dtype_bytes(ra_activation_dtype(x->dtype));
   RaOp op = ra_send_op(x, replica, 0, 0, bytes);
 
   for (uint32_t s = 0; s + 1 < x->plan->pp; s++) {

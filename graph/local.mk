@@ -41,6 +41,7 @@ libgraph_a_SOURCES += %D%/model_family.c %D%/model_family.h
 libgraph_a_SOURCES += %D%/model_tensor.c
 libgraph_a_SOURCES += %D%/op.c %D%/op.h
 libgraph_a_SOURCES += %D%/op_count.c
+libgraph_a_SOURCES += %D%/op_experts.c
 libgraph_a_SOURCES += %D%/op_list.c
 libgraph_a_SOURCES += %D%/op_program.c %D%/op_program.h
 libgraph_a_SOURCES += %D%/op_text.c

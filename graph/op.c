@@ -66,7 +66,8 @@ static const RaOpRow ops[RA_N_OPS] = {
     {"cross_entropy_backward", RA_OP_CLASS_COMPUTE, 1, {"tokens", "vocab"}},
   [RA_OP_ROUTER] =
     {"router", RA_OP_CLASS_COMPUTE, 1, {"tokens", "experts", "chosen"}},
-  [RA_OP_PERMUTE] = {"permute", RA_OP_CLASS_COMPUTE, 1, {"tokens", "width"}},
+  [RA_OP_PERMUTE] = {"permute", RA_OP_CLASS_COMPUTE, 1,
+                     {"tokens", "width", "copies"}},
   [RA_OP_SAMPLE] = {"sample", RA_OP_CLASS_COMPUTE, 1, {"sequences", "vocab"}},
   [RA_OP_LOSS] = {"loss", RA_OP_CLASS_COMPUTE, 1, {"tokens"}},
   [RA_OP_OPTIMIZER] = {"optimizer", RA_OP_CLASS_COMPUTE, 1, {"parameters"}},
@@ -107,6 +108,19 @@ ra_op_dim_name(RaOpKind kind, guint index)
 {
   g_return_val_if_fail(kind < RA_N_OPS, NULL);
   return index < RA_OP_DIMS ? ops[kind].dims[index] : NULL;
+}
+
+RaDtype
+ra_op_dtype(RaOpKind kind, RaDtype dtype)
+{
+  switch (kind) {
+  case RA_OP_GEMM:
+  case RA_OP_DECODE_ATTENTION:
+  case RA_OP_OPTIMIZER:
+    return dtype;
+  default:
+    return ra_activation_dtype(dtype);
+  }
 }
 
 guint
@@ -244,8 +258,8 @@ ra_op_bytes(const RaOp *op)
     return logit_bytes(op) * area + 8 * (double)d[0];
   case RA_OP_ROUTER:
     return 4 * area + 8 * (double)d[0] * (double)d[2]; /* fp32; id, weight */
-  case RA_OP_PERMUTE:
-    return e * 2 * area;
+  case RA_OP_PERMUTE: /* all copies on one side, each token on the other */
+    return e * area * (1 + 1 / (double)MAX(d[2], 1));
   case RA_OP_SAMPLE:
     return e * area + 4 * (double)d[0];
   case RA_OP_LOSS:

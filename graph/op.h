@@ -42,7 +42,8 @@ typedef enum {
   RA_OP_CROSS_ENTROPY,       /* tokens, vocab: log-prob or loss of each token */
   RA_OP_CROSS_ENTROPY_BACKWARD, /* the same */
   RA_OP_ROUTER,     /* tokens, experts, chosen: top-k of the gate's logits */
-  RA_OP_PERMUTE,    /* tokens, width: tokens to experts' order or back */
+  RA_OP_PERMUTE,    /* tokens, width, copies: tokens to experts' order or
+                       back; copies: of each, counted in tokens (0: 1) */
   RA_OP_SAMPLE,     /* sequences, vocab */
   RA_OP_LOSS,       /* tokens: elementwise PPO or value loss, KL, advantages */
   RA_OP_OPTIMIZER,  /* parameters: AdamW with fp32 master weights */
@@ -73,12 +74,13 @@ typedef enum {
 #define RA_OP_DIMS 7
 
 typedef enum {
-  RA_OP_BEHIND = 1,  /* runs beside the op before it in the list, run by run:
-                        only what it takes longer is seen */
-  RA_OP_DROPOUT = 2, /* a core of attention drops some of its weights */
-  RA_OP_UNFUSED = 4, /* cross-entropy as an eager framework runs it */
-  RA_OP_RAGGED = 8   /* a product with rows that are no multiple of 16 bytes
-                        (8 elements) long */
+  RA_OP_BEHIND = 1,    /* runs beside the op before it in the list, run by run:
+                          only what it takes longer is seen */
+  RA_OP_DROPOUT = 2,   /* a core of attention drops some of its weights */
+  RA_OP_UNFUSED = 4,   /* cross-entropy as an eager framework runs it */
+  RA_OP_RAGGED = 8,    /* a product with rows that are no multiple of 16 bytes
+                          (8 elements) long */
+  RA_OP_QUANTIZED = 16 /* an fp8 product whose operand in(m, k) comes in fp8 */
 } RaOpFlags;
 
 typedef struct {
@@ -94,6 +96,10 @@ const char *ra_op_name(RaOpKind kind);
 RaOpClass ra_op_class(RaOpKind kind);
 /* Name of dimension @index, NULL past the last. */
 const char *ra_op_dim_name(RaOpKind kind, guint index);
+
+/* What an op of kind @kind computes in, in a model of @dtype: products and
+ * what reads the cache of keys in @dtype, the rest in ra_activation_dtype(). */
+RaDtype ra_op_dtype(RaOpKind kind, RaDtype dtype);
 
 /* FLOP and bytes of one of the @op->count runs. O(1). */
 double ra_op_flop(const RaOp *op);
@@ -147,7 +153,7 @@ typedef struct {
   uint32_t ep_ranks_per_node;  /* ep ranks that share a node */
   uint32_t ep_groups_per_node; /* ep groups that share a node's NICs, >= 1 */
   uint8_t dispatch;            /* RaDispatch of graph/plan.h */
-  uint8_t dtype;               /* RaDtype of parameters and activations */
+  uint8_t dtype;               /* RaDtype of parameters; see ra_op_dtype() */
   uint8_t recompute;           /* RaRecompute of graph/plan.h */
   uint8_t attention;           /* RaAttention of graph/plan.h */
   uint8_t cross_entropy;       /* RaCrossEntropy of graph/plan.h */
@@ -221,6 +227,22 @@ typedef struct {
  */
 guint ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                  const RaBatch *batch, RaOp *out_ops);
+
+/**
+ * ra_op_list_experts:
+ * @shard: of a model with experts, no ep
+ * @tokens: of each rank
+ * @visited: experts that they meet, >= 1
+ * @out_ops: (out) (array length=RA_OP_LIST_MAX)
+ *
+ * What one layer's experts do forward, out of ra_op_list(), from the router's
+ * product to the sum of what came back, had the tokens met so many experts,
+ * each as many rows.
+ *
+ * Returns: number of ops
+ */
+guint ra_op_list_experts(const RaShard *shard, uint64_t tokens,
+                         uint64_t visited, RaOp *out_ops);
 
 /* Parameters that one GPU of the tp group holds of @piece (replicated norms
  * counted in full, vocabulary padded up to a multiple of tp, experts / ep). */

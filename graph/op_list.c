@@ -14,10 +14,10 @@ typedef struct {
   uint64_t tokens;    /* rows of the parallel regions: of one cp rank */
   uint64_t sp_tokens; /* rows between them: fewer under sequence parallelism */
   uint64_t q_heads;   /* of one tp rank */
-  uint64_t
-      kv_heads; /* of one tp rank: at least one, replicated if tp > kv heads */
-  uint64_t vocab; /* rows of one tp rank, padded */
-  uint32_t count; /* of the ops that are being added */
+  uint64_t kv_heads;  /* of one tp rank: at least one, replicated beyond */
+  uint64_t vocab;     /* rows of one tp rank, padded */
+  uint32_t element_bytes; /* of an element between products */
+  uint32_t count;         /* of the ops that are being added */
   RaOp *ops;
   guint n_ops;
 } RaOpBuilder;
@@ -34,7 +34,7 @@ add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
 {
   g_assert(b->n_ops < RA_OP_LIST_MAX);
   b->ops[b->n_ops++] = (RaOp){.kind = (uint8_t)kind,
-                              .dtype = b->shard->dtype,
+                              .dtype = ra_op_dtype(kind, b->shard->dtype),
                               .count = b->count,
                               .dim = {d0, d1, d2, d3}};
 }
@@ -63,7 +63,7 @@ add_tp_collective(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
 static uint64_t
 activation_bytes(const RaOpBuilder *b)
 {
-  return b->tokens * b->model->hidden * ra_dtype_bytes(b->shard->dtype);
+  return b->tokens * b->model->hidden * b->element_bytes;
 }
 
 /* Before a column-parallel layer: sequence parallelism gathers its input
@@ -149,8 +149,8 @@ add_ring(RaOpBuilder *b)
   gboolean back = b->phase == RA_PHASE_BACKWARD;
   uint64_t cp = b->cp, twice = 2 * batch->pairs - batch->q_tokens;
   uint64_t own, step = ceil_div(twice, 2 * cp * cp);
-  uint64_t kv_bytes = 2 * b->tokens * b->kv_heads * b->model->head_dim *
-                      ra_dtype_bytes(b->shard->dtype);
+  uint64_t kv_bytes =
+      2 * b->tokens * b->kv_heads * b->model->head_dim * b->element_bytes;
   uint32_t n_layers = b->count;
 
   own = ceil_div(batch->pairs, cp);
@@ -250,8 +250,7 @@ static void
 add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
 {
   const RaShard *shard = b->shard;
-  double row_bytes =
-      (double)rows * b->model->hidden * ra_dtype_bytes((RaDtype)shard->dtype);
+  double row_bytes = (double)rows * b->model->hidden * b->element_bytes;
   uint32_t nodes = b->ep / MAX(shard->ep_ranks_per_node, 1u);
   gboolean once = shard->dispatch == RA_DISPATCH_ONCE;
   double copies = once ? ra_experts_parts_met(b->model, b->ep)
@@ -286,18 +285,21 @@ add_experts(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
   uint64_t rows = experts_gather(b) ? b->sp_tokens : b->tokens;
-  uint64_t choices = b->tokens * m->experts_per_token;
+  uint64_t k = m->experts_per_token, choices = b->tokens * k;
 
   add_linear(b, rows, m->n_experts, m->hidden, 1);
-  add(b, RA_OP_ROUTER, rows, m->n_experts, m->experts_per_token, 0);
-  add(b, RA_OP_PERMUTE, rows * m->experts_per_token, m->hidden, 0, 0);
+  add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
+  add(b, RA_OP_PERMUTE, rows * k, m->hidden, k, 0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
     uint64_t visited = ra_experts_met(m, b->ep, b->tokens * b->ep, choices);
+    guint up = b->n_ops;
     add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
+    /* Tokens were quantised for the router, before they were copied. */
+    b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
   }
   add_expert_exchange(b, rows, TRUE);
-  add(b, RA_OP_PERMUTE, rows * m->experts_per_token, m->hidden, 0, 0);
+  add(b, RA_OP_PERMUTE, rows * k, m->hidden, k, 0);
 }
 
 static void
@@ -399,7 +401,6 @@ static void
 add_lm_head(RaOpBuilder *b)
 {
   uint64_t rows = b->shard->sampling ? b->batch->n_sequences : b->tokens;
-
   uint16_t unfused =
       b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
 
@@ -412,8 +413,7 @@ add_lm_head(RaOpBuilder *b)
   add_logits(b, rows);
   if (b->shard->sampling) {
     add_tp_collective(b, RA_OP_ALL_GATHER,
-                      rows * b->vocab * b->shard->tp *
-                          ra_dtype_bytes(b->shard->dtype));
+                      rows * b->vocab * b->shard->tp * b->element_bytes);
     add(b, RA_OP_SAMPLE, rows, b->vocab * b->shard->tp, 0, 0);
   } else {
     add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
@@ -469,6 +469,8 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                    .phase = phase,
                    .cp = MAX(shard->cp, 1u),
                    .ep = MAX(shard->ep, 1u),
+                   .element_bytes = ra_dtype_bytes(
+                       ra_activation_dtype((RaDtype)shard->dtype)),
                    .count = 1,
                    .ops = out_ops};
   uint32_t n_moe = 0;
@@ -480,10 +482,8 @@ ra_op_list(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   b.q_heads = ceil_div(m->n_heads, shard->tp);
   b.kv_heads = ceil_div(m->n_kv_heads, shard->tp);
   b.vocab = ceil_div(m->vocab, shard->tp);
-  if (m->layer_is_moe)
-    for (uint32_t i = 0; i < piece->n_layers; i++)
-      n_moe += ra_model_layer_is_moe(m, piece->first_layer + i);
-
+  for (uint32_t i = 0; m->layer_is_moe && i < piece->n_layers; i++)
+    n_moe += ra_model_layer_is_moe(m, piece->first_layer + i);
   if (phase == RA_PHASE_BACKWARD && piece->has_head)
     add_head(&b);
   if (phase != RA_PHASE_BACKWARD && piece->has_embedding)

@@ -14,6 +14,12 @@ ra_dtype_bytes(RaDtype dtype)
   return bytes[dtype];
 }
 
+RaDtype
+ra_activation_dtype(RaDtype dtype)
+{
+  return dtype == RA_DTYPE_FP8 ? RA_DTYPE_BF16 : dtype;
+}
+
 /* Models that nobody uses or trains, and a staleness that lags nothing. */
 static gboolean
 check_use(const RaWorkload *workload, const RaWorkloadKeys *common,

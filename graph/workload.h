@@ -85,6 +85,12 @@ typedef enum {
 /* Bytes of one element: 2, 2, 4, 1. */
 guint ra_dtype_bytes(RaDtype dtype);
 
+/* What stands between the products of a model of @dtype: bf16 of an fp8 one,
+ * whose products alone compute in fp8 and whose cache alone is kept in it
+ * (Transformer Engine's user guide, "Using FP8"; torchao's float8 linears;
+ * vLLM's and TensorRT-LLM's fp8 layers with an fp8 cache). */
+RaDtype ra_activation_dtype(RaDtype dtype);
+
 typedef enum { RA_OPTIMIZER_NONE, RA_OPTIMIZER_ADAMW } RaOptimizer;
 
 /* A model as the workload uses it. */
@@ -93,7 +99,7 @@ typedef struct {
   const char *config; /* as written */
   RaModel *model;     /* shape, owned; its head set from `head` */
   int head;           /* RaModelHead of graph/model.h */
-  int dtype;          /* RaDtype of parameters and activations */
+  int dtype;          /* RaDtype of parameters; see ra_op_dtype() */
   int optimizer;      /* RaOptimizer; NONE where not trainable */
   gboolean trainable; /* some call trains it */
   guint group;        /* of the key file, for messages */

@@ -69,6 +69,7 @@ libstudy_a_SOURCES += %D%/track.c
 libstudy_a_SOURCES += %D%/transfer.c %D%/transfer.h
 libstudy_a_SOURCES += %D%/validate.c %D%/validate.h
 libstudy_a_SOURCES += %D%/validate_train.c
+libstudy_a_SOURCES += %D%/validate_expert.c
 libstudy_a_SOURCES += %D%/validate_forward.c
 libstudy_a_SOURCES += %D%/validate_impl.h
 libstudy_a_SOURCES += %D%/validate_infer.c

@@ -3,6 +3,7 @@
 #ifndef RA_STUDY_VALIDATE_IMPL_H
 #define RA_STUDY_VALIDATE_IMPL_H
 
+#include "study/gpu.h"
 #include "study/validate.h"
 #include "traces/measured.h"
 #include "traces/profile.h"
@@ -11,6 +12,9 @@
  * ("h100": h100-sxm.profile); %NULL without an error where there is none, with
  * one where it is damaged. */
 RaProfile *ra_validate_profile(const char *gpu, GError **error);
+
+/* (transfer full) (nullable): the model that a source calls @name. */
+RaModel *ra_validate_model(const char *name);
 
 /* What a level of ops is made of. */
 typedef struct {
@@ -68,6 +72,9 @@ typedef struct {
   RaValidatePair pairs[9]; /* ended by one without names */
 } RaValidateTransfers;
 
+/* The data sheet as @shipped has it. */
+RaSheet ra_validate_sheet(const RaProfile *shipped);
+
 /* validate_transfer.c: argument: RaValidateTransfers. */
 gboolean ra_validate_transfers(const RaValidateLevel *level, RaValidateJob *job,
                                GError **error);
@@ -75,6 +82,10 @@ gboolean ra_validate_transfers(const RaValidateLevel *level, RaValidateJob *job,
 /* validate_op.c: argument: RaValidateOps. */
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
                          GError **error);
+
+/* validate_expert.c: no argument. */
+gboolean ra_validate_experts(const RaValidateLevel *level, RaValidateJob *job,
+                             GError **error);
 
 /* validate_overlap.c: no argument. */
 gboolean ra_validate_overlap(const RaValidateLevel *level, RaValidateJob *job,

@@ -441,6 +441,15 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_CROSS,
      .convention = "the other's fit on this one's data sheet",
      TRANSFERS(gpu_other)},
+    {.id = "expert-layers",
+     .title = "Layers of experts",
+     .source = "serving_e2e_vllm",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "the GPU's own laws, and other GPUs' on its data sheet: "
+                   "nothing is fitted on these rows; vLLM, from the router's "
+                   "product to the sum",
+     .collect = ra_validate_experts},
     {.id = "forward-layers",
      .title = "Forward of 2 and 4 layers of Llama 2 7B",
      .source = "misc",

@@ -34,7 +34,7 @@ typedef struct {
   char *path;       /* of requests.csv, owned */
   GArray *requests; /* Request, by arrival */
   RaBatching batching;
-  uint32_t n_layers;
+  RaModel *model;
   RaServingTable *table;
 } Run;
 
@@ -44,6 +44,7 @@ run_clear(Run *run)
   g_free(run->path);
   g_clear_pointer(&run->requests, g_array_unref);
   g_clear_pointer(&run->table, ra_serving_table_free);
+  g_clear_pointer(&run->model, ra_model_free);
 }
 
 /* --- what the engine says of itself --- */
@@ -66,18 +67,6 @@ object_of(JsonObject *object, const char *name)
 
   return node && JSON_NODE_HOLDS_OBJECT(node) ? json_node_get_object(node)
                                               : NULL;
-}
-
-/* Layers of the model that a folder is named after; 0: it has no config. */
-static uint32_t
-layers_of(const char *model)
-{
-  g_autofree char *config = ra_rl_model_config(model);
-  g_autofree char *path =
-      config ? ra_data_find("models", config, NULL, NULL) : NULL;
-  g_autoptr(RaModel) found = path ? ra_model_load(path, NULL) : NULL;
-
-  return found ? found->n_layers : 0;
 }
 
 /* Why the run cannot be predicted, or NULL. */
@@ -104,19 +93,21 @@ read_meta(Run *run, const char *data, const char *folder, const char *name)
                    .block_tokens = number_of(cache, "block_size"),
                    .n_blocks = number_of(cache, "num_gpu_blocks"),
                    .group = 1};
-  run->n_layers = model ? layers_of(model + 1) : 0;
+  run->model = model ? ra_validate_model(model + 1) : NULL;
   /* A run that does not say had room enough. */
   if (!cache)
     run->batching.block_tokens = BLOCK_TOKENS;
   if (run->batching.max_sequences == 0 || run->batching.block_tokens == 0 ||
-      run->batching.step_tokens < run->batching.max_sequences ||
-      run->n_layers == 0)
+      run->batching.step_tokens < run->batching.max_sequences || !run->model)
     return g_strdup_printf("%s: says too little of engine or model", path);
   if (number_of(kwargs, "tensor_parallel_size") > 1)
     return g_strdup_printf("%s: its collectives over PCIe were not measured",
                            path);
   tables = g_strdup_printf("%s/serving_e2e_vllm/profile/%s_tp1", data, name);
   run->table = ra_serving_table_load(tables, &error);
+  if (run->table && run->model->n_experts > 0 &&
+      !ra_serving_table_has_experts(run->table))
+    return g_strdup_printf("%s: there is no moe.csv of its experts", tables);
   if (run->table)
     return NULL;
   why = g_strdup(error->message);
@@ -172,7 +163,7 @@ static void
 table_mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out_cost)
 {
   const Run *run = context;
-  double s = ra_serving_step_s(run->table, run->n_layers, step);
+  double s = ra_serving_step_s(run->table, run->model, step);
 
   *out_cost = (RaCost){.total_s = s, .compute_s = s};
 }

@@ -42,9 +42,8 @@ add_rows(RaValidateJob *job, const RaProfile *profile, const RaGpu *to,
   return TRUE;
 }
 
-/* The data sheet as @shipped has it. */
-static RaSheet
-sheet_of(const RaProfile *shipped)
+RaSheet
+ra_validate_sheet(const RaProfile *shipped)
 {
   const RaDevice *spec = &shipped->spec;
 
@@ -88,7 +87,7 @@ add_pair(const RaValidateTransfers *transfers, RaValidateJob *job,
   }
   if (!shipped || !own || own->transferred)
     return TRUE;
-  sheet = sheet_of(shipped);
+  sheet = ra_validate_sheet(shipped);
   profile = ra_transfer_profile(from, base, to, &sheet);
   part = part_name(transfers, from, to, law);
   if (!pair->scored)

@@ -284,6 +284,41 @@ START_TEST(test_params)
 }
 END_TEST
 
+/* Qwen3-30B-A3B's layer in fp8, 64 tokens that meet 32 of its experts: 512
+ * choices, so 16 rows each.  Router, choice, copies in, up and gate, SwiGLU,
+ * down, sum: seven ops.  The router's product quantises the tokens, so the
+ * experts' first does not; between products there is bf16: copies in read 64
+ * rows of 2048 and write 512, 2 bytes each. */
+START_TEST(test_list_of_experts)
+{
+  static const RaOpKind kinds[] = {
+      RA_OP_GEMM,       RA_OP_ROUTER, RA_OP_PERMUTE, RA_OP_GEMM,
+      RA_OP_ACTIVATION, RA_OP_GEMM,   RA_OP_PERMUTE};
+  g_autoptr(RaModel) m = load_model("qwen3-30b-a3b");
+  RaShard shard = make_shard(m, 1);
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n;
+
+  shard.dtype = RA_DTYPE_FP8;
+  n = ra_op_list_experts(&shard, 64, 32, ops);
+  ck_assert_uint_eq(n, G_N_ELEMENTS(kinds));
+  for (guint i = 0; i < n; i++) {
+    ck_assert_uint_eq(ops[i].kind, kinds[i]);
+    ck_assert_uint_eq(ops[i].dtype,
+                      kinds[i] == RA_OP_GEMM ? RA_DTYPE_FP8 : RA_DTYPE_BF16);
+    ck_assert_uint_eq(ops[i].flags, i == 3 ? RA_OP_QUANTIZED : 0);
+  }
+  ck_assert_uint_eq(ops[3].dim[0], 16);
+  ck_assert_uint_eq(ops[3].dim[1], 2 * 768);
+  ck_assert_uint_eq(ops[3].dim[2], 2048);
+  ck_assert_uint_eq(ops[3].dim[3], 32);
+  ck_assert_uint_eq(ops[4].dim[0], 512);
+  ck_assert_double_eq(ra_op_bytes(&ops[2]), 2 * 2048 * (64 + 512.0));
+  /* the fault to catch: as many experts as 64 tokens meet on average, 126 */
+  ck_assert_uint_gt(ra_experts_met(m, 1, 64, 512), 100);
+}
+END_TEST
+
 static Suite *
 moe_suite(void)
 {
@@ -296,6 +331,7 @@ moe_suite(void)
   tcase_add_test(tcase, test_experts_met_in_decode);
   tcase_add_test(tcase, test_qwen3_experts_met);
   tcase_add_test(tcase, test_params);
+  tcase_add_test(tcase, test_list_of_experts);
   suite_add_tcase(suite, tcase);
   return suite;
 }

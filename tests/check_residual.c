@@ -170,26 +170,27 @@ START_TEST(test_decode_falls)
 }
 END_TEST
 
-/* Knots m 64..128: 32 rows twice are 64, inside; 129 is outside; so is a zero
- * product not, which costs nothing. */
+/* Knots n 64..128: 32 columns twice are 64, inside, as a batch is looked up as
+ * one product of all its columns; 130 is outside; so is a zero product not,
+ * which costs nothing. */
 START_TEST(test_outside)
 {
   g_autoptr(Bench) b = bench_new(with_table(
-      "[table gemm.bf16]\naxis-1 = m 64 128\nat = 200 -100\n", NULL));
-  RaOp op = bench_op(RA_OP_GEMM, 32, 64, 64, 2);
+      "[table gemm.bf16]\naxis-1 = n 64 128\nat = 200 -100\n", NULL));
+  RaOp op = bench_op(RA_OP_GEMM, 64, 32, 64, 2);
   RaOutside outside;
 
   ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
-  op.dim[0] = 65; /* twice: 130 */
+  op.dim[1] = 65; /* twice: 130 */
   ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
   ck_assert_str_eq(outside.law, "gemm.bf16");
-  ck_assert_str_eq(outside.axis, "m");
+  ck_assert_str_eq(outside.axis, "n");
   ck_assert_double_eq(outside.value, 130);
   ck_assert_double_eq(outside.limit, 128);
-  op.dim[0] = 31;
+  op.dim[1] = 31;
   ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
   ck_assert_double_eq(outside.limit, 64);
-  op.dim[0] = 0;
+  op.dim[1] = 0;
   ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
 }
 END_TEST

@@ -40,6 +40,7 @@ write_tables(const char *folder)
  * A chunk of 16 tokens, whole: attention 30, products 400. */
 START_TEST(test_step)
 {
+  const RaModel model = {.n_layers = 3};
   g_autofree char *folder = g_dir_make_tmp("serving-XXXXXX", NULL);
   RaBatchStretch decode = {.n_steps = 1, .n_decoding = 2, .kv_tokens = 64};
   RaBatchStretch prompt = {.n_steps = 1,
@@ -54,19 +55,70 @@ START_TEST(test_step)
   write_tables(folder);
   t = ra_serving_table_load(folder, &error);
   ck_assert_msg(t != NULL, "%s", error ? error->message : "");
-  ck_assert_double_eq_tol(ra_serving_step_s(t, 3, &decode),
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &model, &decode),
                           (3 * (4 + 100 + 20) + 75) * 1e-6, 1e-8);
-  ck_assert_double_eq_tol(ra_serving_step_s(t, 3, &prompt),
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &model, &prompt),
                           (3 * (30 + 400 + 20) + 75) * 1e-6, 1e-8);
   /* A chunk behind 16 tokens attends to 16 x 16 more. */
   prompt.chunk_pairs += 256;
-  ck_assert_double_eq_tol(ra_serving_step_s(t, 3, &prompt),
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &model, &prompt),
                           (3 * (60 + 400 + 20) + 75) * 1e-6, 1e-8);
   write_file(folder, "attention.csv",
              "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n"
              "0,0,1,16,1\n");
   ck_assert_ptr_null(ra_serving_table_load(folder, &error));
   ck_assert_ptr_nonnull(strstr(error->message, "with and without a chunk"));
+  g_error_free(error);
+}
+END_TEST
+
+/* A layer of 8 experts, of which a token chooses one: 5 us where one is met, 20
+ * where four are, 40 where all are, powers between.  One sequence meets one; 16
+ * tokens meet 8 (1 - (7/8)^16) = 7.06, so 7: 35 us, as times are powers. */
+START_TEST(test_experts)
+{
+  g_autofree char *folder = g_dir_make_tmp("serving-XXXXXX", NULL);
+  guint8 is_moe[3] = {TRUE, TRUE, FALSE};
+  const RaModel dense = {.n_layers = 3};
+  const RaModel model = {.n_layers = 3,
+                         .n_experts = 8,
+                         .experts_per_token = 1,
+                         .layer_is_moe = is_moe};
+  RaBatchStretch decode = {.n_steps = 1, .n_decoding = 1, .kv_tokens = 16};
+  g_autoptr(RaServingTable) t = NULL;
+  GError *error = NULL;
+  double without_s;
+
+  write_tables(folder);
+  t = ra_serving_table_load(folder, &error);
+  ck_assert_msg(t != NULL, "%s", error ? error->message : "");
+  ck_assert(!ra_serving_table_has_experts(t));
+  without_s = ra_serving_step_s(t, &model, &decode);
+  ra_serving_table_free(t);
+  write_file(folder, "moe.csv",
+             "tokens,activated_experts,time_us\n1,1,5\n16,1,5\n1,4,20\n"
+             "16,4,20\n16,8,40\n");
+  t = ra_serving_table_load(folder, &error);
+  ck_assert_msg(t != NULL, "%s", error ? error->message : "");
+  ck_assert(ra_serving_table_has_experts(t));
+  /* two of the three layers have experts */
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &model, &decode),
+                          without_s + 2 * 5e-6, 1e-9);
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &dense, &decode), without_s,
+                          1e-12);
+  /* the fault to catch: as many experts as tokens choose */
+  decode = (RaBatchStretch){.n_steps = 1,
+                            .n_chunks = 1,
+                            .n_whole = 1,
+                            .chunk_tokens = 16,
+                            .chunk_kv_tokens = 16,
+                            .chunk_pairs = 136};
+  ck_assert_double_eq_tol(ra_serving_step_s(t, &model, &decode) -
+                              ra_serving_step_s(t, &dense, &decode),
+                          2 * 35e-6, 4e-6);
+  write_file(folder, "moe.csv", "tokens,activated_experts,time_us\n1,1,0\n");
+  ck_assert_ptr_null(ra_serving_table_load(folder, &error));
+  ck_assert_ptr_nonnull(strstr(error->message, "there is no time"));
   g_error_free(error);
 }
 END_TEST
@@ -126,6 +178,7 @@ serving_table_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_add_test(tcase, test_step);
+  tcase_add_test(tcase, test_experts);
   tcase_add_test(tcase, test_level);
   suite_add_tcase(suite, tcase);
   return suite;

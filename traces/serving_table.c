@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "graph/op.h"
 #include "traces/csv.h"
 #include "traces/grid.h"
 #include "traces/serving_table.h"
@@ -31,6 +32,7 @@ typedef struct {
 struct _RaServingTable {
   GArray *dense, *sequence; /* Kernel */
   RaGrid *mixed, *decode;   /* ln seconds */
+  RaGrid *experts;          /* the same; NULL: there are none */
 };
 
 static void
@@ -92,6 +94,23 @@ read_attention(const RaCsvLine *line, gpointer data, GError **error)
   row.at[3] = MAX(v[3], NO_TOKENS);
   row.s = v[4] * 1e-6;
   if (row.s > 0)
+    g_array_append_val(r->rows, row);
+  return TRUE;
+}
+
+static gboolean
+read_experts(const RaCsvLine *line, gpointer data, GError **error)
+{
+  Reader *r = data;
+  Row row = {.kernel = 0};
+  double v[3];
+
+  if (!ra_csv_numbers(line, 0, 3, v, error))
+    return FALSE;
+  row.at[0] = v[0];
+  row.at[1] = v[1];
+  row.s = v[2] * 1e-6;
+  if (row.s > 0 && v[0] >= 1 && v[1] >= 1)
     g_array_append_val(r->rows, row);
   return TRUE;
 }
@@ -224,6 +243,27 @@ load_attention(RaServingTable *t, const char *folder, GError **error)
   return FALSE;
 }
 
+/* Where there is a file of them. */
+static gboolean
+load_experts(RaServingTable *t, const char *folder, GError **error)
+{
+  static const char *const columns[] = {"tokens", "activated_experts",
+                                        "time_us", NULL};
+  g_autofree char *path = g_build_filename(folder, "moe.csv", NULL);
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
+  Reader reader = {NULL, rows};
+
+  if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+    return TRUE;
+  if (!ra_csv_read(path, columns, read_experts, &reader, error))
+    return FALSE;
+  t->experts = make_grid(rows, of_kernel, 0, 0, 2);
+  if (t->experts)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:1: there is no time", path);
+  return FALSE;
+}
+
 RaServingTable *
 ra_serving_table_load(const char *folder, GError **error)
 {
@@ -236,7 +276,7 @@ ra_serving_table_load(const char *folder, GError **error)
   if (!load_kernels(folder, "dense.csv", "tokens", t->dense, error) ||
       !load_kernels(folder, "per_sequence.csv", "sequences", t->sequence,
                     error) ||
-      !load_attention(t, folder, error))
+      !load_attention(t, folder, error) || !load_experts(t, folder, error))
     return NULL;
   return g_steal_pointer(&t);
 }
@@ -250,6 +290,7 @@ ra_serving_table_free(RaServingTable *t)
   g_array_unref(t->sequence);
   ra_grid_free(t->mixed);
   ra_grid_free(t->decode);
+  ra_grid_free(t->experts);
   g_free(t);
 }
 
@@ -276,13 +317,36 @@ attention_s(const RaServingTable *t, const RaBatchStretch *step)
             : ra_grid_at(t->decode, (double[]){n, kv}));
 }
 
+gboolean
+ra_serving_table_has_experts(const RaServingTable *t)
+{
+  return t->experts != NULL;
+}
+
+/* Experts of all layers. */
+static double
+experts_s(const RaServingTable *t, const RaModel *model, double tokens)
+{
+  uint64_t n = (uint64_t)tokens;
+
+  if (!t->experts || model->n_experts == 0)
+    return 0;
+  return ra_model_n_moe_layers(model) *
+         ra_exp(ra_grid_at(
+             t->experts,
+             (double[]){tokens,
+                        (double)ra_experts_met(model, 1, n,
+                                               n * model->experts_per_token)}));
+}
+
 double
-ra_serving_step_s(const RaServingTable *t, uint32_t n_layers,
+ra_serving_step_s(const RaServingTable *t, const RaModel *model,
                   const RaBatchStretch *step)
 {
+  uint32_t n_layers = model->n_layers;
   double tokens = (double)(step->n_decoding + step->chunk_tokens);
   double sampled = MAX((double)step->n_decoding + step->n_whole, 1);
-  double s = n_layers * attention_s(t, step);
+  double s = n_layers * attention_s(t, step) + experts_s(t, model, tokens);
 
   for (guint i = 0; i < t->dense->len; i++) {
     const Kernel *k = &g_array_index(t->dense, Kernel, i);

@@ -5,10 +5,12 @@
  * (prefill_chunk, kv_prefill, n_decode, kv_decode, time_us: one chunk of a
  * prompt with kv_prefill tokens before it, beside n_decode sequences with
  * kv_decode tokens each) and per_sequence.csv (layer, sequences, time_us: head
- * and sampler).  Between the measured sizes times are powers of the sizes.
+ * and sampler).  A model with experts has moe.csv too (tokens,
+ * activated_experts, time_us: router and experts of one layer).  Between the
+ * measured sizes times are powers of the sizes.
  *
  *     RaServingTable *t = ra_serving_table_load(folder, &error);
- *     double s = ra_serving_step_s(t, n_layers, &step);
+ *     double s = ra_serving_step_s(t, model, &step);
  *
  * Typical sizes: 7,000 rows.
  */
@@ -18,12 +20,13 @@
 #include <glib.h>
 
 #include "graph/batcher.h"
+#include "graph/model.h"
 
 typedef struct _RaServingTable RaServingTable;
 
 /**
  * ra_serving_table_load:
- * @folder: with the three files
+ * @folder: with the three files, or all four
  * @error: %RA_ERROR_IO, %RA_ERROR_INPUT `file:line: ...`: a file is missing, a
  *   field that is no number, a table without rows
  *
@@ -35,7 +38,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaServingTable, ra_serving_table_free)
 
 /**
  * ra_serving_step_s:
- * @n_layers: of the model; a layer has two of the norms called layernorm
+ * @model: whose layers they are; a layer has two of the norms called
+ *   layernorm, one with experts meets as many as its tokens do on average where
+ *   they choose evenly
  * @step: its first step
  *
  * Chunks of several prompts count as one of as many tokens and, as nearly as
@@ -44,7 +49,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaServingTable, ra_serving_table_free)
  *
  * Returns: seconds of the kernels
  */
-double ra_serving_step_s(const RaServingTable *table, uint32_t n_layers,
+double ra_serving_step_s(const RaServingTable *table, const RaModel *model,
                          const RaBatchStretch *step);
+
+/* Whether there is a table of experts. */
+gboolean ra_serving_table_has_experts(const RaServingTable *table);
 
 #endif
