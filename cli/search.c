@@ -15,7 +15,7 @@
 #include "cli/search_report.h"
 #include "study/convergence.h"
 
-#define DEFAULT_TIME_S 20 /* four models of 70B on 128 GPUs have settled */
+#define DEFAULT_TIME_S 4 /* four models of 70B on 128 GPUs have settled */
 #define MAX_STEPS UINT64_C(1000000000000)
 #define MAX_THREADS 4096
 #define DEFAULT_TOP 3
@@ -320,7 +320,7 @@ run(int argc, char **argv, GError **error)
        "What a call may have: mesh, gpus, tp, dp, pp ...; may be repeated",
        "CALL.KEY=VALUE[,VALUE]"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
-       "How long to search (20 s)", "SECONDS"},
+       "How long to search (4 s)", "SECONDS"},
       {"steps", 0, 0, G_OPTION_ARG_FILENAME, &texts.steps,
        "Proposals of each chain instead: the same result on any machine", "N"},
       {"prove", 0, 0, G_OPTION_ARG_FILENAME, &texts.prove,

@@ -6,9 +6,7 @@
 #include "base/error.h"
 #include "graph/plan_write.h"
 #include "search/strategy.h"
-#include "sim/breakdown.h"
 #include "study/contest_impl.h"
-#include "study/fit.h"
 #include "study/neighbour.h"
 
 /* Times that differ by less are the same plan, or as good. */
@@ -43,63 +41,6 @@ enter(RaContest *contest, const char *name)
 
   g_array_append_val(contest->contenders, c);
   return at(contest, contest->contenders->len - 1);
-}
-
-/* --- what a plan is worth --- */
-
-/* Replays the plan that @setup has read. */
-static gboolean
-replay(RaContender *c, RaSetup *setup, const RaContestOptions *options,
-       GError **error)
-{
-  RaReplayOptions replay_options = {.n_iterations = options->n_iterations,
-                                    .fidelity = RA_FIDELITY_STAGE,
-                                    .seed = options->seed};
-  g_autoptr(RaReplay) run = ra_replay_new(setup, &replay_options, error);
-  g_autoptr(RaFit) fit = NULL;
-  RaBreakdown *breakdown;
-
-  if (!run)
-    return FALSE;
-  breakdown = ra_breakdown_new(run->sim, run->graph);
-  fit = ra_fit_new(setup, NULL, run);
-  c->worth = (RaWorth){breakdown->iteration_s, breakdown->tokens_per_s,
-                       breakdown->usd, breakdown->n_gpus};
-  c->peak_bytes = fit->peak_bytes;
-  c->fits = fit->fits;
-  ra_breakdown_free(breakdown);
-  return TRUE;
-}
-
-static gboolean
-measure(RaContender *c, RaSetup *setup, const RaContestOptions *options,
-        GError **error)
-{
-  return ra_setup_read_plan(setup, c->name, c->text, error) &&
-         replay(c, setup, options, error);
-}
-
-/* --- families --- */
-
-/* Plans of a family are refused for reasons that a person wants to read; other
- * errors end the contest. */
-static gboolean
-enter_family(RaContest *contest, RaSetup *setup, RaStrategyKind kind,
-             const RaContestOptions *options, GError **error)
-{
-  RaStrategyOptions strategy = {.kind = kind};
-  RaContender *c = enter(contest, ra_strategy_names[kind]);
-  g_autoptr(GError) refusal = NULL;
-  g_autoptr(RaDraft) draft = ra_strategy_plan(
-      setup->workload, setup->cluster, setup->estimator, &strategy, &refusal);
-
-  if (!draft) {
-    c->refusal = g_strdup(refusal->message);
-    return TRUE;
-  }
-  c->text = ra_draft_write(draft, options->workload, options->cluster,
-                           options->system, error);
-  return c->text && measure(c, setup, options, error);
 }
 
 /* --- a round of the search --- */
@@ -178,7 +119,7 @@ prove(RaContestRound *round, const RaField *field,
 /* Enters @point of the field as @name; @call_s: of the tables. */
 static gboolean
 enter_point(RaContest *contest, const char *name, const RaField *field,
-            const RaPoint *point, double call_s, RaSetup *setup,
+            const RaPoint *point, double call_s,
             const RaContestOptions *options, GError **error)
 {
   RaPlanWords words = {.workload = options->workload,
@@ -192,13 +133,13 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
   ra_space_plan_free(plan);
   if (contest->n_rounds == 1)
     c->call_s = call_s;
-  return c->text && measure(c, setup, options, error);
+  return c->text != NULL;
 }
 
 /* Plans that differ from @point in one call. */
 static gboolean
 enter_near(RaContest *contest, const RaContestRound *round,
-           const RaField *field, const RaPoint *point, RaSetup *setup,
+           const RaField *field, const RaPoint *point,
            const RaContestOptions *options, GError **error)
 {
   g_autoptr(GArray) near = NULL;
@@ -211,7 +152,7 @@ enter_near(RaContest *contest, const RaContestRound *round,
     g_autofree char *name = g_strdup_printf("%s.%u", round->name, i + 2);
 
     if (!enter_point(contest, name, field, &n->point, n->score.iteration_s,
-                     setup, options, error))
+                     options, error))
       return FALSE;
   }
   return TRUE;
@@ -221,8 +162,10 @@ enter_near(RaContest *contest, const RaContestRound *round,
  * from there as far down as one call at a time leads. */
 static gboolean
 enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
-            RaSetup *setup, const RaContestOptions *options, GError **error)
+            const RaSetup *setup, const RaContestOptions *options,
+            GError **error)
 {
+  guint first = contest->contenders->len;
   const RaMcmcResult *found = &round->found;
   const RaExactResult *exact = &round->exact;
   RaPoint point = found->point;
@@ -242,8 +185,9 @@ enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
   ra_neighbours_descend(field->costs, &point, &score);
   round->best_s = score.run_s;
   return enter_point(contest, round->name, field, &point, score.iteration_s,
-                     setup, options, error) &&
-         enter_near(contest, round, field, &point, setup, options, error);
+                     options, error) &&
+         enter_near(contest, round, field, &point, options, error) &&
+         ra_contest_measure(contest, first, setup, options, error);
 }
 
 /* Times of the families from the tables. */
@@ -326,8 +270,9 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
   static const char *const names[] = {"search-mean", "search-long"};
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
-    if (!enter_family(contest, setup, (RaStrategyKind)kind, options, error))
-      return FALSE;
+    enter(contest, ra_strategy_names[kind]);
+  if (!ra_contest_families(contest, setup, options, error))
+    return FALSE;
   if (setup->workload->prompt_length.kind == RA_LENGTH_FIXED &&
       setup->workload->response_length.kind == RA_LENGTH_FIXED) {
     contest->n_rounds = 1;

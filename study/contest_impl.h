@@ -11,6 +11,16 @@
 
 #include "study/contest.h"
 
+/* Plans the contenders, which are the families in their order, and measures
+ * them; of a family that is refused why. */
+gboolean ra_contest_families(RaContest *contest, const RaSetup *setup,
+                             const RaContestOptions *options, GError **error);
+
+/* Replays the contenders from @first on that have a plan. */
+gboolean ra_contest_measure(RaContest *contest, guint first,
+                            const RaSetup *setup,
+                            const RaContestOptions *options, GError **error);
+
 typedef struct {
   RaSetup *setup;     /* of the lengths that it searches; borrowed */
   RaSpace *space;     /* owned */

@@ -12,6 +12,7 @@ libstudy_a_SOURCES += %D%/calibrate_text.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/contest.c %D%/contest.h
 libstudy_a_SOURCES += %D%/contest_field.c
+libstudy_a_SOURCES += %D%/contest_measure.c
 libstudy_a_SOURCES += %D%/contest_impl.h
 libstudy_a_SOURCES += %D%/contest_table.c
 libstudy_a_SOURCES += %D%/explain.c %D%/explain.h
