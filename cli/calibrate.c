@@ -1,4 +1,4 @@
-/* reallot calibrate: a profile from a folder of measurements. */
+/* reallot calibrate: a profile from measurements: a folder of them, traces. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "study/calibrate.h"
 
 #define SUFFIX ".profile"
+#define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
 
 /* The law being fitted, where a person watches. */
 static void
@@ -25,8 +26,16 @@ show_law(const char *law)
 static char *
 gpu_of(const char *output, GError **error)
 {
-  char *name = g_path_get_basename(output);
+  char *name;
 
+  if (!output) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "there is neither --gpu nor --output, expected 'reallot "
+                "calibrate --from DIR -o GPU%s'",
+                SUFFIX);
+    return NULL;
+  }
+  name = g_path_get_basename(output);
   if (g_str_has_suffix(name, SUFFIX)) {
     name[strlen(name) - strlen(SUFFIX)] = '\0';
     return name;
@@ -57,36 +66,165 @@ load_bases(char **names, GError **error)
   return g_steal_pointer(&bases);
 }
 
-static gboolean
-calibrate(const char *from, const char *gpu, char **transfer, const char *merge,
-          const char *output, GError **error)
+/* What is calibrated from, as it was typed and read. */
+typedef struct {
+  char **from;      /* of --from */
+  char *gpu;        /* class of GPU; NULL until it is known */
+  char **transfer;  /* profiles of other GPUs */
+  char *merge;      /* a profile; NULL: none */
+  char *refit;      /* a profile; NULL: none */
+  const char *data; /* the folder among the sources; NULL: none */
+  GString *names;   /* of the traces */
+  GArray *rows;     /* (RaMeasured) of the traces */
+  GPtrArray *notes; /* (char *) of reading them */
+} Sources;
+
+static void
+sources_clear(Sources *s)
 {
-  g_autoptr(GPtrArray) bases = load_bases(transfer, error);
+  g_strfreev(s->from);
+  g_free(s->gpu);
+  g_strfreev(s->transfer);
+  g_free(s->merge);
+  g_free(s->refit);
+  g_string_free(s->names, TRUE);
+  g_array_unref(s->rows);
+  g_ptr_array_unref(s->notes);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sources, sources_clear)
+
+/* A folder, or a trace. */
+static gboolean
+read_source(Sources *s, const char *path, GError **error)
+{
+  g_autofree char *name = g_path_get_basename(path);
+
+  if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
+    if (s->data) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "--from: '%s' is a second folder, expected one, and traces",
+                  path);
+      return FALSE;
+    }
+    s->data = path;
+    return TRUE;
+  }
+  if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: is no folder, expected one with measurements, nor a trace",
+                path);
+    return FALSE;
+  }
+  g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "", name);
+  return ra_calibrate_trace_rows(path, s->rows, s->notes, error);
+}
+
+static gboolean
+read_sources(Sources *s, char **files, GError **error)
+{
+  for (guint i = 0; s->from[i]; i++)
+    if (!read_source(s, s->from[i], error))
+      return FALSE;
+  for (guint i = 0; files && files[i]; i++)
+    if (!read_source(s, files[i], error))
+      return FALSE;
+  if (s->data || s->merge || s->refit)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--from: a trace has no data sheet and not every law, expected "
+              "also a folder, --refit PROFILE or --merge PROFILE");
+  return FALSE;
+}
+
+/* Into a profile that is there, or of one. */
+static RaCalibration *
+change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
+{
+  const char *path = s->merge ? s->merge : s->refit;
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+
+  if (s->data) {
+    g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "",
+                           s->data);
+    if (!ra_calibrate_folder_rows(s->data, s->gpu, s->rows, error))
+      return NULL;
+  }
+  if (!ra_file_read(path, PROFILE_BYTES_MAX, &text, &n_bytes, error))
+    return NULL;
+  return s->merge ? ra_calibrate_merge_rows(path, text, s->rows, s->names->str,
+                                            error)
+                  : ra_calibrate_rows(path, text, NULL, s->rows, s->names->str,
+                                      progress, error);
+}
+
+static void
+print_notes(const GPtrArray *notes)
+{
+  for (guint i = 0; i < notes->len; i++)
+    fprintf(stderr, "reallot: %s\n", (char *)g_ptr_array_index(notes, i));
+}
+
+static gboolean
+calibrate(Sources *s, const RaOptions *options, GError **error)
+{
+  g_autoptr(GPtrArray) bases = load_bases(s->transfer, error);
   gboolean watched = isatty(STDERR_FILENO);
   g_autoptr(RaCalibration) calibration = NULL;
 
-  if (!bases)
+  if (!bases || !read_sources(s, options->files, error))
+    return FALSE;
+  if (!s->gpu && s->data)
+    s->gpu = gpu_of(options->output, error);
+  if (!s->gpu && s->data)
     return FALSE;
   calibration =
-      merge ? ra_calibrate_merge(merge, from, gpu, error)
-            : ra_calibrate(from, gpu, (RaProfile *const *)bases->pdata,
-                           bases->len, watched ? show_law : NULL, error);
-
+      s->merge || s->refit
+          ? change_profile(s, watched ? show_law : NULL, error)
+          : ra_calibrate(s->data, s->gpu, (RaProfile *const *)bases->pdata,
+                         bases->len, s->rows, watched ? show_law : NULL, error);
   if (watched)
     fprintf(stderr, "\r\033[K");
   if (!calibration)
     return FALSE;
-  for (guint i = 0; i < calibration->notes->len; i++)
-    fprintf(stderr, "reallot: %s\n",
-            (char *)g_ptr_array_index(calibration->notes, i));
-  return ra_output_write(output, calibration->text->str, calibration->text->len,
-                         error);
+  print_notes(s->notes);
+  print_notes(calibration->notes);
+  return ra_output_write(options->output, calibration->text->str,
+                         calibration->text->len, error);
+}
+
+/* Flags that exclude each other, or that another needs. */
+static gboolean
+check_flags(const Sources *s, char **files, GError **error)
+{
+  gboolean has_from = s->from && s->from[0] && *s->from[0];
+
+  if (!has_from && files && files[0])
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is one argument too many where there is no --from",
+                files[0]);
+  else if (!has_from)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "there is no --from, expected 'reallot calibrate --from DIR -o "
+                "GPU%s'",
+                SUFFIX);
+  else if (s->merge && s->refit)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--merge and --refit: expected one of them");
+  else if (s->transfer && (s->merge || s->refit))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--transfer: the laws are those of the profile of %s",
+                s->merge ? "--merge" : "--refit");
+  else
+    return ra_option_file("--merge", s->merge, error) &&
+           ra_option_file("--refit", s->refit, error);
+  return FALSE;
 }
 
 /* --backend takes no measurements of others. */
 static gboolean
-check_backend(const char *backend, const char *from, const char *merge,
-              char **transfer, GError **error)
+check_backend(const char *backend, const Sources *s, char **files,
+              GError **error)
 {
   if (!backend)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -95,10 +233,13 @@ check_backend(const char *backend, const char *from, const char *merge,
   else if (strcmp(backend, "host") != 0)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: '%s' is unknown, expected host", backend);
-  else if (from || merge || transfer)
+  else if (files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--backend: it measures, expected it without --from, --merge "
-                "and --transfer");
+                "--backend: '%s' is one argument too many", files[0]);
+  else if (s->from || s->merge || s->refit || s->transfer)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--backend: it measures, expected it without --from, --merge, "
+                "--refit and --transfer");
   else
     return TRUE;
   return FALSE;
@@ -122,21 +263,30 @@ static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_autofree char *from = NULL, *gpu = NULL, *merge = NULL;
   g_autofree char *backend = NULL, *ranks = NULL;
-  g_auto(GStrv) transfer = NULL;
   gboolean quick = FALSE;
+  g_auto(Sources) s = {
+      .names = g_string_new(NULL),
+      .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
+      .notes = g_ptr_array_new_with_free_func(g_free),
+  };
   const GOptionEntry own[] = {
-      {"from", 0, 0, G_OPTION_ARG_FILENAME, &from,
-       "Folder of measurements, laid out like the project's", "DIR"},
-      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &gpu,
+      {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.from,
+       "Folder of measurements, laid out like the project's, or a trace with "
+       "ops; repeatable",
+       "DIR|TRACE"},
+      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s.gpu,
        "Class of GPU; else what FILE is called", "GPU"},
-      {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &transfer,
+      {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.transfer,
        "Laws without rows by data sheet, from this profile of another GPU; "
        "repeatable",
        "PROFILE"},
-      {"merge", 0, 0, G_OPTION_ARG_FILENAME, &merge,
+      {"merge", 0, 0, G_OPTION_ARG_FILENAME, &s.merge,
        "Only add the rows to the tables of this profile", "PROFILE"},
+      {"refit", 0, 0, G_OPTION_ARG_FILENAME, &s.refit,
+       "Fit the laws that have rows; the others and the data sheet are this "
+       "profile's",
+       "PROFILE"},
       {"backend", 0, 0, G_OPTION_ARG_FILENAME, &backend,
        "Measure this machine: host, its cores", "NAME"},
       {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &ranks,
@@ -149,40 +299,30 @@ run(int argc, char **argv, GError **error)
 
   if (!ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
                         error) ||
-      options.help || !ra_option_file("--merge", merge, error))
+      options.help)
     return 0;
   if (backend || ranks || quick) {
-    if (check_backend(backend, from, merge, transfer, error))
-      calibrate_backend(ranks, quick, gpu, options.output, error);
+    if (check_backend(backend, &s, options.files, error))
+      calibrate_backend(ranks, quick, s.gpu, options.output, error);
     return 0;
   }
-  if (!from || *from == '\0') {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "there is no --from, expected 'reallot calibrate --from DIR -o "
-                "GPU%s'",
-                SUFFIX);
+  if (!check_flags(&s, options.files, error))
     return 0;
-  }
-  if (!gpu && options.output)
-    gpu = gpu_of(options.output, error);
-  else if (!gpu)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "there is neither --gpu nor --output, expected 'reallot "
-                "calibrate --from DIR -o GPU%s'",
-                SUFFIX);
-  if (gpu)
-    calibrate(from, gpu, transfer, merge, options.output, error);
+  calibrate(&s, &options, error);
   return 0;
 }
 
 const RaCommand ra_command_calibrate = {
     .name = "calibrate",
-    .arguments = "--from DIR|--backend=host -o GPU.profile",
+    .arguments = "--from DIR|TRACE...|--backend=host -o GPU.profile",
     .summary = "Fit a profile on measurements",
     .details =
         "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
         "columns that are not known are left alone.  Rows far from their law\n"
         "are kept, counted in the profile and told of on standard error.\n"
+        "A TRACE has op rows, as simulate --fidelity=op writes them; with no\n"
+        "DIR the data sheet and the other laws are those of --refit or "
+        "--merge.\n"
         "\n"
         "--backend=host measures every op and collective of `reallot run` on "
         "this\n"
@@ -199,8 +339,11 @@ const RaCommand ra_command_calibrate = {
         "  reallot calibrate --from measurements --transfer h100-sxm.profile "
         "-o b200-sxm.profile\n"
         "  reallot calibrate --from mine --merge h100-sxm.profile "
-        "--gpu h100-sxm -o mine.profile\n",
+        "--gpu h100-sxm -o mine.profile\n"
+        "  reallot calibrate --from a.trace.tsv b.trace.tsv --refit "
+        "h100-sxm.profile -o mine.profile\n",
     .groups = RA_OPTIONS_OUTPUT,
     .n_files = 0,
+    .n_optional = G_MAXUINT,
     .run = run,
 };

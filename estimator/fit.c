@@ -71,18 +71,20 @@ ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
   }
 }
 
-/* Puts all tables aside: a fit asks for the laws alone, and often. */
+/* Puts tables aside: a fit asks for the laws alone, and often. */
 static void
 work_begin(Work *work, const RaFitLaw *law, RaProfile *profile)
 {
   *work = (Work){.law = law, .profile = profile, .grids = g_ptr_array_new()};
   for (guint i = 0; i < profile->n_laws; i++) {
     RaLaw *each = &profile->laws[i];
+    gboolean own = strcmp(each->name, law->law) == 0;
 
-    g_ptr_array_add(work->grids, each->grid);
-    each->grid = NULL;
-    if (strcmp(each->name, law->law) == 0)
+    if (own)
       work->target = each;
+    g_ptr_array_add(work->grids, each->grid);
+    if (own || !law->keeps_tables)
+      each->grid = NULL;
   }
   g_assert(work->target != NULL);
   for (guint c = 0; c < law->n_coefficients; c++) {
@@ -101,7 +103,8 @@ static void
 work_end(Work *work)
 {
   for (guint i = 0; i < work->profile->n_laws; i++) {
-    g_assert(work->profile->laws[i].grid == NULL);
+    g_assert(work->target != &work->profile->laws[i] ||
+             work->target->grid == NULL);
     work->profile->laws[i].grid = g_ptr_array_index(work->grids, i);
   }
   g_ptr_array_unref(work->grids);
@@ -139,6 +142,12 @@ every(const GArray *rows, guint stride)
   return some;
 }
 
+gboolean
+ra_fit_has_ranks(const RaFitLaw *law)
+{
+  return law->n_coefficients == RANK_COEFFICIENTS;
+}
+
 /* Numbers of GPUs with coefficients of their own, of which no row is left take
  * the geometric mean of their neighbours', or the only one's. */
 static void
@@ -147,7 +156,7 @@ bridge_ranks(Work *work, const GArray *rows, double *parameters)
   guint n_sets = 3, per_set = work->law->n_coefficients / n_sets;
   gboolean has[3] = {FALSE};
 
-  if (work->law->n_coefficients != RANK_COEFFICIENTS)
+  if (!ra_fit_has_ranks(work->law))
     return;
   for (guint i = 0; i < rows->len; i++) {
     uint64_t n = g_array_index(rows, RaMeasured, i).op.dim[1];
@@ -158,7 +167,8 @@ bridge_ranks(Work *work, const GArray *rows, double *parameters)
   for (guint set = 0; set < n_sets; set++) {
     guint a = set == 0 ? 1 : set - 1, b = set == 1 ? 2 : a;
 
-    if (has[set] || (!has[a] && !has[b]))
+    if (has[set] || (!has[a] && !has[b]) ||
+        !(work->low[set * per_set] < work->high[set * per_set]))
       continue;
     a = has[a] ? a : b;
     b = has[b] ? b : a;
@@ -193,6 +203,8 @@ fit_rows(Work *work, const GArray *rows, gboolean all, double *parameters)
     problem.n_rows = rows->len;
   }
   scale = ra_robust_polish(&problem, parameters);
+  if (all && work->law->anneals)
+    scale = ra_robust_anneal(&problem, parameters);
   bridge_ranks(work, rows, parameters);
   set_coefficients(work, parameters);
   return scale;
@@ -223,8 +235,9 @@ ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile, const GArray *rows,
   work.rows = rows;
   residuals(&work, parameters, r);
   for (guint i = 0; i < rows->len; i++) {
+    out_result->loss += MIN(fabs(r[i]), 1) / rows->len;
     out_result->n_outliers +=
-        fabs(r[i]) > RA_ROBUST_OUTLIER * out_result->scale;
+        fabs(r[i]) > MAX(RA_ROBUST_OUTLIER * out_result->scale, RA_FIT_ROUNDED);
     if (fabs(r[i]) > fabs(r[out_result->worst]))
       out_result->worst = i;
   }
@@ -379,6 +392,7 @@ ra_fit_cross(const RaFitLaw *law, RaProfile *profile, const GArray *rows,
 {
   GArray *errors[RA_FIT_TABLES + 1];
   double saved[RA_ROBUST_PARAMETERS], least = 0;
+  guint first = law->needs_table && law->n_tables > 0;
   Work work;
 
   work_begin(&work, law, profile);
@@ -391,12 +405,12 @@ ra_fit_cross(const RaFitLaw *law, RaProfile *profile, const GArray *rows,
       cross_line(&work, rows, line, errors);
   set_coefficients(&work, saved);
   work_end(&work);
-  *out_table = 0;
-  for (guint t = 0; t <= law->n_tables; t++) {
+  *out_table = first;
+  for (guint t = first; t <= law->n_tables; t++) {
     double median, p90;
 
     ra_fit_errors(errors[t], &median, &p90);
-    if (t == 0 || median + p90 / 3 < least) {
+    if (t == first || median + p90 / 3 < least) {
       least = median + p90 / 3;
       *out_table = t;
     }

@@ -17,6 +17,9 @@
 #include "traces/measured.h"
 
 #define RA_FIT_TABLES 3
+/* Rows nearer to the law are no outliers: four digits of a coefficient are half
+ * of 1e-4, a nanosecond of a trace is 3e-4 of the shortest kernels. */
+#define RA_FIT_ROUNDED 1e-3
 
 /* A coefficient's start and bounds; low = high: not fitted. */
 typedef struct {
@@ -37,6 +40,9 @@ typedef struct {
   guint lines;             /* bit i: line i of a row is left out in turn */
   const RaFitAxes *tables; /* candidates; the least held-out error wins */
   guint n_tables;          /* 0: the law alone */
+  gboolean anneals;        /* ra_robust_anneal(): for rows without noise */
+  gboolean needs_table;    /* the least held-out error of those with one */
+  gboolean keeps_tables;   /* those of other laws count while it is fitted */
   const char *text;        /* what the rows are */
   const char *range;       /* of validity */
   const char *held_out;    /* which lines are left out */
@@ -50,6 +56,7 @@ typedef struct {
 } RaHeldOut;
 
 typedef struct {
+  double loss;        /* mean of min(|ln(law / measured)|, 1) */
   double scale;       /* of ln(law / measured): 1.4826 median */
   guint n_outliers;   /* rows beyond RA_ROBUST_OUTLIER scales of it */
   guint worst;        /* row of the furthest */
@@ -70,6 +77,24 @@ const RaFitLaw *ra_fit_host_law(const char *name);
 /* (nullable): the law that ops of @kind follow on a host; %NULL: it runs none
  */
 const char *ra_fit_host_law_of(RaOpKind kind);
+
+/* Every law that rows of a trace may be of: those above, then those that no
+ * published table has, and sends between nodes, ra_fit_pair(TRUE). */
+guint ra_fit_n_trace_laws(void);
+const RaFitLaw *ra_fit_trace_law_at(guint index);
+
+/* The name of the law that costs @op in a profile that has every law, static;
+ * NULL: none does it alone (a core of attention, host work). */
+const char *ra_fit_law_of(const RaOp *op);
+
+/* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile, which
+ * may lack laws that others then stand in for. */
+gboolean ra_fit_takes(const RaFitLaw *law, const RaProfile *profile,
+                      const RaOp *op);
+
+/* Whether @law has coefficients of their own for 2, 4 and 8 GPUs, each a third.
+ */
+gboolean ra_fit_has_ranks(const RaFitLaw *law);
 
 /* The law of sends fitted on pairs of GPUs of other systems than the profiles',
  * in a node or (@across) over a slow network: to score the method. */
@@ -126,7 +151,7 @@ RaGrid *ra_fit_merge(const RaFitLaw *law, RaProfile *profile,
  * ra_fit_cross:
  * @profile: with the data sheet and any coefficients; untouched at the end
  * @out_table: (out): which of law->tables did best (by the mean of median and
- *   third of the 90th percentile); 0 where there is none
+ *   third of the 90th percentile), counted from 1; 0: the law alone
  *
  * Leaves out every line in turn, but none called RA_MEASURED_KEPT.
  *

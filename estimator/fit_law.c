@@ -198,6 +198,20 @@ static const RaFitLaw laws[] = {
                  "a node"},
 };
 
+/* What only traces have rows of. */
+static const RaFitCoefficient backward[] = {
+    {"efficiency-frac", 0.8, 0.05, 4},
+};
+static const RaFitCoefficient copy[] = {
+    {"latency-s", 1e-5, 1e-7, 1e-2},
+    {"bandwidth-frac", 0.5, 0.01, 1.5},
+};
+static const RaFitCoefficient reallocation[] = {
+    {"step-s", 2e-5, 1e-7, 1e-2},
+    {"intra-bandwidth-frac", 0.5, 0.01, 1.5},
+    {"inter-bandwidth-frac", 0.5, 0.01, 1.5},
+};
+
 static const RaFitCoefficient send_across[] = {
     {"inter-latency-s", 2e-5, 1e-6, 1e-3},
     {"inter-bandwidth-frac", 0.3, 1e-3, 1},
@@ -224,6 +238,61 @@ static const RaFitLaw pairs[] = {
      .range = "",
      .held_out = "each quarter of an octave of sizes left out in turn"},
 };
+
+#define OF_TRACE(name, coefficient)                                            \
+  .law = name, .source = "", .coefficients = coefficient,                      \
+  .n_coefficients = G_N_ELEMENTS(coefficient), .stride = 1, .text = "",        \
+  .range = "", .held_out = ""
+#define MEMORY_OF_TRACE(name)                                                  \
+  {                                                                            \
+    OF_TRACE("memory." name, memory_op),                                       \
+        .lines = 2, .tables = memory_tables,                                   \
+        .n_tables = G_N_ELEMENTS(memory_tables)                                \
+  }
+
+static const RaFitLaw of_traces[] = {
+    {.law = "gemm.fp32",
+     .source = "",
+     .coefficients = gemm,
+     .n_coefficients = N_GEMM_BF16,
+     .stride = 1,
+     .lines = 3,
+     .tables = gemm_tables,
+     .n_tables = 1,
+     .text = "",
+     .range = "",
+     .held_out = ""},
+    {OF_TRACE("attention-backward", backward), .lines = 1,
+     .tables = prefill_tables, .n_tables = G_N_ELEMENTS(prefill_tables)},
+    MEMORY_OF_TRACE("norm-backward"),
+    MEMORY_OF_TRACE("activation-backward"),
+    MEMORY_OF_TRACE("embedding-backward"),
+    MEMORY_OF_TRACE("cross-entropy"),
+    MEMORY_OF_TRACE("cross-entropy-backward"),
+    MEMORY_OF_TRACE("sample"),
+    MEMORY_OF_TRACE("loss"),
+    MEMORY_OF_TRACE("optimizer"),
+    {OF_TRACE("broadcast", collective), .lines = 1, .tables = message_tables,
+     .n_tables = 1},
+    {OF_TRACE("realloc", reallocation), .lines = 1},
+    {OF_TRACE("host-copy", copy), .lines = 1},
+};
+
+guint
+ra_fit_n_trace_laws(void)
+{
+  return G_N_ELEMENTS(laws) + G_N_ELEMENTS(of_traces) + 1;
+}
+
+const RaFitLaw *
+ra_fit_trace_law_at(guint index)
+{
+  if (index < G_N_ELEMENTS(laws))
+    return &laws[index];
+  index -= G_N_ELEMENTS(laws);
+  return index < G_N_ELEMENTS(of_traces) ? &of_traces[index]
+                                         : ra_fit_pair(TRUE);
+}
 
 const RaFitLaw *
 ra_fit_pair(gboolean across)

@@ -215,7 +215,7 @@ ra_robust_polish(const RaRobust *p, double *parameters)
     double cut, loss;
 
     memcpy(trial, residuals, rows * sizeof *trial);
-    scale = ra_robust_scale(trial, p->n_rows);
+    scale = MAX(ra_robust_scale(trial, p->n_rows), p->least_scale);
     cut = RA_ROBUST_OUTLIER * scale;
     loss = tukey_loss(p, residuals, cut);
     numeric_jacobian(p, parameters, residuals, jacobian);
@@ -235,4 +235,24 @@ ra_robust_polish(const RaRobust *p, double *parameters)
   }
   memcpy(trial, residuals, rows * sizeof *trial);
   return ra_robust_scale(trial, p->n_rows);
+}
+
+double
+ra_robust_anneal(const RaRobust *p, double *parameters)
+{
+  static const double scales[] = {0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 0, 0};
+  g_autofree double *residuals = g_new(double, p->n_rows + 1);
+  double trial[RA_ROBUST_PARAMETERS];
+  RaRobust problem = *p;
+
+  memcpy(trial, parameters, p->n_parameters * sizeof *trial);
+  for (guint i = 0; i < G_N_ELEMENTS(scales); i++) {
+    problem.least_scale = scales[i];
+    ra_robust_polish(&problem, trial);
+  }
+  if (bounded_loss(p, trial, residuals) <
+      bounded_loss(p, parameters, residuals))
+    memcpy(parameters, trial, p->n_parameters * sizeof *trial);
+  p->residuals(p->data, parameters, residuals);
+  return ra_robust_scale(residuals, p->n_rows);
 }

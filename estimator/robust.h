@@ -30,6 +30,7 @@ typedef struct {
   const double *high; /* (n_parameters) >= low; equal: pinned */
   RaRobustResiduals residuals;
   gpointer data;
+  double least_scale; /* of ra_robust_polish(); 0: that of rounding */
 } RaRobust;
 
 /**
@@ -64,6 +65,20 @@ gboolean ra_robust_init(GError **error);
  *   weight
  */
 double ra_robust_polish(const RaRobust *problem, double *parameters);
+
+/**
+ * ra_robust_anneal:
+ * @parameters: (inout): where ra_robust_polish() has ended
+ *
+ * Polishes with a least scale of 0.1, that then shrinks to none, and keeps what
+ * it finds if the mean of min(|residual|, 1) is less for it: where a part of
+ * the rows fits all but exactly, their scale has made outliers of the others
+ * that a better answer fits too (graduated non-convexity; Blake, Zisserman,
+ * 1987).
+ *
+ * Returns: as ra_robust_polish()
+ */
+double ra_robust_anneal(const RaRobust *problem, double *parameters);
 
 #define RA_ROBUST_OUTLIER 4.685
 

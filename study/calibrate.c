@@ -54,19 +54,28 @@ cross(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
   return table;
 }
 
-static void
-note_outliers(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
-              const RaFitResult *result)
+void
+ra_calibrate_note(RaCalibration *out, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  g_ptr_array_add(out->notes, g_strdup_vprintf(format, args));
+  va_end(args);
+}
+
+void
+ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
+                           const GArray *rows, const RaFitResult *result)
 {
   const RaOp *op = &g_array_index(rows, RaMeasured, result->worst).op;
   g_autofree char *shape = ra_op_shape(op);
 
-  g_ptr_array_add(
-      work->out->notes,
-      g_strdup_printf(
-          "%s: %u of %u rows are outliers of the law (kept, with no "
-          "weight in its fit); the furthest, %s, took %.2f of it",
-          law->law, result->n_outliers, rows->len, shape, result->worst_ratio));
+  ra_calibrate_note(out,
+                    "%s: %u of %u rows are outliers of the law (kept, with no "
+                    "weight in its fit); the furthest, %s, took %.2f of it",
+                    law->law, result->n_outliers, rows->len, shape,
+                    result->worst_ratio);
 }
 
 /* Fits @law on @rows. */
@@ -80,7 +89,7 @@ fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
 
   ra_fit_coefficients(law, work->profile, rows, &result);
   if (result.n_outliers > 0)
-    note_outliers(work, law, rows, &result);
+    ra_calibrate_note_outliers(work->out, law, rows, &result);
   /* The profile lists its laws by name: the same record each time. */
   target = (RaLaw *)(gpointer)ra_profile_law(work->profile, law->law);
   if (table > 0)
@@ -133,6 +142,17 @@ is_of_links(const RaFitLaw *law)
   return g_strv_contains(names, law->law);
 }
 
+/* Rows of traces, behind the folder's. */
+static void
+add_more(const RaCalibrateWork *work, const RaFitLaw *law, GArray *rows,
+         RaCalibrateLaw *state)
+{
+  g_autoptr(GArray) more = ra_calibrate_rows_of(work->more, law, work->profile);
+
+  state->n_more = more->len;
+  g_array_append_vals(rows, more->data, more->len);
+}
+
 static gboolean
 fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
 {
@@ -142,6 +162,7 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
 
   if (!rows)
     return FALSE;
+  add_more(work, law, rows, state);
   if (rows->len > 0) {
     fit_rows(work, law, rows, state);
     state->absent = FALSE;
@@ -267,11 +288,15 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
 
 RaCalibration *
 ra_calibrate(const char *data, const char *gpu, RaProfile *const *bases,
-             guint n_bases, RaCalibrateProgress progress, GError **error)
+             guint n_bases, const GArray *more, RaCalibrateProgress progress,
+             GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
-  RaCalibrateWork work = {
-      .data = data, .bases = bases, .n_bases = n_bases, .out = out};
+  RaCalibrateWork work = {.data = data,
+                          .bases = bases,
+                          .n_bases = n_bases,
+                          .more = more,
+                          .out = out};
   gboolean ok;
 
   if (!g_file_test(data, G_FILE_TEST_IS_DIR)) {

@@ -1,4 +1,4 @@
-/* Calibration: a profile from a folder of measurements.
+/* Calibration: a profile from a folder of measurements, or from rows of traces.
  *
  * Reads the data sheet and every kind of rows that it knows below the folder
  * (traces/measured.h), fits each law and its table (estimator/fit.h), measures
@@ -6,14 +6,17 @@
  * their law are kept, counted in the profile and reported.  Deterministic.
  *
  *     g_autoptr(RaCalibration) c =
- *         ra_calibrate("../shared/data", "h100-sxm", NULL, 0, NULL, &error);
- *     ra_file_write("h100-sxm.profile", c->text->str, c->text->len, &error);
+ *         ra_calibrate("../shared/data", "h100-sxm", NULL, 0, NULL, NULL,
+ * &error); ra_file_write("h100-sxm.profile", c->text->str, c->text->len,
+ * &error);
  */
 #ifndef RA_STUDY_CALIBRATE_H
 #define RA_STUDY_CALIBRATE_H
 
 #include <glib.h>
 
+#include "study/gpu.h"
+#include "traces/measured.h"
 #include "traces/profile.h"
 
 typedef struct {
@@ -31,6 +34,8 @@ typedef void (*RaCalibrateProgress)(const char *law);
  * @bases: (array length=n_bases): profiles of other classes, from which laws
  *   without rows of @gpu are transferred by data sheet (study/transfer.h): each
  *   from the first that has it of its own rows, else from the first that has it
+ * @more: (nullable) (element-type RaMeasured): rows of traces, fitted together
+ *   with the folder's
  * @progress: (nullable): called before each law
  * @error: %RA_ERROR_INPUT: an unknown GPU, no data sheet or no rows of a law
  *   that a profile must have, `file:line: ...` for a field that is no number
@@ -41,22 +46,76 @@ typedef void (*RaCalibrateProgress)(const char *law);
  */
 RaCalibration *ra_calibrate(const char *data, const char *gpu,
                             RaProfile *const *bases, guint n_bases,
-                            RaCalibrateProgress progress, GError **error);
+                            const GArray *more, RaCalibrateProgress progress,
+                            GError **error);
 
 /**
- * ra_calibrate_merge:
- * @path: of the profile that is there
- * @data: folder of new measurements; kinds of rows that it lacks are left alone
- * @gpu: as above: whose rows
- * @error: as above; of the profile: `file:line: ...`
+ * ra_calibrate_rows:
+ * @name: of the profile's file, for messages
+ * @text: of a profile: its data sheet, and laws that stay as they are where
+ *   @rows say nothing of them; it may have none
+ * @gpu: (nullable): for the multiprocessors of laws that @text lacks; %NULL:
+ *   the one that @text is of
+ * @rows: (element-type RaMeasured): of traces (traces/measured_trace.h), of a
+ *   probe
+ * @source: what they are, for the profile
+ * @progress: (nullable): called before each law
+ * @error: %RA_ERROR_INPUT: of the text, `name:line: ...`; a law that a profile
+ *   must have is in neither
  *
- * The profile as it is, with the new rows added to its tables and to its
- * counts of rows; laws and held-out errors stay those of the old fit.
+ * The profile with every law fitted anew that @rows determine: at least as many
+ * ops as coefficients.  Of a collective's law only the numbers of GPUs that
+ * were met.  Searched from the coefficients that are there and from the law's
+ * own start; tables and held-out errors as of a folder, statistics to 1e-9.
  *
  * Returns: (transfer full): %NULL on error
  */
-RaCalibration *ra_calibrate_merge(const char *path, const char *data,
-                                  const char *gpu, GError **error);
+RaCalibration *ra_calibrate_rows(const char *name, const char *text,
+                                 const RaGpu *gpu, const GArray *rows,
+                                 const char *source,
+                                 RaCalibrateProgress progress, GError **error);
+
+/**
+ * ra_calibrate_merge_rows:
+ * @name: of the profile's file, for messages
+ * @text: of a profile
+ * @rows: as above
+ * @source: as above
+ * @error: of the text: `name:line: ...`
+ *
+ * The profile as it is, with the new rows added to its tables (each cell's
+ * number, mean and deviation are then those of old and new samples together),
+ * to its counts of rows and behind its sources; laws and held-out errors stay
+ * those of the old fit.  Rows of laws without a table are left out, and told
+ * of.
+ *
+ * Returns: (transfer full): %NULL on error
+ */
+RaCalibration *ra_calibrate_merge_rows(const char *name, const char *text,
+                                       const GArray *rows, const char *source,
+                                       GError **error);
+
+/**
+ * ra_calibrate_folder_rows:
+ * @data: folder of measurements; kinds of rows that it lacks are left alone
+ * @gpu: class of GPU whose rows
+ * @rows: (element-type RaMeasured): appended to
+ * @error: as ra_calibrate()
+ *
+ * The rows of every law.
+ */
+gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
+                                  GArray *rows, GError **error);
+
+/**
+ * ra_calibrate_trace_rows:
+ * @path: of a trace
+ * @rows: (element-type RaMeasured): appended to
+ * @notes: (element-type utf8): what was left out, and outliers, appended to
+ * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops
+ */
+gboolean ra_calibrate_trace_rows(const char *path, GArray *rows,
+                                 GPtrArray *notes, GError **error);
 void ra_calibration_free(RaCalibration *calibration);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCalibration, ra_calibration_free)
 

@@ -2,6 +2,7 @@
 #ifndef RA_STUDY_CALIBRATE_IMPL_H
 #define RA_STUDY_CALIBRATE_IMPL_H
 
+#include "estimator/fit.h"
 #include "study/calibrate.h"
 #include "study/gpu.h"
 
@@ -12,6 +13,7 @@ typedef struct {
   const RaLaw *law;             /* of the base; NULL: of rows */
   const RaGpu *twin;            /* on which such a transfer was scored */
   guint64 n_rows;               /* fitted on */
+  guint n_more;                 /* of them, of traces */
   guint n_outliers;             /* of them */
   double median_frac, p90_frac; /* held out; < 0: not measured */
   const char *held_out;         /* how, of a law that is no RaFitLaw's */
@@ -24,6 +26,7 @@ typedef struct {
   RaSheet sheet;           /* of @gpu */
   RaProfile *const *bases; /* (n_bases) that laws are transferred from */
   guint n_bases;
+  const GArray *more;   /* (RaMeasured) of traces; NULL: none */
   RaProfile *profile;   /* with every law */
   RaCalibrateLaw *laws; /* (ra_law_n_specs()) */
   RaCalibration *out;
@@ -32,6 +35,34 @@ typedef struct {
 
 /* An empty result. */
 RaCalibration *ra_calibration_new(void);
+
+/* Adds a note. */
+void ra_calibrate_note(RaCalibration *out, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+/* What a person should know of @law's outliers. */
+void ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
+                                const GArray *rows, const RaFitResult *result);
+
+/* Those of @rows that @law costs in @profile; @rows may be NULL. */
+GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
+                             const RaProfile *profile);
+
+/* What of one law changes in the text of a profile. */
+typedef struct {
+  const char *law;
+  GString *text; /* owned: its groups anew; NULL: what follows */
+  char *n_rows;  /* owned: "rows" as it is now */
+  char *more;    /* owned: goes behind its source */
+  RaGrid *grid;  /* owned: its table as it is now */
+} RaCalibrateChange;
+
+/* Returns: (transfer full) (element-type RaCalibrateChange) */
+GArray *ra_calibrate_changes_new(void);
+
+/* Appends @text, of a profile, with @changes; laws that it lacks come last. */
+void ra_calibrate_rewrite(const char *text, const GArray *changes,
+                          GString *out);
 
 /* The laws that are no fit of one kind of row: copies of others, citations,
  * medians. */

@@ -3,31 +3,38 @@
 
 #include <string.h>
 
-#include "base/text.h"
-#include "estimator/fit.h"
+#include "base/error.h"
 #include "study/calibrate_impl.h"
-
-#define BYTES_MAX (4u << 20) /* of a profile, as of any key file */
-
-/* What of one law changes. */
-typedef struct {
-  const char *law;
-  guint64 n_rows; /* new ones */
-  RaGrid *grid;   /* owned */
-} Change;
+#include "traces/measured_trace.h"
 
 static void
 clear_change(gpointer data)
 {
-  ra_grid_free(((Change *)data)->grid);
+  RaCalibrateChange *change = data;
+
+  if (change->text)
+    g_string_free(change->text, TRUE);
+  g_free(change->n_rows);
+  g_free(change->more);
+  ra_grid_free(change->grid);
 }
 
-/* The law's change whose group the header @line opens; NULL: none. */
-static const Change *
+GArray *
+ra_calibrate_changes_new(void)
+{
+  GArray *changes = g_array_new(FALSE, FALSE, sizeof(RaCalibrateChange));
+
+  g_array_set_clear_func(changes, clear_change);
+  return changes;
+}
+
+/* The law's last change whose group the header @line opens; NULL: none. */
+static const RaCalibrateChange *
 change_of(const GArray *changes, const char *noun, const char *line)
 {
-  for (guint i = 0; i < changes->len; i++) {
-    const Change *change = &g_array_index(changes, Change, i);
+  for (guint i = changes->len; i-- > 0;) {
+    const RaCalibrateChange *change =
+        &g_array_index(changes, RaCalibrateChange, i);
     g_autofree char *header = g_strdup_printf("[%s %s]", noun, change->law);
 
     if (g_str_has_prefix(line, header))
@@ -36,85 +43,202 @@ change_of(const GArray *changes, const char *noun, const char *line)
   return NULL;
 }
 
-/* The profile's lines, with tables and numbers of rows as they are now. */
+/* Which changes of laws were met in the text. */
+typedef struct {
+  const GArray *changes;
+  const RaCalibrateChange *law, *table; /* whose group the line is in */
+  GHashTable *seen;                     /* char *: laws with text */
+  GString *out;
+} Rewriter;
+
+/* A line in a group. */
 static void
-rewrite(const char *text, const RaProfile *profile, const GArray *changes,
-        GString *out)
+rewrite_line(Rewriter *r, const char *line, gboolean is_last)
+{
+  const RaCalibrateChange *law = r->law;
+
+  if ((law && law->text) || (r->table && r->table->text))
+    return;
+  if (r->table &&
+      (g_str_has_prefix(line, "axis-") || g_str_has_prefix(line, "at")))
+    return;
+  if (law && g_str_has_prefix(line, "rows = "))
+    g_string_append_printf(r->out, "rows = %s\n", law->n_rows);
+  else if (law && g_str_has_prefix(line, "source = "))
+    g_string_append_printf(r->out, "%s%s\n", line, law->more);
+  else
+    g_string_append_printf(r->out, "%s%s", line, is_last ? "" : "\n");
+}
+
+static void
+rewrite_header(Rewriter *r, const char *line)
+{
+  const RaCalibrateChange *any;
+
+  r->law = change_of(r->changes, "law", line);
+  r->table = change_of(r->changes, "table", line);
+  any = r->law ? r->law : r->table;
+  if (any && any->text) {
+    if (r->law) {
+      g_string_append_printf(r->out, "%s\n", any->text->str);
+      g_hash_table_add(r->seen, (gpointer)(guintptr)any->law);
+    }
+    return;
+  }
+  g_string_append_printf(r->out, "%s\n", line);
+  if (r->table)
+    ra_grid_write(r->table->grid, r->out);
+}
+
+void
+ra_calibrate_rewrite(const char *text, const GArray *changes, GString *out)
 {
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-  const Change *law = NULL, *table = NULL;
+  g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+  Rewriter r = {.changes = changes, .seen = seen, .out = out};
 
   for (guint i = 0; lines[i]; i++) {
-    const char *line = lines[i];
+    if (*lines[i] == '[')
+      rewrite_header(&r, lines[i]);
+    else
+      rewrite_line(&r, lines[i], !lines[i + 1]);
+  }
+  for (guint i = 0; i < changes->len; i++) {
+    const RaCalibrateChange *change =
+        &g_array_index(changes, RaCalibrateChange, i);
+    g_autofree char *header = g_strdup_printf("[law %s]", change->law);
 
-    if (*line == '[') {
-      law = change_of(changes, "law", line);
-      table = change_of(changes, "table", line);
-      g_string_append_printf(out, "%s\n", line);
-      if (table)
-        ra_grid_write(table->grid, out);
-    } else if (law && g_str_has_prefix(line, "rows = ")) {
-      g_string_append_printf(out, "rows = %" G_GUINT64_FORMAT "\n",
-                             ra_profile_law(profile, law->law)->n_rows +
-                                 law->n_rows);
-    } else if (!table || (!g_str_has_prefix(line, "axis-") &&
-                          !g_str_has_prefix(line, "at"))) {
-      g_string_append_printf(out, "%s%s", line, lines[i + 1] ? "\n" : "");
-    }
+    if (change->text && !g_hash_table_contains(seen, change->law) &&
+        change_of(changes, "law", header) == change)
+      g_string_append_printf(out, "%s%s\n",
+                             g_str_has_suffix(out->str, "\n\n") ? "" : "\n",
+                             change->text->str);
   }
 }
 
-/* Tables with the new rows in them. */
-static GArray *
-find_changes(RaProfile *profile, const char *data, const RaGpu *gpu,
-             RaCalibration *out, GError **error)
+/* Rows of one law into its table. */
+static void
+merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
+          const char *source, RaCalibration *out, GArray *changes)
 {
-  g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(Change));
+  RaCalibrateChange change = {.law = law->law};
+  guint64 old = ra_profile_law(profile, law->law)->n_rows;
 
-  g_array_set_clear_func(changes, clear_change);
-  for (guint i = 0; i < ra_fit_n_laws(); i++) {
-    const RaFitLaw *law = ra_fit_law_at(i);
-    g_autoptr(GArray) rows =
-        ra_measured_rows(data, law->source, gpu->rows, error);
-    Change change = {.law = law->law};
-
-    if (!rows)
-      return NULL;
-    if (rows->len == 0)
-      continue;
-    change.n_rows = rows->len;
+  /* The table of sends is over those in a node. */
+  if (law != ra_fit_pair(TRUE))
     change.grid = ra_fit_merge(law, profile, rows);
-    if (change.grid) {
-      g_array_append_val(changes, change);
-      continue;
-    }
-    g_ptr_array_add(out->notes,
-                    g_strdup_printf("%s: has no table, %u rows are left out",
-                                    law->law, rows->len));
+  if (!change.grid) {
+    ra_calibrate_note(out, "%s: has no table%s, %u rows are left out", law->law,
+                      law == ra_fit_pair(TRUE) ? " of sends between nodes" : "",
+                      rows->len);
+    return;
   }
-  return g_steal_pointer(&changes);
+  change.grid->is_exact = TRUE;
+  change.n_rows = g_strdup_printf("%" G_GUINT64_FORMAT, old + rows->len);
+  change.more = g_strdup_printf("; and %u rows of %s", rows->len, source);
+  g_array_append_val(changes, change);
 }
 
 RaCalibration *
-ra_calibrate_merge(const char *path, const char *data, const char *gpu,
-                   GError **error)
+ra_calibrate_merge_rows(const char *name, const char *text, const GArray *rows,
+                        const char *source, GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
-  const RaGpu *known = ra_gpu_named(gpu, error);
-  g_autoptr(RaProfile) profile = NULL;
-  g_autoptr(RaKeyFile) file = NULL;
-  g_autoptr(GArray) changes = NULL;
-  g_autofree char *text = NULL;
-  gsize n_bytes;
+  g_autoptr(GArray) changes = ra_calibrate_changes_new();
+  g_autoptr(RaKeyFile) file =
+      ra_key_file_parse(name, text, strlen(text), error);
+  g_autoptr(RaProfile) profile = file ? ra_profile_load(file, error) : NULL;
 
-  if (!known || !ra_file_read(path, BYTES_MAX, &text, &n_bytes, error))
+  if (!profile)
     return NULL;
-  file = ra_key_file_parse(path, text, n_bytes, error);
-  profile = file ? ra_profile_load(file, error) : NULL;
-  if (profile)
-    changes = find_changes(profile, data, known, out, error);
-  if (!changes)
-    return NULL;
-  rewrite(text, profile, changes, out->text);
+  for (guint i = 0; i < ra_fit_n_trace_laws(); i++) {
+    const RaFitLaw *law = ra_fit_trace_law_at(i);
+    g_autoptr(GArray) some = ra_calibrate_rows_of(rows, law, profile);
+
+    if (some->len > 0 && ra_profile_law(profile, law->law))
+      merge_law(profile, law, some, source, out, changes);
+  }
+  ra_calibrate_rewrite(text, changes, out->text);
   return g_steal_pointer(&out);
+}
+
+/* ---- Where rows are from ---------------------------------------------------
+ */
+
+gboolean
+ra_calibrate_folder_rows(const char *data, const char *gpu, GArray *rows,
+                         GError **error)
+{
+  const RaGpu *known = ra_gpu_named(gpu, error);
+
+  if (!known)
+    return FALSE;
+  for (guint i = 0; i < ra_fit_n_laws(); i++) {
+    const RaFitLaw *law = ra_fit_law_at(i);
+    g_autoptr(GArray) some = NULL;
+
+    if (strcmp(law->source, "other") == 0)
+      continue; /* the rows of the laws before it once more */
+    some = ra_measured_rows(data, law->source, known->rows, error);
+    if (!some)
+      return FALSE;
+    g_array_append_vals(rows, some->data, some->len);
+  }
+  return TRUE;
+}
+
+/* What of a trace does not count, and why. */
+static void
+note_tally(const char *path, const RaMeasuredTally *t, GPtrArray *notes)
+{
+  g_autofree char *name = g_path_get_basename(path);
+  g_autofree char *shape = ra_op_shape(&t->worst);
+
+  if (t->n_beside > 0)
+    g_ptr_array_add(notes,
+                    g_strdup_printf("%s: %u of %u ops ran beside others on "
+                                    "their GPUs (left out)",
+                                    name, t->n_beside, t->n_ops));
+  if (t->n_short > 0)
+    g_ptr_array_add(notes,
+                    g_strdup_printf("%s: %u of %u ops took less than the "
+                                    "trace's nanosecond (left out)",
+                                    name, t->n_short, t->n_ops));
+  if (t->n_outliers > 0)
+    g_ptr_array_add(
+        notes, g_strdup_printf(
+                   "%s: %u of %u samples are outliers among those of "
+                   "their op (counted here, without weight); the "
+                   "furthest, %s %s, took %.2f of its median",
+                   name, t->n_outliers, t->n_samples,
+                   ra_op_name((RaOpKind)t->worst.kind), shape, t->worst_ratio));
+}
+
+gboolean
+ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
+                        GError **error)
+{
+  g_autoptr(RaTrace) trace = ra_trace_load(path, error);
+  RaMeasuredTally tally;
+  const char *system;
+
+  if (!trace || !ra_measured_trace(trace, path, rows, &tally, error))
+    return FALSE;
+  if (tally.n_samples == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: %s, expected ops with times of their own (simulate "
+                "--fidelity=op)",
+                path,
+                tally.n_ops > 0 ? "every op ran beside another"
+                                : "there is no row with an op");
+    return FALSE;
+  }
+  note_tally(path, &tally, notes);
+  system = ra_trace_head(trace, "system");
+  if (system)
+    g_ptr_array_add(notes,
+                    g_strdup_printf("%s: was simulated with %s, whose factors "
+                                    "are in its ops",
+                                    path, system));
+  return TRUE;
 }

@@ -174,8 +174,10 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
   if (state->from)
     g_string_append_printf(out, "transferred = %s\n", state->from->name);
   files = files_of(fit, state->from ? state->from->rows : work->gpu->rows);
-  g_string_append_printf(out, "source = %s, %s; robust fit\nrange = %s\n",
-                         files, fit->text, fit->range);
+  g_string_append_printf(out, "source = %s, %s", files, fit->text);
+  if (state->n_more > 0)
+    g_string_append_printf(out, "; and %u ops of traces", state->n_more);
+  g_string_append_printf(out, "; robust fit\nrange = %s\n", fit->range);
 }
 
 static void

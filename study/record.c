@@ -150,12 +150,12 @@ add_tasks(RaTrace *trace, const RaSim *sim, const RaTaskGraph *graph,
       row.flop = amounts[graph->work[i]].flop;
       row.bytes = amounts[graph->work[i]].bytes;
     }
-    if (have_steps)
+    if (graph->fidelity == RA_FIDELITY_OP)
       shape = set_op(graph, i, &row);
     ra_trace_add(trace, &row);
   }
   ra_trace_sort(trace);
-  set_head(trace, graph, have_steps);
+  set_head(trace, graph, graph->fidelity == RA_FIDELITY_OP);
 }
 
 RaTrace *

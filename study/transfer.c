@@ -31,6 +31,18 @@ start_of(const RaGpu *gpu, const RaLawSpec *spec,
   return CLAMP(1e-6, coefficient->min, coefficient->max);
 }
 
+void
+ra_transfer_start_law(const RaGpu *gpu, const RaLawSpec *spec, GString *out)
+{
+  g_string_append_printf(out,
+                         "[law %s]\nsource = a fit\nrows = 0\nrange = all\n"
+                         "error-median = -\nerror-p90 = -\n",
+                         spec->name);
+  for (guint i = 0; i < spec->n_coefficients; i++)
+    g_string_append_printf(out, "%s = %.10g\n", spec->coefficients[i].name,
+                           start_of(gpu, spec, &spec->coefficients[i]));
+}
+
 RaProfile *
 ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet)
 {
@@ -53,13 +65,7 @@ ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet)
 
     if (spec->stand_in)
       continue;
-    g_string_append_printf(text,
-                           "[law %s]\nsource = a fit\nrows = 0\nrange = all\n"
-                           "error-median = -\nerror-p90 = -\n",
-                           spec->name);
-    for (guint j = 0; j < spec->n_coefficients; j++)
-      g_string_append_printf(text, "%s = %.10g\n", spec->coefficients[j].name,
-                             start_of(gpu, spec, &spec->coefficients[j]));
+    ra_transfer_start_law(gpu, spec, text);
   }
   file = ra_key_file_parse("start", text->str, text->len, NULL);
   profile = file ? ra_profile_load(file, NULL) : NULL;

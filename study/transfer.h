@@ -13,7 +13,13 @@
 #define RA_STUDY_TRANSFER_H
 
 #include "study/gpu.h"
+#include "traces/law.h"
 #include "traces/profile.h"
+
+/* Appends the group of law @spec at the start of its fit, in a key file's text.
+ */
+void ra_transfer_start_law(const RaGpu *gpu, const RaLawSpec *spec,
+                           GString *out);
 
 /* A profile with every law at the start of its fit, on @sheet. */
 RaProfile *ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet);

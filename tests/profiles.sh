@@ -47,7 +47,7 @@ calibrate "$tmp/bad" h100-sxm
 point $? "a field that is no number is refused by file and line"
 
 # Merging a row: its cell has two samples, cells without any near it may take
-# from it, one row more is counted; the rest stands.
+# from it, one row more is counted and told of; the rest stands.
 printf 'm,n,k,latency_us\n1,128,128,4.2\n' \
   >"$tmp/bad/kernels_gemm/gemm_h100_bf16_mine.csv"
 "$builddir/reallot" calibrate --from "$tmp/bad" --gpu h100-sxm \
@@ -57,8 +57,10 @@ diff "$profiles/h100-sxm.profile" "$tmp/merged.profile" | grep '^[<>]' \
   >"$tmp/diff"
 grep -q '^> rows = 21547$' "$tmp/diff" &&
   grep -q '^> at-128-128 = [-0-9]*\*2~' "$tmp/diff" &&
-  ! grep -v '^. rows = 2154\|^. at-[0-9]*-[0-9]* ' "$tmp/diff"
-point $? "merging a row changes its cell and the number of rows alone"
+  grep -q '^> source = kernels_gemm/.*; and 1 rows of ' "$tmp/diff" &&
+  ! grep -v '^. rows = 2154\|^. at-[0-9]*-[0-9]* \|^. source = kernels_gemm/' \
+    "$tmp/diff"
+point $? "merging a row changes its cell, the number of rows and the source"
 
 # What the head of a profile says that it was made by: its bases stand beside.
 for profile in "$profiles"/*.profile; do

@@ -344,7 +344,7 @@ set_lines(RaMeasured *row)
     row->line[0] = d[0];
     row->line[1] = d[1];
   } else if (ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMPUTE)
-    row->line[1] = d[1]; /* width, vocabulary */
+    row->line[1] = d[1] > 0 ? d[1] : d[0]; /* width, vocabulary */
   else
     row->line[0] = d[0]; /* bytes */
 }

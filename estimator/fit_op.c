@@ -1,0 +1,91 @@
+/* Which law costs an op. */
+#include "config.h"
+
+#include <string.h>
+
+#include "estimator/fit.h"
+#include "traces/law.h"
+
+static const char *const compute_laws[RA_N_OPS] = {
+    [RA_OP_ATTENTION] = "attention",
+    [RA_OP_ATTENTION_BACKWARD] = "attention-backward",
+    [RA_OP_DECODE_ATTENTION] = "decode-attention",
+    [RA_OP_NORM] = "memory.norm",
+    [RA_OP_NORM_BACKWARD] = "memory.norm-backward",
+    [RA_OP_ROPE] = "memory.rope",
+    [RA_OP_ACTIVATION] = "memory.activation",
+    [RA_OP_ACTIVATION_BACKWARD] = "memory.activation-backward",
+    [RA_OP_ADD] = "memory.add",
+    [RA_OP_EMBEDDING] = "memory.embedding",
+    [RA_OP_EMBEDDING_BACKWARD] = "memory.embedding-backward",
+    [RA_OP_CROSS_ENTROPY] = "memory.cross-entropy",
+    [RA_OP_CROSS_ENTROPY_BACKWARD] = "memory.cross-entropy-backward",
+    [RA_OP_ROUTER] = "memory.other",
+    [RA_OP_PERMUTE] = "memory.other",
+    [RA_OP_SAMPLE] = "memory.sample",
+    [RA_OP_LOSS] = "memory.loss",
+    [RA_OP_OPTIMIZER] = "memory.optimizer",
+    [RA_OP_SEND] = "send",
+    [RA_OP_REALLOC] = "realloc",
+    [RA_OP_OFFLOAD] = "host-copy",
+    [RA_OP_RELOAD] = "host-copy",
+};
+
+static const char *
+product_law(const RaOp *op)
+{
+  return op->dtype == RA_DTYPE_FP8    ? "gemm.fp8"
+         : op->dtype == RA_DTYPE_FP32 ? "gemm.fp32"
+                                      : "gemm.bf16";
+}
+
+static const char *
+collective_law(const RaOp *op)
+{
+  static const char *const in_node[] = {
+      "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast"};
+  gboolean across = op->dim[2] < op->dim[1];
+
+  if (across && op->kind == RA_OP_ALL_TO_ALL)
+    return "inter-node.all-to-all";
+  return across ? "inter-node" : in_node[op->kind - RA_OP_ALL_REDUCE];
+}
+
+const char *
+ra_fit_law_of(const RaOp *op)
+{
+  if (op->kind == RA_OP_GEMM)
+    return product_law(op);
+  if (op->kind >= RA_OP_ALL_REDUCE && op->kind <= RA_OP_BROADCAST)
+    return collective_law(op);
+  /* Passes of an eager framework are sums, not the kernel of the law. */
+  if (op->flags & RA_OP_UNFUSED)
+    return "memory.add";
+  return compute_laws[op->kind];
+}
+
+/* The law that costs what law @name would in a profile that lacks it. */
+static const char *
+stand_in(const RaProfile *profile, const char *name)
+{
+  const char *other = ra_law_spec(name)->stand_in;
+
+  if (other)
+    return other;
+  if (strcmp(name, "inter-node.all-to-all") == 0)
+    return "inter-node";
+  return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";
+}
+
+gboolean
+ra_fit_takes(const RaFitLaw *law, const RaProfile *profile, const RaOp *op)
+{
+  const char *name = ra_fit_law_of(op);
+  gboolean across = op->kind == RA_OP_SEND && op->dim[1];
+
+  if (!name)
+    return FALSE;
+  if (!ra_profile_law(profile, name))
+    name = stand_in(profile, name);
+  return strcmp(name, law->law) == 0 && across == (law == ra_fit_pair(TRUE));
+}

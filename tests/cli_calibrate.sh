@@ -1,0 +1,108 @@
+#!/bin/bash
+# reallot calibrate from traces: what docs/calibration.md shows.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+profile=$srcdir/traces/profiles/h100-sxm.profile
+
+quiet() { # ARGUMENT...: exit 0; standard error is for notes
+  run "$@"
+  result "$rc" "reallot ${*/#"$srcdir"\//}"
+  [ "$rc" -eq 0 ] || sed 's/^/# /' err
+}
+
+# Seconds of an iteration of $plan with profile $1.
+iteration() {
+  "$reallot" simulate "$plan" --profile "$1" --format=tsv >all &&
+    awk -F'\t' '$1 == "plan" { for (i = 1; i <= NF; i++)
+        if ($i == "iteration_s") at = i; next }
+      at { print $at; exit }' all
+}
+
+# |$1 / $2 - 1| <= $3, of numbers.
+near() {
+  awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN {
+    off = a / b - 1; exit !(a > 0 && b > 0 && off <= most && off >= -most) }'
+}
+
+works simulate "$plan" --fidelity=op -n 1 --trace a.trace.tsv
+quiet calibrate --from a.trace.tsv --merge "$profile" -o merged.profile
+grep -q '^reallot: a.trace.tsv: [0-9]* of [0-9]* ops ran beside others' err
+result $? "ops beside others are told of"
+grep -q '^reallot: memory.other: has no table, [0-9]* rows are left out' err
+result $? "and rows that no table takes"
+quiet calibrate --from a.trace.tsv --refit "$profile" -o refitted.profile
+grep -q '^reallot: attention: 3 ops do not determine its 7 coefficients' err
+result $? "and laws that a trace does not determine"
+works inspect merged.profile
+works inspect refitted.profile
+
+# The merged profile has the old laws and more samples; the refitted one others.
+law() { sed -n "/^\[law $2\]/,/^\[/p" "$1" | grep "^$3 = "; }
+[ "$(law merged.profile gemm.bf16 peak-frac)" = \
+  "$(law "$profile" gemm.bf16 peak-frac)" ] &&
+  law merged.profile gemm.bf16 source | grep -q '; and 23 rows of a.trace.tsv$' &&
+  [ "$(law merged.profile gemm.bf16 rows)" = "rows = $((21546 + 23))" ]
+result $? "--merge keeps laws and adds rows"
+law refitted.profile gemm.bf16 source |
+  grep -q 'source = 23 ops, [0-9]* samples of a.trace.tsv; robust fit' &&
+  law refitted.profile gemm.bf16 range | grep -q 'm [0-9]*\.\.[0-9]*; n ' &&
+  [ "$(law refitted.profile attention peak-frac)" = \
+    "$(law "$profile" attention peak-frac)" ]
+result $? "--refit fits what has rows and keeps the rest"
+
+# Both say of the same plan what the profile said that simulated the trace; one
+# of a trace in which products take twice their time does not.
+old=$(iteration "$profile")
+near "$(iteration merged.profile)" "$old" 0.005
+result $? "an iteration costs the same with the merged profile"
+# A decode step's ops are not in a trace: its products are beyond the new range.
+near "$(iteration refitted.profile)" "$old" 0.03
+result $? "and nearly with the refitted one"
+awk -F'\t' -v OFS='\t' '$7 == "gemm" { t += $10 - $9 }
+  /^#/ || $1 == "name" { print; next }
+  { $9 = sprintf("%.9f", $9 + (last == "" ? 0 : late)); late = t
+    $10 = sprintf("%.9f", $10 + late); last = $1; print }' \
+  a.trace.tsv >slow.trace.tsv
+quiet calibrate --from slow.trace.tsv --refit "$profile" -o slow.profile
+! near "$(iteration slow.profile)" "$old" 0.05
+result $? "products that took twice their time show"
+
+# Two traces, in either order, by flag or behind it, give the same bytes.
+cp a.trace.tsv b.trace.tsv
+sed -i 's/a.trace/b.trace/' b.trace.tsv
+quiet calibrate --from a.trace.tsv --from b.trace.tsv --merge "$profile" \
+  -o two.profile
+quiet calibrate --from a.trace.tsv b.trace.tsv --merge "$profile" -o also.profile
+cmp -s two.profile also.profile
+result $? "sources follow --from or repeat it"
+
+# Refused: one line, nothing written.
+fails '--refit PROFILE or --merge PROFILE' calibrate --from a.trace.tsv -o x.profile
+fails '--merge and --refit: expected one of them' calibrate --from a.trace.tsv \
+  --merge "$profile" --refit "$profile" -o x.profile
+fails '--transfer: the laws are those of the profile of --refit' calibrate \
+  --from a.trace.tsv --refit "$profile" --transfer a40.profile -o x.profile
+fails 'is a second folder' calibrate --from . --from . --gpu h100-sxm
+works simulate "$plan" -n 1 --trace stage.trace.tsv
+fails 'stage.trace.tsv: there is no row with an op' calibrate \
+  --from stage.trace.tsv --refit "$profile" -o x.profile
+sed '0,/batch=1/s//batch=x/' a.trace.tsv >bad.trace.tsv
+line=$(grep -n 'batch=x' bad.trace.tsv | cut -d: -f1)
+fails "bad.trace.tsv:$line: the shape of a gemm is" calibrate \
+  --from bad.trace.tsv --refit "$profile" -o x.profile
+sed 's/^peak-frac = .*/peak-frac = x/' "$profile" >bad.profile
+line=$(grep -n 'peak-frac = x' bad.profile | head -n 1 | cut -d: -f1)
+fails "bad.profile:$line: 'peak-frac' is 'x'" calibrate --from a.trace.tsv \
+  --refit bad.profile -o x.profile
+fails "bad.profile:$line: 'peak-frac' is 'x'" calibrate --from a.trace.tsv \
+  --merge bad.profile -o x.profile
+sed '/^\[law attention\]/,/^$/d; /^\[table attention\]/,/^$/d' "$profile" \
+  >part.profile
+fails "part.profile: has no law 'attention'" calibrate --from a.trace.tsv \
+  --refit part.profile -o x.profile
+[ ! -e x.profile ]
+result $? "nothing is written"
+
+echo "1..$n"
