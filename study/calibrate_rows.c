@@ -105,6 +105,19 @@ range_of(const GArray *rows)
   return g_string_free(out, FALSE);
 }
 
+/* A host's laws are those of a core, within other bounds. */
+static const RaFitLaw *
+law_at(const RaProfile *old, guint index)
+{
+  const RaFitLaw *law = ra_fit_trace_law_at(index);
+  const RaFitLaw *host = NULL;
+
+  if (ra_profile_law(old, "gemm.fp32") && !ra_profile_law(old, "gemm.bf16") &&
+      law != ra_fit_pair(TRUE))
+    host = ra_fit_host_law(law->law);
+  return host ? host : law;
+}
+
 /* ---- One law ---------------------------------------------------------------
  */
 
@@ -295,6 +308,15 @@ fit_law(Work *work, const RaFitLaw *law, const GArray *rows)
 /* ---- The profile -----------------------------------------------------------
  */
 
+/* Whether a profile beside @old must have law @spec: one of fp32 products needs
+ * no others. */
+static gboolean
+is_needed(const RaProfile *old, const RaLawSpec *spec)
+{
+  return !spec->optional && !(strcmp(spec->name, "gemm.bf16") == 0 &&
+                              ra_profile_law(old, "gemm.fp32"));
+}
+
 /* Appends laws that @text lacks, at their starts: those that a profile must
  * have and those that @rows are of. */
 static char *
@@ -309,7 +331,7 @@ completed(const char *text, const RaProfile *old, const RaGpu *gpu,
     guint n = n_rows_of(rows, spec->name);
 
     if (ra_profile_law(old, spec->name) ||
-        (spec->optional && n < spec->n_coefficients))
+        (!is_needed(old, spec) && n < spec->n_coefficients))
       continue;
     g_string_append_c(out, '\n');
     ra_transfer_start_law(gpu ? gpu : &any, spec, out);
@@ -323,7 +345,8 @@ check_whole(const Work *work, const char *name, GError **error)
 {
   for (guint i = 0; i < ra_law_n_specs(); i++) {
     const RaLawSpec *spec = ra_law_spec_at(i);
-    gboolean has = spec->optional || ra_profile_law(work->old, spec->name);
+    gboolean has =
+        !is_needed(work->old, spec) || ra_profile_law(work->old, spec->name);
 
     for (guint c = 0; c < work->changes->len && !has; c++)
       has = strcmp(g_array_index(work->changes, RaCalibrateChange, c).law,
@@ -366,7 +389,7 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
   if (!profile)
     return NULL;
   for (guint i = 0; i < ra_fit_n_trace_laws(); i++) {
-    const RaFitLaw *law = ra_fit_trace_law_at(i);
+    const RaFitLaw *law = law_at(old, i);
     g_autoptr(GArray) some = ra_calibrate_rows_of(rows, law, profile);
 
     if (some->len == 0)
