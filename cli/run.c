@@ -18,7 +18,7 @@
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
       *threads;
-  gboolean check, dry;
+  gboolean check, ops, dry;
 } Texts;
 
 static void
@@ -61,6 +61,12 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
 
   ra_run_options_init(o);
   o->check = t->check;
+  o->ops = t->ops;
+  if (t->ops && !t->trace) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--ops: expected it with --trace");
+    return FALSE;
+  }
   if (!ra_option_file("--trace", t->trace, error) ||
       !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
@@ -196,6 +202,8 @@ run(int argc, char **argv, GError **error)
        "Sample from the N most likely tokens; 0: all (default: 0)", "N"},
       {"top-p", 0, 0, G_OPTION_ARG_FILENAME, &t.top_p,
        "Sample from the most likely tokens of this share (default: 1)", "X"},
+      {"ops", 0, 0, G_OPTION_ARG_NONE, &t.ops,
+       "With --trace: every op of every rank too, for calibrate --from", NULL},
       {"check", 0, 0, G_OPTION_ARG_NONE, &t.check,
        "Compare checksums after every reallocation", NULL},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &t.dry,
@@ -227,6 +235,7 @@ const RaCommand ra_command_run = {
         "--set\n"
         "    'call actor_train.dp=4'\n"
         "  reallot run ppo-tiny-8.plan --dry-run\n"
+        "  reallot run ppo-tiny-8.plan -n 1 --trace ops.trace.tsv --ops\n"
         "  reallot run ppo-tiny-4-colocated.plan --threads=4\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
     .n_files = 1,

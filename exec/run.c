@@ -226,6 +226,7 @@ run_rank(void *data)
     rank->begin_s = ra_run_now_s(rank->run);
     n_pending = rank->pending->len;
     run_kind(rank, t);
+    ra_rank_take_ops(rank, t);
     if (rank->pending->len > n_pending)
       continue;
     end_task(rank, t, rank->begin_s);
@@ -320,5 +321,6 @@ ra_run_trace(const RaRun *run, RaTrace *trace)
   for (RaTaskId t = 0; t < n; t++)
     if (run->graph->kind[t] != RA_TASK_JOIN)
       add_row(run, t, begin_s[t], end_s[t], trace);
+  ra_run_trace_ops(run, trace);
   ra_trace_sort(trace);
 }

@@ -81,6 +81,7 @@ typedef struct {
   RaRewardFunc rule;      /* of host calls */
   uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
   gboolean check;         /* checksums after every reallocation */
+  gboolean ops;           /* rows of ops in the trace */
   RaRunFunc progress;     /* (nullable): after every iteration, on some rank's
                              thread, one at a time */
   gpointer progress_data; /* for progress */
@@ -116,7 +117,9 @@ gboolean ra_run_go(RaRun *run, GError **error);
 
 const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
 
-/* A row a task, begin: its last rank began, end: its last rank ended. */
+/* A row a task, begin: its last rank began, end: its last rank ended; with
+ * RaRunOptions.ops also one an op and rank, `TASK/gemm.12`, the op's number in
+ * its task: a collective has one of each of its ranks. */
 void ra_run_trace(const RaRun *run, RaTrace *trace);
 
 /* (nullable): what GPU @gpu holds for @call, its newest version. */

@@ -75,6 +75,7 @@ typedef struct {
   GPtrArray *params;                  /* all its parameters, owned */
   GArray *times;                      /* of RaTaskTime, owned */
   GArray *pending;                    /* of RaPending, owned */
+  GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   uint32_t node;                      /* that it has waited for */
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
@@ -152,6 +153,13 @@ void ra_rank_realloc(RaRank *rank, RaTaskId task);
 void ra_rank_transfer(RaRank *rank, RaTaskId task);
 void ra_rank_host(RaRank *rank, RaTaskId task);
 void ra_rank_copy(RaRank *rank, RaTaskId task);
+
+/* From now on @rank's stages record their ops. */
+void ra_rank_record(RaRank *rank);
+/* What they have recorded is @task's. */
+void ra_rank_take_ops(RaRank *rank, RaTaskId task);
+/* A row an op and rank, at the end of @trace. */
+void ra_run_trace_ops(const RaRun *run, RaTrace *trace);
 
 /* After a prefill's micro-batch: its first tokens, where the head is. */
 void ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro);

@@ -404,6 +404,8 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   index_nodes(run);
   add_ranks(run);
   add_calls(run);
+  for (uint32_t i = 0; i < run->n_ranks && options->ops; i++)
+    ra_rank_record(&run->ranks[i]);
   return run;
 }
 
@@ -449,6 +451,8 @@ clear_rank(RaRank *rank)
   g_free(rank->calls);
   g_ptr_array_unref(rank->params);
   g_array_unref(rank->times);
+  if (rank->ops)
+    g_array_unref(rank->ops);
   g_array_unref(rank->pending);
 }
 

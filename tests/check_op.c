@@ -243,7 +243,7 @@ START_TEST(test_text)
   RaOp back = {.kind = RA_OP_HOST};
 
   for (guint kind = 0; kind < RA_N_OPS; kind++)
-    for (guint flags = 0; flags < 16; flags++) {
+    for (guint flags = 0; flags < 32; flags++) {
       RaOp op = {(uint8_t)kind,
                  (uint8_t)(flags % RA_N_DTYPES),
                  (uint16_t)flags,

@@ -78,6 +78,19 @@ quiet calibrate --from a.trace.tsv b.trace.tsv --merge "$profile" -o also.profil
 cmp -s two.profile also.profile
 result $? "sources follow --from or repeat it"
 
+# A run's ops count as a simulation's: each rank's products are samples, the
+# ranks of a collective are one, and what a task waits for is no op's.
+works run ppo-tiny-8.plan -n 1 --trace run.trace.tsv --ops
+quiet calibrate --from run.trace.tsv --merge "$profile" -o x.profile
+law x.profile all-reduce source | grep -q '; and [0-9]* rows of run.trace.tsv$'
+result $? "a run's ops are rows of laws"
+awk -F'\t' '$7 == "all_reduce" { n++; where[$1 " " $2] = where[$1 " " $2] " " $5 }
+  $7 == "gemm" { products++ }
+  END { for (i in where) two += where[i] ~ / .* /
+    exit !(n > 0 && products > n && two > 0) }' run.trace.tsv
+result $? "every rank of a collective has a row of one name"
+rm -f x.profile
+
 # Refused: one line, nothing written.
 fails '--refit PROFILE or --merge PROFILE' calibrate --from a.trace.tsv -o x.profile
 fails '--merge and --refit: expected one of them' calibrate --from a.trace.tsv \
@@ -102,6 +115,7 @@ sed '/^\[law attention\]/,/^$/d; /^\[table attention\]/,/^$/d' "$profile" \
   >part.profile
 fails "part.profile: has no law 'attention'" calibrate --from a.trace.tsv \
   --refit part.profile -o x.profile
+fails '--ops: expected it with --trace' run ppo-tiny-8.plan --ops
 [ ! -e x.profile ]
 result $? "nothing is written"
 
