@@ -114,6 +114,11 @@ void ra_evaluator_screen_from(RaEvaluator *evaluator, guint lane);
 void ra_evaluator_screen(RaEvaluator *evaluator, guint n,
                          const RaProposal *proposals, double *out_run_s);
 
+/* Whether @proposal, a change of that plan, takes more than @limit_s for
+ * certain, at a glance: one call, whose longest path does.  O(1). */
+gboolean ra_evaluator_is_hopeless(const RaEvaluator *evaluator,
+                                  const RaProposal *proposal, double limit_s);
+
 /* Changes @lane by @proposal. */
 void ra_evaluator_apply(RaEvaluator *evaluator, guint lane,
                         const RaProposal *proposal);

@@ -20,15 +20,36 @@ typedef struct {
   RaLaneReal *realloc_s; /* (n_calls) to the layout of a call, at least */
 } Numbers;
 
+/* What a call of an iteration waits for: rows of ends.  First what it always
+ * does, then what its last part does, then with whom it shares GPUs. */
+typedef struct {
+  uint16_t call;
+  uint16_t made; /* end of the training that its parameters are from, or NONE */
+  uint32_t first;
+  uint16_t n_always, n_last, n_queued;
+} Node;
+
+typedef struct {
+  uint16_t row;
+  uint16_t mask; /* of the overlaps, if queued */
+} Wait;
+
+#define NONE UINT16_MAX
+
 struct _RaScreen {
-  const RaProgram *program; /* of the plan; has_queues is of it */
-  gboolean has_queues;      /* calls stand in its order in every queue */
+  const RaProgram *program;    /* of the plan; has_queues is of it */
+  gboolean has_queues;         /* calls stand in its order in every queue */
+  double rest_s[RA_POINT_MAX]; /* by call: the longest path through it in every
+                                  iteration, less the call; 0: not known */
   uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the plan */
   gsize n_rows;                                    /* of Numbers */
   Numbers plan;                                    /* in all lanes */
   Numbers now;                                     /* of proposals */
-  RaLaneReal *end_s;                               /* (n_iterations, n_calls) */
-  void *block;                                     /* owned, 64-byte aligned */
+  Node *nodes; /* (n_iterations, n_calls) in their order; owned */
+  Wait *waits; /* of all nodes; owned */
+  uint32_t n_nodes;
+  RaLaneReal *end_s; /* (n_iterations, n_calls) */
+  void *block;       /* owned, 64-byte aligned */
 };
 
 static Numbers
@@ -42,7 +63,7 @@ static RaScreen *
 screen_new(const RaEvaluator *e)
 {
   RaScreen *s = g_new0(RaScreen, 1);
-  gsize n = e->n_calls, total;
+  gsize n = e->n_calls, n_waits = 0, total;
   RaLaneReal *at;
 
   s->n_rows = n * n + 3 * n;
@@ -55,6 +76,12 @@ screen_new(const RaEvaluator *e)
   s->plan = carve_numbers(at, n);
   s->now = carve_numbers(at + s->n_rows, n);
   s->end_s = at + 2 * s->n_rows;
+  s->n_nodes = (uint32_t)(e->n_iterations * n);
+  g_assert(s->n_nodes < NONE);
+  s->nodes = g_new(Node, s->n_nodes);
+  for (uint32_t c = 0; c < n; c++)
+    n_waits += 1 + e->workload->calls[c].n_inputs + n;
+  s->waits = g_new(Wait, e->n_iterations * n_waits);
   return s;
 }
 
@@ -64,6 +91,8 @@ ra_screen_free(RaScreen *screen)
   if (!screen)
     return;
   free(screen->block);
+  g_free(screen->nodes);
+  g_free(screen->waits);
   g_free(screen);
 }
 
@@ -92,36 +121,6 @@ static void
 spread_real(RaLaneReal *row, double value)
 {
   RA_EACH_LANE(i) row->of[i] = value;
-}
-
-void
-ra_evaluator_screen_from(RaEvaluator *e, guint lane)
-{
-  const RaLane1 *l = &e->lanes[lane];
-  uint32_t n = e->n_calls;
-  RaScreen *s;
-
-  if (!e->screen)
-    e->screen = screen_new(e);
-  s = e->screen;
-  if (s->program != l->use->program)
-    s->has_queues = has_queues(e, l->use->program);
-  s->program = l->use->program;
-  for (uint32_t c = 0; c < n; c++) {
-    const RaBrief *brief = &e->briefs[c][l->point.calls[c].candidate];
-
-    s->begin[c] = l->begin[c];
-    s->end[c] = l->end[c];
-    spread_real(&s->plan.call_s[c], brief->least_s);
-    spread_real(&s->plan.last_s[c],
-                e->workload->calls[c].n_parts == 1 ? brief->least_s : 0);
-    spread_real(&s->plan.realloc_s[c], e->realloc_s[c].of[lane]);
-    for (uint32_t d = 0; d < n; d++) {
-      uint64_t mask = ra_lane_pair(e->overlap, e, c, d)->of[lane];
-      RaLaneMask *row = &s->plan.overlap[c * n + d];
-      RA_EACH_LANE(i) row->of[i] = c == d ? 0 : mask;
-    }
-  }
 }
 
 /* Durations of @proposal in @lane, and whom its calls meet. */
@@ -158,53 +157,102 @@ write_proposal(const RaEvaluator *e, RaScreen *s, guint lane,
   }
 }
 
-/* When call @c may begin in iteration @k, and what its last part waits for. */
-RA_INTO void
-wait_for_inputs(const RaEvaluator *e, const RaScreen *s, uint32_t c, uint32_t k,
-                RaLaneReal *begin, RaLaneReal *chunk)
-{
-  const RaCall *call = &e->workload->calls[c];
-  uint32_t n = e->n_calls, lag = 1 + call->staleness;
+/* --- the nodes --- */
 
-  for (guint i = 0; i < call->n_inputs; i++) {
-    uint32_t from = call->inputs[i].producer;
-    if (from != RA_NONE)
-      ra_lane_max(call->inputs[i].n_chunks > 1 ? chunk : begin,
-                  &s->end_s[k * n + from]);
-  }
-  if (e->trainer[c] != RA_NONE && k >= lag) {
-    const RaLaneReal *made = &s->end_s[(k - lag) * n + e->trainer[c]];
-    RaLaneReal here;
-    RA_EACH_LANE(i) here.of[i] = made->of[i] + s->now.realloc_s[c].of[i];
-    ra_lane_max(begin, &here);
-  }
-  if (k > 0 && call->model != RA_NONE)
-    ra_lane_max(begin, &s->end_s[(k - 1) * n + c]);
+/* Rows that a node waits for, directly or not, one bit each; of more than 64
+ * nodes none are known. */
+typedef struct {
+  RaScreen *screen;
+  uint32_t n_waits;
+  uint64_t before[64];
+} Maker;
+
+static void
+wait_for(Maker *m, uint32_t row, uint16_t mask, uint16_t *count)
+{
+  m->screen->waits[m->n_waits++] = (Wait){(uint16_t)row, mask};
+  (*count)++;
 }
 
-RA_INTO void
-replay_call(const RaEvaluator *e, const RaScreen *s, uint32_t at, uint32_t k)
+static uint64_t
+with_before(const Maker *m, uint32_t row)
+{
+  return row < 64 ? m->before[row] | UINT64_C(1) << row : 0;
+}
+
+/* As bound_call() of search/evaluate_replay.c, and behind those that share
+ * GPUs and stand before it in the queue, but for whom it waits anyway. */
+static void
+make_node(const RaEvaluator *e, Maker *m, uint32_t at, uint32_t k)
 {
   uint32_t n = e->n_calls, c = e->workload->order[at];
-  RaLaneReal begin = {{0}}, chunk = {{0}};
-  RaLaneReal *out = &s->end_s[k * n + c];
+  const RaCall *call = &e->workload->calls[c];
+  Node *node = &m->screen->nodes[k * n + at];
+  uint32_t lag = 1 + call->staleness;
+  uint64_t before = 0;
 
-  wait_for_inputs(e, s, c, k, &begin, &chunk);
-  /* Of a call that shares GPUs the last one before in the queue. */
-  for (uint32_t i = 0; s->has_queues && i < n; i++) {
-    uint32_t d = e->workload->order[i];
-    if (i < at)
-      ra_lane_max_where(&begin, &s->end_s[k * n + d],
-                        &s->now.overlap[c * n + d]);
-    else if (k > 0)
-      ra_lane_max_where(&begin, &s->end_s[(k - 1) * n + d],
-                        &s->now.overlap[c * n + d]);
+  *node = (Node){.call = (uint16_t)c, .made = NONE, .first = m->n_waits};
+  if (k > 0 && call->model != RA_NONE)
+    wait_for(m, (k - 1) * n + c, NONE, &node->n_always);
+  for (guint i = 0; i < call->n_inputs; i++)
+    if (call->inputs[i].producer != RA_NONE && call->inputs[i].n_chunks <= 1)
+      wait_for(m, k * n + call->inputs[i].producer, NONE, &node->n_always);
+  if (e->trainer[c] != RA_NONE && k >= lag) {
+    node->made = (uint16_t)((k - lag) * n + e->trainer[c]);
+    before |= with_before(m, node->made);
   }
-  RA_EACH_LANE(i)
-  {
-    double a = begin.of[i] + s->now.call_s[c].of[i];
-    double b = chunk.of[i] + s->now.last_s[c].of[i];
-    out->of[i] = a > b ? a : b;
+  for (uint32_t i = node->first; i < m->n_waits; i++)
+    before |= with_before(m, m->screen->waits[i].row);
+  for (guint i = 0; i < call->n_inputs; i++)
+    if (call->inputs[i].producer != RA_NONE && call->inputs[i].n_chunks > 1)
+      wait_for(m, k * n + call->inputs[i].producer, NONE, &node->n_last);
+  for (uint32_t i = 0; m->screen->has_queues && i < n; i++) {
+    uint32_t d = e->workload->order[i], row = (i < at ? k : k - 1) * n + d;
+    if (d == c || (i > at && k == 0) || (row < 64 && before >> row & 1))
+      continue;
+    wait_for(m, row, (uint16_t)(c * n + d), &node->n_queued);
+  }
+  if (k * n + c < 64)
+    m->before[k * n + c] = before;
+}
+
+static void
+make_nodes(const RaEvaluator *e, RaScreen *s)
+{
+  Maker m = {.screen = s};
+
+  for (uint32_t k = 0; k < e->n_iterations; k++)
+    for (uint32_t at = 0; at < e->n_calls; at++)
+      make_node(e, &m, at, k);
+}
+
+/* --- the replay --- */
+
+RA_INTO void
+replay_node(const RaScreen *s, const Node *node, RaLaneReal *out)
+{
+  const Wait *wait = &s->waits[node->first];
+  const RaLaneReal *call_s = &s->now.call_s[node->call];
+  RaLaneReal begin = {{0}};
+
+  for (uint32_t i = 0; i < node->n_always; i++, wait++)
+    ra_lane_max(&begin, &s->end_s[wait->row]);
+  if (node->made != NONE) {
+    const RaLaneReal *made = &s->end_s[node->made];
+    const RaLaneReal *realloc_s = &s->now.realloc_s[node->call];
+    RaLaneReal here;
+    RA_EACH_LANE(i) here.of[i] = made->of[i] + realloc_s->of[i];
+    ra_lane_max(&begin, &here);
+  }
+  for (uint32_t i = 0; i < node->n_queued; i++)
+    ra_lane_max_where(&begin, &s->end_s[wait[node->n_last + i].row],
+                      &s->now.overlap[wait[node->n_last + i].mask]);
+  RA_EACH_LANE(i) out->of[i] = begin.of[i] + call_s->of[i];
+  for (uint32_t i = 0; i < node->n_last; i++, wait++) {
+    RaLaneReal last;
+    RA_EACH_LANE(j)
+    last.of[j] = s->end_s[wait->row].of[j] + s->now.last_s[node->call].of[j];
+    ra_lane_max(out, &last);
   }
 }
 
@@ -212,12 +260,88 @@ RA_WIDEST static void
 replay_calls(const RaEvaluator *e, const RaScreen *s, RaLaneReal *out_end_s)
 {
   uint32_t n = e->n_calls;
+  const Node *node = s->nodes;
 
   for (uint32_t k = 0; k < e->n_iterations; k++)
-    for (uint32_t at = 0; at < n; at++)
-      replay_call(e, s, at, k);
+    for (uint32_t at = 0; at < n; at++, node++)
+      replay_node(s, node, &s->end_s[k * n + node->call]);
   for (uint32_t c = 0; c < n; c++)
     ra_lane_max(out_end_s, &s->end_s[(e->n_iterations - 1) * n + c]);
+}
+
+/* A call that takes longer than all others together is on every longest path.
+ * A power of two: sums of a few of it keep seconds to 10^-9. */
+#define HUGE_S 0x1p20
+
+/* Lane c has call c take HUGE_S and meet nobody. */
+static void
+find_rests(const RaEvaluator *e, RaScreen *s)
+{
+  uint32_t n = e->n_calls;
+  RaLaneReal end = {{0}};
+
+  memset(s->rest_s, 0, sizeof s->rest_s);
+  if (n > RA_LANES)
+    return;
+  memcpy(s->now.overlap, s->plan.overlap, s->n_rows * sizeof(RaLaneReal));
+  for (uint32_t c = 0; c < n; c++) {
+    s->now.call_s[c].of[c] = HUGE_S;
+    s->now.last_s[c].of[c] = 0;
+    for (uint32_t d = 0; d < n; d++) {
+      s->now.overlap[c * n + d].of[c] = s->now.overlap[d * n + c].of[c] = 0;
+      if (d == c || e->trainer[d] == c)
+        s->now.realloc_s[d].of[c] = 0;
+    }
+  }
+  replay_calls(e, s, &end);
+  for (uint32_t c = 0; c < n; c++)
+    s->rest_s[c] =
+        MAX(end.of[c] - HUGE_S * e->n_iterations - 1e-6, 0) * (1 - 1e-9);
+}
+
+void
+ra_evaluator_screen_from(RaEvaluator *e, guint lane)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  uint32_t n = e->n_calls;
+  RaScreen *s;
+
+  if (!e->screen)
+    e->screen = screen_new(e);
+  s = e->screen;
+  if (s->program != l->use->program) {
+    s->has_queues = has_queues(e, l->use->program);
+    make_nodes(e, s);
+  }
+  s->program = l->use->program;
+  for (uint32_t c = 0; c < n; c++) {
+    const RaBrief *brief = &e->briefs[c][l->point.calls[c].candidate];
+
+    s->begin[c] = l->begin[c];
+    s->end[c] = l->end[c];
+    spread_real(&s->plan.call_s[c], brief->least_s);
+    spread_real(&s->plan.last_s[c],
+                e->workload->calls[c].n_parts == 1 ? brief->least_s : 0);
+    spread_real(&s->plan.realloc_s[c], e->realloc_s[c].of[lane]);
+    for (uint32_t d = 0; d < n; d++) {
+      uint64_t mask = ra_lane_pair(e->overlap, e, c, d)->of[lane];
+      RaLaneMask *row = &s->plan.overlap[c * n + d];
+      RA_EACH_LANE(i) row->of[i] = c == d ? 0 : mask;
+    }
+  }
+  find_rests(e, s);
+}
+
+gboolean
+ra_evaluator_is_hopeless(const RaEvaluator *e, const RaProposal *proposal,
+                         double limit_s)
+{
+  uint32_t c = proposal->call[0];
+  double least_s = e->briefs[c][proposal->choice[0].candidate].least_s;
+
+  return proposal->n == 1 &&
+         e->screen->rest_s[c] + least_s * (1 - 1e-9) * e->n_iterations >
+             limit_s * e->n_iterations;
 }
 
 /* Of a thousand terms; rounding is some 10^-13 of them. */

@@ -19,7 +19,7 @@
 /* A GPU that is over by all of itself costs so many times the plan. */
 #define OVER_FACTOR 10
 /* Proposals screened for one replay, at most: few are accepted. */
-#define SCREENED_MAX 64
+#define SCREENED_MAX 256
 
 enum { BASE = RA_LANES - 1, N_PROBES = 256 };
 
@@ -99,21 +99,29 @@ draw_proposals(const Search *s, Chain *c, Passed *out)
   guint n = 0;
 
   out->n = 0;
-  while (n < SCREENED_MAX && out->n < c->n_lanes) {
+  while (n < SCREENED_MAX) {
     RaProposal proposals[RA_LANES];
     double limits[RA_LANES], bounds[RA_LANES];
+    guint at[RA_LANES], k = 0;
 
-    for (guint i = 0; i < RA_LANES; i++)
-      limits[i] =
+    for (; k < MIN(RA_LANES, c->n_lanes + 2) && n < SCREENED_MAX; n++) {
+      limits[k] =
           c->now_s + c->temperature_s * ra_proposer_draw(s->proposer, &c->rng,
-                                                         point, &proposals[i]);
-    ra_evaluator_screen(e, RA_LANES, proposals, bounds);
-    for (guint i = 0; i < RA_LANES && out->n < c->n_lanes; i++, n++) {
-      if (bounds[i] > limits[i] || is_same(point, &proposals[i]))
+                                                         point, &proposals[k]);
+      at[k] = n;
+      k += !ra_evaluator_is_hopeless(e, &proposals[k], limits[k]) &&
+           !is_same(point, &proposals[k]);
+    }
+    if (k > 0)
+      ra_evaluator_screen(e, k, proposals, bounds);
+    for (guint i = 0; i < k; i++) {
+      if (bounds[i] > limits[i])
         continue;
-      out->at[out->n] = n;
+      out->at[out->n] = at[i];
       out->limits[out->n] = limits[i];
       ra_evaluator_apply(e, out->n++, &proposals[i]);
+      if (out->n == c->n_lanes)
+        return at[i] + 1;
     }
   }
   return n;

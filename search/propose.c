@@ -5,7 +5,10 @@
 
 #include "search/propose.h"
 
-enum { N_VARIATES = 4096, N_WORDS = 8 };
+enum { N_VARIATES = 4096, N_WORDS = 4 };
+
+/* Bits of the first number of a proposal. */
+enum { CALL_BITS = 8, KIND_BITS = 4 };
 
 /* Candidates of a call by the size of their mesh, of a size the quickest first.
  */
@@ -13,6 +16,8 @@ typedef struct {
   uint32_t *sorted; /* (n) candidates; owned */
   uint32_t *begin;  /* (n_sizes + 1) of each size in sorted; owned */
   uint32_t *n_gpus; /* (n_sizes) ascending; owned */
+  uint32_t *at;     /* by GPUs up to those of the cluster: RA_NONE or the size;
+                       owned */
   uint32_t n_sizes;
 } Sizes;
 
@@ -24,9 +29,9 @@ struct _RaProposer {
   double variates[N_VARIATES]; /* exponential, mean 1: middles of quantiles */
 };
 
-/* The random numbers of one proposal, taken one by one; the last is that of
- * the variate. */
+/* The random numbers of one proposal, taken one by one. */
 typedef struct {
+  RaRng *rng;
   uint32_t words[N_WORDS];
   guint at;
 } Draw;
@@ -55,6 +60,7 @@ sizes_init(Sizes *s, const RaCostTable *costs, uint32_t call)
 {
   const RaSpaceCall *c = &ra_cost_table_space(costs)->calls[call];
   g_autofree Entry *all = g_new(Entry, c->n);
+  gsize n_gpus = ra_cluster_n_gpus(ra_cost_table_space(costs)->cluster);
 
   for (uint32_t i = 0; i < c->n; i++)
     all[i] = (Entry){i, c->candidates[i].n_gpus,
@@ -71,6 +77,10 @@ sizes_init(Sizes *s, const RaCostTable *costs, uint32_t call)
     s->n_gpus[s->n_sizes++] = all[i].n_gpus;
   }
   s->begin[s->n_sizes] = c->n;
+  s->at = g_new(uint32_t, n_gpus + 1);
+  memset(s->at, 0xff, (n_gpus + 1) * sizeof *s->at);
+  for (uint32_t i = 0; i < s->n_sizes; i++)
+    s->at[s->n_gpus[i]] = i;
 }
 
 RaProposer *
@@ -100,6 +110,7 @@ ra_proposer_free(RaProposer *proposer)
     g_free(proposer->sizes[c].sorted);
     g_free(proposer->sizes[c].begin);
     g_free(proposer->sizes[c].n_gpus);
+    g_free(proposer->sizes[c].at);
   }
   g_free(proposer);
 }
@@ -112,25 +123,26 @@ ra_proposer_n_calls(const RaProposer *proposer)
 
 /* --- draws --- */
 
-/* Two blocks of the chain's stream (base/rng.h). */
+/* A block of the chain's stream (base/rng.h). */
 static void
-draw_begin(Draw *draw, RaRng *rng)
+draw_block(Draw *draw)
 {
+  RaRng *rng = draw->rng;
   uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
+  uint32_t counter[4] = {(uint32_t)rng->counter, (uint32_t)(rng->counter >> 32),
+                         (uint32_t)rng->stream, (uint32_t)(rng->stream >> 32)};
 
-  for (guint i = 0; i < N_WORDS; i += 4, rng->counter++) {
-    uint32_t counter[4] = {
-        (uint32_t)rng->counter, (uint32_t)(rng->counter >> 32),
-        (uint32_t)rng->stream, (uint32_t)(rng->stream >> 32)};
-    ra_rng_block(counter, key, draw->words + i);
-  }
+  ra_rng_block(counter, key, draw->words);
+  rng->counter++;
   draw->at = 0;
 }
 
 static uint32_t
 word(Draw *draw)
 {
-  return draw->words[draw->at++ % (N_WORDS - 1)];
+  if (draw->at == N_WORDS)
+    draw_block(draw);
+  return draw->words[draw->at++];
 }
 
 /* [0, n), no more uneven than by n / 2^32. */
@@ -169,28 +181,18 @@ any_choice(const RaProposer *p, Draw *draw, uint32_t call)
   return choice;
 }
 
-static int
-compare_u32(const void *a, const void *b)
-{
-  const uint32_t *x = a, *y = b;
-
-  return (*x > *y) - (*x < *y);
-}
-
 /* Some strategy on @n_gpus from @begin on; FALSE: @call cannot be there. */
 static gboolean
 choice_at(const RaProposer *p, Draw *draw, uint32_t call, uint32_t begin,
           uint32_t n_gpus, RaChoice *out)
 {
   const Sizes *sizes = &p->sizes[call];
-  const uint32_t *found = bsearch(&n_gpus, sizes->n_gpus, sizes->n_sizes,
-                                  sizeof n_gpus, compare_u32);
+  uint32_t size = sizes->at[n_gpus];
   const RaCandidate *c;
 
-  if (!found)
+  if (size == RA_NONE)
     return FALSE;
-  out->candidate =
-      candidate_of_size(sizes, draw, (uint32_t)(found - sizes->n_gpus));
+  out->candidate = candidate_of_size(sizes, draw, size);
   c = &p->space->calls[call].candidates[out->candidate];
   if (begin < c->first || (begin - c->first) % c->step != 0 ||
       (begin - c->first) / c->step >= c->n_positions)
@@ -294,10 +296,8 @@ move_border(const RaProposer *p, Draw *draw, const RaPoint *point,
 
 static gboolean
 draw_kind(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
-          uint32_t other, RaProposal *out)
+          uint32_t other, uint32_t kind, RaProposal *out)
 {
-  uint32_t kind = below(draw, 16);
-
   if (kind < 4)
     return FALSE;
   if (kind == 4)
@@ -318,29 +318,28 @@ ra_proposer_draw(const RaProposer *proposer, RaRng *rng, const RaPoint *point,
                  RaProposal *out_proposal)
 {
   const RaProposer *p = proposer;
-  Draw draw;
-  uint32_t first, call, other;
+  Draw draw = {.rng = rng, .at = N_WORDS};
+  uint32_t bits = word(&draw), call, other, kind;
 
-  draw_begin(&draw, rng);
-  first = word(&draw);
-  call = p->calls[(uint64_t)(first & 0xffff) * p->n_calls >> 16];
-  other = p->calls[(uint64_t)(first >> 16) * p->n_calls >> 16];
+  call = p->calls[(bits & 0xff) * p->n_calls >> CALL_BITS];
+  other = p->calls[(bits >> CALL_BITS & 0xff) * p->n_calls >> CALL_BITS];
+  kind = bits >> 2 * CALL_BITS & ((1u << KIND_BITS) - 1);
   out_proposal->n = 0;
-  if (!draw_kind(p, &draw, point, call, other, out_proposal)) {
+  if (!draw_kind(p, &draw, point, call, other, kind, out_proposal)) {
     out_proposal->n = 0;
     add(out_proposal, call, any_choice(p, &draw, call));
   }
-  return p->variates[draw.words[N_WORDS - 1] % N_VARIATES];
+  return p->variates[bits >> (2 * CALL_BITS + KIND_BITS)];
 }
 
 void
 ra_proposer_point(const RaProposer *proposer, RaRng *rng, RaPoint *inout_point)
 {
+  Draw draw = {.rng = rng, .at = N_WORDS};
+
   for (uint32_t i = 0; i < proposer->n_calls; i++) {
     uint32_t call = proposer->calls[i];
-    Draw draw;
 
-    draw_begin(&draw, rng);
     inout_point->calls[call] = any_choice(proposer, &draw, call);
   }
 }

@@ -9,7 +9,8 @@
  * likely as each other, and strategies on a mesh the likelier the quicker they
  * are: of n in the order of their bounds the floor(n u^2)-th.
  *
- * Two Philox blocks a proposal; neither division nor logarithm.  Thread: any.
+ * Mostly one Philox block a proposal; neither division nor logarithm.  Thread:
+ * any.
  */
 #ifndef RA_SEARCH_PROPOSE_H
 #define RA_SEARCH_PROPOSE_H
@@ -33,7 +34,7 @@ void ra_proposer_point(const RaProposer *proposer, RaRng *rng,
 
 /**
  * ra_proposer_draw:
- * @rng: of the chain: moved on by two numbers
+ * @rng: of the chain: moved on by some numbers
  * @point: that is changed
  * @out_proposal: (out): one call at least
  *
