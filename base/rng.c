@@ -154,3 +154,21 @@ ra_rng_normal(RaRng *rng)
 {
   return ra_normal_quantile(ra_rng_uniform(rng));
 }
+
+double
+ra_normal_cdf(double x)
+{
+  double sum, term;
+
+  if (x < 0)
+    return 1.0 - ra_normal_cdf(-x);
+  if (x > 8.5) /* 1 - Phi(8.5) is 1e-17 */
+    return 1.0;
+  sum = term = x;
+  for (int i = 3; term > sum * 1e-17; i += 2) {
+    term *= x * x / i;
+    sum += term;
+  }
+  /* 0.9189... is ln(2 pi) / 2 */
+  return 0.5 + sum * ra_exp(-x * x / 2 - 0.91893853320467274178);
+}

@@ -19,6 +19,7 @@ bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h
 bench_programs += %D%/search
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
+bench_programs += %D%/tails
 bench_programs += %D%/train
 bench_programs += %D%/memory
 bench_memory_SOURCES = %D%/memory.c %D%/real_setting.c %D%/real_setting.h

@@ -53,6 +53,9 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "zero > 0", error);
   if (p->batching != RA_BATCHING_STATIC)
     return refuse(plan, call, "batching = continuous", error);
+  if (ra_tail_is_set(&p->tail))
+    return refuse(plan, call, "sequences that are moved or over-sampled",
+                  error);
   if (m->dtype != RA_DTYPE_FP32)
     return refuse(plan, call, "a model whose dtype is not fp32", error);
   if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)

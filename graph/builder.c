@@ -365,6 +365,24 @@ keep(RaArena *arena, const GArray *array)
   return copy;
 }
 
+/* The rollouts of the sets that were asked for. */
+static const RaRollout *const *
+keep_rollouts(RaBuilder *b, RaArena *arena)
+{
+  const RaWorkload *w = b->augmented->plan->workload;
+  gsize n = (gsize)b->augmented->n_iterations * w->n_calls;
+  const RaRollout **rollouts = NULL;
+
+  for (gsize i = 0; i < n; i++) {
+    if (!b->sets[i] || !b->sets[i]->rollout)
+      continue;
+    if (!rollouts)
+      rollouts = ra_arena_alloc(arena, n, sizeof *rollouts);
+    rollouts[i] = b->sets[i]->rollout;
+  }
+  return rollouts;
+}
+
 RaTaskGraph *
 ra_builder_finish(RaBuilder *b, GError **error)
 {
@@ -391,6 +409,7 @@ ra_builder_finish(RaBuilder *b, GError **error)
   g->works = keep(g->arena, b->works);
   g->n_shards = b->shards->len;
   g->shards = keep(g->arena, b->shards);
+  g->rollouts = keep_rollouts(b, g->arena);
   g->n_dynamics = b->dynamics->len;
   g->dynamics = keep(g->arena, b->dynamics);
   ra_lane_map_finish(b->lanes, g);

@@ -71,6 +71,12 @@ void ra_expand_train(RaCallContext *context, const RaNodeEnds *ends);
 void ra_expand_inference(RaCallContext *context, const RaNodeEnds *ends);
 void ra_expand_generate(RaCallContext *context, const RaNodeEnds *ends);
 
+/* Of a generate call, where the plan chooses something about its long tail:
+ * graph/expand_rollout.c.  Without a prefill in a phase its decode tasks wait
+ * for the gate, else the prefill does. */
+void ra_expand_rollout(RaCallContext *context, const RaNodeEnds *ends,
+                       const RaRollout *rollout);
+
 /* Shared by the three, in graph/expand_pipeline.c. */
 
 /* Which batch a replica's pipeline runs, and how. */

@@ -149,6 +149,10 @@ ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
       node->part == 0 && x->plan->batching == RA_BATCHING_STATIC;
   RaForwards f;
 
+  if (set->rollout) {
+    ra_expand_rollout(x, ends, set->rollout);
+    return;
+  }
   if (prefills)
     begin_forwards(&f, x, ends);
   for (uint32_t d = 0; d < x->plan->dp; d++) {

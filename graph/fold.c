@@ -6,6 +6,7 @@
 #include "base/partition.h"
 #include "graph/expand_call.h"
 #include "graph/fold.h"
+#include "graph/plan_tail.h"
 
 /* A call while classes are refined. */
 typedef struct {
@@ -87,8 +88,16 @@ split_by_sequences(Fold *fold, Call *call)
   uint32_t n_blocks = call->c->kind == RA_CALL_TRAIN ? call->c->n_mini_batches
                                                      : call->c->n_parts;
 
+  if (call->c->kind == RA_CALL_GENERATE && ra_tail_is_set(&call->plan->tail)) {
+    /* What moves tells replicas apart, whatever the lengths. */
+    for (uint32_t d = 0; d < call->plan->dp; d++)
+      fold->key[d] = d;
+    split(fold, call);
+    return;
+  }
   if (w->prompt_length.kind == RA_LENGTH_FIXED &&
-      w->response_length.kind == RA_LENGTH_FIXED)
+      w->response_length.kind == RA_LENGTH_FIXED &&
+      ra_plan_iterations_alike(fold->plan))
     return;
   for (uint32_t k = fold->begin_iteration;
        k < fold->end_iteration && !is_split(call); k++) {

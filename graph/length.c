@@ -307,31 +307,6 @@ ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
   }
 }
 
-/* Distribution function of the standard normal law, absolute error below
- * 1e-15, with + - x / and ra_exp() only:
- *
- *     Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + x^7/(3 5 7) + ...)
- *
- * Source: Marsaglia, "Evaluating the Normal Distribution", J. Stat. Softw. 11
- * (2004) issue 4.  All terms have x's sign, so nothing cancels for x > 0. */
-static double
-normal_cdf(double x)
-{
-  double sum, term;
-
-  if (x < 0)
-    return 1.0 - normal_cdf(-x);
-  if (x > 8.5) /* 1 - Phi(8.5) is 1e-17 */
-    return 1.0;
-  sum = term = x;
-  for (int i = 3; term > sum * 1e-17; i += 2) {
-    term *= x * x / i;
-    sum += term;
-  }
-  /* 0.9189... is ln(2 pi) / 2 */
-  return 0.5 + sum * ra_exp(-x * x / 2 - 0.91893853320467274178);
-}
-
 uint32_t
 ra_length_at(const RaLength *length, double z)
 {
@@ -344,7 +319,7 @@ ra_length_at(const RaLength *length, double z)
   n = length->kind == RA_LENGTH_FILE
           ? length->n_samples
           : length->max_tokens - length->min_tokens + 1;
-  at = MIN((uint32_t)(normal_cdf(z) * n), n - 1);
+  at = MIN((uint32_t)(ra_normal_cdf(z) * n), n - 1);
   return length->kind == RA_LENGTH_FILE ? length->sorted[at]
                                         : length->min_tokens + at;
 }
@@ -372,9 +347,9 @@ lognormal_mean(const RaLength *law)
   double s = law->log_sd;
   double cut = law->max_tokens;
   double z = (ra_log(cut) - m) / s;
-  double mean = law->mean_tokens * normal_cdf(z - s) +
-                cut * (1.0 - normal_cdf(z)) + normal_cdf(-m / s) -
-                law->mean_tokens * normal_cdf(-m / s - s);
+  double mean = law->mean_tokens * ra_normal_cdf(z - s) +
+                cut * (1.0 - ra_normal_cdf(z)) + ra_normal_cdf(-m / s) -
+                law->mean_tokens * ra_normal_cdf(-m / s - s);
 
   return CLAMP(mean, 1.0, cut);
 }

@@ -3,18 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/memory_peak.h"
+#include "graph/memory_generate.h"
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"
-
-static void
-batch_max(RaBatch *most, RaBatch batch)
-{
-  most->n_sequences = MAX(most->n_sequences, batch.n_sequences);
-  most->q_tokens = MAX(most->q_tokens, batch.q_tokens);
-  most->kv_tokens = MAX(most->kv_tokens, batch.kv_tokens);
-  most->pairs = MAX(most->pairs, batch.pairs);
-}
 
 /* A step of continuous batching, and cached tokens of every replica. */
 static void
@@ -34,9 +25,10 @@ add_continuous(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
                           peak + c->n_parts);
     for (uint32_t i = 0; i < c->n_parts; i++)
       load->kv_tokens = MAX(load->kv_tokens, peak[i]);
-    batch_max(&load->batch, ra_batching_largest_step(
-                                &batching, ra_sequence_set_prompts(
-                                               set, first, first + share)));
+    ra_batch_raise(
+        &load->batch,
+        ra_batching_largest_step(
+            &batching, ra_sequence_set_prompts(set, first, first + share)));
   }
   load->decode = load->batch;
 }
@@ -55,6 +47,10 @@ add_generate(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
     add_continuous(plan, call, set, load);
     return;
   }
+  if (set->rollout) {
+    ra_rollout_add_load(set->rollout, load);
+    return;
+  }
   for (uint32_t d = 0; d < p->dp; d++) {
     uint32_t first = d * share;
     ra_kv_peak_tokens(share, set->prompt + first, set->response + first,
@@ -68,9 +64,9 @@ add_generate(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
       uint32_t begin = (uint32_t)((uint64_t)g * share / m);
       uint32_t end = (uint32_t)((uint64_t)(g + 1) * share / m);
       RaBatch step = {end - begin, end - begin, 0, 0};
-      batch_max(&load->batch,
-                ra_sequence_set_prompts(set, first + begin, first + end));
-      batch_max(&load->decode, step);
+      ra_batch_raise(&load->batch,
+                     ra_sequence_set_prompts(set, first + begin, first + end));
+      ra_batch_raise(&load->decode, step);
     }
   }
 }
@@ -89,8 +85,8 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   uint32_t size = c->n_sequences / n;
 
   for (uint32_t i = 0; i < n; i++)
-    batch_max(&load->batch,
-              ra_sequence_set_batch(set, i * size, (i + 1) * size));
+    ra_batch_raise(&load->batch,
+                   ra_sequence_set_batch(set, i * size, (i + 1) * size));
 }
 
 RaCallLoad *

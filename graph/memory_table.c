@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/activation.h"
+#include "graph/memory_generate.h"
 #include "graph/memory_table.h"
 #include "graph/plan_batching.h"
 
@@ -133,22 +134,6 @@ add_growth(RaTableBuilder *b, uint32_t lane, RaTaskId t, uint32_t holder,
   }
 }
 
-/* A step of continuous batching as large as any of the replica. */
-static RaBatch
-largest_step(const RaDynamic *d)
-{
-  RaBatch prompts = {d->n_sequences, 0, 0, 0};
-
-  for (uint32_t i = 0; i < d->n_sequences; i++) {
-    uint64_t p = d->prompt[i];
-
-    prompts.q_tokens += p;
-    prompts.kv_tokens += p;
-    prompts.pairs += p * (p + 1) / 2;
-  }
-  return ra_batching_largest_step(&d->batching, prompts);
-}
-
 /* Of a step, which with continuous batching may be all prompts. */
 static uint64_t
 decode_workspace(const RaTableBuilder *b, uint32_t call, uint32_t stage,
@@ -172,7 +157,7 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
 {
   const RaTaskGraph *g = b->graph;
   const RaDynamic *d = &g->dynamics[g->dynamic[t]];
-  uint32_t part = g->mini_batch[t], group = g->group[t];
+  uint32_t part = g->mini_batch[t] - d->first_part, group = g->group[t];
   uint32_t size = (d->n_sequences + d->n_groups - 1) / d->n_groups;
   gboolean continuous = d->batching.max_sequences > 0;
   RaBatch step = {size, size, 0, 0};
@@ -180,7 +165,7 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
   uint64_t *left = peak + d->n_parts, before = 0;
 
   if (continuous) {
-    step = largest_step(d);
+    step = ra_dynamic_largest_step(d);
     ra_batching_kv_tokens(&d->batching, d->n_sequences, d->prompt, d->response,
                           d->n_parts, peak, left);
   } else {
@@ -191,6 +176,8 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
     before += d->prompt[i];
   if (part > 0)
     before = left[part - 1];
+  if (d->is_phase)
+    left[part] = d->left_tokens;
   for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {
     uint32_t lane = g->group_lane[i], stage = stage_of(b, call, lane);
     uint64_t token = ra_call_kv_token_bytes(b->memory, call, stage);
@@ -276,6 +263,21 @@ note_ends(RaTableBuilder *b, RaTaskId t)
   }
 }
 
+/* Keys and values that are copied are at both ends while they move. */
+static void
+add_migration(RaTableBuilder *b, RaTaskId t, uint32_t call)
+{
+  uint32_t n = b->graph->n_lanes, kv = ra_holder(RA_HOLD_KV, call);
+  int64_t token = (int64_t)ra_call_kv_token_bytes(b->memory, call, 0);
+  g_autofree uint64_t *in = g_new0(uint64_t, 2 * (gsize)n);
+
+  ra_migration_lane_tokens(b->graph, t, in, in + n);
+  for (uint32_t lane = 0; lane < n; lane++) {
+    add_change(b, lane, t, 0, kv, (int64_t)in[lane] * token);
+    add_change(b, lane, t, RA_MEMORY_STEPS, kv, -(int64_t)in[n + lane] * token);
+  }
+}
+
 static void
 add_task(RaTableBuilder *b, RaTaskId t)
 {
@@ -293,6 +295,9 @@ add_task(RaTableBuilder *b, RaTaskId t)
     break;
   case RA_TASK_DECODE:
     add_decode(b, t, call);
+    break;
+  case RA_TASK_MIGRATE:
+    add_migration(b, t, call);
     break;
   case RA_TASK_CALL:
     add_whole_call(b, t, call);

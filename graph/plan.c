@@ -9,6 +9,7 @@
 #include "graph/plan.h"
 #include "graph/plan_batching.h"
 #include "graph/plan_check.h"
+#include "graph/plan_tail.h"
 #include "graph/residency.h"
 
 #define MAX_DEGREE 1048576.0 /* 2^20 GPUs along one axis */
@@ -43,6 +44,7 @@ typedef struct {
   int optimizer_residency; /* 0: keep, 1: host */
   int realloc;
   RaBatchingKeys batching;
+  RaTail tail;
 } CallKeys;
 
 static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
@@ -138,6 +140,7 @@ static const RaKeySpec call_keys[] = {
    .fallback = "broadcast", .names = realloc_words,
    .doc = "generate, inference: how parameters come from the training layout"},
   RA_BATCHING_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, batching)),
+  RA_TAIL_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, tail)),
 };
 /* clang-format on */
 
@@ -386,8 +389,10 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
         call->kind == RA_CALL_TRAIN && to->pp > 1 ? 2 * to->pp : to->pp;
   set_strategy(to, &keys, plan->workload->models[call->model].dtype);
   ra_plan_set_batching(plan, index, &keys.batching);
+  to->tail = keys.tail;
   return ra_plan_check_call(plan, index, error) &&
          ra_plan_check_batching(plan, index, error) &&
+         ra_plan_check_tail(plan, index, error) &&
          read_stage_layers(plan, to, plan->workload->models[call->model].model,
                            keys.stage_layers, error);
 }

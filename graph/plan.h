@@ -32,6 +32,8 @@
  *     optimizer-residency = keep keep | host: between training calls
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
  *                                gets what training wrote in another
+ *     batching = static          and more of generate: graph/plan_batching.h
+ *     over-sample = 1            and more of long tails: graph/plan_tail.h
  *
  * schedule, recompute, attention, cross-entropy, scatter-sends, zero 1 and 2,
  * grad-dtype, overlap-grad-reduce and optimizer-residency are of train calls
@@ -69,6 +71,7 @@
 #define RA_GRAPH_PLAN_H
 
 #include "graph/cluster.h"
+#include "graph/tail.h"
 #include "graph/workload.h"
 
 typedef enum {
@@ -167,6 +170,7 @@ typedef struct {
   uint64_t kv_memory_bytes;     /* continuous: of each GPU; 0: no limit */
   int kv_admission;             /* continuous: 0 prompt, 1 whole */
   gboolean prefix_sharing;      /* continuous: samples share their prompt */
+  RaTail tail;                  /* static: what is done about long sequences */
   guint group;                  /* of the key file, for messages, if set */
 } RaCallPlan;
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/plan_batching.h"
+#include "graph/plan_tail.h"
 #include "graph/plan_write.h"
 #include "graph/residency.h"
 
@@ -174,6 +175,7 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
   append_stages(out, to, plan->workload->models[call->model].model);
   append_residency(out, to);
   ra_plan_write_batching(to, out);
+  ra_plan_write_tail(to, out);
 }
 
 char *
@@ -227,7 +229,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
-         a->realloc == b->realloc && ra_plan_same_batching(a, b);
+         a->realloc == b->realloc && ra_plan_same_batching(a, b) &&
+         ra_plan_same_tail(a, b);
 }
 
 gboolean

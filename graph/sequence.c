@@ -16,6 +16,7 @@ stream_of(uint32_t iteration, uint32_t which)
   return (uint64_t)iteration << 32 | which;
 }
 
+/* RaRolloutDraw. */
 static void
 draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
              uint64_t seed, uint32_t n, uint32_t *prompt, uint32_t *response)
@@ -36,7 +37,7 @@ draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
 
 /* A sequence and when it ends, for sorting. */
 typedef struct {
-  uint32_t response;
+  uint64_t response; /* tokens; of a rollout, the clock's as it is complete */
   uint32_t sequence;
 } RaEnding;
 
@@ -99,6 +100,27 @@ arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
         out_order[out++] = ends[d * share + i].sequence;
 }
 
+/* As ra_rollout_new() has them; in parts by when each is complete. */
+static const RaRollout *
+roll_out(RaArena *arena, const RaPlan *plan, uint32_t set, uint32_t iteration,
+         uint64_t seed, uint32_t *prompt, uint32_t *response, uint32_t *order)
+{
+  const RaCall *call = &plan->workload->calls[set];
+  uint32_t n = call->n_sequences;
+  g_autofree uint64_t *end = g_new(uint64_t, n);
+  g_autofree RaEnding *ends = g_new(RaEnding, n);
+  RaRolloutSet out = {prompt, response, end};
+  const RaRollout *rollout =
+      ra_rollout_new(arena, plan, set, iteration, seed, draw_lengths, &out);
+
+  for (uint32_t i = 0; i < n; i++)
+    ends[i] = (RaEnding){call->n_parts > 1 ? end[i] : 0, i};
+  qsort(ends, n, sizeof *ends, compare_endings);
+  for (uint32_t i = 0; i < n; i++)
+    order[i] = ends[i].sequence;
+  return rollout;
+}
+
 RaSequenceSet *
 ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
                     uint32_t iteration, uint64_t seed)
@@ -107,13 +129,20 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
   RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
   uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
   uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  const RaRollout *rollout = NULL;
   uint64_t *sums[4];
   uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
 
   for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
     sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
-  draw_lengths(plan->workload, set, iteration, seed, n, prompt, response);
-  arrival_order(plan, set, n, prompt, response, order);
+  if (plan->workload->calls[set].kind == RA_CALL_GENERATE &&
+      ra_tail_is_set(&plan->calls[set].tail)) {
+    rollout =
+        roll_out(arena, plan, set, iteration, seed, prompt, response, order);
+  } else {
+    draw_lengths(plan->workload, set, iteration, seed, n, prompt, response);
+    arrival_order(plan, set, n, prompt, response, order);
+  }
   for (uint32_t i = 0; i < n; i++) {
     uint64_t p = prompt[i];
     uint64_t whole = (uint64_t)prompt[order[i]] + response[order[i]];
@@ -122,8 +151,8 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
     sums[2][i + 1] = sums[2][i] + whole;
     sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
   }
-  *s = (RaSequenceSet){n,       prompt, response, sums[0],
-                       sums[1], order,  sums[2],  sums[3]};
+  *s = (RaSequenceSet){n,     prompt,  response, sums[0], sums[1],
+                       order, sums[2], sums[3],  rollout};
   return s;
 }
 

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "graph/op.h"
 #include "graph/plan.h"
+#include "graph/rollout.h"
 
 typedef struct {
   uint32_t n_sequences;
@@ -31,6 +32,8 @@ typedef struct {
       *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
   const uint64_t
       *pairs; /* (n_sequences + 1) of s (s + 1) / 2, in order of arrival */
+  const RaRollout *rollout; /* what is generated where; NULL: each replica has
+                               its share of `prompt` and `response` */
 } RaSequenceSet;
 
 /**

@@ -21,6 +21,7 @@ static const char *const kind_names[RA_N_TASK_KINDS] = {
   [RA_TASK_OFFLOAD] = "offload",
   [RA_TASK_RELOAD] = "reload",
   [RA_TASK_EMBEDDING_REDUCE] = "embedding_reduce",
+  [RA_TASK_MIGRATE] = "migrate",
 };
 
 static const char *const stream_names[RA_N_STREAMS] = {
@@ -99,6 +100,7 @@ shown(RaTaskKind kind, int zero)
   case RA_TASK_CLIP:
   case RA_TASK_EMBEDDING_REDUCE:
   case RA_TASK_DECODE:
+  case RA_TASK_MIGRATE:
     return SHOW_MINI;
   default:
     return 0;

@@ -34,6 +34,7 @@
 #include "graph/batcher.h"
 #include "graph/op.h"
 #include "graph/plan.h"
+#include "graph/rollout.h"
 
 typedef uint32_t RaTaskId;
 
@@ -58,6 +59,7 @@ typedef enum {
   RA_TASK_RELOAD,   /* and back */
   RA_TASK_EMBEDDING_REDUCE, /* gradients of tied embeddings, first and last
                                stage */
+  RA_TASK_MIGRATE, /* sequences between the replicas of a generate call */
   RA_N_TASK_KINDS
 } RaTaskKind;
 
@@ -107,6 +109,12 @@ typedef struct {
   uint32_t n_parts; /* part c ends when ceil((c + 1) n / n_parts) sequences have
                        ended */
   uint32_t weight;  /* replicas that it stands for, >= 1 */
+  uint32_t first_part;  /* of a phase of graph/rollout.h: the phase, which its
+                           task has for a mini-batch, as its only part */
+  gboolean is_phase;    /* of graph/rollout.h: keys of `prompt` tokens are there
+                           as it begins, so many as are left stay */
+  uint64_t left_tokens; /* PHASE: of keys and values */
+  uint64_t generated_tokens; /* PHASE */
   RaBatching batching; /* continuous, one stage, one group, prompts within;
                           max_sequences 0: static */
 } RaDynamic;
@@ -156,6 +164,10 @@ typedef struct {
   const RaShard *shards;
   uint32_t n_dynamics;
   const RaDynamic *dynamics;
+
+  const RaRollout *const *rollouts; /* (iterations, calls) of generate calls
+                                       whose sequences move or are over-sampled,
+                                       else NULL; NULL: no call has one */
 
   uint32_t n_groups; /* group 0 has no lane: joins, host calls without a mesh */
   const uint32_t *group_begin;  /* (n_groups + 1) CSR into group_lane */

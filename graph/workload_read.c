@@ -198,16 +198,10 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
   workload->algorithm = keys->algorithm;
   workload->n_prompts = keys->prompts;
   workload->response_correlation = keys->response_correlation;
-  if (!read_law(file, group, "prompt-length", keys->prompt_length,
-                &workload->prompt_length, error) ||
-      !read_law(file, group, "response-length", keys->response_length,
-                &workload->response_length, error))
-    return FALSE;
-  return workload->response_length.kind != RA_LENGTH_FIXED ||
-         keys->response_correlation == 0 ||
-         ra_key_file_fail(file, group, "response-correlation", error,
-                          "'response-correlation' of fixed lengths, expected a "
-                          "'response-length' that is drawn");
+  return read_law(file, group, "prompt-length", keys->prompt_length,
+                  &workload->prompt_length, error) &&
+         read_law(file, group, "response-length", keys->response_length,
+                  &workload->response_length, error);
 }
 
 static gboolean

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "graph/plan_tail.h"
 #include "sim/call.h"
 #include "sim/cost.h"
 #include "sim/decode.h"
@@ -43,6 +44,7 @@ same_dynamic(const RaDynamic *a, const RaDynamic *b)
   return a->shard == b->shard && a->pieces == b->pieces &&
          a->n_groups == b->n_groups && a->n_stages == b->n_stages &&
          a->n_parts == b->n_parts && a->n_sequences == b->n_sequences &&
+         !a->is_phase && !b->is_phase &&
          memcmp(&a->send, &b->send, sizeof a->send) == 0 &&
          memcmp(&a->batching, &b->batching, sizeof a->batching) == 0 &&
          memcmp(a->prompt, b->prompt, n_bytes) == 0 &&
@@ -121,12 +123,9 @@ typedef struct {
 /* The iteration whose lengths are those of @iteration: with lengths that are
  * not drawn, the first. */
 static uint32_t
-iteration_like(const RaWorkload *workload, uint32_t iteration)
+iteration_like(const RaPlan *plan, uint32_t iteration)
 {
-  return workload->prompt_length.kind == RA_LENGTH_FIXED &&
-                 workload->response_length.kind == RA_LENGTH_FIXED
-             ? 0
-             : iteration;
+  return ra_plan_iterations_alike(plan) ? 0 : iteration;
 }
 
 static gboolean
@@ -136,7 +135,7 @@ cost_call(const RaTaskGraph *graph, const RaEstimator *estimator,
 {
   const RaAugmented *augmented = graph->augmented;
   const RaWorkload *workload = augmented->plan->workload;
-  uint32_t iteration = iteration_like(workload, node->iteration);
+  uint32_t iteration = iteration_like(augmented->plan, node->iteration);
   RaCost **parts;
 
   if (!costs->parts) {
@@ -182,7 +181,8 @@ ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
       out_costs[t] = works[graph->work[t]];
     else if (dynamic != RA_NONE)
       out_costs[t] =
-          dynamics.parts[dynamics.begin[dynamic] + graph->mini_batch[t]];
+          dynamics.parts[dynamics.begin[dynamic] + graph->mini_batch[t] -
+                         graph->dynamics[dynamic].first_part];
     else if (graph->kind[t] == RA_TASK_CALL)
       ok = cost_call(graph, estimator, &graph->augmented->nodes[graph->node[t]],
                      &calls, &out_costs[t], error);

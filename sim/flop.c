@@ -41,6 +41,16 @@ last_forward(const RaTaskGraph *graph, RaTaskId task)
   return work->shard != RA_NONE && work->piece.has_head ? work : NULL;
 }
 
+/* Whether the prompts of a generate call stand in its forwards alone. */
+static gboolean
+has_rollout(const RaTaskGraph *graph, const RaNode *node)
+{
+  uint32_t n_calls = graph->augmented->plan->workload->n_calls;
+
+  return graph->rollouts &&
+         graph->rollouts[(gsize)node->iteration * n_calls + node->call] != NULL;
+}
+
 static void
 count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
               Total *total)
@@ -59,7 +69,7 @@ count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
              weight);
   /* A generate call's tokens are counted from the lengths; of train, the
    * first epoch has every sequence once. */
-  if (call->kind == RA_CALL_INFERENCE ||
+  if (call->kind == RA_CALL_INFERENCE || has_rollout(graph, node) ||
       (call->kind == RA_CALL_TRAIN &&
        graph->mini_batch[task] < call->n_mini_batches))
     ra_sum_add(&total->tokens, (double)work->batch.q_tokens, weight);
@@ -192,7 +202,9 @@ count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
       step = stretch->last_step;
     }
   }
-  for (uint32_t i = 0; i < dynamic->n_sequences; i++)
+  /* Of a phase the prompts are counted as they are computed. */
+  share.tokens = (double)dynamic->generated_tokens;
+  for (uint32_t i = 0; i < dynamic->n_sequences && !dynamic->is_phase; i++)
     share.tokens += (double)dynamic->prompt[i] + dynamic->response[i];
   ra_decode_groups_free(groups, dynamic->n_groups);
   if (dynamic->batching.max_sequences > 0) {

@@ -34,6 +34,7 @@ ra_task_class(RaTaskKind kind)
   case RA_TASK_CLIP:
   case RA_TASK_PARAM_GATHER:
   case RA_TASK_EMBEDDING_REDUCE:
+  case RA_TASK_MIGRATE:
   case RA_TASK_JOIN:
     return RA_TASK_CLASS_COMM;
   case RA_TASK_HOST:

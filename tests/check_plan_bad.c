@@ -113,6 +113,36 @@ static const RaFault faults[] = {
   {"dp = 4\ntp = 2\n", "dp = 8\nsequence-parallel = true\n",
    "x.plan:8: 'sequence-parallel' is true with 'tp' 1, expected 'tp' of at "
    "least 2 to share a sequence"},
+  /* Long tails. */
+  {"pp = 2\nlaunch = graph\n", "assignment = length\npp = 2\n",
+   "x.plan:9: 'assignment' with 'pp' 2, expected 1"},
+  {"launch = graph\n", "length-prediction = 0.5\n",
+   "x.plan:10: 'length-prediction' alone, expected 'assignment = length' "
+   "beside it"},
+  {"launch = graph\n", "unfinished = carry\n",
+   "x.plan:10: 'unfinished' alone, expected 'over-sample' beside it"},
+  {"launch = graph\n", "migrate-to = 3\n",
+   "x.plan:10: 'migrate-to' alone, expected 'migrate-at' beside it"},
+  {"launch = graph\n", "moved-kv = copy\n",
+   "x.plan:10: 'moved-kv' alone, expected 'respread' or 'migrate-at' beside "
+   "it"},
+  {"launch = graph\n", "over-sample = 0.5\n",
+   "x.plan:10: 'over-sample' is 0.5, expected a number in [1, 16]"},
+  {"launch = graph\n", "migrate-at = 1\n",
+   "x.plan:10: 'migrate-at' is 1, expected a number in [0, 0.999]"},
+  {"launch = graph\n", "respread = 2\nmigrate-at = 0.5\n",
+   "x.plan:10: 'respread' with 'migrate-at', expected one of the two: one "
+   "spreads sequences, the other gathers them"},
+  {"launch = graph\n", "batching = continuous\nrespread = 2\n",
+   "x.plan:10: 'batching' is continuous with 'pp' 2, expected 1"},
+  {"dp = 4\ntp = 2\npp = 2\n",
+   "dp = 8\ntp = 2\npp = 1\nbatching = continuous\nrespread = 2\n",
+   "x.plan:11: 'respread' with continuous batching, expected static batching"},
+  {"dp = 4\ntp = 2\npp = 2\n",
+   "dp = 8\ntp = 2\npp = 1\nmigrate-at = 0.5\nmigrate-to = 8\n",
+   "x.plan:11: 'migrate-to' is 8, expected less than 8, 'dp'"},
+  {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nover-sample = 2\n",
+   "x.plan:14: 'over-sample' of 'score', expected it on generate calls only"},
   /* Schedules. */
   {"interleaved:2", "interleaved",
    "x.plan:21: 'schedule' is 'interleaved', expected gpipe, 1f1b or "

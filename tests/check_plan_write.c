@@ -59,28 +59,55 @@ static const char all[] =
     "overlap-grad-reduce = true\nrank-order = dp-tp-pp\n"
     "stage-layers = 11, 10, 10, 9\noptimizer-residency = host\n";
 
+/* Keys that go with static batching alone, in two plans as two of them exclude
+ * each other. */
+static const char tails[] =
+    "assignment = length\nlength-prediction = 0.5\nover-sample = 1.5\n"
+    "unfinished = carry\nmigrate-at = 0.25\nmigrate-to = 2\n"
+    "moved-kv = recompute\n";
+static const char respread[] = "respread = 3\nmoved-kv = recompute\n";
+
+/* `all` with static batching and @keys. */
+static char *
+static_plan(const char *keys)
+{
+  return ra_edit(all,
+                 "batching = continuous\nmax-sequences = 64\n"
+                 "prefill-tokens = 512\nkv-block = 32\nkv-memory = 8 GiB\n"
+                 "kv-admission = whole\nprefix-sharing = true\n",
+                 keys);
+}
+
 START_TEST(test_round_trip)
 {
-  GError *error = NULL;
-  RaPlan *plan = plan_from(all, &error), *again;
-  g_autofree char *text = NULL;
+  g_autofree char *moved = static_plan(tails);
+  g_autofree char *spread = static_plan(respread);
+  const char *const texts[] = {all, moved, spread};
+  g_autoptr(GString) written = g_string_new(NULL);
   const RaKeySpec *specs;
   gsize n;
 
-  ck_assert_msg(plan != NULL, "%s", error ? error->message : "");
-  again = read_again(plan, &text);
-  ck_assert_msg(ra_plan_equal(plan, again), "%s", text);
+  for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+    GError *error = NULL;
+    RaPlan *plan = plan_from(texts[i], &error), *again;
+    g_autofree char *text = NULL;
+
+    ck_assert_msg(plan != NULL, "%s", error ? error->message : "");
+    again = read_again(plan, &text);
+    ck_assert_msg(ra_plan_equal(plan, again), "%s", text);
+    g_string_append(written, text);
+    ra_plan_free(plan);
+    ra_plan_free(again);
+  }
   specs = ra_plan_key_specs("call", &n);
   for (gsize i = 0; i < n; i++) {
     g_autofree char *line = g_strdup_printf("\n%s = ", specs[i].key);
 
-    ck_assert_msg(strstr(text, line) != NULL,
+    ck_assert_msg(strstr(written->str, line) != NULL,
                   "'%s' is not written by graph/plan_write.c, or has its "
-                  "default in this test's plan:\n%s",
-                  specs[i].key, text);
+                  "default in this test's plans:\n%s",
+                  specs[i].key, written->str);
   }
-  ra_plan_free(plan);
-  ra_plan_free(again);
 }
 END_TEST
 
@@ -150,6 +177,36 @@ START_TEST(test_equal_sees_every_key)
     ra_plan_free(again);
   }
   ra_plan_free(plan);
+}
+END_TEST
+
+/* The same of the keys of static batching. */
+START_TEST(test_equal_sees_tails)
+{
+  static const char *const from[] = {
+      "assignment = length\nlength-prediction = 0.5\n",
+      "length-prediction = 0.5\n",
+      "over-sample = 1.5\nunfinished = carry\n",
+      "unfinished = carry\n",
+      "migrate-at = 0.25\n",
+      "migrate-to = 2\n",
+      "moved-kv = recompute\n",
+      "respread = 3\n"};
+  static const char *const to[] = {
+      "", "", "", "", "migrate-at = 0.5\n", "", "", "respread = 4\n"};
+  g_autofree char *moved = static_plan(tails);
+  g_autofree char *spread = static_plan(respread);
+
+  for (gsize i = 0; i < G_N_ELEMENTS(from); i++) {
+    const char *base = strstr(moved, from[i]) ? moved : spread;
+    g_autofree char *changed = ra_edit(base, from[i], to[i]);
+    RaPlan *a = plan_from(base, NULL), *b = plan_from(changed, NULL);
+
+    ck_assert_msg(a && b, "%s", from[i]);
+    ck_assert_msg(!ra_plan_equal(a, b), "%s is not seen", from[i]);
+    ra_plan_free(a);
+    ra_plan_free(b);
+  }
 }
 END_TEST
 
@@ -236,6 +293,7 @@ plan_write_suite(void)
   tcase_add_checked_fixture(tcase, setup_experts, teardown);
   tcase_add_test(tcase, test_round_trip);
   tcase_add_test(tcase, test_equal_sees_every_key);
+  tcase_add_test(tcase, test_equal_sees_tails);
   tcase_add_test(tcase, test_shipped);
   tcase_add_test(tcase, test_words);
   suite_add_tcase(suite, tcase);

@@ -47,10 +47,6 @@ static const RaFault faults[] = {
    "number from 1 to 16777216"},
   {"prompts = 96", "prompts = 96\nresponse-correlation = 1.5",
    "x.workload:6: 'response-correlation' is 1.5, expected a number in [0, 1]"},
-  {"response-length = uniform(1, 50)",
-   "response-length = fixed(50)\nresponse-correlation = 0.5",
-   "x.workload:9: 'response-correlation' of fixed lengths, expected a "
-   "'response-length' that is drawn"},
   {"response-length = uniform(1, 50)", "response-length = unifrm(1, 50)",
    "x.workload:8: 'response-length': unknown law 'unifrm', expected fixed(n), "
    "uniform(min, max), lognormal(mean, sd, max) or file(path:column), did you "

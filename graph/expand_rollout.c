@@ -1,0 +1,143 @@
+/* A generate call whose sequences move or are over-sampled: the phases of
+ * graph/rollout.h as tasks. */
+#include "config.h"
+
+#include "graph/activation.h"
+#include "graph/expand_call.h"
+
+#define TOKEN_BYTES 4 /* an int32 token id */
+
+/* The call's part under expansion. */
+typedef struct {
+  RaCallContext *x;
+  const RaNodeEnds *ends;
+  const RaRollout *rollout;
+  uint32_t phase; /* in hand */
+  GArray *gate;   /* RaTaskId: what the first tasks of the phase wait for */
+  RaTaskId *last; /* (dp) last task of each replica; RA_NONE: none yet */
+} Phases;
+
+static void
+wait_gate(const Phases *p, RaTaskId task)
+{
+  for (guint i = 0; i < p->gate->len; i++)
+    ra_builder_edge(p->x->builder, g_array_index(p->gate, RaTaskId, i), task);
+}
+
+/* One message of a replica's GPUs each to theirs of another, as many in a row
+ * as the busiest has partners; the text goes alone where keys are computed
+ * again. */
+static void
+add_move(Phases *p, const RaSpellMove *move)
+{
+  RaCallContext *x = p->x;
+  gboolean copies = x->plan->tail.moved_kv == RA_MOVED_COPY;
+  uint64_t bytes =
+      copies ? ra_kv_token_bytes(&x->shard_record, x->pieces) : TOKEN_BYTES;
+  RaWork work = {
+      .shard = RA_NONE,
+      .op = {.kind = RA_OP_REALLOC,
+             .count = 1,
+             .dim = {move->max_intra_tokens * bytes,
+                     move->max_inter_tokens * bytes, move->n_steps}}};
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+  RaTaskId id;
+
+  t.kind = RA_TASK_MIGRATE;
+  t.stream = RA_STREAM_COMPUTE; /* all stop: what is sent still has its room */
+  t.mini_batch = (uint16_t)p->phase;
+  t.node = p->ends->node;
+  t.group = ra_lane_map_mesh(ra_builder_lanes(x->builder), x->call, RA_NONE);
+  t.work = ra_builder_work(x->builder, &work);
+  id = ra_builder_task(x->builder, &t);
+  wait_gate(p, id);
+  g_array_set_size(p->gate, 0);
+  g_array_append_val(p->gate, id);
+}
+
+/* The prompts of the first of a spell's sequences. */
+static RaTaskId
+add_prefill(Phases *p, uint32_t replica, const RaSpell *spell)
+{
+  RaBatch batch = {spell->n_prefilled, 0, 0, 0};
+  RaPipelineSpec spec = {p->ends->node, replica, (uint16_t)p->phase,
+                         &batch,        1,       FALSE};
+  g_autoptr(RaPipeline) pipeline = NULL;
+
+  for (uint32_t i = 0; i < spell->n_prefilled; i++) {
+    uint64_t n = spell->prompt[i];
+
+    batch.q_tokens += n;
+    batch.kv_tokens += n;
+    batch.pairs += n * (n + 1) / 2;
+  }
+  pipeline = ra_expand_pipeline(p->x, &spec);
+  wait_gate(p, pipeline->first[0]);
+  return pipeline->last[0];
+}
+
+static void
+add_decode(Phases *p, uint32_t replica, const RaSpell *spell)
+{
+  RaCallContext *x = p->x;
+  RaDynamic dynamic = {.node = p->ends->node,
+                       .shard = x->shard,
+                       .n_groups = 1,
+                       .n_stages = 1,
+                       .pieces = x->pieces,
+                       .send = {.kind = RA_OP_SEND},
+                       .n_sequences = spell->n,
+                       .prompt = spell->prompt,
+                       .response = spell->response,
+                       .n_parts = 1,
+                       .weight = 1,
+                       .first_part = p->phase,
+                       .is_phase = TRUE,
+                       .left_tokens = spell->left_tokens,
+                       .generated_tokens = spell->generated_tokens};
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  t.kind = RA_TASK_DECODE;
+  t.stream = RA_STREAM_COMPUTE;
+  t.mini_batch = (uint16_t)p->phase;
+  t.replica = replica;
+  t.node = p->ends->node;
+  t.dynamic = ra_builder_dynamic(x->builder, &dynamic);
+  t.group = ra_lane_map_replica(ra_builder_lanes(x->builder), x->call, replica);
+  p->last[replica] = ra_builder_task(x->builder, &t);
+  if (spell->n_prefilled == 0)
+    wait_gate(p, p->last[replica]);
+}
+
+void
+ra_expand_rollout(RaCallContext *x, const RaNodeEnds *ends,
+                  const RaRollout *rollout)
+{
+  const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
+  g_autoptr(GArray) gate = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
+  g_autofree RaTaskId *last = g_new(RaTaskId, rollout->n_replicas);
+  Phases p = {x, ends, rollout, rollout->part_begin[node->part], gate, last};
+
+  g_array_append_vals(gate, ends->entries, ends->n_entries);
+  for (uint32_t d = 0; d < rollout->n_replicas; d++)
+    last[d] = RA_NONE;
+  for (; p.phase < rollout->part_begin[node->part + 1]; p.phase++) {
+    const RaSpell *spells =
+        &rollout->spells[(gsize)p.phase * rollout->n_replicas];
+
+    if (rollout->moves[p.phase].n > 0)
+      add_move(&p, &rollout->moves[p.phase]);
+    for (uint32_t d = 0; d < rollout->n_replicas; d++) {
+      if (spells[d].n_prefilled > 0)
+        add_prefill(&p, d, &spells[d]);
+      if (spells[d].n > 0)
+        add_decode(&p, d, &spells[d]);
+    }
+  }
+  for (uint32_t d = 0; d < rollout->n_replicas; d++)
+    if (last[d] != RA_NONE)
+      g_array_append_val(ends->exits, last[d]);
+  /* Nothing to generate: the part ends as it may begin. */
+  if (ends->exits->len == 0)
+    g_array_append_vals(ends->exits, gate->data, gate->len);
+}
