@@ -12,6 +12,8 @@ bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 	%D%/real_setting.h %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/systems
 bench_systems_SOURCES = %D%/systems.c %D%/system_fit.c %D%/system_fit.h
+bench_programs += %D%/loop
+bench_loop_SOURCES = %D%/loop.c %D%/loop_plan.c %D%/loop_plan.h
 bench_programs += %D%/placement
 bench_programs += %D%/realloc
 bench_programs += %D%/sim

@@ -7,18 +7,19 @@
 #include "exec/run_impl.h"
 
 static double
-clock_s(void)
+clock_s(const RaRun *run)
 {
   struct timespec t;
 
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(
+      run->options.cpu_clock ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 double
 ra_run_now_s(const RaRun *run)
 {
-  return clock_s() - run->origin_s;
+  return clock_s(run) - run->origin_s;
 }
 
 /* Waits until all ranks of @task have ended it; a join has none and ends with
@@ -239,7 +240,7 @@ run_rank(void *data)
 gboolean
 ra_run_go(RaRun *run, GError **error)
 {
-  run->origin_s = clock_s();
+  run->origin_s = clock_s(run);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     if (pthread_create(&run->ranks[i].thread, NULL, run_rank, &run->ranks[i]) !=
         0)

@@ -82,6 +82,9 @@ typedef struct {
   uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
   gboolean check;         /* checksums after every reallocation */
   gboolean ops;           /* rows of ops in the trace */
+  gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
+                             that does other things too, for one rank of one
+                             thread */
   RaRunFunc progress;     /* (nullable): after every iteration, on some rank's
                              thread, one at a time */
   gpointer progress_data; /* for progress */

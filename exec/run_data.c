@@ -221,7 +221,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   Inputs in = inputs_of(run, node);
   float scale = loss_scale(run, node, task, in.set);
   RaCpuLoss loss = {0};
-  double *result;
+  double *result, begin_s = ra_run_now_s(run);
 
   make_advantages(rank, node, &in);
   micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
@@ -232,6 +232,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
                   micro->pass->log_prob + entry, scale, micro->d_output + entry,
                   &loss);
   }
+  ra_rank_add_op(rank, task, RA_OP_LOSS, begin_s, micro->tokens->n_tokens, 0);
   if (c->coord.at[RA_AXIS_TP] > 0)
     return;
   pthread_mutex_lock(&run->lock);

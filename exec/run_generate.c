@@ -142,11 +142,14 @@ sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
   const RaExperienceSet *set = &e->sets[node->call];
   const RaDynamic *d = dynamic_of(run, task);
   g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
+  double begin_s = ra_run_now_s(run);
   uint32_t n_ties = 0;
   const RaColumn *text = ra_experience_column(e, node->call, TRUE, RA_NONE);
   const RaColumn *numbers = ra_experience_column(e, node->call, FALSE, RA_NONE);
 
   choose(rank, node, n, slots, logits, chosen);
+  ra_rank_add_op(rank, task, RA_OP_SAMPLE, begin_s, n,
+                 c->stages[0]->model->vocab);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t sequence = generation->first + slots[i];
     uint32_t at = generation->n_done[slots[i]];

@@ -171,6 +171,11 @@ void ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
 /* The loss of a micro-batch, and the gradient for its backward. */
 void ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
 
+/* Writes down an op of @task that the rank's stage does not see and that ends
+ * now, if ops are recorded. */
+void ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind,
+                    double begin_s, uint64_t d0, uint64_t d1);
+
 void ra_micro_batch_clear(RaMicroBatch *micro);
 
 #endif

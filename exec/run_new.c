@@ -260,6 +260,7 @@ add_params(RaRank *rank, uint32_t call)
     c->stages[v] = ra_stage_new(run->backend, c->params[v], p->tp, c->tp,
                                 (uint32_t)p->recompute, longest(run),
                                 &run->options.numerics);
+    c->stages[v]->cpu_clock = run->options.cpu_clock;
   }
   c->n_pieces = p->pp * p->n_virtual;
   c->micro = g_new0(RaMicroBatch, (gsize)c->n_pieces * p->n_micro_batches);

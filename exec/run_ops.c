@@ -51,6 +51,24 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
   }
 }
 
+void
+ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind, double begin_s,
+               uint64_t d0, uint64_t d1)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  RaOpRecord record = {.op = {.kind = (uint8_t)kind,
+                              .dtype = RA_DTYPE_FP32,
+                              .count = 1,
+                              .dim = {d0, d1}},
+                       .begin_s = begin_s + rank->run->origin_s};
+
+  if (!rank->ops)
+    return;
+  record.end_s = ra_run_now_s(rank->run) + rank->run->origin_s;
+  g_array_append_val(ra_rank_stage(rank, node->call, node->iteration)->ops,
+                     record);
+}
+
 static void
 add_op(const RaRank *rank, const RunOp *op, RaTrace *trace)
 {

@@ -185,4 +185,5 @@ ra_rank_step(RaRank *rank, RaTaskId task)
                       params->grads, params->weights, params->first,
                       params->second);
   memset(params->grads, 0, params->n * sizeof *params->grads);
+  ra_rank_add_op(rank, task, RA_OP_OPTIMIZER, rank->begin_s, params->n, 0);
 }

@@ -42,7 +42,7 @@ typedef struct {
 /* An op that ran. */
 typedef struct {
   RaOp op;        /* count 1 */
-  double begin_s; /* of the monotonic clock */
+  double begin_s; /* of the monotonic clock, or of the stage's */
   double end_s;
 } RaOpRecord;
 
@@ -61,6 +61,7 @@ typedef struct {
   uint32_t n_positions;  /* longest sequence */
   float *cos_sin;        /* (n_positions, head_dim) owned */
   GArray *ops;           /* of RaOpRecord, owned; NULL: not recorded */
+  gboolean cpu_clock;    /* they are timed in CPU seconds of the process */
   GPtrArray *free_slabs; /* memory of passes that ended, owned */
 } RaStage;
 

@@ -6,18 +6,18 @@
 #include "exec/team.h"
 
 static double
-now_s(void)
+now_s(const RaStage *s)
 {
   struct timespec t;
 
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(s->cpu_clock ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static double
 begin(const RaStage *s)
 {
-  return s->ops ? now_s() : 0;
+  return s->ops ? now_s(s) : 0;
 }
 
 static void
@@ -33,7 +33,7 @@ record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1, gsize d2,
                           .count = 1,
                           .dim = {d0, d1, d2, d3}},
                    .begin_s = begin_s,
-                   .end_s = now_s()};
+                   .end_s = now_s(s)};
   g_array_append_val(s->ops, r);
 }
 

@@ -1,0 +1,352 @@
+/* The loop: this machine is calibrated, iterations are predicted, then run, and
+ * the two are compared.
+ *
+ * The profile is of `calibrate --backend=host` alone, made before any plan ran.
+ * PPO and GRPO of three model sizes run under seven plans, ranks no more than
+ * cores: one rank; data, tensor and pipeline parallel; disaggregated;
+ * reallocated between layouts; generation and inference tensor parallel,
+ * training data parallel.  What an iteration and a call take is the median over
+ * iterations after the first, of the prediction and of the run, with the same
+ * lengths in both.
+ *
+ * Then the op rows of one run are fitted beside the probe's samples, and the
+ * other plans are predicted anew.
+ *
+ * --cpu: one rank, in CPU seconds, on a machine that does other things too.
+ */
+#include "config.h"
+
+#include <glib/gstdio.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "bench/loop_plan.h"
+#include "study/execute.h"
+#include "study/host.h"
+#include "study/replay.h"
+
+#define RANKS_MOST 4
+#define ORDER_FRAC 0.1 /* plans whose times differ by more have an order */
+
+/* What an iteration took. */
+typedef struct {
+  double sim_s, run_s;
+} Pair;
+
+/* The same, of which plan. */
+typedef struct {
+  LoopCase c;
+  Pair all;
+} Done;
+
+typedef struct {
+  char *folder; /* of the files, owned */
+  uint32_t n_ranks;
+  guint n_iterations;
+  gboolean quick;
+  gboolean cpu;       /* one rank, in CPU seconds */
+  GArray *iterations; /* of double: errors of iterations */
+  GArray *calls;      /* the same of calls */
+  GArray *done;       /* of Done */
+  RaTrace *samples;   /* of the probe, owned */
+  guint n_pairs;      /* of plans with an order */
+  guint n_wrong;      /* of them predicted the other way round */
+} Bench;
+
+static void
+die(const char *what, GError *error)
+{
+  fprintf(stderr, "loop: %s: %s\n", what, error ? error->message : "failed");
+  exit(0); /* a bench says what it could not do, and that is all */
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+static double
+median(GArray *values)
+{
+  if (values->len == 0)
+    return (double)NAN;
+  g_array_sort(values, compare_doubles);
+  return (g_array_index(values, double, (values->len - 1) / 2) +
+          g_array_index(values, double, values->len / 2)) /
+         2;
+}
+
+/* Of the iterations after the first: what @call takes from its first task's
+ * begin to its last one's end; without a call, the iteration, from the end of
+ * the one before. */
+static double
+span_s(const RaTrace *trace, const char *call, guint n_iterations)
+{
+  g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(double));
+  double before_s = 0;
+
+  for (guint k = 0; k < n_iterations; k++) {
+    double begin_s = INFINITY, end_s = 0, s;
+
+    for (guint i = 0; i < ra_trace_n_rows(trace); i++) {
+      const RaTraceRow *row = ra_trace_row(trace, i);
+
+      if (row->iteration != k || (call && strcmp(row->call, call) != 0))
+        continue;
+      begin_s = fmin(begin_s, row->begin_s);
+      end_s = fmax(end_s, row->end_s);
+    }
+    s = end_s - (call ? begin_s : before_s);
+    before_s = end_s;
+    if (k > 0 || n_iterations == 1)
+      g_array_append_val(spans, s);
+  }
+  return median(spans);
+}
+
+static RaSetup *
+load(const Bench *b, const LoopCase *c, const char *profile)
+{
+  g_autofree char *path = loop_case_write(c, b->folder, b->n_ranks);
+  RaSetupFlags flags = {.profile = profile};
+  GError *error = NULL;
+  RaSetup *setup = ra_setup_load(path, RA_FILE_PLAN, &flags, &error);
+
+  if (!setup)
+    die(path, error);
+  return setup;
+}
+
+static RaTrace *
+predict(const Bench *b, const LoopCase *c, const char *profile)
+{
+  g_autoptr(RaSetup) setup = load(b, c, profile);
+  RaReplayOptions o = {.n_iterations = b->n_iterations,
+                       .fidelity = RA_FIDELITY_STAGE,
+                       .unfolded = TRUE,
+                       .record = TRUE};
+  GError *error = NULL;
+  g_autoptr(RaReplay) replay = ra_replay_new(setup, &o, &error);
+
+  if (!replay)
+    die(c->plan, error);
+  return ra_replay_trace(setup, replay);
+}
+
+static RaTrace *
+execute(const Bench *b, const LoopCase *c, const char *profile, gboolean ops)
+{
+  g_autoptr(RaSetup) setup = load(b, c, profile);
+  g_autoptr(RaExecution) x = NULL;
+  GError *error = NULL;
+  RaRunOptions o;
+
+  ra_run_options_init(&o);
+  o.cpu_clock = b->cpu;
+  o.ops = ops;
+  x = ra_execute_new(setup, &o, b->n_iterations, &error);
+  if (!x || !ra_execute_make(x, &error) || !ra_run_go(x->run, &error))
+    die(c->plan, error);
+  return ra_execution_trace(x);
+}
+
+static void
+print_pair(const LoopCase *c, const char *what, Pair pair, GArray *errors)
+{
+  double error = pair.sim_s / pair.run_s - 1, size = fabs(error);
+
+  printf("%s\t%s\t%s\t%s\t%.4f\t%.4f\t%+.3f\n", c->size, c->algorithm, c->plan,
+         what, pair.sim_s, pair.run_s, error);
+  fflush(stdout);
+  g_array_append_val(errors, size);
+}
+
+/* Predicts and runs one plan, prints its rows; @profile as it was before. */
+static Pair
+compare_case(Bench *b, const LoopCase *c, const char *profile)
+{
+  g_autoptr(RaTrace) sim = predict(b, c, profile);
+  g_autoptr(RaTrace) run = execute(b, c, profile, FALSE);
+  const char *const *calls = loop_case_calls(c);
+  Pair all = {span_s(sim, NULL, b->n_iterations),
+              span_s(run, NULL, b->n_iterations)};
+
+  print_pair(c, "iteration", all, b->iterations);
+  for (guint i = 0; calls[i]; i++) {
+    Pair call = {span_s(sim, calls[i], b->n_iterations),
+                 span_s(run, calls[i], b->n_iterations)};
+
+    print_pair(c, calls[i], call, b->calls);
+  }
+  return all;
+}
+
+/* Pairs of plans of one size and algorithm. */
+static void
+check_order(Bench *b, const Pair *pairs, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    for (guint k = i + 1; k < n; k++) {
+      double ratio = pairs[i].run_s / pairs[k].run_s;
+
+      if (fmax(ratio, 1 / ratio) <= 1 + ORDER_FRAC)
+        continue;
+      b->n_pairs++;
+      b->n_wrong += (ratio > 1) != (pairs[i].sim_s > pairs[k].sim_s);
+    }
+}
+
+static void
+write_profile(const Bench *b, const char *path)
+{
+  GError *error = NULL;
+  GString *text =
+      ra_host_profile(b->samples, "host.samples.trace.tsv", "host", &error);
+
+  if (!text || !ra_file_write(path, text->str, text->len, &error))
+    die("calibrate", error);
+  g_string_free(text, TRUE);
+}
+
+/* (transfer full): path of a profile of this machine. */
+static char *
+calibrate(Bench *b)
+{
+  RaHostOptions o = {.n_ranks = b->n_ranks, .quick = b->quick};
+  char *path = g_build_filename(b->folder, "host.profile", NULL);
+  gint64 begin_us = g_get_monotonic_time();
+  RaHostTally tally;
+  GError *error = NULL;
+
+  b->samples = ra_host_samples(&o, NULL, &tally, &error);
+  if (!b->samples)
+    die("calibrate", error);
+  write_profile(b, path);
+  printf("# profile: %u shapes on %u ranks in %.0f s; half of an op's repeats "
+         "within %.3f of the median%s\n",
+         tally.n_points, b->n_ranks,
+         1e-6 * (double)(g_get_monotonic_time() - begin_us), tally.spread_frac,
+         tally.spread_frac > RA_HOST_NOISE_FRAC ? ": NOISY" : "");
+  return path;
+}
+
+static void
+run_all(Bench *b, const char *profile)
+{
+  guint n_plans = loop_n_plans(b->n_ranks);
+
+  printf("# predicted and measured: seconds, medians over iterations after the "
+         "first; error: predicted / measured - 1\n"
+         "model\talgorithm\tplan\twhat\tpredicted_s\tmeasured_s\terror_frac\n");
+  for (guint size = 0; size < (b->quick ? 1 : loop_n_sizes()); size++)
+    for (guint algorithm = 0; algorithm < (b->quick ? 1 : 2); algorithm++) {
+      g_autofree Pair *pairs = g_new0(Pair, n_plans);
+
+      for (guint plan = 0; plan < n_plans; plan++) {
+        LoopCase c = loop_case(size, algorithm, plan);
+
+        pairs[plan] = compare_case(b, &c, profile);
+        g_array_append_vals(b->done, &(Done){c, pairs[plan]}, 1);
+      }
+      check_order(b, pairs, n_plans);
+    }
+}
+
+/* With the ops of one run of the first plan beside the probe's: what the
+ * iterations of the other plans are off by, before and after. */
+static void
+refit(Bench *b, const char *profile, double *out_before, double *out_after)
+{
+  const LoopCase *first = &g_array_index(b->done, Done, 0).c;
+  g_autofree char *path = g_build_filename(b->folder, "refit.profile", NULL);
+  g_autoptr(RaTrace) run = execute(b, first, profile, TRUE);
+  g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(double));
+  g_autoptr(GArray) after = g_array_new(FALSE, FALSE, sizeof(double));
+
+  ra_host_samples_add(b->samples, run);
+  write_profile(b, path);
+  printf("# refit on the ops of %s %s %s\n"
+         "model\talgorithm\tplan\trefit_s\tmeasured_s\terror_frac\n",
+         first->size, first->algorithm, first->plan);
+  for (guint i = 1; i < b->done->len; i++) {
+    const Done *d = &g_array_index(b->done, Done, i);
+    g_autoptr(RaTrace) sim = predict(b, &d->c, path);
+    double s = span_s(sim, NULL, b->n_iterations);
+    double was = fabs(d->all.sim_s / d->all.run_s - 1);
+    double is = fabs(s / d->all.run_s - 1);
+
+    printf("%s\t%s\t%s\t%.4f\t%.4f\t%+.3f\n", d->c.size, d->c.algorithm,
+           d->c.plan, s, d->all.run_s, s / d->all.run_s - 1);
+    g_array_append_val(before, was);
+    g_array_append_val(after, is);
+  }
+  *out_before = median(before);
+  *out_after = median(after);
+}
+
+static void
+print_bar(const char *name, double value, double limit)
+{
+  printf("bar\t%s\t%.4g\t<=%g\t%s\n", name, value, limit,
+         value <= limit ? "ok" : "short");
+}
+
+static void
+bench_clear(Bench *b)
+{
+  loop_folder_remove(b->folder);
+  g_array_unref(b->iterations);
+  g_array_unref(b->calls);
+  g_array_unref(b->done);
+  ra_trace_free(b->samples);
+  g_free(b->folder);
+}
+
+static gboolean
+has_flag(int argc, char **argv, const char *flag)
+{
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], flag) == 0)
+      return TRUE;
+  return FALSE;
+}
+
+int
+main(int argc, char **argv)
+{
+  long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+  Bench b = {.folder = g_dir_make_tmp("reallot-loop-XXXXXX", NULL),
+             .n_ranks = (uint32_t)CLAMP(n_cores, 1, RANKS_MOST),
+             .quick = has_flag(argc, argv, "--quick"),
+             .cpu = has_flag(argc, argv, "--cpu"),
+             .iterations = g_array_new(FALSE, FALSE, sizeof(double)),
+             .calls = g_array_new(FALSE, FALSE, sizeof(double)),
+             .done = g_array_new(FALSE, FALSE, sizeof(Done))};
+  g_autofree char *profile = NULL;
+  double before, after;
+
+  if (!b.folder || !ra_backend_host(NULL)) {
+    printf("# no CBLAS, or no folder for temporary files\n");
+    return 0;
+  }
+  b.n_ranks = b.cpu ? 1 : b.n_ranks == 3 ? 2 : b.n_ranks;
+  b.n_iterations = b.quick ? 3 : 6;
+  profile = calibrate(&b);
+  run_all(&b, profile);
+  refit(&b, profile, &before, &after);
+  print_bar("iteration_error_median", median(b.iterations), 0.1);
+  print_bar("call_error_median", median(b.calls), 0.15);
+  print_bar("wrong_order_of_pairs", b.n_wrong, 0);
+  if (isfinite(after)) /* there were other plans */
+    print_bar("refit_error_median", after, fmax(before, 0.005));
+  printf("# %u pairs of plans differ by more than %g\n", b.n_pairs, ORDER_FRAC);
+  bench_clear(&b);
+  return 0;
+}
