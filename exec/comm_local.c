@@ -51,7 +51,8 @@ struct _RaLocalGroup {
   Mailbox *mailboxes;     /* (n_ranks to, n_ranks from) */
   RaCommRequest *started; /* the oldest */
   pthread_mutex_t lock;   /* of mailboxes and started */
-  pthread_cond_t changed;
+  pthread_cond_t changed; /* the barrier, or a started reduction */
+  pthread_cond_t *mail;   /* (n_ranks) something has come for a rank */
   atomic_uint n_arrived; /* at the barrier */
   atomic_uint passed;    /* barriers, wraps */
 };
@@ -220,7 +221,7 @@ send_message(RaComm *comm, uint32_t to, const void *data, gsize n_bytes)
   else
     box->first = message;
   box->last = message;
-  pthread_cond_broadcast(&g->changed);
+  pthread_cond_signal(&g->mail[to]);
   pthread_mutex_unlock(&g->lock);
 }
 
@@ -233,7 +234,7 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
 
   pthread_mutex_lock(&g->lock);
   while (!box->first)
-    pthread_cond_wait(&g->changed, &g->lock);
+    pthread_cond_wait(&g->mail[comm->rank], &g->lock);
   message = box->first;
   box->first = message->next;
   if (!box->first)
@@ -374,6 +375,9 @@ ra_local_group_new(uint32_t n_ranks)
   g->mailboxes = g_new0(Mailbox, (gsize)n_ranks * n_ranks);
   pthread_mutex_init(&g->lock, NULL);
   pthread_cond_init(&g->changed, NULL);
+  g->mail = g_new0(pthread_cond_t, n_ranks);
+  for (uint32_t i = 0; i < n_ranks; i++)
+    pthread_cond_init(&g->mail[i], NULL);
   return g;
 }
 
@@ -390,6 +394,9 @@ ra_local_group_free(RaLocalGroup *group)
       g_free(message);
     }
   pthread_cond_destroy(&group->changed);
+  for (uint32_t i = 0; i < group->n_ranks; i++)
+    pthread_cond_destroy(&group->mail[i]);
+  g_free(group->mail);
   pthread_mutex_destroy(&group->lock);
   g_free(group->mailboxes);
   g_free(group->slots);

@@ -16,6 +16,7 @@ libexec_a_SOURCES += %D%/probe.c %D%/probe.h
 libexec_a_SOURCES += %D%/probe_grid.c
 libexec_a_SOURCES += %D%/probe_impl.h
 libexec_a_SOURCES += %D%/probe_ops.c
+libexec_a_SOURCES += %D%/reshard.c %D%/reshard.h
 libexec_a_SOURCES += %D%/reward.c %D%/reward.h
 libexec_a_SOURCES += %D%/run.c %D%/run.h
 libexec_a_SOURCES += %D%/run_data.c

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "exec/reshard.h"
 #include "exec/run_impl.h"
 
 /* Whether the rank's rectangle of @tensor is counted for the whole tensor: one
@@ -61,58 +62,6 @@ compare_hashes(RaRun *run, uint32_t source, uint32_t call)
   memset(hashes, 0, 2 * sizeof *hashes * ra_model_n_tensors(model));
 }
 
-/* A tensor on its way: all of it that the rank has, at its own place. */
-typedef struct {
-  float *data; /* (cols) rows; owned by the caller */
-  uint64_t cols;
-} Whole;
-
-static void
-copy_part(const RaRun *run, const RaParams *params, uint32_t tensor,
-          const Whole *whole, gboolean out)
-{
-  const RaParam *param = ra_params_at(params, tensor);
-  const RaRect *r;
-  float *here, *there;
-
-  if (!param)
-    return;
-  r = &param->rect;
-  here = params->weights + param->offset;
-  there = whole->data + r->row * whole->cols + r->col;
-  if (out)
-    run->backend->copy_rect(r->n_rows, r->n_cols, here, r->n_cols, there,
-                            whole->cols);
-  else
-    run->backend->copy_rect(r->n_rows, r->n_cols, there, whole->cols, here,
-                            r->n_cols);
-}
-
-static void
-pass_slice(RaRank *rank, const RaSlice *slice, const Whole *whole)
-{
-  RaRun *run = rank->run;
-  RaComm *comm = rank->world;
-  gsize n = slice->n_rows * slice->n_cols, n_bytes = n * sizeof(float);
-  float *at = whole->data + slice->row * whole->cols + slice->col;
-  g_autofree float *packed = NULL;
-
-  if (slice->from != rank->gpu && slice->to != rank->gpu)
-    return;
-  packed = g_new(float, n + 1);
-  if (slice->from == rank->gpu) {
-    run->backend->copy_rect(slice->n_rows, slice->n_cols, at, whole->cols,
-                            packed, slice->n_cols);
-    comm->table->send(comm, run->rank_of_gpu[slice->to], packed, n_bytes);
-  } else {
-    comm->table->recv(comm, run->rank_of_gpu[slice->from], packed, n_bytes);
-    run->backend->copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
-                            at, whole->cols);
-  }
-}
-
-/* Tensor by tensor in one order on all ranks, and the slices of a tensor in an
- * order in which a sender has what it sends: nobody waits for himself. */
 void
 ra_rank_realloc(RaRank *rank, RaTaskId task)
 {
@@ -120,32 +69,16 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(run, task);
   const RaRankCall *from = &rank->calls[node->source];
   const RaRankCall *to = &rank->calls[node->call];
-  const GArray *slices = run->slices[node->call];
   const RaModel *model =
       run->workload->models[run->workload->calls[node->call].model].model;
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
-  const RaParams *target =
+  RaParams *target =
       to->is_in ? to->params[version % to->n_versions] : NULL;
-  guint next = 0;
 
-  for (uint32_t i = 0; i < ra_model_n_tensors(model); i++) {
-    RaTensor tensor;
-    Whole whole;
-
-    ra_model_tensor(model, i, &tensor);
-    whole.cols = tensor.cols;
-    whole.data = g_new(float, tensor.rows *tensor.cols + 1);
-    if (source)
-      copy_part(run, source, i, &whole, TRUE);
-    for (;
-         next < slices->len && g_array_index(slices, RaSlice, next).tensor == i;
-         next++)
-      pass_slice(rank, &g_array_index(slices, RaSlice, next), &whole);
-    if (target)
-      copy_part(run, target, i, &whole, FALSE);
-    g_free(whole.data);
-  }
+  ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
+                          rank->gpu, model, run->slices[node->call]},
+             source, target);
   if (!run->options.check)
     return;
   if (source)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exec/reshard.h"
 #include "exec/run_impl.h"
 #include "graph/residency.h"
 
@@ -267,23 +268,6 @@ add_params(RaRank *rank, uint32_t call)
   c->advantages_of = RA_NONE;
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-  const RaSlice *x = *(const RaSlice *const *)a,
-                *y = *(const RaSlice *const *)b;
-
-  if (x->tensor != y->tensor)
-    return x->tensor < y->tensor ? -1 : 1;
-  return (x > y) - (x < y); /* of one tensor as they came */
-}
-
-static void
-append_slice(const RaSlice *slice, gpointer data)
-{
-  g_array_append_vals(data, slice, 1);
-}
-
 /* What a reallocation to @call moves, tensor by tensor. */
 static void
 add_slices(RaRun *run, uint32_t source, uint32_t call)
@@ -291,20 +275,11 @@ add_slices(RaRun *run, uint32_t source, uint32_t call)
   const RaCallPlan *p = run->plan->calls;
   const RaModel *model =
       run->workload->models[run->workload->calls[call].model].model;
-  g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(RaSlice));
-  g_autofree const RaSlice **order = NULL;
 
   if (run->slices[call])
     return;
-  ra_realloc_slices(model, &p[source], &p[call], run->plan->cluster,
-                    (RaReallocScheme)p[call].realloc, append_slice, all);
-  order = g_new(const RaSlice *, all->len + 1);
-  for (guint i = 0; i < all->len; i++)
-    order[i] = &g_array_index(all, RaSlice, i);
-  qsort(order, all->len, sizeof *order, compare_slices);
-  run->slices[call] = g_array_new(FALSE, FALSE, sizeof(RaSlice));
-  for (guint i = 0; i < all->len; i++)
-    g_array_append_vals(run->slices[call], order[i], 1);
+  run->slices[call] =
+      ra_reshard_slices(model, &p[source], &p[call], run->plan->cluster);
   run->hashes[call] = g_new0(uint64_t, 2 * ra_model_n_tensors(model));
 }
 

@@ -1,6 +1,8 @@
 #include "config.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <time.h>
 
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
@@ -182,8 +184,8 @@ END_TEST
 
 /* --- calls on disjoint meshes --- */
 
-static GMutex met_lock;
-static GCond met_cond;
+static pthread_mutex_t met_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t met_cond = PTHREAD_COND_INITIALIZER;
 static guint n_there, n_met;
 
 /* A reward that waits, a little, for the reward of another call. */
@@ -191,19 +193,21 @@ static double
 meet(const uint32_t *prompt, uint32_t n_prompt, const uint32_t *response,
      uint32_t n_response, uint32_t vocab)
 {
-  gint64 end_us = g_get_monotonic_time() + 2 * G_TIME_SPAN_SECOND;
+  struct timespec end;
 
-  g_mutex_lock(&met_lock);
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 2;
+  pthread_mutex_lock(&met_lock);
   if (n_met > 0) {
-    g_mutex_unlock(&met_lock);
+    pthread_mutex_unlock(&met_lock);
     return 0;
   }
   n_there++;
-  g_cond_broadcast(&met_cond);
-  while (n_there < 2 && g_cond_wait_until(&met_cond, &met_lock, end_us))
+  pthread_cond_broadcast(&met_cond);
+  while (n_there < 2 && pthread_cond_timedwait(&met_cond, &met_lock, &end) == 0)
     ;
   n_met = n_there >= 2 ? n_there : 1;
-  g_mutex_unlock(&met_lock);
+  pthread_mutex_unlock(&met_lock);
   return 0;
 }
 

@@ -10,7 +10,7 @@
 static const char *const cluster =
     "[cluster]\nformat = 1\nnodes = 1\ngpus-per-node = 8\ngpu = h100-sxm\n";
 
-static const char *const head =
+static const char *const usual =
     "[workload]\nformat = 1\nalgorithm = test\ndataset = prompts\n"
     "prompts = 16\nprompt-length = uniform(2, 6)\n"
     "response-length = uniform(3, 9)\nmini-batches = 2\n";
@@ -44,7 +44,7 @@ static const char *const sft_calls =
 static char *
 workload_text(const RunSpec *spec)
 {
-  GString *text = g_string_new(head);
+  GString *text = g_string_new(spec->head ? spec->head : usual);
 
   g_string_append_printf(
       text, "[model actor]\nconfig = %s\ntrainable = true\ndtype = fp32\n",

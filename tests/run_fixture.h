@@ -21,6 +21,7 @@ typedef struct {
   uint64_t seed;
   const char *train_alone; /* (nullable): of the train calls instead */
   uint32_t staleness;      /* of the generate call */
+  const char *head;        /* (nullable): [workload] instead of the usual */
   gboolean two_rules;      /* grpo: a second host call, each on a mesh */
   const char *first_rule;  /* plan of the host call */
   const char *second_rule; /* and of the second */

@@ -1,0 +1,116 @@
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "exec/reshard.h"
+
+static int
+compare_slices(const void *a, const void *b)
+{
+  const RaSlice *x = *(const RaSlice *const *)a,
+                *y = *(const RaSlice *const *)b;
+
+  if (x->tensor != y->tensor)
+    return x->tensor < y->tensor ? -1 : 1;
+  return (x > y) - (x < y); /* of one tensor as they came */
+}
+
+static void
+append_slice(const RaSlice *slice, gpointer data)
+{
+  g_array_append_vals(data, slice, 1);
+}
+
+GArray *
+ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
+                  const RaCallPlan *to, const RaCluster *cluster)
+{
+  g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(RaSlice));
+  GArray *sorted = g_array_new(FALSE, FALSE, sizeof(RaSlice));
+  g_autofree const RaSlice **order = NULL;
+
+  ra_realloc_slices(model, from, to, cluster, (RaReallocScheme)to->realloc,
+                    append_slice, all);
+  order = g_new(const RaSlice *, all->len + 1);
+  for (guint i = 0; i < all->len; i++)
+    order[i] = &g_array_index(all, RaSlice, i);
+  qsort(order, all->len, sizeof *order, compare_slices);
+  for (guint i = 0; i < all->len; i++)
+    g_array_append_vals(sorted, order[i], 1);
+  return sorted;
+}
+
+/* A tensor on its way: all of it that the rank has, at its own place. */
+typedef struct {
+  float *data; /* (cols) rows; owned by the caller */
+  uint64_t cols;
+} Whole;
+
+static void
+copy_part(const RaReshard *r, const RaParams *params, uint32_t tensor,
+          const Whole *whole, gboolean out)
+{
+  const RaParam *param = ra_params_at(params, tensor);
+  const RaRect *rect;
+  float *here, *there;
+
+  if (!param)
+    return;
+  rect = &param->rect;
+  here = params->weights + param->offset;
+  there = whole->data + rect->row * whole->cols + rect->col;
+  if (out)
+    r->backend->copy_rect(rect->n_rows, rect->n_cols, here, rect->n_cols, there,
+                          whole->cols);
+  else
+    r->backend->copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, here,
+                          rect->n_cols);
+}
+
+static void
+pass_slice(const RaReshard *r, const RaSlice *slice, const Whole *whole)
+{
+  RaComm *comm = r->world;
+  gsize n = slice->n_rows * slice->n_cols, n_bytes = n * sizeof(float);
+  float *at = whole->data + slice->row * whole->cols + slice->col;
+  g_autofree float *packed = NULL;
+
+  if (slice->from != r->gpu && slice->to != r->gpu)
+    return;
+  packed = g_new(float, n + 1);
+  if (slice->from == r->gpu) {
+    r->backend->copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
+                          slice->n_cols);
+    comm->table->send(comm, r->rank_of_gpu[slice->to], packed, n_bytes);
+  } else {
+    comm->table->recv(comm, r->rank_of_gpu[slice->from], packed, n_bytes);
+    r->backend->copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
+                          at, whole->cols);
+  }
+}
+
+/* Tensor by tensor in one order on all ranks, and the slices of a tensor in an
+ * order in which a sender has what it sends: nobody waits for himself. */
+void
+ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
+{
+  guint next = 0;
+
+  for (uint32_t i = 0; i < ra_model_n_tensors(r->model); i++) {
+    RaTensor tensor;
+    Whole whole;
+
+    ra_model_tensor(r->model, i, &tensor);
+    whole.cols = tensor.cols;
+    whole.data = g_new(float, tensor.rows *tensor.cols + 1);
+    if (source)
+      copy_part(r, source, i, &whole, TRUE);
+    for (; next < r->slices->len &&
+           g_array_index(r->slices, RaSlice, next).tensor == i;
+         next++)
+      pass_slice(r, &g_array_index(r->slices, RaSlice, next), &whole);
+    if (target)
+      copy_part(r, target, i, &whole, FALSE);
+    g_free(whole.data);
+  }
+}

@@ -1,0 +1,48 @@
+/* Parameters on their way from one layout to another, for real.
+ *
+ *     g_autoptr(GArray) slices = ra_reshard_slices(model, &train, &gen,
+ * cluster); each rank:  RaReshard r = {backend, world, rank_of_gpu, gpu, model,
+ * slices}; ra_reshard(&r, what it has, what it wants);
+ *
+ * Who sends what is the reallocation of the graph (graph/realloc.h), slice by
+ * slice; afterwards what each rank wants is bit for bit what the source had.
+ */
+#ifndef RA_EXEC_RESHARD_H
+#define RA_EXEC_RESHARD_H
+
+#include "exec/backend.h"
+#include "exec/comm.h"
+#include "exec/params.h"
+#include "graph/realloc.h"
+
+/* A rank's part in a reallocation; all borrowed. */
+typedef struct {
+  const RaBackend *backend;
+  RaComm *world;               /* of all ranks that take part */
+  const uint32_t *rank_of_gpu; /* of the cluster, in @world */
+  uint32_t gpu;                /* of this rank */
+  const RaModel *model;
+  const GArray *slices; /* of RaSlice, by ra_reshard_slices() */
+} RaReshard;
+
+/**
+ * ra_reshard_slices:
+ * @to: its scheme is the one that is used
+ *
+ * Returns: (transfer full): of RaSlice, tensor by tensor, those of a tensor in
+ *   an order in which a sender has what it sends
+ */
+GArray *ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
+                          const RaCallPlan *to, const RaCluster *cluster);
+
+/**
+ * ra_reshard:
+ * @source: (nullable): what the rank has of the model
+ * @target: (nullable): what it wants, written
+ *
+ * Called by every rank that has or wants some of the model.
+ */
+void ra_reshard(const RaReshard *reshard, const RaParams *source,
+                RaParams *target);
+
+#endif
