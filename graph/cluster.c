@@ -45,7 +45,8 @@ static const RaKeySpec cluster_keys[] = {
    .doc = "rate of one network card, one direction, such as 400 Gbit/s"},
   {"fabric", RA_KEY_STRING, G_STRUCT_OFFSET(ClusterKeys, fabric),
    .fallback = "flat",
-   .doc = "flat, rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)"},
+   .doc = "flat, rail(leaf=nodes, oversubscription=ratio), fat-tree(...) or "
+          "graph"},
   {"price", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, usd_per_gpu_h),
    .unit = RA_UNIT_USD_PER_GPU_H, .min = 0, .max = 1e6,
    .doc = "of one GPU, such as 2.5 USD/gpu/h; left out: no costs are shown"},
@@ -85,7 +86,8 @@ ra_cluster_key_specs(const char *noun, gsize *out_n)
   return *out_n > 0 ? cluster_keys : NULL;
 }
 
-static const char *const fabric_words[] = {"flat", "rail", "fat-tree", NULL};
+static const char *const fabric_words[] = {"flat", "rail", "fat-tree", "graph",
+                                           NULL};
 static const char *const fabric_args[] = {"leaf", "oversubscription", "spines",
                                           NULL};
 
@@ -137,14 +139,14 @@ parse_fabric(const char *text, RaFabric *out_fabric, GError **error)
   if (!fabric_words[kind]) {
     g_autofree char *hint = ra_form_hint(form.word, fabric_words);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "unknown fabric '%s', expected flat, "
-                "rail(leaf=nodes, oversubscription=ratio) or fat-tree(...)%s",
+                "unknown fabric '%s', expected flat, rail(leaf=nodes, "
+                "oversubscription=ratio), fat-tree(...) or graph%s",
                 form.word, hint);
     return FALSE;
   }
-  if (kind == RA_FABRIC_FLAT && form.n_args > 0) {
+  if ((kind == RA_FABRIC_FLAT || kind == RA_FABRIC_GRAPH) && form.n_args > 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'flat' has %u arguments, expected none", form.n_args);
+                "'%s' has %u arguments, expected none", form.word, form.n_args);
     return FALSE;
   }
   for (guint i = 0; i < form.n_args; i++) {
@@ -233,6 +235,7 @@ ra_cluster_free(RaCluster *cluster)
     return;
   ra_key_file_unref(cluster->file);
   g_free(cluster->links);
+  ra_link_graph_free(cluster->graph);
   g_free(cluster);
 }
 

@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/keyfile.h"
+#include "graph/link_graph.h"
 
 /* What one GPU has: data-sheet values, filled from its profile
  * (traces/profile.h). */
@@ -46,13 +47,14 @@ typedef struct {
 } RaDevice;
 
 typedef enum {
-  RA_FABRIC_FLAT,    /* every node reaches every other at full rate */
-  RA_FABRIC_RAIL,    /* NIC i of the nodes below a leaf share one switch */
-  RA_FABRIC_FAT_TREE /* all NICs of a node hang on one leaf */
+  RA_FABRIC_FLAT,     /* every node reaches every other at full rate */
+  RA_FABRIC_RAIL,     /* NIC i of the nodes below a leaf share one switch */
+  RA_FABRIC_FAT_TREE, /* all NICs of a node hang on one leaf */
+  RA_FABRIC_GRAPH     /* the links that the file lists (RaLinkGraph) */
 } RaFabricKind;
 
 typedef struct {
-  int kind; /* RaFabricKind: `flat`, `rail(...)`, `fat-tree(...)` */
+  int kind; /* RaFabricKind: `flat`, `rail(...)`, `fat-tree(...)`, `graph` */
   uint32_t
       n_leaf_nodes; /* nodes below one leaf (switch or rail group); 0: all */
   double oversubscription; /* down over up bandwidth of a leaf, >= 1 */
@@ -84,6 +86,7 @@ typedef struct {
   RaFabric fabric;        /* between the nodes */
   RaClusterLink *links;   /* (n_links) owned: that are not like the others */
   uint32_t n_links;
+  RaLinkGraph *graph;     /* owned; NULL unless the fabric is one */
   double usd_per_gpu_h;   /* NAN: no price given */
   double framework_bytes; /* of a GPU, outside the allocator: context, kernels,
                              buffers of the communication library */

@@ -8,6 +8,8 @@
 /* A `[link NAME]` group as it is written. */
 typedef struct {
   double bytes_per_s;
+  const char *ends;
+  double latency_s;
 } LinkKeys;
 
 /* clang-format off */
@@ -15,6 +17,11 @@ static const RaKeySpec link_keys[] = {
   {"rate", RA_KEY_QUANTITY, G_STRUCT_OFFSET(LinkKeys, bytes_per_s),
    .required = TRUE, .unit = RA_UNIT_BYTES_PER_S, .min = 0, .max = 1e15,
    .doc = "of the link, each direction, such as 200 Gbit/s; 0 B/s: failed"},
+  {"ends", RA_KEY_STRING, G_STRUCT_OFFSET(LinkKeys, ends),
+   .doc = "with a fabric that is a graph: two cards or switches"},
+  {"latency", RA_KEY_QUANTITY, G_STRUCT_OFFSET(LinkKeys, latency_s),
+   .fallback = "0 s", .unit = RA_UNIT_SECONDS, .min = 0, .max = 1,
+   .doc = "with ends: of a message, beside what the profile's law has"},
 };
 /* clang-format on */
 
@@ -78,6 +85,18 @@ bounds(const RaCluster *cluster, RaClusterLinkKind kind, uint32_t *out_where,
   *out_index = ra_cluster_n_rails(cluster);
 }
 
+/* A link of a graph, where @keys has ends. */
+static gboolean
+read_ends(RaCluster *cluster, guint group, const LinkKeys *keys, GError **error)
+{
+  if (!cluster->graph)
+    return ra_key_file_fail(cluster->file, group, "ends", error,
+                            "'ends' without a graph, expected 'fabric = graph' "
+                            "in [cluster]");
+  return ra_link_graph_add(cluster->graph, cluster->file, group, keys->ends,
+                           keys->bytes_per_s, keys->latency_s, error);
+}
+
 static gboolean
 read_link(RaCluster *cluster, guint group, GError **error)
 {
@@ -89,12 +108,23 @@ read_link(RaCluster *cluster, guint group, GError **error)
   if (!ra_key_file_read_group(cluster->file, group, link_keys,
                               G_N_ELEMENTS(link_keys), &keys, error))
     return FALSE;
+  if (keys.ends)
+    return read_ends(cluster, group, &keys, error);
+  if (keys.latency_s > 0)
+    return ra_key_file_fail(cluster->file, group, "latency", error,
+                            "'latency' without 'ends', expected it of a link "
+                            "of a graph");
   if (!parse_name(name, link))
     return ra_key_file_fail(cluster->file, group, NULL, error,
                             "link '%s', expected node0/nic0, node0/gpu0 or "
                             "leaf0/rail0",
                             name);
   bounds(cluster, link->kind, &n_where, &n_index);
+  if (link->kind == RA_LINK_UPLINK && cluster->graph)
+    return ra_key_file_fail(cluster->file, group, NULL, error,
+                            "link '%s' with 'fabric = graph', expected its "
+                            "'ends'",
+                            name);
   if (link->where >= n_where || link->index >= n_index)
     return ra_key_file_fail(cluster->file, group, NULL, error,
                             "link '%s', expected numbers below %u and %u", name,
@@ -110,11 +140,18 @@ ra_cluster_read_links(RaCluster *cluster, GError **error)
   guint n_groups = ra_key_file_n_groups(cluster->file);
 
   cluster->links = g_new0(RaClusterLink, n_groups);
+  if (cluster->fabric.kind == RA_FABRIC_GRAPH)
+    cluster->graph =
+        ra_link_graph_new(cluster->n_nodes, cluster->nics_per_node);
   for (guint group = 0; group < n_groups; group++)
     if (g_str_equal(ra_key_file_group_noun(cluster->file, group), "link") &&
         !read_link(cluster, group, error))
       return FALSE;
-  return TRUE;
+  if (!cluster->graph)
+    return TRUE;
+  return ra_link_graph_finish(
+      cluster->graph, cluster->file,
+      (guint)ra_key_file_find_group(cluster->file, "cluster", ""), error);
 }
 
 uint32_t

@@ -32,6 +32,7 @@ libgraph_a_SOURCES += %D%/lane.c %D%/lane.h
 libgraph_a_SOURCES += %D%/layout.c %D%/layout.h
 libgraph_a_SOURCES += %D%/length.c %D%/length.h
 libgraph_a_SOURCES += %D%/length_fit.c %D%/length_fit.h
+libgraph_a_SOURCES += %D%/link_graph.c %D%/link_graph.h
 libgraph_a_SOURCES += %D%/memory.c %D%/memory.h
 libgraph_a_SOURCES += %D%/memory_generate.c %D%/memory_generate.h
 libgraph_a_SOURCES += %D%/memory_peak.c %D%/memory_peak.h

@@ -7,6 +7,7 @@ struct _RaFlows {
   RaTopology *topology;     /* owned */
   RaNetwork *network;       /* owned: the topology's links, then the queues */
   RaLinkUse *uses;          /* (n_works) of all ops of each */
+  double *n_messages;       /* (n_works) that follow each other between nodes */
   uint32_t first_queue;     /* link of the first queue */
   double *busy_s;           /* (links of the topology) */
   double *waited_s;         /* (links of the topology) */
@@ -31,11 +32,25 @@ make_network(RaFlows *f)
   f->network = ra_network_new(capacity, n + n_queues);
 }
 
+/* Messages between nodes that wait for each other in @op: a ring's steps over
+ * its nodes, twice for an all-reduce. */
+static double
+messages(const RaOp *op, const RaLinkUse *use)
+{
+  uint64_t nodes = op->dim[2] > 0 ? op->dim[1] / op->dim[2] : 0;
+
+  if (!(use->inter_s > 0))
+    return 0;
+  if (op->kind == RA_OP_SEND || op->kind == RA_OP_REALLOC || nodes < 2)
+    return 1;
+  return (double)(nodes - 1) * (op->kind == RA_OP_ALL_REDUCE ? 2 : 1);
+}
+
 /* What all ops of a work take of links: one behind another takes its links as
  * any. */
 static void
 add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
-         RaLinkUse *sum)
+         RaLinkUse *sum, double *n_messages)
 {
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_work_ops(graph, work, ops);
@@ -48,6 +63,7 @@ add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
     if (class != RA_OP_CLASS_COMM && class != RA_OP_CLASS_COPY)
       continue;
     ra_estimator_link_use(estimator, &ops[i], &use);
+    *n_messages += n * messages(&ops[i], &use);
     sum->total_s += n * use.total_s;
     sum->intra_s += n * use.intra_s;
     sum->inter_s += n * use.inter_s;
@@ -74,8 +90,9 @@ ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
   f->links = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   f->weights = g_array_new(FALSE, FALSE, sizeof(double));
   f->uses = g_new0(RaLinkUse, (gsize)graph->n_works + 1);
+  f->n_messages = g_new0(double, (gsize)graph->n_works + 1);
   for (uint32_t work = 0; work < graph->n_works; work++)
-    add_uses(graph, estimator, work, &f->uses[work]);
+    add_uses(graph, estimator, work, &f->uses[work], &f->n_messages[work]);
   return g_steal_pointer(&f);
 }
 
@@ -87,6 +104,7 @@ ra_flows_free(RaFlows *f)
   ra_topology_free(f->topology);
   ra_network_free(f->network);
   g_free(f->uses);
+  g_free(f->n_messages);
   g_free(f->busy_s);
   g_free(f->waited_s);
   g_free(f->share);
@@ -161,6 +179,8 @@ ra_flows_start(RaFlows *f, RaTaskId task, double duration_s)
   const RaTaskGraph *g = f->graph;
   uint32_t lane = ra_topology_queue_lane(f->topology, task);
   uint32_t queue = f->first_queue + lane * RA_N_STREAMS + g->stream[task];
+  double latency_s =
+      f->n_messages[g->work[task]] * ra_topology_latency_s(f->topology, task);
   double one = 1;
 
   list_links(f, task, duration_s);
@@ -171,7 +191,7 @@ ra_flows_start(RaFlows *f, RaTaskId task, double duration_s)
   g_array_append_val(f->weights, one);
   ra_network_start(f->network, (const uint32_t *)(void *)f->links->data,
                    (const double *)(void *)f->weights->data, f->links->len,
-                   duration_s, 0, task);
+                   duration_s, latency_s, task);
 }
 
 void

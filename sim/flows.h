@@ -16,6 +16,8 @@
  * fill the link.
  *
  * A task that meets nobody, or that all have room for, takes D to the last bit.
+ * Links of a graph (graph/link_graph.h) may have a latency: every message that
+ * waits for one before it adds that of its way, which counts as late.
  * What a law counts as shared (`groups_per_node` GPUs on a node's cards) is
  * each GPU's share of its card, so it is not counted twice.
  *

@@ -29,5 +29,6 @@ libsim_a_SOURCES += %D%/serve.c %D%/serve.h
 libsim_a_SOURCES += %D%/sim.c %D%/sim.h
 libsim_a_SOURCES += %D%/task_class.h
 libsim_a_SOURCES += %D%/topology.c %D%/topology.h %D%/topology_impl.h
+libsim_a_SOURCES += %D%/topology_graph.c
 libsim_a_SOURCES += %D%/topology_path.c
 libsim_a_SOURCES += %D%/waiting.c %D%/waiting.h

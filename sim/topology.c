@@ -65,6 +65,11 @@ set_ports(RaTopology *t)
                    link->index * t->n_ports / c->nics_per_node] +=
           (link->bytes_per_s / c->nic_bytes_per_s - 1) / of_port;
   }
+  for (uint32_t v = 0; c->graph && v < c->graph->n_cards; v++)
+    if (c->graph->begin[v] == c->graph->begin[v + 1])
+      t->port_frac[v / c->nics_per_node * t->n_ports +
+                   v % c->nics_per_node * t->n_ports / c->nics_per_node] -=
+          1 / of_port;
 }
 
 /* Every GPU's port: its own, or the next that works. */
@@ -144,7 +149,7 @@ static void
 set_leaves(RaTopology *t)
 {
   const RaCluster *c = t->cluster;
-  uint32_t leaf = c->fabric.kind == RA_FABRIC_FLAT ? 0 : c->fabric.n_leaf_nodes;
+  uint32_t leaf = c->fabric.n_leaf_nodes;
 
   t->n_leaf_nodes = leaf ? leaf : c->n_nodes;
   t->n_leaves = (c->n_nodes + t->n_leaf_nodes - 1) / t->n_leaf_nodes;
@@ -198,6 +203,9 @@ set_capacities(RaTopology *t, GError **error)
   t->n_links = t->first_leaf_link;
   if (t->n_leaves > 1)
     t->n_links += 2 * t->n_leaves * t->n_rails * t->n_spines;
+  t->first_graph_link = t->n_links;
+  if (c->graph)
+    t->n_links += 2 * c->graph->links->len;
   t->capacity = g_new(double, MAX(t->n_links, 1u));
   for (uint32_t link = 0; link < t->n_links; link++)
     t->capacity[link] = 1;
@@ -219,9 +227,12 @@ set_capacities(RaTopology *t, GError **error)
 }
 
 static void
-free_path(void *path)
+free_path(void *data)
 {
-  g_array_unref(path);
+  RaPath *path = data;
+
+  g_array_unref(path->links);
+  g_free(path);
 }
 
 RaTopology *
@@ -234,6 +245,7 @@ ra_topology_new(const RaTaskGraph *graph, GError **error)
   t->paths =
       g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_path);
   t->touched = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  t->distances = g_hash_table_new_full(NULL, NULL, NULL, g_free);
   list_gpus(t);
   set_ports(t);
   if (!route_gpus(t, error))
@@ -262,6 +274,7 @@ ra_topology_free(RaTopology *t)
     g_array_unref(t->class_port);
   g_free(t->capacity);
   g_hash_table_unref(t->paths);
+  g_hash_table_unref(t->distances);
   g_free(t->sum);
   g_array_unref(t->touched);
   g_free(t);

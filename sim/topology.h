@@ -18,6 +18,13 @@
  * of it crosses that has its partners below other leaves.  With `spines=n` a
  * leaf's way up is n links, of which a GPU's traffic takes one by hash (ECMP);
  * else one as wide as all.
+ *
+ * Where the fabric is a graph (graph/link_graph.h) its links stand in place of
+ * leaves and spines: a ring goes from each GPU of a node to the one at its
+ * place on the next, a send to its partner, a move from every GPU to every one
+ * of another node; a card that is not in the receiver's part of the graph
+ * (another rail) leaves it to one of its node that is.  Failed links are no
+ * way.
  */
 #ifndef RA_SIM_TOPOLOGY_H
 #define RA_SIM_TOPOLOGY_H
@@ -62,6 +69,10 @@ const double *ra_topology_capacity(const RaTopology *topology);
  * Returns: (element-type RaPathLink) (transfer none)
  */
 const GArray *ra_topology_path(RaTopology *topology, RaTaskId task);
+
+/* What the links of its longest way add to a message of @task: of a cluster
+ * whose fabric is a graph. */
+double ra_topology_latency_s(RaTopology *topology, RaTaskId task);
 
 /* A lane in whose queue of its stream @task is alone: of a send, the sender's.
  */

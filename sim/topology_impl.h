@@ -22,12 +22,26 @@ struct _RaTopology {
   uint32_t n_leaf_nodes;    /* below a leaf */
   uint32_t n_leaves, n_rails, n_spines;
   double uplink_share; /* of one way up, all spines, that one GPU has */
-  uint32_t first_port_link, first_leaf_link, n_links;
-  double *capacity;  /* (n_links) */
-  GHashTable *paths; /* (uint64_t) -> GArray of RaPathLink */
-  double *sum;       /* (n_links x uses) scratch: of the path in hand */
-  GArray *touched;   /* (uint32_t) scratch: entries of sum */
+  uint32_t first_port_link, first_leaf_link, first_graph_link, n_links;
+  GHashTable *distances; /* of a graph: vertex -> (uint16_t *) */
+  double *capacity;      /* (n_links) */
+  GHashTable *paths;     /* (uint64_t) -> RaPath */
+  double latency_s;      /* scratch: of the path in hand */
+  double *sum;           /* (n_links x uses) scratch: of the path in hand */
+  GArray *touched;       /* (uint32_t) scratch: entries of sum */
 };
+
+/* A way through the topology. */
+typedef struct {
+  GArray *links;    /* RaPathLink; owned */
+  double latency_s; /* most that a graph's links add to a message */
+} RaPath;
+
+/* @part of a GPU's share of its card from @from to @to over the graph: takes
+ * the links of the way and returns its latency.  The same node: none. */
+typedef void (*RaTakeLink)(RaTopology *t, uint32_t link, double share);
+double ra_topology_cross_graph(RaTopology *t, uint32_t from, uint32_t to,
+                               double part, RaTakeLink take);
 
 static inline uint32_t
 ra_topology_node(const RaTopology *t, uint32_t gpu)

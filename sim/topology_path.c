@@ -103,6 +103,21 @@ take_leaf(RaTopology *t, uint32_t gpu, uint64_t flow, gboolean down,
          RA_USE_INTER, part * t->uplink_share * t->n_spines);
 }
 
+static void
+take_network(RaTopology *t, uint32_t link, double share)
+{
+  take(t, link, RA_USE_INTER, share);
+}
+
+/* @part of what @from sends goes to @to over the graph. */
+static void
+cross(RaTopology *t, uint32_t from, uint32_t to, double part)
+{
+  double latency_s = ra_topology_cross_graph(t, from, to, part, take_network);
+
+  t->latency_s = MAX(t->latency_s, latency_s);
+}
+
 /* ---- Ends ---------------------------------------------------------------- */
 
 static End
@@ -181,6 +196,33 @@ cross_leaves(RaTopology *t, const End *end)
   }
 }
 
+/* Place of the first GPU of the node after that of @i; n: the last. */
+static uint32_t
+next_node(const RaTopology *t, const End *end, uint32_t i)
+{
+  uint32_t node = ra_topology_node(t, end->gpu[i]);
+
+  while (i < end->n && ra_topology_node(t, end->gpu[i]) == node)
+    i++;
+  return i;
+}
+
+/* Rings over the nodes in order, one a GPU of a node: from each to the one at
+ * its place in the next. */
+static void
+ring_over_graph(RaTopology *t, const End *end)
+{
+  for (uint32_t first = 0, next; first < end->n; first = next) {
+    uint32_t to, n_to;
+
+    next = next_node(t, end, first);
+    to = next < end->n ? next : 0;
+    n_to = next_node(t, end, to) - to;
+    for (uint32_t i = first; i < next; i++)
+      cross(t, end->gpu[i], end->gpu[to + (i - first) % n_to], 1);
+  }
+}
+
 static void
 route_ring(RaTopology *t, RaTaskId task)
 {
@@ -192,6 +234,8 @@ route_ring(RaTopology *t, RaTaskId task)
   take_ports(t, &end, TRUE);
   if (t->n_leaves > 1)
     cross_leaves(t, &end);
+  if (t->cluster->graph)
+    ring_over_graph(t, &end);
 }
 
 static void
@@ -210,6 +254,8 @@ route_send(RaTopology *t, RaTaskId task)
   take_lanes(t, &to, GPU_IN, RA_USE_INTRA);
   take_ports(t, &from, FALSE);
   take_ports(t, &to, TRUE);
+  for (uint32_t i = 0; i < from.n && t->cluster->graph; i++)
+    cross(t, from.gpu[i], to.gpu[i], 1);
   for (uint32_t i = 0; i < from.n && t->n_leaves > 1; i++) {
     uint64_t flow = (uint64_t)from.gpu[i] << 32 | to.gpu[i];
 
@@ -231,6 +277,35 @@ count_leaves(const RaTopology *t, const End *end)
   return n;
 }
 
+/* GPUs of @end that are not on the node of @gpu. */
+static uint32_t
+n_elsewhere(const RaTopology *t, const End *end, uint32_t gpu)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < end->n; i++)
+    n += ra_topology_node(t, end->gpu[i]) != ra_topology_node(t, gpu);
+  return n;
+}
+
+/* From every GPU to every one of another node, evenly: a pair's part is what
+ * the busier end has for each of its partners. */
+static void
+move_over_graph(RaTopology *t, const End *from, const End *to)
+{
+  g_autofree uint32_t *n_from = g_new(uint32_t, (gsize)to->n + 1);
+
+  for (uint32_t j = 0; j < to->n; j++)
+    n_from[j] = n_elsewhere(t, from, to->gpu[j]);
+  for (uint32_t i = 0; i < from->n; i++) {
+    uint32_t n_to = n_elsewhere(t, to, from->gpu[i]);
+
+    for (uint32_t j = 0; j < to->n; j++)
+      if (ra_topology_node(t, from->gpu[i]) != ra_topology_node(t, to->gpu[j]))
+        cross(t, from->gpu[i], to->gpu[j], 1.0 / MAX(n_to, n_from[j]));
+  }
+}
+
 static void
 route_move(RaTopology *t, RaTaskId task)
 {
@@ -245,6 +320,8 @@ route_move(RaTopology *t, RaTaskId task)
   take_lanes(t, &to, GPU_IN, RA_USE_INTRA);
   take_ports(t, &from, FALSE);
   take_ports(t, &to, TRUE);
+  if (t->cluster->graph)
+    move_over_graph(t, &from, &to);
   for (uint32_t i = 0; i < from.n && to.n > 0 && t->n_leaves > 1; i++)
     take_leaf(t, from.gpu[i], 2 * (uint64_t)from.gpu[i], FALSE,
               1 - n_to[leaf_of(t, from.gpu[i])] / to.n);
@@ -302,18 +379,32 @@ path_key(const RaTaskGraph *g, RaTaskId task)
   }
 }
 
-const GArray *
-ra_topology_path(RaTopology *t, RaTaskId task)
+static const RaPath *
+path_of(RaTopology *t, RaTaskId task)
 {
   uint64_t key = path_key(t->graph, task);
-  GArray *path = g_hash_table_lookup(t->paths, &key);
+  RaPath *path = g_hash_table_lookup(t->paths, &key);
 
   if (path)
     return path;
+  t->latency_s = 0;
   route(t, task);
-  path = finish_path(t);
+  path = g_new(RaPath, 1);
+  *path = (RaPath){finish_path(t), t->latency_s};
   g_hash_table_insert(t->paths, g_memdup2(&key, sizeof key), path);
   return path;
+}
+
+const GArray *
+ra_topology_path(RaTopology *t, RaTaskId task)
+{
+  return path_of(t, task)->links;
+}
+
+double
+ra_topology_latency_s(RaTopology *t, RaTaskId task)
+{
+  return t->cluster->graph ? path_of(t, task)->latency_s : 0;
 }
 
 uint32_t
@@ -354,6 +445,17 @@ gpus_of(const RaTopology *t, uint32_t lane, uint32_t class)
   return g_string_free(text, FALSE);
 }
 
+static char *
+graph_link_name(const RaTopology *t, uint32_t i)
+{
+  const RaLinkGraph *graph = t->cluster->graph;
+  const RaGraphLink *link = &g_array_index(graph->links, RaGraphLink, i / 2);
+  g_autofree char *from = ra_link_graph_name(graph, link->ends[i % 2]);
+  g_autofree char *to = ra_link_graph_name(graph, link->ends[1 - i % 2]);
+
+  return g_strdup_printf("%s to %s", from, to);
+}
+
 char *
 ra_topology_link_name(const RaTopology *t, uint32_t link)
 {
@@ -373,6 +475,8 @@ ra_topology_link_name(const RaTopology *t, uint32_t link)
                            (link - t->first_port_link) % 2 ? "in" : "out",
                            gpus);
   }
+  if (link >= t->first_graph_link)
+    return graph_link_name(t, link - t->first_graph_link);
   return g_strdup_printf("leaf %u rail %u spine %u %s",
                          i / 2 / t->n_spines / t->n_rails,
                          i / 2 / t->n_spines % t->n_rails, i / 2 % t->n_spines,

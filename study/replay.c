@@ -22,7 +22,8 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                             .seed = options->seed,
                             .fold = !options->unfolded};
 
-  if (setup->cluster->n_links > 0 && !options->flows) {
+  if ((setup->cluster->n_links > 0 || setup->cluster->graph) &&
+      !options->flows) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "links of the cluster have rates of their own, expected "
                 "--network=flows, which alone looks at them");

@@ -156,8 +156,8 @@ static const RaFault faults[] = {
    "node has"},
   {"fabric = rail(", "fabric = rial(",
    "x.cluster:8: 'fabric': unknown fabric 'rial', expected flat, "
-   "rail(leaf=nodes, oversubscription=ratio) or fat-tree(...), did you mean "
-   "'rail'?"},
+   "rail(leaf=nodes, oversubscription=ratio), fat-tree(...) or graph, did you "
+   "mean 'rail'?"},
   {"rail(leaf=32, oversubscription=1.5)", "rail(leaf=32",
    "x.cluster:8: 'fabric': 'rail(leaf=32' cannot be read, expected word or "
    "word(argument, argument)"},

@@ -225,6 +225,13 @@ apart=$(dirname "$plan")/rloo-llama3-8b-32.plan
 [ "$first" = "$(print_of "$plan" --network=off)" ] &&
   [ "$(print_of "$apart" --no-fold)" = "$(print_of "$apart" --network=flows)" ]
 result $? "flows that do not meet change nothing"
+run simulate "$apart" --cluster=h100-4n-graph.cluster --network=flows --explain \
+  --format=tsv
+[ "$rc" -eq 0 ] && grep -q '^leaf0 to spine' out && ! grep -q 'leaf1 to spine3' out
+result $? "flows over a graph go round the link that has failed"
+run simulate "$apart" --cluster=h100-4n-graph.cluster
+[ "$rc" -eq 2 ] && grep -q 'expected --network=flows' err
+result $? "a graph without flows is refused"
 demo=$plans/ppo-llama3-70b-128.plan
 slow=$(print_of "$demo" --network=flows --set 'link node3/nic2.rate=10 GB/s')
 [ -n "$slow" ] && [ "$slow" != "$(print_of "$demo" --network=flows)" ]

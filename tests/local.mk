@@ -73,6 +73,9 @@ check_programs += %D%/check_learn
 tests_check_learn_SOURCES = %D%/check_learn.c $(run_fixture)
 check_programs += %D%/check_length
 check_programs += %D%/check_length_group
+check_programs += %D%/check_link_graph
+tests_check_link_graph_SOURCES = %D%/check_link_graph.c %D%/plan_text.c \
+	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_mcmc
 check_programs += %D%/check_measured_trace
 check_programs += %D%/check_memory
