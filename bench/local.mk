@@ -2,6 +2,7 @@
 ## end, `--quick`.  A program is one line here, its source is %D%/NAME.c.
 ## `make bench` runs them all through run.sh.
 bench_programs =
+bench_programs += %D%/claims
 bench_programs += %D%/estimator
 bench_programs += %D%/executor
 bench_programs += %D%/fold

@@ -26,7 +26,7 @@
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
   char *space, *time, *steps, *prove, *seed, *threads, *curve;
-  char *objective, *within, *nodes, *top, *draws, *plot;
+  char *objective, *within, *nodes, *top, *draws, *plot, *launch;
   char **limits;
   gboolean explain;
 } Texts;
@@ -47,6 +47,7 @@ texts_clear(Texts *texts)
   g_free(texts->top);
   g_free(texts->draws);
   g_free(texts->plot);
+  g_free(texts->launch);
   g_strfreev(texts->limits);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
@@ -150,11 +151,13 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
              RaFinalOptions *finals, uint32_t *nodes, GError **error)
 {
   static const char *const spaces[] = {"real", "full", NULL};
+  static const char *const launches[] = {"eager", "graph", NULL};
   RaContestOptions *out = &sizing->contest;
   uint64_t threads = 0;
-  int kind = RA_SPACE_REAL;
+  int kind = RA_SPACE_REAL, launch = RA_LAUNCH_GRAPH;
 
   if (!ra_option_word("--space", texts->space, spaces, &kind, error) ||
+      !ra_option_word("--launch", texts->launch, launches, &launch, error) ||
       !ra_option_uint64("--steps", texts->steps, 1, MAX_STEPS, &out->n_steps,
                         error) ||
       !ra_option_uint64("--seed", texts->seed, 0, UINT64_MAX, &out->seed,
@@ -173,6 +176,7 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
     return FALSE;
   }
   out->kind = (RaSpaceKind)kind;
+  out->eager = launch == RA_LAUNCH_EAGER;
   out->n_threads = (guint)threads;
   out->limits = (const char *const *)texts->limits;
   sizing->nodes = nodes;
@@ -195,6 +199,8 @@ command_of(const RaOptions *options, const Texts *texts, const RaSizing *sizing,
     g_string_append_printf(out, " --space=%s", texts->space);
   if (texts->steps)
     g_string_append_printf(out, " --steps=%s", texts->steps);
+  if (texts->launch)
+    g_string_append_printf(out, " --launch=%s", texts->launch);
   if (texts->objective)
     g_string_append_printf(out, " --objective=%s", texts->objective);
   if (texts->within)
@@ -319,6 +325,8 @@ run(int argc, char **argv, GError **error)
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
        "What a call may have: mesh, gpus, tp, dp, pp ...; may be repeated",
        "CALL.KEY=VALUE[,VALUE]"},
+      {"launch", 0, 0, G_OPTION_ARG_FILENAME, &texts.launch,
+       "How decode steps are launched (graph)", "eager|graph"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
        "How long to search (4 s)", "SECONDS"},
       {"steps", 0, 0, G_OPTION_ARG_FILENAME, &texts.steps,

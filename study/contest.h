@@ -29,6 +29,7 @@ typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limit_parse() */
   RaObjective objective;     /* what the winner is chosen for */
+  gboolean eager; /* decode steps are launched op by op, not as a graph */
   guint n_near; /* plans beside what was found that differ in one call */
   uint32_t n_iterations; /* >= 2, replayed */
   uint64_t seed;         /* of lengths and chains */

@@ -47,6 +47,11 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
   space.limits = limits;
   field->space = ra_space_new(field->setup->workload, field->setup->cluster,
                               &space, error);
+  for (uint32_t c = 0;
+       options->eager && field->space && c < field->setup->workload->n_calls;
+       c++)
+    for (uint32_t i = 0; i < field->space->calls[c].n; i++)
+      field->space->calls[c].candidates[i].plan.launch = RA_LAUNCH_EAGER;
   return field->space != NULL;
 }
 

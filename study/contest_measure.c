@@ -70,6 +70,8 @@ plan_family(const Job *job, RaContender *c, RaStrategyKind kind, GError **error)
     c->refusal = g_strdup(refusal->message);
     return TRUE;
   }
+  for (guint i = 0; job->options->eager && i < setup->workload->n_calls; i++)
+    draft->plan->calls[i].launch = RA_LAUNCH_EAGER;
   c->text = ra_draft_write(draft, job->options->workload, job->options->cluster,
                            job->options->system, error);
   return c->text != NULL;

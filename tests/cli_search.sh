@@ -117,6 +117,17 @@ if [ -r /proc/self/status ]; then
   works simulate cut.plan --fingerprint
 fi
 
+# Without captured graphs the best plan takes longer, and says so.
+# shellcheck disable=SC2086
+run search $files --steps=2048 --top=1 --format=tsv --launch=graph
+graph=$(column finalists iteration_s)
+# shellcheck disable=SC2086
+works search $files --steps=2048 --top=1 --format=tsv --launch=eager -o eager.plan
+awk -v eager="$(column finalists iteration_s)" -v graph="$graph" \
+  'BEGIN { exit !(graph > 0 && eager > graph) }' &&
+  ! grep -q '^launch = graph' eager.plan
+result $? "decode launched op by op takes longer than as a graph"
+
 # A limit holds.
 # shellcheck disable=SC2086
 run search $files --space=real --steps=4096 --limit=actor_train.tp=2 \
@@ -149,6 +160,7 @@ result $? "four models of 70B in one node: status 1 and no plan"
   fails "--within: 'soon' is no time" search $files --within=soon
   fails "--nodes: '2,1' is no list of sizes" search $files --nodes=2,1
   fails '--nodes: the cluster has 1, not 2' search $files --nodes=2
+  fails "--launch: 'late' is none of eager, graph" search $files --launch=late
   fails '--top: ' search $files --top=0
   fails '--draws: ' search $files --draws=x
   fails '.svg, .png or .pdf' search $files --plot=curve.gif
