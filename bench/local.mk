@@ -19,6 +19,7 @@ bench_programs += %D%/placement
 bench_programs += %D%/realloc
 bench_programs += %D%/sim
 bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h
+bench_programs += %D%/regimes
 bench_programs += %D%/search
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate

@@ -273,6 +273,8 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
     enter(contest, ra_strategy_names[kind]);
   if (!ra_contest_families(contest, setup, options, error))
     return FALSE;
+  if (options->families_only)
+    return TRUE;
   if (setup->workload->prompt_length.kind == RA_LENGTH_FIXED &&
       setup->workload->response_length.kind == RA_LENGTH_FIXED) {
     contest->n_rounds = 1;

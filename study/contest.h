@@ -29,8 +29,9 @@ typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limit_parse() */
   RaObjective objective;     /* what the winner is chosen for */
+  gboolean families_only;    /* nothing is searched: n_rounds is 0 */
   gboolean eager; /* decode steps are launched op by op, not as a graph */
-  guint n_near; /* plans beside what was found that differ in one call */
+  guint n_near;   /* plans beside what was found that differ in one call */
   uint32_t n_iterations; /* >= 2, replayed */
   uint64_t seed;         /* of lengths and chains */
   uint64_t n_steps;      /* of each chain; 0: no bound */
@@ -80,7 +81,7 @@ typedef struct {
 
 typedef struct {
   RaContestRound rounds[RA_CONTEST_ROUNDS]; /* (n_rounds) */
-  guint n_rounds;                           /* 1: lengths are fixed */
+  guint n_rounds;     /* 1: lengths are fixed; 0: not searched */
   GArray *contenders; /* (RaContender), families first; owned */
   RaObjective objective;
   gboolean limited; /* limits were given: families only stand beside */
