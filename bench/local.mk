@@ -21,6 +21,7 @@ bench_programs += %D%/sim
 bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h
 bench_programs += %D%/regimes
 bench_programs += %D%/search
+bench_search_SOURCES = %D%/search.c %D%/search_quality.c %D%/search_quality.h
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
 bench_programs += %D%/tails

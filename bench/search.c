@@ -9,15 +9,20 @@
  *              transfer and memory included; plans drawn at random from those
  *              whose costs are known, each met before, so that what is asked
  *              once (a reallocation's flows) does not count
- * proposals    Metropolis, one call of the plan moved at a time, at a
- *              temperature of 1 % of the time; seven proposals from one plan
- *              are bounded side by side, and replayed if some bound passes
+ * proposals    of reallot search's chains (search/mcmc.h), eight on one thread,
+ *              which have run before, so that most costs are known; those that
+ *              a bound rejects without a replay count
  * prepare      candidates, footprints, bounds and the costs of those that are
  *              soon simulated; the rest is asked when a proposal first passes
  *              its bound
  *
- * exact        branch and bound (search/exact.h): at 8 GPUs to the optimum, at
- *              64 to within 0.5 % of it
+ * exact        branch and bound (search/exact.h), to the optimum
+ * seeds        chains against that: CPU time until it is reached, at 64 GPUs to
+ *              within 0.5 %; tables of costs are new and not counted
+ * 1,024 GPUs   with 16 times the batch, from nothing, against the optimum of 64
+ *              GPUs replicated dp x 16
+ * --long       our set at 64 GPUs: runs of 10 s against the best of 20 runs of
+ *              ten minutes; hours
  *
  * Prior work: ReaL's own engine on one 2.6 GHz core makes 45,500, 24,000 and
  * 2,090 evaluations/s and 25,200, 6,090 and 1,390 proposals/s at 8, 64 and
@@ -31,7 +36,8 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "search/exact.h"
+#include "bench/search_quality.h"
+#include "search/mcmc.h"
 #include "study/setup.h"
 
 enum { N_ITERATIONS = 5, SEED = 1, N_POINTS = 256, N_CHOICES = 24 };
@@ -44,10 +50,7 @@ typedef struct {
   RaCostTable *costs;
   RaEvaluator *evaluator;
   RaRng rng;
-  uint64_t state;
-  double variates[65536];                    /* exponential */
   RaChoice choices[RA_POINT_MAX][N_CHOICES]; /* that plans are made of */
-  guint n_calls;
   double prepare_s, prepare_cpu_s, memory_bytes;
   double evaluations_per_s, proposals_per_s, replayed_frac;
   guint n_nodes, n_candidates;
@@ -148,92 +151,20 @@ run_evaluations(Case *c, double seconds)
   c->n_nodes = ra_evaluator_n_nodes(c->evaluator, 0);
 }
 
-/* A plan that is over pays for the share of a GPU that it is over. */
-static double
-penalised_s(const Case *c, const RaScore *score)
-{
-  double limit = c->setup->cluster->device.memory_bytes;
-
-  return score->run_s * (1 + score->over_bytes / limit);
-}
-
-/* SplitMix64 (Steele et al., OOPSLA 2014): drawing must not be what is
- * measured. */
-static uint64_t
-next_bits(Case *c)
-{
-  uint64_t z = c->state += UINT64_C(0x9e3779b97f4a7c15);
-
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return z ^ z >> 31;
-}
-
-/* The last lane holds the plan of the chain, the others proposals from it.  Of
- * these the first that is accepted counts, and those before it: the chain is
- * that of one at a time.  Returns the proposals made. */
-static guint
-step(Case *c, double *inout_run_s, double temperature_s, guint *inout_replayed)
-{
-  enum { BASE = RA_LANES - 1 };
-  double bounds[RA_LANES], limits[RA_LANES];
-  RaScore scores[RA_LANES];
-  gboolean any = FALSE;
-
-  for (guint lane = 0; lane < BASE; lane++) {
-    uint64_t bits = next_bits(c);
-    uint32_t call = (uint32_t)((bits & 0xffff) * c->n_calls >> 16);
-    uint32_t choice = (uint32_t)((bits >> 16 & 0xff) * N_CHOICES >> 8);
-
-    ra_evaluator_move(c->evaluator, lane, call, c->choices[call][choice]);
-    limits[lane] =
-        *inout_run_s + temperature_s * c->variates[bits >> 24 & 0xffff];
-  }
-  ra_evaluator_bound(c->evaluator, BASE, bounds);
-  for (guint lane = 0; lane < BASE; lane++)
-    any |= bounds[lane] <= limits[lane];
-  if (any) {
-    *inout_replayed += BASE;
-    ra_evaluator_run_below(c->evaluator, BASE, limits, scores);
-  }
-  for (guint lane = 0; any && lane < BASE; lane++)
-    if (penalised_s(c, &scores[lane]) <= limits[lane]) {
-      *inout_run_s = penalised_s(c, &scores[lane]);
-      ra_evaluator_spread(c->evaluator, lane);
-      return lane + 1;
-    }
-  ra_evaluator_spread(c->evaluator, BASE);
-  return BASE;
-}
-
+/* Chains from nothing, a second time: most costs that they want are known. */
 static void
-run_proposals(Case *c, double seconds)
+run_proposals(Case *c, uint64_t n_steps)
 {
-  enum { N_ROUND = 200000 };
-  RaPoint point = random_point(c);
-  RaScore score;
-  double run_s, begin_s, least_s = (double)INFINITY;
+  for (guint i = 0; i < 2; i++) {
+    RaMcmcOptions options = {.n_threads = 1, .n_steps = n_steps, .seed = SEED};
+    RaMcmcResult r;
+    double begin_s = thread_s();
 
-  for (guint i = 0; i < G_N_ELEMENTS(c->variates); i++)
-    c->variates[i] = -log(ra_rng_uniform(&c->rng));
-  ra_evaluate(c->evaluator, &point, &score);
-  ra_evaluator_spread(c->evaluator, 0);
-  run_s = penalised_s(c, &score);
-  begin_s = thread_s();
-  /* Of the first rounds reallocations are asked for. */
-  for (guint i = 0; i < 4 || thread_s() - begin_s < seconds; i++) {
-    double round_s = thread_s(), per_s;
-    guint n = 0, n_replayed = 0;
-
-    while (n < N_ROUND)
-      n += step(c, &run_s, 0.01 * run_s, &n_replayed);
-    per_s = (thread_s() - round_s) / n;
-    if (per_s > least_s)
-      continue;
-    least_s = per_s;
-    c->replayed_frac = (double)n_replayed / n;
+    ra_mcmc_search(c->costs, &options, &r);
+    c->proposals_per_s = (double)r.n_steps / (thread_s() - begin_s);
+    c->replayed_frac = (double)r.n_replayed / (double)r.n_steps;
+    ra_mcmc_result_clear(&r);
   }
-  c->proposals_per_s = 1 / least_s;
 }
 
 static void case_clear(Case *c);
@@ -260,7 +191,6 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   before = resident_bytes();
   begin_s = now_s();
   cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
-  c->n_calls = c->setup->workload->n_calls;
   c->space =
       ra_space_new(c->setup->workload, c->setup->cluster, &options, error);
   if (c->space)
@@ -273,32 +203,6 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   c->memory_bytes = resident_bytes() - before;
   for (guint call = 0; call < c->setup->workload->n_calls; call++)
     c->n_candidates += c->space->calls[call].n;
-  return TRUE;
-}
-
-/* Branch and bound: the optimum, or how near it the best plan is for certain.
- */
-static gboolean
-run_exact(guint n_gpus, double gap_frac, double *out_cpu_s, GError **error)
-{
-  static Case c;
-  RaExactOptions options = {
-      .time_limit_s = 60, .gap_frac = gap_frac, .n_descents = 8, .seed = SEED};
-  RaExactResult r;
-  double begin_s;
-
-  if (!case_init(&c, n_gpus, RA_SPACE_REAL, error))
-    return FALSE;
-  begin_s = thread_s();
-  ra_exact_search(c.costs, &options, &r);
-  *out_cpu_s = thread_s() - begin_s;
-  printf("%u\treal\t%.1f\t%.6f\t%.6f\t%.4f\t%s\t%" G_GUINT64_FORMAT
-         "\t%" G_GUINT64_FORMAT "\t%.3f\t%.3f\n",
-         n_gpus, ra_space_log10_points(c.space), r.score.run_s, r.bound_s,
-         1 - r.bound_s / r.score.run_s, r.is_proven ? "yes" : "no", r.n_bounded,
-         r.n_scored, r.seconds, *out_cpu_s);
-  fflush(stdout);
-  case_clear(&c);
   return TRUE;
 }
 
@@ -351,6 +255,25 @@ print_bars(const Case *c, guint n_gpus, const char *kind)
     print_bar(m, c->memory_bytes / (1 << 30), 2, FALSE);
 }
 
+static void
+print_quality(const RaSearchQuality *q)
+{
+  const RaReached *r = q->reached;
+
+  print_bar("real-8 optimum proven cpu-s",
+            q->is_proven[0] ? q->exact_cpu_s[0] : (double)INFINITY, 1, FALSE);
+  print_bar("real-64 optimum proven cpu-s",
+            q->is_proven[1] ? q->exact_cpu_s[1] : (double)INFINITY, 600, FALSE);
+  print_bar("real-8 seeds at the optimum in 0.1 cpu-s", r[0].n_reached,
+            r[0].n_seeds, TRUE);
+  print_bar("real-64 seeds within 0.5 % in 2 cpu-s", r[1].n_reached,
+            r[1].n_seeds, TRUE);
+  print_bar("real-1024 of the 64-GPU optimum dp x 16", q->replicated, 1, FALSE);
+  if (q->best_of_long > 0)
+    print_bar("full-64 10 s of the best of 20 x 600 s", q->best_of_long, 1.005,
+              FALSE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -358,7 +281,8 @@ main(int argc, char **argv)
   gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
   double seconds = quick ? 0.05 : 1;
   static Case cases[2 * G_N_ELEMENTS(sizes)];
-  double exact_cpu_s[2];
+  RaSearchQuality quality;
+  gboolean is_long = argc > 1 && strcmp(argv[1], "--long") == 0;
   GError *error = NULL;
   guint n = 0, n_sizes = quick ? 2 : G_N_ELEMENTS(sizes);
 
@@ -374,22 +298,18 @@ main(int argc, char **argv)
       }
       draw_choices(&cases[n]);
       run_evaluations(&cases[n], seconds);
-      run_proposals(&cases[n], seconds);
+      run_proposals(&cases[n], quick ? 16384 : 131072);
       print_case(&cases[n], sizes[i], kinds[k]);
       case_clear(&cases[n]);
     }
-  printf("#gpus\tset\tlog10_points\trun_s\tbound_s\tgap_frac\tproven\t"
-         "bounded\tscored\tseconds\tcpu_s\n");
-  for (guint i = 0; i < 2; i++)
-    if (!run_exact(sizes[i], i == 0 ? 0 : 0.005, &exact_cpu_s[i], &error)) {
-      fprintf(stderr, "%s\n", error->message);
-      return 1;
-    }
+  if (!ra_search_quality(quick, is_long, &quality, &error)) {
+    fprintf(stderr, "%s\n", error ? error->message : "no such plan");
+    return 1;
+  }
   n = 0;
   for (guint k = 0; k < 2; k++)
     for (guint i = 0; i < n_sizes; i++, n++)
       print_bars(&cases[n], sizes[i], kinds[k]);
-  print_bar("real-8 optimum proven cpu-s", exact_cpu_s[0], 1, FALSE);
-  print_bar("real-64 within 0.5 % proven cpu-s", exact_cpu_s[1], 600, FALSE);
+  print_quality(&quality);
   return 0;
 }

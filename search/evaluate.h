@@ -160,6 +160,9 @@ void ra_evaluator_run_asked(RaEvaluator *evaluator, guint n,
  * reallocations first. */
 void ra_evaluator_ask(RaEvaluator *evaluator, guint lane);
 
+/* Whether that is a simulation: a call that was not asked, not a move. */
+gboolean ra_evaluator_asks_call(const RaEvaluator *evaluator, guint lane);
+
 /* From now on what others asked before @round of the table of costs is seen,
  * and what this evaluator asked; at first all is.  Lanes stay as they are. */
 void ra_evaluator_see(RaEvaluator *evaluator, gint round);

@@ -345,6 +345,14 @@ ra_evaluator_ask(RaEvaluator *evaluator, guint lane)
     learn_call(evaluator, lane, (uint32_t)g_bit_nth_lsf(l->unknown, -1));
 }
 
+gboolean
+ra_evaluator_asks_call(const RaEvaluator *evaluator, guint lane)
+{
+  const RaLane1 *l = &evaluator->lanes[lane];
+
+  return !l->unasked && l->unknown;
+}
+
 void
 ra_evaluator_see(RaEvaluator *evaluator, gint round)
 {

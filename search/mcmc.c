@@ -4,49 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "search/mcmc.h"
-#include "search/propose.h"
+#include "search/mcmc_impl.h"
 
 /* Steps between exchanges, and rounds between new beginnings of the hottest
  * chain: a plan has some 10^3 neighbours. */
-#define ROUND_STEPS 1024
+#define ROUND_STEPS 512
 #define RESTART_ROUNDS 64
-/* Of the first plan's time: less than what plans of interest differ in. */
-#define COLDEST_FRAC 1e-4
-/* And at most: beyond it a chain only wanders. */
-#define HOTTEST_FRAC 0.03
 /* A GPU that is over by all of itself costs so many times the plan. */
 #define OVER_FACTOR 10
 /* Proposals screened for one replay, at most: few are accepted. */
 #define SCREENED_MAX 256
 
 enum { BASE = RA_LANES - 1, N_PROBES = 256 };
-
-typedef struct {
-  RaEvaluator *evaluator; /* owned */
-  RaRng rng;
-  double temperature_s;
-  double now_s;  /* penalised time of the plan in the last lane */
-  RaPoint point; /* that plan, between rounds */
-  gboolean found;
-  RaPoint best; /* that fits, of this chain */
-  double best_s;
-  double learn_s; /* what could take less is asked for: no more than best_s */
-  guint n_lanes;  /* that are worth replaying at once */
-  uint64_t n_steps, n_replayed;
-} Chain;
-
-typedef struct {
-  RaCostTable *costs;
-  const RaSpace *space;
-  const RaMcmcOptions *options;
-  RaProposer *proposer; /* owned */
-  Chain *chains;        /* (n_chains), the hottest first; owned */
-  guint n_chains;
-  gint next;     /* atomic: chain of the round that no thread has taken */
-  gint64 end_us; /* of the time limit; 0: none */
-} Search;
 
 /* Proposals that passed screening, a lane each. */
 typedef struct {
@@ -59,14 +28,14 @@ typedef struct {
 /* --- steps --- */
 
 static double
-penalised_s(const Search *s, const RaScore *score)
+penalised_s(const RaMcmcSearch *s, const RaScore *score)
 {
   return score->run_s * (1 + OVER_FACTOR * score->over_bytes /
                                  s->space->cluster->device.memory_bytes);
 }
 
 static void
-note_best(Chain *c, const RaPoint *point, const RaScore *score)
+note_best(RaMcmcChain *c, const RaPoint *point, const RaScore *score)
 {
   if (score->is_bound || score->over_bytes > 0 ||
       (c->found && score->run_s >= c->best_s))
@@ -92,7 +61,7 @@ is_same(const RaPoint *point, const RaProposal *proposal)
 /* Draws proposals from the plan in the last lane until enough pass; those are
  * put into lanes.  Returns how many were drawn. */
 static guint
-draw_proposals(const Search *s, Chain *c, Passed *out)
+draw_proposals(const RaMcmcSearch *s, RaMcmcChain *c, Passed *out)
 {
   RaEvaluator *e = c->evaluator;
   const RaPoint *point = ra_evaluator_point(e, BASE);
@@ -127,15 +96,19 @@ draw_proposals(const Search *s, Chain *c, Passed *out)
   return n;
 }
 
-/* A plan that could be the best is asked for, item by item, as long as it
- * could. */
+/* Asks, one by one, for what is not known of the plan in @lane as long as it
+ * could be the best; @calls: simulations too.  Whether it is within its limit.
+ */
 static gboolean
-is_accepted(const Search *s, Chain *c, Passed *passed, guint lane)
+is_accepted(const RaMcmcSearch *s, RaMcmcChain *c, Passed *passed, guint lane,
+            gboolean calls)
 {
   const RaScore *score = &passed->scores[lane];
 
   while (penalised_s(s, score) <= passed->limits[lane]) {
-    if (!score->is_bound || score->over_bytes > 0 || score->run_s >= c->learn_s)
+    if (!score->is_bound || score->over_bytes > 0 ||
+        score->run_s >= c->learn_s ||
+        (!calls && ra_evaluator_asks_call(c->evaluator, lane)))
       return TRUE;
     ra_evaluator_ask(c->evaluator, lane);
     ra_evaluator_run_asked(c->evaluator, passed->n, passed->limits,
@@ -144,10 +117,24 @@ is_accepted(const Search *s, Chain *c, Passed *passed, guint lane)
   return FALSE;
 }
 
+/* Simulations are dear: of a round's plans the one that promises most is worth
+ * them. */
+static void
+note(RaMcmcChain *c, const RaPoint *point, const RaScore *score)
+{
+  note_best(c, point, score);
+  if (!score->is_bound || score->over_bytes > 0 || score->run_s >= c->learn_s ||
+      (c->hopes && score->run_s >= c->hope_s))
+    return;
+  c->hopes = TRUE;
+  c->hope = *point;
+  c->hope_s = score->run_s;
+}
+
 /* Some proposals from the plan in the last lane: the first that is accepted
  * counts, and those before it.  Returns how many that is. */
 static guint
-step(const Search *s, Chain *c)
+step(const RaMcmcSearch *s, RaMcmcChain *c)
 {
   RaEvaluator *e = c->evaluator;
   Passed passed;
@@ -158,10 +145,10 @@ step(const Search *s, Chain *c)
   c->n_replayed += passed.n;
   ra_evaluator_run_asked(e, passed.n, passed.limits, passed.scores);
   for (guint lane = 0; lane < passed.n; lane++) {
-    if (!is_accepted(s, c, &passed, lane))
+    if (!is_accepted(s, c, &passed, lane, FALSE))
       continue;
     c->now_s = penalised_s(s, &passed.scores[lane]);
-    note_best(c, ra_evaluator_point(e, lane), &passed.scores[lane]);
+    note(c, ra_evaluator_point(e, lane), &passed.scores[lane]);
     ra_evaluator_spread(e, lane);
     ra_evaluator_screen_from(e, BASE);
     c->n_lanes = (c->n_lanes + lane + 2) / 2;
@@ -174,24 +161,44 @@ step(const Search *s, Chain *c)
 
 /* --- rounds --- */
 
-/* Puts the chain's plan into all lanes. */
-static void
-enter(const Search *s, Chain *c)
+/* Puts @point into lane 0, and asks for it if it could be the best. */
+static RaScore
+look_at(const RaMcmcSearch *s, RaMcmcChain *c, const RaPoint *point,
+        gboolean calls)
 {
   Passed passed = {.n = 1, .limits = {(double)INFINITY}};
 
-  ra_evaluator_set(c->evaluator, 0, &c->point);
+  ra_evaluator_set(c->evaluator, 0, point);
   ra_evaluator_run_asked(c->evaluator, 1, NULL, passed.scores);
-  is_accepted(s, c, &passed, 0);
-  c->now_s = penalised_s(s, &passed.scores[0]);
-  note_best(c, &c->point, &passed.scores[0]);
+  is_accepted(s, c, &passed, 0, calls);
+  note(c, point, &passed.scores[0]);
+  return passed.scores[0];
+}
+
+/* Puts the chain's plan into all lanes. */
+static void
+enter(const RaMcmcSearch *s, RaMcmcChain *c)
+{
+  RaScore score = look_at(s, c, &c->point, FALSE);
+
+  c->now_s = penalised_s(s, &score);
   ra_evaluator_spread(c->evaluator, 0);
   ra_evaluator_screen_from(c->evaluator, BASE);
 }
 
+/* What the round hoped for. */
+static void
+leave(const RaMcmcSearch *s, RaMcmcChain *c)
+{
+  c->point = *ra_evaluator_point(c->evaluator, BASE);
+  if (c->hopes)
+    look_at(s, c, &c->hope, TRUE);
+  c->hopes = FALSE;
+}
+
 /* A round whose costs are asked for the first time can take long. */
 static gboolean
-is_cut(const Search *s)
+is_cut(const RaMcmcSearch *s)
 {
   return (s->end_us > 0 && g_get_monotonic_time() >= s->end_us) ||
          (s->options->stop && g_atomic_int_get(s->options->stop) != 0);
@@ -200,11 +207,11 @@ is_cut(const Search *s)
 static gpointer
 run_chains(gpointer data)
 {
-  Search *s = data;
+  RaMcmcSearch *s = data;
 
   for (;;) {
     gint i = g_atomic_int_add(&s->next, 1);
-    Chain *c;
+    RaMcmcChain *c;
     uint64_t end;
 
     if (i >= (gint)s->n_chains)
@@ -216,12 +223,12 @@ run_chains(gpointer data)
       end = MIN(end, s->options->n_steps);
     while (c->n_steps < end && !is_cut(s))
       c->n_steps += step(s, c);
-    c->point = *ra_evaluator_point(c->evaluator, BASE);
+    leave(s, c);
   }
 }
 
 static void
-run_round(Search *s)
+run_round(RaMcmcSearch *s)
 {
   guint n =
       s->options->n_threads ? s->options->n_threads : g_get_num_processors();
@@ -236,36 +243,6 @@ run_round(Search *s)
     g_thread_join(threads[i]);
 }
 
-static void
-random_point(const Search *s, RaRng *rng, RaPoint *out)
-{
-  memset(out, 0, sizeof *out);
-  for (guint m = 0; s->options->residency && m < s->space->workload->n_models;
-       m++)
-    out->residency[m] = s->options->residency[m];
-  ra_proposer_point(s->proposer, rng, out);
-}
-
-/* Neighbours on the ladder exchange plans: a is hotter than b. */
-static void
-exchange(Search *s, RaRng *rng)
-{
-  for (guint i = 0; i + 1 < s->n_chains; i++) {
-    Chain *a = &s->chains[i], *b = &s->chains[i + 1];
-    double gain =
-        (a->now_s - b->now_s) * (1 / a->temperature_s - 1 / b->temperature_s);
-    RaPoint point = a->point;
-    double now_s = a->now_s;
-
-    if (ra_log(ra_rng_uniform(rng)) >= gain)
-      continue;
-    a->point = b->point;
-    a->now_s = b->now_s;
-    b->point = point;
-    b->now_s = now_s;
-  }
-}
-
 /* --- temperatures --- */
 
 static int
@@ -278,9 +255,9 @@ compare_reals(const void *a, const void *b)
 
 /* What changes of the first plan cost, the median; and its time. */
 static double
-probe(Search *s, double *out_now_s)
+probe(RaMcmcSearch *s, double *out_now_s)
 {
-  Chain *c = &s->chains[0];
+  RaMcmcChain *c = &s->chains[0];
   RaRng rng = ra_rng_init(s->options->seed, 1);
   double costs_s[N_PROBES];
 
@@ -301,43 +278,31 @@ probe(Search *s, double *out_now_s)
   return costs_s[N_PROBES / 2];
 }
 
-/* A geometric ladder from @hottest_s to the coldest for plans of @now_s. */
-static void
-set_ladder(Search *s, double hottest_s, double now_s)
-{
-  double coldest_s = COLDEST_FRAC * now_s;
-
-  hottest_s = CLAMP(hottest_s, 2 * coldest_s, HOTTEST_FRAC * now_s);
-  for (guint i = 0; i < s->n_chains; i++) {
-    double part = s->n_chains > 1 ? (double)i / (s->n_chains - 1) : 1;
-    s->chains[i].temperature_s =
-        hottest_s * ra_exp(part * ra_log(coldest_s / hottest_s));
-  }
-}
-
 /* --- all of it --- */
 
 static void
-search_init(Search *s)
+search_init(RaMcmcSearch *s)
 {
   s->proposer = ra_proposer_new(s->costs);
   s->n_chains = s->options->n_chains ? s->options->n_chains : 8;
-  s->chains = g_new0(Chain, s->n_chains);
+  s->chains = g_new0(RaMcmcChain, s->n_chains);
+  s->n_ladder = (s->n_chains + 1) / 2;
   for (guint i = 0; i < s->n_chains; i++) {
-    Chain *c = &s->chains[i];
+    RaMcmcChain *c = &s->chains[i];
     c->evaluator = ra_evaluator_new(s->costs);
     c->rng = ra_rng_init(s->options->seed, 2 + i);
     c->n_lanes = BASE;
     c->learn_s = (double)INFINITY;
+    c->span = RA_MCMC_QUENCH_ROUNDS;
     if (s->options->n_starts > 0)
       c->point = s->options->starts[i % s->options->n_starts];
     else
-      random_point(s, &c->rng, &c->point);
+      ra_mcmc_random_point(s, &c->rng, &c->point);
   }
 }
 
 static void
-search_clear(Search *s)
+search_clear(RaMcmcSearch *s)
 {
   ra_proposer_free(s->proposer);
   for (guint i = 0; i < s->n_chains; i++)
@@ -347,7 +312,7 @@ search_clear(Search *s)
 
 /* What chains asked in the last round all see in the next. */
 static void
-share(Search *s, const RaMcmcResult *r)
+share(RaMcmcSearch *s, const RaMcmcResult *r)
 {
   gint round = ra_cost_table_next_round(s->costs);
 
@@ -360,14 +325,14 @@ share(Search *s, const RaMcmcResult *r)
 
 /* The best of all chains into @r; a sample where it has changed. */
 static void
-collect(const Search *s, gint64 begin_us, RaMcmcResult *r)
+collect(const RaMcmcSearch *s, gint64 begin_us, RaMcmcResult *r)
 {
   double before_s = r->found ? r->score.run_s : (double)INFINITY;
 
   r->n_steps = r->n_replayed = 0;
   r->seconds = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
   for (guint i = 0; i < s->n_chains; i++) {
-    const Chain *c = &s->chains[i];
+    const RaMcmcChain *c = &s->chains[i];
     r->n_steps += c->n_steps;
     r->n_replayed += c->n_replayed;
     if (!c->found || (r->found && c->best_s >= r->score.run_s))
@@ -386,7 +351,7 @@ collect(const Search *s, gint64 begin_us, RaMcmcResult *r)
 }
 
 static gboolean
-is_over(const Search *s, const RaMcmcResult *r)
+is_over(const RaMcmcSearch *s, const RaMcmcResult *r)
 {
   const RaMcmcOptions *o = s->options;
 
@@ -399,7 +364,7 @@ void
 ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
                RaMcmcResult *out_result)
 {
-  Search s = {
+  RaMcmcSearch s = {
       .costs = costs, .space = ra_cost_table_space(costs), .options = options};
   RaRng rng = ra_rng_init(options->seed, 0);
   gint64 begin_us = g_get_monotonic_time();
@@ -413,7 +378,7 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   search_init(&s);
   share(&s, out_result);
   hottest_s = probe(&s, &now_s);
-  set_ladder(&s, hottest_s, now_s);
+  ra_mcmc_set_ladder(&s, hottest_s, now_s);
   for (guint round = 1; ra_proposer_n_calls(s.proposer) > 0; round++) {
     share(&s, out_result);
     run_round(&s);
@@ -421,10 +386,11 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
     if (is_over(&s, out_result))
       break;
     if (out_result->found)
-      set_ladder(&s, hottest_s, out_result->score.run_s);
-    exchange(&s, &rng);
+      ra_mcmc_set_ladder(&s, hottest_s, out_result->score.run_s);
+    ra_mcmc_exchange(&s, &rng);
+    ra_mcmc_quench(&s, &rng);
     if (round % RESTART_ROUNDS == 0)
-      random_point(&s, &rng, &s.chains[0].point);
+      ra_mcmc_random_point(&s, &rng, &s.chains[0].point);
   }
   if (out_result->found)
     ra_evaluate(s.chains[0].evaluator, &out_result->point, &out_result->score);

@@ -19,12 +19,14 @@
  * the best is exact and nothing that would beat it is passed over, while a
  * chain may stand on a plan that is somewhat slower than it believes.
  *
- * Temperatures are a geometric ladder, from what changes of the first plan
- * cost, the median, but no more than HOTTEST_FRAC of the best time so far,
- * down to COLDEST_FRAC of that.  After every round of
+ * Half of the chains are a ladder: their temperatures are geometric, from what
+ * changes of the first plan cost, the median, but no more than HOTTEST_FRAC of
+ * the best time so far, down to COLDEST_FRAC of that.  After every round of
  * steps neighbours on the ladder exchange their plans with the probability
  * that keeps both distributions; every RESTART_ROUNDS rounds the hottest
- * begins anew.
+ * begins anew.  The others quench: from a random plan down the same
+ * temperatures, again and again, for as many rounds as Luby's sequence says;
+ * what is better than the coldest chain's plan takes its place.
  *
  * Chains draw from streams of their own and meet only between rounds, what they
  * asked too: bounded by steps, the result for a seed and a table that was not

@@ -169,15 +169,32 @@ candidate_of_size(const Sizes *sizes, Draw *draw, uint32_t at)
   return sizes->sorted[begin + below_first(draw, sizes->begin[at + 1] - begin)];
 }
 
+/* One in two is a power of two of the largest, of which a large cluster has few
+ * among many; one in two of the places is a multiple of the size. */
+static uint32_t
+any_size(const Sizes *sizes, uint32_t bits)
+{
+  uint32_t largest = sizes->n_gpus[sizes->n_sizes - 1], at;
+
+  if (bits & 1) {
+    at = sizes->at[largest >> (bits >> 1 & 7)];
+    if (at != RA_NONE)
+      return at;
+  }
+  return (uint32_t)((uint64_t)(bits >> 4) * sizes->n_sizes >> 27);
+}
+
 static RaChoice
 any_choice(const RaProposer *p, Draw *draw, uint32_t call)
 {
   const Sizes *sizes = &p->sizes[call];
-  RaChoice choice = {
-      candidate_of_size(sizes, draw, below(draw, sizes->n_sizes)), 0};
+  uint32_t bits = word(draw), at = any_size(sizes, bits >> 1);
+  RaChoice choice = {candidate_of_size(sizes, draw, at), 0};
+  const RaCandidate *c = &p->space->calls[call].candidates[choice.candidate];
 
-  choice.position = below(
-      draw, p->space->calls[call].candidates[choice.candidate].n_positions);
+  choice.position = below(draw, c->n_positions);
+  if (bits & 1)
+    choice.position -= choice.position % MAX(c->n_gpus / c->step, 1u);
   return choice;
 }
 

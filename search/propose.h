@@ -6,8 +6,9 @@
  * A call goes to another mesh, to another place, to the mesh of another call,
  * or to another strategy on its own; two calls swap meshes, or move the border
  * between them; all calls of a model go to one mesh.  Sizes of meshes are as
- * likely as each other, and strategies on a mesh the likelier the quicker they
- * are: of n in the order of their bounds the floor(n u^2)-th.
+ * likely as each other, powers of two likelier, and strategies on a mesh the
+ * likelier the quicker they are: of n in the order of their bounds the floor(n
+ * u^2)-th.
  *
  * Mostly one Philox block a proposal; neither division nor logarithm.  Thread:
  * any.

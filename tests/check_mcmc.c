@@ -127,7 +127,7 @@ START_TEST(screening)
   g_autoptr(RaEvaluator) e = ra_evaluator_new(costs);
   RaRng rng = ra_rng_init(3, 0);
   RaPoint point = {.residency = {0}};
-  guint n = 0, n_tight = 0, n_above = 0, n_calls = 0;
+  guint n = 0, n_tight = 0, n_above = 0, n_calls = 0, n_hopeless = 0;
 
   for (guint k = 0; k < 200; k++) {
     RaProposal proposals[RA_LANES];
@@ -151,6 +151,9 @@ START_TEST(screening)
       ck_assert(ra_space_check(space, ra_evaluator_point(e, 0)));
       ck_assert_msg(bounds[i] <= score.run_s, "%u: %.17g > %.17g s", i,
                     bounds[i], score.run_s);
+      ck_assert(!ra_evaluator_is_hopeless(e, &proposals[i], score.run_s));
+      n_hopeless +=
+          ra_evaluator_is_hopeless(e, &proposals[i], 0.9 * score.run_s);
       n++;
       n_calls += proposals[i].n;
       n_tight += bounds[i] > 0.95 * score.run_s;
@@ -163,6 +166,8 @@ START_TEST(screening)
   ck_assert_uint_gt(n_calls, n); /* some change several calls */
   ck_assert_uint_gt(2 * n_tight, n);
   ck_assert_uint_gt(2 * n_above, n);
+  /* A glance is enough where one call rules. */
+  ck_assert_uint_gt(5 * n_hopeless, n);
 }
 END_TEST
 

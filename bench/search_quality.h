@@ -1,0 +1,27 @@
+/* How good what the search finds is, and how soon. */
+#ifndef RA_BENCH_SEARCH_QUALITY_H
+#define RA_BENCH_SEARCH_QUALITY_H
+
+#include <glib.h>
+
+/* Of some seeds those that got there in time. */
+typedef struct {
+  guint n_reached, n_seeds;
+  double worst_s; /* of a seed that did, CPU */
+} RaReached;
+
+typedef struct {
+  double exact_cpu_s[2]; /* 8 and 64 GPUs: the optimum proven */
+  gboolean is_proven[2];
+  RaReached reached[2]; /* 8: the optimum; 64: within 0.5 % of it */
+  double replicated;    /* 1,024 GPUs: what chains find from nothing, of the
+                           64-GPU optimum dp x 16; 0: not run */
+  double best_of_long;  /* full set, 64 GPUs: the worst of 10 s runs, of the
+                           best of 20 ten-minute runs; 0: not run */
+} RaSearchQuality;
+
+/* Prints a table each; @is_quick: few seeds; @is_long: hours. */
+gboolean ra_search_quality(gboolean is_quick, gboolean is_long,
+                           RaSearchQuality *out, GError **error);
+
+#endif
