@@ -14,11 +14,15 @@
 #include "study/outcome.h"
 #include "study/real_table.h"
 #include "study/replay.h"
+#include "study/seeds.h"
 
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
 #define HOLDER_ROWS_SHOWN 8 /* of memory */
 #define EXPLAIN_ROWS_SHOWN 20
 #define MAX_TABLES 16 /* of a run, and the end */
+#define MAX_SEEDS 100000
+#define MAX_THREADS 1024
+#define MAX_PLANS 64
 #define MOVES_SHOWN 6 /* transfers between all calls are many, small */
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -298,7 +302,48 @@ typedef struct {
   gboolean fingerprint; /* alone */
   gboolean unfolded;    /* --no-fold */
   gboolean explain;
+  char *seeds, *threads; /* owned, nullable */
 } Flags;
+
+/* --seeds, or several plans: a replay each. */
+static gboolean
+simulate_many(const RaOptions *options, const Flags *own, uint32_t n_seeds,
+              guint n_threads, GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
+                            .fidelity = options->fidelity,
+                            .flows = options->flows,
+                            .seed = options->seed,
+                            .unfolded = own->unfolded};
+  g_autoptr(GPtrArray) setups =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_setup_free);
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  g_autoptr(GArray) runs = NULL;
+  RaSetup *const *list;
+  RaProgress *progress = ra_progress_begin("simulating");
+  gboolean ok = TRUE;
+
+  for (guint i = 0; options->files[i] && ok; i++) {
+    RaSetup *setup = NULL;
+
+    if (ra_file_kind_expect(options->files[i], RA_FILE_PLAN, error))
+      setup = ra_setup_load(options->files[i], RA_FILE_PLAN, &flags, error);
+    ok = setup != NULL;
+    if (setup)
+      g_ptr_array_add(setups, setup);
+  }
+  list = (RaSetup *const *)(void *)setups->pdata;
+  if (ok)
+    runs = ra_seeds_run(list, setups->len, &wanted, n_seeds, n_threads, error);
+  ra_progress_end(progress);
+  if (!runs)
+    return FALSE;
+  g_ptr_array_add(tables, ra_seeds_spread(runs, list, setups->len));
+  g_ptr_array_add(tables, ra_seeds_table(runs, list));
+  return ra_output_tables(tables, options->format, error);
+}
 
 /* The exit status: 1 where the plan does not fit. */
 static int
@@ -337,6 +382,8 @@ static void
 flags_clear(Flags *flags)
 {
   g_free(flags->trace);
+  g_free(flags->seeds);
+  g_free(flags->threads);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Flags, flags_clear)
 
@@ -344,7 +391,8 @@ static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_auto(Flags) flags = {NULL, FALSE, FALSE, FALSE};
+  g_auto(Flags) flags = {NULL, FALSE, FALSE, FALSE, NULL, NULL};
+  uint64_t n_seeds = 1, n_threads = 0;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
        "Also write every task to FILE", "FILE"},
@@ -356,18 +404,39 @@ run(int argc, char **argv, GError **error)
        NULL},
       {"no-fold", 0, 0, G_OPTION_ARG_NONE, &flags.unfolded,
        "Expand every replica by itself: slower, the same numbers", NULL},
+      {"seeds", 0, 0, G_OPTION_ARG_FILENAME, &flags.seeds,
+       "Replay N seeds from --seed on: mean and quantiles of an iteration",
+       "N"},
+      {"threads", 0, 0, G_OPTION_ARG_FILENAME, &flags.threads,
+       "Of several seeds or plans (as many as processors)", "N"},
       {.long_name = NULL}};
 
   if (!ra_options_parse(&options, &ra_command_simulate, own, argc, argv,
                         error) ||
-      options.help || !ra_option_file("--trace", flags.trace, error))
+      options.help || !ra_option_file("--trace", flags.trace, error) ||
+      !ra_option_uint64("--seeds", flags.seeds, 1, MAX_SEEDS, &n_seeds,
+                        error) ||
+      !ra_option_uint64("--threads", flags.threads, 1, MAX_THREADS, &n_threads,
+                        error))
     return 0;
+  if (flags.seeds || options.files[1]) {
+    if (flags.trace || flags.fingerprint || flags.explain)
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "several seeds or plans with %s, expected one replay for it",
+                  flags.trace         ? "--trace"
+                  : flags.fingerprint ? "--fingerprint"
+                                      : "--explain");
+    else
+      simulate_many(&options, &flags, (uint32_t)n_seeds, (guint)n_threads,
+                    error);
+    return 0;
+  }
   return simulate(&options, &flags, error);
 }
 
 const RaCommand ra_command_simulate = {
     .name = "simulate",
-    .arguments = "PLAN",
+    .arguments = "PLAN...",
     .summary = "Replay a plan: what an iteration costs, and why",
     .details =
         "GROUP.KEY of --set is a group of the workload, cluster or plan, such "
@@ -390,9 +459,11 @@ const RaCommand ra_command_simulate = {
         "  reallot simulate ppo-llama3-70b-128.plan --network=flows --set "
         "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
         "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "
-        "--set cluster.jitter=0.02\n",
+        "--set cluster.jitter=0.02\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --seeds=20\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_RUN |
               RA_OPTIONS_SETUP,
     .n_files = 1,
+    .n_optional = MAX_PLANS - 1,
     .run = run,
 };

@@ -55,6 +55,7 @@ libstudy_a_SOURCES += %D%/replay.c %D%/replay.h
 libstudy_a_SOURCES += %D%/rl_layout.c
 libstudy_a_SOURCES += %D%/rl_row.c %D%/rl_row.h
 libstudy_a_SOURCES += %D%/rl_step.c %D%/rl_step.h
+libstudy_a_SOURCES += %D%/seeds.c %D%/seeds.h
 libstudy_a_SOURCES += %D%/setup.c %D%/setup.h
 libstudy_a_SOURCES += %D%/sizing.c %D%/sizing.h
 libstudy_a_SOURCES += %D%/swap.c %D%/swap.h

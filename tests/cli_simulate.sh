@@ -229,6 +229,26 @@ run simulate "$apart" --cluster=h100-4n-graph.cluster --network=flows --explain 
   --format=tsv
 [ "$rc" -eq 0 ] && grep -q '^leaf0 to spine' out && ! grep -q 'leaf1 to spine3' out
 result $? "flows over a graph go round the link that has failed"
+# Seeds 3 to 6 of two plans: the rows of each are those of a run alone, and the
+# same whatever the number of threads.
+drawn=$(dirname "$plan")/grpo-tiny-4.plan
+for threads in 1 3; do
+  run simulate "$plan" "$drawn" --seeds=4 --seed=3 --threads=$threads \
+    --format=tsv
+  mv out many.$threads
+done
+cmp -s many.1 many.3 && awk -F'\t' -v print5="$(print_of "$drawn" --seed=5)" \
+  -v drawn="${drawn##*/}" '
+    $1 == drawn && NF == 5 && $2 == 5 { equal = $5 == print5 }
+    NF == 5 && $2 ~ /^[3-6]$/ { n++ }
+    $1 == drawn && NF == 9 {
+      ordered = $2 == 4 && $4 > 0 && $5 < $3 && $3 < $9 && $5 <= $6 &&
+        $6 <= $7 && $7 <= $8 && $8 <= $9 }
+    END { exit !(equal && ordered && n == 8) }' many.1
+result $? "seeds and plans side by side, the same with any number of threads"
+run simulate "$plan" --seeds=2 --explain
+[ "$rc" -eq 2 ] && grep -q 'several seeds or plans with --explain' err
+result $? "one replay is explained"
 run simulate "$apart" --cluster=h100-4n-graph.cluster
 [ "$rc" -eq 2 ] && grep -q 'expected --network=flows' err
 result $? "a graph without flows is refused"
