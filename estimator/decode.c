@@ -68,11 +68,14 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
 {
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops);
+  guint64 n_launches;
 
   out_line->cost = (RaCost){0};
   out_line->s_per_token =
       ra_estimator_device_line(estimator, ops, n_ops, &out_line->until_tokens);
-  return ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);
+  n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);
+  ra_estimator_engine_sums(estimator, ops, n_ops, &out_line->cost);
+  return n_launches;
 }
 
 void

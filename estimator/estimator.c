@@ -102,6 +102,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
           device->intra_bytes_per_s > 0 && device->host_bytes_per_s > 0,
       NULL);
   estimator = g_new0(RaEstimator, 1);
+  estimator->one_shot_s_per_byte = 1 / device->intra_bytes_per_s;
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||

@@ -79,6 +79,10 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
  *     a replica's decode step, launch graph, at its last stage:
  *         host_s = that of the graph + decode_step: the engine's scheduler and
  *         sampler, which wait for the step before
+ *     a step of continuous batching with prompts in it:
+ *         host  = max(launches x eager_launch, layers x prefill_layer)
+ *     all-reduces in a node, of decode steps and of batched steps:
+ *         min(wire, the engine's own: one_shot, estimator_impl.h)
  *     works of calls that do not generate (forward, backward):
  *         compute = compute_factor x (compute of the kernels
  *                   + (attention_factor - 1) x attention's)
@@ -90,7 +94,7 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
  *     reallocation and transfer:
  *         total = wire + largest bytes in or out of a GPU / weight_sync
  *
- * The optimizer and prefill stay as they are.
+ * The optimizer and the prefill of static batches stay as they are.
  */
 void ra_estimator_set_system(RaEstimator *estimator,
                              const RaSystemConstants *constants);
@@ -163,6 +167,10 @@ void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
  * ahead of it. */
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
+
+/* Seconds of @op, an all-reduce in a node, by the engine's own kernels under
+ * the system's one_shot (> 0; estimator_impl.h has the formula). */
+double ra_estimator_engine_sum_s(const RaEstimator *estimator, const RaOp *op);
 
 /* What a communication op takes of the links of its GPUs. */
 void ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,

@@ -44,6 +44,7 @@ struct _RaEstimator {
   double graph_gap_s;                    /* before each kernel of a graph */
   RaOverlapLaw overlap;                  /* of what runs together */
   RaSystemConstants system;              /* of the system that runs on it */
+  double one_shot_s_per_byte;            /* of its own all-reduce */
   gboolean is_real;                      /* calls cost what ReaL says */
   gboolean is_fork;                      /* what laws own is another's */
   RaOpMemo *memo;                        /* of a fork; else NULL */
@@ -91,6 +92,22 @@ guint64 ra_estimator_decode_gathered(const RaEstimator *estimator,
                                      const RaShard *shard, const RaPiece *piece,
                                      const RaBatch *batch,
                                      RaDecodeLine *out_line);
+
+/* All-reduces of generation's @ops by the engine's own kernels, where those are
+ * quicker: takes what they save from @cost's comm_s.  With n ranks of a node
+ * and the links' data sheet rate
+ *
+ *     one shot  = one_shot + (n - 1) bytes / rate         each reads all others
+ *     two shots = 2 one_shot + 2 (n - 1) / n bytes / rate
+ *
+ * (vLLM's csrc/custom_all_reduce.cuh, TensorRT-LLM's customAllReduceKernels.cu:
+ * one shot for small, two for large messages). */
+void ra_estimator_engine_sums(const RaEstimator *estimator, const RaOp *ops,
+                              guint n_ops, RaCost *cost);
+
+/* Host time of a step with prompts, which no captured graph is for. */
+void ra_estimator_add_prompts(const RaEstimator *estimator,
+                              const RaPiece *piece, RaCost *cost);
 
 /* What the system adds to a step of decoding: of its host, eager, what is
  * longer than device and launches; with graphs what stands between two of them.

@@ -8,6 +8,7 @@ libestimator_a_SOURCES += %D%/attention_core.c %D%/attention_core.h
 libestimator_a_SOURCES += %D%/collective.c %D%/collective.h
 libestimator_a_SOURCES += %D%/collective_init.c
 libestimator_a_SOURCES += %D%/decode.c
+libestimator_a_SOURCES += %D%/engine.c
 libestimator_a_SOURCES += %D%/decode_gather.c
 libestimator_a_SOURCES += %D%/decode_attention.c
 libestimator_a_SOURCES += %D%/estimator.c %D%/estimator.h

@@ -42,6 +42,7 @@ ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
     g_assert(n_ops < RA_OP_LIST_MAX);
     out_ops[n_ops] = *op;
     out_ops[n_ops].kind = RA_OP_DECODE_ATTENTION;
+    out_ops[n_ops].dtype = ra_op_dtype(RA_OP_DECODE_ATTENTION, shard->dtype);
     out_ops[n_ops].dim[0] = batch->decode.n_sequences;
     out_ops[n_ops].dim[1] = batch->decode.q_tokens;
     out_ops[n_ops].dim[2] = batch->decode.kv_tokens;
@@ -62,6 +63,8 @@ ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
 
   *out_cost = (RaCost){0};
   n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, out_cost);
+  ra_estimator_engine_sums(estimator, ops, n_ops, out_cost);
   ra_estimator_add_host(estimator, n_launches, RA_LAUNCH_EAGER, out_cost);
+  ra_estimator_add_prompts(estimator, piece, out_cost);
   ra_estimator_add_system(estimator, shard->launch, piece, out_cost);
 }

@@ -28,6 +28,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
                        cp.ranks_per_node < cp.ranks ? cp.groups_per_node : 0,
                    .ep = ep.ranks,
                    .dispatch = (uint8_t)p->dispatch,
+                   .experts_whole = p->experts_whole != FALSE,
                    .ep_ranks_per_node = ep.ranks_per_node,
                    .ep_groups_per_node = ep.groups_per_node,
                    .dtype = (uint8_t)m->dtype,

@@ -153,6 +153,8 @@ typedef struct {
   uint32_t ep_ranks_per_node;  /* ep ranks that share a node */
   uint32_t ep_groups_per_node; /* ep groups that share a node's NICs, >= 1 */
   uint8_t dispatch;            /* RaDispatch of graph/plan.h */
+  uint8_t experts_whole;       /* tp ranks have whole experts, a tp-th of them
+                                  each, not a tp-th of every expert */
   uint8_t dtype;               /* RaDtype of parameters; see ra_op_dtype() */
   uint8_t recompute;           /* RaRecompute of graph/plan.h */
   uint8_t attention;           /* RaAttention of graph/plan.h */

@@ -271,35 +271,35 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
     add_tp_collective(b, RA_OP_ALL_GATHER, bytes * shard->tp);
 }
 
-/* Whether the tp group exchanges tokens around the experts, not around the
- * whole block. */
+/* Whether the tp group exchanges tokens around the experts alone. */
 static gboolean
 experts_gather(const RaOpBuilder *b)
 {
   return b->ep > 1 && b->shard->sequence_parallel;
 }
 
-/* A mixture of experts: those of this rank, each split over tp. */
+/* A mixture of experts: those of this rank, each split over tp, or whole. */
 static void
 add_experts(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
   uint64_t rows = experts_gather(b) ? b->sp_tokens : b->tokens;
-  uint64_t k = m->experts_per_token, choices = b->tokens * k;
+  uint64_t parts = b->shard->experts_whole ? MAX(b->shard->tp, 1u) : 1;
+  uint64_t k = m->experts_per_token, choices = ceil_div(b->tokens * k, parts);
 
   add_linear(b, rows, m->n_experts, m->hidden, 1);
   add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
-  add(b, RA_OP_PERMUTE, rows * k, m->hidden, k, 0);
+  add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts, 0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
-    uint64_t visited = ra_experts_met(m, b->ep, b->tokens * b->ep, choices);
+    uint64_t n = ra_experts_met(m, b->ep * parts, b->tokens * b->ep, choices);
     guint up = b->n_ops;
-    add_mlp_core(b, ceil_div(choices, visited), m->expert_ffn, visited);
+    add_mlp_core(b, ceil_div(choices, n), m->expert_ffn * parts, n);
     /* Tokens were quantised for the router, before they were copied. */
     b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
   }
   add_expert_exchange(b, rows, TRUE);
-  add(b, RA_OP_PERMUTE, rows * k, m->hidden, k, 0);
+  add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts, 0);
 }
 
 static void

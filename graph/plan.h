@@ -137,20 +137,23 @@ typedef enum {
 } RaAxis;
 
 typedef struct {
-  gboolean set;               /* the plan has a group for this call */
-  RaMesh mesh;                /* host calls: where data is gathered; without a
-                                 group GPU 0 of node 0 stands for its host */
-  uint32_t dp, tp, pp, cp;    /* degrees, >= 1 */
-  uint32_t ep;                /* of the dp x cp ranks; 0 counts as 1 */
-  int dispatch;               /* RaDispatch */
-  uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
-  uint32_t n_micro_batches;   /* a replica and mini-batch (train) or part */
-  int schedule;               /* RaScheduleKind; train only */
-  uint32_t n_virtual;         /* model chunks a stage: 1 unless interleaved */
-  uint32_t *stage_layers;     /* (pp * n_virtual) layers of virtual stage
-                                 v * pp + s, owned; NULL: host call */
-  gboolean scatter_sends;     /* stages send a tp-th each and gather it; train
-                                 only */
+  gboolean set;             /* the plan has a group for this call */
+  RaMesh mesh;              /* host calls: where data is gathered; without a
+                               group GPU 0 of node 0 stands for its host */
+  uint32_t dp, tp, pp, cp;  /* degrees, >= 1 */
+  uint32_t ep;              /* of the dp x cp ranks; 0 counts as 1 */
+  int dispatch;             /* RaDispatch */
+  gboolean experts_whole;   /* tp ranks have whole experts, as inference engines
+                               do; of plans in memory of one call alone: no file
+                               can say it, as no reallocation knows it */
+  uint8_t axis[RA_N_AXES];  /* RaAxis, innermost first */
+  uint32_t n_micro_batches; /* a replica and mini-batch (train) or part */
+  int schedule;             /* RaScheduleKind; train only */
+  uint32_t n_virtual;       /* model chunks a stage: 1 unless interleaved */
+  uint32_t *stage_layers;   /* (pp * n_virtual) layers of virtual stage
+                               v * pp + s, owned; NULL: host call */
+  gboolean scatter_sends;   /* stages send a tp-th each and gather it; train
+                               only */
   gboolean sequence_parallel; /* Megatron-style, in the tp group */
   int recompute;              /* RaRecompute */
   int attention;              /* RaAttention; train only */

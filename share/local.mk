@@ -118,7 +118,9 @@ dist_systems_DATA += %D%/systems/nemo-h100.system
 dist_systems_DATA += %D%/systems/nemo-rl.system
 dist_systems_DATA += %D%/systems/openrlhf.system
 dist_systems_DATA += %D%/systems/reallhf-2024.system
+dist_systems_DATA += %D%/systems/tensorrt-llm-h100.system
 dist_systems_DATA += %D%/systems/torchtitan-h100.system
+dist_systems_DATA += %D%/systems/vllm-h100.system
 ## traces/profiles/NAME.profile
 dist_profiles_DATA =
 dist_profiles_DATA += traces/profiles/a100-pcie.profile

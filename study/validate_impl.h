@@ -7,6 +7,7 @@
 #include "study/validate.h"
 #include "traces/measured.h"
 #include "traces/profile.h"
+#include "traces/system.h"
 
 /* (transfer full): the shipped profile of the GPU that a source calls @gpu
  * ("h100": h100-sxm.profile); %NULL without an error where there is none, with
@@ -96,6 +97,23 @@ gboolean ra_validate_tpot(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 gboolean ra_validate_throughput(const RaValidateLevel *level,
                                 RaValidateJob *job, GError **error);
+
+/* A closed loop of requests to a replica. */
+typedef struct {
+  const char *model, *gpu, *precision; /* as infer_e2e calls them */
+  uint32_t tp;
+  uint32_t n_in, n_out; /* tokens of each */
+  uint32_t n;           /* at once */
+} RaValidateRequests;
+
+/* Seconds of a token of @requests under @constants (nullable); 0 with @error
+ * set. */
+double ra_validate_token_s(const RaValidateRequests *requests,
+                           const RaSystemConstants *constants, GError **error);
+
+/* (transfer full) (nullable): the system of share/systems for what infer_e2e
+ * calls @engine. */
+RaSystem *ra_validate_engine(const char *engine);
 
 /* What a level of RLHF iterations is made of. */
 typedef struct {

@@ -1,20 +1,24 @@
 /* Levels of inference engines: time of a token under continuous batching, and
- * the time of many requests that are all queued.
+ * the time of many requests that are all queued; each engine with the constants
+ * of its file in share/systems.
  *
- * In the steady state of a closed loop with c requests of equal lengths an
- * engine does, while one response comes out, one prefill and one decode of
- * each; so it takes as long as c requests that begin together, whose caches are
- * on average as large.  With W(o) the time of c responses of o tokens, a
- * request waits W(1) / c for its own prefill and gets its other o - 1 tokens in
- * the rest:
+ * A closed loop of c requests of equal lengths goes through a replica's batcher
+ * (graph/batcher.h): all wait at once, and a further one enters where one has
+ * ended.  A step computes as many tokens of prompts as one has, at least 1024
+ * (TensorRT-LLM's examples/models/core/qwen/README.md: max_num_tokens is 1024 +
+ * max_batch_size - 1), which spreads the prompts over the steps.  The time of a
+ * token is the mean of the second c of three.  Over pp stages, which no batcher
+ * is for, c requests begin together: with W(o) the time of c responses of o
+ * tokens, a request waits W(1) / c for its own prefill and gets its other o - 1
+ * tokens in the rest:
  *
  *     time of a token = (W(o) - W(1) / c) / (o - 1)
  *
- * Requests that are all queued go through a replica's batcher
- * (graph/batcher.h): 2048 at a time (TensorRT-LLM's largest batch), 8192 tokens
- * a step (its default), keys and values in 0.9 of what weights leave of memory,
- * a request admitted where all of it fits.  Over pp stages, which no batcher is
- * for, r requests take r / c times W(o) with c as many as memory holds.
+ * Requests that are all queued: 2048 at a time (TensorRT-LLM's largest batch),
+ * 8192 tokens a step (its default), keys and values in 0.9 of what weights
+ * leave of memory, a request admitted where all of it fits.  Over pp stages r
+ * requests take r / c times W(o) with c as many as memory holds.  Experts
+ * stand whole on the GPUs of the tp group (rows that say so have ep = tp).
  */
 #include "config.h"
 
@@ -35,20 +39,23 @@
 #define BATCH_MOST 2048
 #define CACHE_FRAC 0.9
 #define STEP_TOKENS 8192
+#define LOOP_PROMPT_TOKENS 1024
 #define BLOCK_TOKENS 16 /* vLLM; TensorRT-LLM has 32: no matter here */
 
 /* Requests to an engine on @tp x @pp GPUs. */
 typedef struct {
   const char *model, *gpu, *precision;
   uint32_t tp, pp;
-  uint32_t n_in, n_out; /* tokens of each */
-  uint32_t n;           /* at once */
-  uint32_t n_queued;    /* in all; 0: as @n */
+  const RaSystemConstants *constants; /* of the engine; NULL: none */
+  uint32_t n_in, n_out;               /* tokens of each */
+  uint32_t n;                         /* at once */
+  uint32_t n_queued;                  /* in all; 0: as @n */
 } Load;
 
 typedef struct {
   RaValidateJob *job;
-  guint n_skipped; /* rows of precisions that no law is of */
+  guint n_skipped;     /* rows of precisions that no law is of */
+  GHashTable *systems; /* engine -> RaSystem, or NULL where it has none */
 } Reader;
 
 static char *
@@ -90,7 +97,10 @@ load_texts(const Load *load, const char *workload, GError **error)
   }
   setup->cluster->device = setup->profile->spec;
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
-  return setup->estimator ? g_steal_pointer(&setup) : NULL;
+  if (!setup->estimator)
+    return NULL;
+  ra_estimator_set_system(setup->estimator, load->constants);
+  return g_steal_pointer(&setup);
 }
 
 static RaSetup *
@@ -114,6 +124,7 @@ make_setup(const Load *load, uint32_t n_out, GError **error)
                          load->n % load->pp == 0 ? load->pp : 1);
   if (!setup || !ra_setup_read_plan(setup, "infer.plan", plan, error))
     return NULL;
+  setup->plan->calls[0].experts_whole = TRUE;
   return g_steal_pointer(&setup);
 }
 
@@ -135,11 +146,14 @@ static double
 room_bytes(const Load *load, const RaSetup *setup)
 {
   const RaWorkloadModel *model = &setup->workload->models[0];
+  RaShard shard = ra_call_shard(setup->plan, 0);
+  RaPiece whole = {
+      .n_layers = shard.model->n_layers, .has_embedding = 1, .has_head = 1};
   double bytes = ra_dtype_bytes((RaDtype)model->dtype);
 
-  return CACHE_FRAC *
-         (setup->cluster->device.memory_bytes * load->tp * load->pp -
-          bytes * (double)ra_model_n_params(model->model));
+  return CACHE_FRAC * load->tp *
+         (setup->cluster->device.memory_bytes * load->pp -
+          bytes * (double)ra_piece_n_params(&shard, &whole));
 }
 
 /* Requests that memory holds beside the weights; 0 with @error set. */
@@ -165,55 +179,112 @@ most_at_once(const Load *load, GError **error)
   return (uint32_t)CLAMP(n, 1, MIN(load->n_queued, BATCH_MOST));
 }
 
-/* All requests through a batcher; FALSE with @error set. */
+/* A replica with its batching: what a run of it needs. */
+typedef struct {
+  RaSetup *setup;
+  RaShard shard;
+  RaPiece whole;
+  RaServeReplica replica;
+} Server;
+
 static gboolean
-serve(const Load *load, RaServeResult *result, GError **error)
+server_init(Server *server, const Load *load, GError **error)
 {
-  uint32_t n = load->n_queued;
-  g_autoptr(RaSetup) setup = make_setup(load, load->n_out, error);
+  *server = (Server){.setup = make_setup(load, load->n_out, error),
+                     .whole = {.has_embedding = 1, .has_head = 1}};
+  if (!server->setup)
+    return FALSE;
+  server->shard = ra_call_shard(server->setup->plan, 0);
+  server->whole.n_layers = server->shard.model->n_layers;
+  server->replica = (RaServeReplica){server->setup->estimator, &server->shard,
+                                     &server->whole};
+  return TRUE;
+}
+
+/* @n requests, at @arrival_s (nullable). */
+static void
+server_run(const Server *server, const Load *load, const RaBatching *batching,
+           uint32_t n, const double *arrival_s, RaServeResult *result)
+{
   g_autofree uint32_t *prompt = g_new(uint32_t, n);
   g_autofree uint32_t *response = g_new(uint32_t, n);
   g_autoptr(RaBatcher) batcher = NULL;
-  RaPiece whole = {.has_embedding = 1, .has_head = 1};
-  RaBatching batching = {.max_sequences = MIN(load->n, STEP_TOKENS),
-                         .step_tokens = STEP_TOKENS,
-                         .block_tokens = BLOCK_TOKENS,
-                         .group = 1,
-                         .reserve = TRUE};
-  RaServeReplica replica;
-  RaServeSource source;
-  RaShard shard;
-  double blocks;
+  RaServeSource source = ra_serve_source(&server->replica);
 
-  if (!setup)
-    return FALSE;
-  shard = ra_call_shard(setup->plan, 0);
-  whole.n_layers = shard.model->n_layers;
-  blocks = room_bytes(load, setup) / load->tp /
-           (BLOCK_TOKENS * (double)ra_kv_token_bytes(&shard, &whole));
-  if (blocks < (double)ra_batching_blocks(&batching, load->n_in, load->n_out)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "the weights do not fit");
-    return FALSE;
-  }
-  batching.n_blocks = (uint64_t)blocks;
   for (uint32_t i = 0; i < n; i++) {
     prompt[i] = load->n_in;
     response[i] = load->n_out;
   }
-  replica = (RaServeReplica){setup->estimator, &shard, &whole};
-  source = ra_serve_source(&replica);
-  batcher = ra_batcher_new(&batching, prompt, response, n);
-  ra_serve_run(&source, batcher, n, NULL, result);
-  return TRUE;
+  batcher = ra_batcher_new(batching, prompt, response, n);
+  ra_serve_run(&source, batcher, n, arrival_s, result);
+}
+
+static RaBatching
+make_batching(uint32_t at_once)
+{
+  return (RaBatching){.max_sequences = MIN(at_once, STEP_TOKENS),
+                      .step_tokens = STEP_TOKENS,
+                      .block_tokens = BLOCK_TOKENS,
+                      .group = 1,
+                      .reserve = TRUE};
+}
+
+/* All requests through a batcher; 0 with @error set. */
+static double
+queued_s(const Load *load, GError **error)
+{
+  RaBatching batching = make_batching(load->n);
+  RaServeResult result = {.n_parts = 0};
+  Server server;
+  double blocks;
+
+  if (!server_init(&server, load, error))
+    return 0;
+  blocks =
+      room_bytes(load, server.setup) / load->tp /
+      (BLOCK_TOKENS * (double)ra_kv_token_bytes(&server.shard, &server.whole));
+  if (blocks < (double)ra_batching_blocks(&batching, load->n_in, load->n_out)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "the weights do not fit");
+  } else {
+    batching.n_blocks = (uint64_t)blocks;
+    server_run(&server, load, &batching, load->n_queued, NULL, &result);
+  }
+  ra_setup_free(server.setup);
+  return result.makespan_s;
+}
+
+/* Time of a token in a closed loop of a replica; 0 with @error set. */
+static double
+looped_s(const Load *load, GError **error)
+{
+  RaBatching batching = make_batching(load->n);
+  uint32_t c = load->n, n = 3 * c;
+  g_autofree double *first_s = g_new(double, n);
+  g_autofree double *end_s = g_new(double, n);
+  RaServeResult result = {.first_s = first_s, .end_s = end_s};
+  Server server;
+  double sum_s = 0;
+
+  if (!server_init(&server, load, error))
+    return 0;
+  batching.step_tokens = MAX(LOOP_PROMPT_TOKENS, load->n_in) + c - 1;
+  server_run(&server, load, &batching, n, NULL, &result);
+  for (uint32_t i = c; i < 2 * c; i++)
+    sum_s += end_s[i] - first_s[i];
+  ra_setup_free(server.setup);
+  return sum_s / c / (load->n_out - 1);
 }
 
 /* Time of a token in a closed loop; 0 with @error set. */
 static double
 token_s(const Load *load, GError **error)
 {
-  double whole_s = wall_s(load, load->n_out, error);
-  double one_s = whole_s > 0 ? wall_s(load, 1, error) : 0;
+  double whole_s, one_s;
 
+  if (load->pp == 1)
+    return looped_s(load, error);
+  whole_s = wall_s(load, load->n_out, error);
+  one_s = whole_s > 0 ? wall_s(load, 1, error) : 0;
   return (whole_s - one_s / load->n) / (load->n_out - 1);
 }
 
@@ -221,8 +292,6 @@ token_s(const Load *load, GError **error)
 static double
 queue_s(Load *load, GError **error)
 {
-  RaServeResult result = {.n_parts = 0};
-
   if (load->pp > 1) {
     load->n = load->pp; /* until it is known */
     load->n = most_at_once(load, error);
@@ -233,7 +302,7 @@ queue_s(Load *load, GError **error)
     return wall_s(load, load->n_out, error) * load->n_queued / load->n;
   }
   load->n = MIN(load->n_queued, BATCH_MOST);
-  return serve(load, &result, error) ? result.makespan_s : 0;
+  return queued_s(load, error);
 }
 
 /* ---- Rows -----------------------------------------------------------------*/
@@ -276,6 +345,25 @@ add_row(Reader *reader, const RaCsvLine *line, const Load *load,
   ra_validate_add(reader->job, row);
 }
 
+/* The constants of @engine; NULL: it has none here. */
+static const RaSystemConstants *
+constants_of(Reader *reader, const char *engine)
+{
+  gpointer system = NULL;
+
+  if (!g_hash_table_lookup_extended(reader->systems, engine, NULL, &system)) {
+    system = ra_validate_engine(engine);
+    g_hash_table_insert(reader->systems, g_strdup(engine), system);
+    if (system)
+      ra_validate_note(reader->job, "%s: constants of %s", engine,
+                       ((RaSystem *)system)->release);
+    else
+      ra_validate_note(reader->job, "%s: no system, captured graphs alone",
+                       engine);
+  }
+  return system ? &((RaSystem *)system)->constants : NULL;
+}
+
 static gboolean
 read_tpot(const RaCsvLine *line, gpointer data, GError **error)
 {
@@ -298,6 +386,7 @@ read_tpot(const RaCsvLine *line, gpointer data, GError **error)
   load.n = (uint32_t)v[CONCURRENT];
   if (load.n_out < 2 || load.n < 1 || v[TPOT] <= 0)
     return TRUE;
+  load.constants = constants_of(data, line->field[2]);
   predicted_s = token_s(&load, &why);
   add_row(data, line, &load, line->field[2], 1e-3 * v[TPOT], predicted_s, why);
   return TRUE;
@@ -325,8 +414,9 @@ read_throughput(const RaCsvLine *line, gpointer data, GError **error)
   load.n_queued = (uint32_t)MAX(v[REQUESTS], 1);
   if (v[RATE] <= 0)
     return TRUE;
+  load.constants = constants_of(data, "trtllm");
   predicted_s = queue_s(&load, &why);
-  add_row(data, line, &load, gpu, load.n_queued * (double)load.n_out / v[RATE],
+  add_row(data, line, &load, gpu, v[REQUESTS] * load.n_out / v[RATE],
           predicted_s, why);
   return TRUE;
 }
@@ -345,17 +435,38 @@ collect(RaValidateJob *job, const char *source, const char *const *columns,
 {
   g_autofree char *folder = g_build_filename(job->data, source, NULL);
   g_autoptr(GPtrArray) files = ra_csv_find(folder, "");
-  Reader reader = {.job = job};
+  Reader reader = {.job = job,
+                   .systems =
+                       g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                             (GDestroyNotify)ra_system_free)};
+  gboolean ok = TRUE;
 
-  for (guint i = 0; i < files->len; i++)
-    if (!ra_csv_read(files->pdata[i], columns, read, &reader, error))
-      return FALSE;
+  for (guint i = 0; ok && i < files->len; i++)
+    ok = ra_csv_read(files->pdata[i], columns, read, &reader, error);
+  g_hash_table_unref(reader.systems);
   if (reader.n_skipped > 0)
     ra_validate_note(job,
                      "%u rows of 4 bits are not predicted: no law is of "
                      "them",
                      reader.n_skipped);
-  return TRUE;
+  return ok;
+}
+
+double
+ra_validate_token_s(const RaValidateRequests *requests,
+                    const RaSystemConstants *constants, GError **error)
+{
+  const Load load = {.model = requests->model,
+                     .gpu = requests->gpu,
+                     .precision = requests->precision,
+                     .tp = requests->tp,
+                     .pp = 1,
+                     .constants = constants,
+                     .n_in = requests->n_in,
+                     .n_out = requests->n_out,
+                     .n = requests->n};
+
+  return token_s(&load, error);
 }
 
 gboolean

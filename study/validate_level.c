@@ -316,8 +316,9 @@ static const RaValidateLevel levels[] = {
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
      BARS(0.10, 0.30),
-     .convention = "steady state as requests that begin together; no system: "
-                   "captured graphs alone",
+     .convention = "a closed loop, prompts of 1024 tokens or one a step, whole "
+                   "experts on each GPU; constants of tensorrt-llm-h100.system "
+                   "(fitted on three of these rows) and vllm-h100.system",
      .collect = ra_validate_tpot},
     {.id = "throughput",
      .title = "TensorRT-LLM, all requests queued",
@@ -326,7 +327,8 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_BOTH,
      BARS(0.10, 0.25),
      .convention = "at most 2048 at once, keys and values reserved in 0.9 of "
-                   "what weights leave of memory; no system",
+                   "what weights leave of memory, whole experts on each GPU; "
+                   "constants of tensorrt-llm-h100.system",
      .collect = ra_validate_throughput},
     {.id = "serving",
      .title = "vLLM by its layer's tables, mean latencies",

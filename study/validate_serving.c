@@ -36,6 +36,7 @@ typedef struct {
   RaBatching batching;
   RaModel *model;
   RaServingTable *table;
+  double step_s; /* of the engine's host after a step */
 } Run;
 
 static void
@@ -165,7 +166,8 @@ table_mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out_cost)
   const Run *run = context;
   double s = ra_serving_step_s(run->table, run->model, step);
 
-  *out_cost = (RaCost){.total_s = s, .compute_s = s};
+  *out_cost = (RaCost){
+      .total_s = s + run->step_s, .compute_s = s, .host_s = run->step_s};
 }
 
 /* A step at a time: tables are no lines. */
@@ -290,28 +292,42 @@ add_rows(const RaValidateLevel *level, RaValidateJob *job, const Run *run,
   }
 }
 
+/* Reads the run of @folder; FALSE with @error set.  *@out_why (owned by the
+ * caller): why it cannot be predicted, else NULL. */
+static gboolean
+load_run(Run *run, const char *data, const char *folder, const char *name,
+         char **out_why, GError **error)
+{
+  *out_why = NULL;
+  if (!read_requests(run, error))
+    return FALSE;
+  *out_why = run->requests->len > 0 ? read_meta(run, data, folder, name)
+                                    : g_strdup("it has no requests");
+  for (guint i = 0; !*out_why && i < run->requests->len; i++) {
+    const Request *r = &g_array_index(run->requests, Request, i);
+
+    if (run->batching.n_blocks > 0 &&
+        ra_batching_blocks(&run->batching, r->n_in, r->n_out) >
+            run->batching.n_blocks)
+      *out_why = g_strdup("a request has no room for its keys");
+  }
+  return TRUE;
+}
+
 static gboolean
 add_run(const RaValidateLevel *level, RaValidateJob *job, const char *folder,
-        const char *name, GError **error)
+        const char *name, double step_s, GError **error)
 {
-  Run run = {.path = g_build_filename(folder, "requests.csv", NULL)};
+  Run run = {.path = g_build_filename(folder, "requests.csv", NULL),
+             .step_s = step_s};
   g_autofree char *why = NULL;
   gboolean ok = TRUE;
 
   if (g_file_test(run.path, G_FILE_TEST_IS_REGULAR)) {
-    ok = read_requests(&run, error);
-    why = ok ? read_meta(&run, job->data, folder, name) : NULL;
-    for (guint i = 0; ok && !why && i < run.requests->len; i++) {
-      const Request *r = &g_array_index(run.requests, Request, i);
-
-      if (run.batching.n_blocks > 0 &&
-          ra_batching_blocks(&run.batching, r->n_in, r->n_out) >
-              run.batching.n_blocks)
-        why = g_strdup("a request has no room for its keys");
-    }
+    ok = load_run(&run, job->data, folder, name, &why, error);
     if (why)
       ra_validate_note(job, "%s: not predicted: %s", name, why);
-    if (ok && !why && run.requests->len > 0) {
+    if (ok && !why) {
       Latencies l = simulate(&run);
 
       add_rows(level, job, &run, name, &l);
@@ -320,6 +336,25 @@ add_run(const RaValidateLevel *level, RaValidateJob *job, const char *folder,
   }
   run_clear(&run);
   return ok;
+}
+
+RaSystem *
+ra_validate_engine(const char *engine)
+{
+  static const char *const files[][2] = {{"trtllm", "tensorrt-llm-h100.system"},
+                                         {"vllm", "vllm-h100.system"}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
+    g_autofree char *path =
+        strcmp(files[i][0], engine) == 0
+            ? ra_data_find("systems", files[i][1], NULL, NULL)
+            : NULL;
+    g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, NULL) : NULL;
+
+    if (file)
+      return ra_system_load(file, NULL);
+  }
+  return NULL;
 }
 
 static int
@@ -335,6 +370,7 @@ ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
   g_autofree char *path = g_build_filename(job->data, level->source, NULL);
   g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
   g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+  g_autoptr(RaSystem) system = ra_validate_engine("vllm");
   const char *name;
 
   if (!dir)
@@ -350,7 +386,8 @@ ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
     g_autofree char *folder =
         g_build_filename(path, g_ptr_array_index(names, i), NULL);
 
-    if (!add_run(level, job, folder, g_ptr_array_index(names, i), error))
+    if (!add_run(level, job, folder, g_ptr_array_index(names, i),
+                 system ? system->constants.decode_step_s : 0, error))
       return FALSE;
   }
   return TRUE;

@@ -226,6 +226,56 @@ START_TEST(test_step)
 }
 END_TEST
 
+/* A batched step with a prompt of 8 tokens: norms of 2 ms, 2 a layer of 3, are
+ * 12 ms of the device; a host of 5 ms a layer makes it 15, one of 3 ms a layer
+ * is hidden.  Steps without prompts are of a graph and know no such host. */
+START_TEST(test_prompts)
+{
+  g_autoptr(Bench) bench =
+      bench_new(profile_text_load("memory.norm.base-s=2e-3", TIMELESS, NULL));
+  g_autoptr(RaModel) model = make_model();
+  RaSystemConstants constants = {.compute_factor = 1, .prefill_layer_s = 3e-3};
+  RaShard shard = {.model = model,
+                   .tp = 1,
+                   .tp_ranks_per_node = 1,
+                   .tp_groups_per_node = 1,
+                   .launch = RA_LAUNCH_GRAPH,
+                   .sampling = TRUE};
+  RaPiece piece = {.n_layers = 3};
+  RaMixedBatch batch = {.chunks = {1, 8, 8, 36}, .n_sampled = 1};
+  RaCost cost;
+
+  ra_estimator_set_system(bench->estimator, &constants);
+  ra_estimator_mixed(bench->estimator, &shard, &piece, &batch, &cost);
+  bench_check(cost.total_s, 12e-3);
+  constants.prefill_layer_s = 5e-3;
+  ra_estimator_set_system(bench->estimator, &constants);
+  ra_estimator_mixed(bench->estimator, &shard, &piece, &batch, &cost);
+  bench_check(cost.total_s, 15e-3);
+  bench_check(cost.host_s, 3e-3);
+  bench_check_differs(27e-3, cost.total_s); /* after the device */
+  bench_check(decode(bench, model, 3, RA_LAUNCH_GRAPH).total_s, 12e-3);
+}
+END_TEST
+
+/* Links of 1e8 B/s, 8 ranks, a latency of 1 ms: 1000 bytes in one shot take 1
+ * ms
+ * + 7 x 10 us; of 1e6 bytes two shots, 2 ms + 2 (7 / 8) 10 ms, are quicker than
+ * the 71 ms of one. */
+START_TEST(test_one_shot)
+{
+  g_autoptr(Bench) bench = bench_new(profile_text_load(NULL, NULL));
+  const RaSystemConstants constants = {.compute_factor = 1, .one_shot_s = 1e-3};
+  RaOp op = bench_op(RA_OP_ALL_REDUCE, 1000, 8, 8, 1);
+
+  ra_estimator_set_system(bench->estimator, &constants);
+  bench_check(ra_estimator_engine_sum_s(bench->estimator, &op), 1.07e-3);
+  op.dim[0] = 1000000;
+  bench_check(ra_estimator_engine_sum_s(bench->estimator, &op), 19.5e-3);
+  bench_check_differs(71e-3, ra_estimator_engine_sum_s(bench->estimator, &op));
+}
+END_TEST
+
 /* The wire takes 1 MB / (1e8 B/s) = 10 ms in the node; software of 5e7 B/s
  * another 20 ms.  A gradient reduction is none of its business. */
 START_TEST(test_weight_sync)
@@ -342,6 +392,8 @@ system_suite(void)
   tcase_add_test(tcase, test_decode);
   tcase_add_test(tcase, test_launches);
   tcase_add_test(tcase, test_step);
+  tcase_add_test(tcase, test_prompts);
+  tcase_add_test(tcase, test_one_shot);
   tcase_add_test(tcase, test_weight_sync);
   tcase_add_test(tcase, test_line);
   tcase_add_test(tcase, test_factor);

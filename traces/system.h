@@ -22,6 +22,8 @@
  *     attention-factor = 1.3         on their attention, beside the above
  *     comm-factor = 1.2              on their communication
  *     decode-step = 5 ms             host time between steps of a graph
+ *     prefill-layer = 0.7 ms         host time of a layer, a step with prompts
+ *     one-shot = 4 us                latency of the engine's own all-reduce
  *     weight-sync = 2 GB/s           a GPU's parameters through software
  *
  * Where they enter stands at estimator/estimator.h.  A new constant is a row
@@ -37,10 +39,14 @@
 #define RA_SYSTEM_CONSTANTS_MAX 3
 
 typedef struct {
-  double decode_layer_s; /* host time of each layer in an eager decode step */
-  double decode_stage_s; /* host time of each stage in an eager decode step */
-  double compute_factor; /* on the compute of train and inference calls, > 0 */
-  double decode_step_s;  /* host time after each decode step of a graph */
+  double decode_layer_s;  /* host time of each layer in an eager decode step */
+  double decode_stage_s;  /* host time of each stage in an eager decode step */
+  double compute_factor;  /* on the compute of train and inference calls, > 0 */
+  double decode_step_s;   /* host time after each decode step of a graph */
+  double prefill_layer_s; /* host time of each layer in a step of continuous
+                             batching that has prompts in it */
+  double one_shot_s; /* latency of the engine's own all-reduce in a node; 0: it
+                        has none */
   double weight_sync_bytes_per_s; /* of software that carries parameters from
                                      layout to layout; 0: none */
   double train_launch_s;   /* host time of a kernel of eager train and inference
