@@ -17,7 +17,7 @@
 /* The flags of a run as they are typed; NULL: not given. */
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
-      *threads;
+      *threads, *lengths;
   gboolean check, ops, dry;
 } Texts;
 
@@ -33,6 +33,7 @@ texts_clear(Texts *t)
   g_free(t->top_k);
   g_free(t->top_p);
   g_free(t->threads);
+  g_free(t->lengths);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -68,6 +69,7 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
     return FALSE;
   }
   if (!ra_option_file("--trace", t->trace, error) ||
+      !ra_option_file("--lengths", t->lengths, error) ||
       !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
       !ra_option_uint64("--threads", t->threads, 1, MAX_THREADS, &n_threads,
@@ -174,6 +176,8 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   if (texts->dry)
     return TRUE;
   return ra_run_go(x->run, error) && save_trace(x, texts->trace, error) &&
+         (!texts->lengths ||
+          ra_execution_save_lengths(x, texts->lengths, error)) &&
          print_end(x, options->format, error);
 }
 
@@ -188,6 +192,8 @@ run(int argc, char **argv, GError **error)
        "Also write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,
        "Seed of parameters, lengths, prompts, tokens (default: 0)", "N"},
+      {"lengths", 0, 0, G_OPTION_ARG_FILENAME, &t.lengths,
+       "Also write the lengths that were generated to FILE, a CSV", "FILE"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &t.threads,
        "Threads of each rank (default: 1)", "N"},
       {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,

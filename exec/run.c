@@ -102,7 +102,9 @@ end_pending(RaRank *rank)
     for (guint k = 0; k < p->requests->len; k++)
       end_s = fmax(end_s, p->comm->table->wait(p->comm, p->requests->pdata[k]));
     g_ptr_array_unref(p->requests);
-    end_task_at(rank, p->task, p->begin_s, end_s - rank->run->origin_s);
+    end_s = rank->run->options.cpu_clock ? ra_run_now_s(rank->run)
+                                         : end_s - rank->run->origin_s;
+    end_task_at(rank, p->task, p->begin_s, end_s);
   }
   g_array_set_size(rank->pending, 0);
 }

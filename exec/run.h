@@ -60,6 +60,7 @@ typedef struct {
   double policy_loss; /* mean over the mini-batches */
   double value_loss;  /* likewise */
   double grad_norm;   /* of the policy's last mini-batch, before clipping */
+  uint32_t n_steps;   /* of decoding, of all replicas of generate calls */
   uint32_t n_ties;    /* sampled tokens that a change of 1e-5 of a probability
                          would have changed */
 } RaRunIteration;

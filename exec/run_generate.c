@@ -325,7 +325,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(rank->run, task);
   RaRankCall *c = &rank->calls[node->call];
   const RaDynamic *d = dynamic_of(rank->run, task);
-  uint32_t n = d->n_sequences, part = node->part;
+  uint32_t n = d->n_sequences, part = node->part, n_steps = 0;
   uint32_t wanted =
       (uint32_t)(((uint64_t)(part + 1) * n + d->n_parts - 1) / d->n_parts);
   g_autofree uint32_t *slab = g_new(uint32_t, 3 * (gsize)n + 1);
@@ -340,8 +340,15 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   }
   if (part == 0)
     take_first_tokens(rank, task, d);
-  while (n_ended(&c->generation, d) < wanted)
+  while (n_ended(&c->generation, d) < wanted) {
     step_all(rank, task, d, steps);
+    n_steps++;
+  }
+  if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
+    pthread_mutex_lock(&rank->run->lock);
+    rank->run->results[node->iteration].n_steps += n_steps;
+    pthread_mutex_unlock(&rank->run->lock);
+  }
   if (part + 1 == d->n_parts)
     generation_clear(&c->generation);
 }

@@ -73,8 +73,7 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
       run->workload->models[run->workload->calls[node->call].model].model;
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
-  RaParams *target =
-      to->is_in ? to->params[version % to->n_versions] : NULL;
+  RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
 
   ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
                           rank->gpu, model, run->slices[node->call]},

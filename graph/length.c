@@ -14,12 +14,14 @@
 /* A lengths file is refused beyond this: 10^7 rows of 6 digits. */
 #define MAX_FILE_BYTES ((gsize)64 << 20)
 
-static const char *const law_words[] = {"fixed", "uniform", "lognormal", "file",
-                                        NULL};
+static const char *const law_words[] = {"fixed", "uniform", "lognormal",
+                                        "file",  "replay",  NULL};
+
+#define REPLAY_WORD 4 /* of law_words: a file in its order */
 
 static const char law_usage[] = "fixed(n), uniform(min, max), "
-                                "lognormal(mean, sd, max) or "
-                                "file(path:column)";
+                                "lognormal(mean, sd, max), "
+                                "file(path:column) or replay(path:column)";
 
 /* Column of @head, a CSV head line, named @column; NULL: the first. */
 static gboolean
@@ -230,7 +232,7 @@ gboolean
 ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
                 GError **error)
 {
-  static const guint n_args[] = {1, 2, 3, 1};
+  static const guint n_args[] = {1, 2, 3, 1, 1};
   g_auto(RaForm) form = {0};
   RaLength law = {0};
   guint kind = 0;
@@ -252,7 +254,8 @@ ra_length_parse(const char *text, const char *relative_to, RaLength *out_length,
                 form.n_args, n_args[kind], law_usage);
     return FALSE;
   }
-  law.kind = (RaLengthKind)kind;
+  law.in_order = kind == REPLAY_WORD;
+  law.kind = law.in_order ? RA_LENGTH_FILE : (RaLengthKind)kind;
   if (!parse_args(&form, relative_to, &law, error))
     return FALSE;
   *out_length = law;
@@ -275,6 +278,13 @@ lognormal_at(const RaLength *law, double z)
   if (x >= law->max_tokens)
     return law->max_tokens;
   return MAX((uint32_t)(x + 0.5), 1);
+}
+
+uint32_t
+ra_length_replay(const RaLength *length, uint64_t index)
+{
+  g_return_val_if_fail(length->in_order, 0);
+  return length->samples[index % length->n_samples];
 }
 
 uint32_t

@@ -5,8 +5,10 @@
  * law, then the maximum: a longer draw is cut to it, as a rollout cuts a
  * response) or `file(lengths.csv)` / `file(lengths.csv:output_tokens)` (a
  * column of a CSV file with a head line, the first if none is named; draws
- * with replacement; lines that begin with # are skipped).  Lengths are whole
- * tokens, at least 1.
+ * with replacement; lines that begin with # are skipped).  `replay(...)` is a
+ * file whose rows are taken in their order, a row a sequence, iteration by
+ * iteration, and again from the first when they are used up: what `reallot run
+ * --lengths` has recorded.  Lengths are whole tokens, at least 1.
  *
  *     RaLength law;
  *     if (!ra_length_parse("lognormal(600, 450, 1024)", NULL, &law, &error))
@@ -47,6 +49,7 @@ typedef struct {
   uint32_t *samples;   /* FILE: (n_samples) tokens, owned */
   uint32_t *sorted;    /* FILE: (n_samples) the same, ascending, owned */
   guint n_samples;     /* FILE: rows read, > 0 */
+  gboolean in_order;   /* FILE: row by row, not drawn */
 } RaLength;
 
 /**
@@ -68,6 +71,9 @@ gboolean ra_length_parse(const char *text, const char *relative_to,
 
 void ra_length_clear(RaLength *length);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaLength, ra_length_clear)
+
+/* Row @index, of a law that is in order; wraps around. */
+uint32_t ra_length_replay(const RaLength *length, uint64_t index);
 
 /**
  * ra_length_draw:

@@ -16,6 +16,21 @@ stream_of(uint32_t iteration, uint32_t which)
   return (uint64_t)iteration << 32 | which;
 }
 
+/* What is replayed takes the place of what was drawn. */
+static void
+replay_lengths(const RaWorkload *w, uint32_t iteration, uint32_t n,
+               uint32_t *prompt, uint32_t *response)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t row = (uint64_t)iteration * n + i;
+
+    if (w->prompt_length.in_order)
+      prompt[i] = ra_length_replay(&w->prompt_length, row);
+    if (w->response_length.in_order)
+      response[i] = ra_length_replay(&w->response_length, row);
+  }
+}
+
 /* RaRolloutDraw. */
 static void
 draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
@@ -33,6 +48,7 @@ draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
         stream_of(iteration, GROUP_STREAM + set), i / samples,
         w->response_correlation);
   }
+  replay_lengths(w, iteration, n, prompt, response);
 }
 
 /* A sequence and when it ends, for sorting. */

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "graph/expand.h"
 #include "graph/memory_peak.h"
 #include "study/execute.h"
@@ -109,6 +110,37 @@ ra_execution_table(const RaExecution *execution)
     ra_table_real(t, i->end_s - i->begin_s);
   }
   return t;
+}
+
+gboolean
+ra_execution_save_lengths(const RaExecution *execution, const char *path,
+                          GError **error)
+{
+  const RaWorkload *w = execution->setup->plan->workload;
+  g_autoptr(GString) out = g_string_new(
+      "iteration,sequence,prompt_tokens,response_tokens,admitted_step\n");
+  uint32_t call = RA_NONE, n_calls = 0;
+
+  for (uint32_t i = 0; i < w->n_calls; i++)
+    if (w->calls[i].kind == RA_CALL_GENERATE) {
+      call = i;
+      n_calls++;
+    }
+  if (n_calls != 1) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: %u generate calls, expected one to record the lengths of",
+                execution->setup->plan_path, n_calls);
+    return FALSE;
+  }
+  for (uint32_t k = 0; k < execution->augmented->n_iterations; k++) {
+    const RaSequenceSet *s =
+        ra_run_experience(execution->run, k)->sets[call].seqs;
+
+    for (uint32_t i = 0; i < s->n_sequences; i++)
+      g_string_append_printf(out, "%u,%u,%u,%u,0\n", k, i, s->prompt[i],
+                             s->response[i]);
+  }
+  return ra_file_write(path, out->str, out->len, error);
 }
 
 RaTrace *

@@ -53,6 +53,19 @@ gboolean ra_execute_make(RaExecution *execution, GError **error);
 /* (transfer full): a row an iteration that has run. */
 RaTable *ra_execution_table(const RaExecution *execution);
 
+/**
+ * ra_execution_save_lengths:
+ * @path: CSV, written aside and renamed
+ * @error: %RA_ERROR_INPUT: not one generate call; %RA_ERROR_IO
+ *
+ * A row a sequence, as it was generated: its iteration, its number, tokens of
+ * its prompt and its response, and the decode step at which it was admitted (0:
+ * batches are static).  Laws `replay(path:prompt_tokens)` and
+ * `replay(path:response_tokens)` of a workload repeat it.
+ */
+gboolean ra_execution_save_lengths(const RaExecution *execution,
+                                   const char *path, GError **error);
+
 /* (transfer full): every task as it ran, with a head as a simulation's. */
 RaTrace *ra_execution_trace(const RaExecution *execution);
 

@@ -301,7 +301,8 @@ START_TEST(test_file_bad)
 END_TEST
 
 static const char usage[] = "fixed(n), uniform(min, max), "
-                            "lognormal(mean, sd, max) or file(path:column)";
+                            "lognormal(mean, sd, max), file(path:column) or "
+                            "replay(path:column)";
 
 START_TEST(test_bad)
 {

@@ -250,6 +250,32 @@ START_TEST(test_fault)
 }
 END_TEST
 
+/* As many decode steps as the graph has that is simulated: of each replica the
+ * longest response, of which the prefill makes the first token. */
+START_TEST(test_steps)
+{
+  RunSpec spec = one_ppo;
+  uint32_t n_run = 0, n_graph = 0;
+  RunFixture *f;
+
+  spec.all = GPUS("0-3") "dp = 2\npp = 2\n";
+  f = run_of(&spec);
+  for (uint32_t k = 0; k < N_ITERATIONS; k++)
+    n_run += ra_run_iteration(f->run, k)->n_steps;
+  ck_assert_uint_eq(f->graph->n_dynamics, 2 * N_ITERATIONS);
+  for (uint32_t i = 0; i < f->graph->n_dynamics; i++) {
+    const RaDynamic *d = &f->graph->dynamics[i];
+    uint32_t longest = 0;
+
+    for (uint32_t s = 0; s < d->n_sequences; s++)
+      longest = MAX(longest, d->response[s]);
+    n_graph += longest - 1;
+  }
+  ck_assert_uint_eq(n_run, n_graph);
+  run_fixture_free(f);
+}
+END_TEST
+
 /* A row a task that takes time, by its name in the graph, in time. */
 START_TEST(test_trace)
 {
@@ -295,6 +321,7 @@ run_suite(void)
   tcase_add_loop_test(tcase, test_disjoint, 0, 2);
   tcase_add_test(tcase, test_fault);
   tcase_add_test(tcase, test_trace);
+  tcase_add_test(tcase, test_steps);
   suite_add_tcase(suite, tcase);
   return suite;
 }

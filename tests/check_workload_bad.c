@@ -49,7 +49,8 @@ static const RaFault faults[] = {
    "x.workload:6: 'response-correlation' is 1.5, expected a number in [0, 1]"},
   {"response-length = uniform(1, 50)", "response-length = unifrm(1, 50)",
    "x.workload:8: 'response-length': unknown law 'unifrm', expected fixed(n), "
-   "uniform(min, max), lognormal(mean, sd, max) or file(path:column), did you "
+   "uniform(min, max), lognormal(mean, sd, max), file(path:column) or "
+   "replay(path:column), did you "
    "mean 'uniform'?"},
   /* Models. */
   {"trainable = true", "trainable = yes",
