@@ -264,7 +264,7 @@ read_rows(const Options *options, RaRlSource source)
 static void
 predict(RaSetup *setup, const Options *options, Line *line)
 {
-  RaSetupFlags none = {NULL};
+  RaSetupFlags none = {.workload = NULL};
 
   line->heuristic_s = heuristic_s(setup, TRUE);
   line->heuristic_graph_s = heuristic_s(setup, FALSE);

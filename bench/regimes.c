@@ -119,7 +119,7 @@ run_cell(guint panel, guint actor, guint scale, const Options *options)
                                       .time_limit_s = SEARCH_S,
                                       .workload = "w.workload",
                                       .cluster = "c.cluster"};
-  RaSetupFlags none = {NULL};
+  RaSetupFlags none = {.workload = NULL};
   g_autoptr(GError) error = NULL;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaContest) contest = NULL;
@@ -361,7 +361,7 @@ print_bars(const Options *options)
 int
 main(int argc, char **argv)
 {
-  Options options = {NULL};
+  Options options = {.plot = NULL};
   GError *error = NULL;
 
   if (!parse_options(argc, argv, &options)) {
