@@ -17,6 +17,7 @@ bench_programs += %D%/loop
 bench_loop_SOURCES = %D%/loop.c %D%/loop_plan.c %D%/loop_plan.h
 bench_programs += %D%/engines
 bench_engines_SOURCES = %D%/engines.c %D%/system_fit.c %D%/system_fit.h
+bench_programs += %D%/jitter
 bench_programs += %D%/placement
 bench_programs += %D%/realloc
 bench_programs += %D%/sim
