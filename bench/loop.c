@@ -259,6 +259,42 @@ run_all(Bench *b, const char *profile)
     }
 }
 
+/* Sums over the op rows of a run, kind by kind: by the profile, and measured;
+ * and what its tasks take that no op of theirs does. */
+static void
+print_kinds(const Bench *b, const LoopCase *c, const char *profile,
+            const RaTrace *run)
+{
+  g_autoptr(RaSetup) setup = load(b, c, profile);
+  double sim_s[RA_N_OPS] = {0}, run_s[RA_N_OPS] = {0}, ops_s = 0, tasks_s = 0;
+  guint n[RA_N_OPS] = {0};
+
+  for (guint i = 0; i < ra_trace_n_rows(run); i++) {
+    const RaTraceRow *row = ra_trace_row(run, i);
+    double s = row->end_s - row->begin_s;
+    RaOp op;
+
+    if (!row->op) {
+      tasks_s += strcmp(row->stream, "compute") == 0 ? s : 0;
+      continue;
+    }
+    if (!ra_op_parse(row->op, row->shape, &op, NULL))
+      continue;
+    n[op.kind]++;
+    run_s[op.kind] += s;
+    ops_s += s;
+    sim_s[op.kind] += ra_estimator_op_s(setup->estimator, &op);
+  }
+  printf("# ops of %s %s %s: sums\nop\tn\tpredicted_s\tmeasured_s\t"
+         "error_frac\n",
+         c->size, c->algorithm, c->plan);
+  for (guint kind = 0; kind < RA_N_OPS; kind++)
+    if (n[kind] > 0)
+      printf("%s\t%u\t%.4f\t%.4f\t%+.3f\n", ra_op_name((RaOpKind)kind), n[kind],
+             sim_s[kind], run_s[kind], sim_s[kind] / run_s[kind] - 1);
+  printf("beside_ops\t-\t0\t%.4f\t-1\n", tasks_s - ops_s);
+}
+
 /* With the ops of one run of the first plan beside the probe's: what the
  * iterations of the other plans are off by, before and after. */
 static void
@@ -270,6 +306,7 @@ refit(Bench *b, const char *profile, double *out_before, double *out_after)
   g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(GArray) after = g_array_new(FALSE, FALSE, sizeof(double));
 
+  print_kinds(b, first, profile, run);
   ra_host_samples_add(b->samples, run);
   write_profile(b, path);
   printf("# refit on the ops of %s %s %s\n"

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/execute.h"
+#include "study/host.h"
 
 #define MAX_THREADS 1024 /* of a rank */
 #define GIB (1024.0 * 1024 * 1024)
@@ -92,22 +93,33 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
   return FALSE;
 }
 
+/* What the lines of a run go on from. */
+typedef struct {
+  double last_s;             /* end of the iteration before */
+  const double *predicted_s; /* of each; NULL: no profile of a host */
+} Lines;
+
 /* A line an iteration as it ends; where a full disk or a closed pipe is met is
  * for the last line to say. */
 static void
 show_iteration(uint32_t iteration, const RaRunIteration *r, gpointer data)
 {
-  double *last_s = data;
+  Lines *lines = data;
+  double s = r->end_s - lines->last_s;
 
-  printf("%9u  %8.4f  %9.2g  %11.4f  %10.4f  %9.3f  %8.3f s\n", iteration,
-         r->reward, r->kl, r->policy_loss, r->value_loss, r->grad_norm,
-         r->end_s - *last_s);
+  printf("%9u  %8.4f  %9.2g  %11.4f  %10.4f  %9.3f  %8.3f s", iteration,
+         r->reward, r->kl, r->policy_loss, r->value_loss, r->grad_norm, s);
+  if (lines->predicted_s)
+    printf("  %8.3f s  %+5.1f %%", lines->predicted_s[iteration],
+           100 * (lines->predicted_s[iteration] / s - 1));
+  printf("\n");
   fflush(stdout);
-  *last_s = r->end_s;
+  lines->last_s = r->end_s;
 }
 
 static gboolean
-print_head(const RaExecution *x, gboolean runs, GError **error)
+print_head(const RaExecution *x, gboolean runs, gboolean predicted,
+           GError **error)
 {
   g_autofree char *plan = g_path_get_basename(x->setup->plan_path);
   g_autoptr(GString) out = g_string_new(NULL);
@@ -119,8 +131,11 @@ print_head(const RaExecution *x, gboolean runs, GError **error)
       plan, x->graph->n_tasks, x->n_ranks, x->options.seed, x->bytes / GIB,
       x->capacity_bytes / GIB, x->largest);
   if (runs)
-    g_string_append(out, "\niteration    reward         kl  policy loss  value "
-                         "loss  grad norm        time\n");
+    g_string_append_printf(
+        out,
+        "\niteration    reward         kl  policy loss  value "
+        "loss  grad norm        time%s\n",
+        predicted ? "   predicted    error" : "");
   return ra_output_print(out->str, out->len, error);
 }
 
@@ -159,19 +174,26 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   gboolean is_text = options->format == RA_FORMAT_TEXT;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaExecution) x = NULL;
-  double last_s = 0;
+  g_autofree double *predicted_s = NULL;
+  Lines lines = {0};
 
   if (!ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     return FALSE;
   setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
   if (is_text) {
     wanted->progress = show_iteration;
-    wanted->progress_data = &last_s;
+    wanted->progress_data = &lines;
   }
   if (setup)
     x = ra_execute_new(setup, wanted, options->n_iterations, error);
+  if (x && is_text && ra_host_is_profile(setup->profile)) {
+    lines.predicted_s = predicted_s =
+        ra_host_predict(setup, options->n_iterations, wanted->seed, error);
+    if (!predicted_s)
+      return FALSE;
+  }
   if (!x || !ra_execute_make(x, error) ||
-      (is_text && !print_head(x, !texts->dry, error)))
+      (is_text && !print_head(x, !texts->dry, predicted_s != NULL, error)))
     return FALSE;
   if (texts->dry)
     return TRUE;
@@ -234,7 +256,12 @@ const RaCommand ra_command_run = {
         "response's\n"
         "tokens whose number is even.\n"
         "\n"
+        "With the profile of this machine (calibrate --backend=host) a line "
+        "also says\n"
+        "what was predicted, and the error: predicted / measured - 1.\n"
+        "\n"
         "Examples:\n"
+        "  reallot run ppo-tiny-8.plan --profile host.profile\n"
         "  reallot run ppo-tiny-8.plan -n 40\n"
         "  reallot run ppo-tiny-8.plan --check --trace ppo.run.tsv\n"
         "  reallot run grpo-tiny-8.plan -n 40 --set 'call actor_train.tp=1' "

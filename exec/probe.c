@@ -29,7 +29,7 @@ static void
 fill(RaRng *rng, float *x, gsize n)
 {
   for (gsize i = 0; i < n; i++)
-    x[i] = (float)(2 * ra_rng_uniform(rng) - 1);
+    x[i] = (float)ra_rng_uniform(rng);
 }
 
 static float *
@@ -61,6 +61,7 @@ ra_probe_new(const RaProbeOptions *options, GError **error)
 
     *r = (RaProbeRank){.probe = probe, .backend = backend, .rank = i};
     r->pool = new_floats(RA_PROBE_POOL_FLOATS, i);
+    r->sink = new_floats(RA_PROBE_POOL_FLOATS, i + 1000);
     r->begins = g_new(double, options->n_most + 1);
     r->ends = g_new(double, options->n_most + 1);
   }
@@ -74,6 +75,7 @@ ra_probe_free(RaProbe *probe)
     return;
   for (uint32_t i = 0; i < probe->options.n_ranks; i++) {
     g_free(probe->ranks[i].pool);
+    g_free(probe->ranks[i].sink);
     g_free(probe->ranks[i].scratch);
     g_free(probe->ranks[i].numbers);
     g_free(probe->ranks[i].begins);
@@ -84,16 +86,29 @@ ra_probe_free(RaProbe *probe)
   g_free(probe);
 }
 
-float *
-ra_probe_cold(RaProbeRank *rank, gsize n)
+/* The next @n floats of a pool. */
+static float *
+next_piece(float *pool, gsize *inout_at, gsize n)
 {
-  gsize at = rank->pool_at;
+  gsize at = *inout_at;
 
   g_assert(n <= RA_PROBE_POOL_FLOATS);
   if (at + n > RA_PROBE_POOL_FLOATS)
     at = 0;
-  rank->pool_at = at + (n + 15) / 16 * 16;
-  return rank->pool + at;
+  *inout_at = at + (n + 15) / 16 * 16;
+  return pool + at;
+}
+
+float *
+ra_probe_cold(RaProbeRank *rank, gsize n)
+{
+  return next_piece(rank->pool, &rank->pool_at, n);
+}
+
+float *
+ra_probe_sink(RaProbeRank *rank, gsize n)
+{
+  return next_piece(rank->sink, &rank->sink_at, n);
 }
 
 /* What a point needs first grows the scratch, which then stays. */

@@ -11,9 +11,10 @@
  *     ra_probe_run(probe, &point, &sample);
  *     sample.median_s
  *
- * Weights, caches of keys and values, and what a forward has kept lie in a pool
- * larger than a core's own caches, through which repeats go round: a run finds
- * them there neither.
+ * Weights, caches of keys and values, what a forward has kept and what an op
+ * writes lie in a pool larger than a core's own caches, through which repeats
+ * go round: a run finds them there neither, as the weights of a layer have
+ * passed since.  Only what the op before has just written is at hand.
  */
 #ifndef RA_EXEC_PROBE_H
 #define RA_EXEC_PROBE_H
@@ -63,7 +64,7 @@ void ra_probe_options_init(RaProbeOptions *options);
  * @options: copied
  * @error: %RA_ERROR_NO_DEVICE: no CBLAS
  *
- * Takes 64 MiB a rank.
+ * Takes 128 MiB a rank.
  *
  * Returns: (transfer full): ra_probe_free() it
  */

@@ -17,6 +17,8 @@ typedef struct {
   RaComm *comm;      /* of the ranks that take part; owned */
   float *pool;       /* (RA_PROBE_POOL_FLOATS) owned */
   gsize pool_at;     /* where the next piece begins */
+  float *sink;       /* (RA_PROBE_POOL_FLOATS) what ops write; owned */
+  gsize sink_at;     /* where its next piece begins */
   float *scratch;    /* (n_scratch) owned */
   gsize n_scratch;   /* floats */
   gsize scratch_at;  /* taken of it by the point at hand */
@@ -28,8 +30,10 @@ typedef struct {
   guint n;               /* repeats */
 } RaProbeRank;
 
-/* @n floats of the pool, each time the next ones. */
+/* @n floats of the pool, each time the next ones; to be read. */
 float *ra_probe_cold(RaProbeRank *rank, gsize n);
+/* The same of a pool that is written: sums that grow there meet no input. */
+float *ra_probe_sink(RaProbeRank *rank, gsize n);
 /* @n floats that stay the same from repeat to repeat: asked for in the same
  * order each time. */
 float *ra_probe_warm(RaProbeRank *rank, gsize n);

@@ -35,7 +35,10 @@ end(RaProbeRank *r)
   r->end_s = ra_probe_now_s(r);
 }
 
-/* The weight comes from memory; activations were made just before. */
+#define FEW_ROWS 64
+
+/* The weight comes from memory; its input, or the gradient of its output, was
+ * made just before. */
 static void
 gemm(RaProbeRank *r, const uint64_t *d)
 {
@@ -44,16 +47,17 @@ gemm(RaProbeRank *r, const uint64_t *d)
   float *x, *y, *weight;
 
   if (r->point->variant == RA_PROBE_WEIGHT) {
-    x = ra_probe_warm(r, k * n);
+    x = ra_probe_cold(r, k * n);
     y = ra_probe_warm(r, k * m);
-    weight = ra_probe_cold(r, m * n);
+    weight = ra_probe_sink(r, m * n);
     begin(r);
     b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, y, m, x, n, 1, weight, n);
     end(r);
     return;
   }
   x = ra_probe_warm(r, m * k);
-  y = ra_probe_warm(r, m * n);
+  /* A step of generation has few rows, and its layers write to one place. */
+  y = m < FEW_ROWS ? ra_probe_warm(r, m * n) : ra_probe_sink(r, m * n);
   weight = ra_probe_cold(r, n * k);
   begin(r);
   if (r->point->variant == RA_PROBE_INPUT)
@@ -82,8 +86,8 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   workspace = ra_probe_warm(r, ra_cpu_attention_workspace(&shape));
   if (!back) {
     qkv = ra_probe_warm(r, t * stride);
-    out = ra_probe_warm(r, t * q);
-    lse = ra_probe_warm(r, t * d[4]);
+    out = ra_probe_sink(r, t * q);
+    lse = ra_probe_sink(r, t * d[4]);
     begin(r);
     r->backend->attention(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
                           workspace);
@@ -94,7 +98,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   out = ra_probe_cold(r, t * q);
   lse = ra_probe_cold(r, t * d[4]);
   d_out = ra_probe_warm(r, t * q);
-  d_qkv = ra_probe_warm(r, t * stride);
+  d_qkv = ra_probe_sink(r, t * stride);
   begin(r);
   r->backend->attention_backward(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
                                  d_out, d_qkv, d_qkv + q, d_qkv + q + kv,
@@ -130,8 +134,9 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize t = d[0], n = d[1];
   float *x = back ? ra_probe_cold(r, t * n) : ra_probe_warm(r, t * n);
-  float *out = ra_probe_warm(r, t * n), *inv = ra_probe_warm(r, t);
-  float *weight = ra_probe_warm(r, n), *d_weight = ra_probe_warm(r, n);
+  float *out = back ? ra_probe_warm(r, t * n) : ra_probe_sink(r, t * n);
+  float *inv = ra_probe_sink(r, t), *weight = ra_probe_cold(r, n);
+  float *d_weight = ra_probe_sink(r, n);
 
   begin(r);
   if (back)
@@ -162,8 +167,8 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize n = d[0] * d[1];
   float *gate_up = back ? ra_probe_cold(r, 2 * n) : ra_probe_warm(r, 2 * n);
-  float *out = ra_probe_warm(r, n);
-  float *d_gate_up = back ? ra_probe_warm(r, 2 * n) : NULL;
+  float *out = back ? ra_probe_warm(r, n) : ra_probe_sink(r, n);
+  float *d_gate_up = back ? ra_probe_sink(r, 2 * n) : NULL;
 
   begin(r);
   if (back)
@@ -177,7 +182,7 @@ static void
 add(RaProbeRank *r, const uint64_t *d)
 {
   gsize n = d[0] * d[1];
-  float *x = ra_probe_warm(r, n), *y = ra_probe_warm(r, n);
+  float *x = ra_probe_cold(r, n), *y = ra_probe_warm(r, n);
 
   begin(r);
   r->backend->add(n, x, y);
@@ -189,7 +194,10 @@ static void
 embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   uint32_t vocab = (uint32_t)d[2];
-  float *table = r->pool, *out = ra_probe_warm(r, d[0] * d[1]);
+  float *table =
+      back ? ra_probe_sink(r, vocab * d[1]) : ra_probe_cold(r, vocab * d[1]);
+  float *out =
+      back ? ra_probe_warm(r, d[0] * d[1]) : ra_probe_sink(r, d[0] * d[1]);
   const uint32_t *tokens = ra_probe_numbers(r, d[0], vocab);
 
   begin(r);
@@ -257,14 +265,12 @@ optimizer(RaProbeRank *r, const uint64_t *d)
 {
   const RaCpuAdamw adamw = {1e-3f, 0.9f, 0.999f, 1e-8f, 0.01f};
   gsize n = d[0];
-  float *grad = ra_probe_warm(r, n), *weight = ra_probe_warm(r, n);
-  float *first = ra_probe_warm(r, n), *second = ra_probe_warm(r, n);
+  float *grad = ra_probe_sink(r, n), *weight = ra_probe_sink(r, n);
+  float *first = ra_probe_sink(r, n), *second = ra_probe_sink(r, n);
 
-  /* As after the first steps: moments that are no denormal numbers. */
-  for (gsize i = 0; i < n; i++) {
-    grad[i] = 1e-3f;
-    second[i] = 1e-6f;
-  }
+  /* An iteration has passed since the last step: nothing is in any cache. */
+  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->pool);
+  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->sink);
   begin(r);
   r->backend->sum_squares(n, grad);
   r->backend->adamw(n, &adamw, 100, 1, grad, weight, first, second);
@@ -275,9 +281,9 @@ optimizer(RaProbeRank *r, const uint64_t *d)
 static void
 copy(RaProbeRank *r, const uint64_t *d)
 {
-  gsize half = RA_PROBE_POOL_FLOATS / 2 * sizeof(float);
-  char *from = (char *)r->pool, *to = from + half;
-  gsize n = MIN(d[0], half);
+  gsize n = MIN(d[0], RA_PROBE_POOL_FLOATS * sizeof(float));
+  const float *from = ra_probe_cold(r, n / sizeof(float));
+  float *to = ra_probe_sink(r, n / sizeof(float));
 
   begin(r);
   for (gsize left = d[0]; left > 0; left -= MIN(left, n))

@@ -20,7 +20,23 @@
 #define RA_STUDY_HOST_H
 
 #include "exec/probe.h"
+#include "study/setup.h"
 #include "traces/trace.h"
+
+/* Whether @profile is of a host: fp32 is all that it computes. */
+gboolean ra_host_is_profile(const RaProfile *profile);
+
+/**
+ * ra_host_predict:
+ * @setup: with a plan
+ * @seed: of the lengths
+ * @error: as ra_replay_new()
+ *
+ * Returns: (transfer full) (array length=n_iterations): seconds of each
+ *   iteration, from the end of the one before, at stage fidelity
+ */
+double *ra_host_predict(const RaSetup *setup, uint32_t n_iterations,
+                        uint64_t seed, GError **error);
 
 /* Half of an op's repeats within so much of each other, or the machine is too
  * noisy to be measured: what bench/loop allows of a whole iteration. */

@@ -28,6 +28,7 @@ libstudy_a_SOURCES += %D%/forecast.c %D%/forecast.h
 libstudy_a_SOURCES += %D%/gnuplot.c %D%/gnuplot.h
 libstudy_a_SOURCES += %D%/gpu.c %D%/gpu.h
 libstudy_a_SOURCES += %D%/host.c %D%/host.h
+libstudy_a_SOURCES += %D%/host_predict.c
 libstudy_a_SOURCES += %D%/host_profile.c
 libstudy_a_SOURCES += %D%/inspect.h
 libstudy_a_SOURCES += %D%/inspect_cluster.c

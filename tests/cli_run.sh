@@ -83,6 +83,23 @@ works simulate grpo-tiny-4.plan -n 2 --seed 99 --no-fold --trace out.tsv
 decodes >third
 [ -s first ] && cmp -s first second && ! cmp -s first third
 result $? "a simulation of what was recorded decodes as long"
+# This machine, measured: the profile, its samples, a second start.
+run calibrate --backend=host --quick --ranks 1 -o mine.profile
+[ "$rc" -eq 0 ] && [ -s mine.samples.trace.tsv ] && grep -q '^device = mine$' mine.profile
+result $? "calibrate --backend=host writes a profile and its samples"
+works trace info mine.samples.trace.tsv
+cp mine.profile first.profile
+run calibrate --backend=host --quick --ranks 1 -o mine.profile
+[ "$rc" -eq 0 ] && grep -q '^reallot: 0 of [0-9]* shapes measured' err &&
+  cmp first.profile mine.profile
+result $? "a second start measures nothing again"
+sed 's/^/# /' err
+fails "its grid is 'quick, 1 ranks at the same time', expected 'full, 1" \
+  calibrate --backend=host --ranks 1 -o mine.profile
+works run ppo-tiny-8.plan -n 2 --profile mine.profile
+[ "$(grep -c ' s  .* s .* %$' out)" = 2 ] && grep -q 'predicted    error$' out
+result $? "with it a line has what was predicted"
+works simulate ppo-tiny-8.plan -n 2 --profile mine.profile
 
 # No machine has the memory of 405 thousand million fp32 parameters.
 run run ppo-tiny-8.plan --set 'model actor.config=llama-3.1-405b.json' \
