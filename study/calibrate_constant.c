@@ -174,6 +174,29 @@ set_broadcast(RaCalibrateWork *work)
         from->coefficients[i].value;
 }
 
+/* Nobody measured them: the start of a fit, unless it was transferred with the
+ * norms. */
+static gboolean
+set_other(RaCalibrateWork *work, GError **error)
+{
+  g_autoptr(RaProfile) start = NULL;
+  g_autoptr(GArray) norms =
+      ra_measured_rows(work->data, "norm", work->gpu->rows, error);
+  const RaLaw *law;
+
+  if (!norms)
+    return FALSE;
+  if (norms->len == 0)
+    return TRUE;
+  start = ra_transfer_start(work->gpu, &work->sheet);
+  law = ra_profile_law(start, "memory.other");
+  for (guint i = 0; i < law->n_coefficients; i++)
+    *ra_calibrate_coefficient(work->profile, law->name,
+                              law->coefficients[i].name) =
+        law->coefficients[i].value;
+  return TRUE;
+}
+
 /* Sends between nodes: from pairs of DGX H100 where the folder has them, else
  * the data sheet's latency and the share of the NICs that all-reduces get. */
 static gboolean
@@ -219,6 +242,6 @@ ra_calibrate_constants(RaCalibrateWork *work, GError **error)
   *ra_calibrate_coefficient(p, "realloc", "intra-bandwidth-frac") =
       *ra_calibrate_coefficient(p, "broadcast", "high-bandwidth-8-frac");
   *ra_calibrate_coefficient(p, "realloc", "inter-bandwidth-frac") = nic_frac;
-  return set_send(work, error) && set_host_copy(work, error) &&
-         set_host(work, error);
+  return set_other(work, error) && set_send(work, error) &&
+         set_host_copy(work, error) && set_host(work, error);
 }

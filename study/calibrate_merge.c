@@ -175,11 +175,9 @@ ra_calibrate_folder_rows(const char *data, const char *gpu, GArray *rows,
     return FALSE;
   for (guint i = 0; i < ra_fit_n_laws(); i++) {
     const RaFitLaw *law = ra_fit_law_at(i);
-    g_autoptr(GArray) some = NULL;
+    g_autoptr(GArray) some =
+        ra_measured_rows(data, law->source, known->rows, error);
 
-    if (strcmp(law->source, "other") == 0)
-      continue; /* the rows of the laws before it once more */
-    some = ra_measured_rows(data, law->source, known->rows, error);
     if (!some)
       return FALSE;
     g_array_append_vals(rows, some->data, some->len);

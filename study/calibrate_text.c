@@ -15,6 +15,12 @@ static const struct {
      "arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, "
      "63 % backward; no measurement of others was found",
      "cited for the A100 at long sequences"},
+    {"memory.other",
+     "assumed: no measurement of others was found; a launch, and a share of "
+     "the memory's bandwidth between those of norms and of activations",
+     "ops without a law of their own: cross-entropy, sampling, losses, "
+     "routers, "
+     "optimizers; not measured"},
     {"broadcast", "law all-gather: no broadcast was measured; the same ring",
      "2 to 8 GPUs of a node; 512 B..512 MiB"},
     {"realloc", "laws send, broadcast and inter-node of this profile",

@@ -14,12 +14,16 @@ static double
 start_of(const RaGpu *gpu, const RaLawSpec *spec,
          const RaCoefficientSpec *coefficient)
 {
-  const RaFitLaw *fit = ra_fit_law(spec->name);
   const char *name = coefficient->name;
 
-  for (guint i = 0; fit && i < fit->n_coefficients; i++)
-    if (strcmp(fit->coefficients[i].name, name) == 0)
-      return fit->coefficients[i].start;
+  for (guint l = 0; l < ra_fit_n_trace_laws(); l++) {
+    const RaFitLaw *fit = ra_fit_trace_law_at(l);
+
+    for (guint i = 0; i < fit->n_coefficients; i++)
+      if (strcmp(fit->law, spec->name) == 0 &&
+          strcmp(fit->coefficients[i].name, name) == 0)
+        return fit->coefficients[i].start;
+  }
   if (strcmp(name, "sms") == 0)
     return gpu->sms;
   if (strcmp(name, "tile-m") == 0)

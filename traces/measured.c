@@ -4,12 +4,23 @@
 
 #include "traces/measured_impl.h"
 
-const char *const ra_measured_sources[] = {
-    "gemm.bf16",      "gemm.fp8",   "attention",  "decode-attention",
-    "norm",           "rope",       "activation", "add",
-    "embedding",      "other",      "all-reduce", "all-gather",
-    "reduce-scatter", "all-to-all", "inter-node", "inter-node.all-to-all",
-    "send",           NULL};
+const char *const ra_measured_sources[] = {"gemm.bf16",
+                                           "gemm.fp8",
+                                           "attention",
+                                           "decode-attention",
+                                           "norm",
+                                           "rope",
+                                           "activation",
+                                           "add",
+                                           "embedding",
+                                           "all-reduce",
+                                           "all-gather",
+                                           "reduce-scatter",
+                                           "all-to-all",
+                                           "inter-node",
+                                           "inter-node.all-to-all",
+                                           "send",
+                                           NULL};
 
 uint64_t
 ra_measured_whole(double x)

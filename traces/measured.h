@@ -10,7 +10,7 @@
  *     const RaMeasured *first = &g_array_index(rows, RaMeasured, 0);
  *     g_array_unref(rows);
  *
- * Typical sizes: 16 sources of 36 to 21,546 rows.
+ * Typical sizes: 15 sources of 36 to 21,546 rows.
  */
 #ifndef RA_TRACES_MEASURED_H
 #define RA_TRACES_MEASURED_H

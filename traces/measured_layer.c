@@ -42,8 +42,7 @@ layer_product(RaMeasuredReader *r, const RaMeasuredLayer *l, const char *name,
     add_product(r, l, tokens, l->width, ffn, us);
 }
 
-/* An op of a layer as its source's name says, or any but the embedding of
- * "other". */
+/* An op of a layer as its source's name says. */
 void
 ra_measured_layer(RaMeasuredReader *r, const RaMeasuredLayer *l,
                   const char *name, double tokens, double us)
@@ -70,8 +69,7 @@ ra_measured_layer(RaMeasuredReader *r, const RaMeasuredLayer *l,
     op.kind = RA_OP_EMBEDDING;
   else
     return;
-  if (strcmp(r->source, name) == 0 ||
-      (strcmp(r->source, "other") == 0 && op.kind != RA_OP_EMBEDDING))
+  if (strcmp(r->source, name) == 0)
     ra_measured_add(r, op, us, l->line, l->model);
 }
 

@@ -1128,13 +1128,11 @@ error-p90 = 0.230
 floor-s = 3.023e-06
 base-s = 1.008e-06
 bandwidth-frac = 0.4161
-transferred = h100-sxm
-source = kernels_vidur/h100_*.csv, pooled: stands for ops that nobody measured; robust fit
-range = tokens 1..4096; width 4096..8192
-rows = 11745
-held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
-error-median = 0.113
-error-p90 = 0.228
+source = assumed: no measurement of others was found; a launch, and a share of the memory's bandwidth between those of norms and of activations
+range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
+rows = 0
+error-median = -
+error-p90 = -
 
 [law all-reduce]
 low-latency-2-s = 6.414e-06
