@@ -93,7 +93,7 @@ span_s(const RaTrace *trace, const char *call, guint n_iterations)
   double before_s = 0;
 
   for (guint k = 0; k < n_iterations; k++) {
-    double begin_s = INFINITY, end_s = 0, s;
+    double begin_s = (double)INFINITY, end_s = 0, s;
 
     for (guint i = 0; i < ra_trace_n_rows(trace); i++) {
       const RaTraceRow *row = ra_trace_row(trace, i);

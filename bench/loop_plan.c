@@ -92,7 +92,7 @@ write_model(const LoopCase *c, const char *folder)
       " \"vocab_size\": %u, \"max_position_embeddings\": 512}\n",
       sizes[i].hidden, sizes[i].ffn, sizes[i].heads, sizes[i].kv_heads,
       sizes[i].vocab);
-  g_autofree char *path = write_file(folder, c->size, ".json", text);
+  g_free(write_file(folder, c->size, ".json", text));
 }
 
 static void

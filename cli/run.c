@@ -207,7 +207,7 @@ static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_auto(Texts) t = {NULL};
+  g_auto(Texts) t = {.trace = NULL};
   RaRunOptions wanted;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,

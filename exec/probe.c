@@ -324,7 +324,7 @@ ra_probe_bytes_per_s(RaProbe *probe)
                                .dtype = RA_DTYPE_FP32,
                                .count = 1,
                                .dim = {n * sizeof(float)}}};
-  double best_s = INFINITY;
+  double best_s = (double)INFINITY;
 
   for (guint i = 0; i < 3; i++) {
     RaProbeSample sample;
