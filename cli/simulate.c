@@ -97,6 +97,25 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   g_string_append(out, "\n\n");
 }
 
+/* `mean 0.9, most 2 (0: 20.0 %, 1: 70.0 %, 2: 10.0 %)` */
+static void
+append_staleness(GString *out, const RaServiceReport *service)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+  double n = 0;
+
+  if (!service)
+    return;
+  for (uint32_t i = 0; i <= service->max_staleness; i++)
+    n += (double)service->staleness[i];
+  g_string_append_printf(text, "mean %.2f, most %" PRIu32 " (",
+                         service->mean_staleness, service->max_staleness);
+  for (uint32_t i = 0; i <= service->max_staleness; i++)
+    g_string_append_printf(text, "%s%" PRIu32 ": %.1f %%", i > 0 ? ", " : "", i,
+                           100 * (double)service->staleness[i] / n);
+  append_line(out, "staleness", "%s)", text->str);
+}
+
 static void
 append_results(GString *out, const RaSimResult *result,
                const RaBreakdown *breakdown)
@@ -175,6 +194,7 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
             const RaTable *real, const RaExplain *explain)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
+  append_staleness(out, ra_sim_service(replay->sim));
   append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
   append_extrapolated(out, outcome->extrapolated);
   ra_output_titled(out, outcome->calls,

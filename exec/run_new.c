@@ -54,7 +54,7 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "zero > 0", error);
   if (p->batching != RA_BATCHING_STATIC)
     return refuse(plan, call, "batching = continuous", error);
-  if (ra_tail_is_set(&p->tail))
+  if (ra_tail_is_set(&p->tail) || p->service != 0)
     return refuse(plan, call, "sequences that are moved or over-sampled",
                   error);
   if (m->dtype != RA_DTYPE_FP32)

@@ -51,6 +51,7 @@ libgraph_a_SOURCES += %D%/op_text.c
 libgraph_a_SOURCES += %D%/plan.c %D%/plan.h
 libgraph_a_SOURCES += %D%/plan_batching.c %D%/plan_batching.h
 libgraph_a_SOURCES += %D%/plan_check.c %D%/plan_check.h
+libgraph_a_SOURCES += %D%/plan_service.c %D%/plan_service.h
 libgraph_a_SOURCES += %D%/plan_tail.c %D%/plan_tail.h %D%/tail.h
 libgraph_a_SOURCES += %D%/plan_write.c %D%/plan_write.h
 libgraph_a_SOURCES += %D%/rank.c

@@ -9,6 +9,7 @@
 #include "graph/plan.h"
 #include "graph/plan_batching.h"
 #include "graph/plan_check.h"
+#include "graph/plan_service.h"
 #include "graph/plan_tail.h"
 #include "graph/residency.h"
 
@@ -44,6 +45,7 @@ typedef struct {
   int optimizer_residency; /* 0: keep, 1: host */
   int realloc;
   RaBatchingKeys batching;
+  int service;
   RaTail tail;
 } CallKeys;
 
@@ -140,6 +142,9 @@ static const RaKeySpec call_keys[] = {
    .fallback = "broadcast", .names = realloc_words,
    .doc = "generate, inference: how parameters come from the training layout"},
   RA_BATCHING_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, batching)),
+  {"service", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, service),
+   .fallback = "none", .names = ra_service_words,
+   .doc = "generate: does not wait for training; how versions are taken"},
   RA_TAIL_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, tail)),
 };
 /* clang-format on */
@@ -389,6 +394,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
         call->kind == RA_CALL_TRAIN && to->pp > 1 ? 2 * to->pp : to->pp;
   set_strategy(to, &keys, plan->workload->models[call->model].dtype);
   ra_plan_set_batching(plan, index, &keys.batching);
+  to->service = keys.service;
   to->tail = keys.tail;
   return ra_plan_check_call(plan, index, error) &&
          ra_plan_check_batching(plan, index, error) &&
@@ -469,7 +475,8 @@ ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
     call->mesh = (RaMesh){.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1};
     call->mesh.runs[0].n = 1;
   }
-  if (!read_groups(plan, error) || !ra_residency_check(plan, error))
+  if (!read_groups(plan, error) || !ra_residency_check(plan, error) ||
+      !ra_plan_check_service(plan, error))
     return NULL;
   return g_steal_pointer(&plan);
 }

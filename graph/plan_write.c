@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/plan_batching.h"
+#include "graph/plan_service.h"
 #include "graph/plan_tail.h"
 #include "graph/plan_write.h"
 #include "graph/residency.h"
@@ -175,6 +176,9 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
   append_stages(out, to, plan->workload->models[call->model].model);
   append_residency(out, to);
   ra_plan_write_batching(to, out);
+  if (to->service != RA_SERVICE_NONE)
+    g_string_append_printf(out, "service = %s\n",
+                           ra_service_words[to->service]);
   ra_plan_write_tail(to, out);
 }
 
@@ -230,7 +234,7 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->realloc == b->realloc && ra_plan_same_batching(a, b) &&
-         ra_plan_same_tail(a, b);
+         a->service == b->service && ra_plan_same_tail(a, b);
 }
 
 gboolean

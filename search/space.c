@@ -371,7 +371,7 @@ can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
       continue;
     }
     if (!is_regular(space->cluster, p) || p->batching != RA_BATCHING_STATIC ||
-        ra_tail_is_set(&p->tail) ||
+        ra_tail_is_set(&p->tail) || p->service != 0 ||
         (seen[model] && out->residency[model] != p->residency) ||
         (w->calls[c].kind == RA_CALL_TRAIN &&
          p->optimizer_residency == RA_RESIDENCY_HOST))

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "sim/cost.h"
@@ -17,6 +18,7 @@ struct _RaSim {
   RaCost *costs;            /* (n_tasks) total_s is the duration */
   RaOpReplay *ops;          /* op fidelity; else NULL */
   RaFlows *flows;           /* NULL: communication takes what laws say */
+  RaServiceReport *service; /* NULL: the plan has none */
   RaSimResult result;       /* arrays owned; filled by ra_sim_run() */
   gboolean has_run;         /* with success */
 };
@@ -58,11 +60,30 @@ ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
 
   g_return_val_if_fail(graph && estimator, NULL);
   sim = sim_alloc(graph);
-  if (!ra_task_costs(graph, estimator, sim->costs, error))
+  if (!ra_task_costs(graph, estimator, sim->costs, error) ||
+      (!ra_estimator_is_real(estimator) &&
+       !ra_service_apply(graph, estimator, sim->costs, &sim->service, error)))
     return NULL;
   if (graph->fidelity == RA_FIDELITY_OP)
     set_ops(sim, estimator);
   return g_steal_pointer(&sim);
+}
+
+RaSim *
+ra_sim_new_with_costs(const RaTaskGraph *graph, const RaCost *costs)
+{
+  RaSim *sim;
+
+  g_return_val_if_fail(graph && costs, NULL);
+  sim = sim_alloc(graph);
+  memcpy(sim->costs, costs, graph->n_tasks * sizeof *costs);
+  return sim;
+}
+
+const RaServiceReport *
+ra_sim_service(const RaSim *sim)
+{
+  return sim->service;
 }
 
 RaSim *
@@ -84,6 +105,7 @@ ra_sim_free(RaSim *sim)
     return;
   ra_op_replay_free(sim->ops);
   ra_flows_free(sim->flows);
+  ra_service_report_free(sim->service);
   g_free(sim->costs);
   g_free(sim->result.iteration_end_s);
   g_free(sim->result.begin_s);

@@ -19,6 +19,7 @@
 #include "graph/task.h"
 #include "sim/flows.h"
 #include "sim/op_replay.h"
+#include "sim/service_plan.h"
 
 typedef struct _RaSim RaSim;
 
@@ -67,6 +68,12 @@ RaSim *ra_sim_new(const RaTaskGraph *graph, const RaEstimator *estimator,
  * and benchmarks. */
 RaSim *ra_sim_new_with_durations(const RaTaskGraph *graph,
                                  const double *duration_s);
+
+/* As ra_sim_new() with the costs given, (n_tasks). */
+RaSim *ra_sim_new_with_costs(const RaTaskGraph *graph, const RaCost *costs);
+
+/* (nullable): of a plan with a rollout service; owned by @sim. */
+const RaServiceReport *ra_sim_service(const RaSim *sim);
 
 /**
  * ra_sim_run:

@@ -113,6 +113,19 @@ static const RaFault faults[] = {
   {"dp = 4\ntp = 2\n", "dp = 8\nsequence-parallel = true\n",
    "x.plan:8: 'sequence-parallel' is true with 'tp' 1, expected 'tp' of at "
    "least 2 to share a sequence"},
+  /* A service. */
+  {"launch = graph\n", "service = drain\n",
+   "x.plan:10: 'service' of 'generate', expected 'batching = continuous' "
+   "beside it"},
+  {"launch = graph\n", "service = draining\n",
+   "x.plan:10: 'service' is 'draining', expected one of none, drain, "
+   "interrupt, in-flight, did you mean 'drain'?"},
+  {"dp = 4\ntp = 2\npp = 2\n",
+   "dp = 8\ntp = 2\npp = 1\nbatching = continuous\nservice = drain\n",
+   "x.plan:11: 'service' of 'generate', expected a 'staleness' of 1 at least "
+   "in the workload"},
+  {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nservice = drain\n",
+   "x.plan:14: 'service' of 'score', expected it on generate calls only"},
   /* Long tails. */
   {"pp = 2\nlaunch = graph\n", "assignment = length\npp = 2\n",
    "x.plan:9: 'assignment' with 'pp' 2, expected 1"},

@@ -139,6 +139,7 @@ tests_check_run_SOURCES = %D%/check_run.c $(run_fixture)
 EXTRA_DIST += %D%/data/run.json %D%/data/run-tied.json
 check_programs += %D%/check_schedule
 check_programs += %D%/check_serve
+check_programs += %D%/check_service
 check_programs += %D%/check_serving_table
 check_programs += %D%/check_sim
 check_programs += %D%/check_sizing

@@ -1,0 +1,306 @@
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/service.h"
+
+/* A sequence that runs. */
+typedef struct {
+  uint32_t index;
+  uint32_t left; /* tokens to generate */
+  uint64_t kv;   /* tokens known */
+} Running;
+
+typedef struct {
+  double now_s; /* INFINITY: waits for what will not come */
+  Running *running;
+  uint32_t n_running;
+  uint32_t version; /* that it runs on */
+} Replica;
+
+/* What is complete. */
+typedef struct {
+  double end_s;
+  uint32_t index;
+} Complete;
+
+typedef struct {
+  const RaServiceSpec *spec;
+  const RaServeSource *source;
+  const double *arrival_s;
+  uint32_t n_arrivals;
+  uint32_t n_submitted;
+  Replica *replicas;
+  uint32_t *version; /* (n) that the first token is of */
+  GArray *complete;  /* Complete */
+  RaCost cost;
+  uint64_t recomputed;
+} Service;
+
+static uint32_t
+arrived(const Service *s, double now_s)
+{
+  uint32_t n = 0;
+
+  while (n < s->n_arrivals && s->arrival_s[n] <= now_s)
+    n++;
+  return n;
+}
+
+/* When the next version arrives after @now_s; INFINITY: none that is known. */
+static double
+next_arrival_s(const Service *s, double now_s)
+{
+  uint32_t n = arrived(s, now_s);
+
+  return n < s->n_arrivals ? s->arrival_s[n] : (double)INFINITY;
+}
+
+static void
+spend(Service *s, Replica *r, const RaCost *cost)
+{
+  r->now_s += cost->total_s;
+  s->cost.total_s += cost->total_s;
+  s->cost.compute_s += cost->compute_s;
+  s->cost.comm_s += cost->comm_s;
+  s->cost.host_s += cost->host_s;
+}
+
+/* Whoever has nothing left goes to the buffer. */
+static void
+collect(Service *s, Replica *r)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < r->n_running; i++) {
+    Complete done = {r->now_s, r->running[i].index};
+
+    if (r->running[i].left > 0)
+      r->running[n++] = r->running[i];
+    else
+      g_array_append_val(s->complete, done);
+  }
+  r->n_running = n;
+}
+
+/* Keys of the sequences from @first on in one step, which gives @n_tokens each
+ * of them. */
+static void
+compute_keys(Service *s, Replica *r, uint32_t first, uint32_t n_tokens)
+{
+  RaBatchStretch step = {.n_steps = 1, .n_chunks = r->n_running - first};
+  RaCost cost = {0};
+
+  step.n_whole = step.n_chunks;
+  for (uint32_t i = first; i < r->n_running; i++) {
+    uint64_t kv = r->running[i].kv;
+
+    step.chunk_tokens += kv;
+    step.chunk_kv_tokens += kv;
+    step.chunk_pairs += kv * (kv + 1) / 2;
+    r->running[i].kv += n_tokens;
+    r->running[i].left -= n_tokens;
+  }
+  s->source->mixed(s->source->context, &step, &cost);
+  spend(s, r, &cost);
+}
+
+/* Takes the versions that have arrived; FALSE: must drain first. */
+static gboolean
+refit(Service *s, Replica *r)
+{
+  uint32_t n = arrived(s, r->now_s);
+
+  if (r->version == n)
+    return TRUE;
+  if (s->spec->refit == RA_SERVICE_DRAIN && r->n_running > 0)
+    return FALSE;
+  r->version = n;
+  if (s->spec->refit == RA_SERVICE_INTERRUPT && r->n_running > 0) {
+    for (uint32_t i = 0; i < r->n_running; i++)
+      s->recomputed += r->running[i].kv;
+    /* The prefill of what is known gives the next token. */
+    compute_keys(s, r, 0, 1);
+    collect(s, r);
+  }
+  return TRUE;
+}
+
+static void
+admit(Service *s, Replica *r)
+{
+  uint64_t limit = ((uint64_t)arrived(s, r->now_s) + s->spec->staleness + 1) *
+                   s->spec->batch;
+  uint32_t first = r->n_running;
+
+  while (r->n_running < s->spec->max_sequences &&
+         s->n_submitted < MIN(limit, s->spec->n)) {
+    uint32_t i = s->n_submitted++;
+
+    s->version[i] = r->version;
+    r->running[r->n_running++] =
+        (Running){i, s->spec->response[i], s->spec->prompt[i]};
+  }
+  if (r->n_running > first) {
+    compute_keys(s, r, first, 1);
+    collect(s, r);
+  }
+}
+
+/* @m steps of a line from @kv tokens on, of @n sequences: m c + slope (m (kv -
+ * from) + n m (m - 1) / 2). */
+static RaCost
+line_cost(const RaDecodeLine *line, double n, uint64_t kv, double m)
+{
+  double grown_s = line->s_per_token * (m * (double)(kv - line->from_tokens) +
+                                        n * (m * (m - 1) / 2));
+
+  return (RaCost){.total_s = m * line->cost.total_s + grown_s,
+                  .compute_s = m * line->cost.compute_s + grown_s,
+                  .comm_s = m * line->cost.comm_s,
+                  .host_s = m * line->cost.host_s};
+}
+
+/* Steps up to the next end, or the first that ends when a version has
+ * arrived. */
+static void
+step(Service *s, Replica *r)
+{
+  uint64_t kv = 0, n = r->n_running, left = UINT64_MAX, done = 0;
+  double until_s = next_arrival_s(s, r->now_s);
+
+  for (uint32_t i = 0; i < r->n_running; i++) {
+    kv += r->running[i].kv;
+    left = MIN(left, r->running[i].left);
+  }
+  while (done < left && (done == 0 || r->now_s < until_s)) {
+    RaDecodeLine line = {.until_tokens = 0};
+    uint64_t low = 1, high;
+    RaCost cost;
+
+    s->source->line(s->source->context, (uint32_t)n, kv, &line);
+    high = MIN(left - done, (line.until_tokens - kv) / n + 1);
+    while (low < high) {
+      uint64_t m = low + (high - low) / 2;
+
+      if (r->now_s + line_cost(&line, (double)n, kv, (double)m).total_s <
+          until_s)
+        low = m + 1;
+      else
+        high = m;
+    }
+    cost = line_cost(&line, (double)n, kv, (double)low);
+    spend(s, r, &cost);
+    done += low;
+    kv += low * n;
+  }
+  for (uint32_t i = 0; i < r->n_running; i++) {
+    r->running[i].kv += done;
+    r->running[i].left -= (uint32_t)done;
+  }
+  collect(s, r);
+}
+
+/* What a replica does next. */
+static void
+advance(Service *s, Replica *r)
+{
+  double before_s = r->now_s;
+  gboolean is_fresh = refit(s, r);
+
+  /* A refit that took time may have been overtaken by another. */
+  if (r->now_s > before_s)
+    return;
+  if (is_fresh)
+    admit(s, r);
+  if (r->now_s > before_s)
+    return;
+  if (r->n_running > 0)
+    step(s, r);
+  else
+    r->now_s = next_arrival_s(s, r->now_s);
+}
+
+static int
+compare_complete(const void *a, const void *b)
+{
+  const Complete *x = a, *y = b;
+
+  if (x->end_s < y->end_s || x->end_s > y->end_s)
+    return x->end_s < y->end_s ? -1 : 1;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+static Replica *
+earliest(const Service *s)
+{
+  Replica *first = &s->replicas[0];
+
+  for (uint32_t d = 1; d < s->spec->n_replicas; d++)
+    if (s->replicas[d].now_s < first->now_s)
+      first = &s->replicas[d];
+  return first;
+}
+
+static void
+fill_result(const Service *s, RaServiceResult *out)
+{
+  const RaServiceSpec *spec = s->spec;
+
+  g_array_sort(s->complete, compare_complete);
+  memset(out->staleness, 0, out->n_batches * sizeof *out->staleness);
+  for (uint32_t j = 0; j < out->n_batches; j++) {
+    gsize end = (gsize)(j + 1) * spec->batch;
+
+    out->ready_s[j] = (double)INFINITY;
+    if (end > s->complete->len)
+      continue;
+    out->ready_s[j] = g_array_index(s->complete, Complete, end - 1).end_s;
+    for (gsize i = end - spec->batch; i < end; i++) {
+      uint32_t v = s->version[g_array_index(s->complete, Complete, i).index];
+
+      /* eta bounds submission: one that runs long may come later still. */
+      out->staleness[j - MIN(v, j)]++;
+    }
+  }
+  out->cost = s->cost;
+  out->recomputed_tokens = s->recomputed;
+}
+
+void
+ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
+               const double *arrival_s, uint32_t n_arrivals,
+               RaServiceResult *inout_result)
+{
+  Service s = {.spec = spec,
+               .source = source,
+               .arrival_s = arrival_s,
+               .n_arrivals = n_arrivals};
+  gsize wanted = (gsize)inout_result->n_batches * spec->batch;
+
+  g_return_if_fail(spec->n_replicas >= 1 && spec->batch >= 1);
+  s.replicas = g_new0(Replica, spec->n_replicas);
+  s.version = g_new0(uint32_t, MAX(spec->n, 1u));
+  s.complete = g_array_new(FALSE, FALSE, sizeof(Complete));
+  for (uint32_t d = 0; d < spec->n_replicas; d++)
+    s.replicas[d].running = g_new(Running, spec->max_sequences);
+  for (;;) {
+    Replica *r = earliest(&s);
+    gsize n_before = 0;
+
+    /* As many as are wanted, complete before anything can still happen. */
+    for (guint i = 0; s.complete->len >= wanted && i < s.complete->len; i++)
+      n_before += g_array_index(s.complete, Complete, i).end_s <= r->now_s;
+    if (isinf(r->now_s) || n_before >= wanted)
+      break;
+    advance(&s, r);
+  }
+  fill_result(&s, inout_result);
+  for (uint32_t d = 0; d < spec->n_replicas; d++)
+    g_free(s.replicas[d].running);
+  g_free(s.replicas);
+  g_free(s.version);
+  g_array_unref(s.complete);
+}

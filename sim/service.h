@@ -1,0 +1,66 @@
+/* A rollout service: generation that does not wait for training.
+ *
+ * Replicas take sequences, in order, from one queue as they have places; what
+ * is complete goes to a buffer, out of which training takes batches of B in the
+ * order of completion.  New versions of the parameters arrive while sequences
+ * run.
+ *
+ * admission   with i versions arrived, at most (i + eta + 1) B sequences have
+ * been submitted (AReaL, arXiv 2505.24298, equation 3; with a sync after every
+ * step verl's fully asynchronous rollout has the same bound: B x (1 +
+ * staleness) beyond what was trained) refit       DRAIN: a replica takes the
+ * version when nothing runs, and takes no sequence until then.  INTERRUPT: at
+ * the end of the step, and the keys of all that runs are computed anew (AReaL).
+ * IN_FLIGHT: at the end of the step, keys stay (PipelineRL, arXiv 2509.19128)
+ * staleness   of a sequence: the version that training batch j starts from, j,
+ *             less the version that its first token is of
+ *
+ * A replica computes the prompts that it admits in a step of their own, then
+ * steps; steps between two ends sum in closed form (RaDecodeLine).
+ *
+ *     RaServiceResult result = {.ready_s = ready, .staleness = counts};
+ *     ra_service_run(&spec, &source, arrivals, n, &result);
+ *
+ * Typical sizes: 16 replicas, 10^4 sequences, 10 batches: 10 ms.
+ */
+#ifndef RA_SIM_SERVICE_H
+#define RA_SIM_SERVICE_H
+
+#include "graph/plan_service.h"
+#include "sim/serve.h"
+
+typedef struct {
+  uint32_t n_replicas;      /* >= 1 */
+  uint32_t max_sequences;   /* of a replica at a time, >= 1 */
+  uint32_t batch;           /* B, sequences */
+  uint32_t staleness;       /* eta */
+  int refit;                /* RaServiceRefit, not NONE */
+  uint32_t n;               /* sequences in all */
+  const uint32_t *prompt;   /* (n) tokens */
+  const uint32_t *response; /* (n) tokens, >= 1 */
+} RaServiceSpec;
+
+typedef struct {
+  uint32_t n_batches;  /* asked for */
+  double *ready_s;     /* (n_batches) when each has its B sequences; INFINITY:
+                          never with the versions given; caller's */
+  uint64_t *staleness; /* (n_batches) sequences of the batches by staleness,
+                          which is above eta where one runs long; caller's */
+  RaCost cost;         /* of all replicas until they have run so far */
+  uint64_t recomputed_tokens; /* keys computed anew */
+} RaServiceResult;
+
+/**
+ * ra_service_run:
+ * @source: of one replica
+ * @arrival_s: (array length=n_arrivals): when version 1, 2 ... arrives,
+ * ascending
+ *
+ * Exact up to the last batch that is ready before a version that is not given
+ * would have arrived.
+ */
+void ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
+                    const double *arrival_s, uint32_t n_arrivals,
+                    RaServiceResult *inout_result);
+
+#endif
