@@ -7,9 +7,10 @@
  * has that standard deviation, and collectives wait for the slowest rank.
  * Quantiles are over the median of the series.
  *
- * Jitter of ops is the bulk of a series, a few parts in a thousand; steps that
- * take a tenth longer and more (evaluation, checkpoints, hiccups of the
- * machine) are no part of the model, and the last quantiles say so.
+ * Jitter of ops alone averages out over the many ops of a step; what GPUs share
+ * in a step (step-jitter) is the bulk of a series, a few parts in a thousand.
+ * Steps that take a tenth longer and more (evaluation, checkpoints, hiccups of
+ * the machine) are no part of the model, and the last quantiles say so.
  */
 #include "config.h"
 
@@ -108,9 +109,10 @@ print_published(double *out_least, double *out_most)
 /* ---- Simulated ----------------------------------------------------------- */
 
 static double
-print_simulated(const char *jitter, guint n_iterations)
+print_simulated(const char *jitter, const char *step, guint n_iterations)
 {
   g_autofree char *set = g_strdup_printf("cluster.jitter=%s", jitter);
+  g_autofree char *step_set = g_strdup_printf("cluster.step-jitter=%s", step);
   const char *const sets[] = {"cluster.nodes=64",
                               "call actor_train.mesh=all",
                               "call actor_train.dp=4",
@@ -120,7 +122,8 @@ print_simulated(const char *jitter, guint n_iterations)
   RaSetupFlags flags = {.sets = sets};
   RaReplayOptions options = {.n_iterations = n_iterations,
                              .fidelity = RA_FIDELITY_OP};
-  g_autofree char *parameters = g_strdup_printf("jitter=%s", jitter);
+  g_autofree char *parameters =
+      g_strdup_printf("jitter=%s step-jitter=%s", jitter, step);
   g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(RaReplay) replay = NULL;
   g_autoptr(RaSetup) setup = NULL;
@@ -146,8 +149,9 @@ print_simulated(const char *jitter, guint n_iterations)
 int
 main(int argc, char **argv)
 {
-  static const char *const jitters[] = {"0",    "0.01", "0.02",
-                                        "0.05", "0.1",  "0.2"};
+  static const char *const jitters[][2] = {
+      {"0", "0"},        {"0.02", "0"},     {"0.2", "0"},
+      {"0.02", "0.002"}, {"0.02", "0.003"}, {"0.02", "0.004"}};
   gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
   double least, most, best = 0;
   gboolean found;
@@ -160,7 +164,8 @@ main(int argc, char **argv)
   printf("\tspread_frac\n");
   found = print_published(&least, &most);
   for (guint i = 0; i < G_N_ELEMENTS(jitters); i++) {
-    double spread = print_simulated(jitters[i], quick ? 12 : 51);
+    double spread =
+        print_simulated(jitters[i][0], jitters[i][1], quick ? 12 : 51);
 
     if (spread <= most && spread > best)
       best = spread;

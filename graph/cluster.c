@@ -25,6 +25,7 @@ typedef struct {
   double framework_bytes;
   double slack_frac;
   double jitter_frac;
+  double step_jitter_frac;
   double straggler_frac;
   double straggler_slowdown;
 } ClusterKeys;
@@ -66,6 +67,9 @@ static const RaKeySpec cluster_keys[] = {
   {"jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, jitter_frac),
    .fallback = "0", .min = 0, .max = 0.25,
    .doc = "standard deviation of an op's time on a GPU, as a fraction"},
+  {"step-jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, step_jitter_frac),
+   .fallback = "0", .min = 0, .max = 0.25,
+   .doc = "standard deviation of what all GPUs share in an iteration"},
   {"stragglers", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, straggler_frac),
    .fallback = "0", .min = 0, .max = 1,
    .doc = "part of the GPUs, drawn by seed, that compute slower"},
@@ -220,6 +224,7 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->framework_bytes = keys.framework_bytes;
   cluster->slack_frac = keys.slack_frac;
   cluster->jitter_frac = keys.jitter_frac;
+  cluster->step_jitter_frac = keys.step_jitter_frac;
   cluster->straggler_frac = keys.straggler_frac;
   cluster->straggler_slowdown = keys.straggler_slowdown;
   if (ra_cluster_read_links(cluster, error))

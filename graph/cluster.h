@@ -86,13 +86,14 @@ typedef struct {
   RaFabric fabric;        /* between the nodes */
   RaClusterLink *links;   /* (n_links) owned: that are not like the others */
   uint32_t n_links;
-  RaLinkGraph *graph;     /* owned; NULL unless the fabric is one */
-  double usd_per_gpu_h;   /* NAN: no price given */
-  double framework_bytes; /* of a GPU, outside the allocator: context, kernels,
-                             buffers of the communication library */
-  double slack_frac;      /* that the allocator holds beyond what is in use */
-  double jitter_frac;     /* standard deviation of an op's time on a GPU */
-  double straggler_frac;  /* of the GPUs compute slower */
+  RaLinkGraph *graph;      /* owned; NULL unless the fabric is one */
+  double usd_per_gpu_h;    /* NAN: no price given */
+  double framework_bytes;  /* of a GPU, outside the allocator: context, kernels,
+                              buffers of the communication library */
+  double slack_frac;       /* that the allocator holds beyond what is in use */
+  double jitter_frac;      /* standard deviation of an op's time on a GPU */
+  double step_jitter_frac; /* the same of all GPUs together, an iteration */
+  double straggler_frac;   /* of the GPUs compute slower */
   double straggler_slowdown; /* by this factor, >= 1 */
   RaDevice device;           /* zero until a profile fills it */
 } RaCluster;
@@ -115,6 +116,14 @@ const RaKeySpec *ra_cluster_key_specs(const char *noun, gsize *out_n);
 
 void ra_cluster_free(RaCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCluster, ra_cluster_free)
+
+/* Whether GPUs do not all compute at the law's pace, at op fidelity. */
+static inline gboolean
+ra_cluster_ranks_differ(const RaCluster *cluster)
+{
+  return cluster->jitter_frac > 0 || cluster->step_jitter_frac > 0 ||
+         cluster->straggler_frac > 0;
+}
 
 /* nodes x gpus_per_node, at most 1.024 x 10^9. */
 uint32_t ra_cluster_n_gpus(const RaCluster *cluster);

@@ -39,6 +39,7 @@ struct _RaOpReplay {
   double *rank_s;      /* scratch: when each GPU of the group is free */
   uint32_t *ranks;     /* scratch: the group's GPUs */
   double jitter;       /* standard deviation over that of the bare sum */
+  double step_jitter;  /* the same of an iteration */
   RaOpVisit visit;     /* nullable */
   void *data;          /* its */
 };
@@ -150,10 +151,12 @@ set_ranks(RaOpReplay *r)
   uint32_t n_gpus = ra_cluster_n_gpus(cluster);
   uint64_t seed = ra_hash_u64(RA_HASH_INIT, r->graph->seed);
 
-  if (!(cluster->jitter_frac > 0) && !(cluster->straggler_frac > 0))
+  if (!ra_cluster_ranks_differ(cluster))
     return;
   list_gpus(r, n_gpus);
   r->jitter = cluster->jitter_frac / sqrt((65536.0 * 65536.0 - 1) / 3);
+  r->step_jitter =
+      cluster->step_jitter_frac / sqrt((65536.0 * 65536.0 - 1) / 3);
   r->slow = g_new(double, n_gpus);
   r->rank_s = g_new(double, n_gpus);
   r->ranks = g_new(uint32_t, n_gpus);
@@ -278,6 +281,7 @@ typedef struct {
   uint64_t hash;        /* so far */
   uint64_t n_steps;     /* so far */
   uint64_t seed;        /* of jitter */
+  double step;          /* factor of all GPUs in the iteration */
   uint32_t n_ranks;     /* that are unlike; 0: all alike */
   RaOpCursor cursor;    /* where there is a visitor */
 } OpRun;
@@ -312,17 +316,25 @@ run_step(OpRun *run, const Step *step)
   return end_s;
 }
 
+/* Of four uniform numbers, about 0. */
+static inline double
+centred_sum(uint64_t bits)
+{
+  int64_t sum = 0;
+
+  for (guint i = 0; i < 4; i++)
+    sum += (int64_t)(bits >> (16 * i) & 0xffff);
+  return (double)(sum - 2 * 65535);
+}
+
 /* The factor of GPU @gpu's time of the step in hand. */
 static double
 rank_factor(const OpRun *run, uint32_t gpu)
 {
   uint64_t bits = ra_hash_u64(ra_hash_u64(run->seed, run->n_steps), gpu);
-  int64_t sum = 0;
 
-  for (guint i = 0; i < 4; i++)
-    sum += (int64_t)(bits >> (16 * i) & 0xffff);
-  return run->replay->slow[gpu] *
-         (1 + run->replay->jitter * (double)(sum - 2 * 65535));
+  return run->replay->slow[gpu] * run->step *
+         (1 + run->replay->jitter * centred_sum(bits));
 }
 
 /* Every rank at its own pace. */
@@ -428,6 +440,11 @@ begin_run(OpRun *run, double begin_s, double host_s)
     return;
   run->n_ranks = list_ranks(r, group);
   run->seed = ra_hash_u64(graph->seed, ra_task_name_hash(graph, run->task));
+  run->step =
+      1 + r->step_jitter *
+              centred_sum(ra_hash_u64(
+                  ra_hash_u64(~graph->seed, RA_HASH_INIT),
+                  graph->augmented->nodes[graph->node[run->task]].iteration));
   run->host_s = run->at_s - begin_s;
   for (uint32_t i = 0; i < run->n_ranks; i++)
     r->rank_s[i] = run->at_s;

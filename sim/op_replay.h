@@ -24,7 +24,8 @@
  * group then computes at its own pace, and a collective waits for the last.  A
  * GPU's op takes slow(gpu) (1 + jitter z) times as long, z the sum of four
  * uniform numbers, scaled to mean 0 and variance 1, from (seed, task, step,
- * gpu) alone; slow(gpu) is `straggler-slowdown` for a `stragglers` part of the
+ * gpu) alone, and all of an iteration (1 + step-jitter z) times, z from (seed,
+ * iteration); slow(gpu) is `straggler-slowdown` for a `stragglers` part of the
  * GPUs, drawn by seed, else 1.
  *
  * What a task's ops do touches no other task until it ends, so they are

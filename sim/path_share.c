@@ -111,8 +111,7 @@ ranks_differ(const RaTaskGraph *graph)
 {
   const RaCluster *cluster = graph->augmented->plan->cluster;
 
-  return graph->fidelity == RA_FIDELITY_OP &&
-         (cluster->jitter_frac > 0 || cluster->straggler_frac > 0);
+  return graph->fidelity == RA_FIDELITY_OP && ra_cluster_ranks_differ(cluster);
 }
 
 static void

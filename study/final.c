@@ -94,7 +94,7 @@ is_drawn(const RaSetup *setup)
 {
   return setup->workload->prompt_length.kind != RA_LENGTH_FIXED ||
          setup->workload->response_length.kind != RA_LENGTH_FIXED ||
-         setup->cluster->jitter_frac > 0 || setup->cluster->straggler_frac > 0;
+         ra_cluster_ranks_differ(setup->cluster);
 }
 
 /* --- replays --- */

@@ -9,7 +9,7 @@
 static gboolean
 ranks_differ(const RaSetup *setup)
 {
-  return setup->cluster->jitter_frac > 0 || setup->cluster->straggler_frac > 0;
+  return ra_cluster_ranks_differ(setup->cluster);
 }
 
 static gboolean

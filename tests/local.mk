@@ -143,6 +143,9 @@ check_programs += %D%/check_service
 check_programs += %D%/check_serving_table
 check_programs += %D%/check_sim
 check_programs += %D%/check_sizing
+check_programs += %D%/check_step_jitter
+tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
+	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_strategy
 check_programs += %D%/check_sum
 check_programs += %D%/check_system
