@@ -118,6 +118,7 @@ print_simulated(const char *jitter, const char *step, guint n_iterations)
                               "call actor_train.dp=4",
                               "workload.prompts=64",
                               set,
+                              step_set,
                               NULL};
   RaSetupFlags flags = {.sets = sets};
   RaReplayOptions options = {.n_iterations = n_iterations,
