@@ -11,7 +11,7 @@ static const struct {
   const char *name;
   guint hidden, ffn, heads, kv_heads, vocab;
 } sizes[] = {{"small", 256, 704, 4, 2, 1024},
-             {"middle", 384, 1024, 6, 3, 2048},
+             {"middle", 384, 1024, 6, 2, 2048},
              {"large", 512, 1408, 8, 4, 4096}};
 
 /* What a plan says of generation, of inference, of training; R: all ranks, H:
