@@ -171,16 +171,31 @@ ra_estimator_overlap(const RaEstimator *estimator)
   return &estimator->overlap;
 }
 
-static double
-memory_s(const RaEstimator *estimator, RaMemoryLawKind kind, const RaOp *op)
+RaMemoryLawKind
+ra_estimator_memory_kind(const RaOp *op)
 {
-  return ra_memory_op_s(&estimator->memory[kind], op);
-}
-
-/* Of ops that may have a law of their own. */
-static RaMemoryLawKind
-memory_kind(const RaOp *op)
-{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_NORM:
+    return RA_MEMORY_NORM;
+  case RA_OP_NORM_BACKWARD:
+    return RA_MEMORY_NORM_BACKWARD;
+  case RA_OP_ROPE:
+    return RA_MEMORY_ROPE;
+  case RA_OP_ACTIVATION:
+    return RA_MEMORY_ACTIVATION;
+  case RA_OP_ACTIVATION_BACKWARD:
+    return RA_MEMORY_ACTIVATION_BACKWARD;
+  case RA_OP_ADD:
+    return RA_MEMORY_ADD;
+  case RA_OP_EMBEDDING:
+    return RA_MEMORY_EMBEDDING;
+  case RA_OP_EMBEDDING_BACKWARD:
+    return RA_MEMORY_EMBEDDING_BACKWARD;
+  default:
+    break;
+  }
+  if (op->flags & RA_OP_UNFUSED)
+    return RA_MEMORY_ADD;
   switch ((RaOpKind)op->kind) {
   case RA_OP_CROSS_ENTROPY:
     return RA_MEMORY_CROSS_ENTROPY;
@@ -227,21 +242,13 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_DECODE_ATTENTION:
     return ra_decode_attention_s(&estimator->decode_attention, op);
   case RA_OP_NORM:
-    return memory_s(estimator, RA_MEMORY_NORM, op);
   case RA_OP_NORM_BACKWARD:
-    return memory_s(estimator, RA_MEMORY_NORM_BACKWARD, op);
   case RA_OP_ROPE:
-    return memory_s(estimator, RA_MEMORY_ROPE, op);
   case RA_OP_ACTIVATION:
-    return memory_s(estimator, RA_MEMORY_ACTIVATION, op);
   case RA_OP_ACTIVATION_BACKWARD:
-    return memory_s(estimator, RA_MEMORY_ACTIVATION_BACKWARD, op);
   case RA_OP_ADD:
-    return memory_s(estimator, RA_MEMORY_ADD, op);
   case RA_OP_EMBEDDING:
-    return memory_s(estimator, RA_MEMORY_EMBEDDING, op);
   case RA_OP_EMBEDDING_BACKWARD:
-    return memory_s(estimator, RA_MEMORY_EMBEDDING_BACKWARD, op);
   case RA_OP_CROSS_ENTROPY:
   case RA_OP_CROSS_ENTROPY_BACKWARD:
   case RA_OP_ROUTER:
@@ -249,9 +256,7 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   case RA_OP_SAMPLE:
   case RA_OP_LOSS:
   case RA_OP_OPTIMIZER:
-    return memory_s(estimator,
-                    op->flags & RA_OP_UNFUSED ? RA_MEMORY_ADD : memory_kind(op),
-                    op);
+    return ra_memory_op_s(&estimator->memory[ra_estimator_memory_kind(op)], op);
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:

@@ -50,6 +50,10 @@ struct _RaEstimator {
   RaOpMemo *memo;                        /* of a fork; else NULL */
 };
 
+/* Which law a memory-bound @op follows; those that others follow have one of
+ * RA_MEMORY_OTHER's. */
+RaMemoryLawKind ra_estimator_memory_kind(const RaOp *op);
+
 /* Launches of a list, what the host adds to it, and cost's total. */
 void ra_estimator_add_host(const RaEstimator *estimator, guint64 n_launches,
                            int launch, RaCost *cost);

@@ -3,51 +3,99 @@
 #include "estimator/estimator_impl.h"
 #include "estimator/outside.h"
 
-/* The table that @op is looked up in, and its law's name; NULL: none. */
-static const RaResidual *
-residual_of(const RaEstimator *e, const RaOp *op, const char **out_law)
+static const char *
+collective_law(const RaEstimator *e, const RaOp *op, const RaResidual **out)
 {
   static const char *const collectives[] = {
       "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast"};
-  gboolean fp8 = op->dtype == RA_DTYPE_FP8;
+  guint kind = op->kind - RA_OP_ALL_REDUCE;
 
+  if (op->dim[1] < 2)
+    return NULL;
+  if (op->dim[2] == op->dim[1]) {
+    *out = &e->links.collective[kind].residual;
+    return collectives[kind];
+  }
+  if (op->kind == RA_OP_ALL_REDUCE)
+    *out = &e->links.inter.residual;
+  return op->kind == RA_OP_ALL_TO_ALL ? "inter-node.all-to-all" : "inter-node";
+}
+
+static const char *
+product_law(const RaEstimator *e, const RaOp *op, const RaResidual **out)
+{
+  if (op->dtype == RA_DTYPE_FP32 && e->has_fp32) {
+    *out = &e->gemm_fp32.residual;
+    return "gemm.fp32";
+  }
+  *out = op->dtype == RA_DTYPE_FP8 ? &e->gemm_fp8.residual : &e->gemm.residual;
+  return op->dtype == RA_DTYPE_FP8 ? "gemm.fp8" : "gemm.bf16";
+}
+
+/* Name of the law that @op is costed by, NULL without one; @out: its table
+ * where there is one that @op is looked up in. */
+static const char *
+law_of(const RaEstimator *e, const RaOp *op, const RaResidual **out)
+{
+  const RaMemoryLaw *memory;
+
+  *out = NULL;
+  switch (ra_op_class(op->kind)) {
+  case RA_OP_CLASS_HOST:
+    return NULL;
+  case RA_OP_CLASS_COPY:
+    return "host-copy";
+  default:
+    break;
+  }
   switch ((RaOpKind)op->kind) {
   case RA_OP_GEMM:
-    *out_law = fp8 ? "gemm.fp8" : "gemm.bf16";
-    return fp8 ? &e->gemm_fp8.residual : &e->gemm.residual;
+    return product_law(e, op, out);
   case RA_OP_ATTENTION:
+    *out = &e->attention.residual;
+    return "attention";
   case RA_OP_ATTENTION_BACKWARD:
-    *out_law = "attention";
-    return &e->attention.residual;
+    *out = e->attention.backward_residual.grid ? &e->attention.backward_residual
+                                               : &e->attention.residual;
+    return "attention-backward";
   case RA_OP_DECODE_ATTENTION:
-    *out_law = "decode-attention";
-    return &e->decode_attention.residual;
+    *out = &e->decode_attention.residual;
+    return "decode-attention";
+  case RA_OP_ATTENTION_CORE:
+  case RA_OP_ATTENTION_CORE_BACKWARD:
+    return NULL;
   case RA_OP_ALL_REDUCE:
   case RA_OP_REDUCE_SCATTER:
   case RA_OP_ALL_GATHER:
   case RA_OP_ALL_TO_ALL:
   case RA_OP_BROADCAST:
-    if (op->dim[1] < 2)
-      return NULL;
-    *out_law = collectives[op->kind - RA_OP_ALL_REDUCE];
-    if (op->dim[2] == op->dim[1])
-      return &e->links.collective[op->kind - RA_OP_ALL_REDUCE].residual;
-    *out_law = "inter-node";
-    return op->kind == RA_OP_ALL_REDUCE ? &e->links.inter.residual : NULL;
+    return collective_law(e, op, out);
   case RA_OP_SEND:
-    *out_law = "send";
-    return op->dim[1] ? NULL : &e->links.send.residual;
+    *out = op->dim[1] ? NULL : &e->links.send.residual;
+    return "send";
+  case RA_OP_REALLOC:
+    return "realloc";
   default:
-    return NULL;
+    memory = &e->memory[ra_estimator_memory_kind(op)];
+    *out = &memory->residual;
+    return memory->name;
   }
+}
+
+const char *
+ra_estimator_law(const RaEstimator *estimator, const RaOp *op)
+{
+  const RaResidual *residual;
+
+  return law_of(estimator, op, &residual);
 }
 
 gboolean
 ra_estimator_outside(const RaEstimator *estimator, const RaOp *op,
                      RaOutside *out_outside)
 {
-  const char *law = NULL;
-  const RaResidual *residual = residual_of(estimator, op, &law);
+  const RaResidual *residual;
+  const char *law = law_of(estimator, op, &residual);
   const RaGridAxis *knots;
   RaFeature feature;
   guint axis;

@@ -62,11 +62,28 @@ append_derived(const RaProfile *profile, GString *text)
   }
 }
 
+/* Laws of which nobody has rows, that @ops are costed by. */
+static void
+add_assumed(GPtrArray *assumed, const RaProfile *profile,
+            const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+{
+  for (guint i = 0; i < n_ops; i++) {
+    const char *name = ra_estimator_law(estimator, &ops[i]);
+    const RaLaw *law = name ? ra_profile_law(profile, name) : NULL;
+
+    if (law && law->n_rows == 0 && !law->transferred &&
+        ra_estimator_op_s(estimator, &ops[i]) > 0 &&
+        !g_ptr_array_find_with_equal_func(assumed, name, g_str_equal, NULL))
+      g_ptr_array_add(assumed, (gpointer)name);
+  }
+}
+
 char *
 ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
                 const RaTaskGraph *graph)
 {
   g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaOutside));
+  g_autoptr(GPtrArray) assumed = g_ptr_array_new();
   GString *text = g_string_new(NULL);
 
   append_derived(profile, text);
@@ -74,6 +91,7 @@ ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
     RaOp ops[RA_OP_LIST_MAX];
     guint n_ops = ra_work_ops(graph, work, ops);
 
+    add_assumed(assumed, profile, estimator, ops, n_ops);
     for (guint i = 0; i < n_ops; i++) {
       RaOutside one;
 
@@ -88,5 +106,11 @@ ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
                            text->len > 0 ? "; " : "", o->law, o->axis, o->value,
                            o->value > o->limit ? "to" : "from", o->limit);
   }
+  for (guint i = 0; i < assumed->len; i++)
+    g_string_append_printf(text, "%s%s",
+                           i > 0           ? ", "
+                           : text->len > 0 ? "; assumed, not measured: "
+                                           : "assumed, not measured: ",
+                           (const char *)assumed->pdata[i]);
   return g_string_free(text, FALSE);
 }
