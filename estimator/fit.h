@@ -74,9 +74,6 @@ guint ra_fit_n_host_laws(void);
 const RaFitLaw *ra_fit_host_law_at(guint index);
 /* (nullable): the one that fits law @name. */
 const RaFitLaw *ra_fit_host_law(const char *name);
-/* (nullable): the law that ops of @kind follow on a host; %NULL: it runs none
- */
-const char *ra_fit_host_law_of(RaOpKind kind);
 
 /* Every law that rows of a trace may be of: those above, then those that no
  * published table has, and sends between nodes, ra_fit_pair(TRUE). */
@@ -87,8 +84,10 @@ const RaFitLaw *ra_fit_trace_law_at(guint index);
  * NULL: none does it alone (a core of attention, host work). */
 const char *ra_fit_law_of(const RaOp *op);
 
-/* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile, which
- * may lack laws that others then stand in for. */
+/* The same in @profile, which may lack laws that others then stand in for. */
+const char *ra_fit_law_in(const RaProfile *profile, const RaOp *op);
+
+/* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile. */
 gboolean ra_fit_takes(const RaFitLaw *law, const RaProfile *profile,
                       const RaOp *op);
 

@@ -137,39 +137,3 @@ ra_fit_host_law(const char *name)
       return &laws[i];
   return NULL;
 }
-
-/* The law of each kind, without "memory.". */
-static const char *const law_of_kind[RA_N_OPS] = {
-    [RA_OP_GEMM] = "gemm.fp32",
-    [RA_OP_ATTENTION] = "attention",
-    [RA_OP_ATTENTION_BACKWARD] = "attention-backward",
-    [RA_OP_DECODE_ATTENTION] = "decode-attention",
-    [RA_OP_NORM] = "memory.norm",
-    [RA_OP_NORM_BACKWARD] = "memory.norm-backward",
-    [RA_OP_ROPE] = "memory.rope",
-    [RA_OP_ACTIVATION] = "memory.activation",
-    [RA_OP_ACTIVATION_BACKWARD] = "memory.activation-backward",
-    [RA_OP_ADD] = "memory.add",
-    [RA_OP_EMBEDDING] = "memory.embedding",
-    [RA_OP_EMBEDDING_BACKWARD] = "memory.embedding-backward",
-    [RA_OP_CROSS_ENTROPY] = "memory.cross-entropy",
-    [RA_OP_CROSS_ENTROPY_BACKWARD] = "memory.cross-entropy-backward",
-    [RA_OP_SAMPLE] = "memory.sample",
-    [RA_OP_LOSS] = "memory.loss",
-    [RA_OP_OPTIMIZER] = "memory.optimizer",
-    [RA_OP_ALL_REDUCE] = "all-reduce",
-    [RA_OP_REDUCE_SCATTER] = "reduce-scatter",
-    [RA_OP_ALL_GATHER] = "all-gather",
-    [RA_OP_ALL_TO_ALL] = "all-to-all",
-    [RA_OP_BROADCAST] = "broadcast",
-    [RA_OP_SEND] = "send",
-    [RA_OP_REALLOC] = "realloc",
-    [RA_OP_OFFLOAD] = "host-copy",
-    [RA_OP_RELOAD] = "host-copy",
-};
-
-const char *
-ra_fit_host_law_of(RaOpKind kind)
-{
-  return law_of_kind[kind];
-}

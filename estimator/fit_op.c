@@ -77,15 +77,20 @@ stand_in(const RaProfile *profile, const char *name)
   return ra_profile_law(profile, "gemm.bf16") ? "gemm.bf16" : "gemm.fp32";
 }
 
+const char *
+ra_fit_law_in(const RaProfile *profile, const RaOp *op)
+{
+  const char *name = ra_fit_law_of(op);
+
+  return !name || ra_profile_law(profile, name) ? name
+                                                : stand_in(profile, name);
+}
+
 gboolean
 ra_fit_takes(const RaFitLaw *law, const RaProfile *profile, const RaOp *op)
 {
-  const char *name = ra_fit_law_of(op);
+  const char *name = ra_fit_law_in(profile, op);
   gboolean across = op->kind == RA_OP_SEND && op->dim[1];
 
-  if (!name)
-    return FALSE;
-  if (!ra_profile_law(profile, name))
-    name = stand_in(profile, name);
-  return strcmp(name, law->law) == 0 && across == (law == ra_fit_pair(TRUE));
+  return g_strcmp0(name, law->law) == 0 && across == (law == ra_fit_pair(TRUE));
 }

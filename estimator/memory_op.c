@@ -10,7 +10,6 @@ ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
   RaResolver r;
 
   ra_resolver_init(&r, profile, name, error);
-  law->name = name;
   law->floor_s = ra_resolve(&r, "floor-s");
   law->base_s = ra_resolve(&r, "base-s");
   law->s_per_byte =

@@ -12,15 +12,13 @@
 #include "traces/profile.h"
 
 typedef struct {
-  const char *name;  /* static: in the profile */
   double floor_s;    /* least time */
   double base_s;     /* time at no bytes, on the sloped line */
   double s_per_byte; /* memory */
   RaResidual residual;
 } RaMemoryLaw;
 
-/* @name: (static) "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is
- * missing. */
+/* @name: "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is missing. */
 gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
                             const RaDevice *device, const char *name,
                             GError **error);

@@ -20,16 +20,6 @@ typedef struct {
 } RaOutside;
 
 /**
- * ra_estimator_law:
- *
- * The scores of attention kept in memory follow two laws, host work none.
- *
- * Returns: (nullable) (transfer none): name of the law in the profile that @op
- *   is costed by
- */
-const char *ra_estimator_law(const RaEstimator *estimator, const RaOp *op);
-
-/**
  * ra_estimator_outside:
  * @out_outside: (out): where @op is outside
  *

@@ -82,7 +82,8 @@ ra_residual_init(RaResidual *residual, const RaProfile *profile,
 {
   const RaLaw *law = ra_profile_law(profile, name);
 
-  *residual = (RaResidual){.grid = law ? law->grid : NULL};
+  *residual = (RaResidual){.grid = law ? law->grid : NULL,
+                           .law = law ? law->name : NULL};
   if (!residual->grid)
     return TRUE;
   for (guint a = 0; a < residual->grid->n_axes; a++) {

@@ -37,6 +37,7 @@ typedef enum {
 
 typedef struct {
   const RaGrid *grid;           /* borrowed from the profile; NULL: no table */
+  const char *law;              /* borrowed too: whose table it is */
   guint8 feature[RA_GRID_AXES]; /* RaFeature of each axis */
 } RaResidual;
 

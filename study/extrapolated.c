@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimator/fit.h"
 #include "estimator/outside.h"
 #include "study/extrapolated.h"
 
@@ -68,7 +69,7 @@ add_assumed(GPtrArray *assumed, const RaProfile *profile,
             const RaEstimator *estimator, const RaOp *ops, guint n_ops)
 {
   for (guint i = 0; i < n_ops; i++) {
-    const char *name = ra_estimator_law(estimator, &ops[i]);
+    const char *name = ra_fit_law_in(profile, &ops[i]);
     const RaLaw *law = name ? ra_profile_law(profile, name) : NULL;
 
     if (law && law->n_rows == 0 && !law->transferred &&

@@ -151,7 +151,7 @@ rows_of(const Work *w, const char *law)
 
   for (guint i = 0; i < w->rows->len; i++) {
     const RaMeasured *row = &g_array_index(w->rows, RaMeasured, i);
-    const char *of = ra_fit_host_law_of((RaOpKind)row->op.kind);
+    const char *of = ra_fit_law_of(&row->op);
 
     if (of &&
         (strcmp(of, law) == 0 || (pooled && g_str_has_prefix(of, "memory."))))

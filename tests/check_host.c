@@ -71,12 +71,13 @@ END_TEST
 static gboolean
 is_covered(const GArray *grid, RaOpKind kind)
 {
-  const char *law = ra_fit_host_law_of(kind);
+  RaOp op = {.kind = (uint8_t)kind, .dtype = RA_DTYPE_FP32};
+  const char *law = ra_fit_law_of(&op);
 
   for (guint i = 0; law && i < grid->len; i++) {
-    RaOpKind other = g_array_index(grid, RaProbePoint, i).op.kind;
+    const RaProbePoint *point = &g_array_index(grid, RaProbePoint, i);
 
-    if (g_strcmp0(ra_fit_host_law_of(other), law) == 0)
+    if (g_strcmp0(ra_fit_law_of(&point->op), law) == 0)
       return TRUE;
   }
   return FALSE;
@@ -95,8 +96,7 @@ START_TEST(test_kinds)
   for (guint i = 0; i < grid->len; i++) {
     const RaOp *op = &g_array_index(grid, RaProbePoint, i).op;
 
-    ck_assert_ptr_nonnull(
-        ra_fit_host_law(ra_fit_host_law_of((RaOpKind)op->kind)));
+    ck_assert_ptr_nonnull(ra_fit_host_law(ra_fit_law_of(op)));
     ck_assert_int_eq(op->dtype, RA_DTYPE_FP32);
   }
 }

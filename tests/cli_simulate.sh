@@ -395,4 +395,13 @@ awk -F'\t' '$1 == "gemm.bf16" && $2 == "h100-sxm" { of = 1 }
   END { exit !(of && base) }' out
 result $? "inspect says whose law it is"
 
+# Laws of an H100 that nobody has rows of, and one that has; norms of micro-batches
+# are longer than any that was measured.
+run simulate "$plans/ppo-llama3-70b-128.plan"
+sed -n '/^Beyond the measurements/,/^$/p' out | tr '\n' ' ' >beyond
+grep -q 'memory.norm bytes [0-9]* (measured to 133169152)' beyond &&
+  grep -q 'assumed, not measured: .*memory.other' beyond &&
+  ! grep -q 'assumed, not measured: .*gemm' beyond
+result $? "what is beyond the measurements, and what nobody measured, is said"
+
 echo "1..$n"
