@@ -10,18 +10,6 @@
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 
-static RaProfile *
-load(const char *text)
-{
-  GError *error = NULL;
-  g_autoptr(RaKeyFile) file =
-      ra_key_file_parse("t.profile", text, strlen(text), &error);
-  RaProfile *profile = file ? ra_profile_load(file, &error) : NULL;
-
-  ck_assert_msg(profile != NULL, "%s", error ? error->message : "");
-  return profile;
-}
-
 /* Samples of products about their ideal times: from product @from on, every
  * @step, with numbers and deviations of their own. */
 static GArray *
@@ -61,7 +49,7 @@ merged(RaProfile *profile, const char *text, const GArray *rows, char **out)
   ck_assert_msg(c != NULL, "%s", error ? error->message : "");
   ra_profile_free(profile);
   *out = g_strdup(c->text->str);
-  return load(*out);
+  return profile_text_parse(*out);
 }
 
 /* Cells of tables by their knots. */
@@ -87,7 +75,7 @@ compare_cells(const RaGrid *a, const RaGrid *b, double *out_worst)
 START_TEST(test_merge)
 {
   g_autofree char *right = profile_text(NULL);
-  g_autoptr(RaProfile) truth = load(right);
+  g_autoptr(RaProfile) truth = profile_text_parse(right);
   g_autoptr(GArray) a = noisy_rows(truth, 0, 1), b = noisy_rows(truth, 1, 2);
   g_autoptr(GArray) both = noisy_rows(truth, 0, 1);
   const RaFitLaw *law = ra_fit_law("gemm.bf16");

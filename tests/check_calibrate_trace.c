@@ -8,6 +8,7 @@
 #include "estimator/fit.h"
 #include "study/calibrate.h"
 #include "tests/check_main.h"
+#include "tests/profile_text.h"
 #include "traces/law.h"
 #include "traces/measured_trace.h"
 
@@ -142,18 +143,6 @@ text_of(gboolean truth)
                           "error-median = -\nerror-p90 = -\n");
   }
   return g_string_free(text, FALSE);
-}
-
-static RaProfile *
-load(const char *text)
-{
-  GError *error = NULL;
-  g_autoptr(RaKeyFile) file =
-      ra_key_file_parse("t.profile", text, strlen(text), &error);
-  RaProfile *profile = file ? ra_profile_load(file, &error) : NULL;
-
-  ck_assert_msg(profile != NULL, "%s", error ? error->message : "");
-  return profile;
 }
 
 /* ---- Ops of every law ------------------------------------------------------
@@ -338,7 +327,7 @@ fit(const char *base, const GArray *rows)
                                                  rows, "a test", NULL, &error);
 
   ck_assert_msg(c != NULL, "%s", error ? error->message : "");
-  return load(c->text->str);
+  return profile_text_parse(c->text->str);
 }
 
 /* The largest relative difference of what two profiles say of ops of @kind. */
@@ -384,8 +373,8 @@ is_fitted(const char *law)
 START_TEST(test_back)
 {
   g_autofree char *right = text_of(TRUE), *wrong = text_of(FALSE);
-  g_autoptr(RaProfile) truth = load(right);
-  g_autoptr(RaProfile) base = load(wrong);
+  g_autoptr(RaProfile) truth = profile_text_parse(right);
+  g_autoptr(RaProfile) base = profile_text_parse(wrong);
   g_autoptr(RaProfile) found = NULL;
   g_autoptr(GArray) ops = every_op(0);
   g_autoptr(GArray) others = every_op(1);
@@ -439,7 +428,7 @@ norms_and_products(void)
 START_TEST(test_faults)
 {
   g_autofree char *right = text_of(TRUE), *wrong = text_of(FALSE);
-  g_autoptr(RaProfile) truth = load(right);
+  g_autoptr(RaProfile) truth = profile_text_parse(right);
   g_autoptr(RaProfile) found = NULL;
   g_autoptr(GArray) ops = norms_and_products();
   g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));

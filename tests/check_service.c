@@ -67,21 +67,12 @@ arrived(const double *arrival_s, uint32_t n, double now_s)
   return i;
 }
 
-/* Keys of what stands from @first on; each has a token more. */
+/* Sequences that have all their tokens leave. */
 static void
-oracle_keys(const RaServiceSpec *spec, OracleReplica *r, uint32_t first,
-            Oracle *out)
+oracle_leave(const RaServiceSpec *spec, OracleReplica *r, Oracle *out)
 {
-  double tokens = 0, pairs = 0;
   uint32_t n = 0;
 
-  for (uint32_t i = first; i < r->n; i++) {
-    double kv = (double)spec->prompt[r->index[i]] + r->made[i]++;
-
-    tokens += kv;
-    pairs += kv * (kv + 1) / 2;
-  }
-  r->now_s += BASE_S + PROMPT_S * tokens + PAIR_S * pairs;
   for (uint32_t i = 0; i < r->n; i++)
     if (r->made[i] == spec->response[r->index[i]]) {
       out->end_s[r->index[i]] = r->now_s;
@@ -92,24 +83,33 @@ oracle_keys(const RaServiceSpec *spec, OracleReplica *r, uint32_t first,
   r->n = n;
 }
 
+/* Keys of what stands from @first on; each has a token more. */
+static void
+oracle_keys(const RaServiceSpec *spec, OracleReplica *r, uint32_t first,
+            Oracle *out)
+{
+  double tokens = 0, pairs = 0;
+
+  for (uint32_t i = first; i < r->n; i++) {
+    double kv = (double)spec->prompt[r->index[i]] + r->made[i]++;
+
+    tokens += kv;
+    pairs += kv * (kv + 1) / 2;
+  }
+  r->now_s += BASE_S + PROMPT_S * tokens + PAIR_S * pairs;
+  oracle_leave(spec, r, out);
+}
+
 /* One step: every sequence attends to all that it knows. */
 static void
 oracle_step(const RaServiceSpec *spec, OracleReplica *r, Oracle *out)
 {
   double kv = 0;
-  uint32_t n = 0;
 
   for (uint32_t i = 0; i < r->n; i++)
     kv += (double)spec->prompt[r->index[i]] + r->made[i]++;
   r->now_s += BASE_S + SEQUENCE_S * r->n + TOKEN_S * kv;
-  for (uint32_t i = 0; i < r->n; i++)
-    if (r->made[i] == spec->response[r->index[i]]) {
-      out->end_s[r->index[i]] = r->now_s;
-    } else {
-      r->index[n] = r->index[i];
-      r->made[n++] = r->made[i];
-    }
-  r->n = n;
+  oracle_leave(spec, r, out);
 }
 
 static void

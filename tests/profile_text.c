@@ -98,12 +98,21 @@ load(RaKeyFile *file)
 }
 
 RaProfile *
+profile_text_parse(const char *text)
+{
+  GError *error = NULL;
+  RaKeyFile *file =
+      ra_key_file_parse("test.profile", text, strlen(text), &error);
+
+  ck_assert_msg(file != NULL, "%s", error ? error->message : "no error");
+  return load(file);
+}
+
+RaProfile *
 profile_text_load(const char *edit, ...)
 {
   const char *edits[64] = {NULL};
   g_autofree char *text = NULL;
-  GError *error = NULL;
-  RaKeyFile *file;
   guint n = 0;
   va_list rest;
 
@@ -114,9 +123,7 @@ profile_text_load(const char *edit, ...)
   }
   va_end(rest);
   text = profile_text(edits);
-  file = ra_key_file_parse("ideal.profile", text, strlen(text), &error);
-  ck_assert_msg(file != NULL, "%s", error ? error->message : "no error");
-  return load(file);
+  return profile_text_parse(text);
 }
 
 RaProfile *

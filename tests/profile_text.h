@@ -22,6 +22,9 @@ char *profile_text(const char *const *edits);
 /* Loads it with the edits given, NULL-terminated. */
 RaProfile *profile_text_load(const char *edit, ...) G_GNUC_NULL_TERMINATED;
 
+/* A profile of @text. */
+RaProfile *profile_text_parse(const char *text);
+
 /* The shipped profile of @device: "h100-sxm". */
 RaProfile *profile_text_shipped(const char *device);
 
