@@ -35,7 +35,7 @@
 
 /**
  * ra_cpu_exp:
- * @x: any but NaN
+ * @x: any; of NaN it is NaN, so that it is seen where it ends
  *
  * exp(x) for vectorised loops: 2^n e^r with n = round(x / ln 2) and a
  * polynomial of degree 6 on |r| <= ln 2 / 2 (Cephes expf.c).  0 below -87.3,
@@ -48,7 +48,8 @@ static inline float
 ra_cpu_exp(float x)
 {
   const float shift = 0x1.8p23f; /* adding it rounds to an integer */
-  float y = x < -87.3f ? -87.3f : x > 88.0f ? 88.0f : x;
+  /* NaN, which compares false, to a bound: its integer would be undefined. */
+  float y = x > -87.3f ? (x > 88.0f ? 88.0f : x) : -87.3f;
   float n = (y * 0x1.715476p0f + shift) - shift;
   float r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -63,6 +64,7 @@ ra_cpu_exp(float x)
   p = p * r * r + r + 1.0f;
   bits = ((int32_t)n + 127) * (1 << 23);
   memcpy(&scale, &bits, sizeof scale);
+  p = x == x ? p : x;
   return x < -87.3f ? 0.0f : p * scale;
 }
 

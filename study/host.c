@@ -1,6 +1,7 @@
 /* Taking samples, and keeping them. */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -127,12 +128,19 @@ names_of(const RaTrace *trace)
   return names;
 }
 
+/* As a file has it, so that samples give one profile before and after it. */
+static double
+whole_ns(double s)
+{
+  return rint(s * 1e9) / 1e9;
+}
+
 static void
 add_sample(RaTrace *trace, const RaHostOptions *o, guint index,
            const RaProbePoint *point, const RaProbeSample *sample)
 {
   guint n = ra_trace_n_rows(trace);
-  double at_s = n > 0 ? ra_trace_row(trace, n - 1)->end_s + GAP_S : 0;
+  double at_s = n > 0 ? whole_ns(ra_trace_row(trace, n - 1)->end_s + GAP_S) : 0;
   const double s[] = {sample->low_s, sample->median_s, sample->high_s};
   g_autofree char *shape = ra_op_shape(&point->op);
   g_autofree char *ranks = g_strdup_printf("0-%u", o->n_ranks - 1);
@@ -149,12 +157,12 @@ add_sample(RaTrace *trace, const RaHostOptions *o, guint index,
                       .op = ra_op_name((RaOpKind)point->op.kind),
                       .shape = shape,
                       .begin_s = at_s,
-                      .end_s = at_s + s[i],
+                      .end_s = whole_ns(at_s + s[i]),
                       .flop = ra_op_flop(&point->op),
                       .bytes = ra_op_bytes(&point->op)};
 
     ra_trace_add(trace, &row);
-    at_s = row.end_s + GAP_S;
+    at_s = whole_ns(row.end_s + GAP_S);
   }
 }
 

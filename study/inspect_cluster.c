@@ -17,9 +17,12 @@ add_columns(RaTable *table, const char *const *names, const RaUnit *units,
 static char *
 fabric_name(const RaFabric *fabric)
 {
-  static const char *const words[] = {"flat", "rail", "fat-tree"};
+  static const char *const words[] = {[RA_FABRIC_FLAT] = "flat",
+                                      [RA_FABRIC_RAIL] = "rail",
+                                      [RA_FABRIC_FAT_TREE] = "fat-tree",
+                                      [RA_FABRIC_GRAPH] = "graph"};
 
-  if (fabric->kind == RA_FABRIC_FLAT)
+  if (fabric->kind == RA_FABRIC_FLAT || fabric->kind == RA_FABRIC_GRAPH)
     return g_strdup(words[fabric->kind]);
   return g_strdup_printf("%s(leaf=%u, oversubscription=%g)",
                          words[fabric->kind], fabric->n_leaf_nodes,

@@ -35,6 +35,7 @@ START_TEST(test_exp)
   ck_assert(ra_cpu_exp(-88.0f) <= 0.0f);
   ck_assert(ra_cpu_exp(-INFINITY) <= 0.0f);
   ck_assert(isfinite(ra_cpu_exp(1000.0f)));
+  ck_assert(isnan(ra_cpu_exp((float)NAN)));
 }
 END_TEST
 

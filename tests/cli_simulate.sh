@@ -395,6 +395,11 @@ awk -F'\t' '$1 == "gemm.bf16" && $2 == "h100-sxm" { of = 1 }
   END { exit !(of && base) }' out
 result $? "inspect says whose law it is"
 
+run inspect h100-4n-graph.cluster --format=tsv
+awk -F'\t' '{ for (i = 1; i <= NF; i++) if (at && $i == "graph") found = 1
+              else if ($i == "fabric") at = 1 } END { exit !found }' out
+result $? "inspect of a cluster whose network is a graph"
+
 # Laws of an H100 that nobody has rows of, and one that has; norms of micro-batches
 # are longer than any that was measured.
 run simulate "$plans/ppo-llama3-70b-128.plan"
