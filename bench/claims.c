@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bench/figure.h"
 #include "sim/breakdown.h"
 #include "study/contest.h"
 #include "study/replay.h"
@@ -210,16 +211,6 @@ print_sum(const char *set, const char *what, const Sum *sum,
     printf("# %s: %s: mean %.3f, %.3f to %.3f, of %u%s%s\n", set, what,
            sum->sum / sum->n, sum->least, sum->most, sum->n,
            *published ? "; published " : "", published);
-}
-
-static void
-print_bar(const char *name, double value, double limit)
-{
-  if (isfinite(value))
-    printf("bar\t%s\t%.3f\t>=%g\t%s\n", name, value, limit,
-           value >= limit ? "ok" : "short");
-  else
-    printf("bar\t%s\t-\t>=%g\tshort\n", name, limit);
 }
 
 static double
@@ -430,9 +421,11 @@ main(int argc, char **argv)
   print_sum("long", "gain", &far.gain, "+0.81 (v2)");
   print_sum("long", "gain with graphs", &far.gain_graph, "");
   print_sum("xiao", "co-located over found", &xiao.over_colocated, "up to 11");
-  print_bar("claims-figure-mean-gain", mean(&figure.gain), 0.26);
-  print_bar("claims-long-mean-gain", mean(&far.gain), 0.81);
-  print_bar("claims-colocated-most", figure.over_colocated.most, 2.0);
-  print_bar("claims-xiao-most", xiao.over_colocated.most, 11);
+  bench_bar("claims-figure-mean-gain", mean(&figure.gain), BENCH_AT_LEAST,
+            0.26);
+  bench_bar("claims-long-mean-gain", mean(&far.gain), BENCH_AT_LEAST, 0.81);
+  bench_bar("claims-colocated-most", figure.over_colocated.most, BENCH_AT_LEAST,
+            2.0);
+  bench_bar("claims-xiao-most", xiao.over_colocated.most, BENCH_AT_LEAST, 11);
   return 0;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "bench/system_fit.h"
 #include "estimator/estimator.h"
 #include "study/validate_impl.h"
@@ -165,22 +166,6 @@ constants_of(const char *engine)
   return system->constants;
 }
 
-static int
-compare(gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
-static double
-median(GArray *errors)
-{
-  g_array_sort(errors, compare);
-  return errors->len > 0 ? g_array_index(errors, double, errors->len / 2)
-                         : (double)NAN;
-}
-
 /* Times of a token that were not fitted, as shipped. */
 static void
 print_tokens(const char *data)
@@ -188,7 +173,6 @@ print_tokens(const char *data)
   const RaValidateOptions options = {.data = data, .pattern = "tpot"};
   g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(RaValidation) v = ra_validate(&options, NULL);
-  double m;
 
   for (guint i = 0; v && i < v->results->len; i++) {
     GArray *rows = g_array_index(v->results, RaValidateResult, i).rows;
@@ -201,9 +185,9 @@ print_tokens(const char *data)
         g_array_append_val(errors, error);
     }
   }
-  m = median(errors);
-  printf("bar\ttensorrt-llm-token-median-frac\t%.3f\t<=%.2f\t%s\n", m,
-         TOKEN_BAR_FRAC, m <= TOKEN_BAR_FRAC ? "ok" : "short");
+  bench_bar("tensorrt-llm-token-median-frac",
+            bench_median((double *)(gpointer)errors->data, errors->len),
+            BENCH_AT_MOST, TOKEN_BAR_FRAC);
 }
 
 static void
@@ -220,7 +204,8 @@ print_sums(const Measured *m)
   }
   printf("# vllm: median error of %u all-reduces that were not fitted %.3f; "
          "no bar\n",
-         errors->len, median(errors));
+         errors->len,
+         bench_median((double *)(gpointer)errors->data, errors->len));
 }
 
 static void

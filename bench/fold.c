@@ -8,11 +8,13 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/figure.h"
 #include "sim/breakdown.h"
 #include "study/replay.h"
 
@@ -25,33 +27,12 @@ typedef struct {
 } Cost;
 
 static double
-now_s(void)
-{
-  return (double)g_get_monotonic_time() * 1e-6;
-}
-
-static double
 peak_mb(void)
 {
   struct rusage usage;
 
   getrusage(RUSAGE_SELF, &usage);
   return (double)usage.ru_maxrss * 1024e-6; /* Linux: KiB */
-}
-
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
-static double
-median(double *values, guint n)
-{
-  qsort(values, n, sizeof *values, compare_doubles);
-  return values[n / 2];
 }
 
 /* One row; FALSE: it did not run. */
@@ -64,19 +45,19 @@ measure(const RaSetup *setup, const char *plan, gboolean unfolded, guint n_runs,
   double replay_s[MAX_RUNS], account_s[MAX_RUNS];
 
   for (guint r = 0; r < n_runs; r++) {
-    double begin_s = now_s();
+    double begin_s = bench_wall_s();
     g_autoptr(RaReplay) replay = ra_replay_new(setup, &options, NULL);
     g_autoptr(RaBreakdown) breakdown = NULL;
 
     if (!replay)
       return FALSE;
-    replay_s[r] = now_s() - begin_s;
+    replay_s[r] = bench_wall_s() - begin_s;
     breakdown = ra_breakdown_new(replay->sim, replay->graph);
-    account_s[r] = now_s() - begin_s - replay_s[r];
+    account_s[r] = bench_wall_s() - begin_s - replay_s[r];
     if (r < n_runs - 1)
       continue;
-    *out_cost =
-        (Cost){median(replay_s, n_runs), median(account_s, n_runs), peak_mb()};
+    *out_cost = (Cost){bench_median(replay_s, n_runs),
+                       bench_median(account_s, n_runs), peak_mb()};
     printf("%s\t%s\t%u\t%u\t%" G_GUINT64_FORMAT
            "\t%u\t%u\t%.9g\t%.9g\t%.9g\t%.1f\n",
            plan, unfolded ? "unfolded" : "folded", breakdown->n_gpus,
@@ -87,22 +68,12 @@ measure(const RaSetup *setup, const char *plan, gboolean unfolded, guint n_runs,
   return TRUE;
 }
 
-static void
-print_bar(const char *name, gboolean ran, double value, double limit)
-{
-  if (ran)
-    printf("bar\t%s\t%.9g\t<=%g\t%s\n", name, value, limit,
-           value <= limit ? "ok" : "short");
-  else
-    printf("bar\t%s\t-\t<=%g\tshort\n", name, limit);
-}
-
 int
 main(int argc, char **argv)
 {
   static const char plan[] = "sft-llama3.1-405b-16384.plan";
   guint n_runs = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 3 : MAX_RUNS;
-  double begin_s = now_s();
+  double begin_s = bench_wall_s();
   g_autoptr(GError) error = NULL;
   RaSetupFlags flags = {0};
   g_autoptr(RaSetup) setup = ra_setup_load(plan, RA_FILE_PLAN, &flags, &error);
@@ -111,7 +82,7 @@ main(int argc, char **argv)
 
   if (setup) {
     printf("# wall seconds, 10^6 bytes; files loaded in %.9g s\n",
-           now_s() - begin_s);
+           bench_wall_s() - begin_s);
     printf("plan\tgraph\tn_gpus\tn_lanes\tn_tasks\tn_tasks_replayed\tn_runs"
            "\tmedian_s\tmin_s\taccount_s\tpeak_mb\n");
     ran = measure(setup, plan, FALSE, n_runs, &folded) &&
@@ -119,7 +90,9 @@ main(int argc, char **argv)
   } else {
     printf("# %s\n", error->message);
   }
-  print_bar("fold_16384_gpus_s", ran, folded.replay_s, 0.05);
-  print_bar("fold_16384_gpus_peak_mb", ran, folded.peak_mb, 100);
+  bench_bar("fold_16384_gpus_s", ran ? folded.replay_s : (double)NAN,
+            BENCH_AT_MOST, 0.05);
+  bench_bar("fold_16384_gpus_peak_mb", ran ? folded.peak_mb : (double)NAN,
+            BENCH_AT_MOST, 100);
   return 0;
 }

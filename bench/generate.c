@@ -7,10 +7,12 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/figure.h"
 #include "graph/activation.h"
 #include "graph/length.h"
 #include "sim/serve.h"
@@ -57,8 +59,7 @@ run(const Case *c, const RaServeSource *source, double token_bytes)
   RaServeResult result = {.n_parts = 0};
   g_autoptr(RaBatcher) batcher = NULL;
   const RaBatcherWork *work;
-  gint64 begin_us;
-  double wall_s;
+  double begin_s, wall_s;
 
   ra_length_parse("lognormal(600, 450, 2048)", NULL, &prompt_law, NULL);
   ra_length_parse(c->response, NULL, &response_law, NULL);
@@ -66,10 +67,10 @@ run(const Case *c, const RaServeSource *source, double token_bytes)
     prompt[i] = ra_length_draw(&prompt_law, 0, 0, i / c->group);
     response[i] = ra_length_draw(&response_law, 0, 1, i);
   }
-  begin_us = g_get_monotonic_time();
+  begin_s = bench_wall_s();
   batcher = ra_batcher_new(&batching, prompt, response, c->n);
   ra_serve_run(source, batcher, c->n, NULL, &result);
-  wall_s = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+  wall_s = bench_wall_s() - begin_s;
   work = ra_batcher_work(batcher);
   printf("%s\t%u\t%.9g\t%" G_GUINT64_FORMAT "\t%" G_GUINT64_FORMAT
          "\t%" G_GUINT64_FORMAT "\t%" G_GUINT64_FORMAT "\t%.9g\n",
@@ -78,14 +79,6 @@ run(const Case *c, const RaServeSource *source, double token_bytes)
   ra_length_clear(&prompt_law);
   ra_length_clear(&response_law);
   return wall_s;
-}
-
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
 }
 
 int
@@ -104,7 +97,8 @@ main(int argc, char **argv)
   double medians_s[G_N_ELEMENTS(cases)];
 
   if (!setup) {
-    printf("# %s\nbar\tgenerate_s\t-\t<=1\tshort\n", error->message);
+    printf("# %s\n", error->message);
+    bench_bar("generate_s", (double)NAN, BENCH_AT_MOST, 1);
     g_error_free(error);
     return 0;
   }
@@ -121,13 +115,13 @@ main(int argc, char **argv)
     for (guint k = 0; k < n_runs; k++)
       times_s[k] =
           run(&cases[i], &source, (double)ra_kv_token_bytes(&shard, &piece));
-    qsort(times_s, n_runs, sizeof *times_s, compare_doubles);
-    medians_s[i] = times_s[n_runs / 2];
+    medians_s[i] = bench_median(times_s, n_runs);
   }
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
-    if (cases[i].limit_s > 0)
-      printf("bar\tgenerate %s\t%.9g\t<=%g\t%s\n", cases[i].name, medians_s[i],
-             cases[i].limit_s,
-             medians_s[i] <= cases[i].limit_s ? "ok" : "short");
+    if (cases[i].limit_s > 0) {
+      g_autofree char *name = g_strconcat("generate ", cases[i].name, NULL);
+
+      bench_bar(name, medians_s[i], BENCH_AT_MOST, cases[i].limit_s);
+    }
   return 0;
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "bench/figure.h"
 #include "graph/length.h"
 #include "graph/length_fit.h"
 #include "traces/csv.h"
@@ -81,7 +82,7 @@ main(int argc, char **argv)
                  g_array_new(FALSE, FALSE, sizeof(double))};
   g_autoptr(GError) error = NULL;
   RaLengthFit fit = {0}, again = {0};
-  double off = (double)INFINITY;
+  double off = (double)NAN;
   gboolean ok = ra_csv_read(path, columns, read_row, &table, &error);
 
   ok = ok && ra_length_fit((const double *)(gpointer)table.lengths->data,
@@ -102,8 +103,7 @@ main(int argc, char **argv)
     print_fit("drawn", &again);
     off = fabs(again.correlation - fit.correlation) / fit.correlation_error;
   }
-  printf("bar\tlengths_correlation_errors\t%.3f\t<=3\t%s\n", off,
-         off <= 3 ? "ok" : "short");
+  bench_bar("lengths_correlation_errors", off, BENCH_AT_MOST, 3);
   g_array_unref(table.groups);
   g_array_unref(table.lengths);
   return 0;

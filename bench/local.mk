@@ -1,6 +1,8 @@
 ## Benchmarks: TSV on stdout, units in the head, one `bar` line a bar at the
 ## end, `--quick`.  A program is one line here, its source is %D%/NAME.c.
 ## `make bench` runs them all through run.sh.
+noinst_LIBRARIES += %D%/libbench.a
+bench_libbench_a_SOURCES = %D%/figure.c %D%/figure.h
 bench_programs =
 bench_programs += %D%/claims
 bench_programs += %D%/estimator

@@ -39,6 +39,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "bench/real_setting.h"
 #include "graph/memory_peak.h"
 
@@ -316,36 +317,6 @@ predict(const Run *run, const char *folder, double *out_account)
 
 /* --- the answers ---------------------------------------------------------- */
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
-static void
-print_bar(const char *name, double value, double limit, gboolean none)
-{
-  if (none)
-    printf("bar\t%s\t-\t<=%g\tshort\n", name, limit);
-  else
-    printf("bar\t%s\t%.9g\t<=%g\t%s\n", name, value, limit,
-           value <= limit ? "ok" : "short");
-}
-
-/* Of at least one number; sorts them. */
-static double
-median_of(GArray *numbers)
-{
-  guint n = numbers->len;
-
-  g_array_sort(numbers, compare_doubles);
-  return (g_array_index(numbers, double, (n - 1) / 2) +
-          g_array_index(numbers, double, n / 2)) /
-         2;
-}
-
 typedef struct {
   GArray *errors; /* double, absolute relative */
   GArray *alone;  /* the same of the account without the convention */
@@ -472,12 +443,19 @@ main(int argc, char **argv)
          tally.errors->len, tally.n_oom, tally.n_ran);
   none = tally.errors->len == 0;
   if (!none)
-    printf("# median error of the account alone: %.3f\n",
-           median_of(tally.alone));
-  print_bar("bloom_memory_median_error_frac",
-            none ? 0 : median_of(tally.errors), 0.08, none);
-  print_bar("bloom_oom_judged_to_fit", tally.n_oom_fit, 0, tally.n_oom == 0);
-  print_bar("ran_judged_not_to_fit", tally.n_ran_unfit, 0, tally.n_ran == 0);
+    printf(
+        "# median error of the account alone: %.3f\n",
+        bench_median((double *)(gpointer)tally.alone->data, tally.alone->len));
+  bench_bar("bloom_memory_median_error_frac",
+            none ? (double)NAN
+                 : bench_median((double *)(gpointer)tally.errors->data,
+                                tally.errors->len),
+            BENCH_AT_MOST, 0.08);
+  bench_bar("bloom_oom_judged_to_fit",
+            tally.n_oom > 0 ? tally.n_oom_fit : (double)NAN, BENCH_AT_MOST, 0);
+  bench_bar("ran_judged_not_to_fit",
+            tally.n_ran > 0 ? tally.n_ran_unfit : (double)NAN, BENCH_AT_MOST,
+            0);
   g_array_unref(tally.errors);
   g_array_unref(tally.alone);
   return 0;

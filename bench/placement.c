@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/palette.h"
 #include "base/text.h"
+#include "bench/figure.h"
 #include "search/strategy.h"
 #include "sim/breakdown.h"
 #include "study/gnuplot.h"
@@ -340,7 +341,6 @@ main(int argc, char **argv)
       for (guint p = 0; p < N_PLACEMENTS; p++)
         g_free(outcomes[size][scale][p].reason);
   /* All are answered: planned and run, or refused with the reason. */
-  printf("bar\tplacement_settings\t%u\t>=%u\t%s\n", n_settings, quick ? 2 : 16,
-         n_settings >= (quick ? 2 : 16) ? "ok" : "short");
+  bench_bar("placement_settings", n_settings, BENCH_AT_LEAST, quick ? 2 : 16);
   return 0;
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "bench/real_setting.h"
 #include "bench/system_fit.h"
 
@@ -288,11 +289,7 @@ main(int argc, char **argv)
   constants =
       options.fit ? fit(settings, rows) : load_constants(options.system);
   error = print_table(settings, rows, &constants);
-  if (isnan(error))
-    printf("bar\treal-heuristic-held-out-median-frac\t-\t<=0.15\tshort\n");
-  else
-    printf("bar\treal-heuristic-held-out-median-frac\t%.3f\t<=0.15\t%s\n",
-           error, error <= 0.15 ? "ok" : "short");
+  bench_bar("real-heuristic-held-out-median-frac", error, BENCH_AT_MOST, 0.15);
   for (guint i = 0; i < rows->len; i++)
     real_setting_free(settings[i]);
   return 0;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "graph/realloc.h"
 
 #define ELEMENT_BYTES 2 /* bf16 */
@@ -119,14 +120,6 @@ bytes_row(const Case *c, guint row)
   return fabs(mean / form - 1);
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 /* Median seconds of ra_realloc_new() of Llama-3-70B between @n_gpus GPUs:
  * training in tp 8, pp 4 to generation in tp 8. */
 static double
@@ -140,25 +133,19 @@ time_row(uint32_t n_gpus, RaReallocScheme scheme, const char *name, guint n)
   RaCallPlan from = make_plan(model, cluster.n_nodes, train, usual);
   RaCallPlan to = make_plan(model, cluster.n_nodes, generate, usual);
   g_autofree double *times_s = g_new(double, n);
+  double median_s;
 
   for (guint i = 0; i < n; i++) {
-    gint64 begin_us = g_get_monotonic_time();
+    double begin_s = bench_wall_s();
     ra_realloc_free(
         ra_realloc_new(model, ELEMENT_BYTES, &from, &to, &cluster, scheme));
-    times_s[i] = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+    times_s[i] = bench_wall_s() - begin_s;
   }
-  qsort(times_s, n, sizeof *times_s, compare_doubles);
-  printf("time\t%s\t%u\t%u\t%.9g\n", name, n_gpus, n, times_s[n / 2]);
+  median_s = bench_median(times_s, n);
+  printf("time\t%s\t%u\t%u\t%.9g\n", name, n_gpus, n, median_s);
   g_free(from.stage_layers);
   g_free(to.stage_layers);
-  return times_s[n / 2];
-}
-
-static void
-print_bar(const char *name, double value, double limit)
-{
-  printf("bar\t%s\t%.9g\t<=%g\t%s\n", name, value, limit,
-         value <= limit ? "ok" : "short");
+  return median_s;
 }
 
 int
@@ -189,7 +176,8 @@ main(int argc, char **argv)
       if (sizes[i] == 1024)
         at_1024_s = MAX(at_1024_s, s);
     }
-  print_bar("realloc-form-most-frac", most_frac, MOST_ERROR_FRAC);
-  print_bar("realloc-1024-gpus-s", at_1024_s, 0.1);
+  bench_bar("realloc-form-most-frac", most_frac, BENCH_AT_MOST,
+            MOST_ERROR_FRAC);
+  bench_bar("realloc-1024-gpus-s", at_1024_s, BENCH_AT_MOST, 0.1);
   return 0;
 }

@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
+#include "bench/figure.h"
 #include "study/contest.h"
 #include "study/picture.h"
 #include "study/rl_step.h"
@@ -350,12 +351,9 @@ print_bars(const Options *options)
         n_ahead += found_gain_of(cell) > -1e-9;
         n_searched += cell->searched && cell->first < RA_N_STRATEGIES;
       }
-  printf("bar\tregimes-cells\t%u\t>=%u\t%s\n", n_done,
-         options->quick ? 24 : 128,
-         n_done >= (options->quick ? 24 : 128) ? "ok" : "short");
+  bench_bar("regimes-cells", n_done, BENCH_AT_LEAST, options->quick ? 24 : 128);
   if (!options->families)
-    printf("bar\tregimes-found-not-behind\t%u\t>=%u\t%s\n", n_ahead, n_searched,
-           n_ahead >= n_searched ? "ok" : "short");
+    bench_bar("regimes-found-not-behind", n_ahead, BENCH_AT_LEAST, n_searched);
 }
 
 int

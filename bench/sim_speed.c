@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "bench/figure.h"
 #include "sim/sim.h"
 
 enum { N_STAGES = 16, MAX_RUNS = 9 };
@@ -229,14 +230,6 @@ peak_rss_bytes(void)
   return line ? g_ascii_strtod(line + strlen("VmHWM:"), NULL) * 1024 : 0;
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 /* Median seconds of @n_runs runs, from a simulator made afresh each time. */
 static double
 time_runs(const Case *c, guint n_runs, double *out_min_s, double *out_max_s)
@@ -245,14 +238,14 @@ time_runs(const Case *c, guint n_runs, double *out_min_s, double *out_max_s)
 
   for (guint r = 0; r < n_runs; r++) {
     RaSim *sim = ra_sim_new_with_durations(&c->graph, c->duration_s);
-    gint64 begin_us = g_get_monotonic_time();
+    double begin_s = bench_wall_s();
 
     if (!ra_sim_run(sim, NULL))
       g_error("the benchmark's graph has a cycle");
-    times_s[r] = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+    times_s[r] = bench_wall_s() - begin_s;
     ra_sim_free(sim);
   }
-  qsort(times_s, n_runs, sizeof *times_s, compare_doubles);
+  bench_sort(times_s, n_runs);
   *out_min_s = times_s[0];
   *out_max_s = times_s[n_runs - 1];
   return times_s[n_runs / 2];
@@ -270,12 +263,6 @@ run_case(uint32_t n_tasks, uint32_t n_replicas, guint n_runs)
          min_s, max_s, n / s);
   case_free(c);
   return n / s;
-}
-
-static void
-print_bar(const char *name, double value, const char *limit, gboolean ok)
-{
-  printf("bar\t%s\t%.9g\t%s\t%s\n", name, value, limit, ok ? "ok" : "short");
 }
 
 /* Bytes a task of the graph and its run. */
@@ -316,7 +303,7 @@ main(int argc, char **argv)
   printf("# peak resident, durations and lists of edges of this benchmark "
          "included: %.9g bytes\n",
          peak_rss_bytes());
-  print_bar("sim_tasks_per_s", rate, ">=2e6", rate >= 2e6);
-  print_bar("sim_bytes_per_task", bytes, "<=214.748365", bytes <= limit_bytes);
+  bench_bar("sim_tasks_per_s", rate, BENCH_AT_LEAST, 2e6);
+  bench_bar("sim_bytes_per_task", bytes, BENCH_AT_MOST, limit_bytes);
   return 0;
 }

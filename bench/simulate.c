@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/figure.h"
+
 enum { MAX_RUNS = 9 };
 
 #define LIMIT_BYTES (2.0 * 1024 * 1024 * 1024) /* of any of the runs */
@@ -53,7 +55,7 @@ run_once(const char *reallot, const Case *c)
   g_autofree char *fidelity = g_strdup_printf("--fidelity=%s", c->fidelity);
   g_autofree char *iterations =
       g_strdup_printf("--iterations=%s", c->iterations);
-  gint64 begin_us = g_get_monotonic_time();
+  double begin_s = bench_wall_s();
   int status;
   pid_t child = fork();
 
@@ -73,15 +75,7 @@ run_once(const char *reallot, const Case *c)
       return -1;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return -1;
-  return (double)(g_get_monotonic_time() - begin_us) * 1e-6;
-}
-
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
+  return bench_wall_s() - begin_s;
 }
 
 /* Prints the row of a case; its median, or -1 where it did not run. */
@@ -99,23 +93,11 @@ run_case(const char *reallot, const Case *c, guint n_runs)
     if (times_s[r] < 0)
       return -1;
   }
-  qsort(times_s, n_runs, sizeof *times_s, compare_doubles);
+  bench_sort(times_s, n_runs);
   printf("%s\t%s\t%s\t%u\t%.9g\t%.9g\t%.9g\n", c->plan, c->fidelity,
          c->iterations, n_runs, times_s[n_runs / 2], times_s[0],
          times_s[n_runs - 1]);
   return times_s[n_runs / 2];
-}
-
-static void
-print_bar(const Case *c, double value_s)
-{
-  if (c->limit_s == 0)
-    return;
-  if (value_s < 0)
-    printf("bar\t%s\t-\t<=%g\tshort\n", c->name, c->limit_s);
-  else
-    printf("bar\t%s\t%.9g\t<=%g\t%s\n", c->name, value_s, c->limit_s,
-           value_s <= c->limit_s ? "ok" : "short");
 }
 
 int
@@ -134,8 +116,8 @@ main(int argc, char **argv)
     medians_s[i] = run_case(reallot, &cases[i], n_runs);
   }
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
-    print_bar(&cases[i], medians_s[i]);
-  printf("bar\tsimulate_most_bytes\t%.9g\t<=%.9g\t%s\n", peak_bytes(),
-         LIMIT_BYTES, peak_bytes() <= LIMIT_BYTES ? "ok" : "short");
+    if (cases[i].limit_s > 0)
+      bench_bar(cases[i].name, medians_s[i], BENCH_AT_MOST, cases[i].limit_s);
+  bench_bar("simulate_most_bytes", peak_bytes(), BENCH_AT_MOST, LIMIT_BYTES);
   return 0;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "bench/system_fit.h"
 #include "study/rl_row.h"
 
@@ -200,14 +201,6 @@ load(const char *name)
 
 /* ---- The table ------------------------------------------------------------*/
 
-static int
-compare(gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 static void
 print_rows(const System *system, const GArray *settings,
            const RaSystemConstants *constants, GArray *errors)
@@ -238,22 +231,15 @@ print_rows(const System *system, const GArray *settings,
 static void
 print_bar(const System *system, GArray *errors)
 {
-  const double *e = (const double *)(void *)errors->data;
-  double median;
+  double median = bench_median((double *)(gpointer)errors->data, errors->len);
+  g_autofree char *name =
+      g_strconcat(system->system, "-held-out-median-frac", NULL);
 
-  g_array_sort(errors, compare);
-  median = errors->len == 0
-               ? (double)NAN
-               : (e[(errors->len - 1) / 2] + e[errors->len / 2]) / 2;
   if (system->bar == 0)
     printf("# %s: median error of %u rows that were not fitted %.3f; no bar\n",
            system->system, errors->len, median);
-  else if (errors->len == 0)
-    printf("bar\t%s-held-out-median-frac\t-\t<=%.2f\tshort\n", system->system,
-           system->bar);
   else
-    printf("bar\t%s-held-out-median-frac\t%.3f\t<=%.2f\t%s\n", system->system,
-           median, system->bar, median <= system->bar ? "ok" : "short");
+    bench_bar(name, median, BENCH_AT_MOST, system->bar);
 }
 
 static void

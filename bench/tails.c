@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/figure.h"
 #include "graph/sequence.h"
 #include "sim/breakdown.h"
 #include "study/replay.h"
@@ -112,13 +113,6 @@ run(const char *plan, const Choice *choice, uint32_t n, const Outcome *base)
   return out;
 }
 
-static void
-print_bar(const char *name, double value, double limit)
-{
-  printf("bar\t%s\t%.4g\t>=%g\t%s\n", name, value, limit,
-         value >= limit ? "ok" : "short");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -144,9 +138,12 @@ main(int argc, char **argv)
     if (g_str_equal(choices[i].name, "carry-1.25"))
       carry = out;
   }
-  print_bar("tails_migrate_iteration_gain",
-            migrate.ran ? stream.iteration_s / migrate.iteration_s : 0, 1.05);
-  print_bar("tails_carry_tokens_gain",
-            carry.ran ? carry.tokens_per_s / none.tokens_per_s : 0, 1.1);
+  bench_bar("tails_migrate_iteration_gain",
+            migrate.ran ? stream.iteration_s / migrate.iteration_s
+                        : (double)NAN,
+            BENCH_AT_LEAST, 1.05);
+  bench_bar("tails_carry_tokens_gain",
+            carry.ran ? carry.tokens_per_s / none.tokens_per_s : (double)NAN,
+            BENCH_AT_LEAST, 1.1);
   return 0;
 }

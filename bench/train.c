@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/figure.h"
 #include "estimator/robust.h"
 #include "study/train_fit.h"
 #include "study/validate_impl.h"
@@ -92,6 +93,15 @@ print_constants(const RaTrainConvention *c, RaSystemConstants *constants)
                                                specs[i].offset));
 }
 
+static void
+print_bar(const char *system, const char *gpu, const char *what, double value,
+          double limit)
+{
+  g_autofree char *name = g_strdup_printf("%s-%s-%s-frac", system, gpu, what);
+
+  bench_bar(name, value, BENCH_AT_MOST, limit);
+}
+
 /* One line of the table; errors of the runs that are no points. */
 static void
 print_group(GArray *cases, const char *gpu)
@@ -127,10 +137,8 @@ print_group(GArray *cases, const char *gpu)
   for (guint p = 0; p < n_points; p++)
     printf("%s%s", p ? ", " : "", all[points[p]].row->id);
   printf("\t%.3f\t%.3f\n", median, p90);
-  printf("bar\t%s-%s-median-frac\t%.3f\t%.2f\t%s\n", c->system, gpu, median,
-         MEDIAN_BAR_FRAC, median <= MEDIAN_BAR_FRAC ? "ok" : "short");
-  printf("bar\t%s-%s-p90-frac\t%.3f\t%.2f\t%s\n", c->system, gpu, p90,
-         P90_BAR_FRAC, p90 <= P90_BAR_FRAC ? "ok" : "short");
+  print_bar(c->system, gpu, "median", median, MEDIAN_BAR_FRAC);
+  print_bar(c->system, gpu, "p90", p90, P90_BAR_FRAC);
 }
 
 static void

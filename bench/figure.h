@@ -1,0 +1,61 @@
+/* What every benchmark does with its numbers: the middle of some runs, a clock,
+ * and the line that holds a figure against its bar.
+ *
+ *   double s = bench_median(runs_s, n_runs);
+ *   bench_bar("load_ms", s * 1e3, BENCH_AT_MOST, 5);
+ *
+ * A figure that was not taken is NAN: its bar is printed as short, with `-` for
+ * the value, so that a benchmark that measures nothing never looks well.
+ */
+#ifndef RA_BENCH_FIGURE_H
+#define RA_BENCH_FIGURE_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef enum { BENCH_AT_MOST, BENCH_AT_LEAST } BenchSide;
+
+/**
+ * bench_sort: ascending, in place
+ * @values: (inout) (array length=n): none NAN
+ */
+void bench_sort(double *values, guint n);
+
+/**
+ * bench_median: of @values, which it sorts
+ *
+ * Returns: the middle one, or the mean of the middle two; NAN without any
+ */
+double bench_median(double *values, guint n);
+
+/**
+ * bench_quantile: the least value that @q of all do not exceed
+ * @values: sorted by it
+ * @q: 0 to 1
+ *
+ * Returns: the ceil(q n)-th smallest; NAN without any
+ */
+double bench_quantile(double *values, guint n, double q);
+
+/**
+ * bench_wall_s: seconds of a monotonic clock
+ */
+double bench_wall_s(void);
+
+/**
+ * bench_cpu_s: seconds of processor time of this process, all threads
+ */
+double bench_cpu_s(void);
+
+/**
+ * bench_bar: prints `bar NAME VALUE LIMIT ok|short`, tabs between
+ * @name: of the bar, its unit in it
+ * @value: NAN where it was not taken
+ * @side: which side of @limit is `ok`
+ */
+void bench_bar(const char *name, double value, BenchSide side, double limit);
+
+G_END_DECLS
+
+#endif
