@@ -123,6 +123,7 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
 {
   g_autofree char *plan = g_path_get_basename(x->setup->plan_path);
   g_autoptr(GString) out = g_string_new(NULL);
+  guint64 n_threads = (guint64)x->n_ranks * MAX(x->options.n_threads, 1);
 
   g_string_append_printf(
       out,
@@ -130,6 +131,12 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
       "memory: at most %.3f of %.1f GiB, most of it %s\n",
       plan, x->graph->n_tasks, x->n_ranks, x->options.seed, x->bytes / GIB,
       x->capacity_bytes / GIB, x->largest);
+  if (runs && n_threads > g_get_num_processors())
+    g_string_append_printf(out,
+                           "%" G_GUINT64_FORMAT
+                           " threads share %u cores: ranks wait for a core%s\n",
+                           n_threads, g_get_num_processors(),
+                           predicted ? ", which no prediction has" : "");
   if (runs)
     g_string_append_printf(
         out,

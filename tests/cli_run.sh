@@ -16,6 +16,14 @@ result $? "--dry-run says what would run, and no more"
 works run ppo-tiny-8.plan -n 2 --check --trace run.trace.tsv
 [ "$(grep -c ' s$' out)" = 2 ]
 result $? "a line an iteration"
+# Eight ranks; the line comes where this machine has fewer cores than that.
+line="^8 threads share $(getconf _NPROCESSORS_ONLN) cores: "
+if [ "$(getconf _NPROCESSORS_ONLN)" -lt 8 ]; then
+  grep -q "$line" out
+else
+  ! grep -q ' threads share ' out
+fi
+result $? "more threads than cores are said"
 works trace info run.trace.tsv
 grep -q 'it1/realloc/actor_train>actor_generate\|it0/realloc' run.trace.tsv &&
   grep -q '	it0/actor_generate/d0/b0/decode	\|it0/actor_generate/d0/b0/decode' \
