@@ -83,6 +83,19 @@ ra_text_uint64(const char *text, uint64_t *out_value)
   return TRUE;
 }
 
+int
+ra_text_head(const char *text, int max)
+{
+  int n;
+
+  g_return_val_if_fail(text != NULL && max >= 0, 0);
+  for (n = 0; n < max && text[n] != '\0'; n++)
+    ;
+  while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* inside one */
+    n--;
+  return n;
+}
+
 gboolean
 ra_text_double(const char *text, double *out_value)
 {

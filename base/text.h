@@ -22,6 +22,10 @@
  */
 const char *ra_text_nearest(const char *word, const char *const *names);
 
+/* Bytes of the first whole characters of @text, UTF-8, that are @max bytes
+ * together at most: for `%.*s` of a message. */
+int ra_text_head(const char *text, int max);
+
 /* Strict decimal integer (digits only, no sign, no space); FALSE and
  * untouched where @text is none or overflows. */
 gboolean ra_text_uint64(const char *text, uint64_t *out_value);

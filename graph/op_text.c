@@ -51,9 +51,9 @@ find_kind(const char *name, RaOp *op, GError **error)
     return TRUE;
   }
   near = ra_text_nearest(name, names);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "unknown op '%.40s'%s%s%s", name,
-              near ? ", did you mean '" : "", near ? near : "",
-              near ? "'?" : "");
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "unknown op '%.*s'%s%s%s",
+              ra_text_head(name, 40), name, near ? ", did you mean '" : "",
+              near ? near : "", near ? "'?" : "");
   return FALSE;
 }
 
@@ -72,6 +72,8 @@ read_flags(const char *text, RaOp *op)
 {
   g_auto(GStrv) words = g_strsplit(text, "+", -1);
 
+  if (!words[0])
+    return FALSE;
   for (guint i = 0; words[i]; i++) {
     int bit = index_of(words[i], flag_words);
 
@@ -143,8 +145,8 @@ ra_op_parse(const char *name, const char *shape, RaOp *out_op, GError **error)
   }
   want = expected((RaOpKind)op.kind);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "the shape of a %s is '%.80s', expected '%s' with whole numbers, "
+              "the shape of a %s is '%.*s', expected '%s' with whole numbers, "
               "perhaps 'dtype=' and 'flags='",
-              name, shape, want);
+              name, ra_text_head(shape, 80), shape, want);
   return FALSE;
 }

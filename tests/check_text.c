@@ -358,6 +358,18 @@ START_TEST(test_find_fails)
 }
 END_TEST
 
+/* "aé€" is 1 + 2 + 3 bytes: cuts inside a character go back to its start. */
+START_TEST(test_head)
+{
+  static const char text[] = "a\xc3\xa9\xe2\x82\xac";
+  static const int expected[] = {0, 1, 1, 3, 3, 3, 6, 6};
+
+  for (int max = 0; max < 8; max++)
+    ck_assert_int_eq(ra_text_head(text, max), expected[max]);
+  ck_assert_int_eq(ra_text_head("", 3), 0);
+}
+END_TEST
+
 static Suite *
 text_suite(void)
 {
@@ -368,6 +380,7 @@ text_suite(void)
   tcase_add_test(text, test_nearest);
   tcase_add_test(text, test_uint64);
   tcase_add_test(text, test_double);
+  tcase_add_test(text, test_head);
   suite_add_tcase(suite, text);
   tcase_add_checked_fixture(file, setup, teardown);
   tcase_add_test(file, test_write);

@@ -160,9 +160,9 @@ read_line(const RaKeyFile *file, guint group, guint entry, RaGrid *grid,
                    &grid->is_exact) ||
         (*at != (i + 1 < n ? ' ' : '\0')))
       return ra_key_file_fail(file, group, key, error,
-                              "cell %u of '%s' is '%.20s', expected %u cells "
+                              "cell %u of '%s' is '%.*s', expected %u cells "
                               "such as '-31', '-31*3~7' or '(12)'",
-                              i + 1, key, start, n);
+                              i + 1, key, ra_text_head(start, 20), start, n);
     at += i + 1 < n;
   }
   return TRUE;
