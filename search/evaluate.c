@@ -430,29 +430,28 @@ ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
 {
   for (guint lane = 0; lane < n; lane++)
     ra_lane_learn(evaluator, lane);
-  ra_evaluator_run_asked(evaluator, n, limit_s, out_scores);
+  ra_evaluator_run_asked(evaluator, (1u << n) - 1, limit_s, out_scores);
 }
 
 void
-ra_evaluator_run_asked(RaEvaluator *evaluator, guint n, const double *limit_s,
-                       RaScore *out_scores)
+ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
+                       const double *limit_s, RaScore *out_scores)
 {
   double limit = evaluator->space->cluster->device.memory_bytes;
-  guint done = 0;
 
-  g_return_if_fail(n <= RA_LANES);
+  g_return_if_fail(lanes < 1u << RA_LANES);
   ra_evaluator_memory_bound(evaluator);
-  for (guint first = 0; first < n; first++) {
+  while (lanes) {
+    guint first = (guint)g_bit_nth_lsf(lanes, -1);
     const RaProgramUse *use = evaluator->lanes[first].use;
-    if (done >> first & 1)
-      continue;
+
     ra_evaluator_replay(evaluator, use);
-    for (guint lane = first; lane < n; lane++) {
+    for (guint lane = first; lane < RA_LANES; lane++) {
       const RaLane1 *l = &evaluator->lanes[lane];
       RaScore *score = &out_scores[lane];
-      if (l->use != use)
+      if (!(lanes >> lane & 1) || l->use != use)
         continue;
-      done |= 1u << lane;
+      lanes &= ~(1u << lane);
       fill_score(evaluator, lane, score);
       score->is_bound = (l->unknown | l->unasked) != 0;
       if (limit_s && score->run_s > limit_s[lane])

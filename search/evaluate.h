@@ -98,25 +98,27 @@ typedef struct {
   RaChoice choice[RA_PROPOSAL_MAX];
 } RaProposal;
 
-/* Makes the plan in @lane the one that proposals are screened from. */
+/* Makes the plan in @lane the one that its proposals are screened from. */
 void ra_evaluator_screen_from(RaEvaluator *evaluator, guint lane);
 
 /**
  * ra_evaluator_screen:
- * @n: 1 to RA_LANES
- * @proposals: (array length=n): changes of that plan, in no lane
- * @out_run_s: (out) (array length=n): no more than run_s of each
+ * @lanes: bits of the lanes whose proposals are screened
+ * @proposals: (array length=RA_LANES): changes of the plan that the lane was
+ *   screened from, in no lane yet
+ * @out_run_s: (out) (array length=RA_LANES): of those no more than run_s
  *
  * A replay of the calls alone, each behind those before it on its GPUs.  What
  * rounding could add is taken off; of a candidate that was not costed yet its
- * bound counts.  Cost: 0.1 us a proposal.
+ * bound counts.  Cost: 0.3 us, of one lane or of all.
  */
-void ra_evaluator_screen(RaEvaluator *evaluator, guint n,
+void ra_evaluator_screen(RaEvaluator *evaluator, guint lanes,
                          const RaProposal *proposals, double *out_run_s);
 
-/* Whether @proposal, a change of that plan, takes more than @limit_s for
- * certain, at a glance: one call, whose longest path does.  O(1). */
-gboolean ra_evaluator_is_hopeless(const RaEvaluator *evaluator,
+/* Whether @proposal, a change of the plan that @lane was screened from, takes
+ * more than @limit_s for certain, at a glance: one call, whose longest path
+ * does.  O(1). */
+gboolean ra_evaluator_is_hopeless(const RaEvaluator *evaluator, guint lane,
                                   const RaProposal *proposal, double limit_s);
 
 /* Changes @lane by @proposal. */
@@ -151,9 +153,10 @@ void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
 void ra_evaluator_run_below(RaEvaluator *evaluator, guint n,
                             const double *limit_s, RaScore *out_scores);
 
-/* As ra_evaluator_run_below(), but asks for nothing: what was not asked before
- * counts with its bound, and then is_bound is set. */
-void ra_evaluator_run_asked(RaEvaluator *evaluator, guint n,
+/* As ra_evaluator_run_below() of the lanes whose bits are in @lanes, but asks
+ * for nothing: what was not asked before counts with its bound, and then
+ * is_bound is set. */
+void ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
                             const double *limit_s, RaScore *out_scores);
 
 /* Asks for one cost that is not known of the plan in @lane, if there is one:

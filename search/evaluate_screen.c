@@ -37,16 +37,21 @@ typedef struct {
 #define NONE UINT16_MAX
 
 struct _RaScreen {
-  const RaProgram *program;    /* of the plan; has_queues is of it */
-  gboolean has_queues;         /* calls stand in its order in every queue */
-  double rest_s[RA_POINT_MAX]; /* by call: the longest path through it in every
-                                  iteration, less the call; 0: not known */
-  uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the plan */
-  gsize n_rows;                                    /* of Numbers */
-  Numbers plan;                                    /* in all lanes */
-  Numbers now;                                     /* of proposals */
-  Node *nodes; /* (n_iterations, n_calls) in their order; owned */
-  Wait *waits; /* of all nodes; owned */
+  const RaProgram *program[RA_LANES]; /* of the plans */
+  guint ordered;                      /* lanes whose calls stand in the order of
+                                         nodes in every queue */
+  gboolean is_made;                   /* the nodes */
+  gboolean has_queues;                /* nodes wait in them: all of these do */
+  double rest_s[RA_LANES][RA_POINT_MAX]; /* by call: the longest path through it
+                                  in every iteration, less the call; 0: not
+                                  known */
+  uint32_t begin[RA_LANES][RA_POINT_MAX]; /* GPUs of the plans */
+  uint32_t end[RA_LANES][RA_POINT_MAX];
+  gsize n_rows; /* of Numbers */
+  Numbers plan; /* of lanes */
+  Numbers now;  /* of proposals */
+  Node *nodes;  /* (n_iterations, n_calls) in their order; owned */
+  Wait *waits;  /* of all nodes; owned */
   uint32_t n_nodes;
   RaLaneReal *end_s; /* (n_iterations, n_calls) */
   void *block;       /* owned, 64-byte aligned */
@@ -76,6 +81,7 @@ screen_new(const RaEvaluator *e)
   s->plan = carve_numbers(at, n);
   s->now = carve_numbers(at + s->n_rows, n);
   s->end_s = at + 2 * s->n_rows;
+  s->ordered = (1u << RA_LANES) - 1; /* those that nobody asked for too */
   s->n_nodes = (uint32_t)(e->n_iterations * n);
   g_assert(s->n_nodes < NONE);
   s->nodes = g_new(Node, s->n_nodes);
@@ -117,12 +123,6 @@ has_queues(const RaEvaluator *e, const RaProgram *p)
   return at == e->n_iterations * e->n_calls;
 }
 
-static void
-spread_real(RaLaneReal *row, double value)
-{
-  RA_EACH_LANE(i) row->of[i] = value;
-}
-
 /* Durations of @proposal in @lane, and whom its calls meet. */
 static void
 write_proposal(const RaEvaluator *e, RaScreen *s, guint lane,
@@ -130,8 +130,8 @@ write_proposal(const RaEvaluator *e, RaScreen *s, guint lane,
 {
   uint32_t n = e->n_calls, begin[RA_POINT_MAX], end[RA_POINT_MAX];
 
-  memcpy(begin, s->begin, n * sizeof *begin);
-  memcpy(end, s->end, n * sizeof *end);
+  memcpy(begin, s->begin[lane], n * sizeof *begin);
+  memcpy(end, s->end[lane], n * sizeof *end);
   for (uint32_t i = 0; i < proposal->n; i++) {
     uint32_t c = proposal->call[i];
     const RaBrief *brief = &e->briefs[c][proposal->choice[i].candidate];
@@ -273,17 +273,22 @@ replay_calls(const RaEvaluator *e, const RaScreen *s, RaLaneReal *out_end_s)
  * A power of two: sums of a few of it keep seconds to 10^-9. */
 #define HUGE_S 0x1p20
 
-/* Lane c has call c take HUGE_S and meet nobody. */
+/* Lane c has call c of the plan in @lane take HUGE_S and meet nobody. */
 static void
-find_rests(const RaEvaluator *e, RaScreen *s)
+find_rests(const RaEvaluator *e, RaScreen *s, guint lane)
 {
   uint32_t n = e->n_calls;
   RaLaneReal end = {{0}};
 
-  memset(s->rest_s, 0, sizeof s->rest_s);
+  memset(s->rest_s[lane], 0, sizeof s->rest_s[lane]);
   if (n > RA_LANES)
     return;
-  memcpy(s->now.overlap, s->plan.overlap, s->n_rows * sizeof(RaLaneReal));
+  for (gsize i = 0; i < n * n; i++)
+    RA_EACH_LANE(k)
+  s->now.overlap[i].of[k] = s->plan.overlap[i].of[lane];
+  for (gsize i = 0; i < 3 * n; i++) /* and all behind them */
+    RA_EACH_LANE(k)
+  s->now.call_s[i].of[k] = s->plan.call_s[i].of[lane];
   for (uint32_t c = 0; c < n; c++) {
     s->now.call_s[c].of[c] = HUGE_S;
     s->now.last_s[c].of[c] = 0;
@@ -295,8 +300,28 @@ find_rests(const RaEvaluator *e, RaScreen *s)
   }
   replay_calls(e, s, &end);
   for (uint32_t c = 0; c < n; c++)
-    s->rest_s[c] =
+    s->rest_s[lane][c] =
         MAX(end.of[c] - HUGE_S * e->n_iterations - 1e-6, 0) * (1 - 1e-9);
+}
+
+/* Nodes wait in queues if those of all lanes are in their order. */
+static void
+note_program(const RaEvaluator *e, RaScreen *s, guint lane)
+{
+  const RaProgram *program = e->lanes[lane].use->program;
+  gboolean is_ordered, queues;
+
+  if (s->program[lane] == program)
+    return;
+  s->program[lane] = program;
+  is_ordered = has_queues(e, program);
+  s->ordered = (s->ordered & ~(1u << lane)) | (is_ordered ? 1u << lane : 0);
+  queues = s->ordered == (1u << RA_LANES) - 1;
+  if (queues == s->has_queues && s->is_made)
+    return;
+  s->has_queues = queues;
+  s->is_made = TRUE;
+  make_nodes(e, s);
 }
 
 void
@@ -309,38 +334,32 @@ ra_evaluator_screen_from(RaEvaluator *e, guint lane)
   if (!e->screen)
     e->screen = screen_new(e);
   s = e->screen;
-  if (s->program != l->use->program) {
-    s->has_queues = has_queues(e, l->use->program);
-    make_nodes(e, s);
-  }
-  s->program = l->use->program;
+  note_program(e, s, lane);
   for (uint32_t c = 0; c < n; c++) {
     const RaBrief *brief = &e->briefs[c][l->point.calls[c].candidate];
 
-    s->begin[c] = l->begin[c];
-    s->end[c] = l->end[c];
-    spread_real(&s->plan.call_s[c], brief->least_s);
-    spread_real(&s->plan.last_s[c],
-                e->workload->calls[c].n_parts == 1 ? brief->least_s : 0);
-    spread_real(&s->plan.realloc_s[c], e->realloc_s[c].of[lane]);
-    for (uint32_t d = 0; d < n; d++) {
-      uint64_t mask = ra_lane_pair(e->overlap, e, c, d)->of[lane];
-      RaLaneMask *row = &s->plan.overlap[c * n + d];
-      RA_EACH_LANE(i) row->of[i] = c == d ? 0 : mask;
-    }
+    s->begin[lane][c] = l->begin[c];
+    s->end[lane][c] = l->end[c];
+    s->plan.call_s[c].of[lane] = brief->least_s;
+    s->plan.last_s[c].of[lane] =
+        e->workload->calls[c].n_parts == 1 ? brief->least_s : 0;
+    s->plan.realloc_s[c].of[lane] = e->realloc_s[c].of[lane];
+    for (uint32_t d = 0; d < n; d++)
+      s->plan.overlap[c * n + d].of[lane] =
+          c == d ? 0 : ra_lane_pair(e->overlap, e, c, d)->of[lane];
   }
-  find_rests(e, s);
+  find_rests(e, s, lane);
 }
 
 gboolean
-ra_evaluator_is_hopeless(const RaEvaluator *e, const RaProposal *proposal,
-                         double limit_s)
+ra_evaluator_is_hopeless(const RaEvaluator *e, guint lane,
+                         const RaProposal *proposal, double limit_s)
 {
   uint32_t c = proposal->call[0];
   double least_s = e->briefs[c][proposal->choice[0].candidate].least_s;
 
   return proposal->n == 1 &&
-         e->screen->rest_s[c] + least_s * (1 - 1e-9) * e->n_iterations >
+         e->screen->rest_s[lane][c] + least_s * (1 - 1e-9) * e->n_iterations >
              limit_s * e->n_iterations;
 }
 
@@ -348,19 +367,21 @@ ra_evaluator_is_hopeless(const RaEvaluator *e, const RaProposal *proposal,
 #define ROUNDING (1 - 1e-9)
 
 void
-ra_evaluator_screen(RaEvaluator *e, guint n, const RaProposal *proposals,
+ra_evaluator_screen(RaEvaluator *e, guint lanes, const RaProposal *proposals,
                     double *out_run_s)
 {
   RaScreen *s = e->screen;
   RaLaneReal end = {{0}};
 
-  g_return_if_fail(s && n <= RA_LANES);
+  g_return_if_fail(s && lanes < 1u << RA_LANES);
   memcpy(s->now.overlap, s->plan.overlap, s->n_rows * sizeof(RaLaneReal));
-  for (guint i = 0; i < n; i++)
-    write_proposal(e, s, i, &proposals[i]);
+  for (guint i = 0; i < RA_LANES; i++)
+    if (lanes >> i & 1)
+      write_proposal(e, s, i, &proposals[i]);
   replay_calls(e, s, &end);
-  for (guint i = 0; i < n; i++)
-    out_run_s[i] = end.of[i] * ROUNDING / e->n_iterations;
+  for (guint i = 0; i < RA_LANES; i++)
+    if (lanes >> i & 1)
+      out_run_s[i] = end.of[i] * ROUNDING / e->n_iterations;
 }
 
 void

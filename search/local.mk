@@ -17,6 +17,7 @@ libsearch_a_SOURCES += %D%/exact.c %D%/exact.h
 libsearch_a_SOURCES += %D%/footprint.c %D%/footprint.h
 libsearch_a_SOURCES += %D%/lone.c %D%/lone.h
 libsearch_a_SOURCES += %D%/mcmc.c %D%/mcmc.h %D%/mcmc_impl.h
+libsearch_a_SOURCES += %D%/mcmc_group.c
 libsearch_a_SOURCES += %D%/mcmc_ladder.c
 libsearch_a_SOURCES += %D%/need.c %D%/need.h
 libsearch_a_SOURCES += %D%/pool.c %D%/pool.h

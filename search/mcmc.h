@@ -10,7 +10,9 @@
  * A chain has a plan and a temperature T and proposes changes
  * (search/propose.h).  One that takes d seconds longer is accepted with
  * probability exp(-d / T): how much it may take is drawn first, so a proposal
- * whose bound (ra_evaluator_screen()) is above that is not replayed.  A plan
+ * whose bound (ra_evaluator_screen()) is above that is not replayed.  RA_LANES
+ * chains are a group, which is screened and replayed side by side: their plans
+ * are the lanes of one evaluator, and groups are what threads take.  A plan
  * that does not fit takes longer by the share of a GPU that it is over, so a
  * chain can leave it.
  *
@@ -28,19 +30,23 @@
  * temperatures, again and again, for as many rounds as Luby's sequence says;
  * what is better than the coldest chain's plan takes its place.
  *
- * Chains draw from streams of their own and meet only between rounds, what they
- * asked too: bounded by steps, the result for a seed and a table that was not
- * asked before does not depend on the number of threads.
+ * Chains draw from streams of their own; groups meet only between rounds, what
+ * they asked too: bounded by steps, the result for a seed and a table that was
+ * not asked before does not depend on the number of threads.
  */
 #ifndef RA_SEARCH_MCMC_H
 #define RA_SEARCH_MCMC_H
 
 #include "search/evaluate.h"
 
+/* Chains unless told: two groups of them; bounded by time alone as many groups
+ * as threads, if those are more. */
+#define RA_MCMC_CHAINS 16
+
 typedef struct {
-  guint n_chains;        /* 0: 8 */
+  guint n_chains;        /* 0: RA_MCMC_CHAINS */
   guint n_threads;       /* 0: as many as processors */
-  uint64_t n_steps;      /* proposals of each chain; 0: no bound */
+  uint64_t n_steps;      /* proposals of a chain, the mean; 0: no bound */
   double time_limit_s;   /* 0: none; one of the two is needed */
   uint64_t seed;         /* of all */
   const RaPoint *starts; /* nullable (n_starts): chains begin there in turn */
@@ -74,7 +80,7 @@ typedef struct {
  * @options: how long, and from where
  * @out_result: (out): ra_mcmc_result_clear() it
  *
- * Cost: 0.2 to 0.6 us a proposal, and what is asked of @costs the first time.
+ * Cost: 0.2 to 0.3 us a proposal, and what is asked of @costs the first time.
  */
 void ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
                     RaMcmcResult *out_result);

@@ -8,24 +8,35 @@
 /* Rounds of the shortest quench: down to a local optimum of a small space. */
 #define RA_MCMC_QUENCH_ROUNDS 2
 
+/* A chain: in a round it is a lane of its group's evaluator. */
 typedef struct {
-  RaEvaluator *evaluator; /* owned */
   RaRng rng;
   double temperature_s;
-  double now_s;  /* penalised time of the plan in the last lane */
-  RaPoint point; /* that plan, between rounds */
-  gboolean found;
-  RaPoint best; /* that fits, of this chain */
+  double now_s;     /* penalised time of its plan */
+  RaPoint point;    /* that plan, between rounds */
+  guint age, span;  /* a quench: rounds so far, and in all */
+  guint n_quenches; /* before this one */
+} RaMcmcChain;
+
+/* Chains side by side: chain k n_groups + i of the search is lane k of group i,
+ * so each has hot and cold ones. */
+typedef struct {
+  RaEvaluator *evaluator; /* owned */
+  RaMcmcChain *chains[RA_LANES];
+  guint n;        /* of them */
+  gboolean found; /* by any of them */
+  RaPoint best;   /* that fits */
   double best_s;
   double learn_s; /* what could take less is asked for: no more than best_s */
   gboolean hopes; /* some plan of this round could be the best: */
   RaPoint hope;   /* the quickest, if its calls take what their bounds say */
   double hope_s;
-  guint age, span;  /* a quench: rounds so far, and in all */
-  guint n_quenches; /* before this one */
-  guint n_lanes;    /* that are worth replaying at once */
-  uint64_t n_steps, n_replayed;
-} RaMcmcChain;
+  guint pending; /* bits of lanes with a proposal that passed its bound */
+  RaProposal before[RA_LANES]; /* what undoes it */
+  double limits[RA_LANES];     /* what it may take */
+  RaScore scores[RA_LANES];
+  uint64_t n_steps, n_replayed; /* of all its chains */
+} RaMcmcGroup;
 
 typedef struct {
   RaCostTable *costs;
@@ -34,10 +45,25 @@ typedef struct {
   RaProposer *proposer; /* owned */
   RaMcmcChain *chains;  /* (n_chains): the ladder, the hottest first, then those
                      that quench; owned */
-  guint n_chains, n_ladder;
-  gint next;     /* atomic: chain of the round that no thread has taken */
+  RaMcmcGroup *groups;  /* (n_groups), owned */
+  guint n_chains, n_ladder, n_groups;
+  gint next;     /* atomic: group of the round that no thread has taken */
   gint64 end_us; /* of the time limit; 0: none */
 } RaMcmcSearch;
+
+/* --- search/mcmc_group.c --- */
+
+/* What changes of the plan of @group's first chain cost, the median; and its
+ * time. */
+double ra_mcmc_probe(const RaMcmcSearch *s, RaMcmcGroup *group,
+                     double *out_now_s);
+
+/* The group's chains go on for @n_steps proposals in all, or until it is time.
+ */
+void ra_mcmc_run_group(const RaMcmcSearch *s, RaMcmcGroup *group,
+                       uint64_t n_steps);
+
+/* --- search/mcmc_ladder.c --- */
 
 /* Some plan, with the residencies that were asked. */
 void ra_mcmc_random_point(const RaMcmcSearch *s, RaRng *rng, RaPoint *out);
