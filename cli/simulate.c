@@ -9,12 +9,13 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/seeds.h"
+#include "cli/sensitivity.h"
 #include "study/explain.h"
 #include "study/fit.h"
 #include "study/outcome.h"
 #include "study/real_table.h"
 #include "study/replay.h"
-#include "study/seeds.h"
 
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
 #define HOLDER_ROWS_SHOWN 8 /* of memory */
@@ -322,48 +323,10 @@ typedef struct {
   gboolean fingerprint; /* alone */
   gboolean unfolded;    /* --no-fold */
   gboolean explain;
+  gboolean sensitivity;
+  char *factor, *plot;   /* owned, nullable: of it */
   char *seeds, *threads; /* owned, nullable */
 } Flags;
-
-/* --seeds, or several plans: a replay each. */
-static gboolean
-simulate_many(const RaOptions *options, const Flags *own, uint32_t n_seeds,
-              guint n_threads, GError **error)
-{
-  RaSetupFlags flags = ra_options_setup(options);
-  RaReplayOptions wanted = {.n_iterations = options->n_iterations,
-                            .fidelity = options->fidelity,
-                            .flows = options->flows,
-                            .seed = options->seed,
-                            .unfolded = own->unfolded};
-  g_autoptr(GPtrArray) setups =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_setup_free);
-  g_autoptr(GPtrArray) tables =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
-  g_autoptr(GArray) runs = NULL;
-  RaSetup *const *list;
-  RaProgress *progress = ra_progress_begin("simulating");
-  gboolean ok = TRUE;
-
-  for (guint i = 0; options->files[i] && ok; i++) {
-    RaSetup *setup = NULL;
-
-    if (ra_file_kind_expect(options->files[i], RA_FILE_PLAN, error))
-      setup = ra_setup_load(options->files[i], RA_FILE_PLAN, &flags, error);
-    ok = setup != NULL;
-    if (setup)
-      g_ptr_array_add(setups, setup);
-  }
-  list = (RaSetup *const *)(void *)setups->pdata;
-  if (ok)
-    runs = ra_seeds_run(list, setups->len, &wanted, n_seeds, n_threads, error);
-  ra_progress_end(progress);
-  if (!runs)
-    return FALSE;
-  g_ptr_array_add(tables, ra_seeds_spread(runs, list, setups->len));
-  g_ptr_array_add(tables, ra_seeds_table(runs, list));
-  return ra_output_tables(tables, options->format, error);
-}
 
 /* The exit status: 1 where the plan does not fit. */
 static int
@@ -402,16 +365,42 @@ static void
 flags_clear(Flags *flags)
 {
   g_free(flags->trace);
+  g_free(flags->factor);
+  g_free(flags->plot);
   g_free(flags->seeds);
   g_free(flags->threads);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Flags, flags_clear)
 
+/* What is of one replay, or of --sensitivity, stands with no other. */
+static gboolean
+check_flags(const RaOptions *options, const Flags *flags, GError **error)
+{
+  gboolean is_many = flags->seeds || options->files[1];
+  const char *alone = flags->trace                    ? "--trace"
+                      : flags->fingerprint            ? "--fingerprint"
+                      : flags->explain                ? "--explain"
+                      : is_many && flags->sensitivity ? "--sensitivity"
+                                                      : NULL;
+
+  if (!flags->sensitivity && (flags->plot || flags->factor))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s is of --sensitivity, expected that too",
+                flags->plot ? "--plot" : "--factor");
+  else if (alone && (is_many || flags->sensitivity))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s with %s, expected one replay for it",
+                is_many ? "several seeds or plans" : "--sensitivity", alone);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_auto(Flags) flags = {NULL, FALSE, FALSE, FALSE, NULL, NULL};
+  g_auto(Flags) flags = {.trace = NULL};
   uint64_t n_seeds = 1, n_threads = 0;
   const GOptionEntry own[] = {
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &flags.trace,
@@ -422,6 +411,15 @@ run(int argc, char **argv, GError **error)
        "Also say why: causes, ops and links of the critical path, what idle "
        "GPUs wait for",
        NULL},
+      {"sensitivity", 0, 0, G_OPTION_ARG_NONE, &flags.sensitivity,
+       "Instead: how an iteration answers to twice and half of each resource, "
+       "and to other GPUs",
+       NULL},
+      {"factor", 0, 0, G_OPTION_ARG_FILENAME, &flags.factor,
+       "Of --sensitivity, in place of twice (2)", "NUMBER"},
+      {"plot", 0, 0, G_OPTION_ARG_FILENAME, &flags.plot,
+       "Draw what --sensitivity finds: FILE.svg, .png or .pdf; -: as text",
+       "FILE"},
       {"no-fold", 0, 0, G_OPTION_ARG_NONE, &flags.unfolded,
        "Expand every replica by itself: slower, the same numbers", NULL},
       {"seeds", 0, 0, G_OPTION_ARG_FILENAME, &flags.seeds,
@@ -439,16 +437,14 @@ run(int argc, char **argv, GError **error)
       !ra_option_uint64("--threads", flags.threads, 1, MAX_THREADS, &n_threads,
                         error))
     return 0;
+  if (!check_flags(&options, &flags, error))
+    return 0;
+  if (flags.sensitivity)
+    return ra_simulate_sensitivity(&options, flags.factor, flags.plot,
+                                   (guint)n_threads, error);
   if (flags.seeds || options.files[1]) {
-    if (flags.trace || flags.fingerprint || flags.explain)
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "several seeds or plans with %s, expected one replay for it",
-                  flags.trace         ? "--trace"
-                  : flags.fingerprint ? "--fingerprint"
-                                      : "--explain");
-    else
-      simulate_many(&options, &flags, (uint32_t)n_seeds, (guint)n_threads,
-                    error);
+    ra_simulate_seeds(&options, flags.unfolded, (uint32_t)n_seeds,
+                      (guint)n_threads, error);
     return 0;
   }
   return simulate(&options, &flags, error);
@@ -476,6 +472,7 @@ const RaCommand ra_command_simulate = {
         "--trace ppo.trace.tsv\n"
         "  reallot simulate sft-llama3.1-405b-16384.plan --no-fold\n"
         "  reallot simulate ppo-llama3-70b-128.plan --explain\n"
+        "  reallot simulate ppo-llama3-70b-128.plan --sensitivity --plot=-\n"
         "  reallot simulate ppo-llama3-70b-128.plan --network=flows --set "
         "'cluster.fabric=rail(leaf=4, oversubscription=4)'\n"
         "  reallot simulate ppo-llama3-70b-1024.plan --fidelity=op "

@@ -149,7 +149,6 @@ set_ranks(RaOpReplay *r)
 {
   const RaCluster *cluster = r->graph->augmented->plan->cluster;
   uint32_t n_gpus = ra_cluster_n_gpus(cluster);
-  uint64_t seed = ra_hash_u64(RA_HASH_INIT, r->graph->seed);
 
   if (!ra_cluster_ranks_differ(cluster))
     return;
@@ -161,7 +160,7 @@ set_ranks(RaOpReplay *r)
   r->rank_s = g_new(double, n_gpus);
   r->ranks = g_new(uint32_t, n_gpus);
   for (uint32_t i = 0; i < n_gpus; i++) {
-    double u = (double)(ra_hash_u64(seed, i) >> 11) * 0x1p-53;
+    double u = ra_op_replay_share(r->graph->seed, i);
 
     r->slow[i] = u < cluster->straggler_frac ? cluster->straggler_slowdown : 1;
   }

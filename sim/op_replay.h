@@ -34,6 +34,7 @@
 #ifndef RA_SIM_OP_REPLAY_H
 #define RA_SIM_OP_REPLAY_H
 
+#include "base/hash.h"
 #include "estimator/estimator.h"
 #include "graph/op_program.h"
 
@@ -57,6 +58,15 @@ RaOpReplay *ra_op_replay_new(const RaTaskGraph *graph,
                              const RaEstimator *estimator);
 void ra_op_replay_free(RaOpReplay *replay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaOpReplay, ra_op_replay_free)
+
+/* In [0, 1): under @seed @gpu is slow where `stragglers` is more. */
+static inline double
+ra_op_replay_share(uint64_t seed, uint32_t gpu)
+{
+  uint64_t hash = ra_hash_u64(ra_hash_u64(RA_HASH_INIT, seed), gpu);
+
+  return (double)(hash >> 11) * 0x1p-53;
+}
 
 /* Calls @visit for every step from now on; NULL: nobody. */
 void ra_op_replay_set_visit(RaOpReplay *replay, RaOpVisit visit, void *data);

@@ -6,8 +6,21 @@
 #include "base/text.h"
 #include "graph/plan.h"
 #include "study/change.h"
+#include "traces/profile.h"
+#include "traces/system.h"
 
 typedef const RaKeySpec *(*KeySpecs)(const char *noun, gsize *out_n);
+
+static const RaKeySpec *
+system_key_specs(const char *noun, gsize *out_n)
+{
+  const RaKeySpec *keys = ra_system_constant_specs(out_n);
+
+  if (g_str_equal(noun, "constants"))
+    return keys;
+  *out_n = 0;
+  return NULL;
+}
 
 static const struct {
   RaFileKind kind;
@@ -16,10 +29,13 @@ static const struct {
     {RA_FILE_WORKLOAD, ra_workload_key_specs},
     {RA_FILE_CLUSTER, ra_cluster_key_specs},
     {RA_FILE_PLAN, ra_plan_key_specs},
+    {RA_FILE_PROFILE, ra_profile_key_specs},
+    {RA_FILE_SYSTEM, system_key_specs},
 };
 
-static const char *const nouns[] = {"workload", "model", "call", "cluster",
-                                    "link",     "plan",  NULL};
+static const char *const nouns[] = {"workload",  "model", "call",   "cluster",
+                                    "link",      "plan",  "device", "law",
+                                    "constants", NULL};
 
 static gboolean fail(GError **error, const char *text, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
@@ -57,12 +73,16 @@ ra_change_clear(RaChange *change)
   memset(change, 0, sizeof *change);
 }
 
-/* `format` may stand in any group. */
+/* `format` may stand in any group; which coefficients a law has depends on its
+ * name, so its reader refuses what is none. */
 static gboolean
 has_key(KeySpecs specs, const char *noun, const char *key)
 {
   gsize n;
   const RaKeySpec *keys = specs(noun, &n);
+
+  if (g_str_equal(noun, "law"))
+    return specs == ra_profile_key_specs;
 
   for (gsize i = 0; i < n; i++) {
     if (g_str_equal(keys[i].key, key))
@@ -151,11 +171,12 @@ split_group(RaChange *change, const char *group, GError **error)
                 near,
                 *near ? ""
                       : ", expected workload, model NAME, call NAME, "
-                        "cluster, link NAME or plan");
+                        "cluster, link NAME, plan, device, law NAME or "
+                        "constants");
   }
-  wants_name = g_str_equal(change->noun, "model") ||
-               g_str_equal(change->noun, "call") ||
-               g_str_equal(change->noun, "link");
+  wants_name =
+      g_str_equal(change->noun, "model") || g_str_equal(change->noun, "call") ||
+      g_str_equal(change->noun, "law") || g_str_equal(change->noun, "link");
   if (wants_name != (*change->name != '\0'))
     return fail(error, change->text,
                 wants_name ? "'%s' without a name, expected '%s NAME'"

@@ -2,9 +2,11 @@
  *
  *     workload.prompts=1024          model actor.config=llama-3-8b.json
  *     cluster.nodes=32               call actor_train.tp=4
+ *     device.bf16=2 PFLOP/s          constants.weight-sync=2 GB/s
  *
- * GROUP is the header of a group of the workload, the cluster or the plan,
- * without brackets.  `[call NAME]` stands in plans and in workloads: the key
+ * GROUP is the header of a group of the workload, the cluster or the plan, or
+ * of the GPU's profile (device, law NAME) or the system (constants), without
+ * brackets.  `[call NAME]` stands in plans and in workloads: the key
  * says which is meant, or a file's kind in front does, `plan:call
  * actor_train.tp=4`.  The group must be there (a plan may lack a call that its
  * workload has).
@@ -22,7 +24,7 @@
 #include "study/file_kind.h"
 
 typedef struct {
-  RaFileKind kind; /* WORKLOAD, CLUSTER or PLAN: where it goes */
+  RaFileKind kind; /* WORKLOAD ... SYSTEM: where it goes */
   char *text;      /* as the user wrote it; owned */
   char *noun;      /* "call"; owned */
   char *name;      /* "actor_train", or ""; owned */

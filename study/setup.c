@@ -26,7 +26,8 @@ clear_change(void *item)
 static gboolean
 reads(RaFileKind kind, RaFileKind wanted)
 {
-  return kind == RA_FILE_PLAN || kind == wanted;
+  return kind == RA_FILE_PLAN || kind == wanted ||
+         (kind == RA_FILE_CLUSTER && wanted == RA_FILE_PROFILE);
 }
 
 static gboolean
@@ -211,6 +212,24 @@ load_part(Loader *loader, RaKeyFile *plan, const char *key, const char *value,
   return FALSE;
 }
 
+/* Changes of a system where none runs the plan are refused. */
+static gboolean
+check_system(const Loader *loader, GError **error)
+{
+  for (guint i = 0; i < loader->changes->len && !loader->setup->system; i++) {
+    const RaChange *change = &g_array_index(loader->changes, RaChange, i);
+
+    if (change->kind != RA_FILE_SYSTEM)
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--set '%s': changes a system, but none was given, expected "
+                "--system=FILE",
+                change->text);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 /* What an estimator needs beside its profile; %FALSE where there is none. */
 static gboolean
 finish_estimator(const Loader *loader)
@@ -234,6 +253,8 @@ make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
 
   if ((system || flag) && !load_part(loader, plan, "system", system, flag,
                                      load_system, &setup->system_path, error))
+    return FALSE;
+  if (!check_system(loader, error))
     return FALSE;
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
   return finish_estimator(loader);
@@ -346,6 +367,8 @@ ra_setup_load_pair(const RaSetupFlags *flags, GError **error)
                                setup->system_path ? "" : "--system: ");
     return NULL;
   }
+  if (!check_system(&loader, error))
+    return NULL;
   setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
   return finish_estimator(&loader) ? g_steal_pointer(&setup) : NULL;
 }

@@ -77,6 +77,12 @@ set_fails "has no [model actr], did you mean 'actor'?" 'model actr.dtype=fp8'
 set_fails "--set 'cluster.nodes=two': 'nodes' is 'two', expected an integer" \
   cluster.nodes=two
 set_fails "--set 'cluster.nic=400': " cluster.nic=400
+set_fails "unknown key 'bf61' in [device], did you mean 'bf16'?" \
+  'device.bf61=1 TFLOP/s'
+set_fails "--set 'device.bf16=1': " device.bf16=1
+set_fails "has no [law hots], did you mean 'host'?" law\ hots.x=1
+set_fails "--set 'law host.eager=1': " 'law host.eager=1'
+set_fails "changes a system, but none was given" constants.compute-factor=2
 set_fails "--set 'call actor_train.mesh=node[0-99]': 'mesh': " \
   'call actor_train.mesh=node[0-99]'
 set_fails "no file 'nosuch.workload'" plan.workload=nosuch.workload
@@ -95,6 +101,12 @@ fails "--profile: expected a plan, a workload or a cluster with it" inspect \
   llama-3-8b.json --profile=x
 fails "--system: expected a plan with it, but a cluster was given" inspect \
   h100-1n.cluster --system=x
+fails "--factor: '1', expected a number above 1" simulate "$plan" \
+  --sensitivity --factor=1
+fails "--plot is of --sensitivity" simulate "$plan" --plot=-
+fails "--sensitivity with --trace" simulate "$plan" --sensitivity --trace=x
+fails "several seeds or plans with --sensitivity" simulate "$plan" "$plan" \
+  --sensitivity
 printf '[system]\nrelease = x\n[constants]\nx = 1\n' >bad.system
 fails "bad.system:1: missing key 'derived' in [system]" simulate "$plan" \
   --system=bad.system

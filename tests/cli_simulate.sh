@@ -68,6 +68,23 @@ awk -v s="$(field iteration_s)" -v usd="$(field usd)" \
   'BEGIN { d = usd - s * 8 * 3.6 / 3600; exit !(d < 1e-9 && d > -1e-9) }'
 result $? "the price is iteration x GPUs x price of a GPU hour"
 
+# ---- sensitivity ----------------------------------------------------------------
+
+# The rates that it names are what --set would make of them.
+run simulate "$plan" --sensitivity --format=tsv
+twice=$(awk -F'\t' '$1 == "hbm" { print $3 }' out)
+[ "$(head -1 out)" = '# base' ] && grep -q '^# sensitivity' out &&
+  grep -q '^h200-sxm' out
+result $? "sensitivity has its tables"
+run simulate "$plan" --format=tsv --set 'device.memory-bandwidth=6.7 TB/s'
+[ -n "$twice" ] && [ "$twice" = "$(field iteration_s)" ]
+result $? "twice the bandwidth is what --set makes of it"
+works simulate "$plan" --sensitivity --factor=1.5 --plot=-
+grep -q '^hbm .*#|' out
+result $? "a tornado as text: more bandwidth to the left"
+works simulate "$plan" --system reallhf-2024.system \
+  --set constants.compute-factor=1
+
 # ---- experts and contexts over GPUs -------------------------------------------
 
 # Mixtral visits 2 of 8 experts: MFU is of those, and between what published

@@ -62,6 +62,14 @@ static const RaKeySpec device_keys[] = {
      .required = TRUE, .doc = "where the data sheet's numbers are from"},
 };
 
+const RaKeySpec *
+ra_profile_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+  *out_n = g_str_equal(noun, "device") ? G_N_ELEMENTS(device_keys) : 0;
+  return *out_n > 0 ? device_keys : NULL;
+}
+
 /* Keys that every law has beside its coefficients. */
 static const char *const law_keys[] = {"source",   "rows",         "range",
                                        "held-out", "error-median", "error-p90",

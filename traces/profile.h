@@ -67,6 +67,10 @@ typedef struct {
 } RaProfile;
 
 RaProfile *ra_profile_load(RaKeyFile *file, GError **error);
+/* (array length=out_n) (nullable): the keys that `[noun]` of a profile may
+ * have, static; %NULL for a noun that it does not have, and for laws, whose
+ * coefficients traces/law.h has. */
+const RaKeySpec *ra_profile_key_specs(const char *noun, gsize *out_n);
 void ra_profile_free(RaProfile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProfile, ra_profile_free)
 

@@ -1,0 +1,19 @@
+/* What `reallot simulate` says of several seeds or plans. */
+#ifndef RA_CLI_SEEDS_H
+#define RA_CLI_SEEDS_H
+
+#include "cli/options.h"
+
+/**
+ * ra_simulate_seeds:
+ * @options: of `reallot simulate`, its files plans
+ * @unfolded: --no-fold
+ * @n_seeds: from --seed on
+ * @n_threads: 0: as many as processors
+ *
+ * A replay each; prints their spread and a row a replay.
+ */
+gboolean ra_simulate_seeds(const RaOptions *options, gboolean unfolded,
+                           uint32_t n_seeds, guint n_threads, GError **error);
+
+#endif

@@ -1,0 +1,176 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "search/strategy.h"
+#include "sim/breakdown.h"
+#include "sim/memory.h"
+#include "study/contest.h"
+#include "study/trial.h"
+
+/* --- a plan by a family or by search --- */
+
+/* Text of the plan of @kind; NULL with @error. */
+static char *
+family_text(const RaSetup *setup, int kind, GError **error)
+{
+  RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
+  g_autoptr(RaDraft) draft = ra_strategy_plan(
+      setup->workload, setup->cluster, setup->estimator, &options, error);
+
+  /* Its files are the setup's, whatever it calls them. */
+  return draft ? ra_draft_write(draft, "a.workload", "a.cluster", NULL, error)
+               : NULL;
+}
+
+static char *
+search_text(const RaTrialSpec *spec, RaSetup *setup, GError **error)
+{
+  RaContestOptions options = {.kind = RA_SPACE_REAL,
+                              .n_iterations = MAX(spec->replay.n_iterations, 2),
+                              .seed = spec->replay.seed,
+                              .n_steps = spec->n_steps,
+                              .n_threads = 1,
+                              .workload = "a.workload",
+                              .cluster = "a.cluster"};
+  g_autoptr(RaContest) contest =
+      ra_contest_new(setup, &spec->flags, &options, error);
+
+  if (!contest)
+    return NULL;
+  if (contest->winner != RA_NONE)
+    return g_strdup(
+        g_array_index(contest->contenders, RaContender, contest->winner).text);
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE, "no plan that fits");
+  return NULL;
+}
+
+static RaSetup *
+load_placed(const RaTrialSpec *spec, GError **error)
+{
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&spec->flags, error);
+  g_autofree char *text = NULL;
+  int kind = 0;
+
+  if (!setup)
+    return NULL;
+  while (ra_strategy_names[kind] &&
+         !g_str_equal(ra_strategy_names[kind], spec->placement))
+    kind++;
+  text = ra_strategy_names[kind] ? family_text(setup, kind, error)
+                                 : search_text(spec, setup, error);
+  return text && ra_setup_read_plan(setup, spec->placement, text, error)
+             ? g_steal_pointer(&setup)
+             : NULL;
+}
+
+/* --- a trial --- */
+
+static void
+measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
+{
+  g_autoptr(RaBreakdown) breakdown =
+      ra_breakdown_new(replay->sim, replay->graph);
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
+  g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
+
+  trial->iteration_s = breakdown->iteration_s;
+  trial->tokens_per_s = breakdown->tokens_per_s;
+  trial->mfu_frac = breakdown->mfu_frac;
+  trial->usd = breakdown->usd;
+  trial->n_gpus = breakdown->n_gpus;
+  trial->capacity_bytes = setup->cluster->device.memory_bytes;
+  if (memory->fullest != RA_NONE)
+    trial->peak_bytes = memory->lanes[memory->fullest].peak_bytes;
+  trial->fingerprint = ra_sim_result(replay->sim)->fingerprint;
+}
+
+void
+ra_trial_run(const RaTrialSpec *spec, RaTrial *out_trial)
+{
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaReplay) replay = NULL;
+  GError *error = NULL;
+
+  g_return_if_fail(spec && (spec->plan || spec->placement) && out_trial);
+  memset(out_trial, 0, sizeof *out_trial);
+  setup = spec->plan
+              ? ra_setup_load(spec->plan, RA_FILE_PLAN, &spec->flags, &error)
+              : load_placed(spec, &error);
+  if (setup)
+    replay = ra_replay_new(setup, &spec->replay, &error);
+  if (replay) {
+    measure(setup, replay, out_trial);
+    return;
+  }
+  out_trial->is_fault = !g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE);
+  out_trial->refusal = g_strdup(error->message);
+  g_error_free(error);
+}
+
+void
+ra_trial_clear(RaTrial *trial)
+{
+  g_clear_pointer(&trial->refusal, g_free);
+}
+
+gboolean
+ra_trial_fits(const RaTrial *trial)
+{
+  return !trial->refusal && trial->peak_bytes <= trial->capacity_bytes;
+}
+
+/* --- many --- */
+
+typedef struct {
+  const RaTrialSpec *specs;
+  const gint *stop;
+  RaTrialDone done;
+  void *data; /* of it */
+  RaTrial *trials;
+  GMutex lock; /* of done and n_run */
+  guint n_run;
+} Job;
+
+static void
+run_one(gpointer item, gpointer data)
+{
+  Job *job = data;
+  guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
+
+  if (job->stop && g_atomic_int_get(job->stop))
+    return;
+  ra_trial_run(&job->specs[i], &job->trials[i]);
+  g_mutex_lock(&job->lock);
+  job->n_run++;
+  if (job->done)
+    job->done(i, &job->trials[i], job->data);
+  g_mutex_unlock(&job->lock);
+}
+
+guint
+ra_trials_run(const RaTrialSpec *specs, guint n, guint n_threads,
+              const gint *stop, RaTrialDone done, void *data,
+              RaTrial *out_trials)
+{
+  Job job = {.specs = specs,
+             .stop = stop,
+             .done = done,
+             .data = data,
+             .trials = out_trials};
+  GThreadPool *pool;
+
+  g_return_val_if_fail((specs && out_trials) || n == 0, 0);
+  memset(out_trials, 0, n * sizeof *out_trials);
+  g_mutex_init(&job.lock);
+  pool = g_thread_pool_new(
+      run_one, &job, (gint)(n_threads > 0 ? n_threads : g_get_num_processors()),
+      TRUE, NULL);
+  for (guint i = 0; i < n; i++)
+    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
+  g_thread_pool_free(pool, FALSE, TRUE);
+  g_mutex_clear(&job.lock);
+  return job.n_run;
+}
