@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/augment_impl.h"
+#include "graph/trips.h"
 
 /* Bytes of one datum a token: an int32 token id, an fp32 log-prob or value. */
 #define TOKEN_DATUM_BYTES 4
@@ -93,6 +94,7 @@ add_transfer(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
                  .source = input->producer,
                  .part = part,
                  .n_parts = n_parts,
+                 .trip = a->trip,
                  .n_steps = (many + few - 1) / few};
 
   for (guint i = 0; i < c->n_inputs; i++)
@@ -135,6 +137,20 @@ add_transfers(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
   }
 }
 
+/* The next node, part of @call, waits for all of the trip before; by its
+ * inputs, where it reads what its own trip made. */
+static void
+wait_trip(RaAugmenter *a, uint32_t call)
+{
+  const RaCall *c = &a->workload->calls[call];
+
+  for (guint i = 0; i < c->n_inputs; i++)
+    if (c->inputs[i].producer != RA_NONE)
+      return;
+  for (uint32_t i = 0; a->trip > 0 && i < a->workload->n_calls; i++)
+    ra_augmenter_pred(a, a->before[i]);
+}
+
 /* Parts stand next to each other, after all transfers to them: last_part(). */
 static void
 add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
@@ -146,14 +162,15 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
 
   for (uint32_t part = 0; part < c->n_parts; part++)
     add_transfers(a, iteration, call, part, moved, moved + part * c->n_inputs);
-  reload = ra_augment_reload(a, iteration, call);
+  reload = a->trip == 0 ? ra_augment_reload(a, iteration, call) : RA_NONE;
   for (uint32_t part = 0; part < c->n_parts; part++) {
     RaNode node = {.kind = RA_NODE_CALL,
                    .iteration = iteration,
                    .call = call,
                    .source = RA_NONE,
                    .part = part,
-                   .n_parts = c->n_parts};
+                   .n_parts = c->n_parts,
+                   .trip = a->trip};
     const uint32_t *from = moved + part * c->n_inputs;
     for (guint i = 0; i < c->n_inputs; i++)
       if (from[i] != RA_NONE)
@@ -163,6 +180,7 @@ add_call(RaAugmenter *a, uint32_t iteration, uint32_t call)
                           input_node(a, iteration, call, part, &c->inputs[i]));
     if (part == 0) {
       ra_augment_wait_version(a, iteration, call);
+      wait_trip(a, call);
       ra_augmenter_pred(a, reload);
       *ra_augmenter_at(a, a->first, iteration, call) = a->nodes->len;
     } else {
@@ -193,14 +211,56 @@ finish(RaAugmenter *a)
   return g;
 }
 
+/* Trip by trip, the calls that run in each: they read none of the others. */
+static void
+add_trips(RaAugmenter *a, uint32_t iteration)
+{
+  const RaWorkload *w = a->workload;
+  uint32_t n_trips = ra_trips_draw(w, iteration, a->seed, NULL);
+
+  for (a->trip = 0; a->trip < n_trips; a->trip++) {
+    for (guint i = 0; i < w->n_calls; i++)
+      a->before[i] = a->trip > 0 && w->calls[i].each_trip
+                         ? ra_augmenter_last_part(a, iteration, i)
+                         : RA_NONE;
+    for (guint i = 0; i < w->n_calls; i++)
+      if (w->calls[w->order[i]].each_trip)
+        add_call(a, iteration, w->order[i]);
+  }
+  a->trip = 0;
+}
+
+static void
+add_iteration(RaAugmenter *a, uint32_t iteration)
+{
+  const RaWorkload *w = a->workload;
+  gboolean trips = ra_trips_are_set(w);
+
+  if (trips)
+    add_trips(a, iteration);
+  for (guint pass = trips ? 0 : 1; pass < 2; pass++)
+    for (uint32_t i = 0; i < w->n_calls; i++) {
+      uint32_t call = w->order[i];
+
+      if (w->calls[call].each_trip != (pass == 0))
+        continue;
+      if (pass > 0)
+        add_call(a, iteration, call);
+      ra_augment_push_versions(a, iteration, call);
+      ra_augment_offload(a, iteration, call);
+    }
+}
+
 static RaAugmented *
-augment(const RaPlan *plan, uint32_t n_iterations, gboolean is_bare)
+augment(const RaPlan *plan, uint32_t n_iterations, uint64_t seed,
+        gboolean is_bare)
 {
   const RaWorkload *w = plan->workload;
   gsize n_cells = (gsize)n_iterations * w->n_calls;
   RaAugmenter a = {.plan = plan,
                    .workload = w,
                    .n_iterations = n_iterations,
+                   .seed = seed,
                    .is_bare = is_bare};
   RaAugmented *result;
   uint32_t zero = 0;
@@ -211,6 +271,7 @@ augment(const RaPlan *plan, uint32_t n_iterations, gboolean is_bare)
   a.copies = g_array_new(FALSE, FALSE, sizeof(RaCopy));
   a.host = ra_augment_host_new(plan, n_iterations);
   g_array_append_val(a.pred_begin, zero);
+  a.before = g_new(uint32_t, w->n_calls);
   a.first = g_new(uint32_t, n_cells);
   a.version = g_new(uint32_t, n_cells);
   memset(a.first, 0xff, n_cells * sizeof *a.first);
@@ -221,12 +282,7 @@ augment(const RaPlan *plan, uint32_t n_iterations, gboolean is_bare)
       ra_length_mean(&w->prompt_length) + ra_length_mean(&w->response_length);
 
   for (uint32_t k = 0; k < n_iterations; k++)
-    for (guint i = 0; i < w->n_calls; i++) {
-      uint32_t call = w->order[i];
-      add_call(&a, k, call);
-      ra_augment_push_versions(&a, k, call);
-      ra_augment_offload(&a, k, call);
-    }
+    add_iteration(&a, k);
   ra_augment_copies(&a);
   result = finish(&a);
   g_array_unref(a.nodes);
@@ -234,6 +290,7 @@ augment(const RaPlan *plan, uint32_t n_iterations, gboolean is_bare)
   g_array_unref(a.pred);
   g_array_unref(a.copies);
   ra_augment_host_free(a.host);
+  g_free(a.before);
   g_free(a.first);
   g_free(a.version);
   g_free(a.load);
@@ -245,14 +302,21 @@ RaAugmented *
 ra_augment(const RaPlan *plan, uint32_t n_iterations)
 {
   g_return_val_if_fail(n_iterations >= 1, NULL);
-  return augment(plan, n_iterations, FALSE);
+  return augment(plan, n_iterations, 0, FALSE);
+}
+
+RaAugmented *
+ra_augment_drawn(const RaPlan *plan, uint32_t n_iterations, uint64_t seed)
+{
+  g_return_val_if_fail(n_iterations >= 1, NULL);
+  return augment(plan, n_iterations, seed, FALSE);
 }
 
 RaAugmented *
 ra_augment_bare(const RaPlan *plan, uint32_t n_iterations)
 {
   g_return_val_if_fail(n_iterations >= 1, NULL);
-  return augment(plan, n_iterations, TRUE);
+  return augment(plan, n_iterations, 0, TRUE);
 }
 
 void
@@ -289,5 +353,7 @@ ra_node_name(const RaAugmented *augmented, uint32_t node)
   g_string_append(text, calls[n->call].name);
   if (n->n_parts > 1)
     g_string_append_printf(text, ".p%u", n->part);
+  if (n->trip > 0)
+    g_string_append_printf(text, ".t%u", n->trip);
   return g_string_free(text, FALSE);
 }

@@ -5,6 +5,9 @@
  * memory, first class and costed.  Node ids are the program order: iteration by
  * iteration, calls in topological order, what a call waits for before it.
  *
+ * Where the workload has trips (graph/trips.h), calls of a trip stand once for
+ * each, and each trip waits for the one before.
+ *
  * Edges: data (a part of a consumer waits for the chunk that it needs),
  * parameter versions (a call of iteration k on a trained model waits for what
  * training wrote in iteration k - 1 - staleness), and through the added nodes
@@ -45,7 +48,8 @@ typedef struct {
       source;    /* REALLOC, TRANSFER: call that it comes from; else RA_NONE */
   uint32_t part; /* CALL: 0 .. n_parts - 1; TRANSFER: chunk */
   uint32_t n_parts;
-  double bytes; /* TRANSFER: payload in all; REALLOC: all that travels */
+  uint32_t trip; /* CALL, TRANSFER of a call that runs in each: which; else 0 */
+  double bytes;  /* TRANSFER: payload in all; REALLOC: all that travels */
   double max_intra_bytes; /* REALLOC, TRANSFER: largest in or out of a GPU
                              within its node */
   double max_inter_bytes; /* and across nodes */
@@ -99,6 +103,18 @@ typedef struct {
  * Returns: (transfer full): ra_augmented_free() it
  */
 RaAugmented *ra_augment(const RaPlan *plan, uint32_t n_iterations);
+
+/**
+ * ra_augment_drawn:
+ * @seed: of the outcomes that say how many trips an iteration takes
+ *   (graph/trips.h)
+ *
+ * As ra_augment(), which has seed 0.
+ *
+ * Returns: (transfer full): ra_augmented_free() it
+ */
+RaAugmented *ra_augment_drawn(const RaPlan *plan, uint32_t n_iterations,
+                              uint64_t seed);
 
 /**
  * ra_augment_bare:

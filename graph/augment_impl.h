@@ -22,7 +22,8 @@ typedef struct {
   GArray *pred_begin; /* uint32_t, one ahead of nodes */
   GArray *pred;       /* uint32_t */
   GArray *copies;     /* RaCopy */
-  uint32_t *first; /* (n_iterations, n_calls) node of part 0, RA_NONE before */
+  uint32_t *first; /* (n_iterations, n_calls) node of part 0, of the last trip
+                      so far; RA_NONE before */
   uint32_t
       *version; /* (n_iterations, n_calls) REALLOC node that brings the call
                    what training wrote in that iteration; RA_NONE: none */
@@ -30,6 +31,10 @@ typedef struct {
   gboolean *has_load;  /* (n_calls) computed */
   RaAugmentHost *host; /* owned; NULL: nothing is in host memory */
   double tokens;       /* expected tokens of a sequence */
+  uint64_t seed;       /* of what decides the number of trips */
+  uint32_t trip;       /* that nodes are made of */
+  uint32_t *before;    /* (n_calls) last nodes of the trip before; RA_NONE: not
+                          of a trip */
 } RaAugmenter;
 
 /* The cell of (@iteration, @call) of @table, (n_iterations, n_calls). */

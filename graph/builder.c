@@ -30,10 +30,12 @@ struct _RaBuilder {
   uint64_t seed;
   RaArena *arena; /* becomes the graph's */
   RaLaneMap *lanes;
-  RaTaskId *tail;       /* (lanes x streams) last task of each queue */
-  RaTaskId *node_end;   /* (nodes) */
-  RaSequenceSet **sets; /* (iterations x calls) made on demand */
-  RaRow *rows;          /* (n_tasks) */
+  RaTaskId *tail;            /* (lanes x streams) last task of each queue */
+  RaTaskId *node_end;        /* (nodes) */
+  RaSequenceSet **sets;      /* (iterations x calls) made on demand */
+  RaSequenceSet **trip_sets; /* (iterations x calls x max-trips) the same; NULL:
+                                no trips */
+  RaRow *rows;               /* (n_tasks) */
   uint64_t n_tasks, row_capacity;
   RaPendingEdge *edges; /* (n_edges) */
   uint64_t n_edges, edge_capacity;
@@ -78,6 +80,7 @@ ra_builder_free(RaBuilder *b)
   g_free(b->tail);
   g_free(b->node_end);
   g_free(b->sets);
+  g_free(b->trip_sets);
   g_free(b->rows);
   g_free(b->edges);
   g_array_unref(b->works);
@@ -114,6 +117,29 @@ ra_builder_sequences(RaBuilder *b, uint32_t set, uint32_t iteration)
 
   if (!*slot)
     *slot = ra_sequence_set_new(b->arena, plan, set, iteration, b->seed);
+  return *slot;
+}
+
+const RaSequenceSet *
+ra_builder_node_sequences(RaBuilder *b, uint32_t node)
+{
+  const RaPlan *plan = b->augmented->plan;
+  const RaWorkload *w = plan->workload;
+  const RaNode *n = &b->augmented->nodes[node];
+  const RaCall *call = &w->calls[n->call];
+  gsize n_cells = (gsize)b->augmented->n_iterations * w->n_calls;
+  RaSequenceSet **slot;
+
+  if (!call->each_trip)
+    return ra_builder_sequences(b, call->set, n->iteration);
+  if (!b->trip_sets)
+    b->trip_sets = g_new0(RaSequenceSet *, n_cells * w->max_trips);
+  slot = &b->trip_sets[((gsize)n->iteration * w->n_calls + call->set) *
+                           w->max_trips +
+                       n->trip];
+  if (!*slot)
+    *slot = ra_sequence_set_new_trip(b->arena, plan, call->set, n->iteration,
+                                     n->trip, b->seed);
   return *slot;
 }
 

@@ -43,6 +43,11 @@ RaArena *ra_builder_arena(RaBuilder *builder);
 const RaSequenceSet *ra_builder_sequences(RaBuilder *builder, uint32_t set,
                                           uint32_t iteration);
 
+/* The sequences that CALL node @node works on: those, or of a call that runs in
+ * each trip its trip's. */
+const RaSequenceSet *ra_builder_node_sequences(RaBuilder *builder,
+                                               uint32_t node);
+
 /* Appends @spec; its id.  Edges from the tasks before it in its queues are
  * added. */
 RaTaskId ra_builder_task(RaBuilder *builder, const RaTaskSpec *spec);

@@ -165,7 +165,8 @@ fail_cycle(const RaWorkload *workload, const gboolean *done, GError **error)
                           names->str);
 }
 
-/* Topological order, ties by file order. */
+/* Topological order, ties by file order; what runs in each trip first, which
+ * waits for nothing else. */
 static gboolean
 sort_calls(RaWorkload *workload, GError **error)
 {
@@ -175,14 +176,15 @@ sort_calls(RaWorkload *workload, GError **error)
   for (guint n = 0; n < workload->n_calls; n++) {
     uint32_t next = RA_NONE;
 
-    for (uint32_t i = 0; i < workload->n_calls && next == RA_NONE; i++) {
+    for (uint32_t i = 0; i < workload->n_calls; i++) {
       const RaCall *call = &workload->calls[i];
       gboolean ready = !done[i];
 
       for (guint j = 0; ready && j < call->n_inputs; j++)
         ready = call->inputs[j].producer == RA_NONE ||
                 done[call->inputs[j].producer];
-      if (ready)
+      if (ready && (next == RA_NONE ||
+                    call->each_trip > workload->calls[next].each_trip))
         next = i;
     }
     if (next == RA_NONE)
@@ -222,6 +224,13 @@ ra_dataflow_connect(RaWorkload *workload, const char *const *dataset,
   return sort_calls(workload, error);
 }
 
+/* Prompts that a call has to do with, in each trip or in an iteration. */
+static uint32_t
+prompts_of(const RaWorkload *workload, const RaCall *call)
+{
+  return call->each_trip ? workload->n_trip_prompts : workload->n_prompts;
+}
+
 /* Whose sequences a call works on, and how many; producers are done. */
 static gboolean
 place_in_set(RaWorkload *workload, uint32_t index, GError **error)
@@ -246,18 +255,20 @@ place_in_set(RaWorkload *workload, uint32_t index, GError **error)
                               "'samples-per-prompt' there",
                               call->name, owner->name);
     call->samples_per_prompt = owner->samples_per_prompt;
-    call->n_sequences = owner->n_sequences;
+    call->n_sequences = call->each_trip == owner->each_trip
+                            ? owner->n_sequences
+                            : workload->n_prompts * owner->samples_per_prompt;
     return TRUE;
   }
   /* Two 32-bit numbers: the product fits 64 bits. */
-  n_sequences = (uint64_t)workload->n_prompts * call->samples_per_prompt;
+  n_sequences = (uint64_t)prompts_of(workload, call) * call->samples_per_prompt;
   if (n_sequences > RA_WORKLOAD_SEQUENCES_MAX)
     return ra_key_file_fail(
         workload->file, key_group(workload, call, "samples-per-prompt"),
         "samples-per-prompt", error,
         "'prompts' x 'samples-per-prompt' of '%s' is %u x %u = "
         "%" G_GUINT64_FORMAT ", expected at most %d",
-        call->name, workload->n_prompts, call->samples_per_prompt,
+        call->name, prompts_of(workload, call), call->samples_per_prompt,
         (guint64)n_sequences, RA_WORKLOAD_SEQUENCES_MAX);
   call->n_sequences = (uint32_t)n_sequences;
   return TRUE;
@@ -320,11 +331,12 @@ check_batch(const RaWorkload *workload, const RaCall *call, GError **error)
     if (call->inputs[i].n_chunks > 1)
       key = "inputs";
   }
-  if (workload->n_prompts % call->n_parts != 0)
+  if (prompts_of(workload, call) % call->n_parts != 0)
     return ra_key_file_fail(workload->file, call->group, key, error,
                             "the chunks of '%s' cut it into %u parts, "
                             "expected a divisor of %u, the prompts",
-                            call->name, call->n_parts, workload->n_prompts);
+                            call->name, call->n_parts,
+                            prompts_of(workload, call));
   if (call->kind != RA_CALL_TRAIN)
     return TRUE;
   if (call->n_sequences % call->n_mini_batches != 0)

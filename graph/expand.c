@@ -13,6 +13,7 @@ typedef struct {
   RaFidelity fidelity;
   RaCallContext **contexts; /* (n_calls) on demand */
   GArray *entries, *exits;  /* RaTaskId, of the node in hand */
+  RaTaskId end;             /* of the node before it; RA_NONE: none */
 } RaExpansion;
 
 static RaTaskSpec
@@ -156,6 +157,7 @@ close_node(RaExpansion *e, uint32_t id)
       ra_builder_edge(e->builder, g_array_index(e->exits, RaTaskId, i), end);
   }
   ra_builder_set_node_end(e->builder, id, end);
+  e->end = end;
 }
 
 static void
@@ -171,6 +173,9 @@ add_node(RaExpansion *e, uint32_t id, gboolean alone)
     RaTaskId end = ra_builder_node_end(e->builder, a->pred[i]);
     g_array_append_val(e->entries, end);
   }
+  /* Trips follow each other. */
+  if (alone && n->trip > 0 && n->part == 0)
+    g_array_append_val(e->entries, e->end);
   if (n->kind == RA_NODE_OFFLOAD || n->kind == RA_NODE_RELOAD)
     add_copy(e, id);
   else if (n->kind != RA_NODE_CALL)

@@ -60,8 +60,7 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
 {
   const RaCallPlan *p = x->plan;
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
-  const RaSequenceSet *set =
-      ra_builder_sequences(x->builder, x->c->set, node->iteration);
+  const RaSequenceSet *set = ra_builder_node_sequences(x->builder, ends->node);
   uint32_t share = x->c->n_sequences / node->n_parts;
   uint32_t size = share / p->dp / p->n_micro_batches;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
@@ -143,8 +142,7 @@ void
 ra_expand_generate(RaCallContext *x, const RaNodeEnds *ends)
 {
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
-  const RaSequenceSet *set =
-      ra_builder_sequences(x->builder, x->c->set, node->iteration);
+  const RaSequenceSet *set = ra_builder_node_sequences(x->builder, ends->node);
   gboolean prefills =
       node->part == 0 && x->plan->batching == RA_BATCHING_STATIC;
   RaForwards f;

@@ -87,17 +87,20 @@ split_by_sequences(Fold *fold, Call *call)
   const RaWorkload *w = fold->plan->workload;
   uint32_t n_blocks = call->c->kind == RA_CALL_TRAIN ? call->c->n_mini_batches
                                                      : call->c->n_parts;
+  gboolean drawn = w->prompt_length.kind != RA_LENGTH_FIXED ||
+                   w->response_length.kind != RA_LENGTH_FIXED;
 
-  if (call->c->kind == RA_CALL_GENERATE && ra_tail_is_set(&call->plan->tail)) {
-    /* What moves tells replicas apart, whatever the lengths. */
+  if ((call->c->kind == RA_CALL_GENERATE &&
+       ra_tail_is_set(&call->plan->tail)) ||
+      (call->c->each_trip && drawn)) {
+    /* What moves tells replicas apart, whatever the lengths; trips have many
+     * sets. */
     for (uint32_t d = 0; d < call->plan->dp; d++)
       fold->key[d] = d;
     split(fold, call);
     return;
   }
-  if (w->prompt_length.kind == RA_LENGTH_FIXED &&
-      w->response_length.kind == RA_LENGTH_FIXED &&
-      ra_plan_iterations_alike(fold->plan))
+  if (!drawn && (call->c->each_trip || ra_plan_iterations_alike(fold->plan)))
     return;
   for (uint32_t k = fold->begin_iteration;
        k < fold->end_iteration && !is_split(call); k++) {

@@ -36,6 +36,8 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     wanted = g_strdup("'residency = release' beside it");
   else if (c->staleness == 0)
     wanted = g_strdup("a 'staleness' of 1 at least in the workload");
+  else if (c->each_trip)
+    wanted = g_strdup("a workload without 'trip-prompts'");
   else if (c->n_parts > 1)
     wanted = g_strdup("readers without chunks");
   else if (other)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "graph/plan_tail.h"
+#include "graph/trips.h"
 
 const char *const ra_assignment_words[] = {"order", "length", NULL};
 const char *const ra_unfinished_words[] = {"discard", "carry", NULL};
@@ -114,6 +115,11 @@ ra_plan_check_tail(const RaPlan *plan, uint32_t call, GError **error)
     return FALSE;
   if (!ra_tail_is_set(&p->tail))
     return TRUE;
+  if (ra_trips_are_set(plan->workload))
+    return ra_key_file_fail(plan->file, p->group, key, error,
+                            "'%s' with 'trip-prompts' in the workload, "
+                            "expected one of the two",
+                            key);
   n = (uint64_t)ra_plan_tail_prompts(plan, call) * c->samples_per_prompt;
   if (n > RA_WORKLOAD_SEQUENCES_MAX)
     return ra_key_file_fail(plan->file, p->group, "over-sample", error,
@@ -195,6 +201,6 @@ ra_plan_iterations_alike(const RaPlan *plan)
     if (plan->calls[i].tail.over_sample > 1 &&
         plan->calls[i].tail.unfinished == RA_UNFINISHED_CARRY)
       return FALSE;
-  return w->prompt_length.kind == RA_LENGTH_FIXED &&
+  return !ra_trips_are_set(w) && w->prompt_length.kind == RA_LENGTH_FIXED &&
          w->response_length.kind == RA_LENGTH_FIXED;
 }

@@ -71,7 +71,7 @@ gboolean ra_plan_same_tail(const RaCallPlan *a, const RaCallPlan *b);
 uint32_t ra_plan_tail_prompts(const RaPlan *plan, uint32_t call);
 
 /* Whether all iterations have sequences of the same lengths: laws that are not
- * drawn, nothing carried. */
+ * drawn, nothing carried, no trips. */
 gboolean ra_plan_iterations_alike(const RaPlan *plan);
 
 #endif

@@ -121,6 +121,19 @@ check_optimizer(const RaPlan *plan, uint32_t call, GError **error)
                           c->name, model->name);
 }
 
+/* What one trip drops the next one needs. */
+static gboolean
+check_trips(const RaPlan *plan, uint32_t call, GError **error)
+{
+  return !plan->workload->calls[call].each_trip ||
+         plan->calls[call].residency != RA_RESIDENCY_HOST ||
+         ra_key_file_fail(plan->file, plan->calls[call].group, "residency",
+                          error,
+                          "'residency' of '%s', which runs in each trip, is "
+                          "host, expected release or keep",
+                          plan->workload->calls[call].name);
+}
+
 gboolean
 ra_residency_check(const RaPlan *plan, GError **error)
 {
@@ -132,7 +145,8 @@ ra_residency_check(const RaPlan *plan, GError **error)
     for (uint32_t a = 0; a < b; a++)
       if (!check_agreement(plan, a, b, error))
         return FALSE;
-    if (!check_refit(plan, b, error) || !check_optimizer(plan, b, error))
+    if (!check_refit(plan, b, error) || !check_trips(plan, b, error) ||
+        !check_optimizer(plan, b, error))
       return FALSE;
   }
   return TRUE;

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"
+#include "graph/trips.h"
 
 /* Streams of random numbers: prompts, each set's responses, and what answers to
  * one prompt have in common. */
@@ -16,13 +17,38 @@ stream_of(uint32_t iteration, uint32_t which)
   return (uint64_t)iteration << 32 | which;
 }
 
-/* What is replayed takes the place of what was drawn. */
-static void
-replay_lengths(const RaWorkload *w, uint32_t iteration, uint32_t n,
-               uint32_t *prompt, uint32_t *response)
+/* Sequences that an iteration may draw. */
+static uint64_t
+n_drawn(const RaWorkload *w, uint32_t set, uint32_t n)
 {
+  return ra_trips_are_set(w) ? (uint64_t)w->max_trips * w->n_trip_prompts *
+                                   w->calls[set].samples_per_prompt
+                             : n;
+}
+
+/* @n sequences from number @first of @iteration on, a prompt's first one; what
+ * is replayed takes the place of what is drawn, @n_rows an iteration. */
+static void
+draw_from(const RaWorkload *w, uint32_t set, uint32_t iteration, uint64_t seed,
+          uint32_t first, uint32_t n, uint64_t n_rows, uint32_t *prompt,
+          uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t row = (uint64_t)iteration * n + i;
+    uint32_t at = first + i;
+
+    prompt[i] = at % samples
+                    ? prompt[i - 1]
+                    : ra_length_draw(&w->prompt_length, seed,
+                                     stream_of(iteration, 0), at / samples);
+    response[i] = ra_length_draw_in_group(
+        &w->response_length, seed, stream_of(iteration, set + 1), at,
+        stream_of(iteration, GROUP_STREAM + set), at / samples,
+        w->response_correlation);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t row = (uint64_t)iteration * n_rows + first + i;
 
     if (w->prompt_length.in_order)
       prompt[i] = ra_length_replay(&w->prompt_length, row);
@@ -36,19 +62,21 @@ static void
 draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
              uint64_t seed, uint32_t n, uint32_t *prompt, uint32_t *response)
 {
-  uint32_t samples = w->calls[set].samples_per_prompt;
+  draw_from(w, set, iteration, seed, 0, n, n, prompt, response);
+}
 
-  for (uint32_t i = 0; i < n; i++) {
-    prompt[i] = i % samples
-                    ? prompt[i - 1]
-                    : ra_length_draw(&w->prompt_length, seed,
-                                     stream_of(iteration, 0), i / samples);
-    response[i] = ra_length_draw_in_group(
-        &w->response_length, seed, stream_of(iteration, set + 1), i,
-        stream_of(iteration, GROUP_STREAM + set), i / samples,
-        w->response_correlation);
-  }
-  replay_lengths(w, iteration, n, prompt, response);
+/* What is trained on where the workload has trips. */
+static void
+draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
+            uint64_t seed, uint32_t *prompt, uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+  g_autofree uint32_t *groups = g_new(uint32_t, w->n_prompts);
+
+  ra_trips_draw(w, iteration, seed, groups);
+  for (uint32_t i = 0; i < w->n_prompts; i++)
+    draw_from(w, set, iteration, seed, groups[i] * samples, samples,
+              n_drawn(w, set, 0), prompt + i * samples, response + i * samples);
 }
 
 /* A sequence and when it ends, for sorting. */
@@ -137,28 +165,17 @@ roll_out(RaArena *arena, const RaPlan *plan, uint32_t set, uint32_t iteration,
   return rollout;
 }
 
-RaSequenceSet *
-ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
-                    uint32_t iteration, uint64_t seed)
+/* The order of arrival and the sums of a set of @n drawn lengths. */
+static RaSequenceSet *
+finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
+       const uint32_t *response, const uint32_t *order,
+       const RaRollout *rollout)
 {
-  uint32_t n = plan->workload->calls[set].n_sequences;
   RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
-  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
-  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
-  const RaRollout *rollout = NULL;
   uint64_t *sums[4];
-  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
 
   for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
     sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
-  if (plan->workload->calls[set].kind == RA_CALL_GENERATE &&
-      ra_tail_is_set(&plan->calls[set].tail)) {
-    rollout =
-        roll_out(arena, plan, set, iteration, seed, prompt, response, order);
-  } else {
-    draw_lengths(plan->workload, set, iteration, seed, n, prompt, response);
-    arrival_order(plan, set, n, prompt, response, order);
-  }
   for (uint32_t i = 0; i < n; i++) {
     uint64_t p = prompt[i];
     uint64_t whole = (uint64_t)prompt[order[i]] + response[order[i]];
@@ -170,6 +187,50 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
   *s = (RaSequenceSet){n,     prompt,  response, sums[0], sums[1],
                        order, sums[2], sums[3],  rollout};
   return s;
+}
+
+RaSequenceSet *
+ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
+                    uint32_t iteration, uint64_t seed)
+{
+  const RaWorkload *w = plan->workload;
+  gboolean passed = w->calls[set].each_trip;
+  uint32_t n = passed ? w->n_prompts * w->calls[set].samples_per_prompt
+                      : w->calls[set].n_sequences;
+  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
+  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
+  const RaRollout *rollout = NULL;
+
+  if (passed) {
+    draw_passed(w, set, iteration, seed, prompt, response);
+    for (uint32_t i = 0; i < n; i++)
+      order[i] = i;
+  } else if (w->calls[set].kind == RA_CALL_GENERATE &&
+             ra_tail_is_set(&plan->calls[set].tail)) {
+    rollout =
+        roll_out(arena, plan, set, iteration, seed, prompt, response, order);
+  } else {
+    draw_lengths(w, set, iteration, seed, n, prompt, response);
+    arrival_order(plan, set, n, prompt, response, order);
+  }
+  return finish(arena, n, prompt, response, order, rollout);
+}
+
+RaSequenceSet *
+ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan, uint32_t set,
+                         uint32_t iteration, uint32_t trip, uint64_t seed)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t n = w->calls[set].n_sequences;
+  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
+  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
+
+  draw_from(w, set, iteration, seed, trip * n, n, n_drawn(w, set, n), prompt,
+            response);
+  arrival_order(plan, set, n, prompt, response, order);
+  return finish(arena, n, prompt, response, order, NULL);
 }
 
 RaBatch

@@ -51,6 +51,18 @@ RaSequenceSet *ra_sequence_set_new(RaArena *arena, const RaPlan *plan,
                                    uint32_t set, uint32_t iteration,
                                    uint64_t seed);
 
+/**
+ * ra_sequence_set_new_trip:
+ * @set: generate call
+ * @trip: of those of graph/trips.h
+ *
+ * What a trip generates: the next trip-prompts prompts of the iteration.  Of
+ * such a workload ra_sequence_set_new() has what is trained on instead.
+ */
+RaSequenceSet *ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan,
+                                        uint32_t set, uint32_t iteration,
+                                        uint32_t trip, uint64_t seed);
+
 /* The batch of whole sequences [@first, @last) in order of arrival. */
 RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
                               uint32_t last);

@@ -164,6 +164,8 @@ ra_task_name_hash(const RaTaskGraph *g, RaTaskId t)
   h = ra_hash_u64(h, (uint64_t)node->kind | (uint64_t)node->iteration << 8 |
                          (uint64_t)node->part << 40);
   h = ra_hash_u64(h, (uint64_t)node->call | (uint64_t)node->source << 32);
+  if (node->trip > 0)
+    h = ra_hash_u64(h, node->trip);
   h = ra_hash_u64(h, (uint64_t)g->kind[t] | (uint64_t)g->stream[t] << 8 |
                          (uint64_t)g->stage[t] << 16 |
                          (uint64_t)g->replica[t] << 32);

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "graph/dataflow.h"
+#include "graph/trips.h"
 #include "graph/workload_read.h"
 
 guint
@@ -89,6 +90,7 @@ ra_workload_load(RaKeyFile *file, GError **error)
   workload->texts = g_string_chunk_new(256);
   if (!ra_workload_read_groups(workload, &common, error) ||
       !ra_dataflow_connect(workload, common.dataset, error) ||
+      !ra_trips_check(workload, error) ||
       !check_use(workload, &common, error) ||
       !ra_dataflow_batch(workload, error) ||
       !check_positions(workload, common.group, error))

@@ -125,7 +125,8 @@ typedef struct {
   uint32_t set;                /* call that made or owns the sequence set that
                                   it works on; its own index: generate, or
                                   dataset only */
-  uint32_t n_sequences;        /* of that set, an iteration */
+  uint32_t n_sequences;        /* of that set, an iteration; of calls that run
+                                  in each trip, a trip */
   uint32_t n_mini_batches;     /* train: optimizer steps an epoch; else 1 */
   uint32_t n_epochs;           /* train: >= 1; else 1 */
   uint32_t staleness;          /* versions that its parameters may lag:
@@ -133,7 +134,9 @@ typedef struct {
                                   k - 1 - staleness */
   uint32_t n_parts;            /* pieces that it runs in: least common multiple
                                   of the chunk counts of its edges in and out */
-  double host_s;               /* host: seconds an iteration; else 0 */
+  double host_s;               /* host: seconds an iteration, or a trip that it
+                                  runs in; else 0 */
+  gboolean each_trip;          /* runs in each trip of graph/trips.h */
   guint group;                 /* of the key file, for messages */
 } RaCall;
 
@@ -145,6 +148,9 @@ typedef struct {
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
   RaLength response_length; /* tokens of a response, drawn per sample */
   double response_correlation; /* of two answers to one prompt, in [0, 1] */
+  uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
+  double pass_rate;            /* of a prompt's group, in (0, 1] */
+  uint32_t max_trips;          /* of an iteration, >= 1 */
   RaWorkloadModel *models;     /* (n_models) file order */
   guint n_models;              /* >= 1 unless all calls are host calls */
   RaCall *calls;               /* (n_calls) file order */

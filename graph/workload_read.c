@@ -27,6 +27,7 @@ typedef struct {
   uint32_t epochs;
   uint32_t staleness;
   double host_s;
+  gboolean each_trip;
 } CallKeys;
 
 static const char *const head_words[] = {"lm", "value", NULL};
@@ -73,6 +74,15 @@ static const RaKeySpec common_keys[] = {
   {"staleness", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, staleness),
    .fallback = "0", .min = 0, .max = MAX_STALENESS,
    .doc = "versions that parameters of generate calls may lag"},
+  {"trip-prompts", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, trip_prompts),
+   .min = 1, .max = MAX_PROMPTS,
+   .doc = "prompts generated again and again until 'prompts' have passed"},
+  {"pass-rate", RA_KEY_DOUBLE, G_STRUCT_OFFSET(RaWorkloadKeys, pass_rate),
+   .fallback = "1", .min = 1e-6, .max = 1,
+   .doc = "trip-prompts: probability of a prompt's group to be trained on"},
+  {"max-trips", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, max_trips),
+   .fallback = "10", .min = 1, .max = 1000,
+   .doc = "trip-prompts: then training takes what there is"},
 };
 
 static const RaKeySpec model_keys[] = {
@@ -111,6 +121,8 @@ static const RaKeySpec call_keys[] = {
   {"host-time", RA_KEY_QUANTITY, G_STRUCT_OFFSET(CallKeys, host_s),
    .unit = RA_UNIT_SECONDS, .min = 0, .max = 1e9,
    .doc = "host: time an iteration, such as 5 s"},
+  {"each-trip", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, each_trip),
+   .fallback = "false", .doc = "trip-prompts: true where it runs in each trip"},
 };
 /* clang-format on */
 
@@ -145,6 +157,8 @@ static const struct {
     {"staleness", 1u << RA_CALL_GENERATE | 1u << RA_CALL_INFERENCE,
      "generate and inference calls"},
     {"host-time", 1u << RA_CALL_HOST, "host calls"},
+    {"each-trip", 1u << RA_CALL_INFERENCE | 1u << RA_CALL_HOST,
+     "inference and host calls"},
 };
 
 /* Names stand in traces and flags: letters, digits, `_`, `-`, beginning with
@@ -198,6 +212,9 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
   workload->algorithm = keys->algorithm;
   workload->n_prompts = keys->prompts;
   workload->response_correlation = keys->response_correlation;
+  workload->n_trip_prompts = keys->trip_prompts;
+  workload->pass_rate = keys->pass_rate;
+  workload->max_trips = keys->max_trips;
   return read_law(file, group, "prompt-length", keys->prompt_length,
                   &workload->prompt_length, error) &&
          read_law(file, group, "response-length", keys->response_length,
@@ -410,6 +427,8 @@ read_call(RaWorkload *workload, guint group, const RaWorkloadKeys *common,
   call->n_mini_batches = keys.kind == RA_CALL_TRAIN ? keys.mini_batches : 1;
   call->n_epochs = keys.kind == RA_CALL_TRAIN ? keys.epochs : 1;
   call->host_s = keys.host_s;
+  call->each_trip = keys.each_trip || (keys.kind == RA_CALL_GENERATE &&
+                                       workload->n_trip_prompts > 0);
   if (keys.staleness != UINT32_MAX)
     call->staleness = keys.staleness;
   else if (keys.kind == RA_CALL_GENERATE &&

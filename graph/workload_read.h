@@ -25,7 +25,10 @@ typedef struct {
   uint32_t mini_batches;       /* of train calls, an epoch */
   uint32_t epochs;             /* of train calls */
   uint32_t staleness;          /* of generate calls of trained models */
-  guint group;                 /* of the key file, for messages */
+  uint32_t trip_prompts;       /* 0: not given */
+  double pass_rate;
+  uint32_t max_trips;
+  guint group; /* of the key file, for messages */
 } RaWorkloadKeys;
 
 /**

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/trips.h"
 #include "search/space_impl.h"
 
 const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
@@ -122,6 +123,13 @@ can_search(const RaWorkload *w, GError **error)
                 w->n_calls, w->n_models, RA_POINT_MAX);
     return FALSE;
   }
+  if (ra_trips_are_set(w)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the workload generates trip by trip ('trip-prompts'), which "
+                "is not searched: expected a workload without, or 'reallot "
+                "simulate' with a plan");
+    return FALSE;
+  }
   for (guint c = 0; c < w->n_calls; c++)
     if (!is_own_cost(w, c)) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -148,10 +156,10 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   space->options.limits = NULL;
   space->limits =
       g_memdup2(options->limits, options->n_limits * sizeof(RaLimit));
-  space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
   space->calls = g_new0(RaSpaceCall, workload->n_calls);
   if (!can_search(workload, error))
     return NULL;
+  space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
   for (guint c = 0; c < workload->n_calls; c++)
     if (!fill_call(space, c, error))
       return NULL;

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "graph/expand.h"
+#include "graph/trips.h"
 #include "sim/account.h"
 #include "sim/call.h"
 #include "sim/sim.h"
@@ -13,7 +14,8 @@ part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
   double *ends_s = g_new0(double, n_parts);
 
   for (RaTaskId t = 0; t < graph->n_tasks; t++) {
-    uint32_t part = graph->augmented->nodes[graph->node[t]].part;
+    const RaNode *node = &graph->augmented->nodes[graph->node[t]];
+    uint32_t part = node->trip * node->n_parts + node->part;
 
     g_assert(part < n_parts);
     ends_s[part] = MAX(ends_s[part], result->end_s[t]);
@@ -23,12 +25,23 @@ part_ends_s(const RaTaskGraph *graph, const RaSimResult *result,
   return ends_s;
 }
 
+/* Of all trips, one after the other. */
+static uint32_t
+n_parts_of(const RaTaskGraph *graph, uint32_t call, uint32_t iteration)
+{
+  const RaWorkload *w = graph->augmented->plan->workload;
+  const RaCall *c = &w->calls[call];
+
+  return c->n_parts *
+         (c->each_trip ? ra_trips_draw(w, iteration, graph->seed, NULL) : 1);
+}
+
 RaCost *
 ra_call_costs(const RaTaskGraph *whole, uint32_t call, uint32_t iteration,
               const RaEstimator *estimator, GError **error)
 {
   const RaAugmented *augmented = whole->augmented;
-  uint32_t n_parts = augmented->plan->workload->calls[call].n_parts;
+  uint32_t n_parts = n_parts_of(whole, call, iteration);
   RaExpandOptions options = {.fidelity = RA_FIDELITY_STAGE,
                              .seed = whole->seed,
                              .fold = whole->is_folded,

@@ -20,7 +20,8 @@
  *
  * Cost: one expansion and one simulation of the call in that iteration.
  *
- * Returns: (transfer full) (array length=n_parts): total_s is the part's
+ * Returns: (transfer full) (array length=n_parts): trip by trip, where the call
+ *   runs in each (graph/trips.h); total_s is the part's
  *   duration, the causes are means over the call's GPUs within it, the rest is
  *   waiting; %NULL on error; g_free() it
  */

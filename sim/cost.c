@@ -147,7 +147,7 @@ cost_call(const RaTaskGraph *graph, const RaEstimator *estimator,
     *parts = ra_call_costs(graph, node->call, iteration, estimator, error);
   if (!*parts)
     return FALSE;
-  *out_cost = (*parts)[node->part];
+  *out_cost = (*parts)[node->trip * node->n_parts + node->part];
   return TRUE;
 }
 

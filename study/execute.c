@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "graph/expand.h"
 #include "graph/memory_peak.h"
+#include "graph/trips.h"
 #include "study/execute.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -43,6 +44,13 @@ ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
 {
   g_autoptr(RaExecution) x = g_new0(RaExecution, 1);
 
+  if (ra_trips_are_set(setup->workload)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: 'trip-prompts' of its workload, which is simulated, not "
+                "run: expected a workload without",
+                setup->plan_path);
+    return NULL;
+  }
   x->setup = setup;
   x->options = *options;
   x->augmented = ra_augment(setup->plan, n_iterations);

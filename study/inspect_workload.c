@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "graph/op.h"
+#include "graph/trips.h"
 #include "study/inspect.h"
 
 static const char *const kind_names[] = {"generate", "inference", "train",
@@ -161,6 +162,30 @@ make_edges(const RaWorkload *workload)
   return table;
 }
 
+static RaTable *
+make_trips(const RaWorkload *workload)
+{
+  RaTable *table = ra_table_new("trips");
+  g_autoptr(GString) calls = g_string_new(NULL);
+
+  ra_table_column(table, "trip_prompts", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "pass_rate", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "max_trips", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "expected_trips", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "calls", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < workload->n_calls; i++)
+    if (workload->calls[workload->order[i]].each_trip)
+      g_string_append_printf(calls, "%s%s", calls->len ? "," : "",
+                             workload->calls[workload->order[i]].name);
+  ra_table_row(table);
+  ra_table_integer(table, workload->n_trip_prompts);
+  ra_table_real(table, workload->pass_rate);
+  ra_table_integer(table, workload->max_trips);
+  ra_table_real(table, ra_trips_expected(workload));
+  ra_table_text(table, calls->str);
+  return table;
+}
+
 GPtrArray *
 ra_inspect_workload(const RaWorkload *workload)
 {
@@ -168,6 +193,8 @@ ra_inspect_workload(const RaWorkload *workload)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
 
   g_ptr_array_add(tables, make_workload(workload));
+  if (ra_trips_are_set(workload))
+    g_ptr_array_add(tables, make_trips(workload));
   g_ptr_array_add(tables, make_models(workload));
   g_ptr_array_add(tables, make_calls(workload));
   g_ptr_array_add(tables, make_edges(workload));

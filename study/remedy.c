@@ -35,7 +35,8 @@ bound_with(const Search *s, const GPtrArray *sets)
   memory = ra_memory_new(setup->plan);
   loads = ra_call_loads_new(setup->plan, s->replay->augmented->n_iterations,
                             s->replay->graph->seed);
-  augmented = ra_augment(setup->plan, s->replay->augmented->n_iterations);
+  augmented = ra_augment_drawn(setup->plan, s->replay->augmented->n_iterations,
+                               s->replay->graph->seed);
   ra_memory_peak(memory, augmented, loads, &peak);
   bytes = peak.total_bytes;
   ra_memory_peak_clear(&peak);

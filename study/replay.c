@@ -33,7 +33,8 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
       (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup)))
     expand.fold = FALSE;
 
-  replay->augmented = ra_augment(setup->plan, options->n_iterations);
+  replay->augmented =
+      ra_augment_drawn(setup->plan, options->n_iterations, options->seed);
   replay->graph = ra_expand_with(replay->augmented, &expand, error);
   if (!replay->graph)
     return FALSE;

@@ -164,6 +164,9 @@ tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \
 check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
 check_programs += %D%/check_train
+check_programs += %D%/check_trips
+tests_check_trips_SOURCES = %D%/check_trips.c %D%/plan_text.c %D%/plan_text.h \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_transfer
 tests_check_transfer_SOURCES = %D%/check_transfer.c %D%/profile_text.c \
 	%D%/profile_text.h
@@ -204,6 +207,7 @@ shell_tests += %D%/cli_calibrate.sh
 shell_tests += %D%/cli_run.sh
 shell_tests += %D%/cli_simulate.sh
 shell_tests += %D%/cli_validate.sh
+shell_tests += %D%/cli_workloads.sh
 EXTRA_DIST += %D%/cli_impl.sh
 shell_tests += %D%/fingerprints.sh
 shell_tests += %D%/floors.sh
