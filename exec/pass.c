@@ -71,6 +71,17 @@ ra_pass_free(RaPass *pass)
 }
 
 static void
+head_norm(RaPass *pass)
+{
+  RaStage *s = pass->stage;
+
+  ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
+  ra_stage_norm(s, pass->tokens->n_tokens, pass->inputs[pass->piece.n_layers],
+                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
+                pass->head_normed, pass->head_inv);
+}
+
+static void
 head_forward(RaPass *pass)
 {
   RaStage *s = pass->stage;
@@ -78,9 +89,7 @@ head_forward(RaPass *pass)
   RaSpan vocab = ra_stage_vocab(s);
   gsize n = vocab.end - vocab.begin;
 
-  ra_stage_norm(s, t, pass->inputs[pass->piece.n_layers],
-                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
-                pass->head_normed, pass->head_inv);
+  head_norm(pass);
   if (is_value(pass)) {
     ra_stage_linear(s, t, 1, hidden, pass->head_normed, ra_stage_head_weight(s),
                     NULL, pass->values);
@@ -102,6 +111,7 @@ ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
   gsize t = pass->tokens->n_tokens, n_bytes = t * s->model->hidden * 4;
 
   if (pass->piece.has_embedding) {
+    ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(s, t, pass->tokens->tokens, pass->inputs[0]);
     ra_stage_all_reduce(s, t, pass->inputs[0]);
   } else {
@@ -128,6 +138,7 @@ head_backward(RaPass *pass, const float *d_output, float *d)
   const float *d_logits = is_value(pass) ? d_output : pass->logits;
   float *d_head = ra_stage_head_grad(s);
 
+  ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
   if (!is_value(pass))
     ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_output,
                                pass->logits);
@@ -150,6 +161,7 @@ recompute(RaPass *pass, uint32_t i, float *out)
   RaStage *s = pass->stage;
   RaLayerKept *kept = &pass->layers[keeps_layers(pass) ? i : 0];
 
+  ra_stage_enter(s, RA_BLOCK_DENSE, pass->piece.first_layer + i);
   if (s->recompute == RA_RECOMPUTE_FULL)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
                      pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
@@ -180,28 +192,25 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
     ra_layer_backward(s, (gint32)(first + i), pass->tokens, pass->inputs[i],
                       &pass->layers[keeps_layers(pass) ? i : 0], pass->d);
   }
-  if (part->has_embedding)
+  if (part->has_embedding) {
+    ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding_backward(s, t, pass->tokens->tokens, pass->d);
+  }
   return pass->d;
 }
 
-/* Logits of @n rows @hidden (n, hidden): norm, head, gather. */
+/* Logits of @n rows @normed (n, hidden): head, gather. */
 static void
-row_logits(RaStage *s, gsize n, const float *rows, float *out)
+row_logits(RaStage *s, gsize n, const float *normed, float *out)
 {
-  gsize hidden = s->model->hidden;
   RaSpan vocab = ra_stage_vocab(s);
   gsize n_vocab = vocab.end - vocab.begin;
-  float *slab = ra_stage_take(s, n * (hidden + 1 + n_vocab));
-  float *inv = slab + n * hidden, *logits = inv + n;
+  float *logits = ra_stage_take(s, n * n_vocab);
 
-  ra_stage_norm(s, n, rows,
-                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
-                slab, inv);
-  ra_stage_linear(s, n, n_vocab, hidden, slab, ra_stage_head_weight(s), NULL,
-                  logits);
+  ra_stage_linear(s, n, n_vocab, s->model->hidden, normed,
+                  ra_stage_head_weight(s), NULL, logits);
   ra_stage_gather_logits(s, n, logits, out);
-  ra_stage_give(s, slab);
+  ra_stage_give(s, logits);
 }
 
 void
@@ -211,10 +220,10 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
   gsize hidden = s->model->hidden, n = pass->tokens->n_sequences;
   float *rows = take(pass, n * hidden);
 
+  head_norm(pass);
   for (gsize i = 0; i < n; i++)
     memcpy(rows + i * hidden,
-           pass->inputs[pass->piece.n_layers] +
-               (pass->tokens->begin[i + 1] - 1) * hidden,
+           pass->head_normed + (pass->tokens->begin[i + 1] - 1) * hidden,
            hidden * sizeof *rows);
   row_logits(s, n, rows, out_logits);
 }
@@ -238,6 +247,7 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
   for (uint32_t i = 0; i <= n; i++)
     begin[i] = i;
   if (piece->has_embedding) {
+    ra_stage_enter(stage, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(stage, n, tokens, x);
     ra_stage_all_reduce(stage, n, x);
   } else {
@@ -251,10 +261,16 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
     y = x;
     x = next;
   }
-  if (piece->has_head)
-    row_logits(stage, n, x, out);
-  else
+  if (piece->has_head) {
+    ra_stage_enter(stage, RA_BLOCK_HEAD, RA_NONE);
+    ra_stage_norm(
+        stage, n, x,
+        ra_stage_weight(stage, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE), y,
+        kept.inv);
+    row_logits(stage, n, y, out);
+  } else {
     memcpy(out, x, n * hidden * sizeof *x);
+  }
   ra_stage_give(stage, kept_slab);
   ra_stage_give(stage, slab);
 }

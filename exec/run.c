@@ -145,6 +145,7 @@ send_results(RaRank *rank, RaTaskId task)
       double begin_s = ra_run_now_s(rank->run);
 
       ra_rank_send(rank, g->succ[e]);
+      ra_rank_take_ops(rank, g->succ[e]);
       end_task(rank, g->succ[e], begin_s);
     }
 }
@@ -283,14 +284,17 @@ ra_run_experience(const RaRun *run, uint32_t iteration)
   return run->experience[iteration];
 }
 
+/* @op: (nullable): all that the task is */
 static void
 add_row(const RaRun *run, RaTaskId task, double begin_s, double end_s,
-        RaTrace *trace)
+        const RaOp *op, RaTrace *trace)
 {
+  gboolean is_op = op && op->kind != RA_N_OPS;
   const RaTaskGraph *g = run->graph;
   const RaNode *node = ra_run_node(run, task);
   char name[256];
   g_autofree char *ranks = ra_group_ranks(g, g->group[task]);
+  g_autofree char *shape = is_op ? ra_op_shape(op) : NULL;
 
   ra_task_name(g, task, name, sizeof name);
   ra_trace_add(
@@ -303,8 +307,12 @@ add_row(const RaRun *run, RaTaskId task, double begin_s, double end_s,
                     .kind = ra_task_kind_name((RaTaskKind)g->kind[task]),
                     .ranks = strcmp(ranks, "-") == 0 ? "" : ranks,
                     .stream = ra_stream_name((RaStream)g->stream[task]),
+                    .op = is_op ? ra_op_name((RaOpKind)op->kind) : NULL,
+                    .shape = shape,
                     .begin_s = begin_s,
-                    .end_s = end_s});
+                    .end_s = end_s,
+                    .flop = is_op ? ra_op_flop(op) : 0,
+                    .bytes = is_op ? ra_op_bytes(op) : 0});
 }
 
 void
@@ -313,6 +321,7 @@ ra_run_trace(const RaRun *run, RaTrace *trace)
   uint32_t n = run->graph->n_tasks;
   g_autofree double *begin_s = g_new0(double, n);
   g_autofree double *end_s = g_new0(double, n);
+  g_autofree RaOp *ops = ra_run_task_ops(run);
 
   for (uint32_t r = 0; r < run->n_ranks; r++)
     for (guint i = 0; i < run->ranks[r].times->len; i++) {
@@ -323,7 +332,7 @@ ra_run_trace(const RaRun *run, RaTrace *trace)
     }
   for (RaTaskId t = 0; t < n; t++)
     if (run->graph->kind[t] != RA_TASK_JOIN)
-      add_row(run, t, begin_s[t], end_s[t], trace);
+      add_row(run, t, begin_s[t], end_s[t], ops ? &ops[t] : NULL, trace);
   ra_run_trace_ops(run, trace);
   ra_trace_sort(trace);
 }

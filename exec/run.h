@@ -122,8 +122,12 @@ gboolean ra_run_go(RaRun *run, GError **error);
 const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
 
 /* A row a task, begin: its last rank began, end: its last rank ended; with
- * RaRunOptions.ops also one an op and rank, `TASK/gemm.12`, the op's number in
- * its task: a collective has one of each of its ranks. */
+ * RaRunOptions.ops also one an op and rank, by the names of op fidelity
+ * (graph/op_program.h), `TASK/l3/gemm.1`: every rank of a collective has one.
+ * A task of a single op has that in its own row; of what moves, and of host
+ * work, that is what the graph says, not what was seen to move.  No row has:
+ * tokens that go back to the first stage in decoding, gradients of key heads
+ * summed by the ranks that share them, the norm of the gradients. */
 void ra_run_trace(const RaRun *run, RaTrace *trace);
 
 /* (nullable): what GPU @gpu holds for @call, its newest version. */

@@ -186,7 +186,7 @@ loss_scale(const RaRun *run, const RaNode *node, RaTaskId task,
 }
 
 /* The loss of one sequence: its entries of what the pass made, and of what
- * there is a response token. */
+ * there is a response token.  @d: NULL: no gradient. */
 static void
 sequence_loss(const RaRun *run, const RaRankCall *c, const Inputs *in,
               uint32_t at, const float *now, float scale, float *d,
@@ -206,13 +206,15 @@ sequence_loss(const RaRun *run, const RaRankCall *c, const Inputs *in,
   } else {
     for (uint32_t i = 0; i < n; i++) {
       loss->loss -= (double)now[i];
-      d[i] = -scale;
+      if (d)
+        d[i] = -scale;
     }
   }
 }
 
 void
-ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
+ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
+             gboolean gradient)
 {
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
@@ -224,16 +226,17 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   double *result, begin_s = ra_run_now_s(run);
 
   make_advantages(rank, node, &in);
-  micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
+  if (gradient)
+    micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
   for (uint32_t i = 0; i < micro->tokens->n_sequences; i++) {
     gsize entry = first_entry(in.set, micro, i);
 
     sequence_loss(run, c, &in, in.set->seqs->order[micro->first + i],
-                  micro->pass->log_prob + entry, scale, micro->d_output + entry,
-                  &loss);
+                  micro->pass->log_prob + entry, scale,
+                  gradient ? micro->d_output + entry : NULL, &loss);
   }
   ra_rank_add_op(rank, task, RA_OP_LOSS, begin_s, micro->tokens->n_tokens, 0);
-  if (c->coord.at[RA_AXIS_TP] > 0)
+  if (gradient || c->coord.at[RA_AXIS_TP] > 0)
     return;
   pthread_mutex_lock(&run->lock);
   result = c->stages[0]->model->head == RA_HEAD_VALUE

@@ -63,6 +63,7 @@ generation_clear(RaGeneration *generation)
   g_clear_pointer(&generation->cache, ra_cache_free);
   g_clear_pointer(&generation->newest, g_free);
   g_clear_pointer(&generation->n_done, g_free);
+  generation->n_steps = 0;
 }
 
 /* In [0, 1): of the run's seed, the sequence and the position alone. */
@@ -247,9 +248,25 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
   }
 }
 
+/* What leaves @stage for the next. */
+static void
+pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const float *data,
+        gsize n_bytes)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  RaStage *s = ra_rank_stage(rank, node->call, node->iteration);
+  double begin_s = ra_run_now_s(rank->run);
+
+  rank->forward->table->send(
+      rank->forward, stage_rank(rank, node->call, stage + 1), data, n_bytes);
+  ra_stage_enter(s, RA_N_BLOCKS, stage);
+  ra_rank_add_op(rank, task, RA_OP_SEND, begin_s, n_bytes, 0);
+}
+
 /* One step of the sequences of @step on this stage. */
 static void
-run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *step)
+run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
+         Step *step)
 {
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
@@ -266,13 +283,13 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *step)
   if (input)
     rank->forward->table->recv(
         rank->forward, stage_rank(rank, node->call, stage - 1), input, n_bytes);
+  ra_stage_leave(s, c->generation.n_steps, group);
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
   if (piece->has_head)
     sample(rank, task, step->n, step->slots, out, step->tokens);
   else
-    rank->forward->table->send(
-        rank->forward, stage_rank(rank, node->call, stage + 1), out, n_bytes);
+    pass_on(rank, task, stage, out, n_bytes);
 }
 
 /* The sequences of group @group that are not done. */
@@ -312,7 +329,7 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *steps)
   for (uint32_t g = 0; g < d->n_groups; g++) {
     fill_step(&rank->calls[call], d, g, &steps[g]);
     if (steps[g].n > 0)
-      run_step(rank, task, d, &steps[g]);
+      run_step(rank, task, d, g, &steps[g]);
   }
   for (uint32_t g = 0; g < d->n_groups; g++)
     if (steps[g].n > 0)
@@ -341,8 +358,9 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   if (part == 0)
     take_first_tokens(rank, task, d);
   while (n_ended(&c->generation, d) < wanted) {
-    step_all(rank, task, d, steps);
     n_steps++;
+    c->generation.n_steps++;
+    step_all(rank, task, d, steps);
   }
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
     pthread_mutex_lock(&rank->run->lock);

@@ -16,7 +16,7 @@ typedef struct {
   RaTokens *tokens; /* owned */
   RaPass *pass;     /* owned */
   uint32_t first;   /* of its sequences, in order of arrival */
-  float *d_output;  /* gradient for the backward, with the head; owned */
+  float *d_output;  /* gradient of the head's output, in its backward; owned */
 } RaMicroBatch;
 
 /* What a rank has of a generation under way. */
@@ -25,6 +25,7 @@ typedef struct {
   uint32_t first;   /* of the replica's sequences */
   uint32_t *newest; /* (n_sequences) newest token of each, owned */
   uint32_t *n_done; /* (n_sequences) response tokens so far, owned */
+  uint32_t n_steps; /* of decoding so far, of all parts */
 } RaGeneration;
 
 /* A call on a rank. */
@@ -76,6 +77,7 @@ typedef struct {
   GArray *times;                      /* of RaTaskTime, owned */
   GArray *pending;                    /* of RaPending, owned */
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
+  GArray *task_ops;                   /* likewise */
   uint32_t node;                      /* that it has waited for */
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
@@ -156,8 +158,15 @@ void ra_rank_copy(RaRank *rank, RaTaskId task);
 
 /* From now on @rank's stages record their ops. */
 void ra_rank_record(RaRank *rank);
-/* What they have recorded is @task's. */
+/* What they have recorded is @task's, which is over. */
 void ra_rank_take_ops(RaRank *rank, RaTaskId task);
+/* @task is one op: this one, as this rank has run it. */
+void ra_rank_set_op(RaRank *rank, RaTaskId task, RaOpKind kind, uint64_t d0,
+                    uint64_t d1);
+/* (transfer full) (nullable): (n_tasks) of tasks that were one op the first
+ * rank's, of what moves what the graph says that it is; kind RA_N_OPS: several.
+ * NULL: ops were not recorded. */
+RaOp *ra_run_task_ops(const RaRun *run);
 /* A row an op and rank, at the end of @trace. */
 void ra_run_trace_ops(const RaRun *run, RaTrace *trace);
 
@@ -168,11 +177,12 @@ RaGeneration *ra_rank_generation(RaRank *rank, RaTaskId task);
 
 /* After a forward with the head: what the call makes of it. */
 void ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
-/* The loss of a micro-batch, and the gradient for its backward. */
-void ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
+/* The loss of a micro-batch, or in its backward the gradient of it. */
+void ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
+                  gboolean gradient);
 
 /* Writes down an op of @task that the rank's stage does not see and that ends
- * now, if ops are recorded. */
+ * now, if ops are recorded: where the stage is. */
 void ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind,
                     double begin_s, uint64_t d0, uint64_t d1);
 

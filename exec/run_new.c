@@ -432,6 +432,8 @@ clear_rank(RaRank *rank)
   g_array_unref(rank->times);
   if (rank->ops)
     g_array_unref(rank->ops);
+  if (rank->task_ops)
+    g_array_unref(rank->task_ops);
   g_array_unref(rank->pending);
 }
 

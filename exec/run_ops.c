@@ -8,14 +8,19 @@
 
 typedef struct {
   RaTaskId task;
-  guint index; /* of its task on its rank, from 0 */
   RaOpRecord record;
 } RunOp;
+
+typedef struct {
+  RaTaskId task;
+  RaOp op;
+} TaskOp;
 
 void
 ra_rank_record(RaRank *rank)
 {
   rank->ops = g_array_new(FALSE, FALSE, sizeof(RunOp));
+  rank->task_ops = g_array_new(FALSE, FALSE, sizeof(TaskOp));
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     for (uint32_t v = 0;
          rank->calls[call].stages && v < rank->calls[call].n_versions; v++)
@@ -23,12 +28,41 @@ ra_rank_record(RaRank *rank)
           g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
 }
 
+/* All ranks are threads of one process, one node: groups that the plan has in
+ * one stand where it has them, of others nothing is known but that. */
+static void
+place_ranks(const RaRun *run, RaTaskId task, RaOp *op)
+{
+  const RaTaskGraph *g = run->graph;
+  uint64_t *dim = op->dim, within = dim[1], groups = 1;
+  uint32_t shard = RA_NONE;
+
+  if (op->kind == RA_OP_SEND) {
+    dim[1] = 0;
+    dim[2] = run->plan->calls[ra_run_node(run, task)->call].tp;
+    return;
+  }
+  if (g->work[task] == RA_NONE)
+    shard = g->dynamics[g->dynamic[task]].shard;
+  else if (g->works[g->work[task]].shard == RA_NONE) {
+    within = g->works[g->work[task]].op.dim[2];
+    groups = g->works[g->work[task]].op.dim[3];
+  } else {
+    shard = g->works[g->work[task]].shard;
+  }
+  if (shard != RA_NONE) {
+    within = g->shards[shard].tp_ranks_per_node;
+    groups = g->shards[shard].tp_groups_per_node;
+  }
+  dim[2] = dim[1];
+  dim[3] = within == dim[1] ? groups : 1;
+}
+
 void
 ra_rank_take_ops(RaRank *rank, RaTaskId task)
 {
   const RaNode *node = ra_run_node(rank->run, task);
   const RaRankCall *c;
-  guint n = 0;
 
   if (!rank->ops || node->kind != RA_NODE_CALL)
     return;
@@ -37,18 +71,24 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
     GArray *ops = c->stages[v]->ops;
 
     for (guint i = 0; i < ops->len; i++) {
-      RunOp op = {task, n++, g_array_index(ops, RaOpRecord, i)};
-      uint64_t *dim = op.record.op.dim;
+      RunOp op = {task, g_array_index(ops, RaOpRecord, i)};
 
-      /* All ranks are threads of one process: one node. */
-      if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM) {
-        dim[2] = dim[1];
-        dim[3] = 1;
-      }
+      if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM)
+        place_ranks(rank->run, task, &op.record.op);
       g_array_append_val(rank->ops, op);
     }
     g_array_set_size(ops, 0);
+    ra_stage_leave(c->stages[v], 0, 0);
   }
+}
+
+static RaOp
+op_of(RaOpKind kind, uint64_t d0, uint64_t d1)
+{
+  return (RaOp){.kind = (uint8_t)kind,
+                .dtype = RA_DTYPE_FP32,
+                .count = 1,
+                .dim = {d0, d1}};
 }
 
 void
@@ -56,17 +96,62 @@ ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind, double begin_s,
                uint64_t d0, uint64_t d1)
 {
   const RaNode *node = ra_run_node(rank->run, task);
-  RaOpRecord record = {.op = {.kind = (uint8_t)kind,
-                              .dtype = RA_DTYPE_FP32,
-                              .count = 1,
-                              .dim = {d0, d1}},
+  RaOpRecord record = {.op = op_of(kind, d0, d1),
                        .begin_s = begin_s + rank->run->origin_s};
+  RaStage *stage;
 
   if (!rank->ops)
     return;
+  stage = ra_rank_stage(rank, node->call, node->iteration);
   record.end_s = ra_run_now_s(rank->run) + rank->run->origin_s;
-  g_array_append_val(ra_rank_stage(rank, node->call, node->iteration)->ops,
-                     record);
+  record.place = stage->place;
+  stage->place.step++;
+  g_array_append_val(stage->ops, record);
+}
+
+void
+ra_rank_set_op(RaRank *rank, RaTaskId task, RaOpKind kind, uint64_t d0,
+               uint64_t d1)
+{
+  TaskOp op = {task, op_of(kind, d0, d1)};
+
+  if (!rank->ops)
+    return;
+  if (ra_op_class(kind) == RA_OP_CLASS_COMM)
+    place_ranks(rank->run, task, &op.op);
+  g_array_append_val(rank->task_ops, op);
+}
+
+/* Data that moves, and host work: how much is the graph's to say. */
+static gboolean
+is_graph_op(uint8_t kind)
+{
+  return kind == RA_TASK_REALLOC || kind == RA_TASK_TRANSFER ||
+         kind == RA_TASK_HOST || kind == RA_TASK_OFFLOAD ||
+         kind == RA_TASK_RELOAD;
+}
+
+RaOp *
+ra_run_task_ops(const RaRun *run)
+{
+  const RaTaskGraph *g = run->graph;
+  RaOp *ops;
+
+  if (!run->options.ops)
+    return NULL;
+  ops = g_new(RaOp, (gsize)g->n_tasks + 1);
+  for (RaTaskId t = 0; t < g->n_tasks; t++)
+    if (is_graph_op(g->kind[t]))
+      ops[t] = g->works[g->work[t]].op;
+    else
+      ops[t] = (RaOp){.kind = RA_N_OPS};
+  for (uint32_t r = run->n_ranks; r-- > 0;)
+    for (guint i = 0; i < run->ranks[r].task_ops->len; i++) {
+      const TaskOp *op = &g_array_index(run->ranks[r].task_ops, TaskOp, i);
+
+      ops[op->task] = op->op;
+    }
+  return ops;
 }
 
 static void
@@ -79,11 +164,12 @@ add_op(const RaRank *rank, const RunOp *op, RaTrace *trace)
   const char *kind = ra_op_name((RaOpKind)what->kind);
   g_autofree char *shape = ra_op_shape(what);
   g_autofree char *ranks = g_strdup_printf("%" G_GUINT32_FORMAT, rank->gpu);
-  char name[256], *end = name;
+  char name[256 + 64], *end = name;
 
-  ra_task_name(run->graph, op->task, name, sizeof name - 64);
+  ra_task_name(run->graph, op->task, name, 256);
   end += strlen(name);
-  g_snprintf(end, 64, "/%s.%u", kind, op->index);
+  *end++ = '/';
+  ra_op_place_name(&op->record.place, (RaOpKind)what->kind, end, 63);
   ra_trace_add(
       trace,
       &(RaTraceRow){

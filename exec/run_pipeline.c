@@ -153,7 +153,7 @@ ra_rank_forward(RaRank *rank, RaTaskId task)
   }
   ra_pass_forward(micro->pass, input, cache, slots);
   if (work->piece.has_head && kind == RA_CALL_TRAIN)
-    ra_rank_loss(rank, task, micro);
+    ra_rank_loss(rank, task, micro, FALSE);
   else if (work->piece.has_head && kind == RA_CALL_INFERENCE)
     ra_rank_finish_inference(rank, task, micro);
   else if (kind == RA_CALL_GENERATE)
@@ -175,6 +175,10 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
 
   if (!micro->pass->d && !micro->pass->piece.has_head)
     received = receive(rank, task, micro, TRUE);
+  if (work->piece.has_head) {
+    ra_stage_enter(micro->pass->stage, RA_BLOCK_HEAD, RA_NONE);
+    ra_rank_loss(rank, task, micro, TRUE);
+  }
   ra_pass_backward(micro->pass, &work->piece,
                    received ? received : micro->d_output);
   if (micro->pass->piece.has_embedding && work->piece.has_embedding)
@@ -198,6 +202,7 @@ ra_rank_send(RaRank *rank, RaTaskId task)
   comm->table->send(comm,
                     peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp),
                     data, n * sizeof *data);
+  ra_rank_set_op(rank, task, RA_OP_SEND, n * sizeof *data, 0);
   /* Nothing needs the micro-batch here any more. */
   if (back || run->workload->calls[call].kind != RA_CALL_TRAIN)
     ra_micro_batch_clear(micro);

@@ -68,7 +68,7 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   RaParams *params = stage->params;
   const RaPiece *piece = bucket_piece(rank->run, task);
   RaPending pending = {task, rank->begin_s, c->dp, NULL};
-  gsize first = 0, last = 0;
+  gsize first = 0, last = 0, n = 0;
 
   if (c->dp->n_ranks == 1)
     return;
@@ -84,9 +84,12 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
     }
     first = last > first ? first : p->offset;
     last = p->offset + ra_param_n(p);
+    n += ra_param_n(p);
   }
   if (last > first)
     start_reduce(&pending, params->grads + first, last - first);
+  ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE, n * sizeof(float),
+                 c->dp->n_ranks);
   if (pending.requests->len > 0)
     g_array_append_val(rank->pending, pending);
   else /* a rank with no row of the vocabulary */
@@ -101,9 +104,12 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
   const RaParam *table = ra_params_find(stage->params, RA_TENSOR_EMBEDDING,
                                         RA_TENSOR_NO_LAYER, FALSE);
 
-  if (table) /* a rank may have no row of the vocabulary */
-    ra_comm_all_reduce(c->ends, RA_REDUCE_SUM,
-                       stage->params->grads + table->offset, ra_param_n(table));
+  if (!table) /* a rank may have no row of the vocabulary */
+    return;
+  ra_comm_all_reduce(c->ends, RA_REDUCE_SUM,
+                     stage->params->grads + table->offset, ra_param_n(table));
+  ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE,
+                 ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }
 
 /* The norm of all gradients, each counted once: by the first replica, of a tied
@@ -117,18 +123,19 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   const RaCallPlan *p = &run->plan->calls[node->call];
   gboolean skip = model->tied_embeddings && model->head == RA_HEAD_LM &&
                   p->pp > 1 && c->coord.at[RA_AXIS_PP] == p->pp - 1;
-  double mine = 0, sum = 0, norm;
-  g_autofree double *all = g_new0(double, c->mesh->n_ranks);
+  double sum = 0, norm;
+  float mine = 0; /* the precision that training frameworks sum it in */
+  g_autofree float *all = g_new0(float, c->mesh->n_ranks);
 
   ra_stage_sum_shared_grads(stage);
   if (c->coord.at[RA_AXIS_DP] == 0)
-    mine = ra_stage_grad_squares(stage, skip);
+    mine = (float)ra_stage_grad_squares(stage, skip);
   if (c->mesh->n_ranks > 1)
     c->mesh->table->all_gather(c->mesh, &mine, all, sizeof mine);
   else
     all[0] = mine;
   for (uint32_t i = 0; i < c->mesh->n_ranks; i++)
-    sum += all[i];
+    sum += (double)all[i];
   norm = sqrt(sum);
   c->clip_scale = 1;
   if (run->options.max_grad_norm > 0)
@@ -148,6 +155,8 @@ ra_rank_clip(RaRank *rank, RaTaskId task)
   RaRankCall *c = call_of(rank, task, &stage);
 
   find_clip(rank, task, c, stage);
+  /* Gathered and then summed by all in one order: as many bytes. */
+  ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE, sizeof(float), c->mesh->n_ranks);
 }
 
 /* Before the first step of an iteration: the version that it began with, for
@@ -185,5 +194,5 @@ ra_rank_step(RaRank *rank, RaTaskId task)
                       params->grads, params->weights, params->first,
                       params->second);
   memset(params->grads, 0, params->n * sizeof *params->grads);
-  ra_rank_add_op(rank, task, RA_OP_OPTIMIZER, rank->begin_s, params->n, 0);
+  ra_rank_set_op(rank, task, RA_OP_OPTIMIZER, params->n, 0);
 }

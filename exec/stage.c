@@ -55,6 +55,7 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->cos_sin = g_new(float, (gsize)n_positions * m->head_dim + 1);
   ra_cpu_rope_table(n_positions, m->head_dim, numerics->rope_theta, s->cos_sin);
   s->free_slabs = g_ptr_array_new_with_free_func(g_free);
+  ra_stage_leave(s, 0, 0);
   return s;
 }
 
@@ -68,6 +69,25 @@ ra_stage_free(RaStage *stage)
   g_ptr_array_unref(stage->free_slabs);
   g_free(stage->cos_sin);
   g_free(stage);
+}
+
+void
+ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer)
+{
+  RaOpPlace *at = &stage->place;
+
+  if (at->block == block && at->layer == layer)
+    return;
+  at->block = block;
+  at->layer = layer;
+  at->step = 0;
+}
+
+void
+ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group)
+{
+  stage->place =
+      (RaOpPlace){.decode = decode, .group = group, .block = RA_N_BLOCKS};
 }
 
 /* A slab has its size before it; 16 floats keep the rest on a cache line of

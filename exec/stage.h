@@ -28,7 +28,7 @@
 #include "exec/comm.h"
 #include "exec/params.h"
 #include "exec/tokens.h"
-#include "graph/op.h"
+#include "graph/op_program.h"
 
 /* What the shape of a model leaves open. */
 typedef struct {
@@ -44,6 +44,7 @@ typedef struct {
   RaOp op;        /* count 1 */
   double begin_s; /* of the monotonic clock, or of the stage's */
   double end_s;
+  RaOpPlace place; /* in its task */
 } RaOpRecord;
 
 typedef struct {
@@ -61,6 +62,7 @@ typedef struct {
   uint32_t n_positions;  /* longest sequence */
   float *cos_sin;        /* (n_positions, head_dim) owned */
   GArray *ops;           /* of RaOpRecord, owned; NULL: not recorded */
+  RaOpPlace place;       /* of the next; see ra_stage_enter() */
   gboolean cpu_clock;    /* they are timed in CPU seconds of the process */
   GPtrArray *free_slabs; /* memory of passes that ended, owned */
 } RaStage;
@@ -162,6 +164,13 @@ const float *ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
  */
 const float *ra_pass_backward(RaPass *pass, const RaPiece *part,
                               const float *d_output);
+
+/* What follows is recorded as block @block's, of layer @layer; steps count on
+ * where it was that already. */
+void ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer);
+
+/* Ends the task, or with @decode > 0 the step, that was recorded last. */
+void ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group);
 
 /* (n_sequences, vocab): logits of each sequence's last token, all ranks'.
  * @out_logits: (out): dense. */

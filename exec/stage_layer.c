@@ -70,6 +70,7 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
 
+  ra_stage_enter(s, RA_BLOCK_DENSE, (uint32_t)layer);
   ra_stage_norm(s, t, x, ra_stage_weight(s, NORM, layer, FALSE), kept->normed,
                 kept->inv);
   ra_stage_linear(s, t, ra_stage_qkv_width(s), hidden, kept->normed,
@@ -166,6 +167,7 @@ ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
   float *slab = ra_stage_take(s, t * (s->model->hidden + wide));
   float *d_wide = slab + t * s->model->hidden;
 
+  ra_stage_enter(s, RA_BLOCK_DENSE, (uint32_t)layer);
   mlp_backward(s, layer, t, kept, d, slab, d_wide);
   attention_backward(s, layer, tokens, x, kept, d, slab, d_wide);
   ra_stage_give(s, slab);

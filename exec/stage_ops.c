@@ -33,7 +33,9 @@ record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1, gsize d2,
                           .count = 1,
                           .dim = {d0, d1, d2, d3}},
                    .begin_s = begin_s,
-                   .end_s = now_s(s)};
+                   .end_s = now_s(s),
+                   .place = s->place};
+  s->place.step++;
   g_array_append_val(s->ops, r);
 }
 

@@ -186,7 +186,8 @@ add_positions(RaOpBuilder *b)
     add(b, RA_OP_ROPE, b->tokens, heads, b->model->head_dim, 0);
 }
 
-/* The attention block with its residual sum; backward in reverse. */
+/* The attention block with its residual sum; backward in reverse, where the
+ * sum of the two ways' gradients comes last. */
 static void
 add_attention(RaOpBuilder *b)
 {
@@ -204,7 +205,6 @@ add_attention(RaOpBuilder *b)
     add_leave(b);
     add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
   } else {
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
     add_leave(b);
     add_linear(b, b->tokens, m->hidden, q, 1);
     add_attention_core(b);
@@ -212,6 +212,7 @@ add_attention(RaOpBuilder *b)
     add_linear(b, b->tokens, qkv, m->hidden, 1);
     add_enter(b);
     add_norm(b, b->sp_tokens, m->hidden);
+    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
   }
 }
 
@@ -309,15 +310,12 @@ add_mlp(RaOpBuilder *b, gboolean moe)
   gboolean back = b->phase == RA_PHASE_BACKWARD;
   gboolean tp = !moe || !experts_gather(b);
 
-  if (back) {
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
-    if (tp)
-      add_leave(b);
-  } else {
+  if (!back)
     add_norm(b, b->sp_tokens, m->hidden);
-    if (tp)
-      add_enter(b);
-  }
+  if (tp && back)
+    add_leave(b);
+  else if (tp)
+    add_enter(b);
   if (moe)
     add_experts(b);
   else
@@ -328,8 +326,7 @@ add_mlp(RaOpBuilder *b, gboolean moe)
     add_leave(b);
   if (back)
     add_norm(b, b->sp_tokens, m->hidden);
-  else
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
 }
 
 /* All layers of one kind, dense or MoE. */
@@ -414,7 +411,7 @@ add_lm_head(RaOpBuilder *b)
   if (b->shard->sampling) {
     add_tp_collective(b, RA_OP_ALL_GATHER,
                       rows * b->vocab * b->shard->tp * b->element_bytes);
-    add(b, RA_OP_SAMPLE, rows, b->vocab * b->shard->tp, 0, 0);
+    add(b, RA_OP_SAMPLE, rows, b->model->vocab, 0, 0); /* padding cut off */
   } else {
     add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
     b->ops[b->n_ops - 1].flags = unfused;
@@ -433,11 +430,13 @@ add_head(RaOpBuilder *b)
     if (b->shard->sequence_parallel)
       add_enter(b);
   }
+  if (back && b->shard->loss)
+    add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
   if (m->head == RA_HEAD_VALUE)
     add_linear(b, b->tokens, 1, m->hidden, 1);
   else
     add_lm_head(b);
-  if (b->shard->loss)
+  if (!back && b->shard->loss)
     add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
   if (back) {
     if (m->head != RA_HEAD_VALUE)

@@ -161,15 +161,34 @@ ra_op_cursor_next(RaOpCursor *at)
 }
 
 void
+ra_op_place_name(const RaOpPlace *place, RaOpKind kind, char *out,
+                 gsize n_bytes)
+{
+  const char *op = ra_op_name(kind);
+  char decode[32] = "";
+
+  if (place->decode > 0)
+    g_snprintf(decode, sizeof decode, "step%u/g%u/", place->decode,
+               place->group);
+  if (place->block == RA_N_BLOCKS)
+    g_snprintf(out, n_bytes, "%ss%u/%s", decode, place->layer, op);
+  else if (place->layer == RA_NONE)
+    g_snprintf(out, n_bytes, "%s%s/%s.%u", decode,
+               place->block == RA_BLOCK_HEAD ? "head" : "embedding", op,
+               place->step);
+  else
+    g_snprintf(out, n_bytes, "%sl%u/%s.%u", decode, place->layer, op,
+               place->step);
+}
+
+void
 ra_op_step_name(const RaOpCursor *at, char *out, gsize n_bytes)
 {
-  const char *op = ra_op_name((RaOpKind)at->program->ops[at->op].kind);
+  RaOpKind kind = (RaOpKind)at->program->ops[at->op].kind;
+  RaOpPlace place = {.block = at->kind, .layer = at->layer, .step = at->step};
 
-  if (!at->program->model)
-    g_snprintf(out, n_bytes, "%s", op);
-  else if (at->layer == RA_NONE)
-    g_snprintf(out, n_bytes, "%s/%s.%u",
-               at->kind == RA_BLOCK_HEAD ? "head" : "embedding", op, at->step);
+  if (at->program->model)
+    ra_op_place_name(&place, kind, out, n_bytes);
   else
-    g_snprintf(out, n_bytes, "l%u/%s.%u", at->layer, op, at->step);
+    g_snprintf(out, n_bytes, "%s", ra_op_name(kind));
 }

@@ -87,14 +87,29 @@ RaOpCursor ra_op_cursor(const RaOpProgram *program);
 /* Moves on; FALSE: there was no next step. */
 gboolean ra_op_cursor_next(RaOpCursor *cursor);
 
+/* Where in its task an op runs. */
+typedef struct {
+  uint32_t decode; /* step of a decode task, from 1; 0: of another task */
+  uint32_t group;  /* of the replica's micro-batches, in a decode step */
+  RaBlock block;   /* RA_N_BLOCKS: between stages, behind stage `layer` */
+  uint32_t layer;  /* of the model; RA_NONE: embedding or head */
+  uint32_t step;   /* of the block, from 0 */
+} RaOpPlace;
+
 /**
- * ra_op_step_name:
- * @cursor: at a step
+ * ra_op_place_name:
+ * @kind: of the op at @place
  * @out: (out) (array length=n_bytes): NUL-terminated
  *
  * What stands behind the task's name: `l17/gemm.4`, layer, op and the number
- * of the step in its block; `embedding/...`, `head/...`.
+ * of the step in its block; `embedding/...`, `head/...`; of decode step 9 of
+ * micro-batch 0 `step9/g0/l17/gemm.4`, and `step9/g0/s1/send` what leaves stage
+ * 1.  A task of a single op is that op: nothing stands behind its name.
  */
+void ra_op_place_name(const RaOpPlace *place, RaOpKind kind, char *out,
+                      gsize n_bytes);
+
+/* That of the step that @cursor is at. */
 void ra_op_step_name(const RaOpCursor *cursor, char *out, gsize n_bytes);
 
 #endif

@@ -79,7 +79,8 @@ ra_cpu_policy_loss(size_t n, const float *log_prob, const float *old,
     } else {
       out->kl += (double)(ratio - 1 - change);
     }
-    d_log_prob[i] = gradient * scale;
+    if (d_log_prob)
+      d_log_prob[i] = gradient * scale;
   }
 }
 
@@ -99,6 +100,7 @@ ra_cpu_value_loss(size_t n, const float *values, const float *old,
     out->loss += is_held ? 0.5 * (double)held_error * (double)held_error
                          : 0.5 * (double)error * (double)error;
     out->clipped += is_held;
-    d_values[i] = is_held ? 0 : error * scale;
+    if (d_values)
+      d_values[i] = is_held ? 0 : error * scale;
   }
 }

@@ -66,7 +66,7 @@ typedef struct {
  * @clip: epsilon
  * @kl_weight: beta of GRPO, with a @reference
  * @scale: of the loss
- * @d_log_prob: (n) gradient, written
+ * @d_log_prob: (nullable): (n) gradient, written
  * @out: added to
  *
  * The clipped surrogate (arXiv 1707.06347, equation 7), and with a @reference
@@ -87,6 +87,7 @@ void ra_cpu_policy_loss(size_t n, const float *log_prob, const float *old,
  * @values: of the present critic
  * @old: when the advantages were made
  * @returns: what they should be
+ * @d_values: (nullable): (n) gradient, written
  * @clip: how far a value may move from @old; 0: no clip
  *
  *     L = max((v - R)^2, (old + clip(v - old, -eps, eps) - R)^2) / 2

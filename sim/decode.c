@@ -89,9 +89,10 @@ run_one_stage(const RaDecodeSource *source, const RaDynamic *dynamic,
   }
 }
 
-void
-ra_decode_run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
-                     RaDecodeResult *inout_result)
+/* @walk: step by step even where the steps of one stage have a sum. */
+static void
+run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
+           gboolean walk, RaDecodeResult *inout_result)
 {
   RaDecodeGroup *groups;
   g_autofree RaDecodeEnd *ends = NULL;
@@ -104,11 +105,18 @@ ra_decode_run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
   inout_result->n_evaluated = 0;
   memset(inout_result->part_cost, 0,
          dynamic->n_parts * sizeof *inout_result->part_cost);
-  if (dynamic->n_stages == 1)
+  if (dynamic->n_stages == 1 && !walk)
     run_one_stage(source, dynamic, groups, ends, inout_result);
   else
     ra_decode_pipe(source, dynamic, groups, ends, inout_result);
   ra_decode_groups_free(groups, dynamic->n_groups);
+}
+
+void
+ra_decode_run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
+                     RaDecodeResult *inout_result)
+{
+  run_source(source, dynamic, FALSE, inout_result);
 }
 
 /* The estimator as a source. */
@@ -144,7 +152,20 @@ ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
               const RaDynamic *dynamic, RaDecodeResult *inout_result)
 {
   Replica replica = {estimator, shard, dynamic};
-  RaDecodeSource source = {estimator_line, estimator_send_s, &replica};
+  RaDecodeSource source = {estimator_line, estimator_send_s, &replica, NULL,
+                           NULL};
 
-  ra_decode_run_source(&source, dynamic, inout_result);
+  run_source(&source, dynamic, FALSE, inout_result);
+}
+
+void
+ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
+               const RaDynamic *dynamic, RaDecodeVisitFunc visit, void *data,
+               RaDecodeResult *inout_result)
+{
+  Replica replica = {estimator, shard, dynamic};
+  RaDecodeSource source = {estimator_line, estimator_send_s, &replica, visit,
+                           data};
+
+  run_source(&source, dynamic, TRUE, inout_result);
 }

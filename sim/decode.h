@@ -39,6 +39,33 @@ typedef struct {
                            tests */
 } RaDecodeResult;
 
+/* A group's step on one stage. */
+typedef struct {
+  uint32_t step;        /* from 1 */
+  uint32_t group;       /* of the replica's micro-batches */
+  uint32_t stage;       /* of the pipeline */
+  uint32_t n_sequences; /* in the step */
+  uint64_t kv_tokens;   /* that they attend to */
+  double begin_s;       /* after the first step's start */
+  double end_s;         /* of the computation */
+  double passed_s;      /* the next stage has its result; last stage: end_s */
+} RaDecodeVisit;
+
+typedef void (*RaDecodeVisitFunc)(const RaDecodeVisit *visit, void *data);
+
+/**
+ * ra_decode_walk:
+ * @dynamic: the replica, of static batches
+ * @shard: its shard (of the graph)
+ * @visit: called for every step, group and stage, in this order
+ * @inout_result: as of ra_decode_run(), whose times it has up to rounding
+ *
+ * Step by step, with one stage too.  Cost: O(steps x groups x stages).
+ */
+void ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
+                    const RaDynamic *dynamic, RaDecodeVisitFunc visit,
+                    void *data, RaDecodeResult *inout_result);
+
 /**
  * ra_decode_run:
  * @dynamic: the replica

@@ -114,9 +114,28 @@ begin_stretch(Pipe *pipe, Lap *lap)
     lap->lines[s].until_tokens = 0;
 }
 
-/* One step of one group through all stages. */
 static void
-run_lap(Pipe *pipe, Lap *lap, uint32_t step)
+tell(const Pipe *pipe, const Lap *lap, uint32_t group, uint32_t stage,
+     uint32_t step, double begin_s, double leave_s)
+{
+  const RaDecodeStretch *stretch = &lap->group->stretches[lap->at];
+  RaDecodeVisit visit = {.step = step,
+                         .group = group,
+                         .stage = stage,
+                         .n_sequences = stretch->n_active,
+                         .kv_tokens = ra_decode_kv_tokens(stretch, step),
+                         .begin_s = begin_s,
+                         .end_s = leave_s,
+                         .passed_s = stage + 1 < pipe->n_stages
+                                         ? pipe->stages[stage].out.end_s
+                                         : leave_s};
+
+  pipe->source->visit(&visit, pipe->source->visit_data);
+}
+
+/* One step of group @group through all stages. */
+static void
+run_lap(Pipe *pipe, Lap *lap, uint32_t group, uint32_t step)
 {
   Interval in = {0, 0};
 
@@ -139,6 +158,8 @@ run_lap(Pipe *pipe, Lap *lap, uint32_t step)
     } else {
       lap->ready_s = leave_s;
     }
+    if (pipe->source->visit)
+      tell(pipe, lap, group, s, step, begin_s, leave_s);
   }
 }
 
@@ -159,7 +180,7 @@ run_step(Pipe *pipe, Lap *laps, uint32_t n_groups, uint32_t step,
 
     if (lap->at == lap->group->n_stretches)
       continue;
-    run_lap(pipe, lap, step);
+    run_lap(pipe, lap, g, step);
     while (pipe->part < n_parts && ends[pipe->part].step == step &&
            ends[pipe->part].group == g)
       pipe->result->part_end_s[pipe->part++] = lap->ready_s;

@@ -15,7 +15,9 @@ typedef struct {
   /* Seconds to pass the activations of @n_sequences tokens to the next stage.
    */
   double (*send_s)(const void *context, uint32_t n_sequences);
-  const void *context; /* handed to both */
+  const void *context;     /* handed to both */
+  RaDecodeVisitFunc visit; /* (nullable): told of every visit of a pipeline */
+  void *visit_data;        /* handed to it */
 } RaDecodeSource;
 
 /* As ra_decode_run(); of @dynamic neither shard nor pieces nor send is read. */

@@ -51,6 +51,7 @@ libstudy_a_SOURCES += %D%/plot_script.c
 libstudy_a_SOURCES += %D%/plot_text.c
 libstudy_a_SOURCES += %D%/real_table.c %D%/real_table.h
 libstudy_a_SOURCES += %D%/record.c %D%/record.h
+libstudy_a_SOURCES += %D%/record_decode.c %D%/record_decode.h
 libstudy_a_SOURCES += %D%/remedy.c %D%/remedy.h
 libstudy_a_SOURCES += %D%/replay.c %D%/replay.h
 libstudy_a_SOURCES += %D%/resource.c %D%/resource.h

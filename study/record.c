@@ -5,6 +5,7 @@
 
 #include "graph/op.h"
 #include "study/record.h"
+#include "study/record_decode.h"
 
 #define NAME_BYTES 512 /* of a task's name: call names are at most 64 each */
 
@@ -237,11 +238,33 @@ ra_recorder_free(RaRecorder *r)
   g_free(r);
 }
 
-RaTrace *
-ra_recorder_finish(RaRecorder *r)
+/* A row of a decode step: with what it has of its task. */
+static void
+add_decode(RaTaskId task, const RaTraceRow *op, void *data)
 {
-  RaTrace *trace = g_steal_pointer(&r->trace);
+  const RaRecorder *r = data;
+  RaTraceRow row = row_of(r->graph, task, r->ranks);
 
+  row.name = op->name;
+  row.op = op->op;
+  row.shape = op->shape;
+  row.begin_s = op->begin_s;
+  row.end_s = op->end_s;
+  row.flop = op->flop;
+  row.bytes = op->bytes;
+  if (op->stream)
+    row.stream = op->stream;
+  ra_trace_add(r->trace, &row);
+}
+
+RaTrace *
+ra_recorder_finish(RaRecorder *r, const RaEstimator *decode)
+{
+  RaTrace *trace;
+
+  if (decode)
+    ra_record_decode(r->sim, r->graph, decode, add_decode, r);
+  trace = g_steal_pointer(&r->trace);
   add_tasks(trace, r->sim, r->graph, r->ranks, TRUE);
   ra_recorder_free(r);
   return trace;

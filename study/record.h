@@ -49,12 +49,14 @@ void ra_recorder_free(RaRecorder *recorder);
 /**
  * ra_recorder_finish:
  * @recorder: (transfer full): its simulation has run
+ * @decode: (nullable): the estimator that it ran with: ops of decode steps are
+ *   rows too (study/record_decode.h)
  *
  * ra_record(), but a task with steps is their rows: named after it and them,
  * with op and shape.
  *
  * Returns: (transfer full): ra_trace_free() it
  */
-RaTrace *ra_recorder_finish(RaRecorder *recorder);
+RaTrace *ra_recorder_finish(RaRecorder *recorder, const RaEstimator *decode);
 
 #endif

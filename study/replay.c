@@ -44,6 +44,8 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
       (options->flows &&
        !ra_sim_use_network(replay->sim, replay->estimator, error)))
     return FALSE;
+  replay->record_decode =
+      options->record_decode && options->fidelity == RA_FIDELITY_OP;
   if (options->record)
     replay->recorder = ra_recorder_new(replay->sim, replay->graph);
   return ra_sim_run(replay->sim, error);
@@ -79,9 +81,11 @@ ra_replay_free(RaReplay *replay)
 RaTrace *
 ra_replay_trace(const RaSetup *setup, RaReplay *replay)
 {
-  RaTrace *trace = replay->recorder
-                       ? ra_recorder_finish(g_steal_pointer(&replay->recorder))
-                       : ra_record(replay->sim, replay->graph);
+  RaTrace *trace =
+      replay->recorder
+          ? ra_recorder_finish(g_steal_pointer(&replay->recorder),
+                               replay->record_decode ? replay->estimator : NULL)
+          : ra_record(replay->sim, replay->graph);
   g_autofree char *profile = g_path_get_basename(setup->profile_path);
 
   ra_trace_set_head(trace, "software", PACKAGE_NAME " " PACKAGE_VERSION);

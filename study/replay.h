@@ -23,6 +23,7 @@ typedef struct {
   gboolean flows;        /* communication contends (sim/flows.h); unfolded */
   gboolean record;       /* ra_replay_trace() will be asked for, and at op
                             fidelity has every step */
+  gboolean record_decode; /* and every op of a decode step */
 } RaReplayOptions;
 
 typedef struct {
@@ -31,6 +32,7 @@ typedef struct {
   RaTaskGraph *graph;     /* owned */
   RaSim *sim;             /* owned; has run */
   RaRecorder *recorder;   /* owned, nullable: of its steps */
+  gboolean record_decode; /* of its options */
 } RaReplay;
 
 /**

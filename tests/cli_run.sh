@@ -46,6 +46,18 @@ awk -F'\t' '$1 == "# kinds" { kinds = 1; next } /^#/ { kinds = 0 }
   END { exit bad || !rows || off != "error_frac" }' out
 result $? "a trace beside itself is not off"
 diff sim.names run.names | head -n 5 | sed 's/^/# /'
+# And the same ops in them, by name and shape: a row a rank, or a group.
+works run ppo-tiny-8.plan -n 1 --ops --trace run.ops.tsv
+works simulate ppo-tiny-8.plan -n 1 --no-fold --fidelity=op --decode-ops \
+  --trace sim.ops.tsv
+ops() { awk -F'\t' '!/^#/ && $7 != "-" { print $1, $7, $8 }' "$1" | LC_ALL=C sort -u; }
+ops run.ops.tsv >run.ops
+ops sim.ops.tsv >sim.ops
+[ "$(wc -l <run.ops)" -gt 10000 ] && cmp -s run.ops sim.ops
+result $? "run --ops and simulate --decode-ops have the same ops"
+diff sim.ops run.ops | head -n 5 | sed 's/^/# /'
+fails '--decode-ops without a trace of ops' simulate ppo-tiny-8.plan \
+  --decode-ops --trace x.tsv
 
 works run grpo-tiny-4.plan -n 2 --seed 3 --format=tsv
 values >first

@@ -316,7 +316,7 @@ typedef struct {
 static void
 run_case(const Case *c, Run *run)
 {
-  RaDecodeSource source = {law_line, law_send_s, &c->law};
+  RaDecodeSource source = {law_line, law_send_s, &c->law, NULL, NULL};
 
   run->result = (RaDecodeResult){.part_end_s = run->part_end_s,
                                  .part_cost = run->part_cost};

@@ -66,7 +66,8 @@ add_prefix(GHashTable *set, const char *name, guint n)
     g_hash_table_add(set, g_strndup(name, (gsize)(end - name)));
 }
 
-/* Names of tasks whose ops are rows of their own, `TASK/l3/gemm.1`. */
+/* Names of tasks whose ops are rows of their own, `TASK/l3/gemm.1`,
+ * `TASK/step9/g0/l3/gemm.1`. */
 static GHashTable *
 containers_new(const RaTrace *trace)
 {
@@ -78,8 +79,8 @@ containers_new(const RaTrace *trace)
 
     if (!row->op)
       continue;
-    add_prefix(set, row->name, 1);
-    add_prefix(set, row->name, 2);
+    for (guint n = 1; n <= 4; n++)
+      add_prefix(set, row->name, n);
   }
   return set;
 }

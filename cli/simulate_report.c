@@ -1,0 +1,290 @@
+/* What `reallot simulate` prints of one plan. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/simulate_report.h"
+#include "study/explain.h"
+#include "study/outcome.h"
+#include "study/real_table.h"
+
+#define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
+#define HOLDER_ROWS_SHOWN 8 /* of memory */
+#define EXPLAIN_ROWS_SHOWN 20
+#define MAX_TABLES 16 /* of a run, and the end */
+#define MOVES_SHOWN 6 /* transfers between all calls are many, small */
+#define GIB (1024.0 * 1024 * 1024)
+
+/* `  name     value`, aligned. */
+static void append_line(GString *out, const char *name, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+static void
+append_line(GString *out, const char *name, const char *format, ...)
+{
+  va_list args;
+
+  g_string_append_printf(out, "  %-22s", name);
+  va_start(args, format);
+  g_string_append_vprintf(out, format, args);
+  va_end(args);
+  g_string_append_c(out, '\n');
+}
+
+/* Who runs the plan, where that counts. */
+static void
+append_system(GString *out, const RaSetup *setup)
+{
+  g_autofree char *name = NULL;
+
+  if (!setup->system)
+    return;
+  name = g_path_get_basename(setup->system_path);
+  g_string_append_printf(out, "%s: %s, ", name, setup->system->release);
+  if (isnan(setup->system->error_median_frac))
+    g_string_append(out, "not checked on other runs\n");
+  else
+    g_string_append_printf(out, "median error on runs not fitted %.1f %%\n",
+                           100 * setup->system->error_median_frac);
+}
+
+/* What was simulated. */
+static void
+append_head(GString *out, const RaSetup *setup, const RaOptions *options,
+            const RaTaskGraph *graph, const RaBreakdown *breakdown)
+{
+  uint64_t n_tasks = ra_task_graph_n_unfolded(graph);
+  RaProfileError profile = ra_profile_error(setup->profile);
+  g_autofree char *workload = g_path_get_basename(setup->workload_path);
+  g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
+  g_autofree char *name = g_path_get_basename(setup->profile_path);
+
+  g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n", workload,
+                         cluster, breakdown->n_gpus, setup->cluster->gpu);
+  g_string_append_printf(out, "%s: ", name);
+  if (profile.n_measured > 0)
+    g_string_append_printf(
+        out,
+        "median error on data not fitted %.1f to %.1f %% (%u of %u laws)\n",
+        100 * profile.least_frac, 100 * profile.most_frac, profile.n_measured,
+        profile.n_laws);
+  else
+    g_string_append(out, "not checked against measurements\n");
+  append_system(out, setup);
+  if (options->real)
+    g_string_append(out, "calls and reallocations as ReaL estimates them, from "
+                         "these op times\n");
+  g_string_append_printf(
+      out, "%s fidelity, %s%" PRIu32 " iteration%s, seed %" PRIu64 "\n",
+      ra_fidelity_name(graph->fidelity), options->flows ? "flows, " : "",
+      options->n_iterations, options->n_iterations > 1 ? "s" : "",
+      options->seed);
+  g_string_append_printf(out, "%" PRIu64 " tasks on %" PRIu32 " lanes", n_tasks,
+                         graph->n_lanes);
+  if (n_tasks > graph->n_tasks)
+    g_string_append_printf(out, ", folded into %" PRIu32, graph->n_tasks);
+  g_string_append(out, "\n\n");
+}
+
+/* `mean 0.9, most 2 (0: 20.0 %, 1: 70.0 %, 2: 10.0 %)` */
+static void
+append_staleness(GString *out, const RaServiceReport *service)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+  double n = 0;
+
+  if (!service)
+    return;
+  for (uint32_t i = 0; i <= service->max_staleness; i++)
+    n += (double)service->staleness[i];
+  g_string_append_printf(text, "mean %.2f, most %" PRIu32 " (",
+                         service->mean_staleness, service->max_staleness);
+  for (uint32_t i = 0; i <= service->max_staleness; i++)
+    g_string_append_printf(text, "%s%" PRIu32 ": %.1f %%", i > 0 ? ", " : "", i,
+                           100 * (double)service->staleness[i] / n);
+  append_line(out, "staleness", "%s)", text->str);
+}
+
+static void
+append_results(GString *out, const RaSimResult *result,
+               const RaBreakdown *breakdown)
+{
+  g_autofree char *time =
+      ra_quantity_format(breakdown->iteration_s, RA_UNIT_SECONDS);
+  g_autofree char *rate =
+      ra_quantity_format(breakdown->flop_per_s_per_gpu, RA_UNIT_FLOP_PER_S);
+
+  append_line(out, "iteration", "%s", time);
+  append_line(out, "tokens", "%.0f", breakdown->tokens);
+  append_line(out, "tokens/s", "%.0f", breakdown->tokens_per_s);
+  append_line(out, "model FLOP/s per GPU", "%s", rate);
+  if (isnan(breakdown->mfu_frac))
+    append_line(out, "MFU", "-");
+  else
+    append_line(out, "MFU", "%.1f %%", 100 * breakdown->mfu_frac);
+  if (isnan(breakdown->usd))
+    append_line(out, "price", "-");
+  else
+    append_line(out, "price", breakdown->usd < 1 ? "%.4f USD" : "%.2f USD",
+                breakdown->usd);
+  append_line(out, "fingerprint", "%016" PRIx64, result->fingerprint);
+  g_string_append_c(out, '\n');
+}
+
+static void
+append_memory(GString *out, const RaFit *fit)
+{
+  g_autofree char *title = NULL;
+
+  if (fit->lane == RA_NONE)
+    return;
+  title = g_strdup_printf(
+      "Memory of GPU %" PRIu32 ", the fullest: %.1f of %.1f GiB at its peak",
+      fit->gpu, fit->peak_bytes / GIB, fit->capacity_bytes / GIB);
+  ra_output_top(out, fit->holders, title, HOLDER_ROWS_SHOWN, "smaller");
+  g_string_append_c(out, '\n');
+}
+
+/* What the profile's measurements do not reach. */
+static void
+append_extrapolated(GString *out, const char *what)
+{
+  g_autofree char *text =
+      g_strdup_printf("Beyond the measurements, by the laws alone: %s", what);
+
+  if (!*what)
+    return;
+  ra_output_wrapped(out, text);
+  g_string_append_c(out, '\n');
+}
+
+static void
+append_explain(GString *out, const RaExplain *explain)
+{
+  ra_output_top(out, explain->causes,
+                "Why: the critical path by cause, op and link",
+                EXPLAIN_ROWS_SHOWN, "smaller");
+  g_string_append_c(out, '\n');
+  ra_output_top(out, explain->waiting,
+                "What GPUs on which nothing runs wait for, of the whole run",
+                EXPLAIN_ROWS_SHOWN, "further");
+  g_string_append_c(out, '\n');
+  if (!explain->links)
+    return;
+  ra_output_top(out, explain->links,
+                "Links (late: tasks that found them the busiest)",
+                EXPLAIN_ROWS_SHOWN, "less busy");
+  g_string_append_c(out, '\n');
+}
+
+static void
+append_text(GString *out, const RaSetup *setup, const RaOptions *options,
+            const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit,
+            const RaTable *real, const RaExplain *explain)
+{
+  append_head(out, setup, options, replay->graph, outcome->breakdown);
+  append_staleness(out, ra_sim_service(replay->sim));
+  append_results(out, ra_sim_result(replay->sim), outcome->breakdown);
+  append_extrapolated(out, outcome->extrapolated);
+  ra_output_titled(out, outcome->calls,
+                   "Calls (begin: in the run; share: of an iteration)");
+  g_string_append_c(out, '\n');
+  if (real) {
+    ra_output_titled(out, real,
+                     "What ReaL takes for a call: time, and bytes "
+                     "of a GPU");
+    g_string_append_c(out, '\n');
+  }
+  ra_output_titled(out, outcome->gpu_time,
+                   "GPU time of an iteration, and a call's by cause");
+  g_string_append_c(out, '\n');
+  if (ra_table_n_rows(outcome->moves) > 0) {
+    ra_output_top(out, outcome->moves,
+                  "What moves between calls (exposed: what calls wait for)",
+                  MOVES_SHOWN, "shorter");
+    g_string_append_c(out, '\n');
+  }
+  ra_output_top(out, outcome->critical_path,
+                "Critical path of the run: what its end waits for",
+                PATH_ROWS_SHOWN, "shorter");
+  g_string_append_c(out, '\n');
+  if (explain)
+    append_explain(out, explain);
+  append_memory(out, fit);
+  ra_output_wrapped(out, outcome->sentence);
+  if (fit->verdict)
+    ra_output_wrapped(out, fit->verdict);
+  if (fit->remedy)
+    g_string_append_printf(out, "The smallest single change that fits:\n  %s\n",
+                           fit->remedy);
+}
+
+/* All tables, in their order; NULL-terminated. */
+static void
+list_tables(const RaOutcome *outcome, const RaFit *fit, const RaTable *real,
+            const RaExplain *explain, const RaTable *out_tables[MAX_TABLES])
+{
+  guint n = 0;
+
+  out_tables[n++] = outcome->summary;
+  out_tables[n++] = outcome->calls;
+  out_tables[n++] = outcome->gpu_time;
+  out_tables[n++] = outcome->moves;
+  out_tables[n++] = outcome->critical_path;
+  out_tables[n++] = fit->memory;
+  out_tables[n++] = fit->holders;
+  if (real)
+    out_tables[n++] = real;
+  if (explain) {
+    out_tables[n++] = explain->causes;
+    out_tables[n++] = explain->waiting;
+  }
+  if (explain && explain->links)
+    out_tables[n++] = explain->links;
+  out_tables[n] = NULL;
+}
+
+static void
+append_json(GString *out, const RaTable *const *tables)
+{
+  g_string_append(out, "{\n");
+  for (guint i = 0; tables[i]; i++) {
+    if (i > 0)
+      g_string_append(out, ",\n");
+    ra_output_member(out, tables[i], i == 0);
+  }
+  g_string_append(out, "\n}\n");
+}
+
+gboolean
+ra_simulate_print(const RaSetup *setup, const RaOptions *options,
+                  const RaReplay *replay, const RaFit *fit, gboolean explained,
+                  GError **error)
+{
+  g_autoptr(RaOutcome) outcome =
+      ra_outcome_new(setup, replay->graph, replay->sim);
+  g_autoptr(RaTable) real =
+      options->real ? ra_real_table_new(setup->plan, setup->estimator) : NULL;
+  g_autoptr(RaExplain) explain =
+      explained ? ra_explain_new(setup, replay) : NULL;
+  g_autoptr(GString) out = g_string_new(NULL);
+  const RaTable *tables[MAX_TABLES];
+
+  list_tables(outcome, fit, real, explain, tables);
+  switch (options->format) {
+  case RA_FORMAT_TEXT:
+    append_text(out, setup, options, replay, outcome, fit, real, explain);
+    break;
+  case RA_FORMAT_TSV:
+    for (guint i = 0; tables[i]; i++)
+      ra_table_write(tables[i], RA_FORMAT_TSV, out);
+    break;
+  case RA_FORMAT_JSON:
+    append_json(out, tables);
+    break;
+  }
+  return ra_output_print(out->str, out->len, error);
+}
