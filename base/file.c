@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -26,70 +27,16 @@ fail_errno(GError **error, const char *path, int code)
   return FALSE;
 }
 
-/* Writes all of @text to @fd and closes it whatever happens; 0 or errno. */
-static int
-write_and_close(int fd, const char *text, gsize n_bytes)
-{
-  int code = 0;
-
-  while (n_bytes > 0) {
-    ssize_t n = write(fd, text, n_bytes);
-
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0) {
-      code = errno;
-      break;
-    }
-    text += n;
-    n_bytes -= (gsize)n;
-  }
-  if (close(fd) != 0 && code == 0)
-    code = errno;
-  return code;
-}
-
-/* A device or a pipe cannot be replaced, only written to. */
-static gboolean
-write_special(const char *path, const char *text, gsize n_bytes, GError **error)
-{
-  int fd = g_open(path, O_WRONLY | O_CLOEXEC, 0);
-  int code = fd < 0 ? errno : write_and_close(fd, text, n_bytes);
-
-  return code == 0 || fail_errno(error, path, code);
-}
-
 gboolean
 ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
 {
   g_return_val_if_fail(path != NULL, FALSE);
   g_return_val_if_fail(text != NULL || n_bytes == 0, FALSE);
 
-  g_autofree char *target = realpath(path, NULL); /* a link stays a link */
-  g_autofree char *aside = NULL;
-  GStatBuf info;
-  int fd, code;
+  RaAside *aside = ra_aside_new(path);
 
-  if (target == NULL)
-    target = g_strdup(path);
-  if (g_stat(target, &info) == 0) {
-    if (S_ISDIR(info.st_mode))
-      return fail_errno(error, path, EISDIR);
-    if (!S_ISREG(info.st_mode))
-      return write_special(path, text, n_bytes, error);
-  }
-  aside = g_strconcat(target, ".XXXXXX", NULL);
-  fd = g_mkstemp_full(aside, O_WRONLY | O_CLOEXEC, 0666);
-  if (fd < 0)
-    return fail_errno(error, path, errno);
-  code = write_and_close(fd, text, n_bytes);
-  if (code == 0 && g_rename(aside, target) != 0)
-    code = errno;
-  if (code != 0) {
-    g_unlink(aside);
-    return fail_errno(error, path, code);
-  }
-  return TRUE;
+  ra_aside_put(aside, text, n_bytes);
+  return ra_aside_end(aside, error);
 }
 
 /* Reads to the end or to one byte past @max_bytes; 0 or errno. */
@@ -194,8 +141,8 @@ find_built(const char *folder, const char *kind, const char *name,
     if (!g_file_test(mark, G_FILE_TEST_EXISTS))
       continue;
     for (guint j = 0; parts[j] && found == NULL; j++)
-      found = try_path(g_build_filename(top, parts[j], kind, name, NULL),
-                       tried);
+      found =
+          try_path(g_build_filename(top, parts[j], kind, name, NULL), tried);
   }
   return found;
 }

@@ -4,6 +4,7 @@ noinst_LIBRARIES += libbase.a
 ra_libs += libbase.a
 libbase_a_SOURCES =
 libbase_a_SOURCES += %D%/arena.c %D%/arena.h
+libbase_a_SOURCES += %D%/aside.c %D%/aside.h
 libbase_a_SOURCES += %D%/error.c %D%/error.h
 libbase_a_SOURCES += %D%/explog.c
 libbase_a_SOURCES += %D%/file.c

@@ -40,10 +40,8 @@ gboolean ra_text_double(const char *text, double *out_value);
  * @text: (array length=n_bytes)
  * @error: %RA_ERROR_IO `path: reason`
  *
- * Writes beside @path and renames, so that a reader or a failure never sees
- * half a file and an old file survives a failure; fsync is not called.  A
- * symbolic link is followed; a device or a pipe is written to as it is.
- * A @path of "-" is not special.  The mode is 0666 less the umask.
+ * ra_aside_new(), _put() and _end() (base/aside.h): a reader or a failure never
+ * sees half a file.
  */
 gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
                        GError **error);

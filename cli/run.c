@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "study/execute.h"
 #include "study/host.h"
+#include "study/run_weights.h"
 
 #define MAX_THREADS 1024 /* of a rank */
 #define GIB (1024.0 * 1024 * 1024)
@@ -19,6 +20,7 @@
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
       *threads, *lengths;
+  char **weights, **save;
   gboolean check, ops, dry;
 } Texts;
 
@@ -35,6 +37,8 @@ texts_clear(Texts *t)
   g_free(t->top_p);
   g_free(t->threads);
   g_free(t->lengths);
+  g_strfreev(t->weights);
+  g_strfreev(t->save);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -173,6 +177,12 @@ print_end(const RaExecution *x, RaFormat format, GError **error)
   return ra_output_print(line, strlen(line), error);
 }
 
+static const char *const *
+words(char **given)
+{
+  return (const char *const *)given;
+}
+
 static gboolean
 execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
         GError **error)
@@ -181,6 +191,7 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   gboolean is_text = options->format == RA_FORMAT_TEXT;
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaExecution) x = NULL;
+  g_autoptr(RaRunWeights) weights = NULL;
   g_autofree double *predicted_s = NULL;
   Lines lines = {0};
 
@@ -190,6 +201,14 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   if (is_text) {
     wanted->progress = show_iteration;
     wanted->progress_data = &lines;
+  }
+  if (setup) {
+    const RaWorkload *w = setup->plan->workload;
+
+    weights = ra_run_weights_new(w, words(texts->weights), error);
+    if (!weights || !ra_run_weights_check_names(w, words(texts->save), error))
+      return FALSE;
+    wanted->weights = ra_run_weights_of_models(weights);
   }
   if (setup)
     x = ra_execute_new(setup, wanted, options->n_iterations, error);
@@ -207,6 +226,7 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   return ra_run_go(x->run, error) && save_trace(x, texts->trace, error) &&
          (!texts->lengths ||
           ra_execution_save_lengths(x, texts->lengths, error)) &&
+         ra_run_weights_save(x, words(texts->save), error) &&
          print_end(x, options->format, error);
 }
 
@@ -223,6 +243,12 @@ run(int argc, char **argv, GError **error)
        "Seed of parameters, lengths, prompts, tokens (default: 0)", "N"},
       {"lengths", 0, 0, G_OPTION_ARG_FILENAME, &t.lengths,
        "Also write the lengths that were generated to FILE, a CSV", "FILE"},
+      {"weights", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.weights,
+       "Begin with a checkpoint of Hugging Face's layout; may be repeated",
+       "MODEL=FOLDER"},
+      {"save", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.save,
+       "Afterwards write a model's weights in that layout; may be repeated",
+       "MODEL=FOLDER"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &t.threads,
        "Threads of each rank (default: 1)", "N"},
       {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,
@@ -256,10 +282,11 @@ const RaCommand ra_command_run = {
     .arguments = "PLAN",
     .summary = "Execute a plan on this machine's cores",
     .details =
-        "Every GPU of the plan is a rank, a thread; models are seeded, fp32, "
-        "of "
-        "the\n"
-        "Llama family. A host call is the rule of --reward: the share of a "
+        "Every GPU of the plan is a rank, a thread; models are of the Llama "
+        "family,\n"
+        "fp32, seeded or from checkpoints: a folder with config.json and "
+        "safetensors.\n"
+        "A host call is the rule of --reward: the share of a "
         "response's\n"
         "tokens whose number is even.\n"
         "\n"
@@ -276,7 +303,10 @@ const RaCommand ra_command_run = {
         "    'call actor_train.dp=4'\n"
         "  reallot run ppo-tiny-8.plan --dry-run\n"
         "  reallot run ppo-tiny-8.plan -n 1 --trace ops.trace.tsv --ops\n"
-        "  reallot run ppo-tiny-4-colocated.plan --threads=4\n",
+        "  reallot run ppo-tiny-4-colocated.plan --threads=4\n"
+        "  reallot run ppo-tiny-8.plan --save actor=tuned\n"
+        "  reallot run ppo-tiny-8.plan --weights actor=tuned --weights "
+        "ref=tuned\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_ITERATIONS | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

@@ -27,12 +27,15 @@ libexec_a_SOURCES += %D%/run_new.c
 libexec_a_SOURCES += %D%/run_ops.c
 libexec_a_SOURCES += %D%/run_pipeline.c
 libexec_a_SOURCES += %D%/run_train.c
+libexec_a_SOURCES += %D%/safetensors.c %D%/safetensors.h
 libexec_a_SOURCES += %D%/stage.c %D%/stage.h
 libexec_a_SOURCES += %D%/stage_impl.h
 libexec_a_SOURCES += %D%/stage_layer.c
 libexec_a_SOURCES += %D%/stage_ops.c
 libexec_a_SOURCES += %D%/team.c %D%/team.h
 libexec_a_SOURCES += %D%/tokens.c %D%/tokens.h
+libexec_a_SOURCES += %D%/weights.c %D%/weights.h
+libexec_a_SOURCES += %D%/weights_write.c
 
 if HAVE_CUDA
 bin_PROGRAMS += reallot-cuda

@@ -28,10 +28,11 @@
  *              clipped value loss
  *
  * A mini-batch's loss is the mean over its response tokens.  Parameters are
- * seeded (exec/params.h).  A call reads the version that the graph says: with
- * staleness s iteration k reads what iteration k - 1 - s has trained, from as
- * many copies as that takes; in the layout of training too, where each
- * iteration leaves the version that it began with to readers that are behind.
+ * seeded (exec/params.h), or those of a checkpoint (exec/weights.h).  A call
+ * reads the version that the graph says: with staleness s iteration k reads
+ * what iteration k - 1 - s has trained, from as many copies as that takes; in
+ * the layout of training too, where each iteration leaves the version that it
+ * began with to readers that are behind.
  *
  * Not run, and refused: cp, ep, sequence parallelism, zero, continuous
  * batching, 16-bit types, models that exec/stage.h refuses.  A send
@@ -46,6 +47,7 @@
 #include "exec/experience.h"
 #include "exec/reward.h"
 #include "exec/stage.h"
+#include "exec/weights.h"
 #include "graph/task.h"
 #include "traces/trace.h"
 
@@ -69,11 +71,13 @@ typedef void (*RaRunFunc)(uint32_t iteration, const RaRunIteration *result,
                           gpointer data);
 
 typedef struct {
-  uint64_t seed;          /* of parameters, prompts, sampling */
-  RaNumerics numerics;    /* of all models */
-  RaCpuSampling sampling; /* of generate calls */
-  RaCpuAdamw policy;      /* of models with an lm head */
-  RaCpuAdamw value;       /* of models with a value head */
+  uint64_t seed;                   /* of parameters, prompts, sampling */
+  RaNumerics numerics;             /* of models without weights of their own */
+  const RaWeights *const *weights; /* (nullable) (n_models) borrowed until
+                             ra_run_new() returns, checked; NULL: seeded */
+  RaCpuSampling sampling;          /* of generate calls */
+  RaCpuAdamw policy;               /* of models with an lm head */
+  RaCpuAdamw value;                /* of models with a value head */
   float max_grad_norm;    /* gradients are scaled down to it; 0: never */
   float clip;             /* of PPO's ratio */
   float value_clip;       /* of a value's change; 0: none */

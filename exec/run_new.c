@@ -240,6 +240,8 @@ add_params(RaRank *rank, uint32_t call)
   RaRankCall *c = &rank->calls[call];
   const RaCall *wc = &run->workload->calls[call];
   const RaCallPlan *p = &run->plan->calls[call];
+  const RaWeights *weights =
+      run->options.weights ? run->options.weights[wc->model] : NULL;
   uint32_t copy = copy_of(run->plan, call);
 
   c->is_own = ra_residency_is_own(run->plan, call);
@@ -254,13 +256,15 @@ add_params(RaRank *rank, uint32_t call)
       c->params[v] = ra_params_new(run->tables[wc->model], p,
                                    ra_call_plan_rank(p, &c->coord));
       ra_params_seed(c->params[v], run->options.seed);
+      if (weights)
+        ra_weights_read(weights, c->params[v]);
       g_ptr_array_add(rank->params, c->params[v]);
     }
     if (wc->kind == RA_CALL_TRAIN && v == 0)
       ra_params_make_trainable(c->params[v]);
-    c->stages[v] = ra_stage_new(run->backend, c->params[v], p->tp, c->tp,
-                                (uint32_t)p->recompute, longest(run),
-                                &run->options.numerics);
+    c->stages[v] = ra_stage_new(
+        run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
+        longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
   }
   c->n_pieces = p->pp * p->n_virtual;

@@ -58,6 +58,7 @@ libstudy_a_SOURCES += %D%/resource.c %D%/resource.h
 libstudy_a_SOURCES += %D%/rl_layout.c
 libstudy_a_SOURCES += %D%/rl_row.c %D%/rl_row.h
 libstudy_a_SOURCES += %D%/rl_step.c %D%/rl_step.h
+libstudy_a_SOURCES += %D%/run_weights.c %D%/run_weights.h
 libstudy_a_SOURCES += %D%/seeds.c %D%/seeds.h
 libstudy_a_SOURCES += %D%/sensitivity.c %D%/sensitivity.h
 libstudy_a_SOURCES += %D%/setup.c %D%/setup.h

@@ -129,4 +129,29 @@ run run ppo-tiny-8.plan --set 'model actor.config=llama-3.1-405b.json' \
 result $? "a plan that needs too much memory is refused before it starts"
 sed 's/^/# /' err
 
+# A checkpoint there and back: what nothing trains is written as it was read,
+# whatever the layout; a model is its own reference, so the KL begins at 0.
+works run ppo-tiny-8.plan -n 1 --seed 5 --save ref=w.first --save actor=w.tuned
+[ -s w.first/config.json ] && [ -s w.first/model.safetensors ]
+result $? "--save writes a checkpoint"
+works run ppo-tiny-8.plan -n 1 --weights ref=w.first --save ref=w.second
+cmp -s w.first/model.safetensors w.second/model.safetensors
+result $? "--weights reads what --save wrote, bit for bit"
+! cmp -s w.first/model.safetensors w.tuned/model.safetensors
+result $? "what was trained is another"
+works run ppo-tiny-8.plan -n 1 --weights actor=w.tuned --weights ref=w.tuned \
+  --format=tsv
+[ "$(values | awk -F'\t' '$1 == "0" { k = $3 + 0; print (k < 1e-6 && k > -1e-6) }')" = 1 ]
+result $? "an actor that is its reference has no KL"
+works run ppo-tiny-8.plan -n 1 --save critic=w.values
+fails "'nobody=w.first' is no MODEL=FOLDER" \
+  run ppo-tiny-8.plan --weights nobody=w.first
+fails "'actor' is no MODEL=FOLDER" run ppo-tiny-8.plan --save actor
+fails "model 'ref' is said twice" \
+  run ppo-tiny-8.plan --weights ref=w.first --weights ref=w.first
+fails "nowhere/config.json: No such file" \
+  run ppo-tiny-8.plan --weights ref=nowhere
+fails "tensor 'lm_head.weight' of model 'tiny-llama' is missing" \
+  run ppo-tiny-8.plan --weights actor=w.values
+
 echo "1..$n"

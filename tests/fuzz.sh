@@ -53,7 +53,7 @@ compile() { # SOURCE OBJECT
 for source in "$srcdir"/base/*.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c \
   "$srcdir"/estimator/*.c "$srcdir"/sim/*.c "$srcdir"/study/change.c \
   "$srcdir"/study/file_kind.c "$srcdir"/study/record.c \
-  "$srcdir"/study/replay.c; do
+  "$srcdir"/study/replay.c "$srcdir"/exec/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
   compile "$source" "$objects/$folder-$(basename "$source" .c).o"
 done
@@ -67,6 +67,7 @@ cat "$srcdir"/base/units.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c |
 seeds() { # KIND: files of that kind beside its corpus
   case $1 in
     keyfile) find "$srcdir/share/plans" "$srcdir/share/clusters" -name '*.*' ;;
+    safetensors) find "$srcdir/tests/data/checkpoints" -name '*.safetensors' ;;
     model) find "$srcdir/share/models" -name '*.json' ;;
     *) find "$srcdir/share" "$srcdir/traces/profiles" -name "*.$1" ;;
   esac

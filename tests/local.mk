@@ -48,6 +48,7 @@ check_programs += %D%/check_exec_torch
 tests_check_exec_torch_SOURCES = %D%/check_exec_torch.c %D%/torch_fixture.c \
 	%D%/torch_fixture.h
 EXTRA_DIST += %D%/torch/fixtures.py %D%/data/torch
+EXTRA_DIST += %D%/torch/checkpoints.py %D%/data/checkpoints
 check_programs += %D%/check_fold
 tests_check_fold_SOURCES = %D%/check_fold.c %D%/fold_compare.c \
 	%D%/fold_compare.h %D%/plan_text.c %D%/plan_text.h
@@ -59,6 +60,7 @@ check_programs += %D%/check_fuzz_mesh
 check_programs += %D%/check_fuzz_model
 check_programs += %D%/check_fuzz_op
 check_programs += %D%/check_fuzz_replay
+check_programs += %D%/check_fuzz_safetensors
 check_programs += %D%/check_fuzz_system
 check_programs += %D%/check_fuzz_trace
 check_programs += %D%/check_fuzz_units
@@ -143,6 +145,7 @@ EXTRA_DIST += %D%/data/run.json %D%/data/run-tied.json
 check_programs += %D%/check_same_ops
 tests_check_same_ops_SOURCES = %D%/check_same_ops.c $(run_fixture) \
 	%D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_safetensors
 check_programs += %D%/check_schedule
 check_programs += %D%/check_sensitivity
 tests_check_sensitivity_SOURCES = %D%/check_sensitivity.c \
@@ -176,6 +179,7 @@ tests_check_transfer_SOURCES = %D%/check_transfer.c %D%/profile_text.c \
 check_programs += %D%/check_units
 check_programs += %D%/check_validate
 check_programs += %D%/check_validate_infer
+check_programs += %D%/check_weights
 check_programs += %D%/check_workload
 check_programs += %D%/check_workload_bad
 check_programs += %D%/check_zero
@@ -189,6 +193,8 @@ tests_check_fuzz_mesh_SOURCES = %D%/check_fuzz.c %D%/fuzz_mesh.c
 tests_check_fuzz_model_SOURCES = %D%/check_fuzz.c %D%/fuzz_model.c
 tests_check_fuzz_op_SOURCES = %D%/check_fuzz.c %D%/fuzz_op.c
 tests_check_fuzz_replay_SOURCES = %D%/check_fuzz.c %D%/fuzz_replay.c
+tests_check_fuzz_safetensors_SOURCES = %D%/check_fuzz.c \
+	%D%/fuzz_safetensors.c
 tests_check_fuzz_system_SOURCES = %D%/check_fuzz.c %D%/fuzz_system.c
 tests_check_fuzz_trace_SOURCES = %D%/check_fuzz.c %D%/fuzz_trace.c
 tests_check_fuzz_units_SOURCES = %D%/check_fuzz.c %D%/fuzz_units.c

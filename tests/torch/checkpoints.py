@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Makes tests/data/checkpoints/: small models as transformers writes them.
+
+    python3 -m venv V && V/bin/pip install torch transformers safetensors
+    V/bin/python tests/torch/checkpoints.py tests/data/checkpoints
+
+Each folder has config.json, safetensors and logits.txt: a line a position of
+TEXT, the logits that transformers computes in float64 from the weights as they
+were written.  With --open FOLDER it only prints the logits of the checkpoint
+there, a line a position, at which `reallot run --save` can be held.
+"""
+import pathlib
+import sys
+
+import torch
+from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM,
+                          Qwen2Config, Qwen2ForCausalLM)
+
+TEXT = [3, 17, 0, 28, 9, 9, 21]
+SIZES = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, intermediate_size=24, vocab_size=29,
+             max_position_embeddings=128, initializer_range=0.3)
+
+
+def logits(folder):
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, torch_dtype=torch.float64, attn_implementation="eager")
+    model.config._attn_implementation = "eager"
+    with torch.no_grad():
+        return model(torch.tensor([TEXT])).logits[0]
+
+
+def show(out):
+    return "".join(" ".join(repr(float(x)) for x in row) + "\n" for row in out)
+
+
+def make(folder, model, **how):
+    for name, p in model.named_parameters():
+        if "norm" in name or "bias" in name:  # else they are 1 and 0
+            torch.nn.init.uniform_(p, 0.5, 1.5)
+    model.save_pretrained(folder, **how)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    (folder / "logits.txt").write_text(show(logits(folder)))
+
+
+def main():
+    if sys.argv[1] == "--open":
+        sys.stdout.write(show(logits(sys.argv[2])))
+        return
+    out = pathlib.Path(sys.argv[1])
+    torch.manual_seed(20261122)
+    # several files, bf16, an epsilon and a base that are not the defaults
+    make(out / "llama-sharded",
+         LlamaForCausalLM(LlamaConfig(rms_norm_eps=1e-3, rope_theta=500.0,
+                                      **SIZES)).to(torch.bfloat16),
+         max_shard_size="4KB")
+    make(out / "llama-half",
+         LlamaForCausalLM(LlamaConfig(**SIZES)).to(torch.float16))
+    make(out / "qwen2-tied",
+         Qwen2ForCausalLM(Qwen2Config(tie_word_embeddings=True, **SIZES)))
+
+
+main()
