@@ -23,9 +23,9 @@
  *   host       the reward by the run's rule
  *   train      lm head: with values among its inputs PPO (arXiv 1707.06347) on
  *              GAE, reward less kl times log-ratio to a reference a token;
- * without GRPO (arXiv 2402.03300) on advantages within a prompt's samples;
- *              without rewards cross-entropy of the responses.  Value head: the
- *              clipped value loss
+ *              without values GRPO (arXiv 2402.03300) on advantages within a
+ *              prompt's samples; without rewards cross-entropy of the
+ *              responses.  Value head: the clipped value loss
  *
  * A mini-batch's loss is the mean over its response tokens.  Parameters are
  * seeded (exec/params.h), or those of a checkpoint (exec/weights.h).  A call

@@ -11,10 +11,13 @@
  *     samples-per-prompt = 1
  *     prompt-length = fixed(1024)
  *     response-length = lognormal(600, 450, 1024)
- *     response-correlation = 0       of the lengths of two answers to one
- * prompt mini-batches = 8               of the train calls epochs = 1 of the
- * train calls staleness = 0                  of the generate calls [model
- * actor] config = llama-3-70b.json trainable = true               default false
+ *     response-correlation = 0       of the lengths of a prompt's answers
+ *     mini-batches = 8               of the train calls
+ *     epochs = 1                     of the train calls
+ *     staleness = 0                  of the generate calls
+ *     [model actor]
+ *     config = llama-3-70b.json
+ *     trainable = true               default false
  *     head = lm                      lm | value
  *     dtype = bf16                   bf16 | fp16 | fp32 | fp8
  *     optimizer = adamw              default where trainable, else none

@@ -5,8 +5,9 @@
  * So the winner is never behind a family.
  *
  *     RaContestOptions options = {.time_limit_s = 5, .n_iterations = 3};
- *     g_autoptr(RaContest) contest = ra_contest_new(setup, &flags, &options,
- * &error); if (contest && contest->winner != RA_NONE)
+ *     g_autoptr(RaContest) contest =
+ *         ra_contest_new(setup, &flags, &options, &error);
+ *     if (contest && contest->winner != RA_NONE)
  *       use(g_array_index(contest->contenders, RaContender,
  *                         contest->winner).text);
  *

@@ -1,7 +1,8 @@
 /* Which choice costs a plan most: each call's, replaced by another plan's.
  *
- *     g_autoptr(RaSwaps) swaps = ra_swaps_new(setup, loser, winner, 3, 0,
- * &error); if (swaps && swaps->n > 0 && swaps->rows[0].saved_s > 0)
+ *     g_autoptr(RaSwaps) swaps =
+ *         ra_swaps_new(setup, loser, winner, 3, 0, &error);
+ *     if (swaps && swaps->n > 0 && swaps->rows[0].saved_s > 0)
  *       use(swaps->rows[0].call);
  *
  * The loser's plan with one call as the winner has it (mesh, strategy,

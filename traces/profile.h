@@ -5,8 +5,8 @@
  *     device = h100-sxm
  *     derived = ...                  how it was made, from which files, when
  *     [device]
- *     memory = 80 GiB                data sheet; each key with its source in
- * `source` bf16-flop-per-s = 989 TFLOP/s
+ *     memory = 80 GiB                data sheet; where from: `source`
+ *     bf16 = 989 TFLOP/s
  *     ...
  *     [law gemm.bf16]
  *     peak-frac = 0.86
