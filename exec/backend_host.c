@@ -57,7 +57,7 @@ gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
 
   /* A thin product (kernels/cpu_gemm.c) reads its weights once and has no
    * panels to pack: smaller parts pay. */
-  if (m <= 8)
+  if (ra_cpu_gemm_is_thin(m, k))
     most = n * k / RA_PART_ELEMENTS;
   p.n_parts = (uint32_t)CLAMP(most, 1, MOST_PARTS);
   ra_team_for(p.n_parts, gemm_part, &p);

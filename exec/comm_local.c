@@ -4,13 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "exec/comm_local.h"
-
-/* Looks at a barrier before sleeping, where every rank can have a core: some
- * 20 us, longer than a member is late for a layer's all-reduce. */
-#define SPINS 4000
+#include "exec/look.h"
 
 /* A message on its way; the bytes follow. */
 typedef struct _Message {
@@ -22,6 +18,7 @@ typedef struct _Message {
 typedef struct {
   Message *first;
   Message *last;
+  atomic_uint n_waiting; /* messages */
 } Mailbox;
 
 /* A started reduction of the whole group. */
@@ -46,15 +43,15 @@ typedef struct {
 
 struct _RaLocalGroup {
   uint32_t n_ranks;
-  uint32_t spins;
+  gboolean spins;         /* who waits looks before it sleeps */
   Slot *slots;            /* (n_ranks) */
   Mailbox *mailboxes;     /* (n_ranks to, n_ranks from) */
   RaCommRequest *started; /* the oldest */
   pthread_mutex_t lock;   /* of mailboxes and started */
   pthread_cond_t changed; /* the barrier, or a started reduction */
   pthread_cond_t *mail;   /* (n_ranks) something has come for a rank */
-  atomic_uint n_arrived; /* at the barrier */
-  atomic_uint passed;    /* barriers, wraps */
+  atomic_uint n_arrived;  /* at the barrier */
+  atomic_uint passed;     /* barriers, wraps */
 };
 
 typedef struct {
@@ -69,27 +66,49 @@ group_of(RaComm *comm)
   return ((LocalComm *)comm)->group;
 }
 
+/* A barrier that a member is at. */
+typedef struct {
+  RaLocalGroup *group;
+  unsigned passed; /* before it */
+} AtBarrier;
+
+static gboolean
+has_passed(gconstpointer data)
+{
+  const AtBarrier *at = data;
+
+  return atomic_load_explicit(&at->group->passed, memory_order_acquire) !=
+         at->passed;
+}
+
 static void
 barrier(RaComm *comm)
 {
   RaLocalGroup *g = group_of(comm);
-  unsigned passed = atomic_load(&g->passed);
+  AtBarrier at = {g, atomic_load(&g->passed)};
 
   if (atomic_fetch_add(&g->n_arrived, 1) + 1 == g->n_ranks) {
     atomic_store(&g->n_arrived, 0);
     pthread_mutex_lock(&g->lock);
-    atomic_store(&g->passed, passed + 1);
+    atomic_store(&g->passed, at.passed + 1);
     pthread_cond_broadcast(&g->changed);
     pthread_mutex_unlock(&g->lock);
     return;
   }
-  for (uint32_t i = 0; i < g->spins; i++)
-    if (atomic_load_explicit(&g->passed, memory_order_acquire) != passed)
-      return;
+  if (g->spins && ra_look(has_passed, &at))
+    return;
   pthread_mutex_lock(&g->lock);
-  while (atomic_load(&g->passed) == passed)
+  while (!has_passed(&at))
     pthread_cond_wait(&g->changed, &g->lock);
   pthread_mutex_unlock(&g->lock);
+}
+
+static gboolean
+has_mail(gconstpointer data)
+{
+  const Mailbox *box = data;
+
+  return atomic_load_explicit(&box->n_waiting, memory_order_acquire) > 0;
 }
 
 static void
@@ -221,6 +240,7 @@ send_message(RaComm *comm, uint32_t to, const void *data, gsize n_bytes)
   else
     box->first = message;
   box->last = message;
+  atomic_fetch_add(&box->n_waiting, 1);
   pthread_cond_signal(&g->mail[to]);
   pthread_mutex_unlock(&g->lock);
 }
@@ -232,6 +252,8 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   Mailbox *box = &g->mailboxes[comm->rank * g->n_ranks + from];
   Message *message;
 
+  if (g->spins)
+    (void)ra_look(has_mail, box);
   pthread_mutex_lock(&g->lock);
   while (!box->first)
     pthread_cond_wait(&g->mail[comm->rank], &g->lock);
@@ -239,6 +261,7 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   box->first = message->next;
   if (!box->first)
     box->last = NULL;
+  atomic_fetch_sub(&box->n_waiting, 1);
   pthread_mutex_unlock(&g->lock);
   g_assert(message->n_bytes == n_bytes);
   memcpy(data, message + 1, n_bytes);
@@ -364,13 +387,13 @@ static const RaCommTable table = {
 };
 
 RaLocalGroup *
-ra_local_group_new(uint32_t n_ranks)
+ra_local_group_new(uint32_t n_ranks, gboolean spins)
 {
   RaLocalGroup *g = g_new0(RaLocalGroup, 1);
 
   g_return_val_if_fail(n_ranks >= 1, NULL);
   g->n_ranks = n_ranks;
-  g->spins = n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;
+  g->spins = spins;
   g->slots = g_new0(Slot, n_ranks);
   g->mailboxes = g_new0(Mailbox, (gsize)n_ranks * n_ranks);
   pthread_mutex_init(&g->lock, NULL);

@@ -1,12 +1,12 @@
 /* The communicator `local`: ranks are threads of one process.
  *
- *     g_autoptr(RaLocalGroup) group = ra_local_group_new(4);
+ *     g_autoptr(RaLocalGroup) group = ra_local_group_new(4, TRUE);
  *     each thread: g_autoptr(RaComm) comm = ra_local_comm_new(group, rank);
  *
  * A collective reads and writes the members' buffers in place, between two
  * barriers; every member works on its part.  A message is copied when it is
- * sent.  Members that wait spin for some microseconds and then sleep, so more
- * ranks than cores is allowed, only slower.
+ * sent.  Members that wait may look for a while before they sleep; more ranks
+ * than cores is allowed, only slower.
  * The group outlives its communicators.  Free of data races: checked with
  * ThreadSanitizer (tests/check_comm.c).
  */
@@ -17,8 +17,15 @@
 
 typedef struct _RaLocalGroup RaLocalGroup;
 
-/* (transfer full): @n_ranks >= 1 */
-RaLocalGroup *ra_local_group_new(uint32_t n_ranks);
+/**
+ * ra_local_group_new:
+ * @n_ranks: members, >= 1
+ * @spins: whether who waits looks for a while before it sleeps, which takes
+ *   less time where every thread of the process has a core of its own
+ *
+ * Returns: (transfer full): ra_local_group_free() it
+ */
+RaLocalGroup *ra_local_group_new(uint32_t n_ranks, gboolean spins);
 void ra_local_group_free(RaLocalGroup *group);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaLocalGroup, ra_local_group_free)
 

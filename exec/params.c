@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "exec/floats.h"
 #include "exec/params.h"
 
 /* The order in the array: a layer's matrices before its biases, those of a
@@ -45,7 +46,7 @@ ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
     p->params[i].offset = p->n;
     p->n += ra_param_n(&p->params[i]);
   }
-  p->weights = g_new0(float, p->n + 1);
+  p->weights = ra_floats_new0(p->n);
   return p;
 }
 
@@ -68,9 +69,9 @@ ra_params_make_trainable(RaParams *params)
 {
   if (params->grads)
     return;
-  params->grads = g_new0(float, params->n + 1);
-  params->first = g_new0(float, params->n + 1);
-  params->second = g_new0(float, params->n + 1);
+  params->grads = ra_floats_new0(params->n);
+  params->first = ra_floats_new0(params->n);
+  params->second = ra_floats_new0(params->n);
 }
 
 /* Uniform with deviation 0.02: of width 0.02 sqrt(12). */

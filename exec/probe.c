@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/rng.h"
+#include "exec/floats.h"
 #include "exec/probe_impl.h"
 
 struct _RaProbe {
@@ -36,7 +38,7 @@ static float *
 new_floats(gsize n, uint32_t seed)
 {
   RaRng rng = ra_rng_init(seed, 0x70726f62);
-  float *x = g_new(float, n);
+  float *x = ra_floats_new(n);
 
   fill(&rng, x, n);
   return x;
@@ -93,7 +95,7 @@ next_piece(float *pool, gsize *inout_at, gsize n)
   gsize at = *inout_at;
 
   g_assert(n <= RA_PROBE_POOL_FLOATS);
-  if (at + n > RA_PROBE_POOL_FLOATS)
+  if (at + n > RA_PROBE_LAP_FLOATS)
     at = 0;
   *inout_at = at + (n + 15) / 16 * 16;
   return pool + at;
@@ -231,20 +233,33 @@ compare_doubles(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Of ranks together a repeat runs from the last begin to the last end. */
+/* What ranks do together.  A collective is, as an op of a run, what a rank
+ * takes from its own begin, who is early waiting for who is late: the mean over
+ * ranks.  A message is there from the last begin to the last end. */
+static double
+together_s(const RaProbe *probe, const RaProbePoint *point, guint i)
+{
+  const RaProbeRank *r = probe->ranks;
+  double begin_s = r[0].begins[i], end_s = r[0].ends[i], sum_s = 0;
+
+  for (uint32_t k = 0; k < probe->options.n_ranks; k++) {
+    begin_s = fmax(begin_s, r[k].begins[i]);
+    end_s = fmax(end_s, r[k].ends[i]);
+    sum_s += r[k].ends[i] - r[k].begins[i];
+  }
+  if (point->op.kind == RA_OP_SEND || point->op.kind == RA_OP_REALLOC)
+    return end_s - begin_s;
+  return sum_s / probe->options.n_ranks;
+}
+
 static void
 collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
 {
   const RaProbeRank *r = probe->ranks;
 
   for (guint i = 0; is_together(&point->op) && i < r[0].n; i++) {
-    double begin_s = r[0].begins[i], end_s = r[0].ends[i], s;
+    double s = together_s(probe, point, i);
 
-    for (uint32_t k = 1; k < probe->options.n_ranks; k++) {
-      begin_s = fmax(begin_s, r[k].begins[i]);
-      end_s = fmax(end_s, r[k].ends[i]);
-    }
-    s = end_s - begin_s;
     g_array_append_val(times, s);
   }
   for (uint32_t k = 0; !is_together(&point->op) && k < probe->options.n_ranks;
@@ -270,7 +285,7 @@ make_room(RaProbeRank *r, const RaOp *op)
   if (n <= r->n_scratch)
     return;
   g_free(r->scratch);
-  r->scratch = g_new(float, n);
+  r->scratch = ra_floats_new(n);
   r->n_scratch = n;
   for (gsize i = 0; i < n; i += RA_PROBE_POOL_FLOATS)
     memcpy(r->scratch + i, r->pool,
@@ -287,7 +302,8 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   const double *s;
 
   g_return_if_fail(ra_probe_has((RaOpKind)point->op.kind));
-  probe->group = ra_local_group_new(n_ranks);
+  probe->group = ra_local_group_new(
+      n_ranks, n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
   for (uint32_t i = 0; i < n_ranks; i++) {
     RaProbeRank *r = &probe->ranks[i];
 
@@ -319,7 +335,7 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
 double
 ra_probe_bytes_per_s(RaProbe *probe)
 {
-  const gsize n = RA_PROBE_POOL_FLOATS / 2;
+  const gsize n = RA_PROBE_POOL_FLOATS;
   RaProbePoint point = {.op = {.kind = RA_OP_OFFLOAD,
                                .dtype = RA_DTYPE_FP32,
                                .count = 1,

@@ -4,17 +4,19 @@
  * functions that the executor calls (exec/backend.h, exec/comm.h), so that what
  * they share (memory, caches, the clock) is shared as in a run.  An op that
  * never waits is timed by its thread's CPU clock, so that what else the machine
- * does is not in it; what ranks do together by the monotonic clock, from the
- * arrival of the last rank to the end of the last.
+ * does is not in it; what ranks do together by the monotonic clock, in the mean
+ * over ranks from the begin of each to its end, so that being late is in it.
  *
  *     g_autoptr(RaProbe) probe = ra_probe_new(&options, &error);
  *     ra_probe_run(probe, &point, &sample);
  *     sample.median_s
  *
  * Weights, caches of keys and values, what a forward has kept and what an op
- * writes lie in a pool larger than a core's own caches, through which repeats
- * go round: a run finds them there neither, as the weights of a layer have
- * passed since.  Only what the op before has just written is at hand.
+ * writes lie in a pool larger than a core's own caches and smaller than what
+ * cores share, through which repeats go round: a run finds them there too, as
+ * the weights of a layer have passed since.  What the op before has written is
+ * at hand, as far as the weights that it read have left it there.  A model
+ * whose weights no cache holds takes longer, up to twice in generation.
  */
 #ifndef RA_EXEC_PROBE_H
 #define RA_EXEC_PROBE_H

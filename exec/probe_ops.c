@@ -23,8 +23,21 @@ ra_probe_has(RaOpKind kind)
   }
 }
 
+/* A product has stood before: its weights, 1 MiB and more, have gone through
+ * the core's cache, and what was at hand is partly gone. */
+#define PASSED_FLOATS ((gsize)1 << 18)
+
 static void
 begin(RaProbeRank *r)
+{
+  r->backend->sum_squares(PASSED_FLOATS, ra_probe_cold(r, PASSED_FLOATS));
+  r->begin_s = ra_probe_now_s(r);
+}
+
+/* Behind another product there is always something else: what it reads is at
+ * hand. */
+static void
+begin_product(RaProbeRank *r)
 {
   r->begin_s = ra_probe_now_s(r);
 }
@@ -35,7 +48,15 @@ end(RaProbeRank *r)
   r->end_s = ra_probe_now_s(r);
 }
 
+/* A step of generation has few rows, and its layers write to one place. */
 #define FEW_ROWS 64
+
+static float *
+output(RaProbeRank *r, gsize rows, gsize n)
+{
+  return rows < FEW_ROWS ? ra_probe_warm(r, rows * n)
+                         : ra_probe_sink(r, rows * n);
+}
 
 /* The weight comes from memory; its input, or the gradient of its output, was
  * made just before. */
@@ -50,16 +71,15 @@ gemm(RaProbeRank *r, const uint64_t *d)
     x = ra_probe_cold(r, k * n);
     y = ra_probe_warm(r, k * m);
     weight = ra_probe_sink(r, m * n);
-    begin(r);
+    begin_product(r);
     b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, y, m, x, n, 1, weight, n);
     end(r);
     return;
   }
   x = ra_probe_warm(r, m * k);
-  /* A step of generation has few rows, and its layers write to one place. */
-  y = m < FEW_ROWS ? ra_probe_warm(r, m * n) : ra_probe_sink(r, m * n);
+  y = output(r, m, n);
   weight = ra_probe_cold(r, n * k);
-  begin(r);
+  begin_product(r);
   if (r->point->variant == RA_PROBE_INPUT)
     b->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, x, k, weight, n, 0, y, n);
   else
@@ -106,7 +126,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   end(r);
 }
 
-/* Keys and values of each sequence and layer lie apart. */
+/* Keys and values of each sequence lie apart, with room for as many more. */
 static void
 decode_attention(RaProbeRank *r, const uint64_t *d)
 {
@@ -114,18 +134,15 @@ decode_attention(RaProbeRank *r, const uint64_t *d)
   float *in = ra_probe_warm(r, n * (q + 2 * kv)),
         *out = ra_probe_warm(r, n * q);
   float *workspace = ra_probe_warm(r, length * (d[4] / d[5]));
-  gboolean fits = 2 * n * length * kv <= RA_PROBE_POOL_FLOATS;
-  float *cache = fits ? ra_probe_cold(r, 2 * n * length * kv) : NULL;
+  g_autofree float **cache = g_new(float *, 2 * n + 1); /* k, v of each */
 
+  for (gsize i = 0; i < 2 * n; i++)
+    cache[i] = ra_probe_cold(r, 2 * length * kv);
   begin(r);
-  for (gsize i = 0; i < n; i++) {
-    float *k =
-        cache ? cache + 2 * i * length * kv : ra_probe_cold(r, 2 * length * kv);
-
+  for (gsize i = 0; i < n; i++)
     r->backend->decode_attention((uint32_t)d[4], (uint32_t)d[5], (uint32_t)d[6],
-                                 length, in + i * (q + 2 * kv), k,
-                                 k + length * kv, out + i * q, workspace);
-  }
+                                 length, in + i * (q + 2 * kv), cache[2 * i],
+                                 cache[2 * i + 1], out + i * q, workspace);
   end(r);
 }
 
@@ -134,7 +151,7 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize t = d[0], n = d[1];
   float *x = back ? ra_probe_cold(r, t * n) : ra_probe_warm(r, t * n);
-  float *out = back ? ra_probe_warm(r, t * n) : ra_probe_sink(r, t * n);
+  float *out = back ? ra_probe_warm(r, t * n) : output(r, t, n);
   float *inv = ra_probe_sink(r, t), *weight = ra_probe_cold(r, n);
   float *d_weight = ra_probe_sink(r, n);
 
@@ -153,7 +170,8 @@ rope(RaProbeRank *r, const uint64_t *d)
 {
   gsize t = d[0], stride = d[1] * d[2] * 4 / 3;
   uint32_t n_positions = 1024;
-  float *table = ra_probe_warm(r, (gsize)n_positions * d[2]);
+  /* A layer has passed since a position's row was read. */
+  float *table = ra_probe_cold(r, (gsize)n_positions * d[2]);
   float *x = ra_probe_warm(r, t * stride);
   const uint32_t *positions = ra_probe_numbers(r, t, n_positions);
 
@@ -167,7 +185,7 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize n = d[0] * d[1];
   float *gate_up = back ? ra_probe_cold(r, 2 * n) : ra_probe_warm(r, 2 * n);
-  float *out = back ? ra_probe_warm(r, n) : ra_probe_sink(r, n);
+  float *out = back ? ra_probe_warm(r, n) : output(r, d[0], d[1]);
   float *d_gate_up = back ? ra_probe_sink(r, 2 * n) : NULL;
 
   begin(r);
@@ -196,8 +214,7 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
   uint32_t vocab = (uint32_t)d[2];
   float *table =
       back ? ra_probe_sink(r, vocab * d[1]) : ra_probe_cold(r, vocab * d[1]);
-  float *out =
-      back ? ra_probe_warm(r, d[0] * d[1]) : ra_probe_sink(r, d[0] * d[1]);
+  float *out = back ? ra_probe_warm(r, d[0] * d[1]) : output(r, d[0], d[1]);
   const uint32_t *tokens = ra_probe_numbers(r, d[0], vocab);
 
   begin(r);
@@ -269,8 +286,8 @@ optimizer(RaProbeRank *r, const uint64_t *d)
   float *first = ra_probe_sink(r, n), *second = ra_probe_sink(r, n);
 
   /* An iteration has passed since the last step: nothing is in any cache. */
-  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->pool);
   r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->sink);
+  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->pool);
   begin(r);
   r->backend->sum_squares(n, grad);
   r->backend->adamw(n, &adamw, 100, 1, grad, weight, first, second);
@@ -380,6 +397,7 @@ ra_probe_communicate(RaProbeRank *r)
   float *in = ra_probe_warm(r, n + c->n_ranks);
   float *out = ra_probe_warm(r, n + c->n_ranks);
 
+  /* Ranks come from work that takes each its own time. */
   begin(r);
   switch ((RaOpKind)r->point->op.kind) {
   case RA_OP_ALL_REDUCE:

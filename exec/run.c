@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "exec/look.h"
 #include "exec/run_impl.h"
 
 static double
@@ -22,21 +23,37 @@ ra_run_now_s(const RaRun *run)
   return clock_s(run) - run->origin_s;
 }
 
+/* A task that a rank waits for. */
+typedef struct {
+  RaRun *run;
+  RaTaskId task;
+} Awaited;
+
+static gboolean
+has_ended(gconstpointer data)
+{
+  const Awaited *a = data;
+
+  return atomic_load(&a->run->n_ended[a->task]) >= a->run->n_needed[a->task];
+}
+
 /* Waits until all ranks of @task have ended it; a join has none and ends with
  * what it joins. */
 static void
 wait_for_task(RaRun *run, RaTaskId task)
 {
+  Awaited awaited = {run, task};
+
   if (run->graph->kind[task] == RA_TASK_JOIN) {
     for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++)
       wait_for_task(run, run->pred[e]);
     return;
   }
-  if (atomic_load(&run->n_ended[task]) >= run->n_needed[task])
+  if (run->has_cores ? ra_look(has_ended, &awaited) : has_ended(&awaited))
     return;
   pthread_mutex_lock(&run->lock);
   atomic_fetch_add(&run->n_waiting, 1);
-  while (atomic_load(&run->n_ended[task]) < run->n_needed[task])
+  while (!has_ended(&awaited))
     pthread_cond_wait(&run->progressed, &run->lock);
   atomic_fetch_sub(&run->n_waiting, 1);
   pthread_mutex_unlock(&run->lock);

@@ -73,6 +73,7 @@ typedef struct {
   RaTeam *team;                       /* its threads, owned */
   RaComm *world, *forward, *backward; /* reallocation; between stages; owned */
   RaRankCall *calls;                  /* (n_calls) owned */
+  RaSlabs *slabs;                     /* of all its stages, owned */
   GPtrArray *params;                  /* all its parameters, owned */
   GArray *times;                      /* of RaTaskTime, owned */
   GArray *pending;                    /* of RaPending, owned */
@@ -89,6 +90,7 @@ struct _RaRun {
   const RaBackend *backend;
   RaRunOptions options;
   uint32_t n_ranks;
+  gboolean has_cores;     /* one for each thread */
   uint32_t *rank_of_gpu;  /* (cluster GPUs) RA_NONE: no call uses it; owned */
   RaRank *ranks;          /* (n_ranks) owned */
   GPtrArray *groups;      /* RaLocalGroup, owned */

@@ -147,7 +147,7 @@ call_groups(RaRun *run, const RaCallPlan *p, uint32_t axis)
       leader = ra_call_plan_rank(p, &first);
     }
     if (!of_rank[leader]) {
-      of_rank[leader] = ra_local_group_new(size);
+      of_rank[leader] = ra_local_group_new(size, run->has_cores);
       g_ptr_array_add(run->groups, of_rank[leader]);
     }
     of_rank[rank] = of_rank[leader];
@@ -170,7 +170,7 @@ add_ends(RaRun *run, uint32_t call)
       continue;
     coord.at[RA_AXIS_PP] = p->pp - 1;
     last = &run->ranks[ra_run_rank_at(run, call, &coord)].calls[call];
-    group = ra_local_group_new(2);
+    group = ra_local_group_new(2, run->has_cores);
     g_ptr_array_add(run->groups, group);
     first->ends = ra_local_comm_new(group, 0);
     last->ends = ra_local_comm_new(group, 1);
@@ -266,6 +266,7 @@ add_params(RaRank *rank, uint32_t call)
         run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
+    ra_stage_share_slabs(c->stages[v], rank->slabs);
   }
   c->n_pieces = p->pp * p->n_virtual;
   c->micro = g_new0(RaMicroBatch, (gsize)c->n_pieces * p->n_micro_batches);
@@ -294,16 +295,16 @@ add_ranks(RaRun *run)
   uint32_t n_calls = run->workload->n_calls;
   uint32_t n_threads = MAX(run->options.n_threads, 1u);
   RaLocalGroup *shared[3];
-  gboolean has_cores;
 
   run->rank_of_gpu = g_new(uint32_t, n_gpus);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
     run->rank_of_gpu[gpu] =
         run->graph->lane_of_gpu[gpu] == RA_NONE ? RA_NONE : run->n_ranks++;
   run->ranks = g_new0(RaRank, run->n_ranks);
-  has_cores = (glong)run->n_ranks * n_threads <= sysconf(_SC_NPROCESSORS_ONLN);
+  run->has_cores =
+      (glong)run->n_ranks * n_threads <= sysconf(_SC_NPROCESSORS_ONLN);
   for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
-    shared[i] = ra_local_group_new(run->n_ranks);
+    shared[i] = ra_local_group_new(run->n_ranks, run->has_cores);
     g_ptr_array_add(run->groups, shared[i]);
   }
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
@@ -320,11 +321,12 @@ add_ranks(RaRun *run)
                  .forward = ra_local_comm_new(shared[1], i),
                  .backward = ra_local_comm_new(shared[2], i),
                  .calls = g_new0(RaRankCall, n_calls),
+                 .slabs = ra_slabs_new(),
                  .params = g_ptr_array_new_with_free_func(
                      (GDestroyNotify)ra_params_free),
                  .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime)),
                  .pending = g_array_new(FALSE, FALSE, sizeof(RaPending)),
-                 .team = ra_team_new(n_threads, has_cores)};
+                 .team = ra_team_new(n_threads, run->has_cores)};
   }
 }
 
@@ -427,6 +429,7 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
+  ra_slabs_unref(rank->slabs);
   ra_team_free(rank->team);
   ra_comm_free(rank->world);
   ra_comm_free(rank->forward);

@@ -54,7 +54,7 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->n_positions = n_positions;
   s->cos_sin = g_new(float, (gsize)n_positions * m->head_dim + 1);
   ra_cpu_rope_table(n_positions, m->head_dim, numerics->rope_theta, s->cos_sin);
-  s->free_slabs = g_ptr_array_new_with_free_func(g_free);
+  s->slabs = ra_slabs_new();
   ra_stage_leave(s, 0, 0);
   return s;
 }
@@ -66,7 +66,7 @@ ra_stage_free(RaStage *stage)
     return;
   if (stage->ops)
     g_array_unref(stage->ops);
-  g_ptr_array_unref(stage->free_slabs);
+  ra_slabs_unref(stage->slabs);
   g_free(stage->cos_sin);
   g_free(stage);
 }
@@ -90,37 +90,23 @@ ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group)
       (RaOpPlace){.decode = decode, .group = group, .block = RA_N_BLOCKS};
 }
 
-/* A slab has its size before it; 16 floats keep the rest on a cache line of
- * its own. */
-#define SLAB_HEAD 16
+void
+ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs)
+{
+  ra_slabs_unref(stage->slabs);
+  stage->slabs = ra_slabs_ref(slabs);
+}
 
 float *
 ra_stage_take(RaStage *stage, gsize n)
 {
-  GPtrArray *slabs = stage->free_slabs;
-  guint best = slabs->len;
-  gsize size, best_size = G_MAXSIZE;
-  float *slab;
-
-  for (guint i = 0; i < slabs->len; i++) {
-    memcpy(&size, slabs->pdata[i], sizeof size);
-    if (size >= n && size < best_size) {
-      best = i;
-      best_size = size;
-    }
-  }
-  /* A slab much larger than asked for is kept for who needs it. */
-  if (best < slabs->len && best_size <= 2 * n + 1024)
-    return (float *)g_ptr_array_steal_index_fast(slabs, best) + SLAB_HEAD;
-  slab = g_malloc((n + SLAB_HEAD) * sizeof *slab);
-  memcpy(slab, &n, sizeof n);
-  return slab + SLAB_HEAD;
+  return ra_slabs_take(stage->slabs, n);
 }
 
 void
 ra_stage_give(RaStage *stage, float *slab)
 {
-  g_ptr_array_add(stage->free_slabs, slab - SLAB_HEAD);
+  ra_slabs_give(stage->slabs, slab);
 }
 
 const float *
@@ -191,8 +177,9 @@ ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
   c->n_layers = n_layers;
   c->width = (gsize)stage->kv_heads * stage->model->head_dim;
   n = n_layers * (gsize)n_slots * n_positions * c->width;
-  c->k = g_new(float, n + 1);
-  c->v = g_new(float, n + 1);
+  c->slabs = ra_slabs_ref(stage->slabs);
+  c->k = ra_slabs_take(c->slabs, n);
+  c->v = ra_slabs_take(c->slabs, n);
   return c;
 }
 
@@ -201,8 +188,9 @@ ra_cache_free(RaCache *cache)
 {
   if (!cache)
     return;
-  g_free(cache->k);
-  g_free(cache->v);
+  ra_slabs_give(cache->slabs, cache->k);
+  ra_slabs_give(cache->slabs, cache->v);
+  ra_slabs_unref(cache->slabs);
   g_free(cache);
 }
 

@@ -27,6 +27,7 @@
 #include "exec/backend.h"
 #include "exec/comm.h"
 #include "exec/params.h"
+#include "exec/slabs.h"
 #include "exec/tokens.h"
 #include "graph/op_program.h"
 
@@ -53,18 +54,18 @@ typedef struct {
   RaParams *params;         /* borrowed */
   RaComm *tp;               /* borrowed; NULL: not split */
   RaNumerics numerics;
-  uint32_t recompute;    /* RaRecompute */
-  uint32_t q_heads;      /* of this rank */
-  uint32_t kv_heads;     /* of this rank, >= 1 */
-  uint32_t ffn;          /* of this rank */
-  uint32_t n_tp;         /* ranks that share the model, >= 1 */
-  uint32_t vocab_pad;    /* rows of the vocabulary a rank, padded */
-  uint32_t n_positions;  /* longest sequence */
-  float *cos_sin;        /* (n_positions, head_dim) owned */
-  GArray *ops;           /* of RaOpRecord, owned; NULL: not recorded */
-  RaOpPlace place;       /* of the next; see ra_stage_enter() */
-  gboolean cpu_clock;    /* they are timed in CPU seconds of the process */
-  GPtrArray *free_slabs; /* memory of passes that ended, owned */
+  uint32_t recompute;   /* RaRecompute */
+  uint32_t q_heads;     /* of this rank */
+  uint32_t kv_heads;    /* of this rank, >= 1 */
+  uint32_t ffn;         /* of this rank */
+  uint32_t n_tp;        /* ranks that share the model, >= 1 */
+  uint32_t vocab_pad;   /* rows of the vocabulary a rank, padded */
+  uint32_t n_positions; /* longest sequence */
+  float *cos_sin;       /* (n_positions, head_dim) owned */
+  GArray *ops;          /* of RaOpRecord, owned; NULL: not recorded */
+  RaOpPlace place;      /* of the next; see ra_stage_enter() */
+  gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
+  RaSlabs *slabs;       /* memory of passes and caches; a reference */
 } RaStage;
 
 /* What a layer keeps for its backward; (tokens, ...) each. */
@@ -106,7 +107,8 @@ typedef struct {
   uint32_t n_positions; /* tokens of each, at most */
   uint32_t n_layers;    /* of the stage's pieces */
   gsize width;          /* kv_heads head_dim */
-  float *k;             /* (n_layers, n_slots, n_positions, width) owned */
+  RaSlabs *slabs;       /* of the stage; a reference */
+  float *k;             /* (n_layers, n_slots, n_positions, width) a slab */
   float *v;             /* likewise */
 } RaCache;
 
@@ -128,6 +130,9 @@ RaStage *ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
                       RaComm *tp, uint32_t recompute, uint32_t n_positions,
                       const RaNumerics *numerics);
 void ra_stage_free(RaStage *stage);
+/* From now on @stage, which has no pass under way, takes its memory from
+ * @slabs: stages that never run at the same time share it. */
+void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaStage, ra_stage_free)
 
 /* @tokens is borrowed and outlives the pass; @keep: a backward follows. */

@@ -340,7 +340,7 @@ ra_stage_all_reduce(RaStage *s, gsize t, float *data)
 void
 ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
 {
-  double start = begin(s);
+  double start;
   RaSpan mine = ra_stage_vocab(s);
   gsize n_mine = mine.end - mine.begin, vocab = s->model->vocab;
   gsize part = t * s->vocab_pad;
@@ -353,8 +353,11 @@ ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
   all = ra_stage_take(s, part * s->n_tp);
   s->backend->copy_rect(t, n_mine, logits, n_mine, all + s->tp->rank * part,
                         s->vocab_pad);
+  start = begin(s);
   s->tp->table->all_gather(s->tp, all + s->tp->rank * part, all,
                            part * sizeof *all);
+  record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all, s->n_tp, 0,
+         0);
   for (gsize rank = 0; rank < s->n_tp; rank++) {
     gsize first = MIN(rank * s->vocab_pad, vocab);
 
@@ -362,6 +365,4 @@ ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
                           all + rank * part, s->vocab_pad, out + first, vocab);
   }
   ra_stage_give(s, all);
-  record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all, s->n_tp, 0,
-         0);
 }

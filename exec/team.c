@@ -3,10 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exec/look.h"
 #include "exec/team.h"
-
-/* Looks before sleeping, some 20 us: what lies between two products. */
-#define SPINS 4000
 
 /* A claim: 24 bits of the loop's number, 20 of its parts, 20 of the next part
  * that nobody has.  In one word, so that who comes late to a loop that is over
@@ -16,7 +14,7 @@
 
 struct _RaTeam {
   uint32_t n_threads;
-  uint32_t spins;
+  gboolean spins;     /* who waits looks before it sleeps */
   pthread_t *threads; /* (n_threads - 1) */
   atomic_uint_fast64_t claim;
   _Atomic(RaTeamFunc) func; /* of the loop at hand */
@@ -43,11 +41,21 @@ next_of(uint64_t claim)
 }
 
 static gboolean
-has_parts(RaTeam *t)
+has_parts(gconstpointer data)
 {
+  const RaTeam *t = data;
   uint64_t claim = atomic_load(&t->claim);
 
   return next_of(claim) < parts_of(claim);
+}
+
+/* Whether all parts of the loop at hand are done. */
+static gboolean
+is_done(gconstpointer data)
+{
+  const RaTeam *t = data;
+
+  return atomic_load(&t->n_done) >= parts_of(atomic_load(&t->claim));
 }
 
 /* Does parts until none is left. */
@@ -82,8 +90,8 @@ run_member(void *data)
   for (;;) {
     gboolean is_over;
 
-    for (uint32_t i = 0; i < t->spins && !has_parts(t); i++)
-      ;
+    if (t->spins)
+      (void)ra_look(has_parts, t);
     pthread_mutex_lock(&t->lock);
     while (!has_parts(t) && !t->is_over)
       pthread_cond_wait(&t->work, &t->lock);
@@ -101,7 +109,7 @@ ra_team_new(uint32_t n_threads, gboolean spins)
   RaTeam *t = g_new0(RaTeam, 1);
 
   t->n_threads = MAX(n_threads, 1u);
-  t->spins = spins ? SPINS : 0;
+  t->spins = spins;
   t->threads = g_new0(pthread_t, t->n_threads);
   pthread_mutex_init(&t->lock, NULL);
   pthread_cond_init(&t->work, NULL);
@@ -164,9 +172,8 @@ ra_team_for(uint32_t n_parts, RaTeamFunc func, gpointer data)
   pthread_cond_broadcast(&t->work);
   pthread_mutex_unlock(&t->lock);
   work(t);
-  for (uint32_t i = 0; i < t->spins; i++)
-    if (atomic_load(&t->n_done) == n_parts)
-      return;
+  if (t->spins && ra_look(is_done, t))
+    return;
   pthread_mutex_lock(&t->lock);
   while (atomic_load(&t->n_done) < n_parts)
     pthread_cond_wait(&t->done, &t->lock);

@@ -41,6 +41,10 @@ void ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                  size_t k, const float *a, size_t lda, const float *b,
                  size_t ldb, float beta, float *c, size_t ldc);
 
+/* Whether a product of @m rows and @k terms with weights that lie transposed,
+ * as in a step of generation, reads these once and packs nothing. */
+int ra_cpu_gemm_is_thin(size_t m, size_t k);
+
 /**
  * ra_cpu_copy_rect:
  * @n_rows: rows to copy

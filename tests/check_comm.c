@@ -31,7 +31,7 @@ run_rank(void *data)
 static void
 run_all(uint32_t n_ranks, void (*work)(RaComm *comm))
 {
-  g_autoptr(RaLocalGroup) group = ra_local_group_new(n_ranks);
+  g_autoptr(RaLocalGroup) group = ra_local_group_new(n_ranks, n_ranks == 2);
   pthread_t threads[8];
   Rank ranks[8];
 

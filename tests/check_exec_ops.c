@@ -146,7 +146,7 @@ listed(const Case *c, const RaModel *model)
 static char *
 difference(const Case *c)
 {
-  g_autoptr(RaLocalGroup) group = ra_local_group_new(c->tp);
+  g_autoptr(RaLocalGroup) group = ra_local_group_new(c->tp, FALSE);
   g_autoptr(RaModel) model = torch_model(c->kind);
   g_autoptr(GArray) wanted = listed(c, model);
   pthread_t threads[4];

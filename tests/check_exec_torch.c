@@ -216,7 +216,7 @@ run_rank(void *data)
 static double
 worst_of(const Case *c)
 {
-  g_autoptr(RaLocalGroup) group = ra_local_group_new(c->tp);
+  g_autoptr(RaLocalGroup) group = ra_local_group_new(c->tp, FALSE);
   pthread_t threads[4];
   Rank ranks[4];
   double worst = 0;

@@ -99,7 +99,7 @@ static guint
 run_cases(GArray *cases)
 {
   g_autofree atomic_uint *n_wrong = g_new0(atomic_uint, cases->len + 1);
-  g_autoptr(RaLocalGroup) group = ra_local_group_new(N_RANKS);
+  g_autoptr(RaLocalGroup) group = ra_local_group_new(N_RANKS, FALSE);
   Work work = {(Case *)(void *)cases->data, cases->len, group, n_wrong};
   pthread_t threads[N_RANKS];
   Rank ranks[N_RANKS];
