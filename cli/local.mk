@@ -22,5 +22,6 @@ reallot_SOURCES += %D%/seeds.c %D%/seeds.h
 reallot_SOURCES += %D%/sensitivity.c %D%/sensitivity.h
 reallot_SOURCES += %D%/simulate.c
 reallot_SOURCES += %D%/simulate_report.c %D%/simulate_report.h
+reallot_SOURCES += %D%/study.c
 reallot_SOURCES += %D%/trace.c
 reallot_SOURCES += %D%/validate.c

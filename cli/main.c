@@ -10,10 +10,10 @@
 #include "cli/output.h"
 
 static const RaCommand *const commands[] = {
-    &ra_command_simulate, &ra_command_inspect,   &ra_command_graph,
-    &ra_command_plan,     &ra_command_search,    &ra_command_plot,
-    &ra_command_trace,    &ra_command_calibrate, &ra_command_validate,
-    &ra_command_run,      &ra_command_compare,
+    &ra_command_simulate, &ra_command_inspect, &ra_command_graph,
+    &ra_command_plan,     &ra_command_search,  &ra_command_study,
+    &ra_command_plot,     &ra_command_trace,   &ra_command_calibrate,
+    &ra_command_validate, &ra_command_run,     &ra_command_compare,
 };
 
 static const char examples[] =

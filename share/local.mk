@@ -109,6 +109,7 @@ dist_plans_DATA += %D%/plans/ppo-tiny-4-interleaving.plan
 dist_plans_DATA += %D%/plans/ppo-tiny-4-disaggregated.plan
 dist_plans_DATA += %D%/plans/grpo-tiny-4.plan
 dist_studies_DATA =
+dist_studies_DATA += %D%/studies/gpus.study
 dist_systems_DATA =
 dist_systems_DATA += %D%/systems/deepspeed-chat.system
 dist_systems_DATA += %D%/systems/internevo-a100.system

@@ -161,6 +161,7 @@ take(RaTrial *trials, guint index)
   }
   taken = trials[index];
   trials[index].refusal = NULL;
+  trials[index].files = NULL;
   return taken;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "search/strategy.h"
 #include "sim/breakdown.h"
 #include "sim/memory.h"
@@ -14,12 +15,18 @@
 
 /* Text of the plan of @kind; NULL with @error. */
 static char *
-family_text(const RaSetup *setup, int kind, GError **error)
+family_text(const RaTrialSpec *spec, const RaSetup *setup, int kind,
+            GError **error)
 {
   RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
-  g_autoptr(RaDraft) draft = ra_strategy_plan(
-      setup->workload, setup->cluster, setup->estimator, &options, error);
+  g_autoptr(RaDraft) draft = NULL;
 
+  if (kind == RA_STRATEGY_DISAGGREGATED) {
+    options.split = spec->split;
+    options.n_split = spec->n_split;
+  }
+  draft = ra_strategy_plan(setup->workload, setup->cluster, setup->estimator,
+                           &options, error);
   /* Its files are the setup's, whatever it calls them. */
   return draft ? ra_draft_write(draft, "a.workload", "a.cluster", NULL, error)
                : NULL;
@@ -47,26 +54,78 @@ search_text(const RaTrialSpec *spec, RaSetup *setup, GError **error)
   return NULL;
 }
 
-static RaSetup *
-load_placed(const RaTrialSpec *spec, GError **error)
+/* Reads the plan into @setup. */
+static gboolean
+place(const RaTrialSpec *spec, RaSetup *setup, GError **error)
 {
-  g_autoptr(RaSetup) setup = ra_setup_load_pair(&spec->flags, error);
   g_autofree char *text = NULL;
   int kind = 0;
 
-  if (!setup)
-    return NULL;
   while (ra_strategy_names[kind] &&
          !g_str_equal(ra_strategy_names[kind], spec->placement))
     kind++;
-  text = ra_strategy_names[kind] ? family_text(setup, kind, error)
+  text = ra_strategy_names[kind] ? family_text(spec, setup, kind, error)
                                  : search_text(spec, setup, error);
-  return text && ra_setup_read_plan(setup, spec->placement, text, error)
-             ? g_steal_pointer(&setup)
-             : NULL;
+  return text && ra_setup_read_plan(setup, spec->placement, text, error);
 }
 
 /* --- a trial --- */
+
+/* Whole paths, each once. */
+static void
+add_file(GPtrArray *files, const char *path)
+{
+  char *whole = path && *path ? g_canonicalize_filename(path, NULL) : NULL;
+
+  if (whole &&
+      !g_ptr_array_find_with_equal_func(files, whole, g_str_equal, NULL))
+    g_ptr_array_add(files, whole);
+  else
+    g_free(whole);
+}
+
+/* The file of `file(NAME:COLUMN)` and `replay(...)`. */
+static void
+add_lengths(GPtrArray *files, const RaSetup *setup, const char *key)
+{
+  const RaKeyFile *file = setup->workload->file;
+  int group = ra_key_file_find_group(file, "workload", "");
+  const char *text = ra_key_file_get(file, (guint)group, key);
+  g_autofree char *name = NULL, *path = NULL;
+
+  if (!text ||
+      !(g_str_has_prefix(text, "file(") || g_str_has_prefix(text, "replay(")))
+    return;
+  name = g_strdup(strchr(text, '(') + 1);
+  name[strcspn(name, ":)")] = '\0';
+  path = ra_data_find("lengths", g_strstrip(name), setup->workload_path, NULL);
+  add_file(files, path);
+}
+
+/* What the setup was read from. */
+static char **
+list_files(const RaSetup *setup, gboolean has_plan)
+{
+  GPtrArray *files = g_ptr_array_new();
+  const RaWorkload *workload = setup->workload;
+
+  add_file(files, setup->workload_path);
+  add_file(files, setup->cluster_path);
+  add_file(files, setup->profile_path);
+  add_file(files, setup->system_path);
+  if (has_plan)
+    add_file(files, setup->plan_path);
+  for (guint m = 0; m < workload->n_models; m++) {
+    g_autofree char *path = ra_data_find("models", workload->models[m].config,
+                                         setup->workload_path, NULL);
+
+    add_file(files, path);
+  }
+  add_lengths(files, setup, "prompt-length");
+  add_lengths(files, setup, "response-length");
+  g_ptr_array_add(files, NULL);
+  return (char **)g_ptr_array_free(files, FALSE);
+}
 
 static void
 measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
@@ -98,8 +157,10 @@ ra_trial_run(const RaTrialSpec *spec, RaTrial *out_trial)
   memset(out_trial, 0, sizeof *out_trial);
   setup = spec->plan
               ? ra_setup_load(spec->plan, RA_FILE_PLAN, &spec->flags, &error)
-              : load_placed(spec, &error);
+              : ra_setup_load_pair(&spec->flags, &error);
   if (setup)
+    out_trial->files = list_files(setup, spec->plan != NULL);
+  if (setup && (spec->plan || place(spec, setup, &error)))
     replay = ra_replay_new(setup, &spec->replay, &error);
   if (replay) {
     measure(setup, replay, out_trial);
@@ -114,6 +175,7 @@ void
 ra_trial_clear(RaTrial *trial)
 {
   g_clear_pointer(&trial->refusal, g_free);
+  g_clear_pointer(&trial->files, g_strfreev);
 }
 
 gboolean

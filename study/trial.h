@@ -23,6 +23,8 @@ typedef struct {
   const char *plan;      /* file; NULL: of the flags' workload and cluster by */
   const char *placement; /* a family of search/strategy.h, or "search" */
   uint64_t n_steps;      /* of the search's chains, >= 1 */
+  const uint32_t *split; /* (n_split) nullable: of the disaggregated family */
+  guint n_split;
   RaSetupFlags flags;
   RaReplayOptions replay;
 } RaTrialSpec;
@@ -40,6 +42,7 @@ typedef struct {
   double capacity_bytes; /* of it */
   uint32_t n_gpus;       /* that the plan uses */
   uint64_t fingerprint;  /* of the replay */
+  char **files; /* owned: all that was read, NULL-terminated; NULL: not known */
 } RaTrial;
 
 /* Runs @spec; never fails, as a refusal is a result.  Thread: any. */

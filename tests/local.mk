@@ -159,6 +159,7 @@ check_programs += %D%/check_step_jitter
 tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_strategy
+check_programs += %D%/check_study
 check_programs += %D%/check_sum
 check_programs += %D%/check_system
 check_programs += %D%/check_table
@@ -212,6 +213,7 @@ shell_tests += %D%/cli.sh
 shell_tests += %D%/cli_errors.sh
 shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
+shell_tests += %D%/cli_study.sh
 shell_tests += %D%/cli_calibrate.sh
 shell_tests += %D%/cli_run.sh
 shell_tests += %D%/cli_simulate.sh

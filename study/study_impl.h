@@ -1,0 +1,18 @@
+/* What a study is read by; for study/study*.c alone. */
+#ifndef RA_STUDY_STUDY_IMPL_H
+#define RA_STUDY_STUDY_IMPL_H
+
+#include "study/study.h"
+
+/* The axis in @group of the study's file, into its last place. */
+gboolean ra_study_read_axis(RaStudy *study, guint group, GError **error);
+void ra_study_axis_clear(RaStudyAxis *axis);
+
+/* `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: it is none. */
+guint ra_study_split(const char *text, uint32_t *out);
+
+/* Sets the key of [failures] called `failures.interval`. */
+gboolean ra_study_set_failures(RaFailures *failures, const char *key,
+                               const char *value, GError **error);
+
+#endif

@@ -1,0 +1,305 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/palette.h"
+#include "study/picture.h"
+#include "study/study_plot.h"
+
+#define FONT_PT 9
+#define WIDTH_PX 760
+#define HEIGHT_PX 440
+#define LOG_RATIO 8.0     /* a wider axis of numbers is logarithmic */
+#define MARGIN_COLUMNS 12 /* of the axis of a text */
+#define LETTERS 26
+
+/* Filled marks and open ones of gnuplot that differ without colour. */
+static const guint filled[] = {7, 5, 9, 11, 13, 15};
+static const guint hollow[] = {6, 4, 8, 10, 12, 14};
+
+gboolean
+ra_study_plot_check(const char *path, GError **error)
+{
+  return ra_picture_terminal(path, FONT_PT, NULL, error);
+}
+
+/* What stands on the axes. */
+typedef struct {
+  const RaSweep *sweep;
+  const RaStudy *study;
+  const RaStudyAxis *axis;   /* NULL: x is a metric */
+  const RaMetric *x, *y;     /* x NULL where axis is not */
+  const RaStudyLimit *limit; /* nullable: of y */
+  gboolean is_log;
+} Sheet;
+
+static Sheet
+sheet_of(const RaSweep *sweep)
+{
+  const RaStudy *study = sweep->study;
+  Sheet s = {.sweep = sweep, .study = study, .y = study->metrics[0]};
+
+  if (study->question == RA_QUESTION_PARETO) {
+    s.x = study->metrics[0];
+    s.y = study->metrics[1];
+    return s;
+  }
+  /* Of the least GPUs within a minute the minute is what curves cross. */
+  for (guint i = 0; i < study->n_limits; i++) {
+    const RaStudyLimit *limit = &study->limits[i];
+
+    if (limit->metric &&
+        (limit->metric == s.y || study->question == RA_QUESTION_MINIMUM ||
+         study->question == RA_QUESTION_MAXIMUM)) {
+      s.y = limit->metric;
+      s.limit = limit;
+    }
+  }
+  s.axis = &study->axes[study->along];
+  s.is_log = s.axis->is_number && s.axis->x[0] > 0 &&
+             s.axis->x[s.axis->n_values - 1] > LOG_RATIO * s.axis->x[0];
+  return s;
+}
+
+static double
+y_of(const Sheet *s, guint point)
+{
+  const RaSweepPoint *p = &s->sweep->points[point];
+
+  return p->trial.refusal ? (double)NAN : ra_metric_value(s->y, &p->figures);
+}
+
+static double
+x_of(const Sheet *s, guint point)
+{
+  const RaSweepPoint *p = &s->sweep->points[point];
+
+  if (s->axis)
+    return s->axis->x[ra_study_value(s->study, point, s->study->along)];
+  return p->trial.refusal ? (double)NAN : ra_metric_value(s->x, &p->figures);
+}
+
+/* What gnuplot takes within single quotes. */
+static char *
+quoted(const char *text)
+{
+  g_auto(GStrv) parts = g_strsplit(text, "'", -1);
+
+  return g_strjoinv("''", parts);
+}
+
+static gboolean
+is_answer(const RaAnswer *answer, guint point)
+{
+  for (guint i = 0; i < answer->points->len; i++)
+    if (g_array_index(answer->points, guint, i) == point)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+append_number(GString *out, double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+  g_string_append_printf(out, "\t%s",
+                         isfinite(value)
+                             ? g_ascii_formatd(text, sizeof text, "%.9g", value)
+                             : "NaN");
+}
+
+/* A block a curve: x, y of all, of those that count, of the answer. */
+static char *
+make_data(const Sheet *s, const RaAnswer *answer)
+{
+  GString *out = g_string_new(
+      "# value\tx\ty\ty of points that count\ty of the answer; a block a "
+      "curve\n");
+
+  for (guint c = 0; c < ra_study_n_curves(s->study); c++) {
+    g_autofree char *name = ra_study_curve_name(s->study, c);
+    const RaStudyAxis *axis = &s->study->axes[s->study->along];
+
+    g_string_append_printf(out, "%s# %s\n", c > 0 ? "\n\n" : "", name);
+    for (guint v = 0; v < axis->n_values; v++) {
+      guint point = ra_study_curve_point(s->study, c, v);
+      double y = y_of(s, point);
+      gboolean counts = s->sweep->points[point].is_allowed;
+
+      g_string_append_printf(out, "\"%s\"", axis->labels[v]);
+      append_number(out, x_of(s, point));
+      append_number(out, y);
+      append_number(out, counts ? y : (double)NAN);
+      append_number(out, is_answer(answer, point) ? y : (double)NAN);
+      g_string_append_c(out, '\n');
+    }
+  }
+  return g_string_free(out, FALSE);
+}
+
+static void
+append_axes(GString *out, const Sheet *s)
+{
+  g_autofree char *title = quoted(s->study->title);
+
+  g_string_append_printf(out,
+                         "set datafile separator tab\nset title '%s' "
+                         "noenhanced\nset xlabel '%s' noenhanced\n"
+                         "set ylabel '%s' noenhanced\nset border 3\n"
+                         "set tics nomirror out scale 0.5\n"
+                         "set key outside right top Left reverse noenhanced\n"
+                         "set yrange [0:*]\nset offsets graph 0.04, graph "
+                         "0.04, graph 0.06, 0\n",
+                         title, s->axis ? s->axis->name : s->x->title,
+                         s->y->title);
+  if (s->is_log)
+    g_string_append(out, "set logscale x\n");
+  if (!s->axis)
+    return;
+  g_string_append(out, "set xtics noenhanced (");
+  for (guint v = 0; v < s->axis->n_values; v++) {
+    g_autofree char *label = quoted(s->axis->labels[v]);
+
+    g_string_append_printf(out, "%s'%s' %.9g", v > 0 ? ", " : "", label,
+                           s->axis->x[v]);
+  }
+  g_string_append(out, ")\n");
+}
+
+static char *
+make_script(const Sheet *s, const char *terminal, const char *data)
+{
+  GString *out = g_string_new(NULL);
+  guint n = ra_study_n_curves(s->study);
+
+  ra_picture_append_size(out, terminal, WIDTH_PX, HEIGHT_PX);
+  g_string_append_printf(out, "$d << EOD\n%sEOD\n", data);
+  append_axes(out, s);
+  g_string_append(out, "plot ");
+  for (guint c = 0; c < n; c++) {
+    g_autofree char *name = ra_study_curve_name(s->study, c);
+    g_autofree char *title = quoted(name);
+    uint32_t color = ra_palette_color(c);
+    guint mark = c % G_N_ELEMENTS(filled);
+
+    g_string_append_printf(
+        out,
+        "%s$d index %u using 2:4 with %s pt %u ps 0.9 %s lc rgb '#%06" PRIx32
+        "' %s'%s', $d index %u using 2:3 with points pt %u ps 0.9 lc rgb "
+        "'#%06" PRIx32 "' notitle, $d index %u using 2:5 with points pt 6 ps 2 "
+        "lw 1 lc rgb 'black' notitle",
+        c > 0 ? ", " : "", c, s->axis ? "linespoints" : "points", filled[mark],
+        s->axis ? "lw 2" : "", color, *name ? "title " : "notitle #", title, c,
+        hollow[mark], color, c);
+  }
+  if (s->limit)
+    g_string_append_printf(out,
+                           ", %.9g with lines lw 1 dt 2 lc rgb '#606060' "
+                           "title 'limit'",
+                           s->limit->value);
+  g_string_append_c(out, '\n');
+  return g_string_free(out, FALSE);
+}
+
+gboolean
+ra_study_plot(const RaSweep *sweep, const RaAnswer *answer, const char *path,
+              GError **error)
+{
+  Sheet sheet = sheet_of(sweep);
+  g_autofree char *data = make_data(&sheet, answer);
+  g_autofree char *script = NULL, *terminal = NULL;
+
+  if (!ra_picture_terminal(path, FONT_PT, &terminal, error))
+    return FALSE;
+  script = make_script(&sheet, terminal, data);
+  return ra_picture_write(path, NULL, data, script, error);
+}
+
+/* --- text --- */
+
+/* The range of what ran. */
+static void
+find_range(const Sheet *s, double (*of)(const Sheet *, guint), double *out_low,
+           double *out_high)
+{
+  *out_low = (double)INFINITY;
+  *out_high = -(double)INFINITY;
+  for (guint i = 0; i < s->sweep->n; i++) {
+    double value = of(s, i);
+
+    if (!isfinite(value))
+      continue;
+    *out_low = MIN(*out_low, value);
+    *out_high = MAX(*out_high, value);
+  }
+}
+
+/* Which of @n cells @value is in. */
+static guint
+cell_of(double value, double low, double high, gboolean is_log, guint n)
+{
+  double at = high > low ? (value - low) / (high - low) : 0;
+
+  if (is_log && high > low)
+    at = log(value / low) / log(high / low);
+  return (guint)CLAMP(at * n, 0, n - 1);
+}
+
+static void
+append_lines(GString *out, const Sheet *s, char **rows, guint n_lines,
+             double low, double high)
+{
+  for (guint l = 0; l < n_lines; l++) {
+    g_autofree char *label =
+        g_strdup_printf("%.4g", high - (high - low) * l / (n_lines - 1));
+
+    g_strchomp(rows[l]);
+    g_string_append_printf(out, "%*s |%s\n", MARGIN_COLUMNS - 2,
+                           l == 0 || l + 1 == n_lines ? label : "", rows[l]);
+  }
+  for (guint c = 0; c < MIN(ra_study_n_curves(s->study), LETTERS); c++) {
+    g_autofree char *name = ra_study_curve_name(s->study, c);
+
+    if (*name)
+      g_string_append_printf(out, "%*s%c %s\n", MARGIN_COLUMNS, "",
+                             (char)('A' + c), name);
+  }
+  g_string_append_printf(out, "%*ssmall: does not keep to the limits\n",
+                         MARGIN_COLUMNS, "");
+}
+
+char *
+ra_study_text(const RaSweep *sweep, guint n_columns, guint n_lines)
+{
+  Sheet s = sheet_of(sweep);
+  GString *out = g_string_new(NULL);
+  guint width = MAX(n_columns, 2 * MARGIN_COLUMNS) - MARGIN_COLUMNS;
+  double x0, x1, y0, y1;
+  g_auto(GStrv) rows = g_new0(char *, n_lines + 1);
+
+  find_range(&s, x_of, &x0, &x1);
+  find_range(&s, y_of, &y0, &y1);
+  if (!(x1 >= x0) || !(y1 >= y0))
+    return g_string_free(out, FALSE);
+  for (guint l = 0; l < n_lines; l++)
+    rows[l] = g_strnfill(width, ' ');
+  for (guint c = 0; c < ra_study_n_curves(s.study); c++)
+    for (guint v = 0; v < s.study->axes[s.study->along].n_values; v++) {
+      guint point = ra_study_curve_point(s.study, c, v);
+
+      char letter = (char)((sweep->points[point].is_allowed ? 'A' : 'a') + c);
+
+      if (!isfinite(y_of(&s, point)))
+        continue;
+      rows[n_lines - 1 - cell_of(y_of(&s, point), y0, y1, FALSE, n_lines)]
+          [cell_of(x_of(&s, point), x0, x1, s.is_log, width)] =
+              c < LETTERS ? letter : '*';
+    }
+  g_string_append_printf(out, "%s over %s, %.4g to %.4g%s\n", s.y->title,
+                         s.axis ? s.axis->name : s.x->title, x0, x1,
+                         s.is_log ? ", logarithmic" : "");
+  append_lines(out, &s, rows, n_lines, y0, y1);
+  return g_string_free(out, FALSE);
+}

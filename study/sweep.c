@@ -1,0 +1,237 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "study/sweep.h"
+
+/* A sweep while it runs. */
+typedef struct {
+  RaSweep *sweep;
+  const RaSweepOptions *options;
+  RaStudyPoint *points; /* (n) */
+  uint64_t *keys;       /* (n) */
+  guint *whose;         /* (n_new): points that are not in the cache */
+  guint n_new;
+  guint n_done;
+} Job;
+
+static void
+tell(const Job *job)
+{
+  if (job->options->progress)
+    job->options->progress(job->n_done, job->sweep->n, job->sweep->n_cached,
+                           job->options->data);
+}
+
+static void
+on_done(guint index, const RaTrial *trial, void *data)
+{
+  Job *job = data;
+  RaPointCache *cache = job->options->cache;
+
+  if (cache && !ra_point_cache_put(cache, job->keys[job->whose[index]], trial))
+    job->sweep->is_kept = FALSE;
+  job->n_done++;
+  tell(job);
+}
+
+/* What the cache has; lists the others. */
+static void
+look_up(Job *job)
+{
+  RaSweep *sweep = job->sweep;
+  RaPointCache *cache = job->options->cache;
+
+  for (guint i = 0; i < sweep->n; i++) {
+    const RaTrialSpec *spec = &job->points[i].spec;
+
+    if (cache) {
+      job->keys[i] = ra_point_cache_key(cache, spec);
+      if (ra_point_cache_get(cache, job->keys[i], &sweep->points[i].trial)) {
+        sweep->n_cached++;
+        continue;
+      }
+    }
+    job->whose[job->n_new++] = i;
+  }
+  job->n_done = sweep->n_cached;
+}
+
+/* Runs the others; FALSE: it was stopped. */
+static gboolean
+run_new(Job *job)
+{
+  g_autofree RaTrialSpec *specs = g_new0(RaTrialSpec, job->n_new + 1);
+  g_autofree RaTrial *trials = g_new0(RaTrial, job->n_new + 1);
+  guint n_run;
+
+  for (guint i = 0; i < job->n_new; i++)
+    specs[i] = job->points[job->whose[i]].spec;
+  tell(job);
+  n_run = ra_trials_run(specs, job->n_new, job->options->n_threads,
+                        job->options->stop, on_done, job, trials);
+  for (guint i = 0; i < job->n_new; i++)
+    job->sweep->points[job->whose[i]].trial = trials[i];
+  return n_run == job->n_new;
+}
+
+static void
+fill(RaSweepPoint *out, const RaStudy *study, const RaStudyPoint *point)
+{
+  RaFigures *f = &out->figures;
+
+  f->trial = &out->trial;
+  f->n_runs = point->n_runs;
+  f->has_failures = point->has_failures && !out->trial.refusal;
+  if (f->has_failures)
+    f->goodput = ra_goodput(&point->failures, out->trial.n_gpus);
+  out->is_allowed = !out->trial.refusal && ra_study_allows(study, f);
+}
+
+/* Where no point can be read, why the first cannot. */
+static gboolean
+check_faults(const RaSweep *sweep, GError **error)
+{
+  const RaTrial *first = &sweep->points[0].trial;
+
+  for (guint i = 0; i < sweep->n; i++)
+    if (!sweep->points[i].trial.refusal || !sweep->points[i].trial.is_fault)
+      return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: no point can be run: %s",
+              ra_key_file_name(sweep->study->file), first->refusal);
+  return FALSE;
+}
+
+static gboolean
+run(Job *job, GError **error)
+{
+  RaSweep *sweep = job->sweep;
+
+  look_up(job);
+  if (!run_new(job)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+                "stopped after %u of %u points%s", job->n_done, sweep->n,
+                job->options->cache ? ", which the same command will not run "
+                                      "again"
+                                    : "");
+    return FALSE;
+  }
+  for (guint i = 0; i < sweep->n; i++)
+    fill(&sweep->points[i], sweep->study, &job->points[i]);
+  return check_faults(sweep, error);
+}
+
+RaSweep *
+ra_sweep_new(const RaStudy *study, const RaSetupFlags *flags,
+             const RaSweepOptions *options, GError **error)
+{
+  g_autoptr(RaSweep) sweep = g_new0(RaSweep, 1);
+  Job job = {.sweep = sweep, .options = options};
+  gboolean ok;
+
+  g_return_val_if_fail(study && flags && options, NULL);
+  sweep->study = study;
+  sweep->n = study->n_points;
+  sweep->is_kept = TRUE;
+  sweep->points = g_new0(RaSweepPoint, sweep->n);
+  job.points = g_new0(RaStudyPoint, sweep->n);
+  job.keys = g_new0(uint64_t, sweep->n);
+  job.whose = g_new0(guint, sweep->n);
+  for (guint i = 0; i < sweep->n; i++)
+    ra_study_point(study, flags, i, &job.points[i]);
+  ok = run(&job, error);
+  for (guint i = 0; i < sweep->n; i++)
+    ra_study_point_clear(&job.points[i]);
+  g_free(job.points);
+  g_free(job.keys);
+  g_free(job.whose);
+  return ok ? g_steal_pointer(&sweep) : NULL;
+}
+
+void
+ra_sweep_free(RaSweep *sweep)
+{
+  if (!sweep)
+    return;
+  for (guint i = 0; i < sweep->n; i++)
+    ra_trial_clear(&sweep->points[i].trial);
+  g_free(sweep->points);
+  g_free(sweep);
+}
+
+/* Whether some point has @metric. */
+static gboolean
+is_known(const RaSweep *sweep, const RaMetric *metric)
+{
+  for (guint i = 0; i < sweep->n; i++)
+    if (!sweep->points[i].trial.refusal &&
+        isfinite(ra_metric_value(metric, &sweep->points[i].figures)))
+      return TRUE;
+  return FALSE;
+}
+
+/* Why point @i does not count. */
+static void
+add_note(RaTable *table, const RaTrial *trial, guint n_chars)
+{
+  g_autofree char *valid =
+      g_utf8_make_valid(trial->refusal ? trial->refusal : "", -1);
+  g_autofree char *cut = NULL, *shown = NULL;
+
+  if ((guint)g_utf8_strlen(valid, -1) > n_chars) {
+    cut = g_utf8_substring(valid, 0, (glong)n_chars - 3);
+    shown = g_strconcat(cut, "...", NULL);
+  }
+  ra_table_text(table, trial->refusal && shown ? shown
+                       : trial->refusal        ? valid
+                       : !ra_trial_fits(trial) ? "does not fit"
+                                               : "");
+}
+
+static void
+add_row(RaTable *table, const RaSweep *sweep, guint i, const gboolean *known,
+        guint n_chars)
+{
+  const RaStudy *study = sweep->study;
+  const RaSweepPoint *p = &sweep->points[i];
+  guint n;
+  const RaMetric *metrics = ra_metrics(&n);
+
+  ra_table_row(table);
+  for (guint a = 0; a < study->n_axes; a++)
+    ra_table_text(table, study->axes[a].labels[ra_study_value(study, i, a)]);
+  for (guint m = 0; m < n; m++)
+    if (known[m])
+      ra_metric_cell(&metrics[m], table,
+                     p->trial.refusal
+                         ? (double)NAN
+                         : ra_metric_value(&metrics[m], &p->figures));
+  ra_table_text(table, p->is_allowed ? "yes" : "no");
+  add_note(table, &p->trial, n_chars);
+}
+
+RaTable *
+ra_sweep_table(const RaSweep *sweep, guint n_chars)
+{
+  const RaStudy *study = sweep->study;
+  RaTable *table = ra_table_new("points");
+  guint n;
+  const RaMetric *metrics = ra_metrics(&n);
+  g_autofree gboolean *known = g_new0(gboolean, n);
+
+  for (guint a = 0; a < study->n_axes; a++)
+    ra_table_column(table, study->axes[a].name, RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint m = 0; m < n; m++) {
+    known[m] = is_known(sweep, &metrics[m]);
+    if (known[m])
+      ra_table_column(table, metrics[m].column, metrics[m].unit,
+                      metrics[m].cell);
+  }
+  ra_table_column(table, "allowed", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < sweep->n; i++)
+    add_row(table, sweep, i, known, n_chars);
+  return table;
+}

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Studies on the command line: every shipped one, what is kept, what is drawn.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+export XDG_CACHE_HOME=$tmp/cache
+
+# Every shipped study has an answer, and asks for nothing that is not there:
+# no point is a fault of a file.
+for study in "$srcdir"/share/studies/*.study; do
+  run study "$study" --format=tsv
+  grep -q '^# answer$' out && grep -q '^# points$' out && [ "$rc" -eq 0 ] &&
+    [ ! -s err ] && ! grep -q -e '--set' out
+  result $? "study ${study##*/} has an answer"
+  cat err
+  grep -e '--set' out | head -3 | sed 's/^/# /'
+done
+
+small() { # VALUES: of prompts
+  printf '%s\n' '[study]' 'title = Small' 'plan = ppo-tiny-4-colocated.plan' \
+    'question = minimum' 'of = iteration' '[axis prompts]' \
+    'key = workload.prompts' "values = $1" >small.study
+}
+small '8, 16, 32'
+works study small.study
+cp out first
+n_kept() { find "$XDG_CACHE_HOME" -name '*.point' | wc -l; }
+before=$(n_kept)
+works study small.study
+cmp -s out first && [ "$(n_kept)" -eq "$before" ]
+result $? "the same again from what was kept"
+small '8, 16, 32, 64'
+works study small.study
+[ "$(n_kept)" -eq $((before + 1)) ]
+result $? "one value more is one point more"
+works study small.study --no-cache --threads=1 --set workload.epochs=2
+[ "$(n_kept)" -eq $((before + 1)) ]
+result $? "--no-cache keeps nothing"
+works study small.study --cache=here
+for point in here/*.point; do echo x >"$point"; done
+run study small.study --cache=here
+[ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged, run again' err
+result $? "what is damaged is run again, and said"
+
+works study small.study --plot=-
+grep -q 'an iteration (s) over prompts' out
+result $? "curves as text"
+run study small.study --plot=small.svg
+[ -s small.dat ] && grep -q '^"64"' small.dat
+result $? "--plot writes its data"
+works study small.study --format=json
+
+sed 's/^question.*/question = maximum/; s/^of.*/of = goodput/' \
+  small.study >none.study
+run study none.study
+[ "$rc" -eq 1 ] && grep -q 'No point answers' out
+result $? "no answer is exit status 1"
+fails "no file 'nosuch.study'" study nosuch.study
+sed 's/^values.*/values = 0, -1/' small.study >bad.study
+fails "bad.study: no point can be run: --set 'workload.prompts=0'" \
+  study bad.study
+sed 's/prompts$/promts/' small.study >bad.study
+fails "bad.study:8: --set 'workload.promts=8': unknown key" study bad.study
+fails "--threads: '0'" study small.study --threads=0
+fails "small.gif" study small.study --plot=small.gif
+
+echo "1..$n"
