@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/search_report.h"
 #include "study/convergence.h"
+#include "study/rejected.h"
 
 #define DEFAULT_TIME_S 4 /* four models of 70B on 128 GPUs have settled */
 #define MAX_STEPS UINT64_C(1000000000000)
@@ -26,7 +27,7 @@
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
   char *space, *time, *steps, *prove, *seed, *threads, *curve;
-  char *objective, *within, *nodes, *top, *draws, *plot, *launch;
+  char *objective, *within, *nodes, *top, *draws, *plot, *launch, *rejected;
   char **limits;
   gboolean explain;
 } Texts;
@@ -48,6 +49,7 @@ texts_clear(Texts *texts)
   g_free(texts->draws);
   g_free(texts->plot);
   g_free(texts->launch);
+  g_free(texts->rejected);
   g_strfreev(texts->limits);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
@@ -311,6 +313,25 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
   return ra_search_winner(&report) ? 0 : 1;
 }
 
+/* Instead of a search: which shapes would be no candidates, and why. */
+static int
+reject(const RaOptions *options, const Texts *texts,
+       const RaContestOptions *contest, GError **error)
+{
+  RaSetupFlags flags = ra_options_setup(options);
+  g_autoptr(RaSetup) setup = ra_setup_load_pair(&flags, error);
+  g_autoptr(GPtrArray) tables = NULL;
+
+  if (!setup)
+    return 0;
+  tables = ra_rejected_new(setup, contest, texts->rejected, error);
+  if (!tables) {
+    g_prefix_error(error, "--rejected: ");
+    return 0;
+  }
+  return ra_output_tables(tables, options->format, error) ? 0 : 1;
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
@@ -325,6 +346,9 @@ run(int argc, char **argv, GError **error)
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
        "What a call may have: mesh, gpus, tp, dp, pp ...; may be repeated",
        "CALL.KEY=VALUE[,VALUE]"},
+      {"rejected", 0, 0, G_OPTION_ARG_FILENAME, &texts.rejected,
+       "Do not search: list what is no candidate of a call, and why",
+       "CALL|all"},
       {"launch", 0, 0, G_OPTION_ARG_FILENAME, &texts.launch,
        "How decode steps are launched (graph)", "eager|graph"},
       {"time", 0, 0, G_OPTION_ARG_FILENAME, &texts.time,
@@ -365,7 +389,8 @@ run(int argc, char **argv, GError **error)
                 "expected 'reallot search --workload=FILE --cluster=FILE'");
     return 0;
   }
-  return search(&options, &texts, &sizing, &finals, error);
+  return texts.rejected ? reject(&options, &texts, &sizing.contest, error)
+                        : search(&options, &texts, &sizing, &finals, error);
 }
 
 const RaCommand ra_command_search = {
@@ -386,7 +411,10 @@ const RaCommand ra_command_search = {
         "    --space=real --prove=60 --limit=actor_train.tp=4,8\n"
         "  reallot search --workload=ppo-llama3-70b.workload "
         "--cluster=h100-16n.cluster \\\n"
-        "    --objective=gpus --within='60 s' --explain --plot=-\n",
+        "    --objective=gpus --within='60 s' --explain --plot=-\n"
+        "  reallot search --workload=ppo-llama2-7b.workload "
+        "--cluster=h100-1n.cluster \\\n"
+        "    --space=full --rejected=actor_train --format=tsv\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
     .n_files = 0,
     .run = run,

@@ -216,6 +216,11 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
     ra_table_write(sizes, RA_FORMAT_TEXT, out);
     g_string_append_c(out, '\n');
   }
+  if (size->contest->candidates) {
+    ra_output_titled(out, size->contest->candidates,
+                     "Shapes of calls: tried, candidates, left out because of");
+    g_string_append_c(out, '\n');
+  }
   ra_output_titled(out, plans, "Plans (stage fidelity)");
   if (report->final) {
     g_autoptr(RaTable) finalists = ra_final_table(report->final);
@@ -255,6 +260,8 @@ ra_search_print(const RaSearchReport *report, GError **error)
     g_ptr_array_add(tables, ra_swaps_table(report->swaps));
   for (guint i = 0; i < tables->len; i++)
     g_ptr_array_add(all, tables->pdata[i]);
+  if (size->contest->candidates)
+    g_ptr_array_add(all, size->contest->candidates);
   if (report->explain)
     g_ptr_array_add(all, report->explain->causes);
   return ra_output_tables(all, report->options->format, error);

@@ -280,6 +280,22 @@ ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
   return TRUE;
 }
 
+/* Parameters of one unit of each kind that the rank at @coord holds. */
+static void
+unit_params(const RaTensorTable *table, const RaCallPlan *plan,
+            const RaCoord *coord, uint64_t *out_params)
+{
+  for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
+    out_params[k] = 0;
+  for (uint32_t i = 0; i < table->n_classes; i++) {
+    const RaTensorClass *c = &table->classes[i];
+    RaSpan span = rank_span(plan, &c->tensor, coord);
+    RaRect rect = ra_layout_span_rect(&c->tensor, span);
+    uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
+    out_params[c->unit] += n * rect.n_rows * rect.n_cols;
+  }
+}
+
 uint64_t
 ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                    uint32_t rank)
@@ -287,21 +303,46 @@ ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
   g_return_val_if_fail(table && plan, 0);
   RaCoord coord = ra_call_plan_coord(plan, rank);
   g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
-  uint64_t n_units[RA_N_UNIT_KINDS] = {0};
+  uint64_t n_units[RA_N_UNIT_KINDS] = {0}, params[RA_N_UNIT_KINDS];
   uint64_t n_params = 0;
 
   ra_layout_stages(table, plan, stages);
   for (uint32_t u = 0; u < table->n_units; u++)
     n_units[table->unit_kind[u]] +=
         on_stage(&stages[u], coord.at[RA_AXIS_PP]) ? 1 : 0;
-  for (uint32_t i = 0; i < table->n_classes; i++) {
-    const RaTensorClass *c = &table->classes[i];
-    RaSpan span = rank_span(plan, &c->tensor, &coord);
-    RaRect rect = ra_layout_span_rect(&c->tensor, span);
-    uint64_t n = c->tensor.expert == 0 ? c->n / ra_call_plan_ep(plan) : c->n;
-    n_params += n_units[c->unit] * n * rect.n_rows * rect.n_cols;
-  }
+  unit_params(table, plan, &coord, params);
+  for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
+    n_params += n_units[k] * params[k];
   return n_params;
+}
+
+void
+ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
+                       uint64_t *out_params)
+{
+  g_return_if_fail(table && plan && out_params);
+  g_autofree RaUnitStages *stages = g_new(RaUnitStages, table->n_units);
+  g_autofree uint64_t *n_units =
+      g_new0(uint64_t, (gsize)plan->pp * RA_N_UNIT_KINDS);
+
+  ra_layout_stages(table, plan, stages);
+  for (uint32_t u = 0; u < table->n_units; u++)
+    for (uint32_t k = 0; k < stages[u].n; k++)
+      n_units[stages[u].at[k] * RA_N_UNIT_KINDS + table->unit_kind[u]]++;
+  for (uint32_t s = 0; s < plan->pp; s++)
+    out_params[s] = 0;
+  for (uint32_t t = 0; t < plan->tp; t++) {
+    RaCoord coord = {.at = {[RA_AXIS_TP] = t}};
+    uint64_t params[RA_N_UNIT_KINDS];
+
+    unit_params(table, plan, &coord, params);
+    for (uint32_t s = 0; s < plan->pp; s++) {
+      uint64_t n = 0;
+      for (guint k = 0; k < RA_N_UNIT_KINDS; k++)
+        n += n_units[s * RA_N_UNIT_KINDS + k] * params[k];
+      out_params[s] = MAX(out_params[s], n);
+    }
+  }
 }
 
 uint64_t

@@ -172,6 +172,12 @@ uint64_t ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
 uint64_t ra_layout_most_params(const RaTensorTable *table,
                                const RaCallPlan *plan, uint64_t *out_total);
 
+/* Parameters of the rank that holds most of each pipeline rank of @plan, of
+ * data rank 0; @out_params (array length=pp): as ra_layout_n_params() has them.
+ * O(layers + tp (classes + pp)). */
+void ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
+                            uint64_t *out_params);
+
 /* The rectangle of @tensor whose split dimension is @span. */
 RaRect ra_layout_span_rect(const RaTensor *tensor, RaSpan span);
 

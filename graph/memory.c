@@ -101,13 +101,12 @@ fill_stages(RaMemory *memory, uint32_t call, const RaTensorTable *table)
   const RaWorkloadModel *m = &w->models[w->calls[call].model];
   RaCallMemory *c = &memory->calls[call];
 
+  g_autofree uint64_t *n_params = g_new(uint64_t, p->pp);
+
   c->stages = g_new0(RaStageMemory, p->pp);
+  ra_layout_stage_params(table, p, n_params);
   for (uint32_t s = 0; s < p->pp; s++) {
-    uint64_t n = 0;
-    for (uint32_t t = 0; t < p->tp; t++) {
-      RaCoord coord = {.at = {[RA_AXIS_TP] = t, [RA_AXIS_PP] = s}};
-      n = MAX(n, ra_layout_n_params(table, p, ra_call_plan_rank(p, &coord)));
-    }
+    uint64_t n = n_params[s];
     c->stages[s].param_bytes = n * ra_dtype_bytes((RaDtype)m->dtype);
     c->stages[s].packed_bytes = packed_bytes(c, p, s);
     if (w->calls[call].kind == RA_CALL_TRAIN)
@@ -162,15 +161,35 @@ find_copy(RaMemory *memory, uint32_t call)
   }
 }
 
-RaMemory *
-ra_memory_new(const RaPlan *plan)
+static RaMemory *
+memory_new(const RaPlan *plan)
 {
   RaMemory *memory = g_new0(RaMemory, 1);
 
-  g_return_val_if_fail(plan, NULL);
   memory->plan = plan;
   memory->n_calls = plan->workload->n_calls;
   memory->calls = g_new0(RaCallMemory, memory->n_calls);
+  return memory;
+}
+
+RaMemory *
+ra_memory_new_call(const RaPlan *plan, uint32_t call)
+{
+  RaMemory *memory;
+
+  g_return_val_if_fail(plan && call < plan->workload->n_calls, NULL);
+  memory = memory_new(plan);
+  fill_call(memory, call);
+  return memory;
+}
+
+RaMemory *
+ra_memory_new(const RaPlan *plan)
+{
+  RaMemory *memory;
+
+  g_return_val_if_fail(plan, NULL);
+  memory = memory_new(plan);
   for (guint i = 0; i < plan->workload->n_calls; i++)
     fill_call(memory, i);
   for (guint i = 0; i < plan->workload->n_calls; i++)

@@ -113,6 +113,10 @@ typedef struct {
  * Returns: (transfer full): ra_memory_free() it
  */
 RaMemory *ra_memory_new(const RaPlan *plan);
+
+/* The same of @call alone: of the others nothing is known, nor whether they
+ * share its copy.  O(stages x tp x tensor classes). */
+RaMemory *ra_memory_new_call(const RaPlan *plan, uint32_t call);
 void ra_memory_free(RaMemory *memory);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaMemory, ra_memory_free)
 

@@ -135,7 +135,7 @@ bound_candidate(RaCostTable *table, uint32_t call, uint32_t candidate)
   const RaCandidate *c = &space->calls[call].candidates[candidate];
   g_autoptr(RaLone) lone =
       ra_lone_new(space->workload, space->cluster, call, &c->plan);
-  RaMemory *memory = ra_memory_new(lone->plan);
+  RaMemory *memory = ra_memory_new_call(lone->plan, call);
   const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, call);
   Wanted wanted = {.call = call, .candidate = candidate};
 

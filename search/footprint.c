@@ -99,7 +99,7 @@ ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
                   const RaCallPlan *plan)
 {
   g_autoptr(RaLone) lone = ra_lone_new(loads->workload, cluster, call, plan);
-  RaMemory *memory = ra_memory_new(lone->plan);
+  RaMemory *memory = ra_memory_new_call(lone->plan, call);
   const RaCallLoad *load = ra_loads_of(loads, lone->plan, call);
   g_autofree uint64_t *scratch = g_new(uint64_t, ra_memory_n_holders(memory));
 

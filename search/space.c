@@ -75,8 +75,8 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
 {
   RaSpaceCall *out = &space->calls[call];
   RaSpaceSink sink = {.space = space, .call = call};
-  g_autofree char *reasons = NULL;
-  const char *last;
+  g_autoptr(GArray) rejected = NULL;
+  g_autofree char *last = NULL;
 
   if (space->workload->calls[call].model == RA_NONE) {
     add_host(out);
@@ -85,17 +85,18 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
   sink.candidates = g_array_new(FALSE, FALSE, sizeof(RaCandidate));
   ra_space_fill(&sink);
   out->n_tried = sink.n_tried;
+  memcpy(out->n_rejected, sink.n_rejected, sizeof out->n_rejected);
   out->n = sink.candidates->len;
   out->candidates =
       (RaCandidate *)(gpointer)g_array_free(sink.candidates, FALSE);
   if (out->n > 0)
     return TRUE;
-  reasons = g_strchomp(ra_space_reasons(space, call));
-  last = strrchr(reasons, '\n');
+  rejected = ra_space_rejected(space, call);
+  last = ra_rejection_text(
+      &g_array_index(rejected, RaRejection, rejected->len - 1));
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "'%s' has no shape of %" PRIu32 " tried; the last, %s",
-              space->workload->calls[call].name, sink.n_tried,
-              last ? last + 1 : reasons);
+              space->workload->calls[call].name, sink.n_tried, last);
   return FALSE;
 }
 
@@ -183,15 +184,15 @@ ra_space_free(RaSpace *space)
   g_free(space);
 }
 
-char *
-ra_space_reasons(const RaSpace *space, uint32_t call)
+GArray *
+ra_space_rejected(const RaSpace *space, uint32_t call)
 {
   RaSpaceSink sink = {.space = space, .call = call};
 
-  sink.reasons = g_string_new(NULL);
+  sink.rejected = g_array_new(FALSE, FALSE, sizeof(RaRejection));
   if (space->workload->calls[call].model != RA_NONE)
     ra_space_fill(&sink);
-  return g_string_free(sink.reasons, FALSE);
+  return sink.rejected;
 }
 
 double
@@ -308,6 +309,8 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
          a->overlap_grad_reduce == b->overlap_grad_reduce &&
          a->launch == b->launch && a->realloc == b->realloc &&
+         a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
+         a->scatter_sends == b->scatter_sends &&
          memcmp(a->stage_layers, b->stage_layers,
                 a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
 }

@@ -17,8 +17,8 @@
  * model where its parameters are between calls.
  *
  * Candidates are never cut by number.  What is left out is left out for a
- * reason (ra_space_reasons()): it does not divide, it does not fit into a GPU
- * by itself, or a limit forbids it.
+ * reason (search/rejection.h): it does not divide, it does not fit into a GPU
+ * by itself, another is never worse, or a limit forbids it.
  *
  * Two sets:
  *   REAL   ReaL's (arXiv 2406.14088): halves of a node and runs of nodes, tp
@@ -27,8 +27,19 @@
  *          that fill the pipeline (2 pp to train, else pp) and the least
  *          recomputation with which the work of one fills no more than
  *          RA_SHAPE_WORK_FRAC of a GPU
- *   FULL   also smaller slices; zero 3; every recomputation; 1, 2 or 4 times
- *          as many micro-batches
+ *   FULL   also smaller slices; context parallelism by powers of two, a chunk
+ *          no smaller than a tile of attention, one sequence at a time; expert
+ *          parallelism by powers of two; zero 1, 2, 3; every recomputation; 1,
+ *          2 or 4 times as many micro-batches; 1f1b, interleaved by 2 and by 4;
+ *          sequence-parallel or not
+ *
+ * Of FULL some are left out because another is as quick and as small whatever
+ * the rest of the plan is (RA_REJECT_DOMINATED), unless a limit names them:
+ *   zero 0 with dp > 1       zero 1 moves no more and holds less
+ *   selective recomputation  flash attention keeps nothing that it would save
+ *   cp that divides the sequences of a micro-batch, which its GPUs as dp do
+ *                            without the ring (so cp works on one at a time)
+ * and gpipe is there if a limit names it: 1f1b waits as long and holds less.
  *
  * Typical sizes: PPO on 64 GPUs 10^3 candidates, on 16,384 10^4 to 10^5.
  */
@@ -36,6 +47,7 @@
 #define RA_SEARCH_SPACE_H
 
 #include "search/footprint.h"
+#include "search/rejection.h"
 
 /* Calls and models that a point can hold. */
 #define RA_POINT_MAX 16
@@ -52,6 +64,10 @@ typedef enum {
   RA_LIMIT_MICRO_BATCHES,
   RA_LIMIT_ZERO,
   RA_LIMIT_RECOMPUTE, /* RaRecompute */
+  RA_LIMIT_CP,
+  RA_LIMIT_EP,
+  RA_LIMIT_SCHEDULE,          /* 0: gpipe, 1: 1f1b, n: interleaved by n */
+  RA_LIMIT_SEQUENCE_PARALLEL, /* 0, 1 */
   RA_N_LIMITS
 } RaLimitKind;
 
@@ -69,7 +85,8 @@ typedef struct {
 /**
  * ra_limit_parse:
  * @text: `CALL.KEY=VALUE[,VALUE...]`: actor_train.tp=4,8,
- *   ref_inference.mesh=node[0-1], actor_train.recompute=none
+ *   ref_inference.mesh=node[0-1], actor_train.recompute=none,
+ *   actor_train.schedule=1f1b,interleaved:2
  * @workload: whose calls
  * @cluster: in which a mesh lies
  * @out_limit: (out): untouched on error
@@ -104,7 +121,8 @@ typedef struct {
   RaCandidate
       *candidates; /* (n), owned; by GPUs, then tp x pp, then the rest */
   uint32_t n;
-  uint32_t n_tried; /* shapes looked at */
+  uint32_t n_tried;                  /* shapes looked at */
+  uint32_t n_rejected[RA_N_REJECTS]; /* of these; the rest are candidates */
 } RaSpaceCall;
 
 typedef struct {
@@ -146,15 +164,15 @@ void ra_space_free(RaSpace *space);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSpace, ra_space_free)
 
 /**
- * ra_space_reasons:
+ * ra_space_rejected:
  * @call: of the workload
  *
- * Why shapes of @call are no candidates: a line each, `256 GPUs tp 8 pp 3: 96
- * layers do not ...`.
+ * Cost: that of making the candidates of @call.
  *
- * Returns: (transfer full): g_free() it
+ * Returns: (transfer full) (element-type RaRejection): why shapes of @call are
+ *   no candidates, in the order in which they were tried
  */
-char *ra_space_reasons(const RaSpace *space, uint32_t call);
+GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
 
 /**
  * ra_space_add:

@@ -9,12 +9,36 @@ typedef struct {
   const RaSpace *space;
   uint32_t call;
   GArray *candidates; /* nullable: RaCandidate that are left */
-  GString *reasons;   /* nullable: a line each that is not */
+  GArray *rejected;   /* nullable: RaRejection of those that are not */
   uint32_t n_tried;
+  uint32_t n_rejected[RA_N_REJECTS];
 } RaSpaceSink;
 
 /* Fills @sink with all shapes of its call. */
 void ra_space_fill(RaSpaceSink *sink);
+
+/* One shape while strategies for it are made. */
+typedef struct {
+  RaSpaceSink *sink;
+  const RaCall *call;
+  const RaWorkloadModel *model;
+  RaCandidate mesh; /* n_gpus, first, step, n_positions */
+  RaCallPlan plan;  /* mesh and degrees set */
+  uint32_t batch;   /* sequences that a replica works on at a time */
+  uint32_t longest; /* tokens of the longest sequence that may be */
+} RaSpaceMaker;
+
+/* The shape in hand is none: counts it, and tells it. */
+void ra_space_reject(const RaSpaceMaker *maker, RaReject reason,
+                     const char *rule);
+
+/* All strategies of the shape in hand, whose degrees divide. */
+void ra_space_fill_strategies(RaSpaceMaker *maker);
+
+/* Whether a limit names @value for @call, so that it is wanted though another
+ * be never worse. */
+gboolean ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
+                        uint32_t value);
 
 /* Whether @value is allowed; without a limit all are. */
 gboolean ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,

@@ -7,10 +7,23 @@
 #include "search/space.h"
 
 static const char *const kind_words[RA_N_LIMITS + 1] = {
-    "mesh",          "gpus", "tp",        "dp", "pp",
-    "micro-batches", "zero", "recompute", NULL};
+    "mesh", "gpus",      "tp", "dp", "pp",       "micro-batches",
+    "zero", "recompute", "cp", "ep", "schedule", "sequence-parallel",
+    NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
+static const char *const schedule_words[] = {"gpipe", "1f1b", NULL};
+static const char *const switch_words[] = {"false", "true", NULL};
+
+/* Words of kinds that have them. */
+static const char *const *const kind_values[RA_N_LIMITS] = {
+    [RA_LIMIT_RECOMPUTE] = recompute_words,
+    [RA_LIMIT_SCHEDULE] = schedule_words,
+    [RA_LIMIT_SEQUENCE_PARALLEL] = switch_words};
+static const char *const kind_expected[RA_N_LIMITS] = {
+    [RA_LIMIT_RECOMPUTE] = "none, selective or full",
+    [RA_LIMIT_SCHEDULE] = "gpipe, 1f1b or interleaved:N, N from 2 to 64",
+    [RA_LIMIT_SEQUENCE_PARALLEL] = "true or false"};
 
 static int
 find_word(const char *const *words, const char *word)
@@ -21,20 +34,36 @@ find_word(const char *const *words, const char *word)
   return -1;
 }
 
+/* A word of the kind, or interleaved:N. */
+static gboolean
+parse_word(const char *text, const RaLimit *limit, guint64 *out_value,
+           GError **error)
+{
+  int word = find_word(kind_values[limit->kind], text);
+
+  if (word >= 0) {
+    *out_value = (guint64)word;
+    return TRUE;
+  }
+  if (limit->kind == RA_LIMIT_SCHEDULE &&
+      g_str_has_prefix(text, "interleaved:") &&
+      g_ascii_string_to_unsigned(text + strlen("interleaved:"), 10, 2, 64,
+                                 out_value, NULL))
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "'%s' is no value of %s, expected %s", text,
+              kind_words[limit->kind], kind_expected[limit->kind]);
+  return FALSE;
+}
+
 static gboolean
 parse_value(const char *text, RaLimit *limit, GError **error)
 {
   guint64 value = 0;
-  int word = find_word(recompute_words, text);
 
-  if (limit->kind == RA_LIMIT_RECOMPUTE) {
-    if (word < 0) {
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "'%s' is no recomputation, expected none, selective or full",
-                  text);
+  if (kind_values[limit->kind]) {
+    if (!parse_word(text, limit, &value, error))
       return FALSE;
-    }
-    value = (guint64)word;
   } else if (!g_ascii_string_to_unsigned(text, 10, 0, UINT32_MAX - 1, &value,
                                          NULL)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -95,8 +124,9 @@ ra_limit_parse(const char *text, const RaWorkload *workload,
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s': %s '%s', expected %s",
                 text, limit.kind < 0 ? "unknown key" : "no call",
                 limit.kind < 0 ? key : name,
-                limit.kind < 0 ? "mesh, gpus, tp, dp, pp, micro-batches, zero "
-                                 "or recompute"
+                limit.kind < 0 ? "mesh, gpus, tp, dp, pp, cp, ep, "
+                                 "micro-batches, schedule, zero, recompute or "
+                                 "sequence-parallel"
                                : "one of the workload's calls");
     return FALSE;
   }

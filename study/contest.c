@@ -8,6 +8,7 @@
 #include "search/strategy.h"
 #include "study/contest_impl.h"
 #include "study/neighbour.h"
+#include "study/rejected.h"
 
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
@@ -215,6 +216,8 @@ run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
 
   if (!ra_field_open(&field, options, error))
     return FALSE;
+  if (!contest->candidates)
+    contest->candidates = ra_rejected_counts(field.space);
   add_starts(&field, contest);
   field.costs = ra_cost_table_new(field.space, searched->estimator,
                                   options->n_threads, error);
@@ -341,6 +344,7 @@ ra_contest_free(RaContest *contest)
   if (!contest)
     return;
   g_array_unref(contest->contenders);
+  ra_table_free(contest->candidates);
   for (guint i = 0; i < contest->n_rounds; i++)
     ra_mcmc_result_clear(&contest->rounds[i].found);
   g_free(contest);

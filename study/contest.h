@@ -82,8 +82,10 @@ typedef struct {
 
 typedef struct {
   RaContestRound rounds[RA_CONTEST_ROUNDS]; /* (n_rounds) */
-  guint n_rounds;     /* 1: lengths are fixed; 0: not searched */
-  GArray *contenders; /* (RaContender), families first; owned */
+  guint n_rounds;      /* 1: lengths are fixed; 0: not searched */
+  GArray *contenders;  /* (RaContender), families first; owned */
+  RaTable *candidates; /* owned, nullable: of the first round, what was tried
+                          and rejected (study/rejected.h) */
   RaObjective objective;
   gboolean limited; /* limits were given: families only stand beside */
   uint32_t winner;  /* the best that fits at stage fidelity; RA_NONE */

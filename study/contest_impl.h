@@ -4,7 +4,7 @@
  *     if (ra_field_open(&field, options, &error))
  *       field.costs = ra_cost_table_new(field.space, ...);
  *
- * Private to study/contest*.c.
+ * Private to study/contest*.c and study/rejected.c.
  */
 #ifndef RA_STUDY_CONTEST_IMPL_H
 #define RA_STUDY_CONTEST_IMPL_H

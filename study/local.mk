@@ -66,6 +66,7 @@ libstudy_a_SOURCES += %D%/run_weights.c %D%/run_weights.h
 libstudy_a_SOURCES += %D%/seeds.c %D%/seeds.h
 libstudy_a_SOURCES += %D%/sensitivity.c %D%/sensitivity.h
 libstudy_a_SOURCES += %D%/setup.c %D%/setup.h
+libstudy_a_SOURCES += %D%/rejected.c %D%/rejected.h
 libstudy_a_SOURCES += %D%/sizing.c %D%/sizing.h
 libstudy_a_SOURCES += %D%/study.c %D%/study.h
 libstudy_a_SOURCES += %D%/study_axis.c

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "graph/expand.h"
+#include "graph/plan_write.h"
 #include "search/evaluate.h"
 #include "sim/breakdown.h"
 #include "sim/memory.h"
@@ -159,6 +160,20 @@ same_score(const RaScore *a, const RaScore *b)
          same_real(a->peak_bytes, b->peak_bytes);
 }
 
+/* A plan file can say it. */
+static void
+check_is_plan(Case *c, const RaPoint *point)
+{
+  RaPlanWords words = {.workload = "x.workload", .cluster = "x.cluster"};
+  RaPlan *plan = ra_space_plan_new(c->space, point);
+  GError *error = NULL;
+  g_autofree char *text = ra_plan_write(plan, &words, &error);
+
+  ck_assert_msg(text && ra_setup_read_plan(c->setup, "x.plan", text, &error),
+                "%s\n%s", error ? error->message : "", text ? text : "");
+  ra_space_plan_free(plan);
+}
+
 static void
 compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
                guint n, gboolean with_host)
@@ -172,6 +187,7 @@ compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
     RaScore expected = simulate(&c, &point), score;
     double bound_s;
 
+    check_is_plan(&c, &point);
     ra_evaluate(c.evaluator, &point, &score);
     ck_assert_msg(same_score(&score, &expected),
                   "%s plan %u: %.17g s %.17g s %.17g s %.17g B, expected %.17g "
@@ -204,6 +220,53 @@ START_TEST(ppo_full)
   const char *sets[] = {"cluster.nodes=1", "workload.prompts=64", NULL};
 
   compare_random("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 200, TRUE);
+}
+END_TEST
+
+/* What of the full set's dimensions candidates have. */
+enum { CP, EP, INTERLEAVED, ZERO_2, NOT_PARALLEL, N_DIMENSIONS };
+
+static void
+count(const Case *c, guint out[N_DIMENSIONS])
+{
+  memset(out, 0, N_DIMENSIONS * sizeof *out);
+  for (guint call = 0; call < c->setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c->space->calls[call].n; i++) {
+      const RaCallPlan *p = &c->space->calls[call].candidates[i].plan;
+
+      out[CP] += p->cp > 1;
+      out[EP] += p->ep > 1;
+      out[INTERLEAVED] += p->schedule == RA_SCHEDULE_INTERLEAVED;
+      out[ZERO_2] += p->zero == 2;
+      out[NOT_PARALLEL] += p->tp > 1 && !p->sequence_parallel;
+    }
+}
+
+/* All dimensions of the full set: some candidates of each, which random plans
+ * then draw. */
+START_TEST(all_dimensions)
+{
+  const char *sets[] = {"cluster.nodes=4",
+                        "workload.prompts=16",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=fixed(256)",
+                        "model actor.config=qwen3-30b-a3b.json",
+                        NULL};
+  const char *dense[] = {"cluster.nodes=2", "workload.prompts=64", NULL};
+  guint n[N_DIMENSIONS];
+  Case c;
+
+  case_init(&c, "grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL);
+  count(&c, n);
+  ck_assert(n[CP] > 0 && n[EP] > 0);
+  case_clear(&c);
+  compare_random("grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL, 60, TRUE);
+  case_init(&c, "ppo-llama2-7b.workload", dense, RA_SPACE_FULL);
+  count(&c, n);
+  ck_assert(n[CP] > 0 && n[EP] == 0 && n[INTERLEAVED] > 0 && n[ZERO_2] > 0 &&
+            n[NOT_PARALLEL] > 0);
+  case_clear(&c);
+  compare_random("ppo-llama2-7b.workload", dense, RA_SPACE_FULL, 200, TRUE);
 }
 END_TEST
 
@@ -294,9 +357,10 @@ END_TEST
 
 /* --- bounds --- */
 
-/* No candidate costs less than its bound, and most hardly more. */
+/* No candidate costs less than its bound, and so many quarters hardly more. */
 static void
-compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind)
+compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind,
+               guint quarters)
 {
   Case c;
   guint n_tight = 0, n = 0;
@@ -316,9 +380,21 @@ compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind)
     }
   /* The fault: a bound of 0 would pass, and one of compute alone, which is
    * some 0.55 of the cost. */
-  ck_assert_uint_gt(4 * n_tight, 3 * n);
+  ck_assert_uint_gt(4 * n_tight, quarters * n);
   case_clear(&c);
 }
+
+/* With what the full set has beside: what interleaves, shares sequences or
+ * experts. */
+START_TEST(bounds_of_all)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=fixed(256)", NULL};
+
+  compare_bounds("grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL, 2);
+}
+END_TEST
 
 START_TEST(bounds)
 {
@@ -327,8 +403,8 @@ START_TEST(bounds)
                           "workload.prompt-length=fixed(128)",
                           "workload.response-length=fixed(256)", NULL};
 
-  compare_bounds("ppo-llama2-7b.workload", sets, RA_SPACE_FULL);
-  compare_bounds("ppo-llama-7b-stream.workload", chunks, RA_SPACE_REAL);
+  compare_bounds("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 3);
+  compare_bounds("ppo-llama-7b-stream.workload", chunks, RA_SPACE_REAL, 3);
 }
 END_TEST
 
@@ -403,11 +479,13 @@ evaluate_suite(void)
   tcase_set_timeout(moved, 600);
   tcase_add_test(same, ppo);
   tcase_add_test(same, ppo_full);
+  tcase_add_test(same, all_dimensions);
   tcase_add_test(same, grpo);
   tcase_add_test(same, lagging);
   tcase_add_test(same, streaming);
   tcase_add_test(same, relabelled);
   tcase_add_test(same, bounds);
+  tcase_add_test(same, bounds_of_all);
   tcase_add_test(moved, moves);
   tcase_add_test(moved, moves_grpo);
   suite_add_tcase(s, same);

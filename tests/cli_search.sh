@@ -148,6 +148,24 @@ run search --workload=ppo-llama3-70b.workload --cluster=h100-1n.cluster \
   --steps=4096 -o none.plan
 [ "$rc" -eq 1 ] && [ ! -e none.plan ]
 result $? "four models of 70B in one node: status 1 and no plan"
+# What is no candidate: as many rows as the counts say, each with its rule.
+# shellcheck disable=SC2086
+{
+  works search $files --space=full --rejected=actor_train --format=json
+  python3 - <<'END'
+import json
+tables = json.load(open("out"))
+counts = {r["call"]: r for r in tables["candidates"]}["actor_train"]
+rows = tables["rejected"]
+assert counts["tried"] - counts["candidates"] == len(rows) > 0
+over = [r for r in rows if r["reason"] == "memory"]
+assert len(over) == counts["memory"] > 0
+assert all(r["over_bytes"] > 0 for r in over)
+assert all(r["rule"] and r["call"] == "actor_train" for r in rows)
+END
+  result $? "--rejected: every shape that was tried is a candidate or has a reason"
+}
+
 # shellcheck disable=SC2086
 {
   fails "--space: 'all' is none of real, full" search $files --space=all
@@ -161,6 +179,9 @@ result $? "four models of 70B in one node: status 1 and no plan"
   fails "--nodes: '2,1' is no list of sizes" search $files --nodes=2,1
   fails '--nodes: the cluster has 1, not 2' search $files --nodes=2
   fails "--launch: 'late' is none of eager, graph" search $files --launch=late
+  fails "--rejected: no call 'actor_tran'" search $files --rejected=actor_tran
+  fails "'late' is no value of schedule" \
+    search $files --limit=actor_train.schedule=late --rejected=all
   fails '--top: ' search $files --top=0
   fails '--draws: ' search $files --draws=x
   fails '.svg, .png or .pdf' search $files --plot=curve.gif

@@ -158,6 +158,7 @@ check_programs += %D%/check_sizing
 check_programs += %D%/check_step_jitter
 tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_space
 check_programs += %D%/check_strategy
 check_programs += %D%/check_study
 check_programs += %D%/check_sum
