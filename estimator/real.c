@@ -2,6 +2,7 @@
 
 #include "estimator/estimator_impl.h"
 #include "estimator/real.h"
+#include "graph/turns.h"
 
 /* ---- The grid -------------------------------------------------------------*/
 
@@ -288,7 +289,7 @@ ra_real_call_init(RaRealCall *call, const RaPlan *plan, uint32_t index)
       .dtype = model->dtype,
       .n_sequences = c->n_sequences,
       .seq_tokens = workload->prompt_length.max_tokens,
-      .gen_tokens = workload->response_length.max_tokens,
+      .gen_tokens = (uint32_t)ra_turns_max_tokens(workload),
       .recompute = p->recompute == RA_RECOMPUTE_FULL,
       .tp = p->tp,
       .pp = p->pp,
@@ -297,6 +298,6 @@ ra_real_call_init(RaRealCall *call, const RaPlan *plan, uint32_t index)
       .n_epochs = c->n_epochs,
   };
   if (!generates)
-    call->seq_tokens += workload->response_length.max_tokens;
+    call->seq_tokens += (uint32_t)ra_turns_max_tokens(workload);
   return TRUE;
 }

@@ -4,6 +4,7 @@
 
 #include "graph/augment_impl.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 
 /* Bytes of one datum a token: an int32 token id, an fp32 log-prob or value. */
 #define TOKEN_DATUM_BYTES 4
@@ -278,8 +279,7 @@ augment(const RaPlan *plan, uint32_t n_iterations, uint64_t seed,
   memset(a.version, 0xff, n_cells * sizeof *a.version);
   a.load = g_new0(RaReallocLoad, w->n_calls);
   a.has_load = g_new0(gboolean, w->n_calls);
-  a.tokens =
-      ra_length_mean(&w->prompt_length) + ra_length_mean(&w->response_length);
+  a.tokens = ra_length_mean(&w->prompt_length) + ra_turns_mean_tokens(w);
 
   for (uint32_t k = 0; k < n_iterations; k++)
     add_iteration(&a, k);

@@ -26,6 +26,9 @@ ra_batcher_new(const RaBatching *batching, const uint32_t *prompt,
   b->ends = g_array_new(FALSE, FALSE, sizeof(RaBatchEnd));
   b->first = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   b->ended = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  b->paused = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  b->returned = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  b->kept = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   for (uint32_t i = 0; i < n; i++) {
     g_assert(prompt[i] > 0 && response[i] > 0);
     g_assert(batching->n_blocks == 0 ||
@@ -47,6 +50,10 @@ ra_batcher_free(RaBatcher *b)
   g_array_unref(b->ends);
   g_array_unref(b->first);
   g_array_unref(b->ended);
+  g_array_unref(b->paused);
+  g_array_unref(b->returned);
+  g_array_unref(b->kept);
+  g_free(b->pauses);
   g_free(b);
 }
 
@@ -86,7 +93,7 @@ set_decoding(RaBatcher *b, uint32_t i, gboolean decodes)
     b->n_decoding++;
     /* Modulo 2^64 first, which size need not divide: kept as a residue. */
     b->at_residue[(s->computed + size - b->step % size) % size]++;
-    s->end_step = b->step + b->response[i] - s->generated;
+    s->end_step = b->step + ra_batcher_response(b, i) - s->generated;
     s->computed -= b->step; /* wraps; + step is what is meant */
     ra_batcher_push_end(b, (RaBatchEnd){s->end_step, i});
     s->state = RA_BATCH_DECODES;
@@ -96,7 +103,7 @@ set_decoding(RaBatcher *b, uint32_t i, gboolean decodes)
   b->kv_tokens -= s->computed;
   b->n_decoding--;
   b->at_residue[(s->computed + size - b->step % size) % size]--;
-  s->generated = b->response[i] - (uint32_t)(s->end_step - b->step);
+  s->generated = ra_batcher_response(b, i) - (uint32_t)(s->end_step - b->step);
   s->state = RA_BATCH_FILLS;
 }
 
@@ -142,7 +149,11 @@ first_waiting(const RaBatcher *b)
 {
   if (b->again->len > 0)
     return g_array_index(b->again, uint32_t, b->again->len - 1);
-  return b->next_new < b->n_arrived ? b->next_new : RA_BATCHER_NOBODY;
+  if (b->next_new < b->n_arrived)
+    return b->next_new;
+  return b->n_readmitted < b->returned->len
+             ? g_array_index(b->returned, uint32_t, b->n_readmitted)
+             : RA_BATCHER_NOBODY;
 }
 
 /* --- the step that comes --- */
@@ -153,7 +164,7 @@ tokens_ahead(const RaBatcher *b, uint32_t i)
 {
   const RaBatchSequence *s = &b->sequences[i];
 
-  return (uint64_t)b->prompt[i] + s->generated - s->computed;
+  return ra_batcher_prompt(b, i) + s->generated - s->computed;
 }
 
 static void
@@ -198,6 +209,8 @@ serve_running(RaBatcher *b, uint64_t *inout_tokens)
     }
     if (need <= ra_batcher_free_blocks(b))
       break;
+    if (ra_batcher_evict(b, RA_BATCHER_NOBODY))
+      continue;
     preempt_last(b);
     all = FALSE;
   }
@@ -217,27 +230,36 @@ admit(RaBatcher *b, uint64_t *inout_tokens)
   uint32_t i = first_waiting(b);
   RaBatchSequence *s;
   uint64_t found, n, held;
+  gboolean kept;
 
   if (i == RA_BATCHER_NOBODY || *inout_tokens == 0 ||
       b->n_running == b->batching.max_sequences)
     return FALSE;
   s = &b->sequences[i];
-  found = ra_batcher_group(b, i)->n_blocks * b->batching.block_tokens;
+  found = b->pauses ? b->pauses[i].kept : 0;
+  kept = found > 0;
+  if (!kept)
+    found = ra_batcher_group(b, i)->n_blocks * b->batching.block_tokens;
   s->computed = found;
   n = MIN(tokens_ahead(b, i), *inout_tokens);
   held =
       b->batching.reserve ? (uint64_t)b->prompt[i] + b->response[i] : found + n;
-  if (ra_batcher_more_blocks(b, i, found, held) > ra_batcher_free_blocks(b))
-    return FALSE;
+  while (ra_batcher_more_blocks(b, i, found, held) > ra_batcher_free_blocks(b))
+    if (!ra_batcher_evict(b, i))
+      return FALSE;
   if (b->again->len > 0)
     g_array_set_size(b->again, b->again->len - 1);
-  else
+  else if (b->next_new < b->n_arrived)
     b->next_new++;
+  else
+    b->n_readmitted++;
+  if (kept)
+    b->work.n_kept += ra_batcher_unkeep(b, i);
   s->state = RA_BATCH_FILLS;
   link_last(b, i);
   if (b->batching.reserve)
     ra_batcher_take_blocks(b, i, found, held);
-  b->work.n_shared += found;
+  b->work.n_shared += kept ? 0 : found;
   add_chunk(b, i, n);
   *inout_tokens -= n;
   return TRUE;
@@ -303,6 +325,22 @@ grow(RaBatcher *b, uint64_t n_steps)
     b->used_blocks += ra_batcher_n_crossing(b, k);
 }
 
+/* A turn of the sequence has ended. */
+static void
+end_turn(RaBatcher *b, uint32_t i)
+{
+  uint64_t held = ra_batcher_held_tokens(b, i);
+  uint64_t group_blocks = ra_batcher_group(b, i)->n_blocks;
+
+  leave(b, i);
+  if (ra_batcher_has_turn(b, i)) {
+    ra_batcher_pause(b, i, held, group_blocks);
+    return;
+  }
+  g_array_append_val(b->ended, i);
+  b->sequences[i].state = RA_BATCH_DONE;
+}
+
 /* Those whose chunk was computed: the last of the running, back to the first
  * that fills. */
 static void
@@ -323,13 +361,11 @@ end_chunks(RaBatcher *b)
       continue;
     if (s->generated++ == 0)
       g_array_append_val(b->first, i);
-    if (s->generated < b->response[i]) {
+    if (s->generated < ra_batcher_response(b, i)) {
       set_decoding(b, i, TRUE);
       continue;
     }
-    g_array_append_val(b->ended, i);
-    leave(b, i);
-    s->state = RA_BATCH_DONE;
+    end_turn(b, i);
   }
 }
 
@@ -342,9 +378,7 @@ end_decoding(RaBatcher *b)
     uint32_t i = end->sequence;
 
     ra_batcher_pop_end(b);
-    g_array_append_val(b->ended, i);
-    leave(b, i);
-    b->sequences[i].state = RA_BATCH_DONE;
+    end_turn(b, i);
   }
 }
 
@@ -356,6 +390,7 @@ ra_batcher_take(RaBatcher *b, uint64_t n_steps)
   g_return_if_fail(n_steps >= 1 && n_steps <= stretch->n_steps);
   g_array_set_size(b->first, 0);
   g_array_set_size(b->ended, 0);
+  g_array_set_size(b->paused, 0);
   grow(b, n_steps);
   b->work.last_blocks = b->used_blocks;
   b->work.peak_blocks = MAX(b->work.peak_blocks, b->used_blocks);

@@ -29,6 +29,9 @@
  *       ra_batcher_first(), ra_batcher_ended(): who, at the end of these
  *     }
  *
+ * One that pauses between turns leaves as if it ended and, once its tool has
+ * answered, comes back with a longer prompt.
+ *
  * Cost: O(log running) an event, O(block_tokens) where blocks are limited.
  * Typical sizes: 10^2 to 10^5 sequences, 10^2 to 10^3 at a time.
  */
@@ -48,6 +51,16 @@ typedef struct {
                              shares */
   gboolean reserve;       /* admission by the whole sequence */
 } RaBatching;
+
+/* Sequences that pause between turns (graph/turns.h). */
+typedef struct {
+  const uint32_t *begin;       /* (n + 1) turns of each, into the others */
+  const uint32_t *response;    /* tokens generated in a turn */
+  const uint32_t *tool_tokens; /* that come before it; 0 before the first */
+  const double *latency_s;     /* and how long it pauses: the caller's affair */
+  gboolean keeps; /* keys and values of one that pauses stay while nobody who
+                     runs needs the blocks; else they go at once */
+} RaBatchTurns;
 
 /* Steps that are alike: of each, sequences that get one token, and chunks of
  * prompts (then n_steps is 1). */
@@ -71,6 +84,8 @@ typedef struct {
   uint64_t n_preempted;
   uint64_t n_computed;  /* tokens, computed again where preempted */
   uint64_t n_shared;    /* tokens that were found computed */
+  uint64_t n_kept;      /* tokens that were found computed after a pause */
+  uint64_t n_evicted;   /* sequences that paused and lost theirs */
   uint64_t peak_blocks; /* in use at a time */
   uint64_t last_blocks; /* in use in the last step taken, before ends */
   uint32_t peak_sequences;
@@ -93,6 +108,25 @@ RaBatcher *ra_batcher_new(const RaBatching *batching, const uint32_t *prompt,
                           const uint32_t *response, uint32_t n);
 void ra_batcher_free(RaBatcher *batcher);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBatcher, ra_batcher_free)
+
+/**
+ * ra_batcher_set_turns:
+ * @turns: borrowed; begin NULL: none
+ *
+ * Before anything has arrived; the `response` of ra_batcher_new() is all that
+ * follows a prompt.  Without `reserve`.
+ */
+void ra_batcher_set_turns(RaBatcher *batcher, const RaBatchTurns *turns);
+
+/* (array length=out_n) (transfer none): as ra_batcher_ended(), those that
+ * pause; ra_batcher_ended() has those whose last turn has ended. */
+const uint32_t *ra_batcher_paused(const RaBatcher *batcher, guint *out_n);
+
+/* Seconds that sequence @i, which pauses, does. */
+double ra_batcher_pause_s(const RaBatcher *batcher, uint32_t i);
+
+/* The tool has answered: it waits, behind all that wait. */
+void ra_batcher_resume(RaBatcher *batcher, uint32_t i);
 
 /* Sequences up to @n, in order, have arrived: they wait.  @n never falls. */
 void ra_batcher_arrive(RaBatcher *batcher, uint32_t n);

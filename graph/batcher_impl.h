@@ -10,6 +10,7 @@ typedef enum {
   RA_BATCH_WAITS,
   RA_BATCH_FILLS,   /* runs; its known tokens are not all computed */
   RA_BATCH_DECODES, /* runs; one token a step */
+  RA_BATCH_PAUSES,
   RA_BATCH_DONE
 } RaBatchState;
 
@@ -35,6 +36,14 @@ typedef struct {
   uint32_t sequence;
 } RaBatchEnd;
 
+/* Of a sequence with turns. */
+typedef struct {
+  uint32_t turn;   /* in hand */
+  uint32_t prompt; /* tokens known before it */
+  uint64_t kept;   /* tokens whose keys it holds while it does not run */
+  guint kept_at;   /* in the list of those that keep */
+} RaBatchPause;
+
 struct _RaBatcher {
   RaBatching batching;
   const uint32_t *prompt, *response; /* (n) borrowed */
@@ -52,9 +61,47 @@ struct _RaBatcher {
                            done, modulo block_tokens */
   GArray *ends;         /* RaBatchEnd: binary heap */
   GArray *first, *ended;
+  RaBatchTurns turns;     /* begin NULL: none */
+  RaBatchPause *pauses;   /* (n) with turns */
+  GArray *paused;         /* uint32_t: by the last step taken */
+  GArray *returned;       /* uint32_t: wait after a pause, in order */
+  guint n_readmitted;     /* of them */
+  GArray *kept;           /* uint32_t: in order of pausing, stale where they
+                             keep nothing or did not begin to there */
+  guint kept_first;       /* of them, not stale yet */
   RaBatchStretch stretch; /* that comes */
   RaBatcherWork work;
 };
+
+/* Tokens of the turn in hand: those before it, and to generate. */
+static inline uint64_t
+ra_batcher_prompt(const RaBatcher *b, uint32_t i)
+{
+  return b->pauses ? b->pauses[i].prompt : b->prompt[i];
+}
+
+static inline uint32_t
+ra_batcher_response(const RaBatcher *b, uint32_t i)
+{
+  return b->pauses ? b->turns.response[b->turns.begin[i] + b->pauses[i].turn]
+                   : b->response[i];
+}
+
+/* Pauses: batcher_turn.c. */
+
+/* Whether sequence @i, which has ended a turn, has another. */
+gboolean ra_batcher_has_turn(const RaBatcher *batcher, uint32_t i);
+
+/* It left with keys of @held tokens and @group_blocks of its group. */
+void ra_batcher_pause(RaBatcher *batcher, uint32_t i, uint64_t held,
+                      uint64_t group_blocks);
+
+/* Takes back what it kept, as it is admitted; tokens, 0: nothing. */
+uint64_t ra_batcher_unkeep(RaBatcher *batcher, uint32_t i);
+
+/* Takes the blocks of who paused first, but not those of @but; FALSE: nobody
+ * keeps any. */
+gboolean ra_batcher_evict(RaBatcher *batcher, uint32_t but);
 
 /* Ends in order of (step, sequence): batcher_end.c. */
 void ra_batcher_push_end(RaBatcher *batcher, RaBatchEnd end);

@@ -3,6 +3,7 @@
 #include "graph/expand_experts.h"
 #include "graph/expand_zero.h"
 #include "graph/plan_batching.h"
+#include "graph/turns.h"
 
 /* Forwards alone, of all replicas. */
 typedef struct {
@@ -116,6 +117,11 @@ add_dynamic(RaCallContext *x, uint32_t node, uint32_t replica,
                        .weight = ra_replica_weight(x, replica),
                        .batching = ra_call_batching(
                            ra_builder_augmented(x->builder)->plan, x->call)};
+
+  if (set->turns)
+    dynamic.turns = (RaBatchTurns){
+        set->turns->begin + first, set->turns->response,
+        set->turns->tool_tokens, set->turns->latency_s, !p->tool_kv_drops};
 
   x->dynamic[replica] = ra_builder_dynamic(x->builder, &dynamic);
 }

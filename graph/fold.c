@@ -7,6 +7,7 @@
 #include "graph/expand_call.h"
 #include "graph/fold.h"
 #include "graph/plan_tail.h"
+#include "graph/turns.h"
 
 /* A call while classes are refined. */
 typedef struct {
@@ -87,14 +88,16 @@ split_by_sequences(Fold *fold, Call *call)
   const RaWorkload *w = fold->plan->workload;
   uint32_t n_blocks = call->c->kind == RA_CALL_TRAIN ? call->c->n_mini_batches
                                                      : call->c->n_parts;
-  gboolean drawn = w->prompt_length.kind != RA_LENGTH_FIXED ||
+  gboolean turns = ra_turns_are_set(w);
+  gboolean drawn = turns || w->prompt_length.kind != RA_LENGTH_FIXED ||
                    w->response_length.kind != RA_LENGTH_FIXED;
 
   if ((call->c->kind == RA_CALL_GENERATE &&
        ra_tail_is_set(&call->plan->tail)) ||
-      (call->c->each_trip && drawn)) {
+      (call->c->each_trip && drawn) ||
+      (call->c->kind == RA_CALL_GENERATE && turns)) {
     /* What moves tells replicas apart, whatever the lengths; trips have many
-     * sets. */
+     * sets, turns tools besides. */
     for (uint32_t d = 0; d < call->plan->dp; d++)
       fold->key[d] = d;
     split(fold, call);

@@ -30,8 +30,27 @@ prompts_of(const uint32_t *prompt, uint32_t n)
 RaBatch
 ra_dynamic_largest_step(const RaDynamic *d)
 {
-  return ra_batching_largest_step(&d->batching,
-                                  prompts_of(d->prompt, d->n_sequences));
+  RaBatch prompts = prompts_of(d->prompt, d->n_sequences);
+
+  if (d->turns.begin)
+    prompts = ra_turns_largest_prompts(d->n_sequences, d->prompt, d->response);
+  return ra_batching_largest_step(&d->batching, prompts);
+}
+
+RaBatch
+ra_turns_largest_prompts(uint32_t n, const uint32_t *prompt,
+                         const uint32_t *response)
+{
+  RaBatch batch = {n, 0, 0, 0};
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t p = (uint64_t)prompt[i] + response[i];
+
+    batch.q_tokens += p;
+    batch.kv_tokens += p;
+    batch.pairs += p * (p + 1) / 2;
+  }
+  return batch;
 }
 
 void

@@ -10,6 +10,11 @@
 /* A step of continuous batching as large as any of the replica. */
 RaBatch ra_dynamic_largest_step(const RaDynamic *dynamic);
 
+/* All that @n sequences with turns can come back with as prompts: more than
+ * they do. */
+RaBatch ra_turns_largest_prompts(uint32_t n, const uint32_t *prompt,
+                                 const uint32_t *response);
+
 /* Tokens whose keys and values come to and go from each lane (n_lanes) by the
  * migration @task. */
 void ra_migration_lane_tokens(const RaTaskGraph *graph, RaTaskId task,

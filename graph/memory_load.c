@@ -27,7 +27,10 @@ add_continuous(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
     ra_batch_raise(
         &load->batch,
         ra_batching_largest_step(
-            &batching, ra_sequence_set_prompts(set, first, first + share)));
+            &batching,
+            set->turns ? ra_turns_largest_prompts(share, set->prompt + first,
+                                                  set->response + first)
+                       : ra_sequence_set_prompts(set, first, first + share)));
   }
   load->decode = load->batch;
 }

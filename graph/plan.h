@@ -173,6 +173,7 @@ typedef struct {
   uint64_t kv_memory_bytes;     /* continuous: of each GPU; 0: no limit */
   int kv_admission;             /* continuous: 0 prompt, 1 whole */
   gboolean prefix_sharing;      /* continuous: samples share their prompt */
+  int tool_kv_drops;            /* continuous: 0 who pauses keeps, 1 drops */
   int service;                  /* RaServiceRefit of graph/plan_service.h */
   RaTail tail;                  /* static: what is done about long sequences */
   guint group;                  /* of the key file, for messages, if set */

@@ -5,9 +5,11 @@
 #include "graph/activation.h"
 #include "graph/expand_call.h"
 #include "graph/plan_batching.h"
+#include "graph/turns.h"
 
 const char *const ra_batching_words[] = {"static", "continuous", NULL};
 const char *const ra_admission_words[] = {"prompt", "whole", NULL};
+const char *const ra_tool_kv_words[] = {"keep", "drop", NULL};
 
 /* Of the tables in plan_batching.h. */
 #define MAX_SEQUENCES 256
@@ -26,15 +28,16 @@ ra_plan_set_batching(RaPlan *plan, uint32_t call, const RaBatchingKeys *keys)
   to->kv_memory_bytes = (uint64_t)keys->kv_memory_bytes;
   to->kv_admission = keys->kv_admission;
   to->prefix_sharing = keys->prefix_sharing;
+  to->tool_kv_drops = keys->tool_kv;
 }
 
 /* The first key of continuous batching that the plan states, or NULL. */
 static const char *
 stated_key(const RaPlan *plan, guint group)
 {
-  static const char *const keys[] = {"max-sequences", "prefill-tokens",
-                                     "kv-block",      "kv-memory",
-                                     "kv-admission",  "prefix-sharing"};
+  static const char *const keys[] = {
+      "max-sequences", "prefill-tokens", "kv-block", "kv-memory",
+      "kv-admission",  "prefix-sharing", "tool-kv"};
 
   for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
     if (ra_key_file_get(plan->file, group, keys[i]))
@@ -76,6 +79,32 @@ check_strategy(const RaPlan *plan, uint32_t call, GError **error)
   return TRUE;
 }
 
+/* Sequences with turns need a scheduler, and memory that tools' keys stay in.
+ */
+static gboolean
+check_turns(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  const char *wanted = NULL, *key = NULL;
+
+  if (plan->workload->calls[call].kind != RA_CALL_GENERATE)
+    return TRUE;
+  if (!ra_turns_are_set(plan->workload)) {
+    key = ra_key_file_get(plan->file, p->group, "tool-kv") ? "tool-kv" : NULL;
+    wanted = key ? "'turns' in the workload beside it" : NULL;
+  } else if (p->batching != RA_BATCHING_CONTINUOUS || p->kv_memory_bytes == 0) {
+    wanted = "'batching = continuous' with 'kv-memory', as its sequences have "
+             "turns";
+  } else if (p->kv_admission != 0) {
+    key = "kv-admission";
+    wanted = "prompt, as its sequences have turns";
+  }
+  return !wanted || ra_key_file_fail(plan->file, p->group, key, error,
+                                     "%s%s'%s', expected %s", key ? key : "",
+                                     key ? " of " : "",
+                                     plan->workload->calls[call].name, wanted);
+}
+
 gboolean
 ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
 {
@@ -90,6 +119,8 @@ ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
     return ra_key_file_fail(plan->file, p->group, key ? key : "batching", error,
                             "'%s' of '%s', expected it on generate calls only",
                             key ? key : "batching", w->calls[call].name);
+  if (!check_turns(plan, call, error))
+    return FALSE;
   if (p->batching == RA_BATCHING_STATIC)
     return !key || ra_key_file_fail(plan->file, p->group, key, error,
                                     "'%s' with static batching, expected "
@@ -99,7 +130,7 @@ ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
     return FALSE;
   batching = ra_call_batching(plan, call);
   most = ra_batching_blocks(&batching, w->prompt_length.max_tokens,
-                            w->response_length.max_tokens);
+                            (uint64_t)ra_turns_max_tokens(w));
   if (p->kv_memory_bytes == 0 || most <= batching.n_blocks)
     return TRUE;
   return ra_key_file_fail(
@@ -132,6 +163,9 @@ ra_plan_write_batching(const RaCallPlan *call, GString *out)
                            ra_admission_words[call->kv_admission]);
   if (call->prefix_sharing)
     g_string_append(out, "prefix-sharing = true\n");
+  if (call->tool_kv_drops)
+    g_string_append_printf(out, "tool-kv = %s\n",
+                           ra_tool_kv_words[call->tool_kv_drops]);
 }
 
 gboolean
@@ -144,7 +178,8 @@ ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b)
            a->kv_block == b->kv_block &&
            a->kv_memory_bytes == b->kv_memory_bytes &&
            a->kv_admission == b->kv_admission &&
-           a->prefix_sharing == b->prefix_sharing));
+           a->prefix_sharing == b->prefix_sharing &&
+           a->tool_kv_drops == b->tool_kv_drops));
 }
 
 RaBatching

@@ -11,6 +11,8 @@
  *     kv-admission = prompt       whole: a sequence is admitted where all that
  *                                 it may come to fits, so none is preempted
  *     prefix-sharing = true       samples of a prompt share its blocks
+ *     tool-kv = keep              drop: of sequences with turns, when a tool
+ *                                 runs (graph/turns.h)
  *
  * graph/batcher.h says what an engine does with them.
  */
@@ -28,10 +30,12 @@ typedef struct {
   double kv_memory_bytes; /* 0: not given */
   int kv_admission;
   gboolean prefix_sharing;
+  int tool_kv;
 } RaBatchingKeys;
 
 extern const char *const ra_batching_words[];
 extern const char *const ra_admission_words[];
+extern const char *const ra_tool_kv_words[];
 
 /* Rows of a table of keys; @base: offset of an RaBatchingKeys. */
 #define RA_BATCHING_FIELD(base, field)                                         \
@@ -83,6 +87,12 @@ extern const char *const ra_admission_words[];
     "prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing),    \
         .fallback = "false",                                                   \
         .doc = "continuous: samples of a prompt share its keys and values"     \
+  },                                                                           \
+  {                                                                            \
+    "tool-kv", RA_KEY_ENUM, RA_BATCHING_FIELD(base, tool_kv),                  \
+        .fallback = "keep", .names = ra_tool_kv_words,                         \
+        .doc = "turns: keys and values of who waits for a tool stay while "    \
+               "there is room, or go (drop)"                                   \
   }
 
 /* The keys into @plan's call @call, whose degrees are read. */

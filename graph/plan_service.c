@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "graph/plan_service.h"
+#include "graph/turns.h"
 
 const char *const ra_service_words[] = {"none", "drain", "interrupt",
                                         "in-flight", NULL};
@@ -36,8 +37,8 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     wanted = g_strdup("'residency = release' beside it");
   else if (c->staleness == 0)
     wanted = g_strdup("a 'staleness' of 1 at least in the workload");
-  else if (c->each_trip)
-    wanted = g_strdup("a workload without 'trip-prompts'");
+  else if (c->each_trip || ra_turns_are_set(plan->workload))
+    wanted = g_strdup("a workload without 'trip-prompts' and 'turns'");
   else if (c->n_parts > 1)
     wanted = g_strdup("readers without chunks");
   else if (other)

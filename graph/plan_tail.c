@@ -5,6 +5,7 @@
 
 #include "graph/plan_tail.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 
 const char *const ra_assignment_words[] = {"order", "length", NULL};
 const char *const ra_unfinished_words[] = {"discard", "carry", NULL};
@@ -201,6 +202,7 @@ ra_plan_iterations_alike(const RaPlan *plan)
     if (plan->calls[i].tail.over_sample > 1 &&
         plan->calls[i].tail.unfinished == RA_UNFINISHED_CARRY)
       return FALSE;
-  return !ra_trips_are_set(w) && w->prompt_length.kind == RA_LENGTH_FIXED &&
+  return !ra_trips_are_set(w) && !ra_turns_are_set(w) &&
+         w->prompt_length.kind == RA_LENGTH_FIXED &&
          w->response_length.kind == RA_LENGTH_FIXED;
 }

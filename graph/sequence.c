@@ -6,6 +6,7 @@
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 
 /* Streams of random numbers: prompts, each set's responses, and what answers to
  * one prompt have in common. */
@@ -68,7 +69,8 @@ draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
 /* What is trained on where the workload has trips. */
 static void
 draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
-            uint64_t seed, uint32_t *prompt, uint32_t *response)
+            uint64_t seed, uint32_t *prompt, uint32_t *response,
+            uint32_t *number)
 {
   uint32_t samples = w->calls[set].samples_per_prompt;
   g_autofree uint32_t *groups = g_new(uint32_t, w->n_prompts);
@@ -77,6 +79,8 @@ draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
   for (uint32_t i = 0; i < w->n_prompts; i++)
     draw_from(w, set, iteration, seed, groups[i] * samples, samples,
               n_drawn(w, set, 0), prompt + i * samples, response + i * samples);
+  for (uint32_t i = 0; i < w->n_prompts * samples; i++)
+    number[i] = groups[i / samples] * samples + i % samples;
 }
 
 /* A sequence and when it ends, for sorting. */
@@ -165,10 +169,34 @@ roll_out(RaArena *arena, const RaPlan *plan, uint32_t set, uint32_t iteration,
   return rollout;
 }
 
+/* The turns of @n sequences with numbers @index (NULL: from @first on), of
+ * which @response has the first; it gets their sums.  NULL: there are none. */
+static const RaTurns *
+draw_turns(RaArena *arena, const RaWorkload *w, RaTurnSource source,
+           uint32_t first, uint32_t n, uint32_t *response)
+{
+  g_autofree uint32_t *numbers = NULL;
+  const RaTurns *turns;
+
+  if (!ra_turns_are_set(w))
+    return NULL;
+  if (!source.index) {
+    numbers = g_new(uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+      numbers[i] = first + i;
+    source.index = numbers;
+  }
+  source.response = response;
+  turns = ra_turns_new(arena, w, &source, n);
+  for (uint32_t i = 0; i < n; i++)
+    response[i] = ra_turns_tokens(turns, i);
+  return turns;
+}
+
 /* The order of arrival and the sums of a set of @n drawn lengths. */
 static RaSequenceSet *
 finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
-       const uint32_t *response, const uint32_t *order,
+       const uint32_t *response, const uint32_t *order, const RaTurns *turns,
        const RaRollout *rollout)
 {
   RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
@@ -185,7 +213,7 @@ finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
     sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
   }
   *s = (RaSequenceSet){n,     prompt,  response, sums[0], sums[1],
-                       order, sums[2], sums[3],  rollout};
+                       order, sums[2], sums[3],  turns,   rollout};
   return s;
 }
 
@@ -201,9 +229,15 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
   uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
   uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
   const RaRollout *rollout = NULL;
+  const RaTurns *turns = NULL;
+  RaTurnSource source = {.set = set, .iteration = iteration, .seed = seed};
 
   if (passed) {
-    draw_passed(w, set, iteration, seed, prompt, response);
+    g_autofree uint32_t *number = g_new(uint32_t, n);
+
+    draw_passed(w, set, iteration, seed, prompt, response, number);
+    source.index = number;
+    turns = draw_turns(arena, w, source, 0, n, response);
     for (uint32_t i = 0; i < n; i++)
       order[i] = i;
   } else if (w->calls[set].kind == RA_CALL_GENERATE &&
@@ -212,9 +246,10 @@ ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
         roll_out(arena, plan, set, iteration, seed, prompt, response, order);
   } else {
     draw_lengths(w, set, iteration, seed, n, prompt, response);
+    turns = draw_turns(arena, w, source, 0, n, response);
     arrival_order(plan, set, n, prompt, response, order);
   }
-  return finish(arena, n, prompt, response, order, rollout);
+  return finish(arena, n, prompt, response, order, turns, rollout);
 }
 
 RaSequenceSet *
@@ -226,11 +261,14 @@ ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan, uint32_t set,
   uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
   uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
   uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
+  const RaTurns *turns;
+  RaTurnSource source = {.set = set, .iteration = iteration, .seed = seed};
 
   draw_from(w, set, iteration, seed, trip * n, n, n_drawn(w, set, n), prompt,
             response);
+  turns = draw_turns(arena, w, source, trip * n, n, response);
   arrival_order(plan, set, n, prompt, response, order);
-  return finish(arena, n, prompt, response, order, NULL);
+  return finish(arena, n, prompt, response, order, turns, NULL);
 }
 
 RaBatch

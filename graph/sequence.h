@@ -32,6 +32,8 @@ typedef struct {
       *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
   const uint64_t
       *pairs; /* (n_sequences + 1) of s (s + 1) / 2, in order of arrival */
+  const RaTurns *turns; /* of the sequences, whose `response` then is all that
+                           follows the prompt; NULL: one each */
   const RaRollout *rollout; /* what is generated where; NULL: each replica has
                                its share of `prompt` and `response` */
 } RaSequenceSet;

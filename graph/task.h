@@ -117,6 +117,7 @@ typedef struct {
   uint64_t generated_tokens; /* PHASE */
   RaBatching batching; /* continuous, one stage, one group, prompts within;
                           max_sequences 0: static */
+  RaBatchTurns turns;  /* begin NULL: one a sequence */
 } RaDynamic;
 
 /* One entry of a lane's GPUs. */

@@ -4,6 +4,7 @@
 
 #include "graph/dataflow.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 #include "graph/workload_read.h"
 
 guint
@@ -57,8 +58,8 @@ check_use(const RaWorkload *workload, const RaWorkloadKeys *common,
 static gboolean
 check_positions(const RaWorkload *workload, guint group, GError **error)
 {
-  uint32_t longest =
-      workload->prompt_length.max_tokens + workload->response_length.max_tokens;
+  uint64_t longest =
+      workload->prompt_length.max_tokens + ra_turns_max_tokens(workload);
 
   for (guint i = 0; i < workload->n_models; i++) {
     const RaModel *model = workload->models[i].model;
@@ -66,7 +67,8 @@ check_positions(const RaWorkload *workload, guint group, GError **error)
     if (model->position == RA_POSITION_LEARNED &&
         longest > model->max_positions)
       return ra_key_file_fail(workload->file, group, "response-length", error,
-                              "the longest prompt and response are %u tokens, "
+                              "the longest prompt and response are "
+                              "%" G_GUINT64_FORMAT " tokens, "
                               "expected at most %u, the positions that '%s' "
                               "has learned",
                               longest, model->max_positions,
@@ -109,6 +111,8 @@ ra_workload_free(RaWorkload *workload)
     g_free(workload->calls[i].inputs);
   ra_length_clear(&workload->prompt_length);
   ra_length_clear(&workload->response_length);
+  ra_length_clear(&workload->turns);
+  ra_length_clear(&workload->tool_tokens);
   g_free(workload->models);
   g_free(workload->calls);
   g_free(workload->order);

@@ -143,17 +143,36 @@ typedef struct {
   guint group;                 /* of the key file, for messages */
 } RaCall;
 
+/* How long tools take: graph/turns.h. */
+typedef enum {
+  RA_LATENCY_CONSTANT,
+  RA_LATENCY_EXPONENTIAL,
+  RA_LATENCY_LOGNORMAL
+} RaLatencyKind;
+
+typedef struct {
+  RaLatencyKind kind;
+  double mean_s, sd_s; /* sd_s: LOGNORMAL */
+} RaLatency;
+
+typedef struct _RaTurns RaTurns;
+typedef struct _RaTurnKeys RaTurnKeys;
+
 typedef struct {
   RaKeyFile *file;          /* kept for names and messages; owned reference */
   GStringChunk *texts;      /* owns the names of inputs */
   const char *algorithm;    /* "ppo": a label, nothing is derived from it */
   uint32_t n_prompts;       /* an iteration */
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
-  RaLength response_length; /* tokens of a response, drawn per sample */
+  RaLength response_length; /* tokens of a response, drawn per sample; of a
+                               turn */
   double response_correlation; /* of two answers to one prompt, in [0, 1] */
   uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
   uint32_t max_trips;          /* of an iteration, >= 1 */
+  RaLength turns;              /* of a sequence: graph/turns.h */
+  RaLength tool_tokens;        /* between two of them */
+  RaLatency tool_latency;      /* and seconds */
   RaWorkloadModel *models;     /* (n_models) file order */
   guint n_models;              /* >= 1 unless all calls are host calls */
   RaCall *calls;               /* (n_calls) file order */

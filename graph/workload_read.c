@@ -83,6 +83,7 @@ static const RaKeySpec common_keys[] = {
   {"max-trips", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, max_trips),
    .fallback = "10", .min = 1, .max = 1000,
    .doc = "trip-prompts: then training takes what there is"},
+  RA_TURN_KEY_SPECS(G_STRUCT_OFFSET(RaWorkloadKeys, turns)),
 };
 
 static const RaKeySpec model_keys[] = {
@@ -218,7 +219,8 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
   return read_law(file, group, "prompt-length", keys->prompt_length,
                   &workload->prompt_length, error) &&
          read_law(file, group, "response-length", keys->response_length,
-                  &workload->response_length, error);
+                  &workload->response_length, error) &&
+         ra_turns_read(workload, group, &keys->turns, error);
 }
 
 static gboolean

@@ -11,6 +11,7 @@
 #ifndef RA_GRAPH_WORKLOAD_READ_H
 #define RA_GRAPH_WORKLOAD_READ_H
 
+#include "graph/turns.h"
 #include "graph/workload.h"
 
 /* `[workload]`: what the calls inherit, and what the laws are read from. */
@@ -28,6 +29,7 @@ typedef struct {
   uint32_t trip_prompts;       /* 0: not given */
   double pass_rate;
   uint32_t max_trips;
+  RaTurnKeys turns;
   guint group; /* of the key file, for messages */
 } RaWorkloadKeys;
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 #include "search/space_impl.h"
 
 const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
@@ -124,11 +125,12 @@ can_search(const RaWorkload *w, GError **error)
                 w->n_calls, w->n_models, RA_POINT_MAX);
     return FALSE;
   }
-  if (ra_trips_are_set(w)) {
+  if (ra_trips_are_set(w) || ra_turns_are_set(w)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the workload generates trip by trip ('trip-prompts'), which "
-                "is not searched: expected a workload without, or 'reallot "
-                "simulate' with a plan");
+                "the workload %s, which is not searched: expected one without, "
+                "or 'reallot simulate' with a plan",
+                ra_trips_are_set(w) ? "generates trip by trip ('trip-prompts')"
+                                    : "calls tools between turns ('turns')");
     return FALSE;
   }
   for (guint c = 0; c < w->n_calls; c++)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/expand.h"
+#include "graph/turns.h"
 #include "search/strategy_impl.h"
 #include "sim/sim.h"
 
@@ -228,6 +229,13 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
   g_return_val_if_fail(workload && cluster && estimator && options, NULL);
   g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
   g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
+  if (ra_turns_are_set(workload)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the workload calls tools between turns ('turns'), which plans "
+                "are not written for: expected one without, or 'reallot "
+                "simulate' with a plan");
+    return NULL;
+  }
   writer.draft = ra_draft_new(workload, cluster);
   if (writers[options->kind](&writer, error) &&
       ra_draft_settle(writer.draft, error))

@@ -44,7 +44,7 @@ same_dynamic(const RaDynamic *a, const RaDynamic *b)
   return a->shard == b->shard && a->pieces == b->pieces &&
          a->n_groups == b->n_groups && a->n_stages == b->n_stages &&
          a->n_parts == b->n_parts && a->n_sequences == b->n_sequences &&
-         !a->is_phase && !b->is_phase &&
+         !a->is_phase && !b->is_phase && !a->turns.begin && !b->turns.begin &&
          memcmp(&a->send, &b->send, sizeof a->send) == 0 &&
          memcmp(&a->batching, &b->batching, sizeof a->batching) == 0 &&
          memcmp(a->prompt, b->prompt, n_bytes) == 0 &&
@@ -66,6 +66,7 @@ serve_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
       ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
                      dynamic->n_sequences);
 
+  ra_batcher_set_turns(batcher, &dynamic->turns);
   ra_serve_run(&source, batcher, dynamic->n_sequences, NULL, &served);
 }
 

@@ -139,8 +139,11 @@ served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache)
       ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
                      dynamic->n_sequences);
   RaBatchStretch s;
+  const uint32_t *paused;
+  guint n_paused;
   double flop = 0;
 
+  ra_batcher_set_turns(b, &dynamic->turns);
   ra_batcher_arrive(b, dynamic->n_sequences);
   while (ra_batcher_next(b, &s)) {
     double m = (double)s.n_steps, n = s.n_decoding;
@@ -154,6 +157,10 @@ served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache)
               step.per_token * (m * (double)s.kv_tokens + n * m * (m - 1) / 2);
     }
     ra_batcher_take(b, s.n_steps);
+    /* Tools answer at once: no time goes by here. */
+    paused = ra_batcher_paused(b, &n_paused);
+    for (guint i = 0; i < n_paused; i++)
+      ra_batcher_resume(b, paused[i]);
   }
   return flop;
 }

@@ -13,7 +13,54 @@ typedef struct {
   uint32_t n, n_arrived, n_ended;
   uint32_t part; /* that runs */
   double now_s;
+  GArray *back; /* Return: binary heap, of those that pause */
 } Run;
+
+/* When a sequence that pauses comes back. */
+typedef struct {
+  double at_s;
+  uint32_t sequence;
+} Return;
+
+static gboolean
+comes_before(const Return *a, const Return *b)
+{
+  return a->at_s < b->at_s || (a->at_s <= b->at_s && a->sequence < b->sequence);
+}
+
+static void
+push_return(GArray *back, Return new)
+{
+  Return *heap;
+  guint at = back->len;
+
+  g_array_append_val(back, new);
+  heap = (Return *)(void *)back->data;
+  for (; at > 0 && comes_before(&new, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+    heap[at] = heap[(at - 1) / 2];
+  heap[at] = new;
+}
+
+static Return
+pop_return(GArray *back)
+{
+  Return *heap = (Return *)(void *)back->data;
+  Return first = heap[0], last = heap[back->len - 1];
+  guint n = back->len - 1, at = 0;
+
+  g_array_set_size(back, n);
+  for (guint child = 1; child < n; child = 2 * at + 1) {
+    if (child + 1 < n && comes_before(&heap[child + 1], &heap[child]))
+      child++;
+    if (!comes_before(&heap[child], &last))
+      break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  if (n > 0)
+    heap[at] = last;
+  return first;
+}
 
 static void
 add_cost(RaCost *sum, const RaCost *cost)
@@ -62,12 +109,23 @@ steps_until(const RaDecodeLine *line, uint32_t n_active, uint64_t kv_tokens,
   return low;
 }
 
-/* Seconds from now to the next arrival; INFINITY: none is to come. */
+/* When the next one arrives or comes back; INFINITY: none is to. */
+static double
+next_at_s(const Run *run)
+{
+  double at_s = run->n_arrived < run->n ? run->arrival_s[run->n_arrived]
+                                        : (double)INFINITY;
+
+  return run->back->len > 0
+             ? MIN(at_s, g_array_index(run->back, Return, 0).at_s)
+             : at_s;
+}
+
+/* Seconds from now to that. */
 static double
 next_arrival_s(const Run *run)
 {
-  return run->n_arrived < run->n ? run->arrival_s[run->n_arrived] - run->now_s
-                                 : (double)INFINITY;
+  return next_at_s(run) - run->now_s;
 }
 
 /* The stretch's steps, fewer where a sequence arrives; returns how many. */
@@ -103,12 +161,28 @@ decode(Run *run, const RaBatchStretch *stretch, RaCost *out_cost)
 static void
 arrive(Run *run)
 {
+  while (run->back->len > 0 &&
+         g_array_index(run->back, Return, 0).at_s <= run->now_s)
+    ra_batcher_resume(run->batcher, pop_return(run->back).sequence);
   if (!run->arrival_s)
     return;
   while (run->n_arrived < run->n &&
          run->arrival_s[run->n_arrived] <= run->now_s)
     run->n_arrived++;
   ra_batcher_arrive(run->batcher, run->n_arrived);
+}
+
+/* Who began to pause: when each comes back. */
+static void
+note_pauses(Run *run)
+{
+  guint n;
+  const uint32_t *paused = ra_batcher_paused(run->batcher, &n);
+
+  for (guint i = 0; i < n; i++)
+    push_return(run->back, (Return){run->now_s + ra_batcher_pause_s(
+                                                     run->batcher, paused[i]),
+                                    paused[i]});
 }
 
 /* Who ended by now, and the parts that did with them. */
@@ -135,9 +209,11 @@ note_ends(Run *run)
 static gboolean
 wait(Run *run)
 {
-  if (run->n_arrived == run->n)
+  double at_s = next_at_s(run);
+
+  if (isinf(at_s))
     return FALSE;
-  run->now_s = run->arrival_s[run->n_arrived];
+  run->now_s = at_s;
   arrive(run);
   return TRUE;
 }
@@ -150,7 +226,8 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
              .batcher = batcher,
              .result = inout_result,
              .arrival_s = arrival_s,
-             .n = n};
+             .n = n,
+             .back = g_array_new(FALSE, FALSE, sizeof(Return))};
   RaBatchStretch stretch;
 
   inout_result->cost = (RaCost){0};
@@ -184,8 +261,10 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
     if (run.part < inout_result->n_parts)
       add_cost(&inout_result->part_cost[run.part], &cost);
     note_ends(&run);
+    note_pauses(&run);
     arrive(&run);
   }
+  g_array_unref(run.back);
   inout_result->makespan_s = run.now_s;
 }
 

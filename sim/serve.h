@@ -9,6 +9,9 @@
  *     RaServeResult result = {.end_s = ends};
  *     ra_serve_run(&source, batcher, NULL, &result);
  *
+ * Of sequences with turns (graph/turns.h) each that pauses comes back when its
+ * tool has answered; while all do, time goes by.
+ *
  * Cost: O(log running) and two costs of a step for each prompt and each end.
  * Typical sizes: 10^2 to 10^5 sequences, 10^4 to 10^6 steps.
  */

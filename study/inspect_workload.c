@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "graph/trips.h"
+#include "graph/turns.h"
 #include "study/inspect.h"
 
 static const char *const kind_names[] = {"generate", "inference", "train",
@@ -26,8 +27,8 @@ make_workload(const RaWorkload *workload)
   ra_table_integer(table, workload->n_prompts);
   ra_table_real(table, ra_length_mean(&workload->prompt_length));
   ra_table_real(table, ra_length_mean(&workload->response_length));
-  ra_table_integer(table, (uint64_t)workload->prompt_length.max_tokens +
-                              workload->response_length.max_tokens);
+  ra_table_integer(table, workload->prompt_length.max_tokens +
+                              ra_turns_max_tokens(workload));
   return table;
 }
 
@@ -64,7 +65,7 @@ static double
 sequence_tokens(const RaWorkload *workload)
 {
   return ra_length_mean(&workload->prompt_length) +
-         ra_length_mean(&workload->response_length);
+         ra_turns_mean_tokens(workload);
 }
 
 /* Of sequences of the expected length.  A generated token costs what it would
@@ -186,6 +187,28 @@ make_trips(const RaWorkload *workload)
   return table;
 }
 
+static RaTable *
+make_turns(const RaWorkload *workload)
+{
+  static const char *const laws[] = {"constant", "exponential", "lognormal"};
+  RaTable *table = ra_table_new("turns");
+
+  ra_table_column(table, "mean_turns", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "max_turns", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "mean_tool_tokens", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "tool_latency", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "mean_latency_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(table, "mean_tokens", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_row(table);
+  ra_table_real(table, ra_length_mean(&workload->turns));
+  ra_table_integer(table, workload->turns.max_tokens);
+  ra_table_real(table, ra_length_mean(&workload->tool_tokens));
+  ra_table_text(table, laws[workload->tool_latency.kind]);
+  ra_table_real(table, workload->tool_latency.mean_s);
+  ra_table_real(table, sequence_tokens(workload));
+  return table;
+}
+
 GPtrArray *
 ra_inspect_workload(const RaWorkload *workload)
 {
@@ -195,6 +218,8 @@ ra_inspect_workload(const RaWorkload *workload)
   g_ptr_array_add(tables, make_workload(workload));
   if (ra_trips_are_set(workload))
     g_ptr_array_add(tables, make_trips(workload));
+  if (ra_turns_are_set(workload))
+    g_ptr_array_add(tables, make_turns(workload));
   g_ptr_array_add(tables, make_models(workload));
   g_ptr_array_add(tables, make_calls(workload));
   g_ptr_array_add(tables, make_edges(workload));

@@ -104,6 +104,8 @@ START_TEST(test_round_trip)
     g_autofree char *line = g_strdup_printf("\n%s = ", specs[i].key);
 
     /* A service needs GPUs of its own: test_shipped() has one. */
+    if (g_str_equal(specs[i].key, "tool-kv")) /* tests/check_turns.c */
+      continue;
     if (g_str_equal(specs[i].key, "service"))
       continue;
     ck_assert_msg(strstr(written->str, line) != NULL,

@@ -5,6 +5,13 @@
 # shellcheck source=tests/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli_impl.sh"
 
+# column TABLE NAME: its first row, of TSV on stdin
+column() {
+  awk -F'\t' -v table="$1" -v name="$2" '
+    at { print $at; exit }
+    $1 == table { for (i = 1; i <= NF; i++) if ($i == name) at = i }'
+}
+
 # --- trips ---
 
 dapo=$plans/dapo-qwen2.5-32b-128.plan
@@ -25,5 +32,28 @@ fails "'over-sample' with 'trip-prompts' in the workload" simulate "$dapo" \
   --set "call actor_generate.over-sample=1.5"
 fails "which runs in each trip, is host" simulate "$dapo" \
   --set "call actor_generate.residency=host"
+
+# --- turns ---
+
+tools=$plans/grpo-tools-qwen2.5-7b-32.plan
+works inspect grpo-tools-qwen2.5-7b.workload
+grep -q '^mean turns .* tool latency .* mean tokens$' out &&
+  grep -q '^ *3 *5 *247.* lognormal *2 s *1542$' out
+result $? "inspect has the turns"
+iteration_s() { "$reallot" simulate "$@" --format=tsv | column plan iteration_s; }
+kept=$(iteration_s "$tools")
+dropped=$(iteration_s "$tools" --set 'call actor_generate.tool-kv=drop')
+at_once=$(iteration_s "$tools" --set 'workload.tool-latency=constant(0 s)')
+awk "BEGIN { exit !($at_once > 0 && $at_once < $kept && $kept < $dropped) }"
+result $? "tools take time, and so do keys that were dropped"
+fails "calls tools between turns ('turns'), which is not searched" search \
+  --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
+fails "'turns'), which plans are not written for" plan --strategy=real \
+  --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
+fails "'batching = continuous' with 'kv-memory', as its sequences have turns" \
+  simulate "$tools" --workload=grpo-tools-qwen2.5-7b.workload \
+  --set 'call actor_generate.batching=static'
+fails "expected 'turns' in the workload beside it" simulate \
+  "$plans/grpo-tools-qwen2.5-7b-32.plan" --set 'workload.turns=fixed(1)'
 
 echo "1..$n"

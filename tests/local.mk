@@ -175,6 +175,9 @@ check_programs += %D%/check_train
 check_programs += %D%/check_trips
 tests_check_trips_SOURCES = %D%/check_trips.c %D%/plan_text.c %D%/plan_text.h \
 	%D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_turns
+tests_check_turns_SOURCES = %D%/check_turns.c %D%/turns_reference.h %D%/plan_text.c %D%/plan_text.h \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_transfer
 tests_check_transfer_SOURCES = %D%/check_transfer.c %D%/profile_text.c \
 	%D%/profile_text.h
