@@ -5,6 +5,9 @@
 
 #include "search/evaluate_impl.h"
 
+/* GPUs of both meshes of a reallocation that is computed in milliseconds. */
+#define DEAR_GPUS 256
+
 /* --- costs of a lane --- */
 
 static double
@@ -346,11 +349,16 @@ ra_evaluator_ask(RaEvaluator *evaluator, guint lane)
 }
 
 gboolean
-ra_evaluator_asks_call(const RaEvaluator *evaluator, guint lane)
+ra_evaluator_asks_much(const RaEvaluator *evaluator, guint lane)
 {
   const RaLane1 *l = &evaluator->lanes[lane];
+  uint32_t to, from;
 
-  return !l->unasked && l->unknown;
+  if (!l->unasked)
+    return l->unknown != 0;
+  to = (uint32_t)g_bit_nth_lsf(l->unasked, -1);
+  from = evaluator->trainer[to];
+  return l->candidate[from]->n_gpus + l->candidate[to]->n_gpus > DEAR_GPUS;
 }
 
 void

@@ -113,12 +113,15 @@ collect(const RaMcmcSearch *s, gint64 begin_us, RaMcmcResult *r)
 {
   double before_s = r->found ? r->score.run_s : (double)INFINITY;
 
-  r->n_steps = r->n_replayed = 0;
+  r->n_steps = r->n_replayed = r->n_asked = 0;
+  r->asked_cpu_s = 0;
   r->seconds = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
   for (guint i = 0; i < s->n_groups; i++) {
     const RaMcmcGroup *g = &s->groups[i];
     r->n_steps += g->n_steps;
     r->n_replayed += g->n_replayed;
+    r->n_asked += g->n_asked;
+    r->asked_cpu_s += g->asked_cpu_s;
     if (!g->found || (r->found && g->best_s >= r->score.run_s))
       continue;
     r->found = TRUE;

@@ -70,8 +70,10 @@ typedef struct {
   RaScore score;       /* of it, exact */
   uint64_t n_steps;    /* proposals of all chains */
   uint64_t n_replayed; /* of them */
-  double seconds;      /* wall */
-  GArray *curve;       /* RaMcmcSample, where the best has changed; owned */
+  uint64_t n_asked; /* costs that chains asked for, and what of the processor */
+  double asked_cpu_s; /* that took */
+  double seconds;     /* wall */
+  GArray *curve;      /* RaMcmcSample, where the best has changed; owned */
 } RaMcmcResult;
 
 /**

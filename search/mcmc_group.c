@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "search/mcmc_impl.h"
 
@@ -49,8 +50,7 @@ note_best(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
   g->learn_s = MIN(g->learn_s, score->run_s);
 }
 
-/* Simulations are dear: of a round's plans the one that promises most is worth
- * them. */
+/* What takes long is asked of the one plan of a round that promises most. */
 static void
 note(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
 {
@@ -63,20 +63,40 @@ note(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
   g->hope_s = score->run_s;
 }
 
+static double
+thread_s(void)
+{
+  struct timespec time;
+
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void
+ask(RaMcmcGroup *g, guint lane)
+{
+  double begin_s = thread_s();
+
+  ra_evaluator_ask(g->evaluator, lane);
+  g->n_asked++;
+  g->asked_cpu_s += thread_s() - begin_s;
+}
+
 /* Asks, one by one, for what is not known of the plan in @lane as long as it
- * could be the best; @calls: simulations too.  Whether it is within its limit.
+ * could be the best; @much: what takes long too.  Whether it is within its
+ * limit.
  */
 static gboolean
-is_accepted(const RaMcmcSearch *s, RaMcmcGroup *g, guint lane, gboolean calls)
+is_accepted(const RaMcmcSearch *s, RaMcmcGroup *g, guint lane, gboolean much)
 {
   const RaScore *score = &g->scores[lane];
 
   while (penalised_s(s, score) <= g->limits[lane]) {
     if (!score->is_bound || score->over_bytes > 0 ||
         score->run_s >= g->learn_s ||
-        (!calls && ra_evaluator_asks_call(g->evaluator, lane)))
+        (!much && ra_evaluator_asks_much(g->evaluator, lane)))
       return TRUE;
-    ra_evaluator_ask(g->evaluator, lane);
+    ask(g, lane);
     ra_evaluator_run_asked(g->evaluator, 1u << lane, g->limits, g->scores);
   }
   return FALSE;

@@ -36,6 +36,8 @@ typedef struct {
   double limits[RA_LANES];     /* what it may take */
   RaScore scores[RA_LANES];
   uint64_t n_steps, n_replayed; /* of all its chains */
+  uint64_t n_asked;
+  double asked_cpu_s; /* of the threads that it ran on */
 } RaMcmcGroup;
 
 typedef struct {

@@ -10,10 +10,16 @@ enum { N_VARIATES = 4096, N_WORDS = 4 };
 /* Bits of the first number of a proposal. */
 enum { CALL_BITS = 8, KIND_BITS = 4 };
 
+/* A candidate and where it may lie: what a draw reads of it, close together. */
+typedef struct {
+  uint32_t candidate;
+  uint32_t first, step, n_positions; /* as RaCandidate has them */
+} Place;
+
 /* Candidates of a call by the size of their mesh, of a size the quickest first.
  */
 typedef struct {
-  uint32_t *sorted; /* (n) candidates; owned */
+  Place *sorted;    /* (n) owned */
   uint32_t *begin;  /* (n_sizes + 1) of each size in sorted; owned */
   uint32_t *n_gpus; /* (n_sizes) ascending; owned */
   uint32_t *at;     /* by GPUs up to those of the cluster: RA_NONE or the size;
@@ -66,11 +72,13 @@ sizes_init(Sizes *s, const RaCostTable *costs, uint32_t call)
     all[i] = (Entry){i, c->candidates[i].n_gpus,
                      ra_cost_table_least_s(costs, call, i)};
   qsort(all, c->n, sizeof *all, compare_entries);
-  s->sorted = g_new(uint32_t, c->n);
+  s->sorted = g_new(Place, c->n);
   s->begin = g_new0(uint32_t, c->n + 1);
   s->n_gpus = g_new(uint32_t, c->n);
   for (uint32_t i = 0; i < c->n; i++) {
-    s->sorted[i] = all[i].candidate;
+    const RaCandidate *k = &c->candidates[all[i].candidate];
+
+    s->sorted[i] = (Place){all[i].candidate, k->first, k->step, k->n_positions};
     if (i > 0 && all[i].n_gpus == all[i - 1].n_gpus)
       continue;
     s->begin[s->n_sizes] = i;
@@ -161,12 +169,13 @@ below_first(Draw *draw, uint32_t n)
   return (uint32_t)((u * u >> 32) * n >> 32);
 }
 
-static uint32_t
-candidate_of_size(const Sizes *sizes, Draw *draw, uint32_t at)
+static const Place *
+place_of_size(const Sizes *sizes, Draw *draw, uint32_t at)
 {
   uint32_t begin = sizes->begin[at];
 
-  return sizes->sorted[begin + below_first(draw, sizes->begin[at + 1] - begin)];
+  return &sizes
+              ->sorted[begin + below_first(draw, sizes->begin[at + 1] - begin)];
 }
 
 /* One in two is a power of two of the largest, of which a large cluster has few
@@ -189,12 +198,12 @@ any_choice(const RaProposer *p, Draw *draw, uint32_t call)
 {
   const Sizes *sizes = &p->sizes[call];
   uint32_t bits = word(draw), at = any_size(sizes, bits >> 1);
-  RaChoice choice = {candidate_of_size(sizes, draw, at), 0};
-  const RaCandidate *c = &p->space->calls[call].candidates[choice.candidate];
+  const Place *place = place_of_size(sizes, draw, at);
+  RaChoice choice = {place->candidate, below(draw, place->n_positions)};
 
-  choice.position = below(draw, c->n_positions);
   if (bits & 1)
-    choice.position -= choice.position % MAX(c->n_gpus / c->step, 1u);
+    choice.position -=
+        choice.position % MAX(sizes->n_gpus[at] / place->step, 1u);
   return choice;
 }
 
@@ -205,16 +214,15 @@ choice_at(const RaProposer *p, Draw *draw, uint32_t call, uint32_t begin,
 {
   const Sizes *sizes = &p->sizes[call];
   uint32_t size = sizes->at[n_gpus];
-  const RaCandidate *c;
+  const Place *place;
 
   if (size == RA_NONE)
     return FALSE;
-  out->candidate = candidate_of_size(sizes, draw, size);
-  c = &p->space->calls[call].candidates[out->candidate];
-  if (begin < c->first || (begin - c->first) % c->step != 0 ||
-      (begin - c->first) / c->step >= c->n_positions)
+  place = place_of_size(sizes, draw, size);
+  if (begin < place->first || (begin - place->first) % place->step != 0 ||
+      (begin - place->first) / place->step >= place->n_positions)
     return FALSE;
-  out->position = (begin - c->first) / c->step;
+  *out = (RaChoice){place->candidate, (begin - place->first) / place->step};
   return TRUE;
 }
 
