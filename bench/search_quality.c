@@ -93,6 +93,7 @@ static double
 run_chains(const Field *field, guint seed, Watch *w)
 {
   RaMcmcOptions options = {.n_threads = 1,
+                           .n_chains = RA_LANES, /* as --time has them */
                            .n_steps = UINT64_MAX,
                            .seed = seed,
                            .stop = &w->stop,

@@ -418,6 +418,29 @@ ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
   inout_score->is_exact = TRUE;
 }
 
+/* A GPU that is over by all of itself costs so many times the plan. */
+#define OVER_FACTOR 10
+
+double
+ra_evaluator_penalised_s(const RaEvaluator *evaluator, const RaScore *score)
+{
+  return score->run_s *
+         (1 + OVER_FACTOR * score->over_bytes /
+                  evaluator->space->cluster->device.memory_bytes);
+}
+
+/* Exactly, unless what certainly stands on a GPU is too much for @limit_s. */
+static void
+weigh_peak(RaEvaluator *e, guint lane, double limit_s, RaScore *score)
+{
+  double limit = e->space->cluster->device.memory_bytes;
+  double least = total_bytes(e, (double)ra_evaluator_least_bytes(e, lane));
+
+  score->over_bytes = MAX(least - limit, 0.0);
+  if (ra_evaluator_penalised_s(e, score) <= limit_s)
+    ra_evaluator_exact_peak(e, lane, score);
+}
+
 void
 ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores)
 {
@@ -457,7 +480,8 @@ ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
       if (limit_s && score->run_s > limit_s[lane])
         score->over_bytes = MAX(score->peak_bytes - limit, 0.0);
       else if (score->peak_bytes > limit)
-        ra_evaluator_exact_peak(evaluator, lane, score);
+        weigh_peak(evaluator, lane, limit_s ? limit_s[lane] : (double)INFINITY,
+                   score);
     }
   }
 }

@@ -148,8 +148,15 @@ gboolean ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane);
  */
 void ra_evaluator_run(RaEvaluator *evaluator, guint n, RaScore *out_scores);
 
-/* As ra_evaluator_run(), but the exact peak only where run_s is at most
- * limit_s[lane]: of the others over_bytes is a bound too. */
+/* What searches go by: a plan that does not fit takes longer by the share of a
+ * GPU that it is over, many times, so that they can leave it. */
+double ra_evaluator_penalised_s(const RaEvaluator *evaluator,
+                                const RaScore *score);
+
+/* As ra_evaluator_run(), but the exact peak only where the penalised time may
+ * be at most limit_s[lane].  Of the others over_bytes is a bound too: an upper
+ * one where run_s is above the limit, else a lower one with which the penalised
+ * time is. */
 void ra_evaluator_run_below(RaEvaluator *evaluator, guint n,
                             const double *limit_s, RaScore *out_scores);
 

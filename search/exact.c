@@ -90,14 +90,6 @@ random_choice(Search *s, uint32_t call)
   return choice;
 }
 
-/* A plan that does not fit pays for what it is over. */
-static double
-penalised_s(const Search *s, const RaScore *score)
-{
-  return score->run_s *
-         (1 + 10 * score->over_bytes / s->space->cluster->device.memory_bytes);
-}
-
 /* From @point by the first of random changes of one call that helps, until
  * many did not. */
 static void
@@ -112,7 +104,7 @@ descend(Search *s, RaPoint *point)
   ra_evaluator_spread(e, BASE);
   ra_evaluator_run(e, 1, scores);
   take_score(s, point, &scores[0]);
-  best_s = penalised_s(s, &scores[0]);
+  best_s = ra_evaluator_penalised_s(e, &scores[0]);
   for (guint tries = 0; tries < N_TRIES; tries++) {
     gboolean any = FALSE;
 
@@ -129,9 +121,9 @@ descend(Search *s, RaPoint *point)
     ra_evaluator_run(e, BASE, scores);
     for (guint lane = 0; lane < BASE; lane++) {
       take_score(s, ra_evaluator_point(e, lane), &scores[lane]);
-      if (penalised_s(s, &scores[lane]) >= best_s)
+      if (ra_evaluator_penalised_s(e, &scores[lane]) >= best_s)
         continue;
-      best_s = penalised_s(s, &scores[lane]);
+      best_s = ra_evaluator_penalised_s(e, &scores[lane]);
       ra_evaluator_copy(e, BASE, lane);
       tries = 0;
     }

@@ -60,13 +60,12 @@ search_init(RaMcmcSearch *s)
   s->proposer = ra_proposer_new(s->costs);
   s->n_chains = s->options->n_chains;
   if (s->n_chains == 0)
-    s->n_chains = s->options->n_steps > 0
-                      ? RA_MCMC_CHAINS
-                      : MAX(RA_MCMC_CHAINS, RA_LANES * n_threads(s->options));
+    s->n_chains = s->options->n_steps > 0 ? RA_MCMC_CHAINS
+                                          : RA_LANES * n_threads(s->options);
   s->n_groups = (s->n_chains + RA_LANES - 1) / RA_LANES;
   s->chains = g_new0(RaMcmcChain, s->n_chains);
   s->groups = g_new0(RaMcmcGroup, s->n_groups);
-  s->n_ladder = (s->n_chains + 1) / 2;
+  s->n_ladder = (s->n_chains + 3) / 4;
   for (guint i = 0; i < s->n_groups; i++) {
     s->groups[i].evaluator = ra_evaluator_new(s->costs);
     s->groups[i].learn_s = (double)INFINITY;

@@ -21,12 +21,12 @@
  * the best is exact and nothing that would beat it is passed over, while a
  * chain may stand on a plan that is somewhat slower than it believes.
  *
- * Half of the chains are a ladder: their temperatures are geometric, from what
- * changes of the first plan cost, the median, but no more than HOTTEST_FRAC of
- * the best time so far, down to COLDEST_FRAC of that.  After every round of
- * steps neighbours on the ladder exchange their plans with the probability
- * that keeps both distributions; every RESTART_ROUNDS rounds the hottest
- * begins anew.  The others quench: from a random plan down the same
+ * A quarter of the chains are a ladder: their temperatures are geometric, from
+ * what changes of the first plan cost, the median, but no more than
+ * HOTTEST_FRAC of the best time so far, down to COLDEST_FRAC of that.  After
+ * every round of steps neighbours on the ladder exchange their plans with the
+ * probability that keeps both distributions; every RESTART_ROUNDS rounds the
+ * hottest begins anew.  The others quench: from a random plan down the same
  * temperatures, again and again, for as many rounds as Luby's sequence says;
  * what is better than the coldest chain's plan takes its place.
  *
@@ -40,11 +40,11 @@
 #include "search/evaluate.h"
 
 /* Chains unless told: two groups of them; bounded by time alone as many groups
- * as threads, if those are more. */
+ * as threads. */
 #define RA_MCMC_CHAINS 16
 
 typedef struct {
-  guint n_chains;        /* 0: RA_MCMC_CHAINS */
+  guint n_chains;        /* 0: as said */
   guint n_threads;       /* 0: as many as processors */
   uint64_t n_steps;      /* proposals of a chain, the mean; 0: no bound */
   double time_limit_s;   /* 0: none; one of the two is needed */

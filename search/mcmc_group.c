@@ -12,21 +12,12 @@
 
 #include "search/mcmc_impl.h"
 
-/* A GPU that is over by all of itself costs so many times the plan. */
-#define OVER_FACTOR 10
 /* Proposals of a chain for one screening, at most: most are hopeless. */
 #define DRAWN_MAX 32
 /* Screenings between looks at the clock. */
 #define LOOK_TURNS 64
 
 enum { N_PROBES = 256 };
-
-static double
-penalised_s(const RaMcmcSearch *s, const RaScore *score)
-{
-  return score->run_s * (1 + OVER_FACTOR * score->over_bytes /
-                                 s->space->cluster->device.memory_bytes);
-}
 
 /* A round whose costs are asked for the first time can take long. */
 static gboolean
@@ -87,11 +78,11 @@ ask(RaMcmcGroup *g, guint lane)
  * limit.
  */
 static gboolean
-is_accepted(const RaMcmcSearch *s, RaMcmcGroup *g, guint lane, gboolean much)
+is_accepted(RaMcmcGroup *g, guint lane, gboolean much)
 {
   const RaScore *score = &g->scores[lane];
 
-  while (penalised_s(s, score) <= g->limits[lane]) {
+  while (ra_evaluator_penalised_s(g->evaluator, score) <= g->limits[lane]) {
     if (!score->is_bound || score->over_bytes > 0 ||
         score->run_s >= g->learn_s ||
         (!much && ra_evaluator_asks_much(g->evaluator, lane)))
@@ -184,8 +175,9 @@ decide(const RaMcmcSearch *s, RaMcmcGroup *g)
     if (!(g->pending >> i & 1))
       continue;
     g->n_replayed++;
-    if (is_accepted(s, g, i, FALSE)) {
-      g->chains[i]->now_s = penalised_s(s, &g->scores[i]);
+    if (is_accepted(g, i, FALSE)) {
+      g->chains[i]->now_s =
+          ra_evaluator_penalised_s(g->evaluator, &g->scores[i]);
       note(g, ra_evaluator_point(e, i), &g->scores[i]);
       ra_evaluator_screen_from(e, i);
     } else {
@@ -208,9 +200,9 @@ enter(const RaMcmcSearch *s, RaMcmcGroup *g)
   g->pending = (1u << g->n) - 1;
   ra_evaluator_run_asked(g->evaluator, g->pending, NULL, g->scores);
   for (guint i = 0; i < g->n; i++) {
-    is_accepted(s, g, i, FALSE);
+    is_accepted(g, i, FALSE);
     note(g, ra_evaluator_point(g->evaluator, i), &g->scores[i]);
-    g->chains[i]->now_s = penalised_s(s, &g->scores[i]);
+    g->chains[i]->now_s = ra_evaluator_penalised_s(g->evaluator, &g->scores[i]);
     ra_evaluator_screen_from(g->evaluator, i);
   }
   g->pending = 0;
@@ -226,7 +218,7 @@ leave(const RaMcmcSearch *s, RaMcmcGroup *g)
     g->limits[0] = (double)INFINITY;
     ra_evaluator_set(g->evaluator, 0, &g->hope);
     ra_evaluator_run_asked(g->evaluator, 1, NULL, g->scores);
-    is_accepted(s, g, 0, TRUE);
+    is_accepted(g, 0, TRUE);
     note_best(g, &g->hope, &g->scores[0]);
   }
   g->hopes = FALSE;
@@ -281,7 +273,8 @@ ra_mcmc_probe(const RaMcmcSearch *s, RaMcmcGroup *group, double *out_now_s)
     ra_evaluator_run_asked(e, (1u << RA_LANES) - 1, NULL, g->scores);
     for (guint k = 0; k < RA_LANES; k++) {
       note_best(g, ra_evaluator_point(e, k), &g->scores[k]);
-      costs_s[i + k] = fabs(penalised_s(s, &g->scores[k]) - now_s);
+      costs_s[i + k] =
+          fabs(ra_evaluator_penalised_s(g->evaluator, &g->scores[k]) - now_s);
     }
   }
   qsort(costs_s, N_PROBES, sizeof *costs_s, compare_reals);

@@ -7,7 +7,7 @@
 #include "search/mcmc_impl.h"
 
 /* Of the first plan's time: less than what plans of interest differ in. */
-#define COLDEST_FRAC 1e-4
+#define COLDEST_FRAC 1e-3
 /* And at most: beyond it a chain only wanders. */
 #define HOTTEST_FRAC 0.03
 
