@@ -94,7 +94,7 @@ run_chains(const Field *field, guint seed, Watch *w)
 {
   RaMcmcOptions options = {.n_threads = 1,
                            .n_chains = RA_LANES, /* as --time has them */
-                           .n_steps = UINT64_MAX,
+                           .n_steps = UINT64_MAX / RA_LANES,
                            .seed = seed,
                            .stop = &w->stop,
                            .progress = watch,

@@ -12,6 +12,7 @@ libsearch_a_SOURCES += %D%/evaluate_lane.c
 libsearch_a_SOURCES += %D%/evaluate_memory.c
 libsearch_a_SOURCES += %D%/evaluate_program.c
 libsearch_a_SOURCES += %D%/evaluate_replay.c
+libsearch_a_SOURCES += %D%/evaluate_score.c
 libsearch_a_SOURCES += %D%/evaluate_screen.c
 libsearch_a_SOURCES += %D%/exact.c %D%/exact.h
 libsearch_a_SOURCES += %D%/footprint.c %D%/footprint.h
