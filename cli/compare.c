@@ -13,7 +13,7 @@
 #define WORST_MAX 1000
 
 static gboolean
-print_text(const RaComparison *c, GError **error)
+print_text(const RaComparison *c, const char *picture, GError **error)
 {
   g_autoptr(GString) out = g_string_new(NULL);
 
@@ -25,6 +25,14 @@ print_text(const RaComparison *c, GError **error)
   ra_output_titled(out, c->calls, "Calls, the first iteration left out");
   g_string_append_c(out, '\n');
   ra_output_titled(out, c->kinds, "Kinds of task, sums over all");
+  if (c->ops) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, c->ops, "Ops that both have, by kind");
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, c->lacks,
+                     "What the model lacks: a call's tasks, measured less "
+                     "simulated");
+  }
   if (ra_table_n_rows(c->worst) > 0) {
     g_string_append_c(out, '\n');
     ra_output_titled(out, c->worst, "Furthest off");
@@ -35,21 +43,39 @@ print_text(const RaComparison *c, GError **error)
         "\nMedian size of the error: %.1f %% of iterations, %.1f %% of "
         "calls\n",
         100 * c->iteration_error_frac, 100 * c->call_error_frac);
+  if (picture)
+    g_string_append_printf(out, "\n%s", picture);
   return ra_output_print(out->str, out->len, error);
 }
 
+/* To a file, or with `-` as text. */
 static gboolean
-print(const RaComparison *c, RaFormat format, GError **error)
+plot(const RaTrace *simulated, const RaTrace *measured, const char *path,
+     char **out_text, GError **error)
+{
+  gboolean is_text = strcmp(path, "-") == 0;
+
+  return ra_compare_plot(simulated, measured, is_text ? NULL : path, out_text,
+                         error);
+}
+
+static gboolean
+print(const RaComparison *c, RaFormat format, const char *picture,
+      GError **error)
 {
   g_autoptr(GPtrArray) tables = g_ptr_array_new();
 
   if (format == RA_FORMAT_TEXT)
-    return print_text(c, error);
+    return print_text(c, picture, error);
   g_ptr_array_add(tables, c->summary);
   g_ptr_array_add(tables, c->iterations);
   g_ptr_array_add(tables, c->calls);
   g_ptr_array_add(tables, c->kinds);
   g_ptr_array_add(tables, c->worst);
+  if (c->ops) {
+    g_ptr_array_add(tables, c->ops);
+    g_ptr_array_add(tables, c->lacks);
+  }
   return ra_output_tables(tables, format, error);
 }
 
@@ -58,18 +84,22 @@ run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
   g_autofree char *worst = NULL;
+  g_autofree char *path = NULL;
   uint64_t n_worst = WORST;
   const GOptionEntry own[] = {
       {"worst", 0, 0, G_OPTION_ARG_FILENAME, &worst,
        "Show the N tasks that are furthest off (default: 8)", "N"},
+      {"plot", 0, 0, G_OPTION_ARG_FILENAME, &path,
+       "Also draw both timelines: FILE.svg, .png or .pdf; -: as text", "FILE"},
       {.long_name = NULL}};
   g_autoptr(RaTrace) simulated = NULL;
   g_autoptr(RaTrace) measured = NULL;
   g_autoptr(RaComparison) c = NULL;
+  g_autofree char *picture = NULL;
 
   if (!ra_options_parse(&options, &ra_command_compare, own, argc, argv,
                         error) ||
-      options.help ||
+      options.help || !ra_option_file("--plot", path, error) ||
       !ra_option_uint64("--worst", worst, 0, WORST_MAX, &n_worst, error))
     return 0;
   simulated = ra_trace_load(options.files[0], error);
@@ -77,9 +107,9 @@ run(int argc, char **argv, GError **error)
     measured = ra_trace_load(options.files[1], error);
   if (measured)
     c = ra_compare(simulated, measured, (guint)n_worst, error);
-  if (c)
-    print(c, options.format, error);
-  else if (measured)
+  if (c && (!path || plot(simulated, measured, path, &picture, error)))
+    print(c, options.format, picture, error);
+  else if (measured && !c)
     g_prefix_error(error, "%s, %s: ", options.files[0], options.files[1]);
   return 0;
 }
@@ -88,12 +118,19 @@ const RaCommand ra_command_compare = {
     .name = "compare",
     .arguments = "SIMULATED MEASURED",
     .summary = "Set a simulated trace beside a measured one",
-    .details = "Both are traces of one plan: tasks are joined by name.\n"
-               "\n"
-               "Examples:\n"
-               "  reallot simulate ppo-tiny-8.plan --no-fold -t sim.trace.tsv\n"
-               "  reallot run ppo-tiny-8.plan -t run.trace.tsv\n"
-               "  reallot compare sim.trace.tsv run.trace.tsv\n",
+    .details =
+        "Both are traces of one plan: tasks are joined by name.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot simulate ppo-tiny-8.plan --no-fold -t sim.trace.tsv\n"
+        "  reallot run ppo-tiny-8.plan -t run.trace.tsv\n"
+        "  reallot compare sim.trace.tsv run.trace.tsv\n"
+        "\n"
+        "and op by op:\n"
+        "  reallot simulate ppo-tiny-8.plan --no-fold --fidelity=op "
+        "--decode-ops -t sim.trace.tsv\n"
+        "  reallot run ppo-tiny-8.plan --ops -t run.trace.tsv\n"
+        "  reallot compare sim.trace.tsv run.trace.tsv --plot both.svg\n",
     .groups = RA_OPTIONS_FORMAT,
     .n_files = 2,
     .run = run,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "study/compare.h"
+#include "study/compare_impl.h"
 
 /* A task that both traces have. */
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
 /* What is compared. */
 typedef struct {
   const RaTrace *traces[2]; /* simulated, run */
+  RaTaskRows *tasks[2];     /* of them, owned */
   GArray *pairs;            /* of Pair, in order of the run */
   guint n_only[2];          /* tasks that only one has */
   GArray *iterations;       /* of Span */
@@ -33,8 +34,8 @@ task_s(const RaTraceRow *row)
   return row->end_s - row->begin_s;
 }
 
-static double
-error_frac(double sim_s, double run_s)
+double
+ra_compare_error(double sim_s, double run_s)
 {
   return run_s > 0 ? sim_s / run_s - 1 : (double)NAN;
 }
@@ -47,9 +48,8 @@ compare_doubles(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The median size of those that are numbers; sorts @values. */
-static double
-median_size(GArray *values)
+double
+ra_compare_median_size(GArray *values)
 {
   guint n = 0;
 
@@ -64,46 +64,23 @@ median_size(GArray *values)
   return n > 0 ? g_array_index(values, double, n / 2) : (double)NAN;
 }
 
-/* (transfer full) (nullable): tasks of @trace by name. */
-static GHashTable *
-index_tasks(const RaTrace *trace, GError **error)
-{
-  GHashTable *tasks = g_hash_table_new(g_str_hash, g_str_equal);
-
-  for (guint i = 0; i < ra_trace_n_rows(trace); i++) {
-    const RaTraceRow *row = ra_trace_row(trace, i);
-
-    if (row->op ||
-        g_hash_table_insert(tasks, (gpointer)row->name, (gpointer)row))
-      continue;
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the task '%s' is there twice, expected one trace of one run",
-                row->name);
-    g_hash_table_unref(tasks);
-    return NULL;
-  }
-  return tasks;
-}
-
 static gboolean
 join(Work *w, GError **error)
 {
-  g_autoptr(GHashTable) simulated = index_tasks(w->traces[0], error);
-  g_autoptr(GHashTable) run =
-      simulated ? index_tasks(w->traces[1], error) : NULL;
-
-  if (!run)
-    return FALSE;
-  for (guint i = 0; i < ra_trace_n_rows(w->traces[1]); i++) {
-    const RaTraceRow *row = ra_trace_row(w->traces[1], i);
-    Pair pair = {row->op ? NULL : g_hash_table_lookup(simulated, row->name),
-                 row};
+  for (guint side = 0; side < 2; side++) {
+    w->tasks[side] = ra_task_rows_new(w->traces[side], error);
+    if (!w->tasks[side])
+      return FALSE;
+  }
+  for (guint i = 0; i < w->tasks[1]->rows->len; i++) {
+    const RaTraceRow *row = &g_array_index(w->tasks[1]->rows, RaTraceRow, i);
+    Pair pair = {ra_task_rows_find(w->tasks[0], row->name), row};
 
     if (pair.sim)
       g_array_append_val(w->pairs, pair);
   }
-  w->n_only[0] = g_hash_table_size(simulated) - w->pairs->len;
-  w->n_only[1] = g_hash_table_size(run) - w->pairs->len;
+  for (guint side = 0; side < 2; side++)
+    w->n_only[side] = w->tasks[side]->rows->len - w->pairs->len;
   if (w->pairs->len > 0)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -171,21 +148,20 @@ find_spans(Work *w)
   }
 }
 
-/* Columns simulated_s, measured_s, error. */
-static void
-add_time_columns(RaTable *t)
+void
+ra_compare_time_columns(RaTable *t)
 {
   ra_table_column(t, "simulated_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(t, "measured_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(t, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
 }
 
-static void
-add_times(RaTable *t, double sim_s, double run_s)
+void
+ra_compare_times(RaTable *t, double sim_s, double run_s)
 {
   ra_table_real(t, sim_s);
   ra_table_real(t, run_s);
-  ra_table_real(t, error_frac(sim_s, run_s));
+  ra_table_real(t, ra_compare_error(sim_s, run_s));
 }
 
 static RaTable *
@@ -195,20 +171,20 @@ iteration_table(const Work *w, double *out_median_frac)
   g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
 
   ra_table_column(t, "iteration", RA_UNIT_NONE, RA_CELL_INTEGER);
-  add_time_columns(t);
+  ra_compare_time_columns(t);
   for (guint i = 0; i < w->iterations->len; i++) {
     const Span *s = &g_array_index(w->iterations, Span, i);
     double sim_s = s->sim_end_s - s->sim_begin_s;
     double run_s = s->run_end_s - s->run_begin_s;
-    double error = error_frac(sim_s, run_s);
+    double error = ra_compare_error(sim_s, run_s);
 
     ra_table_row(t);
     ra_table_integer(t, s->iteration);
-    add_times(t, sim_s, run_s);
+    ra_compare_times(t, sim_s, run_s);
     if (i > 0 || w->iterations->len == 1)
       g_array_append_val(errors, error);
   }
-  *out_median_frac = median_size(errors);
+  *out_median_frac = ra_compare_median_size(errors);
   return t;
 }
 
@@ -220,7 +196,7 @@ call_table(const Work *w, double *out_median_frac)
 
   ra_table_column(t, "call", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(t, "n", RA_UNIT_NONE, RA_CELL_INTEGER);
-  add_time_columns(t);
+  ra_compare_time_columns(t);
   ra_table_column(t, "median_size_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   for (guint i = 0, end; i < w->calls->len; i = end) {
     const Span *first = &g_array_index(w->calls, Span, i);
@@ -235,7 +211,7 @@ call_table(const Work *w, double *out_median_frac)
     for (guint k = end - i > 1 ? i + 1 : i; k < end; k++) {
       const Span *s = &g_array_index(w->calls, Span, k);
       double a = s->sim_end_s - s->sim_begin_s;
-      double b = s->run_end_s - s->run_begin_s, error = error_frac(a, b);
+      double b = s->run_end_s - s->run_begin_s, error = ra_compare_error(a, b);
 
       sim_s += a;
       run_s += b;
@@ -244,12 +220,12 @@ call_table(const Work *w, double *out_median_frac)
     ra_table_row(t);
     ra_table_text(t, first->name);
     ra_table_integer(t, errors->len);
-    add_times(t, sim_s / errors->len, run_s / errors->len);
-    median = median_size(errors);
+    ra_compare_times(t, sim_s / errors->len, run_s / errors->len);
+    median = ra_compare_median_size(errors);
     ra_table_real(t, median);
     g_array_append_val(all, median);
   }
-  *out_median_frac = median_size(all);
+  *out_median_frac = ra_compare_median_size(all);
   return t;
 }
 
@@ -283,7 +259,7 @@ kind_table(const Work *w)
   for (guint i = 0; i < w->pairs->len; i++) {
     const Pair *pair = &g_array_index(w->pairs, Pair, i);
     Kind *kind = kind_of(kinds, pair->run->kind);
-    double error = error_frac(task_s(pair->sim), task_s(pair->run));
+    double error = ra_compare_error(task_s(pair->sim), task_s(pair->run));
 
     kind->n++;
     kind->sim_s += task_s(pair->sim);
@@ -292,7 +268,7 @@ kind_table(const Work *w)
   }
   ra_table_column(t, "kind", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(t, "n_tasks", RA_UNIT_NONE, RA_CELL_INTEGER);
-  add_time_columns(t);
+  ra_compare_time_columns(t);
   ra_table_column(t, "median_size_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   for (guint i = 0; i < kinds->len; i++) {
     Kind *kind = &g_array_index(kinds, Kind, i);
@@ -300,8 +276,8 @@ kind_table(const Work *w)
     ra_table_row(t);
     ra_table_text(t, kind->kind);
     ra_table_integer(t, kind->n);
-    add_times(t, kind->sim_s, kind->run_s);
-    ra_table_real(t, median_size(kind->errors));
+    ra_compare_times(t, kind->sim_s, kind->run_s);
+    ra_table_real(t, ra_compare_median_size(kind->errors));
     g_array_unref(kind->errors);
   }
   return t;
@@ -327,13 +303,13 @@ worst_table(const Work *w, guint n_worst)
 
   g_array_sort(w->pairs, compare_pairs);
   ra_table_column(t, "task", RA_UNIT_NONE, RA_CELL_TEXT);
-  add_time_columns(t);
+  ra_compare_time_columns(t);
   for (guint i = 0; i < MIN(n_worst, w->pairs->len); i++) {
     const Pair *pair = &g_array_index(w->pairs, Pair, i);
 
     ra_table_row(t);
     ra_table_text(t, pair->run->name);
-    add_times(t, task_s(pair->sim), task_s(pair->run));
+    ra_compare_times(t, task_s(pair->sim), task_s(pair->run));
   }
   return t;
 }
@@ -379,14 +355,14 @@ summary_table(const Work *w)
   ra_table_column(t, "n_tasks", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(t, "only_simulated", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(t, "only_measured", RA_UNIT_NONE, RA_CELL_INTEGER);
-  add_time_columns(t);
+  ra_compare_time_columns(t);
   ra_table_column(t, "simulated_compute_gpu_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_column(t, "measured_compute_gpu_s", RA_UNIT_SECONDS, RA_CELL_REAL);
   ra_table_row(t);
   ra_table_integer(t, w->pairs->len);
   ra_table_integer(t, w->n_only[0]);
   ra_table_integer(t, w->n_only[1]);
-  add_times(t, end_s[0], end_s[1]);
+  ra_compare_times(t, end_s[0], end_s[1]);
   ra_table_real(t, busy_s[0]);
   ra_table_real(t, busy_s[1]);
   return t;
@@ -410,7 +386,10 @@ ra_compare(const RaTrace *simulated, const RaTrace *run, guint n_worst,
     c->calls = call_table(&w, &c->call_error_frac);
     c->kinds = kind_table(&w);
     c->worst = worst_table(&w, n_worst);
+    ra_compare_ops(c, w.traces, w.tasks);
   }
+  ra_task_rows_free(w.tasks[0]);
+  ra_task_rows_free(w.tasks[1]);
   g_array_unref(w.pairs);
   g_array_unref(w.iterations);
   g_array_unref(w.calls);
@@ -427,5 +406,7 @@ ra_comparison_free(RaComparison *comparison)
   ra_table_free(comparison->calls);
   ra_table_free(comparison->kinds);
   ra_table_free(comparison->worst);
+  ra_table_free(comparison->ops);
+  ra_table_free(comparison->lacks);
   g_free(comparison);
 }

@@ -17,9 +17,16 @@
  *   kinds       a row a kind of task: sums over all its tasks, and the median
  *               size of the error of one
  *   worst       the tasks that are furthest off, in seconds
+ *   ops         where both traces have ops (a simulation at op fidelity, a run
+ *               with --ops): a row a kind of op, sums over all that both have,
+ *               by name, and how many only one has
+ *   lacks       likewise, a row a call: what its tasks took longer than was
+ *               simulated, in ops that both have, in ops of one trace alone,
+ *               and outside of ops, between them; these add up
  *
- * Rows of ops (op fidelity) are left out; so are tasks that only one trace has,
- * which the summary counts.
+ * Tasks that only one trace has are left out; the summary counts them.  An op
+ * that several ranks have rows of takes the mean of them, a collective from the
+ * arrival of its last rank to its end.
  */
 #ifndef RA_STUDY_COMPARE_H
 #define RA_STUDY_COMPARE_H
@@ -33,6 +40,8 @@ typedef struct {
   RaTable *calls;
   RaTable *kinds;
   RaTable *worst;
+  RaTable *ops; /* nullable, as the next: no ops */
+  RaTable *lacks;
   double iteration_error_frac; /* median size; NAN: none */
   double call_error_frac;      /* median size over calls; NAN */
 } RaComparison;
@@ -51,6 +60,22 @@ typedef struct {
 RaComparison *ra_compare(const RaTrace *simulated, const RaTrace *run,
                          guint n_worst, GError **error);
 void ra_comparison_free(RaComparison *comparison);
+
+/**
+ * ra_compare_plot:
+ * @simulated: borrowed
+ * @run: borrowed
+ * @path: (nullable): of the picture, .svg, .png or .pdf; %NULL: text
+ * @out_text: (out) (nullable): the text; g_free() it
+ * @error: as ra_plot_timeline(); a task twice
+ *
+ * Both timelines on one axis: the GPUs of the simulation, below them those of
+ * the run, calls in the same colours.  Host work is left out.
+ *
+ * Returns: %TRUE where it was drawn
+ */
+gboolean ra_compare_plot(const RaTrace *simulated, const RaTrace *run,
+                         const char *path, char **out_text, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaComparison, ra_comparison_free)
 
 #endif

@@ -80,7 +80,9 @@ make_subtitle(const RaTrace *trace, const RaTimeline *timeline)
     g_string_append(text, "simulated, ");
   else if (source && strcmp(source, "run") == 0)
     g_string_append(text, "measured, ");
-  if (timeline->n_gpus >= 1000)
+  if (timeline->sides)
+    g_string_append(text, "the same tasks, simulated above, measured below");
+  else if (timeline->n_gpus >= 1000)
     g_string_append_printf(text, "%u,%03u GPUs", timeline->n_gpus / 1000,
                            timeline->n_gpus % 1000);
   else
@@ -174,6 +176,7 @@ ra_plot_timeline(const RaTrace *trace, const RaPlotOptions *options,
       .iteration = options->iteration,
       .width_px = options->width_px ? options->width_px : DEFAULT_WIDTH_PX,
       .gpus_per_node = options->gpus_per_node,
+      .sides = options->sides,
   };
   guint height_px = options->height_px;
   guint n_columns = options->width_px ? options->width_px : DEFAULT_COLUMNS;

@@ -17,17 +17,18 @@
 #include "study/timeline.h"
 
 typedef struct {
-  const char *path;      /* ends in .svg, .png or .pdf; NULL: text */
-  const char *data_path; /* of the boxes; NULL: path with its ending replaced
-                            by .dat; text: not written unless given */
-  const char *title;     /* NULL: from the trace's head */
-  guint width_px;        /* 0: 1200; of text: columns, 0: 100 */
-  guint height_px;       /* 0: what the lanes need, and never less than the
-                            legend does; of text: lines at most */
-  double from_s;         /* window begins */
-  double to_s;           /* window ends; 0: the trace's end */
-  uint32_t iteration;    /* UINT32_MAX, or: window is this iteration */
-  guint gpus_per_node;   /* 0: the trace's head says, or it is not known */
+  const char *path;         /* ends in .svg, .png or .pdf; NULL: text */
+  const char *data_path;    /* of the boxes; NULL: path with its ending replaced
+                               by .dat; text: not written unless given */
+  const char *title;        /* NULL: from the trace's head */
+  guint width_px;           /* 0: 1200; of text: columns, 0: 100 */
+  guint height_px;          /* 0: what the lanes need, and never less than the
+                               legend does; of text: lines at most */
+  double from_s;            /* window begins */
+  double to_s;              /* window ends; 0: the trace's end */
+  uint32_t iteration;       /* UINT32_MAX, or: window is this iteration */
+  guint gpus_per_node;      /* 0: the trace's head says, or it is not known */
+  const char *const *sides; /* nullable: of RaTimelineOptions */
 } RaPlotOptions;
 
 #define RA_PLOT_OPTIONS_INIT                                                   \

@@ -410,6 +410,9 @@ ra_timeline_new(const RaTrace *trace, const RaTimelineOptions *options,
   learn(&build);
   if (!find_window(timeline, options, error))
     return NULL;
+  timeline->sides = options->sides;
+  if (timeline->sides)
+    g_array_set_size(timeline->marks, 0);
   build.pixel_s = (timeline->to_s - timeline->from_s) / width_px;
   build.lanes = ra_lanes_new(trace, 0);
   fill(&build);

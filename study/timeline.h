@@ -85,18 +85,19 @@ typedef struct {
 } RaTimelineMark;
 
 typedef struct {
-  double from_s;      /* window; from the start of the run */
-  double to_s;        /* > from_s */
-  double end_s;       /* last row ends, shown or not */
-  GPtrArray *calls;   /* RaTimelineCall * */
-  GPtrArray *lanes;   /* RaTimelineLane *, by first GPU, host last */
-  GArray *spans;      /* RaTimelineSpan */
-  GArray *marks;      /* RaTimelineMark, by end_s; of the whole trace */
-  guint n_gpus;       /* in all lanes */
-  double iteration_s; /* mean, from the end of the first one to the end of
-                         the last; with one iteration its length */
-  double fold_frac;   /* lanes that differ in less than this share of the
-                         window were drawn as one; 0: only equal ones */
+  double from_s;            /* window; from the start of the run */
+  double to_s;              /* > from_s */
+  double end_s;             /* last row ends, shown or not */
+  GPtrArray *calls;         /* RaTimelineCall * */
+  GPtrArray *lanes;         /* RaTimelineLane *, by first GPU, host last */
+  GArray *spans;            /* RaTimelineSpan */
+  GArray *marks;            /* RaTimelineMark, by end_s; of the whole trace */
+  guint n_gpus;             /* in all lanes */
+  double iteration_s;       /* mean, from the end of the first one to the end of
+                               the last; with one iteration its length */
+  const char *const *sides; /* of the options, borrowed */
+  double fold_frac;         /* lanes that differ in less than this share of the
+                               window were drawn as one; 0: only equal ones */
 } RaTimeline;
 
 typedef struct {
@@ -106,6 +107,9 @@ typedef struct {
   guint width_px;      /* of the time axis; 0: 1000 */
   guint max_lanes;     /* 0: 32 */
   guint gpus_per_node; /* for labels; 0: the head's gpus-per-node, if any */
+  const char *const *sides; /* nullable: names of two runs in one trace, of
+                               @gpus_per_node GPUs each: they never share a
+                               lane, and their iterations are not marked */
 } RaTimelineOptions;
 
 #define RA_TIMELINE_OPTIONS_INIT                                               \

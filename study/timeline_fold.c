@@ -63,8 +63,18 @@ typedef struct {
   uint16_t *const *looks; /* (lanes) */
   gsize n;                /* styles in each */
   guint max;              /* of these that may differ */
+  guint side_gpus;        /* of each of two runs; 0: one run */
   gboolean anywhere;      /* equal lanes need not be neighbours */
 } Rule;
+
+static gboolean
+is_same_side(const RaTimelineLane *a, const RaTimelineLane *b, guint side_gpus)
+{
+  if (side_gpus == 0 || a->gpus->len == 0 || b->gpus->len == 0)
+    return TRUE;
+  return (g_array_index(a->gpus, uint32_t, 0) < side_gpus) ==
+         (g_array_index(b->gpus, uint32_t, 0) < side_gpus);
+}
 
 /* Gives every lane the first one that it may be drawn as; how many are left.
  * Lanes that look equal are one wherever they are; those that differ a little
@@ -84,6 +94,7 @@ group(GPtrArray *lanes, const Rule *rule, guint *out_first)
       const RaTimelineLane *other = g_ptr_array_index(lanes, j);
 
       if (out_first[j] == j && (lane->n_gpus == 0) == (other->n_gpus == 0) &&
+          is_same_side(lane, other, rule->side_gpus) &&
           distance(rule->looks[i], rule->looks[j], rule->n, rule->max) <=
               rule->max)
         out_first[i] = j;
@@ -178,6 +189,20 @@ make_label(const GArray *ranges, guint gpus_per_node, gboolean many_nodes)
   return g_string_free(out, FALSE);
 }
 
+/* "simulated gpu 0-3" */
+static char *
+make_side_label(const RaTimeline *timeline, GArray *ranges, guint side_gpus)
+{
+  guint side =
+      ranges->len > 0 && g_array_index(ranges, uint32_t, 0) >= side_gpus;
+  g_autofree char *label = NULL;
+
+  for (guint i = 0; i < ranges->len; i++)
+    g_array_index(ranges, uint32_t, i) -= side * side_gpus;
+  label = make_label(ranges, 0, FALSE);
+  return g_strconcat(timeline->sides[side], " ", label, NULL);
+}
+
 /* Ranges that touch are one. */
 static void
 join_ranges(GArray *ranges)
@@ -214,8 +239,11 @@ label_lanes(RaTimeline *timeline, guint gpus_per_node)
   for (guint i = 0; i < timeline->lanes->len; i++) {
     RaTimelineLane *lane = g_ptr_array_index(timeline->lanes, i);
 
-    lane->label = make_label(lane->gpus, gpus_per_node,
-                             gpus_per_node > 0 && last_gpu >= gpus_per_node);
+    lane->label =
+        timeline->sides
+            ? make_side_label(timeline, lane->gpus, gpus_per_node)
+            : make_label(lane->gpus, gpus_per_node,
+                         gpus_per_node > 0 && last_gpu >= gpus_per_node);
   }
 }
 
@@ -229,7 +257,8 @@ ra_timeline_fold(RaTimeline *timeline, guint n_columns, guint max_lanes,
   g_autofree guint *first = g_new(guint, n_lanes + 1);
   g_autofree uint16_t **looks = g_new(uint16_t *, n_lanes + 1);
   g_autofree uint16_t **shapes = g_new(uint16_t *, n_lanes + 1);
-  Rule rule = {looks, 2 * (gsize)n_columns, 0, TRUE};
+  guint side_gpus = timeline->sides ? gpus_per_node : 0;
+  Rule rule = {looks, 2 * (gsize)n_columns, 0, side_gpus, TRUE};
 
   for (guint i = 0; i < n_lanes; i++) {
     looks[i] = look_of(timeline, g_ptr_array_index(lanes, i), n_columns);
@@ -237,7 +266,7 @@ ra_timeline_fold(RaTimeline *timeline, guint n_columns, guint max_lanes,
   }
   max_lanes = MAX(max_lanes, 2); /* the host's cannot go */
   if (group(lanes, &rule, first) > max_lanes) {
-    rule = (Rule){shapes, n_wide, 0, FALSE};
+    rule = (Rule){shapes, n_wide, 0, side_gpus, FALSE};
     while (group(lanes, &rule, first) > max_lanes && rule.max < n_wide)
       rule.max = rule.max ? 2 * rule.max : 1;
     timeline->fold_frac = MIN((rule.max + 1.0) / n_wide, 1);

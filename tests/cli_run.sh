@@ -56,6 +56,17 @@ ops sim.ops.tsv >sim.ops
 [ "$(wc -l <run.ops)" -gt 10000 ] && cmp -s run.ops sim.ops
 result $? "run --ops and simulate --decode-ops have the same ops"
 diff sim.ops run.ops | head -n 5 | sed 's/^/# /'
+works compare sim.ops.tsv run.ops.tsv --plot=- --worst=0
+grep -q '^gemm  ' out && grep -q '^What the model lacks: ' out &&
+  grep -q '^simulated gpu 0' out && grep -q '^measured gpu 0' out
+result $? "compare: ops by kind, what lacks, both timelines"
+works compare sim.ops.tsv sim.ops.tsv --format=tsv
+awk -F'\t' '$1 == "# ops" { at = 1; next } /^#/ { at = 0 }
+  at && $1 == "op" { off = $5; next }
+  at { rows++; if ($5 != 0 || $7 != 0 || $8 != 0) bad = 1 }
+  END { exit bad || rows < 15 || off != "error_frac" }' out
+result $? "ops beside themselves are not off"
+fails 'unknown ending' compare sim.ops.tsv run.ops.tsv --plot both.jpg
 fails '--decode-ops without a trace of ops' simulate ppo-tiny-8.plan \
   --decode-ops --trace x.tsv
 
