@@ -24,9 +24,9 @@
  * A quarter of the chains are a ladder: their temperatures are geometric, from
  * what changes of the first plan cost, the median, but no more than
  * HOTTEST_FRAC of the best time so far, down to COLDEST_FRAC of that.  After
- * every round of steps neighbours on the ladder exchange their plans with the probability
- * that keeps both distributions; every RESTART_ROUNDS rounds the hottest
- * begins anew.  The others quench: from a random plan down the same
+ * every round of steps neighbours on the ladder exchange their plans with the
+ * probability that keeps both distributions; every RESTART_ROUNDS rounds the
+ * hottest begins anew.  The others quench: from a random plan down the same
  * temperatures, again and again, for as many rounds as Luby's sequence says;
  * what is better than the coldest chain's plan takes its place.
  *
