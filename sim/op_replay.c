@@ -263,10 +263,12 @@ ra_op_replay_runs_ahead(const RaTaskGraph *g, RaTaskId from, RaTaskId to)
 
 /* ---- A task -------------------------------------------------------------- */
 
-/* A task's steps as they run. */
+/* A task's steps as they run.  Clocks begin with the task: in the run's seconds
+ * hundreds of steps would add up a rounding of its length. */
 typedef struct {
   RaOpReplay *replay;
   RaTaskId task;
+  double begin_s;       /* of the task, in the run */
   const double *op_s;   /* of its work */
   const double *seen_s; /* of its work */
   double at_s;          /* end of the step before */
@@ -288,9 +290,9 @@ typedef struct {
 static inline void
 hash_step(OpRun *run, const Step *step, double begin_s, double end_s)
 {
-  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(begin_s) ^
+  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(run->begin_s + begin_s) ^
                                          (uint64_t)step->kind << 56);
-  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(end_s));
+  run->hash = ra_hash_u64(run->hash, ra_fingerprint_ns(run->begin_s + end_s));
 }
 
 /* All ranks alike: one clock.  Returns when the step ends. */
@@ -413,26 +415,26 @@ run_block(OpRun *run, const Step *steps, guint n)
     }
     run->n_steps++;
     if (run->replay->visit)
-      run->replay->visit(run->task, &run->cursor, begin_s, end_s,
-                         run->replay->data);
+      run->replay->visit(run->task, &run->cursor, run->begin_s + begin_s,
+                         run->begin_s + end_s, run->replay->data);
   }
 }
 
 static void
-begin_run(OpRun *run, double begin_s, double host_s)
+begin_run(OpRun *run, double host_s)
 {
   RaOpReplay *r = run->replay;
   const RaTaskGraph *graph = r->graph;
   const RaWork *work = &graph->works[graph->work[run->task]];
   uint32_t group = graph->group[run->task];
 
-  run->at_s = run->before_s = begin_s;
-  run->issue_s = 0;
+  run->at_s = run->before_s = 0;
+  run->issue_s = -run->begin_s;
   if (graph->shards[work->shard].launch == RA_LAUNCH_GRAPH) {
     run->at_s += r->launch.graph_s;
     run->gap_s = r->launch.gap_s;
   } else {
-    run->issue_s = MAX(r->issued_s[group], host_s);
+    run->issue_s = MAX(r->issued_s[group], host_s) - run->begin_s;
     run->launch_s = r->launch.eager_s;
   }
   if (!r->slow)
@@ -444,24 +446,23 @@ begin_run(OpRun *run, double begin_s, double host_s)
               centred_sum(ra_hash_u64(
                   ra_hash_u64(~graph->seed, RA_HASH_INIT),
                   graph->augmented->nodes[graph->node[run->task]].iteration));
-  run->host_s = run->at_s - begin_s;
+  run->host_s = run->at_s;
   for (uint32_t i = 0; i < run->n_ranks; i++)
     r->rank_s[i] = run->at_s;
 }
 
 static void
-end_run(OpRun *run, double begin_s, RaCost *out_cost)
+end_run(OpRun *run, RaCost *out_cost)
 {
-  double total_s = run->at_s - begin_s;
-
-  *out_cost = (RaCost){.total_s = total_s,
+  *out_cost = (RaCost){.total_s = run->at_s,
                        .compute_s = run->compute_s,
                        .comm_s = run->comm_s,
                        .host_s = run->host_s,
                        .beside_s = out_cost->beside_s};
   if (run->n_ranks == 0)
-    out_cost->host_s = MAX(total_s - run->compute_s - run->comm_s, 0);
-  run->replay->issued_s[run->replay->graph->group[run->task]] = run->issue_s;
+    out_cost->host_s = MAX(run->at_s - run->compute_s - run->comm_s, 0);
+  run->replay->issued_s[run->replay->graph->group[run->task]] =
+      run->begin_s + run->issue_s;
 }
 
 uint64_t
@@ -474,6 +475,7 @@ ra_op_replay_run(RaOpReplay *r, RaTaskId task, double begin_s, double host_s,
   RaOpProgram own;
   OpRun run = {.replay = r,
                .task = task,
+               .begin_s = begin_s,
                .op_s = r->op_s + r->begin[index],
                .seen_s = r->seen_s + r->begin[index],
                .hash = *hash};
@@ -484,14 +486,14 @@ ra_op_replay_run(RaOpReplay *r, RaTaskId task, double begin_s, double host_s,
     ra_work_program(r->graph, index, &own);
     run.cursor = ra_op_cursor(&own);
   }
-  begin_run(&run, begin_s, host_s);
+  begin_run(&run, host_s);
   for (uint32_t i = 0; i < t->program.n_blocks; i++) {
     uint32_t layer;
     RaBlock block = ra_op_program_block(&t->program, i, &layer);
 
     run_block(&run, t->steps[block], t->n_steps[block]);
   }
-  end_run(&run, begin_s, out_cost);
+  end_run(&run, out_cost);
   *hash = run.hash;
   return run.n_steps;
 }
