@@ -25,6 +25,7 @@ libexec_a_SOURCES += %D%/run_data.c
 libexec_a_SOURCES += %D%/run_generate.c
 libexec_a_SOURCES += %D%/run_impl.h
 libexec_a_SOURCES += %D%/run_move.c
+libexec_a_SOURCES += %D%/run_memory.c
 libexec_a_SOURCES += %D%/run_new.c
 libexec_a_SOURCES += %D%/run_ops.c
 libexec_a_SOURCES += %D%/run_pipeline.c

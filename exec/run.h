@@ -125,6 +125,24 @@ gboolean ra_run_go(RaRun *run, GError **error);
 
 const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
 
+/* What a GPU's rank has held, by the executor's own allocators. */
+typedef struct {
+  guint64 states_bytes; /* weights of all copies, gradients, moments */
+  guint64 passes_bytes; /* activations, workspaces, caches of keys and values,
+                           at one time at most */
+  guint64 host_bytes;   /* copies that stand for pinned host memory */
+} RaRunMemory;
+
+/**
+ * ra_run_memory:
+ * @gpu: of the cluster; one that no call uses holds nothing
+ * @out_memory: (out)
+ *
+ * After ra_run_go().  What it leaves out is on its way for a moment: messages,
+ * packed slices, a step's logits.
+ */
+void ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory);
+
 /* A row a task, begin: its last rank began, end: its last rank ended; with
  * RaRunOptions.ops also one an op and rank, by the names of op fidelity
  * (graph/op_program.h), `TASK/l3/gemm.1`: every rank of a collective has one.

@@ -138,6 +138,8 @@ check_programs += %D%/check_layouts
 tests_check_layouts_SOURCES = %D%/check_layouts.c $(run_fixture)
 check_programs += %D%/check_run
 run_fixture = %D%/run_fixture.c %D%/run_fixture.h %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_run_memory
+tests_check_run_memory_SOURCES = %D%/check_run_memory.c $(run_fixture)
 check_programs += %D%/check_run_random
 tests_check_run_random_SOURCES = %D%/check_run_random.c $(run_fixture)
 tests_check_run_SOURCES = %D%/check_run.c $(run_fixture)
@@ -146,6 +148,7 @@ check_programs += %D%/check_same_ops
 tests_check_same_ops_SOURCES = %D%/check_same_ops.c $(run_fixture) \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_safetensors
+check_programs += %D%/check_sample
 check_programs += %D%/check_schedule
 check_programs += %D%/check_sensitivity
 tests_check_sensitivity_SOURCES = %D%/check_sensitivity.c \

@@ -1,0 +1,29 @@
+/* What a run has held, by its own allocators. */
+#include "config.h"
+
+#include "exec/run_impl.h"
+
+/* Weights, and of what is trained its gradients and two moments. */
+static void
+add_params(const RaParams *p, RaRunMemory *memory)
+{
+  guint64 n_bytes = p->n * sizeof *p->weights;
+
+  memory->states_bytes += n_bytes * (p->grads ? 4 : 1);
+  memory->host_bytes += p->pinned ? n_bytes : 0;
+}
+
+void
+ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
+{
+  uint32_t rank = run->rank_of_gpu[gpu];
+  const RaRank *r;
+
+  *out_memory = (RaRunMemory){0};
+  if (rank == RA_NONE)
+    return;
+  r = &run->ranks[rank];
+  for (guint i = 0; i < r->params->len; i++)
+    add_params(r->params->pdata[i], out_memory);
+  out_memory->passes_bytes = ra_slabs_most_bytes(r->slabs);
+}
