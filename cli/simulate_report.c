@@ -234,6 +234,8 @@ list_tables(const RaOutcome *outcome, const RaFit *fit, const RaTable *real,
   out_tables[n++] = outcome->gpu_time;
   out_tables[n++] = outcome->moves;
   out_tables[n++] = outcome->critical_path;
+  if (outcome->staleness)
+    out_tables[n++] = outcome->staleness;
   out_tables[n++] = fit->memory;
   out_tables[n++] = fit->holders;
   if (real)

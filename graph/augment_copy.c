@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "graph/augment_impl.h"
+#include "graph/plan_service.h"
 #include "graph/residency.h"
 
 /* The copy in hand. */
@@ -41,7 +42,8 @@ last_reader(const Subject *s, int64_t version)
   uint32_t last = RA_NONE;
 
   for (uint32_t v = 0; v < w->n_calls; v++) {
-    int64_t k = version + 1 + w->calls[v].staleness;
+    int64_t k = ra_plan_last_reader(&s->a->plan->calls[v],
+                                    w->calls[v].staleness, version);
     uint32_t node;
     if (!is_same(s, v))
       continue;

@@ -3,20 +3,21 @@
 #include "config.h"
 
 #include "graph/augment_impl.h"
+#include "graph/plan_service.h"
 #include "graph/residency.h"
 
 void
 ra_augment_wait_version(RaAugmenter *a, uint32_t iteration, uint32_t call)
 {
   const RaCall *c = &a->workload->calls[call];
-  uint32_t trainer, lag = 1 + c->staleness, made;
+  const RaCallPlan *p = &a->plan->calls[call];
+  uint32_t trainer, made;
 
   if (c->model == RA_NONE)
     return;
   trainer = ra_workload_trainer(a->workload, c->model);
-  if (trainer == RA_NONE || iteration < lag)
+  if (trainer == RA_NONE || !ra_plan_version(p, c->staleness, iteration, &made))
     return;
-  made = iteration - lag;
   if (*ra_augmenter_at(a, a->version, made, call) != RA_NONE)
     ra_augmenter_pred(a, *ra_augmenter_at(a, a->version, made, call));
   else
@@ -89,8 +90,13 @@ add_realloc(RaAugmenter *a, uint32_t iteration, uint32_t trainer, uint32_t user,
 static gboolean
 is_wanted(const RaAugmenter *a, uint32_t iteration, uint32_t user)
 {
+  const RaCallPlan *p = &a->plan->calls[user];
+  uint32_t s = ra_plan_sync_interval(p);
+
   return *ra_augmenter_at(a, a->version, iteration, user) == RA_NONE &&
-         iteration + 1 + a->workload->calls[user].staleness < a->n_iterations &&
+         ra_plan_is_synced(p, iteration) &&
+         iteration + 1 + s * a->workload->calls[user].staleness <
+             a->n_iterations &&
          !ra_residency_is_own(a->plan, user);
 }
 

@@ -46,6 +46,7 @@ typedef struct {
   int realloc;
   RaBatchingKeys batching;
   int service;
+  uint32_t sync_interval;
   RaTail tail;
 } CallKeys;
 
@@ -145,6 +146,9 @@ static const RaKeySpec call_keys[] = {
   {"service", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, service),
    .fallback = "none", .names = ra_service_words,
    .doc = "generate: does not wait for training; how versions are taken"},
+  {"sync-interval", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, sync_interval),
+   .fallback = "1", .min = 1, .max = 1000,
+   .doc = "service: training calls from one version to the next"},
   RA_TAIL_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, tail)),
 };
 /* clang-format on */
@@ -395,6 +399,7 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   set_strategy(to, &keys, plan->workload->models[call->model].dtype);
   ra_plan_set_batching(plan, index, &keys.batching);
   to->service = keys.service;
+  to->sync_interval = keys.sync_interval;
   to->tail = keys.tail;
   return ra_plan_check_call(plan, index, error) &&
          ra_plan_check_batching(plan, index, error) &&

@@ -175,6 +175,8 @@ typedef struct {
   gboolean prefix_sharing;      /* continuous: samples share their prompt */
   int tool_kv_drops;            /* continuous: 0 who pauses keeps, 1 drops */
   int service;                  /* RaServiceRefit of graph/plan_service.h */
+  uint32_t sync_interval;       /* service: iterations from one version to the
+                                   next; 0 counts as 1 */
   RaTail tail;                  /* static: what is done about long sequences */
   guint group;                  /* of the key file, for messages, if set */
 } RaCallPlan;

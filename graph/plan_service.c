@@ -52,8 +52,15 @@ gboolean
 ra_plan_check_service(const RaPlan *plan, GError **error)
 {
   for (uint32_t i = 0; i < plan->workload->n_calls; i++)
-    if (plan->calls[i].service != RA_SERVICE_NONE &&
-        !check_call(plan, i, error))
+    if (plan->calls[i].service == RA_SERVICE_NONE &&
+        ra_plan_sync_interval(&plan->calls[i]) > 1)
+      return ra_key_file_fail(plan->file, plan->calls[i].group, "sync-interval",
+                              error,
+                              "'sync-interval' of '%s', expected 'service' "
+                              "beside it",
+                              plan->workload->calls[i].name);
+    else if (plan->calls[i].service != RA_SERVICE_NONE &&
+             !check_call(plan, i, error))
       return FALSE;
   return TRUE;
 }

@@ -179,6 +179,9 @@ append_call(GString *out, const RaPlan *plan, uint32_t index)
   if (to->service != RA_SERVICE_NONE)
     g_string_append_printf(out, "service = %s\n",
                            ra_service_words[to->service]);
+  if (ra_plan_sync_interval(to) > 1)
+    g_string_append_printf(out, "sync-interval = %" PRIu32 "\n",
+                           to->sync_interval);
   ra_plan_write_tail(to, out);
 }
 
@@ -234,7 +237,9 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->launch == b->launch && a->residency == b->residency &&
          a->optimizer_residency == b->optimizer_residency &&
          a->realloc == b->realloc && ra_plan_same_batching(a, b) &&
-         a->service == b->service && ra_plan_same_tail(a, b);
+         a->service == b->service &&
+         ra_plan_sync_interval(a) == ra_plan_sync_interval(b) &&
+         ra_plan_same_tail(a, b);
 }
 
 gboolean

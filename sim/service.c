@@ -132,7 +132,7 @@ static void
 admit(Service *s, Replica *r)
 {
   uint64_t limit = ((uint64_t)arrived(s, r->now_s) + s->spec->staleness + 1) *
-                   s->spec->batch;
+                   s->spec->sync * s->spec->batch;
   uint32_t first = r->n_running;
 
   while (r->n_running < s->spec->max_sequences &&
@@ -259,7 +259,8 @@ fill_result(const Service *s, RaServiceResult *out)
       continue;
     out->ready_s[j] = g_array_index(s->complete, Complete, end - 1).end_s;
     for (gsize i = end - spec->batch; i < end; i++) {
-      uint32_t v = s->version[g_array_index(s->complete, Complete, i).index];
+      uint32_t v = spec->sync *
+                   s->version[g_array_index(s->complete, Complete, i).index];
 
       /* eta bounds submission: one that runs long may come later still. */
       out->staleness[j - MIN(v, j)]++;
@@ -281,6 +282,7 @@ ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
   gsize wanted = (gsize)inout_result->n_batches * spec->batch;
 
   g_return_if_fail(spec->n_replicas >= 1 && spec->batch >= 1);
+  g_return_if_fail(spec->sync >= 1);
   s.replicas = g_new0(Replica, spec->n_replicas);
   s.version = g_new0(uint32_t, MAX(spec->n, 1u));
   s.complete = g_array_new(FALSE, FALSE, sizeof(Complete));

@@ -5,15 +5,19 @@
  * order of completion.  New versions of the parameters arrive while sequences
  * run.
  *
- * admission   with i versions arrived, at most (i + eta + 1) B sequences have
- * been submitted (AReaL, arXiv 2505.24298, equation 3; with a sync after every
- * step verl's fully asynchronous rollout has the same bound: B x (1 +
- * staleness) beyond what was trained) refit       DRAIN: a replica takes the
- * version when nothing runs, and takes no sequence until then.  INTERRUPT: at
- * the end of the step, and the keys of all that runs are computed anew (AReaL).
- * IN_FLIGHT: at the end of the step, keys stay (PipelineRL, arXiv 2509.19128)
- * staleness   of a sequence: the version that training batch j starts from, j,
- *             less the version that its first token is of
+ * admission   with i versions arrived, at most (i + eta + 1) s B sequences have
+ *             been submitted, a version coming after every s batches trained:
+ *             s = 1: AReaL, arXiv 2505.24298, equation 3; else verl's fully
+ *             asynchronous rollout, B x s x (1 + eta) beyond what was trained
+ *             at the last sync
+ *
+ * refit       DRAIN: a replica takes the version when nothing runs, and takes
+ *             no sequence until then.  INTERRUPT: at the end of the step, and
+ *             the keys of all that runs are computed anew (AReaL).  IN_FLIGHT:
+ *             at the end of the step, keys stay (PipelineRL, arXiv 2509.19128)
+ *
+ * staleness   of a sequence: the batches that were trained on before its own,
+ *             j, less those before the version that its first token is of, s i
  *
  * A replica computes the prompts that it admits in a step of their own, then
  * steps; steps between two ends sum in closed form (RaDecodeLine).
@@ -34,6 +38,7 @@ typedef struct {
   uint32_t max_sequences;   /* of a replica at a time, >= 1 */
   uint32_t batch;           /* B, sequences */
   uint32_t staleness;       /* eta */
+  uint32_t sync;            /* s, batches from a version to the next, >= 1 */
   int refit;                /* RaServiceRefit, not NONE */
   uint32_t n;               /* sequences in all */
   const uint32_t *prompt;   /* (n) tokens */

@@ -66,7 +66,8 @@ static void
 draw(Plan *p, RaArena *arena)
 {
   const RaPlan *plan = p->graph->augmented->plan;
-  uint32_t n_sets = p->graph->augmented->n_iterations + p->spec.staleness + 1;
+  uint32_t n_sets = p->graph->augmented->n_iterations +
+                    p->spec.sync * (p->spec.staleness + 1);
   uint32_t n = p->spec.batch, *prompt, *response;
 
   p->spec.n = (uint32_t)MIN((uint64_t)n * n_sets, RA_WORKLOAD_SEQUENCES_MAX);
@@ -104,7 +105,7 @@ replay(Plan *p, GError **error)
     if (is_service(p, t))
       p->begin_s[node->iteration] = result->begin_s[t];
     if (node->kind == RA_NODE_REALLOC && node->call == p->call)
-      p->arrival_s[node->iteration] = result->end_s[t];
+      p->arrival_s[(node->iteration + 1) / p->spec.sync - 1] = result->end_s[t];
   }
   return TRUE;
 }
@@ -157,7 +158,7 @@ run_batches(Plan *p, RaServiceReport *report, GError **error)
 
     if (!replay(p, error))
       return FALSE;
-    while (n_arrivals < k && isfinite(p->arrival_s[n_arrivals]))
+    while (n_arrivals < k / p->spec.sync && isfinite(p->arrival_s[n_arrivals]))
       n_arrivals++;
     ra_service_run(&p->spec, &source, p->arrival_s, n_arrivals, &result);
     report->recomputed_tokens = result.recomputed_tokens;
@@ -198,6 +199,7 @@ ra_service_apply(const RaTaskGraph *graph, const RaEstimator *estimator,
                            .max_sequences = plan->calls[p.call].max_sequences,
                            .batch = plan->workload->calls[p.call].n_sequences,
                            .staleness = plan->workload->calls[p.call].staleness,
+                           .sync = ra_plan_sync_interval(&plan->calls[p.call]),
                            .refit = plan->calls[p.call].service};
   draw(&p, arena);
   for (RaTaskId t = 0; t < graph->n_tasks; t++)

@@ -339,6 +339,30 @@ make_sentence(const RaWorkload *workload, GArray *rows, double makespan_s,
   return g_string_free(out, FALSE);
 }
 
+/* NULL: no service. */
+static RaTable *
+make_staleness(const RaServiceReport *service)
+{
+  RaTable *table;
+  double n = 0;
+
+  if (!service)
+    return NULL;
+  table = ra_table_new("staleness");
+  ra_table_column(table, "staleness", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "sequences", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_REAL);
+  for (uint32_t i = 0; i <= service->max_staleness; i++)
+    n += (double)service->staleness[i];
+  for (uint32_t i = 0; i <= service->max_staleness; i++) {
+    ra_table_row(table);
+    ra_table_integer(table, i);
+    ra_table_integer(table, service->staleness[i]);
+    ra_table_real(table, (double)service->staleness[i] / n);
+  }
+  return table;
+}
+
 RaOutcome *
 ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
 {
@@ -362,6 +386,7 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
       ra_moves_table(graph, sim, outcome->breakdown->first_iteration);
   outcome->critical_path =
       make_critical_path(setup->workload, rows, makespan_s);
+  outcome->staleness = make_staleness(ra_sim_service(sim));
   outcome->sentence =
       make_sentence(setup->workload, rows, makespan_s, outcome->breakdown);
   return outcome;
@@ -377,6 +402,8 @@ ra_outcome_free(RaOutcome *outcome)
   ra_table_free(outcome->gpu_time);
   ra_table_free(outcome->moves);
   ra_table_free(outcome->critical_path);
+  if (outcome->staleness)
+    ra_table_free(outcome->staleness);
   g_free(outcome->extrapolated);
   ra_breakdown_free(outcome->breakdown);
   g_free(outcome->sentence);

@@ -14,8 +14,12 @@
  *                The shares of the rows add up to 1, the causes of a call's
  *                row too
  *
- * All but the last are about one iteration of the window that repeats
- * (sim/breakdown.h), the critical path about the whole run.
+ * staleness      a row each number of batches that were trained on since the
+ *                version that a sequence was begun with: sequences of the whole
+ *                run, and their share; where generation is a service
+ *
+ * The first four are about one iteration of the window that repeats
+ * (sim/breakdown.h), the others about the whole run.
  */
 #ifndef RA_STUDY_OUTCOME_H
 #define RA_STUDY_OUTCOME_H
@@ -30,6 +34,7 @@ typedef struct {
   RaTable *gpu_time;      /* owned */
   RaTable *moves;         /* owned */
   RaTable *critical_path; /* owned */
+  RaTable *staleness;     /* owned, nullable: of a plan with a service */
   RaBreakdown *breakdown; /* owned: what they were made from */
   char *sentence;         /* owned: what the run waits for, and where GPU time
                              goes, in one sentence */

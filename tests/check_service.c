@@ -143,7 +143,8 @@ oracle_run(const RaServiceSpec *spec, const double *arrival_s, uint32_t n_known,
     }
     first = r->n;
     while (!drains && r->n < spec->max_sequences && submitted < spec->n &&
-           submitted < (version + spec->staleness + 1 + more) * spec->batch) {
+           submitted < (version + spec->staleness + 1 + more) * spec->sync *
+                           spec->batch) {
       out->version[submitted] = r->version;
       r->made[r->n] = 0;
       r->index[r->n++] = submitted++;
@@ -171,10 +172,12 @@ random_case(uint32_t seed, RaServiceSpec *spec, uint32_t *prompt,
       .max_sequences = 1 + (uint32_t)ra_rng_below(&rng, MAX_RUNNING),
       .batch = 1 + (uint32_t)ra_rng_below(&rng, 16),
       .staleness = (uint32_t)ra_rng_below(&rng, 4),
+      .sync = 1 + seed % 3,
       .refit = RA_SERVICE_DRAIN + (int)ra_rng_below(&rng, 3),
       .prompt = prompt,
       .response = response};
-  spec->n = spec->batch * (N_BATCHES + spec->staleness + 1);
+  spec->batch = MAX(spec->batch / spec->sync, 1);
+  spec->n = spec->batch * (N_BATCHES + spec->sync * (spec->staleness + 1));
   for (uint32_t i = 0; i < spec->n; i++) {
     prompt[i] = 1 + (uint32_t)ra_rng_below(&rng, 40);
     response[i] = 1 + (uint32_t)ra_rng_below(&rng, 60);
@@ -229,7 +232,7 @@ START_TEST(test_oracle)
       if (isfinite(oracle.end_s[i]) && place < N_BATCHES * spec.batch) {
         uint32_t batch = place / spec.batch;
 
-        expected[batch - MIN(batch, oracle.version[i])]++;
+        expected[batch - MIN(batch, spec.sync * oracle.version[i])]++;
       }
     }
     for (uint32_t k = 0; k < N_BATCHES; k++) {
@@ -246,14 +249,15 @@ START_TEST(test_oracle)
 }
 END_TEST
 
-/* Without a version no more than (eta + 1) B are ever begun: with eta 1 two
- * batches are ready, the third never is. */
+/* Without a version no more than (eta + 1) s B are ever begun: with eta 1 and a
+ * sync after every batch two are ready, the third never is; with one after
+ * every two, four are, of which batch j waited for j trainings. */
 START_TEST(test_admission)
 {
   uint32_t prompt[64], response[64];
-  double ready_s[3];
-  uint64_t staleness[3];
-  RaServiceSpec spec = {2, 4, 8, 1, RA_SERVICE_DRAIN, 64, prompt, response};
+  double ready_s[5];
+  uint64_t staleness[5];
+  RaServiceSpec spec = {2, 4, 8, 1, 1, RA_SERVICE_DRAIN, 64, prompt, response};
   RaServiceResult result = {
       .n_batches = 3, .ready_s = ready_s, .staleness = staleness};
 
@@ -265,6 +269,12 @@ START_TEST(test_admission)
   ck_assert_uint_eq(staleness[0], 8);
   ck_assert_uint_eq(staleness[1], 8);
   ck_assert_uint_eq(staleness[2], 0);
+  spec.sync = 2;
+  result.n_batches = 5;
+  ra_service_run(&spec, &source, NULL, 0, &result);
+  ck_assert(isfinite(ready_s[3]) && isinf(ready_s[4]));
+  for (guint j = 0; j < 4; j++)
+    ck_assert_uint_eq(staleness[j], 8);
 }
 END_TEST
 
@@ -281,7 +291,7 @@ START_TEST(test_refits)
     response[i] = 30 + 4 * i;
   }
   for (int refit = 0; refit < 3; refit++) {
-    RaServiceSpec spec = {1,  4,      8,       1, RA_SERVICE_DRAIN + refit,
+    RaServiceSpec spec = {1,  4,      8,       1, 1, RA_SERVICE_DRAIN + refit,
                           16, prompt, response};
     RaServiceResult result = {
         .n_batches = 2, .ready_s = ready_s[refit], .staleness = staleness};
@@ -297,6 +307,34 @@ START_TEST(test_refits)
 }
 END_TEST
 
+/* Iteration k, counted from 0, must have what was written in iteration k - 1 -
+ * eta where each is synced.  With s = 3 and eta 1, six iterations run on what
+ * there was (i = 0: (0 + 1 + 1) 3 = 6), the next three need the first sync, of
+ * iteration 2, and so on; the last that may run on version 2 is 2 + 3 (1 + 1) =
+ * 8.  One iteration less in between is found. */
+START_TEST(test_version)
+{
+  RaCallPlan one = {.sync_interval = 0}, three = {.sync_interval = 3};
+  uint32_t made = 77;
+
+  for (uint32_t k = 0; k < 20; k++) {
+    ck_assert_int_eq(ra_plan_version(&one, 2, k, &made), k >= 3);
+    if (k >= 3)
+      ck_assert_uint_eq(made, k - 3);
+    ck_assert_int_eq(ra_plan_version(&three, 1, k, &made), k >= 6);
+    if (k >= 6)
+      ck_assert_uint_eq(made, (k / 3 - 1) * 3 - 1);
+    if (k >= 6) {
+      ck_assert(ra_plan_is_synced(&three, made));
+      ck_assert_int_ge(ra_plan_last_reader(&three, 1, made), k);
+      ck_assert_int_lt(ra_plan_last_reader(&three, 1, made) - 3, k);
+    }
+  }
+  ck_assert_int_eq(ra_plan_last_reader(&three, 1, 2), 8);
+  ck_assert_int_eq(ra_plan_last_reader(&one, 2, 4), 7);
+}
+END_TEST
+
 static Suite *
 service_suite(void)
 {
@@ -307,6 +345,7 @@ service_suite(void)
   tcase_add_test(tcase, test_oracle);
   tcase_add_test(tcase, test_admission);
   tcase_add_test(tcase, test_refits);
+  tcase_add_test(tcase, test_version);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -56,4 +56,27 @@ fails "'batching = continuous' with 'kv-memory', as its sequences have turns" \
 fails "expected 'turns' in the workload beside it" simulate \
   "$plans/grpo-tools-qwen2.5-7b-32.plan" --set 'workload.turns=fixed(1)'
 
+# --- a service whose versions are apart ---
+
+service=$plans/grpo-qwen2.5-32b-128-service.plan
+run simulate "$service" -n 6 --format=tsv
+cp out every
+run simulate "$service" -n 6 --format=tsv \
+  --set 'call actor_generate.sync-interval=2'
+awk -F'\t' '/^# / { in_it = $1 == "# staleness" } in_it && $1 ~ /^[0-9]/ {
+  n += $2; share += $3 } END { exit !(n == 6 * 128 * 16 && share > 0.999999 && share < 1.000001) }' out
+result $? "staleness is a table: all sequences, shares that add up"
+mean() { awk -F'\t' '/^# / { in_it = $1 == "# staleness" }
+  in_it && $1 ~ /^[0-9]/ { sum += $1 * $3 } END { print sum + 0 }' "$1"; }
+awk "BEGIN { exit !($(mean every) > 0.5 && $(mean out) > $(mean every) + 0.3) }"
+result $? "a version every other batch is staler: $(mean every), $(mean out)"
+"$reallot" simulate "$service" -n 6 --trace=synced.trace.tsv \
+  --set 'call actor_generate.sync-interval=2' >out 2>err
+[ "$(cut -f1 synced.trace.tsv | grep -c '/realloc/actor_train>actor_generate$')" -eq 1 ] &&
+  cut -f1 synced.trace.tsv | grep -q '^it1/realloc/actor_train>actor_generate$'
+result $? "and so many fewer versions move"
+fails "expected 'service' beside it" simulate "$service" \
+  --set 'call actor_generate.service=none' \
+  --set 'call actor_generate.sync-interval=2'
+
 echo "1..$n"
