@@ -160,15 +160,16 @@ append_certificate(GString *out, const RaContest *contest)
   if (round->bounded && e->found && e->is_proven) {
     g_string_append_printf(out,
                            "Proven in %.3g s: no plan of this space is quicker "
-                           "at call fidelity.\n",
+                           "at call fidelity\nwith its residencies.\n",
                            e->seconds);
     return;
   }
   if (isfinite(round->best_s))
     g_string_append_printf(out,
                            "No plan of this space is more than %.3g %% quicker "
-                           "at call fidelity.\n",
-                           100 * (1 - round->bound_s / round->best_s));
+                           "at call fidelity%s.\n",
+                           100 * (1 - round->bound_s / round->best_s),
+                           round->bounded ? "\nwith its residencies" : "");
 }
 
 static void

@@ -277,6 +277,16 @@ ra_space_plan_free(RaPlan *plan)
   g_free(plan);
 }
 
+gboolean
+ra_space_allows_residency(const RaSpace *space, uint32_t model, int residency)
+{
+  for (guint c = 0; c < space->workload->n_calls; c++)
+    if (space->workload->calls[c].model == model &&
+        !ra_space_allows(space, c, RA_LIMIT_RESIDENCY, (uint32_t)residency))
+      return FALSE;
+  return TRUE;
+}
+
 /* --- plans as points --- */
 
 /* Whether rank order and mesh are those that candidates have. */

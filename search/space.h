@@ -68,6 +68,7 @@ typedef enum {
   RA_LIMIT_EP,
   RA_LIMIT_SCHEDULE,          /* 0: gpipe, 1: 1f1b, n: interleaved by n */
   RA_LIMIT_SEQUENCE_PARALLEL, /* 0, 1 */
+  RA_LIMIT_RESIDENCY,         /* RaResidency of the call's model */
   RA_N_LIMITS
 } RaLimitKind;
 
@@ -228,6 +229,10 @@ void ra_space_plan_free(RaPlan *plan);
  * Returns: %TRUE if every choice exists and residencies go together
  */
 gboolean ra_space_check(const RaSpace *space, const RaPoint *point);
+
+/* Whether limits allow the parameters of @model to be so (RaResidency). */
+gboolean ra_space_allows_residency(const RaSpace *space, uint32_t model,
+                                   int residency);
 
 /* log10 of the number of points, residencies not counted. */
 double ra_space_log10_points(const RaSpace *space);

@@ -7,22 +7,25 @@
 #include "search/space.h"
 
 static const char *const kind_words[RA_N_LIMITS + 1] = {
-    "mesh", "gpus",      "tp", "dp", "pp",       "micro-batches",
-    "zero", "recompute", "cp", "ep", "schedule", "sequence-parallel",
-    NULL};
+    "mesh",      "gpus",      "tp", "dp", "pp",       "micro-batches",
+    "zero",      "recompute", "cp", "ep", "schedule", "sequence-parallel",
+    "residency", NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
 static const char *const schedule_words[] = {"gpipe", "1f1b", NULL};
+static const char *const residency_words[] = {"release", "keep", "host", NULL};
 static const char *const switch_words[] = {"false", "true", NULL};
 
 /* Words of kinds that have them. */
 static const char *const *const kind_values[RA_N_LIMITS] = {
     [RA_LIMIT_RECOMPUTE] = recompute_words,
     [RA_LIMIT_SCHEDULE] = schedule_words,
+    [RA_LIMIT_RESIDENCY] = residency_words,
     [RA_LIMIT_SEQUENCE_PARALLEL] = switch_words};
 static const char *const kind_expected[RA_N_LIMITS] = {
     [RA_LIMIT_RECOMPUTE] = "none, selective or full",
     [RA_LIMIT_SCHEDULE] = "gpipe, 1f1b or interleaved:N, N from 2 to 64",
+    [RA_LIMIT_RESIDENCY] = "release, keep or host",
     [RA_LIMIT_SEQUENCE_PARALLEL] = "true or false"};
 
 static int
@@ -125,8 +128,8 @@ ra_limit_parse(const char *text, const RaWorkload *workload,
                 text, limit.kind < 0 ? "unknown key" : "no call",
                 limit.kind < 0 ? key : name,
                 limit.kind < 0 ? "mesh, gpus, tp, dp, pp, cp, ep, "
-                                 "micro-batches, schedule, zero, recompute or "
-                                 "sequence-parallel"
+                                 "micro-batches, schedule, zero, recompute, "
+                                 "sequence-parallel or residency"
                                : "one of the workload's calls");
     return FALSE;
   }

@@ -80,11 +80,31 @@ tell(double best_s, uint64_t n_steps, void *data)
   w->options->progress(best_s, w->bound_s, n_steps, w->options->data);
 }
 
+/* Where limits allow a model's parameters to be: the first of release, keep,
+ * host; or @wanted. */
+static void
+fill_residency(const RaField *field, int wanted, uint8_t *out)
+{
+  for (uint32_t m = 0; m < field->setup->workload->n_models; m++) {
+    int r = wanted;
+
+    if (!ra_space_allows_residency(field->space, m, r))
+      for (r = RA_RESIDENCY_RELEASE;
+           r < RA_RESIDENCY_HOST &&
+           !ra_space_allows_residency(field->space, m, r);)
+        r++;
+    out[m] = (uint8_t)r;
+  }
+}
+
+/* Chains; where none of their plans fits, once more with parameters in host
+ * memory between calls.  Then down to where no single change helps. */
 static void
 run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
            const RaContestOptions *options)
 {
-  Watcher watcher = {options, ra_field_bound_s(field, NULL)};
+  Watcher watcher = {options, ra_field_bound_s(field)};
+  uint8_t residency[RA_POINT_MAX];
   RaMcmcOptions chains = {.n_threads = options->n_threads,
                           .n_steps = options->n_steps,
                           .time_limit_s = options->time_limit_s / n_rounds,
@@ -92,26 +112,46 @@ run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
                           .starts =
                               (const RaPoint *)(gpointer)field->starts->data,
                           .n_starts = field->starts->len,
+                          .residency = residency,
                           .stop = options->stop,
                           .progress = options->progress ? tell : NULL,
                           .data = &watcher};
 
+  fill_residency(field, RA_RESIDENCY_RELEASE, residency);
   ra_mcmc_search(field->costs, &chains, &round->found);
-  round->bound_s = ra_field_bound_s(field, round->found.point.residency);
+  fill_residency(field, RA_RESIDENCY_HOST, residency);
+  if (!round->found.found &&
+      !(options->stop && g_atomic_int_get(options->stop))) {
+    ra_mcmc_result_clear(&round->found);
+    chains.n_starts = 0;
+    ra_mcmc_search(field->costs, &chains, &round->found);
+  }
+  round->bound_s = watcher.bound_s;
+  if (round->found.found)
+    ra_neighbours_descend(field->costs, &round->found.point, TRUE,
+                          &round->found.score);
 }
 
+/* Of plans with the residencies of what was found; what reloads from host
+ * memory has no exact search. */
 static void
 prove(RaContestRound *round, const RaField *field,
       const RaContestOptions *options)
 {
   const RaMcmcResult *found = &round->found;
+  uint8_t residency[RA_POINT_MAX];
   RaExactOptions exact = {.time_limit_s = options->prove_s,
                           .seed = options->seed,
                           .starts = &found->point,
                           .n_starts = found->found ? 1 : 0,
-                          .residency =
-                              found->found ? found->point.residency : NULL};
+                          .residency = residency};
 
+  fill_residency(field, RA_RESIDENCY_RELEASE, residency);
+  if (found->found)
+    memcpy(residency, found->point.residency, sizeof residency);
+  for (uint32_t m = 0; m < field->setup->workload->n_models; m++)
+    if (residency[m] == RA_RESIDENCY_HOST)
+      return;
   round->bounded = TRUE;
   ra_exact_search(field->costs, &exact, &round->exact);
   round->bound_s = MAX(round->bound_s, round->exact.bound_s);
@@ -183,7 +223,7 @@ enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
   if (round->bounded && exact->found &&
       (!found->found || exact->score.run_s < found->score.run_s))
     point = exact->point;
-  ra_neighbours_descend(field->costs, &point, &score);
+  ra_neighbours_descend(field->costs, &point, FALSE, &score);
   round->best_s = score.run_s;
   return enter_point(contest, round->name, field, &point, score.iteration_s,
                      options, error) &&

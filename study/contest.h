@@ -57,8 +57,9 @@ typedef struct {
   gboolean bounded;    /* branch and bound has run: */
   RaExactResult exact; /* the certificate */
   double best_s;       /* run_s of the best that was found; NAN: none was */
-  double bound_s;      /* no plan of the space has a lower run_s: by branch and
-                          bound, else of the calls at their quickest */
+  double bound_s;      /* no plan of the space has a lower run_s: of the calls
+                          at their quickest; bounded: by branch and bound, of
+                          plans with the residencies of what was found */
   double prepare_s;    /* candidates and their costs, wall */
   double log10_points; /* of its space */
 } RaContestRound;

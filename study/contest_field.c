@@ -55,32 +55,65 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
   return field->space != NULL;
 }
 
-double
-ra_field_bound_s(const RaField *field, const uint8_t *residency)
+/* GPU-seconds of all calls, the least of each. */
+static double
+least_gpu_s(const RaField *field)
 {
-  RaEvaluator *evaluator = ra_evaluator_new(field->costs);
   const RaSpace *space = field->space;
-  RaPoint root = {.residency = {0}};
-  double gpu_s = 0, bound_s;
+  double gpu_s = 0;
 
-  for (uint32_t m = 0; residency && m < space->workload->n_models; m++)
-    root.residency[m] =
-        residency[m] == RA_RESIDENCY_HOST ? RA_RESIDENCY_RELEASE : residency[m];
   for (uint32_t c = 0; c < space->workload->n_calls; c++) {
     const RaSpaceCall *call = &space->calls[c];
-    double least_gpu_s = (double)INFINITY;
+    double least = (double)INFINITY;
 
     if (space->workload->calls[c].model == RA_NONE)
       continue;
-    root.calls[c].candidate = RA_NONE;
     for (uint32_t i = 0; i < call->n; i++)
-      least_gpu_s =
-          MIN(least_gpu_s, call->candidates[i].n_gpus *
-                               ra_cost_table_least_s(field->costs, c, i));
-    gpu_s += least_gpu_s;
+      least = MIN(least, call->candidates[i].n_gpus *
+                             ra_cost_table_least_s(field->costs, c, i));
+    gpu_s += least;
   }
+  return gpu_s;
+}
+
+/* All calls at their quickest on GPUs of their own. */
+static double
+relaxed_s(const RaField *field, const RaPoint *point)
+{
+  RaEvaluator *evaluator = ra_evaluator_new(field->costs);
+  RaPoint root = *point;
+  double bound_s;
+
+  for (uint32_t c = 0; c < field->space->workload->n_calls; c++)
+    if (field->space->workload->calls[c].model != RA_NONE)
+      root.calls[c].candidate = RA_NONE;
   ra_evaluator_set(evaluator, 0, &root);
   ra_evaluator_relaxed(evaluator, 1, &bound_s);
   ra_evaluator_free(evaluator);
-  return MAX(bound_s, gpu_s / ra_cluster_n_gpus(space->cluster));
+  return bound_s;
+}
+
+/* Only of what is trained there are copies that are kept or released. */
+double
+ra_field_bound_s(const RaField *field)
+{
+  const RaWorkload *w = field->space->workload;
+  uint32_t trained[RA_POINT_MAX], n = 0;
+  double bound_s = (double)INFINITY;
+
+  for (uint32_t m = 0; m < w->n_models; m++)
+    if (ra_workload_trainer(w, m) != RA_NONE)
+      trained[n++] = m;
+  for (uint32_t kept = 0; kept < 1u << n; kept++) {
+    RaPoint root = {.residency = {0}};
+    double s;
+
+    for (uint32_t i = 0; i < n; i++)
+      root.residency[trained[i]] =
+          kept >> i & 1 ? RA_RESIDENCY_KEEP : RA_RESIDENCY_RELEASE;
+    s = relaxed_s(field, &root);
+    bound_s = MIN(bound_s, s);
+  }
+  return MAX(bound_s,
+             least_gpu_s(field) / ra_cluster_n_gpus(field->space->cluster));
 }

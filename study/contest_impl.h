@@ -33,11 +33,11 @@ typedef struct {
 gboolean ra_field_open(RaField *field, const RaContestOptions *options,
                        GError **error);
 
-/* What run_s of a plan cannot be below: all calls at their quickest, on GPUs of
- * their own; or their GPU-seconds, the least of each, on all GPUs.
- * @residency: (nullable): of models; what is in host memory counts as if it
- * were not */
-double ra_field_bound_s(const RaField *field, const uint8_t *residency);
+/* What run_s of a plan cannot be below, wherever its models' parameters are
+ * between calls: all calls at their quickest, on GPUs of their own; or their
+ * GPU-seconds, the least of each, on all GPUs.  What is in host memory counts
+ * as if it were not. */
+double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
 

@@ -131,8 +131,32 @@ try_call(Search *s, uint32_t call)
   ra_evaluator_move(s->evaluator, 0, call, s->point->calls[call]);
 }
 
-GArray *
-ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n)
+/* The parameters of @model elsewhere between calls. */
+static void
+try_model(Search *s, uint32_t model)
+{
+  RaPoint point = *s->point;
+
+  for (int r = RA_RESIDENCY_RELEASE; r <= RA_RESIDENCY_HOST; r++) {
+    RaScore score;
+
+    if (r == s->point->residency[model] ||
+        !ra_space_allows_residency(s->space, model, r))
+      continue;
+    ra_evaluator_move_residency(s->evaluator, 0, model, r);
+    ra_evaluator_run(s->evaluator, 1, &score);
+    if (score.run_s < limit_s(s) && !score.is_exact)
+      ra_evaluator_exact_peak(s->evaluator, 0, &score);
+    point.residency[model] = (uint8_t)r;
+    keep(s, &point, &score);
+  }
+  ra_evaluator_move_residency(s->evaluator, 0, model,
+                              s->point->residency[model]);
+}
+
+static GArray *
+neighbours(RaCostTable *costs, const RaPoint *point, guint n,
+           gboolean residencies)
 {
   const RaSpace *space = ra_cost_table_space(costs);
   Search s = {.space = space,
@@ -149,12 +173,21 @@ ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n)
   for (uint32_t c = 0; n > 0 && c < space->workload->n_calls; c++)
     if (space->workload->calls[c].model != RA_NONE)
       try_call(&s, c);
+  for (uint32_t m = 0; residencies && m < space->workload->n_models; m++)
+    try_model(&s, m);
   ra_evaluator_free(s.evaluator);
   return s.best;
 }
 
+GArray *
+ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n)
+{
+  return neighbours(costs, point, n, FALSE);
+}
+
 guint
-ra_neighbours_descend(RaCostTable *costs, RaPoint *point, RaScore *out_score)
+ra_neighbours_descend(RaCostTable *costs, RaPoint *point, gboolean residencies,
+                      RaScore *out_score)
 {
   RaEvaluator *evaluator = ra_evaluator_new(costs);
   guint n = 0;
@@ -162,7 +195,7 @@ ra_neighbours_descend(RaCostTable *costs, RaPoint *point, RaScore *out_score)
   ra_evaluate(evaluator, point, out_score);
   ra_evaluator_free(evaluator);
   for (; n < DESCENTS; n++) {
-    g_autoptr(GArray) best = ra_neighbours(costs, point, 1);
+    g_autoptr(GArray) best = neighbours(costs, point, 1, residencies);
     const RaNeighbour *first;
 
     if (best->len == 0)

@@ -40,6 +40,8 @@ GArray *ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n);
  * ra_neighbours_descend:
  * @point: (inout): a plan that fits; goes to its quickest neighbour while that
  *   is quicker
+ * @residencies: models' parameters may also go elsewhere between calls, as
+ *   limits allow
  * @out_score: (out): of it
  *
  * What is left of chance at the end of a search.  Cost: as many looks at all
@@ -48,6 +50,6 @@ GArray *ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n);
  * Returns: how often it went
  */
 guint ra_neighbours_descend(RaCostTable *costs, RaPoint *point,
-                            RaScore *out_score);
+                            gboolean residencies, RaScore *out_score);
 
 #endif
