@@ -12,6 +12,8 @@
 
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
+/* They take off what the last plan was over, four and sixteen times that. */
+#define TIGHTER_TRIES 3
 
 static double
 now_s(void)
@@ -179,9 +181,9 @@ enter_point(RaContest *contest, const char *name, const RaField *field,
 
 /* Plans that differ from @point in one call. */
 static gboolean
-enter_near(RaContest *contest, const RaContestRound *round,
-           const RaField *field, const RaPoint *point,
-           const RaContestOptions *options, GError **error)
+enter_near(RaContest *contest, const char *from, const RaField *field,
+           const RaPoint *point, const RaContestOptions *options,
+           GError **error)
 {
   g_autoptr(GArray) near = NULL;
 
@@ -190,7 +192,7 @@ enter_near(RaContest *contest, const RaContestRound *round,
   near = ra_neighbours(field->costs, point, options->n_near);
   for (guint i = 0; i < near->len; i++) {
     const RaNeighbour *n = &g_array_index(near, RaNeighbour, i);
-    g_autofree char *name = g_strdup_printf("%s.%u", round->name, i + 2);
+    g_autofree char *name = g_strdup_printf("%s.%u", from, i + 2);
 
     if (!enter_point(contest, name, field, &n->point, n->score.iteration_s,
                      options, error))
@@ -202,9 +204,9 @@ enter_near(RaContest *contest, const RaContestRound *round,
 /* Whichever of chains and branch and bound found the better plan enters, and
  * from there as far down as one call at a time leads. */
 static gboolean
-enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
-            const RaSetup *setup, const RaContestOptions *options,
-            GError **error)
+enter_found(RaContest *contest, RaContestRound *round, const char *name,
+            const RaField *field, const RaSetup *setup,
+            const RaContestOptions *options, GError **error)
 {
   guint first = contest->contenders->len;
   const RaMcmcResult *found = &round->found;
@@ -213,21 +215,23 @@ enter_found(RaContest *contest, RaContestRound *round, const RaField *field,
   RaScore score;
 
   if (!found->found && !(round->bounded && exact->found)) {
-    RaContender *c = enter(contest, round->name);
+    RaContender *c = enter(contest, name);
 
     round->best_s = (double)NAN;
     c->is_found = TRUE;
     c->refusal = g_strdup("no plan that fits was found");
     return TRUE;
   }
+  score = found->score;
   if (round->bounded && exact->found &&
-      (!found->found || exact->score.run_s < found->score.run_s))
+      (!found->found || exact->score.run_s < found->score.run_s)) {
     point = exact->point;
-  ra_neighbours_descend(field->costs, &point, FALSE, &score);
+    ra_neighbours_descend(field->costs, &point, FALSE, &score);
+  }
   round->best_s = score.run_s;
-  return enter_point(contest, round->name, field, &point, score.iteration_s,
-                     options, error) &&
-         enter_near(contest, round, field, &point, options, error) &&
+  return enter_point(contest, name, field, &point, score.iteration_s, options,
+                     error) &&
+         enter_near(contest, name, field, &point, options, error) &&
          ra_contest_measure(contest, first, setup, options, error);
 }
 
@@ -246,6 +250,41 @@ score_starts(RaContest *contest, const RaField *field)
   }
 }
 
+/* What fits by the tables may not at stage fidelity, whose peaks are others:
+ * then chains run again in as much less memory. */
+static gboolean
+run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
+            guint first, const RaSetup *setup, const RaContestOptions *options,
+            GError **error)
+{
+  RaDevice *device = &field->setup->cluster->device;
+  double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
+
+  for (guint i = 0; i < TIGHTER_TRIES; i++) {
+    const RaContender *last = at(contest, first);
+    g_autofree char *name = NULL;
+
+    if (!last->text || last->fits ||
+        (options->stop && g_atomic_int_get(options->stop)))
+      return TRUE;
+    tight_bytes -= (last->peak_bytes - memory_bytes) * (1 << 2 * i);
+    name = g_strdup_printf("%s-tight%s", round->name,
+                           i == 0   ? ""
+                           : i == 1 ? "-2"
+                                    : "-3");
+    device->memory_bytes = tight_bytes;
+    first = contest->contenders->len;
+    ra_mcmc_result_clear(&round->found);
+    run_chains(round, field, contest->n_rounds, options);
+    device->memory_bytes = memory_bytes;
+    if (!round->found.found)
+      return TRUE;
+    if (!enter_found(contest, round, name, field, setup, options, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 /* @searched: like @setup, with the round's lengths; perhaps @setup itself. */
 static gboolean
 run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
@@ -253,6 +292,7 @@ run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
 {
   g_auto(RaField) field = {.setup = searched};
   double begin_s = now_s();
+  guint first;
 
   if (!ra_field_open(&field, options, error))
     return FALSE;
@@ -271,7 +311,10 @@ run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
     prove(round, &field, options);
   if (contest->n_rounds == 1)
     score_starts(contest, &field);
-  return enter_found(contest, round, &field, setup, options, error);
+  first = contest->contenders->len;
+  return enter_found(contest, round, round->name, &field, setup, options,
+                     error) &&
+         run_tighter(contest, round, &field, first, setup, options, error);
 }
 
 /* --- all of it --- */

@@ -148,6 +148,20 @@ run search --workload=ppo-llama3-70b.workload --cluster=h100-1n.cluster \
   --steps=4096 -o none.plan
 [ "$rc" -eq 1 ] && [ ! -e none.plan ]
 result $? "four models of 70B in one node: status 1 and no plan"
+# Where nothing fits with parameters on the GPUs, they are in host memory; and a
+# plan that fits by the tables only is not the last word.
+# shellcheck disable=SC2086
+{
+  works search $files --steps=2048 --top=1 --draws=1 -o host.plan \
+    '--set=cluster.framework-memory=42 GiB'
+  grep -q '^residency = host' host.plan
+  result $? "too little memory: parameters are in the host's between calls"
+  works search $files --steps=4096 --top=1 --draws=1 \
+    '--set=cluster.framework-memory=38 GiB'
+  grep -q '^search  .* does not fit' out && grep -q '^search-tight .* winner' out
+  result $? "a plan that does not fit at stage fidelity is searched for again"
+}
+
 # What is no candidate: as many rows as the counts say, each with its rule.
 # shellcheck disable=SC2086
 {
