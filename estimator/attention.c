@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "estimator/attention.h"
+#include "estimator/flash.h"
 #include "estimator/resolve.h"
 
 /* Names of dim[] of the attention ops. */
@@ -13,16 +14,17 @@ ra_attention_law_init(RaAttentionLaw *law, const RaProfile *profile,
   RaResolver r;
 
   ra_resolver_init(&r, profile, "attention", error);
+  law->sms = ra_resolve(&r, "sms");
+  law->flash = (guint)ra_resolve(&r, "flash");
   law->floor_s = ra_resolve(&r, "floor-s");
   law->s_per_flop =
       ra_rate_s(device->bf16_flop_per_s * ra_resolve(&r, "peak-frac"));
-  law->sms = ra_resolve(&r, "sms");
-  law->ramp_tokens = ra_resolve(&r, "ramp-tokens");
   law->head_dim_half = ra_resolve(&r, "head-dim-half");
-  law->tile_tokens = ra_resolve(&r, "tile-tokens");
+  law->tile_s = ra_resolve(&r, "tile-s");
+  law->row_s = ra_resolve(&r, "row-s");
+  law->lone_ratio = ra_resolve(&r, "lone-frac");
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
-  law->head_s = ra_resolve(&r, "head-s");
   if (!ra_resolver_ok(&r))
     return FALSE;
   ra_resolver_init(&r, profile, "attention-backward", error);
@@ -38,22 +40,28 @@ static double
 forward_s(const RaAttentionLaw *law, const RaOp *op)
 {
   const uint64_t *d = op->dim;
-  double sequences = (double)d[SEQUENCES], q_tokens = (double)d[Q_TOKENS];
-  double q_heads = (double)d[Q_HEADS], head_dim = (double)d[HEAD_DIM];
+  double q_tokens = (double)d[Q_TOKENS], head_dim = (double)d[HEAD_DIM];
+  double q_heads = (double)d[Q_HEADS];
   /* 4 head_dim / (rate's share of head_dim): the width cancels. */
   double s_per_pair = 4 * (head_dim + law->head_dim_half) * law->s_per_flop;
-  double work_s =
-      ((double)d[PAIRS] + q_tokens * law->ramp_tokens) * q_heads * s_per_pair;
-  double tile_s = law->tile_tokens *
-                  ((double)d[KV_TOKENS] / sequences + law->ramp_tokens) *
-                  law->sms * s_per_pair;
   double elements =
       2 * head_dim *
       (q_tokens * q_heads + (double)d[KV_TOKENS] * (double)d[KV_HEADS]);
-  double memory_s = ra_dtype_bytes(op->dtype) * elements * law->s_per_byte +
-                    sequences * q_heads * law->head_s;
+  double memory_s = ra_dtype_bytes(op->dtype) * elements * law->s_per_byte;
+  double start_s, work_s, chain_s = 0, parts_s = 0;
+  RaFlash cut;
 
-  return MAX(MAX(work_s, tile_s), memory_s);
+  ra_flash_cut(law->flash, law->sms, op, &cut);
+  start_s = law->tile_s + cut.tile_rows * law->row_s;
+  work_s = cut.n_rows * ((double)d[PAIRS] / q_tokens) * s_per_pair +
+           cut.n_tiles * start_s / law->sms;
+  if (law->flash > 0)
+    chain_s = start_s + law->lone_ratio * cut.tile_rows *
+                            (cut.n_keys / cut.n_splits) * law->sms * s_per_pair;
+  if (cut.n_splits > 1)
+    parts_s = 2 * sizeof(float) * cut.n_splits * q_tokens * q_heads *
+              (head_dim + 1) * law->s_per_byte;
+  return parts_s + MAX(MAX(work_s, chain_s), memory_s);
 }
 
 static gboolean

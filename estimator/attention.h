@@ -2,7 +2,7 @@
  *
  * A forward reads q, k, v once and computes only what the causal mask leaves;
  * a decode step reads the cache of every sequence.  Decode is linear in the
- * tokens attended to, in two pieces, so that sums over steps are closed.
+ * tokens attended to, piece by piece, so that sums over steps are closed.
  */
 #ifndef RA_ESTIMATOR_ATTENTION_H
 #define RA_ESTIMATOR_ATTENTION_H
@@ -13,25 +13,31 @@
 #include "traces/profile.h"
 
 typedef struct {
+  guint flash;           /* generation of the kernel, estimator/flash.h */
+  double sms;            /* multiprocessors */
   double floor_s;        /* added to every call */
   double s_per_flop;     /* all multiprocessors busy, heads wide */
-  double sms;            /* multiprocessors */
-  double ramp_tokens;    /* keys that a query costs beyond the visible */
-  double head_dim_half;  /* width at half rate, elements */
-  double tile_tokens;    /* queries that one multiprocessor takes at a time */
+  double head_dim_half;  /* what a score costs beside its products, as elements
+                            of a head */
+  double tile_s;         /* begin and end of a tile, on its multiprocessor */
+  double row_s;          /* and for each of its rows */
+  double lone_ratio;     /* time of a tile alone over its share of full ones */
   double s_per_byte;     /* memory */
-  double head_s;         /* each head of each sequence */
   double backward_ratio; /* forward's over backward's FLOP/s */
   RaResidual residual;
   RaResidual backward_residual; /* of the gradient beside its law */
 } RaAttentionLaw;
 
 typedef struct {
-  double floor_s;      /* least time of the part that grows */
-  double base_s;       /* its time at an empty cache */
-  double head_s;       /* each query head of each sequence */
-  double sequence_s;   /* each sequence */
-  double s_per_byte;   /* memory, of the cache */
+  guint flash;         /* generation of the kernel */
+  double sms;          /* multiprocessors */
+  double cache_bytes;  /* of the device's last level */
+  double floor_s;      /* added to every call */
+  double launch_s;     /* each further kernel of it */
+  double split_s;      /* each share of a split cache, when combined */
+  double block_s;      /* a block of keys, one after the other */
+  double tile_s;       /* begin and end of a thread block */
+  double s_per_byte;   /* memory */
   RaResidual residual; /* its first axis is the length */
   float *log_s;        /* ln of seconds at each cell of the table, which never
                           falls along the length; owned; NULL: no table */
@@ -50,21 +56,26 @@ void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
  * @op: an %RA_OP_ATTENTION: sequences, q_tokens, kv_tokens, pairs, q_heads,
  *   kv_heads, head_dim
  *
- * Device seconds of one causal forward:
+ * Device seconds of one causal forward, cut as estimator/flash.h says into
+ * tiles of R rows, rows in all, keys of each in S splits:
  *
- *     rate   = peak_flop_per_s peak_frac head_dim / (head_dim + head_dim_half)
- *     work   = 4 (pairs + q_tokens ramp_tokens) q_heads head_dim / rate
- *     tile   = 4 tile_tokens (kv_tokens / sequences + ramp_tokens) head_dim
- *              sms / rate                         the longest row of tiles
+ *     pair   = 4 (head_dim + head_dim_half) / (peak_flop_per_s peak_frac)
+ *     start  = tile_s + R row_s
+ *     work   = rows (pairs / q_tokens) pair + tiles start / sms
+ *     chain  = start + lone R (kv_tokens / sequences / S) sms pair
  *     memory = bytes / (memory_bytes_per_s bandwidth_frac)
- *              + sequences q_heads head_s
- *     law    = floor + max(work, tile, memory)
+ *     parts  = 8 S q_tokens q_heads (head_dim + 1)
+ *                / (memory_bytes_per_s bandwidth_frac)    where S > 1: fp32
+ *                                                         written and combined
+ *     law    = floor + parts + max(work, chain, memory)
  *     t      = law exp(r),  r from the table
  *
- * GQA changes the memory part only, as in FlashAttention.
+ * The width's half is what a score costs beside its products: exponentials (16
+ * a cycle and multiprocessor), scaling, maxima, sums.  A processor without such
+ * a kernel has one tile a head and no chain.
  * Valid: batch 1..256, length 1..16384, 1..64 heads, head_dim 64 and 128.
- * Source: work partitioning, arXiv 2307.08691 section 3; coefficients, the
- * profile.   Cost: about 50 ns, no allocation.
+ * Source: work partitioning, arXiv 2307.08691 section 3, arXiv 2407.08608;
+ * coefficients, the profile.   Cost: about 60 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 without tokens or heads
  */
@@ -88,9 +99,19 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  * ra_decode_attention_s:
  * @op: an %RA_OP_DECODE_ATTENTION, one query a sequence
  *
- *     cache = 2 kv_tokens kv_heads head_dim bytes_per_element
- *     law   = sequences (q_heads head_s + sequence_s)
- *             + max(floor, base + cache / (memory_bytes_per_s bandwidth_frac))
+ * Cut as estimator/flash.h says, keys of each tile in S splits of B blocks:
+ *
+ *     bytes   = 2 kv_tokens kv_heads head_dim bytes_per_element
+ *               + 2 (3 with copies of queries and outputs) sequences q_heads
+ *                 head_dim bytes_per_element
+ *     missed  = 0 up to half of the cache of the device, 1 from all of it
+ *     memory  = missed bytes / (memory_bytes_per_s bandwidth_frac)
+ *     kernels = 2 with copies + 1 with splits
+ *     law     = floor + kernels launch_s + S split_s (where S > 1)
+ *               + max(B block_s head_dim / 128, tiles S tile_s / sms, memory)
+ *
+ * at lengths that are powers of two, linear between them.  A processor without
+ * such a kernel takes the sum of tiles and memory, and misses all bytes.
  *
  * Without a table that is t.  With one, T(i) is the measured time at its i-th
  * length, law exp(r) at the knots of all axes, in the logarithm linear in log2

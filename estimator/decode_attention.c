@@ -4,28 +4,106 @@
 
 #include "base/rng.h"
 #include "estimator/attention.h"
+#include "estimator/flash.h"
 #include "estimator/resolve.h"
 
 /* Names of dim[] of the attention ops. */
 enum { SEQUENCES, Q_TOKENS, KV_TOKENS, PAIRS, Q_HEADS, KV_HEADS, HEAD_DIM };
 
-/* Seconds for each token of the cache, on the sloped line. */
+/* Bytes that @op moves, at @kv_tokens. */
 static double
-s_per_token(const RaDecodeAttentionLaw *law, const RaOp *op)
+moved_bytes(const RaOp *op, const RaFlash *cut, double kv_tokens)
 {
-  return 2.0 * (double)op->dim[KV_HEADS] * (double)op->dim[HEAD_DIM] *
-         ra_dtype_bytes(op->dtype) * law->s_per_byte;
+  double width_bytes =
+      (double)op->dim[HEAD_DIM] * ra_dtype_bytes((RaDtype)op->dtype);
+  double outside = (double)op->dim[SEQUENCES] * (double)op->dim[Q_HEADS];
+
+  return 2 * width_bytes *
+         (kv_tokens * (double)op->dim[KV_HEADS] +
+          (cut->copies ? 3 : 1) * outside);
+}
+
+/* The law's formula, at sequences of @length tokens. */
+static double
+formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
+{
+  RaOp at = *op;
+  RaFlash cut;
+  double bytes, memory_s, tiles_s, chain_s, missed, blocks;
+
+  at.dim[KV_TOKENS] = (uint64_t)(length * (double)op->dim[SEQUENCES]);
+  at.dim[Q_TOKENS] = at.dim[SEQUENCES];
+  ra_flash_cut(law->flash, law->sms, &at, &cut);
+  bytes = moved_bytes(op, &cut, length * (double)op->dim[SEQUENCES]);
+  memory_s = bytes * law->s_per_byte;
+  tiles_s = cut.n_tiles * cut.n_splits * law->tile_s / law->sms;
+  if (law->flash == 0)
+    return law->floor_s + tiles_s + memory_s;
+  missed = CLAMP(2 * bytes / law->cache_bytes - 1, 0, 1);
+  blocks = ceil(ceil(length / RA_FLASH_KEYS) / cut.n_splits);
+  chain_s = blocks * law->block_s * (double)op->dim[HEAD_DIM] / RA_FLASH_WIDTH;
+  return law->floor_s +
+         ((cut.copies ? 2 : 0) + (cut.n_splits > 1 ? 1 : 0)) * law->launch_s +
+         (cut.n_splits > 1 ? cut.n_splits * law->split_s : 0) +
+         MAX(MAX(chain_s, tiles_s), missed * memory_s);
+}
+
+/* A piece of the time as a line in the tokens attended to. */
+typedef struct {
+  double from_tokens;  /* begins there */
+  double until_tokens; /* ends there */
+  double begin_s;      /* seconds at the begin */
+  double slope;        /* s per token */
+} Piece;
+
+/* The formula at @length, a power of two, and no less than where generation 3
+ * does not split yet: the only length at which it falls. */
+static double
+knot_formula_s(const RaDecodeAttentionLaw *law, const RaOp *op, double length)
+{
+  double s = formula_s(law, op, length);
+  double whole = RA_FLASH_WHOLE_BLOCKS * RA_FLASH_KEYS;
+
+  return law->flash == 3 && length > whole ? MAX(s, formula_s(law, op, whole))
+                                           : s;
+}
+
+/* The law alone: the formula at powers of two, a line between two. */
+static Piece
+law_piece(const RaDecodeAttentionLaw *law, const RaOp *op, double kv_tokens)
+{
+  double n = (double)op->dim[SEQUENCES], length = kv_tokens / n, from, end_s;
+  Piece piece = {.from_tokens = kv_tokens, .until_tokens = n};
+  int exponent;
+
+  if (law->flash == 0) {
+    piece.until_tokens = (double)INFINITY;
+    piece.begin_s = formula_s(law, op, length);
+    piece.slope = 2 * (double)op->dim[KV_HEADS] * (double)op->dim[HEAD_DIM] *
+                  ra_dtype_bytes((RaDtype)op->dtype) * law->s_per_byte;
+    return piece;
+  }
+  if (length < 1) {
+    piece.begin_s = formula_s(law, op, 1);
+    return piece;
+  }
+  (void)frexp(length, &exponent);
+  from = ldexp(1, exponent - 1);
+  piece.from_tokens = from * n;
+  piece.until_tokens = 2 * from * n;
+  piece.begin_s = knot_formula_s(law, op, from);
+  end_s = knot_formula_s(law, op, 2 * from);
+  piece.slope = MAX(end_s - piece.begin_s, 0) / (from * n);
+  return piece;
 }
 
 /* The law alone, at @kv_tokens. */
 static double
 law_s(const RaDecodeAttentionLaw *law, const RaOp *op, double kv_tokens)
 {
-  double grows_s = law->base_s + kv_tokens * s_per_token(law, op);
+  Piece piece = law_piece(law, op, kv_tokens);
 
-  return (double)op->dim[SEQUENCES] *
-             ((double)op->dim[Q_HEADS] * law->head_s + law->sequence_s) +
-         MAX(law->floor_s, grows_s);
+  return piece.begin_s + piece.slope * (kv_tokens - piece.from_tokens);
 }
 
 /* The op with the value @at of each axis, whatever @op says of it. */
@@ -120,10 +198,14 @@ ra_decode_attention_law_init(RaDecodeAttentionLaw *law,
   RaResolver r;
 
   ra_resolver_init(&r, profile, "decode-attention", error);
+  law->sms = ra_resolve(&r, "sms");
+  law->flash = (guint)ra_resolve(&r, "flash");
+  law->cache_bytes = ra_resolve(&r, "cache-bytes");
   law->floor_s = ra_resolve(&r, "floor-s");
-  law->base_s = ra_resolve(&r, "base-s");
-  law->head_s = ra_resolve(&r, "head-s");
-  law->sequence_s = ra_resolve(&r, "sequence-s");
+  law->launch_s = ra_resolve(&r, "launch-s");
+  law->split_s = ra_resolve(&r, "split-s");
+  law->block_s = ra_resolve(&r, "block-s");
+  law->tile_s = ra_resolve(&r, "tile-s");
   law->s_per_byte =
       ra_rate_s(device->memory_bytes_per_s * ra_resolve(&r, "bandwidth-frac"));
   if (!ra_resolver_ok(&r) ||
@@ -155,14 +237,6 @@ is_idle(const RaOp *op)
   return op->dim[SEQUENCES] == 0 || op->dim[Q_TOKENS] == 0 ||
          op->dim[Q_HEADS] == 0 || op->dim[HEAD_DIM] == 0;
 }
-
-/* A piece of the time as a line in the tokens attended to. */
-typedef struct {
-  double from_tokens;  /* begins there */
-  double until_tokens; /* ends there */
-  double begin_s;      /* seconds at the begin */
-  double slope;        /* s per token */
-} Piece;
 
 /* Where an op stands in the table, but for its length. */
 typedef struct {
@@ -271,7 +345,7 @@ table_piece(const RaDecodeAttentionLaw *law, const RaOp *op)
   if (tokens >= axis->knots[last] * n) {
     piece.from_tokens = axis->knots[last] * n;
     piece.begin_s = knot_s(law, op, &spot, last);
-    piece.slope = s_per_token(law, op);
+    piece.slope = law_piece(law, op, piece.from_tokens).slope;
     return piece;
   }
   i = ra_grid_axis_at(axis, tokens / n, &frac);
@@ -281,24 +355,6 @@ table_piece(const RaDecodeAttentionLaw *law, const RaOp *op)
   end_s = knot_s(law, op, &spot, i + 1);
   piece.slope =
       MAX(end_s - piece.begin_s, 0) / (piece.until_tokens - piece.from_tokens);
-  return piece;
-}
-
-/* The same without a table: flat, then sloped. */
-static Piece
-law_piece(const RaDecodeAttentionLaw *law, const RaOp *op)
-{
-  double slope = s_per_token(law, op);
-  double knot_tokens = slope > 0 ? (law->floor_s - law->base_s) / slope : 0;
-  Piece piece = {.until_tokens = (double)INFINITY,
-                 .begin_s = law_s(law, op, (double)op->dim[KV_TOKENS])};
-
-  /* At the knot itself the next token already costs the slope. */
-  piece.from_tokens = (double)op->dim[KV_TOKENS];
-  if (piece.from_tokens >= knot_tokens)
-    piece.slope = slope;
-  else
-    piece.until_tokens = knot_tokens;
   return piece;
 }
 
@@ -325,7 +381,8 @@ ra_decode_attention_line(const RaDecodeAttentionLaw *law, const RaOp *op,
   *out_until_tokens = UINT64_MAX;
   if (is_idle(op))
     return 0;
-  piece = law->log_s ? table_piece(law, op) : law_piece(law, op);
+  piece = law->log_s ? table_piece(law, op)
+                     : law_piece(law, op, (double)op->dim[KV_TOKENS]);
   if (piece.until_tokens < 0x1p63)
     *out_until_tokens = (uint64_t)piece.until_tokens;
   return piece.slope;

@@ -14,15 +14,15 @@ static const RaFitCoefficient gemm[] = {
 };
 static const RaFitCoefficient attention[] = {
     {"floor-s", 5e-7, 1e-9, 1e-4},   {"peak-frac", 0.3, 0.005, 1.2},
-    {"ramp-tokens", 20, 0.01, 1000}, {"head-dim-half", 20, 0.01, 500},
-    {"bandwidth-frac", 1, 0.05, 30}, {"head-s", 1e-7, 1e-12, 1e-4},
+    {"row-s", 1e-7, 1e-12, 1e-4},    {"head-dim-half", 20, 0.01, 500},
+    {"bandwidth-frac", 1, 0.05, 30}, {"tile-s", 1e-7, 1e-12, 1e-4},
 };
 static const RaFitCoefficient backward[] = {
     {"efficiency-frac", 0.9, 0.05, 10},
 };
 static const RaFitCoefficient decode[] = {
-    {"floor-s", 1e-8, 1e-10, 1e-5},    {"base-s", 1e-8, 1e-10, 1e-5},
-    {"head-s", 1e-7, 1e-12, 1e-4},     {"sequence-s", 1e-7, 1e-12, 1e-4},
+    {"floor-s", 1e-8, 1e-10, 1e-5},
+    {"tile-s", 1e-7, 1e-12, 1e-4},
     {"bandwidth-frac", 0.5, 0.01, 30},
 };
 static const RaFitCoefficient memory_op[] = {

@@ -15,16 +15,15 @@ static const RaFitCoefficient gemm[] = {
 #define N_GEMM_BF16 8
 
 static const RaFitCoefficient prefill[] = {
-    {"floor-s", 1e-5, 1e-6, 1e-4}, {"peak-frac", 0.7, 0.2, 1},
-    {"ramp-tokens", 200, 1, 2000}, {"head-dim-half", 20, 0.5, 200},
-    {"tile-tokens", 64, 1, 512},   {"bandwidth-frac", 0.6, 0.1, 1},
-    {"head-s", 1e-9, 1e-12, 1e-6},
+    {"floor-s", 1e-5, 1e-6, 1e-4}, {"head-dim-half", 60, 0.5, 1000},
+    {"tile-s", 4e-6, 1e-8, 1e-4},  {"row-s", 1e-8, 1e-11, 1e-6},
+    {"lone-frac", 1, 0.3, 4},      {"bandwidth-frac", 0.6, 0.1, 1},
 };
 
 static const RaFitCoefficient decode[] = {
-    {"floor-s", 1e-5, 1e-6, 1e-4},   {"base-s", 5e-6, 1e-7, 1e-4},
-    {"head-s", 1e-9, 1e-12, 1e-6},   {"sequence-s", 1e-8, 1e-12, 1e-6},
-    {"bandwidth-frac", 0.8, 0.1, 1},
+    {"floor-s", 1e-5, 1e-6, 1e-4},  {"launch-s", 3e-6, 1e-8, 1e-4},
+    {"split-s", 1e-7, 1e-10, 1e-5}, {"block-s", 2e-6, 1e-8, 1e-4},
+    {"tile-s", 3e-6, 1e-8, 1e-4},   {"bandwidth-frac", 0.8, 0.1, 1},
 };
 
 static const RaFitCoefficient memory_op[] = {

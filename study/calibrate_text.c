@@ -43,6 +43,11 @@ static const struct {
   const char *law, *name, *text;
 } comments[] = {
     {NULL, "sms", "NVIDIA's architecture whitepaper of the GPU"},
+    {NULL, "flash",
+     "what vLLM takes: 3 on Hopper (4, taken for it, on "
+     "Blackwell's servers), else 2"},
+    {NULL, "cache-bytes", "NVIDIA's architecture whitepaper of the GPU"},
+    {"attention", "peak-frac", "what is lost is said of scores"},
     {NULL, "tile-m", "cuBLAS's large CTA tile"},
     {NULL, "efficiency-frac", "0.63 / 0.73"},
     {"realloc", "step-s", "misc/hardware_specs.csv p2p_latency_s"},

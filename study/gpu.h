@@ -30,6 +30,10 @@ typedef struct {
   const char *architecture; /* "hopper": of its kernels */
   guint sms;                /* multiprocessors */
   double clock_hz;          /* boost, of the multiprocessors */
+  guint fp32_lanes;         /* fp32 operations a cycle and multiprocessor */
+  double cache_mib;         /* last level; 0: nothing stays in it */
+  guint flash;              /* generation of its FlashAttention kernels in
+                               vLLM (vllm/v1/attention/backends/fa_utils.py) */
   double power_w;           /* limit */
   gboolean nvls;            /* switches reduce in the node first */
   const char *also;         /* further names, blanks between; "" none */

@@ -90,7 +90,7 @@ fixed_value(const char *law, const RaCoefficientSpec *c)
     return 0;
   if (g_strv_contains(ones, c->name))
     return 1;
-  if (strcmp(c->name, "tile-tokens") == 0)
+  if (strcmp(c->name, "flash") == 0)
     return 0;
   /* A rank alone has nobody to send to; another node there is none: copies of
    * memory. */

@@ -8,6 +8,23 @@
 #include "traces/law.h"
 #include "traces/measured.h"
 
+#define MIB 1048576.0
+
+/* What is known of @gpu itself and nowhere fitted. */
+static gboolean
+is_of_gpu(const RaGpu *gpu, const char *name, double *out_value)
+{
+  if (strcmp(name, "sms") == 0)
+    *out_value = gpu->sms;
+  else if (strcmp(name, "flash") == 0)
+    *out_value = gpu->flash;
+  else if (strcmp(name, "cache-bytes") == 0)
+    *out_value = gpu->cache_mib * MIB;
+  else
+    return FALSE;
+  return TRUE;
+}
+
 /* A start for every coefficient: of its fit, or the middle of what it may be
  * until it is set otherwise. */
 static double
@@ -15,6 +32,7 @@ start_of(const RaGpu *gpu, const RaLawSpec *spec,
          const RaCoefficientSpec *coefficient)
 {
   const char *name = coefficient->name;
+  double value;
 
   for (guint l = 0; l < ra_fit_n_trace_laws(); l++) {
     const RaFitLaw *fit = ra_fit_trace_law_at(l);
@@ -24,8 +42,10 @@ start_of(const RaGpu *gpu, const RaLawSpec *spec,
           strcmp(fit->coefficients[i].name, name) == 0)
         return fit->coefficients[i].start;
   }
-  if (strcmp(name, "sms") == 0)
-    return gpu->sms;
+  if (is_of_gpu(gpu, name, &value))
+    return value;
+  if (strcmp(name, "peak-frac") == 0)
+    return 1;
   if (strcmp(name, "tile-m") == 0)
     return 128;
   if (strcmp(name, "tile-n") == 0)
@@ -121,27 +141,56 @@ share_factor(const RaGpu *from, const RaDevice *base, const RaGpu *to,
              share_power(law));
 }
 
+/* Exponentials a cycle and multiprocessor: all architectures' whitepapers, from
+ * Volta on. */
+#define EXPONENTIALS 16.0
+
+/* FLOP of products that a multiprocessor does in a cycle, for a score's 4
+ * head_dim. */
+static double
+width_per_cycle(const RaGpu *gpu, const RaDevice *device)
+{
+  return device->bf16_flop_per_s / (gpu->sms * gpu->clock_hz) / 4;
+}
+
+/* Cycles of a score that the products do not hide, beside its fp32 operations:
+ * FlashAttention 3 takes exponentials of one group of warps while another
+ * multiplies (arXiv 2407.08608, section 3.1); 2 does not. */
+static double
+shown_cycles(const RaGpu *gpu)
+{
+  return gpu->flash == 2 ? 1 / EXPONENTIALS : 0;
+}
+
+/* What a score costs beside its products: cycles of exponentials, where they
+ * show, and of a number of fp32 operations that is carried. */
+static double
+carried_half(const RaGpu *from, const RaDevice *base, const RaGpu *to,
+             const RaDevice *target, double half)
+{
+  double cycles = half / width_per_cycle(from, base);
+  double operations = MAX(cycles - shown_cycles(from), 0) * from->fp32_lanes;
+
+  if (from->flash == 0 || to->flash == 0)
+    return half;
+  return (operations / to->fp32_lanes + shown_cycles(to)) *
+         width_per_cycle(to, target);
+}
+
 static double
 carried(const RaGpu *from, const RaGpu *to, const char *law, double factor,
         const RaCoefficient *c)
 {
-  if (strcmp(c->name, "sms") == 0)
-    return to->sms;
+  double value;
+
+  if (is_of_gpu(to, c->name, &value))
+    return value;
   if (strcmp(c->name, "bandwidth-frac") == 0)
     return MIN(c->value * factor, MAX(c->value, 1));
   if (!keeps_seconds(law) && g_str_has_suffix(c->name, "-s") &&
       !g_str_has_prefix(c->name, "inter-"))
     return c->value * (from->clock_hz / to->clock_hz);
   return c->value;
-}
-
-/* Whose table says the same of all architectures: what is left over of the
- * A100's and the H100's decode attention has a correlation of 0.44, of products
- * 0.17, of prefill 0.21. */
-static gboolean
-is_of_all(const char *law)
-{
-  return strcmp(law, "decode-attention") == 0;
 }
 
 void
@@ -159,9 +208,12 @@ ra_transfer_law(const RaGpu *from, const RaProfile *base, const RaGpu *to,
     for (guint j = 0; j < set->n_coefficients; j++)
       if (strcmp(set->coefficients[j].name, law->coefficients[i].name) == 0)
         set->coefficients[j].value =
-            carried(from, to, name, factor, &law->coefficients[i]);
+            strcmp(law->coefficients[i].name, "head-dim-half") == 0
+                ? carried_half(from, &base->spec, to, &target->spec,
+                               law->coefficients[i].value)
+                : carried(from, to, name, factor, &law->coefficients[i]);
   g_clear_pointer(&set->grid, ra_grid_free);
-  if (law->grid && (same || is_of_all(name)))
+  if (law->grid && same)
     set->grid = ra_grid_copy(law->grid);
 }
 

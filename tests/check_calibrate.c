@@ -23,9 +23,11 @@ truth(void)
       "gemm.bf16.peak-frac=0.6", "gemm.bf16.split-k=2000",
       "gemm.bf16.wave-frac=0.7", "gemm.bf16.ramp-k=300",
       "gemm.bf16.small-tile-frac=0.8", "gemm.bf16.bandwidth-frac=0.7",
-      "gemm.bf16.serial-frac=0.3", "decode-attention.floor-s=2e-5",
-      "decode-attention.base-s=8e-6", "decode-attention.head-s=3e-9",
-      "decode-attention.sequence-s=5e-8", "decode-attention.bandwidth-frac=0.6",
+      "gemm.bf16.serial-frac=0.3", "decode-attention.sms=100",
+      "decode-attention.flash=3", "decode-attention.cache-bytes=1e7",
+      "decode-attention.floor-s=2e-5", "decode-attention.launch-s=5e-6",
+      "decode-attention.split-s=3e-7", "decode-attention.block-s=3e-6",
+      "decode-attention.tile-s=5e-6", "decode-attention.bandwidth-frac=0.6",
       "memory.norm.floor-s=5e-6", "memory.norm.base-s=2e-6",
       "memory.norm.bandwidth-frac=0.4", NULL);
 }

@@ -132,24 +132,24 @@ END_TEST
 
 #define ATTENTION                                                              \
   "attention.sms=10", "attention.floor-s=1e-6", "attention.peak-frac=0.5",     \
-      "attention.ramp-tokens=100", "attention.head-dim-half=32",               \
-      "attention.tile-tokens=64", "attention-backward.efficiency-frac=0.8"
+      "attention.row-s=1e-8", "attention.head-dim-half=32",                    \
+      "attention-backward.efficiency-frac=0.8"
 
-/* 2 sequences of 1000, 8 heads of 96, 4 of keys: rate = 0.5e12 * 96/128.
- * Pairs 2 * 1000 * 1001 / 2 = 1001000 and 2000 * 100 = 200000 of the ramp:
- * work = 4 * 1201000 * 8 * 96 / 0.375e12.  The backward's five products for
- * two at 0.8 of the rate. */
+/* No tiles: 2 sequences of 1000, 8 heads of 96, 4 of keys.  Pairs are
+ * 2 * 1000 * 1001 / 2 = 1001000, of 96 + 32 elements: 4 * 1001000 * 8 * 128 /
+ * 0.5e12; 16 heads of 1000 rows of 10 ns on 10 SMs are 16 us.  The backward's
+ * five products for two at 0.8 of the rate. */
 START_TEST(test_attention)
 {
   g_autoptr(Bench) b = bench_new(profile_text_load(NO_MEMORY, ATTENTION, NULL));
   g_autoptr(Bench) wrong = bench_new(
-      profile_text_load(NO_MEMORY, ATTENTION, "attention.head-s=1e-3", NULL));
+      profile_text_load(NO_MEMORY, ATTENTION, "attention.tile-s=1e-3", NULL));
   RaOp op = bench_attention(RA_OP_ATTENTION, 2, 2000, 2000, 1001000, 8, 4, 96);
-  double work_s = 4 * 1201000.0 * 8 * 96 / 0.375e12;
+  double work_s = 4 * 1001000.0 * 8 * 128 / 0.5e12 + 16e-6;
 
   bench_check(ra_estimator_op_s(b->estimator, &op), 1e-6 + work_s);
-  /* 16 heads of sequences at 1 ms each are more. */
-  bench_check(ra_estimator_op_s(wrong->estimator, &op), 1e-6 + 16e-3);
+  /* 16 heads of sequences at 1 ms each on 10 SMs. */
+  bench_check(ra_estimator_op_s(wrong->estimator, &op), 1e-6 + work_s + 1.6e-3);
   op.kind = RA_OP_ATTENTION_BACKWARD;
   bench_check(ra_estimator_op_s(b->estimator, &op), 1e-6 + work_s * 2.5 / 0.8);
   bench_check_differs(ra_estimator_op_s(wrong->estimator, &op),
@@ -159,43 +159,47 @@ START_TEST(test_attention)
 }
 END_TEST
 
-/* One sequence of 64 with one head of 96: one tile of 64 queries, which one of
- * the 10 SMs computes: 4 * 64 * (64 + 100) * 96 * 10 / 0.375e12, more than the
- * work of 64 * 65 / 2 + 6400 pairs on all.  With a slow memory its bytes:
- * (2 * 64 * 96 + 2 * 64 * 96) * 2 / 1e8. */
+/* One sequence of 64 with one head of 96: one tile of 64 rows, begun in 64
+ * times 10 ns, whose 64 x 64 scores one of the 10 SMs computes at twice its
+ * share: 2 * 4 * 64 * 64 * 128 * 10 / 0.5e12, more than the work of 64 * 65 / 2
+ * pairs on all.  With a slow memory its bytes: (2 * 64 * 96 + 2 * 64 * 96) * 2
+ * / 1e8.
+ */
 START_TEST(test_attention_bounds)
 {
-  g_autoptr(Bench) b = bench_new(profile_text_load(NO_MEMORY, ATTENTION, NULL));
-  g_autoptr(Bench) slow = bench_new(
-      profile_text_load("device.memory-bandwidth=1e8 B/s", ATTENTION, NULL));
+  g_autoptr(Bench) b =
+      bench_new(profile_text_load(NO_MEMORY, ATTENTION, "attention.flash=2",
+                                  "attention.lone-frac=2", NULL));
+  g_autoptr(Bench) slow = bench_new(profile_text_load(
+      "device.memory-bandwidth=1e8 B/s", ATTENTION, "attention.flash=2", NULL));
   RaOp op = bench_attention(RA_OP_ATTENTION, 1, 64, 64, 2080, 1, 1, 96);
 
   bench_check(ra_estimator_op_s(b->estimator, &op),
-              1e-6 + 4 * 64 * 164.0 * 96 * 10 / 0.375e12);
+              1.64e-6 + 2 * 4 * 64 * 64.0 * 128 * 10 / 0.5e12);
   bench_check(ra_estimator_op_s(slow->estimator, &op),
               1e-6 + 4 * 64 * 96.0 * 2 / 1e8);
 }
 END_TEST
 
 #define DECODE                                                                 \
-  "decode-attention.floor-s=20e-6", "decode-attention.base-s=5e-6",            \
-      "decode-attention.head-s=1e-8", "decode-attention.sequence-s=1e-7",      \
+  "decode-attention.floor-s=20e-6", "decode-attention.tile-s=1e-8",            \
       "decode-attention.bandwidth-frac=0.5"
 
-/* 10 sequences, 8 heads, 2 of keys of 16: 10 (8e-8 + 1e-7) = 1.8 us, and a
- * token of cache is 2 * 2 * 16 * 2 = 128 bytes at 0.5e9/s, 0.256 us: 40 tokens
- * are 5 + 10.24 < 20, 100 are 5 + 25.6 us. */
+/* 10 sequences, 8 heads, 2 of keys of 16: 80 heads at 10 ns, 0.8 us; queries
+ * and outputs are 2 * 80 * 16 * 2 = 5120 bytes and a token of cache 2 * 2 * 16
+ * * 2 = 128, at 0.5e9/s 10.24 and 0.256 us: 40 tokens are 20 + 0.8 + 10.24 +
+ * 10.24, 100 are 20 + 0.8 + 10.24 + 25.6 us. */
 START_TEST(test_decode_attention)
 {
   g_autoptr(Bench) b = bench_new(profile_text_load(DECODE, NULL));
-  g_autoptr(Bench) wrong = bench_new(
-      profile_text_load(DECODE, "decode-attention.sequence-s=0", NULL));
+  g_autoptr(Bench) wrong =
+      bench_new(profile_text_load(DECODE, "decode-attention.tile-s=0", NULL));
   RaOp op = bench_attention(RA_OP_DECODE_ATTENTION, 10, 10, 40, 40, 8, 2, 16);
 
-  bench_check(ra_estimator_op_s(b->estimator, &op), 21.8e-6);
+  bench_check(ra_estimator_op_s(b->estimator, &op), 41.28e-6);
   op.dim[2] = op.dim[3] = 100;
-  bench_check(ra_estimator_op_s(b->estimator, &op), 32.4e-6);
-  bench_check_differs(ra_estimator_op_s(wrong->estimator, &op), 32.4e-6);
+  bench_check(ra_estimator_op_s(b->estimator, &op), 56.64e-6);
+  bench_check_differs(ra_estimator_op_s(wrong->estimator, &op), 56.64e-6);
 }
 END_TEST
 

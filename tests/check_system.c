@@ -179,7 +179,7 @@ decode(const Bench *bench, const RaModel *model, uint32_t n_layers, int launch)
 START_TEST(test_decode)
 {
   g_autoptr(Bench) bench = bench_new(
-      profile_text_load("decode-attention.base-s=1e-3", TIMELESS, NULL));
+      profile_text_load("decode-attention.floor-s=1e-3", TIMELESS, NULL));
   g_autoptr(RaModel) model = make_model();
   RaCost cost;
 
@@ -208,7 +208,7 @@ END_TEST
 START_TEST(test_step)
 {
   g_autoptr(Bench) bench = bench_new(
-      profile_text_load("decode-attention.base-s=1e-3", TIMELESS, NULL));
+      profile_text_load("decode-attention.floor-s=1e-3", TIMELESS, NULL));
   g_autoptr(RaModel) model = make_model();
   const RaSystemConstants constants = {.compute_factor = 1,
                                        .decode_step_s = 4e-3};
@@ -326,7 +326,7 @@ END_TEST
 START_TEST(test_launches)
 {
   g_autoptr(Bench) bench = bench_new(profile_text_load(
-      "host.eager-launch-s=1e-3", "decode-attention.base-s=1e-6",
+      "host.eager-launch-s=1e-3", "decode-attention.floor-s=1e-6",
       "memory.norm.base-s=1e-9", NULL));
   g_autoptr(RaModel) model = make_model();
   double alone_s = decode(bench, model, 2, RA_LAUNCH_EAGER).total_s;

@@ -49,6 +49,7 @@ tests_check_exec_torch_SOURCES = %D%/check_exec_torch.c %D%/torch_fixture.c \
 	%D%/torch_fixture.h
 EXTRA_DIST += %D%/torch/fixtures.py %D%/data/torch
 EXTRA_DIST += %D%/torch/checkpoints.py %D%/data/checkpoints
+check_programs += %D%/check_flash
 check_programs += %D%/check_fold
 tests_check_fold_SOURCES = %D%/check_fold.c %D%/fold_compare.c \
 	%D%/fold_compare.h %D%/plan_text.c %D%/plan_text.h
@@ -349,6 +350,7 @@ estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
 tests_check_core_SOURCES = %D%/check_core.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
+tests_check_flash_SOURCES = %D%/check_flash.c $(estimator_fixture)
 tests_check_overlap_SOURCES = %D%/check_overlap.c $(estimator_fixture)
 tests_check_serve_SOURCES = %D%/check_serve.c $(estimator_fixture)
 tests_check_residual_SOURCES = %D%/check_residual.c $(estimator_fixture)

@@ -16,7 +16,7 @@ ideal_value(const char *name)
                                      "serial-frac",
                                      "hierarchical-frac",
                                      "ramp-k",
-                                     "ramp-tokens",
+                                     "flash",
                                      "head-dim-half",
                                      "quantize-bytes",
                                      "product-frac",

@@ -37,24 +37,33 @@ static const RaCoefficientSpec gemm_fp8[] = {
   {"quantize-bytes", COUNT, "moved for each element of the operand that is "
                             "quantised before the product"},
 };
+#define FLASH \
+  {"sms", SIZE, "multiprocessors that share the query tiles"}, \
+  {"flash", COUNT, "generation of the FlashAttention kernel, 2 or 3; 0: none"}
 static const RaCoefficientSpec attention[] = {
-  {"sms", SIZE, "multiprocessors that share the query tiles"},
+  FLASH,
   {"floor-s", SECONDS, "added to every call, in a graph replay"},
-  {"peak-frac", SHARE, "share of peak FLOP/s, heads and sequences long"},
-  {"ramp-tokens", COUNT, "keys that each query costs beyond the visible"},
-  {"head-dim-half", COUNT, "head width at which half the rate is reached"},
-  {"tile-tokens", COUNT, "queries that one multiprocessor takes at a time"},
+  {"peak-frac", SHARE, "share of peak FLOP/s, heads wide"},
+  {"head-dim-half", COUNT, "what a score costs beside its products, as "
+                           "elements of a head"},
+  {"tile-s", SECONDS, "begin and end of a tile of queries, on its "
+                      "multiprocessor"},
+  {"row-s", SECONDS, "and for each row of it"},
+  {"lone-frac", SHARE, "time of a tile alone over its share among others"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
-  {"head-s", SECONDS, "each head of each sequence"},
 };
 static const RaCoefficientSpec attention_backward[] = {
   {"efficiency-frac", SHARE, "FLOP/s of the backward to the forward's"},
 };
 static const RaCoefficientSpec decode_attention[] = {
-  {"floor-s", SECONDS, "least time of the part that grows with the cache"},
-  {"base-s", SECONDS, "its time at an empty cache, on the sloped line"},
-  {"head-s", SECONDS, "each query head of each sequence"},
-  {"sequence-s", SECONDS, "each sequence"},
+  FLASH,
+  {"cache-bytes", COUNT, "last-level cache of the device"},
+  {"floor-s", SECONDS, "added to every call, in a graph replay"},
+  {"launch-s", SECONDS, "each further kernel of a call"},
+  {"split-s", SECONDS, "each share of a split cache, when they are combined"},
+  {"block-s", SECONDS, "a block of 128 keys 128 wide, one after another"},
+  {"tile-s", SECONDS, "begin and end of a thread block, on its "
+                      "multiprocessor"},
   {"bandwidth-frac", SHARE, "share of the memory's bandwidth"},
 };
 static const RaCoefficientSpec memory_op[] = {

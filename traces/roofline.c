@@ -11,11 +11,9 @@ static const char *
 ideal_value(const char *name)
 {
   static const char *const ones[] = {"sms", "tile-m", "tile-n", NULL};
-  static const char *const zeros[] = {"wave-frac",     "serial-frac",
-                                      "ramp-k",        "ramp-tokens",
-                                      "tile-tokens",   "product-frac",
-                                      "memory-frac",   "comm-frac",
-                                      "head-dim-half", NULL};
+  static const char *const zeros[] = {
+      "wave-frac",   "serial-frac", "ramp-k",        "flash", "product-frac",
+      "memory-frac", "comm-frac",   "head-dim-half", NULL};
 
   if (strcmp(name, "split-k") == 0)
     return "1e9";
