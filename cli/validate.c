@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "study/validate_plot.h"
 #include "study/validate_report.h"
+#include "study/validate_short.h"
 
 #define WORST_MAX 1000
 
@@ -43,6 +44,7 @@ print_text(const RaValidation *v, guint64 n_worst, gboolean cross,
 {
   g_autoptr(GString) out = g_string_new(NULL);
   g_autoptr(RaTable) scores = ra_validation_scores(v, TRUE);
+  g_autoptr(RaTable) missed = ra_validation_short(v);
   g_autoptr(RaTable) worst = ra_validation_worst(v, (guint)n_worst);
   g_autoptr(RaTable) notes = ra_validation_notes(v);
   g_autofree char *verdict = ra_validation_verdict(v);
@@ -50,9 +52,14 @@ print_text(const RaValidation *v, guint64 n_worst, gboolean cross,
   ra_output_titled(out, scores,
                    cross ? "errors on lines that the fit has not seen"
                          : "errors of the shipped profiles, unchanged");
+  if (ra_table_n_rows(missed) > 0) {
+    g_string_append_c(out, '\n');
+    ra_output_titled(out, missed, "bars that are missed, and by which rows");
+  }
   if (ra_table_n_rows(worst) > 0) {
     g_string_append_c(out, '\n');
-    ra_output_titled(out, worst, "worst rows");
+    ra_output_titled(out, worst,
+                     n_worst > 0 ? "worst rows" : "worst rows of these");
   }
   if (ra_table_n_rows(notes) > 0) {
     g_string_append_c(out, '\n');
@@ -72,8 +79,8 @@ print_data(const RaValidation *v, guint64 n_worst, RaFormat format,
 
   g_ptr_array_add(tables, ra_validation_scores(v, FALSE));
   g_ptr_array_add(tables, ra_validation_levels(v));
-  if (n_worst > 0)
-    g_ptr_array_add(tables, ra_validation_worst(v, (guint)n_worst));
+  g_ptr_array_add(tables, ra_validation_short(v));
+  g_ptr_array_add(tables, ra_validation_worst(v, (guint)n_worst));
   g_ptr_array_add(tables, ra_validation_notes(v));
   if (!ra_output_tables(tables, format, error))
     return FALSE;

@@ -101,5 +101,6 @@ libstudy_a_SOURCES += %D%/validate_plot.c %D%/validate_plot.h
 libstudy_a_SOURCES += %D%/validate_report.c %D%/validate_report.h
 libstudy_a_SOURCES += %D%/validate_rlhf.c
 libstudy_a_SOURCES += %D%/validate_score.c
+libstudy_a_SOURCES += %D%/validate_short.c %D%/validate_short.h
 libstudy_a_SOURCES += %D%/validate_serving.c
 libstudy_a_SOURCES += %D%/validate_transfer.c

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "study/validate_report.h"
+#include "study/validate_short.h"
+
+/* Rows that are shown of a level that misses its bar. */
+#define SHORT_ROWS 3
 
 static const RaValidateScore *
 score_at(const RaValidation *v, guint index)
@@ -238,8 +242,12 @@ ra_validation_worst(const RaValidation *validation, guint n)
     const RaValidateResult *result =
         &g_array_index(validation->results, RaValidateResult, i);
 
-    for (guint j = 0; j < result->n_scores; j++)
-      worst_of(table, result, score_at(validation, result->first_score + j), n);
+    for (guint j = 0; j < result->n_scores; j++) {
+      const RaValidateScore *s = score_at(validation, result->first_score + j);
+
+      worst_of(table, result, s,
+               n > 0 || !ra_validate_is_short(s) ? n : SHORT_ROWS);
+    }
   }
   return table;
 }

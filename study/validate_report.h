@@ -18,7 +18,7 @@ RaTable *ra_validation_scores(const RaValidation *validation, gboolean brief);
 RaTable *ra_validation_levels(const RaValidation *validation);
 
 /* (transfer full): the @n rows of each score that are furthest off, furthest
- * first. */
+ * first; 0: three of each that misses a bar. */
 RaTable *ra_validation_worst(const RaValidation *validation, guint n);
 
 /* (transfer full): a row a note: level, text. */
