@@ -19,6 +19,7 @@ libsim_a_SOURCES += %D%/interfere.c %D%/interfere.h
 libsim_a_SOURCES += %D%/network.c %D%/network.h %D%/network_impl.h
 libsim_a_SOURCES += %D%/network_dense.c
 libsim_a_SOURCES += %D%/network_hub.c
+libsim_a_SOURCES += %D%/network_report.c
 libsim_a_SOURCES += %D%/network_solve.c
 libsim_a_SOURCES += %D%/memory.c %D%/memory.h
 libsim_a_SOURCES += %D%/op_replay.c %D%/op_replay.h

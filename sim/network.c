@@ -375,7 +375,7 @@ place_first(RaNetwork *net, const RaEvent *start)
 /* Rates are needed only once time goes on: what ends or starts at one instant
  * is solved together, and an end that is due is due whatever the others do. */
 double
-ra_network_next_s(RaNetwork *net)
+ra_network_next_by_s(RaNetwork *net, double limit_s)
 {
   if (net->end_kind != RA_END_NONE)
     return MAX(net->end.time_s, net->now_s);
@@ -395,9 +395,17 @@ ra_network_next_s(RaNetwork *net)
     }
     if (!start || start->time_s > net->end.time_s)
       return net->end.time_s;
+    if (start->time_s > limit_s)
+      return start->time_s;
     net->now_s = start->time_s;
     place_first(net, start);
   }
+}
+
+double
+ra_network_next_s(RaNetwork *net)
+{
+  return ra_network_next_by_s(net, (double)INFINITY);
 }
 
 uint32_t
@@ -434,7 +442,8 @@ ra_network_pop(RaNetwork *net)
 void
 ra_network_advance(RaNetwork *net, double time_s)
 {
-  g_return_if_fail(time_s >= net->now_s && time_s <= ra_network_next_s(net));
+  g_return_if_fail(time_s >= net->now_s &&
+                   time_s <= ra_network_next_by_s(net, time_s));
   net->now_s = time_s;
 }
 
@@ -442,59 +451,4 @@ double
 ra_network_now_s(const RaNetwork *net)
 {
   return net->now_s;
-}
-
-/* ---- Reports ------------------------------------------------------------- */
-
-double
-ra_network_used(RaNetwork *net, uint32_t link)
-{
-  const RaLink *at = &net->links[link];
-  double used = 0;
-
-  if (net->dirty->len > 0)
-    ra_network_solve(net);
-  if (net->dense)
-    ra_dense_leave(net);
-  if (net->hub)
-    ra_hub_leave(net);
-  for (uint32_t i = 0; i < at->n; i++) {
-    uint32_t slot = at->flows[i].slot;
-
-    used += net->flows[slot].rate *
-            ra_path_refs(&net->paths[slot])[at->flows[i].ref].weight;
-  }
-  return used;
-}
-
-void
-ra_network_visit(RaNetwork *net, RaFlowVisit visit, void *data)
-{
-  g_autofree uint32_t *links = NULL;
-
-  if (net->dirty->len > 0)
-    ra_network_solve(net);
-  if (net->dense)
-    ra_dense_leave(net);
-  if (net->hub)
-    ra_hub_leave(net);
-  for (uint32_t slot = 0; slot < net->n_slots; slot++) {
-    const RaFlow *flow = &net->flows[slot];
-    RaFlowPath *path = &net->paths[slot];
-    const RaFlowRef *refs = ra_path_refs(path);
-
-    if (flow->bottleneck == RA_NO_LINK)
-      continue;
-    links = g_renew(uint32_t, links, path->n_refs);
-    for (uint32_t i = 0; i < path->n_refs; i++)
-      links[i] = refs[i].link;
-    visit(path->payload, flow->rate, flow->bottleneck, links, path->n_refs,
-          data);
-  }
-}
-
-const RaNetworkWork *
-ra_network_work(const RaNetwork *net)
-{
-  return &net->work;
 }

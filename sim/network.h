@@ -78,6 +78,10 @@ void ra_network_at(RaNetwork *network, double time_s, uint32_t payload);
  * still. */
 double ra_network_next_s(RaNetwork *network);
 
+/* The same for a caller that has something of its own at @limit_s: where no end
+ * is that early, some time after @limit_s, and time stays before it. */
+double ra_network_next_by_s(RaNetwork *network, double limit_s);
+
 /* Moves on to the next end, which must exist, and removes it.  Returns its
  * payload. */
 uint32_t ra_network_pop(RaNetwork *network);

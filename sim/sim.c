@@ -286,6 +286,13 @@ pop_queue(Run *run, RaEvent *out_event)
   return !awaits_other(run, out_event->task);
 }
 
+/* When the first of @queue is, as it stands. */
+static double
+next_of(const RaQueue *queue)
+{
+  return queue->n > 0 ? queue->events[0].time_s : (double)INFINITY;
+}
+
 /* The next event that is the end of a task.  Settles an instant before it
  * leaves it.  Of one time, flows end last. */
 static gboolean
@@ -298,9 +305,11 @@ pop_end(Run *run, double now_s, RaEvent *out_event)
     gboolean leaves = queue->n == 0 || queue->events[0].time_s > now_s;
 
     if (run->flows)
-      flow_s = ra_network_next_s(run->network);
+      flow_s = ra_network_next_by_s(run->network, now_s);
     if (run->interfere && leaves && flow_s > now_s)
       ra_interfere_settle(run->interfere, now_s, queue);
+    if (run->flows)
+      flow_s = ra_network_next_by_s(run->network, next_of(queue));
     if (flow_s < (double)INFINITY &&
         (queue->n == 0 || flow_s < queue->events[0].time_s)) {
       if (pop_flow(run, out_event))

@@ -324,6 +324,24 @@ START_TEST(test_alone_and_own)
 }
 END_TEST
 
+/* A flow of 7 on a link of 1 begins after 6 and ends at 13.  A caller with
+ * something of its own at 5 is told that no end is so early, and moves on to 5:
+ * time has not gone on to 6, as it has when nobody says so (the fault). */
+START_TEST(test_limit)
+{
+  const double capacity[] = {1};
+  const uint32_t link = 0;
+  g_autoptr(RaNetwork) net = ra_network_new(capacity, 1);
+
+  ra_network_start(net, &link, NULL, 1, 7, 6, 0);
+  ck_assert_double_gt(ra_network_next_by_s(net, 5), 5);
+  ra_network_advance(net, 5);
+  ck_assert_double_eq(ra_network_now_s(net), 5);
+  ck_assert_double_eq(ra_network_next_s(net), 13);
+  ck_assert_double_gt(ra_network_now_s(net), 5);
+}
+END_TEST
+
 static Suite *
 network_suite(void)
 {
@@ -335,6 +353,7 @@ network_suite(void)
   tcase_add_test(tcase, test_parking_lot);
   tcase_add_test(tcase, test_work_is_local);
   tcase_add_test(tcase, test_alone_and_own);
+  tcase_add_test(tcase, test_limit);
   suite_add_tcase(suite, tcase);
   return suite;
 }
