@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "exec/checkpoint.h"
 #include "study/execute.h"
 #include "study/host.h"
 #include "study/run_weights.h"
@@ -21,7 +22,8 @@ typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
       *threads, *lengths;
   char **weights, **save;
-  gboolean check, ops, dry;
+  char *checkpoint, *every, *keep;
+  gboolean check, ops, dry, resume;
 } Texts;
 
 static void
@@ -37,6 +39,9 @@ texts_clear(Texts *t)
   g_free(t->top_p);
   g_free(t->threads);
   g_free(t->lengths);
+  g_free(t->checkpoint);
+  g_free(t->every);
+  g_free(t->keep);
   g_strfreev(t->weights);
   g_strfreev(t->save);
 }
@@ -60,6 +65,35 @@ read_number(const char *flag, const char *text, double max, float *out,
   return FALSE;
 }
 
+/* A folder with checkpoints is another run's unless this one goes on. */
+static gboolean
+read_checkpoint(const Texts *t, RaRunOptions *o, GError **error)
+{
+  uint64_t every = o->every, keep = o->keep;
+  uint32_t n = 0;
+  g_autofree char *last =
+      t->checkpoint ? ra_checkpoint_last(t->checkpoint, &n) : NULL;
+
+  if (!t->checkpoint && (t->every || t->keep || t->resume))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--every, --keep, --resume: expected them with --checkpoint");
+  else if (last && !t->resume)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--checkpoint: '%s' is there, expected --resume or another "
+                "folder",
+                last);
+  else if (ra_option_file("--checkpoint", t->checkpoint, error) &&
+           ra_option_uint64("--every", t->every, 1, UINT32_MAX, &every,
+                            error) &&
+           ra_option_uint64("--keep", t->keep, 1, UINT32_MAX, &keep, error)) {
+    o->checkpoint = t->checkpoint;
+    o->every = (uint32_t)every;
+    o->keep = (uint32_t)keep;
+    return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 read_options(const Texts *t, RaRunOptions *o, GError **error)
 {
@@ -73,7 +107,8 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
                 "--ops: expected it with --trace");
     return FALSE;
   }
-  if (!ra_option_file("--trace", t->trace, error) ||
+  if (!read_checkpoint(t, o, error) ||
+      !ra_option_file("--trace", t->trace, error) ||
       !ra_option_file("--lengths", t->lengths, error) ||
       !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
@@ -141,6 +176,9 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
                            " threads share %u cores: ranks wait for a core%s\n",
                            n_threads, g_get_num_processors(),
                            predicted ? ", which no prediction has" : "");
+  if (runs && ra_run_first_iteration(x->run) > 0)
+    g_string_append_printf(out, "goes on after %u iterations\n",
+                           ra_run_first_iteration(x->run));
   if (runs)
     g_string_append_printf(
         out,
@@ -189,7 +227,8 @@ print_end(const RaExecution *x, RaFormat format, GError **error)
     g_ptr_array_add(tables, ra_execution_table(x));
     return ra_output_tables(tables, format, error);
   }
-  for (uint32_t k = 0; k < x->augmented->n_iterations; k++)
+  for (uint32_t k = ra_run_first_iteration(x->run);
+       k < x->augmented->n_iterations; k++)
     n_ties += ra_run_iteration(x->run, k)->n_ties;
   all_bytes = held_bytes(x, &states_bytes);
   line = g_strdup_printf(
@@ -203,6 +242,16 @@ static const char *const *
 words(char **given)
 {
   return (const char *const *)given;
+}
+
+/* From the newest checkpoint; without one from the beginning. */
+static gboolean
+resume(const RaExecution *x, const Texts *texts, GError **error)
+{
+  uint32_t n = 0;
+  g_autofree char *last = ra_checkpoint_last(texts->checkpoint, &n);
+
+  return !last || ra_checkpoint_load(x->run, texts->checkpoint, error);
 }
 
 static gboolean
@@ -241,6 +290,7 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
       return FALSE;
   }
   if (!x || !ra_execute_make(x, error) ||
+      (texts->resume && !resume(x, texts, error)) ||
       (is_text && !print_head(x, !texts->dry, predicted_s != NULL, error)))
     return FALSE;
   if (texts->dry)
@@ -268,6 +318,14 @@ run(int argc, char **argv, GError **error)
       {"weights", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.weights,
        "Begin with a checkpoint of Hugging Face's layout; may be repeated",
        "MODEL=FOLDER"},
+      {"checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &t.checkpoint,
+       "Write what it takes to go on to FOLDER as the run goes", "FOLDER"},
+      {"every", 0, 0, G_OPTION_ARG_FILENAME, &t.every,
+       "With --checkpoint: iterations from one to the next (default: 1)", "N"},
+      {"keep", 0, 0, G_OPTION_ARG_FILENAME, &t.keep,
+       "With --checkpoint: how many stay, the newest (default: 2)", "N"},
+      {"resume", 0, 0, G_OPTION_ARG_NONE, &t.resume,
+       "Go on from the newest of --checkpoint, if there is one", NULL},
       {"save", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.save,
        "Afterwards write a model's weights in that layout; may be repeated",
        "MODEL=FOLDER"},
@@ -326,6 +384,8 @@ const RaCommand ra_command_run = {
         "  reallot run ppo-tiny-8.plan --dry-run\n"
         "  reallot run ppo-tiny-8.plan -n 1 --trace ops.trace.tsv --ops\n"
         "  reallot run ppo-tiny-4-colocated.plan --threads=4\n"
+        "  reallot run ppo-tiny-8.plan -n 40 --checkpoint ppo --every 5 "
+        "--resume\n"
         "  reallot run ppo-tiny-8.plan --save actor=tuned\n"
         "  reallot run ppo-tiny-8.plan --weights actor=tuned --weights "
         "ref=tuned\n",

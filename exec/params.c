@@ -64,6 +64,20 @@ ra_params_free(RaParams *params)
   g_free(params);
 }
 
+RaParams *
+ra_params_copy(const RaParams *params)
+{
+  RaParams *p = g_new0(RaParams, 1);
+
+  p->model = params->model;
+  p->n_params = params->n_params;
+  p->n = params->n;
+  p->params = g_memdup2(params->params, params->n_params * sizeof *p->params);
+  p->weights = g_new(float, params->n + 1);
+  memcpy(p->weights, params->weights, params->n * sizeof *p->weights);
+  return p;
+}
+
 void
 ra_params_make_trainable(RaParams *params)
 {
@@ -135,6 +149,24 @@ ra_params_at(const RaParams *params, uint32_t index)
   at = bsearch(&key, params->params, params->n_params, sizeof key,
                compare_params);
   return at;
+}
+
+void
+ra_params_gather(const RaParams *const *parts, uint32_t n_parts, uint32_t index,
+                 RaParamsArray which, float *out)
+{
+  for (uint32_t p = 0; p < n_parts; p++) {
+    const RaParam *param = ra_params_at(parts[p], index);
+    const float *in;
+
+    if (!param)
+      continue;
+    in = ra_params_array(parts[p], which) + param->offset;
+    for (uint64_t row = 0; row < param->rect.n_rows; row++)
+      memcpy(out + (param->rect.row + row) * param->tensor.cols +
+                 param->rect.col,
+             in + row * param->rect.n_cols, param->rect.n_cols * sizeof *in);
+  }
 }
 
 uint64_t

@@ -52,6 +52,9 @@ RaParams *ra_params_new(const RaTensorTable *table, const RaCallPlan *plan,
 void ra_params_free(RaParams *params);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaParams, ra_params_free)
 
+/* (transfer full): the same weights and nothing else. */
+RaParams *ra_params_copy(const RaParams *params);
+
 /* Makes zeroed gradients and moments, if there are none. */
 void ra_params_make_trainable(RaParams *params);
 
@@ -80,6 +83,33 @@ ra_param_n(const RaParam *param)
 {
   return param->rect.n_rows * param->rect.n_cols;
 }
+
+/* What there is an array of. */
+typedef enum {
+  RA_PARAMS_WEIGHTS,
+  RA_PARAMS_FIRST, /* moments: of what is trained */
+  RA_PARAMS_SECOND,
+  RA_N_PARAMS_ARRAYS
+} RaParamsArray;
+
+/* (nullable) (transfer none): %NULL: not trained. */
+static inline float *
+ra_params_array(const RaParams *params, RaParamsArray which)
+{
+  return which == RA_PARAMS_WEIGHTS ? params->weights
+         : which == RA_PARAMS_FIRST ? params->first
+                                    : params->second;
+}
+
+/**
+ * ra_params_gather:
+ * @parts: (array length=n_parts): of one model, together all of tensor @index
+ * @out: (out): (rows, cols) of the tensor, dense
+ *
+ * A tensor from the ranks that have rectangles of it.
+ */
+void ra_params_gather(const RaParams *const *parts, uint32_t n_parts,
+                      uint32_t index, RaParamsArray which, float *out);
 
 /**
  * ra_params_hash:

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "exec/checkpoint.h"
 #include "exec/look.h"
 #include "exec/run_impl.h"
 
@@ -239,7 +240,10 @@ run_rank(void *data)
 
   ra_team_lead(rank->team);
   for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
-    if (!is_mine(rank, t))
+    uint32_t iteration = ra_run_node(rank->run, t)->iteration;
+
+    if (iteration < rank->run->begin_iteration ||
+        iteration >= rank->run->end_iteration || !is_mine(rank, t))
       continue;
     if (rank->pending->len > 0 && needs_pending(rank, t))
       end_pending(rank);
@@ -257,22 +261,75 @@ run_rank(void *data)
   return NULL;
 }
 
-gboolean
-ra_run_go(RaRun *run, GError **error)
+/* All tasks of iterations @begin to @end - 1. */
+static void
+run_iterations(RaRun *run, uint32_t begin, uint32_t end)
 {
-  run->origin_s = clock_s(run);
+  run->begin_iteration = begin;
+  run->end_iteration = end;
   for (uint32_t i = 0; i < run->n_ranks; i++)
     if (pthread_create(&run->ranks[i].thread, NULL, run_rank, &run->ranks[i]) !=
         0)
       g_error("cannot start a thread for rank %u", i);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     pthread_join(run->ranks[i].thread, NULL);
-  for (uint32_t k = 1; k < run->graph->augmented->n_iterations; k++)
+}
+
+/* Whether there is a checkpoint after @n iterations. */
+static gboolean
+is_saved(const RaRun *run, uint32_t n)
+{
+  return run->options.checkpoint && (n % run->options.every == 0 ||
+                                     n == run->graph->augmented->n_iterations);
+}
+
+/* Where the ranks that begin iteration @k stop: at the next checkpoint; near
+ * the end at every version that only a run that goes on would read. */
+static uint32_t
+next_stop(RaRun *run, uint32_t k)
+{
+  uint32_t n = run->graph->augmented->n_iterations, lag, end = k + 1;
+
+  if (!run->options.checkpoint)
+    return n;
+  lag = ra_checkpoint_most_lag(run);
+  if (k + lag >= n && lag > 0)
+    ra_checkpoint_keep(run, k);
+  while (end < n && !is_saved(run, end) && end + lag < n)
+    end++;
+  return end;
+}
+
+gboolean
+ra_run_go(RaRun *run, GError **error)
+{
+  uint32_t n = run->graph->augmented->n_iterations;
+  double was_s;
+
+  run->origin_s = clock_s(run);
+  for (uint32_t k = run->first_iteration; k < n && !run->fault;) {
+    uint32_t end = next_stop(run, k);
+
+    run_iterations(run, k, end);
+    was_s = clock_s(run);
+    if (is_saved(run, end) && !run->fault &&
+        !ra_checkpoint_save(run, end, error))
+      return FALSE;
+    run->origin_s += clock_s(run) - was_s;
+    k = end;
+  }
+  for (uint32_t k = 1; k < n; k++)
     run->results[k].begin_s = run->results[k - 1].end_s;
   if (!run->fault)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s", run->fault);
   return FALSE;
+}
+
+uint32_t
+ra_run_first_iteration(const RaRun *run)
+{
+  return run->first_iteration;
 }
 
 const RaRunIteration *
@@ -348,7 +405,8 @@ ra_run_trace(const RaRun *run, RaTrace *trace)
       end_s[t->task] = fmax(end_s[t->task], t->end_s);
     }
   for (RaTaskId t = 0; t < n; t++)
-    if (run->graph->kind[t] != RA_TASK_JOIN)
+    if (run->graph->kind[t] != RA_TASK_JOIN &&
+        ra_run_node(run, t)->iteration >= run->first_iteration)
       add_row(run, t, begin_s[t], end_s[t], ops ? &ops[t] : NULL, trace);
   ra_run_trace_ops(run, trace);
   ra_trace_sort(trace);

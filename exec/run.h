@@ -85,6 +85,10 @@ typedef struct {
   float gamma, lambda;    /* of GAE */
   RaRewardFunc rule;      /* of host calls */
   uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
+  const char *checkpoint; /* (nullable): folder of checkpoints, borrowed while
+                             the run goes; exec/checkpoint.h */
+  uint32_t every;         /* iterations from one to the next, >= 1 */
+  uint32_t keep;          /* how many stay, the newest, >= 1 */
   gboolean check;         /* checksums after every reallocation */
   gboolean ops;           /* rows of ops in the trace */
   gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
@@ -117,9 +121,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRun, ra_run_free)
 
 /**
  * ra_run_go:
- * @error: %RA_ERROR_DEVICE: a reallocation whose checksums differ
+ * @error: %RA_ERROR_DEVICE: a reallocation whose checksums differ;
+ *   %RA_ERROR_IO: a checkpoint that cannot be written
  *
- * Runs every task once.   Thread: blocks; makes and joins a thread a rank.
+ * Runs every task once, but those of iterations that a checkpoint has
+ * (ra_checkpoint_load()).  Where checkpoints are written all ranks wait for
+ * each other, and what that takes is in no task's time.   Thread: blocks; makes
+ * and joins a thread a rank.
  */
 gboolean ra_run_go(RaRun *run, GError **error);
 
@@ -154,6 +162,9 @@ void ra_run_trace(const RaRun *run, RaTrace *trace);
 
 /* (nullable): what GPU @gpu holds for @call, its newest version. */
 const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
+
+/* The first iteration that the run itself runs: 0 without a checkpoint. */
+uint32_t ra_run_first_iteration(const RaRun *run);
 
 /* What calls made in @iteration. */
 const RaExperience *ra_run_experience(const RaRun *run, uint32_t iteration);

@@ -83,6 +83,14 @@ typedef struct {
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
 
+/* What a training began an iteration with, for checkpoints: the graph's last
+ * versions go to no reader of the graph, but to those of a run that goes on. */
+typedef struct {
+  uint32_t model;
+  uint32_t version;
+  GPtrArray *parts; /* of RaParams, owned */
+} RaPast;
+
 struct _RaRun {
   const RaTaskGraph *graph; /* borrowed */
   const RaPlan *plan;
@@ -111,7 +119,11 @@ struct _RaRun {
                          owned; NULL: none */
   uint64_t **hashes;  /* (n_calls) sums of checksums: from, to; owned */
   uint32_t *n_hashed; /* (n_calls) ranks that have added theirs, owned */
-  const char *fault;  /* first that a rank found, static */
+  uint32_t begin_iteration; /* that ranks run now, and one past the last */
+  uint32_t end_iteration;
+  GArray *past;             /* of RaPast, owned */
+  uint32_t first_iteration; /* that is not in a checkpoint */
+  const char *fault;        /* first that a rank found, static */
   double origin_s;
 };
 
@@ -140,6 +152,17 @@ uint32_t ra_rank_copy_index(const RaRank *rank, uint32_t call,
 
 /* The rank's stage of @call for @iteration. */
 RaStage *ra_rank_stage(const RaRank *rank, uint32_t call, uint32_t iteration);
+
+/* Where @call keeps version @version of its parameters; RA_NONE: not there.
+ * @n: trainings so far, the newest version. */
+uint32_t ra_checkpoint_slot(const RaRankCall *call, uint32_t version,
+                            uint32_t n);
+/* Keeps what training has made after @n iterations. */
+void ra_checkpoint_keep(RaRun *run, uint32_t n);
+/* The most versions that a reader is behind. */
+uint32_t ra_checkpoint_most_lag(const RaRun *run);
+/* (transfer full): the checksum of a model that nothing trains. */
+char *ra_checkpoint_frozen_sum(const RaRun *run, uint32_t model);
 
 /* Rank of the run at coordinates @coord of @call. */
 uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);

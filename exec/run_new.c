@@ -21,6 +21,8 @@ ra_run_options_init(RaRunOptions *options)
                             .gamma = 1,
                             .lambda = 0.95f,
                             .rule = ra_reward_find("even"),
+                            .every = 1,
+                            .keep = 2,
                             .n_threads = 1};
 }
 
@@ -383,6 +385,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   run->experience = g_new0(RaExperience *, graph->augmented->n_iterations);
   for (uint32_t k = 0; k < graph->augmented->n_iterations; k++)
     run->experience[k] = ra_experience_new(plan, k, graph->seed);
+  run->past = g_array_new(FALSE, FALSE, sizeof(RaPast));
   pthread_mutex_init(&run->lock, NULL);
   pthread_cond_init(&run->progressed, NULL);
   index_tasks(run);
@@ -461,6 +464,9 @@ ra_run_free(RaRun *run)
   for (uint32_t k = 0; k < run->graph->augmented->n_iterations; k++)
     ra_experience_free(run->experience[k]);
   g_ptr_array_unref(run->groups);
+  for (guint i = 0; i < run->past->len; i++)
+    g_ptr_array_unref(g_array_index(run->past, RaPast, i).parts);
+  g_array_unref(run->past);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->progressed);
   g_free(run->ranks);

@@ -138,25 +138,6 @@ write_config(const Writer *w, const RaNumerics *numerics, GError **error)
   return write_json(b, w->folder, "config.json", error);
 }
 
-/* All of tensor @index, from whoever has a rectangle of it. */
-static void
-gather(const Writer *w, uint32_t index)
-{
-  uint64_t cols = w->tensors[index].cols;
-
-  for (uint32_t p = 0; p < w->n_parts; p++) {
-    const RaParam *param = ra_params_at(w->parts[p], index);
-    const float *in;
-
-    if (!param)
-      continue;
-    in = w->parts[p]->weights + param->offset;
-    for (uint64_t row = 0; row < param->rect.n_rows; row++)
-      memcpy(w->buffer + (param->rect.row + row) * cols + param->rect.col,
-             in + row * param->rect.n_cols, param->rect.n_cols * sizeof *in);
-  }
-}
-
 /* Tensors @begin to @end less one to a file. */
 static gboolean
 write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
@@ -183,7 +164,7 @@ write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
   bytes = g_bytes_get_data(head, &n_bytes);
   ra_aside_put(aside, bytes, n_bytes);
   for (uint32_t i = begin; i < end; i++) {
-    gather(w, i);
+    ra_params_gather(w->parts, w->n_parts, i, RA_PARAMS_WEIGHTS, w->buffer);
     ra_aside_put(aside, w->buffer, heads[i - begin].n_bytes);
   }
   return ra_aside_end(aside, error);

@@ -104,7 +104,8 @@ ra_execution_table(const RaExecution *execution)
   ra_table_column(t, "grad_norm", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(t, "near_ties", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(t, "time_s", RA_UNIT_SECONDS, RA_CELL_REAL);
-  for (uint32_t k = 0; k < execution->augmented->n_iterations; k++) {
+  for (uint32_t k = ra_run_first_iteration(execution->run);
+       k < execution->augmented->n_iterations; k++) {
     const RaRunIteration *i = ra_run_iteration(execution->run, k);
 
     ra_table_row(t);
@@ -140,7 +141,8 @@ ra_execution_save_lengths(const RaExecution *execution, const char *path,
                 execution->setup->plan_path, n_calls);
     return FALSE;
   }
-  for (uint32_t k = 0; k < execution->augmented->n_iterations; k++) {
+  for (uint32_t k = ra_run_first_iteration(execution->run);
+       k < execution->augmented->n_iterations; k++) {
     const RaSequenceSet *s =
         ra_run_experience(execution->run, k)->sets[call].seqs;
 

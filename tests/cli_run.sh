@@ -165,4 +165,29 @@ fails "nowhere/config.json: No such file" \
 fails "tensor 'lm_head.weight' of model 'tiny-llama' is missing" \
   run ppo-tiny-8.plan --weights actor=w.values
 
+# A run that is killed, at whatever moment, goes on to the same bits.
+works run ppo-tiny-4-colocated.plan -n 8 --save actor=k.whole
+for try in 1 2 3; do
+  "$reallot" run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume \
+    >/dev/null 2>&1 </dev/null &
+  pid=$!
+  i=0
+  while [ ! -d "k.all/iteration-00000$try" ] && [ $((i += 1)) -lt 600 ]; do
+    sleep 0.05
+  done
+  kill -KILL $pid 2>/dev/null
+  wait $pid 2>/dev/null
+done
+works run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume \
+  --save actor=k.resumed
+cmp -s k.whole/model.safetensors k.resumed/model.safetensors
+result $? "killed three times and resumed: the same bits"
+[ "$(find k.all -mindepth 1 -maxdepth 1 | wc -l)" = 2 ]
+result $? "the newest two checkpoints stay"
+fails "k.all/iteration-000008' is there, expected --resume" \
+  run ppo-tiny-4-colocated.plan --checkpoint k.all
+fails "expected them with --checkpoint" run ppo-tiny-8.plan --resume
+fails "it has 8 iterations, expected fewer than the 8" \
+  run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume
+
 echo "1..$n"

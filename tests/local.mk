@@ -12,6 +12,8 @@ tests_check_calibrate_merge_SOURCES = %D%/check_calibrate_merge.c \
 check_programs += %D%/check_calibrate_trace
 tests_check_calibrate_trace_SOURCES = %D%/check_calibrate_trace.c \
 	%D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_checkpoint
+tests_check_checkpoint_SOURCES = %D%/check_checkpoint.c $(run_fixture)
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
