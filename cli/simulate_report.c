@@ -14,8 +14,9 @@
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
 #define HOLDER_ROWS_SHOWN 8 /* of memory */
 #define EXPLAIN_ROWS_SHOWN 20
-#define MAX_TABLES 16 /* of a run, and the end */
-#define MOVES_SHOWN 6 /* transfers between all calls are many, small */
+#define TURN_ROWS_SHOWN 40 /* of memory, of all groups */
+#define MAX_TABLES 16      /* of a run, and the end */
+#define MOVES_SHOWN 6      /* transfers between all calls are many, small */
 #define GIB (1024.0 * 1024 * 1024)
 
 /* `  name     value`, aligned. */
@@ -172,6 +173,11 @@ append_explain(GString *out, const RaExplain *explain)
                 "What GPUs on which nothing runs wait for, of the whole run",
                 EXPLAIN_ROWS_SHOWN, "further");
   g_string_append_c(out, '\n');
+  ra_output_top(out, explain->turns,
+                "Memory of the fullest GPU of each group where it turns, and "
+                "its largest holders (GiB)",
+                TURN_ROWS_SHOWN, "later");
+  g_string_append_c(out, '\n');
   if (!explain->links)
     return;
   ra_output_top(out, explain->links,
@@ -243,6 +249,8 @@ list_tables(const RaOutcome *outcome, const RaFit *fit, const RaTable *real,
   if (explain) {
     out_tables[n++] = explain->causes;
     out_tables[n++] = explain->waiting;
+    out_tables[n++] = explain->turns;
+    out_tables[n++] = explain->holders;
   }
   if (explain && explain->links)
     out_tables[n++] = explain->links;

@@ -3,6 +3,7 @@
 #include "sim/path_share.h"
 #include "sim/waiting.h"
 #include "study/explain.h"
+#include "study/explain_memory.h"
 
 static RaTable *
 make_causes(const RaSetup *setup, const RaReplay *replay)
@@ -102,6 +103,7 @@ ra_explain_new(const RaSetup *setup, const RaReplay *replay)
   explain->causes = make_causes(setup, replay);
   explain->waiting = make_waiting(setup, replay);
   explain->links = make_links(replay);
+  ra_explain_memory(setup, replay, &explain->turns, &explain->holders);
   return explain;
 }
 
@@ -113,5 +115,7 @@ ra_explain_free(RaExplain *explain)
   ra_table_free(explain->causes);
   ra_table_free(explain->waiting);
   ra_table_free(explain->links);
+  ra_table_free(explain->turns);
+  ra_table_free(explain->holders);
   g_free(explain);
 }

@@ -6,6 +6,8 @@
  * on it (sim/waiting.h); share: of the group's time in the run links with
  * flows, a row a link: how busy it was in the run, and how much later tasks
  * ended for which it was the busiest
+ * memory_turns, memory_over_time  what GPUs have where their memory turns, by
+ * holder (study/explain_memory.h)
  *
  * All are about the whole run.
  */
@@ -19,6 +21,8 @@ typedef struct {
   RaTable *causes;  /* owned */
   RaTable *waiting; /* owned */
   RaTable *links;   /* owned, nullable: without flows */
+  RaTable *turns;   /* owned: of memory (study/explain_memory.h) */
+  RaTable *holders; /* owned: likewise */
 } RaExplain;
 
 /**

@@ -18,6 +18,7 @@ libstudy_a_SOURCES += %D%/contest_measure.c
 libstudy_a_SOURCES += %D%/contest_impl.h
 libstudy_a_SOURCES += %D%/contest_table.c
 libstudy_a_SOURCES += %D%/explain.c %D%/explain.h
+libstudy_a_SOURCES += %D%/explain_memory.c %D%/explain_memory.h
 libstudy_a_SOURCES += %D%/extrapolated.c %D%/extrapolated.h
 libstudy_a_SOURCES += %D%/file_kind.c %D%/file_kind.h
 libstudy_a_SOURCES += %D%/compare.c %D%/compare.h %D%/compare_impl.h

@@ -57,6 +57,20 @@ run simulate "$plan" --format=tsv --explain
 awk -F'\t' -v OFS='\t' '$1 == "(idle)" { $3 += 0.001 } { print }' out | sums |
   grep -q '^gpu_time sums to 1.001'
 result $? "a share that is off by 0.001 is found"
+# Memory over time: its highest turn is the peak that the account has.
+run simulate "$plan" --format=tsv --explain
+awk -F'\t' '/^# / { title = substr($0, 3); getline; delete at
+      for (i = 1; i <= NF; i++) at[$i] = i; next }
+    title == "memory_turns" { n++
+      if ($at["memory_bytes"] > most) most = $at["memory_bytes"] }
+    title == "memory_over_time" { holders++ }
+    title == "memory" { peak = $at["peak_bytes"] }
+    END { exit !(n > 4 && holders > n && peak > 0 &&
+      most > peak * 0.999999 && most < peak * 1.000001) }' out
+result $? "memory over time has the peak"
+run simulate "$plan" --explain
+grep -q '^Memory of the fullest GPU of each group' out && grep -q '  peak  ' out
+result $? "and says so to people"
 
 field() { # COLUMN: of the summary in out
   awk -F'\t' -v name="$1" 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i }

@@ -38,6 +38,7 @@ check_programs += %D%/check_estimator
 check_programs += %D%/check_evaluate
 check_programs += %D%/check_exact
 check_programs += %D%/check_explain
+check_programs += %D%/check_explain_memory
 check_programs += %D%/check_flows
 tests_check_flows_SOURCES = %D%/check_flows.c %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_flows_inside
