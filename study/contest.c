@@ -251,7 +251,8 @@ score_starts(RaContest *contest, const RaField *field)
 }
 
 /* What fits by the tables may not at stage fidelity, whose peaks are others:
- * then chains run again in as much less memory. */
+ * then chains run again in as much less memory.  Of drawn lengths the round of
+ * the longest is there for that. */
 static gboolean
 run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
             guint first, const RaSetup *setup, const RaContestOptions *options,
@@ -260,7 +261,7 @@ run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
   RaDevice *device = &field->setup->cluster->device;
   double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
 
-  for (guint i = 0; i < TIGHTER_TRIES; i++) {
+  for (guint i = 0; contest->n_rounds == 1 && i < TIGHTER_TRIES; i++) {
     const RaContender *last = at(contest, first);
     g_autofree char *name = NULL;
 
