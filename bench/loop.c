@@ -6,11 +6,12 @@
  * cores: one rank; data, tensor and pipeline parallel; disaggregated;
  * reallocated between layouts; generation and inference tensor parallel,
  * training data parallel.  What an iteration and a call take is the median over
- * iterations after the first, of the prediction and of the run, with the same
- * lengths in both.
+ * iterations after the first, of the prediction and of the runs, with the same
+ * lengths in both.  Every plan is run twice, all plans of a model in turn, so
+ * that what the machine does meanwhile is in each alike.
  *
- * Then the op rows of one run are fitted beside the probe's samples, and the
- * other plans are predicted anew.
+ * Then the op rows of one run are added to the tables (`calibrate --from TRACE
+ * --merge`), and the other plans are predicted anew.
  *
  * --cpu: one rank, in CPU seconds, on a machine that does other things too.
  */
@@ -25,12 +26,14 @@
 
 #include "base/text.h"
 #include "bench/loop_plan.h"
+#include "study/calibrate.h"
 #include "study/execute.h"
 #include "study/host.h"
 #include "study/replay.h"
 
 #define RANKS_MOST 4
 #define ORDER_FRAC 0.1 /* plans whose times differ by more have an order */
+#define ROUNDS 2       /* runs of every plan */
 
 /* What an iteration took. */
 typedef struct {
@@ -86,10 +89,10 @@ median(GArray *values)
 /* Of the iterations after the first: what @call takes from its first task's
  * begin to its last one's end; without a call, the iteration, from the end of
  * the one before. */
-static double
-span_s(const RaTrace *trace, const char *call, guint n_iterations)
+static void
+add_spans(const RaTrace *trace, const char *call, guint n_iterations,
+          GArray *spans)
 {
-  g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(double));
   double before_s = 0;
 
   for (guint k = 0; k < n_iterations; k++) {
@@ -108,7 +111,24 @@ span_s(const RaTrace *trace, const char *call, guint n_iterations)
     if (k > 0 || n_iterations == 1)
       g_array_append_val(spans, s);
   }
+}
+
+/* Their median over all of @traces. */
+static double
+span_s(const GPtrArray *traces, const char *call, guint n_iterations)
+{
+  g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(double));
+
+  for (guint i = 0; i < traces->len; i++)
+    add_spans(traces->pdata[i], call, n_iterations, spans);
   return median(spans);
+}
+
+/* (transfer full): for traces. */
+static GPtrArray *
+new_traces(void)
+{
+  return g_ptr_array_new_with_free_func((GDestroyNotify)ra_trace_free);
 }
 
 static RaSetup *
@@ -168,12 +188,11 @@ print_pair(const LoopCase *c, const char *what, Pair pair, GArray *errors)
   g_array_append_val(errors, size);
 }
 
-/* Predicts and runs one plan, prints its rows; @profile as it was before. */
+/* What one plan was predicted to take, and took: prints its rows. */
 static Pair
-compare_case(Bench *b, const LoopCase *c, const char *profile)
+compare_case(Bench *b, const LoopCase *c, const GPtrArray *sim,
+             const GPtrArray *run)
 {
-  g_autoptr(RaTrace) sim = predict(b, c, profile);
-  g_autoptr(RaTrace) run = execute(b, c, profile, FALSE);
   const char *const *calls = loop_case_calls(c);
   Pair all = {span_s(sim, NULL, b->n_iterations),
               span_s(run, NULL, b->n_iterations)};
@@ -190,7 +209,7 @@ compare_case(Bench *b, const LoopCase *c, const char *profile)
 
 /* Pairs of plans of one size and algorithm. */
 static void
-check_order(Bench *b, const Pair *pairs, guint n)
+check_order(Bench *b, const Pair *pairs, guint size, guint algorithm, guint n)
 {
   for (guint i = 0; i < n; i++)
     for (guint k = i + 1; k < n; k++) {
@@ -199,7 +218,16 @@ check_order(Bench *b, const Pair *pairs, guint n)
       if (fmax(ratio, 1 / ratio) <= 1 + ORDER_FRAC)
         continue;
       b->n_pairs++;
-      b->n_wrong += (ratio > 1) != (pairs[i].sim_s > pairs[k].sim_s);
+      if ((ratio > 1) == (pairs[i].sim_s > pairs[k].sim_s))
+        continue;
+      b->n_wrong++;
+      printf("# wrong order: %s %s, %s and %s: %.4f and %.4f, in truth %.4f "
+             "and %.4f s\n",
+             loop_case(size, algorithm, i).size,
+             loop_case(size, algorithm, i).algorithm,
+             loop_case(size, algorithm, i).plan,
+             loop_case(size, algorithm, k).plan, pairs[i].sim_s, pairs[k].sim_s,
+             pairs[i].run_s, pairs[k].run_s);
     }
 }
 
@@ -237,26 +265,59 @@ calibrate(Bench *b)
   return path;
 }
 
+/* All plans of one model and algorithm: predicted, then run in turn. */
+static void
+run_plans(Bench *b, guint size, guint algorithm, const char *profile)
+{
+  guint n = loop_n_plans(b->n_ranks);
+  g_autofree Pair *pairs = g_new0(Pair, n);
+  g_autoptr(GPtrArray) sims =
+      g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+  g_autoptr(GPtrArray) runs =
+      g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+
+  for (guint plan = 0; plan < n; plan++) {
+    LoopCase c = loop_case(size, algorithm, plan);
+
+    g_ptr_array_add(sims, new_traces());
+    g_ptr_array_add(runs, new_traces());
+    g_ptr_array_add(sims->pdata[plan], predict(b, &c, profile));
+  }
+  for (guint round = 0; round < (b->quick ? 1 : ROUNDS); round++)
+    for (guint plan = 0; plan < n; plan++) {
+      LoopCase c = loop_case(size, algorithm, plan);
+
+      g_ptr_array_add(runs->pdata[plan], execute(b, &c, profile, FALSE));
+    }
+  for (guint plan = 0; plan < n; plan++) {
+    LoopCase c = loop_case(size, algorithm, plan);
+
+    pairs[plan] = compare_case(b, &c, sims->pdata[plan], runs->pdata[plan]);
+    g_array_append_vals(b->done, &(Done){c, pairs[plan]}, 1);
+  }
+  check_order(b, pairs, size, algorithm, n);
+}
+
 static void
 run_all(Bench *b, const char *profile)
 {
-  guint n_plans = loop_n_plans(b->n_ranks);
-
   printf("# predicted and measured: seconds, medians over iterations after the "
          "first; error: predicted / measured - 1\n"
          "model\talgorithm\tplan\twhat\tpredicted_s\tmeasured_s\terror_frac\n");
   for (guint size = 0; size < (b->quick ? 1 : loop_n_sizes()); size++)
-    for (guint algorithm = 0; algorithm < (b->quick ? 1 : 2); algorithm++) {
-      g_autofree Pair *pairs = g_new0(Pair, n_plans);
+    for (guint algorithm = 0; algorithm < (b->quick ? 1 : 2); algorithm++)
+      run_plans(b, size, algorithm, profile);
+}
 
-      for (guint plan = 0; plan < n_plans; plan++) {
-        LoopCase c = loop_case(size, algorithm, plan);
+/* Whether the op of @row stands in a task of several, `TASK/l3/gemm.1`, not in
+ * the task's own row. */
+static gboolean
+is_inside(const RaTraceRow *row)
+{
+  const char *last = strrchr(row->name, '/');
+  gsize n = strlen(row->op);
 
-        pairs[plan] = compare_case(b, &c, profile);
-        g_array_append_vals(b->done, &(Done){c, pairs[plan]}, 1);
-      }
-      check_order(b, pairs, n_plans);
-    }
+  return last && strncmp(last + 1, row->op, n) == 0 && last[1 + n] == '.';
 }
 
 /* Sums over the op rows of a run, kind by kind: by the profile, and measured;
@@ -274,10 +335,10 @@ print_kinds(const Bench *b, const LoopCase *c, const char *profile,
     double s = row->end_s - row->begin_s;
     RaOp op;
 
-    if (!row->op) {
+    if (!row->op || !is_inside(row))
       tasks_s += strcmp(row->stream, "compute") == 0 ? s : 0;
+    if (!row->op)
       continue;
-    }
     if (!ra_op_parse(row->op, row->shape, &op, NULL))
       continue;
     n[op.kind]++;
@@ -295,30 +356,53 @@ print_kinds(const Bench *b, const LoopCase *c, const char *profile,
   printf("beside_ops\t-\t0\t%.4f\t-1\n", tasks_s - ops_s);
 }
 
+/* (transfer full): path of @profile with the ops of @run in its tables, as
+ * `calibrate --from TRACE --merge` has them. */
+static char *
+merge(const Bench *b, const char *profile, const RaTrace *run)
+{
+  g_autofree char *trace = g_build_filename(b->folder, "ops.trace.tsv", NULL);
+  char *path = g_build_filename(b->folder, "refit.profile", NULL);
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+  g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *text = NULL;
+  g_autoptr(RaCalibration) c = NULL;
+  GError *error = NULL;
+
+  if (!ra_trace_save(run, trace, &error) ||
+      !ra_calibrate_trace_rows(trace, rows, notes, &error) ||
+      !g_file_get_contents(profile, &text, NULL, &error))
+    die("refit", error);
+  c = ra_calibrate_merge_rows(profile, text, rows, "ops.trace.tsv", &error);
+  if (!c || !ra_file_write(path, c->text->str, c->text->len, &error))
+    die("refit", error);
+  return path;
+}
+
 /* With the ops of one run of the first plan beside the probe's: what the
  * iterations of the other plans are off by, before and after. */
 static void
 refit(Bench *b, const char *profile, double *out_before, double *out_after)
 {
   const LoopCase *first = &g_array_index(b->done, Done, 0).c;
-  g_autofree char *path = g_build_filename(b->folder, "refit.profile", NULL);
   g_autoptr(RaTrace) run = execute(b, first, profile, TRUE);
+  g_autofree char *path = merge(b, profile, run);
   g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(GArray) after = g_array_new(FALSE, FALSE, sizeof(double));
 
   print_kinds(b, first, profile, run);
-  ra_host_samples_add(b->samples, run);
-  write_profile(b, path);
   printf("# refit on the ops of %s %s %s\n"
          "model\talgorithm\tplan\trefit_s\tmeasured_s\terror_frac\n",
          first->size, first->algorithm, first->plan);
   for (guint i = 1; i < b->done->len; i++) {
     const Done *d = &g_array_index(b->done, Done, i);
-    g_autoptr(RaTrace) sim = predict(b, &d->c, path);
-    double s = span_s(sim, NULL, b->n_iterations);
+    g_autoptr(GPtrArray) sim = new_traces();
     double was = fabs(d->all.sim_s / d->all.run_s - 1);
-    double is = fabs(s / d->all.run_s - 1);
+    double s, is;
 
+    g_ptr_array_add(sim, predict(b, &d->c, path));
+    s = span_s(sim, NULL, b->n_iterations);
+    is = fabs(s / d->all.run_s - 1);
     printf("%s\t%s\t%s\t%.4f\t%.4f\t%+.3f\n", d->c.size, d->c.algorithm,
            d->c.plan, s, d->all.run_s, s / d->all.run_s - 1);
     g_array_append_val(before, was);

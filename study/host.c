@@ -166,24 +166,6 @@ add_sample(RaTrace *trace, const RaHostOptions *o, guint index,
   }
 }
 
-/* Begins of the added rows: behind all that is there. */
-void
-ra_host_samples_add(RaTrace *samples, const RaTrace *run)
-{
-  guint n = ra_trace_n_rows(samples);
-  double after_s = n > 0 ? ra_trace_row(samples, n - 1)->end_s + GAP_S : 0;
-
-  for (guint i = 0; i < ra_trace_n_rows(run); i++) {
-    RaTraceRow row = *ra_trace_row(run, i);
-
-    if (!row.op)
-      continue;
-    row.begin_s += after_s;
-    row.end_s += after_s;
-    ra_trace_add(samples, &row);
-  }
-}
-
 static int
 compare_doubles(const void *a, const void *b)
 {

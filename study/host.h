@@ -81,15 +81,6 @@ RaTrace *ra_host_samples(const RaHostOptions *options, const char *path,
 gboolean ra_host_is_samples(const RaTrace *trace);
 
 /**
- * ra_host_samples_add:
- * @samples: of ra_host_samples(): gets the rows
- * @run: a trace of a run with its ops (exec/run.h): each op row is a sample
- *
- * What a run says of its ops beside what the probe said.
- */
-void ra_host_samples_add(RaTrace *samples, const RaTrace *run);
-
-/**
  * ra_host_profile:
  * @samples: of ra_host_samples()
  * @name: of their file, for messages and the profile
