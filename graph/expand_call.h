@@ -77,6 +77,10 @@ void ra_expand_generate(RaCallContext *context, const RaNodeEnds *ends);
 void ra_expand_rollout(RaCallContext *context, const RaNodeEnds *ends,
                        const RaRollout *rollout);
 
+/* A token's activations between stages, for one sequence; across nodes where
+ * any of the replica's boundaries is. */
+RaOp ra_token_send(const RaCallContext *context, uint32_t replica);
+
 /* Shared by the three, in graph/expand_pipeline.c. */
 
 /* Which batch a replica's pipeline runs, and how. */

@@ -81,10 +81,8 @@ ra_expand_inference(RaCallContext *x, const RaNodeEnds *ends)
   end_forwards(&f);
 }
 
-/* A token's activations between stages, for one sequence; across nodes where
- * any of the replica's boundaries is. */
-static RaOp
-token_send(const RaCallContext *x, uint32_t replica)
+RaOp
+ra_token_send(const RaCallContext *x, uint32_t replica)
 {
   uint64_t bytes = (uint64_t)x->model->hidden *
                    ra_dtype_bytes(ra_activation_dtype(x->dtype));
@@ -109,7 +107,7 @@ add_dynamic(RaCallContext *x, uint32_t node, uint32_t replica,
                        .n_groups = p->n_micro_batches,
                        .n_stages = p->pp,
                        .pieces = x->pieces,
-                       .send = token_send(x, replica),
+                       .send = ra_token_send(x, replica),
                        .n_sequences = share,
                        .prompt = set->prompt + first,
                        .response = set->response + first,

@@ -32,17 +32,18 @@ add_move(Phases *p, const RaSpellMove *move)
 {
   RaCallContext *x = p->x;
   gboolean copies = x->plan->tail.moved_kv == RA_MOVED_COPY;
-  uint64_t bytes =
-      copies ? ra_kv_token_bytes(&x->shard_record, x->pieces) : TOKEN_BYTES;
+  uint64_t bytes = TOKEN_BYTES;
   RaWork work = {
       .shard = RA_NONE,
-      .op = {.kind = RA_OP_REALLOC,
-             .count = 1,
-             .dim = {move->max_intra_tokens * bytes,
-                     move->max_inter_tokens * bytes, move->n_steps}}};
+      .op = {.kind = RA_OP_REALLOC, .count = 1, .dim = {0, 0, move->n_steps}}};
   RaTaskSpec t = RA_TASK_SPEC_INIT;
   RaTaskId id;
 
+  /* Every stage sends its layers' keys; the one with most takes longest. */
+  for (uint32_t s = 0; copies && s < x->plan->pp; s++)
+    bytes = MAX(bytes, ra_kv_token_bytes(&x->shard_record, &x->pieces[s]));
+  work.op.dim[0] = move->max_intra_tokens * bytes;
+  work.op.dim[1] = move->max_inter_tokens * bytes;
   t.kind = RA_TASK_MIGRATE;
   t.stream = RA_STREAM_COMPUTE; /* all stop: what is sent still has its room */
   t.mini_batch = (uint16_t)p->phase;
@@ -55,25 +56,44 @@ add_move(Phases *p, const RaSpellMove *move)
   g_array_append_val(p->gate, id);
 }
 
-/* The prompts of the first of a spell's sequences. */
-static RaTaskId
-add_prefill(Phases *p, uint32_t replica, const RaSpell *spell)
+/* The prompts [@first, @last) of a spell. */
+static RaBatch
+prompts(const RaSpell *spell, uint32_t first, uint32_t last)
 {
-  RaBatch batch = {spell->n_prefilled, 0, 0, 0};
-  RaPipelineSpec spec = {p->ends->node, replica, (uint16_t)p->phase,
-                         &batch,        1,       FALSE};
-  g_autoptr(RaPipeline) pipeline = NULL;
+  RaBatch batch = {last - first, 0, 0, 0};
 
-  for (uint32_t i = 0; i < spell->n_prefilled; i++) {
+  for (uint32_t i = first; i < last; i++) {
     uint64_t n = spell->prompt[i];
 
     batch.q_tokens += n;
     batch.kv_tokens += n;
     batch.pairs += n * (n + 1) / 2;
   }
+  return batch;
+}
+
+/* The prompts of the first of a spell's sequences: in the micro-batches that
+ * are decoded where all have one, else in one. */
+static RaTaskId
+add_prefill(Phases *p, uint32_t replica, const RaSpell *spell)
+{
+  uint32_t m = p->x->plan->n_micro_batches, n = spell->n_prefilled;
+  g_autofree RaBatch *batches = g_new(RaBatch, m);
+  RaPipelineSpec spec = {p->ends->node, replica, (uint16_t)p->phase,
+                         batches,       1,       FALSE};
+  g_autoptr(RaPipeline) pipeline = NULL;
+
+  if (n == spell->n && n >= m) {
+    spec.m = m;
+    for (uint32_t g = 0; g < m; g++)
+      batches[g] = prompts(spell, (uint32_t)((uint64_t)g * n / m),
+                           (uint32_t)((uint64_t)(g + 1) * n / m));
+  } else {
+    batches[0] = prompts(spell, 0, n);
+  }
   pipeline = ra_expand_pipeline(p->x, &spec);
   wait_gate(p, pipeline->first[0]);
-  return pipeline->last[0];
+  return pipeline->last[p->x->plan->pp - 1];
 }
 
 static void
@@ -82,10 +102,10 @@ add_decode(Phases *p, uint32_t replica, const RaSpell *spell)
   RaCallContext *x = p->x;
   RaDynamic dynamic = {.node = p->ends->node,
                        .shard = x->shard,
-                       .n_groups = 1,
-                       .n_stages = 1,
+                       .n_groups = x->plan->n_micro_batches,
+                       .n_stages = x->plan->pp,
                        .pieces = x->pieces,
-                       .send = {.kind = RA_OP_SEND},
+                       .send = ra_token_send(x, replica),
                        .n_sequences = spell->n,
                        .prompt = spell->prompt,
                        .response = spell->response,

@@ -72,9 +72,7 @@ check_strategy(const RaPlan *plan, uint32_t call, GError **error)
   const struct {
     const char *key;
     uint32_t value, wanted;
-  } limits[] = {{"pp", p->pp, 1},
-                {"micro-batches", p->n_micro_batches, 1},
-                {"zero", (uint32_t)p->zero, 0}};
+  } limits[] = {{"zero", (uint32_t)p->zero, 0}};
 
   if (p->batching != RA_BATCHING_STATIC)
     return ra_key_file_fail(plan->file, p->group, key, error,

@@ -16,7 +16,7 @@
  *     moved-kv = copy             recompute: what moves computes its keys and
  *                                 values anew
  *
- * With static batching, pp = 1, micro-batches = 1 and zero = 0.
+ * With static batching and zero = 0.
  */
 #ifndef RA_GRAPH_PLAN_TAIL_H
 #define RA_GRAPH_PLAN_TAIL_H

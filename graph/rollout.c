@@ -146,20 +146,25 @@ add_phase(Run *run, uint32_t begin, uint32_t end)
 
 /* --- Moves --- */
 
-/* Whether a message between two replicas leaves the node. */
+/* Whether a message between two replicas leaves the node, of some stage. */
 static gboolean
 crosses(const Run *run, uint32_t from, uint32_t to)
 {
-  uint32_t node[2];
+  for (uint32_t stage = 0; stage < run->call->pp; stage++) {
+    uint32_t node[2];
 
-  for (guint side = 0; side < 2; side++) {
-    RaCoord coord = {.at = {[RA_AXIS_DP] = side ? to : from}};
-    uint32_t gpu = ra_mesh_gpu(&run->call->mesh, run->plan->cluster,
-                               ra_call_plan_rank(run->call, &coord));
+    for (guint side = 0; side < 2; side++) {
+      RaCoord coord = {
+          .at = {[RA_AXIS_DP] = side ? to : from, [RA_AXIS_PP] = stage}};
+      uint32_t gpu = ra_mesh_gpu(&run->call->mesh, run->plan->cluster,
+                                 ra_call_plan_rank(run->call, &coord));
 
-    node[side] = gpu / run->plan->cluster->gpus_per_node;
+      node[side] = gpu / run->plan->cluster->gpus_per_node;
+    }
+    if (node[0] != node[1])
+      return TRUE;
   }
-  return node[0] != node[1];
+  return FALSE;
 }
 
 /* Moves @s at token @at; its keys and values stay behind where they are

@@ -127,8 +127,9 @@ static const RaFault faults[] = {
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nservice = drain\n",
    "x.plan:14: 'service' of 'score', expected it on generate calls only"},
   /* Long tails. */
-  {"pp = 2\nlaunch = graph\n", "assignment = length\npp = 2\n",
-   "x.plan:9: 'assignment' with 'pp' 2, expected 1"},
+  {"dp = 4\ntp = 2\npp = 2\n",
+   "dp = 8\ntp = 2\npp = 1\nzero = 3\nassignment = length\n",
+   "x.plan:11: 'assignment' with 'zero' 3, expected 0"},
   {"launch = graph\n", "length-prediction = 0.5\n",
    "x.plan:10: 'length-prediction' alone, expected 'assignment = length' "
    "beside it"},
