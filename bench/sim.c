@@ -27,7 +27,7 @@
 #include "bench/traffic.h"
 #include "sim/network.h"
 
-enum { MAX_RUNS = 3, PEER_LIMIT_S = 20 };
+enum { MAX_RUNS = 3, PEER_LIMIT_S = 120 };
 
 typedef struct {
   RaTrafficKind kind;
