@@ -329,8 +329,10 @@ say(const Rows *r, double bar)
   GString *out = g_string_new(NULL);
   g_autoptr(GString) what = g_string_new(NULL);
   g_autofree gboolean *in = g_new0(gboolean, r->rows->len + 1);
-  Condition first = best_condition(r, NULL), second;
+  Condition first = {.j = 0}, second;
 
+  if (r->n_off < r->rows->len)
+    first = best_condition(r, NULL);
   if (!first.value || first.j < LEAST_J) {
     double q[3];
     guint n;

@@ -11,6 +11,7 @@
 #include "estimator/fit.h"
 #include "study/validate_impl.h"
 #include "study/validate_report.h"
+#include "study/validate_short.h"
 #include "tests/check_main.h"
 
 static void
@@ -316,6 +317,47 @@ START_TEST(test_cross_threads)
 }
 END_TEST
 
+/* Twelve rows of a file, of which those of 8 GPUs are half as long again as
+ * predicted: the column that says so is found, its neighbours are not, and a
+ * column that is a result is none.  With errors that no column tells apart it
+ * says that. */
+START_TEST(test_why)
+{
+  g_autofree char *folder = g_dir_make_tmp("validate-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename(folder, "x.csv", NULL);
+  g_autoptr(GString) text = g_string_new("kind,gpus,bytes,time_us\r\n");
+  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaValidateRow));
+  g_autofree char *why = NULL, *none = NULL;
+  RaValidateScore score = {.part = g_intern_static_string("h100"),
+                           .median_frac = 0.01,
+                           .p90_frac = 0.3,
+                           .p90_bar = 0.1};
+
+  for (guint i = 0; i < 12; i++) {
+    gboolean off = i % 3 == 2;
+    RaValidateRow row = {RA_VALIDATE_ROW,    .name = (char *)"op bytes=1",
+                         .part = score.part, .file = g_intern_string(path),
+                         .line = i + 2,      .measured = off ? 1.5 : 1.01,
+                         .predicted = 1};
+
+    g_string_append_printf(text, "ring,%u,%u,%d\r\n", 2u << (i % 3), 1u << i,
+                           off ? 9 : 1);
+    g_array_append_val(rows, row);
+  }
+  ck_assert(g_file_set_contents(path, text->str, -1, NULL));
+  why = ra_validate_why(rows, &score);
+  ck_assert_str_eq(why, "4 of 4 rows beyond 10 % have gpus = 8 (of 4 such, "
+                        "33.3 % too low at the median); the other 8: 1.0 / 1.0 "
+                        "%");
+  for (guint i = 0; i < 12; i++)
+    g_array_index(rows, RaValidateRow, i).line = 2;
+  none = ra_validate_why(rows, &score);
+  ck_assert_msg(strstr(none, "no column tells them") != NULL, "%s", none);
+  g_unlink(path);
+  g_rmdir(folder);
+}
+END_TEST
+
 static Suite *
 validate_suite(void)
 {
@@ -324,6 +366,7 @@ validate_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, test_score);
+  tcase_add_test(tcase, test_why);
   tcase_add_test(tcase, test_table);
   tcase_add_test(tcase, test_sealed);
   tcase_add_test(tcase, test_collectives);
