@@ -262,6 +262,16 @@ answer_extreme(Maker *m)
 
 /* --- knee --- */
 
+/* Where value @v lies between @first and @last, in [0, 1]. */
+static double
+scaled(const RaStudyAxis *axis, guint first, guint last, guint v)
+{
+  const double *x = axis->x;
+
+  return axis->is_log ? log(x[v] / x[first]) / log(x[last] / x[first])
+                      : (x[v] - x[first]) / (x[last] - x[first]);
+}
+
 /* RA_NONE: fewer than three points, or a straight line. */
 static guint
 find_knee(const Maker *m, guint curve)
@@ -279,7 +289,7 @@ find_knee(const Maker *m, guint curve)
   for (guint v = first; first != last && v < last; v++) {
     double y0 = curve_value(m, curve, first), y1 = curve_value(m, curve, last);
     double y = (curve_value(m, curve, v) - y0) / (y1 - y0);
-    double x = (axis->x[v] - axis->x[first]) / (axis->x[last] - axis->x[first]);
+    double x = scaled(axis, first, last, v);
 
     if (fabs(y - x) > most) { /* false of NAN */
       most = fabs(y - x);

@@ -11,7 +11,8 @@
  *     minimum,    a row a curve: its least or most of the metric; the best
  *     maximum     curve first, of equal ones the quicker iteration
  *     knee        a row a curve: the point farthest from the chord between the
- *                 curve's ends, both axes scaled to [0, 1]: beyond it more
+ *                 curve's ends, both axes scaled to [0, 1], along a logarithmic
+ *                 axis after taking the logarithm: beyond it more
  *                 along the axis gains less than before (the knee of a
  *                 discrete curve by Satopaa et al., "Finding a Kneedle in a
  *                 Haystack", ICDCSW 2011, section III)

@@ -12,6 +12,7 @@
 const char *const ra_question_names[] = {
     "fits", "minimum", "maximum", "knee", "crossover", "pareto", NULL};
 static const char *const nouns[] = {"study!", "axis *", "failures", NULL};
+static const char *const scale_words[] = {"linear", "log", NULL};
 static const char *const fidelity_words[] = {"call", "stage", "op", NULL};
 
 /* [study] as it is written. */
@@ -76,11 +77,18 @@ static const RaKeySpec failure_keys[] = {
 };
 
 static const RaKeySpec axis_keys[] = {
-  {"key", RA_KEY_STRINGS, 0, .required = TRUE,
+  {"key", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaStudyAxisKeys, keys),
+   .required = TRUE,
    .doc = "what changes: GROUP.KEY as of --set, placement, split, plan, "
           "workload, cluster, profile, system, seed, runs, failures.KEY"},
-  {"values", RA_KEY_STRINGS, sizeof(gpointer), .required = TRUE,
+  {"values", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaStudyAxisKeys, values),
+   .required = TRUE,
    .doc = "what to, with | between the values of several keys"},
+  {"labels", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaStudyAxisKeys, labels),
+   .doc = "what tables call the values; left out: as they are written"},
+  {"scale", RA_KEY_ENUM, G_STRUCT_OFFSET(RaStudyAxisKeys, scale),
+   .names = scale_words,
+   .doc = "linear or log; left out: log where numbers span more than 8 times"},
 };
 /* clang-format on */
 

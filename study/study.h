@@ -27,6 +27,9 @@
  *     [axis size]                    several keys that change together
  *     key = cluster.nodes, call actor_train.dp
  *     values = 8 | 1, 16 | 2
+ *     labels = 64, 128               optional: what tables call them
+ *     scale = linear                 or log; optional: log where numbers span
+ *                                    more than a factor of 8
  *
  *     [failures]                     optional: study/goodput.h
  *     gpu-mtbf = 50675 h
@@ -90,6 +93,7 @@ typedef struct {
   guint n_values;
   double *x;          /* (n_values) owned: where they lie on a curve */
   gboolean is_number; /* by their number, else by their place */
+  gboolean is_log;    /* on a logarithmic scale */
 } RaStudyAxis;
 
 typedef struct {

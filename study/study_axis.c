@@ -11,11 +11,7 @@
 #include "study/study_impl.h"
 
 #define MAX_WEIGHT 1000000
-
-typedef struct {
-  const char *const *keys;
-  const char *const *values;
-} AxisKeys;
+#define LOG_RATIO 8.0 /* numbers that span more are on a logarithmic scale */
 
 static const struct {
   const char *name;
@@ -123,18 +119,19 @@ read_value(const RaStudy *study, const char *key, const char *value,
 
 /* `8 | 1` of an axis of two keys. */
 static gboolean
-read_values(RaStudy *study, RaStudyAxis *axis, guint group, GError **error)
+read_values(RaStudy *study, RaStudyAxis *axis, guint group,
+            const char *const *texts, GError **error)
 {
   GError *cause = NULL;
 
   for (guint v = 0; v < axis->n_values; v++) {
-    g_auto(GStrv) parts = g_strsplit(axis->labels[v], "|", -1);
+    g_auto(GStrv) parts = g_strsplit(texts[v], "|", -1);
     guint n = g_strv_length(parts);
 
     if (n != axis->n_keys)
       return ra_key_file_fail(study->file, group, "values", error,
                               "'%s' is %u values, expected %u, one a key",
-                              axis->labels[v], n, axis->n_keys);
+                              texts[v], n, axis->n_keys);
     for (guint k = 0; k < n; k++) {
       char *value =
           read_value(study, axis->keys[k], g_strstrip(parts[k]), &cause);
@@ -165,7 +162,7 @@ number_of(const char *label, double *out_x)
 
 /* Numbers that ascend are a scale; all else are places. */
 static void
-place_values(RaStudyAxis *axis)
+place_values(RaStudyAxis *axis, int scale)
 {
   axis->x = g_new0(double, axis->n_values);
   axis->is_number = TRUE;
@@ -175,6 +172,10 @@ place_values(RaStudyAxis *axis)
                       (v == 0 || axis->x[v] > axis->x[v - 1]);
   for (guint v = 0; !axis->is_number && v < axis->n_values; v++)
     axis->x[v] = v + 1;
+  axis->is_log =
+      axis->x[0] > 0 &&
+      (scale == 1 || (scale < 0 && axis->is_number &&
+                      axis->x[axis->n_values - 1] > LOG_RATIO * axis->x[0]));
 }
 
 /* Axes and metrics are columns of one table. */
@@ -200,7 +201,7 @@ gboolean
 ra_study_read_axis(RaStudy *study, guint group, GError **error)
 {
   RaStudyAxis *axis = &study->axes[study->n_axes - 1];
-  AxisKeys keys = {NULL, NULL};
+  RaStudyAxisKeys keys = {.scale = -1};
   gsize n_specs;
   const RaKeySpec *specs = ra_study_key_specs("axis", &n_specs);
 
@@ -219,11 +220,15 @@ ra_study_read_axis(RaStudy *study, guint group, GError **error)
     axis->keys[k] = keys.keys[k];
     axis->kinds[k] = (int)kind_of(keys.keys[k], &file);
   }
-  axis->labels = g_strdupv((char **)keys.values);
-  axis->n_values = g_strv_length(axis->labels);
+  axis->n_values = g_strv_length((char **)keys.values);
+  axis->labels = g_strdupv((char **)(keys.labels ? keys.labels : keys.values));
   axis->values = g_new0(char *, axis->n_values * axis->n_keys);
-  place_values(axis);
-  return read_values(study, axis, group, error);
+  if (g_strv_length(axis->labels) != axis->n_values)
+    return ra_key_file_fail(study->file, group, "labels", error,
+                            "%u labels, expected %u, one a value",
+                            g_strv_length(axis->labels), axis->n_values);
+  place_values(axis, keys.scale);
+  return read_values(study, axis, group, keys.values, error);
 }
 
 void

@@ -4,6 +4,14 @@
 
 #include "study/study.h"
 
+/* [axis] as it is written. */
+typedef struct {
+  const char *const *keys;
+  const char *const *values;
+  const char *const *labels; /* NULL: as values */
+  int scale;                 /* 0: linear, 1: log, -1: not given */
+} RaStudyAxisKeys;
+
 /* The axis in @group of the study's file, into its last place. */
 gboolean ra_study_read_axis(RaStudy *study, guint group, GError **error);
 void ra_study_axis_clear(RaStudyAxis *axis);

@@ -12,6 +12,8 @@
 #define WIDTH_PX 760
 #define HEIGHT_PX 440
 #define LOG_RATIO 8.0     /* a wider axis of numbers is logarithmic */
+#define LOG_RATIO 8.0     /* a metric that spans more is logarithmic */
+#define ROOM_FRAC 0.05    /* of an axis, beyond its points */
 #define MARGIN_COLUMNS 12 /* of the axis of a text */
 #define LETTERS 26
 
@@ -58,8 +60,7 @@ sheet_of(const RaSweep *sweep)
     }
   }
   s.axis = &study->axes[study->along];
-  s.is_log = s.axis->is_number && s.axis->x[0] > 0 &&
-             s.axis->x[s.axis->n_values - 1] > LOG_RATIO * s.axis->x[0];
+  s.is_log = s.axis->is_log;
   return s;
 }
 
@@ -79,6 +80,23 @@ x_of(const Sheet *s, guint point)
   if (s->axis)
     return s->axis->x[ra_study_value(s->study, point, s->study->along)];
   return p->trial.refusal ? (double)NAN : ra_metric_value(s->x, &p->figures);
+}
+
+/* The range of what ran. */
+static void
+find_range(const Sheet *s, double (*of)(const Sheet *, guint), double *out_low,
+           double *out_high)
+{
+  *out_low = (double)INFINITY;
+  *out_high = -(double)INFINITY;
+  for (guint i = 0; i < s->sweep->n; i++) {
+    double value = of(s, i);
+
+    if (!isfinite(value))
+      continue;
+    *out_low = MIN(*out_low, value);
+    *out_high = MAX(*out_high, value);
+  }
 }
 
 /* What gnuplot takes within single quotes. */
@@ -139,6 +157,52 @@ make_data(const Sheet *s, const RaAnswer *answer)
   return g_string_free(out, FALSE);
 }
 
+/* 1, 2 and 5 times each power of ten, named. */
+static void
+append_log_tics(GString *out, const char *name, double low, double high)
+{
+  static const double steps[] = {1, 2, 5};
+  guint n = 0;
+
+  g_string_append_printf(out, "set %stics (", name);
+  for (double power = pow(10, floor(log10(low))); power <= high; power *= 10)
+    for (guint i = 0; i < G_N_ELEMENTS(steps); i++)
+      if (steps[i] * power >= low && steps[i] * power <= high)
+        g_string_append_printf(out, "%s%.9g", n++ > 0 ? ", " : "",
+                               steps[i] * power);
+  g_string_append(out, ")\n");
+}
+
+/* The range of an axis with some room, from 0 where that is near; a metric that
+ * spans much is on a logarithmic scale, as is an axis of @is_log. */
+static void
+append_range(GString *out, const Sheet *s, const char *name,
+             double (*of)(const Sheet *, guint), gboolean is_log)
+{
+  double low, high, room;
+
+  find_range(s, of, &low, &high);
+  if (!(high > low))
+    return;
+  if (of == y_of && s->limit) {
+    low = MIN(low, s->limit->value);
+    high = MAX(high, s->limit->value);
+  }
+  is_log = is_log || (of == y_of && low > 0 && high > LOG_RATIO * low);
+  room = is_log ? pow(high / low, ROOM_FRAC) : ROOM_FRAC * (high - low);
+  if (is_log)
+    g_string_append_printf(out, "set logscale %s\n", name);
+  if (is_log && of == y_of)
+    append_log_tics(out, name, low / room, high * room);
+  if (is_log)
+    g_string_append_printf(out, "set %srange [%.9g:%.9g]\n", name, low / room,
+                           high * room);
+  else
+    g_string_append_printf(
+        out, "set %srange [%.9g:%.9g]\n", name,
+        of == y_of && low >= 0 && low < high / 2 ? 0 : low - room, high + room);
+}
+
 static void
 append_axes(GString *out, const Sheet *s)
 {
@@ -149,13 +213,11 @@ append_axes(GString *out, const Sheet *s)
                          "noenhanced\nset xlabel '%s' noenhanced\n"
                          "set ylabel '%s' noenhanced\nset border 3\n"
                          "set tics nomirror out scale 0.5\n"
-                         "set key outside right top Left reverse noenhanced\n"
-                         "set yrange [0:*]\nset offsets graph 0.04, graph "
-                         "0.04, graph 0.06, 0\n",
+                         "set key outside right top Left reverse noenhanced\n",
                          title, s->axis ? s->axis->name : s->x->title,
                          s->y->title);
-  if (s->is_log)
-    g_string_append(out, "set logscale x\n");
+  append_range(out, s, "x", x_of, s->is_log);
+  append_range(out, s, "y", y_of, FALSE);
   if (!s->axis)
     return;
   g_string_append(out, "set xtics noenhanced (");
@@ -218,23 +280,6 @@ ra_study_plot(const RaSweep *sweep, const RaAnswer *answer, const char *path,
 }
 
 /* --- text --- */
-
-/* The range of what ran. */
-static void
-find_range(const Sheet *s, double (*of)(const Sheet *, guint), double *out_low,
-           double *out_high)
-{
-  *out_low = (double)INFINITY;
-  *out_high = -(double)INFINITY;
-  for (guint i = 0; i < s->sweep->n; i++) {
-    double value = of(s, i);
-
-    if (!isfinite(value))
-      continue;
-    *out_low = MIN(*out_low, value);
-    *out_high = MAX(*out_high, value);
-  }
-}
 
 /* Which of @n cells @value is in. */
 static guint

@@ -77,6 +77,8 @@ static const RaFault faults[] = {
      "[cluster], did you mean 'nic'?"},
     {"16 | 1,", "16,", "a.study:18: '16' is 1 values, expected 2, one a key"},
     {"32 | 2", "32 | 0", "a.study:18: '0' is no runs"},
+    {"values = 10 GB/s, 20 GB/s", "values = 10 GB/s, 20 GB/s\nlabels = slow",
+     "a.study:16: 1 labels, expected 2, one a value"},
     {"[axis rate]", "[axis note]",
      "a.study:13: 'note' is a column of every study, expected another name of "
      "the axis"},
@@ -241,6 +243,27 @@ START_TEST(knee)
 
   ck_assert_uint_eq(a->points->len, 1);
   ck_assert_uint_eq(answer_point(a, 0), 1);
+}
+END_TEST
+
+/* On a logarithmic axis of 1, 10, 100 a line over the logarithm has no knee, and
+ * on a linear one it has. */
+START_TEST(knee_scale)
+{
+  const double s[] = {30, 20, 10};
+
+  for (guint log_scale = 0; log_scale < 2; log_scale++) {
+    g_autofree char *text = g_strdup_printf(
+        "[study]\nformat = 1\ntitle = t\nquestion = knee\nof = iteration\n"
+        "plan = ppo-tiny-4-colocated.plan\n[axis x]\n"
+        "key = workload.prompts\nvalues = 1, 10, 100\nscale = %s\n",
+        log_scale ? "log" : "linear");
+    g_autoptr(RaStudy) study = parse_good(text);
+    g_autoptr(RaSweep) sweep = sweep_by_hand(study, s, NULL);
+    g_autoptr(RaAnswer) answer = ra_answer_new(sweep);
+
+    ck_assert_int_eq(answer->found, log_scale == 0);
+  }
 }
 END_TEST
 
@@ -428,6 +451,7 @@ study_suite(void)
   tcase_add_test(tcase, goodput);
   tcase_add_test(tcase, minimum);
   tcase_add_test(tcase, knee);
+  tcase_add_test(tcase, knee_scale);
   tcase_add_test(tcase, crossover);
   tcase_add_test(tcase, pareto);
   tcase_add_test(tcase, fits);
