@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "study/answer.h"
 
@@ -391,7 +390,6 @@ answer_crossover(Maker *m)
     return;
   {
     g_autofree char *name = ra_study_curve_name(m->study, before);
-
     g_string_append_printf(m->sentence, "No crossover: %s is best throughout",
                            name);
     m->answer->found = TRUE;

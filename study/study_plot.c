@@ -11,6 +11,7 @@
 #define FONT_PT 9
 #define WIDTH_PX 760
 #define HEIGHT_PX 440
+#define FLAT_FRAC 1e-3    /* a metric that differs by less is flat */
 #define LOG_RATIO 8.0     /* a wider axis of numbers is logarithmic */
 #define LOG_RATIO 8.0     /* a metric that spans more is logarithmic */
 #define ROOM_FRAC 0.05    /* of an axis, beyond its points */
@@ -182,6 +183,10 @@ append_range(GString *out, const Sheet *s, const char *name,
   double low, high, room;
 
   find_range(s, of, &low, &high);
+  if (of == y_of && high > 0 && high - low < FLAT_FRAC * high) {
+    g_string_append_printf(out, "set yrange [0:%.9g]\n", 1.1 * high);
+    return;
+  }
   if (!(high > low))
     return;
   if (of == y_of && s->limit) {

@@ -246,8 +246,8 @@ START_TEST(knee)
 }
 END_TEST
 
-/* On a logarithmic axis of 1, 10, 100 a line over the logarithm has no knee, and
- * on a linear one it has. */
+/* On a logarithmic axis of 1, 10, 100 a line over the logarithm has no knee,
+ * and on a linear one it has. */
 START_TEST(knee_scale)
 {
   const double s[] = {30, 20, 10};
