@@ -37,11 +37,13 @@
  * the rest of the plan is (RA_REJECT_DOMINATED), unless a limit names them:
  *   zero 0 with dp > 1       zero 1 moves no more and holds less
  *   selective recomputation  flash attention keeps nothing that it would save
- *   cp that divides the sequences of a micro-batch, which its GPUs as dp do
- *                            without the ring (so cp works on one at a time)
- * and gpipe is there if a limit names it: 1f1b waits as long and holds less.
+ *   cp with chunks below a tile of attention, which take a tile's time
+ * cp works on one sequence at a time: of more, its ranks as dp do the same
+ * without the ring.  gpipe, which holds more than 1f1b but is not always
+ * slower, is there only if a limit names it.
  *
- * Typical sizes: PPO on 64 GPUs 10^3 candidates, on 16,384 10^4 to 10^5.
+ * Typical sizes: PPO on 64 GPUs 10^3 to 10^4 candidates, on 16,384
+ * 10^4 to 10^5.
  */
 #ifndef RA_SEARCH_SPACE_H
 #define RA_SEARCH_SPACE_H
