@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/rng.h"
 #include "estimator/collective.h"
 #include "estimator/resolve.h"
 
@@ -7,6 +8,15 @@
  * the later protocols have larger ones.  MEASURED: held-out errors over the
  * number of GPUs differ by 0.3 % between 1 and 4 (reallot validate --cross). */
 #define LATENCY_WEIGHT 2
+
+/* Bytes of the vector that pass a rank whatever the number of ranks, in bytes
+ * of a ring's traffic: what each does with its own part and with the whole
+ * vector in its memory.  All-to-all: doublings in place of traffic.
+ *
+ * MEASURED: comm_nccl, half, 512 MiB on H100, of us: all-reduce 1675, 2306 on 2
+ * and 4 (8 reduce in the switch); all-gather 1040, 1399 and reduce-scatter
+ * 1075, 1400 on 2 and 8; all-to-all 965, 1480 on 2 and 8. */
+static const double whole_share[] = {0.32, 0.74, 0.59, 2.7, 0.59};
 
 /* log2, linear between powers of two: exact where it was fitted, and the same
  * on every machine. */
@@ -76,13 +86,49 @@ ratio_at(const double *ratios, double bytes)
   return (1 - frac) * ratios[i] + frac * ratios[i + 1];
 }
 
+static double
+least_latency_s(const RaCollectiveLaw *law, uint64_t n)
+{
+  const double *s = law->ranks[MIN(n, RA_NODE_RANKS) - 2].latency_s;
+
+  return MIN(MIN(s[0], s[1]), s[2]);
+}
+
+static double
+n_steps(guint kind, uint64_t n)
+{
+  if (kind == RA_OP_ALL_TO_ALL)
+    return log2_linear(n);
+  return (double)(n - 1) * (kind == RA_OP_ALL_REDUCE ? 2 : 1);
+}
+
+/* Seconds at @n ranks from those at the one number that was measured. */
+static double
+from_one_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
+{
+  uint64_t m = law->count[0];
+  guint kind = op->kind;
+  double t = ra_collective_count_s(law, op, m);
+  double latency_s = MIN(t, least_latency_s(law, m));
+  double c = whole_share[kind - RA_OP_ALL_REDUCE];
+  double small = (law->base_s + n_steps(kind, n) * law->hop_s) /
+                 (law->base_s + n_steps(kind, m) * law->hop_s);
+  double large;
+
+  if (kind == RA_OP_ALL_TO_ALL)
+    large = (c + log2_linear(n)) / (c + log2_linear(m));
+  else
+    large =
+        (c + ring_factor(kind, (double)n)) / (c + ring_factor(kind, (double)m));
+  return latency_s * small + (t - latency_s) * large;
+}
+
 /* Seconds at @n ranks from those at two measured numbers of them. */
 static double
 between_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
 {
   guint i = 0, last = law->n_counts - 1, kind = op->kind;
   double ta, tb, x, small, large, least;
-  const RaLines *lines;
   uint64_t a, b;
 
   while (i + 2 <= last && n > law->count[i + 1])
@@ -97,9 +143,10 @@ between_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
     ta = n > b ? tb / ratio_at(law->last_ratio, (double)op->dim[0])
                : ra_collective_count_s(law, op, a);
   }
-  lines = &law->ranks[MIN(a, RA_NODE_RANKS) - 2];
-  least =
-      MIN(MIN(lines->latency_s[0], lines->latency_s[1]), lines->latency_s[2]);
+  if (law->is_power)
+    return ta * ra_exp(ra_log(tb / ta) * (log2_linear(n) - log2_linear(a)) /
+                       (log2_linear(b) - log2_linear(a)));
+  least = least_latency_s(law, a);
   x = MIN(1, LATENCY_WEIGHT * least / ta);
   small = ((double)n - (double)a) / ((double)b - (double)a);
   large = (large_at(kind, n) - large_at(kind, a)) /
@@ -110,18 +157,25 @@ between_s(const RaCollectiveLaw *law, const RaOp *op, uint64_t n)
                                                                  : MIN(ta, tb));
 }
 
+/* Whether lines and table have @n ranks, or there is no table. */
+static gboolean
+is_measured(const RaCollectiveLaw *law, uint64_t n)
+{
+  for (guint i = 0; i < law->n_counts; i++)
+    if (law->count[i] == n)
+      return TRUE;
+  return law->n_counts == 0 || (law->n_counts == 1 && !(law->hop_s > 0));
+}
+
 /* In one node; @n ranks, >= 2. */
 static double
 node_s(const RaLinkLaws *laws, const RaOp *op, uint64_t n)
 {
   const RaCollectiveLaw *law = &laws->collective[op->kind - RA_OP_ALL_REDUCE];
 
-  if (law->n_counts < 2)
+  if (is_measured(law, n))
     return ra_collective_count_s(law, op, n);
-  for (guint i = 0; i < law->n_counts; i++)
-    if (law->count[i] == n)
-      return ra_collective_count_s(law, op, n);
-  return between_s(law, op, n);
+  return law->n_counts == 1 ? from_one_s(law, op, n) : between_s(law, op, n);
 }
 
 /* An all-to-all of which a GPU's share of @link_s seconds at the NICs' full
@@ -157,15 +211,48 @@ crossing_bytes(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
          bytes;
 }
 
+/* Whether @op crosses another fabric than the law's own.  All-to-alls have a
+ * law of their own, which is a share of the NICs. */
+static gboolean
+is_foreign(const RaLinkLaws *laws, const RaOp *op)
+{
+  return laws->is_foreign &&
+         !(op->kind == RA_OP_ALL_TO_ALL && laws->exchange.measured);
+}
+
+/* The closed form's time here over that on the law's own fabric. */
+static double
+fabric_factor(const RaLinkLaws *laws, const RaOp *op)
+{
+  RaCollectiveChoice here, own;
+
+  if (!ra_collective_model_choose(&laws->here, op, &here) ||
+      !ra_collective_model_choose(&laws->own, op, &own))
+    return 1;
+  return here.s / own.s;
+}
+
+/* Of a byte that a node's @r ranks send out, at the NICs' full rate: of the
+ * law's own fabric where a factor then leads here. */
+static double
+s_per_byte(const RaLinkLaws *laws, const RaOp *op, uint64_t r)
+{
+  double groups = (double)MAX(op->dim[3], 1);
+
+  if (is_foreign(laws, op))
+    return MAX(groups * laws->own_s_per_node_byte,
+               laws->own_s_per_share_byte / (double)r);
+  return MAX(groups * laws->s_per_node_byte,
+             laws->s_per_share_byte / (double)r);
+}
+
 /* The part that crosses nodes; @r of the ranks on each of @nodes. */
 static double
 across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
 {
   const RaInterNodeLaw *law = &laws->inter;
-  double groups = (double)MAX(op->dim[3], 1);
-  double shared = laws->s_per_node_byte * groups;
-  double own = laws->s_per_share_byte / (double)r;
-  double link_s = crossing_bytes(laws, op, r, nodes) * MAX(shared, own);
+  double factor = is_foreign(laws, op) ? fabric_factor(laws, op) : 1;
+  double link_s = crossing_bytes(laws, op, r, nodes) * s_per_byte(laws, op, r);
   double doublings = log2_linear(nodes), s[2];
 
   if (op->kind == RA_OP_ALL_TO_ALL && laws->exchange.measured)
@@ -173,7 +260,7 @@ across_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r, uint64_t nodes)
   for (guint i = 0; i < 2; i++)
     s[i] = law->latency_s[i] + law->hop_s[i] * doublings +
            link_s * law->per_frac[i];
-  return MIN(s[0], s[1]) * ra_residual_factor(&law->residual, op);
+  return MIN(s[0], s[1]) * factor * ra_residual_factor(&law->residual, op);
 }
 
 double
@@ -189,6 +276,23 @@ ra_collective_s(const RaLinkLaws *laws, const RaOp *op)
     return inside_s;
   outside_s = across_s(laws, op, r, n / r + (n % r != 0));
   return MAX(inside_s, outside_s);
+}
+
+gboolean
+ra_collective_formula(const RaLinkLaws *laws, const RaOp *op,
+                      RaCollectiveChoice *out_choice)
+{
+  uint64_t n = op->dim[1], r = CLAMP(op->dim[2], 1, MAX(n, 1));
+  RaOp inside = *op;
+
+  if (op->kind < RA_OP_ALL_REDUCE || op->kind > RA_OP_BROADCAST || n < 2)
+    return FALSE;
+  if (r < n && is_foreign(laws, op))
+    return ra_collective_model_choose(&laws->here, op, out_choice);
+  if (r < 2 || is_measured(&laws->collective[op->kind - RA_OP_ALL_REDUCE], r))
+    return FALSE;
+  inside.dim[1] = r;
+  return ra_collective_model_choose(&laws->here, &inside, out_choice);
 }
 
 double
@@ -253,13 +357,12 @@ across_link_s(const RaLinkLaws *laws, const RaOp *op, uint64_t r,
               uint64_t nodes)
 {
   const RaInterNodeLaw *law = &laws->inter;
-  double shared = laws->s_per_node_byte * (double)MAX(op->dim[3], 1);
-  double own = laws->s_per_share_byte / (double)r;
-  double link_s = crossing_bytes(laws, op, r, nodes) * MAX(shared, own);
+  double factor = is_foreign(laws, op) ? fabric_factor(laws, op) : 1;
+  double link_s = crossing_bytes(laws, op, r, nodes) * s_per_byte(laws, op, r);
   double x = CLAMP((log2_linear(nodes) - 1) / 2, 0, 1), frac = 0;
 
   if (op->kind != RA_OP_ALL_TO_ALL || !laws->exchange.measured)
-    return link_s * MIN(law->per_frac[0], law->per_frac[1]) *
+    return link_s * factor * MIN(law->per_frac[0], law->per_frac[1]) *
            ra_residual_factor(&law->residual, op);
   for (guint j = 0; j < 2; j++)
     frac = MAX(frac, (1 - x) * laws->exchange.frac[0][j] +

@@ -10,6 +10,7 @@
 #ifndef RA_ESTIMATOR_COLLECTIVE_H
 #define RA_ESTIMATOR_COLLECTIVE_H
 
+#include "estimator/collective_model.h"
 #include "estimator/residual.h"
 #include "graph/cluster.h"
 #include "graph/op.h"
@@ -40,6 +41,9 @@ typedef struct {
   /* By octave of bytes: seconds of the second over those of the first count,
    * and of the last over those of the last but one; see ra_collective_s(). */
   double first_ratio[RA_OCTAVES], last_ratio[RA_OCTAVES];
+  gboolean is_power; /* over PCIe: a power of ranks between two of them */
+  /* Where but one number of ranks was measured. */
+  double base_s, hop_s; /* of a message without bytes, and each step of it */
 } RaCollectiveLaw;
 
 /* Collectives across nodes. */
@@ -79,6 +83,9 @@ typedef struct {
 
 /* What all of the above know of the cluster. */
 typedef struct {
+  RaCollectiveModel here;        /* the cluster in closed form */
+  RaCollectiveModel own;         /* the one that inter-node was fitted on */
+  gboolean is_foreign;           /* they differ */
   RaCollectiveLaw collective[5]; /* by op kind less RA_OP_ALL_REDUCE */
   RaInterNodeLaw inter;          /* across nodes */
   RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
@@ -87,6 +94,8 @@ typedef struct {
   RaHostCopyLaw host_copy;       /* offload and reload */
   double s_per_node_byte;        /* all NICs of a node, one direction */
   double s_per_share_byte;       /* one GPU's part of them */
+  double own_s_per_node_byte;    /* the same of the fabric of `own` */
+  double own_s_per_share_byte;
 } RaLinkLaws;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */
@@ -117,6 +126,10 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  * without hops.
  * Coefficients stand at n = 2, 4, 8; between, they are interpolated in log2 n,
  * beyond, those of 8 hold.  log2 is linear between powers of two.
+ * Another fabric than the law's own (its profile's law inter-node.fabric: other
+ * rates of NICs; SHARP): t is what the law says of its own, times the ratio of
+ * the closed forms' best (estimator/collective_model.h) here and there.
+ *
  * Where the law has a table, other numbers of ranks than the table's follow
  * from its two nearest, a < b:
  *
@@ -128,7 +141,19 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  * on top of what each rank does with the whole vector (all-to-all: g = log2 n,
  * as each rank's share shrinks and its peers grow).  Outside of them t(b) /
  * t(a) is the geometric mean over four octaves, as what is carried on must not
- * be one size's change of protocol; never below half of the nearest. Valid: 512
+ * be one size's change of protocol; never below half of the nearest.  Over PCIe
+ * each doubling of ranks passes another bridge (switch, host bridge, link
+ * between sockets), which no ring describes: t(n) is a power of n there.
+ *
+ * Of one number of ranks m alone,
+ *
+ *     t(n) = L (base + k(n) hop) / (base + k(m) hop)
+ *            + (t(m) - L) (c + g(n)) / (c + g(m)),  L = min(t(m), latency(m))
+ *
+ * k: steps of a ring, 2 (n - 1) of an all-reduce, log2 n of an all-to-all;
+ * hop = (latency(m) of all-reduces less that of gathers and scatters) / (m -
+ * 1); c, the bytes of the vector that pass a rank whatever n, in collective.c.
+ * Valid: 512
  * B..512 MiB in a node, 2 to 8 nodes across. Source: bus bandwidth, NVIDIA
  * nccl-tests doc/PERFORMANCE.md; coefficients, the profile.   Cost: about 10
  * ns, no allocation.
@@ -173,6 +198,19 @@ double ra_realloc_s(const RaLinkLaws *laws, const RaOp *op);
  * Returns: seconds, >= 0; 0 for no bytes
  */
 double ra_host_copy_s(const RaLinkLaws *laws, double bytes);
+
+/**
+ * ra_collective_formula:
+ * @op: any
+ * @out_choice: (out): the algorithm and protocol that the closed form takes
+ *
+ * Whether @op's cost rests on the closed forms: a number of ranks of a node
+ * that was not measured, another fabric than the law's, SHARP.
+ *
+ * Returns: %FALSE where measurements, or a law fitted on them, have it all
+ */
+gboolean ra_collective_formula(const RaLinkLaws *laws, const RaOp *op,
+                               RaCollectiveChoice *out_choice);
 
 /* What an op takes of the links of each of its GPUs. */
 typedef struct {

@@ -203,6 +203,94 @@ host_copy_init(RaHostCopyLaw *law, const RaProfile *profile,
   return ra_resolver_ok(&r);
 }
 
+/* What a message without bytes costs, and each step of it, of laws that know
+ * one number of ranks m: an all-reduce takes m - 1 steps more than a gather or
+ * a scatter, which differ in nothing else.  The lines of m alone say so: those
+ * of other numbers are not looked at. */
+static void
+find_steps(RaLinkLaws *laws)
+{
+  RaCollectiveLaw *all = laws->collective;
+  double least[3];
+
+  for (guint i = 0; i < G_N_ELEMENTS(laws->collective); i++) {
+    uint32_t m = all[i].count[0];
+    double hop, base;
+
+    if (all[i].n_counts != 1)
+      continue;
+    for (guint k = 0; k < G_N_ELEMENTS(least); k++) {
+      const double *s = all[k].ranks[MIN(m, RA_NODE_RANKS) - 2].latency_s;
+
+      least[k] = MIN(MIN(s[0], s[1]), s[2]);
+    }
+    hop = (least[0] - (least[1] + least[2]) / 2) / (m - 1);
+    base = (least[1] + least[2]) / 2 - (m - 1) * hop;
+    if (hop > 0 && base > 0) {
+      all[i].hop_s = hop;
+      all[i].base_s = base;
+    }
+  }
+}
+
+/* What the profile says in the optional law inter-node.fabric. */
+typedef struct {
+  double node, link, host; /* bytes/s of its NICs, to peers, to the host */
+  double path_frac;        /* of the links to the host */
+} Fabric;
+
+static gboolean
+fabric_init(Fabric *fabric, const RaProfile *profile, GError **error)
+{
+  static const char name[] = "inter-node.fabric";
+  RaResolver r;
+
+  *fabric = (Fabric){0};
+  if (!ra_profile_law(profile, name))
+    return TRUE;
+  ra_resolver_init(&r, profile, name, error);
+  fabric->node = ra_resolve(&r, "node-bytes-per-s");
+  fabric->link = ra_resolve(&r, "link-bytes-per-s");
+  fabric->host = ra_resolve(&r, "host-bytes-per-s");
+  fabric->path_frac = ra_resolve(&r, "path-frac");
+  return ra_resolver_ok(&r);
+}
+
+/* The closed forms here and on the nodes that inter-node was fitted on. */
+static gboolean
+models_init(RaLinkLaws *laws, const RaProfile *profile,
+            const RaCluster *cluster, GError **error)
+{
+  const RaDevice *device = &cluster->device;
+  double node = cluster->nics_per_node * cluster->nic_bytes_per_s;
+  RaCollectiveModel *here = &laws->here, *own = &laws->own;
+  Fabric fabric;
+
+  if (!fabric_init(&fabric, profile, error))
+    return FALSE;
+  ra_collective_model_init(here, cluster->gpus_per_node,
+                           device->intra_bytes_per_s, device->host_bytes_per_s);
+  here->node_bytes_per_s = MAX(node, NO_NIC_BYTES_PER_S);
+  here->nics_per_node = cluster->nics_per_node;
+  *own = *here;
+  here->sharp = cluster->sharp;
+  if (fabric.node > 0 && fabric.host > 0) {
+    here->path_bytes_per_s =
+        fabric.path_frac * device->host_bytes_per_s * here->gpus_per_node;
+    ra_collective_model_init(own, RA_NODE_RANKS, fabric.link, fabric.host);
+    own->node_bytes_per_s = fabric.node;
+    own->nics_per_node = RA_NODE_RANKS;
+    own->path_bytes_per_s = fabric.path_frac * fabric.host * RA_NODE_RANKS;
+  }
+  laws->own_s_per_node_byte = ra_rate_s(own->node_bytes_per_s);
+  laws->own_s_per_share_byte =
+      ra_rate_s(own->node_bytes_per_s / own->gpus_per_node);
+  laws->is_foreign =
+      node > 0 && (cluster->sharp || node > own->node_bytes_per_s * 1.001 ||
+                   node < own->node_bytes_per_s / 1.001);
+  return TRUE;
+}
+
 gboolean
 ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
                   const RaCluster *cluster, GError **error)
@@ -222,8 +310,13 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
     if (!collective_init(&laws->collective[i], profile, RA_OP_ALL_REDUCE + i,
                          names[i], link, error))
       return FALSE;
-  return inter_node_init(&laws->inter, profile, error) &&
-         exchange_init(&laws->exchange, profile, error) &&
+  find_steps(laws);
+  if (!inter_node_init(&laws->inter, profile, error) ||
+      !models_init(laws, profile, cluster, error))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+    laws->collective[i].is_power = !laws->here.nvlink;
+  return exchange_init(&laws->exchange, profile, error) &&
          send_init(&laws->send, profile, link, error) &&
          realloc_init(&laws->realloc, profile, link, share, error) &&
          host_copy_init(&laws->host_copy, profile,

@@ -7,6 +7,7 @@ libestimator_a_SOURCES += %D%/attention.c %D%/attention.h
 libestimator_a_SOURCES += %D%/attention_core.c %D%/attention_core.h
 libestimator_a_SOURCES += %D%/collective.c %D%/collective.h
 libestimator_a_SOURCES += %D%/collective_init.c
+libestimator_a_SOURCES += %D%/collective_model.c %D%/collective_model.h
 libestimator_a_SOURCES += %D%/decode.c
 libestimator_a_SOURCES += %D%/engine.c
 libestimator_a_SOURCES += %D%/decode_gather.c

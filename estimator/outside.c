@@ -79,3 +79,10 @@ ra_estimator_outside(const RaEstimator *estimator, const RaOp *op,
                            : knots->knots[knots->n_knots - 1];
   return TRUE;
 }
+
+gboolean
+ra_estimator_formula(const RaEstimator *estimator, const RaOp *op,
+                     RaCollectiveChoice *out_choice)
+{
+  return ra_collective_formula(&estimator->links, op, out_choice);
+}

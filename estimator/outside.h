@@ -10,6 +10,7 @@
 #ifndef RA_ESTIMATOR_OUTSIDE_H
 #define RA_ESTIMATOR_OUTSIDE_H
 
+#include "estimator/collective_model.h"
 #include "estimator/estimator.h"
 
 typedef struct {
@@ -31,5 +32,10 @@ typedef struct {
  */
 gboolean ra_estimator_outside(const RaEstimator *estimator, const RaOp *op,
                               RaOutside *out_outside);
+
+/* ra_collective_formula() of @op: whether a closed form carries what was
+ * measured to it, and which algorithm and protocol it takes. */
+gboolean ra_estimator_formula(const RaEstimator *estimator, const RaOp *op,
+                              RaCollectiveChoice *out_choice);
 
 #endif

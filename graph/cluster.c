@@ -28,6 +28,7 @@ typedef struct {
   double step_jitter_frac;
   double straggler_frac;
   double straggler_slowdown;
+  gboolean sharp;
 } ClusterKeys;
 
 /* clang-format off */
@@ -76,6 +77,9 @@ static const RaKeySpec cluster_keys[] = {
   {"straggler-slowdown", RA_KEY_DOUBLE,
    G_STRUCT_OFFSET(ClusterKeys, straggler_slowdown), .fallback = "1.2",
    .min = 1, .max = 1000, .doc = "how many times as long they take"},
+  {"sharp", RA_KEY_BOOL, G_STRUCT_OFFSET(ClusterKeys, sharp),
+   .fallback = "false",
+   .doc = "whether the network's switches reduce (SHARP)"},
 };
 /* clang-format on */
 
@@ -227,6 +231,7 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->step_jitter_frac = keys.step_jitter_frac;
   cluster->straggler_frac = keys.straggler_frac;
   cluster->straggler_slowdown = keys.straggler_slowdown;
+  cluster->sharp = keys.sharp;
   if (ra_cluster_read_links(cluster, error))
     return cluster;
   ra_cluster_free(cluster);

@@ -16,6 +16,8 @@
  *     jitter = 0.02                  of an op's time; default 0
  *     stragglers = 0.01              part of the GPUs that is slow; default 0
  *     straggler-slowdown = 1.2       how slow; default
+ *     sharp = true                   the network's switches reduce; default
+ *                                    false
  *
  * and, where links are not like the others (sim/topology.h),
  *
@@ -95,6 +97,7 @@ typedef struct {
   double step_jitter_frac; /* the same of all GPUs together, an iteration */
   double straggler_frac;   /* of the GPUs compute slower */
   double straggler_slowdown; /* by this factor, >= 1 */
+  gboolean sharp;            /* the network's switches reduce */
   RaDevice device;           /* zero until a profile fills it */
 } RaCluster;
 

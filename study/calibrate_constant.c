@@ -227,6 +227,38 @@ set_send(RaCalibrateWork *work, GError **error)
   return TRUE;
 }
 
+/* The fabric of the tables that law inter-node was fitted on: the rate that
+ * most of them have, and what of it the law got, through the GPUs' links. */
+static gboolean
+set_fabric(RaCalibrateWork *work, GError **error)
+{
+  static const char name[] = "inter-node.fabric";
+  g_autoptr(GArray) rows =
+      ra_measured_rows(work->data, "inter-node", work->gpu->rows, error);
+  g_autofree double *rates = NULL;
+  double rate, frac;
+
+  if (!rows)
+    return FALSE;
+  if (rows->len == 0)
+    return TRUE; /* the base's */
+  rates = g_new(double, rows->len);
+  for (guint i = 0; i < rows->len; i++)
+    rates[i] = g_array_index(rows, RaMeasured, i).nic_bytes_per_s;
+  rate = ra_robust_quantile(rates, rows->len, 0.5);
+  frac = *ra_calibrate_coefficient(work->profile, "inter-node",
+                                   "high-bandwidth-frac");
+  *ra_calibrate_coefficient(work->profile, name, "node-bytes-per-s") = rate;
+  *ra_calibrate_coefficient(work->profile, name, "link-bytes-per-s") =
+      work->sheet.intra_bytes_per_s;
+  *ra_calibrate_coefficient(work->profile, name, "host-bytes-per-s") =
+      work->sheet.host_bytes_per_s;
+  *ra_calibrate_coefficient(work->profile, name, "path-frac") =
+      frac * rate / (RA_MEASURED_NODE * work->sheet.host_bytes_per_s);
+  ra_calibrate_law(work, name)->n_rows = rows->len;
+  return TRUE;
+}
+
 gboolean
 ra_calibrate_constants(RaCalibrateWork *work, GError **error)
 {
@@ -242,6 +274,7 @@ ra_calibrate_constants(RaCalibrateWork *work, GError **error)
   *ra_calibrate_coefficient(p, "realloc", "intra-bandwidth-frac") =
       *ra_calibrate_coefficient(p, "broadcast", "high-bandwidth-8-frac");
   *ra_calibrate_coefficient(p, "realloc", "inter-bandwidth-frac") = nic_frac;
-  return set_other(work, error) && set_send(work, error) &&
-         set_host_copy(work, error) && set_host(work, error);
+  return set_fabric(work, error) && set_other(work, error) &&
+         set_send(work, error) && set_host_copy(work, error) &&
+         set_host(work, error);
 }

@@ -21,6 +21,11 @@ static const struct {
      "ops without a law of their own: cross-entropy, sampling, losses, "
      "routers, "
      "optimizers; not measured"},
+    {"inter-node.fabric",
+     "comm_nccltests/tables.csv, the NICs of the measured tables; the way to "
+     "them: law inter-node, high, as a share of the links to the host",
+     "InfiniBand, 8 NICs a node; on other fabrics closed forms scale law "
+     "inter-node (NCCL 2.27, src/graph/tuning.cc)"},
     {"broadcast", "law all-gather: no broadcast was measured; the same ring",
      "2 to 8 GPUs of a node; 512 B..512 MiB"},
     {"realloc", "laws send, broadcast and inter-node of this profile",

@@ -79,12 +79,48 @@ add_assumed(GPtrArray *assumed, const RaProfile *profile,
   }
 }
 
+/* Collectives that a closed form carries the measurements to: each law with
+ * its GPUs and the algorithm that it takes, once. */
+static void
+add_formulas(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *ops,
+             guint n_ops)
+{
+  for (guint i = 0; i < n_ops; i++) {
+    const RaOp *op = &ops[i];
+    RaCollectiveChoice c;
+    char *text;
+
+    if (!ra_estimator_formula(estimator, op, &c))
+      continue;
+    text = g_strdup_printf("%s on %" G_GUINT64_FORMAT " GPUs (%s %s)",
+                           ra_op_name((RaOpKind)op->kind), op->dim[1],
+                           ra_algorithm_name(c.algorithm),
+                           ra_protocol_name(c.protocol));
+    if (g_ptr_array_find_with_equal_func(formulas, text, g_str_equal, NULL))
+      g_free(text);
+    else
+      g_ptr_array_add(formulas, text);
+  }
+}
+
+static void
+append_list(GString *text, const char *head, const GPtrArray *names)
+{
+  for (guint i = 0; i < names->len; i++)
+    g_string_append_printf(text, "%s%s%s",
+                           i > 0           ? ", "
+                           : text->len > 0 ? "; "
+                                           : "",
+                           i > 0 ? "" : head, (const char *)names->pdata[i]);
+}
+
 char *
 ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
                 const RaTaskGraph *graph)
 {
   g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaOutside));
   g_autoptr(GPtrArray) assumed = g_ptr_array_new();
+  g_autoptr(GPtrArray) formulas = g_ptr_array_new_with_free_func(g_free);
   GString *text = g_string_new(NULL);
 
   append_derived(profile, text);
@@ -93,6 +129,7 @@ ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
     guint n_ops = ra_work_ops(graph, work, ops);
 
     add_assumed(assumed, profile, estimator, ops, n_ops);
+    add_formulas(formulas, estimator, ops, n_ops);
     for (guint i = 0; i < n_ops; i++) {
       RaOutside one;
 
@@ -107,11 +144,7 @@ ra_extrapolated(const RaProfile *profile, const RaEstimator *estimator,
                            text->len > 0 ? "; " : "", o->law, o->axis, o->value,
                            o->value > o->limit ? "to" : "from", o->limit);
   }
-  for (guint i = 0; i < assumed->len; i++)
-    g_string_append_printf(text, "%s%s",
-                           i > 0           ? ", "
-                           : text->len > 0 ? "; assumed, not measured: "
-                                           : "assumed, not measured: ",
-                           (const char *)assumed->pdata[i]);
+  append_list(text, "by formula: ", formulas);
+  append_list(text, "assumed, not measured: ", assumed);
   return g_string_free(text, FALSE);
 }

@@ -33,7 +33,9 @@ static RaTable *
 make_cluster(const RaCluster *cluster)
 {
   RaTable *table = ra_table_new("cluster");
-  g_autofree char *fabric = fabric_name(&cluster->fabric);
+  g_autofree char *name = fabric_name(&cluster->fabric);
+  g_autofree char *fabric =
+      g_strconcat(name, cluster->sharp ? ", SHARP" : "", NULL);
 
   ra_table_column(table, "gpu", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);

@@ -50,6 +50,8 @@ start_of(const RaGpu *gpu, const RaLawSpec *spec,
     return 128;
   if (strcmp(name, "tile-n") == 0)
     return 256;
+  if (g_str_has_suffix(name, "-bytes-per-s"))
+    return 0; /* not known */
   if (strcmp(name, "hierarchical-frac") == 0)
     return gpu->nvls ? 1 : 0;
   return CLAMP(1e-6, coefficient->min, coefficient->max);
@@ -101,9 +103,13 @@ ra_transfer_start(const RaGpu *gpu, const RaSheet *sheet)
 static gboolean
 keeps_seconds(const char *law)
 {
-  static const char *const names[] = {"inter-node", "inter-node.all-to-all",
-                                      "realloc",    "host-copy",
-                                      "host",       NULL};
+  static const char *const names[] = {"inter-node",
+                                      "inter-node.all-to-all",
+                                      "inter-node.fabric",
+                                      "realloc",
+                                      "host-copy",
+                                      "host",
+                                      NULL};
 
   return g_strv_contains(names, law);
 }

@@ -108,6 +108,10 @@ network_value(const char *law, const char *name)
       {"inter-node.all-to-all", "high-bandwidth-8-frac", 0.5},
       {"send", "inter-latency-s", 1.5e-5},
       {"send", "inter-bandwidth-frac", 0.6},
+      {"inter-node.fabric", "node-bytes-per-s", 0}, /* not known */
+      {"inter-node.fabric", "link-bytes-per-s", 0},
+      {"inter-node.fabric", "host-bytes-per-s", 0},
+      {"inter-node.fabric", "path-frac", 0.5}, /* of nothing */
       {"realloc", "step-s", 4e-5},
       {"realloc", "intra-bandwidth-frac", 0.65},
       {"realloc", "inter-bandwidth-frac", 0.8},
@@ -131,9 +135,9 @@ network_value(const char *law, const char *name)
 static char *
 text_of(gboolean truth)
 {
-  static const char *const given[] = {"sms",    "flash",  "cache-bytes",
-                                      "tile-m", "tile-n", "hierarchical-frac",
-                                      NULL}; /* of the GPU, nowhere fitted */
+  static const char *const given[] = {
+      "path-frac",         "sms", "flash", "cache-bytes", "tile-m", "tile-n",
+      "hierarchical-frac", NULL}; /* of the GPU, nowhere fitted */
   GString *text = g_string_new(
       "[profile]\nformat = 1\ndevice = h100-sxm\nderived = a test\n[device]\n"
       "memory = 80 GiB\nmemory-bandwidth = 3 TB/s\nbf16 = 900 TFLOP/s\n"
@@ -382,7 +386,8 @@ difference(const RaProfile *a, const RaProfile *b, const char *name)
 static gboolean
 is_fitted(const char *law)
 {
-  return strcmp(law, "host") != 0 && strcmp(law, "overlap") != 0;
+  return strcmp(law, "host") != 0 && strcmp(law, "overlap") != 0 &&
+         strcmp(law, "inter-node.fabric") != 0;
 }
 
 /* Every law comes back from a profile that is off by a half: to 1e-6 in each

@@ -17,6 +17,7 @@ tests_check_checkpoint_SOURCES = %D%/check_checkpoint.c $(run_fixture)
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
+check_programs += %D%/check_collective_model
 check_programs += %D%/check_comm
 check_programs += %D%/check_compare
 check_programs += %D%/check_context
@@ -351,6 +352,8 @@ EXTRA_DIST += %D%/corpus/trace/version.tsv
 estimator_fixture = %D%/estimator_fixture.c %D%/estimator_fixture.h \
 	%D%/profile_text.c %D%/profile_text.h
 tests_check_collective_SOURCES = %D%/check_collective.c $(estimator_fixture)
+tests_check_collective_model_SOURCES = %D%/check_collective_model.c \
+	$(estimator_fixture)
 tests_check_core_SOURCES = %D%/check_core.c $(estimator_fixture)
 tests_check_cost_SOURCES = %D%/check_cost.c $(estimator_fixture)
 tests_check_flash_SOURCES = %D%/check_flash.c $(estimator_fixture)

@@ -12,6 +12,7 @@
 #define SHARE 1e-6, 100.0
 #define SIZE 1.0, 1e9
 #define COUNT 0.0, 1e9
+#define RATE 0.0, 1e15
 #define UNIT_FRAC 0.0, 1.0
 #define SLOWDOWN 0.0, 10.0
 
@@ -96,6 +97,14 @@ static const RaCoefficientSpec inter_node[] = {
   {"low-bandwidth-" n "-frac", SHARE, "its share of the NICs"}, \
   {"high-latency-" n "-s", SECONDS, "line for large messages, " n " nodes"}, \
   {"high-bandwidth-" n "-frac", SHARE, "its share of the NICs"}
+static const RaCoefficientSpec inter_fabric[] = {
+  {"node-bytes-per-s", RATE, "NICs of a node of the measured fabric; 0: not "
+                             "known"},
+  {"link-bytes-per-s", RATE, "of each of its GPUs to its peers"},
+  {"host-bytes-per-s", RATE, "of each of its GPUs to the host"},
+  {"path-frac", SHARE, "that GPUs get through to the NICs, as a share of "
+                       "their links to the host"},
+};
 static const RaCoefficientSpec inter_exchange[] = {
   EXCHANGE_LINES("2"), EXCHANGE_LINES("8"),
 };
@@ -192,6 +201,8 @@ static const RaLawSpec laws[] = {
    "ra_collective_s", "collectives across nodes"},
   {"inter-node.all-to-all", TRUE, NULL, COEFFICIENTS(inter_exchange),
    "ra_collective_s", "all-to-alls across nodes"},
+  {"inter-node.fabric", TRUE, NULL, COEFFICIENTS(inter_fabric),
+   "ra_collective_s", "what inter-node was measured on"},
   {"send", FALSE, NULL, COEFFICIENTS(send),
    "ra_send_s", "point to point"},
   {"realloc", FALSE, NULL, COEFFICIENTS(realloc_law),

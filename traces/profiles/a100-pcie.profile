@@ -1713,14 +1713,25 @@ source = comm_nccltests/rows.csv, all_reduce; the other collectives by their sha
 range = 2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA
 rows = 48
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.273
-error-p90 = 0.875
+error-median = 0.223
+error-p90 = 0.486
 
 [table inter-node] # thousandths of ln(measured / law)
 axis-1 = bytes 1024 2048 4096 8192 16384 32768 65536 131072 262144 524288 1048576 2097152 4194304 8388608 16777216 33554432 67108864 134217728 268435456 536870912 1073741824 2147483648 4294967296 8589934592 1.717986918e+10
 axis-2 = nodes 2 8
 at-2 = -35 -14 9 17 95 -10 -59 -78 -62 -7 60 115 36 -23 98 -13 25 -36 2 -20 -12 -36 -30 -30 -35
 at-8 = 1379 23 -57 -2 288 342 174 529 -134 -96 -32 61 171 114 115 126 190 10 18 -105 -8 -1 -31 (-31) (-33)
+
+[law inter-node.fabric]
+node-bytes-per-s = 2e+11
+link-bytes-per-s = 3e+11
+host-bytes-per-s = 3.2e+10
+path-frac = 0.4827
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 0
+error-median = -
+error-p90 = -
 
 [law send]
 low-latency-s = 6.675e-06

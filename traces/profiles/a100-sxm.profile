@@ -1713,6 +1713,17 @@ axis-2 = nodes 2 8
 at-2 = -35 -14 9 17 95 -10 -59 -78 -62 -7 60 115 36 -23 98 -13 25 -36 2 -20 -12 -36 -30 -30 -35
 at-8 = 1379 23 -57 -2 288 342 174 529 -134 -96 -32 61 171 114 115 126 190 10 18 -105 -8 -1 -31 (-31) (-33)
 
+[law inter-node.fabric]
+node-bytes-per-s = 2e+11
+link-bytes-per-s = 3e+11
+host-bytes-per-s = 3.2e+10
+path-frac = 0.4827
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 48
+error-median = -
+error-p90 = -
+
 [law send]
 low-latency-s = 7.298e-06
 low-bandwidth-frac = 0.01128

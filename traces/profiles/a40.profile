@@ -517,8 +517,19 @@ source = comm_nccltests/rows.csv, all_reduce; the other collectives by their sha
 range = 2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA
 rows = 48
 held-out = a100-sxm's, transferred likewise to the h100-sxm, on that one's rows
-error-median = 0.273
-error-p90 = 0.875
+error-median = 0.223
+error-p90 = 0.486
+
+[law inter-node.fabric]
+node-bytes-per-s = 2e+11
+link-bytes-per-s = 3e+11
+host-bytes-per-s = 3.2e+10
+path-frac = 0.4827
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 0
+error-median = -
+error-p90 = -
 
 [law send]
 low-latency-s = 6.675e-06

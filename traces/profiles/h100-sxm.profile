@@ -2830,6 +2830,17 @@ held-out = each number of tokens left out in turn
 error-median = 0.022
 error-p90 = 0.059
 
+[law inter-node.fabric]
+node-bytes-per-s = 4e+11
+link-bytes-per-s = 4.5e+11
+host-bytes-per-s = 6.4e+10
+path-frac = 0.4892
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 60
+error-median = -
+error-p90 = -
+
 [law send]
 low-latency-s = 5.844e-06
 low-bandwidth-frac = 0.03544

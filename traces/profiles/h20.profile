@@ -318,8 +318,8 @@ source = comm_nccltests/rows.csv, all_reduce; the other collectives by their sha
 range = 2 to 8 nodes of 8; 8 B..16 GiB; InfiniBand, not EFA
 rows = 60
 held-out = h100-sxm's, transferred likewise to the a100-sxm, on that one's rows
-error-median = 0.258
-error-p90 = 0.473
+error-median = 0.207
+error-p90 = 0.531
 
 [law inter-node.all-to-all]
 low-latency-2-s = 8.134e-05
@@ -335,6 +335,17 @@ source = comm_deepep/expert_alltoall*.csv, BF16 combine and its notification, th
 range = 2 and 8 nodes of 8; 1 to 131072 tokens of 7168 a GPU
 rows = 46
 outliers = 0
+error-median = -
+error-p90 = -
+
+[law inter-node.fabric]
+node-bytes-per-s = 4e+11
+link-bytes-per-s = 4.5e+11
+host-bytes-per-s = 6.4e+10
+path-frac = 0.4892
+source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
+range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
+rows = 0
 error-median = -
 error-p90 = -
 

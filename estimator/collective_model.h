@@ -1,0 +1,146 @@
+/* Collectives in closed form: algorithms and protocols, as NCCL has them.
+ *
+ * Measured tables come first (estimator/collective.h).  This is the shape that
+ * carries them to what nobody measured: another fabric, other rails, reduction
+ * in the network's switches, another number of GPUs.  Only ratios of its
+ * times are used, so the level stays the measurement's.
+ *
+ *     RaCollectiveChoice c;
+ *     if (ra_collective_model_choose(&model, &op, &c))
+ *       c.algorithm, c.protocol, c.s
+ *
+ * n ranks, r on each of N nodes; S bytes (of the vector); L the ring's rate in
+ * a node, W the NICs of a node that the group has, both bytes/s.  A candidate
+ * takes latency + S / rate, and the library takes the least:
+ *
+ *     ring       rate     n / k  min(L, W),  k = 2 (n - 1) for an all-reduce,
+ *                         n - 1 for gathers and scatters, n for a broadcast
+ *                latency  base + (k - k') hop + k' net,  k' = k of N nodes
+ *     tree       rate     0.92 / 2  min(L, W), 2 W on two nodes: the root of
+ *                         a tree sends down half of what others send both
+ *                         ways
+ *                latency  base + 2 ((r - 1) hop + log2 N net)
+ *     NVLS       rate     2 x 0.85 x 15/16 L  n / k; gathers, scatters without
+ *                         the 2, (n - 1) / n of it
+ *                latency  hop
+ *     NVLSTree   rate     n / k  min(2 x 0.85 x 15/16 L, W or 2 W of two nodes)
+ *                latency  hop + 2 log2 N net
+ *     SHARP      rate     min(0.9 W, what the node reduces and gathers at):
+ *                         every byte leaves a node once and enters it once
+ *                latency  in the node, and one net whatever N
+ *     direct     rate     n / (n - 1) L,  n / (r (n - r)) W across: all-to-all
+ *                latency  base + log2 n hop (+ net)
+ *
+ * LL halves the rate (a flag beside each datum; trees: 1 / 3.8) below a cap, of
+ * LL128 120 of 128 bytes are data (0.92; trees 7/9 in a node, 15/16 across)
+ * and each channel has a cap; Simple has none but trees' and needs
+ * synchronisation.  Trees fall short of their rate at middling sizes.
+ * Without NVLink hops are PCIe's and LL128 and NVLS do not exist.
+ *
+ * Source: NCCL 2.27 (BSD), src/graph/tuning.cc: baseLatencies, hwLatencies,
+ * llMaxBws, perChMax*Bws, nvlsEfficiency, treeCorrectionFactor; log2 is taken
+ * linear between powers of two and the correction between its sizes, so that
+ * times are continuous; the plateau of rings across nodes, a step, is left out.
+ * SHARP: its CollNetDirect, and NVLS with it.  Direct: NCCL does not tune it;
+ * that of an all-to-all one step a doubling is left: MEASURED, comm_nccl: 512 B
+ * on 2, 4, 8 H100 6.2, 6.8, 7.8 us, where an all-gather takes 5.5, 7.1, 10.3.
+ *
+ * Invariant: a time never falls as bytes grow and never rises with a rate.
+ */
+#ifndef RA_ESTIMATOR_COLLECTIVE_MODEL_H
+#define RA_ESTIMATOR_COLLECTIVE_MODEL_H
+
+#include "graph/op.h"
+
+typedef enum {
+  RA_ALGORITHM_RING,
+  RA_ALGORITHM_TREE,
+  RA_ALGORITHM_NVLS,
+  RA_ALGORITHM_NVLS_TREE,
+  RA_ALGORITHM_SHARP,
+  RA_ALGORITHM_DIRECT,
+  RA_N_ALGORITHMS
+} RaAlgorithm;
+
+typedef enum {
+  RA_PROTOCOL_LL,
+  RA_PROTOCOL_LL128,
+  RA_PROTOCOL_SIMPLE,
+  RA_N_PROTOCOLS
+} RaProtocol;
+
+/* Of the caps: by the rate of a GPU's NVLink, one direction. */
+typedef enum {
+  RA_LINK_AMPERE,    /* 300 GB/s */
+  RA_LINK_HOPPER,    /* 450 GB/s */
+  RA_LINK_BLACKWELL, /* 900 GB/s */
+  RA_N_LINK_GENERATIONS
+} RaLinkGeneration;
+
+/* What the closed forms know of a cluster. */
+typedef struct {
+  gboolean nvlink;             /* else GPUs of a node meet over PCIe */
+  gboolean nvls;               /* a node's switches reduce */
+  gboolean sharp;              /* the network's switches reduce */
+  RaLinkGeneration generation; /* of NVLink */
+  double ring_bytes_per_s;     /* L: of a ring in a node */
+  double node_bytes_per_s;     /* all NICs of a node, one direction */
+  double path_bytes_per_s;     /* that the GPUs' way to them lets pass */
+  guint gpus_per_node;
+  guint nics_per_node;
+} RaCollectiveModel;
+
+/* One algorithm under one protocol. */
+typedef struct {
+  RaAlgorithm algorithm;
+  RaProtocol protocol;
+  double latency_s;
+  double bytes_per_s; /* of the vector (all-to-all: of what a rank sends) */
+  double s;
+} RaCollectiveChoice;
+
+#define RA_COLLECTIVE_CHOICES (RA_N_ALGORITHMS * RA_N_PROTOCOLS)
+
+/* "ring", "tree" ..., "LL128" ...: static. */
+const char *ra_algorithm_name(RaAlgorithm algorithm);
+const char *ra_protocol_name(RaProtocol protocol);
+
+/**
+ * ra_collective_model_init:
+ * @intra_bytes_per_s: to peers of the node, one direction, data sheet
+ * @host_bytes_per_s: to the host: a node whose peers are no nearer has no
+ *   NVLink
+ *
+ * A node without NICs, path without limit, no SHARP: the caller sets those.
+ * Switches reduce from the H100's NVLink on (NCCL: nvlsEfficiency).
+ * A ring gets 0.8 of NVLink (NCCL's topo.h: 20 of the 25 GB/s of a link of an
+ * A100 or H100) and 0.75 of PCIe (12 of 16 GB/s).
+ */
+void ra_collective_model_init(RaCollectiveModel *model, guint gpus_per_node,
+                              double intra_bytes_per_s,
+                              double host_bytes_per_s);
+
+/**
+ * ra_collective_model_candidates:
+ * @op: %RA_OP_ALL_REDUCE to %RA_OP_BROADCAST
+ * @out_choices: (array length=%RA_COLLECTIVE_CHOICES)
+ *
+ * Cost: about 10 ns each, no allocation.   Thread: any.
+ *
+ * Returns: how many can run it, in the order of the enums; 0 for one rank
+ */
+guint ra_collective_model_candidates(const RaCollectiveModel *model,
+                                     const RaOp *op,
+                                     RaCollectiveChoice *out_choices);
+
+/**
+ * ra_collective_model_choose:
+ * @out_choice: (out): the candidate of least time, the first of equals
+ *
+ * Returns: %FALSE for one rank, or no bytes: nothing is sent
+ */
+gboolean ra_collective_model_choose(const RaCollectiveModel *model,
+                                    const RaOp *op,
+                                    RaCollectiveChoice *out_choice);
+
+#endif
