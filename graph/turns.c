@@ -155,8 +155,9 @@ ra_turns_read(RaWorkload *w, guint group, const RaTurnKeys *keys,
   if (ra_turns_are_set(w) && !keys->tool_tokens)
     return ra_key_file_fail(w->file, group, "turns", error,
                             "'turns' alone, expected 'tool-tokens' beside it");
-  if (w->prompt_length.max_tokens + ra_turns_max_tokens(w) >
-      RA_LENGTH_MAX_TOKENS)
+  if (ra_turns_are_set(w) &&
+      w->prompt_length.max_tokens + ra_turns_max_tokens(w) >
+          RA_LENGTH_MAX_TOKENS)
     return ra_key_file_fail(w->file, group, "turns", error,
                             "all turns may come to %" G_GUINT64_FORMAT
                             " tokens, expected at most %u with the prompt",

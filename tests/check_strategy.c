@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/plan_write.h"
+#include "graph/turns.h"
 #include "search/split.h"
 #include "search/strategy.h"
 #include "study/fit.h"
@@ -165,6 +166,12 @@ plan_one(RaStrategyKind kind, const char *workload, guint nodes)
   RaDraft *draft = ra_strategy_plan(setup->workload, setup->cluster,
                                     setup->estimator, &options, &error);
 
+  if (ra_turns_are_set(setup->workload)) { /* of any size */
+    ck_assert_ptr_null(draft);
+    ck_assert(g_error_matches(error, RA_ERROR, RA_ERROR_INPUT));
+    ck_assert_ptr_nonnull(strstr(error->message, "('turns')"));
+    return FALSE;
+  }
   if (!draft) {
     check_refusal(kind, error);
     return FALSE;
