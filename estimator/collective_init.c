@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <math.h>
+
 #include "base/rng.h"
 #include "estimator/collective.h"
 #include "estimator/resolve.h"
@@ -256,6 +258,25 @@ fabric_init(Fabric *fabric, const RaProfile *profile, GError **error)
   return ra_resolver_ok(&r);
 }
 
+static gboolean
+is_near(double a, double b)
+{
+  return fabs(a / b - 1) <= 1e-3;
+}
+
+/* Whether two nodes and their networks are alike: of one that is not, a factor
+ * leads here, so that no time jumps where its NICs alone become others. */
+static gboolean
+is_like(const RaCollectiveModel *a, const RaCollectiveModel *b)
+{
+  return a->sharp == b->sharp && a->nvlink == b->nvlink && a->nvls == b->nvls &&
+         a->generation == b->generation &&
+         is_near(a->node_bytes_per_s, b->node_bytes_per_s) &&
+         is_near(a->ring_bytes_per_s, b->ring_bytes_per_s) &&
+         is_near(a->path_bytes_per_s, b->path_bytes_per_s) &&
+         a->gpus_per_node == b->gpus_per_node;
+}
+
 /* The closed forms here and on the nodes that inter-node was fitted on. */
 static gboolean
 models_init(RaLinkLaws *laws, const RaProfile *profile,
@@ -285,9 +306,7 @@ models_init(RaLinkLaws *laws, const RaProfile *profile,
   laws->own_s_per_node_byte = ra_rate_s(own->node_bytes_per_s);
   laws->own_s_per_share_byte =
       ra_rate_s(own->node_bytes_per_s / own->gpus_per_node);
-  laws->is_foreign =
-      node > 0 && (cluster->sharp || node > own->node_bytes_per_s * 1.001 ||
-                   node < own->node_bytes_per_s / 1.001);
+  laws->is_foreign = node > 0 && !is_like(here, own);
   return TRUE;
 }
 

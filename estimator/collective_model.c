@@ -77,6 +77,18 @@ static const double correction[RA_N_PROTOCOLS][N_CORRECTIONS] = {
 };
 /* clang-format on */
 
+/* Of generation @g: no lower than an older one's.  Blackwell's are lower, as the
+ * library has more channels there, which nothing here tells the number of. */
+static double
+tree_cap(const double (*caps)[N_SCALES], guint g, guint scale)
+{
+  double most = 0;
+
+  for (guint i = 0; i <= g; i++)
+    most = MAX(most, caps[i][scale]);
+  return most;
+}
+
 /* One op on one cluster. */
 typedef struct {
   const RaCollectiveModel *model;
@@ -234,11 +246,12 @@ tree(const Shape *s, RaProtocol p, double *latency_s, double *rate)
 
   if (s->kind != RA_OP_ALL_REDUCE || (p == RA_PROTOCOL_LL128 && !m->nvlink))
     return FALSE;
-  bus = MIN(bus, s->channels * tree_simple[m->generation][s->scale]);
+  bus = MIN(bus, s->channels * tree_cap(tree_simple, m->generation, s->scale));
   if (p == RA_PROTOCOL_LL)
     bus = MIN(bus / 3.8, ll_max[m->generation][s->scale]);
   if (p == RA_PROTOCOL_LL128)
-    bus = MIN(bus * share, s->channels * tree_ll128[m->generation][s->scale]);
+    bus = MIN(bus * share,
+              s->channels * tree_cap(tree_ll128, m->generation, s->scale));
   *rate = bus / 2 * corrected(p, s->bytes);
   *latency_s = base_s[RA_ALGORITHM_TREE][p] +
                2 * ((s->r - 1) * hop_s[s->hw][RA_ALGORITHM_TREE][p] +

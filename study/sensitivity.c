@@ -131,15 +131,12 @@ list_gpus(Sheet *sheet, const RaSetup *setup, GArray *responses, GArray *trials)
     g_dir_close(dir);
   qsort(names->pdata, names->len, sizeof(gpointer), compare_names);
   for (guint i = 0; i < names->len; i++) {
-    GStrvBuilder *path = g_strv_builder_new();
+    char **kept = g_new0(char *, 2);
     RaResponse response = {.name = "gpu"};
     Trials t = {.less = RA_NONE};
-    char **kept;
 
     name = names->pdata[i];
-    g_strv_builder_add(path, g_build_filename(folder, name, NULL));
-    kept = g_strv_builder_end(path);
-    g_strv_builder_unref(path);
+    kept[0] = g_build_filename(folder, name, NULL);
     g_ptr_array_add(sheet->keeps, kept);
     response.now = g_strndup(name, strlen(name) - strlen(".profile"));
     t.more = add_trial(sheet, NULL, sheet->options->replay.fidelity, kept[0]);

@@ -85,6 +85,18 @@ is_at_most(double a, double b)
   return a <= b * (1 + 1e-12);
 }
 
+/* Room for a fall.  To a fabric that is not the law's own a factor leads, a
+ * ratio of two closed forms that change protocols at other sizes each: it falls
+ * by less than the forms' own steps, 2 %. */
+static double
+room(const RaOp *op)
+{
+  gboolean crosses = ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMM &&
+                     op->dim[1] > op->dim[2];
+
+  return crosses ? 1.02 : 1;
+}
+
 /* Dimensions in which a cost never falls: the work's.  (More sequences of the
  * same tokens are shorter ones, more queries of the same pairs see fewer keys,
  * more ranks share, more groups are neighbours.) */
@@ -183,7 +195,7 @@ n_not_monotone(Cost cost)
       more_s = cost(b->estimator, &op);
       if (!is_cut_alike(b->profile, &before, &op))
         continue;
-      n += !is_at_most(s, more_s);
+      n += !is_at_most(s, more_s * room(&op));
       n_alike += ra_op_class((RaOpKind)op.kind) == RA_OP_CLASS_COMPUTE &&
                  op.kind >= RA_OP_ATTENTION;
     }

@@ -33,7 +33,7 @@ result $? "ops beside others are told of"
 grep -q '^reallot: memory.other: has no table, [0-9]* rows are left out' err
 result $? "and rows that no table takes"
 quiet calibrate --from a.trace.tsv --refit "$profile" -o refitted.profile
-grep -q '^reallot: attention: 3 ops do not determine its 7 coefficients' err
+grep -q '^reallot: attention: 3 ops do not determine its [0-9]* coefficients' err
 result $? "and laws that a trace does not determine"
 works inspect merged.profile
 works inspect refitted.profile
