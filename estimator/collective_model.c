@@ -77,7 +77,7 @@ static const double correction[RA_N_PROTOCOLS][N_CORRECTIONS] = {
 };
 /* clang-format on */
 
-/* Of generation @g: no lower than an older one's.  Blackwell's are lower, as the
+/* Of generation @g, no lower than an older one's: Blackwell's are lower, as the
  * library has more channels there, which nothing here tells the number of. */
 static double
 tree_cap(const double (*caps)[N_SCALES], guint g, guint scale)
