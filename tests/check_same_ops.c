@@ -153,8 +153,9 @@ find_moved(const RaTrace *sim, GHashTable *sims, const RaTrace *run,
     g_hash_table_remove_all(last);
     for (guint i = 0; i < ra_trace_n_rows(trace); i++) {
       const RaTraceRow *row = ra_trace_row(trace, i);
-      char *task, *end;
+      g_autofree char *task = NULL;
       const char *previous;
+      char *end;
 
       if (g_hash_table_lookup(side ? runs : sims, row->name) != row ||
           (strcmp(row->kind, "fwd") != 0 && strcmp(row->kind, "bwd") != 0))
@@ -167,7 +168,7 @@ find_moved(const RaTrace *sim, GHashTable *sims, const RaTrace *run,
         g_hash_table_insert(before, (gpointer)row->name, (gpointer)previous);
       else if (g_strcmp0(g_hash_table_lookup(before, row->name), previous) != 0)
         return row->name;
-      g_hash_table_insert(last, task, (gpointer)row->name);
+      g_hash_table_insert(last, g_steal_pointer(&task), (gpointer)row->name);
     }
   }
   return NULL;
