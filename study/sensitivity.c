@@ -109,7 +109,7 @@ list_resources(Sheet *sheet, const RaSetup *setup, GArray *responses,
 }
 
 static int
-compare_names(const void *a, const void *b)
+compare_names(gconstpointer a, gconstpointer b)
 {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -129,7 +129,7 @@ list_gpus(Sheet *sheet, const RaSetup *setup, GArray *responses, GArray *trials)
       g_ptr_array_add(names, g_strdup(name));
   if (dir)
     g_dir_close(dir);
-  qsort(names->pdata, names->len, sizeof(gpointer), compare_names);
+  g_ptr_array_sort(names, compare_names);
   for (guint i = 0; i < names->len; i++) {
     char **kept = g_new0(char *, 2);
     RaResponse response = {.name = "gpu"};
