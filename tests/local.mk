@@ -327,6 +327,7 @@ tests_check_plan_bad_SOURCES = %D%/check_plan_bad.c %D%/fuzz_plan.c
 tests_check_workload_bad_SOURCES = %D%/check_workload_bad.c \
 	%D%/fuzz_workload.c
 EXTRA_DIST += %D%/corpus/change
+EXTRA_DIST += %D%/corpus/safetensors
 EXTRA_DIST += %D%/corpus/cluster
 EXTRA_DIST += %D%/corpus/length
 EXTRA_DIST += %D%/corpus/mesh
