@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "estimator/estimator.h"
 
 #define NODE_GPUS 8
@@ -64,30 +65,6 @@ subject_clear(Subject *s)
   ra_profile_free(s->profile);
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
-/* The @q-quantile of @values, which it sorts. */
-static double
-quantile(double *values, guint n, double q)
-{
-  guint at = (guint)ceil(q * n);
-
-  qsort(values, n, sizeof *values, compare_doubles);
-  return values[CLAMP(at, 1, n) - 1];
-}
-
-static double
-now_s(void)
-{
-  return (double)g_get_monotonic_time() * 1e-6;
-}
-
 /* A shape as it comes up in a 70B model's layer on 8 GPUs. */
 static RaOp
 typical_op(RaOpKind kind)
@@ -122,16 +99,16 @@ op_ns(const RaEstimator *estimator, RaOpKind kind)
   for (guint r = 0; r < G_N_ELEMENTS(runs); r++) {
     RaOp op = typical_op(kind);
     uint64_t first = op.dim[0];
-    double begin_s = now_s();
+    double begin_s = bench_wall_s();
 
     for (guint i = 0; i < n; i++) {
       op.dim[0] = first + i % 64;
       sum_s += ra_estimator_op_s(estimator, &op);
     }
-    runs[r] = (now_s() - begin_s) / n * 1e9;
+    runs[r] = (bench_wall_s() - begin_s) / n * 1e9;
     g_assert(sum_s >= 0); /* used, so that nothing is left out */
   }
-  return quantile(runs, G_N_ELEMENTS(runs), 0.5);
+  return bench_median(runs, G_N_ELEMENTS(runs));
 }
 
 static double
@@ -158,12 +135,12 @@ load_ms(const char *name)
   double runs[9];
 
   for (guint r = 0; r < G_N_ELEMENTS(runs); r++) {
-    double begin_s = now_s();
+    double begin_s = bench_wall_s();
 
     ra_profile_free(load_profile(name));
-    runs[r] = (now_s() - begin_s) * 1e3;
+    runs[r] = (bench_wall_s() - begin_s) * 1e3;
   }
-  return quantile(runs, G_N_ELEMENTS(runs), 0.5);
+  return bench_median(runs, G_N_ELEMENTS(runs));
 }
 
 static double
@@ -183,13 +160,6 @@ loading(void)
   return worst;
 }
 
-static void
-print_bar(const char *name, double value, double limit)
-{
-  printf("bar\t%s\t%.3g\t<=%g\t%s\n", name, value, limit,
-         value <= limit ? "ok" : "short");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -202,7 +172,7 @@ main(int argc, char **argv)
   is_quick = argc == 2;
   ns = speed();
   ms = loading();
-  print_bar("op-estimate-ns", ns, 100);
-  print_bar("profile-load-ms", ms, 5);
+  bench_bar("op-estimate-ns", ns, BENCH_AT_MOST, 100);
+  bench_bar("profile-load-ms", ms, BENCH_AT_MOST, 5);
   return 0;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "bench/figure.h"
 #include "exec/stage.h"
 #include "graph/plan.h"
 #include "traces/trace.h"
@@ -45,15 +46,6 @@ typedef struct {
   RaTokens *prompts; /* of generation */
   RaPiece piece;
 } Bench;
-
-static double
-cpu_s(void)
-{
-  struct timespec t;
-
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static RaTokens *
 make_tokens(uint32_t n, uint32_t length)
@@ -127,10 +119,10 @@ least_s(Bench *b, void (*work)(Bench *), guint n_runs)
 
   work(b);
   for (guint i = 0; i < n_runs; i++) {
-    double begin_s = cpu_s();
+    double begin_s = bench_cpu_s();
 
     work(b);
-    best_s = fmin(best_s, cpu_s() - begin_s);
+    best_s = fmin(best_s, bench_cpu_s() - begin_s);
   }
   return best_s;
 }
@@ -237,14 +229,6 @@ bench_clear(Bench *b)
   g_free(stream_y);
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 /* The executor's own time a task: from the end of one to the begin of the next
  * on a rank that waits for nobody, in the middle of all, so that what else the
  * machine does is not in it.  NAN: no run. */
@@ -288,31 +272,8 @@ overhead_s(void)
   }
   g_remove(path);
   if (gaps->len == 0)
-    return (double)NAN;
-  qsort(gaps->data, gaps->len, sizeof(double), compare_doubles);
-  return g_array_index(gaps, double, gaps->len / 2);
-}
-
-/* A bar that is met below its limit. */
-static void
-print_most(const char *name, double value, double limit)
-{
-  if (isfinite(value))
-    printf("bar\t%s\t%.3g\t<=%g\t%s\n", name, value, limit,
-           value <= limit ? "ok" : "short");
-  else
-    printf("# ./reallot run left no trace\nbar\t%s\t-\t<=%g\tshort\n", name,
-           limit);
-}
-
-static void
-print_bar(const char *name, double value, double limit)
-{
-  if (isfinite(value))
-    printf("bar\t%s\t%.3g\t>=%g\t%s\n", name, value, limit,
-           value >= limit ? "ok" : "short");
-  else
-    printf("bar\t%s\t-\t>=%g\tshort\n", name, limit);
+    printf("# ./reallot run left no trace\n");
+  return bench_median((double *)(void *)gaps->data, gaps->len);
 }
 
 int
@@ -347,9 +308,10 @@ main(int argc, char **argv)
          train_flop(&b) / train_s / flop_per_s, torch_train_s, generate_s,
          BATCH * NEW / generate_s, weight_bytes / generate_s / bytes_per_s,
          torch_generate_s, flop_per_s, bytes_per_s);
-  print_bar("train_of_torch", torch_train_s / train_s, 1);
-  print_bar("generate_of_torch", torch_generate_s / generate_s, 1.5);
-  print_most("overhead_us_per_task", 1e6 * overhead_s(), 5);
+  bench_bar("train_of_torch", torch_train_s / train_s, BENCH_AT_LEAST, 1);
+  bench_bar("generate_of_torch", torch_generate_s / generate_s, BENCH_AT_LEAST,
+            1.5);
+  bench_bar("overhead_us_per_task", 1e6 * overhead_s(), BENCH_AT_MOST, 5);
   bench_clear(&b);
   return 0;
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/figure.h"
 #include "estimator/robust.h"
 #include "study/replay.h"
 #include "traces/csv.h"
@@ -172,10 +173,7 @@ main(int argc, char **argv)
       best = spread;
   }
   /* Some jitter gives a bulk as wide as those published. */
-  if (found)
-    printf("bar\tjitter_spread_frac\t%.6f\t>=%.6f\t%s\n", best, least,
-           best >= least ? "ok" : "short");
-  else
-    printf("bar\tjitter_spread_frac\t-\t-\tshort\n");
+  bench_bar("jitter_spread_frac", found ? best : (double)NAN, BENCH_AT_LEAST,
+            least);
   return 0;
 }

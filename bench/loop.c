@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "bench/figure.h"
 #include "bench/loop_plan.h"
 #include "study/calibrate.h"
 #include "study/execute.h"
@@ -67,23 +68,10 @@ die(const char *what, GError *error)
   exit(0); /* a bench says what it could not do, and that is all */
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 static double
 median(GArray *values)
 {
-  if (values->len == 0)
-    return (double)NAN;
-  g_array_sort(values, compare_doubles);
-  return (g_array_index(values, double, (values->len - 1) / 2) +
-          g_array_index(values, double, values->len / 2)) /
-         2;
+  return bench_median((double *)(void *)values->data, values->len);
 }
 
 /* Of the iterations after the first: what @call takes from its first task's
@@ -413,13 +401,6 @@ refit(Bench *b, const char *profile, double *out_before, double *out_after)
 }
 
 static void
-print_bar(const char *name, double value, double limit)
-{
-  printf("bar\t%s\t%.4g\t<=%g\t%s\n", name, value, limit,
-         value <= limit ? "ok" : "short");
-}
-
-static void
 bench_clear(Bench *b)
 {
   loop_folder_remove(b->folder);
@@ -462,11 +443,11 @@ main(int argc, char **argv)
   profile = calibrate(&b);
   run_all(&b, profile);
   refit(&b, profile, &before, &after);
-  print_bar("iteration_error_median", median(b.iterations), 0.1);
-  print_bar("call_error_median", median(b.calls), 0.15);
-  print_bar("wrong_order_of_pairs", b.n_wrong, 0);
+  bench_bar("iteration_error_median", median(b.iterations), BENCH_AT_MOST, 0.1);
+  bench_bar("call_error_median", median(b.calls), BENCH_AT_MOST, 0.15);
+  bench_bar("wrong_order_of_pairs", b.n_wrong, BENCH_AT_MOST, 0);
   if (isfinite(after)) /* there were other plans */
-    print_bar("refit_error_median", after, fmax(before, 0.005));
+    bench_bar("refit_error_median", after, BENCH_AT_MOST, fmax(before, 0.005));
   printf("# %u pairs of plans differ by more than %g\n", b.n_pairs, ORDER_FRAC);
   bench_clear(&b);
   return 0;

@@ -41,6 +41,7 @@
 #endif
 
 #include "base/rng.h"
+#include "bench/figure.h"
 #include "bench/search_quality.h"
 #include "search/mcmc.h"
 #include "study/setup.h"
@@ -62,26 +63,14 @@ typedef struct {
   guint n_nodes, n_candidates;
 } Case;
 
-static double
-now_s(void)
-{
-  return (double)g_get_monotonic_time() * 1e-6;
-}
-
-static double
-clock_s(clockid_t id)
-{
-  struct timespec time;
-
-  clock_gettime(id, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Seconds that this thread has run: others may want the processor too. */
 static double
 thread_s(void)
 {
-  return clock_s(CLOCK_THREAD_CPUTIME_ID);
+  struct timespec time;
+
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* Resident memory of this process, bytes. */
@@ -203,16 +192,16 @@ case_init(Case *c, guint n_gpus, RaSpaceKind kind, GError **error)
   malloc_trim(0); /* what smaller cases left */
 #endif
   before = resident_bytes();
-  begin_s = now_s();
-  cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+  begin_s = bench_wall_s();
+  cpu_s = bench_cpu_s();
   c->space =
       ra_space_new(c->setup->workload, c->setup->cluster, &options, error);
   if (c->space)
     c->costs = ra_cost_table_new(c->space, c->setup->estimator, 0, error);
   if (!c->costs)
     return FALSE;
-  c->prepare_s = now_s() - begin_s;
-  c->prepare_cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu_s;
+  c->prepare_s = bench_wall_s() - begin_s;
+  c->prepare_cpu_s = bench_cpu_s() - cpu_s;
   c->evaluator = ra_evaluator_new(c->costs);
   c->memory_bytes = resident_bytes() - before;
   for (guint call = 0; call < c->setup->workload->n_calls; call++)
@@ -242,15 +231,6 @@ print_case(const Case *c, guint n_gpus, const char *kind)
   fflush(stdout);
 }
 
-/* value against limit, at least or at most. */
-static void
-print_bar(const char *name, double value, double limit, gboolean at_least)
-{
-  gboolean ok = at_least ? value >= limit : value <= limit;
-
-  printf("bar\t%s\t%.3g\t%.3g\t%s\n", name, value, limit, ok ? "ok" : "short");
-}
-
 static void
 print_bars(const Case *c, guint n_gpus, const char *kind)
 {
@@ -261,13 +241,13 @@ print_bars(const Case *c, guint n_gpus, const char *kind)
   double part = n_gpus > 64 ? 0.8 : 1;
 
   if (n_gpus >= 64 && n_gpus != 128) {
-    print_bar(e, c->evaluations_per_s, part * 1e6, TRUE);
-    print_bar(p, c->proposals_per_s, part * 3e6, TRUE);
+    bench_bar(e, c->evaluations_per_s, BENCH_AT_LEAST, part * 1e6);
+    bench_bar(p, c->proposals_per_s, BENCH_AT_LEAST, part * 3e6);
   }
   if (n_gpus >= 1024)
-    print_bar(t, c->prepare_cpu_s, n_gpus > 1024 ? 60 : 10, FALSE);
+    bench_bar(t, c->prepare_cpu_s, BENCH_AT_MOST, n_gpus > 1024 ? 60 : 10);
   if (n_gpus == 1024)
-    print_bar(m, c->memory_bytes / (1 << 30), 2, FALSE);
+    bench_bar(m, c->memory_bytes / (1 << 30), BENCH_AT_MOST, 2);
 }
 
 static void
@@ -275,19 +255,22 @@ print_quality(const RaSearchQuality *q)
 {
   const RaReached *r = q->reached;
 
-  print_bar("real-8 optimum proven cpu-s",
-            q->is_proven[0] ? q->exact_cpu_s[0] : (double)INFINITY, 1, FALSE);
-  print_bar("real-64 optimum proven cpu-s",
-            q->is_proven[1] ? q->exact_cpu_s[1] : (double)INFINITY, 600, FALSE);
-  print_bar("real-8 seeds at the optimum in 0.1 cpu-s", r[0].n_reached,
-            r[0].n_seeds, TRUE);
-  print_bar("real-64 seeds within 0.5 % in 2 cpu-s", r[1].n_reached,
-            r[1].n_seeds, TRUE);
-  print_bar("real-1024 of the 64-GPU optimum dp x 16", q->replicated, 1, FALSE);
+  bench_bar("real-8 optimum proven cpu-s",
+            q->is_proven[0] ? q->exact_cpu_s[0] : (double)INFINITY,
+            BENCH_AT_MOST, 1);
+  bench_bar("real-64 optimum proven cpu-s",
+            q->is_proven[1] ? q->exact_cpu_s[1] : (double)INFINITY,
+            BENCH_AT_MOST, 600);
+  bench_bar("real-8 seeds at the optimum in 0.1 cpu-s", r[0].n_reached,
+            BENCH_AT_LEAST, r[0].n_seeds);
+  bench_bar("real-64 seeds within 0.5 % in 2 cpu-s", r[1].n_reached,
+            BENCH_AT_LEAST, r[1].n_seeds);
+  bench_bar("real-1024 of the 64-GPU optimum dp x 16", q->replicated,
+            BENCH_AT_MOST, 1);
   if (q->best_of_long > 0) {
     g_autofree char *name =
         g_strdup_printf("full-64 10 s of the best of 20 x %g s", q->long_s);
-    print_bar(name, q->best_of_long, 1.005, FALSE);
+    bench_bar(name, q->best_of_long, BENCH_AT_MOST, 1.005);
   }
 }
 

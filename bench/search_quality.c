@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/figure.h"
 #include "bench/search_quality.h"
 #include "search/exact.h"
 #include "search/mcmc.h"
@@ -26,15 +27,6 @@ typedef struct {
   double begin_s, reached_s; /* NAN: not */
   gint stop;
 } Watch;
-
-static double
-cpu_s(void)
-{
-  struct timespec time;
-
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void
 field_close(Field *field)
@@ -79,7 +71,7 @@ static void
 watch(double best_s, uint64_t n_steps, void *data)
 {
   Watch *w = data;
-  double now_s = cpu_s() - w->begin_s;
+  double now_s = bench_cpu_s() - w->begin_s;
 
   (void)n_steps;
   if (best_s <= w->target_s && isnan(w->reached_s))
@@ -102,7 +94,7 @@ run_chains(const Field *field, guint seed, Watch *w)
   RaMcmcResult r;
   double best_s;
 
-  w->begin_s = cpu_s();
+  w->begin_s = bench_cpu_s();
   w->reached_s = (double)NAN;
   w->stop = 0;
   ra_mcmc_search(field->costs, &options, &r);
@@ -117,10 +109,10 @@ static void
 prove(const Field *field, RaExactResult *out, double *out_cpu_s)
 {
   RaExactOptions options = {.time_limit_s = 60, .n_descents = 8, .seed = SEED};
-  double begin_s = cpu_s();
+  double begin_s = bench_cpu_s();
 
   ra_exact_search(field->costs, &options, out);
-  *out_cpu_s = cpu_s() - begin_s;
+  *out_cpu_s = bench_cpu_s() - begin_s;
   printf("%u\treal\t%.1f\t%.6f\t%.6f\t%.4f\t%s\t%" G_GUINT64_FORMAT
          "\t%" G_GUINT64_FORMAT "\t%.3f\t%.3f\n",
          field->n_gpus, ra_space_log10_points(field->space), out->score.run_s,

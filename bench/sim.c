@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/figure.h"
 #include "bench/traffic.h"
 #include "sim/network.h"
 
@@ -94,28 +95,18 @@ max_steps(const Case *c)
   return (uint32_t)MAX(1, MIN(c->max_tasks / a_step, 2 * (uint64_t)members));
 }
 
-/* Of this process: what else the machine does counts for neither side. */
-static double
-cpu_s(void)
-{
-  struct timespec at;
-
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
-  return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
 static double
 run_once(const Case *c, const RaTrafficSink *sink, Outcome *out)
 {
   Driver driver = {network_of(c), c->net, c->n_hosts};
   RaTraffic *traffic = ra_traffic_new(c->kind, c->n_hosts, c->n_flows,
                                       c->jitter, max_steps(c), sink, &driver);
-  double begin_s = cpu_s(), took_s;
+  double begin_s = bench_cpu_s(), took_s;
 
   ra_traffic_begin(traffic);
   while (ra_network_next_s(driver.network) < (double)INFINITY)
     ra_traffic_end(traffic, ra_network_pop(driver.network));
-  took_s = cpu_s() - begin_s;
+  took_s = bench_cpu_s() - begin_s;
   out->n_tasks = ra_traffic_n_tasks(traffic);
   if (ra_traffic_n_ended(traffic) != out->n_tasks)
     g_error("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " tasks ended",
@@ -130,14 +121,6 @@ run_once(const Case *c, const RaTrafficSink *sink, Outcome *out)
   return took_s;
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
-
 static Outcome
 run_here(const Case *c, guint n_runs)
 {
@@ -147,8 +130,7 @@ run_here(const Case *c, guint n_runs)
 
   for (guint r = 0; r < n_runs; r++)
     runs_s[r] = run_once(c, &sink, &out);
-  qsort(runs_s, n_runs, sizeof *runs_s, compare_doubles);
-  out.took_s = runs_s[n_runs / 2];
+  out.took_s = bench_median(runs_s, n_runs);
   return out;
 }
 
@@ -273,16 +255,6 @@ print_number(double value, char end)
     printf("-%c", end);
   else
     printf("%.6g%c", value, end);
-}
-
-static void
-print_bar(const char *name, double value, double limit, gboolean at_least)
-{
-  gboolean ok = at_least ? value >= limit : value <= limit;
-
-  printf("bar\t%s\t", name);
-  print_number(value, '\t');
-  printf("%s%.9g\t%s\n", at_least ? ">=" : "<=", limit, ok ? "ok" : "short");
 }
 
 /* What the bars are about, over all cases. */
@@ -438,15 +410,15 @@ main(int argc, char **argv)
          "\tsolved_per_task\tgrowth\tpeak_bytes\tsimgrid_peak_bytes"
          "\tsimulated_s\tapart_frac\n");
   run_all(quick, argv + (quick ? 2 : 1), peer, &t);
-  print_bar("star_tasks_per_s", t.star, 8e6, TRUE);
-  print_bar("star_jittered_tasks_per_s", t.star_jitter, 4e6, TRUE);
-  print_bar("star_over_simgrid", t.star_ratio, 15, TRUE);
-  print_bar("fat_bus_over_simgrid", t.shared_ratio, 5, TRUE);
-  print_bar("flows_10000_64_hosts_s", t.flows_64_s, 1, FALSE);
-  print_bar("flows_10000_1024_hosts_s", t.flows_1024_s, 2, FALSE);
-  print_bar("flows_3000_over_simgrid", t.flows_ratio, 8, TRUE);
-  print_bar("star_apart_from_simgrid", t.apart, 1e-6, FALSE);
-  print_bar("fat_bus_apart_from_simgrid", t.shared_apart, 0.02, FALSE);
-  print_bar("below_capacity_bound", t.below_bound, 1e-9, FALSE);
+  bench_bar("star_tasks_per_s", t.star, BENCH_AT_LEAST, 8e6);
+  bench_bar("star_jittered_tasks_per_s", t.star_jitter, BENCH_AT_LEAST, 4e6);
+  bench_bar("star_over_simgrid", t.star_ratio, BENCH_AT_LEAST, 15);
+  bench_bar("fat_bus_over_simgrid", t.shared_ratio, BENCH_AT_LEAST, 5);
+  bench_bar("flows_10000_64_hosts_s", t.flows_64_s, BENCH_AT_MOST, 1);
+  bench_bar("flows_10000_1024_hosts_s", t.flows_1024_s, BENCH_AT_MOST, 2);
+  bench_bar("flows_3000_over_simgrid", t.flows_ratio, BENCH_AT_LEAST, 8);
+  bench_bar("star_apart_from_simgrid", t.apart, BENCH_AT_MOST, 1e-6);
+  bench_bar("fat_bus_apart_from_simgrid", t.shared_apart, BENCH_AT_MOST, 0.02);
+  bench_bar("below_capacity_bound", t.below_bound, BENCH_AT_MOST, 1e-9);
   return 0;
 }
