@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/text.h"
 #include "bench/figure.h"
 #include "bench/loop_plan.h"
@@ -403,7 +404,7 @@ refit(Bench *b, const char *profile, double *out_before, double *out_after)
 static void
 bench_clear(Bench *b)
 {
-  loop_folder_remove(b->folder);
+  ra_folder_remove(b->folder);
   g_array_unref(b->iterations);
   g_array_unref(b->calls);
   g_array_unref(b->done);

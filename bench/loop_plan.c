@@ -208,17 +208,3 @@ loop_case_write(const LoopCase *c, const char *folder, uint32_t n_ranks)
                n_ranks);
   return write_file(folder, name, ".plan", out->str);
 }
-
-void
-loop_folder_remove(const char *folder)
-{
-  g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-
-    g_unlink(path);
-  }
-  g_rmdir(folder);
-}

@@ -22,7 +22,4 @@ const char *const *loop_case_calls(const LoopCase *c);
 /* Writes the plan with what it names; (transfer full): its path. */
 char *loop_case_write(const LoopCase *c, const char *folder, uint32_t n_ranks);
 
-/* Takes away what was written, and the folder. */
-void loop_folder_remove(const char *folder);
-
 #endif

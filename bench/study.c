@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "bench/figure.h"
 #include "study/sweep.h"
 
@@ -73,22 +74,6 @@ run(guint n_rates, const char *folder, double *out_s)
   return n_run;
 }
 
-static void
-remove_folder(const char *folder)
-{
-  GDir *dir = g_dir_open(folder, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-
-    g_unlink(path);
-  }
-  if (dir)
-    g_dir_close(dir);
-  g_rmdir(folder);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -103,7 +88,7 @@ main(int argc, char **argv)
   n_first = run(n_rates, folder, &first_s);
   run(n_rates, folder, &again_s);
   n_more = run(n_rates + 1, folder, &more_s);
-  remove_folder(folder);
+  ra_folder_remove(folder);
   bench_bar("study_1000_points_s",
             n_first > 0 ? first_s * 1000 / n_first : (double)NAN, BENCH_AT_MOST,
             60);

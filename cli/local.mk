@@ -9,6 +9,7 @@ reallot_SOURCES += %D%/commands.h
 reallot_SOURCES += %D%/compare.c
 reallot_SOURCES += %D%/graph.c
 reallot_SOURCES += %D%/inspect.c
+reallot_SOURCES += %D%/interrupt.c %D%/interrupt.h
 reallot_SOURCES += %D%/main.c
 reallot_SOURCES += %D%/options.c %D%/options.h
 reallot_SOURCES += %D%/output.c %D%/output.h

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/search_report.h"
 #include "study/convergence.h"
@@ -53,26 +53,6 @@ texts_clear(Texts *texts)
   g_strfreev(texts->limits);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
-
-static gint stop; /* atomic: set by the signal */
-
-static void
-on_interrupt(int signal_number)
-{
-  (void)signal_number;
-  g_atomic_int_set(&stop, 1);
-}
-
-/* Ctrl-C once: the best so far; again: the end. */
-static void
-watch_interrupt(void)
-{
-  struct sigaction action = {.sa_handler = on_interrupt,
-                             .sa_flags = (int)SA_RESETHAND};
-
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-}
 
 static void
 show_best(double best_s, double bound_s, uint64_t n_steps, void *data)
@@ -291,10 +271,9 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
 
   sizing->output =
       g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
-  contest->stop = &stop;
+  contest->stop = ra_interrupt_watch();
   if (isatty(STDERR_FILENO))
     contest->progress = show_best;
-  watch_interrupt();
   result = ra_sizing_new(&flags, sizing, error);
   if (result && result->winner != RA_NONE)
     final = ra_final_new(result, &contest->objective, finals, error);

@@ -1,7 +1,6 @@
 /* reallot study: a question asked of many plans. */
 #include "config.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "study/answer.h"
 #include "study/study_plot.h"
@@ -33,26 +33,6 @@ texts_clear(Texts *texts)
   g_free(texts->plot);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
-
-static gint stop; /* atomic: set by the signal */
-
-static void
-on_interrupt(int signal_number)
-{
-  (void)signal_number;
-  g_atomic_int_set(&stop, 1);
-}
-
-/* Ctrl-C once: points that run end and are kept; again: the end. */
-static void
-watch_interrupt(void)
-{
-  struct sigaction action = {.sa_handler = on_interrupt,
-                             .sa_flags = (int)SA_RESETHAND};
-
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-}
 
 /* How long the rest will take, by what the new ones took so far. */
 static void
@@ -141,8 +121,10 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
   g_autoptr(RaStudy) question = load(options->files[0], error);
   g_autoptr(RaPointCache) cache =
       texts->no_cache ? NULL : ra_point_cache_new(texts->cache);
-  RaSweepOptions wanted = {
-      .n_threads = n_threads, .cache = cache, .stop = &stop, .data = &begin_us};
+  RaSweepOptions wanted = {.n_threads = n_threads,
+                           .cache = cache,
+                           .stop = ra_interrupt_watch(),
+                           .data = &begin_us};
   g_autoptr(RaSweep) sweep = NULL;
   g_autoptr(RaAnswer) answer = NULL;
 
@@ -150,7 +132,6 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
     return 0;
   if (isatty(STDERR_FILENO))
     wanted.progress = show_progress;
-  watch_interrupt();
   sweep = ra_sweep_new(question, &flags, &wanted, error);
   if (wanted.progress)
     fputs("\r\033[K", stderr);

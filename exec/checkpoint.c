@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/aside.h"
+#include "base/folder.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
 #include "exec/safetensors.h"
@@ -62,23 +63,6 @@ path_of(const char *folder, uint32_t n_iterations)
   g_autofree char *name = g_strdup_printf("%s%06u", prefix, n_iterations);
 
   return g_build_filename(folder, name, NULL);
-}
-
-/* A folder of files and no more. */
-static void
-remove_folder(const char *path)
-{
-  GDir *dir = g_dir_open(path, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *file = g_build_filename(path, name, NULL);
-
-    g_unlink(file);
-  }
-  if (dir)
-    g_dir_close(dir);
-  g_rmdir(path);
 }
 
 char *
@@ -349,7 +333,7 @@ ra_checkpoint_save(const RaRun *run, uint32_t n_iterations, GError **error)
   g_autoptr(GArray) all = NULL;
   gboolean ok = TRUE;
 
-  remove_folder(writing); /* of a run that was killed */
+  ra_folder_remove(writing); /* of a run that was killed */
   if (g_mkdir_with_parents(writing, 0777) != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", writing,
                 g_strerror(errno));
@@ -363,12 +347,12 @@ ra_checkpoint_save(const RaRun *run, uint32_t n_iterations, GError **error)
     ok = FALSE;
   }
   if (!ok)
-    remove_folder(writing);
+    ra_folder_remove(writing);
   all = list(folder);
   for (guint i = 0; ok && i + run->options.keep < all->len; i++) {
     g_autofree char *old = path_of(folder, g_array_index(all, uint32_t, i));
 
-    remove_folder(old);
+    ra_folder_remove(old);
   }
   return ok;
 }

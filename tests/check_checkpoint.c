@@ -3,6 +3,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "exec/checkpoint.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
@@ -10,22 +11,6 @@
 #define GPUS(list) "mesh = node0:gpu[" list "]\n"
 
 enum { N_ITERATIONS = 5 };
-
-static void
-remove_tree(const char *path)
-{
-  GDir *dir = g_dir_open(path, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *child = g_build_filename(path, name, NULL);
-
-    remove_tree(child);
-  }
-  if (dir)
-    g_dir_close(dir);
-  g_remove(path);
-}
 
 /* Two models that are trained, of which generation lags or not, in layouts that
  * reallocate, alone or in copies that stay. */
@@ -134,7 +119,7 @@ START_TEST(test_resume)
       ck_assert_double_eq_tol(a->reward, b->reward, 1e-12);
     }
     run_fixture_free(rest);
-    remove_tree(folder);
+    ra_folder_remove(folder);
   }
   run_fixture_free(whole);
 }
@@ -165,7 +150,7 @@ START_TEST(test_moments_matter)
   ck_assert_double_gt(run_fixture_worst(x, y), 1e-4);
   run_fixture_free(good);
   run_fixture_free(bad);
-  remove_tree(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -190,7 +175,7 @@ START_TEST(test_other_layout)
   ck_assert_double_lt(run_fixture_worst(x, y), 1e-4);
   run_fixture_free(whole);
   run_fixture_free(rest);
-  remove_tree(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -214,7 +199,7 @@ START_TEST(test_keep)
     n_there++;
   g_dir_close(dir);
   ck_assert_uint_eq(n_there, 2);
-  remove_tree(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -253,10 +238,10 @@ START_TEST(test_refused)
   ck_assert(g_file_set_contents(file, bytes, (gssize)n, NULL));
   ck_assert_int_eq(g_rename(at, moved), 0);
   assert_refused(&specs[0], folder, "it is of 3 iterations, its folder of 4");
-  remove_tree(folder);
+  ra_folder_remove(folder);
   run_first(&specs[3], N_ITERATIONS, folder, 1, 1);
   assert_refused(&specs[3], folder, "it has 5 iterations, expected fewer");
-  remove_tree(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -285,7 +270,7 @@ START_TEST(test_frozen)
   ck_assert(!ra_checkpoint_load(f->run, folder, &seed));
   ck_assert(strstr(seed->message, "it is of a run with seed 7, expected 8"));
   run_fixture_free(f);
-  remove_tree(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "estimator/fit.h"
 #include "study/validate_impl.h"
@@ -126,25 +127,6 @@ put(const char *folder, const char *name, const char *text)
   ck_assert(g_file_set_contents(path, text, -1, NULL));
 }
 
-static void
-remove_folder(const char *folder)
-{
-  GDir *dir = g_dir_open(folder, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-
-    if (g_file_test(path, G_FILE_TEST_IS_DIR))
-      remove_folder(path);
-    else
-      g_unlink(path);
-  }
-  if (dir)
-    g_dir_close(dir);
-  g_rmdir(folder);
-}
-
 static RaValidation *
 run(const char *folder, const char *pattern, gboolean cross, guint n_threads,
     GError **error)
@@ -208,7 +190,7 @@ START_TEST(test_sealed)
   ck_assert_uint_eq(first->notes->len, 1);
   ck_assert_str_eq(first->notes->pdata[0],
                    "x900: 2 rows are not scored: there is no profile of it");
-  remove_folder(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -237,7 +219,7 @@ START_TEST(test_collectives)
   /* 40 of 50 and 50 of 40. */
   ck_assert_double_eq_tol(score->repeat_median_frac, 0.2, 1e-12);
   ck_assert_double_eq_tol(score->repeat_p90_frac, 0.25, 1e-12);
-  remove_folder(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -267,7 +249,7 @@ START_TEST(test_faults)
   expect_error(folder, NULL, "gemm_h100_bf16.csv:2: 'k' is 'x'");
   put(folder, "kernels_gemm/gemm_h100_bf16.csv", "m,n,latency_us\n1,128,3\n");
   expect_error(folder, NULL, "gemm_h100_bf16.csv:1: there is no column 'k'");
-  remove_folder(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -313,7 +295,7 @@ START_TEST(test_cross_threads)
   /* Rows at random have no bar. */
   ck_assert(strstr(one, "gemm-random\th100") != NULL);
   ck_assert(strstr(one, "bar\tgemm-random") == NULL);
-  remove_folder(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 

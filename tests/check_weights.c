@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/text.h"
 #include "exec/weights.h"
 #include "tests/check_main.h"
@@ -148,22 +149,6 @@ assert_same(const RaWeights *a, const RaWeights *b)
   }
 }
 
-static void
-remove_folder(const char *folder)
-{
-  GDir *dir = g_dir_open(folder, 0, NULL);
-  const char *name;
-
-  while (dir && (name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-
-    g_unlink(path);
-  }
-  if (dir)
-    g_dir_close(dir);
-  g_rmdir(folder);
-}
-
 /* Read by every rank of a layout, written from them, in files of @max_bytes,
  * read again: the same bits. */
 static void
@@ -217,7 +202,7 @@ START_TEST(test_write)
     check_written("llama-sharded", layouts[i][0], layouts[i][1], 8192, folder,
                   3);
   }
-  remove_folder(folder);
+  ra_folder_remove(folder);
 }
 END_TEST
 
@@ -319,7 +304,7 @@ START_TEST(test_folders)
     ck_assert_msg(w == NULL, "%s: %s", c->file, c->text ? c->text : "");
     ck_assert_msg(strstr(error->message, c->wanted) != NULL, "%s: %s", c->file,
                   error->message);
-    remove_folder(folder);
+    ra_folder_remove(folder);
   }
 }
 END_TEST
@@ -356,7 +341,7 @@ START_TEST(test_config)
     ck_assert_ptr_null(ra_weights_open(folder, &error));
     ck_assert_msg(strstr(error->message, cases[i][2]) != NULL, "%s",
                   error->message);
-    remove_folder(folder);
+    ra_folder_remove(folder);
   }
 }
 END_TEST

@@ -57,6 +57,7 @@ check_programs += %D%/check_flash
 check_programs += %D%/check_fold
 tests_check_fold_SOURCES = %D%/check_fold.c %D%/fold_compare.c \
 	%D%/fold_compare.h %D%/plan_text.c %D%/plan_text.h
+check_programs += %D%/check_folder
 check_programs += %D%/check_forms
 tests_check_forms_SOURCES = %D%/check_forms.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_fuzz_change
