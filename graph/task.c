@@ -220,6 +220,26 @@ ra_group_ranks(const RaTaskGraph *g, uint32_t group)
   return g_string_free(text, FALSE);
 }
 
+uint32_t *
+ra_task_graph_gpus(const RaTaskGraph *graph, uint32_t n_gpus,
+                   uint32_t **out_begin)
+{
+  /* One place ahead: filling moves each lane's begin to its end. */
+  uint32_t *begin = g_new0(uint32_t, (gsize)graph->n_lanes + 2);
+  uint32_t *gpu = g_new(uint32_t, MAX(n_gpus, 1u));
+
+  for (uint32_t i = 0; i < n_gpus; i++)
+    if (graph->lane_of_gpu[i] != RA_NONE)
+      begin[graph->lane_of_gpu[i] + 2]++;
+  for (uint32_t lane = 0; lane < graph->n_lanes; lane++)
+    begin[lane + 2] += begin[lane + 1];
+  for (uint32_t i = 0; i < n_gpus; i++)
+    if (graph->lane_of_gpu[i] != RA_NONE)
+      gpu[begin[graph->lane_of_gpu[i] + 1]++] = i;
+  *out_begin = begin;
+  return gpu;
+}
+
 void
 ra_task_graph_free(RaTaskGraph *graph)
 {

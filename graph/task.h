@@ -219,6 +219,19 @@ const char *ra_task_kind_name(RaTaskKind kind);
 const char *ra_stream_name(RaStream stream);
 const char *ra_fidelity_name(RaFidelity fidelity); /* "stage" */
 
+/**
+ * ra_task_graph_gpus: the GPUs of each lane, ascending
+ * @n_gpus: of the cluster
+ * @out_begin: (out) (transfer full) (array length=n_lanes+1): of lane l,
+ *   entries @out_begin[l] to @out_begin[l + 1]
+ *
+ * O(GPUs + lanes).
+ *
+ * Returns: (transfer full): the entries; g_free() both
+ */
+uint32_t *ra_task_graph_gpus(const RaTaskGraph *graph, uint32_t n_gpus,
+                             uint32_t **out_begin);
+
 void ra_task_graph_free(RaTaskGraph *graph);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTaskGraph, ra_task_graph_free)
 

@@ -124,24 +124,6 @@ cost_works(RaOpReplay *r, const RaEstimator *estimator)
 
 /* ---- Ranks --------------------------------------------------------------- */
 
-static void
-list_gpus(RaOpReplay *r, uint32_t n_gpus)
-{
-  const RaTaskGraph *g = r->graph;
-  uint32_t *begin = g_new0(uint32_t, (gsize)g->n_lanes + 2);
-
-  for (uint32_t i = 0; i < n_gpus; i++)
-    if (g->lane_of_gpu[i] != RA_NONE)
-      begin[g->lane_of_gpu[i] + 2]++;
-  for (uint32_t lane = 0; lane < g->n_lanes; lane++)
-    begin[lane + 2] += begin[lane + 1];
-  r->gpu = g_new(uint32_t, MAX(n_gpus, 1u));
-  for (uint32_t i = 0; i < n_gpus; i++)
-    if (g->lane_of_gpu[i] != RA_NONE)
-      r->gpu[begin[g->lane_of_gpu[i] + 1]++] = i;
-  r->gpu_begin = begin;
-}
-
 /* The sum of four numbers uniform on 0 .. 65535 has variance
  * 4 (65536^2 - 1) / 12. */
 static void
@@ -152,7 +134,7 @@ set_ranks(RaOpReplay *r)
 
   if (!ra_cluster_ranks_differ(cluster))
     return;
-  list_gpus(r, n_gpus);
+  r->gpu = ra_task_graph_gpus(r->graph, n_gpus, &r->gpu_begin);
   r->jitter = cluster->jitter_frac / sqrt((65536.0 * 65536.0 - 1) / 3);
   r->step_jitter =
       cluster->step_jitter_frac / sqrt((65536.0 * 65536.0 - 1) / 3);

@@ -12,25 +12,6 @@
 
 /* ---- Links --------------------------------------------------------------- */
 
-static void
-list_gpus(RaTopology *t)
-{
-  const RaTaskGraph *g = t->graph;
-  uint32_t n_gpus = ra_cluster_n_gpus(t->cluster);
-  uint32_t *begin = g_new0(uint32_t, (gsize)g->n_lanes + 2);
-
-  for (uint32_t i = 0; i < n_gpus; i++)
-    if (g->lane_of_gpu[i] != RA_NONE)
-      begin[g->lane_of_gpu[i] + 2]++;
-  for (uint32_t lane = 0; lane < g->n_lanes; lane++)
-    begin[lane + 2] += begin[lane + 1];
-  t->gpu = g_new(uint32_t, MAX(n_gpus, 1u));
-  for (uint32_t i = 0; i < n_gpus; i++)
-    if (g->lane_of_gpu[i] != RA_NONE)
-      t->gpu[begin[g->lane_of_gpu[i] + 1]++] = i;
-  t->gpu_begin = begin;
-}
-
 static gboolean
 fail(const RaTopology *t, GError **error, const char *what, uint32_t where)
 {
@@ -246,7 +227,8 @@ ra_topology_new(const RaTaskGraph *graph, GError **error)
       g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_path);
   t->touched = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   t->distances = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-  list_gpus(t);
+  t->gpu = ra_task_graph_gpus(t->graph, ra_cluster_n_gpus(t->cluster),
+                              &t->gpu_begin);
   set_ports(t);
   if (!route_gpus(t, error))
     return NULL;

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "tests/check_corpus.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 #include "traces/law.h"
 #include "traces/profile.h"
-
-/* The fuzz entry, which also replays the corpus: see fuzz_profile.c. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the reader says of the ideal profile in which the first @from stands
  * as @to; "" for nothing. */
@@ -210,25 +208,7 @@ END_TEST
 
 START_TEST(test_corpus)
 {
-  const char *srcdir = g_getenv("srcdir");
-  g_autofree char *folder = g_build_filename(srcdir ? srcdir : ".", "tests",
-                                             "corpus", "profile", NULL);
-  GDir *dir = g_dir_open(folder, 0, NULL);
-  const char *name;
-  guint n = 0;
-
-  ck_assert_msg(dir != NULL, "no folder %s", folder);
-  while ((name = g_dir_read_name(dir))) {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autofree char *text = NULL;
-    gsize n_bytes;
-
-    ck_assert(g_file_get_contents(path, &text, &n_bytes, NULL));
-    ck_assert_int_eq(LLVMFuzzerTestOneInput((uint8_t *)text, n_bytes), 0);
-    n++;
-  }
-  g_dir_close(dir);
-  ck_assert_uint_gt(n, 0);
+  ra_check_corpus("profile");
 }
 END_TEST
 
