@@ -8,8 +8,16 @@
 #include "exec/floats.h"
 #include "exec/params.h"
 
+/* Gate and up are one product: of an expert neighbours. */
+static int
+product_of(const RaTensor *t)
+{
+  return t->kind == RA_TENSOR_UP ? RA_TENSOR_GATE : (int)t->kind;
+}
+
 /* The order in the array: a layer's matrices before its biases, those of a
- * product together (see RaTensorKind), norms first, then as in the model. */
+ * product together (see RaTensorKind), expert by expert, norms first, then as
+ * in the model. */
 static int
 compare_params(const void *a, const void *b)
 {
@@ -19,6 +27,10 @@ compare_params(const void *a, const void *b)
     return x->tensor.layer < y->tensor.layer ? -1 : 1;
   if (x->tensor.bias != y->tensor.bias)
     return x->tensor.bias ? 1 : -1;
+  if (product_of(&x->tensor) != product_of(&y->tensor))
+    return product_of(&x->tensor) < product_of(&y->tensor) ? -1 : 1;
+  if (x->tensor.expert != y->tensor.expert)
+    return x->tensor.expert < y->tensor.expert ? -1 : 1;
   if (x->tensor.kind != y->tensor.kind)
     return x->tensor.kind < y->tensor.kind ? -1 : 1;
   return (x->index > y->index) - (x->index < y->index);
@@ -120,7 +132,10 @@ const RaParam *
 ra_params_find(const RaParams *params, RaTensorKind kind, gint32 layer,
                gboolean bias)
 {
-  RaParam key = {.tensor = {.kind = kind, .layer = layer, .bias = bias},
+  RaParam key = {.tensor = {.kind = kind,
+                            .layer = layer,
+                            .bias = bias,
+                            .expert = RA_TENSOR_NO_EXPERT},
                  .index = 0};
   uint32_t low = 0, high = params->n_params;
 

@@ -62,6 +62,8 @@ ra_pass_free(RaPass *pass)
 {
   if (!pass)
     return;
+  for (uint32_t i = 0; i < (keeps_layers(pass) ? pass->piece.n_layers : 1); i++)
+    ra_layer_kept_clear(&pass->layers[i]);
   for (guint i = 0; i < pass->slabs->len; i++)
     ra_stage_give(pass->stage, pass->slabs->pdata[i]);
   g_ptr_array_unref(pass->slabs);
@@ -161,7 +163,11 @@ recompute(RaPass *pass, uint32_t i, float *out)
   RaStage *s = pass->stage;
   RaLayerKept *kept = &pass->layers[keeps_layers(pass) ? i : 0];
 
-  ra_stage_enter(s, RA_BLOCK_DENSE, pass->piece.first_layer + i);
+  ra_stage_enter(s,
+                 ra_model_layer_is_moe(s->model, pass->piece.first_layer + i)
+                     ? RA_BLOCK_EXPERTS
+                     : RA_BLOCK_DENSE,
+                 pass->piece.first_layer + i);
   if (s->recompute == RA_RECOMPUTE_FULL)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
                      pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
@@ -271,6 +277,7 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
   } else {
     memcpy(out, x, n * hidden * sizeof *x);
   }
+  ra_layer_kept_clear(&kept);
   ra_stage_give(stage, kept_slab);
   ra_stage_give(stage, slab);
 }

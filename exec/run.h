@@ -34,7 +34,7 @@
  * the layout of training too, where each iteration leaves the version that it
  * began with to readers that are behind.
  *
- * Not run, and refused: cp, ep, sequence parallelism, zero, continuous
+ * Not run, and refused: cp, sequence parallelism, zero, continuous
  * batching, 16-bit types, models that exec/stage.h refuses.  A send
  * leaves when its computation ends and waits for nobody; a gradient bucket is
  * started where the graph has it and waited for by what reads the gradients, so

@@ -276,7 +276,7 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   const RaPiece *piece = &d->pieces[stage];
   gsize hidden = s->model->hidden, n = step->n;
   gsize n_bytes = n * hidden * sizeof(float);
-  g_autofree float *input = stage > 0 ? g_malloc(n_bytes) : NULL;
+  g_autofree float *input = stage > 0 ? g_malloc(n_bytes + 1) : NULL;
   g_autofree float *out =
       g_new(float, n *(piece->has_head ? s->model->vocab : hidden) + 1);
 
@@ -286,10 +286,42 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   ra_stage_leave(s, c->generation.n_steps, group);
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
-  if (piece->has_head)
+  if (piece->has_head && step->n > 0)
     sample(rank, task, step->n, step->slots, out, step->tokens);
-  else
+  else if (!piece->has_head)
     pass_on(rank, task, stage, out, n_bytes);
+}
+
+/* Whether a replica that shares experts with this one still steps in @group:
+ * then all exchange rows, also those whose sequences are done.  After @k steps
+ * who goes on has more than k + 1 tokens to make. */
+static gboolean
+is_met(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
+       uint32_t k)
+{
+  const RaRun *run = rank->run;
+  uint32_t n = d->n_sequences;
+  RaSpan met = ra_run_replicas_met(run, ra_run_node(run, task)->call,
+                                   run->graph->replica[task]);
+
+  for (uint64_t r = met.begin; r < met.end; r++) {
+    const RaDynamic *other = d - run->graph->replica[task] + r;
+
+    for (uint32_t i = (uint32_t)((uint64_t)group * n / d->n_groups);
+         i < (uint64_t)(group + 1) * n / d->n_groups; i++)
+      if (other->response[i] > k + 1)
+        return TRUE;
+  }
+  return FALSE;
+}
+
+static gboolean
+any_met(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k)
+{
+  for (uint32_t g = 0; g < d->n_groups; g++)
+    if (is_met(rank, task, d, g, k))
+      return TRUE;
+  return FALSE;
 }
 
 /* The sequences of group @group that are not done. */
@@ -319,16 +351,17 @@ n_ended(const RaGeneration *generation, const RaDynamic *d)
   return n;
 }
 
-/* All groups go through the stages one behind the other; the tokens of a step
- * are shared when all groups have left, as the next needs them. */
+/* Step @k: all groups go through the stages one behind the other; the tokens of
+ * a step are shared when all groups have left, as the next needs them. */
 static void
-step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, Step *steps)
+step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
+         Step *steps)
 {
   uint32_t call = ra_run_node(rank->run, task)->call;
 
   for (uint32_t g = 0; g < d->n_groups; g++) {
     fill_step(&rank->calls[call], d, g, &steps[g]);
-    if (steps[g].n > 0)
+    if (steps[g].n > 0 || (rank->calls[call].ep && is_met(rank, task, d, g, k)))
       run_step(rank, task, d, g, &steps[g]);
   }
   for (uint32_t g = 0; g < d->n_groups; g++)
@@ -357,10 +390,11 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   }
   if (part == 0)
     take_first_tokens(rank, task, d);
-  while (n_ended(&c->generation, d) < wanted) {
+  while (n_ended(&c->generation, d) < wanted ||
+         (c->ep && any_met(rank, task, d, n_steps))) {
     n_steps++;
     c->generation.n_steps++;
-    step_all(rank, task, d, steps);
+    step_all(rank, task, d, n_steps - 1, steps);
   }
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
     pthread_mutex_lock(&rank->run->lock);

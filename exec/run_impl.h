@@ -30,17 +30,19 @@ typedef struct {
 
 /* A call on a rank. */
 typedef struct {
-  gboolean is_in;      /* the rank is in its mesh */
-  RaCoord coord;       /* where */
-  RaComm *tp, *dp;     /* ends, owned */
-  RaComm *mesh, *ends; /* the whole mesh; first and last stage; owned */
-  RaParams **params;   /* (n_versions) borrowed from the rank; of the copy that
+  gboolean is_in;       /* the rank is in its mesh */
+  RaCoord coord;        /* where */
+  RaComm *tp, *dp;      /* ends, owned */
+  RaComm *mesh, *ends;  /* the whole mesh; first and last stage; owned */
+  RaComm *ep, *experts; /* ranks that share experts; that hold the same; owned,
+                           NULL: all hold all */
+  RaParams **params;    /* (n_versions) borrowed from the rank; of the copy that
                           training writes the newest, then older ones */
-  RaStage **stages;    /* (n_versions) owned */
-  uint32_t n_versions; /* copies: 1 + the staleness of their readers */
-  gboolean is_own;     /* the copy is the one that training writes */
-  gboolean is_after;   /* runs after the training of its model */
-  RaMicroBatch *micro; /* (n_pieces, n_micro) owned */
+  RaStage **stages;     /* (n_versions) owned */
+  uint32_t n_versions;  /* copies: 1 + the staleness of their readers */
+  gboolean is_own;      /* the copy is the one that training writes */
+  gboolean is_after;    /* runs after the training of its model */
+  RaMicroBatch *micro;  /* (n_pieces, n_micro) owned */
   uint32_t n_pieces;
   uint64_t n_steps; /* optimizer steps taken */
   uint32_t n_left;  /* versions that training has left to who is behind */
@@ -163,6 +165,14 @@ void ra_checkpoint_keep(RaRun *run, uint32_t n);
 uint32_t ra_checkpoint_most_lag(const RaRun *run);
 /* (transfer full): the checksum of a model that nothing trains. */
 char *ra_checkpoint_frozen_sum(const RaRun *run, uint32_t model);
+
+/* Makes the groups of @call's experts. */
+void ra_run_add_experts(RaRun *run, uint32_t call);
+/* Whether @task sums gradients of experts alone. */
+gboolean ra_run_is_experts(const RaRun *run, RaTaskId task);
+/* Replicas, first and one past the last, whose decode steps exchange rows with
+ * those of @replica. */
+RaSpan ra_run_replicas_met(const RaRun *run, uint32_t call, uint32_t replica);
 
 /* Rank of the run at coordinates @coord of @call. */
 uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);

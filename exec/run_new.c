@@ -56,6 +56,11 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "zero > 0", error);
   if (p->batching != RA_BATCHING_STATIC)
     return refuse(plan, call, "batching = continuous", error);
+  if (ra_call_plan_ep(p) > 1 &&
+      (p->dispatch != RA_DISPATCH_COPIES || p->experts_whole))
+    return refuse(plan, call, "experts-whole, or dispatch = once", error);
+  if (ra_call_plan_ep(p) > 1 && c->kind == RA_CALL_GENERATE && c->n_parts > 1)
+    return refuse(plan, call, "ep > 1 and readers that begin on chunks", error);
   if (ra_tail_is_set(&p->tail) || p->service != 0)
     return refuse(plan, call, "sequences that are moved or over-sampled",
                   error);
@@ -198,6 +203,7 @@ add_comms(RaRun *run, uint32_t call)
     c->mesh = ra_local_comm_new(mesh[rank], rank);
   }
   add_ends(run, call);
+  ra_run_add_experts(run, call);
 }
 
 /* The first call that reads the copy that @call reads. */
@@ -268,6 +274,7 @@ add_params(RaRank *rank, uint32_t call)
         run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
+    ra_stage_spread_experts(c->stages[v], c->ep);
     ra_stage_share_slabs(c->stages[v], rank->slabs);
   }
   c->n_pieces = p->pp * p->n_virtual;
@@ -416,6 +423,8 @@ clear_call(RaRankCall *c, uint32_t n_micro)
   ra_comm_free(c->dp);
   ra_comm_free(c->mesh);
   ra_comm_free(c->ends);
+  ra_comm_free(c->ep);
+  ra_comm_free(c->experts);
   ra_cache_free(c->generation.cache);
   g_free(c->generation.newest);
   g_free(c->generation.n_done);

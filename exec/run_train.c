@@ -15,6 +15,22 @@ call_of(RaRank *rank, RaTaskId task, RaStage **out_stage)
   return &rank->calls[node->call];
 }
 
+/* The reduction whose bucket has the experts of @task too: it stands before it
+ * in its queue. */
+static RaTaskId
+dense_of(const RaRun *run, RaTaskId task)
+{
+  const RaTaskGraph *g = run->graph;
+
+  for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++) {
+    RaTaskId p = run->pred[e];
+
+    if (g->kind[p] == RA_TASK_GRAD_REDUCE && g->stage[p] == g->stage[task])
+      return p;
+  }
+  g_return_val_if_reached(task);
+}
+
 /* The layers whose backward stands before a reduction in buckets; NULL: the
  * reduction is of the whole stage. */
 static const RaPiece *
@@ -26,6 +42,8 @@ bucket_piece(const RaRun *run, RaTaskId task)
 
   if (!run->plan->calls[call].overlap_grad_reduce)
     return NULL;
+  if (ra_run_is_experts(run, task))
+    task = dense_of(run, task);
   for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++) {
     RaTaskId p = run->pred[e];
 
@@ -67,16 +85,18 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   RaRankCall *c = call_of(rank, task, &stage);
   RaParams *params = stage->params;
   const RaPiece *piece = bucket_piece(rank->run, task);
-  RaPending pending = {task, rank->begin_s, c->dp, NULL};
+  gboolean experts = ra_run_is_experts(rank->run, task);
+  RaPending pending = {task, rank->begin_s, experts ? c->experts : c->dp, NULL};
   gsize first = 0, last = 0, n = 0;
 
-  if (c->dp->n_ranks == 1)
+  if (pending.comm->n_ranks == 1)
     return;
   pending.requests = g_ptr_array_new();
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *p = &params->params[i];
 
-    if (piece && !is_of_piece(p, piece, c->coord.at[RA_AXIS_PP] == 0))
+    if ((piece && !is_of_piece(p, piece, c->coord.at[RA_AXIS_PP] == 0)) ||
+        (c->ep && experts != (p->tensor.expert != RA_TENSOR_NO_EXPERT)))
       continue;
     if (last > first && p->offset != last) {
       start_reduce(&pending, params->grads + first, last - first);
@@ -89,7 +109,7 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   if (last > first)
     start_reduce(&pending, params->grads + first, last - first);
   ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE, n * sizeof(float),
-                 c->dp->n_ranks);
+                 pending.comm->n_ranks);
   if (pending.requests->len > 0)
     g_array_append_val(rank->pending, pending);
   else /* a rank with no row of the vocabulary */
@@ -121,15 +141,18 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   const RaNode *node = ra_run_node(run, task);
   const RaModel *model = stage->model;
   const RaCallPlan *p = &run->plan->calls[node->call];
-  gboolean skip = model->tied_embeddings && model->head == RA_HEAD_LM &&
-                  p->pp > 1 && c->coord.at[RA_AXIS_PP] == p->pp - 1;
+  uint32_t data = ra_call_plan_data_rank(p, &c->coord);
+  const RaGradParts parts = {
+      .dense = data == 0,
+      .experts = data < ra_call_plan_ep(p),
+      .embedding = !model->tied_embeddings || model->head != RA_HEAD_LM ||
+                   p->pp == 1 || c->coord.at[RA_AXIS_PP] < p->pp - 1};
   double sum = 0, norm;
   float mine = 0; /* the precision that training frameworks sum it in */
   g_autofree float *all = g_new0(float, c->mesh->n_ranks);
 
   ra_stage_sum_shared_grads(stage);
-  if (c->coord.at[RA_AXIS_DP] == 0)
-    mine = (float)ra_stage_grad_squares(stage, skip);
+  mine = (float)ra_stage_grad_squares(stage, &parts);
   if (c->mesh->n_ranks > 1)
     c->mesh->table->all_gather(c->mesh, &mine, all, sizeof mine);
   else

@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "exec/stage_impl.h"
 #include "kernels/cpu_pointwise.h"
@@ -17,9 +15,7 @@ ra_stage_supports(const RaModel *model, GError **error)
     what = "LayerNorm";
   else if (model->mlp != RA_MLP_GATED)
     what = "an MLP without a gate";
-  else if (model->n_experts > 0)
-    what = "experts";
-  else if (model->qk_norm || model->embedding_norm)
+  else if (model->embedding_norm)
     what = "norms beside those of its layers";
   else if (model->out_bias || model->mlp_bias)
     what = "biases beside those of q, k and v";
@@ -49,6 +45,8 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->q_heads = m->n_heads / n_tp;
   s->kv_heads = MAX(m->n_kv_heads / n_tp, 1u);
   s->ffn = m->ffn / n_tp;
+  s->expert_ffn = m->expert_ffn / n_tp;
+  s->n_ep = 1;
   s->n_tp = n_tp;
   s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
   s->n_positions = n_positions;
@@ -69,6 +67,13 @@ ra_stage_free(RaStage *stage)
   ra_slabs_unref(stage->slabs);
   g_free(stage->cos_sin);
   g_free(stage);
+}
+
+void
+ra_stage_spread_experts(RaStage *stage, RaComm *ep)
+{
+  stage->n_ep = ep ? ep->n_ranks : 1;
+  stage->ep = stage->n_ep > 1 ? ep : NULL;
 }
 
 void
@@ -192,56 +197,4 @@ ra_cache_free(RaCache *cache)
   ra_slabs_give(cache->slabs, cache->v);
   ra_slabs_unref(cache->slabs);
   g_free(cache);
-}
-
-/* Key and value heads that several ranks of the group hold. */
-static gboolean
-is_shared(const RaStage *stage, const RaTensor *tensor)
-{
-  return (tensor->kind == RA_TENSOR_K || tensor->kind == RA_TENSOR_V) &&
-         stage->n_tp > stage->model->n_kv_heads;
-}
-
-void
-ra_stage_sum_shared_grads(RaStage *stage)
-{
-  uint32_t sharers = stage->n_tp / MAX(stage->model->n_kv_heads, 1u);
-
-  if (!stage->tp || sharers <= 1)
-    return;
-  for (uint32_t i = 0; i < stage->params->n_params; i++) {
-    const RaParam *param = &stage->params->params[i];
-    gsize n = ra_param_n(param), first = stage->tp->rank / sharers * sharers;
-    float *grad = stage->params->grads + param->offset, *all;
-
-    if (!is_shared(stage, &param->tensor))
-      continue;
-    all = ra_stage_take(stage, n * stage->n_tp);
-    stage->tp->table->all_gather(stage->tp, grad, all, n * sizeof *all);
-    memcpy(grad, all + first * n, n * sizeof *grad);
-    for (gsize rank = first + 1; rank < first + sharers; rank++)
-      stage->backend->add(n, all + rank * n, grad);
-    ra_stage_give(stage, all);
-  }
-}
-
-double
-ra_stage_grad_squares(const RaStage *stage, gboolean skip_embedding)
-{
-  uint32_t rank = stage->tp ? stage->tp->rank : 0;
-  uint32_t sharers = MAX(stage->n_tp / MAX(stage->model->n_kv_heads, 1u), 1u);
-  double sum = 0;
-
-  for (uint32_t i = 0; i < stage->params->n_params; i++) {
-    const RaParam *param = &stage->params->params[i];
-    const RaTensor *t = &param->tensor;
-
-    if ((t->split == RA_SPLIT_NONE && rank > 0) ||
-        (is_shared(stage, t) && rank % sharers != 0) ||
-        (skip_embedding && t->kind == RA_TENSOR_EMBEDDING))
-      continue;
-    sum += stage->backend->sum_squares(ra_param_n(param),
-                                       stage->params->grads + param->offset);
-  }
-  return sum;
 }

@@ -19,7 +19,8 @@
  * attention.
  *
  * Models: rotary positions, RMSNorm, SwiGLU, grouped query heads, with or
- * without biases of q, k and v, tied or not, lm or value head.
+ * without biases of q, k and v and norms of their heads, tied or not, dense or
+ * with experts, lm or value head.
  */
 #ifndef RA_EXEC_STAGE_H
 #define RA_EXEC_STAGE_H
@@ -33,12 +34,16 @@
 
 /* What the shape of a model leaves open. */
 typedef struct {
-  float norm_eps;    /* of every RMSNorm */
-  double rope_theta; /* base of the rotary frequencies */
+  float norm_eps;     /* of every RMSNorm */
+  double rope_theta;  /* base of the rotary frequencies */
+  gboolean raw_top_k; /* weights of a token's experts do not add up to 1 */
 } RaNumerics;
 
 /* Llama 2's: 1e-5 and 10000. */
-#define RA_NUMERICS_DEFAULT ((RaNumerics){1e-5f, 10000})
+#define RA_NUMERICS_DEFAULT ((RaNumerics){1e-5f, 10000, FALSE})
+
+/* Experts of a layer under way: exec/stage_experts.h. */
+typedef struct _RaExperts RaExperts;
 
 /* An op that ran. */
 typedef struct {
@@ -58,6 +63,9 @@ typedef struct {
   uint32_t q_heads;     /* of this rank */
   uint32_t kv_heads;    /* of this rank, >= 1 */
   uint32_t ffn;         /* of this rank */
+  uint32_t expert_ffn;  /* of one expert, of this rank */
+  RaComm *ep;           /* ranks that share experts, borrowed; NULL: not */
+  uint32_t n_ep;        /* of them, >= 1 */
   uint32_t n_tp;        /* ranks that share the model, >= 1 */
   uint32_t vocab_pad;   /* rows of the vocabulary a rank, padded */
   uint32_t n_positions; /* longest sequence */
@@ -70,16 +78,21 @@ typedef struct {
 
 /* What a layer keeps for its backward; (tokens, ...) each. */
 typedef struct {
-  float *normed;     /* (hidden) input of q, k, v */
-  float *inv;        /* (1) */
-  float *qkv;        /* ((q_heads + 2 kv_heads) head_dim) turned */
-  float *attended;   /* (q_heads head_dim) */
-  float *lse;        /* (q_heads) */
-  float *middle;     /* (hidden) after attention */
-  float *mlp_normed; /* (hidden) */
-  float *mlp_inv;    /* (1) */
-  float *gate_up;    /* (2 ffn) */
-  float *active;     /* (ffn) */
+  float *normed;      /* (hidden) input of q, k, v */
+  float *inv;         /* (1) */
+  float *qkv;         /* ((q_heads + 2 kv_heads) head_dim) turned */
+  float *heads;       /* ((q_heads + kv_heads) head_dim) q and k before their
+                        norms; nothing without them */
+  float *heads_inv;   /* (q_heads + kv_heads) likewise */
+  float *attended;    /* (q_heads head_dim) */
+  float *lse;         /* (q_heads) */
+  float *middle;      /* (hidden) after attention */
+  float *mlp_normed;  /* (hidden) */
+  float *mlp_inv;     /* (1) */
+  float *gate_up;     /* (2 ffn) */
+  float *active;      /* (ffn) */
+  RaExperts *experts; /* in place of the last two, owned; NULL: dense, or not
+                         run */
 } RaLayerKept;
 
 typedef struct {
@@ -130,6 +143,9 @@ RaStage *ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
                       RaComm *tp, uint32_t recompute, uint32_t n_positions,
                       const RaNumerics *numerics);
 void ra_stage_free(RaStage *stage);
+/* The experts of the model are spread over @ep, borrowed: this rank's end of a
+ * group of the ranks that @stage's parameters are laid out for. */
+void ra_stage_spread_experts(RaStage *stage, RaComm *ep);
 /* From now on @stage, which has no pass under way, takes its memory from
  * @slabs: stages that never run at the same time share it. */
 void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);
@@ -202,14 +218,20 @@ RaCache *ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
 void ra_cache_free(RaCache *cache);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCache, ra_cache_free)
 
-/* Sums gradients of key and value heads over the ranks of the tensor-parallel
- * group that hold the same ones (more ranks than heads).  All ranks of the
- * group call it. */
+/* Sums gradients over the ranks of the tensor-parallel group of which each has
+ * a part: of key and value heads that several hold (more ranks than heads), of
+ * the norms of heads and of routers.  All ranks of the group call it. */
 void ra_stage_sum_shared_grads(RaStage *stage);
 
-/* The sum of squares of the gradients of which this rank of the
- * tensor-parallel group has the first copy; @skip_head: but of a tied table
- * that another stage counts. */
-double ra_stage_grad_squares(const RaStage *stage, gboolean skip_embedding);
+/* What ra_stage_grad_squares() adds up. */
+typedef struct {
+  gboolean dense;     /* all but experts */
+  gboolean experts;   /* experts */
+  gboolean embedding; /* the table; not where another stage counts a tied one */
+} RaGradParts;
+
+/* The sum of squares of the gradients of @parts of which this rank of the
+ * tensor-parallel group has the first copy. */
+double ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts);
 
 #endif

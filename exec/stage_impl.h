@@ -31,6 +31,11 @@ void ra_stage_give(RaStage *stage, float *slab);
 
 /* --- ops; @t tokens --- */
 
+/* When an op begins, and what it was once it has ended; see RaOp. */
+double ra_stage_begin(const RaStage *s);
+void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
+                     gsize d1, gsize d2, gsize d3);
+
 /* y (t, n) = x (t, k) weight (n, k)' + bias */
 void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
                      const float *weight, const float *bias, float *y);
@@ -51,6 +56,14 @@ void ra_stage_add(RaStage *s, gsize t, const float *x, float *y);
 /* q and k of @qkv */
 void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
                    int direction, float *qkv);
+/* The norms of the heads of q and k, in place in @qkv; as they were they go to
+ * @raw (t, q_heads head_dim) and then (t, kv_heads head_dim), @inv likewise. */
+void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, float *qkv,
+                         float *raw, float *inv);
+/* @d_qkv: gradient of what came out, replaced by that of what went in. */
+void ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
+                                  const float *raw, const float *inv,
+                                  float *d_qkv);
 void ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
                         float *out, float *out_lse);
 void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
@@ -61,9 +74,11 @@ void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                uint32_t n, const uint32_t *slots,
                                const uint32_t *positions, const float *qkv,
                                float *out);
-void ra_stage_swiglu(RaStage *s, gsize t, const float *gate_up, float *out);
-void ra_stage_swiglu_backward(RaStage *s, gsize t, const float *gate_up,
-                              const float *d_out, float *d_gate_up);
+void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
+                     float *out);
+void ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
+                              const float *gate_up, const float *d_out,
+                              float *d_gate_up);
 void ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens,
                         float *out);
 void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
@@ -80,6 +95,19 @@ void ra_stage_all_reduce(RaStage *s, gsize t, float *data);
 /* (t, vocab) of all ranks from (t, this rank's). */
 void ra_stage_gather_logits(RaStage *s, gsize t, const float *logits,
                             float *out);
+
+/* The norms of a layer are neighbours: of q, of k, before attention, before the
+ * MLP; the first two only where the model has them. */
+typedef enum {
+  RA_LAYER_NORM_Q,
+  RA_LAYER_NORM_K,
+  RA_LAYER_NORM_ATTENTION,
+  RA_LAYER_NORM_MLP
+} RaLayerNorm;
+
+const float *ra_stage_norm_weight(const RaStage *s, gint32 layer,
+                                  RaLayerNorm which);
+float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
 
 /* Rows of the vocabulary here, and the first. */
 RaSpan ra_stage_vocab(const RaStage *stage);
@@ -101,8 +129,10 @@ void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                        const float *x, const RaLayerKept *kept, float *d);
 
-/* Floats of what a layer keeps of @t tokens, and its parts in @slab. */
+/* Floats of what a layer keeps of @t tokens, and its parts in @slab; experts
+ * have their own: ra_layer_kept_clear(). */
 gsize ra_layer_kept_n(const RaStage *s, gsize t);
 RaLayerKept ra_layer_kept(const RaStage *s, gsize t, float *slab);
+void ra_layer_kept_clear(RaLayerKept *kept);
 
 #endif

@@ -1,9 +1,22 @@
 #include "config.h"
 
-#include "exec/stage_impl.h"
+#include "exec/stage_experts.h"
 
-#define NORM RA_TENSOR_NORM
 #define O RA_TENSOR_O
+
+/* Heads that have a norm. */
+static gsize
+normed_heads(const RaStage *s)
+{
+  return s->model->qk_norm ? (gsize)s->q_heads + s->kv_heads : 0;
+}
+
+/* Of a dense MLP; experts take what their rows need. */
+static gsize
+kept_ffn(const RaStage *s)
+{
+  return ra_model_n_moe_layers(s->model) == s->model->n_layers ? 0 : s->ffn;
+}
 
 gsize
 ra_layer_kept_n(const RaStage *s, gsize t)
@@ -11,14 +24,15 @@ ra_layer_kept_n(const RaStage *s, gsize t)
   gsize hidden = s->model->hidden;
 
   return t * (3 * hidden + 2 + ra_stage_qkv_width(s) + ra_stage_q_width(s) +
-              s->q_heads + 3 * (gsize)s->ffn);
+              s->q_heads + normed_heads(s) * (s->model->head_dim + 1) +
+              3 * kept_ffn(s));
 }
 
 RaLayerKept
 ra_layer_kept(const RaStage *s, gsize t, float *slab)
 {
-  gsize hidden = s->model->hidden;
-  RaLayerKept k;
+  gsize hidden = s->model->hidden, heads = t * normed_heads(s);
+  RaLayerKept k = {0};
 
   k.normed = slab;
   k.inv = k.normed + t * hidden;
@@ -28,17 +42,30 @@ ra_layer_kept(const RaStage *s, gsize t, float *slab)
   k.middle = k.lse + t * s->q_heads;
   k.mlp_normed = k.middle + t * hidden;
   k.mlp_inv = k.mlp_normed + t * hidden;
-  k.gate_up = k.mlp_inv + t;
-  k.active = k.gate_up + t * 2 * s->ffn;
+  k.heads = k.mlp_inv + t;
+  k.heads_inv = k.heads + heads * s->model->head_dim;
+  k.gate_up = k.heads_inv + heads;
+  k.active = k.gate_up + t * 2 * kept_ffn(s);
   return k;
 }
 
-/* A layer has two norms: that of attention is the first, that of the MLP
- * follows. */
-static const float *
-mlp_norm_weight(const RaStage *s, gint32 layer)
+void
+ra_layer_kept_clear(RaLayerKept *kept)
 {
-  return ra_stage_weight(s, NORM, layer, FALSE) + s->model->hidden;
+  g_clear_pointer(&kept->experts, ra_experts_free);
+}
+
+static gboolean
+is_moe(const RaStage *s, gint32 layer)
+{
+  return ra_model_layer_is_moe(s->model, (guint32)layer);
+}
+
+static void
+enter(RaStage *s, gint32 layer)
+{
+  ra_stage_enter(s, is_moe(s, layer) ? RA_BLOCK_EXPERTS : RA_BLOCK_DENSE,
+                 (uint32_t)layer);
 }
 
 /* New keys and values to their places in the cache. */
@@ -63,6 +90,24 @@ fill_cache(RaStage *s, const RaTokens *tokens, const float *qkv, RaCache *cache,
   }
 }
 
+static void
+mlp_forward(RaStage *s, gint32 layer, gsize t, RaLayerKept *kept, float *out)
+{
+  gsize hidden = s->model->hidden, ffn = s->ffn;
+
+  if (is_moe(s, layer)) {
+    ra_layer_kept_clear(kept); /* of the layer before, or of the first run */
+    kept->experts = ra_experts_forward(s, layer, t, kept->mlp_normed, out);
+    return;
+  }
+  ra_stage_linear(s, t, 2 * ffn, hidden, kept->mlp_normed,
+                  ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE), NULL,
+                  kept->gate_up);
+  ra_stage_swiglu(s, t, ffn, kept->gate_up, kept->active);
+  ra_stage_linear(s, t, hidden, ffn, kept->active,
+                  ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE), NULL, out);
+}
+
 void
 ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                  const float *x, RaLayerKept *kept, float *out, RaCache *cache,
@@ -70,12 +115,15 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
 
-  ra_stage_enter(s, RA_BLOCK_DENSE, (uint32_t)layer);
-  ra_stage_norm(s, t, x, ra_stage_weight(s, NORM, layer, FALSE), kept->normed,
-                kept->inv);
+  enter(s, layer);
+  ra_stage_norm(s, t, x,
+                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
+                kept->normed, kept->inv);
   ra_stage_linear(s, t, ra_stage_qkv_width(s), hidden, kept->normed,
                   ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
                   ra_stage_weight(s, RA_TENSOR_Q, layer, TRUE), kept->qkv);
+  if (s->model->qk_norm)
+    ra_stage_head_norms(s, t, layer, kept->qkv, kept->heads, kept->heads_inv);
   ra_stage_rope(s, t, tokens->positions, 1, kept->qkv);
   if (cache)
     fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
@@ -89,42 +137,49 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_all_reduce(s, t, kept->middle);
   ra_stage_add(s, t, x, kept->middle);
 
-  ra_stage_norm(s, t, kept->middle, mlp_norm_weight(s, layer), kept->mlp_normed,
-                kept->mlp_inv);
-  ra_stage_linear(s, t, 2 * (gsize)s->ffn, hidden, kept->mlp_normed,
-                  ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE), NULL,
-                  kept->gate_up);
-  ra_stage_swiglu(s, t, kept->gate_up, kept->active);
-  ra_stage_linear(s, t, hidden, s->ffn, kept->active,
-                  ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE), NULL, out);
+  ra_stage_norm(s, t, kept->middle,
+                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
+                kept->mlp_normed, kept->mlp_inv);
+  mlp_forward(s, layer, t, kept, out);
   ra_stage_all_reduce(s, t, out);
   ra_stage_add(s, t, kept->middle, out);
 }
 
 static void
-mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-             float *d, float *d_hidden, float *d_wide)
+dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+               const float *d, float *d_hidden, float *d_wide)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
   float *d_active = d_wide, *d_gate_up = d_wide + t * ffn;
-  float *d_norm = ra_stage_grad(s, NORM, layer, FALSE) + hidden;
 
   ra_stage_linear_input(s, t, hidden, ffn, d,
                         ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
                         d_active);
   ra_stage_linear_weight(s, t, hidden, ffn, d, kept->active,
                          ra_stage_grad(s, RA_TENSOR_DOWN, layer, FALSE), NULL);
-  ra_stage_swiglu_backward(s, t, kept->gate_up, d_active, d_gate_up);
+  ra_stage_swiglu_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
   ra_stage_linear_input(s, t, 2 * ffn, hidden, d_gate_up,
                         ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE),
                         d_hidden);
   ra_stage_linear_weight(s, t, 2 * ffn, hidden, d_gate_up, kept->mlp_normed,
                          ra_stage_grad(s, RA_TENSOR_GATE, layer, FALSE), NULL);
+}
+
+static void
+mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+             float *d, float *d_hidden, float *d_wide)
+{
+  if (is_moe(s, layer))
+    ra_experts_backward(kept->experts, layer, kept->mlp_normed, d, d_hidden);
+  else
+    dense_backward(s, layer, t, kept, d, d_hidden, d_wide);
   ra_stage_all_reduce(s, t, d_hidden);
-  /* d_active is free again: the gradient of the norm's input needs no more
-   * than d_hidden itself, row by row. */
-  ra_stage_norm_backward(s, t, kept->middle, mlp_norm_weight(s, layer),
-                         kept->mlp_inv, d_hidden, d_hidden, d_norm);
+  /* The gradient of the norm's input needs no more than d_hidden itself, row
+   * by row. */
+  ra_stage_norm_backward(s, t, kept->middle,
+                         ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
+                         kept->mlp_inv, d_hidden, d_hidden,
+                         ra_stage_norm_grad(s, layer, RA_LAYER_NORM_MLP));
   ra_stage_add(s, t, d_hidden, d);
 }
 
@@ -144,6 +199,9 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
                               d_attended, d_qkv);
   ra_stage_rope(s, t, tokens->positions, -1, d_qkv);
+  if (s->model->qk_norm)
+    ra_stage_head_norms_backward(s, t, layer, kept->heads, kept->heads_inv,
+                                 d_qkv);
   ra_stage_linear_input(s, t, qkv, hidden, d_qkv,
                         ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
                         d_hidden);
@@ -151,9 +209,10 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                          ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
                          ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
   ra_stage_all_reduce(s, t, d_hidden);
-  ra_stage_norm_backward(s, t, x, ra_stage_weight(s, NORM, layer, FALSE),
-                         kept->inv, d_hidden, d_hidden,
-                         ra_stage_grad(s, NORM, layer, FALSE));
+  ra_stage_norm_backward(
+      s, t, x, ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
+      kept->inv, d_hidden, d_hidden,
+      ra_stage_norm_grad(s, layer, RA_LAYER_NORM_ATTENTION));
   ra_stage_add(s, t, d_hidden, d);
 }
 
@@ -163,11 +222,11 @@ ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
 {
   gsize t = tokens->n_tokens;
   gsize wide =
-      MAX(3 * (gsize)s->ffn, ra_stage_q_width(s) + ra_stage_qkv_width(s));
+      MAX(3 * kept_ffn(s), ra_stage_q_width(s) + ra_stage_qkv_width(s));
   float *slab = ra_stage_take(s, t * (s->model->hidden + wide));
   float *d_wide = slab + t * s->model->hidden;
 
-  ra_stage_enter(s, RA_BLOCK_DENSE, (uint32_t)layer);
+  enter(s, layer);
   mlp_backward(s, layer, t, kept, d, slab, d_wide);
   attention_backward(s, layer, tokens, x, kept, d, slab, d_wide);
   ra_stage_give(s, slab);

@@ -14,15 +14,15 @@ now_s(const RaStage *s)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double
-begin(const RaStage *s)
+double
+ra_stage_begin(const RaStage *s)
 {
   return s->ops ? now_s(s) : 0;
 }
 
-static void
-record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1, gsize d2,
-       gsize d3)
+void
+ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
+                gsize d2, gsize d3)
 {
   RaOpRecord r;
 
@@ -43,48 +43,49 @@ void
 ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
                 const float *weight, const float *bias, float *y)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
-  s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, n, k, x, k, weight, k, 0,
-                   y, n);
+  if (t > 0) /* a replica whose sequences are done meets others at experts */
+    s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, n, k, x, k, weight, k,
+                     0, y, n);
   if (bias)
     s->backend->add_bias(t, n, bias, y);
-  record(s, RA_OP_GEMM, start, t, n, k, 1);
+  ra_stage_record(s, RA_OP_GEMM, start, t, n, k, 1);
 }
 
 void
 ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
                       const float *weight, float *d_x)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
   s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, t, k, n, d_y, n, weight, k, 0,
                    d_x, k);
-  record(s, RA_OP_GEMM, start, t, k, n, 1);
+  ra_stage_record(s, RA_OP_GEMM, start, t, k, n, 1);
 }
 
 void
 ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
                        const float *x, float *d_weight, float *d_bias)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
   s->backend->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k, 1,
                    d_weight, k);
   if (d_bias)
     s->backend->add_columns(t, n, d_y, d_bias);
-  record(s, RA_OP_GEMM, start, n, k, t, 1);
+  ra_stage_record(s, RA_OP_GEMM, start, n, k, t, 1);
 }
 
 void
 ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
               float *out, float *out_inv)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
   s->backend->norm(t, s->model->hidden, s->numerics.norm_eps, x, weight, out,
                    out_inv);
-  record(s, RA_OP_NORM, start, t, s->model->hidden, 0, 0);
+  ra_stage_record(s, RA_OP_NORM, start, t, s->model->hidden, 0, 0);
 }
 
 void
@@ -92,32 +93,32 @@ ra_stage_norm_backward(RaStage *s, gsize t, const float *x, const float *weight,
                        const float *inv, const float *d_out, float *d_x,
                        float *d_weight)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
   s->backend->norm_backward(t, s->model->hidden, x, weight, inv, d_out, d_x,
                             d_weight);
-  record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
+  ra_stage_record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
 }
 
 void
 ra_stage_add(RaStage *s, gsize t, const float *x, float *y)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
   s->backend->add(t * s->model->hidden, x, y);
-  record(s, RA_OP_ADD, start, t, s->model->hidden, 0, 0);
+  ra_stage_record(s, RA_OP_ADD, start, t, s->model->hidden, 0, 0);
 }
 
 void
 ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
               float *qkv)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   gsize heads = (gsize)s->q_heads + s->kv_heads; /* q and k are neighbours */
 
   s->backend->rope(t, heads, s->model->head_dim, positions, s->cos_sin,
                    direction, qkv, ra_stage_qkv_width(s));
-  record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
+  ra_stage_record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
 }
 
 static RaCpuAttention
@@ -136,7 +137,7 @@ static void
 record_attention(RaStage *s, RaOpKind kind, double start, gsize n_sequences,
                  gsize q_tokens, gsize kv_tokens, gsize pairs)
 {
-  record(s, kind, start, n_sequences, q_tokens, kv_tokens, pairs);
+  ra_stage_record(s, kind, start, n_sequences, q_tokens, kv_tokens, pairs);
   if (s->ops) {
     RaOp *op = &g_array_index(s->ops, RaOpRecord, s->ops->len - 1).op;
 
@@ -163,7 +164,7 @@ void
 ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
                    float *out, float *out_lse)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
   float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
   const float *k = qkv + ra_stage_q_width(s);
@@ -180,7 +181,7 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                             const float *qkv, const float *out,
                             const float *lse, const float *d_out, float *d_qkv)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
   float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
   gsize k = ra_stage_q_width(s);
@@ -227,7 +228,7 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                           const uint32_t *positions, const float *qkv,
                           float *out)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   gsize group = s->q_heads / s->kv_heads, seen = 0;
   float *workspace = ra_stage_take(s, n * group * cache->n_positions);
   DecodeAttention d = {s, cache, layer, slots, positions, qkv, out, workspace};
@@ -240,50 +241,52 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
 }
 
 void
-ra_stage_swiglu(RaStage *s, gsize t, const float *gate_up, float *out)
+ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
+                float *out)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
-  s->backend->swiglu(t, s->ffn, gate_up, out);
-  record(s, RA_OP_ACTIVATION, start, t, s->ffn, 1, 0);
+  s->backend->swiglu(t, width, gate_up, out);
+  ra_stage_record(s, RA_OP_ACTIVATION, start, t, width, 1, 0);
 }
 
 void
-ra_stage_swiglu_backward(RaStage *s, gsize t, const float *gate_up,
+ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width, const float *gate_up,
                          const float *d_out, float *d_gate_up)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
 
-  s->backend->swiglu_backward(t, s->ffn, gate_up, d_out, d_gate_up);
-  record(s, RA_OP_ACTIVATION_BACKWARD, start, t, s->ffn, 1, 0);
+  s->backend->swiglu_backward(t, width, gate_up, d_out, d_gate_up);
+  ra_stage_record(s, RA_OP_ACTIVATION_BACKWARD, start, t, width, 1, 0);
 }
 
 void
 ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, float *out)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
 
   s->backend->embedding(
       t, s->model->hidden, (uint32_t)vocab.begin,
       (uint32_t)(vocab.end - vocab.begin), tokens,
       ra_stage_weight(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE), out);
-  record(s, RA_OP_EMBEDDING, start, t, s->model->hidden, s->vocab_pad, 0);
+  ra_stage_record(s, RA_OP_EMBEDDING, start, t, s->model->hidden, s->vocab_pad,
+                  0);
 }
 
 void
 ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
                             const float *d_out)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
 
   s->backend->embedding_backward(
       t, s->model->hidden, (uint32_t)vocab.begin,
       (uint32_t)(vocab.end - vocab.begin), tokens, d_out,
       ra_stage_grad(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE));
-  record(s, RA_OP_EMBEDDING_BACKWARD, start, t, s->model->hidden, s->vocab_pad,
-         0);
+  ra_stage_record(s, RA_OP_EMBEDDING_BACKWARD, start, t, s->model->hidden,
+                  s->vocab_pad, 0);
 }
 
 /* The three numbers of a row are gathered, not summed: as many bytes, and the
@@ -292,7 +295,7 @@ void
 ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
                   const uint32_t *targets, float *out_log_prob, float *out_lse)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
   gsize n_bytes = t * sizeof(RaCpuLogSum), rank = s->tp ? s->tp->rank : 0;
   gsize n = s->n_tp * n_bytes / sizeof(float);
@@ -301,11 +304,11 @@ ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
   s->backend->log_sum(t, (uint32_t)vocab.begin,
                       (uint32_t)(vocab.end - vocab.begin), logits, targets,
                       sums + rank * t);
-  record(s, RA_OP_CROSS_ENTROPY, start, t, s->vocab_pad, 0, 0);
-  start = begin(s);
+  ra_stage_record(s, RA_OP_CROSS_ENTROPY, start, t, s->vocab_pad, 0, 0);
+  start = ra_stage_begin(s);
   if (s->tp) {
     s->tp->table->all_gather(s->tp, sums + rank * t, sums, n_bytes);
-    record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
+    ra_stage_record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
   }
   s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);
   ra_stage_give(s, (float *)(void *)sums);
@@ -316,25 +319,26 @@ ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                            const float *lse, const float *d_log_prob,
                            float *logits)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
 
   s->backend->log_prob_backward(t, (uint32_t)vocab.begin,
                                 (uint32_t)(vocab.end - vocab.begin), targets,
                                 lse, d_log_prob, logits);
-  record(s, RA_OP_CROSS_ENTROPY_BACKWARD, start, t, s->vocab_pad, 0, 0);
+  ra_stage_record(s, RA_OP_CROSS_ENTROPY_BACKWARD, start, t, s->vocab_pad, 0,
+                  0);
 }
 
 void
 ra_stage_all_reduce(RaStage *s, gsize t, float *data)
 {
-  double start = begin(s);
+  double start = ra_stage_begin(s);
   gsize n = t * s->model->hidden;
 
   if (!s->tp)
     return;
   ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, data, n);
-  record(s, RA_OP_ALL_REDUCE, start, n * sizeof *data, s->n_tp, 0, 0);
+  ra_stage_record(s, RA_OP_ALL_REDUCE, start, n * sizeof *data, s->n_tp, 0, 0);
 }
 
 void
@@ -353,11 +357,11 @@ ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
   all = ra_stage_take(s, part * s->n_tp);
   s->backend->copy_rect(t, n_mine, logits, n_mine, all + s->tp->rank * part,
                         s->vocab_pad);
-  start = begin(s);
+  start = ra_stage_begin(s);
   s->tp->table->all_gather(s->tp, all + s->tp->rank * part, all,
                            part * sizeof *all);
-  record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all, s->n_tp, 0,
-         0);
+  ra_stage_record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all,
+                  s->n_tp, 0, 0);
   for (gsize rank = 0; rank < s->n_tp; rank++) {
     gsize first = MIN(rank * s->vocab_pad, vocab);
 

@@ -48,8 +48,18 @@ read_rope(RaConfigReader *reader, const char *key, RaNumerics *out)
   ra_config_reader_leave(reader, &saved);
 }
 
-/* Defaults: configuration_llama.py, _mistral.py and _qwen2.py of transformers
- * 4.51: rms_norm_eps 1e-6, rope_theta 10000, hidden_act silu. */
+/* configuration_qwen3_moe.py of transformers 4.52: norm_topk_prob False;
+ * Mixtral has no such key and always divides. */
+static gboolean
+reads_raw_top_k(RaConfigReader *reader)
+{
+  return ra_config_reader_has(reader, "num_experts") &&
+         !ra_config_reader_flag(reader, "norm_topk_prob", FALSE);
+}
+
+/* Defaults: configuration_llama.py, _mistral.py, _qwen2.py, _qwen3.py and
+ * _qwen3_moe.py of transformers 4.52: rms_norm_eps 1e-6, rope_theta 10000,
+ * hidden_act silu; Mixtral's (configuration_mixtral.py) 1e-5 and 1e6. */
 static gboolean
 read_numerics(const char *path, RaNumerics *out, GError **error)
 {
@@ -57,20 +67,23 @@ read_numerics(const char *path, RaNumerics *out, GError **error)
   g_autofree char *text = NULL;
   gsize n_bytes;
   RaConfigReader reader;
-  gboolean ok;
+  gboolean ok, mixtral;
 
   if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &n_bytes, error))
     return FALSE;
   ok = ra_config_reader_init(&reader, path, text, n_bytes, error);
   if (ok) {
     ra_config_reader_word(&reader, "hidden_act", activations, 0);
+    out->raw_top_k = reads_raw_top_k(&reader);
     if (ra_config_reader_has(&reader, "sliding_window") &&
         ra_config_reader_flag(&reader, "use_sliding_window", TRUE))
       ra_config_reader_fail(&reader, "sliding_window",
                             "'sliding_window' is set, expected null: the host "
                             "back end attends to all tokens");
-    out->norm_eps = (float)read_number(&reader, "rms_norm_eps", 1e-6);
-    out->rope_theta = read_number(&reader, "rope_theta", 10000);
+    mixtral = ra_config_reader_has(&reader, "num_local_experts");
+    out->norm_eps =
+        (float)read_number(&reader, "rms_norm_eps", mixtral ? 1e-5 : 1e-6);
+    out->rope_theta = read_number(&reader, "rope_theta", mixtral ? 1e6 : 10000);
     read_rope(&reader, "rope_scaling", out);
     read_rope(&reader, "rope_parameters", out);
     ok = !reader.failed;

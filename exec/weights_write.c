@@ -24,17 +24,33 @@ typedef struct {
   float *buffer; /* the largest of them */
 } Writer;
 
+/* How transformers names a model: by what it has, as a bare shape may have no
+ * family. */
+static const struct {
+  const char *class_name, *type;
+} namings[] = {{"Llama", "llama"},     {"Mistral", "mistral"},
+               {"Qwen2", "qwen2"},     {"Qwen3", "qwen3"},
+               {"Mixtral", "mixtral"}, {"Qwen3Moe", "qwen3_moe"}};
+
+static guint
+naming_of(const RaModel *m)
+{
+  if (m->n_experts > 0)
+    return m->family == RA_FAMILY_MIXTRAL ? 4 : 5;
+  if (m->qk_norm)
+    return 3;
+  if (m->qkv_bias && !m->out_bias)
+    return 2; /* biases of q, k and v alone are Qwen2's */
+  return m->family == RA_FAMILY_MISTRAL ? 1 : 0;
+}
+
 /* transformers' class of a causal model or of one with a single label. */
 static void
 add_names(JsonBuilder *b, const RaModel *m)
 {
-  /* Biases of q, k and v alone are Qwen2's. */
-  gboolean qwen2 = m->qkv_bias && !m->out_bias;
-  gboolean mistral = m->family == RA_FAMILY_MISTRAL && !qwen2;
+  guint naming = naming_of(m);
   g_autofree char *name = g_strconcat(
-      qwen2     ? "Qwen2"
-      : mistral ? "Mistral"
-                : "Llama",
+      namings[naming].class_name,
       m->head == RA_HEAD_VALUE ? "ForSequenceClassification" : "ForCausalLM",
       NULL);
 
@@ -43,9 +59,7 @@ add_names(JsonBuilder *b, const RaModel *m)
   json_builder_add_string_value(b, name);
   json_builder_end_array(b);
   json_builder_set_member_name(b, "model_type");
-  json_builder_add_string_value(b, qwen2     ? "qwen2"
-                                   : mistral ? "mistral"
-                                             : "llama");
+  json_builder_add_string_value(b, namings[naming].type);
   if (m->head == RA_HEAD_VALUE) {
     json_builder_set_member_name(b, "id2label");
     json_builder_begin_object(b);
@@ -109,6 +123,28 @@ write_json(JsonBuilder *b, const char *folder, const char *name, GError **error)
   return ra_file_write(path, line, strlen(line), error);
 }
 
+/* Mixtral's intermediate_size is that of an expert. */
+static void
+add_experts(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
+{
+  gboolean mixtral = m->family == RA_FAMILY_MIXTRAL;
+
+  if (m->n_experts == 0)
+    return;
+  add_count(b, mixtral ? "num_local_experts" : "num_experts", m->n_experts);
+  add_count(b, "num_experts_per_tok", m->experts_per_token);
+  if (mixtral)
+    return;
+  add_count(b, "moe_intermediate_size", m->expert_ffn);
+  add_flag(b, "norm_topk_prob", !numerics->raw_top_k);
+  json_builder_set_member_name(b, "mlp_only_layers");
+  json_builder_begin_array(b);
+  for (guint32 i = 0; i < m->n_layers; i++)
+    if (!ra_model_layer_is_moe(m, i))
+      json_builder_add_int_value(b, i);
+  json_builder_end_array(b);
+}
+
 static gboolean
 write_config(const Writer *w, const RaNumerics *numerics, GError **error)
 {
@@ -123,6 +159,7 @@ write_config(const Writer *w, const RaNumerics *numerics, GError **error)
   add_count(b, "num_key_value_heads", m->n_kv_heads);
   add_count(b, "head_dim", m->head_dim);
   add_count(b, "intermediate_size", m->ffn);
+  add_experts(b, m, numerics);
   add_count(b, "vocab_size", m->vocab);
   if (m->max_positions > 0)
     add_count(b, "max_position_embeddings", m->max_positions);

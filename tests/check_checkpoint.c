@@ -31,6 +31,10 @@ static const RunSpec specs[] = {
     {.algorithm = "sft",
      .config = "run-tied.json",
      .all = GPUS("0-1") "pp = 2\n"},
+    {.algorithm = "grpo",
+     .config = "run-mixtral.json",
+     .all = GPUS("0-3") "dp = 4\nep = 2\n",
+     .generate = GPUS("0-3") "dp = 2\ntp = 2\nep = 2\n"},
 };
 
 static RunFixture *

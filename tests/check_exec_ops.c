@@ -47,6 +47,8 @@ bare(const RaOp *op)
     memset(out.dim + 2, 0, sizeof out.dim - 2 * sizeof out.dim[0]);
   out.count = 1;
   out.flags = 0; /* ragged, behind another: of its cost */
+  if (op->kind == RA_OP_GEMM && op->dim[3] > 1)
+    out.dim[0] = out.dim[2] = out.dim[3] = 0; /* rows of experts are drawn */
   return out;
 }
 
@@ -92,11 +94,11 @@ run_rank(void *data)
   g_autoptr(RaModel) model = torch_model(c->kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
   g_autoptr(RaTokens) tokens = torch_tokens();
+  RaNumerics numerics = torch_numerics(c->kind);
   g_autoptr(RaComm) comm = ra_local_comm_new(r->group, r->rank);
   g_autoptr(RaParams) params = ra_params_new(table, &plan, r->rank);
-  g_autoptr(RaStage) stage =
-      ra_stage_new(ra_backend_host(NULL), params, c->tp, comm, c->recompute,
-                   128, &RA_NUMERICS_DEFAULT);
+  g_autoptr(RaStage) stage = ra_stage_new(ra_backend_host(NULL), params, c->tp,
+                                          comm, c->recompute, 128, &numerics);
 
   ra_params_make_trainable(params);
   torch_fill(params);
@@ -195,6 +197,14 @@ static const Case cases[] = {
     {TORCH_TIED, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
     {TORCH_VALUE, 2, RA_RECOMPUTE_NONE, RA_PHASE_FORWARD, FALSE},
     {TORCH_VALUE, 2, RA_RECOMPUTE_NONE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_QWEN3, 1, RA_RECOMPUTE_NONE, RA_PHASE_FORWARD, FALSE},
+    {TORCH_QWEN3, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_QWEN3, 2, RA_RECOMPUTE_NONE, RA_PHASE_DECODE, FALSE},
+    {TORCH_MIXTRAL, 1, RA_RECOMPUTE_NONE, RA_PHASE_FORWARD, FALSE},
+    {TORCH_MIXTRAL, 2, RA_RECOMPUTE_NONE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_MIXTRAL, 2, RA_RECOMPUTE_FULL, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_QWEN3_MOE, 1, RA_RECOMPUTE_NONE, RA_PHASE_BACKWARD, FALSE},
+    {TORCH_QWEN3_MOE, 2, RA_RECOMPUTE_SELECTIVE, RA_PHASE_BACKWARD, FALSE},
 };
 /* clang-format on */
 

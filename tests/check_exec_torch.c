@@ -34,9 +34,7 @@ typedef struct {
 static const char *
 file_of(const Case *c)
 {
-  return c->kind == TORCH_VALUE  ? "critic.txt"
-         : c->kind == TORCH_TIED ? "actor-tied.txt"
-                                 : "actor.txt";
+  return torch_file(c->kind);
 }
 
 /* 1 / (tokens that have a successor), 0 for the last of a sequence. */
@@ -125,6 +123,7 @@ stages_new(const Rank *r, const RaTensorTable *table, RaComm *comm,
   const Case *c = r->c;
   uint32_t layers[2];
   RaCallPlan plan = plan_of(c, layers);
+  RaNumerics numerics = torch_numerics(c->kind);
   Stages s = {0};
 
   for (uint32_t i = 0; i < c->pp; i++) {
@@ -139,7 +138,7 @@ stages_new(const Rank *r, const RaTensorTable *table, RaComm *comm,
     if (c->fault)
       s.params[i]->weights[0] += 0.01f;
     s.stages[i] = ra_stage_new(ra_backend_host(NULL), s.params[i], c->tp, comm,
-                               c->recompute, 128, &RA_NUMERICS_DEFAULT);
+                               c->recompute, 128, &numerics);
     s.passes[i] = ra_pass_new(s.stages[i], &piece, tokens, TRUE);
   }
   return s;
@@ -248,6 +247,15 @@ static const Case cases[] = {
     {TORCH_TIED, 4, 1, RA_RECOMPUTE_NONE, FALSE},
     {TORCH_VALUE, 1, 1, RA_RECOMPUTE_NONE, FALSE},
     {TORCH_VALUE, 2, 2, RA_RECOMPUTE_FULL, FALSE},
+    {TORCH_QWEN3, 1, 1, RA_RECOMPUTE_NONE, FALSE},
+    {TORCH_QWEN3, 2, 2, RA_RECOMPUTE_SELECTIVE, FALSE},
+    {TORCH_QWEN3, 4, 1, RA_RECOMPUTE_FULL, FALSE},
+    {TORCH_MIXTRAL, 1, 1, RA_RECOMPUTE_NONE, FALSE},
+    {TORCH_MIXTRAL, 2, 2, RA_RECOMPUTE_FULL, FALSE},
+    {TORCH_MIXTRAL, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE},
+    {TORCH_QWEN3_MOE, 1, 1, RA_RECOMPUTE_FULL, FALSE},
+    {TORCH_QWEN3_MOE, 2, 2, RA_RECOMPUTE_NONE, FALSE},
+    {TORCH_QWEN3_MOE, 2, 1, RA_RECOMPUTE_SELECTIVE, FALSE},
 };
 /* clang-format on */
 
@@ -273,13 +281,15 @@ END_TEST
  * prefill of the first three tokens and two steps from the cache. */
 START_TEST(test_generate)
 {
-  const Case c = {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE};
+  static const TorchModel generators[] = {TORCH_PLAIN, TORCH_QWEN3,
+                                          TORCH_MIXTRAL, TORCH_QWEN3_MOE};
+  const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE};
   g_autoptr(RaModel) model = torch_model(c.kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
   g_autoptr(RaTokens) all = torch_tokens();
   const uint32_t length = 3, slot = 1, *text = all->tokens;
   g_autoptr(RaTokens) prompt = ra_tokens_new(1, &length, &text);
-  g_autoptr(GArray) wanted = torch_read("actor.txt", "logits");
+  g_autoptr(GArray) wanted = torch_read(file_of(&c), "logits");
   const Rank rank = {.c = &c};
   Stages s = stages_new(&rank, table, NULL, prompt);
   g_autoptr(RaCache) cache = ra_cache_new(s.stages[0], 2, 2, 8);
@@ -344,7 +354,7 @@ exec_torch_suite(void)
 
   tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
-  tcase_add_test(tcase, test_generate);
+  tcase_add_loop_test(tcase, test_generate, 0, 4);
   tcase_add_test(tcase, test_scalars);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -16,8 +16,9 @@ enum { VOCAB = 29, N_TOKENS = 7 };
 /* TEXT of tests/torch/checkpoints.py. */
 static const uint32_t text[N_TOKENS] = {3, 17, 0, 28, 9, 9, 21};
 
-static const char *const checkpoints[] = {"llama-sharded", "llama-half",
-                                          "qwen2-tied"};
+static const char *const checkpoints[] = {
+    "llama-sharded", "llama-half", "qwen2-tied",      "qwen3",
+    "mixtral",       "qwen3-moe",  "qwen3-moe-normed"};
 
 static char *
 checkpoint_folder(const char *name)
@@ -105,7 +106,8 @@ worst_logit(const char *folder, const RaNumerics *numerics)
 }
 
 /* Against transformers: fp32 in several files of bf16, one of fp16, one of fp32
- * with biases and a tied head. */
+ * with biases and a tied head; norms of q and k; experts in every layer and in
+ * one, their weights divided by the sum or not, with a tied head. */
 START_TEST(test_logits)
 {
   g_autofree char *folder = checkpoint_folder(checkpoints[_i]);
@@ -119,8 +121,14 @@ START_TEST(test_numerics_matter)
 {
   g_autofree char *folder = checkpoint_folder("llama-sharded");
   const RaNumerics usual = RA_NUMERICS_DEFAULT;
+  g_autofree char *moe = checkpoint_folder("qwen3-moe");
+  g_autoptr(RaWeights) w = open_good(moe);
+  RaNumerics divided = w->numerics;
 
   ck_assert_double_gt(worst_logit(folder, &usual), 10 * BAR);
+  ck_assert(divided.raw_top_k);
+  divided.raw_top_k = FALSE;
+  ck_assert_double_gt(worst_logit(moe, &divided), 10 * BAR);
 }
 END_TEST
 
@@ -181,6 +189,7 @@ check_written(const char *name, uint32_t tp, uint32_t pp, uint64_t max_bytes,
   ck_assert(ra_weights_check(again, w->model, NULL));
   ck_assert(again->numerics.norm_eps == w->numerics.norm_eps);
   ck_assert(again->numerics.rope_theta == w->numerics.rope_theta);
+  ck_assert(again->numerics.raw_top_k == w->numerics.raw_top_k);
   assert_same(w, again);
 }
 

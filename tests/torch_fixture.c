@@ -10,16 +10,35 @@
 #define VOCAB 29
 #define N_TEXTS 4
 
+static const struct {
+  const char *type, *file;
+  const char *more; /* further keys */
+} kinds[] = {
+    [TORCH_PLAIN] = {"llama", "actor.txt", ""},
+    [TORCH_TIED] = {"qwen2", "actor-tied.txt",
+                    ", \"tie_word_embeddings\": true"},
+    [TORCH_VALUE] = {"llama", "critic.txt", ""},
+    [TORCH_QWEN3] = {"qwen3", "qwen3.txt", ""},
+    [TORCH_MIXTRAL] = {"mixtral", "mixtral.txt",
+                       ", \"intermediate_size\": 12, \"num_local_experts\": 4,"
+                       " \"num_experts_per_tok\": 2"},
+    [TORCH_QWEN3_MOE] = {"qwen3_moe", "qwen3_moe.txt",
+                         ", \"moe_intermediate_size\": 12, \"num_experts\": 4,"
+                         " \"num_experts_per_tok\": 2,"
+                         " \"mlp_only_layers\": [0]"},
+};
+
 RaModel *
 torch_model(TorchModel kind)
 {
   g_autofree char *text = g_strdup_printf(
       "{\"model_type\": \"%s\", \"hidden_size\": 16, \"num_hidden_layers\": 2,"
       " \"num_attention_heads\": 4, \"num_key_value_heads\": 2,"
-      " \"head_dim\": 4, \"intermediate_size\": 24, \"vocab_size\": %d,"
-      " \"max_position_embeddings\": 128, \"tie_word_embeddings\": %s}",
-      kind == TORCH_TIED ? "qwen2" : "llama", VOCAB,
-      kind == TORCH_TIED ? "true" : "false");
+      " \"head_dim\": 4, %s\"vocab_size\": %d,"
+      " \"max_position_embeddings\": 128%s}",
+      kinds[kind].type,
+      kind == TORCH_MIXTRAL ? "" : "\"intermediate_size\": 24, ", VOCAB,
+      kinds[kind].more);
   g_autoptr(GError) error = NULL;
   RaModel *model = ra_model_parse("torch.json", text, strlen(text), &error);
 
@@ -27,6 +46,21 @@ torch_model(TorchModel kind)
   if (kind == TORCH_VALUE)
     ra_model_set_head(model, RA_HEAD_VALUE);
   return model;
+}
+
+const char *
+torch_file(TorchModel kind)
+{
+  return kinds[kind].file;
+}
+
+RaNumerics
+torch_numerics(TorchModel kind)
+{
+  RaNumerics numerics = RA_NUMERICS_DEFAULT;
+
+  numerics.raw_top_k = kind == TORCH_QWEN3_MOE;
+  return numerics;
 }
 
 float

@@ -8,16 +8,24 @@
 #define RA_TESTS_TORCH_FIXTURE_H
 
 #include "exec/params.h"
+#include "exec/stage.h"
 #include "exec/tokens.h"
 
 typedef enum {
   TORCH_PLAIN,
-  TORCH_TIED, /* tied embeddings, biases of q, k and v */
-  TORCH_VALUE /* value head */
+  TORCH_TIED,     /* tied embeddings, biases of q, k and v */
+  TORCH_VALUE,    /* value head */
+  TORCH_QWEN3,    /* norms of q and k */
+  TORCH_MIXTRAL,  /* experts in each layer, weights divided */
+  TORCH_QWEN3_MOE /* in the second, not divided, and norms of q and k */
 } TorchModel;
 
 /* (transfer full) */
 RaModel *torch_model(TorchModel kind);
+
+/* The file of its results. */
+const char *torch_file(TorchModel kind);
+RaNumerics torch_numerics(TorchModel kind);
 
 /* Number @i of the script's value(stream, ..., scale). */
 float torch_value(uint32_t stream, uint32_t i, double scale);

@@ -2,8 +2,10 @@
 """Makes tests/data/checkpoints/: small models as transformers writes them.
 
     python3 -m venv V && V/bin/pip install torch transformers safetensors
-    V/bin/python tests/torch/checkpoints.py tests/data/checkpoints
+    V/bin/python tests/torch/checkpoints.py tests/data/checkpoints [NAME...]
 
+NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
+it and of the mixtures of experts was made by 4.52.4 with PyTorch 2.5.1.
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
 were written.  With --open FOLDER it only prints the logits of the checkpoint
@@ -13,6 +15,7 @@ import pathlib
 import sys
 
 import torch
+import transformers as tf
 from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM,
                           Qwen2Config, Qwen2ForCausalLM)
 
@@ -43,11 +46,36 @@ def make(folder, model, **how):
     (folder / "logits.txt").write_text(show(logits(folder)))
 
 
+def newer(out, wanted):
+    """Each with a seed of its own, as they are made one by one."""
+    sizes = dict(SIZES, head_dim=8)  # q is wider than the residual stream
+    moe = dict(num_experts_per_tok=2, output_router_logits=False)
+    for name, family, config in (
+            ("qwen3", "Qwen3", dict(sizes)),
+            ("mixtral", "Mixtral", dict(sizes, num_local_experts=4,
+                                        sliding_window=None, **moe)),
+            ("qwen3-moe", "Qwen3Moe", dict(
+                sizes, num_experts=4, moe_intermediate_size=12,
+                norm_topk_prob=False, mlp_only_layers=[0],
+                tie_word_embeddings=True, **moe)),
+            ("qwen3-moe-normed", "Qwen3Moe", dict(
+                sizes, num_experts=8, moe_intermediate_size=8,
+                norm_topk_prob=True, **moe))):
+        if wanted and name not in wanted:
+            continue
+        torch.manual_seed(20261122)
+        config = getattr(tf, family + "Config")(**config)
+        make(out / name, getattr(tf, family + "ForCausalLM")(config))
+
+
 def main():
     if sys.argv[1] == "--open":
         sys.stdout.write(show(logits(sys.argv[2])))
         return
-    out = pathlib.Path(sys.argv[1])
+    out, wanted = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    newer(out, wanted)
+    if wanted:
+        return
     torch.manual_seed(20261122)
     # several files, bf16, an epsilon and a base that are not the defaults
     make(out / "llama-sharded",

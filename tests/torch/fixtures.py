@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 LAYERS, HIDDEN, HEADS, KV_HEADS, HEAD_DIM, FFN, VOCAB = 2, 16, 4, 2, 4, 24, 29
+EXPERTS, TOP_K, EXPERT_FFN = 4, 2, 12  # of the models that have them
 EPS, THETA = 1e-5, 10000.0
 LENGTHS = [5, 70, 1, 12]  # more than a block of 64, and a single token
 torch.set_default_dtype(torch.float64)
@@ -33,7 +34,28 @@ def value(stream, n, scale):
     return torch.tensor(out)
 
 
-def shapes(tied, value_head, bias):
+def mlp_shapes(p, kind, layer):
+    if kind == "mixtral":
+        yield p + "block_sparse_moe.gate.weight", (EXPERTS, HIDDEN)
+        for e in range(EXPERTS):
+            x = p + f"block_sparse_moe.experts.{e}."
+            yield x + "w1.weight", (EXPERT_FFN, HIDDEN)
+            yield x + "w2.weight", (HIDDEN, EXPERT_FFN)
+            yield x + "w3.weight", (EXPERT_FFN, HIDDEN)
+    elif kind == "qwen3_moe" and layer > 0:  # mlp_only_layers: [0]
+        yield p + "mlp.gate.weight", (EXPERTS, HIDDEN)
+        for e in range(EXPERTS):
+            x = p + f"mlp.experts.{e}."
+            yield x + "gate_proj.weight", (EXPERT_FFN, HIDDEN)
+            yield x + "up_proj.weight", (EXPERT_FFN, HIDDEN)
+            yield x + "down_proj.weight", (HIDDEN, EXPERT_FFN)
+    else:
+        yield p + "mlp.gate_proj.weight", (FFN, HIDDEN)
+        yield p + "mlp.up_proj.weight", (FFN, HIDDEN)
+        yield p + "mlp.down_proj.weight", (HIDDEN, FFN)
+
+
+def shapes(tied, value_head, bias, kind="llama"):
     yield "model.embed_tokens.weight", (VOCAB, HIDDEN)
     for i in range(LAYERS):
         p = f"model.layers.{i}."
@@ -43,9 +65,10 @@ def shapes(tied, value_head, bias):
             if bias:
                 yield p + f"self_attn.{name}_proj.bias", (heads * HEAD_DIM,)
         yield p + "self_attn.o_proj.weight", (HIDDEN, HEADS * HEAD_DIM)
-        yield p + "mlp.gate_proj.weight", (FFN, HIDDEN)
-        yield p + "mlp.up_proj.weight", (FFN, HIDDEN)
-        yield p + "mlp.down_proj.weight", (HIDDEN, FFN)
+        if kind.startswith("qwen3"):
+            yield p + "self_attn.q_norm.weight", (HEAD_DIM,)
+            yield p + "self_attn.k_norm.weight", (HEAD_DIM,)
+        yield from mlp_shapes(p, kind, i)
         yield p + "input_layernorm.weight", (HIDDEN,)
         yield p + "post_attention_layernorm.weight", (HIDDEN,)
     yield "model.norm.weight", (HIDDEN,)
@@ -55,9 +78,10 @@ def shapes(tied, value_head, bias):
         yield "lm_head.weight", (VOCAB, HIDDEN)
 
 
-def parameters(tied, value_head, bias):
+def parameters(tied, value_head, bias, kind="llama"):
     out = {}
-    for index, (name, shape) in enumerate(shapes(tied, value_head, bias)):
+    for index, (name, shape) in enumerate(shapes(tied, value_head, bias,
+                                                 kind)):
         n = 1
         for d in shape:
             n *= d
@@ -82,6 +106,31 @@ def rotate(x):  # (tokens, heads, head_dim), as Hugging Face's Llama
     return x * cos + turned * sin
 
 
+def mlp(w, p, h):
+    """Dense, Mixtral's experts (weights of the chosen divided by their sum) or
+    Qwen3-MoE's with norm_topk_prob false (not divided)."""
+    if p + "mlp.gate_proj.weight" in w:
+        return gated(h, *(w[p + f"mlp.{n}_proj.weight"]
+                          for n in ("gate", "up", "down")))
+    mixtral = p + "block_sparse_moe.gate.weight" in w
+    p += "block_sparse_moe." if mixtral else "mlp."
+    names = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj",
+                                                "down_proj")
+    probs = F.linear(h, w[p + "gate.weight"]).softmax(-1)
+    chosen, which = probs.topk(TOP_K, -1)
+    if mixtral:
+        chosen = chosen / chosen.sum(-1, keepdim=True)
+    out = torch.zeros_like(h)
+    for e in range(EXPERTS):
+        made = gated(h, *(w[p + f"experts.{e}.{n}.weight"] for n in names))
+        out = out + (chosen * (which == e)).sum(-1, keepdim=True) * made
+    return out
+
+
+def gated(h, gate, up, down):
+    return F.linear(F.silu(F.linear(h, gate)) * F.linear(h, up), down)
+
+
 def model(w, tokens):
     """Final hidden states of one sequence."""
     x = w["model.embed_tokens.weight"][tokens]
@@ -92,6 +141,9 @@ def model(w, tokens):
         q, k, v = (F.linear(h, w[p + f"self_attn.{n}_proj.weight"],
                             w.get(p + f"self_attn.{n}_proj.bias"))
                    .reshape(t, -1, HEAD_DIM) for n in "qkv")
+        if p + "self_attn.q_norm.weight" in w:
+            q = rms(q, w[p + "self_attn.q_norm.weight"])
+            k = rms(k, w[p + "self_attn.k_norm.weight"])
         q, k = rotate(q), rotate(k)
         k, v = (y.repeat_interleave(HEADS // KV_HEADS, 1) for y in (k, v))
         o = F.scaled_dot_product_attention(
@@ -100,9 +152,7 @@ def model(w, tokens):
         x = x + F.linear(o.transpose(0, 1).reshape(t, -1),
                          w[p + "self_attn.o_proj.weight"])
         h = rms(x, w[p + "post_attention_layernorm.weight"])
-        x = x + F.linear(F.silu(F.linear(h, w[p + "mlp.gate_proj.weight"]))
-                         * F.linear(h, w[p + "mlp.up_proj.weight"]),
-                         w[p + "mlp.down_proj.weight"])
+        x = x + mlp(w, p, h)
     return rms(x, w["model.norm.weight"])
 
 
@@ -142,9 +192,9 @@ def mask():
     return torch.cat([torch.tensor([1.0] * (n - 1) + [0.0]) for n in LENGTHS])
 
 
-def actor(path, tied, bias, grpo):
+def actor(path, tied, bias, grpo, kind="llama"):
     """The clipped policy loss, with GRPO's KL to a reference or not."""
-    w = parameters(tied, False, bias)
+    w = parameters(tied, False, bias, kind)
     z, lp = log_probs(w, tied)
     n = sum(LENGTHS)
     old = (lp.detach() + value(901, n, 0.4)).float().double()
@@ -215,6 +265,8 @@ def adamw(file):
 def main(folder):
     actor(folder + "/actor.txt", False, False, False)
     actor(folder + "/actor-tied.txt", True, True, True)
+    for kind in ("qwen3", "mixtral", "qwen3_moe"):
+        actor(folder + f"/{kind}.txt", False, False, False, kind)
     critic(folder + "/critic.txt")
     with open(folder + "/scalars.txt", "w") as file:
         gae(file)

@@ -1,0 +1,470 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "exec/stage_experts.h"
+
+/* Rows lie by expert and of an expert by the rank that they are of: here where
+ * they wait, there where their expert is. */
+struct _RaExperts {
+  RaStage *stage;   /* borrowed */
+  gsize t;          /* tokens here */
+  gsize n_sent;     /* t k */
+  gsize n_rows;     /* that came here */
+  RaSpan mine;      /* experts of this rank */
+  uint32_t *choice; /* (t, k) expert of each */
+  uint32_t *place;  /* (t, k) among the rows that were sent */
+  uint32_t *counts; /* (n_ep, n_experts) rows of each rank for each expert */
+  float *probs;     /* (t, n_experts) of the router */
+  float *gates;     /* (t, k) weights */
+  float *in;        /* (n_rows, hidden) by expert, then by rank */
+  float *gate_up;   /* (n_rows, 2 expert_ffn) */
+  float *active;    /* (n_rows, expert_ffn) */
+  float *back;      /* (n_sent, hidden) what the experts made of each */
+};
+
+static gsize
+top_k(const RaExperts *e)
+{
+  return e->stage->model->experts_per_token;
+}
+
+/* Rows of rank @rank for expert @expert. */
+static gsize
+count_of(const RaExperts *e, uint32_t rank, uint64_t expert)
+{
+  return e->counts[rank * (gsize)e->stage->model->n_experts + expert];
+}
+
+static uint32_t
+rank_of(const RaExperts *e)
+{
+  return e->stage->ep ? e->stage->ep->rank : 0;
+}
+
+/* Rows for expert @expert of all ranks. */
+static gsize
+rows_for(const RaExperts *e, uint64_t expert)
+{
+  gsize n = 0;
+
+  for (uint32_t r = 0; r < e->stage->n_ep; r++)
+    n += count_of(e, r, expert);
+  return n;
+}
+
+/* --- who goes where --- */
+
+static void
+softmax(gsize n, float *x)
+{
+  float most = x[0];
+  double sum = 0;
+
+  for (gsize i = 1; i < n; i++)
+    most = fmaxf(most, x[i]);
+  for (gsize i = 0; i < n; i++) {
+    x[i] = expf(x[i] - most);
+    sum += (double)x[i];
+  }
+  for (gsize i = 0; i < n; i++)
+    x[i] = (float)((double)x[i] / sum);
+}
+
+/* The k largest of (n), largest first, of equal ones the first. */
+static void
+choose(gsize n, gsize k, const float *probs, uint32_t *out)
+{
+  for (gsize j = 0; j < k; j++) {
+    gsize best = n;
+
+    for (gsize i = 0; i < n; i++) {
+      gboolean taken = FALSE;
+
+      for (gsize b = 0; b < j; b++)
+        taken |= out[b] == i;
+      if (!taken && (best == n || probs[i] > probs[best]))
+        best = i;
+    }
+    out[j] = (uint32_t)best;
+  }
+}
+
+static void
+route(RaExperts *e)
+{
+  gsize n = e->stage->model->n_experts, k = top_k(e);
+  double start = ra_stage_begin(e->stage);
+
+  for (gsize i = 0; i < e->t; i++) {
+    float *probs = e->probs + i * n;
+    double sum = 0;
+
+    softmax(n, probs);
+    choose(n, k, probs, e->choice + i * k);
+    for (gsize j = 0; j < k; j++)
+      sum += (double)probs[e->choice[i * k + j]];
+    if (e->stage->numerics.raw_top_k)
+      sum = 1;
+    for (gsize j = 0; j < k; j++)
+      e->gates[i * k + j] = (float)((double)probs[e->choice[i * k + j]] / sum);
+  }
+  ra_stage_record(e->stage, RA_OP_ROUTER, start, e->t, n, k, 0);
+}
+
+/* Places of the rows and everybody's counts. */
+static void
+count(RaExperts *e)
+{
+  RaComm *ep = e->stage->ep;
+  gsize n = e->stage->model->n_experts;
+  g_autofree uint32_t *mine = g_new0(uint32_t, n + 1);
+  g_autofree uint32_t *next = g_new0(uint32_t, n + 1);
+
+  for (gsize i = 0; i < e->n_sent; i++)
+    mine[e->choice[i]]++;
+  for (gsize i = 0; i < n; i++)
+    next[i + 1] = next[i] + mine[i];
+  for (gsize i = 0; i < e->n_sent; i++)
+    e->place[i] = next[e->choice[i]]++;
+  if (ep)
+    ep->table->all_gather(ep, mine, e->counts, n * sizeof *mine);
+  else
+    memcpy(e->counts, mine, n * sizeof *mine);
+  for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
+    e->n_rows += rows_for(e, x);
+}
+
+/* Each token to its rows, @gates (nullable): times their weights. */
+static void
+spread(const RaExperts *e, const float *x, const float *gates, float *rows)
+{
+  gsize hidden = e->stage->model->hidden, k = top_k(e);
+  double start = ra_stage_begin(e->stage);
+
+  for (gsize i = 0; i < e->n_sent; i++) {
+    const float *from = x + i / k * hidden;
+    float *to = rows + e->place[i] * hidden;
+
+    for (gsize c = 0; c < hidden; c++)
+      to[c] = gates ? gates[i] * from[c] : from[c];
+  }
+  ra_stage_record(e->stage, RA_OP_PERMUTE, start, e->n_sent, hidden, k, 0);
+}
+
+/* A token's rows to their sum; @add: beside what is there. */
+static void
+collect(const RaExperts *e, const float *rows, const float *gates, gboolean add,
+        float *out)
+{
+  gsize hidden = e->stage->model->hidden, k = top_k(e);
+  double start = ra_stage_begin(e->stage);
+
+  for (gsize i = 0; i < e->n_sent; i++) {
+    const float *from = rows + e->place[i] * hidden;
+    float *to = out + i / k * hidden;
+    gboolean first = i % k == 0 && !add;
+
+    for (gsize c = 0; c < hidden; c++)
+      to[c] = (first ? 0 : to[c]) + (gates ? gates[i] * from[c] : from[c]);
+  }
+  ra_stage_record(e->stage, RA_OP_PERMUTE, start, e->n_sent, hidden, k, 0);
+}
+
+/* --- on their way --- */
+
+/* Rows of @rank for the experts of @owner. */
+static gsize
+rows_between(const RaExperts *e, uint32_t rank, uint32_t owner)
+{
+  gsize per_rank = e->mine.end - e->mine.begin, n = 0;
+
+  for (gsize x = owner * per_rank; x < (owner + 1) * per_rank; x++)
+    n += count_of(e, rank, x);
+  return n;
+}
+
+/* Between the rows at their experts, by expert and then by rank, and those of
+ * one rank, by expert; @to_expert: the latter to the former. */
+static void
+sort_rows(const RaExperts *e, uint32_t rank, float *at_experts, float *of_rank,
+          gboolean to_expert)
+{
+  gsize hidden = e->stage->model->hidden;
+
+  for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
+    gsize n = count_of(e, rank, x) * hidden;
+    float *at = at_experts;
+
+    for (uint32_t r = 0; r < rank; r++)
+      at += count_of(e, r, x) * hidden;
+    if (to_expert)
+      memcpy(at, of_rank, n * sizeof *at);
+    else
+      memcpy(of_rank, at, n * sizeof *at);
+    of_rank += n;
+    at_experts += rows_for(e, x) * hidden;
+  }
+}
+
+/* Where the rows for @owner begin among those of this rank. */
+static float *
+rows_to(const RaExperts *e, float *rows, uint32_t owner)
+{
+  for (uint32_t r = 0; r < owner; r++)
+    rows += rows_between(e, rank_of(e), r) * e->stage->model->hidden;
+  return rows;
+}
+
+/* All-to-all: @here (n_sent, hidden) to or from @there (n_rows, hidden).  What
+ * leaves is sent before anything is waited for. */
+static void
+exchange(const RaExperts *e, float *here, float *there, gboolean to_expert)
+{
+  RaStage *s = e->stage;
+  gsize row = s->model->hidden * sizeof *here;
+  uint32_t me = rank_of(e);
+  double start = ra_stage_begin(s);
+
+  for (uint32_t r = 0; r < s->n_ep; r++) {
+    gsize theirs = rows_between(e, r, me), ours = rows_between(e, me, r);
+    g_autofree float *packed = NULL;
+
+    if (r == me) {
+      sort_rows(e, me, there, rows_to(e, here, me), to_expert);
+    } else if (to_expert) {
+      s->ep->table->send(s->ep, r, rows_to(e, here, r), ours * row);
+    } else {
+      packed = g_malloc(theirs * row + 1);
+      sort_rows(e, r, there, packed, FALSE);
+      s->ep->table->send(s->ep, r, packed, theirs * row);
+    }
+  }
+  for (uint32_t r = 0; r < s->n_ep; r++) {
+    gsize theirs = rows_between(e, r, me), ours = rows_between(e, me, r);
+    g_autofree float *packed = NULL;
+
+    if (r != me && to_expert) {
+      packed = g_malloc(theirs * row + 1);
+      s->ep->table->recv(s->ep, r, packed, theirs * row);
+      sort_rows(e, r, there, packed, TRUE);
+    } else if (r != me) {
+      s->ep->table->recv(s->ep, r, rows_to(e, here, r), ours * row);
+    }
+  }
+  if (s->n_ep > 1)
+    ra_stage_record(s, RA_OP_ALL_TO_ALL, start, e->n_sent * row, s->n_ep, 0, 0);
+}
+
+/* --- what experts do --- */
+
+/* Where the tensor of expert @expert is, from that of the rank's first: each
+ * has its matrices of a product one behind the other. */
+static gsize
+expert_at(const RaExperts *e, uint64_t expert, RaTensorKind kind)
+{
+  const RaStage *s = e->stage;
+  gsize n = (gsize)s->expert_ffn * s->model->hidden;
+
+  return (expert - e->mine.begin) * (kind == RA_TENSOR_DOWN ? n : 2 * n);
+}
+
+typedef enum { PRODUCT, PRODUCT_INPUT, PRODUCT_WEIGHT } Product;
+
+/* A product of every expert with its rows: y (rows, n) of x (rows, k), or of
+ * gradients; one op. */
+static void
+multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
+         gsize n, gsize k, const float *a, const float *b, float *out)
+{
+  RaStage *s = e->stage;
+  double start = ra_stage_begin(s);
+  const float *weight = ra_stage_weight(s, kind, layer, FALSE);
+  float *grad =
+      product == PRODUCT_WEIGHT ? ra_stage_grad(s, kind, layer, FALSE) : NULL;
+  gsize visited = 0, rows;
+
+  for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
+    gsize m = rows_for(e, x), at = expert_at(e, x, kind);
+
+    visited += m > 0;
+    if (m > 0 && product == PRODUCT)
+      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, a, k,
+                       weight + at, k, 0, out, n);
+    else if (m > 0 && product == PRODUCT_INPUT)
+      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, k, n, a, n, weight + at,
+                       k, 0, out, k);
+    else if (m > 0)
+      s->backend->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, a, n, b, k, 1,
+                       grad + at, k);
+    a += m * (product == PRODUCT ? k : n);
+    b = b ? b + m * k : NULL;
+    out = out ? out + m * (product == PRODUCT ? n : k) : NULL;
+  }
+  if (visited == 0)
+    return;
+  rows = (e->n_rows + visited - 1) / visited;
+  if (product == PRODUCT)
+    ra_stage_record(s, RA_OP_GEMM, start, rows, n, k, visited);
+  else if (product == PRODUCT_INPUT)
+    ra_stage_record(s, RA_OP_GEMM, start, rows, k, n, visited);
+  else
+    ra_stage_record(s, RA_OP_GEMM, start, n, k, rows, visited);
+}
+
+static RaExperts *
+experts_new(RaStage *s, gsize t)
+{
+  const RaModel *m = s->model;
+  RaExperts *e = g_new0(RaExperts, 1);
+  gsize k = m->experts_per_token;
+
+  e->stage = s;
+  e->t = t;
+  e->n_sent = t * k;
+  e->mine = ra_layout_experts(m, s->n_ep, rank_of(e));
+  e->choice = g_new(uint32_t, e->n_sent + 1);
+  e->place = g_new(uint32_t, e->n_sent + 1);
+  e->counts = g_new(uint32_t, s->n_ep * (gsize)m->n_experts);
+  e->probs = ra_stage_take(s, t * m->n_experts);
+  e->gates = ra_stage_take(s, e->n_sent);
+  return e;
+}
+
+void
+ra_experts_free(RaExperts *experts)
+{
+  RaStage *s;
+
+  if (!experts)
+    return;
+  s = experts->stage;
+  ra_stage_give(s, experts->probs);
+  ra_stage_give(s, experts->gates);
+  ra_stage_give(s, experts->in);
+  ra_stage_give(s, experts->gate_up);
+  ra_stage_give(s, experts->active);
+  ra_stage_give(s, experts->back);
+  g_free(experts->choice);
+  g_free(experts->place);
+  g_free(experts->counts);
+  g_free(experts);
+}
+
+RaExperts *
+ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const float *x,
+                   float *out)
+{
+  RaExperts *e = experts_new(stage, t);
+  gsize hidden = stage->model->hidden, ffn = stage->expert_ffn;
+  float *made;
+
+  ra_stage_linear(stage, t, stage->model->n_experts, hidden, x,
+                  ra_stage_weight(stage, RA_TENSOR_ROUTER, layer, FALSE), NULL,
+                  e->probs);
+  route(e);
+  count(e);
+  e->in = ra_stage_take(stage, e->n_rows * hidden);
+  e->gate_up = ra_stage_take(stage, e->n_rows * 2 * ffn);
+  e->active = ra_stage_take(stage, e->n_rows * ffn);
+  e->back = ra_stage_take(stage, e->n_sent * hidden);
+  spread(e, x, NULL, e->back); /* free until the rows are back */
+  exchange(e, e->back, e->in, TRUE);
+  multiply(e, layer, RA_TENSOR_GATE, PRODUCT, 2 * ffn, hidden, e->in, NULL,
+           e->gate_up);
+  ra_stage_swiglu(stage, e->n_rows, ffn, e->gate_up, e->active);
+  made = ra_stage_take(stage, e->n_rows * hidden);
+  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT, hidden, ffn, e->active, NULL,
+           made);
+  exchange(e, e->back, made, FALSE);
+  ra_stage_give(stage, made);
+  collect(e, e->back, e->gates, FALSE, out);
+  return e;
+}
+
+/* The gradient of the router's logits: of the softmax over all, from that of
+ * the weights of the chosen, d_gate = d_out . what the expert made. */
+static void
+route_backward(const RaExperts *e, const float *d_out, float *d_logits)
+{
+  gsize n = e->stage->model->n_experts, k = top_k(e);
+  gsize hidden = e->stage->model->hidden;
+  double start = ra_stage_begin(e->stage);
+
+  memset(d_logits, 0, e->t * n * sizeof *d_logits);
+  for (gsize i = 0; i < e->t; i++) {
+    const float *probs = e->probs + i * n, *gates = e->gates + i * k;
+    const uint32_t *choice = e->choice + i * k;
+    float *d = d_logits + i * n;
+    double sum = 0, mean = 0, dot = 0;
+
+    for (gsize j = 0; j < k; j++) {
+      const float *made = e->back + e->place[i * k + j] * hidden;
+      double d_gate = 0;
+
+      for (gsize c = 0; c < hidden; c++)
+        d_gate += (double)d_out[i * hidden + c] * (double)made[c];
+      d[choice[j]] = (float)d_gate;
+      sum += (double)probs[choice[j]];
+      mean += d_gate * (double)gates[j];
+    }
+    for (gsize j = 0; j < k && !e->stage->numerics.raw_top_k; j++)
+      d[choice[j]] = (float)(((double)d[choice[j]] - mean) / sum);
+    for (gsize j = 0; j < k; j++)
+      dot += (double)probs[choice[j]] * (double)d[choice[j]];
+    for (gsize x = 0; x < n; x++)
+      d[x] = (float)((double)probs[x] * ((double)d[x] - dot));
+  }
+  ra_stage_record(e->stage, RA_OP_ROUTER, start, e->t, n, k, 0);
+}
+
+/* From the gradient of the rows' outputs to that of their inputs. */
+static void
+rows_backward(const RaExperts *e, gint32 layer, const float *d_made,
+              float *d_in)
+{
+  RaStage *s = e->stage;
+  gsize hidden = s->model->hidden, ffn = s->expert_ffn;
+  float *d_active = ra_stage_take(s, e->n_rows * 3 * ffn);
+  float *d_gate_up = d_active + e->n_rows * ffn;
+
+  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_INPUT, hidden, ffn, d_made, NULL,
+           d_active);
+  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_WEIGHT, hidden, ffn, d_made,
+           e->active, NULL);
+  ra_stage_swiglu_backward(s, e->n_rows, ffn, e->gate_up, d_active, d_gate_up);
+  multiply(e, layer, RA_TENSOR_GATE, PRODUCT_INPUT, 2 * ffn, hidden, d_gate_up,
+           NULL, d_in);
+  multiply(e, layer, RA_TENSOR_GATE, PRODUCT_WEIGHT, 2 * ffn, hidden, d_gate_up,
+           e->in, NULL);
+  ra_stage_give(s, d_active);
+}
+
+void
+ra_experts_backward(const RaExperts *e, gint32 layer, const float *x,
+                    const float *d_out, float *d_x)
+{
+  RaStage *s = e->stage;
+  gsize hidden = s->model->hidden, n = s->model->n_experts;
+  float *d_logits = ra_stage_take(s, e->t * n);
+  float *d_here = ra_stage_take(s, e->n_sent * hidden);
+  float *d_there = ra_stage_take(s, e->n_rows * 2 * hidden);
+  float *d_in = d_there + e->n_rows * hidden;
+
+  route_backward(e, d_out, d_logits);
+  ra_stage_linear_input(s, e->t, n, hidden, d_logits,
+                        ra_stage_weight(s, RA_TENSOR_ROUTER, layer, FALSE),
+                        d_x);
+  ra_stage_linear_weight(s, e->t, n, hidden, d_logits, x,
+                         ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
+                         NULL);
+  spread(e, d_out, e->gates, d_here);
+  exchange(e, d_here, d_there, TRUE);
+  rows_backward(e, layer, d_there, d_in);
+  exchange(e, d_here, d_in, FALSE);
+  collect(e, d_here, NULL, TRUE, d_x);
+  ra_stage_give(s, d_there);
+  ra_stage_give(s, d_here);
+  ra_stage_give(s, d_logits);
+}
