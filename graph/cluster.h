@@ -189,6 +189,10 @@ uint32_t ra_mesh_n_gpus(const RaMesh *mesh);
 uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
                      uint32_t rank);
 
+/* The rank of @gpu, of the cluster, in @mesh of whole nodes; UINT32_MAX: not
+there.  O(runs). */
+uint32_t ra_mesh_rank(const RaMesh *mesh, uint32_t gpu);
+
 gboolean ra_mesh_equal(const RaMesh *a, const RaMesh *b);
 
 /* Whether some GPU is in both. O(runs). */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "graph/realloc.h"
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
@@ -62,13 +63,90 @@ relation_of(const RaCostTable *table, const RaCandidate *from,
   return RA_COST_OFFSET_ZERO + begin_to - begin_from;
 }
 
+/* Hashes are marked by the two bits that other names leave. */
+#define HASH_MARK (UINT64_C(3) << 62)
+
+/* Both meshes without the nodes that neither has: @out near node 0.  Returns a
+ * hash of how they lie. */
+static uint64_t
+press(const RaMesh *meshes, RaMesh *out, uint32_t *out_n_nodes)
+{
+  uint32_t at[2] = {0, 0}, node = 0, n_nodes = 0;
+  uint64_t hash = RA_HASH_INIT;
+
+  for (guint k = 0; k < 2; k++) {
+    out[k] = meshes[k];
+    out[k].n_runs = 0;
+  }
+  while (at[0] < meshes[0].n_runs || at[1] < meshes[1].n_runs) {
+    uint32_t end = UINT32_MAX, has = 0;
+
+    for (guint k = 0; k < 2; k++) {
+      const RaNodeRun *run = &meshes[k].runs[at[k]];
+
+      if (at[k] == meshes[k].n_runs)
+        continue;
+      if (run->first <= node)
+        has |= 1u << k;
+      end = MIN(end, run->first <= node ? run->first + run->n : run->first);
+    }
+    for (guint k = 0; k < 2; k++) {
+      RaNodeRun *last =
+          out[k].runs + (out[k].n_runs > 0 ? out[k].n_runs - 1 : 0);
+
+      if (at[k] < meshes[k].n_runs && (has >> k & 1) &&
+          meshes[k].runs[at[k]].first + meshes[k].runs[at[k]].n == end)
+        at[k]++;
+      if (!(has >> k & 1))
+        continue;
+      if (out[k].n_runs > 0 && last->first + last->n == n_nodes)
+        last->n += end - node;
+      else
+        out[k].runs[out[k].n_runs++] = (RaNodeRun){n_nodes, end - node};
+    }
+    if (has)
+      n_nodes += end - node;
+    node = end;
+  }
+  for (guint k = 0; k < 2; k++) {
+    hash = ra_hash_u64(hash,
+                       (uint64_t)out[k].first_gpu << 32 | out[k].gpus_per_node);
+    for (uint32_t i = 0; i < out[k].n_runs; i++)
+      hash = ra_hash_u64(hash, (uint64_t)out[k].runs[i].first << 32 |
+                                   out[k].runs[i].n);
+    hash = ra_hash_u64(hash, k);
+  }
+  *out_n_nodes = n_nodes;
+  return hash;
+}
+
+/* Of candidates one of which is at a set. */
+static uint64_t
+set_key(const RaCostTable *table, const RaCandidate *from, uint32_t at_from,
+        const RaCandidate *to, uint32_t at_to)
+{
+  const RaMesh meshes[2] = {ra_space_mesh_at(table->space, from, at_from),
+                            ra_space_mesh_at(table->space, to, at_to)};
+  RaMesh pressed[2];
+  uint32_t n_nodes;
+  uint64_t hash = press(meshes, pressed, &n_nodes);
+
+  hash = ra_hash_u64(hash, from->layout);
+  hash = ra_hash_u64(hash, to->layout);
+  return ra_hash_u64(hash, (uint64_t)to->plan.realloc) | HASH_MARK;
+}
+
 uint64_t
 ra_cost_table_realloc_key(const RaCostTable *table, const RaCandidate *from,
-                          uint32_t begin_from, const RaCandidate *to,
-                          uint32_t begin_to)
+                          uint32_t at_from, const RaCandidate *to,
+                          uint32_t at_to)
 {
+  uint32_t begin_from = ra_candidate_begin(from, at_from);
+  uint32_t begin_to = ra_candidate_begin(to, at_to);
   uint64_t key = from->layout;
 
+  if (ra_candidate_set(from, at_from) || ra_candidate_set(to, at_to))
+    return set_key(table, from, at_from, to, at_to);
   key = key << RA_COST_LAYOUT_BITS | to->layout;
   key = key << RA_COST_SCHEME_BITS | (uint32_t)to->plan.realloc;
   return key << RA_COST_RELATION_BITS |
@@ -134,9 +212,13 @@ most_held_bytes(const RaCostTable *table, uint32_t model,
 
 double
 ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
-                              const RaCandidate *from, uint32_t begin_from,
-                              const RaCandidate *to, uint32_t begin_to)
+                              const RaCandidate *from, uint32_t at_from,
+                              const RaCandidate *to, uint32_t at_to)
 {
+  gboolean is_set =
+      ra_candidate_set(from, at_from) || ra_candidate_set(to, at_to);
+  uint32_t begin_from = ra_candidate_begin(from, at_from);
+  uint32_t begin_to = ra_candidate_begin(to, at_to);
   const RaCallPlan *x = &from->plan, *y = &to->plan;
   double a = table->intra_s_per_byte, b = table->inter_s_per_byte;
   double needs = (double)to->footprint.most.bytes[RA_FOOT_PARAMS];
@@ -147,11 +229,12 @@ ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
       ra_call_plan_n_shards(y) > 1 || ra_call_plan_ep(x) > 1 ||
       ra_call_plan_ep(y) > 1)
     return 0;
-  if (begin_from < begin_to + to->n_gpus &&
-      begin_to < begin_from + from->n_gpus)
+  if (is_set || (begin_from < begin_to + to->n_gpus &&
+                 begin_to < begin_from + from->n_gpus))
     needs -= most_held_bytes(table, model, from, to);
   bound_s = MAX(needs, 0) * a * b / (a + b);
-  if (relation_of(table, from, begin_from, to, begin_to) <= RELATION_AFTER) {
+  if (!is_set &&
+      relation_of(table, from, begin_from, to, begin_to) <= RELATION_AFTER) {
     nodes = MAX(1.0, (double)y->tp * y->dp / width);
     bound_s =
         MAX(bound_s, table->model_bytes[model] * nodes / from->n_gpus * b);
@@ -159,17 +242,15 @@ ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
   return bound_s * (1 - 1e-9);
 }
 
-/* The load of two meshes of the class, near node 0. */
-static double
-realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
-          uint32_t begin_from, const RaCandidate *to, uint32_t begin_to)
+/* Meshes that lie as those of two intervals do, near node 0; returns the nodes
+ * up to their end. */
+static uint32_t
+near_node_0(const RaCostTable *table, const RaCandidate *from,
+            uint32_t begin_from, const RaCandidate *to, uint32_t begin_to,
+            RaMesh *out)
 {
-  const RaWorkloadModel *m = &table->space->workload->models[model];
-  RaCluster cluster = *table->space->cluster;
-  uint32_t width = cluster.gpus_per_node, first;
-  RaCallPlan x = from->plan, y = to->plan;
-  g_autoptr(RaRealloc) r = NULL;
-  RaOp op = {.kind = RA_OP_REALLOC};
+  const RaCluster *cluster = table->space->cluster;
+  uint32_t width = cluster->gpus_per_node, first;
 
   first = MIN(begin_from, begin_to) / width * width;
   begin_from -= first;
@@ -186,11 +267,35 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   default:
     break;
   }
-  x.mesh = ra_space_mesh(&cluster, begin_from, from->n_gpus);
-  y.mesh = ra_space_mesh(&cluster, begin_to, to->n_gpus);
-  cluster.n_nodes =
-      (MAX(begin_from + from->n_gpus, begin_to + to->n_gpus) + width - 1) /
-      width;
+  out[0] = ra_space_mesh(cluster, begin_from, from->n_gpus);
+  out[1] = ra_space_mesh(cluster, begin_to, to->n_gpus);
+  return (MAX(begin_from + from->n_gpus, begin_to + to->n_gpus) + width - 1) /
+         width;
+}
+
+/* The load of two meshes of the class. */
+static double
+realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
+          uint32_t at_from, const RaCandidate *to, uint32_t at_to)
+{
+  const RaWorkloadModel *m = &table->space->workload->models[model];
+  RaCluster cluster = *table->space->cluster;
+  RaCallPlan x = from->plan, y = to->plan;
+  g_autoptr(RaRealloc) r = NULL;
+  RaOp op = {.kind = RA_OP_REALLOC};
+  RaMesh meshes[2];
+
+  if (ra_candidate_set(from, at_from) || ra_candidate_set(to, at_to)) {
+    const RaMesh whole[2] = {ra_space_mesh_at(table->space, from, at_from),
+                             ra_space_mesh_at(table->space, to, at_to)};
+    press(whole, meshes, &cluster.n_nodes);
+  } else {
+    cluster.n_nodes =
+        near_node_0(table, from, ra_candidate_begin(from, at_from), to,
+                    ra_candidate_begin(to, at_to), meshes);
+  }
+  x.mesh = meshes[0];
+  y.mesh = meshes[1];
   r = ra_realloc_new(m->model, ra_dtype_bytes((RaDtype)m->dtype), &x, &y,
                      &cluster, (RaReallocScheme)y.realloc);
   op.dim[0] = r->load.max_intra_bytes;
@@ -222,16 +327,15 @@ ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
   const RaSpace *space = table->space;
   const RaCandidate *x = &space->calls[from_call].candidates[from.candidate];
   const RaCandidate *y = &space->calls[to_call].candidates[to.candidate];
-  uint32_t begin_x = ra_candidate_begin(x, from.position);
-  uint32_t begin_y = ra_candidate_begin(y, to.position);
-  uint64_t key = ra_cost_table_realloc_key(table, x, begin_x, y, begin_y);
+  uint64_t key =
+      ra_cost_table_realloc_key(table, x, from.position, y, to.position);
   double seconds;
   RaKnownRealloc known;
 
   if (ra_cost_table_realloc_seen(table, key, G_MAXINT, &seconds))
     return seconds;
-  seconds = realloc_s(table, space->workload->calls[to_call].model, x, begin_x,
-                      y, begin_y);
+  seconds = realloc_s(table, space->workload->calls[to_call].model, x,
+                      from.position, y, to.position);
   g_assert(seconds >= 0 && isfinite(seconds));
   known = (RaKnownRealloc){seconds, g_atomic_int_get(&table->round)};
   g_mutex_lock(&table->lock);

@@ -112,14 +112,16 @@ double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
 
 /**
  * ra_cost_table_realloc_key:
- * @from: of the trainer, @begin_from its first GPU
- * @to: of who reads, @begin_to its first GPU
+ * @from: of the trainer, at position @at_from
+ * @to: of who reads, at position @at_to
  *
- * Names a class of pairs that cost the same.  Never 0.
+ * Names a class of pairs that cost the same.  Never 0.  Where a mesh is a set
+ * of nodes that are no run it is 62 bits of a hash of how the two lie to each
+ * other: 10^6 pairs have two alike once in 10^7 searches.
  */
 uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
-                                   const RaCandidate *from, uint32_t begin_from,
-                                   const RaCandidate *to, uint32_t begin_to);
+                                   const RaCandidate *from, uint32_t at_from,
+                                   const RaCandidate *to, uint32_t at_to);
 
 /* Seconds to fill the layout of call @to_call from that of @from_call. The
  * first time O(ra_realloc_new()), 0.1 ms to 1 s; then a look into a table. */
@@ -138,12 +140,13 @@ double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
  *     the most of  P a b / (a + b)        by both ways at once
  *                  W max(1, tp dp / width) / n b
  *
+ * Sets of nodes that are no run count as if they shared GPUs.
+ *
  * Returns: seconds; 0 of layouts that are the same, sharded or of experts
  */
 double ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
-                                     const RaCandidate *from,
-                                     uint32_t begin_from, const RaCandidate *to,
-                                     uint32_t begin_to);
+                                     const RaCandidate *from, uint32_t at_from,
+                                     const RaCandidate *to, uint32_t at_to);
 
 /* Whether that was asked before @round, by its key; then @out_s gets it. */
 gboolean ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key,

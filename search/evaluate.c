@@ -23,7 +23,7 @@ make_block(RaEvaluator *e)
 {
   gsize n = e->n_calls, like = e->n_like, k = e->n_iterations;
   gsize total = e->n_slots + e->n_switches + 2 * e->n_nodes +
-                e->n_switches * n + RA_N_QUEUES * n + 2 * n * n + 2 * n * like +
+                e->n_switches * n + RA_N_QUEUES * n + 3 * n * n + 2 * n * like +
                 3 * n + k + k * n + 2;
   char *at;
 
@@ -41,6 +41,7 @@ make_block(RaEvaluator *e)
   e->queue = carve(&at, RA_N_QUEUES * n);
   e->overlap = carve(&at, n * n);
   e->cover = carve(&at, n * n);
+  e->share = carve(&at, n * n);
   e->call_s = carve(&at, n * like);
   e->last_s = carve(&at, n * like);
   e->standing = carve(&at, n);
@@ -118,7 +119,8 @@ make_briefs(RaEvaluator *e, uint32_t call)
   for (uint32_t i = 0; i < c->n; i++)
     e->briefs[call][i] = (RaBrief){
         ra_cost_table_least_s(e->costs, call, i), c->candidates[i].n_gpus,
-        c->candidates[i].first, c->candidates[i].step};
+        c->candidates[i].first, c->candidates[i].step,
+        c->candidates[i].n_positions - c->candidates[i].n_sets};
 }
 
 /* Room for all stages of the deepest plan. */
@@ -320,7 +322,7 @@ ra_evaluator_copy(RaEvaluator *evaluator, guint lane, guint from)
   e->lanes[lane] = e->lanes[from];
   copy_columns(e->duration_s, p->n_slots, lane, from);
   copy_masks(e->on, p->n_switches, lane, from);
-  copy_masks(e->overlap, 2 * n * n, lane, from); /* and cover */
+  copy_masks(e->overlap, 3 * n * n, lane, from); /* cover and share too */
   copy_columns(e->call_s, 2 * n * e->n_like + 3 * n, lane, from);
 }
 
@@ -337,6 +339,6 @@ ra_evaluator_spread(RaEvaluator *evaluator, guint from)
       e->lanes[lane] = e->lanes[from];
   spread_columns(e->duration_s, p->n_slots, from);
   spread_masks(e->on, p->n_switches, from);
-  spread_masks(e->overlap, 2 * n * n, from); /* and cover */
+  spread_masks(e->overlap, 3 * n * n, from); /* cover and share too */
   spread_columns(e->call_s, 2 * n * e->n_like + 3 * n, from);
 }

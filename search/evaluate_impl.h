@@ -70,7 +70,7 @@ typedef struct {
 /* What screening reads of a candidate, close together. */
 typedef struct {
   double least_s; /* of all parts, in any iteration: as far as it was asked */
-  uint32_t n_gpus, first, step;
+  uint32_t n_gpus, first, step, n_runs;
 } RaBrief;
 
 /* The replay of calls alone, of other plans than those in lanes: opaque. */
@@ -82,9 +82,10 @@ typedef struct {
   RaProgramUse *use;
   const RaCandidate *candidate[RA_POINT_MAX];
   uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the meshes */
-  uint32_t node[RA_POINT_MAX]; /* of the mesh; RA_NONE: it has several */
-  uint8_t stand[RA_POINT_MAX]; /* of the signature */
-  uint32_t unknown;            /* bits of calls whose costs are bounds so far */
+  const RaMesh *set[RA_POINT_MAX]; /* of the meshes that are no interval */
+  uint32_t node[RA_POINT_MAX];     /* of the mesh; RA_NONE: it has several */
+  uint8_t stand[RA_POINT_MAX];     /* of the signature */
+  uint32_t unknown; /* bits of calls whose costs are bounds so far */
   uint32_t unasked; /* bits of calls the reallocation to which was not asked */
   gboolean is_set;
 } RaLane1;
@@ -121,6 +122,7 @@ struct _RaEvaluator {
   RaLaneReal *queue;       /* (RA_N_QUEUES, n_calls) scratch */
   RaLaneMask *overlap;     /* (n_calls, n_calls) share a GPU */
   RaLaneMask *cover;       /* (n_calls, n_calls) [c][d]: d has c's first GPU */
+  RaLaneMask *share;       /* the same, of sets: they share a GPU */
   RaLaneReal *call_s;      /* (n_calls, n_like) all parts */
   RaLaneReal *last_s;      /* (n_calls, n_like) the last part */
   RaLaneReal *standing;    /* (n_calls) bytes, at most, beside transients */
@@ -164,6 +166,26 @@ ra_lane_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
     a->of[i] = a->of[i] > x ? a->of[i] : x;
   }
 }
+
+/* Whether @a and @b, nullable, are one set of nodes. */
+static inline gboolean
+ra_same_set(const RaMesh *a, const RaMesh *b)
+{
+  return a == b || (a && b && ra_mesh_equal(a, b));
+}
+
+/* The rank that @gpu has in the mesh of @call, or RA_NONE. */
+static inline uint32_t
+ra_lane_rank(const RaLane1 *l, uint32_t call, uint32_t gpu)
+{
+  if (l->set[call])
+    return ra_mesh_rank(l->set[call], gpu);
+  return gpu >= l->begin[call] && gpu < l->end[call] ? gpu - l->begin[call]
+                                                     : RA_NONE;
+}
+
+/* Whether two calls, one of which is on a set of nodes, share a GPU. */
+gboolean ra_lane_overlaps(const RaLane1 *l, uint32_t a, uint32_t b);
 
 static inline RaLaneMask *
 ra_lane_pair(RaLaneMask *table, const RaEvaluator *e, uint32_t a, uint32_t b)

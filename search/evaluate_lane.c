@@ -38,9 +38,9 @@ realloc_slot(RaEvaluator *e, uint64_t key)
 static double
 realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
 {
-  uint64_t key =
-      ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
-                                l->candidate[to], l->begin[to]);
+  uint64_t key = ra_cost_table_realloc_key(
+      e->costs, l->candidate[from], l->point.calls[from].position,
+      l->candidate[to], l->point.calls[to].position);
   RaReallocSlot *slot = realloc_slot(e, key);
   double seconds;
 
@@ -48,9 +48,10 @@ realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
     return slot->seconds;
   if (!ra_cost_table_realloc_seen(e->costs, key, e->round, &seconds)) {
     l->unasked |= 1u << to;
-    return ra_cost_table_realloc_bound_s(e->costs, e->workload->calls[to].model,
-                                         l->candidate[from], l->begin[from],
-                                         l->candidate[to], l->begin[to]);
+    return ra_cost_table_realloc_bound_s(
+        e->costs, e->workload->calls[to].model, l->candidate[from],
+        l->point.calls[from].position, l->candidate[to],
+        l->point.calls[to].position);
   }
   *slot = (RaReallocSlot){key, seconds};
   return seconds;
@@ -109,7 +110,32 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
 static gboolean
 same_mesh(const RaLane1 *l, uint32_t a, uint32_t b)
 {
-  return l->begin[a] == l->begin[b] && l->end[a] == l->end[b];
+  return l->begin[a] == l->begin[b] && l->end[a] == l->end[b] &&
+         ra_same_set(l->set[a], l->set[b]);
+}
+
+/* GPUs [@begin, @end) and a set of whole nodes. */
+static gboolean
+set_meets(const RaMesh *set, uint32_t begin, uint32_t end)
+{
+  for (uint32_t i = 0; i < set->n_runs; i++) {
+    uint32_t first = set->runs[i].first * set->gpus_per_node;
+
+    if (first < end && begin < first + set->runs[i].n * set->gpus_per_node)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+gboolean
+ra_lane_overlaps(const RaLane1 *l, uint32_t a, uint32_t b)
+{
+  if (l->set[a] && l->set[b])
+    return ra_mesh_overlaps(l->set[a], l->set[b]);
+  return l->set[a] ? l->begin[b] < l->end[b] &&
+                         set_meets(l->set[a], l->begin[b], l->end[b])
+                   : l->begin[a] < l->end[a] &&
+                         set_meets(l->set[b], l->begin[a], l->end[a]);
 }
 
 /* Transfers stay out where both calls spread the same replicas over the same
@@ -123,7 +149,8 @@ is_on(const RaLane1 *l, const RaProgramSwitch *s)
     return FALSE;
   if (s->kind == RA_NODE_TRANSFER)
     return !(same_mesh(l, s->source, s->call) && x->plan.dp == y->plan.dp);
-  return !(x->layout == y->layout && l->begin[s->source] == l->begin[s->call]);
+  return !(x->layout == y->layout && l->begin[s->source] == l->begin[s->call] &&
+           ra_same_set(l->set[s->source], l->set[s->call]));
 }
 
 static void
@@ -132,6 +159,23 @@ fill_switch(RaEvaluator *e, guint lane, uint32_t s)
   const RaLane1 *l = &e->lanes[lane];
 
   e->on[s].of[lane] = is_on(l, &l->use->program->switches[s]) ? UINT64_MAX : 0;
+}
+
+/* The same where one of the two is a set. */
+static void
+fill_sets(RaEvaluator *e, guint lane, uint32_t c, uint32_t d)
+{
+  const RaLane1 *l = &e->lanes[lane];
+  uint64_t meet = ra_lane_overlaps(l, c, d) ? UINT64_MAX : 0;
+
+  ra_lane_pair(e->overlap, e, c, d)->of[lane] = meet;
+  ra_lane_pair(e->overlap, e, d, c)->of[lane] = meet;
+  ra_lane_pair(e->share, e, c, d)->of[lane] = meet;
+  ra_lane_pair(e->share, e, d, c)->of[lane] = meet;
+  ra_lane_pair(e->cover, e, c, d)->of[lane] =
+      meet && ra_lane_rank(l, d, l->begin[c]) != RA_NONE ? UINT64_MAX : 0;
+  ra_lane_pair(e->cover, e, d, c)->of[lane] =
+      meet && ra_lane_rank(l, c, l->begin[d]) != RA_NONE ? UINT64_MAX : 0;
 }
 
 /* Whom @call shares GPUs with, and whose first GPU is whose. */
@@ -144,13 +188,19 @@ fill_meshes(RaEvaluator *e, guint lane, uint32_t call)
   for (uint32_t d = 0; d < e->n_calls; d++) {
     uint32_t y0 = l->begin[d], y1 = l->end[d];
     uint64_t meet = x0 < y1 && y0 < x1 ? UINT64_MAX : 0;
+    uint64_t x_in_y = meet && x0 >= y0 ? UINT64_MAX : 0;
+    uint64_t y_in_x = meet && y0 >= x0 ? UINT64_MAX : 0;
 
+    if (l->set[call] || l->set[d]) {
+      fill_sets(e, lane, call, d);
+      continue;
+    }
     ra_lane_pair(e->overlap, e, call, d)->of[lane] = meet;
     ra_lane_pair(e->overlap, e, d, call)->of[lane] = meet;
-    ra_lane_pair(e->cover, e, call, d)->of[lane] =
-        meet && x0 >= y0 ? UINT64_MAX : 0;
-    ra_lane_pair(e->cover, e, d, call)->of[lane] =
-        meet && y0 >= x0 ? UINT64_MAX : 0;
+    ra_lane_pair(e->cover, e, call, d)->of[lane] = x_in_y;
+    ra_lane_pair(e->cover, e, d, call)->of[lane] = y_in_x;
+    ra_lane_pair(e->share, e, call, d)->of[lane] = x_in_y;
+    ra_lane_pair(e->share, e, d, call)->of[lane] = y_in_x;
   }
 }
 
@@ -220,6 +270,7 @@ ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
 
   l->point.calls[call] = choice;
   l->candidate[call] = c;
+  l->set[call] = ra_candidate_set(c, choice.position);
   l->begin[call] = ra_candidate_begin(c, choice.position);
   l->end[call] = l->begin[call] + c->n_gpus;
   l->node[call] =
@@ -300,9 +351,9 @@ learn_call(RaEvaluator *e, guint lane, uint32_t c)
 static void
 ask_realloc(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
 {
-  uint64_t key =
-      ra_cost_table_realloc_key(e->costs, l->candidate[from], l->begin[from],
-                                l->candidate[to], l->begin[to]);
+  uint64_t key = ra_cost_table_realloc_key(
+      e->costs, l->candidate[from], l->point.calls[from].position,
+      l->candidate[to], l->point.calls[to].position);
 
   *realloc_slot(e, key) = (RaReallocSlot){
       key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,

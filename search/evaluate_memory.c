@@ -192,6 +192,18 @@ call_bytes(const Walk *w, uint32_t c, const RaStageFootprint *stage,
   return sum;
 }
 
+/* What @call holds on @gpu; NULL: it is not there. */
+static const RaStageFootprint *
+stage_at(const RaLane1 *l, uint32_t call, uint32_t gpu)
+{
+  const RaFootprint *f = &l->candidate[call]->footprint;
+  uint32_t rank = ra_lane_rank(l, call, gpu);
+
+  return rank == RA_NONE ? NULL
+                         : &f->stages[(uint64_t)rank * f->n_stages /
+                                      (l->end[call] - l->begin[call])];
+}
+
 /* Follows @gpu if it could hold more than @most. */
 static uint64_t
 try_gpu(Walk *w, uint32_t gpu, uint64_t most)
@@ -200,12 +212,9 @@ try_gpu(Walk *w, uint32_t gpu, uint64_t most)
   uint64_t sum = 0, transient = 0, bytes;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
-    const RaFootprint *f = &l->candidate[c]->footprint;
-    uint64_t at = gpu - l->begin[c];
-    w->stage[c] = NULL;
-    if (gpu < l->begin[c] || gpu >= l->end[c])
+    w->stage[c] = stage_at(l, c, gpu);
+    if (!w->stage[c])
       continue;
-    w->stage[c] = &f->stages[at * f->n_stages / (l->end[c] - l->begin[c])];
     sum += call_bytes(w, c, w->stage[c], &transient);
   }
   if (sum + transient <= most)
@@ -227,6 +236,9 @@ compare_gpus(const void *a, const void *b)
   return (*x > *y) - (*x < *y);
 }
 
+/* Ends of runs of meshes, at most. */
+#define ENDS_MAX (2 * RA_POINT_MAX * RA_NODE_SET_RUNS)
+
 /* Between two neighbouring ends of meshes. */
 typedef struct {
   uint32_t begin, end;
@@ -240,7 +252,7 @@ stretch_bound(const Walk *w, uint32_t gpu)
   uint64_t sum = 0, transient = 0;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++)
-    if (gpu >= l->begin[c] && gpu < l->end[c])
+    if (ra_lane_rank(l, c, gpu) != RA_NONE)
       sum += call_bytes(w, c, &l->candidate[c]->footprint.most, &transient);
   return sum + transient;
 }
@@ -249,13 +261,20 @@ static uint32_t
 list_stretches(const Walk *w, Stretch *out)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
-  uint32_t ends[2 * RA_POINT_MAX], n = 0, n_out = 0;
+  uint32_t ends[ENDS_MAX], n = 0, n_out = 0;
 
-  for (uint32_t c = 0; c < w->e->n_calls; c++)
-    if (l->end[c] > l->begin[c]) {
+  for (uint32_t c = 0; c < w->e->n_calls; c++) {
+    const RaMesh *set = l->set[c];
+
+    for (uint32_t i = 0; set && i < set->n_runs; i++) {
+      ends[n++] = set->runs[i].first * set->gpus_per_node;
+      ends[n++] = (set->runs[i].first + set->runs[i].n) * set->gpus_per_node;
+    }
+    if (!set && l->end[c] > l->begin[c]) {
       ends[n++] = l->begin[c];
       ends[n++] = l->end[c];
     }
+  }
   qsort(ends, n, sizeof *ends, compare_gpus);
   for (uint32_t i = 0; i + 1 < n; i++)
     if (ends[i] < ends[i + 1])
@@ -275,10 +294,14 @@ list_gpus(Walk *w, const Stretch *stretch)
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     uint32_t stages = l->candidate[c]->footprint.n_stages;
     uint64_t n = l->end[c] - l->begin[c];
-    if (stretch->begin < l->begin[c] || stretch->begin >= l->end[c])
+    uint32_t rank = ra_lane_rank(l, c, stretch->begin);
+    if (rank == RA_NONE)
       continue;
     for (uint32_t s = 1; s < stages; s++) {
-      uint32_t gpu = l->begin[c] + (uint32_t)(n * s / stages);
+      /* The stretch lies within a run: its ranks follow each other. */
+      uint32_t gpu = stretch->begin + (uint32_t)(n * s / stages) - rank;
+      if (n * s / stages < rank)
+        continue;
       if (gpu > stretch->begin && gpu < stretch->end)
         gpus[w->n_gpus++] = gpu;
     }
@@ -295,18 +318,16 @@ least_on_gpu(const Walk *w, uint32_t gpu)
   uint64_t sum = 0, most = 0;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
-    const RaFootprint *f = &l->candidate[c]->footprint;
+    const RaStageFootprint *stage = stage_at(l, c, gpu);
     const uint8_t *standing = w->program->standing[c];
     uint16_t at = l->use->realloc_switch[c];
     gboolean on = at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0;
     const uint64_t *bytes;
     uint64_t running;
 
-    if (gpu < l->begin[c] || gpu >= l->end[c])
+    if (!stage)
       continue;
-    bytes = f->stages[(uint64_t)(gpu - l->begin[c]) * f->n_stages /
-                      (l->end[c] - l->begin[c])]
-                .bytes;
+    bytes = stage->bytes;
     for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
       sum += standing[k] * bytes[k];
     if (on)
@@ -324,7 +345,7 @@ uint64_t
 ra_evaluator_least_bytes(RaEvaluator *e, guint lane)
 {
   Walk w = {.e = e, .lane = lane, .program = e->lanes[lane].use->program};
-  Stretch stretches[2 * RA_POINT_MAX];
+  Stretch stretches[ENDS_MAX];
   uint32_t n = list_stretches(&w, stretches);
   uint64_t most = 0;
 
@@ -344,7 +365,7 @@ uint64_t
 ra_evaluator_most_bytes(RaEvaluator *e, guint lane)
 {
   Walk w = {.e = e, .lane = lane, .program = e->lanes[lane].use->program};
-  Stretch stretches[2 * RA_POINT_MAX], *next;
+  Stretch stretches[ENDS_MAX], *next;
   uint32_t n = list_stretches(&w, stretches);
   uint64_t most = 0;
 

@@ -12,7 +12,7 @@ ra_signature_hash(gconstpointer item)
   const uint8_t *key = item;
   guint hash = 5381;
 
-  for (guint i = 0; i < RA_SIGNATURE_BYTES; i++)
+  for (guint i = 0; i < key[RA_SIGNATURE_LENGTH_AT]; i++)
     hash = hash * 33 + key[i];
   return hash;
 }
@@ -20,7 +20,10 @@ ra_signature_hash(gconstpointer item)
 gboolean
 ra_signature_equal(gconstpointer a, gconstpointer b)
 {
-  return memcmp(a, b, RA_SIGNATURE_BYTES) == 0;
+  const uint8_t *x = a, *y = b;
+
+  return memcmp(x, y, RA_SIGNATURE_LENGTH_AT + 1) == 0 &&
+         memcmp(x, y, x[RA_SIGNATURE_LENGTH_AT]) == 0;
 }
 
 void

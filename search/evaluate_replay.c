@@ -108,7 +108,8 @@ ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use)
 }
 
 /* At the first GPU of some mesh as much is held as anywhere: the calls that a
- * GPU is in all have the GPU at which the last of them begins. */
+ * GPU is in all have the GPU at which the last of them begins.  With a set
+ * among them, no more than by all that share a GPU with it. */
 RA_WIDEST static void
 memory_bound(RaEvaluator *e)
 {
@@ -118,10 +119,10 @@ memory_bound(RaEvaluator *e)
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal sum = {{0}}, most = {{0}};
     for (uint32_t d = 0; d < n; d++) {
-      const RaLaneMask *cover = &e->cover[c * n + d];
+      const RaLaneMask *share = &e->share[c * n + d];
       RA_EACH_LANE(i)
-      sum.of[i] += ra_lane_masked(e->standing[d].of[i], cover->of[i]);
-      ra_lane_max_where(&most, &e->transient[d], cover);
+      sum.of[i] += ra_lane_masked(e->standing[d].of[i], share->of[i]);
+      ra_lane_max_where(&most, &e->transient[d], share);
     }
     RA_EACH_LANE(i) sum.of[i] += most.of[i];
     ra_lane_max(e->most_bytes, &sum);

@@ -138,6 +138,8 @@ write_proposal(const RaEvaluator *e, RaScreen *s, guint lane,
 
     begin[c] = brief->first + proposal->choice[i].position * brief->step;
     end[c] = begin[c] + brief->n_gpus;
+    if (proposal->choice[i].position >= brief->n_runs)
+      begin[c] = end[c] = 0; /* whom a set meets is left open: a bound too */
     s->now.call_s[c].of[lane] = brief->least_s;
     s->now.last_s[c].of[lane] =
         e->workload->calls[c].n_parts == 1 ? brief->least_s : 0;
@@ -338,8 +340,8 @@ ra_evaluator_screen_from(RaEvaluator *e, guint lane)
   for (uint32_t c = 0; c < n; c++) {
     const RaBrief *brief = &e->briefs[c][l->point.calls[c].candidate];
 
-    s->begin[lane][c] = l->begin[c];
-    s->end[lane][c] = l->end[c];
+    s->begin[lane][c] = l->set[c] ? 0 : l->begin[c];
+    s->end[lane][c] = l->set[c] ? 0 : l->end[c];
     s->plan.call_s[c].of[lane] = brief->least_s;
     s->plan.last_s[c].of[lane] =
         e->workload->calls[c].n_parts == 1 ? brief->least_s : 0;

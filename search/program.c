@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/residency.h"
-#include "search/program.h"
+#include "search/program_impl.h"
 
 /* A program under construction. */
 typedef struct {
@@ -13,155 +13,6 @@ typedef struct {
   gboolean is_host; /* some copy is in host memory */
   uint32_t n_like;
 } Maker;
-
-static gboolean
-has_host(const RaWorkload *w, const RaPoint *point)
-{
-  for (guint m = 0; m < w->n_models; m++)
-    if (point->residency[m] == RA_RESIDENCY_HOST)
-      return TRUE;
-  return FALSE;
-}
-
-static const RaCandidate *
-candidate_of(const RaSpace *space, const RaPoint *point, uint32_t call)
-{
-  return ra_space_candidate(space, call, point->calls[call]);
-}
-
-static uint32_t
-begin_of(const RaSpace *space, const RaPoint *point, uint32_t call)
-{
-  return ra_candidate_begin(candidate_of(space, point, call),
-                            point->calls[call].position);
-}
-
-static gboolean
-same_layout(const RaSpace *space, const RaPoint *point, uint32_t a, uint32_t b)
-{
-  const RaCall *calls = space->workload->calls;
-
-  return calls[a].model != RA_NONE && calls[a].model == calls[b].model &&
-         candidate_of(space, point, a)->n_gpus > 0 &&
-         candidate_of(space, point, a)->layout ==
-             candidate_of(space, point, b)->layout &&
-         begin_of(space, point, a) == begin_of(space, point, b);
-}
-
-/* The first call that @call shares what it reads with.  Where nothing is in
- * host memory a reader in the training layout stands by itself: its
- * reallocation is off. */
-static uint32_t
-stand_of(const RaSpace *space, const RaPoint *point, uint32_t call,
-         gboolean is_host)
-{
-  uint32_t model = space->workload->calls[call].model, trainer;
-
-  if (model == RA_NONE)
-    return call;
-  trainer = ra_workload_trainer(space->workload, model);
-  if (!is_host && trainer != RA_NONE &&
-      same_layout(space, point, trainer, call))
-    return call;
-  for (uint32_t v = 0; v < call; v++)
-    if (same_layout(space, point, v, call))
-      return v;
-  return call;
-}
-
-/* Versions beside the newest that @call makes training keep, as
- * ra_residency_n_behind() has it: where it reads what training writes. */
-static uint32_t
-behind_of(const RaSpace *space, const RaPoint *point, uint32_t call)
-{
-  const RaWorkload *w = space->workload;
-  uint32_t model = w->calls[call].model, trainer;
-
-  trainer = model == RA_NONE ? RA_NONE : ra_workload_trainer(w, model);
-  if (trainer == RA_NONE || !same_layout(space, point, trainer, call))
-    return 0;
-  return w->calls[call].staleness +
-         (ra_workload_place(w, call) > ra_workload_place(w, trainer) ? 1 : 0);
-}
-
-/* How many meshes begin or end before @gpu: its place in their order. */
-static uint32_t
-place_of(const RaSpace *space, const RaPoint *point, uint32_t gpu)
-{
-  uint32_t seen[2 * RA_POINT_MAX], n = 0, place = 0;
-
-  for (guint c = 0; c < space->workload->n_calls; c++) {
-    uint32_t n_gpus = candidate_of(space, point, c)->n_gpus;
-    uint32_t begin = n_gpus ? begin_of(space, point, c) : 0;
-    if (n_gpus == 0)
-      continue;
-    seen[n++] = begin;
-    seen[n++] = begin + n_gpus;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    gboolean is_new = seen[i] < gpu;
-    for (uint32_t k = 0; k < i; k++)
-      is_new = is_new && seen[k] != seen[i];
-    place += is_new;
-  }
-  return place;
-}
-
-void
-ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
-{
-  const RaWorkload *w = space->workload;
-  gboolean is_host = has_host(w, point);
-  uint32_t models = 0;
-
-  memset(out, 0, RA_SIGNATURE_BYTES);
-  for (guint m = 0; m < w->n_models; m++)
-    models |= (uint32_t)point->residency[m] << 2 * m;
-  memcpy(out, &models, sizeof models);
-  for (guint c = 0; c < w->n_calls; c++) {
-    uint32_t begin, n_gpus = candidate_of(space, point, c)->n_gpus;
-    out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
-    if (behind_of(space, point, c) > 0)
-      out[4 + c] |= 0x80; /* calls are fewer: RA_POINT_MAX */
-    if (!is_host || n_gpus == 0)
-      continue;
-    begin = begin_of(space, point, c);
-    out[4 + RA_POINT_MAX + 2 * c] = (uint8_t)place_of(space, point, begin);
-    out[5 + RA_POINT_MAX + 2 * c] =
-        (uint8_t)place_of(space, point, begin + n_gpus);
-  }
-}
-
-/* --- a small plan of the signature --- */
-
-/* Without host memory the GPUs that calls share do not show in the graph, so
- * each stand has a node of its own; with it, every stretch between two ends of
- * meshes is a node.  dp tells stands apart whose meshes are equal. */
-static void
-place_call(const RaSpace *space, const RaPoint *point, uint32_t call,
-           gboolean is_host, RaCallPlan *out)
-{
-  uint32_t stand = stand_of(space, point, call, is_host), begin, end;
-  const RaCandidate *c = candidate_of(space, point, call);
-
-  *out = (RaCallPlan){.set = TRUE,
-                      .mesh = {.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1},
-                      .dp = 1 + stand,
-                      .tp = 1,
-                      .pp = 1,
-                      .cp = 1,
-                      .n_virtual = 1,
-                      .optimizer_residency = RA_RESIDENCY_KEEP};
-  out->residency = point->residency[space->workload->calls[call].model];
-  out->mesh.runs[0] = (RaNodeRun){stand, 1};
-  if (!is_host)
-    return;
-  begin = begin_of(space, point, call);
-  end = place_of(space, point, begin + c->n_gpus);
-  begin = place_of(space, point, begin);
-  out->mesh.runs[0] = (RaNodeRun){begin, end - begin};
-  out->mesh.n_nodes = end - begin;
-}
 
 /* --- nodes --- */
 
@@ -325,7 +176,7 @@ add_behind(Maker *m, const RaPoint *point, uint32_t call)
     return;
   for (uint32_t v = 0; v < w->n_calls; v++)
     if (w->calls[v].model == w->calls[call].model)
-      n = MAX(n, behind_of(m->space, point, v));
+      n = MAX(n, ra_program_n_behind(m->space, point, v));
   for (; n > 0; n--)
     add_item(m, RA_FOOT_PARAMS, call, RA_NONE, RA_NONE, RA_PROGRAM_NONE);
 }
@@ -451,14 +302,14 @@ ra_program_new(const RaSpace *space, const RaPoint *point,
   RaProgram *p = g_new0(RaProgram, 1);
   gsize n_behind = 0;
 
-  m.is_host = has_host(w, point);
+  m.is_host = ra_program_has_host(w, point);
   cluster.gpus_per_node = 1;
-  cluster.n_nodes = 2 * RA_POINT_MAX;
+  cluster.n_nodes = 2 * RA_POINT_MAX * RA_NODE_SET_RUNS;
   plan.calls = calls;
   for (guint c = 0; c < w->n_calls; c++) {
-    n_behind += behind_of(space, point, c);
+    n_behind += ra_program_n_behind(space, point, c);
     if (w->calls[c].model != RA_NONE)
-      place_call(space, point, c, m.is_host, &calls[c]);
+      ra_program_place_call(space, point, c, m.is_host, &calls[c]);
   }
   m.augmented = a = ra_augment_bare(&plan, n_iterations);
   m.program = p;

@@ -126,7 +126,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProgram, ra_program_free)
  *
  * Cost: O(calls^2), no allocation.
  */
-#define RA_SIGNATURE_BYTES 64
+#define RA_SIGNATURE_BYTES 192
+/* How many of them say something: the byte behind the stands. */
+#define RA_SIGNATURE_LENGTH_AT (4 + RA_POINT_MAX)
 void ra_program_signature(const RaSpace *space, const RaPoint *point,
                           uint8_t *out);
 

@@ -13,7 +13,7 @@ enum { CALL_BITS = 8, KIND_BITS = 4 };
 /* A candidate and where it may lie: what a draw reads of it, close together. */
 typedef struct {
   uint32_t candidate;
-  uint32_t first, step, n_positions; /* as RaCandidate has them */
+  uint32_t first, step, n_runs, n_sets; /* as RaCandidate has them */
 } Place;
 
 /* Candidates of a call by the size of their mesh, of a size the quickest first.
@@ -32,6 +32,7 @@ struct _RaProposer {
   Sizes sizes[RA_POINT_MAX];
   uint32_t calls[RA_POINT_MAX]; /* with a choice */
   uint32_t n_calls;
+  gboolean has_sets;           /* of nodes that are no runs */
   double variates[N_VARIATES]; /* exponential, mean 1: middles of quantiles */
 };
 
@@ -78,7 +79,8 @@ sizes_init(Sizes *s, const RaCostTable *costs, uint32_t call)
   for (uint32_t i = 0; i < c->n; i++) {
     const RaCandidate *k = &c->candidates[all[i].candidate];
 
-    s->sorted[i] = (Place){all[i].candidate, k->first, k->step, k->n_positions};
+    s->sorted[i] = (Place){all[i].candidate, k->first, k->step,
+                           k->n_positions - k->n_sets, k->n_sets};
     if (i > 0 && all[i].n_gpus == all[i - 1].n_gpus)
       continue;
     s->begin[s->n_sizes] = i;
@@ -98,6 +100,8 @@ ra_proposer_new(const RaCostTable *costs)
   const RaWorkload *w;
 
   p->space = ra_cost_table_space(costs);
+  p->has_sets = ra_node_sets_why_none(p->space->sets) == NULL &&
+                p->space->cluster->n_nodes > 2;
   w = p->space->workload;
   for (uint32_t c = 0; c < w->n_calls; c++) {
     sizes_init(&p->sizes[c], costs, c);
@@ -193,43 +197,64 @@ any_size(const Sizes *sizes, uint32_t bits)
   return (uint32_t)((uint64_t)(bits >> 4) * sizes->n_sizes >> 27);
 }
 
+/* Where there are sets of nodes, one in eight places is one. */
+static gboolean
+any_set(const Place *place, Draw *draw, uint32_t *out_position)
+{
+  if (place->n_sets == 0 || (place->n_runs > 0 && (word(draw) & 7) != 0))
+    return FALSE;
+  *out_position = place->n_runs + below(draw, place->n_sets);
+  return TRUE;
+}
+
 static RaChoice
 any_choice(const RaProposer *p, Draw *draw, uint32_t call)
 {
   const Sizes *sizes = &p->sizes[call];
   uint32_t bits = word(draw), at = any_size(sizes, bits >> 1);
   const Place *place = place_of_size(sizes, draw, at);
-  RaChoice choice = {place->candidate, below(draw, place->n_positions)};
+  RaChoice choice = {place->candidate, 0};
 
+  if (any_set(place, draw, &choice.position))
+    return choice;
+  choice.position = below(draw, place->n_runs);
   if (bits & 1)
     choice.position -=
         choice.position % MAX(sizes->n_gpus[at] / place->step, 1u);
   return choice;
 }
 
-/* Some strategy on @n_gpus from @begin on; FALSE: @call cannot be there. */
+/* GPUs of a call: @n from @begin on, or those of @set. */
+typedef struct {
+  uint32_t begin, n;
+  const RaMesh *set;
+} Gpus;
+
+/* Some strategy on @gpus; FALSE: @call cannot be there. */
 static gboolean
-choice_at(const RaProposer *p, Draw *draw, uint32_t call, uint32_t begin,
-          uint32_t n_gpus, RaChoice *out)
+choice_at(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
+          RaChoice *out)
 {
   const Sizes *sizes = &p->sizes[call];
-  uint32_t size = sizes->at[n_gpus];
+  uint32_t size = sizes->at[gpus.n], begin = gpus.begin;
   const Place *place;
 
   if (size == RA_NONE)
     return FALSE;
   place = place_of_size(sizes, draw, size);
+  if (gpus.set) {
+    *out = (RaChoice){place->candidate,
+                      ra_candidate_position(
+                          &p->space->calls[call].candidates[place->candidate],
+                          begin, gpus.set)};
+    return out->position != RA_NONE;
+  }
   if (begin < place->first || (begin - place->first) % place->step != 0 ||
-      (begin - place->first) / place->step >= place->n_positions)
+      (begin - place->first) / place->step >= place->n_runs)
     return FALSE;
   *out = (RaChoice){place->candidate, (begin - place->first) / place->step};
   return TRUE;
 }
-
-/* GPUs of a call. */
-typedef struct {
-  uint32_t begin, n;
-} Gpus;
 
 static Gpus
 gpus_of(const RaProposer *p, const RaPoint *point, uint32_t call)
@@ -237,7 +262,8 @@ gpus_of(const RaProposer *p, const RaPoint *point, uint32_t call)
   RaChoice choice = point->calls[call];
   const RaCandidate *c = &p->space->calls[call].candidates[choice.candidate];
 
-  return (Gpus){ra_candidate_begin(c, choice.position), c->n_gpus};
+  return (Gpus){ra_candidate_begin(c, choice.position), c->n_gpus,
+                ra_candidate_set(c, choice.position)};
 }
 
 /* --- kinds of changes --- */
@@ -256,8 +282,7 @@ move_to(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
 {
   RaChoice choice;
 
-  return choice_at(p, draw, call, gpus.begin, gpus.n, &choice) &&
-         add(out, call, choice);
+  return choice_at(p, draw, call, gpus, &choice) && add(out, call, choice);
 }
 
 static gboolean
@@ -265,9 +290,11 @@ move_place(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
            RaProposal *out)
 {
   RaChoice choice = point->calls[call];
+  const RaCandidate *c = &p->space->calls[call].candidates[choice.candidate];
+  Place place = {.n_runs = c->n_positions - c->n_sets, .n_sets = c->n_sets};
 
-  choice.position = below(
-      draw, p->space->calls[call].candidates[choice.candidate].n_positions);
+  if (!any_set(&place, draw, &choice.position))
+    choice.position = below(draw, place.n_runs);
   return add(out, call, choice);
 }
 
@@ -278,6 +305,27 @@ swap(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
   return call != other &&
          move_to(p, draw, call, gpus_of(p, point, other), out) &&
          move_to(p, draw, other, gpus_of(p, point, call), out);
+}
+
+/* @call to the nodes that @other leaves, where those are no run: a run in the
+ * middle leaves both ends. */
+static gboolean
+move_rest(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
+          uint32_t other, RaProposal *out)
+{
+  const RaCluster *cluster = p->space->cluster;
+  Gpus gpus = gpus_of(p, point, other);
+  uint32_t width = cluster->gpus_per_node, first = gpus.begin / width;
+  uint32_t n = gpus.n / width;
+  RaMesh rest = {.n_runs = 2, .gpus_per_node = width};
+
+  if (gpus.set || gpus.n % width != 0 || first == 0 ||
+      first + n >= cluster->n_nodes)
+    return FALSE;
+  rest.n_nodes = cluster->n_nodes - n;
+  rest.runs[0] = (RaNodeRun){0, first};
+  rest.runs[1] = (RaNodeRun){first + n, cluster->n_nodes - first - n};
+  return move_to(p, draw, call, (Gpus){0, rest.n_nodes * width, &rest}, out);
 }
 
 /* All calls of the model of @call to the mesh of @other. */
@@ -303,12 +351,15 @@ move_border(const RaProposer *p, Draw *draw, const RaPoint *point,
   Gpus a = gpus_of(p, point, call);
   const Sizes *sizes = &p->sizes[call];
   uint32_t first = below(draw, p->n_calls);
-  Gpus grown = {a.begin, sizes->n_gpus[below(draw, sizes->n_sizes)]};
+  Gpus grown = {a.begin, sizes->n_gpus[below(draw, sizes->n_sizes)], NULL};
+
+  if (a.set)
+    return FALSE;
 
   for (uint32_t i = 0; i < p->n_calls; i++) {
     uint32_t other = p->calls[(first + i) % p->n_calls];
-    Gpus b = gpus_of(p, point, other), rest = {a.begin + grown.n, 0};
-    if (b.begin != a.begin + a.n)
+    Gpus b = gpus_of(p, point, other), rest = {a.begin + grown.n, 0, NULL};
+    if (b.set || b.begin != a.begin + a.n)
       continue;
     if (grown.n >= a.n + b.n)
       return FALSE;
@@ -331,6 +382,8 @@ draw_kind(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
     return move_to(p, draw, call, gpus_of(p, point, other), out);
   if (kind < 11)
     return move_to(p, draw, call, gpus_of(p, point, call), out);
+  if (kind == 11 && p->has_sets && (word(draw) & 1))
+    return move_rest(p, draw, point, call, other, out);
   if (kind == 11)
     return swap(p, draw, point, call, other, out);
   if (kind < 14)

@@ -160,6 +160,8 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   space->limits =
       g_memdup2(options->limits, options->n_limits * sizeof(RaLimit));
   space->calls = g_new0(RaSpaceCall, workload->n_calls);
+  space->sets = ra_node_sets_new(cluster, options->kind == RA_SPACE_FULL);
+  space->added = g_ptr_array_new_with_free_func(g_free);
   if (!can_search(workload, error))
     return NULL;
   space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
@@ -182,6 +184,8 @@ ra_space_free(RaSpace *space)
   }
   g_free(space->calls);
   ra_loads_free(space->loads);
+  ra_node_sets_free(space->sets);
+  g_clear_pointer(&space->added, g_ptr_array_unref);
   g_free(space->limits);
   g_free(space);
 }
@@ -256,8 +260,7 @@ ra_space_plan_new(const RaSpace *space, const RaPoint *point)
     if (k->n_gpus == 0)
       continue;
     plan->calls[c] = k->plan;
-    plan->calls[c].mesh = ra_space_mesh(
-        space->cluster, ra_candidate_begin(k, choice.position), k->n_gpus);
+    plan->calls[c].mesh = ra_space_mesh_at(space, k, choice.position);
     plan->calls[c].residency = point->residency[w->calls[c].model];
     plan->calls[c].stage_layers =
         g_memdup2(k->plan.stage_layers,
@@ -302,7 +305,7 @@ is_regular(const RaCluster *cluster, const RaCallPlan *p)
       return FALSE;
     last = p->axis[k];
   }
-  return p->mesh.n_runs == 1 &&
+  return p->mesh.n_runs <= RA_NODE_SET_RUNS &&
          (p->mesh.n_nodes == 1 ||
           p->mesh.gpus_per_node == cluster->gpus_per_node);
 }
@@ -327,21 +330,40 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
                 a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
 }
 
-/* The position of @begin, RA_NONE: it has none. */
-static uint32_t
-position_of(const RaCandidate *candidate, uint32_t begin)
+uint32_t
+ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
+                      const RaMesh *set)
 {
+  uint32_t n_runs = candidate->n_positions - candidate->n_sets;
   uint32_t at = begin - candidate->first;
 
-  return begin >= candidate->first && at % candidate->step == 0 &&
-                 at / candidate->step < candidate->n_positions
-             ? at / candidate->step
-             : RA_NONE;
+  if (!set)
+    return begin >= candidate->first && candidate->step > 0 &&
+                   at % candidate->step == 0 && at / candidate->step < n_runs
+               ? at / candidate->step
+               : RA_NONE;
+  for (uint32_t i = 0; i < candidate->n_sets; i++)
+    if (ra_mesh_equal(set, &candidate->sets[i]))
+      return n_runs + i;
+  return RA_NONE;
 }
 
+RaMesh
+ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
+                 uint32_t position)
+{
+  const RaMesh *set = ra_candidate_set(candidate, position);
+
+  return set ? *set
+             : ra_space_mesh(space->cluster,
+                             ra_candidate_begin(candidate, position),
+                             candidate->n_gpus);
+}
+
+/* A candidate for @plan: at all places of its size, or at @set alone. */
 static void
 add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
-              uint32_t n_gpus)
+              uint32_t n_gpus, const RaMesh *set)
 {
   RaSpaceCall *to = &space->calls[call];
   const RaCluster *cluster = space->cluster;
@@ -349,6 +371,13 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
 
   c.step = ra_space_step(cluster, n_gpus);
   c.n_positions = (ra_cluster_n_gpus(cluster) - n_gpus) / c.step + 1;
+  if (set) {
+    RaMesh *kept = g_memdup2(set, sizeof *set);
+
+    g_ptr_array_add(space->added, kept);
+    c.sets = kept;
+    c.n_sets = c.n_positions = 1;
+  }
   c.plan.mesh = ra_space_mesh(cluster, 0, n_gpus);
   c.plan.residency = RA_RESIDENCY_RELEASE;
   c.plan.stage_layers = g_memdup2(
@@ -364,17 +393,23 @@ choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, RaChoice *out)
   uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
   uint32_t begin = ra_mesh_gpu(&plan->mesh, space->cluster, 0);
   RaSpaceCall *to = &space->calls[call];
+  const RaMesh *set = plan->mesh.n_runs > 1 ? &plan->mesh : NULL;
 
   for (uint32_t i = 0; i < to->n; i++) {
     const RaCandidate *c = &to->candidates[i];
-    if (c->n_gpus != n_gpus || position_of(c, begin) == RA_NONE ||
-        !same_strategy(&c->plan, plan))
+    uint32_t position;
+
+    if (c->n_gpus != n_gpus || !same_strategy(&c->plan, plan))
       continue;
-    *out = (RaChoice){i, position_of(c, begin)};
+    position = ra_candidate_position(c, begin, set);
+    if (position == RA_NONE)
+      continue;
+    *out = (RaChoice){i, position};
     return;
   }
-  add_candidate(space, call, plan, n_gpus);
-  *out = (RaChoice){to->n - 1, position_of(&to->candidates[to->n - 1], begin)};
+  add_candidate(space, call, plan, n_gpus, set);
+  *out = (RaChoice){
+      to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
 }
 
 /* Whether the calls of @plan can be chosen; their models' residencies. */

@@ -11,7 +11,8 @@
  * *position* it is a mesh of the cluster.  Nodes are alike, so costs and
  * footprints are the candidate's, and what positions add is only whom a call
  * meets on its GPUs: that is how equivalent meshes are one.  A mesh is an
- * interval of GPUs: an aligned slice of a node, or whole nodes in a row.
+ * interval of GPUs, an aligned slice of a node or whole nodes in a row, or
+ * (FULL) a set of whole nodes (search/node_set.h).
  *
  * A *point* chooses a candidate and a position for every call, and for every
  * model where its parameters are between calls.
@@ -49,6 +50,7 @@
 #define RA_SEARCH_SPACE_H
 
 #include "search/footprint.h"
+#include "search/node_set.h"
 #include "search/rejection.h"
 
 /* Calls and models that a point can hold. */
@@ -80,7 +82,8 @@ typedef enum {
  * values[1] their number. */
 typedef struct {
   uint32_t call;
-  int kind; /* RaLimitKind */
+  int kind;    /* RaLimitKind */
+  RaMesh mesh; /* RA_LIMIT_MESH */
   uint32_t values[RA_LIMIT_VALUES_MAX];
   uint32_t n_values;
 } RaLimit;
@@ -114,7 +117,9 @@ typedef struct {
   uint32_t n_gpus;       /* of the mesh; 0: a host call without a mesh */
   uint32_t first;        /* GPU at which the mesh of position 0 begins */
   uint32_t step;         /* GPUs from a position to the next */
-  uint32_t n_positions;  /* >= 1 */
+  uint32_t n_positions;  /* >= 1, sets included */
+  const RaMesh *sets;    /* (n_sets) borrowed: of the last positions */
+  uint32_t n_sets;       /* <= n_positions */
   uint32_t layout;       /* calls of one model lay their parameters out alike
                             iff this is equal and their meshes begin alike */
   RaFootprint footprint; /* owned; zero of a host call */
@@ -136,6 +141,8 @@ typedef struct {
   RaLoads *loads;             /* owned */
   RaSpaceCall *calls;         /* (n_calls), owned */
   uint32_t n_layouts;         /* layouts that candidates have */
+  RaNodeSets *sets;           /* owned: of nodes that are no runs */
+  GPtrArray *added;           /* owned: RaMesh of ra_space_add() */
 } RaSpace;
 
 /* What a point chooses for one call. */
@@ -186,7 +193,8 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * Makes @plan a point of the space, with new candidates where it has none like
  * it: how plans of the literature become starts.
  *
- * Returns: %FALSE where @plan cannot be a point: a mesh that is no interval, a
+ * Returns: %FALSE where @plan cannot be a point: slices of several nodes,
+ *   more than RA_NODE_SET_RUNS runs of them, a
  *   rank order other than tp-cp-dp-pp, calls of a model that differ in
  *   residency, an optimizer in host memory, a host call with a mesh,
  *   continuous batching
@@ -206,12 +214,33 @@ ra_space_candidate(const RaSpace *space, uint32_t call, RaChoice choice)
              : &space->calls[call].candidates[choice.candidate];
 }
 
+/* The set of nodes that @position is; %NULL: it is an interval. */
+static inline const RaMesh *
+ra_candidate_set(const RaCandidate *candidate, uint32_t position)
+{
+  uint32_t n_runs = candidate->n_positions - candidate->n_sets;
+
+  return position < n_runs ? NULL : &candidate->sets[position - n_runs];
+}
+
 /* First GPU of the mesh of @choice. */
 static inline uint32_t
 ra_candidate_begin(const RaCandidate *candidate, uint32_t position)
 {
-  return candidate->first + position * candidate->step;
+  const RaMesh *set = ra_candidate_set(candidate, position);
+
+  return set ? set->runs[0].first * set->gpus_per_node
+             : candidate->first + position * candidate->step;
 }
+
+/* The position of the mesh that begins at GPU @begin, or is @set (nullable);
+ * RA_NONE: @candidate has none. */
+uint32_t ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
+                               const RaMesh *set);
+
+/* The mesh of @candidate at @position. */
+RaMesh ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
+                        uint32_t position);
 
 /**
  * ra_space_plan_new:

@@ -204,6 +204,14 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
       .first = pin ? pin->values[0] : 0,
       .n_positions =
           pin ? 1 : (ra_cluster_n_gpus(cluster) - n_gpus) / step + 1};
+  if (pin && pin->mesh.n_runs > 1) {
+    m->mesh.sets = &pin->mesh;
+    m->mesh.n_sets = 1;
+  } else if (!pin && n_gpus >= cluster->gpus_per_node) {
+    m->mesh.sets = ra_node_sets_of(space->sets, n_gpus / cluster->gpus_per_node,
+                                   &m->mesh.n_sets);
+    m->mesh.n_positions += m->mesh.n_sets;
+  }
   m->plan.mesh = ra_space_mesh(cluster, 0, n_gpus);
   for (uint32_t tp = 1; tp <= step; tp *= 2)
     for (uint32_t pp = 1; pp <= n_gpus / tp; pp++) {

@@ -91,14 +91,20 @@ parse_mesh(const char *text, const RaCluster *cluster, RaLimit *limit,
 
   if (!ra_mesh_parse(text, cluster, &mesh, error))
     return FALSE;
-  if (mesh.n_runs > 1 ||
-      (mesh.n_nodes > 1 && mesh.gpus_per_node < cluster->gpus_per_node)) {
+  if (mesh.n_nodes > 1 && mesh.gpus_per_node < cluster->gpus_per_node) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "mesh '%s' is not one stretch of GPUs, expected a slice of a "
-                "node or nodes in a row",
+                "mesh '%s' is slices of several nodes, expected a slice of one "
+                "node or whole nodes",
                 text);
     return FALSE;
   }
+  if (mesh.n_runs > RA_NODE_SET_RUNS) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "mesh '%s' has %u runs of nodes, expected at most %d", text,
+                mesh.n_runs, RA_NODE_SET_RUNS);
+    return FALSE;
+  }
+  limit->mesh = mesh;
   limit->values[0] = ra_mesh_gpu(&mesh, cluster, 0);
   limit->values[1] = ra_mesh_n_gpus(&mesh);
   limit->n_values = 2;

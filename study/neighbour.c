@@ -73,21 +73,6 @@ try_choice(Search *s, uint32_t call, RaChoice choice)
   }
 }
 
-/* Where @candidate begins at GPU @begin; RA_NONE: it cannot. */
-static uint32_t
-position_at(const RaCandidate *candidate, uint32_t begin)
-{
-  uint32_t position;
-
-  if (begin < candidate->first || candidate->step == 0)
-    return begin == candidate->first ? 0 : RA_NONE;
-  position = (begin - candidate->first) / candidate->step;
-  return position < candidate->n_positions &&
-                 ra_candidate_begin(candidate, position) == begin
-             ? position
-             : RA_NONE;
-}
-
 /* Positions of @candidate worth a look, each once; (n), at most one a call and
  * two. */
 static guint
@@ -96,13 +81,14 @@ list_positions(const Search *s, const RaCandidate *candidate, uint32_t *out)
   guint n = 0;
 
   out[n++] = 0;
-  if (candidate->n_positions > 1)
-    out[n++] = candidate->n_positions - 1;
+  if (candidate->n_positions - candidate->n_sets > 1)
+    out[n++] = candidate->n_positions - candidate->n_sets - 1;
   for (uint32_t c = 0; c < s->space->workload->n_calls; c++) {
     const RaCandidate *other =
         ra_space_candidate(s->space, c, s->point->calls[c]);
-    uint32_t position = position_at(
-        candidate, ra_candidate_begin(other, s->point->calls[c].position));
+    uint32_t at = s->point->calls[c].position;
+    uint32_t position = ra_candidate_position(
+        candidate, ra_candidate_begin(other, at), ra_candidate_set(other, at));
     gboolean is_new = position != RA_NONE;
 
     for (guint i = 0; is_new && i < n; i++)

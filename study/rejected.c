@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -111,6 +112,39 @@ ra_rejected_counts(const RaSpace *space)
   return table;
 }
 
+RaTable *
+ra_rejected_meshes(const RaSpace *space)
+{
+  const RaCluster *cluster = space->cluster;
+  const char *why_none = ra_node_sets_why_none(space->sets);
+  RaTable *table = ra_table_new("meshes");
+
+  ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "runs", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "sets", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "merged", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "rule", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (uint32_t n = 1; n <= cluster->n_nodes; n++) {
+    double n_merged = ra_node_sets_n_merged(space->sets, n);
+    uint32_t n_sets;
+
+    ra_node_sets_of(space->sets, n, &n_sets);
+    ra_table_row(table);
+    ra_table_integer(table, n);
+    ra_table_integer(table, cluster->n_nodes - n + 1);
+    ra_table_integer(table, n_sets);
+    if (isfinite(n_merged))
+      ra_table_real(table, n_merged);
+    else
+      ra_table_missing(table);
+    ra_table_text(table, why_none ? why_none
+                         : n_merged > 0
+                             ? "images under an exchange of equal nodes"
+                             : "-");
+  }
+  return table;
+}
+
 GPtrArray *
 ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
                 const char *call, GError **error)
@@ -128,6 +162,7 @@ ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
     return NULL;
   tables = g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
   g_ptr_array_add(tables, ra_rejected_counts(field.space));
+  g_ptr_array_add(tables, ra_rejected_meshes(field.space));
   g_ptr_array_add(tables, list(field.space, which));
   return tables;
 }

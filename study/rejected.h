@@ -16,10 +16,10 @@
  * @error: a limit that is none, no such call; %RA_ERROR_NEGATIVE: a call has
  *   no candidate
  *
- * Two tables: how many shapes of each call were tried and rejected by reason;
- * and one row a rejected shape of @call: its degrees and strategy as far as
- * they were chosen, the reason, the rule in words, and how many bytes a GPU
- * would be over.
+ * Three tables: how many shapes of each call were tried and rejected by reason;
+ * ra_rejected_meshes(); and one row a rejected shape of @call: its degrees and
+ * strategy as far as they were chosen, the reason, the rule in words, and how
+ * many bytes a GPU would be over.
  *
  * Cost: as ra_space_new(), twice.
  *
@@ -30,5 +30,10 @@ GPtrArray *ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
 
 /* (transfer full): the first of these tables. */
 RaTable *ra_rejected_counts(const RaSpace *space);
+
+/* (transfer full): by size, how many meshes of whole nodes are runs, how many
+ * sets of nodes, and how many are no meshes here as an exchange of equal nodes
+ * makes them one of those; or why there are no sets. */
+RaTable *ra_rejected_meshes(const RaSpace *space);
 
 #endif

@@ -193,6 +193,13 @@ END
   fails "--nodes: '2,1' is no list of sizes" search $files --nodes=2,1
   fails '--nodes: the cluster has 1, not 2' search $files --nodes=2
   fails "--launch: 'late' is none of eager, graph" search $files --launch=late
+  # Of 3 nodes 3 pairs: 2 runs, and the two at the ends.
+  works search --workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster \
+    --set cluster.nodes=3 --space=full --limit=actor_train.tp=8 \
+    --rejected=actor_train --format=tsv
+  awk -F'\t' '$1 == 2 && $2 == 2 && $3 == 1 && $4 == 0 { found = 1 }
+    END { exit !found }' out
+  result $? "--rejected: the set of both ends is a mesh"
   fails "--rejected: no call 'actor_tran'" search $files --rejected=actor_tran
   fails "'late' is no value of schedule" \
     search $files --limit=actor_train.schedule=late --rejected=all

@@ -105,6 +105,8 @@ check_programs += %D%/check_moe
 check_programs += %D%/check_moe_plan
 tests_check_moe_plan_SOURCES = %D%/check_moe_plan.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_node_set
+tests_check_node_set_SOURCES = %D%/check_node_set.c %D%/search_case.h
 check_programs += %D%/check_op
 check_programs += %D%/check_op_replay
 tests_check_op_replay_SOURCES = %D%/check_op_replay.c %D%/plan_text.c %D%/plan_text.h \
