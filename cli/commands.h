@@ -11,6 +11,8 @@ extern const RaCommand ra_command_plan;
 extern const RaCommand ra_command_plot;
 extern const RaCommand ra_command_search;
 extern const RaCommand ra_command_study;
+extern const RaCommand ra_command_export;
+extern const RaCommand ra_command_import;
 extern const RaCommand ra_command_trace;
 extern const RaCommand ra_command_calibrate;
 extern const RaCommand ra_command_validate;

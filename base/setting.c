@@ -1,0 +1,359 @@
+/* Settings: what is kept of them, and how their values are asked for. */
+#include "config.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting_impl.h"
+#include "base/text.h"
+
+#define RESOLVE_DEPTH 8 /* ${...} within what it stands for */
+
+static void
+free_setting(void *item)
+{
+  RaSetting *setting = item;
+
+  g_free(setting->key);
+  g_free(setting->value);
+  g_free(setting->place);
+  g_free(setting->note);
+  g_free(setting);
+}
+
+RaSettings *
+ra_settings_new(const char *name)
+{
+  RaSettings *settings = g_new0(RaSettings, 1);
+
+  settings->name = g_strdup(name);
+  settings->list = g_ptr_array_new_with_free_func(free_setting);
+  settings->last = g_hash_table_new(g_str_hash, g_str_equal);
+  settings->words = g_string_new(NULL);
+  settings->texts = g_ptr_array_new_with_free_func(g_free);
+  return settings;
+}
+
+void
+ra_settings_free(RaSettings *settings)
+{
+  if (!settings)
+    return;
+  g_free(settings->name);
+  g_hash_table_unref(settings->last);
+  g_ptr_array_unref(settings->list);
+  g_ptr_array_unref(settings->texts);
+  g_string_free(settings->words, TRUE);
+  g_free(settings);
+}
+
+gboolean
+ra_settings_add(RaSettings *settings, const char *key, const char *value,
+                guint line, GError **error)
+{
+  RaSetting *setting, *before;
+
+  if (settings->list->len == RA_SETTINGS_MAX) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: more than %d settings",
+                settings->name, line, RA_SETTINGS_MAX);
+    return FALSE;
+  }
+  setting = g_new0(RaSetting, 1);
+  setting->key = g_strdup(key);
+  setting->value = g_strdup(value);
+  setting->place = g_strdup_printf("%s:%u", settings->name, line);
+  before = g_hash_table_lookup(settings->last, key);
+  if (before)
+    before->state = RA_SETTING_REPLACED;
+  g_hash_table_replace(settings->last, setting->key, setting);
+  g_ptr_array_add(settings->list, setting);
+  return TRUE;
+}
+
+RaSettings *
+ra_settings_parse(const char *name, const char *text, gsize n_bytes,
+                  gboolean yaml, GError **error)
+{
+  g_return_val_if_fail(name != NULL && text != NULL, NULL);
+
+  g_autoptr(RaSettings) settings = ra_settings_new(name);
+
+  if (!(yaml ? ra_settings_read_yaml(settings, text, n_bytes, 0, error)
+             : ra_settings_read_script(settings, text, n_bytes, error)))
+    return NULL;
+  return g_steal_pointer(&settings);
+}
+
+RaSettings *
+ra_settings_load(const char *path, GError **error)
+{
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+
+  g_return_val_if_fail(path != NULL, NULL);
+  if (!ra_file_read(path, RA_SETTINGS_BYTES_MAX, &text, &n_bytes, error))
+    return NULL;
+  return ra_settings_parse(path, text, n_bytes,
+                           g_str_has_suffix(path, ".yaml") ||
+                               g_str_has_suffix(path, ".yml") ||
+                               g_str_has_suffix(path, ".json"),
+                           error);
+}
+
+guint
+ra_settings_n(const RaSettings *settings)
+{
+  return settings->list->len;
+}
+
+const RaSetting *
+ra_settings_at(const RaSettings *settings, guint index)
+{
+  g_return_val_if_fail(index < settings->list->len, NULL);
+  return settings->list->pdata[index];
+}
+
+const char *
+ra_settings_words(const RaSettings *settings)
+{
+  return settings->words->str;
+}
+
+gboolean
+ra_settings_has(const RaSettings *settings, const char *prefix)
+{
+  for (guint i = 0; i < settings->list->len; i++) {
+    if (g_str_has_prefix(ra_settings_at(settings, i)->key, prefix))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* ---- Values ---------------------------------------------------------- */
+
+static char *resolve(RaSettings *settings, const char *text, guint depth);
+
+/* What stands in `${...}`, without the braces; NULL: it cannot be told. */
+static char *
+resolve_inside(RaSettings *settings, const char *inside, guint depth)
+{
+  g_auto(GStrv) parts = NULL;
+  const char *rest = strchr(inside, ':');
+
+  if (!rest) {
+    RaSetting *setting = g_hash_table_lookup(settings->last, inside);
+
+    return setting ? resolve(settings, setting->value, depth + 1) : NULL;
+  }
+  parts = g_strsplit(rest + 1, ",", 2);
+  if (!parts[0] || !parts[1])
+    return NULL;
+  g_strstrip(parts[0]);
+  g_strstrip(parts[1]);
+  if (g_str_has_prefix(inside, "mul:")) {
+    uint64_t a, b;
+
+    return ra_text_uint64(parts[0], &a) && ra_text_uint64(parts[1], &b) &&
+                   a <= UINT32_MAX && b <= UINT32_MAX
+               ? g_strdup_printf("%" G_GUINT64_FORMAT, a * b)
+               : NULL;
+  }
+  if (g_str_has_prefix(inside, "oc.select:")) {
+    RaSetting *setting = g_hash_table_lookup(settings->last, parts[0]);
+
+    return setting ? resolve(settings, setting->value, depth + 1)
+                   : g_strdup(parts[1]);
+  }
+  return NULL;
+}
+
+/* The end of the `${` at @begin: behind its brace; NULL: it has none. */
+static const char *
+end_of(const char *begin)
+{
+  guint open = 0;
+
+  for (const char *p = begin; *p; p++) {
+    if (*p == '{')
+      open++;
+    else if (*p == '}' && --open == 0)
+      return p + 1;
+  }
+  return NULL;
+}
+
+/* (transfer full): @text with what its ${...} stand for, where that is known.
+ */
+static char *
+resolve(RaSettings *settings, const char *text, guint depth)
+{
+  GString *out = g_string_new(NULL);
+
+  while (*text) {
+    const char *begin = strstr(text, "${");
+    const char *end = begin && depth < RESOLVE_DEPTH ? end_of(begin) : NULL;
+    g_autofree char *raw = NULL, *inside = NULL, *value = NULL;
+
+    if (!end) {
+      g_string_append(out, text);
+      break;
+    }
+    g_string_append_len(out, text, begin - text);
+    raw = g_strndup(begin + 2, (gsize)(end - begin) - 3);
+    inside = resolve(settings, raw, depth + 1);
+    value = resolve_inside(settings, inside, depth);
+    if (value)
+      g_string_append(out, value);
+    else
+      g_string_append_len(out, begin, end - begin);
+    text = end;
+  }
+  return g_string_free(out, FALSE);
+}
+
+const char *
+ra_settings_get(RaSettings *settings, const char *key)
+{
+  RaSetting *setting = g_hash_table_lookup(settings->last, key);
+  char *value;
+
+  if (!setting)
+    return NULL;
+  if (setting->state == RA_SETTING_UNREAD)
+    setting->state = RA_SETTING_READ;
+  value = resolve(settings, setting->value, 0);
+  g_ptr_array_add(settings->texts, value);
+  return *value == '\0' || g_str_equal(value, "null") ||
+                 g_str_equal(value, "~") || g_str_equal(value, "None")
+             ? NULL
+             : value;
+}
+
+static gboolean
+is_off(RaSettings *settings, const RaSetting *setting)
+{
+  static const char *const off[] = {"",     "false", "no",   "off",
+                                    "null", "~",     "none", "0"};
+  g_autofree char *value = resolve(settings, setting->value, 0);
+
+  for (guint i = 0; i < G_N_ELEMENTS(off); i++) {
+    if (g_ascii_strcasecmp(value, off[i]) == 0)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+static void
+ignore(RaSettings *settings, const char *pattern, gboolean off_only)
+{
+  for (guint i = 0; i < settings->list->len; i++) {
+    RaSetting *setting = settings->list->pdata[i];
+
+    if (setting->state == RA_SETTING_UNREAD &&
+        g_pattern_match_simple(pattern, setting->key) &&
+        (!off_only || is_off(settings, setting)))
+      setting->state = RA_SETTING_IGNORED;
+  }
+}
+
+void
+ra_settings_ignore(RaSettings *settings, const char *pattern)
+{
+  ignore(settings, pattern, FALSE);
+}
+
+void
+ra_settings_ignore_off(RaSettings *settings, const char *pattern)
+{
+  ignore(settings, pattern, TRUE);
+}
+
+void
+ra_settings_about(RaSettings *settings, const char *key, const char *format,
+                  ...)
+{
+  RaSetting *setting = g_hash_table_lookup(settings->last, key);
+  va_list arguments;
+
+  if (!setting)
+    return;
+  setting->state = RA_SETTING_ABOUT;
+  g_free(setting->note);
+  va_start(arguments, format);
+  setting->note = g_strdup_vprintf(format, arguments);
+  va_end(arguments);
+}
+
+gboolean
+ra_settings_fail(const RaSettings *settings, const char *key, GError **error,
+                 const char *expected)
+{
+  const RaSetting *setting = g_hash_table_lookup(settings->last, key);
+
+  if (setting)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: '%s' is '%s', expected %s", setting->place, key,
+                setting->value, expected);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: '%s' is not set, expected %s", settings->name, key,
+                expected);
+  return FALSE;
+}
+
+gboolean
+ra_settings_uint32(RaSettings *settings, const char *key, uint32_t fallback,
+                   uint32_t min, uint32_t max, uint32_t *out_value,
+                   GError **error)
+{
+  const char *text = ra_settings_get(settings, key);
+  g_autofree char *expected = NULL;
+  uint64_t value = fallback;
+
+  if (!text || (ra_text_uint64(text, &value) && value >= min && value <= max)) {
+    *out_value = (uint32_t)value;
+    return TRUE;
+  }
+  expected = g_strdup_printf("a whole number from %u to %u", min, max);
+  return ra_settings_fail(settings, key, error, expected);
+}
+
+gboolean
+ra_settings_double(RaSettings *settings, const char *key, double fallback,
+                   double min, double max, double *out_value, GError **error)
+{
+  const char *text = ra_settings_get(settings, key);
+  g_autofree char *expected = NULL;
+  double value = fallback;
+
+  if (!text || (ra_text_double(text, &value) && value >= min && value <= max)) {
+    *out_value = value;
+    return TRUE;
+  }
+  expected = g_strdup_printf("a number from %g to %g", min, max);
+  return ra_settings_fail(settings, key, error, expected);
+}
+
+gboolean
+ra_settings_bool(RaSettings *settings, const char *key, gboolean fallback,
+                 gboolean *out_value, GError **error)
+{
+  static const char *const on[] = {"true", "yes", "1", "on"};
+  static const char *const off[] = {"false", "no", "0", "off"};
+  const char *text = ra_settings_get(settings, key);
+
+  *out_value = fallback;
+  if (!text)
+    return TRUE;
+  for (guint i = 0; i < G_N_ELEMENTS(on); i++) {
+    if (g_ascii_strcasecmp(text, on[i]) == 0)
+      *out_value = TRUE;
+    else if (g_ascii_strcasecmp(text, off[i]) == 0)
+      *out_value = FALSE;
+    else
+      continue;
+    return TRUE;
+  }
+  return ra_settings_fail(settings, key, error, "true or false");
+}

@@ -1,0 +1,138 @@
+/* Settings of a YAML file, read by libyaml. */
+#include "config.h"
+
+#include <string.h>
+#include <yaml.h>
+
+#include "base/error.h"
+#include "base/setting_impl.h"
+#include "base/text.h"
+
+#define DEPTH_MAX 100
+#define DEFAULTS_MAX 8 /* files that name each other */
+
+/* One document on its way into settings. */
+typedef struct {
+  RaSettings *settings;
+  yaml_document_t *document;
+  guint defaults; /* files that led here */
+  GError **error;
+} Reader;
+
+static gboolean
+fail(const Reader *reader, const yaml_node_t *node, const char *what)
+{
+  g_set_error(reader->error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: %s",
+              reader->settings->name, (unsigned long)node->start_mark.line + 1,
+              what);
+  return FALSE;
+}
+
+static gboolean flatten(const Reader *reader, int index, const char *key,
+                        guint depth);
+
+/* `defaults: FILE` of the top: its settings come before. */
+static gboolean
+read_defaults(const Reader *reader, const char *name)
+{
+  RaSettings *settings = reader->settings;
+  g_autofree char *folder = g_path_get_dirname(settings->name);
+  g_autofree char *path = g_build_filename(folder, name, NULL);
+  char *own = settings->name;
+  g_autofree char *text = NULL;
+  gsize n_bytes;
+  gboolean ok;
+
+  if (!ra_file_read(path, RA_SETTINGS_BYTES_MAX, &text, &n_bytes,
+                    reader->error))
+    return FALSE;
+  settings->name = path;
+  ok = ra_settings_read_yaml(settings, text, n_bytes, reader->defaults + 1,
+                             reader->error);
+  settings->name = own;
+  return ok;
+}
+
+static gboolean
+flatten_mapping(const Reader *reader, const yaml_node_t *node, const char *key,
+                guint depth)
+{
+  for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+       pair < node->data.mapping.pairs.top; pair++) {
+    yaml_node_t *name = yaml_document_get_node(reader->document, pair->key);
+    yaml_node_t *value = yaml_document_get_node(reader->document, pair->value);
+    g_autofree char *full = NULL;
+
+    if (!name || name->type != YAML_SCALAR_NODE)
+      return fail(reader, node, "a key is no word");
+    if (depth == 0 && value && value->type == YAML_SCALAR_NODE &&
+        strcmp((const char *)name->data.scalar.value, "defaults") == 0) {
+      if (!read_defaults(reader, (const char *)value->data.scalar.value))
+        return FALSE;
+      continue;
+    }
+    full = g_strdup_printf("%s%s%s", key, *key ? "." : "",
+                           (const char *)name->data.scalar.value);
+    if (!flatten(reader, pair->value, full, depth + 1))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+flatten(const Reader *reader, int index, const char *key, guint depth)
+{
+  const yaml_node_t *node = yaml_document_get_node(reader->document, index);
+
+  if (depth > DEPTH_MAX)
+    return fail(reader, node, "nested deeper than 100");
+  if (node->type == YAML_MAPPING_NODE)
+    return flatten_mapping(reader, node, key, depth);
+  if (node->type == YAML_SEQUENCE_NODE) {
+    guint n = 0;
+
+    for (yaml_node_item_t *item = node->data.sequence.items.start;
+         item < node->data.sequence.items.top; item++) {
+      g_autofree char *full = g_strdup_printf("%s.%u", key, n++);
+
+      if (!flatten(reader, *item, full, depth + 1))
+        return FALSE;
+    }
+    return TRUE;
+  }
+  if (!*key)
+    return fail(reader, node, "expected keys and values");
+  return ra_settings_add(reader->settings, key,
+                         (const char *)node->data.scalar.value,
+                         (guint)node->start_mark.line + 1, reader->error);
+}
+
+gboolean
+ra_settings_read_yaml(RaSettings *settings, const char *text, gsize n_bytes,
+                      guint depth, GError **error)
+{
+  yaml_parser_t parser;
+  yaml_document_t document;
+  Reader reader = {settings, &document, depth, error};
+  gboolean ok;
+
+  if (depth > DEFAULTS_MAX) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: more than %d files that name each other as defaults",
+                settings->name, DEFAULTS_MAX);
+    return FALSE;
+  }
+  g_return_val_if_fail(yaml_parser_initialize(&parser), FALSE);
+  yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+  ok = yaml_parser_load(&parser, &document) != 0;
+  if (!ok) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: no YAML: %s",
+                settings->name, (unsigned long)parser.problem_mark.line + 1,
+                parser.problem ? parser.problem : "cannot be read");
+  } else {
+    ok = !yaml_document_get_root_node(&document) || flatten(&reader, 1, "", 0);
+    yaml_document_delete(&document);
+  }
+  yaml_parser_delete(&parser);
+  return ok;
+}

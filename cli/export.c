@@ -1,0 +1,95 @@
+/* reallot export: a plan as another framework's configuration. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/export.h"
+
+static const char *const targets[] = {"verl", NULL};
+
+/* The table behind `# ` on each line, where both go to standard output. */
+static char *
+as_comment(const RaTable *table)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+  g_auto(GStrv) lines = NULL;
+  GString *out = g_string_new(NULL);
+
+  ra_table_write(table, RA_FORMAT_TEXT, text);
+  lines = g_strsplit(g_strchomp(text->str), "\n", -1);
+  for (guint i = 0; lines[i]; i++)
+    g_string_append_printf(out, "# %s\n", lines[i]);
+  return g_string_free(out, FALSE);
+}
+
+static gboolean
+write_out(const RaExport *export, const RaOptions *options, GError **error)
+{
+  const char *path = options->output;
+  gboolean yaml = path && (g_str_has_suffix(path, ".yaml") ||
+                           g_str_has_suffix(path, ".yml"));
+  g_autofree char *text =
+      yaml ? ra_export_yaml(export) : ra_export_script(export);
+  RaTable *table = ra_export_table(export);
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+
+  g_ptr_array_add(tables, table);
+  if (!path || g_str_equal(path, "-")) {
+    g_autofree char *lost =
+        ra_table_n_rows(table) > 0 ? as_comment(table) : g_strdup("");
+    g_autofree char *all = g_strconcat(text, lost, NULL);
+
+    return ra_output_print(all, strlen(all), error);
+  }
+  return ra_output_write(path, text, strlen(text), error) &&
+         ra_output_tables(tables, options->format, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_autofree char *to = NULL;
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaExport) export = NULL;
+  int target = 0;
+  RaSetupFlags flags;
+  const GOptionEntry own[] = {{"to", 0, 0, G_OPTION_ARG_FILENAME, &to,
+                               "Whose configuration: verl (verl)", "NAME"},
+                              {.long_name = NULL}};
+
+  if (!ra_options_parse(&options, &ra_command_export, own, argc, argv, error) ||
+      options.help || !ra_option_word("--to", to, targets, &target, error))
+    return 0;
+  flags = ra_options_setup(&options);
+  if (ra_file_kind_expect(options.files[0], RA_FILE_PLAN, error))
+    setup = ra_setup_load(options.files[0], RA_FILE_PLAN, &flags, error);
+  if (setup)
+    export = ra_export_verl(setup, error);
+  if (export)
+    write_out(export, &options, error);
+  return 0;
+}
+
+const RaCommand ra_command_export = {
+    .name = "export",
+    .arguments = "PLAN",
+    .summary = "Make another framework's configuration of a plan",
+    .details =
+        "FILE.yaml gets YAML, any other file a launch script; what the "
+        "framework cannot\n"
+        "say is printed, key by key (behind # where the script is printed "
+        "too).\n"
+        "\n"
+        "Examples:\n"
+        "  reallot export grpo-qwen2.5-7b-32.plan --to=verl\n"
+        "  reallot export grpo-qwen2.5-7b-32.plan --to=verl -o run.yaml\n",
+    .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_OUTPUT | RA_OPTIONS_SETUP,
+    .n_files = 1,
+    .run = run,
+};

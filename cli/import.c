@@ -1,0 +1,170 @@
+/* reallot import: another framework's configuration as workload and plan. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "study/recipe.h"
+
+/* As they are typed; owned, nullable. */
+typedef struct {
+  char *from, *name, *gpu, *prompt, *response, *model;
+} Texts;
+
+static void
+texts_clear(Texts *texts)
+{
+  g_free(texts->from);
+  g_free(texts->name);
+  g_free(texts->gpu);
+  g_free(texts->prompt);
+  g_free(texts->response);
+  g_free(texts->model);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
+
+/* (transfer full): `run_qwen` of `/a/run_qwen.sh`. */
+static char *
+base_of(const char *path)
+{
+  char *name = g_path_get_basename(path);
+  char *dot = strrchr(name, '.');
+
+  if (dot && dot != name)
+    *dot = '\0';
+  return name;
+}
+
+/* Whose configuration it is. */
+static gboolean
+find_framework(const RaSettings *settings, const Texts *texts, const char *path,
+               RaFramework *out, GError **error)
+{
+  int index = RA_N_FRAMEWORKS;
+  g_autofree char *all = NULL;
+
+  if (texts->from) {
+    if (!ra_option_word("--from", texts->from, ra_framework_names, &index,
+                        error))
+      return FALSE;
+  } else {
+    index = (int)ra_framework_guess(settings);
+  }
+  *out = (RaFramework)index;
+  if (index < RA_N_FRAMEWORKS)
+    return TRUE;
+  all = g_strjoinv(", ", (char **)ra_framework_names);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: nothing tells whose configuration it is, expected "
+              "--from=NAME with one of %s",
+              path, all);
+  return FALSE;
+}
+
+static gboolean
+write_file(const char *folder, const char *name, const char *suffix,
+           const char *text, GError **error)
+{
+  g_autofree char *base = g_strconcat(name, suffix, NULL);
+  g_autofree char *path = g_build_filename(folder, base, NULL);
+
+  return ra_file_write(path, text, strlen(text), error);
+}
+
+static gboolean
+write_files(const char *folder, const char *name, const RaImported *files,
+            GError **error)
+{
+  if (g_mkdir_with_parents(folder, 0777) != 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
+                g_strerror(errno));
+    return FALSE;
+  }
+  return write_file(folder, name, ".workload", files->workload, error) &&
+         write_file(folder, name, ".cluster", files->cluster, error) &&
+         write_file(folder, name, ".plan", files->plan, error);
+}
+
+static gboolean
+import(const RaOptions *options, const Texts *texts, GError **error)
+{
+  const char *path = options->files[0];
+  const char *folder = options->output ? options->output : ".";
+  g_autoptr(RaSettings) settings = ra_settings_load(path, error);
+  g_autofree char *name = texts->name ? g_strdup(texts->name) : base_of(path);
+  g_autofree char *source = g_path_get_basename(path);
+  g_autoptr(RaRecipe) recipe = NULL;
+  g_autoptr(RaImported) files = NULL;
+  g_autoptr(GPtrArray) tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+  RaRecipeOptions wanted = {name,          source,          texts->gpu,
+                            texts->prompt, texts->response, texts->model};
+  RaFramework framework;
+
+  if (!settings || !find_framework(settings, texts, path, &framework, error))
+    return FALSE;
+  recipe = ra_recipe_read(settings, framework, error);
+  if (recipe)
+    files = ra_recipe_make(recipe, &wanted, error);
+  if (!files || !write_files(folder, name, files, error))
+    return FALSE;
+  g_ptr_array_add(tables, ra_recipe_table(recipe, settings));
+  return ra_output_tables(tables, options->format, error);
+}
+
+static int
+run(int argc, char **argv, GError **error)
+{
+  g_auto(RaOptions) options = RA_OPTIONS_INIT;
+  g_auto(Texts) texts = {NULL, NULL, NULL, NULL, NULL, NULL};
+  const GOptionEntry own[] = {
+      {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
+       "Whose configuration it is: verl, openrlhf, nemo-rl, realhf (what it "
+       "looks like)",
+       "NAME"},
+      {"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
+       "Folder for the three files (the current one)", "DIR"},
+      {"name", 0, 0, G_OPTION_ARG_FILENAME, &texts.name,
+       "What the files are called (as FILE)", "NAME"},
+      {"model", 0, 0, G_OPTION_ARG_FILENAME, &texts.model,
+       "Model configs: CONFIG for all, or actor=CONFIG,ref=CONFIG ...",
+       "CONFIG"},
+      {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
+       "Profile of the cluster's GPUs (h100-sxm)", "NAME"},
+      {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
+       "Law of the prompts' lengths (the maximum, fixed)", "LAW"},
+      {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
+       "Law of the answers' lengths (the maximum, fixed)", "LAW"},
+      {.long_name = NULL}};
+
+  if (ra_options_parse(&options, &ra_command_import, own, argc, argv, error) &&
+      !options.help && ra_option_file("--output", options.output, error) &&
+      ra_option_file("--name", texts.name, error))
+    import(&options, &texts, error);
+  return 0;
+}
+
+const RaCommand ra_command_import = {
+    .name = "import",
+    .arguments = "FILE",
+    .summary = "Make a plan of another framework's configuration",
+    .details =
+        "FILE is a launch script or YAML of verl, OpenRLHF, NeMo-RL or "
+        "ReaLHF.  Workload,\n"
+        "cluster and plan are written; what was not understood, taken about "
+        "right or\n"
+        "assumed is printed line by line.\n"
+        "\n"
+        "Examples:\n"
+        "  reallot import run_qwen2-7b.sh -o imported\n"
+        "  reallot import grpo_math_8B.yaml --from=nemo-rl "
+        "--response-length='lognormal(700, 500, 3968)'\n",
+    .groups = RA_OPTIONS_FORMAT,
+    .n_files = 1,
+    .run = run,
+};

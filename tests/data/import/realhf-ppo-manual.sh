@@ -1,0 +1,49 @@
+# Settings of examples/scripts/local/ppo_manual.sh
+# of openpsi-project/ReaLHF at 21977c47905cfd13eab1871537bc5f7abc66bc44.
+MODEL_FAMILY=gpt2
+MODE=local
+python3 -m realhf.apps.quickstart ppo \
+    mode=$MODE \
+    actor.type._class=$MODEL_FAMILY \
+    actor.optimizer.lr=1e-4 \
+    critic.type._class=$MODEL_FAMILY \
+    critic.type.is_critic=True \
+    ref.type._class=$MODEL_FAMILY \
+    rew.type._class=$MODEL_FAMILY \
+    rew.type.is_critic=True \
+    dataset.path=.data/ppo_prompt.jsonl \
+    dataset.max_prompt_len=128 \
+    dataset.train_bs_n_seqs=128 \
+    ppo.gen.max_new_tokens=512 \
+    ppo.gen.min_new_tokens=512 \
+    ppo.gen.top_p=0.9 ppo.gen.top_k=1000 \
+    ppo.gen.use_cuda_graph=True \
+    ppo.ppo_n_minibatches=4 \
+    ppo.kl_ctl=0.1 \
+    allocation_mode=manual \
+    n_nodes=1 \
+    nodelist=\'NODE01\' \
+    actor_train.device_mesh=\'NODE01:0,1,2,3\' \
+    actor_train.parallel.data_parallel_size=2 \
+    actor_train.parallel.model_parallel_size=1 \
+    actor_train.parallel.pipeline_parallel_size=2 \
+    actor_gen.device_mesh=\'NODE01:0,1,2,3,4,5,6,7\' \
+    actor_gen.parallel.data_parallel_size=4 \
+    actor_gen.parallel.model_parallel_size=1 \
+    actor_gen.parallel.pipeline_parallel_size=2 \
+    critic_train.device_mesh=\'NODE01:4,5,6,7\' \
+    critic_train.parallel.data_parallel_size=2 \
+    critic_train.parallel.model_parallel_size=1 \
+    critic_train.parallel.pipeline_parallel_size=2 \
+    critic_inf.device_mesh=\'NODE01:0,1\' \
+    critic_inf.parallel.data_parallel_size=2 \
+    critic_inf.parallel.model_parallel_size=1 \
+    critic_inf.parallel.pipeline_parallel_size=1 \
+    rew_inf.device_mesh=\'NODE01:2,3\' \
+    rew_inf.parallel.data_parallel_size=1 \
+    rew_inf.parallel.model_parallel_size=1 \
+    rew_inf.parallel.pipeline_parallel_size=2 \
+    ref_inf.device_mesh=\'NODE01:4,5,6,7\' \
+    ref_inf.parallel.data_parallel_size=1 \
+    ref_inf.parallel.model_parallel_size=1 \
+    ref_inf.parallel.pipeline_parallel_size=4
