@@ -59,6 +59,8 @@ gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
    * panels to pack: smaller parts pay. */
   if (ra_cpu_gemm_is_thin(m, k))
     most = n * k / RA_PART_ELEMENTS;
+  else if (ra_cpu_gemm_is_splittable(m, n))
+    most = MIN(most, ra_team_n_threads());
   p.n_parts = (uint32_t)CLAMP(most, 1, MOST_PARTS);
   ra_team_for(p.n_parts, gemm_part, &p);
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu.h"
 #include "kernels/cpu_gemm.h"
+#include "kernels/cpu_gemm_avx512.h"
 
 /* cblas.h's values, which every CBLAS shares. */
 #define ROW_MAJOR 101
@@ -18,8 +19,11 @@
  * with AVX-512, OpenBLAS 0.3.21: 1.6 of its FLOP/s at 12 and 16 rows, 1.4 at
  * 20, 1.1 at 24 to 32. */
 #define THIN_ROWS 32
+#define THIN_ROWS_AVX512 16 /* alike: 1.1 at 16 rows, 0.9 at 24 */
 #define THIN_ROWS_ALWAYS 8
 #define THIN_TERMS 256
+#define OWN_ROWS 4 /* from here on tiles of kernels/cpu_gemm_avx512.c fill */
+#define OWN_COLS 16
 #define LINE_FLOATS 16 /* of a cache line */
 
 typedef void (*SgemmFunc)(int order, int order_a, int order_b, int m, int n,
@@ -120,9 +124,17 @@ thin(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
 }
 
 int
+ra_cpu_gemm_is_splittable(size_t m, size_t n)
+{
+  return m >= OWN_ROWS && n >= OWN_COLS && ra_cpu_gemm_has_avx512();
+}
+
+int
 ra_cpu_gemm_is_thin(size_t m, size_t k)
 {
-  return m <= THIN_ROWS_ALWAYS || (m <= THIN_ROWS && k >= THIN_TERMS);
+  size_t most = ra_cpu_gemm_has_avx512() ? THIN_ROWS_AVX512 : THIN_ROWS;
+
+  return m <= THIN_ROWS_ALWAYS || (m <= most && k >= THIN_TERMS);
 }
 
 void
@@ -139,7 +151,12 @@ ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
   }
   if (ra_cpu_gemm_is_thin(m, k) && order_a == RA_CPU_PLAIN &&
       order_b == RA_CPU_TRANSPOSED && beta <= 0) {
-    thin(m, n, k, a, lda, b, ldb, c, ldc);
+    (ra_cpu_gemm_has_avx512() ? ra_cpu_gemm_thin_avx512 : thin)(m, n, k, a, lda,
+                                                                b, ldb, c, ldc);
+    return;
+  }
+  if (ra_cpu_gemm_is_splittable(m, n)) {
+    ra_cpu_gemm_avx512(order_a, order_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
     return;
   }
   sgemm(ROW_MAJOR, order_a == RA_CPU_PLAIN ? NO_TRANS : TRANS,

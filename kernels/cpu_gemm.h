@@ -1,4 +1,7 @@
-/* Matrix products by CBLAS, and copies between strided rows.
+/* Matrix products, and copies between strided rows.
+ *
+ * Products of few rows and, where the core has AVX-512, those of many are done
+ * here (kernels/cpu_gemm_avx512.h), the others by CBLAS.
  *
  * The library is loaded when the first model is made, not with the program:
  * linking OpenBLAS costs a start tens of milliseconds and a pool of threads.
@@ -40,6 +43,11 @@ typedef enum { RA_CPU_PLAIN, RA_CPU_TRANSPOSED } RaCpuOrder;
 void ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                  size_t k, const float *a, size_t lda, const float *b,
                  size_t ldb, float beta, float *c, size_t ldc);
+
+/* Whether a product of @m rows and @n columns has the same bits however these
+ * are shared out, in parts that are as large at least as what this is asked
+ * of the least. */
+int ra_cpu_gemm_is_splittable(size_t m, size_t n);
 
 /* Whether a product of @m rows and @k terms with weights that lie transposed,
  * as in a step of generation, reads these once and packs nothing. */

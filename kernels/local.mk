@@ -12,6 +12,7 @@ libkernels_a_SOURCES += %D%/cpu_adamw.c %D%/cpu_adamw.h
 libkernels_a_SOURCES += %D%/cpu_attention.c %D%/cpu_attention.h
 libkernels_a_SOURCES += %D%/cpu_decode.c
 libkernels_a_SOURCES += %D%/cpu_gemm.c %D%/cpu_gemm.h
+libkernels_a_SOURCES += %D%/cpu_gemm_avx512.c %D%/cpu_gemm_avx512.h
 libkernels_a_SOURCES += %D%/cpu_logprob.c %D%/cpu_logprob.h
 libkernels_a_SOURCES += %D%/cpu_norm.c %D%/cpu_norm.h
 libkernels_a_SOURCES += %D%/cpu_pointwise.c %D%/cpu_pointwise.h

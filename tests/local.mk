@@ -27,6 +27,7 @@ check_programs += %D%/check_contest
 check_programs += %D%/check_core
 check_programs += %D%/check_cost
 check_programs += %D%/check_cpu_attention
+check_programs += %D%/check_cpu_gemm
 check_programs += %D%/check_cpu_pointwise
 check_programs += %D%/check_cpu_policy
 check_programs += %D%/check_decode
