@@ -274,6 +274,16 @@ print_quality(const RaSearchQuality *q)
   }
 }
 
+/* --only=SET-GPUS: rates of that case alone. */
+static gboolean
+is_wanted(const char *argument, const char *kind, guint n_gpus)
+{
+  g_autofree char *name = g_strdup_printf("--only=%s-%u", kind, n_gpus);
+
+  return !argument || !g_str_has_prefix(argument, "--only=") ||
+         strcmp(argument, name) == 0;
+}
+
 /* 0: not asked. */
 static double
 seconds_of_long(const char *argument)
@@ -303,16 +313,20 @@ main(int argc, char **argv)
          "reallocs\tasked\tasked_cpu_s\n");
   for (guint k = 0; k < 2; k++)
     for (guint i = 0; i < n_sizes; i++, n++) {
+      if (!is_wanted(argv[1], kinds[k], sizes[i]))
+        continue;
       if (!case_init(&cases[n], sizes[i], (RaSpaceKind)k, &error)) {
         fprintf(stderr, "%s\n", error->message);
         return 1;
       }
       draw_choices(&cases[n]);
       run_evaluations(&cases[n], seconds);
-      run_proposals(&cases[n], quick ? 16384 : 131072);
+      run_proposals(&cases[n], quick ? 16384 : 524288);
       print_case(&cases[n], sizes[i], kinds[k]);
       case_clear(&cases[n]);
     }
+  if (argc > 1 && g_str_has_prefix(argv[1], "--only="))
+    return 0;
   if (!ra_search_quality(quick, long_s, &quality, &error)) {
     fprintf(stderr, "%s\n", error ? error->message : "no such plan");
     return 1;
