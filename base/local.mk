@@ -10,6 +10,7 @@ libbase_a_SOURCES += %D%/explog.c
 libbase_a_SOURCES += %D%/file.c
 libbase_a_SOURCES += %D%/folder.c %D%/folder.h
 libbase_a_SOURCES += %D%/hash.c %D%/hash.h
+libbase_a_SOURCES += %D%/jobs.c %D%/jobs.h
 libbase_a_SOURCES += %D%/keyfile.c %D%/keyfile.h
 libbase_a_SOURCES += %D%/keyfile_impl.h
 libbase_a_SOURCES += %D%/keyfile_nouns.c

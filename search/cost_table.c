@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "search/call_bound.h"
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
@@ -18,12 +19,10 @@ typedef struct {
 /* What threads take one by one. */
 typedef struct {
   RaCostTable *table;
-  const Wanted *wanted; /* (n) */
-  gint n;
-  gint next;     /* atomic */
-  gint n_failed; /* atomic */
-  GMutex lock;   /* of the error */
-  GError *error; /* the first */
+  Wanted *wanted;      /* by job */
+  RaEstimator **forks; /* by thread, NULL: not yet; owned */
+  gint n_failed;       /* atomic */
+  GError *error;       /* the first */
 } Job;
 
 /* --- calls --- */
@@ -68,51 +67,23 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
   return TRUE;
 }
 
-static gpointer
-run_job(gpointer data)
+static void
+cost_one(guint i, guint thread, gpointer data)
 {
   Job *job = data;
+  GError *error = NULL;
 
-  while (g_atomic_int_get(&job->n_failed) == 0) {
-    gint i = g_atomic_int_add(&job->next, 1);
-    GError *error = NULL;
-
-    if (i >= job->n)
-      break;
-    if (cost_candidate(job->table, job->wanted[i].call,
-                       job->wanted[i].candidate, &error))
-      continue;
-    g_atomic_int_inc(&job->n_failed);
-    g_mutex_lock(&job->lock);
-    if (!job->error)
-      job->error = g_steal_pointer(&error);
-    g_mutex_unlock(&job->lock);
-    g_clear_error(&error);
-  }
-  return NULL;
-}
-
-static gboolean
-run_jobs(RaCostTable *table, const GArray *wanted, guint n_threads,
-         GError **error)
-{
-  Job job = {.table = table,
-             .wanted = (const Wanted *)(gconstpointer)wanted->data,
-             .n = (gint)wanted->len};
-  guint n = n_threads > 0 ? n_threads : g_get_num_processors();
-  g_autofree GThread **threads = g_new0(GThread *, n);
-
-  g_mutex_init(&job.lock);
-  for (guint i = 1; i < n; i++)
-    threads[i] = g_thread_new("cost", run_job, &job);
-  run_job(&job);
-  for (guint i = 1; i < n; i++)
-    g_thread_join(threads[i]);
-  g_mutex_clear(&job.lock);
-  if (!job.error)
-    return TRUE;
-  g_propagate_error(error, job.error);
-  return FALSE;
+  (void)thread;
+  if (g_atomic_int_get(&job->n_failed) > 0 ||
+      cost_candidate(job->table, job->wanted[i].call, job->wanted[i].candidate,
+                     &error))
+    return;
+  g_atomic_int_inc(&job->n_failed);
+  g_mutex_lock(&job->table->lock);
+  if (!job->error)
+    job->error = g_steal_pointer(&error);
+  g_mutex_unlock(&job->table->lock);
+  g_clear_error(&error);
 }
 
 static int
@@ -127,22 +98,29 @@ compare_wanted(const void *a, const void *b)
   return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-/* The bound of a candidate, and what simulating it takes. */
-static Wanted
-bound_candidate(RaCostTable *table, uint32_t call, uint32_t candidate)
+/* The bound of a candidate, and what simulating it takes; candidates have ops
+ * in common, which a fork knows. */
+static void
+bound_one(guint i, guint thread, gpointer data)
 {
+  Job *job = data;
+  RaCostTable *table = job->table;
+  Wanted *wanted = &job->wanted[i];
   const RaSpace *space = table->space;
-  const RaCandidate *c = &space->calls[call].candidates[candidate];
+  const RaCandidate *c =
+      &space->calls[wanted->call].candidates[wanted->candidate];
   g_autoptr(RaLone) lone =
-      ra_lone_new(space->workload, space->cluster, call, &c->plan);
-  RaMemory *memory = ra_memory_new_call(lone->plan, call);
-  const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, call);
-  Wanted wanted = {.call = call, .candidate = candidate};
+      ra_lone_new(space->workload, space->cluster, wanted->call, &c->plan);
+  RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
+  const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
 
-  table->bound_s[call][candidate] =
-      ra_call_bound_s(table->estimator, memory, call, load, &wanted.n_tasks);
+  if (!job->forks[thread])
+    job->forks[thread] = ra_estimator_fork(table->estimator);
+  table->bound_s[wanted->call][wanted->candidate] = ra_call_bound_s(
+      job->forks[thread], memory, wanted->call, load, &wanted->n_tasks);
+  wanted->n_tasks *= table->n_like;
+  table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
   ra_memory_free(memory);
-  return wanted;
 }
 
 static void
@@ -157,14 +135,12 @@ fill_host(RaCostTable *table, uint32_t call)
   table->known[call][0] = table->round;
 }
 
-/* Bounds of all; costs of those that are soon known. */
-static gboolean
-cost_calls(RaCostTable *table, guint n_threads, GError **error)
+/* All candidates of calls with a model. */
+static GArray *
+list_candidates(RaCostTable *table)
 {
   const RaSpace *space = table->space;
-  g_autoptr(GArray) wanted = g_array_new(FALSE, FALSE, sizeof(Wanted));
-  double n_tasks = 0;
-  guint n = 0;
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(Wanted));
 
   for (guint c = 0; c < space->workload->n_calls; c++) {
     if (space->workload->calls[c].model == RA_NONE) {
@@ -172,16 +148,37 @@ cost_calls(RaCostTable *table, guint n_threads, GError **error)
       continue;
     }
     for (uint32_t i = 0; i < space->calls[c].n; i++) {
-      Wanted one = bound_candidate(table, c, i);
-      g_array_append_val(wanted, one);
+      Wanted one = {c, i, 0};
+      g_array_append_val(all, one);
     }
   }
+  return all;
+}
+
+/* Bounds of all; costs of those that are soon known. */
+static gboolean
+cost_calls(RaCostTable *table, guint n_threads, GError **error)
+{
+  g_autoptr(GArray) wanted = list_candidates(table);
+  guint n_forks = ra_jobs_threads(n_threads, wanted->len), n = 0;
+  g_autofree RaEstimator **forks = g_new0(RaEstimator *, n_forks);
+  Job job = {.table = table,
+             .wanted = (Wanted *)(gpointer)wanted->data,
+             .forks = forks};
+  double n_tasks = 0;
+
+  ra_jobs_run(wanted->len, n_threads, bound_one, &job);
+  for (guint i = 0; i < n_forks; i++)
+    ra_estimator_free(forks[i]);
   g_array_sort(wanted, compare_wanted);
   while (n < wanted->len &&
          (table->n_like > 1 || n_tasks < RA_COST_TABLE_TASKS))
     n_tasks += g_array_index(wanted, Wanted, n++).n_tasks;
-  g_array_set_size(wanted, n);
-  return run_jobs(table, wanted, n_threads, error);
+  ra_jobs_run(n, n_threads, cost_one, &job);
+  if (!job.error)
+    return TRUE;
+  g_propagate_error(error, job.error);
+  return FALSE;
 }
 
 /* Whether a replay by sums and maxima is what the simulator does. */
@@ -225,6 +222,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
   table->call_s = g_new0(double *, w->n_calls);
   table->bound_s = g_new0(double *, w->n_calls);
   table->copy_s = g_new0(double *, w->n_calls);
+  table->n_tasks = g_new0(float *, w->n_calls);
   table->known = g_new0(gint *, w->n_calls);
   for (guint c = 0; c < w->n_calls; c++) {
     gsize n = space->calls[c].n;
@@ -232,6 +230,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
     table->call_s[c] = g_new0(double, n *width_of(table, c));
     table->bound_s[c] = g_new0(double, n);
     table->known[c] = g_new0(gint, n);
+    table->n_tasks[c] = g_new0(float, n);
     table->copy_s[c] = g_new(double, 8 * n);
     for (gsize i = 0; i < 8 * n; i++)
       table->copy_s[c][i] = (double)NAN;
@@ -251,11 +250,13 @@ ra_cost_table_free(RaCostTable *table)
     g_free(table->call_s[c]);
     g_free(table->bound_s[c]);
     g_free(table->known[c]);
+    g_free(table->n_tasks[c]);
     g_free(table->copy_s[c]);
   }
   g_free(table->call_s);
   g_free(table->bound_s);
   g_free(table->known);
+  g_free(table->n_tasks);
   g_free(table->copy_s);
   g_hash_table_unref(table->reallocs);
   g_free(table->model_bytes);
@@ -318,6 +319,13 @@ ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
                       uint32_t candidate)
 {
   return table->bound_s[call][candidate];
+}
+
+double
+ra_cost_table_n_tasks(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  return (double)table->n_tasks[call][candidate];
 }
 
 double

@@ -156,6 +156,10 @@ gboolean ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key,
 double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,
                             uint32_t candidate, uint8_t what, gboolean out);
 
+/* Tasks that simulating @candidate of @call takes, about. */
+double ra_cost_table_n_tasks(const RaCostTable *table, uint32_t call,
+                             uint32_t candidate);
+
 /* Seconds of each part of host call @call. */
 double ra_cost_table_host_s(const RaCostTable *table, uint32_t call);
 

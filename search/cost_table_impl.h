@@ -22,6 +22,7 @@ struct _RaCostTable {
   uint32_t n_like;
   double **call_s;     /* (n_calls) (n, n_like, n_parts), owned */
   double **bound_s;    /* (n_calls) (n), owned */
+  float **n_tasks;     /* (n_calls) (n) to simulate; owned */
   gint **known;        /* (n_calls) (n) atomic: the round in which call_s was
                           asked; 0: not yet; owned */
   gint round;          /* atomic, >= 1 */

@@ -170,9 +170,8 @@ void ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
  * reallocations first. */
 void ra_evaluator_ask(RaEvaluator *evaluator, guint lane);
 
-/* Whether that takes long: a simulation, or a reallocation among so many GPUs
- * that its flows are more than 10^5. */
-gboolean ra_evaluator_asks_much(const RaEvaluator *evaluator, guint lane);
+/* What that takes, in proposals of a chain; 0: all is known. */
+double ra_evaluator_ask_price(const RaEvaluator *evaluator, guint lane);
 
 /* From now on what others asked before @round of the table of costs is seen,
  * and what this evaluator asked; at first all is.  Lanes stay as they are. */

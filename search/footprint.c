@@ -7,6 +7,7 @@ struct _RaLoads {
   const RaWorkload *workload; /* borrowed */
   uint32_t n_iterations;
   uint64_t seed;
+  GMutex lock;       /* of: */
   GHashTable *known; /* Key -> RaCallLoad, owned */
 };
 
@@ -43,6 +44,7 @@ ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
           ? 1
           : n_iterations;
   loads->seed = seed;
+  g_mutex_init(&loads->lock);
   loads->known = g_hash_table_new_full(key_hash, key_equal, g_free, g_free);
   return loads;
 }
@@ -53,6 +55,7 @@ ra_loads_free(RaLoads *loads)
   if (!loads)
     return;
   g_hash_table_unref(loads->known);
+  g_mutex_clear(&loads->lock);
   g_free(loads);
 }
 
@@ -61,14 +64,22 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
   const RaCallPlan *p = &plan->calls[call];
   Key key = {call, p->dp, p->n_micro_batches};
-  RaCallLoad *load = g_hash_table_lookup(loads->known, &key);
   g_autofree RaCallLoad *all = NULL;
+  RaCallLoad *load;
 
+  g_mutex_lock(&loads->lock);
+  load = g_hash_table_lookup(loads->known, &key);
+  g_mutex_unlock(&loads->lock);
   if (load)
     return load;
   all = ra_call_loads_new(plan, loads->n_iterations, loads->seed);
-  load = g_memdup2(&all[call], sizeof *load);
-  g_hash_table_insert(loads->known, g_memdup2(&key, sizeof key), load);
+  g_mutex_lock(&loads->lock);
+  load = g_hash_table_lookup(loads->known, &key);
+  if (!load) {
+    load = g_memdup2(&all[call], sizeof *load);
+    g_hash_table_insert(loads->known, g_memdup2(&key, sizeof key), load);
+  }
+  g_mutex_unlock(&loads->lock);
   return load;
 }
 

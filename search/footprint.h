@@ -58,7 +58,7 @@ const RaCallLoad *ra_loads_of(RaLoads *loads, const RaPlan *plan,
 /**
  * ra_footprint_init:
  * @footprint: (out): ra_footprint_clear() it
- * @loads: of the workload; takes part in, so one thread at a time
+ * @loads: of the workload; any number of threads may ask
  * @cluster: borrowed
  * @call: with a model
  * @plan: how it runs, on a mesh that begins at node 0

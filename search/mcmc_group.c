@@ -17,6 +17,10 @@
 /* Screenings between looks at the clock. */
 #define LOOK_TURNS 64
 
+/* What takes as long as so many proposals, half a millisecond, is asked between
+ * rounds. */
+#define MUCH_PROPOSALS 2048
+
 enum { N_PROBES = 256 };
 
 /* A round whose costs are asked for the first time can take long. */
@@ -41,7 +45,8 @@ note_best(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
   g->learn_s = MIN(g->learn_s, score->run_s);
 }
 
-/* What takes long is asked of the one plan of a round that promises most. */
+/* What takes long is asked of the one plan that promises most of the rounds
+ * since that was done before. */
 static void
 note(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
 {
@@ -68,6 +73,7 @@ ask(RaMcmcGroup *g, guint lane)
 {
   double begin_s = thread_s();
 
+  g->owes += ra_evaluator_ask_price(g->evaluator, lane);
   ra_evaluator_ask(g->evaluator, lane);
   g->n_asked++;
   g->asked_cpu_s += thread_s() - begin_s;
@@ -85,7 +91,7 @@ is_accepted(RaMcmcGroup *g, guint lane, gboolean much)
   while (ra_evaluator_penalised_s(g->evaluator, score) <= g->limits[lane]) {
     if (!score->is_bound || score->over_bytes > 0 ||
         score->run_s >= g->learn_s ||
-        (!much && ra_evaluator_asks_much(g->evaluator, lane)))
+        (!much && ra_evaluator_ask_price(g->evaluator, lane) > MUCH_PROPOSALS))
       return TRUE;
     ask(g, lane);
     ra_evaluator_run_asked(g->evaluator, 1u << lane, g->limits, g->scores);
@@ -208,20 +214,35 @@ enter(const RaMcmcSearch *s, RaMcmcGroup *g)
   g->pending = 0;
 }
 
-/* And back; then what the round hoped for. */
+/* Asks for what takes long, if the plan that promises most still does: half of
+ * a group's time goes there at most, once it has some plan. */
 static void
-leave(const RaMcmcSearch *s, RaMcmcGroup *g)
+ask_hope(RaMcmcGroup *g)
+{
+  if (g->found && (double)g->n_steps < g->asks_from)
+    return;
+  g->owes = 0;
+  is_accepted(g, 0, TRUE);
+  note_best(g, &g->hope, &g->scores[0]);
+  g->asks_from = (double)g->n_steps + g->owes;
+  g->hopes = FALSE;
+}
+
+/* And back; then what is hoped for. */
+static void
+leave(RaMcmcGroup *g)
 {
   for (guint i = 0; i < g->n; i++)
     g->chains[i]->point = *ra_evaluator_point(g->evaluator, i);
-  if (g->hopes) {
-    g->limits[0] = (double)INFINITY;
-    ra_evaluator_set(g->evaluator, 0, &g->hope);
-    ra_evaluator_run_asked(g->evaluator, 1, NULL, g->scores);
-    is_accepted(g, 0, TRUE);
-    note_best(g, &g->hope, &g->scores[0]);
-  }
-  g->hopes = FALSE;
+  if (!g->hopes)
+    return;
+  g->limits[0] = (double)INFINITY;
+  ra_evaluator_set(g->evaluator, 0, &g->hope);
+  ra_evaluator_run_asked(g->evaluator, 1, NULL, g->scores);
+  g->hope_s = g->scores[0].run_s;
+  g->hopes = g->hope_s < g->learn_s && !(g->scores[0].over_bytes > 0);
+  if (g->hopes)
+    ask_hope(g);
 }
 
 void
@@ -238,7 +259,7 @@ ra_mcmc_run_group(const RaMcmcSearch *s, RaMcmcGroup *group, uint64_t n_steps)
       decide(s, g);
   }
   decide(s, g);
-  leave(s, g);
+  leave(g);
 }
 
 /* --- temperatures --- */

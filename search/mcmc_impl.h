@@ -28,10 +28,13 @@ typedef struct {
   RaPoint best;   /* that fits */
   double best_s;
   double learn_s; /* what could take less is asked for: no more than best_s */
-  gboolean hopes; /* some plan of this round could be the best: */
+  gboolean hopes; /* some plan since the last that was asked for could be the
+                     best: */
   RaPoint hope;   /* the quickest, if its calls take what their bounds say */
   double hope_s;
-  guint pending; /* bits of lanes with a proposal that passed its bound */
+  double asks_from; /* proposals from which on what takes long is asked */
+  double owes;      /* proposals in the time of what is being asked */
+  guint pending;    /* bits of lanes with a proposal that passed its bound */
   RaProposal before[RA_LANES]; /* what undoes it */
   double limits[RA_LANES];     /* what it may take */
   RaScore scores[RA_LANES];

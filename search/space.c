@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "graph/trips.h"
 #include "graph/turns.h"
 #include "search/space_impl.h"
@@ -101,6 +102,43 @@ fill_call(RaSpace *space, uint32_t call, GError **error)
   return FALSE;
 }
 
+/* Calls while threads fill them. */
+typedef struct {
+  RaSpace *space;
+  GError **errors; /* (n_calls) */
+} Filling;
+
+static void
+fill_one(guint i, guint thread, gpointer data)
+{
+  Filling *f = data;
+
+  (void)thread;
+  fill_call(f->space, i, &f->errors[i]);
+}
+
+/* The first error in the order of calls counts. */
+static gboolean
+fill_calls(RaSpace *space, GError **error)
+{
+  guint n = space->workload->n_calls;
+  g_autofree GError **errors = g_new0(GError *, n);
+  Filling filling = {space, errors};
+  GError *first = NULL;
+
+  ra_jobs_run(n, space->options.n_threads, fill_one, &filling);
+  for (guint c = 0; c < n; c++) {
+    if (errors[c] && first)
+      g_error_free(errors[c]);
+    else if (errors[c])
+      first = errors[c];
+  }
+  if (!first)
+    return TRUE;
+  g_propagate_error(error, first);
+  return FALSE;
+}
+
 /* Lengths that are drawn reach a call that is streamed to in the order in which
  * the producer's replicas end: then its cost is not its own. */
 static gboolean
@@ -165,9 +203,8 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   if (!can_search(workload, error))
     return NULL;
   space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
-  for (guint c = 0; c < workload->n_calls; c++)
-    if (!fill_call(space, c, error))
-      return NULL;
+  if (!fill_calls(space, error))
+    return NULL;
   number_layouts(space);
   return g_steal_pointer(&space);
 }

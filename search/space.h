@@ -110,6 +110,7 @@ typedef struct {
   uint64_t seed;         /* of the lengths */
   const RaLimit *limits; /* nullable (n_limits) */
   guint n_limits;
+  guint n_threads; /* that make candidates; 0: as many as processors */
 } RaSpaceOptions;
 
 typedef struct {

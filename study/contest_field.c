@@ -37,6 +37,7 @@ gboolean
 ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
 {
   RaSpaceOptions space = {.kind = (int)options->kind,
+                          .n_threads = options->n_threads,
                           .n_iterations = options->n_iterations,
                           .seed = options->seed};
   g_autofree RaLimit *limits =

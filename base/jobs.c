@@ -1,0 +1,49 @@
+#include "config.h"
+
+#include "base/jobs.h"
+
+typedef struct {
+  RaJobFunc func;
+  gpointer data;
+  gint n;
+  gint next;     /* atomic */
+  gint n_joined; /* atomic: threads that have begun */
+} Jobs;
+
+static gpointer
+run(gpointer item)
+{
+  Jobs *jobs = item;
+  guint thread = (guint)g_atomic_int_add(&jobs->n_joined, 1);
+
+  for (;;) {
+    gint i = g_atomic_int_add(&jobs->next, 1);
+
+    if (i >= jobs->n)
+      return NULL;
+    jobs->func((guint)i, thread, jobs->data);
+  }
+}
+
+guint
+ra_jobs_threads(guint n_threads, guint n)
+{
+  guint most = n_threads > 0 ? n_threads : g_get_num_processors();
+
+  return CLAMP(n, 1, most);
+}
+
+void
+ra_jobs_run(guint n, guint n_threads, RaJobFunc func, gpointer data)
+{
+  Jobs jobs = {.func = func, .data = data, .n = (gint)n};
+  guint n_used = ra_jobs_threads(n_threads, n);
+  g_autofree GThread **threads = g_new0(GThread *, n_used);
+
+  g_return_if_fail(n <= G_MAXINT / 2);
+  for (guint i = 1; i < n_used; i++)
+    threads[i] = g_thread_new("jobs", run, &jobs);
+  run(&jobs);
+  for (guint i = 1; i < n_used; i++)
+    g_thread_join(threads[i]);
+}
