@@ -239,6 +239,23 @@ compare_gpus(const void *a, const void *b)
 /* Ends of runs of meshes, at most. */
 #define ENDS_MAX (2 * RA_POINT_MAX * RA_NODE_SET_RUNS)
 
+/* Of few, most often, which are almost in order. */
+static void
+sort_gpus(uint32_t *gpus, uint32_t n)
+{
+  if (n > 48) {
+    qsort(gpus, n, sizeof *gpus, compare_gpus);
+    return;
+  }
+  for (uint32_t i = 1; i < n; i++) {
+    uint32_t gpu = gpus[i], k = i;
+
+    for (; k > 0 && gpus[k - 1] > gpu; k--)
+      gpus[k] = gpus[k - 1];
+    gpus[k] = gpu;
+  }
+}
+
 /* Between two neighbouring ends of meshes. */
 typedef struct {
   uint32_t begin, end;
@@ -276,6 +293,8 @@ list_stretches(const Walk *w, Stretch *out)
     }
   }
   qsort(ends, n, sizeof *ends, compare_gpus);
+
+  sort_gpus(ends, n);
   for (uint32_t i = 0; i + 1 < n; i++)
     if (ends[i] < ends[i + 1])
       out[n_out++] = (Stretch){ends[i], ends[i + 1], stretch_bound(w, ends[i])};
@@ -306,7 +325,7 @@ list_gpus(Walk *w, const Stretch *stretch)
         gpus[w->n_gpus++] = gpu;
     }
   }
-  qsort(gpus, w->n_gpus, sizeof *gpus, compare_gpus);
+  sort_gpus(gpus, w->n_gpus);
 }
 
 /* What is on @gpu when the call runs that has most then: all that stands

@@ -7,8 +7,8 @@
 
 /* Steps between exchanges, and rounds between new beginnings of the hottest
  * chain: a plan has some 10^3 neighbours. */
-#define ROUND_STEPS 512
-#define RESTART_ROUNDS 64
+#define ROUND_STEPS 256
+#define RESTART_ROUNDS 128
 
 /* --- rounds --- */
 

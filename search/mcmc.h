@@ -26,9 +26,10 @@
  * HOTTEST_FRAC of the best time so far, down to COLDEST_FRAC of that.  After
  * every round of steps neighbours on the ladder exchange their plans with the
  * probability that keeps both distributions; every RESTART_ROUNDS rounds the
- * hottest begins anew.  The others quench: from a random plan down the same
- * temperatures, again and again, for as many rounds as Luby's sequence says;
- * what is better than the coldest chain's plan takes its place.
+ * hottest begins anew.  The others quench: from a random plan, or from the
+ * coldest chain's with some calls changed, down the same temperatures, again
+ * and again, for as many rounds as Luby's sequence says; what is better than
+ * the coldest chain's plan takes its place.
  *
  * Chains draw from streams of their own; groups meet only between rounds, what
  * they asked too: bounded by steps, the result for a seed and a table that was

@@ -11,6 +11,12 @@
 /* And at most: beyond it a chain only wanders. */
 #define HOTTEST_FRAC 0.03
 
+/* One quench in so many begins anywhere, the others where the coldest chain is,
+ * with so many calls somewhere else: that takes a fifth fewer proposals to the
+ * optimum of 8 GPUs. */
+#define ANYWHERE_ONE_IN 2
+#define KICKED_CALLS 3
+
 void
 ra_mcmc_random_point(const RaMcmcSearch *s, RaRng *rng, RaPoint *out)
 {
@@ -64,7 +70,12 @@ ra_mcmc_quench(RaMcmcSearch *s, RaRng *rng)
       coldest->point = c->point;
       coldest->now_s = c->now_s;
     }
-    ra_mcmc_random_point(s, rng, &c->point);
+    if (ra_rng_below(rng, ANYWHERE_ONE_IN) == 0) {
+      ra_mcmc_random_point(s, rng, &c->point);
+    } else {
+      c->point = coldest->point;
+      ra_proposer_kick(s->proposer, rng, KICKED_CALLS, &c->point);
+    }
     c->age = 0;
     c->span = RA_MCMC_QUENCH_ROUNDS * luby(++c->n_quenches + 1);
   }

@@ -421,3 +421,16 @@ ra_proposer_point(const RaProposer *proposer, RaRng *rng, RaPoint *inout_point)
     inout_point->calls[call] = any_choice(proposer, &draw, call);
   }
 }
+
+void
+ra_proposer_kick(const RaProposer *proposer, RaRng *rng, uint32_t n,
+                 RaPoint *inout_point)
+{
+  Draw draw = {.rng = rng, .at = N_WORDS};
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t call = proposer->calls[below(&draw, proposer->n_calls)];
+
+    inout_point->calls[call] = any_choice(proposer, &draw, call);
+  }
+}

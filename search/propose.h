@@ -45,4 +45,8 @@ void ra_proposer_point(const RaProposer *proposer, RaRng *rng,
 double ra_proposer_draw(const RaProposer *proposer, RaRng *rng,
                         const RaPoint *point, RaProposal *out_proposal);
 
+/* @n calls, some perhaps twice, choose anew. */
+void ra_proposer_kick(const RaProposer *proposer, RaRng *rng, uint32_t n,
+                      RaPoint *inout_point);
+
 #endif

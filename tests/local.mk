@@ -83,6 +83,7 @@ check_programs += %D%/check_hash
 check_programs += %D%/check_host
 check_programs += %D%/check_interfere
 check_programs += %D%/check_kernels
+check_programs += %D%/check_jobs
 check_programs += %D%/check_keyfile
 check_programs += %D%/check_layout
 check_programs += %D%/check_learn
