@@ -292,7 +292,6 @@ list_stretches(const Walk *w, Stretch *out)
       ends[n++] = l->end[c];
     }
   }
-  qsort(ends, n, sizeof *ends, compare_gpus);
 
   sort_gpus(ends, n);
   for (uint32_t i = 0; i + 1 < n; i++)
