@@ -28,3 +28,15 @@ reallot_SOURCES += %D%/simulate_report.c %D%/simulate_report.h
 reallot_SOURCES += %D%/study.c
 reallot_SOURCES += %D%/trace.c
 reallot_SOURCES += %D%/validate.c
+reallot_SOURCES += %D%/world.c %D%/world.h
+
+## The same commands, linked with MPI: what exec/world_none.c lacks.
+if HAVE_MPI
+bin_PROGRAMS += reallot-mpi
+noinst_LIBRARIES += libexec_mpi.a
+endif
+reallot_mpi_SOURCES = $(reallot_SOURCES)
+reallot_mpi_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
+libexec_mpi_a_CPPFLAGS = $(AM_CPPFLAGS)
+libexec_mpi_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+libexec_mpi_a_SOURCES = exec/comm_mpi.c exec/mpi_impl.h exec/world_mpi.c

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/world.h"
 
 static const RaCommand *const commands[] = {
     &ra_command_simulate, &ra_command_inspect, &ra_command_graph,
@@ -138,8 +139,9 @@ main(int argc, char **argv)
     print_version(&error);
   else if (g_str_equal(word, "help"))
     status = help(argc - 1, argv + 1, &error);
-  else
+  else if (ra_world_begin(word, argv, &error))
     status = run(argc - 1, argv + 1, &error);
+  ra_world_end(error);
   if (error) {
     status = ra_error_exit_status(error);
     ra_output_error(error);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/world.h"
 #include "exec/checkpoint.h"
 #include "study/execute.h"
 #include "study/host.h"
@@ -162,14 +163,18 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
 {
   g_autofree char *plan = g_path_get_basename(x->setup->plan_path);
   g_autoptr(GString) out = g_string_new(NULL);
-  guint64 n_threads = (guint64)x->n_ranks * MAX(x->options.n_threads, 1);
+  const RaWorld *world = x->options.world;
+  g_autofree char *where =
+      world ? g_strdup_printf("%u processes", world->n_processes)
+            : g_strdup("this machine");
+  guint64 n_threads = (guint64)x->n_here * MAX(x->options.n_threads, 1);
 
   g_string_append_printf(
       out,
-      "%s: %u tasks on %u ranks of this machine, seed %" G_GUINT64_FORMAT "\n"
+      "%s: %u tasks on %u ranks of %s, seed %" G_GUINT64_FORMAT "\n"
       "memory: at most %.3f of %.1f GiB, most of it %s\n",
-      plan, x->graph->n_tasks, x->n_ranks, x->options.seed, x->bytes / GIB,
-      x->capacity_bytes / GIB, x->largest);
+      plan, x->graph->n_tasks, x->n_ranks, where, x->options.seed,
+      x->bytes / GIB, x->capacity_bytes / GIB, x->largest);
   if (runs && n_threads > g_get_num_processors())
     g_string_append_printf(out,
                            "%" G_GUINT64_FORMAT
@@ -254,6 +259,42 @@ resume(const RaExecution *x, const Texts *texts, GError **error)
   return !last || ra_checkpoint_load(x->run, texts->checkpoint, error);
 }
 
+/* All processes of a world must run the same. */
+static gboolean
+make(RaExecution *x, const Texts *texts, GError **error)
+{
+  RaWorld *world = x->options.world;
+  uint32_t n = 0;
+
+  if (!ra_world_agree(world, ra_run_hash(x->graph, &x->options),
+                      "the task graph", error))
+    return FALSE;
+  if (world && world->n_processes > x->n_ranks) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%u processes for the %u ranks of the plan, expected no more "
+                "processes than ranks",
+                world->n_processes, x->n_ranks);
+    return FALSE;
+  }
+  if (world)
+    world->table->name_ranks(world, x->n_ranks);
+  if (!ra_execute_make(x, error))
+    return FALSE;
+  if (texts->resume && !resume(x, texts, error))
+    return FALSE;
+  n = ra_run_first_iteration(x->run);
+  return ra_world_agree(world, n, "the newest checkpoint", error);
+}
+
+/* What process 0 writes. */
+static gboolean
+save(const RaExecution *x, const Texts *texts, GError **error)
+{
+  return save_trace(x, texts->trace, error) &&
+         (!texts->lengths ||
+          ra_execution_save_lengths(x, texts->lengths, error));
+}
+
 static gboolean
 execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
         GError **error)
@@ -265,11 +306,13 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   g_autoptr(RaRunWeights) weights = NULL;
   g_autofree double *predicted_s = NULL;
   Lines lines = {0};
+  RaWorld *world = ra_world_current();
 
+  wanted->world = world;
   if (!ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     return FALSE;
   setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
-  if (is_text) {
+  if (is_text && (!world || world->process == 0)) {
     wanted->progress = show_iteration;
     wanted->progress_data = &lines;
   }
@@ -289,15 +332,13 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
     if (!predicted_s)
       return FALSE;
   }
-  if (!x || !ra_execute_make(x, error) ||
-      (texts->resume && !resume(x, texts, error)) ||
+  if (!x || !make(x, texts, error) ||
       (is_text && !print_head(x, !texts->dry, predicted_s != NULL, error)))
     return FALSE;
   if (texts->dry)
     return TRUE;
-  return ra_run_go(x->run, error) && save_trace(x, texts->trace, error) &&
-         (!texts->lengths ||
-          ra_execution_save_lengths(x, texts->lengths, error)) &&
+  return ra_run_go(x->run, error) &&
+         ((world && world->process > 0) || save(x, texts, error)) &&
          ra_run_weights_save(x, words(texts->save), error) &&
          print_end(x, options->format, error);
 }
@@ -377,6 +418,7 @@ const RaCommand ra_command_run = {
         "Examples:\n"
         "  reallot run ppo-tiny-8.plan --profile host.profile\n"
         "  reallot run ppo-tiny-8.plan -n 40\n"
+        "  mpirun -n 4 reallot run ppo-tiny-8.plan -n 40\n"
         "  reallot run ppo-tiny-8.plan --check --trace ppo.run.tsv\n"
         "  reallot run grpo-tiny-8.plan -n 40 --set 'call actor_train.tp=1' "
         "--set\n"

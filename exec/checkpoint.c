@@ -99,7 +99,7 @@ parts_of(const RaRun *run, uint32_t call, uint32_t version, uint32_t n)
     const RaRankCall *c = &run->ranks[r].calls[call];
     uint32_t slot = c->is_in ? ra_checkpoint_slot(c, version, n) : RA_NONE;
 
-    if (slot != RA_NONE)
+    if (slot != RA_NONE && c->params[slot])
       g_ptr_array_add(parts, c->params[slot]);
   }
   return parts;
@@ -135,11 +135,15 @@ ra_checkpoint_keep(RaRun *run, uint32_t n)
 
     if (trainer == RA_NONE)
       continue;
+    ra_run_fetch(run, m);
+    if (run->world && run->world->process > 0)
+      continue; /* process 0 has all */
     parts = parts_of(run, trainer, n, n);
     past.parts = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
     for (guint i = 0; i < parts->len; i++)
       g_ptr_array_add(past.parts, ra_params_copy(parts->pdata[i]));
     g_array_append_val(run->past, past);
+    ra_run_drop(run, m);
   }
 }
 
@@ -324,8 +328,16 @@ save_model(const RaRun *run, const char *folder, uint32_t model, uint32_t n,
   return ok;
 }
 
+/* Process 0 writes what the others have. */
+static void
+give_models(RaRun *run)
+{
+  for (uint32_t m = 0; m < run->workload->n_models; m++)
+    ra_run_fetch(run, m);
+}
+
 gboolean
-ra_checkpoint_save(const RaRun *run, uint32_t n_iterations, GError **error)
+ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error)
 {
   const char *folder = run->options.checkpoint;
   g_autofree char *path = path_of(folder, n_iterations);
@@ -333,14 +345,21 @@ ra_checkpoint_save(const RaRun *run, uint32_t n_iterations, GError **error)
   g_autoptr(GArray) all = NULL;
   gboolean ok = TRUE;
 
+  if (run->world && run->world->process > 0) {
+    give_models(run);
+    return TRUE;
+  }
   ra_folder_remove(writing); /* of a run that was killed */
   if (g_mkdir_with_parents(writing, 0777) != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", writing,
                 g_strerror(errno));
     return FALSE;
   }
-  for (uint32_t m = 0; ok && m < run->workload->n_models; m++)
+  for (uint32_t m = 0; ok && m < run->workload->n_models; m++) {
+    ra_run_fetch(run, m);
     ok = save_model(run, writing, m, n_iterations, error);
+    ra_run_drop(run, m);
+  }
   if (ok && g_rename(writing, path) != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path,
                 g_strerror(errno));

@@ -36,11 +36,11 @@ char *ra_checkpoint_last(const char *folder, uint32_t *out_iterations);
  * @n_iterations: that it has done
  * @error: %RA_ERROR_IO `path: reason`; nothing is left of it then
  *
- * Writes one and removes all but the newest RaRunOptions.keep.   Cost: of the
- * bytes; one tensor in memory beside the run.
+ * By all processes of the run's world: process 0 writes, and has one model at a
+ * time in full for that.  Writes one and removes all but the newest
+ * RaRunOptions.keep.   Cost: of the bytes; one tensor in memory beside the run.
  */
-gboolean ra_checkpoint_save(const RaRun *run, uint32_t n_iterations,
-                            GError **error);
+gboolean ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error);
 
 /**
  * ra_checkpoint_load:

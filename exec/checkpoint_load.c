@@ -91,7 +91,7 @@ fill_call(RaRun *run, uint32_t call, uint32_t n, const char *path,
     for (uint32_t r = 0; r < run->n_ranks; r++) {
       RaRankCall *c = &run->ranks[r].calls[call];
 
-      if (c->is_in)
+      if (c->is_in && ra_run_is_here(run, r))
         fill(file, lead, c->params[ra_checkpoint_slot(c, n - lag, n)],
              RA_PARAMS_WEIGHTS);
     }
@@ -114,7 +114,7 @@ fill_trainer(RaRun *run, uint32_t call, uint32_t n, uint64_t n_steps,
   for (uint32_t r = 0; r < run->n_ranks; r++) {
     RaRankCall *c = &run->ranks[r].calls[call];
 
-    if (!c->is_in)
+    if (!c->is_in || !ra_run_is_here(run, r))
       continue;
     fill(file, leads[RA_PARAMS_FIRST], c->params[0], RA_PARAMS_FIRST);
     fill(file, leads[RA_PARAMS_SECOND], c->params[0], RA_PARAMS_SECOND);
@@ -160,6 +160,8 @@ load_model(RaRun *run, const char *folder, uint32_t model, uint32_t n,
                 "it is of a run with seed %" G_GUINT64_FORMAT
                 ", expected %" G_GUINT64_FORMAT,
                 seed, run->options.seed);
+  if (trainer == RA_NONE && run->world && run->world->process > 0)
+    return TRUE; /* process 0 has all of it */
   if (trainer == RA_NONE) {
     g_autofree char *sum = ra_checkpoint_frozen_sum(run, model);
 
@@ -199,9 +201,16 @@ ra_checkpoint_load(RaRun *run, const char *folder, GError **error)
     return fail(path, error,
                 "it has %u iterations, expected fewer than the %u of the run",
                 n, run->graph->augmented->n_iterations);
-  for (uint32_t m = 0; m < run->workload->n_models; m++)
+  for (uint32_t m = 0; m < run->workload->n_models; m++) {
+    gboolean is_frozen = ra_workload_trainer(run->workload, m) == RA_NONE;
+
+    if (is_frozen)
+      ra_run_fetch(run, m);
     if (!load_model(run, path, m, n, error))
       return FALSE;
+    if (is_frozen)
+      ra_run_drop(run, m);
+  }
   skip(run, n);
   return TRUE;
 }

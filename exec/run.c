@@ -38,6 +38,31 @@ has_ended(gconstpointer data)
   return atomic_load(&a->run->n_ended[a->task]) >= a->run->n_needed[a->task];
 }
 
+/* The same where notes of other processes tell of it. */
+static gboolean
+has_come(gconstpointer data)
+{
+  const Awaited *a = data;
+
+  if (has_ended(a))
+    return TRUE;
+  ra_run_listen(a->run);
+  return has_ended(a);
+}
+
+static void
+wait_for_notes(const Awaited *awaited)
+{
+  struct timespec nap = {0, 20 * 1000};
+
+  if (awaited->run->has_cores && ra_look(has_come, awaited))
+    return;
+  while (!has_come(awaited)) {
+    nanosleep(&nap, NULL);
+    nap.tv_nsec = MIN(nap.tv_nsec * 5 / 4, 500 * 1000);
+  }
+}
+
 /* Waits until all ranks of @task have ended it; a join has none and ends with
  * what it joins. */
 static void
@@ -48,6 +73,10 @@ wait_for_task(RaRun *run, RaTaskId task)
   if (run->graph->kind[task] == RA_TASK_JOIN) {
     for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++)
       wait_for_task(run, run->pred[e]);
+    return;
+  }
+  if (run->world) {
+    wait_for_notes(&awaited);
     return;
   }
   if (run->has_cores ? ra_look(has_ended, &awaited) : has_ended(&awaited))
@@ -84,7 +113,11 @@ count_down(RaRun *run, uint32_t iteration, double end_s)
   RaRunIteration *result = &run->results[iteration];
 
   result->end_s = fmax(result->end_s, end_s);
-  if (--run->n_left[iteration] == 0 && run->options.progress)
+  if (--run->n_left[iteration] > 0)
+    return;
+  if (run->world)
+    ra_run_report(run, iteration);
+  else if (run->options.progress)
     run->options.progress(iteration, result, run->options.progress_data);
 }
 
@@ -95,6 +128,8 @@ end_task_at(RaRank *rank, RaTaskId task, double begin_s, double end_s)
   RaTaskTime time = {task, begin_s, end_s};
 
   g_array_append_val(rank->times, time);
+  if (run->world)
+    ra_rank_tell(rank, task);
   atomic_fetch_add(&run->n_ended[task], 1);
   pthread_mutex_lock(&run->lock);
   count_down(run, ra_run_node(run, task)->iteration, time.end_s);
@@ -232,6 +267,13 @@ is_mine(const RaRank *rank, RaTaskId task)
   return FALSE;
 }
 
+gboolean
+ra_rank_runs(const RaRank *rank, RaTaskId task)
+{
+  return rank->run->graph->kind[task] == RA_TASK_SEND ? is_sender(rank, task)
+                                                      : is_mine(rank, task);
+}
+
 static void *
 run_rank(void *data)
 {
@@ -250,6 +292,7 @@ run_rank(void *data)
     wait_for_nodes(rank, t);
     rank->begin_s = ra_run_now_s(rank->run);
     n_pending = rank->pending->len;
+    rank->task = t;
     run_kind(rank, t);
     ra_rank_take_ops(rank, t);
     if (rank->pending->len > n_pending)
@@ -268,11 +311,13 @@ run_iterations(RaRun *run, uint32_t begin, uint32_t end)
   run->begin_iteration = begin;
   run->end_iteration = end;
   for (uint32_t i = 0; i < run->n_ranks; i++)
-    if (pthread_create(&run->ranks[i].thread, NULL, run_rank, &run->ranks[i]) !=
-        0)
+    if (ra_run_is_here(run, i) && pthread_create(&run->ranks[i].thread, NULL,
+                                                 run_rank, &run->ranks[i]) != 0)
       g_error("cannot start a thread for rank %u", i);
   for (uint32_t i = 0; i < run->n_ranks; i++)
-    pthread_join(run->ranks[i].thread, NULL);
+    if (ra_run_is_here(run, i))
+      pthread_join(run->ranks[i].thread, NULL);
+  ra_run_settle(run);
 }
 
 /* Whether there is a checkpoint after @n iterations. */
@@ -306,6 +351,7 @@ ra_run_go(RaRun *run, GError **error)
   uint32_t n = run->graph->augmented->n_iterations;
   double was_s;
 
+  ra_run_begin_together(run);
   run->origin_s = clock_s(run);
   for (uint32_t k = run->first_iteration; k < n && !run->fault;) {
     uint32_t end = next_stop(run, k);
@@ -320,6 +366,7 @@ ra_run_go(RaRun *run, GError **error)
   }
   for (uint32_t k = 1; k < n; k++)
     run->results[k].begin_s = run->results[k - 1].end_s;
+  ra_run_collect(run);
   if (!run->fault)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s", run->fault);

@@ -48,6 +48,7 @@
 #include "exec/reward.h"
 #include "exec/stage.h"
 #include "exec/weights.h"
+#include "exec/world.h"
 #include "graph/task.h"
 #include "traces/trace.h"
 
@@ -94,10 +95,16 @@ typedef struct {
   gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */
-  RaRunFunc progress;     /* (nullable): after every iteration, on some rank's
+  RaWorld *world;     /* (nullable) borrowed: processes that share the ranks;
+                             NULL: all are threads of this one */
+  RaRunFunc progress; /* (nullable): after every iteration, on some rank's
                              thread, one at a time */
   gpointer progress_data; /* for progress */
 } RaRunOptions;
+
+/* Of all that processes which run one graph together have alike: its tasks,
+ * their order and shapes, and the options that numbers depend on.  O(graph). */
+uint64_t ra_run_hash(const RaTaskGraph *graph, const RaRunOptions *options);
 
 /* Adam 1e-3 (0.9, 0.999), clipped to 1; PPO clip 0.2, values unclipped, kl
  * 0.01, gamma 1, lambda 0.95; temperature 1; rule "even". */
@@ -162,6 +169,16 @@ void ra_run_trace(const RaRun *run, RaTrace *trace);
 
 /* (nullable): what GPU @gpu holds for @call, its newest version. */
 const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
+
+/**
+ * ra_run_fetch:
+ * @model: whose parameters process 0 has in full from now on
+ *
+ * By all processes of the world; what other processes have is there, for
+ * ra_run_params(), until ra_run_drop().   Cost: of the bytes, in memory too.
+ */
+void ra_run_fetch(RaRun *run, uint32_t model);
+void ra_run_drop(RaRun *run, uint32_t model);
 
 /* The first iteration that the run itself runs: 0 without a checkpoint. */
 uint32_t ra_run_first_iteration(const RaRun *run);

@@ -75,6 +75,11 @@ ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
     else
       memcpy(c->values + set->begin[at], numbers + first_entry(set, micro, i),
              set->seqs->response[at] * sizeof *numbers);
+    if (c->kind == RA_COLUMN_REWARD)
+      ra_rank_publish(rank, node->call, FALSE, at, 1);
+    else
+      ra_rank_publish(rank, node->call, FALSE, set->begin[at],
+                      set->seqs->response[at]);
   }
 }
 

@@ -3,45 +3,50 @@
 
 #include "exec/run_impl.h"
 
-/* The rank that leads a group of one kind that @coord is in. */
-static uint32_t
-leader_of(const RaCallPlan *p, const RaCoord *coord, gboolean same)
+/* The group that the rank of number @data, among those with the same part of
+ * the model, leads: with @same of those that hold the same experts, else of
+ * those that share them. */
+static void
+add_group(RaRun *run, uint32_t call, const RaCoord *coord, uint32_t data,
+          gboolean same)
 {
-  uint32_t ep = ra_call_plan_ep(p), data = ra_call_plan_data_rank(p, coord);
-  RaCoord first =
-      ra_call_plan_data_coord(p, *coord, same ? data % ep : data / ep * ep);
+  const RaCallPlan *p = &run->plan->calls[call];
+  uint32_t ep = ra_call_plan_ep(p);
+  uint32_t n = same ? p->dp * p->cp / ep : ep, step = same ? ep : 1;
+  g_autofree uint32_t *members = g_new(uint32_t, n);
+  RaRunGroup *group;
 
-  return ra_call_plan_rank(p, &first);
+  for (uint32_t i = 0; i < n; i++) {
+    RaCoord at = ra_call_plan_data_coord(p, *coord, data + i * step);
+
+    members[i] = ra_run_mesh_rank(run, p, ra_call_plan_rank(p, &at));
+  }
+  group = ra_run_group_new(run, n, members);
+  for (uint32_t i = 0; i < n; i++) {
+    RaRankCall *c = &run->ranks[members[i]].calls[call];
+    RaComm *comm = ra_run_comm_new(run, group, members[i], i);
+
+    if (same)
+      c->experts = comm;
+    else
+      c->ep = comm;
+  }
 }
 
 void
 ra_run_add_experts(RaRun *run, uint32_t call)
 {
   const RaCallPlan *p = &run->plan->calls[call];
-  uint32_t n = ra_mesh_n_gpus(&p->mesh), ep = ra_call_plan_ep(p);
-  g_autofree RaLocalGroup **groups = g_new0(RaLocalGroup *, 2 * n);
+  uint32_t ep = ra_call_plan_ep(p);
 
-  if (ep == 1)
-    return;
-  for (uint32_t rank = 0; rank < n; rank++) {
-    uint32_t gpu = ra_mesh_gpu(&p->mesh, run->plan->cluster, rank);
-    RaRankCall *c = &run->ranks[run->rank_of_gpu[gpu]].calls[call];
-    uint32_t data = ra_call_plan_data_rank(p, &c->coord);
+  for (uint32_t rank = 0; ep > 1 && rank < ra_mesh_n_gpus(&p->mesh); rank++) {
+    RaCoord coord = ra_call_plan_coord(p, rank);
+    uint32_t data = ra_call_plan_data_rank(p, &coord);
 
-    for (uint32_t same = 0; same < 2; same++) {
-      RaLocalGroup **group =
-          &groups[2 * leader_of(p, &c->coord, same == 1) + same];
-
-      if (!*group) {
-        *group =
-            ra_local_group_new(same ? p->dp * p->cp / ep : ep, run->has_cores);
-        g_ptr_array_add(run->groups, *group);
-      }
-      if (same)
-        c->experts = ra_local_comm_new(*group, data / ep);
-      else
-        c->ep = ra_local_comm_new(*group, data % ep);
-    }
+    if (data % ep == 0)
+      add_group(run, call, &coord, data, FALSE);
+    if (data < ep)
+      add_group(run, call, &coord, data, TRUE);
   }
 }
 

@@ -369,6 +369,29 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
       share_tokens(rank, call, steps[g].n, steps[g].slots, steps[g].tokens);
 }
 
+/* What a part has made: of every sequence so far, as parts end by numbers of
+ * sequences. */
+static void
+publish(RaRank *rank, RaTaskId task, const RaDynamic *d)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  const RaRankCall *c = &rank->calls[node->call];
+  const RaExperienceSet *set =
+      &rank->run->experience[node->iteration]->sets[node->call];
+
+  if (c->coord.at[RA_AXIS_TP] > 0 || c->coord.at[RA_AXIS_PP] < d->n_stages - 1)
+    return;
+  for (uint32_t i = 0; i < d->n_sequences; i++) {
+    uint32_t sequence = c->generation.first + i;
+
+    ra_rank_publish(rank, node->call, TRUE,
+                    set->text_begin[sequence] + d->prompt[i],
+                    c->generation.n_done[i]);
+    ra_rank_publish(rank, node->call, FALSE, set->begin[sequence],
+                    c->generation.n_done[i]);
+  }
+}
+
 void
 ra_rank_decode(RaRank *rank, RaTaskId task)
 {
@@ -401,6 +424,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
     rank->run->results[node->iteration].n_steps += n_steps;
     pthread_mutex_unlock(&rank->run->lock);
   }
+  publish(rank, task, d);
   if (part + 1 == d->n_parts)
     generation_clear(&c->generation);
 }

@@ -9,6 +9,7 @@
 #include "exec/comm_local.h"
 #include "exec/run.h"
 #include "exec/team.h"
+#include "exec/world.h"
 #include "graph/realloc.h"
 
 /* A micro-batch under way on a rank. */
@@ -82,6 +83,9 @@ typedef struct {
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   GArray *task_ops;                   /* likewise */
   uint32_t node;                      /* that it has waited for */
+  RaTaskId task;                      /* at hand */
+  GByteArray *news;                   /* of exec/run_world.c; owned, nullable */
+  RaRunMemory memory;                 /* of a rank in another process */
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
 
@@ -93,8 +97,12 @@ typedef struct {
   GPtrArray *parts; /* of RaParams, owned */
 } RaPast;
 
+/* A group of ranks of exec/run_groups.c. */
+typedef struct _RaRunGroup RaRunGroup;
+
 struct _RaRun {
   const RaTaskGraph *graph; /* borrowed */
+  RaWorld *world;           /* borrowed; NULL: all ranks are here */
   const RaPlan *plan;
   const RaWorkload *workload;
   const RaBackend *backend;
@@ -103,7 +111,7 @@ struct _RaRun {
   gboolean has_cores;     /* one for each thread */
   uint32_t *rank_of_gpu;  /* (cluster GPUs) RA_NONE: no call uses it; owned */
   RaRank *ranks;          /* (n_ranks) owned */
-  GPtrArray *groups;      /* RaLocalGroup, owned */
+  GPtrArray *groups;      /* RaRunGroup, owned */
   RaTensorTable **tables; /* (n_models) owned */
   RaExperience **experience; /* (n_iterations) owned */
   uint32_t *pred_begin;      /* (n_tasks + 1) CSR of predecessors, owned */
@@ -117,10 +125,13 @@ struct _RaRun {
   pthread_cond_t progressed;
   atomic_uint n_waiting;
   RaRunIteration *results; /* (n_iterations) owned */
-  GArray **slices;    /* (n_calls) RaSlice of the reallocation to it, by tensor,
+  GArray **slices;  /* (n_calls) RaSlice of the reallocation to it, by tensor,
                          owned; NULL: none */
-  uint64_t **hashes;  /* (n_calls) sums of checksums: from, to; owned */
-  uint32_t *n_hashed; /* (n_calls) ranks that have added theirs, owned */
+  GHashTable *sums; /* of checksums of reallocations, by task; owned */
+  uint8_t *awaited; /* (n_tasks, n_processes) whether a process waits for it;
+                         owned; NULL: no world */
+  uint32_t *n_reports; /* (n_iterations) processes that have ended it, locked;
+                          owned; NULL: no world */
   uint32_t begin_iteration; /* that ranks run now, and one past the last */
   uint32_t end_iteration;
   GArray *past;             /* of RaPast, owned */
@@ -147,6 +158,60 @@ uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
  * take the data from where it lies, so that a source that computes does not
  * hold them up. */
 gboolean ra_run_reads(const RaRun *run, uint32_t call, uint32_t gpu);
+
+/* Whether rank @rank is a thread of this process. */
+static inline gboolean
+ra_run_is_here(const RaRun *run, uint32_t rank)
+{
+  return !run->world || ra_world_process(run->world, rank, run->n_ranks) ==
+                            run->world->process;
+}
+
+/* Ranks that share this machine's cores. */
+uint32_t ra_run_n_here(const RaRun *run);
+
+/* exec/run_groups.c: the ends of all groups of @call, and of those of all
+ * ranks. */
+void ra_run_add_comms(RaRun *run, uint32_t call);
+void ra_run_add_shared_comms(RaRun *run);
+/* (transfer none): of the run's ranks @members; by all processes, in the same
+ * order. */
+RaRunGroup *ra_run_group_new(RaRun *run, uint32_t n, const uint32_t *members);
+void ra_run_group_free(RaRunGroup *group);
+/* (transfer full) (nullable): the end of member @i, which is @rank, if here. */
+RaComm *ra_run_comm_new(const RaRun *run, RaRunGroup *group, uint32_t rank,
+                        uint32_t i);
+/* Of rank @i of the mesh of @plan: the run's. */
+uint32_t ra_run_mesh_rank(const RaRun *run, const RaCallPlan *plan, uint32_t i);
+
+/* exec/run_world.c: what ranks in other processes wait for; its memory. */
+void ra_run_meet(RaRun *run);
+void ra_run_part(RaRun *run);
+/* That the task at hand has written @n elements from @first of what @call makes
+ * of its iteration. */
+void ra_rank_publish(RaRank *rank, uint32_t call, gboolean is_text,
+                     uint32_t first, uint32_t n);
+/* That @task has ended on @rank, to processes that wait for it. */
+void ra_rank_tell(RaRank *rank, RaTaskId task);
+/* What others have said. */
+void ra_run_listen(RaRun *run);
+/* All ranks here have ended @iteration; locked. */
+void ra_run_report(RaRun *run, uint32_t iteration);
+/* Adds a rank's checksums (n) of a reallocation; when all have, compares. */
+void ra_run_add_sums(RaRun *run, RaTaskId task, uint32_t n,
+                     const uint64_t *sums);
+void ra_run_compare_sums(RaRun *run, const RaNode *node, const uint64_t *sums);
+/* All processes begin, and so do their clocks; all have ended what they run,
+ * and know of each other's faults; what process 0 makes a trace of. */
+void ra_run_begin_together(RaRun *run);
+void ra_run_settle(RaRun *run);
+void ra_run_collect(RaRun *run);
+
+/* The first call that reads the copy that @call reads. */
+uint32_t ra_run_copy_of(const RaPlan *plan, uint32_t call);
+
+/* Whether @task is among those that @rank ends. */
+gboolean ra_rank_runs(const RaRank *rank, RaTaskId task);
 
 /* Which of the copies of @call on a rank @iteration reads. */
 uint32_t ra_rank_copy_index(const RaRank *rank, uint32_t call,
@@ -193,6 +258,8 @@ void ra_rank_copy(RaRank *rank, RaTaskId task);
 
 /* From now on @rank's stages record their ops. */
 void ra_rank_record(RaRank *rank);
+/* Times of ops are later by @by_s. */
+void ra_rank_shift_ops(RaRank *rank, double by_s);
 /* What they have recorded is @task's, which is over. */
 void ra_rank_take_ops(RaRank *rank, RaTaskId task);
 /* @task is one op: this one, as this rank has run it. */

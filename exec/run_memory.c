@@ -23,6 +23,10 @@ ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
   if (rank == RA_NONE)
     return;
   r = &run->ranks[rank];
+  if (!ra_run_is_here(run, rank)) {
+    *out_memory = r->memory;
+    return;
+  }
   for (guint i = 0; i < r->params->len; i++)
     add_params(r->params->pdata[i], out_memory);
   out_memory->passes_bytes = ra_slabs_most_bytes(r->slabs);

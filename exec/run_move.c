@@ -36,42 +36,34 @@ n_holders(const RaCallPlan *p, const RaTensor *tensor)
 /* Checksums of the source once a replica and of the destination: every replica
  * of both has the same model, so the sums are in the ratio of their numbers. */
 static void
-add_hashes(RaRank *rank, uint32_t call, const RaRankCall *c, uint32_t of_call,
-           const RaParams *params, uint32_t side)
+add_hashes(const RaRun *run, const RaRankCall *c, uint32_t of_call,
+           const RaParams *params, uint32_t side, uint64_t *sums)
 {
-  RaRun *run = rank->run;
-
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *param = &params->params[i];
-    uint64_t hash;
 
-    if (!is_counted(&run->plan->calls[of_call], &c->coord, params->model,
-                    &param->tensor))
-      continue;
-    hash = ra_params_hash(params, param);
-    pthread_mutex_lock(&run->lock);
-    run->hashes[call][2 * param->index + side] += hash;
-    pthread_mutex_unlock(&run->lock);
+    if (is_counted(&run->plan->calls[of_call], &c->coord, params->model,
+                   &param->tensor))
+      sums[2 * param->index + side] += ra_params_hash(params, param);
   }
 }
 
-/* By the last rank: whether all arrived as it left. */
-static void
-compare_hashes(RaRun *run, uint32_t source, uint32_t call)
+/* Of all ranks: whether all arrived as it left. */
+void
+ra_run_compare_sums(RaRun *run, const RaNode *node, const uint64_t *sums)
 {
   const RaModel *model =
-      run->workload->models[run->workload->calls[call].model].model;
-  uint64_t *hashes = run->hashes[call];
+      run->workload->models[run->workload->calls[node->call].model].model;
+
   for (uint32_t i = 0; i < ra_model_n_tensors(model); i++) {
     RaTensor tensor;
 
     ra_model_tensor(model, i, &tensor);
-    if (hashes[2 * i] * n_holders(&run->plan->calls[call], &tensor) !=
-        hashes[2 * i + 1] * n_holders(&run->plan->calls[source], &tensor))
+    if (sums[2 * i] * n_holders(&run->plan->calls[node->call], &tensor) !=
+        sums[2 * i + 1] * n_holders(&run->plan->calls[node->source], &tensor))
       run->fault = "a reallocation changed a parameter: its checksum at the "
                    "destination is not that of its source";
   }
-  memset(hashes, 0, 2 * sizeof *hashes * ra_model_n_tensors(model));
 }
 
 void
@@ -86,22 +78,19 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
+  g_autofree uint64_t *sums = NULL;
 
   ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
                           rank->gpu, model, run->slices[node->call]},
              source, target);
   if (!run->options.check)
     return;
+  sums = g_new0(uint64_t, 2 * ra_model_n_tensors(model));
   if (source)
-    add_hashes(rank, node->call, from, node->source, source, 0);
+    add_hashes(run, from, node->source, source, 0, sums);
   if (target)
-    add_hashes(rank, node->call, to, node->call, target, 1);
-  pthread_mutex_lock(&run->lock);
-  if (++run->n_hashed[node->call] == run->n_needed[task]) {
-    run->n_hashed[node->call] = 0;
-    compare_hashes(run, node->source, node->call);
-  }
-  pthread_mutex_unlock(&run->lock);
+    add_hashes(run, to, node->call, target, 1, sums);
+  ra_run_add_sums(run, task, 2 * ra_model_n_tensors(model), sums);
 }
 
 gboolean
@@ -115,23 +104,29 @@ ra_run_reads(const RaRun *run, uint32_t call, uint32_t gpu)
   return FALSE;
 }
 
-/* The ranks of the reader's mesh each take a part of the sequences. */
+/* The ranks of the reader's mesh that are here each take a part of the
+ * sequences: every process has an experience. */
 void
 ra_rank_transfer(RaRank *rank, RaTaskId task)
 {
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
   const RaMesh *mesh = &run->plan->calls[node->call].mesh;
-  uint32_t n = ra_mesh_n_gpus(mesh);
+  uint32_t n = 0, mine = 0;
   uint32_t share =
       run->workload->calls[node->source].n_sequences / MAX(node->n_parts, 1u);
 
-  for (uint32_t i = 0; i < n; i++)
-    if (ra_mesh_gpu(mesh, run->plan->cluster, i) == rank->gpu)
-      ra_experience_transfer(
-          run->experience[node->iteration], node->source, node->call,
-          node->part * share + (uint32_t)((uint64_t)share * i / n),
-          node->part * share + (uint32_t)((uint64_t)share * (i + 1) / n));
+  for (uint32_t i = 0; i < ra_mesh_n_gpus(mesh); i++) {
+    uint32_t gpu = ra_mesh_gpu(mesh, run->plan->cluster, i);
+
+    if (gpu == rank->gpu)
+      mine = n;
+    n += ra_run_is_here(run, run->rank_of_gpu[gpu]);
+  }
+  ra_experience_transfer(
+      run->experience[node->iteration], node->source, node->call,
+      node->part * share + (uint32_t)((uint64_t)share * mine / n),
+      node->part * share + (uint32_t)((uint64_t)share * (mine + 1) / n));
 }
 
 /* The reward rule, by one rank of the call's mesh. */
@@ -159,6 +154,7 @@ ra_rank_host(RaRank *rank, RaTaskId task)
 
     out->values[at] = (float)run->options.rule(
         words, prompt, words + prompt, set->seqs->response[at], model->vocab);
+    ra_rank_publish(rank, node->call, FALSE, at, 1);
   }
 }
 

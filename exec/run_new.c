@@ -136,79 +136,8 @@ index_nodes(RaRun *run)
     }
 }
 
-/* The groups of one kind of a call: ranks whose coordinates agree but for those
- * along @axis; with RA_N_AXES all ranks. */
-static RaLocalGroup **
-call_groups(RaRun *run, const RaCallPlan *p, uint32_t axis)
-{
-  uint32_t n = ra_mesh_n_gpus(&p->mesh);
-  RaLocalGroup **of_rank = g_new0(RaLocalGroup *, n);
-
-  for (uint32_t rank = 0; rank < n; rank++) {
-    RaCoord first = ra_call_plan_coord(p, rank);
-    uint32_t size = n, leader = 0;
-
-    if (axis < RA_N_AXES) {
-      size = ra_call_plan_degree(p, (RaAxis)axis);
-      first.at[axis] = 0;
-      leader = ra_call_plan_rank(p, &first);
-    }
-    if (!of_rank[leader]) {
-      of_rank[leader] = ra_local_group_new(size, run->has_cores);
-      g_ptr_array_add(run->groups, of_rank[leader]);
-    }
-    of_rank[rank] = of_rank[leader];
-  }
-  return of_rank;
-}
-
-/* The first and the last stage: of the pipeline's groups two ranks each. */
-static void
-add_ends(RaRun *run, uint32_t call)
-{
-  const RaCallPlan *p = &run->plan->calls[call];
-
-  for (uint32_t i = 0; p->pp > 1 && i < run->n_ranks; i++) {
-    RaRankCall *first = &run->ranks[i].calls[call], *last;
-    RaCoord coord = first->coord;
-    RaLocalGroup *group;
-
-    if (!first->is_in || coord.at[RA_AXIS_PP] > 0)
-      continue;
-    coord.at[RA_AXIS_PP] = p->pp - 1;
-    last = &run->ranks[ra_run_rank_at(run, call, &coord)].calls[call];
-    group = ra_local_group_new(2, run->has_cores);
-    g_ptr_array_add(run->groups, group);
-    first->ends = ra_local_comm_new(group, 0);
-    last->ends = ra_local_comm_new(group, 1);
-  }
-}
-
-static void
-add_comms(RaRun *run, uint32_t call)
-{
-  const RaCallPlan *p = &run->plan->calls[call];
-  g_autofree RaLocalGroup **tp = call_groups(run, p, RA_AXIS_TP);
-  g_autofree RaLocalGroup **dp = call_groups(run, p, RA_AXIS_DP);
-  g_autofree RaLocalGroup **mesh = call_groups(run, p, RA_N_AXES);
-
-  for (uint32_t rank = 0; rank < ra_mesh_n_gpus(&p->mesh); rank++) {
-    uint32_t gpu = ra_mesh_gpu(&p->mesh, run->plan->cluster, rank);
-    RaRankCall *c = &run->ranks[run->rank_of_gpu[gpu]].calls[call];
-
-    c->is_in = TRUE;
-    c->coord = ra_call_plan_coord(p, rank);
-    c->tp = ra_local_comm_new(tp[rank], c->coord.at[RA_AXIS_TP]);
-    c->dp = ra_local_comm_new(dp[rank], c->coord.at[RA_AXIS_DP]);
-    c->mesh = ra_local_comm_new(mesh[rank], rank);
-  }
-  add_ends(run, call);
-  ra_run_add_experts(run, call);
-}
-
-/* The first call that reads the copy that @call reads. */
-static uint32_t
-copy_of(const RaPlan *plan, uint32_t call)
+uint32_t
+ra_run_copy_of(const RaPlan *plan, uint32_t call)
 {
   for (uint32_t u = 0; u < call; u++)
     if (plan->workload->calls[u].model == plan->workload->calls[call].model &&
@@ -250,14 +179,15 @@ add_params(RaRank *rank, uint32_t call)
   const RaCallPlan *p = &run->plan->calls[call];
   const RaWeights *weights =
       run->options.weights ? run->options.weights[wc->model] : NULL;
-  uint32_t copy = copy_of(run->plan, call);
+  uint32_t copy = ra_run_copy_of(run->plan, call);
 
   c->is_own = ra_residency_is_own(run->plan, call);
   c->is_after = ra_residency_is_after(run->plan, call);
   c->n_versions = n_versions(run->plan, call);
   c->params = g_new0(RaParams *, c->n_versions);
   c->stages = g_new0(RaStage *, c->n_versions);
-  for (uint32_t v = 0; v < c->n_versions; v++) {
+  for (uint32_t v = 0; v < c->n_versions && ra_run_is_here(run, rank->rank);
+       v++) {
     if (copy != call) {
       c->params[v] = rank->calls[copy].params[v];
     } else {
@@ -294,7 +224,16 @@ add_slices(RaRun *run, uint32_t source, uint32_t call)
     return;
   run->slices[call] =
       ra_reshard_slices(model, &p[source], &p[call], run->plan->cluster);
-  run->hashes[call] = g_new0(uint64_t, 2 * ra_model_n_tensors(model));
+}
+
+/* What a rank has that runs in this process. */
+static void
+begin_rank(RaRank *rank, uint32_t n_threads)
+{
+  rank->slabs = ra_slabs_new();
+  rank->params = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
+  rank->pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
+  rank->team = ra_team_new(n_threads, rank->run->has_cores);
 }
 
 static void
@@ -303,7 +242,6 @@ add_ranks(RaRun *run)
   uint32_t n_gpus = ra_cluster_n_gpus(run->plan->cluster);
   uint32_t n_calls = run->workload->n_calls;
   uint32_t n_threads = MAX(run->options.n_threads, 1u);
-  RaLocalGroup *shared[3];
 
   run->rank_of_gpu = g_new(uint32_t, n_gpus);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
@@ -311,11 +249,7 @@ add_ranks(RaRun *run)
         run->graph->lane_of_gpu[gpu] == RA_NONE ? RA_NONE : run->n_ranks++;
   run->ranks = g_new0(RaRank, run->n_ranks);
   run->has_cores =
-      (glong)run->n_ranks * n_threads <= sysconf(_SC_NPROCESSORS_ONLN);
-  for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
-    shared[i] = ra_local_group_new(run->n_ranks, run->has_cores);
-    g_ptr_array_add(run->groups, shared[i]);
-  }
+      (glong)ra_run_n_here(run) * n_threads <= sysconf(_SC_NPROCESSORS_ONLN);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++) {
     uint32_t i = run->rank_of_gpu[gpu];
 
@@ -326,17 +260,12 @@ add_ranks(RaRun *run)
                  .rank = i,
                  .gpu = gpu,
                  .node = RA_NONE,
-                 .world = ra_local_comm_new(shared[0], i),
-                 .forward = ra_local_comm_new(shared[1], i),
-                 .backward = ra_local_comm_new(shared[2], i),
                  .calls = g_new0(RaRankCall, n_calls),
-                 .slabs = ra_slabs_new(),
-                 .params = g_ptr_array_new_with_free_func(
-                     (GDestroyNotify)ra_params_free),
-                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime)),
-                 .pending = g_array_new(FALSE, FALSE, sizeof(RaPending)),
-                 .team = ra_team_new(n_threads, run->has_cores)};
+                 .times = g_array_new(FALSE, FALSE, sizeof(RaTaskTime))};
+    if (ra_run_is_here(run, i))
+      begin_rank(&run->ranks[i], n_threads);
   }
+  ra_run_add_shared_comms(run);
 }
 
 static void
@@ -347,7 +276,7 @@ add_calls(RaRun *run)
   for (uint32_t call = 0; call < run->workload->n_calls; call++) {
     if (run->workload->calls[call].kind == RA_CALL_HOST)
       continue;
-    add_comms(run, call);
+    ra_run_add_comms(run, call);
     for (uint32_t i = 0; i < run->n_ranks; i++)
       if (run->ranks[i].calls[call].is_in)
         add_params(&run->ranks[i], call);
@@ -380,14 +309,13 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   run->workload = w;
   run->backend = backend;
   run->options = *options;
+  run->world = options->world;
   run->groups =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_local_group_free);
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_run_group_free);
   run->tables = g_new0(RaTensorTable *, w->n_models + 1);
   for (guint i = 0; i < w->n_models; i++)
     run->tables[i] = ra_tensor_table_new(w->models[i].model);
   run->slices = g_new0(GArray *, w->n_calls);
-  run->hashes = g_new0(uint64_t *, w->n_calls);
-  run->n_hashed = g_new0(uint32_t, w->n_calls);
   run->results = g_new0(RaRunIteration, graph->augmented->n_iterations);
   run->experience = g_new0(RaExperience *, graph->augmented->n_iterations);
   for (uint32_t k = 0; k < graph->augmented->n_iterations; k++)
@@ -399,6 +327,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   index_nodes(run);
   add_ranks(run);
   add_calls(run);
+  ra_run_meet(run);
   for (uint32_t i = 0; i < run->n_ranks && options->ops; i++)
     ra_rank_record(&run->ranks[i]);
   return run;
@@ -418,7 +347,7 @@ clear_call(RaRankCall *c, uint32_t n_micro)
   for (uint32_t i = 0; c->micro && i < c->n_pieces * n_micro; i++)
     ra_micro_batch_clear(&c->micro[i]);
   for (uint32_t v = 0; v < c->n_versions; v++)
-    ra_stage_free(c->stages[v]);
+    g_clear_pointer(&c->stages[v], ra_stage_free);
   ra_comm_free(c->tp);
   ra_comm_free(c->dp);
   ra_comm_free(c->mesh);
@@ -441,19 +370,24 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
-  ra_slabs_unref(rank->slabs);
+  if (rank->slabs)
+    ra_slabs_unref(rank->slabs);
   ra_team_free(rank->team);
   ra_comm_free(rank->world);
   ra_comm_free(rank->forward);
   ra_comm_free(rank->backward);
   g_free(rank->calls);
-  g_ptr_array_unref(rank->params);
+  if (rank->params)
+    g_ptr_array_unref(rank->params);
   g_array_unref(rank->times);
   if (rank->ops)
     g_array_unref(rank->ops);
   if (rank->task_ops)
     g_array_unref(rank->task_ops);
-  g_array_unref(rank->pending);
+  if (rank->pending)
+    g_array_unref(rank->pending);
+  if (rank->news)
+    g_byte_array_unref(rank->news);
 }
 
 void
@@ -465,14 +399,13 @@ ra_run_free(RaRun *run)
     clear_rank(&run->ranks[i]);
   for (guint i = 0; i < run->workload->n_models; i++)
     ra_tensor_table_free(run->tables[i]);
-  for (guint i = 0; i < run->workload->n_calls; i++) {
+  for (guint i = 0; i < run->workload->n_calls; i++)
     if (run->slices[i])
       g_array_unref(run->slices[i]);
-    g_free(run->hashes[i]);
-  }
   for (uint32_t k = 0; k < run->graph->augmented->n_iterations; k++)
     ra_experience_free(run->experience[k]);
   g_ptr_array_unref(run->groups);
+  ra_run_part(run);
   for (guint i = 0; i < run->past->len; i++)
     g_ptr_array_unref(g_array_index(run->past, RaPast, i).parts);
   g_array_unref(run->past);
@@ -482,8 +415,6 @@ ra_run_free(RaRun *run)
   g_free(run->rank_of_gpu);
   g_free(run->tables);
   g_free(run->slices);
-  g_free(run->hashes);
-  g_free(run->n_hashed);
   g_free(run->results);
   g_free(run->experience);
   for (uint32_t i = 0; i < run->graph->augmented->n_nodes; i++)

@@ -24,8 +24,18 @@ ra_rank_record(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     for (uint32_t v = 0;
          rank->calls[call].stages && v < rank->calls[call].n_versions; v++)
-      rank->calls[call].stages[v]->ops =
-          g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
+      if (rank->calls[call].stages[v])
+        rank->calls[call].stages[v]->ops =
+            g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
+}
+
+void
+ra_rank_shift_ops(RaRank *rank, double by_s)
+{
+  for (guint i = 0; rank->ops && i < rank->ops->len; i++) {
+    g_array_index(rank->ops, RunOp, i).record.begin_s += by_s;
+    g_array_index(rank->ops, RunOp, i).record.end_s += by_s;
+  }
 }
 
 /* All ranks are threads of one process, one node: groups that the plan has in

@@ -33,7 +33,12 @@ account(RaExecution *x, uint32_t n_iterations)
   ra_memory_peak_clear(&peak);
   for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(plan->cluster); gpu++)
     x->n_ranks += x->graph->lane_of_gpu[gpu] != RA_NONE;
-  x->bytes = sum * x->n_ranks;
+  x->n_here = x->n_ranks;
+  if (x->options.world)
+    x->n_here = (uint32_t)(((uint64_t)x->n_ranks * x->options.world->n_here +
+                            x->options.world->n_processes - 1) /
+                           x->options.world->n_processes);
+  x->bytes = sum * x->n_here;
   x->capacity_bytes =
       (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
@@ -65,7 +70,7 @@ ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "%s: %u ranks need %.1f GiB, most of it %s, expected at most the "
               "%.1f GiB of this machine",
-              setup->plan_path, x->n_ranks, x->bytes / GIB, x->largest,
+              setup->plan_path, x->n_here, x->bytes / GIB, x->largest,
               x->capacity_bytes / GIB);
   return NULL;
 }

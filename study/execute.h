@@ -22,7 +22,8 @@ typedef struct {
   RaRun *run;             /* owned; NULL until ra_execute_make() */
   RaRunOptions options;   /* of the run */
   uint32_t n_ranks;       /* GPUs that some call uses */
-  double bytes;           /* of all ranks, at most, by the memory account */
+  uint32_t n_here;        /* of them on this machine, about */
+  double bytes;           /* of these, at most, by the memory account */
   double capacity_bytes;  /* of this machine's memory */
   char *largest;          /* holder of most of it, owned */
 } RaExecution;

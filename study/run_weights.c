@@ -139,6 +139,13 @@ save(const RaExecution *x, uint32_t model, const char *folder, GError **error)
   return FALSE;
 }
 
+/* Whether this process writes. */
+static gboolean
+is_first(const RaExecution *x)
+{
+  return !x->options.world || x->options.world->process == 0;
+}
+
 gboolean
 ra_run_weights_save(const RaExecution *execution, const char *const *words,
                     GError **error)
@@ -147,9 +154,15 @@ ra_run_weights_save(const RaExecution *execution, const char *const *words,
     const char *folder = NULL;
     uint32_t model = 0;
 
+    gboolean ok;
+
     if (!read_word(execution->setup->plan->workload, words[i], &model, &folder,
-                   error) ||
-        !save(execution, model, folder, error))
+                   error))
+      return FALSE;
+    ra_run_fetch(execution->run, model);
+    ok = !is_first(execution) || save(execution, model, folder, error);
+    ra_run_drop(execution->run, model);
+    if (!ok)
       return FALSE;
   }
   return TRUE;

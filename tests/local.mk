@@ -248,6 +248,8 @@ shell_tests += %D%/fingerprints.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
+shell_tests += %D%/mpi.sh
+EXTRA_DIST += %D%/mpi.supp
 shell_tests += %D%/needed.sh
 shell_tests += %D%/profiles.sh
 

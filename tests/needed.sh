@@ -39,6 +39,14 @@ for program in $RA_PROGRAMS; do
   fi
 done
 
+# libmpi costs every start a tenth of a second, and may not be there.
+! readelf -d "$builddir/reallot" | grep -q 'NEEDED.*\[libmpi'
+result $? "reallot needs no MPI"
+if [ -f "$builddir/reallot-mpi" ]; then
+  readelf -d "$builddir/reallot-mpi" | grep -q 'NEEDED.*\[libmpi'
+  result $? "reallot-mpi does"
+fi
+
 if [ "$RA_HAVE_CUDA" = yes ]; then
   readelf -d "$builddir/reallot-cuda" | cuda_needed >/dev/null
   result $? "reallot-cuda does"

@@ -1,0 +1,30 @@
+/* The other processes of this command, if mpirun or srun has started it.
+ *
+ * `reallot` is not linked with MPI; started so, it becomes `reallot-mpi`, which
+ * lies beside it and has the same commands.  All processes load what the
+ * command names; process 0 prints and writes files.
+ */
+#ifndef RA_CLI_WORLD_H
+#define RA_CLI_WORLD_H
+
+#include "exec/world.h"
+
+/**
+ * ra_world_begin:
+ * @command: of the command line
+ * @argv: of the program
+ * @error: %RA_ERROR_INPUT: no reallot-mpi; as ra_world_open()
+ *
+ * Does not return where another program takes over.  Processes other than 0
+ * print nothing from now on.
+ */
+gboolean ra_world_begin(const char *command, char **argv, GError **error);
+
+/* (nullable) (transfer none): %NULL: this process is alone. */
+RaWorld *ra_world_current(void);
+
+/* The command ends with @error (nullable), which process 0 then prints: returns
+ * without one, or alone. */
+void ra_world_end(const GError *error);
+
+#endif

@@ -1,0 +1,116 @@
+#!/bin/bash
+# Processes over MPI: what they compute is what threads of one process do, bit
+# for bit; one that dies, is stopped or differs ends all with a line that names
+# it.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+skip() {
+  echo "1..0 # SKIP $1"
+  exit 0
+}
+[ -x "$builddir/reallot-mpi" ] || skip "built without MPI"
+command -v mpirun >/dev/null || skip "no mpirun"
+
+# More ranks than cores, as root, without what containers forbid.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+  OMPI_MCA_btl_vader_single_copy_mechanism=none \
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+# Open MPI's own leaks are its own: tests/mpi.supp says which.
+export LSAN_OPTIONS="suppressions=$srcdir/tests/mpi.supp:print_suppressions=0"
+
+mpi() { # N ARGUMENT...
+  local p=$1
+  shift
+  timeout 300 mpirun -q -n "$p" "$reallot" "$@" >out 2>err </dev/null
+  rc=$?
+}
+
+works_on() { # N ARGUMENT...
+  mpi "$@"
+  [ "$rc" -eq 0 ] && [ -s out ] && [ ! -s err ]
+  result $? "mpirun -n ${*/#"$srcdir"\//}"
+  [ ! -s err ] || sed 's/^/# /' err | head
+}
+
+fails_on() { # MESSAGE N ARGUMENT...: exit not 0, one line of ours
+  local message=$1
+  shift
+  mpi "$@"
+  [ "$rc" -ne 0 ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+    grep -q -- "^reallot: $message" err
+  result $? "refused: mpirun -n $*"
+  grep -q -- "^reallot: $message" err || sed 's/^/# /' err
+}
+
+# Columns: iteration, reward, kl, losses, norm, near ties; the time is last.
+values() { grep -v '^#' out | cut -f1-7; }
+names() { grep -v '^#' "$1" | cut -f1-7 | LC_ALL=C sort; }
+
+# The same numbers, trained weights and tasks as threads of one process.
+same() { # PLAN PROCESSES MODEL ARGUMENT...
+  local plan=$1 processes=$2 model=$3 p
+  shift 3
+  works run "$plan" "$@" --format=tsv --save "$model=local" --trace local.tsv
+  values >local.values
+  for p in $processes; do
+    rm -rf far
+    works_on "$p" run "$plan" "$@" --format=tsv --save "$model=far" \
+      --trace far.tsv
+    values >far.values
+    [ "$(wc -l <local.values)" -ge 3 ] && cmp -s local.values far.values
+    result $? "the same numbers on $p processes"
+    diff local.values far.values | sed 's/^/# /'
+    [ -s local/model.safetensors ] &&
+      cmp -s local/model.safetensors far/model.safetensors
+    result $? "the same weights on $p processes"
+    names local.tsv >local.names
+    names far.tsv >far.names
+    [ "$(wc -l <local.names)" -gt 20 ] && cmp -s local.names far.names
+    result $? "the same tasks in the trace of $p processes"
+  done
+  rm -rf local far
+}
+
+same ppo-tiny-8.plan '2 4 8' actor -n 3 --check
+same ppo-tiny-4-disaggregated.plan '2 4' actor -n 3 --check
+same ppo-tiny-4-interleaving.plan '2 3' actor -n 3
+# The deliberate fault that `same` must see: another seed.
+works run grpo-tiny-4.plan -n 2 --format=tsv --seed 1
+values >local.values
+works_on 2 run grpo-tiny-4.plan -n 2 --format=tsv --seed 2
+values >far.values
+! cmp -s local.values far.values
+result $? "another seed gives others"
+# Pipelines, gradients over processes, readers that lag, ops of all ranks.
+same grpo-tiny-4.plan '4' actor -n 3 --set 'call actor_train.tp=1' \
+  --set 'call actor_train.dp=2' --set 'call actor_train.pp=2'
+same ppo-tiny-4-colocated.plan '2 4' critic -n 3 --ops
+
+# Checkpoints are those of one process, and either goes on from the other's.
+works run ppo-tiny-8.plan -n 3 --checkpoint k.local --save actor=local
+works_on 4 run ppo-tiny-8.plan -n 3 --checkpoint k.far
+diff -r k.local k.far >/dev/null && [ -d k.local/iteration-000003 ]
+result $? "the same checkpoints"
+rm -rf k.far/iteration-000003 k.local/iteration-000003
+works_on 8 run ppo-tiny-8.plan -n 3 --checkpoint k.local --resume \
+  --save actor=far
+works run ppo-tiny-8.plan -n 3 --checkpoint k.far --resume --save actor=near
+cmp -s local/model.safetensors far/model.safetensors &&
+  cmp -s local/model.safetensors near/model.safetensors
+result $? "either goes on from the other's"
+
+fails_on "no file 'nowhere.plan'" 2 run nowhere.plan
+fails_on '9 processes for the 8 ranks' 9 run ppo-tiny-8.plan
+timeout 60 mpirun -q -n 1 "$reallot" run ppo-tiny-8.plan : \
+  -n 1 "$reallot" run ppo-tiny-8.plan --seed 1 >out 2>err </dev/null
+rc=$?
+[ "$rc" -eq 2 ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q '^reallot: the task graph of process 1 is not that of process 0' err
+result $? "processes whose graphs differ are named before the first task"
+[ ! -s out ]
+result $? "and nothing has run"
+works_on 2 inspect ppo-tiny-8.plan
+
+echo "1..$n"
