@@ -112,5 +112,6 @@ libstudy_a_SOURCES += %D%/validate_report.c %D%/validate_report.h
 libstudy_a_SOURCES += %D%/validate_rlhf.c
 libstudy_a_SOURCES += %D%/validate_score.c
 libstudy_a_SOURCES += %D%/validate_short.c %D%/validate_short.h
+libstudy_a_SOURCES += %D%/validate_server.c
 libstudy_a_SOURCES += %D%/validate_serving.c
 libstudy_a_SOURCES += %D%/validate_transfer.c

@@ -75,9 +75,10 @@ read_row(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
-/* The rows of @path under @profile. */
+/* The rows of @files under @profile. */
 static gboolean
-score(Reader *r, const char *path, const RaProfile *profile, GError **error)
+score(Reader *r, const GPtrArray *files, const RaProfile *profile,
+      GError **error)
 {
   static const char *const columns[] = {"tokens", "activated_experts",
                                         "time_us", NULL};
@@ -89,11 +90,14 @@ score(Reader *r, const char *path, const RaProfile *profile, GError **error)
     return FALSE;
   r->estimator = estimator;
   r->device = &node.device;
-  return ra_csv_read(path, columns, read_row, r, error);
+  for (guint i = 0; i < files->len; i++)
+    if (!ra_csv_read(files->pdata[i], columns, read_row, r, error))
+      return FALSE;
+  return TRUE;
 }
 
 static gboolean
-score_base(Reader *r, const char *path, const char *gpu, const char *base,
+score_base(Reader *r, const GPtrArray *files, const char *gpu, const char *base,
            const RaProfile *shipped, GError **error)
 {
   const RaGpu *from = ra_gpu_find(base), *to = ra_gpu_find(gpu);
@@ -106,7 +110,7 @@ score_base(Reader *r, const char *path, const char *gpu, const char *base,
     return own != NULL;
   profile = ra_transfer_profile(from, own, to, &sheet);
   r->part = g_intern_string(part);
-  return score(r, path, profile, error);
+  return score(r, files, profile, error);
 }
 
 /* A folder `rtxpro6000_qwen3-30b-a3b_tp1`. */
@@ -114,14 +118,15 @@ static gboolean
 score_folder(RaValidateJob *job, const char *parent, const char *name,
              GError **error)
 {
-  g_autofree char *path = g_build_filename(parent, name, "moe.csv", NULL);
+  g_autofree char *path = g_build_filename(parent, name, NULL);
+  g_autoptr(GPtrArray) files = ra_csv_find(path, "moe");
   g_auto(GStrv) part = g_strsplit(name, "_", -1);
   g_autoptr(GError) cause = NULL;
   g_autoptr(RaProfile) profile = NULL;
   g_autoptr(RaModel) model = NULL;
   Reader r = {.job = job, .name = part[1]};
 
-  if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) || g_strv_length(part) != 3)
+  if (files->len == 0 || g_strv_length(part) < 2)
     return TRUE;
   profile = ra_validate_profile(part[0], &cause);
   model = ra_validate_model(part[1]);
@@ -135,10 +140,10 @@ score_folder(RaValidateJob *job, const char *parent, const char *name,
   }
   r.model = model;
   r.part = g_intern_string(part[0]);
-  if (!score(&r, path, profile, error))
+  if (!score(&r, files, profile, error))
     return FALSE;
   for (guint i = 0; job->cross && bases[i]; i++)
-    if (!score_base(&r, path, part[0], bases[i], profile, error))
+    if (!score_base(&r, files, part[0], bases[i], profile, error))
       return FALSE;
   return TRUE;
 }

@@ -3,7 +3,9 @@
 #ifndef RA_STUDY_VALIDATE_IMPL_H
 #define RA_STUDY_VALIDATE_IMPL_H
 
+#include "sim/serve.h"
 #include "study/gpu.h"
+#include "study/setup.h"
 #include "study/validate.h"
 #include "traces/measured.h"
 #include "traces/profile.h"
@@ -97,6 +99,33 @@ gboolean ra_validate_tpot(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 gboolean ra_validate_throughput(const RaValidateLevel *level,
                                 RaValidateJob *job, GError **error);
+
+/* Requests to an engine on @tp x @pp GPUs of a node. */
+typedef struct {
+  const char *model, *gpu, *precision;
+  uint32_t tp, pp;
+  const RaSystemConstants *constants; /* of the engine; NULL: none */
+  uint32_t n_in, n_out;               /* tokens of each */
+  uint32_t n;                         /* at once */
+  uint32_t n_queued;                  /* in all; 0: as @n */
+} RaValidateLoad;
+
+/* A replica for them; ra_setup_free() its setup.  It stays where it is. */
+typedef struct {
+  RaSetup *setup;
+  RaShard shard;
+  RaPiece whole;
+  RaServeReplica replica;
+} RaValidateServer;
+
+/* (transfer full): a workload of @load with responses of @n_out tokens, whole
+ * experts on each GPU, graphs; NULL with @error set. */
+RaSetup *ra_validate_server_setup(const RaValidateLoad *load, uint32_t n_out,
+                                  GError **error);
+
+/* FALSE with @error set: no config of the model, no profile of the GPU. */
+gboolean ra_validate_server_init(RaValidateServer *server,
+                                 const RaValidateLoad *load, GError **error);
 
 /* A closed loop of requests to a replica. */
 typedef struct {

@@ -42,99 +42,19 @@
 #define LOOP_PROMPT_TOKENS 1024
 #define BLOCK_TOKENS 16 /* vLLM; TensorRT-LLM has 32: no matter here */
 
-/* Requests to an engine on @tp x @pp GPUs. */
-typedef struct {
-  const char *model, *gpu, *precision;
-  uint32_t tp, pp;
-  const RaSystemConstants *constants; /* of the engine; NULL: none */
-  uint32_t n_in, n_out;               /* tokens of each */
-  uint32_t n;                         /* at once */
-  uint32_t n_queued;                  /* in all; 0: as @n */
-} Load;
-
 typedef struct {
   RaValidateJob *job;
   guint n_skipped;     /* rows of precisions that no law is of */
   GHashTable *systems; /* engine -> RaSystem, or NULL where it has none */
 } Reader;
 
-static char *
-workload_text(const Load *load, const char *config, uint32_t n_out)
-{
-  return g_strdup_printf(
-      "[workload]\nalgorithm = generate\ndataset = prompts\nprompts = %" PRIu32
-      "\nprompt-length = fixed(%" PRIu32 ")\nresponse-length = fixed(%" PRIu32
-      ")\n[model m]\nconfig = %s\ndtype = %s\n[call generate]\nmodel = m\n"
-      "kind = generate\ninputs = prompts\n",
-      load->n, load->n_in, n_out, config, load->precision);
-}
-
-static RaSetup *
-load_texts(const Load *load, const char *workload, GError **error)
-{
-  uint32_t n_gpus = load->tp * load->pp;
-  g_autoptr(RaSetup) setup = g_new0(RaSetup, 1);
-  g_autofree char *cluster = g_strdup_printf(
-      "[cluster]\nnodes = 1\ngpus-per-node = %" PRIu32 "\ngpu = %s\n", n_gpus,
-      load->gpu);
-  g_autoptr(RaKeyFile) w =
-      ra_key_file_parse("infer.workload", workload, strlen(workload), error);
-  g_autoptr(RaKeyFile) c =
-      w ? ra_key_file_parse("infer.cluster", cluster, strlen(cluster), error)
-        : NULL;
-  GError *cause = NULL;
-
-  setup->workload = c ? ra_workload_load(w, error) : NULL;
-  setup->cluster = setup->workload ? ra_cluster_load(c, error) : NULL;
-  if (!setup->cluster)
-    return NULL;
-  setup->profile = ra_validate_profile(load->gpu, &cause);
-  if (!setup->profile) {
-    g_clear_error(&cause);
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "no profile of GPU '%s'",
-                load->gpu);
-    return NULL;
-  }
-  setup->cluster->device = setup->profile->spec;
-  setup->estimator = ra_estimator_new(setup->profile, setup->cluster, error);
-  if (!setup->estimator)
-    return NULL;
-  ra_estimator_set_system(setup->estimator, load->constants);
-  return g_steal_pointer(&setup);
-}
-
-static RaSetup *
-make_setup(const Load *load, uint32_t n_out, GError **error)
-{
-  g_autofree char *config = ra_rl_model_config(load->model);
-  g_autofree char *workload = NULL, *plan = NULL;
-  g_autoptr(RaSetup) setup = NULL;
-
-  if (!config) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "no config of model '%s'",
-                load->model);
-    return NULL;
-  }
-  workload = workload_text(load, config, n_out);
-  setup = load_texts(load, workload, error);
-  plan = g_strdup_printf("[plan]\nworkload = w\ncluster = c\n[call generate]\n"
-                         "mesh = all\ntp = %" PRIu32 "\npp = %" PRIu32
-                         "\nmicro-batches = %" PRIu32 "\nlaunch = graph\n",
-                         load->tp, load->pp,
-                         load->n % load->pp == 0 ? load->pp : 1);
-  if (!setup || !ra_setup_read_plan(setup, "infer.plan", plan, error))
-    return NULL;
-  setup->plan->calls[0].experts_whole = TRUE;
-  return g_steal_pointer(&setup);
-}
-
 /* W(@n_out); 0 with @error set. */
 static double
-wall_s(const Load *load, uint32_t n_out, GError **error)
+wall_s(const RaValidateLoad *load, uint32_t n_out, GError **error)
 {
   const RaReplayOptions options = {.n_iterations = 1,
                                    .fidelity = RA_FIDELITY_STAGE};
-  g_autoptr(RaSetup) setup = make_setup(load, n_out, error);
+  g_autoptr(RaSetup) setup = ra_validate_server_setup(load, n_out, error);
   g_autoptr(RaReplay) replay =
       setup ? ra_replay_new(setup, &options, error) : NULL;
 
@@ -143,7 +63,7 @@ wall_s(const Load *load, uint32_t n_out, GError **error)
 
 /* Bytes of a replica's GPUs for keys and values. */
 static double
-room_bytes(const Load *load, const RaSetup *setup)
+room_bytes(const RaValidateLoad *load, const RaSetup *setup)
 {
   const RaWorkloadModel *model = &setup->workload->models[0];
   RaShard shard = ra_call_shard(setup->plan, 0);
@@ -158,9 +78,9 @@ room_bytes(const Load *load, const RaSetup *setup)
 
 /* Requests that memory holds beside the weights; 0 with @error set. */
 static uint32_t
-most_at_once(const Load *load, GError **error)
+most_at_once(const RaValidateLoad *load, GError **error)
 {
-  g_autoptr(RaSetup) setup = make_setup(load, load->n_out, error);
+  g_autoptr(RaSetup) setup = ra_validate_server_setup(load, load->n_out, error);
   const RaWorkloadModel *model;
   double bytes, heads, n;
 
@@ -179,32 +99,11 @@ most_at_once(const Load *load, GError **error)
   return (uint32_t)CLAMP(n, 1, MIN(load->n_queued, BATCH_MOST));
 }
 
-/* A replica with its batching: what a run of it needs. */
-typedef struct {
-  RaSetup *setup;
-  RaShard shard;
-  RaPiece whole;
-  RaServeReplica replica;
-} Server;
-
-static gboolean
-server_init(Server *server, const Load *load, GError **error)
-{
-  *server = (Server){.setup = make_setup(load, load->n_out, error),
-                     .whole = {.has_embedding = 1, .has_head = 1}};
-  if (!server->setup)
-    return FALSE;
-  server->shard = ra_call_shard(server->setup->plan, 0);
-  server->whole.n_layers = server->shard.model->n_layers;
-  server->replica = (RaServeReplica){server->setup->estimator, &server->shard,
-                                     &server->whole};
-  return TRUE;
-}
-
 /* @n requests, at @arrival_s (nullable). */
 static void
-server_run(const Server *server, const Load *load, const RaBatching *batching,
-           uint32_t n, const double *arrival_s, RaServeResult *result)
+server_run(const RaValidateServer *server, const RaValidateLoad *load,
+           const RaBatching *batching, uint32_t n, const double *arrival_s,
+           RaServeResult *result)
 {
   g_autofree uint32_t *prompt = g_new(uint32_t, n);
   g_autofree uint32_t *response = g_new(uint32_t, n);
@@ -231,14 +130,14 @@ make_batching(uint32_t at_once)
 
 /* All requests through a batcher; 0 with @error set. */
 static double
-queued_s(const Load *load, GError **error)
+queued_s(const RaValidateLoad *load, GError **error)
 {
   RaBatching batching = make_batching(load->n);
   RaServeResult result = {.n_parts = 0};
-  Server server;
+  RaValidateServer server;
   double blocks;
 
-  if (!server_init(&server, load, error))
+  if (!ra_validate_server_init(&server, load, error))
     return 0;
   blocks =
       room_bytes(load, server.setup) / load->tp /
@@ -255,17 +154,17 @@ queued_s(const Load *load, GError **error)
 
 /* Time of a token in a closed loop of a replica; 0 with @error set. */
 static double
-looped_s(const Load *load, GError **error)
+looped_s(const RaValidateLoad *load, GError **error)
 {
   RaBatching batching = make_batching(load->n);
   uint32_t c = load->n, n = 3 * c;
   g_autofree double *first_s = g_new(double, n);
   g_autofree double *end_s = g_new(double, n);
   RaServeResult result = {.first_s = first_s, .end_s = end_s};
-  Server server;
+  RaValidateServer server;
   double sum_s = 0;
 
-  if (!server_init(&server, load, error))
+  if (!ra_validate_server_init(&server, load, error))
     return 0;
   batching.step_tokens = MAX(LOOP_PROMPT_TOKENS, load->n_in) + c - 1;
   server_run(&server, load, &batching, n, NULL, &result);
@@ -277,7 +176,7 @@ looped_s(const Load *load, GError **error)
 
 /* Time of a token in a closed loop; 0 with @error set. */
 static double
-token_s(const Load *load, GError **error)
+token_s(const RaValidateLoad *load, GError **error)
 {
   double whole_s, one_s;
 
@@ -290,7 +189,7 @@ token_s(const Load *load, GError **error)
 
 /* Time of all requests, queued at once; 0 with @error set. */
 static double
-queue_s(Load *load, GError **error)
+queue_s(RaValidateLoad *load, GError **error)
 {
   if (load->pp > 1) {
     load->n = load->pp; /* until it is known */
@@ -309,7 +208,7 @@ queue_s(Load *load, GError **error)
 
 /* FALSE: a precision that no law is of. */
 static gboolean
-set_precision(Load *load, const char *precision)
+set_precision(RaValidateLoad *load, const char *precision)
 {
   load->precision = strcmp(precision, "fp8") == 0 ? "fp8" : "bf16";
   return strcmp(precision, "fp4") != 0 && strcmp(precision, "nvfp4") != 0;
@@ -317,7 +216,7 @@ set_precision(Load *load, const char *precision)
 
 /* Adds the row; or a note of why there is none.  Takes @error. */
 static void
-add_row(Reader *reader, const RaCsvLine *line, const Load *load,
+add_row(Reader *reader, const RaCsvLine *line, const RaValidateLoad *load,
         const char *part, double measured, double predicted, GError *error)
 {
   RaValidateRow row = {RA_VALIDATE_ROW,
@@ -370,7 +269,7 @@ read_tpot(const RaCsvLine *line, gpointer data, GError **error)
   enum { TP, PP, IN, OUT, CONCURRENT, TPOT, N };
   g_autofree char *gpu = g_ascii_strdown(line->field[1], -1);
   double v[N], predicted_s;
-  Load load = {.model = line->field[0], .gpu = gpu};
+  RaValidateLoad load = {.model = line->field[0], .gpu = gpu};
   GError *why = NULL;
 
   if (!ra_csv_numbers(line, 4, N, v, error))
@@ -398,7 +297,7 @@ read_throughput(const RaCsvLine *line, gpointer data, GError **error)
   enum { TP, PP, IN, OUT, REQUESTS, RATE, N };
   g_autofree char *gpu = g_ascii_strdown(line->field[1], -1);
   double v[N], predicted_s;
-  Load load = {.model = line->field[0], .gpu = gpu};
+  RaValidateLoad load = {.model = line->field[0], .gpu = gpu};
   GError *why = NULL;
 
   if (!ra_csv_numbers(line, 3, N, v, error))
@@ -456,15 +355,15 @@ double
 ra_validate_token_s(const RaValidateRequests *requests,
                     const RaSystemConstants *constants, GError **error)
 {
-  const Load load = {.model = requests->model,
-                     .gpu = requests->gpu,
-                     .precision = requests->precision,
-                     .tp = requests->tp,
-                     .pp = 1,
-                     .constants = constants,
-                     .n_in = requests->n_in,
-                     .n_out = requests->n_out,
-                     .n = requests->n};
+  const RaValidateLoad load = {.model = requests->model,
+                               .gpu = requests->gpu,
+                               .precision = requests->precision,
+                               .tp = requests->tp,
+                               .pp = 1,
+                               .constants = constants,
+                               .n_in = requests->n_in,
+                               .n_out = requests->n_out,
+                               .n = requests->n};
 
   return token_s(&load, error);
 }

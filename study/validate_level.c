@@ -336,8 +336,8 @@ static const RaValidateLevel levels[] = {
      .unit = "s",
      .modes = RA_VALIDATE_BOTH,
      BARS(0.06, 0),
-     .convention = "requests as they arrived, kernels alone; nothing is fitted "
-                   "on the requests",
+     .convention = "requests as they arrived, kernels alone, without tables "
+                   "the GPU's laws; nothing is fitted on the requests",
      .collect = ra_validate_serving},
     {.id = "serving-quantiles",
      .title = "vLLM by its layer's tables, quantiles",

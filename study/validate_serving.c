@@ -1,9 +1,11 @@
 /* The levels of a server whose GPU and model were measured layer by layer: its
  * requests, as they arrived, through the batcher on those tables.
  *
- * A run is a folder GPU_MODEL of serving_e2e_vllm with meta.json (what the
- * engine was started with) and requests.csv; its tables are in
- * profile/GPU_MODEL_tpN.
+ * A run is a folder GPU_MODEL of serving_e2e_vllm with meta*.json (what the
+ * engine was started with) and requests*.csv; its tables are in
+ * profile/GPU_MODEL_tpN.  Of N GPUs a step sums over them twice a layer and
+ * once more, by their profile's law: no table has that.  Where the folder has
+ * no such tables the step is what the GPU's own laws say.
  */
 #include "config.h"
 
@@ -31,18 +33,22 @@ typedef struct {
 
 /* A run of a server. */
 typedef struct {
-  char *path;       /* of requests.csv, owned */
+  const char *path; /* of the first file of requests, interned */
+  char *name;       /* GPU_MODEL, owned */
   GArray *requests; /* Request, by arrival */
   RaBatching batching;
+  uint32_t tp;
   RaModel *model;
-  RaServingTable *table;
-  double step_s; /* of the engine's host after a step */
+  RaServingTable *table;   /* NULL: none, by laws */
+  RaValidateServer server; /* without table, or of several GPUs */
+  const RaSystem *system;  /* the engine; NULL: nothing of its own */
 } Run;
 
 static void
 run_clear(Run *run)
 {
-  g_free(run->path);
+  g_free(run->name);
+  ra_setup_free(run->server.setup);
   g_clear_pointer(&run->requests, g_array_unref);
   g_clear_pointer(&run->table, ra_serving_table_free);
   g_clear_pointer(&run->model, ra_model_free);
@@ -70,21 +76,38 @@ object_of(JsonObject *object, const char *name)
                                               : NULL;
 }
 
+/* The first of @folder's files meta*.json, or NULL. */
+static JsonParser *
+parse_meta(const char *folder)
+{
+  g_autoptr(JsonParser) parser = json_parser_new();
+  g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+  g_autofree char *first = NULL, *path = NULL;
+  const char *name;
+
+  while (dir && (name = g_dir_read_name(dir)))
+    if (g_str_has_prefix(name, "meta") && g_str_has_suffix(name, ".json") &&
+        (!first || strcmp(name, first) < 0)) {
+      g_free(first);
+      first = g_strdup(name);
+    }
+  path = first ? g_build_filename(folder, first, NULL) : NULL;
+  if (!path || !json_parser_load_from_file(parser, path, NULL) ||
+      !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser)))
+    return NULL;
+  return g_steal_pointer(&parser);
+}
+
 /* Why the run cannot be predicted, or NULL. */
 static char *
-read_meta(Run *run, const char *data, const char *folder, const char *name)
+read_meta(Run *run, const char *folder)
 {
-  g_autofree char *path = g_build_filename(folder, "meta.json", NULL);
-  g_autoptr(JsonParser) parser = json_parser_new();
-  const char *model = strchr(name, '_');
+  g_autoptr(JsonParser) parser = parse_meta(folder);
+  const char *model = strchr(run->name, '_');
   JsonObject *root, *kwargs, *cache;
-  g_autofree char *tables = NULL;
-  GError *error = NULL;
-  char *why;
 
-  if (!json_parser_load_from_file(parser, path, NULL) ||
-      !JSON_NODE_HOLDS_OBJECT(json_parser_get_root(parser)))
-    return g_strdup_printf("%s: is no JSON", path);
+  if (!parser)
+    return g_strdup_printf("%s: there is no meta.json", folder);
   root = json_node_get_object(json_parser_get_root(parser));
   kwargs = object_of(root, "engine_kwargs");
   cache = object_of(root, "kv_cache");
@@ -94,23 +117,65 @@ read_meta(Run *run, const char *data, const char *folder, const char *name)
                    .block_tokens = number_of(cache, "block_size"),
                    .n_blocks = number_of(cache, "num_gpu_blocks"),
                    .group = 1};
-  run->model = model ? ra_validate_model(model + 1) : NULL;
+  run->tp = MAX(number_of(kwargs, "tensor_parallel_size"), 1);
+  run->model = ra_validate_model(model + 1);
   /* A run that does not say had room enough. */
   if (!cache)
     run->batching.block_tokens = BLOCK_TOKENS;
   if (run->batching.max_sequences == 0 || run->batching.block_tokens == 0 ||
       run->batching.step_tokens < run->batching.max_sequences || !run->model)
-    return g_strdup_printf("%s: says too little of engine or model", path);
-  if (number_of(kwargs, "tensor_parallel_size") > 1)
-    return g_strdup_printf("%s: its collectives over PCIe were not measured",
-                           path);
-  tables = g_strdup_printf("%s/serving_e2e_vllm/profile/%s_tp1", data, name);
+    return g_strdup_printf("%s: says too little of engine or model", folder);
+  return NULL;
+}
+
+/* The replica by its GPU's laws; why there is none, or NULL. */
+static char *
+make_server(Run *run)
+{
+  g_auto(GStrv) part = g_strsplit(run->name, "_", 2);
+  const RaValidateLoad load = {.model = part[1],
+                               .gpu = part[0],
+                               .precision = "bf16",
+                               .tp = run->tp,
+                               .pp = 1,
+                               .constants =
+                                   run->system ? &run->system->constants : NULL,
+                               .n_in = 1,
+                               .n_out = 1,
+                               .n = 1};
+  GError *error = NULL;
+  char *why;
+
+  if (ra_validate_server_init(&run->server, &load, &error))
+    return NULL;
+  why = g_strdup(error->message);
+  g_error_free(error);
+  return why;
+}
+
+/* What a step is timed by; why there is nothing, or NULL. */
+static char *
+load_tables(Run *run, RaValidateJob *job)
+{
+  g_autofree char *tables = g_strdup_printf(
+      "%s/serving_e2e_vllm/profile/%s_tp%u", job->data, run->name, run->tp);
+  GError *error = NULL;
+  char *why;
+
+  if (!g_file_test(tables, G_FILE_TEST_IS_DIR)) {
+    ra_validate_note(job, "%s: no tables of its layers: by its GPU's laws",
+                     run->name);
+    return make_server(run);
+  }
   run->table = ra_serving_table_load(tables, &error);
   if (run->table && run->model->n_experts > 0 &&
       !ra_serving_table_has_experts(run->table))
     return g_strdup_printf("%s: there is no moe.csv of its experts", tables);
+  if (run->table && run->tp > 1)
+    ra_validate_note(job, "%s: its %u GPUs sum by their profile's law",
+                     run->name, run->tp);
   if (run->table)
-    return NULL;
+    return run->tp > 1 ? make_server(run) : NULL;
   why = g_strdup(error->message);
   g_error_free(error);
   return why;
@@ -143,15 +208,17 @@ compare_requests(const void *a, const void *b)
 }
 
 static gboolean
-read_requests(Run *run, GError **error)
+read_requests(Run *run, const GPtrArray *files, GError **error)
 {
   static const char *const columns[] = {"input_tokens", "output_tokens",
                                         "queued_s",     "first_token_s",
                                         "last_token_s", NULL};
 
   run->requests = g_array_new(FALSE, FALSE, sizeof(Request));
-  if (!ra_csv_read(run->path, columns, read_request, run->requests, error))
-    return FALSE;
+  for (guint i = 0; i < files->len; i++)
+    if (!ra_csv_read(files->pdata[i], columns, read_request, run->requests,
+                     error))
+      return FALSE;
   if (run->requests->len > 0)
     qsort(run->requests->data, run->requests->len, sizeof(Request),
           compare_requests);
@@ -160,14 +227,33 @@ read_requests(Run *run, GError **error)
 
 /* --- the same, simulated --- */
 
+/* Seconds of what @step's tokens are summed over the run's GPUs. */
+static double
+sums_s(const Run *run, const RaBatchStretch *step)
+{
+  const RaModel *model = run->model;
+  uint64_t tokens = (uint64_t)step->chunk_tokens + step->n_decoding;
+  RaOp op = {.kind = RA_OP_ALL_REDUCE,
+             .dim = {2 * tokens * model->hidden, run->tp, run->tp, 1}};
+
+  if (run->tp < 2)
+    return 0;
+  return (2.0 * model->n_layers + 1) *
+         ra_estimator_op_s(run->server.setup->estimator, &op);
+}
+
 static void
 table_mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out_cost)
 {
   const Run *run = context;
   double s = ra_serving_step_s(run->table, run->model, step);
+  double comm_s = sums_s(run, step);
+  double step_s = run->system ? run->system->constants.decode_step_s : 0;
 
-  *out_cost = (RaCost){
-      .total_s = s + run->step_s, .compute_s = s, .host_s = run->step_s};
+  *out_cost = (RaCost){.total_s = s + comm_s + step_s,
+                       .compute_s = s,
+                       .comm_s = comm_s,
+                       .host_s = step_s};
 }
 
 /* A step at a time: tables are no lines. */
@@ -219,6 +305,8 @@ simulate(const Run *run)
   g_autoptr(RaBatcher) batcher = NULL;
   Latencies l;
 
+  if (!run->table)
+    source = ra_serve_source(&run->server.replica);
   for (guint i = 0; i < n; i++) {
     const Request *r = &g_array_index(run->requests, Request, i);
 
@@ -260,7 +348,7 @@ add_row(RaValidateJob *job, const Run *run, const char *name, const char *part,
   RaValidateRow row = {RA_VALIDATE_ROW,
                        .name = g_strdup_printf("%s, %s", name, what),
                        .part = g_intern_string(part),
-                       .file = g_intern_string(run->path),
+                       .file = run->path,
                        .line = 1,
                        .measured = measured,
                        .predicted = predicted};
@@ -292,17 +380,19 @@ add_rows(const RaValidateLevel *level, RaValidateJob *job, const Run *run,
   }
 }
 
-/* Reads the run of @folder; FALSE with @error set.  *@out_why (owned by the
- * caller): why it cannot be predicted, else NULL. */
+/* Reads the run of @folder, its requests in @files; FALSE with @error set.
+ * *@out_why (owned by the caller): why it cannot be predicted, else NULL. */
 static gboolean
-load_run(Run *run, const char *data, const char *folder, const char *name,
-         char **out_why, GError **error)
+load_run(Run *run, RaValidateJob *job, const char *folder,
+         const GPtrArray *files, char **out_why, GError **error)
 {
   *out_why = NULL;
-  if (!read_requests(run, error))
+  if (!read_requests(run, files, error))
     return FALSE;
-  *out_why = run->requests->len > 0 ? read_meta(run, data, folder, name)
+  *out_why = run->requests->len > 0 ? read_meta(run, folder)
                                     : g_strdup("it has no requests");
+  if (!*out_why)
+    *out_why = load_tables(run, job);
   for (guint i = 0; !*out_why && i < run->requests->len; i++) {
     const Request *r = &g_array_index(run->requests, Request, i);
 
@@ -314,17 +404,21 @@ load_run(Run *run, const char *data, const char *folder, const char *name,
   return TRUE;
 }
 
+/* A folder `rtx4090_llama-3.1-8b`, with "_heldout" or without. */
 static gboolean
 add_run(const RaValidateLevel *level, RaValidateJob *job, const char *folder,
-        const char *name, double step_s, GError **error)
+        const char *name, const RaSystem *system, GError **error)
 {
-  Run run = {.path = g_build_filename(folder, "requests.csv", NULL),
-             .step_s = step_s};
+  g_autoptr(GPtrArray) files = ra_csv_find(folder, "requests");
+  Run run = {.name = g_strdup(name), .system = system};
   g_autofree char *why = NULL;
   gboolean ok = TRUE;
 
-  if (g_file_test(run.path, G_FILE_TEST_IS_REGULAR)) {
-    ok = load_run(&run, job->data, folder, name, &why, error);
+  if (g_str_has_suffix(run.name, "_heldout"))
+    run.name[strlen(run.name) - strlen("_heldout")] = '\0';
+  if (files->len > 0 && strchr(run.name, '_')) {
+    run.path = g_intern_string(files->pdata[0]);
+    ok = load_run(&run, job, folder, files, &why, error);
     if (why)
       ra_validate_note(job, "%s: not predicted: %s", name, why);
     if (ok && !why) {
@@ -386,8 +480,8 @@ ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
     g_autofree char *folder =
         g_build_filename(path, g_ptr_array_index(names, i), NULL);
 
-    if (!add_run(level, job, folder, g_ptr_array_index(names, i),
-                 system ? system->constants.decode_step_s : 0, error))
+    if (!add_run(level, job, folder, g_ptr_array_index(names, i), system,
+                 error))
       return FALSE;
   }
   return TRUE;

@@ -131,43 +131,66 @@ nic_rate(const char *text)
 static const char *const table_columns[] = {"table_id", "collective",    "gpu",
                                             "nodes",    "?interconnect", NULL};
 
-/* Tables that the law is for, with the rate of a node's NICs.  EFA's latencies
- * are twice InfiniBand's: its tables are a source of their own, which no law is
- * fitted on; so are those in a node. */
+/* What a table was measured on. */
+typedef struct {
+  const char *id, *collective, *gpu, *fabric;
+  double nodes;
+} Table;
+
+/* The table @t, with the rate of a node's NICs; 0: it is of another source.
+ * EFA's latencies are twice InfiniBand's: its tables are a source of their own,
+ * which no law is fitted on; so are those in a node. */
+static const RaMeasuredFound *
+find_table(RaMeasuredReader *r, const Table *t)
+{
+  g_autofree char *gpu = g_ascii_strdown(t->gpu, -1);
+  gboolean efa = strcmp(r->source, "inter-node.efa") == 0;
+  gboolean node = strcmp(r->source, "inter-node.one") == 0;
+  RaMeasuredFound *found = g_hash_table_lookup(r->found, t->id);
+
+  if (found)
+    return found;
+  found = ra_measured_found(r, t->id);
+  if (strcmp(t->collective, "all_reduce") == 0 && (t->nodes > 1) != node &&
+      g_str_has_prefix(gpu, r->gpu) &&
+      (node || (strstr(t->fabric, "EFA") != NULL) == efa))
+    found->value[0] = nic_rate(t->fabric);
+  return found;
+}
+
 static gboolean
 read_table(const RaCsvLine *line, gpointer data, GError **error)
 {
-  RaMeasuredReader *r = data;
-  g_autofree char *gpu = g_ascii_strdown(line->field[2], -1);
-  const char *fabric = line->field[4];
-  gboolean efa = strcmp(r->source, "inter-node.efa") == 0;
-  gboolean node = strcmp(r->source, "inter-node.one") == 0;
-  double nodes;
+  const char *const *f = line->field;
+  Table t = {.id = f[0], .collective = f[1], .gpu = f[2], .fabric = f[4]};
 
-  if (!ra_csv_number(line, 3, &nodes, error))
+  if (!ra_csv_number(line, 3, &t.nodes, error))
     return FALSE;
-  if (strcmp(line->field[1], "all_reduce") == 0 && (nodes > 1) != node &&
-      g_str_has_prefix(gpu, r->gpu) &&
-      (node || (strstr(fabric, "EFA") != NULL) == efa))
-    ra_measured_found(r, line->field[0])->value[0] = nic_rate(fabric);
+  find_table(data, &t);
   return TRUE;
 }
 
 static const char *const inter_node_columns[] = {
-    "table_id", "num_gpus", "nodes", "bytes", "oop_time_us", NULL};
+    "table_id",    "num_gpus",    "nodes", "bytes",
+    "oop_time_us", "?collective", "?gpu",  NULL};
 
+/* A row of a table that nobody lists is of what its own columns say. */
 static gboolean
 read_inter_node(const RaCsvLine *line, gpointer data, GError **error)
 {
   RaMeasuredReader *r = data;
-  const RaMeasuredFound *table = g_hash_table_lookup(r->found, line->field[0]);
+  const char *const *f = line->field;
+  Table t = {.id = f[0], .collective = f[5], .gpu = f[6], .fabric = ""};
+  const RaMeasuredFound *table;
   double v[4];
   RaOp op = {.kind = RA_OP_ALL_REDUCE, .dim = {0, 0, 0, 1}};
   guint before = r->rows->len;
 
   if (!ra_csv_numbers(line, 1, 4, v, error))
     return FALSE;
-  if (!table)
+  t.nodes = v[1];
+  table = find_table(r, &t);
+  if (!(table->value[0] > 0))
     return TRUE;
   op.dim[0] = ra_measured_whole(v[2]);
   op.dim[1] = ra_measured_whole(v[0]);
@@ -284,8 +307,8 @@ ra_measured_messages(RaMeasuredReader *r, const char *data, GError **error)
     return ra_measured_files(data, folder, prefix, r, lut_columns, read_lut,
                              error);
   if (strcmp(folder, "comm_nccltests") == 0)
-    return ra_measured_files(data, folder, prefix, r, table_columns, read_table,
-                             error) &&
+    return ra_measured_files(data, folder, "tables", r, table_columns,
+                             read_table, error) &&
            ra_measured_files(data, folder, "rows", r, inter_node_columns,
                              read_inter_node, error);
   if (strcmp(folder, "comm_deepep") == 0)

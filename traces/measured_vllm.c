@@ -107,7 +107,7 @@ begin_folder(RaMeasuredReader *r, const char *name)
   g_auto(GStrv) part = g_strsplit(name, "_", -1);
   guint64 tp;
 
-  if (g_strv_length(part) != 3 || strcmp(part[0], r->gpu) != 0 ||
+  if (g_strv_length(part) < 3 || strcmp(part[0], r->gpu) != 0 ||
       !g_str_has_prefix(part[2], "tp") || !ra_text_uint64(part[2] + 2, &tp) ||
       tp < 1 || tp > 64)
     return FALSE;

@@ -198,16 +198,32 @@ make_grid(const GArray *rows, Wanted wanted, guint kernel, guint first, guint n)
   return g_steal_pointer(&grid);
 }
 
+/* All files of @folder whose names begin with @prefix. */
+static gboolean
+read_files(const char *folder, const char *prefix, const char *const *columns,
+           RaCsvRow read, Reader *reader, GError **error)
+{
+  g_autoptr(GPtrArray) files = ra_csv_find(folder, prefix);
+
+  for (guint i = 0; i < files->len; i++)
+    if (!ra_csv_read(files->pdata[i], columns, read, reader, error))
+      return FALSE;
+  if (files->len > 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: there is no %s*.csv", folder,
+              prefix);
+  return FALSE;
+}
+
 static gboolean
 load_kernels(const char *folder, const char *name, const char *size,
              GArray *kernels, GError **error)
 {
   const char *const columns[] = {"layer", size, "time_us", NULL};
-  g_autofree char *path = g_build_filename(folder, name, NULL);
   g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
   Reader reader = {kernels, rows};
 
-  if (!ra_csv_read(path, columns, read_kernel, &reader, error))
+  if (!read_files(folder, name, columns, read_kernel, &reader, error))
     return FALSE;
   for (guint k = 0; k < kernels->len; k++) {
     Kernel *kernel = &g_array_index(kernels, Kernel, k);
@@ -215,8 +231,8 @@ load_kernels(const char *folder, const char *name, const char *size,
     kernel->grid = make_grid(rows, of_kernel, k, 0, 1);
     if (kernel->grid)
       continue;
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:1: '%s' has no time", path,
-                kernel->name);
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: '%s' of %s*.csv has no time", folder, kernel->name, name);
     return FALSE;
   }
   return TRUE;
@@ -227,19 +243,19 @@ load_attention(RaServingTable *t, const char *folder, GError **error)
 {
   static const char *const columns[] = {
       "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us", NULL};
-  g_autofree char *path = g_build_filename(folder, "attention.csv", NULL);
   g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
   Reader reader = {NULL, rows};
 
-  if (!ra_csv_read(path, columns, read_attention, &reader, error))
+  if (!read_files(folder, "attention", columns, read_attention, &reader, error))
     return FALSE;
   t->mixed = make_grid(rows, with_chunk, 0, 0, 4);
   t->decode = make_grid(rows, without_chunk, 0, 2, 2);
   if (t->mixed && t->decode)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s:1: there are no rows with and without a chunk of a prompt",
-              path);
+              "%s: attention*.csv has no rows with and without a chunk of a "
+              "prompt",
+              folder);
   return FALSE;
 }
 
@@ -249,18 +265,19 @@ load_experts(RaServingTable *t, const char *folder, GError **error)
 {
   static const char *const columns[] = {"tokens", "activated_experts",
                                         "time_us", NULL};
-  g_autofree char *path = g_build_filename(folder, "moe.csv", NULL);
+  g_autoptr(GPtrArray) files = ra_csv_find(folder, "moe");
   g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
   Reader reader = {NULL, rows};
 
-  if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
+  if (files->len == 0)
     return TRUE;
-  if (!ra_csv_read(path, columns, read_experts, &reader, error))
+  if (!read_files(folder, "moe", columns, read_experts, &reader, error))
     return FALSE;
   t->experts = make_grid(rows, of_kernel, 0, 0, 2);
   if (t->experts)
     return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:1: there is no time", path);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: there is no time in moe*.csv", folder);
   return FALSE;
 }
 
@@ -273,9 +290,8 @@ ra_serving_table_load(const char *folder, GError **error)
   t->sequence = g_array_new(FALSE, TRUE, sizeof(Kernel));
   g_array_set_clear_func(t->dense, kernel_clear);
   g_array_set_clear_func(t->sequence, kernel_clear);
-  if (!load_kernels(folder, "dense.csv", "tokens", t->dense, error) ||
-      !load_kernels(folder, "per_sequence.csv", "sequences", t->sequence,
-                    error) ||
+  if (!load_kernels(folder, "dense", "tokens", t->dense, error) ||
+      !load_kernels(folder, "per_sequence", "sequences", t->sequence, error) ||
       !load_attention(t, folder, error) || !load_experts(t, folder, error))
     return NULL;
   return g_steal_pointer(&t);

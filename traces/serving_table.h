@@ -6,7 +6,8 @@
  * prompt with kv_prefill tokens before it, beside n_decode sequences with
  * kv_decode tokens each) and per_sequence.csv (layer, sequences, time_us: head
  * and sampler).  A model with experts has moe.csv too (tokens,
- * activated_experts, time_us: router and experts of one layer).  Between the
+ * activated_experts, time_us: router and experts of one layer).  Each may be in
+ * several files whose names begin so (dense_heldout.csv).  Between the
  * measured sizes times are powers of the sizes.
  *
  *     RaServingTable *t = ra_serving_table_load(folder, &error);
