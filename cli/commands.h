@@ -13,6 +13,7 @@ extern const RaCommand ra_command_search;
 extern const RaCommand ra_command_study;
 extern const RaCommand ra_command_export;
 extern const RaCommand ra_command_import;
+extern const RaCommand ra_command_report;
 extern const RaCommand ra_command_trace;
 extern const RaCommand ra_command_calibrate;
 extern const RaCommand ra_command_validate;

@@ -18,6 +18,7 @@ reallot_SOURCES += %D%/output.c %D%/output.h
 reallot_SOURCES += %D%/plan.c
 reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
+reallot_SOURCES += %D%/report.c
 reallot_SOURCES += %D%/run.c
 reallot_SOURCES += %D%/search.c
 reallot_SOURCES += %D%/search_report.c %D%/search_report.h

@@ -270,40 +270,75 @@ make_title(const RaSetup *setup, uint32_t gpu, const char *which)
   return title;
 }
 
-static gboolean
-draw_lane(const RaSetup *setup, const RaReplay *replay,
-          const RaMemoryTable *table, uint32_t lane, const char *terminal,
-          const RaMemoryPlotOptions *o, GError **error)
+/* Bands and rows of @lane between @from_s and @to_s (0: the run's end). */
+static void
+fill_history(History *h, const RaReplay *replay, const RaMemoryTable *table,
+             uint32_t lane, double from_s, double to_s, guint n_columns)
 {
   uint32_t n = ra_memory_n_holders(table->memory);
   g_autofree uint64_t *now = g_new0(uint64_t, n);
   g_autofree uint64_t *most = g_new0(uint64_t, n);
   g_autoptr(GArray) events = ra_memory_events(replay->sim, table, lane);
   double end_s = ra_sim_result(replay->sim)->makespan_s;
-  double to_s = o->to_s > 0 ? MIN(o->to_s, end_s) : end_s;
+  uint64_t peak;
+
+  h->memory = table->memory;
+  h->bands = g_array_new(FALSE, FALSE, sizeof(Band));
+  h->band_of = g_new(guint, n);
+  ra_memory_table_base(table, lane, now);
+  peak = find_most(events, now, most, n);
+  fill_bands(h, most, peak, n);
+  ra_memory_table_base(table, lane, now);
+  to_s = to_s > 0 ? MIN(to_s, end_s) : end_s;
+  fill_rows(h, events, now, n, from_s, MAX(to_s, from_s), n_columns);
+}
+
+static void
+clear_history(History *h)
+{
+  g_array_unref(h->bands);
+  g_free(h->band_of);
+  g_free(h->rows);
+  g_free(h->times_s);
+}
+
+static gboolean
+draw_lane(const RaSetup *setup, const RaReplay *replay,
+          const RaMemoryTable *table, uint32_t lane, const char *terminal,
+          const RaMemoryPlotOptions *o, GError **error)
+{
   uint32_t gpu =
       o->gpu == RA_NONE ? replay->graph->lanes[lane].first_gpu : o->gpu;
   g_autofree char *standard =
       make_title(setup, gpu, o->gpu == RA_NONE ? ", the fullest" : "");
   g_autofree char *title = g_strescape(o->title ? o->title : standard, NULL);
-  History h = {.memory = table->memory};
-  uint64_t peak;
+  History h = {.memory = NULL};
   gboolean done;
 
-  h.bands = g_array_new(FALSE, FALSE, sizeof(Band));
-  h.band_of = g_new(guint, n);
-  ra_memory_table_base(table, lane, now);
-  peak = find_most(events, now, most, n);
-  fill_bands(&h, most, peak, n);
-  ra_memory_table_base(table, lane, now);
-  fill_rows(&h, events, now, n, o->from_s, MAX(to_s, o->from_s),
-            o->width_px ? o->width_px : DEFAULT_WIDTH_PX);
+  fill_history(&h, replay, table, lane, o->from_s, o->to_s,
+               o->width_px ? o->width_px : DEFAULT_WIDTH_PX);
   done = draw(&h, terminal, title, o, error);
-  g_array_unref(h.bands);
-  g_free(h.band_of);
-  g_free(h.rows);
-  g_free(h.times_s);
+  clear_history(&h);
   return done;
+}
+
+char *
+ra_memory_data(const RaReplay *replay, uint32_t n_rows, uint32_t *out_gpu)
+{
+  g_return_val_if_fail(replay != NULL && n_rows > 0 && out_gpu != NULL, NULL);
+
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
+  uint32_t lane = find_lane(replay, table, RA_NONE, NULL);
+  History h = {.memory = NULL};
+  char *data;
+
+  if (lane == RA_NONE)
+    return NULL;
+  *out_gpu = replay->graph->lanes[lane].first_gpu;
+  fill_history(&h, replay, table, lane, 0, 0, n_rows);
+  data = make_data(&h);
+  clear_history(&h);
+  return data;
 }
 
 gboolean

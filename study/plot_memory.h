@@ -40,4 +40,16 @@ typedef struct {
 gboolean ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
                         const RaMemoryPlotOptions *options, GError **error);
 
+/**
+ * ra_memory_data:
+ * @n_rows: moments, evenly over the run
+ * @out_gpu: (out): the fullest GPU, whose memory it is
+ *
+ * Returns: (transfer full) (nullable): what the picture would be drawn from:
+ * TSV behind a `#` line, `time_s` and the upper edge of every holder in GiB;
+ * %NULL: no call uses a GPU
+ */
+char *ra_memory_data(const RaReplay *replay, uint32_t n_rows,
+                     uint32_t *out_gpu);
+
 #endif

@@ -240,6 +240,7 @@ shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_study.sh
 shell_tests += %D%/cli_calibrate.sh
+shell_tests += %D%/cli_report.sh
 shell_tests += %D%/cli_run.sh
 shell_tests += %D%/cli_simulate.sh
 shell_tests += %D%/cli_heldout.sh
