@@ -48,6 +48,10 @@ typedef struct {
   /* all_reduce() that goes on until it is waited for; returns at once. */
   RaCommRequest *(*start_all_reduce)(RaComm *comm, RaReduce reduce, float *data,
                                      gsize n);
+  /* recv() that goes on until it is waited for: the next message of rank @from
+   * that nobody has asked for goes to @data, meanwhile or at once. */
+  RaCommRequest *(*start_recv)(RaComm *comm, uint32_t from, void *data,
+                               gsize n_bytes);
   /* @request: (transfer full).  When it was done, seconds of the monotonic
    * clock. */
   double (*wait)(RaComm *comm, RaCommRequest *request);

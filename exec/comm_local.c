@@ -7,22 +7,12 @@
 
 #include "exec/comm_local.h"
 #include "exec/look.h"
+#include "exec/mailbox.h"
 
-/* A message on its way; the bytes follow. */
-typedef struct _Message {
-  struct _Message *next;
-  gsize n_bytes;
-} Message;
-
-/* Messages from one rank to one, in order. */
-typedef struct {
-  Message *first;
-  Message *last;
-  atomic_uint n_waiting; /* messages */
-} Mailbox;
-
-/* A started reduction of the whole group. */
+/* A started reduction of the whole group, or a receive. */
 struct _RaCommRequest {
+  RaMailbox *box;      /* borrowed; of a receive */
+  RaReceipt receipt;   /* of it */
   RaCommRequest *next; /* younger */
   uint64_t number;     /* in the order in which they were started */
   RaReduce reduce;
@@ -45,11 +35,10 @@ struct _RaLocalGroup {
   uint32_t n_ranks;
   gboolean spins;         /* who waits looks before it sleeps */
   Slot *slots;            /* (n_ranks) */
-  Mailbox *mailboxes;     /* (n_ranks to, n_ranks from) */
+  RaMailbox *mailboxes;   /* (n_ranks to, n_ranks from) */
   RaCommRequest *started; /* the oldest */
-  pthread_mutex_t lock;   /* of mailboxes and started */
+  pthread_mutex_t lock;   /* of started */
   pthread_cond_t changed; /* the barrier, or a started reduction */
-  pthread_cond_t *mail;   /* (n_ranks) something has come for a rank */
   atomic_uint n_arrived;  /* at the barrier */
   atomic_uint passed;     /* barriers, wraps */
 };
@@ -101,14 +90,6 @@ barrier(RaComm *comm)
   while (!has_passed(&at))
     pthread_cond_wait(&g->changed, &g->lock);
   pthread_mutex_unlock(&g->lock);
-}
-
-static gboolean
-has_mail(gconstpointer data)
-{
-  const Mailbox *box = data;
-
-  return atomic_load_explicit(&box->n_waiting, memory_order_acquire) > 0;
 }
 
 static void
@@ -229,43 +210,30 @@ static void
 send_message(RaComm *comm, uint32_t to, const void *data, gsize n_bytes)
 {
   RaLocalGroup *g = group_of(comm);
-  Mailbox *box = &g->mailboxes[to * g->n_ranks + comm->rank];
-  Message *message = g_malloc(sizeof *message + n_bytes);
 
-  *message = (Message){.n_bytes = n_bytes};
-  memcpy(message + 1, data, n_bytes);
-  pthread_mutex_lock(&g->lock);
-  if (box->last)
-    box->last->next = message;
-  else
-    box->first = message;
-  box->last = message;
-  atomic_fetch_add(&box->n_waiting, 1);
-  pthread_cond_signal(&g->mail[to]);
-  pthread_mutex_unlock(&g->lock);
+  ra_mailbox_send(&g->mailboxes[to * g->n_ranks + comm->rank], data, n_bytes);
 }
 
 static void
 recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
 {
   RaLocalGroup *g = group_of(comm);
-  Mailbox *box = &g->mailboxes[comm->rank * g->n_ranks + from];
-  Message *message;
+  RaMailbox *box = &g->mailboxes[comm->rank * g->n_ranks + from];
+  RaReceipt receipt;
 
-  if (g->spins)
-    (void)ra_look(has_mail, box);
-  pthread_mutex_lock(&g->lock);
-  while (!box->first)
-    pthread_cond_wait(&g->mail[comm->rank], &g->lock);
-  message = box->first;
-  box->first = message->next;
-  if (!box->first)
-    box->last = NULL;
-  atomic_fetch_sub(&box->n_waiting, 1);
-  pthread_mutex_unlock(&g->lock);
-  g_assert(message->n_bytes == n_bytes);
-  memcpy(data, message + 1, n_bytes);
-  g_free(message);
+  ra_mailbox_expect(box, &receipt, data, n_bytes);
+  ra_mailbox_wait(box, &receipt, g->spins);
+}
+
+static RaCommRequest *
+start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
+{
+  RaLocalGroup *g = group_of(comm);
+  RaCommRequest *request = g_new0(RaCommRequest, 1);
+
+  request->box = &g->mailboxes[comm->rank * g->n_ranks + from];
+  ra_mailbox_expect(request->box, &request->receipt, data, n_bytes);
+  return request;
 }
 
 /* The started reduction of this number, made by who comes first.  Locked. */
@@ -293,12 +261,19 @@ n_chunks(const RaCommRequest *request)
   return MAX((request->n + CHUNK - 1) / CHUNK, 1);
 }
 
+static double
+now_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Does chunks of @request until all are taken.  Locked, but not meanwhile. */
 static void
 work_on(RaLocalGroup *g, RaCommRequest *request)
 {
-  struct timespec t;
-
   while (request->n_taken < n_chunks(request)) {
     gsize first = CHUNK * request->n_taken++;
 
@@ -308,8 +283,7 @@ work_on(RaLocalGroup *g, RaCommRequest *request)
     pthread_mutex_lock(&g->lock);
     if (++request->n_done < n_chunks(request))
       continue;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    request->done_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    request->done_s = now_s();
     pthread_cond_broadcast(&g->changed);
   }
 }
@@ -342,6 +316,11 @@ wait_request(RaComm *comm, RaCommRequest *request)
   gboolean is_last;
   double done_s;
 
+  if (request->box) {
+    ra_mailbox_wait(request->box, &request->receipt, g->spins);
+    g_free(request);
+    return now_s();
+  }
   pthread_mutex_lock(&g->lock);
   while (request->n_arrived < g->n_ranks)
     pthread_cond_wait(&g->changed, &g->lock);
@@ -382,6 +361,7 @@ static const RaCommTable table = {
     .recv = recv_message,
     .barrier = barrier,
     .start_all_reduce = start_all_reduce,
+    .start_recv = start_recv,
     .wait = wait_request,
     .free = comm_free,
 };
@@ -395,12 +375,11 @@ ra_local_group_new(uint32_t n_ranks, gboolean spins)
   g->n_ranks = n_ranks;
   g->spins = spins;
   g->slots = g_new0(Slot, n_ranks);
-  g->mailboxes = g_new0(Mailbox, (gsize)n_ranks * n_ranks);
+  g->mailboxes = g_new0(RaMailbox, (gsize)n_ranks * n_ranks);
   pthread_mutex_init(&g->lock, NULL);
   pthread_cond_init(&g->changed, NULL);
-  g->mail = g_new0(pthread_cond_t, n_ranks);
-  for (uint32_t i = 0; i < n_ranks; i++)
-    pthread_cond_init(&g->mail[i], NULL);
+  for (uint32_t i = 0; i < n_ranks * n_ranks; i++)
+    ra_mailbox_init(&g->mailboxes[i]);
   return g;
 }
 
@@ -410,16 +389,8 @@ ra_local_group_free(RaLocalGroup *group)
   if (!group)
     return;
   for (uint32_t i = 0; i < group->n_ranks * group->n_ranks; i++)
-    while (group->mailboxes[i].first) {
-      Message *message = group->mailboxes[i].first;
-
-      group->mailboxes[i].first = message->next;
-      g_free(message);
-    }
+    ra_mailbox_clear(&group->mailboxes[i]);
   pthread_cond_destroy(&group->changed);
-  for (uint32_t i = 0; i < group->n_ranks; i++)
-    pthread_cond_destroy(&group->mail[i]);
-  g_free(group->mail);
   pthread_mutex_destroy(&group->lock);
   g_free(group->mailboxes);
   g_free(group->slots);

@@ -48,7 +48,7 @@ typedef struct {
 
 struct _RaCommRequest {
   RaReduce reduce;
-  float *data;
+  float *data; /* NULL: a receive */
   gsize n;
   uint32_t number;
   float *parts;     /* (n_ranks, own span) owned */
@@ -169,12 +169,13 @@ static double
 wait_request(RaComm *comm, RaCommRequest *r)
 {
   gsize mine = span_n(comm, r->n, comm->rank);
-  float *sum = r->data + span_begin(comm, r->n, comm->rank);
+  float *sum = r->data ? r->data + span_begin(comm, r->n, comm->rank) : NULL;
   struct timespec t;
 
   finish(comm, r->requests);
-  add_parts(r->parts, comm->n_ranks, r->reduce, mine, sum);
-  for (uint32_t i = 0; i < comm->n_ranks; i++)
+  if (sum)
+    add_parts(r->parts, comm->n_ranks, r->reduce, mine, sum);
+  for (uint32_t i = 0; sum && i < comm->n_ranks; i++)
     if (i != comm->rank) {
       recv_from(comm, i, SECOND, r->number, r->data + span_begin(comm, r->n, i),
                 span_n(comm, r->n, i) * sizeof *sum, r->requests);
@@ -360,6 +361,18 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   finish(comm, requests);
 }
 
+/* MPI lets no message of one member overtake another: who asks first gets the
+ * first. */
+static RaCommRequest *
+start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
+{
+  RaCommRequest *request = g_new0(RaCommRequest, 1);
+
+  request->requests = new_requests();
+  recv_from(comm, from, MESSAGE, 0, data, n_bytes, request->requests);
+  return request;
+}
+
 /* Rounds: after round k everybody knows of 2^(k + 1) members. */
 static void
 barrier(RaComm *comm)
@@ -397,6 +410,7 @@ static const RaCommTable table = {
     .recv = recv_message,
     .barrier = barrier,
     .start_all_reduce = start_all_reduce,
+    .start_recv = start_recv,
     .wait = wait_request,
     .free = comm_free,
 };

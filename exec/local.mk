@@ -14,6 +14,7 @@ libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h
 libexec_a_SOURCES += %D%/experience.c %D%/experience.h
 libexec_a_SOURCES += %D%/floats.c %D%/floats.h
 libexec_a_SOURCES += %D%/look.c %D%/look.h
+libexec_a_SOURCES += %D%/mailbox.c %D%/mailbox.h
 libexec_a_SOURCES += %D%/params.c %D%/params.h
 libexec_a_SOURCES += %D%/pass.c
 libexec_a_SOURCES += %D%/probe.c %D%/probe.h

@@ -248,8 +248,8 @@ run_kind(RaRank *rank, RaTaskId task)
 
 /* Whether the rank runs @task in its own order; sends are run by the task
  * before them. */
-static gboolean
-is_mine(const RaRank *rank, RaTaskId task)
+gboolean
+ra_rank_has_turn(const RaRank *rank, RaTaskId task)
 {
   const RaTaskGraph *g = rank->run->graph;
   uint32_t group = g->group[task], lane = g->lane_of_gpu[rank->gpu];
@@ -270,8 +270,9 @@ is_mine(const RaRank *rank, RaTaskId task)
 gboolean
 ra_rank_runs(const RaRank *rank, RaTaskId task)
 {
-  return rank->run->graph->kind[task] == RA_TASK_SEND ? is_sender(rank, task)
-                                                      : is_mine(rank, task);
+  return rank->run->graph->kind[task] == RA_TASK_SEND
+             ? is_sender(rank, task)
+             : ra_rank_has_turn(rank, task);
 }
 
 static void *
@@ -285,11 +286,12 @@ run_rank(void *data)
     uint32_t iteration = ra_run_node(rank->run, t)->iteration;
 
     if (iteration < rank->run->begin_iteration ||
-        iteration >= rank->run->end_iteration || !is_mine(rank, t))
+        iteration >= rank->run->end_iteration || !ra_rank_has_turn(rank, t))
       continue;
     if (rank->pending->len > 0 && needs_pending(rank, t))
       end_pending(rank);
     wait_for_nodes(rank, t);
+    ra_rank_receive_ahead(rank, t);
     rank->begin_s = ra_run_now_s(rank->run);
     n_pending = rank->pending->len;
     rank->task = t;
@@ -377,6 +379,16 @@ uint32_t
 ra_run_first_iteration(const RaRun *run)
 {
   return run->first_iteration;
+}
+
+uint32_t
+ra_run_n_ahead(const RaRun *run)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    n += run->ranks[i].n_ahead;
+  return n;
 }
 
 const RaRunIteration *

@@ -180,6 +180,10 @@ const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
 void ra_run_fetch(RaRun *run, uint32_t model);
 void ra_run_drop(RaRun *run, uint32_t model);
 
+/* Messages between stages that their receivers had asked for before the task
+ * began that reads them, so that they could arrive beside another. */
+uint32_t ra_run_n_ahead(const RaRun *run);
+
 /* The first iteration that the run itself runs: 0 without a checkpoint. */
 uint32_t ra_run_first_iteration(const RaRun *run);
 

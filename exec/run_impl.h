@@ -68,6 +68,14 @@ typedef struct {
   GPtrArray *requests; /* RaCommRequest, owned */
 } RaPending;
 
+/* A message that a task will read. */
+typedef struct {
+  RaTaskId task;
+  RaComm *comm;           /* borrowed */
+  RaCommRequest *request; /* owned */
+  float *data;            /* owned */
+} RaReceive;
+
 typedef struct {
   RaRun *run;
   uint32_t rank;
@@ -80,6 +88,9 @@ typedef struct {
   GPtrArray *params;                  /* all its parameters, owned */
   GArray *times;                      /* of RaTaskTime, owned */
   GArray *pending;                    /* of RaPending, owned */
+  GArray *receives;                   /* of RaReceive, owned */
+  RaTaskId looked;                    /* receives have been started up to it */
+  uint32_t n_ahead;                   /* of those, before their task began */
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   GArray *task_ops;                   /* likewise */
   uint32_t node;                      /* that it has waited for */
@@ -246,6 +257,12 @@ uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);
 void ra_rank_forward(RaRank *rank, RaTaskId task);
 void ra_rank_backward(RaRank *rank, RaTaskId task);
 void ra_rank_send(RaRank *rank, RaTaskId task);
+/* Starts to receive what @task, about to run, and the next tasks of its node
+ * will read, so that messages arrive beside what the rank computes. */
+void ra_rank_receive_ahead(RaRank *rank, RaTaskId task);
+/* Whether the rank runs @task in its own order; sends are run by the task
+ * before them. */
+gboolean ra_rank_has_turn(const RaRank *rank, RaTaskId task);
 void ra_rank_reduce(RaRank *rank, RaTaskId task);
 void ra_rank_reduce_embedding(RaRank *rank, RaTaskId task);
 void ra_rank_clip(RaRank *rank, RaTaskId task);

@@ -233,6 +233,7 @@ begin_rank(RaRank *rank, uint32_t n_threads)
   rank->slabs = ra_slabs_new();
   rank->params = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
   rank->pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
+  rank->receives = g_array_new(FALSE, FALSE, sizeof(RaReceive));
   rank->team = ra_team_new(n_threads, rank->run->has_cores);
 }
 
@@ -386,6 +387,8 @@ clear_rank(RaRank *rank)
     g_array_unref(rank->task_ops);
   if (rank->pending)
     g_array_unref(rank->pending);
+  if (rank->receives)
+    g_array_unref(rank->receives);
   if (rank->news)
     g_byte_array_unref(rank->news);
 }

@@ -3,6 +3,11 @@
 
 #include "exec/run_impl.h"
 
+/* Messages that a rank expects at once: that of the task at hand and of the
+ * next two that begin with one.  What comes earlier is kept (exec/mailbox.h).
+ */
+#define RECEIVES 3
+
 uint32_t
 ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration)
 {
@@ -110,23 +115,85 @@ begin_micro_batch(RaRank *rank, RaTaskId task, const RaPiece *piece)
   return micro;
 }
 
-/* Hidden states from the stage before: (transfer full). */
-static float *
-receive(RaRank *rank, RaTaskId task, const RaMicroBatch *micro, gboolean back)
+/* Whether @task begins with hidden states, or gradients, of another stage: of
+ * the parts of a micro-batch's backward only the first does. */
+static gboolean
+is_received(const RaRun *run, RaTaskId task)
+{
+  const RaTaskGraph *g = run->graph;
+
+  if (g->kind[task] != RA_TASK_FORWARD && g->kind[task] != RA_TASK_BACKWARD)
+    return FALSE;
+  for (uint32_t e = run->pred_begin[task]; e < run->pred_begin[task + 1]; e++)
+    if (g->kind[run->pred[e]] == RA_TASK_SEND)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+start_receive(RaRank *rank, RaTaskId task)
 {
   RaRun *run = rank->run;
-  uint32_t call = ra_run_node(run, task)->call;
-  uint32_t pp = run->plan->calls[call].pp, piece = run->graph->stage[task];
-  gsize n = (gsize)micro->tokens->n_tokens *
-            run->tables[run->workload->calls[call].model]->model->hidden;
-  RaComm *comm = back ? rank->backward : rank->forward;
-  float *data = g_new(float, n + 1);
+  const RaNode *node = ra_run_node(run, task);
+  const RaCall *c = &run->workload->calls[node->call];
+  gboolean back = run->graph->kind[task] == RA_TASK_BACKWARD;
+  uint32_t pp = run->plan->calls[node->call].pp, last;
+  uint32_t piece = run->graph->stage[task];
+  uint32_t first = first_sequence(run, task, &last);
+  g_autoptr(RaTokens) tokens =
+      ra_experience_tokens(run->experience[node->iteration], node->call, first,
+                           last, c->kind == RA_CALL_GENERATE);
+  gsize n = (gsize)tokens->n_tokens * run->tables[c->model]->model->hidden;
+  RaReceive r = {.task = task,
+                 .comm = back ? rank->backward : rank->forward,
+                 .data = g_new(float, n + 1)};
 
-  comm->table->recv(comm,
-                    peer(rank, call, (back ? piece + 1 : piece + pp - 1) % pp),
-                    data, n * sizeof *data);
-  rank->begin_s = ra_run_now_s(run);
-  return data;
+  r.request = r.comm->table->start_recv(
+      r.comm, peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp),
+      r.data, n * sizeof *r.data);
+  g_array_append_val(rank->receives, r);
+}
+
+void
+ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
+{
+  const RaTaskGraph *g = rank->run->graph;
+  RaTaskId at = MAX(rank->looked, task);
+
+  for (; at < g->n_tasks && g->node[at] == g->node[task] &&
+         rank->receives->len < RECEIVES;
+       at++) {
+    if (!ra_rank_has_turn(rank, at))
+      continue;
+    if (g->kind[at] == RA_TASK_DECODE) {
+      at += at == task; /* it receives by itself, in its turn */
+      break;
+    }
+    if (!is_received(rank->run, at))
+      continue;
+    start_receive(rank, at);
+    if (at > task)
+      rank->n_ahead++;
+  }
+  rank->looked = at;
+}
+
+/* What has come for @task: (transfer full) (nullable), %NULL: it begins with
+ * nobody's. */
+static float *
+receive(RaRank *rank, RaTaskId task)
+{
+  for (guint i = 0; i < rank->receives->len; i++) {
+    RaReceive r = g_array_index(rank->receives, RaReceive, i);
+
+    if (r.task != task)
+      continue;
+    r.comm->table->wait(r.comm, r.request);
+    rank->begin_s = ra_run_now_s(rank->run);
+    g_array_remove_index(rank->receives, i);
+    return r.data;
+  }
+  return NULL;
 }
 
 void
@@ -142,7 +209,7 @@ ra_rank_forward(RaRank *rank, RaTaskId task)
   RaCache *cache = NULL;
 
   if (!work->piece.has_embedding)
-    input = receive(rank, task, micro, FALSE);
+    input = receive(rank, task);
   if (kind == RA_CALL_GENERATE) {
     RaGeneration *generation = ra_rank_generation(rank, task);
 
@@ -174,7 +241,7 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
   g_autofree float *received = NULL;
 
   if (!micro->pass->d && !micro->pass->piece.has_head)
-    received = receive(rank, task, micro, TRUE);
+    received = receive(rank, task);
   if (work->piece.has_head) {
     ra_stage_enter(micro->pass->stage, RA_BLOCK_HEAD, RA_NONE);
     ra_rank_loss(rank, task, micro, TRUE);

@@ -208,6 +208,52 @@ START_TEST(test_ring)
 }
 END_TEST
 
+/* Messages 0 to 5 of rank 0.  Rank 1 has asked for 0 and 1 before they are
+ * sent: they are in its memory when it has met the sender, and it has waited
+ * for neither.  2 and 3 are sent before anybody asks, 4 and 5 race with who
+ * asks; all arrive in order, also those that are waited for in another. */
+static void
+expected(RaComm *comm)
+{
+  float data[6] = {-1, -1, -1, -1, -1, -1};
+  RaCommRequest *requests[6];
+
+  if (comm->rank == 1)
+    for (uint32_t i = 0; i < 2; i++)
+      requests[i] = comm->table->start_recv(comm, 0, &data[i], sizeof *data);
+  ra_comm_barrier(comm);
+  for (uint32_t i = 0; comm->rank == 0 && i < 4; i++) {
+    float number = (float)i;
+
+    comm->table->send(comm, 1, &number, sizeof number);
+  }
+  ra_comm_barrier(comm);
+  if (comm->rank == 0) {
+    for (uint32_t i = 4; i < 6; i++) {
+      float number = (float)i;
+
+      comm->table->send(comm, 1, &number, sizeof number);
+    }
+    return;
+  }
+  g_assert_cmpfloat(data[0], ==, 0);
+  g_assert_cmpfloat(data[1], ==, 1);
+  g_assert_cmpfloat(data[2], ==, -1);
+  for (uint32_t i = 2; i < 6; i++)
+    requests[i] = comm->table->start_recv(comm, 0, &data[i], sizeof *data);
+  for (uint32_t i = 6; i-- > 0;) {
+    comm->table->wait(comm, requests[i]);
+    g_assert_cmpfloat(data[i], ==, (float)i);
+  }
+}
+
+START_TEST(test_expected)
+{
+  for (guint round = 0; round < 200; round++)
+    run_all(2, expected);
+}
+END_TEST
+
 static Suite *
 comm_suite(void)
 {
@@ -220,6 +266,7 @@ comm_suite(void)
   tcase_add_test(tcase, test_ahead);
   tcase_add_test(tcase, test_others);
   tcase_add_test(tcase, test_ring);
+  tcase_add_test(tcase, test_expected);
   suite_add_tcase(suite, tcase);
   return suite;
 }

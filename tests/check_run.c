@@ -276,6 +276,29 @@ START_TEST(test_steps)
 }
 END_TEST
 
+/* 1F1B of two stages, four micro-batches, two mini-batches, three iterations:
+ * 8 messages to the second stage and 8 back each iteration.  The second stage
+ * begins an iteration with its first message, and has asked for the other 7
+ * before their tasks; the first has asked for all 8 while it ran something
+ * else: 3 (7 + 8). */
+START_TEST(test_receives_ahead)
+{
+  RunSpec spec = one_ppo;
+  uint32_t n_sends = 0;
+  RunFixture *f;
+
+  spec.algorithm = "sft";
+  spec.all = GPUS("0-1") "pp = 2\n";
+  spec.train = "micro-batches = 4\n";
+  f = run_of(&spec);
+  for (RaTaskId t = 0; t < f->graph->n_tasks; t++)
+    n_sends += f->graph->kind[t] == RA_TASK_SEND;
+  ck_assert_uint_eq(n_sends, 48);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run), 45);
+  run_fixture_free(f);
+}
+END_TEST
+
 /* A row a task that takes time, by its name in the graph, in time. */
 START_TEST(test_trace)
 {
@@ -322,6 +345,7 @@ run_suite(void)
   tcase_add_test(tcase, test_fault);
   tcase_add_test(tcase, test_trace);
   tcase_add_test(tcase, test_steps);
+  tcase_add_test(tcase, test_receives_ahead);
   suite_add_tcase(suite, tcase);
   return suite;
 }
