@@ -165,6 +165,8 @@ tests_check_same_ops_SOURCES = %D%/check_same_ops.c $(run_fixture) \
 check_programs += %D%/check_safetensors
 check_programs += %D%/check_sample
 check_programs += %D%/check_schedule
+check_programs += %D%/check_search_full
+tests_check_search_full_SOURCES = %D%/check_search_full.c %D%/search_case.h
 check_programs += %D%/check_sensitivity
 tests_check_sensitivity_SOURCES = %D%/check_sensitivity.c \
 	%D%/profile_text.c %D%/profile_text.h

@@ -33,7 +33,7 @@ search_case_init(SearchCase *c, const char *workload, const char *cluster,
   RaSpaceOptions options = {.kind = (int)kind,
                             .n_iterations = SEARCH_CASE_ITERATIONS,
                             .seed = SEARCH_CASE_SEED};
-  RaLimit parsed[8];
+  RaLimit parsed[16];
   GError *error = NULL;
 
   memset(c, 0, sizeof *c);
