@@ -6,10 +6,12 @@
  * both, and how the cost of a task has grown since the row of a quarter of the
  * hosts.  No case may end before its links' capacity allows.  SimGrid comes as
  * a program that `make bench` builds where it finds SimGrid; without it its
- * columns are "-".  It is stopped after PEER_LIMIT_S of a case: then the ratio
- * is one that it does not reach.
+ * columns are "-".  It is stopped where it has taken PEER_LEAST_S of a case and
+ * PEER_RATIO times what we have, or 10 times that much with --long: then the
+ * ratio is one that it does not reach.  A run takes a quarter of an hour, with
+ * --quick half a minute, with --long hours.
  *
- *     bench/sim [--quick] [TRAFFIC [NETWORK [HOSTS]]]    these cases alone
+ *     bench/sim [--quick | --long] [TRAFFIC [NETWORK [HOSTS]]]  these cases
  */
 #include "config.h"
 
@@ -28,7 +30,7 @@
 #include "bench/traffic.h"
 #include "sim/network.h"
 
-enum { MAX_RUNS = 3, PEER_LIMIT_S = 120 };
+enum { MAX_RUNS = 3, PEER_LEAST_S = 20, PEER_RATIO = 16, LONG = 10 };
 
 typedef struct {
   RaTrafficKind kind;
@@ -37,6 +39,12 @@ typedef struct {
   double jitter;
   uint64_t max_tasks; /* rings are cut after so many messages */
 } Case;
+
+typedef struct {
+  gboolean quick;
+  rlim_t patience; /* times that the peer's limit is taken */
+  const char *peer;
+} Options;
 
 typedef struct {
   RaNetwork *network;
@@ -163,14 +171,14 @@ run_ours(const Case *c, guint n_runs)
 static void
 limit_peer(gpointer data)
 {
-  struct rlimit limit = {PEER_LIMIT_S, PEER_LIMIT_S};
+  rlim_t seconds = *(const rlim_t *)data;
+  struct rlimit limit = {seconds, seconds};
 
-  (void)data;
   setrlimit(RLIMIT_CPU, &limit);
 }
 
 static Outcome
-run_peer(const Case *c, const char *peer, const char *solver)
+run_peer(const Case *c, const char *peer, const char *solver, rlim_t limit_s)
 {
   const double none = (double)NAN;
   Outcome out = {.took_s = none, .clock_s = none, .peak_bytes = none};
@@ -183,12 +191,12 @@ run_peer(const Case *c, const char *peer, const char *solver)
   char *rest;
   int status = 0;
 
-  if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_SEARCH_PATH, limit_peer, NULL,
-                    &text, NULL, &status, NULL))
+  if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_SEARCH_PATH, limit_peer,
+                    &limit_s, &text, NULL, &status, NULL))
     return out;
   if (WIFSIGNALED(status)) {
     out.stopped = TRUE;
-    out.took_s = PEER_LIMIT_S;
+    out.took_s = (double)limit_s;
   }
   if (status != 0)
     return out;
@@ -311,10 +319,12 @@ judge(const Case *c, const Outcome *ours, double ratio, double apart,
 /* Prints the row of a case; @last_s: seconds of a task with a quarter of the
  * hosts, 0: not there, and is set to those of this one. */
 static void
-run_case(const Case *c, guint n_runs, const char *peer, double *last_s,
-         Totals *totals)
+run_case(const Case *c, const Options *options, double *last_s, Totals *totals)
 {
-  Outcome ours = run_ours(c, n_runs), theirs = run_peer(c, peer, "full");
+  Outcome ours = run_ours(c, options->quick ? 1 : MAX_RUNS);
+  rlim_t limit_s = options->patience *
+                   MAX(PEER_LEAST_S, (rlim_t)ceil(PEER_RATIO * ours.took_s));
+  Outcome theirs = run_peer(c, options->peer, "full", limit_s);
   double task_s = ours.took_s / (double)ours.n_tasks;
   double ratio = theirs.took_s / ours.took_s;
   double apart = fabs(ours.clock_s / theirs.clock_s - 1);
@@ -353,12 +363,10 @@ is_asked(const Case *c, char **words)
 }
 
 static void
-run_all(gboolean quick, char **words, const char *peer, Totals *totals)
+run_rings(const Options *options, char **words, Totals *totals)
 {
   static const uint32_t hosts[] = {64, 256, 1024, 4096, 16384};
-  static const uint32_t flows[] = {1000, 3000, 10000};
-  guint n_hosts = quick ? 2 : G_N_ELEMENTS(hosts);
-  guint n_runs = quick ? 1 : MAX_RUNS;
+  guint n_hosts = options->quick ? 2 : G_N_ELEMENTS(hosts);
 
   for (int kind = RA_TRAFFIC_RING; kind <= RA_TRAFFIC_PIPE; kind++)
     for (int net = RA_NET_STAR; net <= RA_NET_BUS; net++) {
@@ -374,42 +382,56 @@ run_all(gboolean quick, char **words, const char *peer, Totals *totals)
                     net == RA_NET_STAR ? 1000000 : 100000};
 
           if (is_asked(&c, words))
-            run_case(&c, n_runs, peer, &last_s[jitter], totals);
+            run_case(&c, options, &last_s[jitter], totals);
         }
     }
-  for (guint f = 0; f < (quick ? 2 : 3); f++)
-    for (int h = 0; h < 2; h++) {
-      Case c = {RA_TRAFFIC_FLOWS, RA_NET_STAR, h ? 1024 : 64, flows[f], 0, 0};
-      double last_s = 0;
+}
 
-      if (is_asked(&c, words))
-        run_case(&c, n_runs, peer, &last_s, totals);
-    }
+static void
+run_flows(const Options *options, char **words, Totals *totals)
+{
+  static const uint32_t flows[] = {1000, 3000, 10000};
+  guint n_flows = options->quick ? 2 : G_N_ELEMENTS(flows);
+
+  for (int net = RA_NET_STAR; net <= RA_NET_BUS; net++)
+    for (guint f = 0; f < n_flows; f++)
+      for (int h = 0; h < 2; h++) {
+        Case c = {
+            RA_TRAFFIC_FLOWS, (RaNetKind)net, h ? 1024 : 64, flows[f], 0, 0};
+        double last_s = 0;
+
+        if (is_asked(&c, words))
+          run_case(&c, options, &last_s, totals);
+      }
 }
 
 int
 main(int argc, char **argv)
 {
   gboolean quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-  const char *peer = g_getenv("RA_SIMGRID_PEER");
+  gboolean is_long = argc > 1 && strcmp(argv[1], "--long") == 0;
+  Options options = {quick, is_long ? LONG : 1, g_getenv("RA_SIMGRID_PEER")};
+  char **words = argv + (quick || is_long ? 2 : 1);
   const double none = (double)NAN;
   Totals t = {none, none, none, none, none, none, none, none, none, none};
 
   printf("# one core; CPU seconds, median of the runs; SimGrid: its full "
-         "solver, one run of the same work, stopped after %d s\n",
-         PEER_LIMIT_S);
+         "solver, one run of the same work, stopped after %d s or, where that "
+         "is more, %d times ours%s\n",
+         PEER_LEAST_S, PEER_RATIO, is_long ? ", 10 times over" : "");
   printf("# visited, solved: flows looked at and solutions a task; growth: of "
          "the seconds of a task over a quarter of the hosts\n");
-  if (!peer || !g_file_test(peer, G_FILE_TEST_IS_EXECUTABLE)) {
+  if (!options.peer || !g_file_test(options.peer, G_FILE_TEST_IS_EXECUTABLE)) {
     printf("# no SimGrid: RA_SIMGRID_PEER names no program (make bench builds "
            "it where libsimgrid-dev and c++ are installed)\n");
-    peer = "false";
+    options.peer = "false";
   }
   printf("traffic\tnetwork\tn_hosts\tjitter_frac\tn_tasks\tcpu_s\ttasks_per_s"
          "\tsimgrid_cpu_s\tsimgrid_stopped\tratio\tvisited_per_task"
          "\tsolved_per_task\tgrowth\tpeak_bytes\tsimgrid_peak_bytes"
          "\tsimulated_s\tapart_frac\n");
-  run_all(quick, argv + (quick ? 2 : 1), peer, &t);
+  run_rings(&options, words, &t);
+  run_flows(&options, words, &t);
   bench_bar("star_tasks_per_s", t.star, BENCH_AT_LEAST, 8e6);
   bench_bar("star_jittered_tasks_per_s", t.star_jitter, BENCH_AT_LEAST, 4e6);
   bench_bar("star_over_simgrid", t.star_ratio, BENCH_AT_LEAST, 15);

@@ -64,6 +64,8 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   if (ra_tail_is_set(&p->tail) || p->service != 0)
     return refuse(plan, call, "sequences that are moved or over-sampled",
                   error);
+  if (m->adapters)
+    return refuse(plan, call, "a model with 'lora-rank'", error);
   if (m->dtype != RA_DTYPE_FP32)
     return refuse(plan, call, "a model whose dtype is not fp32", error);
   if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)

@@ -54,6 +54,8 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
     in = d[0] * d[2] * d[3] * e;
     out = d[0] * d[1] * d[3] *
           ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
+    if (op->flags & RA_OP_FROZEN)
+      return both(in, out, 0);
     /* Sequence parallelism keeps its shard and gathers again (arXiv
      * 2205.05198, section 4.2.2). */
     if (before && before->kind == RA_OP_ALL_GATHER)

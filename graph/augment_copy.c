@@ -154,7 +154,7 @@ ra_augment_copies(RaAugmenter *a)
     s.trainer = ra_workload_trainer(w, w->calls[call].model);
     for (uint32_t v = 0; v < call && is_first; v++)
       is_first = !is_same(&s, v);
-    if (is_first)
+    if (is_first && !ra_residency_is_shared(a->plan, call))
       add_parameters(&s);
     if (s.trainer == call &&
         w->models[w->calls[call].model].optimizer != RA_OPTIMIZER_NONE)

@@ -161,6 +161,18 @@ copy_of(const RaAugmentHost *h, uint32_t call)
   return first;
 }
 
+/* Of @plan's ranks, @bytes_per_param each; adds that of the one with most. */
+static double
+held_bytes(const RaModel *model, const RaCallPlan *plan, double bytes_per_param,
+           double *most_bytes)
+{
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  uint64_t total, most = ra_layout_most_params(table, plan, &total);
+
+  *most_bytes += bytes_per_param * (double)most;
+  return bytes_per_param * (double)total;
+}
+
 double
 ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
                       double *out_most_bytes)
@@ -168,18 +180,19 @@ ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m =
       &plan->workload->models[plan->workload->calls[call].model];
-  g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
-  uint64_t total, most = ra_layout_most_params(table, p, &total);
-  double bytes = 0;
+  double all = 0, trained = 0, total;
 
+  *out_most_bytes = 0;
   if (what & RA_COPY_PARAMETERS)
-    bytes += ra_dtype_bytes((RaDtype)m->dtype);
+    all += ra_dtype_bytes((RaDtype)m->dtype);
   if (what & RA_COPY_OPTIMIZER)
-    bytes += (double)(m->dtype == RA_DTYPE_FP32 ? ADAMW_FP32_BYTES_PER_PARAM
-                                                : ADAMW_BYTES_PER_PARAM) /
-             ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
-  *out_most_bytes = bytes * (double)most;
-  return bytes * (double)total;
+    trained += (double)(m->dtype == RA_DTYPE_FP32 ? ADAMW_FP32_BYTES_PER_PARAM
+                                                  : ADAMW_BYTES_PER_PARAM) /
+               ra_call_plan_zero_ranks(p) * ra_call_plan_n_shards(p);
+  if (!m->adapters)
+    return held_bytes(m->model, p, all + trained, out_most_bytes);
+  total = held_bytes(m->model, p, all, out_most_bytes);
+  return total + held_bytes(m->adapters, p, trained, out_most_bytes);
 }
 
 static RaNode

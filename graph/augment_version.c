@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "graph/augment_impl.h"
+#include "graph/lora.h"
 #include "graph/plan_service.h"
 #include "graph/residency.h"
 
@@ -37,7 +38,8 @@ load_of(RaAugmenter *a, uint32_t trainer, uint32_t user)
     const RaWorkloadModel *m =
         &a->workload->models[a->workload->calls[user].model];
     g_autoptr(RaRealloc) r = ra_realloc_new(
-        m->model, ra_dtype_bytes((RaDtype)m->dtype), &a->plan->calls[trainer],
+        ra_lora_moved_model(m, a->plan->calls[user].residency),
+        ra_dtype_bytes((RaDtype)m->dtype), &a->plan->calls[trainer],
         &a->plan->calls[user], a->plan->cluster,
         (RaReallocScheme)a->plan->calls[user].realloc);
     a->load[user] = r->load;

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "graph/expand_zero.h"
+#include "graph/lora.h"
 #include "graph/schedule.h"
 
 /* Megatron-LM's distributed data parallel reduces gradients in buckets of at
@@ -19,7 +20,7 @@ ra_call_shard(const RaPlan *plan, uint32_t call)
   RaAxisGeometry cp = ra_axis_geometry(p, plan->cluster, RA_AXIS_CP);
   RaAxisGeometry ep = ra_data_geometry(p, plan->cluster, RA_DATA_EP);
 
-  return (RaShard){.model = m->model,
+  return (RaShard){.model = ra_lora_call_model(plan->workload, call),
                    .tp = p->tp,
                    .tp_ranks_per_node = tp.ranks_per_node,
                    .tp_groups_per_node = tp.groups_per_node,
@@ -67,7 +68,7 @@ count_buckets(const RaCallContext *x, const RaPiece *piece)
 {
   double bucket =
       MAX(BUCKET_ELEMENTS, BUCKET_ELEMENTS_PER_REPLICA * x->dp.ranks);
-  double n = (double)ra_piece_n_params(&x->shard_record, piece) / bucket;
+  double n = (double)ra_piece_n_trained(&x->shard_record, piece) / bucket;
 
   if (x->zero == 3)
     return CLAMP(piece->n_layers, 1u, RA_ZERO_MAX_BUCKETS);
@@ -150,7 +151,8 @@ ra_piece_bucket_shared(const RaCallContext *x, uint32_t piece, uint32_t bucket)
   const RaPiece *p = &x->pieces[piece];
 
   if (!m->tied_embeddings || m->head != RA_HEAD_LM || !p->has_embedding ||
-      !p->has_head || bucket > 0 || ra_piece_n_buckets(x, piece) == 1)
+      !p->has_head || bucket > 0 || m->lora_rank > 0 ||
+      ra_piece_n_buckets(x, piece) == 1)
     return 0;
   return ((uint64_t)m->vocab + x->plan->tp - 1) / x->plan->tp * m->hidden;
 }

@@ -56,9 +56,9 @@ typedef struct {
 static void
 add_counts(const RaCallContext *x, const RaPiece *piece, RaCounts *counts)
 {
-  uint64_t n = ra_piece_n_params(&x->shard_record, piece);
+  uint64_t n = ra_piece_n_trained(&x->shard_record, piece);
   uint64_t experts = ra_call_plan_ep(x->plan) > 1
-                         ? ra_piece_n_expert_params(&x->shard_record, piece)
+                         ? ra_piece_n_trained_experts(&x->shard_record, piece)
                          : 0;
 
   counts->dense += n - experts;
@@ -174,7 +174,8 @@ add_embedding_reduces(RaMiniBatch *b)
   uint64_t n = (rows * x->model->hidden + n_shards - 1) / n_shards;
   RaDtype dtype = (RaDtype)p->grad_dtype;
 
-  if (!x->model->tied_embeddings || x->model->head != RA_HEAD_LM || p->pp == 1)
+  if (!x->model->tied_embeddings || x->model->head != RA_HEAD_LM ||
+      p->pp == 1 || x->model->lora_rank > 0)
     return;
   for (uint32_t d = 0; d < p->dp; d++) {
     RaTaskSpec t = dp_spec(b, RA_TASK_EMBEDDING_REDUCE, 0);

@@ -208,7 +208,7 @@ reduce_step(RaZeroPass *pass, RaPipeline *const *pipelines, uint32_t stage,
   const RaPipelineStep *step = step_at(pipelines, stage, i);
   RaTaskSpec spec = pass_spec(pass, RA_TASK_GRAD_REDUCE, step);
   RaPiece part = ra_piece_bucket(x, step->piece, step->bucket);
-  uint64_t n_params = ra_piece_n_params(&x->shard_record, &part) -
+  uint64_t n_params = ra_piece_n_trained(&x->shard_record, &part) -
                       ra_piece_bucket_shared(x, step->piece, step->bucket);
   g_autofree RaTaskId *ready = NULL, *ends = NULL;
 

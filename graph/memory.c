@@ -5,6 +5,7 @@
 #include "graph/activation.h"
 #include "graph/expand_call.h"
 #include "graph/layout.h"
+#include "graph/lora.h"
 #include "graph/memory.h"
 #include "graph/residency.h"
 #include "graph/schedule.h"
@@ -58,14 +59,14 @@ packed_bytes(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
   return most * ra_dtype_bytes((RaDtype)c->shard.dtype);
 }
 
-/* Parameters of experts on a GPU of a stage. */
+/* Trained parameters of experts on a GPU of a stage. */
 static uint64_t
 n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
 {
   uint64_t n = 0;
 
   for (uint32_t u = stage; u < c->n_pieces; u += p->pp)
-    n += ra_piece_n_expert_params(&c->shard, &c->pieces[u]);
+    n += ra_piece_n_trained_experts(&c->shard, &c->pieces[u]);
   return n;
 }
 
@@ -94,20 +95,27 @@ fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
 }
 
 static void
-fill_stages(RaMemory *memory, uint32_t call, const RaTensorTable *table)
+fill_stages(RaMemory *memory, uint32_t call)
 {
   const RaWorkload *w = memory->plan->workload;
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaWorkloadModel *m = &w->models[w->calls[call].model];
   RaCallMemory *c = &memory->calls[call];
-
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
   g_autofree uint64_t *n_params = g_new(uint64_t, p->pp);
+  g_autofree uint64_t *n_trained = NULL;
 
   c->stages = g_new0(RaStageMemory, p->pp);
   ra_layout_stage_params(table, p, n_params);
+  if (m->adapters) {
+    g_autoptr(RaTensorTable) adapters = ra_tensor_table_new(m->adapters);
+
+    n_trained = g_new(uint64_t, p->pp);
+    ra_layout_stage_params(adapters, p, n_trained);
+  }
   for (uint32_t s = 0; s < p->pp; s++) {
-    uint64_t n = n_params[s];
-    c->stages[s].param_bytes = n * ra_dtype_bytes((RaDtype)m->dtype);
+    uint64_t n = n_trained ? n_trained[s] : n_params[s];
+    c->stages[s].param_bytes = n_params[s] * ra_dtype_bytes((RaDtype)m->dtype);
     c->stages[s].packed_bytes = packed_bytes(c, p, s);
     if (w->calls[call].kind == RA_CALL_TRAIN)
       fill_training(&c->stages[s], p, m, n, n_expert_params(c, p, s));
@@ -120,7 +128,6 @@ fill_call(RaMemory *memory, uint32_t call)
   const RaWorkload *w = memory->plan->workload;
   const RaCallPlan *p = &memory->plan->calls[call];
   RaCallMemory *c = &memory->calls[call];
-  g_autoptr(RaTensorTable) table = NULL;
 
   c->copy = RA_NONE;
   if (w->calls[call].model == RA_NONE)
@@ -135,8 +142,7 @@ fill_call(RaMemory *memory, uint32_t call)
                              .n_layers = p->stage_layers[u],
                              .has_embedding = u == 0,
                              .has_head = u == c->n_pieces - 1};
-  table = ra_tensor_table_new(c->shard.model);
-  fill_stages(memory, call, table);
+  fill_stages(memory, call);
 }
 
 /* Calls of one model and layout share a copy, and the first that trains it has
@@ -385,21 +391,23 @@ ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
   const RaCallPlan *p = &memory->plan->calls[call];
   const RaShard *shard = &memory->calls[call].shard;
   RaPiece root = *piece;
-  uint64_t layer = 0, ends, bytes = 0;
+  uint64_t layer = 0, grads, ends, bytes = 0;
 
   if (ra_call_plan_zero_ranks(p) < 2 || p->zero < 2)
     return 0;
   root.n_layers = 0;
   ends = ra_piece_n_params(shard, &root);
+  grads = ra_piece_n_trained(shard, &root);
   for (uint32_t l = 0; l < piece->n_layers; l++) {
     RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
 
     layer = MAX(layer, ra_piece_n_params(shard, &one));
+    grads = MAX(grads, ra_piece_n_trained(shard, &one));
   }
   if (ra_call_plan_n_shards(p) > 1)
     bytes += (2 * layer + ends) * ra_dtype_bytes((RaDtype)shard->dtype);
   if (phase == RA_PHASE_BACKWARD)
-    bytes += MAX(layer, ends) * ra_dtype_bytes((RaDtype)p->grad_dtype);
+    bytes += grads * ra_dtype_bytes((RaDtype)p->grad_dtype);
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/error.h"
+#include "graph/lora.h"
 #include "graph/model.h"
 
 const char *
@@ -167,6 +168,7 @@ sum_params(const RaModel *model)
       ra_model_final_norm_n_params(model) + ra_model_head_n_params(model);
   for (guint32 i = 0; i < model->n_layers && n <= RA_MODEL_MAX_PARAMS; i++)
     n += ra_model_layer_n_params(model, i);
+  n += model->n_layers * ra_lora_layer_n_params(model);
   return n;
 }
 
@@ -174,6 +176,8 @@ guint64
 ra_model_n_params(const RaModel *model)
 {
   g_return_val_if_fail(model, 0);
+  if (model->lora_only)
+    return model->n_layers * ra_lora_layer_n_params(model);
   return sum_params(model);
 }
 

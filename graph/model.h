@@ -96,6 +96,9 @@ typedef struct {
   guint32 expert_ffn;        /* inner width of one expert, elements; 0: dense */
   guint8 *layer_is_moe;      /* (n_layers), owned, 1: MoE; NULL: all dense */
   guint32 param_bytes;       /* bytes of one parameter as published: 1, 2, 4 */
+  guint32 lora_rank;         /* of its adapters, graph/lora.h; 0: none */
+  guint32 lora_targets;      /* what has them: bits by RaTensorKind */
+  gboolean lora_only;        /* its tensors are the adapters alone */
 } RaModel;
 
 /* What a table of shapes knows of a model; 0 asks for the default. */
@@ -127,6 +130,13 @@ typedef enum {
   RA_SPLIT_VOCAB   /* the rows are tokens and are divided */
 } RaTensorSplit;
 
+/* An adapter beside a matrix W (out, in) of rank r. */
+typedef enum {
+  RA_LORA_NONE, /* W itself */
+  RA_LORA_A,    /* (r, in) */
+  RA_LORA_B     /* (out, r) */
+} RaLoraPart;
+
 typedef enum {
   RA_TENSOR_EMBEDDING, /* (vocab, hidden) */
   RA_TENSOR_POSITION,  /* (max_positions, hidden) */
@@ -157,6 +167,7 @@ typedef struct {
                           head_dim in attention, 1 elsewhere */
   RaTensorKind kind;   /* what it is */
   gboolean bias;       /* the offset of its kind, not its matrix */
+  RaLoraPart lora;     /* an adapter of its kind's matrix */
   gboolean transposed; /* the checkpoint stores (cols, rows): gpt2 */
   gint32 layer;        /* from 0, or RA_TENSOR_NO_LAYER */
   gint32 expert;       /* from 0, or RA_TENSOR_NO_EXPERT */
@@ -249,6 +260,8 @@ guint32 ra_model_n_moe_layers(const RaModel *model);
  *
  *     embedding + positions + embedding norm + sum of layers
  *     + final norm + head
+ *
+ * With adapters (graph/lora.h) theirs are in it.
  *
  * Source: the modules of huggingface/transformers, family by family; checked
  * against published counts in tests/check_model.c.

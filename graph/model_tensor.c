@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/model.h"
+#include "graph/lora.h"
 
 /* When a row of a table below is in the checkpoint.  Beside that, a bias
  * must be switched on in the model and a gate needs a gated MLP. */
@@ -277,6 +277,20 @@ is_there(const RaModel *model, const Row *row, gboolean moe)
   }
 }
 
+/* Tensors of a row that is there: a matrix with adapters has two behind it. */
+static guint32
+row_n_tensors(const RaModel *model, const Row *row)
+{
+  guint32 n_adapters = 0;
+
+  if (!row->bias && row->when != WHEN_EXPERT && row->kind != NORM &&
+      ra_lora_has(model, row->kind))
+    n_adapters = 2;
+  if (model->lora_only)
+    return n_adapters;
+  return (row->when == WHEN_EXPERT ? model->n_experts : 1) + n_adapters;
+}
+
 /* Tensors that a table stands for in a layer of the given sort. */
 static guint32
 count_rows(const RaModel *model, const Row *rows, gboolean moe)
@@ -284,22 +298,28 @@ count_rows(const RaModel *model, const Row *rows, gboolean moe)
   guint32 n = 0;
   for (const Row *row = rows; row->name; row++)
     if (is_there(model, row, moe))
-      n += row->when == WHEN_EXPERT ? model->n_experts : 1;
+      n += row_n_tensors(model, row);
   return n;
 }
 
-/* The row of tensor @index of a table, and its expert or -1. */
+/* The row of tensor @index of a table; sets of @t its expert or -1, and which
+ * adapter it is. */
 static const Row *
 find_row(const RaModel *model, const Row *rows, gboolean moe, guint32 index,
-         gint32 *expert)
+         RaTensor *t)
 {
-  *expert = RA_TENSOR_NO_EXPERT;
+  t->expert = RA_TENSOR_NO_EXPERT;
   for (const Row *row = rows; row->name;) {
     if (!is_there(model, row, moe)) {
       row++;
-    } else if (row->when != WHEN_EXPERT) {
-      if (index-- == 0)
+    } else if (row->when != WHEN_EXPERT || model->lora_only) {
+      guint32 n = row_n_tensors(model, row);
+
+      if (index < n) {
+        t->lora = (RaLoraPart)(index + (model->lora_only ? 1 : 0));
         return row;
+      }
+      index -= n;
       row++;
     } else { /* the checkpoint goes expert by expert, not row by row */
       const Row *group[3];
@@ -308,7 +328,7 @@ find_row(const RaModel *model, const Row *rows, gboolean moe, guint32 index,
         if (is_there(model, row, moe))
           group[n++] = row;
       if (index < n * model->n_experts) {
-        *expert = (gint32)(index / n);
+        t->expert = (gint32)(index / n);
         return group[index % n];
       }
       index -= n * model->n_experts;
@@ -376,6 +396,26 @@ set_shape(const RaModel *model, const Row *row, RaTensor *t)
   }
 }
 
+/* From its matrix to an adapter of it: what is r wide is not divided, nor is
+ * what only reads or makes that. */
+static void
+set_adapter(const RaModel *model, RaTensor *t)
+{
+  gboolean is_a = t->lora == RA_LORA_A;
+  RaTensorSplit own = is_a ? RA_SPLIT_ROW : RA_SPLIT_COLUMN;
+
+  if (t->lora == RA_LORA_NONE)
+    return;
+  if (is_a)
+    t->rows = model->lora_rank;
+  else
+    t->cols = model->lora_rank;
+  if (t->split == own)
+    return;
+  t->split = RA_SPLIT_NONE;
+  t->grain = 1;
+}
+
 static void
 set_name(const Naming *naming, const Row *row, RaTensor *t)
 {
@@ -392,7 +432,14 @@ set_name(const Naming *naming, const Row *row, RaTensor *t)
   } else {
     g_snprintf(rest, sizeof rest, "%s", row->name);
   }
-  g_snprintf(t->name, sizeof t->name, "%s%s", prefix, rest);
+  if (t->lora == RA_LORA_NONE) {
+    g_snprintf(t->name, sizeof t->name, "%s%s", prefix, rest);
+  } else { /* as PEFT has it: q_proj.lora_A.weight */
+    const char *end = strstr(rest, "weight");
+
+    g_snprintf(t->name, sizeof t->name, "%s%.*slora_%c.%s", prefix,
+               (int)(end - rest), rest, t->lora == RA_LORA_A ? 'A' : 'B', end);
+  }
 }
 
 guint32
@@ -441,11 +488,12 @@ ra_model_tensor(const RaModel *model, guint32 index, RaTensor *out)
   const Row *rows = find_table(model, naming, &index, &out->layer);
   gboolean moe =
       out->layer >= 0 && ra_model_layer_is_moe(model, (guint32)out->layer);
-  const Row *row = find_row(model, rows, moe, index, &out->expert);
+  const Row *row = find_row(model, rows, moe, index, out);
   out->kind = row->kind;
   out->bias = row->bias;
   set_shape(model, row, out);
-  out->transposed =
-      naming->transposed && out->layer >= 0 && !row->bias && row->kind != NORM;
+  set_adapter(model, out);
+  out->transposed = naming->transposed && out->layer >= 0 && !row->bias &&
+                    row->kind != NORM && out->lora == RA_LORA_NONE;
   set_name(naming, row, out);
 }

@@ -74,13 +74,15 @@ typedef enum {
 #define RA_OP_DIMS 7
 
 typedef enum {
-  RA_OP_BEHIND = 1,    /* runs beside the op before it in the list, run by run:
+  RA_OP_BEHIND = 1,     /* runs beside the op before it in the list, run by run:
                           only what it takes longer is seen */
-  RA_OP_DROPOUT = 2,   /* a core of attention drops some of its weights */
-  RA_OP_UNFUSED = 4,   /* cross-entropy as an eager framework runs it */
-  RA_OP_RAGGED = 8,    /* a product with rows that are no multiple of 16 bytes
+  RA_OP_DROPOUT = 2,    /* a core of attention drops some of its weights */
+  RA_OP_UNFUSED = 4,    /* cross-entropy as an eager framework runs it */
+  RA_OP_RAGGED = 8,     /* a product with rows that are no multiple of 16 bytes
                           (8 elements) long */
-  RA_OP_QUANTIZED = 16 /* an fp8 product whose operand in(m, k) comes in fp8 */
+  RA_OP_QUANTIZED = 16, /* an fp8 product whose operand in(m, k) comes in fp8 */
+  RA_OP_FROZEN = 32     /* a product with weights that are not trained: its
+                           backward needs no operand */
 } RaOpFlags;
 
 typedef struct {
@@ -188,7 +190,7 @@ typedef struct {
                      for whole sequences; kv_tokens for decode */
 } RaBatch;
 
-#define RA_OP_LIST_MAX 96
+#define RA_OP_LIST_MAX 128
 
 /**
  * ra_op_list:
@@ -222,6 +224,11 @@ typedef struct {
  * Each but the first merges two partial outputs.  Backward sends keys, values
  * and their gradients, which travel one step more to come home.
  *
+ * Adapters (graph/lora.h) stand behind the product that they are beside: A of
+ * its targets in one product, then B of each, and the sum; backward in reverse.
+ * Weights beside them are frozen: their backward is of inputs alone, and that
+ * of an embedding is none.
+ *
  * Backward of a GEMM is two GEMMs (input and weight gradient); full
  * recomputation prepends the layers' forward, selective the attention's.
  *
@@ -254,6 +261,11 @@ uint64_t ra_piece_n_params(const RaShard *shard, const RaPiece *piece);
  * summed over dp x cp / ep ranks, the others' over dp x cp. */
 uint64_t ra_piece_n_expert_params(const RaShard *shard, const RaPiece *piece);
 
+/* Of either, those that a train call has gradients of: adapters alone where the
+ * model has any (graph/lora.h), else all. */
+uint64_t ra_piece_n_trained(const RaShard *shard, const RaPiece *piece);
+uint64_t ra_piece_n_trained_experts(const RaShard *shard, const RaPiece *piece);
+
 /* The all-gather of @piece's weights from the shards of zero 3; 0 bytes where
  * @shard has them whole. */
 RaOp ra_op_gather(const RaShard *shard, const RaPiece *piece);
@@ -276,5 +288,9 @@ double ra_model_forward_flop(const RaModel *model, const RaBatch *batch);
 /* The same for the prompts of a generate call: only each one's last token
  * needs logits, so the head counts once a sequence. */
 double ra_model_prefill_flop(const RaModel *model, const RaBatch *batch);
+
+/* Model FLOP of training on @batch, forward and backward: three times forward,
+ * less the gradients of weights that are frozen beside adapters. */
+double ra_model_train_flop(const RaModel *model, const RaBatch *batch);
 
 #endif

@@ -1,6 +1,7 @@
 /* What a piece holds and a model computes: parameters and FLOP. */
 #include "config.h"
 
+#include "graph/lora.h"
 #include "graph/op.h"
 
 static uint64_t
@@ -79,7 +80,8 @@ ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
   uint64_t attention = (2 * q + 2 * kv) * h + (m->qkv_bias ? q + 2 * kv : 0) +
                        (m->out_bias ? h : 0) +
                        (m->qk_norm ? 2 * (uint64_t)m->head_dim : 0);
-  uint64_t n = ra_piece_n_expert_params(shard, piece);
+  uint64_t n = ra_piece_n_expert_params(shard, piece) +
+               piece->n_layers * ra_lora_rank_layer_n_params(shard);
 
   for (uint32_t i = 0; i < piece->n_layers; i++) {
     n += attention + 2 * norm;
@@ -109,23 +111,54 @@ ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
   return n;
 }
 
-/* Forward FLOP of @batch with the head at @head_rows positions. */
+uint64_t
+ra_piece_n_trained(const RaShard *shard, const RaPiece *piece)
+{
+  return shard->model->lora_rank > 0
+             ? piece->n_layers * ra_lora_rank_layer_n_params(shard)
+             : ra_piece_n_params(shard, piece);
+}
+
+uint64_t
+ra_piece_n_trained_experts(const RaShard *shard, const RaPiece *piece)
+{
+  return shard->model->lora_rank > 0 ? 0
+                                     : ra_piece_n_expert_params(shard, piece);
+}
+
+/* Weights of all layers that a token meets, adapters left out. */
 static double
-forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
+layer_weights(const RaModel *m)
 {
   double h = m->hidden, q = (double)m->n_heads * m->head_dim;
   double kv = (double)m->n_kv_heads * m->head_dim;
   double matrices = m->mlp == RA_MLP_GATED ? 3 : 2;
   double n_moe = m->layer_is_moe ? ra_model_n_moe_layers(m) : 0;
   double n_dense = m->n_layers - n_moe;
-  double weights =
-      m->n_layers * (2 * q + 2 * kv) * h + n_dense * matrices * h * m->ffn +
-      n_moe * h *
-          (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
 
-  return 2 * weights * (double)batch->q_tokens +
-         2 * (m->head == RA_HEAD_VALUE ? h : h * m->vocab) * head_rows +
-         4 * q * m->n_layers * (double)batch->pairs;
+  return m->n_layers * (2 * q + 2 * kv) * h + n_dense * matrices * h * m->ffn +
+         n_moe * h *
+             (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
+}
+
+/* Of the head, a row. */
+static double
+head_flop(const RaModel *m)
+{
+  double h = m->hidden;
+
+  return 2 * (m->head == RA_HEAD_VALUE ? h : h * m->vocab);
+}
+
+/* Forward FLOP of @batch with the head at @head_rows positions. */
+static double
+forward_flop(const RaModel *m, const RaBatch *batch, double head_rows)
+{
+  double q = (double)m->n_heads * m->head_dim;
+  double adapters = (double)m->n_layers * ra_lora_layer_n_params(m);
+
+  return 2 * (layer_weights(m) + adapters) * (double)batch->q_tokens +
+         head_flop(m) * head_rows + 4 * q * m->n_layers * (double)batch->pairs;
 }
 
 RaOp
@@ -153,4 +186,14 @@ double
 ra_model_prefill_flop(const RaModel *model, const RaBatch *batch)
 {
   return forward_flop(model, batch, (double)batch->n_sequences);
+}
+
+double
+ra_model_train_flop(const RaModel *model, const RaBatch *batch)
+{
+  double forward = ra_model_forward_flop(model, batch);
+  double frozen =
+      (2 * layer_weights(model) + head_flop(model)) * (double)batch->q_tokens;
+
+  return model->lora_rank > 0 ? 3 * forward - frozen : 3 * forward;
 }

@@ -1,63 +1,12 @@
 #include "config.h"
 
-#include "graph/op.h"
+#include "graph/op_lora.h"
 #include "graph/plan.h"
-
-/* The list under construction and what shapes its ops. */
-typedef struct {
-  const RaShard *shard;
-  const RaModel *model;
-  const RaBatch *batch;
-  RaPhase phase;
-  uint32_t cp;        /* ranks that share a sequence, >= 1 */
-  uint32_t ep;        /* ranks that share experts, >= 1 */
-  uint64_t tokens;    /* rows of the parallel regions: of one cp rank */
-  uint64_t sp_tokens; /* rows between them: fewer under sequence parallelism */
-  uint64_t q_heads;   /* of one tp rank */
-  uint64_t kv_heads;  /* of one tp rank: at least one, replicated beyond */
-  uint64_t vocab;     /* rows of one tp rank, padded */
-  uint32_t element_bytes; /* of an element between products */
-  uint32_t count;         /* of the ops that are being added */
-  RaOp *ops;
-  guint n_ops;
-} RaOpBuilder;
 
 static uint64_t
 ceil_div(uint64_t a, uint64_t b)
 {
   return (a + b - 1) / b;
-}
-
-static void
-add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1, uint64_t d2,
-    uint64_t d3)
-{
-  g_assert(b->n_ops < RA_OP_LIST_MAX);
-  b->ops[b->n_ops++] = (RaOp){.kind = (uint8_t)kind,
-                              .dtype = ra_op_dtype(kind, b->shard->dtype),
-                              .count = b->count,
-                              .dim = {d0, d1, d2, d3}};
-}
-
-/* A linear layer y(m, n) = x(m, k) W.  Backward: dx = dy W', dW = x' dy. */
-static void
-add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
-{
-  if (b->phase != RA_PHASE_BACKWARD) {
-    add(b, RA_OP_GEMM, m, n, k, batch);
-  } else {
-    add(b, RA_OP_GEMM, m, k, n, batch);
-    add(b, RA_OP_GEMM, n, k, m, batch);
-  }
-}
-
-/* A collective of the tp group over activations of @bytes. */
-static void
-add_tp_collective(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
-{
-  if (b->shard->tp > 1)
-    add(b, kind, bytes, b->shard->tp, b->shard->tp_ranks_per_node,
-        b->shard->tp_groups_per_node);
 }
 
 static uint64_t
@@ -76,12 +25,12 @@ add_enter(RaOpBuilder *b)
 {
   if (b->phase != RA_PHASE_BACKWARD) {
     if (b->shard->sequence_parallel)
-      add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
+      ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
   } else {
-    add_tp_collective(b,
-                      b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
-                                                  : RA_OP_ALL_REDUCE,
-                      activation_bytes(b));
+    ra_op_add_tp(b,
+                 b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
+                                             : RA_OP_ALL_REDUCE,
+                 activation_bytes(b));
   }
 }
 
@@ -91,19 +40,19 @@ static void
 add_leave(RaOpBuilder *b)
 {
   if (b->phase != RA_PHASE_BACKWARD)
-    add_tp_collective(b,
-                      b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
-                                                  : RA_OP_ALL_REDUCE,
-                      activation_bytes(b));
+    ra_op_add_tp(b,
+                 b->shard->sequence_parallel ? RA_OP_REDUCE_SCATTER
+                                             : RA_OP_ALL_REDUCE,
+                 activation_bytes(b));
   else if (b->shard->sequence_parallel)
-    add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
+    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
 static void
 add_norm(RaOpBuilder *b, uint64_t tokens, uint64_t width)
 {
-  add(b, b->phase == RA_PHASE_BACKWARD ? RA_OP_NORM_BACKWARD : RA_OP_NORM,
-      tokens, width, 0, 0);
+  ra_op_add(b, b->phase == RA_PHASE_BACKWARD ? RA_OP_NORM_BACKWARD : RA_OP_NORM,
+            tokens, width, 0, 0);
 }
 
 /* The scores of one rank's queries with one rank's keys. */
@@ -119,8 +68,8 @@ add_attention_step(RaOpBuilder *b, uint64_t pairs)
   if (core && b->phase != RA_PHASE_DECODE)
     kind = b->phase == RA_PHASE_BACKWARD ? RA_OP_ATTENTION_CORE_BACKWARD
                                          : RA_OP_ATTENTION_CORE;
-  add(b, kind, b->batch->n_sequences, b->tokens,
-      ceil_div(b->batch->kv_tokens, b->cp), pairs);
+  ra_op_add(b, kind, b->batch->n_sequences, b->tokens,
+            ceil_div(b->batch->kv_tokens, b->cp), pairs);
   b->ops[b->n_ops - 1].dim[4] = b->q_heads;
   b->ops[b->n_ops - 1].dim[5] = b->kv_heads;
   b->ops[b->n_ops - 1].dim[6] = m->head_dim;
@@ -136,7 +85,7 @@ add_ring_send(RaOpBuilder *b, uint64_t bytes, uint16_t flags)
 {
   uint32_t rings = b->shard->cp_rings_per_node;
 
-  add(b, RA_OP_SEND, bytes, rings > 0, MAX(rings, 1u), 0);
+  ra_op_add(b, RA_OP_SEND, bytes, rings > 0, MAX(rings, 1u), 0);
   b->ops[b->n_ops - 1].flags = flags;
 }
 
@@ -158,7 +107,7 @@ add_ring(RaOpBuilder *b)
   b->count = n_layers * (uint32_t)(cp - 1);
   add_attention_step(b, step);
   add_ring_send(b, back ? 2 * kv_bytes : kv_bytes, RA_OP_BEHIND);
-  add(b, RA_OP_ADD, b->tokens, b->q_heads * b->model->head_dim, 0, 0);
+  ra_op_add(b, RA_OP_ADD, b->tokens, b->q_heads * b->model->head_dim, 0, 0);
   b->count = n_layers;
   add_attention_step(b, own);
   if (back)
@@ -183,7 +132,7 @@ add_positions(RaOpBuilder *b)
   if (b->model->qk_norm)
     add_norm(b, b->tokens * heads, b->model->head_dim);
   if (b->model->position == RA_POSITION_ROTARY)
-    add(b, RA_OP_ROPE, b->tokens, heads, b->model->head_dim, 0);
+    ra_op_add(b, RA_OP_ROPE, b->tokens, heads, b->model->head_dim, 0);
 }
 
 /* The attention block with its residual sum; backward in reverse, where the
@@ -193,36 +142,46 @@ add_attention(RaOpBuilder *b)
 {
   const RaModel *m = b->model;
   uint64_t q = b->q_heads * m->head_dim;
-  uint64_t qkv = q + 2 * b->kv_heads * m->head_dim;
+  uint64_t kv = b->kv_heads * m->head_dim, qkv = q + 2 * kv;
+  RaOpMatrices in = {.kind = {RA_TENSOR_Q, RA_TENSOR_K, RA_TENSOR_V},
+                     .out = {q, kv, kv},
+                     .n = 3,
+                     .in = m->hidden};
+  RaOpMatrices out = {
+      .kind = {RA_TENSOR_O}, .out = {m->hidden}, .n = 1, .in = q};
 
   if (b->phase != RA_PHASE_BACKWARD) {
     add_norm(b, b->sp_tokens, m->hidden);
     add_enter(b);
-    add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_adapters(b, &in);
     add_positions(b);
     add_attention_core(b);
-    add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_adapters(b, &out);
     add_leave(b);
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
   } else {
     add_leave(b);
-    add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_linear(b, b->tokens, m->hidden, q, 1);
+    ra_op_add_adapters(b, &out);
     add_attention_core(b);
     add_positions(b);
-    add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_linear(b, b->tokens, qkv, m->hidden, 1);
+    ra_op_add_adapters(b, &in);
     add_enter(b);
     add_norm(b, b->sp_tokens, m->hidden);
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
   }
 }
 
 static void
 add_activation(RaOpBuilder *b, uint64_t tokens, uint64_t width)
 {
-  add(b,
-      b->phase == RA_PHASE_BACKWARD ? RA_OP_ACTIVATION_BACKWARD
-                                    : RA_OP_ACTIVATION,
-      tokens, width, b->model->mlp == RA_MLP_GATED, 0);
+  ra_op_add(b,
+            b->phase == RA_PHASE_BACKWARD ? RA_OP_ACTIVATION_BACKWARD
+                                          : RA_OP_ACTIVATION,
+            tokens, width, b->model->mlp == RA_MLP_GATED, 0);
 }
 
 /* The products of a dense MLP of @batch experts with @tokens rows each. */
@@ -231,16 +190,27 @@ add_mlp_core(RaOpBuilder *b, uint64_t tokens, uint64_t ffn, uint64_t batch)
 {
   const RaModel *m = b->model;
   uint64_t width = ceil_div(ffn, b->shard->tp);
-  uint64_t up = m->mlp == RA_MLP_GATED ? 2 * width : width;
+  gboolean gated = m->mlp == RA_MLP_GATED;
+  uint64_t up = gated ? 2 * width : width;
+  RaOpMatrices in = {.kind = {RA_TENSOR_UP, RA_TENSOR_GATE},
+                     .out = {width, width},
+                     .n = gated ? 2 : 1,
+                     .in = m->hidden};
+  RaOpMatrices out = {
+      .kind = {RA_TENSOR_DOWN}, .out = {m->hidden}, .n = 1, .in = width};
 
   if (b->phase != RA_PHASE_BACKWARD) {
-    add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_adapters(b, &in);
     add_activation(b, tokens * batch, width);
-    add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_adapters(b, &out);
   } else {
-    add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_linear(b, tokens, m->hidden, width, batch);
+    ra_op_add_adapters(b, &out);
     add_activation(b, tokens * batch, width);
-    add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_linear(b, tokens, up, m->hidden, batch);
+    ra_op_add_adapters(b, &in);
   }
 }
 
@@ -261,15 +231,15 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
   if (b->ep == 1)
     return;
   if (shard->sequence_parallel && combine)
-    add_tp_collective(b, RA_OP_REDUCE_SCATTER, bytes * shard->tp);
-  add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, shard->ep_ranks_per_node,
-      shard->ep_groups_per_node);
+    ra_op_add_tp(b, RA_OP_REDUCE_SCATTER, bytes * shard->tp);
+  ra_op_add(b, RA_OP_ALL_TO_ALL, bytes, b->ep, shard->ep_ranks_per_node,
+            shard->ep_groups_per_node);
   if (once && nodes > 1)
     b->ops[b->n_ops - 1].dim[4] =
         (uint64_t)(row_bytes * ra_experts_parts_met(b->model, nodes) *
                    (nodes - 1) / nodes);
   if (shard->sequence_parallel && !combine)
-    add_tp_collective(b, RA_OP_ALL_GATHER, bytes * shard->tp);
+    ra_op_add_tp(b, RA_OP_ALL_GATHER, bytes * shard->tp);
 }
 
 /* Whether the tp group exchanges tokens around the experts alone. */
@@ -288,9 +258,10 @@ add_experts(RaOpBuilder *b)
   uint64_t parts = b->shard->experts_whole ? MAX(b->shard->tp, 1u) : 1;
   uint64_t k = m->experts_per_token, choices = ceil_div(b->tokens * k, parts);
 
-  add_linear(b, rows, m->n_experts, m->hidden, 1);
-  add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
-  add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts, 0);
+  ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
+  ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
+  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
+            0);
   add_expert_exchange(b, rows, FALSE);
   if (choices > 0) {
     uint64_t n = ra_experts_met(m, b->ep * parts, b->tokens * b->ep, choices);
@@ -300,7 +271,8 @@ add_experts(RaOpBuilder *b)
     b->ops[up].flags |= b->phase == RA_PHASE_BACKWARD ? 0 : RA_OP_QUANTIZED;
   }
   add_expert_exchange(b, rows, TRUE);
-  add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts, 0);
+  ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
+            0);
 }
 
 static void
@@ -326,7 +298,7 @@ add_mlp(RaOpBuilder *b, gboolean moe)
     add_leave(b);
   if (back)
     add_norm(b, b->sp_tokens, m->hidden);
-  add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+  ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
 }
 
 /* All layers of one kind, dense or MoE. */
@@ -362,17 +334,19 @@ add_embedding(RaOpBuilder *b)
   const RaModel *m = b->model;
   gboolean back = b->phase == RA_PHASE_BACKWARD;
 
+  if (back && m->lora_rank > 0)
+    return; /* frozen, and nothing stands before it */
   if (back) {
     if (m->embedding_norm)
       add_norm(b, b->sp_tokens, m->hidden);
     add_leave(b);
-    add(b, RA_OP_EMBEDDING_BACKWARD, b->tokens, m->hidden, b->vocab, 0);
+    ra_op_add(b, RA_OP_EMBEDDING_BACKWARD, b->tokens, m->hidden, b->vocab, 0);
     return;
   }
-  add(b, RA_OP_EMBEDDING, b->tokens, m->hidden, b->vocab, 0);
+  ra_op_add(b, RA_OP_EMBEDDING, b->tokens, m->hidden, b->vocab, 0);
   add_leave(b);
   if (m->position == RA_POSITION_LEARNED)
-    add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
+    ra_op_add(b, RA_OP_ADD, b->sp_tokens, m->hidden, 0, 0);
   if (m->embedding_norm)
     add_norm(b, b->sp_tokens, m->hidden);
 }
@@ -383,7 +357,7 @@ add_logits(RaOpBuilder *b, uint64_t rows)
 {
   guint first = b->n_ops;
 
-  add_linear(b, rows, b->vocab, b->model->hidden, 1);
+  ra_op_add_linear(b, rows, b->vocab, b->model->hidden, 1);
   if (b->vocab % 8 == 0 || b->shard->sampling)
     return;
   for (guint i = first; i < b->n_ops; i++)
@@ -402,20 +376,21 @@ add_lm_head(RaOpBuilder *b)
       b->shard->cross_entropy == RA_CROSS_ENTROPY_UNFUSED ? RA_OP_UNFUSED : 0;
 
   if (b->phase == RA_PHASE_BACKWARD) {
-    add(b, RA_OP_CROSS_ENTROPY_BACKWARD, rows, b->vocab, 0, 0);
+    ra_op_add(b, RA_OP_CROSS_ENTROPY_BACKWARD, rows, b->vocab, 0, 0);
     b->ops[b->n_ops - 1].flags = unfused;
     add_logits(b, rows);
     return;
   }
   add_logits(b, rows);
   if (b->shard->sampling) {
-    add_tp_collective(b, RA_OP_ALL_GATHER,
-                      rows * b->vocab * b->shard->tp * b->element_bytes);
-    add(b, RA_OP_SAMPLE, rows, b->model->vocab, 0, 0); /* padding cut off */
+    ra_op_add_tp(b, RA_OP_ALL_GATHER,
+                 rows * b->vocab * b->shard->tp * b->element_bytes);
+    ra_op_add(b, RA_OP_SAMPLE, rows, b->model->vocab, 0,
+              0); /* padding cut off */
   } else {
-    add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
+    ra_op_add(b, RA_OP_CROSS_ENTROPY, rows, b->vocab, 0, 0);
     b->ops[b->n_ops - 1].flags = unfused;
-    add_tp_collective(b, RA_OP_ALL_REDUCE, rows * 3 * 4);
+    ra_op_add_tp(b, RA_OP_ALL_REDUCE, rows * 3 * 4);
   }
 }
 
@@ -431,13 +406,13 @@ add_head(RaOpBuilder *b)
       add_enter(b);
   }
   if (back && b->shard->loss)
-    add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
+    ra_op_add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
   if (m->head == RA_HEAD_VALUE)
-    add_linear(b, b->tokens, 1, m->hidden, 1);
+    ra_op_add_linear(b, b->tokens, 1, m->hidden, 1);
   else
     add_lm_head(b);
   if (!back && b->shard->loss)
-    add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
+    ra_op_add(b, RA_OP_LOSS, b->tokens, 0, 0, 0);
   if (back) {
     if (m->head != RA_HEAD_VALUE)
       add_enter(b);
@@ -454,7 +429,7 @@ add_arrival(RaOpBuilder *b, const RaPiece *piece)
                                                  : piece->first_layer == 0;
 
   if (piece->n_layers > 0 && !first && !b->shard->sequence_parallel)
-    add_tp_collective(b, RA_OP_ALL_GATHER, activation_bytes(b));
+    ra_op_add_tp(b, RA_OP_ALL_GATHER, activation_bytes(b));
 }
 
 guint

@@ -15,8 +15,8 @@ static const char *const dtype_words[RA_N_DTYPES + 1] = {
 };
 
 /* By bit. */
-static const char *const flag_words[] = {"behind", "dropout",   "unfused",
-                                         "ragged", "quantized", NULL};
+static const char *const flag_words[] = {
+    "behind", "dropout", "unfused", "ragged", "quantized", "frozen", NULL};
 
 char *
 ra_op_shape(const RaOp *op)

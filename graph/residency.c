@@ -37,6 +37,25 @@ ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b)
 }
 
 gboolean
+ra_residency_is_shared(const RaPlan *plan, uint32_t call)
+{
+  const RaWorkload *w = plan->workload;
+  const RaWorkloadModel *m = &w->models[w->calls[call].model];
+  uint32_t of = m->base_of ? ra_workload_find_model(w, m->base_of) : RA_NONE;
+
+  if (of == RA_NONE || plan->calls[call].residency == RA_RESIDENCY_HOST)
+    return FALSE;
+  for (uint32_t v = 0; v < w->n_calls; v++)
+    if (w->calls[v].model == of && plan->calls[v].set &&
+        plan->calls[v].residency != RA_RESIDENCY_HOST &&
+        ra_call_plan_same_layout(&plan->calls[v], &plan->calls[call]) &&
+        (plan->calls[v].residency == RA_RESIDENCY_KEEP ||
+         ra_residency_is_own(plan, v)))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
 ra_residency_is_after(const RaPlan *plan, uint32_t call)
 {
   const RaWorkload *w = plan->workload;

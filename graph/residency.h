@@ -26,6 +26,11 @@ gboolean ra_residency_same_copy(const RaPlan *plan, uint32_t a, uint32_t b);
  * model that nothing trains, the only one there is). */
 gboolean ra_residency_is_own(const RaPlan *plan, uint32_t call);
 
+/* Whether @call's copy is no copy: the frozen weights beside another model's
+ * adapters (`base-of`, graph/lora.h), and that model has a copy in this layout
+ * that stays on the GPUs. */
+gboolean ra_residency_is_shared(const RaPlan *plan, uint32_t call);
+
 /**
  * ra_residency_n_behind:
  * @plan: checked

@@ -100,13 +100,21 @@ ra_workload_load(RaKeyFile *file, GError **error)
   return g_steal_pointer(&workload);
 }
 
+static void
+clear_model(RaWorkloadModel *model)
+{
+  ra_model_free(model->model);
+  ra_model_free(model->base);
+  ra_model_free(model->adapters);
+}
+
 void
 ra_workload_free(RaWorkload *workload)
 {
   if (!workload)
     return;
   for (guint i = 0; i < workload->n_models; i++)
-    ra_model_free(workload->models[i].model);
+    clear_model(&workload->models[i]);
   for (guint i = 0; i < workload->n_calls; i++)
     g_free(workload->calls[i].inputs);
   ra_length_clear(&workload->prompt_length);

@@ -98,14 +98,18 @@ typedef enum { RA_OPTIMIZER_NONE, RA_OPTIMIZER_ADAMW } RaOptimizer;
 
 /* A model as the workload uses it. */
 typedef struct {
-  const char *name;   /* "actor"; borrowed from the workload's file */
-  const char *config; /* as written */
-  RaModel *model;     /* shape, owned; its head set from `head` */
-  int head;           /* RaModelHead of graph/model.h */
-  int dtype;          /* RaDtype of parameters; see ra_op_dtype() */
-  int optimizer;      /* RaOptimizer; NONE where not trainable */
-  gboolean trainable; /* some call trains it */
-  guint group;        /* of the key file, for messages */
+  const char *name;    /* "actor"; borrowed from the workload's file */
+  const char *config;  /* as written */
+  RaModel *model;      /* shape, owned; its head set from `head` */
+  int head;            /* RaModelHead of graph/model.h */
+  int dtype;           /* RaDtype of parameters; see ra_op_dtype() */
+  int optimizer;       /* RaOptimizer; NONE where not trainable */
+  gboolean trainable;  /* some call trains it */
+  RaModel *base;       /* with adapters (graph/lora.h): without them, owned */
+  RaModel *adapters;   /* and they alone, owned; NULL: it has none */
+  int lora_sync;       /* RaLoraSync: what calls that do not train run on */
+  const char *base_of; /* the model whose frozen weights it is; NULL: none */
+  guint group;         /* of the key file, for messages */
 } RaWorkloadModel;
 
 /* One input of a call: an edge, or a piece of the dataset. */

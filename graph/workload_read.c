@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "graph/form.h"
+#include "graph/lora.h"
 #include "graph/workload_read.h"
 
 /* The groups as they are written. */
@@ -15,6 +16,7 @@ typedef struct {
   int head;
   int dtype;
   int optimizer; /* -1: not given */
+  RaLoraKeys lora;
 } ModelKeys;
 
 typedef struct {
@@ -98,6 +100,7 @@ static const RaKeySpec model_keys[] = {
   {"optimizer", RA_KEY_ENUM, G_STRUCT_OFFSET(ModelKeys, optimizer),
    .names = optimizer_words,
    .doc = "adamw where the model is trainable, else none"},
+  RA_LORA_KEY_SPECS(G_STRUCT_OFFSET(ModelKeys, lora)),
 };
 
 static const RaKeySpec call_keys[] = {
@@ -269,7 +272,8 @@ read_model(RaWorkload *workload, guint group, GError **error)
   model->head = keys.head;
   model->dtype = keys.dtype;
   model->optimizer = keys.optimizer;
-  return load_config(workload, model, error);
+  return load_config(workload, model, error) &&
+         ra_lora_read(workload, model, &keys.lora, error);
 }
 
 /* `name`, `name:whole` or `name:chunk(n)`. */
@@ -476,6 +480,8 @@ ra_workload_read_groups(RaWorkload *workload, RaWorkloadKeys *common,
         !read_model(workload, i, error))
       return FALSE;
   }
+  if (!ra_lora_check_bases(workload, error))
+    return FALSE;
   for (guint i = 0; i < ra_key_file_n_groups(file); i++) {
     if (g_str_equal(ra_key_file_group_noun(file, i), "call") &&
         !read_call(workload, i, common, error))

@@ -155,10 +155,10 @@ trains_s(const Subject *s, const Passes *passes, double n)
 static uint64_t
 dense_params(const Subject *s, const RaPiece *piece)
 {
-  uint64_t n = ra_piece_n_params(&s->x.shard_record, piece);
+  uint64_t n = ra_piece_n_trained(&s->x.shard_record, piece);
 
   return ra_call_plan_ep(s->plan) > 1
-             ? n - ra_piece_n_expert_params(&s->x.shard_record, piece)
+             ? n - ra_piece_n_trained_experts(&s->x.shard_record, piece)
              : n;
 }
 

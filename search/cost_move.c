@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "graph/lora.h"
 #include "graph/realloc.h"
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
@@ -123,7 +124,7 @@ press(const RaMesh *meshes, RaMesh *out, uint32_t *out_n_nodes)
 /* Of candidates one of which is at a set. */
 static uint64_t
 set_key(const RaCostTable *table, const RaCandidate *from, uint32_t at_from,
-        const RaCandidate *to, uint32_t at_to)
+        const RaCandidate *to, uint32_t at_to, gboolean adapters)
 {
   const RaMesh meshes[2] = {ra_space_mesh_at(table->space, from, at_from),
                             ra_space_mesh_at(table->space, to, at_to)};
@@ -133,24 +134,38 @@ set_key(const RaCostTable *table, const RaCandidate *from, uint32_t at_from,
 
   hash = ra_hash_u64(hash, from->layout);
   hash = ra_hash_u64(hash, to->layout);
+  hash = ra_hash_u64(hash, adapters != 0);
   return ra_hash_u64(hash, (uint64_t)to->plan.realloc) | HASH_MARK;
 }
 
 uint64_t
 ra_cost_table_realloc_key(const RaCostTable *table, const RaCandidate *from,
                           uint32_t at_from, const RaCandidate *to,
-                          uint32_t at_to)
+                          uint32_t at_to, gboolean adapters)
 {
   uint32_t begin_from = ra_candidate_begin(from, at_from);
   uint32_t begin_to = ra_candidate_begin(to, at_to);
   uint64_t key = from->layout;
 
   if (ra_candidate_set(from, at_from) || ra_candidate_set(to, at_to))
-    return set_key(table, from, at_from, to, at_to);
+    return set_key(table, from, at_from, to, at_to, adapters);
   key = key << RA_COST_LAYOUT_BITS | to->layout;
   key = key << RA_COST_SCHEME_BITS | (uint32_t)to->plan.realloc;
-  return key << RA_COST_RELATION_BITS |
-         relation_of(table, from, begin_from, to, begin_to);
+  key = key << RA_COST_RELATION_BITS |
+        relation_of(table, from, begin_from, to, begin_to);
+  return adapters ? key | RA_COST_KEPT_BIT : key;
+}
+
+gboolean
+ra_cost_table_moves_adapters(const RaCostTable *table, uint32_t call,
+                             const uint8_t *residency)
+{
+  const RaWorkload *w = table->space->workload;
+  uint32_t model = w->calls[call].model;
+
+  return w->models[model].adapters &&
+         ra_lora_moved_model(&w->models[model], residency[model]) ==
+             w->models[model].adapters;
 }
 
 void
@@ -225,6 +240,8 @@ ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
   uint32_t width = table->space->cluster->gpus_per_node;
   double bound_s, nodes;
 
+  if (table->space->workload->models[model].adapters)
+    return 0;
   if (y->realloc != RA_REALLOC_BROADCAST || ra_call_plan_n_shards(x) > 1 ||
       ra_call_plan_n_shards(y) > 1 || ra_call_plan_ep(x) > 1 ||
       ra_call_plan_ep(y) > 1)
@@ -276,7 +293,8 @@ near_node_0(const RaCostTable *table, const RaCandidate *from,
 /* The load of two meshes of the class. */
 static double
 realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
-          uint32_t at_from, const RaCandidate *to, uint32_t at_to)
+          uint32_t at_from, const RaCandidate *to, uint32_t at_to,
+          gboolean adapters)
 {
   const RaWorkloadModel *m = &table->space->workload->models[model];
   RaCluster cluster = *table->space->cluster;
@@ -296,8 +314,10 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   }
   x.mesh = meshes[0];
   y.mesh = meshes[1];
-  r = ra_realloc_new(m->model, ra_dtype_bytes((RaDtype)m->dtype), &x, &y,
-                     &cluster, (RaReallocScheme)y.realloc);
+  r = ra_realloc_new(ra_lora_moved_model(m, adapters ? RA_RESIDENCY_KEEP
+                                                     : RA_RESIDENCY_RELEASE),
+                     ra_dtype_bytes((RaDtype)m->dtype), &x, &y, &cluster,
+                     (RaReallocScheme)y.realloc);
   op.dim[0] = r->load.max_intra_bytes;
   op.dim[1] = r->load.max_inter_bytes;
   op.dim[2] = r->load.n_steps;
@@ -322,20 +342,20 @@ ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key, gint round,
 
 double
 ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
-                        uint32_t to_call, RaChoice to)
+                        uint32_t to_call, RaChoice to, gboolean adapters)
 {
   const RaSpace *space = table->space;
   const RaCandidate *x = &space->calls[from_call].candidates[from.candidate];
   const RaCandidate *y = &space->calls[to_call].candidates[to.candidate];
-  uint64_t key =
-      ra_cost_table_realloc_key(table, x, from.position, y, to.position);
+  uint64_t key = ra_cost_table_realloc_key(table, x, from.position, y,
+                                           to.position, adapters);
   double seconds;
   RaKnownRealloc known;
 
   if (ra_cost_table_realloc_seen(table, key, G_MAXINT, &seconds))
     return seconds;
   seconds = realloc_s(table, space->workload->calls[to_call].model, x,
-                      from.position, y, to.position);
+                      from.position, y, to.position, adapters);
   g_assert(seconds >= 0 && isfinite(seconds));
   known = (RaKnownRealloc){seconds, g_atomic_int_get(&table->round)};
   g_mutex_lock(&table->lock);

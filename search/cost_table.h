@@ -114,6 +114,7 @@ double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
  * ra_cost_table_realloc_key:
  * @from: of the trainer, at position @at_from
  * @to: of who reads, at position @at_to
+ * @adapters: they move alone (ra_cost_table_moves_adapters())
  *
  * Names a class of pairs that cost the same.  Never 0.  Where a mesh is a set
  * of nodes that are no run it is 62 bits of a hash of how the two lie to each
@@ -121,12 +122,19 @@ double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
  */
 uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
                                    const RaCandidate *from, uint32_t at_from,
-                                   const RaCandidate *to, uint32_t at_to);
+                                   const RaCandidate *to, uint32_t at_to,
+                                   gboolean adapters);
+
+/* Whether a version moves to @call's copy of @residency as adapters alone
+ * (graph/lora.h). */
+gboolean ra_cost_table_moves_adapters(const RaCostTable *table, uint32_t call,
+                                      const uint8_t *residency);
 
 /* Seconds to fill the layout of call @to_call from that of @from_call. The
  * first time O(ra_realloc_new()), 0.1 ms to 1 s; then a look into a table. */
 double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
-                               RaChoice from, uint32_t to_call, RaChoice to);
+                               RaChoice from, uint32_t to_call, RaChoice to,
+                               gboolean adapters);
 
 /**
  * ra_cost_table_realloc_bound_s:
@@ -142,7 +150,8 @@ double ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call,
  *
  * Sets of nodes that are no run count as if they shared GPUs.
  *
- * Returns: seconds; 0 of layouts that are the same, sharded or of experts
+ * Returns: seconds; 0 of layouts that are the same, sharded or of experts, and
+ * of models with adapters
  */
 double ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
                                      const RaCandidate *from, uint32_t at_from,

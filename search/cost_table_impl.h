@@ -9,6 +9,7 @@
 #define RA_COST_OFFSET_ZERO 0x8000u
 #define RA_COST_LAYOUT_BITS 22
 #define RA_COST_SCHEME_BITS 2
+#define RA_COST_KEPT_BIT (UINT64_C(1) << 62) /* adapters move alone */
 
 /* Seconds, and the round in which they were asked. */
 typedef struct {

@@ -41,9 +41,11 @@ realloc_slot(RaEvaluator *e, uint64_t key)
 static double
 realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
 {
+  gboolean adapters =
+      ra_cost_table_moves_adapters(e->costs, to, l->point.residency);
   uint64_t key = ra_cost_table_realloc_key(
       e->costs, l->candidate[from], l->point.calls[from].position,
-      l->candidate[to], l->point.calls[to].position);
+      l->candidate[to], l->point.calls[to].position, adapters);
   RaReallocSlot *slot = realloc_slot(e, key);
   double seconds;
 
@@ -354,13 +356,15 @@ learn_call(RaEvaluator *e, guint lane, uint32_t c)
 static void
 ask_realloc(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
 {
+  gboolean adapters =
+      ra_cost_table_moves_adapters(e->costs, to, l->point.residency);
   uint64_t key = ra_cost_table_realloc_key(
       e->costs, l->candidate[from], l->point.calls[from].position,
-      l->candidate[to], l->point.calls[to].position);
+      l->candidate[to], l->point.calls[to].position, adapters);
 
   *realloc_slot(e, key) = (RaReallocSlot){
       key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,
-                                   l->point.calls[to])};
+                                   l->point.calls[to], adapters)};
 }
 
 static void

@@ -31,6 +31,7 @@ libsearch_a_SOURCES += %D%/signature.c
 libsearch_a_SOURCES += %D%/space.c %D%/space.h %D%/space_impl.h
 libsearch_a_SOURCES += %D%/space_fill.c
 libsearch_a_SOURCES += %D%/space_limit.c
+libsearch_a_SOURCES += %D%/space_share.c
 libsearch_a_SOURCES += %D%/space_strategy.c
 libsearch_a_SOURCES += %D%/split.c %D%/split.h
 libsearch_a_SOURCES += %D%/strategy.c %D%/strategy.h %D%/strategy_impl.h

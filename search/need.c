@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "graph/layout.h"
+#include "graph/lora.h"
 #include "graph/residency.h"
 #include "search/need.h"
 
@@ -97,14 +98,15 @@ cache_bytes(const RaModel *model, const RaCallPlan *plan, double tokens,
 /* What ZeRO has whole: of the weights two layers, one in use and one on its
  * way, of the gradients one (graph/memory.h). */
 static double
-whole_bytes(const RaCallPlan *plan, double n_params, double dtype_bytes,
-            gboolean trains)
+whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
+            double dtype_bytes, gboolean trains)
 {
   double layer = n_params / stage_layers(plan);
   double bytes = plan->zero == 3 ? 2 * layer * dtype_bytes : 0;
 
   if (trains && plan->zero >= 2)
-    bytes += layer * ra_dtype_bytes((RaDtype)plan->grad_dtype);
+    bytes += n_trained / stage_layers(plan) *
+             ra_dtype_bytes((RaDtype)plan->grad_dtype);
   return bytes;
 }
 
@@ -115,6 +117,8 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   const RaWorkloadModel *m = &workload->models[of->model];
   double dtype_bytes = ra_dtype_bytes((RaDtype)m->dtype);
   double n = most_params(m->model, plan);
+  double n_trained =
+      m->adapters ? most_params(ra_lora_trained_model(m), plan) : n;
   double dp = plan->dp;
   gboolean trains = of->kind == RA_CALL_TRAIN;
   uint32_t n_pieces = trains ? of->n_mini_batches : of->n_parts;
@@ -123,13 +127,14 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
   double tokens = replica_tokens / plan->n_micro_batches;
   RaNeed need = {.held_bytes = n * dtype_bytes / (plan->zero == 3 ? dp : 1)};
 
-  need.work_bytes = whole_bytes(plan, n, dtype_bytes, trains);
+  need.work_bytes = whole_bytes(plan, n, n_trained, dtype_bytes, trains);
   if (trains) {
     double grad_bytes = ra_dtype_bytes((RaDtype)plan->grad_dtype);
 
-    need.held_bytes += n * grad_bytes / (plan->zero >= 2 ? dp : 1);
+    need.held_bytes += n_trained * grad_bytes / (plan->zero >= 2 ? dp : 1);
     if (m->optimizer == RA_OPTIMIZER_ADAMW)
-      need.held_bytes += n * ADAMW_BYTES_PER_PARAM / (plan->zero >= 1 ? dp : 1);
+      need.held_bytes +=
+          n_trained * ADAMW_BYTES_PER_PARAM / (plan->zero >= 1 ? dp : 1);
     need.work_bytes += train_work_bytes(m->model, plan, tokens);
     return need;
   }
@@ -162,6 +167,8 @@ holds(const RaPlan *plan, const RaNeed *needs, uint32_t c)
   uint32_t model = plan->workload->calls[c].model;
   uint32_t trainer = ra_workload_trainer(plan->workload, model);
 
+  if (ra_residency_is_shared(plan, c))
+    return FALSE;
   /* Training holds most of those that share a layout. */
   if (trainer != RA_NONE && plan->calls[trainer].set &&
       ra_residency_is_own(plan, c))

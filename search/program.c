@@ -128,13 +128,13 @@ add_item(Maker *m, RaFoot foot, uint32_t call, uint32_t first, uint32_t last,
 }
 
 static void
-add_copy(Maker *m, const RaCopy *copy)
+add_copy(Maker *m, const RaPoint *point, const RaCopy *copy)
 {
   const RaWorkload *w = m->space->workload;
   uint32_t trainer = ra_workload_trainer(w, copy->model);
   uint16_t switch_at = RA_PROGRAM_NONE;
 
-  if (copy->pinned)
+  if (copy->pinned || ra_space_is_shared(m->space, point, copy->call))
     return;
   if (copy->what == RA_COPY_OPTIMIZER) {
     add_item(m, RA_FOOT_OPTIMIZER, copy->call, copy->first, copy->last,
@@ -190,7 +190,7 @@ add_items(Maker *m, const RaPoint *point)
   for (uint32_t c = 0; c < m->program->n_calls; c++)
     add_behind(m, point, c);
   for (uint32_t i = 0; i < a->n_copies; i++)
-    add_copy(m, &a->copies[i]);
+    add_copy(m, point, &a->copies[i]);
   for (uint32_t c = 0; c < m->program->n_calls; c++)
     add_grads(m, c);
   for (uint32_t n = 0; n < a->n_nodes; n++) {

@@ -143,6 +143,8 @@ ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
     out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
     if (ra_program_n_behind(space, point, c) > 0)
       out[4 + c] |= 0x80; /* calls are fewer: RA_POINT_MAX */
+    if (ra_space_is_shared(space, point, c))
+      out[4 + c] |= 0x40;
     if (!is_host)
       continue;
     n = runs_of(space, point, c, runs);

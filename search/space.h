@@ -269,4 +269,9 @@ gboolean ra_space_allows_residency(const RaSpace *space, uint32_t model,
 /* log10 of the number of points, residencies not counted. */
 double ra_space_log10_points(const RaSpace *space);
 
+/* As ra_residency_is_shared(): whether @call reads the weights that stand
+ * beside another model's adapters.  O(calls). */
+gboolean ra_space_is_shared(const RaSpace *space, const RaPoint *point,
+                            uint32_t call);
+
 #endif

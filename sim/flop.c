@@ -59,13 +59,12 @@ count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
   uint32_t weight = ra_task_weight(graph, task);
   const RaCall *call = &graph->augmented->plan->workload->calls[node->call];
   const RaModel *model = graph->shards[work->shard].model;
-  /* Backward is twice forward: gradients of inputs and of weights. */
-  double passes = call->kind == RA_CALL_TRAIN ? 3 : 1;
-
   ra_sum_add(&total->model_flop,
              call->kind == RA_CALL_GENERATE
                  ? ra_model_prefill_flop(model, &work->batch)
-                 : passes * ra_model_forward_flop(model, &work->batch),
+             : call->kind == RA_CALL_TRAIN
+                 ? ra_model_train_flop(model, &work->batch)
+                 : ra_model_forward_flop(model, &work->batch),
              weight);
   /* A generate call's tokens are counted from the lengths; of train, the
    * first epoch has every sequence once. */

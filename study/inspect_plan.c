@@ -117,6 +117,11 @@ memory_row(RaTable *table, const RaPlan *plan, uint32_t c)
   double weights = (double)n * ra_dtype_bytes((RaDtype)model->dtype);
   double gradients = 0, state = 0;
 
+  if (call->kind == RA_CALL_TRAIN && model->adapters) {
+    g_autoptr(RaTensorTable) adapters = ra_tensor_table_new(model->adapters);
+
+    n = ra_layout_most_params(adapters, to, NULL);
+  }
   if (call->kind == RA_CALL_TRAIN) {
     gradients = (double)n * ra_dtype_bytes((RaDtype)to->grad_dtype);
     if (model->optimizer == RA_OPTIMIZER_ADAMW)

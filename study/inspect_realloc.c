@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "graph/augment.h"
+#include "graph/lora.h"
 #include "graph/realloc.h"
 #include "graph/residency.h"
 #include "study/inspect.h"
@@ -31,7 +32,8 @@ realloc_to(const RaPlan *plan, uint32_t call, uint32_t *out_trainer)
   const RaWorkloadModel *m = &plan->workload->models[model];
 
   *out_trainer = ra_workload_trainer(plan->workload, model);
-  return ra_realloc_new(m->model, ra_dtype_bytes((RaDtype)m->dtype),
+  return ra_realloc_new(ra_lora_moved_model(m, plan->calls[call].residency),
+                        ra_dtype_bytes((RaDtype)m->dtype),
                         &plan->calls[*out_trainer], &plan->calls[call],
                         plan->cluster,
                         (RaReallocScheme)plan->calls[call].realloc);

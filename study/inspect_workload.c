@@ -85,7 +85,6 @@ call_flop(const RaWorkload *workload, const RaCall *call)
                     .pairs = p * (p + 1) / 2};
   const RaModel *model;
   double flop;
-  double passes = call->kind == RA_CALL_TRAIN ? 3.0 * call->n_epochs : 1.0;
 
   if (call->model == RA_NONE)
     return 0;
@@ -94,7 +93,9 @@ call_flop(const RaWorkload *workload, const RaCall *call)
   if (call->kind == RA_CALL_GENERATE) /* logits of generated tokens alone */
     flop += ra_model_prefill_flop(model, &prompt) -
             ra_model_forward_flop(model, &prompt);
-  return passes * call->n_sequences * flop;
+  if (call->kind == RA_CALL_TRAIN)
+    flop = call->n_epochs * ra_model_train_flop(model, &batch);
+  return call->n_sequences * flop;
 }
 
 static RaTable *

@@ -270,12 +270,16 @@ START_TEST(all_dimensions)
 }
 END_TEST
 
-/* Several readers of one trained model, drawn lengths, a host call. */
+/* Several readers of one trained model, drawn lengths, a host call; adapters,
+ * which move alone where they are kept, and their base as reference. */
 START_TEST(grpo)
 {
-  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL};
-
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL, NULL};
+  const char *lora = "grpo-lora-qwen2.5-32b.workload";
   compare_random("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 200, TRUE);
+  compare_random(lora, sets, RA_SPACE_REAL, 150, TRUE);
+  sets[2] = "model actor.lora-sync=merged";
+  compare_random(lora, sets, RA_SPACE_REAL, 50, TRUE);
 }
 END_TEST
 

@@ -198,7 +198,7 @@ START_TEST(reallocations)
     y = &space->calls[to].candidates[b.candidate];
     a.position = (uint32_t)ra_rng_below(&rng, x->n_positions);
     b.position = (uint32_t)ra_rng_below(&rng, y->n_positions);
-    cost_s = ra_cost_table_realloc_s(costs, from, a, to, b);
+    cost_s = ra_cost_table_realloc_s(costs, from, a, to, b, FALSE);
     bound_s = ra_cost_table_realloc_bound_s(costs, model, x, a.position, y,
                                             b.position);
     ck_assert_msg(bound_s <= cost_s, "%u: %.17g > %.17g s", k, bound_s, cost_s);

@@ -56,6 +56,27 @@ fails "'batching = continuous' with 'kv-memory', as its sequences have turns" \
 fails "expected 'turns' in the workload beside it" simulate \
   "$plans/grpo-tools-qwen2.5-7b-32.plan" --set 'workload.turns=fixed(1)'
 
+# --- adapters ---
+
+lora=$plans/grpo-lora-qwen2.5-32b-8.plan
+works inspect grpo-lora-qwen2.5-32b.workload
+grep -q '^actor .* 33,032,311,808 ' out && grep -q '^ref .* 32,763,876,352 ' out
+result $? "a model's adapters are among its parameters"
+moved() { "$reallot" simulate "$@" --format=tsv |
+  awk -F'\t' '$1 == "realloc" && $3 == "actor_generate" { print $4; exit }'; }
+alone=$(moved "$lora")
+merged=$(moved "$lora" --set 'model actor.lora-sync=merged')
+awk "BEGIN { exit !($alone > 0 && $merged > 100 * $alone) }"
+result $? "adapters move alone: $alone bytes, merged $merged"
+works plan --strategy=real --workload=grpo-lora-qwen2.5-32b.workload \
+  --cluster=h100-1n.cluster
+works search --workload=grpo-lora-qwen2.5-32b.workload --steps=50 --threads=1 \
+  --cluster=h100-1n.cluster
+fails "a model with 'lora-rank', which the host back end does not run" \
+  run "$plans/ppo-tiny-8.plan" --set 'model actor.lora-rank=4'
+fails "expected it with 'lora-rank' only" inspect \
+  grpo-lora-qwen2.5-32b.workload --set 'model actor.lora-rank=0'
+
 # --- a service whose versions are apart ---
 
 service=$plans/grpo-qwen2.5-32b-128-service.plan

@@ -193,6 +193,8 @@ tests_check_tied_SOURCES = %D%/check_tied.c %D%/plan_text.c %D%/plan_text.h \
 check_programs += %D%/check_timeline
 check_programs += %D%/check_trace
 check_programs += %D%/check_train
+check_programs += %D%/check_lora
+tests_check_lora_SOURCES = %D%/check_lora.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_trips
 tests_check_trips_SOURCES = %D%/check_trips.c %D%/plan_text.c %D%/plan_text.h \
 	%D%/profile_text.c %D%/profile_text.h
