@@ -240,6 +240,7 @@ shell_tests += %D%/cli.sh
 shell_tests += %D%/cli_errors.sh
 shell_tests += %D%/cli_import.sh
 EXTRA_DIST += %D%/data/import
+shell_tests += %D%/cli_new.sh
 shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_study.sh

@@ -66,6 +66,10 @@ const RaKeySpec *
 ra_profile_key_specs(const char *noun, gsize *out_n)
 {
   g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+  if (g_str_equal(noun, "profile")) {
+    *out_n = G_N_ELEMENTS(head_keys);
+    return head_keys;
+  }
   *out_n = g_str_equal(noun, "device") ? G_N_ELEMENTS(device_keys) : 0;
   return *out_n > 0 ? device_keys : NULL;
 }

@@ -78,6 +78,16 @@ ra_system_constant_specs(gsize *out_n)
   return constant_keys;
 }
 
+const RaKeySpec *
+ra_system_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+  if (g_str_equal(noun, "constants"))
+    return ra_system_constant_specs(out_n);
+  *out_n = g_str_equal(noun, "system") ? G_N_ELEMENTS(head_keys) : 0;
+  return *out_n > 0 ? head_keys : NULL;
+}
+
 gboolean
 ra_system_sets(const RaSystem *system, const char *key)
 {

@@ -90,6 +90,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSystem, ra_system_free)
  * RaSystemConstants, static. */
 const RaKeySpec *ra_system_constant_specs(gsize *out_n);
 
+/* (array length=out_n) (nullable): the keys that `[noun]` of a system may have,
+ * static; %NULL for a noun that it does not have. */
+const RaKeySpec *ra_system_key_specs(const char *noun, gsize *out_n);
+
 /* Whether @system sets the constant called @key. */
 gboolean ra_system_sets(const RaSystem *system, const char *key);
 
