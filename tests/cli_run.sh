@@ -119,12 +119,20 @@ run calibrate --backend=host --quick --ranks 1 -o mine.profile
 [ "$rc" -eq 0 ] && [ -s mine.samples.trace.tsv ] && grep -q '^device = mine$' mine.profile
 result $? "calibrate --backend=host writes a profile and its samples"
 works trace info mine.samples.trace.tsv
+cp mine.samples.trace.tsv first.samples
 cp mine.profile first.profile
 run calibrate --backend=host --quick --ranks 1 -o mine.profile
 [ "$rc" -eq 0 ] && grep -q '^reallot: 0 of [0-9]* shapes measured' err &&
   cmp first.profile mine.profile
 result $? "a second start measures nothing again"
 sed 's/^/# /' err
+# Stopped half way: what was measured stays, the rest is measured.
+rows=$(grep -vc '^#' mine.samples.trace.tsv)
+head -n "$((rows / 2))" first.samples >mine.samples.trace.tsv
+run calibrate --backend=host --quick --ranks 1 -o mine.profile
+left=$(sed -n 's/^reallot: \([0-9]*\) of \([0-9]*\) shapes measured.*/\1 \2/p' err)
+[ "$rc" -eq 0 ] && [ "${left% *}" -gt 0 ] && [ "${left% *}" -lt "${left#* }" ]
+result $? "one that was stopped half way measures the other half ($left)"
 fails "its grid is 'quick, 1 ranks at the same time', expected 'full, 1" \
   calibrate --backend=host --ranks 1 -o mine.profile
 works run ppo-tiny-8.plan -n 2 --profile mine.profile

@@ -144,13 +144,15 @@ run_fixture_free(RunFixture *fixture)
   g_free(fixture);
 }
 
-/* Puts what one rank has to its places; what is there already is the same. */
+/* Puts @values of one rank, laid out as its parameters, to their places; what
+ * is there already is the same. */
 static void
-merge(const RaParams *params, const guint *begin, GArray *all, guint8 *seen)
+merge(const RaParams *params, const float *values, const guint *begin,
+      GArray *all, guint8 *seen)
 {
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *p = &params->params[i];
-    const float *from = params->weights + p->offset;
+    const float *from = values + p->offset;
 
     for (uint64_t row = 0; row < p->rect.n_rows; row++)
       for (uint64_t col = 0; col < p->rect.n_cols; col++, from++) {
@@ -168,8 +170,8 @@ merge(const RaParams *params, const guint *begin, GArray *all, guint8 *seen)
   }
 }
 
-GArray *
-run_fixture_params(const RunFixture *fixture, const char *call)
+static GArray *
+collect(const RunFixture *fixture, const char *call, gboolean moments)
 {
   const RaWorkload *w = fixture->text->workload;
   uint32_t id = ra_workload_find_call(w, call);
@@ -191,11 +193,24 @@ run_fixture_params(const RunFixture *fixture, const char *call)
     const RaParams *params = ra_run_params(fixture->run, id, gpu);
 
     if (params)
-      merge(params, begin, all, seen);
+      merge(params, moments ? params->first : params->weights, begin, all,
+            seen);
   }
   for (guint i = 0; i < begin[n]; i++)
     ck_assert(seen[i]);
   return all;
+}
+
+GArray *
+run_fixture_params(const RunFixture *fixture, const char *call)
+{
+  return collect(fixture, call, FALSE);
+}
+
+GArray *
+run_fixture_moments(const RunFixture *fixture, const char *call)
+{
+  return collect(fixture, call, TRUE);
 }
 
 double

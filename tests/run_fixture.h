@@ -43,6 +43,9 @@ void run_fixture_free(RunFixture *fixture);
  * place in the model; checks that ranks that hold one agree to the bit. */
 GArray *run_fixture_params(const RunFixture *fixture, const char *call);
 
+/* The same of AdamW's first moments; @call trains. */
+GArray *run_fixture_moments(const RunFixture *fixture, const char *call);
+
 /* The largest difference, relative to the largest of @b. */
 double run_fixture_worst(const GArray *a, const GArray *b);
 
