@@ -16,6 +16,8 @@
  * that does not fit takes longer by the share of a GPU that it is over, so a
  * chain can leave it.
  *
+ * Once a round a chain that may proposes another residency of a model.
+ *
  * Costs that were not asked yet count with their bounds.  They are asked, one
  * by one, of plans that could be the best so far, and as long as they could: so
  * the best is exact and nothing that would beat it is passed over, while a
@@ -52,8 +54,11 @@ typedef struct {
   uint64_t seed;         /* of all */
   const RaPoint *starts; /* nullable (n_starts): chains begin there in turn */
   guint n_starts;
-  const uint8_t *residency; /* nullable (n_models) */
-  const gint *stop;         /* nullable: not 0, atomically: end after a round */
+  const uint8_t *residency; /* nullable (n_models): of random plans */
+  int residency_most; /* RaResidency: chains also change residencies, up to
+                         this, as the space's limits allow; RELEASE: plans keep
+                         their own */
+  const gint *stop;   /* nullable: not 0, atomically: end after a round */
   void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
   void *data;                                                    /* of it */
 } RaMcmcOptions;

@@ -214,6 +214,61 @@ enter(const RaMcmcSearch *s, RaMcmcGroup *g)
   g->pending = 0;
 }
 
+/* Another residency of a model of the plan in @lane; FALSE: not this time. */
+static gboolean
+draw_residency(const RaMcmcSearch *s, RaMcmcGroup *g, guint lane,
+               uint32_t *out_model, int *out_residency)
+{
+  RaRng *rng = &g->chains[lane]->rng;
+  const RaPoint *point = ra_evaluator_point(g->evaluator, lane);
+
+  *out_model = (uint32_t)ra_rng_below(rng, s->space->workload->n_models);
+  *out_residency =
+      (int)ra_rng_below(rng, (uint64_t)s->options->residency_most + 1);
+  return point->residency[*out_model] != *out_residency &&
+         ra_space_allows_residency(s->space, *out_model, *out_residency);
+}
+
+/* Chains propose where parameters are between calls once a round: that changes
+ * the program, so it is replayed without a bound before. */
+static void
+move_residencies(const RaMcmcSearch *s, RaMcmcGroup *g)
+{
+  RaEvaluator *e = g->evaluator;
+  uint32_t models[RA_LANES];
+  uint8_t before[RA_LANES];
+  guint lanes = 0;
+
+  for (guint i = 0; i < g->n; i++) {
+    RaMcmcChain *c = g->chains[i];
+    int residency;
+
+    if (!draw_residency(s, g, i, &models[i], &residency))
+      continue;
+    lanes |= 1u << i;
+    before[i] = ra_evaluator_point(e, i)->residency[models[i]];
+    g->limits[i] =
+        c->now_s - c->temperature_s * ra_log(1 - ra_rng_uniform(&c->rng));
+    ra_evaluator_move_residency(e, i, models[i], residency);
+    g->n_steps++;
+    g->n_replayed++;
+  }
+  if (lanes == 0)
+    return;
+  ra_evaluator_run_asked(e, lanes, g->limits, g->scores);
+  for (guint i = 0; i < g->n; i++) {
+    if (!(lanes >> i & 1))
+      continue;
+    if (is_accepted(g, i, FALSE)) {
+      g->chains[i]->now_s = ra_evaluator_penalised_s(e, &g->scores[i]);
+      note(g, ra_evaluator_point(e, i), &g->scores[i]);
+    } else {
+      ra_evaluator_move_residency(e, i, models[i], before[i]);
+    }
+    ra_evaluator_screen_from(e, i);
+  }
+}
+
 /* Asks for what takes long, if the plan that promises most still does: half of
  * a group's time goes there at most, once it has some plan. */
 static void
@@ -253,6 +308,8 @@ ra_mcmc_run_group(const RaMcmcSearch *s, RaMcmcGroup *group, uint64_t n_steps)
   guint turn = 0;
 
   enter(s, g);
+  if (s->options->residency_most > RA_RESIDENCY_RELEASE)
+    move_residencies(s, g);
   while (g->n_steps < end && (++turn % LOOK_TURNS != 0 || !is_cut(s))) {
     propose(s, g);
     if (2 * (guint)__builtin_popcount(g->pending) >= g->n)

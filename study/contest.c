@@ -100,24 +100,27 @@ fill_residency(const RaField *field, int wanted, uint8_t *out)
 }
 
 /* Chains; where none of their plans fits, once more with parameters in host
- * memory between calls.  Then down to where no single change helps. */
+ * memory between calls.  Then down to where no single change helps.  What is to
+ * be proven keeps them on the GPUs. */
 static void
 run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
            const RaContestOptions *options)
 {
   Watcher watcher = {options, ra_field_bound_s(field)};
+  gboolean proves = options->prove_s > 0;
   uint8_t residency[RA_POINT_MAX];
-  RaMcmcOptions chains = {.n_threads = options->n_threads,
-                          .n_steps = options->n_steps,
-                          .time_limit_s = options->time_limit_s / n_rounds,
-                          .seed = options->seed,
-                          .starts =
-                              (const RaPoint *)(gpointer)field->starts->data,
-                          .n_starts = field->starts->len,
-                          .residency = residency,
-                          .stop = options->stop,
-                          .progress = options->progress ? tell : NULL,
-                          .data = &watcher};
+  RaMcmcOptions chains = {
+      .n_threads = options->n_threads,
+      .n_steps = options->n_steps,
+      .time_limit_s = options->time_limit_s / n_rounds,
+      .seed = options->seed,
+      .starts = (const RaPoint *)(gpointer)field->starts->data,
+      .n_starts = field->starts->len,
+      .residency = residency,
+      .residency_most = proves ? RA_RESIDENCY_KEEP : RA_RESIDENCY_HOST,
+      .stop = options->stop,
+      .progress = options->progress ? tell : NULL,
+      .data = &watcher};
 
   fill_residency(field, RA_RESIDENCY_RELEASE, residency);
   ra_mcmc_search(field->costs, &chains, &round->found);
@@ -130,7 +133,7 @@ run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
   }
   round->bound_s = watcher.bound_s;
   if (round->found.found)
-    ra_neighbours_descend(field->costs, &round->found.point, TRUE,
+    ra_neighbours_descend(field->costs, &round->found.point, !proves,
                           &round->found.score);
 }
 
