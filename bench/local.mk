@@ -38,5 +38,6 @@ noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/torch_peer.py
+EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/run.sh

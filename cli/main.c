@@ -129,8 +129,10 @@ main(int argc, char **argv)
   const char *word = argc > 1 ? argv[1] : NULL;
   int status = 0;
 
-  /* A reader that has gone is an error like a full disk. */
+  /* A reader that has gone is an error like a full disk; so is a file that the
+   * user's limits forbid. */
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   if (!word)
     g_set_error(&error, RA_ERROR, RA_ERROR_INPUT,
                 "expected a command, try 'reallot --help'");

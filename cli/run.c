@@ -23,7 +23,7 @@ typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
       *threads, *lengths;
   char **weights, **save;
-  char *checkpoint, *every, *keep;
+  char *checkpoint, *every, *keep, *stall;
   gboolean check, ops, dry, resume;
 } Texts;
 
@@ -43,6 +43,7 @@ texts_clear(Texts *t)
   g_free(t->checkpoint);
   g_free(t->every);
   g_free(t->keep);
+  g_free(t->stall);
   g_strfreev(t->weights);
   g_strfreev(t->save);
 }
@@ -99,6 +100,7 @@ static gboolean
 read_options(const Texts *t, RaRunOptions *o, GError **error)
 {
   uint64_t top_k = 0, n_threads = 1;
+  float stall_s = 0;
 
   ra_run_options_init(o);
   o->check = t->check;
@@ -115,6 +117,7 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
       !ra_option_uint64("--threads", t->threads, 1, MAX_THREADS, &n_threads,
                         error) ||
+      !read_number("--stall", t->stall, 1e6, &stall_s, error) ||
       !read_number("--learning-rate", t->rate, 1, &o->policy.rate, error) ||
       !read_number("--kl", t->kl, 100, &o->kl_weight, error) ||
       !read_number("--temperature", t->temperature, 100,
@@ -122,6 +125,7 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
       !read_number("--top-p", t->top_p, 1, &o->sampling.top_p, error))
     return FALSE;
   o->value.rate = o->policy.rate;
+  o->stall_s = (double)stall_s;
   o->sampling.top_k = (uint32_t)top_k;
   o->n_threads = (uint32_t)n_threads;
   if (t->reward)
@@ -259,6 +263,12 @@ resume(const RaExecution *x, const Texts *texts, GError **error)
   return !last || ra_checkpoint_load(x->run, texts->checkpoint, error);
 }
 
+static void
+fail_now(const char *line, uint64_t order, gpointer data)
+{
+  ra_world_fail(line, order);
+}
+
 /* All processes of a world must run the same. */
 static gboolean
 make(RaExecution *x, const Texts *texts, GError **error)
@@ -278,6 +288,8 @@ make(RaExecution *x, const Texts *texts, GError **error)
   }
   if (world)
     world->table->name_ranks(world, x->n_ranks);
+  if (world && x->options.stall_s > 0)
+    world->table->set_patience(world, MAX(x->options.stall_s, 1));
   if (!ra_execute_make(x, error))
     return FALSE;
   if (texts->resume && !resume(x, texts, error))
@@ -309,6 +321,7 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   RaWorld *world = ra_world_current();
 
   wanted->world = world;
+  wanted->fault = fail_now;
   if (!ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
     return FALSE;
   setup = ra_setup_load(options->files[0], RA_FILE_PLAN, &flags, error);
@@ -370,6 +383,9 @@ run(int argc, char **argv, GError **error)
       {"save", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.save,
        "Afterwards write a model's weights in that layout; may be repeated",
        "MODEL=FOLDER"},
+      {"stall", 0, 0, G_OPTION_ARG_FILENAME, &t.stall,
+       "End when a rank makes no progress for so long (default: 0, never)",
+       "SECONDS"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &t.threads,
        "Threads of each rank (default: 1)", "N"},
       {"reward", 0, 0, G_OPTION_ARG_FILENAME, &t.reward,

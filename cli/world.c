@@ -96,6 +96,14 @@ ra_world_current(void)
 }
 
 void
+ra_world_fail(const char *line, uint64_t order)
+{
+  if (world)
+    world->table->fail(world, 4, order, line);
+  end_now(4, line);
+}
+
+void
 ra_world_end(const GError *error)
 {
   ra_world_close(g_steal_pointer(&world), error);

@@ -23,6 +23,9 @@ gboolean ra_world_begin(const char *command, char **argv, GError **error);
 /* (nullable) (transfer none): %NULL: this process is alone. */
 RaWorld *ra_world_current(void);
 
+/* Ends the command at once, on all processes: exit status 4. */
+void ra_world_fail(const char *line, uint64_t order);
+
 /* The command ends with @error (nullable), which process 0 then prints: returns
  * without one, or alone. */
 void ra_world_end(const GError *error);

@@ -102,8 +102,10 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
   if (rank->node == node)
     return;
   rank->node = node;
+  ra_pulse_wait(TRUE);
   for (guint i = 0; i < entries->len; i++)
     wait_for_task(run, g_array_index(entries, RaTaskId, i));
+  ra_pulse_wait(FALSE);
 }
 
 /* The last rank of the last task of an iteration reports it. */
@@ -282,6 +284,8 @@ run_rank(void *data)
   guint n_pending;
 
   ra_team_lead(rank->team);
+  ra_pulse_lead(&rank->pulse);
+  atomic_store(&rank->is_at_work, TRUE);
   for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
     uint32_t iteration = ra_run_node(rank->run, t)->iteration;
 
@@ -295,7 +299,9 @@ run_rank(void *data)
     rank->begin_s = ra_run_now_s(rank->run);
     n_pending = rank->pending->len;
     rank->task = t;
+    ra_pulse_beat();
     run_kind(rank, t);
+    ra_rank_check(rank, t);
     ra_rank_take_ops(rank, t);
     if (rank->pending->len > n_pending)
       continue;
@@ -303,6 +309,7 @@ run_rank(void *data)
     send_results(rank, t);
   }
   end_pending(rank);
+  atomic_store(&rank->is_at_work, FALSE);
   return NULL;
 }
 
@@ -312,6 +319,7 @@ run_iterations(RaRun *run, uint32_t begin, uint32_t end)
 {
   run->begin_iteration = begin;
   run->end_iteration = end;
+  ra_run_guard(run);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     if (ra_run_is_here(run, i) && pthread_create(&run->ranks[i].thread, NULL,
                                                  run_rank, &run->ranks[i]) != 0)
@@ -319,6 +327,7 @@ run_iterations(RaRun *run, uint32_t begin, uint32_t end)
   for (uint32_t i = 0; i < run->n_ranks; i++)
     if (ra_run_is_here(run, i))
       pthread_join(run->ranks[i].thread, NULL);
+  ra_run_unguard(run);
   ra_run_settle(run);
 }
 

@@ -71,6 +71,9 @@ typedef struct {
 typedef void (*RaRunFunc)(uint32_t iteration, const RaRunIteration *result,
                           gpointer data);
 
+/* @order: of several, the smallest was first */
+typedef void (*RaRunFaultFunc)(const char *line, uint64_t order, gpointer data);
+
 typedef struct {
   uint64_t seed;                   /* of parameters, prompts, sampling */
   RaNumerics numerics;             /* of models without weights of their own */
@@ -95,9 +98,16 @@ typedef struct {
   gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */
-  RaWorld *world;     /* (nullable) borrowed: processes that share the ranks;
+  RaWorld *world;       /* (nullable) borrowed: processes that share the ranks;
                              NULL: all are threads of this one */
-  RaRunFunc progress; /* (nullable): after every iteration, on some rank's
+  double stall_s;       /* with fault: a rank that neither goes on nor waits for
+                         so long has stalled; 0: never */
+  RaRunFaultFunc fault; /* (nullable): what ends the run at once, a number that
+                           is not finite or a stall; on a thread of its own.
+                           NULL, or if it returns: the run ends at the next
+                           checkpoint, or goes to its end */
+  gpointer fault_data;  /* for fault */
+  RaRunFunc progress;   /* (nullable): after every iteration, on some rank's
                              thread, one at a time */
   gpointer progress_data; /* for progress */
 } RaRunOptions;
@@ -128,7 +138,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRun, ra_run_free)
 
 /**
  * ra_run_go:
- * @error: %RA_ERROR_DEVICE: a reallocation whose checksums differ;
+ * @error: %RA_ERROR_DEVICE: a reallocation whose checksums differ, an op whose
+ *   result is not finite;
  *   %RA_ERROR_IO: a checkpoint that cannot be written
  *
  * Runs every task once, but those of iterations that a checkpoint has

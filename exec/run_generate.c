@@ -417,6 +417,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
          (c->ep && any_met(rank, task, d, n_steps))) {
     n_steps++;
     c->generation.n_steps++;
+    ra_pulse_beat();
     step_all(rank, task, d, n_steps - 1, steps);
   }
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {

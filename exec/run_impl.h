@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "exec/comm_local.h"
+#include "exec/pulse.h"
 #include "exec/run.h"
 #include "exec/team.h"
 #include "exec/world.h"
@@ -94,7 +95,9 @@ typedef struct {
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   GArray *task_ops;                   /* likewise */
   uint32_t node;                      /* that it has waited for */
-  RaTaskId task;                      /* at hand */
+  atomic_uint task;                   /* at hand */
+  atomic_bool is_at_work;             /* its thread runs */
+  RaPulse pulse;                      /* of its thread */
   GByteArray *news;                   /* of exec/run_world.c; owned, nullable */
   RaRunMemory memory;                 /* of a rank in another process */
   double begin_s; /* of the task at hand: what it waits for may move it */
@@ -110,6 +113,13 @@ typedef struct {
 
 /* A group of ranks of exec/run_groups.c. */
 typedef struct _RaRunGroup RaRunGroup;
+
+/* What ranks have found wrong; see exec/run_fault.c. */
+typedef struct {
+  double at_s;    /* monotonic, when the first was found; 0: nothing */
+  uint64_t order; /* of what counts: tasks, then ops */
+  char line[512];
+} RaFault;
 
 struct _RaRun {
   const RaTaskGraph *graph; /* borrowed */
@@ -148,6 +158,9 @@ struct _RaRun {
   GArray *past;             /* of RaPast, owned */
   uint32_t first_iteration; /* that is not in a checkpoint */
   const char *fault;        /* first that a rank found, static */
+  RaFault found;            /* locked */
+  pthread_t guard;          /* looks on, with RaRunOptions.fault */
+  atomic_bool is_over;      /* for it */
   double origin_s;
 };
 
@@ -180,6 +193,13 @@ ra_run_is_here(const RaRun *run, uint32_t rank)
 
 /* Ranks that share this machine's cores. */
 uint32_t ra_run_n_here(const RaRun *run);
+
+/* exec/run_fault.c: @task on @rank has met @what; the same if one of its ops
+ * has made what is not finite; who looks for it and for ranks that stall. */
+void ra_rank_fault(RaRank *rank, RaTaskId task, const char *what);
+void ra_rank_check(RaRank *rank, RaTaskId task);
+void ra_run_guard(RaRun *run);
+void ra_run_unguard(RaRun *run);
 
 /* exec/run_groups.c: the ends of all groups of @call, and of those of all
  * ranks. */

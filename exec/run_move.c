@@ -1,6 +1,7 @@
 /* What moves between calls: parameters, data, host memory; and host calls. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "exec/reshard.h"
@@ -155,6 +156,8 @@ ra_rank_host(RaRank *rank, RaTaskId task)
     out->values[at] = (float)run->options.rule(
         words, prompt, words + prompt, set->seqs->response[at], model->vocab);
     ra_rank_publish(rank, node->call, FALSE, at, 1);
+    if (!isfinite(out->values[at]))
+      ra_rank_fault(rank, task, "a reward that is not finite");
   }
 }
 

@@ -74,20 +74,21 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(rank->run, task);
   const RaRankCall *c;
 
-  if (!rank->ops || node->kind != RA_NODE_CALL)
+  if (node->kind != RA_NODE_CALL)
     return;
   c = &rank->calls[node->call];
   for (uint32_t v = 0; c->stages && v < c->n_versions; v++) {
     GArray *ops = c->stages[v]->ops;
 
-    for (guint i = 0; i < ops->len; i++) {
+    for (guint i = 0; ops && i < ops->len; i++) {
       RunOp op = {task, g_array_index(ops, RaOpRecord, i)};
 
       if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM)
         place_ranks(rank->run, task, &op.record.op);
       g_array_append_val(rank->ops, op);
     }
-    g_array_set_size(ops, 0);
+    if (ops)
+      g_array_set_size(ops, 0);
     ra_stage_leave(c->stages[v], 0, 0);
   }
 }

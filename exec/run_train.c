@@ -160,6 +160,8 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   for (uint32_t i = 0; i < c->mesh->n_ranks; i++)
     sum += (double)all[i];
   norm = sqrt(sum);
+  if (!isfinite(norm))
+    ra_rank_fault(rank, task, "the norm of the gradients is not finite");
   c->clip_scale = 1;
   if (run->options.max_grad_norm > 0)
     c->clip_scale =

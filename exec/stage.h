@@ -53,6 +53,14 @@ typedef struct {
   RaOpPlace place; /* in its task */
 } RaOpRecord;
 
+/* An op whose result is not all finite numbers. */
+typedef struct {
+  gboolean is_set;
+  RaOpKind kind;
+  RaOpPlace place;
+  uint32_t number; /* in its task */
+} RaBadOp;
+
 typedef struct {
   const RaBackend *backend; /* borrowed */
   const RaModel *model;     /* borrowed */
@@ -70,6 +78,8 @@ typedef struct {
   uint32_t vocab_pad;   /* rows of the vocabulary a rank, padded */
   uint32_t n_positions; /* longest sequence */
   float *cos_sin;       /* (n_positions, head_dim) owned */
+  uint32_t n_ops;       /* that the task at hand has run */
+  RaBadOp bad;          /* the first of them that made what is not finite */
   GArray *ops;          /* of RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;      /* of the next; see ra_stage_enter() */
   gboolean cpu_clock;   /* they are timed in CPU seconds of the process */

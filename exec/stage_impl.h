@@ -36,6 +36,10 @@ double ra_stage_begin(const RaStage *s);
 void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
                      gsize d1, gsize d2, gsize d3);
 
+/* Looks whether the op of @kind, which has not been recorded, has made (n)
+ * finite numbers. */
+void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const float *made);
+
 /* y (t, n) = x (t, k) weight (n, k)' + bias */
 void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
                      const float *weight, const float *bias, float *y);

@@ -1,9 +1,11 @@
 #include "config.h"
 
+#include <stdatomic.h>
 #include <time.h>
 
 #include "exec/stage_impl.h"
 #include "exec/team.h"
+#include "kernels/cpu_pointwise.h"
 
 static double
 now_s(const RaStage *s)
@@ -26,8 +28,11 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
 {
   RaOpRecord r;
 
-  if (!s->ops)
+  s->n_ops++;
+  if (!s->ops) {
+    s->place.step++;
     return;
+  }
   r = (RaOpRecord){.op = {.kind = (uint8_t)kind,
                           .dtype = RA_DTYPE_FP32,
                           .count = 1,
@@ -37,6 +42,37 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
                    .place = s->place};
   s->place.step++;
   g_array_append_val(s->ops, r);
+}
+
+/* Floats that a thread of the team looks at: some 10 us. */
+#define LOOK_PART ((gsize)65536)
+
+typedef struct {
+  const float *made;
+  gsize n;
+  atomic_bool is_bad;
+} Look;
+
+static void
+look_at_part(uint32_t part, gpointer data)
+{
+  Look *look = data;
+  gsize first = part * LOOK_PART;
+
+  if (!ra_cpu_is_finite(MIN(LOOK_PART, look->n - first), look->made + first))
+    atomic_store(&look->is_bad, TRUE);
+}
+
+void
+ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const float *made)
+{
+  Look look = {.made = made, .n = n};
+
+  if (s->bad.is_set)
+    return;
+  ra_team_for((uint32_t)((n + LOOK_PART - 1) / LOOK_PART), look_at_part, &look);
+  if (atomic_load(&look.is_bad))
+    s->bad = (RaBadOp){TRUE, kind, s->place, s->n_ops};
 }
 
 void
@@ -50,6 +86,7 @@ ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
                      0, y, n);
   if (bias)
     s->backend->add_bias(t, n, bias, y);
+  ra_stage_look(s, RA_OP_GEMM, t * n, y);
   ra_stage_record(s, RA_OP_GEMM, start, t, n, k, 1);
 }
 
@@ -61,6 +98,7 @@ ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
 
   s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, t, k, n, d_y, n, weight, k, 0,
                    d_x, k);
+  ra_stage_look(s, RA_OP_GEMM, t * k, d_x);
   ra_stage_record(s, RA_OP_GEMM, start, t, k, n, 1);
 }
 
@@ -74,6 +112,7 @@ ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
                    d_weight, k);
   if (d_bias)
     s->backend->add_columns(t, n, d_y, d_bias);
+  ra_stage_look(s, RA_OP_GEMM, n * k, d_weight);
   ra_stage_record(s, RA_OP_GEMM, start, n, k, t, 1);
 }
 
@@ -85,6 +124,7 @@ ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
 
   s->backend->norm(t, s->model->hidden, s->numerics.norm_eps, x, weight, out,
                    out_inv);
+  ra_stage_look(s, RA_OP_NORM, t * s->model->hidden, out);
   ra_stage_record(s, RA_OP_NORM, start, t, s->model->hidden, 0, 0);
 }
 
@@ -97,6 +137,7 @@ ra_stage_norm_backward(RaStage *s, gsize t, const float *x, const float *weight,
 
   s->backend->norm_backward(t, s->model->hidden, x, weight, inv, d_out, d_x,
                             d_weight);
+  ra_stage_look(s, RA_OP_NORM_BACKWARD, t * s->model->hidden, d_x);
   ra_stage_record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
 }
 
@@ -172,6 +213,8 @@ ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
 
   s->backend->attention(&shape, qkv, k, v, out, out_lse, workspace);
   ra_stage_give(s, workspace);
+  ra_stage_look(s, RA_OP_ATTENTION, tokens->n_tokens * ra_stage_q_width(s),
+                out);
   record_attention(s, RA_OP_ATTENTION, start, tokens->n_sequences,
                    tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
 }
@@ -190,6 +233,8 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
   s->backend->attention_backward(&shape, qkv, qkv + k, qkv + v, out, lse, d_out,
                                  d_qkv, d_qkv + k, d_qkv + v, workspace);
   ra_stage_give(s, workspace);
+  ra_stage_look(s, RA_OP_ATTENTION_BACKWARD,
+                tokens->n_tokens * ra_stage_qkv_width(s), d_qkv);
   record_attention(s, RA_OP_ATTENTION_BACKWARD, start, tokens->n_sequences,
                    tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
 }
@@ -237,6 +282,7 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
   for (uint32_t i = 0; i < n; i++)
     seen += positions[i] + 1;
   ra_stage_give(s, workspace);
+  ra_stage_look(s, RA_OP_DECODE_ATTENTION, n * ra_stage_q_width(s), out);
   record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);
 }
 
@@ -247,6 +293,7 @@ ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
   double start = ra_stage_begin(s);
 
   s->backend->swiglu(t, width, gate_up, out);
+  ra_stage_look(s, RA_OP_ACTIVATION, t * width, out);
   ra_stage_record(s, RA_OP_ACTIVATION, start, t, width, 1, 0);
 }
 
@@ -257,6 +304,7 @@ ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width, const float *gate_up,
   double start = ra_stage_begin(s);
 
   s->backend->swiglu_backward(t, width, gate_up, d_out, d_gate_up);
+  ra_stage_look(s, RA_OP_ACTIVATION_BACKWARD, 2 * t * width, d_gate_up);
   ra_stage_record(s, RA_OP_ACTIVATION_BACKWARD, start, t, width, 1, 0);
 }
 
@@ -270,6 +318,7 @@ ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, float *out)
       t, s->model->hidden, (uint32_t)vocab.begin,
       (uint32_t)(vocab.end - vocab.begin), tokens,
       ra_stage_weight(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE), out);
+  ra_stage_look(s, RA_OP_EMBEDDING, t * s->model->hidden, out);
   ra_stage_record(s, RA_OP_EMBEDDING, start, t, s->model->hidden, s->vocab_pad,
                   0);
 }
@@ -311,6 +360,7 @@ ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
     ra_stage_record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
   }
   s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);
+  ra_stage_look(s, RA_OP_CROSS_ENTROPY, t, out_log_prob);
   ra_stage_give(s, (float *)(void *)sums);
 }
 
@@ -325,6 +375,8 @@ ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
   s->backend->log_prob_backward(t, (uint32_t)vocab.begin,
                                 (uint32_t)(vocab.end - vocab.begin), targets,
                                 lse, d_log_prob, logits);
+  ra_stage_look(s, RA_OP_CROSS_ENTROPY_BACKWARD, t * (vocab.end - vocab.begin),
+                logits);
   ra_stage_record(s, RA_OP_CROSS_ENTROPY_BACKWARD, start, t, s->vocab_pad, 0,
                   0);
 }
@@ -338,6 +390,7 @@ ra_stage_all_reduce(RaStage *s, gsize t, float *data)
   if (!s->tp)
     return;
   ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, data, n);
+  ra_stage_look(s, RA_OP_ALL_REDUCE, n, data);
   ra_stage_record(s, RA_OP_ALL_REDUCE, start, n * sizeof *data, s->n_tp, 0, 0);
 }
 

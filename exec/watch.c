@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "exec/reach.h"
 #include "exec/watch.h"
 
 #define BEAT_S 0.25
@@ -32,6 +31,7 @@ typedef struct {
   uint32_t kind;
   uint32_t process;      /* who says it */
   int32_t status;        /* FAULT, END */
+  uint64_t order;        /* FAULT */
   char text[LINE_BYTES]; /* FAULT: the line; HELLO: the word */
 } Said;
 
@@ -53,6 +53,7 @@ struct _RaWatch {
   pthread_t thread;
   pthread_mutex_t lock; /* of peers' names and of ending */
   atomic_bool is_over;
+  gboolean was_away; /* for longer than others have patience */
   double fault_s; /* when another process has said what is wrong; 0: none has */
   Said fault;
 };
@@ -111,29 +112,6 @@ ra_watch_set_patience(RaWatch *watch, double silent_s)
 
 /* ---- who is where ---------------------------------------------------------*/
 
-/* The addresses that others may reach this machine at, the loopback last. */
-static void
-add_addresses(GString *out)
-{
-  struct ifaddrs *all = NULL;
-
-  if (getifaddrs(&all) != 0)
-    all = NULL;
-  for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-    char text[INET_ADDRSTRLEN];
-    const struct sockaddr_in *in = (const void *)i->ifa_addr;
-
-    if (!in || in->sin_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) ||
-        !(i->ifa_flags & IFF_UP) || out->len > RA_WATCH_WHERE_BYTES / 2)
-      continue;
-    g_string_append_printf(
-        out, " %s", inet_ntop(AF_INET, &in->sin_addr, text, sizeof text));
-  }
-  if (all)
-    freeifaddrs(all);
-  g_string_append(out, " 127.0.0.1");
-}
-
 static gboolean
 fail(GError **error, const char *what)
 {
@@ -159,16 +137,18 @@ ra_watch_listen(RaWatch *watch, char *out_where, GError **error)
     return fail(error, "process 0 cannot listen for the others");
   g_string_append_printf(where, "%s %u", watch->word,
                          (guint)ntohs(in.sin_port));
-  add_addresses(where);
+  ra_reach_addresses(where);
   g_strlcpy(out_where, where->str, RA_WATCH_WHERE_BYTES);
   return TRUE;
 }
 
 /* Says it if there is room; who does not listen is not waited for. */
 static void
-say(const Peer *peer, const RaWatch *w, Kind kind, int status, const char *text)
+say_order(const Peer *peer, const RaWatch *w, Kind kind, int status,
+          uint64_t order, const char *text)
 {
-  Said said = {.kind = kind, .process = w->process, .status = status};
+  Said said = {
+      .kind = kind, .process = w->process, .status = status, .order = order};
   const char *bytes = (const char *)&said;
   gsize n = 0;
 
@@ -184,6 +164,12 @@ say(const Peer *peer, const RaWatch *w, Kind kind, int status, const char *text)
       return;
     n += (gsize)k;
   }
+}
+
+static void
+say(const Peer *peer, const RaWatch *w, Kind kind, int status, const char *text)
+{
+  say_order(peer, w, kind, status, 0, text);
 }
 
 /* What there is to read of @peer.  Returns: 1: a message is whole; 0: not yet;
@@ -259,29 +245,6 @@ accept_all(RaWatch *w, GError **error)
   return TRUE;
 }
 
-/* A connection to @address within 2 s, or -1. */
-static int
-connect_to(const char *address, guint port)
-{
-  struct sockaddr_in in = {.sin_family = AF_INET,
-                           .sin_port = htons((uint16_t)port)};
-  struct timeval patience = {.tv_sec = 2}, forever = {0};
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-  if (fd < 0 || inet_pton(AF_INET, address, &in.sin_addr) != 1) {
-    if (fd >= 0)
-      close(fd);
-    return -1;
-  }
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  if (connect(fd, (const void *)&in, sizeof in) != 0) {
-    close(fd);
-    return -1;
-  }
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &forever, sizeof forever);
-  return fd;
-}
-
 static gboolean
 connect_to_first(RaWatch *w, const char *where, GError **error)
 {
@@ -289,7 +252,7 @@ connect_to_first(RaWatch *w, const char *where, GError **error)
   guint n = g_strv_length(words);
 
   for (guint i = 2; i < n; i++) {
-    int fd = connect_to(words[i], (guint)strtoul(words[1], NULL, 10));
+    int fd = ra_reach_connect(words[i], (guint)strtoul(words[1], NULL, 10));
 
     if (fd < 0)
       continue;
@@ -317,12 +280,27 @@ end(RaWatch *w, int status, const char *line)
   g_assert_not_reached();
 }
 
+/* Where this process was itself stopped, the others have given it up. */
 static void
 lose(RaWatch *w, uint32_t process, const char *how)
 {
   g_autofree char *line = g_strdup_printf("%s %s", w->peers[process].name, how);
 
+  if (w->was_away)
+    end(w, 4, NULL);
   end(w, 4, w->process == 0 || w->process == 1 ? line : NULL);
+}
+
+/* The earliest counts. */
+static void
+note_fault(RaWatch *w, const Said *said)
+{
+  pthread_mutex_lock(&w->lock);
+  if (w->fault_s <= 0 || said->order < w->fault.order)
+    w->fault = *said;
+  if (w->fault_s <= 0)
+    w->fault_s = now_s();
+  pthread_mutex_unlock(&w->lock);
 }
 
 static void
@@ -332,10 +310,7 @@ heard(RaWatch *w, uint32_t process)
 
   switch ((Kind)p->said.kind) {
   case FAULT:
-    if (w->fault_s > 0)
-      break;
-    w->fault_s = now_s();
-    w->fault = p->said;
+    note_fault(w, &p->said);
     break;
   case END:
     end(w, p->said.status, NULL);
@@ -352,10 +327,16 @@ heard(RaWatch *w, uint32_t process)
 static void
 listen_once(RaWatch *w, struct pollfd *at)
 {
+  double before_s;
+  int n;
+
   for (uint32_t i = 0; i < w->n_processes; i++)
     at[i] =
         (struct pollfd){w->peers[i].is_gone ? -1 : w->peers[i].fd, POLLIN, 0};
-  if (poll(at, w->n_processes, 100) <= 0)
+  before_s = now_s();
+  n = poll(at, w->n_processes, 100);
+  w->was_away = now_s() - before_s > w->hooks.silent_s;
+  if (n <= 0)
     return;
   for (uint32_t i = 0; i < w->n_processes; i++) {
     int got = 0;
@@ -375,8 +356,10 @@ listen_once(RaWatch *w, struct pollfd *at)
 static void
 end_with_fault(RaWatch *w)
 {
-  g_autofree char *line =
-      g_strdup_printf("%s: %s", w->peers[w->fault.process].name, w->fault.text);
+  const char *name = w->peers[w->fault.process].name;
+  g_autofree char *line = w->fault.order > 0
+                              ? g_strdup(w->fault.text)
+                              : g_strdup_printf("%s: %s", name, w->fault.text);
 
   end(w, w->fault.status, line);
 }
@@ -388,7 +371,7 @@ find_silent(RaWatch *w, double now)
     if (w->peers[i].fd >= 0 && !w->peers[i].is_gone &&
         now - w->peers[i].last_s > w->hooks.silent_s) {
       g_autofree char *how =
-          g_strdup_printf("has said nothing for %.0f s", w->hooks.silent_s);
+          g_strdup_printf("said nothing for %.0f s", w->hooks.silent_s);
 
       lose(w, i, how);
     }
@@ -443,13 +426,18 @@ ra_watch_join(RaWatch *watch_, const char *where, GError **error)
 }
 
 void
-ra_watch_fail(RaWatch *watch_, int status, const char *line)
+ra_watch_fail(RaWatch *watch_, int status, uint64_t order, const char *line)
 {
   RaWatch *w = watch_;
+  Said said = {.kind = FAULT, .status = status, .order = order};
 
-  if (w->process == 0)
+  if (w->process == 0 && order == 0)
     end(w, status, line);
-  say(&w->peers[0], w, FAULT, status, line);
+  g_strlcpy(said.text, line, LINE_BYTES);
+  if (w->process == 0)
+    note_fault(w, &said);
+  else
+    say_order(&w->peers[0], w, FAULT, status, order, line);
   for (;;) /* process 0 says when */
     sleep(1);
 }
@@ -464,12 +452,10 @@ ra_watch_leave(RaWatch *watch_)
   atomic_store(&w->is_over, TRUE);
   pthread_join(w->thread, NULL);
   for (uint32_t i = 0; i < w->n_processes; i++) {
-    if (w->peers[i].fd >= 0)
-      close(w->peers[i].fd);
+    close(w->peers[i].fd); /* nothing where it is -1 */
     g_free(w->peers[i].name);
   }
-  if (w->listener >= 0)
-    close(w->listener);
+  close(w->listener);
   pthread_mutex_destroy(&w->lock);
   g_free(w->peers);
   g_free(w);

@@ -53,8 +53,11 @@ void ra_watch_name(RaWatch *watch, uint32_t process, const char *name);
 /* Who says nothing for so long has stalled. */
 void ra_watch_set_patience(RaWatch *watch, double silent_s);
 
-/* Ends all processes with one line; does not return. */
-void ra_watch_fail(RaWatch *watch, int status, const char *line);
+/* Ends all processes with one line, of several that say different @order the
+ * least; 0: of this process as a whole, which is then named.  Does not return.
+ */
+void ra_watch_fail(RaWatch *watch, int status, uint64_t order,
+                   const char *line);
 
 /* (transfer full): that this process goes is no fault from now on. */
 void ra_watch_leave(RaWatch *watch);

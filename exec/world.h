@@ -56,8 +56,10 @@ typedef struct {
   void (*name_ranks)(RaWorld *world, uint32_t n_ranks);
   /* A process that says nothing for so long has stalled. */
   void (*set_patience)(RaWorld *world, double silent_s);
-  /* Ends all processes with one line; does not return. */
-  void (*fail)(RaWorld *world, int status, const char *line);
+  /* Ends all processes with one line, of several that say different @order the
+   * least; 0: of this process as a whole, which is then named.  Does not
+   * return. */
+  void (*fail)(RaWorld *world, int status, uint64_t order, const char *line);
 } RaWorldTable;
 
 struct _RaWorld {

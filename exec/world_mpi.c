@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "exec/look.h"
 #include "exec/mpi_impl.h"
+#include "exec/pulse.h"
 
 /* A count that every MPI function takes. */
 #define MOST_BYTES ((gsize)1 << 30)
@@ -66,10 +67,12 @@ ra_mpi_wait(RaMpiWorld *w, gsize n, MPI_Request *requests)
       return;
     sched_yield();
   }
+  ra_pulse_wait(TRUE);
   while (!are_done(&a)) {
     nanosleep(&nap, NULL);
     nap.tv_nsec = MIN(nap.tv_nsec * 5 / 4, 500 * 1000);
   }
+  ra_pulse_wait(FALSE);
 }
 
 /* Frees what has arrived. */
@@ -307,8 +310,8 @@ name_ranks(RaWorld *world, uint32_t n_ranks)
     else if (last == r + 1)
       name = g_strdup_printf("rank %u (process %u on %s)", r, p, at);
     else
-      name = g_strdup_printf("one of ranks %u to %u (process %u on %s)", r,
-                             last - 1, p, at);
+      name = g_strdup_printf("ranks %u to %u (process %u on %s)", r, last - 1,
+                             p, at);
     r = last;
     ra_watch_name(w->watch, p, name);
   }
@@ -316,9 +319,9 @@ name_ranks(RaWorld *world, uint32_t n_ranks)
 }
 
 static void
-fail_all(RaWorld *world, int status, const char *line)
+fail_all(RaWorld *world, int status, uint64_t order, const char *line)
 {
-  ra_watch_fail(of(world)->watch, status, line);
+  ra_watch_fail(of(world)->watch, status, order, line);
 }
 
 static void
@@ -430,7 +433,7 @@ ra_world_close(RaWorld *world, const GError *error)
   if (!world)
     return;
   if (error)
-    ra_watch_fail(w->watch, ra_error_exit_status(error), error->message);
+    ra_watch_fail(w->watch, ra_error_exit_status(error), 0, error->message);
   ra_mpi_enter(w);
   MPI_Ibarrier(w->all, &request);
   ra_mpi_leave(w);

@@ -100,6 +100,19 @@ ra_cpu_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
   }
 }
 
+/* Infinity and what is no number times 0 are no number, and so is any sum with
+ * one. */
+RA_CPU_KERNEL int
+ra_cpu_is_finite(size_t n, const float *x)
+{
+  float sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; i++)
+    sum += x[i] * 0;
+  return sum == 0;
+}
+
 RA_CPU_KERNEL void
 ra_cpu_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                           uint32_t n_rows, const uint32_t *tokens,

@@ -87,4 +87,7 @@ void ra_cpu_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                                uint32_t n_rows, const uint32_t *tokens,
                                const float *d_out, float *d_table);
 
+/* Whether all of (n) are finite numbers. */
+int ra_cpu_is_finite(size_t n, const float *x);
+
 #endif

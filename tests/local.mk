@@ -14,6 +14,10 @@ tests_check_calibrate_trace_SOURCES = %D%/check_calibrate_trace.c \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_checkpoint
 tests_check_checkpoint_SOURCES = %D%/check_checkpoint.c $(run_fixture)
+check_programs += %D%/check_checkpoint_fuzz
+tests_check_checkpoint_fuzz_SOURCES = %D%/check_checkpoint_fuzz.c $(run_fixture)
+check_programs += %D%/check_fault
+tests_check_fault_SOURCES = %D%/check_fault.c $(run_fixture)
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_collective

@@ -113,4 +113,83 @@ result $? "processes whose graphs differ are named before the first task"
 result $? "and nothing has run"
 works_on 2 inspect ppo-tiny-8.plan
 
+# The process of number $1 of the run whose checkpoints are in folder $2.
+process_of() {
+  local pid
+  for pid in $(pgrep -f "checkpoint $2 "); do
+    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
+      grep -q "^OMPI_COMM_WORLD_RANK=$1\$" && echo "$pid"
+  done
+}
+
+# Process $1 gets signal $2 when folder $3 has a checkpoint after two iterations;
+# all end within 10 s, in one line that says $4, and the newest checkpoint is
+# whole: the run goes on to the same bits.
+loses() { # PROCESS SIGNAL FOLDER SAYS
+  local i=0 begin pid
+  timeout 120 mpirun -q -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
+    --checkpoint "$3" --resume --stall 3 >out 2>err </dev/null &
+  pid=$!
+  while [ ! -d "$3/iteration-000002" ] && [ $((i += 1)) -lt 1200 ]; do
+    sleep 0.05
+  done
+  begin=$(date +%s)
+  # shellcheck disable=SC2046
+  kill -"$2" $(process_of "$1" "$3")
+  wait $pid
+  rc=$?
+  [ "$rc" -ne 0 ] && [ $(($(date +%s) - begin)) -le 10 ]
+  result $? "process $1 gets SIG$2: all end within 10 s"
+  [ "$(grep -c '^reallot: ' err)" -eq 1 ] && grep -q "^reallot: $4" err
+  result $? "in one line: $4"
+  grep -q "^reallot: $4" err || sed 's/^/# /' err
+  [ -z "$(process_of "$1" "$3")" ]
+  result $? "and nobody is left"
+}
+works run ppo-tiny-8.plan -n 40 --save actor=whole
+loses 2 KILL k.first 'ranks 4 to 5 (process 2 on .*) died'
+works_on 4 run ppo-tiny-8.plan -n 40 --checkpoint k.first --resume \
+  --save actor=again
+cmp -s whole/model.safetensors again/model.safetensors
+result $? "resumed: the same bits"
+loses 0 KILL k.second 'ranks 0 to 1 (process 0 on .*) died'
+works run ppo-tiny-8.plan -n 40 --checkpoint k.second --resume \
+  --save actor=again
+cmp -s whole/model.safetensors again/model.safetensors
+result $? "resumed by one process: the same bits"
+loses 1 STOP k.third 'ranks 2 to 3 (process 1 on .*) said nothing for 3 s'
+
+# Parameters that are not finite: the last number of the file.
+works run ppo-tiny-8.plan -n 1 --save ref=bad
+printf '\0\0\300\177' | dd of=bad/model.safetensors bs=1 conv=notrunc \
+  seek=$(($(wc -c <bad/model.safetensors) - 4)) 2>/dev/null
+fails_on "it0/ref_inference/.* is the first op whose result is not finite: par" \
+  4 run ppo-tiny-8.plan -n 3 --weights ref=bad --checkpoint k.bad
+[ "$rc" -eq 4 ] && ! ls k.bad/iteration-* 2>/dev/null
+result $? "exit status 4, and nothing of it is saved"
+grep '^reallot: ' err | sed 's/^reallot: //' >far.line
+"$reallot" run ppo-tiny-8.plan -n 3 --weights ref=bad >out 2>err
+[ $? -eq 4 ] && [ "$(sed 's/^reallot: //' err)" = "$(cat far.line)" ]
+result $? "threads of one process say the same"
+
+# A disk without room: what was there stays whole.
+rm -rf k.first
+works_on 2 run ppo-tiny-8.plan -n 1 --checkpoint k.full
+cp -r k.full k.before
+(ulimit -f 100; exec "$reallot" run ppo-tiny-8.plan -n 3 --checkpoint k.full \
+  --resume >out 2>err)
+[ $? -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'File too large$' err
+result $? "a file over the limit is refused in one line"
+diff -r k.before k.full
+result $? "and the last checkpoint is as it was, alone"
+if mkdir small && mount -t tmpfs -o size=700k none small 2>/dev/null; then
+  fails_on 'small/.*No space left' 2 run ppo-tiny-8.plan -n 3 \
+    --checkpoint small/k
+  [ "$rc" -eq 2 ] && [ -z "$(ls small/k)" ]
+  result $? "a full disk: exit status 2, nothing is left"
+  umount small
+else
+  result 0 "a full disk # SKIP no mount"
+fi
+
 echo "1..$n"

@@ -1,0 +1,185 @@
+/* What goes wrong while a run goes: numbers that are none, ranks that stall.
+ *
+ * Every op's output is looked at as it is made (exec/stage_ops.c), so the first
+ * that is not finite is known, and the rank that made it: of several ranks that
+ * find some, that in the earliest task, then the earliest op, counts.  They are
+ * given a moment to say so, then the run ends; what is not finite is never
+ * saved. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "exec/run_impl.h"
+#include "kernels/cpu_pointwise.h"
+
+#define GRACE_S 0.2 /* for others that have found one earlier */
+#define LOOK_S 0.05 /* from one look to the next */
+
+static double
+now_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+find(RaRun *run, uint64_t order, const char *line)
+{
+  RaFault *f = &run->found;
+
+  pthread_mutex_lock(&run->lock);
+  if (f->at_s <= 0 || order < f->order) {
+    f->order = order;
+    g_strlcpy(f->line, line, sizeof f->line);
+    run->fault = f->line;
+  }
+  if (f->at_s <= 0)
+    f->at_s = now_s();
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* Tasks are numbered in the order of the program. */
+static uint64_t
+order_of(RaTaskId task, uint32_t op)
+{
+  return (uint64_t)task << 32 | op;
+}
+
+void
+ra_rank_fault(RaRank *rank, RaTaskId task, const char *what)
+{
+  char name[256];
+  g_autofree char *line = NULL;
+
+  ra_task_name(rank->run->graph, task, name, sizeof name);
+  line = g_strdup_printf("%s on rank %u: %s", name, rank->rank, what);
+  find(rank->run, order_of(task, 0), line);
+}
+
+static gboolean
+has_finite_params(const RaStage *stage)
+{
+  return ra_cpu_is_finite(stage->params->n, stage->params->weights);
+}
+
+static void
+take_bad(RaRank *rank, RaTaskId task, RaStage *stage)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  char name[256], op[128];
+  g_autofree char *line = NULL;
+
+  ra_task_name(rank->run->graph, task, name, sizeof name);
+  ra_op_place_name(&stage->bad.place, stage->bad.kind, op, sizeof op);
+  line = g_strdup_printf(
+      "%s/%s (call '%s', rank %u, iteration %u) is the first op whose result "
+      "is not finite%s",
+      name, op, rank->run->workload->calls[node->call].name, rank->rank,
+      node->iteration,
+      has_finite_params(stage)
+          ? ""
+          : ": parameters that it began with are not, since the last "
+            "optimizer step");
+  find(rank->run, order_of(task, stage->bad.number + 1), line);
+}
+
+void
+ra_rank_check(RaRank *rank, RaTaskId task)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  const RaRankCall *c = &rank->calls[node->call];
+
+  if (node->kind != RA_NODE_CALL)
+    return;
+  for (uint32_t v = 0; c->stages && v < c->n_versions; v++) {
+    if (c->stages[v]->bad.is_set)
+      take_bad(rank, task, c->stages[v]);
+    c->stages[v]->bad.is_set = FALSE;
+    c->stages[v]->n_ops = 0;
+  }
+}
+
+/* ---- a thread that looks on -----------------------------------------------*/
+
+/* What was seen of a rank last. */
+typedef struct {
+  uint32_t n; /* beats */
+  double since_s;
+} Seen;
+
+static void
+look_at(RaRun *run, Seen *seen, double now)
+{
+  for (uint32_t r = 0; r < run->n_ranks; r++) {
+    RaRank *rank = &run->ranks[r];
+    uint32_t n = atomic_load(&rank->pulse.n);
+    g_autofree char *what = NULL;
+
+    if (!ra_run_is_here(run, r))
+      continue;
+    if (n != seen[r].n || atomic_load(&rank->pulse.waits) ||
+        !atomic_load(&rank->is_at_work)) {
+      seen[r] = (Seen){n, now};
+      continue;
+    }
+    if (now - seen[r].since_s < run->options.stall_s)
+      continue;
+    what = g_strdup_printf("no progress for %.3g s, expected some within "
+                           "--stall",
+                           run->options.stall_s);
+    ra_rank_fault(rank, atomic_load(&rank->task), what);
+  }
+}
+
+static void *
+look_on(void *data)
+{
+  RaRun *run = data;
+  g_autofree Seen *seen = g_new0(Seen, run->n_ranks);
+  struct timespec nap = {0, (long)(LOOK_S * 1e9)};
+  gboolean has_said = FALSE;
+
+  while (!atomic_load(&run->is_over)) {
+    double now;
+    RaFault fault;
+
+    nanosleep(&nap, NULL);
+    now = now_s();
+    if (run->options.stall_s > 0)
+      look_at(run, seen, now);
+    pthread_mutex_lock(&run->lock);
+    fault = run->found;
+    pthread_mutex_unlock(&run->lock);
+    if (has_said || fault.at_s <= 0 || now - fault.at_s < GRACE_S)
+      continue;
+    has_said = TRUE;
+    run->options.fault(fault.line, fault.order, run->options.fault_data);
+  }
+  return NULL;
+}
+
+void
+ra_run_guard(RaRun *run)
+{
+  atomic_store(&run->is_over, FALSE);
+  if (run->options.fault &&
+      pthread_create(&run->guard, NULL, look_on, run) != 0)
+    g_error("cannot start a thread that looks on");
+}
+
+void
+ra_run_unguard(RaRun *run)
+{
+  struct timespec nap = {0, (long)(2 * GRACE_S * 1e9)};
+
+  if (!run->options.fault)
+    return;
+  if (run->found.at_s > 0) /* it is said */
+    nanosleep(&nap, NULL);
+  atomic_store(&run->is_over, TRUE);
+  pthread_join(run->guard, NULL);
+}
