@@ -263,6 +263,7 @@ shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
 shell_tests += %D%/mpi.sh
+shell_tests += %D%/mpi_hosts.sh
 EXTRA_DIST += %D%/mpi.supp
 shell_tests += %D%/needed.sh
 shell_tests += %D%/profiles.sh

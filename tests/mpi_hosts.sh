@@ -1,0 +1,92 @@
+#!/bin/bash
+# Two machines, or what MPI takes for them: network namespaces with a wire
+# between them and hostnames of their own; processes talk over TCP.  What they
+# compute is what threads of one process do, and one that dies is named.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+skip() {
+  echo "1..0 # SKIP $1"
+  exit 0
+}
+[ -x "$builddir/reallot-mpi" ] || skip "built without MPI"
+for command in mpirun ip unshare hostname; do
+  command -v $command >/dev/null || skip "no $command"
+done
+[ "$(id -u)" -eq 0 ] || skip "network namespaces want root"
+a=ra$$a b=ra$$b
+remove() {
+  ip netns del $a 2>/dev/null
+  ip netns del $b 2>/dev/null
+  rm -rf "$tmp"
+}
+trap remove EXIT
+{ ip netns add $a && ip netns add $b &&
+  ip link add ${a}w netns $a type veth peer name ${b}w netns $b; } 2>/dev/null ||
+  skip "no network namespaces here"
+wire() { # NAMESPACE WIRE ADDRESS
+  ip -n "$1" addr add "$3/24" dev "$2" && ip -n "$1" link set "$2" up &&
+    ip -n "$1" link set lo up
+}
+wire $a ${a}w 10.99.7.1 && wire $b ${b}w 10.99.7.2 || skip "no wire"
+
+# What ssh is elsewhere: AGENT HOST COMMAND...
+cat >agent <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+host=\$1
+shift
+exec ip netns exec \$host unshare -u sh -c "hostname \$host; \$*"
+END
+chmod +x agent
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+  OMPI_MCA_plm_rsh_agent="$tmp/agent" OMPI_MCA_plm_rsh_no_tree_spawn=1 \
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
+  OMPI_MCA_btl_tcp_if_include=10.99.7.0/24 \
+  OMPI_MCA_oob_tcp_if_include=10.99.7.0/24 OMPI_MCA_btl=tcp,self \
+  LSAN_OPTIONS="suppressions=$srcdir/tests/mpi.supp:print_suppressions=0"
+
+hosts() { # N ARGUMENT...: N processes on each of the two
+  local p=$1
+  shift
+  ip netns exec $a unshare -u sh -c "hostname $a; exec \"\$@\"" sh \
+    timeout 120 mpirun -q -x RA_DATA_PATH -x LC_ALL -x LSAN_OPTIONS \
+    -H "$a:$p,$b:$p" -n $((2 * p)) "$reallot" "$@" >out 2>err </dev/null
+  rc=$?
+}
+
+works run ppo-tiny-8.plan -n 3 --save actor=local --format=tsv
+grep -v '^#' out | cut -f1-7 >local.values
+for p in 1 2; do
+  rm -rf far
+  hosts $p run ppo-tiny-8.plan -n 3 --save actor=far --format=tsv
+  [ "$rc" -eq 0 ] && [ ! -s err ]
+  result $? "$p processes on each of two hosts"
+  sed 's/^/# /' err | head
+  grep -v '^#' out | cut -f1-7 >far.values
+  [ "$(wc -l <far.values)" -eq 4 ] && cmp -s local.values far.values &&
+    cmp -s local/model.safetensors far/model.safetensors
+  result $? "the same numbers and weights"
+done
+
+# The other host's process is lost.
+hosts 1 run ppo-tiny-8.plan -n 60 --checkpoint k.hosts &
+pid=$!
+i=0
+while [ ! -d k.hosts/iteration-000002 ] && [ $((i += 1)) -lt 1200 ]; do
+  sleep 0.05
+done
+for victim in $(ip netns pids $b); do
+  tr '\0' '\n' <"/proc/$victim/environ" |
+    grep -q '^OMPI_COMM_WORLD_RANK=1$' && kill -KILL "$victim"
+done
+begin=$(date +%s)
+wait $pid
+[ $(($(date +%s) - begin)) -le 10 ] &&
+  [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q "^reallot: ranks 4 to 7 (process 1 on $b) died" err
+result $? "a process of the other host that dies is named, and all end"
+grep -q "^reallot: ranks 4 to 7" err || sed 's/^/# /' err
+
+echo "1..$n"
