@@ -41,3 +41,4 @@ EXTRA_DIST += %D%/torch_peer.py
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/run.sh
+EXTRA_DIST += %D%/ptxas.sh

@@ -1,33 +1,5 @@
-#include <cuda_runtime_api.h>
-
+#include "kernels/device.cuh"
 #include "kernels/rmsnorm.h"
-
-/* Eight bf16 of one row as the 16 bytes that one load moves. */
-union Vector {
-  uint4 raw;
-  uint16_t bf16[8];
-};
-
-/* Sum of @value over the block, in every thread.  One butterfly in the warp,
- * one over the warps' sums; every warp does the second, which spares a second
- * barrier.
- */
-__device__ static float
-block_sum(float value)
-{
-  __shared__ float warps[32];
-  int lane = threadIdx.x % 32;
-
-  for (int half = 16; half > 0; half /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, half);
-  if (lane == 0)
-    warps[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = lane < (int)blockDim.x / 32 ? warps[lane] : 0.0f;
-  for (int half = 16; half > 0; half /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, half);
-  return value;
-}
 
 /* One block a row; a thread holds VPT vectors of it in registers, so that the
  * row is read once.  n_vectors = n_hidden / 8.
@@ -38,20 +10,21 @@ __global__ static void __launch_bounds__(1024)
                    const uint4 *__restrict__ x,
                    const uint4 *__restrict__ weight, int n_vectors, float eps)
 {
+  RA_SHARED(float, warps, RA_WARP);
   size_t row = (size_t)blockIdx.x * n_vectors;
-  Vector held[VPT];
+  RaVector held[VPT];
   float sum = 0.0f, inv;
 
-#pragma unroll
+  RA_UNROLL
   for (int j = 0; j < VPT; j++) {
     int at = threadIdx.x + j * blockDim.x;
-    Vector in;
+    RaVector in;
 
     if (at >= n_vectors)
       break;
     in.raw = x[row + at];
     held[j].raw = residual[row + at];
-#pragma unroll
+    RA_UNROLL
     for (int i = 0; i < 8; i++) {
       float value;
 
@@ -62,26 +35,20 @@ __global__ static void __launch_bounds__(1024)
     }
     residual[row + at] = held[j].raw;
   }
-  inv = ra_k_rmsnorm_inv(block_sum(sum), 8 * n_vectors, eps);
-#pragma unroll
+  inv = ra_k_rmsnorm_inv(ra_block_sum(sum, warps), 8 * n_vectors, eps);
+  RA_UNROLL
   for (int j = 0; j < VPT; j++) {
     int at = threadIdx.x + j * blockDim.x;
-    Vector w;
+    RaVector w;
 
     if (at >= n_vectors)
       break;
     w.raw = weight[at];
-#pragma unroll
+    RA_UNROLL
     for (int i = 0; i < 8; i++)
       w.bf16[i] = ra_k_rmsnorm_scale(held[j].bf16[i], inv, w.bf16[i]);
     out[row + at] = w.raw;
   }
-}
-
-static bool
-aligned(const void *pointer)
-{
-  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
 }
 
 extern "C" int
@@ -89,15 +56,15 @@ ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
              const uint16_t *weight, size_t n_rows, size_t n_hidden, float eps,
              void *stream)
 {
-  if (!ra_k_rmsnorm_shape_ok(n_rows, n_hidden, eps) || !aligned(out) ||
-      !aligned(residual) || !aligned(x) || !aligned(weight))
+  if (!ra_k_rmsnorm_shape_ok(n_rows, n_hidden, eps) || !ra_is_aligned(out) ||
+      !ra_is_aligned(residual) || !ra_is_aligned(x) || !ra_is_aligned(weight))
     return cudaErrorInvalidValue;
   if (n_rows == 0)
     return cudaSuccess;
 
   auto launch = [&](auto kernel) {
-    kernel<<<(unsigned)n_rows, ra_k_rmsnorm_threads(n_hidden), 0,
-             static_cast<cudaStream_t>(stream)>>>(
+    RA_LAUNCH(
+        kernel, (unsigned)n_rows, ra_k_rmsnorm_threads(n_hidden), 0, stream,
         reinterpret_cast<uint4 *>(out), reinterpret_cast<uint4 *>(residual),
         reinterpret_cast<const uint4 *>(x),
         reinterpret_cast<const uint4 *>(weight), (int)(n_hidden / 8), eps);

@@ -1,4 +1,5 @@
-/* RMSNorm forward with the residual addition fused in, bf16 in and out.
+/* RMSNorm forward with the residual addition fused in, and its gradient, bf16
+ * in and out.
  *
  * For every row (a token's hidden state) of n_hidden elements, with all
  * intermediate values in fp32:
@@ -30,6 +31,22 @@
  * With (1 + 2^-19)(1 + 2^-8) - 1 < 2^-8 + 2^-18,
  *
  *     |out - exact| <= (2^-8 + 2^-18) |exact| + 2^-133.
+ *
+ * Backward, of the rounded residual r, with g = d_out w and the gradient d_res
+ * that comes down the residual stream:
+ *
+ *     d[i]   = bf16(d_res[i] + g[i] inv - r[i] inv^3 / n_hidden sum(g r))
+ *     dw[i] += sum over rows of d_out[i] r[i] inv
+ *
+ * Its sums go over a row as the forward's, and dw over RA_K_RMSNORM_BLOCKS
+ * groups of rows, each in order, and then over the groups: the same bits on
+ * any GPU.  Error, with S = |d_res| + |g inv| + |r| inv^3 / n sum |g r|:
+ *
+ *     |d - exact|  <= 2^-8 |exact| + 2^-17 S + 2^-133
+ *     |dw - exact| <= (rows + 64) 2^-24 sum |d_out r inv| + 2^-24 |dw before|
+ *
+ * (26 u of inv, thrice; the row's sum 44 u; five operations: below 2^-17 = 128
+ * u.)  Bytes: 8 an element.
  */
 #ifndef RA_KERNELS_RMSNORM_H
 #define RA_KERNELS_RMSNORM_H
@@ -40,7 +57,9 @@
 
 #include "kernels/bf16.h"
 
-#define RA_K_RMSNORM_MAX 32768                      /* longest row, elements */
+#define RA_K_RMSNORM_BACKWARD_MAX 16384 /* longest row of the gradient */
+#define RA_K_RMSNORM_BLOCKS 256         /* groups of rows that sum dw */
+#define RA_K_RMSNORM_MAX 32768          /* longest row, elements */
 #define RA_K_RMSNORM_REL (RA_BF16_U + 1.0 / 262144) /* 2^-8 + 2^-18 */
 #define RA_K_RMSNORM_ABS 0x1p-133
 
@@ -79,6 +98,24 @@ int ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
 int ra_k_rmsnorm_ref(uint16_t *out, uint16_t *residual, const uint16_t *x,
                      const uint16_t *weight, size_t n_rows, size_t n_hidden,
                      float eps);
+
+/**
+ * ra_k_rmsnorm_backward:
+ * @d_residual: [n_rows, n_hidden] bf16: read as d_res, overwritten with d
+ * @residual: [n_rows, n_hidden] bf16, as the forward left it
+ * @d_out: [n_rows, n_hidden] bf16
+ * @weight: [n_hidden] bf16
+ * @d_weight: [n_hidden] fp32, added to
+ * @workspace: [RA_K_RMSNORM_BLOCKS, n_hidden] fp32
+ * @n_hidden: a multiple of 8 in [8, RA_K_RMSNORM_BACKWARD_MAX]
+ *
+ * As ra_k_rmsnorm() otherwise.  The reference is ra_cpu_norm_backward() on the
+ * widened inputs.
+ */
+int ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
+                          const uint16_t *d_out, const uint16_t *weight,
+                          float *d_weight, float *workspace, size_t n_rows,
+                          size_t n_hidden, float eps, void *stream);
 
 #ifdef __cplusplus
 }

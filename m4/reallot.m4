@@ -84,6 +84,22 @@ AC_DEFUN([RA_ENABLE_SANITIZERS], [
   AC_SUBST([RA_SAN])
 ])
 
+# RA_CHECK_CXX
+# HAVE_CXX: a C++17 compiler, which only tests of CUDA kernels need.
+AC_DEFUN([RA_CHECK_CXX], [
+  AC_LANG_PUSH([C++])
+  ra_save_CXXFLAGS=$CXXFLAGS
+  CXXFLAGS="$CXXFLAGS -std=c++17"
+  AC_MSG_CHECKING([for a C++17 compiler])
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([[@%:@include <functional>]],
+    [[std::function<int()> f = [] { return 0; }; return f();]])],
+    [ra_have_cxx=yes], [ra_have_cxx=no])
+  AC_MSG_RESULT([$ra_have_cxx])
+  CXXFLAGS=$ra_save_CXXFLAGS
+  AC_LANG_POP([C++])
+  AM_CONDITIONAL([HAVE_CXX], [test "x$ra_have_cxx" = xyes])
+])
+
 # RA_CHECK_CUDA
 # --with-cuda=auto|yes|DIR|no, --with-nccl=DIR, NVCC, NVCC_ARCH, NVCCFLAGS.
 # Sets HAVE_CUDA, CUDA_CPPFLAGS, CUDA_LDFLAGS, CUDA_LIBS.

@@ -87,7 +87,8 @@ awk -F'"' -v floors="$floors" '
   }' "$tmp/includes" >"$tmp/found"
 rule "a folder includes itself and lower floors only"
 
-awk -F'"' 'NF > 1 && $2 != "config.h" && $2 !~ /^[a-z]+\/[a-z0-9_]+\.h$/' \
+awk -F'"' 'NF > 1 && $2 != "config.h" &&
+  $2 !~ /^([a-z]+|tests\/emulator)\/[a-z0-9_]+\.(h|cu|cuh)$/' \
   "$tmp/includes" >"$tmp/found"
 rule 'includes are "folder/file.h" from the top'
 
@@ -101,7 +102,7 @@ rule 'every .c includes "config.h" first'
 
 { grep -E '<(cuda|cublas|nccl|nvml|nvtx)' "$tmp/includes"
   grep -E "(^|[^A-Za-z0-9_])(cuda|cublas|nccl|nvml)[A-Z][A-Za-z0-9]*" "$tmp/code"
-} | grep -Ev '^(exec|kernels|tests/gpu|tests/check_kernels)' >"$tmp/found"
+} | grep -Ev '^(exec|kernels|tests/gpu|tests/check_kernels|tests/emulator/)' >"$tmp/found"
 rule "only exec, kernels and their tests name CUDA"
 
 grep '^kernels/' "$tmp/code" | grep -E \

@@ -1,0 +1,43 @@
+#!/bin/bash
+# What the CUDA kernels take of a GPU, as ptxas reports it: registers of a
+# thread, static shared memory of a block, bytes that spilled, a row a kernel.
+#
+#   bench/ptxas.sh [SOURCE.cu...]     default: all of kernels/
+#   NVCC=nvcc NVCC_ARCH=sm_90 bench/ptxas.sh
+#
+# A spill is memory traffic in the loop that it is in, so the bar is none.
+set -u
+case ${1-} in -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+top=$(cd "$(dirname "$0")/.." && pwd)
+nvcc=${NVCC:-nvcc}
+command -v "$nvcc" >/dev/null || {
+  echo "# no $nvcc: the CUDA Toolkit is not in PATH"
+  printf 'bar\tspilled_bytes\t-\t<=0\tshort\n'
+  exit 0
+}
+[ $# -gt 0 ] || set -- "$top"/kernels/*.cu
+out=$(mktemp) || exit 2
+trap 'rm -f "$out"' EXIT
+printf '# registers of a thread; bytes of a block; bytes of a thread\n'
+printf 'source\tkernel\tregisters\tshared_bytes\tspilled_bytes\n'
+for source; do
+  "$nvcc" -arch="${NVCC_ARCH:-sm_90}" -std=c++17 -I"$top" -Xptxas -v -cubin \
+    -o "$out" "$source" 2>&1 | c++filt | awk -v source="${source##*/}" '
+      /error/ { print "# " $0; exit 1 }
+      /Compiling entry function/ {
+        name = $0; sub(/^[^\x27]*\x27/, "", name); sub(/\x27 for .*/, "", name)
+        sub(/^void /, "", name); sub(/\(.*/, "", name)
+      }
+      /spill stores/ { spilled = 0
+        for (i = 3; i <= NF; i++) if ($(i - 1) == "bytes" && $i == "spill")
+          spilled += $(i - 2) }
+      / Used [0-9]* registers/ { shared = 0
+        for (i = 1; i < NF; i++) { if ($i == "Used") registers = $(i + 1)
+          if ($(i + 1) == "bytes" && $(i + 2) == "smem") shared = $i }
+        printf "%s\t%s\t%d\t%d\t%d\n", source, name, registers, shared, spilled
+      }'
+done | awk -F'\t' '
+  { print }
+  NF == 5 { n++; sum += $5 }
+  END { if (n) print "bar\tspilled_bytes\t" sum "\t<=0\t" (sum ? "short" : "ok")
+        else print "bar\tspilled_bytes\t-\t<=0\tshort" }'

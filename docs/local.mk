@@ -1,0 +1,24 @@
+## Pages and pictures, one a line.
+EXTRA_DIST += %D%/calibration.md
+EXTRA_DIST += %D%/communication.md
+EXTRA_DIST += %D%/executor.md
+EXTRA_DIST += %D%/import.md
+EXTRA_DIST += %D%/keys.md
+EXTRA_DIST += %D%/learning.dat
+EXTRA_DIST += %D%/learning.png
+EXTRA_DIST += %D%/long-tails.md
+EXTRA_DIST += %D%/placement.dat
+EXTRA_DIST += %D%/placement.md
+EXTRA_DIST += %D%/placement.png
+EXTRA_DIST += %D%/ppo-timeline.png
+EXTRA_DIST += %D%/regimes.dat
+EXTRA_DIST += %D%/regimes.png
+EXTRA_DIST += %D%/search.md
+EXTRA_DIST += %D%/studies-failures.png
+EXTRA_DIST += %D%/studies-gpus.png
+EXTRA_DIST += %D%/studies-price.png
+EXTRA_DIST += %D%/studies.md
+EXTRA_DIST += %D%/validation.head.md
+EXTRA_DIST += %D%/validation.md
+EXTRA_DIST += %D%/validation.png
+EXTRA_DIST += %D%/workloads.md

@@ -1,0 +1,222 @@
+#include "kernels/attention.h"
+#include "kernels/attention_tile.cuh"
+
+/* Queries and keys of a tile; four warps of 16 queries. */
+#define TILE_Q 64
+#define TILE_K 64
+#define THREADS 128
+
+static const float log2_e = 1.4426950408889634f;
+static const float ln_2 = 0.6931471805599453f;
+
+/* Where the running softmax of a lane's two rows stands, in powers of two. */
+struct Running {
+  float most[2]; /* of scores x scale x log2 e */
+  float sum[2];  /* of this lane's columns */
+};
+
+/* Takes the scores of one tile in: they become probabilities relative to the
+ * new maximum, @out of before is scaled to it.  Columns of a row past its
+ * own are masked: @first is the first column less the first row. */
+template <int HD>
+__device__ static inline void
+soften(float scores[TILE_K / 8][4], Running *running, float out[HD / 8][4],
+       float scale_log2, int diagonal)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  bool masked = diagonal + TILE_K > 1;
+
+  RA_UNROLL
+  for (int half = 0; half < 2; half++) {
+    int row = lane / 4 + 8 * half;
+    float most = running->most[half], shrink, sum = 0.0f;
+
+    RA_UNROLL
+    for (int j = 0; j < TILE_K / 8; j++) {
+      RA_UNROLL
+      for (int i = 2 * half; i < 2 * half + 2; i++) {
+        scores[j][i] *= scale_log2;
+        if (masked && diagonal + 8 * j + 2 * (lane % 4) + i % 2 > row)
+          scores[j][i] = -INFINITY;
+        most = fmaxf(most, scores[j][i]);
+      }
+    }
+    most = ra_quad_max(most);
+    shrink = exp2f(running->most[half] - most);
+    RA_UNROLL
+    for (int j = 0; j < TILE_K / 8; j++) {
+      RA_UNROLL
+      for (int i = 2 * half; i < 2 * half + 2; i++) {
+        scores[j][i] = exp2f(scores[j][i] - most);
+        sum += scores[j][i];
+      }
+    }
+    running->most[half] = most;
+    running->sum[half] = running->sum[half] * shrink + sum;
+    RA_UNROLL
+    for (int j = 0; j < HD / 8; j++) {
+      out[j][2 * half] *= shrink;
+      out[j][2 * half + 1] *= shrink;
+    }
+  }
+}
+
+/* What a block works on. */
+struct Place {
+  uint32_t begin, head; /* first token of the sequence; query head */
+  int length, first;    /* tokens of the sequence; the tile's first query */
+  int n_tiles;          /* of keys that its queries see */
+  size_t stride;
+  const uint16_t *k, *v; /* of the sequence and the key head */
+};
+
+/* blockIdx: (tile of queries from the last, query head, sequence). */
+template <int HD>
+__device__ static inline Place
+find_place(const RaKAttention &shape, const uint16_t *k, const uint16_t *v)
+{
+  Place p;
+  size_t at;
+  int end;
+
+  p.begin = shape.begin[blockIdx.z];
+  p.head = blockIdx.y;
+  p.length = (int)(shape.begin[blockIdx.z + 1] - p.begin);
+  p.first = (int)(gridDim.x - 1 - blockIdx.x) * TILE_Q;
+  end = p.first + TILE_Q < p.length ? p.first + TILE_Q : p.length;
+  p.n_tiles = (end + TILE_K - 1) / TILE_K;
+  p.stride = shape.stride;
+  at = p.begin * p.stride +
+       (size_t)(p.head / (shape.q_heads / shape.kv_heads)) * HD;
+  p.k = k + at;
+  p.v = v + at;
+  return p;
+}
+
+/* Begins to copy tile number @tile of keys and values where it belongs. */
+template <int HD>
+__device__ static inline void
+load_keys(const Place &p, int tile, uint16_t *tile_k, uint16_t *tile_v)
+{
+  size_t at = (size_t)tile * TILE_K * p.stride;
+  int left = p.length - tile * TILE_K, slot = tile % 2 * TILE_K * HD;
+
+  ra_tile_load<TILE_K, HD, THREADS>(tile_k + slot, p.k + at, p.stride, left);
+  ra_tile_load<TILE_K, HD, THREADS>(tile_v + slot, p.v + at, p.stride, left);
+}
+
+/* scores = the warp's queries x a tile of keys, transposed. */
+template <int HD>
+__device__ static inline void
+multiply(float scores[TILE_K / 8][4], const uint32_t queries[HD / 16][4],
+         const uint16_t *keys)
+{
+  RA_UNROLL
+  for (int step = 0; step < HD / 16; step++) {
+    RA_UNROLL
+    for (int pair = 0; pair < TILE_K / 16; pair++) {
+      uint32_t right[4];
+
+      ra_tile_right<HD>(right, keys, 16 * pair, step);
+      ra_mma_pair(&scores[2 * pair], queries[step], right);
+    }
+  }
+}
+
+/* Rows of the output and their lse. */
+template <int HD>
+__device__ static inline void
+store(const Place &p, uint32_t q_heads, const float sums[HD / 8][4],
+      const Running &running, uint16_t *out, float *out_lse)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  int row = (int)threadIdx.x / RA_WARP * 16 + lane / 4;
+  float sum[2] = {ra_quad_sum(running.sum[0]), ra_quad_sum(running.sum[1])};
+  size_t first = (size_t)(p.begin + p.first) * q_heads + p.head;
+
+  ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, sums, row,
+                    p.length - p.first, 1.0f / sum[0], 1.0f / sum[1]);
+  for (int half = 0; half < 2; half++)
+    if (lane % 4 == 0 && p.first + row + 8 * half < p.length)
+      out_lse[first + (size_t)(row + 8 * half) * q_heads] =
+          (running.most[half] + log2f(sum[half])) * ln_2;
+}
+
+/* A first column is always below every row of a tile that is there, so that no
+ * row is masked as a whole and `most` is finite after the first tile. */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS)
+    attention_kernel(RaKAttention shape, const uint16_t *__restrict__ q,
+                     const uint16_t *__restrict__ k,
+                     const uint16_t *__restrict__ v, uint16_t *__restrict__ out,
+                     float *__restrict__ out_lse, float scale_log2)
+{
+  RA_DYNAMIC(memory);
+  uint16_t *tile_q = reinterpret_cast<uint16_t *>(memory);
+  uint16_t *tile_k = tile_q + TILE_Q * HD;     /* two */
+  uint16_t *tile_v = tile_k + 2 * TILE_K * HD; /* two */
+  Place p = find_place<HD>(shape, k, v);
+  int warp_row = (int)threadIdx.x / RA_WARP * 16;
+  Running running = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
+  float sums[HD / 8][4] = {};
+  uint32_t queries[HD / 16][4];
+
+  if (p.first >= p.length)
+    return;
+  ra_tile_load<TILE_Q, HD, THREADS>(
+      tile_q, q + (p.begin + p.first) * p.stride + (size_t)p.head * HD,
+      p.stride, p.length - p.first);
+  load_keys<HD>(p, 0, tile_k, tile_v);
+  ra_copy_commit();
+  for (int tile = 0; tile < p.n_tiles; tile++) {
+    int slot = tile % 2 * TILE_K * HD;
+    float scores[TILE_K / 8][4] = {};
+
+    if (tile + 1 < p.n_tiles)
+      load_keys<HD>(p, tile + 1, tile_k, tile_v);
+    ra_copy_commit(); /* maybe of nothing: the wait counts groups */
+    ra_copy_wait<1>();
+    __syncthreads();
+    if (tile == 0) {
+      RA_UNROLL
+      for (int step = 0; step < HD / 16; step++)
+        ra_tile_left<HD>(queries[step], tile_q, warp_row, step);
+    }
+    multiply<HD>(scores, queries, tile_k + slot);
+    soften<HD>(scores, &running, sums, scale_log2,
+               tile * TILE_K - p.first - warp_row);
+    ra_add_product<HD, TILE_K>(sums, scores, tile_v + slot);
+    __syncthreads(); /* the tile after next goes where this one is */
+  }
+  ra_copy_wait<0>();
+  store<HD>(p, shape.q_heads, sums, running, out, out_lse);
+}
+
+extern "C" int
+ra_k_attention(const RaKAttention *shape, const uint16_t *q, const uint16_t *k,
+               const uint16_t *v, uint16_t *out, float *out_lse, void *stream)
+{
+  if (!ra_k_attention_shape_ok(shape) || !ra_is_aligned(q) ||
+      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out))
+    return cudaErrorInvalidValue;
+  if (shape->n_sequences == 0 || shape->max_length == 0)
+    return cudaSuccess;
+
+  auto launch = [&](auto kernel) {
+    int n_bytes = (int)((TILE_Q + 4 * TILE_K) * shape->head_dim * 2);
+    dim3 grid((shape->max_length + TILE_Q - 1) / TILE_Q, shape->q_heads,
+              shape->n_sequences);
+    cudaError_t code = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
+
+    if (code != cudaSuccess)
+      return (int)code;
+    RA_LAUNCH(kernel, grid, THREADS, n_bytes, stream, *shape, q, k, v, out,
+              out_lse, log2_e / sqrtf((float)shape->head_dim));
+    return (int)cudaGetLastError();
+  };
+
+  return shape->head_dim == 64 ? launch(attention_kernel<64>)
+                               : launch(attention_kernel<128>);
+}

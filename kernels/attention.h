@@ -1,0 +1,101 @@
+/* Causal attention over packed sequences of any lengths on tensor cores:
+ * forward and backward, bf16 in and out, fp32 inside; grouped query heads.
+ *
+ * Shapes and formulas are those of kernels/cpu_attention.h, whose functions on
+ * the widened inputs are the reference.  A block of 64 queries of one head is
+ * worked on at a time, or of 64 keys in the backward; probabilities are never
+ * stored (arXiv 2205.14135, 2307.08691).
+ *
+ * Gradients are sums in a fixed order: d_k and d_v come from one kernel, whose
+ * blocks each own 64 keys and go over all queries and all heads of the group,
+ * d_q from another that owns 64 queries; scores are made twice for that, seven
+ * products instead of five, and no atomic addition.
+ *
+ * Error, u = 2^-24 and U = 2^-8 the rounding of bf16:
+ * products of bf16 are exact in fp32, and a sum of n of them is within
+ * n 2^-22 sum|terms| (tensor cores truncate; see exec/cuda_selftest.c), so that
+ * with e_i = (head_dim 2^-22 + 2^-21) max_j scale sum_d |q_id k_jd|
+ *
+ *     p'  = p (1 + 2 e_i + U + 2^-20)          a probability as multiplied
+ *     |out - exact| <= (2 e_i + 2 U + i 2^-22 + 2^-19) sum_j p_ij |v_j|
+ *     |d_v - exact| <= (2 e + 2 U + rows 2^-22 + 2^-19) sum_i p_ij |do_i|
+ *     |d_q - exact| <= (2 e_i + 3 U + i 2^-22 + 2^-18) sum_j S_ij |k_j|
+ *     S_ij = scale p_ij (sum_d |do_id v_jd| + |D_i|)     and d_k as d_q
+ *
+ * (U once for the probability or ds, once for the result; D_i is of the rounded
+ * output, hence one more).  lse is within e_i + 2^-20 |lse_i| + i 2^-22.
+ */
+#ifndef RA_KERNELS_ATTENTION_H
+#define RA_KERNELS_ATTENTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What forward and backward work on. */
+typedef struct {
+  uint32_t n_sequences;
+  uint32_t n_tokens;     /* of all sequences */
+  uint32_t max_length;   /* of one */
+  const uint32_t *begin; /* device: (n_sequences + 1) first token of each */
+  uint32_t q_heads;      /* a multiple of kv_heads */
+  uint32_t kv_heads;
+  uint32_t head_dim; /* 64 or 128 */
+  size_t stride; /* elements from a token's q, k, v to the next's, a multiple
+                        of 8 */
+} RaKAttention;
+
+/**
+ * ra_k_attention:
+ * @q: (n_tokens, q_heads, head_dim) bf16, tokens @shape->stride elements apart
+ * @k: (n_tokens, kv_heads, head_dim), likewise
+ * @v: as @k
+ * @out: (n_tokens, q_heads, head_dim), dense
+ * @out_lse: (n_tokens, q_heads) fp32
+ * @stream: a cudaStream_t
+ *
+ * All device memory, 16-byte aligned.  Starts the kernel and returns.
+ *
+ * Returns: a cudaError_t; 1 (cudaErrorInvalidValue): a shape or an alignment
+ *   that is not allowed, and then nothing runs
+ */
+int ra_k_attention(const RaKAttention *shape, const uint16_t *q,
+                   const uint16_t *k, const uint16_t *v, uint16_t *out,
+                   float *out_lse, void *stream);
+
+/**
+ * ra_k_attention_backward:
+ * @out: of the forward
+ * @lse: of the forward
+ * @d_out: (n_tokens, q_heads, head_dim), dense
+ * @d_q: as @q, written
+ * @d_k: as @k, written
+ * @d_v: as @k, written
+ * @workspace: (n_tokens, q_heads) fp32
+ *
+ * Returns: as ra_k_attention()
+ */
+int ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
+                            const uint16_t *k, const uint16_t *v,
+                            const uint16_t *out, const float *lse,
+                            const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                            uint16_t *d_v, float *workspace, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Whether the kernels take this shape: 1 or 0.  65,535: of a grid. */
+static inline int
+ra_k_attention_shape_ok(const RaKAttention *s)
+{
+  return (s->head_dim == 64 || s->head_dim == 128) && s->kv_heads > 0 &&
+         s->q_heads > 0 && s->q_heads <= 65535 &&
+         s->q_heads % s->kv_heads == 0 && s->stride % 8 == 0 &&
+         s->n_sequences <= 65535;
+}
+
+#endif

@@ -1,0 +1,320 @@
+#include "kernels/attention.h"
+#include "kernels/attention_tile.cuh"
+
+/* A block owns 64 rows, 16 a warp, and goes over the other side in tiles of 32:
+ * what it owns stays in registers as fp32 sums. */
+#define OWN 64
+#define TILE 32
+#define THREADS 128
+
+static const float log2_e = 1.4426950408889634f;
+
+/* D_i = do_i o_i, in powers of nothing; one warp a token and head. */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS)
+    delta_kernel(const uint16_t *__restrict__ out,
+                 const uint16_t *__restrict__ d_out, float *__restrict__ delta,
+                 size_t n_rows)
+{
+  size_t row = (size_t)blockIdx.x * (THREADS / RA_WARP) + threadIdx.x / RA_WARP;
+  int lane = (int)threadIdx.x % RA_WARP;
+  float sum = 0.0f;
+
+  if (row >= n_rows) /* of the whole warp */
+    return;
+  RA_UNROLL
+  for (int i = 0; i < HD / 64; i++) {
+    size_t at = row * HD + 64 * i + 2 * lane;
+    uint32_t x = *reinterpret_cast<const uint32_t *>(out + at);
+    uint32_t y = *reinterpret_cast<const uint32_t *>(d_out + at);
+
+    sum += ra_bf16_to_f32((uint16_t)x) * ra_bf16_to_f32((uint16_t)y) +
+           ra_bf16_to_f32((uint16_t)(x >> 16)) *
+               ra_bf16_to_f32((uint16_t)(y >> 16));
+  }
+  sum = ra_warp_sum(sum);
+  if (lane == 0)
+    delta[row] = sum;
+}
+
+/* What the kernels read and write; pointers into device memory. */
+struct Arrays {
+  const uint16_t *q, *k, *v, *d_out;
+  const float *lse, *delta;
+  uint16_t *d_q, *d_k, *d_v;
+  float scale, scale_log2;
+};
+
+/* Two arrays with rows of a head, of which a block copies tiles of 32 rows. */
+struct Pair {
+  const uint16_t *x, *y; /* row 0 of the sequence */
+  size_t stride_x, stride_y;
+  int length;
+};
+
+/* Begins to copy ROWS rows from @row on. */
+template <int HD, int ROWS>
+__device__ static inline void
+load(const Pair &p, int row, uint16_t *tile_x, uint16_t *tile_y)
+{
+  ra_tile_load<ROWS, HD, THREADS>(tile_x, p.x + (size_t)row * p.stride_x,
+                                  p.stride_x, p.length - row);
+  ra_tile_load<ROWS, HD, THREADS>(tile_y, p.y + (size_t)row * p.stride_y,
+                                  p.stride_y, p.length - row);
+}
+
+/* Queries of @head and the gradients of their outputs; keys and values. */
+template <int HD>
+__device__ static inline Pair
+queries_of(const RaKAttention &shape, const Arrays &a, uint32_t head)
+{
+  size_t begin = shape.begin[blockIdx.z], dense = (size_t)shape.q_heads * HD;
+
+  return {a.q + begin * shape.stride + (size_t)head * HD,
+          a.d_out + begin * dense + (size_t)head * HD, shape.stride, dense,
+          (int)(shape.begin[blockIdx.z + 1] - begin)};
+}
+
+template <int HD>
+__device__ static inline Pair
+keys_of(const RaKAttention &shape, const Arrays &a, uint32_t kv_head)
+{
+  size_t begin = shape.begin[blockIdx.z];
+  size_t at = begin * shape.stride + (size_t)kv_head * HD;
+
+  return {a.k + at, a.v + at, shape.stride, shape.stride,
+          (int)(shape.begin[blockIdx.z + 1] - begin)};
+}
+
+/* one = rows of the warp in own_x x the tile x transposed, two = likewise y. */
+template <int HD>
+__device__ static inline void
+multiply(float one[TILE / 8][4], float two[TILE / 8][4], const uint16_t *own_x,
+         const uint16_t *own_y, const uint16_t *x, const uint16_t *y)
+{
+  int warp_row = (int)threadIdx.x / RA_WARP * 16;
+
+  RA_UNROLL_TWO /* more spills */
+      for (int step = 0; step < HD / 16; step++)
+  {
+    uint32_t left_x[4], left_y[4];
+
+    ra_tile_left<HD>(left_x, own_x, warp_row, step);
+    ra_tile_left<HD>(left_y, own_y, warp_row, step);
+    RA_UNROLL
+    for (int pair = 0; pair < TILE / 16; pair++) {
+      uint32_t right[4];
+
+      ra_tile_right<HD>(right, x, 16 * pair, step);
+      ra_mma_pair(&one[2 * pair], left_x, right);
+      ra_tile_right<HD>(right, y, 16 * pair, step);
+      ra_mma_pair(&two[2 * pair], left_y, right);
+    }
+  }
+}
+
+/* lse in powers of two and D of query @row; of one that is not there so that
+ * its probabilities are 0. */
+__device__ static inline float2
+row_of(const RaKAttention &shape, const Arrays &a, uint32_t head, int row,
+       int length)
+{
+  size_t at =
+      (size_t)(shape.begin[blockIdx.z] + (uint32_t)row) * shape.q_heads + head;
+
+  return row < length ? make_float2(a.lse[at] * log2_e, a.delta[at])
+                      : make_float2(INFINITY, 0.0f);
+}
+
+/* blockIdx: (tile of 64 queries from the last, query head, sequence). */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS) queries_kernel(RaKAttention shape, Arrays a)
+{
+  RA_DYNAMIC(memory);
+  uint16_t *own_q = reinterpret_cast<uint16_t *>(memory);
+  uint16_t *own_do = own_q + OWN * HD;
+  uint16_t *tile_k = own_do + OWN * HD;      /* two */
+  uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
+  uint32_t head = blockIdx.y;
+  Pair own = queries_of<HD>(shape, a, head);
+  Pair keys = keys_of<HD>(shape, a, head / (shape.q_heads / shape.kv_heads));
+  int first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+  int end = first + OWN < own.length ? first + OWN : own.length;
+  int lane = (int)threadIdx.x % RA_WARP;
+  int own_row = (int)threadIdx.x / RA_WARP * 16 + lane / 4;
+  float2 rows[2];
+  float sums[HD / 8][4] = {};
+
+  if (first >= own.length)
+    return;
+  load<HD, OWN>(own, first, own_q, own_do);
+  load<HD, TILE>(keys, 0, tile_k, tile_v);
+  ra_copy_commit();
+  rows[0] = row_of(shape, a, head, first + own_row, own.length);
+  rows[1] = row_of(shape, a, head, first + own_row + 8, own.length);
+  for (int at = 0, slot = 0; at < end; at += TILE, slot = TILE * HD - slot) {
+    float scores[TILE / 8][4] = {}, d_p[TILE / 8][4] = {};
+
+    if (at + TILE < end)
+      load<HD, TILE>(keys, at + TILE, tile_k + TILE * HD - slot,
+                     tile_v + TILE * HD - slot);
+    ra_copy_commit();
+    ra_copy_wait<1>();
+    __syncthreads();
+    multiply<HD>(scores, d_p, own_q, own_do, tile_k + slot, tile_v + slot);
+    RA_UNROLL
+    for (int j = 0; j < TILE / 8; j++) {
+      RA_UNROLL
+      for (int i = 0; i < 4; i++) {
+        int key = at + 8 * j + 2 * (lane % 4) + i % 2;
+        float p = key <= first + own_row + i / 2 * 8
+                      ? exp2f(scores[j][i] * a.scale_log2 - rows[i / 2].x)
+                      : 0.0f;
+
+        scores[j][i] = p * (d_p[j][i] - rows[i / 2].y) * a.scale;
+      }
+    }
+    ra_add_product<HD, TILE>(sums, scores, tile_k + slot);
+    __syncthreads();
+  }
+  ra_copy_wait<0>();
+  ra_store_rows<HD>(a.d_q + (own.x - a.q) + (size_t)first * own.stride_x,
+                    own.stride_x, sums, own_row, own.length - first, 1.0f,
+                    1.0f);
+}
+
+/* A tile of queries: probabilities in @scores, ds in @d_p.  Keys are rows. */
+__device__ static inline void
+soften(float scores[TILE / 8][4], float d_p[TILE / 8][4], const float2 *rows,
+       int key, int query, const Arrays &a)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+
+  RA_UNROLL
+  for (int j = 0; j < TILE / 8; j++) {
+    RA_UNROLL
+    for (int i = 0; i < 4; i++) {
+      int at = 8 * j + 2 * (lane % 4) + i % 2;
+      float p = key + i / 2 * 8 <= query + at
+                    ? exp2f(scores[j][i] * a.scale_log2 - rows[at].x)
+                    : 0.0f;
+
+      scores[j][i] = p;
+      d_p[j][i] = p * (d_p[j][i] - rows[at].y) * a.scale;
+    }
+  }
+}
+
+/* blockIdx: (tile of 64 keys, key head, sequence).  Keys are rows here and
+ * queries columns, so that probabilities are the left factor as they lie; tiles
+ * of queries come head by head of the group. */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS) keys_kernel(RaKAttention shape, Arrays a)
+{
+  RA_DYNAMIC(memory);
+  RA_SHARED(float2, rows, 2 * TILE); /* of the tile's queries */
+  uint16_t *own_k = reinterpret_cast<uint16_t *>(memory);
+  uint16_t *own_v = own_k + OWN * HD;
+  uint16_t *tile_q = own_v + OWN * HD;        /* two */
+  uint16_t *tile_do = tile_q + 2 * TILE * HD; /* two */
+  uint32_t group = shape.q_heads / shape.kv_heads, head = blockIdx.y * group;
+  Pair own = keys_of<HD>(shape, a, blockIdx.y);
+  int length = own.length;
+  int first = (int)blockIdx.x * OWN;
+  int n_queries = (length - first + TILE - 1) / TILE; /* of one head */
+  int n_tiles = n_queries * (int)group;
+  int own_row =
+      (int)threadIdx.x / RA_WARP * 16 + (int)threadIdx.x % RA_WARP / 4;
+  float sum_k[HD / 8][4] = {}, sum_v[HD / 8][4] = {};
+
+  if (first >= length)
+    return;
+  load<HD, OWN>(own, first, own_k, own_v);
+  load<HD, TILE>(queries_of<HD>(shape, a, head), first, tile_q, tile_do);
+  ra_copy_commit();
+  for (int tile = 0; tile < n_tiles; tile++) {
+    int slot = tile % 2, next = tile + 1;
+    int query = first + tile % n_queries * TILE;
+    float scores[TILE / 8][4] = {}, d_p[TILE / 8][4] = {};
+
+    if (next < n_tiles)
+      load<HD, TILE>(
+          queries_of<HD>(shape, a, head + (uint32_t)(next / n_queries)),
+          first + next % n_queries * TILE, tile_q + (1 - slot) * TILE * HD,
+          tile_do + (1 - slot) * TILE * HD);
+    ra_copy_commit();
+    if (threadIdx.x < TILE)
+      rows[slot * TILE + threadIdx.x] =
+          row_of(shape, a, head + (uint32_t)(tile / n_queries),
+                 query + (int)threadIdx.x, length);
+    ra_copy_wait<1>();
+    __syncthreads();
+    multiply<HD>(scores, d_p, own_k, own_v, tile_q + slot * TILE * HD,
+                 tile_do + slot * TILE * HD);
+    soften(scores, d_p, rows + slot * TILE, first + own_row, query, a);
+    ra_add_product<HD, TILE>(sum_v, scores, tile_do + slot * TILE * HD);
+    ra_add_product<HD, TILE>(sum_k, d_p, tile_q + slot * TILE * HD);
+    __syncthreads();
+  }
+  ra_copy_wait<0>();
+  own = keys_of<HD>(shape, a, blockIdx.y); /* not kept in registers */
+  ra_store_rows<HD>(a.d_k + (own.x - a.k) + (size_t)first * own.stride_x,
+                    own.stride_x, sum_k, own_row, own.length - first, 1.0f,
+                    1.0f);
+  ra_store_rows<HD>(a.d_v + (own.y - a.v) + (size_t)first * own.stride_y,
+                    own.stride_y, sum_v, own_row, own.length - first, 1.0f,
+                    1.0f);
+}
+
+template <int HD>
+static int
+launch(const RaKAttention *shape, const Arrays &a, const uint16_t *out,
+       float *workspace, void *stream)
+{
+  int n_bytes = (2 * OWN + 4 * TILE) * HD * 2;
+  size_t n_rows = (size_t)shape->n_tokens * shape->q_heads;
+  unsigned n_own = (shape->max_length + OWN - 1) / OWN;
+  dim3 queries(n_own, shape->q_heads, shape->n_sequences);
+  dim3 keys(n_own, shape->kv_heads, shape->n_sequences);
+  auto delta = delta_kernel<HD>;
+  auto of_queries = queries_kernel<HD>;
+  auto of_keys = keys_kernel<HD>;
+  cudaError_t code = cudaFuncSetAttribute(
+      of_queries, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
+
+  if (code == cudaSuccess)
+    code = cudaFuncSetAttribute(
+        of_keys, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
+  if (code != cudaSuccess)
+    return code;
+  RA_LAUNCH(delta, (unsigned)((n_rows + 3) / 4), THREADS, 0, stream, out,
+            a.d_out, workspace, n_rows);
+  RA_LAUNCH(of_keys, keys, THREADS, n_bytes, stream, *shape, a);
+  RA_LAUNCH(of_queries, queries, THREADS, n_bytes, stream, *shape, a);
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
+                        const uint16_t *k, const uint16_t *v,
+                        const uint16_t *out, const float *lse,
+                        const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                        uint16_t *d_v, float *workspace, void *stream)
+{
+  float scale = 1.0f / sqrtf((float)shape->head_dim);
+  Arrays a = {q,   k,   v,   d_out, lse,           workspace,
+              d_q, d_k, d_v, scale, scale * log2_e};
+
+  if (!ra_k_attention_shape_ok(shape) || !ra_is_aligned(q) ||
+      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out) ||
+      !ra_is_aligned(d_out) || !ra_is_aligned(d_q) || !ra_is_aligned(d_k) ||
+      !ra_is_aligned(d_v))
+    return cudaErrorInvalidValue;
+  if (shape->n_sequences == 0 || shape->max_length == 0)
+    return cudaSuccess;
+  return shape->head_dim == 64 ? launch<64>(shape, a, out, workspace, stream)
+                               : launch<128>(shape, a, out, workspace, stream);
+}

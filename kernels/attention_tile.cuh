@@ -1,0 +1,161 @@
+/* Tiles of bf16 in shared memory, and what a warp reads of them for the tensor
+ * cores: what attention's forward, backward and decode share.
+ *
+ * A tile has rows of HD elements, HD / 8 chunks of 16 bytes.  Chunk c of row r
+ * stands at c ^ (r mod 8), so that the eight rows of a matrix that ldmatrix
+ * reads lie in eight different groups of four banks.
+ */
+#ifndef RA_KERNELS_ATTENTION_TILE_CUH
+#define RA_KERNELS_ATTENTION_TILE_CUH
+
+#include "kernels/device.cuh"
+
+template <int HD>
+__device__ static inline uint16_t *
+ra_tile_at(uint16_t *tile, int row, int chunk)
+{
+  return tile + row * HD + ((chunk ^ (row & 7)) * 8);
+}
+
+template <int HD>
+__device__ static inline const uint16_t *
+ra_tile_at(const uint16_t *tile, int row, int chunk)
+{
+  return tile + row * HD + ((chunk ^ (row & 7)) * 8);
+}
+
+/* Begins to copy ROWS rows, @stride elements apart, by THREADS threads; rows
+ * from @n on are zeroes. */
+template <int ROWS, int HD, int THREADS>
+__device__ static inline void
+ra_tile_load(uint16_t *tile, const uint16_t *from, size_t stride, int n)
+{
+  enum { CHUNKS = HD / 8 };
+
+  RA_UNROLL
+  for (int i = 0; i < ROWS * CHUNKS / THREADS; i++) {
+    int at = i * THREADS + (int)threadIdx.x;
+    int row = at / CHUNKS, chunk = at % CHUNKS;
+    bool is_there = row < n;
+
+    ra_copy_async(ra_tile_at<HD>(tile, row, chunk),
+                  from + (is_there ? row * stride + chunk * 8 : 0), is_there);
+  }
+}
+
+/* Rows @row to + 15, elements 16 @step to + 15: the left factor. */
+template <int HD>
+__device__ static inline void
+ra_tile_left(uint32_t out[4], const uint16_t *tile, int row, int step)
+{
+  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
+
+  ra_load_matrices<false>(out, ra_tile_at<HD>(tile,
+                                              row + lane % 8 + 8 * (matrix % 2),
+                                              2 * step + matrix / 2));
+}
+
+/* The right factor of rows x their transposed: columns are rows @row to + 15 of
+ * the tile, the sum goes over elements 16 @step to + 15.  out[0..1]: the first
+ * eight columns, out[2..3]: the others. */
+template <int HD>
+__device__ static inline void
+ra_tile_right(uint32_t out[4], const uint16_t *tile, int row, int step)
+{
+  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
+
+  ra_load_matrices<false>(out, ra_tile_at<HD>(tile,
+                                              row + lane % 8 + 8 * (matrix / 2),
+                                              2 * step + matrix % 2));
+}
+
+/* The right factor whose sum goes over rows @row to + 15 of the tile: columns
+ * are its elements 16 @pair to + 15. */
+template <int HD>
+__device__ static inline void
+ra_tile_right_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
+{
+  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
+
+  ra_load_matrices<true>(out,
+                         ra_tile_at<HD>(tile, row + lane % 8 + 8 * (matrix % 2),
+                                        2 * pair + matrix / 2));
+}
+
+/* d[2 p] and d[2 p + 1] of a row of products, the right factor's two halves. */
+__device__ static inline void
+ra_mma_pair(float d[][4], const uint32_t left[4], const uint32_t right[4])
+{
+  ra_mma(d[0], left, right[0], right[1]);
+  ra_mma(d[1], left, right[2], right[3]);
+}
+
+/* Results of products @d, columns 16 @pair to + 15, as a left factor. */
+__device__ static inline void
+ra_left_of(uint32_t out[4], const float d[][4], int pair)
+{
+  const float *low = d[2 * pair], *high = d[2 * pair + 1];
+
+  out[0] = ra_pack_bf16_fast(low[0], low[1]);
+  out[1] = ra_pack_bf16_fast(low[2], low[3]);
+  out[2] = ra_pack_bf16_fast(high[0], high[1]);
+  out[3] = ra_pack_bf16_fast(high[2], high[3]);
+}
+
+/* sums += d (16 rows of the warp, COLS columns) x COLS rows of @tile. */
+template <int HD, int COLS>
+__device__ static inline void
+ra_add_product(float sums[HD / 8][4], const float d[COLS / 8][4],
+               const uint16_t *tile)
+{
+  RA_UNROLL
+  for (int step = 0; step < COLS / 16; step++) {
+    uint32_t left[4];
+
+    ra_left_of(left, d, step);
+    RA_UNROLL
+    for (int pair = 0; pair < HD / 16; pair++) {
+      uint32_t right[4];
+
+      ra_tile_right_rows<HD>(right, tile, 16 * step, pair);
+      ra_mma_pair(&sums[2 * pair], left, right);
+    }
+  }
+}
+
+/* Over the four lanes that share a row of a result. */
+__device__ static inline float
+ra_quad_sum(float value)
+{
+  value += __shfl_xor_sync(RA_ALL_LANES, value, 1);
+  return value + __shfl_xor_sync(RA_ALL_LANES, value, 2);
+}
+
+__device__ static inline float
+ra_quad_max(float value)
+{
+  value = fmaxf(value, __shfl_xor_sync(RA_ALL_LANES, value, 1));
+  return fmaxf(value, __shfl_xor_sync(RA_ALL_LANES, value, 2));
+}
+
+/* Rows of results in bf16: row @row and @row + 8 of the warp's lanes, where
+ * they are below @n; @scale each. */
+template <int HD>
+__device__ static inline void
+ra_store_rows(uint16_t *out, size_t stride, const float d[][4], int row, int n,
+              float scale_low, float scale_high)
+{
+  int column = 2 * ((int)threadIdx.x % 4);
+
+  RA_UNROLL
+  for (int j = 0; j < HD / 8; j++) {
+    if (row < n)
+      *reinterpret_cast<uint32_t *>(out + row * stride + 8 * j + column) =
+          ra_pack_bf16_fast(d[j][0] * scale_low, d[j][1] * scale_low);
+    if (row + 8 < n)
+      *reinterpret_cast<uint32_t *>(out + (row + 8) * stride + 8 * j + column) =
+          ra_pack_bf16_fast(d[j][2] * scale_high, d[j][3] * scale_high);
+  }
+}
+
+#endif

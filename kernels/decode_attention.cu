@@ -1,0 +1,314 @@
+#include "kernels/attention_tile.cuh"
+#include "kernels/decode_attention.h"
+
+#define TILE RA_K_DECODE_TILE
+#define THREADS 128 /* four warps, each 16 of a tile's tokens */
+#define WARPS (THREADS / RA_WARP)
+#define ROWS RA_K_DECODE_GROUP
+
+static const float log2_e = 1.4426950408889634f;
+
+/* Begins to copy tokens @first to + 63 of a sequence, zeroes from @end on. */
+template <int HD>
+__device__ static inline void
+load_tokens(const RaKDecode &shape, const uint32_t *pages, uint16_t *tile_k,
+            uint16_t *tile_v, const uint16_t *k, const uint16_t *v,
+            uint32_t kv_head, int first, int end)
+{
+  enum { CHUNKS = HD / 8 };
+
+  RA_UNROLL
+  for (int i = 0; i < TILE * CHUNKS / THREADS; i++) {
+    int at = i * THREADS + (int)threadIdx.x;
+    int row = at / CHUNKS, chunk = at % CHUNKS, token = first + row;
+    bool is_there = token < end;
+    size_t from = 0;
+
+    if (is_there)
+      from = (((size_t)pages[(uint32_t)token / shape.page_tokens] *
+                   shape.page_tokens +
+               (uint32_t)token % shape.page_tokens) *
+                  shape.kv_heads +
+              kv_head) *
+                 HD +
+             chunk * 8;
+    ra_copy_async(ra_tile_at<HD>(tile_k, row, chunk), k + from, is_there);
+    ra_copy_async(ra_tile_at<HD>(tile_v, row, chunk), v + from, is_there);
+  }
+}
+
+/* What the warps of a block, or the parts of a sequence, know of a head. */
+struct Part {
+  float most, sum; /* of the powers of two; -INFINITY and 0: of no token */
+};
+
+/* Weight of a part in a whole whose largest power is @most. */
+__device__ static inline float
+weight_of(float part_most, float most)
+{
+  return part_most > -INFINITY ? exp2f(part_most - most) : 0.0f;
+}
+
+/* Takes in the scores of 16 tokens, @token the lane's first of them; those from
+ * @end on are masked.  All of a warp's tokens may be. */
+template <int HD>
+__device__ static inline void
+soften(float scores[2][4], Part parts[2], float sums[HD / 8][4],
+       float scale_log2, int token, int end)
+{
+  RA_UNROLL
+  for (int half = 0; half < 2; half++) {
+    float now = parts[half].most, shrink;
+
+    RA_UNROLL
+    for (int e = 0; e < 4; e++) {
+      float *score = &scores[e / 2][2 * half + e % 2];
+
+      *score =
+          token + 8 * (e / 2) + e % 2 < end ? *score * scale_log2 : -INFINITY;
+      now = fmaxf(now, *score);
+    }
+    now = ra_quad_max(now);
+    shrink = weight_of(parts[half].most, now);
+    parts[half] = {now, parts[half].sum * shrink};
+    RA_UNROLL
+    for (int e = 0; e < 4; e++) {
+      float *score = &scores[e / 2][2 * half + e % 2];
+
+      *score = weight_of(*score, now);
+      parts[half].sum += *score;
+    }
+    RA_UNROLL
+    for (int j = 0; j < HD / 8; j++) {
+      sums[j][2 * half] *= shrink;
+      sums[j][2 * half + 1] *= shrink;
+    }
+  }
+}
+
+/* Each warp's sums and what they are relative to, where all can read them. */
+template <int HD>
+__device__ static inline void
+share(float *whole, Part *parts, const float sums[HD / 8][4], const Part *mine)
+{
+  int warp = (int)threadIdx.x / RA_WARP, lane = (int)threadIdx.x % RA_WARP;
+
+  RA_UNROLL
+  for (int half = 0; half < 2; half++) {
+    int row = warp * ROWS + lane / 4 + 8 * half;
+    float sum = ra_quad_sum(mine[half].sum);
+
+    if (lane % 4 == 0)
+      parts[row] = {mine[half].most, sum};
+    RA_UNROLL
+    for (int j = 0; j < HD / 8; j++)
+      *reinterpret_cast<float2 *>(whole + row * HD + 8 * j + 2 * (lane % 4)) =
+          make_float2(sums[j][2 * half], sums[j][2 * half + 1]);
+  }
+}
+
+/* Element @at of head @row over all warps. */
+template <int HD>
+__device__ static inline Part
+merge_warps(const float *whole, const Part *parts, int row, int at,
+            float *out_value)
+{
+  Part all = {-INFINITY, 0.0f};
+  float value = 0.0f;
+
+  for (int w = 0; w < WARPS; w++)
+    all.most = fmaxf(all.most, parts[w * ROWS + row].most);
+  for (int w = 0; w < WARPS; w++) {
+    float weight = weight_of(parts[w * ROWS + row].most, all.most);
+
+    all.sum += weight * parts[w * ROWS + row].sum;
+    value += weight * whole[(w * ROWS + row) * HD + at];
+  }
+  *out_value = value;
+  return all;
+}
+
+/* The group's queries, zeroes below them. */
+template <int HD>
+__device__ static inline void
+load_queries(uint16_t *tile, const uint16_t *q, int group)
+{
+  for (int i = (int)threadIdx.x; i < ROWS * (HD / 8); i += THREADS) {
+    int row = i / (HD / 8), chunk = i % (HD / 8);
+
+    ra_copy_async(ra_tile_at<HD>(tile, row, chunk),
+                  q + (row < group ? row * HD + chunk * 8 : 0), row < group);
+  }
+}
+
+/* Results of the block: the output, or a part of it for merge_kernel(). */
+template <int HD>
+__device__ static inline void
+store(const RaKDecode &shape, const float *whole, const Part *parts,
+      size_t first_row, int group, uint16_t *out, float *workspace)
+{
+  for (int i = (int)threadIdx.x; i < group * HD; i += THREADS) {
+    int row = i / HD, at = i % HD;
+    float value, *mine;
+    Part all = merge_warps<HD>(whole, parts, row, at, &value);
+
+    if (shape.n_parts == 1) {
+      out[(first_row + row) * HD + at] =
+          ra_bf16_from_f32(all.sum > 0.0f ? value / all.sum : 0.0f);
+      continue;
+    }
+    mine =
+        workspace + ((first_row + row) * shape.n_parts + blockIdx.x) * (HD + 2);
+    mine[at] = value;
+    if (at == 0) {
+      mine[HD] = all.most;
+      mine[HD + 1] = all.sum;
+    }
+  }
+}
+
+/* blockIdx: (part, key head, sequence). */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS)
+    decode_kernel(RaKDecode shape, const uint16_t *__restrict__ q,
+                  const uint16_t *__restrict__ k,
+                  const uint16_t *__restrict__ v, uint16_t *__restrict__ out,
+                  float *__restrict__ workspace, float scale_log2)
+{
+  RA_DYNAMIC(memory);
+  RA_SHARED(Part, parts, WARPS * ROWS);
+  uint16_t *tile_q = reinterpret_cast<uint16_t *>(memory);
+  uint16_t *tile_k = tile_q + ROWS * HD;     /* two; at the end the sums */
+  uint16_t *tile_v = tile_k + 2 * TILE * HD; /* two */
+  float *whole = reinterpret_cast<float *>(tile_k); /* WARPS, ROWS, HD */
+  uint32_t kv_head = blockIdx.y, s = blockIdx.z;
+  int group = (int)(shape.q_heads / shape.kv_heads);
+  const uint32_t *pages = shape.pages + (size_t)s * shape.max_pages;
+  int length = (int)shape.lengths[s], n_all = (length + TILE - 1) / TILE;
+  int per_part = (n_all + (int)shape.n_parts - 1) / (int)shape.n_parts * TILE;
+  int first = (int)blockIdx.x * per_part;
+  int end = first + per_part < length ? first + per_part : length;
+  int warp = (int)threadIdx.x / RA_WARP, lane = (int)threadIdx.x % RA_WARP;
+  size_t first_row = (size_t)s * shape.q_heads + kv_head * (uint32_t)group;
+  Part mine[2] = {{-INFINITY, 0.0f}, {-INFINITY, 0.0f}};
+  float sums[HD / 8][4] = {};
+
+  load_queries<HD>(tile_q, q + first_row * HD, group);
+  if (first < end)
+    load_tokens<HD>(shape, pages, tile_k, tile_v, k, v, kv_head, first, end);
+  ra_copy_commit();
+  for (int at = first, slot = 0; at < end;
+       at += TILE, slot = TILE * HD - slot) {
+    const uint16_t *own_k = tile_k + slot + 16 * warp * HD;
+    const uint16_t *own_v = tile_v + slot + 16 * warp * HD;
+    float scores[2][4] = {};
+
+    if (at + TILE < end)
+      load_tokens<HD>(shape, pages, tile_k + TILE * HD - slot,
+                      tile_v + TILE * HD - slot, k, v, kv_head, at + TILE, end);
+    ra_copy_commit();
+    ra_copy_wait<1>();
+    __syncthreads();
+    RA_UNROLL
+    for (int step = 0; step < HD / 16; step++) {
+      uint32_t left[4], right[4];
+
+      ra_tile_left<HD>(left, tile_q, 0, step);
+      ra_tile_right<HD>(right, own_k, 0, step);
+      ra_mma_pair(scores, left, right);
+    }
+    soften<HD>(scores, mine, sums, scale_log2, at + 16 * warp + 2 * (lane % 4),
+               end);
+    ra_add_product<HD, 16>(sums, scores, own_v);
+    __syncthreads();
+  }
+  ra_copy_wait<0>();
+  __syncthreads(); /* nobody copies to the tiles, nobody reads them */
+  share<HD>(whole, parts, sums, mine);
+  __syncthreads();
+  store<HD>(shape, whole, parts, first_row, group, out, workspace);
+}
+
+/* blockIdx: a sequence's query head. */
+template <int HD>
+__global__ static void
+__launch_bounds__(HD) merge_kernel(const float *__restrict__ workspace,
+                                   uint16_t *__restrict__ out, uint32_t n_parts)
+{
+  const float *mine = workspace + (size_t)blockIdx.x * n_parts * (HD + 2);
+  float most = -INFINITY, sum = 0.0f, value = 0.0f;
+
+  for (uint32_t p = 0; p < n_parts; p++)
+    most = fmaxf(most, mine[p * (HD + 2) + HD]);
+  for (uint32_t p = 0; p < n_parts; p++) {
+    float weight = weight_of(mine[p * (HD + 2) + HD], most);
+
+    sum += weight * mine[p * (HD + 2) + HD + 1];
+    value += weight * mine[p * (HD + 2) + threadIdx.x];
+  }
+  out[(size_t)blockIdx.x * HD + threadIdx.x] =
+      ra_bf16_from_f32(sum > 0.0f ? value / sum : 0.0f);
+}
+
+extern "C" uint32_t
+ra_k_decode_parts(uint32_t n_sequences, uint32_t kv_heads, uint32_t max_length,
+                  uint32_t n_processors)
+{
+  uint64_t n_blocks = (uint64_t)n_sequences * kv_heads;
+  uint64_t wanted =
+      n_blocks > 0 ? (2 * (uint64_t)n_processors + n_blocks - 1) / n_blocks : 1;
+  uint64_t most = max_length / 256 > 1 ? max_length / 256 : 1;
+
+  return (uint32_t)(wanted < most ? wanted : most);
+}
+
+extern "C" size_t
+ra_k_decode_workspace(const RaKDecode *shape)
+{
+  return shape->n_parts > 1 ? (size_t)shape->n_sequences * shape->q_heads *
+                                  shape->n_parts * (shape->head_dim + 2)
+                            : 0;
+}
+
+template <int HD>
+static int
+launch(const RaKDecode *shape, const uint16_t *q, const uint16_t *k,
+       const uint16_t *v, uint16_t *out, float *workspace, void *stream)
+{
+  int n_bytes = (ROWS + 4 * TILE) * HD * 2;
+  dim3 grid(shape->n_parts, shape->kv_heads, shape->n_sequences);
+  auto decode = decode_kernel<HD>;
+  auto merge = merge_kernel<HD>;
+  cudaError_t code = cudaFuncSetAttribute(
+      decode, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
+
+  if (code != cudaSuccess)
+    return code;
+  RA_LAUNCH(decode, grid, THREADS, n_bytes, stream, *shape, q, k, v, out,
+            workspace, log2_e / sqrtf((float)HD));
+  if (shape->n_parts > 1)
+    RA_LAUNCH(merge, shape->n_sequences * shape->q_heads, HD, 0, stream,
+              workspace, out, shape->n_parts);
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_decode_attention(const RaKDecode *shape, const uint16_t *q,
+                      const uint16_t *k, const uint16_t *v, uint16_t *out,
+                      float *workspace, void *stream)
+{
+  if ((shape->head_dim != 64 && shape->head_dim != 128) ||
+      shape->kv_heads == 0 || shape->kv_heads > 65535 ||
+      shape->q_heads % shape->kv_heads != 0 ||
+      shape->q_heads / shape->kv_heads > RA_K_DECODE_GROUP ||
+      shape->q_heads < shape->kv_heads || shape->page_tokens == 0 ||
+      shape->n_parts == 0 || shape->n_sequences > 65535 || !ra_is_aligned(q) ||
+      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out))
+    return cudaErrorInvalidValue;
+  if (shape->n_sequences == 0)
+    return cudaSuccess;
+  return shape->head_dim == 64
+             ? launch<64>(shape, q, k, v, out, workspace, stream)
+             : launch<128>(shape, q, k, v, out, workspace, stream);
+}

@@ -1,0 +1,246 @@
+/* What our kernels take from the device, each thing in one place: launches,
+ * shared memory, reductions, 16-byte vectors of bf16, asynchronous copies and
+ * the tensor cores.
+ *
+ * What is PTX for a GPU (PTX ISA 8.0, the section named) has the same meaning
+ * in C++ beside it, for tests/emulator, which runs kernels on a CPU.
+ */
+#ifndef RA_KERNELS_DEVICE_CUH
+#define RA_KERNELS_DEVICE_CUH
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/bf16.h"
+
+#ifdef __CUDACC__
+
+#define RA_LAUNCH(kernel, grid, threads, n_dynamic, stream, ...)               \
+  kernel<<<grid, threads, n_dynamic, static_cast<cudaStream_t>(stream)>>>(     \
+      __VA_ARGS__)
+#define RA_SHARED(type, name, count) __shared__ type name[count]
+/* One a kernel. */
+#define RA_DYNAMIC(name) extern __shared__ __align__(128) unsigned char name[]
+#define RA_UNROLL _Pragma("unroll")
+#define RA_UNROLL_TWO _Pragma("unroll 2")
+
+#else
+
+#define RA_EMU_TEXT2(x) #x
+#define RA_EMU_TEXT(x) RA_EMU_TEXT2(x)
+#define RA_LAUNCH(kernel, grid, threads, n_dynamic, stream, ...)               \
+  ((void)(stream),                                                             \
+   ra_emu_launch(grid, threads, n_dynamic, [&] { kernel(__VA_ARGS__); }))
+#define RA_SHARED(type, name, count)                                           \
+  type *name = static_cast<type *>(ra_emu_shared(                              \
+      __FILE__ ":" RA_EMU_TEXT(__LINE__) " " #name, sizeof(type) * (count)))
+#define RA_DYNAMIC(name)                                                       \
+  unsigned char *name = static_cast<unsigned char *>(ra_emu_dynamic())
+#define RA_UNROLL
+#define RA_UNROLL_TWO
+
+#endif
+
+#define RA_WARP 32
+#define RA_ALL_LANES 0xffffffffu
+
+/* Eight bf16 of one row as the 16 bytes that one load moves. */
+union RaVector {
+  uint4 raw;
+  uint16_t bf16[8];
+};
+
+static inline bool
+ra_is_aligned(const void *pointer)
+{
+  return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+/* ---- Reductions -----------------------------------------------------------*/
+
+/* Over the warp, in every lane; a butterfly, so that all lanes add the same
+ * pairs. */
+__device__ static inline float
+ra_warp_sum(float value)
+{
+  for (int half = 16; half > 0; half /= 2)
+    value += __shfl_xor_sync(RA_ALL_LANES, value, half);
+  return value;
+}
+
+__device__ static inline float
+ra_warp_max(float value)
+{
+  for (int half = 16; half > 0; half /= 2)
+    value = fmaxf(value, __shfl_xor_sync(RA_ALL_LANES, value, half));
+  return value;
+}
+
+/* Over the block, in every thread; @warps: 32 floats of shared memory that
+ * nobody reads or writes until the next barrier.  Every warp adds the warps'
+ * sums, which spares a second barrier. */
+__device__ static inline float
+ra_block_sum(float value, float *warps)
+{
+  int lane = threadIdx.x % RA_WARP;
+
+  value = ra_warp_sum(value);
+  if (lane == 0)
+    warps[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  return ra_warp_sum(lane < (int)blockDim.x / RA_WARP ? warps[lane] : 0.0f);
+}
+
+__device__ static inline float
+ra_block_max(float value, float *warps)
+{
+  int lane = threadIdx.x % RA_WARP;
+
+  value = ra_warp_max(value);
+  if (lane == 0)
+    warps[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  return ra_warp_max(lane < (int)blockDim.x / RA_WARP ? warps[lane]
+                                                      : -INFINITY);
+}
+
+/* ---- Asynchronous copies (9.7.8.24) ---------------------------------------*/
+
+/* 16 bytes to shared memory; zeroes unless @is_there. */
+__device__ static inline void
+ra_copy_async(void *to, const void *from, bool is_there)
+{
+#ifdef __CUDACC__
+  unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  int n_bytes = is_there ? 16 : 0;
+
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(at),
+               "l"(from), "r"(n_bytes)
+               : "memory");
+#else
+  ra_emu_copy_later(to, is_there ? from : nullptr);
+#endif
+}
+
+__device__ static inline void
+ra_copy_commit()
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.commit_group;\n" ::: "memory");
+#else
+  ra_emu_copy_commit();
+#endif
+}
+
+/* Until all but the last N groups of this thread are there. */
+template <int N>
+__device__ static inline void
+ra_copy_wait()
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
+#else
+  ra_emu_copy_wait(N);
+#endif
+}
+
+/* ---- Tensor cores ---------------------------------------------------------*/
+
+__device__ static inline uint32_t
+ra_pack_bf16(float low, float high)
+{
+  return (uint32_t)ra_bf16_from_f32(low) | (uint32_t)ra_bf16_from_f32(high)
+                                               << 16;
+}
+
+/* Two bf16 at once, round to nearest even as ra_pack_bf16(): one instruction
+ * (cvt.rn.bf16x2.f32, 9.7.9.21) where speed counts. */
+__device__ static inline uint32_t
+ra_pack_bf16_fast(float low, float high)
+{
+#ifdef __CUDACC__
+  uint32_t out;
+
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(out) : "f"(high), "f"(low));
+  return out;
+#else
+  return ra_pack_bf16(low, high);
+#endif
+}
+
+/* ldmatrix.x4 (9.7.13.4.15): four 8 x 8 matrices of bf16; lane l gives the
+ * address of row l % 8 of matrix l / 8, and gets of each matrix m in out[m] the
+ * elements (l / 4, 2 (l % 4)) and the next.  With TRANS, of the transposed. */
+template <bool TRANS>
+__device__ static inline void
+ra_load_matrices(uint32_t out[4], const void *row)
+{
+#ifdef __CUDACC__
+  unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+
+  if (TRANS)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(at)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];\n"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"(at)
+                 : "memory");
+#else
+  const unsigned char *all = ra_emu_meet("ldmatrix", row, 16);
+  unsigned lane = threadIdx.x % RA_WARP;
+
+  for (unsigned m = 0; m < 4; m++) {
+    uint16_t two[2];
+
+    for (unsigned j = 0; j < 2; j++) {
+      unsigned r = lane / 4, c = 2 * (lane % 4) + j;
+      unsigned from = TRANS ? c : r, at = TRANS ? r : c;
+
+      memcpy(&two[j], all + 64 * (8 * m + from) + 2 * at, 2);
+    }
+    out[m] = (uint32_t)two[0] | (uint32_t)two[1] << 16;
+  }
+#endif
+}
+
+/* d += a b (9.7.13.4.8, mma.m16n8k16): a is 16 x 16, b 16 x 8 of bf16, d fp32.
+ * With g = lane / 4 and t = lane % 4 a lane holds, two in a register,
+ *
+ *     a: (g, 2t..), (g + 8, 2t..), (g, 2t + 8..), (g + 8, 2t + 8..)
+ *     b: (2t.., g), (2t + 8.., g)
+ *     d: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
+ */
+__device__ static inline void
+ra_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+#ifdef __CUDACC__
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};\n"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
+  const unsigned char *all = ra_emu_meet("mma", mine, sizeof mine);
+  unsigned lane = threadIdx.x % RA_WARP;
+
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned m = lane / 4 + 8 * (i / 2), n = 2 * (lane % 4) + i % 2;
+
+    for (unsigned k = 0; k < 16; k++) {
+      unsigned of_a = 4 * (m % 8) + k % 8 / 2, of_b = 4 * n + k % 8 / 2;
+      uint16_t x, y;
+
+      memcpy(&x, all + 64 * of_a + 4 * (m / 8 + 2 * (k / 8)) + 2 * (k % 2), 2);
+      memcpy(&y, all + 64 * of_b + 16 + 4 * (k / 8) + 2 * (k % 2), 2);
+      d[i] += ra_bf16_to_f32(x) * ra_bf16_to_f32(y);
+    }
+  }
+#endif
+}
+
+#endif

@@ -1,0 +1,117 @@
+#include "kernels/device.cuh"
+#include "kernels/intervals.h"
+
+#define THREADS 256
+#define MOST_BLOCKS 4096
+
+extern "C" uint64_t
+ra_k_intervals_number(size_t n, RaKInterval *intervals)
+{
+  uint64_t n_pieces = 0;
+
+  for (size_t i = 0; i < n; i++) {
+    intervals[i].piece = n_pieces;
+    n_pieces += (intervals[i].n + RA_K_PIECE - 1) / RA_K_PIECE;
+  }
+  return n_pieces;
+}
+
+/* The interval that @piece is of: the last that begins at it or before. */
+__device__ static inline size_t
+interval_of(size_t n, const RaKInterval *intervals, uint64_t piece)
+{
+  size_t low = 0, high = n; /* low's piece <= piece < high's */
+
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+
+    if (intervals[middle].piece <= piece)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+__global__ static void
+__launch_bounds__(THREADS)
+    copy_kernel(size_t n, const RaKInterval *__restrict__ intervals,
+                uint64_t n_pieces, const uint4 *__restrict__ from,
+                uint4 *__restrict__ to)
+{
+  for (uint64_t piece = blockIdx.x; piece < n_pieces; piece += gridDim.x) {
+    RaKInterval it = intervals[interval_of(n, intervals, piece)];
+    uint64_t first = (piece - it.piece) * RA_K_PIECE;
+    uint64_t end = first + RA_K_PIECE < it.n ? first + RA_K_PIECE : it.n;
+
+    for (uint64_t i = first + threadIdx.x; i < end; i += THREADS)
+      to[it.to + i] = from[it.from + i];
+  }
+}
+
+extern "C" int
+ra_k_copy_intervals(size_t n, const RaKInterval *intervals, uint64_t n_pieces,
+                    const void *from, void *to, void *stream)
+{
+  auto kernel = copy_kernel;
+
+  if (!ra_is_aligned(from) || !ra_is_aligned(to))
+    return cudaErrorInvalidValue;
+  if (n_pieces == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, (unsigned)(n_pieces < MOST_BLOCKS ? n_pieces : MOST_BLOCKS),
+            THREADS, 0, stream, n, intervals, n_pieces,
+            static_cast<const uint4 *>(from), static_cast<uint4 *>(to));
+  return cudaGetLastError();
+}
+
+#define TILE 64
+#define PADDED (TILE + 8) /* columns of eight rows in different banks */
+
+/* A tile of 64 x 64 through shared memory: vectors of eight in and out. */
+__global__ static void
+__launch_bounds__(THREADS) transpose_kernel(size_t n_rows, size_t n_cols,
+                                            const uint16_t *__restrict__ in,
+                                            uint16_t *__restrict__ out)
+{
+  RA_SHARED(uint4, memory, TILE * PADDED / 8);
+  uint16_t *tile = reinterpret_cast<uint16_t *>(memory);
+  size_t row = (size_t)blockIdx.x * TILE, col = (size_t)blockIdx.y * TILE;
+
+  for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
+    int r = i / (TILE / 8), c = i % (TILE / 8) * 8;
+
+    if (row + r < n_rows && col + c < n_cols)
+      *reinterpret_cast<uint4 *>(tile + r * PADDED + c) =
+          *reinterpret_cast<const uint4 *>(in + (row + r) * n_cols + col + c);
+  }
+  __syncthreads();
+  for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
+    int c = i % TILE, r = i / TILE * 8; /* eight rows of column c */
+    RaVector v;
+
+    if (row + r >= n_rows || col + c >= n_cols)
+      continue;
+    RA_UNROLL
+    for (int e = 0; e < 8; e++)
+      v.bf16[e] = tile[(r + e) * PADDED + c];
+    *reinterpret_cast<uint4 *>(out + (col + c) * n_rows + row + r) = v.raw;
+  }
+}
+
+extern "C" int
+ra_k_transpose(size_t n_rows, size_t n_cols, const uint16_t *in, uint16_t *out,
+               void *stream)
+{
+  auto kernel = transpose_kernel;
+  size_t n_x = (n_rows + TILE - 1) / TILE, n_y = (n_cols + TILE - 1) / TILE;
+
+  if (n_rows % 8 != 0 || n_cols % 8 != 0 || n_x > 0x7fffffff || n_y > 65535 ||
+      !ra_is_aligned(in) || !ra_is_aligned(out))
+    return cudaErrorInvalidValue;
+  if (n_rows == 0 || n_cols == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, dim3((unsigned)n_x, (unsigned)n_y), THREADS, 0, stream,
+            n_rows, n_cols, in, out);
+  return cudaGetLastError();
+}

@@ -1,0 +1,335 @@
+#include "kernels/device.cuh"
+#include "kernels/pointwise.h"
+
+/* Every kernel here gives a thread one vector of eight elements. */
+#define THREADS 256
+
+__device__ static inline size_t
+thread_number()
+{
+  return (size_t)blockIdx.x * THREADS + threadIdx.x;
+}
+
+static bool
+blocks_for(size_t n_threads, unsigned *out_blocks)
+{
+  size_t n = (n_threads + THREADS - 1) / THREADS;
+
+  *out_blocks = (unsigned)n;
+  return n <= 0x7fffffff; /* of a grid */
+}
+
+__global__ static void
+rope_kernel(size_t n, int n_heads, int n_vectors,
+            const uint32_t *__restrict__ positions,
+            const float *__restrict__ cos_sin, float direction,
+            uint16_t *__restrict__ x, size_t stride)
+{
+  size_t i = thread_number();
+  int half = 8 * n_vectors, vector, head;
+  size_t token;
+  const float *row;
+  uint4 *at_a, *at_b;
+  RaVector a, b;
+
+  if (i >= n)
+    return;
+  vector = (int)(i % n_vectors);
+  head = (int)(i / n_vectors % n_heads);
+  token = i / n_vectors / n_heads;
+  row = cos_sin + (size_t)positions[token] * 2 * half + 8 * vector;
+  at_a = reinterpret_cast<uint4 *>(x + token * stride + head * 2 * half +
+                                   8 * vector);
+  at_b = at_a + n_vectors;
+  a.raw = *at_a;
+  b.raw = *at_b;
+  RA_UNROLL
+  for (int e = 0; e < 8; e++) {
+    float c = row[e], s = direction * row[half + e];
+    float y = ra_bf16_to_f32(a.bf16[e]), z = ra_bf16_to_f32(b.bf16[e]);
+
+    a.bf16[e] = ra_bf16_from_f32(y * c - z * s);
+    b.bf16[e] = ra_bf16_from_f32(z * c + y * s);
+  }
+  *at_a = a.raw;
+  *at_b = b.raw;
+}
+
+extern "C" int
+ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+          const uint32_t *positions, const float *cos_sin, int direction,
+          uint16_t *x, size_t stride, void *stream)
+{
+  size_t n = n_tokens * n_heads * (head_dim / 16);
+  auto kernel = rope_kernel;
+  unsigned n_blocks;
+
+  if (head_dim % 16 != 0 || head_dim == 0 || stride % 8 != 0 ||
+      !ra_is_aligned(x) || !blocks_for(n, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, (int)n_heads,
+            (int)(head_dim / 16), positions, cos_sin, (float)direction, x,
+            stride);
+  return cudaGetLastError();
+}
+
+/* n_vectors: of a row of the output. */
+__global__ static void
+swiglu_kernel(size_t n, size_t n_vectors, const uint4 *__restrict__ gate_up,
+              uint4 *__restrict__ out)
+{
+  size_t i = thread_number(), at;
+  RaVector gate, up;
+
+  if (i >= n)
+    return;
+  at = i / n_vectors * 2 * n_vectors + i % n_vectors;
+  gate.raw = gate_up[at];
+  up.raw = gate_up[at + n_vectors];
+  RA_UNROLL
+  for (int e = 0; e < 8; e++) {
+    float g = ra_bf16_to_f32(gate.bf16[e]);
+
+    gate.bf16[e] =
+        ra_bf16_from_f32(g * ra_k_sigmoid(g) * ra_bf16_to_f32(up.bf16[e]));
+  }
+  out[i] = gate.raw;
+}
+
+/* d_gate_up may be gate_up: a thread reads what it writes, before. */
+__global__ static void
+swiglu_backward_kernel(size_t n, size_t n_vectors, const uint4 *gate_up,
+                       const uint4 *__restrict__ d_out, uint4 *d_gate_up)
+{
+  size_t i = thread_number(), at;
+  RaVector gate, up, d;
+
+  if (i >= n)
+    return;
+  at = i / n_vectors * 2 * n_vectors + i % n_vectors;
+  gate.raw = gate_up[at];
+  up.raw = gate_up[at + n_vectors];
+  d.raw = d_out[i];
+  RA_UNROLL
+  for (int e = 0; e < 8; e++) {
+    float g = ra_bf16_to_f32(gate.bf16[e]), u = ra_bf16_to_f32(up.bf16[e]);
+    float y = ra_bf16_to_f32(d.bf16[e]), s = ra_k_sigmoid(g);
+
+    gate.bf16[e] = ra_bf16_from_f32(y * u * s * (1.0f + g * (1.0f - s)));
+    up.bf16[e] = ra_bf16_from_f32(y * g * s);
+  }
+  d_gate_up[at] = gate.raw;
+  d_gate_up[at + n_vectors] = up.raw;
+}
+
+extern "C" int
+ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
+            uint16_t *out, void *stream)
+{
+  size_t n = n_tokens * (width / 8);
+  auto kernel = swiglu_kernel;
+  unsigned n_blocks;
+
+  if (width % 8 != 0 || !ra_is_aligned(gate_up) || !ra_is_aligned(out) ||
+      !blocks_for(n, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
+            reinterpret_cast<const uint4 *>(gate_up),
+            reinterpret_cast<uint4 *>(out));
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_swiglu_backward(size_t n_tokens, size_t width, const uint16_t *gate_up,
+                     const uint16_t *d_out, uint16_t *d_gate_up, void *stream)
+{
+  size_t n = n_tokens * (width / 8);
+  auto kernel = swiglu_backward_kernel;
+  unsigned n_blocks;
+
+  if (width % 8 != 0 || !ra_is_aligned(gate_up) || !ra_is_aligned(d_out) ||
+      !ra_is_aligned(d_gate_up) || !blocks_for(n, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8,
+            reinterpret_cast<const uint4 *>(gate_up),
+            reinterpret_cast<const uint4 *>(d_out),
+            reinterpret_cast<uint4 *>(d_gate_up));
+  return cudaGetLastError();
+}
+
+__global__ static void
+embedding_kernel(size_t n, size_t n_vectors, uint32_t first, uint32_t n_rows,
+                 const uint32_t *__restrict__ tokens,
+                 const uint4 *__restrict__ table, uint4 *__restrict__ out)
+{
+  size_t i = thread_number();
+  uint32_t row;
+
+  if (i >= n)
+    return;
+  row = tokens[i / n_vectors] - first; /* below 0: above every n_rows */
+  out[i] = row < n_rows ? table[row * n_vectors + i % n_vectors]
+                        : make_uint4(0, 0, 0, 0);
+}
+
+extern "C" int
+ra_k_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
+               const uint32_t *tokens, const uint16_t *table, uint16_t *out,
+               void *stream)
+{
+  size_t n = n_tokens * (width / 8);
+  auto kernel = embedding_kernel;
+  unsigned n_blocks;
+
+  if (width % 8 != 0 || !ra_is_aligned(table) || !ra_is_aligned(out) ||
+      !blocks_for(n, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n, width / 8, first, n_rows,
+            tokens, reinterpret_cast<const uint4 *>(table),
+            reinterpret_cast<uint4 *>(out));
+  return cudaGetLastError();
+}
+
+/* blockIdx: (256 vectors of a row, kind of token). */
+__global__ static void
+embedding_backward_kernel(size_t n_vectors, const uint32_t *__restrict__ kinds,
+                          const uint32_t *__restrict__ begin,
+                          const uint32_t *__restrict__ order,
+                          const uint4 *__restrict__ d_out,
+                          float *__restrict__ d_table)
+{
+  size_t vector = thread_number();
+  uint32_t kind = blockIdx.y;
+  float sums[8] = {};
+  float *to;
+
+  if (vector >= n_vectors)
+    return;
+  for (uint32_t i = begin[kind]; i < begin[kind + 1]; i++) {
+    RaVector d;
+
+    d.raw = d_out[order[i] * n_vectors + vector];
+    RA_UNROLL
+    for (int e = 0; e < 8; e++)
+      sums[e] += ra_bf16_to_f32(d.bf16[e]);
+  }
+  to = d_table + (kinds[kind] * n_vectors + vector) * 8;
+  RA_UNROLL
+  for (int e = 0; e < 8; e++)
+    to[e] += sums[e];
+}
+
+extern "C" int
+ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
+                        const uint32_t *begin, const uint32_t *order,
+                        const uint16_t *d_out, float *d_table, void *stream)
+{
+  const size_t most = 65535; /* of a grid */
+  auto kernel = embedding_backward_kernel;
+  unsigned n_blocks;
+
+  if (width % 8 != 0 || !ra_is_aligned(d_out) || !ra_is_aligned(d_table) ||
+      !blocks_for(width / 8, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (width == 0)
+    return cudaSuccess;
+  for (size_t done = 0; done < n_kinds; done += most) {
+    size_t left = n_kinds - done;
+    dim3 grid(n_blocks, (unsigned)(left < most ? left : most));
+
+    RA_LAUNCH(kernel, grid, THREADS, 0, stream, width / 8, kinds + done,
+              begin + done, order, reinterpret_cast<const uint4 *>(d_out),
+              d_table);
+  }
+  return cudaGetLastError();
+}
+
+__global__ static void
+add_kernel(size_t n, const uint4 *__restrict__ x, uint4 *__restrict__ y)
+{
+  size_t i = thread_number();
+  RaVector a, b;
+
+  if (i >= n)
+    return;
+  a.raw = x[i];
+  b.raw = y[i];
+  RA_UNROLL
+  for (int e = 0; e < 8; e++)
+    b.bf16[e] =
+        ra_bf16_from_f32(ra_bf16_to_f32(a.bf16[e]) + ra_bf16_to_f32(b.bf16[e]));
+  y[i] = b.raw;
+}
+
+__global__ static void
+narrow_kernel(size_t n, const float4 *__restrict__ x, uint4 *__restrict__ y)
+{
+  size_t i = thread_number();
+  float4 low, high;
+
+  if (i >= n)
+    return;
+  low = x[2 * i];
+  high = x[2 * i + 1];
+  y[i] = make_uint4(ra_pack_bf16(low.x, low.y), ra_pack_bf16(low.z, low.w),
+                    ra_pack_bf16(high.x, high.y), ra_pack_bf16(high.z, high.w));
+}
+
+__global__ static void
+widen_kernel(size_t n, const uint4 *__restrict__ x, float4 *__restrict__ y)
+{
+  size_t i = thread_number();
+  RaVector a;
+
+  if (i >= n)
+    return;
+  a.raw = x[i];
+  y[2 * i] = make_float4(ra_bf16_to_f32(a.bf16[0]), ra_bf16_to_f32(a.bf16[1]),
+                         ra_bf16_to_f32(a.bf16[2]), ra_bf16_to_f32(a.bf16[3]));
+  y[2 * i + 1] =
+      make_float4(ra_bf16_to_f32(a.bf16[4]), ra_bf16_to_f32(a.bf16[5]),
+                  ra_bf16_to_f32(a.bf16[6]), ra_bf16_to_f32(a.bf16[7]));
+}
+
+/* Starts @kernel on @n elements of two arrays. */
+template <typename X, typename Y, typename KERNEL>
+static int
+start(KERNEL kernel, size_t n, const void *x, void *y, void *stream)
+{
+  unsigned n_blocks;
+
+  if (n % 8 != 0 || !ra_is_aligned(x) || !ra_is_aligned(y) ||
+      !blocks_for(n / 8, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
+            static_cast<const X *>(x), static_cast<Y *>(y));
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream)
+{
+  return start<uint4, uint4>(add_kernel, n, x, y, stream);
+}
+
+extern "C" int
+ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream)
+{
+  return start<float4, uint4>(narrow_kernel, n, x, y, stream);
+}
+
+extern "C" int
+ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream)
+{
+  return start<uint4, float4>(widen_kernel, n, x, y, stream);
+}

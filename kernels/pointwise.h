@@ -1,0 +1,94 @@
+/* Work on single elements on a GPU, bf16 with fp32 inside: rotary positions,
+ * SwiGLU, the embedding table, sums, casts.
+ *
+ * Formulas and layouts are those of kernels/cpu_pointwise.h, whose functions on
+ * the widened inputs are the reference; @width and head_dim / 2 are multiples
+ * of 8, and pointers 16-byte aligned.  All return a cudaError_t, 1
+ * (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
+ *
+ * Errors: one rounding to bf16, U = 2^-8 of the exact result, and before it in
+ * fp32 (u = 2^-24; expf of the device within 2 ulp, CUDA C++ Programming Guide,
+ * mathematical functions)
+ *
+ *     rope            4 u (|a| + |b|)
+ *     swiglu          8 u |exact|
+ *     swiglu_backward 16 u |dy up| (1 + |g|), of up 8 u |exact|
+ *     embedding, add  none; 0
+ *     embedding_backward (tokens of a kind) u sum |terms|
+ */
+#ifndef RA_KERNELS_POINTWISE_H
+#define RA_KERNELS_POINTWISE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/bf16.h"
+
+/* silu(g) = g / (1 + e^-g) */
+RA_HD float
+ra_k_sigmoid(float g)
+{
+  return 1.0f / (1.0f + expf(-g));
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * ra_k_rope:
+ * @x: (n_tokens) rows @stride elements apart of n_heads heads, in place
+ * @stride: a multiple of 8
+ * @head_dim: a multiple of 16
+ * @positions: (n_tokens) rows of the table
+ * @cos_sin: fp32, of ra_cpu_rope_table()
+ * @direction: 1: turn; -1: back, which is the gradient
+ */
+int ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+              const uint32_t *positions, const float *cos_sin, int direction,
+              uint16_t *x, size_t stride, void *stream);
+
+/* @gate_up: (n_tokens, 2 width) the gate, then up; @out: (n_tokens, width) */
+int ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
+                uint16_t *out, void *stream);
+
+/* @d_gate_up may be @gate_up */
+int ra_k_swiglu_backward(size_t n_tokens, size_t width, const uint16_t *gate_up,
+                         const uint16_t *d_out, uint16_t *d_gate_up,
+                         void *stream);
+
+/* Rows of @table, of tokens [first, first + n_rows); of others zeroes. */
+int ra_k_embedding(size_t n_tokens, size_t width, uint32_t first,
+                   uint32_t n_rows, const uint32_t *tokens,
+                   const uint16_t *table, uint16_t *out, void *stream);
+
+/**
+ * ra_k_embedding_backward:
+ * @n_kinds: different tokens of this rank's part
+ * @kinds: (n_kinds) their rows in the table
+ * @begin: (n_kinds + 1) of each, its first entry in
+ * @order: positions in d_out, ascending
+ * @d_out: (positions, width) bf16
+ * @d_table: (rows, width) fp32, added to
+ *
+ * The lists are made on the host, which has the tokens: so that rows are added
+ * in one order and none of them by two blocks.
+ */
+int ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
+                            const uint32_t *begin, const uint32_t *order,
+                            const uint16_t *d_out, float *d_table,
+                            void *stream);
+
+/* y += x, (n), n a multiple of 8 */
+int ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream);
+
+/* (n) fp32 to bf16, and back; n a multiple of 8 */
+int ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream);
+int ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

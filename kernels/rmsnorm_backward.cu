@@ -1,0 +1,154 @@
+#include "kernels/device.cuh"
+#include "kernels/rmsnorm.h"
+
+/* The sums of a row over the block: of squares, and of g r.  Two rows' worth of
+ * @warps, by turns, so that one barrier a row is enough: a warp that is a row
+ * ahead writes where the slowest does not read. */
+__device__ static inline float2
+row_sums(float2 value, float2 *warps, int turn)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  bool is_there = lane < (int)blockDim.x / RA_WARP;
+
+  warps += turn % 2 * RA_WARP;
+  value.x = ra_warp_sum(value.x);
+  value.y = ra_warp_sum(value.y);
+  if (lane == 0)
+    warps[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  return make_float2(ra_warp_sum(is_there ? warps[lane].x : 0.0f),
+                     ra_warp_sum(is_there ? warps[lane].y : 0.0f));
+}
+
+/* What this block's rows add to dw. */
+template <int VPT>
+__device__ static inline void
+store_group(float *workspace, const float d_weight[VPT][8], int n_vectors)
+{
+  RA_UNROLL
+  for (int j = 0; j < VPT; j++) {
+    int at = (int)(threadIdx.x + j * blockDim.x);
+
+    if (at >= n_vectors)
+      break;
+    RA_UNROLL
+    for (int i = 0; i < 8; i++)
+      workspace[((size_t)blockIdx.x * n_vectors + at) * 8 + i] = d_weight[j][i];
+  }
+}
+
+/* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
+ * to dw of its columns in registers.  n_vectors = n_hidden / 8. */
+template <int VPT>
+__global__ static void __launch_bounds__(1024)
+    backward_kernel(uint4 *__restrict__ d_residual,
+                    const uint4 *__restrict__ residual,
+                    const uint4 *__restrict__ d_out,
+                    const uint4 *__restrict__ weight,
+                    float *__restrict__ workspace, size_t n_rows, int n_vectors,
+                    float eps)
+{
+  RA_SHARED(float2, warps, 2 * RA_WARP);
+  float d_weight[VPT][8] = {};
+  int turn = 0;
+
+  for (size_t row = blockIdx.x; row < n_rows; row += gridDim.x, turn++) {
+    RaVector r[VPT], d[VPT];
+    float2 sums = make_float2(0.0f, 0.0f);
+    float inv, back;
+
+    RA_UNROLL
+    for (int j = 0; j < VPT; j++) {
+      int at = (int)(threadIdx.x + j * blockDim.x);
+      RaVector w;
+
+      if (at >= n_vectors)
+        break;
+      r[j].raw = residual[row * n_vectors + at];
+      d[j].raw = d_out[row * n_vectors + at];
+      w.raw = weight[at];
+      RA_UNROLL
+      for (int i = 0; i < 8; i++) {
+        float x = ra_bf16_to_f32(r[j].bf16[i]);
+
+        sums.x += x * x;
+        sums.y += ra_bf16_to_f32(d[j].bf16[i]) * ra_bf16_to_f32(w.bf16[i]) * x;
+      }
+    }
+    sums = row_sums(sums, warps, turn);
+    inv = ra_k_rmsnorm_inv(sums.x, 8 * n_vectors, eps);
+    back = sums.y / (float)(8 * n_vectors) * inv * inv * inv;
+    RA_UNROLL
+    for (int j = 0; j < VPT; j++) {
+      int at = (int)(threadIdx.x + j * blockDim.x);
+      RaVector w, out;
+
+      if (at >= n_vectors)
+        break;
+      w.raw = weight[at];
+      out.raw = d_residual[row * n_vectors + at];
+      RA_UNROLL
+      for (int i = 0; i < 8; i++) {
+        float x = ra_bf16_to_f32(r[j].bf16[i]);
+        float y = ra_bf16_to_f32(d[j].bf16[i]);
+
+        d_weight[j][i] += y * x * inv;
+        out.bf16[i] =
+            ra_bf16_from_f32(ra_bf16_to_f32(out.bf16[i]) +
+                             (y * ra_bf16_to_f32(w.bf16[i]) * inv - x * back));
+      }
+      d_residual[row * n_vectors + at] = out.raw;
+    }
+  }
+  store_group<VPT>(workspace, d_weight, n_vectors);
+}
+
+__global__ static void
+add_groups_kernel(const float *__restrict__ workspace,
+                  float *__restrict__ d_weight, int n_groups, int n_hidden)
+{
+  int at = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  float sum = 0.0f;
+
+  if (at >= n_hidden)
+    return;
+  for (int g = 0; g < n_groups; g++)
+    sum += workspace[(size_t)g * n_hidden + at];
+  d_weight[at] += sum;
+}
+
+extern "C" int
+ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
+                      const uint16_t *d_out, const uint16_t *weight,
+                      float *d_weight, float *workspace, size_t n_rows,
+                      size_t n_hidden, float eps, void *stream)
+{
+  unsigned n_groups =
+      n_rows < RA_K_RMSNORM_BLOCKS ? (unsigned)n_rows : RA_K_RMSNORM_BLOCKS;
+  auto add_groups = add_groups_kernel;
+
+  if (!ra_k_rmsnorm_shape_ok(n_rows, n_hidden, eps) ||
+      n_hidden > RA_K_RMSNORM_BACKWARD_MAX || !ra_is_aligned(d_residual) ||
+      !ra_is_aligned(residual) || !ra_is_aligned(d_out) ||
+      !ra_is_aligned(weight))
+    return cudaErrorInvalidValue;
+  if (n_rows == 0)
+    return cudaSuccess;
+
+  auto launch = [&](auto kernel) {
+    RA_LAUNCH(kernel, n_groups, ra_k_rmsnorm_threads(n_hidden), 0, stream,
+              reinterpret_cast<uint4 *>(d_residual),
+              reinterpret_cast<const uint4 *>(residual),
+              reinterpret_cast<const uint4 *>(d_out),
+              reinterpret_cast<const uint4 *>(weight), workspace, n_rows,
+              (int)(n_hidden / 8), eps);
+  };
+
+  if (n_hidden <= 8192)
+    launch(backward_kernel<1>);
+  else
+    launch(backward_kernel<2>);
+  RA_LAUNCH(add_groups, (unsigned)((n_hidden + 255) / 256), 256, 0, stream,
+            workspace, d_weight, (int)n_groups, (int)n_hidden);
+  return cudaGetLastError();
+}

@@ -1,0 +1,402 @@
+/* Attention's CUDA kernels, run thread by thread on the CPU (tests/emulator),
+ * against the formulas in double on the same bf16 inputs, within the bounds of
+ * their headers.
+ */
+#include "config.h"
+
+#include "kernels/attention.h"
+#include "kernels/decode_attention.h"
+#include "tests/check_main.h"
+#include "tests/device_array.h"
+
+/* Lengths of one tile, of one row more, and in between; an empty one. */
+static const uint32_t begin[] = {0, 1, 66, 194, 194, 259};
+
+enum {
+  N_SEQUENCES = 5,
+  N_TOKENS = 259,
+  LONGEST = 128,
+  Q_HEADS = 4,
+  KV_HEADS = 2
+};
+
+static const struct {
+  uint32_t head_dim;
+  uint64_t seed; /* of the inputs and of the order of the threads */
+} cases[] = {{128, 1}, {64, 2}, {64, 3}};
+
+/* One attention and what the kernels made of it. */
+typedef struct {
+  RaKAttention shape;
+  uint16_t *in;   /* (tokens, stride): q, k and v of each */
+  uint16_t *d_in; /* as in */
+  uint16_t *out;
+  uint16_t *d_out;
+  float *lse;
+} Attention;
+
+enum { Q, K, V };
+
+/* Element @e of head @head of @which of @token. */
+static gsize
+at(const Attention *a, int which, uint32_t token, uint32_t head, uint32_t e)
+{
+  uint32_t before = which == Q ? 0 : which == K ? Q_HEADS : Q_HEADS + KV_HEADS;
+
+  return token * a->shape.stride + (before + head) * a->shape.head_dim + e;
+}
+
+static void
+attention_run(Attention *a, int which)
+{
+  uint32_t hd = cases[which].head_dim;
+  RaRng rng = ra_rng_init(cases[which].seed, 0);
+  gsize stride = (Q_HEADS + 2 * KV_HEADS) * hd;
+  gsize n_out = (gsize)N_TOKENS * Q_HEADS * hd;
+  float *workspace = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  const uint16_t *q, *k, *v;
+
+  a->shape = (RaKAttention){N_SEQUENCES, N_TOKENS, LONGEST, begin,
+                            Q_HEADS,     KV_HEADS, hd,      stride};
+  a->in = device_bf16(&rng, N_TOKENS * stride, 2);
+  a->d_out = device_bf16(&rng, n_out, 1);
+  a->d_in = device_poisoned(N_TOKENS * stride * 2);
+  a->out = device_poisoned(n_out * 2);
+  a->lse = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  q = a->in + at(a, Q, 0, 0, 0);
+  k = a->in + at(a, K, 0, 0, 0);
+  v = a->in + at(a, V, 0, 0, 0);
+  ra_emu_seed(cases[which].seed);
+  ck_assert_int_eq(ra_k_attention(&a->shape, q, k, v, a->out, a->lse, NULL), 0);
+  ck_assert_int_eq(ra_k_attention_backward(
+                       &a->shape, q, k, v, a->out, a->lse, a->d_out,
+                       a->d_in + at(a, Q, 0, 0, 0), a->d_in + at(a, K, 0, 0, 0),
+                       a->d_in + at(a, V, 0, 0, 0), workspace, NULL),
+                   0);
+  free(workspace);
+}
+
+static void
+attention_clear(Attention *a)
+{
+  free(a->in);
+  free(a->d_in);
+  free(a->out);
+  free(a->d_out);
+  free(a->lse);
+}
+
+/* Probabilities of @query over the keys of its sequence from @first on; @out_e:
+ * e_i of the header.  Returns: lse. */
+static double
+probabilities(const Attention *a, uint32_t first, uint32_t query, uint32_t head,
+              double *out_p, double *out_e)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  double most = -INFINITY, sum = 0, largest = 0;
+
+  for (uint32_t j = 0; j < n; j++) {
+    double score = 0, magnitude = 0;
+
+    for (uint32_t e = 0; e < hd; e++) {
+      double x =
+          device_at(a->in, at(a, Q, query, head, e)) *
+          device_at(a->in, at(a, K, first + j, head / (Q_HEADS / KV_HEADS), e));
+
+      score += x;
+      magnitude += fabs(x);
+    }
+    out_p[j] = score / sqrt((double)hd);
+    most = fmax(most, out_p[j]);
+    largest = fmax(largest, magnitude / sqrt((double)hd));
+  }
+  for (uint32_t j = 0; j < n; j++)
+    sum += exp(out_p[j] - most);
+  for (uint32_t j = 0; j < n; j++)
+    out_p[j] = exp(out_p[j] - most) / sum;
+  *out_e = ((double)hd * 0x1p-22 + 0x1p-21) * largest;
+  return most + log(sum);
+}
+
+static void
+check_forward_row(const Attention *a, uint32_t first, uint32_t query,
+                  uint32_t head)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  double p[LONGEST], e_i, exact_lse;
+  double lse = (double)a->lse[query * Q_HEADS + head];
+
+  exact_lse = probabilities(a, first, query, head, p, &e_i);
+  device_assert_near(lse, exact_lse,
+                     e_i + 0x1p-20 * fabs(exact_lse) + n * 0x1p-22, "lse",
+                     query);
+  for (uint32_t e = 0; e < hd; e++) {
+    gsize i = ((gsize)query * Q_HEADS + head) * hd + e;
+    double exact = 0, magnitude = 0;
+
+    for (uint32_t j = 0; j < n; j++) {
+      double x = p[j] * device_at(a->in, at(a, V, first + j,
+                                            head / (Q_HEADS / KV_HEADS), e));
+
+      exact += x;
+      magnitude += fabs(x);
+    }
+    device_assert_near(
+        device_at(a->out, i), exact,
+        (2 * e_i + 2 * 0x1p-8 + n * 0x1p-22 + 0x1p-19) * magnitude, "out", i);
+  }
+}
+
+/* A lost tile, a mask one column off or a wrong head of a group is far outside:
+ * a column's share is above 1/128, twice the bound. */
+START_TEST(test_forward)
+{
+  Attention a;
+
+  attention_run(&a, _i);
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t i = begin[s]; i < begin[s + 1]; i++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        check_forward_row(&a, begin[s], i, head);
+  attention_clear(&a);
+}
+END_TEST
+
+/* Exact gradients and, for each element, the sum that its bound is of. */
+typedef struct {
+  double *exact, *magnitude; /* (tokens, stride) */
+} Gradients;
+
+static void
+add_row(const Attention *a, Gradients *g, uint32_t first, uint32_t query,
+        uint32_t head, double *e_most)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  uint32_t kv = head / (Q_HEADS / KV_HEADS);
+  gsize row = ((gsize)query * Q_HEADS + head) * hd;
+  double scale = 1 / sqrt((double)hd), p[LONGEST], delta = 0, e_i;
+
+  probabilities(a, first, query, head, p, &e_i);
+  *e_most = fmax(*e_most, e_i);
+  for (uint32_t e = 0; e < hd; e++)
+    delta += device_at(a->out, row + e) * device_at(a->d_out, row + e);
+  for (uint32_t j = 0; j < n; j++) {
+    double d_p = 0, magnitude = 0, ds, size;
+
+    for (uint32_t e = 0; e < hd; e++) {
+      gsize v = at(a, V, first + j, kv, e);
+      double d = device_at(a->d_out, row + e), x = d * device_at(a->in, v);
+
+      d_p += x;
+      magnitude += fabs(x);
+      g->exact[v] += p[j] * d;
+      g->magnitude[v] += fabs(p[j] * d);
+    }
+    ds = p[j] * (d_p - delta) * scale;
+    size = p[j] * (magnitude + fabs(delta)) * scale;
+    for (uint32_t e = 0; e < hd; e++) {
+      gsize q = at(a, Q, query, head, e), k = at(a, K, first + j, kv, e);
+
+      g->exact[q] += ds * device_at(a->in, k);
+      g->magnitude[q] += size * fabs(device_at(a->in, k));
+      g->exact[k] += ds * device_at(a->in, q);
+      g->magnitude[k] += size * fabs(device_at(a->in, q));
+    }
+  }
+}
+
+/* The fault that this catches: d_k of one head of the group only. */
+START_TEST(test_backward)
+{
+  Attention a;
+  Gradients g;
+  double e_most = 0, sums;
+  gsize n;
+
+  attention_run(&a, _i);
+  n = N_TOKENS * a.shape.stride;
+  g.exact = g_new0(double, n);
+  g.magnitude = g_new0(double, n);
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t i = begin[s]; i < begin[s + 1]; i++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        add_row(&a, &g, begin[s], i, head, &e_most);
+  sums = LONGEST * Q_HEADS / KV_HEADS * 0x1p-22;
+  for (gsize i = 0; i < n; i++)
+    device_assert_near(device_at(a.d_in, i), g.exact[i],
+                       (2 * e_most + 3 * 0x1p-8 + sums + 0x1p-18) *
+                           g.magnitude[i],
+                       "gradient", i);
+  g_free(g.exact);
+  g_free(g.magnitude);
+  attention_clear(&a);
+}
+END_TEST
+
+/* Another order of threads and blocks gives the same bits. */
+START_TEST(test_order)
+{
+  Attention a, b;
+
+  attention_run(&a, 1);
+  ra_emu_seed(77);
+  b = a;
+  b.out = device_poisoned((gsize)N_TOKENS * Q_HEADS * 64 * 2);
+  b.lse = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  ck_assert_int_eq(ra_k_attention(&b.shape, a.in + at(&a, Q, 0, 0, 0),
+                                  a.in + at(&a, K, 0, 0, 0),
+                                  a.in + at(&a, V, 0, 0, 0), b.out, b.lse,
+                                  NULL),
+                   0);
+  ck_assert_mem_eq(a.out, b.out, (gsize)N_TOKENS * Q_HEADS * 64 * 2);
+  ck_assert_mem_eq(a.lse, b.lse, N_TOKENS * Q_HEADS * sizeof(float));
+  free(b.out);
+  free(b.lse);
+  attention_clear(&a);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+  static uint16_t array[64] __attribute__((aligned(16)));
+  RaKAttention good = {1, 1, 1, begin, 4, 2, 64, 512}, bad;
+  float lse[4];
+
+#define RUN(shape, q) ra_k_attention(shape, q, array, array, array, lse, NULL)
+  bad = good;
+  bad.head_dim = 96;
+  ck_assert_int_eq(RUN(&bad, array), 1);
+  bad = good;
+  bad.q_heads = 3;
+  ck_assert_int_eq(RUN(&bad, array), 1);
+  bad = good;
+  bad.stride = 508;
+  ck_assert_int_eq(RUN(&bad, array), 1);
+  ck_assert_int_eq(RUN(&good, array + 1), 1);
+  good.n_sequences = 0;
+  ck_assert_int_eq(RUN(&good, array), 0);
+#undef RUN
+}
+END_TEST
+
+/* ---- One token at a time --------------------------------------------------*/
+
+enum { N_PAGES = 160, PAGE = 16, PER_SEQUENCE = 40, GROUP = 5 };
+
+static const uint32_t cached[] = {1, 0, 130, 517};
+
+/* Element 0 of @token of sequence @s in the cache. */
+static gsize
+page_row(const uint32_t *pages, uint32_t s, uint32_t token, uint32_t head,
+         uint32_t hd)
+{
+  return (((gsize)pages[s * PER_SEQUENCE + token / PAGE] * PAGE +
+           token % PAGE) *
+              KV_HEADS +
+          head) *
+         hd;
+}
+
+static void
+check_decode_row(const RaKDecode *d, const uint16_t *q, const uint16_t *k,
+                 const uint16_t *v, const uint16_t *out, uint32_t s,
+                 uint32_t head)
+{
+  uint32_t hd = d->head_dim, n = cached[s], kv = head / GROUP;
+  gsize row = ((gsize)s * d->q_heads + head) * hd;
+  double p[517], most = -INFINITY, sum = 0, largest = 0, e_i;
+
+  for (uint32_t j = 0; j < n; j++) {
+    double magnitude = 0;
+
+    p[j] = 0;
+    for (uint32_t e = 0; e < hd; e++) {
+      double x = device_at(q, row + e) *
+                 device_at(k, page_row(d->pages, s, j, kv, hd) + e);
+
+      p[j] += x / sqrt((double)hd);
+      magnitude += fabs(x) / sqrt((double)hd);
+    }
+    most = fmax(most, p[j]);
+    largest = fmax(largest, magnitude);
+  }
+  for (uint32_t j = 0; j < n; j++)
+    sum += exp(p[j] - most);
+  e_i = ((double)hd * 0x1p-22 + 0x1p-21) * largest;
+  for (uint32_t e = 0; e < hd; e++) {
+    double exact = 0, magnitude = 0;
+
+    for (uint32_t j = 0; j < n; j++) {
+      double x = exp(p[j] - most) / sum *
+                 device_at(v, page_row(d->pages, s, j, kv, hd) + e);
+
+      exact += x;
+      magnitude += fabs(x);
+    }
+    device_assert_near(device_at(out, row + e), exact,
+                       (2 * e_i + 2 * 0x1p-8 + n * 0x1p-22 + 0x1p-19) *
+                           magnitude,
+                       "out", row + e);
+  }
+}
+
+/* One to three parts; pages in no order; a group of five heads, not a power of
+ * two; a sequence of one token and one of none, whose output is 0.  The fault
+ * that this catches: parts that forget their maxima. */
+START_TEST(test_decode)
+{
+  uint32_t hd = _i % 2 ? 128 : 64, pages[N_PAGES];
+  RaRng rng = ra_rng_init(10, (uint64_t)_i);
+  gsize n_cache = (gsize)N_PAGES * PAGE * KV_HEADS * hd;
+  RaKDecode d = {G_N_ELEMENTS(cached), cached,   pages, PER_SEQUENCE,    PAGE,
+                 GROUP * KV_HEADS,     KV_HEADS, hd,    1 + (uint32_t)_i};
+  gsize n = (gsize)d.n_sequences * d.q_heads * hd;
+  uint16_t *q = device_bf16(&rng, n, 4), *out = device_poisoned(2 * n);
+  uint16_t *k = device_bf16(&rng, n_cache, 1);
+  uint16_t *v = device_bf16(&rng, n_cache, 1);
+  float *workspace = device_poisoned(4 * ra_k_decode_workspace(&d) + 4);
+
+  for (uint32_t i = 0; i < N_PAGES; i++)
+    pages[i] = i * 37 % N_PAGES;
+  ra_emu_seed((uint64_t)_i);
+  ck_assert_int_eq(ra_k_decode_attention(&d, q, k, v, out, workspace, NULL), 0);
+  for (uint32_t s = 0; s < d.n_sequences; s++)
+    for (uint32_t head = 0; head < d.q_heads; head++)
+      check_decode_row(&d, q, k, v, out, s, head);
+  free(q);
+  free(k);
+  free(v);
+  free(out);
+  free(workspace);
+}
+END_TEST
+
+/* 132 processors want 264 blocks: 33 for each of 8, were 32 parts of 256 tokens
+ * not the most that 8,192 have; 256 sequences of 8 heads are enough alone. */
+START_TEST(test_parts)
+{
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 8192, 132), 32);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 1 << 20, 132), 33);
+  ck_assert_uint_eq(ra_k_decode_parts(256, 8, 8192, 132), 1);
+  ck_assert_uint_eq(ra_k_decode_parts(1, 8, 16, 132), 1);
+}
+END_TEST
+
+static Suite *
+device_attention_suite(void)
+{
+  Suite *suite = suite_create("device_attention");
+  TCase *tcase = tcase_create("attention");
+
+  tcase_set_timeout(tcase, 120);
+  tcase_add_loop_test(tcase, test_forward, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_backward, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_test(tcase, test_order);
+  tcase_add_test(tcase, test_refused);
+  tcase_add_loop_test(tcase, test_decode, 0, 3);
+  tcase_add_test(tcase, test_parts);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(device_attention_suite)

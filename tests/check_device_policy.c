@@ -1,0 +1,231 @@
+/* CUDA kernels of reinforcement learning and of sampling, run thread by thread
+ * on the CPU (tests/emulator), against the CPU's kernels, whose own reference
+ * is the formula (check_cpu_policy).
+ */
+#include "config.h"
+
+#include "kernels/policy.h"
+#include "kernels/sample.h"
+#include "tests/check_main.h"
+#include "tests/device_array.h"
+
+#define U 0x1p-24
+
+/* Lengths of none, one, a warp, a warp and one, and several: carries. */
+START_TEST(test_gae)
+{
+  static const uint32_t begin[] = {0, 0, 1, 33, 66, 266};
+  enum { N_SEQUENCES = 5, N = 266 };
+  const float gamma = 0.99f, lambda = 0.95f;
+  RaRng rng = ra_rng_init(1, 0);
+  float *r = device_f32(&rng, N, -1, 1), *v = device_f32(&rng, N, -2, 2);
+  float *a = device_poisoned(N * sizeof(float));
+  float *ret = device_poisoned(N * sizeof(float));
+  float expected[N], expected_ret[N];
+
+  ck_assert_int_eq(
+      ra_k_gae(N_SEQUENCES, begin, r, v, gamma, lambda, a, ret, NULL), 0);
+  ra_cpu_gae(N_SEQUENCES, begin, r, v, gamma, lambda, expected, expected_ret);
+  for (uint32_t s = 0; s < N_SEQUENCES; s++) {
+    double size = 0;
+
+    for (uint32_t t = begin[s + 1]; t-- > begin[s];) {
+      size = (double)gamma * (double)lambda * size + fabs((double)r[t]) +
+             fabs((double)v[t]) +
+             (t + 1 < begin[s + 1] ? fabs((double)v[t + 1]) : 0);
+      /* 12 u, and 6 u of the CPU's own */
+      device_assert_near((double)a[t], (double)expected[t], 18 * U * size,
+                         "advantage", t);
+      device_assert_near((double)ret[t], (double)a[t] + (double)v[t],
+                         U * fabs((double)ret[t]), "return", t);
+    }
+  }
+  free(r);
+  free(v);
+  free(a);
+  free(ret);
+}
+END_TEST
+
+/* 300 groups are two blocks; one group of equal rewards: advantages 0. */
+START_TEST(test_group)
+{
+  enum { GROUPS = 300, SAMPLES = 7, N = GROUPS * SAMPLES };
+  RaRng rng = ra_rng_init(2, 0);
+  float *r = device_f32(&rng, N, 0, 1), *a = device_poisoned(N * sizeof(float));
+  float expected[N];
+
+  for (int i = 0; i < SAMPLES; i++)
+    r[i] = 0.5f;
+  ck_assert_int_eq(ra_k_group_advantages(GROUPS, SAMPLES, r, a, NULL), 0);
+  ra_cpu_group_advantages(GROUPS, SAMPLES, r, expected);
+  for (int i = 0; i < N; i++)
+    device_assert_near((double)a[i], (double)expected[i],
+                       4 * U * fabs((double)expected[i]), "advantage",
+                       (gsize)i);
+  ck_assert_double_eq((double)a[0], 0);
+  free(r);
+  free(a);
+}
+END_TEST
+
+/* More tokens than the blocks have threads (128 x 256), with and without a
+ * reference; ratios on both sides of the clip. */
+START_TEST(test_policy)
+{
+  enum { N = 128 * 256 + 77 };
+  const float clip = 0.2f, weight = 0.1f, scale = 1.0f / N;
+  RaRng rng = ra_rng_init(3, 0);
+  float *lp = device_f32(&rng, N, -2, 0), *old = device_f32(&rng, N, -2, 0);
+  float *ref = device_f32(&rng, N, -2, 0), *a = device_f32(&rng, N, -2, 2);
+  float *d = device_poisoned(N * sizeof(float));
+  float *expected = device_poisoned(N * sizeof(float));
+  RaCpuLoss workspace[RA_K_LOSS_BLOCKS], got = {0}, sum = {0};
+  const float *reference = _i == 0 ? NULL : ref;
+  double size = 0;
+
+  memset(workspace, 0xff, sizeof workspace);
+  ck_assert_int_eq(ra_k_policy_loss(N, lp, old, reference, a, clip, weight,
+                                    scale, d, workspace, &got, NULL),
+                   0);
+  ra_cpu_policy_loss(N, lp, old, reference, a, clip, weight, scale, expected,
+                     &sum);
+  for (gsize i = 0; i < N; i++) {
+    double term = (1 + exp((double)(lp[i] - old[i]))) * fabs((double)a[i]);
+
+    if (reference)
+      term += (double)weight * (1 + exp(fabs((double)(ref[i] - lp[i]))));
+    size += term;
+    device_assert_near((double)d[i], (double)expected[i],
+                       16 * U * term * (double)scale, "gradient", i);
+  }
+  device_assert_near(got.loss, sum.loss, 16 * U * size, "loss", 0);
+  device_assert_near(got.kl, sum.kl, 16 * U * N * exp(2), "kl", 0);
+  ck_assert_double_eq(got.clipped, sum.clipped);
+  ck_assert_double_gt(sum.clipped, N / 10);
+  free(lp);
+  free(old);
+  free(ref);
+  free(a);
+  free(d);
+  free(expected);
+}
+END_TEST
+
+START_TEST(test_value)
+{
+  enum { N = 1000 };
+  const float clip = _i == 0 ? 0.2f : 0;
+  RaRng rng = ra_rng_init(4, 0);
+  float *v = device_f32(&rng, N, -1, 1), *old = device_f32(&rng, N, -1, 1);
+  float *ret = device_f32(&rng, N, -1, 1);
+  float *d = device_poisoned(N * sizeof(float)), expected[N];
+  RaCpuLoss workspace[RA_K_LOSS_BLOCKS], got = {0}, sum = {0};
+
+  memset(workspace, 0xff, sizeof workspace);
+  ck_assert_int_eq(
+      ra_k_value_loss(N, v, old, ret, clip, 0.5f, d, workspace, &got, NULL), 0);
+  ra_cpu_value_loss(N, v, old, ret, clip, 0.5f, expected, &sum);
+  for (gsize i = 0; i < N; i++)
+    device_assert_near((double)d[i], (double)expected[i], 4 * U, "gradient", i);
+  device_assert_near(got.loss, sum.loss, 16 * U * N, "loss", 0);
+  ck_assert_double_eq(got.clipped, sum.clipped);
+  free(v);
+  free(old);
+  free(ret);
+  free(d);
+}
+END_TEST
+
+/* ---- Sampling -------------------------------------------------------------*/
+
+enum { VOCABULARY = 1300, ROWS = 60 };
+
+static const RaCpuSampling samplings[] = {
+    {1, 0, 1},    {0.7f, 0, 1},  {0, 0, 1},       {1, 50, 1},
+    {1, 0, 0.9f}, {1, 40, 0.8f}, {1.5f, 1, 0.5f}, {1, 0, 1e-6f}};
+
+/* The token of every row is the CPU's, but where the CPU's margin says that a
+ * rounding may decide, and then in few.  Log-probabilities within 2^-20 +
+ * 4 u |lp| (exp of both sides).  The fault that this catches: n_equal of top-p
+ * counted from above the edge of top-k. */
+START_TEST(test_sample)
+{
+  const RaCpuSampling *how = &samplings[_i];
+  RaRng rng = ra_rng_init(5, (uint64_t)_i);
+  float *logits = device_f32(&rng, ROWS * VOCABULARY, -6, 6);
+  float workspace[2 * VOCABULARY], log_probs[ROWS];
+  uint32_t tokens[ROWS], n_near = 0;
+  double uniforms[ROWS];
+
+  for (int row = 0; row < ROWS; row++)
+    uniforms[row] = ra_rng_uniform(&rng);
+  ck_assert_int_eq(ra_k_sample(ROWS, VOCABULARY, logits, how, uniforms, tokens,
+                               log_probs, NULL),
+                   0);
+  for (int row = 0; row < ROWS; row++) {
+    RaCpuSample s = ra_cpu_sample(VOCABULARY, logits + row * VOCABULARY, how,
+                                  uniforms[row], workspace);
+
+    if (tokens[row] != s.token && how->temperature > 0 &&
+        s.margin < RA_K_SAMPLE_MARGIN) {
+      n_near++;
+      continue;
+    }
+    ck_assert_msg(tokens[row] == s.token, "row %d: token %u, expected %u", row,
+                  tokens[row], s.token);
+    device_assert_near((double)log_probs[row], (double)s.log_prob,
+                       0x1p-20 + 4 * U * fabs((double)s.log_prob), "log p",
+                       (gsize)row);
+  }
+  ck_assert_uint_lt(n_near, ROWS / 10);
+  free(logits);
+}
+END_TEST
+
+/* Equal logits at the edge: of 1,300 equal ones top-k 7 keeps tokens 0 to 6,
+ * and top-p 0.5 of those the first four (3.5 rounds up); u = 0.99 takes the
+ * last of them.  At temperature 0 the first of equal ones is taken. */
+START_TEST(test_ties)
+{
+  static const struct {
+    RaCpuSampling how;
+    double uniform;
+    uint32_t token;
+  } rows[] = {{{1, 7, 1}, 0.99, 6},
+              {{1, 7, 0.5f}, 0.99, 3},
+              {{1, 7, 0.5f}, 0, 0},
+              {{0, 0, 1}, 0.99, 0},
+              {{1, 0, 1}, 0.5, 650}};
+  float logits[VOCABULARY] = {0}, log_prob;
+  uint32_t token;
+
+  for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+    ck_assert_int_eq(ra_k_sample(1, VOCABULARY, logits, &rows[i].how,
+                                 &rows[i].uniform, &token, &log_prob, NULL),
+                     0);
+    ck_assert_msg(token == rows[i].token, "row %zu: %u, expected %u", i, token,
+                  rows[i].token);
+    device_assert_near((double)log_prob, -log(VOCABULARY), 0x1p-20, "log p", i);
+  }
+}
+END_TEST
+
+static Suite *
+device_policy_suite(void)
+{
+  Suite *suite = suite_create("device_policy");
+  TCase *tcase = tcase_create("policy");
+
+  tcase_set_timeout(tcase, 60);
+  tcase_add_test(tcase, test_gae);
+  tcase_add_test(tcase, test_group);
+  tcase_add_loop_test(tcase, test_policy, 0, 2);
+  tcase_add_loop_test(tcase, test_value, 0, 2);
+  tcase_add_loop_test(tcase, test_sample, 0, (int)G_N_ELEMENTS(samplings));
+  tcase_add_test(tcase, test_ties);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(device_policy_suite)

@@ -1,0 +1,218 @@
+/* CUDA's device language on a CPU: what kernels/NAME.cu needs of it, so that a
+ * C++ compiler builds a kernel and a test runs it where there is no GPU.
+ *
+ * A thread of a block is a fiber; one runs at a time, in an order drawn from a
+ * seed, until it waits.  So what is wrong in any order of the threads is likely
+ * to show in some seed, and nothing is wrong because of the emulation:
+ *
+ *  - shared memory is fresh, poisoned and bounded (a sanitizer sees overruns)
+ *    in each block;
+ *  - a barrier that a thread of the block has left without, or lanes of a warp
+ *    that meet in two places, end the program with a line;
+ *  - an asynchronous copy arrives when it is waited for, and not before.
+ *
+ * Blocks run one after the other, in the order of their seed too.  Speed,
+ * occupancy, memory ordering between blocks and PTX are not emulated: what
+ * kernels/device.cuh writes in PTX stands beside the same in C++.
+ */
+#ifndef RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
+#define RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
+
+#include <functional>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define RA_EMULATED 1
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __restrict__ __restrict
+
+struct dim3 {
+  unsigned x, y, z;
+  dim3(unsigned at_x = 1, unsigned at_y = 1, unsigned at_z = 1)
+      : x(at_x), y(at_y), z(at_z)
+  {
+  }
+};
+struct alignas(8) uint2 {
+  uint32_t x, y;
+};
+struct alignas(16) uint4 {
+  uint32_t x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+static inline float2
+make_float2(float x, float y)
+{
+  return {x, y};
+}
+static inline float4
+make_float4(float x, float y, float z, float w)
+{
+  return {x, y, z, w};
+}
+static inline uint4
+make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+  return {x, y, z, w};
+}
+
+/* Of the fiber that runs. */
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+typedef struct RaEmuStream *cudaStream_t;
+typedef int cudaError_t;
+enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
+static inline cudaError_t
+cudaGetLastError(void)
+{
+  return cudaSuccess;
+}
+template <typename F>
+static inline cudaError_t
+cudaFuncSetAttribute(F, int, int)
+{
+  return cudaSuccess;
+}
+static inline cudaError_t
+cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)
+{
+  memset(to, value, n_bytes);
+  return cudaSuccess;
+}
+
+/* ---- The machine ----------------------------------------------------------*/
+
+/* The order of threads and blocks from now on. */
+extern "C" void ra_emu_seed(uint64_t seed);
+
+/* Runs @kernel on every thread of every block; @n_dynamic bytes of
+ * ra_emu_dynamic() a block. */
+void ra_emu_launch(dim3 grid, dim3 block, size_t n_dynamic,
+                   const std::function<void()> &kernel);
+
+/* The block's memory that is known by @key; the first of its threads to ask
+ * makes it, 128-byte aligned. */
+void *ra_emu_shared(const char *key, size_t n_bytes);
+void *ra_emu_dynamic(void);
+
+/* All 32 lanes of the warp meet at @what, each with @n_bytes <= 64 of its own;
+ * lane l's are at 64 l of what it returns, until the lane's next but one. */
+const unsigned char *ra_emu_meet(const char *what, const void *mine,
+                                 size_t n_bytes);
+
+/* cp.async: 16 bytes, zeroes where @from is NULL, when they are waited for. */
+void ra_emu_copy_later(void *to, const void *from);
+void ra_emu_copy_commit(void);
+void ra_emu_copy_wait(unsigned n_left); /* all but the last @n_left groups */
+
+/* Switches between fibers since the program began: the work of the test. */
+uint64_t ra_emu_n_switches(void);
+
+/* ---- What a kernel calls --------------------------------------------------*/
+
+void __syncthreads(void);
+
+static inline void
+__syncwarp(unsigned mask = 0xffffffffu)
+{
+  (void)mask;
+  ra_emu_meet("__syncwarp", "", 0);
+}
+
+/* Aborts unless all lanes are named: kernels have no use for less. */
+void ra_emu_whole_warp(unsigned mask);
+
+template <typename T>
+static inline T
+ra_emu_lane(const unsigned char *all, unsigned lane)
+{
+  T value;
+
+  memcpy(&value, all + 64 * (lane % 32), sizeof value);
+  return value;
+}
+
+template <typename T>
+static inline T
+__shfl_xor_sync(unsigned mask, T value, int lane_mask)
+{
+  ra_emu_whole_warp(mask);
+  const unsigned char *all =
+      ra_emu_meet("__shfl_xor_sync", &value, sizeof value);
+  return ra_emu_lane<T>(all, (threadIdx.x % 32) ^ (unsigned)lane_mask);
+}
+
+template <typename T>
+static inline T
+__shfl_sync(unsigned mask, T value, int lane)
+{
+  ra_emu_whole_warp(mask);
+  const unsigned char *all = ra_emu_meet("__shfl_sync", &value, sizeof value);
+  return ra_emu_lane<T>(all, (unsigned)lane);
+}
+
+template <typename T>
+static inline T
+__shfl_up_sync(unsigned mask, T value, unsigned delta)
+{
+  ra_emu_whole_warp(mask);
+  const unsigned char *all =
+      ra_emu_meet("__shfl_up_sync", &value, sizeof value);
+  unsigned lane = threadIdx.x % 32;
+  return ra_emu_lane<T>(all, lane >= delta ? lane - delta : lane);
+}
+
+static inline unsigned
+__ballot_sync(unsigned mask, int predicate)
+{
+  unsigned votes = 0;
+
+  ra_emu_whole_warp(mask);
+  const unsigned char *all =
+      ra_emu_meet("__ballot_sync", &predicate, sizeof predicate);
+  for (unsigned lane = 0; lane < 32; lane++)
+    votes |= (unsigned)(ra_emu_lane<int>(all, lane) != 0) << lane;
+  return votes;
+}
+
+template <typename T>
+static inline T
+atomicAdd(T *to, T value)
+{
+  T old = *to;
+
+  *to = old + value;
+  return old;
+}
+
+template <typename T>
+static inline T
+__ldg(const T *from)
+{
+  return *from;
+}
+
+static inline float
+__int_as_float(int bits)
+{
+  float value;
+
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+#endif

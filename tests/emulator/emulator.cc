@@ -1,0 +1,320 @@
+/* The machine behind tests/emulator/cuda_runtime_api.h. */
+#include "config.h"
+
+#include <memory>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/emulator/cuda_runtime_api.h"
+
+enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace
+{
+
+enum State { RUNNABLE, AT_WARP, AT_BLOCK, DONE };
+
+struct Copy {
+  void *to;
+  const void *from; /* NULL: zeroes */
+};
+
+struct Fiber {
+  ucontext_t context;
+  void *stack = nullptr;
+  State state = DONE;
+  dim3 at;
+  const char *what = ""; /* where it waits */
+  unsigned n_met = 0;
+  std::vector<std::vector<Copy>> copies; /* groups; the last one is open */
+};
+
+struct Warp {
+  unsigned char slots[2][LANES * SLOT_BYTES];
+};
+
+struct Free {
+  void
+  operator()(void *p) const
+  {
+    free(p);
+  }
+};
+
+struct Block {
+  std::unordered_map<std::string, std::unique_ptr<void, Free>> shared;
+  std::vector<Warp> warps;
+  std::unique_ptr<void, Free> dynamic;
+  unsigned n_threads = 0;
+};
+
+std::vector<std::unique_ptr<Fiber>> fibers; /* kept: their stacks */
+Block *block;
+Fiber *running;
+ucontext_t scheduler;
+const std::function<void()> *entry;
+uint64_t random_state = 1, n_switches;
+
+[[noreturn]] void
+die(const char *what, const char *why)
+{
+  fprintf(stderr, "emulator: block (%u, %u, %u): %s: %s\n", blockIdx.x,
+          blockIdx.y, blockIdx.z, what, why);
+  abort();
+}
+
+/* xorshift64* of Vigna (arXiv 1402.6246). */
+uint64_t
+draw()
+{
+  random_state ^= random_state >> 12;
+  random_state ^= random_state << 25;
+  random_state ^= random_state >> 27;
+  return random_state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* A NaN in fp32 and in bf16, and no index that could be right. */
+void *
+poisoned(size_t n_bytes)
+{
+  size_t whole = (n_bytes + 127) / 128 * 128;
+  void *p = aligned_alloc(128, whole > 0 ? whole : 128);
+
+  if (!p)
+    die("memory", "there is no more");
+  memset(p, 0xff, n_bytes);
+  return p;
+}
+
+void
+run_entry()
+{
+  (*entry)();
+  if (!running->copies.back().empty() || running->copies.size() > 1)
+    for (const auto &group : running->copies)
+      if (!group.empty())
+        die("cp.async", "a thread ended with a copy that nobody waited for");
+  running->state = DONE;
+  swapcontext(&running->context, &scheduler);
+}
+
+void
+wait(State state, const char *what)
+{
+  dim3 at = threadIdx;
+
+  running->state = state;
+  running->what = what;
+  swapcontext(&running->context, &scheduler);
+  threadIdx = at;
+}
+
+void
+start(Fiber *f)
+{
+  if (!f->stack) {
+    f->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (f->stack == MAP_FAILED)
+      die("memory", "there is no more for stacks");
+  }
+  getcontext(&f->context);
+  f->context.uc_stack.ss_sp = f->stack;
+  f->context.uc_stack.ss_size = STACK_BYTES;
+  f->context.uc_link = nullptr;
+  makecontext(&f->context, run_entry, 0);
+  f->state = RUNNABLE;
+  f->n_met = 0;
+  f->copies.assign(1, {});
+}
+
+/* Lets the warp of thread @t go on once all its lanes have met. */
+void
+release_warp(unsigned t)
+{
+  unsigned first = t / LANES * LANES;
+
+  for (unsigned i = first; i < first + LANES; i++) {
+    if (fibers[i]->state == DONE)
+      die(fibers[t]->what, "a lane of the warp has ended");
+    if (fibers[i]->state != AT_WARP)
+      return;
+  }
+  for (unsigned i = first; i < first + LANES; i++) {
+    if (strcmp(fibers[i]->what, fibers[t]->what) != 0)
+      die(fibers[t]->what, "another lane of the warp is elsewhere");
+    fibers[i]->state = RUNNABLE;
+  }
+}
+
+void
+release_block()
+{
+  for (unsigned i = 0; i < block->n_threads; i++) {
+    if (fibers[i]->state == DONE)
+      die("__syncthreads", "a thread of the block has ended");
+    if (fibers[i]->state != AT_BLOCK)
+      return;
+  }
+  for (unsigned i = 0; i < block->n_threads; i++)
+    fibers[i]->state = RUNNABLE;
+}
+
+void
+run_block(dim3 shape, size_t n_dynamic)
+{
+  Block here;
+  unsigned n = shape.x * shape.y * shape.z, n_done = 0;
+  std::vector<unsigned> ready;
+
+  if (n == 0 || n % LANES != 0 || shape.y * shape.z != 1)
+    die("launch", "blocks are one row of whole warps here");
+  here.warps.resize(n / LANES);
+  here.n_threads = n;
+  here.dynamic.reset(poisoned(n_dynamic));
+  block = &here;
+  while (fibers.size() < n)
+    fibers.push_back(std::make_unique<Fiber>());
+  for (unsigned i = 0; i < n; i++) {
+    fibers[i]->at = dim3(i);
+    start(fibers[i].get());
+  }
+  while (n_done < n) {
+    ready.clear();
+    for (unsigned i = 0; i < n; i++)
+      if (fibers[i]->state == RUNNABLE)
+        ready.push_back(i);
+    if (ready.empty())
+      die("deadlock", "no thread can go on");
+    /* One round: all that were ready, in a drawn order. */
+    for (size_t left = ready.size(); left > 0; left--) {
+      size_t pick = draw() % left;
+      unsigned t = ready[pick];
+
+      ready[pick] = ready[left - 1];
+      running = fibers[t].get();
+      threadIdx = running->at;
+      n_switches++;
+      swapcontext(&scheduler, &running->context);
+      if (fibers[t]->state == DONE)
+        n_done++;
+      else if (fibers[t]->state == AT_WARP)
+        release_warp(t);
+      else if (fibers[t]->state == AT_BLOCK)
+        release_block();
+    }
+  }
+  block = nullptr;
+}
+
+} // namespace
+
+void
+ra_emu_seed(uint64_t seed)
+{
+  random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+void
+ra_emu_launch(dim3 grid, dim3 shape, size_t n_dynamic,
+              const std::function<void()> &kernel)
+{
+  unsigned n = grid.x * grid.y * grid.z;
+  std::vector<unsigned> order(n);
+
+  gridDim = grid;
+  blockDim = shape;
+  entry = &kernel;
+  for (unsigned i = 0; i < n; i++)
+    order[i] = i;
+  for (unsigned left = n; left > 0; left--) {
+    unsigned pick = (unsigned)(draw() % left), b = order[pick];
+
+    order[pick] = order[left - 1];
+    blockIdx = dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);
+    run_block(shape, n_dynamic);
+  }
+}
+
+void *
+ra_emu_shared(const char *key, size_t n_bytes)
+{
+  auto &p = block->shared[key];
+
+  if (!p)
+    p.reset(poisoned(n_bytes));
+  return p.get();
+}
+
+void *
+ra_emu_dynamic(void)
+{
+  return block->dynamic.get();
+}
+
+const unsigned char *
+ra_emu_meet(const char *what, const void *mine, size_t n_bytes)
+{
+  unsigned t = running->at.x;
+  Warp *warp = &block->warps[t / LANES];
+  unsigned char *slots = warp->slots[running->n_met++ % 2];
+
+  if (n_bytes > SLOT_BYTES)
+    die(what, "more bytes than a slot has");
+  memcpy(slots + t % LANES * SLOT_BYTES, mine, n_bytes);
+  wait(AT_WARP, what);
+  return slots;
+}
+
+void
+ra_emu_whole_warp(unsigned mask)
+{
+  if (mask != 0xffffffffu)
+    die("mask", "not all lanes are named");
+}
+
+void
+__syncthreads(void)
+{
+  wait(AT_BLOCK, "__syncthreads");
+}
+
+void
+ra_emu_copy_later(void *to, const void *from)
+{
+  running->copies.back().push_back({to, from});
+}
+
+void
+ra_emu_copy_commit(void)
+{
+  running->copies.emplace_back();
+}
+
+void
+ra_emu_copy_wait(unsigned n_left)
+{
+  auto &groups = running->copies;
+
+  while (groups.size() > n_left + 1) {
+    for (const Copy &c : groups.front())
+      if (c.from)
+        memcpy(c.to, c.from, 16);
+      else
+        memset(c.to, 0, 16);
+    groups.erase(groups.begin());
+  }
+}
+
+uint64_t
+ra_emu_n_switches(void)
+{
+  return n_switches;
+}

@@ -1,0 +1,41 @@
+## CUDA kernels on a CPU: emulator.cc, and every kernels/NAME.cu compiled against
+## it by an NAME.cc of one line.  Only tests link this.
+if HAVE_CXX
+check_LIBRARIES += %D%/libemulated.a
+endif
+tests_emulator_libemulated_a_CPPFLAGS = -I$(top_srcdir)/tests/emulator \
+	$(AM_CPPFLAGS)
+tests_emulator_libemulated_a_CXXFLAGS = -std=c++17 -ffp-contract=off -Wall \
+	-Wextra -Wshadow $(RA_WERROR) $(RA_SAN)
+tests_emulator_libemulated_a_SOURCES =
+tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
+tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
+tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
+tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
+tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
+tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
+tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
+tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
+tests_emulator_libemulated_a_SOURCES += %D%/logprob.cc
+tests_emulator_libemulated_a_SOURCES += %D%/pointwise.cc
+tests_emulator_libemulated_a_SOURCES += %D%/policy.cc
+tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm.cc
+tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm_backward.cc
+tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
+emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
+
+if HAVE_CXX
+check_programs += tests/check_device
+tests_check_device_SOURCES = tests/check_device.c tests/device_array.h
+tests_check_device_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_attention
+tests_check_device_attention_SOURCES = tests/check_device_attention.c \
+	tests/device_array.h
+tests_check_device_attention_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_policy
+tests_check_device_policy_SOURCES = tests/check_device_policy.c \
+	tests/device_array.h
+tests_check_device_policy_LDADD = $(emulated_ldadd)
+check_programs += tests/check_emulator
+tests_check_emulator_LDADD = $(emulated_ldadd)
+endif
