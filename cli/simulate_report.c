@@ -62,9 +62,10 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   g_autofree char *workload = g_path_get_basename(setup->workload_path);
   g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
   g_autofree char *name = g_path_get_basename(setup->profile_path);
+  g_autofree char *gpus = ra_cluster_gpu_names(setup->cluster);
 
   g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n", workload,
-                         cluster, breakdown->n_gpus, setup->cluster->gpu);
+                         cluster, breakdown->n_gpus, gpus);
   g_string_append_printf(out, "%s: ", name);
   if (profile.n_measured > 0)
     g_string_append_printf(

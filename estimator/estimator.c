@@ -102,6 +102,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
           device->intra_bytes_per_s > 0 && device->host_bytes_per_s > 0,
       NULL);
   estimator = g_new0(RaEstimator, 1);
+  estimator->n_kinds = 1;
   estimator->one_shot_s_per_byte = 1 / device->intra_bytes_per_s;
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
@@ -129,6 +130,28 @@ ra_estimator_set_system(RaEstimator *estimator,
   if (!(estimator->system.comm_factor > 0))
     estimator->system.comm_factor = 1;
   g_return_if_fail(estimator->system.compute_factor > 0);
+  for (guint k = 1; k < estimator->n_kinds; k++)
+    ra_estimator_set_system(estimator->kinds[k], constants);
+}
+
+void
+ra_estimator_add_kind(RaEstimator *estimator, RaEstimator *kind)
+{
+  g_return_if_fail(estimator->n_kinds < RA_NODE_KINDS_MAX);
+  estimator->kinds[estimator->n_kinds++] = kind;
+}
+
+guint
+ra_estimator_n_kinds(const RaEstimator *estimator)
+{
+  return estimator->n_kinds;
+}
+
+const RaEstimator *
+ra_estimator_kind(const RaEstimator *estimator, guint kind)
+{
+  g_return_val_if_fail(kind < estimator->n_kinds, NULL);
+  return kind == 0 ? estimator : estimator->kinds[kind];
 }
 
 void
@@ -151,6 +174,8 @@ ra_estimator_fork(const RaEstimator *estimator)
 
   fork->memo = ra_op_memo_new();
   fork->is_fork = TRUE;
+  for (guint k = 1; k < fork->n_kinds; k++)
+    fork->kinds[k] = ra_estimator_fork(estimator->kinds[k]);
   return fork;
 }
 
@@ -161,6 +186,8 @@ ra_estimator_free(RaEstimator *estimator)
     return;
   if (!estimator->is_fork)
     ra_decode_attention_law_clear(&estimator->decode_attention);
+  for (guint k = 1; k < estimator->n_kinds; k++)
+    ra_estimator_free(estimator->kinds[k]);
   ra_op_memo_free(estimator->memo);
   g_free(estimator);
 }

@@ -66,6 +66,22 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
                               const RaCluster *cluster, GError **error);
 
 /**
+ * ra_estimator_add_kind:
+ * @kind: (transfer full): of the cluster as if all nodes were of its next kind
+ *   (ra_cluster_of_kind()); before the system is set
+ *
+ * An estimator by itself is that of kind 0.  What is asked of it is of nodes of
+ * that kind; who knows on which nodes something runs asks the estimators of
+ * their kinds, and takes the slowest: a collective waits for its slowest
+ * member, and what passes between two nodes passes at the slower one's rate.
+ */
+void ra_estimator_add_kind(RaEstimator *estimator, RaEstimator *kind);
+/* 1 where nodes are all alike. */
+guint ra_estimator_n_kinds(const RaEstimator *estimator);
+/* (transfer none): that of @kind, below ra_estimator_n_kinds(). */
+const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
+
+/**
  * ra_estimator_set_system:
  * @constants: (nullable): what a system costs beside its kernels, copied; %NULL
  *   and RA_SYSTEM_CONSTANTS_NONE: nothing

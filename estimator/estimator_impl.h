@@ -48,6 +48,9 @@ struct _RaEstimator {
   gboolean is_real;                      /* calls cost what ReaL says */
   gboolean is_fork;                      /* what laws own is another's */
   RaOpMemo *memo;                        /* of a fork; else NULL */
+  RaEstimator *kinds[RA_NODE_KINDS_MAX]; /* of further kinds of nodes, from 1
+                                            on; owned */
+  guint n_kinds;                         /* >= 1 */
 };
 
 /* Which law a memory-bound @op follows; those that others follow have one of

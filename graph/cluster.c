@@ -90,6 +90,8 @@ ra_cluster_key_specs(const char *noun, gsize *out_n)
 
   if (g_str_equal(noun, "link"))
     return ra_cluster_link_key_specs(out_n);
+  if (g_str_equal(noun, "kind"))
+    return ra_cluster_kind_key_specs(out_n);
   *out_n = g_str_equal(noun, "cluster") ? G_N_ELEMENTS(cluster_keys) : 0;
   return *out_n > 0 ? cluster_keys : NULL;
 }
@@ -195,7 +197,7 @@ check_nics(RaKeyFile *file, guint group, const ClusterKeys *keys,
 RaCluster *
 ra_cluster_load(RaKeyFile *file, GError **error)
 {
-  static const char *const nouns[] = {"cluster!", "link *", NULL};
+  static const char *const nouns[] = {"cluster!", "link *", "kind *", NULL};
   ClusterKeys keys = {.usd_per_gpu_h = (double)NAN};
   RaFabric fabric;
   GError *cause = NULL;
@@ -232,7 +234,8 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->straggler_frac = keys.straggler_frac;
   cluster->straggler_slowdown = keys.straggler_slowdown;
   cluster->sharp = keys.sharp;
-  if (ra_cluster_read_links(cluster, error))
+  if (ra_cluster_read_kinds(cluster, error) &&
+      ra_cluster_read_links(cluster, error))
     return cluster;
   ra_cluster_free(cluster);
   return NULL;
@@ -245,6 +248,8 @@ ra_cluster_free(RaCluster *cluster)
     return;
   ra_key_file_unref(cluster->file);
   g_free(cluster->links);
+  g_free(cluster->kinds);
+  g_free(cluster->kind_of_node);
   ra_link_graph_free(cluster->graph);
   g_free(cluster);
 }

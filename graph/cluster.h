@@ -24,6 +24,13 @@
  *     [link node3/nic2]              also node3/gpu2, leaf0/rail2
  *     rate = 200 Gbit/s              0 B/s: it has failed
  *
+ * and, where nodes are not like the others,
+ *
+ *     [kind a100]
+ *     nodes = node[8-15]             the others are the [cluster]'s
+ *     gpu = a100-sxm                 and what else is not the [cluster]'s
+ *     nic = 200 Gbit/s
+ *
  * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
  * Typical sizes: 1 to 2,048 nodes of 8.
  */
@@ -78,6 +85,21 @@ typedef struct {
   double bytes_per_s; /* each direction; 0: failed */
 } RaClusterLink;
 
+/* Kinds of nodes, the [cluster]'s own first. */
+#define RA_NODE_KINDS_MAX 4
+/* Runs of nodes of one kind, beside the first. */
+#define RA_KIND_RUNS_MAX 16
+
+typedef struct {
+  const char *name; /* "cluster", or of its group; borrowed from the file */
+  guint group;      /* of the file, for messages */
+  const char *gpu;  /* profile's name */
+  uint32_t nics_per_node;
+  double nic_bytes_per_s;
+  double usd_per_gpu_h; /* NAN: no price */
+  RaDevice device;      /* zero until a profile fills it */
+} RaMachineKind;
+
 typedef struct {
   RaKeyFile *file;        /* kept for names and messages; owned reference */
   uint32_t n_nodes;       /* 1 to 10^6 */
@@ -99,6 +121,9 @@ typedef struct {
   double straggler_slowdown; /* by this factor, >= 1 */
   gboolean sharp;            /* the network's switches reduce */
   RaDevice device;           /* zero until a profile fills it */
+  RaMachineKind *kinds;      /* (n_kinds) owned; NULL: nodes are all alike */
+  uint32_t n_kinds;          /* 0: the same */
+  uint8_t *kind_of_node;     /* (n_nodes) owned; NULL: the same */
 } RaCluster;
 
 /**
@@ -137,6 +162,29 @@ double ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster);
 
 /* Switches, one a rail, that the nodes below one leaf hang on: 1 without. */
 uint32_t ra_cluster_n_rails(const RaCluster *cluster);
+
+/* Kind of the node of GPU @gpu; 0 where all are alike. */
+static inline uint32_t
+ra_cluster_kind(const RaCluster *cluster, uint32_t gpu)
+{
+  return cluster->kind_of_node
+             ? cluster->kind_of_node[gpu / cluster->gpus_per_node]
+             : 0;
+}
+
+/* The cluster as if all of its nodes were of @kind, of those that it has; the
+ * view owns nothing. */
+RaCluster ra_cluster_of_kind(const RaCluster *cluster, uint32_t kind);
+
+/* (transfer full): profiles of its GPUs, "h100-sxm/a100-sxm". */
+char *ra_cluster_gpu_names(const RaCluster *cluster);
+
+/* The least memory of a GPU of @kinds, bits; all alike: the device's. */
+double ra_cluster_memory_bytes(const RaCluster *cluster, uint32_t kinds);
+
+/* Of so many GPUs of each kind, (n_kinds); NAN: one has no price. */
+double ra_cluster_usd_per_h(const RaCluster *cluster,
+                            const uint32_t *gpus_by_kind);
 
 #define RA_MESH_RUNS_MAX 16
 
@@ -192,6 +240,9 @@ uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
 /* The rank of @gpu, of the cluster, in @mesh of whole nodes; UINT32_MAX: not
 there.  O(runs). */
 uint32_t ra_mesh_rank(const RaMesh *mesh, uint32_t gpu);
+
+/* Kinds of the nodes of @mesh, bits; 1 where all are alike. */
+uint32_t ra_cluster_kinds(const RaCluster *cluster, const RaMesh *mesh);
 
 gboolean ra_mesh_equal(const RaMesh *a, const RaMesh *b);
 

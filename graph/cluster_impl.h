@@ -8,4 +8,8 @@
 gboolean ra_cluster_read_links(RaCluster *cluster, GError **error);
 const RaKeySpec *ra_cluster_link_key_specs(gsize *out_n);
 
+/* The `[kind NAME]` groups of @cluster's file into it. */
+gboolean ra_cluster_read_kinds(RaCluster *cluster, GError **error);
+const RaKeySpec *ra_cluster_kind_key_specs(gsize *out_n);
+
 #endif

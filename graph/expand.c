@@ -199,7 +199,8 @@ ra_expand_with(const RaAugmented *augmented, const RaExpandOptions *options,
   RaTaskGraph *graph;
 
   e.builder = ra_builder_new(augmented, options->fidelity, options->seed);
-  if (options->fold)
+  /* Replicas on unlike nodes are no twins. */
+  if (options->fold && !augmented->plan->cluster->kinds)
     ra_fold_apply(e.builder, &scope);
   e.contexts = g_new0(RaCallContext *, augmented->plan->workload->n_calls);
   e.entries = g_array_new(FALSE, FALSE, sizeof(RaTaskId));

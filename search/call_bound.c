@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <math.h>
+
 #include "graph/expand_zero.h"
 #include "search/call_bound.h"
 #include "sim/decode.h"
@@ -10,6 +12,7 @@
 /* A call while it is bounded. */
 typedef struct {
   const RaEstimator *estimator;
+  uint32_t kinds; /* of the nodes of the mesh */
   const RaCluster *cluster;
   const RaCallMemory *c;
   RaShard shard; /* of passes: without gathers */
@@ -17,6 +20,23 @@ typedef struct {
   const RaCallLoad *load;
   RaCallContext x; /* who reduces and gathers; pieces are those of c */
 } Subject;
+
+/* The work of @graph on the quickest kind of nodes of the mesh. */
+static double
+least_work_s(const Subject *s, const RaTaskGraph *graph)
+{
+  double least_s = (double)INFINITY;
+
+  for (guint k = 0; k < ra_estimator_n_kinds(s->estimator); k++) {
+    RaCost cost;
+
+    if (!(s->kinds >> k & 1))
+      continue;
+    ra_estimator_work(ra_estimator_kind(s->estimator, k), graph, 0, &cost);
+    least_s = MIN(least_s, cost.total_s);
+  }
+  return least_s;
+}
 
 /* What a pass of a micro-batch takes of a piece, all but gathers. */
 static double
@@ -28,10 +48,8 @@ pass_s(const Subject *s, const RaPiece *piece, RaPhase phase)
                  .batch = s->load->batch};
   RaTaskGraph graph = {
       .n_works = 1, .works = &work, .n_shards = 1, .shards = &s->shard};
-  RaCost cost;
 
-  ra_estimator_work(s->estimator, &graph, 0, &cost);
-  return cost.total_s;
+  return least_work_s(s, &graph);
 }
 
 /* A task of one op. */
@@ -40,11 +58,9 @@ op_s(const Subject *s, const RaOp *op)
 {
   RaWork work = {.shard = RA_NONE, .op = *op};
   RaTaskGraph graph = {.n_works = 1, .works = &work};
-  RaCost cost;
 
   work.op.count = 1;
-  ra_estimator_work(s->estimator, &graph, 0, &cost);
-  return cost.total_s;
+  return least_work_s(s, &graph);
 }
 
 /* Pieces between the first and the last are alike if they have as many layers
@@ -270,7 +286,7 @@ static double
 steps_s(const Subject *s, const RaPiece *piece, uint32_t n_sequences,
         const uint32_t *prompt, const uint32_t *response)
 {
-  double end_s;
+  double end_s, least_s = (double)INFINITY;
   RaCost cost;
   RaDynamic dynamic = {.n_groups = s->plan->n_micro_batches,
                        .n_stages = 1,
@@ -282,8 +298,13 @@ steps_s(const Subject *s, const RaPiece *piece, uint32_t n_sequences,
                        .weight = 1};
   RaDecodeResult result = {.part_end_s = &end_s, .part_cost = &cost};
 
-  ra_decode_run(s->estimator, &s->x.shard_record, &dynamic, &result);
-  return end_s;
+  for (guint k = 0; k < ra_estimator_n_kinds(s->estimator); k++)
+    if (s->kinds >> k & 1) {
+      ra_decode_run(ra_estimator_kind(s->estimator, k), &s->x.shard_record,
+                    &dynamic, &result);
+      least_s = MIN(least_s, end_s);
+    }
+  return least_s;
 }
 
 /* The most of: a stage that never waits; one group, which passes all stages in
@@ -338,6 +359,7 @@ ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
   uint32_t prompt = (uint32_t)ra_length_mean(&w->prompt_length);
   uint32_t response = (uint32_t)ra_length_mean(&w->response_length);
 
+  s.kinds = ra_cluster_kinds(s.cluster, &s.plan->mesh);
   s.shard.zero_ranks = 0;
   ra_call_context_fill(&s.x, memory->plan, call);
   s.x.pieces = held->pieces;

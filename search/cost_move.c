@@ -10,28 +10,43 @@
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
 #include "search/space_impl.h"
+#include "sim/kinds.h"
 
 /* How two meshes lie to each other, 16 bits: where they share a node the GPUs
  * from the one's begin to the other's, above OFFSET_ZERO. */
 #define RELATION_BEFORE 1u /* in other nodes, the source first */
 #define RELATION_AFTER 2u
 
-/* One op, as a task of the graph has it. */
-static double
-op_s(const RaCostTable *table, RaOp op)
+/* As a task of the graph has it. */
+double
+ra_cost_table_op_s(const RaCostTable *table, RaOp op, uint32_t kinds)
 {
   RaWork work = {.shard = RA_NONE, .op = op};
   RaTaskGraph graph = {.n_works = 1, .works = &work};
   RaCost cost;
 
   work.op.count = 1;
-  ra_estimator_work(table->estimator, &graph, 0, &cost);
+  ra_kinds_work(table->estimator, &graph, 0, kinds, &cost);
   return cost.total_s;
+}
+
+/* The least on any kind of nodes. */
+static double
+least_op_s(const RaCostTable *table, RaOp op)
+{
+  double least_s = (double)INFINITY;
+
+  for (guint k = 0; k < ra_estimator_n_kinds(table->estimator); k++) {
+    double seconds = ra_cost_table_op_s(table, op, 1u << k);
+    least_s = MIN(least_s, seconds);
+  }
+  return least_s;
 }
 
 double
 ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
-                         uint32_t dp_from, uint32_t dp_to, gboolean one_node)
+                         uint32_t dp_from, uint32_t dp_to, gboolean one_node,
+                         uint32_t kinds)
 {
   uint32_t few = MIN(dp_from, dp_to), many = MAX(dp_from, dp_to);
   uint64_t most = (uint64_t)ceil(bytes / few);
@@ -39,7 +54,7 @@ ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
              .dim = {one_node ? most : 0, one_node ? 0 : most,
                      (many + few - 1) / few}};
 
-  return op_s(table, op);
+  return ra_cost_table_op_s(table, op, kinds);
 }
 
 double
@@ -48,7 +63,7 @@ ra_cost_table_host_s(const RaCostTable *table, uint32_t call)
   double host_s = table->space->workload->calls[call].host_s;
   RaOp op = {.kind = RA_OP_HOST, .dim = {(uint64_t)llround(host_s * 1e9)}};
 
-  return op_s(table, op);
+  return ra_cost_table_op_s(table, op, 0);
 }
 
 static uint32_t
@@ -185,10 +200,10 @@ ra_cost_table_init_moves(RaCostTable *table)
                             model->model->n_layers /
                             (double)ra_model_n_params(model->model);
   }
-  table->intra_s_per_byte = op_s(table, op) * 0x1p-40;
+  table->intra_s_per_byte = least_op_s(table, op) * 0x1p-40;
   op.dim[1] = op.dim[0];
   op.dim[0] = 0;
-  table->inter_s_per_byte = op_s(table, op) * 0x1p-40;
+  table->inter_s_per_byte = least_op_s(table, op) * 0x1p-40;
 }
 
 static uint32_t
@@ -321,7 +336,7 @@ realloc_s(const RaCostTable *table, uint32_t model, const RaCandidate *from,
   op.dim[0] = r->load.max_intra_bytes;
   op.dim[1] = r->load.max_inter_bytes;
   op.dim[2] = r->load.n_steps;
-  return op_s(table, op);
+  return ra_cost_table_op_s(table, op, from->kinds | to->kinds);
 }
 
 gboolean
@@ -386,7 +401,7 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
 
     ra_augment_copy_bytes(lone->plan, call, what, &most);
     op.dim[0] = (uint64_t)ceil(most);
-    seconds = op_s(table, op);
+    seconds = ra_cost_table_op_s(table, op, c->kinds);
     g_mutex_lock(&table->lock);
     *slot = seconds;
     g_mutex_unlock(&table->lock);

@@ -103,12 +103,13 @@ double ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
  * @dp_from: of the producer
  * @dp_to: of the consumer
  * @one_node: both meshes are in one node
+ * @kinds: of the nodes of both
  *
  * As add_transfer() of graph/augment.c and the estimator have it.  O(1).
  */
 double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
                                 uint32_t dp_from, uint32_t dp_to,
-                                gboolean one_node);
+                                gboolean one_node, uint32_t kinds);
 
 /**
  * ra_cost_table_realloc_key:

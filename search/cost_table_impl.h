@@ -35,6 +35,9 @@ struct _RaCostTable {
   GHashTable *reallocs;                      /* key -> RaKnownRealloc, owned */
 };
 
+/* Seconds of @op as a task of its own on the slowest of @kinds of nodes. */
+double ra_cost_table_op_s(const RaCostTable *table, RaOp op, uint32_t kinds);
+
 /* Fills what ra_cost_table_realloc_bound_s() goes by. */
 void ra_cost_table_init_moves(RaCostTable *table);
 

@@ -138,6 +138,28 @@ new_gpus(const RaEvaluator *e)
   return g_new(uint32_t, n);
 }
 
+/* A GPU with less memory than the largest counts as if that were held: whether
+ * it fits is then one comparison. */
+static void
+weigh_kinds(RaEvaluator *e)
+{
+  const RaCluster *cluster = e->space->cluster;
+
+  e->n_kind_sets = cluster->kinds ? 1u << cluster->n_kinds : 1;
+  e->limit_bytes = cluster->device.memory_bytes;
+  for (uint32_t k = 0; k < cluster->n_kinds; k++) {
+    double bytes = ra_cluster_memory_bytes(cluster, 1u << k);
+    e->limit_bytes = MAX(e->limit_bytes, bytes);
+  }
+  for (uint32_t node = 1; cluster->kinds && node < cluster->n_nodes; node++)
+    if (cluster->kind_of_node[node] != cluster->kind_of_node[node - 1])
+      e->kind_ends[e->n_kind_ends++] = node * cluster->gpus_per_node;
+  for (uint32_t k = 0; k < cluster->n_kinds; k++)
+    e->lack_bytes[k] = (uint64_t)((e->limit_bytes -
+                                   ra_cluster_memory_bytes(cluster, 1u << k)) /
+                                  (1 + cluster->slack_frac));
+}
+
 RaEvaluator *
 ra_evaluator_new(RaCostTable *costs)
 {
@@ -155,6 +177,7 @@ ra_evaluator_new(RaCostTable *costs)
                         ? RA_NONE
                         : ra_workload_trainer(w, w->calls[c].model);
   number_dp(e);
+  weigh_kinds(e);
   e->round = G_MAXINT;
   for (uint32_t c = 0; c < e->n_calls; c++)
     make_briefs(e, c);

@@ -43,11 +43,12 @@ typedef struct {
   uint16_t realloc_switch[RA_POINT_MAX]; /* to the layout of a call, or NONE */
 } RaProgramUse;
 
-/* Seconds of a transfer by dp of both ends, NAN: not asked yet. */
+/* Seconds of a transfer by dp of both ends and kinds of nodes, NAN: not asked
+ * yet. */
 typedef struct {
   uint16_t call, source;
   double bytes;
-  double *seconds; /* (n_dp, n_dp, 2), owned */
+  double *seconds; /* (n_dp, n_dp, 2, n_kind_sets), owned */
 } RaEdgeCost;
 
 /* A reallocation asked before. */
@@ -102,6 +103,12 @@ struct _RaEvaluator {
   gint round;                     /* what others asked before it is seen */
   RaScreen *screen;               /* owned; NULL: not yet */
   uint32_t n_dp;
+  uint32_t n_kind_sets; /* 2^kinds of nodes; all alike: 1 */
+  uint32_t n_kind_ends;
+  uint32_t kind_ends[RA_KIND_RUNS_MAX]; /* GPUs at which another kind begins */
+  double limit_bytes;                   /* memory of the largest GPU */
+  uint64_t lack_bytes[RA_NODE_KINDS_MAX]; /* what a kind's GPUs have less, so
+                                             that it counts as held */
   double *least_s[RA_POINT_MAX]; /* by call: (n_like, n_parts) of candidates */
   GHashTable *programs;          /* key -> RaProgramUse, owned */
   GArray *edges;                 /* RaEdgeCost */
@@ -231,7 +238,8 @@ void ra_screen_free(RaScreen *screen);
 /* --- search/evaluate_memory.c --- */
 
 /* Most bytes in use on any GPU of @lane in the last replay. */
-uint64_t ra_evaluator_most_bytes(RaEvaluator *e, guint lane);
+uint64_t ra_evaluator_most_bytes(RaEvaluator *e, guint lane,
+                                 uint32_t *out_kind);
 
 /* Most bytes that are in use on some GPU for certain. */
 uint64_t ra_evaluator_least_bytes(RaEvaluator *e, guint lane);

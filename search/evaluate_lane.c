@@ -21,12 +21,15 @@ transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
   gboolean one_node = l->node[from] == l->node[to] && l->node[to] != RA_NONE;
   uint32_t i = e->dp_at[from][l->point.calls[from].candidate];
   uint32_t k = e->dp_at[to][l->point.calls[to].candidate];
-  double *slot = &cost->seconds[(i * e->n_dp + k) * 2 + (one_node != 0)];
+  uint32_t kinds = l->candidate[from]->kinds | l->candidate[to]->kinds;
+  double *slot = &cost->seconds[((i * e->n_dp + k) * 2 + (one_node != 0)) *
+                                    e->n_kind_sets +
+                                (e->n_kind_sets > 1 ? kinds : 0)];
 
   if (isnan(*slot))
-    *slot = ra_cost_table_transfer_s(e->costs, cost->bytes,
-                                     l->candidate[from]->plan.dp,
-                                     l->candidate[to]->plan.dp, one_node);
+    *slot = ra_cost_table_transfer_s(
+        e->costs, cost->bytes, l->candidate[from]->plan.dp,
+        l->candidate[to]->plan.dp, one_node, kinds);
   return *slot;
 }
 
@@ -228,6 +231,18 @@ fill_standing(RaEvaluator *e, guint lane, uint32_t call)
   e->standing[call].of[lane] = (double)sum;
 }
 
+/* What the smallest GPU of @kinds has less than the largest of the cluster. */
+static uint64_t
+most_lack_bytes(const RaEvaluator *e, uint32_t kinds)
+{
+  uint64_t most = 0;
+
+  for (uint32_t k = 0; e->n_kind_sets > 1 && k < RA_NODE_KINDS_MAX; k++)
+    if (kinds >> k & 1)
+      most = MAX(most, e->lack_bytes[k]);
+  return most;
+}
+
 /* What does not depend on the others. */
 static void
 fill_own(RaEvaluator *e, guint lane, uint32_t call)
@@ -241,7 +256,8 @@ fill_own(RaEvaluator *e, guint lane, uint32_t call)
                             : ra_evaluator_seen_s(e, call, candidate);
 
   e->transient[call].of[lane] =
-      (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK]);
+      (double)(bytes[RA_FOOT_KV] + bytes[RA_FOOT_WORK] +
+               most_lack_bytes(e, l->candidate[call]->kinds));
   l->unknown &= ~(1u << call);
   if (!parts) {
     l->unknown |= 1u << call;

@@ -29,6 +29,7 @@ typedef struct {
   int64_t change[RA_POINT_MAX * N_CHANGES];    /* on the GPU */
   uint32_t n_moments;
   uint32_t n_gpus; /* in e->gpus */
+  uint32_t kind;   /* of the node of the fullest GPU so far */
 } Walk;
 
 static gboolean
@@ -204,12 +205,18 @@ stage_at(const RaLane1 *l, uint32_t call, uint32_t gpu)
                                       (l->end[call] - l->begin[call])];
 }
 
+static uint64_t
+lack_of(const Walk *w, uint32_t gpu)
+{
+  return w->e->lack_bytes[ra_cluster_kind(w->e->space->cluster, gpu)];
+}
+
 /* Follows @gpu if it could hold more than @most. */
 static uint64_t
 try_gpu(Walk *w, uint32_t gpu, uint64_t most)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
-  uint64_t sum = 0, transient = 0, bytes;
+  uint64_t lack = lack_of(w, gpu), sum = lack, transient = 0, bytes;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     w->stage[c] = stage_at(l, c, gpu);
@@ -222,7 +229,9 @@ try_gpu(Walk *w, uint32_t gpu, uint64_t most)
   fill_changes(w);
   if (w->n_moments == 0)
     list_moments(w);
-  bytes = walk(w);
+  bytes = walk(w) + lack;
+  if (bytes > most)
+    w->kind = ra_cluster_kind(w->e->space->cluster, gpu);
   return MAX(most, bytes);
 }
 
@@ -236,8 +245,8 @@ compare_gpus(const void *a, const void *b)
   return (*x > *y) - (*x < *y);
 }
 
-/* Ends of runs of meshes, at most. */
-#define ENDS_MAX (2 * RA_POINT_MAX * RA_NODE_SET_RUNS)
+/* Ends of runs of meshes and of kinds of nodes, at most. */
+#define ENDS_MAX (2 * RA_POINT_MAX * RA_NODE_SET_RUNS + RA_KIND_RUNS_MAX)
 
 /* Of few, most often, which are almost in order. */
 static void
@@ -267,11 +276,16 @@ stretch_bound(const Walk *w, uint32_t gpu)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
   uint64_t sum = 0, transient = 0;
+  gboolean any = FALSE;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++)
-    if (ra_lane_rank(l, c, gpu) != RA_NONE)
+    if (ra_lane_rank(l, c, gpu) != RA_NONE) {
       sum += call_bytes(w, c, &l->candidate[c]->footprint.most, &transient);
-  return sum + transient;
+      any = TRUE;
+    }
+  if (!any)
+    return 0;
+  return sum + transient + lack_of(w, gpu);
 }
 
 static uint32_t
@@ -292,7 +306,8 @@ list_stretches(const Walk *w, Stretch *out)
       ends[n++] = l->end[c];
     }
   }
-
+  for (uint32_t i = 0; i < w->e->n_kind_ends; i++)
+    ends[n++] = w->e->kind_ends[i];
   sort_gpus(ends, n);
   for (uint32_t i = 0; i + 1 < n; i++)
     if (ends[i] < ends[i + 1])
@@ -356,7 +371,7 @@ least_on_gpu(const Walk *w, uint32_t gpu)
       running += bytes[RA_FOOT_PARAMS];
     most = MAX(most, running);
   }
-  return sum + most;
+  return sum + most + lack_of(w, gpu);
 }
 
 uint64_t
@@ -380,7 +395,7 @@ ra_evaluator_least_bytes(RaEvaluator *e, guint lane)
 }
 
 uint64_t
-ra_evaluator_most_bytes(RaEvaluator *e, guint lane)
+ra_evaluator_most_bytes(RaEvaluator *e, guint lane, uint32_t *out_kind)
 {
   Walk w = {.e = e, .lane = lane, .program = e->lanes[lane].use->program};
   Stretch stretches[ENDS_MAX], *next;
@@ -393,8 +408,10 @@ ra_evaluator_most_bytes(RaEvaluator *e, guint lane)
       if (stretches[i].bound_bytes > most &&
           (!next || stretches[i].bound_bytes > next->bound_bytes))
         next = &stretches[i];
-    if (!next)
+    if (!next) {
+      *out_kind = w.kind;
       return most;
+    }
     next->bound_bytes = 0;
     list_gpus(&w, next);
     for (uint32_t i = 0; i < w.n_gpus; i++)

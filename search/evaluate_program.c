@@ -43,7 +43,7 @@ static uint16_t
 edge_of(RaEvaluator *e, const RaProgramSlot *slot)
 {
   RaEdgeCost cost = {slot->call, slot->source, slot->bytes, NULL};
-  gsize n = (gsize)e->n_dp * e->n_dp * 2;
+  gsize n = (gsize)e->n_dp * e->n_dp * 2 * e->n_kind_sets;
 
   for (guint i = 0; i < e->edges->len; i++) {
     const RaEdgeCost *known = &g_array_index(e->edges, RaEdgeCost, i);

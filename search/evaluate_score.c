@@ -61,7 +61,7 @@ ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s)
 gboolean
 ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane)
 {
-  double limit = evaluator->space->cluster->device.memory_bytes;
+  double limit = evaluator->limit_bytes;
 
   return total_bytes(evaluator, evaluator->most_bytes->of[lane]) > limit &&
          total_bytes(evaluator,
@@ -72,9 +72,14 @@ void
 ra_evaluator_exact_peak(RaEvaluator *evaluator, guint lane,
                         RaScore *inout_score)
 {
-  double limit = evaluator->space->cluster->device.memory_bytes;
-  uint64_t used = ra_evaluator_most_bytes(evaluator, lane);
+  double limit = evaluator->limit_bytes;
+  uint32_t kind;
+  uint64_t used = ra_evaluator_most_bytes(evaluator, lane, &kind);
 
+  if (evaluator->n_kind_sets > 1) {
+    used -= evaluator->lack_bytes[kind];
+    limit = ra_cluster_memory_bytes(evaluator->space->cluster, 1u << kind);
+  }
   inout_score->peak_bytes = total_bytes(evaluator, (double)used);
   inout_score->over_bytes = MAX(inout_score->peak_bytes - limit, 0.0);
   inout_score->is_exact = TRUE;
@@ -87,15 +92,14 @@ double
 ra_evaluator_penalised_s(const RaEvaluator *evaluator, const RaScore *score)
 {
   return score->run_s *
-         (1 + OVER_FACTOR * score->over_bytes /
-                  evaluator->space->cluster->device.memory_bytes);
+         (1 + OVER_FACTOR * score->over_bytes / evaluator->limit_bytes);
 }
 
 /* Exactly, unless what certainly stands on a GPU is too much for @limit_s. */
 static void
 weigh_peak(RaEvaluator *e, guint lane, double limit_s, RaScore *score)
 {
-  double limit = e->space->cluster->device.memory_bytes;
+  double limit = e->limit_bytes;
   double least = total_bytes(e, (double)ra_evaluator_least_bytes(e, lane));
 
   score->over_bytes = MAX(least - limit, 0.0);
@@ -122,7 +126,7 @@ void
 ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
                        const double *limit_s, RaScore *out_scores)
 {
-  double limit = evaluator->space->cluster->device.memory_bytes;
+  double limit = evaluator->limit_bytes;
 
   g_return_if_fail(lanes < 1u << RA_LANES);
   ra_evaluator_memory_bound(evaluator);

@@ -46,6 +46,17 @@ ra_lone_new(const RaWorkload *workload, const RaCluster *cluster, uint32_t call,
     lone->plan->calls[c] = trivial(&lone->layers[c]);
   }
   lone->plan->calls[call] = *plan;
+  if (cluster->kinds) {
+    /* Kinds go by the node, so the nodes before are cut off. */
+    uint32_t first = plan->mesh.runs[0].first;
+    RaMesh *mesh = &lone->plan->calls[call].mesh;
+
+    lone->cluster.kind_of_node += first;
+    lone->cluster.n_nodes = mesh->runs[mesh->n_runs - 1].first +
+                            mesh->runs[mesh->n_runs - 1].n - first;
+    for (uint32_t i = 0; i < mesh->n_runs; i++)
+      mesh->runs[i].first -= first;
+  }
   return lone;
 }
 

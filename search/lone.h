@@ -25,7 +25,8 @@ typedef struct {
  * @workload: borrowed
  * @cluster: borrowed
  * @call: of the workload, with a model
- * @plan: how it runs, on a mesh that begins at node 0; its stages are borrowed
+ * @plan: how it runs, on a mesh that begins at node 0, where nodes are of
+ *   several kinds anywhere; its stages are borrowed
  *
  * Returns: (transfer full): ra_lone_free() it
  */

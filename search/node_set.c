@@ -15,6 +15,8 @@ struct _RaNodeSets {
 static const char *
 why_none(const RaCluster *cluster)
 {
+  if (cluster->kinds)
+    return "nodes are of several kinds";
   if (cluster->fabric.kind == RA_FABRIC_GRAPH)
     return "the fabric is a graph of links";
   if (cluster->fabric.oversubscription > 1)

@@ -31,9 +31,10 @@ layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
   g_string_append_printf(
       key,
       "%" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32
-      " %" PRIu32 " %" PRIu32 " %" PRIu32,
+      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
       space->workload->calls[call].model, candidate->n_gpus, p->dp, p->tp,
-      p->pp, p->cp, ra_call_plan_ep(p), p->n_virtual, ra_call_plan_n_shards(p));
+      p->pp, p->cp, ra_call_plan_ep(p), p->n_virtual, ra_call_plan_n_shards(p),
+      candidate->kinds);
   for (uint32_t i = 0; i < p->pp * p->n_virtual; i++)
     g_string_append_printf(key, ",%" PRIu32, p->stage_layers[i]);
   return g_string_free(key, FALSE);
@@ -397,17 +398,23 @@ ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
                              candidate->n_gpus);
 }
 
-/* A candidate for @plan: at all places of its size, or at @set alone. */
+/* A candidate for @plan: at all places of its size, or at @set alone; where
+ * nodes are of several kinds at its own place alone. */
 static void
 add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
               uint32_t n_gpus, const RaMesh *set)
 {
+  gboolean alone = set || space->cluster->kinds;
   RaSpaceCall *to = &space->calls[call];
   const RaCluster *cluster = space->cluster;
   RaCandidate c = {.plan = *plan, .n_gpus = n_gpus};
 
   c.step = ra_space_step(cluster, n_gpus);
   c.n_positions = (ra_cluster_n_gpus(cluster) - n_gpus) / c.step + 1;
+  if (alone && !set) {
+    c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
+    c.n_positions = 1;
+  }
   if (set) {
     RaMesh *kept = g_memdup2(set, sizeof *set);
 
@@ -415,7 +422,10 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
     c.sets = kept;
     c.n_sets = c.n_positions = 1;
   }
-  c.plan.mesh = ra_space_mesh(cluster, 0, n_gpus);
+  c.plan.mesh = ra_space_mesh(cluster, cluster->kinds ? c.first : 0, n_gpus);
+  if (set && cluster->kinds)
+    c.plan.mesh = *set;
+  c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
   c.plan.residency = RA_RESIDENCY_RELEASE;
   c.plan.stage_layers = g_memdup2(
       plan->stage_layers, plan->pp * plan->n_virtual * sizeof(uint32_t));

@@ -114,13 +114,15 @@ typedef struct {
 } RaSpaceOptions;
 
 typedef struct {
-  RaCallPlan plan;       /* at position 0; its stage_layers are owned */
+  RaCallPlan plan;       /* its mesh at node 0, where nodes are of several
+                            kinds at position 0; its stage_layers are owned */
   uint32_t n_gpus;       /* of the mesh; 0: a host call without a mesh */
   uint32_t first;        /* GPU at which the mesh of position 0 begins */
   uint32_t step;         /* GPUs from a position to the next */
   uint32_t n_positions;  /* >= 1, sets included */
   const RaMesh *sets;    /* (n_sets) borrowed: of the last positions */
   uint32_t n_sets;       /* <= n_positions */
+  uint32_t kinds;        /* of nodes, bits: of the mesh at every position */
   uint32_t layout;       /* calls of one model lay their parameters out alike
                             iff this is equal and their meshes begin alike */
   RaFootprint footprint; /* owned; zero of a host call */

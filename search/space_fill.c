@@ -183,6 +183,55 @@ make_degrees(RaSpaceMaker *m, uint32_t tp, uint32_t pp)
   }
 }
 
+/* All degrees on the mesh in hand. */
+static void
+make_all(RaSpaceMaker *m)
+{
+  uint32_t n_gpus = m->mesh.n_gpus, step = m->mesh.step;
+
+  for (uint32_t tp = 1; tp <= step; tp *= 2)
+    for (uint32_t pp = 1; pp <= n_gpus / tp; pp++) {
+      if (pp > m->model->model->n_layers)
+        break;
+      /* Only divisors are worth a line. */
+      if (step % tp == 0 && n_gpus / tp % pp == 0)
+        make_degrees(m, tp, pp);
+    }
+}
+
+/* Whether meshes of @n_gpus from GPUs @a and @b on are on the same kinds of
+ * nodes, node by node. */
+static gboolean
+same_kinds(const RaCluster *cluster, uint32_t a, uint32_t b, uint32_t n_gpus)
+{
+  for (uint32_t i = 0; i < n_gpus; i += cluster->gpus_per_node)
+    if (ra_cluster_kind(cluster, a + i) != ra_cluster_kind(cluster, b + i))
+      return FALSE;
+  return TRUE;
+}
+
+/* Where nodes are of several kinds: a candidate for every stretch of places
+ * that see the same, as they differ in cost and room. */
+static void
+make_kinds(RaSpaceMaker *m)
+{
+  const RaCluster *cluster = m->sink->space->cluster;
+  RaCandidate all = m->mesh;
+
+  for (uint32_t at = 0, n; at < all.n_positions; at += n) {
+    uint32_t begin = all.first + at * all.step;
+
+    for (n = 1; at + n < all.n_positions &&
+                same_kinds(cluster, begin, begin + n * all.step, all.n_gpus);)
+      n++;
+    m->mesh.first = begin;
+    m->mesh.n_positions = n;
+    m->plan.mesh = ra_space_mesh(cluster, begin, all.n_gpus);
+    m->mesh.kinds = ra_cluster_kinds(cluster, &m->plan.mesh);
+    make_all(m);
+  }
+}
+
 static void
 make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
 {
@@ -212,15 +261,14 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
                                    &m->mesh.n_sets);
     m->mesh.n_positions += m->mesh.n_sets;
   }
-  m->plan.mesh = ra_space_mesh(cluster, 0, n_gpus);
-  for (uint32_t tp = 1; tp <= step; tp *= 2)
-    for (uint32_t pp = 1; pp <= n_gpus / tp; pp++) {
-      if (pp > m->model->model->n_layers)
-        break;
-      /* Only divisors are worth a line. */
-      if (step % tp == 0 && n_gpus / tp % pp == 0)
-        make_degrees(m, tp, pp);
-    }
+  m->plan.mesh = cluster->kinds && pin && pin->mesh.n_runs > 1
+                     ? pin->mesh
+                     : ra_space_mesh(cluster, 0, n_gpus);
+  m->mesh.kinds = ra_cluster_kinds(cluster, &m->plan.mesh);
+  if (cluster->kinds && !(pin && pin->mesh.n_runs > 1))
+    make_kinds(m);
+  else
+    make_all(m);
 }
 
 void

@@ -53,13 +53,29 @@ reject_memory(Maker *m, double bytes, double limit)
   last->has_bytes = limit;
 }
 
+/* Of the largest GPU of the mesh: which stage is on which GPU is looked at when
+ * a plan is evaluated. */
+static double
+most_memory_bytes(const Maker *m)
+{
+  const RaCluster *cluster = m->sink->space->cluster;
+  double most = 0;
+
+  for (uint32_t k = 0; k < MAX(cluster->n_kinds, 1u); k++)
+    if (m->mesh.kinds >> k & 1) {
+      double bytes = ra_cluster_memory_bytes(cluster, 1u << k);
+      most = MAX(most, bytes);
+    }
+  return most;
+}
+
 /* Takes the strategy in hand, or says why not; @footprint is taken over. */
 static void
 take(Maker *m, RaFootprint *footprint)
 {
   RaCandidate candidate = m->mesh;
   double bytes = gpu_bytes(m, footprint);
-  double limit = m->sink->space->cluster->device.memory_bytes;
+  double limit = most_memory_bytes(m);
 
   if (bytes > limit) {
     reject_memory(m, bytes, limit);

@@ -50,6 +50,7 @@ dist_clusters_DATA += %D%/clusters/h100-1n.cluster
 dist_clusters_DATA += %D%/clusters/h100-2048n.cluster
 dist_clusters_DATA += %D%/clusters/h100-4n.cluster
 dist_clusters_DATA += %D%/clusters/h100-4n-graph.cluster
+dist_clusters_DATA += %D%/clusters/h100-a100-4n.cluster
 dist_clusters_DATA += %D%/clusters/h20-2n.cluster
 dist_clusters_DATA += %D%/clusters/h200-16n.cluster
 dist_clusters_DATA += %D%/clusters/l40s-1n.cluster

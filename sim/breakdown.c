@@ -145,20 +145,49 @@ count_tokens(const RaWorkload *workload, const RaFlopShare *shares)
   return tokens;
 }
 
-/* Dense peak of the call's dtype.  A device without fp8 units computes it in
+/* What the GPUs that calls use cost, an hour. */
+static double
+kinds_usd_per_h(const RaTaskGraph *graph)
+{
+  const RaCluster *cluster = graph->augmented->plan->cluster;
+  uint32_t n[RA_NODE_KINDS_MAX] = {0};
+
+  for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++)
+    if (graph->lane_of_gpu[gpu] != RA_NONE)
+      n[ra_cluster_kind(cluster, gpu)]++;
+  return ra_cluster_usd_per_h(cluster, n);
+}
+
+static double
+device_peak_flop_per_s(const RaWorkload *workload, uint32_t model,
+                       const RaDevice *device)
+{
+  if (model != RA_NONE && workload->models[model].dtype == RA_DTYPE_FP8 &&
+      device->fp8_flop_per_s > 0)
+    return device->fp8_flop_per_s;
+  return device->bf16_flop_per_s;
+}
+
+/* Dense peak of the call's dtype, the mean of its mesh's GPUs.  A device without fp8 units computes it in
  * bf16; fp32 is meant as TF32 or bf16 products with fp32 sums, so it is held
  * against the bf16 peak too. */
 static double
 call_peak_flop_per_s(const RaPlan *plan, uint32_t call)
 {
   const RaWorkload *workload = plan->workload;
-  const RaDevice *device = &plan->cluster->device;
-  uint32_t model = workload->calls[call].model;
+  const RaCluster *cluster = plan->cluster;
+  const RaMesh *mesh = &plan->calls[call].mesh;
+  uint32_t model = workload->calls[call].model, n = ra_mesh_n_gpus(mesh);
+  double sum = 0;
 
-  if (model != RA_NONE && workload->models[model].dtype == RA_DTYPE_FP8 &&
-      device->fp8_flop_per_s > 0)
-    return device->fp8_flop_per_s;
-  return device->bf16_flop_per_s;
+  if (!cluster->kinds)
+    return device_peak_flop_per_s(workload, model, &cluster->device);
+  for (uint32_t rank = 0; rank < n; rank++) {
+    uint32_t kind = ra_cluster_kind(cluster, ra_mesh_gpu(mesh, cluster, rank));
+    sum +=
+        device_peak_flop_per_s(workload, model, &cluster->kinds[kind].device);
+  }
+  return sum / n;
 }
 
 static void
@@ -182,7 +211,9 @@ fill_rates(RaBreakdown *breakdown, const RaTaskGraph *graph)
     breakdown->flop_per_s_per_gpu = flop / gpu_s;
     breakdown->mfu_frac = isfinite(at_peak_s) ? at_peak_s / gpu_s : (double)NAN;
   }
-  breakdown->usd = plan->cluster->usd_per_gpu_h * gpu_s / 3600;
+  breakdown->usd = plan->cluster->kinds
+                       ? kinds_usd_per_h(graph) * breakdown->iteration_s / 3600
+                       : plan->cluster->usd_per_gpu_h * gpu_s / 3600;
 }
 
 RaBreakdown *

@@ -6,6 +6,7 @@
 #include "sim/call.h"
 #include "sim/cost.h"
 #include "sim/decode.h"
+#include "sim/kinds.h"
 #include "sim/real.h"
 #include "sim/serve.h"
 #include "sim/task_class.h"
@@ -70,24 +71,50 @@ serve_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
   ra_serve_run(&source, batcher, dynamic->n_sequences, NULL, &served);
 }
 
+/* With continuous batching, on the slowest of @kinds; 0: nodes are alike. */
+static void
+serve_kinds(const RaTaskGraph *graph, const RaEstimator *estimator,
+            const RaDynamic *dynamic, uint32_t kinds, RaDecodeResult *result)
+{
+  guint n_parts = dynamic->n_parts, n = 0;
+  g_autofree double *ends_s = g_new(double, n_parts);
+  g_autofree RaCost *costs = g_new(RaCost, n_parts);
+
+  for (guint k = 0; k < ra_estimator_n_kinds(estimator); k++) {
+    RaDecodeResult one = {.part_end_s = ends_s, .part_cost = costs};
+
+    if (kinds != 0 && !(kinds >> k & 1))
+      continue;
+    serve_dynamic(graph, ra_estimator_kind(estimator, k), dynamic, &one);
+    if (n++ > 0 && ends_s[n_parts - 1] <= result->part_end_s[n_parts - 1])
+      continue;
+    memcpy(result->part_end_s, ends_s, n_parts * sizeof *ends_s);
+    memcpy(result->part_cost, costs, n_parts * sizeof *costs);
+  }
+}
+
+/* @kinds: (nullable): of nodes, by stage. */
 static void
 cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
-             uint32_t index, DynamicCosts *costs)
+             uint32_t index, const uint32_t *kinds, DynamicCosts *costs)
 {
   const RaDynamic *dynamic = &graph->dynamics[index];
   RaCost *parts = costs->parts + costs->begin[index];
   g_autofree double *part_end_s = g_new(double, dynamic->n_parts);
   RaDecodeResult result = {.part_end_s = part_end_s, .part_cost = parts};
 
-  if (index > 0 && same_dynamic(dynamic, dynamic - 1)) {
+  if (index > 0 && same_dynamic(dynamic, dynamic - 1) &&
+      (!kinds || memcmp(kinds, kinds - (dynamic - 1)->n_stages,
+                        dynamic->n_stages * sizeof *kinds) == 0)) {
     memcpy(parts, costs->parts + costs->begin[index - 1],
            dynamic->n_parts * sizeof *parts);
     return;
   }
   if (dynamic->batching.max_sequences > 0)
-    serve_dynamic(graph, estimator, dynamic, &result);
+    serve_kinds(graph, estimator, dynamic, kinds ? kinds[0] : 1, &result);
   else
-    ra_decode_run(estimator, &graph->shards[dynamic->shard], dynamic, &result);
+    ra_decode_run_kinds(estimator, &graph->shards[dynamic->shard], dynamic,
+                        kinds, &result);
   for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     parts[part].total_s =
         part_end_s[part] - (part > 0 ? part_end_s[part - 1] : 0);
@@ -102,7 +129,10 @@ cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
               DynamicCosts *out_costs)
 {
   uint32_t n_parts = 0;
+  g_autofree uint32_t *stages = NULL, *kinds = NULL;
 
+  if (ra_estimator_n_kinds(estimator) > 1)
+    kinds = ra_dynamic_kinds_new(graph, &stages);
   out_costs->begin = g_new(uint32_t, graph->n_dynamics + 1);
   for (uint32_t d = 0; d < graph->n_dynamics; d++) {
     out_costs->begin[d] = n_parts;
@@ -111,7 +141,8 @@ cost_dynamics(const RaTaskGraph *graph, const RaEstimator *estimator,
   out_costs->begin[graph->n_dynamics] = n_parts;
   out_costs->parts = g_new(RaCost, n_parts);
   for (uint32_t d = 0; d < graph->n_dynamics; d++)
-    cost_dynamic(graph, estimator, d, out_costs);
+    cost_dynamic(graph, estimator, d, kinds ? kinds + stages[d] : NULL,
+                 out_costs);
 }
 
 /* Call fidelity: the parts of every call that has such tasks, in every
@@ -160,26 +191,75 @@ call_costs_clear(CallCosts *costs)
   g_free(costs->parts);
 }
 
+/* What works cost: (n_works), or by group of tasks where nodes are of several
+ * kinds. */
+typedef struct {
+  RaCost *works;   /* (n_masks, n_works) owned */
+  uint8_t *done;   /* likewise; NULL: all are */
+  uint32_t *kinds; /* by group, owned; NULL: nodes are alike */
+} WorkCosts;
+
+static void
+work_costs_init(WorkCosts *costs, const RaTaskGraph *graph,
+                const RaEstimator *estimator)
+{
+  gsize n = graph->n_works;
+
+  *costs = (WorkCosts){NULL, NULL, NULL};
+  if (ra_estimator_n_kinds(estimator) > 1) {
+    n <<= ra_estimator_n_kinds(estimator);
+    costs->kinds = ra_group_kinds_new(graph);
+    costs->done = g_new0(uint8_t, MAX(n, 1u));
+  }
+  costs->works = g_new(RaCost, MAX(n, 1u));
+  for (uint32_t work = 0; !costs->kinds && work < graph->n_works; work++)
+    ra_estimator_work(estimator, graph, work, &costs->works[work]);
+}
+
+static const RaCost *
+work_cost(WorkCosts *costs, const RaTaskGraph *graph,
+          const RaEstimator *estimator, RaTaskId t)
+{
+  gsize at = graph->work[t];
+  uint32_t kinds;
+
+  if (!costs->kinds)
+    return &costs->works[at];
+  kinds = costs->kinds[graph->group[t]];
+  at += (gsize)kinds * graph->n_works;
+  if (!costs->done[at])
+    ra_kinds_work(estimator, graph, graph->work[t], kinds, &costs->works[at]);
+  costs->done[at] = 1;
+  return &costs->works[at];
+}
+
+static void
+work_costs_clear(WorkCosts *costs)
+{
+  g_free(costs->works);
+  g_free(costs->done);
+  g_free(costs->kinds);
+}
+
 gboolean
 ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
               RaCost *out_costs, GError **error)
 {
-  g_autofree RaCost *works = g_new(RaCost, graph->n_works);
+  WorkCosts works;
   DynamicCosts dynamics = {NULL, NULL};
   CallCosts calls = {NULL, 0};
   gboolean ok = TRUE;
 
   if (ra_estimator_is_real(estimator))
     return ra_real_task_costs(graph, estimator, out_costs, error);
-  for (uint32_t work = 0; work < graph->n_works; work++)
-    ra_estimator_work(estimator, graph, work, &works[work]);
+  work_costs_init(&works, graph, estimator);
   cost_dynamics(graph, estimator, &dynamics);
   for (RaTaskId t = 0; t < graph->n_tasks && ok; t++) {
     uint32_t dynamic = graph->dynamic ? graph->dynamic[t] : RA_NONE;
 
     out_costs[t] = (RaCost){0};
     if (graph->work[t] != RA_NONE)
-      out_costs[t] = works[graph->work[t]];
+      out_costs[t] = *work_cost(&works, graph, estimator, t);
     else if (dynamic != RA_NONE)
       out_costs[t] =
           dynamics.parts[dynamics.begin[dynamic] + graph->mini_batch[t] -
@@ -188,6 +268,7 @@ ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
       ok = cost_call(graph, estimator, &graph->augmented->nodes[graph->node[t]],
                      &calls, &out_costs[t], error);
   }
+  work_costs_clear(&works);
   g_free(dynamics.begin);
   g_free(dynamics.parts);
   call_costs_clear(&calls);

@@ -124,7 +124,32 @@ typedef struct {
   const RaEstimator *estimator; /* borrowed */
   const RaShard *shard;         /* borrowed */
   const RaDynamic *dynamic;     /* borrowed */
+  const uint32_t *kinds;        /* nullable (n_stages): of nodes */
 } Replica;
+
+/* On the slowest of the stage's kinds of nodes; a line holds as far as all do.
+ */
+static void
+slowest_line(const Replica *replica, uint32_t stage, uint32_t n_sequences,
+             uint64_t kv_tokens, RaDecodeLine *out_line)
+{
+  uint64_t until_tokens = UINT64_MAX;
+  guint n = 0;
+
+  for (guint k = 0; k < ra_estimator_n_kinds(replica->estimator); k++) {
+    RaDecodeLine line;
+
+    if (!(replica->kinds[stage] >> k & 1))
+      continue;
+    ra_estimator_decode(ra_estimator_kind(replica->estimator, k),
+                        replica->shard, &replica->dynamic->pieces[stage],
+                        n_sequences, kv_tokens, &line);
+    until_tokens = MIN(until_tokens, line.until_tokens);
+    if (n++ == 0 || line.cost.total_s > out_line->cost.total_s)
+      *out_line = line;
+  }
+  out_line->until_tokens = until_tokens;
+}
 
 static void
 estimator_line(const void *context, uint32_t stage, uint32_t n_sequences,
@@ -132,6 +157,10 @@ estimator_line(const void *context, uint32_t stage, uint32_t n_sequences,
 {
   const Replica *replica = context;
 
+  if (replica->kinds) {
+    slowest_line(replica, stage, n_sequences, kv_tokens, out_line);
+    return;
+  }
   ra_estimator_decode(replica->estimator, replica->shard,
                       &replica->dynamic->pieces[stage], n_sequences, kv_tokens,
                       out_line);
@@ -144,14 +173,29 @@ estimator_send_s(const void *context, uint32_t n_sequences)
   RaOp send = replica->dynamic->send;
 
   send.dim[0] *= n_sequences;
+  if (replica->kinds) {
+    uint32_t kinds = 0;
+    double most_s = 0;
+
+    for (uint32_t s = 0; s < replica->dynamic->n_stages; s++)
+      kinds |= replica->kinds[s];
+    for (guint k = 0; k < ra_estimator_n_kinds(replica->estimator); k++)
+      if (kinds >> k & 1) {
+        double send_s =
+            ra_estimator_op_s(ra_estimator_kind(replica->estimator, k), &send);
+        most_s = MAX(most_s, send_s);
+      }
+    return most_s;
+  }
   return ra_estimator_op_s(replica->estimator, &send);
 }
 
 void
-ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
-              const RaDynamic *dynamic, RaDecodeResult *inout_result)
+ra_decode_run_kinds(const RaEstimator *estimator, const RaShard *shard,
+                    const RaDynamic *dynamic, const uint32_t *kinds,
+                    RaDecodeResult *inout_result)
 {
-  Replica replica = {estimator, shard, dynamic};
+  Replica replica = {estimator, shard, dynamic, kinds};
   RaDecodeSource source = {estimator_line, estimator_send_s, &replica, NULL,
                            NULL};
 
@@ -159,11 +203,18 @@ ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
 }
 
 void
+ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
+              const RaDynamic *dynamic, RaDecodeResult *inout_result)
+{
+  ra_decode_run_kinds(estimator, shard, dynamic, NULL, inout_result);
+}
+
+void
 ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
                const RaDynamic *dynamic, RaDecodeVisitFunc visit, void *data,
                RaDecodeResult *inout_result)
 {
-  Replica replica = {estimator, shard, dynamic};
+  Replica replica = {estimator, shard, dynamic, NULL};
   RaDecodeSource source = {estimator_line, estimator_send_s, &replica, visit,
                            data};
 

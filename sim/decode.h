@@ -77,4 +77,11 @@ void ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
 void ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
                    const RaDynamic *dynamic, RaDecodeResult *inout_result);
 
+/* The same with @kinds, nullable: of the nodes that each stage is on (bits of
+ * RaMachineKind); a stage's step takes what it takes on the slowest, a send
+ * between stages too. */
+void ra_decode_run_kinds(const RaEstimator *estimator, const RaShard *shard,
+                         const RaDynamic *dynamic, const uint32_t *kinds,
+                         RaDecodeResult *inout_result);
+
 #endif

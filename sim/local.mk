@@ -16,6 +16,7 @@ libsim_a_SOURCES += %D%/flows.c %D%/flows.h
 libsim_a_SOURCES += %D%/fingerprint.c %D%/fingerprint.h
 libsim_a_SOURCES += %D%/flop.c %D%/flop.h
 libsim_a_SOURCES += %D%/interfere.c %D%/interfere.h
+libsim_a_SOURCES += %D%/kinds.c %D%/kinds.h
 libsim_a_SOURCES += %D%/network.c %D%/network.h %D%/network_impl.h
 libsim_a_SOURCES += %D%/network_dense.c
 libsim_a_SOURCES += %D%/network_hub.c

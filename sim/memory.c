@@ -176,6 +176,32 @@ follow_lane(const RaMemoryTable *table, uint64_t base, const GArray *moments,
   return n_negative;
 }
 
+/* (transfer full): the memory of the smallest GPU of each lane; @out_most: of
+ * the largest of the cluster. */
+static double *
+lane_capacities(const RaTaskGraph *graph, double *out_most)
+{
+  const RaCluster *cluster = graph->augmented->plan->cluster;
+  double *capacity = g_new(double, MAX(graph->n_lanes, 1u));
+
+  *out_most = cluster->device.memory_bytes;
+  for (uint32_t k = 0; k < cluster->n_kinds; k++) {
+    double bytes = ra_cluster_memory_bytes(cluster, 1u << k);
+    *out_most = MAX(*out_most, bytes);
+  }
+  for (uint32_t l = 0; l < graph->n_lanes; l++)
+    capacity[l] = (double)INFINITY;
+  for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
+    uint32_t l = graph->lane_of_gpu[gpu];
+    double bytes =
+        ra_cluster_memory_bytes(cluster, 1u << ra_cluster_kind(cluster, gpu));
+
+    if (l != RA_NONE)
+      capacity[l] = MIN(capacity[l], bytes);
+  }
+  return capacity;
+}
+
 RaMemoryReplay *
 ra_memory_replay_new(const RaSim *sim, const RaMemoryTable *table)
 {
@@ -185,20 +211,30 @@ ra_memory_replay_new(const RaSim *sim, const RaMemoryTable *table)
   RaMemoryReplay *replay = g_new0(RaMemoryReplay, 1);
   g_autoptr(GArray) moments = g_array_new(FALSE, FALSE, sizeof(Moment));
   g_autofree uint64_t *base = g_new(uint64_t, MAX(n_holders, 1u));
+  double most_capacity, fullest_bytes = -1;
+  g_autofree double *capacity = lane_capacities(table->graph, &most_capacity);
   LaneTasks lists;
 
   lane_tasks_init(&lists, table);
+  replay->capacity_bytes =
+      table->graph->augmented->plan->cluster->device.memory_bytes;
   replay->lanes = g_new0(RaLanePeak, MAX(n_lanes, 1u));
   replay->n_lanes = n_lanes;
   replay->fullest = RA_NONE;
   for (uint32_t l = 0; l < n_lanes; l++) {
+    double held_bytes;
+
     ra_memory_table_base(table, l, base);
     lane_moments(result, table, &lists, l, moments);
     replay->n_negative +=
         follow_lane(table, sum_of(base, n_holders), moments, &replay->lanes[l]);
-    if (replay->fullest == RA_NONE ||
-        replay->lanes[l].peak_bytes > replay->lanes[replay->fullest].peak_bytes)
+    /* What the GPU has less than the largest counts as if it were held. */
+    held_bytes = replay->lanes[l].peak_bytes + (most_capacity - capacity[l]);
+    if (held_bytes > fullest_bytes) {
       replay->fullest = l;
+      replay->capacity_bytes = capacity[l];
+      fullest_bytes = held_bytes;
+    }
   }
   lane_tasks_clear(&lists);
   return replay;

@@ -25,11 +25,13 @@ typedef struct {
 } RaLanePeak;
 
 typedef struct {
-  RaLanePeak *lanes;   /* (n_lanes), owned */
-  uint32_t n_lanes;    /* of the graph */
-  uint32_t fullest;    /* lane with the highest peak, the least on a tie;
-                          RA_NONE: no lane */
-  uint32_t n_negative; /* moments at which a lane held less than nothing: 0
+  RaLanePeak *lanes;     /* (n_lanes), owned */
+  uint32_t n_lanes;      /* of the graph */
+  uint32_t fullest;      /* lane with the least room left at its peak, where all
+                          nodes are alike that with the highest peak; the first
+                          on a tie; RA_NONE: no lane */
+  double capacity_bytes; /* of one of its GPUs, the smallest */
+  uint32_t n_negative;   /* moments at which a lane held less than nothing: 0
                           unless the table is wrong */
 } RaMemoryReplay;
 

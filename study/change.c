@@ -33,9 +33,9 @@ static const struct {
     {RA_FILE_SYSTEM, system_key_specs},
 };
 
-static const char *const nouns[] = {"workload",  "model", "call",   "cluster",
-                                    "link",      "plan",  "device", "law",
-                                    "constants", NULL};
+static const char *const nouns[] = {"workload", "model",     "call", "cluster",
+                                    "link",     "kind",      "plan", "device",
+                                    "law",      "constants", NULL};
 
 static gboolean fail(GError **error, const char *text, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
@@ -167,16 +167,17 @@ split_group(RaChange *change, const char *group, GError **error)
   change->name = g_strstrip(g_strdup(space ? space : ""));
   if (!g_strv_contains(nouns, change->noun)) {
     near = hint(change->noun, nouns);
-    return fail(error, change->text, "unknown group '%s'%s%s", change->noun,
-                near,
-                *near ? ""
-                      : ", expected workload, model NAME, call NAME, "
-                        "cluster, link NAME, plan, device, law NAME or "
-                        "constants");
+    return fail(
+        error, change->text, "unknown group '%s'%s%s", change->noun, near,
+        *near ? ""
+              : ", expected workload, model NAME, call NAME, "
+                "cluster, link NAME, kind NAME, plan, device, law NAME or "
+                "constants");
   }
   wants_name =
       g_str_equal(change->noun, "model") || g_str_equal(change->noun, "call") ||
-      g_str_equal(change->noun, "law") || g_str_equal(change->noun, "link");
+      g_str_equal(change->noun, "law") || g_str_equal(change->noun, "link") ||
+      g_str_equal(change->noun, "kind");
   if (wants_name != (*change->name != '\0'))
     return fail(error, change->text,
                 wants_name ? "'%s' without a name, expected '%s NAME'"
@@ -256,7 +257,8 @@ ra_change_apply(const RaChange *change, RaKeyFile *file,
   add_names(names, file, change->noun);
   if (change->kind == RA_FILE_PLAN)
     add_names(names, workload, change->noun);
-  if (g_str_equal(change->noun, "link")) /* of all there are */
+  if (g_str_equal(change->noun, "link") ||
+      g_str_equal(change->noun, "kind")) /* of all there are */
     g_ptr_array_add(names, change->name);
   g_ptr_array_add(names, NULL);
   if (names->len == 1 ||

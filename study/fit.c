@@ -159,7 +159,7 @@ ra_fit_new(const RaSetup *setup, const RaSetupFlags *flags,
   memory = ra_memory_replay_new(replay->sim, table);
   bytes = g_new0(uint64_t, ra_memory_n_holders(table->memory));
   fit->lane = memory->fullest;
-  fit->capacity_bytes = setup->cluster->device.memory_bytes;
+  fit->capacity_bytes = memory->capacity_bytes;
   if (fit->lane != RA_NONE) {
     fill_peak(fit, replay, &memory->lanes[fit->lane]);
     ra_memory_holders_at_peak(replay->sim, table, fit->lane, bytes);

@@ -34,6 +34,7 @@ make_cluster(const RaCluster *cluster)
 {
   RaTable *table = ra_table_new("cluster");
   g_autofree char *name = fabric_name(&cluster->fabric);
+  g_autofree char *gpus = ra_cluster_gpu_names(cluster);
   g_autofree char *fabric =
       g_strconcat(name, cluster->sharp ? ", SHARP" : "", NULL);
 
@@ -44,12 +45,57 @@ make_cluster(const RaCluster *cluster)
   ra_table_column(table, "nics_per_node", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "fabric", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_row(table);
-  ra_table_text(table, cluster->gpu);
+  ra_table_text(table, gpus);
   ra_table_integer(table, cluster->n_nodes);
   ra_table_integer(table, ra_cluster_n_gpus(cluster));
   ra_table_integer(table, cluster->gpus_per_node);
   ra_table_integer(table, cluster->nics_per_node);
   ra_table_text(table, fabric);
+  return table;
+}
+
+static uint32_t
+count_nodes(const RaCluster *cluster, uint32_t kind)
+{
+  uint32_t n = 0;
+
+  for (uint32_t node = 0; node < cluster->n_nodes; node++)
+    n += cluster->kind_of_node[node] == kind;
+  return n;
+}
+
+/* Kinds of nodes, where they are not all alike: data sheet of one GPU, and
+ * cards of a node. */
+static RaTable *
+make_kinds(const RaCluster *cluster)
+{
+  static const char *const names[] = {"nic_bytes_per_s", "bf16_flop_per_s",
+                                      "memory_bytes", "hbm_bytes_per_s",
+                                      "usd_per_gpu_h"};
+  static const RaUnit units[] = {RA_UNIT_BYTES_PER_S, RA_UNIT_FLOP_PER_S,
+                                 RA_UNIT_BYTES, RA_UNIT_BYTES_PER_S,
+                                 RA_UNIT_NONE};
+  RaTable *table = ra_table_new("kinds");
+
+  ra_table_column(table, "kind", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "gpu", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "nics_per_node", RA_UNIT_NONE, RA_CELL_INTEGER);
+  add_columns(table, names, units, G_N_ELEMENTS(names));
+  for (uint32_t k = 0; k < cluster->n_kinds; k++) {
+    const RaMachineKind *kind = &cluster->kinds[k];
+
+    ra_table_row(table);
+    ra_table_text(table, kind->name);
+    ra_table_text(table, kind->gpu);
+    ra_table_integer(table, count_nodes(cluster, k));
+    ra_table_integer(table, kind->nics_per_node);
+    ra_table_real(table, kind->nic_bytes_per_s);
+    ra_table_real(table, kind->device.bf16_flop_per_s);
+    ra_table_real(table, kind->device.memory_bytes);
+    ra_table_real(table, kind->device.memory_bytes_per_s);
+    ra_table_real(table, kind->usd_per_gpu_h);
+  }
   return table;
 }
 
@@ -99,7 +145,8 @@ ra_inspect_cluster(const RaCluster *cluster)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
 
   g_ptr_array_add(tables, make_cluster(cluster));
-  g_ptr_array_add(tables, make_capacity(cluster));
+  g_ptr_array_add(tables, cluster->kinds ? make_kinds(cluster)
+                                         : make_capacity(cluster));
   return tables;
 }
 

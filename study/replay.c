@@ -29,6 +29,14 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                 "--network=flows, which alone looks at them");
     return FALSE;
   }
+  if (setup->cluster->kinds &&
+      (options->flows || real || expand.fidelity == RA_FIDELITY_OP)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "nodes of the cluster are of several kinds, expected "
+                "--fidelity=stage or call, the estimator of the profiles and "
+                "no --network=flows");
+    return FALSE;
+  }
   if (options->flows ||
       (expand.fidelity == RA_FIDELITY_OP && ranks_differ(setup)))
     expand.fold = FALSE;

@@ -44,11 +44,14 @@ typedef struct {
   RaProfile *profile;     /* owned, nullable: of the cluster's GPU */
   RaSystem *system;       /* owned, nullable: what the plan runs under */
   RaEstimator *estimator; /* owned, nullable: where there is a plan */
-  char *workload_path;    /* owned, nullable: where it was found */
-  char *cluster_path;     /* owned, nullable */
-  char *plan_path;        /* owned, nullable */
-  char *profile_path;     /* owned, nullable */
-  char *system_path;      /* owned, nullable */
+  RaProfile *kind_profiles[RA_NODE_KINDS_MAX]; /* owned: of further kinds of
+                                                  nodes; NULL: there are none */
+  RaCluster *kind_clusters[RA_NODE_KINDS_MAX]; /* owned: views, likewise */
+  char *workload_path; /* owned, nullable: where it was found */
+  char *cluster_path;  /* owned, nullable */
+  char *plan_path;     /* owned, nullable */
+  char *profile_path;  /* owned, nullable */
+  char *system_path;   /* owned, nullable */
 } RaSetup;
 
 /**

@@ -140,7 +140,7 @@ measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
   trial->mfu_frac = breakdown->mfu_frac;
   trial->usd = breakdown->usd;
   trial->n_gpus = breakdown->n_gpus;
-  trial->capacity_bytes = setup->cluster->device.memory_bytes;
+  trial->capacity_bytes = memory->capacity_bytes;
   if (memory->fullest != RA_NONE)
     trial->peak_bytes = memory->lanes[memory->fullest].peak_bytes;
   trial->fingerprint = ra_sim_result(replay->sim)->fingerprint;
