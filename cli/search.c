@@ -28,6 +28,7 @@
 typedef struct {
   char *space, *time, *steps, *prove, *seed, *threads, *curve;
   char *objective, *within, *nodes, *top, *draws, *plot, *launch, *rejected;
+  char *pins;
   char **limits;
   gboolean explain;
 } Texts;
@@ -50,6 +51,7 @@ texts_clear(Texts *texts)
   g_free(texts->plot);
   g_free(texts->launch);
   g_free(texts->rejected);
+  g_free(texts->pins);
   g_strfreev(texts->limits);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
@@ -161,6 +163,7 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
   out->eager = launch == RA_LAUNCH_EAGER;
   out->n_threads = (guint)threads;
   out->limits = (const char *const *)texts->limits;
+  out->pins = texts->pins;
   sizing->nodes = nodes;
   return read_objective(texts, sizing, nodes, error) &&
          read_final(texts, out, finals, error);
@@ -189,6 +192,8 @@ command_of(const RaOptions *options, const Texts *texts, const RaSizing *sizing,
     g_string_append_printf(out, " --within='%s'", texts->within);
   if (texts->nodes)
     g_string_append_printf(out, " --nodes=%s", texts->nodes);
+  if (texts->pins)
+    g_string_append_printf(out, " --pins=%s", texts->pins);
   for (guint i = 0; texts->limits && texts->limits[i]; i++)
     g_string_append_printf(out, " --limit=%s", texts->limits[i]);
   for (guint i = 0; options->sets && options->sets[i]; i++)
@@ -325,6 +330,8 @@ run(int argc, char **argv, GError **error)
       {"limit", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &texts.limits,
        "What a call may have: mesh, gpus, tp, dp, pp ...; may be repeated",
        "CALL.KEY=VALUE[,VALUE]"},
+      {"pins", 0, 0, G_OPTION_ARG_FILENAME, &texts.pins,
+       "The same of many: groups [call NAME] as a plan has them", "FILE"},
       {"rejected", 0, 0, G_OPTION_ARG_FILENAME, &texts.rejected,
        "Do not search: list what is no candidate of a call, and why",
        "CALL|all"},

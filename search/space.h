@@ -86,13 +86,15 @@ typedef struct {
   RaMesh mesh; /* RA_LIMIT_MESH */
   uint32_t values[RA_LIMIT_VALUES_MAX];
   uint32_t n_values;
+  gboolean has_range;   /* instead of values: */
+  uint32_t least, most; /* both allowed */
 } RaLimit;
 
 /**
  * ra_limit_parse:
  * @text: `CALL.KEY=VALUE[,VALUE...]`: actor_train.tp=4,8,
  *   ref_inference.mesh=node[0-1], actor_train.recompute=none,
- *   actor_train.schedule=1f1b,interleaved:2
+ *   actor_train.schedule=1f1b,interleaved:2; or `CALL.KEY=<=N` or `>=N`
  * @workload: whose calls
  * @cluster: in which a mesh lies
  * @out_limit: (out): untouched on error
@@ -102,6 +104,28 @@ typedef struct {
  */
 gboolean ra_limit_parse(const char *text, const RaWorkload *workload,
                         const RaCluster *cluster, RaLimit *out_limit,
+                        GError **error);
+
+/**
+ * ra_limits_add:
+ * @limits: (element-type RaLimit): appended to
+ * @text: as of ra_limit_parse(); a CALL of `all` is every call that the key
+ *   says something about
+ */
+gboolean ra_limits_add(GArray *limits, const char *text,
+                       const RaWorkload *workload, const RaCluster *cluster,
+                       GError **error);
+
+/**
+ * ra_limits_read:
+ * @limits: (element-type RaLimit): appended to
+ * @file: groups `[call NAME]`, or `[call all]`, as a plan has them, with the
+ *   keys that limits have; each value as after ra_limit_parse()'s `=`
+ * @error: %RA_ERROR_INPUT `file:line: ...`: what ra_limit_parse() refuses, an
+ *   unknown group or call
+ */
+gboolean ra_limits_read(GArray *limits, const RaKeyFile *file,
+                        const RaWorkload *workload, const RaCluster *cluster,
                         GError **error);
 
 typedef struct {

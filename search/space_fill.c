@@ -22,6 +22,7 @@ ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
 
     if (limit->call != call || limit->kind != (int)kind)
       continue;
+    found = limit->has_range && value >= limit->least && value <= limit->most;
     for (uint32_t k = 0; k < limit->n_values; k++)
       found |= limit->values[k] == value;
     if (!found)
@@ -65,7 +66,8 @@ ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
                uint32_t value)
 {
   for (guint i = 0; i < space->options.n_limits; i++)
-    if (space->limits[i].call == call && space->limits[i].kind == (int)kind)
+    if (space->limits[i].call == call && space->limits[i].kind == (int)kind &&
+        !space->limits[i].has_range)
       return ra_space_allows(space, call, kind, value);
   return FALSE;
 }

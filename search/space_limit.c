@@ -111,43 +111,166 @@ parse_mesh(const char *text, const RaCluster *cluster, RaLimit *limit,
   return TRUE;
 }
 
+/* `<=4`, `>=2`. */
+static gboolean
+parse_range(const char *text, RaLimit *limit, GError **error)
+{
+  guint64 value;
+
+  if (kind_values[limit->kind] ||
+      !g_ascii_string_to_unsigned(text + 2, 10, 0, UINT32_MAX - 1, &value,
+                                  NULL)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is no range of %s, expected %s", text,
+                kind_words[limit->kind],
+                kind_values[limit->kind] ? kind_expected[limit->kind]
+                                         : "a whole number behind <= or >=");
+    return FALSE;
+  }
+  limit->has_range = TRUE;
+  limit->least = *text == '>' ? (uint32_t)value : 0;
+  limit->most = *text == '<' ? (uint32_t)value : UINT32_MAX;
+  return TRUE;
+}
+
+static gboolean
+parse_all(const char *text, const RaCluster *cluster, RaLimit *limit,
+          GError **error)
+{
+  g_auto(GStrv) values = NULL;
+
+  if (limit->kind == RA_LIMIT_MESH)
+    return parse_mesh(text, cluster, limit, error);
+  if (g_str_has_prefix(text, "<=") || g_str_has_prefix(text, ">="))
+    return parse_range(text, limit, error);
+  values = g_strsplit(text, ",", -1);
+  for (guint i = 0; values[i]; i++)
+    if (!parse_value(g_strstrip(values[i]), limit, error))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+parse_kind(const char *key, RaLimit *limit, GError **error)
+{
+  limit->kind = find_word(kind_words, key);
+  if (limit->kind >= 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "unknown key '%s', expected mesh, gpus, tp, dp, pp, cp, ep, "
+              "micro-batches, schedule, zero, recompute, sequence-parallel or "
+              "residency",
+              key);
+  return FALSE;
+}
+
+/* Whether @kind has more than one value for such a call. */
+static gboolean
+says_something(const RaCall *call, int kind)
+{
+  if (call->model == RA_NONE)
+    return FALSE;
+  if (kind == RA_LIMIT_SCHEDULE || kind == RA_LIMIT_RECOMPUTE)
+    return call->kind == RA_CALL_TRAIN;
+  if (kind == RA_LIMIT_SEQUENCE_PARALLEL || kind == RA_LIMIT_CP)
+    return call->kind != RA_CALL_GENERATE;
+  return TRUE;
+}
+
+/* Appends what @key of @name, a call or `all`, may be. */
+static gboolean
+add_limits(GArray *limits, const char *name, const char *key, const char *value,
+           const RaWorkload *workload, const RaCluster *cluster, GError **error)
+{
+  RaLimit limit = {.n_values = 0};
+
+  limit.call = ra_workload_find_call(workload, name);
+  if (limit.call == RA_NONE && strcmp(name, "all") != 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no call '%s', expected one of the workload's calls or all",
+                name);
+    return FALSE;
+  }
+  if (!parse_kind(key, &limit, error) ||
+      !parse_all(value, cluster, &limit, error))
+    return FALSE;
+  if (limit.call != RA_NONE) {
+    g_array_append_val(limits, limit);
+    return TRUE;
+  }
+  for (guint c = 0; c < workload->n_calls; c++)
+    if (says_something(&workload->calls[c], limit.kind)) {
+      limit.call = c;
+      g_array_append_val(limits, limit);
+    }
+  return TRUE;
+}
+
 gboolean
-ra_limit_parse(const char *text, const RaWorkload *workload,
-               const RaCluster *cluster, RaLimit *out_limit, GError **error)
+ra_limits_add(GArray *limits, const char *text, const RaWorkload *workload,
+              const RaCluster *cluster, GError **error)
 {
   const char *dot = strchr(text, '.'), *equals = strchr(text, '=');
   g_autofree char *name = NULL, *key = NULL;
-  g_auto(GStrv) values = NULL;
-  RaLimit limit = {.n_values = 0};
 
+  /* `tp<=4` is meant. */
+  if (equals && equals > text && (equals[-1] == '<' || equals[-1] == '>'))
+    equals--;
   if (!dot || !equals || equals < dot || equals[1] == '\0') {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "'%s' is no limit, expected CALL.KEY=VALUE[,VALUE...]", text);
+                "'%s' is no limit, expected CALL.KEY=VALUE[,VALUE...] or "
+                "CALL.KEY<=NUMBER",
+                text);
     return FALSE;
   }
   name = g_strndup(text, (gsize)(dot - text));
   key = g_strndup(dot + 1, (gsize)(equals - dot - 1));
-  limit.call = ra_workload_find_call(workload, name);
-  limit.kind = find_word(kind_words, key);
-  if (limit.call == RA_NONE || limit.kind < 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "'%s': %s '%s', expected %s",
-                text, limit.kind < 0 ? "unknown key" : "no call",
-                limit.kind < 0 ? key : name,
-                limit.kind < 0 ? "mesh, gpus, tp, dp, pp, cp, ep, "
-                                 "micro-batches, schedule, zero, recompute, "
-                                 "sequence-parallel or residency"
-                               : "one of the workload's calls");
+  if (add_limits(limits, name, key, *equals == '=' ? equals + 1 : equals,
+                 workload, cluster, error))
+    return TRUE;
+  g_prefix_error(error, "'%s': ", text);
+  return FALSE;
+}
+
+gboolean
+ra_limit_parse(const char *text, const RaWorkload *workload,
+               const RaCluster *cluster, RaLimit *out_limit, GError **error)
+{
+  g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(RaLimit));
+
+  if (!ra_limits_add(limits, text, workload, cluster, error))
+    return FALSE;
+  if (limits->len != 1) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is of %u calls, expected one", text, limits->len);
     return FALSE;
   }
-  if (limit.kind == RA_LIMIT_MESH) {
-    if (!parse_mesh(equals + 1, cluster, &limit, error))
+  *out_limit = g_array_index(limits, RaLimit, 0);
+  return TRUE;
+}
+
+gboolean
+ra_limits_read(GArray *limits, const RaKeyFile *file,
+               const RaWorkload *workload, const RaCluster *cluster,
+               GError **error)
+{
+  static const char *const nouns[] = {"call *", NULL};
+
+  if (!ra_key_file_check_nouns(file, nouns, error))
+    return FALSE;
+  for (guint g = 0; g < ra_key_file_n_groups(file); g++) {
+    const char *key;
+
+    for (guint i = 0; (key = ra_key_file_key(file, g, i)) != NULL; i++) {
+      GError *cause = NULL;
+
+      if (add_limits(limits, ra_key_file_group_name(file, g), key,
+                     ra_key_file_value(file, g, i), workload, cluster, &cause))
+        continue;
+      ra_key_file_fail(file, g, key, error, "%s", cause->message);
+      g_error_free(cause);
       return FALSE;
-  } else {
-    values = g_strsplit(equals + 1, ",", -1);
-    for (guint i = 0; values[i]; i++)
-      if (!parse_value(values[i], &limit, error))
-        return FALSE;
+    }
   }
-  *out_limit = limit;
   return TRUE;
 }

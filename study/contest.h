@@ -29,6 +29,7 @@
 typedef struct {
   RaSpaceKind kind;          /* candidates of a call */
   const char *const *limits; /* nullable, NULL-terminated: ra_limit_parse() */
+  const char *pins;          /* nullable: a file of them: ra_limits_read() */
   RaObjective objective;     /* what the winner is chosen for */
   gboolean families_only;    /* nothing is searched: n_rounds is 0 */
   gboolean eager; /* decode steps are launched op by op, not as a graph */

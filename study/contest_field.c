@@ -15,21 +15,28 @@ ra_field_clear(RaField *field)
   g_clear_pointer(&field->whose, g_array_unref);
 }
 
-/* (array) owned: of the limits that are typed; %NULL with @error. */
-static RaLimit *
-read_limits(const RaSetup *setup, const char *const *texts, guint *out_n,
+/* (element-type RaLimit) (transfer full): of the limits that are typed and of
+ * the file of pins; %NULL with @error. */
+static GArray *
+read_limits(const RaSetup *setup, const RaContestOptions *options,
             GError **error)
 {
-  guint n = texts ? g_strv_length((char **)texts) : 0;
-  g_autofree RaLimit *limits = g_new0(RaLimit, n + 1);
+  const char *const *texts = options->limits;
+  g_autoptr(GArray) limits = g_array_new(FALSE, FALSE, sizeof(RaLimit));
 
-  for (guint i = 0; i < n; i++)
-    if (!ra_limit_parse(texts[i], setup->workload, setup->cluster, &limits[i],
-                        error)) {
+  if (options->pins) {
+    g_autoptr(RaKeyFile) file = ra_key_file_load(options->pins, error);
+
+    if (!file ||
+        !ra_limits_read(limits, file, setup->workload, setup->cluster, error))
+      return NULL;
+  }
+  for (guint i = 0; texts && texts[i]; i++)
+    if (!ra_limits_add(limits, texts[i], setup->workload, setup->cluster,
+                       error)) {
       g_prefix_error(error, "--limit: ");
       return NULL;
     }
-  *out_n = n;
   return g_steal_pointer(&limits);
 }
 
@@ -40,12 +47,12 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
                           .n_threads = options->n_threads,
                           .n_iterations = options->n_iterations,
                           .seed = options->seed};
-  g_autofree RaLimit *limits =
-      read_limits(field->setup, options->limits, &space.n_limits, error);
+  g_autoptr(GArray) limits = read_limits(field->setup, options, error);
 
   if (!limits)
     return FALSE;
-  space.limits = limits;
+  space.limits = (const RaLimit *)(gconstpointer)limits->data;
+  space.n_limits = limits->len;
   field->space = ra_space_new(field->setup->workload, field->setup->cluster,
                               &space, error);
   for (uint32_t c = 0;

@@ -263,7 +263,7 @@ START_TEST(places)
   search_case_init(&c, "ppo-llama2-7b.workload", "h100-a100-4n.cluster", sets,
                    RA_SPACE_FULL, NULL);
   ck_assert_ptr_nonnull(ra_node_sets_why_none(c.space->sets));
-  for (uint32_t n_gpus = 8; n_gpus <= 32; n_gpus += 8) {
+  for (uint32_t n_gpus = 8; n_gpus <= 32; n_gpus *= 2) {
     guint n = 0;
 
     for (uint32_t i = 0; i < c.space->calls[0].n; i++) {
