@@ -423,8 +423,6 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
     c.n_sets = c.n_positions = 1;
   }
   c.plan.mesh = ra_space_mesh(cluster, cluster->kinds ? c.first : 0, n_gpus);
-  if (set && cluster->kinds)
-    c.plan.mesh = *set;
   c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
   c.plan.residency = RA_RESIDENCY_RELEASE;
   c.plan.stage_layers = g_memdup2(

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/change.h"
-#include "study/setup.h"
+#include "study/setup_impl.h"
 
 /* A setup while it is made. */
 typedef struct {
@@ -156,61 +156,6 @@ load_profile(Loader *loader, GError **error)
   return FALSE;
 }
 
-/* Profiles of the GPUs of kinds of nodes. */
-static gboolean
-load_kinds(Loader *loader, GError **error)
-{
-  RaSetup *setup = loader->setup;
-  RaCluster *cluster = setup->cluster;
-
-  if (cluster->n_kinds == 0)
-    return TRUE;
-  cluster->kinds[0].device = cluster->device;
-  for (uint32_t k = 1; k < cluster->n_kinds; k++) {
-    RaMachineKind *kind = &cluster->kinds[k];
-    g_autofree char *name = g_strconcat(kind->gpu, ".profile", NULL);
-    g_autofree char *path = NULL;
-    g_autoptr(RaKeyFile) file = NULL;
-    GError *cause = NULL;
-
-    path =
-        ra_data_find("profiles", name, ra_key_file_name(cluster->file), &cause);
-    if (!path) {
-      ra_key_file_fail(cluster->file, kind->group, "gpu", error, "'gpu': %s",
-                       cause->message);
-      g_error_free(cause);
-      return FALSE;
-    }
-    file = ra_key_file_load(path, error);
-    setup->kind_profiles[k] = file ? ra_profile_load(file, error) : NULL;
-    if (!setup->kind_profiles[k])
-      return FALSE;
-    kind->device = setup->kind_profiles[k]->spec;
-    setup->kind_clusters[k] = g_new(RaCluster, 1);
-    *setup->kind_clusters[k] = ra_cluster_of_kind(cluster, k);
-  }
-  return TRUE;
-}
-
-/* An estimator of the setup's cluster, with those of its kinds of nodes. */
-static RaEstimator *
-new_estimator(const RaSetup *setup, GError **error)
-{
-  RaEstimator *estimator =
-      ra_estimator_new(setup->profile, setup->cluster, error);
-
-  for (uint32_t k = 1; estimator && k < setup->cluster->n_kinds; k++) {
-    RaEstimator *kind = ra_estimator_new(setup->kind_profiles[k],
-                                         setup->kind_clusters[k], error);
-
-    if (kind)
-      ra_estimator_add_kind(estimator, kind);
-    else
-      g_clear_pointer(&estimator, ra_estimator_free);
-  }
-  return estimator;
-}
-
 static gboolean
 load_cluster(Loader *loader, const char *name, const char *relative_to,
              GError **error)
@@ -222,7 +167,7 @@ load_cluster(Loader *loader, const char *name, const char *relative_to,
   if (file)
     setup->cluster = ra_cluster_load(file, error);
   return setup->cluster != NULL && load_profile(loader, error) &&
-         load_kinds(loader, error);
+         ra_setup_load_kinds(loader->setup, error);
 }
 
 /* In a plan `reallhf-2024` is short for `reallhf-2024.system`. */
@@ -312,7 +257,7 @@ make_estimator(Loader *loader, RaKeyFile *plan, GError **error)
     return FALSE;
   if (!check_system(loader, error))
     return FALSE;
-  setup->estimator = new_estimator(setup, error);
+  setup->estimator = ra_setup_new_estimator(setup, error);
   return finish_estimator(loader);
 }
 
@@ -425,7 +370,7 @@ ra_setup_load_pair(const RaSetupFlags *flags, GError **error)
   }
   if (!check_system(&loader, error))
     return NULL;
-  setup->estimator = new_estimator(setup, error);
+  setup->estimator = ra_setup_new_estimator(setup, error);
   return finish_estimator(&loader) ? g_steal_pointer(&setup) : NULL;
 }
 

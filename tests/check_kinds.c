@@ -215,7 +215,7 @@ START_TEST(simulator)
 {
   const char *sets[] = {"workload.prompts=64", NULL};
 
-  compare("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 150);
+  compare("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 80);
 }
 END_TEST
 
@@ -224,7 +224,7 @@ START_TEST(simulator_memory)
 {
   const char *sets[] = {"workload.prompts=32", "kind a100.gpu=l40s", NULL};
 
-  compare("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 60);
+  compare("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 40);
 }
 END_TEST
 

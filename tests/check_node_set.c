@@ -138,7 +138,7 @@ compare(const char *workload, const char *const *sets, guint n)
 
 START_TEST(simulator)
 {
-  compare("ppo-llama2-7b.workload", five, 200);
+  compare("ppo-llama2-7b.workload", five, 80);
 }
 END_TEST
 
@@ -146,7 +146,7 @@ START_TEST(simulator_grpo)
 {
   const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
 
-  compare("grpo-qwen2.5-7b.workload", sets, 100);
+  compare("grpo-qwen2.5-7b.workload", sets, 40);
 }
 END_TEST
 
