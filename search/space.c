@@ -398,20 +398,18 @@ ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
                              candidate->n_gpus);
 }
 
-/* A candidate for @plan: at all places of its size, or at @set alone; where
- * nodes are of several kinds at its own place alone. */
+/* A candidate for @plan: all places of its size; a set, or kinds: its own. */
 static void
 add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
               uint32_t n_gpus, const RaMesh *set)
 {
-  gboolean alone = set || space->cluster->kinds;
   RaSpaceCall *to = &space->calls[call];
   const RaCluster *cluster = space->cluster;
   RaCandidate c = {.plan = *plan, .n_gpus = n_gpus};
 
   c.step = ra_space_step(cluster, n_gpus);
   c.n_positions = (ra_cluster_n_gpus(cluster) - n_gpus) / c.step + 1;
-  if (alone && !set) {
+  if (cluster->kinds && !set) {
     c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
     c.n_positions = 1;
   }
@@ -422,7 +420,8 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
     c.sets = kept;
     c.n_sets = c.n_positions = 1;
   }
-  c.plan.mesh = ra_space_mesh(cluster, cluster->kinds ? c.first : 0, n_gpus);
+  c.plan.mesh =
+      set && cluster->kinds ? *set : ra_space_mesh(cluster, c.first, n_gpus);
   c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
   c.plan.residency = RA_RESIDENCY_RELEASE;
   c.plan.stage_layers = g_memdup2(

@@ -168,9 +168,9 @@ device_peak_flop_per_s(const RaWorkload *workload, uint32_t model,
   return device->bf16_flop_per_s;
 }
 
-/* Dense peak of the call's dtype, the mean of its mesh's GPUs.  A device without fp8 units computes it in
- * bf16; fp32 is meant as TF32 or bf16 products with fp32 sums, so it is held
- * against the bf16 peak too. */
+/* Dense peak of the call's dtype, the mean of its mesh's GPUs.  A device
+ * without fp8 units computes it in bf16; fp32 is meant as TF32 or bf16
+ * products with fp32 sums, so it is held against the bf16 peak too. */
 static double
 call_peak_flop_per_s(const RaPlan *plan, uint32_t call)
 {

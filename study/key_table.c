@@ -32,6 +32,8 @@ static const struct {
      "nodes, GPUs, network, price"},
     {"cluster", "link", TRUE, ra_cluster_key_specs,
      "a link that is unlike the others"},
+    {"cluster", "kind", TRUE, ra_cluster_key_specs,
+     "nodes that are unlike the others"},
     {"plan", "plan", FALSE, ra_plan_key_specs, "the files that it is about"},
     {"plan", "call", TRUE, ra_plan_key_specs,
      "where a call of the workload runs, and how it is cut"},
