@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/world.h"
 #include "exec/checkpoint.h"
+#include "study/answers.h"
 #include "study/execute.h"
 #include "study/host.h"
 #include "study/run_weights.h"
@@ -21,7 +22,7 @@
 /* The flags of a run as they are typed; NULL: not given. */
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
-      *threads, *lengths;
+      *threads, *lengths, *beta, *show;
   char **weights, **save;
   char *checkpoint, *every, *keep, *stall;
   gboolean check, ops, dry, resume;
@@ -40,6 +41,8 @@ texts_clear(Texts *t)
   g_free(t->top_p);
   g_free(t->threads);
   g_free(t->lengths);
+  g_free(t->beta);
+  g_free(t->show);
   g_free(t->checkpoint);
   g_free(t->every);
   g_free(t->keep);
@@ -99,7 +102,7 @@ read_checkpoint(const Texts *t, RaRunOptions *o, GError **error)
 static gboolean
 read_options(const Texts *t, RaRunOptions *o, GError **error)
 {
-  uint64_t top_k = 0, n_threads = 1;
+  uint64_t top_k = 0, n_threads = 1, show = 0;
   float stall_s = 0;
 
   ra_run_options_init(o);
@@ -114,12 +117,14 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
       !ra_option_file("--trace", t->trace, error) ||
       !ra_option_file("--lengths", t->lengths, error) ||
       !ra_option_uint64("--seed", t->seed, 0, UINT64_MAX, &o->seed, error) ||
+      !ra_option_uint64("--show", t->show, 0, UINT32_MAX, &show, error) ||
       !ra_option_uint64("--top-k", t->top_k, 0, UINT32_MAX, &top_k, error) ||
       !ra_option_uint64("--threads", t->threads, 1, MAX_THREADS, &n_threads,
                         error) ||
       !read_number("--stall", t->stall, 1e6, &stall_s, error) ||
       !read_number("--learning-rate", t->rate, 1, &o->policy.rate, error) ||
       !read_number("--kl", t->kl, 100, &o->kl_weight, error) ||
+      !read_number("--beta", t->beta, 100, &o->beta, error) ||
       !read_number("--temperature", t->temperature, 100,
                    &o->sampling.temperature, error) ||
       !read_number("--top-p", t->top_p, 1, &o->sampling.top_p, error))
@@ -247,6 +252,19 @@ print_end(const RaExecution *x, RaFormat format, GError **error)
   return ra_output_print(line, strlen(line), error);
 }
 
+/* The answers that --show asks for. */
+static gboolean
+print_answers(const RaExecution *x, const char *show, GError **error)
+{
+  uint64_t n = 0;
+  g_autofree char *text = NULL;
+
+  if (!show || !ra_text_uint64(show, &n))
+    return TRUE;
+  text = ra_answers_text(x, (uint32_t)n);
+  return ra_output_print(text, strlen(text), error);
+}
+
 static const char *const *
 words(char **given)
 {
@@ -353,7 +371,8 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   return ra_run_go(x->run, error) &&
          ((world && world->process > 0) || save(x, texts, error)) &&
          ra_run_weights_save(x, words(texts->save), error) &&
-         print_end(x, options->format, error);
+         print_end(x, options->format, error) &&
+         print_answers(x, texts->show, error);
 }
 
 static int
@@ -394,12 +413,16 @@ run(int argc, char **argv, GError **error)
        "Of AdamW (default: 0.001)", "X"},
       {"kl", 0, 0, G_OPTION_ARG_FILENAME, &t.kl,
        "Weight of the KL to the reference (default: 0.01)", "X"},
+      {"beta", 0, 0, G_OPTION_ARG_FILENAME, &t.beta,
+       "Of DPO: how far from the reference (default: 0.1)", "X"},
       {"temperature", 0, 0, G_OPTION_ARG_FILENAME, &t.temperature,
        "Of sampling; 0: the most likely token (default: 1)", "X"},
       {"top-k", 0, 0, G_OPTION_ARG_FILENAME, &t.top_k,
        "Sample from the N most likely tokens; 0: all (default: 0)", "N"},
       {"top-p", 0, 0, G_OPTION_ARG_FILENAME, &t.top_p,
        "Sample from the most likely tokens of this share (default: 1)", "X"},
+      {"show", 0, 0, G_OPTION_ARG_FILENAME, &t.show,
+       "Afterwards print N answers of each generate call", "N"},
       {"ops", 0, 0, G_OPTION_ARG_NONE, &t.ops,
        "With --trace: every op of every rank too, for calibrate --from", NULL},
       {"check", 0, 0, G_OPTION_ARG_NONE, &t.check,
@@ -444,6 +467,9 @@ const RaCommand ra_command_run = {
         "  reallot run ppo-tiny-4-colocated.plan --threads=4\n"
         "  reallot run ppo-tiny-8.plan -n 40 --checkpoint ppo --every 5 "
         "--resume\n"
+        "  reallot run sft-tiny-bytes-2.plan -n 60 --learning-rate 0.003 "
+        "--temperature 0 --show 4\n"
+        "  reallot run dpo-tiny-4.plan -n 20 --beta 0.2\n"
         "  reallot run ppo-tiny-8.plan --save actor=tuned\n"
         "  reallot run ppo-tiny-8.plan --weights actor=tuned --weights "
         "ref=tuned\n",

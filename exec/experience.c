@@ -30,6 +30,24 @@ vocab_of(const RaWorkload *w)
   return vocab;
 }
 
+/* Sequence @at of the data: its prompt, and an answer that is not generated. */
+static void
+write_text(const RaWorkload *w, const RaCall *call, uint32_t iteration,
+           uint32_t at, uint32_t *out)
+{
+  uint32_t samples = call->samples_per_prompt, n;
+  uint32_t row = ra_texts_row(w->data, iteration, call->n_sequences / samples,
+                              at / samples);
+  const uint32_t *from = ra_texts_field(w->data, row, 0, &n);
+
+  memcpy(out, from, n * sizeof *out);
+  out += n;
+  if (call->kind == RA_CALL_GENERATE)
+    return;
+  from = ra_texts_field(w->data, row, 1 + at % samples, &n);
+  memcpy(out, from, n * sizeof *out);
+}
+
 static void
 add_set(RaExperience *e, uint32_t set, uint32_t iteration, uint64_t seed)
 {
@@ -56,6 +74,11 @@ add_set(RaExperience *e, uint32_t set, uint32_t iteration, uint64_t seed)
     uint32_t length =
         s->seqs->prompt[i] + (generated ? 0 : s->seqs->response[i]);
 
+    if (e->plan->workload->data) {
+      write_text(e->plan->workload, call, iteration, i,
+                 text->tokens + s->text_begin[i]);
+      continue;
+    }
     for (uint32_t k = 0; k < length; k++)
       text->tokens[s->text_begin[i] + k] = drawn_token(
           seed, iteration,

@@ -57,8 +57,9 @@ typedef struct {
  * @iteration: of the run
  * @seed: of the lengths: the graph's
  *
- * Prompts are written: uniform tokens of (seed, iteration, prompt, place).
- * A set that no call generates has whole texts, drawn alike.
+ * Prompts are written: those of the workload's data, else uniform tokens of
+ * (seed, iteration, prompt, place).  A set that no call generates has whole
+ * texts, likewise.
  *
  * Returns: (transfer full): ra_experience_free() it
  */

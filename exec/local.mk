@@ -35,6 +35,7 @@ libexec_a_SOURCES += %D%/run_generate.c
 libexec_a_SOURCES += %D%/run_groups.c
 libexec_a_SOURCES += %D%/run_hash.c
 libexec_a_SOURCES += %D%/run_impl.h
+libexec_a_SOURCES += %D%/run_learn.c %D%/run_learn.h
 libexec_a_SOURCES += %D%/run_move.c
 libexec_a_SOURCES += %D%/run_memory.c
 libexec_a_SOURCES += %D%/run_new.c

@@ -23,12 +23,18 @@
  *   host       the reward by the run's rule
  *   train      lm head: with values among its inputs PPO (arXiv 1707.06347) on
  *              GAE, reward less kl times log-ratio to a reference a token;
- *              without values GRPO (arXiv 2402.03300) on advantages within a
- *              prompt's samples; without rewards cross-entropy of the
- *              responses.  Value head: the clipped value loss
+ *              with rewards of greedy answers ReMax (arXiv 2310.10505); with
+ *              rewards alone GRPO (arXiv 2402.03300) on advantages within a
+ *              prompt's samples, of a workload of algorithm rloo RLOO (arXiv
+ *              2402.14740); without rewards cross-entropy of the responses,
+ *              with a reference of a data set DPO (arXiv 2305.18290).  Value
+ *              head: the clipped value loss; of a data set a reward model's
+ *              (arXiv 2203.02155)
  *
- * A mini-batch's loss is the mean over its response tokens.  Parameters are
- * seeded (exec/params.h), or those of a checkpoint (exec/weights.h).  A call
+ * A generate call of which only rewards reach ReMax takes the most likely
+ * tokens.  A mini-batch's loss is the mean over its response tokens, or pairs.
+ * Parameters are seeded (exec/params.h), or those of a checkpoint
+ * (exec/weights.h).  A call
  * reads the version that the graph says: with staleness s iteration k reads
  * what iteration k - 1 - s has trained, from as many copies as that takes; in
  * the layout of training too, where each iteration leaves the version that it
@@ -58,10 +64,11 @@ typedef struct _RaRun RaRun;
 typedef struct {
   double begin_s;     /* seconds from the start of the run */
   double end_s;       /* its last task */
-  double reward;      /* mean over sequences */
+  double reward;      /* mean over sequences; of pairs the share whose chosen
+                         answer is ahead, before each step */
   double kl;          /* mean over response tokens of log-prob less reference */
   double policy_loss; /* mean over the mini-batches */
-  double value_loss;  /* likewise */
+  double value_loss;  /* likewise; of a reward model that of its pairs */
   double grad_norm;   /* of the policy's last mini-batch, before clipping */
   uint32_t n_steps;   /* of decoding, of all replicas of generate calls */
   uint32_t n_ties;    /* sampled tokens that a change of 1e-5 of a probability
@@ -85,7 +92,8 @@ typedef struct {
   float max_grad_norm;    /* gradients are scaled down to it; 0: never */
   float clip;             /* of PPO's ratio */
   float value_clip;       /* of a value's change; 0: none */
-  float kl_weight;        /* beta */
+  float kl_weight;        /* of the KL to the reference */
+  float beta;             /* of DPO */
   float gamma, lambda;    /* of GAE */
   RaRewardFunc rule;      /* of host calls */
   uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
@@ -117,7 +125,7 @@ typedef struct {
 uint64_t ra_run_hash(const RaTaskGraph *graph, const RaRunOptions *options);
 
 /* Adam 1e-3 (0.9, 0.999), clipped to 1; PPO clip 0.2, values unclipped, kl
- * 0.01, gamma 1, lambda 0.95; temperature 1; rule "even". */
+ * 0.01, DPO's beta 0.1, gamma 1, lambda 0.95; temperature 1; rule "even". */
 void ra_run_options_init(RaRunOptions *options);
 
 /**

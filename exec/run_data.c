@@ -1,53 +1,14 @@
 /* What calls make of a pass, and what training learns from it. */
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "exec/run_impl.h"
-#include "kernels/cpu_policy.h"
+#include "exec/run_learn.h"
+#include "kernels/cpu_preference.h"
 
-/* What a train call reads; any may be NULL. */
-typedef struct {
-  const RaExperienceSet *set;
-  const float *old;       /* log-probabilities when drawn */
-  const float *reference; /* log-probabilities of another model */
-  const float *values;    /* of the states */
-  const float *rewards;   /* of the sequences */
-} Inputs;
-
-static Inputs
-inputs_of(const RaRun *run, const RaNode *node)
-{
-  const RaExperience *e = run->experience[node->iteration];
-  const RaCall *call = &run->workload->calls[node->call];
-  Inputs in = {.set = &e->sets[call->set]};
-
-  for (guint i = 0; i < call->n_inputs; i++) {
-    uint32_t producer = call->inputs[i].producer;
-    const RaColumn *c;
-
-    if (producer == RA_NONE)
-      continue;
-    c = ra_experience_column(e, producer, FALSE, node->call);
-    if (!c)
-      continue;
-    if (c->kind == RA_COLUMN_REWARD)
-      in.rewards = c->values;
-    else if (c->kind == RA_COLUMN_VALUE)
-      in.values = c->values;
-    else if (run->workload->calls[producer].kind == RA_CALL_GENERATE)
-      in.old = c->values;
-    else
-      in.reference = c->values;
-  }
-  return in;
-}
-
-/* The entry of the first response token of sequence @i of a micro-batch in
- * what has one a token: the state before it. */
-static gsize
-first_entry(const RaExperienceSet *set, const RaMicroBatch *micro, uint32_t i)
+gsize
+ra_run_first_entry(const RaExperienceSet *set, const RaMicroBatch *micro,
+                   uint32_t i)
 {
   uint32_t at = set->seqs->order[micro->first + i];
 
@@ -73,7 +34,8 @@ ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
     if (c->kind == RA_COLUMN_REWARD)
       c->values[at] = numbers[micro->tokens->begin[i + 1] - 1];
     else
-      memcpy(c->values + set->begin[at], numbers + first_entry(set, micro, i),
+      memcpy(c->values + set->begin[at],
+             numbers + ra_run_first_entry(set, micro, i),
              set->seqs->response[at] * sizeof *numbers);
     if (c->kind == RA_COLUMN_REWARD)
       ra_rank_publish(rank, node->call, FALSE, at, 1);
@@ -83,138 +45,116 @@ ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   }
 }
 
-/* Rewards of tokens: the sequence's at its last, less the log-ratio to the
- * reference at each. */
-static float *
-token_rewards(const RaRun *run, const Inputs *in)
-{
-  uint32_t n = in->set->seqs->n_sequences;
-  float *rewards = g_new0(float, in->set->begin[n] + 1);
-
-  for (uint32_t s = 0; s < n; s++) {
-    for (uint32_t i = in->set->begin[s]; i < in->set->begin[s + 1]; i++)
-      if (in->reference && in->old)
-        rewards[i] = -run->options.kl_weight * (in->old[i] - in->reference[i]);
-    rewards[in->set->begin[s + 1] - 1] += in->rewards[s];
-  }
-  return rewards;
-}
-
-static void
-normalize(gsize n, float *x)
-{
-  double mean, deviation;
-
-  ra_cpu_moments(n, x, &mean, &deviation);
-  for (gsize i = 0; i < n; i++)
-    x[i] = (float)(((double)x[i] - mean) / (deviation + 1e-8));
-}
-
-/* A sequence's advantage is that of each of its tokens: GRPO. */
-static float *
-sequence_advantages(const RaRun *run, const RaNode *node, const Inputs *in)
-{
-  uint32_t n = in->set->seqs->n_sequences;
-  uint32_t samples = run->workload->calls[run->workload->calls[node->call].set]
-                         .samples_per_prompt;
-  g_autofree float *of_sequence = g_new(float, n + 1);
-  float *out = g_new(float, in->set->begin[n] + 1);
-
-  if (samples > 1) {
-    ra_cpu_group_advantages(n / samples, samples, in->rewards, of_sequence);
-  } else {
-    memcpy(of_sequence, in->rewards, n * sizeof *of_sequence);
-    normalize(n, of_sequence);
-  }
-  for (uint32_t s = 0; s < n; s++)
-    for (uint32_t i = in->set->begin[s]; i < in->set->begin[s + 1]; i++)
-      out[i] = of_sequence[s];
-  return out;
-}
-
-/* Once an iteration: the first of the ranks that look at the policy's loss. */
-static void
-report(RaRun *run, const RaNode *node, const Inputs *in)
-{
-  uint32_t n = in->set->seqs->n_sequences, n_tokens = in->set->begin[n];
-  double reward = 0, kl = 0;
-
-  for (uint32_t s = 0; s < n; s++)
-    reward += (double)in->rewards[s];
-  for (uint32_t i = 0; in->reference && in->old && i < n_tokens; i++)
-    kl += (double)(in->old[i] - in->reference[i]);
-  pthread_mutex_lock(&run->lock);
-  run->results[node->iteration].reward = reward / n;
-  run->results[node->iteration].kl = kl / n_tokens;
-  pthread_mutex_unlock(&run->lock);
-}
-
-static void
-make_advantages(RaRank *rank, const RaNode *node, const Inputs *in)
-{
-  RaRun *run = rank->run;
-  RaRankCall *c = &rank->calls[node->call];
-  uint32_t n = in->set->seqs->n_sequences;
-
-  if (c->advantages_of == node->iteration || !in->rewards)
-    return;
-  c->advantages_of = node->iteration;
-  g_clear_pointer(&c->advantages, g_free);
-  g_clear_pointer(&c->returns, g_free);
-  if (in->values) {
-    c->advantages = token_rewards(run, in);
-    c->returns = g_new(float, in->set->begin[n] + 1);
-    ra_cpu_gae(n, in->set->begin, c->advantages, in->values, run->options.gamma,
-               run->options.lambda, c->advantages, c->returns);
-    normalize(in->set->begin[n], c->advantages);
-  } else {
-    c->advantages = sequence_advantages(run, node, in);
-  }
-  if (c->stages[0]->model->head == RA_HEAD_LM && c->coord.at[RA_AXIS_TP] == 0 &&
-      c->coord.at[RA_AXIS_DP] == 0)
-    report(run, node, in);
-}
-
-/* 1 / response tokens of the mini-batch, over all replicas. */
-static float
-loss_scale(const RaRun *run, const RaNode *node, RaTaskId task,
-           const RaExperienceSet *set)
+/* Sequences of the mini-batch, over all replicas, in order of arrival. */
+static RaSpan
+mini_batch(const RaRun *run, const RaNode *node, RaTaskId task)
 {
   const RaCall *c = &run->workload->calls[node->call];
   uint32_t share = c->n_sequences / c->n_mini_batches;
   uint32_t first = run->graph->mini_batch[task] % c->n_mini_batches * share;
+
+  return (RaSpan){first, first + share};
+}
+
+/* 1 / response tokens of the mini-batch; of pairs 1 / pairs. */
+static float
+loss_scale(const RaTrainInputs *in, RaSpan batch)
+{
   uint64_t n = 0;
 
-  for (uint32_t i = first; i < first + share; i++)
-    n += set->seqs->response[set->seqs->order[i]];
+  if (ra_train_rule_is_of_pairs(in->rule))
+    return (float)(2 / (double)(batch.end - batch.begin));
+  for (uint64_t i = batch.begin; i < batch.end; i++)
+    n += in->set->seqs->response[in->set->seqs->order[i]];
   return (float)(1 / (double)n);
 }
 
 /* The loss of one sequence: its entries of what the pass made, and of what
  * there is a response token.  @d: NULL: no gradient. */
 static void
-sequence_loss(const RaRun *run, const RaRankCall *c, const Inputs *in,
+sequence_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
               uint32_t at, const float *now, float scale, float *d,
               RaCpuLoss *loss)
 {
   const RaRunOptions *o = &run->options;
   uint32_t n = in->set->seqs->response[at], from = in->set->begin[at];
 
-  if (c->stages[0]->model->head == RA_HEAD_VALUE) {
+  switch (in->rule) {
+  case RA_TRAIN_VALUE:
     ra_cpu_value_loss(n, now, in->values + from, c->returns + from,
                       o->value_clip, scale, d, loss);
-  } else if (in->rewards) {
-    ra_cpu_policy_loss(
-        n, now, in->old + from,
-        in->values || !in->reference ? NULL : in->reference + from,
-        c->advantages + from, o->clip, o->kl_weight, scale, d, loss);
-  } else {
+    return;
+  case RA_TRAIN_CROSS_ENTROPY:
     for (uint32_t i = 0; i < n; i++) {
       loss->loss -= (double)now[i];
       if (d)
         d[i] = -scale;
     }
+    return;
+  default:
+    ra_cpu_policy_loss(
+        n, now, in->old + from,
+        in->rule == RA_TRAIN_GRPO && in->reference ? in->reference + from
+                                                   : NULL,
+        c->advantages + from, o->clip, o->kl_weight, scale, d, loss);
   }
+}
+
+/* The loss of a chosen answer, sequence @i of the micro-batch, and of the
+ * rejected one behind it. */
+static void
+pair_loss(const RaRun *run, const RaTrainInputs *in, const RaMicroBatch *micro,
+          uint32_t i, float scale, float *d, RaCpuLoss *loss)
+{
+  const RaExperienceSet *set = in->set;
+  double sides[2], d_margin;
+  double beta = in->rule == RA_TRAIN_DPO ? (double)run->options.beta : 1.0;
+
+  for (uint32_t k = 0; k < 2; k++) {
+    uint32_t at = set->seqs->order[micro->first + i + k];
+
+    if (in->rule == RA_TRAIN_DPO)
+      sides[k] = ra_cpu_log_ratio(set->seqs->response[at],
+                                  micro->pass->log_prob +
+                                      ra_run_first_entry(set, micro, i + k),
+                                  in->reference + set->begin[at]);
+    else
+      sides[k] =
+          (double)micro->pass->values[micro->tokens->begin[i + k + 1] - 1];
+  }
+  d_margin =
+      ra_cpu_pair_loss(beta * (sides[0] - sides[1]), (double)scale, loss);
+  for (uint32_t k = 0; d && k < 2; k++) {
+    float of_side = (float)(beta * (k == 0 ? d_margin : -d_margin));
+    uint32_t at = set->seqs->order[micro->first + i + k];
+    gsize first = ra_run_first_entry(set, micro, i + k);
+
+    if (in->rule != RA_TRAIN_DPO)
+      d[micro->tokens->begin[i + k + 1] - 1] = of_side;
+    for (uint32_t t = 0;
+         in->rule == RA_TRAIN_DPO && t < set->seqs->response[at]; t++)
+      d[first + t] = of_side;
+  }
+}
+
+/* Adds what a micro-batch's loss is to the iteration's. */
+static void
+add_result(RaRun *run, const RaNode *node, const RaTrainInputs *in,
+           const RaCpuLoss *loss, float scale)
+{
+  const RaCall *call = &run->workload->calls[node->call];
+  RaRunIteration *result = &run->results[node->iteration];
+  double share =
+      (double)scale / ((double)call->n_mini_batches * call->n_epochs);
+
+  pthread_mutex_lock(&run->lock);
+  if (in->rule == RA_TRAIN_VALUE || in->rule == RA_TRAIN_PAIRS)
+    result->value_loss += loss->loss * share;
+  else
+    result->policy_loss += loss->loss * share;
+  if (ra_train_rule_is_of_pairs(in->rule))
+    result->reward += loss->clipped * share;
+  pthread_mutex_unlock(&run->lock);
 }
 
 void
@@ -223,31 +163,26 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
 {
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
-  const RaCall *call = &run->workload->calls[node->call];
   RaRankCall *c = &rank->calls[node->call];
-  Inputs in = inputs_of(run, node);
-  float scale = loss_scale(run, node, task, in.set);
+  RaTrainInputs in = ra_train_inputs(run, node);
+  float scale = loss_scale(&in, mini_batch(run, node, task)), *d = NULL;
   RaCpuLoss loss = {0};
-  double *result, begin_s = ra_run_now_s(run);
+  double begin_s = ra_run_now_s(run);
 
-  make_advantages(rank, node, &in);
+  ra_rank_make_advantages(rank, node, &in);
   if (gradient)
-    micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
+    d = micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
   for (uint32_t i = 0; i < micro->tokens->n_sequences; i++) {
-    gsize entry = first_entry(in.set, micro, i);
+    gsize entry = ra_run_first_entry(in.set, micro, i);
 
-    sequence_loss(run, c, &in, in.set->seqs->order[micro->first + i],
-                  micro->pass->log_prob + entry, scale,
-                  gradient ? micro->d_output + entry : NULL, &loss);
+    if (!ra_train_rule_is_of_pairs(in.rule))
+      sequence_loss(run, c, &in, in.set->seqs->order[micro->first + i],
+                    micro->pass->log_prob + entry, scale, d ? d + entry : NULL,
+                    &loss);
+    else if (i % 2 == 0)
+      pair_loss(run, &in, micro, i, scale, d, &loss);
   }
   ra_rank_add_op(rank, task, RA_OP_LOSS, begin_s, micro->tokens->n_tokens, 0);
-  if (gradient || c->coord.at[RA_AXIS_TP] > 0)
-    return;
-  pthread_mutex_lock(&run->lock);
-  result = c->stages[0]->model->head == RA_HEAD_VALUE
-               ? &run->results[node->iteration].value_loss
-               : &run->results[node->iteration].policy_loss;
-  *result += loss.loss * (double)scale /
-             ((double)call->n_mini_batches * call->n_epochs);
-  pthread_mutex_unlock(&run->lock);
+  if (!gradient && c->coord.at[RA_AXIS_TP] == 0)
+    add_result(run, node, &in, &loss, scale);
 }

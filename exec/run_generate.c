@@ -87,8 +87,9 @@ typedef struct {
   uint32_t iteration, vocab, n, n_parts;
   const uint32_t *slots;
   const float *logits; /* (n, vocab) */
-  float *workspace;    /* (n_parts, 2 vocab) */
-  RaCpuSample *out;    /* (n) */
+  RaCpuSampling how;
+  float *workspace; /* (n_parts, 2 vocab) */
+  RaCpuSample *out; /* (n) */
 } Choice;
 
 static void
@@ -101,7 +102,7 @@ sample_part(uint32_t part, gpointer data)
   for (uint32_t i = (uint32_t)((uint64_t)part * c->n / c->n_parts); i < last;
        i++)
     c->out[i] = c->run->backend->sample(
-        c->vocab, c->logits + (gsize)i * c->vocab, &c->run->options.sampling,
+        c->vocab, c->logits + (gsize)i * c->vocab, &c->how,
         uniform(c->run, c->iteration, g->first + c->slots[i],
                 g->n_done[c->slots[i]]),
         c->workspace + 2 * (gsize)part * c->vocab);
@@ -124,8 +125,12 @@ choose(const RaRank *rank, const RaNode *node, uint32_t n,
               n_parts,
               slots,
               logits,
+              rank->run->options.sampling,
               workspace,
               out};
+
+  if (ra_run_is_greedy(rank->run, node->call))
+    c.how.temperature = 0;
 
   ra_team_for(n_parts, sample_part, &c);
 }

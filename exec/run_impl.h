@@ -262,6 +262,10 @@ uint32_t ra_checkpoint_most_lag(const RaRun *run);
 /* (transfer full): the checksum of a model that nothing trains. */
 char *ra_checkpoint_frozen_sum(const RaRun *run, uint32_t model);
 
+/* Whether generate call @call answers with the most likely tokens: ReMax's
+ * baseline, of which nothing is trained on. */
+gboolean ra_run_is_greedy(const RaRun *run, uint32_t call);
+
 /* Makes the groups of @call's experts. */
 void ra_run_add_experts(RaRun *run, uint32_t call);
 /* Whether @task sums gradients of experts alone. */

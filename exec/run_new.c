@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "exec/reshard.h"
-#include "exec/run_impl.h"
+#include "exec/run_learn.h"
 #include "graph/residency.h"
 
 void
@@ -18,6 +18,7 @@ ra_run_options_init(RaRunOptions *options)
                             .max_grad_norm = 1,
                             .clip = 0.2f,
                             .kl_weight = 0.01f,
+                            .beta = 0.1f,
                             .gamma = 1,
                             .lambda = 0.95f,
                             .rule = ra_reward_find("even"),
@@ -41,13 +42,10 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
   const RaWorkloadModel *m;
-  gboolean reads_calls = FALSE;
 
   if (c->kind == RA_CALL_HOST)
     return TRUE;
   m = &plan->workload->models[c->model];
-  for (guint i = 0; i < c->n_inputs; i++)
-    reads_calls |= c->inputs[i].producer != RA_NONE;
   if (p->cp > 1)
     return refuse(plan, call, "cp > 1", error);
   if (p->sequence_parallel)
@@ -75,8 +73,8 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "a model that a later call trains too", error);
   if (c->kind == RA_CALL_TRAIN && c->n_parts > 1)
     return refuse(plan, call, "inputs in chunks", error);
-  if (c->kind == RA_CALL_TRAIN && !reads_calls && m->head == RA_HEAD_VALUE)
-    return refuse(plan, call, "a value head to train on the data set", error);
+  if (c->kind == RA_CALL_TRAIN && !ra_train_check(plan, call, error))
+    return FALSE;
   return ra_stage_supports(m->model, error);
 }
 

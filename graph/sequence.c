@@ -27,6 +27,24 @@ n_drawn(const RaWorkload *w, uint32_t set, uint32_t n)
                              : n;
 }
 
+/* Lengths of what there really is; answers that are generated stay drawn. */
+static void
+take_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
+             uint32_t first, uint32_t n, uint32_t n_prompts, uint32_t *prompt,
+             uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = first + i;
+    uint32_t row = ra_texts_row(w->data, iteration, n_prompts, at / samples);
+
+    ra_texts_field(w->data, row, 0, &prompt[i]);
+    if (w->calls[set].kind != RA_CALL_GENERATE)
+      ra_texts_field(w->data, row, 1 + at % samples, &response[i]);
+  }
+}
+
 /* @n sequences from number @first of @iteration on, a prompt's first one; what
  * is replayed takes the place of what is drawn, @n_rows an iteration. */
 static void
@@ -48,6 +66,9 @@ draw_from(const RaWorkload *w, uint32_t set, uint32_t iteration, uint64_t seed,
         stream_of(iteration, GROUP_STREAM + set), at / samples,
         w->response_correlation);
   }
+  if (w->data)
+    take_lengths(w, set, iteration, first, n, (uint32_t)(n_rows / samples),
+                 prompt, response);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t row = (uint64_t)iteration * n_rows + first + i;
 

@@ -95,7 +95,8 @@ ra_workload_load(RaKeyFile *file, GError **error)
       !ra_trips_check(workload, error) ||
       !check_use(workload, &common, error) ||
       !ra_dataflow_batch(workload, error) ||
-      !check_positions(workload, common.group, error))
+      !check_positions(workload, common.group, error) ||
+      !ra_workload_check_data(workload, common.group, error))
     return NULL;
   return g_steal_pointer(&workload);
 }
@@ -120,6 +121,7 @@ ra_workload_free(RaWorkload *workload)
   ra_length_clear(&workload->prompt_length);
   ra_length_clear(&workload->response_length);
   ra_length_clear(&workload->turns);
+  ra_texts_free(workload->data);
   ra_length_clear(&workload->tool_tokens);
   g_free(workload->models);
   g_free(workload->calls);

@@ -15,6 +15,9 @@
  *     mini-batches = 8               of the train calls
  *     epochs = 1                     of the train calls
  *     staleness = 0                  of the generate calls
+ *     data = pairs.ids               prompts and answers: graph/texts.h; the
+ *                                    laws of lengths are then their bounds
+ *     data-tokens = ids              ids | bytes
  *     [model actor]
  *     config = llama-3-70b.json
  *     trainable = true               default false
@@ -59,6 +62,7 @@
 #include "base/keyfile.h"
 #include "graph/length.h"
 #include "graph/model.h"
+#include "graph/texts.h"
 
 #define RA_NONE UINT32_MAX
 
@@ -165,7 +169,8 @@ typedef struct _RaTurnKeys RaTurnKeys;
 typedef struct {
   RaKeyFile *file;          /* kept for names and messages; owned reference */
   GStringChunk *texts;      /* owns the names of inputs */
-  const char *algorithm;    /* "ppo": a label, nothing is derived from it */
+  const char *algorithm;    /* "ppo": a label; reallot run tells rloo from
+                               grpo by it */
   uint32_t n_prompts;       /* an iteration */
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
   RaLength response_length; /* tokens of a response, drawn per sample; of a
@@ -174,6 +179,7 @@ typedef struct {
   uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
   uint32_t max_trips;          /* of an iteration, >= 1 */
+  RaTexts *data;               /* what there really is, owned; NULL: drawn */
   RaLength turns;              /* of a sequence: graph/turns.h */
   RaLength tool_tokens;        /* between two of them */
   RaLatency tool_latency;      /* and seconds */

@@ -38,6 +38,8 @@ static const char *const optimizer_words[] = {"none", "adamw", NULL};
 static const char *const kind_words[] = {"generate", "inference", "train",
                                          "host", NULL};
 
+static const char *const token_words[] = {"ids", "bytes", NULL};
+
 #define MAX_PROMPTS RA_WORKLOAD_SEQUENCES_MAX
 #define MAX_SAMPLES 65536
 #define MAX_MINI_BATCHES 65536
@@ -47,7 +49,8 @@ static const char *const kind_words[] = {"generate", "inference", "train",
 /* clang-format off */
 static const RaKeySpec common_keys[] = {
   {"algorithm", RA_KEY_STRING, G_STRUCT_OFFSET(RaWorkloadKeys, algorithm),
-   .required = TRUE, .doc = "a label such as ppo; nothing is derived from it"},
+   .required = TRUE,
+   .doc = "a label such as ppo; run tells rloo from grpo by it"},
   {"dataset", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaWorkloadKeys, dataset),
    .required = TRUE, .doc = "names of the data that no call makes"},
   {"prompts", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, prompts),
@@ -67,6 +70,11 @@ static const RaKeySpec common_keys[] = {
    G_STRUCT_OFFSET(RaWorkloadKeys, response_correlation), .fallback = "0",
    .min = 0, .max = 1,
    .doc = "of the lengths of two answers to one prompt; 0: independent"},
+  {"data", RA_KEY_STRING, G_STRUCT_OFFSET(RaWorkloadKeys, data),
+   .doc = "a file of prompts and answers; the laws then are their bounds"},
+  {"data-tokens", RA_KEY_ENUM, G_STRUCT_OFFSET(RaWorkloadKeys, data_tokens),
+   .fallback = "ids", .names = token_words,
+   .doc = "data: token ids, or text whose bytes are the tokens"},
   {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(RaWorkloadKeys, mini_batches),
    .fallback = "1", .min = 1, .max = MAX_MINI_BATCHES,
    .doc = "optimizer steps of a train call, an epoch"},
@@ -223,6 +231,7 @@ read_common(RaWorkload *workload, RaWorkloadKeys *keys, GError **error)
                   &workload->prompt_length, error) &&
          read_law(file, group, "response-length", keys->response_length,
                   &workload->response_length, error) &&
+         ra_workload_read_data(workload, keys, error) &&
          ra_turns_read(workload, group, &keys->turns, error);
 }
 

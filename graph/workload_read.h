@@ -23,6 +23,8 @@ typedef struct {
   const char *prompt_length;   /* law, as written */
   const char *response_length; /* law, as written */
   double response_correlation; /* within a prompt's group */
+  const char *data;            /* file; NULL: not given */
+  int data_tokens;             /* 1: bytes */
   uint32_t mini_batches;       /* of train calls, an epoch */
   uint32_t epochs;             /* of train calls */
   uint32_t staleness;          /* of generate calls of trained models */
@@ -46,5 +48,19 @@ typedef struct {
  */
 gboolean ra_workload_read_groups(RaWorkload *workload, RaWorkloadKeys *out_keys,
                                  GError **error);
+
+/* Loads the data that @keys name, if they do; @error: %RA_ERROR_INPUT
+ * `file:line: ...`. */
+gboolean ra_workload_read_data(RaWorkload *workload, const RaWorkloadKeys *keys,
+                               GError **error);
+
+/**
+ * ra_workload_check_data:
+ * @workload: batched
+ * @error: %RA_ERROR_INPUT `file:line: ...`: answers that are missing, longer
+ *   texts than the laws have, tokens that a model has not
+ */
+gboolean ra_workload_check_data(const RaWorkload *workload, guint group,
+                                GError **error);
 
 #endif

@@ -17,6 +17,7 @@ libkernels_a_SOURCES += %D%/cpu_logprob.c %D%/cpu_logprob.h
 libkernels_a_SOURCES += %D%/cpu_norm.c %D%/cpu_norm.h
 libkernels_a_SOURCES += %D%/cpu_pointwise.c %D%/cpu_pointwise.h
 libkernels_a_SOURCES += %D%/cpu_policy.c %D%/cpu_policy.h
+libkernels_a_SOURCES += %D%/cpu_preference.c %D%/cpu_preference.h
 libkernels_a_SOURCES += %D%/cpu_sample.c %D%/cpu_sample.h
 libkernels_a_SOURCES += %D%/rmsnorm_ref.c %D%/rmsnorm.h
 

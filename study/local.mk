@@ -3,6 +3,7 @@
 noinst_LIBRARIES += libstudy.a
 ra_libs += libstudy.a
 libstudy_a_SOURCES =
+libstudy_a_SOURCES += %D%/answers.c %D%/answers.h
 libstudy_a_SOURCES += %D%/answer.c %D%/answer.h
 libstudy_a_SOURCES += %D%/calibrate.c %D%/calibrate.h
 libstudy_a_SOURCES += %D%/calibrate_constant.c

@@ -6,7 +6,7 @@
 
 #include "exec/comm_local.h"
 #include "exec/stage.h"
-#include "kernels/cpu_policy.h"
+#include "kernels/cpu_preference.h"
 #include "tests/check_main.h"
 #include "tests/torch_fixture.h"
 
@@ -21,7 +21,8 @@ typedef struct {
   uint32_t tp;
   uint32_t pp; /* 1 or 2 */
   uint32_t recompute;
-  gboolean fault; /* a weight off by a hundredth */
+  gboolean fault;   /* a weight off by a hundredth */
+  const char *loss; /* another than the model's: its file */
 } Case;
 
 typedef struct {
@@ -34,7 +35,54 @@ typedef struct {
 static const char *
 file_of(const Case *c)
 {
-  return torch_file(c->kind);
+  return c->loss ? c->loss : torch_file(c->kind);
+}
+
+/* Cross-entropy of all that has a successor. */
+static void
+sft_gradient(const RaTokens *tokens, const float *got, double *out_loss,
+             float *out_d)
+{
+  double n = (double)(tokens->n_tokens - tokens->n_sequences);
+
+  *out_loss = 0;
+  for (uint32_t s = 0; s < tokens->n_sequences; s++)
+    for (uint32_t i = tokens->begin[s]; i + 1 < tokens->begin[s + 1]; i++) {
+      *out_loss -= (double)got[i] / n;
+      out_d[i] = (float)(-1 / n);
+    }
+}
+
+/* Texts 0 and 2 are chosen over 1 and 3: DPO with beta 0.1, or with a value
+ * head the reward of the last token. */
+static void
+pair_gradient(const Case *c, const RaTokens *tokens, const float *got,
+              double *out_loss, float *out_d)
+{
+  gboolean value = c->kind == TORCH_VALUE;
+  g_autoptr(GArray) wanted = value ? NULL : torch_read(c->loss, "reference");
+  double beta = value ? 1 : 0.1, sides[4];
+  RaCpuLoss loss = {0};
+  float reference[88];
+
+  for (guint i = 0; wanted && i < wanted->len; i++)
+    reference[i] = (float)g_array_index(wanted, double, i);
+  for (uint32_t s = 0; s < 4; s++) {
+    uint32_t at = tokens->begin[s], n = tokens->begin[s + 1] - at;
+
+    sides[s] = value ? (double)got[at + n - 1]
+                     : ra_cpu_log_ratio(n - 1, got + at, reference + at);
+  }
+  for (uint32_t s = 0; s < 4; s++) {
+    uint32_t at = tokens->begin[s], n = tokens->begin[s + 1] - at;
+    double d = ra_cpu_pair_loss(
+        beta * (sides[s / 2 * 2] - sides[s / 2 * 2 + 1]), 0.5, &loss);
+    float of_side = (float)(beta * (s % 2 == 0 ? d : -d));
+
+    for (uint32_t i = 0; i < n; i++)
+      out_d[at + i] = value == (i == n - 1) ? of_side : 0;
+  }
+  *out_loss = loss.loss / 4; /* each pair was met twice */
 }
 
 /* 1 / (tokens that have a successor), 0 for the last of a sequence. */
@@ -43,9 +91,9 @@ loss_gradient(const Case *c, const RaTokens *tokens, const float *got,
               double *out_loss, float *out_d)
 {
   uint32_t n = tokens->n_tokens;
-  g_autoptr(GArray) old = torch_read(file_of(c), "old");
-  g_autoptr(GArray) other =
-      torch_read(file_of(c), c->kind == TORCH_VALUE ? "returns" : "reference");
+  g_autoptr(GArray) old = torch_read(torch_file(c->kind), "old");
+  g_autoptr(GArray) other = torch_read(
+      torch_file(c->kind), c->kind == TORCH_VALUE ? "returns" : "reference");
   float scale = 1.0f / (float)(n - tokens->n_sequences);
   RaCpuLoss loss = {0};
 
@@ -186,7 +234,7 @@ run_rank(void *data)
   g_autoptr(GArray) wanted =
       torch_read(file_of(c), c->kind == TORCH_VALUE ? "values" : "log_prob");
   g_autoptr(GArray) wanted_loss = torch_read(file_of(c), "loss");
-  g_autofree float *d = g_new(float, tokens->n_tokens);
+  g_autofree float *d = g_new0(float, tokens->n_tokens);
   Stages s = stages_new(r, table, comm, tokens);
   const float *hidden = NULL;
   double loss;
@@ -196,7 +244,12 @@ run_rank(void *data)
   hidden = s.passes[c->pp - 1]->log_prob; /* or values: one array */
   r->worst = torch_worst(tokens->n_tokens, hidden,
                          &g_array_index(wanted, double, 0), 0.01);
-  loss_gradient(c, tokens, hidden, &loss, d);
+  if (!c->loss)
+    loss_gradient(c, tokens, hidden, &loss, d);
+  else if (strcmp(c->loss, "sft.txt") == 0)
+    sft_gradient(tokens, hidden, &loss, d);
+  else
+    pair_gradient(c, tokens, hidden, &loss, d);
   r->worst =
       fmax(r->worst, fabs(loss / g_array_index(wanted_loss, double, 0) - 1));
   hidden = ra_pass_backward(s.passes[c->pp - 1], NULL, d);
@@ -237,25 +290,32 @@ worst_of(const Case *c)
 
 /* clang-format off */
 static const Case cases[] = {
-    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_FULL, FALSE},
-    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_SELECTIVE, FALSE},
-    {TORCH_PLAIN, 2, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_PLAIN, 4, 2, RA_RECOMPUTE_FULL, FALSE}, /* 4 ranks, 2 key heads */
-    {TORCH_TIED, 1, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_TIED, 2, 2, RA_RECOMPUTE_SELECTIVE, FALSE},
-    {TORCH_TIED, 4, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_VALUE, 1, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_VALUE, 2, 2, RA_RECOMPUTE_FULL, FALSE},
-    {TORCH_QWEN3, 1, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_QWEN3, 2, 2, RA_RECOMPUTE_SELECTIVE, FALSE},
-    {TORCH_QWEN3, 4, 1, RA_RECOMPUTE_FULL, FALSE},
-    {TORCH_MIXTRAL, 1, 1, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_MIXTRAL, 2, 2, RA_RECOMPUTE_FULL, FALSE},
-    {TORCH_MIXTRAL, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE},
-    {TORCH_QWEN3_MOE, 1, 1, RA_RECOMPUTE_FULL, FALSE},
-    {TORCH_QWEN3_MOE, 2, 2, RA_RECOMPUTE_NONE, FALSE},
-    {TORCH_QWEN3_MOE, 2, 1, RA_RECOMPUTE_SELECTIVE, FALSE},
+    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_PLAIN, 2, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    /* 4 ranks, 2 key heads */
+    {TORCH_PLAIN, 4, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_TIED, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_TIED, 2, 2, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_TIED, 4, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_VALUE, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_VALUE, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_QWEN3, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_QWEN3, 2, 2, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_QWEN3, 4, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_MIXTRAL, 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_MIXTRAL, 2, 2, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_MIXTRAL, 4, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_QWEN3_MOE, 1, 1, RA_RECOMPUTE_FULL, FALSE, NULL},
+    {TORCH_QWEN3_MOE, 2, 2, RA_RECOMPUTE_NONE, FALSE, NULL},
+    {TORCH_QWEN3_MOE, 2, 1, RA_RECOMPUTE_SELECTIVE, FALSE, NULL},
+    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
+    {TORCH_PLAIN, 2, 2, RA_RECOMPUTE_NONE, FALSE, "sft.txt"},
+    {TORCH_PLAIN, 1, 1, RA_RECOMPUTE_NONE, FALSE, "dpo.txt"},
+    {TORCH_PLAIN, 2, 2, RA_RECOMPUTE_FULL, FALSE, "dpo.txt"},
+    {TORCH_VALUE, 1, 1, RA_RECOMPUTE_NONE, FALSE, "reward.txt"},
+    {TORCH_VALUE, 2, 2, RA_RECOMPUTE_NONE, FALSE, "reward.txt"},
 };
 /* clang-format on */
 
@@ -283,7 +343,7 @@ START_TEST(test_generate)
 {
   static const TorchModel generators[] = {TORCH_PLAIN, TORCH_QWEN3,
                                           TORCH_MIXTRAL, TORCH_QWEN3_MOE};
-  const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE};
+  const Case c = {generators[_i], 1, 1, RA_RECOMPUTE_NONE, FALSE, NULL};
   g_autoptr(RaModel) model = torch_model(c.kind);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
   g_autoptr(RaTokens) all = torch_tokens();
@@ -309,6 +369,34 @@ START_TEST(test_generate)
         BAR);
   }
   stages_clear(&s);
+}
+END_TEST
+
+/* Advantages of algorithms without a critic. */
+START_TEST(test_without_critic)
+{
+  g_autoptr(RaTokens) tokens = torch_tokens();
+  g_autoptr(GArray) left_out = torch_read("scalars.txt", "leave_one_out");
+  g_autoptr(GArray) remax = torch_read("scalars.txt", "remax");
+  float rewards[12], old[88], reference[88], out[88];
+
+  for (uint32_t i = 0; i < 12; i++)
+    rewards[i] = torch_value(920, i, 1);
+  ra_cpu_leave_one_out(3, 4, rewards, rewards);
+  ck_assert_double_lt(
+      torch_worst(12, rewards, &g_array_index(left_out, double, 0), 0.01), BAR);
+  for (uint32_t i = 0; i < 88; i++) {
+    old[i] = torch_value(921, i, 1);
+    reference[i] = torch_value(922, i, 1);
+  }
+  for (uint32_t s = 0; s < 4; s++) {
+    uint32_t at = tokens->begin[s];
+
+    ra_cpu_remax_advantages(tokens->begin[s + 1] - at, old + at, reference + at,
+                            0.7 - 0.25, 0.01, out + at);
+  }
+  ck_assert_double_lt(
+      torch_worst(88, out, &g_array_index(remax, double, 0), 0.01), BAR);
 }
 END_TEST
 
@@ -355,6 +443,7 @@ exec_torch_suite(void)
   tcase_add_loop_test(tcase, test_layout, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
   tcase_add_loop_test(tcase, test_generate, 0, 4);
+  tcase_add_test(tcase, test_without_critic);
   tcase_add_test(tcase, test_scalars);
   suite_add_tcase(suite, tcase);
   return suite;

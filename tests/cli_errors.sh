@@ -183,6 +183,15 @@ fails "--worst: 'x' is no whole number" compare a.trace.tsv a.trace.tsv \
 fails "/nonexistent" compare /nonexistent a.trace.tsv
 fails "--reward: 'x' is none of even" run ppo-tiny-8.plan --reward=x
 fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
+fails "--beta: 'x' is no number from 0 to 100" run dpo-tiny-4.plan --beta=x
+fails "--show: 'x' is no whole number" run dpo-tiny-4.plan --show=x
+fails "has micro-batches of 1 sequences, expected whole pairs" \
+  run dpo-tiny-4.plan --set 'call actor_train.micro-batches=8'
+fails "text 5 of the data has 6 tokens, expected at most the law's 5" \
+  run sft-tiny-4.plan --set 'workload.prompt-length=uniform(2, 5)'
+fails "the data has 1 answers to a prompt, expected 2 for call 'ref_inference'" \
+  run dpo-tiny-4.plan --set 'workload.data=count.ids'
+fails "'data': " run sft-tiny-4.plan --set 'workload.data=nowhere.ids'
 fails "--threads: '0' is" run ppo-tiny-8.plan --threads=0
 fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
 fails "call 'actor_train' has sequence-parallel = true, which the host" \

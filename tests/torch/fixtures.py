@@ -234,6 +234,82 @@ def critic(path):
         grads(file, w)
 
 
+def answers(x):
+    """What there is of each text's tokens that have a successor."""
+    out, at = [], 0
+    for n in LENGTHS:
+        out.append(x[at:at + n - 1])
+        at += n
+    return out
+
+
+def sft(path):
+    """Cross-entropy of all answers' tokens."""
+    w = parameters(False, False, False)
+    lp = log_probs(w, False)[1]
+    loss = -torch.cat(answers(lp)).mean()
+    loss.backward()
+    with open(path, "w") as file:
+        write(file, "log_prob", lp)
+        write(file, "loss", loss)
+        grads(file, w)
+
+
+def dpo(path):
+    """Texts 0 and 2 are chosen over 1 and 3; beta 0.1."""
+    w = parameters(False, False, False)
+    lp = log_probs(w, False)[1]
+    ref = (lp.detach() + value(902, sum(LENGTHS), 0.4)).float().double()
+    ratio = [(a - b).sum() for a, b in zip(answers(lp), answers(ref))]
+    margin = torch.stack([ratio[0] - ratio[1], ratio[2] - ratio[3]])
+    loss = -F.logsigmoid(0.1 * margin).mean()
+    loss.backward()
+    with open(path, "w") as file:
+        write(file, "log_prob", lp)
+        write(file, "reference", ref)
+        write(file, "loss", loss)
+        grads(file, w)
+
+
+def reward_model(path):
+    """The same pairs by the value of their last token."""
+    w = parameters(False, True, False)
+    v = torch.cat([F.linear(model(w, t), w["score.weight"])[:, 0]
+                   for t in texts()])
+    last = v[torch.tensor(LENGTHS).cumsum(0) - 1]
+    loss = -F.logsigmoid(last[0::2] - last[1::2]).mean()
+    loss.backward()
+    with open(path, "w") as file:
+        write(file, "values", v)
+        write(file, "loss", loss)
+        grads(file, w)
+
+
+def without_critic(file):
+    """RLOO: autograd of REINFORCE with the others' mean as baseline, of three
+    prompts with four answers (rewards 920); the advantage is what multiplies
+    the log-probability.  ReMax: of the texts' tokens (old 921, reference 922),
+    the reward to go, whose last token has 0.7 less the greedy answer's 0.25,
+    less 0.01 times what the penalty is from there on."""
+    r = value(920, 12, 1).reshape(3, 4)
+    lp = torch.zeros(3, 4, requires_grad=True)
+    loss = 0.0
+    for i in range(4):
+        rest = [j for j in range(4) if j != i]
+        loss = loss - ((r[:, i] - r[:, rest].mean(1)) * lp[:, i]).sum()
+    loss.backward()
+    write(file, "leave_one_out", -lp.grad)
+    n, out = sum(LENGTHS), []
+    penalty = 0.01 * (value(921, n, 1) - value(922, n, 1))
+    at = 0
+    for k in LENGTHS:
+        r = -penalty[at:at + k]
+        r[-1] += 0.7 - 0.25
+        out.append(r.flip(0).cumsum(0).flip(0))
+        at += k
+    write(file, "remax", torch.cat(out))
+
+
 def gae(file):
     """A loop over PyTorch scalars; rewards 906, values 907."""
     rewards, values = value(906, sum(LENGTHS), 1), value(907, sum(LENGTHS), 1)
@@ -268,9 +344,13 @@ def main(folder):
     for kind in ("qwen3", "mixtral", "qwen3_moe"):
         actor(folder + f"/{kind}.txt", False, False, False, kind)
     critic(folder + "/critic.txt")
+    sft(folder + "/sft.txt")
+    dpo(folder + "/dpo.txt")
+    reward_model(folder + "/reward.txt")
     with open(folder + "/scalars.txt", "w") as file:
         gae(file)
         adamw(file)
+        without_critic(file)
 
 
 main(sys.argv[1])

@@ -1,0 +1,68 @@
+/* What a train call learns, and from what: its rule and its inputs.
+ *
+ * The rule follows from the head of its model and what it reads; whether
+ * answers without a critic are compared as GRPO or as RLOO compares them is the
+ * workload's `algorithm`.  Private to exec/run*.c.
+ *
+ *     RaTrainInputs in = ra_train_inputs(run, node);
+ *     ra_rank_make_advantages(rank, node, &in);
+ */
+#ifndef RA_EXEC_RUN_LEARN_H
+#define RA_EXEC_RUN_LEARN_H
+
+#include "exec/run_impl.h"
+
+typedef enum {
+  RA_TRAIN_CROSS_ENTROPY, /* of the answers: SFT */
+  RA_TRAIN_PPO,           /* on values */
+  RA_TRAIN_GRPO,          /* rewards within a prompt's answers */
+  RA_TRAIN_RLOO,          /* likewise, less the mean of the others */
+  RA_TRAIN_REMAX,         /* less the reward of the greedy answer */
+  RA_TRAIN_DPO,           /* pairs, a reference */
+  RA_TRAIN_VALUE,         /* of a critic */
+  RA_TRAIN_PAIRS          /* pairs: reward models */
+} RaTrainRule;
+
+/* What a train call reads; any may be NULL. */
+typedef struct {
+  RaTrainRule rule;
+  const RaExperienceSet *set;
+  const float *old;       /* log-probabilities when drawn */
+  const float *reference; /* log-probabilities of another model */
+  const float *values;    /* of the states */
+  const float *rewards;   /* of the sequences */
+  const float *baselines; /* of the sequences of another set, that of greedy
+                             answers to the same prompts */
+  uint32_t n_greedy;      /* of them to a prompt */
+} RaTrainInputs;
+
+static inline gboolean
+ra_train_rule_is_of_pairs(RaTrainRule rule)
+{
+  return rule == RA_TRAIN_DPO || rule == RA_TRAIN_PAIRS;
+}
+
+/* What train call @call of @workload learns. */
+RaTrainRule ra_train_rule(const RaWorkload *workload, uint32_t call);
+
+/**
+ * ra_train_check:
+ * @error: %RA_ERROR_INPUT: pairs that are not two answers to a prompt, or that
+ *   a micro-batch cuts in two; RLOO of one answer
+ *
+ * Whether train call @call of @plan can be run.
+ */
+gboolean ra_train_check(const RaPlan *plan, uint32_t call, GError **error);
+
+RaTrainInputs ra_train_inputs(const RaRun *run, const RaNode *node);
+
+/* Advantages, and of PPO returns, of an iteration, once. */
+void ra_rank_make_advantages(RaRank *rank, const RaNode *node,
+                             const RaTrainInputs *in);
+
+/* The entry of the first response token of sequence @i of a micro-batch in
+ * what has one a token: the state before it. */
+gsize ra_run_first_entry(const RaExperienceSet *set, const RaMicroBatch *micro,
+                         uint32_t i);
+
+#endif

@@ -1,0 +1,67 @@
+/* Losses of pairs, and advantages of algorithms without a critic.
+ *
+ * A pair is a chosen and a rejected answer to one prompt; the loss is of a
+ * margin between the two, by the model of Bradley and Terry.
+ */
+#ifndef RA_KERNELS_CPU_PREFERENCE_H
+#define RA_KERNELS_CPU_PREFERENCE_H
+
+#include "kernels/cpu_policy.h"
+
+/**
+ * ra_cpu_pair_loss:
+ * @margin: by how much the chosen answer is ahead
+ * @scale: of the loss: 1 / pairs of the mini-batch
+ * @out: loss is added to, and clipped by 1 where the margin is above 0
+ *
+ *     L = -log sigmoid(margin)       dL/dmargin = -sigmoid(-margin)
+ *
+ * Reward models (arXiv 2203.02155, equation 1): margin r_chosen - r_rejected.
+ * DPO (arXiv 2305.18290, equation 7): see ra_cpu_log_ratio().
+ *
+ * Returns: @scale dL/dmargin
+ */
+double ra_cpu_pair_loss(double margin, double scale, RaCpuLoss *out);
+
+/**
+ * ra_cpu_log_ratio:
+ * @log_prob: (n) of an answer's tokens
+ * @reference: (n) under the reference
+ *
+ * Returns: sum of log_prob - reference: of DPO's margin, which is beta times
+ *   that of the chosen less that of the rejected
+ */
+double ra_cpu_log_ratio(size_t n, const float *log_prob,
+                        const float *reference);
+
+/**
+ * ra_cpu_leave_one_out:
+ * @n_groups: prompts
+ * @n_samples: answers to each, >= 2
+ * @rewards: (n_groups, n_samples)
+ * @out: as @rewards
+ *
+ * RLOO (arXiv 2402.14740, equation 8): the reward less the mean of the other
+ * answers to the prompt.
+ */
+void ra_cpu_leave_one_out(size_t n_groups, size_t n_samples,
+                          const float *rewards, float *out);
+
+/**
+ * ra_cpu_remax_advantages:
+ * @n: tokens of the answer
+ * @log_prob: (nullable) (n) when it was drawn
+ * @reference: (nullable) (n)
+ * @gain: its reward less that of the greedy answer
+ * @kl_weight: beta
+ * @out: (n)
+ *
+ * ReMax (arXiv 2310.10505, algorithm 2, with the penalty of its section 3.1):
+ *
+ *     A_t = gain - beta sum over u >= t of (log_prob_u - reference_u)
+ */
+void ra_cpu_remax_advantages(size_t n, const float *log_prob,
+                             const float *reference, double gain,
+                             double kl_weight, float *out);
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/bash
+# reallot run: every algorithm learns its shipped task, and nothing is learnt at
+# a rate of 0.  Bounds are far from what is reached, as sums are rounded in
+# another order on another machine.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+
+# Column $1 (by name) of the first row, then of the last.
+ends() {
+  grep -v '^#' out | awk -F'\t' -v name="$1" '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i; next }
+    NR == 2 { first = $column }
+    { last = $column }
+    END { if (column) print first, last }'
+}
+# Whether the first of column $1 lies in [$2, $3] and the last in [$4, $5].
+within() {
+  ends "$1" | awk -v a="$2" -v b="$3" -v c="$4" -v d="$5" '
+    { ok = $1 >= a && $1 <= b && $2 >= c && $2 <= d; print "# " $0 }
+    END { exit !ok }'
+}
+learn() { works run "$1-tiny-$2.plan" -n "$3" --learning-rate="$4" --format=tsv; }
+
+# ln 64 = 4.16: a model that knows nothing.
+learn sft 4 30 0.003
+within policy_loss 3.8 4.5 0 0.5
+result $? "sft goes on counting"
+learn sft 4 30 0
+within policy_loss 3.8 4.5 3.8 4.5
+result $? "sft learns nothing without a rate"
+# ln 2 = 0.693, and one of two pairs.
+learn rm 2 60 0.003
+within value_loss 0.5 0.9 0 0.3 && within reward 0.2 0.8 0.85 1
+result $? "a reward model tells pairs apart"
+learn rm 2 30 0
+within value_loss 0.5 0.9 0.5 0.9
+result $? "a reward model learns nothing without a rate"
+learn dpo 4 20 0.003
+within policy_loss 0.5 0.72 0 0.1 && within reward 0 1 0.95 1
+result $? "dpo prefers the chosen answers"
+works run dpo-tiny-4.plan -n 1 --learning-rate=0 --beta=0 --format=tsv
+within policy_loss 0.6931 0.6932 0.6931 0.6932
+result $? "dpo with a beta of 0 has the loss of a coin"
+learn rloo 4 30 0.003
+within reward 0.4 0.65 0.9 1
+result $? "rloo learns even tokens"
+learn remax 4 30 0.003
+within reward 0.4 0.65 0.85 1
+result $? "remax learns even tokens"
+learn remax 4 10 0
+within reward 0.4 0.65 0.4 0.65
+result $? "remax learns nothing without a rate"
+# RLOO and GRPO of one plan are two losses.
+learn rloo 4 2 0.003
+cp out rloo.tsv
+works run rloo-tiny-4.plan -n 2 --learning-rate=0.003 --format=tsv \
+  --set workload.algorithm=grpo
+! cmp -s <(grep -v '^#' out | cut -f4) <(grep -v '^#' rloo.tsv | cut -f4)
+result $? "rloo is not grpo"
+
+# Text: what is trained on is ended as it stands there.
+works run sft-tiny-bytes-2.plan -n 60 --learning-rate=0.003 --temperature=0 \
+  --show=32
+shown=$(grep -c '^actor_answer: ' out)
+right=0
+while IFS=$'\t' read -r begin end; do
+  case $begin in '#'*) continue ;; esac
+  grep -qF "actor_answer: $begin|$end" out && right=$((right + 1))
+done <"$srcdir/share/texts/proverbs.txt"
+echo "# $right of $shown proverbs are ended right"
+[ "$shown" = 32 ] && [ "$right" -ge 16 ]
+result $? "text is learnt, byte by byte"
+works run rloo-tiny-4.plan -n 1 --show=1
+grep -qx 'actor_generate: [0-9 ]* | [0-9 ]*' out
+result $? "answers are shown as token ids"
+
+echo "1..$n"
