@@ -108,6 +108,34 @@ START_TEST(test_spike)
 }
 END_TEST
 
+/* Over the last size (m 4) of three numbers of ranks (n) the middle one stands
+ * between 0 and 2.6 and is 0: 1.3 off what its neighbours in n say, but as the
+ * size before it, beyond which nothing stands: no spike.  At -1.5 it is as
+ * neither. */
+START_TEST(test_edge)
+{
+  const double sizes[] = {1, 2, 4}, ranks[] = {2, 4, 8};
+
+  for (guint odd = 0; odd < 2; odd++) {
+    g_autoptr(RaGrid) grid = ra_grid_new();
+    double last[] = {4, 4};
+
+    ra_grid_add_axis(grid, "m", sizes, 3);
+    ra_grid_add_axis(grid, "n", ranks, 3);
+    for (guint r = 0; r < 3; r++)
+      for (guint i = 0; i < 3; i++) {
+        double at[] = {sizes[i], ranks[r]};
+        double own = r == 1 && i == 2 && odd ? -1.5 : 0;
+
+        ra_grid_sample(grid, at, r == 2 ? 2.6 : own);
+      }
+    ra_grid_fill(grid);
+    ck_assert_uint_eq(grid->n_spikes, odd);
+    ck_assert_double_eq_tol(ra_grid_at(grid, last), odd ? 1.3 : 0, 1e-6);
+  }
+}
+END_TEST
+
 #define TABLE                                                                  \
   "[table x]\naxis-1 = m 1 2 4 16\naxis-2 = k 128 256\n"                       \
   "at-128 = -31 12*3~7 (-8) 5\nat-256 = (0) (7)9000 0 -100000\n"
@@ -190,6 +218,7 @@ grid_suite(void)
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_fill);
   tcase_add_test(tcase, test_spike);
+  tcase_add_test(tcase, test_edge);
   tcase_add_test(tcase, test_text);
   tcase_add_test(tcase, test_refused);
   suite_add_tcase(suite, tcase);

@@ -248,6 +248,27 @@ fill_once(RaGrid *grid, guint8 *known, gboolean one_sided)
   return n;
 }
 
+/* Whether cell @index, which is the last of those known along an axis, is as
+ * its nearest there: nothing stands on its other side that could say more. */
+static gboolean
+continues_edge(const RaGrid *grid, const guint8 *known, gsize index)
+{
+  for (guint a = 0; a < grid->n_axes; a++) {
+    gsize stride = grid->stride[a];
+    guint knot = (guint)(index / stride % grid->axes[a].n_knots);
+    const float *line = &grid->values[index - knot * stride];
+    int low = nearest(grid, known, index, a, knot, -1);
+    int high = nearest(grid, known, index, a, knot, 1);
+    int at = low >= 0 ? low : high;
+
+    if (at >= 0 && (low < 0) != (high < 0) &&
+        fabs((double)line[(gsize)at * stride] - grid->cells[index].mean) <
+            SPIKE)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* Forgets in @known the cells of few samples that stand alone. */
 static void
 drop_spikes(RaGrid *grid, guint8 *known)
@@ -260,7 +281,8 @@ drop_spikes(RaGrid *grid, guint8 *known)
 
     if (!all[i] || grid->cells[i].n >= SPIKE_SAMPLES ||
         !guess(grid, all, i, FALSE, &around) ||
-        fabs((double)around - grid->cells[i].mean) < SPIKE)
+        fabs((double)around - grid->cells[i].mean) < SPIKE ||
+        continues_edge(grid, all, i))
       continue;
     known[i] = 0;
     grid->n_spikes++;
