@@ -2,6 +2,7 @@
 ## main() comes from %D%/check_main.h.  If it has further sources:
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
+check_programs += %D%/check_allocation
 check_programs += %D%/check_arena
 check_programs += %D%/check_batcher
 check_programs += %D%/check_breakdown
@@ -67,6 +68,7 @@ check_programs += %D%/check_fold
 tests_check_fold_SOURCES = %D%/check_fold.c %D%/fold_compare.c \
 	%D%/fold_compare.h %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_folder
+check_programs += %D%/check_folds
 check_programs += %D%/check_forms
 tests_check_forms_SOURCES = %D%/check_forms.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_fuzz_change
