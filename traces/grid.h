@@ -100,9 +100,10 @@ void ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *cell);
  * Sets `values`: a measured cell's mean, unless it is of one or two samples
  * and off what its neighbours on both sides say by more than 1 (a factor of e,
  * where values are logarithms), nor as near as that to the one before it along
- * an axis that it is the last of: such a spike stays in `cells` and counts as a hole; a hole's
- * mean over the axes of the linear interpolation between its nearest measured
- * neighbours on both sides, each weighted by 1 / their distance; where no axis
+ * an axis that it is the last of: such a spike stays in `cells` and counts as a
+ * hole; a hole's mean over the axes of the linear interpolation between its
+ * nearest measured neighbours on both sides, each weighted by 1 / their
+ * distance; where no axis
  * has both, the same over the nearest on one side.  All 0 for a grid without
  * samples. Cost: about 50 ns a hole.
  */
