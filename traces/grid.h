@@ -103,9 +103,8 @@ void ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *cell);
  * an axis that it is the last of: such a spike stays in `cells` and counts as a
  * hole; a hole's mean over the axes of the linear interpolation between its
  * nearest measured neighbours on both sides, each weighted by 1 / their
- * distance; where no axis
- * has both, the same over the nearest on one side.  All 0 for a grid without
- * samples. Cost: about 50 ns a hole.
+ * distance; where no axis has both, the same over the nearest on one side.  All
+ * 0 for a grid without samples.  Cost: about 50 ns a hole.
  */
 void ra_grid_fill(RaGrid *grid);
 
