@@ -9,6 +9,7 @@
 #include "cli/calibrate_host.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/world.h"
 #include "study/host.h"
 
 #define SUFFIX ".profile"
@@ -68,16 +69,31 @@ ra_calibrate_host(const char *ranks, gboolean quick, const char *device,
   RaHostOptions o = {.quick = quick,
                      .progress = watched ? show_point : NULL,
                      .progress_data = &begin_us};
+  RaWorld *world = ra_world_current();
+  gboolean is_first = !world || world->process == 0;
   RaHostTally tally;
 
+  if (world && (ranks || world->n_processes < 2)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--backend: over MPI every process is a rank, expected two or "
+                "more and no --ranks");
+    return FALSE;
+  }
+  if (world)
+    n_ranks = world->n_processes;
   if (!ra_option_uint64("--ranks", ranks, 1, RANKS_MAX, &n_ranks, error))
     return FALSE;
   o.n_ranks = (uint32_t)n_ranks;
+  o.world = world;
+  if (!is_first)
+    o.progress = NULL;
   samples = ra_host_samples(&o, path, &tally, error);
-  if (watched)
+  if (watched && is_first)
     fprintf(stderr, "\r\033[K");
   if (!samples)
     return FALSE;
+  if (!is_first)
+    return TRUE;
   say(&o, &tally, path, 1e-6 * (double)(g_get_monotonic_time() - begin_us));
   text = ra_host_profile(samples, path ? path : "samples", device, error);
   return text && ra_output_write(output, text->str, text->len, error);

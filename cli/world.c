@@ -20,7 +20,7 @@ static RaWorld *world;
 static gboolean
 is_shared(const char *command)
 {
-  return strcmp(command, "run") == 0;
+  return strcmp(command, "run") == 0 || strcmp(command, "calibrate") == 0;
 }
 
 /* Open MPI's mpirun; srun and others that speak PMIx or PMI. */

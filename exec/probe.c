@@ -17,6 +17,8 @@ struct _RaProbe {
   RaProbeRank *ranks;        /* (n_ranks) owned */
   RaLocalGroup *group;       /* of the point at hand, owned */
   pthread_barrier_t barrier; /* of all ranks */
+  RaWorldGroup *apart;       /* of all processes, owned; NULL: no world */
+  double ahead_s;            /* this machine's clock of process 0's */
   guint n_repeats;           /* of a collective at hand */
 };
 
@@ -25,6 +27,88 @@ ra_probe_options_init(RaProbeOptions *options)
 {
   *options = (RaProbeOptions){
       .n_ranks = 1, .sample_s = 0.01, .n_least = 5, .n_most = 200};
+}
+
+static gboolean
+is_here(const RaProbe *probe, uint32_t rank)
+{
+  return !probe->options.world || probe->options.world->process == rank;
+}
+
+/* How much later the clock of rank @rank is than rank 0's: half way through the
+ * quickest of some messages there and back. */
+static double
+clock_ahead(RaComm *comm, uint32_t rank)
+{
+  double best_s = (double)INFINITY, ahead_s = 0;
+
+  for (guint i = 0; i < 100; i++) {
+    struct timespec t;
+    double begin_s = 0, there_s = 0, end_s;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    begin_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (comm->rank == 0) {
+      comm->table->send(comm, rank, &begin_s, sizeof begin_s);
+      comm->table->recv(comm, rank, &there_s, sizeof there_s);
+    } else {
+      comm->table->recv(comm, 0, &there_s, sizeof there_s);
+      clock_gettime(CLOCK_MONOTONIC, &t);
+      begin_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+      comm->table->send(comm, 0, &begin_s, sizeof begin_s);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    end_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (comm->rank > 0 || end_s - begin_s >= best_s)
+      continue;
+    best_s = end_s - begin_s;
+    ahead_s = there_s - (begin_s + end_s) / 2;
+  }
+  return ahead_s;
+}
+
+/* Machines start their clocks when they please. */
+static void
+compare_clocks(RaProbe *probe)
+{
+  RaWorld *w = probe->options.world;
+  RaComm *comm = probe->ranks[w->process].comm;
+
+  for (uint32_t p = 1; p < w->n_processes && w->n_here < w->n_processes; p++) {
+    double ahead_s = 0;
+
+    if (w->process == 0)
+      ahead_s = clock_ahead(comm, p);
+    else if (w->process == p)
+      clock_ahead(comm, p);
+    if (w->process == 0)
+      comm->table->send(comm, p, &ahead_s, sizeof ahead_s);
+    else if (w->process == p)
+      comm->table->recv(comm, 0, &probe->ahead_s, sizeof ahead_s);
+  }
+}
+
+static void
+meet_world(RaProbe *probe)
+{
+  RaWorld *w = probe->options.world;
+  g_autofree uint32_t *processes = g_new(uint32_t, w->n_processes);
+
+  for (uint32_t i = 0; i < w->n_processes; i++)
+    processes[i] = i;
+  probe->apart = w->table->group_new(w, w->n_processes, processes);
+  probe->ranks[w->process].comm = w->table->comm_new(probe->apart, w->process);
+  compare_clocks(probe);
+}
+
+/* All ranks come, and then all go. */
+static void
+meet(RaProbeRank *r)
+{
+  if (r->probe->apart)
+    ra_comm_barrier(r->comm);
+  else
+    pthread_barrier_wait(&r->probe->barrier);
 }
 
 static void
@@ -62,11 +146,15 @@ ra_probe_new(const RaProbeOptions *options, GError **error)
     RaProbeRank *r = &probe->ranks[i];
 
     *r = (RaProbeRank){.probe = probe, .backend = backend, .rank = i};
-    r->pool = new_floats(RA_PROBE_POOL_FLOATS, i);
-    r->sink = new_floats(RA_PROBE_POOL_FLOATS, i + 1000);
+    if (is_here(probe, i)) {
+      r->pool = new_floats(RA_PROBE_POOL_FLOATS, i);
+      r->sink = new_floats(RA_PROBE_POOL_FLOATS, i + 1000);
+    }
     r->begins = g_new(double, options->n_most + 1);
     r->ends = g_new(double, options->n_most + 1);
   }
+  if (options->world)
+    meet_world(probe);
   return probe;
 }
 
@@ -82,6 +170,10 @@ ra_probe_free(RaProbe *probe)
     g_free(probe->ranks[i].numbers);
     g_free(probe->ranks[i].begins);
     g_free(probe->ranks[i].ends);
+  }
+  if (probe->apart) {
+    ra_comm_free(probe->ranks[probe->options.world->process].comm);
+    probe->options.world->table->group_free(probe->apart);
   }
   pthread_barrier_destroy(&probe->barrier);
   g_free(probe->ranks);
@@ -201,9 +293,12 @@ repeat_together(RaProbeRank *r)
 
   if (r->rank == 0)
     r->probe->n_repeats = (guint)fmin(fmax(wanted, o->n_least), o->n_most);
-  pthread_barrier_wait(&r->probe->barrier);
+  if (r->probe->apart && r->comm->n_ranks > 1)
+    r->comm->table->broadcast(r->comm, 0, &r->probe->n_repeats,
+                              sizeof r->probe->n_repeats);
+  meet(r);
   while (r->n < r->probe->n_repeats) {
-    pthread_barrier_wait(&r->probe->barrier);
+    meet(r);
     repeat(r);
     keep(r);
   }
@@ -215,9 +310,9 @@ run_rank(void *data)
   RaProbeRank *r = data;
 
   repeat(r);
-  pthread_barrier_wait(&r->probe->barrier);
+  meet(r);
   repeat(r);
-  pthread_barrier_wait(&r->probe->barrier);
+  meet(r);
   if (is_together(&r->point->op))
     repeat_together(r);
   else
@@ -292,18 +387,38 @@ make_room(RaProbeRank *r, const RaOp *op)
            MIN(n - i, RA_PROBE_POOL_FLOATS) * sizeof *r->scratch);
 }
 
-void
-ra_probe_run(RaProbe *probe, const RaProbePoint *point,
-             RaProbeSample *out_sample)
+/* What the other processes have measured, to process 0, by its clock. */
+static void
+gather_times(RaProbe *probe)
+{
+  RaWorld *w = probe->options.world;
+  RaProbeRank *r = &probe->ranks[w->process];
+  g_autofree double *mine = g_new(double, 2 * (gsize)r->n + 1);
+  g_autoptr(GPtrArray) all = NULL;
+
+  for (guint i = 0; i < r->n; i++) {
+    mine[2 * i] = r->begins[i] - probe->ahead_s;
+    mine[2 * i + 1] = r->ends[i] - probe->ahead_s;
+  }
+  all = w->table->gather(w, mine, 2 * (gsize)r->n * sizeof *mine);
+  for (uint32_t p = 1; all && p < w->n_processes; p++) {
+    gsize n;
+    const double *times = g_bytes_get_data(all->pdata[p], &n);
+
+    probe->ranks[p].n = (guint)(n / sizeof *times / 2);
+    for (guint i = 0; i < probe->ranks[p].n; i++) {
+      probe->ranks[p].begins[i] = times[2 * i];
+      probe->ranks[p].ends[i] = times[2 * i + 1];
+    }
+  }
+}
+
+static void
+run_all(RaProbe *probe, const RaProbePoint *point)
 {
   uint32_t n_ranks = probe->options.n_ranks;
   g_autofree pthread_t *threads = g_new(pthread_t, n_ranks);
-  g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
-  const double *s;
 
-  g_return_if_fail(ra_probe_has((RaOpKind)point->op.kind));
-  probe->group = ra_local_group_new(
-      n_ranks, n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
   for (uint32_t i = 0; i < n_ranks; i++) {
     RaProbeRank *r = &probe->ranks[i];
 
@@ -311,16 +426,41 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
     r->n = 0;
     r->n_numbers = 0;
     g_clear_pointer(&r->numbers, g_free);
+    if (!is_here(probe, i))
+      continue;
     make_room(r, &point->op);
-    r->comm = ra_local_comm_new(probe->group, i);
+    if (!probe->apart)
+      r->comm = ra_local_comm_new(probe->group, i);
     if (pthread_create(&threads[i], NULL, run_rank, r) != 0)
       g_error("cannot start a thread for rank %u", i);
   }
   for (uint32_t i = 0; i < n_ranks; i++)
-    pthread_join(threads[i], NULL);
-  for (uint32_t i = 0; i < n_ranks; i++)
+    if (is_here(probe, i))
+      pthread_join(threads[i], NULL);
+  for (uint32_t i = 0; i < n_ranks && !probe->apart; i++)
     g_clear_pointer(&probe->ranks[i].comm, ra_comm_free);
+}
+
+void
+ra_probe_run(RaProbe *probe, const RaProbePoint *point,
+             RaProbeSample *out_sample)
+{
+  uint32_t n_ranks = probe->options.n_ranks;
+  g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(double));
+  const double *s;
+
+  g_return_if_fail(ra_probe_has((RaOpKind)point->op.kind));
+  probe->group = ra_local_group_new(
+      n_ranks, n_ranks <= (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+  run_all(probe, point);
   g_clear_pointer(&probe->group, ra_local_group_free);
+  if (probe->apart)
+    gather_times(probe);
+  if (!is_here(probe, 0)) {
+    probe->options.world->table->share(probe->options.world, out_sample,
+                                       sizeof *out_sample);
+    return;
+  }
   collect(probe, point, times);
   s = (const double *)(gpointer)times->data;
   *out_sample = (RaProbeSample){.low_s = s[times->len / 4],
@@ -330,6 +470,9 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   if (out_sample->median_s > 0)
     out_sample->spread_frac =
         (out_sample->high_s - out_sample->low_s) / out_sample->median_s;
+  if (probe->apart)
+    probe->options.world->table->share(probe->options.world, out_sample,
+                                       sizeof *out_sample);
 }
 
 double

@@ -23,6 +23,7 @@
 
 #include <glib.h>
 
+#include "exec/world.h"
 #include "graph/op.h"
 
 typedef struct _RaProbe RaProbe;
@@ -50,7 +51,8 @@ typedef struct {
 } RaProbeSample;
 
 typedef struct {
-  uint32_t n_ranks;               /* threads, >= 1 */
+  uint32_t n_ranks;               /* threads, >= 1; of a world its processes */
+  RaWorld *world;                 /* (nullable) borrowed: a rank a process */
   double sample_s;                /* repeats go on for so long */
   guint n_least, n_most;          /* repeats of a rank */
   double (*clock)(gpointer data); /* (nullable): seconds, for tests; else those

@@ -44,8 +44,9 @@ describe_machine(void)
 static char *
 describe_grid(const RaHostOptions *o)
 {
-  return g_strdup_printf("%s, %u ranks at the same time",
-                         o->quick ? "quick" : "full", o->n_ranks);
+  return g_strdup_printf("%s, %u ranks at the same time%s",
+                         o->quick ? "quick" : "full", o->n_ranks,
+                         o->world ? " over MPI" : "");
 }
 
 gboolean
@@ -104,6 +105,7 @@ begin(const RaHostOptions *o, RaProbe *probe)
   ra_trace_set_head(trace, "date", date);
   ra_trace_set_head(trace, "command", command);
   ra_trace_set_head(trace, "grid", grid);
+  ra_trace_set_head(trace, "communicator", o->world ? "mpi" : "local");
   ra_trace_set_head(trace, "gpus-per-node", ranks);
   ra_trace_set_head(trace, "memory-bytes", memory);
   ra_trace_set_head(trace, "copy-bytes-per-s", rate);
@@ -201,6 +203,13 @@ now_s(void)
   return 1e-6 * (double)g_get_monotonic_time();
 }
 
+/* Whether this process writes. */
+static gboolean
+is_first(const RaHostOptions *o)
+{
+  return !o->world || o->world->process == 0;
+}
+
 /* Measures what is missing; saves now and then. */
 static gboolean
 measure(const RaHostOptions *o, RaProbe *probe, const GArray *grid,
@@ -226,13 +235,14 @@ measure(const RaHostOptions *o, RaProbe *probe, const GArray *grid,
     ra_probe_run(probe, point, &sample);
     add_sample(trace, o, i, point, &sample);
     tally->n_new++;
-    if (path && now_s() - saved_s > SAVE_EVERY_S) {
+    if (path && is_first(o) && now_s() - saved_s > SAVE_EVERY_S) {
       if (!ra_trace_save(trace, path, error))
         return FALSE;
       saved_s = now_s();
     }
   }
-  return tally->n_new == 0 || !path || ra_trace_save(trace, path, error);
+  return tally->n_new == 0 || !path || !is_first(o) ||
+         ra_trace_save(trace, path, error);
 }
 
 RaTrace *
@@ -243,9 +253,11 @@ ra_host_samples(const RaHostOptions *options, const char *path,
   g_autoptr(RaProbe) probe = NULL;
   g_autoptr(RaTrace) trace = NULL;
   RaProbeOptions probing;
+  gboolean is_there;
 
   ra_probe_options_init(&probing);
   probing.n_ranks = options->n_ranks;
+  probing.world = options->world;
   probing.clock = options->clock;
   probing.clock_data = options->clock_data;
   if (options->quick) {
@@ -253,12 +265,14 @@ ra_host_samples(const RaHostOptions *options, const char *path,
     probing.n_least = 3;
   }
   *out_tally = (RaHostTally){.n_points = grid->len};
+  is_there = path && g_file_test(path, G_FILE_TEST_EXISTS);
+  if (!ra_world_agree(options->world, (uint64_t)is_there,
+                      "whether there is a file of samples", error))
+    return NULL;
   probe = ra_probe_new(&probing, error);
   if (!probe)
     return NULL;
-  trace = path && g_file_test(path, G_FILE_TEST_EXISTS)
-              ? load(options, path, error)
-              : begin(options, probe);
+  trace = is_there ? load(options, path, error) : begin(options, probe);
   if (!trace || !measure(options, probe, grid, trace, path, out_tally, error))
     return NULL;
   out_tally->spread_frac = median_spread(trace);

@@ -47,6 +47,8 @@ typedef void (*RaHostProgress)(guint n_done, guint n_points, const char *op,
 
 typedef struct {
   uint32_t n_ranks;        /* threads that run at the same time */
+  RaWorld *world;          /* (nullable) borrowed: of as many processes, which
+                              all call; process 0 writes */
   gboolean quick;          /* fewer points, fewer repeats */
   guint n_most;            /* points to measure now, at most; 0: all */
   RaHostProgress progress; /* (nullable): before every point */

@@ -172,6 +172,17 @@ grep '^reallot: ' err | sed 's/^reallot: //' >far.line
 [ $? -eq 4 ] && [ "$(sed 's/^reallot: //' err)" = "$(cat far.line)" ]
 result $? "threads of one process say the same"
 
+# Every process a rank of the probe: the profile is of the path over MPI.
+mpi 2 calibrate --backend=host --quick -o mpi.profile
+[ "$rc" -eq 0 ] && grep -q '^# communicator: mpi$' mpi.samples.trace.tsv &&
+  grep -q '^derived = .* 2 ranks at the same time over MPI' mpi.profile &&
+  awk -F'\t' '$7 == "all_reduce" && $10 > $9 { n++ } END { exit n < 12 }' \
+    mpi.samples.trace.tsv
+result $? "calibrate --backend=host over MPI measures its collectives"
+works simulate ppo-tiny-8.plan -n 1 --profile mpi.profile
+fails_on '--backend: over MPI every process is a rank' 2 calibrate \
+  --backend=host --ranks=2 -o x.profile
+
 # A disk without room: what was there stays whole.
 rm -rf k.first
 works_on 2 run ppo-tiny-8.plan -n 1 --checkpoint k.full
