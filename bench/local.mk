@@ -8,6 +8,7 @@ bench_programs += %D%/claims
 bench_programs += %D%/estimator
 bench_programs += %D%/executor
 bench_programs += %D%/fold
+bench_programs += %D%/fractions
 bench_programs += %D%/generate
 bench_programs += %D%/lengths
 bench_programs += %D%/real-figure

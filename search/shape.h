@@ -15,7 +15,9 @@
 
 #include "search/need.h"
 
-/* Of the memory, what one micro-batch may fill if more of them help. */
+/* Of the memory, what one micro-batch may fill if more of them help.  MEASURED:
+ * bench/fractions, best plans of four cases: 1.3 % above the best fraction of
+ * each at 0.15 and at 0.2, 5 % at 0.1 and at 0.3, 10 % at 0.05. */
 #define RA_SHAPE_WORK_FRAC 0.15
 
 typedef struct {

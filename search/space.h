@@ -134,7 +134,8 @@ typedef struct {
   uint64_t seed;         /* of the lengths */
   const RaLimit *limits; /* nullable (n_limits) */
   guint n_limits;
-  guint n_threads; /* that make candidates; 0: as many as processors */
+  double work_frac; /* REAL: 0: RA_SHAPE_WORK_FRAC */
+  guint n_threads;  /* that make candidates; 0: as many as processors */
 } RaSpaceOptions;
 
 typedef struct {

@@ -25,10 +25,13 @@ static gboolean
 works_in_little(const Maker *m, const RaFootprint *footprint)
 {
   const RaCluster *cluster = m->sink->space->cluster;
+  double frac = m->sink->space->options.work_frac;
 
+  if (!(frac > 0))
+    frac = RA_SHAPE_WORK_FRAC;
   return m->call->kind == RA_CALL_GENERATE ||
          (double)footprint->most.bytes[RA_FOOT_WORK] <=
-             RA_SHAPE_WORK_FRAC * cluster->device.memory_bytes;
+             frac * cluster->device.memory_bytes;
 }
 
 static void
