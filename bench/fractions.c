@@ -1,14 +1,14 @@
 /* Two fractions of a GPU's memory that rules of thumb go by, measured.
  *
- * need    RA_NEED_LIMIT_FRAC (search/need.h): how much of a GPU the coarse
- *         bound of one call may take.  For every shape of the full set on 8 and
- *         64 GPUs: whether the bound takes it at so much, and whether it fits by
- *         the account (graph/memory.h).  Shapes taken that do not fit cost a
- *         writer another try, those refused are lost to it
- * work    RA_SHAPE_WORK_FRAC (search/shape.h): how much one micro-batch may fill
- *         before there are more of them, or more is recomputed.  The time of the
- *         best plan that chains find in the set that goes by the rule, of each
- *         workload by the least of its row
+ * need  RA_NEED_LIMIT_FRAC (search/need.h): how much of a GPU the coarse bound
+ *       of one call may take.  For every shape of the full set on 8 to 128
+ *       GPUs: whether the bound takes it at so much, and whether it fits by the
+ *       account (graph/memory.h).  Shapes taken that do not fit cost a writer
+ *       another try, those refused are lost to it
+ * work  RA_SHAPE_WORK_FRAC (search/shape.h): how much one micro-batch may fill
+ *       before there are more of them, or more is recomputed.  The time of the
+ *       best plan that chains find in the set that goes by the rule, of each
+ *       workload by the least of its row
  *
  * TSV; bars: at the fractions in use one in a hundred of the shapes that the
  * bound takes does not fit, at most, and plans are no more than a hundredth
