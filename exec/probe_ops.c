@@ -87,6 +87,10 @@ gemm(RaProbeRank *r, const uint64_t *d)
   end(r);
 }
 
+/* What backwards of attention, norms and activations begin with was made by the
+ * product before the last: the gradient of its weights has gone through the
+ * caches since (exec/stage_layer.c), so it comes from memory there. */
+
 /* d: sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads, head_dim */
 static void
 attention(RaProbeRank *r, const uint64_t *d, gboolean back)
@@ -117,7 +121,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   qkv = ra_probe_cold(r, t * stride);
   out = ra_probe_cold(r, t * q);
   lse = ra_probe_cold(r, t * d[4]);
-  d_out = ra_probe_warm(r, t * q);
+  d_out = ra_probe_cold(r, t * q);
   d_qkv = ra_probe_sink(r, t * stride);
   begin(r);
   r->backend->attention_backward(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
@@ -151,7 +155,7 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize t = d[0], n = d[1];
   float *x = back ? ra_probe_cold(r, t * n) : ra_probe_warm(r, t * n);
-  float *out = back ? ra_probe_warm(r, t * n) : output(r, t, n);
+  float *out = back ? ra_probe_sink(r, t * n) : output(r, t, n);
   float *inv = ra_probe_sink(r, t), *weight = ra_probe_cold(r, n);
   float *d_weight = ra_probe_sink(r, n);
 
@@ -185,7 +189,7 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize n = d[0] * d[1];
   float *gate_up = back ? ra_probe_cold(r, 2 * n) : ra_probe_warm(r, 2 * n);
-  float *out = back ? ra_probe_warm(r, n) : output(r, d[0], d[1]);
+  float *out = back ? ra_probe_cold(r, n) : output(r, d[0], d[1]);
   float *d_gate_up = back ? ra_probe_sink(r, 2 * n) : NULL;
 
   begin(r);

@@ -199,6 +199,7 @@ cpu_gemm_suite(void)
   Suite *suite = suite_create("cpu_gemm");
   TCase *tcase = tcase_create("core");
 
+  tcase_set_timeout(tcase, 60); /* sums of doubles, under sanitizers too */
   tcase_add_loop_test(tcase, test_shapes, 0, G_N_ELEMENTS(shapes));
   tcase_add_test(tcase, test_oracle);
   tcase_add_test(tcase, test_split);
