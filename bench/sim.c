@@ -297,7 +297,9 @@ judge(const Case *c, const Outcome *ours, double ratio, double apart,
   g_assert(below < 1e-9);
   most(&totals->below_bound, below);
   if (c->kind == RA_TRAFFIC_FLOWS) {
-    if (c->n_flows == 3000)
+    if (c->n_flows >= 3000 && !star)
+      least(&totals->shared_ratio, ratio);
+    if (c->n_flows == 3000 && star)
       least(&totals->flows_ratio, ratio);
     if (c->n_flows == 10000)
       most(c->n_hosts == 64 ? &totals->flows_64_s : &totals->flows_1024_s,

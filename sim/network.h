@@ -20,8 +20,9 @@
  *     }
  *
  * Many flows over one or two of few links each (sim/network_dense.c) are solved
- * by link, from counts, without a look at the flows; flows that one link holds
- * back by its clock (sim/network_hub.c).
+ * by link, from counts, without a look at the flows, others by link from lists
+ * (sim/network_listed.c) where local solutions keep failing; flows that one
+ * link holds back by its clock (sim/network_hub.c).
  *
  * Ends come ordered by (time, order of start).  Several ends at one time cost
  * one solution.  A flow alone on its links costs none.
@@ -41,6 +42,7 @@ typedef struct _RaNetwork RaNetwork;
 typedef struct {
   uint64_t n_flows;   /* started */
   uint64_t n_solved;  /* solutions */
+  uint64_t n_listed;  /* of them, by lists (sim/network_listed.c) */
   uint64_t n_rounds;  /* of them, regions tried */
   uint64_t n_visited; /* flows looked at in all rounds */
 } RaNetworkWork;

@@ -8,33 +8,24 @@
  * clock V with amount A left ends when the clock shows V + A, whatever the
  * levels do.  Only a flow whose other link becomes its bottleneck is touched:
  * links that change places in the order in which they fill.
+ *
+ * Where there are more links, or flows are on more than two, filling walks over
+ * the links' flows (sim/network_listed.c); the clocks are the same.
  */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/network_impl.h"
+#include "sim/network_dense_impl.h"
 
 enum {
-  MOST_LINKS = 256,  /* the counts of pairs stay in the cache */
-  LEAST_FLOWS = 512, /* to begin */
-  FEW_FLOWS = 256,   /* to end: solving by flow is as quick */
-  FLOWS_A_LINK = 4   /* to begin */
-};
-
-struct _RaDense {
-  uint32_t n;    /* links */
-  double *count; /* (n x n) flows on both; on the diagonal on it alone */
-  double *level; /* (n) rate of the flows it is the bottleneck of; 0: of none */
-  double *clock; /* (n) integral of the level, at since_s */
-  double since_s;      /* of the clocks */
-  double *open, *free; /* (n) scratch of filling */
-  uint32_t *place;     /* (n) in the order in which links fill */
-  uint32_t *order;     /* (n) links in that order */
-  RaQueue *ends;       /* (n) of its flows, by clock; some have moved on */
-  GArray *fresh;       /* (uint32_t) slots placed since the last solution */
-  uint32_t n_flows;    /* placed */
+  MOST_LINKS = 256,       /* the counts of pairs stay in the cache */
+  LEAST_FLOWS = 512,      /* to begin */
+  FEW_FLOWS = 256,        /* to end: solving by flow is as quick */
+  FLOWS_A_LINK = 32,      /* to begin */
+  LOCAL_FAILED = 2,       /* listed: solutions that a failed local one cost */
+  LISTED_SOLUTIONS = 1024 /* and how many there are until it is left */
 };
 
 static double *
@@ -50,23 +41,56 @@ add_count(RaDense *d, const RaFlowPath *path, double by)
 {
   uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
 
+  if (!d->count)
+    return;
   *counts(d, path) += by;
   if (a != b)
     d->count[(gsize)b * d->n + a] += by;
 }
 
-gboolean
-ra_dense_wanted(const RaNetwork *net)
+/* Whether counts of pairs of links say it all. */
+static gboolean
+can_count(const RaNetwork *net)
 {
   uint32_t n = net->region->len;
 
-  if (net->weighted || net->n_links > MOST_LINKS || n < LEAST_FLOWS ||
-      n < FLOWS_A_LINK * net->n_links || !net->has_whole)
+  if (net->n_links > MOST_LINKS || n < FLOWS_A_LINK * net->n_links)
     return FALSE;
   for (guint i = 0; i < n; i++)
     if (net->paths[g_array_index(net->region, uint32_t, i)].n_refs > 2)
       return FALSE;
   return TRUE;
+}
+
+gboolean
+ra_dense_wanted(const RaNetwork *net)
+{
+  return !net->weighted && net->has_whole && net->region->len >= LEAST_FLOWS &&
+         (net->skip >= LOCAL_FAILED || can_count(net));
+}
+
+/* What the links' flows on one that has filled take; four at a time, which
+ * compilers make two of. */
+static void
+lose(double *restrict open, double *restrict room, const double *restrict count,
+     double level, uint32_t n)
+{
+  uint32_t m = 0;
+
+  for (; m + 4 <= n; m += 4) {
+    open[m] -= count[m];
+    open[m + 1] -= count[m + 1];
+    open[m + 2] -= count[m + 2];
+    open[m + 3] -= count[m + 3];
+    room[m] -= count[m] * level;
+    room[m + 1] -= count[m + 1] * level;
+    room[m + 2] -= count[m + 2] * level;
+    room[m + 3] -= count[m + 3] * level;
+  }
+  for (; m < n; m++) {
+    open[m] -= count[m];
+    room[m] -= count[m] * level;
+  }
 }
 
 /* Progressive filling by counts; a link that all others leave without flows
@@ -100,10 +124,7 @@ fill(RaNetwork *net, RaDense *d)
     d->level[l] = level;
     d->place[l] = n_placed++;
     /* links that have filled lose what nobody reads any more */
-    for (uint32_t m = 0; m < n; m++) {
-      d->open[m] -= count[m];
-      d->free[m] -= count[m] * level;
-    }
+    lose(d->open, d->free, count, level, n);
     d->open[l] = 0;
   }
   for (uint32_t l = 0; l < n; l++) {
@@ -117,16 +138,17 @@ fill(RaNetwork *net, RaDense *d)
 static void
 attach(RaNetwork *net, uint32_t slot, double left)
 {
-  RaDense *d = net->dense;
+  const RaDense *d = net->dense;
   const RaFlowPath *path = &net->paths[slot];
   uint32_t a = path->own[0].link, b = path->own[path->n_refs - 1].link;
-  uint32_t l = d->place[b] < d->place[a] ? b : a;
-  RaFlow *flow = &net->flows[slot];
 
-  flow->bottleneck = l;
-  flow->left = d->clock[l] + left; /* of the link's clock */
-  ra_queue_push(&d->ends[l], (RaEvent){flow->left, flow->seq, slot});
+  if (d->count)
+    ra_dense_attach(net, slot, d->place[b] < d->place[a] ? b : a, left);
+  else /* its bottleneck of the solution before, until the next */
+    ra_dense_attach(net, slot, net->flows[slot].bottleneck, left);
 }
+
+/* ---- By counts --- */
 
 /* Flows on both that had @from as their bottleneck. */
 static void
@@ -185,7 +207,8 @@ ra_dense_enter(RaNetwork *net)
 
   net->dense = d;
   d->n = n;
-  d->count = g_new0(double, (gsize)n *n);
+  if (can_count(net))
+    d->count = g_new0(double, (gsize)n *n);
   d->level = g_new0(double, n);
   d->clock = g_new0(double, n);
   d->open = g_new(double, n);
@@ -197,9 +220,15 @@ ra_dense_enter(RaNetwork *net)
   d->since_s = net->now_s;
   d->n_flows = net->region->len;
   for (uint32_t l = 0; l < n; l++)
-    ra_queue_init(&d->ends[l], 64);
+    ra_queue_init(&d->ends[l], d->count ? 64 : 4);
   for (guint i = 0; i < net->region->len; i++)
     add_count(d, &net->paths[g_array_index(net->region, uint32_t, i)], 1);
+  if (!d->count) {
+    ra_dense_sort_links(net);
+    ra_network_hand_over(net, attach);
+    ra_dense_fill_listed(net);
+    return;
+  }
   fill(net, d);
   for (uint32_t l = 0; l < n; l++)
     d->order[d->place[l]] = l;
@@ -222,6 +251,8 @@ ra_dense_clear(RaNetwork *net)
   g_free(d->free);
   g_free(d->place);
   g_free(d->order);
+  g_free(d->full);
+  g_free(d->key);
   g_free(d->ends);
   g_array_free(d->fresh, TRUE);
   g_free(d);
@@ -252,7 +283,7 @@ ra_dense_leave(RaNetwork *net)
 gboolean
 ra_dense_place(RaNetwork *net, uint32_t slot)
 {
-  if (net->weighted || net->paths[slot].n_refs > 2) {
+  if (net->weighted || (net->dense->count && net->paths[slot].n_refs > 2)) {
     ra_dense_leave(net);
     return FALSE;
   }
@@ -274,15 +305,27 @@ ra_dense_solve(RaNetwork *net)
 {
   RaDense *d = net->dense;
 
-  if (d->n_flows < FEW_FLOWS) {
+  if (d->n_flows < FEW_FLOWS ||
+      (!d->count && ++d->n_solved > LISTED_SOLUTIONS)) {
+    net->n_to_skip = 0;
     ra_dense_leave(net);
     return FALSE;
   }
-  for (guint i = 0; i < net->dirty->len; i++)
-    net->links[g_array_index(net->dirty, uint32_t, i)].dirty = FALSE;
+  for (guint i = 0; i < net->dirty->len; i++) {
+    uint32_t l = g_array_index(net->dirty, uint32_t, i);
+
+    net->links[l].dirty = FALSE;
+    if (!d->count)
+      ra_dense_sort_link(net, l);
+  }
   g_array_set_size(net->dirty, 0);
   net->work.n_solved++;
   advance(net);
+  if (!d->count) {
+    ra_dense_fill_listed(net);
+    g_array_set_size(d->fresh, 0);
+    return TRUE;
+  }
   fill(net, d);
   reorder(net);
   for (guint i = 0; i < d->fresh->len; i++) {
@@ -319,7 +362,8 @@ ra_dense_end(const RaNetwork *net)
   const RaDense *d = net->dense;
   RaEvent first = {(double)INFINITY, UINT32_MAX, 0};
 
-  for (uint32_t l = 0; l < d->n; l++) {
+  for (uint32_t i = 0, n = d->count ? d->n : d->n_full; i < n; i++) {
+    uint32_t l = d->count ? i : d->full[i];
     const RaEvent *end = d->level[l] > 0 ? first_of_link(net, l) : NULL;
     RaEvent event;
 
