@@ -109,7 +109,7 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
 
 /**
  * ra_calibrate_trace_rows:
- * @path: of a trace
+ * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h)
  * @rows: (element-type RaMeasured): appended to
  * @notes: (element-type utf8): what was left out, and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "study/calibrate_impl.h"
+#include "traces/kineto.h"
 #include "traces/measured_trace.h"
 
 static void
@@ -212,11 +213,31 @@ note_tally(const char *path, const RaMeasuredTally *t, GPtrArray *notes)
                    ra_op_name((RaOpKind)t->worst.kind), shape, t->worst_ratio));
 }
 
+/* A trace of our own, or (.json) of PyTorch's profiler. */
+static RaTrace *
+load_trace(const char *path, GPtrArray *notes, GError **error)
+{
+  RaKinetoTally tally;
+  RaTrace *trace;
+
+  if (!g_str_has_suffix(path, ".json"))
+    return ra_trace_load(path, error);
+  trace = ra_kineto_load(path, &tally, error);
+  if (trace && tally.n_unknown > 0)
+    g_ptr_array_add(notes,
+                    g_strdup_printf("%s: %u %s are of ops that no law is for, "
+                                    "%u ops are",
+                                    path, tally.n_unknown,
+                                    tally.n_kernels > 0 ? "kernels" : "events",
+                                    tally.n_ops));
+  return trace;
+}
+
 gboolean
 ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
                         GError **error)
 {
-  g_autoptr(RaTrace) trace = ra_trace_load(path, error);
+  g_autoptr(RaTrace) trace = load_trace(path, notes, error);
   RaMeasuredTally tally;
   const char *system;
 

@@ -35,6 +35,15 @@ result $? "and rows that no table takes"
 quiet calibrate --from a.trace.tsv --refit "$profile" -o refitted.profile
 grep -q '^reallot: attention: 3 ops do not determine its [0-9]* coefficients' err
 result $? "and laws that a trace does not determine"
+# A trace of PyTorch's profiler is one, too.
+quiet calibrate --from "$srcdir/tests/data/kineto/cuda.json" --merge "$profile" \
+  -o kineto.profile
+grep -q 'cuda.json: 1 kernels are of ops that no law is for, 3 ops are' err
+result $? "kernels that no law is for are told of"
+works inspect kineto.profile
+echo '{' >broken.json
+fails 'no JSON' calibrate --from broken.json \
+  --merge "$profile" -o never.profile
 works inspect merged.profile
 works inspect refitted.profile
 
