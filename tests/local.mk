@@ -272,6 +272,7 @@ shell_tests += %D%/fingerprints.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
+shell_tests += %D%/tutorial.sh
 shell_tests += %D%/mpi.sh
 shell_tests += %D%/mpi_hosts.sh
 EXTRA_DIST += %D%/mpi.supp
