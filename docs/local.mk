@@ -4,6 +4,7 @@ EXTRA_DIST += %D%/communication.md
 EXTRA_DIST += %D%/executor.md
 EXTRA_DIST += %D%/import.md
 EXTRA_DIST += %D%/keys.md
+EXTRA_DIST += %D%/tutorial.md
 EXTRA_DIST += %D%/learning.dat
 EXTRA_DIST += %D%/learning.png
 EXTRA_DIST += %D%/long-tails.md
