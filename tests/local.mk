@@ -275,7 +275,6 @@ shell_tests += %D%/installed.sh
 shell_tests += %D%/tutorial.sh
 shell_tests += %D%/mpi.sh
 shell_tests += %D%/mpi_hosts.sh
-EXTRA_DIST += %D%/mpi.supp
 shell_tests += %D%/needed.sh
 shell_tests += %D%/profiles.sh
 

@@ -45,14 +45,15 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   OMPI_MCA_plm_rsh_agent="$tmp/agent" OMPI_MCA_plm_rsh_no_tree_spawn=1 \
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
   OMPI_MCA_btl_tcp_if_include=10.99.7.0/24 \
-  OMPI_MCA_oob_tcp_if_include=10.99.7.0/24 OMPI_MCA_btl=tcp,self \
-  LSAN_OPTIONS="suppressions=$srcdir/tests/mpi.supp:print_suppressions=0"
+  OMPI_MCA_oob_tcp_if_include=10.99.7.0/24 OMPI_MCA_btl=tcp,self
+# As tests/mpi.sh says.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
 hosts() { # N ARGUMENT...: N processes on each of the two
   local p=$1
   shift
   ip netns exec $a unshare -u sh -c "hostname $a; exec \"\$@\"" sh \
-    timeout 120 mpirun -q -x RA_DATA_PATH -x LC_ALL -x LSAN_OPTIONS \
+    timeout 120 mpirun -q -x RA_DATA_PATH -x LC_ALL -x ASAN_OPTIONS \
     -H "$a:$p,$b:$p" -n $((2 * p)) "$reallot" "$@" >out 2>err </dev/null
   rc=$?
 }
