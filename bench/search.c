@@ -242,6 +242,8 @@ print_bars(const Case *c, guint n_gpus, const char *kind)
   g_autofree char *m = g_strdup_printf("%s-%u memory GiB", kind, n_gpus);
   double part = n_gpus > 64 ? 0.8 : 1;
 
+  if (c->n_nodes == 0) /* was not run */
+    return;
   if (n_gpus >= 64 && n_gpus != 128) {
     bench_bar(e, c->evaluations_per_s, BENCH_AT_LEAST, part * 1e6);
     bench_bar(p, c->proposals_per_s, BENCH_AT_LEAST, part * 3e6);
@@ -338,7 +340,6 @@ main(int argc, char **argv)
     fprintf(stderr, "%s\n", error ? error->message : "no such plan");
     return 1;
   }
-  n_sizes = n > 0 ? n_sizes : 0;
   n = 0;
   for (guint k = 0; k < 2; k++)
     for (guint i = 0; i < n_sizes; i++, n++)
