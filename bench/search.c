@@ -125,20 +125,23 @@ random_point(Case *c)
 static void
 run_evaluations(Case *c, double seconds)
 {
+  /* What 256 plans of 16,384 GPUs ask once are minutes of reallocations. */
+  guint n_points =
+      ra_cluster_n_gpus(c->setup->cluster) > 1024 ? N_POINTS / 16 : N_POINTS;
   g_autofree RaPoint *points = g_new(RaPoint, N_POINTS);
   RaScore scores[RA_LANES];
   double begin_s, least_s = (double)INFINITY;
 
-  for (guint i = 0; i < N_POINTS; i++)
+  for (guint i = 0; i < n_points; i++)
     points[i] = random_point(c);
-  for (guint i = 0; i < N_POINTS; i++)
+  for (guint i = 0; i < n_points; i++)
     ra_evaluate(c->evaluator, &points[i], &scores[0]);
   begin_s = thread_s();
   while (thread_s() - begin_s < seconds) {
     double round_s = thread_s();
     for (guint i = 0; i < 64 * N_POINTS; i += RA_LANES) {
       for (guint lane = 0; lane < RA_LANES; lane++)
-        ra_evaluator_set(c->evaluator, lane, &points[(i + lane) % N_POINTS]);
+        ra_evaluator_set(c->evaluator, lane, &points[(i + lane) % n_points]);
       ra_evaluator_run(c->evaluator, RA_LANES, scores);
     }
     round_s = thread_s() - round_s;
