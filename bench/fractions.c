@@ -12,7 +12,10 @@
  *
  * TSV; bars: at the fractions in use one in a hundred of the shapes that the
  * bound takes does not fit, at most, and plans are no more than a hundredth
- * slower than at the best fraction, the mean.
+ * slower than at the best fraction, the mean.  The first was set with its
+ * figure in sight: counting those refused too, 0.8 is wrong for 9.4 % of the
+ * shapes and 1 for 8.1 %, but a plan that does not fit costs more than one that
+ * is not tried.
  */
 #include "config.h"
 
