@@ -89,8 +89,7 @@ split_by_sequences(Fold *fold, Call *call)
   uint32_t n_blocks = call->c->kind == RA_CALL_TRAIN ? call->c->n_mini_batches
                                                      : call->c->n_parts;
   gboolean turns = ra_turns_are_set(w);
-  gboolean drawn = turns || w->prompt_length.kind != RA_LENGTH_FIXED ||
-                   w->response_length.kind != RA_LENGTH_FIXED;
+  gboolean drawn = turns || !ra_workload_is_even(w);
 
   if ((call->c->kind == RA_CALL_GENERATE &&
        ra_tail_is_set(&call->plan->tail)) ||

@@ -200,7 +200,5 @@ ra_plan_iterations_alike(const RaPlan *plan)
     if (plan->calls[i].tail.over_sample > 1 &&
         plan->calls[i].tail.unfinished == RA_UNFINISHED_CARRY)
       return FALSE;
-  return !ra_trips_are_set(w) && !ra_turns_are_set(w) &&
-         w->prompt_length.kind == RA_LENGTH_FIXED &&
-         w->response_length.kind == RA_LENGTH_FIXED;
+  return !ra_trips_are_set(w) && !ra_turns_are_set(w) && ra_workload_is_even(w);
 }

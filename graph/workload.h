@@ -190,6 +190,15 @@ typedef struct {
   uint32_t *order;             /* (n_calls) topological */
 } RaWorkload;
 
+/* Whether all sequences are as long as each other, in every iteration: no law
+ * draws them and no data has them. */
+static inline gboolean
+ra_workload_is_even(const RaWorkload *workload)
+{
+  return !workload->data && workload->prompt_length.kind == RA_LENGTH_FIXED &&
+         workload->response_length.kind == RA_LENGTH_FIXED;
+}
+
 /**
  * ra_workload_load:
  * @file: (transfer none): referenced; a caller may have ra_key_file_set() it

@@ -370,9 +370,7 @@ ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
   *out_n_tasks = n * held->n_pieces * (trains ? 4 : 2);
   if (c->kind == RA_CALL_GENERATE && s.plan->pp > 1)
     *out_n_tasks += m * s.plan->pp * response;
-  if (w->prompt_length.kind != RA_LENGTH_FIXED ||
-      w->response_length.kind != RA_LENGTH_FIXED ||
-      s.plan->batching != RA_BATCHING_STATIC)
+  if (!ra_workload_is_even(w) || s.plan->batching != RA_BATCHING_STATIC)
     return 0;
   bound_s = trains ? train_s(&s, c) : 0;
   if (c->kind == RA_CALL_INFERENCE)

@@ -211,10 +211,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
   table = g_new0(RaCostTable, 1);
   table->space = space;
   table->estimator = estimator;
-  table->n_like = w->prompt_length.kind == RA_LENGTH_FIXED &&
-                          w->response_length.kind == RA_LENGTH_FIXED
-                      ? 1
-                      : space->options.n_iterations;
+  table->n_like = ra_workload_is_even(w) ? 1 : space->options.n_iterations;
   g_mutex_init(&table->lock);
   table->round = 1;
   table->reallocs =

@@ -38,11 +38,7 @@ ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
   RaLoads *loads = g_new0(RaLoads, 1);
 
   loads->workload = workload;
-  loads->n_iterations =
-      workload->prompt_length.kind == RA_LENGTH_FIXED &&
-              workload->response_length.kind == RA_LENGTH_FIXED
-          ? 1
-          : n_iterations;
+  loads->n_iterations = ra_workload_is_even(workload) ? 1 : n_iterations;
   loads->seed = seed;
   g_mutex_init(&loads->lock);
   loads->known = g_hash_table_new_full(key_hash, key_equal, g_free, g_free);

@@ -147,9 +147,7 @@ is_own_cost(const RaWorkload *w, uint32_t call)
 {
   const RaCall *c = &w->calls[call];
 
-  return (w->prompt_length.kind == RA_LENGTH_FIXED &&
-          w->response_length.kind == RA_LENGTH_FIXED) ||
-         c->set == call || c->model == RA_NONE ||
+  return ra_workload_is_even(w) || c->set == call || c->model == RA_NONE ||
          w->calls[c->set].kind != RA_CALL_GENERATE ||
          w->calls[c->set].n_parts <= 1;
 }

@@ -365,8 +365,7 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
     return FALSE;
   if (options->families_only)
     return TRUE;
-  if (setup->workload->prompt_length.kind == RA_LENGTH_FIXED &&
-      setup->workload->response_length.kind == RA_LENGTH_FIXED) {
+  if (ra_workload_is_even(setup->workload)) {
     contest->n_rounds = 1;
     contest->rounds[0].name = "search";
     return run_round(contest, &contest->rounds[0], setup, setup, options,
