@@ -26,7 +26,7 @@ static const RaFault faults[] = {
    "letters, digits, '_' or '-'"},
   {"algorithm = ppo\n", "",
    "x.workload:1: missing key 'algorithm' in [workload], expected a label "
-   "such as ppo; nothing is derived from it"},
+   "such as ppo; run tells rloo from grpo by it"},
   {"prompts = 96", "promts = 96",
    "x.workload:5: unknown key 'promts' in [workload], did you mean "
    "'prompts'?"},
