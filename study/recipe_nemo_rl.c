@@ -159,7 +159,7 @@ read_policy(RaRecipe *recipe, RaSettings *s, RaRecipeKind kind, GError **error)
   RaRecipeCall *call = &recipe->calls[kind];
   gboolean megatron;
   const char *p;
-  g_autofree char *keys[6] = {NULL};
+  g_auto(GStrv) keys = g_new0(char *, 7);
 
   if (!ra_settings_bool(s, "policy.megatron_cfg.enabled", FALSE, &megatron,
                         error))
