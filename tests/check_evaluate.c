@@ -3,85 +3,20 @@
  * against all set anew. */
 #include "config.h"
 
-#include <string.h>
-
-#include "base/rng.h"
-#include "graph/expand.h"
 #include "graph/plan_write.h"
-#include "search/evaluate.h"
-#include "sim/breakdown.h"
-#include "sim/memory.h"
-#include "study/setup.h"
 #include "tests/check_main.h"
-
-enum { N_ITERATIONS = 3, SEED = 7 };
-
-/* A space with its costs. */
-typedef struct {
-  RaSetup *setup;
-  RaSpace *space;
-  RaCostTable *costs;
-  RaEvaluator *evaluator;
-  RaRng rng;
-} Case;
-
-static void
-case_init(Case *c, const char *workload, const char *const *sets,
-          RaSpaceKind kind)
-{
-  RaSetupFlags flags = {
-      .workload = workload, .cluster = "h100-16n.cluster", .sets = sets};
-  RaSpaceOptions options = {
-      .kind = kind, .n_iterations = N_ITERATIONS, .seed = SEED};
-  GError *error = NULL;
-
-  memset(c, 0, sizeof *c);
-  c->setup = ra_setup_load_pair(&flags, &error);
-  ck_assert_msg(c->setup != NULL, "%s", error ? error->message : "");
-  c->space =
-      ra_space_new(c->setup->workload, c->setup->cluster, &options, &error);
-  ck_assert_msg(c->space != NULL, "%s", error ? error->message : "");
-  c->costs = ra_cost_table_new(c->space, c->setup->estimator, 1, &error);
-  ck_assert_msg(c->costs != NULL, "%s", error ? error->message : "");
-  c->evaluator = ra_evaluator_new(c->costs);
-  c->rng = ra_rng_init(SEED, 0);
-}
-
-static void
-case_clear(Case *c)
-{
-  ra_evaluator_free(c->evaluator);
-  ra_cost_table_free(c->costs);
-  ra_space_free(c->space);
-  ra_setup_free(c->setup);
-}
-
-static uint32_t
-below(Case *c, uint32_t n)
-{
-  return (uint32_t)ra_rng_below(&c->rng, n);
-}
-
-static RaChoice
-random_choice(Case *c, uint32_t call)
-{
-  RaChoice choice = {below(c, c->space->calls[call].n), 0};
-
-  choice.position =
-      below(c, c->space->calls[call].candidates[choice.candidate].n_positions);
-  return choice;
-}
+#include "tests/search_case.h"
 
 /* Often a call takes the mesh, or mesh and degrees, of another: layouts that
  * are equal are rare otherwise. */
 static RaChoice
-copied_choice(Case *c, const RaPoint *point, uint32_t call)
+copied_choice(SearchCase *c, const RaPoint *point, uint32_t call)
 {
   const RaSpaceCall *calls = c->space->calls;
-  uint32_t other = below(c, c->setup->workload->n_calls);
+  uint32_t other = search_case_below(c, c->setup->workload->n_calls);
   const RaCandidate *like =
       &calls[other].candidates[point->calls[other].candidate];
-  gboolean degrees = below(c, 2);
+  gboolean degrees = search_case_below(c, 2);
 
   for (uint32_t i = 0; i < calls[call].n; i++) {
     const RaCandidate *k = &calls[call].candidates[i];
@@ -90,79 +25,27 @@ copied_choice(Case *c, const RaPoint *point, uint32_t call)
          (k->plan.dp == like->plan.dp && k->plan.tp == like->plan.tp)))
       return (RaChoice){i, point->calls[other].position};
   }
-  return random_choice(c, call);
+  return search_case_choice(c, call);
 }
 
 static RaPoint
-random_point(Case *c, gboolean with_host)
+random_point(SearchCase *c, gboolean with_host)
 {
   const RaWorkload *w = c->setup->workload;
   RaPoint point = {.residency = {0}};
 
   for (guint i = 0; i < w->n_calls; i++)
-    point.calls[i] = i > 0 && below(c, 2) ? copied_choice(c, &point, i)
-                                          : random_choice(c, i);
+    point.calls[i] = i > 0 && search_case_below(c, 2)
+                         ? copied_choice(c, &point, i)
+                         : search_case_choice(c, i);
   for (guint m = 0; m < w->n_models; m++)
-    point.residency[m] = (uint8_t)below(c, with_host ? 3 : 2);
+    point.residency[m] = (uint8_t)search_case_below(c, with_host ? 3 : 2);
   return point;
-}
-
-/* What the simulator says. */
-static RaScore
-simulate(Case *c, const RaPoint *point)
-{
-  RaPlan *plan = ra_space_plan_new(c->space, point);
-  RaExpandOptions options = {
-      .fidelity = RA_FIDELITY_CALL, .seed = SEED, .fold = TRUE};
-  g_autoptr(RaAugmented) augmented = ra_augment(plan, N_ITERATIONS);
-  g_autoptr(RaTaskGraph) graph = NULL;
-  g_autoptr(RaSim) sim = NULL;
-  g_autoptr(RaMemoryTable) table = NULL;
-  g_autoptr(RaMemoryReplay) memory = NULL;
-  RaBreakdown *breakdown;
-  GError *error = NULL;
-  RaScore score = {.is_exact = TRUE};
-
-  graph = ra_expand_with(augmented, &options, &error);
-  ck_assert_ptr_nonnull(graph);
-  sim = ra_sim_new(graph, c->setup->estimator, &error);
-  ck_assert(sim && ra_sim_run(sim, &error));
-  breakdown = ra_breakdown_new(sim, graph);
-  table = ra_memory_table_new(graph);
-  memory = ra_memory_replay_new(sim, table);
-  score.iteration_s = breakdown->iteration_s;
-  score.makespan_s = ra_sim_result(sim)->makespan_s;
-  for (uint32_t k = 0; k < N_ITERATIONS; k++)
-    score.run_s = MAX(score.run_s, ra_sim_result(sim)->iteration_end_s[k]);
-  score.run_s /= N_ITERATIONS;
-  score.peak_bytes = memory->lanes[memory->fullest].peak_bytes;
-  ra_breakdown_free(breakdown);
-  g_clear_pointer(&table, ra_memory_table_free);
-  g_clear_pointer(&sim, ra_sim_free);
-  g_clear_pointer(&graph, ra_task_graph_free);
-  g_clear_pointer(&augmented, ra_augmented_free);
-  ra_space_plan_free(plan);
-  return score;
-}
-
-static gboolean
-same_real(double a, double b)
-{
-  return memcmp(&a, &b, sizeof a) == 0;
-}
-
-static gboolean
-same_score(const RaScore *a, const RaScore *b)
-{
-  return same_real(a->run_s, b->run_s) &&
-         same_real(a->iteration_s, b->iteration_s) &&
-         same_real(a->makespan_s, b->makespan_s) &&
-         same_real(a->peak_bytes, b->peak_bytes);
 }
 
 /* A plan file can say it. */
 static void
-check_is_plan(Case *c, const RaPoint *point)
+check_is_plan(SearchCase *c, const RaPoint *point)
 {
   RaPlanWords words = {.workload = "x.workload", .cluster = "x.cluster"};
   RaPlan *plan = ra_space_plan_new(c->space, point);
@@ -178,18 +61,18 @@ static void
 compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
                guint n, gboolean with_host)
 {
-  Case c;
+  SearchCase c;
   RaScore wrong;
 
-  case_init(&c, workload, sets, kind);
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
   for (guint i = 0; i < n; i++) {
     RaPoint point = random_point(&c, with_host);
-    RaScore expected = simulate(&c, &point), score;
+    RaScore expected = search_case_simulate(&c, &point), score;
     double bound_s;
 
     check_is_plan(&c, &point);
     ra_evaluate(c.evaluator, &point, &score);
-    ck_assert_msg(same_score(&score, &expected),
+    ck_assert_msg(search_case_same(&score, &expected),
                   "%s plan %u: %.17g s %.17g s %.17g s %.17g B, expected %.17g "
                   "s %.17g s %.17g s %.17g B",
                   workload, i, score.run_s, score.iteration_s, score.makespan_s,
@@ -201,9 +84,9 @@ compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
     /* The oracle's fault: the next double is another time. */
     wrong = expected;
     wrong.makespan_s *= 1 + 1e-15;
-    ck_assert(!same_score(&score, &wrong));
+    ck_assert(!search_case_same(&score, &wrong));
   }
-  case_clear(&c);
+  search_case_clear(&c);
 }
 
 /* Six calls, four models, nothing shared but GPUs. */
@@ -227,7 +110,7 @@ END_TEST
 enum { CP, EP, INTERLEAVED, ZERO_2, NOT_PARALLEL, N_DIMENSIONS };
 
 static void
-count(const Case *c, guint out[N_DIMENSIONS])
+count(const SearchCase *c, guint out[N_DIMENSIONS])
 {
   memset(out, 0, N_DIMENSIONS * sizeof *out);
   for (guint call = 0; call < c->setup->workload->n_calls; call++)
@@ -254,18 +137,20 @@ START_TEST(all_dimensions)
                         NULL};
   const char *dense[] = {"cluster.nodes=2", "workload.prompts=64", NULL};
   guint n[N_DIMENSIONS];
-  Case c;
+  SearchCase c;
 
-  case_init(&c, "grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL);
+  search_case_init(&c, "grpo-qwen3-30b-a3b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_FULL, NULL);
   count(&c, n);
   ck_assert(n[CP] > 0 && n[EP] > 0);
-  case_clear(&c);
+  search_case_clear(&c);
   compare_random("grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL, 60, TRUE);
-  case_init(&c, "ppo-llama2-7b.workload", dense, RA_SPACE_FULL);
+  search_case_init(&c, "ppo-llama2-7b.workload", "h100-16n.cluster", dense,
+                   RA_SPACE_FULL, NULL);
   count(&c, n);
   ck_assert(n[CP] > 0 && n[EP] == 0 && n[INTERLEAVED] > 0 && n[ZERO_2] > 0 &&
             n[NOT_PARALLEL] > 0);
-  case_clear(&c);
+  search_case_clear(&c);
   compare_random("ppo-llama2-7b.workload", dense, RA_SPACE_FULL, 200, TRUE);
 }
 END_TEST
@@ -310,7 +195,7 @@ END_TEST
  * those are the labels that change no rank's place in its mesh.  Returns how
  * many. */
 static uint32_t
-shift(Case *c, RaPoint *point)
+shift(SearchCase *c, RaPoint *point)
 {
   uint32_t width = c->setup->cluster->gpus_per_node;
   uint32_t end = 0, by;
@@ -333,10 +218,11 @@ shift(Case *c, RaPoint *point)
 START_TEST(relabelled)
 {
   const char *sets[] = {"cluster.nodes=4", NULL};
-  Case c;
+  SearchCase c;
   guint n_shifted = 0, n_other = 0;
 
-  case_init(&c, "ppo-llama2-7b.workload", sets, RA_SPACE_REAL);
+  search_case_init(&c, "ppo-llama2-7b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_REAL, NULL);
   for (guint i = 0; i < 3000; i++) {
     RaPoint point = random_point(&c, FALSE), other = point;
     RaScore score, same;
@@ -346,16 +232,16 @@ START_TEST(relabelled)
     ra_evaluate(c.evaluator, &point, &score);
     ra_evaluate(c.evaluator, &other, &same);
     n_shifted++;
-    ck_assert_msg(same_score(&score, &same), "plan %u: %.17g, %.17g", i,
+    ck_assert_msg(search_case_same(&score, &same), "plan %u: %.17g, %.17g", i,
                   score.makespan_s, same.makespan_s);
     /* The fault: with one call left behind it is another plan. */
     other.calls[0] = point.calls[0];
     ra_evaluate(c.evaluator, &other, &same);
-    n_other += !same_score(&score, &same);
+    n_other += !search_case_same(&score, &same);
   }
   ck_assert_uint_gt(n_shifted, 10);
   ck_assert_uint_gt(n_other, 5);
-  case_clear(&c);
+  search_case_clear(&c);
 }
 END_TEST
 
@@ -366,10 +252,10 @@ static void
 compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind,
                guint quarters)
 {
-  Case c;
+  SearchCase c;
   guint n_tight = 0, n = 0;
 
-  case_init(&c, workload, sets, kind);
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
   for (guint call = 0; call < c.setup->workload->n_calls; call++)
     for (uint32_t i = 0; i < c.space->calls[call].n; i++) {
       const double *parts = ra_cost_table_call_s(c.costs, call, i);
@@ -385,7 +271,7 @@ compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind,
   /* The fault: a bound of 0 would pass, and one of compute alone, which is
    * some 0.55 of the cost. */
   ck_assert_uint_gt(4 * n_tight, quarters * n);
-  case_clear(&c);
+  search_case_clear(&c);
 }
 
 /* With what the full set has beside: what interleaves, shares sequences or
@@ -415,7 +301,7 @@ END_TEST
 /* --- moves --- */
 
 static void
-check_equal_lanes(Case *c, guint step)
+check_equal_lanes(SearchCase *c, guint step)
 {
   RaScore scores[2];
   RaPoint point = *ra_evaluator_point(c->evaluator, 1);
@@ -426,33 +312,33 @@ check_equal_lanes(Case *c, guint step)
     ra_evaluator_exact_peak(c->evaluator, 0, &scores[0]);
   if (!scores[1].is_exact)
     ra_evaluator_exact_peak(c->evaluator, 1, &scores[1]);
-  ck_assert_msg(same_score(&scores[0], &scores[1]), "step %u", step);
+  ck_assert_msg(search_case_same(&scores[0], &scores[1]), "step %u", step);
 }
 
 static void
 move_often(const char *workload, const char *const *sets, guint n)
 {
-  Case c;
+  SearchCase c;
   RaPoint point;
 
-  case_init(&c, workload, sets, RA_SPACE_REAL);
+  search_case_init(&c, workload, "h100-16n.cluster", sets, RA_SPACE_REAL, NULL);
   point = random_point(&c, FALSE);
   ra_evaluator_set(c.evaluator, 1, &point);
   for (guint i = 0; i < n; i++) {
-    uint32_t call = below(&c, c.setup->workload->n_calls);
+    uint32_t call = search_case_below(&c, c.setup->workload->n_calls);
     point = *ra_evaluator_point(c.evaluator, 1);
     if (i % 1000 == 0)
-      ra_evaluator_move_residency(c.evaluator, 1,
-                                  below(&c, c.setup->workload->n_models),
-                                  (int)below(&c, 3));
+      ra_evaluator_move_residency(
+          c.evaluator, 1, search_case_below(&c, c.setup->workload->n_models),
+          (int)search_case_below(&c, 3));
     if (i % 7 == 0)
       ra_evaluator_spread(c.evaluator, 1);
     ra_evaluator_move(c.evaluator, 1, call,
                       i % 2 ? copied_choice(&c, &point, call)
-                            : random_choice(&c, call));
+                            : search_case_choice(&c, call));
     check_equal_lanes(&c, i);
   }
-  case_clear(&c);
+  search_case_clear(&c);
 }
 
 /* 10^5 moves; the fault that it would catch is in ppo(): scores that differ in
