@@ -2,8 +2,8 @@
  *
  * What ranks do together goes through one table of functions, so that the same
  * executor runs on threads of a process (`local`, exec/comm_local.h), on
- * processes (`mpi`, exec/comm_mpi.c) and later on NCCL.  A rank has one RaComm a
- * group; the members call the same collectives in the same order.
+ * processes (`mpi`, exec/comm_mpi.c) and later on NCCL.  A rank has one RaComm
+ * a group; the members call the same collectives in the same order.
  *
  *     comm->table->all_reduce(comm, RA_REDUCE_SUM, gradients, n);
  *
