@@ -1,12 +1,11 @@
-/* Attention's CUDA kernels, run thread by thread on the CPU (tests/emulator),
- * against the formulas in double on the same bf16 inputs, within the bounds of
- * their headers.
+/* Attention's CUDA kernels, run thread by thread on the CPU (tests/emulator) or
+ * on a device, against the formulas in double on the same bf16 inputs, within
+ * the bounds of their headers.
  */
 #include "config.h"
 
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
-#include "tests/check_main.h"
 #include "tests/device_array.h"
 
 /* Lengths of one tile, of one row more, and in between; an empty one. */
@@ -28,6 +27,7 @@ static const struct {
 /* One attention and what the kernels made of it. */
 typedef struct {
   RaKAttention shape;
+  uint32_t *begin;
   uint16_t *in;   /* (tokens, stride): q, k and v of each */
   uint16_t *d_in; /* as in */
   uint16_t *out;
@@ -56,7 +56,8 @@ attention_run(Attention *a, int which)
   float *workspace = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
   const uint16_t *q, *k, *v;
 
-  a->shape = (RaKAttention){N_SEQUENCES, N_TOKENS, LONGEST, begin,
+  a->begin = device_copy(begin, sizeof begin);
+  a->shape = (RaKAttention){N_SEQUENCES, N_TOKENS, LONGEST, a->begin,
                             Q_HEADS,     KV_HEADS, hd,      stride};
   a->in = device_bf16(&rng, N_TOKENS * stride, 2);
   a->d_out = device_bf16(&rng, n_out, 1);
@@ -66,24 +67,26 @@ attention_run(Attention *a, int which)
   q = a->in + at(a, Q, 0, 0, 0);
   k = a->in + at(a, K, 0, 0, 0);
   v = a->in + at(a, V, 0, 0, 0);
-  ra_emu_seed(cases[which].seed);
-  ck_assert_int_eq(ra_k_attention(&a->shape, q, k, v, a->out, a->lse, NULL), 0);
-  ck_assert_int_eq(ra_k_attention_backward(
+  device_seed(cases[which].seed);
+  ck_assert_int_eq(
+      device_done(ra_k_attention(&a->shape, q, k, v, a->out, a->lse, NULL)), 0);
+  ck_assert_int_eq(device_done(ra_k_attention_backward(
                        &a->shape, q, k, v, a->out, a->lse, a->d_out,
                        a->d_in + at(a, Q, 0, 0, 0), a->d_in + at(a, K, 0, 0, 0),
-                       a->d_in + at(a, V, 0, 0, 0), workspace, NULL),
+                       a->d_in + at(a, V, 0, 0, 0), workspace, NULL)),
                    0);
-  free(workspace);
+  device_free(workspace);
 }
 
 static void
 attention_clear(Attention *a)
 {
-  free(a->in);
-  free(a->d_in);
-  free(a->out);
-  free(a->d_out);
-  free(a->lse);
+  device_free(a->in);
+  device_free(a->d_in);
+  device_free(a->out);
+  device_free(a->d_out);
+  device_free(a->lse);
+  device_free(a->begin);
 }
 
 /* Probabilities of @query over the keys of its sequence from @first on; @out_e:
@@ -239,19 +242,19 @@ START_TEST(test_order)
   Attention a, b;
 
   attention_run(&a, 1);
-  ra_emu_seed(77);
+  device_seed(77);
   b = a;
   b.out = device_poisoned((gsize)N_TOKENS * Q_HEADS * 64 * 2);
   b.lse = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
-  ck_assert_int_eq(ra_k_attention(&b.shape, a.in + at(&a, Q, 0, 0, 0),
-                                  a.in + at(&a, K, 0, 0, 0),
-                                  a.in + at(&a, V, 0, 0, 0), b.out, b.lse,
-                                  NULL),
-                   0);
+  ck_assert_int_eq(
+      device_done(ra_k_attention(
+          &b.shape, a.in + at(&a, Q, 0, 0, 0), a.in + at(&a, K, 0, 0, 0),
+          a.in + at(&a, V, 0, 0, 0), b.out, b.lse, NULL)),
+      0);
   ck_assert_mem_eq(a.out, b.out, (gsize)N_TOKENS * Q_HEADS * 64 * 2);
   ck_assert_mem_eq(a.lse, b.lse, N_TOKENS * Q_HEADS * sizeof(float));
-  free(b.out);
-  free(b.lse);
+  device_free(b.out);
+  device_free(b.lse);
   attention_clear(&a);
 }
 END_TEST
@@ -265,16 +268,16 @@ START_TEST(test_refused)
 #define RUN(shape, q) ra_k_attention(shape, q, array, array, array, lse, NULL)
   bad = good;
   bad.head_dim = 96;
-  ck_assert_int_eq(RUN(&bad, array), 1);
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
   bad = good;
   bad.q_heads = 3;
-  ck_assert_int_eq(RUN(&bad, array), 1);
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
   bad = good;
   bad.stride = 508;
-  ck_assert_int_eq(RUN(&bad, array), 1);
-  ck_assert_int_eq(RUN(&good, array + 1), 1);
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
+  ck_assert_int_eq(device_done(RUN(&good, array + 1)), 1);
   good.n_sequences = 0;
-  ck_assert_int_eq(RUN(&good, array), 0);
+  ck_assert_int_eq(device_done(RUN(&good, array)), 0);
 #undef RUN
 }
 END_TEST
@@ -345,10 +348,12 @@ check_decode_row(const RaKDecode *d, const uint16_t *q, const uint16_t *k,
  * that this catches: parts that forget their maxima. */
 START_TEST(test_decode)
 {
-  uint32_t hd = _i % 2 ? 128 : 64, pages[N_PAGES];
+  uint32_t hd = _i % 2 ? 128 : 64;
+  uint32_t *pages = device_new(N_PAGES * sizeof *pages);
+  uint32_t *lengths = device_copy(cached, sizeof cached);
   RaRng rng = ra_rng_init(10, (uint64_t)_i);
   gsize n_cache = (gsize)N_PAGES * PAGE * KV_HEADS * hd;
-  RaKDecode d = {G_N_ELEMENTS(cached), cached,   pages, PER_SEQUENCE,    PAGE,
+  RaKDecode d = {G_N_ELEMENTS(cached), lengths,  pages, PER_SEQUENCE,    PAGE,
                  GROUP * KV_HEADS,     KV_HEADS, hd,    1 + (uint32_t)_i};
   gsize n = (gsize)d.n_sequences * d.q_heads * hd;
   uint16_t *q = device_bf16(&rng, n, 4), *out = device_poisoned(2 * n);
@@ -358,16 +363,19 @@ START_TEST(test_decode)
 
   for (uint32_t i = 0; i < N_PAGES; i++)
     pages[i] = i * 37 % N_PAGES;
-  ra_emu_seed((uint64_t)_i);
-  ck_assert_int_eq(ra_k_decode_attention(&d, q, k, v, out, workspace, NULL), 0);
+  device_seed((uint64_t)_i);
+  ck_assert_int_eq(
+      device_done(ra_k_decode_attention(&d, q, k, v, out, workspace, NULL)), 0);
   for (uint32_t s = 0; s < d.n_sequences; s++)
     for (uint32_t head = 0; head < d.q_heads; head++)
       check_decode_row(&d, q, k, v, out, s, head);
-  free(q);
-  free(k);
-  free(v);
-  free(out);
-  free(workspace);
+  device_free(q);
+  device_free(k);
+  device_free(v);
+  device_free(out);
+  device_free(workspace);
+  device_free(pages);
+  device_free(lengths);
 }
 END_TEST
 
@@ -399,4 +407,4 @@ device_attention_suite(void)
   return suite;
 }
 
-RA_CHECK_MAIN(device_attention_suite)
+RA_DEVICE_MAIN(device_attention_suite)

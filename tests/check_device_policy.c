@@ -1,20 +1,22 @@
-/* CUDA kernels of reinforcement learning and of sampling, run thread by thread
- * on the CPU (tests/emulator), against the CPU's kernels, whose own reference
- * is the formula (check_cpu_policy).
+/* CUDA kernels of what is learnt and of sampling, run thread by thread on the
+ * CPU (tests/emulator) or on a device: log-probabilities against their formula
+ * in double, the others against the CPU's kernels, whose own reference is the
+ * formula (check_cpu_policy).
  */
 #include "config.h"
 
+#include "kernels/logprob.h"
 #include "kernels/policy.h"
 #include "kernels/sample.h"
-#include "tests/check_main.h"
 #include "tests/device_array.h"
 
-#define U 0x1p-24
+#define U 0x1p-24 /* fp32 */
+#define UB 0x1p-8 /* bf16 */
 
 /* Lengths of none, one, a warp, a warp and one, and several: carries. */
 START_TEST(test_gae)
 {
-  static const uint32_t begin[] = {0, 0, 1, 33, 66, 266};
+  static const uint32_t starts[] = {0, 0, 1, 33, 66, 266};
   enum { N_SEQUENCES = 5, N = 266 };
   const float gamma = 0.99f, lambda = 0.95f;
   RaRng rng = ra_rng_init(1, 0);
@@ -22,9 +24,11 @@ START_TEST(test_gae)
   float *a = device_poisoned(N * sizeof(float));
   float *ret = device_poisoned(N * sizeof(float));
   float expected[N], expected_ret[N];
+  uint32_t *begin = device_copy(starts, sizeof starts);
 
-  ck_assert_int_eq(
-      ra_k_gae(N_SEQUENCES, begin, r, v, gamma, lambda, a, ret, NULL), 0);
+  ck_assert_int_eq(device_done(ra_k_gae(N_SEQUENCES, begin, r, v, gamma, lambda,
+                                        a, ret, NULL)),
+                   0);
   ra_cpu_gae(N_SEQUENCES, begin, r, v, gamma, lambda, expected, expected_ret);
   for (uint32_t s = 0; s < N_SEQUENCES; s++) {
     double size = 0;
@@ -40,10 +44,11 @@ START_TEST(test_gae)
                          U * fabs((double)ret[t]), "return", t);
     }
   }
-  free(r);
-  free(v);
-  free(a);
-  free(ret);
+  device_free(r);
+  device_free(v);
+  device_free(a);
+  device_free(ret);
+  device_free(begin);
 }
 END_TEST
 
@@ -57,15 +62,16 @@ START_TEST(test_group)
 
   for (int i = 0; i < SAMPLES; i++)
     r[i] = 0.5f;
-  ck_assert_int_eq(ra_k_group_advantages(GROUPS, SAMPLES, r, a, NULL), 0);
+  ck_assert_int_eq(
+      device_done(ra_k_group_advantages(GROUPS, SAMPLES, r, a, NULL)), 0);
   ra_cpu_group_advantages(GROUPS, SAMPLES, r, expected);
   for (int i = 0; i < N; i++)
     device_assert_near((double)a[i], (double)expected[i],
                        4 * U * fabs((double)expected[i]), "advantage",
                        (gsize)i);
   ck_assert_double_eq((double)a[0], 0);
-  free(r);
-  free(a);
+  device_free(r);
+  device_free(a);
 }
 END_TEST
 
@@ -80,14 +86,16 @@ START_TEST(test_policy)
   float *ref = device_f32(&rng, N, -2, 0), *a = device_f32(&rng, N, -2, 2);
   float *d = device_poisoned(N * sizeof(float));
   float *expected = device_poisoned(N * sizeof(float));
-  RaCpuLoss workspace[RA_K_LOSS_BLOCKS], got = {0}, sum = {0};
+  RaCpuLoss *workspace = device_poisoned(RA_K_LOSS_BLOCKS * sizeof *workspace);
+  RaCpuLoss *got = device_new(sizeof *got), sum = {0};
   const float *reference = _i == 0 ? NULL : ref;
   double size = 0;
 
-  memset(workspace, 0xff, sizeof workspace);
-  ck_assert_int_eq(ra_k_policy_loss(N, lp, old, reference, a, clip, weight,
-                                    scale, d, workspace, &got, NULL),
-                   0);
+  *got = (RaCpuLoss){0};
+  ck_assert_int_eq(
+      device_done(ra_k_policy_loss(N, lp, old, reference, a, clip, weight,
+                                   scale, d, workspace, got, NULL)),
+      0);
   ra_cpu_policy_loss(N, lp, old, reference, a, clip, weight, scale, expected,
                      &sum);
   for (gsize i = 0; i < N; i++) {
@@ -99,16 +107,18 @@ START_TEST(test_policy)
     device_assert_near((double)d[i], (double)expected[i],
                        16 * U * term * (double)scale, "gradient", i);
   }
-  device_assert_near(got.loss, sum.loss, 16 * U * size, "loss", 0);
-  device_assert_near(got.kl, sum.kl, 16 * U * N * exp(2), "kl", 0);
-  ck_assert_double_eq(got.clipped, sum.clipped);
+  device_assert_near(got->loss, sum.loss, 16 * U * size, "loss", 0);
+  device_assert_near(got->kl, sum.kl, 16 * U * N * exp(2), "kl", 0);
+  ck_assert_double_eq(got->clipped, sum.clipped);
   ck_assert_double_gt(sum.clipped, N / 10);
-  free(lp);
-  free(old);
-  free(ref);
-  free(a);
-  free(d);
-  free(expected);
+  device_free(lp);
+  device_free(old);
+  device_free(ref);
+  device_free(a);
+  device_free(d);
+  device_free(expected);
+  device_free(workspace);
+  device_free(got);
 }
 END_TEST
 
@@ -120,20 +130,118 @@ START_TEST(test_value)
   float *v = device_f32(&rng, N, -1, 1), *old = device_f32(&rng, N, -1, 1);
   float *ret = device_f32(&rng, N, -1, 1);
   float *d = device_poisoned(N * sizeof(float)), expected[N];
-  RaCpuLoss workspace[RA_K_LOSS_BLOCKS], got = {0}, sum = {0};
+  RaCpuLoss *workspace = device_poisoned(RA_K_LOSS_BLOCKS * sizeof *workspace);
+  RaCpuLoss *got = device_new(sizeof *got), sum = {0};
 
-  memset(workspace, 0xff, sizeof workspace);
-  ck_assert_int_eq(
-      ra_k_value_loss(N, v, old, ret, clip, 0.5f, d, workspace, &got, NULL), 0);
+  *got = (RaCpuLoss){0};
+  ck_assert_int_eq(device_done(ra_k_value_loss(N, v, old, ret, clip, 0.5f, d,
+                                               workspace, got, NULL)),
+                   0);
   ra_cpu_value_loss(N, v, old, ret, clip, 0.5f, expected, &sum);
   for (gsize i = 0; i < N; i++)
     device_assert_near((double)d[i], (double)expected[i], 4 * U, "gradient", i);
-  device_assert_near(got.loss, sum.loss, 16 * U * N, "loss", 0);
-  ck_assert_double_eq(got.clipped, sum.clipped);
-  free(v);
-  free(old);
-  free(ret);
-  free(d);
+  device_assert_near(got->loss, sum.loss, 16 * U * N, "loss", 0);
+  ck_assert_double_eq(got->clipped, sum.clipped);
+  device_free(v);
+  device_free(old);
+  device_free(ret);
+  device_free(d);
+  device_free(workspace);
+  device_free(got);
+}
+END_TEST
+
+/* Two ranks that share 2,064 tokens as 1,040 and 1,024. */
+enum { LP_ROWS = 5, LP_FIRST = 1040, LP_ALL = 2064 };
+
+static const uint32_t lp_targets[LP_ROWS] = {0, 1039, 1040, 2063, 1500};
+static const float lp_grad[LP_ROWS] = {1, -0.5f, 0, 2, 0.25f};
+
+/* Element @i of @row of what both ranks have. */
+static double
+lp_at(uint16_t *const of_rank[2], uint32_t row, uint32_t i)
+{
+  return i < LP_FIRST
+             ? device_at(of_rank[0], row * LP_FIRST + i)
+             : device_at(of_rank[1], row * (LP_ALL - LP_FIRST) + i - LP_FIRST);
+}
+
+static void
+check_logprob_row(uint16_t *const in[2], uint16_t *const out[2], uint32_t row,
+                  double lse, double log_prob)
+{
+  double most = -INFINITY, sum = 0, exact, wanted, g = (double)lp_grad[row];
+  double slack = (60 + LP_ALL / 1024.0) * U + 0x1p-22;
+
+  for (uint32_t i = 0; i < LP_ALL; i++)
+    most = fmax(most, lp_at(in, row, i));
+  for (uint32_t i = 0; i < LP_ALL; i++)
+    sum += exp(lp_at(in, row, i) - most);
+  exact = most + log(sum);
+  wanted = lp_at(in, row, lp_targets[row]);
+  device_assert_near(lse, exact, slack + 2 * U * (fabs(exact) + fabs(most)),
+                     "lse", row);
+  device_assert_near(log_prob, wanted - exact,
+                     slack + 4 * U * (fabs(exact) + fabs(wanted)), "log p",
+                     row);
+  for (uint32_t i = 0; i < LP_ALL; i++) {
+    double z = lp_at(in, row, i), p = exp(z - exact);
+    double gradient = g * ((i == lp_targets[row]) - p);
+    double at = isfinite(z) ? fabs(z) : 0;
+
+    device_assert_near(lp_at(out, row, i), gradient,
+                       UB * fabs(gradient) +
+                           fabs(g) * p *
+                               (0x1p-21 + slack + 2 * U * (at + fabs(exact))) +
+                           fabs(g) * U,
+                       "gradient", i);
+  }
+}
+
+/* One row has logits of -infinity only on one of the ranks.  The fault that
+ * this catches: a target counted by both ranks. */
+START_TEST(test_logprob)
+{
+  static const uint32_t begin[] = {0, LP_FIRST, LP_ALL};
+  RaRng rng = ra_rng_init(7, 0);
+  uint16_t *z[2], *in[2];
+  RaCpuLogSum *sums = device_poisoned(2 * LP_ROWS * sizeof *sums);
+  float *log_prob = device_poisoned(LP_ROWS * sizeof(float));
+  float *lse = device_poisoned(LP_ROWS * sizeof(float));
+  float *grad = device_copy(lp_grad, sizeof lp_grad);
+  uint32_t *targets = device_copy(lp_targets, sizeof lp_targets);
+
+  for (int r = 0; r < 2; r++) {
+    uint32_t n = begin[r + 1] - begin[r];
+
+    z[r] = device_bf16(&rng, LP_ROWS * n, 6);
+    in[r] = device_poisoned(LP_ROWS * n * 2);
+    for (uint32_t i = 0; r == 0 && i < n; i++)
+      z[r][4 * n + i] = 0xff80; /* -infinity */
+    memcpy(in[r], z[r], LP_ROWS * n * 2);
+    ck_assert_int_eq(
+        device_done(ra_k_log_sum(LP_ROWS, begin[r], n, z[r], targets,
+                                 sums + r * LP_ROWS, NULL)),
+        0);
+  }
+  ck_assert_int_eq(
+      device_done(ra_k_log_prob(LP_ROWS, 2, sums, log_prob, lse, NULL)), 0);
+  for (int r = 0; r < 2; r++)
+    ck_assert_int_eq(device_done(ra_k_log_prob_backward(
+                         LP_ROWS, begin[r], begin[r + 1] - begin[r], targets,
+                         lse, grad, z[r], NULL)),
+                     0);
+  for (uint32_t row = 0; row < LP_ROWS; row++)
+    check_logprob_row(in, z, row, (double)lse[row], (double)log_prob[row]);
+  for (int r = 0; r < 2; r++) {
+    device_free(z[r]);
+    device_free(in[r]);
+  }
+  device_free(sums);
+  device_free(log_prob);
+  device_free(lse);
+  device_free(grad);
+  device_free(targets);
 }
 END_TEST
 
@@ -154,14 +262,15 @@ START_TEST(test_sample)
   const RaCpuSampling *how = &samplings[_i];
   RaRng rng = ra_rng_init(5, (uint64_t)_i);
   float *logits = device_f32(&rng, ROWS * VOCABULARY, -6, 6);
-  float workspace[2 * VOCABULARY], log_probs[ROWS];
-  uint32_t tokens[ROWS], n_near = 0;
-  double uniforms[ROWS];
+  float workspace[2 * VOCABULARY];
+  float *log_probs = device_poisoned(ROWS * sizeof *log_probs);
+  uint32_t *tokens = device_poisoned(ROWS * sizeof *tokens), n_near = 0;
+  double *uniforms = device_new(ROWS * sizeof *uniforms);
 
   for (int row = 0; row < ROWS; row++)
     uniforms[row] = ra_rng_uniform(&rng);
-  ck_assert_int_eq(ra_k_sample(ROWS, VOCABULARY, logits, how, uniforms, tokens,
-                               log_probs, NULL),
+  ck_assert_int_eq(device_done(ra_k_sample(ROWS, VOCABULARY, logits, how,
+                                           uniforms, tokens, log_probs, NULL)),
                    0);
   for (int row = 0; row < ROWS; row++) {
     RaCpuSample s = ra_cpu_sample(VOCABULARY, logits + row * VOCABULARY, how,
@@ -179,7 +288,10 @@ START_TEST(test_sample)
                        (gsize)row);
   }
   ck_assert_uint_lt(n_near, ROWS / 10);
-  free(logits);
+  device_free(logits);
+  device_free(log_probs);
+  device_free(tokens);
+  device_free(uniforms);
 }
 END_TEST
 
@@ -197,17 +309,28 @@ START_TEST(test_ties)
               {{1, 7, 0.5f}, 0, 0},
               {{0, 0, 1}, 0.99, 0},
               {{1, 0, 1}, 0.5, 650}};
-  float logits[VOCABULARY] = {0}, log_prob;
-  uint32_t token;
+  float *logits = device_new(VOCABULARY * sizeof *logits);
+  float *log_prob = device_new(sizeof *log_prob);
+  uint32_t *token = device_new(sizeof *token);
+  double *uniform = device_new(sizeof *uniform);
+
+  memset(logits, 0, VOCABULARY * sizeof *logits);
 
   for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-    ck_assert_int_eq(ra_k_sample(1, VOCABULARY, logits, &rows[i].how,
-                                 &rows[i].uniform, &token, &log_prob, NULL),
-                     0);
-    ck_assert_msg(token == rows[i].token, "row %zu: %u, expected %u", i, token,
-                  rows[i].token);
-    device_assert_near((double)log_prob, -log(VOCABULARY), 0x1p-20, "log p", i);
+    *uniform = rows[i].uniform;
+    ck_assert_int_eq(
+        device_done(ra_k_sample(1, VOCABULARY, logits, &rows[i].how, uniform,
+                                token, log_prob, NULL)),
+        0);
+    ck_assert_msg(*token == rows[i].token, "row %zu: %u, expected %u", i,
+                  *token, rows[i].token);
+    device_assert_near((double)*log_prob, -log(VOCABULARY), 0x1p-20, "log p",
+                       i);
   }
+  device_free(logits);
+  device_free(log_prob);
+  device_free(token);
+  device_free(uniform);
 }
 END_TEST
 
@@ -222,10 +345,11 @@ device_policy_suite(void)
   tcase_add_test(tcase, test_group);
   tcase_add_loop_test(tcase, test_policy, 0, 2);
   tcase_add_loop_test(tcase, test_value, 0, 2);
+  tcase_add_test(tcase, test_logprob);
   tcase_add_loop_test(tcase, test_sample, 0, (int)G_N_ELEMENTS(samplings));
   tcase_add_test(tcase, test_ties);
   suite_add_tcase(suite, tcase);
   return suite;
 }
 
-RA_CHECK_MAIN(device_policy_suite)
+RA_DEVICE_MAIN(device_policy_suite)

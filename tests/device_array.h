@@ -1,5 +1,19 @@
-/* Arrays for kernels that run on the emulator: bf16 on 16-byte boundaries,
- * random or poisoned, and how far a result is from what it should be.
+/* Arrays for CUDA kernels under test: bf16 on 16-byte boundaries, random or
+ * poisoned, and how far a result is from what it should be.
+ *
+ * The same test runs twice.  With tests/emulator a kernel runs on the CPU and
+ * these arrays are the heap's.  With RA_ON_GPU defined it runs on the device,
+ * the arrays are managed memory, which both sides read, and a test must hand
+ * its kernels nothing else: no array of the stack, none that is static.
+ *
+ *     RaRng rng = ra_rng_init(1, 0);
+ *     uint16_t *x = device_bf16(&rng, n, 2), *y = device_poisoned(2 * n);
+ *
+ *     ck_assert_int_eq(device_done(ra_k_add(n, x, y, NULL)), 0);
+ *     device_assert_near(device_at(y, 0), ...);
+ *     device_free(x);
+ *     ...
+ *     RA_DEVICE_MAIN(add_suite)
  */
 #ifndef RA_TESTS_DEVICE_ARRAY_H
 #define RA_TESTS_DEVICE_ARRAY_H
@@ -12,17 +26,67 @@
 
 #include "base/rng.h"
 #include "kernels/bf16.h"
+#include "tests/check_main.h"
+
+#ifdef RA_ON_GPU
+
+#include "tests/gpu_array.h"
+
+#else
 
 void ra_emu_seed(uint64_t seed); /* tests/emulator */
 
-/* Freed with free(); NaN in bf16 and in fp32. */
+/* The order in which threads and blocks run from now on. */
+static inline void
+device_seed(uint64_t seed)
+{
+  ra_emu_seed(seed);
+}
+
+/* Never NULL, 16-byte aligned. */
 static inline void *
-device_poisoned(gsize n_bytes)
+device_new(gsize n_bytes)
 {
   void *p = aligned_alloc(16, (n_bytes + 15) / 16 * 16 + 16);
 
   ck_assert_ptr_nonnull(p);
+  return p;
+}
+
+static inline void
+device_free(void *p)
+{
+  free(p);
+}
+
+/* Waits for what was launched.  Returns: @status, the kernel's own, or what
+ * went wrong since. */
+static inline int
+device_done(int status)
+{
+  return status;
+}
+
+#define RA_DEVICE_MAIN(make_suite) RA_CHECK_MAIN(make_suite)
+
+#endif
+
+/* NaN in bf16, in fp32 and in fp64. */
+static inline void *
+device_poisoned(gsize n_bytes)
+{
+  void *p = device_new(n_bytes);
+
   memset(p, 0xff, n_bytes);
+  return p;
+}
+
+static inline void *
+device_copy(const void *from, gsize n_bytes)
+{
+  void *p = device_new(n_bytes);
+
+  memcpy(p, from, n_bytes);
   return p;
 }
 

@@ -283,8 +283,8 @@ gpu_tests =
 gpu_tests += %D%/gpu.sh
 
 if HAVE_CHECK
-check_PROGRAMS = $(check_programs)
-TESTS = $(check_programs) $(shell_tests) $(gpu_tests)
+check_PROGRAMS = $(check_programs) $(gpu_programs)
+TESTS = $(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)
 else
 TESTS = $(shell_tests) $(gpu_tests)
 endif
@@ -320,7 +320,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
-	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT),$(bin_PROGRAMS)) $(noinst_PROGRAMS) $(check_PROGRAMS)'; \
+	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT),$(bin_PROGRAMS)) $(noinst_PROGRAMS) $(check_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)

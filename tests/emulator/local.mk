@@ -39,3 +39,26 @@ tests_check_device_policy_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)
 endif
+
+## The same tests on a device, skipped where there is none.
+gpu_programs =
+if HAVE_CUDA
+gpu_programs += tests/check_gpu
+tests_check_gpu_SOURCES = tests/check_device.c
+tests_check_gpu_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_LDADD = $(gpu_ldadd)
+tests_check_gpu_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_attention
+tests_check_gpu_attention_SOURCES = tests/check_device_attention.c
+tests_check_gpu_attention_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_attention_LDADD = $(gpu_ldadd)
+tests_check_gpu_attention_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_policy
+tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
+tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_policy_LDADD = $(gpu_ldadd)
+tests_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+endif
+gpu_cppflags = -DRA_ON_GPU $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+gpu_ldadd = libkernels_cuda.a $(LDADD) $(CUDA_LIBS)
+noinst_HEADERS += tests/device_array.h tests/gpu_array.h
