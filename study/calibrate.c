@@ -47,9 +47,9 @@ cross(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
   guint table = 0;
   g_autoptr(GArray) errors = ra_fit_cross(law, work->profile, rows, &table);
 
-  state->median_frac = state->p90_frac = -1;
   if (errors->len == 0)
     return law->n_tables > 0;
+  g_clear_pointer(&state->held_out, g_free);
   ra_fit_errors(errors, &state->median_frac, &state->p90_frac);
   return table;
 }
@@ -83,10 +83,13 @@ static void
 fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
          RaCalibrateLaw *state)
 {
-  guint table = cross(work, law, rows, state);
+  const RaMeasured *first = &g_array_index(rows, RaMeasured, 0);
+  guint table;
   RaFitResult result;
   RaLaw *target;
 
+  ra_calibrate_unseen(work, rows, state);
+  table = cross(work, law, rows, state);
   ra_fit_coefficients(law, work->profile, rows, &result);
   if (result.n_outliers > 0)
     ra_calibrate_note_outliers(work->out, law, rows, &result);
@@ -102,8 +105,9 @@ fit_rows(RaCalibrateWork *work, const RaFitLaw *law, const GArray *rows,
                                     "neighbours by a factor of e (kept, not "
                                     "used)",
                                     law->law, target->grid->n_spikes));
-  state->from = state->twin = NULL;
+  state->from = NULL;
   state->law = NULL;
+  state->is_layer = first->file && strstr(first->file, "serving_e2e_vllm");
   state->n_rows = rows->len;
   state->n_outliers = result.n_outliers;
 }
@@ -130,6 +134,10 @@ fit_links(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   fit_rows(work, law, rows, state);
   work->profile->spec = own;
   state->from = links;
+  if (state->median_frac >= 0)
+    state->held_out = g_strdup_printf(
+        "%s, of the %s; no other node whose GPUs meet over PCIe has rows",
+        law->held_out, links->name);
   return TRUE;
 }
 
@@ -183,84 +191,6 @@ fit_law(RaCalibrateWork *work, const RaFitLaw *law, GError **error)
   return FALSE;
 }
 
-/* Classes whose rows say what a transfer from @from is off. */
-static const RaGpu *
-twin_of(const RaGpu *from)
-{
-  static const char *const twins[][2] = {{"h100-sxm", "a100-sxm"},
-                                         {"a100-sxm", "h100-sxm"},
-                                         {"rtx4090", "rtx-pro-6000"},
-                                         {"rtx-pro-6000", "rtx4090"}};
-
-  for (guint i = 0; i < G_N_ELEMENTS(twins); i++)
-    if (strcmp(twins[i][0], from->name) == 0)
-      return ra_gpu_find(twins[i][1]);
-  return NULL;
-}
-
-/* Whether law @name makes sense on the GPU. */
-static gboolean
-is_wanted(const RaCalibrateWork *work, const char *name)
-{
-  return strcmp(name, "gemm.fp8") != 0 || work->sheet.fp8_flop_per_s > 0;
-}
-
-/* The base for law @name: the first that was fitted on rows of it. */
-static const RaProfile *
-base_of(const RaCalibrateWork *work, const char *name)
-{
-  const RaProfile *any = NULL;
-
-  for (guint i = 0; i < work->n_bases; i++) {
-    const RaLaw *law = ra_profile_law(work->bases[i], name);
-
-    if (law && (!law->transferred || !ra_fit_law(name)))
-      return work->bases[i];
-    if (law && !any)
-      any = work->bases[i];
-  }
-  return any;
-}
-
-/* One law of a base on this GPU's data sheet. */
-static gboolean
-transfer_law(RaCalibrateWork *work, const char *name, GError **error)
-{
-  RaCalibrateLaw *state = ra_calibrate_law(work, name);
-  const RaProfile *base = base_of(work, name);
-  const RaGpu *from, *twin;
-  guint n_rows = 0;
-
-  state->absent = !base || !is_wanted(work, name);
-  if (state->absent)
-    return TRUE;
-  from = ra_gpu_named(base->device, error);
-  if (!from)
-    return FALSE;
-  ra_transfer_law(from, base, work->gpu, work->profile, name);
-  if (!ra_fit_law(name))
-    return TRUE;
-  twin = twin_of(from);
-  state->from = from;
-  state->law = ra_profile_law(base, name);
-  state->n_rows = state->law->n_rows;
-  if (twin && !ra_transfer_error(from, base, work->data, name, twin, &n_rows,
-                                 &state->median_frac, &state->p90_frac, error))
-    return FALSE;
-  state->twin = n_rows > 0 ? twin : NULL;
-  return TRUE;
-}
-
-/* Every law of the bases, before this GPU's own rows. */
-static gboolean
-transfer(RaCalibrateWork *work, GError **error)
-{
-  for (guint i = 0; i < ra_law_n_specs(); i++)
-    if (!transfer_law(work, ra_law_spec_at(i)->name, error))
-      return FALSE;
-  return TRUE;
-}
-
 static gboolean
 calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
 {
@@ -271,7 +201,7 @@ calibrate(RaCalibrateWork *work, RaCalibrateProgress progress, GError **error)
     work->laws[i].median_frac = work->laws[i].p90_frac = -1;
     work->laws[i].absent = ra_law_spec_at(i)->stand_in != NULL;
   }
-  if (work->n_bases > 0 && !transfer(work, error))
+  if (work->n_bases > 0 && !ra_calibrate_transfer(work, error))
     return FALSE;
   for (guint i = 0; i < ra_fit_n_laws(); i++) {
     if (progress)
@@ -310,7 +240,7 @@ ra_calibrate(const char *data, const char *gpu, RaProfile *const *bases,
   work.laws = g_new0(RaCalibrateLaw, ra_law_n_specs());
   ok = calibrate(&work, progress, error);
   for (guint i = 0; i < ra_law_n_specs(); i++)
-    g_free(work.laws[i].source);
+    g_free(work.laws[i].held_out);
   g_free(work.laws);
   ra_profile_free(work.profile);
   return ok ? g_steal_pointer(&out) : NULL;

@@ -52,6 +52,12 @@ ra_calibrate_coefficient(RaProfile *profile, const char *law, const char *name)
 static const char *const launch_columns[] = {
     "gpu", "kernel", "num_gpus", "message_size_elems", "time_us", NULL};
 
+/* A kernel that was launched both ways. */
+typedef struct {
+  double s;      /* eager less graph */
+  guint64 ranks; /* GPUs of its all-reduce */
+} Launch;
+
 typedef struct {
   const char *gpu;
   GHashTable *graph; /* "GPUs/elements" -> us (double *) */
@@ -78,44 +84,120 @@ read_launch(const RaCsvLine *line, gpointer data, GError **error)
   return TRUE;
 }
 
-static gboolean
-set_host(RaCalibrateWork *work, GError **error)
+/* (transfer full) (element-type Launch): of @gpu; NULL with @error set. */
+static GArray *
+launches_of(const char *data, const char *gpu, GError **error)
 {
-  Launches l = {work->gpu->rows,
+  Launches l = {gpu,
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free)};
   g_autoptr(GHashTable) graph = l.graph;
   g_autoptr(GHashTable) eager = l.eager;
-  g_autoptr(GArray) more = g_array_new(FALSE, FALSE, sizeof(double));
+  GArray *out = g_array_new(FALSE, FALSE, sizeof(Launch));
   GHashTableIter iter;
   gpointer key, value;
-  double s;
 
-  if (!read_all(work->data, "comm_nccl", "aic_custom_allreduce", launch_columns,
-                read_launch, &l, error))
-    return FALSE;
+  if (!read_all(data, "comm_nccl", "aic_custom_allreduce", launch_columns,
+                read_launch, &l, error)) {
+    g_array_unref(out);
+    return NULL;
+  }
   g_hash_table_iter_init(&iter, eager);
   while (g_hash_table_iter_next(&iter, &key, &value)) {
     const double *replayed = g_hash_table_lookup(graph, key);
-    double us = replayed ? *(double *)value - *replayed : 0;
+    Launch one = {.ranks = g_ascii_strtoull(key, NULL, 10)};
 
-    if (replayed)
-      g_array_append_val(more, us);
+    if (!replayed)
+      continue;
+    one.s = (*(double *)value - *replayed) * 1e-6;
+    g_array_append_val(out, one);
   }
-  if (more->len == 0 && work->n_bases > 0)
-    return TRUE; /* the base's */
-  if (more->len == 0) {
+  return out;
+}
+
+/* The median launch but those of @ranks (0: of all). */
+static double
+median_launch(const GArray *launches, guint64 ranks)
+{
+  g_autofree double *s = g_new(double, launches->len + 1);
+  guint n = 0;
+
+  for (guint i = 0; i < launches->len; i++)
+    if (g_array_index(launches, Launch, i).ranks != ranks)
+      s[n++] = g_array_index(launches, Launch, i).s;
+  return n > 0 ? ra_robust_quantile(s, n, 0.5) : 0;
+}
+
+/* How far @launch_s, or (0) the median of the other numbers of GPUs, is off
+ * each of @launches. */
+static void
+score_launches(const GArray *launches, double launch_s, RaCalibrateLaw *state)
+{
+  g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(RaHeldOut));
+
+  for (guint i = 0; i < launches->len; i++) {
+    const Launch *l = &g_array_index(launches, Launch, i);
+    double s = launch_s > 0 ? launch_s : median_launch(launches, l->ranks);
+    RaHeldOut one = {.row = i, .error = s / l->s - 1};
+
+    if (s > 0 && l->s > 0)
+      g_array_append_val(errors, one);
+  }
+  if (errors->len > 0)
+    ra_fit_errors(errors, &state->median_frac, &state->p90_frac);
+}
+
+/* A host that nobody measured: what one GPU's median is off another's launches.
+ */
+static gboolean
+score_host(RaCalibrateWork *work, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, "host");
+  const RaGpu *h100 = ra_gpu_find("h100-sxm"), *a100 = ra_gpu_find("a100-sxm");
+  g_autoptr(GArray) from = launches_of(work->data, h100->rows, error);
+  g_autoptr(GArray) to =
+      from ? launches_of(work->data, a100->rows, error) : NULL;
+
+  if (!to)
+    return FALSE;
+  if (from->len > 0)
+    score_launches(to, median_launch(from, 0), state);
+  state->held_out =
+      state->median_frac < 0
+          ? g_strdup("not measured: no second GPU's host has rows")
+          : g_strdup_printf("%s's median on the launches of the %s", h100->name,
+                            a100->name);
+  return TRUE;
+}
+
+static gboolean
+set_host(RaCalibrateWork *work, GError **error)
+{
+  RaCalibrateLaw *state = ra_calibrate_law(work, "host");
+  g_autoptr(GArray) launches = launches_of(work->data, work->gpu->rows, error);
+  double s;
+
+  if (!launches)
+    return FALSE;
+  if (launches->len == 0 && work->n_bases > 0)
+    return score_host(work, error); /* the base's */
+  if (launches->len == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: there are no launches of the %s, expected vLLM_custom_* "
                 "rows in comm_nccl/aic_custom_allreduce.csv",
                 work->data, work->gpu->name);
     return FALSE;
   }
-  s = ra_robust_quantile((double *)(gpointer)more->data, more->len, 0.5) * 1e-6;
+  s = median_launch(launches, 0);
   *ra_calibrate_coefficient(work->profile, "host", "eager-launch-s") = s;
   *ra_calibrate_coefficient(work->profile, "host", "graph-launch-s") = s;
   *ra_calibrate_coefficient(work->profile, "host", "graph-gap-s") = 0;
-  ra_calibrate_law(work, "host")->n_rows = more->len;
+  score_launches(launches, 0, state);
+  state->held_out =
+      g_strdup(state->median_frac < 0
+                   ? "not measured: one number of GPUs alone has launches"
+                   : "each number of GPUs left out in turn");
+  state->n_rows = launches->len;
   return TRUE;
 }
 

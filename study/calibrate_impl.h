@@ -11,13 +11,13 @@ typedef struct {
   gboolean absent;              /* left out: optional and without rows */
   const RaGpu *from;            /* carried over from it; NULL: own rows */
   const RaLaw *law;             /* of the base; NULL: of rows */
-  const RaGpu *twin;            /* on which such a transfer was scored */
   guint64 n_rows;               /* fitted on */
   guint n_more;                 /* of them, of traces */
   guint n_outliers;             /* of them */
   double median_frac, p90_frac; /* held out; < 0: not measured */
-  const char *held_out;         /* how, of a law that is no RaFitLaw's */
-  char *source;                 /* owned; NULL: nothing fitted */
+  char *held_out;               /* owned: how, or why not; NULL: as the law's
+                                   fit says */
+  gboolean is_layer;            /* rows are a layer's in serving_e2e_vllm */
 } RaCalibrateLaw;
 
 typedef struct {
@@ -63,6 +63,17 @@ GArray *ra_calibrate_changes_new(void);
 /* Appends @text, of a profile, with @changes; laws that it lacks come last. */
 void ra_calibrate_rewrite(const char *text, const GArray *changes,
                           GString *out);
+
+/* Every law of the bases on this GPU's data sheet, before its own rows, with
+ * what such a transfer is off where another GPU has rows, or why nobody can say
+ * it. */
+gboolean ra_calibrate_transfer(RaCalibrateWork *work, GError **error);
+
+/* What the law, as it was carried over, is off @rows that it has not seen; that
+ * stands where @rows are one line, of which nothing can be left out.  Without
+ * bases: that it was not measured. */
+void ra_calibrate_unseen(RaCalibrateWork *work, const GArray *rows,
+                         RaCalibrateLaw *state);
 
 /* The laws that are no fit of one kind of row: copies of others, citations,
  * medians. */

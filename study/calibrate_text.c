@@ -7,40 +7,52 @@
 #include "study/calibrate_impl.h"
 #include "traces/law.h"
 
-/* What a law says of itself that is no fit. */
+/* What a law says of itself that is no fit, and why it has no held-out error.
+ */
 static const struct {
-  const char *law, *source, *range;
+  const char *law, *source, *range, *why;
 } cited[] = {
     {"attention-backward",
      "arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, "
      "63 % backward; no measurement of others was found",
-     "cited for the A100 at long sequences"},
+     "cited for the A100 at long sequences",
+     "no kernel of a backward has rows; levels train-node and train-tables "
+     "have it amid whole steps"},
     {"memory.other",
      "assumed: no measurement of others was found; a launch, and a share of "
      "the memory's bandwidth between those of norms and of activations",
      "ops without a law of their own: cross-entropy, sampling, losses, "
      "routers, "
-     "optimizers; not measured"},
+     "optimizers; not measured",
+     "none of these ops has rows; levels serving and train-node have them amid "
+     "whole steps"},
     {"inter-node.fabric",
      "comm_nccltests/tables.csv, the NICs of the measured tables; the way to "
      "them: law inter-node, high, as a share of the links to the host",
      "InfiniBand, 8 NICs a node; on other fabrics closed forms scale law "
-     "inter-node (NCCL 2.27, src/graph/tuning.cc)"},
+     "inter-node (NCCL 2.27, src/graph/tuning.cc)",
+     "it only says where law inter-node was measured; levels "
+     "inter-node-by-table and inter-node-efa score what is carried from there"},
     {"broadcast", "law all-gather: no broadcast was measured; the same ring",
-     "2 to 8 GPUs of a node; 512 B..512 MiB"},
+     "2 to 8 GPUs of a node; 512 B..512 MiB",
+     "no broadcast has rows; its rates are those of law all-gather, whose "
+     "error stands there"},
     {"realloc", "laws send, broadcast and inter-node of this profile",
-     "not measured as such"},
+     "not measured as such",
+     "no reallocation has rows; its rates are those of laws broadcast and "
+     "inter-node"},
     {"host-copy", "misc/nvbandwidth_readme.csv, an A100-class node",
-     "large pinned copies, one direction at a time"},
+     "large pinned copies, one direction at a time", "one row of one node"},
     {"host",
      "comm_nccl/aic_custom_allreduce.csv, vLLM eager less graph, median up to "
      "65536 elements",
      "one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes "
-     "several kernels where the op list has one"},
+     "several kernels where the op list has one",
+     NULL},
     {"overlap",
      "overlap/echo_kernel_slowdown_a100*.csv, median kernel's mean slowdown; "
      "aicb_insitu_comm_a100*.csv less what a call adds, against comm_nccl",
-     "an A100, 2 GPUs, fp32; other GPUs take its fractions"},
+     "an A100, 2 GPUs, fp32; other GPUs take its fractions", NULL},
 };
 
 /* Where a coefficient is from that was not fitted. */
@@ -144,10 +156,12 @@ comment_of(const RaCalibrateWork *work, const char *law, const char *name)
 
 /* The files of a fit, as a person finds them. */
 static char *
-files_of(const RaFitLaw *fit, const char *gpu)
+files_of(const RaCalibrateLaw *state, const RaFitLaw *fit, const char *gpu)
 {
   const char *source = fit->source;
 
+  if (state->is_layer)
+    return g_strdup_printf("serving_e2e_vllm/profile/%s_*", gpu);
   if (g_str_has_prefix(source, "gemm."))
     return g_strdup_printf("kernels_gemm/gemm_%s_%s*.csv", gpu, source + 5);
   if (strcmp(source, "attention") == 0)
@@ -168,14 +182,17 @@ files_of(const RaFitLaw *fit, const char *gpu)
 
 static void
 write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
-             const RaCalibrateLaw *state, const RaFitLaw *fit, GString *out)
+             RaCalibrateLaw *state, const RaFitLaw *fit, GString *out)
 {
   g_autofree char *files = NULL;
 
   for (guint i = 0; !fit && i < G_N_ELEMENTS(cited); i++)
-    if (strcmp(cited[i].law, spec->name) == 0)
+    if (strcmp(cited[i].law, spec->name) == 0) {
       g_string_append_printf(out, "source = %s\nrange = %s\n", cited[i].source,
                              cited[i].range);
+      if (!state->held_out && cited[i].why)
+        state->held_out = g_strdup_printf("not measured: %s", cited[i].why);
+    }
   if (!fit)
     return;
   if (state->law) {
@@ -189,8 +206,11 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
   }
   if (state->from)
     g_string_append_printf(out, "transferred = %s\n", state->from->name);
-  files = files_of(fit, state->from ? state->from->rows : work->gpu->rows);
-  g_string_append_printf(out, "source = %s, %s", files, fit->text);
+  files =
+      files_of(state, fit, state->from ? state->from->rows : work->gpu->rows);
+  g_string_append_printf(out, "source = %s, %s", files,
+                         state->is_layer ? "amid a layer of vLLM's"
+                                         : fit->text);
   if (state->n_more > 0)
     g_string_append_printf(out, "; and %u ops of traces", state->n_more);
   g_string_append_printf(out, "; robust fit\nrange = %s\n", fit->range);
@@ -199,23 +219,16 @@ write_source(const RaCalibrateWork *work, const RaLawSpec *spec,
 static void
 write_errors(const RaCalibrateLaw *state, const RaFitLaw *fit, GString *out)
 {
-  if ((fit && (!state->from || !state->twin)) || state->held_out)
+  if ((fit && !state->law) || state->n_outliers > 0)
     g_string_append_printf(out, "outliers = %u\n", state->n_outliers);
-  if (state->median_frac < 0) {
-    g_string_append(out, "error-median = -\nerror-p90 = -\n");
-    return;
-  }
-  if (state->twin)
-    g_string_append_printf(
-        out,
-        "held-out = %s's, transferred likewise to the %s, on "
-        "that one's rows\n",
-        state->from->name, state->twin->name);
-  else
+  if (state->held_out || fit)
     g_string_append_printf(out, "held-out = %s\n",
-                           fit ? fit->held_out : state->held_out);
-  g_string_append_printf(out, "error-median = %.3f\nerror-p90 = %.3f\n",
-                         state->median_frac, state->p90_frac);
+                           state->held_out ? state->held_out : fit->held_out);
+  if (state->median_frac < 0)
+    g_string_append(out, "error-median = -\nerror-p90 = -\n");
+  else
+    g_string_append_printf(out, "error-median = %.3f\nerror-p90 = %.3f\n",
+                           state->median_frac, state->p90_frac);
 }
 
 void
@@ -224,7 +237,7 @@ ra_calibrate_write(const RaCalibrateWork *work, GString *out)
   write_head(work, out);
   for (guint i = 0; i < ra_law_n_specs(); i++) {
     const RaLawSpec *spec = ra_law_spec_at(i);
-    const RaCalibrateLaw *state = &work->laws[i];
+    RaCalibrateLaw *state = &work->laws[i];
     const RaLaw *law = ra_profile_law(work->profile, spec->name);
     const RaFitLaw *fit = ra_fit_law(spec->name);
 

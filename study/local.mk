@@ -12,6 +12,7 @@ libstudy_a_SOURCES += %D%/calibrate_merge.c
 libstudy_a_SOURCES += %D%/calibrate_overlap.c
 libstudy_a_SOURCES += %D%/calibrate_rows.c
 libstudy_a_SOURCES += %D%/calibrate_text.c
+libstudy_a_SOURCES += %D%/calibrate_transfer.c
 libstudy_a_SOURCES += %D%/change.c %D%/change.h
 libstudy_a_SOURCES += %D%/contest.c %D%/contest.h
 libstudy_a_SOURCES += %D%/contest_field.c

@@ -46,6 +46,20 @@ calibrate "$tmp/bad" h100-sxm
   grep -q "gemm_h100_bf16_mine.csv:3: 'k' is 'many', expected" "$tmp/err"
 point $? "a field that is no number is refused by file and line"
 
+# Every law says how far it is off what it has not seen, or why nobody can.
+unsaid() { # PROFILE...: laws that do not
+  awk '/^\[law /  { law = $2; said = 0 }
+    /^held-out = not measured: ./ { said = 1 }
+    /^held-out = / && !/= not measured/ { said = 2 }
+    /^error-median = -$/ { if (said != 1) print FILENAME, law }
+    /^error-median = [0-9]/ { if (said != 2) print FILENAME, law }' "$@"
+}
+sed '/^\[law gemm.fp8\]/,/^error/{/^held-out/d;}' "$profiles/h200-sxm.profile" \
+  >"$tmp/unsaid.profile"
+unsaid "$profiles"/*.profile >"$tmp/err"
+[ ! -s "$tmp/err" ] && [ "$(unsaid "$tmp/unsaid.profile" | wc -l)" = 1 ]
+point $? "every law of every profile has a held-out error or a reason"
+
 # Merging a row: its cell has two samples, cells without any near it may take
 # from it, one row more is counted and told of; the rest stands.
 printf 'm,n,k,latency_us\n1,128,128,4.2\n' \

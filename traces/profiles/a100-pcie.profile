@@ -845,6 +845,7 @@ efficiency-frac = 0.863 # 0.63 / 0.73
 source = arXiv 2307.08691 (FlashAttention-2), A100: up to 73 % of peak forward, 63 % backward; no measurement of others was found
 range = cited for the A100 at long sequences
 rows = 0
+held-out = not measured: no kernel of a backward has rows; levels train-node and train-tables have it amid whole steps
 error-median = -
 error-p90 = -
 
@@ -1532,6 +1533,7 @@ bandwidth-frac = 0.6159
 source = assumed: no measurement of others was found; a launch, and a share of the memory's bandwidth between those of norms and of activations
 range = ops without a law of their own: cross-entropy, sampling, losses, routers, optimizers; not measured
 rows = 0
+held-out = not measured: none of these ops has rows; levels serving and train-node have them amid whole steps
 error-median = -
 error-p90 = -
 
@@ -1559,7 +1561,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-reduce, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 18
-held-out = each size left out in turn
+held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
 error-median = 0.022
 error-p90 = 0.177
 
@@ -1594,7 +1596,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-gather, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 12
-held-out = each size left out in turn
+held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
 error-median = 0.030
 error-p90 = 0.240
 
@@ -1629,7 +1631,7 @@ source = comm_nccl/aic_nccl_intranode.csv, reduce-scatter, half precision; robus
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 13
-held-out = each size left out in turn
+held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
 error-median = 0.029
 error-p90 = 0.206
 
@@ -1664,7 +1666,7 @@ source = comm_nccl/aic_nccl_intranode.csv, all-to-all, half precision; robust fi
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 63
 outliers = 14
-held-out = each size left out in turn
+held-out = each size left out in turn, of the l40s; no other node whose GPUs meet over PCIe has rows
 error-median = 0.031
 error-p90 = 0.188
 
@@ -1697,6 +1699,7 @@ high-bandwidth-8-frac = 0.5786
 source = law all-gather: no broadcast was measured; the same ring
 range = 2 to 8 GPUs of a node; 512 B..512 MiB
 rows = 0
+held-out = not measured: no broadcast has rows; its rates are those of law all-gather, whose error stands there
 error-median = -
 error-p90 = -
 
@@ -1730,6 +1733,7 @@ path-frac = 0.4827
 source = comm_nccltests/tables.csv, the NICs of the measured tables; the way to them: law inter-node, high, as a share of the links to the host
 range = InfiniBand, 8 NICs a node; on other fabrics closed forms scale law inter-node (NCCL 2.27, src/graph/tuning.cc)
 rows = 0
+held-out = not measured: it only says where law inter-node was measured; levels inter-node-by-table and inter-node-efa score what is carried from there
 error-median = -
 error-p90 = -
 
@@ -1747,7 +1751,7 @@ source = comm_vidur/network*.csv, else comm_nccl/aic_nccl_intranode.csv, send_re
 range = 2 KiB..64 MiB in a node; across nodes of 400 Gbit/s a GPU
 rows = 21
 outliers = 5
-held-out = each quarter of an octave of sizes left out in turn; inside a node
+held-out = each quarter of an octave of sizes left out in turn; inside a node, of the l40s; no other node whose GPUs meet over PCIe has rows
 error-median = 0.019
 error-p90 = 0.133
 
@@ -1758,6 +1762,7 @@ inter-bandwidth-frac = 0.6179 # law inter-node, high
 source = laws send, broadcast and inter-node of this profile
 range = not measured as such
 rows = 0
+held-out = not measured: no reallocation has rows; its rates are those of laws broadcast and inter-node
 error-median = -
 error-p90 = -
 
@@ -1767,6 +1772,7 @@ bandwidth-frac = 0.8125 # host_to_device_memcpy_ce over PCIe 4
 source = misc/nvbandwidth_readme.csv, an A100-class node
 range = large pinned copies, one direction at a time
 rows = 0
+held-out = not measured: one row of one node
 error-median = -
 error-p90 = -
 
@@ -1777,8 +1783,9 @@ graph-gap-s = 0 # the floors of graph replays hold the gap
 source = comm_nccl/aic_custom_allreduce.csv, vLLM eager less graph, median up to 65536 elements
 range = one framework call and kernel; Megatron-DeepSpeed in train_vtrain takes several kernels where the op list has one
 rows = 0
-error-median = -
-error-p90 = -
+held-out = h100-sxm's median on the launches of the a100-sxm
+error-median = 0.527
+error-p90 = 0.549
 
 [law overlap]
 product-frac = 0.03304
@@ -1787,6 +1794,7 @@ comm-frac = 0
 source = overlap/echo_kernel_slowdown_a100*.csv, median kernel's mean slowdown; aicb_insitu_comm_a100*.csv less what a call adds, against comm_nccl
 range = an A100, 2 GPUs, fp32; other GPUs take its fractions
 rows = 0
+held-out = not measured: no second GPU has rows; the a100's, each kernel left out in turn, are off by 0.138 median, 0.460 p90
 error-median = -
 error-p90 = -
 
