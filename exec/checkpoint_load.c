@@ -52,21 +52,27 @@ check_arrays(const char *path, const RaSafetensors *file, const RaModel *model,
   return TRUE;
 }
 
-/* The rectangles of @params, of arrays that have been checked. */
+/* What @params has of array @which, of arrays that have been checked. */
 static void
 fill(const RaSafetensors *file, const char *lead, RaParams *params,
      RaParamsArray which)
 {
-  float *out = ra_params_array(params, which);
-
-  for (uint32_t i = 0; i < params->n_params; i++) {
-    const RaParam *p = &params->params[i];
+  for (uint32_t k = 0; k < params->n_params; k++) {
+    const RaParam *p = &params->params[k];
     const RaSafetensor *t = find(file, lead, p->tensor.name);
+    gsize at;
+    RaSpan held = ra_param_held(params, p, which, &at);
+    float *out = ra_params_array(params, which) + at;
 
-    for (uint64_t row = 0; row < p->rect.n_rows; row++)
+    for (gsize i = held.begin; i < held.end;) {
+      gsize row = i / p->rect.n_cols, col = i % p->rect.n_cols;
+      gsize n = MIN(p->rect.n_cols - col, held.end - i);
+
       ra_safetensor_floats(
-          t, (p->rect.row + row) * p->tensor.cols + p->rect.col, p->rect.n_cols,
-          out + p->offset + row * p->rect.n_cols);
+          t, (p->rect.row + row) * p->tensor.cols + p->rect.col + col, n,
+          out + (i - held.begin));
+      i += n;
+    }
   }
 }
 

@@ -48,6 +48,9 @@ typedef struct {
   /* all_reduce() that goes on until it is waited for; returns at once. */
   RaCommRequest *(*start_all_reduce)(RaComm *comm, RaReduce reduce, float *data,
                                      gsize n);
+  /* The first half of it: of @data elements n r / n_ranks to
+   * n (r + 1) / n_ranks of rank r become the sum, others stay. */
+  RaCommRequest *(*start_reduce_scatter)(RaComm *comm, float *data, gsize n);
   /* recv() that goes on until it is waited for: the next message of rank @from
    * that nobody has asked for goes to @data, meanwhile or at once. */
   RaCommRequest *(*start_recv)(RaComm *comm, uint32_t from, void *data,

@@ -16,6 +16,7 @@ struct _RaCommRequest {
   RaReceipt receipt;   /* of it */
   RaCommRequest *next; /* younger */
   uint64_t number;     /* in the order in which they were started */
+  gboolean scatters;   /* each sum goes to one member */
   RaReduce reduce;
   gsize n;
   float **data; /* (n_ranks) of the members that have come */
@@ -136,6 +137,28 @@ reduce_span(float *const *data, uint32_t n_ranks, RaReduce reduce, gsize begin,
     reduce_tile((const float *const *)data, n_ranks, reduce, first, n, tile);
     for (uint32_t rank = 0; rank < n_ranks; rank++)
       memcpy(data[rank] + first, tile, n * sizeof *tile);
+  }
+}
+
+/* The same of [begin, end) out of @n, where each sum goes to the member whose
+ * part it is in. */
+static void
+scatter_span(float *const *data, uint32_t n_ranks, gsize n, gsize begin,
+             gsize end)
+{
+  float tile[TILE];
+
+  for (uint32_t rank = 0; rank < n_ranks; rank++) {
+    gsize first = MAX(begin, n * rank / n_ranks);
+    gsize last = MIN(end, n * (rank + 1) / n_ranks);
+
+    for (; first < last; first += TILE) {
+      gsize count = MIN((gsize)TILE, last - first);
+
+      reduce_tile((const float *const *)data, n_ranks, RA_REDUCE_SUM, first,
+                  count, tile);
+      memcpy(data[rank] + first, tile, count * sizeof *tile);
+    }
   }
 }
 
@@ -283,8 +306,12 @@ work_on(RaLocalGroup *g, RaCommRequest *request)
     gsize first = CHUNK * request->n_taken++;
 
     pthread_mutex_unlock(&g->lock);
-    reduce_span(request->data, g->n_ranks, request->reduce, first,
-                MIN(first + CHUNK, request->n));
+    if (request->scatters)
+      scatter_span(request->data, g->n_ranks, request->n, first,
+                   MIN(first + CHUNK, request->n));
+    else
+      reduce_span(request->data, g->n_ranks, request->reduce, first,
+                  MIN(first + CHUNK, request->n));
     pthread_mutex_lock(&g->lock);
     if (++request->n_done < n_chunks(request))
       continue;
@@ -296,7 +323,8 @@ work_on(RaLocalGroup *g, RaCommRequest *request)
 /* The last to come does it, and who waits meanwhile helps; the others are not
  * held up. */
 static RaCommRequest *
-start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
+start_reduction(RaComm *comm, RaReduce reduce, gboolean scatters, float *data,
+                gsize n)
 {
   RaLocalGroup *g = group_of(comm);
   RaCommRequest *request;
@@ -305,6 +333,7 @@ start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
   request = find_request(g, ((LocalComm *)comm)->n_started++);
   request->data[comm->rank] = data;
   request->reduce = reduce;
+  request->scatters = scatters;
   request->n = n;
   if (++request->n_arrived == g->n_ranks) {
     pthread_cond_broadcast(&g->changed);
@@ -312,6 +341,18 @@ start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
   }
   pthread_mutex_unlock(&g->lock);
   return request;
+}
+
+static RaCommRequest *
+start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
+{
+  return start_reduction(comm, reduce, FALSE, data, n);
+}
+
+static RaCommRequest *
+start_reduce_scatter(RaComm *comm, float *data, gsize n)
+{
+  return start_reduction(comm, RA_REDUCE_SUM, TRUE, data, n);
 }
 
 static double
@@ -370,6 +411,7 @@ static const RaCommTable table = {
     .recv = recv_message,
     .barrier = barrier,
     .start_all_reduce = start_all_reduce,
+    .start_reduce_scatter = start_reduce_scatter,
     .start_recv = start_recv,
     .wait = wait_request,
     .free = comm_free,

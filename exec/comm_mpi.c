@@ -48,7 +48,8 @@ typedef struct {
 
 struct _RaCommRequest {
   RaReduce reduce;
-  float *data; /* NULL: a receive */
+  gboolean scatters; /* each has its part of the sum and no more */
+  float *data;       /* NULL: a receive */
   gsize n;
   uint32_t number;
   float *parts;     /* (n_ranks, own span) owned */
@@ -165,6 +166,15 @@ start_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n)
   return r;
 }
 
+static RaCommRequest *
+start_reduce_scatter(RaComm *comm, float *data, gsize n)
+{
+  RaCommRequest *r = start_all_reduce(comm, RA_REDUCE_SUM, data, n);
+
+  r->scatters = TRUE;
+  return r;
+}
+
 static double
 wait_request(RaComm *comm, RaCommRequest *r)
 {
@@ -175,7 +185,7 @@ wait_request(RaComm *comm, RaCommRequest *r)
   finish(comm, r->requests);
   if (sum)
     add_parts(r->parts, comm->n_ranks, r->reduce, mine, sum);
-  for (uint32_t i = 0; sum && i < comm->n_ranks; i++)
+  for (uint32_t i = 0; sum && !r->scatters && i < comm->n_ranks; i++)
     if (i != comm->rank) {
       recv_from(comm, i, SECOND, r->number, r->data + span_begin(comm, r->n, i),
                 span_n(comm, r->n, i) * sizeof *sum, r->requests);
@@ -410,6 +420,7 @@ static const RaCommTable table = {
     .recv = recv_message,
     .barrier = barrier,
     .start_all_reduce = start_all_reduce,
+    .start_reduce_scatter = start_reduce_scatter,
     .start_recv = start_recv,
     .wait = wait_request,
     .free = comm_free,

@@ -44,6 +44,7 @@ libexec_a_SOURCES += %D%/run_pipeline.c
 libexec_a_SOURCES += %D%/run_train.c
 libexec_a_SOURCES += %D%/run_world.c
 libexec_a_SOURCES += %D%/safetensors.c %D%/safetensors.h
+libexec_a_SOURCES += %D%/shards.c %D%/shards.h
 libexec_a_SOURCES += %D%/slabs.c %D%/slabs.h
 libexec_a_SOURCES += %D%/stage.c %D%/stage.h
 libexec_a_SOURCES += %D%/stage_experts.c %D%/stage_experts.h

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "exec/floats.h"
 #include "exec/params.h"
+#include "exec/shards.h"
 
 /* Gate and up are one product: of an expert neighbours. */
 static int
@@ -39,6 +40,7 @@ compare_params(const void *a, const void *b)
 RaParams *
 ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
 {
+  static const RaCut alone = {0, 1};
   uint32_t n_tensors = ra_model_n_tensors(table->model);
   RaParams *p = g_new0(RaParams, 1);
 
@@ -59,6 +61,7 @@ ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
     p->n += ra_param_n(&p->params[i]);
   }
   p->weights = ra_floats_new0(p->n);
+  ra_params_cut(p, &alone, &alone);
   return p;
 }
 
@@ -68,6 +71,7 @@ ra_params_free(RaParams *params)
   if (!params)
     return;
   g_free(params->params);
+  g_free(params->runs);
   g_free(params->weights);
   g_free(params->grads);
   g_free(params->first);
@@ -96,8 +100,8 @@ ra_params_make_trainable(RaParams *params)
   if (params->grads)
     return;
   params->grads = ra_floats_new0(params->n);
-  params->first = ra_floats_new0(params->n);
-  params->second = ra_floats_new0(params->n);
+  params->first = ra_floats_new0(params->n_moments);
+  params->second = ra_floats_new0(params->n_moments);
 }
 
 /* Uniform with deviation 0.02: of width 0.02 sqrt(12). */
@@ -166,6 +170,26 @@ ra_params_at(const RaParams *params, uint32_t index)
   return at;
 }
 
+RaSpan
+ra_param_held(const RaParams *params, const RaParam *param, RaParamsArray which,
+              gsize *out_at)
+{
+  gsize end = param->offset + ra_param_n(param);
+  const RaParamRun *run = params->runs;
+  RaSpan own;
+
+  *out_at = param->offset;
+  if (which == RA_PARAMS_WEIGHTS)
+    return (RaSpan){0, end - param->offset};
+  while (run->all.end < end)
+    run++;
+  own = (RaSpan){MAX(run->own.begin, param->offset), MIN(run->own.end, end)};
+  if (own.begin >= own.end)
+    return (RaSpan){0, 0};
+  *out_at = run->moments + own.begin - run->own.begin;
+  return (RaSpan){own.begin - param->offset, own.end - param->offset};
+}
+
 void
 ra_params_gather(const RaParams *const *parts, uint32_t n_parts, uint32_t index,
                  RaParamsArray which, float *out)
@@ -173,14 +197,22 @@ ra_params_gather(const RaParams *const *parts, uint32_t n_parts, uint32_t index,
   for (uint32_t p = 0; p < n_parts; p++) {
     const RaParam *param = ra_params_at(parts[p], index);
     const float *in;
+    RaSpan held;
+    gsize at;
 
     if (!param)
       continue;
-    in = ra_params_array(parts[p], which) + param->offset;
-    for (uint64_t row = 0; row < param->rect.n_rows; row++)
+    held = ra_param_held(parts[p], param, which, &at);
+    in = ra_params_array(parts[p], which) + at;
+    for (gsize i = held.begin; i < held.end;) {
+      gsize row = i / param->rect.n_cols, col = i % param->rect.n_cols;
+      gsize n = MIN(param->rect.n_cols - col, held.end - i);
+
       memcpy(out + (param->rect.row + row) * param->tensor.cols +
-                 param->rect.col,
-             in + row * param->rect.n_cols, param->rect.n_cols * sizeof *in);
+                 param->rect.col + col,
+             in + (i - held.begin), n * sizeof *in);
+      i += n;
+    }
   }
 }
 

@@ -10,7 +10,8 @@
  *     const RaParam *q = ra_params_find(params, RA_TENSOR_Q, 0, FALSE);
  *     params->weights + q->offset      (q->rect.n_rows, q->rect.n_cols)
  *
- * Gradients and moments have the same offsets.
+ * Gradients have the same offsets, and moments where no other rank has a part
+ * of them.
  */
 #ifndef RA_EXEC_PARAMS_H
 #define RA_EXEC_PARAMS_H
@@ -25,16 +26,29 @@ typedef struct {
   gsize offset;    /* of its first element */
 } RaParam;
 
+/* What lies behind each other and is cut among ranks as one: exec/shards.h. */
+typedef struct {
+  RaSpan all;       /* elements of the arrays */
+  RaSpan own;       /* those that this rank steps */
+  gsize moments;    /* where the moments of the first of these are */
+  uint32_t param;   /* its first */
+  uint32_t n_ranks; /* that cut it, >= 1 */
+  gboolean expert;  /* it is of experts */
+} RaParamRun;
+
 typedef struct {
   const RaModel *model; /* borrowed */
   RaParam *params;      /* (n_params) by unit, owned */
   uint32_t n_params;
-  gsize n;        /* elements of all */
-  float *weights; /* (n) owned */
-  float *grads;   /* (n) owned; NULL: not trained */
-  float *first;   /* (n) moments, owned; NULL: not trained */
-  float *second;  /* (n) likewise */
-  float *pinned;  /* (n) weights in host memory, owned; NULL: none there */
+  RaParamRun *runs; /* (n_runs) all params, in order, owned */
+  uint32_t n_runs;
+  gsize n;         /* elements of all */
+  gsize n_moments; /* elements that this rank steps */
+  float *weights;  /* (n) owned */
+  float *grads;    /* (n) owned; NULL: not trained */
+  float *first;    /* (n_moments) moments, owned; NULL: not trained */
+  float *second;   /* (n_moments) likewise */
+  float *pinned;   /* (n) weights in host memory, owned; NULL: none there */
 } RaParams;
 
 /**
@@ -101,12 +115,24 @@ ra_params_array(const RaParams *params, RaParamsArray which)
                                     : params->second;
 }
 
+/* Elements of it. */
+static inline gsize
+ra_params_array_n(const RaParams *params, RaParamsArray which)
+{
+  return which == RA_PARAMS_WEIGHTS ? params->n : params->n_moments;
+}
+
+/* Which elements of @param, counted from its first, are in array @which here;
+ * @out_at: of the array that of the first of them. */
+RaSpan ra_param_held(const RaParams *params, const RaParam *param,
+                     RaParamsArray which, gsize *out_at);
+
 /**
  * ra_params_gather:
  * @parts: (array length=n_parts): of one model, together all of tensor @index
  * @out: (out): (rows, cols) of the tensor, dense
  *
- * A tensor from the ranks that have rectangles of it.
+ * A tensor from the ranks that have rectangles, or of moments shards, of it.
  */
 void ra_params_gather(const RaParams *const *parts, uint32_t n_parts,
                       uint32_t index, RaParamsArray which, float *out);

@@ -227,6 +227,9 @@ run_kind(RaRank *rank, RaTaskId task)
   case RA_TASK_OPTIMIZER:
     ra_rank_step(rank, task);
     break;
+  case RA_TASK_PARAM_GATHER:
+    ra_rank_gather(rank, task);
+    break;
   case RA_TASK_DECODE:
     ra_rank_decode(rank, task);
     break;

@@ -40,12 +40,13 @@
  * the layout of training too, where each iteration leaves the version that it
  * began with to readers that are behind.
  *
- * Not run, and refused: cp, sequence parallelism, zero, continuous
- * batching, 16-bit types, models that exec/stage.h refuses.  A send
- * leaves when its computation ends and waits for nobody; a gradient bucket is
- * started where the graph has it and waited for by what reads the gradients, so
- * backwards go on beside it: the last rank of its group to come reduces it, and
- * ranks that wait help.
+ * With zero 1 a rank steps its shard of the parameters (exec/shards.h).  Not
+ * run, and refused: cp, sequence parallelism, zero 2 and 3, continuous
+ * batching, 16-bit types, models that exec/stage.h refuses.  A send leaves when
+ * its computation ends and waits for nobody; a gradient bucket is started where
+ * the graph has it and waited for by what reads the gradients, so backwards go
+ * on beside it: the last rank of its group to come reduces it, and ranks that
+ * wait help.
  */
 #ifndef RA_EXEC_RUN_H
 #define RA_EXEC_RUN_H

@@ -48,8 +48,10 @@ new_copy(RaRank *rank, uint32_t call, uint32_t v)
       ra_params_new(rank->run->tables[rank->run->workload->calls[call].model],
                     plan, ra_call_plan_rank(plan, &rank->calls[call].coord));
 
-  if (trainer_of(rank->run, call, v) != RA_NONE)
+  if (trainer_of(rank->run, call, v) != RA_NONE) {
+    ra_rank_cut(rank, trainer_of(rank->run, call, v), p);
     ra_params_make_trainable(p);
+  }
   set_copy(rank, call, v, p);
   return p;
 }
@@ -75,7 +77,7 @@ fetch(RaRank *rank, uint32_t call, uint32_t v)
   for (uint32_t a = 0; a < RA_N_PARAMS_ARRAYS; a++)
     if (ra_params_array(p, (RaParamsArray)a))
       w->table->pass(w, from, ra_params_array(p, (RaParamsArray)a),
-                     p->n * sizeof(float));
+                     ra_params_array_n(p, (RaParamsArray)a) * sizeof(float));
 }
 
 void

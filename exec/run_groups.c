@@ -65,12 +65,6 @@ tp_of(RaRankCall *call)
 }
 
 static RaComm **
-dp_of(RaRankCall *call)
-{
-  return &call->dp;
-}
-
-static RaComm **
 mesh_of(RaRankCall *call)
 {
   return &call->mesh;
@@ -101,6 +95,32 @@ add_groups(RaRun *run, uint32_t call, uint32_t axis, PlaceFunc place)
     g = ra_run_group_new(run, size, members);
     for (uint32_t i = 0; i < size; i++)
       *place(&run->ranks[members[i]].calls[call]) =
+          ra_run_comm_new(run, g, members[i], i);
+  }
+}
+
+/* Ranks that have the same part of the model: dp x cp. */
+static void
+add_data_groups(RaRun *run, uint32_t call)
+{
+  const RaCallPlan *p = &run->plan->calls[call];
+  uint32_t size = p->dp * p->cp;
+  g_autofree uint32_t *members = g_new(uint32_t, size);
+
+  for (uint32_t first = 0; first < ra_mesh_n_gpus(&p->mesh); first++) {
+    RaCoord coord = ra_call_plan_coord(p, first);
+    RaRunGroup *g;
+
+    if (ra_call_plan_data_rank(p, &coord) > 0)
+      continue;
+    for (uint32_t i = 0; i < size; i++) {
+      RaCoord at = ra_call_plan_data_coord(p, coord, i);
+
+      members[i] = ra_run_mesh_rank(run, p, ra_call_plan_rank(p, &at));
+    }
+    g = ra_run_group_new(run, size, members);
+    for (uint32_t i = 0; i < size; i++)
+      run->ranks[members[i]].calls[call].dp =
           ra_run_comm_new(run, g, members[i], i);
   }
 }
@@ -140,7 +160,7 @@ ra_run_add_comms(RaRun *run, uint32_t call)
     c->coord = ra_call_plan_coord(p, i);
   }
   add_groups(run, call, RA_AXIS_TP, tp_of);
-  add_groups(run, call, RA_AXIS_DP, dp_of);
+  add_data_groups(run, call);
   add_groups(run, call, RA_N_AXES, mesh_of);
   add_ends(run, call);
   ra_run_add_experts(run, call);

@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
   gboolean is_in;       /* the rank is in its mesh */
   RaCoord coord;        /* where */
-  RaComm *tp, *dp;      /* ends, owned */
+  RaComm *tp, *dp;      /* ends, owned; dp: who has the same parameters */
   RaComm *mesh, *ends;  /* the whole mesh; first and last stage; owned */
   RaComm *ep, *experts; /* ranks that share experts; that hold the same; owned,
                            NULL: all hold all */
@@ -274,6 +274,11 @@ gboolean ra_run_is_experts(const RaRun *run, RaTaskId task);
  * those of @replica. */
 RaSpan ra_run_replicas_met(const RaRun *run, uint32_t call, uint32_t replica);
 
+/* exec/run_train.c: whether the ranks of @call each have shards of the moments;
+ * cuts @params, of the rank's part in it, which trains, accordingly. */
+gboolean ra_run_has_shards(const RaRun *run, uint32_t call);
+void ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params);
+
 /* Rank of the run at coordinates @coord of @call. */
 uint32_t ra_run_rank_at(const RaRun *run, uint32_t call, const RaCoord *coord);
 
@@ -289,6 +294,7 @@ void ra_rank_receive_ahead(RaRank *rank, RaTaskId task);
 gboolean ra_rank_has_turn(const RaRank *rank, RaTaskId task);
 void ra_rank_reduce(RaRank *rank, RaTaskId task);
 void ra_rank_reduce_embedding(RaRank *rank, RaTaskId task);
+void ra_rank_gather(RaRank *rank, RaTaskId task);
 void ra_rank_clip(RaRank *rank, RaTaskId task);
 void ra_rank_step(RaRank *rank, RaTaskId task);
 void ra_rank_decode(RaRank *rank, RaTaskId task);

@@ -9,7 +9,9 @@ add_params(const RaParams *p, RaRunMemory *memory)
 {
   guint64 n_bytes = p->n * sizeof *p->weights;
 
-  memory->states_bytes += n_bytes * (p->grads ? 4 : 1);
+  memory->states_bytes += n_bytes;
+  if (p->grads)
+    memory->states_bytes += n_bytes + 2 * p->n_moments * sizeof *p->first;
   memory->host_bytes += p->pinned ? n_bytes : 0;
 }
 

@@ -50,8 +50,10 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     return refuse(plan, call, "cp > 1", error);
   if (p->sequence_parallel)
     return refuse(plan, call, "sequence-parallel = true", error);
-  if (p->zero > 0 && p->dp > 1)
-    return refuse(plan, call, "zero > 0", error);
+  if (p->zero > 1 && p->dp > 1)
+    return refuse(plan, call, "zero > 1", error);
+  if (p->zero == 1 && p->zero_group < p->dp)
+    return refuse(plan, call, "a zero-group that is not all of dp", error);
   if (p->batching != RA_BATCHING_STATIC)
     return refuse(plan, call, "batching = continuous", error);
   if (ra_call_plan_ep(p) > 1 &&
@@ -198,8 +200,10 @@ add_params(RaRank *rank, uint32_t call)
         ra_weights_read(weights, c->params[v]);
       g_ptr_array_add(rank->params, c->params[v]);
     }
-    if (wc->kind == RA_CALL_TRAIN && v == 0)
+    if (wc->kind == RA_CALL_TRAIN && v == 0) {
+      ra_rank_cut(rank, call, c->params[v]);
       ra_params_make_trainable(c->params[v]);
+    }
     c->stages[v] = ra_stage_new(
         run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
         longest(run), weights ? &weights->numerics : &run->options.numerics);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "exec/run_impl.h"
+#include "exec/shards.h"
+#include "exec/stage_impl.h"
 
 static RaRankCall *
 call_of(RaRank *rank, RaTaskId task, RaStage **out_stage)
@@ -68,16 +70,44 @@ is_of_piece(const RaParam *param, const RaPiece *piece, gboolean first_stage)
   return piece->has_head;
 }
 
-static void
-start_reduce(RaPending *pending, float *data, gsize n)
+gboolean
+ra_run_has_shards(const RaRun *run, uint32_t call)
 {
-  g_ptr_array_add(pending->requests,
-                  pending->comm->table->start_all_reduce(
-                      pending->comm, RA_REDUCE_SUM, data, n));
+  return ra_call_plan_zero_ranks(&run->plan->calls[call]) > 1;
+}
+
+void
+ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params)
+{
+  const RaCallPlan *p = &rank->run->plan->calls[call];
+  uint32_t data = ra_call_plan_data_rank(p, &rank->calls[call].coord);
+  uint32_t n = p->dp * p->cp, ep = ra_call_plan_ep(p);
+
+  if (ra_run_has_shards(rank->run, call))
+    ra_params_cut(params, &(RaCut){data, n}, &(RaCut){data / ep, n / ep});
+}
+
+static void
+start_reduce(RaPending *pending, gboolean scatter, float *data, gsize n)
+{
+  const RaCommTable *table = pending->comm->table;
+
+  g_ptr_array_add(
+      pending->requests,
+      scatter ? table->start_reduce_scatter(pending->comm, data, n)
+              : table->start_all_reduce(pending->comm, RA_REDUCE_SUM, data, n));
+}
+
+/* Whether ranks share experts otherwise than the rest, and @run is not what
+ * @task is about. */
+static gboolean
+is_others(const RaRankCall *c, const RaParamRun *run, gboolean experts)
+{
+  return c->ep && run->expert != experts;
 }
 
 /* Starts it; exec/run.c waits for it where something reads the gradients.
- * Parameters that lie behind each other go together. */
+ * Runs that lie behind each other go together, unless each is scattered. */
 void
 ra_rank_reduce(RaRank *rank, RaTaskId task)
 {
@@ -86,34 +116,66 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
   RaParams *params = stage->params;
   const RaPiece *piece = bucket_piece(rank->run, task);
   gboolean experts = ra_run_is_experts(rank->run, task);
+  gboolean scatter =
+      ra_run_has_shards(rank->run, ra_run_node(rank->run, task)->call);
   RaPending pending = {task, rank->begin_s, experts ? c->experts : c->dp, NULL};
-  gsize first = 0, last = 0, n = 0;
+  RaSpan at = {0, 0};
+  gsize n = 0;
 
   if (pending.comm->n_ranks == 1)
     return;
   pending.requests = g_ptr_array_new();
-  for (uint32_t i = 0; i < params->n_params; i++) {
-    const RaParam *p = &params->params[i];
+  for (uint32_t i = 0; i < params->n_runs; i++) {
+    const RaParamRun *run = &params->runs[i];
 
-    if ((piece && !is_of_piece(p, piece, c->coord.at[RA_AXIS_PP] == 0)) ||
-        (c->ep && experts != (p->tensor.expert != RA_TENSOR_NO_EXPERT)))
+    if ((piece && !is_of_piece(&params->params[run->param], piece,
+                               c->coord.at[RA_AXIS_PP] == 0)) ||
+        is_others(c, run, experts))
       continue;
-    if (last > first && p->offset != last) {
-      start_reduce(&pending, params->grads + first, last - first);
-      first = last;
+    if (at.end > at.begin && (scatter || run->all.begin != at.end)) {
+      start_reduce(&pending, scatter, params->grads + at.begin,
+                   at.end - at.begin);
+      at.begin = at.end;
     }
-    first = last > first ? first : p->offset;
-    last = p->offset + ra_param_n(p);
-    n += ra_param_n(p);
+    at.begin = at.end > at.begin ? at.begin : run->all.begin;
+    at.end = run->all.end;
+    n += run->all.end - run->all.begin;
   }
-  if (last > first)
-    start_reduce(&pending, params->grads + first, last - first);
-  ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE, n * sizeof(float),
-                 pending.comm->n_ranks);
+  if (at.end > at.begin)
+    start_reduce(&pending, scatter, params->grads + at.begin,
+                 at.end - at.begin);
+  ra_rank_set_op(rank, task, scatter ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE,
+                 n * sizeof(float), pending.comm->n_ranks);
   if (pending.requests->len > 0)
     g_array_append_val(rank->pending, pending);
   else /* a rank with no row of the vocabulary */
     g_ptr_array_unref(pending.requests);
+}
+
+/* The stepped parameters, from the ranks that each have stepped some. */
+void
+ra_rank_gather(RaRank *rank, RaTaskId task)
+{
+  RaStage *stage;
+  RaRankCall *c = call_of(rank, task, &stage);
+  RaParams *params = stage->params;
+  gboolean experts = ra_run_is_experts(rank->run, task);
+  RaComm *comm = experts ? c->experts : c->dp;
+  gsize n = 0;
+
+  for (uint32_t i = 0; i < params->n_runs; i++) {
+    const RaParamRun *run = &params->runs[i];
+    float *scratch;
+
+    if (is_others(c, run, experts))
+      continue;
+    scratch = ra_stage_take(stage, ra_shards_scratch(run));
+    ra_shards_gather(comm, run, params->weights, scratch);
+    ra_stage_give(stage, scratch);
+    n += run->all.end - run->all.begin;
+  }
+  ra_rank_set_op(rank, task, RA_OP_ALL_GATHER, n * sizeof(float),
+                 comm->n_ranks);
 }
 
 void
@@ -132,8 +194,8 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
                  ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }
 
-/* The norm of all gradients, each counted once: by the first replica, of a tied
- * table by the first stage. */
+/* The norm of all gradients, each counted once: by the first replica or who
+ * steps it, of a tied table by the first stage. */
 static void
 find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
 {
@@ -142,9 +204,10 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   const RaModel *model = stage->model;
   const RaCallPlan *p = &run->plan->calls[node->call];
   uint32_t data = ra_call_plan_data_rank(p, &c->coord);
+  gboolean shards = ra_run_has_shards(run, node->call);
   const RaGradParts parts = {
-      .dense = data == 0,
-      .experts = data < ra_call_plan_ep(p),
+      .dense = shards || data == 0,
+      .experts = shards || data < ra_call_plan_ep(p),
       .embedding = !model->tied_embeddings || model->head != RA_HEAD_LM ||
                    p->pp == 1 || c->coord.at[RA_AXIS_PP] < p->pp - 1};
   double sum = 0, norm;
@@ -200,6 +263,39 @@ leave_version(RaRank *rank, RaTaskId task, RaRankCall *c)
   memcpy(to->weights, from->weights, from->n * sizeof *from->weights);
 }
 
+/* Steps what this rank owns; runs whose gradients and whose moments lie behind
+ * each other together.  Returns: elements that a rank steps, at most. */
+static gsize
+step_own(RaRank *rank, RaRankCall *c, RaParams *p, const RaCpuAdamw *adamw)
+{
+  gsize n_dense = 0, n_experts = 0, n_dense_ranks = 1, n_expert_ranks = 1;
+
+  for (uint32_t i = 0; i < p->n_runs;) {
+    const RaParamRun *first = &p->runs[i];
+    gsize at = first->own.begin, end = at, moments = first->moments;
+
+    for (; i < p->n_runs && p->runs[i].own.begin == end &&
+           p->runs[i].moments == moments + end - at;
+         i++) {
+      gsize n = p->runs[i].all.end - p->runs[i].all.begin;
+
+      end = p->runs[i].own.end;
+      if (p->runs[i].expert && c->ep) {
+        n_experts += n;
+        n_expert_ranks = p->runs[i].n_ranks;
+      } else {
+        n_dense += n;
+        n_dense_ranks = p->runs[i].n_ranks;
+      }
+    }
+    rank->run->backend->adamw(end - at, adamw, c->n_steps, c->clip_scale,
+                              p->grads + at, p->weights + at,
+                              p->first + moments, p->second + moments);
+  }
+  return (n_dense + n_dense_ranks - 1) / n_dense_ranks +
+         (n_experts + n_expert_ranks - 1) / n_expert_ranks;
+}
+
 /* A mesh of one GPU has no clip task. */
 void
 ra_rank_step(RaRank *rank, RaTaskId task)
@@ -211,13 +307,13 @@ ra_rank_step(RaRank *rank, RaTaskId task)
   const RaCpuAdamw *adamw = stage->model->head == RA_HEAD_VALUE
                                 ? &run->options.value
                                 : &run->options.policy;
+  gsize n;
 
   if (c->mesh->n_ranks == 1)
     find_clip(rank, task, c, stage);
   leave_version(rank, task, c);
-  run->backend->adamw(params->n, adamw, ++c->n_steps, c->clip_scale,
-                      params->grads, params->weights, params->first,
-                      params->second);
+  c->n_steps++;
+  n = step_own(rank, c, params, adamw);
   memset(params->grads, 0, params->n * sizeof *params->grads);
-  ra_rank_set_op(rank, task, RA_OP_OPTIMIZER, params->n, 0);
+  ra_rank_set_op(rank, task, RA_OP_OPTIMIZER, n, 0);
 }

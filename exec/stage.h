@@ -240,8 +240,8 @@ typedef struct {
   gboolean embedding; /* the table; not where another stage counts a tied one */
 } RaGradParts;
 
-/* The sum of squares of the gradients of @parts of which this rank of the
- * tensor-parallel group has the first copy. */
+/* The sum of squares of the gradients of @parts that this rank steps and of
+ * which it has, in the tensor-parallel group, the first copy. */
 double ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts);
 
 #endif

@@ -77,12 +77,15 @@ ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts)
                       : t->kind == RA_TENSOR_EMBEDDING
                           ? parts->dense && parts->embedding
                           : parts->dense;
+    RaSpan own;
+    gsize at;
 
     if (!wanted || (t->split == RA_SPLIT_NONE && rank > 0) ||
         (is_shared(stage, t) && rank % sharers != 0))
       continue;
-    sum += stage->backend->sum_squares(ra_param_n(param),
-                                       stage->params->grads + param->offset);
+    own = ra_param_held(stage->params, param, RA_PARAMS_FIRST, &at);
+    sum += stage->backend->sum_squares(
+        own.end - own.begin, stage->params->grads + param->offset + own.begin);
   }
   return sum;
 }

@@ -35,6 +35,11 @@ static const RunSpec specs[] = {
      .config = "run-mixtral.json",
      .all = GPUS("0-3") "dp = 4\nep = 2\n",
      .generate = GPUS("0-3") "dp = 2\ntp = 2\nep = 2\n"},
+    {.algorithm = "ppo",
+     .config = "run-tied.json",
+     .all = GPUS("0-3") "dp = 2\npp = 2\n",
+     .train = "zero = 1\nmicro-batches = 2\n",
+     .staleness = 1},
 };
 
 static RunFixture *
@@ -158,20 +163,26 @@ START_TEST(test_moments_matter)
 }
 END_TEST
 
-/* Another layout goes on where one stopped: as far from the whole run as
- * layouts are from each other (tests/check_run.c's bar). */
+/* Another layout goes on where one stopped, shards of the moments or all: as
+ * far from the whole run as layouts are from each other (tests/check_run.c's
+ * bar). */
 START_TEST(test_other_layout)
 {
-  RunSpec other = specs[0];
+  static const char *const shards[][2] = {
+      {NULL, NULL}, {"zero = 1\n", NULL}, {NULL, "zero = 1\n"}};
+  RunSpec first = specs[0], other = specs[0];
   g_autofree char *folder = g_dir_make_tmp("checkpoint-XXXXXX", NULL);
   RunFixture *whole = fixture_new(&specs[0], N_ITERATIONS), *rest;
   g_autoptr(GError) error = NULL;
   g_autoptr(GArray) x = NULL, y = NULL;
 
-  other.all = GPUS("0-3") "tp = 2\npp = 2\n";
+  other.all = _i == 2 ? GPUS("0-7") "tp = 2\ndp = 2\npp = 2\n"
+                      : GPUS("0-3") "tp = 2\npp = 2\n";
   other.generate = GPUS("0-3") "dp = 4\n";
+  first.train = shards[_i][0];
+  other.train = shards[_i][1];
   run_fixture_go(whole);
-  run_first(&specs[0], 3, folder, 1, 1);
+  run_first(&first, 3, folder, 1, 1);
   rest = run_rest(&other, folder, &error);
   ck_assert_msg(rest != NULL, "%s", error ? error->message : "");
   x = run_fixture_params(whole, "atrain");
@@ -301,7 +312,7 @@ checkpoint_suite(void)
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_resume, 0, (int)G_N_ELEMENTS(specs));
   tcase_add_test(tcase, test_moments_matter);
-  tcase_add_test(tcase, test_other_layout);
+  tcase_add_loop_test(tcase, test_other_layout, 0, 3);
   tcase_add_test(tcase, test_keep);
   tcase_add_test(tcase, test_refused);
   tcase_add_test(tcase, test_frozen);

@@ -34,12 +34,16 @@ static const struct {
 } schedules[] = {
     {1, ""},
     {1, "micro-batches = 1\noverlap-grad-reduce = true\n"},
+    {1, "zero = 1\n"},
+    {1, "zero = 1\noverlap-grad-reduce = true\n"},
     {2, "micro-batches = 2\n"},
     {2, "micro-batches = 2\nschedule = gpipe\n"},
     {2, "micro-batches = 2\nschedule = interleaved:2\n"},
     {2, "micro-batches = 2\nstage-layers = 3,1\n"},
     {2, "micro-batches = 2\noverlap-grad-reduce = true\n"},
+    {2, "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n"},
     {4, "micro-batches = 4\n"},
+    {4, "micro-batches = 4\nzero = 1\n"},
     {4, "micro-batches = 4\nschedule = gpipe\n"},
 };
 /* clang-format on */
@@ -57,9 +61,10 @@ all_layouts(void)
         for (guint r = 0; r < G_N_ELEMENTS(recomputes); r++)
           for (guint s = 0; s < G_N_ELEMENTS(schedules); s++) {
             Layout l = {dp, tp, pp, recomputes[r], schedules[s].lines};
-            gboolean has_buckets = strstr(l.schedule, "overlap") != NULL;
+            gboolean sums = strstr(l.schedule, "overlap") != NULL ||
+                            strstr(l.schedule, "zero") != NULL;
 
-            if (schedules[s].pp == pp && (dp > 1 || !has_buckets))
+            if (schedules[s].pp == pp && (dp > 1 || !sums))
               g_array_append_val(all, l);
           }
   return all;
@@ -174,11 +179,10 @@ END_TEST
 /* Each number of ranks in each direction twice: the same bits. */
 START_TEST(test_twice)
 {
-  static const Layout layouts[] = {{1, 1, 1, "none", ""},
-                                   {2, 2, 2, "full", "micro-batches = 2\n"},
-                                   {8, 1, 1, "none", ""},
-                                   {1, 8, 1, "selective", ""},
-                                   {1, 2, 4, "none", "micro-batches = 4\n"}};
+  static const Layout layouts[] = {
+      {1, 1, 1, "none", ""},      {2, 2, 2, "full", "micro-batches = 2\n"},
+      {8, 1, 1, "none", ""},      {4, 2, 1, "none", "zero = 1\n"},
+      {1, 8, 1, "selective", ""}, {1, 2, 4, "none", "micro-batches = 4\n"}};
   RunFixture *a = run_of(&layouts[_i]), *b = run_of(&layouts[_i]);
   g_autoptr(GArray) x = run_fixture_params(a, "atrain");
   g_autoptr(GArray) y = run_fixture_params(b, "atrain");
@@ -199,7 +203,7 @@ layouts_suite(void)
 
   tcase_set_timeout(tcase, 60);
   tcase_add_loop_test(tcase, test_all, 0, N_CASES);
-  tcase_add_loop_test(tcase, test_twice, 0, 5);
+  tcase_add_loop_test(tcase, test_twice, 0, 6);
   suite_add_tcase(suite, tcase);
   return suite;
 }

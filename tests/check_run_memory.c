@@ -19,6 +19,8 @@ static const struct {
     {"grpo", "run-tied.json", GPUS("0-1") "dp = 2\n", NULL},
     {"grpo", "run.json", GPUS("0-3") "dp = 2\ntp = 2\n", "recompute = full\n"},
     {"sft", "run.json", GPUS("0-1") "tp = 2\n", "micro-batches = 4\n"},
+    {"ppo", "run.json", GPUS("0-3") "dp = 4\n", "zero = 1\n"},
+    {"grpo", "run-tied.json", GPUS("0-3") "dp = 2\ntp = 2\n", "zero = 1\n"},
 };
 /* clang-format on */
 

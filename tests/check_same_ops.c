@@ -40,6 +40,11 @@ static const RunSpec specs[] = {
      NULL, NULL},
     {"sft", "run-tied.json", ALL "tp = 2\ndp = 2\npp = 2\n", NULL,
      "micro-batches = 4\n", 1, 6, NULL, 0, NULL, FALSE, NULL, NULL},
+    {"ppo", "run.json", ALL "dp = 4\ntp = 2\n", NULL, "zero = 1\n", 2, 6, NULL,
+     0, NULL, FALSE, NULL, NULL},
+    {"sft", "run-tied.json", ALL "tp = 2\ndp = 2\npp = 2\n", NULL,
+     "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n", 1, 6, NULL,
+     0, NULL, FALSE, NULL, NULL},
 };
 /* clang-format on */
 

@@ -144,29 +144,30 @@ run_fixture_free(RunFixture *fixture)
   g_free(fixture);
 }
 
-/* Puts @values of one rank, laid out as its parameters, to their places; what
- * is there already is the same. */
+/* Puts array @which of one rank to its places; what is there already is the
+ * same. */
 static void
-merge(const RaParams *params, const float *values, const guint *begin,
+merge(const RaParams *params, RaParamsArray which, const guint *begin,
       GArray *all, guint8 *seen)
 {
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *p = &params->params[i];
-    const float *from = values + p->offset;
+    gsize first;
+    RaSpan held = ra_param_held(params, p, which, &first);
+    const float *from = ra_params_array(params, which) + first;
 
-    for (uint64_t row = 0; row < p->rect.n_rows; row++)
-      for (uint64_t col = 0; col < p->rect.n_cols; col++, from++) {
-        guint at =
-            begin[p->index] +
-            (guint)((p->rect.row + row) * p->tensor.cols + p->rect.col + col);
+    for (gsize k = held.begin; k < held.end; k++, from++) {
+      guint at = begin[p->index] +
+                 (guint)((p->rect.row + k / p->rect.n_cols) * p->tensor.cols +
+                         p->rect.col + k % p->rect.n_cols);
 
-        if (seen[at])
-          ck_assert_msg(
-              memcmp(&g_array_index(all, float, at), from, sizeof *from) == 0,
-              "ranks differ in %s", p->tensor.name);
-        g_array_index(all, float, at) = *from;
-        seen[at] = 1;
-      }
+      if (seen[at])
+        ck_assert_msg(
+            memcmp(&g_array_index(all, float, at), from, sizeof *from) == 0,
+            "ranks differ in %s", p->tensor.name);
+      g_array_index(all, float, at) = *from;
+      seen[at] = 1;
+    }
   }
 }
 
@@ -193,7 +194,7 @@ collect(const RunFixture *fixture, const char *call, gboolean moments)
     const RaParams *params = ra_run_params(fixture->run, id, gpu);
 
     if (params)
-      merge(params, moments ? params->first : params->weights, begin, all,
+      merge(params, moments ? RA_PARAMS_FIRST : RA_PARAMS_WEIGHTS, begin, all,
             seen);
   }
   for (guint i = 0; i < begin[n]; i++)
