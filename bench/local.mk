@@ -43,3 +43,14 @@ EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
+## On a GPU; `make bench` leaves it to bench/node.sh.
+EXTRA_DIST += %D%/gpu_peer.py
+EXTRA_DIST += %D%/node.sh
+if HAVE_CUDA
+noinst_PROGRAMS += %D%/gpu_kernels
+endif
+bench_gpu_kernels_SOURCES = %D%/gpu_kernels.c %D%/gpu_device.c %D%/gpu_device.h
+bench_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+bench_gpu_kernels_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+bench_gpu_kernels_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \
+	$(ra_ldadd) $(CUDA_LIBS)

@@ -63,10 +63,14 @@ libexec_a_SOURCES += %D%/world_none.c
 
 if HAVE_CUDA
 bin_PROGRAMS += reallot-cuda
+noinst_LIBRARIES += libexec_cuda.a
 endif
+libexec_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+libexec_cuda_a_SOURCES =
+libexec_cuda_a_SOURCES += %D%/cuda_gemm.c %D%/cuda_gemm.h
+libexec_cuda_a_SOURCES += %D%/cuda_selftest.c %D%/cuda_selftest.h
 reallot_cuda_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 reallot_cuda_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-reallot_cuda_LDADD = libkernels_cuda.a $(ra_ldadd) $(CUDA_LIBS)
+reallot_cuda_LDADD = libexec_cuda.a libkernels_cuda.a $(ra_ldadd) $(CUDA_LIBS)
 reallot_cuda_SOURCES =
 reallot_cuda_SOURCES += %D%/cuda_main.c
-reallot_cuda_SOURCES += %D%/cuda_selftest.c %D%/cuda_selftest.h

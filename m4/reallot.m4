@@ -170,7 +170,7 @@ AC_DEFUN([_RA_CUDA_LIBS], [
     CUDA_LDFLAGS="-L$with_nccl/lib -Wl,-rpath,$with_nccl/lib $CUDA_LDFLAGS"])
   ra_save_CPPFLAGS=$CPPFLAGS ra_save_LDFLAGS=$LDFLAGS
   CPPFLAGS="$CUDA_CPPFLAGS $CPPFLAGS" LDFLAGS="$CUDA_LDFLAGS $LDFLAGS"
-  AC_CHECK_HEADERS([cuda_runtime_api.h cublas_v2.h nccl.h], [],
+  AC_CHECK_HEADERS([cuda_runtime_api.h cublas_v2.h cublasLt.h nccl.h], [],
     [ra_have_cuda=no ra_why="no $ac_header"])
   AC_CHECK_LIB([cudart], [cudaGetDeviceCount], [:],
     [ra_have_cuda=no ra_why="no libcudart"])
@@ -179,7 +179,7 @@ AC_DEFUN([_RA_CUDA_LIBS], [
   AC_CHECK_LIB([nccl], [ncclCommInitRank], [:],
     [ra_have_cuda=no ra_why="no libnccl"])
   CPPFLAGS=$ra_save_CPPFLAGS LDFLAGS=$ra_save_LDFLAGS
-  CUDA_LIBS="-lnccl -lcublas -lcudart -lstdc++"
+  CUDA_LIBS="-lnccl -lcublasLt -lcublas -lcudart -lstdc++"
 ])
 
 AC_DEFUN([_RA_CUDA_NVCC], [

@@ -322,7 +322,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
-	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT),$(bin_PROGRAMS)) $(noinst_PROGRAMS) $(check_programs)'; \
+	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)

@@ -58,6 +58,10 @@ tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_policy_LDADD = $(gpu_ldadd)
 tests_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_gemm
+tests_check_gpu_gemm_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_gemm_LDADD = libexec_cuda.a $(gpu_ldadd)
+tests_check_gpu_gemm_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 endif
 gpu_cppflags = -DRA_ON_GPU $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 gpu_ldadd = libkernels_cuda.a $(LDADD) $(CUDA_LIBS)

@@ -1,0 +1,419 @@
+/* The CUDA kernels on this machine's GPU: what each reaches of the limit that
+ * it is bound by, in the same run.
+ *
+ *   bench/gpu_kernels [--quick] [--peer=FILE]
+ *
+ * Kernels that move bytes are held against the bandwidth of a copy from device
+ * memory to device memory, 1 GiB; products against the quickest of all the
+ * algorithms that cuBLASLt proposes; attention against PyTorch's, of which
+ * bench/gpu_peer.py writes FILE.  Arrays are larger than the second-level cache
+ * and random, outputs are poisoned before; times are medians of CUDA events.
+ * Without a device: one line, and every bar short.
+ */
+#include "config.h"
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/figure.h"
+#include "bench/gpu_device.h"
+#include "kernels/adamw.h"
+#include "kernels/attention.h"
+#include "kernels/decode_attention.h"
+#include "kernels/intervals.h"
+#include "kernels/logprob.h"
+#include "kernels/pointwise.h"
+#include "kernels/rmsnorm.h"
+
+/* ---- Kernels that move bytes ----------------------------------------------*/
+
+enum { TOKENS = 16384, HIDDEN = 4096, FFN = 14336, VOCABULARY = 128256 };
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, LOGIT_ROWS = 2048 };
+enum { WIDE_TOKENS = 8192, PARAMETERS = 1 << 26 };
+
+static int
+run_copy(BenchGpu *g)
+{
+  return (int)cudaMemcpyAsync(g->array[1], g->array[0], BENCH_GPU_BYTES,
+                              cudaMemcpyDeviceToDevice, NULL);
+}
+
+static int
+run_norm(BenchGpu *g)
+{
+  return ra_k_rmsnorm(g->array[0], g->array[1], g->array[2], g->array[3],
+                      TOKENS, HIDDEN, 1e-5f, NULL);
+}
+
+static int
+run_norm_backward(BenchGpu *g)
+{
+  return ra_k_rmsnorm_backward(g->array[0], g->array[1], g->array[2],
+                               g->array[3], g->array[4], g->array[5], TOKENS,
+                               HIDDEN, 1e-5f, NULL);
+}
+
+static int
+run_rope(BenchGpu *g)
+{
+  return ra_k_rope(TOKENS, HEADS, HEAD_DIM, g->indices, g->positions, 1,
+                   g->array[0], HEADS * HEAD_DIM, NULL);
+}
+
+static int
+run_swiglu(BenchGpu *g)
+{
+  return ra_k_swiglu(WIDE_TOKENS, FFN, g->array[0], g->array[1], NULL);
+}
+
+static int
+run_swiglu_backward(BenchGpu *g)
+{
+  return ra_k_swiglu_backward(WIDE_TOKENS, FFN, g->array[0], g->array[1],
+                              g->array[2], NULL);
+}
+
+static int
+run_embedding(BenchGpu *g)
+{
+  return ra_k_embedding(TOKENS, HIDDEN, 0, TOKENS, g->indices, g->array[0],
+                        g->array[1], NULL);
+}
+
+static int
+run_cross_entropy(BenchGpu *g)
+{
+  RaCpuLogSum *sums = g->array[1];
+  float *log_prob = g->array[2], *lse = g->array[3], *d = g->array[4];
+  int status = ra_k_log_sum(LOGIT_ROWS, 0, VOCABULARY, g->array[0], g->indices,
+                            sums, NULL);
+
+  if (status == 0)
+    status = ra_k_log_prob(LOGIT_ROWS, 1, sums, log_prob, lse, NULL);
+  return status ? status
+                : ra_k_log_prob_backward(LOGIT_ROWS, 0, VOCABULARY, g->indices,
+                                         lse, d, g->array[0], NULL);
+}
+
+static int
+run_adamw(BenchGpu *g)
+{
+  const RaCpuAdamw adamw = {1e-6f, 0.9f, 0.95f, 1e-8f, 0.1f};
+
+  return ra_k_adamw(PARAMETERS, &adamw, 1, NULL, 0, g->array[0], g->array[1],
+                    g->array[2], g->array[3], g->array[4], NULL);
+}
+
+/* Rows of a tensor that is cut by columns, as a reallocation has them: 4 KiB
+ * pieces that lie apart in the source. */
+enum { N_INTERVALS = 65536, INTERVAL_UNITS = 256 };
+
+/* In the half of the last array that no other kernel uses. */
+static RaKInterval *
+list_at(BenchGpu *g)
+{
+  return (RaKInterval *)((char *)g->array[5] + BENCH_GPU_BYTES / 2);
+}
+
+static gboolean
+make_list(BenchGpu *g)
+{
+  g_autofree RaKInterval *list = g_new(RaKInterval, N_INTERVALS);
+
+  for (uint64_t i = 0; i < N_INTERVALS; i++)
+    list[i] = (RaKInterval){i * 4097 % N_INTERVALS * INTERVAL_UNITS,
+                            i * INTERVAL_UNITS, INTERVAL_UNITS, 0};
+  return ra_k_intervals_number(N_INTERVALS, list) == N_INTERVALS &&
+         cudaMemcpy(list_at(g), list, N_INTERVALS * sizeof *list,
+                    cudaMemcpyHostToDevice) == cudaSuccess;
+}
+
+static int
+run_intervals(BenchGpu *g)
+{
+  return ra_k_copy_intervals(N_INTERVALS, list_at(g), N_INTERVALS, g->array[0],
+                             g->array[1], NULL);
+}
+
+static int
+run_transpose(BenchGpu *g)
+{
+  return ra_k_transpose(TOKENS, 16384, g->array[0], g->array[1], NULL);
+}
+
+static int
+run_add(BenchGpu *g)
+{
+  return ra_k_add((gsize)TOKENS * 16384, g->array[0], g->array[1], NULL);
+}
+
+static const struct {
+  const char *name;
+  BenchGpuRun run;
+  double n_bytes; /* read and written */
+} movers[] = {
+    {"norm", run_norm, 8.0 * TOKENS *HIDDEN},
+    {"norm_backward", run_norm_backward, 8.0 * TOKENS *HIDDEN},
+    {"rope", run_rope, 4.0 * TOKENS *HEADS *HEAD_DIM},
+    {"swiglu", run_swiglu, 6.0 * WIDE_TOKENS *FFN},
+    {"swiglu_backward", run_swiglu_backward, 10.0 * WIDE_TOKENS *FFN},
+    {"embedding", run_embedding, 4.0 * TOKENS *HIDDEN},
+    {"cross_entropy", run_cross_entropy, 6.0 * LOGIT_ROWS *VOCABULARY},
+    {"adamw", run_adamw, 30.0 * PARAMETERS},
+    {"intervals", run_intervals, 32.0 * N_INTERVALS *INTERVAL_UNITS},
+    {"transpose", run_transpose, 4.0 * TOKENS * 16384},
+    {"add", run_add, 6.0 * TOKENS * 16384},
+};
+
+static double
+bench_movers(BenchGpu *g)
+{
+  double least = (double)NAN;
+
+  if (!make_list(g))
+    return least;
+  puts("# bytes; seconds; bytes/s; of a copy's");
+  puts("kernel\tbytes\tseconds\tbytes_per_s\tcopy_frac");
+  for (gsize i = 0; i < G_N_ELEMENTS(movers); i++) {
+    double s = bench_gpu_s(g, movers[i].run);
+    double frac = movers[i].n_bytes / s / g->copy_bytes_per_s;
+
+    printf("%s\t%.0f\t%.4g\t%.4g\t%.3f\n", movers[i].name, movers[i].n_bytes, s,
+           movers[i].n_bytes / s, frac);
+    least = i == 0 || !(frac >= least) ? frac : least;
+  }
+  return least;
+}
+
+/* ---- Attention ------------------------------------------------------------*/
+
+/* Lengths of equal sequences of 16,384 tokens in all. */
+static uint32_t attention_length;
+
+static RaKAttention
+attention_shape(BenchGpu *g)
+{
+  return (RaKAttention){TOKENS / attention_length,
+                        TOKENS,
+                        attention_length,
+                        g->indices + TOKENS,
+                        HEADS,
+                        KV_HEADS,
+                        HEAD_DIM,
+                        (HEADS + 2 * KV_HEADS) * HEAD_DIM};
+}
+
+static int
+run_attention(BenchGpu *g)
+{
+  RaKAttention shape = attention_shape(g);
+  uint16_t *q = g->array[0], *k = q + HEADS * HEAD_DIM;
+
+  return ra_k_attention(&shape, q, k, k + KV_HEADS * HEAD_DIM, g->array[1],
+                        g->array[2], NULL);
+}
+
+static int
+run_attention_backward(BenchGpu *g)
+{
+  RaKAttention shape = attention_shape(g);
+  uint16_t *q = g->array[0], *k = q + HEADS * HEAD_DIM;
+  uint16_t *d_q = g->array[4], *d_k = d_q + HEADS * HEAD_DIM;
+
+  return ra_k_attention_backward(
+      &shape, q, k, k + KV_HEADS * HEAD_DIM, g->array[1], g->array[2],
+      g->array[3], d_q, d_k, d_k + KV_HEADS * HEAD_DIM, g->array[5], NULL);
+}
+
+/* Seconds that bench/gpu_peer.py wrote; NAN where it did not. */
+static double
+peer_s(const char *peer, const char *name, uint32_t length)
+{
+  g_autofree char *text = NULL, *key = NULL;
+  const char *line;
+
+  key = g_strdup_printf("%s\t%u\t", name, length);
+  if (!peer || !g_file_get_contents(peer, &text, NULL, NULL))
+    return (double)NAN;
+  line = strstr(text, key);
+  return line ? g_ascii_strtod(line + strlen(key), NULL) : (double)NAN;
+}
+
+/* The least of the peer's time over ours, by direction. */
+static void
+bench_attention(BenchGpu *g, const char *peer, double out_least[2])
+{
+  static const uint32_t lengths[] = {4096, 8192, 16384};
+  static const char *const names[] = {"attention", "attention_backward"};
+  static const BenchGpuRun runs[] = {run_attention, run_attention_backward};
+
+  puts("# tokens of a sequence; seconds; FLOP/s; PyTorch's seconds over ours");
+  puts("kernel\tlength\tseconds\tflop_per_s\tpeer_ratio");
+  for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
+    uint32_t n = TOKENS / lengths[i], begin[5] = {0};
+
+    attention_length = lengths[i];
+    for (uint32_t s = 1; s <= n; s++)
+      begin[s] = s * lengths[i];
+    cudaMemcpy(g->indices + TOKENS, begin, sizeof begin,
+               cudaMemcpyHostToDevice);
+    for (int back = 0; back < 2; back++) {
+      double flop = 2.0 * HEADS * HEAD_DIM * (double)TOKENS * lengths[i] *
+                    (back ? 2.5 : 1);
+      double s = bench_gpu_s(g, runs[back]);
+      double ratio = peer_s(peer, names[back], lengths[i]) / s;
+
+      printf("%s\t%u\t%.4g\t%.4g\t%.3f\n", names[back], lengths[i], s, flop / s,
+             ratio);
+      if (i == 0 || !(ratio >= out_least[back]))
+        out_least[back] = ratio;
+    }
+  }
+}
+
+enum { DECODE_SEQUENCES = 16, CONTEXT = 8192, PAGE = 16 };
+
+static int
+run_decode(BenchGpu *g)
+{
+  RaKDecode d = {
+      DECODE_SEQUENCES,
+      g->indices + TOKENS,
+      g->indices + 2 * TOKENS,
+      CONTEXT / PAGE,
+      PAGE,
+      HEADS,
+      KV_HEADS,
+      HEAD_DIM,
+      ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS, CONTEXT, g->n_processors)};
+
+  return ra_k_decode_attention(&d, g->array[2], g->array[0], g->array[1],
+                               g->array[3], g->array[4], NULL);
+}
+
+/* Pages in an order that no prefetcher guesses: 5 is prime to their number. */
+static double
+bench_decode(BenchGpu *g)
+{
+  enum { N_PAGES = DECODE_SEQUENCES * CONTEXT / PAGE };
+  g_autofree uint32_t *host = g_new(uint32_t, N_PAGES);
+  double n_bytes = 4.0 * DECODE_SEQUENCES * CONTEXT * KV_HEADS * HEAD_DIM, s;
+
+  for (uint32_t i = 0; i < DECODE_SEQUENCES; i++)
+    host[i] = CONTEXT;
+  cudaMemcpy(g->indices + TOKENS, host, DECODE_SEQUENCES * sizeof *host,
+             cudaMemcpyHostToDevice);
+  for (uint32_t i = 0; i < N_PAGES; i++)
+    host[i] = i * 5 % N_PAGES;
+  cudaMemcpy(g->indices + 2 * TOKENS, host, N_PAGES * sizeof *host,
+             cudaMemcpyHostToDevice);
+  s = bench_gpu_s(g, run_decode);
+  printf("decode\t%d\t%.4g\t%.4g\t%.3f\n", CONTEXT, s, n_bytes / s,
+         n_bytes / s / g->copy_bytes_per_s);
+  return n_bytes / s / g->copy_bytes_per_s;
+}
+
+/* ---- Products -------------------------------------------------------------*/
+
+/* Of Llama-3 8B and 70B at tensor parallel 8, and of 16 sequences decoding. */
+static const RaCudaProduct products[] = {
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 6144, 4096, 4096,
+     4096, 6144},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 28672, 4096, 4096,
+     4096, 28672},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, 8192, 4096, 14336, 14336,
+     14336, 4096},
+    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, 8192, 4096, 28672, 28672, 4096,
+     4096},
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, 14336, 4096, 8192, 14336,
+     4096, 4096},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 7168, 8192, 8192,
+     8192, 7168},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 16, 28672, 4096, 4096,
+     4096, 28672},
+};
+
+static const RaCudaProduct *product_now;
+static guint candidate_now;
+
+static int
+run_product(BenchGpu *g)
+{
+  return !ra_cuda_gemm(g->gemm, product_now, g->array[0], g->array[1],
+                       g->array[2], NULL, NULL);
+}
+
+static int
+run_candidate(BenchGpu *g)
+{
+  return !ra_cuda_gemm_by(g->gemm, product_now, candidate_now, g->array[0],
+                          g->array[1], g->array[2], NULL, NULL);
+}
+
+static double
+bench_products(BenchGpu *g)
+{
+  double least = (double)NAN;
+
+  puts("# seconds; FLOP/s; the quickest algorithm's seconds over ours");
+  puts("gemm\tm\tn\tk\tseconds\tflop_per_s\tcandidates\tbest_ratio");
+  for (gsize i = 0; i < G_N_ELEMENTS(products); i++) {
+    const RaCudaProduct *p = &products[i];
+    guint n = ra_cuda_gemm_candidates(g->gemm, p, 64, NULL);
+    double best = (double)NAN, s, ratio;
+
+    product_now = p;
+    s = bench_gpu_s(g, run_product);
+    for (candidate_now = 0; candidate_now < n; candidate_now++)
+      best = fmin(best, bench_gpu_s(g, run_candidate));
+    ratio = fmin(best, s) / s;
+    printf("gemm\t%zu\t%zu\t%zu\t%.4g\t%.4g\t%u\t%.3f\n", p->m, p->n, p->k, s,
+           2.0 * (double)p->m * (double)p->n * (double)p->k / s, n, ratio);
+    least = i == 0 || !(ratio >= least) ? ratio : least;
+  }
+  return least;
+}
+
+/* ---- All of it -----------------------------------------------------------*/
+
+int
+main(int argc, char **argv)
+{
+  gboolean quick = FALSE;
+  g_autofree char *peer = NULL;
+  const GOptionEntry entries[] = {
+      {"quick", 0, 0, G_OPTION_ARG_NONE, &quick, "few repetitions", NULL},
+      {"peer", 0, 0, G_OPTION_ARG_FILENAME, &peer,
+       "what bench/gpu_peer.py printed on this machine", "FILE"},
+      {.long_name = NULL}};
+  g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+  g_autoptr(GError) error = NULL;
+  double movers_frac = (double)NAN, decode_frac = (double)NAN;
+  double attention[2] = {(double)NAN, (double)NAN}, gemm_frac = (double)NAN;
+  BenchGpu gpu = {0};
+
+  g_option_context_add_main_entries(context, entries, NULL);
+  if (!g_option_context_parse(context, &argc, &argv, &error)) {
+    fprintf(stderr, "gpu_kernels: %s\n", error->message);
+    return 2;
+  }
+  if (bench_gpu_open(&gpu, quick, &error)) {
+    gpu.copy_bytes_per_s =
+        2.0 * (double)BENCH_GPU_BYTES / bench_gpu_s(&gpu, run_copy);
+    printf("# a copy: %.4g bytes/s, read and written\n", gpu.copy_bytes_per_s);
+    bench_attention(&gpu, peer, attention);
+    decode_frac = bench_decode(&gpu);
+    gemm_frac = bench_products(&gpu);
+    movers_frac = bench_movers(&gpu);
+  } else {
+    printf("# %s\n", error->message);
+  }
+  bench_bar("movers_copy_frac", movers_frac, BENCH_AT_LEAST, 0.88);
+  bench_bar("gemm_best_frac", gemm_frac, BENCH_AT_LEAST, 0.97);
+  bench_bar("attention_peer_ratio", attention[0], BENCH_AT_LEAST, 0.9);
+  bench_bar("attention_backward_peer_ratio", attention[1], BENCH_AT_LEAST, 0.7);
+  bench_bar("decode_copy_frac", decode_frac, BENCH_AT_LEAST, 0.85);
+  return 0;
+}

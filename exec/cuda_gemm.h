@@ -1,0 +1,80 @@
+/* Matrix products on a GPU: bf16 operands, fp32 sums, by cuBLASLt.
+ *
+ * A shape's algorithm is asked for once, of the library's own heuristic, and
+ * kept; so the second product of a shape costs a look in a table.  Row major,
+ * as the CPU's ra_cpu_gemm(); the library is column major, so it is given the
+ * transposed product: c' = b' a'.
+ *
+ *     g_autoptr(RaCudaGemm) gemm = ra_cuda_gemm_new(&error);
+ *     RaCudaProduct p = {.m = tokens, .n = rows, .k = hidden,
+ *                        .order_b = RA_CPU_TRANSPOSED,
+ *                        .lda = hidden, .ldb = hidden, .ldc = rows};
+ *     ra_cuda_gemm(gemm, &p, x, weight, out, stream, &error);
+ *
+ * Error of an element: k 2^-22 sum |a| |b| (tensor cores truncate; see
+ * exec/cuda_selftest.c), then 2^-8 of it where c is bf16.
+ */
+#ifndef RA_EXEC_CUDA_GEMM_H
+#define RA_EXEC_CUDA_GEMM_H
+
+#include <glib.h>
+
+#include "kernels/cpu_gemm.h"
+
+typedef enum {
+  RA_CUDA_STORE,    /* bf16 c = a b */
+  RA_CUDA_ADD,      /* bf16 c += a b: a residual stream */
+  RA_CUDA_ADD_F32,  /* fp32 c += a b: a gradient */
+  RA_CUDA_STORE_F32 /* fp32 c = a b: logits that are sampled from */
+} RaCudaResult;
+
+/* One product; its operands as ra_cpu_gemm() has them. */
+typedef struct {
+  RaCpuOrder order_a; /* plain: (m, k); transposed: (k, m) */
+  RaCpuOrder order_b; /* plain: (k, n); transposed: (n, k) */
+  RaCudaResult result;
+  gsize m, n, k;
+  gsize lda, ldb, ldc; /* elements between rows */
+} RaCudaProduct;
+
+typedef struct _RaCudaGemm RaCudaGemm;
+
+/**
+ * ra_cuda_gemm_new:
+ * @error: %RA_ERROR_DEVICE
+ *
+ * For the current device: a handle and 32 MiB of workspace (cuBLAS's advice
+ * for Hopper).  One stream at a time may use it.
+ *
+ * Returns: (transfer full) (nullable): ra_cuda_gemm_free() it
+ */
+RaCudaGemm *ra_cuda_gemm_new(GError **error);
+void ra_cuda_gemm_free(RaCudaGemm *gemm);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCudaGemm, ra_cuda_gemm_free)
+
+/**
+ * ra_cuda_gemm:
+ * @a: bf16 in device memory, 16-byte aligned
+ * @b: likewise
+ * @c: bf16 or fp32, as @product says
+ * @stream: cudaStream_t
+ * @error: %RA_ERROR_DEVICE: there is no algorithm, or the launch failed
+ *
+ * Returns: whether it was launched
+ */
+gboolean ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *product,
+                      const void *a, const void *b, void *c, void *stream,
+                      GError **error);
+
+/* Algorithms that the library proposes for @product, at most @n_most; what
+ * ra_cuda_gemm() takes is number 0.   Returns: their number; 0 on an error. */
+guint ra_cuda_gemm_candidates(RaCudaGemm *gemm, const RaCudaProduct *product,
+                              guint n_most, GError **error);
+
+/* As ra_cuda_gemm(), by algorithm @which of ra_cuda_gemm_candidates(), which
+ * was the last to be asked: how much the first leaves on the table. */
+gboolean ra_cuda_gemm_by(RaCudaGemm *gemm, const RaCudaProduct *product,
+                         guint which, const void *a, const void *b, void *c,
+                         void *stream, GError **error);
+
+#endif

@@ -1,0 +1,116 @@
+/* Products of exec/cuda_gemm.h on a device against double: every order of the
+ * operands, every kind of result, rows with something behind them.
+ */
+#include "config.h"
+
+#include "exec/cuda_gemm.h"
+#include "tests/device_array.h"
+
+enum { M = 72, N = 136, K = 264, BEHIND = 8 };
+
+static const struct {
+  RaCpuOrder a, b;
+  RaCudaResult result;
+} products[] = {
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE}, /* x W' */
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE_F32},
+    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE},        /* dy W */
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32}, /* dy' x */
+    {RA_CPU_TRANSPOSED, RA_CPU_TRANSPOSED, RA_CUDA_STORE},
+};
+
+/* Exact element (@row, @col) of a b, and the sum of magnitudes. */
+static double
+exact(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize row,
+      gsize col, double *out_magnitude)
+{
+  double sum = 0;
+
+  *out_magnitude = 0;
+  for (gsize i = 0; i < K; i++) {
+    gsize at_a =
+        p->order_a == RA_CPU_PLAIN ? row * p->lda + i : i * p->lda + row;
+    gsize at_b =
+        p->order_b == RA_CPU_PLAIN ? i * p->ldb + col : col * p->ldb + i;
+    double term = device_at(a, at_a) * device_at(b, at_b);
+
+    sum += term;
+    *out_magnitude += fabs(term);
+  }
+  return sum;
+}
+
+/* What stands behind a row must stay; a row is never taken for a column, as no
+ * two of the sizes are the same.  Twice: the second is of the table. */
+START_TEST(test_product)
+{
+  RaCpuOrder order_a = products[_i].a, order_b = products[_i].b;
+  RaCudaResult result = products[_i].result;
+  gboolean wide = result == RA_CUDA_ADD_F32 || result == RA_CUDA_STORE_F32;
+  gboolean adds = result == RA_CUDA_ADD || result == RA_CUDA_ADD_F32;
+  RaCudaProduct p = {order_a,
+                     order_b,
+                     result,
+                     M,
+                     N,
+                     K,
+                     (order_a == RA_CPU_PLAIN ? K : M) + BEHIND,
+                     (order_b == RA_CPU_PLAIN ? N : K) + BEHIND,
+                     N + BEHIND};
+  RaRng rng = ra_rng_init(1, (uint64_t)_i);
+  uint16_t *a = device_bf16(&rng, (gsize)(M + K) * (K + M), 1);
+  uint16_t *b = device_bf16(&rng, (gsize)(N + K) * (K + N), 1);
+  gsize n_c = M * p.ldc;
+  uint16_t *narrow = device_bf16(&rng, n_c, 4);
+  float *full = device_f32(&rng, n_c, -4, 4);
+  double *before = g_new(double, n_c);
+  GError *error = NULL;
+  RaCudaGemm *gemm = ra_cuda_gemm_new(&error);
+
+  ck_assert_ptr_nonnull(gemm);
+  for (int turn = 0; turn < 2; turn++) {
+    for (gsize i = 0; i < n_c; i++)
+      before[i] = wide ? (double)full[i] : device_at(narrow, i);
+    ck_assert(ra_cuda_gemm(gemm, &p, a, b, wide ? (void *)full : narrow, NULL,
+                           &error));
+    ck_assert_int_eq(device_done(0), 0);
+    for (gsize i = 0; i < n_c; i++) {
+      double got = wide ? (double)full[i] : device_at(narrow, i), size, wanted;
+
+      if (i % p.ldc >= N) {
+        ck_assert_double_eq(got, before[i]);
+        continue;
+      }
+      wanted = exact(&p, a, b, i / p.ldc, i % p.ldc, &size);
+      if (adds) {
+        wanted += before[i];
+        size += fabs(before[i]);
+      }
+      device_assert_near(
+          got, wanted, K * 0x1p-22 * size + (wide ? 0 : 0x1p-8 * fabs(wanted)),
+          "c", i);
+    }
+  }
+  ck_assert_uint_ge(ra_cuda_gemm_candidates(gemm, &p, 8, &error), 1);
+  ra_cuda_gemm_free(gemm);
+  g_free(before);
+  device_free(a);
+  device_free(b);
+  device_free(narrow);
+  device_free(full);
+}
+END_TEST
+
+static Suite *
+gpu_gemm_suite(void)
+{
+  Suite *suite = suite_create("gpu_gemm");
+  TCase *tcase = tcase_create("products");
+
+  tcase_add_loop_test(tcase, test_product, 0, (int)G_N_ELEMENTS(products));
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_DEVICE_MAIN(gpu_gemm_suite)
