@@ -191,7 +191,7 @@ exchange_s(const RaInterExchangeLaw *law, double link_s, double doublings)
     s[j] = (1 - x) * law->latency_s[0][j] + x * law->latency_s[1][j] +
            link_s * ra_rate_s(frac);
   }
-  return MIN(s[0], s[1]);
+  return MIN(s[0], s[1]) + law->net_s;
 }
 
 /* Bytes that the @r ranks of a node send out, or that a ring moves over it. */
@@ -315,10 +315,13 @@ ra_realloc_s(const RaLinkLaws *laws, const RaOp *op)
 {
   double intra_s = (double)op->dim[0] * laws->realloc.s_per_intra_byte;
   double inter_s = (double)op->dim[1] * laws->realloc.s_per_inter_byte;
+  double step_s = laws->realloc.step_s;
 
   if (op->dim[0] == 0 && op->dim[1] == 0)
     return 0;
-  return (double)op->dim[2] * laws->realloc.step_s + MAX(intra_s, inter_s);
+  if (op->dim[1] > 0)
+    step_s += laws->realloc.net_s;
+  return (double)op->dim[2] * step_s + MAX(intra_s, inter_s);
 }
 
 double

@@ -61,6 +61,7 @@ typedef struct {
   gboolean measured;      /* else as the other collectives */
   double latency_s[2][2]; /* (2 or 8 nodes, line) */
   double frac[2][2];      /* share of the NICs */
+  double net_s;           /* the cluster's nic-latency */
 } RaInterExchangeLaw;
 
 typedef struct {
@@ -72,6 +73,7 @@ typedef struct {
 
 typedef struct {
   double step_s;           /* each step of the schedule */
+  double net_s;            /* and between nodes: the cluster's nic-latency */
   double s_per_intra_byte; /* link of the node */
   double s_per_inter_byte; /* one GPU's share of the NICs */
 } RaReallocLaw;

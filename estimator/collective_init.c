@@ -274,6 +274,7 @@ is_like(const RaCollectiveModel *a, const RaCollectiveModel *b)
          is_near(a->node_bytes_per_s, b->node_bytes_per_s) &&
          is_near(a->ring_bytes_per_s, b->ring_bytes_per_s) &&
          is_near(a->path_bytes_per_s, b->path_bytes_per_s) &&
+         !(a->net_latency_s > b->net_latency_s) &&
          a->gpus_per_node == b->gpus_per_node;
 }
 
@@ -295,6 +296,7 @@ models_init(RaLinkLaws *laws, const RaProfile *profile,
   here->nics_per_node = cluster->nics_per_node;
   *own = *here;
   here->sharp = cluster->sharp;
+  here->net_latency_s = cluster->nic_latency_s;
   if (fabric.node > 0 && fabric.host > 0) {
     here->path_bytes_per_s =
         fabric.path_frac * device->host_bytes_per_s * here->gpus_per_node;
@@ -335,9 +337,13 @@ ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
     return FALSE;
   for (guint i = 0; i < G_N_ELEMENTS(names); i++)
     laws->collective[i].is_power = !laws->here.nvlink;
-  return exchange_init(&laws->exchange, profile, error) &&
-         send_init(&laws->send, profile, link, error) &&
-         realloc_init(&laws->realloc, profile, link, share, error) &&
-         host_copy_init(&laws->host_copy, profile,
+  if (!exchange_init(&laws->exchange, profile, error) ||
+      !send_init(&laws->send, profile, link, error) ||
+      !realloc_init(&laws->realloc, profile, link, share, error))
+    return FALSE;
+  laws->exchange.net_s = cluster->nic_latency_s;
+  laws->send.latency_s += cluster->nic_latency_s;
+  laws->realloc.net_s = cluster->nic_latency_s;
+  return host_copy_init(&laws->host_copy, profile,
                         cluster->device.host_bytes_per_s, error);
 }

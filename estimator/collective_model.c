@@ -200,12 +200,20 @@ bus_rate(const Shape *s, double wires)
   return s->r > 1 ? MIN(s->link, wires * s->wire) : wires * s->wire;
 }
 
+/* A step between nodes. */
+static double
+net_s(const RaCollectiveModel *m, RaAlgorithm a, RaProtocol p)
+{
+  return hop_s[HW_NET][a][p] +
+         (p == RA_PROTOCOL_SIMPLE ? 2 : 1) * m->net_latency_s;
+}
+
 static gboolean
 ring(const Shape *s, RaProtocol p, double *latency_s, double *rate)
 {
   const RaCollectiveModel *m = s->model;
   double bus = bus_rate(s, 1), hop = hop_s[s->hw][RA_ALGORITHM_RING][p];
-  double net = hop_s[HW_NET][RA_ALGORITHM_RING][p];
+  double net = net_s(m, RA_ALGORITHM_RING, p);
 
   if (s->kind == RA_OP_ALL_TO_ALL || (p == RA_PROTOCOL_LL128 && !m->nvlink))
     return FALSE;
@@ -216,7 +224,7 @@ ring(const Shape *s, RaProtocol p, double *latency_s, double *rate)
   if (s->nodes > 1)
     hop = MAX(hop, net_overhead_s[p]);
   if (s->nodes > 1 && s->r <= 1) /* nothing hides the network's latency */
-    net = hop_s[HW_NET][RA_ALGORITHM_TREE][p];
+    net = net_s(m, RA_ALGORITHM_TREE, p);
   *rate = bus * s->n / s->steps;
   *latency_s = base_s[RA_ALGORITHM_RING][p] + (s->steps - s->net_steps) * hop +
                s->net_steps * net;
@@ -255,7 +263,7 @@ tree(const Shape *s, RaProtocol p, double *latency_s, double *rate)
   *rate = bus / 2 * corrected(p, s->bytes);
   *latency_s = base_s[RA_ALGORITHM_TREE][p] +
                2 * ((s->r - 1) * hop_s[s->hw][RA_ALGORITHM_TREE][p] +
-                    s->doublings * hop_s[HW_NET][RA_ALGORITHM_TREE][p]);
+                    s->doublings * net_s(m, RA_ALGORITHM_TREE, p));
   return TRUE;
 }
 
@@ -295,9 +303,9 @@ nvls_across(const Shape *s, double *latency_s, double *rate)
   bus = MIN(bus, s->wire * (s->scale == 1 ? 2 : 1));
   bus = MIN(bus, s->channels * nvls_tree[m->generation][s->scale]);
   *rate = bus * s->n / s->steps;
-  *latency_s = hop_s[HW_NVLINK][RA_ALGORITHM_NVLS_TREE][RA_PROTOCOL_SIMPLE] +
-               2 * s->doublings *
-                   hop_s[HW_NET][RA_ALGORITHM_NVLS_TREE][RA_PROTOCOL_SIMPLE];
+  *latency_s =
+      hop_s[HW_NVLINK][RA_ALGORITHM_NVLS_TREE][RA_PROTOCOL_SIMPLE] +
+      2 * s->doublings * net_s(m, RA_ALGORITHM_NVLS_TREE, RA_PROTOCOL_SIMPLE);
   return TRUE;
 }
 
@@ -305,7 +313,7 @@ static gboolean
 sharp(const Shape *s, double *latency_s, double *rate)
 {
   const RaCollectiveModel *m = s->model;
-  double inside, net = hop_s[HW_NET][RA_ALGORITHM_SHARP][RA_PROTOCOL_SIMPLE];
+  double inside, net = net_s(m, RA_ALGORITHM_SHARP, RA_PROTOCOL_SIMPLE);
 
   if (!m->sharp || s->nodes <= 1 || s->kind == RA_OP_ALL_TO_ALL ||
       s->kind == RA_OP_BROADCAST)
@@ -320,7 +328,7 @@ sharp(const Shape *s, double *latency_s, double *rate)
   *rate = MIN(*rate, inside);
   *latency_s =
       m->nvls
-          ? NVLS_SHARP_S
+          ? NVLS_SHARP_S + 2 * m->net_latency_s
           : net + 2 * (hop_s[s->hw][RA_ALGORITHM_SHARP][RA_PROTOCOL_SIMPLE] +
                        (s->r - 1) * SHARP_RANK_S);
   return TRUE;
@@ -341,7 +349,7 @@ direct(const Shape *s, RaProtocol p, double *latency_s, double *rate)
   *latency_s = base_s[RA_ALGORITHM_DIRECT][p] +
                log2_linear(s->n) * hop_s[s->hw][RA_ALGORITHM_DIRECT][p];
   if (s->nodes > 1)
-    *latency_s += hop_s[HW_NET][RA_ALGORITHM_DIRECT][p];
+    *latency_s += net_s(s->model, RA_ALGORITHM_DIRECT, p);
   return TRUE;
 }
 

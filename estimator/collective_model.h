@@ -35,6 +35,8 @@
  * LL128 120 of 128 bytes are data (0.92; trees 7/9 in a node, 15/16 across)
  * and each channel has a cap; Simple has none but trees' and needs
  * synchronisation.  Trees fall short of their rate at middling sizes.
+ * A network that is slower to answer than InfiniBand adds its latency to each
+ * net, twice under Simple, whose receiver flushes.
  * Without NVLink hops are PCIe's and LL128 and NVLS do not exist.
  *
  * Source: NCCL 2.27 (BSD), src/graph/tuning.cc: baseLatencies, hwLatencies,
@@ -88,6 +90,7 @@ typedef struct {
   double path_bytes_per_s;     /* that the GPUs' way to them lets pass */
   guint gpus_per_node;
   guint nics_per_node;
+  double net_latency_s; /* a step between nodes beyond InfiniBand's */
 } RaCollectiveModel;
 
 /* One algorithm under one protocol. */

@@ -38,6 +38,7 @@ cluster_of(const RaProfile *profile, const RaMeasured *row)
                      .nics_per_node = n_nics,
                      .nic_bytes_per_s =
                          nics > 0 ? nics / n_nics : RA_MEASURED_NIC_BYTES_PER_S,
+                     .nic_latency_s = row->nic_latency_s,
                      .device = profile->spec};
 }
 
@@ -47,6 +48,8 @@ is_same_node(const RaMeasured *a, const RaMeasured *b)
 {
   return a->gpus_per_node == b->gpus_per_node &&
          a->nics_per_node == b->nics_per_node &&
+         !(a->nic_latency_s < b->nic_latency_s) &&
+         !(a->nic_latency_s > b->nic_latency_s) &&
          !(a->nic_bytes_per_s < b->nic_bytes_per_s) &&
          !(a->nic_bytes_per_s > b->nic_bytes_per_s);
 }

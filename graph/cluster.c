@@ -29,6 +29,7 @@ typedef struct {
   double straggler_frac;
   double straggler_slowdown;
   gboolean sharp;
+  double nic_latency_s;
 } ClusterKeys;
 
 /* clang-format off */
@@ -80,6 +81,11 @@ static const RaKeySpec cluster_keys[] = {
   {"sharp", RA_KEY_BOOL, G_STRUCT_OFFSET(ClusterKeys, sharp),
    .fallback = "false",
    .doc = "whether the network's switches reduce (SHARP)"},
+  /* NCCL adds what a network's plug-in says of itself to each step between
+   * nodes (src/graph/tuning.cc, latencyInter); InfiniBand's says 0. */
+  {"nic-latency", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, nic_latency_s),
+   .fallback = "0 s", .unit = RA_UNIT_SECONDS, .min = 0, .max = 1,
+   .doc = "of a message between nodes beyond InfiniBand's, such as 60 us"},
 };
 /* clang-format on */
 
@@ -234,6 +240,7 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->straggler_frac = keys.straggler_frac;
   cluster->straggler_slowdown = keys.straggler_slowdown;
   cluster->sharp = keys.sharp;
+  cluster->nic_latency_s = keys.nic_latency_s;
   if (ra_cluster_read_kinds(cluster, error) &&
       ra_cluster_read_links(cluster, error))
     return cluster;

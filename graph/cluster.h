@@ -18,6 +18,8 @@
  *     straggler-slowdown = 1.2       how slow; default
  *     sharp = true                   the network's switches reduce; default
  *                                    false
+ *     nic-latency = 60 us            of a message between nodes, beyond
+ *                                    InfiniBand's; default 0
  *
  * and, where links are not like the others (sim/topology.h),
  *
@@ -120,6 +122,8 @@ typedef struct {
   double straggler_frac;   /* of the GPUs compute slower */
   double straggler_slowdown; /* by this factor, >= 1 */
   gboolean sharp;            /* the network's switches reduce */
+  double nic_latency_s;      /* of a message between nodes, beyond that of the
+                                fabric that laws were measured on */
   RaDevice device;           /* zero until a profile fills it */
   RaMachineKind *kinds;      /* (n_kinds) owned; NULL: nodes are all alike */
   uint32_t n_kinds;          /* 0: the same */

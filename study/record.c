@@ -63,6 +63,10 @@ set_nics(RaTrace *trace, const RaCluster *cluster)
   ra_trace_set_head(
       trace, "nic-bytes-per-s",
       g_ascii_dtostr(rate, sizeof rate, cluster->nic_bytes_per_s));
+  if (cluster->nic_latency_s > 0)
+    ra_trace_set_head(
+        trace, "nic-latency-s",
+        g_ascii_dtostr(rate, sizeof rate, cluster->nic_latency_s));
 }
 
 static void

@@ -71,8 +71,8 @@ typedef struct {
 
 /* What a level of transfers is made of. */
 typedef struct {
-  const char *laws[9];     /* NULL-terminated */
-  RaValidatePair pairs[9]; /* ended by one without names */
+  const char *laws[12];     /* NULL-terminated */
+  RaValidatePair pairs[12]; /* ended by one without names */
 } RaValidateTransfers;
 
 /* The data sheet as @shipped has it. */

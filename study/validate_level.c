@@ -76,6 +76,8 @@ static const RaValidateOps send_pairs = {
 static const RaValidateOps inter_efa = {.laws = {"inter-node"},
                                         .source = "inter-node.efa",
                                         .least_bytes = 16 * MIB};
+static const RaValidateOps inter_efa_all = {.laws = {"inter-node"},
+                                            .source = "inter-node.efa"};
 static const RaValidateOps node_tables = {.laws = {"all-reduce"},
                                           .source = "inter-node.one"};
 static const RaValidateOps node_lut = {.laws = {"all-reduce"},
@@ -117,9 +119,10 @@ static const RaValidateTrain open_tables = {RA_TRAIN_TABLES, FALSE,
 #define OTHER_WAYS                                                             \
   {"a40", "a100-sxm", FALSE}, {"a40", "h100-sxm", FALSE},                      \
       {"rtx-pro-6000", "rtx4090", FALSE}, {"rtx4090", "rtx-pro-6000", FALSE},  \
-      {"a100-sxm", "rtx-pro-6000", FALSE},                                     \
+      {"a100-sxm", "rtx-pro-6000", FALSE}, {"h100-sxm", "a40", FALSE},         \
+      {"a40", "rtx4090", FALSE}, {"a100-sxm", "rtx4090", FALSE},               \
   {                                                                            \
-    "h100-sxm", "a40", FALSE                                                   \
+    "h100-sxm", "rtx4090", FALSE                                               \
   }
 static const RaValidateTransfers gpu_gemm = {.laws = {"gemm.bf16"},
                                              .pairs = {BOTH_WAYS, OTHER_WAYS}};
@@ -128,11 +131,13 @@ static const RaValidateTransfers gpu_attention = {
     .pairs = {BOTH_WAYS, OTHER_WAYS}};
 static const RaValidateTransfers gpu_other = {
     .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add",
-             "all-reduce", "all-gather", "all-to-all", "inter-node"},
+             "memory.embedding", "all-reduce", "all-gather", "reduce-scatter",
+             "all-to-all", "send", "inter-node"},
     .pairs = {{"h100-sxm", "a100-sxm", FALSE},
               {"a100-sxm", "h100-sxm", FALSE},
               {"a40", "a100-sxm", FALSE},
-              {"a40", "h100-sxm", FALSE}}};
+              {"a40", "h100-sxm", FALSE},
+              {"a40", "rtx4090", FALSE}}};
 
 #define TRANSFERS(name)                                                        \
   .unit = "s", .collect = ra_validate_transfers, .argument = &(name)
@@ -259,8 +264,15 @@ static const RaValidateLevel levels[] = {
      .modes = RA_VALIDATE_BOTH,
      BARS(0.25, 0.50),
      .convention = "as shipped, no law is fitted on EFA; 16 MiB and more; the "
-                   "fabric from its data sheet",
+                   "fabric from its data sheet, its latency as its plug-in "
+                   "tells NCCL",
      OPS(inter_efa)},
+    {.id = "inter-node-efa-all",
+     .title = "Multi-node all-reduce over EFA, every size",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as inter-node-efa, from 8 bytes on",
+     OPS(inter_efa_all)},
     {.id = "all-reduce-nccltests",
      .title = "One-node all-reduce of other clusters",
      .source = "comm_nccltests",

@@ -49,6 +49,8 @@ load(const char *text, GError **error)
 START_TEST(test_good)
 {
   RaCluster *cluster = cluster_from(good, NULL);
+  g_autofree char *text = g_strconcat(good, "nic-latency = 60 us\n", NULL);
+  RaCluster *slow = cluster_from(text, NULL);
 
   ck_assert_ptr_nonnull(cluster);
   ck_assert_uint_eq(cluster->n_nodes, 16);
@@ -58,6 +60,11 @@ START_TEST(test_good)
   /* 400 Gbit/s are 50e9 bytes/s; four of them shared by 8 GPUs: 25e9. */
   ck_assert_double_eq(cluster->nic_bytes_per_s, 50e9);
   ck_assert_double_eq(ra_cluster_nic_share_bytes_per_s(cluster), 25e9);
+  /* InfiniBand's, unless it is given. */
+  ck_assert_double_eq(cluster->nic_latency_s, 0);
+  ck_assert_ptr_nonnull(slow);
+  ck_assert_double_eq_tol(slow->nic_latency_s, 60e-6, 1e-18);
+  ra_cluster_free(slow);
   ck_assert_int_eq(cluster->fabric.kind, RA_FABRIC_RAIL);
   ck_assert_uint_eq(cluster->fabric.n_leaf_nodes, 32);
   ck_assert_double_eq(cluster->fabric.oversubscription, 1.5);
@@ -154,6 +161,9 @@ static const RaFault faults[] = {
    "nodes = 1\ngpus-per-node = 8\ngpu = h100-sxm\n",
    "x.cluster:6: 'nic' without 'nics-per-node', expected how many of them a "
    "node has"},
+  {"price = 2.5 USD/gpu/h\n", "nic-latency = 60 GB\n",
+   "x.cluster:9: 'nic-latency': '60 GB' has the unit 'GB', expected a time in "
+   "one of ns, us, ms, s, min, h, d"},
   {"fabric = rail(", "fabric = rial(",
    "x.cluster:8: 'fabric': unknown fabric 'rial', expected flat, "
    "rail(leaf=nodes, oversubscription=ratio), fat-tree(...) or graph, did you "

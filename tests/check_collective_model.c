@@ -319,6 +319,59 @@ START_TEST(test_other_fabric)
 }
 END_TEST
 
+/* A network whose messages take 20 us longer than InfiniBand's: a ring of 16
+ * ranks on two nodes has 2 of its 30 steps between them, a tree of 8 nodes
+ * crosses 2 log2 8 = 6 times; by LL once each, by Simple twice, for the flush:
+ *
+ *     ring    Simple  131.6 + 2 x 2 x 20 us      tree   LL  45.2 + 6 x 20 us
+ *
+ * Nothing changes within a node.  A send between nodes takes 20 us longer, two
+ * steps of a reallocation between nodes 40, in a node none; an all-to-all of
+ * experts 20; an all-reduce the ratio of the closed forms.  The fault: once
+ * under Simple. */
+START_TEST(test_latency)
+{
+  const double more_s = 20e-6;
+  RaCollectiveModel m = ampere();
+  RaOp two = bench_op(RA_OP_ALL_REDUCE, GIB, 16, 8, 1);
+  RaOp eight = bench_op(RA_OP_ALL_REDUCE, GIB, 64, 8, 1);
+  RaOp one = bench_op(RA_OP_ALL_REDUCE, GIB, 8, 8, 1);
+  g_autoptr(Bench) b = bench_new(profile_text_shipped("h100-sxm"));
+  const RaOp ops[] = {
+      bench_op(RA_OP_SEND, 4096, 1, 1, 0),
+      bench_op(RA_OP_SEND, 4096, 0, 1, 0),
+      bench_op(RA_OP_REALLOC, 4096, 4096, 2, 0),
+      bench_op(RA_OP_REALLOC, 4096, 0, 2, 0),
+      bench_op(RA_OP_ALL_TO_ALL, 4096, 16, 8, 1),
+      bench_op(RA_OP_ALL_REDUCE, 4096, 16, 8, 1),
+  };
+  const double differences[] = {more_s, 0, 2 * more_s, 0, more_s};
+  double s[G_N_ELEMENTS(ops)];
+  RaCollectiveChoice c;
+
+  m.net_latency_s = more_s;
+  c = find(&m, &two, RA_ALGORITHM_RING, RA_PROTOCOL_SIMPLE);
+  bench_check(c.latency_s, 131.6e-6 + 4 * more_s);
+  bench_check_differs(c.latency_s, 131.6e-6 + 2 * more_s);
+  c = find(&m, &eight, RA_ALGORITHM_TREE, RA_PROTOCOL_LL);
+  bench_check(c.latency_s, 45.2e-6 + 6 * more_s);
+  check(&m, &one, RA_ALGORITHM_RING, RA_PROTOCOL_SIMPLE, 56e-6, 240e9 * 8 / 14);
+  b->cluster.nics_per_node = 8;
+  b->cluster.nic_bytes_per_s = 50e9;
+  bench_remake(b);
+  for (guint i = 0; i < G_N_ELEMENTS(ops); i++)
+    s[i] = ra_estimator_op_s(b->estimator, &ops[i]);
+  b->cluster.nic_latency_s = more_s;
+  bench_remake(b);
+  for (guint i = 0; i < G_N_ELEMENTS(differences); i++)
+    bench_check(ra_estimator_op_s(b->estimator, &ops[i]),
+                s[i] + differences[i]);
+  /* Two crossings of 20 us, beside 25 us that InfiniBand takes. */
+  ck_assert_double_gt(ra_estimator_op_s(b->estimator, &ops[5]), s[5] + more_s);
+  ck_assert(ra_estimator_formula(b->estimator, &ops[5], &c));
+}
+END_TEST
+
 static Suite *
 collective_model_suite(void)
 {
@@ -333,6 +386,7 @@ collective_model_suite(void)
   tcase_add_test(tcase, test_choice);
   tcase_add_test(tcase, test_faster);
   tcase_add_test(tcase, test_other_fabric);
+  tcase_add_test(tcase, test_latency);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -35,6 +35,7 @@ typedef struct {
   double measured_s;      /* > 0 */
   double nic_bytes_per_s; /* of the node's NICs together; 0: one
                              node */
+  double nic_latency_s;   /* as a cluster's; 0: InfiniBand's */
   guint gpus_per_node;    /* 0: RA_MEASURED_NODE */
   guint nics_per_node;    /* 0: RA_MEASURED_NODE */
   RaGridCell samples;     /* of ln(sample / measured_s), where a row stands for

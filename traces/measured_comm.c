@@ -128,6 +128,15 @@ nic_rate(const char *text)
   return n * gbit_per_s / 8 * 1e9;
 }
 
+/* What EFA's messages take longer than InfiniBand's, as its plug-in tells NCCL
+ * (aws-ofi-nccl, src/platform-aws.c, p4d and p4de: latency 75) and as its
+ * tuner of P5 counts (the same, nccl_ofi_param.h: TUNER_NET_LATENCY 20). */
+static double
+efa_latency_s(const char *gpu)
+{
+  return g_str_has_prefix(gpu, "a100") ? 75e-6 : 20e-6;
+}
+
 static const char *const table_columns[] = {"table_id", "collective",    "gpu",
                                             "nodes",    "?interconnect", NULL};
 
@@ -153,8 +162,10 @@ find_table(RaMeasuredReader *r, const Table *t)
   found = ra_measured_found(r, t->id);
   if (strcmp(t->collective, "all_reduce") == 0 && (t->nodes > 1) != node &&
       g_str_has_prefix(gpu, r->gpu) &&
-      (node || (strstr(t->fabric, "EFA") != NULL) == efa))
+      (node || (strstr(t->fabric, "EFA") != NULL) == efa)) {
     found->value[0] = nic_rate(t->fabric);
+    found->value[1] = efa ? efa_latency_s(gpu) : 0;
+  }
   return found;
 }
 
@@ -196,9 +207,12 @@ read_inter_node(const RaCsvLine *line, gpointer data, GError **error)
   op.dim[1] = ra_measured_whole(v[0]);
   op.dim[2] = ra_measured_whole(v[0] / MAX(v[1], 1));
   ra_measured_add(r, op, v[3], table->number, op.dim[0]);
-  if (r->rows->len > before)
-    g_array_index(r->rows, RaMeasured, before).nic_bytes_per_s =
-        table->value[0];
+  if (r->rows->len > before) {
+    RaMeasured *row = &g_array_index(r->rows, RaMeasured, before);
+
+    row->nic_bytes_per_s = table->value[0];
+    row->nic_latency_s = table->value[1];
+  }
   return TRUE;
 }
 

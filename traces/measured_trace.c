@@ -368,6 +368,7 @@ set_node(const RaTrace *trace, RaMeasured *row)
 
   row->gpus_per_node = (guint)MIN(gpus, RA_RANKS_MAX);
   row->nics_per_node = (guint)MIN(nics, RA_RANKS_MAX);
+  row->nic_latency_s = head_number(trace, "nic-latency-s", 0);
   row->nic_bytes_per_s =
       row->nics_per_node *
       head_number(trace, "nic-bytes-per-s", RA_MEASURED_NIC_BYTES_PER_S);

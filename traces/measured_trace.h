@@ -17,7 +17,8 @@
  *     GArray *rows = ra_measured_trace(trace, "ops.trace.tsv", &left, &error);
  *
  * Head fields that are read, each 8 (bytes: 50e9) where it is missing:
- * `gpus-per-node`, `nics-per-node`, `nic-bytes-per-s` (of one).
+ * `gpus-per-node`, `nics-per-node`, `nic-bytes-per-s` (of one),
+ * `nic-latency-s`.
  *
  * Typical sizes: 10^5 op rows, 10^2 ops; 0.3 s a million rows.
  */
