@@ -159,6 +159,23 @@ append_verdict(GString *out, const RaSearchReport *report)
   append_error(out, final);
 }
 
+/* A winner that trains otherwise than the workload says so. */
+static void
+append_algorithm(GString *out, const RaSearchReport *report)
+{
+  const RaContender *winner = ra_search_winner(report);
+  RaSetup *setup = ra_search_size(report)->setup;
+
+  if (!winner || !ra_setup_read_plan(setup, "the plan", winner->text, NULL))
+    return;
+  for (guint c = 0; c < setup->workload->n_calls; c++)
+    if (setup->plan->calls[c].n_mini_batches > 0)
+      g_string_append_printf(
+          out, "%s trains in %u mini-batches, not in %u: another algorithm.\n",
+          setup->workload->calls[c].name, setup->plan->calls[c].n_mini_batches,
+          setup->workload->calls[c].n_mini_batches);
+}
+
 /* What is known of all plans, of the times in the tables. */
 static void
 append_certificate(GString *out, const RaContest *contest)
@@ -246,6 +263,7 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
     ra_output_titled(out, finalists, title);
   }
   append_verdict(out, report);
+  append_algorithm(out, report);
   append_certificate(out, size->contest);
   append_why(out, report);
   return ra_output_print(out->str, out->len, error);

@@ -50,8 +50,9 @@ static RaSpan
 mini_batch(const RaRun *run, const RaNode *node, RaTaskId task)
 {
   const RaCall *c = &run->workload->calls[node->call];
-  uint32_t share = c->n_sequences / c->n_mini_batches;
-  uint32_t first = run->graph->mini_batch[task] % c->n_mini_batches * share;
+  uint32_t n = ra_call_plan_n_pieces(c, &run->plan->calls[node->call]);
+  uint32_t share = c->n_sequences / n;
+  uint32_t first = run->graph->mini_batch[task] % n * share;
 
   return (RaSpan){first, first + share};
 }
@@ -144,8 +145,8 @@ add_result(RaRun *run, const RaNode *node, const RaTrainInputs *in,
 {
   const RaCall *call = &run->workload->calls[node->call];
   RaRunIteration *result = &run->results[node->iteration];
-  double share =
-      (double)scale / ((double)call->n_mini_batches * call->n_epochs);
+  uint32_t n = ra_call_plan_n_pieces(call, &run->plan->calls[node->call]);
+  double share = (double)scale / ((double)n * call->n_epochs);
 
   pthread_mutex_lock(&run->lock);
   if (in->rule == RA_TRAIN_VALUE || in->rule == RA_TRAIN_PAIRS)

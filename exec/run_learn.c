@@ -79,7 +79,7 @@ ra_train_check(const RaPlan *plan, uint32_t call, GError **error)
   const RaCallPlan *p = &plan->calls[call];
   RaTrainRule rule = ra_train_rule(plan->workload, call);
   uint32_t share =
-      c->n_sequences / c->n_mini_batches / p->dp / p->n_micro_batches;
+      c->n_sequences / ra_call_plan_n_pieces(c, p) / p->dp / p->n_micro_batches;
 
   if (ra_train_rule_is_of_pairs(rule) && c->samples_per_prompt != 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,

@@ -87,7 +87,8 @@ first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
     *out_last = first + (uint32_t)((uint64_t)(m + 1) * share / n);
     return first + (uint32_t)((uint64_t)m * share / n);
   }
-  pieces = c->kind == RA_CALL_TRAIN ? c->n_mini_batches : node->n_parts;
+  pieces =
+      c->kind == RA_CALL_TRAIN ? ra_call_plan_n_pieces(c, p) : node->n_parts;
   index = c->kind == RA_CALL_TRAIN ? g->mini_batch[task] % pieces : node->part;
   share = c->n_sequences / pieces;
   first = index * share + (d * n + m) * (share / p->dp / n);

@@ -293,7 +293,7 @@ add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
       ra_builder_augmented(x->builder)->nodes[b->ends->node].iteration;
   const RaSequenceSet *set =
       ra_builder_sequences(x->builder, x->c->set, iteration);
-  uint32_t share = x->c->n_sequences / x->c->n_mini_batches;
+  uint32_t share = x->c->n_sequences / ra_call_plan_n_pieces(x->c, p);
   uint32_t size = share / p->dp / p->n_micro_batches;
   g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
 
@@ -325,7 +325,7 @@ ra_expand_train(RaCallContext *x, const RaNodeEnds *ends)
 {
   const RaCallPlan *p = x->plan;
   const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
-  uint32_t n = x->c->n_mini_batches;
+  uint32_t n = ra_call_plan_n_pieces(x->c, p);
   uint32_t begin = (uint32_t)((uint64_t)node->part * n / node->n_parts);
   uint32_t end = (uint32_t)((uint64_t)(node->part + 1) * n / node->n_parts);
   RaMiniBatch b = {.x = x, .ends = ends};

@@ -86,8 +86,7 @@ static void
 split_by_sequences(Fold *fold, Call *call)
 {
   const RaWorkload *w = fold->plan->workload;
-  uint32_t n_blocks = call->c->kind == RA_CALL_TRAIN ? call->c->n_mini_batches
-                                                     : call->c->n_parts;
+  uint32_t n_blocks = ra_call_plan_n_pieces(call->c, call->plan);
   gboolean turns = ra_turns_are_set(w);
   gboolean drawn = turns || !ra_workload_is_even(w);
 

@@ -81,8 +81,7 @@ add_micro_batches(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
-  uint32_t n_shares =
-      c->kind == RA_CALL_TRAIN ? c->n_mini_batches : MAX(c->n_parts, 1u);
+  uint32_t n_shares = MAX(ra_call_plan_n_pieces(c, p), 1u);
   uint32_t n = n_shares * p->dp * p->n_micro_batches;
   uint32_t size = c->n_sequences / n;
 

@@ -28,6 +28,7 @@ typedef struct {
   uint32_t dp, tp, pp, cp, ep;
   int dispatch;
   uint32_t micro_batches;
+  uint32_t mini_batches; /* 0: not given */
   const char *schedule;
   gboolean sequence_parallel;
   int recompute;
@@ -97,6 +98,8 @@ static const RaKeySpec call_keys[] = {
   {"micro-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, micro_batches),
    .min = 1, .max = MAX_DEGREE,
    .doc = "of a replica's mini-batch (train) or part (others)"},
+  {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, mini_batches),
+   .min = 1, .max = MAX_DEGREE, .doc = "train: in the workload's place"},
   {"schedule", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, schedule),
    .fallback = "1f1b", .doc = "train: gpipe, 1f1b or interleaved:stages"},
   {"sequence-parallel", RA_KEY_BOOL,
@@ -167,15 +170,12 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
 }
 
 /* What has no meaning outside of a train call. */
-static const char *const train_keys[] = {"schedule",
-                                         "recompute",
-                                         "attention",
-                                         "cross-entropy",
-                                         "scatter-sends",
-                                         "grad-dtype",
-                                         "overlap-grad-reduce",
-                                         "optimizer-residency",
-                                         NULL};
+static const char *const train_keys[] = {
+    "mini-batches",        "schedule",
+    "recompute",           "attention",
+    "cross-entropy",       "scatter-sends",
+    "grad-dtype",          "overlap-grad-reduce",
+    "optimizer-residency", NULL};
 
 gboolean
 ra_plan_files(RaKeyFile *file, const char **out_workload,
@@ -392,10 +392,11 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   if (!read_schedule(plan, to, keys.schedule, error) ||
       !read_rank_order(plan, to, keys.rank_order, error))
     return FALSE;
-  to->n_micro_batches = keys.micro_batches;
-  if (to->n_micro_batches == 0)
-    to->n_micro_batches =
-        call->kind == RA_CALL_TRAIN && to->pp > 1 ? 2 * to->pp : to->pp;
+  to->n_micro_batches = to->pp << (call->kind == RA_CALL_TRAIN && to->pp > 1);
+  if (keys.micro_batches > 0)
+    to->n_micro_batches = keys.micro_batches;
+  to->n_mini_batches =
+      keys.mini_batches == call->n_mini_batches ? 0 : keys.mini_batches;
   set_strategy(to, &keys, plan->workload->models[call->model].dtype);
   ra_plan_set_batching(plan, index, &keys.batching);
   to->service = keys.service;

@@ -14,6 +14,8 @@
  *     ep = 1                     ranks that share a layer's experts
  *     dispatch = copies          copies | once: see RaDispatch
  *     micro-batches = 8          of one mini-batch, a replica
+ *     mini-batches = 4           optimizer steps of an epoch, instead of the
+ *                                workload's: another algorithm
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
  *     scatter-sends = true       tp ranks send parts between stages
@@ -35,9 +37,10 @@
  *     batching = static          and more of generate: graph/plan_batching.h
  *     over-sample = 1            and more of long tails: graph/plan_tail.h
  *
- * schedule, recompute, attention, cross-entropy, scatter-sends, zero 1 and 2,
- * grad-dtype, overlap-grad-reduce and optimizer-residency are of train calls
- * only, realloc of the others; a host call has a mesh or no group at all.
+ * mini-batches, schedule, recompute, attention, cross-entropy, scatter-sends,
+ * zero 1 and 2, grad-dtype, overlap-grad-reduce and optimizer-residency are of
+ * train calls only, realloc of the others; a host call has a mesh or no group
+ * at all.
  * Context parallelism cuts every sequence into 2 cp chunks, of which rank r
  * has the r-th and the r-th last (the balanced zig-zag of ring attention); cp
  * ranks hold the same parameters and reduce gradients with dp.  Expert
@@ -148,6 +151,8 @@ typedef struct {
                                can say it, as no reallocation knows it */
   uint8_t axis[RA_N_AXES];  /* RaAxis, innermost first */
   uint32_t n_micro_batches; /* a replica and mini-batch (train) or part */
+  uint32_t n_mini_batches;  /* train: instead of the workload's; 0: as there,
+                               never the same number */
   int schedule;             /* RaScheduleKind; train only */
   uint32_t n_virtual;       /* model chunks a stage: 1 unless interleaved */
   uint32_t *stage_layers;   /* (pp * n_virtual) layers of virtual stage
@@ -187,6 +192,15 @@ typedef struct {
   const RaCluster *cluster;   /* borrowed: outlives the plan */
   RaCallPlan *calls;          /* (workload->n_calls) same index */
 } RaPlan;
+
+/* Optimizer steps of an epoch of a train call; parts of others. */
+static inline uint32_t
+ra_call_plan_n_pieces(const RaCall *call, const RaCallPlan *plan)
+{
+  if (call->kind != RA_CALL_TRAIN)
+    return call->n_parts;
+  return plan->n_mini_batches > 0 ? plan->n_mini_batches : call->n_mini_batches;
+}
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,
  * static; %NULL for a noun that it does not have. */

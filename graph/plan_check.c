@@ -179,14 +179,31 @@ check_schedule(const Subject *subject, GError **error)
   return TRUE;
 }
 
+/* What the workload's own number is held to in graph/dataflow.c. */
+static gboolean
+check_mini_batches(const Subject *subject, GError **error)
+{
+  uint32_t n = subject->plan->n_mini_batches;
+  const RaCall *call = subject->call;
+
+  if (n == 0 || (call->n_sequences % n == 0 && n % call->n_parts == 0 &&
+                 n <= UINT16_MAX / MAX(call->n_epochs, 1u)))
+    return TRUE;
+  return ra_key_file_fail(
+      subject->file, subject->plan->group, "mini-batches", error,
+      "'mini-batches' of '%s' is %u, expected a divisor of "
+      "%u, its sequences, a multiple of %u, its parts, and "
+      "at most %u steps of all epochs",
+      call->name, n, call->n_sequences, call->n_parts, UINT16_MAX);
+}
+
 static gboolean
 check_batch(const Subject *subject, GError **error)
 {
   static const char *const keys[] = {"micro-batches", "dp", NULL};
   const RaCallPlan *plan = subject->plan;
   gboolean is_train = subject->call->kind == RA_CALL_TRAIN;
-  uint32_t n_pieces =
-      is_train ? subject->call->n_mini_batches : subject->call->n_parts;
+  uint32_t n_pieces = ra_call_plan_n_pieces(subject->call, plan);
   uint32_t n_sequences = subject->call->n_sequences;
   const char *what = is_train ? "mini-batches" : "parts";
   uint64_t divisor;
@@ -248,5 +265,6 @@ ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
   return check_tiling(&subject, error) && check_model(&subject, error) &&
          check_experts(&subject, error) && check_context(&subject, error) &&
          check_attention(&subject, error) && check_schedule(&subject, error) &&
-         check_batch(&subject, error) && check_zero(&subject, error);
+         check_mini_batches(&subject, error) && check_batch(&subject, error) &&
+         check_zero(&subject, error);
 }

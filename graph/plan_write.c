@@ -103,6 +103,9 @@ append_stages(GString *out, const RaCallPlan *call, const RaModel *model)
 static void
 append_train(GString *out, const RaCallPlan *call, int dtype)
 {
+  if (call->n_mini_batches > 0)
+    g_string_append_printf(out, "mini-batches = %" PRIu32 "\n",
+                           call->n_mini_batches);
   if (call->schedule == RA_SCHEDULE_INTERLEAVED)
     g_string_append_printf(out, "schedule = interleaved:%" PRIu32 "\n",
                            call->n_virtual);
@@ -225,7 +228,8 @@ call_equal(const RaCallPlan *a, const RaCallPlan *b)
          a->dispatch == b->dispatch &&
          memcmp(a->axis, b->axis, sizeof a->axis) == 0 &&
          a->n_micro_batches == b->n_micro_batches &&
-         a->schedule == b->schedule && a->n_virtual == b->n_virtual &&
+         a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
+         a->n_virtual == b->n_virtual &&
          memcmp(a->stage_layers, b->stage_layers,
                 (gsize)a->pp * a->n_virtual * sizeof *a->stage_layers) == 0 &&
          a->sequence_parallel == b->sequence_parallel &&

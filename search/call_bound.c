@@ -256,7 +256,8 @@ collectives_s(const Subject *s, gboolean trains)
 static double
 train_s(const Subject *s, const RaCall *c)
 {
-  double n_mini_batches = c->n_mini_batches * c->n_epochs;
+  double n_mini_batches =
+      (double)ra_call_plan_n_pieces(c, s->plan) * c->n_epochs;
   double m = s->plan->n_micro_batches, bound_s;
   Passes passes;
 
@@ -364,7 +365,7 @@ ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
   ra_call_context_fill(&s.x, memory->plan, call);
   s.x.pieces = held->pieces;
   if (trains)
-    n *= c->n_mini_batches * c->n_epochs;
+    n *= (double)ra_call_plan_n_pieces(c, s.plan) * c->n_epochs;
   else if (c->kind == RA_CALL_INFERENCE)
     n *= c->n_parts;
   *out_n_tasks = n * held->n_pieces * (trains ? 4 : 2);

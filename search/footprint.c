@@ -12,7 +12,7 @@ struct _RaLoads {
 };
 
 typedef struct {
-  uint32_t call, dp, n_micro_batches;
+  uint32_t call, dp, n_micro_batches, n_mini_batches;
 } Key;
 
 static guint
@@ -20,7 +20,8 @@ key_hash(gconstpointer item)
 {
   const Key *key = item;
 
-  return (key->call * 31 + key->dp) * 65599u + key->n_micro_batches;
+  return ((key->call * 31 + key->dp) * 65599u + key->n_micro_batches) * 31 +
+         key->n_mini_batches;
 }
 
 static gboolean
@@ -29,7 +30,8 @@ key_equal(gconstpointer a, gconstpointer b)
   const Key *x = a, *y = b;
 
   return x->call == y->call && x->dp == y->dp &&
-         x->n_micro_batches == y->n_micro_batches;
+         x->n_micro_batches == y->n_micro_batches &&
+         x->n_mini_batches == y->n_mini_batches;
 }
 
 RaLoads *
@@ -59,7 +61,7 @@ const RaCallLoad *
 ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
 {
   const RaCallPlan *p = &plan->calls[call];
-  Key key = {call, p->dp, p->n_micro_batches};
+  Key key = {call, p->dp, p->n_micro_batches, p->n_mini_batches};
   g_autofree RaCallLoad *all = NULL;
   RaCallLoad *load;
 

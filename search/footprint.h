@@ -35,7 +35,8 @@ typedef struct {
   uint64_t total_bytes;     /* most of a stage: all but packed */
 } RaFootprint;
 
-/* The most that lengths ask of calls, kept by (call, dp, micro-batches). */
+/* The most that lengths ask of calls, kept by (call, dp, micro-batches,
+ * mini-batches). */
 typedef struct _RaLoads RaLoads;
 
 /**

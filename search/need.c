@@ -121,7 +121,7 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
       m->adapters ? most_params(ra_lora_trained_model(m), plan) : n;
   double dp = plan->dp;
   gboolean trains = of->kind == RA_CALL_TRAIN;
-  uint32_t n_pieces = trains ? of->n_mini_batches : of->n_parts;
+  uint32_t n_pieces = ra_call_plan_n_pieces(of, plan);
   double replica_tokens =
       mean_tokens(workload) * of->n_sequences / n_pieces / dp;
   double tokens = replica_tokens / plan->n_micro_batches;

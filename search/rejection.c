@@ -33,6 +33,8 @@ ra_rejection_text(const RaRejection *rejection)
     append_degree(out, "ep", p->ep, 1);
   if (p->n_virtual > 1)
     append_degree(out, "virtual stages", p->n_virtual, 1);
+  if (p->n_mini_batches > 0)
+    append_degree(out, "mini-batches", p->n_mini_batches, 0);
   if (p->n_micro_batches > 0)
     g_string_append_printf(
         out, ", %" PRIu32 " micro-batches, zero %d, recompute %s%s",

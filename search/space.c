@@ -354,7 +354,8 @@ same_strategy(const RaCallPlan *a, const RaCallPlan *b)
          ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
          a->dispatch == b->dispatch &&
          a->n_micro_batches == b->n_micro_batches &&
-         a->schedule == b->schedule && a->n_virtual == b->n_virtual &&
+         a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
+         a->n_virtual == b->n_virtual &&
          a->sequence_parallel == b->sequence_parallel &&
          a->recompute == b->recompute && a->zero == b->zero &&
          a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&

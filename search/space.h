@@ -34,6 +34,10 @@
  *          2 or 4 times as many micro-batches; 1f1b, interleaved by 2 and by 4;
  *          sequence-parallel or not
  *
+ * Both have the workload's number of mini-batches: another trains otherwise.
+ * Where a limit of RA_LIMIT_MINI_BATCHES allows others, all that divide are
+ * candidates.
+ *
  * Of FULL some are left out because another is as quick and as small whatever
  * the rest of the plan is (RA_REJECT_DOMINATED), unless a limit names them:
  *   zero 0 with dp > 1       zero 1 moves no more and holds less
@@ -73,6 +77,8 @@ typedef enum {
   RA_LIMIT_SCHEDULE,          /* 0: gpipe, 1: 1f1b, n: interleaved by n */
   RA_LIMIT_SEQUENCE_PARALLEL, /* 0, 1 */
   RA_LIMIT_RESIDENCY,         /* RaResidency of the call's model */
+  RA_LIMIT_MINI_BATCHES, /* train: the only limit that makes candidates: without
+                            it there is the workload's number alone */
   RA_N_LIMITS
 } RaLimitKind;
 

@@ -72,6 +72,15 @@ ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
   return FALSE;
 }
 
+gboolean
+ra_space_limits(const RaSpace *space, uint32_t call, RaLimitKind kind)
+{
+  for (guint i = 0; i < space->options.n_limits; i++)
+    if (space->limits[i].call == call && space->limits[i].kind == (int)kind)
+      return TRUE;
+  return FALSE;
+}
+
 void
 ra_space_reject(const RaSpaceMaker *maker, RaReject reason, const char *rule)
 {
@@ -103,8 +112,7 @@ degrees_divide(RaSpaceMaker *m)
 {
   const RaSpace *space = m->sink->space;
   uint32_t n = m->mesh.n_gpus, call = m->sink->call;
-  uint64_t pieces = m->call->kind == RA_CALL_TRAIN ? m->call->n_mini_batches
-                                                   : m->call->n_parts;
+  uint64_t pieces = ra_call_plan_n_pieces(m->call, &m->plan);
 
   m->plan.dp = n / m->plan.tp / m->plan.pp / m->plan.cp;
   m->plan.n_micro_batches = 0;
@@ -165,6 +173,36 @@ may_split(const RaSpaceMaker *m, uint32_t ep, uint32_t n_ranks)
          n_ranks % ep == 0;
 }
 
+/* The workload's number of mini-batches, or those that a limit allows and no
+ * plan refuses: the most are as in graph/plan_check.c. */
+static void
+make_mini_batches(RaSpaceMaker *m)
+{
+  const RaSpace *space = m->sink->space;
+  const RaCall *call = m->call;
+  uint32_t most = UINT16_MAX / MAX(call->n_epochs, 1u), n_allowed = 0;
+
+  if (!ra_space_limits(space, m->sink->call, RA_LIMIT_MINI_BATCHES)) {
+    if (degrees_divide(m))
+      ra_space_fill_strategies(m);
+    return;
+  }
+  for (uint32_t n = call->n_parts; n <= MIN(call->n_sequences, most);
+       n += call->n_parts) {
+    if (call->n_sequences % n != 0 ||
+        !ra_space_allows(space, m->sink->call, RA_LIMIT_MINI_BATCHES, n))
+      continue;
+    m->plan.n_mini_batches = n == call->n_mini_batches ? 0 : n;
+    n_allowed++;
+    if (degrees_divide(m))
+      ra_space_fill_strategies(m);
+  }
+  m->plan.n_mini_batches = m->plan.n_micro_batches = m->plan.dp = 0;
+  if (n_allowed == 0)
+    ra_space_reject(m, RA_REJECT_LIMIT,
+                    "a limit of mini-batches leaves none that divides");
+}
+
 /* All degrees of cp and ep. */
 static void
 make_degrees(RaSpaceMaker *m, uint32_t tp, uint32_t pp)
@@ -179,8 +217,8 @@ make_degrees(RaSpaceMaker *m, uint32_t tp, uint32_t pp)
     for (uint32_t ep = 1; ep <= n_ranks; ep *= 2) {
       m->plan.cp = cp;
       m->plan.ep = ep;
-      if (may_split(m, ep, n_ranks) && degrees_divide(m))
-        ra_space_fill_strategies(m);
+      if (may_split(m, ep, n_ranks))
+        make_mini_batches(m);
     }
   }
 }

@@ -40,6 +40,9 @@ void ra_space_fill_strategies(RaSpaceMaker *maker);
 gboolean ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
                         uint32_t value);
 
+/* Whether there is a limit of @kind for @call. */
+gboolean ra_space_limits(const RaSpace *space, uint32_t call, RaLimitKind kind);
+
 /* Whether @value is allowed; without a limit all are. */
 gboolean ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
                          uint32_t value);

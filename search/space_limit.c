@@ -7,9 +7,9 @@
 #include "search/space.h"
 
 static const char *const kind_words[RA_N_LIMITS + 1] = {
-    "mesh",      "gpus",      "tp", "dp", "pp",       "micro-batches",
-    "zero",      "recompute", "cp", "ep", "schedule", "sequence-parallel",
-    "residency", NULL};
+    "mesh",      "gpus",         "tp", "dp", "pp",       "micro-batches",
+    "zero",      "recompute",    "cp", "ep", "schedule", "sequence-parallel",
+    "residency", "mini-batches", NULL};
 static const char *const recompute_words[] = {"none", "selective", "full",
                                               NULL};
 static const char *const schedule_words[] = {"gpipe", "1f1b", NULL};
@@ -158,8 +158,8 @@ parse_kind(const char *key, RaLimit *limit, GError **error)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "unknown key '%s', expected mesh, gpus, tp, dp, pp, cp, ep, "
-              "micro-batches, schedule, zero, recompute, sequence-parallel or "
-              "residency",
+              "micro-batches, mini-batches, schedule, zero, recompute, "
+              "sequence-parallel or residency",
               key);
   return FALSE;
 }
@@ -170,10 +170,36 @@ says_something(const RaCall *call, int kind)
 {
   if (call->model == RA_NONE)
     return FALSE;
-  if (kind == RA_LIMIT_SCHEDULE || kind == RA_LIMIT_RECOMPUTE)
+  if (kind == RA_LIMIT_SCHEDULE || kind == RA_LIMIT_RECOMPUTE ||
+      kind == RA_LIMIT_MINI_BATCHES)
     return call->kind == RA_CALL_TRAIN;
   if (kind == RA_LIMIT_SEQUENCE_PARALLEL || kind == RA_LIMIT_CP)
     return call->kind != RA_CALL_GENERATE;
+  return TRUE;
+}
+
+/* A number of mini-batches that no plan may have is a slip, no answer. */
+static gboolean
+check_mini_batches(const RaCall *call, const RaLimit *limit, GError **error)
+{
+  if (limit->kind != RA_LIMIT_MINI_BATCHES)
+    return TRUE;
+  if (call->kind != RA_CALL_TRAIN) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' does not train, expected mini-batches of a train call",
+                call->name);
+    return FALSE;
+  }
+  for (uint32_t i = 0; i < limit->n_values; i++)
+    if (limit->values[i] == 0 || call->n_sequences % limit->values[i] != 0 ||
+        limit->values[i] % call->n_parts != 0) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "'%s' cannot have %u mini-batches, expected a divisor of "
+                  "%u, its sequences, and a multiple of %u, its parts",
+                  call->name, limit->values[i], call->n_sequences,
+                  call->n_parts);
+      return FALSE;
+    }
   return TRUE;
 }
 
@@ -195,11 +221,15 @@ add_limits(GArray *limits, const char *name, const char *key, const char *value,
       !parse_all(value, cluster, &limit, error))
     return FALSE;
   if (limit.call != RA_NONE) {
+    if (!check_mini_batches(&workload->calls[limit.call], &limit, error))
+      return FALSE;
     g_array_append_val(limits, limit);
     return TRUE;
   }
   for (guint c = 0; c < workload->n_calls; c++)
     if (says_something(&workload->calls[c], limit.kind)) {
+      if (!check_mini_batches(&workload->calls[c], &limit, error))
+        return FALSE;
       limit.call = c;
       g_array_append_val(limits, limit);
     }

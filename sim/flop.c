@@ -70,7 +70,9 @@ count_forward(const RaTaskGraph *graph, RaTaskId task, const RaWork *work,
    * first epoch has every sequence once. */
   if (call->kind == RA_CALL_INFERENCE || has_rollout(graph, node) ||
       (call->kind == RA_CALL_TRAIN &&
-       graph->mini_batch[task] < call->n_mini_batches))
+       graph->mini_batch[task] <
+           ra_call_plan_n_pieces(call,
+                                 &graph->augmented->plan->calls[node->call])))
     ra_sum_add(&total->tokens, (double)work->batch.q_tokens, weight);
 }
 

@@ -92,8 +92,8 @@ micro_of(const RaPlan *plan, uint32_t c)
   const RaCall *call = &plan->workload->calls[c];
   const RaCallPlan *how = &plan->calls[c];
 
-  return MAX(1, call->n_sequences / MAX(1, call->n_mini_batches * how->dp *
-                                               how->n_micro_batches));
+  return MAX(1, call->n_sequences / MAX(1, ra_call_plan_n_pieces(call, how) *
+                                               how->dp * how->n_micro_batches));
 }
 
 /* How @call's engine is cut, under @prefix; FSDP's keys are below @fsdp. */
@@ -137,7 +137,8 @@ put_common(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
 {
   const RaWorkload *workload = setup->workload;
   const RaCall *generate = &workload->calls[roles->call[RA_RECIPE_GENERATE]];
-  const RaCall *train = &workload->calls[roles->call[RA_RECIPE_ACTOR_TRAIN]];
+  uint32_t at = roles->call[RA_RECIPE_ACTOR_TRAIN];
+  const RaCall *train = &workload->calls[at];
   const char *algorithm = workload->algorithm;
 
   ra_export_put(export, "algorithm.", "adv_estimator", "%s",
@@ -153,8 +154,10 @@ put_common(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
   ra_export_put(export, "trainer.", "n_gpus_per_node", "%u",
                 setup->cluster->gpus_per_node);
   ra_export_put(export, ROLLOUT, "n", "%u", generate->samples_per_prompt);
-  ra_export_put(export, ACTOR, "ppo_mini_batch_size", "%u",
-                MAX(1, workload->n_prompts / train->n_mini_batches));
+  ra_export_put(
+      export, ACTOR, "ppo_mini_batch_size", "%u",
+      MAX(1, workload->n_prompts /
+                 ra_call_plan_n_pieces(train, &setup->plan->calls[at])));
   ra_export_put(export, ACTOR, "ppo_epochs", "%u", train->n_epochs);
   ra_export_put(export, ACTOR, "use_kl_loss", "%s",
                 WORD(roles->call[RA_RECIPE_REF_INFERENCE] != RA_NONE));

@@ -23,6 +23,18 @@ append_call(GString *out, const RaCallShare *share)
       100 * (share->host_gpu_s + share->bubble_gpu_s) / all_gpu_s);
 }
 
+/* A plan that trains otherwise than its workload says so. */
+static void
+append_steps(GString *out, const RaPlan *plan, uint32_t call)
+{
+  if (plan->calls[call].n_mini_batches > 0)
+    g_string_append_printf(
+        out,
+        "# Trains in %u mini-batches, the workload in %u: another algorithm.\n",
+        plan->calls[call].n_mini_batches,
+        plan->workload->calls[call].n_mini_batches);
+}
+
 /* The share of the call whose group @line opens; NULL: it opens none. */
 static const RaCallShare *
 share_of(const RaBreakdown *breakdown, const RaWorkload *workload,
@@ -60,8 +72,10 @@ ra_forecast_text(RaSetup *setup, const char *plan, const char *head,
   for (guint i = 0; lines[i]; i++) {
     const RaCallShare *share = share_of(breakdown, setup->workload, lines[i]);
 
-    if (share)
+    if (share) {
+      append_steps(out, setup->plan, share->call);
       append_call(out, share);
+    }
     g_string_append_printf(out, "%s%s", lines[i], lines[i + 1] ? "\n" : "");
   }
   return g_string_free(g_steal_pointer(&out), FALSE);

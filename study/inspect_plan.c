@@ -88,8 +88,7 @@ make_batches(const RaPlan *plan)
     const RaCall *call = &workload->calls[c];
     const RaCallPlan *to = &plan->calls[c];
     /* What a replica works on at a time: a mini-batch, or a part. */
-    uint32_t n_parts =
-        call->kind == RA_CALL_TRAIN ? call->n_mini_batches : call->n_parts;
+    uint32_t n_parts = ra_call_plan_n_pieces(call, to);
     uint32_t per_replica;
 
     if (!has_model(plan, c))

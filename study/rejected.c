@@ -47,6 +47,7 @@ add_row(RaTable *table, const char *call, const RaRejection *r)
   degree(table, p->cp);
   degree(table, p->ep);
   degree(table, p->n_virtual);
+  degree(table, p->n_mini_batches);
   add_strategy(table, p);
   ra_table_text(table, ra_reject_names[r->reason]);
   if (r->reason == RA_REJECT_MEMORY)
@@ -59,8 +60,8 @@ add_row(RaTable *table, const char *call, const RaRejection *r)
 static RaTable *
 list(const RaSpace *space, uint32_t call)
 {
-  static const char *const degrees[] = {"gpus", "tp", "pp",    "dp",
-                                        "cp",   "ep", "chunks"};
+  static const char *const degrees[] = {"gpus", "tp", "pp",     "dp",
+                                        "cp",   "ep", "chunks", "mini_batches"};
   const RaWorkload *w = space->workload;
   RaTable *table = ra_table_new("rejected");
 

@@ -23,14 +23,17 @@ static char *
 describe(const RaCallPlan *plan, const RaCluster *cluster)
 {
   static const char *const recompute[] = {"", ", selective", ", full"};
-  g_autofree char *mesh = NULL, *strategy = NULL;
+  g_autofree char *mesh = NULL, *strategy = NULL, *steps = NULL;
 
   if (!plan->set)
     return g_strdup("host");
   mesh = ra_mesh_format(&plan->mesh, cluster);
   strategy = ra_strategy_format(plan);
-  return g_strdup_printf("%s %s, %" PRIu32 " mb%s", mesh, strategy,
-                         plan->n_micro_batches, recompute[plan->recompute]);
+  if (plan->n_mini_batches > 0)
+    steps = g_strdup_printf(", %" PRIu32 " mini", plan->n_mini_batches);
+  return g_strdup_printf("%s %s, %" PRIu32 " mb%s%s", mesh, strategy,
+                         plan->n_micro_batches, recompute[plan->recompute],
+                         steps ? steps : "");
 }
 
 /* Replays the plan that the setup has. */

@@ -157,6 +157,13 @@ static const RaFault faults[] = {
    "x.plan:11: 'migrate-to' is 8, expected less than 8, 'dp'"},
   {"mesh = node2\ntp = 8\n", "mesh = node2\ntp = 8\nover-sample = 2\n",
    "x.plan:14: 'over-sample' of 'score', expected it on generate calls only"},
+  /* Mini-batches: 96 sequences. */
+  {"micro-batches = 6\n", "micro-batches = 6\nmini-batches = 7\n",
+   "x.plan:21: 'mini-batches' of 'train' is 7, expected a divisor of 96, its "
+   "sequences, a multiple of 1, its parts, and at most 65535 steps of all "
+   "epochs"},
+  {"launch = graph\n", "launch = graph\nmini-batches = 2\n",
+   "x.plan:11: 'mini-batches' of 'generate', expected it on train calls only"},
   /* Schedules. */
   {"interleaved:2", "interleaved",
    "x.plan:21: 'schedule' is 'interleaved', expected gpipe, 1f1b or "

@@ -52,7 +52,8 @@ static const char all[] =
     "cp = 2\nep = 2\ndispatch = once\nmicro-batches = 16\nresidency = host\n"
     "[call verify]\nmesh = node3\n"
     "[call train]\nmesh = node[0-1]\ndp = 2\ntp = 4\npp = 2\n"
-    "micro-batches = 6\nschedule = interleaved:2\nsequence-parallel = true\n"
+    "micro-batches = 6\nmini-batches = 2\nschedule = "
+    "interleaved:2\nsequence-parallel = true\n"
     "recompute = selective\nattention = core-dropout\n"
     "cross-entropy = unfused\nscatter-sends = true\nzero = 1\nzero-group = "
     "1\ngrad-dtype = fp32\n"
@@ -139,6 +140,7 @@ static const struct {
     {"dispatch = once\n", ""},
     {"dp = 1\ntp = 2\npp = 1\ncp = 2", "dp = 2\ntp = 2\npp = 1"},
     {"micro-batches = 16", "micro-batches = 8"},
+    {"mini-batches = 2\n", ""},
     {"schedule = interleaved:2", "schedule = gpipe"},
     {"sequence-parallel = true\n", ""},
     {"recompute = selective", "recompute = full"},

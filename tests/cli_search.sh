@@ -136,6 +136,33 @@ awk '/^\[call actor_train\]/ { on = 1; next } /^\[/ { on = 0 }
   on && $1 == "tp" { found = $3 } END { exit found != 2 }' limited.plan
 result $? "a limit holds: actor_train has tp 2"
 
+# Mini-batches are the workload's unless a limit allows others; the plan then
+# says so, and is what the workload with as many is, to the last event.
+# shellcheck disable=SC2086
+{
+  works search $files --space=real --steps=4096 --top=1 --draws=1 \
+    --limit=all.mini-batches=2 -o mini.plan
+  mini=$(sed -n 's/^mini-batches = //p' mini.plan)
+  [ "$mini" = "2
+2" ] && grep -q '^# Trains in 2 mini-batches, the workload in 4' mini.plan &&
+    grep -q '^actor_train trains in 2 mini-batches, not in 4' out
+  result $? "mini-batches that a limit allows, and the plan says so"
+  works simulate mini.plan --fingerprint
+  cp out own
+  sed '/^mini-batches/d' mini.plan >plain.plan
+  works simulate plain.plan --fingerprint
+  ! cmp -s own out
+  result $? "without them it is another iteration"
+  works simulate plain.plan --fingerprint \
+    --set workload.mini-batches=2
+  cmp -s own out
+  result $? "with the workload's changed it is the same"
+  fails "'actor_train' cannot have 3 mini-batches, expected a divisor of 256" \
+    search $files --limit=actor_train.mini-batches=3
+  ! grep -q '^mini-batches' best.plan
+  result $? "no limit, no mini-batches"
+}
+
 # Drawn lengths are searched as if all were alike, and compared as drawn.
 works search --workload=rloo-llama3-8b.workload --cluster=h100-4n.cluster \
   --space=real --steps=4096 -o drawn.plan
