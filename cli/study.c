@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "study/answer.h"
+#include "study/refine.h"
 #include "study/study_plot.h"
 
 #define MAX_THREADS 1024
@@ -133,6 +134,8 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
   if (isatty(STDERR_FILENO))
     wanted.progress = show_progress;
   sweep = ra_sweep_new(question, &flags, &wanted, error);
+  if (sweep)
+    sweep = ra_refine(g_steal_pointer(&sweep), &flags, &wanted, error);
   if (wanted.progress)
     fputs("\r\033[K", stderr);
   if (!sweep)

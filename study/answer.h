@@ -16,35 +16,37 @@
  *                 along the axis gains less than before (the knee of a
  *                 discrete curve by Satopaa et al., "Finding a Kneedle in a
  *                 Haystack", ICDCSW 2011, section III)
- *     crossover   a row each change of the best curve along the axis: where two
+ *     crossover   a row each change of the best curve along the axis (points
+ *                 between values: study/refine.h): where two
  *                 curves meet, interpolated between two values; where one of
  *                 them does not count at an end, the value from which it does
  *     pareto      a row a point that no other is as good as in both metrics and
  *                 better in one, by the first metric
+ *
+ * Where the points' errors are known, what else the answer may be within them
+ * stands beside it (study/spread.h).
  */
 #ifndef RA_STUDY_ANSWER_H
 #define RA_STUDY_ANSWER_H
 
 #include "study/sweep.h"
 
+/* From @x of the axis on curve @to is better than @from, which was best. */
 typedef struct {
-  RaTable *table; /* owned */
-  char *sentence; /* owned: the answer in one */
-  gboolean found; /* there is one */
-  GArray *points; /* (guint) owned: that are in it, for pictures */
+  double x;
+  guint from, to;
+} RaCrossing;
+
+typedef struct {
+  RaTable *table;    /* owned */
+  char *sentence;    /* owned: the answer in one */
+  gboolean found;    /* there is one */
+  GArray *points;    /* (guint) owned: that are in it, for pictures */
+  GArray *crossings; /* (RaCrossing) owned: of a crossover, as points */
 } RaAnswer;
 
 RaAnswer *ra_answer_new(const RaSweep *sweep);
 void ra_answer_free(RaAnswer *answer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaAnswer, ra_answer_free)
-
-/* Curves of @study, >= 1. */
-guint ra_study_n_curves(const RaStudy *study);
-
-/* The point of @curve at value @v of the axis along which it runs. */
-guint ra_study_curve_point(const RaStudy *study, guint curve, guint v);
-
-/* (transfer full): "placement real, gpu h200-sxm"; "" where it is alone. */
-char *ra_study_curve_name(const RaStudy *study, guint curve);
 
 #endif

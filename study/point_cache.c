@@ -34,6 +34,7 @@ static const struct {
     {"usd", FIELD(usd)},
     {"peak_bytes", FIELD(peak_bytes)},
     {"capacity_bytes", FIELD(capacity_bytes)},
+    {"error_frac", FIELD(error_frac)},
 };
 
 /* 0: the file cannot be read. */

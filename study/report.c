@@ -8,6 +8,7 @@
 #include "search/strategy.h"
 #include "study/fit.h"
 #include "study/inspect.h"
+#include "study/model_error.h"
 #include "study/outcome.h"
 #include "study/plot_memory.h"
 #include "study/report_impl.h"
@@ -42,20 +43,6 @@ static const char head[] =
     "td:first-child,th:first-child{text-align:left}summary{cursor:pointer}\n"
     "@media print{details{display:none}}\n"
     "</style></head><body>\n";
-
-double
-ra_report_error(const RaSetup *setup, const char **out_source)
-{
-  RaProfileError laws;
-
-  if (setup->system && isfinite(setup->system->error_median_frac)) {
-    *out_source = "held-out median error of the system's iterations";
-    return setup->system->error_median_frac;
-  }
-  laws = ra_profile_error(setup->profile);
-  *out_source = "largest held-out median error of the GPU's laws";
-  return laws.most_frac;
-}
 
 static void
 put_heading(GString *out, const char *title, const char *text)
@@ -95,7 +82,7 @@ put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
 {
   const RaBreakdown *b = outcome->breakdown;
   const char *source;
-  double error_frac = ra_report_error(setup, &source);
+  double error_frac = ra_model_error(setup, &source);
   g_autofree char *time = ra_quantity_format(b->iteration_s, RA_UNIT_SECONDS);
   g_autofree char *with =
       g_strdup_printf("%s ± %.1f %%", time, 100 * error_frac);
@@ -158,7 +145,7 @@ put_families(GString *out, const RaSetup *setup, const RaSetupFlags *flags,
   RaTrialSpec specs[RA_N_STRATEGIES];
   RaTrial trials[RA_N_STRATEGIES];
   const char *source;
-  double error_frac = ra_report_error(setup, &source);
+  double error_frac = ra_model_error(setup, &source);
 
   memset(trials, 0, sizeof trials);
   memset(specs, 0, sizeof specs);

@@ -34,8 +34,4 @@ typedef struct {
 char *ra_report_new(const char *plan, const RaSetupFlags *flags,
                     const RaReportOptions *options, GError **error);
 
-/* Share by which the iteration may be off, and what says so (static or borrowed
- * of @setup); NAN: nothing does. */
-double ra_report_error(const RaSetup *setup, const char **out_source);
-
 #endif

@@ -8,6 +8,8 @@
 #include "study/study_impl.h"
 
 #define MAX_ITERATIONS 1000
+#define MAX_DRAWS 1000
+#define MAX_BISECT 20
 
 const char *const ra_question_names[] = {
     "fits", "minimum", "maximum", "knee", "crossover", "pareto", NULL};
@@ -23,7 +25,7 @@ typedef struct {
   const char *const *where;
   const char *along;
   int question, fidelity;
-  uint32_t iterations;
+  uint32_t iterations, draws, bisect;
   uint64_t seed, steps;
 } StudyKeys;
 
@@ -56,6 +58,11 @@ static const RaKeySpec study_keys[] = {
    .max = MAX_ITERATIONS, .doc = "that a replay has"},
   {"seed", RA_KEY_UINT64, STUDY(seed), .fallback = "0",
    .doc = "of what is drawn"},
+  {"draws", RA_KEY_UINT32, STUDY(draws), .fallback = "1", .min = 1,
+   .max = MAX_DRAWS, .doc = "replays of a point, each of a seed of its own"},
+  {"bisect", RA_KEY_UINT32, STUDY(bisect), .fallback = "4", .min = 0,
+   .max = MAX_BISECT,
+   .doc = "times that a crossover is looked for between two values"},
   {"steps", RA_KEY_UINT64, STUDY(steps), .fallback = "256", .min = 1,
    .max = 1e12, .doc = "of each chain, where placement is search"},
 };
@@ -323,6 +330,8 @@ read_study(RaStudy *study, guint group, GError **error)
   study->sets = keys.sets;
   study->question = keys.question;
   study->n_steps = keys.steps;
+  study->n_draws = keys.draws;
+  study->n_bisect = keys.bisect;
   study->replay.n_iterations = keys.iterations;
   study->replay.seed = keys.seed;
   study->replay.fidelity = keys.fidelity == 0   ? RA_FIDELITY_CALL

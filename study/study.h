@@ -18,6 +18,8 @@
  *     fidelity = stage
  *     iterations = 3
  *     seed = 0
+ *     draws = 1                      replays of a point, of seeds in a row
+ *     bisect = 4                     times that a crossover is looked for
  *     steps = 256                    of the chains of placement = search
  *
  *     [axis nodes]
@@ -120,6 +122,8 @@ typedef struct {
   guint n_points;
   RaReplayOptions replay;
   uint64_t n_steps;
+  guint n_draws;  /* >= 1: replays of a point */
+  guint n_bisect; /* rounds of study/refine.h */
   gboolean has_failures;
   RaFailures failures;
 } RaStudy;

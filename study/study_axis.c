@@ -148,9 +148,8 @@ read_values(RaStudy *study, RaStudyAxis *axis, guint group,
   return TRUE;
 }
 
-/* The number that a value begins with, or its first argument does. */
-static gboolean
-number_of(const char *label, double *out_x)
+gboolean
+ra_study_label_number(const char *label, double *out_x)
 {
   const char *at = strchr(label, '(');
   char *end;
@@ -168,7 +167,7 @@ place_values(RaStudyAxis *axis, int scale)
   axis->is_number = TRUE;
   for (guint v = 0; v < axis->n_values; v++)
     axis->is_number = axis->is_number &&
-                      number_of(axis->labels[v], &axis->x[v]) &&
+                      ra_study_label_number(axis->labels[v], &axis->x[v]) &&
                       (v == 0 || axis->x[v] > axis->x[v - 1]);
   for (guint v = 0; !axis->is_number && v < axis->n_values; v++)
     axis->x[v] = v + 1;
@@ -185,8 +184,10 @@ check_name(const RaStudy *study, const RaStudyAxis *axis, guint group,
 {
   guint n;
   const RaMetric *metrics = ra_metrics(&n);
-  gboolean is_taken =
-      g_str_equal(axis->name, "allowed") || g_str_equal(axis->name, "note");
+  static const char *const others[] = {"allowed",    "note", "error_frac",
+                                       "draws_frac", "low",  "high",
+                                       "share",      NULL};
+  gboolean is_taken = g_strv_contains(others, axis->name);
 
   for (guint i = 0; i < n; i++)
     is_taken = is_taken || g_str_equal(axis->name, metrics[i].column);

@@ -16,6 +16,10 @@ typedef struct {
 gboolean ra_study_read_axis(RaStudy *study, guint group, GError **error);
 void ra_study_axis_clear(RaStudyAxis *axis);
 
+/* The number that a label begins with, or its first argument does; FALSE: it
+ * does not. */
+gboolean ra_study_label_number(const char *label, double *out_x);
+
 /* `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: it is none. */
 guint ra_study_split(const char *text, uint32_t *out);
 

@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "study/curve.h"
+#include "study/model_error.h"
 #include "study/picture.h"
+#include "study/spread.h"
 #include "study/study_plot.h"
 
 #define FONT_PT 9
 #define WIDTH_PX 760
 #define HEIGHT_PX 440
+#define BAND_OPACITY 0.15
 #define FLAT_FRAC 1e-3    /* a metric that differs by less is flat */
-#define LOG_RATIO 8.0     /* a wider axis of numbers is logarithmic */
 #define LOG_RATIO 8.0     /* a metric that spans more is logarithmic */
 #define ROOM_FRAC 0.05    /* of an axis, beyond its points */
 #define MARGIN_COLUMNS 12 /* of the axis of a text */
@@ -83,6 +86,40 @@ x_of(const Sheet *s, guint point)
   return p->trial.refusal ? (double)NAN : ra_metric_value(s->x, &p->figures);
 }
 
+/* Between what y is in nine of ten cases, by the error of the point; NAN: it
+ * does not count. */
+static void
+find_band(const Sheet *s, guint point, double *out_low, double *out_high)
+{
+  const RaSweepPoint *p = &s->sweep->points[point];
+  double factor = p->is_allowed && p->error_frac > 0
+                      ? exp(p->error_frac * RA_ERROR_NINE_OF_TEN)
+                      : (double)NAN;
+  double a = ra_spread_metric(s->sweep, point, s->y, 1 / factor);
+  double b = ra_spread_metric(s->sweep, point, s->y, factor);
+
+  *out_low = MIN(a, b);
+  *out_high = MAX(a, b);
+}
+
+static double
+band_low(const Sheet *s, guint point)
+{
+  double low, high;
+
+  find_band(s, point, &low, &high);
+  return low;
+}
+
+static double
+band_high(const Sheet *s, guint point)
+{
+  double low, high;
+
+  find_band(s, point, &low, &high);
+  return high;
+}
+
 /* The range of what ran. */
 static void
 find_range(const Sheet *s, double (*of)(const Sheet *, guint), double *out_low,
@@ -129,13 +166,28 @@ append_number(GString *out, double value)
                              : "NaN");
 }
 
+/* Whether value @v of @curve counts but no neighbour does, so that no line and
+ * no band goes through it. */
+static gboolean
+is_alone(const Sheet *s, guint curve, guint v)
+{
+  const RaSweepPoint *points = s->sweep->points;
+  guint n = s->study->axes[s->study->along].n_values;
+
+  return (v == 0 ||
+          !points[ra_study_curve_point(s->study, curve, v - 1)].is_allowed) &&
+         (v + 1 == n ||
+          !points[ra_study_curve_point(s->study, curve, v + 1)].is_allowed);
+}
+
 /* A block a curve: x, y of all, of those that count, of the answer. */
 static char *
 make_data(const Sheet *s, const RaAnswer *answer)
 {
   GString *out = g_string_new(
-      "# value\tx\ty\ty of points that count\ty of the answer; a block a "
-      "curve\n");
+      "# value\tx\ty\ty of points that count\ty of the answer\tleast and "
+      "most of y in nine of ten cases\tthe same of points alone; a block "
+      "a curve\n");
 
   for (guint c = 0; c < ra_study_n_curves(s->study); c++) {
     g_autofree char *name = ra_study_curve_name(s->study, c);
@@ -152,6 +204,10 @@ make_data(const Sheet *s, const RaAnswer *answer)
       append_number(out, y);
       append_number(out, counts ? y : (double)NAN);
       append_number(out, is_answer(answer, point) ? y : (double)NAN);
+      append_number(out, band_low(s, point));
+      append_number(out, band_high(s, point));
+      append_number(out, is_alone(s, c, v) ? band_low(s, point) : (double)NAN);
+      append_number(out, is_alone(s, c, v) ? band_high(s, point) : (double)NAN);
       g_string_append_c(out, '\n');
     }
   }
@@ -183,6 +239,14 @@ append_range(GString *out, const Sheet *s, const char *name,
   double low, high, room;
 
   find_range(s, of, &low, &high);
+  if (of == y_of) {
+    double least, most;
+
+    find_range(s, band_low, &least, &most);
+    low = MIN(low, least);
+    find_range(s, band_high, &least, &most);
+    high = MAX(high, most);
+  }
   if (of == y_of && high > 0 && high - low < FLAT_FRAC * high) {
     g_string_append_printf(out, "set yrange [0:%.9g]\n", 1.1 * high);
     return;
@@ -235,6 +299,27 @@ append_axes(GString *out, const Sheet *s)
   g_string_append(out, ")\n");
 }
 
+/* What curves are within nine times of ten, below them; of points alone, and
+ * where there are no curves, as bars. */
+static void
+append_bands(GString *out, const Sheet *s)
+{
+  for (guint c = 0; c < ra_study_n_curves(s->study); c++) {
+    uint32_t color = ra_palette_color(c);
+
+    if (s->axis)
+      g_string_append_printf(out,
+                             "$d index %u using 2:6:7 with filledcurves fs "
+                             "transparent solid %g noborder lc rgb '#%06" PRIx32
+                             "' notitle, ",
+                             c, BAND_OPACITY, color);
+    g_string_append_printf(out,
+                           "$d index %u using 2:4:%s with yerrorbars pt 0 "
+                           "lw 1 lc rgb '#%06" PRIx32 "' notitle, ",
+                           c, s->axis ? "8:9" : "6:7", color);
+  }
+}
+
 static char *
 make_script(const Sheet *s, const char *terminal, const char *data)
 {
@@ -245,6 +330,7 @@ make_script(const Sheet *s, const char *terminal, const char *data)
   g_string_append_printf(out, "$d << EOD\n%sEOD\n", data);
   append_axes(out, s);
   g_string_append(out, "plot ");
+  append_bands(out, s);
   for (guint c = 0; c < n; c++) {
     g_autofree char *name = ra_study_curve_name(s->study, c);
     g_autofree char *title = quoted(name);

@@ -5,7 +5,8 @@
  *
  * Curves differ in colour, mark and dashes, so that the picture reads in
  * greyscale; points that do not keep to the limits are open and not joined;
- * those of the answer have a ring.
+ * those of the answer have a ring.  Bands (bars, of a pareto question) are what
+ * the error of the model leaves open in nine cases of ten, study/model_error.h.
  */
 #ifndef RA_STUDY_STUDY_PLOT_H
 #define RA_STUDY_STUDY_PLOT_H

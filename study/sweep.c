@@ -4,15 +4,19 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "study/model_error.h"
 #include "study/sweep.h"
 
 /* A sweep while it runs. */
 typedef struct {
   RaSweep *sweep;
   const RaSweepOptions *options;
+  guint n;              /* trials: draws of all points, point by point */
+  guint n_draws;        /* of a point */
   RaStudyPoint *points; /* (n) */
+  RaTrial *trials;      /* (n) */
   uint64_t *keys;       /* (n) */
-  guint *whose;         /* (n_new): points that are not in the cache */
+  guint *whose;         /* (n_new): trials that are not in the cache */
   guint n_new;
   guint n_done;
 } Job;
@@ -21,7 +25,7 @@ static void
 tell(const Job *job)
 {
   if (job->options->progress)
-    job->options->progress(job->n_done, job->sweep->n, job->sweep->n_cached,
+    job->options->progress(job->n_done, job->n, job->sweep->n_cached,
                            job->options->data);
 }
 
@@ -44,12 +48,12 @@ look_up(Job *job)
   RaSweep *sweep = job->sweep;
   RaPointCache *cache = job->options->cache;
 
-  for (guint i = 0; i < sweep->n; i++) {
+  for (guint i = 0; i < job->n; i++) {
     const RaTrialSpec *spec = &job->points[i].spec;
 
     if (cache) {
       job->keys[i] = ra_point_cache_key(cache, spec);
-      if (ra_point_cache_get(cache, job->keys[i], &sweep->points[i].trial)) {
+      if (ra_point_cache_get(cache, job->keys[i], &job->trials[i])) {
         sweep->n_cached++;
         continue;
       }
@@ -73,8 +77,49 @@ run_new(Job *job)
   n_run = ra_trials_run(specs, job->n_new, job->options->n_threads,
                         job->options->stop, on_done, job, trials);
   for (guint i = 0; i < job->n_new; i++)
-    job->sweep->points[job->whose[i]].trial = trials[i];
+    job->trials[job->whose[i]] = trials[i];
   return n_run == job->n_new;
+}
+
+/* Puts the draws of point @i together: means, the most of memory, and by how
+ * much they differ; takes them. */
+static void
+put_together(Job *job, guint i)
+{
+  RaSweepPoint *out = &job->sweep->points[i];
+  RaTrial *draws = &job->trials[i * job->n_draws];
+  guint n = job->n_draws;
+  double s = 0, tokens = 0, usd = 0, mfu = 0, square = 0;
+
+  for (guint d = 1; d < n && !draws[0].refusal; d++)
+    if (draws[d].refusal) {
+      draws[0].refusal = g_steal_pointer(&draws[d].refusal);
+      draws[0].is_fault = draws[d].is_fault;
+    }
+  for (guint d = 0; d < n; d++) {
+    s += draws[d].iteration_s / n;
+    tokens += draws[d].tokens_per_s * draws[d].iteration_s / n;
+    usd += draws[d].usd / n;
+    mfu += draws[d].mfu_frac * draws[d].iteration_s / n;
+  }
+  for (guint d = 0; d < n; d++)
+    square += (draws[d].iteration_s - s) * (draws[d].iteration_s - s);
+  out->trial = draws[0];
+  out->draws_frac = n > 1 ? sqrt(square / (n - 1)) / s : (double)NAN;
+  out->error_frac = draws[0].error_frac;
+  for (guint d = 1; d < n; d++) {
+    out->trial.peak_bytes = MAX(out->trial.peak_bytes, draws[d].peak_bytes);
+    ra_trial_clear(&draws[d]);
+  }
+  if (n == 1 || out->trial.refusal)
+    return;
+  out->trial.iteration_s = s;
+  out->trial.tokens_per_s = tokens / s;
+  out->trial.usd = usd;
+  out->trial.mfu_frac = mfu / s;
+  /* The median size of the mean's own error beside the model's. */
+  out->error_frac = hypot(isfinite(out->error_frac) ? out->error_frac : 0,
+                          out->draws_frac / sqrt(n) / RA_ERROR_SIGMA);
 }
 
 static void
@@ -111,15 +156,19 @@ run(Job *job, GError **error)
 
   look_up(job);
   if (!run_new(job)) {
+    for (guint i = 0; i < job->n; i++)
+      ra_trial_clear(&job->trials[i]);
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "stopped after %u of %u points%s", job->n_done, sweep->n,
+                "stopped after %u of %u points%s", job->n_done, job->n,
                 job->options->cache ? ", which the same command will not run "
                                       "again"
                                     : "");
     return FALSE;
   }
-  for (guint i = 0; i < sweep->n; i++)
-    fill(&sweep->points[i], sweep->study, &job->points[i]);
+  for (guint i = 0; i < sweep->n; i++) {
+    put_together(job, i);
+    fill(&sweep->points[i], sweep->study, &job->points[i * job->n_draws]);
+  }
   return check_faults(sweep, error);
 }
 
@@ -136,15 +185,21 @@ ra_sweep_new(const RaStudy *study, const RaSetupFlags *flags,
   sweep->n = study->n_points;
   sweep->is_kept = TRUE;
   sweep->points = g_new0(RaSweepPoint, sweep->n);
-  job.points = g_new0(RaStudyPoint, sweep->n);
-  job.keys = g_new0(uint64_t, sweep->n);
-  job.whose = g_new0(guint, sweep->n);
-  for (guint i = 0; i < sweep->n; i++)
-    ra_study_point(study, flags, i, &job.points[i]);
+  job.n_draws = study->n_draws;
+  job.n = sweep->n * job.n_draws;
+  job.points = g_new0(RaStudyPoint, job.n);
+  job.trials = g_new0(RaTrial, job.n);
+  job.keys = g_new0(uint64_t, job.n);
+  job.whose = g_new0(guint, job.n);
+  for (guint i = 0; i < job.n; i++) {
+    ra_study_point(study, flags, i / job.n_draws, &job.points[i]);
+    job.points[i].spec.replay.seed += i % job.n_draws;
+  }
   ok = run(&job, error);
-  for (guint i = 0; i < sweep->n; i++)
+  for (guint i = 0; i < job.n; i++)
     ra_study_point_clear(&job.points[i]);
   g_free(job.points);
+  g_free(job.trials);
   g_free(job.keys);
   g_free(job.whose);
   return ok ? g_steal_pointer(&sweep) : NULL;
@@ -158,6 +213,7 @@ ra_sweep_free(RaSweep *sweep)
   for (guint i = 0; i < sweep->n; i++)
     ra_trial_clear(&sweep->points[i].trial);
   g_free(sweep->points);
+  ra_study_free(sweep->refined);
   g_free(sweep);
 }
 
@@ -208,6 +264,9 @@ add_row(RaTable *table, const RaSweep *sweep, guint i, const gboolean *known,
                      p->trial.refusal
                          ? (double)NAN
                          : ra_metric_value(&metrics[m], &p->figures));
+  if (study->n_draws > 1)
+    ra_table_real(table, p->trial.refusal ? (double)NAN : p->draws_frac);
+  ra_table_real(table, p->trial.refusal ? (double)NAN : p->error_frac);
   ra_table_text(table, p->is_allowed ? "yes" : "no");
   add_note(table, &p->trial, n_chars);
 }
@@ -229,6 +288,9 @@ ra_sweep_table(const RaSweep *sweep, guint n_chars)
       ra_table_column(table, metrics[m].column, metrics[m].unit,
                       metrics[m].cell);
   }
+  if (study->n_draws > 1)
+    ra_table_column(table, "draws_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
   ra_table_column(table, "allowed", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
   for (guint i = 0; i < sweep->n; i++)

@@ -24,9 +24,15 @@ typedef struct {
 } RaSweepOptions;
 
 typedef struct {
-  RaTrial trial;
+  RaTrial trial; /* of several draws the first one's, with the mean of all in
+                    what is a figure; the most of memory */
   RaFigures figures;   /* of it; only where it ran */
   gboolean is_allowed; /* it ran and keeps to the study's limits */
+  double draws_frac;   /* standard deviation of an iteration over draws; NAN:
+                          there is one */
+  double error_frac;   /* median size of its error: the model's and, of the mean
+                          of several draws, what these leave open; NAN: not
+                          known */
 } RaSweepPoint;
 
 typedef struct {
@@ -35,6 +41,7 @@ typedef struct {
   guint n;
   guint n_cached;   /* of them from the cache */
   gboolean is_kept; /* the cache could be written, or there is none */
+  RaStudy *refined; /* owned, nullable: @study, if the sweep made it */
 } RaSweep;
 
 /**
@@ -52,7 +59,8 @@ void ra_sweep_free(RaSweep *sweep);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSweep, ra_sweep_free)
 
 /* (transfer full): a row a point: its values, all metrics that some point has,
- * whether it keeps to the limits, why it did not run, of that @n_chars at most.
+ * the error of its iteration, whether it keeps to the limits, why it did not
+ * run, of that @n_chars at most.
  */
 RaTable *ra_sweep_table(const RaSweep *sweep, guint n_chars);
 

@@ -40,6 +40,7 @@ typedef struct {
   double usd;            /* of an iteration; NAN: no price */
   double peak_bytes;     /* of the fullest GPU */
   double capacity_bytes; /* of it */
+  double error_frac;     /* ra_model_error() of the iteration; NAN: not known */
   uint32_t n_gpus;       /* that the plan uses */
   uint64_t fingerprint;  /* of the replay */
   char **files; /* owned: all that was read, NULL-terminated; NULL: not known */

@@ -7,8 +7,10 @@
 
 #include "base/text.h"
 #include "study/answer.h"
+#include "study/curve.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
+#include "tests/study_sample.h"
 
 /* Two axes: 2 x 4 points. */
 static const char good[] =
@@ -20,26 +22,6 @@ static const char good[] =
     "[axis rate]\nkey = cluster.nic\nvalues = 10 GB/s, 20 GB/s\n"
     "[axis prompts]\nkey = workload.prompts, runs\n"
     "values = 8 | 1, 16 | 1, 32 | 2, 64 | 2\n";
-
-static RaStudy *
-parse(const char *text, GError **error)
-{
-  g_autoptr(RaKeyFile) file =
-      ra_key_file_parse("a.study", text, strlen(text), error);
-
-  return file ? ra_study_load(file, error) : NULL;
-}
-
-static RaStudy *
-parse_good(const char *text)
-{
-  GError *error = NULL;
-  RaStudy *study = parse(text, &error);
-
-  if (!study)
-    ck_abort_msg("%s", error->message);
-  return study;
-}
 
 static gboolean
 loads(const char *text, GError **error)
@@ -154,31 +136,6 @@ START_TEST(goodput)
 END_TEST
 
 /* --- answers to figures by hand --- */
-
-/* A sweep whose points take @s, on @gpus (both n); NAN: does not run. */
-static RaSweep *
-sweep_by_hand(const RaStudy *study, const double *s, const uint32_t *gpus)
-{
-  RaSweep *sweep = g_new0(RaSweep, 1);
-
-  sweep->study = study;
-  sweep->n = study->n_points;
-  sweep->points = g_new0(RaSweepPoint, sweep->n);
-  for (guint i = 0; i < sweep->n; i++) {
-    RaSweepPoint *p = &sweep->points[i];
-
-    p->trial = (RaTrial){.iteration_s = s[i],
-                         .n_gpus = gpus ? gpus[i] : 1,
-                         .tokens_per_s = 1000 / s[i],
-                         .usd = s[i] * (gpus ? gpus[i] : 1),
-                         .capacity_bytes = 1};
-    if (isnan(s[i]))
-      p->trial.refusal = g_strdup("no");
-    p->figures = (RaFigures){.trial = &p->trial, .n_runs = 1};
-    p->is_allowed = !isnan(s[i]) && ra_study_allows(study, &p->figures);
-  }
-  return sweep;
-}
 
 /* Two curves of four values. */
 static char *

@@ -43,6 +43,28 @@ run study small.study --cache=here
 [ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged, run again' err
 result $? "what is damaged is run again, and said"
 
+# Two draws of two values are four replays; the range stands in the answer.
+sed 's/^of .*/&\ndraws = 2/' small.study >drawn.study
+works study drawn.study --format=tsv
+grep -q "$(printf 'draws_frac\terror_frac\tallowed')" out &&
+  grep -q "$(printf 'iteration_s\tgpus\tlow\thigh\tshare')" out
+result $? "draws and the error have columns"
+sed 's/^of .*/&\ndraws = 0/' small.study >bad.study
+fails "bad.study:6: 'draws' is 0" study bad.study
+
+# Between 16K and 24K the best family changes: points between are run, and the
+# place is within the two that are next to it.
+works study "$srcdir/share/studies/lengths.study" --format=tsv
+awk -F'\t' '/^# / { table = $2 == "" ? $1 : $2; at = substr($0, 3); next }
+  at == "points" && $1 == "hybridflow" { n++ }
+  at == "answer" && $1 + 0 > 8 { found++ }
+  END { exit !(n > 4 && found > 0) }' out
+result $? "crossovers are looked for between values"
+sed 's/^question.*/&\nbisect = 0/' "$srcdir/share/studies/lengths.study" >no.study
+works study no.study --format=tsv
+[ "$(grep -c "^hybridflow" out)" -eq 4 ]
+result $? "bisect = 0 does not look"
+
 works study small.study --plot=-
 grep -q 'an iteration (s) over prompts' out
 result $? "curves as text"

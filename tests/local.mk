@@ -197,8 +197,11 @@ check_programs += %D%/check_step_jitter
 tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_space
+check_programs += %D%/check_spread
+tests_check_spread_SOURCES = %D%/check_spread.c %D%/study_sample.h
 check_programs += %D%/check_strategy
 check_programs += %D%/check_study
+tests_check_study_SOURCES = %D%/check_study.c %D%/study_sample.h
 check_programs += %D%/check_sum
 check_programs += %D%/check_system
 check_programs += %D%/check_table
