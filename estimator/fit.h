@@ -147,6 +147,36 @@ RaGrid *ra_fit_merge(const RaFitLaw *law, RaProfile *profile,
                      const GArray *rows);
 
 /**
+ * ra_fit_refit:
+ * @profile: with @law's coefficients and table
+ * @rows: (element-type RaMeasured): of runs, each `file` one of them
+ *
+ * Moves the cells between which @rows lie towards what they say.  However many
+ * samples a run has of an op, it is one draw of what one run differs from
+ * another by, and so is each cell: tau^2, by moments over all rows of the law,
+ *
+ *     sum (d^2 - u - sum_c a_c^2 u_c) / sum (1 / runs + sum_c a_c^2)
+ *
+ * with d = ln(measured / predicted), u the squared standard error of a mean,
+ * a_c the weight of cell c in what was predicted; at least 0 (the method of
+ * moments of random effects: DerSimonian, Laird, Controlled Clinical Trials 7,
+ * 1986; Hedges, Olkin, 1985).  A cell moves by the gain of the linear estimate
+ * from the weighted mean of the shifts around it,
+ *
+ *     a (u_c + tau^2) / (sum_k a_k^2 (u_k + tau^2) + u + tau^2 / runs)
+ *
+ * which is 1/2 for one run at a knot where both are repeated often; where runs
+ * differ by no more than repeats do, tau is 0, and each mean counts by its own
+ * error.  Numbers and deviations of
+ * cells stay those of the calibration; a cell that nobody had measured gets
+ * those of the run.
+ *
+ * Returns: (transfer full): the new table; %NULL where @law has none
+ */
+RaGrid *ra_fit_refit(const RaFitLaw *law, RaProfile *profile,
+                     const GArray *rows);
+
+/**
  * ra_fit_cross:
  * @profile: with the data sheet and any coefficients; untouched at the end
  * @out_table: (out): which of law->tables did best (by the mean of median and

@@ -18,6 +18,7 @@ libexec_a_SOURCES += %D%/mailbox.c %D%/mailbox.h
 libexec_a_SOURCES += %D%/params.c %D%/params.h
 libexec_a_SOURCES += %D%/pass.c
 libexec_a_SOURCES += %D%/probe.c %D%/probe.h
+libexec_a_SOURCES += %D%/probe_buffers.c
 libexec_a_SOURCES += %D%/probe_grid.c
 libexec_a_SOURCES += %D%/probe_impl.h
 libexec_a_SOURCES += %D%/probe_ops.c

@@ -180,57 +180,6 @@ ra_probe_free(RaProbe *probe)
   g_free(probe);
 }
 
-/* The next @n floats of a pool. */
-static float *
-next_piece(float *pool, gsize *inout_at, gsize n)
-{
-  gsize at = *inout_at;
-
-  g_assert(n <= RA_PROBE_POOL_FLOATS);
-  if (at + n > RA_PROBE_LAP_FLOATS)
-    at = 0;
-  *inout_at = at + (n + 15) / 16 * 16;
-  return pool + at;
-}
-
-float *
-ra_probe_cold(RaProbeRank *rank, gsize n)
-{
-  return next_piece(rank->pool, &rank->pool_at, n);
-}
-
-float *
-ra_probe_sink(RaProbeRank *rank, gsize n)
-{
-  return next_piece(rank->sink, &rank->sink_at, n);
-}
-
-/* What a point needs first grows the scratch, which then stays. */
-float *
-ra_probe_warm(RaProbeRank *rank, gsize n)
-{
-  gsize at = rank->scratch_at;
-
-  rank->scratch_at = at + (n + 15) / 16 * 16;
-  g_assert(rank->scratch_at <= rank->n_scratch);
-  return rank->scratch + at;
-}
-
-const uint32_t *
-ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below)
-{
-  RaRng rng = ra_rng_init(below, n);
-
-  if (rank->n_numbers == n)
-    return rank->numbers;
-  g_free(rank->numbers);
-  rank->numbers = g_new(uint32_t, n + 1);
-  rank->n_numbers = n;
-  for (gsize i = 0; i < n; i++)
-    rank->numbers[i] = (uint32_t)ra_rng_below(&rng, below);
-  return rank->numbers;
-}
-
 static gboolean
 is_together(const RaOp *op)
 {
@@ -367,26 +316,6 @@ collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
   g_array_sort(times, compare_doubles);
 }
 
-/* Floats of scratch beside what an op moves: positions, workspaces. */
-#define SPARE_FLOATS ((gsize)1 << 19)
-
-/* Makes room for what a repeat asks for: sampling copies what it reads, a
- * collective has an array to write to. */
-static void
-make_room(RaProbeRank *r, const RaOp *op)
-{
-  gsize n = (gsize)(2.5 * ra_op_bytes(op) / sizeof(float)) + SPARE_FLOATS;
-
-  if (n <= r->n_scratch)
-    return;
-  g_free(r->scratch);
-  r->scratch = ra_floats_new(n);
-  r->n_scratch = n;
-  for (gsize i = 0; i < n; i += RA_PROBE_POOL_FLOATS)
-    memcpy(r->scratch + i, r->pool,
-           MIN(n - i, RA_PROBE_POOL_FLOATS) * sizeof *r->scratch);
-}
-
 /* What the other processes have measured, to process 0, by its clock. */
 static void
 gather_times(RaProbe *probe)
@@ -424,11 +353,13 @@ run_all(RaProbe *probe, const RaProbePoint *point)
 
     r->point = point;
     r->n = 0;
+    r->made = NULL;
+    r->n_made = 0;
     r->n_numbers = 0;
     g_clear_pointer(&r->numbers, g_free);
     if (!is_here(probe, i))
       continue;
-    make_room(r, &point->op);
+    ra_probe_make_room(r, &point->op);
     if (!probe->apart)
       r->comm = ra_local_comm_new(probe->group, i);
     if (pthread_create(&threads[i], NULL, run_rank, r) != 0)
@@ -467,6 +398,9 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                                 .median_s = s[times->len / 2],
                                 .high_s = s[times->len * 3 / 4],
                                 .n = times->len};
+  for (uint32_t i = 0; i < n_ranks; i++)
+    out_sample->n_odd +=
+        (guint)ra_probe_n_odd(probe->ranks[i].n_made, probe->ranks[i].made);
   if (out_sample->median_s > 0)
     out_sample->spread_frac =
         (out_sample->high_s - out_sample->low_s) / out_sample->median_s;

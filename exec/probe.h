@@ -17,6 +17,8 @@
  * the weights of a layer have passed since.  What the op before has written is
  * at hand, as far as the weights that it read have left it there.  A model
  * whose weights no cache holds takes longer, up to twice in generation.
+ * No number that an op meets is of a point before: a core takes a hundred times
+ * as long for one that is subnormal.
  */
 #ifndef RA_EXEC_PROBE_H
 #define RA_EXEC_PROBE_H
@@ -48,6 +50,8 @@ typedef struct {
   double high_s;      /* upper quartile */
   double spread_frac; /* (high - low) / median */
   guint n;            /* repeats */
+  guint n_odd; /* of what the last one wrote: numbers that are subnormal or not
+                  finite, on which arithmetic takes another time */
 } RaProbeSample;
 
 typedef struct {
@@ -91,6 +95,9 @@ gboolean ra_probe_has(RaOpKind kind);
  */
 void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                   RaProbeSample *out_sample);
+
+/* How many of @n floats are subnormal or not finite. */
+gsize ra_probe_n_odd(gsize n, const float *x);
 
 /**
  * ra_probe_grid:

@@ -30,6 +30,8 @@ typedef struct {
   gsize scratch_at;  /* taken of it by the point at hand */
   uint32_t *numbers; /* (n_numbers) tokens, positions, begins; owned */
   gsize n_numbers;
+  const float *made; /* (n_made) what the last repeat wrote; NULL: not kept */
+  gsize n_made;
   uint32_t rank;
   double begin_s, end_s; /* of the last repeat */
   double *begins, *ends; /* (n_most) of all repeats; owned */
@@ -45,6 +47,11 @@ float *ra_probe_sink(RaProbeRank *rank, gsize n);
 float *ra_probe_warm(RaProbeRank *rank, gsize n);
 /* (n) below @below, the same each time. */
 const uint32_t *ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below);
+
+/* Makes room for what a repeat asks for (sampling copies what it reads, a
+ * collective has an array to write to), and has what it reads anew: the last
+ * point's results may be so small that arithmetic on them is slow. */
+void ra_probe_make_room(RaProbeRank *rank, const RaOp *op);
 
 /* One run of the point's op; sets begin_s and end_s about it. */
 void ra_probe_compute(RaProbeRank *rank);

@@ -48,6 +48,24 @@ end(RaProbeRank *r)
   r->end_s = ra_probe_now_s(r);
 }
 
+/* As the executor ends an op: it looks whether the @n floats that it @made are
+ * finite. */
+static void
+end_look(RaProbeRank *r, gsize n, const float *made)
+{
+  ra_cpu_is_finite(n, made);
+  end(r);
+  r->made = made;
+  r->n_made = n;
+}
+
+/* @x as the op before has written it, whatever a repeat has made of it. */
+static void
+make_anew(const RaProbeRank *r, gsize n, float *x)
+{
+  memcpy(x, r->pool, n * sizeof *x);
+}
+
 /* A step of generation has few rows, and its layers write to one place. */
 #define FEW_ROWS 64
 
@@ -73,7 +91,7 @@ gemm(RaProbeRank *r, const uint64_t *d)
     weight = ra_probe_sink(r, m * n);
     begin_product(r);
     b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, y, m, x, n, 1, weight, n);
-    end(r);
+    end_look(r, m * n, weight);
     return;
   }
   x = ra_probe_warm(r, m * k);
@@ -84,7 +102,7 @@ gemm(RaProbeRank *r, const uint64_t *d)
     b->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, x, k, weight, n, 0, y, n);
   else
     b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, x, k, weight, k, 0, y, n);
-  end(r);
+  end_look(r, m * n, y);
 }
 
 /* What backwards of attention, norms and activations begin with was made by the
@@ -115,7 +133,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
     begin(r);
     r->backend->attention(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
                           workspace);
-    end(r);
+    end_look(r, t * q, out);
     return;
   }
   qkv = ra_probe_cold(r, t * stride);
@@ -127,7 +145,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   r->backend->attention_backward(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
                                  d_out, d_qkv, d_qkv + q, d_qkv + q + kv,
                                  workspace);
-  end(r);
+  end_look(r, t * stride, d_qkv);
 }
 
 /* Keys and values of each sequence lie apart, with room for as many more. */
@@ -147,7 +165,7 @@ decode_attention(RaProbeRank *r, const uint64_t *d)
     r->backend->decode_attention((uint32_t)d[4], (uint32_t)d[5], (uint32_t)d[6],
                                  length, in + i * (q + 2 * kv), cache[2 * i],
                                  cache[2 * i + 1], out + i * q, workspace);
-  end(r);
+  end_look(r, n * q, out);
 }
 
 static void
@@ -164,7 +182,7 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
     r->backend->norm_backward(t, n, x, weight, inv, out, out, d_weight);
   else
     r->backend->norm(t, n, 1e-5f, x, weight, out, inv);
-  end(r);
+  end_look(r, t * n, out);
 }
 
 /* Half as many values as keys and queries lie between tokens where two queries
@@ -179,9 +197,12 @@ rope(RaProbeRank *r, const uint64_t *d)
   float *x = ra_probe_warm(r, t * stride);
   const uint32_t *positions = ra_probe_numbers(r, t, n_positions);
 
+  make_anew(r, t * stride, x);
   begin(r);
   r->backend->rope(t, d[1], d[2], positions, table, 1, x, stride);
   end(r);
+  r->made = x;
+  r->n_made = t * stride;
 }
 
 static void
@@ -197,7 +218,10 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
     r->backend->swiglu_backward(d[0], d[1], gate_up, out, d_gate_up);
   else
     r->backend->swiglu(d[0], d[1], gate_up, out);
-  end(r);
+  if (back)
+    end_look(r, 2 * n, d_gate_up);
+  else
+    end_look(r, n, out);
 }
 
 static void
@@ -226,7 +250,10 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
     r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, out, table);
   else
     r->backend->embedding(d[0], d[1], 0, vocab, tokens, table, out);
-  end(r);
+  if (back)
+    end(r);
+  else
+    end_look(r, d[0] * d[1], out);
 }
 
 static void
@@ -238,14 +265,17 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
   RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_probe_warm(r, 3 * t);
   const uint32_t *targets = ra_probe_numbers(r, t, vocab);
 
+  if (back)
+    make_anew(r, t * vocab, logits);
   begin(r);
   if (back) {
     r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t, logits);
+    end_look(r, t * vocab, logits);
   } else {
     r->backend->log_sum(t, 0, vocab, logits, targets, sums);
     r->backend->log_prob(t, 1, sums, out, out + t);
+    end_look(r, t, out);
   }
-  end(r);
 }
 
 /* With the copy of the logits that a step ends with. */

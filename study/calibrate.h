@@ -84,7 +84,8 @@ RaCalibration *ra_calibrate_rows(const char *name, const char *text,
  * @error: of the text: `name:line: ...`
  *
  * The profile as it is, with the new rows added to its tables (each cell's
- * number, mean and deviation are then those of old and new samples together),
+ * number, mean and deviation are then those of old and new samples together;
+ * rows of runs move means as far as runs differ, ra_fit_refit()),
  * to its counts of rows and behind its sources; laws and held-out errors stay
  * those of the old fit.  Rows of laws without a table are left out, and told
  * of.

@@ -117,6 +117,43 @@ ra_calibrate_rewrite(const char *text, const GArray *changes, GString *out)
   }
 }
 
+/* (transfer full): those of @rows that are of runs, or the others. */
+static GArray *
+rows_of_runs(const GArray *rows, gboolean of_run)
+{
+  GArray *some = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+
+    if (!row->of_run == !of_run)
+      g_array_append_vals(some, row, 1);
+  }
+  return some;
+}
+
+/* (transfer full) (nullable): the law's table with @rows: samples of a
+ * calibration beside its own, and then what runs say of them all. */
+static RaGrid *
+merge_table(RaProfile *profile, const RaFitLaw *law, const GArray *rows)
+{
+  g_autoptr(GArray) samples = rows_of_runs(rows, FALSE);
+  g_autoptr(GArray) runs = rows_of_runs(rows, TRUE);
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, law->law);
+  RaGrid *old = target->grid, *pooled, *both;
+
+  if (samples->len == 0)
+    return ra_fit_refit(law, profile, runs);
+  pooled = ra_fit_merge(law, profile, samples);
+  if (!pooled || runs->len == 0)
+    return pooled;
+  target->grid = pooled;
+  both = ra_fit_refit(law, profile, runs);
+  target->grid = old;
+  ra_grid_free(pooled);
+  return both;
+}
+
 /* Rows of one law into its table. */
 static void
 merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
@@ -127,7 +164,7 @@ merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
 
   /* The table of sends is over those in a node. */
   if (law != ra_fit_pair(TRUE))
-    change.grid = ra_fit_merge(law, profile, rows);
+    change.grid = merge_table(profile, law, rows);
   if (!change.grid) {
     ra_calibrate_note(out, "%s: has no table%s, %u rows are left out", law->law,
                       law == ra_fit_pair(TRUE) ? " of sends between nodes" : "",
@@ -240,9 +277,13 @@ ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
   g_autoptr(RaTrace) trace = load_trace(path, notes, error);
   RaMeasuredTally tally;
   const char *system;
+  guint first = rows->len;
 
   if (!trace || !ra_measured_trace(trace, path, rows, &tally, error))
     return FALSE;
+  for (guint i = first; i < rows->len; i++)
+    g_array_index(rows, RaMeasured, i).of_run =
+        g_strcmp0(ra_trace_head(trace, "source"), "run") == 0;
   if (tally.n_samples == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: %s, expected ops with times of their own (simulate "

@@ -108,6 +108,135 @@ START_TEST(test_merge)
 }
 END_TEST
 
+/* Products of 8 x 4 x 4 shapes that take e^@shift, by turns e^-@shift, of what
+ * @e says; @n samples of deviation @deviation each. */
+static GArray *
+shifted_rows(const RaEstimator *e, double shift, guint n, double deviation,
+             const char *file)
+{
+  static const uint64_t sizes[] = {128, 1024, 4096, 16384};
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (guint i = 0; i < 128; i++) {
+    RaMeasured row = {
+        .op = {.kind = RA_OP_GEMM,
+               .count = 1,
+               .dim = {1u << i / 16, sizes[i % 4], sizes[i / 4 % 4], 1}},
+        .samples = {n, 0, deviation},
+        .file = file,
+        .of_run = TRUE};
+
+    row.measured_s =
+        ra_estimator_op_s(e, &row.op) * exp(i % 2 ? shift : -shift);
+    g_array_append_val(rows, row);
+  }
+  return rows;
+}
+
+static RaEstimator *
+estimator_of(const RaProfile *profile)
+{
+  RaCluster cluster = {.n_nodes = 1,
+                       .gpus_per_node = 8,
+                       .nics_per_node = 8,
+                       .nic_bytes_per_s = 1,
+                       .device = profile->spec};
+
+  return ra_estimator_new(profile, &cluster, NULL);
+}
+
+/* By how much of @shift every cell of the refit has moved: all the same. */
+static double
+gain_of(const RaGrid *before, const RaGrid *after, double shift)
+{
+  double gain = (after->cells[0].mean - before->cells[0].mean) / -shift;
+
+  ck_assert_uint_eq(before->n_cells, 128);
+  ck_assert_uint_eq(after->n_cells, 128);
+  for (guint m = 0; m < 8; m++)
+    for (guint i = 0; i < 16; i++) {
+      gsize c = m * before->stride[0] + i % 4 * before->stride[1] +
+                i / 4 * before->stride[2];
+      double sign = i % 2 ? 1 : -1;
+
+      ck_assert_double_eq_tol(
+          sign * (after->cells[c].mean - before->cells[c].mean) / shift, gain,
+          1e-6);
+      ck_assert_uint_eq(after->cells[c].n, before->cells[c].n);
+    }
+  return gain;
+}
+
+/* A calibration of 4 repeats, 0.02 apart, whose mean is known within 0.01
+ * (squared, 1e-4), and a run of 400 of each (1e-6).
+ * - 0.1 apart: runs differ by tau^2 = (0.01 - 1.01e-4) / 2 = 0.0049495; a cell
+ *   moves by (1e-4 + tau^2) / 0.01 = 0.50495.
+ * - 0.01 apart, no more than repeats say: tau = 0 and 1e-4 / 1.01e-4 = 0.990.
+ * By numbers alone (the fault) it would be 400 / 404 in both. */
+START_TEST(test_run)
+{
+  static const struct {
+    double shift, gain;
+  } cases[] = {{0.1, 0.50495}, {0.01, 1e-4 / 1.01e-4}};
+  g_autofree char *text = profile_text(NULL);
+  g_autoptr(RaProfile) profile = profile_text_parse(text);
+  const RaFitLaw *law = ra_fit_law("gemm.bf16");
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, "gemm.bf16");
+  g_autoptr(RaEstimator) e = estimator_of(profile);
+  double shift = cases[_i].shift;
+  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
+  g_autoptr(GArray) run = shifted_rows(e, shift, 400, 0.02, "run");
+  g_autoptr(RaGrid) refit = NULL;
+  g_autoptr(RaGrid) pooled = NULL;
+
+  ck_assert_ptr_null(ra_fit_refit(law, profile, run)); /* no table */
+  target->grid = ra_fit_table(law, profile, probe, law->tables[0]);
+  refit = ra_fit_refit(law, profile, run);
+  ck_assert_double_eq_tol(gain_of(target->grid, refit, shift), cases[_i].gain,
+                          1e-5);
+  pooled = ra_fit_merge(law, profile, run);
+  ck_assert_double_eq_tol(
+      (pooled->cells[0].mean - target->grid->cells[0].mean) / -shift,
+      400. / 404, 1e-5);
+}
+END_TEST
+
+/* One product of 6 rows, between 4 and 8 (half way, as between powers of two it
+ * is linear), 0.1 more than the table of what was measured once: of draws 1 its
+ * own and 2 / 4 those of the two cells, which move by (tau^2 / 2) / (tau^2 / 2
+ * + tau^2) = 1/3 of it.  The same in two runs: 1/2; but (the fault) the same
+ * twice in one run is one draw. */
+START_TEST(test_runs)
+{
+  static const struct {
+    const char *file;
+    double gain;
+  } cases[] = {{NULL, 1. / 3}, {"b", 1. / 2}, {"a", 1. / 3}};
+  g_autofree char *text = profile_text(NULL);
+  g_autoptr(RaProfile) profile = profile_text_parse(text);
+  const RaFitLaw *law = ra_fit_law("gemm.bf16");
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, "gemm.bf16");
+  g_autoptr(RaEstimator) e = estimator_of(profile);
+  g_autoptr(GArray) probe = shifted_rows(e, 0, 1, 0, "probe");
+  g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+  g_autoptr(RaGrid) refit = NULL;
+  RaMeasured row = g_array_index(probe, RaMeasured, 0);
+
+  row.op.dim[0] = 6;
+  row.file = "a";
+  row.measured_s = ra_estimator_op_s(e, &row.op) * exp(0.1);
+  g_array_append_val(run, row);
+  row.file = cases[_i].file;
+  if (row.file)
+    g_array_append_val(run, row);
+  target->grid = ra_fit_table(law, profile, probe, law->tables[0]);
+  refit = ra_fit_refit(law, profile, run);
+  for (guint m = 0; m < 8; m++) /* 1, 2, 4, 8 ... */
+    ck_assert_double_eq_tol(refit->cells[m * refit->stride[0]].mean,
+                            m == 2 || m == 3 ? 0.1 * cases[_i].gain : 0, 1e-6);
+}
+END_TEST
+
 static Suite *
 calibrate_merge_suite(void)
 {
@@ -116,6 +245,8 @@ calibrate_merge_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_merge, 0, 2);
+  tcase_add_loop_test(tcase, test_run, 0, 2);
+  tcase_add_loop_test(tcase, test_runs, 0, 3);
   suite_add_tcase(suite, tcase);
   return suite;
 }

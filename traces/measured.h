@@ -45,6 +45,8 @@ typedef struct {
   guint file_line;                  /* there, from 1 */
   double deviation_frac; /* of the source's repeats, of measured_s; 0: not
                             published */
+  gboolean of_run;       /* of a plan's run: its repeats are one draw of what
+                            runs differ by */
 } RaMeasured;
 
 /* A row with this as a line is never left out. */
