@@ -17,7 +17,11 @@ bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 bench_programs += %D%/systems
 bench_systems_SOURCES = %D%/systems.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/loop
-bench_loop_SOURCES = %D%/loop.c %D%/loop_plan.c %D%/loop_plan.h
+bench_loop_SOURCES = %D%/loop.c %D%/loop_plan.c %D%/loop_plan.h \
+	%D%/loop_score.c %D%/loop_score.h
+bench_programs += %D%/loop_mpi
+bench_loop_mpi_SOURCES = %D%/loop_mpi.c %D%/loop_plan.c %D%/loop_plan.h \
+	%D%/loop_score.c %D%/loop_score.h
 bench_programs += %D%/engines
 bench_engines_SOURCES = %D%/engines.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/jitter

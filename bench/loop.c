@@ -29,24 +29,19 @@
 #include "base/text.h"
 #include "bench/figure.h"
 #include "bench/loop_plan.h"
+#include "bench/loop_score.h"
 #include "study/calibrate.h"
 #include "study/execute.h"
 #include "study/host.h"
 #include "study/replay.h"
 
 #define RANKS_MOST 4
-#define ORDER_FRAC 0.1 /* plans whose times differ by more have an order */
-#define ROUNDS 2       /* runs of every plan */
+#define ROUNDS 2 /* runs of every plan */
 
-/* What an iteration took. */
-typedef struct {
-  double sim_s, run_s;
-} Pair;
-
-/* The same, of which plan. */
+/* What an iteration took, of which plan. */
 typedef struct {
   LoopCase c;
-  Pair all;
+  LoopPair all;
 } Done;
 
 typedef struct {
@@ -54,13 +49,10 @@ typedef struct {
   uint32_t n_ranks;
   guint n_iterations;
   gboolean quick;
-  gboolean cpu;       /* one rank, in CPU seconds */
-  GArray *iterations; /* of double: errors of iterations */
-  GArray *calls;      /* the same of calls */
-  GArray *done;       /* of Done */
-  RaTrace *samples;   /* of the probe, owned */
-  guint n_pairs;      /* of plans with an order */
-  guint n_wrong;      /* of them predicted the other way round */
+  gboolean cpu;     /* one rank, in CPU seconds */
+  GArray *done;     /* of Done */
+  RaTrace *samples; /* of the probe, owned */
+  LoopScore score;
 } Bench;
 
 static void
@@ -68,57 +60,6 @@ die(const char *what, GError *error)
 {
   fprintf(stderr, "loop: %s: %s\n", what, error ? error->message : "failed");
   exit(0); /* a bench says what it could not do, and that is all */
-}
-
-static double
-median(GArray *values)
-{
-  return bench_median((double *)(void *)values->data, values->len);
-}
-
-/* Of the iterations after the first: what @call takes from its first task's
- * begin to its last one's end; without a call, the iteration, from the end of
- * the one before. */
-static void
-add_spans(const RaTrace *trace, const char *call, guint n_iterations,
-          GArray *spans)
-{
-  double before_s = 0;
-
-  for (guint k = 0; k < n_iterations; k++) {
-    double begin_s = (double)INFINITY, end_s = 0, s;
-
-    for (guint i = 0; i < ra_trace_n_rows(trace); i++) {
-      const RaTraceRow *row = ra_trace_row(trace, i);
-
-      if (row->iteration != k || (call && strcmp(row->call, call) != 0))
-        continue;
-      begin_s = fmin(begin_s, row->begin_s);
-      end_s = fmax(end_s, row->end_s);
-    }
-    s = end_s - (call ? begin_s : before_s);
-    before_s = end_s;
-    if (k > 0 || n_iterations == 1)
-      g_array_append_val(spans, s);
-  }
-}
-
-/* Their median over all of @traces. */
-static double
-span_s(const GPtrArray *traces, const char *call, guint n_iterations)
-{
-  g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(double));
-
-  for (guint i = 0; i < traces->len; i++)
-    add_spans(traces->pdata[i], call, n_iterations, spans);
-  return median(spans);
-}
-
-/* (transfer full): for traces. */
-static GPtrArray *
-new_traces(void)
-{
-  return g_ptr_array_new_with_free_func((GDestroyNotify)ra_trace_free);
 }
 
 static RaSetup *
@@ -168,60 +109,6 @@ execute(const Bench *b, const LoopCase *c, const char *profile, gboolean ops)
 }
 
 static void
-print_pair(const LoopCase *c, const char *what, Pair pair, GArray *errors)
-{
-  double error = pair.sim_s / pair.run_s - 1, size = fabs(error);
-
-  printf("%s\t%s\t%s\t%s\t%.4f\t%.4f\t%+.3f\n", c->size, c->algorithm, c->plan,
-         what, pair.sim_s, pair.run_s, error);
-  fflush(stdout);
-  g_array_append_val(errors, size);
-}
-
-/* What one plan was predicted to take, and took: prints its rows. */
-static Pair
-compare_case(Bench *b, const LoopCase *c, const GPtrArray *sim,
-             const GPtrArray *run)
-{
-  const char *const *calls = loop_case_calls(c);
-  Pair all = {span_s(sim, NULL, b->n_iterations),
-              span_s(run, NULL, b->n_iterations)};
-
-  print_pair(c, "iteration", all, b->iterations);
-  for (guint i = 0; calls[i]; i++) {
-    Pair call = {span_s(sim, calls[i], b->n_iterations),
-                 span_s(run, calls[i], b->n_iterations)};
-
-    print_pair(c, calls[i], call, b->calls);
-  }
-  return all;
-}
-
-/* Pairs of plans of one size and algorithm. */
-static void
-check_order(Bench *b, const Pair *pairs, guint size, guint algorithm, guint n)
-{
-  for (guint i = 0; i < n; i++)
-    for (guint k = i + 1; k < n; k++) {
-      double ratio = pairs[i].run_s / pairs[k].run_s;
-
-      if (fmax(ratio, 1 / ratio) <= 1 + ORDER_FRAC)
-        continue;
-      b->n_pairs++;
-      if ((ratio > 1) == (pairs[i].sim_s > pairs[k].sim_s))
-        continue;
-      b->n_wrong++;
-      printf("# wrong order: %s %s, %s and %s: %.4f and %.4f, in truth %.4f "
-             "and %.4f s\n",
-             loop_case(size, algorithm, i).size,
-             loop_case(size, algorithm, i).algorithm,
-             loop_case(size, algorithm, i).plan,
-             loop_case(size, algorithm, k).plan, pairs[i].sim_s, pairs[k].sim_s,
-             pairs[i].run_s, pairs[k].run_s);
-    }
-}
-
-static void
 write_profile(const Bench *b, const char *path)
 {
   GError *error = NULL;
@@ -260,7 +147,7 @@ static void
 run_plans(Bench *b, guint size, guint algorithm, const char *profile)
 {
   guint n = loop_n_plans(b->n_ranks);
-  g_autofree Pair *pairs = g_new0(Pair, n);
+  g_autofree LoopPair *pairs = g_new0(LoopPair, n);
   g_autoptr(GPtrArray) sims =
       g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
   g_autoptr(GPtrArray) runs =
@@ -269,8 +156,8 @@ run_plans(Bench *b, guint size, guint algorithm, const char *profile)
   for (guint plan = 0; plan < n; plan++) {
     LoopCase c = loop_case(size, algorithm, plan);
 
-    g_ptr_array_add(sims, new_traces());
-    g_ptr_array_add(runs, new_traces());
+    g_ptr_array_add(sims, loop_traces_new());
+    g_ptr_array_add(runs, loop_traces_new());
     g_ptr_array_add(sims->pdata[plan], predict(b, &c, profile));
   }
   for (guint round = 0; round < (b->quick ? 1 : ROUNDS); round++)
@@ -282,18 +169,17 @@ run_plans(Bench *b, guint size, guint algorithm, const char *profile)
   for (guint plan = 0; plan < n; plan++) {
     LoopCase c = loop_case(size, algorithm, plan);
 
-    pairs[plan] = compare_case(b, &c, sims->pdata[plan], runs->pdata[plan]);
+    pairs[plan] =
+        loop_score_plan(&b->score, &c, sims->pdata[plan], runs->pdata[plan]);
     g_array_append_vals(b->done, &(Done){c, pairs[plan]}, 1);
   }
-  check_order(b, pairs, size, algorithm, n);
+  loop_score_order(&b->score, pairs, size, algorithm, n);
 }
 
 static void
 run_all(Bench *b, const char *profile)
 {
-  printf("# predicted and measured: seconds, medians over iterations after the "
-         "first; error: predicted / measured - 1\n"
-         "model\talgorithm\tplan\twhat\tpredicted_s\tmeasured_s\terror_frac\n");
+  loop_score_head();
   for (guint size = 0; size < (b->quick ? 1 : loop_n_sizes()); size++)
     for (guint algorithm = 0; algorithm < (b->quick ? 1 : 2); algorithm++)
       run_plans(b, size, algorithm, profile);
@@ -386,14 +272,14 @@ refit_one(Bench *b, guint which, const char *profile, GArray *before,
          one->size, one->algorithm, one->plan);
   for (guint i = 0; i < b->done->len; i++) {
     const Done *d = &g_array_index(b->done, Done, i);
-    g_autoptr(GPtrArray) sim = new_traces();
+    g_autoptr(GPtrArray) sim = loop_traces_new();
     double was = fabs(d->all.sim_s / d->all.run_s - 1);
     double s, is;
 
     if (i == which)
       continue;
     g_ptr_array_add(sim, predict(b, &d->c, path));
-    s = span_s(sim, NULL, b->n_iterations);
+    s = loop_span_s(sim, NULL, b->n_iterations);
     is = fabs(s / d->all.run_s - 1);
     printf("%s\t%s\t%s\t%.4f\t%.4f\t%+.3f\n", d->c.size, d->c.algorithm,
            d->c.plan, s, d->all.run_s, s / d->all.run_s - 1);
@@ -419,16 +305,15 @@ refit(Bench *b, const char *profile, double *out_before, double *out_after)
 
   for (guint i = 0; i * n < b->done->len; i++)
     refit_one(b, i * n + i % n, profile, before, after);
-  *out_before = median(before);
-  *out_after = median(after);
+  *out_before = loop_median(before);
+  *out_after = loop_median(after);
 }
 
 static void
 bench_clear(Bench *b)
 {
   ra_folder_remove(b->folder);
-  g_array_unref(b->iterations);
-  g_array_unref(b->calls);
+  loop_score_clear(&b->score);
   g_array_unref(b->done);
   ra_trace_free(b->samples);
   g_free(b->folder);
@@ -451,8 +336,6 @@ main(int argc, char **argv)
              .n_ranks = (uint32_t)CLAMP(n_cores, 1, RANKS_MOST),
              .quick = has_flag(argc, argv, "--quick"),
              .cpu = has_flag(argc, argv, "--cpu"),
-             .iterations = g_array_new(FALSE, FALSE, sizeof(double)),
-             .calls = g_array_new(FALSE, FALSE, sizeof(double)),
              .done = g_array_new(FALSE, FALSE, sizeof(Done))};
   g_autofree char *profile = NULL;
   double before, after;
@@ -463,15 +346,13 @@ main(int argc, char **argv)
   }
   b.n_ranks = b.cpu ? 1 : b.n_ranks == 3 ? 2 : b.n_ranks;
   b.n_iterations = b.quick ? 3 : 6;
+  loop_score_init(&b.score, b.n_iterations);
   profile = calibrate(&b);
   run_all(&b, profile);
   refit(&b, profile, &before, &after);
-  bench_bar("iteration_error_median", median(b.iterations), BENCH_AT_MOST, 0.1);
-  bench_bar("call_error_median", median(b.calls), BENCH_AT_MOST, 0.15);
-  bench_bar("wrong_order_of_pairs", b.n_wrong, BENCH_AT_MOST, 0);
+  loop_score_bars(&b.score);
   if (isfinite(after)) /* there were other plans */
     bench_bar("refit_error_median", after, BENCH_AT_MOST, fmax(before, 0.005));
-  printf("# %u pairs of plans differ by more than %g\n", b.n_pairs, ORDER_FRAC);
   bench_clear(&b);
   return 0;
 }

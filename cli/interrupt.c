@@ -4,7 +4,8 @@
 
 #include "cli/interrupt.h"
 
-static gint stop; /* atomic: set by the signal */
+static gint stop;       /* atomic: set by the signal */
+static gint is_watched; /* atomic */
 
 static void
 on_interrupt(int signal_number)
@@ -21,5 +22,13 @@ ra_interrupt_watch(void)
 
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
+  g_atomic_int_set(&is_watched, 1);
   return &stop;
+}
+
+gboolean
+ra_interrupt_note(void)
+{
+  g_atomic_int_set(&stop, 1);
+  return g_atomic_int_get(&is_watched) != 0;
 }

@@ -13,4 +13,7 @@
  */
 gint *ra_interrupt_watch(void);
 
+/* As if SIGINT had come; returns whether it is watched. */
+gboolean ra_interrupt_note(void);
+
 #endif

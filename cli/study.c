@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/world.h"
 #include "study/answer.h"
 #include "study/refine.h"
 #include "study/study_plot.h"
@@ -122,7 +123,10 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
   g_autoptr(RaStudy) question = load(options->files[0], error);
   g_autoptr(RaPointCache) cache =
       texts->no_cache ? NULL : ra_point_cache_new(texts->cache);
+  RaWorld *world = ra_world_current();
+  gboolean is_first = !world || world->process == 0;
   RaSweepOptions wanted = {.n_threads = n_threads,
+                           .world = world,
                            .cache = cache,
                            .stop = ra_interrupt_watch(),
                            .data = &begin_us};
@@ -131,7 +135,9 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
 
   if (!question)
     return 0;
-  if (isatty(STDERR_FILENO))
+  if (!is_first)
+    wanted.cache = NULL;
+  if (is_first && isatty(STDERR_FILENO))
     wanted.progress = show_progress;
   sweep = ra_sweep_new(question, &flags, &wanted, error);
   if (sweep)
@@ -143,7 +149,7 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
   warn(sweep, cache);
   answer = ra_answer_new(sweep);
   if (!print(sweep, answer, options->format, error) ||
-      (texts->plot && !draw(sweep, answer, texts->plot, error)))
+      (texts->plot && is_first && !draw(sweep, answer, texts->plot, error)))
     return 0;
   return answer->found ? 0 : 1;
 }
@@ -158,7 +164,7 @@ run(int argc, char **argv, GError **error)
       {"plot", 0, 0, G_OPTION_ARG_FILENAME, &texts.plot,
        "Draw the points: FILE.svg, .png or .pdf; -: as text", "FILE"},
       {"threads", 0, 0, G_OPTION_ARG_FILENAME, &texts.threads,
-       "Points run at a time (as many as processors)", "N"},
+       "Points run at a time, of each process (as many as processors)", "N"},
       {"cache", 0, 0, G_OPTION_ARG_FILENAME, &texts.cache,
        "Where points are kept (the user's cache directory)", "FOLDER"},
       {"no-cache", 0, 0, G_OPTION_ARG_NONE, &texts.no_cache,
@@ -183,11 +189,13 @@ const RaCommand ra_command_study = {
     .details =
         "Points that have run before are known; Ctrl-C keeps those that have "
         "ended.  The\n"
-        "exit status is 1 if no point answers.\n"
+        "exit status is 1 if no point answers.  Processes of mpirun or srun "
+        "share the points.\n"
         "\n"
         "Examples:\n"
         "  reallot study gpus.study\n"
         "  reallot study lengths.study --plot=lengths.svg\n"
+        "  mpirun -q -n 4 reallot study lengths.study\n"
         "  reallot study gpus.study --set 'cluster.price=2 USD/gpu/h' "
         "--format=tsv\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/world.h"
 
@@ -20,7 +21,12 @@ static RaWorld *world;
 static gboolean
 is_shared(const char *command)
 {
-  return strcmp(command, "run") == 0 || strcmp(command, "calibrate") == 0;
+  static const char *const shared[] = {"run", "calibrate", "study"};
+
+  for (guint i = 0; i < G_N_ELEMENTS(shared); i++)
+    if (strcmp(command, shared[i]) == 0)
+      return TRUE;
+  return FALSE;
 }
 
 /* Open MPI's mpirun; srun and others that speak PMIx or PMI. */
@@ -66,7 +72,8 @@ end_now(int status, const char *line)
 gboolean
 ra_world_begin(const char *command, char **argv, GError **error)
 {
-  const RaWorldHooks hooks = {.end = end_now, .silent_s = SILENT_S};
+  const RaWorldHooks hooks = {
+      .end = end_now, .silent_s = SILENT_S, .stops = ra_interrupt_note};
   GError *fault = NULL;
   int nothing;
 

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -405,7 +406,8 @@ watch(void *data)
     if (terminated_s > 0 && now - terminated_s > GRACE_S)
       end(w, 4, w->process == 0 ? "ended by SIGTERM" : NULL);
     if (terminated_s <= 0 && atomic_load(&is_terminated))
-      terminated_s = now;
+      terminated_s =
+          w->hooks.stops && w->hooks.stops() ? (double)INFINITY : now;
   }
   return NULL;
 }

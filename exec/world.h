@@ -75,6 +75,9 @@ typedef struct {
   /* Prints @line, if there is one, and ends the process at once. */
   void (*end)(int status, const char *line);
   double silent_s; /* a process that says nothing for so long has stalled */
+  /* (nullable): SIGTERM has come, as mpirun sends it for Ctrl-C; whether the
+   * command ends by itself then.  Else all end. */
+  gboolean (*stops)(void);
 } RaWorldHooks;
 
 /**

@@ -22,6 +22,7 @@ libstudy_a_SOURCES += %D%/contest_field.c
 libstudy_a_SOURCES += %D%/contest_measure.c
 libstudy_a_SOURCES += %D%/contest_impl.h
 libstudy_a_SOURCES += %D%/contest_table.c
+libstudy_a_SOURCES += %D%/deal.c %D%/deal.h
 libstudy_a_SOURCES += %D%/explain.c %D%/explain.h
 libstudy_a_SOURCES += %D%/explain_memory.c %D%/explain_memory.h
 libstudy_a_SOURCES += %D%/export.c %D%/export.h %D%/export_impl.h

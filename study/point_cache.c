@@ -54,10 +54,27 @@ hash_file(RaPointCache *cache, const char *path)
   return *known;
 }
 
+/* reallot and reallot-mpi beside it are made of the same sources: one name for
+ * both.  (transfer full) */
+static char *
+program_path(void)
+{
+  static const char suffix[] = "-mpi";
+  g_autofree char *self = g_file_read_link(PROGRAM, NULL);
+
+  if (self && g_str_has_suffix(self, suffix)) {
+    self[strlen(self) - strlen(suffix)] = '\0';
+    if (g_file_test(self, G_FILE_TEST_EXISTS))
+      return g_steal_pointer(&self);
+  }
+  return g_strdup(PROGRAM);
+}
+
 RaPointCache *
 ra_point_cache_new(const char *folder)
 {
   RaPointCache *cache = g_new0(RaPointCache, 1);
+  g_autofree char *program = program_path();
 
   cache->folder = folder ? g_strdup(folder)
                          : g_build_filename(g_get_user_cache_dir(), "reallot",
@@ -65,7 +82,7 @@ ra_point_cache_new(const char *folder)
   cache->hashes =
       g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
   cache->program = ra_hash_u64(ra_hash_text(RA_HASH_INIT, PACKAGE_VERSION),
-                               hash_file(cache, PROGRAM));
+                               hash_file(cache, program));
   return cache;
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
+#include "study/deal.h"
 #include "study/model_error.h"
 #include "study/sweep.h"
 
@@ -63,6 +65,59 @@ look_up(Job *job)
   job->n_done = sweep->n_cached;
 }
 
+/* How far it came; (transfer full). */
+static char *
+stopped_line(const Job *job)
+{
+  return g_strdup_printf(
+      "stopped after %u of %u points%s", job->n_done, job->n,
+      job->options->cache ? ", which the same command will not run again" : "");
+}
+
+/* What other processes are at goes with them. */
+static void
+on_stopped(void *data)
+{
+  const Job *job = data;
+  RaWorld *world = job->options->world;
+  g_autoptr(GError) error = g_error_new(RA_ERROR, RA_ERROR_NEGATIVE, "stopped");
+  g_autofree char *line = stopped_line(job);
+
+  world->table->fail(world, ra_error_exit_status(error), 0, line);
+}
+
+/* All processes have the same points, and the same program for them. */
+static gboolean
+agree(const Job *job, GError **error)
+{
+  g_autoptr(RaPointCache) cache = ra_point_cache_new(NULL); /* for its keys */
+  uint64_t hash = RA_HASH_INIT;
+
+  for (guint i = 0; i < job->n; i++)
+    hash = ra_hash_u64(hash, ra_point_cache_key(cache, &job->points[i].spec));
+  return ra_world_agree(job->options->world, hash, "the study", error);
+}
+
+/* The same by all processes of a world; then each has what came of it. */
+static void
+run_in_world(Job *job, RaTrial *trials)
+{
+  const RaSweepOptions *o = job->options;
+  g_autofree RaTrialSpec *specs = g_new0(RaTrialSpec, job->n);
+
+  for (guint i = 0; i < job->n; i++)
+    specs[i] = job->points[i].spec;
+  if (o->world->process > 0) {
+    ra_deal_serve(o->world, specs, o->n_threads);
+  } else {
+    ra_deal_trials(o->world, specs, job->whose, job->n_new, o->n_threads,
+                   o->stop, on_stopped, on_done, job, trials);
+    for (guint i = 0; i < job->n_new; i++)
+      job->trials[job->whose[i]] = trials[i];
+  }
+  ra_deal_share(o->world, job->trials, job->n);
+}
+
 /* Runs the others; FALSE: it was stopped. */
 static gboolean
 run_new(Job *job)
@@ -74,6 +129,10 @@ run_new(Job *job)
   for (guint i = 0; i < job->n_new; i++)
     specs[i] = job->points[job->whose[i]].spec;
   tell(job);
+  if (job->options->world) {
+    run_in_world(job, trials);
+    return TRUE;
+  }
   n_run = ra_trials_run(specs, job->n_new, job->options->n_threads,
                         job->options->stop, on_done, job, trials);
   for (guint i = 0; i < job->n_new; i++)
@@ -154,15 +213,15 @@ run(Job *job, GError **error)
 {
   RaSweep *sweep = job->sweep;
 
+  if (job->options->world && !agree(job, error))
+    return FALSE;
   look_up(job);
   if (!run_new(job)) {
+    g_autofree char *line = stopped_line(job);
+
     for (guint i = 0; i < job->n; i++)
       ra_trial_clear(&job->trials[i]);
-    g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
-                "stopped after %u of %u points%s", job->n_done, job->n,
-                job->options->cache ? ", which the same command will not run "
-                                      "again"
-                                    : "");
+    g_set_error_literal(error, RA_ERROR, RA_ERROR_NEGATIVE, line);
     return FALSE;
   }
   for (guint i = 0; i < sweep->n; i++) {

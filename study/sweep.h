@@ -11,12 +11,15 @@
 #ifndef RA_STUDY_SWEEP_H
 #define RA_STUDY_SWEEP_H
 
+#include "exec/world.h"
 #include "study/point_cache.h"
 #include "study/study.h"
 
 typedef struct {
   guint n_threads;     /* 0: as many as processors */
-  RaPointCache *cache; /* nullable: none */
+  RaWorld *world;      /* nullable: whose processes share the points; each has
+                          all of them in the end */
+  RaPointCache *cache; /* nullable: none; of process 0 */
   const gint *stop;    /* nullable: not 0: no further point is begun */
   void (*progress)(guint n_done, guint n_points, guint n_cached,
                    void *data); /* nullable: of one thread at a time */
@@ -49,7 +52,8 @@ typedef struct {
  * @study: borrowed, outlives the sweep
  * @flags: as of ra_study_point()
  * @error: %RA_ERROR_INPUT: no point can be read, why the first cannot;
- *   %RA_ERROR_NEGATIVE: it was stopped, and how far it came
+ *   %RA_ERROR_NEGATIVE: it was stopped, and how far it came; of a world: the
+ *   points of its processes differ
  *
  * Returns: (transfer full): ra_sweep_free() it
  */

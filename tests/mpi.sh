@@ -3,47 +3,8 @@
 # for bit; one that dies, is stopped or differs ends all with a line that names
 # it.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
-# shellcheck source=tests/cli_impl.sh
-. "${srcdir:?is set by make check}/tests/cli_impl.sh"
-
-skip() {
-  echo "1..0 # SKIP $1"
-  exit 0
-}
-[ -x "$builddir/reallot-mpi" ] || skip "built without MPI"
-command -v mpirun >/dev/null || skip "no mpirun"
-
-# More ranks than cores, as root, without what containers forbid.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-  OMPI_MCA_btl_vader_single_copy_mechanism=none \
-  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-# Open MPI 4.1 leaves memory of components that it has unloaded by then, so that
-# no suppression finds their names; what else a sanitizer finds still counts.
-export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
-
-mpi() { # N ARGUMENT...
-  local p=$1
-  shift
-  timeout 300 mpirun -q -n "$p" "$reallot" "$@" >out 2>err </dev/null
-  rc=$?
-}
-
-works_on() { # N ARGUMENT...
-  mpi "$@"
-  [ "$rc" -eq 0 ] && [ -s out ] && [ ! -s err ]
-  result $? "mpirun -n ${*/#"$srcdir"\//}"
-  [ ! -s err ] || sed 's/^/# /' err | head
-}
-
-fails_on() { # MESSAGE N ARGUMENT...: exit not 0, one line of ours
-  local message=$1
-  shift
-  mpi "$@"
-  [ "$rc" -ne 0 ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
-    grep -q -- "^reallot: $message" err
-  result $? "refused: mpirun -n $*"
-  grep -q -- "^reallot: $message" err || sed 's/^/# /' err
-}
+# shellcheck source=tests/mpi_impl.sh
+. "${srcdir:?is set by make check}/tests/mpi_impl.sh"
 
 # Columns: iteration, reward, kl, losses, norm, near ties; the time is last.
 values() { grep -v '^#' out | cut -f1-7; }
@@ -132,9 +93,9 @@ process_of() {
   done
 }
 
-# Process $1 gets signal $2 when folder $3 has a checkpoint after two iterations;
-# all end within 10 s, in one line that says $4, and the newest checkpoint is
-# whole: the run goes on to the same bits.
+# Process $1 gets signal $2 when folder $3 has a checkpoint after two
+# iterations; all end within 10 s, in one line that says $4, and the newest
+# checkpoint is whole: the run goes on to the same bits.
 loses() { # PROCESS SIGNAL FOLDER SAYS
   local i=0 begin pid
   timeout 120 mpirun -q -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
@@ -173,8 +134,9 @@ loses 1 STOP k.third 'ranks 2 to 3 (process 1 on .*) said nothing for 3 s'
 works run ppo-tiny-8.plan -n 1 --save ref=bad
 printf '\0\0\300\177' | dd of=bad/model.safetensors bs=1 conv=notrunc \
   seek=$(($(wc -c <bad/model.safetensors) - 4)) 2>/dev/null
-fails_on "it0/ref_inference/.* is the first op whose result is not finite: par" \
-  4 run ppo-tiny-8.plan -n 3 --weights ref=bad --checkpoint k.bad
+fails_on \
+  "it0/ref_inference/.* is the first op whose result is not finite: par" 4 run \
+  ppo-tiny-8.plan -n 3 --weights ref=bad --checkpoint k.bad
 [ "$rc" -eq 4 ] && ! ls k.bad/iteration-* 2>/dev/null
 result $? "exit status 4, and nothing of it is saved"
 grep '^reallot: ' err | sed 's/^reallot: //' >far.line

@@ -23,8 +23,8 @@ remove() {
 }
 trap remove EXIT
 { ip netns add $a && ip netns add $b &&
-  ip link add ${a}w netns $a type veth peer name ${b}w netns $b; } 2>/dev/null ||
-  skip "no network namespaces here"
+  ip link add ${a}w netns $a type veth peer name ${b}w netns $b
+} 2>/dev/null || skip "no network namespaces here"
 wire() { # NAMESPACE WIRE ADDRESS
   ip -n "$1" addr add "$3/24" dev "$2" && ip -n "$1" link set "$2" up &&
     ip -n "$1" link set lo up

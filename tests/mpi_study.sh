@@ -1,0 +1,93 @@
+#!/bin/bash
+# Studies and searches whose processes share the work: what they print is what
+# one process prints, byte for byte, whatever their number.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/mpi_impl.sh
+. "${srcdir:?is set by make check}/tests/mpi_impl.sh"
+
+export XDG_CACHE_HOME=$tmp/cache
+
+alike() { # WHAT: out is as the file one
+  [ -s one ] && cmp -s one out
+  result $? "$1"
+  diff one out | head -5 | sed 's/^/# /'
+}
+n_kept() { find "$1" -name '*.point' | wc -l; }
+
+small() { # VALUES: of prompts; the last axis has a point that cannot be
+  printf '%s\n' '[study]' 'title = Small' 'plan = ppo-tiny-4-colocated.plan' \
+    'question = minimum' 'of = iteration' '[axis prompts]' \
+    'key = workload.prompts' "values = $1" '[axis dp]' \
+    'key = call actor_train.dp' 'values = 2, 3' >small.study
+}
+small '8, 16, 24, 32, 40, 48'
+
+same() { # FORMAT PROCESSES...
+  local format=$1 p
+  shift
+  works study small.study --no-cache --format="$format"
+  cp out one
+  for p; do
+    works_on "$p" study small.study --no-cache --format="$format" --threads=1
+    alike "$p processes print what one does, as $format"
+  done
+}
+same text 2
+same json 1 4
+grep -q '"allowed": "no"' one
+result $? "a point that cannot be is among them"
+
+# What one process kept another number of them knows, and the other way round.
+works study small.study --cache=one.cache
+cp out one
+works_on 3 study small.study --cache=far.cache
+alike "three processes, with a cache"
+[ "$(n_kept one.cache)" -gt 5 ] && diff -r one.cache far.cache
+result $? "the caches are alike"
+rm one.cache/*[0-7].point
+works_on 2 study small.study --cache=one.cache
+alike "what is missing of a cache is run again"
+diff -r one.cache far.cache
+result $? "and kept"
+
+# Points of other files are refused before any has run.
+sed 's/8, 16/4, 16/' small.study >other.study
+timeout 60 mpirun -q -n 1 "$reallot" study small.study : \
+  -n 1 "$reallot" study other.study >out 2>err </dev/null
+[ $? -eq 2 ] && [ ! -s out ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q '^reallot: the study of process 1 is not that of process 0' err
+result $? "processes that study something else are named"
+fails_on "no file 'nowhere.study'" 2 study nowhere.study
+
+# No point answers: exit status 1, as of one process.
+sed 's/^of = .*/&\nwhere = iteration < 1 us/' small.study >none.study
+run study none.study --no-cache
+cp out one
+[ "$rc" -eq 1 ]
+result $? "no answer: exit status 1"
+mpi 2 study none.study --no-cache
+[ "$rc" -eq 1 ]
+result $? "of two processes too"
+alike "and the same words"
+
+# Ctrl-C: mpirun ends its processes; what has ended is kept.
+seq -s ', ' 8 8 4000 >values
+small "$(cat values)"
+mpirun -q -n 2 "$reallot" study small.study --cache=cut.cache >out 2>err \
+  </dev/null &
+pid=$!
+i=0
+while [ "$(n_kept cut.cache 2>/dev/null)" -lt 3 ] && [ $((i += 1)) -lt 600 ]; do
+  sleep 0.05
+done
+kill -INT $pid
+wait $pid
+rc=$?
+[ "$rc" -ne 0 ] && [ ! -s out ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q '^reallot: stopped after [0-9]* of 1000 points' err
+result $? "Ctrl-C says how far it came"
+grep -q '^reallot: stopped' err || sed 's/^/# /' err
+[ "$(n_kept cut.cache)" -ge 3 ] && [ "$(n_kept cut.cache)" -lt 1000 ]
+result $? "and keeps what has ended"
+
+echo "1..$n"
