@@ -1,4 +1,5 @@
-/* reallot import: another framework's configuration as workload and plan. */
+/* reallot import: another framework's configuration as workload and plan, and a
+ * machine's topology as a cluster. */
 #include "config.h"
 
 #include <errno.h>
@@ -9,11 +10,13 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "study/file_kind.h"
+#include "study/machine.h"
 #include "study/recipe.h"
 
 /* As they are typed; owned, nullable. */
 typedef struct {
-  char *from, *name, *gpu, *prompt, *response, *model;
+  char *from, *name, *gpu, *prompt, *response, *model, *nodes;
 } Texts;
 
 static void
@@ -25,6 +28,7 @@ texts_clear(Texts *texts)
   g_free(texts->prompt);
   g_free(texts->response);
   g_free(texts->model);
+  g_free(texts->nodes);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -77,17 +81,88 @@ write_file(const char *folder, const char *name, const char *suffix,
 }
 
 static gboolean
+make_folder(const char *folder, GError **error)
+{
+  if (g_mkdir_with_parents(folder, 0777) == 0)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
+              g_strerror(errno));
+  return FALSE;
+}
+
+static gboolean
 write_files(const char *folder, const char *name, const RaImported *files,
             GError **error)
 {
-  if (g_mkdir_with_parents(folder, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
-                g_strerror(errno));
-    return FALSE;
-  }
-  return write_file(folder, name, ".workload", files->workload, error) &&
+  return make_folder(folder, error) &&
+         write_file(folder, name, ".workload", files->workload, error) &&
          write_file(folder, name, ".cluster", files->cluster, error) &&
          write_file(folder, name, ".plan", files->plan, error);
+}
+
+/* Flags that say how a configuration is to be understood. */
+static gboolean
+refuse_texts(const Texts *texts, GError **error)
+{
+  const char *flag = texts->from       ? "--from"
+                     : texts->model    ? "--model"
+                     : texts->prompt   ? "--prompt-length"
+                     : texts->response ? "--response-length"
+                                       : NULL;
+
+  if (!flag)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "%s: expected a framework's configuration with it, but a "
+              "machine's topology was given",
+              flag);
+  return FALSE;
+}
+
+/* Whether --gpu, if it was given, names a profile. */
+static gboolean
+has_profile(const char *gpu, GError **error)
+{
+  g_autofree char *name = gpu ? g_strconcat(gpu, ".profile", NULL) : NULL;
+  g_autofree char *path =
+      name ? ra_data_find("profiles", name, NULL, error) : NULL;
+
+  return !gpu || path;
+}
+
+static gboolean
+import_machine(const RaOptions *options, const Texts *texts, GError **error)
+{
+  const char *folder = options->output ? options->output : ".";
+  g_autofree char *name =
+      texts->name ? g_strdup(texts->name) : base_of(options->files[0]);
+  g_autofree char *text = NULL;
+  g_autoptr(RaMachine) machine = NULL;
+  g_autoptr(GPtrArray) tables = NULL;
+  uint64_t n_nodes = 1;
+
+  if (!refuse_texts(texts, error) ||
+      !ra_option_uint64("--nodes", texts->nodes, 1, 1000000, &n_nodes, error))
+    return FALSE;
+  machine = ra_machine_load(options->files[0], error);
+  if (machine && has_profile(texts->gpu, error))
+    text = ra_machine_cluster(machine, (uint32_t)n_nodes, texts->gpu, error);
+  if (!text || !make_folder(folder, error) ||
+      !write_file(folder, name, ".cluster", text, error))
+    return FALSE;
+  tables = ra_inspect_machine(machine);
+  return ra_output_tables(tables, options->format, error);
+}
+
+static gboolean
+refuse_nodes(const Texts *texts, GError **error)
+{
+  if (!texts->nodes)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--nodes: expected a machine's topology with it, but a "
+              "configuration has its own");
+  return FALSE;
 }
 
 static gboolean
@@ -106,7 +181,8 @@ import(const RaOptions *options, const Texts *texts, GError **error)
                             texts->prompt, texts->response, texts->model};
   RaFramework framework;
 
-  if (!settings || !find_framework(settings, texts, path, &framework, error))
+  if (!settings || !refuse_nodes(texts, error) ||
+      !find_framework(settings, texts, path, &framework, error))
     return FALSE;
   recipe = ra_recipe_read(settings, framework, error);
   if (recipe)
@@ -117,11 +193,20 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   return ra_output_tables(tables, options->format, error);
 }
 
+/* By its content, as topologies have no name of their own. */
+static gboolean
+is_machine(const char *path)
+{
+  RaFileKind kind;
+
+  return ra_file_kind(path, &kind, NULL) && kind == RA_FILE_MACHINE;
+}
+
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_auto(Texts) texts = {NULL, NULL, NULL, NULL, NULL, NULL};
+  g_auto(Texts) texts = {.from = NULL};
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME, &texts.from,
        "Whose configuration it is: verl, openrlhf, nemo-rl, realhf (what it "
@@ -135,7 +220,10 @@ run(int argc, char **argv, GError **error)
        "Model configs: CONFIG for all, or actor=CONFIG,ref=CONFIG ...",
        "CONFIG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &texts.gpu,
-       "Profile of the cluster's GPUs (h100-sxm)", "NAME"},
+       "Profile of the cluster's GPUs (h100-sxm; what the topology tells)",
+       "NAME"},
+      {"nodes", 0, 0, G_OPTION_ARG_FILENAME, &texts.nodes,
+       "Of a topology: nodes like this one (1)", "N"},
       {"prompt-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.prompt,
        "Law of the prompts' lengths (the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
@@ -145,7 +233,8 @@ run(int argc, char **argv, GError **error)
   if (ra_options_parse(&options, &ra_command_import, own, argc, argv, error) &&
       !options.help && ra_option_file("--output", options.output, error) &&
       ra_option_file("--name", texts.name, error))
-    import(&options, &texts, error);
+    (is_machine(options.files[0]) ? import_machine : import)(&options, &texts,
+                                                             error);
   return 0;
 }
 
@@ -158,12 +247,16 @@ const RaCommand ra_command_import = {
         "ReaLHF.  Workload,\n"
         "cluster and plan are written; what was not understood, taken about "
         "right or\n"
-        "assumed is printed line by line.\n"
+        "assumed is printed line by line.  Or it is a machine's topology, as\n"
+        "nvidia-smi topo -m prints it or NCCL writes it "
+        "(NCCL_TOPO_DUMP_FILE): then a\n"
+        "cluster is written.\n"
         "\n"
         "Examples:\n"
         "  reallot import run_qwen2-7b.sh -o imported\n"
         "  reallot import grpo_math_8B.yaml --from=nemo-rl "
-        "--response-length='lognormal(700, 500, 3968)'\n",
+        "--response-length='lognormal(700, 500, 3968)'\n"
+        "  reallot import node.xml --nodes=4 --name=mine\n",
     .groups = RA_OPTIONS_FORMAT,
     .n_files = 1,
     .run = run,

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/inspect.h"
+#include "study/machine.h"
 
 static GPtrArray *
 inspect_model(const char *path, GError **error)
@@ -39,6 +40,14 @@ inspect_trace(const char *path, GError **error)
   g_autoptr(RaTrace) trace = ra_trace_load(path, error);
 
   return trace ? ra_inspect_trace(trace) : NULL;
+}
+
+static GPtrArray *
+inspect_machine(const char *path, GError **error)
+{
+  g_autoptr(RaMachine) machine = ra_machine_load(path, error);
+
+  return machine ? ra_inspect_machine(machine) : NULL;
 }
 
 static GPtrArray *
@@ -89,6 +98,8 @@ static GPtrArray *(*reader_of(RaFileKind kind))(const char *path,
     return inspect_system;
   case RA_FILE_TRACE:
     return inspect_trace;
+  case RA_FILE_MACHINE:
+    return inspect_machine;
   default:
     return NULL;
   }
@@ -158,8 +169,9 @@ const RaCommand ra_command_inspect = {
     .summary = "Show what a file says and what follows from it",
     .details =
         "FILE is a model (config.json), workload, cluster, plan, profile, "
-        "system\n"
-        "or trace.\n"
+        "system,\n"
+        "trace, or a machine's topology as nvidia-smi topo -m or NCCL give "
+        "it.\n"
         "\n"
         "Examples:\n"
         "  reallot inspect llama-3-70b.json\n"
@@ -167,7 +179,8 @@ const RaCommand ra_command_inspect = {
         "actor_train.micro-batches=8'\n"
         "  reallot inspect ppo-llama2-7b-8.plan --moves --format=tsv\n"
         "  reallot inspect h100-sxm.profile --format=tsv\n"
-        "  reallot inspect reallhf-2024.system\n",
+        "  reallot inspect reallhf-2024.system\n"
+        "  nvidia-smi topo -m >node.topo; reallot inspect node.topo\n",
     .groups = RA_OPTIONS_FORMAT | RA_OPTIONS_SETUP,
     .n_files = 1,
     .run = run,

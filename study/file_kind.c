@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/file_kind.h"
+#include "study/machine.h"
 
 /* As much as the largest key file; a trace is told by its first line. */
 #define MAX_BYTES ((gsize)4 << 20)
@@ -21,6 +22,7 @@ static const struct {
     [RA_FILE_PROFILE] = {"profile", ".profile", "profiles"},
     [RA_FILE_SYSTEM] = {"system", ".system", "systems"},
     [RA_FILE_TRACE] = {"trace", ".tsv", NULL},
+    [RA_FILE_MACHINE] = {"machine", ".xml", NULL},
 };
 
 const char *
@@ -77,9 +79,13 @@ ra_file_kind(const char *path, RaFileKind *out_kind, GError **error)
       return TRUE;
     }
   }
+  if (ra_machine_is(text)) {
+    *out_kind = RA_FILE_MACHINE;
+    return TRUE;
+  }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "%s: unknown kind of file, expected a model's config.json, a "
-              "workload, cluster, plan, profile, system or trace",
+              "workload, cluster, plan, profile, system, trace or topology",
               path);
   return FALSE;
 }

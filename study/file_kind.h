@@ -4,9 +4,11 @@
  *     if (ra_file_kind("ppo.plan", &kind, &error)) -> RA_FILE_PLAN
  *
  * Names: `.json` model, `.workload`, `.cluster`, `.plan`, `.profile`,
- * `.system`, `.tsv` trace.  Otherwise a file that begins with `{` is a model,
- * with `# reallot trace` a trace, and one with a group `[workload]`,
- * `[cluster]`, `[plan]`, `[profile]` or `[system]` is what the group says.
+ * `.system`, `.tsv` trace, `.xml` machine.  Otherwise a file that begins with
+ * `{` is a model, with `# reallot trace` a trace, one with a group
+ * `[workload]`, `[cluster]`, `[plan]`, `[profile]` or `[system]` is what the
+ * group says, and one that looks like a topology of `nvidia-smi` or NCCL a
+ * machine.
  */
 #ifndef RA_STUDY_FILE_KIND_H
 #define RA_STUDY_FILE_KIND_H
@@ -21,6 +23,7 @@ typedef enum {
   RA_FILE_PROFILE,
   RA_FILE_SYSTEM,
   RA_FILE_TRACE,
+  RA_FILE_MACHINE, /* its topology, by its own tools: study/machine.h */
   RA_N_FILE_KINDS
 } RaFileKind;
 

@@ -104,6 +104,7 @@ check_programs += %D%/check_length_group
 check_programs += %D%/check_link_graph
 tests_check_link_graph_SOURCES = %D%/check_link_graph.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_machine
 check_programs += %D%/check_mcmc
 check_programs += %D%/check_measured_trace
 check_programs += %D%/check_memory
@@ -278,6 +279,7 @@ shell_tests += %D%/fingerprints.sh
 shell_tests += %D%/floors.sh
 shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
+shell_tests += %D%/cli_topology.sh
 shell_tests += %D%/tutorial.sh
 shell_tests += %D%/mpi.sh
 shell_tests += %D%/mpi_hosts.sh
@@ -348,6 +350,9 @@ EXTRA_DIST += %D%/golden/simulate-columns.txt
 ## Inputs of the model reader that a fuzzer or a person found; good-* are read,
 ## the others refused.
 EXTRA_DIST += %D%/data/tiny.json
+EXTRA_DIST += %D%/data/topologies/README
+EXTRA_DIST += %D%/data/topologies/h100-8-cloud.xml
+EXTRA_DIST += %D%/data/topologies/h200-8.topo
 EXTRA_DIST += %D%/corpus/model/comment.json
 EXTRA_DIST += %D%/corpus/model/deep.json
 EXTRA_DIST += %D%/corpus/model/empty.json
