@@ -41,14 +41,6 @@ ra_search_winner(const RaSearchReport *report)
 
 /* --- text --- */
 
-/* The fidelity that finalists are replayed at: no op program knows kinds of
- * nodes. */
-static const char *
-finest(const RaSearchReport *report)
-{
-  return ra_search_size(report)->setup->cluster->kinds ? "stage" : "op";
-}
-
 static void
 append_head(GString *out, const RaSearchReport *report, const RaSize *size)
 {
@@ -151,9 +143,7 @@ append_verdict(GString *out, const RaSearchReport *report)
     append_lead(text, final, final->second);
   if (final->family != RA_NONE && final->family != final->second)
     append_lead(text, final, final->family);
-  g_string_append_printf(text, " (%s%s)",
-                         strcmp(finest(report), "op") == 0 ? "op by op"
-                                                           : "stage by stage",
+  g_string_append_printf(text, " (op by op%s)",
                          final->n_draws > 1 ? ", the mean of the draws" : "");
   ra_output_wrapped(out, text->str);
   append_error(out, final);
@@ -255,9 +245,9 @@ print_text(const RaSearchReport *report, const RaSize *size, GError **error)
     g_autoptr(RaTable) finalists = ra_final_table(report->final);
     g_autofree char *title =
         report->final->n_draws > 1
-            ? g_strdup_printf("Finalists (%s fidelity, mean of %u draws)",
-                              finest(report), report->final->n_draws)
-            : g_strdup_printf("Finalists (%s fidelity)", finest(report));
+            ? g_strdup_printf("Finalists (op fidelity, mean of %u draws)",
+                              report->final->n_draws)
+            : g_strdup("Finalists (op fidelity)");
 
     g_string_append_c(out, '\n');
     ra_output_titled(out, finalists, title);
@@ -312,9 +302,9 @@ ra_search_write_plan(const RaSearchReport *report, GError **error)
   g_string_append_printf(
       head,
       "# %s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by\n"
-      "# simulation at stage fidelity; %s fidelity %.6g s",
+      "# simulation at stage fidelity; op fidelity %.6g s",
       c->name, c->worth.iteration_s, c->worth.tokens_per_s, c->peak_bytes / GIB,
-      finest(report), f->mean.iteration_s);
+      f->mean.iteration_s);
   if (report->final->n_draws > 1)
     g_string_append_printf(head, " (mean of %u draws, +- %.2g s)",
                            report->final->n_draws, f->deviation_s);

@@ -6,7 +6,8 @@ struct _RaFlows {
   const RaTaskGraph *graph; /* borrowed */
   RaTopology *topology;     /* owned */
   RaNetwork *network;       /* owned: the topology's links, then the queues */
-  RaLinkUse *uses;          /* (n_works) of all ops of each */
+  uint32_t n_kinds;         /* of nodes */
+  RaLinkUse *uses;          /* (n_kinds, n_works) of all ops of each */
   double *n_messages;       /* (n_works) that follow each other between nodes */
   uint32_t first_queue;     /* link of the first queue */
   double *busy_s;           /* (links of the topology) */
@@ -89,10 +90,17 @@ ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
   f->share = g_new0(double, n + 1);
   f->links = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   f->weights = g_array_new(FALSE, FALSE, sizeof(double));
-  f->uses = g_new0(RaLinkUse, (gsize)graph->n_works + 1);
+  f->n_kinds = ra_estimator_n_kinds(estimator);
+  f->uses = g_new0(RaLinkUse, (gsize)graph->n_works * f->n_kinds + 1);
   f->n_messages = g_new0(double, (gsize)graph->n_works + 1);
   for (uint32_t work = 0; work < graph->n_works; work++)
-    add_uses(graph, estimator, work, &f->uses[work], &f->n_messages[work]);
+    for (uint32_t k = 0; k < f->n_kinds; k++) {
+      double n_messages = 0;
+
+      add_uses(graph, ra_estimator_kind(estimator, k), work,
+               &f->uses[(gsize)k * graph->n_works + work], &n_messages);
+      f->n_messages[work] = MAX(f->n_messages[work], n_messages);
+    }
   return g_steal_pointer(&f);
 }
 
@@ -145,19 +153,38 @@ ra_flows_inside(const RaFlows *f, RaTaskId task, double duration_s)
   return use->intra_s > 0 || use->inter_s > 0;
 }
 
+/* Seconds that @work has a link full for, by the law of its node's kind; of a
+ * link of several kinds the most. */
+static double
+full_s(const RaFlows *f, uint32_t work, const RaPathLink *at)
+{
+  uint32_t kinds = ra_topology_link_kinds(f->topology, at->link);
+  double most_s = 0;
+
+  for (uint32_t k = 0; k < f->n_kinds; k++) {
+    const RaLinkUse *use = &f->uses[(gsize)k * f->graph->n_works + work];
+    double of_s = at->use == RA_USE_INTRA   ? use->intra_s
+                  : at->use == RA_USE_INTER ? use->inter_s
+                                            : use->host_s;
+
+    if (kinds >> k & 1)
+      most_s = MAX(most_s, of_s);
+  }
+  return most_s;
+}
+
 /* The task's links and what it takes of each at rate 1, a link once. */
 static void
 list_links(RaFlows *f, RaTaskId task, double duration_s)
 {
   const GArray *path = ra_topology_path(f->topology, task);
-  const RaLinkUse *use = &f->uses[f->graph->work[task]];
-  const double full_s[] = {use->intra_s, use->inter_s, use->host_s};
+  uint32_t work = f->graph->work[task];
 
   g_array_set_size(f->links, 0);
   g_array_set_size(f->weights, 0);
   for (guint i = 0; i < path->len; i++) {
     const RaPathLink *at = &g_array_index(path, RaPathLink, i);
-    double weight = at->share * MIN(full_s[at->use] / duration_s, 1);
+    double weight = at->share * MIN(full_s(f, work, at) / duration_s, 1);
 
     if (!(weight > 0))
       continue;

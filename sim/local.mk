@@ -24,6 +24,7 @@ libsim_a_SOURCES += %D%/network_hub.c
 libsim_a_SOURCES += %D%/network_report.c
 libsim_a_SOURCES += %D%/network_solve.c
 libsim_a_SOURCES += %D%/memory.c %D%/memory.h
+libsim_a_SOURCES += %D%/op_cost.c %D%/op_cost.h
 libsim_a_SOURCES += %D%/op_replay.c %D%/op_replay.h
 libsim_a_SOURCES += %D%/path_share.c %D%/path_share.h
 libsim_a_SOURCES += %D%/queue.c %D%/queue.h

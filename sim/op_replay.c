@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/fingerprint.h"
+#include "sim/op_cost.h"
 #include "sim/op_replay.h"
 
 /* One run of one op, in the order of its block. */
@@ -25,13 +26,10 @@ typedef struct {
 
 struct _RaOpReplay {
   const RaTaskGraph *graph; /* borrowed */
-  RaLaunchCost launch;
-  GArray *templates;     /* Template */
-  uint32_t *template_of; /* (n_works) RA_NONE: one op */
-  gsize *begin;          /* (n_works + 1) into op_s */
-  double *op_s;          /* of one run of each op of each work */
-  double *seen_s;        /* of it, not behind the op before */
-  double *issued_s;      /* (n_groups) when the host has launched all so far */
+  RaOpCosts *costs;         /* owned */
+  GArray *templates;        /* Template */
+  uint32_t *template_of;    /* (n_works) RA_NONE: one op */
+  double *issued_s; /* (n_groups) when the host has launched all so far */
   /* where ranks are unlike, else NULL */
   uint32_t *gpu_begin; /* (n_lanes + 1) CSR into gpu */
   uint32_t *gpu;       /* cluster-wide numbers, lane by lane */
@@ -96,30 +94,16 @@ template_of(RaOpReplay *r, uint32_t work, RaOpProgram *out_program)
 }
 
 static void
-cost_works(RaOpReplay *r, const RaEstimator *estimator)
+compile_works(RaOpReplay *r)
 {
   const RaTaskGraph *graph = r->graph;
-  gsize capacity = 0, n = 0;
   RaOpProgram program;
 
   r->template_of = g_new(uint32_t, graph->n_works + 1);
-  r->begin = g_new(gsize, (gsize)graph->n_works + 1);
-  for (uint32_t work = 0; work < graph->n_works; work++) {
-    r->begin[work] = n;
-    r->template_of[work] = RA_NONE;
-    if (graph->works[work].shard == RA_NONE)
-      continue;
-    r->template_of[work] = template_of(r, work, &program);
-    if (n + program.n_ops > capacity) {
-      capacity = MAX(2 * capacity, 4096);
-      r->op_s = g_renew(double, r->op_s, capacity);
-      r->seen_s = g_renew(double, r->seen_s, capacity);
-    }
-    ra_estimator_work_op_s(estimator, graph, work, program.ops, program.n_ops,
-                           r->op_s + n, r->seen_s + n);
-    n += program.n_ops;
-  }
-  r->begin[graph->n_works] = n;
+  for (uint32_t work = 0; work < graph->n_works; work++)
+    r->template_of[work] = graph->works[work].shard == RA_NONE
+                               ? RA_NONE
+                               : template_of(r, work, &program);
 }
 
 /* ---- Ranks --------------------------------------------------------------- */
@@ -190,10 +174,10 @@ ra_op_replay_new(const RaTaskGraph *graph, const RaEstimator *estimator)
   RaOpReplay *r = g_new0(RaOpReplay, 1);
 
   r->graph = graph;
-  r->launch = ra_estimator_launch(estimator);
   r->templates = g_array_new(FALSE, FALSE, sizeof(Template));
   r->issued_s = g_new0(double, graph->n_groups);
-  cost_works(r, estimator);
+  compile_works(r);
+  r->costs = ra_op_costs_new(graph, estimator);
   set_ranks(r);
   return r;
 }
@@ -208,9 +192,7 @@ ra_op_replay_free(RaOpReplay *r)
       g_free(g_array_index(r->templates, Template, i).steps[block]);
   g_array_unref(r->templates);
   g_free(r->template_of);
-  g_free(r->begin);
-  g_free(r->op_s);
-  g_free(r->seen_s);
+  ra_op_costs_free(r->costs);
   g_free(r->issued_s);
   g_free(r->gpu_begin);
   g_free(r->gpu);
@@ -403,7 +385,7 @@ run_block(OpRun *run, const Step *steps, guint n)
 }
 
 static void
-begin_run(OpRun *run, double host_s)
+begin_run(OpRun *run, const RaLaunchCost *launch, double host_s)
 {
   RaOpReplay *r = run->replay;
   const RaTaskGraph *graph = r->graph;
@@ -413,11 +395,11 @@ begin_run(OpRun *run, double host_s)
   run->at_s = run->before_s = 0;
   run->issue_s = -run->begin_s;
   if (graph->shards[work->shard].launch == RA_LAUNCH_GRAPH) {
-    run->at_s += r->launch.graph_s;
-    run->gap_s = r->launch.gap_s;
+    run->at_s += launch->graph_s;
+    run->gap_s = launch->gap_s;
   } else {
     run->issue_s = MAX(r->issued_s[group], host_s) - run->begin_s;
-    run->launch_s = r->launch.eager_s;
+    run->launch_s = launch->eager_s;
   }
   if (!r->slow)
     return;
@@ -455,11 +437,12 @@ ra_op_replay_run(RaOpReplay *r, RaTaskId task, double begin_s, double host_s,
   const RaWork *work = &r->graph->works[index];
   Template *t = &g_array_index(r->templates, Template, r->template_of[index]);
   RaOpProgram own;
+  RaOpTimes times = ra_op_costs_of(r->costs, task);
   OpRun run = {.replay = r,
                .task = task,
                .begin_s = begin_s,
-               .op_s = r->op_s + r->begin[index],
-               .seen_s = r->seen_s + r->begin[index],
+               .op_s = times.op_s,
+               .seen_s = times.seen_s,
                .hash = *hash};
 
   t->program.n_blocks += work->piece.n_layers - t->program.piece.n_layers;
@@ -468,7 +451,7 @@ ra_op_replay_run(RaOpReplay *r, RaTaskId task, double begin_s, double host_s,
     ra_work_program(r->graph, index, &own);
     run.cursor = ra_op_cursor(&own);
   }
-  begin_run(&run, host_s);
+  begin_run(&run, times.launch, host_s);
   for (uint32_t i = 0; i < t->program.n_blocks; i++) {
     uint32_t layer;
     RaBlock block = ra_op_program_block(&t->program, i, &layer);

@@ -23,6 +23,14 @@ fail(const RaTopology *t, GError **error, const char *what, uint32_t where)
   return FALSE;
 }
 
+/* Of one card of @node. */
+static double
+nic_bytes_per_s(const RaCluster *c, uint32_t node)
+{
+  return c->kinds ? c->kinds[c->kind_of_node[node]].nic_bytes_per_s
+                  : c->nic_bytes_per_s;
+}
+
 /* Several cards a port where there are more than GPUs. */
 static void
 set_ports(RaTopology *t)
@@ -44,7 +52,7 @@ set_ports(RaTopology *t)
     if (link->kind == RA_LINK_NIC)
       t->port_frac[link->where * t->n_ports +
                    link->index * t->n_ports / c->nics_per_node] +=
-          (link->bytes_per_s / c->nic_bytes_per_s - 1) / of_port;
+          (link->bytes_per_s / nic_bytes_per_s(c, link->where) - 1) / of_port;
   }
   for (uint32_t v = 0; c->graph && v < c->graph->n_cards; v++)
     if (c->graph->begin[v] == c->graph->begin[v + 1])
@@ -83,7 +91,8 @@ append_gpu(GString **of_port, const RaTopology *t, uint32_t gpu)
 
   if (!*text) {
     *text = g_string_new(NULL);
-    g_string_append_printf(*text, "%a", t->port_frac[t->port[gpu]]);
+    g_string_append_printf(*text, "%a/%u", t->port_frac[t->port[gpu]],
+                           ra_cluster_kind(t->cluster, gpu));
   }
   g_string_append_printf(*text, " %u", t->graph->lane_of_gpu[gpu]);
 }
@@ -146,7 +155,11 @@ limit_lane(RaTopology *t, const RaClusterLink *link, GError **error)
 {
   uint32_t gpu = link->where * t->cluster->gpus_per_node + link->index;
   uint32_t lane = t->graph->lane_of_gpu[gpu];
-  double frac = link->bytes_per_s / t->cluster->device.intra_bytes_per_s;
+  const RaDevice *device =
+      t->cluster->kinds
+          ? &t->cluster->kinds[ra_cluster_kind(t->cluster, gpu)].device
+          : &t->cluster->device;
+  double frac = link->bytes_per_s / device->intra_bytes_per_s;
 
   if (lane == RA_NONE)
     return TRUE;
@@ -159,10 +172,45 @@ limit_lane(RaTopology *t, const RaClusterLink *link, GError **error)
   return TRUE;
 }
 
+/* The kind by whose law a leaf's ways are full: of its first node. */
+static uint32_t
+leaf_kind(const RaTopology *t, uint32_t leaf)
+{
+  return ra_cluster_kind(t->cluster,
+                         leaf * t->n_leaf_nodes * t->cluster->gpus_per_node);
+}
+
+/* What all cards of a node of @kind have. */
+static double
+cards_bytes_per_s(const RaCluster *c, uint32_t kind)
+{
+  return c->kinds
+             ? c->kinds[kind].nics_per_node * c->kinds[kind].nic_bytes_per_s
+             : c->nics_per_node * c->nic_bytes_per_s;
+}
+
+/* Cards below leaf @leaf as parts of what as many of its first node's kind
+ * have. */
+static double
+leaf_cards_frac(const RaTopology *t, uint32_t leaf)
+{
+  const RaCluster *c = t->cluster;
+  uint32_t first = leaf * t->n_leaf_nodes;
+  uint32_t end = MIN(first + t->n_leaf_nodes, c->n_nodes);
+  double sum = 0;
+
+  if (!c->kinds)
+    return 1;
+  for (uint32_t node = first; node < end; node++)
+    sum += cards_bytes_per_s(c, c->kind_of_node[node]);
+  return sum / (end - first) / cards_bytes_per_s(c, leaf_kind(t, leaf));
+}
+
 static gboolean
 limit_uplink(RaTopology *t, const RaClusterLink *link, GError **error)
 {
-  double share = ra_cluster_nic_share_bytes_per_s(t->cluster);
+  double share = cards_bytes_per_s(t->cluster, leaf_kind(t, link->where)) /
+                 t->cluster->gpus_per_node;
   double frac = link->bytes_per_s * t->uplink_share / share;
 
   if (t->n_leaves > 1 && !(frac > 0))
@@ -194,6 +242,10 @@ set_capacities(RaTopology *t, GError **error)
     for (guint in = 0; in < 2; in++)
       t->capacity[t->first_port_link + 2 * class + in] =
           t->port_frac[g_array_index(t->class_port, uint32_t, class)];
+  for (uint32_t leaf = 0; leaf < t->n_leaves && t->n_leaves > 1; leaf++)
+    for (uint32_t i = 0; i < 2 * t->n_rails * t->n_spines; i++)
+      t->capacity[t->first_leaf_link + 2 * leaf * t->n_rails * t->n_spines +
+                  i] = leaf_cards_frac(t, leaf);
   for (uint32_t i = 0; i < c->n_links; i++) {
     const RaClusterLink *link = &c->links[i];
 
@@ -266,6 +318,28 @@ uint32_t
 ra_topology_n_links(const RaTopology *topology)
 {
   return topology->n_links;
+}
+
+uint32_t
+ra_topology_link_kinds(const RaTopology *t, uint32_t link)
+{
+  uint32_t kinds = 0;
+
+  if (!t->cluster->kinds || link >= t->first_graph_link)
+    return 1;
+  if (link >= t->first_leaf_link)
+    return 1u << leaf_kind(t, (link - t->first_leaf_link) / 2 / t->n_spines /
+                                  t->n_rails);
+  if (link >= t->first_port_link) {
+    uint32_t class = (link - t->first_port_link) / 2;
+    uint32_t port = g_array_index(t->class_port, uint32_t, class);
+
+    return 1u << t->cluster->kind_of_node[port / t->n_ports];
+  }
+  for (uint32_t lane = link / N_LANE_LINKS, i = t->gpu_begin[lane];
+       i < t->gpu_begin[lane + 1]; i++)
+    kinds |= 1u << ra_cluster_kind(t->cluster, t->gpu[i]);
+  return kinds;
 }
 
 const double *

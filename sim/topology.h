@@ -19,6 +19,10 @@
  * leaf's way up is n links, of which a GPU's traffic takes one by hash (ECMP);
  * else one as wide as all.
  *
+ * Where nodes are of several kinds a capacity of 1 is what the law of the
+ * node's kind has; cards of another kind make as many ports as the cluster's
+ * own, and a leaf's way up is as wide as the cards below it.
+ *
  * Where the fabric is a graph (graph/link_graph.h) its links stand in place of
  * leaves and spines: a ring goes from each GPU of a node to the one at its
  * place on the next, a send to its partner, a move from every GPU to every one
@@ -56,6 +60,9 @@ void ra_topology_free(RaTopology *topology);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTopology, ra_topology_free)
 
 uint32_t ra_topology_n_links(const RaTopology *topology);
+/* Kinds of nodes, bits, by whose laws @link is full: of a leaf's ways its first
+ * node's, of links of a graph the cluster's own. */
+uint32_t ra_topology_link_kinds(const RaTopology *topology, uint32_t link);
 /* (n_links) capacities. */
 const double *ra_topology_capacity(const RaTopology *topology);
 

@@ -115,10 +115,9 @@ replay(Field *field, guint f, guint draw, GError **error)
   RaFinalist *finalist = at(field->final, f);
   const RaContender *c = ra_finalist_contender(field->final, f);
   RaSetup setup = *ra_finalist_size(field->final, f)->setup;
-  RaReplayOptions options = {
-      .n_iterations = field->options->n_iterations,
-      .fidelity = setup.cluster->kinds ? RA_FIDELITY_STAGE : RA_FIDELITY_OP,
-      .seed = field->options->seed + draw};
+  RaReplayOptions options = {.n_iterations = field->options->n_iterations,
+                             .fidelity = RA_FIDELITY_OP,
+                             .seed = field->options->seed + draw};
   g_autoptr(RaReplay) run = NULL;
   guint cell = f * field->final->n_draws + draw;
   gboolean ok;

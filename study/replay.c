@@ -29,12 +29,10 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                 "--network=flows, which alone looks at them");
     return FALSE;
   }
-  if (setup->cluster->kinds &&
-      (options->flows || real || expand.fidelity == RA_FIDELITY_OP)) {
+  if (setup->cluster->kinds && (options->record_decode || real)) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "nodes of the cluster are of several kinds, expected "
-                "--fidelity=stage or call, the estimator of the profiles and "
-                "no --network=flows");
+                "nodes of the cluster are of several kinds, expected the "
+                "estimator of the profiles and no --decode-ops");
     return FALSE;
   }
   if (options->flows ||

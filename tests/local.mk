@@ -128,6 +128,7 @@ tests_check_op_replay_SOURCES = %D%/check_op_replay.c %D%/plan_text.c %D%/plan_t
 check_programs += %D%/check_overlap
 check_programs += %D%/check_partition
 check_programs += %D%/check_pins
+check_programs += %D%/check_relabel
 check_programs += %D%/check_mini_batches
 check_programs += %D%/check_pipeline
 tests_check_pipeline_SOURCES = %D%/check_pipeline.c %D%/plan_text.c %D%/plan_text.h
