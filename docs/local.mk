@@ -12,6 +12,7 @@ EXTRA_DIST += %D%/placement.dat
 EXTRA_DIST += %D%/placement.md
 EXTRA_DIST += %D%/placement.png
 EXTRA_DIST += %D%/ppo-timeline.png
+EXTRA_DIST += %D%/processes.md
 EXTRA_DIST += %D%/regimes.dat
 EXTRA_DIST += %D%/regimes.png
 EXTRA_DIST += %D%/search.md

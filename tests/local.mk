@@ -285,6 +285,7 @@ shell_tests += %D%/tutorial.sh
 shell_tests += %D%/mpi.sh
 shell_tests += %D%/mpi_hosts.sh
 shell_tests += %D%/mpi_study.sh
+shell_tests += %D%/srun.sh
 EXTRA_DIST += %D%/mpi_impl.sh
 shell_tests += %D%/needed.sh
 shell_tests += %D%/profiles.sh

@@ -6,8 +6,6 @@
 # shellcheck source=tests/mpi_impl.sh
 . "${srcdir:?is set by make check}/tests/mpi_impl.sh"
 
-# Columns: iteration, reward, kl, losses, norm, near ties; the time is last.
-values() { grep -v '^#' out | cut -f1-7; }
 names() { grep -v '^#' "$1" | cut -f1-7 | LC_ALL=C sort; }
 
 # The same numbers, trained weights and tasks as threads of one process.

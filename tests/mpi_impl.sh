@@ -41,3 +41,6 @@ fails_on() { # MESSAGE N ARGUMENT...: exit not 0, one line of ours
   result $? "refused: mpirun -n $*"
   grep -q -- "^reallot: $message" err || sed 's/^/# /' err
 }
+
+# Columns: iteration, reward, kl, losses, norm, near ties; the time is last.
+values() { grep -v '^#' out | cut -f1-7; }
