@@ -137,7 +137,16 @@ void ra_evaluator_apply(RaEvaluator *evaluator, guint lane,
  */
 void ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s);
 
-/* After that: whether some GPU is too small for what is there when a call of
+/* What the parameters of @call in @lane take from their training to its layout,
+ * at least; 0: they do not move, or one of the two is nowhere. */
+double ra_evaluator_realloc_s(const RaEvaluator *evaluator, guint lane,
+                              uint32_t call);
+
+/* Bits of the calls of @lane that share a GPU with @call. */
+uint16_t ra_evaluator_meets(const RaEvaluator *evaluator, guint lane,
+                            uint32_t call);
+
+/* After ra_evaluator_relaxed(): whether some GPU is too small for what is there when a call of
  * @lane that is placed runs, wherever the others are. */
 gboolean ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane);
 

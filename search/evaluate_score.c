@@ -58,6 +58,23 @@ ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s)
   }
 }
 
+double
+ra_evaluator_realloc_s(const RaEvaluator *evaluator, guint lane, uint32_t call)
+{
+  return evaluator->realloc_s[call].of[lane];
+}
+
+uint16_t
+ra_evaluator_meets(const RaEvaluator *evaluator, guint lane, uint32_t call)
+{
+  uint16_t meets = 0;
+
+  for (uint32_t d = 0; d < evaluator->n_calls; d++)
+    if (d != call && evaluator->overlap[call * evaluator->n_calls + d].of[lane])
+      meets |= (uint16_t)(1u << d);
+  return meets;
+}
+
 gboolean
 ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane)
 {
