@@ -23,6 +23,7 @@ static const char *const longs[] = {"workload.prompt-length=fixed(1024)",
 /* A space; every seed gets a table of costs that was not asked before. */
 typedef struct {
   guint n_gpus;
+  RaSpaceKind kind;
   const char *name;
   RaSetup *setup;
   RaSpace *space;
@@ -69,8 +70,9 @@ field_open(Field *field, guint n_gpus, guint prompts, RaSpaceKind kind,
 
   for (guint i = 0; changes[i]; i++)
     sets[2 + i] = changes[i];
-  *field =
-      (Field){.n_gpus = n_gpus, .name = changes == shorts ? "512" : "2048"};
+  *field = (Field){.n_gpus = n_gpus,
+                   .kind = kind,
+                   .name = changes == shorts ? "512" : "2048"};
   field->setup = ra_setup_load_pair(&flags, error);
   if (field->setup)
     field->space = ra_space_new(field->setup->workload, field->setup->cluster,
@@ -91,9 +93,9 @@ watch(double best_s, uint64_t n_steps, void *data)
     g_atomic_int_set(&w->stop, 1);
 }
 
-/* One thread, from nothing; returns the best time. */
+/* One thread, from nothing; returns the best time, and whose (nullable). */
 static double
-run_chains(const Field *field, guint seed, Watch *w)
+run_chains(const Field *field, guint seed, Watch *w, RaPoint *out_point)
 {
   RaMcmcOptions options = {.n_threads = 1,
                            .n_chains = RA_LANES, /* as --time has them */
@@ -110,26 +112,39 @@ run_chains(const Field *field, guint seed, Watch *w)
   w->stop = 0;
   ra_mcmc_search(field->costs, &options, &r);
   best_s = r.found ? r.score.run_s : (double)INFINITY;
+  if (out_point)
+    *out_point = r.point;
   ra_mcmc_result_clear(&r);
   return best_s;
 }
 
 /* --- branch and bound, and chains against it --- */
 
+static const char *const kind_names[] = {"real", "full"};
+
+/* Of our set from where chains are after some seconds, as costs are asked one
+ * by one there and a random plan's are worth nothing. */
 static void
 prove(const Field *field, RaExactResult *out, double *out_cpu_s)
 {
-  RaExactOptions options = {.time_limit_s = 60, .n_descents = 8, .seed = SEED};
+  RaExactOptions options = {.time_limit_s = 120, .seed = SEED};
   double begin_s = bench_cpu_s();
+  RaPoint start;
 
+  options.starts = &start;
+  if (field->kind == RA_SPACE_FULL) {
+    Watch w = {.limit_s = field->n_gpus > 8 ? 4 : 1};
+    options.n_starts = isfinite(run_chains(field, SEED, &w, &start));
+  } else
+    options.n_descents = 8;
   ra_exact_search(field->costs, &options, out);
   *out_cpu_s = bench_cpu_s() - begin_s;
-  printf("%u\treal\t%s\t%.1f\t%.6f\t%.6f\t%.4f\t%s\t%" G_GUINT64_FORMAT
+  printf("%u\t%s\t%s\t%.1f\t%.6f\t%.6f\t%.4f\t%s\t%" G_GUINT64_FORMAT
          "\t%" G_GUINT64_FORMAT "\t%.3f\t%.3f\n",
-         field->n_gpus, field->name, ra_space_log10_points(field->space),
-         out->score.run_s, out->bound_s, 1 - out->bound_s / out->score.run_s,
-         out->is_proven ? "yes" : "no", out->n_bounded, out->n_scored,
-         out->seconds, *out_cpu_s);
+         field->n_gpus, kind_names[field->kind], field->name,
+         ra_space_log10_points(field->space), out->score.run_s, out->bound_s,
+         1 - out->bound_s / out->score.run_s, out->is_proven ? "yes" : "no",
+         out->n_bounded, out->n_scored, out->seconds, *out_cpu_s);
   fflush(stdout);
 }
 
@@ -146,7 +161,7 @@ run_seeds(Field *field, double target_s, double limit_s, guint n_seeds,
 
     if (!field_renew(field, error))
       return FALSE;
-    best_s = run_chains(field, FIRST_SEED + seed, &w);
+    best_s = run_chains(field, FIRST_SEED + seed, &w, NULL);
     worst = MAX(worst, best_s / target_s - 1);
     if (isnan(w.reached_s) || w.reached_s > limit_s)
       continue;
@@ -154,10 +169,10 @@ run_seeds(Field *field, double target_s, double limit_s, guint n_seeds,
     sum_s += w.reached_s;
     out->worst_s = MAX(out->worst_s, w.reached_s);
   }
-  printf("%u\treal\t%s\t%.6f\t%g\t%u\t%u\t%.4f\t%.4f\t%.5f\n", field->n_gpus,
-         field->name, target_s, limit_s, n_seeds, out->n_reached,
-         out->n_reached ? sum_s / out->n_reached : (double)NAN, out->worst_s,
-         worst);
+  printf("%u\t%s\t%s\t%.6f\t%g\t%u\t%u\t%.4f\t%.4f\t%.5f\n", field->n_gpus,
+         kind_names[field->kind], field->name, target_s, limit_s, n_seeds,
+         out->n_reached, out->n_reached ? sum_s / out->n_reached : (double)NAN,
+         out->worst_s, worst);
   fflush(stdout);
   return TRUE;
 }
@@ -211,7 +226,7 @@ run_replicated(const Field *small, const RaPoint *point, gboolean is_quick,
     g_autoptr(RaEvaluator) e = ra_evaluator_new(large.costs);
 
     ra_evaluate(e, &start, &score);
-    found_s = run_chains(&large, SEED, &w);
+    found_s = run_chains(&large, SEED, &w, NULL);
     *out_ratio = found_s / score.run_s;
     printf("1024\treal\t%g\t%.6f\t%.6f\t%.4f\n", w.limit_s, score.run_s,
            found_s, *out_ratio);
@@ -221,73 +236,59 @@ run_replicated(const Field *small, const RaPoint *point, gboolean is_quick,
   return ok;
 }
 
-/* --- hours --- */
+/* --- all of it --- */
+
+/* What seeds are to reach, in how long, how many of them. */
+static gboolean
+run_field(Field *field, const RaExactResult *exact, gboolean is_quick,
+          RaReached *out, GError **error)
+{
+  /* No plan is quicker than the bound, whatever a long run would find. */
+  if (field->kind == RA_SPACE_FULL)
+    return run_seeds(field, exact->bound_s * 1.005, 10, is_quick ? 3 : 20, out,
+                     error);
+  if (field->n_gpus > 8)
+    return run_seeds(field, exact->score.run_s * 1.005, 2, is_quick ? 10 : 50,
+                     out, error);
+  return run_seeds(field, exact->score.run_s, 0.1, is_quick ? 10 : 100, out,
+                   error);
+}
 
 static gboolean
-run_long(double long_s, double *out_ratio, GError **error)
+open_field(Field *field, guint i, GError **error)
 {
-  Field field;
-  double best_s = (double)INFINITY, worst_s = 0;
-
-  if (!field_open(&field, 64, 512, RA_SPACE_FULL, shorts, error))
-    return FALSE;
-  for (guint seed = 0; seed < 20; seed++) {
-    Watch w = {.limit_s = long_s};
-    double t = run_chains(&field, 1000 + seed, &w);
-    best_s = MIN(best_s, t);
-  }
-  for (guint seed = 0; seed < 20; seed++) {
-    Watch w = {.limit_s = 10};
-    double t;
-    if (!field_renew(&field, error))
-      return FALSE;
-    t = run_chains(&field, seed, &w);
-    worst_s = MAX(worst_s, t);
-  }
-  *out_ratio = worst_s / best_s;
-  printf("64\tfull\t%g\t%.6f\t%.6f\t%.5f\n", long_s, best_s, worst_s,
-         *out_ratio);
-  field_close(&field);
-  return TRUE;
+  return field_open(field, i % 2 ? 64 : 8, i % 4 == 2 ? 128 : 512,
+                    i < 4 ? RA_SPACE_REAL : RA_SPACE_FULL,
+                    i % 4 < 2 ? shorts : longs, error);
 }
 
 gboolean
-ra_search_quality(gboolean is_quick, double long_s, RaSearchQuality *out,
-                  GError **error)
+ra_search_quality(gboolean is_quick, RaSearchQuality *out, GError **error)
 {
-  Field fields[RA_N_REACHED];
+  Field fields[RA_N_REACHED] = {{0}};
   RaExactResult exact[RA_N_REACHED];
+  guint n = is_quick ? 5 : RA_N_REACHED;
 
   *out = (RaSearchQuality){.replicated = 0};
   printf("#gpus\tset\ttokens\tlog10_points\trun_s\tbound_s\tgap_frac\tproven\t"
          "bounded\tscored\tseconds\tcpu_s\n");
-  for (guint i = 0; i < RA_N_REACHED; i++) {
-    if (!field_open(&fields[i], i % 2 ? 64 : 8, i == 2 ? 128 : 512,
-                    RA_SPACE_REAL, i < 2 ? shorts : longs, error))
+  for (guint i = 0; i < n; i++) {
+    if (!open_field(&fields[i], i, error))
       return FALSE;
     prove(&fields[i], &exact[i], &out->exact_cpu_s[i]);
-    out->is_proven[i] = exact[i].is_proven;
+    out->is_proven[i] = exact[i].is_proven && exact[i].found;
   }
   printf("#gpus\tset\ttokens\ttarget_s\tlimit_cpu_s\tseeds\treached\t"
          "mean_cpu_s\tworst_cpu_s\tworst_off_frac\n");
-  for (guint i = 0; i < RA_N_REACHED; i++)
-    if (!run_seeds(&fields[i], exact[i].score.run_s * (i % 2 ? 1.005 : 1),
-                   i % 2 ? 2 : 0.1,
-                   is_quick ? 10
-                   : i % 2  ? 50
-                            : 100,
-                   &out->reached[i], error))
+  for (guint i = 0; i < n; i++)
+    if (exact[i].found &&
+        !run_field(&fields[i], &exact[i], is_quick, &out->reached[i], error))
       return FALSE;
   printf("#gpus\tset\tlimit_cpu_s\treplicated_run_s\tfound_run_s\tratio\n");
   if (!run_replicated(&fields[1], &exact[1].point, is_quick, &out->replicated,
                       error))
     return FALSE;
-  for (guint i = 0; i < RA_N_REACHED; i++)
+  for (guint i = 0; i < n; i++)
     field_close(&fields[i]);
-  if (!(long_s > 0))
-    return TRUE;
-  out->long_s = long_s;
-  printf("#gpus\tset\tlong_cpu_s\tbest_of_long_run_s\tworst_of_10_s_run_"
-         "s\tratio\n");
-  return run_long(long_s, &out->best_of_long, error);
+  return TRUE;
 }

@@ -8,22 +8,25 @@
  *     else
  *       none in less than result.bound_s
  *
- * Calls are placed one after the other, the longest first.  A node of the tree
- * has some calls placed; its bound is the most of
+ * First each call gets a number of GPUs, the longest call first; then, in the
+ * same order, a candidate of that size and a place.  The bound of a node is the
+ * most of
  *
+ *   sizes    search/exact_bound.h: how long calls take at least on so many
+ *            GPUs, the order of those that cannot but share some, and the
+ *            GPU-seconds between any two moments.  Of a million ways to divide
+ *            64 GPUs among six calls it leaves some hundred
  *   replay   of the plan as far as it is placed: a call that is not takes the
  *            least that a candidate of it does, on GPUs of its own, and moves
  *            nothing.  A replay is monotone (graph/task.h): whatever is placed
  *            later can only add
- *   area     GPU-seconds of the calls, of those not placed the least of a
- *            candidate, over all GPUs
  *
- * and of what was never asked before (a reallocation, a long simulation) a
- * bound counts, until a plan that could be the best needs it.  A node is left
- * out where its bound is not below the best plan so far, or some GPU is too
- * small for what certainly stands on it.  Children are taken in the order of
- * their bounds.  The start is the best of the given points and of descents from
- * random ones.
+ * and of what was never asked before a bound counts: a candidate is simulated
+ * when its bound alone would let it be the best, a reallocation when a plan
+ * would.  A node is left out where its bound is not below the best plan so far,
+ * or some GPU is too small for what certainly stands on it.  Children are taken
+ * in the order of their bounds.  The start is the best of the given points and
+ * of descents from random ones.
  *
  * The certificate: with everything explored or left out the best plan is
  * optimal (up to gap_frac, if that is asked); stopped early, bound_s is the
@@ -63,8 +66,8 @@ typedef struct {
  * @options: what and how long
  * @out_result: (out)
  *
- * Cost: a replay of a lane each node, 0.2 us; the number of nodes is
- * exponential in the calls at worst.
+ * Cost: a replay of a lane each node, 0.2 us, and 2 us of those that pass it;
+ * the number of nodes is exponential in the calls at worst.
  */
 void ra_exact_search(RaCostTable *costs, const RaExactOptions *options,
                      RaExactResult *out_result);

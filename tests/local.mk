@@ -44,6 +44,7 @@ check_programs += %D%/check_error
 check_programs += %D%/check_estimator
 check_programs += %D%/check_evaluate
 check_programs += %D%/check_exact
+check_programs += %D%/check_exact_bound
 check_programs += %D%/check_explain
 check_programs += %D%/check_explain_memory
 check_programs += %D%/check_flows
