@@ -13,9 +13,9 @@
  * TSV; bar: at the work fraction in use plans are no more than a hundredth
  * slower than at the best of the row, the mean.  The need fraction is a figure
  * without a bar, as one set now would be set with the figure in sight: at 0.8
- * 0.7 % of the shapes taken do not fit; counting those refused too, 0.8 is wrong
- * for 9.4 % of the shapes and 1 for 8.1 %, but a plan that does not fit costs
- * more than one that is not tried.
+ * 0.7 % of the shapes taken do not fit; counting those refused too, 0.8 is
+ * wrong for 9.4 % of the shapes and 1 for 8.1 %, but a plan that does not fit
+ * costs more than one that is not tried.
  */
 #include "config.h"
 
