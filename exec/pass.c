@@ -32,7 +32,8 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
             gboolean keep)
 {
   RaPass *p = g_new0(RaPass, 1);
-  gsize t = tokens->n_tokens, hidden = stage->model->hidden;
+  gsize t = tokens->n_tokens, room = ra_stage_room(stage, t);
+  gsize hidden = stage->model->hidden;
   uint32_t n_kept;
 
   p->stage = stage;
@@ -43,14 +44,14 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
   p->inputs = g_new0(float *, piece->n_layers + 1);
   /* Without a backward two arrays take turns. */
   for (uint32_t i = 0; i <= piece->n_layers; i++)
-    p->inputs[i] = keep || i < 2 ? take(p, t * hidden) : p->inputs[i - 2];
+    p->inputs[i] = keep || i < 2 ? take(p, room * hidden) : p->inputs[i - 2];
   n_kept = keeps_layers(p) ? piece->n_layers : 1;
   p->layers = g_new0(RaLayerKept, n_kept + 1);
   for (uint32_t i = 0; i < n_kept; i++)
     p->layers[i] = ra_layer_kept(stage, t, take(p, ra_layer_kept_n(stage, t)));
   if (piece->has_head) {
-    p->head_normed = take(p, t * hidden);
-    p->head_inv = take(p, t);
+    p->head_normed = take(p, room * hidden);
+    p->head_inv = take(p, room);
     p->values = p->log_prob = take(p, 2 * t);
     p->lse = p->log_prob + t;
   }
@@ -78,7 +79,8 @@ head_norm(RaPass *pass)
   RaStage *s = pass->stage;
 
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
-  ra_stage_norm(s, pass->tokens->n_tokens, pass->inputs[pass->piece.n_layers],
+  ra_stage_norm(s, ra_stage_n_rows(s, pass->tokens->n_tokens),
+                pass->inputs[pass->piece.n_layers],
                 ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
                 pass->head_normed, pass->head_inv);
 }
@@ -90,16 +92,18 @@ head_forward(RaPass *pass)
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
   RaSpan vocab = ra_stage_vocab(s);
   gsize n = vocab.end - vocab.begin;
+  float *whole = ra_stage_take_whole(s, t);
+  const float *x;
 
   head_norm(pass);
-  if (is_value(pass)) {
-    ra_stage_linear(s, t, 1, hidden, pass->head_normed, ra_stage_head_weight(s),
-                    NULL, pass->values);
+  x = ra_stage_gather_rows(s, t, pass->head_normed, whole, FALSE);
+  pass->logits = is_value(pass) ? NULL : take(pass, t * n);
+  ra_stage_linear(s, t, is_value(pass) ? 1 : n, hidden, x,
+                  ra_stage_head_weight(s), NULL,
+                  is_value(pass) ? pass->values : pass->logits);
+  ra_stage_give(s, whole);
+  if (is_value(pass))
     return;
-  }
-  pass->logits = take(pass, t * n);
-  ra_stage_linear(s, t, n, hidden, pass->head_normed, ra_stage_head_weight(s),
-                  NULL, pass->logits);
   ra_stage_log_prob(s, t, pass->logits, pass->tokens->targets, pass->log_prob,
                     pass->lse);
 }
@@ -110,14 +114,19 @@ ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
                 const uint32_t *slots)
 {
   RaStage *s = pass->stage;
-  gsize t = pass->tokens->n_tokens, n_bytes = t * s->model->hidden * 4;
+  gsize t = pass->tokens->n_tokens;
 
   if (pass->piece.has_embedding) {
+    float *whole = ra_stage_take_whole(s, t);
+    float *made = whole ? whole : pass->inputs[0];
+
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
-    ra_stage_embedding(s, t, pass->tokens->tokens, pass->inputs[0]);
-    ra_stage_all_reduce(s, t, pass->inputs[0]);
+    ra_stage_embedding(s, t, pass->tokens->tokens, made);
+    ra_stage_sum_rows(s, t, made, pass->inputs[0]);
+    ra_stage_give(s, whole);
   } else {
-    memcpy(pass->inputs[0], input, n_bytes);
+    memcpy(pass->inputs[0], input,
+           ra_stage_n_rows(s, t) * s->model->hidden * sizeof *input);
   }
   for (uint32_t i = 0; i < pass->piece.n_layers; i++)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
@@ -135,22 +144,30 @@ head_backward(RaPass *pass, const float *d_output, float *d)
 {
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
+  gsize n_rows = ra_stage_n_rows(s, t);
   RaSpan vocab = ra_stage_vocab(s);
   gsize n = is_value(pass) ? 1 : vocab.end - vocab.begin;
   const float *d_logits = is_value(pass) ? d_output : pass->logits;
-  float *d_head = ra_stage_head_grad(s);
+  float *whole = ra_stage_take_whole(s, t), *x = ra_stage_take_whole(s, t);
+  float *made = whole ? whole : d;
 
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
   if (!is_value(pass))
     ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_output,
                                pass->logits);
-  ra_stage_linear_input(s, t, n, hidden, d_logits, ra_stage_head_weight(s), d);
-  ra_stage_linear_weight(s, t, n, hidden, d_logits, pass->head_normed, d_head,
-                         NULL);
-  if (!is_value(pass))
-    ra_stage_all_reduce(s, t, d);
+  ra_stage_linear_input(s, t, n, hidden, d_logits, ra_stage_head_weight(s),
+                        made);
+  ra_stage_linear_weight(s, t, n, hidden, d_logits,
+                         ra_stage_gather_rows(s, t, pass->head_normed, x, TRUE),
+                         ra_stage_head_grad(s), NULL);
+  if (!is_value(pass)) /* else every rank has made all rows */
+    ra_stage_sum_rows(s, t, made, d);
+  else if (whole)
+    memcpy(d, ra_stage_rows_of(s, t, whole), n_rows * hidden * sizeof *d);
+  ra_stage_give(s, whole);
+  ra_stage_give(s, x);
   ra_stage_norm_backward(
-      s, t, pass->inputs[pass->piece.n_layers],
+      s, n_rows, pass->inputs[pass->piece.n_layers],
       ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
       pass->head_inv, d, d,
       ra_stage_grad(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE));
@@ -179,7 +196,8 @@ const float *
 ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
 {
   RaStage *s = pass->stage;
-  gsize t = pass->tokens->n_tokens, n = t * s->model->hidden;
+  gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
+  gsize n = ra_stage_room(s, t) * hidden;
   uint32_t first = pass->piece.first_layer;
 
   g_return_val_if_fail(pass->keep && s->params->grads, NULL);
@@ -187,7 +205,8 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
     pass->d = take(pass, n);
     pass->scratch = s->recompute == RA_RECOMPUTE_FULL ? take(pass, n) : NULL;
     if (!pass->piece.has_head)
-      memcpy(pass->d, d_output, n * sizeof *pass->d);
+      memcpy(pass->d, d_output,
+             ra_stage_n_rows(s, t) * hidden * sizeof *pass->d);
   }
   part = part ? part : &pass->piece;
   if (part->has_head)
@@ -199,8 +218,13 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
                       &pass->layers[keeps_layers(pass) ? i : 0], pass->d);
   }
   if (part->has_embedding) {
+    float *whole = ra_stage_take_whole(s, t);
+
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
-    ra_stage_embedding_backward(s, t, pass->tokens->tokens, pass->d);
+    ra_stage_embedding_backward(
+        s, t, pass->tokens->tokens,
+        ra_stage_gather_rows(s, t, pass->d, whole, FALSE));
+    ra_stage_give(s, whole);
   }
   return pass->d;
 }
@@ -255,7 +279,7 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
   if (piece->has_embedding) {
     ra_stage_enter(stage, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(stage, n, tokens, x);
-    ra_stage_all_reduce(stage, n, x);
+    ra_stage_sum_rows(stage, n, x, x);
   } else {
     memcpy(x, input, n * hidden * sizeof *x);
   }

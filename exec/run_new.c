@@ -48,8 +48,10 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   m = &plan->workload->models[c->model];
   if (p->cp > 1)
     return refuse(plan, call, "cp > 1", error);
-  if (p->sequence_parallel)
-    return refuse(plan, call, "sequence-parallel = true", error);
+  if (p->sequence_parallel && c->kind == RA_CALL_GENERATE)
+    return refuse(plan, call, "sequence-parallel = true and generates", error);
+  if (p->sequence_parallel && ra_call_plan_ep(p) > 1)
+    return refuse(plan, call, "sequence-parallel = true and ep > 1", error);
   if (p->zero > 1 && p->dp > 1)
     return refuse(plan, call, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)
@@ -209,6 +211,7 @@ add_params(RaRank *rank, uint32_t call)
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
     ra_stage_spread_experts(c->stages[v], c->ep);
+    ra_stage_share_rows(c->stages[v], p->sequence_parallel);
     ra_stage_share_slabs(c->stages[v], rank->slabs);
   }
   c->n_pieces = p->pp * p->n_virtual;

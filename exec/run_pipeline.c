@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "exec/run_impl.h"
+#include "exec/stage_impl.h"
 
 /* Messages that a rank expects at once: that of the task at hand and of the
  * next two that begin with one.  What comes earlier is kept (exec/mailbox.h).
@@ -144,7 +145,9 @@ start_receive(RaRank *rank, RaTaskId task)
   g_autoptr(RaTokens) tokens =
       ra_experience_tokens(run->experience[node->iteration], node->call, first,
                            last, c->kind == RA_CALL_GENERATE);
-  gsize n = (gsize)tokens->n_tokens * run->tables[c->model]->model->hidden;
+  gsize n = ra_stage_n_rows(ra_rank_stage(rank, node->call, node->iteration),
+                            tokens->n_tokens) *
+            run->tables[c->model]->model->hidden;
   RaReceive r = {.task = task,
                  .comm = back ? rank->backward : rank->forward,
                  .data = g_new(float, n + 1)};
@@ -253,6 +256,17 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
     ra_micro_batch_clear(micro);
 }
 
+/* What the graph has a stage send: of ranks that share the rows the mean. */
+static uint64_t
+message_bytes(const RaMicroBatch *micro)
+{
+  const RaStage *s = micro->pass->stage;
+  uint64_t n = (uint64_t)micro->tokens->n_tokens * s->model->hidden;
+
+  return s->sequence_parallel ? (n * sizeof(float) + s->n_tp - 1) / s->n_tp
+                              : n * sizeof(float);
+}
+
 void
 ra_rank_send(RaRank *rank, RaTaskId task)
 {
@@ -265,12 +279,13 @@ ra_rank_send(RaRank *rank, RaTaskId task)
   RaComm *comm = back ? rank->backward : rank->forward;
   const float *data =
       back ? micro->pass->d : micro->pass->inputs[micro->pass->piece.n_layers];
-  gsize n = (gsize)micro->tokens->n_tokens * micro->pass->stage->model->hidden;
+  gsize n = ra_stage_n_rows(micro->pass->stage, micro->tokens->n_tokens) *
+            micro->pass->stage->model->hidden;
 
   comm->table->send(comm,
                     peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp),
                     data, n * sizeof *data);
-  ra_rank_set_op(rank, task, RA_OP_SEND, n * sizeof *data, 0);
+  ra_rank_set_op(rank, task, RA_OP_SEND, message_bytes(micro), 0);
   /* Nothing needs the micro-batch here any more. */
   if (back || run->workload->calls[call].kind != RA_CALL_TRAIN)
     ra_micro_batch_clear(micro);

@@ -97,8 +97,11 @@ ra_slabs_take(RaSlabs *slabs, gsize n)
 void
 ra_slabs_give(RaSlabs *slabs, float *slab)
 {
-  Head *head = (Head *)(void *)(slab - HEAD_FLOATS);
+  Head *head;
 
+  if (!slab)
+    return;
+  head = (Head *)(void *)(slab - HEAD_FLOATS);
   slabs->out_bytes -= head->n * sizeof(float);
   g_ptr_array_add(slabs->free, head);
 }

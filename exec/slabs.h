@@ -27,6 +27,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSlabs, ra_slabs_unref)
 /* @n elements of any value, on cache lines of their own.  Cost: O(slabs that
  * are free). */
 float *ra_slabs_take(RaSlabs *slabs, gsize n);
+/* @slab: (nullable) */
 void ra_slabs_give(RaSlabs *slabs, float *slab);
 
 /* Bytes asked for that were out at one time, at most. */

@@ -77,6 +77,12 @@ ra_stage_spread_experts(RaStage *stage, RaComm *ep)
 }
 
 void
+ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel)
+{
+  stage->sequence_parallel = sequence_parallel && stage->tp;
+}
+
+void
 ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer)
 {
   RaOpPlace *at = &stage->place;

@@ -67,26 +67,28 @@ typedef struct {
   RaParams *params;         /* borrowed */
   RaComm *tp;               /* borrowed; NULL: not split */
   RaNumerics numerics;
-  uint32_t recompute;   /* RaRecompute */
-  uint32_t q_heads;     /* of this rank */
-  uint32_t kv_heads;    /* of this rank, >= 1 */
-  uint32_t ffn;         /* of this rank */
-  uint32_t expert_ffn;  /* of one expert, of this rank */
-  RaComm *ep;           /* ranks that share experts, borrowed; NULL: not */
-  uint32_t n_ep;        /* of them, >= 1 */
-  uint32_t n_tp;        /* ranks that share the model, >= 1 */
-  uint32_t vocab_pad;   /* rows of the vocabulary a rank, padded */
-  uint32_t n_positions; /* longest sequence */
-  float *cos_sin;       /* (n_positions, head_dim) owned */
-  uint32_t n_ops;       /* that the task at hand has run */
-  RaBadOp bad;          /* the first of them that made what is not finite */
-  GArray *ops;          /* of RaOpRecord, owned; NULL: not recorded */
-  RaOpPlace place;      /* of the next; see ra_stage_enter() */
-  gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
-  RaSlabs *slabs;       /* memory of passes and caches; a reference */
+  uint32_t recompute;  /* RaRecompute */
+  uint32_t q_heads;    /* of this rank */
+  uint32_t kv_heads;   /* of this rank, >= 1 */
+  uint32_t ffn;        /* of this rank */
+  uint32_t expert_ffn; /* of one expert, of this rank */
+  RaComm *ep;          /* ranks that share experts, borrowed; NULL: not */
+  uint32_t n_ep;       /* of them, >= 1 */
+  uint32_t n_tp;       /* ranks that share the model, >= 1 */
+  gboolean sequence_parallel; /* they share the rows between products too */
+  uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
+  uint32_t n_positions;       /* longest sequence */
+  float *cos_sin;             /* (n_positions, head_dim) owned */
+  uint32_t n_ops;             /* that the task at hand has run */
+  RaBadOp bad;        /* the first of them that made what is not finite */
+  GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
+  RaOpPlace place;    /* of the next; see ra_stage_enter() */
+  gboolean cpu_clock; /* they are timed in CPU seconds of the process */
+  RaSlabs *slabs;     /* memory of passes and caches; a reference */
 } RaStage;
 
-/* What a layer keeps for its backward; (tokens, ...) each. */
+/* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
+ * (1) with sequence parallelism the rank's rows. */
 typedef struct {
   float *normed;      /* (hidden) input of q, k, v */
   float *inv;         /* (1) */
@@ -111,17 +113,17 @@ typedef struct {
   const RaTokens *tokens; /* borrowed */
   gboolean keep;          /* for a backward */
   GPtrArray *slabs;       /* memory, given back to the stage */
-  float **inputs;         /* (n_layers + 1) (tokens, hidden) each: what goes
+  float **inputs;         /* (n_layers + 1) (rows, hidden) each: what goes
                              into a layer, and out of the last */
   RaLayerKept *layers;    /* (n_layers), or one that all share */
-  float *head_normed;     /* (tokens, hidden) with the head */
-  float *head_inv;        /* (tokens) likewise */
+  float *head_normed;     /* (rows, hidden) with the head */
+  float *head_inv;        /* (rows) likewise */
   float *logits;          /* (tokens, vocabulary of this rank) */
   float *log_prob;        /* (tokens) of the targets, with an lm head */
   float *lse;             /* (tokens) likewise */
   float *values;          /* (tokens) with a value head */
-  float *d;       /* (tokens, hidden) gradient, while the backward runs */
-  float *scratch; /* (tokens, hidden) of a recomputation */
+  float *d;               /* (rows, hidden) gradient, while the backward runs */
+  float *scratch;         /* (rows, hidden) of a recomputation */
 } RaPass;
 
 /* Keys and values of the sequences of a replica, on one stage. */
@@ -156,6 +158,9 @@ void ra_stage_free(RaStage *stage);
 /* The experts of the model are spread over @ep, borrowed: this rank's end of a
  * group of the ranks that @stage's parameters are laid out for. */
 void ra_stage_spread_experts(RaStage *stage, RaComm *ep);
+/* The ranks of @stage's tensor-parallel group, if it has one, share the rows
+ * between products: sequence parallelism.  Rows are tokens without. */
+void ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel);
 /* From now on @stage, which has no pass under way, takes its memory from
  * @slabs: stages that never run at the same time share it. */
 void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);
@@ -169,7 +174,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
 
 /**
  * ra_pass_forward:
- * @input: (nullable): (tokens, hidden) from the stage before; %NULL with the
+ * @input: (nullable): (rows, hidden) from the stage before; %NULL with the
  *   embedding
  * @cache: (nullable): of generation: keys and values go there too
  * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache
@@ -177,7 +182,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
  * With the lm head it ends with log_prob and lse of every token, unless there
  * is a @cache: then with nothing, and ra_pass_last_logits() follows.
  *
- * Returns: (transfer none): (tokens, hidden) for the next stage
+ * Returns: (transfer none): (rows, hidden) for the next stage
  */
 const float *ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
                              const uint32_t *slots);
@@ -186,12 +191,12 @@ const float *ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
  * ra_pass_backward:
  * @part: (nullable): layers of the pass's piece, of a backward that comes in
  *   parts, last layers first; %NULL: all
- * @d_output: (tokens, hidden) gradient of the output; with the head (tokens) of
+ * @d_output: (rows, hidden) gradient of the output; with the head (tokens) of
  *   log_prob or values; read by the first part
  *
  * Adds to the gradients of the parameters.  Once a pass that keeps.
  *
- * Returns: (transfer none): (tokens, hidden) gradient of what goes into @part
+ * Returns: (transfer none): (rows, hidden) gradient of what goes into @part
  */
 const float *ra_pass_backward(RaPass *pass, const RaPiece *part,
                               const float *d_output);
@@ -230,7 +235,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCache, ra_cache_free)
 
 /* Sums gradients over the ranks of the tensor-parallel group of which each has
  * a part: of key and value heads that several hold (more ranks than heads), of
- * the norms of heads and of routers.  All ranks of the group call it. */
+ * the norms of heads and of routers, with shared rows of all norms.  All ranks
+ * of the group call it. */
 void ra_stage_sum_shared_grads(RaStage *stage);
 
 /* What ra_stage_grad_squares() adds up. */

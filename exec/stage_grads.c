@@ -15,13 +15,15 @@ is_shared(const RaStage *stage, const RaTensor *tensor)
 }
 
 /* What all ranks hold and each uses for its own part: the norms of heads for
- * its heads, a router for its part of the experts' outputs. */
+ * its heads, a router for its part of the experts' outputs, other norms for the
+ * rows that it has where they share them. */
 static gboolean
 is_partial(const RaStage *stage, const RaParam *param)
 {
   const RaTensor *t = &param->tensor;
 
-  if (t->kind == RA_TENSOR_ROUTER)
+  if (t->kind == RA_TENSOR_ROUTER ||
+      (stage->sequence_parallel && t->kind == RA_TENSOR_NORM))
     return TRUE;
   return t->kind == RA_TENSOR_NORM && t->layer != RA_TENSOR_NO_LAYER &&
          stage->params->grads + param->offset <
@@ -47,7 +49,8 @@ void
 ra_stage_sum_shared_grads(RaStage *stage)
 {
   uint32_t sharers = stage->n_tp / MAX(stage->model->n_kv_heads, 1u);
-  gboolean partial = stage->model->qk_norm || stage->model->n_experts > 0;
+  gboolean partial = stage->model->qk_norm || stage->model->n_experts > 0 ||
+                     stage->sequence_parallel;
 
   if (!stage->tp || (sharers <= 1 && !partial))
     return;

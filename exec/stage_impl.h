@@ -55,7 +55,7 @@ void ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
 void ra_stage_norm_backward(RaStage *s, gsize t, const float *x,
                             const float *weight, const float *inv,
                             const float *d_out, float *d_x, float *d_weight);
-/* y += x, (t, hidden) */
+/* y += x, @t rows */
 void ra_stage_add(RaStage *s, gsize t, const float *x, float *y);
 /* q and k of @qkv */
 void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
@@ -94,8 +94,6 @@ void ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
 void ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                                 const float *lse, const float *d_log_prob,
                                 float *logits);
-/* The sum over the tensor-parallel group, (t, hidden). */
-void ra_stage_all_reduce(RaStage *s, gsize t, float *data);
 /* (t, vocab) of all ranks from (t, this rank's). */
 void ra_stage_gather_logits(RaStage *s, gsize t, const float *logits,
                             float *out);
@@ -119,17 +117,37 @@ RaSpan ra_stage_vocab(const RaStage *stage);
 const float *ra_stage_head_weight(const RaStage *stage);
 float *ra_stage_head_grad(const RaStage *stage);
 
+/* --- rows: hidden states of @t tokens, exec/stage_rows.c --- */
+
+/* Rows that a rank has of them, at most, and this one: all without sequence
+ * parallelism. */
+gsize ra_stage_room(const RaStage *s, gsize t);
+gsize ra_stage_n_rows(const RaStage *s, gsize t);
+/* Floats of the rows of all ranks, with room for each. */
+gsize ra_stage_whole_n(const RaStage *s, gsize t);
+/* (nullable): memory of as many; %NULL: a rank's rows are all. */
+float *ra_stage_take_whole(RaStage *s, gsize t);
+/* This rank's rows in it. */
+float *ra_stage_rows_of(const RaStage *s, gsize t, float *whole);
+/* All ranks' @rows, in @whole, or where they are; @again: a gather that stands
+ * in no op list, as it goes on behind another op. */
+const float *ra_stage_gather_rows(RaStage *s, gsize t, const float *rows,
+                                  float *whole, gboolean again);
+/* The sum of @whole over the tensor-parallel group, to @rows: this rank's,
+ * which may be those in @whole, else @whole. */
+void ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows);
+
 /* --- layers --- */
 
-/* Layer @layer of the model, from @x (t, hidden) to @out (t, hidden).
+/* Layer @layer of the model, from the rows @x to @out.
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
  * @decode: one token a sequence, which reads the cache. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const float *x, RaLayerKept *kept, float *out,
                       RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, gboolean decode);
-/* @d (t, hidden): gradient of the output, replaced by that of the input; @x:
- * what went in. */
+/* @d: gradient of the output's rows, replaced by that of the input's; @x: what
+ * went in. */
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                        const float *x, const RaLayerKept *kept, float *d);
 

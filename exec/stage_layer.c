@@ -23,26 +23,27 @@ ra_layer_kept_n(const RaStage *s, gsize t)
 {
   gsize hidden = s->model->hidden;
 
-  return t * (3 * hidden + 2 + ra_stage_qkv_width(s) + ra_stage_q_width(s) +
-              s->q_heads + normed_heads(s) * (s->model->head_dim + 1) +
-              3 * kept_ffn(s));
+  return ra_stage_room(s, t) * (3 * hidden + 2) +
+         t * (ra_stage_qkv_width(s) + ra_stage_q_width(s) + s->q_heads +
+              normed_heads(s) * (s->model->head_dim + 1) + 3 * kept_ffn(s));
 }
 
 RaLayerKept
 ra_layer_kept(const RaStage *s, gsize t, float *slab)
 {
   gsize hidden = s->model->hidden, heads = t * normed_heads(s);
+  gsize room = ra_stage_room(s, t);
   RaLayerKept k = {0};
 
   k.normed = slab;
-  k.inv = k.normed + t * hidden;
-  k.qkv = k.inv + t;
+  k.inv = k.normed + room * hidden;
+  k.qkv = k.inv + room;
   k.attended = k.qkv + t * ra_stage_qkv_width(s);
   k.lse = k.attended + t * ra_stage_q_width(s);
   k.middle = k.lse + t * s->q_heads;
-  k.mlp_normed = k.middle + t * hidden;
-  k.mlp_inv = k.mlp_normed + t * hidden;
-  k.heads = k.mlp_inv + t;
+  k.mlp_normed = k.middle + room * hidden;
+  k.mlp_inv = k.mlp_normed + room * hidden;
+  k.heads = k.mlp_inv + room;
   k.heads_inv = k.heads + heads * s->model->head_dim;
   k.gate_up = k.heads_inv + heads;
   k.active = k.gate_up + t * 2 * kept_ffn(s);
@@ -90,17 +91,19 @@ fill_cache(RaStage *s, const RaTokens *tokens, const float *qkv, RaCache *cache,
   }
 }
 
+/* From all rows @x of what goes in to a part of all that come out, @out. */
 static void
-mlp_forward(RaStage *s, gint32 layer, gsize t, RaLayerKept *kept, float *out)
+mlp_forward(RaStage *s, gint32 layer, gsize t, const float *x,
+            RaLayerKept *kept, float *out)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
 
   if (is_moe(s, layer)) {
     ra_layer_kept_clear(kept); /* of the layer before, or of the first run */
-    kept->experts = ra_experts_forward(s, layer, t, kept->mlp_normed, out);
+    kept->experts = ra_experts_forward(s, layer, t, x, out);
     return;
   }
-  ra_stage_linear(s, t, 2 * ffn, hidden, kept->mlp_normed,
+  ra_stage_linear(s, t, 2 * ffn, hidden, x,
                   ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE), NULL,
                   kept->gate_up);
   ra_stage_swiglu(s, t, ffn, kept->gate_up, kept->active);
@@ -108,23 +111,36 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, RaLayerKept *kept, float *out)
                   ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE), NULL, out);
 }
 
-void
-ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                 const float *x, RaLayerKept *kept, float *out, RaCache *cache,
-                 uint32_t cache_layer, const uint32_t *slots, gboolean decode)
+/* From all rows @x to q, k and v with their positions. */
+static void
+qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const float *x,
+            RaLayerKept *kept)
 {
-  gsize t = tokens->n_tokens, hidden = s->model->hidden;
+  gsize t = tokens->n_tokens;
 
-  enter(s, layer);
-  ra_stage_norm(s, t, x,
-                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
-                kept->normed, kept->inv);
-  ra_stage_linear(s, t, ra_stage_qkv_width(s), hidden, kept->normed,
+  ra_stage_linear(s, t, ra_stage_qkv_width(s), s->model->hidden, x,
                   ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
                   ra_stage_weight(s, RA_TENSOR_Q, layer, TRUE), kept->qkv);
   if (s->model->qk_norm)
     ra_stage_head_norms(s, t, layer, kept->qkv, kept->heads, kept->heads_inv);
   ra_stage_rope(s, t, tokens->positions, 1, kept->qkv);
+}
+
+void
+ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                 const float *x, RaLayerKept *kept, float *out, RaCache *cache,
+                 uint32_t cache_layer, const uint32_t *slots, gboolean decode)
+{
+  gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
+  float *whole = ra_stage_take_whole(s, t);
+  float *made = whole ? whole : kept->middle;
+
+  enter(s, layer);
+  ra_stage_norm(s, n, x,
+                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
+                kept->normed, kept->inv);
+  qkv_forward(s, layer, tokens,
+              ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
   if (cache)
     fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
   if (decode)
@@ -132,25 +148,37 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                               tokens->positions, kept->qkv, kept->attended);
   else
     ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
-  ra_stage_linear(s, t, hidden, ra_stage_q_width(s), kept->attended,
-                  ra_stage_weight(s, O, layer, FALSE), NULL, kept->middle);
-  ra_stage_all_reduce(s, t, kept->middle);
-  ra_stage_add(s, t, x, kept->middle);
+  ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
+                  ra_stage_weight(s, O, layer, FALSE), NULL, made);
+  ra_stage_sum_rows(s, t, made, kept->middle);
+  ra_stage_add(s, n, x, kept->middle);
 
-  ra_stage_norm(s, t, kept->middle,
+  ra_stage_norm(s, n, kept->middle,
                 ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
                 kept->mlp_normed, kept->mlp_inv);
-  mlp_forward(s, layer, t, kept, out);
-  ra_stage_all_reduce(s, t, out);
-  ra_stage_add(s, t, kept->middle, out);
+  made = whole ? whole : out;
+  mlp_forward(s, layer, t,
+              ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE), kept,
+              made);
+  ra_stage_sum_rows(s, t, made, out);
+  ra_stage_add(s, n, kept->middle, out);
+  ra_stage_give(s, whole);
 }
 
+/* Memory of a layer's backward. */
+typedef struct {
+  float *d_hidden; /* all rows */
+  float *wide;     /* (t) of what is wider */
+  float *whole;    /* all rows that were gathered; NULL: not shared */
+} Scratch;
+
+/* @d: all rows of the gradient, in @scratch->whole where rows are shared. */
 static void
 dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-               const float *d, float *d_hidden, float *d_wide)
+               const float *d, const Scratch *scratch)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
-  float *d_active = d_wide, *d_gate_up = d_wide + t * ffn;
+  float *d_active = scratch->wide, *d_gate_up = scratch->wide + t * ffn;
 
   ra_stage_linear_input(s, t, hidden, ffn, d,
                         ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
@@ -160,41 +188,70 @@ dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
   ra_stage_swiglu_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
   ra_stage_linear_input(s, t, 2 * ffn, hidden, d_gate_up,
                         ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE),
-                        d_hidden);
-  ra_stage_linear_weight(s, t, 2 * ffn, hidden, d_gate_up, kept->mlp_normed,
-                         ra_stage_grad(s, RA_TENSOR_GATE, layer, FALSE), NULL);
+                        scratch->d_hidden);
+  ra_stage_linear_weight(
+      s, t, 2 * ffn, hidden, d_gate_up,
+      ra_stage_gather_rows(s, t, kept->mlp_normed, scratch->whole, TRUE),
+      ra_stage_grad(s, RA_TENSOR_GATE, layer, FALSE), NULL);
+}
+
+static void
+experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+                 const float *d, const Scratch *scratch)
+{
+  float *whole = ra_stage_take_whole(s, t);
+
+  ra_experts_backward(kept->experts, layer,
+                      ra_stage_gather_rows(s, t, kept->mlp_normed, whole, TRUE),
+                      d, scratch->d_hidden);
+  ra_stage_give(s, whole);
+}
+
+/* Sums what came out of products backward, in @scratch, takes it through the
+ * norm before them and adds it to @d. */
+static void
+norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
+              const float *x, const float *inv, const Scratch *scratch,
+              float *d)
+{
+  gsize n = ra_stage_n_rows(s, t);
+  float *rows = ra_stage_rows_of(s, t, scratch->d_hidden);
+
+  ra_stage_sum_rows(s, t, scratch->d_hidden, rows);
+  /* The gradient of the norm's input needs no more than that of its output
+   * itself, row by row. */
+  ra_stage_norm_backward(s, n, x, ra_stage_norm_weight(s, layer, which), inv,
+                         rows, rows, ra_stage_norm_grad(s, layer, which));
+  ra_stage_add(s, n, rows, d);
 }
 
 static void
 mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-             float *d, float *d_hidden, float *d_wide)
+             float *d, const Scratch *scratch)
 {
+  const float *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+
   if (is_moe(s, layer))
-    ra_experts_backward(kept->experts, layer, kept->mlp_normed, d, d_hidden);
+    experts_backward(s, layer, t, kept, d_out, scratch);
   else
-    dense_backward(s, layer, t, kept, d, d_hidden, d_wide);
-  ra_stage_all_reduce(s, t, d_hidden);
-  /* The gradient of the norm's input needs no more than d_hidden itself, row
-   * by row. */
-  ra_stage_norm_backward(s, t, kept->middle,
-                         ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
-                         kept->mlp_inv, d_hidden, d_hidden,
-                         ra_stage_norm_grad(s, layer, RA_LAYER_NORM_MLP));
-  ra_stage_add(s, t, d_hidden, d);
+    dense_backward(s, layer, t, kept, d_out, scratch);
+  norm_backward(s, layer, t, RA_LAYER_NORM_MLP, kept->middle, kept->mlp_inv,
+                scratch, d);
 }
 
 static void
 attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                    const float *x, const RaLayerKept *kept, float *d,
-                   float *d_hidden, float *d_wide)
+                   const Scratch *scratch)
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
   gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
-  float *d_attended = d_wide, *d_qkv = d_wide + t * q;
+  float *d_attended = scratch->wide, *d_qkv = scratch->wide + t * q;
+  const float *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
 
-  ra_stage_linear_input(s, t, hidden, q, d, ra_stage_weight(s, O, layer, FALSE),
-                        d_attended);
-  ra_stage_linear_weight(s, t, hidden, q, d, kept->attended,
+  ra_stage_linear_input(s, t, hidden, q, d_out,
+                        ra_stage_weight(s, O, layer, FALSE), d_attended);
+  ra_stage_linear_weight(s, t, hidden, q, d_out, kept->attended,
                          ra_stage_grad(s, O, layer, FALSE), NULL);
   ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
                               d_attended, d_qkv);
@@ -204,30 +261,28 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                                  d_qkv);
   ra_stage_linear_input(s, t, qkv, hidden, d_qkv,
                         ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
-                        d_hidden);
-  ra_stage_linear_weight(s, t, qkv, hidden, d_qkv, kept->normed,
-                         ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
-                         ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
-  ra_stage_all_reduce(s, t, d_hidden);
-  ra_stage_norm_backward(
-      s, t, x, ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
-      kept->inv, d_hidden, d_hidden,
-      ra_stage_norm_grad(s, layer, RA_LAYER_NORM_ATTENTION));
-  ra_stage_add(s, t, d_hidden, d);
+                        scratch->d_hidden);
+  ra_stage_linear_weight(
+      s, t, qkv, hidden, d_qkv,
+      ra_stage_gather_rows(s, t, kept->normed, scratch->whole, TRUE),
+      ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
+      ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
+  norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, scratch, d);
 }
 
 void
 ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                   const float *x, const RaLayerKept *kept, float *d)
 {
-  gsize t = tokens->n_tokens;
+  gsize t = tokens->n_tokens, n = ra_stage_whole_n(s, t);
   gsize wide =
       MAX(3 * kept_ffn(s), ra_stage_q_width(s) + ra_stage_qkv_width(s));
-  float *slab = ra_stage_take(s, t * (s->model->hidden + wide));
-  float *d_wide = slab + t * s->model->hidden;
+  float *slab = ra_stage_take(s, n + t * wide);
+  const Scratch scratch = {slab, slab + n, ra_stage_take_whole(s, t)};
 
   enter(s, layer);
-  mlp_backward(s, layer, t, kept, d, slab, d_wide);
-  attention_backward(s, layer, tokens, x, kept, d, slab, d_wide);
+  mlp_backward(s, layer, t, kept, d, &scratch);
+  attention_backward(s, layer, tokens, x, kept, d, &scratch);
+  ra_stage_give(s, scratch.whole);
   ra_stage_give(s, slab);
 }

@@ -382,19 +382,6 @@ ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
 }
 
 void
-ra_stage_all_reduce(RaStage *s, gsize t, float *data)
-{
-  double start = ra_stage_begin(s);
-  gsize n = t * s->model->hidden;
-
-  if (!s->tp)
-    return;
-  ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, data, n);
-  ra_stage_look(s, RA_OP_ALL_REDUCE, n, data);
-  ra_stage_record(s, RA_OP_ALL_REDUCE, start, n * sizeof *data, s->n_tp, 0, 0);
-}
-
-void
 ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
 {
   double start;

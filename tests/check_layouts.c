@@ -10,7 +10,7 @@
 
 #define MOST_RANKS 8
 #define N_SEQUENCES 40
-#define N_CASES 21 /* that the layouts are dealt out to */
+#define N_CASES 28 /* that the layouts are dealt out to */
 
 /* Five optimizer steps of eight sequences. */
 static const char head[] =
@@ -44,6 +44,12 @@ static const struct {
     {2, "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n"},
     {4, "micro-batches = 4\n"},
     {4, "micro-batches = 4\nzero = 1\n"},
+    {1, "sequence-parallel = true\n"},
+    {1, "sequence-parallel = true\nzero = 1\noverlap-grad-reduce = true\n"},
+    {2, "micro-batches = 2\nsequence-parallel = true\n"},
+    {2, "micro-batches = 2\nschedule = interleaved:2\n"
+        "sequence-parallel = true\n"},
+    {4, "micro-batches = 4\nsequence-parallel = true\n"},
     {4, "micro-batches = 4\nschedule = gpipe\n"},
 };
 /* clang-format on */
@@ -64,7 +70,8 @@ all_layouts(void)
             gboolean sums = strstr(l.schedule, "overlap") != NULL ||
                             strstr(l.schedule, "zero") != NULL;
 
-            if (schedules[s].pp == pp && (dp > 1 || !sums))
+            if (schedules[s].pp == pp && (dp > 1 || !sums) &&
+                (tp > 1 || !strstr(l.schedule, "sequence-parallel")))
               g_array_append_val(all, l);
           }
   return all;
@@ -92,6 +99,13 @@ run_of(const Layout *l)
     g_autofree char *uneven = g_strconcat(all, "stage-layers = 3,1\n", NULL);
 
     spec.all = uneven;
+    f = run_fixture_new(&spec);
+  } else if (strstr(l->schedule, "sequence-parallel")) { /* forward too */
+    g_autofree char *rows =
+        g_strconcat(all, "sequence-parallel = true\n", NULL);
+
+    spec.generate = all;
+    spec.all = rows;
     f = run_fixture_new(&spec);
   } else {
     f = run_fixture_new(&spec);
@@ -176,13 +190,21 @@ START_TEST(test_all)
 }
 END_TEST
 
+/* clang-format off */
+static const Layout layouts[] = {
+    {1, 1, 1, "none", ""},
+    {2, 2, 2, "full", "micro-batches = 2\n"},
+    {8, 1, 1, "none", ""},
+    {4, 2, 1, "none", "zero = 1\n"},
+    {2, 4, 1, "full", "sequence-parallel = true\nzero = 1\n"},
+    {1, 8, 1, "selective", ""},
+    {1, 2, 4, "none", "micro-batches = 4\n"},
+};
+/* clang-format on */
+
 /* Each number of ranks in each direction twice: the same bits. */
 START_TEST(test_twice)
 {
-  static const Layout layouts[] = {
-      {1, 1, 1, "none", ""},      {2, 2, 2, "full", "micro-batches = 2\n"},
-      {8, 1, 1, "none", ""},      {4, 2, 1, "none", "zero = 1\n"},
-      {1, 8, 1, "selective", ""}, {1, 2, 4, "none", "micro-batches = 4\n"}};
   RunFixture *a = run_of(&layouts[_i]), *b = run_of(&layouts[_i]);
   g_autoptr(GArray) x = run_fixture_params(a, "atrain");
   g_autoptr(GArray) y = run_fixture_params(b, "atrain");
@@ -203,7 +225,7 @@ layouts_suite(void)
 
   tcase_set_timeout(tcase, 60);
   tcase_add_loop_test(tcase, test_all, 0, N_CASES);
-  tcase_add_loop_test(tcase, test_twice, 0, 6);
+  tcase_add_loop_test(tcase, test_twice, 0, G_N_ELEMENTS(layouts));
   suite_add_tcase(suite, tcase);
   return suite;
 }

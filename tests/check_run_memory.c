@@ -1,6 +1,8 @@
 /* What a run holds against what the graph's account says it holds. */
 #include "config.h"
 
+#include <string.h>
+
 #include "graph/memory_peak.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
@@ -20,6 +22,8 @@ static const struct {
     {"grpo", "run.json", GPUS("0-3") "dp = 2\ntp = 2\n", "recompute = full\n"},
     {"sft", "run.json", GPUS("0-1") "tp = 2\n", "micro-batches = 4\n"},
     {"ppo", "run.json", GPUS("0-3") "dp = 4\n", "zero = 1\n"},
+    {"sft", "run.json", GPUS("0-1") "tp = 2\n",
+     "micro-batches = 4\nsequence-parallel = true\n"},
     {"grpo", "run-tied.json", GPUS("0-3") "dp = 2\ntp = 2\n", "zero = 1\n"},
 };
 /* clang-format on */
@@ -78,16 +82,20 @@ held_by(int layout, RaRunMemory *out_held, double *out_states,
 /* Weights, gradients and moments to the byte.  Passes hold what the account
  * has and, of this small model, up to 15 % more: what a row keeps beside its
  * vectors (inverse norms, log-sums) is nothing beside a hidden size of
- * hundreds, where the two agree within 1 % (docs/executor.md). */
+ * hundreds, where the two agree within 1 % (docs/executor.md).  What sequence
+ * parallelism gathers again stands in no op list, so its rows, once, come to
+ * that. */
 START_TEST(test_account)
 {
-  double states, passes;
+  gboolean gathers =
+      layouts[_i].train && strstr(layouts[_i].train, "sequence-parallel");
+  double states, passes, most = gathers ? 1.2 : 1.15;
   RaRunMemory held;
 
   held_by(_i, &held, &states, &passes);
   ck_assert_double_eq((double)held.states_bytes, states);
   ck_assert_double_ge((double)held.passes_bytes, 0.9 * passes);
-  ck_assert_double_le((double)held.passes_bytes, 1.15 * passes);
+  ck_assert_double_le((double)held.passes_bytes, most * passes);
   ck_assert_uint_eq(held.host_bytes, 0);
 }
 END_TEST

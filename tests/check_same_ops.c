@@ -45,6 +45,12 @@ static const RunSpec specs[] = {
     {"sft", "run-tied.json", ALL "tp = 2\ndp = 2\npp = 2\n", NULL,
      "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n", 1, 6, NULL,
      0, NULL, FALSE, NULL, NULL},
+    {"ppo", "run.json", ALL "tp = 4\ndp = 2\nsequence-parallel = true\n",
+     ALL "tp = 4\ndp = 2\n", NULL, 1, 6, NULL, 0, NULL, FALSE, NULL, NULL},
+    {"sft", "run-tied.json",
+     ALL "tp = 2\ndp = 2\npp = 2\nsequence-parallel = true\n", NULL,
+     "micro-batches = 4\nrecompute = full\n", 1, 6, NULL, 0, NULL, FALSE, NULL,
+     NULL},
 };
 /* clang-format on */
 

@@ -195,8 +195,9 @@ fails "the data has 1 answers to a prompt, expected 2 for call 'ref_inference'" 
 fails "'data': " run sft-tiny-4.plan --set 'workload.data=nowhere.ids'
 fails "--threads: '0' is" run ppo-tiny-8.plan --threads=0
 fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
-fails "call 'actor_train' has sequence-parallel = true, which the host" \
-  run ppo-tiny-8.plan --set 'call actor_train.sequence-parallel=true'
+fails "call 'actor_train' has zero > 1, which the host" run ppo-tiny-8.plan \
+  --set 'call actor_train.zero=2' --set 'call actor_train.pp=1' \
+  --set 'call actor_train.dp=2'
 fails "call 'actor_generate' has batching = continuous" \
   run ppo-tiny-8.plan --set 'call actor_generate.batching=continuous'
 fails "call 'actor_generate' has a model whose dtype is not fp32" \

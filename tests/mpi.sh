@@ -47,8 +47,9 @@ result $? "another seed gives others"
 same grpo-tiny-4.plan '4' actor -n 3 --set 'call actor_train.tp=1' \
   --set 'call actor_train.dp=2' --set 'call actor_train.pp=2'
 same ppo-tiny-4-colocated.plan '2 4' critic -n 3 --ops
-# Shards of moments: scattered gradients, gathered parameters.
-same ppo-tiny-8.plan '4 8' critic -n 2 --set 'call critic_train.zero=1' --ops
+# Shards of moments, and of rows: scattered sums, gathered parameters.
+same ppo-tiny-8.plan '4 8' critic -n 2 --set 'call critic_train.zero=1' \
+  --set 'call critic_train.sequence-parallel=true' --ops
 
 # Checkpoints are those of one process, and either goes on from the other's.
 works run ppo-tiny-8.plan -n 1 --set 'call critic_train.zero=1' \

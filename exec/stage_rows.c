@@ -1,0 +1,85 @@
+/* Rows between products: the hidden states of a micro-batch's tokens.  The
+ * ranks of a tensor-parallel group each have all of them, or with sequence
+ * parallelism (arXiv 2205.05198, section 4.2.2) a part, which they gather
+ * before products and scatter as they sum what comes out. */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/stage_impl.h"
+
+gsize
+ra_stage_room(const RaStage *s, gsize t)
+{
+  return s->sequence_parallel ? (t + s->n_tp - 1) / s->n_tp : t;
+}
+
+gsize
+ra_stage_n_rows(const RaStage *s, gsize t)
+{
+  gsize room = ra_stage_room(s, t);
+  gsize first = s->sequence_parallel ? MIN(s->tp->rank * room, t) : 0;
+
+  return MIN(room, t - first);
+}
+
+gsize
+ra_stage_whole_n(const RaStage *s, gsize t)
+{
+  gsize n_ranks = s->sequence_parallel ? s->n_tp : 1;
+
+  return ra_stage_room(s, t) * n_ranks * s->model->hidden;
+}
+
+float *
+ra_stage_take_whole(RaStage *s, gsize t)
+{
+  return s->sequence_parallel ? ra_stage_take(s, ra_stage_whole_n(s, t)) : NULL;
+}
+
+float *
+ra_stage_rows_of(const RaStage *s, gsize t, float *whole)
+{
+  return s->sequence_parallel
+             ? whole + s->tp->rank * ra_stage_room(s, t) * s->model->hidden
+             : whole;
+}
+
+const float *
+ra_stage_gather_rows(RaStage *s, gsize t, const float *rows, float *whole,
+                     gboolean again)
+{
+  double start = ra_stage_begin(s);
+  gsize hidden = s->model->hidden;
+
+  if (!s->sequence_parallel)
+    return rows;
+  s->tp->table->all_gather(s->tp, rows, whole,
+                           ra_stage_room(s, t) * hidden * sizeof *whole);
+  if (!again)
+    ra_stage_record(s, RA_OP_ALL_GATHER, start, t * hidden * sizeof *whole,
+                    s->n_tp, 0, 0);
+  return whole;
+}
+
+void
+ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows)
+{
+  double start = ra_stage_begin(s);
+  gsize n = t * s->model->hidden, n_rows = ra_stage_n_rows(s, t);
+  RaOpKind kind =
+      s->sequence_parallel ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
+
+  if (!s->tp)
+    return;
+  if (s->sequence_parallel) {
+    memset(whole + n, 0, (ra_stage_whole_n(s, t) - n) * sizeof *whole);
+    s->tp->table->reduce_scatter(s->tp, whole, rows,
+                                 ra_stage_room(s, t) * s->model->hidden);
+  } else {
+    g_assert(whole == rows);
+    ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, whole, n);
+  }
+  ra_stage_look(s, kind, n_rows * s->model->hidden, rows);
+  ra_stage_record(s, kind, start, n * sizeof *whole, s->n_tp, 0, 0);
+}
