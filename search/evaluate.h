@@ -146,8 +146,8 @@ double ra_evaluator_realloc_s(const RaEvaluator *evaluator, guint lane,
 uint16_t ra_evaluator_meets(const RaEvaluator *evaluator, guint lane,
                             uint32_t call);
 
-/* After ra_evaluator_relaxed(): whether some GPU is too small for what is there when a call of
- * @lane that is placed runs, wherever the others are. */
+/* After ra_evaluator_relaxed(): whether some GPU is too small for what is there
+ * when a call of @lane that is placed runs, wherever the others are. */
 gboolean ra_evaluator_certainly_over(RaEvaluator *evaluator, guint lane);
 
 /**
