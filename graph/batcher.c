@@ -19,7 +19,7 @@ ra_batcher_new(const RaBatching *batching, const uint32_t *prompt,
   b->response = response;
   b->n = n;
   b->sequences = g_new0(RaBatchSequence, MAX(n, 1u));
-  b->groups = g_new0(RaBatchGroup, n / batching->group + 1);
+  b->groups = g_new0(RaBatchGroup, (gsize)n + 1);
   b->again = g_array_new(FALSE, FALSE, sizeof(uint32_t));
   b->head = b->tail = RA_BATCHER_NOBODY;
   b->at_residue = g_new0(uint64_t, batching->block_tokens);
@@ -66,8 +66,8 @@ ra_batcher_arrive(RaBatcher *b, uint32_t n)
 
 /* --- running and waiting --- */
 
-static void
-link_last(RaBatcher *b, uint32_t i)
+void
+ra_batcher_link_last(RaBatcher *b, uint32_t i)
 {
   RaBatchSequence *s = &b->sequences[i];
 
@@ -82,8 +82,8 @@ link_last(RaBatcher *b, uint32_t i)
   ra_batcher_group(b, i)->n_running++;
 }
 
-static void
-set_decoding(RaBatcher *b, uint32_t i, gboolean decodes)
+void
+ra_batcher_set_decoding(RaBatcher *b, uint32_t i, gboolean decodes)
 {
   RaBatchSequence *s = &b->sequences[i];
   uint64_t size = b->batching.block_tokens;
@@ -116,7 +116,7 @@ leave(RaBatcher *b, uint32_t i)
 
   b->used_blocks -= ra_batcher_own_blocks(b, i, ra_batcher_held_tokens(b, i));
   if (s->state == RA_BATCH_DECODES)
-    set_decoding(b, i, FALSE);
+    ra_batcher_set_decoding(b, i, FALSE);
   if (--group->n_running == 0) {
     b->used_blocks -= group->n_blocks;
     group->n_blocks = 0;
@@ -256,7 +256,7 @@ admit(RaBatcher *b, uint64_t *inout_tokens)
   if (kept)
     b->work.n_kept += ra_batcher_unkeep(b, i);
   s->state = RA_BATCH_FILLS;
-  link_last(b, i);
+  ra_batcher_link_last(b, i);
   if (b->batching.reserve)
     ra_batcher_take_blocks(b, i, found, held);
   b->work.n_shared += kept ? 0 : found;
@@ -362,7 +362,7 @@ end_chunks(RaBatcher *b)
     if (s->generated++ == 0)
       g_array_append_val(b->first, i);
     if (s->generated < ra_batcher_response(b, i)) {
-      set_decoding(b, i, TRUE);
+      ra_batcher_set_decoding(b, i, TRUE);
       continue;
     }
     end_turn(b, i);

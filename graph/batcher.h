@@ -62,6 +62,26 @@ typedef struct {
                      runs needs the blocks; else they go at once */
 } RaBatchTurns;
 
+/* Where a batcher goes on from: sequences that have come so far elsewhere. */
+typedef struct {
+  uint32_t n_running;        /* the first of them, which run, in order of
+                                admission; at most the last has a prompt that is
+                                not all computed */
+  const uint32_t *generated; /* (n) response tokens that are known */
+  const uint64_t *computed;  /* (n) tokens whose keys are there; those that wait:
+                                not read */
+  const uint32_t *group;     /* (n) whose prompt each shares, < n; NULL:
+                                neighbours */
+} RaBatchStart;
+
+/* How far a sequence is. */
+typedef struct {
+  uint32_t sequence, generated;
+  uint64_t computed; /* tokens whose keys are there */
+  gboolean runs;
+  gboolean fills; /* its known tokens are not all computed */
+} RaBatchSeat;
+
 /* Steps that are alike: of each, sequences that get one token, and chunks of
  * prompts (then n_steps is 1). */
 typedef struct {
@@ -117,6 +137,22 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaBatcher, ra_batcher_free)
  * follows a prompt.  Without `reserve`.
  */
 void ra_batcher_set_turns(RaBatcher *batcher, const RaBatchTurns *turns);
+
+/**
+ * ra_batcher_set_start:
+ * @start: of all sequences; its arrays are borrowed
+ *
+ * Before anything has arrived, without turns.  One that finds no place, and
+ * all behind it, waits and computes its keys anew.
+ *
+ * Returns: how many run
+ */
+uint32_t ra_batcher_set_start(RaBatcher *batcher, const RaBatchStart *start);
+
+/* Appends those that have arrived and not ended to @out_seats (element-type
+ * RaBatchSeat): who run in order of admission, then who wait in theirs.  No
+ * stretch is in hand, and nobody pauses. */
+void ra_batcher_list(const RaBatcher *batcher, GArray *out_seats);
 
 /* (array length=out_n) (transfer none): as ra_batcher_ended(), those that
  * pause; ra_batcher_ended() has those whose last turn has ended. */

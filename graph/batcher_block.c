@@ -41,11 +41,9 @@ ra_batcher_own_blocks(const RaBatcher *b, uint32_t i, uint64_t tokens)
 uint64_t
 ra_batcher_held_tokens(const RaBatcher *b, uint32_t i)
 {
-  const RaBatchSequence *s = &b->sequences[i];
-
   if (b->batching.reserve)
     return (uint64_t)b->prompt[i] + b->response[i];
-  return s->computed + (s->state == RA_BATCH_DECODES ? b->step : 0);
+  return ra_batcher_computed(b, i);
 }
 
 /* Further blocks that sequence @i needs to hold @tokens, its group's among

@@ -49,7 +49,8 @@ struct _RaBatcher {
   const uint32_t *prompt, *response; /* (n) borrowed */
   uint32_t n, n_arrived;
   RaBatchSequence *sequences; /* (n) */
-  RaBatchGroup *groups;       /* (n / group, rounded up) */
+  RaBatchGroup *groups;       /* (n) */
+  const uint32_t *group_of;   /* (n) borrowed; NULL: neighbours */
   GArray *again;              /* uint32_t: preempted, the last comes first */
   uint32_t next_new;          /* first that was never admitted */
   uint32_t head, tail;        /* of those that run */
@@ -87,6 +88,19 @@ ra_batcher_response(const RaBatcher *b, uint32_t i)
                    : b->response[i];
 }
 
+/* Those that run: batcher.c. */
+void ra_batcher_link_last(RaBatcher *batcher, uint32_t i);
+void ra_batcher_set_decoding(RaBatcher *batcher, uint32_t i, gboolean decodes);
+
+/* Tokens whose keys one that runs has. */
+static inline uint64_t
+ra_batcher_computed(const RaBatcher *b, uint32_t i)
+{
+  const RaBatchSequence *s = &b->sequences[i];
+
+  return s->computed + (s->state == RA_BATCH_DECODES ? b->step : 0);
+}
+
 /* Pauses: batcher_turn.c. */
 
 /* Whether sequence @i, which has ended a turn, has another. */
@@ -115,7 +129,8 @@ void ra_batcher_pop_end(RaBatcher *batcher);
 static inline RaBatchGroup *
 ra_batcher_group(RaBatcher *batcher, uint32_t i)
 {
-  return &batcher->groups[i / batcher->batching.group];
+  return &batcher->groups[batcher->group_of ? batcher->group_of[i]
+                                            : i / batcher->batching.group];
 }
 
 /* Those that sequence @i has of its own at @tokens. */

@@ -19,7 +19,7 @@ add_continuous(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   for (uint32_t d = 0; d < plan->calls[call].dp; d++) {
     uint32_t first = d * share;
 
-    ra_batching_kv_tokens(&batching, share, set->prompt + first,
+    ra_batching_kv_tokens(&batching, plan->calls[call].n_micro_batches, share, set->prompt + first,
                           set->response + first, c->n_parts, peak,
                           peak + c->n_parts);
     for (uint32_t i = 0; i < c->n_parts; i++)

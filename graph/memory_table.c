@@ -166,7 +166,7 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
 
   if (continuous) {
     step = ra_dynamic_largest_step(d);
-    ra_batching_kv_tokens(&d->batching, d->n_sequences, d->prompt, d->response,
+    ra_batching_kv_tokens(&d->batching, d->n_groups, d->n_sequences, d->prompt, d->response,
                           d->n_parts, peak, left);
   } else {
     ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
@@ -268,11 +268,16 @@ static void
 add_migration(RaTableBuilder *b, RaTaskId t, uint32_t call)
 {
   uint32_t n = b->graph->n_lanes, kv = ra_holder(RA_HOLD_KV, call);
-  int64_t token = (int64_t)ra_call_kv_token_bytes(b->memory, call, 0);
   g_autofree uint64_t *in = g_new0(uint64_t, 2 * (gsize)n);
 
   ra_migration_lane_tokens(b->graph, t, in, in + n);
   for (uint32_t lane = 0; lane < n; lane++) {
+    int64_t token;
+
+    if (in[lane] == 0 && in[n + lane] == 0)
+      continue;
+    token = (int64_t)ra_call_kv_token_bytes(b->memory, call,
+                                            stage_of(b, call, lane));
     add_change(b, lane, t, 0, kv, (int64_t)in[lane] * token);
     add_change(b, lane, t, RA_MEMORY_STEPS, kv, -(int64_t)in[n + lane] * token);
   }

@@ -403,10 +403,10 @@ read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
   to->sync_interval = keys.sync_interval;
   to->tail = keys.tail;
   return ra_plan_check_call(plan, index, error) &&
-         ra_plan_check_batching(plan, index, error) &&
-         ra_plan_check_tail(plan, index, error) &&
          read_stage_layers(plan, to, plan->workload->models[call->model].model,
-                           keys.stage_layers, error);
+                           keys.stage_layers, error) &&
+         ra_plan_check_batching(plan, index, error) &&
+         ra_plan_check_tail(plan, index, error);
 }
 
 static gboolean

@@ -51,31 +51,38 @@ check_strategy(const RaPlan *plan, uint32_t call, GError **error)
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
-  const struct {
-    const char *key;
-    uint32_t value, wanted;
-  } limits[] = {{"pp", p->pp, 1},
-                {"micro-batches", p->n_micro_batches, 1},
-                {"zero", (uint32_t)p->zero, 0}};
+  uint32_t share = c->n_sequences / p->dp / MAX(p->n_micro_batches, 1u);
 
-  for (guint i = 0; i < G_N_ELEMENTS(limits); i++)
-    if (limits[i].value != limits[i].wanted)
-      return ra_key_file_fail(plan->file, p->group, "batching", error,
-                              "'batching' is continuous with '%s' %" PRIu32
-                              ", expected %" PRIu32,
-                              limits[i].key, limits[i].value, limits[i].wanted);
+  if (p->zero != 0)
+    return ra_key_file_fail(plan->file, p->group, "batching", error,
+                            "'batching' is continuous with 'zero' %d, "
+                            "expected 0",
+                            p->zero);
+  if (p->pp == 1 && p->n_micro_batches > 1)
+    return ra_key_file_fail(plan->file, p->group, "batching", error,
+                            "'batching' is continuous with 'micro-batches' "
+                            "%" PRIu32 " and 'pp' 1, expected 1",
+                            p->n_micro_batches);
+  if (p->max_sequences < p->n_micro_batches)
+    return ra_key_file_fail(plan->file, p->group, "max-sequences", error,
+                            "'max-sequences' is %" PRIu32
+                            ", expected at least %" PRIu32
+                            ", 'micro-batches': they divide it",
+                            p->max_sequences, p->n_micro_batches);
   if (p->max_sequences > p->prefill_tokens)
     return ra_key_file_fail(
         plan->file, p->group, stated_key(plan, p->group), error,
         "'max-sequences' is %" PRIu32 ", expected at most %" PRIu32
         ", 'prefill-tokens': each takes one in a step",
         p->max_sequences, p->prefill_tokens);
-  if (p->prefix_sharing && c->n_sequences / p->dp % c->samples_per_prompt != 0)
+  if (p->prefix_sharing && !ra_tail_is_set(&p->tail) &&
+      (share % c->samples_per_prompt != 0 ||
+       c->n_sequences / p->dp % p->n_micro_batches != 0))
     return ra_key_file_fail(plan->file, p->group, "prefix-sharing", error,
                             "'prefix-sharing' with %" PRIu32
-                            " sequences a replica, expected a multiple of "
-                            "%" PRIu32 ", the samples of a prompt",
-                            c->n_sequences / p->dp, c->samples_per_prompt);
+                            " sequences a replica and micro-batch, expected a "
+                            "multiple of %" PRIu32 ", the samples of a prompt",
+                            share, c->samples_per_prompt);
   return TRUE;
 }
 
@@ -188,24 +195,28 @@ ra_call_batching(const RaPlan *plan, uint32_t call)
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
   RaShard shard;
-  RaPiece whole = {.has_embedding = 1, .has_head = 1};
-  uint64_t block_bytes;
+  uint64_t token_bytes = 0;
   RaBatching batching = {0};
 
   if (p->batching == RA_BATCHING_STATIC)
     return batching;
   shard = ra_call_shard(plan, call);
-  whole.n_layers = shard.model->n_layers;
-  block_bytes = p->kv_block * ra_kv_token_bytes(&shard, &whole);
+  /* A block is on all stages; the one with most layers has least room. */
+  for (uint32_t s = 0; s < p->pp; s++) {
+    RaPiece piece = {.n_layers = p->stage_layers[s]};
+
+    token_bytes = MAX(token_bytes, ra_kv_token_bytes(&shard, &piece));
+  }
   batching = (RaBatching){
-      .max_sequences = p->max_sequences,
+      .max_sequences = p->max_sequences / p->n_micro_batches,
       .step_tokens = p->prefill_tokens,
       .block_tokens = p->kv_block,
       .group = p->prefix_sharing ? c->samples_per_prompt : 1,
       .reserve = p->kv_admission == 1,
   };
   if (p->kv_memory_bytes > 0)
-    batching.n_blocks = p->kv_memory_bytes / block_bytes;
+    batching.n_blocks = p->kv_memory_bytes / (p->kv_block * token_bytes) /
+                        p->n_micro_batches;
   return batching;
 }
 
@@ -216,38 +227,120 @@ part_end(uint32_t n, uint32_t part, uint32_t n_parts)
   return (uint32_t)(((uint64_t)(part + 1) * n + n_parts - 1) / n_parts);
 }
 
+/* --- The schedulers of a replica, step by step --- */
+
+typedef struct {
+  RaBatcher *batcher;
+  uint32_t first;         /* its first sequence */
+  uint64_t step;          /* taken */
+  RaBatchStretch stretch; /* in hand; n_steps 0: none */
+  uint32_t part;          /* in which it began */
+} Scheduler;
+
+static Scheduler *
+schedulers_new(const RaBatching *batching, uint32_t n_groups, uint32_t n,
+               const uint32_t *prompt, const uint32_t *response)
+{
+  Scheduler *all = g_new0(Scheduler, n_groups);
+
+  for (uint32_t g = 0; g < n_groups; g++) {
+    uint32_t first = (uint32_t)((uint64_t)g * n / n_groups);
+    uint32_t size = (uint32_t)((uint64_t)(g + 1) * n / n_groups) - first;
+
+    all[g].batcher =
+        ra_batcher_new(batching, prompt + first, response + first, size);
+    all[g].first = first;
+    ra_batcher_arrive(all[g].batcher, size);
+  }
+  return all;
+}
+
+static void
+schedulers_free(Scheduler *all, uint32_t n_groups)
+{
+  for (uint32_t g = 0; g < n_groups; g++)
+    ra_batcher_free(all[g].batcher);
+  g_free(all);
+}
+
+/* Takes the stretch that ends first, in order of (step, scheduler): as they go
+ * round.  NULL: all are over. */
+static Scheduler *
+schedulers_take(Scheduler *all, uint32_t n_groups, uint32_t part)
+{
+  Scheduler *next = NULL;
+
+  for (uint32_t g = 0; g < n_groups; g++) {
+    Scheduler *s = &all[g];
+
+    if (s->stretch.n_steps == 0) {
+      if (!ra_batcher_next(s->batcher, &s->stretch))
+        continue;
+      s->part = part;
+    }
+    if (!next ||
+        s->step + s->stretch.n_steps < next->step + next->stretch.n_steps)
+      next = s;
+  }
+  if (!next)
+    return NULL;
+  ra_batcher_take(next->batcher, next->stretch.n_steps);
+  next->step += next->stretch.n_steps;
+  next->stretch.n_steps = 0;
+  return next;
+}
+
+/* A pool is taken as an engine starts and given back as it stops. */
+static void
+pool_tokens(const RaBatching *batching, uint32_t n_groups, uint32_t n_parts,
+            uint64_t *out_peak, uint64_t *out_left)
+{
+  for (uint32_t c = 0; c < n_parts; c++) {
+    out_peak[c] = n_groups * batching->n_blocks * batching->block_tokens;
+    out_left[c] = c + 1 < n_parts ? out_peak[c] : 0;
+  }
+}
+
 void
-ra_batching_kv_tokens(const RaBatching *batching, uint32_t n,
+ra_batching_kv_tokens(const RaBatching *batching, uint32_t n_groups, uint32_t n,
                       const uint32_t *prompt, const uint32_t *response,
                       uint32_t n_parts, uint64_t *out_peak, uint64_t *out_left)
 {
-  g_autoptr(RaBatcher) b = NULL;
-  RaBatchStretch stretch;
+  g_autofree uint64_t *most = NULL; /* (n_parts, n_groups) blocks */
   uint32_t part = 0, n_ended = 0;
-  uint64_t peak = 0;
+  Scheduler *all, *s;
 
-  for (uint32_t c = 0; c < n_parts && batching->n_blocks > 0; c++) {
-    out_peak[c] = batching->n_blocks * batching->block_tokens;
-    out_left[c] = c + 1 < n_parts ? out_peak[c] : 0;
-  }
-  if (batching->n_blocks > 0)
+  if (batching->n_blocks > 0) {
+    pool_tokens(batching, n_groups, n_parts, out_peak, out_left);
     return;
-  b = ra_batcher_new(batching, prompt, response, n);
-  ra_batcher_arrive(b, n);
-  while (ra_batcher_next(b, &stretch)) {
+  }
+  most = g_new0(uint64_t, ((gsize)n_parts + 1) * n_groups);
+  all = schedulers_new(batching, n_groups, n, prompt, response);
+  while ((s = schedulers_take(all, n_groups, part))) {
     guint n_now;
+    uint32_t g = (uint32_t)(s - all);
 
-    /* Before ends give theirs back. */
-    ra_batcher_take(b, stretch.n_steps);
-    peak = MAX(peak, ra_batcher_work(b)->last_blocks);
-    ra_batcher_ended(b, &n_now);
+    /* Before ends give theirs back; the parts that the stretch is in. */
+    for (uint32_t c = s->part; c <= part; c++)
+      most[c * n_groups + g] =
+          MAX(most[c * n_groups + g], ra_batcher_work(s->batcher)->last_blocks);
+    ra_batcher_ended(s->batcher, &n_now);
     n_ended += n_now;
     for (; part < n_parts && n_ended >= part_end(n, part, n_parts); part++) {
-      out_peak[part] = peak * batching->block_tokens;
-      out_left[part] = ra_batcher_blocks(b) * batching->block_tokens;
-      peak = ra_batcher_blocks(b);
+      out_left[part] = 0;
+      for (g = 0; g < n_groups; g++) {
+        out_left[part] +=
+            ra_batcher_blocks(all[g].batcher) * batching->block_tokens;
+        most[(part + 1) * n_groups + g] = ra_batcher_blocks(all[g].batcher);
+      }
     }
   }
+  for (part = 0; part < n_parts; part++) {
+    out_peak[part] = 0;
+    for (uint32_t g = 0; g < n_groups; g++)
+      out_peak[part] += most[part * n_groups + g] * batching->block_tokens;
+  }
+  schedulers_free(all, n_groups);
 }
 
 RaBatch
@@ -260,23 +353,20 @@ ra_batching_largest_step(const RaBatching *batching, RaBatch prompts)
 }
 
 void
-ra_batching_order(const RaBatching *batching, uint32_t n,
+ra_batching_order(const RaBatching *batching, uint32_t n_groups, uint32_t n,
                   const uint32_t *prompt, const uint32_t *response,
                   uint32_t *out_order)
 {
-  g_autoptr(RaBatcher) b = ra_batcher_new(batching, prompt, response, n);
-  RaBatchStretch stretch;
+  Scheduler *all = schedulers_new(batching, n_groups, n, prompt, response), *s;
   uint32_t at = 0;
 
-  ra_batcher_arrive(b, n);
-  while (ra_batcher_next(b, &stretch)) {
-    const uint32_t *ended;
+  while ((s = schedulers_take(all, n_groups, 0))) {
     guint n_ended;
+    const uint32_t *ended = ra_batcher_ended(s->batcher, &n_ended);
 
-    ra_batcher_take(b, stretch.n_steps);
-    ended = ra_batcher_ended(b, &n_ended);
     for (guint i = 0; i < n_ended; i++)
-      out_order[at++] = ended[i];
+      out_order[at++] = s->first + ended[i];
   }
   g_assert(at == n);
+  schedulers_free(all, n_groups);
 }

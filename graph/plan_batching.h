@@ -108,33 +108,35 @@ gboolean ra_plan_check_batching(const RaPlan *plan, uint32_t call,
 void ra_plan_write_batching(const RaCallPlan *call, GString *out);
 gboolean ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b);
 
-/* What the batcher of a replica of @call is made with; max_sequences 0: static
- * batching. */
+/* What the batcher of a replica's micro-batch of @call is made with: its share
+ * of the replica's places and blocks; max_sequences 0: static batching. */
 RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);
 
 /**
  * ra_batching_kv_tokens:
- * @batching: continuous
+ * @batching: continuous, of each micro-batch
+ * @n_groups: micro-batches
  * @out_peak: (out) (array length=n_parts): most tokens that have room during
  *   each part: whole blocks; all of them where they are limited, as an engine
  *   takes them when it starts
  * @out_left: (out) (array length=n_parts): after it
  *
  * As ra_kv_peak_tokens() of graph/memory.h, for a replica of @n sequences that
- * are all there at the start.   Cost: of the batcher's run.
+ * are all there at the start; of several micro-batches the sum of the most of
+ * each.   Cost: of the batchers' run.
  */
-void ra_batching_kv_tokens(const RaBatching *batching, uint32_t n,
-                           const uint32_t *prompt, const uint32_t *response,
-                           uint32_t n_parts, uint64_t *out_peak,
-                           uint64_t *out_left);
+void ra_batching_kv_tokens(const RaBatching *batching, uint32_t n_groups,
+                           uint32_t n, const uint32_t *prompt,
+                           const uint32_t *response, uint32_t n_parts,
+                           uint64_t *out_peak, uint64_t *out_left);
 
 /* A step as large as any of a replica whose prompts are @prompts in all. */
 RaBatch ra_batching_largest_step(const RaBatching *batching, RaBatch prompts);
 
 /* (array length=n): the sequences in order of their ends, those of one step by
- * number. */
-void ra_batching_order(const RaBatching *batching, uint32_t n,
-                       const uint32_t *prompt, const uint32_t *response,
-                       uint32_t *out_order);
+ * micro-batch, then by number. */
+void ra_batching_order(const RaBatching *batching, uint32_t n_groups,
+                       uint32_t n, const uint32_t *prompt,
+                       const uint32_t *response, uint32_t *out_order);
 
 #endif

@@ -121,13 +121,14 @@ compare_endings(const void *a, const void *b)
 
 /* Those of one replica as they end under continuous batching. */
 static void
-continuous_order(const RaBatching *batching, uint32_t first, uint32_t n,
-                 const uint32_t *prompt, const uint32_t *response,
+continuous_order(const RaBatching *batching, uint32_t n_groups, uint32_t first,
+                 uint32_t n, const uint32_t *prompt, const uint32_t *response,
                  RaEnding *out_ends)
 {
   g_autofree uint32_t *order = g_new(uint32_t, n);
 
-  ra_batching_order(batching, n, prompt + first, response + first, order);
+  ra_batching_order(batching, n_groups, n, prompt + first, response + first,
+                    order);
   for (uint32_t i = 0; i < n; i++)
     out_ends[first + i] =
         (RaEnding){response[first + order[i]], first + order[i]};
@@ -159,7 +160,8 @@ arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
     ends[i] = (RaEnding){response[i], i};
   for (uint32_t d = 0; d < dp; d++)
     if (batching.max_sequences > 0)
-      continuous_order(&batching, d * share, share, prompt, response, ends);
+      continuous_order(&batching, plan->calls[set].n_micro_batches, d * share,
+                       share, prompt, response, ends);
     else
       qsort(ends + d * share, share, sizeof *ends, compare_endings);
   for (uint32_t c = 0; c < parts; c++)

@@ -115,7 +115,15 @@ typedef struct {
                            as it begins, so many as are left stay */
   uint64_t left_tokens; /* PHASE: of keys and values */
   uint64_t generated_tokens; /* PHASE */
-  RaBatching batching; /* continuous, one stage, one group, prompts within;
+  const uint32_t *group_begin; /* (n_groups + 1) first sequence of each, where
+                                  it is not as above; else NULL */
+  const RaBatchStart *starts;  /* PHASE, continuous: (n_groups) */
+  uint64_t n_steps; /* PHASE, continuous: of each group, at most; 0: all */
+  uint64_t before_tokens; /* PHASE, continuous: of keys and values there */
+  uint64_t peak_tokens;   /* PHASE, continuous: that there is room for */
+  const uint32_t *made;   /* PHASE, continuous: (n_sequences) response tokens
+                             known after it */
+  RaBatching batching; /* continuous, of each group, prompts within;
                           max_sequences 0: static */
   RaBatchTurns turns;  /* begin NULL: one a sequence */
 } RaDynamic;

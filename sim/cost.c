@@ -8,7 +8,7 @@
 #include "sim/decode.h"
 #include "sim/kinds.h"
 #include "sim/real.h"
-#include "sim/serve.h"
+#include "sim/serve_pipe.h"
 #include "sim/task_class.h"
 
 RaCost
@@ -63,11 +63,9 @@ serve_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
   RaServeResult served = {.n_parts = dynamic->n_parts,
                           .part_end_s = result->part_end_s,
                           .part_cost = result->part_cost};
-  g_autoptr(RaBatcher) batcher =
-      ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
-                     dynamic->n_sequences);
+  g_autoptr(RaBatcher) batcher = ra_dynamic_batcher_new(dynamic, 0);
 
-  ra_batcher_set_turns(batcher, &dynamic->turns);
+  served.max_steps = dynamic->n_steps;
   ra_serve_run(&source, batcher, dynamic->n_sequences, NULL, &served);
 }
 
@@ -93,6 +91,22 @@ serve_kinds(const RaTaskGraph *graph, const RaEstimator *estimator,
   }
 }
 
+/* With continuous batching over stages; @kinds: (nullable) of nodes. */
+static void
+serve_stages(const RaTaskGraph *graph, const RaEstimator *estimator,
+             const RaDynamic *dynamic, const uint32_t *kinds,
+             RaDecodeResult *result)
+{
+  RaServePipe replica = {estimator, &graph->shards[dynamic->shard], dynamic,
+                         kinds};
+  RaServePipeSource source = ra_serve_pipe_source(&replica);
+  RaServeResult served = {.n_parts = dynamic->n_parts,
+                          .part_end_s = result->part_end_s,
+                          .part_cost = result->part_cost};
+
+  ra_serve_pipe(&source, dynamic, &served);
+}
+
 /* @kinds: (nullable): of nodes, by stage. */
 static void
 cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
@@ -110,7 +124,9 @@ cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
            dynamic->n_parts * sizeof *parts);
     return;
   }
-  if (dynamic->batching.max_sequences > 0)
+  if (dynamic->batching.max_sequences > 0 && dynamic->n_stages > 1)
+    serve_stages(graph, estimator, dynamic, kinds, &result);
+  else if (dynamic->batching.max_sequences > 0)
     serve_kinds(graph, estimator, dynamic, kinds ? kinds[0] : 1, &result);
   else
     ra_decode_run_kinds(estimator, &graph->shards[dynamic->shard], dynamic,

@@ -1,17 +1,7 @@
 #include "config.h"
 
 #include "sim/decode_pipe.h"
-
-typedef struct {
-  double begin_s, end_s;
-} Interval;
-
-/* A stage, between two visits. */
-typedef struct {
-  double free_s; /* its last visit has left */
-  Interval out;  /* since when, and until when, the link to the next one is busy
-                    without a pause */
-} Stage;
+#include "sim/stage_clock.h"
 
 /* A group on its way. */
 typedef struct {
@@ -25,61 +15,11 @@ typedef struct {
 typedef struct {
   const RaDecodeSource *source;
   uint32_t n_stages;
-  Stage *stages;          /* (n_stages) */
-  uint32_t part;          /* parts that have ended */
-  RaDecodeResult *result; /* the caller's; part_end_s known below `part` */
+  RaStageClock clock;
+  RaCost *costs;          /* (n_stages) of a lap */
+  RaStageVisit *visits;   /* (n_stages) of it */
+  RaDecodeResult *result; /* the caller's */
 } Pipe;
-
-/* Charges @cost, spread evenly over [begin, end), to the parts it falls in.  A
- * visit that overtakes the end of a part began before it on an earlier stage.
- */
-static void
-charge(Pipe *pipe, double begin_s, double end_s, const RaCost *cost)
-{
-  uint32_t part = pipe->part;
-  double rest_s = end_s;
-
-  if (end_s <= begin_s)
-    return;
-  for (;;) {
-    double cut_s = part > 0 ? pipe->result->part_end_s[part - 1] : 0;
-    double frac = (rest_s - MAX(begin_s, cut_s)) / (end_s - begin_s);
-    RaCost *sum = &pipe->result->part_cost[part];
-
-    if (frac > 0) {
-      sum->compute_s += cost->compute_s * frac;
-      sum->comm_s += cost->comm_s * frac;
-      sum->host_s += cost->host_s * frac;
-      rest_s = cut_s;
-    }
-    if (part == 0 || begin_s >= cut_s)
-      return;
-    part--;
-  }
-}
-
-/* Charges the parts of the wait [free, begin) in which the stage sends its
- * visits so far or receives the present one.  Both links' busy periods before
- * those given ended by the time at which the stage got free. */
-static void
-charge_wait(Pipe *pipe, const Stage *stage, double begin_s, Interval in)
-{
-  Interval first = stage->out, second = in;
-
-  if (in.begin_s < stage->out.begin_s) {
-    first = in;
-    second = stage->out;
-  }
-  second.begin_s = MAX(second.begin_s, first.end_s);
-  first.begin_s = MAX(first.begin_s, stage->free_s);
-  second.begin_s = MAX(second.begin_s, stage->free_s);
-  first.end_s = MIN(first.end_s, begin_s);
-  second.end_s = MIN(second.end_s, begin_s);
-  charge(pipe, first.begin_s, first.end_s,
-         &(RaCost){.comm_s = first.end_s - first.begin_s});
-  charge(pipe, second.begin_s, second.end_s,
-         &(RaCost){.comm_s = second.end_s - second.begin_s});
-}
 
 /* Cost of the group's step on @stage. */
 static RaCost
@@ -115,60 +55,34 @@ begin_stretch(Pipe *pipe, Lap *lap)
 }
 
 static void
-tell(const Pipe *pipe, const Lap *lap, uint32_t group, uint32_t stage,
-     uint32_t step, double begin_s, double leave_s)
+tell(const Pipe *pipe, const Lap *lap, uint32_t group, uint32_t step)
 {
   const RaDecodeStretch *stretch = &lap->group->stretches[lap->at];
-  RaDecodeVisit visit = {.step = step,
-                         .group = group,
-                         .stage = stage,
-                         .n_sequences = stretch->n_active,
-                         .kv_tokens = ra_decode_kv_tokens(stretch, step),
-                         .begin_s = begin_s,
-                         .end_s = leave_s,
-                         .passed_s = stage + 1 < pipe->n_stages
-                                         ? pipe->stages[stage].out.end_s
-                                         : leave_s};
 
-  pipe->source->visit(&visit, pipe->source->visit_data);
+  for (uint32_t s = 0; s < pipe->n_stages; s++) {
+    RaDecodeVisit visit = {.step = step,
+                           .group = group,
+                           .stage = s,
+                           .n_sequences = stretch->n_active,
+                           .kv_tokens = ra_decode_kv_tokens(stretch, step),
+                           .begin_s = pipe->visits[s].begin_s,
+                           .end_s = pipe->visits[s].leave_s,
+                           .passed_s = pipe->visits[s].passed_s};
+
+    pipe->source->visit(&visit, pipe->source->visit_data);
+  }
 }
 
 /* One step of group @group through all stages. */
 static void
 run_lap(Pipe *pipe, Lap *lap, uint32_t group, uint32_t step)
 {
-  Interval in = {0, 0};
-
-  for (uint32_t s = 0; s < pipe->n_stages; s++) {
-    Stage *stage = &pipe->stages[s];
-    double arrive_s = s == 0 ? lap->ready_s : in.end_s;
-    double begin_s = MAX(arrive_s, stage->free_s);
-    RaCost cost = step_cost(pipe, lap, s, step);
-    double leave_s = begin_s + cost.total_s;
-
-    charge_wait(pipe, stage, begin_s, in);
-    charge(pipe, begin_s, leave_s, &cost);
-    stage->free_s = leave_s;
-    if (s + 1 < pipe->n_stages) {
-      /* Where a send outlasts a step, the link still carries the one before. */
-      if (leave_s > stage->out.end_s)
-        stage->out.begin_s = stage->out.end_s = leave_s;
-      stage->out.end_s += lap->send_s;
-      in = stage->out;
-    } else {
-      lap->ready_s = leave_s;
-    }
-    if (pipe->source->visit)
-      tell(pipe, lap, group, s, step, begin_s, leave_s);
-  }
-}
-
-/* The wait of every stage after its last visit, until @end_s. */
-static void
-charge_tails(Pipe *pipe, double end_s)
-{
   for (uint32_t s = 0; s < pipe->n_stages; s++)
-    charge_wait(pipe, &pipe->stages[s], end_s, (Interval){end_s, end_s});
+    pipe->costs[s] = step_cost(pipe, lap, s, step);
+  lap->ready_s = ra_stage_clock_lap(&pipe->clock, lap->ready_s, pipe->costs,
+                                    lap->send_s, pipe->visits);
+  if (pipe->source->visit)
+    tell(pipe, lap, group, step);
 }
 
 static void
@@ -181,9 +95,10 @@ run_step(Pipe *pipe, Lap *laps, uint32_t n_groups, uint32_t step,
     if (lap->at == lap->group->n_stretches)
       continue;
     run_lap(pipe, lap, g, step);
-    while (pipe->part < n_parts && ends[pipe->part].step == step &&
-           ends[pipe->part].group == g)
-      pipe->result->part_end_s[pipe->part++] = lap->ready_s;
+    while (pipe->clock.part < n_parts &&
+           ends[pipe->clock.part].step == step &&
+           ends[pipe->clock.part].group == g)
+      pipe->clock.part_end_s[pipe->clock.part++] = lap->ready_s;
     if (lap->group->stretches[lap->at].last_step == step &&
         ++lap->at < lap->group->n_stretches)
       begin_stretch(pipe, lap);
@@ -196,29 +111,28 @@ ra_decode_pipe(const RaDecodeSource *source, const RaDynamic *dynamic,
                RaDecodeResult *inout_result)
 {
   uint32_t n_groups = dynamic->n_groups, n_stages = dynamic->n_stages;
-  g_autofree Stage *stages = g_new0(Stage, n_stages);
+  g_autofree RaCost *costs = g_new(RaCost, n_stages);
+  g_autofree RaStageVisit *visits = g_new(RaStageVisit, n_stages);
   g_autofree Lap *laps = g_new0(Lap, n_groups);
   g_autofree RaDecodeLine *lines =
       g_new0(RaDecodeLine, (gsize)n_groups * n_stages);
-  Pipe pipe = {source, n_stages, stages, 0, inout_result};
+  Pipe pipe = {.source = source,
+               .n_stages = n_stages,
+               .costs = costs,
+               .visits = visits,
+               .result = inout_result};
 
+  ra_stage_clock_init(&pipe.clock, n_stages, inout_result->part_end_s,
+                      inout_result->part_cost);
   for (uint32_t g = 0; g < n_groups; g++) {
     laps[g].group = &groups[g];
     laps[g].lines = lines + (gsize)g * n_stages;
     if (groups[g].n_stretches > 0)
       begin_stretch(&pipe, &laps[g]);
   }
-  while (pipe.part < dynamic->n_parts && ends[pipe.part].step == 0)
-    inout_result->part_end_s[pipe.part++] = 0;
-  for (uint32_t step = 1; pipe.part < dynamic->n_parts; step++)
+  while (pipe.clock.part < dynamic->n_parts && ends[pipe.clock.part].step == 0)
+    inout_result->part_end_s[pipe.clock.part++] = 0;
+  for (uint32_t step = 1; pipe.clock.part < dynamic->n_parts; step++)
     run_step(&pipe, laps, n_groups, step, ends, dynamic->n_parts);
-  charge_tails(&pipe, inout_result->part_end_s[dynamic->n_parts - 1]);
-  for (uint32_t part = 0; part < dynamic->n_parts; part++) {
-    RaCost *cost = &inout_result->part_cost[part];
-
-    cost->compute_s /= n_stages;
-    cost->comm_s /= n_stages;
-    cost->host_s /= n_stages;
-    cost->total_s = cost->compute_s + cost->comm_s + cost->host_s;
-  }
+  ra_stage_clock_close(&pipe.clock, dynamic->n_parts);
 }

@@ -5,6 +5,7 @@
 #include "base/sum.h"
 #include "estimator/estimator.h"
 #include "sim/decode_group.h"
+#include "graph/dynamic.h"
 #include "sim/flop.h"
 
 /* Of one call; exact, so that it is the same folded or not. */
@@ -126,28 +127,32 @@ mixed_flop(const RaShard *shard, const RaDynamic *dynamic,
 {
   RaMixedBatch batch = ra_mixed_batch(step);
   RaOp ops[RA_OP_LIST_MAX];
+  double flop = 0;
 
-  return shard->tp *
-         ops_flop(ops, ra_op_list_mixed(shard, dynamic->pieces, &batch, ops));
+  for (uint32_t s = 0; s < dynamic->n_stages; s++)
+    flop += shard->tp *
+            ops_flop(ops, ra_op_list_mixed(shard, &dynamic->pieces[s], &batch,
+                                           ops));
+  return flop;
 }
 
 /* What a replica computes that batches continuously: chunks of prompts, anew
  * where it was preempted and once where they are shared, and decode steps. */
 static double
-served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache)
+served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, uint32_t group,
+            GArray *cache)
 {
-  g_autoptr(RaBatcher) b =
-      ra_batcher_new(&dynamic->batching, dynamic->prompt, dynamic->response,
-                     dynamic->n_sequences);
+  g_autoptr(RaBatcher) b = ra_dynamic_batcher_new(dynamic, group);
+  uint64_t left = dynamic->n_steps > 0 ? dynamic->n_steps : UINT64_MAX;
   RaBatchStretch s;
   const uint32_t *paused;
   guint n_paused;
   double flop = 0;
 
-  ra_batcher_set_turns(b, &dynamic->turns);
-  ra_batcher_arrive(b, dynamic->n_sequences);
-  while (ra_batcher_next(b, &s)) {
-    double m = (double)s.n_steps, n = s.n_decoding;
+  ra_batcher_arrive(b, ra_dynamic_size(dynamic, group));
+  while (left > 0 && ra_batcher_next(b, &s)) {
+    uint64_t n_steps = MIN(s.n_steps, left);
+    double m = (double)n_steps, n = s.n_decoding;
 
     if (s.n_chunks > 0) {
       flop += mixed_flop(&graph->shards[dynamic->shard], dynamic, &s);
@@ -157,7 +162,8 @@ served_flop(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache)
       flop += m * step.base +
               step.per_token * (m * (double)s.kv_tokens + n * m * (m - 1) / 2);
     }
-    ra_batcher_take(b, s.n_steps);
+    ra_batcher_take(b, n_steps);
+    left -= n_steps;
     /* Tools answer at once: no time goes by here. */
     paused = ra_batcher_paused(b, &n_paused);
     for (guint i = 0; i < n_paused; i++)
@@ -217,7 +223,9 @@ count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
   ra_decode_groups_free(groups, dynamic->n_groups);
   if (dynamic->batching.max_sequences > 0) {
     share.model_flop += prompts_flop(model, dynamic);
-    share.hardware_flop = served_flop(graph, dynamic, cache);
+    share.hardware_flop = 0;
+    for (uint32_t g = 0; g < dynamic->n_groups; g++)
+      share.hardware_flop += served_flop(graph, dynamic, g, cache);
   }
   ra_sum_add(&total->model_flop, share.model_flop, dynamic->weight);
   ra_sum_add(&total->hardware_flop, share.hardware_flop, dynamic->weight);

@@ -13,6 +13,7 @@ typedef struct {
   uint32_t n, n_arrived, n_ended;
   uint32_t part; /* that runs */
   double now_s;
+  uint64_t steps_left;
   GArray *back; /* Return: binary heap, of those that pause */
 } Run;
 
@@ -134,16 +135,17 @@ decode(Run *run, const RaBatchStretch *stretch, RaCost *out_cost)
 {
   RaDecodeLine line = {.until_tokens = 0};
   uint64_t kv_tokens = stretch->kv_tokens, done = 0, n_steps;
+  uint64_t wanted = MIN(stretch->n_steps, run->steps_left);
   double left_s = next_arrival_s(run);
 
   *out_cost = (RaCost){0};
-  while (done < stretch->n_steps) {
+  while (done < wanted) {
     RaCost cost;
 
     run->source->line(run->source->context, stretch->n_decoding, kv_tokens,
                       &line);
     run->result->n_evaluated++;
-    n_steps = MIN(stretch->n_steps - done,
+    n_steps = MIN(wanted - done,
                   (line.until_tokens - kv_tokens) / stretch->n_decoding + 1);
     if (isfinite(left_s))
       n_steps = steps_until(&line, stretch->n_decoding, kv_tokens, n_steps,
@@ -227,6 +229,8 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
              .result = inout_result,
              .arrival_s = arrival_s,
              .n = n,
+             .steps_left = inout_result->max_steps > 0 ? inout_result->max_steps
+                                                       : UINT64_MAX,
              .back = g_array_new(FALSE, FALSE, sizeof(Return))};
   RaBatchStretch stretch;
 
@@ -240,7 +244,7 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
     arrive(&run);
   else
     ra_batcher_arrive(batcher, run.n_arrived = n);
-  for (;;) {
+  while (run.steps_left > 0) {
     uint64_t n_steps = 1;
     RaCost cost = {0};
 
@@ -256,6 +260,7 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
       n_steps = decode(&run, &stretch, &cost);
     }
     ra_batcher_take(batcher, n_steps);
+    run.steps_left -= n_steps;
     run.now_s += cost.total_s;
     add_cost(&inout_result->cost, &cost);
     if (run.part < inout_result->n_parts)
@@ -265,6 +270,9 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
     arrive(&run);
   }
   g_array_unref(run.back);
+  /* Stopped before all parts are over: those that are left are now. */
+  while (run.part < inout_result->n_parts)
+    inout_result->part_end_s[run.part++] = run.now_s;
   inout_result->makespan_s = run.now_s;
 }
 

@@ -40,6 +40,8 @@ typedef struct {
                          have; 0: none asked for */
   double *part_end_s; /* (n_parts) caller's */
   RaCost *part_cost;  /* (n_parts) caller's; all of it is busy */
+  uint64_t max_steps; /* the caller's: stops after so many; 0: runs all to
+                         their ends */
   RaCost cost;        /* of all steps */
   double makespan_s;  /* end of the last step */
   uint64_t n_evaluated; /* lines and steps asked of the source */

@@ -171,11 +171,11 @@ START_TEST(test_order)
   uint32_t order[4];
   uint64_t peak[2], left[2];
 
-  ra_batching_order(&batching, 4, prompt, response, order);
+  ra_batching_order(&batching, 1, 4, prompt, response, order);
   ck_assert(order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3);
   /* One block each: two, and at the end of part 1 (0 and 2 have ended) that of
    * 1. */
-  ra_batching_kv_tokens(&batching, 4, prompt, response, 2, peak, left);
+  ra_batching_kv_tokens(&batching, 1, 4, prompt, response, 2, peak, left);
   ck_assert(peak[0] == 32 && left[0] == 16 && peak[1] == 32 && left[1] == 0);
 }
 END_TEST
@@ -195,7 +195,8 @@ START_TEST(test_refused)
       {"batching = continuous\nmax-sequences = 9000", "",
        "in-memory.plan:9: 'max-sequences' is 9000, expected at most 8192"},
       {"batching = continuous\nmicro-batches = 2", "",
-       "in-memory.plan:8: 'batching' is continuous with 'micro-batches' 2"},
+       "in-memory.plan:8: 'batching' is continuous with 'micro-batches' 2 and "
+       "'pp' 1, expected 1"},
       {"batching = continuous\nzero = 3", "",
        "in-memory.plan:8: 'batching' is continuous with 'zero' 3"},
       {"batching = continuous\nkv-memory = 128 KiB", "",

@@ -191,6 +191,9 @@ check_programs += %D%/check_sensitivity
 tests_check_sensitivity_SOURCES = %D%/check_sensitivity.c \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_serve
+check_programs += %D%/check_serve_pipe
+tests_check_serve_pipe_SOURCES = %D%/check_serve_pipe.c %D%/plan_text.c \
+	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_service
 check_programs += %D%/check_serving_table
 check_programs += %D%/check_setting
