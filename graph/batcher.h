@@ -67,10 +67,11 @@ typedef struct {
   uint32_t n_running;        /* the first of them, which run, in order of
                                 admission; at most the last has a prompt that is
                                 not all computed */
+  gboolean last_fills;       /* it has */
   const uint32_t *generated; /* (n) response tokens that are known */
-  const uint64_t *computed;  /* (n) tokens whose keys are there; those that wait:
+  const uint64_t *computed; /* (n) tokens whose keys are there; those that wait:
                                 not read */
-  const uint32_t *group;     /* (n) whose prompt each shares, < n; NULL:
+  const uint32_t *group;    /* (n) whose prompt each shares, < n; NULL:
                                 neighbours */
 } RaBatchStart;
 

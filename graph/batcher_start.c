@@ -33,7 +33,7 @@ ra_batcher_set_start(RaBatcher *b, const RaBatchStart *start)
     s->computed = start->computed[i];
     s->state = RA_BATCH_FILLS;
     ra_batcher_link_last(b, i);
-    if (s->generated > 0 && s->computed + 1 == b->prompt[i] + s->generated)
+    if (!start->last_fills || i + 1 < start->n_running)
       ra_batcher_set_decoding(b, i, TRUE);
   }
   b->next_new = i;

@@ -4,6 +4,7 @@
 
 #include "graph/activation.h"
 #include "graph/expand_call.h"
+#include "graph/plan_batching.h"
 
 #define TOKEN_BYTES 4 /* an int32 token id */
 
@@ -114,8 +115,18 @@ add_decode(Phases *p, uint32_t replica, const RaSpell *spell)
                        .first_part = p->phase,
                        .is_phase = TRUE,
                        .left_tokens = spell->left_tokens,
-                       .generated_tokens = spell->generated_tokens};
+                       .generated_tokens = spell->generated_tokens,
+                       .group_begin = spell->group_begin,
+                       .starts = spell->starts,
+                       .n_steps = spell->n_steps,
+                       .before_tokens = spell->before_tokens,
+                       .peak_tokens = spell->peak_tokens,
+                       .made = spell->made};
   RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  if (spell->starts)
+    dynamic.batching =
+        ra_call_batching(ra_builder_augmented(x->builder)->plan, x->call);
 
   t.kind = RA_TASK_DECODE;
   t.stream = RA_STREAM_COMPUTE;

@@ -32,7 +32,10 @@ ra_dynamic_largest_step(const RaDynamic *d)
 {
   RaBatch prompts = prompts_of(d->prompt, d->n_sequences);
 
-  if (d->turns.begin)
+  if (d->starts)
+    prompts = ra_turns_largest_prompts(d->n_sequences, d->prompt,
+                                       d->starts[0].generated);
+  else if (d->turns.begin)
     prompts = ra_turns_largest_prompts(d->n_sequences, d->prompt, d->response);
   return ra_batching_largest_step(&d->batching, prompts);
 }
@@ -75,6 +78,19 @@ ra_migration_lane_tokens(const RaTaskGraph *g, RaTaskId task, uint64_t *out_in,
   }
 }
 
+/* Of continuous batching. */
+static void
+add_served_spell(const RaBatching *batching, const RaSpell *spell,
+                 RaCallLoad *load)
+{
+  RaBatch known = ra_turns_largest_prompts(spell->n, spell->prompt,
+                                           spell->starts[0].generated);
+
+  load->kv_tokens = MAX(load->kv_tokens, spell->peak_tokens);
+  ra_batch_raise(&load->batch, ra_batching_largest_step(batching, known));
+  load->decode = load->batch;
+}
+
 /* All that is there as decoding begins is the prompts. */
 static void
 add_spell(const RaSpell *spell, RaCallLoad *load)
@@ -91,11 +107,15 @@ add_spell(const RaSpell *spell, RaCallLoad *load)
 }
 
 void
-ra_rollout_add_load(const RaRollout *rollout, RaCallLoad *load)
+ra_rollout_add_load(const RaPlan *plan, uint32_t call, const RaRollout *rollout,
+                    RaCallLoad *load)
 {
+  RaBatching batching = ra_call_batching(plan, call);
   gsize n = (gsize)rollout->n_phases * rollout->n_replicas;
 
   for (gsize i = 0; i < n; i++)
-    if (rollout->spells[i].n > 0)
+    if (rollout->spells[i].n > 0 && rollout->spells[i].starts)
+      add_served_spell(&batching, &rollout->spells[i], load);
+    else if (rollout->spells[i].n > 0)
       add_spell(&rollout->spells[i], load);
 }

@@ -24,6 +24,7 @@ void ra_migration_lane_tokens(const RaTaskGraph *graph, RaTaskId task,
 void ra_batch_raise(RaBatch *most, RaBatch batch);
 
 /* The most of any phase of @rollout into @load. */
-void ra_rollout_add_load(const RaRollout *rollout, RaCallLoad *load);
+void ra_rollout_add_load(const RaPlan *plan, uint32_t call,
+                         const RaRollout *rollout, RaCallLoad *load);
 
 #endif

@@ -19,9 +19,9 @@ add_continuous(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   for (uint32_t d = 0; d < plan->calls[call].dp; d++) {
     uint32_t first = d * share;
 
-    ra_batching_kv_tokens(&batching, plan->calls[call].n_micro_batches, share, set->prompt + first,
-                          set->response + first, c->n_parts, peak,
-                          peak + c->n_parts);
+    ra_batching_kv_tokens(&batching, plan->calls[call].n_micro_batches, share,
+                          set->prompt + first, set->response + first,
+                          c->n_parts, peak, peak + c->n_parts);
     for (uint32_t i = 0; i < c->n_parts; i++)
       load->kv_tokens = MAX(load->kv_tokens, peak[i]);
     ra_batch_raise(
@@ -45,12 +45,12 @@ add_generate(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   uint32_t share = c->n_sequences / p->dp, m = p->n_micro_batches;
   g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)c->n_parts);
 
-  if (p->batching == RA_BATCHING_CONTINUOUS) {
-    add_continuous(plan, call, set, load);
+  if (set->rollout) {
+    ra_rollout_add_load(plan, call, set->rollout, load);
     return;
   }
-  if (set->rollout) {
-    ra_rollout_add_load(set->rollout, load);
+  if (p->batching == RA_BATCHING_CONTINUOUS) {
+    add_continuous(plan, call, set, load);
     return;
   }
   for (uint32_t d = 0; d < p->dp; d++) {

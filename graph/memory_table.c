@@ -164,10 +164,14 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
   g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)d->n_parts);
   uint64_t *left = peak + d->n_parts, before = 0;
 
-  if (continuous) {
+  if (continuous)
     step = ra_dynamic_largest_step(d);
-    ra_batching_kv_tokens(&d->batching, d->n_groups, d->n_sequences, d->prompt, d->response,
-                          d->n_parts, peak, left);
+  if (d->starts) {
+    before = d->before_tokens;
+    peak[part] = d->peak_tokens;
+  } else if (continuous) {
+    ra_batching_kv_tokens(&d->batching, d->n_groups, d->n_sequences, d->prompt,
+                          d->response, d->n_parts, peak, left);
   } else {
     ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
                       left);
@@ -272,12 +276,10 @@ add_migration(RaTableBuilder *b, RaTaskId t, uint32_t call)
 
   ra_migration_lane_tokens(b->graph, t, in, in + n);
   for (uint32_t lane = 0; lane < n; lane++) {
-    int64_t token;
+    uint32_t s = stage_of(b, call, lane);
+    int64_t token =
+        s == RA_NONE ? 0 : (int64_t)ra_call_kv_token_bytes(b->memory, call, s);
 
-    if (in[lane] == 0 && in[n + lane] == 0)
-      continue;
-    token = (int64_t)ra_call_kv_token_bytes(b->memory, call,
-                                            stage_of(b, call, lane));
     add_change(b, lane, t, 0, kv, (int64_t)in[lane] * token);
     add_change(b, lane, t, RA_MEMORY_STEPS, kv, -(int64_t)in[n + lane] * token);
   }

@@ -215,8 +215,8 @@ ra_call_batching(const RaPlan *plan, uint32_t call)
       .reserve = p->kv_admission == 1,
   };
   if (p->kv_memory_bytes > 0)
-    batching.n_blocks = p->kv_memory_bytes / (p->kv_block * token_bytes) /
-                        p->n_micro_batches;
+    batching.n_blocks =
+        p->kv_memory_bytes / (p->kv_block * token_bytes) / p->n_micro_batches;
   return batching;
 }
 

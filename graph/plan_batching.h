@@ -83,11 +83,9 @@ extern const char *const ra_tool_kv_words[];
        .names = ra_admission_words,                                            \
        .doc = "continuous: a sequence waits for room for its prompt, or for "  \
               "all it may come to (whole)"},                                   \
-  {                                                                            \
-    "prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing),    \
-        .fallback = "false",                                                   \
-        .doc = "continuous: samples of a prompt share its keys and values"     \
-  },                                                                           \
+      {"prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing), \
+       .fallback = "false",                                                    \
+       .doc = "continuous: samples of a prompt share its keys and values"},    \
   {                                                                            \
     "tool-kv", RA_KEY_ENUM, RA_BATCHING_FIELD(base, tool_kv),                  \
         .fallback = "keep", .names = ra_tool_kv_words,                         \

@@ -74,10 +74,10 @@ check_strategy(const RaPlan *plan, uint32_t call, GError **error)
     uint32_t value, wanted;
   } limits[] = {{"zero", (uint32_t)p->zero, 0}};
 
-  if (p->batching != RA_BATCHING_STATIC)
+  if (ra_turns_are_set(plan->workload))
     return ra_key_file_fail(plan->file, p->group, key, error,
-                            "'%s' with continuous batching, expected static "
-                            "batching",
+                            "'%s' with 'turns' in the workload, expected one "
+                            "of the two",
                             key);
   for (guint i = 0; i < G_N_ELEMENTS(limits); i++)
     if (limits[i].value != limits[i].wanted)

@@ -16,7 +16,7 @@
  *     moved-kv = copy             recompute: what moves computes its keys and
  *                                 values anew
  *
- * With static batching and zero = 0.
+ * With zero = 0, and sequences without turns.
  */
 #ifndef RA_GRAPH_PLAN_TAIL_H
 #define RA_GRAPH_PLAN_TAIL_H

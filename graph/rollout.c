@@ -5,33 +5,6 @@
 
 #include "graph/rollout_impl.h"
 
-/* Streams of random numbers: what an assignment mistakes. */
-#define PREDICTION_STREAM (UINT32_C(3) << 30)
-
-/* A sequence that moves. */
-typedef struct {
-  uint32_t from, to;
-  uint64_t tokens; /* that travel: of keys and values, or of text */
-} Travel;
-
-/* The rollout under way. */
-typedef struct {
-  RaArena *arena;
-  const RaPlan *plan;
-  const RaCallPlan *call;
-  RaCandidates *c;
-  uint32_t n_replicas, n_parts, part; /* that runs */
-  uint32_t *part_end;                 /* (n_parts) token of the clock */
-  uint32_t migrate_at;                /* token, 0: never */
-  uint32_t n_respreads;               /* left */
-  uint32_t *n_running;                /* (n_replicas) at the end of the phase */
-  GArray *spells;                     /* RaSpell */
-  GArray *moves;                      /* RaSpellMove */
-  uint32_t *part_begin;               /* (n_parts + 1) arena */
-  RaSpellMove next;                   /* before the next phase */
-  uint64_t generated, recomputed;     /* tokens */
-} Run;
-
 static int
 compare_tokens(const void *a, const void *b)
 {
@@ -43,15 +16,15 @@ compare_tokens(const void *a, const void *b)
 /* When a sequence counts as complete: with its prompt where those are
  * over-sampled, else by itself. */
 static uint64_t
-complete_at(const Run *run, uint32_t samples, uint32_t index)
+complete_at(const RaRolloutRun *run, uint32_t samples, uint32_t index)
 {
   return run->call->tail.over_sample > 1 ? run->c->completed[index / samples]
                                          : run->c->all[index].end;
 }
 
 /* Where parts end, and where the last sequences move. */
-static void
-set_clock(Run *run, uint32_t samples)
+void
+ra_rollout_set_clock(RaRolloutRun *run, uint32_t samples)
 {
   RaCandidates *c = run->c;
   g_autofree uint64_t *ends = g_new(uint64_t, c->n);
@@ -88,8 +61,8 @@ kv_tokens(const RaCandidate *s, uint32_t at)
 }
 
 static void
-add_to_spell(const Run *run, RaSpell *spell, RaCandidate *s, uint32_t begin,
-             uint32_t end, uint32_t *prompt, uint32_t *response)
+add_to_spell(const RaRolloutRun *run, RaSpell *spell, RaCandidate *s,
+             uint32_t begin, uint32_t end, uint32_t *prompt, uint32_t *response)
 {
   gboolean prefills = begin == 0 || s->recomputes;
   uint32_t n_tokens = MIN(s->end, end) - begin;
@@ -105,7 +78,7 @@ add_to_spell(const Run *run, RaSpell *spell, RaCandidate *s, uint32_t begin,
 
 /* The phase from token @begin to token @end. */
 static void
-add_phase(Run *run, uint32_t begin, uint32_t end)
+add_phase(RaRolloutRun *run, uint32_t begin, uint32_t end)
 {
   RaCandidates *c = run->c;
   g_autofree RaSpell *spells = g_new0(RaSpell, run->n_replicas);
@@ -148,7 +121,7 @@ add_phase(Run *run, uint32_t begin, uint32_t end)
 
 /* Whether a message between two replicas leaves the node, of some stage. */
 static gboolean
-crosses(const Run *run, uint32_t from, uint32_t to)
+crosses(const RaRolloutRun *run, uint32_t from, uint32_t to)
 {
   for (uint32_t stage = 0; stage < run->call->pp; stage++) {
     uint32_t node[2];
@@ -170,12 +143,13 @@ crosses(const Run *run, uint32_t from, uint32_t to)
 /* Moves @s at token @at; its keys and values stay behind where they are
  * recomputed. */
 static void
-move(Run *run, RaCandidate *s, uint32_t to, uint32_t at, GArray *travels)
+move(RaRolloutRun *run, RaCandidate *s, uint32_t to, uint32_t at,
+     GArray *travels)
 {
   gboolean copies = run->call->tail.moved_kv == RA_MOVED_COPY;
   RaSpell *spells = (RaSpell *)(gpointer)run->spells->data + run->spells->len -
                     run->n_replicas;
-  Travel travel = {s->replica, to, kv_tokens(s, at) + !copies};
+  RaTravel travel = {s->replica, to, kv_tokens(s, at) + !copies};
 
   g_array_append_val(travels, travel);
   if (!copies)
@@ -189,7 +163,7 @@ move(Run *run, RaCandidate *s, uint32_t to, uint32_t at, GArray *travels)
 static int
 compare_travels(const void *a, const void *b)
 {
-  const Travel *x = a, *y = b;
+  const RaTravel *x = a, *y = b;
 
   if (x->from != y->from)
     return x->from < y->from ? -1 : 1;
@@ -197,8 +171,8 @@ compare_travels(const void *a, const void *b)
 }
 
 /* What the moves come to, before the next phase. */
-static void
-close_moves(Run *run, GArray *travels)
+void
+ra_rollout_close_moves(RaRolloutRun *run, GArray *travels)
 {
   uint32_t n = run->n_replicas;
   gboolean copies = run->call->tail.moved_kv == RA_MOVED_COPY;
@@ -211,7 +185,7 @@ close_moves(Run *run, GArray *travels)
 
   g_array_sort(travels, compare_travels);
   for (guint i = 0; i < travels->len; i++) {
-    const Travel *t = &g_array_index(travels, Travel, i);
+    const RaTravel *t = &g_array_index(travels, RaTravel, i);
     guint far = crosses(run, t->from, t->to);
 
     load[far * n + t->from] += t->tokens;
@@ -232,8 +206,9 @@ close_moves(Run *run, GArray *travels)
   }
 }
 
-static uint32_t
-replica_with(const Run *run, uint32_t n_replicas, gboolean most)
+uint32_t
+ra_rollout_replica_with(const RaRolloutRun *run, uint32_t n_replicas,
+                        gboolean most)
 {
   uint32_t best = 0;
 
@@ -245,23 +220,23 @@ replica_with(const Run *run, uint32_t n_replicas, gboolean most)
 }
 
 static void
-migrate(Run *run, uint32_t at)
+migrate(RaRolloutRun *run, uint32_t at)
 {
-  g_autoptr(GArray) travels = g_array_new(FALSE, FALSE, sizeof(Travel));
+  g_autoptr(GArray) travels = g_array_new(FALSE, FALSE, sizeof(RaTravel));
   uint32_t n_to = run->call->tail.migrate_to;
 
   for (uint32_t i = 0; i < run->c->n; i++) {
     RaCandidate *s = &run->c->all[i];
 
     if (s->end > at && s->replica >= n_to)
-      move(run, s, replica_with(run, n_to, FALSE), at, travels);
+      move(run, s, ra_rollout_replica_with(run, n_to, FALSE), at, travels);
   }
-  close_moves(run, travels);
+  ra_rollout_close_moves(run, travels);
 }
 
 /* The running sequence of @replica with the fewest tokens. */
 static RaCandidate *
-shortest_of(const Run *run, uint32_t replica, uint32_t at)
+shortest_of(const RaRolloutRun *run, uint32_t replica, uint32_t at)
 {
   RaCandidate *best = NULL;
 
@@ -276,27 +251,27 @@ shortest_of(const Run *run, uint32_t replica, uint32_t at)
 }
 
 static void
-respread(Run *run, uint32_t at)
+respread(RaRolloutRun *run, uint32_t at)
 {
-  g_autoptr(GArray) travels = g_array_new(FALSE, FALSE, sizeof(Travel));
+  g_autoptr(GArray) travels = g_array_new(FALSE, FALSE, sizeof(RaTravel));
 
   for (;;) {
-    uint32_t from = replica_with(run, run->n_replicas, TRUE);
-    uint32_t to = replica_with(run, run->n_replicas, FALSE);
+    uint32_t from = ra_rollout_replica_with(run, run->n_replicas, TRUE);
+    uint32_t to = ra_rollout_replica_with(run, run->n_replicas, FALSE);
 
     if (run->n_running[from] < run->n_running[to] + 2)
       break;
     move(run, shortest_of(run, from, at), to, at, travels);
   }
-  close_moves(run, travels);
+  ra_rollout_close_moves(run, travels);
   run->n_respreads--;
 }
 
 /* --- The run --- */
 
 /* The next token after @at at which something happens; 0: nothing runs. */
-static uint32_t
-next_token(const Run *run, uint32_t at)
+uint32_t
+ra_rollout_next(const RaRolloutRun *run, uint32_t at)
 {
   g_autofree uint32_t *dry = g_new0(uint32_t, run->n_replicas);
   uint32_t end = 0, next;
@@ -322,15 +297,17 @@ next_token(const Run *run, uint32_t at)
 }
 
 /* Whether some replica has nothing while another has two at least. */
-static gboolean
-is_dry(const Run *run)
+gboolean
+ra_rollout_is_dry(const RaRolloutRun *run)
 {
-  return run->n_running[replica_with(run, run->n_replicas, FALSE)] == 0 &&
-         run->n_running[replica_with(run, run->n_replicas, TRUE)] >= 2;
+  return run->n_running[ra_rollout_replica_with(run, run->n_replicas, FALSE)] ==
+             0 &&
+         run->n_running[ra_rollout_replica_with(run, run->n_replicas, TRUE)] >=
+             2;
 }
 
-static void
-close_parts(Run *run, uint32_t at)
+void
+ra_rollout_close_parts(RaRolloutRun *run, uint32_t at)
 {
   uint32_t n_phases = run->spells->len / run->n_replicas;
 
@@ -339,18 +316,18 @@ close_parts(Run *run, uint32_t at)
 }
 
 static void
-run_all(Run *run)
+run_all(RaRolloutRun *run)
 {
   uint32_t at = 0, next;
 
-  close_parts(run, 0);
-  while ((next = next_token(run, at)) > 0) {
+  ra_rollout_close_parts(run, 0);
+  while ((next = ra_rollout_next(run, at)) > 0) {
     add_phase(run, at, next);
     at = next;
-    close_parts(run, at);
+    ra_rollout_close_parts(run, at);
     if (at == run->migrate_at)
       migrate(run, at);
-    else if (run->n_respreads > 0 && is_dry(run))
+    else if (run->n_respreads > 0 && ra_rollout_is_dry(run))
       respread(run, at);
   }
   /* What is over runs to the token at which the last part ends. */
@@ -358,7 +335,7 @@ run_all(Run *run)
 }
 
 static const RaRollout *
-finish(Run *run, uint32_t samples)
+finish(RaRolloutRun *run, uint32_t samples)
 {
   RaRollout *r = ra_arena_alloc(run->arena, 1, sizeof *r);
   uint32_t n = run->moves->len;
@@ -381,20 +358,20 @@ finish(Run *run, uint32_t samples)
   for (uint32_t i = 0; i < run->c->n; i++) {
     const RaCandidate *s = &run->c->all[i];
 
-    r->n_begun += s->end > 0;
-    r->n_carried_in += s->end > 0 && !s->is_fresh;
-    if (s->end > 0 && !s->is_fresh)
+    r->n_begun += s->made > 0;
+    r->n_carried_in += s->made > 0 && s->done > 0;
+    if (s->made > 0 && s->done > 0)
       r->recomputed_tokens += (uint64_t)s->prompt + s->done;
     if (!run->c->is_kept[i / samples] &&
         run->call->tail.unfinished == RA_UNFINISHED_DISCARD)
-      r->discarded_tokens += s->end;
+      r->discarded_tokens += s->made;
   }
   return r;
 }
 
 /* The sequences that are trained on, in order of begin. */
 static void
-fill_set(const Run *run, uint32_t samples, const RaRolloutSet *out)
+fill_set(const RaRolloutRun *run, uint32_t samples, const RaRolloutSet *out)
 {
   uint32_t at = 0;
 
@@ -420,25 +397,29 @@ ra_rollout_new(RaArena *arena, const RaPlan *plan, uint32_t call,
   g_autofree uint32_t *n_running = g_new0(uint32_t, p->dp);
   g_autoptr(GArray) spells = g_array_new(FALSE, FALSE, sizeof(RaSpell));
   g_autoptr(GArray) moves = g_array_new(FALSE, FALSE, sizeof(RaSpellMove));
-  Run run = {.arena = arena,
-             .plan = plan,
-             .call = p,
-             .c = candidates,
-             .n_replicas = p->dp,
-             .n_parts = c->n_parts,
-             .part_end = part_end,
-             .n_respreads = p->tail.n_respreads,
-             .n_running = n_running,
-             .spells = spells,
-             .moves = moves};
+  RaRolloutRun run = {.arena = arena,
+                      .plan = plan,
+                      .call = p,
+                      .c = candidates,
+                      .n_replicas = p->dp,
+                      .n_parts = c->n_parts,
+                      .part_end = part_end,
+                      .n_respreads = p->tail.n_respreads,
+                      .n_running = n_running,
+                      .spells = spells,
+                      .moves = moves};
 
   g_return_val_if_fail(ra_tail_is_set(&p->tail), NULL);
   run.part_begin =
       ra_arena_alloc(arena, (gsize)c->n_parts + 1, sizeof *run.part_begin);
   ra_candidates_assign(candidates, p, seed,
-                       (uint64_t)iteration << 32 | (PREDICTION_STREAM + call));
-  set_clock(&run, c->samples_per_prompt);
-  run_all(&run);
+                       ra_prediction_stream(call, iteration));
+  if (p->batching == RA_BATCHING_CONTINUOUS) {
+    ra_rollout_serve(&run, call, c->samples_per_prompt);
+  } else {
+    ra_rollout_set_clock(&run, c->samples_per_prompt);
+    run_all(&run);
+  }
   fill_set(&run, c->samples_per_prompt, out_set);
   return finish(&run, c->samples_per_prompt);
 }

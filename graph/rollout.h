@@ -25,11 +25,20 @@
  * fewest (RLHFuse, arXiv 2409.13221): the other GPUs are free for what comes
  * next on them
  *
+ * With continuous batching (graph/batcher.h) the clock is steps of the
+ * replicas' schedulers, as if all replicas stepped in time: a sequence ends at
+ * the step that its scheduler ends it at, who waits counts as running, and one
+ * that moves takes its keys along only where it finds a place at once; else, and
+ * with moved-kv = recompute, it waits there and computes them anew.  Of those
+ * spread anew who wait go first, the last first.  By length, replicas serve the
+ * longest first.
+ *
  * A *phase* is a stretch of the clock (T, T'] without a move or the end of a
  * part.  A sequence with p prompt tokens and u tokens to generate in it has, as
  * RaDynamic counts: in phase 0, and where its keys are recomputed, the prompt p
  * + T, whose prefill gives the first of u; else its keys are there but for the
- * last token's, so prompt p + T - 1 and u + 1.
+ * last token's, so prompt p + T - 1 and u + 1.  (With continuous batching all
+ * are whole, and RaBatchStart says how far each is.)
  *
  *     const RaRollout *r = set->rollout;       NULL: nothing is chosen
  *     spell = &r->spells[phase * r->n_replicas + replica];
@@ -40,6 +49,7 @@
 #define RA_GRAPH_ROLLOUT_H
 
 #include "base/arena.h"
+#include "graph/batcher.h"
 #include "graph/plan.h"
 
 /* What a replica does in a phase. */
@@ -51,6 +61,13 @@ typedef struct {
   uint64_t generated_tokens;
   uint64_t left_tokens; /* of keys and values there after it, those that will be
                            copied away among them */
+  /* With continuous batching: */
+  const RaBatchStart *starts;          /* (micro-batches) NULL: static */
+  const uint32_t *group_begin;         /* (micro-batches + 1) sequences */
+  const uint32_t *made;                /* (n) response tokens known after it */
+  uint64_t n_steps;                    /* of each micro-batch, at most */
+  uint64_t before_tokens, peak_tokens; /* of keys and values: as it begins, and
+                                          that have room during it */
 } RaSpell;
 
 /* What moves before a phase. */

@@ -37,20 +37,18 @@ ra_candidates_free(RaCandidates *candidates)
   g_free(candidates);
 }
 
-/* When generation stops: as the @n_wanted-th prompt is complete. */
-static void
-stop(RaCandidates *c, uint32_t samples, uint32_t n_wanted)
+void
+ra_candidates_stop(RaCandidates *c, uint32_t samples, uint32_t n_wanted)
 {
   uint32_t n_prompts = c->n / samples;
   g_autofree Keyed *order = g_new(Keyed, n_prompts);
 
+  g_free(c->completed);
+  g_free(c->is_kept);
   c->completed = g_new0(uint32_t, n_prompts);
   c->is_kept = g_new0(gboolean, n_prompts);
-  for (uint32_t i = 0; i < c->n; i++) {
-    uint32_t rest = c->all[i].response - c->all[i].done;
-
-    c->completed[i / samples] = MAX(c->completed[i / samples], rest);
-  }
+  for (uint32_t i = 0; i < c->n; i++)
+    c->completed[i / samples] = MAX(c->completed[i / samples], c->all[i].end);
   for (uint32_t p = 0; p < n_prompts; p++)
     order[p] = (Keyed){c->completed[p], p};
   qsort(order, n_prompts, sizeof *order, compare_keyed);
@@ -58,7 +56,7 @@ stop(RaCandidates *c, uint32_t samples, uint32_t n_wanted)
     c->is_kept[order[i].index] = TRUE;
   c->stop = c->completed[order[n_wanted - 1].index];
   for (uint32_t i = 0; i < c->n; i++)
-    c->all[i].end = MIN(c->all[i].response - c->all[i].done, c->stop);
+    c->all[i].end = MIN(c->all[i].end, c->stop);
 }
 
 /* Those that @before leaves unfinished, and fresh ones up to @n. */
@@ -76,14 +74,46 @@ begin(const RaCandidates *before, uint32_t samples, uint32_t n,
     if (!before->is_kept[i / samples])
       c->all[n_carried++] = (RaCandidate){.prompt = old->prompt,
                                           .response = old->response,
-                                          .done = old->done + old->end};
+                                          .done = old->done + old->made};
   }
   c->n = n;
   for (uint32_t i = n_carried; i < n; i++)
     c->all[i] = (RaCandidate){.prompt = prompt[i - n_carried],
-                              .response = response[i - n_carried],
-                              .is_fresh = TRUE};
+                              .response = response[i - n_carried]};
+  for (uint32_t i = 0; i < n; i++)
+    c->all[i].end = c->all[i].response - c->all[i].done;
   return c;
+}
+
+/* An earlier iteration, of which only what it leaves is wanted. */
+static void
+serve_before(const RaPlan *plan, uint32_t call, uint32_t iteration,
+             uint64_t seed, RaCandidates *c)
+{
+  const RaCall *of = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+  RaArena *arena = ra_arena_new(0);
+  g_autofree uint32_t *part_end = g_new0(uint32_t, of->n_parts);
+  g_autofree uint32_t *n_running = g_new0(uint32_t, p->dp);
+  g_autoptr(GArray) spells = g_array_new(FALSE, FALSE, sizeof(RaSpell));
+  g_autoptr(GArray) moves = g_array_new(FALSE, FALSE, sizeof(RaSpellMove));
+  RaRolloutRun run = {.arena = arena,
+                      .plan = plan,
+                      .call = p,
+                      .c = c,
+                      .n_replicas = p->dp,
+                      .n_parts = of->n_parts,
+                      .part_end = part_end,
+                      .n_respreads = p->tail.n_respreads,
+                      .n_running = n_running,
+                      .spells = spells,
+                      .moves = moves};
+
+  run.part_begin =
+      ra_arena_alloc(arena, (gsize)of->n_parts + 1, sizeof *run.part_begin);
+  ra_candidates_assign(c, p, seed, ra_prediction_stream(call, iteration));
+  ra_rollout_serve(&run, call, of->samples_per_prompt);
+  ra_arena_free(arena);
 }
 
 RaCandidates *
@@ -105,7 +135,14 @@ ra_candidates_new(const RaPlan *plan, uint32_t call, uint32_t iteration,
     draw(plan->workload, call, k, seed, n, prompt, response);
     result = begin(before, c->samples_per_prompt, n, prompt, response);
     ra_candidates_free(before);
-    stop(result, c->samples_per_prompt, plan->workload->n_prompts);
+    if (plan->calls[call].batching == RA_BATCHING_STATIC) {
+      ra_candidates_stop(result, c->samples_per_prompt,
+                         plan->workload->n_prompts);
+      for (uint32_t i = 0; i < result->n; i++)
+        result->all[i].made = result->all[i].end;
+    } else if (k < iteration) {
+      serve_before(plan, call, k, seed, result);
+    }
   }
   return result;
 }
@@ -173,6 +210,7 @@ assign_by_length(RaCandidates *c, const RaCallPlan *plan, uint64_t seed,
     heap[d] = (Keyed){0, d};
   for (uint32_t i = 0; i < n; i++) {
     c->all[order[i].index].replica = heap[0].index;
+    c->all[order[i].index].place = i;
     heap[0].key += UINT32_MAX - order[i].key;
     sink(heap, plan->dp);
   }
@@ -192,6 +230,8 @@ ra_candidates_assign(RaCandidates *c, const RaCallPlan *plan, uint64_t seed,
     n += c->all[i].end > 0;
   /* Of n in order, replica d has those from d n / dp on. */
   for (uint32_t i = 0; i < c->n; i++)
-    if (c->all[i].end > 0)
+    if (c->all[i].end > 0) {
+      c->all[i].place = (uint32_t)at;
       c->all[i].replica = (uint32_t)(((at++ + 1) * plan->dp - 1) / n);
+    }
 }

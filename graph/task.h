@@ -114,7 +114,7 @@ typedef struct {
   gboolean is_phase;    /* of graph/rollout.h: keys of `prompt` tokens are there
                            as it begins, so many as are left stay */
   uint64_t left_tokens; /* PHASE: of keys and values */
-  uint64_t generated_tokens; /* PHASE */
+  uint64_t generated_tokens;   /* PHASE */
   const uint32_t *group_begin; /* (n_groups + 1) first sequence of each, where
                                   it is not as above; else NULL */
   const RaBatchStart *starts;  /* PHASE, continuous: (n_groups) */
@@ -123,9 +123,9 @@ typedef struct {
   uint64_t peak_tokens;   /* PHASE, continuous: that there is room for */
   const uint32_t *made;   /* PHASE, continuous: (n_sequences) response tokens
                              known after it */
-  RaBatching batching; /* continuous, of each group, prompts within;
+  RaBatching batching;    /* continuous, of each group, prompts within;
                           max_sequences 0: static */
-  RaBatchTurns turns;  /* begin NULL: one a sequence */
+  RaBatchTurns turns;     /* begin NULL: one a sequence */
 } RaDynamic;
 
 /* One entry of a lane's GPUs. */

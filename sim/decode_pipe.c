@@ -95,8 +95,7 @@ run_step(Pipe *pipe, Lap *laps, uint32_t n_groups, uint32_t step,
     if (lap->at == lap->group->n_stretches)
       continue;
     run_lap(pipe, lap, g, step);
-    while (pipe->clock.part < n_parts &&
-           ends[pipe->clock.part].step == step &&
+    while (pipe->clock.part < n_parts && ends[pipe->clock.part].step == step &&
            ends[pipe->clock.part].group == g)
       pipe->clock.part_end_s[pipe->clock.part++] = lap->ready_s;
     if (lap->group->stretches[lap->at].last_step == step &&

@@ -4,8 +4,8 @@
 
 #include "base/sum.h"
 #include "estimator/estimator.h"
-#include "sim/decode_group.h"
 #include "graph/dynamic.h"
+#include "sim/decode_group.h"
 #include "sim/flop.h"
 
 /* Of one call; exact, so that it is the same folded or not. */
@@ -131,8 +131,8 @@ mixed_flop(const RaShard *shard, const RaDynamic *dynamic,
 
   for (uint32_t s = 0; s < dynamic->n_stages; s++)
     flop += shard->tp *
-            ops_flop(ops, ra_op_list_mixed(shard, &dynamic->pieces[s], &batch,
-                                           ops));
+            ops_flop(ops,
+                     ra_op_list_mixed(shard, &dynamic->pieces[s], &batch, ops));
   return flop;
 }
 
@@ -189,13 +189,41 @@ prompts_flop(const RaModel *model, const RaDynamic *dynamic)
   return ra_model_prefill_flop(model, &prompts);
 }
 
+/* A phase of continuous batching: prompts with their first token, and the
+ * token after t others of a prompt of p sees p + t. */
+static void
+count_phase(const RaModel *model, const RaDynamic *d, RaFlopShare *share)
+{
+  RaBatch decode = {1, 0, 0, 0};
+
+  for (uint32_t i = 0; i < d->n_sequences; i++) {
+    uint64_t from = d->starts[0].generated[i], to = d->made[i];
+    uint64_t p = d->prompt[i], n;
+
+    if (from == to)
+      continue;
+    if (from == 0) {
+      RaBatch prompt = {1, p, p, p * (p + 1) / 2};
+
+      share->model_flop += ra_model_prefill_flop(model, &prompt);
+      share->tokens += (double)p;
+      from = 1;
+    }
+    n = to - from;
+    decode.q_tokens += n;
+    decode.pairs += n * p + (to * (to - 1) - from * (from - 1)) / 2;
+  }
+  decode.kv_tokens = decode.pairs;
+  share->model_flop += ra_model_forward_flop(model, &decode);
+  share->tokens += (double)d->generated_tokens;
+}
+
 /* Adds the decode steps of one replica.  A stretch of m steps after step t of a
  * sequences with prompts P attends to the sum of P + a (t + j), j = 1 .. m. */
 static void
-count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
-              Total *total)
+count_decode(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
+             RaFlopShare *share)
 {
-  RaFlopShare share = {0, 0, 0};
   RaDecodeGroup *groups = ra_decode_groups_new(dynamic);
   const RaModel *model = graph->shards[dynamic->shard].model;
 
@@ -210,19 +238,33 @@ count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
       RaBatch batch = {(uint32_t)n, m * n, pairs, pairs};
       StepFlop flop = step_flop(graph, dynamic, (uint32_t)n, cache);
 
-      share.model_flop += ra_model_forward_flop(model, &batch);
-      share.hardware_flop +=
+      share->model_flop += ra_model_forward_flop(model, &batch);
+      share->hardware_flop +=
           (double)m * flop.base + flop.per_token * (double)pairs;
       step = stretch->last_step;
     }
   }
   /* Of a phase the prompts are counted as they are computed. */
-  share.tokens = (double)dynamic->generated_tokens;
+  share->tokens += (double)dynamic->generated_tokens;
   for (uint32_t i = 0; i < dynamic->n_sequences && !dynamic->is_phase; i++)
-    share.tokens += (double)dynamic->prompt[i] + dynamic->response[i];
+    share->tokens += (double)dynamic->prompt[i] + dynamic->response[i];
   ra_decode_groups_free(groups, dynamic->n_groups);
+}
+
+static void
+count_dynamic(const RaTaskGraph *graph, const RaDynamic *dynamic, GArray *cache,
+              Total *total)
+{
+  RaFlopShare share = {0, 0, 0};
+  const RaModel *model = graph->shards[dynamic->shard].model;
+
+  if (dynamic->starts)
+    count_phase(model, dynamic, &share);
+  else
+    count_decode(graph, dynamic, cache, &share);
   if (dynamic->batching.max_sequences > 0) {
-    share.model_flop += prompts_flop(model, dynamic);
+    if (!dynamic->starts)
+      share.model_flop += prompts_flop(model, dynamic);
     share.hardware_flop = 0;
     for (uint32_t g = 0; g < dynamic->n_groups; g++)
       share.hardware_flop += served_flop(graph, dynamic, g, cache);

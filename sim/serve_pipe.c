@@ -155,8 +155,8 @@ run_lap(Pipe *pipe, Group *group)
     pipe->costs[s] = step_cost(pipe, group, s);
     pipe->result->cost.compute_s += pipe->costs[s].compute_s;
   }
-  group->ready_s = ra_stage_clock_lap(&pipe->clock, group->ready_s,
-                                      pipe->costs, group->send_s, NULL);
+  group->ready_s = ra_stage_clock_lap(&pipe->clock, group->ready_s, pipe->costs,
+                                      group->send_s, NULL);
   pipe->result->makespan_s = MAX(pipe->result->makespan_s, group->ready_s);
   group->done++;
   group->n_steps++;
@@ -304,8 +304,8 @@ replica_send_s(gconstpointer context, uint64_t n_tokens)
     for (uint32_t s = 0; s < r->dynamic->n_stages; s++)
       is_there = is_there || is_of_kind(r, s, k);
     if (is_there)
-      most_s = MAX(most_s,
-                   ra_estimator_op_s(ra_estimator_kind(r->estimator, k), &send));
+      most_s = MAX(
+          most_s, ra_estimator_op_s(ra_estimator_kind(r->estimator, k), &send));
   }
   return most_s;
 }

@@ -87,8 +87,8 @@ ra_stage_clock_lap(RaStageClock *clock, double ready_s, const RaCost *costs,
       ready_s = leave_s;
     }
     if (visits)
-      visits[s] = (RaStageVisit){
-          begin_s, leave_s, s + 1 < clock->n_stages ? in.end_s : leave_s};
+      visits[s] = (RaStageVisit){begin_s, leave_s,
+                                 s + 1 < clock->n_stages ? in.end_s : leave_s};
   }
   return ready_s;
 }

@@ -291,18 +291,17 @@ START_TEST(test_tool)
       .end_s = end_s, .n_parts = 1, .part_end_s = &part_s, .part_cost = &cost};
   RaServePipeSource source = {law_line, law_mixed, law_send_s, &c.law};
 
-  c.dynamic = (RaDynamic){
-      .n_stages = 2,
-      .n_groups = 2,
-      .n_sequences = 2,
-      .n_parts = 1,
-      .prompt = c.prompt,
-      .response = c.response,
-      .batching = {.max_sequences = 4,
-                   .step_tokens = 64,
-                   .block_tokens = 16,
-                   .group = 1},
-      .turns = {begin, turns, tool, latency_s, TRUE}};
+  c.dynamic = (RaDynamic){.n_stages = 2,
+                          .n_groups = 2,
+                          .n_sequences = 2,
+                          .n_parts = 1,
+                          .prompt = c.prompt,
+                          .response = c.response,
+                          .batching = {.max_sequences = 4,
+                                       .step_tokens = 64,
+                                       .block_tokens = 16,
+                                       .group = 1},
+                          .turns = {begin, turns, tool, latency_s, TRUE}};
   c.prompt[0] = c.prompt[1] = 5;
   c.response[0] = 10, c.response[1] = 30;
   ra_serve_pipe(&source, &c.dynamic, &result);

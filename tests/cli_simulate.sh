@@ -136,6 +136,15 @@ shared=$(served --set 'call actor_generate.prefix-sharing=true')
 awk -v all="$all" -v few="$few" -v shared="$shared" \
   'BEGIN { exit !(few > all && shared < all && shared > 0) }'
 result $? "few at a time take longer, shared prompts less"
+# Over two stages, and with choices about the tail: longest first is sooner done
+# than in order where places are few.
+piped=$(served --set 'call actor_generate.pp=2' \
+  --set 'call actor_generate.dp=8' --set 'call actor_generate.kv-memory=20 GiB')
+longest=$(served --set 'call actor_generate.max-sequences=8' \
+  --set 'call actor_generate.assignment=length')
+awk -v all="$all" -v few="$few" -v piped="$piped" -v longest="$longest" \
+  'BEGIN { exit !(piped > 0 && piped != all && longest > 0 && longest < few) }'
+result $? "continuous batching over stages, and longest first"
 # The holder at its most, over time: it fills what it may have, to the digits
 # of the data, whatever the GPU's peak is made of.  Without gnuplot the data are
 # written all the same.

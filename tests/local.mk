@@ -139,6 +139,9 @@ check_programs += %D%/check_plan_batching
 tests_check_plan_batching_SOURCES = %D%/check_plan_batching.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_plan_write
+check_programs += %D%/check_rollout_serve
+tests_check_rollout_serve_SOURCES = %D%/check_rollout_serve.c \
+	%D%/plan_text.c %D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_rollout
 tests_check_rollout_SOURCES = %D%/check_rollout.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
@@ -312,6 +315,7 @@ noinst_HEADERS += %D%/check_edit.h
 noinst_HEADERS += %D%/cpu_random.h
 noinst_HEADERS += %D%/decode_reference.h
 noinst_HEADERS += %D%/rollout_reference.h
+noinst_HEADERS += %D%/rollout_serve_reference.h
 noinst_HEADERS += %D%/check_corpus.h
 noinst_HEADERS += %D%/fuzz.h
 noinst_HEADERS += %D%/plan_sample.h
