@@ -150,8 +150,7 @@ decode_workspace(const RaTableBuilder *b, uint32_t call, uint32_t stage,
 }
 
 /* A replica's cache grows to the part's most and shrinks to what still lives
- * after it.  Sequences end while others grow, so it grows faster at first: to
- * the most of all, it is taken to grow by all that live at the begin. */
+ * after it. */
 static void
 add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
 {
@@ -166,20 +165,17 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
 
   if (continuous)
     step = ra_dynamic_largest_step(d);
-  if (d->starts) {
-    before = d->before_tokens;
-    peak[part] = d->peak_tokens;
-  } else if (continuous) {
+  if (d->starts)
+    before = d->before_tokens, peak[part] = d->peak_tokens;
+  else if (continuous)
     ra_batching_kv_tokens(&d->batching, d->n_groups, d->n_sequences, d->prompt,
                           d->response, d->n_parts, peak, left);
-  } else {
+  else
     ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
                       left);
-  }
   for (uint32_t i = 0; !continuous && part == 0 && i < d->n_sequences; i++)
     before += d->prompt[i];
-  if (part > 0)
-    before = left[part - 1];
+  before = part > 0 ? left[part - 1] : before;
   if (d->is_phase)
     left[part] = d->left_tokens;
   for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {

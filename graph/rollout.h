@@ -28,10 +28,10 @@
  * With continuous batching (graph/batcher.h) the clock is steps of the
  * replicas' schedulers, as if all replicas stepped in time: a sequence ends at
  * the step that its scheduler ends it at, who waits counts as running, and one
- * that moves takes its keys along only where it finds a place at once; else, and
- * with moved-kv = recompute, it waits there and computes them anew.  Of those
- * spread anew who wait go first, the last first.  By length, replicas serve the
- * longest first.
+ * that moves takes its keys along only where it finds a place at once; else,
+ * and with moved-kv = recompute, it waits there and computes them anew.  Of
+ * those spread anew who wait go first, the last first.  By length, replicas
+ * serve the longest first.
  *
  * A *phase* is a stretch of the clock (T, T'] without a move or the end of a
  * part.  A sequence with p prompt tokens and u tokens to generate in it has, as
