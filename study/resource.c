@@ -99,6 +99,12 @@ change_network(const RaSetup *setup, double scale, GPtrArray *sets,
   if (cluster->nics_per_node == 0)
     return FALSE;
   set_rate(sets, "cluster.nic", scale * cluster->nic_bytes_per_s, "B/s");
+  for (uint32_t k = 1; k < cluster->n_kinds; k++) {
+    const RaMachineKind *kind = &cluster->kinds[k];
+    g_autofree char *key = g_strdup_printf("kind %s.nic", kind->name);
+
+    set_rate(sets, key, scale * kind->nic_bytes_per_s, "B/s");
+  }
   change_links(setup, scale, FALSE, sets);
   *out_now = g_strdup_printf("%u x %s", cluster->nics_per_node, rate);
   return TRUE;

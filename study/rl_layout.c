@@ -8,11 +8,15 @@
 #include "search/need.h"
 #include "study/rl_step.h"
 
-/* Large models are given all that vLLM takes of a GPU by itself where the usual
- * share would leave no tenth of it for keys and values. */
+/* Large models are given all that vLLM takes of a GPU by itself (its default of
+ * gpu_memory_utilization, vllm/config.py) where the usual share would leave no
+ * tenth of it for keys and values.  That tenth is no measurement: there must be
+ * some room, as vLLM refuses to start without that of one sequence. */
 #define CACHE_MOST_FRAC 0.9
 #define LEAST_ROOM_FRAC 0.1
-/* vLLM's limits of a step on GPUs of 70 GiB and more. */
+/* vLLM's defaults for offline generation on GPUs of 70 GiB and more, but for
+ * A100: max_num_seqs and max_num_batched_tokens (version 0.9,
+ * vllm/engine/arg_utils.py, LLM_CLASS). */
 #define MAX_SEQUENCES 1024
 #define STEP_TOKENS 16384
 

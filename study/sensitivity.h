@@ -11,8 +11,8 @@
  *     hbm            bandwidth of its memory
  *     memory         bytes of its memory
  *     intra-node     bandwidth to the GPUs of its node
- *     network        bandwidth of network cards, and of links with a rate of
- *                    their own
+ *     network        bandwidth of network cards, of all kinds of nodes, and of
+ *                    links with a rate of their own
  *     latency        of collectives, sends, reallocation and copies: what they
  *                    take however few the bytes
  *     launch         host time of kernels and captured graphs
@@ -26,6 +26,8 @@
  *
  * Every one is a change of a file's values as `--set` makes it, and rates count
  * by the laws: what a kernel or a message takes however small it is stays.
+ * Where nodes are of several kinds, what is a GPU's is that of the cluster's
+ * own kind: `--set` changes no other profile.
  * The plan is not made anew, so this is what the plan gains and no bound on
  * what another plan would.  A resource that the files do not have (a node
  * without network cards, lengths of a file) has no row.

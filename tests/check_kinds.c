@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "study/fit.h"
 #include "study/replay.h"
+#include "study/resource.h"
 #include "tests/search_case.h"
 
 static const char cluster_text[] = "[cluster]\n"
@@ -230,6 +231,30 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Twice the network is twice the cards of every kind: 400 and 200 Gbit/s are
+ * 50 and 25 GB/s. */
+START_TEST(sensitivity)
+{
+  RaSetupFlags flags = {.cluster = "h100-a100-4n.cluster"};
+  g_autoptr(RaSetup) setup =
+      ra_setup_load("sft-llama3-8b-8.plan", RA_FILE_PLAN, &flags, NULL);
+  g_autoptr(GPtrArray) sets = g_ptr_array_new_with_free_func(g_free);
+  g_autofree char *now = NULL;
+  gboolean own = FALSE, other = FALSE;
+
+  for (guint i = 0; i < RA_N_RESOURCES; i++)
+    if (strcmp(ra_resources[i].name, "network") == 0)
+      ck_assert(ra_resources[i].change(setup, 2, sets, &now));
+  for (guint i = 0; i < sets->len; i++) {
+    own = own || strcmp(sets->pdata[i], "cluster.nic=100000000000 B/s") == 0;
+    other =
+        other || strcmp(sets->pdata[i], "kind a100.nic=50000000000 B/s") == 0;
+  }
+  ck_assert_uint_eq(sets->len, 2);
+  ck_assert(own && other);
+}
+END_TEST
+
 /* --- search --- */
 
 /* As evaluated so simulated, to the last bit; the third kind of memory says
@@ -352,6 +377,7 @@ kinds_suite(void)
   tcase_add_test(core, one_kind);
   tcase_add_test(core, network);
   tcase_add_test(core, refused);
+  tcase_add_test(core, sensitivity);
   tcase_add_test(core, simulator);
   tcase_add_test(core, simulator_memory);
   tcase_add_test(core, bounds);
