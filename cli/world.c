@@ -58,13 +58,17 @@ take_over(char **argv, GError **error)
 }
 
 static void
-end_now(int status, const char *line)
+say_line(const char *line)
 {
-  if (line) {
-    g_autoptr(GError) error = g_error_new_literal(RA_ERROR, 0, line);
+  g_autoptr(GError) error = g_error_new_literal(RA_ERROR, 0, line);
 
-    ra_output_error(error);
-  }
+  ra_output_error(error);
+  fflush(NULL);
+}
+
+static void
+end_now(int status)
+{
   fflush(NULL);
   _exit(status);
 }
@@ -72,8 +76,10 @@ end_now(int status, const char *line)
 gboolean
 ra_world_begin(const char *command, char **argv, GError **error)
 {
-  const RaWorldHooks hooks = {
-      .end = end_now, .silent_s = SILENT_S, .stops = ra_interrupt_note};
+  const RaWorldHooks hooks = {.say = say_line,
+                              .end = end_now,
+                              .silent_s = SILENT_S,
+                              .stops = ra_interrupt_note};
   GError *fault = NULL;
   int nothing;
 
@@ -107,7 +113,8 @@ ra_world_fail(const char *line, uint64_t order)
 {
   if (world)
     world->table->fail(world, 4, order, line);
-  end_now(4, line);
+  say_line(line);
+  end_now(4);
 }
 
 void

@@ -21,7 +21,8 @@
 #define BEAT_S 0.25
 #define JOIN_S 30.0 /* until all are there */
 #define GRACE_S 0.6 /* after SIGTERM, for the line: mpirun kills after 1 s */
-#define OWN_S 0.3   /* what is wrong with all, process 0 says itself */
+#define PASS_ON_US 50000 /* for mpirun to pass a line on */
+#define OWN_S 0.3 /* what is wrong with all, process 0 says itself */
 #define LINE_BYTES 1024
 #define WORD_BYTES 16
 
@@ -269,15 +270,21 @@ connect_to_first(RaWatch *w, const char *where, GError **error)
 
 /* ---- watching -------------------------------------------------------------*/
 
-/* The one that prints: process 0, or the first that is left without it. */
+/* The one that prints: process 0, or the first that is left without it.  It
+ * does so before the others hear of it: when the first process ends, mpirun
+ * ends the rest and may drop what it has not passed on yet. */
 static void
 end(RaWatch *w, int status, const char *line)
 {
   pthread_mutex_lock(&w->lock); /* once: never unlocked */
+  if (line) {
+    w->hooks.say(line);
+    g_usleep(PASS_ON_US);
+  }
   if (w->process == 0)
     for (uint32_t i = 1; i < w->n_processes; i++)
       say(&w->peers[i], w, END, status, NULL);
-  w->hooks.end(status, line);
+  w->hooks.end(status);
   g_assert_not_reached();
 }
 

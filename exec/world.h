@@ -72,8 +72,8 @@ struct _RaWorld {
 
 /* What a program does for its world. */
 typedef struct {
-  /* Prints @line, if there is one, and ends the process at once. */
-  void (*end)(int status, const char *line);
+  void (*say)(const char *line); /* prints it, to the last byte */
+  void (*end)(int status);       /* ends the process at once */
   double silent_s; /* a process that says nothing for so long has stalled */
   /* (nullable): SIGTERM has come, as mpirun sends it for Ctrl-C; whether the
    * command ends by itself then.  Else all end. */

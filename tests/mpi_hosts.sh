@@ -57,13 +57,15 @@ hosts() { # N ARGUMENT...: N processes on each of the two
     -H "$a:$p,$b:$p" -n $((2 * p)) "$reallot" "$@" >out 2>err </dev/null
   rc=$?
 }
+# Nothing but what mpirun itself warns of when a child of it is the quicker one.
+is_quiet() { ! grep -vq 'plm:rsh: Warning: setpgid' err; }
 
 works run ppo-tiny-8.plan -n 3 --save actor=local --format=tsv
 grep -v '^#' out | cut -f1-7 >local.values
 for p in 1 2; do
   rm -rf far
   hosts $p run ppo-tiny-8.plan -n 3 --save actor=far --format=tsv
-  [ "$rc" -eq 0 ] && [ ! -s err ]
+  [ "$rc" -eq 0 ] && is_quiet
   result $? "$p processes on each of two hosts"
   sed 's/^/# /' err | head
   grep -v '^#' out | cut -f1-7 >far.values
