@@ -67,23 +67,76 @@ copy_part(const RaReshard *r, const RaParams *params, uint32_t tensor,
                           rect->n_cols);
 }
 
-static void
-pass_slice(const RaReshard *r, const RaSlice *slice, const Whole *whole)
+/* Slices that a rank has asked for before it comes to them: while it copies one
+ * the senders lay the next where they are unpacked from. */
+#define AHEAD 3
+
+/* A slice on its way here. */
+typedef struct {
+  guint slice;
+  float *packed; /* owned */
+  RaCommRequest *request;
+} Coming;
+
+typedef struct {
+  const RaReshard *r;
+  GQueue coming;  /* of Coming, in the order of the slices */
+  guint looked;   /* the first slice that was not looked at */
+  guint *n_ahead; /* asked for before their turn */
+} Inbox;
+
+static const RaSlice *
+slice_at(const RaReshard *r, guint index)
 {
-  RaComm *comm = r->world;
-  gsize n = slice->n_rows * slice->n_cols, n_bytes = n * sizeof(float);
+  return &g_array_index(r->slices, RaSlice, index);
+}
+
+/* Asks for what the slices from @next on bring to this rank. */
+static void
+ask(Inbox *inbox, guint next)
+{
+  const RaReshard *r = inbox->r;
+
+  for (; inbox->looked < r->slices->len && inbox->coming.length < AHEAD;
+       inbox->looked++) {
+    const RaSlice *slice = slice_at(r, inbox->looked);
+    gsize n = slice->n_rows * slice->n_cols;
+    Coming *c;
+
+    if (slice->to != r->gpu || slice->from == r->gpu)
+      continue;
+    c = g_new(Coming, 1);
+    *c = (Coming){.slice = inbox->looked, .packed = g_new(float, n + 1)};
+    c->request =
+        r->world->table->start_recv(r->world, r->rank_of_gpu[slice->from],
+                                    c->packed, n * sizeof *c->packed);
+    g_queue_push_tail(&inbox->coming, c);
+    *inbox->n_ahead += inbox->looked > next;
+  }
+}
+
+static void
+pass_slice(Inbox *inbox, guint index, const Whole *whole)
+{
+  const RaReshard *r = inbox->r;
+  const RaSlice *slice = slice_at(r, index);
+  gsize n = slice->n_rows * slice->n_cols;
   float *at = whole->data + slice->row * whole->cols + slice->col;
   g_autofree float *packed = NULL;
 
-  if (slice->from != r->gpu && slice->to != r->gpu)
-    return;
-  packed = g_new(float, n + 1);
+  ask(inbox, index);
   if (slice->from == r->gpu) {
+    packed = g_new(float, n + 1);
     r->backend->copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
                           slice->n_cols);
-    comm->table->send(comm, r->rank_of_gpu[slice->to], packed, n_bytes);
-  } else {
-    comm->table->recv(comm, r->rank_of_gpu[slice->from], packed, n_bytes);
+    r->world->table->send(r->world, r->rank_of_gpu[slice->to], packed,
+                          n * sizeof *packed);
+  } else if (slice->to == r->gpu) {
+    g_autofree Coming *c = g_queue_pop_head(&inbox->coming);
+
+    g_assert(c && c->slice == index);
+    packed = c->packed;
+    r->world->table->wait(r->world, c->request);
     r->backend->copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
                           at, whole->cols);
   }
@@ -91,10 +144,11 @@ pass_slice(const RaReshard *r, const RaSlice *slice, const Whole *whole)
 
 /* Tensor by tensor in one order on all ranks, and the slices of a tensor in an
  * order in which a sender has what it sends: nobody waits for himself. */
-void
+guint
 ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
 {
-  guint next = 0;
+  guint next = 0, n_ahead = 0;
+  Inbox inbox = {r, G_QUEUE_INIT, 0, &n_ahead};
 
   for (uint32_t i = 0; i < ra_model_n_tensors(r->model); i++) {
     RaTensor tensor;
@@ -105,12 +159,11 @@ ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
     whole.data = g_new(float, tensor.rows *tensor.cols + 1);
     if (source)
       copy_part(r, source, i, &whole, TRUE);
-    for (; next < r->slices->len &&
-           g_array_index(r->slices, RaSlice, next).tensor == i;
-         next++)
-      pass_slice(r, &g_array_index(r->slices, RaSlice, next), &whole);
+    for (; next < r->slices->len && slice_at(r, next)->tensor == i; next++)
+      pass_slice(&inbox, next, &whole);
     if (target)
       copy_part(r, target, i, &whole, FALSE);
     g_free(whole.data);
   }
+  return n_ahead;
 }

@@ -41,8 +41,11 @@ GArray *ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
  * @target: (nullable): what it wants, written
  *
  * Called by every rank that has or wants some of the model.
+ *
+ * Returns: slices that the rank asked for before their turn, while it passed
+ *   others on
  */
-void ra_reshard(const RaReshard *reshard, const RaParams *source,
+guint ra_reshard(const RaReshard *reshard, const RaParams *source,
                 RaParams *target);
 
 #endif

@@ -394,12 +394,19 @@ ra_run_first_iteration(const RaRun *run)
 }
 
 uint32_t
-ra_run_n_ahead(const RaRun *run)
+ra_run_n_ahead(const RaRun *run, RaAhead kind)
 {
   uint32_t n = 0;
 
-  for (uint32_t i = 0; i < run->n_ranks; i++)
-    n += run->ranks[i].n_ahead;
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    const RaRank *rank = &run->ranks[i];
+
+    n += rank->n_ahead[kind];
+    for (uint32_t c = 0; kind == RA_AHEAD_EXPERTS && c < run->workload->n_calls;
+         c++)
+      for (uint32_t v = 0; v < rank->calls[c].n_versions; v++)
+        n += rank->calls[c].stages[v] ? rank->calls[c].stages[v]->n_ahead : 0;
+  }
   return n;
 }
 

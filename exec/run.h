@@ -201,9 +201,18 @@ const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
 void ra_run_fetch(RaRun *run, uint32_t model);
 void ra_run_drop(RaRun *run, uint32_t model);
 
-/* Messages between stages that their receivers had asked for before the task
- * began that reads them, so that they could arrive beside another. */
-uint32_t ra_run_n_ahead(const RaRun *run);
+/* Messages that a rank asks for while it does something else. */
+typedef enum {
+  RA_AHEAD_STAGES,  /* between stages, before the task begins that reads them */
+  RA_AHEAD_STEPS,   /* of a decode step, before the group before is computed,
+                       and tokens, before what they follow */
+  RA_AHEAD_SLICES,  /* of a reallocation, before their turn */
+  RA_AHEAD_EXPERTS, /* rows of experts, before those to others are packed */
+  RA_N_AHEAD
+} RaAhead;
+
+/* How many of a kind there were so far, of all ranks. */
+uint32_t ra_run_n_ahead(const RaRun *run, RaAhead kind);
 
 /* The first iteration that the run itself runs: 0 without a checkpoint. */
 uint32_t ra_run_first_iteration(const RaRun *run);

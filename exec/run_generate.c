@@ -12,9 +12,13 @@
 /* Sequences of one micro-batch that take a step. */
 typedef struct {
   uint32_t n;
-  uint32_t *slots;     /* (n) of the replica's sequences */
-  uint32_t *tokens;    /* (n) newest */
-  uint32_t *positions; /* (n) of it */
+  uint32_t *slots;       /* (n) of the replica's sequences */
+  uint32_t *tokens;      /* (n) newest */
+  uint32_t *positions;   /* (n) of it */
+  uint32_t *chosen;      /* (n) that it makes */
+  float *input;          /* (n, hidden) of the stage before; owned, nullable */
+  RaCommRequest *coming; /* for @input; NULL: none */
+  RaCommRequest *coming_tokens; /* for @chosen; NULL: none */
 } Step;
 
 static const RaDynamic *
@@ -185,10 +189,11 @@ stage_rank(const RaRank *rank, uint32_t call, uint32_t stage)
 }
 
 /* The chosen tokens go from the last stage, which has them in @tokens, to the
- * first; @slots have one token more. */
+ * first, which may have asked for them (@coming, nullable); @slots have one
+ * token more. */
 static void
 share_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *slots,
-             uint32_t *tokens)
+             uint32_t *tokens, RaCommRequest *coming)
 {
   RaRankCall *c = &rank->calls[call];
   uint32_t stage = c->coord.at[RA_AXIS_PP];
@@ -198,7 +203,9 @@ share_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *slots,
   if (last > 0 && stage == last)
     comm->table->send(comm, stage_rank(rank, call, 0), tokens,
                       n * sizeof *tokens);
-  if (last > 0 && stage == 0)
+  if (coming)
+    comm->table->wait(comm, coming);
+  else if (last > 0 && stage == 0)
     comm->table->recv(comm, stage_rank(rank, call, last), tokens,
                       n * sizeof *tokens);
   for (uint32_t i = 0; i < n; i++) {
@@ -227,7 +234,7 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   logits = g_new(float, (gsize)n *vocab + 1);
   ra_pass_last_logits(micro->pass, logits);
   sample(rank, task, n, slots, logits, tokens);
-  share_tokens(rank, call, n, slots, tokens);
+  share_tokens(rank, call, n, slots, tokens, NULL);
 }
 
 /* The first step of the other stages: what the prefill's last stage has told.
@@ -249,7 +256,7 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
 
     for (uint32_t i = first; i < last; i++)
       slots[i - first] = i;
-    share_tokens(rank, call, last - first, slots, tokens);
+    share_tokens(rank, call, last - first, slots, tokens, NULL);
   }
 }
 
@@ -281,18 +288,17 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   const RaPiece *piece = &d->pieces[stage];
   gsize hidden = s->model->hidden, n = step->n;
   gsize n_bytes = n * hidden * sizeof(float);
-  g_autofree float *input = stage > 0 ? g_malloc(n_bytes + 1) : NULL;
+  g_autofree float *input = g_steal_pointer(&step->input);
   g_autofree float *out =
       g_new(float, n *(piece->has_head ? s->model->vocab : hidden) + 1);
 
   if (input)
-    rank->forward->table->recv(
-        rank->forward, stage_rank(rank, node->call, stage - 1), input, n_bytes);
+    rank->forward->table->wait(rank->forward, step->coming);
   ra_stage_leave(s, c->generation.n_steps, group);
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
   if (piece->has_head && step->n > 0)
-    sample(rank, task, step->n, step->slots, out, step->tokens);
+    sample(rank, task, step->n, step->slots, out, step->chosen);
   else if (!piece->has_head)
     pass_on(rank, task, stage, out, n_bytes);
 }
@@ -356,6 +362,43 @@ n_ended(const RaGeneration *generation, const RaDynamic *d)
   return n;
 }
 
+/* Whether group @g takes part in step @k. */
+static gboolean
+has_step(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g,
+         uint32_t k, const Step *step)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  return step->n > 0 || (rank->calls[call].ep && is_met(rank, task, d, g, k));
+}
+
+/* Asks for what the stage before passes on to @step; on the first stage, for
+ * the tokens that the last one makes.  All but the first group's input is there
+ * while a group is computed. */
+static void
+ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
+          Step *step)
+{
+  const RaNode *node = ra_run_node(rank->run, task);
+  const RaRankCall *c = &rank->calls[node->call];
+  uint32_t stage = c->coord.at[RA_AXIS_PP];
+  gsize n = step->n * (gsize)c->stages[0]->model->hidden;
+
+  step->coming = step->coming_tokens = NULL;
+  if (stage > 0) {
+    step->input = g_new(float, n + 1);
+    step->coming = rank->forward->table->start_recv(
+        rank->forward, stage_rank(rank, node->call, stage - 1), step->input,
+        n * sizeof *step->input);
+    rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
+  } else if (d->n_stages > 1 && step->n > 0) {
+    step->coming_tokens = rank->backward->table->start_recv(
+        rank->backward, stage_rank(rank, node->call, d->n_stages - 1),
+        step->chosen, step->n * sizeof *step->chosen);
+    rank->n_ahead[RA_AHEAD_STEPS]++;
+  }
+}
+
 /* Step @k: all groups go through the stages one behind the other; the tokens of
  * a step are shared when all groups have left, as the next needs them. */
 static void
@@ -366,12 +409,16 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
 
   for (uint32_t g = 0; g < d->n_groups; g++) {
     fill_step(&rank->calls[call], d, g, &steps[g]);
-    if (steps[g].n > 0 || (rank->calls[call].ep && is_met(rank, task, d, g, k)))
-      run_step(rank, task, d, g, &steps[g]);
+    if (has_step(rank, task, d, g, k, &steps[g]))
+      ask_ahead(rank, task, d, g, &steps[g]);
   }
   for (uint32_t g = 0; g < d->n_groups; g++)
+    if (has_step(rank, task, d, g, k, &steps[g]))
+      run_step(rank, task, d, g, &steps[g]);
+  for (uint32_t g = 0; g < d->n_groups; g++)
     if (steps[g].n > 0)
-      share_tokens(rank, call, steps[g].n, steps[g].slots, steps[g].tokens);
+      share_tokens(rank, call, steps[g].n, steps[g].slots, steps[g].chosen,
+                   steps[g].coming_tokens);
 }
 
 /* What a part has made: of every sequence so far, as parts end by numbers of
@@ -406,7 +453,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   uint32_t n = d->n_sequences, part = node->part, n_steps = 0;
   uint32_t wanted =
       (uint32_t)(((uint64_t)(part + 1) * n + d->n_parts - 1) / d->n_parts);
-  g_autofree uint32_t *slab = g_new(uint32_t, 3 * (gsize)n + 1);
+  g_autofree uint32_t *slab = g_new(uint32_t, 4 * (gsize)n + 1);
   g_autofree Step *steps = g_new(Step, d->n_groups);
 
   for (uint32_t g = 0; g < d->n_groups; g++) {
@@ -414,7 +461,8 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
 
     steps[g] = (Step){.slots = slab + first,
                       .tokens = slab + n + first,
-                      .positions = slab + 2 * n + first};
+                      .positions = slab + 2 * n + first,
+                      .chosen = slab + 3 * n + first};
   }
   if (part == 0)
     take_first_tokens(rank, task, d);

@@ -91,7 +91,7 @@ typedef struct {
   GArray *pending;                    /* of RaPending, owned */
   GArray *receives;                   /* of RaReceive, owned */
   RaTaskId looked;                    /* receives have been started up to it */
-  uint32_t n_ahead;                   /* of those, before their task began */
+  uint32_t n_ahead[RA_N_AHEAD];       /* asked for ahead, by kind */
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   GArray *task_ops;                   /* likewise */
   uint32_t node;                      /* that it has waited for */

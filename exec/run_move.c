@@ -81,9 +81,10 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
   g_autofree uint64_t *sums = NULL;
 
-  ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
-                          rank->gpu, model, run->slices[node->call]},
-             source, target);
+  rank->n_ahead[RA_AHEAD_SLICES] +=
+      ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
+                              rank->gpu, model, run->slices[node->call]},
+                 source, target);
   if (!run->options.check)
     return;
   sums = g_new0(uint64_t, 2 * ra_model_n_tensors(model));

@@ -177,7 +177,7 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
       continue;
     start_receive(rank, at);
     if (at > task)
-      rank->n_ahead++;
+      rank->n_ahead[RA_AHEAD_STAGES]++;
   }
   rank->looked = at;
 }

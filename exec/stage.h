@@ -80,6 +80,7 @@ typedef struct {
   uint32_t n_positions;       /* longest sequence */
   float *cos_sin;             /* (n_positions, head_dim) owned */
   uint32_t n_ops;             /* that the task at hand has run */
+  uint32_t n_ahead;   /* rows of experts asked for before any was packed */
   RaBadOp bad;        /* the first of them that made what is not finite */
   GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;    /* of the next; see ra_stage_enter() */

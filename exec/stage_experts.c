@@ -217,8 +217,9 @@ rows_to(const RaExperts *e, float *rows, uint32_t owner)
   return rows;
 }
 
-/* All-to-all: @here (n_sent, hidden) to or from @there (n_rows, hidden).  What
- * leaves is sent before anything is waited for. */
+/* All-to-all: @here (n_sent, hidden) to or from @there (n_rows, hidden).  All
+ * that comes is asked for before anything is packed, and what leaves is sent
+ * before anything is waited for. */
 static void
 exchange(const RaExperts *e, float *here, float *there, gboolean to_expert)
 {
@@ -226,7 +227,18 @@ exchange(const RaExperts *e, float *here, float *there, gboolean to_expert)
   gsize row = s->model->hidden * sizeof *here;
   uint32_t me = rank_of(e);
   double start = ra_stage_begin(s);
+  g_autofree RaCommRequest **coming = g_new0(RaCommRequest *, s->n_ep + 1);
+  g_autofree float **arrived = g_new0(float *, s->n_ep + 1);
 
+  for (uint32_t r = 0; r < s->n_ep; r++) {
+    gsize n = to_expert ? rows_between(e, r, me) : rows_between(e, me, r);
+
+    if (r == me)
+      continue;
+    arrived[r] = to_expert ? g_malloc(n * row + 1) : rows_to(e, here, r);
+    coming[r] = s->ep->table->start_recv(s->ep, r, arrived[r], n * row);
+    s->n_ahead++;
+  }
   for (uint32_t r = 0; r < s->n_ep; r++) {
     gsize theirs = rows_between(e, r, me), ours = rows_between(e, me, r);
     g_autofree float *packed = NULL;
@@ -242,16 +254,13 @@ exchange(const RaExperts *e, float *here, float *there, gboolean to_expert)
     }
   }
   for (uint32_t r = 0; r < s->n_ep; r++) {
-    gsize theirs = rows_between(e, r, me), ours = rows_between(e, me, r);
-    g_autofree float *packed = NULL;
-
-    if (r != me && to_expert) {
-      packed = g_malloc(theirs * row + 1);
-      s->ep->table->recv(s->ep, r, packed, theirs * row);
-      sort_rows(e, r, there, packed, TRUE);
-    } else if (r != me) {
-      s->ep->table->recv(s->ep, r, rows_to(e, here, r), ours * row);
-    }
+    if (r == me)
+      continue;
+    s->ep->table->wait(s->ep, coming[r]);
+    if (!to_expert)
+      continue;
+    sort_rows(e, r, there, arrived[r], TRUE);
+    g_free(arrived[r]);
   }
   if (s->n_ep > 1)
     ra_stage_record(s, RA_OP_ALL_TO_ALL, start, e->n_sent * row, s->n_ep, 0, 0);

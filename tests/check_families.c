@@ -56,7 +56,7 @@ static const Case cases[] = {
 /* clang-format on */
 
 static RunFixture *
-run_of(const Case *c, uint64_t seed)
+new_run(const Case *c, uint64_t seed)
 {
   g_autofree char *train = g_strconcat(c->all, c->train, NULL);
   RunSpec spec = {.algorithm = "grpo",
@@ -67,7 +67,14 @@ run_of(const Case *c, uint64_t seed)
                   .head = head,
                   .n_iterations = 2,
                   .seed = seed};
-  RunFixture *f = run_fixture_new(&spec);
+
+  return run_fixture_new(&spec);
+}
+
+static RunFixture *
+run_of(const Case *c, uint64_t seed)
+{
+  RunFixture *f = new_run(c, seed);
 
   run_fixture_go(f);
   return f;
@@ -165,6 +172,28 @@ START_TEST(test_twice)
 }
 END_TEST
 
+/* Four ranks that share experts: an exchange asks for the rows of the other
+ * three before it packs any, forward and backward, in steps too; so often as a
+ * rank records one.  One that received in turn (the fault) would ask for none
+ * ahead. */
+START_TEST(test_rows_ahead)
+{
+  RunFixture *f = new_run(&cases[5], 8);
+  g_autoptr(RaTrace) trace = ra_trace_new();
+  uint32_t n = 0;
+
+  f->options.ops = TRUE;
+  run_fixture_go(f);
+  ra_run_trace(f->run, trace);
+  for (guint i = 0; i < ra_trace_n_rows(trace); i++)
+    n += g_strcmp0(ra_trace_row(trace, i)->op, ra_op_name(RA_OP_ALL_TO_ALL)) ==
+         0;
+  ck_assert_uint_gt(n, 100);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_EXPERTS), 3 * n);
+  run_fixture_free(f);
+}
+END_TEST
+
 static Suite *
 families_suite(void)
 {
@@ -175,6 +204,7 @@ families_suite(void)
   tcase_add_loop_test(tcase, test_one_rank, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
   tcase_add_test(tcase, test_twice);
+  tcase_add_test(tcase, test_rows_ahead);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -58,8 +58,23 @@ params_on(const Case *c, const RaCallPlan *plan, uint32_t gpu, gboolean full)
   return NULL;
 }
 
+/* Slices that come to @rank, but the very first of all: each is asked for while
+ * one before it passes. */
+static guint
+n_coming(const GArray *slices, uint32_t rank)
+{
+  guint n = 0;
+
+  for (guint i = 1; i < slices->len; i++) {
+    const RaSlice *slice = &g_array_index(slices, RaSlice, i);
+
+    n += slice->to == rank && slice->from != rank;
+  }
+  return n;
+}
+
 /* Whether @got, which came by @slices from @source, is what a seeded model has
- * there. */
+ * there, and all of it was asked for ahead. */
 static gboolean
 arrives(const Case *c, RaComm *world, const RaCallPlan *to,
         const GArray *slices, const RaParams *source, RaParams **out)
@@ -69,7 +84,8 @@ arrives(const Case *c, RaComm *world, const RaCallPlan *to,
                  world->rank,           c->model, slices};
 
   *out = params_on(c, to, world->rank, FALSE);
-  ra_reshard(&r, source, *out);
+  if (ra_reshard(&r, source, *out) != n_coming(slices, world->rank))
+    return FALSE;
   return !want || memcmp((*out)->weights, want->weights,
                          want->n * sizeof *want->weights) == 0;
 }

@@ -294,7 +294,41 @@ START_TEST(test_receives_ahead)
   for (RaTaskId t = 0; t < f->graph->n_tasks; t++)
     n_sends += f->graph->kind[t] == RA_TASK_SEND;
   ck_assert_uint_eq(n_sends, 48);
-  ck_assert_uint_eq(ra_run_n_ahead(f->run), 45);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_STAGES), 45);
+  run_fixture_free(f);
+}
+END_TEST
+
+/* Of two stages, group by group: a step's tokens are asked for on the first
+ * stage before it computes, the second's input of every group but the first
+ * while one before is computed.  The first token is the prefill's, so a group
+ * is in step k (from 0) if one of its sequences has more than k + 1.  Without
+ * the groups after the first (the fault) it would be fewer. */
+START_TEST(test_steps_ahead)
+{
+  RunSpec spec = one_ppo;
+  uint32_t n_tokens = 0, n_inputs = 0;
+  RunFixture *f;
+
+  spec.all = GPUS("0-1") "pp = 2\nmicro-batches = 2\n";
+  f = run_of(&spec);
+  for (uint32_t i = 0; i < f->graph->n_dynamics; i++) {
+    const RaDynamic *d = &f->graph->dynamics[i];
+
+    ck_assert_uint_eq(d->n_groups, 2);
+    for (uint32_t g = 0; g < d->n_groups; g++) {
+      uint32_t longest = 0;
+
+      for (uint32_t s = g * d->n_sequences / 2;
+           s < (g + 1) * d->n_sequences / 2; s++)
+        longest = MAX(longest, d->response[s]);
+      n_tokens += longest - 1;
+      n_inputs += g > 0 ? longest - 1 : 0;
+    }
+  }
+  ck_assert_uint_gt(n_inputs, 0);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_STEPS),
+                    n_tokens + n_inputs);
   run_fixture_free(f);
 }
 END_TEST
@@ -346,6 +380,7 @@ run_suite(void)
   tcase_add_test(tcase, test_trace);
   tcase_add_test(tcase, test_steps);
   tcase_add_test(tcase, test_receives_ahead);
+  tcase_add_test(tcase, test_steps_ahead);
   suite_add_tcase(suite, tcase);
   return suite;
 }
