@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libbench.a
 bench_libbench_a_SOURCES = %D%/figure.c %D%/figure.h
 bench_programs =
 bench_programs += %D%/claims
+bench_programs += %D%/direction
 bench_programs += %D%/estimator
 bench_programs += %D%/executor
 bench_programs += %D%/fold

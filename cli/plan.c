@@ -91,8 +91,9 @@ read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
   out->split = split;
   out->generate_tp = (uint32_t)generate_tp;
   out->fit = texts->fit;
-  if (texts->split && kind != RA_STRATEGY_DISAGGREGATED)
-    return refuse("--split", "disaggregated", error);
+  if (texts->split && kind != RA_STRATEGY_DISAGGREGATED &&
+      kind != RA_STRATEGY_HYBRIDFLOW)
+    return refuse("--split", "disaggregated or hybridflow", error);
   if (generate_tp > 0 && kind != RA_STRATEGY_COLOCATED &&
       kind != RA_STRATEGY_INTERLEAVING)
     return refuse("--generate-tp", "colocated or interleaving", error);

@@ -46,7 +46,9 @@ extern const char *const ra_strategy_names[];
 typedef struct {
   RaStrategyKind kind;
   const uint32_t *split; /* (n_split) nullable; disaggregated: weights of the
-                            parts, in order of ra_strategy_plan()'s message */
+                            parts, in order of ra_strategy_plan()'s message;
+                            hybridflow: of pools, 1: one for all, 2: by head
+                            (lm:value), else one a model */
   guint n_split;
   uint32_t generate_tp; /* colocated, interleaving: generation in tp instead of
                            ZeRO-3; 0: ZeRO-3 */

@@ -124,7 +124,9 @@ say_hybridflow(const RaPools *pools)
   for (guint c = 0; c < pools->n_calls; c++) {
     if (pools->pool[c] == RA_NONE)
       continue;
-    if (pools->n > 1)
+    if (pools->n > 2)
+      ra_draft_say(writer->draft, c, "The pool of its model.");
+    else if (pools->n > 1)
       ra_draft_say(writer->draft, c, "The pool of models with %s head.",
                    workload->models[workload->calls[c].model].head ==
                            RA_HEAD_VALUE
@@ -140,6 +142,39 @@ say_hybridflow(const RaPools *pools)
                    "The least tensor and pipeline parallelism that fits, data "
                    "parallel over the rest.");
   }
+}
+
+/* The pool of @call: by kind of head where there is more than one node, or as
+ * the user's split has it: one for all, by head, by model. */
+static uint64_t
+hybridflow_key(const RaWriter *writer, uint32_t call)
+{
+  const RaWorkload *workload = writer->workload;
+  const RaStrategyOptions *options = writer->options;
+  uint32_t model = workload->calls[call].model;
+
+  if (options->n_split == 1 ||
+      (options->n_split == 0 && writer->cluster->n_nodes == 1))
+    return 0;
+  return options->n_split > 2 ? model : (uint64_t)workload->models[model].head;
+}
+
+/* The user's weights. */
+static gboolean
+take_pools(RaPools *pools, GError **error)
+{
+  const RaStrategyOptions *options = pools->writer->options;
+
+  if (options->n_split != pools->n) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--split: %u numbers, expected 1 (one pool), 2 (models with an "
+                "lm head:with a value head) or one a model, %u",
+                options->n_split, pools->writer->workload->n_models);
+    return FALSE;
+  }
+  for (guint p = 0; p < pools->n; p++)
+    pools->weights[p] = options->split[pools->keys[p]];
+  return TRUE;
 }
 
 /* One pool for each kind of head if both have room, else one for all. */
@@ -160,17 +195,16 @@ ra_strategy_hybridflow(RaWriter *writer, GError **error)
     uint32_t c = workload->order[i];
 
     if (ra_writer_on_gpus(writer, c))
-      ra_pools_add(
-          pools,
-          cluster->n_nodes == 1
-              ? 0
-              : (uint64_t)workload->models[workload->calls[c].model].head,
-          c);
+      ra_pools_add(pools, hybridflow_key(writer, c), c);
   }
+  if (writer->options->n_split > 0 && !take_pools(pools, error))
+    return FALSE;
   if (pools->n == 1) {
     pools->meshes[0] = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes);
     pools->even = (cluster->n_nodes & (cluster->n_nodes - 1)) == 0;
-  } else if (!ra_pools_weigh(pools, error) || !ra_pools_place(pools, error)) {
+  } else if ((writer->options->n_split == 0 &&
+              !ra_pools_weigh(pools, error)) ||
+             !ra_pools_place(pools, error)) {
     return FALSE;
   }
   if (!ra_pools_offer(pools, RA_RESIDENCY_RELEASE, RA_REALLOC_BROADCAST, error))

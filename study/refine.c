@@ -245,7 +245,7 @@ merge(Job *job, RaSweep *more, GError **error)
   for (guint v = 0; v < axis->n_values; v++) {
     Value own = value_at(axis, v);
 
-    for (; i < job->values->len && g_array_index(job->gaps, guint, i) == v; i++)
+    for (; i < job->values->len && g_array_index(job->gaps, Gap, i).v == v; i++)
       if (counts(job, more, i)) {
         Value one = value_at(ra_study_along(more->study), i);
 

@@ -15,6 +15,8 @@
 #define WIDTH_PX 760
 #define HEIGHT_PX 440
 #define BAND_OPACITY 0.15
+#define TIC_FRAC 0.035 /* of an axis, between names of values */
+#define WORDY_CHARS 30
 #define FLAT_FRAC 1e-3    /* a metric that differs by less is flat */
 #define LOG_RATIO 8.0     /* a metric that spans more is logarithmic */
 #define ROOM_FRAC 0.05    /* of an axis, beyond its points */
@@ -135,6 +137,18 @@ find_range(const Sheet *s, double (*of)(const Sheet *, guint), double *out_low,
     *out_low = MIN(*out_low, value);
     *out_high = MAX(*out_high, value);
   }
+}
+
+/* Where value @v lies on the axis, in [0, 1]. */
+static double
+place_of(const RaStudyAxis *axis, guint v)
+{
+  double first = axis->x[0], last = axis->x[axis->n_values - 1];
+
+  if (!(last > first))
+    return 0;
+  return axis->is_log ? log(axis->x[v] / first) / log(last / first)
+                      : (axis->x[v] - first) / (last - first);
 }
 
 /* What gnuplot takes within single quotes. */
@@ -272,31 +286,59 @@ append_range(GString *out, const Sheet *s, const char *name,
         of == y_of && low >= 0 && low < high / 2 ? 0 : low - room, high + room);
 }
 
+/* The values of the axis, named where there is room beside the last name. */
+static void
+append_tics(GString *out, const RaStudyAxis *axis)
+{
+  guint last = axis->n_values - 1, before = 0;
+
+  g_string_append(out, "set xtics noenhanced (");
+  for (guint v = 0; v <= last; v++) {
+    double room = place_of(axis, v) - place_of(axis, before);
+    double rest = place_of(axis, last) - place_of(axis, v);
+    gboolean has_room =
+        v == 0 || v == last || (room > TIC_FRAC && rest > TIC_FRAC);
+    g_autofree char *label = quoted(has_room ? axis->labels[v] : "");
+
+    g_string_append_printf(out, "%s'%s' %.9g", v > 0 ? ", " : "", label,
+                           axis->x[v]);
+    before = has_room ? v : before;
+  }
+  g_string_append(out, ")\n");
+}
+
+/* Whether names of curves are too long to stand beside them. */
+static gboolean
+is_wordy(const RaStudy *study)
+{
+  for (guint c = 0; c < ra_study_n_curves(study); c++) {
+    g_autofree char *name = ra_study_curve_name(study, c);
+
+    if (strlen(name) > WORDY_CHARS)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 static void
 append_axes(GString *out, const Sheet *s)
 {
   g_autofree char *title = quoted(s->study->title);
 
-  g_string_append_printf(out,
-                         "set datafile separator tab\nset title '%s' "
-                         "noenhanced\nset xlabel '%s' noenhanced\n"
-                         "set ylabel '%s' noenhanced\nset border 3\n"
-                         "set tics nomirror out scale 0.5\n"
-                         "set key outside right top Left reverse noenhanced\n",
-                         title, s->axis ? s->axis->name : s->x->title,
-                         s->y->title);
+  g_string_append_printf(
+      out,
+      "set datafile separator tab\nset title '%s' "
+      "noenhanced\nset xlabel '%s' noenhanced\n"
+      "set ylabel '%s' noenhanced\nset border 3\n"
+      "set tics nomirror out scale 0.5\n"
+      "set key outside %s Left reverse noenhanced\n",
+      title, s->axis ? s->axis->name : s->x->title, s->y->title,
+      is_wordy(s->study) ? "bottom center maxcols 1" : "right top");
   append_range(out, s, "x", x_of, s->is_log);
   append_range(out, s, "y", y_of, FALSE);
   if (!s->axis)
     return;
-  g_string_append(out, "set xtics noenhanced (");
-  for (guint v = 0; v < s->axis->n_values; v++) {
-    g_autofree char *label = quoted(s->axis->labels[v]);
-
-    g_string_append_printf(out, "%s'%s' %.9g", v > 0 ? ", " : "", label,
-                           s->axis->x[v]);
-  }
-  g_string_append(out, ")\n");
+  append_tics(out, s->axis);
 }
 
 /* What curves are within nine times of ten, below them; of points alone, and

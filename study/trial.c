@@ -22,7 +22,7 @@ family_text(const RaTrialSpec *spec, const RaSetup *setup, int kind,
   RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
   g_autoptr(RaDraft) draft = NULL;
 
-  if (kind == RA_STRATEGY_DISAGGREGATED) {
+  if (kind == RA_STRATEGY_DISAGGREGATED || kind == RA_STRATEGY_HYBRIDFLOW) {
     options.split = spec->split;
     options.n_split = spec->n_split;
   }

@@ -56,9 +56,11 @@ fails "bad.study:6: 'draws' is 0" study bad.study
 # place is within the two that are next to it.
 works study "$srcdir/share/studies/lengths.study" --format=tsv
 awk -F'\t' '/^# / { table = $2 == "" ? $1 : $2; at = substr($0, 3); next }
-  at == "points" && $1 == "hybridflow" { n++ }
-  at == "answer" && $1 + 0 > 8 { found++ }
-  END { exit !(n > 4 && found > 0) }' out
+  at == "points" && $1 == "hybridflow" { n++; bad += $2 + 0 <= last
+    last = $2 + 0 }
+  at == "answer" && $1 + 0 > 8 { found++; bad += $1 + 0 <= before
+    before = $1 + 0 }
+  END { exit !(n > 4 && found > 0 && bad == 0) }' out
 result $? "crossovers are looked for between values"
 sed 's/^question.*/&\nbisect = 0/' "$srcdir/share/studies/lengths.study" >no.study
 works study no.study --format=tsv
