@@ -7,7 +7,7 @@
  *              (arXiv 2409.19256, section 8.3), beside what
  *              share/studies/hybridflow-*.study find: families' plans, no
  *              system's constants.  margin: the published best over the best
- * nemo-aligner step time of NeMo-Aligner's PPO of Llama-3-70B on 96 and 384 H100
+ * nemo-aligner a step of NeMo-Aligner's PPO of Llama-3-70B on 96 and 384 H100
  *              (rlhf_steps/nemo_aligner.csv)
  * train        runs of train_tables that differ in GPUs (and with them in
  *              replicas and batch) alone, the next larger over the smaller:

@@ -15,7 +15,7 @@
 #define WIDTH_PX 760
 #define HEIGHT_PX 440
 #define BAND_OPACITY 0.15
-#define TIC_FRAC 0.035 /* of an axis, between names of values */
+#define TIC_FRAC 0.06 /* of an axis, between names of values */
 #define WORDY_CHARS 30
 #define FLAT_FRAC 1e-3    /* a metric that differs by less is flat */
 #define LOG_RATIO 8.0     /* a metric that spans more is logarithmic */

@@ -60,7 +60,7 @@ while IFS= read -r line; do
       ;;
   esac
 done <"$page"
-[ $n_run -ge 5 ]
+[ $n_run -ge 3 ]
 result $? "README has $n_run commands"
 sed 's/86\.0/95.0/' example >wrong
 ! shows wrong example.out >/dev/null
