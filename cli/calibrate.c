@@ -76,6 +76,7 @@ typedef struct {
   const char *data; /* the folder among the sources; NULL: none */
   GString *names;   /* of the traces */
   GArray *rows;     /* (RaMeasured) of the traces */
+  GPtrArray *paths; /* (char *) of the traces, borrowed */
   GPtrArray *notes; /* (char *) of reading them */
 } Sources;
 
@@ -89,6 +90,7 @@ sources_clear(Sources *s)
   g_free(s->refit);
   g_string_free(s->names, TRUE);
   g_array_unref(s->rows);
+  g_ptr_array_unref(s->paths);
   g_ptr_array_unref(s->notes);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sources, sources_clear)
@@ -116,6 +118,7 @@ read_source(Sources *s, const char *path, GError **error)
     return FALSE;
   }
   g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "", name);
+  g_ptr_array_add(s->paths, (gpointer)path);
   return ra_calibrate_trace_rows(path, s->rows, s->notes, error);
 }
 
@@ -152,6 +155,10 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
   }
   if (!ra_file_read(path, PROFILE_BYTES_MAX, &text, &n_bytes, error))
     return NULL;
+  for (guint i = 0; i < s->paths->len; i++)
+    if (!ra_calibrate_check_host(g_ptr_array_index(s->paths, i), path, text,
+                                 error))
+      return NULL;
   return s->merge ? ra_calibrate_merge_rows(path, text, s->rows, s->names->str,
                                             error)
                   : ra_calibrate_rows(path, text, NULL, s->rows, s->names->str,
@@ -268,6 +275,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Sources) s = {
       .names = g_string_new(NULL),
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
+      .paths = g_ptr_array_new(),
       .notes = g_ptr_array_new_with_free_func(g_free),
   };
   const GOptionEntry own[] = {

@@ -52,6 +52,20 @@ append_system(GString *out, const RaSetup *setup)
                            100 * setup->system->error_median_frac);
 }
 
+/* The profile's name; where it is none of those that come with the program,
+ * its folder too: a file of the same name beside the cluster's goes first. */
+static char *
+profile_name(const RaSetup *setup)
+{
+  g_autofree char *name = g_path_get_basename(setup->profile_path);
+  g_autofree char *folder = g_path_get_dirname(setup->profile_path);
+  g_autofree char *kind = g_path_get_basename(folder);
+
+  return strcmp(kind, "profiles") == 0
+             ? g_steal_pointer(&name)
+             : g_strdup_printf("%s in %s", name, folder);
+}
+
 /* What was simulated. */
 static void
 append_head(GString *out, const RaSetup *setup, const RaOptions *options,
@@ -61,7 +75,7 @@ append_head(GString *out, const RaSetup *setup, const RaOptions *options,
   RaProfileError profile = ra_profile_error(setup->profile);
   g_autofree char *workload = g_path_get_basename(setup->workload_path);
   g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
-  g_autofree char *name = g_path_get_basename(setup->profile_path);
+  g_autofree char *name = profile_name(setup);
   g_autofree char *gpus = ra_cluster_gpu_names(setup->cluster);
 
   g_string_append_printf(out, "%s on %s: %" PRIu32 " %s GPUs\n", workload,

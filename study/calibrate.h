@@ -117,6 +117,20 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
  */
 gboolean ra_calibrate_trace_rows(const char *path, GArray *rows,
                                  GPtrArray *notes, GError **error);
+
+/**
+ * ra_calibrate_check_host:
+ * @path: of a trace
+ * @name: of a profile's file
+ * @text: of the profile
+ * @error: %RA_ERROR_INPUT: `reallot run` wrote the trace and the profile is of
+ *   a GPU, of which a host's seconds say nothing; or as both readers
+ *
+ * Returns: whether the trace's rows may go into the profile
+ */
+gboolean ra_calibrate_check_host(const char *path, const char *name,
+                                 const char *text, GError **error);
+
 void ra_calibration_free(RaCalibration *calibration);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCalibration, ra_calibration_free)
 

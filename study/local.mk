@@ -10,6 +10,7 @@ libstudy_a_SOURCES += %D%/answer_impl.h
 libstudy_a_SOURCES += %D%/answer_knee.c
 libstudy_a_SOURCES += %D%/calibrate.c %D%/calibrate.h
 libstudy_a_SOURCES += %D%/calibrate_constant.c
+libstudy_a_SOURCES += %D%/calibrate_host.c
 libstudy_a_SOURCES += %D%/calibrate_impl.h
 libstudy_a_SOURCES += %D%/calibrate_merge.c
 libstudy_a_SOURCES += %D%/calibrate_overlap.c

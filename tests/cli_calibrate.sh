@@ -90,7 +90,8 @@ result $? "sources follow --from or repeat it"
 # A run's ops count as a simulation's: each rank's products are samples, the
 # ranks of a collective are one, and what a task waits for is no op's.
 works run ppo-tiny-8.plan -n 1 --trace run.trace.tsv --ops
-quiet calibrate --from run.trace.tsv --merge "$profile" -o x.profile
+sed '/^memory-bandwidth = /i fp32 = 989 TFLOP/s' "$profile" >host.profile
+quiet calibrate --from run.trace.tsv --merge host.profile -o x.profile
 law x.profile all-reduce source | grep -q '; and [0-9]* rows of run.trace.tsv$'
 result $? "a run's ops are rows of laws"
 awk -F'\t' '$7 == "all_reduce" { n++; where[$1 " " $2] = where[$1 " " $2] " " $5 }
@@ -101,6 +102,10 @@ result $? "every rank of a collective has a row of one name"
 rm -f x.profile
 
 # Refused: one line, nothing written.
+for flag in --merge --refit; do
+  fails "run.trace.tsv: was measured on a host's cores, but" calibrate \
+    --from run.trace.tsv $flag "$profile" -o x.profile
+done
 fails '--refit PROFILE or --merge PROFILE' calibrate --from a.trace.tsv -o x.profile
 fails '--merge and --refit: expected one of them' calibrate --from a.trace.tsv \
   --merge "$profile" --refit "$profile" -o x.profile
@@ -127,5 +132,12 @@ fails "part.profile: has no law 'attention'" calibrate --from a.trace.tsv \
 fails '--ops: expected it with --trace' run ppo-tiny-8.plan --ops
 [ ! -e x.profile ]
 result $? "nothing is written"
+
+# Of two profiles of one name a result says which it is from.
+mkdir own
+cp "$profile" own/h100-sxm.profile
+works simulate "$plan" -n 1 --profile own/h100-sxm.profile
+grep -q '^h100-sxm.profile in own: median error' out
+result $? "the folder of a profile that is not shipped is said"
 
 echo "1..$n"
