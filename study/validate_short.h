@@ -25,9 +25,9 @@ gboolean ra_validate_is_short(const RaValidateScore *score);
  *
  * Cost: rows x columns x values of a column.
  *
- * Returns: (transfer full): one sentence: "12 of 14 rows beyond 16 % have
- *   num_gpus >= 4 (of 21 such rows, 98.4 % too slow); the other 63: 3.1 / 14.0
- *   %"
+ * Returns: (transfer full): one sentence: "12 of the 14 rows beyond 16 % have 4
+ *   GPUs or more: the 21 such are predicted 98.4 % too slow at the median; the
+ *   other 63 have 3.1 / 14.0 %"
  */
 char *ra_validate_why(const GArray *rows, const RaValidateScore *score);
 
