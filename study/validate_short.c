@@ -335,14 +335,17 @@ say_group(const Rows *r, const gboolean *in, double bar, const char *what,
   quantiles(r, in, FALSE, &n_out, outside);
   for (guint i = 0; i < r->rows->len; i++)
     n_off += in[i] && r->off[i];
-  if (n_off == r->n_off)
-    g_string_append_printf(out, "all %u", n_off);
+  if (r->n_off == 1)
+    g_string_append(out, "the only row");
+  else if (n_off == r->n_off)
+    g_string_append_printf(out, "all %u rows", n_off);
   else
-    g_string_append_printf(out, "%u of the %u", n_off, r->n_off);
+    g_string_append_printf(out, "%u of the %u rows", n_off, r->n_off);
   g_string_append_printf(out,
-                         " rows beyond %.3g %% have %s: the %u such are "
-                         "predicted %.1f %% too %s at the median",
-                         bar * 100, what, n_in, fabs(inside[2]) * 100,
+                         " beyond %.3g %% %s %s: the %u such %s predicted "
+                         "%.1f %% too %s at the median",
+                         bar * 100, n_off == 1 ? "has" : "have", what, n_in,
+                         n_in == 1 ? "is" : "are", fabs(inside[2]) * 100,
                          inside[2] < 0 ? "quick" : "slow");
   if (n_out > 0)
     g_string_append_printf(out, "; the other %u have %.1f / %.1f %%", n_out,
