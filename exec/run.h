@@ -70,7 +70,8 @@ typedef struct {
   double kl;          /* mean over response tokens of log-prob less reference */
   double policy_loss; /* mean over the mini-batches */
   double value_loss;  /* likewise; of a reward model that of its pairs */
-  double grad_norm;   /* of the policy's last mini-batch, before clipping */
+  double grad_norm;   /* of the policy's last mini-batch, before clipping; of
+                         what is trained where no policy is */
   uint32_t n_steps;   /* of decoding, of all replicas of generate calls */
   uint32_t n_ties;    /* sampled tokens that a change of 1e-5 of a probability
                          would have changed */

@@ -51,7 +51,6 @@ static void
 pack_rank(const RaRun *run, RaRank *rank, GByteArray *out)
 {
   ra_run_memory(run, rank->gpu, &rank->memory);
-  ra_rank_shift_ops(rank, -run->origin_s);
   pack(out, &rank->memory, sizeof rank->memory);
   pack_array(out, rank->times);
   pack_array(out, rank->ops);
@@ -59,7 +58,7 @@ pack_rank(const RaRun *run, RaRank *rank, GByteArray *out)
 }
 
 static void
-unpack_rank(const RaRun *run, RaRank *rank, const guint8 **at)
+unpack_rank(RaRank *rank, const guint8 **at)
 {
   gsize n;
 
@@ -67,7 +66,6 @@ unpack_rank(const RaRun *run, RaRank *rank, const guint8 **at)
   unpack_array(at, rank->times);
   unpack_array(at, rank->ops);
   unpack_array(at, rank->task_ops);
-  ra_rank_shift_ops(rank, run->origin_s);
 }
 
 void
@@ -92,6 +90,6 @@ ra_run_collect(RaRun *run)
     if (process != last)
       at = g_bytes_get_data(all->pdata[process], NULL);
     last = process;
-    unpack_rank(run, &run->ranks[r], &at);
+    unpack_rank(&run->ranks[r], &at);
   }
 }

@@ -305,8 +305,6 @@ void ra_rank_copy(RaRank *rank, RaTaskId task);
 
 /* From now on @rank's stages record their ops. */
 void ra_rank_record(RaRank *rank);
-/* Times of ops are later by @by_s. */
-void ra_rank_shift_ops(RaRank *rank, double by_s);
 /* What they have recorded is @task's, which is over. */
 void ra_rank_take_ops(RaRank *rank, RaTaskId task);
 /* @task is one op: this one, as this rank has run it. */

@@ -29,15 +29,6 @@ ra_rank_record(RaRank *rank)
             g_array_new(FALSE, FALSE, sizeof(RaOpRecord));
 }
 
-void
-ra_rank_shift_ops(RaRank *rank, double by_s)
-{
-  for (guint i = 0; rank->ops && i < rank->ops->len; i++) {
-    g_array_index(rank->ops, RunOp, i).record.begin_s += by_s;
-    g_array_index(rank->ops, RunOp, i).record.end_s += by_s;
-  }
-}
-
 /* All ranks are threads of one process, one node: groups that the plan has in
  * one stand where it has them, of others nothing is known but that. */
 static void
@@ -83,6 +74,9 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
     for (guint i = 0; ops && i < ops->len; i++) {
       RunOp op = {task, g_array_index(ops, RaOpRecord, i)};
 
+      /* Of the run's clock, which stands still while checkpoints are saved. */
+      op.record.begin_s -= rank->run->origin_s;
+      op.record.end_s -= rank->run->origin_s;
       if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM)
         place_ranks(rank->run, task, &op.record.op);
       g_array_append_val(rank->ops, op);
@@ -193,8 +187,8 @@ add_op(const RaRank *rank, const RunOp *op, RaTrace *trace)
               computes ? (RaStream)run->graph->stream[op->task] : RA_STREAM_TP),
           .op = kind,
           .shape = shape,
-          .begin_s = fmax(op->record.begin_s - run->origin_s, 0),
-          .end_s = fmax(op->record.end_s - run->origin_s, 0),
+          .begin_s = fmax(op->record.begin_s, 0),
+          .end_s = fmax(op->record.end_s, 0),
           .flop = ra_op_flop(what),
           .bytes = ra_op_bytes(what)});
 }

@@ -194,6 +194,22 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
                  ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }
 
+/* Whether the norm of @model's gradients is an iteration's: of the policy, or
+ * where none is trained of what is. */
+static gboolean
+is_reported(const RaRun *run, const RaModel *model)
+{
+  const RaWorkload *w = run->workload;
+
+  if (model->head == RA_HEAD_LM)
+    return TRUE;
+  for (uint32_t i = 0; i < w->n_calls; i++)
+    if (w->calls[i].kind == RA_CALL_TRAIN &&
+        w->models[w->calls[i].model].model->head == RA_HEAD_LM)
+      return FALSE;
+  return TRUE;
+}
+
 /* The norm of all gradients, each counted once: by the first replica or who
  * steps it, of a tied table by the first stage. */
 static void
@@ -229,7 +245,7 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
   if (run->options.max_grad_norm > 0)
     c->clip_scale =
         (float)fmin(1, (double)run->options.max_grad_norm / (norm + 1e-6));
-  if (c->mesh->rank > 0 || model->head != RA_HEAD_LM)
+  if (c->mesh->rank > 0 || !is_reported(run, model))
     return;
   pthread_mutex_lock(&run->lock);
   run->results[node->iteration].grad_norm = norm;

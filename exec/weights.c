@@ -251,6 +251,38 @@ fail(const RaWeights *w, GError **error, const char *format, ...)
   return FALSE;
 }
 
+/* (transfer full): its dimensions, "29 x 16". */
+static char *
+shape_of(const RaSafetensor *t)
+{
+  GString *text = g_string_new(NULL);
+
+  for (uint32_t i = 0; i < t->n_dims; i++)
+    g_string_append_printf(text, "%s%" G_GUINT64_FORMAT, i > 0 ? " x " : "",
+                           t->dims[i]);
+  return g_string_free(text, FALSE);
+}
+
+/* Of what has_shape() does not find. */
+static gboolean
+fail_shape(const RaWeights *w, const RaModel *model, const RaSafetensor *t,
+           const RaTensor *tensor, GError **error)
+{
+  g_autofree char *found = shape_of(t);
+  uint64_t rows = tensor->transposed ? tensor->cols : tensor->rows;
+  uint64_t cols = tensor->transposed ? tensor->rows : tensor->cols;
+
+  if (tensor->bias || tensor->kind == RA_TENSOR_NORM)
+    return fail(w, error,
+                "tensor '%s' has another shape than model '%s', %s, expected "
+                "%" G_GUINT64_FORMAT,
+                tensor->name, model->name, found, tensor->rows);
+  return fail(w, error,
+              "tensor '%s' has another shape than model '%s', %s, expected "
+              "%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT,
+              tensor->name, model->name, found, rows, cols);
+}
+
 static gboolean
 check_tensor(const RaWeights *w, const RaModel *model, const RaTensor *tensor,
              GError **error)
@@ -262,10 +294,7 @@ check_tensor(const RaWeights *w, const RaModel *model, const RaTensor *tensor,
            fail(w, error, "tensor '%s' of model '%s' is missing", tensor->name,
                 model->name);
   if (!has_shape(t, tensor))
-    return fail(w, error,
-                "tensor '%s' has another shape than model '%s', expected "
-                "%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT,
-                tensor->name, model->name, tensor->rows, tensor->cols);
+    return fail_shape(w, model, t, tensor, error);
   if (t->type > RA_SAFETENSOR_F64)
     return fail(w, error,
                 "tensor '%s' is of %s, expected F32, F16, BF16 or F64",

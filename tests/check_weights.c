@@ -372,6 +372,8 @@ START_TEST(test_other_model)
   llama->model->ffn = 25;
   ck_assert(!ra_weights_check(llama, llama->model, &shape));
   ck_assert(strstr(shape->message, "mlp.gate_proj.weight' has another shape"));
+  /* What is there, and what should be. */
+  ck_assert_ptr_nonnull(strstr(shape->message, ", 24 x 16, expected "));
   ck_assert(strstr(shape->message, "expected 25 x 16"));
   qwen2->model->n_heads = 8;
   qwen2->model->head_dim = 2;

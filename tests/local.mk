@@ -60,6 +60,7 @@ tests_check_exec_torch_SOURCES = %D%/check_exec_torch.c %D%/torch_fixture.c \
 	%D%/torch_fixture.h
 EXTRA_DIST += %D%/torch/fixtures.py %D%/data/torch
 EXTRA_DIST += %D%/torch/checkpoints.py %D%/data/checkpoints
+EXTRA_DIST += %D%/transformers.sh
 check_programs += %D%/check_families
 tests_check_families_SOURCES = %D%/check_families.c $(run_fixture)
 EXTRA_DIST += %D%/data/run-mixtral.json %D%/data/run-qwen3.json
