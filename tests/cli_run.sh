@@ -207,6 +207,15 @@ for try in 1 2 3; do
   kill -KILL $pid 2>/dev/null
   wait $pid 2>/dev/null
 done
+# Ops end after their task has begun, also where checkpoints were saved since.
+works run rm-tiny-2.plan -n 3 --ops --checkpoint k.ops --trace ops.tsv
+awk -F'\t' '!/^#/ && $1 != "name" {
+    if ($7 == "-") { begin[$1] = $9; next }
+    t = $1; sub(/\/(l[0-9]+|embedding|head)\/[^\/]*$/, "", t)
+    if ($10 > last[t]) last[t] = $10 }
+  END { for (t in last) if (t in begin) { n++; bad += last[t] < begin[t] }
+    exit !(n > 30 && bad == 0) }' ops.tsv
+result $? "ops keep their times where checkpoints are saved"
 works run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume \
   --save actor=k.resumed
 cmp -s k.whole/model.safetensors k.resumed/model.safetensors
