@@ -89,4 +89,21 @@ fails "bad.study:8: --set 'workload.promts=8': unknown key" study bad.study
 fails "--threads: '0'" study small.study --threads=0
 fails "small.gif" study small.study --plot=small.gif
 
+# What a search finds is a point as any other, no slower than the families that
+# compete in it; the same again from what was kept.
+printf '%s\n' '[study]' 'title = Found' 'workload = ppo-tiny.workload' \
+  'cluster = h100-1n.cluster' 'question = minimum' 'of = iteration' \
+  'steps = 32' '[axis how]' 'key = placement' \
+  'values = search, real, hybridflow' >found.study
+works study found.study --format=tsv
+awk -F'\t' '$0 == "# points" { on = 1 } on && $1 == "search" { s = $2 }
+  on && ($1 == "real" || $1 == "hybridflow") && $2 != "-" { n++
+    least = n == 1 || $2 < least ? $2 : least }
+  END { exit !(n > 0 && s > 0 && s <= least * 1.001) }' out
+result $? "placement = search is a point, and no slower than families"
+cp out first
+works study found.study --format=tsv
+cmp -s out first
+result $? "which is kept"
+
 echo "1..$n"
