@@ -254,6 +254,17 @@ START_TEST(test_palette)
       ck_assert(sqrt(square) > 64);
     }
   }
+  /* In greyscale neighbours differ by an eighth of the way from black to white;
+   * the least are vermilion (0.299 x 213 + 0.587 x 94) / 255 = 0.466 beside
+   * reddish purple, 0.592.  The fault: orange and sky blue, 0.636 and 0.619,
+   * which are no neighbours, would not. */
+  for (guint i = 1; i < RA_PALETTE_N; i++)
+    ck_assert_double_gt(fabs(ra_palette_luma_frac(ra_palette_color(i)) -
+                             ra_palette_luma_frac(ra_palette_color(i - 1))),
+                        0.125);
+  ck_assert_double_lt(fabs(ra_palette_luma_frac(ra_palette_color(1)) -
+                           ra_palette_luma_frac(ra_palette_color(5))),
+                      0.125);
   /* 0x56 = 86, white 255: half of each is (86 + 255) / 2 = 170.5, up 0xab. */
   ck_assert_uint_eq(ra_palette_tint(0x56b4e9, 0.5), 0xabdaf4);
   ck_assert_uint_eq(ra_palette_shade(0x804020, 0.5), 0x402010);
