@@ -13,7 +13,9 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/search_report.h"
+#include "cli/world.h"
 #include "study/convergence.h"
+#include "study/deal.h"
 #include "study/rejected.h"
 
 #define DEFAULT_TIME_S 4 /* four models of 70B on 128 GPUs have settled */
@@ -273,13 +275,24 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
   g_autoptr(RaExplain) why = NULL;
   g_autoptr(RaSwaps) swaps = NULL;
   RaSearchReport report = {.options = options, .contest = contest};
+  RaWorld *world = ra_world_current();
+  gboolean is_first = !world || world->process == 0;
+  RaMcmcPeers peers = {.world = world};
 
   sizing->output =
       g_strcmp0(options->output, "-") == 0 ? NULL : options->output;
   contest->stop = ra_interrupt_watch();
-  if (isatty(STDERR_FILENO))
+  if (world) {
+    peers.asked = contest->stop;
+    contest->stop = &peers.stop;
+    contest->peers = &peers;
+    contest->n_threads = ra_deal_threads(world, contest->n_threads);
+  }
+  if (is_first && isatty(STDERR_FILENO))
     contest->progress = show_best;
   result = ra_sizing_new(&flags, sizing, error);
+  if (result && !is_first) /* what follows is process 0's */
+    return result->winner != RA_NONE ? 0 : 1;
   if (result && result->winner != RA_NONE)
     final = ra_final_new(result, &contest->objective, finals, error);
   end_progress(contest);
@@ -392,6 +405,9 @@ const RaCommand ra_command_search = {
         "Examples:\n"
         "  reallot search --workload=ppo-llama3-70b.workload \\\n"
         "    --cluster=h100-16n.cluster -o best.plan\n"
+        "  mpirun -q -n 2 reallot search --workload=ppo-llama3-70b.workload "
+        "\\\n"
+        "    --cluster=h100-16n.cluster --steps=100000 -o best.plan\n"
         "  reallot search --workload=ppo-llama2-7b.workload "
         "--cluster=h100-1n.cluster \\\n"
         "    --space=real --prove=60 --limit=actor_train.tp=4,8\n"

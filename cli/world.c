@@ -21,7 +21,7 @@ static RaWorld *world;
 static gboolean
 is_shared(const char *command)
 {
-  static const char *const shared[] = {"run", "calibrate", "study"};
+  static const char *const shared[] = {"run", "calibrate", "study", "search"};
 
   for (guint i = 0; i < G_N_ELEMENTS(shared); i++)
     if (strcmp(command, shared[i]) == 0)

@@ -374,9 +374,11 @@ ra_cost_table_realloc_s(RaCostTable *table, uint32_t from_call, RaChoice from,
   g_assert(seconds >= 0 && isfinite(seconds));
   known = (RaKnownRealloc){seconds, g_atomic_int_get(&table->round)};
   g_mutex_lock(&table->lock);
-  if (!g_hash_table_contains(table->reallocs, &key))
+  if (!g_hash_table_contains(table->reallocs, &key)) {
     g_hash_table_insert(table->reallocs, g_memdup2(&key, sizeof key),
                         g_memdup2(&known, sizeof known));
+    ra_cost_table_note_realloc(table, key, seconds);
+  }
   g_mutex_unlock(&table->lock);
   return seconds;
 }

@@ -27,8 +27,8 @@ typedef struct {
 
 /* --- calls --- */
 
-static gsize
-width_of(const RaCostTable *table, uint32_t call)
+gsize
+ra_cost_table_width(const RaCostTable *table, uint32_t call)
 {
   return (gsize)table->n_like * table->space->workload->calls[call].n_parts;
 }
@@ -41,7 +41,7 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
   const RaSpace *space = table->space;
   const RaCandidate *c = &space->calls[call].candidates[candidate];
   uint32_t n_parts = space->workload->calls[call].n_parts;
-  gsize width = width_of(table, call);
+  gsize width = ra_cost_table_width(table, call);
   g_autofree double *out = g_new(double, width);
   g_autoptr(RaLone) lone =
       ra_lone_new(space->workload, space->cluster, call, &c->plan);
@@ -62,6 +62,7 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
     memcpy(table->call_s[call] + candidate * width, out, width * sizeof *out);
     g_atomic_int_set(&table->known[call][candidate],
                      g_atomic_int_get(&table->round));
+    ra_cost_table_note_call(table, call, candidate);
   }
   g_mutex_unlock(&table->lock);
   return TRUE;
@@ -129,7 +130,7 @@ fill_host(RaCostTable *table, uint32_t call)
   double host_s = ra_cost_table_host_s(table, call);
   gsize n_parts = table->space->workload->calls[call].n_parts;
 
-  for (gsize i = 0; i < width_of(table, call); i++)
+  for (gsize i = 0; i < ra_cost_table_width(table, call); i++)
     table->call_s[call][i] = host_s;
   table->bound_s[call][0] = host_s * (double)n_parts * (1 - 1e-9);
   table->known[call][0] = table->round;
@@ -224,7 +225,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
   for (guint c = 0; c < w->n_calls; c++) {
     gsize n = space->calls[c].n;
 
-    table->call_s[c] = g_new0(double, n *width_of(table, c));
+    table->call_s[c] = g_new0(double, n *ra_cost_table_width(table, c));
     table->bound_s[c] = g_new0(double, n);
     table->known[c] = g_new0(gint, n);
     table->n_tasks[c] = g_new0(float, n);
@@ -256,6 +257,7 @@ ra_cost_table_free(RaCostTable *table)
   g_free(table->n_tasks);
   g_free(table->copy_s);
   g_hash_table_unref(table->reallocs);
+  g_clear_pointer(&table->news, g_byte_array_unref);
   g_free(table->model_bytes);
   g_free(table->layers_frac);
   g_mutex_clear(&table->lock);
@@ -279,7 +281,8 @@ ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
                       uint32_t candidate)
 {
   return g_atomic_int_get(&table->known[call][candidate])
-             ? table->call_s[call] + candidate * width_of(table, call)
+             ? table->call_s[call] +
+                   candidate * ra_cost_table_width(table, call)
              : NULL;
 }
 
@@ -290,7 +293,8 @@ ra_cost_table_seen_s(const RaCostTable *table, uint32_t call,
   gint known = g_atomic_int_get(&table->known[call][candidate]);
 
   return known > 0 && known < round
-             ? table->call_s[call] + candidate * width_of(table, call)
+             ? table->call_s[call] +
+                   candidate * ra_cost_table_width(table, call)
              : NULL;
 }
 

@@ -162,6 +162,23 @@ double ra_cost_table_realloc_bound_s(const RaCostTable *table, uint32_t model,
 gboolean ra_cost_table_realloc_seen(RaCostTable *table, uint64_t key,
                                     gint round, double *out_s);
 
+/**
+ * ra_cost_table_take_news:
+ *
+ * What was asked since the last call, for a table of the same space elsewhere;
+ * the first call only begins to note it.  While nobody asks.
+ *
+ * Returns: (transfer full)
+ */
+GByteArray *ra_cost_table_take_news(RaCostTable *table);
+
+/* Adds what another table has told as if it had been asked in this round. */
+void ra_cost_table_add_news(RaCostTable *table, const void *news,
+                            gsize n_bytes);
+
+/* Of all bounds: tables of one space have the same. */
+uint64_t ra_cost_table_hash(const RaCostTable *table);
+
 /* Seconds to offload (@out) or reload @what (RaCopyWhat bits) of @call. */
 double ra_cost_table_copy_s(RaCostTable *table, uint32_t call,
                             uint32_t candidate, uint8_t what, gboolean out);

@@ -33,7 +33,17 @@ struct _RaCostTable {
   double *layers_frac; /* (n_models) of that: what layers' matrices have */
   double intra_s_per_byte, inter_s_per_byte; /* of a reallocation */
   GHashTable *reallocs;                      /* key -> RaKnownRealloc, owned */
+  GByteArray *news; /* nullable: what was asked since it was taken; owned */
 };
+
+/* Notes what has been asked, if somebody wants to know; lock is held. */
+void ra_cost_table_note_call(RaCostTable *table, uint32_t call,
+                             uint32_t candidate);
+void ra_cost_table_note_realloc(RaCostTable *table, uint64_t key,
+                                double seconds);
+
+/* Doubles of a candidate of @call. */
+gsize ra_cost_table_width(const RaCostTable *table, uint32_t call);
 
 /* Seconds of @op as a task of its own on the slowest of @kinds of nodes. */
 double ra_cost_table_op_s(const RaCostTable *table, RaOp op, uint32_t kinds);

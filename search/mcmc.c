@@ -24,6 +24,8 @@ run_groups(gpointer data)
 
     if (i >= (gint)s->n_groups)
       return NULL;
+    if (!ra_mcmc_is_mine(s, (guint)i))
+      continue;
     g = &s->groups[i];
     n = ROUND_STEPS * g->n;
     all = s->options->n_steps > 0 ? s->options->n_steps * g->n : UINT64_MAX;
@@ -60,8 +62,13 @@ search_init(RaMcmcSearch *s)
   s->proposer = ra_proposer_new(s->costs);
   s->n_chains = s->options->n_chains;
   if (s->n_chains == 0)
-    s->n_chains = s->options->n_steps > 0 ? RA_MCMC_CHAINS
-                                          : RA_LANES * n_threads(s->options);
+    s->n_chains =
+        s->options->n_steps > 0
+            ? RA_MCMC_CHAINS
+            : RA_LANES * n_threads(s->options) *
+                  (s->options->peers ? s->options->peers->world->n_processes
+                                     : 1);
+  s->n_chains = ra_mcmc_meet_first(s, s->n_chains);
   s->n_groups = (s->n_chains + RA_LANES - 1) / RA_LANES;
   s->chains = g_new0(RaMcmcChain, s->n_chains);
   s->groups = g_new0(RaMcmcGroup, s->n_groups);
@@ -106,15 +113,21 @@ share(RaMcmcSearch *s, const RaMcmcResult *r)
   }
 }
 
+static double
+seconds_since(gint64 begin_us)
+{
+  return (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+}
+
 /* The best of all chains into @r; a sample where it has changed. */
 static void
-collect(const RaMcmcSearch *s, gint64 begin_us, RaMcmcResult *r)
+collect(const RaMcmcSearch *s, double seconds, RaMcmcResult *r)
 {
   double before_s = r->found ? r->score.run_s : (double)INFINITY;
 
   r->n_steps = r->n_replayed = r->n_asked = 0;
   r->asked_cpu_s = 0;
-  r->seconds = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+  r->seconds = seconds;
   for (guint i = 0; i < s->n_groups; i++) {
     const RaMcmcGroup *g = &s->groups[i];
     r->n_steps += g->n_steps;
@@ -168,7 +181,7 @@ ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
   for (guint round = 1; ra_proposer_n_calls(s.proposer) > 0; round++) {
     share(&s, out_result);
     run_round(&s);
-    collect(&s, begin_us, out_result);
+    collect(&s, ra_mcmc_meet(&s, seconds_since(begin_us)), out_result);
     if (is_over(&s, out_result))
       break;
     if (out_result->found)

@@ -40,11 +40,21 @@
 #ifndef RA_SEARCH_MCMC_H
 #define RA_SEARCH_MCMC_H
 
+#include "exec/world.h"
 #include "search/evaluate.h"
 
 /* Chains unless told: two groups of them; bounded by time alone as many groups
- * as threads. */
+ * as threads, of all processes. */
 #define RA_MCMC_CHAINS 16
+
+/* Processes that search together: each has the groups whose number is its own
+ * after division by theirs, and after every round all know of all.  All call
+ * the same functions with the same tables; what they find is what one finds. */
+typedef struct {
+  RaWorld *world;
+  const gint *asked; /* nullable: not 0 at process 0, atomically: all end */
+  gint stop;         /* that, as of the last round: the same on all */
+} RaMcmcPeers;
 
 typedef struct {
   guint n_chains;        /* 0: as said */
@@ -59,6 +69,7 @@ typedef struct {
                          this, as the space's limits allow; RELEASE: plans keep
                          their own */
   const gint *stop;   /* nullable: not 0, atomically: end after a round */
+  RaMcmcPeers *peers; /* nullable; @stop is theirs then */
   void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
   void *data;                                                    /* of it */
 } RaMcmcOptions;

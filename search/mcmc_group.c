@@ -28,7 +28,9 @@ static gboolean
 is_cut(const RaMcmcSearch *s)
 {
   return (s->end_us > 0 && g_get_monotonic_time() >= s->end_us) ||
-         (s->options->stop && g_atomic_int_get(s->options->stop) != 0);
+         (s->options->stop && g_atomic_int_get(s->options->stop) != 0) ||
+         (s->options->peers && s->options->peers->asked &&
+          g_atomic_int_get(s->options->peers->asked) != 0);
 }
 
 /* --- what is found --- */

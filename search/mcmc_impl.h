@@ -56,6 +56,18 @@ typedef struct {
   gint64 end_us; /* of the time limit; 0: none */
 } RaMcmcSearch;
 
+/* --- search/mcmc_meet.c --- */
+
+/* Before anything is asked: what process 0 has as number of chains. */
+guint ra_mcmc_meet_first(RaMcmcSearch *s, guint n_chains);
+
+/* Whether group @i is this process's. */
+gboolean ra_mcmc_is_mine(const RaMcmcSearch *s, guint i);
+
+/* After a round: the groups of all processes, and what they asked.  @seconds:
+ * so far; returns those of process 0. */
+double ra_mcmc_meet(RaMcmcSearch *s, double seconds);
+
 /* --- search/mcmc_group.c --- */
 
 /* What changes of the plan of @group's first chain cost, the median; and its

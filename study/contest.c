@@ -119,6 +119,7 @@ run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
       .residency = residency,
       .residency_most = proves ? RA_RESIDENCY_KEEP : RA_RESIDENCY_HOST,
       .stop = options->stop,
+      .peers = options->peers,
       .progress = options->progress ? tell : NULL,
       .data = &watcher};
 
@@ -158,7 +159,13 @@ prove(RaContestRound *round, const RaField *field,
     if (residency[m] == RA_RESIDENCY_HOST)
       return;
   round->bounded = TRUE;
-  ra_exact_search(field->costs, &exact, &round->exact);
+  if (!options->peers) {
+    ra_exact_search(field->costs, &exact, &round->exact);
+  } else { /* one process, whose clock counts */
+    if (options->peers->world->process == 0)
+      ra_exact_search(field->costs, &exact, &round->exact);
+    ra_contest_share_exact(options->peers->world, field->costs, &round->exact);
+  }
   round->bound_s = MAX(round->bound_s, round->exact.bound_s);
 }
 
@@ -305,7 +312,10 @@ run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
   add_starts(&field, contest);
   field.costs = ra_cost_table_new(field.space, searched->estimator,
                                   options->n_threads, error);
-  if (!field.costs)
+  if (!field.costs ||
+      (options->peers &&
+       !ra_world_agree(options->peers->world, ra_field_hash(&field, options),
+                       "the search", error)))
     return FALSE;
   round->log10_points = ra_space_log10_points(field.space);
   round->prepare_s = now_s() - begin_s;

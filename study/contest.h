@@ -44,6 +44,8 @@ typedef struct {
   const char *cluster;   /* likewise */
   const char *system;    /* nullable: likewise */
   const gint *stop;      /* nullable: not 0: the best so far will do */
+  RaMcmcPeers *peers;    /* nullable: processes that all do this, with the same
+                            options; @stop is theirs */
   void (*progress)(double best_s, double bound_s, uint64_t n_steps,
                    void *data); /* nullable */
   void *data;                   /* of it */

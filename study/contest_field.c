@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "study/contest_impl.h"
 
 void
@@ -124,4 +125,29 @@ ra_field_bound_s(const RaField *field)
   }
   return MAX(bound_s,
              least_gpu_s(field) / ra_cluster_n_gpus(field->space->cluster));
+}
+
+void
+ra_contest_share_exact(RaWorld *world, RaCostTable *costs, RaExactResult *exact)
+{
+  g_autoptr(GByteArray) news = ra_cost_table_take_news(costs);
+  uint64_t n_bytes = news->len;
+
+  world->table->share(world, exact, sizeof *exact);
+  world->table->share(world, &n_bytes, sizeof n_bytes);
+  g_byte_array_set_size(news, (guint)n_bytes);
+  world->table->share(world, news->data, n_bytes);
+  ra_cost_table_add_news(costs, news->data, n_bytes);
+}
+
+uint64_t
+ra_field_hash(const RaField *field, const RaContestOptions *options)
+{
+  uint64_t hash = ra_cost_table_hash(field->costs);
+
+  hash = ra_hash_u64(hash, options->seed);
+  hash = ra_hash_u64(hash, options->n_steps);
+  hash = ra_hash_u64(hash, options->time_limit_s > 0);
+  hash = ra_hash_u64(hash, options->prove_s > 0);
+  return ra_hash_u64(hash, options->n_near);
 }

@@ -41,4 +41,11 @@ double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
 
+/* What process 0 has found, and asked of its table, at all. */
+void ra_contest_share_exact(RaWorld *world, RaCostTable *costs,
+                            RaExactResult *exact);
+
+/* Of what processes that search together must have alike. */
+uint64_t ra_field_hash(const RaField *field, const RaContestOptions *options);
+
 #endif

@@ -90,4 +90,33 @@ grep -q '^reallot: stopped' err || sed 's/^/# /' err
 [ "$(n_kept cut.cache)" -ge 3 ] && [ "$(n_kept cut.cache)" -lt 1000 ]
 result $? "and keeps what has ended"
 
+# Chains of a search: the same plan, and the same way there.
+find_plan() { # PLAN CURVE COMMAND...
+  local best=$1 curve=$2
+  shift 2
+  "$@" search --workload=ppo-llama3-70b.workload --cluster=h100-16n.cluster \
+    --steps=600 --seed=3 --set workload.response-length='fixed(1024)' --top=1 \
+    --draws=1 -o "$best" --curve curve >out 2>err </dev/null
+  rc=$?
+  cut -f1,2,4 curve >"$curve" # not the seconds
+  grep '^reallot' err | sed 's/^/# /'
+}
+find_plan one.plan one.curve "$reallot"
+[ "$rc" -eq 0 ] && [ "$(wc -l <one.curve)" -ge 4 ]
+result $? "a search, alone"
+for p in 1 2 3; do
+  rm -f far.plan
+  find_plan far.plan far.curve mpirun -q -n $p "$reallot"
+  [ "$rc" -eq 0 ] && cmp one.plan far.plan && diff one.curve far.curve
+  result $? "the same search on $p processes"
+done
+timeout 60 mpirun -q -n 1 "$reallot" search --steps=9 \
+  --workload=ppo-tiny.workload --cluster=h100-1n.cluster : \
+  -n 1 "$reallot" search --steps=9 --seed=1 \
+  --workload=ppo-tiny.workload --cluster=h100-1n.cluster >out 2>err </dev/null
+rc=$?
+[ "$rc" -ne 0 ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q '^reallot: the search of process 1 is not that of process 0' err
+result $? "processes that search something else are named"
+
 echo "1..$n"
