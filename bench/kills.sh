@@ -6,7 +6,8 @@
 # SIGKILL in one of its processes, at a moment that is drawn from when it starts
 # to when it has run for a while, N times (50); after each it is resumed, and
 # where it ends its last checkpoint is compared with that of a run that nobody
-# killed, bit for bit, and it begins anew.
+# killed, bit for bit, and it begins anew.  Who is lost before MPI has met
+# mpirun names, in a paragraph of its own; after that we do, in one line.
 set -u
 n=${1:-50}
 [ "$n" = --quick ] && n=5
@@ -51,7 +52,7 @@ echo "# SIGKILL to one of 4 processes; seconds from the start to it, and from it
 # to the end of all; iterations that were whole then"
 printf 'kill\tprocess\tat_s\tended_s\tnamed\titerations\n'
 while [ "$kills" -lt "$n" ]; do
-  timeout 300 mpirun -q -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
+  timeout 300 mpirun -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
     --checkpoint "$tmp/k" --resume >out 2>err </dev/null &
   pid=$!
   at=$((RANDOM % 400))
@@ -73,7 +74,14 @@ while [ "$kills" -lt "$n" ]; do
   kills=$((kills + 1))
   named=yes
   if [ ! -s out ]; then
-    named=early # MPI has not met: mpirun ends them, and only it can say why
+    # MPI has not met: mpirun ends them, and only it can say who was lost.
+    named=mpirun
+    if ! tr '\n' ' ' <err |
+      grep -q "process rank $process with PID .* exited on signal 9"; then
+      named=no
+      unnamed=$((unnamed + 1))
+      sed 's/^/# /' err
+    fi
   elif [ "$(grep -c "^reallot: .*process $process.* died" err)" -ne 1 ] ||
     [ "$(grep -c '^reallot: ' err)" -ne 1 ]; then
     named=no
