@@ -55,8 +55,8 @@ same ppo-tiny-8.plan '4 8' critic -n 2 --set 'call critic_train.zero=1' \
 same sft-tiny-4.plan 4 actor -n 2
 same rm-tiny-2.plan 2 reward -n 2
 same dpo-tiny-4.plan 4 actor -n 2
-same remax-tiny-4.plan 4 actor -n 1
-same rloo-tiny-4.plan 2 actor -n 1
+same remax-tiny-4.plan 4 actor -n 2
+same rloo-tiny-4.plan 2 actor -n 2
 
 # Checkpoints are those of one process, and either goes on from the other's.
 works run ppo-tiny-8.plan -n 1 --set 'call critic_train.zero=1' \
