@@ -12,7 +12,9 @@
  *
  * Then the op rows of one run are added to the tables (`calibrate --from TRACE
  * --merge`), and the other plans are predicted anew; so for six runs in turn,
- * one of every model and algorithm, each of another plan.
+ * one of every model and algorithm, each of another plan.  These are taken amid
+ * the runs that they are to predict: the machine's pace drifts by percents in
+ * minutes, and a run of another hour would say more of that than of the ops.
  *
  * --cpu: one rank, in CPU seconds, on a machine that does other things too.
  */
@@ -51,6 +53,8 @@ typedef struct {
   gboolean quick;
   gboolean cpu;     /* one rank, in CPU seconds */
   GArray *done;     /* of Done */
+  GPtrArray *ops;   /* of RaTrace, a run with its ops of each model and
+                       algorithm, owned */
   RaTrace *samples; /* of the probe, owned */
   LoopScore score;
 } Bench;
@@ -142,7 +146,15 @@ calibrate(Bench *b)
   return path;
 }
 
-/* All plans of one model and algorithm: predicted, then run in turn. */
+/* Of group @group of plans the one whose ops a refit has: another in each. */
+static guint
+refit_plan(guint group, guint n_plans)
+{
+  return group % n_plans;
+}
+
+/* All plans of one model and algorithm: predicted, then run in turn, and one of
+ * them with its ops, amid the others. */
 static void
 run_plans(Bench *b, guint size, guint algorithm, const char *profile)
 {
@@ -165,6 +177,10 @@ run_plans(Bench *b, guint size, guint algorithm, const char *profile)
       LoopCase c = loop_case(size, algorithm, plan);
 
       g_ptr_array_add(runs->pdata[plan], execute(b, &c, profile, FALSE));
+      if (round == 0 && plan == n / 2) {
+        c = loop_case(size, algorithm, refit_plan(b->ops->len, n));
+        g_ptr_array_add(b->ops, execute(b, &c, profile, TRUE));
+      }
     }
   for (guint plan = 0; plan < n; plan++) {
     LoopCase c = loop_case(size, algorithm, plan);
@@ -255,14 +271,13 @@ merge(const Bench *b, const char *profile, const RaTrace *run)
   return path;
 }
 
-/* With the ops of a run of plan @which beside the probe's: what the iterations
+/* With the ops of @run, of plan @which, beside the probe's: what the iterations
  * of all other plans are off by, before and after; appended. */
 static void
-refit_one(Bench *b, guint which, const char *profile, GArray *before,
-          GArray *after)
+refit_one(Bench *b, guint which, const RaTrace *run, const char *profile,
+          GArray *before, GArray *after)
 {
   const LoopCase *one = &g_array_index(b->done, Done, which).c;
-  g_autoptr(RaTrace) run = execute(b, one, profile, TRUE);
   g_autofree char *path = merge(b, profile, run);
   guint first = after->len;
 
@@ -303,8 +318,9 @@ refit(Bench *b, const char *profile, double *out_before, double *out_after)
   g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(GArray) after = g_array_new(FALSE, FALSE, sizeof(double));
 
-  for (guint i = 0; i * n < b->done->len; i++)
-    refit_one(b, i * n + i % n, profile, before, after);
+  for (guint i = 0; i < b->ops->len; i++)
+    refit_one(b, i * n + refit_plan(i, n), b->ops->pdata[i], profile, before,
+              after);
   *out_before = loop_median(before);
   *out_after = loop_median(after);
 }
@@ -315,6 +331,7 @@ bench_clear(Bench *b)
   ra_folder_remove(b->folder);
   loop_score_clear(&b->score);
   g_array_unref(b->done);
+  g_ptr_array_unref(b->ops);
   ra_trace_free(b->samples);
   g_free(b->folder);
 }
@@ -336,7 +353,9 @@ main(int argc, char **argv)
              .n_ranks = (uint32_t)CLAMP(n_cores, 1, RANKS_MOST),
              .quick = has_flag(argc, argv, "--quick"),
              .cpu = has_flag(argc, argv, "--cpu"),
-             .done = g_array_new(FALSE, FALSE, sizeof(Done))};
+             .done = g_array_new(FALSE, FALSE, sizeof(Done)),
+             .ops =
+                 g_ptr_array_new_with_free_func((GDestroyNotify)ra_trace_free)};
   g_autofree char *profile = NULL;
   double before, after;
 
