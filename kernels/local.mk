@@ -25,18 +25,18 @@ if HAVE_CUDA
 noinst_LIBRARIES += libkernels_cuda.a
 endif
 libkernels_cuda_a_SOURCES =
-libkernels_cuda_a_SOURCES += %D%/adamw.cu adamw.h
-libkernels_cuda_a_SOURCES += %D%/attention.cu attention.h
+libkernels_cuda_a_SOURCES += %D%/adamw.cu %D%/adamw.h
+libkernels_cuda_a_SOURCES += %D%/attention.cu %D%/attention.h
 libkernels_cuda_a_SOURCES += %D%/attention_backward.cu
 libkernels_cuda_a_SOURCES += %D%/attention_tile.cuh
-libkernels_cuda_a_SOURCES += %D%/decode_attention.cu decode_attention.h
+libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h
 libkernels_cuda_a_SOURCES += %D%/device.cuh
-libkernels_cuda_a_SOURCES += %D%/intervals.cu intervals.h
-libkernels_cuda_a_SOURCES += %D%/logprob.cu logprob.h
-libkernels_cuda_a_SOURCES += %D%/pointwise.cu pointwise.h
-libkernels_cuda_a_SOURCES += %D%/policy.cu policy.h
+libkernels_cuda_a_SOURCES += %D%/intervals.cu %D%/intervals.h
+libkernels_cuda_a_SOURCES += %D%/logprob.cu %D%/logprob.h
+libkernels_cuda_a_SOURCES += %D%/pointwise.cu %D%/pointwise.h
+libkernels_cuda_a_SOURCES += %D%/policy.cu %D%/policy.h
 libkernels_cuda_a_SOURCES += %D%/rmsnorm.cu
 libkernels_cuda_a_SOURCES += %D%/rmsnorm_backward.cu
-libkernels_cuda_a_SOURCES += %D%/sample.cu sample.h
+libkernels_cuda_a_SOURCES += %D%/sample.cu %D%/sample.h
 
 EXTRA_DIST += %D%/README.md

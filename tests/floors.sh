@@ -67,7 +67,7 @@ status=0
 calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
 words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
 
-echo "1..13"
+echo "1..14"
 
 grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
   >"$tmp/includes"
@@ -165,5 +165,10 @@ awk 'length($0) > 80 && $0 !~ /[0-9a-z]:\/\// {
   /[ \t]$/ { print FILENAME ":" FNR ": space at the end" }' \
   $files /dev/null >"$tmp/found"
 rule "lines have at most 80 columns, no tab, no space at the end"
+
+# A name without its folder is found from the top alone: `make dist` fails.
+grep -nHE '_SOURCES .*[[:space:]][a-z0-9_]+\.(c|h|cu|cuh|cc)( |$)' \
+  ./*/local.mk 2>/dev/null | sed 's|^\./||' >"$tmp/found"
+rule "a source of a local.mk has its folder"
 
 exit $status

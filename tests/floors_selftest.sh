@@ -95,6 +95,7 @@ broken 9 cli/own.c '  setlocale(LC_ALL, "");'
 broken 13 sim/own.c "$(printf 'static const char\tx;')"
 broken 13 sim/own.c 'int x; '
 broken 13 sim/own.c "$(printf '%081d' 0)"
+broken 14 kernels/local.mk 'libkernels_a_SOURCES += %D%/adamw.cu adamw.h'
 
 # Rules that are about a whole file.
 clean_tree
