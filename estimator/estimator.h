@@ -53,6 +53,25 @@ typedef struct {
                             all beyond */
 } RaDecodeLine;
 
+/* Of @n_steps steps along @line that @n_active sequences take together, with
+ * @kv_tokens at the first: m c + slope (m (K - from) + n m (m - 1) / 2).  The
+ * last has at most line->until_tokens. */
+static inline RaCost
+ra_decode_line_cost(const RaDecodeLine *line, double n_active,
+                    uint64_t kv_tokens, uint64_t n_steps)
+{
+  double m = (double)n_steps;
+  double grown_s =
+      line->s_per_token * (m * (double)(kv_tokens - line->from_tokens) +
+                           n_active * (m * (m - 1) / 2));
+
+  return (RaCost){.total_s = m * line->cost.total_s + grown_s,
+                  .compute_s = m * line->cost.compute_s + grown_s,
+                  .comm_s = m * line->cost.comm_s,
+                  .host_s = m * line->cost.host_s,
+                  .beside_s = m * line->cost.beside_s};
+}
+
 /**
  * ra_estimator_new:
  * @profile: borrowed, outlives the estimator

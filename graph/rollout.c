@@ -384,6 +384,39 @@ fill_set(const RaRolloutRun *run, uint32_t samples, const RaRolloutSet *out)
   }
 }
 
+void
+ra_rollout_run_init(RaRolloutRun *run, RaArena *arena, const RaPlan *plan,
+                    uint32_t call, RaCandidates *candidates)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  uint32_t n_parts = plan->workload->calls[call].n_parts;
+
+  *run = (RaRolloutRun){
+      .arena = arena,
+      .plan = plan,
+      .call = p,
+      .c = candidates,
+      .n_replicas = p->dp,
+      .n_parts = n_parts,
+      .part_end = g_new0(uint32_t, n_parts),
+      .n_respreads = p->tail.n_respreads,
+      .n_running = g_new0(uint32_t, p->dp),
+      .spells = g_array_new(FALSE, FALSE, sizeof(RaSpell)),
+      .moves = g_array_new(FALSE, FALSE, sizeof(RaSpellMove)),
+  };
+  run->part_begin =
+      ra_arena_alloc(arena, (gsize)n_parts + 1, sizeof *run->part_begin);
+}
+
+void
+ra_rollout_run_clear(RaRolloutRun *run)
+{
+  g_free(run->part_end);
+  g_free(run->n_running);
+  g_clear_pointer(&run->spells, g_array_unref);
+  g_clear_pointer(&run->moves, g_array_unref);
+}
+
 const RaRollout *
 ra_rollout_new(RaArena *arena, const RaPlan *plan, uint32_t call,
                uint32_t iteration, uint64_t seed, RaRolloutDraw draw,
@@ -393,25 +426,10 @@ ra_rollout_new(RaArena *arena, const RaPlan *plan, uint32_t call,
   const RaCallPlan *p = &plan->calls[call];
   g_autoptr(RaCandidates) candidates =
       ra_candidates_new(plan, call, iteration, seed, draw);
-  g_autofree uint32_t *part_end = g_new0(uint32_t, c->n_parts);
-  g_autofree uint32_t *n_running = g_new0(uint32_t, p->dp);
-  g_autoptr(GArray) spells = g_array_new(FALSE, FALSE, sizeof(RaSpell));
-  g_autoptr(GArray) moves = g_array_new(FALSE, FALSE, sizeof(RaSpellMove));
-  RaRolloutRun run = {.arena = arena,
-                      .plan = plan,
-                      .call = p,
-                      .c = candidates,
-                      .n_replicas = p->dp,
-                      .n_parts = c->n_parts,
-                      .part_end = part_end,
-                      .n_respreads = p->tail.n_respreads,
-                      .n_running = n_running,
-                      .spells = spells,
-                      .moves = moves};
+  g_auto(RaRolloutRun) run = {0};
 
   g_return_val_if_fail(ra_tail_is_set(&p->tail), NULL);
-  run.part_begin =
-      ra_arena_alloc(arena, (gsize)c->n_parts + 1, sizeof *run.part_begin);
+  ra_rollout_run_init(&run, arena, plan, call, candidates);
   ra_candidates_assign(candidates, p, seed,
                        ra_prediction_stream(call, iteration));
   if (p->batching == RA_BATCHING_CONTINUOUS) {

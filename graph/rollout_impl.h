@@ -69,16 +69,22 @@ typedef struct {
   const RaCallPlan *call;
   RaCandidates *c;
   uint32_t n_replicas, n_parts, part; /* that runs */
-  uint32_t *part_end;                 /* (n_parts) token of the clock */
+  uint32_t *part_end;                 /* (n_parts) token of the clock, owned */
   uint32_t migrate_at;                /* token, 0: never */
   uint32_t n_respreads;               /* left */
-  uint32_t *n_running;                /* (n_replicas) at the end of the phase */
-  GArray *spells;                     /* RaSpell */
-  GArray *moves;                      /* RaSpellMove */
-  uint32_t *part_begin;               /* (n_parts + 1) arena */
-  RaSpellMove next;                   /* before the next phase */
-  uint64_t generated, recomputed;     /* tokens */
+  uint32_t *n_running;  /* (n_replicas) at the end of the phase, owned */
+  GArray *spells;       /* RaSpell, owned */
+  GArray *moves;        /* RaSpellMove, owned */
+  uint32_t *part_begin; /* (n_parts + 1) arena */
+  RaSpellMove next;     /* before the next phase */
+  uint64_t generated, recomputed; /* tokens */
 } RaRolloutRun;
+
+/* A run of @candidates, borrowed, of which nothing has happened yet; clear it. */
+void ra_rollout_run_init(RaRolloutRun *run, RaArena *arena, const RaPlan *plan,
+                         uint32_t call, RaCandidates *candidates);
+void ra_rollout_run_clear(RaRolloutRun *run);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaRolloutRun, ra_rollout_run_clear)
 
 /* Where parts end, and where the last sequences move. */
 void ra_rollout_set_clock(RaRolloutRun *run, uint32_t samples);

@@ -90,29 +90,13 @@ static void
 serve_before(const RaPlan *plan, uint32_t call, uint32_t iteration,
              uint64_t seed, RaCandidates *c)
 {
-  const RaCall *of = &plan->workload->calls[call];
-  const RaCallPlan *p = &plan->calls[call];
   RaArena *arena = ra_arena_new(0);
-  g_autofree uint32_t *part_end = g_new0(uint32_t, of->n_parts);
-  g_autofree uint32_t *n_running = g_new0(uint32_t, p->dp);
-  g_autoptr(GArray) spells = g_array_new(FALSE, FALSE, sizeof(RaSpell));
-  g_autoptr(GArray) moves = g_array_new(FALSE, FALSE, sizeof(RaSpellMove));
-  RaRolloutRun run = {.arena = arena,
-                      .plan = plan,
-                      .call = p,
-                      .c = c,
-                      .n_replicas = p->dp,
-                      .n_parts = of->n_parts,
-                      .part_end = part_end,
-                      .n_respreads = p->tail.n_respreads,
-                      .n_running = n_running,
-                      .spells = spells,
-                      .moves = moves};
+  g_auto(RaRolloutRun) run = {0};
 
-  run.part_begin =
-      ra_arena_alloc(arena, (gsize)of->n_parts + 1, sizeof *run.part_begin);
-  ra_candidates_assign(c, p, seed, ra_prediction_stream(call, iteration));
-  ra_rollout_serve(&run, call, of->samples_per_prompt);
+  ra_rollout_run_init(&run, arena, plan, call, c);
+  ra_candidates_assign(c, run.call, seed,
+                       ra_prediction_stream(call, iteration));
+  ra_rollout_serve(&run, call, plan->workload->calls[call].samples_per_prompt);
   ra_arena_free(arena);
 }
 

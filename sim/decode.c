@@ -31,7 +31,7 @@ add_steps(const RaDecodeSource *source, Cursor *cursor, uint32_t last_step,
   while (cursor->step < last_step) {
     uint64_t kv_tokens = ra_decode_kv_tokens(stretch, cursor->step + 1);
     uint64_t n_steps = last_step - cursor->step;
-    double m, grown_s;
+    RaCost cost;
 
     if (kv_tokens > line->until_tokens) {
       source->line(source->context, 0, stretch->n_active, kv_tokens, line);
@@ -39,13 +39,11 @@ add_steps(const RaDecodeSource *source, Cursor *cursor, uint32_t last_step,
     }
     n_steps =
         MIN(n_steps, (line->until_tokens - kv_tokens) / stretch->n_active + 1);
-    m = (double)n_steps;
-    grown_s = line->s_per_token * (m * (double)(kv_tokens - line->from_tokens) +
-                                   stretch->n_active * (m * (m - 1) / 2));
-    sum->total_s += m * line->cost.total_s + grown_s;
-    sum->compute_s += m * line->cost.compute_s + grown_s;
-    sum->comm_s += m * line->cost.comm_s;
-    sum->host_s += m * line->cost.host_s;
+    cost = ra_decode_line_cost(line, stretch->n_active, kv_tokens, n_steps);
+    sum->total_s += cost.total_s;
+    sum->compute_s += cost.compute_s;
+    sum->comm_s += cost.comm_s;
+    sum->host_s += cost.host_s;
     cursor->step += (uint32_t)n_steps;
   }
 }

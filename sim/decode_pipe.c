@@ -28,8 +28,6 @@ step_cost(Pipe *pipe, Lap *lap, uint32_t stage, uint32_t step)
   const RaDecodeStretch *stretch = &lap->group->stretches[lap->at];
   uint64_t kv_tokens = ra_decode_kv_tokens(stretch, step);
   RaDecodeLine *line = &lap->lines[stage];
-  RaCost cost;
-  double grown_s;
 
   /* A fresh batch has no line: until_tokens is 0. */
   if (kv_tokens > line->until_tokens) {
@@ -37,11 +35,7 @@ step_cost(Pipe *pipe, Lap *lap, uint32_t stage, uint32_t step)
                        kv_tokens, line);
     pipe->result->n_evaluated++;
   }
-  cost = line->cost;
-  grown_s = line->s_per_token * (double)(kv_tokens - line->from_tokens);
-  cost.compute_s += grown_s;
-  cost.total_s += grown_s;
-  return cost;
+  return ra_decode_line_cost(line, stretch->n_active, kv_tokens, 1);
 }
 
 static void

@@ -73,24 +73,6 @@ add_cost(RaCost *sum, const RaCost *cost)
   sum->beside_s += cost->beside_s;
 }
 
-/* Of the steps from @line->from_tokens on, of @n_active sequences each, the
- * first @m together, @kv_tokens at the first. */
-static RaCost
-steps_cost(const RaDecodeLine *line, uint32_t n_active, uint64_t kv_tokens,
-           uint64_t n_steps)
-{
-  double m = (double)n_steps;
-  double grown_s =
-      line->s_per_token * (m * (double)(kv_tokens - line->from_tokens) +
-                           n_active * (m * (m - 1) / 2));
-
-  return (RaCost){.total_s = m * line->cost.total_s + grown_s,
-                  .compute_s = m * line->cost.compute_s + grown_s,
-                  .comm_s = m * line->cost.comm_s,
-                  .host_s = m * line->cost.host_s,
-                  .beside_s = m * line->cost.beside_s};
-}
-
 /* The least number of at most @n_steps steps that take until @until_s, of a
  * line; @n_steps if they do not. */
 static uint64_t
@@ -102,7 +84,8 @@ steps_until(const RaDecodeLine *line, uint32_t n_active, uint64_t kv_tokens,
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
 
-    if (steps_cost(line, n_active, kv_tokens, middle).total_s < until_s)
+    if (ra_decode_line_cost(line, n_active, kv_tokens, middle).total_s <
+        until_s)
       low = middle + 1;
     else
       high = middle;
@@ -150,7 +133,7 @@ decode(Run *run, const RaBatchStretch *stretch, RaCost *out_cost)
     if (isfinite(left_s))
       n_steps = steps_until(&line, stretch->n_decoding, kv_tokens, n_steps,
                             left_s - out_cost->total_s);
-    cost = steps_cost(&line, stretch->n_decoding, kv_tokens, n_steps);
+    cost = ra_decode_line_cost(&line, stretch->n_decoding, kv_tokens, n_steps);
     add_cost(out_cost, &cost);
     done += n_steps;
     kv_tokens += n_steps * stretch->n_decoding;

@@ -97,7 +97,6 @@ step_cost(Pipe *pipe, Group *group, uint32_t stage)
   uint64_t kv_tokens = stretch->kv_tokens + group->done * stretch->n_decoding;
   RaDecodeLine *line = &group->lines[stage];
   RaCost cost;
-  double grown_s;
 
   if (stretch->n_chunks > 0) {
     source->mixed(source->context, stage, stretch, &cost);
@@ -108,11 +107,7 @@ step_cost(Pipe *pipe, Group *group, uint32_t stage)
     source->line(source->context, stage, stretch->n_decoding, kv_tokens, line);
     pipe->result->n_evaluated++;
   }
-  cost = line->cost;
-  grown_s = line->s_per_token * (double)(kv_tokens - line->from_tokens);
-  cost.compute_s += grown_s;
-  cost.total_s += grown_s;
-  return cost;
+  return ra_decode_line_cost(line, stretch->n_decoding, kv_tokens, 1);
 }
 
 /* Who got a token, ended or left for a tool, at the group's time. */

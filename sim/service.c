@@ -149,20 +149,6 @@ admit(Service *s, Replica *r)
   }
 }
 
-/* @m steps of a line from @kv tokens on, of @n sequences: m c + slope (m (kv -
- * from) + n m (m - 1) / 2). */
-static RaCost
-line_cost(const RaDecodeLine *line, double n, uint64_t kv, double m)
-{
-  double grown_s = line->s_per_token * (m * (double)(kv - line->from_tokens) +
-                                        n * (m * (m - 1) / 2));
-
-  return (RaCost){.total_s = m * line->cost.total_s + grown_s,
-                  .compute_s = m * line->cost.compute_s + grown_s,
-                  .comm_s = m * line->cost.comm_s,
-                  .host_s = m * line->cost.host_s};
-}
-
 /* Steps up to the next end, or the first that ends when a version has
  * arrived. */
 static void
@@ -185,13 +171,13 @@ step(Service *s, Replica *r)
     while (low < high) {
       uint64_t m = low + (high - low) / 2;
 
-      if (r->now_s + line_cost(&line, (double)n, kv, (double)m).total_s <
+      if (r->now_s + ra_decode_line_cost(&line, (double)n, kv, m).total_s <
           until_s)
         low = m + 1;
       else
         high = m;
     }
-    cost = line_cost(&line, (double)n, kv, (double)low);
+    cost = ra_decode_line_cost(&line, (double)n, kv, low);
     spend(s, r, &cost);
     done += low;
     kv += low * n;

@@ -2,13 +2,11 @@
  * by step, what is trained on, bad plans. */
 #include "config.h"
 
-#include "graph/memory_generate.h"
 #include "graph/plan_tail.h"
 #include "graph/plan_write.h"
-#include "sim/flop.h"
-#include "sim/memory.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
+#include "tests/rollout_case.h"
 #include "tests/rollout_reference.h"
 #include "tests/zero_run.h"
 
@@ -43,19 +41,9 @@ static PlanText *
 case_text(const Case *c, const char *lengths, uint32_t n_iterations)
 {
   g_autofree char *cluster = plan_text_cluster(c->n_nodes);
-  g_autofree char *chunks =
-      c->parts > 1 ? g_strdup_printf(":chunk(%u)", c->parts) : g_strdup("");
   const char *mesh = c->n_nodes > 1 ? "node[0-1]" : "node0";
-  g_autofree char *workload = g_strdup_printf(
-      "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\n"
-      "prompts = %d\nsamples-per-prompt = %u\nprompt-length = uniform(4, 40)\n"
-      "response-length = %s\n[model m]\nconfig = tiny.json\n"
-      "trainable = true\ndtype = bf16\n"
-      "[call gen]\nmodel = m\nkind = generate\ninputs = prompts\n"
-      "outputs = seq\n"
-      "[call infer]\nmodel = m\nkind = inference\ninputs = seq%s\noutputs = r\n"
-      "[call train]\nmodel = m\nkind = train\ninputs = seq, r\n",
-      N_PROMPTS, c->samples, lengths, chunks);
+  g_autofree char *workload =
+      rollout_workload(N_PROMPTS, c->samples, c->parts, lengths);
   g_autofree char *plan =
       g_strdup_printf("[plan]\nformat = 1\nworkload = w\ncluster = c\n"
                       "[call gen]\nmesh = %s\ndp = %u\nlaunch = graph\n%s"
@@ -218,37 +206,8 @@ START_TEST(test_memory)
 {
   const Case *c = &cases[_i];
   Run run = case_run(c, "lognormal(60, 60, 400)");
-  RaMemoryTable *table = ra_memory_table_new(run.graph);
-  RaMemoryReplay *replay = ra_memory_replay_new(run.sim, table);
-  RaMemory *memory = ra_memory_new(run.text->plan);
-  RaCallLoad *loads = ra_call_loads_new(run.text->plan, N_ITERATIONS, 0);
-  RaMemoryPeak peak;
-  uint64_t kv_holder = ra_holder(RA_HOLD_KV, 0);
 
-  ck_assert_uint_eq(replay->n_negative, 0);
-  ra_memory_peak(memory, run.text->augmented, loads, &peak);
-  for (uint32_t lane = 0; lane < run.graph->n_lanes; lane++) {
-    g_autoptr(GArray) events = ra_memory_events(run.sim, table, lane);
-    int64_t kv = 0, most = 0;
-
-    for (guint i = 0; i < events->len; i++) {
-      const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
-
-      if (e->holder != kv_holder)
-        continue;
-      kv += e->bytes;
-      most = MAX(most, kv);
-      ck_assert_int_ge(kv, 0);
-    }
-    ck_assert_int_eq(kv, 0);
-    ck_assert_int_gt(most, 0);
-    ck_assert_double_ge(peak.total_bytes, replay->lanes[lane].peak_bytes);
-  }
-  ra_memory_peak_clear(&peak);
-  g_free(loads);
-  ra_memory_free(memory);
-  ra_memory_replay_free(replay);
-  ra_memory_table_free(table);
+  rollout_assert_memory(&run, N_ITERATIONS);
   run_clear(&run);
 }
 END_TEST

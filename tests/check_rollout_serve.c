@@ -5,12 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/memory_generate.h"
-#include "graph/memory_peak.h"
 #include "graph/plan_tail.h"
-#include "sim/flop.h"
-#include "sim/memory.h"
 #include "tests/check_main.h"
+#include "tests/rollout_case.h"
 #include "tests/rollout_serve_reference.h"
 
 #define N_ITERATIONS 3
@@ -45,18 +42,8 @@ static PlanText *
 case_text(const Case *c, const char *lengths)
 {
   g_autofree char *cluster = plan_text_cluster(1);
-  g_autofree char *chunks =
-      c->parts > 1 ? g_strdup_printf(":chunk(%u)", c->parts) : g_strdup("");
-  g_autofree char *workload = g_strdup_printf(
-      "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\n"
-      "prompts = %u\nsamples-per-prompt = %u\nprompt-length = uniform(4, 40)\n"
-      "response-length = %s\n[model m]\nconfig = tiny.json\n"
-      "trainable = true\ndtype = bf16\n"
-      "[call gen]\nmodel = m\nkind = generate\ninputs = prompts\n"
-      "outputs = seq\n"
-      "[call infer]\nmodel = m\nkind = inference\ninputs = seq%s\noutputs = r\n"
-      "[call train]\nmodel = m\nkind = train\ninputs = seq, r\n",
-      c->prompts, c->samples, lengths, chunks);
+  g_autofree char *workload =
+      rollout_workload(c->prompts, c->samples, c->parts, lengths);
   g_autofree char *plan =
       g_strdup_printf("[plan]\nformat = 1\nworkload = w\ncluster = c\n"
                       "[call gen]\nmesh = node0\ndp = 4\ntp = 2\n%s"
@@ -268,35 +255,8 @@ START_TEST(test_memory)
   const Case *c = &cases[_i];
   Run run = run_new(case_text(c, "lognormal(40, 50, 300)"),
                     profile_text_shipped("h100-sxm"), 4e11);
-  RaMemoryTable *table = ra_memory_table_new(run.graph);
-  RaMemoryReplay *replay = ra_memory_replay_new(run.sim, table);
-  RaCallLoad *loads = ra_call_loads_new(run.text->plan, N_ITERATIONS, 0);
-  RaMemoryPeak peak;
-  uint64_t kv_holder = ra_holder(RA_HOLD_KV, 0);
 
-  ck_assert_uint_eq(replay->n_negative, 0);
-  ra_memory_peak(table->memory, run.text->augmented, loads, &peak);
-  for (uint32_t lane = 0; lane < run.graph->n_lanes; lane++) {
-    g_autoptr(GArray) events = ra_memory_events(run.sim, table, lane);
-    int64_t kv = 0, most = 0;
-
-    for (guint i = 0; i < events->len; i++) {
-      const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
-
-      if (e->holder != kv_holder)
-        continue;
-      kv += e->bytes;
-      most = MAX(most, kv);
-      ck_assert_int_ge(kv, 0);
-    }
-    ck_assert_int_eq(kv, 0);
-    ck_assert_int_gt(most, 0);
-    ck_assert_double_ge(peak.total_bytes, replay->lanes[lane].peak_bytes);
-  }
-  ra_memory_peak_clear(&peak);
-  g_free(loads);
-  ra_memory_replay_free(replay);
-  ra_memory_table_free(table);
+  rollout_assert_memory(&run, N_ITERATIONS);
   run_clear(&run);
 }
 END_TEST

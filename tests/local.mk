@@ -318,6 +318,7 @@ noinst_HEADERS = %D%/check_main.h
 noinst_HEADERS += %D%/check_edit.h
 noinst_HEADERS += %D%/cpu_random.h
 noinst_HEADERS += %D%/decode_reference.h
+noinst_HEADERS += %D%/rollout_case.h
 noinst_HEADERS += %D%/rollout_reference.h
 noinst_HEADERS += %D%/rollout_serve_reference.h
 noinst_HEADERS += %D%/check_corpus.h
