@@ -80,7 +80,7 @@ typedef struct {
   uint64_t generated, recomputed; /* tokens */
 } RaRolloutRun;
 
-/* A run of @candidates, borrowed, of which nothing has happened yet; clear it. */
+/* A run of @candidates, borrowed, where nothing has happened yet; clear it. */
 void ra_rollout_run_init(RaRolloutRun *run, RaArena *arena, const RaPlan *plan,
                          uint32_t call, RaCandidates *candidates);
 void ra_rollout_run_clear(RaRolloutRun *run);
