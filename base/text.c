@@ -65,6 +65,24 @@ ra_text_nearest(const char *word, const char *const *names)
   return best;
 }
 
+char *
+ra_text_ranges(const guint8 *in, uint32_t n)
+{
+  GString *text = g_string_new(NULL);
+
+  g_return_val_if_fail(in != NULL || n == 0, NULL);
+  for (uint32_t first = 0, end; first < n; first = end + 1) {
+    for (end = first; end < n && in[end]; end++)
+      ;
+    if (end == first)
+      continue;
+    g_string_append_printf(text, "%s%u", text->len ? "," : "", first);
+    if (end - 1 > first)
+      g_string_append_printf(text, "-%u", end - 1);
+  }
+  return g_string_free(text, FALSE);
+}
+
 gboolean
 ra_text_uint64(const char *text, uint64_t *out_value)
 {

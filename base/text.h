@@ -26,6 +26,14 @@ const char *ra_text_nearest(const char *word, const char *const *names);
  * together at most: for `%.*s` of a message. */
 int ra_text_head(const char *text, int max);
 
+/**
+ * ra_text_ranges:
+ * @in: (array length=n): which of 0 to n - 1, as bytes that are not 0
+ *
+ * Returns: (transfer full): "0-3,8,10-11"; "" of none
+ */
+char *ra_text_ranges(const guint8 *in, uint32_t n);
+
 /* Strict decimal integer (digits only, no sign, no space); FALSE and
  * untouched where @text is none or overflows. */
 gboolean ra_text_uint64(const char *text, uint64_t *out_value);

@@ -250,8 +250,7 @@ run(const char *data, gboolean refit)
 int
 main(int argc, char **argv)
 {
-  const char *path = g_getenv("RA_DATA_PATH"), *folder = NULL;
-  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
+  const char *folder = NULL;
   g_autofree char *data = NULL;
   gboolean refit = FALSE;
 
@@ -265,9 +264,7 @@ main(int argc, char **argv)
       return 2;
     }
   }
-  data = folder
-             ? g_strdup(folder)
-             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
+  data = bench_data_folder(folder);
   run(data, refit);
   return 0;
 }

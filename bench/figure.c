@@ -69,3 +69,14 @@ bench_bar(const char *name, double value, BenchSide side, double limit)
     printf("bar\t%s\t%.6g", name, value);
   printf("\t%s%g\t%s\n", most ? "<=" : ">=", limit, ok ? "ok" : "short");
 }
+
+char *
+bench_data_folder(const char *given)
+{
+  const char *path = g_getenv("RA_DATA_PATH");
+  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
+
+  return given
+             ? g_strdup(given)
+             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
+}

@@ -56,6 +56,15 @@ double bench_cpu_s(void);
  */
 void bench_bar(const char *name, double value, BenchSide side, double limit);
 
+/**
+ * bench_data_folder: of measurements by others
+ * @given: (nullable): on the command line
+ *
+ * Returns: (transfer full): @given, else the one beside the source tree, whose
+ *   share/ is first in RA_DATA_PATH under `make bench`
+ */
+char *bench_data_folder(const char *given);
+
 G_END_DECLS
 
 #endif

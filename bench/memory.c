@@ -403,17 +403,6 @@ add_real(const char *data, Tally *tally)
   }
 }
 
-static char *
-find_data(const char *data)
-{
-  const char *path = g_getenv("RA_DATA_PATH");
-  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
-
-  return data
-             ? g_strdup(data)
-             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -429,7 +418,7 @@ main(int argc, char **argv)
     if (strcmp(argv[i], "--quick") != 0) /* takes a second as it is */
       given = argv[i];
   die_unless(folder != NULL, NULL);
-  data = find_data(given);
+  data = bench_data_folder(given);
   model = g_build_filename(folder, "model.json", NULL);
   runs = read_runs(data, "train_tables/train_bench.csv", "bloom-prequel",
                    read_bloom);

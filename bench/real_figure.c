@@ -236,19 +236,6 @@ parse_options(int argc, char **argv, Options *options)
   return TRUE;
 }
 
-/* The folder of measurements: beside the source tree, whose share/ is first in
- * RA_DATA_PATH under `make bench`. */
-static char *
-find_data(const char *data)
-{
-  const char *path = g_getenv("RA_DATA_PATH");
-  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
-
-  return data
-             ? g_strdup(data)
-             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
-}
-
 static RaSystemConstants
 load_constants(const char *name)
 {
@@ -279,7 +266,7 @@ main(int argc, char **argv)
             "usage: real-figure [--quick] [--fit] [--system FILE] [DATA]\n");
     return 2;
   }
-  data = find_data(options.data);
+  data = bench_data_folder(options.data);
   rows = real_rows(data);
   if (rows->len == 0)
     printf("# no measurements in %s\n", data);

@@ -8,19 +8,6 @@
 
 enum { N_MAX = RA_SYSTEM_CONSTANTS_MAX, N_STEPS = 60 };
 
-/* The field of the constant called @key. */
-static double *
-field(RaSystemConstants *constants, const char *key)
-{
-  gsize n;
-  const RaKeySpec *specs = ra_system_constant_specs(&n);
-
-  for (gsize i = 0; i < n; i++)
-    if (strcmp(specs[i].key, key) == 0)
-      return &G_STRUCT_MEMBER(double, constants, specs[i].offset);
-  g_assert_not_reached();
-}
-
 /* Those of logarithms @x. */
 static RaSystemConstants
 constants_of(const SystemFit *fit, const double x[N_MAX])
@@ -28,7 +15,7 @@ constants_of(const SystemFit *fit, const double x[N_MAX])
   RaSystemConstants constants = RA_SYSTEM_CONSTANTS_NONE;
 
   for (guint k = 0; fit->keys[k]; k++)
-    *field(&constants, fit->keys[k]) = exp(x[k]);
+    *ra_system_constant(&constants, fit->keys[k]) = exp(x[k]);
   return constants;
 }
 

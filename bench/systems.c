@@ -259,19 +259,6 @@ run(const System *system, const char *data, gboolean refit)
   print_bar(system, errors);
 }
 
-/* The folder of measurements: beside the source tree, whose share/ is first in
- * RA_DATA_PATH under `make bench`. */
-static char *
-find_data(const char *data)
-{
-  const char *path = g_getenv("RA_DATA_PATH");
-  g_auto(GStrv) folders = g_strsplit(path ? path : "share", ":", 2);
-
-  return data
-             ? g_strdup(data)
-             : g_build_filename(folders[0], "..", "..", "shared", "data", NULL);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -289,7 +276,7 @@ main(int argc, char **argv)
       return 2;
     }
   }
-  data = find_data(folder);
+  data = bench_data_folder(folder);
   printf("# seconds of an iteration; kernels: without a system\n"
          "system\tsetting\trow\tmeasured_s\tpredicted_s\terror_frac\t"
          "generate_s\tinference_s\ttrain_s\tmove_s\tkernels_s\n");

@@ -82,15 +82,9 @@ take_cases(GPtrArray *rows, char **out_gpu)
 static void
 print_constants(const RaTrainConvention *c, RaSystemConstants *constants)
 {
-  gsize n;
-  const RaKeySpec *specs = ra_system_constant_specs(&n);
-
   for (guint k = 0; k < RA_SYSTEM_CONSTANTS_MAX && c->fitted[k].key; k++)
-    for (gsize i = 0; i < n; i++)
-      if (strcmp(specs[i].key, c->fitted[k].key) == 0)
-        printf("%s%s = %.4g", k ? "; " : "", specs[i].key,
-               *(const double *)(const void *)((const char *)constants +
-                                               specs[i].offset));
+    printf("%s%s = %.4g", k ? "; " : "", c->fitted[k].key,
+           *ra_system_constant(constants, c->fitted[k].key));
 }
 
 static void

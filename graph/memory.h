@@ -123,6 +123,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaMemory, ra_memory_free)
 /* Holders: RA_N_HOLDS x calls. */
 uint32_t ra_memory_n_holders(const RaMemory *memory);
 
+/* Of all holders' bytes. */
+static inline uint64_t
+ra_memory_sum(const uint64_t *bytes, uint32_t n)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    sum += bytes[i];
+  return sum;
+}
+
 /* Pipeline rank of @call that cluster GPU @gpu is; RA_NONE: not in its mesh.
  * O(runs). */
 uint32_t ra_memory_stage(const RaMemory *memory, uint32_t call, uint32_t gpu);

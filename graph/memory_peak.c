@@ -183,16 +183,6 @@ fill_there(Bound *b)
   }
 }
 
-static uint64_t
-sum_of(const uint64_t *bytes, uint32_t n)
-{
-  uint64_t sum = 0;
-
-  for (uint32_t i = 0; i < n; i++)
-    sum += bytes[i];
-  return sum;
-}
-
 /* All transients of a call on a stage; computed once. */
 static uint64_t
 transient_bytes(Bound *b, uint32_t call, uint32_t stage)
@@ -207,7 +197,7 @@ transient_bytes(Bound *b, uint32_t call, uint32_t stage)
   if (b->most[call][stage] == UINT64_MAX) {
     memset(b->scratch, 0, n * sizeof *b->scratch);
     ra_call_add_transients(b->memory, call, stage, &b->loads[call], b->scratch);
-    b->most[call][stage] = sum_of(b->scratch, n);
+    b->most[call][stage] = ra_memory_sum(b->scratch, n);
   }
   return b->most[call][stage];
 }

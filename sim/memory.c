@@ -142,16 +142,6 @@ lane_moments(const RaSimResult *result, const RaMemoryTable *table,
   insertion_sort((Moment *)(gpointer)moments->data, moments->len);
 }
 
-static uint64_t
-sum_of(const uint64_t *bytes, uint32_t n)
-{
-  uint64_t sum = 0;
-
-  for (uint32_t i = 0; i < n; i++)
-    sum += bytes[i];
-  return sum;
-}
-
 /* Follows one lane; returns how often it held less than nothing. */
 static uint32_t
 follow_lane(const RaMemoryTable *table, uint64_t base, const GArray *moments,
@@ -226,8 +216,8 @@ ra_memory_replay_new(const RaSim *sim, const RaMemoryTable *table)
 
     ra_memory_table_base(table, l, base);
     lane_moments(result, table, &lists, l, moments);
-    replay->n_negative +=
-        follow_lane(table, sum_of(base, n_holders), moments, &replay->lanes[l]);
+    replay->n_negative += follow_lane(table, ra_memory_sum(base, n_holders),
+                                      moments, &replay->lanes[l]);
     /* What the GPU has less than the largest counts as if it were held. */
     held_bytes = replay->lanes[l].peak_bytes + (most_capacity - capacity[l]);
     if (held_bytes > fullest_bytes) {
@@ -309,13 +299,13 @@ ra_memory_holders_at_peak(const RaSim *sim, const RaMemoryTable *table,
 
   ra_memory_table_base(table, lane, now);
   memcpy(out_bytes, now, n * sizeof *now);
-  most = sum_of(now, n);
+  most = ra_memory_sum(now, n);
   for (guint i = 0; i < events->len; i++) {
     const RaMemoryEvent *e = &g_array_index(events, RaMemoryEvent, i);
     now[e->holder] += (uint64_t)e->bytes;
-    if (sum_of(now, n) <= most)
+    if (ra_memory_sum(now, n) <= most)
       continue;
-    most = sum_of(now, n);
+    most = ra_memory_sum(now, n);
     memcpy(out_bytes, now, n * sizeof *now);
   }
   out_bytes[ra_holder(RA_HOLD_FRAMEWORK, 0)] =

@@ -3,18 +3,25 @@
 
 #include "sim/network_impl.h"
 
-double
-ra_network_used(RaNetwork *net, uint32_t link)
+/* Rates are solved, and stand in the flows, not in a form for many of them. */
+static void
+settle(RaNetwork *net)
 {
-  const RaLink *at = &net->links[link];
-  double used = 0;
-
   if (net->dirty->len > 0)
     ra_network_solve(net);
   if (net->dense)
     ra_dense_leave(net);
   if (net->hub)
     ra_hub_leave(net);
+}
+
+double
+ra_network_used(RaNetwork *net, uint32_t link)
+{
+  const RaLink *at = &net->links[link];
+  double used = 0;
+
+  settle(net);
   for (uint32_t i = 0; i < at->n; i++) {
     uint32_t slot = at->flows[i].slot;
 
@@ -29,12 +36,7 @@ ra_network_visit(RaNetwork *net, RaFlowVisit visit, void *data)
 {
   g_autofree uint32_t *links = NULL;
 
-  if (net->dirty->len > 0)
-    ra_network_solve(net);
-  if (net->dense)
-    ra_dense_leave(net);
-  if (net->hub)
-    ra_hub_leave(net);
+  settle(net);
   for (uint32_t slot = 0; slot < net->n_slots; slot++) {
     const RaFlow *flow = &net->flows[slot];
     RaFlowPath *path = &net->paths[slot];

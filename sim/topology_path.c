@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "sim/topology_impl.h"
 
 /* GPUs at one end of a task. */
@@ -425,24 +426,14 @@ ra_topology_queue_lane(RaTopology *t, RaTaskId task)
 static char *
 gpus_of(const RaTopology *t, uint32_t lane, uint32_t class)
 {
-  GString *text = g_string_new(NULL);
-  uint32_t n = ra_cluster_n_gpus(t->cluster), first = RA_NONE;
+  uint32_t n = ra_cluster_n_gpus(t->cluster);
+  g_autofree guint8 *in = g_new0(guint8, n);
 
-  for (uint32_t gpu = 0; gpu <= n; gpu++) {
-    gboolean in = gpu < n && t->graph->lane_of_gpu[gpu] != RA_NONE &&
-                  (class == RA_NONE ? t->graph->lane_of_gpu[gpu] == lane
-                                    : t->port_class[t->port[gpu]] == class);
-
-    if (in && first == RA_NONE)
-      first = gpu;
-    if (in || first == RA_NONE)
-      continue;
-    g_string_append_printf(text, "%s%u", text->len ? "," : "", first);
-    if (gpu - 1 > first)
-      g_string_append_printf(text, "-%u", gpu - 1);
-    first = RA_NONE;
-  }
-  return g_string_free(text, FALSE);
+  for (uint32_t gpu = 0; gpu < n; gpu++)
+    in[gpu] = t->graph->lane_of_gpu[gpu] != RA_NONE &&
+              (class == RA_NONE ? t->graph->lane_of_gpu[gpu] == lane
+                                : t->port_class[t->port[gpu]] == class);
+  return ra_text_ranges(in, n);
 }
 
 static char *

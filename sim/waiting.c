@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "sim/waiting.h"
 
 /* A task and when it began. */
@@ -175,25 +176,17 @@ static char *
 gpus_of(const Sweep *s, uint32_t group, uint32_t *out_n)
 {
   const RaTaskGraph *g = s->graph;
-  uint32_t n = ra_cluster_n_gpus(g->augmented->plan->cluster), first = RA_NONE;
-  GString *text = g_string_new(NULL);
+  uint32_t n = ra_cluster_n_gpus(g->augmented->plan->cluster);
+  g_autofree guint8 *in = g_new0(guint8, n);
 
   *out_n = 0;
-  for (uint32_t gpu = 0; gpu <= n; gpu++) {
-    uint32_t lane = gpu < n ? g->lane_of_gpu[gpu] : RA_NONE;
-    gboolean in = lane != RA_NONE && s->group_of[lane] == group;
+  for (uint32_t gpu = 0; gpu < n; gpu++) {
+    uint32_t lane = g->lane_of_gpu[gpu];
 
-    *out_n += in;
-    if (in && first == RA_NONE)
-      first = gpu;
-    if (in || first == RA_NONE)
-      continue;
-    g_string_append_printf(text, "%s%u", text->len ? "," : "", first);
-    if (gpu - 1 > first)
-      g_string_append_printf(text, "-%u", gpu - 1);
-    first = RA_NONE;
+    in[gpu] = lane != RA_NONE && s->group_of[lane] == group;
+    *out_n += in[gpu];
   }
-  return g_string_free(text, FALSE);
+  return ra_text_ranges(in, n);
 }
 
 static RaWaiting *

@@ -40,24 +40,12 @@ typedef struct {
   guint n_points;
 } Problem;
 
-static double *
-field(RaSystemConstants *constants, const char *key)
-{
-  gsize n;
-  const RaKeySpec *specs = ra_system_constant_specs(&n);
-
-  for (gsize i = 0; i < n; i++)
-    if (strcmp(specs[i].key, key) == 0)
-      return (double *)(void *)((char *)constants + specs[i].offset);
-  g_return_val_if_reached(NULL);
-}
-
 static void
 set_all(const RaTrainFit *fit, const double *values, RaSystemConstants *out)
 {
   *out = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
   for (guint i = 0; i < fit->n_constants; i++)
-    *field(out, fit->convention->fitted[i].key) = values[i];
+    *ra_system_constant(out, fit->convention->fitted[i].key) = values[i];
 }
 
 static void
@@ -95,7 +83,8 @@ fill_shares(RaTrainFit *fit, GError **error)
     for (guint c = 0; fit->cases[i].fit && c < fit->n_constants; c++) {
       RaSystemConstants more = start;
 
-      *field(&more, fit->convention->fitted[c].key) *= 1 + SHARE_STEP;
+      *ra_system_constant(&more, fit->convention->fitted[c].key) *=
+          1 + SHARE_STEP;
       fit->share[c][i] =
           log(ra_train_fit_s(fit, i, &more) / s) / log1p(SHARE_STEP);
     }

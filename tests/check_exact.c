@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "search/exact.h"
 #include "study/setup.h"
-#include "tests/check_main.h"
+#include "tests/search_case.h"
 
 enum { N_ITERATIONS = 3, SEED = 3 };
 
@@ -52,24 +52,6 @@ case_clear(Case *c)
   ra_setup_free(c->setup);
 }
 
-/* The next point in the order of an odometer; FALSE: that was the last. */
-static gboolean
-next_point(const Case *c, RaPoint *point)
-{
-  for (guint i = 0; i < c->setup->workload->n_calls; i++) {
-    RaChoice *choice = &point->calls[i];
-    const RaSpaceCall *call = &c->space->calls[i];
-
-    if (++choice->position < call->candidates[choice->candidate].n_positions)
-      return TRUE;
-    choice->position = 0;
-    if (++choice->candidate < call->n)
-      return TRUE;
-    choice->candidate = 0;
-  }
-  return FALSE;
-}
-
 /* The least time of a point that fits, of all of them. */
 static double
 brute_force_s(const Case *c, guint *out_n)
@@ -85,7 +67,7 @@ brute_force_s(const Case *c, guint *out_n)
     if (!(score.over_bytes > 0))
       best_s = MIN(best_s, score.run_s);
     ++*out_n;
-  } while (next_point(c, &point));
+  } while (search_next_point(c->space, c->setup->workload->n_calls, &point));
   ra_evaluator_free(e);
   return best_s;
 }

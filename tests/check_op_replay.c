@@ -8,8 +8,7 @@
 #include "sim/sim.h"
 #include "study/replay.h"
 #include "tests/check_main.h"
-#include "tests/plan_text.h"
-#include "tests/profile_text.h"
+#include "tests/plan_run.h"
 
 /* ---- Programs of the shipped plans --------------------------------------- */
 
@@ -199,14 +198,6 @@ END_TEST
 /* ---- The host ------------------------------------------------------------ */
 
 /* tiny.json inferred with on @pp stages in two micro-batches. */
-typedef struct {
-  PlanText *text;
-  RaProfile *profile;
-  RaEstimator *estimator;
-  RaTaskGraph *graph;
-  RaSim *sim;
-} Run;
-
 static Run
 run_new(const char *cluster_keys, const char *call_keys, double launch_s,
         uint64_t seed, RaFidelity fidelity)
@@ -233,16 +224,6 @@ run_new(const char *cluster_keys, const char *call_keys, double launch_s,
   r.sim = ra_sim_new(r.graph, r.estimator, NULL);
   ck_assert(r.sim && ra_sim_run(r.sim, NULL));
   return r;
-}
-
-static void
-run_clear(Run *r)
-{
-  ra_sim_free(r->sim);
-  ra_task_graph_free(r->graph);
-  ra_estimator_free(r->estimator);
-  ra_profile_free(r->profile);
-  plan_text_free(r->text);
 }
 
 /* The forward of stage @stage and micro-batch @micro. */

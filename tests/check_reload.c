@@ -6,7 +6,7 @@
 #include "study/moves.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
-#include "tests/plan_text.h"
+#include "tests/plan_run.h"
 
 /* Two models of tiny.json judge 32 sequences of 64 tokens on one GPU, one after
  * the other. */
@@ -21,14 +21,6 @@ static const char *const judges =
 /* Parameters of tiny.json: 16 layers of 4 x 64 x 64 + 3 x 64 x 128 + 2 x 64,
  * embedding and head of 512 x 64, a last norm of 64; 2 bytes each in bf16. */
 #define MODEL_BYTES (2 * (16 * 41088 + 2 * 32768 + 64))
-
-typedef struct {
-  PlanText *text;
-  RaProfile *profile;
-  RaEstimator *estimator;
-  RaTaskGraph *graph;
-  RaSim *sim;
-} Run;
 
 static Run
 run(const char *workload, const char *plan, uint32_t n_iterations,
@@ -49,16 +41,6 @@ run(const char *workload, const char *plan, uint32_t n_iterations,
   ck_assert_ptr_nonnull(r.sim);
   ck_assert(ra_sim_run(r.sim, NULL));
   return r;
-}
-
-static void
-run_clear(Run *r)
-{
-  ra_sim_free(r->sim);
-  ra_task_graph_free(r->graph);
-  ra_estimator_free(r->estimator);
-  ra_profile_free(r->profile);
-  plan_text_free(r->text);
 }
 
 static double

@@ -142,27 +142,6 @@ reference_new(const Run *run, uint32_t samples)
   return r;
 }
 
-/* When part @part of the generate call has ended, in seconds after the call's
- * begin in that iteration. */
-static double
-part_end_s(const Run *run, uint32_t iteration, uint32_t part)
-{
-  const RaSimResult *result = ra_sim_result(run->sim);
-  double begin_s = (double)INFINITY, end_s = 0;
-
-  for (RaTaskId t = 0; t < run->graph->n_tasks; t++) {
-    const RaNode *node = &run->graph->augmented->nodes[run->graph->node[t]];
-
-    if (node->kind != RA_NODE_CALL || node->call != 0 ||
-        node->iteration != iteration)
-      continue;
-    begin_s = MIN(begin_s, result->begin_s[t]);
-    if (node->part <= part)
-      end_s = MAX(end_s, result->end_s[t]);
-  }
-  return end_s - begin_s;
-}
-
 /* Every part of every iteration ends when the reference says, and where
  * something moves a reference that forgets what that costs is wrong. */
 START_TEST(test_reference)
@@ -182,14 +161,15 @@ START_TEST(test_reference)
       reference_run(wrong);
       moved = wrong->n_moved > 0;
       if (moved)
-        ck_assert_double_gt(fabs(part_end_s(&run, k, r->n_parts - 1) -
+        ck_assert_double_gt(fabs(rollout_part_end_s(&run, k, r->n_parts - 1) -
                                  wrong->part_end_s[r->n_parts - 1]),
                             1e-9 * wrong->part_end_s[r->n_parts - 1]);
     }
     reference_run(r);
     ck_assert_uint_eq(r->part, r->n_parts);
     for (uint32_t part = 0; part < r->n_parts; part++)
-      ck_assert_double_eq_tol(part_end_s(&run, k, part), r->part_end_s[part],
+      ck_assert_double_eq_tol(rollout_part_end_s(&run, k, part),
+                              r->part_end_s[part],
                               1e-9 * r->part_end_s[part] + 1e-12);
     draw(r->plan, k + 1, c->samples, fresh);
     reference_carry(r, fresh);
@@ -303,7 +283,8 @@ START_TEST(test_fixed)
   Run a = case_run(&with, "fixed(30)"), b = case_run(&plain, "fixed(30)");
 
   for (uint32_t k = 0; k < N_ITERATIONS; k++)
-    ck_assert_double_eq_tol(part_end_s(&a, k, 0), part_end_s(&b, k, 0), 1e-12);
+    ck_assert_double_eq_tol(rollout_part_end_s(&a, k, 0),
+                            rollout_part_end_s(&b, k, 0), 1e-12);
   run_clear(&a);
   run_clear(&b);
 }

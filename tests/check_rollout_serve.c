@@ -176,25 +176,6 @@ carry(const Slow *s, Lengths *l, const Lengths *fresh)
   }
 }
 
-static double
-part_end_s(const Run *run, uint32_t iteration, uint32_t part)
-{
-  const RaSimResult *result = ra_sim_result(run->sim);
-  double begin_s = (double)INFINITY, end_s = 0;
-
-  for (RaTaskId t = 0; t < run->graph->n_tasks; t++) {
-    const RaNode *node = &run->graph->augmented->nodes[run->graph->node[t]];
-
-    if (node->kind != RA_NODE_CALL || node->call != 0 ||
-        node->iteration != iteration)
-      continue;
-    begin_s = MIN(begin_s, result->begin_s[t]);
-    if (node->part <= part)
-      end_s = MAX(end_s, result->end_s[t]);
-  }
-  return end_s - begin_s;
-}
-
 static Slow *
 slow_new(const Run *run, const Case *c)
 {
@@ -229,17 +210,17 @@ START_TEST(test_reference)
     s->fault = TRUE;
     slow_run(s);
     if (s->tokens_moved > 0 && k == 0)
-      ck_assert_double_gt(
-          fabs(part_end_s(&run, k, c->parts - 1) - s->part_end_s[c->parts - 1]),
-          1e-9 * s->part_end_s[c->parts - 1]);
+      ck_assert_double_gt(fabs(rollout_part_end_s(&run, k, c->parts - 1) -
+                               s->part_end_s[c->parts - 1]),
+                          1e-9 * s->part_end_s[c->parts - 1]);
     n_moved += s->n_moved;
     begin(s, &l);
     s->fault = FALSE;
     slow_run(s);
     ck_assert_uint_eq(s->part, c->parts);
     for (uint32_t part = 0; part < c->parts; part++)
-      ck_assert_double_eq_tol(part_end_s(&run, k, part), s->part_end_s[part],
-                              1e-9 * s->part_end_s[part]);
+      ck_assert_double_eq_tol(rollout_part_end_s(&run, k, part),
+                              s->part_end_s[part], 1e-9 * s->part_end_s[part]);
     draw(run.text->plan, k + 1, c->samples, &fresh);
     carry(s, &l, &fresh);
   }

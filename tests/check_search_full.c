@@ -143,23 +143,6 @@ END_TEST
 
 /* --- every point --- */
 
-static gboolean
-next_point(const SearchCase *c, RaPoint *point)
-{
-  for (guint i = 0; i < c->setup->workload->n_calls; i++) {
-    RaChoice *choice = &point->calls[i];
-    const RaSpaceCall *call = &c->space->calls[i];
-
-    if (++choice->position < call->candidates[choice->candidate].n_positions)
-      return TRUE;
-    choice->position = 0;
-    if (++choice->candidate < call->n)
-      return TRUE;
-    choice->candidate = 0;
-  }
-  return FALSE;
-}
-
 static double
 brute_force_s(const SearchCase *c, const uint8_t *residency, guint *inout_n,
               guint inout_dimensions[N_DIMENSIONS])
@@ -176,7 +159,7 @@ brute_force_s(const SearchCase *c, const uint8_t *residency, guint *inout_n,
       best_s = MIN(best_s, score.run_s);
     count(c, &point, inout_dimensions);
     ++*inout_n;
-  } while (next_point(c, &point));
+  } while (search_next_point(c->space, c->setup->workload->n_calls, &point));
   return best_s;
 }
 

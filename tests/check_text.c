@@ -72,6 +72,22 @@ assert_holds(const char *path, const char *wanted)
   ck_assert_uint_eq(n_bytes, strlen(wanted));
 }
 
+/* By hand: runs of several, of one, at both ends; none; all. */
+START_TEST(test_ranges)
+{
+  static const guint8 in[] = {1, 1, 1, 0, 1, 0, 0, 1, 1};
+  g_autofree char *some = ra_text_ranges(in, 9);
+  g_autofree char *none = ra_text_ranges(in + 5, 2);
+  g_autofree char *all = ra_text_ranges(in, 3);
+  g_autofree char *empty = ra_text_ranges(NULL, 0);
+
+  ck_assert_str_eq(some, "0-2,4,7-8");
+  ck_assert_str_eq(none, "");
+  ck_assert_str_eq(all, "0-2");
+  ck_assert_str_eq(empty, "");
+}
+END_TEST
+
 /* Distances: gennerate 1 deletion, tarin 1 transposition, kitten 3, at most a
  * third of the longer word rounded up: 3, 2 and 3; abcd to wxyz is 4 > 2. */
 START_TEST(test_nearest)
@@ -377,6 +393,7 @@ text_suite(void)
   TCase *text = tcase_create("text");
   TCase *file = tcase_create("file");
 
+  tcase_add_test(text, test_ranges);
   tcase_add_test(text, test_nearest);
   tcase_add_test(text, test_uint64);
   tcase_add_test(text, test_double);

@@ -69,4 +69,25 @@ rollout_assert_memory(const Run *run, uint32_t n_iterations)
   ra_memory_table_free(table);
 }
 
+/* When part @part of the generate call has ended, in seconds after the call's
+ * begin in that iteration. */
+static inline double
+rollout_part_end_s(const Run *run, uint32_t iteration, uint32_t part)
+{
+  const RaSimResult *result = ra_sim_result(run->sim);
+  double begin_s = (double)INFINITY, end_s = 0;
+
+  for (RaTaskId t = 0; t < run->graph->n_tasks; t++) {
+    const RaNode *node = &run->graph->augmented->nodes[run->graph->node[t]];
+
+    if (node->kind != RA_NODE_CALL || node->call != 0 ||
+        node->iteration != iteration)
+      continue;
+    begin_s = MIN(begin_s, result->begin_s[t]);
+    if (node->part <= part)
+      end_s = MAX(end_s, result->end_s[t]);
+  }
+  return end_s - begin_s;
+}
+
 #endif

@@ -24,6 +24,24 @@ typedef struct {
   RaRng rng;
 } SearchCase;
 
+/* The next point in the order of an odometer; FALSE: that was the last. */
+static inline gboolean
+search_next_point(const RaSpace *space, uint32_t n_calls, RaPoint *point)
+{
+  for (uint32_t i = 0; i < n_calls; i++) {
+    RaChoice *choice = &point->calls[i];
+    const RaSpaceCall *call = &space->calls[i];
+
+    if (++choice->position < call->candidates[choice->candidate].n_positions)
+      return TRUE;
+    choice->position = 0;
+    if (++choice->candidate < call->n)
+      return TRUE;
+    choice->candidate = 0;
+  }
+  return FALSE;
+}
+
 static inline void
 search_case_init(SearchCase *c, const char *workload, const char *cluster,
                  const char *const *sets, RaSpaceKind kind,

@@ -13,8 +13,7 @@
 #include <check.h>
 
 #include "sim/sim.h"
-#include "tests/plan_text.h"
-#include "tests/profile_text.h"
+#include "tests/plan_run.h"
 
 /* tiny.json: 16 layers of 4 x 64 x 64 (attention), 3 x 64 x 128 (MLP) and two
  * norms of 64; a table of 512 x 64, a head of as many, a norm of 64.  It
@@ -76,14 +75,6 @@ sent_bytes(const RaTaskGraph *g, uint32_t call, RaTaskKind skip)
 }
 
 /* Simulated on the ideal device, links of @link_bytes_per_s. */
-typedef struct {
-  PlanText *text;
-  RaProfile *profile;
-  RaEstimator *estimator;
-  RaTaskGraph *graph;
-  RaSim *sim;
-} Run;
-
 static inline Run
 run_new(PlanText *text, RaProfile *profile, double link_bytes_per_s)
 {
@@ -98,16 +89,6 @@ run_new(PlanText *text, RaProfile *profile, double link_bytes_per_s)
   r.sim = ra_sim_new(r.graph, r.estimator, NULL);
   ck_assert(r.sim && ra_sim_run(r.sim, NULL));
   return r;
-}
-
-static inline void
-run_clear(Run *r)
-{
-  ra_sim_free(r->sim);
-  ra_task_graph_free(r->graph);
-  ra_estimator_free(r->estimator);
-  ra_profile_free(r->profile);
-  plan_text_free(r->text);
 }
 
 #endif

@@ -78,6 +78,16 @@ ra_system_constant_specs(gsize *out_n)
   return constant_keys;
 }
 
+double *
+ra_system_constant(RaSystemConstants *constants, const char *key)
+{
+  g_return_val_if_fail(constants != NULL && key != NULL, NULL);
+  for (gsize i = 0; i < G_N_ELEMENTS(constant_keys); i++)
+    if (g_str_equal(constant_keys[i].key, key))
+      return &G_STRUCT_MEMBER(double, constants, constant_keys[i].offset);
+  g_return_val_if_reached(NULL);
+}
+
 const RaKeySpec *
 ra_system_key_specs(const char *noun, gsize *out_n)
 {

@@ -90,6 +90,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSystem, ra_system_free)
  * RaSystemConstants, static. */
 const RaKeySpec *ra_system_constant_specs(gsize *out_n);
 
+/* (transfer none): where @constants has the one called @key, one of
+ * ra_system_constant_specs(). */
+double *ra_system_constant(RaSystemConstants *constants, const char *key);
+
 /* (array length=out_n) (nullable): the keys that `[noun]` of a system may have,
  * static; %NULL for a noun that it does not have. */
 const RaKeySpec *ra_system_key_specs(const char *noun, gsize *out_n);
