@@ -204,10 +204,12 @@ void ra_run_drop(RaRun *run, uint32_t model);
 
 /* Messages that a rank asks for while it does something else. */
 typedef enum {
-  RA_AHEAD_STAGES,  /* between stages, before the task begins that reads them */
-  RA_AHEAD_STEPS,   /* of a decode step, before the group before is computed,
+  RA_AHEAD_STAGES, /* between stages, before the task begins that reads them */
+  RA_AHEAD_STEPS,  /* of a decode step, before the group before is computed,
                        and tokens, before what they follow */
-  RA_AHEAD_SLICES,  /* of a reallocation, before their turn */
+  RA_AHEAD_LAPS,   /* tokens of a group's last step that are not waited for when
+                       the group before it begins its next */
+  RA_AHEAD_SLICES, /* of a reallocation, before their turn */
   RA_AHEAD_EXPERTS, /* rows of experts, before those to others are packed */
   RA_N_AHEAD
 } RaAhead;

@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-#include "base/rng.h"
 #include "exec/run_impl.h"
-
-/* A change of a probability by less than this may change the token. */
-#define TIE 1e-5f
 
 /* Sequences of one micro-batch that take a step. */
 typedef struct {
@@ -21,8 +17,8 @@ typedef struct {
   RaCommRequest *coming_tokens; /* for @chosen; NULL: none */
 } Step;
 
-static const RaDynamic *
-dynamic_of(const RaRun *run, RaTaskId task)
+const RaDynamic *
+ra_run_dynamic(const RaRun *run, RaTaskId task)
 {
   const RaTaskGraph *g = run->graph;
 
@@ -44,7 +40,7 @@ ra_rank_generation(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(run, task);
   RaRankCall *c = &rank->calls[node->call];
   RaGeneration *generation = &c->generation;
-  const RaDynamic *d = dynamic_of(run, task);
+  const RaDynamic *d = ra_run_dynamic(run, task);
   RaStage *stage = ra_rank_stage(rank, node->call, node->iteration);
   uint32_t longest = 0;
 
@@ -70,115 +66,6 @@ generation_clear(RaGeneration *generation)
   generation->n_steps = 0;
 }
 
-/* In [0, 1): of the run's seed, the sequence and the position alone. */
-static double
-uniform(const RaRun *run, uint32_t iteration, uint32_t sequence,
-        uint32_t position)
-{
-  uint32_t counter[4] = {position, sequence, iteration, 0x73616d70u};
-  uint32_t key[2] = {(uint32_t)run->options.seed,
-                     (uint32_t)(run->options.seed >> 32)};
-  uint32_t out[4];
-
-  ra_rng_block(counter, key, out);
-  return ((double)out[0] * 0x1p32 + (double)out[1]) * 0x1p-64 * (1 - 0x1p-53);
-}
-
-/* The choice of the next token of some sequences. */
-typedef struct {
-  RaRun *run;
-  const RaGeneration *generation;
-  uint32_t iteration, vocab, n, n_parts;
-  const uint32_t *slots;
-  const float *logits; /* (n, vocab) */
-  RaCpuSampling how;
-  float *workspace; /* (n_parts, 2 vocab) */
-  RaCpuSample *out; /* (n) */
-} Choice;
-
-static void
-sample_part(uint32_t part, gpointer data)
-{
-  const Choice *c = data;
-  const RaGeneration *g = c->generation;
-  uint32_t last = (uint32_t)((uint64_t)(part + 1) * c->n / c->n_parts);
-
-  for (uint32_t i = (uint32_t)((uint64_t)part * c->n / c->n_parts); i < last;
-       i++)
-    c->out[i] = c->run->backend->sample(
-        c->vocab, c->logits + (gsize)i * c->vocab, &c->how,
-        uniform(c->run, c->iteration, g->first + c->slots[i],
-                g->n_done[c->slots[i]]),
-        c->workspace + 2 * (gsize)part * c->vocab);
-}
-
-/* Chooses the next token of @slots from @logits (n, vocab). */
-static void
-choose(const RaRank *rank, const RaNode *node, uint32_t n,
-       const uint32_t *slots, const float *logits, RaCpuSample *out)
-{
-  const RaRankCall *call = &rank->calls[node->call];
-  uint32_t vocab = call->stages[0]->model->vocab;
-  uint32_t n_parts = MIN(n, ra_team_n_threads());
-  g_autofree float *workspace = g_new(float, 2 * (gsize)vocab * n_parts + 1);
-  Choice c = {rank->run,
-              &call->generation,
-              node->iteration,
-              vocab,
-              n,
-              n_parts,
-              slots,
-              logits,
-              rank->run->options.sampling,
-              workspace,
-              out};
-
-  if (ra_run_is_greedy(rank->run, node->call))
-    c.how.temperature = 0;
-
-  ra_team_for(n_parts, sample_part, &c);
-}
-
-/* The first tensor-parallel rank writes down what was chosen. */
-static void
-sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
-       const float *logits, uint32_t *out_tokens)
-{
-  RaRun *run = rank->run;
-  const RaNode *node = ra_run_node(run, task);
-  const RaRankCall *c = &rank->calls[node->call];
-  const RaGeneration *generation = &c->generation;
-  RaExperience *e = run->experience[node->iteration];
-  const RaExperienceSet *set = &e->sets[node->call];
-  const RaDynamic *d = dynamic_of(run, task);
-  g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
-  double begin_s = ra_run_now_s(run);
-  uint32_t n_ties = 0;
-  const RaColumn *text = ra_experience_column(e, node->call, TRUE, RA_NONE);
-  const RaColumn *numbers = ra_experience_column(e, node->call, FALSE, RA_NONE);
-
-  choose(rank, node, n, slots, logits, chosen);
-  ra_rank_add_op(rank, task, RA_OP_SAMPLE, begin_s, n,
-                 c->stages[0]->model->vocab);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t sequence = generation->first + slots[i];
-    uint32_t at = generation->n_done[slots[i]];
-
-    out_tokens[i] = chosen[i].token;
-    n_ties += chosen[i].margin < TIE;
-    if (c->coord.at[RA_AXIS_TP] > 0)
-      continue;
-    text->tokens[set->text_begin[sequence] + d->prompt[slots[i]] + at] =
-        chosen[i].token;
-    numbers->values[set->begin[sequence] + at] = chosen[i].log_prob;
-  }
-  if (n_ties == 0 || c->coord.at[RA_AXIS_TP] > 0)
-    return;
-  pthread_mutex_lock(&run->lock);
-  run->results[node->iteration].n_ties += n_ties;
-  pthread_mutex_unlock(&run->lock);
-}
-
 static uint32_t
 stage_rank(const RaRank *rank, uint32_t call, uint32_t stage)
 {
@@ -188,30 +75,33 @@ stage_rank(const RaRank *rank, uint32_t call, uint32_t stage)
   return ra_run_rank_at(rank->run, call, &coord);
 }
 
-/* The chosen tokens go from the last stage, which has them in @tokens, to the
- * first, which may have asked for them (@coming, nullable); @slots have one
- * token more. */
+/* The chosen @tokens go from the last stage to the first as soon as they are
+ * made. */
 static void
-share_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *slots,
-             uint32_t *tokens, RaCommRequest *coming)
+send_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *tokens)
 {
-  RaRankCall *c = &rank->calls[call];
-  uint32_t stage = c->coord.at[RA_AXIS_PP];
   uint32_t last = rank->run->plan->calls[call].pp - 1;
-  RaComm *comm = rank->backward;
 
-  if (last > 0 && stage == last)
-    comm->table->send(comm, stage_rank(rank, call, 0), tokens,
-                      n * sizeof *tokens);
-  if (coming)
-    comm->table->wait(comm, coming);
-  else if (last > 0 && stage == 0)
-    comm->table->recv(comm, stage_rank(rank, call, last), tokens,
-                      n * sizeof *tokens);
-  for (uint32_t i = 0; i < n; i++) {
-    c->generation.newest[slots[i]] = tokens[i];
-    c->generation.n_done[slots[i]]++;
-  }
+  if (last > 0 && rank->calls[call].coord.at[RA_AXIS_PP] == last)
+    rank->backward->table->send(rank->backward, stage_rank(rank, call, 0),
+                                tokens, n * sizeof *tokens);
+}
+
+/* @slots have one token more, which may be on its way. */
+static void
+count_tokens(RaGeneration *generation, uint32_t n, const uint32_t *slots)
+{
+  for (uint32_t i = 0; i < n; i++)
+    generation->n_done[slots[i]]++;
+}
+
+/* Their newest, which are here. */
+static void
+keep_tokens(RaGeneration *generation, uint32_t n, const uint32_t *slots,
+            const uint32_t *tokens)
+{
+  for (uint32_t i = 0; i < n; i++)
+    generation->newest[slots[i]] = tokens[i];
 }
 
 /* The prefill's part: on the first stage tokens are only waited for when they
@@ -233,8 +123,10 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
     slots[i] = micro->first - c->generation.first + i;
   logits = g_new(float, (gsize)n *vocab + 1);
   ra_pass_last_logits(micro->pass, logits);
-  sample(rank, task, n, slots, logits, tokens);
-  share_tokens(rank, call, n, slots, tokens, NULL);
+  ra_rank_sample(rank, task, n, slots, logits, tokens);
+  send_tokens(rank, call, n, tokens);
+  keep_tokens(&c->generation, n, slots, tokens);
+  count_tokens(&c->generation, n, slots);
 }
 
 /* The first step of the other stages: what the prefill's last stage has told.
@@ -244,7 +136,8 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
 {
   uint32_t call = ra_run_node(rank->run, task)->call;
   uint32_t n = d->n_sequences, groups = d->n_groups;
-  uint32_t stage = rank->calls[call].coord.at[RA_AXIS_PP];
+  RaRankCall *c = &rank->calls[call];
+  uint32_t stage = c->coord.at[RA_AXIS_PP];
   g_autofree uint32_t *slots = g_new(uint32_t, n + 1);
   g_autofree uint32_t *tokens = g_new0(uint32_t, n + 1);
 
@@ -256,7 +149,12 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
 
     for (uint32_t i = first; i < last; i++)
       slots[i - first] = i;
-    share_tokens(rank, call, last - first, slots, tokens, NULL);
+    if (stage == 0)
+      rank->backward->table->recv(rank->backward,
+                                  stage_rank(rank, call, d->n_stages - 1),
+                                  tokens, (last - first) * sizeof *tokens);
+    keep_tokens(&c->generation, last - first, slots, tokens);
+    count_tokens(&c->generation, last - first, slots);
   }
 }
 
@@ -298,7 +196,7 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
   if (piece->has_head && step->n > 0)
-    sample(rank, task, step->n, step->slots, out, step->chosen);
+    ra_rank_sample(rank, task, step->n, step->slots, out, step->chosen);
   else if (!piece->has_head)
     pass_on(rank, task, stage, out, n_bytes);
 }
@@ -399,26 +297,73 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   }
 }
 
-/* Step @k: all groups go through the stages one behind the other; the tokens of
- * a step are shared when all groups have left, as the next needs them. */
+/* The tokens of the group's last step, where they were asked for. */
+static void
+take_tokens(RaRank *rank, RaTaskId task, Step *step)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  if (!step->coming_tokens)
+    return;
+  rank->backward->table->wait(rank->backward, step->coming_tokens);
+  step->coming_tokens = NULL;
+  keep_tokens(&rank->calls[call].generation, step->n, step->slots,
+              step->chosen);
+}
+
+/* What group @g takes step @k with. */
+static void
+prepare(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g, uint32_t k,
+        Step *step)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  take_tokens(rank, task, step);
+  fill_step(&rank->calls[call], d, g, step);
+  if (has_step(rank, task, d, g, k, step))
+    ask_ahead(rank, task, d, g, step);
+}
+
+/* Groups behind @g whose last tokens may still be on their way. */
+static uint32_t
+n_behind(const RaDynamic *d, uint32_t g, const Step *steps)
+{
+  uint32_t n = 0;
+
+  for (uint32_t i = g + 1; i < d->n_groups; i++)
+    n += steps[i].coming_tokens != NULL;
+  return n;
+}
+
+/* Step @k: all groups go through the stages one behind the other.  The first
+ * stage waits for the tokens of a group's last step when the group is next, not
+ * for those of the groups behind it, as sim/decode_pipe.h has it. */
 static void
 step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
          Step *steps)
 {
   uint32_t call = ra_run_node(rank->run, task)->call;
+  RaRankCall *c = &rank->calls[call];
+  gboolean is_first = c->coord.at[RA_AXIS_PP] == 0;
 
+  for (uint32_t g = 0; g < d->n_groups && !is_first; g++)
+    prepare(rank, task, d, g, k, &steps[g]);
   for (uint32_t g = 0; g < d->n_groups; g++) {
-    fill_step(&rank->calls[call], d, g, &steps[g]);
-    if (has_step(rank, task, d, g, k, &steps[g]))
-      ask_ahead(rank, task, d, g, &steps[g]);
+    Step *step = &steps[g];
+
+    if (is_first)
+      prepare(rank, task, d, g, k, step);
+    if (step->n > 0)
+      rank->n_ahead[RA_AHEAD_LAPS] += n_behind(d, g, steps);
+    if (has_step(rank, task, d, g, k, step))
+      run_step(rank, task, d, g, step);
+    if (step->n == 0)
+      continue;
+    send_tokens(rank, call, step->n, step->chosen);
+    if (!step->coming_tokens)
+      keep_tokens(&c->generation, step->n, step->slots, step->chosen);
+    count_tokens(&c->generation, step->n, step->slots);
   }
-  for (uint32_t g = 0; g < d->n_groups; g++)
-    if (has_step(rank, task, d, g, k, &steps[g]))
-      run_step(rank, task, d, g, &steps[g]);
-  for (uint32_t g = 0; g < d->n_groups; g++)
-    if (steps[g].n > 0)
-      share_tokens(rank, call, steps[g].n, steps[g].slots, steps[g].chosen,
-                   steps[g].coming_tokens);
 }
 
 /* What a part has made: of every sequence so far, as parts end by numbers of
@@ -449,7 +394,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
 {
   const RaNode *node = ra_run_node(rank->run, task);
   RaRankCall *c = &rank->calls[node->call];
-  const RaDynamic *d = dynamic_of(rank->run, task);
+  const RaDynamic *d = ra_run_dynamic(rank->run, task);
   uint32_t n = d->n_sequences, part = node->part, n_steps = 0;
   uint32_t wanted =
       (uint32_t)(((uint64_t)(part + 1) * n + d->n_parts - 1) / d->n_parts);
@@ -473,6 +418,8 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
     ra_pulse_beat();
     step_all(rank, task, d, n_steps - 1, steps);
   }
+  for (uint32_t g = 0; g < d->n_groups; g++)
+    take_tokens(rank, task, &steps[g]);
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
     pthread_mutex_lock(&rank->run->lock);
     rank->run->results[node->iteration].n_steps += n_steps;

@@ -303,17 +303,22 @@ END_TEST
  * stage before it computes, the second's input of every group but the first
  * while one before is computed.  The first token is the prefill's, so a group
  * is in step k (from 0) if one of its sequences has more than k + 1.  Without
- * the groups after the first (the fault) it would be fewer. */
+ * the groups after the first (the fault) it would be fewer.
+ *
+ * In its step k >= 1 the first group does not wait for what the second makes in
+ * step k - 1: there is such a k for each 1 <= k < both longest_0 - 1 and
+ * longest_1.  A first stage that waits for all groups (the fault) has none. */
 START_TEST(test_steps_ahead)
 {
   RunSpec spec = one_ppo;
-  uint32_t n_tokens = 0, n_inputs = 0;
+  uint32_t n_tokens = 0, n_inputs = 0, n_laps = 0;
   RunFixture *f;
 
   spec.all = GPUS("0-1") "pp = 2\nmicro-batches = 2\n";
   f = run_of(&spec);
   for (uint32_t i = 0; i < f->graph->n_dynamics; i++) {
     const RaDynamic *d = &f->graph->dynamics[i];
+    uint32_t most[2] = {0};
 
     ck_assert_uint_eq(d->n_groups, 2);
     for (uint32_t g = 0; g < d->n_groups; g++) {
@@ -324,11 +329,16 @@ START_TEST(test_steps_ahead)
         longest = MAX(longest, d->response[s]);
       n_tokens += longest - 1;
       n_inputs += g > 0 ? longest - 1 : 0;
+      most[g] = longest;
     }
+    for (uint32_t k = 1; k + 1 < most[0] && k < most[1]; k++)
+      n_laps++;
   }
   ck_assert_uint_gt(n_inputs, 0);
   ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_STEPS),
                     n_tokens + n_inputs);
+  ck_assert_uint_gt(n_laps, 0);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_LAPS), n_laps);
   run_fixture_free(f);
 }
 END_TEST
