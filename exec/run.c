@@ -90,8 +90,10 @@ wait_for_task(RaRun *run, RaTaskId task)
 }
 
 /* Before its first task of a node a rank waits for what the node waits for: the
- * edges stand at the first stage, but all stages read the node's data.  Within
- * a node tasks follow from messages, collectives and the rank's own order. */
+ * edges of data stand at the first stage, but all stages read the node's data.
+ * Those at a later one are its lane's order, and hold up nobody else: the first
+ * stage begins the next call while the last one ends the call before.  Within a
+ * node tasks follow from messages, collectives and the rank's own order. */
 static void
 wait_for_nodes(RaRank *rank, RaTaskId task)
 {
@@ -103,8 +105,12 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
     return;
   rank->node = node;
   ra_pulse_wait(TRUE);
-  for (guint i = 0; i < entries->len; i++)
-    wait_for_task(run, g_array_index(entries, RaTaskId, i));
+  for (guint i = 0; i < entries->len; i++) {
+    const RaEntry *e = &g_array_index(entries, RaEntry, i);
+
+    if (e->head == RA_NONE || ra_rank_has_turn(rank, e->head))
+      wait_for_task(run, e->task);
+  }
   ra_pulse_wait(FALSE);
 }
 

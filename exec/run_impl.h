@@ -55,6 +55,13 @@ typedef struct {
   uint32_t advantages_of; /* iteration */
 } RaRankCall;
 
+/* A task of another node that a node waits for. */
+typedef struct {
+  RaTaskId task;
+  RaTaskId head; /* of a later stage, whose ranks alone wait: those of one lane
+                    follow each other; RA_NONE: all ranks of the node do */
+} RaEntry;
+
 /* When a task ran on a rank. */
 typedef struct {
   RaTaskId task;
@@ -137,12 +144,11 @@ struct _RaRun {
   RaExperience **experience; /* (n_iterations) owned */
   uint32_t *pred_begin;      /* (n_tasks + 1) CSR of predecessors, owned */
   RaTaskId *pred;            /* owned */
-  GArray **entries; /* (n_nodes) RaTaskId of other nodes that each waits for,
-                       owned */
-  atomic_uint *n_ended; /* (n_tasks) ranks that have ended it, owned */
-  uint32_t *n_needed;   /* (n_tasks) ranks that run it, owned */
-  uint32_t *n_left;     /* (n_iterations) tasks to end, locked, owned */
-  pthread_mutex_t lock; /* of what follows, and of results */
+  GArray **entries;          /* (n_nodes) RaEntry: what each waits for, owned */
+  atomic_uint *n_ended;      /* (n_tasks) ranks that have ended it, owned */
+  uint32_t *n_needed;        /* (n_tasks) ranks that run it, owned */
+  uint32_t *n_left;          /* (n_iterations) tasks to end, locked, owned */
+  pthread_mutex_t lock;      /* of what follows, and of results */
   pthread_cond_t progressed;
   atomic_uint n_waiting;
   RaRunIteration *results; /* (n_iterations) owned */

@@ -119,6 +119,18 @@ index_tasks(RaRun *run)
 
 /* What each node waits for, each task once. */
 static void
+add_entry(GArray *entries, RaEntry entry)
+{
+  for (guint i = 0; i < entries->len; i++) {
+    const RaEntry *e = &g_array_index(entries, RaEntry, i);
+
+    if (e->task == entry.task && e->head == entry.head)
+      return;
+  }
+  g_array_append_val(entries, entry);
+}
+
+static void
 index_nodes(RaRun *run)
 {
   const RaTaskGraph *g = run->graph;
@@ -126,17 +138,13 @@ index_nodes(RaRun *run)
 
   run->entries = g_new(GArray *, n + 1);
   for (uint32_t i = 0; i < n; i++)
-    run->entries[i] = g_array_new(FALSE, FALSE, sizeof(RaTaskId));
+    run->entries[i] = g_array_new(FALSE, FALSE, sizeof(RaEntry));
   for (RaTaskId t = 0; t < g->n_tasks; t++)
     for (uint32_t e = run->pred_begin[t]; e < run->pred_begin[t + 1]; e++) {
-      GArray *entries = run->entries[g->node[t]];
-      RaTaskId p = run->pred[e];
-      gboolean is_new = g->node[p] != g->node[t];
+      RaEntry entry = {run->pred[e], g->stage[t] > 0 ? t : RA_NONE};
 
-      for (guint i = 0; is_new && i < entries->len; i++)
-        is_new = g_array_index(entries, RaTaskId, i) != p;
-      if (is_new)
-        g_array_append_val(entries, p);
+      if (g->node[entry.task] != g->node[t])
+        add_entry(run->entries[g->node[t]], entry);
     }
 }
 

@@ -107,7 +107,7 @@ find_before(const RaRun *run, uint32_t node, gboolean *seen, GArray *found)
 
   for (guint i = 0; i < run->entries[node]->len; i++) {
     uint32_t p =
-        run->graph->node[g_array_index(run->entries[node], RaTaskId, i)];
+        run->graph->node[g_array_index(run->entries[node], RaEntry, i).task];
 
     if (seen[p] || nodes[p].iteration != nodes[node].iteration)
       continue;
@@ -145,7 +145,11 @@ add_writers(RaRun *run)
     for (guint k = 0; k < found->len; k++) {
       const GArray *w = writers->pdata[g_array_index(found, uint32_t, k)];
 
-      g_array_append_vals(run->entries[i], w->data, w->len);
+      for (guint j = 0; j < w->len; j++) {
+        RaEntry entry = {g_array_index(w, RaTaskId, j), RA_NONE};
+
+        g_array_append_val(run->entries[i], entry);
+      }
     }
   }
 }
@@ -167,7 +171,7 @@ ra_run_meet(RaRun *run)
     for (uint32_t p = 0; p < n_processes; p++)
       for (guint k = 0;
            k < run->entries[i]->len && runs_node(run, &a->nodes[i], p); k++)
-        mark(run, p, g_array_index(run->entries[i], RaTaskId, k));
+        mark(run, p, g_array_index(run->entries[i], RaEntry, k).task);
   memset(run->n_left, 0, a->n_iterations * sizeof *run->n_left);
   for (uint32_t r = 0; r < run->n_ranks; r++)
     for (RaTaskId t = 0; t < run->graph->n_tasks && ra_run_is_here(run, r); t++)
