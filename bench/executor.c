@@ -77,8 +77,8 @@ train(Bench *b)
     d[i] = i % TOKENS == TOKENS - 1 ? 0 : -1.0f / (SEQUENCES * (TOKENS - 1));
   memset(p->grads, 0, p->n * sizeof *p->grads);
   ra_pass_backward(pass, NULL, d);
-  b->stage->backend->adamw(p->n, &adamw, 1, 1, p->grads, p->weights, p->first,
-                           p->second);
+  b->stage->backend->adamw(p->n, &adamw, 1, 1, p->grads, p->weights, NULL,
+                           p->first, p->second);
 }
 
 static void
@@ -133,8 +133,9 @@ product(Bench *b)
 {
   static float a[1024 * 1024], c[1024 * 1024];
 
-  b->stage->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, 1024, 1024, 1024, a,
-                          1024, a, 1024, 0, c, 1024);
+  b->stage->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, 1024, 1024, 1024,
+                          ra_host_elems(a), 1024, ra_host_elems(a), 1024, 0,
+                          ra_host_elems(c), 1024);
 }
 
 /* y += x over arrays that no cache holds: 12 bytes an element (the add of
@@ -146,7 +147,8 @@ static float *stream_x, *stream_y;
 static void
 stream(Bench *b)
 {
-  b->stage->backend->add(STREAM_N, stream_x, stream_y);
+  b->stage->backend->add(STREAM_N, ra_host_elems(stream_x),
+                         ra_host_elems(stream_y));
 }
 
 /* FLOP of products in a training step, three times the forward's. */

@@ -3,6 +3,12 @@
  * Each has the contract of the CPU kernel of its name (kernels/cpu_*.h).  The
  * executor reaches arithmetic through this table only, so that another device
  * is another table; `host` is that of the CPU.
+ *
+ * Activations and the parameters that ops read are *elements*, as wide as the
+ * back end has them; their type is never defined, so that nobody looks into one
+ * or counts in them but by ra_elem_at().  Statistics, gradients and moments are
+ * fp32 in every back end.  Both lie in the device's memory: the host sees them
+ * through copies (`read`, `write`).  Arrays of uint32_t are the host's.
  */
 #ifndef RA_EXEC_BACKEND_H
 #define RA_EXEC_BACKEND_H
@@ -15,63 +21,157 @@
 #include "kernels/cpu_logprob.h"
 #include "kernels/cpu_sample.h"
 
+typedef struct RaElem RaElem;
+
+/* A step's attention over a cache of (n_slots, n_positions, kv_heads,
+ * head_dim). */
+typedef struct {
+  uint32_t n;                /* sequences */
+  const uint32_t *slots;     /* (n) of the cache */
+  const uint32_t *positions; /* (n) of the new token: as many before it */
+  uint32_t n_slots;
+  uint32_t n_positions;
+  uint32_t q_heads, kv_heads; /* as RaCpuAttention */
+  uint32_t head_dim;
+  gsize stride; /* elements from a sequence's q to the next's */
+} RaDecode;
+
 /* clang-format off */
 typedef struct {
-  const char *name; /* "host" */
+  const char *name;    /* "host" */
+  gsize elem_bytes;    /* of an RaElem */
+  gsize align_bytes;   /* arrays begin at multiples of it */
+  gboolean is_host;    /* the host's memory, elements are fp32 */
+
+  /* --- memory of the device --- */
+  void *(*alloc)(gsize n_bytes); /* of any value; ends the program without */
+  void (*free)(void *memory);    /* (nullable) */
+  void *(*alloc_host)(gsize n_bytes); /* the host's, that it copies fastest */
+  void (*free_host)(void *memory);    /* (nullable) */
+  void (*zero)(void *to, gsize n_bytes);
+  void (*copy)(void *to, const void *from, gsize n_bytes);
+  void (*read)(void *to, const void *from, gsize n_bytes);  /* to the host's */
+  void (*write)(void *to, const void *from, gsize n_bytes); /* from it */
+  void (*read_elems)(gsize n, const RaElem *from, float *to); /* the host's */
+  void (*write_elems)(gsize n, const float *from, RaElem *to);
+  void (*wait)(void);              /* for all that this thread has begun */
+  const char *(*failure)(void);    /* (nullable): what has gone wrong first */
+
+  /* --- ops --- */
   void (*gemm)(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
-               size_t k, const float *a, size_t lda, const float *b,
-               size_t ldb, float beta, float *c, size_t ldc);
-  void (*copy_rect)(size_t n_rows, size_t n_cols, const float *in,
-                    size_t in_stride, float *out, size_t out_stride);
-  void (*add)(size_t n, const float *x, float *y);
-  void (*add_bias)(size_t n_rows, size_t n, const float *bias, float *y);
-  void (*add_columns)(size_t n_rows, size_t n, const float *x, float *sum);
-  void (*norm)(size_t n_rows, size_t n, float eps, const float *x,
-               const float *weight, float *out, float *out_inv);
-  void (*norm_backward)(size_t n_rows, size_t n, const float *x,
-                        const float *weight, const float *inv,
-                        const float *d_out, float *d_x, float *d_weight);
+               size_t k, const RaElem *a, size_t lda, const RaElem *b,
+               size_t ldb, float beta, RaElem *c, size_t ldc);
+  void (*gemm_f32)(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                   size_t k, const RaElem *a, size_t lda, const RaElem *b,
+                   size_t ldb, float beta, float *c, size_t ldc);
+  void (*copy_rect)(size_t n_rows, size_t n_cols, const RaElem *in,
+                    size_t in_stride, RaElem *out, size_t out_stride);
+  void (*add)(size_t n, const RaElem *x, RaElem *y);
+  void (*add_f32)(size_t n, const float *x, float *y);
+  void (*add_bias)(size_t n_rows, size_t n, const RaElem *bias, RaElem *y);
+  void (*add_columns)(size_t n_rows, size_t n, const RaElem *x, float *sum);
+  /* @n_ranks <= RA_BACKEND_RANKS: elements, or of @f32 floats, of all @in
+   * added in their order (@largest: the largest), to all @out */
+  void (*reduce)(uint32_t n_ranks, const void *const *in, uint32_t n_out,
+                 void *const *out, gsize n, gboolean f32, gboolean largest);
+  void (*norm)(size_t n_rows, size_t n, float eps, const RaElem *x,
+               const RaElem *weight, RaElem *out, float *out_inv);
+  void (*norm_backward)(size_t n_rows, size_t n, float eps, const RaElem *x,
+                        const RaElem *weight, const float *inv,
+                        const RaElem *d_out, RaElem *d_x, float *d_weight);
   void (*rope)(size_t n_tokens, size_t n_heads, size_t head_dim,
                const uint32_t *positions, const float *cos_sin, int direction,
-               float *x, size_t stride);
-  void (*swiglu)(size_t n_tokens, size_t width, const float *gate_up,
-                 float *out);
-  void (*swiglu_backward)(size_t n_tokens, size_t width, const float *gate_up,
-                          const float *d_out, float *d_gate_up);
+               RaElem *x, size_t stride);
+  void (*swiglu)(size_t n_tokens, size_t width, const RaElem *gate_up,
+                 RaElem *out);
+  void (*swiglu_backward)(size_t n_tokens, size_t width, const RaElem *gate_up,
+                          const RaElem *d_out, RaElem *d_gate_up);
   void (*embedding)(size_t n_tokens, size_t width, uint32_t first,
                     uint32_t n_rows, const uint32_t *tokens,
-                    const float *table, float *out);
+                    const RaElem *table, RaElem *out);
   void (*embedding_backward)(size_t n_tokens, size_t width, uint32_t first,
                              uint32_t n_rows, const uint32_t *tokens,
-                             const float *d_out, float *d_table);
-  void (*attention)(const RaCpuAttention *shape, const float *q,
-                    const float *k, const float *v, float *out,
+                             const RaElem *d_out, float *d_table);
+  gsize (*attention_workspace)(const RaCpuAttention *shape); /* floats */
+  void (*attention)(const RaCpuAttention *shape, const RaElem *q,
+                    const RaElem *k, const RaElem *v, RaElem *out,
                     float *out_lse, float *workspace);
-  void (*attention_backward)(const RaCpuAttention *shape, const float *q,
-                             const float *k, const float *v, const float *out,
-                             const float *lse, const float *d_out, float *d_q,
-                             float *d_k, float *d_v, float *workspace);
-  void (*decode_attention)(uint32_t q_heads, uint32_t kv_heads,
-                           uint32_t head_dim, size_t n_kv, const float *q,
-                           const float *k, const float *v, float *out,
+  void (*attention_backward)(const RaCpuAttention *shape, const RaElem *q,
+                             const RaElem *k, const RaElem *v,
+                             const RaElem *out, const float *lse,
+                             const RaElem *d_out, RaElem *d_q, RaElem *d_k,
+                             RaElem *d_v, float *workspace);
+  gsize (*decode_workspace)(const RaDecode *shape); /* floats */
+  void (*decode_attention)(const RaDecode *shape, const RaElem *q,
+                           const RaElem *k, const RaElem *v, RaElem *out,
                            float *workspace);
   void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n,
-                  const float *logits, const uint32_t *targets,
+                  const RaElem *logits, const uint32_t *targets,
                   RaCpuLogSum *out);
   void (*log_prob)(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
                    float *out_log_prob, float *out_lse);
   void (*log_prob_backward)(size_t n_rows, uint32_t first, uint32_t n,
                             const uint32_t *targets, const float *lse,
-                            const float *d_log_prob, float *logits);
-  RaCpuSample (*sample)(uint32_t n, const float *logits,
+                            const float *d_log_prob, RaElem *logits);
+  RaCpuSample (*sample)(uint32_t n, const float *logits, /* the host's */
                         const RaCpuSampling *sampling, double uniform,
                         float *workspace);
+  /* @master: fp32 weights, which @weight is made of; on the host @weight */
   void (*adamw)(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
-                const float *grad, float *weight, float *first,
+                const float *grad, RaElem *weight, float *master, float *first,
                 float *second);
   double (*sum_squares)(size_t n, const float *x);
+  /* Whether all are finite; a device may answer for an op before this one. */
+  gboolean (*is_finite)(size_t n, const RaElem *x);
+  gboolean (*is_finite_f32)(size_t n, const float *x);
 } RaBackend;
 /* clang-format on */
+
+#define RA_BACKEND_RANKS 64
+
+/* Element @i of @x, for reading or writing as @x is. */
+static inline RaElem *
+ra_elem_at_(const RaBackend *backend, RaElem *x, gsize i)
+{
+  return (RaElem *)(void *)((char *)x + i * backend->elem_bytes);
+}
+
+static inline const RaElem *
+ra_elem_at_const_(const RaBackend *backend, const RaElem *x, gsize i)
+{
+  return (const RaElem *)(const void *)((const char *)x +
+                                        i * backend->elem_bytes);
+}
+
+/* clang-format off */
+#define ra_elem_at(backend, x, i)                                              \
+  _Generic((x), RaElem *: ra_elem_at_, const RaElem *: ra_elem_at_const_)      \
+  (backend, x, i)
+/* clang-format on */
+
+/* Elements of the host back end are these. */
+static inline float *
+ra_host_floats(const RaElem *x)
+{
+  return (float *)(gpointer)x;
+}
+
+static inline RaElem *
+ra_host_elems(const float *x)
+{
+  return (RaElem *)(gpointer)x;
+}
+
+/**
+ * ra_elem_floats:
+ * @x: (n) elements
+ * @out_room: (out) (nullable): to be freed by g_free(); %NULL: nothing was made
+ *
+ * Returns: (transfer none): @x in the host's memory, as it is there or in the
+ *   room
+ */
+const float *ra_elem_floats(const RaBackend *backend, gsize n, const RaElem *x,
+                            float **out_room);
 
 /**
  * ra_backend_host:
@@ -80,5 +180,8 @@ typedef struct {
  * Returns: (nullable) (transfer none): the CPU's table
  */
 const RaBackend *ra_backend_host(GError **error);
+
+/* (transfer none): the same, for its memory: there may be no products. */
+const RaBackend *ra_backend_host_memory(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The CPU's table: the kernels, their work split over the threads of the rank.
+/* CPU kernels with their work split over the threads of the rank.
  *
  * Rows are split as there are threads, as no row's result depends on the
  * others.  Where a split shows in the rounding (products, sums over rows) the
@@ -7,7 +7,8 @@
  */
 #include "config.h"
 
-#include "base/error.h"
+#include <stdatomic.h>
+
 #include "exec/backend_impl.h"
 #include "kernels/cpu_norm.h"
 #include "kernels/cpu_pointwise.h"
@@ -46,10 +47,10 @@ gemm_part(uint32_t part, gpointer data)
               p->c + first * (p->by_rows ? p->ldc : 1), p->ldc);
 }
 
-static void
-gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
-     const float *a, size_t lda, const float *b, size_t ldb, float beta,
-     float *c, size_t ldc)
+void
+ra_host_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+             size_t k, const float *a, size_t lda, const float *b, size_t ldb,
+             float beta, float *c, size_t ldc)
 {
   gsize most = MIN(MAX(m, n) / PANEL, m * n * k * 2 / PART_FLOP);
   Product p = {order_a, order_b, m, n, k,    lda, ldb,
@@ -86,9 +87,10 @@ norm_backward_part(uint32_t part, gpointer data)
                        b->d_out + at, b->d_x + at, b->d_weights + part * b->n);
 }
 
-static void
-norm_backward(size_t n_rows, size_t n, const float *x, const float *weight,
-              const float *inv, const float *d_out, float *d_x, float *d_weight)
+void
+ra_host_norm_backward(size_t n_rows, size_t n, const float *x,
+                      const float *weight, const float *inv, const float *d_out,
+                      float *d_x, float *d_weight)
 {
   gsize most = MIN(n_rows, n_rows * n / RA_PART_ELEMENTS);
   NormBackward b = {(uint32_t)CLAMP(most, 1, MOST_PARTS),
@@ -173,9 +175,9 @@ run_attention(Attention *a, float *workspace)
     g_free(a->workspace);
 }
 
-static void
-attention(const RaCpuAttention *shape, const float *q, const float *k,
-          const float *v, float *out, float *out_lse, float *workspace)
+void
+ra_host_attention(const RaCpuAttention *shape, const float *q, const float *k,
+                  const float *v, float *out, float *out_lse, float *workspace)
 {
   Attention a = {
       .shape = shape, .q = q, .k = k, .v = v, .out = out, .lse = out_lse};
@@ -183,11 +185,11 @@ attention(const RaCpuAttention *shape, const float *q, const float *k,
   run_attention(&a, workspace);
 }
 
-static void
-attention_backward(const RaCpuAttention *shape, const float *q, const float *k,
-                   const float *v, const float *out, const float *lse,
-                   const float *d_out, float *d_q, float *d_k, float *d_v,
-                   float *workspace)
+void
+ra_host_attention_backward(const RaCpuAttention *shape, const float *q,
+                           const float *k, const float *v, const float *out,
+                           const float *lse, const float *d_out, float *d_q,
+                           float *d_k, float *d_v, float *workspace)
 {
   Attention a = {.shape = shape,
                  .q = q,
@@ -203,38 +205,65 @@ attention_backward(const RaCpuAttention *shape, const float *q, const float *k,
   run_attention(&a, workspace);
 }
 
-static const RaBackend host = {
-    .name = "host",
-    .gemm = gemm,
-    .copy_rect = ra_host_copy_rect,
-    .add = ra_host_add,
-    .add_bias = ra_cpu_add_bias,
-    .add_columns = ra_cpu_add_columns,
-    .norm = ra_host_norm,
-    .norm_backward = norm_backward,
-    .rope = ra_host_rope,
-    .swiglu = ra_host_swiglu,
-    .swiglu_backward = ra_host_swiglu_backward,
-    .embedding = ra_host_embedding,
-    .embedding_backward = ra_cpu_embedding_backward,
-    .attention = attention,
-    .attention_backward = attention_backward,
-    .decode_attention = ra_cpu_decode_attention,
-    .log_sum = ra_host_log_sum,
-    .log_prob = ra_cpu_log_prob,
-    .log_prob_backward = ra_host_log_prob_backward,
-    .sample = ra_cpu_sample,
-    .adamw = ra_host_adamw,
-    .sum_squares = ra_cpu_sum_squares,
-};
+/* --- a step's attention: sequences --- */
 
-const RaBackend *
-ra_backend_host(GError **error)
+typedef struct {
+  const RaDecode *shape;
+  const float *q, *k, *v;
+  float *out;
+  float *workspace; /* (n, group, n_positions) */
+} Decode;
+
+static void
+decode_part(uint32_t i, gpointer data)
 {
-  if (ra_cpu_gemm_open())
-    return &host;
-  g_set_error(error, RA_ERROR, RA_ERROR_NO_DEVICE,
-              "libopenblas.so.0 cannot be loaded, expected it for the host "
-              "back end (Debian: libopenblas0-pthread)");
-  return NULL;
+  const Decode *d = data;
+  const RaDecode *s = d->shape;
+  gsize group = s->q_heads / s->kv_heads;
+  gsize at = (gsize)s->slots[i] * s->n_positions * s->kv_heads * s->head_dim;
+
+  ra_cpu_decode_attention(s->q_heads, s->kv_heads, s->head_dim,
+                          s->positions[i] + 1, d->q + i * s->stride, d->k + at,
+                          d->v + at,
+                          d->out + i * (gsize)s->q_heads * s->head_dim,
+                          d->workspace + i * group * s->n_positions);
+}
+
+void
+ra_host_decode_attention(const RaDecode *shape, const float *q, const float *k,
+                         const float *v, float *out, float *workspace)
+{
+  Decode d = {shape, q, k, v, out, workspace};
+
+  ra_team_for(shape->n, decode_part, &d);
+}
+
+/* --- what is not a number --- */
+
+/* Floats that a thread of the team looks at: some 10 us. */
+#define LOOK_PART ((gsize)65536)
+
+typedef struct {
+  const float *made;
+  gsize n;
+  atomic_bool is_bad;
+} Look;
+
+static void
+look_at_part(uint32_t part, gpointer data)
+{
+  Look *look = data;
+  gsize first = part * LOOK_PART;
+
+  if (!ra_cpu_is_finite(MIN(LOOK_PART, look->n - first), look->made + first))
+    atomic_store(&look->is_bad, TRUE);
+}
+
+gboolean
+ra_host_is_finite(size_t n, const float *x)
+{
+  Look look = {.made = x, .n = n};
+
+  ra_team_for((uint32_t)((n + LOOK_PART - 1) / LOOK_PART), look_at_part, &look);
+  return !atomic_load(&look.is_bad);
 }

@@ -18,7 +18,25 @@ ra_part_bound(gsize n, uint32_t part, uint32_t n_parts, gsize step)
   return MIN(n_steps * part / n_parts * step, n);
 }
 
-/* Entries of the table, each with the contract of its kernel. */
+/* What the table is made of, each with the contract of its kernel. */
+void ra_host_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                  size_t k, const float *a, size_t lda, const float *b,
+                  size_t ldb, float beta, float *c, size_t ldc);
+void ra_host_norm_backward(size_t n_rows, size_t n, const float *x,
+                           const float *weight, const float *inv,
+                           const float *d_out, float *d_x, float *d_weight);
+void ra_host_attention(const RaCpuAttention *shape, const float *q,
+                       const float *k, const float *v, float *out,
+                       float *out_lse, float *workspace);
+void ra_host_attention_backward(const RaCpuAttention *shape, const float *q,
+                                const float *k, const float *v,
+                                const float *out, const float *lse,
+                                const float *d_out, float *d_q, float *d_k,
+                                float *d_v, float *workspace);
+void ra_host_decode_attention(const RaDecode *shape, const float *q,
+                              const float *k, const float *v, float *out,
+                              float *workspace);
+gboolean ra_host_is_finite(size_t n, const float *x);
 void ra_host_copy_rect(size_t n_rows, size_t n_cols, const float *in,
                        size_t in_stride, float *out, size_t out_stride);
 void ra_host_add(size_t n, const float *x, float *y);

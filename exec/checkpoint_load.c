@@ -62,15 +62,15 @@ fill(const RaSafetensors *file, const char *lead, RaParams *params,
     const RaSafetensor *t = find(file, lead, p->tensor.name);
     gsize at;
     RaSpan held = ra_param_held(params, p, which, &at);
-    float *out = ra_params_array(params, which) + at;
+    g_autofree float *part = g_new(float, p->rect.n_cols + 1);
 
     for (gsize i = held.begin; i < held.end;) {
       gsize row = i / p->rect.n_cols, col = i % p->rect.n_cols;
       gsize n = MIN(p->rect.n_cols - col, held.end - i);
 
       ra_safetensor_floats(
-          t, (p->rect.row + row) * p->tensor.cols + p->rect.col + col, n,
-          out + (i - held.begin));
+          t, (p->rect.row + row) * p->tensor.cols + p->rect.col + col, n, part);
+      ra_params_write(params, which, at + i - held.begin, n, part);
       i += n;
     }
   }

@@ -25,7 +25,8 @@ typedef struct _RaCommRequest RaCommRequest;
 typedef enum { RA_REDUCE_SUM, RA_REDUCE_MAX } RaReduce;
 
 typedef struct {
-  const char *name; /* "local" */
+  const char *name;       /* "local" */
+  gboolean shares_memory; /* members are threads of one process */
   /* @data: (n) of every rank, replaced by the sum or maximum over the ranks */
   void (*all_reduce)(RaComm *comm, RaReduce reduce, float *data, gsize n);
   /* @in: (n_ranks, n) of every rank; @out: (n) the sum of the parts of this

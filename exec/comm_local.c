@@ -402,6 +402,7 @@ comm_free(RaComm *comm)
 
 static const RaCommTable table = {
     .name = "local",
+    .shares_memory = TRUE,
     .all_reduce = all_reduce,
     .reduce_scatter = reduce_scatter,
     .all_gather = all_gather,

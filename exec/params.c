@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/floats.h"
 #include "exec/params.h"
 #include "exec/shards.h"
 
@@ -37,14 +36,32 @@ compare_params(const void *a, const void *b)
   return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Zeroed. */
+static void *
+new_array(const RaBackend *backend, gsize n_bytes)
+{
+  void *array = backend->alloc(n_bytes);
+
+  backend->zero(array, n_bytes);
+  return array;
+}
+
 RaParams *
 ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
+{
+  return ra_params_new_on(ra_backend_host_memory(), table, plan, rank);
+}
+
+RaParams *
+ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
+                 const RaCallPlan *plan, uint32_t rank)
 {
   static const RaCut alone = {0, 1};
   uint32_t n_tensors = ra_model_n_tensors(table->model);
   RaParams *p = g_new0(RaParams, 1);
 
   p->model = table->model;
+  p->backend = backend;
   p->params = g_new0(RaParam, n_tensors);
   for (uint32_t i = 0; i < n_tensors; i++) {
     RaParam *param = &p->params[p->n_params];
@@ -60,7 +77,7 @@ ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
     p->params[i].offset = p->n;
     p->n += ra_param_n(&p->params[i]);
   }
-  p->weights = ra_floats_new0(p->n);
+  p->weights = new_array(backend, p->n * backend->elem_bytes);
   ra_params_cut(p, &alone, &alone);
   return p;
 }
@@ -72,11 +89,12 @@ ra_params_free(RaParams *params)
     return;
   g_free(params->params);
   g_free(params->runs);
-  g_free(params->weights);
-  g_free(params->grads);
-  g_free(params->first);
-  g_free(params->second);
-  g_free(params->pinned);
+  params->backend->free(params->weights);
+  params->backend->free(params->master);
+  params->backend->free(params->grads);
+  params->backend->free(params->first);
+  params->backend->free(params->second);
+  params->backend->free_host(params->pinned);
   g_free(params);
 }
 
@@ -89,19 +107,83 @@ ra_params_copy(const RaParams *params)
   p->n_params = params->n_params;
   p->n = params->n;
   p->params = g_memdup2(params->params, params->n_params * sizeof *p->params);
-  p->weights = g_new(float, params->n + 1);
-  memcpy(p->weights, params->weights, params->n * sizeof *p->weights);
+  p->backend = ra_backend_host_memory();
+  p->weights = p->backend->alloc(params->n * sizeof(float));
+  ra_params_read(params, RA_PARAMS_WEIGHTS, 0, params->n,
+                 ra_host_floats(p->weights));
   return p;
+}
+
+/* Of elements [at, at + n) of the weights what the master has, to @out, or
+ * where @in is not %NULL from it. */
+static void
+copy_master(const RaParams *params, gsize at, gsize n, const float *in,
+            float *out)
+{
+  const RaBackend *b = params->backend;
+
+  for (uint32_t i = 0; params->master && i < params->n_runs; i++) {
+    const RaParamRun *run = &params->runs[i];
+    gsize begin = MAX(run->own.begin, at), end = MIN(run->own.end, at + n);
+    float *master = params->master + run->moments + begin - run->own.begin;
+
+    if (begin >= end)
+      continue;
+    if (in)
+      b->write(master, in + begin - at, (end - begin) * sizeof *in);
+    else
+      b->read(out + begin - at, master, (end - begin) * sizeof *out);
+  }
 }
 
 void
 ra_params_make_trainable(RaParams *params)
 {
+  const RaBackend *b = params->backend;
+  g_autofree float *weights = NULL;
+
   if (params->grads)
     return;
-  params->grads = ra_floats_new0(params->n);
-  params->first = ra_floats_new0(params->n_moments);
-  params->second = ra_floats_new0(params->n_moments);
+  params->grads = new_array(b, params->n * sizeof *params->grads);
+  params->first = new_array(b, params->n_moments * sizeof *params->first);
+  params->second = new_array(b, params->n_moments * sizeof *params->second);
+  if (b->elem_bytes == sizeof *params->master)
+    return;
+  weights = g_new(float, params->n + 1);
+  b->read_elems(params->n, params->weights, weights);
+  params->master = new_array(b, params->n_moments * sizeof *params->master);
+  copy_master(params, 0, params->n, weights, NULL);
+}
+
+void
+ra_params_read(const RaParams *params, RaParamsArray which, gsize at, gsize n,
+               float *out)
+{
+  const RaBackend *b = params->backend;
+
+  if (which != RA_PARAMS_WEIGHTS) {
+    b->read(out,
+            (which == RA_PARAMS_FIRST ? params->first : params->second) + at,
+            n * sizeof *out);
+    return;
+  }
+  b->read_elems(n, ra_elem_at(b, (const RaElem *)params->weights, at), out);
+  copy_master(params, at, n, NULL, out);
+}
+
+void
+ra_params_write(RaParams *params, RaParamsArray which, gsize at, gsize n,
+                const float *in)
+{
+  const RaBackend *b = params->backend;
+
+  if (which != RA_PARAMS_WEIGHTS) {
+    b->write((which == RA_PARAMS_FIRST ? params->first : params->second) + at,
+             in, n * sizeof *in);
+    return;
+  }
+  b->write_elems(n, in, ra_elem_at(b, params->weights, at));
+  copy_master(params, at, n, in, NULL);
 }
 
 /* Uniform with deviation 0.02: of width 0.02 sqrt(12). */
@@ -120,7 +202,8 @@ ra_params_seed(RaParams *params, uint64_t seed)
 {
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *param = &params->params[i];
-    float *out = params->weights + param->offset;
+    g_autofree float *made = g_new(float, ra_param_n(param) + 1);
+    float *out = made;
 
     for (uint64_t row = 0; row < param->rect.n_rows; row++)
       for (uint64_t col = 0; col < param->rect.n_cols; col++)
@@ -129,6 +212,8 @@ ra_params_seed(RaParams *params, uint64_t seed)
                      ? 1
                      : seeded(seed, param->index, param->rect.row + row,
                               param->rect.col + col);
+    ra_params_write(params, RA_PARAMS_WEIGHTS, param->offset, ra_param_n(param),
+                    made);
   }
 }
 
@@ -196,21 +281,19 @@ ra_params_gather(const RaParams *const *parts, uint32_t n_parts, uint32_t index,
 {
   for (uint32_t p = 0; p < n_parts; p++) {
     const RaParam *param = ra_params_at(parts[p], index);
-    const float *in;
     RaSpan held;
     gsize at;
 
     if (!param)
       continue;
     held = ra_param_held(parts[p], param, which, &at);
-    in = ra_params_array(parts[p], which) + at;
     for (gsize i = held.begin; i < held.end;) {
       gsize row = i / param->rect.n_cols, col = i % param->rect.n_cols;
       gsize n = MIN(param->rect.n_cols - col, held.end - i);
 
-      memcpy(out + (param->rect.row + row) * param->tensor.cols +
-                 param->rect.col + col,
-             in + (i - held.begin), n * sizeof *in);
+      ra_params_read(parts[p], which, at + i - held.begin, n,
+                     out + (param->rect.row + row) * param->tensor.cols +
+                         param->rect.col + col);
       i += n;
     }
   }
@@ -219,7 +302,12 @@ ra_params_gather(const RaParams *const *parts, uint32_t n_parts, uint32_t index,
 uint64_t
 ra_params_hash(const RaParams *params, const RaParam *param)
 {
-  const float *at = params->weights + param->offset;
+  g_autofree float *room = NULL;
+  const float *at =
+      ra_elem_floats(params->backend, ra_param_n(param),
+                     ra_elem_at(params->backend,
+                                (const RaElem *)params->weights, param->offset),
+                     &room);
   uint64_t sum = 0;
 
   for (uint64_t row = 0; row < param->rect.n_rows; row++)

@@ -1,14 +1,16 @@
 /* Parameters: what one rank holds of a model in a layout, in one array.
  *
  * The layout (graph/layout.h) says which rectangle of which tensor the rank
- * has; here they lie one after the other, each dense and row major, fp32.  In
- * a layer q, k and v are neighbours, and gate and up, so that one product does
+ * has; here they lie one after the other, each dense and row major, in the
+ * memory of a back end: weights as it computes with them, the rest fp32.  In a
+ * layer q, k and v are neighbours, and gate and up, so that one product does
  * what several tensors stand for.
  *
  *     g_autoptr(RaParams) params = ra_params_new(table, plan, rank);
  *     ra_params_seed(params, 1);
  *     const RaParam *q = ra_params_find(params, RA_TENSOR_Q, 0, FALSE);
- *     params->weights + q->offset      (q->rect.n_rows, q->rect.n_cols)
+ *     ra_elem_at(params->backend, params->weights, q->offset)
+ *                                      (q->rect.n_rows, q->rect.n_cols)
  *
  * Gradients have the same offsets, and moments where no other rank has a part
  * of them.
@@ -16,8 +18,8 @@
 #ifndef RA_EXEC_PARAMS_H
 #define RA_EXEC_PARAMS_H
 
+#include "exec/backend.h"
 #include "graph/layout.h"
-#include "kernels/cpu_adamw.h"
 
 typedef struct {
   RaTensor tensor; /* of the model */
@@ -42,13 +44,16 @@ typedef struct {
   uint32_t n_params;
   RaParamRun *runs; /* (n_runs) all params, in order, owned */
   uint32_t n_runs;
-  gsize n;         /* elements of all */
-  gsize n_moments; /* elements that this rank steps */
-  float *weights;  /* (n) owned */
-  float *grads;    /* (n) owned; NULL: not trained */
-  float *first;    /* (n_moments) moments, owned; NULL: not trained */
-  float *second;   /* (n_moments) likewise */
-  float *pinned;   /* (n) weights in host memory, owned; NULL: none there */
+  gsize n;                  /* elements of all */
+  gsize n_moments;          /* elements that this rank steps */
+  const RaBackend *backend; /* that has the arrays, borrowed */
+  RaElem *weights;          /* (n) owned */
+  float *master; /* (n_moments) what weights are made of, owned; NULL: not
+                      trained, or weights are fp32 */
+  float *grads;  /* (n) owned; NULL: not trained */
+  float *first;  /* (n_moments) moments, owned; NULL: not trained */
+  float *second; /* (n_moments) likewise */
+  void *pinned;  /* (n) weights in host memory, owned; NULL: none there */
 } RaParams;
 
 /**
@@ -63,13 +68,18 @@ typedef struct {
  */
 RaParams *ra_params_new(const RaTensorTable *table, const RaCallPlan *plan,
                         uint32_t rank);
+/* The same in the memory of @backend, borrowed; ra_params_new() takes the
+ * host's. */
+RaParams *ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
+                           const RaCallPlan *plan, uint32_t rank);
 void ra_params_free(RaParams *params);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaParams, ra_params_free)
 
-/* (transfer full): the same weights and nothing else. */
+/* (transfer full): the same weights, in fp32 on the host, and nothing else. */
 RaParams *ra_params_copy(const RaParams *params);
 
-/* Makes zeroed gradients and moments, if there are none. */
+/* Makes zeroed gradients and moments, if there are none, and of weights that
+ * are not fp32 the master weights, which begin as they are. */
 void ra_params_make_trainable(RaParams *params);
 
 /**
@@ -106,14 +116,21 @@ typedef enum {
   RA_N_PARAMS_ARRAYS
 } RaParamsArray;
 
-/* (nullable) (transfer none): %NULL: not trained. */
-static inline float *
-ra_params_array(const RaParams *params, RaParamsArray which)
+/* Whether there is such an array: there are no moments of what is not trained.
+ */
+static inline gboolean
+ra_params_has(const RaParams *params, RaParamsArray which)
 {
-  return which == RA_PARAMS_WEIGHTS ? params->weights
-         : which == RA_PARAMS_FIRST ? params->first
-                                    : params->second;
+  return which == RA_PARAMS_WEIGHTS || params->first;
 }
+
+/* @n numbers of array @which from element @at, from the device or to it, fp32
+ * in the host's memory; of weights the master's where there is one, and written
+ * to both. */
+void ra_params_read(const RaParams *params, RaParamsArray which, gsize at,
+                    gsize n, float *out);
+void ra_params_write(RaParams *params, RaParamsArray which, gsize at, gsize n,
+                     const float *in);
 
 /* Elements of it. */
 static inline gsize

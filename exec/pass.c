@@ -1,17 +1,21 @@
 #include "config.h"
 
-#include <string.h>
-
 #include "exec/stage_impl.h"
 #include "graph/plan.h"
 
-static float *
-take(RaPass *pass, gsize n)
+static void *
+take_bytes(RaPass *pass, gsize n_bytes)
 {
-  float *slab = ra_stage_take(pass->stage, n);
+  void *slab = ra_stage_take_bytes(pass->stage, n_bytes);
 
   g_ptr_array_add(pass->slabs, slab);
   return slab;
+}
+
+static RaElem *
+take(RaPass *pass, gsize n)
+{
+  return take_bytes(pass, n * pass->stage->backend->elem_bytes);
 }
 
 /* Whether every layer keeps what its backward needs; else its input only. */
@@ -41,19 +45,21 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
   p->tokens = tokens;
   p->keep = keep;
   p->slabs = g_ptr_array_new();
-  p->inputs = g_new0(float *, piece->n_layers + 1);
+  p->inputs = g_new0(RaElem *, piece->n_layers + 1);
   /* Without a backward two arrays take turns. */
   for (uint32_t i = 0; i <= piece->n_layers; i++)
     p->inputs[i] = keep || i < 2 ? take(p, room * hidden) : p->inputs[i - 2];
   n_kept = keeps_layers(p) ? piece->n_layers : 1;
   p->layers = g_new0(RaLayerKept, n_kept + 1);
   for (uint32_t i = 0; i < n_kept; i++)
-    p->layers[i] = ra_layer_kept(stage, t, take(p, ra_layer_kept_n(stage, t)));
+    p->layers[i] =
+        ra_layer_kept(stage, t, take_bytes(p, ra_layer_kept_n(stage, t)));
   if (piece->has_head) {
     p->head_normed = take(p, room * hidden);
-    p->head_inv = take(p, room);
-    p->values = p->log_prob = take(p, 2 * t);
-    p->lse = p->log_prob + t;
+    p->head_inv = take_bytes(p, room * sizeof *p->head_inv);
+    p->made = take_bytes(p, 2 * t * sizeof *p->made);
+    p->lse = p->made + t;
+    p->values = p->log_prob = p->numbers = g_new0(float, t + 1);
   }
   return p;
 }
@@ -69,6 +75,7 @@ ra_pass_free(RaPass *pass)
     ra_stage_give(pass->stage, pass->slabs->pdata[i]);
   g_ptr_array_unref(pass->slabs);
   g_free(pass->inputs);
+  g_free(pass->numbers);
   g_free(pass->layers);
   g_free(pass);
 }
@@ -92,41 +99,46 @@ head_forward(RaPass *pass)
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
   RaSpan vocab = ra_stage_vocab(s);
   gsize n = vocab.end - vocab.begin;
-  float *whole = ra_stage_take_whole(s, t);
-  const float *x;
+  RaElem *whole = ra_stage_take_whole(s, t);
+  const RaElem *x;
 
   head_norm(pass);
   x = ra_stage_gather_rows(s, t, pass->head_normed, whole, FALSE);
-  pass->logits = is_value(pass) ? NULL : take(pass, t * n);
-  ra_stage_linear(s, t, is_value(pass) ? 1 : n, hidden, x,
-                  ra_stage_head_weight(s), NULL,
-                  is_value(pass) ? pass->values : pass->logits);
+  if (is_value(pass)) {
+    ra_stage_linear_values(s, t, hidden, x, ra_stage_head_weight(s),
+                           pass->made);
+  } else {
+    pass->logits = take(pass, t * n);
+    ra_stage_linear(s, t, n, hidden, x, ra_stage_head_weight(s), NULL,
+                    pass->logits);
+  }
   ra_stage_give(s, whole);
-  if (is_value(pass))
-    return;
-  ra_stage_log_prob(s, t, pass->logits, pass->tokens->targets, pass->log_prob,
-                    pass->lse);
+  if (!is_value(pass))
+    ra_stage_log_prob(s, t, pass->logits, pass->tokens->targets, pass->made,
+                      pass->lse);
+  s->backend->read(pass->numbers, pass->made, t * sizeof *pass->made);
 }
 
 /* The head of a prefill looks at one token a sequence: see last_logits. */
-const float *
-ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
+const RaElem *
+ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
                 const uint32_t *slots)
 {
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens;
 
   if (pass->piece.has_embedding) {
-    float *whole = ra_stage_take_whole(s, t);
-    float *made = whole ? whole : pass->inputs[0];
+    RaElem *whole = ra_stage_take_whole(s, t);
+    RaElem *made = whole ? whole : pass->inputs[0];
 
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(s, t, pass->tokens->tokens, made);
     ra_stage_sum_rows(s, t, made, pass->inputs[0]);
     ra_stage_give(s, whole);
   } else {
-    memcpy(pass->inputs[0], input,
-           ra_stage_n_rows(s, t) * s->model->hidden * sizeof *input);
+    s->backend->write(pass->inputs[0], input,
+                      ra_stage_n_rows(s, t) * s->model->hidden *
+                          s->backend->elem_bytes);
   }
   for (uint32_t i = 0; i < pass->piece.n_layers; i++)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
@@ -137,23 +149,38 @@ ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
   return pass->inputs[pass->piece.n_layers];
 }
 
-/* From the gradient of log_prob or values to that of the last layer's output,
- * @d. */
+/* The gradient of log_prob or values, which the host has, on the device: fp32
+ * for a vocabulary, of values elements. */
+static void *
+head_gradient(RaPass *pass, const float *d_output)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens;
+  void *d = ra_stage_take_bytes(s, t * sizeof *d_output);
+
+  if (is_value(pass))
+    s->backend->write_elems(t, d_output, d);
+  else
+    s->backend->write(d, d_output, t * sizeof *d_output);
+  return d;
+}
+
+/* From it, @d_made, to that of the last layer's output, @d. */
 static void
-head_backward(RaPass *pass, const float *d_output, float *d)
+head_backward(RaPass *pass, const void *d_made, RaElem *d)
 {
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
   gsize n_rows = ra_stage_n_rows(s, t);
   RaSpan vocab = ra_stage_vocab(s);
   gsize n = is_value(pass) ? 1 : vocab.end - vocab.begin;
-  const float *d_logits = is_value(pass) ? d_output : pass->logits;
-  float *whole = ra_stage_take_whole(s, t), *x = ra_stage_take_whole(s, t);
-  float *made = whole ? whole : d;
+  const RaElem *d_logits = is_value(pass) ? d_made : pass->logits;
+  RaElem *whole = ra_stage_take_whole(s, t), *x = ra_stage_take_whole(s, t);
+  RaElem *made = whole ? whole : d;
 
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
   if (!is_value(pass))
-    ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_output,
+    ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_made,
                                pass->logits);
   ra_stage_linear_input(s, t, n, hidden, d_logits, ra_stage_head_weight(s),
                         made);
@@ -163,7 +190,8 @@ head_backward(RaPass *pass, const float *d_output, float *d)
   if (!is_value(pass)) /* else every rank has made all rows */
     ra_stage_sum_rows(s, t, made, d);
   else if (whole)
-    memcpy(d, ra_stage_rows_of(s, t, whole), n_rows * hidden * sizeof *d);
+    s->backend->copy(d, ra_stage_rows_of(s, t, whole),
+                     n_rows * hidden * s->backend->elem_bytes);
   ra_stage_give(s, whole);
   ra_stage_give(s, x);
   ra_stage_norm_backward(
@@ -175,7 +203,7 @@ head_backward(RaPass *pass, const float *d_output, float *d)
 
 /* What layer @i has not kept is made again; the output is not needed. */
 static void
-recompute(RaPass *pass, uint32_t i, float *out)
+recompute(RaPass *pass, uint32_t i, RaElem *out)
 {
   RaStage *s = pass->stage;
   RaLayerKept *kept = &pass->layers[keeps_layers(pass) ? i : 0];
@@ -192,8 +220,8 @@ recompute(RaPass *pass, uint32_t i, float *out)
     ra_stage_attention(s, pass->tokens, kept->qkv, kept->attended, kept->lse);
 }
 
-const float *
-ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
+const RaElem *
+ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
 {
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
@@ -205,12 +233,17 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
     pass->d = take(pass, n);
     pass->scratch = s->recompute == RA_RECOMPUTE_FULL ? take(pass, n) : NULL;
     if (!pass->piece.has_head)
-      memcpy(pass->d, d_output,
-             ra_stage_n_rows(s, t) * hidden * sizeof *pass->d);
+      s->backend->write(pass->d, d_output,
+                        ra_stage_n_rows(s, t) * hidden *
+                            s->backend->elem_bytes);
   }
   part = part ? part : &pass->piece;
-  if (part->has_head)
-    head_backward(pass, d_output, pass->d);
+  if (part->has_head) {
+    void *d_made = head_gradient(pass, d_output);
+
+    head_backward(pass, d_made, pass->d);
+    ra_stage_give(s, d_made);
+  }
   for (uint32_t i = part->first_layer - first + part->n_layers;
        i-- > part->first_layer - first;) {
     recompute(pass, i, pass->scratch);
@@ -218,7 +251,7 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
                       &pass->layers[keeps_layers(pass) ? i : 0], pass->d);
   }
   if (part->has_embedding) {
-    float *whole = ra_stage_take_whole(s, t);
+    RaElem *whole = ra_stage_take_whole(s, t);
 
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding_backward(
@@ -229,18 +262,25 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const float *d_output)
   return pass->d;
 }
 
-/* Logits of @n rows @normed (n, hidden): head, gather. */
+/* Logits of @n rows @normed (n, hidden), in the host's memory: head, gather. */
 static void
-row_logits(RaStage *s, gsize n, const float *normed, float *out)
+row_logits(RaStage *s, gsize n, const RaElem *normed, float *out)
 {
+  gsize n_all = n * s->model->vocab;
+  RaElem *all =
+      s->backend->is_host ? ra_host_elems(out) : ra_stage_take(s, n_all);
   RaSpan vocab = ra_stage_vocab(s);
   gsize n_vocab = vocab.end - vocab.begin;
-  float *logits = ra_stage_take(s, n * n_vocab);
+  RaElem *logits = ra_stage_take(s, n * n_vocab);
 
   ra_stage_linear(s, n, n_vocab, s->model->hidden, normed,
                   ra_stage_head_weight(s), NULL, logits);
-  ra_stage_gather_logits(s, n, logits, out);
+  ra_stage_gather_logits(s, n, logits, all);
   ra_stage_give(s, logits);
+  if (s->backend->is_host)
+    return;
+  s->backend->read_elems(n_all, all, out);
+  ra_stage_give(s, all);
 }
 
 void
@@ -248,26 +288,28 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
 {
   RaStage *s = pass->stage;
   gsize hidden = s->model->hidden, n = pass->tokens->n_sequences;
-  float *rows = take(pass, n * hidden);
+  RaElem *rows = take(pass, n * hidden);
 
   head_norm(pass);
   for (gsize i = 0; i < n; i++)
-    memcpy(rows + i * hidden,
-           pass->head_normed + (pass->tokens->begin[i + 1] - 1) * hidden,
-           hidden * sizeof *rows);
+    s->backend->copy(ra_stage_at(s, rows, i * hidden),
+                     ra_stage_at(s, pass->head_normed,
+                                 (pass->tokens->begin[i + 1] - 1) * hidden),
+                     hidden * s->backend->elem_bytes);
   row_logits(s, n, rows, out_logits);
 }
 
 void
 ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                 uint32_t n, const uint32_t *slots, const uint32_t *tokens,
-                const uint32_t *positions, const float *input, float *out)
+                const uint32_t *positions, const void *input, void *out)
 {
   gsize hidden = stage->model->hidden;
-  float *slab = ra_stage_take(stage, 2 * n * hidden);
-  float *kept_slab = ra_stage_take(stage, ra_layer_kept_n(stage, n));
+  gsize n_bytes = n * hidden * stage->backend->elem_bytes;
+  RaElem *slab = ra_stage_take(stage, 2 * n * hidden);
+  void *kept_slab = ra_stage_take_bytes(stage, ra_layer_kept_n(stage, n));
   RaLayerKept kept = ra_layer_kept(stage, n, kept_slab);
-  float *x = slab, *y = slab + n * hidden;
+  RaElem *x = slab, *y = ra_stage_at(stage, slab, n * hidden);
   g_autofree uint32_t *begin = g_new(uint32_t, n + 1);
   RaTokens batch = {.n_sequences = n,
                     .n_tokens = n,
@@ -281,10 +323,10 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
     ra_stage_embedding(stage, n, tokens, x);
     ra_stage_sum_rows(stage, n, x, x);
   } else {
-    memcpy(x, input, n * hidden * sizeof *x);
+    stage->backend->write(x, input, n_bytes);
   }
   for (uint32_t i = 0; i < piece->n_layers; i++) {
-    float *next = y;
+    RaElem *next = y;
 
     ra_layer_forward(stage, (gint32)(piece->first_layer + i), &batch, x, &kept,
                      next, cache, i, slots, TRUE);
@@ -299,7 +341,7 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
         kept.inv);
     row_logits(stage, n, y, out);
   } else {
-    memcpy(out, x, n * hidden * sizeof *x);
+    stage->backend->read(out, x, n_bytes);
   }
   ra_layer_kept_clear(&kept);
   ra_stage_give(stage, kept_slab);

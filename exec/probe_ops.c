@@ -7,6 +7,8 @@
 #include "kernels/cpu_pointwise.h"
 #include "kernels/cpu_policy.h"
 
+#define e ra_host_elems /* what is probed is the host */
+
 gboolean
 ra_probe_has(RaOpKind kind)
 {
@@ -90,7 +92,8 @@ gemm(RaProbeRank *r, const uint64_t *d)
     y = ra_probe_warm(r, k * m);
     weight = ra_probe_sink(r, m * n);
     begin_product(r);
-    b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, y, m, x, n, 1, weight, n);
+    b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, e(y), m, e(x), n, 1,
+            e(weight), n);
     end_look(r, m * n, weight);
     return;
   }
@@ -99,9 +102,11 @@ gemm(RaProbeRank *r, const uint64_t *d)
   weight = ra_probe_cold(r, n * k);
   begin_product(r);
   if (r->point->variant == RA_PROBE_INPUT)
-    b->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, x, k, weight, n, 0, y, n);
+    b->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, e(x), k, e(weight), n, 0, e(y),
+            n);
   else
-    b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, x, k, weight, k, 0, y, n);
+    b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, e(x), k, e(weight), k, 0,
+            e(y), n);
   end_look(r, m * n, y);
 }
 
@@ -131,8 +136,8 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
     out = ra_probe_sink(r, t * q);
     lse = ra_probe_sink(r, t * d[4]);
     begin(r);
-    r->backend->attention(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
-                          workspace);
+    r->backend->attention(&shape, e(qkv), e(qkv + q), e(qkv + q + kv), e(out),
+                          lse, workspace);
     end_look(r, t * q, out);
     return;
   }
@@ -142,9 +147,9 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   d_out = ra_probe_cold(r, t * q);
   d_qkv = ra_probe_sink(r, t * stride);
   begin(r);
-  r->backend->attention_backward(&shape, qkv, qkv + q, qkv + q + kv, out, lse,
-                                 d_out, d_qkv, d_qkv + q, d_qkv + q + kv,
-                                 workspace);
+  r->backend->attention_backward(&shape, e(qkv), e(qkv + q), e(qkv + q + kv),
+                                 e(out), lse, e(d_out), e(d_qkv), e(d_qkv + q),
+                                 e(d_qkv + q + kv), workspace);
   end_look(r, t * stride, d_qkv);
 }
 
@@ -156,15 +161,25 @@ decode_attention(RaProbeRank *r, const uint64_t *d)
   float *in = ra_probe_warm(r, n * (q + 2 * kv)),
         *out = ra_probe_warm(r, n * q);
   float *workspace = ra_probe_warm(r, length * (d[4] / d[5]));
+  const uint32_t slot = 0, position = (uint32_t)length - 1;
+  const RaDecode shape = {.n = 1,
+                          .slots = &slot,
+                          .positions = &position,
+                          .n_slots = 1,
+                          .n_positions = (uint32_t)length,
+                          .q_heads = (uint32_t)d[4],
+                          .kv_heads = (uint32_t)d[5],
+                          .head_dim = (uint32_t)d[6],
+                          .stride = q + 2 * kv};
   g_autofree float **cache = g_new(float *, 2 * n + 1); /* k, v of each */
 
   for (gsize i = 0; i < 2 * n; i++)
     cache[i] = ra_probe_cold(r, 2 * length * kv);
   begin(r);
   for (gsize i = 0; i < n; i++)
-    r->backend->decode_attention((uint32_t)d[4], (uint32_t)d[5], (uint32_t)d[6],
-                                 length, in + i * (q + 2 * kv), cache[2 * i],
-                                 cache[2 * i + 1], out + i * q, workspace);
+    r->backend->decode_attention(&shape, e(in + i * (q + 2 * kv)),
+                                 e(cache[2 * i]), e(cache[2 * i + 1]),
+                                 e(out + i * q), workspace);
   end_look(r, n * q, out);
 }
 
@@ -179,9 +194,10 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 
   begin(r);
   if (back)
-    r->backend->norm_backward(t, n, x, weight, inv, out, out, d_weight);
+    r->backend->norm_backward(t, n, 1e-5f, e(x), e(weight), inv, e(out), e(out),
+                              d_weight);
   else
-    r->backend->norm(t, n, 1e-5f, x, weight, out, inv);
+    r->backend->norm(t, n, 1e-5f, e(x), e(weight), e(out), inv);
   end_look(r, t * n, out);
 }
 
@@ -199,7 +215,7 @@ rope(RaProbeRank *r, const uint64_t *d)
 
   make_anew(r, t * stride, x);
   begin(r);
-  r->backend->rope(t, d[1], d[2], positions, table, 1, x, stride);
+  r->backend->rope(t, d[1], d[2], positions, table, 1, e(x), stride);
   end(r);
   r->made = x;
   r->n_made = t * stride;
@@ -215,9 +231,9 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
 
   begin(r);
   if (back)
-    r->backend->swiglu_backward(d[0], d[1], gate_up, out, d_gate_up);
+    r->backend->swiglu_backward(d[0], d[1], e(gate_up), e(out), e(d_gate_up));
   else
-    r->backend->swiglu(d[0], d[1], gate_up, out);
+    r->backend->swiglu(d[0], d[1], e(gate_up), e(out));
   if (back)
     end_look(r, 2 * n, d_gate_up);
   else
@@ -231,7 +247,7 @@ add(RaProbeRank *r, const uint64_t *d)
   float *x = ra_probe_cold(r, n), *y = ra_probe_warm(r, n);
 
   begin(r);
-  r->backend->add(n, x, y);
+  r->backend->add(n, e(x), e(y));
   end(r);
   memset(y, 0, n * sizeof *y); /* it must not grow without end */
 }
@@ -247,9 +263,9 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
 
   begin(r);
   if (back)
-    r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, out, table);
+    r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, e(out), table);
   else
-    r->backend->embedding(d[0], d[1], 0, vocab, tokens, table, out);
+    r->backend->embedding(d[0], d[1], 0, vocab, tokens, e(table), e(out));
   if (back)
     end(r);
   else
@@ -269,10 +285,11 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
     make_anew(r, t * vocab, logits);
   begin(r);
   if (back) {
-    r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t, logits);
+    r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t,
+                                  e(logits));
     end_look(r, t * vocab, logits);
   } else {
-    r->backend->log_sum(t, 0, vocab, logits, targets, sums);
+    r->backend->log_sum(t, 0, vocab, e(logits), targets, sums);
     r->backend->log_prob(t, 1, sums, out, out + t);
     end_look(r, t, out);
   }
@@ -289,7 +306,7 @@ sample(RaProbeRank *r, const uint64_t *d)
   float *workspace = ra_probe_warm(r, 2 * (gsize)vocab);
 
   begin(r);
-  r->backend->copy_rect(d[0], vocab, logits, vocab, copy, vocab);
+  r->backend->copy_rect(d[0], vocab, e(logits), vocab, e(copy), vocab);
   for (gsize i = 0; i < d[0]; i++)
     r->backend->sample(vocab, copy + i * vocab, &sampling,
                        ((double)i + 0.5) / (double)d[0], workspace);
@@ -324,7 +341,7 @@ optimizer(RaProbeRank *r, const uint64_t *d)
   r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->pool);
   begin(r);
   r->backend->sum_squares(n, grad);
-  r->backend->adamw(n, &adamw, 100, 1, grad, weight, first, second);
+  r->backend->adamw(n, &adamw, 100, 1, grad, e(weight), weight, first, second);
   memset(grad, 0, n * sizeof *grad);
   end(r);
 }
@@ -412,13 +429,13 @@ move(RaProbeRank *r, gsize n)
     float *at = ra_probe_cold(r, part);
 
     if (r->rank == 0)
-      r->backend->copy_rect(1, part, at, part, packed, part);
+      r->backend->copy_rect(1, part, e(at), part, e(packed), part);
     if (r->rank == 0 && r->comm->n_ranks > 1)
       r->comm->table->send(r->comm, 1, packed, part * sizeof *packed);
     if (r->rank == 1)
       r->comm->table->recv(r->comm, 0, packed, part * sizeof *packed);
     if (r->rank == 1 || r->comm->n_ranks == 1)
-      r->backend->copy_rect(1, part, packed, part, at, part);
+      r->backend->copy_rect(1, part, e(packed), part, e(at), part);
   }
 }
 

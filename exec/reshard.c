@@ -47,24 +47,43 @@ typedef struct {
 } Whole;
 
 static void
-copy_part(const RaReshard *r, const RaParams *params, uint32_t tensor,
-          const Whole *whole, gboolean out)
+copy_rect(gsize n_rows, gsize n_cols, const float *in, gsize in_stride,
+          float *out, gsize out_stride)
+{
+  ra_backend_host_memory()->copy_rect(n_rows, n_cols, ra_host_elems(in),
+                                      in_stride, ra_host_elems(out),
+                                      out_stride);
+}
+
+/* On their way parameters are fp32 in the host's memory, whatever they were. */
+static void
+copy_part(const RaParams *params, uint32_t tensor, const Whole *whole,
+          gboolean out)
 {
   const RaParam *param = ra_params_at(params, tensor);
   const RaRect *rect;
-  float *here, *there;
+  const RaBackend *b = params->backend;
+  g_autofree float *room = NULL;
+  RaElem *here;
+  float *mine, *there;
 
   if (!param)
     return;
   rect = &param->rect;
-  here = params->weights + param->offset;
+  here = ra_elem_at(b, params->weights, param->offset);
+  mine = b->is_host ? ra_host_floats(here)
+                    : (room = g_new(float, ra_param_n(param) + 1));
   there = whole->data + rect->row * whole->cols + rect->col;
+  if (out && room)
+    b->read_elems(ra_param_n(param), here, room);
   if (out)
-    r->backend->copy_rect(rect->n_rows, rect->n_cols, here, rect->n_cols, there,
-                          whole->cols);
+    copy_rect(rect->n_rows, rect->n_cols, mine, rect->n_cols, there,
+              whole->cols);
   else
-    r->backend->copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, here,
-                          rect->n_cols);
+    copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, mine,
+              rect->n_cols);
+  if (!out && room)
+    b->write_elems(ra_param_n(param), room, here);
 }
 
 /* Slices that a rank has asked for before it comes to them: while it copies one
@@ -127,8 +146,8 @@ pass_slice(Inbox *inbox, guint index, const Whole *whole)
   ask(inbox, index);
   if (slice->from == r->gpu) {
     packed = g_new(float, n + 1);
-    r->backend->copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
-                          slice->n_cols);
+    copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
+              slice->n_cols);
     r->world->table->send(r->world, r->rank_of_gpu[slice->to], packed,
                           n * sizeof *packed);
   } else if (slice->to == r->gpu) {
@@ -137,8 +156,8 @@ pass_slice(Inbox *inbox, guint index, const Whole *whole)
     g_assert(c && c->slice == index);
     packed = c->packed;
     r->world->table->wait(r->world, c->request);
-    r->backend->copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
-                          at, whole->cols);
+    copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols, at,
+              whole->cols);
   }
 }
 
@@ -158,11 +177,11 @@ ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
     whole.cols = tensor.cols;
     whole.data = g_new(float, tensor.rows *tensor.cols + 1);
     if (source)
-      copy_part(r, source, i, &whole, TRUE);
+      copy_part(source, i, &whole, TRUE);
     for (; next < r->slices->len && slice_at(r, next)->tensor == i; next++)
       pass_slice(&inbox, next, &whole);
     if (target)
-      copy_part(r, target, i, &whole, FALSE);
+      copy_part(target, i, &whole, FALSE);
     g_free(whole.data);
   }
   return n_ahead;

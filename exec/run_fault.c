@@ -63,7 +63,11 @@ ra_rank_fault(RaRank *rank, RaTaskId task, const char *what)
 static gboolean
 has_finite_params(const RaStage *stage)
 {
-  return ra_cpu_is_finite(stage->params->n, stage->params->weights);
+  g_autofree float *room = NULL;
+  const RaParams *p = stage->params;
+
+  return ra_cpu_is_finite(p->n,
+                          ra_elem_floats(p->backend, p->n, p->weights, &room));
 }
 
 static void

@@ -56,6 +56,20 @@ new_copy(RaRank *rank, uint32_t call, uint32_t v)
   return p;
 }
 
+/* Array @which of @p, from process @from to process 0, in fp32. */
+static void
+pass_array(RaWorld *w, uint32_t from, RaParams *p, RaParamsArray which)
+{
+  gsize n = ra_params_array_n(p, which);
+  g_autofree float *numbers = g_new(float, n + 1);
+
+  if (w->process == from)
+    ra_params_read(p, which, 0, n, numbers);
+  w->table->pass(w, from, numbers, n * sizeof *numbers);
+  if (w->process != from)
+    ra_params_write(p, which, 0, n, numbers);
+}
+
 static void
 fetch(RaRank *rank, uint32_t call, uint32_t v)
 {
@@ -75,9 +89,8 @@ fetch(RaRank *rank, uint32_t call, uint32_t v)
     w->table->pass(w, from, &rank->calls[trainer].n_steps,
                    sizeof rank->calls[trainer].n_steps);
   for (uint32_t a = 0; a < RA_N_PARAMS_ARRAYS; a++)
-    if (ra_params_array(p, (RaParamsArray)a))
-      w->table->pass(w, from, ra_params_array(p, (RaParamsArray)a),
-                     ra_params_array_n(p, (RaParamsArray)a) * sizeof(float));
+    if (ra_params_has(p, (RaParamsArray)a))
+      pass_array(w, from, p, (RaParamsArray)a);
 }
 
 void

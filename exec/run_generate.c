@@ -12,7 +12,8 @@ typedef struct {
   uint32_t *tokens;      /* (n) newest */
   uint32_t *positions;   /* (n) of it */
   uint32_t *chosen;      /* (n) that it makes */
-  float *input;          /* (n, hidden) of the stage before; owned, nullable */
+  void *input;           /* (n, hidden) elements of the stage before; owned,
+                            nullable */
   RaCommRequest *coming; /* for @input; NULL: none */
   RaCommRequest *coming_tokens; /* for @chosen; NULL: none */
 } Step;
@@ -160,7 +161,7 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
 
 /* What leaves @stage for the next. */
 static void
-pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const float *data,
+pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data,
         gsize n_bytes)
 {
   const RaNode *node = ra_run_node(rank->run, task);
@@ -185,10 +186,10 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   RaStage *s = ra_rank_stage(rank, node->call, node->iteration);
   const RaPiece *piece = &d->pieces[stage];
   gsize hidden = s->model->hidden, n = step->n;
-  gsize n_bytes = n * hidden * sizeof(float);
-  g_autofree float *input = g_steal_pointer(&step->input);
-  g_autofree float *out =
-      g_new(float, n *(piece->has_head ? s->model->vocab : hidden) + 1);
+  gsize n_bytes = n * hidden * run->backend->elem_bytes;
+  g_autofree void *input = g_steal_pointer(&step->input);
+  g_autofree void *out = g_malloc(
+      (piece->has_head ? n * s->model->vocab * sizeof(float) : n_bytes) + 1);
 
   if (input)
     rank->forward->table->wait(rank->forward, step->coming);
@@ -284,10 +285,10 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
 
   step->coming = step->coming_tokens = NULL;
   if (stage > 0) {
-    step->input = g_new(float, n + 1);
+    step->input = g_malloc(n * rank->run->backend->elem_bytes + 1);
     step->coming = rank->forward->table->start_recv(
         rank->forward, stage_rank(rank, node->call, stage - 1), step->input,
-        n * sizeof *step->input);
+        n * rank->run->backend->elem_bytes);
     rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
   } else if (d->n_stages > 1 && step->n > 0) {
     step->coming_tokens = rank->backward->table->start_recv(

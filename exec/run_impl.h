@@ -81,7 +81,7 @@ typedef struct {
   RaTaskId task;
   RaComm *comm;           /* borrowed */
   RaCommRequest *request; /* owned */
-  float *data;            /* owned */
+  void *data;             /* elements in the host's memory, owned */
 } RaReceive;
 
 typedef struct {

@@ -7,11 +7,14 @@
 static void
 add_params(const RaParams *p, RaRunMemory *memory)
 {
-  guint64 n_bytes = p->n * sizeof *p->weights;
+  guint64 n_bytes = p->n * p->backend->elem_bytes;
 
   memory->states_bytes += n_bytes;
+  if (p->master)
+    memory->states_bytes += p->n_moments * sizeof *p->master;
   if (p->grads)
-    memory->states_bytes += n_bytes + 2 * p->n_moments * sizeof *p->first;
+    memory->states_bytes +=
+        p->n * sizeof *p->grads + 2 * p->n_moments * sizeof *p->first;
   memory->host_bytes += p->pinned ? n_bytes : 0;
 }
 

@@ -175,12 +175,12 @@ ra_rank_copy(RaRank *rank, RaTaskId task)
   if (!c->is_in || !(node->what & RA_COPY_PARAMETERS))
     return;
   params = ra_rank_stage(rank, node->call, node->iteration)->params;
-  n_bytes = params->n * sizeof *params->weights;
+  n_bytes = params->n * run->backend->elem_bytes;
   if (node->kind == RA_NODE_OFFLOAD) {
     if (!params->pinned)
-      params->pinned = g_malloc(n_bytes + 1);
-    memcpy(params->pinned, params->weights, n_bytes);
+      params->pinned = run->backend->alloc_host(n_bytes);
+    run->backend->read(params->pinned, params->weights, n_bytes);
   } else if (params->pinned) {
-    memcpy(params->weights, params->pinned, n_bytes);
+    run->backend->write(params->weights, params->pinned, n_bytes);
   }
 }

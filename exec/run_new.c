@@ -203,8 +203,8 @@ add_params(RaRank *rank, uint32_t call)
     if (copy != call) {
       c->params[v] = rank->calls[copy].params[v];
     } else {
-      c->params[v] = ra_params_new(run->tables[wc->model], p,
-                                   ra_call_plan_rank(p, &c->coord));
+      c->params[v] = ra_params_new_on(run->backend, run->tables[wc->model], p,
+                                      ra_call_plan_rank(p, &c->coord));
       ra_params_seed(c->params[v], run->options.seed);
       if (weights)
         ra_weights_read(weights, c->params[v]);
@@ -245,7 +245,7 @@ add_slices(RaRun *run, uint32_t source, uint32_t call)
 static void
 begin_rank(RaRank *rank, uint32_t n_threads)
 {
-  rank->slabs = ra_slabs_new();
+  rank->slabs = ra_slabs_new(rank->run->backend);
   rank->params = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
   rank->pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
   rank->receives = g_array_new(FALSE, FALSE, sizeof(RaReceive));

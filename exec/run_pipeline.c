@@ -1,6 +1,7 @@
 /* Forwards, backwards and the messages between stages. */
 #include "config.h"
 
+#include "exec/device_comm.h"
 #include "exec/run_impl.h"
 #include "exec/stage_impl.h"
 
@@ -150,11 +151,11 @@ start_receive(RaRank *rank, RaTaskId task)
             run->tables[c->model]->model->hidden;
   RaReceive r = {.task = task,
                  .comm = back ? rank->backward : rank->forward,
-                 .data = g_new(float, n + 1)};
+                 .data = g_malloc(n * rank->run->backend->elem_bytes + 1)};
 
   r.request = r.comm->table->start_recv(
       r.comm, peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp),
-      r.data, n * sizeof *r.data);
+      r.data, n * run->backend->elem_bytes);
   g_array_append_val(rank->receives, r);
 }
 
@@ -184,7 +185,7 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 
 /* What has come for @task: (transfer full) (nullable), %NULL: it begins with
  * nobody's. */
-static float *
+static void *
 receive(RaRank *rank, RaTaskId task)
 {
   for (guint i = 0; i < rank->receives->len; i++) {
@@ -208,7 +209,7 @@ ra_rank_forward(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(run, task);
   int kind = run->workload->calls[node->call].kind;
   RaMicroBatch *micro = begin_micro_batch(rank, task, &work->piece);
-  g_autofree float *input = NULL;
+  g_autofree void *input = NULL;
   g_autofree uint32_t *slots = NULL;
   RaCache *cache = NULL;
 
@@ -242,7 +243,7 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
   const RaTaskGraph *g = run->graph;
   const RaWork *work = &g->works[g->work[task]];
   RaMicroBatch *micro = micro_of(rank, task);
-  g_autofree float *received = NULL;
+  g_autofree void *received = NULL;
 
   if (!micro->pass->d && !micro->pass->piece.has_head)
     received = receive(rank, task);
@@ -251,7 +252,7 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
     ra_rank_loss(rank, task, micro, TRUE);
   }
   ra_pass_backward(micro->pass, &work->piece,
-                   received ? received : micro->d_output);
+                   received ? received : (void *)micro->d_output);
   if (micro->pass->piece.has_embedding && work->piece.has_embedding)
     ra_micro_batch_clear(micro);
 }
@@ -263,8 +264,8 @@ message_bytes(const RaMicroBatch *micro)
   const RaStage *s = micro->pass->stage;
   uint64_t n = (uint64_t)micro->tokens->n_tokens * s->model->hidden;
 
-  return s->sequence_parallel ? (n * sizeof(float) + s->n_tp - 1) / s->n_tp
-                              : n * sizeof(float);
+  n *= s->backend->elem_bytes;
+  return s->sequence_parallel ? (n + s->n_tp - 1) / s->n_tp : n;
 }
 
 void
@@ -277,14 +278,14 @@ ra_rank_send(RaRank *rank, RaTaskId task)
   gboolean back = g->stream[task] == RA_STREAM_PP_SEND_BACK;
   RaMicroBatch *micro = micro_of(rank, task);
   RaComm *comm = back ? rank->backward : rank->forward;
-  const float *data =
+  const RaElem *data =
       back ? micro->pass->d : micro->pass->inputs[micro->pass->piece.n_layers];
   gsize n = ra_stage_n_rows(micro->pass->stage, micro->tokens->n_tokens) *
             micro->pass->stage->model->hidden;
 
-  comm->table->send(comm,
-                    peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp),
-                    data, n * sizeof *data);
+  ra_device_send(run->backend, comm,
+                 peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp),
+                 data, n * run->backend->elem_bytes);
   ra_rank_set_op(rank, task, RA_OP_SEND, message_bytes(micro), 0);
   /* Nothing needs the micro-batch here any more. */
   if (back || run->workload->calls[call].kind != RA_CALL_TRAIN)

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "exec/device_comm.h"
 #include "exec/run_impl.h"
 #include "exec/shards.h"
 #include "exec/stage_impl.h"
@@ -87,11 +87,18 @@ ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params)
     ra_params_cut(params, &(RaCut){data, n}, &(RaCut){data / ep, n / ep});
 }
 
+/* On a device it is done at once; a sum of all serves as one that is scattered.
+ */
 static void
-start_reduce(RaPending *pending, gboolean scatter, float *data, gsize n)
+start_reduce(const RaBackend *backend, RaPending *pending, gboolean scatter,
+             float *data, gsize n)
 {
   const RaCommTable *table = pending->comm->table;
 
+  if (!backend->is_host) {
+    ra_device_all_reduce_f32(backend, pending->comm, data, n);
+    return;
+  }
   g_ptr_array_add(
       pending->requests,
       scatter ? table->start_reduce_scatter(pending->comm, data, n)
@@ -133,8 +140,8 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
         is_others(c, run, experts))
       continue;
     if (at.end > at.begin && (scatter || run->all.begin != at.end)) {
-      start_reduce(&pending, scatter, params->grads + at.begin,
-                   at.end - at.begin);
+      start_reduce(rank->run->backend, &pending, scatter,
+                   params->grads + at.begin, at.end - at.begin);
       at.begin = at.end;
     }
     at.begin = at.end > at.begin ? at.begin : run->all.begin;
@@ -142,13 +149,13 @@ ra_rank_reduce(RaRank *rank, RaTaskId task)
     n += run->all.end - run->all.begin;
   }
   if (at.end > at.begin)
-    start_reduce(&pending, scatter, params->grads + at.begin,
-                 at.end - at.begin);
+    start_reduce(rank->run->backend, &pending, scatter,
+                 params->grads + at.begin, at.end - at.begin);
   ra_rank_set_op(rank, task, scatter ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE,
                  n * sizeof(float), pending.comm->n_ranks);
   if (pending.requests->len > 0)
     g_array_append_val(rank->pending, pending);
-  else /* a rank with no row of the vocabulary */
+  else /* it is done, or a rank has no row of the vocabulary */
     g_ptr_array_unref(pending.requests);
 }
 
@@ -165,17 +172,17 @@ ra_rank_gather(RaRank *rank, RaTaskId task)
 
   for (uint32_t i = 0; i < params->n_runs; i++) {
     const RaParamRun *run = &params->runs[i];
-    float *scratch;
+    void *scratch;
 
     if (is_others(c, run, experts))
       continue;
     scratch = ra_stage_take(stage, ra_shards_scratch(run));
-    ra_shards_gather(comm, run, params->weights, scratch);
+    ra_shards_gather(comm, run, params, scratch);
     ra_stage_give(stage, scratch);
     n += run->all.end - run->all.begin;
   }
-  ra_rank_set_op(rank, task, RA_OP_ALL_GATHER, n * sizeof(float),
-                 comm->n_ranks);
+  ra_rank_set_op(rank, task, RA_OP_ALL_GATHER,
+                 n * rank->run->backend->elem_bytes, comm->n_ranks);
 }
 
 void
@@ -188,8 +195,9 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
 
   if (!table) /* a rank may have no row of the vocabulary */
     return;
-  ra_comm_all_reduce(c->ends, RA_REDUCE_SUM,
-                     stage->params->grads + table->offset, ra_param_n(table));
+  ra_device_all_reduce_f32(rank->run->backend, c->ends,
+                           stage->params->grads + table->offset,
+                           ra_param_n(table));
   ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE,
                  ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }
@@ -276,7 +284,8 @@ leave_version(RaRank *rank, RaTaskId task, RaRankCall *c)
     return;
   c->n_left = node->iteration + 1;
   to = c->params[1 + node->iteration % (c->n_versions - 1)];
-  memcpy(to->weights, from->weights, from->n * sizeof *from->weights);
+  rank->run->backend->copy(to->weights, from->weights,
+                           from->n * rank->run->backend->elem_bytes);
 }
 
 /* Steps what this rank owns; runs whose gradients and whose moments lie behind
@@ -284,6 +293,7 @@ leave_version(RaRank *rank, RaTaskId task, RaRankCall *c)
 static gsize
 step_own(RaRank *rank, RaRankCall *c, RaParams *p, const RaCpuAdamw *adamw)
 {
+  const RaBackend *b = rank->run->backend;
   gsize n_dense = 0, n_experts = 0, n_dense_ranks = 1, n_expert_ranks = 1;
 
   for (uint32_t i = 0; i < p->n_runs;) {
@@ -304,9 +314,10 @@ step_own(RaRank *rank, RaRankCall *c, RaParams *p, const RaCpuAdamw *adamw)
         n_dense_ranks = p->runs[i].n_ranks;
       }
     }
-    rank->run->backend->adamw(end - at, adamw, c->n_steps, c->clip_scale,
-                              p->grads + at, p->weights + at,
-                              p->first + moments, p->second + moments);
+    b->adamw(end - at, adamw, c->n_steps, c->clip_scale, p->grads + at,
+             ra_elem_at(b, p->weights, at),
+             p->master ? p->master + moments : NULL, p->first + moments,
+             p->second + moments);
   }
   return (n_dense + n_dense_ranks - 1) / n_dense_ranks +
          (n_experts + n_expert_ranks - 1) / n_expert_ranks;
@@ -330,6 +341,6 @@ ra_rank_step(RaRank *rank, RaTaskId task)
   leave_version(rank, task, c);
   c->n_steps++;
   n = step_own(rank, c, params, adamw);
-  memset(params->grads, 0, params->n * sizeof *params->grads);
+  run->backend->zero(params->grads, params->n * sizeof *params->grads);
   ra_rank_set_op(rank, task, RA_OP_OPTIMIZER, n, 0);
 }

@@ -1,7 +1,6 @@
 #include "config.h"
 
-#include <string.h>
-
+#include "exec/device_comm.h"
 #include "exec/shards.h"
 
 /* Whether @b, which lies behind @a, is of its run. */
@@ -52,24 +51,27 @@ ra_shards_scratch(const RaParamRun *run)
 }
 
 void
-ra_shards_gather(RaComm *comm, const RaParamRun *run, float *values,
-                 float *scratch)
+ra_shards_gather(RaComm *comm, const RaParamRun *run, RaParams *params,
+                 RaElem *scratch)
 {
+  const RaBackend *b = params->backend;
   gsize n = run->all.end - run->all.begin, n_ranks = comm->n_ranks;
   gsize part = (n + n_ranks - 1) / n_ranks;
-  float *all = values + run->all.begin, *own = values + run->own.begin;
+  RaElem *all = ra_elem_at(b, params->weights, run->all.begin);
+  RaElem *own = ra_elem_at(b, params->weights, run->own.begin);
+  RaElem *mine;
 
   if (n % n_ranks == 0) {
-    comm->table->all_gather(comm, own, all, part * sizeof *all);
+    ra_device_all_gather(b, comm, own, all, part * b->elem_bytes);
     return;
   }
-  memcpy(scratch + comm->rank * part, own,
-         (run->own.end - run->own.begin) * sizeof *all);
-  comm->table->all_gather(comm, scratch + comm->rank * part, scratch,
-                          part * sizeof *all);
+  mine = ra_elem_at(b, scratch, comm->rank * part);
+  b->copy(mine, own, (run->own.end - run->own.begin) * b->elem_bytes);
+  ra_device_all_gather(b, comm, mine, scratch, part * b->elem_bytes);
   for (gsize rank = 0; rank < n_ranks; rank++) {
     gsize begin = n * rank / n_ranks, end = n * (rank + 1) / n_ranks;
 
-    memcpy(all + begin, scratch + rank * part, (end - begin) * sizeof *all);
+    b->copy(ra_elem_at(b, all, begin), ra_elem_at(b, scratch, rank * part),
+            (end - begin) * b->elem_bytes);
   }
 }

@@ -30,12 +30,13 @@ typedef struct {
 /* @dense, @experts: who shares these. */
 void ra_params_cut(RaParams *params, const RaCut *dense, const RaCut *experts);
 
-/* Gathers @run of @values, of which each rank of @comm has its part, in place;
- * @scratch: (nullable): room for (n_ranks) parts, where they are not alike. */
-void ra_shards_gather(RaComm *comm, const RaParamRun *run, float *values,
-                      float *scratch);
+/* Gathers @run of the weights of @params, of which each rank of @comm has its
+ * part, in place; @scratch: (nullable): room for (n_ranks) parts, where they
+ * are not alike. */
+void ra_shards_gather(RaComm *comm, const RaParamRun *run, RaParams *params,
+                      RaElem *scratch);
 
-/* Floats of that room; 0: none is needed. */
+/* Elements of that room; 0: none is needed. */
 gsize ra_shards_scratch(const RaParamRun *run);
 
 #endif

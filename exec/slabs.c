@@ -1,34 +1,33 @@
 #include "config.h"
 
-#include <string.h>
-
-#include "exec/floats.h"
 #include "exec/slabs.h"
 
-/* Before a slab stands what it is; 16 floats keep the rest on a cache line of
- * its own. */
-#define HEAD_FLOATS 16
+/* A slab begins on a cache line of its own. */
+#define LINE_BYTES 64
 
 typedef struct {
-  gsize size; /* elements it has room for */
-  gsize n;    /* asked for, while it is out */
-} Head;
-
-G_STATIC_ASSERT(sizeof(Head) <= HEAD_FLOATS * sizeof(float));
+  void *memory; /* of the back end, owned */
+  gsize size;   /* bytes it has room for */
+  gsize n;      /* asked for, while it is out */
+} Slab;
 
 struct _RaSlabs {
   guint n_refs;
-  GPtrArray *free; /* of heads, owned */
+  const RaBackend *backend; /* borrowed */
+  GPtrArray *free;          /* of Slab, owned */
+  GHashTable *out;          /* of Slab by where it begins, owned */
   guint64 out_bytes, most_bytes, bytes;
 };
 
 RaSlabs *
-ra_slabs_new(void)
+ra_slabs_new(const RaBackend *backend)
 {
   RaSlabs *s = g_new0(RaSlabs, 1);
 
   s->n_refs = 1;
-  s->free = g_ptr_array_new_with_free_func(g_free);
+  s->backend = backend;
+  s->free = g_ptr_array_new();
+  s->out = g_hash_table_new(NULL, NULL);
   return s;
 }
 
@@ -44,7 +43,12 @@ ra_slabs_unref(RaSlabs *slabs)
 {
   if (!slabs || --slabs->n_refs > 0)
     return;
+  for (guint i = 0; i < slabs->free->len; i++) {
+    slabs->backend->free(((Slab *)slabs->free->pdata[i])->memory);
+    g_free(slabs->free->pdata[i]);
+  }
   g_ptr_array_unref(slabs->free);
+  g_hash_table_unref(slabs->out);
   g_free(slabs);
 }
 
@@ -59,51 +63,61 @@ rounded(gsize n)
   return (n + step - 1) / step * step;
 }
 
-/* The smallest free slab for @n elements, or a new one.  One that is much
+/* Where what is taken of @slab begins. */
+static void *
+begin_of(const Slab *slab)
+{
+  guintptr at = (guintptr)slab->memory + LINE_BYTES - 1;
+
+  return (void *)(at - at % LINE_BYTES);
+}
+
+/* The smallest free slab for @n bytes, or a new one.  One that is much
  * larger is kept for who needs it. */
-static Head *
+static Slab *
 find(RaSlabs *slabs, gsize n)
 {
   guint best = slabs->free->len;
-  Head *head;
+  Slab *slab;
 
   for (guint i = 0; i < slabs->free->len; i++) {
-    gsize size = ((Head *)slabs->free->pdata[i])->size;
+    gsize size = ((Slab *)slabs->free->pdata[i])->size;
 
-    if (size >= n && size <= 2 * n + 1024 &&
+    if (size >= n && size <= 2 * n + 4096 &&
         (best == slabs->free->len ||
-         size < ((Head *)slabs->free->pdata[best])->size))
+         size < ((Slab *)slabs->free->pdata[best])->size))
       best = i;
   }
   if (best < slabs->free->len)
     return g_ptr_array_steal_index_fast(slabs->free, best);
-  head = (Head *)(void *)ra_floats_new(rounded(n) + HEAD_FLOATS);
-  head->size = rounded(n);
-  slabs->bytes += head->size * sizeof(float);
-  return head;
+  slab = g_new(Slab, 1);
+  slab->size = rounded(n);
+  slab->memory = slabs->backend->alloc(slab->size + LINE_BYTES);
+  slabs->bytes += slab->size;
+  return slab;
 }
 
-float *
-ra_slabs_take(RaSlabs *slabs, gsize n)
+void *
+ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
 {
-  Head *head = find(slabs, n);
+  Slab *slab = find(slabs, n_bytes);
 
-  head->n = n;
-  slabs->out_bytes += n * sizeof(float);
+  slab->n = n_bytes;
+  slabs->out_bytes += n_bytes;
   slabs->most_bytes = MAX(slabs->most_bytes, slabs->out_bytes);
-  return (float *)(void *)head + HEAD_FLOATS;
+  g_hash_table_insert(slabs->out, begin_of(slab), slab);
+  return begin_of(slab);
 }
 
 void
-ra_slabs_give(RaSlabs *slabs, float *slab)
+ra_slabs_give(RaSlabs *slabs, void *slab)
 {
-  Head *head;
+  gpointer given;
 
-  if (!slab)
+  if (!slab || !g_hash_table_steal_extended(slabs->out, slab, NULL, &given))
     return;
-  head = (Head *)(void *)(slab - HEAD_FLOATS);
-  slabs->out_bytes -= head->n * sizeof(float);
-  g_ptr_array_add(slabs->free, head);
+  slabs->out_bytes -= ((Slab *)given)->n;
+  g_ptr_array_add(slabs->free, given);
 }
 
 guint64

@@ -1,4 +1,4 @@
-/* Slabs: memory of fp32 that a rank takes and gives back, pass by pass.
+/* Slabs: memory of a device that a rank takes and gives back, pass by pass.
  *
  * What is given back is taken again: memory that the system has just given
  * costs a fault a page, more than most ops.  So that passes of unlike lengths
@@ -6,29 +6,29 @@
  * stages of a rank share its slabs, as it runs one call at a time.  One thread
  * at a time.
  *
- *     g_autoptr(RaSlabs) slabs = ra_slabs_new();
- *     float *x = ra_slabs_take(slabs, n);
+ *     g_autoptr(RaSlabs) slabs = ra_slabs_new(backend);
+ *     float *x = ra_slabs_take(slabs, n * sizeof *x);
  *     ra_slabs_give(slabs, x);
  */
 #ifndef RA_EXEC_SLABS_H
 #define RA_EXEC_SLABS_H
 
-#include <glib.h>
+#include "exec/backend.h"
 
 typedef struct _RaSlabs RaSlabs;
 
-/* (transfer full): ra_slabs_unref() it */
-RaSlabs *ra_slabs_new(void);
+/* (transfer full): of memory of @backend, borrowed; ra_slabs_unref() it */
+RaSlabs *ra_slabs_new(const RaBackend *backend);
 RaSlabs *ra_slabs_ref(RaSlabs *slabs);
 /* Frees them with the last reference; by then all are given back. */
 void ra_slabs_unref(RaSlabs *slabs);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSlabs, ra_slabs_unref)
 
-/* @n elements of any value, on cache lines of their own.  Cost: O(slabs that
- * are free). */
-float *ra_slabs_take(RaSlabs *slabs, gsize n);
+/* @n_bytes of any value, on cache lines of their own.  Cost: O(slabs that are
+ * free). */
+void *ra_slabs_take(RaSlabs *slabs, gsize n_bytes);
 /* @slab: (nullable) */
-void ra_slabs_give(RaSlabs *slabs, float *slab);
+void ra_slabs_give(RaSlabs *slabs, void *slab);
 
 /* Bytes asked for that were out at one time, at most. */
 guint64 ra_slabs_most_bytes(const RaSlabs *slabs);

@@ -28,6 +28,19 @@ ra_stage_supports(const RaModel *model, GError **error)
   return FALSE;
 }
 
+static float *
+new_rope_table(const RaStage *s)
+{
+  gsize n = (gsize)s->n_positions * s->model->head_dim;
+  g_autofree float *made = g_new(float, n + 1);
+  float *table = s->backend->alloc(n * sizeof *table);
+
+  ra_cpu_rope_table(s->n_positions, s->model->head_dim, s->numerics.rope_theta,
+                    made);
+  s->backend->write(table, made, n * sizeof *table);
+  return table;
+}
+
 RaStage *
 ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
              RaComm *tp, uint32_t recompute, uint32_t n_positions,
@@ -50,9 +63,8 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->n_tp = n_tp;
   s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
   s->n_positions = n_positions;
-  s->cos_sin = g_new(float, (gsize)n_positions * m->head_dim + 1);
-  ra_cpu_rope_table(n_positions, m->head_dim, numerics->rope_theta, s->cos_sin);
-  s->slabs = ra_slabs_new();
+  s->cos_sin = new_rope_table(s);
+  s->slabs = ra_slabs_new(backend);
   ra_stage_leave(s, 0, 0);
   return s;
 }
@@ -65,7 +77,7 @@ ra_stage_free(RaStage *stage)
   if (stage->ops)
     g_array_unref(stage->ops);
   ra_slabs_unref(stage->slabs);
-  g_free(stage->cos_sin);
+  stage->backend->free(stage->cos_sin);
   g_free(stage);
 }
 
@@ -108,25 +120,33 @@ ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs)
   stage->slabs = ra_slabs_ref(slabs);
 }
 
-float *
+RaElem *
 ra_stage_take(RaStage *stage, gsize n)
 {
-  return ra_slabs_take(stage->slabs, n);
+  return ra_slabs_take(stage->slabs, n * stage->backend->elem_bytes);
+}
+
+void *
+ra_stage_take_bytes(RaStage *stage, gsize n_bytes)
+{
+  return ra_slabs_take(stage->slabs, n_bytes);
 }
 
 void
-ra_stage_give(RaStage *stage, float *slab)
+ra_stage_give(RaStage *stage, void *slab)
 {
   ra_slabs_give(stage->slabs, slab);
 }
 
-const float *
+const RaElem *
 ra_stage_weight(const RaStage *stage, RaTensorKind kind, gint32 layer,
                 gboolean bias)
 {
   const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
 
-  return param ? stage->params->weights + param->offset : NULL;
+  return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
+                             param->offset)
+               : NULL;
 }
 
 float *
@@ -160,12 +180,14 @@ head_param(const RaStage *stage)
   return ra_params_find(stage->params, kind, RA_TENSOR_NO_LAYER, FALSE);
 }
 
-const float *
+const RaElem *
 ra_stage_head_weight(const RaStage *stage)
 {
   const RaParam *param = head_param(stage);
 
-  return param ? stage->params->weights + param->offset : NULL;
+  return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
+                             param->offset)
+               : NULL;
 }
 
 float *
@@ -187,7 +209,8 @@ ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
   c->n_positions = n_positions;
   c->n_layers = n_layers;
   c->width = (gsize)stage->kv_heads * stage->model->head_dim;
-  n = n_layers * (gsize)n_slots * n_positions * c->width;
+  n = n_layers * (gsize)n_slots * n_positions * c->width *
+      stage->backend->elem_bytes;
   c->slabs = ra_slabs_ref(stage->slabs);
   c->k = ra_slabs_take(c->slabs, n);
   c->v = ra_slabs_take(c->slabs, n);

@@ -78,7 +78,7 @@ typedef struct {
   gboolean sequence_parallel; /* they share the rows between products too */
   uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
   uint32_t n_positions;       /* longest sequence */
-  float *cos_sin;             /* (n_positions, head_dim) owned */
+  float *cos_sin;             /* (n_positions, head_dim) of the device, owned */
   uint32_t n_ops;             /* that the task at hand has run */
   uint32_t n_ahead;   /* rows of experts asked for before any was packed */
   RaBadOp bad;        /* the first of them that made what is not finite */
@@ -91,19 +91,19 @@ typedef struct {
 /* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
  * (1) with sequence parallelism the rank's rows. */
 typedef struct {
-  float *normed;      /* (hidden) input of q, k, v */
+  RaElem *normed;     /* (hidden) input of q, k, v */
   float *inv;         /* (1) */
-  float *qkv;         /* ((q_heads + 2 kv_heads) head_dim) turned */
-  float *heads;       /* ((q_heads + kv_heads) head_dim) q and k before their
+  RaElem *qkv;        /* ((q_heads + 2 kv_heads) head_dim) turned */
+  RaElem *heads;      /* ((q_heads + kv_heads) head_dim) q and k before their
                         norms; nothing without them */
   float *heads_inv;   /* (q_heads + kv_heads) likewise */
-  float *attended;    /* (q_heads head_dim) */
+  RaElem *attended;   /* (q_heads head_dim) */
   float *lse;         /* (q_heads) */
-  float *middle;      /* (hidden) after attention */
-  float *mlp_normed;  /* (hidden) */
+  RaElem *middle;     /* (hidden) after attention */
+  RaElem *mlp_normed; /* (hidden) */
   float *mlp_inv;     /* (1) */
-  float *gate_up;     /* (2 ffn) */
-  float *active;      /* (ffn) */
+  RaElem *gate_up;    /* (2 ffn) */
+  RaElem *active;     /* (ffn) */
   RaExperts *experts; /* in place of the last two, owned; NULL: dense, or not
                          run */
 } RaLayerKept;
@@ -114,17 +114,20 @@ typedef struct {
   const RaTokens *tokens; /* borrowed */
   gboolean keep;          /* for a backward */
   GPtrArray *slabs;       /* memory, given back to the stage */
-  float **inputs;         /* (n_layers + 1) (rows, hidden) each: what goes
+  RaElem **inputs;        /* (n_layers + 1) (rows, hidden) each: what goes
                              into a layer, and out of the last */
   RaLayerKept *layers;    /* (n_layers), or one that all share */
-  float *head_normed;     /* (rows, hidden) with the head */
+  RaElem *head_normed;    /* (rows, hidden) with the head */
   float *head_inv;        /* (rows) likewise */
-  float *logits;          /* (tokens, vocabulary of this rank) */
-  float *log_prob;        /* (tokens) of the targets, with an lm head */
-  float *lse;             /* (tokens) likewise */
-  float *values;          /* (tokens) with a value head */
-  float *d;               /* (rows, hidden) gradient, while the backward runs */
-  float *scratch;         /* (rows, hidden) of a recomputation */
+  RaElem *logits;         /* (tokens, vocabulary of this rank) */
+  float *made;            /* (tokens) of the device: what the head makes, and
+                             with an lm head (tokens) */
+  float *lse;             /* of their logits */
+  float *numbers;         /* (tokens) made, in the host's memory */
+  const float *log_prob;  /* of the targets, with an lm head; numbers */
+  const float *values;    /* with a value head; numbers */
+  RaElem *d;              /* (rows, hidden) gradient, while the backward runs */
+  RaElem *scratch;        /* (rows, hidden) of a recomputation */
 } RaPass;
 
 /* Keys and values of the sequences of a replica, on one stage. */
@@ -134,8 +137,8 @@ typedef struct {
   uint32_t n_layers;    /* of the stage's pieces */
   gsize width;          /* kv_heads head_dim */
   RaSlabs *slabs;       /* of the stage; a reference */
-  float *k;             /* (n_layers, n_slots, n_positions, width) a slab */
-  float *v;             /* likewise */
+  RaElem *k;            /* (n_layers, n_slots, n_positions, width) a slab */
+  RaElem *v;            /* likewise */
 } RaCache;
 
 /* Whether the executor runs models like @model; @error: RA_ERROR_INPUT, without
@@ -175,8 +178,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
 
 /**
  * ra_pass_forward:
- * @input: (nullable): (rows, hidden) from the stage before; %NULL with the
- *   embedding
+ * @input: (nullable): (rows, hidden) elements from the stage before, in the
+ *   host's memory; %NULL with the embedding
  * @cache: (nullable): of generation: keys and values go there too
  * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache
  *
@@ -185,22 +188,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
  *
  * Returns: (transfer none): (rows, hidden) for the next stage
  */
-const float *ra_pass_forward(RaPass *pass, const float *input, RaCache *cache,
-                             const uint32_t *slots);
+const RaElem *ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
+                              const uint32_t *slots);
 
 /**
  * ra_pass_backward:
  * @part: (nullable): layers of the pass's piece, of a backward that comes in
  *   parts, last layers first; %NULL: all
- * @d_output: (rows, hidden) gradient of the output; with the head (tokens) of
- *   log_prob or values; read by the first part
+ * @d_output: (rows, hidden) gradient of the output, elements; with the head
+ *   (tokens) of log_prob or values, fp32; in the host's memory, read by the
+ *   first part
  *
  * Adds to the gradients of the parameters.  Once a pass that keeps.
  *
  * Returns: (transfer none): (rows, hidden) gradient of what goes into @part
  */
-const float *ra_pass_backward(RaPass *pass, const RaPiece *part,
-                              const float *d_output);
+const RaElem *ra_pass_backward(RaPass *pass, const RaPiece *part,
+                               const void *d_output);
 
 /* What follows is recorded as block @block's, of layer @layer; steps count on
  * where it was that already. */
@@ -210,7 +214,7 @@ void ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer);
 void ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group);
 
 /* (n_sequences, vocab): logits of each sequence's last token, all ranks'.
- * @out_logits: (out): dense. */
+ * @out_logits: (out): dense, in the host's memory. */
 void ra_pass_last_logits(RaPass *pass, float *out_logits);
 
 /**
@@ -219,14 +223,16 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
  * @slots: (n) of the cache
  * @tokens: (n) the newest token of each; may be %NULL without the embedding
  * @positions: (n) of that token: as many are cached
- * @input: (nullable): (n, hidden); %NULL with the embedding
- * @out: (n, hidden), or with the head (n, vocab) logits
+ * @input: (nullable): (n, hidden) elements; %NULL with the embedding
+ * @out: (n, hidden) elements, or with the head (n, vocab) logits, fp32
+ *
+ * Both are in the host's memory.
  *
  * One step of generation through @piece.
  */
 void ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                      uint32_t n, const uint32_t *slots, const uint32_t *tokens,
-                     const uint32_t *positions, const float *input, float *out);
+                     const uint32_t *positions, const void *input, void *out);
 
 /* (transfer full): for @n_slots sequences of at most @n_positions tokens. */
 RaCache *ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,

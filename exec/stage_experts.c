@@ -24,6 +24,16 @@ struct _RaExperts {
   float *back;      /* (n_sent, hidden) what the experts made of each */
 };
 
+/* Rows are worked on by the host itself: on a device there are no experts yet,
+ * see ra_stage_supports(). */
+static float *
+take(RaStage *s, gsize n)
+{
+  return ra_host_floats(ra_stage_take(s, n));
+}
+
+#define ELEMS ra_host_elems
+
 static gsize
 top_k(const RaExperts *e)
 {
@@ -289,7 +299,7 @@ multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
 {
   RaStage *s = e->stage;
   double start = ra_stage_begin(s);
-  const float *weight = ra_stage_weight(s, kind, layer, FALSE);
+  const float *weight = ra_host_floats(ra_stage_weight(s, kind, layer, FALSE));
   float *grad =
       product == PRODUCT_WEIGHT ? ra_stage_grad(s, kind, layer, FALSE) : NULL;
   gsize visited = 0, rows;
@@ -299,14 +309,14 @@ multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
 
     visited += m > 0;
     if (m > 0 && product == PRODUCT)
-      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, a, k,
-                       weight + at, k, 0, out, n);
+      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, ELEMS(a), k,
+                       ELEMS(weight + at), k, 0, ELEMS(out), n);
     else if (m > 0 && product == PRODUCT_INPUT)
-      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, k, n, a, n, weight + at,
-                       k, 0, out, k);
+      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, k, n, ELEMS(a), n,
+                       ELEMS(weight + at), k, 0, ELEMS(out), k);
     else if (m > 0)
-      s->backend->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, a, n, b, k, 1,
-                       grad + at, k);
+      s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, ELEMS(a),
+                           n, ELEMS(b), k, 1, grad + at, k);
     a += m * (product == PRODUCT ? k : n);
     b = b ? b + m * k : NULL;
     out = out ? out + m * (product == PRODUCT ? n : k) : NULL;
@@ -336,8 +346,8 @@ experts_new(RaStage *s, gsize t)
   e->choice = g_new(uint32_t, e->n_sent + 1);
   e->place = g_new(uint32_t, e->n_sent + 1);
   e->counts = g_new(uint32_t, s->n_ep * (gsize)m->n_experts);
-  e->probs = ra_stage_take(s, t * m->n_experts);
-  e->gates = ra_stage_take(s, e->n_sent);
+  e->probs = take(s, t * m->n_experts);
+  e->gates = take(s, e->n_sent);
   return e;
 }
 
@@ -362,28 +372,30 @@ ra_experts_free(RaExperts *experts)
 }
 
 RaExperts *
-ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const float *x,
-                   float *out)
+ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *in,
+                   RaElem *made_of)
 {
+  const float *x = ra_host_floats(in);
+  float *out = ra_host_floats(made_of);
   RaExperts *e = experts_new(stage, t);
   gsize hidden = stage->model->hidden, ffn = stage->expert_ffn;
   float *made;
 
-  ra_stage_linear(stage, t, stage->model->n_experts, hidden, x,
+  ra_stage_linear(stage, t, stage->model->n_experts, hidden, in,
                   ra_stage_weight(stage, RA_TENSOR_ROUTER, layer, FALSE), NULL,
-                  e->probs);
+                  ELEMS(e->probs));
   route(e);
   count(e);
-  e->in = ra_stage_take(stage, e->n_rows * hidden);
-  e->gate_up = ra_stage_take(stage, e->n_rows * 2 * ffn);
-  e->active = ra_stage_take(stage, e->n_rows * ffn);
-  e->back = ra_stage_take(stage, e->n_sent * hidden);
+  e->in = take(stage, e->n_rows * hidden);
+  e->gate_up = take(stage, e->n_rows * 2 * ffn);
+  e->active = take(stage, e->n_rows * ffn);
+  e->back = take(stage, e->n_sent * hidden);
   spread(e, x, NULL, e->back); /* free until the rows are back */
   exchange(e, e->back, e->in, TRUE);
   multiply(e, layer, RA_TENSOR_GATE, PRODUCT, 2 * ffn, hidden, e->in, NULL,
            e->gate_up);
-  ra_stage_swiglu(stage, e->n_rows, ffn, e->gate_up, e->active);
-  made = ra_stage_take(stage, e->n_rows * hidden);
+  ra_stage_swiglu(stage, e->n_rows, ffn, ELEMS(e->gate_up), ELEMS(e->active));
+  made = take(stage, e->n_rows * hidden);
   multiply(e, layer, RA_TENSOR_DOWN, PRODUCT, hidden, ffn, e->active, NULL,
            made);
   exchange(e, e->back, made, FALSE);
@@ -435,14 +447,15 @@ rows_backward(const RaExperts *e, gint32 layer, const float *d_made,
 {
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, ffn = s->expert_ffn;
-  float *d_active = ra_stage_take(s, e->n_rows * 3 * ffn);
+  float *d_active = take(s, e->n_rows * 3 * ffn);
   float *d_gate_up = d_active + e->n_rows * ffn;
 
   multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_INPUT, hidden, ffn, d_made, NULL,
            d_active);
   multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_WEIGHT, hidden, ffn, d_made,
            e->active, NULL);
-  ra_stage_swiglu_backward(s, e->n_rows, ffn, e->gate_up, d_active, d_gate_up);
+  ra_stage_swiglu_backward(s, e->n_rows, ffn, ELEMS(e->gate_up),
+                           ELEMS(d_active), ELEMS(d_gate_up));
   multiply(e, layer, RA_TENSOR_GATE, PRODUCT_INPUT, 2 * ffn, hidden, d_gate_up,
            NULL, d_in);
   multiply(e, layer, RA_TENSOR_GATE, PRODUCT_WEIGHT, 2 * ffn, hidden, d_gate_up,
@@ -451,21 +464,23 @@ rows_backward(const RaExperts *e, gint32 layer, const float *d_made,
 }
 
 void
-ra_experts_backward(const RaExperts *e, gint32 layer, const float *x,
-                    const float *d_out, float *d_x)
+ra_experts_backward(const RaExperts *e, gint32 layer, const RaElem *in,
+                    const RaElem *d_made, RaElem *d_in_of)
 {
+  const float *d_out = ra_host_floats(d_made);
+  float *d_x = ra_host_floats(d_in_of);
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, n = s->model->n_experts;
-  float *d_logits = ra_stage_take(s, e->t * n);
-  float *d_here = ra_stage_take(s, e->n_sent * hidden);
-  float *d_there = ra_stage_take(s, e->n_rows * 2 * hidden);
+  float *d_logits = take(s, e->t * n);
+  float *d_here = take(s, e->n_sent * hidden);
+  float *d_there = take(s, e->n_rows * 2 * hidden);
   float *d_in = d_there + e->n_rows * hidden;
 
   route_backward(e, d_out, d_logits);
-  ra_stage_linear_input(s, e->t, n, hidden, d_logits,
+  ra_stage_linear_input(s, e->t, n, hidden, ELEMS(d_logits),
                         ra_stage_weight(s, RA_TENSOR_ROUTER, layer, FALSE),
-                        d_x);
-  ra_stage_linear_weight(s, e->t, n, hidden, d_logits, x,
+                        d_in_of);
+  ra_stage_linear_weight(s, e->t, n, hidden, ELEMS(d_logits), in,
                          ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
                          NULL);
   spread(e, d_out, e->gates, d_here);

@@ -30,7 +30,7 @@
  * Returns: (transfer full): what the backward needs; ra_experts_free() it
  */
 RaExperts *ra_experts_forward(RaStage *stage, gint32 layer, gsize t,
-                              const float *x, float *out);
+                              const RaElem *x, RaElem *out);
 
 /**
  * ra_experts_backward:
@@ -40,8 +40,8 @@ RaExperts *ra_experts_forward(RaStage *stage, gint32 layer, gsize t,
  *
  * Adds to the gradients of experts, and to the router's its part.
  */
-void ra_experts_backward(const RaExperts *experts, gint32 layer, const float *x,
-                         const float *d_out, float *d_x);
+void ra_experts_backward(const RaExperts *experts, gint32 layer,
+                         const RaElem *x, const RaElem *d_out, RaElem *d_x);
 
 void ra_experts_free(RaExperts *experts);
 

@@ -2,8 +2,7 @@
  */
 #include "config.h"
 
-#include <string.h>
-
+#include "exec/device_comm.h"
 #include "exec/stage_impl.h"
 
 /* Key and value heads that several ranks of the group hold. */
@@ -36,12 +35,12 @@ sum_shared(RaStage *stage, const RaParam *param, uint32_t sharers)
 {
   gsize n = ra_param_n(param), first = stage->tp->rank / sharers * sharers;
   float *grad = stage->params->grads + param->offset;
-  float *all = ra_stage_take(stage, n * stage->n_tp);
+  float *all = ra_stage_take_bytes(stage, n * stage->n_tp * sizeof *all);
 
-  stage->tp->table->all_gather(stage->tp, grad, all, n * sizeof *all);
-  memcpy(grad, all + first * n, n * sizeof *grad);
+  ra_device_all_gather(stage->backend, stage->tp, grad, all, n * sizeof *all);
+  stage->backend->copy(grad, all + first * n, n * sizeof *grad);
   for (gsize rank = first + 1; rank < first + sharers; rank++)
-    stage->backend->add(n, all + rank * n, grad);
+    stage->backend->add_f32(n, all + rank * n, grad);
   ra_stage_give(stage, all);
 }
 
@@ -60,9 +59,9 @@ ra_stage_sum_shared_grads(RaStage *stage)
     if (sharers > 1 && is_shared(stage, &param->tensor))
       sum_shared(stage, param, sharers);
     else if (partial && is_partial(stage, param))
-      ra_comm_all_reduce(stage->tp, RA_REDUCE_SUM,
-                         stage->params->grads + param->offset,
-                         ra_param_n(param));
+      ra_device_all_reduce_f32(stage->backend, stage->tp,
+                               stage->params->grads + param->offset,
+                               ra_param_n(param));
   }
 }
 

@@ -21,11 +21,11 @@ norm_offset(const RaModel *m, RaLayerNorm which)
   }
 }
 
-const float *
+const RaElem *
 ra_stage_norm_weight(const RaStage *s, gint32 layer, RaLayerNorm which)
 {
-  return ra_stage_weight(s, RA_TENSOR_NORM, layer, FALSE) +
-         norm_offset(s->model, which);
+  return ra_stage_at(s, ra_stage_weight(s, RA_TENSOR_NORM, layer, FALSE),
+                     norm_offset(s->model, which));
 }
 
 float *
@@ -36,13 +36,13 @@ ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which)
 }
 
 void
-ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, float *qkv, float *raw,
+ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv, RaElem *raw,
                     float *inv)
 {
   double start = ra_stage_begin(s);
   gsize dim = s->model->head_dim, stride = ra_stage_qkv_width(s);
   const gsize heads[2] = {s->q_heads, s->kv_heads};
-  float *normed = ra_stage_take(s, t * MAX(heads[0], heads[1]) * dim);
+  RaElem *normed = ra_stage_take(s, t * MAX(heads[0], heads[1]) * dim);
 
   for (int i = 0; i < 2; i++) {
     gsize width = heads[i] * dim;
@@ -53,8 +53,8 @@ ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, float *qkv, float *raw,
                          s, layer, i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K),
                      normed, inv);
     s->backend->copy_rect(t, width, normed, width, qkv, stride);
-    qkv += width;
-    raw += t * width;
+    qkv = ra_stage_at(s, qkv, width);
+    raw = ra_stage_at(s, raw, t * width);
     inv += t * heads[i];
   }
   ra_stage_give(s, normed);
@@ -63,24 +63,24 @@ ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, float *qkv, float *raw,
 
 void
 ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
-                             const float *raw, const float *inv, float *d_qkv)
+                             const RaElem *raw, const float *inv, RaElem *d_qkv)
 {
   double start = ra_stage_begin(s);
   gsize dim = s->model->head_dim, stride = ra_stage_qkv_width(s);
   const gsize heads[2] = {s->q_heads, s->kv_heads};
-  float *d = ra_stage_take(s, t * MAX(heads[0], heads[1]) * dim);
+  RaElem *d = ra_stage_take(s, t * MAX(heads[0], heads[1]) * dim);
 
   for (int i = 0; i < 2; i++) {
     RaLayerNorm which = i == 0 ? RA_LAYER_NORM_Q : RA_LAYER_NORM_K;
     gsize width = heads[i] * dim;
 
     s->backend->copy_rect(t, width, d_qkv, stride, d, width);
-    s->backend->norm_backward(t * heads[i], dim, raw,
+    s->backend->norm_backward(t * heads[i], dim, s->numerics.norm_eps, raw,
                               ra_stage_norm_weight(s, layer, which), inv, d, d,
                               ra_stage_norm_grad(s, layer, which));
     s->backend->copy_rect(t, width, d, width, d_qkv, stride);
-    d_qkv += width;
-    raw += t * width;
+    d_qkv = ra_stage_at(s, d_qkv, width);
+    raw = ra_stage_at(s, raw, t * width);
     inv += t * heads[i];
   }
   ra_stage_give(s, d);

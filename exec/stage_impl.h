@@ -6,7 +6,7 @@
 
 #include "exec/stage.h"
 
-/* Floats of one token's q, k and v. */
+/* Elements of one token's q, k and v. */
 static inline gsize
 ra_stage_qkv_width(const RaStage *s)
 {
@@ -20,14 +20,44 @@ ra_stage_q_width(const RaStage *s)
 }
 
 /* Where a tensor's weights, or gradients, begin; NULL: not here. */
-const float *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
-                             gint32 layer, gboolean bias);
+const RaElem *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
+                              gint32 layer, gboolean bias);
 float *ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
                      gboolean bias);
 
-/* Memory of at least @n floats, and back. */
-float *ra_stage_take(RaStage *stage, gsize n);
-void ra_stage_give(RaStage *stage, float *slab);
+/* Memory of at least @n elements, or bytes, and back. */
+RaElem *ra_stage_take(RaStage *stage, gsize n);
+void *ra_stage_take_bytes(RaStage *stage, gsize n_bytes);
+void ra_stage_give(RaStage *stage, void *slab);
+
+/* Element @i of @x. */
+#define ra_stage_at(s, x, i) ra_elem_at((s)->backend, x, i)
+
+/* Of its elements. */
+static inline RaDtype
+ra_stage_dtype(const RaStage *s)
+{
+  return s->backend->elem_bytes == sizeof(float) ? RA_DTYPE_FP32
+                                                 : RA_DTYPE_BF16;
+}
+
+/* Bytes of @n elements, or of floats, with what keeps arrays behind each other
+ * where ops want them. */
+static inline gsize
+ra_stage_elem_room(const RaStage *s, gsize n)
+{
+  gsize step = s->backend->align_bytes;
+
+  return (n * s->backend->elem_bytes + step - 1) / step * step;
+}
+
+static inline gsize
+ra_stage_float_room(const RaStage *s, gsize n)
+{
+  gsize step = s->backend->align_bytes;
+
+  return (n * sizeof(float) + step - 1) / step * step;
+}
 
 /* --- ops; @t tokens --- */
 
@@ -38,65 +68,70 @@ void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
 
 /* Looks whether the op of @kind, which has not been recorded, has made (n)
  * finite numbers. */
-void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const float *made);
+void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made);
+void ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made);
 
 /* y (t, n) = x (t, k) weight (n, k)' + bias */
-void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
-                     const float *weight, const float *bias, float *y);
+void ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const RaElem *x,
+                     const RaElem *weight, const RaElem *bias, RaElem *y);
+/* y (t) = x (t, k) weight (k), fp32: a value head */
+void ra_stage_linear_values(RaStage *s, gsize t, gsize k, const RaElem *x,
+                            const RaElem *weight, float *y);
 /* d_x (t, k) = d_y (t, n) weight (n, k) */
 void ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k,
-                           const float *d_y, const float *weight, float *d_x);
+                           const RaElem *d_y, const RaElem *weight,
+                           RaElem *d_x);
 /* d_weight (n, k) += d_y' x, d_bias (n) += columns of d_y */
 void ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k,
-                            const float *d_y, const float *x, float *d_weight,
+                            const RaElem *d_y, const RaElem *x, float *d_weight,
                             float *d_bias);
-void ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
-                   float *out, float *out_inv);
-void ra_stage_norm_backward(RaStage *s, gsize t, const float *x,
-                            const float *weight, const float *inv,
-                            const float *d_out, float *d_x, float *d_weight);
+void ra_stage_norm(RaStage *s, gsize t, const RaElem *x, const RaElem *weight,
+                   RaElem *out, float *out_inv);
+void ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
+                            const RaElem *weight, const float *inv,
+                            const RaElem *d_out, RaElem *d_x, float *d_weight);
 /* y += x, @t rows */
-void ra_stage_add(RaStage *s, gsize t, const float *x, float *y);
+void ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y);
 /* q and k of @qkv */
 void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
-                   int direction, float *qkv);
+                   int direction, RaElem *qkv);
 /* The norms of the heads of q and k, in place in @qkv; as they were they go to
  * @raw (t, q_heads head_dim) and then (t, kv_heads head_dim), @inv likewise. */
-void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, float *qkv,
-                         float *raw, float *inv);
+void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv,
+                         RaElem *raw, float *inv);
 /* @d_qkv: gradient of what came out, replaced by that of what went in. */
 void ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
-                                  const float *raw, const float *inv,
-                                  float *d_qkv);
-void ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
-                        float *out, float *out_lse);
+                                  const RaElem *raw, const float *inv,
+                                  RaElem *d_qkv);
+void ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
+                        RaElem *out, float *out_lse);
 void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
-                                 const float *qkv, const float *out,
-                                 const float *lse, const float *d_out,
-                                 float *d_qkv);
+                                 const RaElem *qkv, const RaElem *out,
+                                 const float *lse, const RaElem *d_out,
+                                 RaElem *d_qkv);
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                uint32_t n, const uint32_t *slots,
-                               const uint32_t *positions, const float *qkv,
-                               float *out);
-void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
-                     float *out);
+                               const uint32_t *positions, const RaElem *qkv,
+                               RaElem *out);
+void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
+                     RaElem *out);
 void ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
-                              const float *gate_up, const float *d_out,
-                              float *d_gate_up);
+                              const RaElem *gate_up, const RaElem *d_out,
+                              RaElem *d_gate_up);
 void ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens,
-                        float *out);
+                        RaElem *out);
 void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
-                                 const float *d_out);
+                                 const RaElem *d_out);
 /* Log-probabilities of the targets from this rank's logits. */
-void ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
+void ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
                        const uint32_t *targets, float *out_log_prob,
                        float *out_lse);
 void ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                                 const float *lse, const float *d_log_prob,
-                                float *logits);
-/* (t, vocab) of all ranks from (t, this rank's). */
-void ra_stage_gather_logits(RaStage *s, gsize t, const float *logits,
-                            float *out);
+                                RaElem *logits);
+/* (t, vocab) of all ranks from (t, this rank's); @out: of the device. */
+void ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits,
+                            RaElem *out);
 
 /* The norms of a layer are neighbours: of q, of k, before attention, before the
  * MLP; the first two only where the model has them. */
@@ -107,14 +142,14 @@ typedef enum {
   RA_LAYER_NORM_MLP
 } RaLayerNorm;
 
-const float *ra_stage_norm_weight(const RaStage *s, gint32 layer,
-                                  RaLayerNorm which);
+const RaElem *ra_stage_norm_weight(const RaStage *s, gint32 layer,
+                                   RaLayerNorm which);
 float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
 
 /* Rows of the vocabulary here, and the first. */
 RaSpan ra_stage_vocab(const RaStage *stage);
 /* (n_vocab, hidden) of the head: its own or the embedding's. */
-const float *ra_stage_head_weight(const RaStage *stage);
+const RaElem *ra_stage_head_weight(const RaStage *stage);
 float *ra_stage_head_grad(const RaStage *stage);
 
 /* --- rows: hidden states of @t tokens, exec/stage_rows.c --- */
@@ -123,19 +158,19 @@ float *ra_stage_head_grad(const RaStage *stage);
  * parallelism. */
 gsize ra_stage_room(const RaStage *s, gsize t);
 gsize ra_stage_n_rows(const RaStage *s, gsize t);
-/* Floats of the rows of all ranks, with room for each. */
+/* Elements of the rows of all ranks, with room for each. */
 gsize ra_stage_whole_n(const RaStage *s, gsize t);
 /* (nullable): memory of as many; %NULL: a rank's rows are all. */
-float *ra_stage_take_whole(RaStage *s, gsize t);
+RaElem *ra_stage_take_whole(RaStage *s, gsize t);
 /* This rank's rows in it. */
-float *ra_stage_rows_of(const RaStage *s, gsize t, float *whole);
+RaElem *ra_stage_rows_of(const RaStage *s, gsize t, RaElem *whole);
 /* All ranks' @rows, in @whole, or where they are; @again: a gather that stands
  * in no op list, as it goes on behind another op. */
-const float *ra_stage_gather_rows(RaStage *s, gsize t, const float *rows,
-                                  float *whole, gboolean again);
+const RaElem *ra_stage_gather_rows(RaStage *s, gsize t, const RaElem *rows,
+                                   RaElem *whole, gboolean again);
 /* The sum of @whole over the tensor-parallel group, to @rows: this rank's,
  * which may be those in @whole, else @whole. */
-void ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows);
+void ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows);
 
 /* --- layers --- */
 
@@ -143,18 +178,18 @@ void ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows);
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
  * @decode: one token a sequence, which reads the cache. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                      const float *x, RaLayerKept *kept, float *out,
+                      const RaElem *x, RaLayerKept *kept, RaElem *out,
                       RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, gboolean decode);
 /* @d: gradient of the output's rows, replaced by that of the input's; @x: what
  * went in. */
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                       const float *x, const RaLayerKept *kept, float *d);
+                       const RaElem *x, const RaLayerKept *kept, RaElem *d);
 
-/* Floats of what a layer keeps of @t tokens, and its parts in @slab; experts
+/* Bytes of what a layer keeps of @t tokens, and its parts in @slab; experts
  * have their own: ra_layer_kept_clear(). */
 gsize ra_layer_kept_n(const RaStage *s, gsize t);
-RaLayerKept ra_layer_kept(const RaStage *s, gsize t, float *slab);
+RaLayerKept ra_layer_kept(const RaStage *s, gsize t, void *slab);
 void ra_layer_kept_clear(RaLayerKept *kept);
 
 #endif

@@ -21,32 +21,59 @@ kept_ffn(const RaStage *s)
 gsize
 ra_layer_kept_n(const RaStage *s, gsize t)
 {
-  gsize hidden = s->model->hidden;
+  gsize hidden = s->model->hidden, heads = t * normed_heads(s);
+  gsize room = ra_stage_room(s, t);
 
-  return ra_stage_room(s, t) * (3 * hidden + 2) +
-         t * (ra_stage_qkv_width(s) + ra_stage_q_width(s) + s->q_heads +
-              normed_heads(s) * (s->model->head_dim + 1) + 3 * kept_ffn(s));
+  return 3 * ra_stage_elem_room(s, room * hidden) +
+         2 * ra_stage_float_room(s, room) +
+         ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
+         ra_stage_elem_room(s, t * ra_stage_q_width(s)) +
+         ra_stage_float_room(s, t * s->q_heads) +
+         ra_stage_elem_room(s, heads * s->model->head_dim) +
+         ra_stage_float_room(s, heads) +
+         ra_stage_elem_room(s, t * 2 * kept_ffn(s)) +
+         ra_stage_elem_room(s, t * kept_ffn(s));
+}
+
+/* The next @n elements at @at, or floats, which goes on behind them. */
+static RaElem *
+cut(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_elem_room(s, n);
+  return (RaElem *)(void *)begin;
+}
+
+static float *
+cut_floats(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_float_room(s, n);
+  return (float *)(void *)begin;
 }
 
 RaLayerKept
-ra_layer_kept(const RaStage *s, gsize t, float *slab)
+ra_layer_kept(const RaStage *s, gsize t, void *slab)
 {
   gsize hidden = s->model->hidden, heads = t * normed_heads(s);
   gsize room = ra_stage_room(s, t);
+  char *at = slab;
   RaLayerKept k = {0};
 
-  k.normed = slab;
-  k.inv = k.normed + room * hidden;
-  k.qkv = k.inv + room;
-  k.attended = k.qkv + t * ra_stage_qkv_width(s);
-  k.lse = k.attended + t * ra_stage_q_width(s);
-  k.middle = k.lse + t * s->q_heads;
-  k.mlp_normed = k.middle + room * hidden;
-  k.mlp_inv = k.mlp_normed + room * hidden;
-  k.heads = k.mlp_inv + room;
-  k.heads_inv = k.heads + heads * s->model->head_dim;
-  k.gate_up = k.heads_inv + heads;
-  k.active = k.gate_up + t * 2 * kept_ffn(s);
+  k.normed = cut(s, &at, room * hidden);
+  k.inv = cut_floats(s, &at, room);
+  k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
+  k.attended = cut(s, &at, t * ra_stage_q_width(s));
+  k.lse = cut_floats(s, &at, t * s->q_heads);
+  k.middle = cut(s, &at, room * hidden);
+  k.mlp_normed = cut(s, &at, room * hidden);
+  k.mlp_inv = cut_floats(s, &at, room);
+  k.heads = cut(s, &at, heads * s->model->head_dim);
+  k.heads_inv = cut_floats(s, &at, heads);
+  k.gate_up = cut(s, &at, t * 2 * kept_ffn(s));
+  k.active = cut(s, &at, t * kept_ffn(s));
   return k;
 }
 
@@ -71,8 +98,8 @@ enter(RaStage *s, gint32 layer)
 
 /* New keys and values to their places in the cache. */
 static void
-fill_cache(RaStage *s, const RaTokens *tokens, const float *qkv, RaCache *cache,
-           uint32_t layer, const uint32_t *slots)
+fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
+           RaCache *cache, uint32_t layer, const uint32_t *slots)
 {
   gsize width = ra_stage_qkv_width(s), q = ra_stage_q_width(s);
 
@@ -82,19 +109,19 @@ fill_cache(RaStage *s, const RaTokens *tokens, const float *qkv, RaCache *cache,
         (((gsize)layer * cache->n_slots + slots[i]) * cache->n_positions +
          tokens->positions[first]) *
         cache->width;
-    const float *from = qkv + first * width + q;
+    const RaElem *from = ra_stage_at(s, qkv, first * width + q);
 
-    s->backend->copy_rect(n, cache->width, from, width, cache->k + at,
-                          cache->width);
-    s->backend->copy_rect(n, cache->width, from + cache->width, width,
-                          cache->v + at, cache->width);
+    s->backend->copy_rect(n, cache->width, from, width,
+                          ra_stage_at(s, cache->k, at), cache->width);
+    s->backend->copy_rect(n, cache->width, ra_stage_at(s, from, cache->width),
+                          width, ra_stage_at(s, cache->v, at), cache->width);
   }
 }
 
 /* From all rows @x of what goes in to a part of all that come out, @out. */
 static void
-mlp_forward(RaStage *s, gint32 layer, gsize t, const float *x,
-            RaLayerKept *kept, float *out)
+mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
+            RaLayerKept *kept, RaElem *out)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
 
@@ -113,7 +140,7 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const float *x,
 
 /* From all rows @x to q, k and v with their positions. */
 static void
-qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const float *x,
+qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
             RaLayerKept *kept)
 {
   gsize t = tokens->n_tokens;
@@ -128,12 +155,13 @@ qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const float *x,
 
 void
 ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                 const float *x, RaLayerKept *kept, float *out, RaCache *cache,
-                 uint32_t cache_layer, const uint32_t *slots, gboolean decode)
+                 const RaElem *x, RaLayerKept *kept, RaElem *out,
+                 RaCache *cache, uint32_t cache_layer, const uint32_t *slots,
+                 gboolean decode)
 {
   gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
-  float *whole = ra_stage_take_whole(s, t);
-  float *made = whole ? whole : kept->middle;
+  RaElem *whole = ra_stage_take_whole(s, t);
+  RaElem *made = whole ? whole : kept->middle;
 
   enter(s, layer);
   ra_stage_norm(s, n, x,
@@ -167,18 +195,19 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 
 /* Memory of a layer's backward. */
 typedef struct {
-  float *d_hidden; /* all rows */
-  float *wide;     /* (t) of what is wider */
-  float *whole;    /* all rows that were gathered; NULL: not shared */
+  RaElem *d_hidden; /* all rows */
+  RaElem *wide;     /* (t) of what is wider */
+  RaElem *whole;    /* all rows that were gathered; NULL: not shared */
 } Scratch;
 
 /* @d: all rows of the gradient, in @scratch->whole where rows are shared. */
 static void
 dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-               const float *d, const Scratch *scratch)
+               const RaElem *d, const Scratch *scratch)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
-  float *d_active = scratch->wide, *d_gate_up = scratch->wide + t * ffn;
+  RaElem *d_active = scratch->wide;
+  RaElem *d_gate_up = ra_stage_at(s, scratch->wide, t * ffn);
 
   ra_stage_linear_input(s, t, hidden, ffn, d,
                         ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
@@ -197,9 +226,9 @@ dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
 
 static void
 experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-                 const float *d, const Scratch *scratch)
+                 const RaElem *d, const Scratch *scratch)
 {
-  float *whole = ra_stage_take_whole(s, t);
+  RaElem *whole = ra_stage_take_whole(s, t);
 
   ra_experts_backward(kept->experts, layer,
                       ra_stage_gather_rows(s, t, kept->mlp_normed, whole, TRUE),
@@ -211,11 +240,11 @@ experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
  * norm before them and adds it to @d. */
 static void
 norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
-              const float *x, const float *inv, const Scratch *scratch,
-              float *d)
+              const RaElem *x, const float *inv, const Scratch *scratch,
+              RaElem *d)
 {
   gsize n = ra_stage_n_rows(s, t);
-  float *rows = ra_stage_rows_of(s, t, scratch->d_hidden);
+  RaElem *rows = ra_stage_rows_of(s, t, scratch->d_hidden);
 
   ra_stage_sum_rows(s, t, scratch->d_hidden, rows);
   /* The gradient of the norm's input needs no more than that of its output
@@ -227,9 +256,9 @@ norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
 
 static void
 mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-             float *d, const Scratch *scratch)
+             RaElem *d, const Scratch *scratch)
 {
-  const float *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
 
   if (is_moe(s, layer))
     experts_backward(s, layer, t, kept, d_out, scratch);
@@ -241,13 +270,14 @@ mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
 
 static void
 attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                   const float *x, const RaLayerKept *kept, float *d,
+                   const RaElem *x, const RaLayerKept *kept, RaElem *d,
                    const Scratch *scratch)
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
   gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
-  float *d_attended = scratch->wide, *d_qkv = scratch->wide + t * q;
-  const float *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+  RaElem *d_attended = scratch->wide;
+  RaElem *d_qkv = ra_stage_at(s, scratch->wide, t * q);
+  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
 
   ra_stage_linear_input(s, t, hidden, q, d_out,
                         ra_stage_weight(s, O, layer, FALSE), d_attended);
@@ -272,13 +302,14 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
 
 void
 ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                  const float *x, const RaLayerKept *kept, float *d)
+                  const RaElem *x, const RaLayerKept *kept, RaElem *d)
 {
   gsize t = tokens->n_tokens, n = ra_stage_whole_n(s, t);
   gsize wide =
       MAX(3 * kept_ffn(s), ra_stage_q_width(s) + ra_stage_qkv_width(s));
-  float *slab = ra_stage_take(s, n + t * wide);
-  const Scratch scratch = {slab, slab + n, ra_stage_take_whole(s, t)};
+  RaElem *slab = ra_stage_take(s, n + t * wide);
+  const Scratch scratch = {slab, ra_stage_at(s, slab, n),
+                           ra_stage_take_whole(s, t)};
 
   enter(s, layer);
   mlp_backward(s, layer, t, kept, d, &scratch);

@@ -1,11 +1,9 @@
 #include "config.h"
 
-#include <stdatomic.h>
 #include <time.h>
 
+#include "exec/device_comm.h"
 #include "exec/stage_impl.h"
-#include "exec/team.h"
-#include "kernels/cpu_pointwise.h"
 
 static double
 now_s(const RaStage *s)
@@ -33,8 +31,9 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
     s->place.step++;
     return;
   }
+  s->backend->wait();
   r = (RaOpRecord){.op = {.kind = (uint8_t)kind,
-                          .dtype = RA_DTYPE_FP32,
+                          .dtype = (uint8_t)ra_stage_dtype(s),
                           .count = 1,
                           .dim = {d0, d1, d2, d3}},
                    .begin_s = begin_s,
@@ -44,40 +43,29 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
   g_array_append_val(s->ops, r);
 }
 
-/* Floats that a thread of the team looks at: some 10 us. */
-#define LOOK_PART ((gsize)65536)
-
-typedef struct {
-  const float *made;
-  gsize n;
-  atomic_bool is_bad;
-} Look;
-
 static void
-look_at_part(uint32_t part, gpointer data)
+set_bad(RaStage *s, RaOpKind kind)
 {
-  Look *look = data;
-  gsize first = part * LOOK_PART;
-
-  if (!ra_cpu_is_finite(MIN(LOOK_PART, look->n - first), look->made + first))
-    atomic_store(&look->is_bad, TRUE);
+  s->bad = (RaBadOp){TRUE, kind, s->place, s->n_ops};
 }
 
 void
-ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const float *made)
+ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made)
 {
-  Look look = {.made = made, .n = n};
-
-  if (s->bad.is_set)
-    return;
-  ra_team_for((uint32_t)((n + LOOK_PART - 1) / LOOK_PART), look_at_part, &look);
-  if (atomic_load(&look.is_bad))
-    s->bad = (RaBadOp){TRUE, kind, s->place, s->n_ops};
+  if (!s->bad.is_set && !s->backend->is_finite(n, made))
+    set_bad(s, kind);
 }
 
 void
-ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
-                const float *weight, const float *bias, float *y)
+ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made)
+{
+  if (!s->bad.is_set && !s->backend->is_finite_f32(n, made))
+    set_bad(s, kind);
+}
+
+void
+ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const RaElem *x,
+                const RaElem *weight, const RaElem *bias, RaElem *y)
 {
   double start = ra_stage_begin(s);
 
@@ -91,8 +79,20 @@ ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const float *x,
 }
 
 void
-ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
-                      const float *weight, float *d_x)
+ra_stage_linear_values(RaStage *s, gsize t, gsize k, const RaElem *x,
+                       const RaElem *weight, float *y)
+{
+  double start = ra_stage_begin(s);
+
+  s->backend->gemm_f32(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, 1, k, x, k, weight,
+                       k, 0, y, 1);
+  ra_stage_look_f32(s, RA_OP_GEMM, t, y);
+  ra_stage_record(s, RA_OP_GEMM, start, t, 1, k, 1);
+}
+
+void
+ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
+                      const RaElem *weight, RaElem *d_x)
 {
   double start = ra_stage_begin(s);
 
@@ -103,22 +103,22 @@ ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
 }
 
 void
-ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const float *d_y,
-                       const float *x, float *d_weight, float *d_bias)
+ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
+                       const RaElem *x, float *d_weight, float *d_bias)
 {
   double start = ra_stage_begin(s);
 
-  s->backend->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k, 1,
-                   d_weight, k);
+  s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k,
+                       1, d_weight, k);
   if (d_bias)
     s->backend->add_columns(t, n, d_y, d_bias);
-  ra_stage_look(s, RA_OP_GEMM, n * k, d_weight);
+  ra_stage_look_f32(s, RA_OP_GEMM, n * k, d_weight);
   ra_stage_record(s, RA_OP_GEMM, start, n, k, t, 1);
 }
 
 void
-ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
-              float *out, float *out_inv)
+ra_stage_norm(RaStage *s, gsize t, const RaElem *x, const RaElem *weight,
+              RaElem *out, float *out_inv)
 {
   double start = ra_stage_begin(s);
 
@@ -129,20 +129,20 @@ ra_stage_norm(RaStage *s, gsize t, const float *x, const float *weight,
 }
 
 void
-ra_stage_norm_backward(RaStage *s, gsize t, const float *x, const float *weight,
-                       const float *inv, const float *d_out, float *d_x,
-                       float *d_weight)
+ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
+                       const RaElem *weight, const float *inv,
+                       const RaElem *d_out, RaElem *d_x, float *d_weight)
 {
   double start = ra_stage_begin(s);
 
-  s->backend->norm_backward(t, s->model->hidden, x, weight, inv, d_out, d_x,
-                            d_weight);
+  s->backend->norm_backward(t, s->model->hidden, s->numerics.norm_eps, x,
+                            weight, inv, d_out, d_x, d_weight);
   ra_stage_look(s, RA_OP_NORM_BACKWARD, t * s->model->hidden, d_x);
   ra_stage_record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
 }
 
 void
-ra_stage_add(RaStage *s, gsize t, const float *x, float *y)
+ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y)
 {
   double start = ra_stage_begin(s);
 
@@ -152,7 +152,7 @@ ra_stage_add(RaStage *s, gsize t, const float *x, float *y)
 
 void
 ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
-              float *qkv)
+              RaElem *qkv)
 {
   double start = ra_stage_begin(s);
   gsize heads = (gsize)s->q_heads + s->kv_heads; /* q and k are neighbours */
@@ -202,16 +202,18 @@ n_pairs(const RaTokens *tokens)
 }
 
 void
-ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
-                   float *out, float *out_lse)
+ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
+                   RaElem *out, float *out_lse)
 {
   double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
-  float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
-  const float *k = qkv + ra_stage_q_width(s);
-  const float *v = k + (gsize)s->kv_heads * s->model->head_dim;
+  float *workspace = ra_stage_take_bytes(
+      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
+  gsize k = ra_stage_q_width(s);
+  gsize v = k + (gsize)s->kv_heads * s->model->head_dim;
 
-  s->backend->attention(&shape, qkv, k, v, out, out_lse, workspace);
+  s->backend->attention(&shape, qkv, ra_stage_at(s, qkv, k),
+                        ra_stage_at(s, qkv, v), out, out_lse, workspace);
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_ATTENTION, tokens->n_tokens * ra_stage_q_width(s),
                 out);
@@ -221,17 +223,21 @@ ra_stage_attention(RaStage *s, const RaTokens *tokens, const float *qkv,
 
 void
 ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
-                            const float *qkv, const float *out,
-                            const float *lse, const float *d_out, float *d_qkv)
+                            const RaElem *qkv, const RaElem *out,
+                            const float *lse, const RaElem *d_out,
+                            RaElem *d_qkv)
 {
   double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
-  float *workspace = ra_stage_take(s, ra_cpu_attention_workspace(&shape));
+  float *workspace = ra_stage_take_bytes(
+      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
   gsize k = ra_stage_q_width(s);
   gsize v = k + (gsize)s->kv_heads * s->model->head_dim;
 
-  s->backend->attention_backward(&shape, qkv, qkv + k, qkv + v, out, lse, d_out,
-                                 d_qkv, d_qkv + k, d_qkv + v, workspace);
+  s->backend->attention_backward(&shape, qkv, ra_stage_at(s, qkv, k),
+                                 ra_stage_at(s, qkv, v), out, lse, d_out, d_qkv,
+                                 ra_stage_at(s, d_qkv, k),
+                                 ra_stage_at(s, d_qkv, v), workspace);
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_ATTENTION_BACKWARD,
                 tokens->n_tokens * ra_stage_qkv_width(s), d_qkv);
@@ -239,46 +245,29 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                    tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
 }
 
-/* A step's attention, sequence by sequence. */
-typedef struct {
-  RaStage *stage;
-  const RaCache *cache;
-  uint32_t layer;
-  const uint32_t *slots, *positions;
-  const float *qkv;
-  float *out;
-  float *workspace; /* (sequences, group, positions of the cache) */
-} DecodeAttention;
-
-static void
-decode_attention_part(uint32_t i, gpointer data)
-{
-  const DecodeAttention *d = data;
-  const RaStage *s = d->stage;
-  const RaCache *cache = d->cache;
-  uint32_t group = s->q_heads / s->kv_heads;
-  gsize at = ((gsize)d->layer * cache->n_slots + d->slots[i]) *
-             cache->n_positions * cache->width;
-
-  s->backend->decode_attention(
-      s->q_heads, s->kv_heads, s->model->head_dim, d->positions[i] + 1,
-      d->qkv + i * ra_stage_qkv_width(s), cache->k + at, cache->v + at,
-      d->out + i * ra_stage_q_width(s),
-      d->workspace + (gsize)i * group * cache->n_positions);
-}
-
 void
 ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                           uint32_t n, const uint32_t *slots,
-                          const uint32_t *positions, const float *qkv,
-                          float *out)
+                          const uint32_t *positions, const RaElem *qkv,
+                          RaElem *out)
 {
   double start = ra_stage_begin(s);
-  gsize group = s->q_heads / s->kv_heads, seen = 0;
-  float *workspace = ra_stage_take(s, n * group * cache->n_positions);
-  DecodeAttention d = {s, cache, layer, slots, positions, qkv, out, workspace};
+  const RaDecode shape = {.n = n,
+                          .slots = slots,
+                          .positions = positions,
+                          .n_slots = cache->n_slots,
+                          .n_positions = cache->n_positions,
+                          .q_heads = s->q_heads,
+                          .kv_heads = s->kv_heads,
+                          .head_dim = s->model->head_dim,
+                          .stride = ra_stage_qkv_width(s)};
+  gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
+  float *workspace = ra_stage_take_bytes(
+      s, s->backend->decode_workspace(&shape) * sizeof *workspace);
+  gsize seen = 0;
 
-  ra_team_for(n, decode_attention_part, &d);
+  s->backend->decode_attention(&shape, qkv, ra_stage_at(s, cache->k, at),
+                               ra_stage_at(s, cache->v, at), out, workspace);
   for (uint32_t i = 0; i < n; i++)
     seen += positions[i] + 1;
   ra_stage_give(s, workspace);
@@ -287,8 +276,8 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
 }
 
 void
-ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
-                float *out)
+ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
+                RaElem *out)
 {
   double start = ra_stage_begin(s);
 
@@ -298,8 +287,9 @@ ra_stage_swiglu(RaStage *s, gsize t, gsize width, const float *gate_up,
 }
 
 void
-ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width, const float *gate_up,
-                         const float *d_out, float *d_gate_up)
+ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
+                         const RaElem *gate_up, const RaElem *d_out,
+                         RaElem *d_gate_up)
 {
   double start = ra_stage_begin(s);
 
@@ -309,7 +299,7 @@ ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width, const float *gate_up,
 }
 
 void
-ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, float *out)
+ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, RaElem *out)
 {
   double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
@@ -325,7 +315,7 @@ ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, float *out)
 
 void
 ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
-                            const float *d_out)
+                            const RaElem *d_out)
 {
   double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
@@ -341,14 +331,13 @@ ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
 /* The three numbers of a row are gathered, not summed: as many bytes, and the
  * maximum needs no collective of its own. */
 void
-ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
+ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
                   const uint32_t *targets, float *out_log_prob, float *out_lse)
 {
   double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
   gsize n_bytes = t * sizeof(RaCpuLogSum), rank = s->tp ? s->tp->rank : 0;
-  gsize n = s->n_tp * n_bytes / sizeof(float);
-  RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_stage_take(s, n);
+  RaCpuLogSum *sums = ra_stage_take_bytes(s, s->n_tp * n_bytes);
 
   s->backend->log_sum(t, (uint32_t)vocab.begin,
                       (uint32_t)(vocab.end - vocab.begin), logits, targets,
@@ -356,18 +345,18 @@ ra_stage_log_prob(RaStage *s, gsize t, const float *logits,
   ra_stage_record(s, RA_OP_CROSS_ENTROPY, start, t, s->vocab_pad, 0, 0);
   start = ra_stage_begin(s);
   if (s->tp) {
-    s->tp->table->all_gather(s->tp, sums + rank * t, sums, n_bytes);
+    ra_device_all_gather(s->backend, s->tp, sums + rank * t, sums, n_bytes);
     ra_stage_record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
   }
   s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);
-  ra_stage_look(s, RA_OP_CROSS_ENTROPY, t, out_log_prob);
-  ra_stage_give(s, (float *)(void *)sums);
+  ra_stage_look_f32(s, RA_OP_CROSS_ENTROPY, t, out_log_prob);
+  ra_stage_give(s, sums);
 }
 
 void
 ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                            const float *lse, const float *d_log_prob,
-                           float *logits)
+                           RaElem *logits)
 {
   double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
@@ -382,31 +371,32 @@ ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
 }
 
 void
-ra_stage_gather_logits(RaStage *s, gsize t, const float *logits, float *out)
+ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits, RaElem *out)
 {
   double start;
   RaSpan mine = ra_stage_vocab(s);
   gsize n_mine = mine.end - mine.begin, vocab = s->model->vocab;
   gsize part = t * s->vocab_pad;
-  float *all;
+  RaElem *all, *mine_at;
 
   if (!s->tp) {
     s->backend->copy_rect(t, vocab, logits, vocab, out, vocab);
     return;
   }
   all = ra_stage_take(s, part * s->n_tp);
-  s->backend->copy_rect(t, n_mine, logits, n_mine, all + s->tp->rank * part,
-                        s->vocab_pad);
+  mine_at = ra_stage_at(s, all, s->tp->rank * part);
+  s->backend->copy_rect(t, n_mine, logits, n_mine, mine_at, s->vocab_pad);
   start = ra_stage_begin(s);
-  s->tp->table->all_gather(s->tp, all + s->tp->rank * part, all,
-                           part * sizeof *all);
-  ra_stage_record(s, RA_OP_ALL_GATHER, start, part * s->n_tp * sizeof *all,
-                  s->n_tp, 0, 0);
+  ra_device_all_gather(s->backend, s->tp, mine_at, all,
+                       part * s->backend->elem_bytes);
+  ra_stage_record(s, RA_OP_ALL_GATHER, start,
+                  part * s->n_tp * s->backend->elem_bytes, s->n_tp, 0, 0);
   for (gsize rank = 0; rank < s->n_tp; rank++) {
     gsize first = MIN(rank * s->vocab_pad, vocab);
 
     s->backend->copy_rect(t, MIN(s->vocab_pad, vocab - first),
-                          all + rank * part, s->vocab_pad, out + first, vocab);
+                          ra_stage_at(s, all, rank * part), s->vocab_pad,
+                          ra_stage_at(s, out, first), vocab);
   }
   ra_stage_give(s, all);
 }

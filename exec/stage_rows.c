@@ -4,8 +4,7 @@
  * before products and scatter as they sum what comes out. */
 #include "config.h"
 
-#include <string.h>
-
+#include "exec/device_comm.h"
 #include "exec/stage_impl.h"
 
 gsize
@@ -31,22 +30,23 @@ ra_stage_whole_n(const RaStage *s, gsize t)
   return ra_stage_room(s, t) * n_ranks * s->model->hidden;
 }
 
-float *
+RaElem *
 ra_stage_take_whole(RaStage *s, gsize t)
 {
   return s->sequence_parallel ? ra_stage_take(s, ra_stage_whole_n(s, t)) : NULL;
 }
 
-float *
-ra_stage_rows_of(const RaStage *s, gsize t, float *whole)
+RaElem *
+ra_stage_rows_of(const RaStage *s, gsize t, RaElem *whole)
 {
   return s->sequence_parallel
-             ? whole + s->tp->rank * ra_stage_room(s, t) * s->model->hidden
+             ? ra_stage_at(s, whole,
+                           s->tp->rank * ra_stage_room(s, t) * s->model->hidden)
              : whole;
 }
 
-const float *
-ra_stage_gather_rows(RaStage *s, gsize t, const float *rows, float *whole,
+const RaElem *
+ra_stage_gather_rows(RaStage *s, gsize t, const RaElem *rows, RaElem *whole,
                      gboolean again)
 {
   double start = ra_stage_begin(s);
@@ -54,16 +54,16 @@ ra_stage_gather_rows(RaStage *s, gsize t, const float *rows, float *whole,
 
   if (!s->sequence_parallel)
     return rows;
-  s->tp->table->all_gather(s->tp, rows, whole,
-                           ra_stage_room(s, t) * hidden * sizeof *whole);
+  ra_device_all_gather(s->backend, s->tp, rows, whole,
+                       ra_stage_room(s, t) * hidden * s->backend->elem_bytes);
   if (!again)
-    ra_stage_record(s, RA_OP_ALL_GATHER, start, t * hidden * sizeof *whole,
-                    s->n_tp, 0, 0);
+    ra_stage_record(s, RA_OP_ALL_GATHER, start,
+                    t * hidden * s->backend->elem_bytes, s->n_tp, 0, 0);
   return whole;
 }
 
 void
-ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows)
+ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows)
 {
   double start = ra_stage_begin(s);
   gsize n = t * s->model->hidden, n_rows = ra_stage_n_rows(s, t);
@@ -73,13 +73,14 @@ ra_stage_sum_rows(RaStage *s, gsize t, float *whole, float *rows)
   if (!s->tp)
     return;
   if (s->sequence_parallel) {
-    memset(whole + n, 0, (ra_stage_whole_n(s, t) - n) * sizeof *whole);
-    s->tp->table->reduce_scatter(s->tp, whole, rows,
-                                 ra_stage_room(s, t) * s->model->hidden);
+    s->backend->zero(ra_stage_at(s, whole, n),
+                     (ra_stage_whole_n(s, t) - n) * s->backend->elem_bytes);
+    ra_device_reduce_scatter(s->backend, s->tp, whole, rows,
+                             ra_stage_room(s, t) * s->model->hidden);
   } else {
     g_assert(whole == rows);
-    ra_comm_all_reduce(s->tp, RA_REDUCE_SUM, whole, n);
+    ra_device_all_reduce(s->backend, s->tp, whole, n);
   }
   ra_stage_look(s, kind, n_rows * s->model->hidden, rows);
-  ra_stage_record(s, kind, start, n * sizeof *whole, s->n_tp, 0, 0);
+  ra_stage_record(s, kind, start, n * s->backend->elem_bytes, s->n_tp, 0, 0);
 }

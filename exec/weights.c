@@ -344,13 +344,16 @@ ra_weights_read(const RaWeights *weights, RaParams *params)
     const RaParam *param = &params->params[i];
     const RaRect *r = &param->rect;
     const RaSafetensor *t = find(weights, &param->tensor);
-    float *out = params->weights + param->offset;
+    g_autofree float *row_of = g_new(float, r->n_cols + 1);
 
     if (!t)
       continue; /* a value head that there is none of */
     g_return_if_fail(!param->tensor.transposed);
-    for (uint64_t row = 0; row < r->n_rows; row++)
+    for (uint64_t row = 0; row < r->n_rows; row++) {
       ra_safetensor_floats(t, (r->row + row) * param->tensor.cols + r->col,
-                           r->n_cols, out + row * r->n_cols);
+                           r->n_cols, row_of);
+      ra_params_write(params, RA_PARAMS_WEIGHTS,
+                      param->offset + row * r->n_cols, r->n_cols, row_of);
+    }
   }
 }

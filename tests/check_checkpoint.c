@@ -275,7 +275,7 @@ START_TEST(test_frozen)
   f->run = ra_run_new(f->graph, &f->options, NULL);
   for (uint32_t gpu = 0; gpu < 2; gpu++) {
     params = (RaParams *)ra_run_params(f->run, call, gpu);
-    params->weights[3] = -params->weights[3];
+    ra_host_floats(params->weights)[3] *= -1;
   }
   ck_assert(!ra_checkpoint_load(f->run, folder, &frozen));
   ck_assert(strstr(frozen->message, "'ref', which nothing trains, has other"));

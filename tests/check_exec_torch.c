@@ -184,7 +184,7 @@ stages_new(const Rank *r, const RaTensorTable *table, RaComm *comm,
     ra_params_make_trainable(s.params[i]);
     torch_fill(s.params[i]);
     if (c->fault)
-      s.params[i]->weights[0] += 0.01f;
+      ra_host_floats(s.params[i]->weights)[0] += 0.01f;
     s.stages[i] = ra_stage_new(ra_backend_host(NULL), s.params[i], c->tp, comm,
                                c->recompute, 128, &numerics);
     s.passes[i] = ra_pass_new(s.stages[i], &piece, tokens, TRUE);
@@ -236,20 +236,21 @@ run_rank(void *data)
   g_autoptr(GArray) wanted_loss = torch_read(file_of(c), "loss");
   g_autofree float *d = g_new0(float, tokens->n_tokens);
   Stages s = stages_new(r, table, comm, tokens);
-  const float *hidden = NULL;
+  const RaElem *hidden = NULL;
+  const float *made;
   double loss;
 
   for (uint32_t i = 0; i < c->pp; i++)
     hidden = ra_pass_forward(s.passes[i], hidden, NULL, NULL);
-  hidden = s.passes[c->pp - 1]->log_prob; /* or values: one array */
-  r->worst = torch_worst(tokens->n_tokens, hidden,
+  made = s.passes[c->pp - 1]->log_prob; /* or values: one array */
+  r->worst = torch_worst(tokens->n_tokens, made,
                          &g_array_index(wanted, double, 0), 0.01);
   if (!c->loss)
-    loss_gradient(c, tokens, hidden, &loss, d);
+    loss_gradient(c, tokens, made, &loss, d);
   else if (strcmp(c->loss, "sft.txt") == 0)
-    sft_gradient(tokens, hidden, &loss, d);
+    sft_gradient(tokens, made, &loss, d);
   else
-    pair_gradient(c, tokens, hidden, &loss, d);
+    pair_gradient(c, tokens, made, &loss, d);
   r->worst =
       fmax(r->worst, fabs(loss / g_array_index(wanted_loss, double, 0) - 1));
   hidden = ra_pass_backward(s.passes[c->pp - 1], NULL, d);

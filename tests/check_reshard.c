@@ -86,8 +86,8 @@ arrives(const Case *c, RaComm *world, const RaCallPlan *to,
   *out = params_on(c, to, world->rank, FALSE);
   if (ra_reshard(&r, source, *out) != n_coming(slices, world->rank))
     return FALSE;
-  return !want || memcmp((*out)->weights, want->weights,
-                         want->n * sizeof *want->weights) == 0;
+  return !want ||
+         memcmp((*out)->weights, want->weights, want->n * sizeof(float)) == 0;
 }
 
 static void *

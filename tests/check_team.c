@@ -73,40 +73,43 @@ fill(Arrays *x)
     x->out[i] = x->more[i] = x->third[i] = x->c[i];
 }
 
+#define e ra_host_elems
+
 static void
 products(const RaBackend *b, Arrays *x)
 {
-  b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, T, 2 * W, W, x->a, W, x->b, W, 0,
-          x->out, 2 * W);
-  b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, 2 * W, W, T, x->a, 2 * W, x->b, W, 1,
-          x->more, W);
-  b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, 7, 4 * W, W, x->a, W, x->b, W, 0,
-          x->third, 4 * W);
+  b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, T, 2 * W, W, e(x->a), W, e(x->b), W,
+          0, e(x->out), 2 * W);
+  b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, 2 * W, W, T, e(x->a), 2 * W, e(x->b),
+          W, 1, e(x->more), W);
+  b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, 7, 4 * W, W, e(x->a), W, e(x->b), W,
+          0, e(x->third), 4 * W);
 }
 
 static void
 norms(const RaBackend *b, Arrays *x)
 {
-  b->norm(T, W, 1e-5f, x->a, x->b, x->out, x->more);
-  b->norm_backward(T, W, x->a, x->b, x->c, x->c + T, x->out, x->third);
+  b->norm(T, W, 1e-5f, e(x->a), e(x->b), e(x->out), x->more);
+  b->norm_backward(T, W, 1e-5f, e(x->a), e(x->b), x->c, e(x->c + T), e(x->out),
+                   x->third);
 }
 
 static void
 rows(const RaBackend *b, Arrays *x)
 {
-  b->add(N_OUT, x->a, x->out);
-  b->swiglu(T, W, x->a, x->more);
-  b->swiglu_backward(T, W, x->a, x->b, x->third);
-  b->rope(T, 4, 32, x->words, x->b, 1, x->out, W);
-  b->copy_rect(T, W, x->a, 2 * W, x->out + 7, 2 * W);
-  b->embedding(T, 2 * W, 11, 200, x->words, x->a, x->more);
+  b->add(N_OUT, e(x->a), e(x->out));
+  b->swiglu(T, W, e(x->a), e(x->more));
+  b->swiglu_backward(T, W, e(x->a), e(x->b), e(x->third));
+  b->rope(T, 4, 32, x->words, x->b, 1, e(x->out), W);
+  b->copy_rect(T, W, e(x->a), 2 * W, e(x->out + 7), 2 * W);
+  b->embedding(T, 2 * W, 11, 200, x->words, e(x->a), e(x->more));
 }
 
 static void
 losses(const RaBackend *b, Arrays *x)
 {
-  b->log_sum(T, 0, 2 * W, x->a, x->words, (RaCpuLogSum *)(void *)x->out);
-  b->log_prob_backward(T, 0, 2 * W, x->words, x->b, x->c, x->more);
+  b->log_sum(T, 0, 2 * W, e(x->a), x->words, (RaCpuLogSum *)(void *)x->out);
+  b->log_prob_backward(T, 0, 2 * W, x->words, x->b, x->c, e(x->more));
 }
 
 static void
@@ -119,11 +122,11 @@ attention(const RaBackend *b, Arrays *x)
                           .head_dim = 32,
                           .stride = 10 * 32};
 
-  b->attention(&shape, x->a, x->a + W, x->a + W + 64, x->out, x->more,
-               x->workspace);
-  b->attention_backward(&shape, x->a, x->a + W, x->a + W + 64, x->out, x->more,
-                        x->b, x->third, x->third + W, x->third + W + 64,
-                        x->workspace);
+  b->attention(&shape, e(x->a), e(x->a + W), e(x->a + W + 64), e(x->out),
+               x->more, x->workspace);
+  b->attention_backward(&shape, e(x->a), e(x->a + W), e(x->a + W + 64),
+                        e(x->out), x->more, e(x->b), e(x->third),
+                        e(x->third + W), e(x->third + W + 64), x->workspace);
 }
 
 static void
@@ -133,7 +136,7 @@ optimizer(const RaBackend *b, Arrays *x)
 
   for (uint32_t i = 0; i < N_OUT; i++)
     x->third[i] *= x->third[i];
-  b->adamw(N_OUT, &adamw, 3, 0.7f, x->a, x->out, x->more, x->third);
+  b->adamw(N_OUT, &adamw, 3, 0.7f, x->a, e(x->out), x->out, x->more, x->third);
 }
 
 /* clang-format off */
@@ -185,8 +188,8 @@ START_TEST(test_fault)
       gsize first = T * part / n, last = T * (part + 1) / n;
 
       memset(into->more, 0, sizeof into->more);
-      b->add_columns(last - first, W, into->a + first * W, into->more);
-      b->add(W, into->more, into->third);
+      b->add_columns(last - first, W, e(into->a + first * W), into->more);
+      b->add_f32(W, into->more, into->third);
     }
   }
   ck_assert(memcmp(x->third, y->third, W * sizeof *x->third) != 0);

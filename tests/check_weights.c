@@ -239,11 +239,11 @@ START_TEST(test_value_head)
   ra_weights_read(w, params);
   head = ra_params_find(params, RA_TENSOR_HEAD, RA_TENSOR_NO_LAYER, FALSE);
   norm = ra_params_find(params, RA_TENSOR_NORM, 0, FALSE);
-  ck_assert_mem_eq(params->weights + head->offset,
-                   seeded->weights + head->offset,
+  ck_assert_mem_eq(ra_host_floats(params->weights) + head->offset,
+                   ra_host_floats(seeded->weights) + head->offset,
                    ra_param_n(head) * sizeof(float));
-  ck_assert_mem_ne(params->weights + norm->offset,
-                   seeded->weights + norm->offset,
+  ck_assert_mem_ne(ra_host_floats(params->weights) + norm->offset,
+                   ra_host_floats(seeded->weights) + norm->offset,
                    ra_param_n(norm) * sizeof(float));
 }
 END_TEST

@@ -154,8 +154,10 @@ merge(const RaParams *params, RaParamsArray which, const guint *begin,
     const RaParam *p = &params->params[i];
     gsize first;
     RaSpan held = ra_param_held(params, p, which, &first);
-    const float *from = ra_params_array(params, which) + first;
+    g_autofree float *numbers = g_new(float, held.end - held.begin + 1);
+    const float *from = numbers;
 
+    ra_params_read(params, which, first, held.end - held.begin, numbers);
     for (gsize k = held.begin; k < held.end; k++, from++) {
       guint at = begin[p->index] +
                  (guint)((p->rect.row + k / p->rect.n_cols) * p->tensor.cols +

@@ -79,7 +79,7 @@ torch_fill(RaParams *params)
 {
   for (uint32_t i = 0; i < params->n_params; i++) {
     const RaParam *param = &params->params[i];
-    float *out = params->weights + param->offset;
+    float *out = ra_host_floats(params->weights) + param->offset;
 
     for (uint64_t row = 0; row < param->rect.n_rows; row++)
       for (uint64_t col = 0; col < param->rect.n_cols; col++) {

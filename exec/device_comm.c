@@ -1,0 +1,150 @@
+#include "config.h"
+
+#include "exec/device_comm.h"
+
+/* Whether members see each other's device memory. */
+static gboolean
+is_shared(const RaComm *comm)
+{
+  return comm->table->shares_memory && comm->n_ranks <= RA_BACKEND_RANKS;
+}
+
+/* Where every member's array is, once what made them is done. */
+static void **
+meet(const RaBackend *backend, RaComm *comm, const void *mine)
+{
+  void **all = g_new(void *, comm->n_ranks);
+
+  backend->wait();
+  comm->table->all_gather(comm, &mine, all, sizeof mine);
+  return all;
+}
+
+/* All members are done with each other's arrays. */
+static void
+part(const RaBackend *backend, RaComm *comm)
+{
+  backend->wait();
+  comm->table->barrier(comm);
+}
+
+void
+ra_device_all_gather(const RaBackend *backend, RaComm *comm, const void *in,
+                     void *out, gsize n_bytes)
+{
+  if (backend->is_host) {
+    comm->table->all_gather(comm, in, out, n_bytes);
+  } else if (is_shared(comm)) {
+    g_autofree void **all = meet(backend, comm, in);
+
+    for (uint32_t rank = 0; rank < comm->n_ranks; rank++) {
+      char *to = (char *)out + rank * n_bytes;
+
+      if (to != all[rank])
+        backend->copy(to, all[rank], n_bytes);
+    }
+    part(backend, comm);
+  } else {
+    g_autofree void *one = g_malloc(n_bytes + 1);
+    g_autofree void *whole = g_malloc(comm->n_ranks * n_bytes + 1);
+
+    backend->read(one, in, n_bytes);
+    comm->table->all_gather(comm, one, whole, n_bytes);
+    backend->write(out, whole, comm->n_ranks * n_bytes);
+  }
+}
+
+/* The sum over ranks of an array of elements, or floats, of @width bytes each,
+ * in place: every member makes a part of it for all. */
+static void
+reduce_shared(const RaBackend *backend, RaComm *comm, void *x, gsize n,
+              gsize width, gboolean f32)
+{
+  g_autofree void **all = meet(backend, comm, x);
+  gsize begin = n * comm->rank / comm->n_ranks;
+  gsize end = n * (comm->rank + 1) / comm->n_ranks;
+
+  for (uint32_t rank = 0; rank < comm->n_ranks; rank++)
+    all[rank] = (char *)all[rank] + begin * width;
+  backend->reduce(comm->n_ranks, (const void *const *)all, comm->n_ranks, all,
+                  end - begin, f32, FALSE);
+  part(backend, comm);
+}
+
+void
+ra_device_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x, gsize n)
+{
+  g_autofree float *host = NULL;
+
+  if (!comm || comm->n_ranks == 1)
+    return;
+  if (backend->is_host) {
+    ra_comm_all_reduce(comm, RA_REDUCE_SUM, ra_host_floats(x), n);
+  } else if (is_shared(comm)) {
+    reduce_shared(backend, comm, x, n, backend->elem_bytes, FALSE);
+  } else {
+    host = g_new(float, n + 1);
+    backend->read_elems(n, x, host);
+    ra_comm_all_reduce(comm, RA_REDUCE_SUM, host, n);
+    backend->write_elems(n, host, x);
+  }
+}
+
+void
+ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
+                         gsize n)
+{
+  g_autofree float *host = NULL;
+
+  if (!comm || comm->n_ranks == 1)
+    return;
+  if (backend->is_host) {
+    ra_comm_all_reduce(comm, RA_REDUCE_SUM, x, n);
+  } else if (is_shared(comm)) {
+    reduce_shared(backend, comm, x, n, sizeof *x, TRUE);
+  } else {
+    host = g_new(float, n + 1);
+    backend->read(host, x, n * sizeof *x);
+    ra_comm_all_reduce(comm, RA_REDUCE_SUM, host, n);
+    backend->write(x, host, n * sizeof *x);
+  }
+}
+
+void
+ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
+                         const RaElem *in, RaElem *out, gsize n)
+{
+  if (backend->is_host) {
+    comm->table->reduce_scatter(comm, ra_host_floats(in), ra_host_floats(out),
+                                n);
+  } else if (is_shared(comm)) {
+    g_autofree void **all = meet(backend, comm, in);
+    void *to[1] = {out};
+
+    for (uint32_t rank = 0; rank < comm->n_ranks; rank++)
+      all[rank] = ra_elem_at(backend, (RaElem *)all[rank], comm->rank * n);
+    backend->reduce(comm->n_ranks, (const void *const *)all, 1, to, n, FALSE,
+                    FALSE);
+    part(backend, comm);
+  } else {
+    g_autofree float *all = g_new(float, comm->n_ranks *n + 1);
+    g_autofree float *sum = g_new(float, n + 1);
+
+    backend->read_elems(comm->n_ranks * n, in, all);
+    comm->table->reduce_scatter(comm, all, sum, n);
+    backend->write_elems(n, sum, out);
+  }
+}
+
+void
+ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
+               const void *data, gsize n_bytes)
+{
+  g_autofree void *host = NULL;
+
+  if (!backend->is_host) {
+    host = g_malloc(n_bytes + 1);
+    backend->read(host, data, n_bytes);
+  }
+  comm->table->send(comm, to, host ? host : data, n_bytes);
+}

@@ -1,0 +1,41 @@
+/* Collectives of what lies in the memory of a back end's device.
+ *
+ * On the host they are the communicator's own.  Ranks that are threads of one
+ * process and share a device tell each other where their arrays are, and copy
+ * or add on the device, each its part.  Others go through the host's memory, so
+ * that any communicator serves any back end.
+ *
+ * Sums are in the order of the ranks, in fp32, and rounded to elements once:
+ * all ranks have the same bits, and a group that shares a device those that one
+ * over the host has.
+ *
+ *     ra_device_all_reduce(backend, comm, x, n);
+ */
+#ifndef RA_EXEC_DEVICE_COMM_H
+#define RA_EXEC_DEVICE_COMM_H
+
+#include "exec/backend.h"
+#include "exec/comm.h"
+
+/* @in: @n_bytes; @out: (n_ranks, n_bytes), by rank; @in may be its own place in
+ * @out. */
+void ra_device_all_gather(const RaBackend *backend, RaComm *comm,
+                          const void *in, void *out, gsize n_bytes);
+
+/* @x: (n) replaced by the sum over the ranks; a group of one or %NULL: as it
+ * is. */
+void ra_device_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x,
+                          gsize n);
+void ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
+                              gsize n);
+
+/* @in: (n_ranks, n); @out: (n) the sum of the parts of this rank's number; it
+ * may be its own place in @in. */
+void ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
+                              const RaElem *in, RaElem *out, gsize n);
+
+/* To rank @to, as RaCommTable.send(). */
+void ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
+                    const void *data, gsize n_bytes);
+
+#endif
