@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "search/propose.h"
+#include "search/space_impl.h"
 
 enum { N_VARIATES = 4096, N_WORDS = 4 };
 
@@ -230,18 +231,12 @@ typedef struct {
   const RaMesh *set;
 } Gpus;
 
-/* Some strategy on @gpus; FALSE: @call cannot be there. */
 static gboolean
-choice_at(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
-          RaChoice *out)
+place_at(const RaProposer *p, uint32_t call, const Place *place, Gpus gpus,
+         RaChoice *out)
 {
-  const Sizes *sizes = &p->sizes[call];
-  uint32_t size = sizes->at[gpus.n], begin = gpus.begin;
-  const Place *place;
+  uint32_t begin = gpus.begin;
 
-  if (size == RA_NONE)
-    return FALSE;
-  place = place_of_size(sizes, draw, size);
   if (gpus.set) {
     *out = (RaChoice){place->candidate,
                       ra_candidate_position(
@@ -254,6 +249,29 @@ choice_at(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
     return FALSE;
   *out = (RaChoice){place->candidate, (begin - place->first) / place->step};
   return TRUE;
+}
+
+/* Some strategy on @gpus; FALSE: @call cannot be there.  Where nodes are of
+ * several kinds a size has candidates for each mix: the first that can, from
+ * the drawn one on. */
+static gboolean
+choice_at(const RaProposer *p, Draw *draw, uint32_t call, Gpus gpus,
+          RaChoice *out)
+{
+  const Sizes *sizes = &p->sizes[call];
+  uint32_t size = sizes->at[gpus.n];
+  const Place *place, *end;
+
+  if (size == RA_NONE)
+    return FALSE;
+  place = place_of_size(sizes, draw, size);
+  if (!p->space->cluster->kinds)
+    return place_at(p, call, place, gpus, out);
+  end = sizes->sorted + sizes->begin[size + 1];
+  for (; place < end; place++)
+    if (place_at(p, call, place, gpus, out))
+      return TRUE;
+  return FALSE;
 }
 
 static Gpus
@@ -307,25 +325,47 @@ swap(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
          move_to(p, draw, other, gpus_of(p, point, call), out);
 }
 
+/* Whole nodes that are not those of @mesh; FALSE: none, or too many runs. */
+static gboolean
+rest_of(const RaCluster *cluster, const RaMesh *mesh, RaMesh *out)
+{
+  uint32_t from = 0;
+
+  *out = (RaMesh){.gpus_per_node = cluster->gpus_per_node};
+  for (uint32_t i = 0; i <= mesh->n_runs; i++) {
+    uint32_t end = i < mesh->n_runs ? mesh->runs[i].first : cluster->n_nodes;
+
+    if (from < end && out->n_runs == RA_NODE_SET_RUNS)
+      return FALSE;
+    if (from < end)
+      out->runs[out->n_runs++] = (RaNodeRun){from, end - from};
+    if (i < mesh->n_runs)
+      from = mesh->runs[i].first + mesh->runs[i].n;
+  }
+  out->n_nodes = cluster->n_nodes - mesh->n_nodes;
+  return out->n_runs > 0;
+}
+
 /* @call to the nodes that @other leaves, where those are no run: a run in the
- * middle leaves both ends. */
+ * middle leaves both ends.  Of several kinds of nodes also what a set leaves:
+ * the other kind, where they take turns. */
 static gboolean
 move_rest(const RaProposer *p, Draw *draw, const RaPoint *point, uint32_t call,
           uint32_t other, RaProposal *out)
 {
   const RaCluster *cluster = p->space->cluster;
   Gpus gpus = gpus_of(p, point, other);
-  uint32_t width = cluster->gpus_per_node, first = gpus.begin / width;
-  uint32_t n = gpus.n / width;
-  RaMesh rest = {.n_runs = 2, .gpus_per_node = width};
+  RaMesh mesh, rest;
 
-  if (gpus.set || gpus.n % width != 0 || first == 0 ||
-      first + n >= cluster->n_nodes)
+  if (gpus.n % cluster->gpus_per_node != 0 || (gpus.set && !cluster->kinds))
     return FALSE;
-  rest.n_nodes = cluster->n_nodes - n;
-  rest.runs[0] = (RaNodeRun){0, first};
-  rest.runs[1] = (RaNodeRun){first + n, cluster->n_nodes - first - n};
-  return move_to(p, draw, call, (Gpus){0, rest.n_nodes * width, &rest}, out);
+  mesh = gpus.set ? *gpus.set : ra_space_mesh(cluster, gpus.begin, gpus.n);
+  if (!rest_of(cluster, &mesh, &rest) || (rest.n_runs == 1 && !cluster->kinds))
+    return FALSE;
+  gpus = (Gpus){rest.runs[0].first * cluster->gpus_per_node,
+                rest.n_nodes * cluster->gpus_per_node,
+                rest.n_runs > 1 ? &rest : NULL};
+  return move_to(p, draw, call, gpus, out);
 }
 
 /* All calls of the model of @call to the mesh of @other. */

@@ -250,26 +250,91 @@ same_kinds(const RaCluster *cluster, uint32_t a, uint32_t b, uint32_t n_gpus)
   return TRUE;
 }
 
+/* Sets of whole nodes of which places of a kind are left: taken once. */
+typedef struct {
+  const RaMesh *sets; /* (n) the same kinds node by node after each other */
+  uint32_t n;
+  gboolean *taken; /* (n) owned */
+} KindSets;
+
+/* The stretch of @k that begins at @at. */
+static uint32_t
+stretch_of_sets(const RaCluster *cluster, const KindSets *k, uint32_t at)
+{
+  uint32_t n = 1;
+
+  while (at + n < k->n &&
+         ra_node_sets_alike(cluster, &k->sets[at], &k->sets[at + n]))
+    n++;
+  return n;
+}
+
+/* Sets that see what the mesh of the plan in hand does become places of it, if
+ * they are not those of another. */
+static void
+take_sets(RaSpaceMaker *m, KindSets *k)
+{
+  const RaCluster *cluster = m->sink->space->cluster;
+
+  m->mesh.sets = NULL;
+  m->mesh.n_sets = 0;
+  for (uint32_t at = 0, n; at < k->n; at += n) {
+    n = stretch_of_sets(cluster, k, at);
+    if (k->taken[at] ||
+        !ra_node_sets_alike(cluster, &k->sets[at], &m->plan.mesh))
+      continue;
+    k->taken[at] = TRUE;
+    m->mesh.sets = &k->sets[at];
+    m->mesh.n_sets = n;
+    m->mesh.n_positions += n;
+    return;
+  }
+}
+
+/* Sets of nodes whose kinds no run has in that order. */
+static void
+make_sets(RaSpaceMaker *m, KindSets *k)
+{
+  const RaCluster *cluster = m->sink->space->cluster;
+
+  for (uint32_t at = 0, n; at < k->n; at += n) {
+    n = stretch_of_sets(cluster, k, at);
+    if (k->taken[at])
+      continue;
+    m->plan.mesh = k->sets[at];
+    m->mesh.first = k->sets[at].runs[0].first * cluster->gpus_per_node;
+    m->mesh.n_positions = 0;
+    take_sets(m, k);
+    m->mesh.kinds = ra_cluster_kinds(cluster, &m->plan.mesh);
+    make_all(m);
+  }
+}
+
 /* Where nodes are of several kinds: a candidate for every stretch of places
- * that see the same, as they differ in cost and room. */
+ * that see the same, and sets that do, as they differ in cost and room. */
 static void
 make_kinds(RaSpaceMaker *m)
 {
   const RaCluster *cluster = m->sink->space->cluster;
   RaCandidate all = m->mesh;
+  uint32_t n_runs = all.n_positions - all.n_sets;
+  g_autofree gboolean *taken = g_new0(gboolean, all.n_sets + 1);
+  KindSets sets = {all.sets, all.n_sets, taken};
 
-  for (uint32_t at = 0, n; at < all.n_positions; at += n) {
+  for (uint32_t at = 0, n; at < n_runs; at += n) {
     uint32_t begin = all.first + at * all.step;
 
-    for (n = 1; at + n < all.n_positions &&
+    for (n = 1; at + n < n_runs &&
                 same_kinds(cluster, begin, begin + n * all.step, all.n_gpus);)
       n++;
     m->mesh.first = begin;
     m->mesh.n_positions = n;
     m->plan.mesh = ra_space_mesh(cluster, begin, all.n_gpus);
+    take_sets(m, &sets);
     m->mesh.kinds = ra_cluster_kinds(cluster, &m->plan.mesh);
     make_all(m);
   }
+  make_sets(m, &sets);
 }
 
 static void

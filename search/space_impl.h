@@ -1,4 +1,4 @@
-/* Inside the space of plans; only search/space*.c include this. */
+/* Inside the space of plans; search/space*.c, and who makes meshes. */
 #ifndef RA_SEARCH_SPACE_IMPL_H
 #define RA_SEARCH_SPACE_IMPL_H
 

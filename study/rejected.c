@@ -113,6 +113,28 @@ ra_rejected_counts(const RaSpace *space)
   return table;
 }
 
+/* More than a double counts: missing. */
+static void
+add_count(RaTable *table, double n)
+{
+  if (isfinite(n))
+    ra_table_real(table, n);
+  else
+    ra_table_missing(table);
+}
+
+/* Why sets of nodes are no candidates. */
+static const char *
+mesh_rule(const char *why_none, double n_merged, double n_left)
+{
+  if (why_none)
+    return why_none;
+  if (n_left > 0)
+    return "merged: images under an exchange of equal nodes; left: of too many "
+           "runs, name them by a limit of mesh";
+  return n_merged > 0 ? "images under an exchange of equal nodes" : "-";
+}
+
 RaTable *
 ra_rejected_meshes(const RaSpace *space)
 {
@@ -124,9 +146,11 @@ ra_rejected_meshes(const RaSpace *space)
   ra_table_column(table, "runs", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "sets", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "merged", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "left", RA_UNIT_NONE, RA_CELL_REAL);
   ra_table_column(table, "rule", RA_UNIT_NONE, RA_CELL_TEXT);
   for (uint32_t n = 1; n <= cluster->n_nodes; n++) {
     double n_merged = ra_node_sets_n_merged(space->sets, n);
+    double n_left = ra_node_sets_n_left(space->sets, n);
     uint32_t n_sets;
 
     ra_node_sets_of(space->sets, n, &n_sets);
@@ -134,14 +158,9 @@ ra_rejected_meshes(const RaSpace *space)
     ra_table_integer(table, n);
     ra_table_integer(table, cluster->n_nodes - n + 1);
     ra_table_integer(table, n_sets);
-    if (isfinite(n_merged))
-      ra_table_real(table, n_merged);
-    else
-      ra_table_missing(table);
-    ra_table_text(table, why_none ? why_none
-                         : n_merged > 0
-                             ? "images under an exchange of equal nodes"
-                             : "-");
+    add_count(table, n_merged);
+    add_count(table, n_left);
+    ra_table_text(table, mesh_rule(why_none, n_merged, n_left));
   }
   return table;
 }

@@ -32,8 +32,9 @@ GPtrArray *ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
 RaTable *ra_rejected_counts(const RaSpace *space);
 
 /* (transfer full): by size, how many meshes of whole nodes are runs, how many
- * sets of nodes, and how many are no meshes here as an exchange of equal nodes
- * makes them one of those; or why there are no sets. */
+ * sets of nodes, how many are no meshes here as an exchange of equal nodes
+ * makes them one of those, and how many are left (search/node_set.h); or why no sets
+ * are. */
 RaTable *ra_rejected_meshes(const RaSpace *space);
 
 #endif

@@ -330,41 +330,6 @@ START_TEST(bounds)
 }
 END_TEST
 
-/* Every place of a size is of exactly one candidate of a strategy, and all of a
- * candidate's places see the same kinds. */
-START_TEST(places)
-{
-  const char *sets[] = {"workload.prompts=32", NULL};
-  SearchCase c;
-
-  search_case_init(&c, "ppo-llama2-7b.workload", "h100-a100-4n.cluster", sets,
-                   RA_SPACE_FULL, NULL);
-  ck_assert_ptr_nonnull(ra_node_sets_why_none(c.space->sets));
-  for (uint32_t n_gpus = 8; n_gpus <= 32; n_gpus *= 2) {
-    guint n = 0;
-
-    for (uint32_t i = 0; i < c.space->calls[0].n; i++) {
-      const RaCandidate *k = &c.space->calls[0].candidates[i];
-      uint32_t n_nodes = n_gpus / 8;
-
-      if (k->n_gpus != n_gpus || k->plan.tp != 8 || k->plan.pp != 1 ||
-          k->plan.zero != 0 || k->plan.n_micro_batches != k->plan.pp)
-        continue;
-      n += k->n_positions;
-      for (uint32_t p = 0; p < k->n_positions; p++) {
-        uint32_t first = ra_candidate_begin(k, p) / 8;
-
-        ck_assert_uint_eq(k->kinds, (first < 2 ? 1u : 0) |
-                                        (first + n_nodes > 2 ? 2u : 0));
-      }
-    }
-    ck_assert_uint_eq(n % (4 - n_gpus / 8 + 1), 0);
-    ck_assert_uint_gt(n, 0);
-  }
-  search_case_clear(&c);
-}
-END_TEST
-
 static Suite *
 kinds_suite(void)
 {
@@ -381,7 +346,6 @@ kinds_suite(void)
   tcase_add_test(core, simulator);
   tcase_add_test(core, simulator_memory);
   tcase_add_test(core, bounds);
-  tcase_add_test(core, places);
   suite_add_tcase(s, core);
   return s;
 }

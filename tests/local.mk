@@ -121,6 +121,8 @@ check_programs += %D%/check_moe
 check_programs += %D%/check_moe_plan
 tests_check_moe_plan_SOURCES = %D%/check_moe_plan.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_kind_sets
+tests_check_kind_sets_SOURCES = %D%/check_kind_sets.c %D%/search_case.h
 check_programs += %D%/check_node_set
 tests_check_node_set_SOURCES = %D%/check_node_set.c %D%/search_case.h
 check_programs += %D%/check_op
