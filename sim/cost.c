@@ -62,7 +62,8 @@ serve_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
   RaServeSource source = ra_serve_source(&replica);
   RaServeResult served = {.n_parts = dynamic->n_parts,
                           .part_end_s = result->part_end_s,
-                          .part_cost = result->part_cost};
+                          .part_cost = result->part_cost,
+                          .watch = result->watch};
   g_autoptr(RaBatcher) batcher = ra_dynamic_batcher_new(dynamic, 0);
 
   served.max_steps = dynamic->n_steps;
@@ -74,7 +75,7 @@ static void
 serve_kinds(const RaTaskGraph *graph, const RaEstimator *estimator,
             const RaDynamic *dynamic, uint32_t kinds, RaDecodeResult *result)
 {
-  guint n_parts = dynamic->n_parts, n = 0;
+  guint n_parts = dynamic->n_parts, n = 0, slowest = 0;
   g_autofree double *ends_s = g_new(double, n_parts);
   g_autofree RaCost *costs = g_new(RaCost, n_parts);
 
@@ -88,7 +89,11 @@ serve_kinds(const RaTaskGraph *graph, const RaEstimator *estimator,
       continue;
     memcpy(result->part_end_s, ends_s, n_parts * sizeof *ends_s);
     memcpy(result->part_cost, costs, n_parts * sizeof *costs);
+    slowest = k;
   }
+  if (result->watch)
+    serve_dynamic(graph, ra_estimator_kind(estimator, slowest), dynamic,
+                  result);
 }
 
 /* With continuous batching over stages; @kinds: (nullable) of nodes. */
@@ -102,9 +107,26 @@ serve_stages(const RaTaskGraph *graph, const RaEstimator *estimator,
   RaServePipeSource source = ra_serve_pipe_source(&replica);
   RaServeResult served = {.n_parts = dynamic->n_parts,
                           .part_end_s = result->part_end_s,
-                          .part_cost = result->part_cost};
+                          .part_cost = result->part_cost,
+                          .watch = result->watch};
 
   ra_serve_pipe(&source, dynamic, &served);
+}
+
+void
+ra_dynamic_run(const RaTaskGraph *graph, const RaEstimator *estimator,
+               uint32_t index, const uint32_t *kinds,
+               RaDecodeResult *inout_result)
+{
+  const RaDynamic *dynamic = &graph->dynamics[index];
+
+  if (dynamic->batching.max_sequences > 0 && dynamic->n_stages > 1)
+    serve_stages(graph, estimator, dynamic, kinds, inout_result);
+  else if (dynamic->batching.max_sequences > 0)
+    serve_kinds(graph, estimator, dynamic, kinds ? kinds[0] : 1, inout_result);
+  else
+    ra_decode_run_kinds(estimator, &graph->shards[dynamic->shard], dynamic,
+                        kinds, inout_result);
 }
 
 /* @kinds: (nullable): of nodes, by stage. */
@@ -124,13 +146,7 @@ cost_dynamic(const RaTaskGraph *graph, const RaEstimator *estimator,
            dynamic->n_parts * sizeof *parts);
     return;
   }
-  if (dynamic->batching.max_sequences > 0 && dynamic->n_stages > 1)
-    serve_stages(graph, estimator, dynamic, kinds, &result);
-  else if (dynamic->batching.max_sequences > 0)
-    serve_kinds(graph, estimator, dynamic, kinds ? kinds[0] : 1, &result);
-  else
-    ra_decode_run_kinds(estimator, &graph->shards[dynamic->shard], dynamic,
-                        kinds, &result);
+  ra_dynamic_run(graph, estimator, index, kinds, &result);
   for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     parts[part].total_s =
         part_end_s[part] - (part > 0 ? part_end_s[part - 1] : 0);

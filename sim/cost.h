@@ -8,6 +8,7 @@
 
 #include "estimator/estimator.h"
 #include "graph/task.h"
+#include "sim/decode.h"
 
 /**
  * ra_task_costs:
@@ -25,6 +26,19 @@
  */
 gboolean ra_task_costs(const RaTaskGraph *graph, const RaEstimator *estimator,
                        RaCost *out_costs, GError **error);
+
+/**
+ * ra_dynamic_run:
+ * @index: of the graph's dynamics
+ * @kinds: (nullable) (array): of nodes, by stage
+ * @inout_result: as of ra_decode_run(), told to its watch of the slowest nodes
+ *   alone; n_steps and n_evaluated may be left
+ *
+ * Replays a replica's generation, however it batches.
+ */
+void ra_dynamic_run(const RaTaskGraph *graph, const RaEstimator *estimator,
+                    uint32_t index, const uint32_t *kinds,
+                    RaDecodeResult *inout_result);
 
 /* The cost of a task of @kind that takes @duration_s, whatever of: all of it
  * under the one cause that the kind stands for. */

@@ -13,6 +13,8 @@ typedef struct {
   uint32_t at;                /* stretch of the next step */
   uint32_t step;              /* last step done */
   RaDecodeLine line;          /* of the stretch; until_tokens 0: none yet */
+  uint32_t part;              /* that runs */
+  double now_s;               /* end of the last step, of a group alone */
 } Cursor;
 
 /* Adds the next steps of one stretch, up to @last_step.  A line holds for the
@@ -39,12 +41,23 @@ add_steps(const RaDecodeSource *source, Cursor *cursor, uint32_t last_step,
     }
     n_steps =
         MIN(n_steps, (line->until_tokens - kv_tokens) / stretch->n_active + 1);
+    if (result->watch)
+      n_steps =
+          MIN(n_steps, ra_decode_watch_steps(kv_tokens, stretch->n_active));
     cost = ra_decode_line_cost(line, stretch->n_active, kv_tokens, n_steps);
     sum->total_s += cost.total_s;
     sum->compute_s += cost.compute_s;
     sum->comm_s += cost.comm_s;
     sum->host_s += cost.host_s;
     cursor->step += (uint32_t)n_steps;
+    cursor->now_s += cost.total_s;
+    if (result->watch)
+      result->watch->lap(&(RaDecodeLap){.part = cursor->part,
+                                        .n_steps = n_steps,
+                                        .n_sequences = stretch->n_active,
+                                        .comm_s = cost.comm_s,
+                                        .until_s = cursor->now_s},
+                         result->watch->data);
   }
 }
 
@@ -79,15 +92,18 @@ run_one_stage(const RaDecodeSource *source, const RaDynamic *dynamic,
   for (uint32_t part = 0; part < dynamic->n_parts; part++) {
     RaCost *cost = &result->part_cost[part];
 
-    for (uint32_t g = 0; g < dynamic->n_groups && ends[part].step > 0; g++)
+    for (uint32_t g = 0; g < dynamic->n_groups && ends[part].step > 0; g++) {
+      cursors[g].part = part;
       advance(source, &cursors[g], ends[part].step - (g > ends[part].group),
               result, cost);
+    }
     now_s += cost->total_s;
     result->part_end_s[part] = now_s;
   }
 }
 
-/* @walk: step by step even where the steps of one stage have a sum. */
+/* @walk: step by step even where the steps of one stage have a sum; where laps
+ * of several groups are told, as they come one after another. */
 static void
 run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
            gboolean walk, RaDecodeResult *inout_result)
@@ -103,6 +119,7 @@ run_source(const RaDecodeSource *source, const RaDynamic *dynamic,
   inout_result->n_evaluated = 0;
   memset(inout_result->part_cost, 0,
          dynamic->n_parts * sizeof *inout_result->part_cost);
+  walk = walk || (inout_result->watch && dynamic->n_groups > 1);
   if (dynamic->n_stages == 1 && !walk)
     run_one_stage(source, dynamic, groups, ends, inout_result);
   else

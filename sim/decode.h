@@ -25,6 +25,7 @@
 #define RA_SIM_DECODE_H
 
 #include "estimator/estimator.h"
+#include "sim/decode_watch.h"
 
 /* What a replica did. */
 typedef struct {
@@ -37,6 +38,7 @@ typedef struct {
   uint64_t n_steps;     /* of the longest sequence */
   uint64_t n_evaluated; /* lines asked of the estimator: for the cost claim in
                            tests */
+  const RaDecodeWatch *watch; /* the caller's; NULL: nobody is told */
 } RaDecodeResult;
 
 /* A group's step on one stage. */

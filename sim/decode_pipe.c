@@ -67,6 +67,23 @@ tell(const Pipe *pipe, const Lap *lap, uint32_t group, uint32_t step)
   }
 }
 
+static void
+tell_watch(const Pipe *pipe, const Lap *lap)
+{
+  const RaDecodeWatch *watch = pipe->result->watch;
+
+  for (uint32_t s = 0; watch && s < pipe->n_stages; s++) {
+    RaDecodeLap done = {.part = pipe->clock.part,
+                        .stage = s,
+                        .n_steps = 1,
+                        .n_sequences = lap->group->stretches[lap->at].n_active,
+                        .comm_s = pipe->costs[s].comm_s,
+                        .until_s = lap->ready_s};
+
+    watch->lap(&done, watch->data);
+  }
+}
+
 /* One step of group @group through all stages. */
 static void
 run_lap(Pipe *pipe, Lap *lap, uint32_t group, uint32_t step)
@@ -77,6 +94,7 @@ run_lap(Pipe *pipe, Lap *lap, uint32_t group, uint32_t step)
                                     lap->send_s, pipe->visits);
   if (pipe->source->visit)
     tell(pipe, lap, group, step);
+  tell_watch(pipe, lap);
 }
 
 static void

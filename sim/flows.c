@@ -1,21 +1,6 @@
 #include "config.h"
 
-#include "sim/flows.h"
-
-struct _RaFlows {
-  const RaTaskGraph *graph; /* borrowed */
-  RaTopology *topology;     /* owned */
-  RaNetwork *network;       /* owned: the topology's links, then the queues */
-  uint32_t n_kinds;         /* of nodes */
-  RaLinkUse *uses;          /* (n_kinds, n_works) of all ops of each */
-  double *n_messages;       /* (n_works) that follow each other between nodes */
-  uint32_t first_queue;     /* link of the first queue */
-  double *busy_s;           /* (links of the topology) */
-  double *waited_s;         /* (links of the topology) */
-  double *share;            /* scratch: (links) of a task's uses together */
-  GArray *links;            /* (uint32_t) scratch */
-  GArray *weights;          /* (double) scratch */
-};
+#include "sim/flows_impl.h"
 
 /* A queue runs one task at a time: its link keeps rates at 1 at most. */
 static void
@@ -31,20 +16,6 @@ make_network(RaFlows *f)
   for (uint32_t i = 0; i < n_queues; i++)
     capacity[n + i] = 1;
   f->network = ra_network_new(capacity, n + n_queues);
-}
-
-/* Messages between nodes that wait for each other in @op: a ring's steps over
- * its nodes, twice for an all-reduce. */
-static double
-messages(const RaOp *op, const RaLinkUse *use)
-{
-  uint64_t nodes = op->dim[2] > 0 ? op->dim[1] / op->dim[2] : 0;
-
-  if (!(use->inter_s > 0))
-    return 0;
-  if (op->kind == RA_OP_SEND || op->kind == RA_OP_REALLOC || nodes < 2)
-    return 1;
-  return (double)(nodes - 1) * (op->kind == RA_OP_ALL_REDUCE ? 2 : 1);
 }
 
 /* What all ops of a work take of links: one behind another takes its links as
@@ -64,7 +35,7 @@ add_uses(const RaTaskGraph *graph, const RaEstimator *estimator, uint32_t work,
     if (class != RA_OP_CLASS_COMM && class != RA_OP_CLASS_COPY)
       continue;
     ra_estimator_link_use(estimator, &ops[i], &use);
-    *n_messages += n * messages(&ops[i], &use);
+    *n_messages += n * ra_link_messages(&ops[i], &use);
     sum->total_s += n * use.total_s;
     sum->intra_s += n * use.intra_s;
     sum->inter_s += n * use.inter_s;
@@ -101,6 +72,7 @@ ra_flows_new(const RaTaskGraph *graph, const RaEstimator *estimator,
                &f->uses[(gsize)k * graph->n_works + work], &n_messages);
       f->n_messages[work] = MAX(f->n_messages[work], n_messages);
     }
+  ra_flows_add_decodes(f, estimator);
   return g_steal_pointer(&f);
 }
 
@@ -116,6 +88,7 @@ ra_flows_free(RaFlows *f)
   g_free(f->busy_s);
   g_free(f->waited_s);
   g_free(f->share);
+  ra_flows_free_decodes(f);
   if (f->links)
     g_array_unref(f->links);
   if (f->weights)
@@ -146,6 +119,8 @@ ra_flows_inside(const RaFlows *f, RaTaskId task, double duration_s)
 {
   const RaLinkUse *use;
 
+  if (ra_flows_decodes(f, task))
+    return duration_s > 0;
   if (!communicates(f, task, duration_s) ||
       f->graph->works[f->graph->work[task]].shard == RA_NONE)
     return FALSE;
@@ -173,25 +148,20 @@ full_s(const RaFlows *f, uint32_t work, const RaPathLink *at)
   return most_s;
 }
 
-/* The task's links and what it takes of each at rate 1, a link once. */
-static void
-list_links(RaFlows *f, RaTaskId task, double duration_s)
+void
+ra_flows_take(RaFlows *f, uint32_t link, double weight)
 {
-  const GArray *path = ra_topology_path(f->topology, task);
-  uint32_t work = f->graph->work[task];
+  if (!(weight > 0))
+    return;
+  if (f->share[link] == 0)
+    g_array_append_val(f->links, link);
+  f->share[link] += weight;
+}
 
-  g_array_set_size(f->links, 0);
+void
+ra_flows_weigh(RaFlows *f)
+{
   g_array_set_size(f->weights, 0);
-  for (guint i = 0; i < path->len; i++) {
-    const RaPathLink *at = &g_array_index(path, RaPathLink, i);
-    double weight = at->share * MIN(full_s(f, work, at) / duration_s, 1);
-
-    if (!(weight > 0))
-      continue;
-    if (f->share[at->link] == 0)
-      g_array_append_val(f->links, at->link);
-    f->share[at->link] += weight;
-  }
   for (guint i = 0; i < f->links->len; i++) {
     uint32_t link = g_array_index(f->links, uint32_t, i);
 
@@ -200,25 +170,52 @@ list_links(RaFlows *f, RaTaskId task, double duration_s)
   }
 }
 
+/* The task's links and what it takes of each at rate 1, a link once. */
+static void
+list_links(RaFlows *f, RaTaskId task, double duration_s)
+{
+  const GArray *path = ra_topology_path(f->topology, task);
+  uint32_t work = f->graph->work[task];
+
+  g_array_set_size(f->links, 0);
+  for (guint i = 0; i < path->len; i++) {
+    const RaPathLink *at = &g_array_index(path, RaPathLink, i);
+
+    ra_flows_take(f, at->link,
+                  at->share * MIN(full_s(f, work, at) / duration_s, 1));
+  }
+  ra_flows_weigh(f);
+}
+
 void
-ra_flows_start(RaFlows *f, RaTaskId task, double duration_s)
+ra_flows_begin(RaFlows *f, RaTaskId task, double amount_s, double latency_s)
 {
   const RaTaskGraph *g = f->graph;
   uint32_t lane = ra_topology_queue_lane(f->topology, task);
   uint32_t queue = f->first_queue + lane * RA_N_STREAMS + g->stream[task];
-  double latency_s =
-      f->n_messages[g->work[task]] * ra_topology_latency_s(f->topology, task);
   double one = 1;
 
-  list_links(f, task, duration_s);
   for (guint i = 0; i < f->links->len; i++)
     f->busy_s[g_array_index(f->links, uint32_t, i)] +=
-        duration_s * g_array_index(f->weights, double, i);
+        amount_s * g_array_index(f->weights, double, i);
   g_array_append_val(f->links, queue);
   g_array_append_val(f->weights, one);
   ra_network_start(f->network, (const uint32_t *)(void *)f->links->data,
                    (const double *)(void *)f->weights->data, f->links->len,
-                   duration_s, latency_s, task);
+                   amount_s, latency_s, task);
+}
+
+void
+ra_flows_start(RaFlows *f, RaTaskId task, double duration_s)
+{
+  if (ra_flows_decodes(f, task)) {
+    ra_flows_start_decode(f, task, duration_s);
+    return;
+  }
+  list_links(f, task, duration_s);
+  ra_flows_begin(f, task, duration_s,
+                 f->n_messages[f->graph->work[task]] *
+                     ra_topology_latency_s(f->topology, task));
 }
 
 void
@@ -230,7 +227,10 @@ ra_flows_end(RaFlows *f, RaTaskId task, double late_s)
 
   if (!(late_s > 0))
     return;
-  list_links(f, task, 1);
+  if (ra_flows_decodes(f, task))
+    ra_flows_list_decode(f, task);
+  else
+    list_links(f, task, 1);
   for (guint i = 0; i < f->links->len; i++) {
     uint32_t link = g_array_index(f->links, uint32_t, i);
     double frac = f->busy_s[link] / capacity[link];

@@ -31,8 +31,14 @@
  * links, and is slowed where they want more than there is.  An exchange between
  * replicas takes the links of each replica's own GPUs.
  *
- * Collectives of a decode step and decode's gathers take what their laws say
- * and slow nobody: at a token a step they are latency.
+ * A generation computes and communicates step by step: its flow (beside it too)
+ * is a chain of cycles, of each first the part in which it computes, in which
+ * it takes no link, then the part in which its stages' collectives, gathers of
+ * weights and sends do.  A cycle is a step where a task has a hundred or so,
+ * several of one batch (sim/decode_links.h) where it has more; so a step that
+ * meets other flows takes as much longer as its communication, and no more.
+ * Over stages, which work side by side, cycles have the stages' mean, and all
+ * wait for the stage that is held back most.
  */
 #ifndef RA_SIM_FLOWS_H
 #define RA_SIM_FLOWS_H
@@ -65,6 +71,9 @@ gboolean ra_flows_inside(const RaFlows *flows, RaTaskId task,
 
 /* The flow of @task, or beside it, begins now. */
 void ra_flows_start(RaFlows *flows, RaTaskId task, double duration_s);
+
+/* A flow of @task has ended: whether the next of it has begun. */
+gboolean ra_flows_go_on(RaFlows *flows, RaTaskId task);
 
 /* The network of the flows; payloads are tasks. */
 RaNetwork *ra_flows_network(RaFlows *flows);

@@ -395,8 +395,10 @@ ra_network_next_by_s(RaNetwork *net, double limit_s)
     }
     if (!start || start->time_s > net->end.time_s)
       return net->end.time_s;
-    if (start->time_s > limit_s)
+    if (start->time_s > limit_s) {
+      net->end_kind = RA_END_NONE; /* what starts first may put it off */
       return start->time_s;
+    }
     net->now_s = start->time_s;
     place_first(net, start);
   }

@@ -121,6 +121,8 @@ decode(Run *run, const RaBatchStretch *stretch, RaCost *out_cost)
   uint64_t wanted = MIN(stretch->n_steps, run->steps_left);
   double left_s = next_arrival_s(run);
 
+  if (run->result->watch)
+    wanted = MIN(wanted, ra_decode_watch_steps(kv_tokens, stretch->n_decoding));
   *out_cost = (RaCost){0};
   while (done < wanted) {
     RaCost cost;
@@ -203,6 +205,22 @@ wait(Run *run)
   return TRUE;
 }
 
+static void
+tell(const Run *run, const RaBatchStretch *stretch, uint64_t n_steps,
+     double comm_s)
+{
+  const RaServeResult *result = run->result;
+  RaDecodeLap lap = {.part = MIN(run->part, MAX(result->n_parts, 1u) - 1),
+                     .n_steps = n_steps,
+                     .n_sequences = stretch->n_decoding,
+                     .mixed = stretch->n_chunks > 0 ? stretch : NULL,
+                     .comm_s = comm_s,
+                     .until_s = run->now_s};
+
+  if (result->watch)
+    result->watch->lap(&lap, result->watch->data);
+}
+
 void
 ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
              const double *arrival_s, RaServeResult *inout_result)
@@ -246,6 +264,7 @@ ra_serve_run(const RaServeSource *source, RaBatcher *batcher, uint32_t n,
     run.steps_left -= n_steps;
     run.now_s += cost.total_s;
     add_cost(&inout_result->cost, &cost);
+    tell(&run, &stretch, n_steps, cost.comm_s);
     if (run.part < inout_result->n_parts)
       add_cost(&inout_result->part_cost[run.part], &cost);
     note_ends(&run);

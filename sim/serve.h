@@ -20,6 +20,7 @@
 
 #include "estimator/estimator.h"
 #include "graph/batcher.h"
+#include "sim/decode_watch.h"
 
 /* Where the times are from. */
 typedef struct {
@@ -45,6 +46,7 @@ typedef struct {
   RaCost cost;        /* of all steps */
   double makespan_s;  /* end of the last step */
   uint64_t n_evaluated; /* lines and steps asked of the source */
+  const RaDecodeWatch *watch; /* the caller's; NULL: nobody is told */
 } RaServeResult;
 
 /**

@@ -137,6 +137,25 @@ note(Pipe *pipe, Group *group)
     result->part_end_s[pipe->clock.part++] = group->ready_s;
 }
 
+static void
+tell(const Pipe *pipe, const Group *group)
+{
+  const RaServeResult *result = pipe->result;
+  const RaBatchStretch *stretch = &group->stretch;
+
+  for (uint32_t s = 0; result->watch && s < pipe->dynamic->n_stages; s++) {
+    RaDecodeLap lap = {.part = MIN(pipe->clock.part, result->n_parts - 1),
+                       .stage = s,
+                       .n_steps = 1,
+                       .n_sequences = stretch->n_decoding,
+                       .mixed = stretch->n_chunks > 0 ? stretch : NULL,
+                       .comm_s = pipe->costs[s].comm_s,
+                       .until_s = group->ready_s};
+
+    result->watch->lap(&lap, result->watch->data);
+  }
+}
+
 /* One step of the group through all stages. */
 static void
 run_lap(Pipe *pipe, Group *group)
@@ -153,6 +172,7 @@ run_lap(Pipe *pipe, Group *group)
   group->ready_s = ra_stage_clock_lap(&pipe->clock, group->ready_s, pipe->costs,
                                       group->send_s, NULL);
   pipe->result->makespan_s = MAX(pipe->result->makespan_s, group->ready_s);
+  tell(pipe, group);
   group->done++;
   group->n_steps++;
   back = first_back(group);

@@ -258,6 +258,8 @@ pop_flow(Run *run, RaEvent *out_event)
   gboolean beside = run->n_ends[task] > 0;
 
   *out_event = (RaEvent){.time_s = now_s, .task = task};
+  if (beside && ra_flows_go_on(run->flows, task))
+    return FALSE;
   if (awaits_other(run, task))
     return FALSE;
   if (!beside) {

@@ -81,6 +81,18 @@ const GArray *ra_topology_path(RaTopology *topology, RaTaskId task);
  * whose fabric is a graph. */
 double ra_topology_latency_s(RaTopology *topology, RaTaskId task);
 
+/**
+ * ra_topology_row_path:
+ * @task: a replica's generation, of one task for all its stages
+ * @row: below pp, a stage: what its collectives go over; pp + s: what the
+ *   sends of stage s go over to the next
+ * @out_latency_s: (out): as ra_topology_latency_s()
+ *
+ * Returns: as ra_topology_path()
+ */
+const GArray *ra_topology_row_path(RaTopology *topology, RaTaskId task,
+                                   uint32_t row, double *out_latency_s);
+
 /* A lane in whose queue of its stream @task is alone: of a send, the sender's.
  */
 uint32_t ra_topology_queue_lane(RaTopology *topology, RaTaskId task);

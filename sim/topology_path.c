@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "base/hash.h"
-#include "base/text.h"
 #include "sim/topology_impl.h"
 
 /* GPUs at one end of a task. */
@@ -225,31 +224,27 @@ ring_over_graph(RaTopology *t, const End *end)
 }
 
 static void
-route_ring(RaTopology *t, RaTaskId task)
+route_ring(RaTopology *t, const End *end)
 {
-  g_auto(End) end = end_of_group(t, t->graph->group[task]);
-
-  take_lanes(t, &end, GPU_OUT, RA_USE_INTRA);
-  take_lanes(t, &end, GPU_IN, RA_USE_INTRA);
-  take_ports(t, &end, FALSE);
-  take_ports(t, &end, TRUE);
+  take_lanes(t, end, GPU_OUT, RA_USE_INTRA);
+  take_lanes(t, end, GPU_IN, RA_USE_INTRA);
+  take_ports(t, end, FALSE);
+  take_ports(t, end, TRUE);
   if (t->n_leaves > 1)
-    cross_leaves(t, &end);
+    cross_leaves(t, end);
   if (t->cluster->graph)
-    ring_over_graph(t, &end);
+    ring_over_graph(t, end);
 }
 
+/* From each GPU of a stage to its partner of another. */
 static void
-route_send(RaTopology *t, RaTaskId task)
+route_stages(RaTopology *t, RaTaskId task, uint32_t from_stage,
+             uint32_t to_stage)
 {
   const RaTaskGraph *g = t->graph;
   uint32_t call = g->augmented->nodes[g->node[task]].call;
-  uint32_t pp = g->augmented->plan->calls[call].pp;
-  uint32_t stage = g->stage[task] % pp;
-  gboolean back = g->stream[task] == RA_STREAM_PP_SEND_BACK;
-  g_auto(End) from = end_of_stage(t, call, g->replica[task], stage);
-  g_auto(End) to = end_of_stage(t, call, g->replica[task],
-                                (stage + (back ? pp - 1 : 1)) % pp);
+  g_auto(End) from = end_of_stage(t, call, g->replica[task], from_stage);
+  g_auto(End) to = end_of_stage(t, call, g->replica[task], to_stage);
 
   take_lanes(t, &from, GPU_OUT, RA_USE_INTRA);
   take_lanes(t, &to, GPU_IN, RA_USE_INTRA);
@@ -265,6 +260,18 @@ route_send(RaTopology *t, RaTaskId task)
     take_leaf(t, from.gpu[i], flow, FALSE, 1);
     take_leaf(t, to.gpu[i], flow, TRUE, 1);
   }
+}
+
+static void
+route_send(RaTopology *t, RaTaskId task)
+{
+  const RaTaskGraph *g = t->graph;
+  uint32_t call = g->augmented->nodes[g->node[task]].call;
+  uint32_t pp = g->augmented->plan->calls[call].pp;
+  uint32_t stage = g->stage[task] % pp;
+  gboolean back = g->stream[task] == RA_STREAM_PP_SEND_BACK;
+
+  route_stages(t, task, stage, (stage + (back ? pp - 1 : 1)) % pp);
 }
 
 /* GPUs of @end below each leaf. */
@@ -352,8 +359,27 @@ route(RaTopology *t, RaTaskId task)
                RA_USE_HOST);
     return;
   default:
-    route_ring(t, task);
+    end = end_of_group(t, t->graph->group[task]);
+    route_ring(t, &end);
   }
+}
+
+/* Collectives of a stage of a generation; beyond the stages, the sends of each
+ * to the next. */
+static void
+route_row(RaTopology *t, RaTaskId task, uint32_t row)
+{
+  const RaTaskGraph *g = t->graph;
+  uint32_t call = g->augmented->nodes[g->node[task]].call;
+  uint32_t pp = g->augmented->plan->calls[call].pp;
+  g_auto(End) end = {NULL, 0};
+
+  if (row >= pp) {
+    route_stages(t, task, row - pp, row - pp + 1);
+    return;
+  }
+  end = end_of_stage(t, call, g->replica[task], row);
+  route_ring(t, &end);
 }
 
 /* What tells ways apart: the group, and within it who sends to whom. */
@@ -381,19 +407,26 @@ path_key(const RaTaskGraph *g, RaTaskId task)
 }
 
 static const RaPath *
+keep_path(RaTopology *t, uint64_t key)
+{
+  RaPath *path = g_new(RaPath, 1);
+
+  *path = (RaPath){finish_path(t), t->latency_s};
+  g_hash_table_insert(t->paths, g_memdup2(&key, sizeof key), path);
+  return path;
+}
+
+static const RaPath *
 path_of(RaTopology *t, RaTaskId task)
 {
   uint64_t key = path_key(t->graph, task);
-  RaPath *path = g_hash_table_lookup(t->paths, &key);
+  const RaPath *path = g_hash_table_lookup(t->paths, &key);
 
   if (path)
     return path;
   t->latency_s = 0;
   route(t, task);
-  path = g_new(RaPath, 1);
-  *path = (RaPath){finish_path(t), t->latency_s};
-  g_hash_table_insert(t->paths, g_memdup2(&key, sizeof key), path);
-  return path;
+  return keep_path(t, key);
 }
 
 const GArray *
@@ -408,6 +441,26 @@ ra_topology_latency_s(RaTopology *t, RaTaskId task)
   return t->cluster->graph ? path_of(t, task)->latency_s : 0;
 }
 
+const GArray *
+ra_topology_row_path(RaTopology *t, RaTaskId task, uint32_t row,
+                     double *out_latency_s)
+{
+  const RaTaskGraph *g = t->graph;
+  uint64_t key = ra_hash_u64(RA_HASH_INIT, (uint64_t)row << 32 | UINT32_MAX);
+  const RaPath *path;
+
+  key = ra_hash_u64(key, g->augmented->nodes[g->node[task]].call);
+  key = ra_hash_u64(key, g->replica[task]);
+  path = g_hash_table_lookup(t->paths, &key);
+  if (!path) {
+    t->latency_s = 0;
+    route_row(t, task, row);
+    path = keep_path(t, key);
+  }
+  *out_latency_s = path->latency_s;
+  return path->links;
+}
+
 uint32_t
 ra_topology_queue_lane(RaTopology *t, RaTaskId task)
 {
@@ -418,58 +471,4 @@ ra_topology_queue_lane(RaTopology *t, RaTaskId task)
     return g->group_lane[g->group_begin[g->group[task]]];
   path = ra_topology_path(t, task); /* begins with the sender's lanes */
   return g_array_index(path, RaPathLink, 0).link / N_LANE_LINKS;
-}
-
-/* ---- Names --------------------------------------------------------------- */
-
-/* GPUs of a lane, or of a class of ports, as ranges. */
-static char *
-gpus_of(const RaTopology *t, uint32_t lane, uint32_t class)
-{
-  uint32_t n = ra_cluster_n_gpus(t->cluster);
-  g_autofree guint8 *in = g_new0(guint8, n);
-
-  for (uint32_t gpu = 0; gpu < n; gpu++)
-    in[gpu] = t->graph->lane_of_gpu[gpu] != RA_NONE &&
-              (class == RA_NONE ? t->graph->lane_of_gpu[gpu] == lane
-                                : t->port_class[t->port[gpu]] == class);
-  return ra_text_ranges(in, n);
-}
-
-static char *
-graph_link_name(const RaTopology *t, uint32_t i)
-{
-  const RaLinkGraph *graph = t->cluster->graph;
-  const RaGraphLink *link = &g_array_index(graph->links, RaGraphLink, i / 2);
-  g_autofree char *from = ra_link_graph_name(graph, link->ends[i % 2]);
-  g_autofree char *to = ra_link_graph_name(graph, link->ends[1 - i % 2]);
-
-  return g_strdup_printf("%s to %s", from, to);
-}
-
-char *
-ra_topology_link_name(const RaTopology *t, uint32_t link)
-{
-  static const char *const lane_links[] = {"peers out", "peers in", "host out",
-                                           "host in"};
-  uint32_t i = link - t->first_leaf_link;
-  g_autofree char *gpus = NULL;
-
-  if (link < t->first_port_link) {
-    gpus = gpus_of(t, link / N_LANE_LINKS, RA_NONE);
-    return g_strdup_printf("%s, GPUs %s", lane_links[link % N_LANE_LINKS],
-                           gpus);
-  }
-  if (link < t->first_leaf_link) {
-    gpus = gpus_of(t, RA_NONE, (link - t->first_port_link) / 2);
-    return g_strdup_printf("network %s, GPUs %s",
-                           (link - t->first_port_link) % 2 ? "in" : "out",
-                           gpus);
-  }
-  if (link >= t->first_graph_link)
-    return graph_link_name(t, link - t->first_graph_link);
-  return g_strdup_printf("leaf %u rail %u spine %u %s",
-                         i / 2 / t->n_spines / t->n_rails,
-                         i / 2 / t->n_spines % t->n_rails, i / 2 % t->n_spines,
-                         i % 2 ? "down" : "up");
 }

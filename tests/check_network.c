@@ -342,6 +342,26 @@ START_TEST(test_limit)
 }
 END_TEST
 
+/* On a link of 1 a flow of 2 from 0 on, one of 1 that begins after 1: each has
+ * half until the second ends at 3, then the first ends: 3 too.  A caller who
+ * asks with a limit before 1 must not be told later that the first ends at 2,
+ * as it does alone (the fault). */
+START_TEST(test_limit_before_start)
+{
+  const double capacity[] = {1};
+  const uint32_t link = 0;
+  g_autoptr(RaNetwork) net = ra_network_new(capacity, 1);
+
+  ra_network_start(net, &link, NULL, 1, 2, 0, 0);
+  ra_network_start(net, &link, NULL, 1, 1, 1, 1);
+  ck_assert_double_eq(ra_network_next_by_s(net, 0.5), 1);
+  ck_assert_double_eq(ra_network_next_s(net), 3);
+  ck_assert_uint_eq(ra_network_pop(net), 0);
+  ck_assert_uint_eq(ra_network_pop(net), 1);
+  ck_assert_double_eq(ra_network_now_s(net), 3);
+}
+END_TEST
+
 static Suite *
 network_suite(void)
 {
@@ -354,6 +374,7 @@ network_suite(void)
   tcase_add_test(tcase, test_work_is_local);
   tcase_add_test(tcase, test_alone_and_own);
   tcase_add_test(tcase, test_limit);
+  tcase_add_test(tcase, test_limit_before_start);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -52,6 +52,9 @@ tests_check_flows_SOURCES = %D%/check_flows.c %D%/profile_text.c %D%/profile_tex
 check_programs += %D%/check_flows_inside
 tests_check_flows_inside_SOURCES = %D%/check_flows_inside.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_flows_decode
+tests_check_flows_decode_SOURCES = %D%/check_flows_decode.c %D%/plan_text.c \
+	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_exec_ops
 tests_check_exec_ops_SOURCES = %D%/check_exec_ops.c %D%/torch_fixture.c \
 	%D%/torch_fixture.h

@@ -1,0 +1,45 @@
+/* What sim/flows.c and sim/flows_decode.c share; private to sim/. */
+#ifndef RA_SIM_FLOWS_IMPL_H
+#define RA_SIM_FLOWS_IMPL_H
+
+#include "sim/decode_links.h"
+#include "sim/flows.h"
+
+struct _RaFlows {
+  const RaTaskGraph *graph; /* borrowed */
+  RaTopology *topology;     /* owned */
+  RaNetwork *network;       /* owned: the topology's links, then the queues */
+  uint32_t n_kinds;         /* of nodes */
+  RaLinkUse *uses;          /* (n_kinds, n_works) of all ops of each */
+  double *n_messages;       /* (n_works) that follow each other between nodes */
+  RaDecodeLinks **decodes;  /* (n_dynamics) owned */
+  GHashTable *chains;       /* task -> Chain, of generations that run */
+  uint32_t first_queue;     /* link of the first queue */
+  double *busy_s;           /* (links of the topology) */
+  double *waited_s;         /* (links of the topology) */
+  double *share;            /* scratch: (links) of a task's uses together */
+  GArray *links;            /* (uint32_t) scratch */
+  GArray *weights;          /* (double) scratch */
+};
+
+/* ---- Links of a flow: emptied, taken, weighed ---------------------------- */
+
+/* @weight more of @link at rate 1. */
+void ra_flows_take(RaFlows *flows, uint32_t link, double weight);
+/* Weights of the links that were taken, each once. */
+void ra_flows_weigh(RaFlows *flows);
+/* A flow of @task over them, in its queue: @amount_s after @latency_s. */
+void ra_flows_begin(RaFlows *flows, RaTaskId task, double amount_s,
+                    double latency_s);
+
+/* ---- Generations (sim/flows_decode.c) ------------------------------------ */
+
+void ra_flows_add_decodes(RaFlows *flows, const RaEstimator *estimator);
+void ra_flows_free_decodes(RaFlows *flows);
+/* Whether @task is a generation that communicates. */
+gboolean ra_flows_decodes(const RaFlows *flows, RaTaskId task);
+void ra_flows_start_decode(RaFlows *flows, RaTaskId task, double duration_s);
+/* The links of all of it, taken and weighed. */
+void ra_flows_list_decode(RaFlows *flows, RaTaskId task);
+
+#endif
