@@ -16,6 +16,33 @@ ra_comm_barrier(RaComm *comm)
     comm->table->barrier(comm);
 }
 
+/* No send waits, so all sends first; then broadcasts in their order. */
+static void
+exchange(const RaCommPart *parts, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (parts[i].kind == RA_PART_SEND)
+      parts[i].comm->table->send(parts[i].comm, parts[i].peer, parts[i].data,
+                                 parts[i].n_bytes);
+  for (guint i = 0; i < n; i++)
+    if (parts[i].kind == RA_PART_BROADCAST)
+      parts[i].comm->table->broadcast(parts[i].comm, parts[i].peer,
+                                      parts[i].data, parts[i].n_bytes);
+  for (guint i = 0; i < n; i++)
+    if (parts[i].kind == RA_PART_RECV)
+      parts[i].comm->table->recv(parts[i].comm, parts[i].peer, parts[i].data,
+                                 parts[i].n_bytes);
+}
+
+void
+ra_comm_exchange(const RaCommPart *parts, guint n)
+{
+  if (n > 0 && parts[0].comm->table->exchange)
+    parts[0].comm->table->exchange(parts, n);
+  else
+    exchange(parts, n);
+}
+
 void
 ra_comm_free(RaComm *comm)
 {

@@ -24,6 +24,17 @@ typedef struct _RaCommRequest RaCommRequest;
 
 typedef enum { RA_REDUCE_SUM, RA_REDUCE_MAX } RaReduce;
 
+typedef enum { RA_PART_SEND, RA_PART_RECV, RA_PART_BROADCAST } RaPartKind;
+
+/* One message of those that a rank exchanges at a time. */
+typedef struct {
+  RaComm *comm;
+  RaPartKind kind;
+  uint32_t peer; /* to which, from which; of a broadcast the root */
+  void *data;    /* that is sent or written */
+  gsize n_bytes;
+} RaCommPart;
+
 typedef struct {
   const char *name;       /* "local" */
   gboolean shares_memory; /* members are threads of one process */
@@ -56,6 +67,8 @@ typedef struct {
    * that nobody has asked for goes to @data, meanwhile or at once. */
   RaCommRequest *(*start_recv)(RaComm *comm, uint32_t from, void *data,
                                gsize n_bytes);
+  /* (nullable): ra_comm_exchange() where sends wait for their receives. */
+  void (*exchange)(const RaCommPart *parts, guint n);
   /* @request: (transfer full).  When it was done, seconds of the monotonic
    * clock. */
   double (*wait)(RaComm *comm, RaCommRequest *request);
@@ -71,6 +84,16 @@ struct _RaComm {
 /* A group of one is no group: these return at once for it and for %NULL. */
 void ra_comm_all_reduce(RaComm *comm, RaReduce reduce, float *data, gsize n);
 void ra_comm_barrier(RaComm *comm);
+
+/**
+ * ra_comm_exchange:
+ * @parts: (array length=n): of communicators of one kind, several perhaps
+ *
+ * All of them at the same time; returns when they are done.  Messages between
+ * two ranks arrive in the order of @parts; ranks give broadcasts that they
+ * share in one order.
+ */
+void ra_comm_exchange(const RaCommPart *parts, guint n);
 
 /* @comm: (nullable) (transfer full) */
 void ra_comm_free(RaComm *comm);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "exec/reshard.h"
+#include "exec/reshard_impl.h"
 
 static int
 compare_slices(const void *a, const void *b)
@@ -40,25 +40,18 @@ ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
   return sorted;
 }
 
-/* A tensor on its way: all of it that the rank has, at its own place. */
-typedef struct {
-  float *data; /* (cols) rows; owned by the caller */
-  uint64_t cols;
-} Whole;
-
-static void
-copy_rect(gsize n_rows, gsize n_cols, const float *in, gsize in_stride,
-          float *out, gsize out_stride)
+void
+ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
+                     gsize in_stride, float *out, gsize out_stride)
 {
   ra_backend_host_memory()->copy_rect(n_rows, n_cols, ra_host_elems(in),
                                       in_stride, ra_host_elems(out),
                                       out_stride);
 }
 
-/* On their way parameters are fp32 in the host's memory, whatever they were. */
-static void
-copy_part(const RaParams *params, uint32_t tensor, const Whole *whole,
-          gboolean out)
+void
+ra_reshard_copy_part(const RaParams *params, uint32_t tensor,
+                     const RaReshardWhole *whole, gboolean out)
 {
   const RaParam *param = ra_params_at(params, tensor);
   const RaRect *rect;
@@ -77,11 +70,11 @@ copy_part(const RaParams *params, uint32_t tensor, const Whole *whole,
   if (out && room)
     b->read_elems(ra_param_n(param), here, room);
   if (out)
-    copy_rect(rect->n_rows, rect->n_cols, mine, rect->n_cols, there,
-              whole->cols);
+    ra_reshard_copy_rect(rect->n_rows, rect->n_cols, mine, rect->n_cols, there,
+                         whole->cols);
   else
-    copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, mine,
-              rect->n_cols);
+    ra_reshard_copy_rect(rect->n_rows, rect->n_cols, there, whole->cols, mine,
+                         rect->n_cols);
   if (!out && room)
     b->write_elems(ra_param_n(param), room, here);
 }
@@ -135,7 +128,7 @@ ask(Inbox *inbox, guint next)
 }
 
 static void
-pass_slice(Inbox *inbox, guint index, const Whole *whole)
+pass_slice(Inbox *inbox, guint index, const RaReshardWhole *whole)
 {
   const RaReshard *r = inbox->r;
   const RaSlice *slice = slice_at(r, index);
@@ -146,8 +139,8 @@ pass_slice(Inbox *inbox, guint index, const Whole *whole)
   ask(inbox, index);
   if (slice->from == r->gpu) {
     packed = g_new(float, n + 1);
-    copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
-              slice->n_cols);
+    ra_reshard_copy_rect(slice->n_rows, slice->n_cols, at, whole->cols, packed,
+                         slice->n_cols);
     r->world->table->send(r->world, r->rank_of_gpu[slice->to], packed,
                           n * sizeof *packed);
   } else if (slice->to == r->gpu) {
@@ -156,8 +149,8 @@ pass_slice(Inbox *inbox, guint index, const Whole *whole)
     g_assert(c && c->slice == index);
     packed = c->packed;
     r->world->table->wait(r->world, c->request);
-    copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols, at,
-              whole->cols);
+    ra_reshard_copy_rect(slice->n_rows, slice->n_cols, packed, slice->n_cols,
+                         at, whole->cols);
   }
 }
 
@@ -171,17 +164,17 @@ ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
 
   for (uint32_t i = 0; i < ra_model_n_tensors(r->model); i++) {
     RaTensor tensor;
-    Whole whole;
+    RaReshardWhole whole;
 
     ra_model_tensor(r->model, i, &tensor);
     whole.cols = tensor.cols;
     whole.data = g_new(float, tensor.rows *tensor.cols + 1);
     if (source)
-      copy_part(source, i, &whole, TRUE);
+      ra_reshard_copy_part(source, i, &whole, TRUE);
     for (; next < r->slices->len && slice_at(r, next)->tensor == i; next++)
       pass_slice(&inbox, next, &whole);
     if (target)
-      copy_part(target, i, &whole, FALSE);
+      ra_reshard_copy_part(target, i, &whole, FALSE);
     g_free(whole.data);
   }
   return n_ahead;

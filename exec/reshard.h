@@ -13,7 +13,7 @@
 #include "exec/backend.h"
 #include "exec/comm.h"
 #include "exec/params.h"
-#include "graph/realloc.h"
+#include "exec/rounds.h"
 
 /* A rank's part in a reallocation; all borrowed. */
 typedef struct {
@@ -46,6 +46,21 @@ GArray *ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
  *   others on
  */
 guint ra_reshard(const RaReshard *reshard, const RaParams *source,
-                RaParams *target);
+                 RaParams *target);
+
+/**
+ * ra_reshard_rounds:
+ * @rounds: of reshard->slices
+ * @sets: (array length=rounds->n_sets): the rank's ends of the sets of ranks of
+ *   broadcasts, by ascending rank; %NULL where it is not in one
+ * @source: (nullable): as ra_reshard()
+ * @target: (nullable): as ra_reshard()
+ *
+ * The same as ra_reshard(), as exchanges of grouped messages
+ * (ra_comm_exchange()): for communicators whose sends wait.
+ */
+void ra_reshard_rounds(const RaReshard *reshard, const RaRounds *rounds,
+                       RaComm *const *sets, const RaParams *source,
+                       RaParams *target);
 
 #endif

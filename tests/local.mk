@@ -2,6 +2,9 @@
 ## main() comes from %D%/check_main.h.  If it has further sources:
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
+nccl_double = %D%/nccl_double.c %D%/nccl_double.h \
+	%D%/nccl_double_comm.c %D%/nccl_double_impl.h %D%/nccl_double_op.c \
+	%D%/nccl_double_stream.c
 check_programs += %D%/check_allocation
 check_programs += %D%/check_arena
 check_programs += %D%/check_batcher
@@ -24,6 +27,9 @@ check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
 check_programs += %D%/check_collective_model
 check_programs += %D%/check_comm
+check_programs += %D%/check_comm_nccl
+tests_check_comm_nccl_SOURCES = %D%/check_comm_nccl.c %D%/nccl_peers.h \
+	$(nccl_double)
 check_programs += %D%/check_compare
 check_programs += %D%/check_context
 tests_check_context_SOURCES = %D%/check_context.c %D%/plan_text.c \
@@ -173,10 +179,14 @@ check_programs += %D%/check_rl_step
 check_programs += %D%/check_rng
 check_programs += %D%/check_roofline
 check_programs += %D%/check_reshard
+tests_check_reshard_SOURCES = %D%/check_reshard.c %D%/reshard_cases.h
 check_programs += %D%/check_shards
 tests_check_shards_SOURCES = %D%/check_shards.c $(run_fixture)
 check_programs += %D%/check_layouts
 tests_check_layouts_SOURCES = %D%/check_layouts.c $(run_fixture)
+check_programs += %D%/check_rounds
+tests_check_rounds_SOURCES = %D%/check_rounds.c %D%/reshard_cases.h \
+	$(nccl_double)
 check_programs += %D%/check_run
 run_fixture = %D%/run_fixture.c %D%/run_fixture.h %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_run_clip
@@ -212,6 +222,7 @@ check_programs += %D%/check_step_jitter
 tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_space
+check_programs += %D%/check_splits
 check_programs += %D%/check_spread
 tests_check_spread_SOURCES = %D%/check_spread.c %D%/study_sample.h
 check_programs += %D%/check_strategy

@@ -1,0 +1,79 @@
+/* The entry points of NCCL that exec/comm_nccl.c uses, and what it wants of a
+ * device: a table, so that a double of the library stands in for it on machines
+ * without a GPU (tests/nccl_double.h), and that code links no CUDA.
+ *
+ *     const RaNcclApi *api = ra_nccl_cuda();     exec/nccl_cuda.c
+ *
+ * Results are ncclResult_t's numbers: 0 is success, RA_NCCL_BUSY is
+ * ncclInProgress.  All calls are non-blocking, as of communicators that were
+ * made with `blocking = 0`.
+ */
+#ifndef RA_EXEC_NCCL_API_H
+#define RA_EXEC_NCCL_API_H
+
+#include "exec/comm.h"
+
+#define RA_NCCL_OK 0
+#define RA_NCCL_BUSY 7       /* ncclInProgress */
+#define RA_NCCL_NO_COLOUR -1 /* NCCL_SPLIT_NOCOLOR */
+
+/* ncclUniqueId */
+typedef struct {
+  char bytes[128];
+} RaNcclId;
+
+typedef void *RaNcclHandle; /* ncclComm_t */
+typedef void *RaNcclStream; /* cudaStream_t */
+typedef void *RaNcclMark;   /* cudaEvent_t: a place in a stream */
+
+typedef struct {
+  /* (transfer none): of a result that is not success; the library's last words
+   * on @comm (nullable) among it. */
+  const char *(*error)(int result, RaNcclHandle comm);
+  int (*unique_id)(RaNcclId *out_id);
+  int (*init)(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
+              uint32_t rank);
+  /* By all of @comm: those of one @colour, by @key; else *@out_comm is NULL. */
+  int (*split)(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm);
+  int (*async_error)(RaNcclHandle comm, int *out_result);
+  int (*drop)(RaNcclHandle comm); /* ncclCommAbort() */
+  int (*destroy)(RaNcclHandle comm);
+  /* (nullable): ncclCommRegister(), ncclCommDeregister() */
+  int (*enrol)(RaNcclHandle comm, void *data, gsize n_bytes, void **out_handle);
+  int (*withdraw)(RaNcclHandle comm, void *handle);
+
+  /* Between them nothing waits; the end starts all. */
+  int (*group_start)(void);
+  int (*group_end)(void);
+  int (*all_reduce)(const float *in, float *out, gsize n, RaReduce reduce,
+                    RaNcclHandle comm, RaNcclStream stream);
+  int (*reduce)(const float *in, float *out, gsize n, uint32_t root,
+                RaNcclHandle comm, RaNcclStream stream);
+  int (*reduce_scatter)(const float *in, float *out, gsize n, RaNcclHandle comm,
+                        RaNcclStream stream);
+  int (*all_gather)(const void *in, void *out, gsize n_bytes, RaNcclHandle comm,
+                    RaNcclStream stream);
+  int (*broadcast)(void *data, gsize n_bytes, uint32_t root, RaNcclHandle comm,
+                   RaNcclStream stream);
+  int (*send)(const void *data, gsize n_bytes, uint32_t to, RaNcclHandle comm,
+              RaNcclStream stream);
+  int (*recv)(void *data, gsize n_bytes, uint32_t from, RaNcclHandle comm,
+              RaNcclStream stream);
+
+  /* The device of the calling thread.  What a stream is given is done in
+   * order; nothing of them waits but copy(). */
+  int (*stream_new)(RaNcclStream *out_stream);
+  void (*stream_free)(RaNcclStream stream);
+  int (*mark_new)(RaNcclStream stream, RaNcclMark *out_mark);
+  int (*mark_look)(RaNcclMark mark); /* RA_NCCL_BUSY: not passed yet */
+  void (*mark_free)(RaNcclMark mark);
+  int (*alloc)(void **out_data, gsize n_bytes);
+  void (*free)(void *data);
+  /* Returns when @from may be written again. */
+  int (*copy)(void *to, const void *from, gsize n_bytes);
+} RaNcclApi;
+
+/* NCCL itself; of reallot-cuda alone. */
+const RaNcclApi *ra_nccl_cuda(void);
+
+#endif

@@ -1,0 +1,266 @@
+/* NCCL itself, as exec/comm_nccl.c wants it.  Never run: there was no GPU. */
+#include "config.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <string.h>
+
+#include "exec/nccl_api.h"
+
+G_STATIC_ASSERT(sizeof(RaNcclId) == sizeof(ncclUniqueId));
+G_STATIC_ASSERT(RA_NCCL_OK == ncclSuccess && RA_NCCL_BUSY == ncclInProgress);
+G_STATIC_ASSERT(RA_NCCL_NO_COLOUR == NCCL_SPLIT_NOCOLOR);
+
+/* Results of CUDA that are none of NCCL's: behind them. */
+#define CUDA_FIRST 1000
+
+static int
+cuda_result(cudaError_t code)
+{
+  return code == cudaSuccess ? RA_NCCL_OK : CUDA_FIRST + (int)code;
+}
+
+static const char *
+error_text(int result, RaNcclHandle comm)
+{
+  if (result >= CUDA_FIRST)
+    return cudaGetErrorString((cudaError_t)(result - CUDA_FIRST));
+  if (comm && *ncclGetLastError(comm))
+    return ncclGetLastError(comm);
+  return ncclGetErrorString((ncclResult_t)result);
+}
+
+static int
+unique_id(RaNcclId *out_id)
+{
+  ncclUniqueId id;
+  ncclResult_t result = ncclGetUniqueId(&id);
+
+  memcpy(out_id, &id, sizeof id);
+  return (int)result;
+}
+
+static int
+init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
+     uint32_t rank)
+{
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  ncclUniqueId nccl_id;
+
+  memcpy(&nccl_id, id, sizeof nccl_id);
+  config.blocking = 0;
+  return (int)ncclCommInitRankConfig((ncclComm_t *)out_comm, (int)n_ranks,
+                                     nccl_id, (int)rank, &config);
+}
+
+/* Resources are the parent's where the library can share them: a plan has
+ * dozens of communicators. */
+static int
+split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
+{
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+  config.blocking = 0;
+  config.splitShare = 1;
+  return (int)ncclCommSplit(comm, colour, key, (ncclComm_t *)out_comm, &config);
+}
+
+static int
+async_error(RaNcclHandle comm, int *out_result)
+{
+  ncclResult_t state = ncclSuccess;
+  ncclResult_t result = ncclCommGetAsyncError(comm, &state);
+
+  *out_result = (int)state;
+  return (int)result;
+}
+
+static int
+drop(RaNcclHandle comm)
+{
+  return (int)ncclCommAbort(comm);
+}
+
+/* Of a non-blocking communicator the end is begun, waited for and done. */
+static int
+destroy(RaNcclHandle comm)
+{
+  ncclResult_t state = ncclCommFinalize(comm);
+
+  while (state == ncclInProgress)
+    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess)
+      break;
+  return (int)ncclCommDestroy(comm);
+}
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+static int
+enrol(RaNcclHandle comm, void *data, gsize n_bytes, void **out_handle)
+{
+  return (int)ncclCommRegister(comm, data, n_bytes, out_handle);
+}
+
+static int
+withdraw(RaNcclHandle comm, void *handle)
+{
+  return (int)ncclCommDeregister(comm, handle);
+}
+#else
+#define enrol NULL
+#define withdraw NULL
+#endif
+
+static int
+group_start(void)
+{
+  return (int)ncclGroupStart();
+}
+
+static int
+group_end(void)
+{
+  return (int)ncclGroupEnd();
+}
+
+static int
+all_reduce(const float *in, float *out, gsize n, RaReduce reduce,
+           RaNcclHandle comm, RaNcclStream stream)
+{
+  return (int)ncclAllReduce(in, out, n, ncclFloat32,
+                            reduce == RA_REDUCE_SUM ? ncclSum : ncclMax, comm,
+                            stream);
+}
+
+static int
+reduce_to(const float *in, float *out, gsize n, uint32_t root,
+          RaNcclHandle comm, RaNcclStream stream)
+{
+  return (int)ncclReduce(in, out, n, ncclFloat32, ncclSum, (int)root, comm,
+                         stream);
+}
+
+static int
+reduce_scatter(const float *in, float *out, gsize n, RaNcclHandle comm,
+               RaNcclStream stream)
+{
+  return (int)ncclReduceScatter(in, out, n, ncclFloat32, ncclSum, comm, stream);
+}
+
+static int
+all_gather(const void *in, void *out, gsize n_bytes, RaNcclHandle comm,
+           RaNcclStream stream)
+{
+  return (int)ncclAllGather(in, out, n_bytes, ncclInt8, comm, stream);
+}
+
+static int
+broadcast(void *data, gsize n_bytes, uint32_t root, RaNcclHandle comm,
+          RaNcclStream stream)
+{
+  return (int)ncclBroadcast(data, data, n_bytes, ncclInt8, (int)root, comm,
+                            stream);
+}
+
+static int
+send_to(const void *data, gsize n_bytes, uint32_t to, RaNcclHandle comm,
+        RaNcclStream stream)
+{
+  return (int)ncclSend(data, n_bytes, ncclInt8, (int)to, comm, stream);
+}
+
+static int
+recv_from(void *data, gsize n_bytes, uint32_t from, RaNcclHandle comm,
+          RaNcclStream stream)
+{
+  return (int)ncclRecv(data, n_bytes, ncclInt8, (int)from, comm, stream);
+}
+
+static int
+stream_new(RaNcclStream *out_stream)
+{
+  return cuda_result(cudaStreamCreateWithFlags((cudaStream_t *)out_stream,
+                                               cudaStreamNonBlocking));
+}
+
+static void
+stream_free(RaNcclStream stream)
+{
+  cudaStreamDestroy(stream);
+}
+
+static int
+mark_new(RaNcclStream stream, RaNcclMark *out_mark)
+{
+  cudaEvent_t event;
+  cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+
+  if (code == cudaSuccess)
+    code = cudaEventRecord(event, stream);
+  *out_mark = event;
+  return cuda_result(code);
+}
+
+static int
+mark_look(RaNcclMark mark)
+{
+  cudaError_t code = cudaEventQuery(mark);
+
+  return code == cudaErrorNotReady ? RA_NCCL_BUSY : cuda_result(code);
+}
+
+static void
+mark_free(RaNcclMark mark)
+{
+  cudaEventDestroy(mark);
+}
+
+static int
+alloc(void **out_data, gsize n_bytes)
+{
+  return cuda_result(cudaMalloc(out_data, n_bytes));
+}
+
+static void
+free_memory(void *data)
+{
+  cudaFree(data);
+}
+
+static int
+copy(void *to, const void *from, gsize n_bytes)
+{
+  return cuda_result(cudaMemcpy(to, from, n_bytes, cudaMemcpyDefault));
+}
+
+const RaNcclApi *
+ra_nccl_cuda(void)
+{
+  static const RaNcclApi api = {.error = error_text,
+                                .unique_id = unique_id,
+                                .init = init,
+                                .split = split,
+                                .async_error = async_error,
+                                .drop = drop,
+                                .destroy = destroy,
+                                .enrol = enrol,
+                                .withdraw = withdraw,
+                                .group_start = group_start,
+                                .group_end = group_end,
+                                .all_reduce = all_reduce,
+                                .reduce = reduce_to,
+                                .reduce_scatter = reduce_scatter,
+                                .all_gather = all_gather,
+                                .broadcast = broadcast,
+                                .send = send_to,
+                                .recv = recv_from,
+                                .stream_new = stream_new,
+                                .stream_free = stream_free,
+                                .mark_new = mark_new,
+                                .mark_look = mark_look,
+                                .mark_free = mark_free,
+                                .alloc = alloc,
+                                .free = free_memory,
+                                .copy = copy};
+
+  return &api;
+}

@@ -1,0 +1,138 @@
+#include "config.h"
+
+#include "tests/nccl_double_impl.h"
+
+NcclDouble nccl_double_all = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                              .changed = PTHREAD_COND_INITIALIZER};
+_Thread_local Host *nccl_double_host;
+
+void
+nccl_double_add_active(int n)
+{
+  d.n_active = (guint)((int)d.n_active + n);
+  if (d.n_active > 0)
+    return;
+  for (guint i = 0; i < d.streams->len; i++) {
+    const Stream *s = d.streams->pdata[i];
+
+    d.is_stuck = d.is_stuck || s->is_busy;
+  }
+  for (guint i = 0; i < d.hosts->len; i++)
+    d.is_stuck = d.is_stuck || ((Host *)d.hosts->pdata[i])->looks;
+  pthread_cond_broadcast(&d.changed);
+}
+
+void
+nccl_double_look(gboolean looks)
+{
+  if (!host || host->looks == looks)
+    return;
+  host->looks = looks;
+  nccl_double_add_active(looks ? -1 : 1);
+}
+
+void
+nccl_double_wake(const Stream *stream, const Comm *comm)
+{
+  for (guint i = 0; i < d.hosts->len; i++) {
+    Host *h = d.hosts->pdata[i];
+
+    if (h->looks &&
+        (stream ? h->mark.stream == stream && h->mark.n <= stream->n_over
+                : !h->mark.stream && h->comm == comm)) {
+      h->looks = FALSE;
+      d.n_active++;
+    }
+  }
+}
+
+static RaNcclApi api;
+
+static void
+make_api(void)
+{
+  nccl_double_set_groups(&api);
+  nccl_double_set_streams(&api);
+  nccl_double_set_comms(&api);
+}
+
+const RaNcclApi *
+nccl_double(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+  pthread_once(&once, make_api);
+  return &api;
+}
+
+void
+nccl_double_begin(uint32_t n_hosts, uint32_t seed)
+{
+  d.hosts = g_ptr_array_new_with_free_func(g_free);
+  d.streams = g_ptr_array_new();
+  d.comms = g_ptr_array_new_with_free_func(g_free);
+  d.shared = g_ptr_array_new_with_free_func(nccl_double_shared_free);
+  d.n_active = n_hosts; /* that have not entered are about to */
+  d.is_stuck = FALSE;
+  d.seed = seed;
+  d.tally = (NcclDoubleTally){0};
+}
+
+void
+nccl_double_end(void)
+{
+  g_assert_cmpuint(d.streams->len, ==, 0);
+  g_ptr_array_unref(d.hosts);
+  g_ptr_array_unref(d.streams);
+  g_ptr_array_unref(d.comms);
+  g_ptr_array_unref(d.shared);
+}
+
+void
+nccl_double_enter(void)
+{
+  host = g_new0(Host, 1);
+  pthread_mutex_lock(&d.lock);
+  g_ptr_array_add(d.hosts, host);
+  pthread_mutex_unlock(&d.lock);
+}
+
+void
+nccl_double_leave(void)
+{
+  pthread_mutex_lock(&d.lock);
+  nccl_double_look(FALSE);
+  nccl_double_add_active(-1);
+  pthread_mutex_unlock(&d.lock);
+  host = NULL;
+}
+
+gboolean
+nccl_double_is_stuck(void)
+{
+  gboolean is_stuck;
+
+  pthread_mutex_lock(&d.lock);
+  is_stuck = d.is_stuck;
+  pthread_mutex_unlock(&d.lock);
+  return is_stuck;
+}
+
+void
+nccl_double_fail(RaNcclHandle comm, int result)
+{
+  pthread_mutex_lock(&d.lock);
+  ((Comm *)comm)->result = result;
+  pthread_mutex_unlock(&d.lock);
+}
+
+NcclDoubleTally
+nccl_double_tally(void)
+{
+  NcclDoubleTally tally;
+
+  pthread_mutex_lock(&d.lock);
+  tally = d.tally;
+  pthread_mutex_unlock(&d.lock);
+  return tally;
+}

@@ -1,0 +1,57 @@
+/* A double of NCCL on threads: the library's blocking semantics without a GPU.
+ *
+ * Every stream is a thread that does what it is given in order, a group call as
+ * a whole: it is over when each of its operations is.  A send is over when its
+ * receive has come and the other way round, a collective when all members have
+ * come to it; of one communicator a rank's groups start in the order in which
+ * they were given, whatever their streams.  Communicators are made without
+ * blocking and may be used when they are ready, not before.  Between all this
+ * are delays drawn from a seed.  Sums are added from the last rank to the
+ * first, as nobody may count on an order.
+ *
+ *     nccl_double_begin(n_hosts, seed);
+ *     ... on n_hosts threads: nccl_double_enter(), nccl_double()->init() ...,
+ *         nccl_double_leave()
+ *     nccl_double_end()
+ *
+ * The watchdog is exact: when every host has left or looks at a mark that has
+ * not been passed, and no stream can go on, nothing ever will; then all
+ * communicators answer with NCCL_DOUBLE_STUCK.  A host that does something else
+ * (or sleeps, as a stalled peer does) is not stuck.
+ */
+#ifndef RA_TESTS_NCCL_DOUBLE_H
+#define RA_TESTS_NCCL_DOUBLE_H
+
+#include "exec/nccl_api.h"
+
+#define NCCL_DOUBLE_USAGE 5 /* ncclInvalidUsage: not ready, sizes that differ */
+#define NCCL_DOUBLE_STUCK 6 /* ncclRemoteError */
+
+const RaNcclApi *nccl_double(void);
+
+void nccl_double_begin(uint32_t n_hosts, uint32_t seed);
+void nccl_double_end(void);
+
+/* The calling thread is a host from now on, and no more. */
+void nccl_double_enter(void);
+void nccl_double_leave(void);
+
+/* Whether the watchdog has found that nothing goes on. */
+gboolean nccl_double_is_stuck(void);
+
+/* @comm answers with @result from now on. */
+void nccl_double_fail(RaNcclHandle comm, int result);
+
+/* What was done since the begin. */
+typedef struct {
+  guint n_groups;  /* that had several operations */
+  guint n_ops;     /* of all kinds */
+  guint n_splits;  /* calls */
+  guint n_comms;   /* ends of communicators made */
+  guint n_aborted; /* of them */
+  guint n_enrolled, n_withdrawn;
+} NcclDoubleTally;
+
+NcclDoubleTally nccl_double_tally(void);
+
+#endif

@@ -1,0 +1,137 @@
+/* What nccl_double*.c share. */
+#ifndef RA_TESTS_NCCL_DOUBLE_IMPL_H
+#define RA_TESTS_NCCL_DOUBLE_IMPL_H
+
+#include <pthread.h>
+
+#include "tests/nccl_double.h"
+
+typedef struct _Comm Comm;
+typedef struct _Launch Launch;
+
+typedef enum {
+  ALL_REDUCE,
+  REDUCE,
+  REDUCE_SCATTER,
+  ALL_GATHER,
+  BROADCAST,
+  SEND,
+  RECV
+} Kind;
+
+typedef struct {
+  Kind kind;
+  Comm *comm;
+  const void *in;
+  void *out;
+  gsize n; /* floats, or bytes */
+  RaReduce reduce;
+  uint32_t peer; /* or root */
+  gboolean is_over;
+  Launch *launch;
+} Op;
+
+/* One group call, or an operation alone. */
+struct _Launch {
+  GPtrArray *ops;  /* Op, owned */
+  GArray *comms;   /* of Comm *, each once */
+  GArray *tickets; /* of uint64_t: its number among those of the communicator */
+  guint n_left;
+};
+
+typedef enum { RUNS, WAITS_TURN, WAITS_PEERS } State;
+
+typedef struct {
+  pthread_t thread;
+  GQueue launches;
+  Launch *launch; /* at hand */
+  State state;
+  gboolean is_busy;
+  gboolean quits;
+  uint64_t n_given, n_over;
+  uint32_t random;
+} Stream;
+
+typedef struct {
+  Stream *stream;
+  uint64_t n; /* launches before it */
+} Mark;
+
+/* A collective on its way, or a split. */
+typedef struct {
+  uint32_t n_here;
+  Op **ops; /* (n_ranks) owned */
+} Meeting;
+
+typedef struct {
+  uint32_t n_here;
+  int *colour, *key; /* (n_ranks) owned */
+  Comm **ends;       /* (n_ranks) that are made, owned */
+} Split;
+
+/* What the ends of a communicator share. */
+typedef struct {
+  uint32_t n_ranks, n_here;
+  RaNcclId id;
+  Comm **ends;         /* (n_ranks) owned array */
+  GQueue *sent, *want; /* (n_ranks from, n_ranks to) of Op */
+  GPtrArray *meetings; /* Meeting */
+  GPtrArray *splits;   /* Split */
+} Shared;
+
+struct _Comm {
+  Shared *shared;
+  uint32_t rank;
+  gboolean is_ready;
+  gboolean is_splitting;
+  gboolean is_aborted;
+  int result;
+  uint64_t n_given, n_over; /* launches */
+  guint n_meetings, n_splits;
+};
+
+/* A thread that calls the library. */
+typedef struct {
+  gboolean looks; /* at what is not there yet */
+  Mark mark;      /* stream NULL: at a communicator */
+  Comm *comm;
+} Host;
+
+/* All that is going on. */
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  guint n_active; /* hosts and streams that can go on */
+  gboolean is_stuck;
+  uint32_t seed;
+  GPtrArray *hosts, *streams, *comms, *shared;
+  NcclDoubleTally tally;
+} NcclDouble;
+
+extern NcclDouble nccl_double_all;
+extern _Thread_local Host *nccl_double_host;
+
+#define d nccl_double_all
+#define host nccl_double_host
+
+/* @n more can go on; nobody: then all are stuck.  These are called locked. */
+void nccl_double_add_active(int n);
+/* That the calling host looks at what is not there yet. */
+void nccl_double_look(gboolean looks);
+/* Those that looked at what is there now. */
+void nccl_double_wake(const Stream *stream, const Comm *comm);
+
+/* Fills the functions of groups and operations, of streams, of communicators.
+ */
+void nccl_double_set_groups(RaNcclApi *api);
+void nccl_double_set_streams(RaNcclApi *api);
+void nccl_double_set_comms(RaNcclApi *api);
+
+/* What an operation does when its launch begins; takes it away again. */
+void nccl_double_post(Op *op);
+void nccl_double_unpost(Op *op);
+/* @s goes on. */
+void nccl_double_resume(Stream *s);
+void nccl_double_shared_free(gpointer shared);
+
+#endif
