@@ -101,6 +101,9 @@ typedef struct {
                              const RaElem *out, const float *lse,
                              const RaElem *d_out, RaElem *d_q, RaElem *d_k,
                              RaElem *d_v, float *workspace);
+  void (*attention_merge)(size_t n_tokens, size_t n_heads, size_t head_dim,
+                          const RaElem *part, const float *part_lse,
+                          RaElem *out, float *lse); /* (nullable): no rings */
   gsize (*decode_workspace)(const RaDecode *shape); /* floats */
   void (*decode_attention)(const RaDecode *shape, const RaElem *q,
                            const RaElem *k, const RaElem *v, RaElem *out,

@@ -153,6 +153,7 @@ attention_part(uint32_t part, gpointer data)
 
     one.n_sequences = 1;
     one.begin += i / one.kv_heads;
+    one.kv_begin += one.kv_begin ? i / one.kv_heads : 0;
     one.kv_first = (uint32_t)(i % one.kv_heads);
     one.kv_last = one.kv_first + 1;
     if (a->d_out)

@@ -210,6 +210,41 @@ ra_host_embedding(size_t n_tokens, size_t width, uint32_t first,
   ra_team_for(r.n_parts, embedding_part, &r);
 }
 
+/* --- attention over two sets of keys --- */
+
+typedef struct {
+  Rows rows;
+  float *lse;
+} Merge;
+
+static void
+merge_part(uint32_t part, gpointer data)
+{
+  const Merge *m = data;
+  const Rows *r = &m->rows;
+  gsize n, first = rows_of(r, part, &n), heads = first * r->n_heads;
+
+  ra_cpu_attention_merge(n, r->n_heads, r->n, r->a + heads * r->n, r->b + heads,
+                         r->y + heads * r->n, m->lse + heads);
+}
+
+void
+ra_host_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                        const float *part, const float *part_lse, float *out,
+                        float *lse)
+{
+  Merge m = {.rows = {.n_parts = row_parts(n_tokens, n_heads * head_dim),
+                      .n_rows = n_tokens,
+                      .n = head_dim,
+                      .n_heads = (uint32_t)n_heads,
+                      .a = part,
+                      .b = part_lse,
+                      .y = out},
+             .lse = lse};
+
+  ra_team_for(m.rows.n_parts, merge_part, &m);
+}
+
 /* --- log-probabilities --- */
 
 typedef struct {

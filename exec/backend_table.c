@@ -171,6 +171,15 @@ attention_backward(const RaCpuAttention *shape, const RaElem *q,
 }
 
 static void
+attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                const RaElem *part, const float *part_lse, RaElem *out,
+                float *lse)
+{
+  ra_host_attention_merge(n_tokens, n_heads, head_dim, f(part), part_lse,
+                          f(out), lse);
+}
+
+static void
 decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
                  const RaElem *v, RaElem *out, float *workspace)
 {
@@ -282,6 +291,7 @@ static const RaBackend host = {
     .embedding_backward = embedding_backward,
     .attention = attention,
     .attention_backward = attention_backward,
+    .attention_merge = attention_merge,
     .decode_attention = decode_attention,
     .log_sum = log_sum,
     .log_prob_backward = log_prob_backward,

@@ -217,7 +217,7 @@ recompute(RaPass *pass, uint32_t i, RaElem *out)
     ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
                      pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
   else if (s->recompute == RA_RECOMPUTE_SELECTIVE)
-    ra_stage_attention(s, pass->tokens, kept->qkv, kept->attended, kept->lse);
+    ra_layer_attention(s, pass->tokens, kept);
 }
 
 const RaElem *

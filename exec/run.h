@@ -40,9 +40,10 @@
  * the layout of training too, where each iteration leaves the version that it
  * began with to readers that are behind.
  *
- * With zero 1 a rank steps its shard of the parameters (exec/shards.h).  Not
- * run, and refused: cp, sequence parallelism of generation and with ep, zero 2
- * and 3, continuous batching, 16-bit types, models that exec/stage.h refuses.
+ * With zero 1 a rank steps its shard of the parameters (exec/shards.h), with cp
+ * it computes its chunks of sequences (exec/ring.h).  Not run, and refused:
+ * sequence parallelism of generation and with ep, zero 2 and 3, continuous
+ * batching, 16-bit types, models that exec/stage.h refuses.
  * A send leaves when its computation ends and waits for nobody; a gradient
  * bucket is started where the graph has it and waited for by what reads the
  * gradients, so backwards go on beside it: the last rank of its group to come
@@ -184,7 +185,8 @@ void ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory);
  * (graph/op_program.h), `TASK/l3/gemm.1`: every rank of a collective has one.
  * A task of a single op has that in its own row; of what moves, and of host
  * work, that is what the graph says, not what was seen to move.  No row has:
- * tokens that go back to the first stage in decoding, gradients of key heads,
+ * tokens that go back to the first stage in decoding, sums over answers that
+ * ranks share (DPO), gradients of key heads,
  * norms and routers summed by the ranks that share them, the norm of the
  * gradients, what sequence parallelism gathers a second time. */
 void ra_run_trace(const RaRun *run, RaTrace *trace);

@@ -6,43 +6,79 @@
 #include "exec/run_learn.h"
 #include "kernels/cpu_preference.h"
 
-gsize
-ra_run_first_entry(const RaExperienceSet *set, const RaMicroBatch *micro,
-                   uint32_t i)
+gboolean
+ra_run_next_entries(const RaExperienceSet *set, const RaMicroBatch *micro,
+                    uint32_t i, RaEntries *entries)
 {
+  const RaTokens *t = micro->tokens;
   uint32_t at = set->seqs->order[micro->first + i];
+  uint32_t first = set->seqs->prompt[at] - 1; /* says the first token */
+  uint32_t last = first + set->seqs->response[at], begin;
 
-  return micro->tokens->begin[i] + set->seqs->prompt[at] - 1;
+  begin = MAX(entries->token + entries->n, t->begin[i]);
+  while (begin < t->begin[i + 1] && t->positions[begin] < first)
+    begin++;
+  *entries = (RaEntries){.token = begin};
+  if (begin == t->begin[i + 1])
+    return FALSE;
+  entries->entry = t->positions[begin] - first;
+  while (begin + entries->n < t->begin[i + 1] &&
+         t->positions[begin + entries->n] == t->positions[begin] + entries->n &&
+         t->positions[begin + entries->n] < last)
+    entries->n++;
+  return entries->n > 0;
+}
+
+uint32_t
+ra_run_last_token(const RaExperienceSet *set, const RaMicroBatch *micro,
+                  uint32_t i)
+{
+  const RaTokens *t = micro->tokens;
+  uint32_t at = set->seqs->order[micro->first + i], end = t->begin[i + 1];
+
+  if (end == t->begin[i] || t->positions[end - 1] + 1 !=
+                                set->seqs->prompt[at] + set->seqs->response[at])
+    return RA_NONE;
+  return end - 1;
+}
+
+/* What the rank has of sequence @i of a micro-batch, to column @c. */
+static void
+write_sequence(RaRank *rank, const RaNode *node, const RaMicroBatch *micro,
+               uint32_t i)
+{
+  const RaRun *run = rank->run;
+  const RaExperience *e = run->experience[node->iteration];
+  const RaExperienceSet *set = &e->sets[run->workload->calls[node->call].set];
+  const RaColumn *c = ra_experience_column(e, node->call, FALSE, RA_NONE);
+  const float *numbers = c->kind == RA_COLUMN_LOG_PROB ? micro->pass->log_prob
+                                                       : micro->pass->values;
+  uint32_t at = set->seqs->order[micro->first + i];
+  uint32_t last = ra_run_last_token(set, micro, i);
+  RaEntries some = {0};
+
+  if (c->kind == RA_COLUMN_REWARD && last != RA_NONE) {
+    c->values[at] = numbers[last];
+    ra_rank_publish(rank, node->call, FALSE, at, 1);
+  }
+  while (c->kind != RA_COLUMN_REWARD &&
+         ra_run_next_entries(set, micro, i, &some)) {
+    memcpy(c->values + set->begin[at] + some.entry, numbers + some.token,
+           some.n * sizeof *numbers);
+    ra_rank_publish(rank, node->call, FALSE, set->begin[at] + some.entry,
+                    some.n);
+  }
 }
 
 void
 ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
 {
-  RaRun *run = rank->run;
-  const RaNode *node = ra_run_node(run, task);
-  const RaExperience *e = run->experience[node->iteration];
-  const RaExperienceSet *set = &e->sets[run->workload->calls[node->call].set];
-  const RaColumn *c = ra_experience_column(e, node->call, FALSE, RA_NONE);
+  const RaNode *node = ra_run_node(rank->run, task);
 
   if (rank->calls[node->call].coord.at[RA_AXIS_TP] > 0)
     return;
-  for (uint32_t i = 0; i < micro->tokens->n_sequences; i++) {
-    uint32_t at = set->seqs->order[micro->first + i];
-    const float *numbers = c->kind == RA_COLUMN_LOG_PROB ? micro->pass->log_prob
-                                                         : micro->pass->values;
-
-    if (c->kind == RA_COLUMN_REWARD)
-      c->values[at] = numbers[micro->tokens->begin[i + 1] - 1];
-    else
-      memcpy(c->values + set->begin[at],
-             numbers + ra_run_first_entry(set, micro, i),
-             set->seqs->response[at] * sizeof *numbers);
-    if (c->kind == RA_COLUMN_REWARD)
-      ra_rank_publish(rank, node->call, FALSE, at, 1);
-    else
-      ra_rank_publish(rank, node->call, FALSE, set->begin[at],
-                      set->seqs->response[at]);
-  }
+  for (uint32_t i = 0; i < micro->tokens->n_sequences; i++)
+    write_sequence(rank, node, micro, i);
 }
 
 /* Sequences of the mini-batch, over all replicas, in order of arrival. */
@@ -70,15 +106,15 @@ loss_scale(const RaTrainInputs *in, RaSpan batch)
   return (float)(1 / (double)n);
 }
 
-/* The loss of one sequence: its entries of what the pass made, and of what
- * there is a response token.  @d: NULL: no gradient. */
+/* The loss of @n entries of sequence @at, from @entry on: @now of what the pass
+ * made.  @d: NULL: no gradient. */
 static void
-sequence_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
-              uint32_t at, const float *now, float scale, float *d,
-              RaCpuLoss *loss)
+entries_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
+             uint32_t at, const RaEntries *some, const float *now, float scale,
+             float *d, RaCpuLoss *loss)
 {
   const RaRunOptions *o = &run->options;
-  uint32_t n = in->set->seqs->response[at], from = in->set->begin[at];
+  uint32_t n = some->n, from = in->set->begin[at] + some->entry;
 
   switch (in->rule) {
   case RA_TRAIN_VALUE:
@@ -101,40 +137,81 @@ sequence_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
   }
 }
 
-/* The loss of a chosen answer, sequence @i of the micro-batch, and of the
- * rejected one behind it. */
-static void
-pair_loss(const RaRun *run, const RaTrainInputs *in, const RaMicroBatch *micro,
-          uint32_t i, float scale, float *d, RaCpuLoss *loss)
+/* Of each answer of a micro-batch what a loss of pairs compares, as far as the
+ * rank has its tokens: the log-ratio to the reference, or the value behind its
+ * last token. */
+static double *
+own_sides(const RaTrainInputs *in, const RaMicroBatch *micro)
 {
   const RaExperienceSet *set = in->set;
-  double sides[2], d_margin;
+  uint32_t n = micro->tokens->n_sequences;
+  double *sides = g_new0(double, n + 1);
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = set->seqs->order[micro->first + i];
+    uint32_t last = ra_run_last_token(set, micro, i);
+    RaEntries some = {0};
+
+    if (in->rule != RA_TRAIN_DPO && last != RA_NONE)
+      sides[i] = (double)micro->pass->values[last];
+    while (in->rule == RA_TRAIN_DPO &&
+           ra_run_next_entries(set, micro, i, &some))
+      sides[i] += ra_cpu_log_ratio(some.n, micro->pass->log_prob + some.token,
+                                   in->reference + set->begin[at] + some.entry);
+  }
+  return sides;
+}
+
+/* (transfer full): the same of whole answers: the sum over the ranks that share
+ * them, in their order. */
+static double *
+sides_of(RaComm *cp, const RaTrainInputs *in, const RaMicroBatch *micro)
+{
+  uint32_t n = micro->tokens->n_sequences;
+  double *sides = own_sides(in, micro);
+  g_autofree double *all = NULL;
+
+  if (!cp)
+    return sides;
+  all = g_new(double, (gsize)cp->n_ranks *n + 1);
+  cp->table->all_gather(cp, sides, all, n * sizeof *all);
+  memset(sides, 0, n * sizeof *sides);
+  for (gsize i = 0; i < (gsize)cp->n_ranks * n; i++)
+    sides[i % n] += all[i];
+  return sides;
+}
+
+/* The gradient @d of what is compared of answer @i, which is @of_side. */
+static void
+side_gradient(const RaTrainInputs *in, const RaMicroBatch *micro, uint32_t i,
+              float of_side, float *d)
+{
+  uint32_t last = ra_run_last_token(in->set, micro, i);
+  RaEntries some = {0};
+
+  if (in->rule != RA_TRAIN_DPO && last != RA_NONE)
+    d[last] = of_side;
+  while (in->rule == RA_TRAIN_DPO &&
+         ra_run_next_entries(in->set, micro, i, &some))
+    for (uint32_t t = 0; t < some.n; t++)
+      d[some.token + t] = of_side;
+}
+
+/* Of chosen answers, each with the rejected one behind it. */
+static void
+pairs_loss(const RaRun *run, RaComm *cp, const RaTrainInputs *in,
+           const RaMicroBatch *micro, float scale, float *d, RaCpuLoss *loss)
+{
+  g_autofree double *sides = sides_of(cp, in, micro);
   double beta = in->rule == RA_TRAIN_DPO ? (double)run->options.beta : 1.0;
 
-  for (uint32_t k = 0; k < 2; k++) {
-    uint32_t at = set->seqs->order[micro->first + i + k];
+  for (uint32_t i = 0; i + 1 < micro->tokens->n_sequences; i += 2) {
+    double d_margin =
+        ra_cpu_pair_loss(beta * (sides[i] - sides[i + 1]), (double)scale, loss);
 
-    if (in->rule == RA_TRAIN_DPO)
-      sides[k] = ra_cpu_log_ratio(set->seqs->response[at],
-                                  micro->pass->log_prob +
-                                      ra_run_first_entry(set, micro, i + k),
-                                  in->reference + set->begin[at]);
-    else
-      sides[k] =
-          (double)micro->pass->values[micro->tokens->begin[i + k + 1] - 1];
-  }
-  d_margin =
-      ra_cpu_pair_loss(beta * (sides[0] - sides[1]), (double)scale, loss);
-  for (uint32_t k = 0; d && k < 2; k++) {
-    float of_side = (float)(beta * (k == 0 ? d_margin : -d_margin));
-    uint32_t at = set->seqs->order[micro->first + i + k];
-    gsize first = ra_run_first_entry(set, micro, i + k);
-
-    if (in->rule != RA_TRAIN_DPO)
-      d[micro->tokens->begin[i + k + 1] - 1] = of_side;
-    for (uint32_t t = 0;
-         in->rule == RA_TRAIN_DPO && t < set->seqs->response[at]; t++)
-      d[first + t] = of_side;
+    for (uint32_t k = 0; d && k < 2; k++)
+      side_gradient(in, micro, i + k,
+                    (float)(beta * (k == 0 ? d_margin : -d_margin)), d);
   }
 }
 
@@ -166,6 +243,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
   const RaNode *node = ra_run_node(run, task);
   RaRankCall *c = &rank->calls[node->call];
   RaTrainInputs in = ra_train_inputs(run, node);
+  gboolean pairs = ra_train_rule_is_of_pairs(in.rule);
   float scale = loss_scale(&in, mini_batch(run, node, task)), *d = NULL;
   RaCpuLoss loss = {0};
   double begin_s = ra_run_now_s(run);
@@ -173,17 +251,19 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
   ra_rank_make_advantages(rank, node, &in);
   if (gradient)
     d = micro->d_output = g_new0(float, micro->tokens->n_tokens + 1);
-  for (uint32_t i = 0; i < micro->tokens->n_sequences; i++) {
-    gsize entry = ra_run_first_entry(in.set, micro, i);
+  for (uint32_t i = 0; i < micro->tokens->n_sequences && !pairs; i++) {
+    RaEntries some = {0};
 
-    if (!ra_train_rule_is_of_pairs(in.rule))
-      sequence_loss(run, c, &in, in.set->seqs->order[micro->first + i],
-                    micro->pass->log_prob + entry, scale, d ? d + entry : NULL,
-                    &loss);
-    else if (i % 2 == 0)
-      pair_loss(run, &in, micro, i, scale, d, &loss);
+    while (ra_run_next_entries(in.set, micro, i, &some))
+      entries_loss(run, c, &in, in.set->seqs->order[micro->first + i], &some,
+                   micro->pass->log_prob + some.token, scale,
+                   d ? d + some.token : NULL, &loss);
   }
+  if (pairs)
+    pairs_loss(run, c->cp, &in, micro, scale, d, &loss);
   ra_rank_add_op(rank, task, RA_OP_LOSS, begin_s, micro->tokens->n_tokens, 0);
-  if (!gradient && c->coord.at[RA_AXIS_TP] == 0)
+  /* Of pairs every rank that shares them has the whole. */
+  if (!gradient && c->coord.at[RA_AXIS_TP] == 0 &&
+      (!pairs || c->coord.at[RA_AXIS_CP] == 0))
     add_result(run, node, &in, &loss, scale);
 }

@@ -65,6 +65,12 @@ tp_of(RaRankCall *call)
 }
 
 static RaComm **
+cp_of(RaRankCall *call)
+{
+  return &call->cp;
+}
+
+static RaComm **
 mesh_of(RaRankCall *call)
 {
   return &call->mesh;
@@ -160,6 +166,8 @@ ra_run_add_comms(RaRun *run, uint32_t call)
     c->coord = ra_call_plan_coord(p, i);
   }
   add_groups(run, call, RA_AXIS_TP, tp_of);
+  if (p->cp > 1)
+    add_groups(run, call, RA_AXIS_CP, cp_of);
   add_data_groups(run, call);
   add_groups(run, call, RA_N_AXES, mesh_of);
   add_ends(run, call);

@@ -35,6 +35,7 @@ typedef struct {
   gboolean is_in;       /* the rank is in its mesh */
   RaCoord coord;        /* where */
   RaComm *tp, *dp;      /* ends, owned; dp: who has the same parameters */
+  RaComm *cp;           /* who shares sequences; owned; NULL: nobody */
   RaComm *mesh, *ends;  /* the whole mesh; first and last stage; owned */
   RaComm *ep, *experts; /* ranks that share experts; that hold the same; owned,
                            NULL: all hold all */

@@ -299,6 +299,6 @@ ra_rank_make_advantages(RaRank *rank, const RaNode *node,
     c->advantages = sequence_advantages(run, node, in);
   }
   if (c->stages[0]->model->head == RA_HEAD_LM && c->coord.at[RA_AXIS_TP] == 0 &&
-      c->coord.at[RA_AXIS_DP] == 0)
+      c->coord.at[RA_AXIS_CP] == 0 && c->coord.at[RA_AXIS_DP] == 0)
     report(run, node, in);
 }

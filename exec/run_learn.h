@@ -60,9 +60,22 @@ RaTrainInputs ra_train_inputs(const RaRun *run, const RaNode *node);
 void ra_rank_make_advantages(RaRank *rank, const RaNode *node,
                              const RaTrainInputs *in);
 
-/* The entry of the first response token of sequence @i of a micro-batch in
- * what has one a token: the state before it. */
-gsize ra_run_first_entry(const RaExperienceSet *set, const RaMicroBatch *micro,
-                         uint32_t i);
+/* Entries of a sequence that lie behind each other, in what the micro-batch has
+ * one a token of and in what there is one a response token of. */
+typedef struct {
+  uint32_t token; /* the first's, of the micro-batch: the state before it */
+  uint32_t entry; /* of the response */
+  uint32_t n;
+} RaEntries;
+
+/* The entries of sequence @i of a micro-batch that follow @entries, at first
+ * zeroed: all at once of a whole sequence.  FALSE: no more. */
+gboolean ra_run_next_entries(const RaExperienceSet *set,
+                             const RaMicroBatch *micro, uint32_t i,
+                             RaEntries *entries);
+
+/* Where the micro-batch has the last token of sequence @i; RA_NONE: nowhere. */
+uint32_t ra_run_last_token(const RaExperienceSet *set,
+                           const RaMicroBatch *micro, uint32_t i);
 
 #endif

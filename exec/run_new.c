@@ -46,8 +46,6 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   if (c->kind == RA_CALL_HOST)
     return TRUE;
   m = &plan->workload->models[c->model];
-  if (p->cp > 1)
-    return refuse(plan, call, "cp > 1", error);
   if (p->sequence_parallel && c->kind == RA_CALL_GENERATE)
     return refuse(plan, call, "sequence-parallel = true and generates", error);
   if (p->sequence_parallel && ra_call_plan_ep(p) > 1)
@@ -80,6 +78,17 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   if (c->kind == RA_CALL_TRAIN && !ra_train_check(plan, call, error))
     return FALSE;
   return ra_stage_supports(m->model, error);
+}
+
+/* Whether @backend has attention over keys of other ranks, where @plan does. */
+static gboolean
+has_rings(const RaPlan *plan, const RaBackend *backend, GError **error)
+{
+  for (uint32_t call = 0; call < plan->workload->n_calls; call++)
+    if (plan->calls[call].set && plan->calls[call].cp > 1 &&
+        !backend->attention_merge)
+      return refuse(plan, call, "cp > 1", error);
+  return TRUE;
 }
 
 /* Predecessors, and who runs what. */
@@ -219,6 +228,7 @@ add_params(RaRank *rank, uint32_t call)
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
     ra_stage_spread_experts(c->stages[v], c->ep);
+    ra_stage_share_sequences(c->stages[v], c->cp);
     ra_stage_share_rows(c->stages[v], p->sequence_parallel);
     ra_stage_share_slabs(c->stages[v], rank->slabs);
   }
@@ -317,7 +327,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
     if (!check_call(plan, call, error))
       return NULL;
   backend = ra_backend_host(error);
-  if (!backend)
+  if (!backend || !has_rings(plan, backend, error))
     return NULL;
   run = g_new0(RaRun, 1);
   run->graph = graph;
@@ -365,6 +375,7 @@ clear_call(RaRankCall *c, uint32_t n_micro)
   for (uint32_t v = 0; v < c->n_versions; v++)
     g_clear_pointer(&c->stages[v], ra_stage_free);
   ra_comm_free(c->tp);
+  ra_comm_free(c->cp);
   ra_comm_free(c->dp);
   ra_comm_free(c->mesh);
   ra_comm_free(c->ends);

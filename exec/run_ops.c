@@ -40,7 +40,8 @@ place_ranks(const RaRun *run, RaTaskId task, RaOp *op)
 
   if (op->kind == RA_OP_SEND) {
     dim[1] = 0;
-    dim[2] = run->plan->calls[ra_run_node(run, task)->call].tp;
+    if (dim[2] == 0) /* between stages, not of a ring */
+      dim[2] = run->plan->calls[ra_run_node(run, task)->call].tp;
     return;
   }
   if (g->work[task] == RA_NONE)

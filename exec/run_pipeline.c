@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "exec/device_comm.h"
+#include "exec/ring.h"
 #include "exec/run_impl.h"
 #include "exec/stage_impl.h"
 
@@ -98,6 +99,20 @@ first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
   return first;
 }
 
+/* (transfer full): what the rank computes of sequences @first to @last - 1. */
+static RaTokens *
+tokens_of(const RaRank *rank, const RaNode *node, uint32_t first, uint32_t last)
+{
+  const RaRun *run = rank->run;
+  const RaRankCall *c = &rank->calls[node->call];
+  gboolean prompts = run->workload->calls[node->call].kind == RA_CALL_GENERATE;
+  g_autoptr(RaTokens) whole = ra_experience_tokens(
+      run->experience[node->iteration], node->call, first, last, prompts);
+
+  return c->cp ? ra_ring_cut(whole, c->cp->n_ranks, c->cp->rank)
+               : g_steal_pointer(&whole);
+}
+
 /* Makes the micro-batch's pass on the stage's first task of it. */
 static RaMicroBatch *
 begin_micro_batch(RaRank *rank, RaTaskId task, const RaPiece *piece)
@@ -110,9 +125,7 @@ begin_micro_batch(RaRank *rank, RaTaskId task, const RaPiece *piece)
 
   ra_micro_batch_clear(micro);
   micro->first = first_sequence(run, task, &last);
-  micro->tokens =
-      ra_experience_tokens(run->experience[node->iteration], node->call,
-                           micro->first, last, kind == RA_CALL_GENERATE);
+  micro->tokens = tokens_of(rank, node, micro->first, last);
   micro->pass = ra_pass_new(ra_rank_stage(rank, node->call, node->iteration),
                             piece, micro->tokens, kind == RA_CALL_TRAIN);
   return micro;
@@ -143,9 +156,7 @@ start_receive(RaRank *rank, RaTaskId task)
   uint32_t pp = run->plan->calls[node->call].pp, last;
   uint32_t piece = run->graph->stage[task];
   uint32_t first = first_sequence(run, task, &last);
-  g_autoptr(RaTokens) tokens =
-      ra_experience_tokens(run->experience[node->iteration], node->call, first,
-                           last, c->kind == RA_CALL_GENERATE);
+  g_autoptr(RaTokens) tokens = tokens_of(rank, node, first, last);
   gsize n = ra_stage_n_rows(ra_rank_stage(rank, node->call, node->iteration),
                             tokens->n_tokens) *
             run->tables[c->model]->model->hidden;

@@ -89,6 +89,12 @@ ra_stage_spread_experts(RaStage *stage, RaComm *ep)
 }
 
 void
+ra_stage_share_sequences(RaStage *stage, RaComm *cp)
+{
+  stage->cp = cp && cp->n_ranks > 1 ? cp : NULL;
+}
+
+void
 ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel)
 {
   stage->sequence_parallel = sequence_parallel && stage->tp;

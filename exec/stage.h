@@ -74,6 +74,7 @@ typedef struct {
   uint32_t expert_ffn; /* of one expert, of this rank */
   RaComm *ep;          /* ranks that share experts, borrowed; NULL: not */
   uint32_t n_ep;       /* of them, >= 1 */
+  RaComm *cp;          /* ranks that share sequences, borrowed; NULL: not */
   uint32_t n_tp;       /* ranks that share the model, >= 1 */
   gboolean sequence_parallel; /* they share the rows between products too */
   uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
@@ -162,6 +163,9 @@ void ra_stage_free(RaStage *stage);
 /* The experts of the model are spread over @ep, borrowed: this rank's end of a
  * group of the ranks that @stage's parameters are laid out for. */
 void ra_stage_spread_experts(RaStage *stage, RaComm *ep);
+/* Sequences are shared over @cp, borrowed: passes then are of what exec/ring.h
+ * has cut for this rank of it. */
+void ra_stage_share_sequences(RaStage *stage, RaComm *cp);
 /* The ranks of @stage's tensor-parallel group, if it has one, share the rows
  * between products: sequence parallelism.  Rows are tokens without. */
 void ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel);

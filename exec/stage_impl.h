@@ -66,6 +66,12 @@ double ra_stage_begin(const RaStage *s);
 void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
                      gsize d1, gsize d2, gsize d3);
 
+/* The same of attention, with the dimensions of graph/op.h: @kv_tokens and
+ * @pairs are sums over sequences. */
+void ra_stage_record_attention(RaStage *s, RaOpKind kind, double begin_s,
+                               gsize n_sequences, gsize q_tokens,
+                               gsize kv_tokens, gsize pairs);
+
 /* Looks whether the op of @kind, which has not been recorded, has made (n)
  * finite numbers. */
 void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made);
@@ -109,6 +115,13 @@ void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                                  const RaElem *qkv, const RaElem *out,
                                  const float *lse, const RaElem *d_out,
                                  RaElem *d_qkv);
+/* The same round the ring of @tokens; exec/stage_ring.c. */
+void ra_stage_ring_attention(RaStage *s, const RaTokens *tokens,
+                             const RaElem *qkv, RaElem *out, float *out_lse);
+void ra_stage_ring_attention_backward(RaStage *s, const RaTokens *tokens,
+                                      const RaElem *qkv, const RaElem *out,
+                                      const float *lse, const RaElem *d_out,
+                                      RaElem *d_qkv);
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                uint32_t n, const uint32_t *slots,
                                const uint32_t *positions, const RaElem *qkv,
@@ -181,6 +194,8 @@ void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const RaElem *x, RaLayerKept *kept, RaElem *out,
                       RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, gboolean decode);
+/* The core of its attention, from what is kept of q, k and v. */
+void ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept);
 /* @d: gradient of the output's rows, replaced by that of the input's; @x: what
  * went in. */
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,

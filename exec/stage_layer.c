@@ -138,6 +138,15 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
                   ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE), NULL, out);
 }
 
+void
+ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept)
+{
+  if (tokens->ring)
+    ra_stage_ring_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+  else
+    ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+}
+
 /* From all rows @x to q, k and v with their positions. */
 static void
 qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
@@ -175,7 +184,7 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
     ra_stage_decode_attention(s, cache, cache_layer, tokens->n_sequences, slots,
                               tokens->positions, kept->qkv, kept->attended);
   else
-    ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+    ra_layer_attention(s, tokens, kept);
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
                   ra_stage_weight(s, O, layer, FALSE), NULL, made);
   ra_stage_sum_rows(s, t, made, kept->middle);
@@ -283,8 +292,12 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                         ra_stage_weight(s, O, layer, FALSE), d_attended);
   ra_stage_linear_weight(s, t, hidden, q, d_out, kept->attended,
                          ra_stage_grad(s, O, layer, FALSE), NULL);
-  ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
-                              d_attended, d_qkv);
+  if (tokens->ring)
+    ra_stage_ring_attention_backward(s, tokens, kept->qkv, kept->attended,
+                                     kept->lse, d_attended, d_qkv);
+  else
+    ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
+                                d_attended, d_qkv);
   ra_stage_rope(s, t, tokens->positions, -1, d_qkv);
   if (s->model->qk_norm)
     ra_stage_head_norms_backward(s, t, layer, kept->heads, kept->heads_inv,

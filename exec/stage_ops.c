@@ -96,8 +96,9 @@ ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
 {
   double start = ra_stage_begin(s);
 
-  s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, t, k, n, d_y, n, weight, k, 0,
-                   d_x, k);
+  if (t > 0) /* a rank of a ring may have none of short sequences */
+    s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, t, k, n, d_y, n, weight, k, 0,
+                     d_x, k);
   ra_stage_look(s, RA_OP_GEMM, t * k, d_x);
   ra_stage_record(s, RA_OP_GEMM, start, t, k, n, 1);
 }
@@ -108,8 +109,9 @@ ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
 {
   double start = ra_stage_begin(s);
 
-  s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k,
-                       1, d_weight, k);
+  if (t > 0)
+    s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k,
+                         1, d_weight, k);
   if (d_bias)
     s->backend->add_columns(t, n, d_y, d_bias);
   ra_stage_look_f32(s, RA_OP_GEMM, n * k, d_weight);
@@ -173,10 +175,10 @@ attention_shape(const RaStage *s, const RaTokens *tokens)
                           .stride = ra_stage_qkv_width(s)};
 }
 
-/* The dimensions of graph/op.h: kv_tokens and pairs are sums over sequences. */
-static void
-record_attention(RaStage *s, RaOpKind kind, double start, gsize n_sequences,
-                 gsize q_tokens, gsize kv_tokens, gsize pairs)
+void
+ra_stage_record_attention(RaStage *s, RaOpKind kind, double start,
+                          gsize n_sequences, gsize q_tokens, gsize kv_tokens,
+                          gsize pairs)
 {
   ra_stage_record(s, kind, start, n_sequences, q_tokens, kv_tokens, pairs);
   if (s->ops) {
@@ -217,8 +219,9 @@ ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_ATTENTION, tokens->n_tokens * ra_stage_q_width(s),
                 out);
-  record_attention(s, RA_OP_ATTENTION, start, tokens->n_sequences,
-                   tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
+  ra_stage_record_attention(s, RA_OP_ATTENTION, start, tokens->n_sequences,
+                            tokens->n_tokens, tokens->n_tokens,
+                            n_pairs(tokens));
 }
 
 void
@@ -241,8 +244,9 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_ATTENTION_BACKWARD,
                 tokens->n_tokens * ra_stage_qkv_width(s), d_qkv);
-  record_attention(s, RA_OP_ATTENTION_BACKWARD, start, tokens->n_sequences,
-                   tokens->n_tokens, tokens->n_tokens, n_pairs(tokens));
+  ra_stage_record_attention(s, RA_OP_ATTENTION_BACKWARD, start,
+                            tokens->n_sequences, tokens->n_tokens,
+                            tokens->n_tokens, n_pairs(tokens));
 }
 
 void
@@ -272,7 +276,7 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
     seen += positions[i] + 1;
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_DECODE_ATTENTION, n * ra_stage_q_width(s), out);
-  record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);
+  ra_stage_record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);
 }
 
 void

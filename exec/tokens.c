@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "exec/tokens.h"
+#include "exec/ring.h"
 
 RaTokens *
 ra_tokens_new(uint32_t n_sequences, const uint32_t *lengths,
@@ -32,6 +32,7 @@ ra_tokens_free(RaTokens *tokens)
 {
   if (!tokens)
     return;
+  ra_ring_free(tokens->ring);
   g_free(tokens->begin);
   g_free(tokens->tokens);
   g_free(tokens->positions);

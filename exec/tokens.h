@@ -9,6 +9,8 @@
 #include <glib.h>
 #include <stdint.h>
 
+typedef struct _RaRing RaRing;
+
 typedef struct {
   uint32_t n_sequences;
   uint32_t n_tokens;   /* begin[n_sequences] */
@@ -17,6 +19,8 @@ typedef struct {
   uint32_t *positions; /* (n_tokens) in the sequence, owned */
   uint32_t *targets;   /* (n_tokens) the next token; a sequence's last has
                           itself, and no gradient; owned */
+  RaRing *ring;        /* whose part it is, owned (exec/ring.h); NULL: whole
+                          sequences */
 } RaTokens;
 
 /**

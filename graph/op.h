@@ -219,8 +219,9 @@ typedef struct {
  *
  * Context parallelism is ring attention (arXiv 2310.01889) in balanced zig-zag
  * order (arXiv 2404.13358): cp steps, each on one rank's keys and values while
- * the next rank's arrive.  A step after the first sees the same number of pairs
- * on every rank, sum s^2 / (2 cp^2); the first, causal, sum s / (2 cp) more.
+ * the next rank's arrive, the rank's own first.  A step after the first sees
+ * the same number of pairs on every rank, sum s^2 / (2 cp^2); the first,
+ * causal, sum s / (2 cp) more.
  * Each but the first merges two partial outputs.  Backward sends keys, values
  * and their gradients, which travel one step more to come home.
  *

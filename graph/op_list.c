@@ -89,8 +89,8 @@ add_ring_send(RaOpBuilder *b, uint64_t bytes, uint16_t flags)
   b->ops[b->n_ops - 1].flags = flags;
 }
 
-/* Attention over the keys of all cp ranks, a rank's at a time: cp - 1 steps
- * behind each of which the next keys arrive, and one on the rank's own. */
+/* Attention over the keys of all cp ranks, a rank's at a time: a step on the
+ * rank's own, and cp - 1 behind each of which the next keys arrive. */
 static void
 add_ring(RaOpBuilder *b)
 {
@@ -104,12 +104,12 @@ add_ring(RaOpBuilder *b)
 
   own = ceil_div(batch->pairs, cp);
   own -= MIN(own, (cp - 1) * step);
+  add_attention_step(b, own);
   b->count = n_layers * (uint32_t)(cp - 1);
   add_attention_step(b, step);
   add_ring_send(b, back ? 2 * kv_bytes : kv_bytes, RA_OP_BEHIND);
   ra_op_add(b, RA_OP_ADD, b->tokens, b->q_heads * b->model->head_dim, 0, 0);
   b->count = n_layers;
-  add_attention_step(b, own);
   if (back)
     add_ring_send(b, kv_bytes, 0);
 }

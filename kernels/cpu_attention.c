@@ -11,21 +11,44 @@
 /* One head of one sequence: where its parts begin. */
 typedef struct {
   const float *q, *k, *v; /* (n, head_dim), rows `stride` apart */
-  size_t stride;          /* of q, k and v */
+  size_t stride;          /* of q */
+  size_t kv_stride;       /* of k and v */
+  size_t d_q_stride;      /* of its gradient */
   size_t out_stride;      /* of out: q_heads x head_dim */
   size_t lse_stride;      /* of lse: q_heads */
   size_t head_dim;
-  size_t n; /* tokens of the sequence */
+  size_t n;             /* queries of the sequence */
+  size_t n_kv;          /* its keys */
+  const uint32_t *seen; /* (n) keys of each; NULL: itself and those before */
   float scale;
 } Head;
+
+static const uint32_t *
+kv_begin(const RaCpuAttention *shape)
+{
+  return shape->kv_begin ? shape->kv_begin : shape->begin;
+}
+
+static size_t
+kv_stride(const RaCpuAttention *shape)
+{
+  return shape->kv_stride ? shape->kv_stride : shape->stride;
+}
+
+static size_t
+d_q_stride(const RaCpuAttention *shape)
+{
+  return shape->d_q_stride ? shape->d_q_stride : shape->stride;
+}
 
 size_t
 ra_cpu_attention_workspace(const RaCpuAttention *shape)
 {
   size_t longest = 0;
+  const uint32_t *begin = kv_begin(shape);
 
   for (uint32_t s = 0; s < shape->n_sequences; s++) {
-    size_t n = shape->begin[s + 1] - shape->begin[s];
+    size_t n = begin[s + 1] - begin[s];
 
     longest = n > longest ? n : longest;
   }
@@ -36,17 +59,23 @@ static Head
 head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
         const float *q, const float *k, const float *v)
 {
-  size_t first = shape->begin[sequence] * shape->stride;
+  const uint32_t *kv = kv_begin(shape) + sequence;
+  size_t first = shape->begin[sequence];
   size_t kv_head = q_head / (shape->q_heads / shape->kv_heads);
+  size_t kv_at = kv[0] * kv_stride(shape) + kv_head * shape->head_dim;
 
-  return (Head){.q = q + first + q_head * shape->head_dim,
-                .k = k + first + kv_head * shape->head_dim,
-                .v = v + first + kv_head * shape->head_dim,
+  return (Head){.q = q + first * shape->stride + q_head * shape->head_dim,
+                .k = k + kv_at,
+                .v = v + kv_at,
                 .stride = shape->stride,
+                .kv_stride = kv_stride(shape),
+                .d_q_stride = d_q_stride(shape),
                 .out_stride = (size_t)shape->q_heads * shape->head_dim,
                 .lse_stride = shape->q_heads,
                 .head_dim = shape->head_dim,
-                .n = shape->begin[sequence + 1] - shape->begin[sequence],
+                .n = shape->begin[sequence + 1] - first,
+                .n_kv = kv[1] - kv[0],
+                .seen = shape->seen ? shape->seen + first : NULL,
                 .scale = (float)(1.0 / sqrt((double)shape->head_dim))};
 }
 
@@ -64,14 +93,21 @@ last_head(const RaCpuAttention *shape)
          (shape->q_heads / shape->kv_heads);
 }
 
-/* The scores of queries @first to @first + @rows - 1, each with the keys of
- * all of them and before, (rows, first + rows). */
-static void
-block_scores(const Head *h, size_t first, size_t rows, float *scores)
+/* Keys that query @i sees. */
+static size_t
+n_seen(const Head *h, size_t i)
 {
-  ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, first + rows, h->head_dim,
-              h->q + first * h->stride, h->stride, h->k, h->stride, 0, scores,
-              first + rows);
+  return h->seen ? h->seen[i] : i + 1;
+}
+
+/* The scores of queries @first to @first + @rows - 1, each with the @n keys
+ * that the last of them sees, (rows, n). */
+static void
+block_scores(const Head *h, size_t first, size_t rows, size_t n, float *scores)
+{
+  ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim,
+              h->q + first * h->stride, h->stride, h->k, h->kv_stride, 0,
+              scores, n);
 }
 
 /* Scores of one query to probabilities, zero past the diagonal. */
@@ -79,6 +115,12 @@ RA_CPU_KERNEL static void
 softmax_row(float *row, size_t n_seen, size_t n, float scale, float *out_lse)
 {
   float most = row[0], sum = 0, inv;
+
+  if (n_seen == 0) {
+    memset(row, 0, n * sizeof *row);
+    *out_lse = -INFINITY;
+    return;
+  }
 
 #pragma omp simd reduction(max : most)
   for (size_t j = 0; j < n_seen; j++)
@@ -98,18 +140,32 @@ softmax_row(float *row, size_t n_seen, size_t n, float scale, float *out_lse)
 }
 
 static void
+clear_rows(size_t n_rows, size_t n, float *x, size_t stride)
+{
+  for (size_t i = 0; i < n_rows; i++)
+    memset(x + i * stride, 0, n * sizeof *x);
+}
+
+static void
 head_forward(const Head *h, float *out, float *lse, float *scores)
 {
   for (size_t first = 0; first < h->n; first += BLOCK) {
     size_t rows = h->n - first < BLOCK ? h->n - first : BLOCK;
-    size_t n = first + rows;
+    size_t n = n_seen(h, first + rows - 1);
+    float *to = out + first * h->out_stride;
 
-    block_scores(h, first, rows, scores);
+    if (n == 0) {
+      clear_rows(rows, h->head_dim, to, h->out_stride);
+      for (size_t i = 0; i < rows; i++)
+        lse[(first + i) * h->lse_stride] = -INFINITY;
+      continue;
+    }
+    block_scores(h, first, rows, n, scores);
     for (size_t i = 0; i < rows; i++)
-      softmax_row(scores + i * n, first + i + 1, n, h->scale,
+      softmax_row(scores + i * n, n_seen(h, first + i), n, h->scale,
                   lse + (first + i) * h->lse_stride);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, scores, n,
-                h->v, h->stride, 0, out + first * h->out_stride, h->out_stride);
+                h->v, h->kv_stride, 0, to, h->out_stride);
   }
 }
 
@@ -125,6 +181,30 @@ ra_cpu_attention(const RaCpuAttention *shape, const float *q, const float *k,
       head_forward(&h, out + first * h.out_stride + head * h.head_dim,
                    out_lse + first * h.lse_stride + head, workspace);
     }
+}
+
+/* @b: of the weights of two parts that of the second. */
+RA_CPU_KERNEL static void
+merge_row(size_t n, float a, float b, const float *part, float *out)
+{
+#pragma omp simd
+  for (size_t i = 0; i < n; i++)
+    out[i] = a * out[i] + b * part[i];
+}
+
+void
+ra_cpu_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                       const float *part, const float *part_lse, float *out,
+                       float *lse)
+{
+  for (size_t i = 0; i < n_tokens * n_heads; i++) {
+    float most = part_lse[i] > lse[i] ? part_lse[i] : lse[i];
+    float a = expf(lse[i] - most), b = expf(part_lse[i] - most), sum = a + b;
+
+    merge_row(head_dim, a / sum, b / sum, part + i * head_dim,
+              out + i * head_dim);
+    lse[i] = most + logf(sum);
+  }
 }
 
 /* Scores of one query to probabilities, by its lse. */
@@ -165,36 +245,41 @@ head_backward(const Head *h, const float *out, const float *lse,
               const float *d_out, float *d_q, float *d_k, float *d_v,
               int is_first, float *workspace)
 {
-  float *probs = workspace, *d_probs = workspace + BLOCK * h->n;
+  float *probs = workspace, *d_probs = workspace + BLOCK * h->n_kv;
 
-  for (size_t at = 0; is_first && at < h->n; at++) {
-    memset(d_k + at * h->stride, 0, h->head_dim * sizeof *d_k);
-    memset(d_v + at * h->stride, 0, h->head_dim * sizeof *d_v);
+  if (is_first) {
+    clear_rows(h->n_kv, h->head_dim, d_k, h->kv_stride);
+    clear_rows(h->n_kv, h->head_dim, d_v, h->kv_stride);
   }
   for (size_t first = 0; first < h->n; first += BLOCK) {
     size_t rows = h->n - first < BLOCK ? h->n - first : BLOCK;
-    size_t n = first + rows;
+    size_t n = n_seen(h, first + rows - 1);
+    float *d_q_rows = d_q + first * h->d_q_stride;
     const float *d_rows = d_out + first * h->out_stride;
     const float *q = h->q + first * h->stride;
 
-    block_scores(h, first, rows, probs);
+    if (n == 0) {
+      clear_rows(rows, h->head_dim, d_q_rows, h->d_q_stride);
+      continue;
+    }
+    block_scores(h, first, rows, n, probs);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim, d_rows,
-                h->out_stride, h->v, h->stride, 0, d_probs, n);
+                h->out_stride, h->v, h->kv_stride, 0, d_probs, n);
     for (size_t i = 0; i < rows; i++) {
       const float *d_row = d_rows + i * h->out_stride;
       const float *o = out + (first + i) * h->out_stride;
 
-      probability_row(probs + i * n, first + i + 1, n, h->scale,
+      probability_row(probs + i * n, n_seen(h, first + i), n, h->scale,
                       lse[(first + i) * h->lse_stride]);
       score_gradient_row(probs + i * n, d_probs + i * n, n, h->scale,
                          dot(h->head_dim, d_row, o));
     }
     ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, probs, n,
-                d_rows, h->out_stride, 1, d_v, h->stride);
+                d_rows, h->out_stride, 1, d_v, h->kv_stride);
     ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, rows, h->head_dim, n, d_probs, n,
-                h->k, h->stride, 0, d_q + first * h->stride, h->stride);
+                h->k, h->kv_stride, 0, d_q_rows, h->d_q_stride);
     ra_cpu_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, h->head_dim, rows, d_probs,
-                n, q, h->stride, 1, d_k, h->stride);
+                n, q, h->stride, 1, d_k, h->kv_stride);
   }
 }
 
@@ -209,8 +294,9 @@ ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
       uint32_t group = shape->q_heads / shape->kv_heads;
       Head h = head_at(shape, s, head, q, k, v);
       size_t at = shape->begin[s] * h.out_stride + head * h.head_dim;
-      size_t q_at = shape->begin[s] * h.stride + head * h.head_dim;
-      size_t kv_at = shape->begin[s] * h.stride + head / group * h.head_dim;
+      size_t q_at = shape->begin[s] * h.d_q_stride + head * h.head_dim;
+      size_t kv_at =
+          kv_begin(shape)[s] * h.kv_stride + head / group * h.head_dim;
 
       head_backward(&h, out + at, lse + shape->begin[s] * h.lse_stride + head,
                     d_out + at, d_q + q_at, d_k + kv_at, d_v + kv_at,

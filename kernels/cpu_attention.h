@@ -34,9 +34,16 @@ typedef struct {
   size_t stride;         /* floats from a token's q, k or v to the next's */
   uint32_t kv_first;     /* key heads to do, with their query heads */
   uint32_t kv_last;      /* and one behind; 0: all */
+  /* Keys that are not the queries' own, sequence by sequence: NULL and 0: they
+   * are, and a query sees itself and those before it. */
+  const uint32_t *kv_begin; /* (n_sequences + 1) first key of each */
+  const uint32_t *seen; /* (tokens) keys of its sequence that a query sees, the
+                           first so many; no fewer than the query before */
+  size_t kv_stride;     /* floats from a key or value to the next; 0: stride */
+  size_t d_q_stride;    /* and of the gradient of q; 0: stride */
 } RaCpuAttention;
 
-/* Floats of workspace that both need: 2 x block x longest sequence. */
+/* Floats of workspace that both need: 2 x block x longest sequence of keys. */
 size_t ra_cpu_attention_workspace(const RaCpuAttention *shape);
 
 /**
@@ -45,7 +52,8 @@ size_t ra_cpu_attention_workspace(const RaCpuAttention *shape);
  * @k: (tokens, kv_heads, head_dim), likewise
  * @v: as @k
  * @out: (tokens, q_heads, head_dim), dense
- * @out_lse: (tokens, q_heads)
+ * @out_lse: (tokens, q_heads); of a query that sees no key -infinity, and its
+ *   output 0
  * @workspace: ra_cpu_attention_workspace() floats
  */
 void ra_cpu_attention(const RaCpuAttention *shape, const float *q,
@@ -53,9 +61,25 @@ void ra_cpu_attention(const RaCpuAttention *shape, const float *q,
                       float *out_lse, float *workspace);
 
 /**
+ * ra_cpu_attention_merge:
+ * @part: (tokens, heads, head_dim) over some keys
+ * @part_lse: (tokens, heads) of it; -infinity: none seen
+ * @out: (tokens, heads, head_dim) over others, replaced by that over both
+ * @lse: (tokens, heads) likewise, finite
+ *
+ *     lse = log(e^a + e^b)   out = e^(a - lse) out + e^(b - lse) part
+ *
+ * (arXiv 2310.01889).   Error: 8 u of the larger of the two, and twice that of
+ * the exponents.
+ */
+void ra_cpu_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                            const float *part, const float *part_lse,
+                            float *out, float *lse);
+
+/**
  * ra_cpu_attention_backward:
- * @out: of the forward
- * @lse: of the forward
+ * @out: of the forward, over all keys where these are some of them
+ * @lse: likewise
  * @d_out: (tokens, q_heads, head_dim), dense
  * @d_q: as @q, written
  * @d_k: as @k, written
@@ -66,7 +90,8 @@ void ra_cpu_attention(const RaCpuAttention *shape, const float *q,
  *     ds_ij = p_ij (dp_ij - D_i) scale
  *     dq_i = sum_j ds_ij k_j   dk_j = sum_i ds_ij q_i   dv_j = sum_i p_ij do_i
  *
- * where the sums over i take in all query heads of the group.
+ * where the sums over i take in all query heads of the group.  Of some of the
+ * keys it is their part of dq.
  */
 void ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
                                const float *k, const float *v, const float *out,

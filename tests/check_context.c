@@ -66,7 +66,7 @@ count_pairs(uint64_t s, uint32_t cp, uint32_t rank, uint32_t keys,
   return n;
 }
 
-/* Pairs of the ring's steps and of the rank's own keys, a layer. */
+/* Pairs of the rank's own keys and of the ring's other steps, a layer. */
 static void
 list_pairs(const RaShard *shard, RaPhase phase, const RaBatch *batch,
            uint64_t out_pairs[2], uint32_t *out_steps)
@@ -104,11 +104,11 @@ START_TEST(test_pairs)
     for (uint32_t r = 0; r < cp; r++)
       for (uint32_t k = 0; k < cp; k++) {
         ck_assert_uint_eq(count_pairs(s, cp, r, k, TRUE),
-                          pairs[r == k ? 1 : 0]);
-        n_caught += count_pairs(s, cp, r, k, FALSE) != pairs[r == k ? 1 : 0];
+                          pairs[r == k ? 0 : 1]);
+        n_caught += count_pairs(s, cp, r, k, FALSE) != pairs[r == k ? 0 : 1];
       }
     ck_assert_uint_gt(n_caught, 0);
-    ck_assert_uint_eq(cp * ((cp - 1) * pairs[0] + pairs[1]), batch.pairs);
+    ck_assert_uint_eq(cp * ((cp - 1) * pairs[1] + pairs[0]), batch.pairs);
   }
 }
 END_TEST

@@ -181,6 +181,124 @@ START_TEST(test_decode)
 }
 END_TEST
 
+/* Some keys of each sequence, dense: k, then v. */
+typedef struct {
+  uint32_t begin[N_SEQUENCES + 1];
+  uint32_t from[N_SEQUENCES]; /* place of the first in its sequence */
+  uint32_t seen[N_TOKENS];
+  float kv[N_TOKENS * 2 * KV_HEADS * HEAD_DIM];
+  float d_kv[N_TOKENS * 2 * KV_HEADS * HEAD_DIM];
+  RaCpuAttention shape;
+} Keys;
+
+#define KV_WIDTH (KV_HEADS * HEAD_DIM)
+
+/* The first half of each sequence's keys, rounded up, or the rest. */
+static Keys *
+keys_new(const float *qkv, gboolean rest)
+{
+  Keys *keys = g_new0(Keys, 1);
+
+  for (uint32_t s = 0; s < N_SEQUENCES; s++) {
+    uint32_t n = begin[s + 1] - begin[s], half = (n + 1) / 2;
+    uint32_t count = rest ? n - half : half;
+
+    keys->from[s] = rest ? half : 0;
+    keys->begin[s + 1] = keys->begin[s] + count;
+    ra_cpu_copy_rect(count, 2 * KV_WIDTH,
+                     qkv + (begin[s] + keys->from[s]) * STRIDE + OUT, STRIDE,
+                     keys->kv + keys->begin[s] * 2 * KV_WIDTH, 2 * KV_WIDTH);
+    for (uint32_t i = 0; i < n; i++)
+      keys->seen[begin[s] + i] =
+          CLAMP(i + 1, keys->from[s], keys->from[s] + count) - keys->from[s];
+  }
+  keys->shape = shape;
+  keys->shape.kv_begin = keys->begin;
+  keys->shape.seen = keys->seen;
+  keys->shape.kv_stride = 2 * KV_WIDTH;
+  keys->shape.d_q_stride = OUT;
+  return keys;
+}
+
+static double
+worst_of(gsize n, const float *a, const float *b)
+{
+  double worst = 0;
+
+  for (gsize i = 0; i < n; i++)
+    worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+  return worst;
+}
+
+static void
+attend(const Keys *keys, const float *qkv, float *out, float *lse,
+       float *scratch)
+{
+  ra_cpu_attention(&keys->shape, qkv, keys->kv, keys->kv + KV_WIDTH, out, lse,
+                   scratch);
+}
+
+/* Over one half of the keys and then over the other, merged, is over all; of a
+ * sequence of one token the other half is nothing.  The fault: not merged. */
+START_TEST(test_merge)
+{
+  Fixture f = fixture_new();
+  g_autofree Keys *a = keys_new(f.qkv, FALSE), *b = keys_new(f.qkv, TRUE);
+  g_autofree float *out = g_new(float, N_TOKENS *OUT);
+  g_autofree float *part = g_new(float, N_TOKENS *OUT);
+  g_autofree float *lse = g_new(float, N_TOKENS *Q_HEADS);
+  g_autofree float *part_lse = g_new(float, N_TOKENS *Q_HEADS);
+
+  attend(a, f.qkv, out, lse, f.scratch);
+  attend(b, f.qkv, part, part_lse, f.scratch);
+  ck_assert(isinf(part_lse[0]) && part_lse[0] < 0 && part[0] == 0);
+  ck_assert_double_gt(worst_of(N_TOKENS * OUT, out, f.out), 1e-2);
+  ra_cpu_attention_merge(N_TOKENS, Q_HEADS, HEAD_DIM, part, part_lse, out, lse);
+  ck_assert_double_lt(worst_of(N_TOKENS * OUT, out, f.out), 2e-6);
+  ck_assert_double_lt(worst_of(N_TOKENS * Q_HEADS, lse, f.lse), 4e-6);
+  fixture_clear(&f);
+}
+END_TEST
+
+/* The gradients of both halves are those of all: of queries their sum.  The
+ * fault: of one half alone. */
+START_TEST(test_merge_backward)
+{
+  Fixture f = fixture_new();
+  Keys *half[2] = {keys_new(f.qkv, FALSE), keys_new(f.qkv, TRUE)};
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * OUT, 1);
+  g_autofree float *d = g_new(float, N_TOKENS *STRIDE);
+  g_autofree float *d_q = g_new(float, N_TOKENS *OUT);
+  g_autofree float *sum = g_new0(float, N_TOKENS *OUT);
+
+  ra_cpu_attention_backward(&shape, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_WIDTH,
+                            f.out, f.lse, d_out, d, d + OUT, d + OUT + KV_WIDTH,
+                            f.scratch);
+  for (guint h = 0; h < 2; h++) {
+    Keys *k = half[h];
+
+    ra_cpu_attention_backward(&k->shape, f.qkv, k->kv, k->kv + KV_WIDTH, f.out,
+                              f.lse, d_out, d_q, k->d_kv, k->d_kv + KV_WIDTH,
+                              f.scratch);
+    for (gsize i = 0; i < N_TOKENS * OUT; i++)
+      sum[i] += d_q[i];
+    for (uint32_t s = 0; s < N_SEQUENCES; s++)
+      for (uint32_t i = k->begin[s]; i < k->begin[s + 1]; i++)
+        ck_assert_double_lt(
+            worst_of(2 * KV_WIDTH, k->d_kv + i * 2 * KV_WIDTH,
+                     d + (begin[s] + k->from[s] + i - k->begin[s]) * STRIDE +
+                         OUT),
+            4e-6);
+  }
+  for (gsize i = 0; i < N_TOKENS; i++)
+    ck_assert_double_lt(worst_of(OUT, sum + i * OUT, d + i * STRIDE), 4e-6);
+  ck_assert_double_gt(worst_of(N_TOKENS * OUT, sum, d_q), 1e-2);
+  g_free(half[0]);
+  g_free(half[1]);
+  fixture_clear(&f);
+}
+END_TEST
+
 static Suite *
 cpu_attention_suite(void)
 {
@@ -189,6 +307,8 @@ cpu_attention_suite(void)
 
   tcase_add_test(tcase, test_forward);
   tcase_add_test(tcase, test_backward);
+  tcase_add_test(tcase, test_merge);
+  tcase_add_test(tcase, test_merge_backward);
   tcase_add_test(tcase, test_decode);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -20,7 +20,7 @@ static const char head[] =
 
 /* A layout; the model has 4 layers, 8 heads and 2 key heads. */
 typedef struct {
-  uint32_t dp, tp, pp;
+  uint32_t dp, tp, pp, cp;
   const char *recompute; /* "none" ... */
   const char *schedule;  /* further lines */
 } Layout;
@@ -52,6 +52,28 @@ static const struct {
     {4, "micro-batches = 4\nsequence-parallel = true\n"},
     {4, "micro-batches = 4\nschedule = gpipe\n"},
 };
+
+/* Of ranks that share sequences. */
+static const Layout rings[] = {
+    {1, 1, 1, 2, "none", ""},
+    {1, 1, 1, 4, "none", ""},
+    {1, 1, 1, 8, "full", ""},
+    {2, 1, 1, 2, "none", ""},
+    {2, 1, 1, 4, "none", "overlap-grad-reduce = true\n"},
+    {4, 1, 1, 2, "selective", "zero = 1\n"},
+    {1, 4, 1, 2, "none", ""},
+    {2, 2, 1, 2, "full", "zero = 1\noverlap-grad-reduce = true\n"},
+    {1, 2, 1, 4, "selective", ""},
+    {1, 2, 1, 4, "none", "sequence-parallel = true\n"},
+    {1, 1, 2, 2, "none", "micro-batches = 2\n"},
+    {1, 1, 2, 4, "full", "micro-batches = 2\n"},
+    {1, 1, 2, 4, "none", "micro-batches = 2\nschedule = interleaved:2\n"},
+    {1, 2, 2, 2, "selective", "micro-batches = 2\n"},
+    {2, 1, 2, 2, "none", "micro-batches = 2\nzero = 1\n"},
+    {2, 1, 2, 2, "none", "micro-batches = 2\nrank-order = tp-dp-cp-pp\n"},
+    {1, 2, 2, 2, "full", "micro-batches = 2\nsequence-parallel = true\n"},
+    {1, 1, 4, 2, "none", "micro-batches = 4\nschedule = gpipe\n"},
+};
 /* clang-format on */
 
 /* All that are valid: degrees are powers of two, as meshes are aligned slices
@@ -66,7 +88,7 @@ all_layouts(void)
       for (uint32_t dp = 1; dp * tp * pp <= MOST_RANKS; dp *= 2)
         for (guint r = 0; r < G_N_ELEMENTS(recomputes); r++)
           for (guint s = 0; s < G_N_ELEMENTS(schedules); s++) {
-            Layout l = {dp, tp, pp, recomputes[r], schedules[s].lines};
+            Layout l = {dp, tp, pp, 1, recomputes[r], schedules[s].lines};
             gboolean sums = strstr(l.schedule, "overlap") != NULL ||
                             strstr(l.schedule, "zero") != NULL;
 
@@ -74,18 +96,24 @@ all_layouts(void)
                 (tp > 1 || !strstr(l.schedule, "sequence-parallel")))
               g_array_append_val(all, l);
           }
+  g_array_append_vals(all, rings, G_N_ELEMENTS(rings));
   return all;
 }
 
 static RunFixture *
 run_of(const Layout *l)
 {
-  uint32_t n = l->dp * l->tp * l->pp;
+  uint32_t n = l->dp * l->tp * l->pp * l->cp;
   g_autofree char *all =
       g_strdup_printf("mesh = node0:gpu[0-%u]\ndp = %u\ntp = %u\npp = %u\n%s",
                       n - 1, l->dp, l->tp, l->pp, "");
+  g_autofree char *ring = g_strdup_printf("%scp = %u\n", all, l->cp);
+  g_autofree char *whole = /* generation shares no sequences */
+      g_strdup_printf("mesh = node0:gpu[0-%u]\ndp = %u\ntp = %u\npp = %u\n",
+                      n - 1, l->dp * l->cp, l->tp, l->pp);
   g_autofree char *train =
-      g_strdup_printf("%s%srecompute = %s\n", all, l->schedule, l->recompute);
+      g_strdup_printf("%s%srecompute = %s\n", l->cp > 1 ? ring : all,
+                      l->schedule, l->recompute);
   RunSpec spec = {.algorithm = "grpo",
                   .config = "run.json",
                   .all = all,
@@ -102,12 +130,14 @@ run_of(const Layout *l)
     f = run_fixture_new(&spec);
   } else if (strstr(l->schedule, "sequence-parallel")) { /* forward too */
     g_autofree char *rows =
-        g_strconcat(all, "sequence-parallel = true\n", NULL);
+        g_strconcat(l->cp > 1 ? ring : all, "sequence-parallel = true\n", NULL);
 
-    spec.generate = all;
+    spec.generate = l->cp > 1 ? whole : all;
     spec.all = rows;
     f = run_fixture_new(&spec);
   } else {
+    spec.generate = l->cp > 1 ? whole : NULL;
+    spec.all = l->cp > 1 ? ring : all;
     f = run_fixture_new(&spec);
   }
   run_fixture_go(f);
@@ -153,7 +183,7 @@ tokens_apart(const RunFixture *x, const RunFixture *y)
  * the run is another one from there on: such layouts are counted. */
 START_TEST(test_all)
 {
-  static const Layout alone = {1, 1, 1, "none", ""};
+  static const Layout alone = {1, 1, 1, 1, "none", ""};
   g_autoptr(GArray) all = all_layouts();
   RunFixture *one = run_of(&alone);
   g_autoptr(GArray) params = run_fixture_params(one, "atrain");
@@ -173,10 +203,10 @@ START_TEST(test_all)
       n_apart++;
     } else {
       ck_assert_msg(forward < 1e-5 && off < 1e-4,
-                    "dp %u tp %u pp %u recompute %s %s: forward off by %g, "
-                    "parameters by %g",
-                    l->dp, l->tp, l->pp, l->recompute, l->schedule, forward,
-                    off);
+                    "dp %u tp %u pp %u cp %u recompute %s %s: forward off by "
+                    "%g, parameters by %g",
+                    l->dp, l->tp, l->pp, l->cp, l->recompute, l->schedule,
+                    forward, off);
       worst_forward = fmax(worst_forward, forward);
       worst_params = fmax(worst_params, off);
     }
@@ -192,13 +222,15 @@ END_TEST
 
 /* clang-format off */
 static const Layout layouts[] = {
-    {1, 1, 1, "none", ""},
-    {2, 2, 2, "full", "micro-batches = 2\n"},
-    {8, 1, 1, "none", ""},
-    {4, 2, 1, "none", "zero = 1\n"},
-    {2, 4, 1, "full", "sequence-parallel = true\nzero = 1\n"},
-    {1, 8, 1, "selective", ""},
-    {1, 2, 4, "none", "micro-batches = 4\n"},
+    {1, 1, 1, 1, "none", ""},
+    {2, 2, 2, 1, "full", "micro-batches = 2\n"},
+    {8, 1, 1, 1, "none", ""},
+    {4, 2, 1, 1, "none", "zero = 1\n"},
+    {2, 4, 1, 1, "full", "sequence-parallel = true\nzero = 1\n"},
+    {1, 8, 1, 1, "selective", ""},
+    {1, 2, 4, 1, "none", "micro-batches = 4\n"},
+    {2, 1, 1, 4, "full", ""},
+    {1, 2, 2, 2, "none", "micro-batches = 2\nsequence-parallel = true\n"},
 };
 /* clang-format on */
 

@@ -45,6 +45,14 @@ static const struct {
      NULL},
     {"sft", "run-tied.json", ALL "tp = 2\ndp = 2\npp = 2\n", NULL,
      "micro-batches = 4\n"},
+    /* sequences shared */
+    {"ppo", "run.json", GPUS("0-1") "cp = 2\n", GPUS("0-1") "tp = 2\n", NULL},
+    {"ppo", "run.json", ALL "cp = 4\ndp = 2\n", ALL "tp = 4\ndp = 2\n",
+     "recompute = full\n"},
+    {"ppo", "run.json", GPUS("0-3") "cp = 2\ntp = 2\n",
+     GPUS("4-7") "dp = 2\npp = 2\n", "zero = 1\n"},
+    {"grpo", "run-tied.json", ALL "tp = 2\ncp = 2\npp = 2\n",
+     ALL "dp = 4\ntp = 2\n", "micro-batches = 2\n"},
 };
 /* clang-format on */
 

@@ -12,6 +12,12 @@
 #define GPUS(N) "mesh = node0:gpu[" N "]\n"
 #define ALL GPUS("0-7")
 
+/* Sequences that divide among the chunks of two and of four ranks. */
+static const char even[] =
+    "[workload]\nformat = 1\nalgorithm = test\ndataset = prompts\n"
+    "prompts = 16\nprompt-length = fixed(8)\nresponse-length = fixed(8)\n"
+    "mini-batches = 2\n";
+
 /* clang-format off */
 static const RunSpec specs[] = {
     {"ppo", "run.json", GPUS("0"), NULL, NULL, 2, 6, NULL, 0, NULL, FALSE,
@@ -50,6 +56,17 @@ static const RunSpec specs[] = {
     {"sft", "run-tied.json",
      ALL "tp = 2\ndp = 2\npp = 2\nsequence-parallel = true\n", NULL,
      "micro-batches = 4\nrecompute = full\n", 1, 6, NULL, 0, NULL, FALSE, NULL,
+     NULL},
+    {"ppo", "run.json", GPUS("0-1") "cp = 2\n", GPUS("2-3") "tp = 2\n", NULL,
+     2, 6, NULL, 0, even, FALSE, NULL, NULL},
+    {"ppo", "run.json", ALL "cp = 4\ntp = 2\n", ALL "tp = 8\n",
+     "recompute = selective\n", 1, 6, NULL, 0, even, FALSE, NULL, NULL},
+    {"sft", "run-tied.json", ALL "cp = 4\npp = 2\n", NULL,
+     "micro-batches = 2\nrecompute = full\noverlap-grad-reduce = true\n", 1,
+     6, NULL, 0, even, FALSE, NULL, NULL},
+    {"ppo", "run.json",
+     ALL "cp = 2\ndp = 2\ntp = 2\nsequence-parallel = true\n",
+     ALL "dp = 2\ntp = 4\n", "zero = 1\n", 1, 6, NULL, 0, even, FALSE, NULL,
      NULL},
 };
 /* clang-format on */
@@ -149,7 +166,8 @@ find_missing(const RaTrace *trace, GHashTable *a, GHashTable *b)
 
 /* (nullable): the first op of a pass that comes in another
  * place in @run than in @sim: of all ops of its task on its lowest
- * rank. */
+ * rank.  Messages of a ring go on beside what is computed: the simulated one
+ * begins with the step that it stands behind, the one that runs when it can. */
 static const char *
 find_moved(const RaTrace *sim, GHashTable *sims, const RaTrace *run,
            GHashTable *runs)
@@ -169,7 +187,8 @@ find_moved(const RaTrace *sim, GHashTable *sims, const RaTrace *run,
       char *end;
 
       if (g_hash_table_lookup(side ? runs : sims, row->name) != row ||
-          (strcmp(row->kind, "fwd") != 0 && strcmp(row->kind, "bwd") != 0))
+          (strcmp(row->kind, "fwd") != 0 && strcmp(row->kind, "bwd") != 0) ||
+          g_strcmp0(row->op, "send") == 0)
         continue;
       task = g_strdup(row->name);
       end = strstr(task, row->kind);

@@ -39,6 +39,11 @@ result $? "a reward model learns nothing without a rate"
 learn dpo 4 20 0.003
 within policy_loss 0.5 0.72 0 0.1 && within reward 0 1 0.95 1
 result $? "dpo prefers the chosen answers"
+works run dpo-tiny-4.plan -n 20 --learning-rate=0.003 --format=tsv \
+  --set 'call actor_train.dp=1' --set 'call actor_train.cp=2' \
+  --set 'call ref_inference.dp=1' --set 'call ref_inference.cp=4'
+within policy_loss 0.5 0.72 0 0.1 && within reward 0 1 0.95 1
+result $? "and where ranks share the answers"
 works run dpo-tiny-4.plan -n 1 --learning-rate=0 --beta=0 --format=tsv
 within policy_loss 0.6931 0.6932 0.6931 0.6932
 result $? "dpo with a beta of 0 has the loss of a coin"

@@ -51,6 +51,11 @@ same ppo-tiny-4-colocated.plan '2 4' critic -n 3 --ops
 same ppo-tiny-8.plan '4 8' critic -n 2 --set 'call critic_train.zero=1' \
   --set 'call critic_train.sequence-parallel=true' --ops
 
+# Sequences shared: keys and values go from process to process.
+same ppo-tiny-8.plan '2 8' critic -n 2 --set 'call critic_train.tp=1' \
+  --set 'call critic_train.dp=1' --set 'call critic_train.cp=4' \
+  --set 'call actor_train.pp=1' --set 'call actor_train.cp=2' --ops
+
 # What else is learnt, from answers that stand in files or are compared.
 same sft-tiny-4.plan 4 actor -n 2
 same rm-tiny-2.plan 2 reward -n 2
