@@ -52,7 +52,11 @@ append_head(GString *out, const RaSearchReport *report, const RaSize *size)
                          report->sizing->workload, report->sizing->cluster,
                          report->sizing->n_cluster * cluster->gpus_per_node,
                          gpus);
-  if (report->sizing->sizes->len > 1)
+  if (size->n_gpus < cluster->gpus_per_node)
+    g_string_append_printf(
+        out, "Of these plans are for %" PRIu32 " GPU%s of the first node:\n",
+        size->n_gpus, size->n_gpus > 1 ? "s" : "");
+  else if (report->sizing->sizes->len > 1)
     g_string_append_printf(out, "Of these plans are for %" PRIu32 " node%s:\n",
                            size->n_nodes, size->n_nodes > 1 ? "s" : "");
   for (guint i = 0; i < contest->n_rounds; i++) {

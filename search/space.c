@@ -407,7 +407,7 @@ add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
   RaCandidate c = {.plan = *plan, .n_gpus = n_gpus};
 
   c.step = ra_space_step(cluster, n_gpus);
-  c.n_positions = (ra_cluster_n_gpus(cluster) - n_gpus) / c.step + 1;
+  c.n_positions = (ra_space_n_gpus(space) - n_gpus) / c.step + 1;
   if (cluster->kinds && !set) {
     c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
     c.n_positions = 1;
@@ -471,8 +471,9 @@ can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
         return FALSE;
       continue;
     }
-    if (!is_regular(space->cluster, p) || p->batching != RA_BATCHING_STATIC ||
-        ra_tail_is_set(&p->tail) || p->service != 0 ||
+    if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
+        p->batching != RA_BATCHING_STATIC || ra_tail_is_set(&p->tail) ||
+        p->service != 0 ||
         (seen[model] && out->residency[model] != p->residency) ||
         (w->calls[c].kind == RA_CALL_TRAIN &&
          p->optimizer_residency == RA_RESIDENCY_HOST))

@@ -142,6 +142,7 @@ typedef struct {
   guint n_limits;
   double work_frac; /* REAL: 0: RA_SHAPE_WORK_FRAC */
   guint n_threads;  /* that make candidates; 0: as many as processors */
+  uint32_t n_gpus;  /* meshes lie on so many from the first; 0: on all */
 } RaSpaceOptions;
 
 typedef struct {
@@ -227,7 +228,8 @@ GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
  * Makes @plan a point of the space, with new candidates where it has none like
  * it: how plans of the literature become starts.
  *
- * Returns: %FALSE where @plan cannot be a point: slices of several nodes,
+ * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
+ *   slices of several nodes,
  *   more than RA_NODE_SET_RUNS runs of them, a
  *   rank order other than tp-cp-dp-pp, calls of a model that differ in
  *   residency, an optimizer in host memory, a host call with a mesh,

@@ -56,6 +56,23 @@ ra_space_mesh(const RaCluster *cluster, uint32_t begin, uint32_t n_gpus)
 }
 
 uint32_t
+ra_space_n_gpus(const RaSpace *space)
+{
+  uint32_t n_gpus = ra_cluster_n_gpus(space->cluster);
+
+  return space->options.n_gpus > 0 ? MIN(space->options.n_gpus, n_gpus)
+                                   : n_gpus;
+}
+
+gboolean
+ra_space_has_gpus(const RaSpace *space, const RaMesh *mesh)
+{
+  uint32_t last = ra_mesh_n_gpus(mesh) - 1;
+
+  return ra_mesh_gpu(mesh, space->cluster, last) < ra_space_n_gpus(space);
+}
+
+uint32_t
 ra_space_step(const RaCluster *cluster, uint32_t n_gpus)
 {
   return MIN(n_gpus, cluster->gpus_per_node);
@@ -344,24 +361,24 @@ make_mesh(RaSpaceMaker *m, uint32_t n_gpus)
   const RaCluster *cluster = space->cluster;
   const RaLimit *pin = ra_space_pin(space, m->sink->call);
   uint32_t step = ra_space_step(cluster, n_gpus);
+  uint32_t n_all = ra_space_n_gpus(space);
 
   if (!ra_space_allows(space, m->sink->call, RA_LIMIT_GPUS, n_gpus) ||
-      (pin && pin->values[1] != n_gpus)) {
+      (pin && (pin->values[1] != n_gpus || pin->values[0] + n_gpus > n_all))) {
     m->mesh.n_gpus = n_gpus;
     m->plan.tp = m->plan.pp = m->plan.dp = m->plan.n_micro_batches = 0;
     ra_space_reject(m, RA_REJECT_LIMIT, "a limit of meshes leaves it out");
     return;
   }
-  m->mesh = (RaCandidate){
-      .n_gpus = n_gpus,
-      .step = step,
-      .first = pin ? pin->values[0] : 0,
-      .n_positions =
-          pin ? 1 : (ra_cluster_n_gpus(cluster) - n_gpus) / step + 1};
+  m->mesh = (RaCandidate){.n_gpus = n_gpus,
+                          .step = step,
+                          .first = pin ? pin->values[0] : 0,
+                          .n_positions = pin ? 1 : (n_all - n_gpus) / step + 1};
   if (pin && pin->mesh.n_runs > 1) {
     m->mesh.sets = &pin->mesh;
     m->mesh.n_sets = 1;
-  } else if (!pin && n_gpus >= cluster->gpus_per_node) {
+  } else if (!pin && n_gpus >= cluster->gpus_per_node &&
+             n_all == ra_cluster_n_gpus(cluster)) {
     m->mesh.sets = ra_node_sets_of(space->sets, n_gpus / cluster->gpus_per_node,
                                    &m->mesh.n_sets);
     m->mesh.n_positions += m->mesh.n_sets;
@@ -389,8 +406,10 @@ ra_space_fill(RaSpaceSink *sink)
                     .longest = w->prompt_length.max_tokens +
                                w->response_length.max_tokens};
   uint32_t width = cluster->gpus_per_node;
-  uint32_t least =
-      sink->space->options.kind == RA_SPACE_REAL ? MAX(width / 2, 1u) : 1;
+  uint32_t n_all = ra_space_n_gpus(sink->space);
+  uint32_t least = sink->space->options.kind == RA_SPACE_REAL
+                       ? MIN(MAX(width / 2, 1u), n_all)
+                       : 1;
 
   m.plan =
       (RaCallPlan){.set = TRUE,
@@ -404,9 +423,9 @@ ra_space_fill(RaSpaceSink *sink)
                                                             : RA_LAUNCH_EAGER};
   for (guint axis = 0; axis < RA_N_AXES; axis++)
     m.plan.axis[axis] = (uint8_t)axis;
-  for (uint32_t n = least; n < width; n *= 2)
+  for (uint32_t n = least; n < width && n <= n_all; n *= 2)
     if (width % n == 0)
       make_mesh(&m, n);
-  for (uint32_t n = 1; n <= cluster->n_nodes; n++)
-    make_mesh(&m, n * width);
+  for (uint32_t n = width; n <= n_all; n += width)
+    make_mesh(&m, n);
 }

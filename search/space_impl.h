@@ -53,6 +53,12 @@ const RaLimit *ra_space_pin(const RaSpace *space, uint32_t call);
 /* A mesh of @n_gpus from GPU @begin on: a slice of a node or whole nodes. */
 RaMesh ra_space_mesh(const RaCluster *cluster, uint32_t begin, uint32_t n_gpus);
 
+/* GPUs that meshes may have, from the first on. */
+uint32_t ra_space_n_gpus(const RaSpace *space);
+
+/* Whether all GPUs of @mesh are such. */
+gboolean ra_space_has_gpus(const RaSpace *space, const RaMesh *mesh);
+
 /* GPUs from a position of a mesh of @n_gpus to the next. */
 uint32_t ra_space_step(const RaCluster *cluster, uint32_t n_gpus);
 

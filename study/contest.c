@@ -424,7 +424,8 @@ ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
   g_return_val_if_fail(options->n_iterations >= 2, NULL);
   g_return_val_if_fail(options->n_steps > 0 || options->time_limit_s > 0, NULL);
   contest = g_new0(RaContest, 1);
-  contest->limited = options->limits != NULL || options->pins != NULL;
+  contest->limited =
+      options->limits != NULL || options->pins != NULL || options->n_gpus > 0;
   contest->objective = options->objective;
   contest->contenders = g_array_new(FALSE, FALSE, sizeof(RaContender));
   g_array_set_clear_func(contest->contenders, contender_clear);

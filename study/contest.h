@@ -32,8 +32,9 @@ typedef struct {
   const char *pins;          /* nullable: a file of them: ra_limits_read() */
   RaObjective objective;     /* what the winner is chosen for */
   gboolean families_only;    /* nothing is searched: n_rounds is 0 */
-  gboolean eager; /* decode steps are launched op by op, not as a graph */
-  guint n_near;   /* plans beside what was found that differ in one call */
+  uint32_t n_gpus; /* plans found are for so many from the first; 0: for all */
+  gboolean eager;  /* decode steps are launched op by op, not as a graph */
+  guint n_near;    /* plans beside what was found that differ in one call */
   uint32_t n_iterations; /* >= 2, replayed */
   uint64_t seed;         /* of lengths and chains */
   uint64_t n_steps;      /* of each chain; 0: no bound */
@@ -91,7 +92,7 @@ typedef struct {
   RaTable *candidates; /* owned, nullable: of the first round, what was tried
                           and rejected (study/rejected.h) */
   RaObjective objective;
-  gboolean limited; /* limits were given: families only stand beside */
+  gboolean limited; /* limits or fewer GPUs: families only stand beside */
   uint32_t winner;  /* the best that fits at stage fidelity; RA_NONE */
 } RaContest;
 

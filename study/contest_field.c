@@ -47,7 +47,8 @@ ra_field_open(RaField *field, const RaContestOptions *options, GError **error)
   RaSpaceOptions space = {.kind = (int)options->kind,
                           .n_threads = options->n_threads,
                           .n_iterations = options->n_iterations,
-                          .seed = options->seed};
+                          .seed = options->seed,
+                          .n_gpus = options->n_gpus};
   g_autoptr(GArray) limits = read_limits(field->setup, options, error);
 
   if (!limits)

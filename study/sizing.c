@@ -44,6 +44,19 @@ list_sets(const RaSetupFlags *flags, uint32_t n_nodes)
   return sets;
 }
 
+/* Slices of the first node, for whom few GPUs count: powers of two that divide
+ * it. */
+static void
+list_slices(const RaSizingOptions *options, uint32_t width, GArray *sizes)
+{
+  if (options->n_nodes > 0 ||
+      options->contest.objective.kind != RA_OBJECTIVE_GPUS)
+    return;
+  for (uint32_t n = 1; n < width; n *= 2)
+    if (width % n == 0)
+      g_array_append_val(sizes, n);
+}
+
 /* (element-type uint32_t): ascending. */
 static GArray *
 list_nodes(const RaSizingOptions *options, uint32_t n_cluster, GError **error)
@@ -73,6 +86,25 @@ list_nodes(const RaSizingOptions *options, uint32_t n_cluster, GError **error)
   return g_steal_pointer(&nodes);
 }
 
+/* (element-type uint32_t): in GPUs, ascending. */
+static GArray *
+list_sizes(const RaSizingOptions *options, const RaCluster *cluster,
+           GError **error)
+{
+  g_autoptr(GArray) nodes = list_nodes(options, cluster->n_nodes, error);
+  g_autoptr(GArray) sizes = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+
+  if (!nodes)
+    return NULL;
+  list_slices(options, cluster->gpus_per_node, sizes);
+  for (guint i = 0; i < nodes->len; i++) {
+    uint32_t n = g_array_index(nodes, uint32_t, i) * cluster->gpus_per_node;
+
+    g_array_append_val(sizes, n);
+  }
+  return g_steal_pointer(&sizes);
+}
+
 /* Whether the rest need not be tried. */
 static gboolean
 is_enough(const RaSizing *sizing, const RaContestOptions *options)
@@ -86,20 +118,25 @@ is_enough(const RaSizing *sizing, const RaContestOptions *options)
 }
 
 static gboolean
-try_size(RaSizing *sizing, const RaSetupFlags *flags, uint32_t n_nodes,
-         const RaContestOptions *options, gboolean is_only, GError **error)
+try_size(RaSizing *sizing, const RaSetupFlags *flags, uint32_t n_gpus,
+         uint32_t width, const RaContestOptions *options, gboolean is_only,
+         GError **error)
 {
+  uint32_t n_nodes = MAX(n_gpus / width, 1u);
   g_autoptr(GPtrArray) sets = list_sets(flags, n_nodes);
   RaSetupFlags cut = *flags;
-  RaSize size = {.n_nodes = n_nodes};
+  RaContestOptions own = *options;
+  RaSize size = {.n_nodes = n_nodes, .n_gpus = n_gpus};
   GError *cause = NULL;
+
+  own.n_gpus = n_gpus < width ? n_gpus : 0;
 
   if (n_nodes != sizing->n_cluster)
     cut.sets = (const char *const *)sets->pdata;
   size.setup = ra_setup_load_pair(&cut, error);
   if (!size.setup)
     return FALSE;
-  size.contest = ra_contest_new(size.setup, &cut, options, &cause);
+  size.contest = ra_contest_new(size.setup, &cut, &own, &cause);
   if (!size.contest &&
       (is_only || !g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE))) {
     ra_setup_free(size.setup);
@@ -152,21 +189,22 @@ name_files(RaSizing *sizing, const RaSetup *setup, const char *output)
         ra_setup_name_in_plan("systems", setup->system_path, output);
 }
 
-/* All of @nodes, until it is enough. */
+/* All of @sizes, until it is enough. */
 static gboolean
 try_sizes(RaSizing *sizing, const RaSetupFlags *flags,
-          const RaSizingOptions *options, const GArray *nodes, GError **error)
+          const RaSizingOptions *options, const GArray *sizes, uint32_t width,
+          GError **error)
 {
   RaContestOptions contest = options->contest;
 
   contest.workload = sizing->workload;
   contest.cluster = sizing->cluster;
   contest.system = sizing->system;
-  contest.time_limit_s /= nodes->len;
-  contest.prove_s /= nodes->len;
-  for (guint i = 0; i < nodes->len; i++) {
-    if (!try_size(sizing, flags, g_array_index(nodes, uint32_t, i), &contest,
-                  nodes->len == 1, error))
+  contest.time_limit_s /= sizes->len;
+  contest.prove_s /= sizes->len;
+  for (guint i = 0; i < sizes->len; i++) {
+    if (!try_size(sizing, flags, g_array_index(sizes, uint32_t, i), width,
+                  &contest, sizes->len == 1, error))
       return FALSE;
     if (is_enough(sizing, &contest))
       break;
@@ -181,7 +219,7 @@ ra_sizing_new(const RaSetupFlags *flags, const RaSizingOptions *options,
   const RaObjective *objective = &options->contest.objective;
   g_autoptr(RaSizing) sizing = g_new0(RaSizing, 1);
   g_autoptr(RaSetup) whole = ra_setup_load_pair(flags, error);
-  g_autoptr(GArray) nodes = NULL;
+  g_autoptr(GArray) sizes = NULL;
 
   sizing->sizes = g_array_new(FALSE, FALSE, sizeof(RaSize));
   g_array_set_clear_func(sizing->sizes, size_clear);
@@ -192,8 +230,10 @@ ra_sizing_new(const RaSetupFlags *flags, const RaSizingOptions *options,
   if (!ra_objective_check(objective, whole->cluster->usd_per_gpu_h,
                           sizing->cluster, error))
     return NULL;
-  nodes = list_nodes(options, sizing->n_cluster, error);
-  if (!nodes || !try_sizes(sizing, flags, options, nodes, error) ||
+  sizes = list_sizes(options, whole->cluster, error);
+  if (!sizes ||
+      !try_sizes(sizing, flags, options, sizes, whole->cluster->gpus_per_node,
+                 error) ||
       !has_contest(sizing, error))
     return NULL;
   choose(sizing, objective);
@@ -218,6 +258,7 @@ ra_sizing_table(const RaSizing *sizing)
   RaTable *table = ra_table_new("sizes");
 
   ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "of_gpus", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "plan", RA_UNIT_NONE, RA_CELL_TEXT);
   ra_table_column(table, "gpus", RA_UNIT_NONE, RA_CELL_INTEGER);
   ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
@@ -232,6 +273,7 @@ ra_sizing_table(const RaSizing *sizing)
 
     ra_table_row(table);
     ra_table_integer(table, size->n_nodes);
+    ra_table_integer(table, size->n_gpus);
     if (has_plan) {
       const RaWorth *worth = worth_of(size);
 

@@ -11,8 +11,10 @@
  *
  * Which sizes: those asked for; else all of the cluster where time counts, as
  * more GPUs only add plans, and for other objectives also 1, 2, 3, 4, 6, 8, 12
- * ... nodes.  For the fewest GPUs the sizes are tried from the least on and the
- * first that meets the time ends it.
+ * ... nodes.  For the fewest GPUs the sizes are tried from the least on, the
+ * first that meets the time ends it, and before the first node there are 1, 2,
+ * 4 ... GPUs of it, on which families, whose writers take whole nodes, may not
+ * win.
  */
 #ifndef RA_STUDY_SIZING_H
 #define RA_STUDY_SIZING_H
@@ -31,6 +33,7 @@ typedef struct {
  */
 typedef struct {
   uint32_t n_nodes;
+  uint32_t n_gpus;    /* that plans may use */
   RaSetup *setup;     /* owned */
   RaContest *contest; /* owned, nullable */
   char *refusal;      /* owned, nullable: why there is no contest */

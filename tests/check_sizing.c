@@ -116,7 +116,9 @@ START_TEST(cost)
 }
 END_TEST
 
-/* The fewest GPUs that meet a time between what one node takes and what two
+/* Slices come first, 1, 2 and 4 GPUs of a node, and these four models fit into
+ * none of them.
+ * The fewest GPUs that meet a time between what one node takes and what two
  * take: sizes end with the second, the first has no winner.  A time that none
  * meets: no winner anywhere.  Without a time, without a price: errors. */
 START_TEST(gpus)
@@ -132,13 +134,13 @@ START_TEST(gpus)
   g_autoptr(GError) untimed = NULL, unpriced = NULL;
 
   ck_assert_double_lt(two_s, one_s);
-  ck_assert_uint_eq(sizing->sizes->len, 2);
-  ck_assert_uint_eq(sizing->winner, 1);
-  ck_assert_uint_eq(size_at(sizing, 0)->contest->winner, RA_NONE);
-  ck_assert_double_le(winner_of(size_at(sizing, 1))->worth.iteration_s,
+  ck_assert_uint_eq(sizing->sizes->len, 5);
+  ck_assert_uint_eq(sizing->winner, 4);
+  ck_assert_uint_eq(size_at(sizing, 3)->contest->winner, RA_NONE);
+  ck_assert_double_le(winner_of(size_at(sizing, 4))->worth.iteration_s,
                       between.within_s);
   ck_assert_uint_eq(none->winner, RA_NONE);
-  ck_assert_uint_eq(none->sizes->len, 4);
+  ck_assert_uint_eq(none->sizes->len, 7);
   ck_assert_ptr_null(
       size_up(&small, (RaObjective){.kind = RA_OBJECTIVE_GPUS}, &untimed));
   ck_assert(g_error_matches(untimed, RA_ERROR, RA_ERROR_INPUT));

@@ -48,8 +48,8 @@ assert all(p["of_winner_frac"] >= 1 for p in plans if p["iteration_s"])' <out
   result $? "which is JSON, and no family that fits is quicker than the winner"
 fi
 
-# What a plan is chosen for.  The fewest GPUs that meet 15 s are those of one
-# node; half of what that takes needs more; and nothing meets 1 ms.
+# What a plan is chosen for.  The fewest GPUs that meet 15 s are half a node, and
+# the plan says so; half of what that takes needs more; and nothing meets 1 ms.
 four="--workload=ppo-llama2-7b.workload --cluster=h100-4n.cluster --steps=1024"
 column() { # TABLE COLUMN: of its rows, from out
   awk -F'\t' -v table="# $1" -v name="$2" '/^#/ { on = $0 == table; head = on; next }
@@ -59,13 +59,20 @@ column() { # TABLE COLUMN: of its rows, from out
 # shellcheck disable=SC2086
 {
   works search $four --objective=gpus --within=15 --format=tsv -o few.plan
-  [ "$(column sizes nodes)" = 1 ] && [ "$(column sizes note)" = best ]
-  result $? "the fewest GPUs for 15 s: one node"
-  half=$(column sizes iteration_s | awk '{ print $1 * 0.7 }')
+  [ "$(column sizes of_gpus | tr '\n' ' ')" = "1 2 4 " ] &&
+    [ "$(column sizes note | tail -n 1)" = best ] &&
+    ! grep '^mesh = ' few.plan | grep -qv 'gpu\[*[0-3]'
+  result $? "the fewest GPUs for 15 s: the first four of a node"
+  quick=$(column sizes iteration_s | tail -n 1)
+  run simulate few.plan --format=tsv
+  column summary iteration_s >at
+  awk -v s="$quick" '{ exit !(s / $1 < 1.000001 && s / $1 > 0.999999) }' at
+  result $? "which simulates on the whole cluster to what the size says"
+  half=$(echo "$quick" | awk '{ print $1 * 0.35 }')
   works search $four --objective=gpus "--within=$half s" --format=tsv
   [ "$(column sizes nodes | tail -n 1)" -gt 1 ] &&
     [ "$(column sizes plan | head -n 1)" = - ]
-  result $? "the fewest GPUs for $half s: more than one"
+  result $? "the fewest GPUs for $half s: more than a node"
   run search $four --objective=gpus --within=0.001 -o quick.plan
   [ "$rc" -eq 1 ] && [ ! -e quick.plan ] &&
     grep -q '^No plan fits and is quick enough' out
