@@ -16,7 +16,7 @@
 
 /* The flags of this command as they are typed; owned, nullable. */
 typedef struct {
-  char *strategy, *split, *generate_tp;
+  char *strategy, *split, *generate_tp, *batching;
   gboolean fit;
 } Texts;
 
@@ -26,6 +26,7 @@ texts_clear(Texts *texts)
   g_free(texts->strategy);
   g_free(texts->split);
   g_free(texts->generate_tp);
+  g_free(texts->batching);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
@@ -76,7 +77,9 @@ read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
                       error) ||
       !read_split(texts->split, split, &out->n_split, error) ||
       !ra_option_uint64("--generate-tp", texts->generate_tp, 1, MAX_GENERATE_TP,
-                        &generate_tp, error))
+                        &generate_tp, error) ||
+      !ra_option_word("--batching", texts->batching, ra_strategy_batchings,
+                      &out->batching, error))
     return FALSE;
   if (kind < 0) {
     g_autofree char *all = g_strjoinv(", ", (char **)ra_strategy_names);
@@ -119,6 +122,8 @@ say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
     g_string_append_printf(command, " --split=%s", texts->split);
   if (texts->generate_tp)
     g_string_append_printf(command, " --generate-tp=%s", texts->generate_tp);
+  if (texts->batching)
+    g_string_append_printf(command, " --batching=%s", texts->batching);
   if (texts->fit)
     g_string_append(command, " --fit");
   for (guint i = 0; options->sets && options->sets[i]; i++)
@@ -182,6 +187,10 @@ run(int argc, char **argv, GError **error)
        "disaggregated: GPUs of the parts, as 4:4:1:1", "WEIGHTS"},
       {"generate-tp", 0, 0, G_OPTION_ARG_FILENAME, &texts.generate_tp,
        "colocated, interleaving: generate in tensor parallel", "N"},
+      {"batching", 0, 0, G_OPTION_ARG_FILENAME, &texts.batching,
+       "of generation: auto (static where that fits), static, continuous or "
+       "quickest",
+       "HOW"},
       {"fit", 0, 0, G_OPTION_ARG_NONE, &texts.fit,
        "megatron: the shortest pipeline that fits, dp the rest", NULL},
       {.long_name = NULL}};
@@ -213,6 +222,9 @@ const RaCommand ra_command_plan = {
         "  reallot plan --strategy=disaggregated --split=4:4:1:1 \\\n"
         "    --workload=ppo-llama3-70b-stream.workload "
         "--cluster=h100-16n.cluster\n"
+        "  reallot plan --strategy=hybridflow --batching=continuous "
+        "--cluster=a100-4n.cluster \\\n"
+        "    --workload=ppo-llama2-13b-1k.workload\n"
         "  reallot plan --strategy=megatron --fit "
         "--workload=sft-llama3-8b.workload "
         "\\\n"

@@ -15,6 +15,7 @@ const char *const ra_tool_kv_words[] = {"keep", "drop", NULL};
 #define MAX_SEQUENCES 256
 #define PREFILL_TOKENS 8192
 #define KV_BLOCK 16
+#define MIB ((uint64_t)1 << 20)
 
 void
 ra_plan_set_batching(RaPlan *plan, uint32_t call, const RaBatchingKeys *keys)
@@ -162,9 +163,12 @@ ra_plan_write_batching(const RaCallPlan *call, GString *out)
                            call->prefill_tokens);
   if (call->kv_block != KV_BLOCK)
     g_string_append_printf(out, "kv-block = %" PRIu32 "\n", call->kv_block);
-  if (call->kv_memory_bytes > 0)
+  if (call->kv_memory_bytes % MIB > 0)
     g_string_append_printf(out, "kv-memory = %" PRIu64 " B\n",
                            call->kv_memory_bytes);
+  else if (call->kv_memory_bytes > 0)
+    g_string_append_printf(out, "kv-memory = %" PRIu64 " MiB\n",
+                           call->kv_memory_bytes / MIB);
   if (call->kv_admission != 0)
     g_string_append_printf(out, "kv-admission = %s\n",
                            ra_admission_words[call->kv_admission]);
@@ -189,24 +193,31 @@ ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b)
            a->tool_kv_drops == b->tool_kv_drops));
 }
 
-RaBatching
-ra_call_batching(const RaPlan *plan, uint32_t call)
+/* A block is on all stages; the one with most layers has least room. */
+uint64_t
+ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call)
 {
-  const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
-  RaShard shard;
+  RaShard shard = ra_call_shard(plan, call);
   uint64_t token_bytes = 0;
-  RaBatching batching = {0};
 
-  if (p->batching == RA_BATCHING_STATIC)
-    return batching;
-  shard = ra_call_shard(plan, call);
-  /* A block is on all stages; the one with most layers has least room. */
   for (uint32_t s = 0; s < p->pp; s++) {
     RaPiece piece = {.n_layers = p->stage_layers[s]};
 
     token_bytes = MAX(token_bytes, ra_kv_token_bytes(&shard, &piece));
   }
+  return p->kv_block * token_bytes;
+}
+
+RaBatching
+ra_call_batching(const RaPlan *plan, uint32_t call)
+{
+  const RaCall *c = &plan->workload->calls[call];
+  const RaCallPlan *p = &plan->calls[call];
+  RaBatching batching = {0};
+
+  if (p->batching == RA_BATCHING_STATIC)
+    return batching;
   batching = (RaBatching){
       .max_sequences = p->max_sequences / p->n_micro_batches,
       .step_tokens = p->prefill_tokens,
@@ -215,8 +226,8 @@ ra_call_batching(const RaPlan *plan, uint32_t call)
       .reserve = p->kv_admission == 1,
   };
   if (p->kv_memory_bytes > 0)
-    batching.n_blocks =
-        p->kv_memory_bytes / (p->kv_block * token_bytes) / p->n_micro_batches;
+    batching.n_blocks = p->kv_memory_bytes /
+                        ra_call_kv_block_bytes(plan, call) / p->n_micro_batches;
   return batching;
 }
 

@@ -106,6 +106,10 @@ gboolean ra_plan_check_batching(const RaPlan *plan, uint32_t call,
 void ra_plan_write_batching(const RaCallPlan *call, GString *out);
 gboolean ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b);
 
+/* Bytes of a block of keys and values on the GPU whose stage has most layers;
+ * `kv-block` and the degrees of @call are read, its `batching` is not. */
+uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
+
 /* What the batcher of a replica's micro-batch of @call is made with: its share
  * of the replica's places and blocks; max_sequences 0: static batching. */
 RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);

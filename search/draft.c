@@ -8,8 +8,10 @@
 #include "graph/memory_peak.h"
 #include "graph/plan_write.h"
 #include "search/draft.h"
+#include "search/serving.h"
 
 #define GIB (1024.0 * 1024 * 1024)
+#define GROW_PART 32   /* of kv-memory that may be left over */
 #define N_ITERATIONS 3 /* whose lengths must fit: what `simulate` replays */
 
 RaDraft *
@@ -101,7 +103,7 @@ ra_draft_say(RaDraft *draft, uint32_t call, const char *format, ...)
   va_end(args);
 }
 
-const RaShape *
+RaShape *
 ra_draft_shape(const RaDraft *draft, uint32_t call)
 {
   return &g_array_index(draft->shapes[call], RaShape, draft->at[call]);
@@ -172,6 +174,38 @@ shrink(RaDraft *draft, const double *share)
   return TRUE;
 }
 
+/* Sends the call to the shape that saves most bytes, of @excess, for a second;
+ * all are costed. */
+static gboolean
+shrink_weighed(RaDraft *draft, const double *share, double excess_bytes)
+{
+  guint n = draft->plan->workload->n_calls, best_at = 0;
+  uint32_t best = RA_NONE;
+  double best_score = 0;
+
+  for (guint c = 0; c < n; c++) {
+    const RaShape *from = share[c] > 0 ? ra_draft_shape(draft, c) : NULL;
+
+    for (guint i = 0; from && i < draft->shapes[c]->len; i++) {
+      const RaShape *to = &g_array_index(draft->shapes[c], RaShape, i);
+      double saved = MIN(bytes_of(from) - bytes_of(to), excess_bytes);
+      double value = saved / MAX(to->time_s - from->time_s, 1e-9);
+
+      /* Those that are not worth asking come when there is nothing else. */
+      if (isinf(to->time_s))
+        value = saved * 1e-30;
+      if (saved <= 0 || (best != RA_NONE && value <= best_score))
+        continue;
+      best = c;
+      best_at = i;
+      best_score = value;
+    }
+  }
+  if (best != RA_NONE)
+    use(draft, best, best_at);
+  return best != RA_NONE;
+}
+
 /* The GPU that is fullest, by whichever account knows the plan. */
 typedef struct {
   double bytes;       /* that it needs */
@@ -236,6 +270,30 @@ fullest(const RaDraft *draft, double *share)
   return full_by_account(draft, share);
 }
 
+/* Every call to its quickest shape for which there is room beside the rest. */
+static void
+relax(RaDraft *draft)
+{
+  g_autofree double *share = g_new0(double, draft->plan->workload->n_calls);
+
+  for (guint c = 0; c < draft->plan->workload->n_calls; c++) {
+    guint was = draft->at[c];
+
+    for (guint i = 0; draft->shapes[c] && i < was; i++) {
+      Full full;
+
+      if (!(g_array_index(draft->shapes[c], RaShape, i).time_s <
+            g_array_index(draft->shapes[c], RaShape, was).time_s))
+        break;
+      use(draft, c, i);
+      full = fullest(draft, share);
+      if (full.bytes <= full.limit_bytes)
+        break;
+      use(draft, c, was);
+    }
+  }
+}
+
 gboolean
 ra_draft_settle(RaDraft *draft, GError **error)
 {
@@ -245,9 +303,14 @@ ra_draft_settle(RaDraft *draft, GError **error)
   for (;;) {
     Full full = fullest(draft, share);
 
-    if (full.bytes <= full.limit_bytes)
+    if (full.bytes <= full.limit_bytes) {
+      if (draft->weighs)
+        relax(draft);
       return TRUE;
-    if (shrink(draft, share))
+    }
+    if (draft->weighs
+            ? shrink_weighed(draft, share, full.bytes - full.limit_bytes)
+            : shrink(draft, share))
       continue;
     g_set_error(
         error, RA_ERROR, RA_ERROR_NEGATIVE,
@@ -257,6 +320,43 @@ ra_draft_settle(RaDraft *draft, GError **error)
         full.limit_bytes / GIB);
     return FALSE;
   }
+}
+
+static gboolean
+fits_with(RaDraft *draft, uint32_t call, uint64_t kv_memory_bytes)
+{
+  g_autofree double *share = g_new0(double, draft->plan->workload->n_calls);
+  RaShape *shape = ra_draft_shape(draft, call);
+  Full full;
+
+  shape->plan.kv_memory_bytes = kv_memory_bytes;
+  use(draft, call, draft->at[call]);
+  full = fullest(draft, share);
+  return full.bytes <= full.limit_bytes;
+}
+
+void
+ra_draft_grow(RaDraft *draft, uint32_t call)
+{
+  RaCallPlan *plan = &draft->plan->calls[call];
+  uint64_t was = plan->kv_memory_bytes, low, high;
+
+  if (plan->batching != RA_BATCHING_CONTINUOUS || was == 0)
+    return;
+  low = was / RA_SERVING_STEP_BYTES;
+  high = ra_serving_whole_bytes(draft->plan->workload, draft->plan->cluster,
+                                call, plan) /
+             RA_SERVING_STEP_BYTES +
+         1;
+  while (high > low + MAX(low / GROW_PART, 1)) {
+    uint64_t middle = low + (high - low) / 2;
+
+    if (fits_with(draft, call, middle * RA_SERVING_STEP_BYTES))
+      low = middle;
+    else
+      high = middle;
+  }
+  fits_with(draft, call, MAX(low * RA_SERVING_STEP_BYTES, was));
 }
 
 /* What the bound says of the GPU that needs most. */
@@ -279,15 +379,25 @@ append_memory(const RaDraft *draft, GString *out)
 static char *
 comment_of(const RaDraft *draft, uint32_t call)
 {
+  const RaWorkload *workload = draft->plan->workload;
   GString *out = g_string_new(draft->reasons[call]->str);
   const RaShape *shape;
 
   if (!draft->shapes[call])
     return g_string_free(out, FALSE);
   shape = ra_draft_shape(draft, call);
-  if (isfinite(shape->time_s))
+  if (isfinite(shape->time_s) && shape->plan.batching == RA_BATCHING_STATIC)
     g_string_append_printf(out, "  %.2f s alone, by the estimator.",
                            shape->time_s);
+  if (shape->plan.kv_memory_bytes > 0)
+    g_string_append_printf(
+        out,
+        "  Sequences are let in as their keys and values find room in %.1f GiB "
+        "of a GPU; all at once they come to %.1f GiB.",
+        (double)shape->plan.kv_memory_bytes / GIB,
+        (double)ra_serving_whole_bytes(workload, draft->plan->cluster, call,
+                                       &shape->plan) /
+            GIB);
   if (draft->at[call] > 0)
     g_string_append_printf(out,
                            "  Choice %u of %u: with those before it a GPU of "

@@ -22,6 +22,7 @@ typedef struct {
   guint *at;         /* (n_calls) index of the shape in use */
   GString **reasons; /* (n_calls) owned; comments above the calls */
   GString *head;     /* owned; comment on top */
+  gboolean weighs;   /* all calls are costed, and any shape may follow any */
 } RaDraft;
 
 RaDraft *ra_draft_new(const RaWorkload *workload, const RaCluster *cluster);
@@ -40,7 +41,7 @@ void ra_draft_say(RaDraft *draft, uint32_t call, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
 /* The shape in use. */
-const RaShape *ra_draft_shape(const RaDraft *draft, uint32_t call);
+RaShape *ra_draft_shape(const RaDraft *draft, uint32_t call);
 
 /**
  * ra_draft_settle:
@@ -51,13 +52,27 @@ const RaShape *ra_draft_shape(const RaDraft *draft, uint32_t call);
  * all calls have been offered shapes and by search/need.h if not, one of its
  * calls goes on to its next shape that needs less: the one that needs most
  * there, or, where all of them are costed, the one that saves most bytes for a
- * second. Ends, as shapes only go on.
+ * second. Ends, as shapes only go on.  In a draft that weighs it goes to
+ * whichever of its shapes saves most of what is too much for a second; and once
+ * all fits, calls in turn to their quickest shape that still does.
  *
  * Cost: O(shapes x GPUs x calls).
  *
  * Returns: %TRUE if every GPU has room
  */
 gboolean ra_draft_settle(RaDraft *draft, GError **error);
+
+/**
+ * ra_draft_grow:
+ * @draft: settled
+ * @call: any
+ *
+ * Of a generate call with continuous batching: as much `kv-memory` as the
+ * account leaves (to a 32nd), up to what all sequences come to.
+ *
+ * Cost: of some 10 accounts.
+ */
+void ra_draft_grow(RaDraft *draft, uint32_t call);
 
 /**
  * ra_draft_write:

@@ -30,6 +30,7 @@ libsearch_a_SOURCES += %D%/pool.c %D%/pool.h
 libsearch_a_SOURCES += %D%/program.c %D%/program.h %D%/program_impl.h
 libsearch_a_SOURCES += %D%/propose.c %D%/propose.h
 libsearch_a_SOURCES += %D%/rejection.c %D%/rejection.h
+libsearch_a_SOURCES += %D%/serving.c %D%/serving.h
 libsearch_a_SOURCES += %D%/shape.c %D%/shape.h
 libsearch_a_SOURCES += %D%/signature.c
 libsearch_a_SOURCES += %D%/space.c %D%/space.h %D%/space_impl.h

@@ -138,8 +138,12 @@ ra_need_call(const RaWorkload *workload, uint32_t call, const RaCallPlan *plan)
     need.work_bytes += train_work_bytes(m->model, plan, tokens);
     return need;
   }
+  if (plan->batching == RA_BATCHING_CONTINUOUS)
+    tokens = MIN(tokens, (double)plan->prefill_tokens); /* of a step */
   need.work_bytes += LAYER_BYTES * m->model->hidden * tokens / plan->tp;
-  if (of->kind == RA_CALL_GENERATE)
+  if (plan->batching == RA_BATCHING_CONTINUOUS && plan->kv_memory_bytes > 0)
+    need.work_bytes += (double)plan->kv_memory_bytes;
+  else if (of->kind == RA_CALL_GENERATE)
     need.work_bytes += cache_bytes(m->model, plan, replica_tokens, dtype_bytes);
   else
     need.work_bytes += logit_bytes(m->model, plan, tokens);

@@ -50,7 +50,8 @@ typedef struct {
  *                                     recomputation: 2 h T a layer and one
  *                                     layer whole
  *     work = 2 d kv T L / (tp pp)     generate: keys and values of all
- *                                     sequences of a replica
+ *                                     sequences of a replica; with continuous
+ *                                     batching `kv-memory` if there is one
  *
  * and 4 bytes a logit.  Lengths are their means.
  * Cost: O(layers + pp x classes).

@@ -73,7 +73,8 @@ ask_for(const RaPools *pools, uint32_t call, const RaMesh *mesh)
                       .mesh = *mesh,
                       .zero = trains ? 1 : 0,
                       .recompute = RA_RECOMPUTE_SELECTIVE,
-                      .even = pools->even};
+                      .even = pools->even,
+                      .batching = pools->writer->batching};
 }
 
 /* Seconds of a call on all GPUs in the first shape that fits alone. */
@@ -212,6 +213,15 @@ ra_pools_place(RaPools *pools, GError **error)
   return fail_place(pools, error);
 }
 
+/* Where an engine takes what memory is left, every call has seconds to weigh
+ * against it. */
+static gboolean
+is_costed(const RaWriter *writer, uint32_t call)
+{
+  return writer->workload->calls[call].kind == RA_CALL_GENERATE ||
+         writer->batching != RA_SHAPE_STATIC;
+}
+
 static GArray *
 shapes_on(const RaPools *pools, uint32_t call, const RaMesh *mesh,
           GError **error)
@@ -219,7 +229,7 @@ shapes_on(const RaPools *pools, uint32_t call, const RaMesh *mesh,
   const RaWriter *writer = pools->writer;
   RaShapeAsk ask = ask_for(pools, call, mesh);
 
-  return writer->workload->calls[call].kind == RA_CALL_GENERATE
+  return is_costed(writer, call)
              ? ra_writer_timed(writer, &ask, error)
              : ra_shapes_new(writer->workload, writer->cluster, &ask);
 }
@@ -229,6 +239,7 @@ ra_pools_offer(RaPools *pools, int residency, int realloc, GError **error)
 {
   RaWriter *writer = pools->writer;
 
+  writer->draft->weighs = writer->batching != RA_SHAPE_STATIC;
   for (guint c = 0; c < pools->n_calls; c++) {
     gboolean copy = pools->pool[c] != RA_NONE &&
                     ra_writer_is_trained(writer, c) &&

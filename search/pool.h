@@ -63,7 +63,9 @@ gboolean ra_pools_place(RaPools *pools, GError **error);
  *
  * Every call of a pool on its mesh.  Generation in the shapes that are
  * quickest by the estimator, as decoding tells shapes apart most; the others
- * in the least tp x pp that fits, with the optimizer state sharded.
+ * in the least tp x pp that fits, with the optimizer state sharded; where
+ * batches are continuous in the quickest, too, as settling weighs what memory
+ * is worth to each.
  *
  * Returns: %TRUE on success
  */

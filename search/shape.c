@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "search/shape.h"
+#include "search/serving.h"
 
 typedef struct {
   const RaWorkload *workload;
@@ -152,6 +152,20 @@ compare_shapes(const void *a, const void *b)
   return (x->tp < y->tp) - (x->tp > y->tp);
 }
 
+static void
+add_served(const Maker *m)
+{
+  guint n = m->shapes->len;
+
+  for (guint i = 0; i < n; i++) {
+    RaShape shape = g_array_index(m->shapes, RaShape, i); /* they move */
+
+    ra_serving_add(m->shapes, m->workload, m->cluster, m->ask->call, &shape);
+  }
+  if (m->ask->batching == RA_SHAPE_CONTINUOUS && n > 0)
+    g_array_remove_range(m->shapes, 0, n);
+}
+
 GArray *
 ra_shapes_new(const RaWorkload *workload, const RaCluster *cluster,
               const RaShapeAsk *ask)
@@ -179,5 +193,7 @@ ra_shapes_new(const RaWorkload *workload, const RaCluster *cluster,
     }
   }
   g_array_sort(m.shapes, compare_shapes);
+  if (call->kind == RA_CALL_GENERATE && ask->batching != RA_SHAPE_STATIC)
+    add_served(&m);
   return m.shapes;
 }

@@ -27,6 +27,13 @@ typedef struct {
                        infinite: not worth asking */
 } RaShape;
 
+/* Of generation: how its sequences may be batched. */
+typedef enum {
+  RA_SHAPE_STATIC,
+  RA_SHAPE_EITHER,    /* continuous ones behind the static ones */
+  RA_SHAPE_CONTINUOUS /* search/serving.h */
+} RaShapeBatching;
+
 typedef struct {
   uint32_t call;   /* of the workload, on GPUs */
   RaMesh mesh;     /* where */
@@ -35,6 +42,7 @@ typedef struct {
   uint32_t tp;     /* 0: any power of two within a node */
   uint32_t pp_max; /* 0: any */
   gboolean even;   /* pp a power of two only */
+  int batching;    /* RaShapeBatching */
 } RaShapeAsk;
 
 /**

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "graph/expand.h"
 #include "graph/turns.h"
+#include "search/serving.h"
 #include "search/strategy_impl.h"
 #include "sim/sim.h"
 
@@ -15,6 +16,9 @@ const char *const ra_strategy_names[] = {
     "colocated", "interleaving", "disaggregated",
     "megatron",  "real",         "hybridflow",
     NULL};
+
+const char *const ra_strategy_batchings[] = {"auto", "static", "continuous",
+                                             "quickest", NULL};
 
 static const RaStrategyWrite writers[RA_N_STRATEGIES] = {
     ra_strategy_colocated, ra_strategy_interleaving, ra_strategy_disaggregated,
@@ -191,11 +195,36 @@ worth_of(const RaWriter *writer, const RaShapeAsk *ask, const GArray *shapes)
   return worth;
 }
 
+/* Seconds of @shape alone; @static_s (of tp, pp): of those that were asked
+ * for, with static batches. */
+static double
+cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
+       GHashTable *static_s, GError **error)
+{
+  RaShape all = *shape;
+  gpointer key = GUINT_TO_POINTER(shape->plan.tp << 16 | shape->plan.pp);
+  double *time_s = g_hash_table_lookup(static_s, key);
+
+  if (!time_s) {
+    time_s = g_new(double, 1);
+    all.plan.batching = RA_BATCHING_STATIC;
+    all.plan.kv_memory_bytes = 0;
+    *time_s = ra_writer_time_s(writer, call, &all, error);
+    g_hash_table_insert(static_s, key, time_s);
+  }
+  if (*time_s < 0 || shape->plan.batching == RA_BATCHING_STATIC)
+    return *time_s;
+  return *time_s *
+         ra_serving_slowdown(writer->workload, writer->cluster, call, shape);
+}
+
 GArray *
 ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
 {
   g_autoptr(GArray) all = ra_shapes_new(writer->workload, writer->cluster, ask);
   g_autoptr(GArray) timed = ra_shapes_empty();
+  g_autoptr(GHashTable) static_s =
+      g_hash_table_new_full(NULL, NULL, NULL, g_free);
   Worth worth = worth_of(writer, ask, all);
 
   for (guint i = 0; i < all->len; i++) {
@@ -206,7 +235,7 @@ ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
     shape->time_s = (double)INFINITY;
     if (shape->plan.pp <= worth.pp_max &&
         shape->plan.tp * shape->plan.pp <= worth.split_max)
-      shape->time_s = ra_writer_time_s(writer, ask->call, shape, error);
+      shape->time_s = cost_s(writer, ask->call, shape, static_s, error);
     if (shape->time_s < 0)
       return NULL;
     ra_shapes_add(timed, shape);
@@ -216,31 +245,108 @@ ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
 }
 
 /* Host calls work on data from wherever they are: no group. */
+static RaDraft *
+write_with(RaWriter writer, int batching, GError **error)
+{
+  writer.batching = batching;
+  writer.draft = ra_draft_new(writer.workload, writer.cluster);
+  if (writers[writer.options->kind](&writer, error) &&
+      ra_draft_settle(writer.draft, error)) {
+    for (guint c = 0; c < writer.workload->n_calls; c++)
+      ra_draft_grow(writer.draft, c);
+    return writer.draft;
+  }
+  g_prefix_error(error, "%s: ", ra_strategy_names[writer.options->kind]);
+  ra_draft_free(writer.draft);
+  return NULL;
+}
+
+/* Whether all calls may have room on all GPUs with continuous batches: costs no
+ * seconds, so that what is too large is refused at once. */
+static gboolean
+may_fit(const RaWriter *writer)
+{
+  const RaCluster *cluster = writer->cluster;
+  g_autoptr(RaDraft) draft = ra_draft_new(writer->workload, cluster);
+
+  for (guint c = 0; c < writer->workload->n_calls; c++) {
+    RaShapeAsk ask = {.call = c,
+                      .mesh = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes),
+                      .zero = writer->workload->calls[c].kind == RA_CALL_TRAIN,
+                      .recompute = RA_RECOMPUTE_SELECTIVE,
+                      .batching = RA_SHAPE_CONTINUOUS};
+    GArray *shapes;
+
+    if (!ra_writer_on_gpus(writer, c))
+      continue;
+    shapes = ra_shapes_new(writer->workload, cluster, &ask);
+    if (shapes->len == 0) {
+      g_array_unref(shapes);
+      return FALSE;
+    }
+    ra_draft_offer(draft, c, shapes);
+  }
+  return ra_draft_settle(draft, NULL);
+}
+
+/* Whether generation is under ZeRO-3, which no engine has. */
+static gboolean
+generates_in_zero(const RaStrategyOptions *options)
+{
+  return (options->kind == RA_STRATEGY_COLOCATED ||
+          options->kind == RA_STRATEGY_INTERLEAVING) &&
+         options->generate_tp == 0;
+}
+
+/* What cannot be batched as it is asked for. */
+static gboolean
+check_batching(const RaWorkload *workload, const RaStrategyOptions *options,
+               GError **error)
+{
+  if (ra_turns_are_set(workload))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the workload calls tools between turns ('turns'), which plans "
+                "are not written for: expected one without, or 'reallot "
+                "simulate' with a plan");
+  else if (generates_in_zero(options) &&
+           options->batching == RA_STRATEGY_BATCHING_CONTINUOUS)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "continuous batching of generation under ZeRO-3, which no "
+                "engine has: expected a tensor parallel degree for it beside "
+                "it (--generate-tp)");
+  else
+    return TRUE;
+  return FALSE;
+}
+
 RaDraft *
 ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
                  const RaEstimator *estimator, const RaStrategyOptions *options,
                  GError **error)
 {
+  static const int first[] = {RA_SHAPE_STATIC, RA_SHAPE_STATIC,
+                              RA_SHAPE_CONTINUOUS, RA_SHAPE_EITHER};
   RaWriter writer = {.workload = workload,
                      .cluster = cluster,
                      .estimator = estimator,
                      .options = options};
+  GError *cause = NULL;
+  RaDraft *draft;
 
   g_return_val_if_fail(workload && cluster && estimator && options, NULL);
   g_return_val_if_fail(options->kind < RA_N_STRATEGIES, NULL);
   g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
-  if (ra_turns_are_set(workload)) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the workload calls tools between turns ('turns'), which plans "
-                "are not written for: expected one without, or 'reallot "
-                "simulate' with a plan");
+  if (!check_batching(workload, options, error))
     return NULL;
-  }
-  writer.draft = ra_draft_new(workload, cluster);
-  if (writers[options->kind](&writer, error) &&
-      ra_draft_settle(writer.draft, error))
-    return writer.draft;
-  g_prefix_error(error, "%s: ", ra_strategy_names[options->kind]);
-  ra_draft_free(writer.draft);
-  return NULL;
+  draft = write_with(writer, first[options->batching], &cause);
+  /* The reason of a static batch is the plainer one. */
+  if (!draft && options->batching == RA_STRATEGY_BATCHING_AUTO &&
+      !generates_in_zero(options) &&
+      g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE) && may_fit(&writer))
+    draft = write_with(writer, RA_SHAPE_EITHER, NULL);
+  if (draft)
+    g_clear_error(&cause);
+  else
+    g_propagate_error(error, cause);
+  return draft;
 }

@@ -40,6 +40,18 @@ typedef enum {
   RA_N_STRATEGIES
 } RaStrategyKind;
 
+/* How generation is batched: static where that has a plan, else the quicker of
+ * both; static; continuous; the quicker of both. */
+typedef enum {
+  RA_STRATEGY_BATCHING_AUTO,
+  RA_STRATEGY_BATCHING_STATIC,
+  RA_STRATEGY_BATCHING_CONTINUOUS,
+  RA_STRATEGY_BATCHING_QUICKEST
+} RaStrategyBatching;
+
+/* "auto", ...: NULL-terminated, by RaStrategyBatching. */
+extern const char *const ra_strategy_batchings[];
+
 /* "colocated", ...: NULL-terminated, by RaStrategyKind. */
 extern const char *const ra_strategy_names[];
 
@@ -53,6 +65,7 @@ typedef struct {
   uint32_t generate_tp; /* colocated, interleaving: generation in tp instead of
                            ZeRO-3; 0: ZeRO-3 */
   gboolean fit;         /* megatron: the least pp that fits, dp the rest */
+  int batching;         /* RaStrategyBatching */
 } RaStrategyOptions;
 
 /**
@@ -64,6 +77,9 @@ typedef struct {
  * @error: %RA_ERROR_NEGATIVE `strategy: ...`: a call cannot be cut for its
  *   GPUs, it does not fit; %RA_ERROR_INPUT: a split of another number of parts
  *   (names them)
+ *
+ * Generation that is batched continuously has as `kv-memory` what the account
+ * of the whole plan leaves (search/serving.h).
  *
  * Cost: milliseconds; real simulates each call some 20 times alone.
  *

@@ -18,7 +18,8 @@ offer_zero(RaWriter *writer, uint32_t call, const RaMesh *mesh, GError **error)
                     .zero = in_tp ? 0 : 3,
                     .recompute = RA_RECOMPUTE_SELECTIVE,
                     .tp = in_tp ? generate_tp : 0,
-                    .pp_max = 1};
+                    .pp_max = 1,
+                    .batching = writer->batching};
 
   return ra_writer_offer(writer, &ask, error);
 }

@@ -14,6 +14,7 @@ typedef struct {
   const RaEstimator *estimator;
   const RaStrategyOptions *options;
   RaDraft *draft;
+  int batching; /* RaShapeBatching, of generate calls */
 } RaWriter;
 
 /* What offers shapes for the calls of a strategy; @error: NEGATIVE, INPUT. */

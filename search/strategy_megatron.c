@@ -17,7 +17,15 @@ choose(RaWriter *writer, const RaShapeAsk *ask)
     for (guint i = 0; i < all->len; i++)
       ra_shapes_add(chosen, &g_array_index(all, RaShape, i));
   } else if (all->len > 0) {
-    ra_shapes_add(chosen, &g_array_index(all, RaShape, all->len - 1));
+    /* As it may be batched: the last degrees are those of the last shape. */
+    const RaCallPlan *last = &g_array_index(all, RaShape, all->len - 1).plan;
+
+    for (guint i = 0; i < all->len; i++) {
+      const RaShape *shape = &g_array_index(all, RaShape, i);
+
+      if (shape->plan.tp == last->tp && shape->plan.pp == last->pp)
+        ra_shapes_add(chosen, shape);
+    }
   }
   return chosen;
 }
@@ -63,7 +71,8 @@ ra_strategy_megatron(RaWriter *writer, GError **error)
                       .mesh = all,
                       .zero = workload->calls[c].kind == RA_CALL_TRAIN,
                       .recompute = RA_RECOMPUTE_FULL,
-                      .pp_max = cluster->n_nodes};
+                      .pp_max = cluster->n_nodes,
+                      .batching = writer->batching};
     GArray *shapes;
 
     if (!ra_writer_on_gpus(writer, c))

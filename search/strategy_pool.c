@@ -138,9 +138,11 @@ say_hybridflow(const RaPools *pools)
                    "training has: the weights change their layout within the "
                    "pool.");
     else if (workload->calls[c].kind == RA_CALL_TRAIN)
-      ra_draft_say(writer->draft, c,
-                   "The least tensor and pipeline parallelism that fits, data "
-                   "parallel over the rest.");
+      ra_draft_say(writer->draft, c, "%s",
+                   writer->draft->weighs
+                       ? "The quickest shape by the estimator that fits."
+                       : "The least tensor and pipeline parallelism that fits, "
+                         "data parallel over the rest.");
   }
 }
 

@@ -122,7 +122,8 @@ timed_shapes(const Greedy *g, uint32_t call, const RaMesh *mesh, GError **error)
                     .mesh = *mesh,
                     .zero = trains ? 1 : 0,
                     .recompute = RA_RECOMPUTE_SELECTIVE,
-                    .even = TRUE};
+                    .even = TRUE,
+                    .batching = g->writer->batching};
 
   return ra_writer_timed(g->writer, &ask, error);
 }

@@ -125,6 +125,7 @@ ra_point_cache_key(RaPointCache *cache, const RaTrialSpec *spec)
   h = ra_hash_u64(h, spec->n_steps);
   for (guint i = 0; spec->split && i < spec->n_split; i++)
     h = ra_hash_u64(h, spec->split[i]);
+  h = ra_hash_u64(h, (uint64_t)spec->batching);
   h = add_path(h, flags->workload);
   h = add_path(h, flags->cluster);
   h = add_path(h, flags->profile);

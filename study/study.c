@@ -24,7 +24,7 @@ typedef struct {
   const char *const *of;
   const char *const *where;
   const char *along;
-  int question, fidelity;
+  int question, fidelity, batching;
   uint32_t iterations, draws, bisect;
   uint64_t seed, steps;
 } StudyKeys;
@@ -43,6 +43,10 @@ static const RaKeySpec study_keys[] = {
   {"system", RA_KEY_STRING, STUDY(system), .doc = "what runs the plans"},
   {"placement", RA_KEY_STRING, STUDY(placement),
    .doc = "family that makes the plans, or search"},
+  {"batching", RA_KEY_ENUM, STUDY(batching), .fallback = "auto",
+   .names = ra_strategy_batchings,
+   .doc = "placement: of generation, static where that fits (auto), static, "
+          "continuous, or the quickest"},
   {"set", RA_KEY_STRINGS, STUDY(sets), .doc = "changes as of --set"},
   {"question", RA_KEY_ENUM, STUDY(question), .required = TRUE,
    .names = ra_question_names,
@@ -86,8 +90,8 @@ static const RaKeySpec failure_keys[] = {
 static const RaKeySpec axis_keys[] = {
   {"key", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaStudyAxisKeys, keys),
    .required = TRUE,
-   .doc = "what changes: GROUP.KEY as of --set, placement, split, plan, "
-          "workload, cluster, profile, system, seed, runs, failures.KEY"},
+   .doc = "what changes: GROUP.KEY as of --set, placement, split, batching, "
+          "plan, workload, cluster, profile, system, seed, runs, failures.KEY"},
   {"values", RA_KEY_STRINGS, G_STRUCT_OFFSET(RaStudyAxisKeys, values),
    .required = TRUE,
    .doc = "what to, with | between the values of several keys"},
@@ -327,6 +331,7 @@ read_study(RaStudy *study, guint group, GError **error)
     return FALSE;
   study->title = keys.title;
   study->placement = keys.placement;
+  study->batching = keys.batching;
   study->sets = keys.sets;
   study->question = keys.question;
   study->n_steps = keys.steps;

@@ -40,8 +40,9 @@
  *
  * Beside keys of files an axis may be of what names them (plan, workload,
  * cluster, profile, system, whose value `none` is no system), of `placement`,
- * `split` (of the disaggregated family), `seed`, `runs` (so many of the plan
- * side by side) or a key of [failures].
+ * `split` (of the disaggregated and hybridflow families), `batching` (of
+ * generation, by any family: auto, static, continuous, quickest), `seed`,
+ * `runs` (so many of the plan side by side) or a key of [failures].
  *
  * The points are the product of the axes, the last one fastest; a single axis
  * is a list.
@@ -80,6 +81,7 @@ typedef enum {
   RA_AXIS_SYSTEM,
   RA_AXIS_PLACEMENT,
   RA_AXIS_SPLIT,
+  RA_AXIS_BATCHING,
   RA_AXIS_SEED,
   RA_AXIS_RUNS,
   RA_AXIS_FAILURES
@@ -110,6 +112,7 @@ typedef struct {
   const char *title;
   char *plan, *workload, *cluster, *profile, *system; /* paths; owned */
   const char *placement;                              /* nullable */
+  int batching;                                       /* RaStrategyBatching */
   const char *const *sets;                            /* nullable */
   int question;                                       /* RaQuestion */
   const RaMetric *metrics[2];

@@ -25,6 +25,7 @@ static const struct {
     {"system", RA_AXIS_SYSTEM, RA_FILE_SYSTEM},
     {"placement", RA_AXIS_PLACEMENT, -1},
     {"split", RA_AXIS_SPLIT, -1},
+    {"batching", RA_AXIS_BATCHING, -1},
     {"seed", RA_AXIS_SEED, -1},
     {"runs", RA_AXIS_RUNS, -1},
 };
@@ -87,6 +88,9 @@ check_word(const RaStudy *study, RaAxisKind kind, const char *key,
     break;
   case RA_AXIS_SPLIT:
     ok = ra_study_split(value, split) > 0;
+    break;
+  case RA_AXIS_BATCHING:
+    ok = g_strv_contains(ra_strategy_batchings, value);
     break;
   case RA_AXIS_SEED:
   case RA_AXIS_RUNS:
@@ -284,6 +288,12 @@ apply(RaStudyPoint *point, const char *key, RaAxisKind kind, const char *value)
     spec->split = point->split;
     spec->n_split = ra_study_split(value, point->split);
     break;
+  case RA_AXIS_BATCHING:
+    spec->batching = 0;
+    while (ra_strategy_batchings[spec->batching] &&
+           !g_str_equal(ra_strategy_batchings[spec->batching], value))
+      spec->batching++;
+    break;
   case RA_AXIS_SEED:
     ra_text_uint64(value, &spec->replay.seed);
     break;
@@ -313,6 +323,7 @@ ra_study_point(const RaStudy *study, const RaSetupFlags *flags, guint i,
   memset(point, 0, sizeof *point);
   spec->plan = study->plan;
   spec->placement = study->placement;
+  spec->batching = study->batching;
   spec->n_steps = study->n_steps;
   spec->replay = study->replay;
   spec->flags = *flags;

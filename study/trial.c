@@ -19,7 +19,8 @@ static char *
 family_text(const RaTrialSpec *spec, const RaSetup *setup, int kind,
             GError **error)
 {
-  RaStrategyOptions options = {.kind = (RaStrategyKind)kind};
+  RaStrategyOptions options = {.kind = (RaStrategyKind)kind,
+                               .batching = spec->batching};
   g_autoptr(RaDraft) draft = NULL;
 
   if (kind == RA_STRATEGY_DISAGGREGATED || kind == RA_STRATEGY_HYBRIDFLOW) {

@@ -25,6 +25,7 @@ typedef struct {
   uint64_t n_steps;      /* of the search's chains, >= 1 */
   const uint32_t *split; /* (n_split) nullable: of the disaggregated family */
   guint n_split;
+  int batching; /* RaStrategyBatching, of a family */
   RaSetupFlags flags;
   RaReplayOptions replay;
 } RaTrialSpec;
