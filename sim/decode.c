@@ -226,10 +226,11 @@ ra_decode_run(const RaEstimator *estimator, const RaShard *shard,
 
 void
 ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
-               const RaDynamic *dynamic, RaDecodeVisitFunc visit, void *data,
+               const RaDynamic *dynamic, const uint32_t *kinds,
+               RaDecodeVisitFunc visit, void *data,
                RaDecodeResult *inout_result)
 {
-  Replica replica = {estimator, shard, dynamic, NULL};
+  Replica replica = {estimator, shard, dynamic, kinds};
   RaDecodeSource source = {estimator_line, estimator_send_s, &replica, visit,
                            data};
 

@@ -59,14 +59,16 @@ typedef void (*RaDecodeVisitFunc)(const RaDecodeVisit *visit, void *data);
  * ra_decode_walk:
  * @dynamic: the replica, of static batches
  * @shard: its shard (of the graph)
+ * @kinds: (nullable) (array): of nodes, by stage, as of ra_dynamic_kinds_new()
  * @visit: called for every step, group and stage, in this order
  * @inout_result: as of ra_decode_run(), whose times it has up to rounding
  *
  * Step by step, with one stage too.  Cost: O(steps x groups x stages).
  */
 void ra_decode_walk(const RaEstimator *estimator, const RaShard *shard,
-                    const RaDynamic *dynamic, RaDecodeVisitFunc visit,
-                    void *data, RaDecodeResult *inout_result);
+                    const RaDynamic *dynamic, const uint32_t *kinds,
+                    RaDecodeVisitFunc visit, void *data,
+                    RaDecodeResult *inout_result);
 
 /**
  * ra_decode_run:

@@ -5,6 +5,7 @@
 
 #include "sim/decode.h"
 #include "sim/decode_group.h"
+#include "sim/kinds.h"
 #include "study/record_decode.h"
 
 /* A replica that generates. */
@@ -12,6 +13,7 @@ typedef struct {
   const RaTaskGraph *graph;
   const RaEstimator *estimator;
   const RaDynamic *dynamic;
+  const uint32_t *kinds;   /* nullable (n_stages): of nodes */
   const RaDecodeEnd *ends; /* (n_parts) */
   RaTaskId *tasks;         /* (n_parts) RA_NONE: not in the graph */
   double *begin_s, *pace;  /* (n_parts) when its steps begin in the run, and
@@ -59,14 +61,34 @@ add_op(Replica *r, uint32_t part, const RaOp *op, const RaOpPlace *place,
 
 /* Seconds of all steps of @program, and their number. */
 static double
-sum_ops(const Replica *r, const RaOpProgram *program, guint *out_n)
+sum_ops(const RaEstimator *estimator, const RaOpProgram *program, guint *out_n)
 {
   RaOpCursor at = ra_op_cursor(program);
   double sum_s = 0;
 
   for (*out_n = 0; ra_op_cursor_next(&at); ++*out_n)
-    sum_s += ra_estimator_op_s(r->estimator, &program->ops[at.op]);
+    sum_s += ra_estimator_op_s(estimator, &program->ops[at.op]);
   return sum_s;
+}
+
+/* That of the kind of nodes of @stage on which @program takes longest. */
+static const RaEstimator *
+slowest(const Replica *r, uint32_t stage, const RaOpProgram *program)
+{
+  const RaEstimator *slowest = r->estimator;
+  double most_s = -1;
+
+  for (guint k = 0; r->kinds && k < ra_estimator_n_kinds(r->estimator); k++) {
+    const RaEstimator *own = ra_estimator_kind(r->estimator, k);
+    guint n;
+    double sum_s = r->kinds[stage] >> k & 1 ? sum_ops(own, program, &n) : -1;
+
+    if (sum_s > most_s) {
+      most_s = sum_s;
+      slowest = own;
+    }
+  }
+  return slowest;
 }
 
 static void
@@ -76,13 +98,15 @@ add_steps(Replica *r, uint32_t part, const RaDecodeVisit *visit)
   RaBatch batch = {visit->n_sequences, visit->n_sequences, visit->kv_tokens,
                    visit->kv_tokens};
   double now_s = visit->begin_s, gap_s = 0, frac = 1, ops_s, all_s;
+  const RaEstimator *estimator;
   RaOpProgram program;
   RaOpCursor at;
   guint n;
 
   ra_op_program(shard, &r->dynamic->pieces[visit->stage], RA_PHASE_DECODE,
                 &batch, &program);
-  ops_s = sum_ops(r, &program, &n);
+  estimator = slowest(r, visit->stage, &program);
+  ops_s = sum_ops(estimator, &program, &n);
   all_s = visit->end_s - visit->begin_s;
   if (all_s >= ops_s)
     gap_s = (all_s - ops_s) / n;
@@ -92,7 +116,7 @@ add_steps(Replica *r, uint32_t part, const RaDecodeVisit *visit)
   while (ra_op_cursor_next(&at)) {
     RaOpPlace place = {visit->step, visit->group, at.kind, at.layer, at.step};
     const RaOp *op = &program.ops[at.op];
-    double op_s = frac * ra_estimator_op_s(r->estimator, op);
+    double op_s = frac * ra_estimator_op_s(estimator, op);
 
     add_op(r, part, op, &place, now_s + gap_s, now_s + gap_s + op_s);
     now_s += gap_s + op_s;
@@ -124,8 +148,8 @@ find_paces(Replica *r, const RaSimResult *result)
   g_autofree RaCost *costs = g_new0(RaCost, n_parts);
   RaDecodeResult alone = {.part_end_s = end_s, .part_cost = costs};
 
-  ra_decode_run(r->estimator, &r->graph->shards[r->dynamic->shard], r->dynamic,
-                &alone);
+  ra_decode_run_kinds(r->estimator, &r->graph->shards[r->dynamic->shard],
+                      r->dynamic, r->kinds, &alone);
   for (uint32_t part = 0; part < n_parts; part++) {
     RaTaskId task = r->tasks[part];
     double alone_s = end_s[part] - (part > 0 ? end_s[part - 1] : 0);
@@ -156,7 +180,7 @@ record_replica(Replica *r, const RaSimResult *result)
   r->part_s = times + 2 * (gsize)n_parts;
   find_paces(r, result);
   ra_decode_walk(r->estimator, &r->graph->shards[r->dynamic->shard], r->dynamic,
-                 add_visit, r, &walked);
+                 r->kinds, add_visit, r, &walked);
 }
 
 static gboolean
@@ -174,7 +198,10 @@ ra_record_decode(const RaSim *sim, const RaTaskGraph *graph,
       .graph = graph, .estimator = estimator, .add = add, .data = data};
   g_autofree uint32_t *begin = g_new0(uint32_t, (gsize)graph->n_dynamics + 1);
   g_autofree RaTaskId *tasks = NULL;
+  g_autofree uint32_t *kinds = NULL, *stages = NULL;
 
+  if (ra_estimator_n_kinds(estimator) > 1)
+    kinds = ra_dynamic_kinds_new(graph, &stages);
   for (uint32_t d = 0; d < graph->n_dynamics; d++)
     begin[d + 1] = begin[d] + graph->dynamics[d].n_parts;
   tasks = g_new(RaTaskId, (gsize)begin[graph->n_dynamics] + 1);
@@ -185,8 +212,10 @@ ra_record_decode(const RaSim *sim, const RaTaskGraph *graph,
         is_listed(graph, &graph->dynamics[graph->dynamic[t]]))
       tasks[begin[graph->dynamic[t]] + graph->mini_batch[t]] = t;
   for (uint32_t d = 0; d < graph->n_dynamics; d++) {
-    if (!is_listed(graph, &graph->dynamics[d]))
+    if (!is_listed(graph, &graph->dynamics[d]) ||
+        (kinds && kinds[stages[d]] == 0)) /* no task has it */
       continue;
+    r.kinds = kinds ? kinds + stages[d] : NULL;
     r.dynamic = &graph->dynamics[d];
     r.tasks = tasks + begin[d];
     record_replica(&r, ra_sim_result(sim));

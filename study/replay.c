@@ -29,10 +29,12 @@ run(RaReplay *replay, const RaSetup *setup, const RaReplayOptions *options,
                 "--network=flows, which alone looks at them");
     return FALSE;
   }
-  if (setup->cluster->kinds && (options->record_decode || real)) {
+  if (setup->cluster->kinds && real) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "nodes of the cluster are of several kinds, expected the "
-                "estimator of the profiles and no --decode-ops");
+                "ReaL's estimator has one kind of GPU and nodes of the cluster "
+                "are of several, expected a cluster of each kind by itself "
+                "(--cluster, or its file without [kind] groups) or no "
+                "--estimator=real");
     return FALSE;
   }
   if (options->flows ||

@@ -213,20 +213,18 @@ START_TEST(network)
 }
 END_TEST
 
-/* What a cluster of several kinds is not replayed with. */
+/* ReaL's estimator has one kind of GPU. */
 START_TEST(refused)
 {
-  RaSetupFlags flags = {.cluster = "h100-a100-4n.cluster"};
-  RaReplayOptions options = {.n_iterations = 1,
-                             .fidelity = RA_FIDELITY_OP,
-                             .seed = 1,
-                             .record_decode = TRUE};
+  RaSetupFlags flags = {.cluster = "h100-a100-4n.cluster", .real = TRUE};
+  RaReplayOptions options = {.n_iterations = 1, .seed = 1};
   GError *error = NULL;
   g_autoptr(RaSetup) setup =
       ra_setup_load("sft-llama3-8b-8.plan", RA_FILE_PLAN, &flags, &error);
 
+  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
   ck_assert_ptr_null(ra_replay_new(setup, &options, &error));
-  ck_assert_ptr_nonnull(strstr(error->message, "several kinds"));
+  ck_assert_ptr_nonnull(strstr(error->message, "one kind of GPU"));
   g_clear_error(&error);
 }
 END_TEST

@@ -449,4 +449,27 @@ grep -q 'memory.norm bytes [0-9]* (measured to 133169152)' beyond &&
   ! grep -q 'assumed, not measured: .*gemm' beyond
 result $? "what is beyond the measurements, and what nobody measured, is said"
 
+# Decode steps op by op where nodes are of two kinds: on the last node, an A100,
+# every row is that of a cluster of A100; with a stage on each kind the same op
+# takes longer on the second.
+short="--set workload.response-length=fixed(3) --set workload.prompts=16
+  --set workload.mini-batches=1 -n 1 --fidelity=op --decode-ops --no-fold"
+sed 's/node0/node3/' "$plans/ppo-llama2-7b-8.plan" >last.plan
+sed '/^\[call actor_generate\]/,/^\[/{s/node3/node[1-2]/;s/^pp = 1/pp = 2/}' \
+  last.plan >both.plan
+# shellcheck disable=SC2086
+{
+  works simulate last.plan --cluster=a100-4n.cluster $short -t alike.tsv
+  works simulate last.plan --cluster=h100-a100-4n.cluster $short -t mixed.tsv
+  works simulate both.plan --cluster=h100-a100-4n.cluster $short -t both.tsv
+}
+grep -v '^#' alike.tsv >alike
+grep -v '^#' mixed.tsv >mixed
+grep -q '/decode/' mixed && cmp -s alike mixed
+result $? "decode steps on nodes of one of two kinds are those of that kind"
+awk -F'\t' '$1 ~ /actor_generate.d0.*decode.step2.*.l(1|30).gemm/ {
+    s = $1 ~ /.l1.gemm/ ? 0 : 1; sum[s] += $10 - $9; n[s]++ }
+  END { exit !(n[0] > 0 && n[0] == n[1] && sum[1] > 1.2 * sum[0]) }' both.tsv
+result $? "and of a pipeline over both each stage is at its own pace"
+
 echo "1..$n"
