@@ -102,7 +102,7 @@ run_adamw(BenchGpu *g)
 {
   const RaCpuAdamw adamw = {1e-6f, 0.9f, 0.95f, 1e-8f, 0.1f};
 
-  return ra_k_adamw(PARAMETERS, &adamw, 1, NULL, 0, g->array[0], g->array[1],
+  return ra_k_adamw(PARAMETERS, &adamw, 1, 1, NULL, 0, g->array[0], g->array[1],
                     g->array[2], g->array[3], g->array[4], NULL);
 }
 

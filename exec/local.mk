@@ -80,6 +80,10 @@ noinst_LIBRARIES += libexec_cuda.a
 endif
 libexec_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libexec_cuda_a_SOURCES =
+libexec_cuda_a_SOURCES += %D%/backend_cuda.c %D%/backend_cuda.h
+libexec_cuda_a_SOURCES += %D%/backend_cuda_attention.c
+libexec_cuda_a_SOURCES += %D%/backend_cuda_impl.h
+libexec_cuda_a_SOURCES += %D%/cuda_device.c %D%/cuda_device.h
 libexec_cuda_a_SOURCES += %D%/cuda_gemm.c %D%/cuda_gemm.h
 libexec_cuda_a_SOURCES += %D%/cuda_selftest.c %D%/cuda_selftest.h
 libexec_cuda_a_SOURCES += %D%/nccl_cuda.c

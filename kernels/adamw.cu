@@ -74,13 +74,13 @@ ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
 __global__ static void
 __launch_bounds__(THREADS)
     adamw_kernel(size_t n, RaCpuAdamw adamw, float bias1, float bias2,
-                 const double *__restrict__ sum_squares, float max_norm,
-                 const float *__restrict__ grad, float *__restrict__ master,
-                 float *__restrict__ first, float *__restrict__ second,
-                 uint16_t *__restrict__ weight)
+                 float scale, const double *__restrict__ sum_squares,
+                 float max_norm, const float *__restrict__ grad,
+                 float *__restrict__ master, float *__restrict__ first,
+                 float *__restrict__ second, uint16_t *__restrict__ weight)
 {
   size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * 4;
-  float clip = sum_squares ? ra_k_clip(*sum_squares, max_norm) : 1.0f;
+  float clip = scale * (sum_squares ? ra_k_clip(*sum_squares, max_norm) : 1.0f);
   alignas(16) float g[4], w[4], m[4], v[4];
 
   if (i >= n)
@@ -108,7 +108,7 @@ __launch_bounds__(THREADS)
 }
 
 extern "C" int
-ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step,
+ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
            const double *sum_squares, float max_norm, const float *grad,
            float *master, float *first, float *second, uint16_t *weight,
            void *stream)
@@ -124,7 +124,7 @@ ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step,
     return cudaSuccess;
   RA_LAUNCH(kernel, (unsigned)n_blocks, THREADS, 0, stream, n, *adamw,
             (float)(1 - pow((double)adamw->beta1, (double)step)),
-            (float)(1 - pow((double)adamw->beta2, (double)step)), sum_squares,
-            max_norm, grad, master, first, second, weight);
+            (float)(1 - pow((double)adamw->beta2, (double)step)), scale,
+            sum_squares, max_norm, grad, master, first, second, weight);
   return cudaGetLastError();
 }

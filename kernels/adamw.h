@@ -40,6 +40,7 @@ int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
  * ra_k_adamw:
  * @n: parameters
  * @step: from 1
+ * @scale: what gradients are multiplied by first
  * @sum_squares: (nullable): of all ranks' gradients: they are clipped to
  * @max_norm: > 0, as torch.nn.utils.clip_grad_norm_(): times
  *   max_norm / (norm + 1e-6), if that is below 1
@@ -51,7 +52,7 @@ int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
  *
  * Arrays are 16-byte aligned.
  */
-int ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step,
+int ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
                const double *sum_squares, float max_norm, const float *grad,
                float *master, float *first, float *second, uint16_t *weight,
                void *stream);

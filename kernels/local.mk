@@ -38,5 +38,6 @@ libkernels_cuda_a_SOURCES += %D%/policy.cu %D%/policy.h
 libkernels_cuda_a_SOURCES += %D%/rmsnorm.cu
 libkernels_cuda_a_SOURCES += %D%/rmsnorm_backward.cu
 libkernels_cuda_a_SOURCES += %D%/sample.cu %D%/sample.h
+libkernels_cuda_a_SOURCES += %D%/sums.cu %D%/sums.h
 
 EXTRA_DIST += %D%/README.md

@@ -22,18 +22,20 @@ __global__ static void __launch_bounds__(1024)
 
     if (at >= n_vectors)
       break;
-    in.raw = x[row + at];
     held[j].raw = residual[row + at];
+    in.raw = x ? x[row + at] : make_uint4(0, 0, 0, 0);
     RA_UNROLL
     for (int i = 0; i < 8; i++) {
       float value;
 
-      held[j].bf16[i] = ra_bf16_from_f32(ra_bf16_to_f32(in.bf16[i]) +
-                                         ra_bf16_to_f32(held[j].bf16[i]));
+      if (x)
+        held[j].bf16[i] = ra_bf16_from_f32(ra_bf16_to_f32(in.bf16[i]) +
+                                           ra_bf16_to_f32(held[j].bf16[i]));
       value = ra_bf16_to_f32(held[j].bf16[i]);
       sum += value * value;
     }
-    residual[row + at] = held[j].raw;
+    if (x)
+      residual[row + at] = held[j].raw;
   }
   inv = ra_k_rmsnorm_inv(ra_block_sum(sum, warps), 8 * n_vectors, eps);
   RA_UNROLL

@@ -71,7 +71,8 @@ extern "C" {
  * ra_k_rmsnorm:
  * @out: [n_rows, n_hidden] bf16, 16-byte aligned, written
  * @residual: [n_rows, n_hidden] bf16, 16-byte aligned, read and overwritten
- * @x: [n_rows, n_hidden] bf16, 16-byte aligned
+ * @x: [n_rows, n_hidden] bf16, 16-byte aligned; %NULL: nothing is added, and
+ *   @residual is only read
  * @weight: [n_hidden] bf16, 16-byte aligned
  * @n_rows: >= 0, < 2^31
  * @n_hidden: a multiple of 8 in [8, RA_K_RMSNORM_MAX]
@@ -91,7 +92,7 @@ int ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
 /**
  * ra_k_rmsnorm_ref:
  *
- * The same on the host, from host memory of any alignment.
+ * The same on the host, from host memory of any alignment; @x is there.
  *
  * Returns: 0, or 1 for a shape that ra_k_rmsnorm() would refuse
  */
@@ -116,6 +117,14 @@ int ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
                           const uint16_t *d_out, const uint16_t *weight,
                           float *d_weight, float *workspace, size_t n_rows,
                           size_t n_hidden, float eps, void *stream);
+
+/* The gradient of a norm that added no residual, nor has one come down: @d_x is
+ * written, and may be @d_out. */
+int ra_k_rmsnorm_backward_alone(uint16_t *d_x, const uint16_t *x,
+                                const uint16_t *d_out, const uint16_t *weight,
+                                float *d_weight, float *workspace,
+                                size_t n_rows, size_t n_hidden, float eps,
+                                void *stream);
 
 #ifdef __cplusplus
 }

@@ -38,15 +38,15 @@ store_group(float *workspace, const float d_weight[VPT][8], int n_vectors)
 }
 
 /* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
- * to dw of its columns in registers.  n_vectors = n_hidden / 8. */
+ * to dw of its columns in registers.  n_vectors = n_hidden / 8.  What a thread
+ * writes of a row it has read itself, so that @d_residual may be @d_out unless
+ * @adds. */
 template <int VPT>
 __global__ static void __launch_bounds__(1024)
-    backward_kernel(uint4 *__restrict__ d_residual,
-                    const uint4 *__restrict__ residual,
-                    const uint4 *__restrict__ d_out,
-                    const uint4 *__restrict__ weight,
+    backward_kernel(uint4 *d_residual, const uint4 *__restrict__ residual,
+                    const uint4 *d_out, const uint4 *__restrict__ weight,
                     float *__restrict__ workspace, size_t n_rows, int n_vectors,
-                    float eps)
+                    float eps, bool adds)
 {
   RA_SHARED(float2, warps, 2 * RA_WARP);
   float d_weight[VPT][8] = {};
@@ -86,7 +86,8 @@ __global__ static void __launch_bounds__(1024)
       if (at >= n_vectors)
         break;
       w.raw = weight[at];
-      out.raw = d_residual[row * n_vectors + at];
+      out.raw =
+          adds ? d_residual[row * n_vectors + at] : make_uint4(0, 0, 0, 0);
       RA_UNROLL
       for (int i = 0; i < 8; i++) {
         float x = ra_bf16_to_f32(r[j].bf16[i]);
@@ -117,11 +118,10 @@ add_groups_kernel(const float *__restrict__ workspace,
   d_weight[at] += sum;
 }
 
-extern "C" int
-ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
-                      const uint16_t *d_out, const uint16_t *weight,
-                      float *d_weight, float *workspace, size_t n_rows,
-                      size_t n_hidden, float eps, void *stream)
+static int
+run(uint16_t *d_residual, const uint16_t *residual, const uint16_t *d_out,
+    const uint16_t *weight, float *d_weight, float *workspace, size_t n_rows,
+    size_t n_hidden, float eps, bool adds, void *stream)
 {
   unsigned n_groups =
       n_rows < RA_K_RMSNORM_BLOCKS ? (unsigned)n_rows : RA_K_RMSNORM_BLOCKS;
@@ -141,7 +141,7 @@ ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
               reinterpret_cast<const uint4 *>(residual),
               reinterpret_cast<const uint4 *>(d_out),
               reinterpret_cast<const uint4 *>(weight), workspace, n_rows,
-              (int)(n_hidden / 8), eps);
+              (int)(n_hidden / 8), eps, adds);
   };
 
   if (n_hidden <= 8192)
@@ -151,4 +151,24 @@ ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
   RA_LAUNCH(add_groups, (unsigned)((n_hidden + 255) / 256), 256, 0, stream,
             workspace, d_weight, (int)n_groups, (int)n_hidden);
   return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
+                      const uint16_t *d_out, const uint16_t *weight,
+                      float *d_weight, float *workspace, size_t n_rows,
+                      size_t n_hidden, float eps, void *stream)
+{
+  return run(d_residual, residual, d_out, weight, d_weight, workspace, n_rows,
+             n_hidden, eps, true, stream);
+}
+
+extern "C" int
+ra_k_rmsnorm_backward_alone(uint16_t *d_x, const uint16_t *x,
+                            const uint16_t *d_out, const uint16_t *weight,
+                            float *d_weight, float *workspace, size_t n_rows,
+                            size_t n_hidden, float eps, void *stream)
+{
+  return run(d_x, x, d_out, weight, d_weight, workspace, n_rows, n_hidden, eps,
+             false, stream);
 }

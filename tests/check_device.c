@@ -305,8 +305,8 @@ START_TEST(test_adamw)
                      0);
     device_assert_near(*squares, norm, N * 0x1p-50 * norm, "squares", 0);
     clip = fmin(1, (double)max_norm / (sqrt(norm) + 1e-6));
-    ck_assert_int_eq(device_done(ra_k_adamw(N, &a, step, squares, max_norm, g,
-                                            w, m, v, narrow, NULL)),
+    ck_assert_int_eq(device_done(ra_k_adamw(N, &a, step, 1, squares, max_norm,
+                                            g, w, m, v, narrow, NULL)),
                      0);
     for (gsize i = 0; i < N; i++) {
       double grad = clip * (double)g[i], b1 = (double)a.beta1;

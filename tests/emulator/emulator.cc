@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/emulator/cuda_runtime_api.h"
+#include "tests/emulator/memory.h"
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
 
@@ -229,6 +230,7 @@ ra_emu_launch(dim3 grid, dim3 shape, size_t n_dynamic,
   unsigned n = grid.x * grid.y * grid.z;
   std::vector<unsigned> order(n);
 
+  ra_emu_enter();
   gridDim = grid;
   blockDim = shape;
   entry = &kernel;
@@ -241,6 +243,7 @@ ra_emu_launch(dim3 grid, dim3 shape, size_t n_dynamic,
     blockIdx = dim3(b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y);
     run_block(shape, n_dynamic);
   }
+  ra_emu_leave();
 }
 
 void *

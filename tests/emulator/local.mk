@@ -11,6 +11,8 @@ tests_emulator_libemulated_a_SOURCES =
 tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
+tests_emulator_libemulated_a_SOURCES += %D%/gemm.c
+tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
@@ -22,6 +24,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/policy.cc
 tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
+tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
 
 if HAVE_CXX
@@ -36,6 +39,14 @@ check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
 tests_check_device_policy_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_sums
+tests_check_device_sums_SOURCES = tests/check_device_sums.c \
+	tests/device_array.h
+tests_check_device_sums_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda
+tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c
+tests_check_backend_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)
 endif
@@ -58,6 +69,11 @@ tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_policy_LDADD = $(gpu_ldadd)
 tests_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_sums
+tests_check_gpu_sums_SOURCES = tests/check_device_sums.c
+tests_check_gpu_sums_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_sums_LDADD = $(gpu_ldadd)
+tests_check_gpu_sums_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_gemm
 tests_check_gpu_gemm_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_gemm_LDADD = libexec_cuda.a $(gpu_ldadd)

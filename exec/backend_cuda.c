@@ -1,0 +1,428 @@
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "exec/backend_cuda_impl.h"
+#include "kernels/adamw.h"
+#include "kernels/logprob.h"
+#include "kernels/pointwise.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/sums.h"
+
+/* --- memory --- */
+
+static void *
+alloc(gsize n_bytes)
+{
+  void *memory = ra_device_alloc(n_bytes);
+
+  if (!memory)
+    g_error("the device has no %" G_GSIZE_FORMAT " bytes", n_bytes);
+  return memory;
+}
+
+static void
+free_memory(void *memory)
+{
+  if (memory)
+    ra_device_free(memory);
+}
+
+static void *
+alloc_host(gsize n_bytes)
+{
+  void *memory = ra_device_alloc_host(n_bytes);
+
+  if (!memory)
+    g_error("no pinned memory of %" G_GSIZE_FORMAT " bytes", n_bytes);
+  return memory;
+}
+
+static void
+free_host(void *memory)
+{
+  if (memory)
+    ra_device_free_host(memory);
+}
+
+static void
+zero(void *to, gsize n_bytes)
+{
+  ra_cuda_did(ra_device_zero(to, n_bytes), "zeroes");
+}
+
+static void
+copy(void *to, const void *from, gsize n_bytes)
+{
+  ra_cuda_did(ra_device_copy(to, from, n_bytes), "a copy");
+}
+
+static void
+read_bytes(void *to, const void *from, gsize n_bytes)
+{
+  ra_cuda_did(ra_device_read(to, from, n_bytes), "a copy to the host");
+}
+
+static void
+write_bytes(void *to, const void *from, gsize n_bytes)
+{
+  ra_cuda_did(ra_device_write(to, from, n_bytes), "a copy from the host");
+}
+
+static void
+read_elems(gsize n, const RaElem *from, float *to)
+{
+  g_autofree uint16_t *narrow = g_new(uint16_t, n + 1);
+
+  read_bytes(narrow, from, n * sizeof *narrow);
+  for (gsize i = 0; i < n; i++)
+    to[i] = ra_bf16_to_f32(narrow[i]);
+}
+
+static void
+write_elems(gsize n, const float *from, RaElem *to)
+{
+  g_autofree uint16_t *narrow = g_new(uint16_t, n + 1);
+
+  for (gsize i = 0; i < n; i++)
+    narrow[i] = ra_bf16_from_f32(from[i]);
+  write_bytes(to, narrow, n * sizeof *narrow);
+}
+
+static void
+wait_for(void)
+{
+  ra_cuda_did(ra_device_wait(), "an op");
+}
+
+/* --- sums and copies --- */
+
+static void
+copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
+          RaElem *out, size_t out_stride)
+{
+  ra_cuda_did(ra_device_copy_rect(out, out_stride * sizeof(uint16_t), in,
+                                  in_stride * sizeof(uint16_t),
+                                  n_cols * sizeof(uint16_t), n_rows),
+              "a copy of a rectangle");
+}
+
+static void
+add(size_t n, const RaElem *x, RaElem *y)
+{
+  ra_cuda_did(ra_k_add(n, bf16(x), bf16_out(y), ra_device_stream()), "add");
+}
+
+static void
+reduce(uint32_t n_ranks, const void *const *in, uint32_t n_out,
+       void *const *out, gsize n, gboolean f32, gboolean largest)
+{
+  RaKRanks ranks = {.n_in = n_ranks, .n_out = n_out};
+
+  g_return_if_fail(n_ranks <= RA_K_RANKS && n_out <= RA_K_RANKS);
+  for (uint32_t rank = 0; rank < n_ranks; rank++)
+    ranks.in[rank] = in[rank];
+  for (uint32_t rank = 0; rank < n_out; rank++)
+    ranks.out[rank] = out[rank];
+  ra_cuda_did(ra_k_reduce(&ranks, n, f32, largest, ra_device_stream()),
+              "a sum over ranks");
+}
+
+static void
+add_f32(size_t n, const float *x, float *y)
+{
+  const void *in[] = {y, x};
+  void *out[] = {y};
+
+  reduce(2, in, 1, out, n, TRUE, FALSE);
+}
+
+static void
+add_bias(size_t n_rows, size_t n, const RaElem *bias, RaElem *y)
+{
+  ra_cuda_did(
+      ra_k_add_bias(n_rows, n, bf16(bias), bf16_out(y), ra_device_stream()),
+      "add_bias");
+}
+
+static void
+add_columns(size_t n_rows, size_t n, const RaElem *x, float *sum)
+{
+  ra_cuda_did(ra_k_add_columns(n_rows, n, bf16(x), sum, ra_device_stream()),
+              "add_columns");
+}
+
+/* --- rows --- */
+
+/* The kernel only reads @x where it adds nothing to it. */
+static void
+norm(size_t n_rows, size_t n, float eps, const RaElem *x, const RaElem *weight,
+     RaElem *out, float *out_inv)
+{
+  (void)out_inv; /* the gradient makes it again */
+  ra_cuda_did(ra_k_rmsnorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
+                           bf16(weight), n_rows, n, eps, ra_device_stream()),
+              "norm");
+}
+
+static void
+norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
+              const RaElem *weight, const float *inv, const RaElem *d_out,
+              RaElem *d_x, float *d_weight)
+{
+  float *room =
+      ra_cuda_room(RA_CUDA_SUMS, RA_K_RMSNORM_BLOCKS * n * sizeof *room);
+
+  (void)inv;
+  ra_cuda_did(ra_k_rmsnorm_backward_alone(bf16_out(d_x), bf16(x), bf16(d_out),
+                                          bf16(weight), d_weight, room, n_rows,
+                                          n, eps, ra_device_stream()),
+              "norm_backward");
+}
+
+static void
+rope(size_t n_tokens, size_t n_heads, size_t head_dim,
+     const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
+     size_t stride)
+{
+  ra_cuda_did(ra_k_rope(n_tokens, n_heads, head_dim,
+                        ra_cuda_upload(RA_CUDA_WORDS, n_tokens, positions),
+                        cos_sin, direction, bf16_out(x), stride,
+                        ra_device_stream()),
+              "rope");
+}
+
+static void
+swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
+{
+  ra_cuda_did(ra_k_swiglu(n_tokens, width, bf16(gate_up), bf16_out(out),
+                          ra_device_stream()),
+              "swiglu");
+}
+
+static void
+swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
+                const RaElem *d_out, RaElem *d_gate_up)
+{
+  ra_cuda_did(ra_k_swiglu_backward(n_tokens, width, bf16(gate_up), bf16(d_out),
+                                   bf16_out(d_gate_up), ra_device_stream()),
+              "swiglu_backward");
+}
+
+static void
+embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
+          const uint32_t *tokens, const RaElem *table, RaElem *out)
+{
+  ra_cuda_did(ra_k_embedding(n_tokens, width, first, n_rows,
+                             ra_cuda_upload(RA_CUDA_WORDS, n_tokens, tokens),
+                             bf16(table), bf16_out(out), ra_device_stream()),
+              "embedding");
+}
+
+static int
+compare_entries(const void *a, const void *b)
+{
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+  return (x > y) - (x < y);
+}
+
+static void
+embedding_backward(size_t n_tokens, size_t width, uint32_t first,
+                   uint32_t n_rows, const uint32_t *tokens, const RaElem *d_out,
+                   float *d_table)
+{
+  g_autofree uint64_t *entries = g_new(uint64_t, n_tokens + 1);
+  g_autofree uint32_t *kinds = g_new(uint32_t, n_tokens + 1);
+  g_autofree uint32_t *begin = g_new(uint32_t, n_tokens + 1);
+  g_autofree uint32_t *order = g_new(uint32_t, n_tokens + 1);
+  gsize n = 0, n_kinds = 0;
+
+  for (gsize i = 0; i < n_tokens; i++)
+    if (tokens[i] >= first && tokens[i] - first < n_rows)
+      entries[n++] = (uint64_t)(tokens[i] - first) << 32 | i;
+  if (n == 0)
+    return;
+  qsort(entries, n, sizeof *entries, compare_entries);
+  for (gsize i = 0; i < n; i++) {
+    uint32_t kind = (uint32_t)(entries[i] >> 32);
+
+    order[i] = (uint32_t)entries[i];
+    if (n_kinds > 0 && kinds[n_kinds - 1] == kind)
+      continue;
+    kinds[n_kinds] = kind;
+    begin[n_kinds++] = (uint32_t)i;
+  }
+  begin[n_kinds] = (uint32_t)n;
+  ra_cuda_did(ra_k_embedding_backward(
+                  n_kinds, width, ra_cuda_upload(RA_CUDA_WORDS, n_kinds, kinds),
+                  ra_cuda_upload(RA_CUDA_BEGINS, n_kinds + 1, begin),
+                  ra_cuda_upload(RA_CUDA_ORDER, n, order), bf16(d_out), d_table,
+                  ra_device_stream()),
+              "embedding_backward");
+}
+
+/* --- log-probabilities, optimizer --- */
+
+static void
+log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
+        const uint32_t *targets, RaCpuLogSum *out)
+{
+  ra_cuda_did(ra_k_log_sum(n_rows, first, n, bf16(logits),
+                           ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), out,
+                           ra_device_stream()),
+              "log_sum");
+}
+
+static void
+log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
+         float *out_log_prob, float *out_lse)
+{
+  ra_cuda_did(ra_k_log_prob(n_rows, n_ranks, sums, out_log_prob, out_lse,
+                            ra_device_stream()),
+              "log_prob");
+}
+
+static void
+log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
+                  const uint32_t *targets, const float *lse,
+                  const float *d_log_prob, RaElem *logits)
+{
+  ra_cuda_did(ra_k_log_prob_backward(
+                  n_rows, first, n,
+                  ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), lse,
+                  d_log_prob, bf16_out(logits), ra_device_stream()),
+              "log_prob_backward");
+}
+
+static void
+adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
+      const float *grad, RaElem *weight, float *master, float *first,
+      float *second)
+{
+  ra_cuda_did(ra_k_adamw(n, constants, step, clip, NULL, 0, grad, master, first,
+                         second, bf16_out(weight), ra_device_stream()),
+              "adamw");
+}
+
+static double
+sum_squares(size_t n, const float *x)
+{
+  double *room =
+      ra_cuda_room(RA_CUDA_SUMS, (RA_K_SQUARES_BLOCKS + 1) * sizeof *room);
+  double sum = 0;
+
+  zero(room + RA_K_SQUARES_BLOCKS, sizeof *room);
+  ra_cuda_did(ra_k_sum_squares(n, x, room, room + RA_K_SQUARES_BLOCKS,
+                               ra_device_stream()),
+              "sum_squares");
+  read_bytes(&sum, room + RA_K_SQUARES_BLOCKS, sizeof sum);
+  return sum;
+}
+
+/* --- what is not a number --- */
+
+/* The kernel sets a word in the host's memory, which is looked at and not
+ * waited for: an op may be told of some ops late. */
+static gboolean
+look(size_t n, const void *x, gboolean f32)
+{
+  volatile uint32_t *flag = ra_cuda_flag();
+
+  ra_cuda_did(
+      ra_k_find_odd(n, x, f32, (uint32_t *)(gpointer)flag, ra_device_stream()),
+      "a look at results");
+  if (!*flag)
+    return TRUE;
+  *flag = 0;
+  return FALSE;
+}
+
+static gboolean
+is_finite(size_t n, const RaElem *x)
+{
+  return look(n, x, FALSE);
+}
+
+static gboolean
+is_finite_f32(size_t n, const float *x)
+{
+  return look(n, x, TRUE);
+}
+
+static const RaBackend table = {
+    .name = "cuda",
+    .elem_bytes = sizeof(uint16_t),
+    .align_bytes = 16, /* of the kernels' vectors */
+    .alloc = alloc,
+    .free = free_memory,
+    .alloc_host = alloc_host,
+    .free_host = free_host,
+    .zero = zero,
+    .copy = copy,
+    .read = read_bytes,
+    .write = write_bytes,
+    .read_elems = read_elems,
+    .write_elems = write_elems,
+    .wait = wait_for,
+    .failure = ra_cuda_failure,
+    .gemm = ra_cuda_product,
+    .gemm_f32 = ra_cuda_product_f32,
+    .copy_rect = copy_rect,
+    .add = add,
+    .add_f32 = add_f32,
+    .add_bias = add_bias,
+    .add_columns = add_columns,
+    .reduce = reduce,
+    .norm = norm,
+    .norm_backward = norm_backward,
+    .rope = rope,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .embedding = embedding,
+    .embedding_backward = embedding_backward,
+    .attention_workspace = ra_cuda_attention_workspace,
+    .attention = ra_cuda_attention,
+    .attention_backward = ra_cuda_attention_backward,
+    .decode_workspace = ra_cuda_decode_workspace,
+    .decode_attention = ra_cuda_decode_attention,
+    .log_sum = log_sum,
+    .log_prob = log_prob,
+    .log_prob_backward = log_prob_backward,
+    .sample = ra_cpu_sample,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+    .is_finite = is_finite,
+    .is_finite_f32 = is_finite_f32,
+};
+
+const RaBackend *
+ra_backend_cuda(void)
+{
+  return &table;
+}
+
+gboolean
+ra_backend_cuda_supports(const RaModel *model, uint32_t n_tp, GError **error)
+{
+  uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
+  const char *what = NULL;
+
+  if (model->n_experts > 0)
+    what = "experts";
+  else if (model->head_dim != 64 && model->head_dim != 128)
+    what = "heads of a dimension that is not 64 or 128";
+  else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
+           model->vocab % (8 * n_tp) != 0)
+    what = "widths of a rank that are not multiples of 8";
+  else if (model->n_heads / n_tp / kv_heads > 16)
+    what = "more than 16 query heads of a key head";
+  if (!what)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' has %s, expected what the kernels of the cuda back "
+              "end take",
+              model->name, what);
+  return FALSE;
+}

@@ -1,0 +1,28 @@
+/* The table of a GPU: bf16 elements, kernels/NAME.cu and the products of
+ * exec/cuda_gemm.h; fp32 master weights, moments, gradients and statistics.
+ *
+ * Every thread that uses it has a stream, a handle and room of its own, so that
+ * ranks which are threads share one GPU.  Ops return before they have run; what
+ * the host reads it waits for.  A call that fails leaves a line, which
+ * RaBackend.failure() tells; what follows it has no meaning.
+ */
+#ifndef RA_EXEC_BACKEND_CUDA_H
+#define RA_EXEC_BACKEND_CUDA_H
+
+#include "exec/backend.h"
+#include "graph/model.h"
+
+/* (transfer none): for the current device. */
+const RaBackend *ra_backend_cuda(void);
+
+/**
+ * ra_backend_cuda_supports:
+ * @n_tp: ranks that share the model
+ * @error: %RA_ERROR_INPUT, without "file:line: "
+ *
+ * Returns: whether the kernels take the shapes of @model in so many parts
+ */
+gboolean ra_backend_cuda_supports(const RaModel *model, uint32_t n_tp,
+                                  GError **error);
+
+#endif

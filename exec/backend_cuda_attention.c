@@ -1,0 +1,251 @@
+/* Attention and products of the table of a GPU, and what a thread of it has. */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/backend_cuda_impl.h"
+#include "exec/cuda_gemm.h"
+#include "kernels/attention.h"
+#include "kernels/decode_attention.h"
+
+/* --- what a thread has --- */
+
+typedef struct {
+  void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
+  gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
+  uint32_t *flag;               /* pinned, owned; NULL: not yet */
+  RaCudaGemm *gemm;             /* owned; NULL: not yet */
+} Mine;
+
+static void
+mine_free(gpointer data)
+{
+  Mine *m = data;
+
+  for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
+    if (m->rooms[i])
+      ra_device_free(m->rooms[i]);
+  if (m->flag)
+    ra_device_free_host(m->flag);
+  ra_cuda_gemm_free(m->gemm);
+  g_free(m);
+}
+
+static Mine *
+mine(void)
+{
+  static GPrivate of_thread = G_PRIVATE_INIT(mine_free);
+  Mine *m = g_private_get(&of_thread);
+
+  if (!m) {
+    m = g_new0(Mine, 1);
+    g_private_set(&of_thread, m);
+  }
+  return m;
+}
+
+void *
+ra_cuda_room(RaCudaRoom which, gsize n_bytes)
+{
+  Mine *m = mine();
+
+  if (n_bytes > m->sizes[which]) {
+    ra_cuda_did(ra_device_wait(), "an op");
+    if (m->rooms[which])
+      ra_device_free(m->rooms[which]);
+    m->sizes[which] = MAX(2 * n_bytes, 4096);
+    m->rooms[which] = ra_backend_cuda()->alloc(m->sizes[which]);
+  }
+  return m->rooms[which];
+}
+
+const uint32_t *
+ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
+{
+  uint32_t *room = ra_cuda_room(which, n * sizeof *room);
+
+  ra_cuda_did(ra_device_write(room, numbers, n * sizeof *room),
+              "a copy from the host");
+  return room;
+}
+
+uint32_t *
+ra_cuda_flag(void)
+{
+  Mine *m = mine();
+
+  if (!m->flag) {
+    m->flag = ra_backend_cuda()->alloc_host(sizeof *m->flag);
+    *m->flag = 0;
+  }
+  return m->flag;
+}
+
+/* --- failures --- */
+
+static char *first_failure; /* of the process, set once */
+
+static void
+fail(char *line)
+{
+  if (!g_atomic_pointer_compare_and_exchange(&first_failure, NULL, line))
+    g_free(line);
+}
+
+void
+ra_cuda_did(int code, const char *what)
+{
+  if (code != 0)
+    fail(g_strdup_printf("%s failed on the device: %s", what,
+                         ra_device_error(code)));
+}
+
+const char *
+ra_cuda_failure(void)
+{
+  return g_atomic_pointer_get(&first_failure);
+}
+
+/* --- products --- */
+
+static void
+multiply(const RaCudaProduct *product, const void *a, const void *b, void *c)
+{
+  Mine *m = mine();
+  g_autoptr(GError) error = NULL;
+
+  if (product->m == 0 || product->n == 0)
+    return;
+  if (!m->gemm)
+    m->gemm = ra_cuda_gemm_new(&error);
+  if (!m->gemm ||
+      !ra_cuda_gemm(m->gemm, product, a, b, c, ra_device_stream(), &error))
+    fail(g_strdup_printf("a product: %s", error->message));
+}
+
+void
+ra_cuda_product(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                size_t k, const RaElem *a, size_t lda, const RaElem *b,
+                size_t ldb, float beta, RaElem *c, size_t ldc)
+{
+  const RaCudaProduct product = {
+      order_a, order_b, beta > 0 ? RA_CUDA_ADD : RA_CUDA_STORE, m, n, k, lda,
+      ldb,     ldc};
+
+  multiply(&product, a, b, c);
+}
+
+void
+ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                    size_t k, const RaElem *a, size_t lda, const RaElem *b,
+                    size_t ldb, float beta, float *c, size_t ldc)
+{
+  const RaCudaProduct product = {
+      order_a, order_b, beta > 0 ? RA_CUDA_ADD_F32 : RA_CUDA_STORE_F32,
+      m,       n,       k,
+      lda,     ldb,     ldc};
+
+  multiply(&product, a, b, c);
+}
+
+/* --- attention --- */
+
+static RaKAttention
+attention_shape(const RaCpuAttention *s)
+{
+  RaKAttention shape = {.n_sequences = s->n_sequences,
+                        .n_tokens = s->begin[s->n_sequences],
+                        .q_heads = s->q_heads,
+                        .kv_heads = s->kv_heads,
+                        .head_dim = s->head_dim,
+                        .stride = s->stride};
+
+  for (uint32_t i = 0; i < s->n_sequences; i++)
+    shape.max_length = MAX(shape.max_length, s->begin[i + 1] - s->begin[i]);
+  return shape;
+}
+
+gsize
+ra_cuda_attention_workspace(const RaCpuAttention *s)
+{
+  return (gsize)s->begin[s->n_sequences] * s->q_heads;
+}
+
+void
+ra_cuda_attention(const RaCpuAttention *s, const RaElem *q, const RaElem *k,
+                  const RaElem *v, RaElem *out, float *out_lse,
+                  float *workspace)
+{
+  RaKAttention shape = attention_shape(s);
+
+  (void)workspace; /* of the gradient */
+  shape.begin = ra_cuda_upload(RA_CUDA_BEGINS, s->n_sequences + 1, s->begin);
+  ra_cuda_did(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
+                             out_lse, ra_device_stream()),
+              "attention");
+}
+
+void
+ra_cuda_attention_backward(const RaCpuAttention *s, const RaElem *q,
+                           const RaElem *k, const RaElem *v, const RaElem *out,
+                           const float *lse, const RaElem *d_out, RaElem *d_q,
+                           RaElem *d_k, RaElem *d_v, float *workspace)
+{
+  RaKAttention shape = attention_shape(s);
+
+  shape.begin = ra_cuda_upload(RA_CUDA_BEGINS, s->n_sequences + 1, s->begin);
+  ra_cuda_did(
+      ra_k_attention_backward(&shape, bf16(q), bf16(k), bf16(v), bf16(out), lse,
+                              bf16(d_out), bf16_out(d_q), bf16_out(d_k),
+                              bf16_out(d_v), workspace, ra_device_stream()),
+      "attention_backward");
+}
+
+/* A slot of the cache is a page, and a sequence has one. */
+static RaKDecode
+decode_shape(const RaDecode *s)
+{
+  uint32_t longest = 1;
+
+  for (uint32_t i = 0; i < s->n; i++)
+    longest = MAX(longest, s->positions[i] + 1);
+  return (RaKDecode){.n_sequences = s->n,
+                     .max_pages = 1,
+                     .page_tokens = s->n_positions,
+                     .q_heads = s->q_heads,
+                     .kv_heads = s->kv_heads,
+                     .head_dim = s->head_dim,
+                     .n_parts = ra_k_decode_parts(s->n, s->kv_heads, longest,
+                                                  ra_device_n_processors())};
+}
+
+gsize
+ra_cuda_decode_workspace(const RaDecode *s)
+{
+  RaKDecode shape = decode_shape(s);
+
+  return ra_k_decode_workspace(&shape);
+}
+
+void
+ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
+                         const RaElem *v, RaElem *out, float *workspace)
+{
+  RaKDecode shape = decode_shape(s);
+  gsize width = (gsize)s->q_heads * s->head_dim;
+  RaElem *dense =
+      ra_cuda_room(RA_CUDA_QUERIES, s->n * width * sizeof(uint16_t));
+  g_autofree uint32_t *lengths = g_new(uint32_t, s->n + 1);
+
+  if (s->n == 0)
+    return;
+  for (uint32_t i = 0; i < s->n; i++)
+    lengths[i] = s->positions[i] + 1;
+  shape.lengths = ra_cuda_upload(RA_CUDA_WORDS, s->n, lengths);
+  shape.pages = ra_cuda_upload(RA_CUDA_BEGINS, s->n, s->slots);
+  ra_backend_cuda()->copy_rect(s->n, width, q, s->stride, dense, width);
+  ra_cuda_did(ra_k_decode_attention(&shape, bf16(dense), bf16(k), bf16(v),
+                                    bf16_out(out), workspace,
+                                    ra_device_stream()),
+              "decode_attention");
+}

@@ -1,0 +1,66 @@
+/* Inside the table of a GPU.  Private to exec/backend_cuda*.c. */
+#ifndef RA_EXEC_BACKEND_CUDA_IMPL_H
+#define RA_EXEC_BACKEND_CUDA_IMPL_H
+
+#include "exec/backend_cuda.h"
+#include "exec/cuda_device.h"
+#include "kernels/bf16.h"
+
+static inline const uint16_t *
+bf16(const RaElem *x)
+{
+  return (const uint16_t *)(gconstpointer)x;
+}
+
+static inline uint16_t *
+bf16_out(RaElem *x)
+{
+  return (uint16_t *)(gpointer)x;
+}
+
+/* Rooms of a thread on the device: a kernel that runs has what it was given, as
+ * what is written there next comes behind it in the thread's stream. */
+typedef enum {
+  RA_CUDA_WORDS, /* tokens, positions, targets, kinds */
+  RA_CUDA_BEGINS,
+  RA_CUDA_ORDER,
+  RA_CUDA_SUMS,
+  RA_CUDA_QUERIES,
+  RA_CUDA_N_ROOMS
+} RaCudaRoom;
+
+/* At least @n_bytes of room @which. */
+void *ra_cuda_room(RaCudaRoom which, gsize n_bytes);
+/* (n) numbers of the host there. */
+const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
+                               const uint32_t *numbers);
+/* A word in pinned memory, 0 at first. */
+uint32_t *ra_cuda_flag(void);
+
+/* What a call has returned; @what it was.  The first that is not 0 is kept. */
+void ra_cuda_did(int code, const char *what);
+const char *ra_cuda_failure(void);
+
+/* Entries of the table. */
+void ra_cuda_product(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
+                     size_t k, const RaElem *a, size_t lda, const RaElem *b,
+                     size_t ldb, float beta, RaElem *c, size_t ldc);
+void ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m,
+                         size_t n, size_t k, const RaElem *a, size_t lda,
+                         const RaElem *b, size_t ldb, float beta, float *c,
+                         size_t ldc);
+gsize ra_cuda_attention_workspace(const RaCpuAttention *shape);
+void ra_cuda_attention(const RaCpuAttention *shape, const RaElem *q,
+                       const RaElem *k, const RaElem *v, RaElem *out,
+                       float *out_lse, float *workspace);
+void ra_cuda_attention_backward(const RaCpuAttention *shape, const RaElem *q,
+                                const RaElem *k, const RaElem *v,
+                                const RaElem *out, const float *lse,
+                                const RaElem *d_out, RaElem *d_q, RaElem *d_k,
+                                RaElem *d_v, float *workspace);
+gsize ra_cuda_decode_workspace(const RaDecode *shape);
+void ra_cuda_decode_attention(const RaDecode *shape, const RaElem *q,
+                              const RaElem *k, const RaElem *v, RaElem *out,
+                              float *workspace);
+
+#endif

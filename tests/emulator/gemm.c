@@ -1,0 +1,67 @@
+/* The products of exec/cuda_gemm.h by their definition, in fp32 in the order of
+ * k, rounded to bf16 once: in place of cuBLASLt on the emulated device. */
+#include "config.h"
+
+#include "exec/cuda_gemm.h"
+#include "kernels/bf16.h"
+#include "tests/emulator/memory.h"
+
+struct _RaCudaGemm {
+  guint n_products;
+};
+
+RaCudaGemm *
+ra_cuda_gemm_new(GError **error)
+{
+  (void)error;
+  return g_new0(RaCudaGemm, 1);
+}
+
+void
+ra_cuda_gemm_free(RaCudaGemm *gemm)
+{
+  g_free(gemm);
+}
+
+static float
+element(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize i,
+        gsize j)
+{
+  float sum = 0;
+
+  for (gsize k = 0; k < p->k; k++) {
+    gsize at_a = p->order_a == RA_CPU_PLAIN ? i * p->lda + k : k * p->lda + i;
+    gsize at_b = p->order_b == RA_CPU_PLAIN ? k * p->ldb + j : j * p->ldb + k;
+
+    sum += ra_bf16_to_f32(a[at_a]) * ra_bf16_to_f32(b[at_b]);
+  }
+  return sum;
+}
+
+gboolean
+ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
+             const void *b, void *c, void *stream, GError **error)
+{
+  gboolean adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32;
+
+  (void)stream;
+  (void)error;
+  gemm->n_products++;
+  ra_emu_enter();
+  for (gsize i = 0; i < p->m; i++)
+    for (gsize j = 0; j < p->n; j++) {
+      float sum = element(p, a, b, i, j);
+
+      if (p->result == RA_CUDA_ADD_F32 || p->result == RA_CUDA_STORE_F32) {
+        float *out = (float *)c + i * p->ldc + j;
+
+        *out = sum + (adds ? *out : 0);
+      } else {
+        uint16_t *out = (uint16_t *)c + i * p->ldc + j;
+
+        *out = ra_bf16_from_f32(sum + (adds ? ra_bf16_to_f32(*out) : 0));
+      }
+    }
+  ra_emu_leave();
+  return TRUE;
+}

@@ -1,0 +1,226 @@
+/* Memory of the emulated device: exec/cuda_device.h where there is no GPU.
+ *
+ * It lies in one region that nobody can read or write but between
+ * ra_emu_enter() and ra_emu_leave(): kernels, copies and zeroes.  So code of
+ * the host that looks into it ends with a signal, as it would be wrong on a GPU.
+ * What is new is poisoned.  One thread at a time works on it.
+ */
+#include "config.h"
+
+#include <map>
+#include <mutex>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "exec/cuda_device.h"
+#include "tests/emulator/memory.h"
+
+namespace
+{
+
+const size_t REGION_BYTES = (size_t)1 << 30; /* reserved, not taken */
+const size_t LINE = 256;
+
+std::recursive_mutex lock;
+unsigned depth;
+char *region;
+size_t used; /* of the region, ever */
+std::map<char *, size_t> taken;
+std::multimap<size_t, char *> given_back;
+
+void
+protect(int how)
+{
+  if (region && used > 0 && mprotect(region, used, how) != 0) {
+    perror("emulator: mprotect");
+    abort();
+  }
+}
+
+struct Entered {
+  Entered() { ra_emu_enter(); }
+  ~Entered() { ra_emu_leave(); }
+};
+
+} // namespace
+
+void
+ra_emu_enter(void)
+{
+  lock.lock();
+  if (depth++ == 0)
+    protect(PROT_READ | PROT_WRITE);
+}
+
+void
+ra_emu_leave(void)
+{
+  if (--depth == 0)
+    protect(PROT_NONE);
+  lock.unlock();
+}
+
+/* Whole pages: what is next to it is somebody else's. */
+void *
+ra_device_alloc(size_t n_bytes)
+{
+  Entered entered;
+  size_t n = (n_bytes + 4096) / 4096 * 4096;
+  auto found = given_back.lower_bound(n);
+  char *at;
+
+  if (!region) {
+    void *p = mmap(nullptr, REGION_BYTES, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED)
+      return nullptr;
+    region = static_cast<char *>(p);
+  }
+  if (found != given_back.end() && found->first <= 2 * n) {
+    at = found->second;
+    n = found->first;
+    given_back.erase(found);
+  } else {
+    if (used + n > REGION_BYTES)
+      return nullptr;
+    at = region + used;
+    used += n;
+    protect(PROT_READ | PROT_WRITE);
+  }
+  taken[at] = n;
+  memset(at, 0xff, n);
+  return at;
+}
+
+void
+ra_device_free(void *memory)
+{
+  Entered entered;
+  auto found = taken.find(static_cast<char *>(memory));
+
+  if (found == taken.end()) {
+    fprintf(stderr, "emulator: what is freed was not the device's\n");
+    abort();
+  }
+  memset(memory, 0xff, found->second);
+  given_back.emplace(found->second, found->first);
+  taken.erase(found);
+}
+
+void *
+ra_device_alloc_host(size_t n_bytes)
+{
+  return malloc(n_bytes + 1);
+}
+
+void
+ra_device_free_host(void *memory)
+{
+  free(memory);
+}
+
+void *
+ra_device_stream(void)
+{
+  return nullptr;
+}
+
+/* As many as make a decode of some hundred tokens split. */
+unsigned
+ra_device_n_processors(void)
+{
+  return 4;
+}
+
+/* Whether [x, x + n) is the device's. */
+static bool
+is_device(const void *x, size_t n)
+{
+  const char *at = static_cast<const char *>(x);
+  auto next = taken.upper_bound(const_cast<char *>(at));
+
+  if (next == taken.begin())
+    return false;
+  --next;
+  return at >= next->first && at + n <= next->first + next->second;
+}
+
+static int
+checked(bool ok)
+{
+  return ok ? 0 : 1; /* cudaErrorInvalidValue */
+}
+
+int
+ra_device_zero(void *to, size_t n_bytes)
+{
+  Entered entered;
+
+  if (n_bytes == 0)
+    return 0;
+  if (!is_device(to, n_bytes))
+    return 1;
+  memset(to, 0, n_bytes);
+  return 0;
+}
+
+int
+ra_device_copy(void *to, const void *from, size_t n_bytes)
+{
+  return ra_device_copy_rect(to, n_bytes, from, n_bytes, n_bytes, 1);
+}
+
+int
+ra_device_copy_rect(void *to, size_t to_pitch, const void *from,
+                    size_t from_pitch, size_t n_bytes, size_t n_rows)
+{
+  Entered entered;
+
+  if (n_bytes == 0 || n_rows == 0)
+    return 0;
+  if (n_bytes > to_pitch || n_bytes > from_pitch ||
+      !is_device(to, (n_rows - 1) * to_pitch + n_bytes) ||
+      !is_device(from, (n_rows - 1) * from_pitch + n_bytes))
+    return 1;
+  for (size_t row = 0; row < n_rows; row++)
+    memmove(static_cast<char *>(to) + row * to_pitch,
+            static_cast<const char *>(from) + row * from_pitch, n_bytes);
+  return 0;
+}
+
+int
+ra_device_read(void *to, const void *from, size_t n_bytes)
+{
+  Entered entered;
+  bool ok = n_bytes == 0 || is_device(from, n_bytes);
+
+  if (ok && n_bytes > 0)
+    memcpy(to, from, n_bytes);
+  return checked(ok);
+}
+
+int
+ra_device_write(void *to, const void *from, size_t n_bytes)
+{
+  Entered entered;
+  bool ok = n_bytes == 0 || is_device(to, n_bytes);
+
+  if (ok && n_bytes > 0)
+    memcpy(to, from, n_bytes);
+  return checked(ok);
+}
+
+int
+ra_device_wait(void)
+{
+  return 0;
+}
+
+const char *
+ra_device_error(int code)
+{
+  return code ? "not allowed on the emulator" : "no error";
+}
