@@ -2,8 +2,8 @@
  * exec/backend_cuda.c takes from the CUDA runtime beside kernels and products.
  *
  * exec/cuda_device.c has them on the runtime.  tests/emulator has them on a
- * CPU, where memory of the device can be touched by kernels and copies alone: who
- * looks into it from the host meets a signal.
+ * CPU, where kernels and copies alone can touch memory of the device: who looks
+ * into it from the host meets a signal.
  *
  * All that a thread starts goes to its own stream, in order; what two threads
  * do is ordered by ra_device_wait().  Those that return an int return a

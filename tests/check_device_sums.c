@@ -1,5 +1,5 @@
 /* More CUDA kernels, as tests/check_device.c has them: norms without a
- * residual, sums over ranks, rows and columns, the look for what is not a number.
+ * residual, sums over ranks, rows and columns, the look for what is no number.
  */
 #include "config.h"
 

@@ -2,8 +2,8 @@
  *
  * It lies in one region that nobody can read or write but between
  * ra_emu_enter() and ra_emu_leave(): kernels, copies and zeroes.  So code of
- * the host that looks into it ends with a signal, as it would be wrong on a GPU.
- * What is new is poisoned.  One thread at a time works on it.
+ * the host that looks into it ends with a signal, as it would be wrong on a
+ * GPU.  What is new is poisoned.  One thread at a time works on it.
  */
 #include "config.h"
 
