@@ -90,22 +90,21 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   return TRUE;
 }
 
-/* Takes @path if a file is there, else notes it among the places tried. */
+/* Takes @path if a file is there, else gives it to the places tried. */
 static char *
-try_path(char *path, GString *tried)
+try_path(char *path, GPtrArray *tried)
 {
   if (g_file_test(path, G_FILE_TEST_EXISTS) &&
       !g_file_test(path, G_FILE_TEST_IS_DIR))
     return path;
-  g_string_append_printf(tried, "%s'%s'", tried->len ? ", " : "", path);
-  g_free(path);
+  g_ptr_array_add(tried, path);
   return NULL;
 }
 
 /* Beside the file that names it, or in the folder of its kind next door. */
 static char *
 find_relative(const char *kind, const char *name, const char *relative_to,
-              GString *tried)
+              GPtrArray *tried)
 {
   g_autofree char *folder = g_path_get_dirname(relative_to);
   char *found = try_path(g_build_filename(folder, name, NULL), tried);
@@ -128,7 +127,7 @@ program_folder(void)
  * there `share` and `traces` stand for the data directory. */
 static char *
 find_built(const char *folder, const char *kind, const char *name,
-           GString *tried)
+           GPtrArray *tried)
 {
   static const char *const tops[] = {".", "..", NULL};
   static const char *const parts[] = {"share", "traces", NULL};
@@ -148,7 +147,7 @@ find_built(const char *folder, const char *kind, const char *name,
 }
 
 static char *
-find_installed(const char *kind, const char *name, GString *tried)
+find_installed(const char *kind, const char *name, GPtrArray *tried)
 {
   const char *list = g_getenv("RA_DATA_PATH");
   g_auto(GStrv) folders = g_strsplit(list ? list : "", ":", -1);
@@ -166,13 +165,63 @@ find_installed(const char *kind, const char *name, GString *tried)
   return found;
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The file in the folders of @tried whose name is nearest; NULL: none is. */
+static char *
+nearest_file(const char *name, const GPtrArray *tried)
+{
+  g_autofree char *base = g_path_get_basename(name);
+  g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+
+  for (guint i = 0; i < tried->len; i++) {
+    g_autofree char *folder = g_path_get_dirname(g_ptr_array_index(tried, i));
+    GDir *dir = g_dir_open(folder, 0, NULL);
+    const char *entry;
+
+    while (dir && (entry = g_dir_read_name(dir))) {
+      g_autofree char *path = g_build_filename(folder, entry, NULL);
+
+      if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        g_ptr_array_add(names, g_strdup(entry));
+    }
+    if (dir)
+      g_dir_close(dir);
+  }
+  g_ptr_array_sort(names, compare_names); /* folders are in any order */
+  g_ptr_array_add(names, NULL);
+  return g_strdup(ra_text_nearest(base, (const char *const *)names->pdata));
+}
+
+static void
+fail_find(const char *name, const GPtrArray *tried, GError **error)
+{
+  g_autofree char *near = nearest_file(name, tried);
+  g_autoptr(GString) places = g_string_new(NULL);
+
+  for (guint i = 0; i < tried->len; i++)
+    g_string_append_printf(places, "%s'%s'", i > 0 ? ", " : "",
+                           (const char *)g_ptr_array_index(tried, i));
+  if (near)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no file '%s', did you mean '%s'? It is at none of %s", name,
+                near, places->str);
+  else
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no file '%s', expected it at one of %s", name, places->str);
+}
+
 char *
 ra_data_find(const char *kind, const char *name, const char *relative_to,
              GError **error)
 {
   g_return_val_if_fail(kind != NULL && name != NULL, NULL);
 
-  GString *tried = g_string_new(NULL);
+  g_autoptr(GPtrArray) tried = g_ptr_array_new_with_free_func(g_free);
   char *found;
 
   if (g_path_is_absolute(name)) {
@@ -184,8 +233,6 @@ ra_data_find(const char *kind, const char *name, const char *relative_to,
       found = find_installed(kind, name, tried);
   }
   if (found == NULL)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "no file '%s', expected it at one of %s", name, tried->str);
-  g_string_free(tried, TRUE);
+    fail_find(name, tried, error);
   return found;
 }
