@@ -5,15 +5,18 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "graph/activation.h"
 #include "search/need.h"
 #include "study/rl_step.h"
 
 /* Large models are given all that vLLM takes of a GPU by itself (its default of
- * gpu_memory_utilization, vllm/config.py) where the usual share would leave no
- * tenth of it for keys and values.  That tenth is no measurement: there must be
- * some room, as vLLM refuses to start without that of one sequence. */
+ * gpu_memory_utilization, vllm/config.py) where the usual share would not leave
+ * the keys and values of one sequence of the most tokens, without which vLLM
+ * refuses to start (vllm/v1/core/kv_cache_utils.py,
+ * check_enough_kv_cache_memory()). */
 #define CACHE_MOST_FRAC 0.9
-#define LEAST_ROOM_FRAC 0.1
+/* Tokens of a block of keys and values: vLLM's default, and a plan's. */
+#define KV_BLOCK 16
 /* vLLM's defaults for offline generation on GPUs of 70 GiB and more, but for
  * A100: max_num_seqs and max_num_batched_tokens (version 0.9,
  * vllm/engine/arg_utils.py, LLM_CLASS). */
@@ -39,6 +42,21 @@ common_divisor(uint32_t a, uint32_t b)
   return b == 0 ? a : common_divisor(b, a % b);
 }
 
+/* Keys and values of the longest sequence on each GPU of generation. */
+static double
+sequence_bytes(const RaSetup *setup, const RaRlLayout *layout)
+{
+  const RaWorkloadModel *m = &setup->workload->models[0];
+  RaShard shard = {
+      .model = m->model, .tp = layout->generate_tp, .dtype = m->dtype};
+  RaPiece piece = {.n_layers = m->model->n_layers};
+  uint32_t tokens = setup->workload->prompt_length.max_tokens +
+                    setup->workload->response_length.max_tokens;
+
+  return ceil((double)tokens / KV_BLOCK) * KV_BLOCK *
+         (double)ra_kv_token_bytes(&shard, &piece);
+}
+
 /* Bytes of each GPU for keys and values beside the weights of generation. */
 static double
 room_bytes(const RaSetup *setup, const RaRlLayout *layout)
@@ -48,11 +66,11 @@ room_bytes(const RaSetup *setup, const RaRlLayout *layout)
       2.0 * (double)ra_model_n_params(m) / layout->generate_tp;
   double memory_bytes = setup->cluster->device.memory_bytes;
   double room = layout->cache_frac * memory_bytes - weight_bytes;
+  double least = sequence_bytes(setup, layout);
 
-  if (room >= LEAST_ROOM_FRAC * memory_bytes)
+  if (room >= least)
     return room;
-  return MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes,
-             LEAST_ROOM_FRAC * memory_bytes);
+  return MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes, least);
 }
 
 /* What the parts of a plan share. */

@@ -127,9 +127,11 @@ START_TEST(test_layout)
 }
 END_TEST
 
-/* With 0.3 x 80 GiB = 25.8 GB, 9.7 GB are left, which is a tenth of the memory;
- * with 0.25 it is less, and so counts as 0.9: 61.2 GB.  Sequences that do not
- * all find room take longer, though they are the same. */
+/* With 0.3 x 80 GiB = 25.8 GB, 9.7 GB are left.  A sequence of 4,096 tokens has
+ * 2 x 32 layers x 8 heads x 128 x 2 bytes x 4,096 = 0.54 GB: 0.2 leaves 1.1
+ * GB, which is enough; 0.19 leaves 0.26 GB, which is not, and so counts as 0.9:
+ * 61.2 GB.  Sequences that do not all find room take longer, though they are
+ * the same. */
 START_TEST(test_room)
 {
   RaRlStep step = a_step();
@@ -146,7 +148,12 @@ START_TEST(test_room)
       0.3 * 80 * 0x1p30 - 2 * 8030261248.0, 2);
   ck_assert(ra_rl_times(roomy, &t, NULL) && ra_rl_times(tight, &u, NULL));
   ck_assert_double_gt(u.generate_s, 1.1 * t.generate_s);
-  layout.cache_frac = 0.25;
+  layout.cache_frac = 0.2;
+  ck_assert(ra_rl_set_layout(tight, &step, &layout, NULL));
+  ck_assert_double_eq_tol(
+      (double)plan_of(tight, "actor_generate")->kv_memory_bytes,
+      0.2 * 80 * 0x1p30 - 2 * 8030261248.0, 2);
+  layout.cache_frac = 0.19;
   ck_assert(ra_rl_set_layout(tight, &step, &layout, NULL));
   ck_assert_double_eq_tol(
       (double)plan_of(tight, "actor_generate")->kv_memory_bytes,
