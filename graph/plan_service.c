@@ -31,8 +31,6 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
     wanted = g_strdup("it on generate calls only");
   else if (p->batching != RA_BATCHING_CONTINUOUS)
     wanted = g_strdup("'batching = continuous' beside it");
-  else if (p->pp > 1)
-    wanted = g_strdup("'pp = 1' beside it");
   else if (p->kv_memory_bytes > 0 || p->prefix_sharing)
     wanted = g_strdup("no 'kv-memory' and no 'prefix-sharing' beside it");
   else if (p->residency != RA_RESIDENCY_RELEASE)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/service.h"
+#include "sim/stage_clock.h"
 
 /* A sequence that runs. */
 typedef struct {
@@ -13,11 +14,24 @@ typedef struct {
   uint64_t kv;   /* tokens known */
 } Running;
 
+/* What the micro-batches of a replica share. */
+typedef struct {
+  RaStageClock clock; /* over stages */
+  RaCost cost;        /* the clock's sum */
+  double end_s;       /* of the last step */
+  uint32_t n_running; /* sequences */
+} Engine;
+
+/* A replica, or over stages a micro-batch of one. */
 typedef struct {
   double now_s; /* INFINITY: waits for what will not come */
   Running *running;
   uint32_t n_running;
   uint32_t version; /* that it runs on */
+  Engine *engine;
+  gboolean drains;     /* waits until nothing of its engine runs */
+  RaDecodeLine *lines; /* (n_stages) of the steps of n_lines sequences */
+  uint32_t n_lines;
 } Replica;
 
 /* What is complete. */
@@ -32,9 +46,12 @@ typedef struct {
   const double *arrival_s;
   uint32_t n_arrivals;
   uint32_t n_submitted;
-  Replica *replicas;
-  uint32_t *version; /* (n) that the first token is of */
-  GArray *complete;  /* Complete */
+  Engine *engines;    /* (n_replicas) */
+  Replica *replicas;  /* (n) */
+  uint32_t n, places; /* of each */
+  RaCost *costs;      /* (n_stages) scratch */
+  uint32_t *version;  /* (n) that the first token is of */
+  GArray *complete;   /* Complete */
   RaCost cost;
   uint64_t recomputed;
 } Service;
@@ -68,6 +85,31 @@ spend(Service *s, Replica *r, const RaCost *cost)
   s->cost.host_s += cost->host_s;
 }
 
+/* A step of the micro-batch of @n_tokens, whose stages take s->costs. */
+static void
+pass(Service *s, Replica *r, uint64_t n_tokens)
+{
+  const RaServePipeSource *pipe = s->spec->pipe;
+
+  r->now_s = ra_stage_clock_lap(&r->engine->clock, r->now_s, s->costs,
+                                pipe->send_s(pipe->context, n_tokens), NULL);
+  r->engine->end_s = MAX(r->engine->end_s, r->now_s);
+}
+
+/* Who waits until nothing of the engine of @r runs goes on. */
+static void
+drained(Service *s, const Replica *r)
+{
+  for (uint32_t i = 0; i < s->n; i++) {
+    Replica *other = &s->replicas[i];
+
+    if (other->engine != r->engine || !other->drains)
+      continue;
+    other->drains = FALSE;
+    other->now_s = r->now_s;
+  }
+}
+
 /* Whoever has nothing left goes to the buffer. */
 static void
 collect(Service *s, Replica *r)
@@ -82,7 +124,10 @@ collect(Service *s, Replica *r)
     else
       g_array_append_val(s->complete, done);
   }
+  r->engine->n_running -= r->n_running - n;
   r->n_running = n;
+  if (r->engine->n_running == 0)
+    drained(s, r);
 }
 
 /* Keys of the sequences from @first on in one step, which gives @n_tokens each
@@ -103,6 +148,12 @@ compute_keys(Service *s, Replica *r, uint32_t first, uint32_t n_tokens)
     r->running[i].kv += n_tokens;
     r->running[i].left -= n_tokens;
   }
+  for (uint32_t i = 0; s->spec->pipe && i < s->spec->n_stages; i++)
+    s->spec->pipe->mixed(s->spec->pipe->context, i, &step, &s->costs[i]);
+  if (s->spec->pipe) {
+    pass(s, r, step.chunk_tokens);
+    return;
+  }
   s->source->mixed(s->source->context, &step, &cost);
   spend(s, r, &cost);
 }
@@ -115,7 +166,7 @@ refit(Service *s, Replica *r)
 
   if (r->version == n)
     return TRUE;
-  if (s->spec->refit == RA_SERVICE_DRAIN && r->n_running > 0)
+  if (s->spec->refit == RA_SERVICE_DRAIN && r->engine->n_running > 0)
     return FALSE;
   r->version = n;
   if (s->spec->refit == RA_SERVICE_INTERRUPT && r->n_running > 0) {
@@ -135,22 +186,38 @@ admit(Service *s, Replica *r)
                    s->spec->sync * s->spec->batch;
   uint32_t first = r->n_running;
 
-  while (r->n_running < s->spec->max_sequences &&
-         s->n_submitted < MIN(limit, s->spec->n)) {
+  while (r->n_running < s->places && s->n_submitted < MIN(limit, s->spec->n)) {
     uint32_t i = s->n_submitted++;
 
     s->version[i] = r->version;
     r->running[r->n_running++] =
         (Running){i, s->spec->response[i], s->spec->prompt[i]};
   }
+  r->engine->n_running += r->n_running - first;
   if (r->n_running > first) {
     compute_keys(s, r, first, 1);
     collect(s, r);
   }
 }
 
-/* Steps up to the next end, or the first that ends when a version has
- * arrived. */
+/* What the step of @n sequences at @kv tokens takes on each stage. */
+static void
+stage_costs(Service *s, Replica *r, uint32_t n, uint64_t kv)
+{
+  const RaServePipeSource *pipe = s->spec->pipe;
+
+  for (uint32_t i = 0; i < s->spec->n_stages; i++) {
+    RaDecodeLine *line = &r->lines[i];
+
+    if (r->n_lines != n || kv < line->from_tokens || kv > line->until_tokens)
+      pipe->line(pipe->context, i, n, kv, line);
+    s->costs[i] = ra_decode_line_cost(line, n, kv, 1);
+  }
+  r->n_lines = n;
+}
+
+/* Steps up to the next end, or the first that ends when a version has arrived;
+ * over stages one. */
 static void
 step(Service *s, Replica *r)
 {
@@ -160,6 +227,11 @@ step(Service *s, Replica *r)
   for (uint32_t i = 0; i < r->n_running; i++) {
     kv += r->running[i].kv;
     left = MIN(left, r->running[i].left);
+  }
+  if (s->spec->pipe) {
+    stage_costs(s, r, (uint32_t)n, kv);
+    pass(s, r, n);
+    left = done = 1;
   }
   while (done < left && (done == 0 || r->now_s < until_s)) {
     RaDecodeLine line = {.until_tokens = 0};
@@ -205,7 +277,10 @@ advance(Service *s, Replica *r)
     return;
   if (r->n_running > 0)
     step(s, r);
-  else
+  else if (!is_fresh && r->engine->n_running > 0) {
+    r->drains = TRUE;
+    r->now_s = (double)INFINITY;
+  } else
     r->now_s = next_arrival_s(s, r->now_s);
 }
 
@@ -224,7 +299,7 @@ earliest(const Service *s)
 {
   Replica *first = &s->replicas[0];
 
-  for (uint32_t d = 1; d < s->spec->n_replicas; d++)
+  for (uint32_t d = 1; d < s->n; d++)
     if (s->replicas[d].now_s < first->now_s)
       first = &s->replicas[d];
   return first;
@@ -256,6 +331,49 @@ fill_result(const Service *s, RaServiceResult *out)
   out->recomputed_tokens = s->recomputed;
 }
 
+static void
+begin(Service *s)
+{
+  const RaServiceSpec *spec = s->spec;
+  uint32_t n_groups = spec->pipe ? spec->n_groups : 1;
+
+  s->n = spec->n_replicas * n_groups;
+  s->places = spec->max_sequences / n_groups;
+  s->engines = g_new0(Engine, spec->n_replicas);
+  s->replicas = g_new0(Replica, s->n);
+  s->version = g_new0(uint32_t, MAX(spec->n, 1u));
+  s->complete = g_array_new(FALSE, FALSE, sizeof(Complete));
+  s->costs = spec->pipe ? g_new0(RaCost, spec->n_stages) : NULL;
+  for (uint32_t i = 0; i < s->n; i++) {
+    s->replicas[i].engine = &s->engines[i / n_groups];
+    s->replicas[i].running = g_new(Running, s->places);
+    if (spec->pipe)
+      s->replicas[i].lines = g_new0(RaDecodeLine, spec->n_stages);
+  }
+  for (uint32_t d = 0; spec->pipe && d < spec->n_replicas; d++) {
+    Engine *e = &s->engines[d];
+
+    ra_stage_clock_init(&e->clock, spec->n_stages, &e->end_s, &e->cost);
+  }
+}
+
+/* What the engines' stages did, on average, is what the service did. */
+static void
+finish(Service *s)
+{
+  for (uint32_t d = 0; s->spec->pipe && d < s->spec->n_replicas; d++) {
+    ra_stage_clock_close(&s->engines[d].clock, 1);
+    s->cost.total_s += s->engines[d].cost.total_s;
+    s->cost.compute_s += s->engines[d].cost.compute_s;
+    s->cost.comm_s += s->engines[d].cost.comm_s;
+    s->cost.host_s += s->engines[d].cost.host_s;
+  }
+  for (uint32_t i = 0; i < s->n; i++) {
+    g_free(s->replicas[i].running);
+    g_free(s->replicas[i].lines);
+  }
+}
+
 void
 ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
                const double *arrival_s, uint32_t n_arrivals,
@@ -268,12 +386,8 @@ ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
   gsize wanted = (gsize)inout_result->n_batches * spec->batch;
 
   g_return_if_fail(spec->n_replicas >= 1 && spec->batch >= 1);
-  g_return_if_fail(spec->sync >= 1);
-  s.replicas = g_new0(Replica, spec->n_replicas);
-  s.version = g_new0(uint32_t, MAX(spec->n, 1u));
-  s.complete = g_array_new(FALSE, FALSE, sizeof(Complete));
-  for (uint32_t d = 0; d < spec->n_replicas; d++)
-    s.replicas[d].running = g_new(Running, spec->max_sequences);
+  g_return_if_fail(spec->sync >= 1 && (spec->pipe || source));
+  begin(&s);
   for (;;) {
     Replica *r = earliest(&s);
     gsize n_before = 0;
@@ -285,10 +399,11 @@ ra_service_run(const RaServiceSpec *spec, const RaServeSource *source,
       break;
     advance(&s, r);
   }
+  finish(&s);
   fill_result(&s, inout_result);
-  for (uint32_t d = 0; d < spec->n_replicas; d++)
-    g_free(s.replicas[d].running);
+  g_free(s.engines);
   g_free(s.replicas);
+  g_free(s.costs);
   g_free(s.version);
   g_array_unref(s.complete);
 }

@@ -22,16 +22,22 @@
  * A replica computes the prompts that it admits in a step of their own, then
  * steps; steps between two ends sum in closed form (RaDecodeLine).
  *
+ * Over several pipeline stages a replica's places are those of its
+ * micro-batches, which go round the stages by the clock of sim/stage_clock.h,
+ * step by step, and take a version each at the end of its own step; who drains
+ * waits until none of the replica runs.
+ *
  *     RaServiceResult result = {.ready_s = ready, .staleness = counts};
  *     ra_service_run(&spec, &source, arrivals, n, &result);
  *
- * Typical sizes: 16 replicas, 10^4 sequences, 10 batches: 10 ms.
+ * Typical sizes: 16 replicas, 10^4 sequences, 10 batches: 10 ms, step by step
+ * 0.1 s.
  */
 #ifndef RA_SIM_SERVICE_H
 #define RA_SIM_SERVICE_H
 
 #include "graph/plan_service.h"
-#include "sim/serve.h"
+#include "sim/serve_pipe.h"
 
 typedef struct {
   uint32_t n_replicas;      /* >= 1 */
@@ -43,6 +49,10 @@ typedef struct {
   uint32_t n;               /* sequences in all */
   const uint32_t *prompt;   /* (n) tokens */
   const uint32_t *response; /* (n) tokens, >= 1 */
+  const RaServePipeSource *pipe; /* of a replica over stages; NULL: of one, and
+                                    what is below is not read */
+  uint32_t n_stages;             /* >= 1 */
+  uint32_t n_groups; /* micro-batches, >= 1: each has its share of the places */
 } RaServiceSpec;
 
 typedef struct {
@@ -57,7 +67,7 @@ typedef struct {
 
 /**
  * ra_service_run:
- * @source: of one replica
+ * @source: (nullable): of one replica, where @spec has no pipe
  * @arrival_s: (array length=n_arrivals): when version 1, 2 ... arrives,
  * ascending
  *

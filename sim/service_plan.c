@@ -16,6 +16,8 @@ typedef struct {
   uint32_t call, trainer;
   RaServiceSpec spec;
   RaServeReplica replica;
+  RaServePipe pipe; /* over stages */
+  RaServePipeSource stages;
   double *arrival_s; /* (iterations) of version k + 1 */
   double *begin_s;   /* (iterations) when the graph lets node k begin */
 } Plan;
@@ -150,6 +152,8 @@ run_batches(Plan *p, RaServiceReport *report, GError **error)
 {
   RaServeSource source = ra_serve_source(&p->replica);
 
+  p->stages = ra_serve_pipe_source(&p->pipe);
+  p->spec.pipe = p->spec.n_stages > 1 ? &p->stages : NULL;
   for (uint32_t k = 0; k < report->n_batches; k++) {
     uint32_t n_arrivals = 0;
     RaServiceResult result = {.n_batches = k + 1,
@@ -200,6 +204,8 @@ ra_service_apply(const RaTaskGraph *graph, const RaEstimator *estimator,
                            .batch = plan->workload->calls[p.call].n_sequences,
                            .staleness = plan->workload->calls[p.call].staleness,
                            .sync = ra_plan_sync_interval(&plan->calls[p.call]),
+                           .n_stages = plan->calls[p.call].pp,
+                           .n_groups = plan->calls[p.call].n_micro_batches,
                            .refit = plan->calls[p.call].service};
   draw(&p, arena);
   for (RaTaskId t = 0; t < graph->n_tasks; t++)
@@ -208,6 +214,7 @@ ra_service_apply(const RaTaskGraph *graph, const RaEstimator *estimator,
 
       p.replica =
           (RaServeReplica){estimator, &graph->shards[d->shard], d->pieces};
+      p.pipe = (RaServePipe){estimator, &graph->shards[d->shard], d, NULL};
       p.costs[t] = (RaCost){0};
     }
   if (!run_batches(&p, report, error))

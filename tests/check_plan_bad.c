@@ -147,8 +147,6 @@ static const RaFault faults[] = {
   {"launch = graph\n", "respread = 2\nmigrate-at = 0.5\n",
    "x.plan:10: 'respread' with 'migrate-at', expected one of the two: one "
    "spreads sequences, the other gathers them"},
-  {"launch = graph\n", "batching = continuous\nservice = drain\n",
-   "x.plan:11: 'service' of 'generate', expected 'pp = 1' beside it"},
   {"dp = 4\ntp = 2\npp = 2\n",
    "dp = 8\ntp = 2\npp = 1\nbatching = continuous\nmicro-batches = 2\n",
    "x.plan:10: 'batching' is continuous with 'micro-batches' 2 and 'pp' 1, "

@@ -3,44 +3,17 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "sim/service.h"
 #include "tests/check_main.h"
+#include "tests/service_law.h"
 
 #define N_BATCHES 5
 #define MAX_RUNNING 8
 #define MAX_REPLICAS 4
 #define MAX_N 256
-
-/* A step takes BASE and so much for each sequence and token attended to, the
- * tokens in lines of PIECE; prompts so much a token and pair. */
-#define BASE_S 0.01
-#define SEQUENCE_S 0.001
-#define TOKEN_S 1e-5
-#define PIECE 64
-#define PROMPT_S 2e-4
-#define PAIR_S 1e-7
-
-static void
-line(gconstpointer context, uint32_t n, uint64_t kv, RaDecodeLine *out)
-{
-  double s = BASE_S + SEQUENCE_S * n + TOKEN_S * (double)kv;
-
-  *out = (RaDecodeLine){.cost = {.total_s = s, .compute_s = s},
-                        .from_tokens = kv,
-                        .until_tokens = kv / PIECE * PIECE + PIECE - 1,
-                        .s_per_token = TOKEN_S};
-}
-
-static void
-mixed(gconstpointer context, const RaBatchStretch *step, RaCost *out)
-{
-  double s = BASE_S + PROMPT_S * (double)step->chunk_tokens +
-             PAIR_S * (double)step->chunk_pairs;
-
-  *out = (RaCost){.total_s = s, .compute_s = s};
-}
 
 static const RaServeSource source = {line, mixed, NULL};
 
@@ -257,7 +230,8 @@ START_TEST(test_admission)
   uint32_t prompt[64], response[64];
   double ready_s[5];
   uint64_t staleness[5];
-  RaServiceSpec spec = {2, 4, 8, 1, 1, RA_SERVICE_DRAIN, 64, prompt, response};
+  RaServiceSpec spec = {2,  4,      8,        1,    1, RA_SERVICE_DRAIN,
+                        64, prompt, response, NULL, 1, 1};
   RaServiceResult result = {
       .n_batches = 3, .ready_s = ready_s, .staleness = staleness};
 
@@ -291,8 +265,9 @@ START_TEST(test_refits)
     response[i] = 30 + 4 * i;
   }
   for (int refit = 0; refit < 3; refit++) {
-    RaServiceSpec spec = {1,  4,      8,       1, 1, RA_SERVICE_DRAIN + refit,
-                          16, prompt, response};
+    RaServiceSpec spec = {
+        1,  4,      8,        1,    1, RA_SERVICE_DRAIN + refit,
+        16, prompt, response, NULL, 1, 1};
     RaServiceResult result = {
         .n_batches = 2, .ready_s = ready_s[refit], .staleness = staleness};
 

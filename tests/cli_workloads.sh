@@ -96,6 +96,11 @@ result $? "a version every other batch is staler: $(mean every), $(mean out)"
 [ "$(cut -f1 synced.trace.tsv | grep -c '/realloc/actor_train>actor_generate$')" -eq 1 ] &&
   cut -f1 synced.trace.tsv | grep -q '^it1/realloc/actor_train>actor_generate$'
 result $? "and so many fewer versions move"
+run simulate "$service" -n 6 --format=tsv --set 'call actor_generate.dp=8' \
+  --set 'call actor_generate.pp=2' --set 'call actor_generate.micro-batches=2'
+awk -F'\t' '/^# / { in_it = $1 == "# staleness" } in_it && $1 ~ /^[0-9]/ {
+  n += $2 } END { exit !(n == 6 * 128 * 16) }' out
+result $? "a service over two stages: all sequences have a staleness"
 fails "expected 'service' beside it" simulate "$service" \
   --set 'call actor_generate.service=none' \
   --set 'call actor_generate.sync-interval=2'

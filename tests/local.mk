@@ -214,6 +214,9 @@ check_programs += %D%/check_serve_pipe
 tests_check_serve_pipe_SOURCES = %D%/check_serve_pipe.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_service
+tests_check_service_SOURCES = %D%/check_service.c %D%/service_law.h
+check_programs += %D%/check_service_pipe
+tests_check_service_pipe_SOURCES = %D%/check_service_pipe.c %D%/service_law.h
 check_programs += %D%/check_serving_table
 check_programs += %D%/check_setting
 check_programs += %D%/check_sim
