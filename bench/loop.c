@@ -124,6 +124,15 @@ write_profile(const Bench *b, const char *path)
   g_string_free(text, TRUE);
 }
 
+static void
+print_pace(const RaTrace *samples)
+{
+  const char *pace = ra_trace_head(samples, RA_HOST_PACE);
+
+  printf("# wall per second of a core, second by second: %s\n",
+         pace ? pace : "-");
+}
+
 /* (transfer full): path of a profile of this machine. */
 static char *
 calibrate(Bench *b)
@@ -137,6 +146,10 @@ calibrate(Bench *b)
   b->samples = ra_host_samples(&o, NULL, &tally, &error);
   if (!b->samples)
     die("calibrate", error);
+  if (b->cpu) /* and CPU seconds are what it predicts */
+    ra_trace_set_head(b->samples, RA_HOST_PACE, NULL);
+  else
+    print_pace(b->samples);
   write_profile(b, path);
   printf("# profile: %u shapes on %u ranks in %.0f s; half of an op's repeats "
          "within %.3f of the median%s\n",

@@ -104,6 +104,7 @@ ra_estimator_new(const RaProfile *profile, const RaCluster *cluster,
   estimator = g_new0(RaEstimator, 1);
   estimator->n_kinds = 1;
   estimator->one_shot_s_per_byte = 1 / device->intra_bytes_per_s;
+  estimator->wall_per_cpu = profile->pace.wall_per_cpu;
   ra_estimator_set_system(estimator, NULL);
   if (!memory_init(estimator, profile, device, error) ||
       !gemm_init(estimator, profile, device, error) ||
@@ -305,11 +306,22 @@ law_s(const RaEstimator *estimator, const RaOp *op)
   g_return_val_if_reached(0);
 }
 
+/* A host's cores are timed by their own clock, what ranks do together by the
+ * wall's (traces/profile.h, RaPace). */
+static double
+paced_s(const RaEstimator *estimator, const RaOp *op)
+{
+  RaOpClass class = ra_op_class((RaOpKind)op->kind);
+  gboolean is_cores = class == RA_OP_CLASS_COMPUTE || class == RA_OP_CLASS_COPY;
+
+  return law_s(estimator, op) * (is_cores ? estimator->wall_per_cpu : 1);
+}
+
 double
 ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op)
 {
-  return estimator->memo ? ra_op_memo_s(estimator->memo, estimator, op, law_s)
-                         : law_s(estimator, op);
+  return estimator->memo ? ra_op_memo_s(estimator->memo, estimator, op, paced_s)
+                         : paced_s(estimator, op);
 }
 
 void

@@ -43,6 +43,7 @@ struct _RaEstimator {
   double graph_launch_s;                 /* host time of a list in a graph */
   double graph_gap_s;                    /* before each kernel of a graph */
   RaOverlapLaw overlap;                  /* of what runs together */
+  double wall_per_cpu;                   /* of what computes and copies */
   RaSystemConstants system;              /* of the system that runs on it */
   double one_shot_s_per_byte;            /* of its own all-reduce */
   gboolean is_real;                      /* calls cost what ReaL says */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "estimator/estimator.h"
+#include "estimator/estimator_impl.h"
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 
@@ -69,6 +69,7 @@ ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
       cluster = cluster_of(profile, last = row);
       estimator = ra_estimator_new(profile, &cluster, NULL);
       g_assert(estimator != NULL); /* the profile has every law */
+      estimator->wall_per_cpu = 1; /* rows are of cores' own seconds */
     }
     out_s[i] = ra_estimator_op_s(estimator, &row->op);
   }

@@ -202,6 +202,20 @@ ra_probe_now_s(const RaProbeRank *rank)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double
+ra_probe_wall_s(const RaProbeRank *rank)
+{
+  const RaProbeOptions *o = &rank->probe->options;
+  struct timespec t;
+
+  if (is_together(&rank->point->op))
+    return 0;
+  if (o->clock)
+    return o->wall ? o->wall(o->clock_data) : 0;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void
 repeat(RaProbeRank *r)
 {
@@ -217,6 +231,10 @@ keep(RaProbeRank *r)
 {
   r->begins[r->n] = r->begin_s;
   r->ends[r->n++] = r->end_s;
+  if (!(r->end_wall_s > r->begin_wall_s))
+    return;
+  r->cpu_s += r->end_s - r->begin_s;
+  r->wall_s += r->end_wall_s - r->begin_wall_s;
 }
 
 /* Each rank for itself, until it has been at it for long enough. */
@@ -353,6 +371,7 @@ run_all(RaProbe *probe, const RaProbePoint *point)
 
     r->point = point;
     r->n = 0;
+    r->cpu_s = r->wall_s = 0;
     r->made = NULL;
     r->n_made = 0;
     r->n_numbers = 0;
@@ -398,9 +417,13 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                                 .median_s = s[times->len / 2],
                                 .high_s = s[times->len * 3 / 4],
                                 .n = times->len};
-  for (uint32_t i = 0; i < n_ranks; i++)
-    out_sample->n_odd +=
-        (guint)ra_probe_n_odd(probe->ranks[i].n_made, probe->ranks[i].made);
+  for (uint32_t i = 0; i < n_ranks; i++) {
+    const RaProbeRank *r = &probe->ranks[i];
+
+    out_sample->n_odd += (guint)ra_probe_n_odd(r->n_made, r->made);
+    out_sample->cpu_s += r->cpu_s;
+    out_sample->wall_s += r->wall_s;
+  }
   if (out_sample->median_s > 0)
     out_sample->spread_frac =
         (out_sample->high_s - out_sample->low_s) / out_sample->median_s;

@@ -50,6 +50,8 @@ typedef struct {
   double high_s;      /* upper quartile */
   double spread_frac; /* (high - low) / median */
   guint n;            /* repeats */
+  double cpu_s;       /* of all of them, of what waits for nobody; else 0 */
+  double wall_s;      /* the same by the monotonic clock */
   guint n_odd; /* of what the last one wrote: numbers that are subnormal or not
                   finite, on which arithmetic takes another time */
 } RaProbeSample;
@@ -61,7 +63,9 @@ typedef struct {
   guint n_least, n_most;          /* repeats of a rank */
   double (*clock)(gpointer data); /* (nullable): seconds, for tests; else those
                                      of the thread or the machine */
-  gpointer clock_data;            /* for @clock */
+  double (*wall)(gpointer data);  /* (nullable): with @clock the other clock of
+                                     what waits for nobody; %NULL: none */
+  gpointer clock_data;            /* for @clock and @wall */
 } RaProbeOptions;
 
 /* One rank, 5 to 200 repeats in 10 ms. */

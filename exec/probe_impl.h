@@ -33,9 +33,11 @@ typedef struct {
   const float *made; /* (n_made) what the last repeat wrote; NULL: not kept */
   gsize n_made;
   uint32_t rank;
-  double begin_s, end_s; /* of the last repeat */
-  double *begins, *ends; /* (n_most) of all repeats; owned */
-  guint n;               /* repeats */
+  double begin_s, end_s;           /* of the last repeat */
+  double begin_wall_s, end_wall_s; /* about it */
+  double cpu_s, wall_s;            /* of the repeats so far */
+  double *begins, *ends;           /* (n_most) of all repeats; owned */
+  guint n;                         /* repeats */
 } RaProbeRank;
 
 /* @n floats of the pool, each time the next ones; to be read. */
@@ -59,5 +61,7 @@ void ra_probe_communicate(RaProbeRank *rank);
 
 /* Now, by the clock that @rank's op is timed by. */
 double ra_probe_now_s(const RaProbeRank *rank);
+/* Now, by the clock of the wall; 0: nobody asks. */
+double ra_probe_wall_s(const RaProbeRank *rank);
 
 #endif

@@ -29,11 +29,19 @@ ra_probe_has(RaOpKind kind)
  * the core's cache, and what was at hand is partly gone. */
 #define PASSED_FLOATS ((gsize)1 << 18)
 
+/* By both clocks; what the op is timed by is the inner one. */
+static void
+begin_now(RaProbeRank *r)
+{
+  r->begin_wall_s = ra_probe_wall_s(r);
+  r->begin_s = ra_probe_now_s(r);
+}
+
 static void
 begin(RaProbeRank *r)
 {
   r->backend->sum_squares(PASSED_FLOATS, ra_probe_cold(r, PASSED_FLOATS));
-  r->begin_s = ra_probe_now_s(r);
+  begin_now(r);
 }
 
 /* Behind another product there is always something else: what it reads is at
@@ -41,13 +49,14 @@ begin(RaProbeRank *r)
 static void
 begin_product(RaProbeRank *r)
 {
-  r->begin_s = ra_probe_now_s(r);
+  begin_now(r);
 }
 
 static void
 end(RaProbeRank *r)
 {
   r->end_s = ra_probe_now_s(r);
+  r->end_wall_s = ra_probe_wall_s(r);
 }
 
 /* As the executor ends an op: it looks whether the @n floats that it @made are

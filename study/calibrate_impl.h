@@ -48,6 +48,26 @@ void ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
 GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
                              const RaProfile *profile);
 
+/**
+ * ra_calibrate_paced:
+ * @rows: (element-type RaMeasured)
+ * @has_draws: each run among them is a draw of the machine's pace
+ * @out_pace: (out): the profile's, with the draws
+ *
+ * Rows of traces are in seconds of the wall, the laws of a host in seconds of
+ * its cores.  A run's pace is the median, by seconds, of what its ops took over
+ * what the profile has of them; what is left of a row is about the op.  The
+ * machine's is the mean of the logarithms of its draws, the calibration's one
+ * of them.  A profile without a pace has all as it is.
+ *
+ * Returns: (transfer full): all rows, in a core's seconds
+ */
+GArray *ra_calibrate_paced(const RaProfile *profile, const GArray *rows,
+                           gboolean has_draws, RaPace *out_pace);
+
+/* (transfer full): @text of a profile with its pace as @pace. */
+char *ra_calibrate_pace_text(const char *text, const RaPace *pace);
+
 /* What of one law changes in the text of a profile. */
 typedef struct {
   const char *law;

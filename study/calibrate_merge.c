@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "study/calibrate_impl.h"
+#include "study/host.h"
 #include "traces/kineto.h"
 #include "traces/measured_trace.h"
 
@@ -186,17 +187,22 @@ ra_calibrate_merge_rows(const char *name, const char *text, const GArray *rows,
   g_autoptr(RaKeyFile) file =
       ra_key_file_parse(name, text, strlen(text), error);
   g_autoptr(RaProfile) profile = file ? ra_profile_load(file, error) : NULL;
+  g_autoptr(GArray) own = NULL;
+  g_autofree char *paced = NULL;
+  RaPace pace;
 
   if (!profile)
     return NULL;
+  own = ra_calibrate_paced(profile, rows, TRUE, &pace);
   for (guint i = 0; i < ra_fit_n_trace_laws(); i++) {
     const RaFitLaw *law = ra_fit_trace_law_at(i);
-    g_autoptr(GArray) some = ra_calibrate_rows_of(rows, law, profile);
+    g_autoptr(GArray) some = ra_calibrate_rows_of(own, law, profile);
 
     if (some->len > 0 && ra_profile_law(profile, law->law))
       merge_law(profile, law, some, source, out, changes);
   }
-  ra_calibrate_rewrite(text, changes, out->text);
+  paced = ra_calibrate_pace_text(text, &pace);
+  ra_calibrate_rewrite(paced, changes, out->text);
   return g_steal_pointer(&out);
 }
 
@@ -270,6 +276,13 @@ load_trace(const char *path, GPtrArray *notes, GError **error)
   return trace;
 }
 
+static void
+set_source(const RaTrace *trace, RaMeasured *row)
+{
+  row->of_run = g_strcmp0(ra_trace_head(trace, "source"), "run") == 0;
+  row->of_wall = !ra_host_is_samples(trace);
+}
+
 gboolean
 ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
                         GError **error)
@@ -282,8 +295,7 @@ ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
   if (!trace || !ra_measured_trace(trace, path, rows, &tally, error))
     return FALSE;
   for (guint i = first; i < rows->len; i++)
-    g_array_index(rows, RaMeasured, i).of_run =
-        g_strcmp0(ra_trace_head(trace, "source"), "run") == 0;
+    set_source(trace, &g_array_index(rows, RaMeasured, i));
   if (tally.n_samples == 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: %s, expected ops with times of their own (simulate "

@@ -380,10 +380,14 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
   g_autoptr(RaProfile) old = parse(name, text, error);
   g_autofree char *whole = NULL;
   g_autoptr(RaProfile) profile = NULL;
+  g_autoptr(GArray) own = NULL;
   Work work = {source, rows, NULL, old, out, changes};
+  RaPace pace;
 
   if (!old || !ra_robust_init(error))
     return NULL;
+  own = ra_calibrate_paced(old, rows, FALSE, &pace);
+  work.rows = rows = own;
   whole = completed(text, old, gpu ? gpu : ra_gpu_find(old->device), rows);
   work.profile = profile = parse(name, whole, error);
   if (!profile)

@@ -14,6 +14,9 @@
 #define SAVE_EVERY_S 2
 /* Between rows: they were not taken at the same time. */
 #define GAP_S 1e-6
+/* What the hypervisor takes comes in slices of milliseconds: of a second of a
+ * core it is a share, and one long stop is in one such second alone. */
+#define PACE_CPU_S 1.0
 
 static const char *const variants[] = {"forward", "input", "weight"};
 static const char *const quartiles[] = {"low", "median", "high"};
@@ -197,6 +200,33 @@ median_spread(const RaTrace *trace)
   return spread[n / 2];
 }
 
+/* What has not come to a second of a core. */
+typedef struct {
+  double cpu_s, wall_s;
+} Pace;
+
+/* Appends to the head seconds of the wall over those of a core. */
+static void
+tell_pace(RaTrace *trace, Pace *pace)
+{
+  const char *before = ra_trace_head(trace, RA_HOST_PACE);
+  g_autofree char *text =
+      g_strdup_printf("%s%s%.4f", before ? before : "", before ? " " : "",
+                      pace->wall_s / pace->cpu_s);
+
+  ra_trace_set_head(trace, RA_HOST_PACE, text);
+  *pace = (Pace){0};
+}
+
+static void
+add_pace(RaTrace *trace, const RaProbeSample *sample, Pace *pace)
+{
+  pace->cpu_s += sample->cpu_s;
+  pace->wall_s += sample->wall_s;
+  if (pace->cpu_s >= PACE_CPU_S)
+    tell_pace(trace, pace);
+}
+
 static double
 now_s(void)
 {
@@ -217,6 +247,7 @@ measure(const RaHostOptions *o, RaProbe *probe, const GArray *grid,
 {
   g_autoptr(GHashTable) known = names_of(trace);
   double saved_s = now_s();
+  Pace pace = {0};
 
   for (guint i = 0; i < grid->len; i++) {
     const RaProbePoint *point = &g_array_index(grid, RaProbePoint, i);
@@ -234,6 +265,7 @@ measure(const RaHostOptions *o, RaProbe *probe, const GArray *grid,
                   o->progress_data);
     ra_probe_run(probe, point, &sample);
     add_sample(trace, o, i, point, &sample);
+    add_pace(trace, &sample, &pace);
     tally->n_new++;
     if (path && is_first(o) && now_s() - saved_s > SAVE_EVERY_S) {
       if (!ra_trace_save(trace, path, error))
@@ -241,6 +273,8 @@ measure(const RaHostOptions *o, RaProbe *probe, const GArray *grid,
       saved_s = now_s();
     }
   }
+  if (pace.cpu_s > 0 && !ra_trace_head(trace, RA_HOST_PACE))
+    tell_pace(trace, &pace);
   return tally->n_new == 0 || !path || !is_first(o) ||
          ra_trace_save(trace, path, error);
 }
@@ -259,6 +293,7 @@ ra_host_samples(const RaHostOptions *options, const char *path,
   probing.n_ranks = options->n_ranks;
   probing.world = options->world;
   probing.clock = options->clock;
+  probing.wall = options->wall;
   probing.clock_data = options->clock_data;
   if (options->quick) {
     probing.sample_s = 0.004;

@@ -12,9 +12,10 @@
  *         ra_host_profile(samples, "host.samples.trace.tsv", "host", &error);
  *
  * A rank is the profile's GPU: its memory is its share of the machine's, its
- * peak what the quickest product reached, its links copies of memory.  What the
- * executor does about an op beside it (taking a task, waking a rank) is no op
- * and stands nowhere in the profile; `reallot compare` shows it.
+ * peak what the quickest product reached, its links copies of memory.  Ops are
+ * in seconds of a core's own clock, of which `[pace]` says how many of the wall
+ * they are.  What the executor does about an op beside it (taking a task, waking
+ * a rank) is no op; `reallot compare` shows it.
  */
 #ifndef RA_STUDY_HOST_H
 #define RA_STUDY_HOST_H
@@ -54,6 +55,7 @@ typedef struct {
   RaHostProgress progress; /* (nullable): before every point */
   gpointer progress_data;
   double (*clock)(gpointer data); /* (nullable): of ops, for tests */
+  double (*wall)(gpointer data);  /* (nullable): beside it, of the wall */
   gpointer clock_data;
 } RaHostOptions;
 
@@ -78,6 +80,11 @@ typedef struct {
  */
 RaTrace *ra_host_samples(const RaHostOptions *options, const char *path,
                          RaHostTally *out_tally, GError **error);
+
+/* Of samples' head: of each second of a core how many of the wall it was, of
+ * ops that wait for nobody, all ranks at the same time; absent: not measured.
+ */
+#define RA_HOST_PACE "wall-per-cpu"
 
 /* Whether @trace is of ra_host_samples(). */
 gboolean ra_host_is_samples(const RaTrace *trace);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -198,6 +199,44 @@ append_coefficients(const Work *w, const RaLawSpec *spec, GString *out)
                            law->coefficients[i].value);
 }
 
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* The median over seconds of a core: what goes on for longer is in it. */
+static gboolean
+append_pace(const Work *w, GString *out, GError **error)
+{
+  const char *text = ra_trace_head(w->samples, RA_HOST_PACE);
+  g_auto(GStrv) words = g_strsplit(text ? text : "", " ", -1);
+  guint n = g_strv_length(words);
+  g_autofree double *pace = g_new(double, n + 1);
+
+  for (guint i = 0; i < n; i++)
+    if (!ra_text_double(words[i], &pace[i]) || !(pace[i] > 0)) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "%s: its head says '" RA_HOST_PACE
+                  "' is '%s', expected numbers",
+                  w->name, text);
+      return FALSE;
+    }
+  if (n == 0)
+    return TRUE;
+  qsort(pace, n, sizeof *pace, compare_doubles);
+  g_string_append_printf(
+      out,
+      "\n[pace]\nwall-per-cpu = %.4f\nerror = %.4f\ndraws = 1\n"
+      "source = %s, %u seconds of a core, all ranks at the same time; their "
+      "median and half the distance of their quartiles\n",
+      CLAMP(pace[n / 2], RA_PACE_LEAST, RA_PACE_MOST),
+      (pace[n * 3 / 4] - pace[n / 4]) / 2 / pace[n / 2], w->name, n);
+  return TRUE;
+}
+
 /* Fits one law and appends it. */
 static void
 add_law(Work *w, const RaLawSpec *spec, GString *out)
@@ -272,8 +311,10 @@ ra_host_profile(const RaTrace *samples, const char *name, const char *device,
       !ra_measured_trace(samples, name, rows, &tally, error) ||
       !find_spec(&w, error))
     return NULL;
-  w.profile = start(&w);
   append_head(&w, device, out);
+  if (!append_pace(&w, out, error))
+    return NULL;
+  w.profile = start(&w);
   for (guint i = 0; i < ra_law_n_specs(); i++)
     if (!is_left_out(ra_law_spec_at(i)->name))
       add_law(&w, ra_law_spec_at(i), out);

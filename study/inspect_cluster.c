@@ -184,6 +184,23 @@ make_device(const RaProfile *profile)
 }
 
 static RaTable *
+make_pace(const RaProfile *profile)
+{
+  RaTable *table = ra_table_new("pace");
+
+  ra_table_column(table, "wall_per_cpu", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "error_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "draws", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "source", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_row(table);
+  ra_table_real(table, profile->pace.wall_per_cpu);
+  ra_table_real(table, profile->pace.error_frac);
+  ra_table_integer(table, profile->pace.n_draws);
+  ra_table_text(table, profile->pace.source);
+  return table;
+}
+
+static RaTable *
 make_laws(const RaProfile *profile)
 {
   RaTable *table = ra_table_new("laws");
@@ -243,6 +260,8 @@ ra_inspect_profile(const RaProfile *profile)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
 
   g_ptr_array_add(tables, make_device(profile));
+  if (profile->pace.n_draws > 0)
+    g_ptr_array_add(tables, make_pace(profile));
   g_ptr_array_add(tables, make_laws(profile));
   g_ptr_array_add(tables, make_coefficients(profile));
   return tables;

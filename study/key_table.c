@@ -47,6 +47,8 @@ static const struct {
      "what it adds to the kernels"},
     {"profile", "profile", FALSE, ra_profile_key_specs, "one GPU: whose it is"},
     {"profile", "device", FALSE, ra_profile_key_specs, "its data sheet"},
+    {"profile", "pace", FALSE, ra_profile_key_specs,
+     "of a host: seconds of the wall and of its cores"},
 };
 
 const char *const ra_key_kinds[] = {"workload", "cluster", "plan", "study",

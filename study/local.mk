@@ -13,6 +13,7 @@ libstudy_a_SOURCES += %D%/calibrate_constant.c
 libstudy_a_SOURCES += %D%/calibrate_host.c
 libstudy_a_SOURCES += %D%/calibrate_impl.h
 libstudy_a_SOURCES += %D%/calibrate_merge.c
+libstudy_a_SOURCES += %D%/calibrate_pace.c
 libstudy_a_SOURCES += %D%/calibrate_overlap.c
 libstudy_a_SOURCES += %D%/calibrate_rows.c
 libstudy_a_SOURCES += %D%/calibrate_text.c

@@ -237,6 +237,68 @@ START_TEST(test_runs)
 }
 END_TEST
 
+/* A table without a pace, or one of 2 in it. */
+static char *
+paced_text(const char *text, gboolean is_paced)
+{
+  return g_strconcat(text,
+                     is_paced ? "\n[pace]\nwall-per-cpu = 2\nerror = 0\n"
+                                "draws = 1\nsource = a test\n"
+                              : "",
+                     NULL);
+}
+
+/* A machine of pace 2 runs a plan at 8 (all its ops at four times what the
+ * profile has them at): the run's is one draw beside the calibration's, the
+ * mean of their logarithms 4, and nothing is left for the cells.  Its deviation
+ * is ln 2 = 0.6931.  Two such runs: (2 8 8)^(1/3) = 5.0397.  Without a pace in
+ * the profile (the fault) cells take it. */
+START_TEST(test_pace)
+{
+  g_autofree char *plain = profile_text(NULL);
+  g_autoptr(RaProfile) truth = profile_text_parse(plain);
+  g_autoptr(RaEstimator) e = estimator_of(truth);
+  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
+  g_autoptr(GArray) runs = shifted_rows(e, 0, 4, 0.02, "a");
+  g_autoptr(GArray) more = shifted_rows(e, 0, 4, 0.02, "b");
+  g_autoptr(RaCalibration) fitted = NULL;
+  g_autofree char *start = NULL, *out = NULL;
+  g_autoptr(RaProfile) first = NULL;
+  RaProfile *second;
+  const RaGrid *was, *is;
+  double most = 0;
+
+  for (guint i = 0; i < probe->len; i++)
+    g_array_index(probe, RaMeasured, i).of_run = FALSE;
+  if (_i == 1)
+    g_array_append_vals(runs, more->data, more->len);
+  for (guint i = 0; i < runs->len; i++)
+    g_array_index(runs, RaMeasured, i).measured_s *= 8;
+  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
+  ck_assert_ptr_nonnull(fitted);
+  start = paced_text(fitted->text->str, _i < 2);
+  first = profile_text_parse(start);
+  was = ra_profile_law(first, "gemm.bf16")->grid;
+  second = merged(NULL, start, runs, &out);
+  is = ra_profile_law(second, "gemm.bf16")->grid;
+  for (gsize c = 0; was && c < is->n_cells; c++)
+    most = fmax(most, fabs(is->cells[c].mean - was->cells[c].mean));
+  ck_assert_uint_eq(second->pace.n_draws, _i < 2 ? 2 + (guint)_i : 0);
+  ck_assert_double_eq_tol(second->pace.wall_per_cpu,
+                          _i == 0   ? 4
+                          : _i == 1 ? 5.0397
+                                    : 1,
+                          1e-3);
+  if (_i == 0)
+    ck_assert_double_eq_tol(second->pace.error_frac, 0.6931, 1e-4);
+  if (_i < 2)
+    ck_assert_double_lt(most, 1e-3);
+  else
+    ck_assert_double_gt(most, 0.5);
+  ra_profile_free(second);
+}
+END_TEST
+
 static Suite *
 calibrate_merge_suite(void)
 {
@@ -247,6 +309,7 @@ calibrate_merge_suite(void)
   tcase_add_loop_test(tcase, test_merge, 0, 2);
   tcase_add_loop_test(tcase, test_run, 0, 2);
   tcase_add_loop_test(tcase, test_runs, 0, 3);
+  tcase_add_loop_test(tcase, test_pace, 0, 3);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -67,6 +67,29 @@ START_TEST(test_probe)
 }
 END_TEST
 
+/* Looks by both clocks, of the wall first and last: an op takes one tick of its
+ * core's clock and three of the wall's, 5 repeats 5 and 15.  Without a second
+ * clock there is nothing to compare. */
+START_TEST(test_pace)
+{
+  Clock clock = {.tick_s = 0.5};
+  RaProbeOptions o;
+  RaProbePoint point = small_point(RA_OP_GEMM);
+  RaProbeSample sample;
+
+  ra_probe_options_init(&o);
+  o.clock = look;
+  o.wall = _i ? NULL : look;
+  o.clock_data = &clock;
+  g_autoptr(RaProbe) probe = ra_probe_new(&o, NULL);
+  ra_probe_run(probe, &point, &sample);
+  ck_assert_uint_eq(sample.n, 5);
+  ck_assert_double_eq(sample.median_s, 0.5);
+  ck_assert_double_eq(sample.cpu_s, _i ? 0 : 5 * 0.5);
+  ck_assert_double_eq(sample.wall_s, _i ? 0 : 5 * 1.5);
+}
+END_TEST
+
 /* Ops whose result is the next repeat's input, over and over: 200 repeats of
  * all that move less than 1 MB leave no number that a core takes longer for
  * (five of seven are none such: 0 is not, nor the least normal, 2^-126). */
@@ -311,6 +334,61 @@ START_TEST(test_profile)
 }
 END_TEST
 
+/* The profile of samples whose head says @pace. */
+static RaProfile *
+paced_profile(const GArray *grid, const char *pace)
+{
+  g_autoptr(RaTrace) samples = made_up(grid, 1);
+  g_autoptr(RaKeyFile) file = NULL;
+  g_autoptr(GError) error = NULL;
+  GString *text;
+  RaProfile *profile;
+
+  ra_trace_set_head(samples, RA_HOST_PACE, pace);
+  text = ra_host_profile(samples, "a.tsv", "host", &error);
+  if (!text) {
+    ck_assert_ptr_nonnull(strstr(error->message, "expected numbers"));
+    return NULL;
+  }
+  file = ra_key_file_parse("host.profile", text->str, text->len, NULL);
+  profile = ra_profile_load(file, NULL);
+  ck_assert_ptr_nonnull(profile);
+  g_string_free(text, TRUE);
+  return profile;
+}
+
+/* Of five seconds of a core, one of them stopped for long, the median, 1.25;
+ * quartiles 1.125 and 1.5: half of 0.375, over 1.25, is 0.15.  What cores do
+ * takes so much more, what ranks do together does not; of samples without (the
+ * fault) nothing does. */
+START_TEST(test_paced_profile)
+{
+  g_autoptr(GArray) grid = ra_probe_grid(2, TRUE);
+  g_autoptr(RaProfile) with = paced_profile(grid, "1.25 1.5 40 1.125 1");
+  g_autoptr(RaProfile) without = paced_profile(grid, NULL);
+  RaCluster cluster = {.n_nodes = 1, .gpus_per_node = 2, .device = with->spec};
+  g_autoptr(RaEstimator) a = ra_estimator_new(with, &cluster, NULL);
+  g_autoptr(RaEstimator) b = ra_estimator_new(without, &cluster, NULL);
+  guint n[2] = {0};
+
+  ck_assert_double_eq(with->pace.wall_per_cpu, 1.25);
+  ck_assert_double_eq(with->pace.error_frac, 0.15);
+  ck_assert_uint_eq(with->pace.n_draws, 1);
+  ck_assert_double_eq(without->pace.wall_per_cpu, 1);
+  ck_assert_uint_eq(without->pace.n_draws, 0);
+  for (guint i = 0; i < grid->len; i++) {
+    const RaOp *op = &g_array_index(grid, RaProbePoint, i).op;
+    gboolean together = ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMM;
+
+    ck_assert_double_eq(ra_estimator_op_s(a, op),
+                        ra_estimator_op_s(b, op) * (together ? 1 : 1.25));
+    n[together]++;
+  }
+  ck_assert(n[0] > 0 && n[1] > 0);
+  ck_assert_ptr_null(paced_profile(grid, "1.25 none"));
+}
+END_TEST
+
 static Suite *
 host_suite(void)
 {
@@ -319,11 +397,13 @@ host_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, test_probe);
+  tcase_add_loop_test(tcase, test_pace, 0, 2);
   tcase_add_test(tcase, test_numbers);
   tcase_add_loop_test(tcase, test_kinds, 0, 2);
   tcase_add_loop_test(tcase, test_plans, 0, G_N_ELEMENTS(plans));
   tcase_add_test(tcase, test_resume);
   tcase_add_test(tcase, test_profile);
+  tcase_add_test(tcase, test_paced_profile);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -45,6 +45,8 @@ typedef struct {
   guint file_line;                  /* there, from 1 */
   double deviation_frac; /* of the source's repeats, of measured_s; 0: not
                             published */
+  gboolean of_wall;      /* of a trace by the wall's clock, not of a probe's ops
+                            by their core's */
   gboolean of_run;       /* of a plan's run: its repeats are one draw of what
                             runs differ by */
 } RaMeasured;

@@ -8,8 +8,8 @@
 #include "traces/law.h"
 #include "traces/profile.h"
 
-static const char *const nouns[] = {"profile!", "device!", "law *", "table *",
-                                    NULL};
+static const char *const nouns[] = {"profile!", "device!", "pace",
+                                    "law *",    "table *", NULL};
 
 /* [profile]: what is read and not kept. */
 typedef struct {
@@ -62,6 +62,22 @@ static const RaKeySpec device_keys[] = {
      .required = TRUE, .doc = "where the data sheet's numbers are from"},
 };
 
+/* [pace]: optional. */
+static const RaKeySpec pace_keys[] = {
+    {"wall-per-cpu", RA_KEY_DOUBLE, G_STRUCT_OFFSET(RaPace, wall_per_cpu),
+     .required = TRUE, .min = RA_PACE_LEAST, .max = RA_PACE_MOST,
+     .doc = "seconds of the wall that a second of a core takes, of ops that "
+            "wait for nobody; absent: 1"},
+    {"error", RA_KEY_DOUBLE, G_STRUCT_OFFSET(RaPace, error_frac),
+     .required = TRUE, .min = 0, .max = 1000,
+     .doc = "of that, half the distance of the quartiles"},
+    {"draws", RA_KEY_UINT32, G_STRUCT_OFFSET(RaPace, n_draws), .required = TRUE,
+     .min = 1, .max = UINT32_MAX,
+     .doc = "calibrations and runs that it is the mean of"},
+    {"source", RA_KEY_STRING, G_STRUCT_OFFSET(RaPace, source), .required = TRUE,
+     .doc = "where it is from"},
+};
+
 const RaKeySpec *
 ra_profile_key_specs(const char *noun, gsize *out_n)
 {
@@ -69,6 +85,10 @@ ra_profile_key_specs(const char *noun, gsize *out_n)
   if (g_str_equal(noun, "profile")) {
     *out_n = G_N_ELEMENTS(head_keys);
     return head_keys;
+  }
+  if (g_str_equal(noun, "pace")) {
+    *out_n = G_N_ELEMENTS(pace_keys);
+    return pace_keys;
   }
   *out_n = g_str_equal(noun, "device") ? G_N_ELEMENTS(device_keys) : 0;
   return *out_n > 0 ? device_keys : NULL;
@@ -264,6 +284,17 @@ read_laws(RaProfile *profile, GError **error)
 }
 
 static gboolean
+read_pace(RaProfile *profile, GError **error)
+{
+  int group = ra_key_file_find_group(profile->file, "pace", "");
+
+  profile->pace = (RaPace){.wall_per_cpu = 1};
+  return group < 0 ||
+         ra_key_file_read_group(profile->file, (guint)group, pace_keys,
+                                G_N_ELEMENTS(pace_keys), &profile->pace, error);
+}
+
+static gboolean
 read_profile(RaProfile *profile, GError **error)
 {
   RaKeyFile *file = profile->file;
@@ -281,7 +312,7 @@ read_profile(RaProfile *profile, GError **error)
   profile->device = head.device;
   profile->base = head.base;
   profile->spec = device.spec;
-  return read_laws(profile, error);
+  return read_pace(profile, error) && read_laws(profile, error);
 }
 
 RaProfile *

@@ -22,6 +22,9 @@
  *     axis-2 = n 128 256               ln(measured / law)
  *     at-128 = -31 12 .
  *
+ *     [pace]                         optional, of a host's cores
+ *     wall-per-cpu = 1.04            what a second of a core takes
+ *
  * A law is a name, coefficients with units in their names, a range of validity,
  * provenance and held-out error; what a coefficient means stands at the law's
  * formula in estimator/.  The file is a key file (base/keyfile.h): strict, with
@@ -57,11 +60,23 @@ typedef struct {
   guint group;              /* of the key file, for messages */
 } RaLaw;
 
+/* A host's ops are costed in seconds of a core, of which who waits for nobody
+ * gets fewer than the wall's: the rest is the hypervisor's, and the kernel's. */
+#define RA_PACE_LEAST 0.5
+#define RA_PACE_MOST 100.0
+typedef struct {
+  double wall_per_cpu; /* 1 where the profile says nothing of it */
+  double error_frac;   /* of that, half the distance of the quartiles */
+  uint32_t n_draws;    /* calibrations and runs; 0: no such group */
+  const char *source;  /* borrowed from the file; NULL: no such group */
+} RaPace;
+
 typedef struct {
   RaKeyFile *file;    /* owned reference */
   const char *device; /* "h100-sxm" */
   const char *base;   /* transferred from it by data sheet; NULL: measured */
   RaDevice spec;      /* data sheet */
+  RaPace pace;        /* of computing */
   RaLaw *laws;        /* (n_laws) sorted by name */
   guint n_laws;
 } RaProfile;
