@@ -14,8 +14,8 @@
  * A rank is the profile's GPU: its memory is its share of the machine's, its
  * peak what the quickest product reached, its links copies of memory.  Ops are
  * in seconds of a core's own clock, of which `[pace]` says how many of the wall
- * they are.  What the executor does about an op beside it (taking a task, waking
- * a rank) is no op; `reallot compare` shows it.
+ * they are.  What the executor does about an op beside it (taking a task,
+ * waking a rank) is no op; `reallot compare` shows it.
  */
 #ifndef RA_STUDY_HOST_H
 #define RA_STUDY_HOST_H

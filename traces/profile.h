@@ -61,7 +61,7 @@ typedef struct {
 } RaLaw;
 
 /* A host's ops are costed in seconds of a core, of which who waits for nobody
- * gets fewer than the wall's: the rest is the hypervisor's, and the kernel's. */
+ * gets fewer than the wall's: the rest is the hypervisor's and the kernel's. */
 #define RA_PACE_LEAST 0.5
 #define RA_PACE_MOST 100.0
 typedef struct {
