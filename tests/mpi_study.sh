@@ -110,6 +110,23 @@ for p in 1 2 3; do
   [ "$rc" -eq 0 ] && cmp one.plan far.plan && diff one.curve far.curve
   result $? "the same search on $p processes"
 done
+# The same of drawn lengths, which are searched twice, among all candidates.
+find_drawn() { # PLAN COMMAND...
+  local best=$1
+  shift
+  "$@" search --workload=rloo-llama3-8b.workload --cluster=h100-1n.cluster \
+    --space=full --steps=64 --seed=3 --top=1 --draws=1 --threads=1 -o "$best" \
+    >out 2>err </dev/null
+  rc=$?
+  grep '^reallot' err | sed 's/^/# /'
+}
+find_drawn one.plan "$reallot"
+[ "$rc" -eq 0 ] && grep -q '^search-mean: ' out && grep -q '^search-long: ' out
+result $? "a search of drawn lengths in the full space, alone"
+rm -f far.plan
+find_drawn far.plan mpirun -q -n 2 "$reallot"
+[ "$rc" -eq 0 ] && cmp one.plan far.plan
+result $? "the same search on 2 processes"
 timeout 60 mpirun -q -n 1 "$reallot" search --steps=9 \
   --workload=ppo-tiny.workload --cluster=h100-1n.cluster : \
   -n 1 "$reallot" search --steps=9 --seed=1 \
