@@ -48,8 +48,6 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
   m = &plan->workload->models[c->model];
   if (p->sequence_parallel && c->kind == RA_CALL_GENERATE)
     return refuse(plan, call, "sequence-parallel = true and generates", error);
-  if (p->sequence_parallel && ra_call_plan_ep(p) > 1)
-    return refuse(plan, call, "sequence-parallel = true and ep > 1", error);
   if (p->zero > 1 && p->dp > 1)
     return refuse(plan, call, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)

@@ -53,8 +53,11 @@ place_ranks(const RaRun *run, RaTaskId task, RaOp *op)
     shard = g->works[g->work[task]].shard;
   }
   if (shard != RA_NONE) {
-    within = g->shards[shard].tp_ranks_per_node;
-    groups = g->shards[shard].tp_groups_per_node;
+    const RaShard *s = &g->shards[shard];
+    gboolean ep = op->kind == RA_OP_ALL_TO_ALL;
+
+    within = ep ? s->ep_ranks_per_node : s->tp_ranks_per_node;
+    groups = ep ? s->ep_groups_per_node : s->tp_groups_per_node;
   }
   dim[2] = dim[1];
   dim[3] = within == dim[1] ? groups : 1;

@@ -3,66 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/stage_experts.h"
-
-/* Rows lie by expert and of an expert by the rank that they are of: here where
- * they wait, there where their expert is. */
-struct _RaExperts {
-  RaStage *stage;   /* borrowed */
-  gsize t;          /* tokens here */
-  gsize n_sent;     /* t k */
-  gsize n_rows;     /* that came here */
-  RaSpan mine;      /* experts of this rank */
-  uint32_t *choice; /* (t, k) expert of each */
-  uint32_t *place;  /* (t, k) among the rows that were sent */
-  uint32_t *counts; /* (n_ep, n_experts) rows of each rank for each expert */
-  float *probs;     /* (t, n_experts) of the router */
-  float *gates;     /* (t, k) weights */
-  float *in;        /* (n_rows, hidden) by expert, then by rank */
-  float *gate_up;   /* (n_rows, 2 expert_ffn) */
-  float *active;    /* (n_rows, expert_ffn) */
-  float *back;      /* (n_sent, hidden) what the experts made of each */
-};
-
-/* Rows are worked on by the host itself: on a device there are no experts yet,
- * see ra_stage_supports(). */
-static float *
-take(RaStage *s, gsize n)
-{
-  return ra_host_floats(ra_stage_take(s, n));
-}
+#include "exec/stage_experts_impl.h"
 
 #define ELEMS ra_host_elems
-
-static gsize
-top_k(const RaExperts *e)
-{
-  return e->stage->model->experts_per_token;
-}
-
-/* Rows of rank @rank for expert @expert. */
-static gsize
-count_of(const RaExperts *e, uint32_t rank, uint64_t expert)
-{
-  return e->counts[rank * (gsize)e->stage->model->n_experts + expert];
-}
-
-static uint32_t
-rank_of(const RaExperts *e)
-{
-  return e->stage->ep ? e->stage->ep->rank : 0;
-}
-
-/* Rows for expert @expert of all ranks. */
-static gsize
-rows_for(const RaExperts *e, uint64_t expert)
-{
-  gsize n = 0;
-
-  for (uint32_t r = 0; r < e->stage->n_ep; r++)
-    n += count_of(e, r, expert);
-  return n;
-}
 
 /* --- who goes where --- */
 
@@ -104,7 +47,7 @@ choose(gsize n, gsize k, const float *probs, uint32_t *out)
 static void
 route(RaExperts *e)
 {
-  gsize n = e->stage->model->n_experts, k = top_k(e);
+  gsize n = e->stage->model->n_experts, k = ra_experts_top_k(e);
   double start = ra_stage_begin(e->stage);
 
   for (gsize i = 0; i < e->t; i++) {
@@ -142,15 +85,25 @@ count(RaExperts *e)
     ep->table->all_gather(ep, mine, e->counts, n * sizeof *mine);
   else
     memcpy(e->counts, mine, n * sizeof *mine);
-  for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
-    e->n_rows += rows_for(e, x);
+  if (e->n_sharers > 1)
+    e->stage->tp->table->all_gather(e->stage->tp, e->counts, e->all,
+                                    e->stage->n_ep * n * sizeof *mine);
+  for (uint32_t r = 0; r < e->n_sharers; r++) {
+    gsize came = 0;
+
+    for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
+      came += ra_experts_rows_of_sharer(e, r, x);
+    e->n_rows += came;
+    e->most = MAX(e->most, came);
+    e->n_came = r == ra_experts_sharer_of(e) ? came : e->n_came;
+  }
 }
 
 /* Each token to its rows, @gates (nullable): times their weights. */
 static void
 spread(const RaExperts *e, const float *x, const float *gates, float *rows)
 {
-  gsize hidden = e->stage->model->hidden, k = top_k(e);
+  gsize hidden = e->stage->model->hidden, k = ra_experts_top_k(e);
   double start = ra_stage_begin(e->stage);
 
   for (gsize i = 0; i < e->n_sent; i++) {
@@ -168,7 +121,7 @@ static void
 collect(const RaExperts *e, const float *rows, const float *gates, gboolean add,
         float *out)
 {
-  gsize hidden = e->stage->model->hidden, k = top_k(e);
+  gsize hidden = e->stage->model->hidden, k = ra_experts_top_k(e);
   double start = ra_stage_begin(e->stage);
 
   for (gsize i = 0; i < e->n_sent; i++) {
@@ -180,100 +133,6 @@ collect(const RaExperts *e, const float *rows, const float *gates, gboolean add,
       to[c] = (first ? 0 : to[c]) + (gates ? gates[i] * from[c] : from[c]);
   }
   ra_stage_record(e->stage, RA_OP_PERMUTE, start, e->n_sent, hidden, k, 0);
-}
-
-/* --- on their way --- */
-
-/* Rows of @rank for the experts of @owner. */
-static gsize
-rows_between(const RaExperts *e, uint32_t rank, uint32_t owner)
-{
-  gsize per_rank = e->mine.end - e->mine.begin, n = 0;
-
-  for (gsize x = owner * per_rank; x < (owner + 1) * per_rank; x++)
-    n += count_of(e, rank, x);
-  return n;
-}
-
-/* Between the rows at their experts, by expert and then by rank, and those of
- * one rank, by expert; @to_expert: the latter to the former. */
-static void
-sort_rows(const RaExperts *e, uint32_t rank, float *at_experts, float *of_rank,
-          gboolean to_expert)
-{
-  gsize hidden = e->stage->model->hidden;
-
-  for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
-    gsize n = count_of(e, rank, x) * hidden;
-    float *at = at_experts;
-
-    for (uint32_t r = 0; r < rank; r++)
-      at += count_of(e, r, x) * hidden;
-    if (to_expert)
-      memcpy(at, of_rank, n * sizeof *at);
-    else
-      memcpy(of_rank, at, n * sizeof *at);
-    of_rank += n;
-    at_experts += rows_for(e, x) * hidden;
-  }
-}
-
-/* Where the rows for @owner begin among those of this rank. */
-static float *
-rows_to(const RaExperts *e, float *rows, uint32_t owner)
-{
-  for (uint32_t r = 0; r < owner; r++)
-    rows += rows_between(e, rank_of(e), r) * e->stage->model->hidden;
-  return rows;
-}
-
-/* All-to-all: @here (n_sent, hidden) to or from @there (n_rows, hidden).  All
- * that comes is asked for before anything is packed, and what leaves is sent
- * before anything is waited for. */
-static void
-exchange(const RaExperts *e, float *here, float *there, gboolean to_expert)
-{
-  RaStage *s = e->stage;
-  gsize row = s->model->hidden * sizeof *here;
-  uint32_t me = rank_of(e);
-  double start = ra_stage_begin(s);
-  g_autofree RaCommRequest **coming = g_new0(RaCommRequest *, s->n_ep + 1);
-  g_autofree float **arrived = g_new0(float *, s->n_ep + 1);
-
-  for (uint32_t r = 0; r < s->n_ep; r++) {
-    gsize n = to_expert ? rows_between(e, r, me) : rows_between(e, me, r);
-
-    if (r == me)
-      continue;
-    arrived[r] = to_expert ? g_malloc(n * row + 1) : rows_to(e, here, r);
-    coming[r] = s->ep->table->start_recv(s->ep, r, arrived[r], n * row);
-    s->n_ahead++;
-  }
-  for (uint32_t r = 0; r < s->n_ep; r++) {
-    gsize theirs = rows_between(e, r, me), ours = rows_between(e, me, r);
-    g_autofree float *packed = NULL;
-
-    if (r == me) {
-      sort_rows(e, me, there, rows_to(e, here, me), to_expert);
-    } else if (to_expert) {
-      s->ep->table->send(s->ep, r, rows_to(e, here, r), ours * row);
-    } else {
-      packed = g_malloc(theirs * row + 1);
-      sort_rows(e, r, there, packed, FALSE);
-      s->ep->table->send(s->ep, r, packed, theirs * row);
-    }
-  }
-  for (uint32_t r = 0; r < s->n_ep; r++) {
-    if (r == me)
-      continue;
-    s->ep->table->wait(s->ep, coming[r]);
-    if (!to_expert)
-      continue;
-    sort_rows(e, r, there, arrived[r], TRUE);
-    g_free(arrived[r]);
-  }
-  if (s->n_ep > 1)
-    ra_stage_record(s, RA_OP_ALL_TO_ALL, start, e->n_sent * row, s->n_ep, 0, 0);
 }
 
 /* --- what experts do --- */
@@ -305,7 +164,7 @@ multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
   gsize visited = 0, rows;
 
   for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
-    gsize m = rows_for(e, x), at = expert_at(e, x, kind);
+    gsize m = ra_experts_rows_for(e, x), at = expert_at(e, x, kind);
 
     visited += m > 0;
     if (m > 0 && product == PRODUCT)
@@ -332,6 +191,12 @@ multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
     ra_stage_record(s, RA_OP_GEMM, start, n, k, rows, visited);
 }
 
+gboolean
+ra_experts_share_rows(const RaStage *stage)
+{
+  return stage->n_ep > 1 && stage->sequence_parallel;
+}
+
 static RaExperts *
 experts_new(RaStage *s, gsize t)
 {
@@ -342,12 +207,14 @@ experts_new(RaStage *s, gsize t)
   e->stage = s;
   e->t = t;
   e->n_sent = t * k;
-  e->mine = ra_layout_experts(m, s->n_ep, rank_of(e));
+  e->mine = ra_layout_experts(m, s->n_ep, ra_experts_rank_of(e));
   e->choice = g_new(uint32_t, e->n_sent + 1);
   e->place = g_new(uint32_t, e->n_sent + 1);
-  e->counts = g_new(uint32_t, s->n_ep * (gsize)m->n_experts);
-  e->probs = take(s, t * m->n_experts);
-  e->gates = take(s, e->n_sent);
+  e->n_sharers = ra_experts_share_rows(s) ? s->n_tp : 1;
+  e->all = g_new(uint32_t, e->n_sharers * s->n_ep * (gsize)m->n_experts);
+  e->counts = e->all + ra_experts_sharer_of(e) * s->n_ep * (gsize)m->n_experts;
+  e->probs = ra_experts_take(s, t * m->n_experts);
+  e->gates = ra_experts_take(s, e->n_sent);
   return e;
 }
 
@@ -367,7 +234,7 @@ ra_experts_free(RaExperts *experts)
   ra_stage_give(s, experts->back);
   g_free(experts->choice);
   g_free(experts->place);
-  g_free(experts->counts);
+  g_free(experts->all);
   g_free(experts);
 }
 
@@ -386,19 +253,19 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *in,
                   ELEMS(e->probs));
   route(e);
   count(e);
-  e->in = take(stage, e->n_rows * hidden);
-  e->gate_up = take(stage, e->n_rows * 2 * ffn);
-  e->active = take(stage, e->n_rows * ffn);
-  e->back = take(stage, e->n_sent * hidden);
+  e->in = ra_experts_take(stage, e->n_rows * hidden);
+  e->gate_up = ra_experts_take(stage, e->n_rows * 2 * ffn);
+  e->active = ra_experts_take(stage, e->n_rows * ffn);
+  e->back = ra_experts_take(stage, e->n_sent * hidden);
   spread(e, x, NULL, e->back); /* free until the rows are back */
-  exchange(e, e->back, e->in, TRUE);
+  ra_experts_dispatch(e, e->back, e->in);
   multiply(e, layer, RA_TENSOR_GATE, PRODUCT, 2 * ffn, hidden, e->in, NULL,
            e->gate_up);
   ra_stage_swiglu(stage, e->n_rows, ffn, ELEMS(e->gate_up), ELEMS(e->active));
-  made = take(stage, e->n_rows * hidden);
+  made = ra_experts_take(stage, e->n_rows * hidden);
   multiply(e, layer, RA_TENSOR_DOWN, PRODUCT, hidden, ffn, e->active, NULL,
            made);
-  exchange(e, e->back, made, FALSE);
+  ra_experts_combine(e, made, e->back);
   ra_stage_give(stage, made);
   collect(e, e->back, e->gates, FALSE, out);
   return e;
@@ -409,7 +276,7 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *in,
 static void
 route_backward(const RaExperts *e, const float *d_out, float *d_logits)
 {
-  gsize n = e->stage->model->n_experts, k = top_k(e);
+  gsize n = e->stage->model->n_experts, k = ra_experts_top_k(e);
   gsize hidden = e->stage->model->hidden;
   double start = ra_stage_begin(e->stage);
 
@@ -447,7 +314,7 @@ rows_backward(const RaExperts *e, gint32 layer, const float *d_made,
 {
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, ffn = s->expert_ffn;
-  float *d_active = take(s, e->n_rows * 3 * ffn);
+  float *d_active = ra_experts_take(s, e->n_rows * 3 * ffn);
   float *d_gate_up = d_active + e->n_rows * ffn;
 
   multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_INPUT, hidden, ffn, d_made, NULL,
@@ -471,9 +338,9 @@ ra_experts_backward(const RaExperts *e, gint32 layer, const RaElem *in,
   float *d_x = ra_host_floats(d_in_of);
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, n = s->model->n_experts;
-  float *d_logits = take(s, e->t * n);
-  float *d_here = take(s, e->n_sent * hidden);
-  float *d_there = take(s, e->n_rows * 2 * hidden);
+  float *d_logits = ra_experts_take(s, e->t * n);
+  float *d_here = ra_experts_take(s, e->n_sent * hidden);
+  float *d_there = ra_experts_take(s, e->n_rows * 2 * hidden);
   float *d_in = d_there + e->n_rows * hidden;
 
   route_backward(e, d_out, d_logits);
@@ -484,9 +351,9 @@ ra_experts_backward(const RaExperts *e, gint32 layer, const RaElem *in,
                          ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
                          NULL);
   spread(e, d_out, e->gates, d_here);
-  exchange(e, d_here, d_there, TRUE);
+  ra_experts_dispatch(e, d_here, d_there);
   rows_backward(e, layer, d_there, d_in);
-  exchange(e, d_here, d_in, FALSE);
+  ra_experts_combine(e, d_in, d_here);
   collect(e, d_here, NULL, TRUE, d_x);
   ra_stage_give(s, d_there);
   ra_stage_give(s, d_here);

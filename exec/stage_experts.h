@@ -19,6 +19,11 @@
 
 #include "exec/stage_impl.h"
 
+/* Whether ranks of the tensor-parallel group each have rows of their own among
+ * what goes to experts, which they gather there: rows are shared, experts too.
+ * Then t is of those rows, and what is made of them is no part of a sum. */
+gboolean ra_experts_share_rows(const RaStage *stage);
+
 /**
  * ra_experts_forward:
  * @t: tokens of this rank, >= 0; other ranks have as many as they have

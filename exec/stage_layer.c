@@ -89,6 +89,14 @@ is_moe(const RaStage *s, gint32 layer)
   return ra_model_layer_is_moe(s->model, (guint32)layer);
 }
 
+/* Whether what comes after attention is of this rank's rows alone: of experts
+ * that ranks share only the rows that came to them are gathered. */
+static gboolean
+keeps_rows(const RaStage *s, gint32 layer)
+{
+  return is_moe(s, layer) && ra_experts_share_rows(s);
+}
+
 static void
 enter(RaStage *s, gint32 layer)
 {
@@ -193,11 +201,15 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_norm(s, n, kept->middle,
                 ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
                 kept->mlp_normed, kept->mlp_inv);
-  made = whole ? whole : out;
-  mlp_forward(s, layer, t,
-              ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE), kept,
-              made);
-  ra_stage_sum_rows(s, t, made, out);
+  if (keeps_rows(s, layer)) {
+    mlp_forward(s, layer, n, kept->mlp_normed, kept, out);
+  } else {
+    made = whole ? whole : out;
+    mlp_forward(s, layer, t,
+                ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
+                kept, made);
+    ra_stage_sum_rows(s, t, made, out);
+  }
   ra_stage_add(s, n, kept->middle, out);
   ra_stage_give(s, whole);
 }
@@ -237,15 +249,29 @@ static void
 experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
                  const RaElem *d, const Scratch *scratch)
 {
-  RaElem *whole = ra_stage_take_whole(s, t);
+  RaElem *whole;
 
+  if (keeps_rows(s, layer)) {
+    ra_experts_backward(kept->experts, layer, kept->mlp_normed, d,
+                        ra_stage_rows_of(s, t, scratch->d_hidden));
+    return;
+  }
+  whole = ra_stage_take_whole(s, t);
   ra_experts_backward(kept->experts, layer,
                       ra_stage_gather_rows(s, t, kept->mlp_normed, whole, TRUE),
                       d, scratch->d_hidden);
   ra_stage_give(s, whole);
 }
 
-/* Sums what came out of products backward, in @scratch, takes it through the
+/* Sums what came out of products backward over the tensor-parallel ranks. */
+static void
+sum_hidden(RaStage *s, gsize t, const Scratch *scratch)
+{
+  ra_stage_sum_rows(s, t, scratch->d_hidden,
+                    ra_stage_rows_of(s, t, scratch->d_hidden));
+}
+
+/* Takes what came out of products backward, in @scratch, summed, through the
  * norm before them and adds it to @d. */
 static void
 norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
@@ -255,7 +281,6 @@ norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
   gsize n = ra_stage_n_rows(s, t);
   RaElem *rows = ra_stage_rows_of(s, t, scratch->d_hidden);
 
-  ra_stage_sum_rows(s, t, scratch->d_hidden, rows);
   /* The gradient of the norm's input needs no more than that of its output
    * itself, row by row. */
   ra_stage_norm_backward(s, n, x, ra_stage_norm_weight(s, layer, which), inv,
@@ -267,12 +292,17 @@ static void
 mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
              RaElem *d, const Scratch *scratch)
 {
-  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+  const RaElem *d_out =
+      keeps_rows(s, layer)
+          ? d
+          : ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
 
   if (is_moe(s, layer))
     experts_backward(s, layer, t, kept, d_out, scratch);
   else
     dense_backward(s, layer, t, kept, d_out, scratch);
+  if (!keeps_rows(s, layer))
+    sum_hidden(s, t, scratch);
   norm_backward(s, layer, t, RA_LAYER_NORM_MLP, kept->middle, kept->mlp_inv,
                 scratch, d);
 }
@@ -310,6 +340,7 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
       ra_stage_gather_rows(s, t, kept->normed, scratch->whole, TRUE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
+  sum_hidden(s, t, scratch);
   norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, scratch, d);
 }
 

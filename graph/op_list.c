@@ -258,8 +258,11 @@ add_experts(RaOpBuilder *b)
   uint64_t parts = b->shard->experts_whole ? MAX(b->shard->tp, 1u) : 1;
   uint64_t k = m->experts_per_token, choices = ceil_div(b->tokens * k, parts);
 
+  if (b->phase == RA_PHASE_BACKWARD) /* of the weights before their logits' */
+    ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
   ra_op_add_linear(b, rows, m->n_experts, m->hidden, 1);
-  ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
+  if (b->phase != RA_PHASE_BACKWARD)
+    ra_op_add(b, RA_OP_ROUTER, rows, m->n_experts, k, 0);
   ra_op_add(b, RA_OP_PERMUTE, ceil_div(rows * k, parts), m->hidden, k / parts,
             0);
   add_expert_exchange(b, rows, FALSE);

@@ -49,6 +49,24 @@ static const Case cases[] = {
      "mesh = node0:gpu[0-3]\ndp = 2\ntp = 2\nep = 2\n"},
     {MIXTRAL, "mesh = node0:gpu[0-3]\ndp = 2\npp = 2\nep = 2\n", "",
      "mesh = node0:gpu[0-3]\ndp = 4\n"},
+    /* sequences shared, and rows */
+    {QWEN3, "mesh = node0:gpu[0-7]\ncp = 4\ntp = 2\n", "recompute = full\n",
+     "mesh = node0:gpu[0-7]\ndp = 4\ntp = 2\n"},
+    {MIXTRAL, "mesh = node0:gpu[0-7]\ncp = 2\ndp = 2\ntp = 2\nep = 4\n",
+     "recompute = selective\n", "mesh = node0:gpu[0-7]\ntp = 8\n"},
+    {MIXTRAL,
+     "mesh = node0:gpu[0-3]\ndp = 2\ntp = 2\nep = 2\n"
+     "sequence-parallel = true\n",
+     "", "mesh = node0:gpu[0-3]\ndp = 4\n"},
+    {MIXTRAL,
+     "mesh = node0:gpu[0-7]\ncp = 2\ntp = 2\npp = 2\nep = 2\n"
+     "sequence-parallel = true\n",
+     "micro-batches = 2\nrecompute = full\n",
+     "mesh = node0:gpu[0-7]\ndp = 4\ntp = 2\n"},
+    {QWEN3_MOE,
+     "mesh = node0:gpu[0-7]\ndp = 2\ntp = 4\nep = 2\n"
+     "sequence-parallel = true\n",
+     "zero = 1\n", "mesh = node0:gpu[0-7]\ntp = 8\n"},
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 8\nep = 8\n", "", NULL},
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 4\nep = 2\n",
      "recompute = full\n", NULL},
