@@ -280,9 +280,9 @@ run(int argc, char **argv, GError **error)
   };
   const GOptionEntry own[] = {
       {"from", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.from,
-       "Folder of measurements, laid out like the project's, or a trace with "
-       "ops; repeatable",
-       "DIR|TRACE"},
+       "Folder of measurements, laid out like the project's, a trace with "
+       "ops, or a log of nccl-tests (.log); repeatable",
+       "DIR|TRACE|LOG"},
       {"gpu", 0, 0, G_OPTION_ARG_FILENAME, &s.gpu,
        "Class of GPU; else what FILE is called", "GPU"},
       {"transfer", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &s.transfer,
@@ -322,7 +322,7 @@ run(int argc, char **argv, GError **error)
 
 const RaCommand ra_command_calibrate = {
     .name = "calibrate",
-    .arguments = "--from DIR|TRACE...|--backend=host -o GPU.profile",
+    .arguments = "--from DIR|TRACE|LOG...|--backend=host -o GPU.profile",
     .summary = "Fit a profile on measurements",
     .details =
         "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
@@ -331,6 +331,7 @@ const RaCommand ra_command_calibrate = {
         "A TRACE has op rows, as simulate --fidelity=op writes them; with no\n"
         "DIR the data sheet and the other laws are those of --refit or "
         "--merge.\n"
+        "A LOG is what all_reduce_perf and its sisters print: FILE.log.\n"
         "\n"
         "--backend=host measures every op and collective of `reallot run` on "
         "this\n"
@@ -349,6 +350,8 @@ const RaCommand ra_command_calibrate = {
         "  reallot calibrate --from mine --merge h100-sxm.profile "
         "--gpu h100-sxm -o mine.profile\n"
         "  reallot calibrate --from a.trace.tsv b.trace.tsv --refit "
+        "h100-sxm.profile -o mine.profile\n"
+        "  reallot calibrate --from all_reduce_perf.log --merge "
         "h100-sxm.profile -o mine.profile\n",
     .groups = RA_OPTIONS_OUTPUT,
     .n_files = 0,

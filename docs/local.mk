@@ -9,6 +9,7 @@ EXTRA_DIST += %D%/tutorial.md
 EXTRA_DIST += %D%/learning.dat
 EXTRA_DIST += %D%/learning.png
 EXTRA_DIST += %D%/long-tails.md
+EXTRA_DIST += %D%/node.md
 EXTRA_DIST += %D%/placement.dat
 EXTRA_DIST += %D%/placement.md
 EXTRA_DIST += %D%/placement.png

@@ -10,6 +10,7 @@ libexec_a_SOURCES += %D%/backend_rows.c
 libexec_a_SOURCES += %D%/backend_table.c
 libexec_a_SOURCES += %D%/checkpoint.c %D%/checkpoint.h
 libexec_a_SOURCES += %D%/checkpoint_load.c
+libexec_a_SOURCES += %D%/collective_grid.c %D%/collective_grid.h
 libexec_a_SOURCES += %D%/comm.c %D%/comm.h
 libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h
 libexec_a_SOURCES += %D%/comm_nccl.c %D%/comm_nccl.h

@@ -110,7 +110,8 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
 
 /**
  * ra_calibrate_trace_rows:
- * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h)
+ * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h); .log: of
+ *   nccl-tests (traces/nccl_log.h)
  * @rows: (element-type RaMeasured): appended to
  * @notes: (element-type utf8): what was left out, and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops

@@ -24,7 +24,7 @@ ra_calibrate_check_host(const char *path, const char *name, const char *text,
   g_autoptr(RaProfile) profile = NULL;
   g_autoptr(RaTrace) trace = NULL;
 
-  if (g_str_has_suffix(path, ".json"))
+  if (g_str_has_suffix(path, ".json") || g_str_has_suffix(path, ".log"))
     return TRUE;
   file = ra_key_file_parse(name, text, strlen(text), error);
   profile = file ? ra_profile_load(file, error) : NULL;

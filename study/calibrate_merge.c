@@ -7,6 +7,7 @@
 #include "study/calibrate_impl.h"
 #include "study/host.h"
 #include "traces/kineto.h"
+#include "traces/nccl_log.h"
 #include "traces/measured_trace.h"
 
 static void
@@ -287,11 +288,14 @@ gboolean
 ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
                         GError **error)
 {
-  g_autoptr(RaTrace) trace = load_trace(path, notes, error);
+  g_autoptr(RaTrace) trace = NULL;
   RaMeasuredTally tally;
   const char *system;
   guint first = rows->len;
 
+  if (g_str_has_suffix(path, ".log"))
+    return ra_nccl_log_load(path, rows, notes, error);
+  trace = load_trace(path, notes, error);
   if (!trace || !ra_measured_trace(trace, path, rows, &tally, error))
     return FALSE;
   for (guint i = first; i < rows->len; i++)

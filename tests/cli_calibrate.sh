@@ -44,6 +44,19 @@ works inspect kineto.profile
 echo '{' >broken.json
 fails 'no JSON' calibrate --from broken.json \
   --merge "$profile" -o never.profile
+# A log of nccl-tests is one, too: 28 sizes of an all-reduce of 8 GPUs.
+logs=$srcdir/tests/data/nccl-tests
+quiet calibrate --from "$logs/all_reduce_perf-8.log" --merge "$profile" \
+  -o logged.profile
+grep -q 'all_reduce_perf-8.log: is not of half precision' err
+result $? "what a log is of is told"
+sed -n '/^\[law all-reduce\]/,/^\[/p' logged.profile |
+  grep -q '; and 28 rows of all_reduce_perf-8.log$'
+result $? "a log's rows go into the profile"
+works inspect logged.profile
+head -n 20 "$logs/all_reduce_perf-8.log" | sed '$s/ *[^ ]*$//' >all_reduce_perf.log
+fails 'all_reduce_perf.log:20: 12 fields, expected the 13' \
+  calibrate --from all_reduce_perf.log --merge "$profile" -o never.profile
 works inspect merged.profile
 works inspect refitted.profile
 
