@@ -7,6 +7,7 @@
  * that generates in the least tensor parallelism that fits instead of ZeRO-3.
  * Streaming (chunks between generation and scoring) only where the placement
  * is disaggregated: on shared GPUs parts would only wait for each other.
+ * Batches of generation are static.
  *
  * --plot FILE.svg|.png also draws the table: FILE.dat is what gnuplot reads.
  */
@@ -112,7 +113,8 @@ static RaDraft *
 draft_of(const RaSetup *setup, guint placement, guint tp, GError **error)
 {
   RaStrategyOptions options = {.kind = placements[placement].kind,
-                               .generate_tp = tp};
+                               .generate_tp = tp,
+                               .batching = RA_STRATEGY_BATCHING_STATIC};
 
   return ra_strategy_plan(setup->workload, setup->cluster, setup->estimator,
                           &options, error);
