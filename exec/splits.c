@@ -144,15 +144,17 @@ add(const Adder *a, RaGroupKind kind, RaStream stream, uint32_t n)
 }
 
 static void
-add_tp(const Adder *a, RaCoord coord)
+add_axis(const Adder *a, RaGroupKind kind, RaAxis axis, RaCoord coord)
 {
-  if (coord.at[RA_AXIS_TP] > 0)
+  uint32_t n = ra_call_plan_degree(a->p, axis);
+
+  if (coord.at[axis] > 0)
     return;
-  for (uint32_t i = 0; i < a->p->tp; i++) {
-    coord.at[RA_AXIS_TP] = i;
+  for (uint32_t i = 0; i < n; i++) {
+    coord.at[axis] = i;
     a->members[i] = rank_at(a, &coord);
   }
-  add(a, RA_GROUP_TP, RA_STREAM_TP, a->p->tp);
+  add(a, kind, RA_STREAM_TP, n);
 }
 
 /* @n of the data ranks from @first on, by @step. */
@@ -234,7 +236,8 @@ add_call(const Adder *a)
   for (uint32_t i = 0; i < ra_mesh_n_gpus(&a->p->mesh); i++) {
     RaCoord coord = ra_call_plan_coord(a->p, i);
 
-    add_tp(a, coord);
+    add_axis(a, RA_GROUP_TP, RA_AXIS_TP, coord);
+    add_axis(a, RA_GROUP_CP, RA_AXIS_CP, coord);
     add_replicas(a, &coord);
     add_stages(a, &coord);
   }
@@ -299,8 +302,8 @@ char *
 ra_splits_name(const RaSplits *s, uint32_t group, const RaPlan *plan)
 {
   static const char *const names[RA_N_GROUP_KINDS] = {
-      "tp",      "data", "mesh",  "ends",      "ep",
-      "experts", "pair", "world", "broadcast",
+      "tp", "cp",      "data", "mesh",  "ends",
+      "ep", "experts", "pair", "world", "broadcast",
   };
   const RaSplitGroup *g = group_at(s, group);
   gboolean has_call = plan && g->call != RA_NONE;

@@ -24,6 +24,7 @@
 /* What ranks are a group for. */
 typedef enum {
   RA_GROUP_TP,      /* parts of one layer */
+  RA_GROUP_CP,      /* parts of the same sequences */
   RA_GROUP_DATA,    /* dp x cp: the same part of the model */
   RA_GROUP_MESH,    /* all of a call */
   RA_GROUP_ENDS,    /* first and last stage */

@@ -130,6 +130,9 @@ check_members(const Made *m, uint32_t call, RaGroupKind kind, uint32_t at)
 
     if (kind == RA_GROUP_TP && same_stage && d == data)
       want = c.at[RA_AXIS_TP];
+    if (kind == RA_GROUP_CP && same_part &&
+        c.at[RA_AXIS_DP] == own.at[RA_AXIS_DP])
+      want = c.at[RA_AXIS_CP];
     if (kind == RA_GROUP_DATA && same_part)
       want = d;
     if (kind == RA_GROUP_EP && same_part && d / ep == data / ep)
@@ -187,6 +190,7 @@ check_call(const Made *m, uint32_t call)
     RaCoord coord = ra_call_plan_coord(p, i);
 
     check_members(m, call, RA_GROUP_TP, i);
+    check_members(m, call, RA_GROUP_CP, i);
     check_members(m, call, RA_GROUP_DATA, i);
     check_members(m, call, RA_GROUP_MESH, i);
     if (ra_call_plan_ep(p) > 1) {
