@@ -32,6 +32,7 @@ make_block(RaEvaluator *e)
   if (!e->block)
     g_error("no memory for %" G_GSIZE_FORMAT " lanes", total);
   memset(e->block, 0, total * sizeof(RaLaneReal));
+  e->work.lane_bytes = total * sizeof(RaLaneReal);
   at = e->block;
   e->duration_s = carve(&at, e->n_slots);
   e->on = carve(&at, e->n_switches);
@@ -77,11 +78,10 @@ number_dp(RaEvaluator *e)
       g_array_index(all, uint32_t, e->n_dp++) = g_array_index(all, uint32_t, i);
   for (uint32_t c = 0; c < e->n_calls; c++) {
     const RaSpaceCall *call = &e->space->calls[c];
-    e->dp_at[c] = g_new(uint16_t, call->n);
     for (uint32_t i = 0; i < call->n; i++) {
       const uint32_t *found = bsearch(&call->candidates[i].plan.dp, all->data,
                                       e->n_dp, sizeof(uint32_t), compare_u32);
-      e->dp_at[c][i] =
+      e->traits[c][i].dp_at =
           (uint16_t)(found - (const uint32_t *)(gconstpointer)all->data);
     }
   }
@@ -116,11 +116,16 @@ make_briefs(RaEvaluator *e, uint32_t call)
 
   e->mine[call] = g_new0(uint8_t, c->n);
   e->briefs[call] = g_new(RaBrief, c->n);
-  for (uint32_t i = 0; i < c->n; i++)
-    e->briefs[call][i] = (RaBrief){
-        ra_cost_table_least_s(e->costs, call, i), c->candidates[i].n_gpus,
-        c->candidates[i].first, c->candidates[i].step,
-        c->candidates[i].n_positions - c->candidates[i].n_sets};
+  e->traits[call] = g_new(RaTraits, c->n);
+  for (uint32_t i = 0; i < c->n; i++) {
+    const RaCandidate *k = &c->candidates[i];
+
+    e->briefs[call][i] =
+        (RaBrief){ra_cost_table_least_s(e->costs, call, i), k->n_gpus, k->first,
+                  k->step, k->n_positions - k->n_sets};
+    e->traits[call][i] =
+        (RaTraits){.places = ra_evaluator_places(e, k), .layout = k->layout};
+  }
 }
 
 /* Room for all stages of the deepest plan. */
@@ -160,6 +165,40 @@ weigh_kinds(RaEvaluator *e)
                                   (1 + cluster->slack_frac));
 }
 
+/* Whether layouts of @model's calls have a part in the signature of plans
+ * without copies in host memory (search/program.h). */
+static gboolean
+model_varies(const RaWorkload *w, uint32_t model)
+{
+  uint32_t trainer = ra_workload_trainer(w, model), n = 0;
+
+  for (uint32_t c = 0; c < w->n_calls; c++) {
+    if (w->calls[c].model != model || c == trainer)
+      continue;
+    n++;
+    if (trainer != RA_NONE &&
+        (w->calls[c].staleness > 0 ||
+         ra_workload_place(w, c) > ra_workload_place(w, trainer)))
+      return TRUE;
+  }
+  return n > 1;
+}
+
+static void
+find_varying(RaEvaluator *e)
+{
+  const RaWorkload *w = e->workload;
+  gboolean shares = FALSE; /* a base, whose reader may have none of its own */
+
+  for (uint32_t m = 0; m < w->n_models; m++)
+    shares = shares || w->models[m].base_of;
+  for (uint32_t c = 0; c < e->n_calls; c++) {
+    e->varies[c] = w->calls[c].model != RA_NONE &&
+                   (shares || model_varies(w, w->calls[c].model));
+    e->any_varies = e->any_varies || e->varies[c];
+  }
+}
+
 RaEvaluator *
 ra_evaluator_new(RaCostTable *costs)
 {
@@ -176,17 +215,20 @@ ra_evaluator_new(RaCostTable *costs)
     e->trainer[c] = w->calls[c].model == RA_NONE
                         ? RA_NONE
                         : ra_workload_trainer(w, w->calls[c].model);
-  number_dp(e);
+  find_varying(e);
   weigh_kinds(e);
+  ra_evaluator_init_cells(e);
   e->round = G_MAXINT;
   for (uint32_t c = 0; c < e->n_calls; c++)
     make_briefs(e, c);
+  number_dp(e);
   for (uint32_t c = 0; c < e->n_calls; c++)
     e->least_s[c] = least_parts(e, c);
   e->programs = g_hash_table_new_full(ra_signature_hash, ra_signature_equal,
                                       NULL, ra_program_use_free);
   e->edges = g_array_new(FALSE, FALSE, sizeof(RaEdgeCost));
   e->reallocs = g_new0(RaReallocSlot, RA_REALLOC_SLOTS);
+  e->pairs = g_new0(RaPairSlot, RA_PAIR_SLOTS);
   e->gpus = new_gpus(e);
   make_block(e);
   return e;
@@ -198,18 +240,19 @@ ra_evaluator_free(RaEvaluator *evaluator)
   if (!evaluator)
     return;
   g_hash_table_unref(evaluator->programs);
+  ra_evaluator_clear_cells(evaluator);
   for (guint i = 0; i < evaluator->edges->len; i++)
     g_free(g_array_index(evaluator->edges, RaEdgeCost, i).seconds);
   g_array_unref(evaluator->edges);
-  for (uint32_t c = 0; c < evaluator->n_calls; c++)
-    g_free(evaluator->dp_at[c]);
   for (uint32_t c = 0; c < evaluator->n_calls; c++) {
     g_free(evaluator->least_s[c]);
     g_free(evaluator->briefs[c]);
+    g_free(evaluator->traits[c]);
     g_free(evaluator->mine[c]);
   }
   ra_screen_free(evaluator->screen);
   g_free(evaluator->reallocs);
+  g_free(evaluator->pairs);
   g_free(evaluator->moments);
   g_free(evaluator->gpus);
   free(evaluator->block);
@@ -217,6 +260,37 @@ ra_evaluator_free(RaEvaluator *evaluator)
 }
 
 /* --- lanes --- */
+
+static gboolean
+has_host(const RaEvaluator *e, const RaPoint *point)
+{
+  for (uint32_t m = 0; m < e->workload->n_models; m++)
+    if (point->residency[m] == RA_RESIDENCY_HOST)
+      return TRUE;
+  return FALSE;
+}
+
+/* The program of what is in @lane.  Where no layout has a part in it that is
+ * the last one of these residencies. */
+static RaProgramUse *
+use_of(RaEvaluator *e, guint lane)
+{
+  const RaPoint *point = &e->lanes[lane].point;
+
+  if (!e->any_varies && e->last_use &&
+      memcmp(e->last_residency, point->residency, sizeof point->residency) == 0)
+    return e->last_use;
+  e->work.n_signatures++;
+  e->last_use = ra_evaluator_use(e, point);
+  memcpy(e->last_residency, point->residency, sizeof point->residency);
+  if (has_host(e, point)) { /* where meshes are has a part */
+    RaProgramUse *use = e->last_use;
+
+    e->last_use = NULL;
+    return use;
+  }
+  return e->last_use;
+}
 
 /* Finds the program of what is in @lane.  Where it is new and larger than any
  * before, all lanes are filled again. */
@@ -226,7 +300,7 @@ find_program(RaEvaluator *e, guint lane)
   gsize n_nodes = e->n_nodes, n_slots = e->n_slots, n_switches = e->n_switches;
   const RaProgramUse *before = e->lanes[lane].use;
 
-  e->lanes[lane].use = ra_evaluator_use(e, &e->lanes[lane].point);
+  e->lanes[lane].use = use_of(e, lane);
   if (e->n_nodes != n_nodes || e->n_slots != n_slots ||
       e->n_switches != n_switches) {
     make_block(e);
@@ -259,20 +333,12 @@ ra_evaluator_point(const RaEvaluator *evaluator, guint lane)
   return &evaluator->lanes[lane].point;
 }
 
-/* Whether a move of @call can change which calls share a layout. */
+/* Whether a move of @call can change which program it is. */
 static gboolean
 may_change_program(const RaEvaluator *e, const RaLane1 *l, uint32_t call)
 {
-  uint32_t model = e->workload->calls[call].model, n = 0;
-
-  if (model == RA_NONE)
-    return FALSE;
-  for (uint32_t m = 0; m < e->workload->n_models; m++)
-    if (l->point.residency[m] == RA_RESIDENCY_HOST)
-      return TRUE;
-  for (uint32_t c = 0; c < e->n_calls; c++)
-    n += e->workload->calls[c].model == model && c != e->trainer[c];
-  return n > 1;
+  return e->workload->calls[call].model != RA_NONE &&
+         (e->varies[call] || has_host(e, &l->point));
 }
 
 void

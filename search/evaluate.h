@@ -48,6 +48,23 @@ typedef struct {
   gboolean is_bound;  /* times are no more than those of the plan */
 } RaScore;
 
+/* What evaluations are made of, counted since the evaluator is: where they
+ * become slower, one of these has grown (tests/check_evaluate_work.c). */
+typedef struct {
+  uint64_t n_filled;     /* plans put into a lane from nothing */
+  uint64_t n_moved;      /* calls of a lane changed */
+  uint64_t n_signatures; /* programs looked for by signature, not at hand */
+  uint64_t n_pairs;      /* pairs of meshes compared */
+  uint64_t n_slots;      /* durations looked up */
+  uint64_t n_hashes;   /* reallocations named by a hash of two sets of nodes */
+  uint64_t n_replays;  /* of up to RA_LANES plans */
+  uint64_t n_nodes;    /* that these had */
+  uint64_t n_peaks;    /* exact peaks */
+  uint64_t n_moments;  /* that these put in order */
+  uint64_t n_gpus;     /* and followed on so many GPUs */
+  uint64_t lane_bytes; /* not counted: what the numbers of all lanes take */
+} RaEvaluatorWork;
+
 /**
  * ra_evaluator_new:
  * @costs: borrowed; shared by evaluators of other threads
@@ -199,6 +216,9 @@ void ra_evaluate(RaEvaluator *evaluator, const RaPoint *point,
 const RaProgram *ra_evaluator_program(const RaEvaluator *evaluator, guint lane);
 double ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane,
                                uint32_t node);
+
+/* What was done so far. */
+const RaEvaluatorWork *ra_evaluator_work(const RaEvaluator *evaluator);
 
 /* Nodes replayed for @lane. */
 uint32_t ra_evaluator_n_nodes(const RaEvaluator *evaluator, guint lane);

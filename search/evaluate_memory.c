@@ -2,9 +2,10 @@
  * follows it.
  *
  * When something begins, grows or ends is the same for all GPUs, so it is put
- * in order once.  GPUs differ where some call's mesh or stage begins or ends.
- * Between two ends of meshes, the stretch that could hold most first, one GPU
- * of each set of stages is followed, if it could hold more than was found. */
+ * in order once (search/evaluate_moment.c).  GPUs differ where some call's mesh
+ * or stage begins or ends.  Between two ends of meshes, the stretch that could
+ * hold most first, one GPU of each set of stages is followed, if it could hold
+ * more than was found. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,21 +14,16 @@
 #include "graph/memory_table.h"
 #include "search/evaluate_impl.h"
 
-/* Changes of a call's bytes on a GPU: what stands there by RaFoot up to packed,
- * then its begin and each step of its cache, then all of that. */
-enum {
-  CHANGE_BEGIN = RA_FOOT_PACKED + 1,
-  CHANGE_ALL = CHANGE_BEGIN + RA_MEMORY_STEPS,
-  N_CHANGES = 16
-};
-
 typedef struct {
   RaEvaluator *e;
   guint lane;
   const RaProgram *program;
   const RaStageFootprint *stage[RA_POINT_MAX]; /* of the GPU; NULL: not there */
-  int64_t change[RA_POINT_MAX * N_CHANGES];    /* on the GPU */
+  int64_t change[2 * RA_CHANGE_GOES];          /* on the GPU */
+  uint64_t standing[RA_POINT_MAX];  /* by call: most on a GPU, run or not */
+  uint64_t transient[RA_POINT_MAX]; /* by call: and while it runs */
   uint32_t n_moments;
+  uint32_t listed; /* bits of calls whose moments these are */
   uint32_t n_gpus; /* in e->gpus */
   uint32_t kind;   /* of the node of the fullest GPU so far */
 } Walk;
@@ -39,113 +35,23 @@ is_there(const Walk *w, const RaProgramItem *item)
          w->e->on[item->switch_at].of[w->lane] != 0;
 }
 
-/* --- moments --- */
-
-static void
-add_moment(Walk *w, double time_s, uint16_t node, gboolean is_late,
-           uint32_t change, int sign)
-{
-  w->e->moments[w->n_moments++] = (RaMemoryMoment){
-      time_s, node, (uint8_t)(is_late != 0), (int8_t)sign, (uint16_t)change};
-}
-
-static void
-add_begin(Walk *w, uint16_t node, uint32_t change)
-{
-  add_moment(w, w->e->begin_s[node].of[w->lane], node, TRUE, change, 1);
-}
-
-static void
-add_end(Walk *w, uint16_t node, uint32_t change)
-{
-  double begin_s = w->e->begin_s[node].of[w->lane];
-  double end_s = w->e->end_s[node].of[w->lane];
-
-  add_moment(w, end_s, node, !(end_s > begin_s), change, -1);
-}
-
-/* A call holds its most while it runs; a cache grows in steps. */
-static void
-add_call(Walk *w, uint16_t node, uint32_t call)
-{
-  const RaFootprint *f = &w->e->lanes[w->lane].candidate[call]->footprint;
-  double begin_s = w->e->begin_s[node].of[w->lane];
-  double end_s = w->e->end_s[node].of[w->lane];
-  uint32_t base = call * N_CHANGES;
-
-  add_begin(w, node, base + CHANGE_BEGIN);
-  for (uint32_t k = 1; f->most.bytes[RA_FOOT_KV] > 0 && k < RA_MEMORY_STEPS;
-       k++) {
-    double time_s = begin_s;
-    time_s += (end_s - begin_s) * k / RA_MEMORY_STEPS;
-    add_moment(w, time_s, node, TRUE, base + CHANGE_BEGIN + k, 1);
-  }
-  add_end(w, node, base + CHANGE_ALL);
-}
-
-static inline gboolean
-is_before(const RaMemoryMoment *a, const RaMemoryMoment *b)
-{
-  if (a->time_s < b->time_s || b->time_s < a->time_s)
-    return a->time_s < b->time_s;
-  if (a->is_late != b->is_late)
-    return !a->is_late;
-  return a->node < b->node;
-}
-
-/* Stable; nearly sorted. */
-static void
-sort_moments(RaMemoryMoment *moments, uint32_t n)
-{
-  for (uint32_t i = 1; i < n; i++) {
-    RaMemoryMoment moment = moments[i];
-    uint32_t k = i;
-    for (; k > 0 && is_before(&moment, &moments[k - 1]); k--)
-      moments[k] = moments[k - 1];
-    moments[k] = moment;
-  }
-}
-
-/* Of one node begins come before ends: what it takes no time between. */
-static void
-list_moments(Walk *w)
-{
-  const RaProgram *p = w->program;
-
-  for (uint32_t n = 0; n < p->n_nodes; n++) {
-    const RaProgramNode *node = &p->nodes[n];
-    for (uint32_t i = p->begins[n]; i < p->begins[n + 1]; i++) {
-      const RaProgramItem *item = &p->items[p->by_first[i]];
-      if (is_there(w, item))
-        add_begin(w, (uint16_t)n, item->call * N_CHANGES + item->foot);
-    }
-    if (node->is_call && node->mesh_a != RA_PROGRAM_NONE)
-      add_call(w, (uint16_t)n, node->mesh_a);
-    for (uint32_t i = p->ends[n]; i < p->ends[n + 1]; i++) {
-      const RaProgramItem *item = &p->items[p->by_last[i]];
-      if (is_there(w, item))
-        add_end(w, (uint16_t)n, item->call * N_CHANGES + item->foot);
-    }
-  }
-  sort_moments(w->e->moments, w->n_moments);
-}
-
 /* --- a GPU --- */
 
 static uint64_t
 walk(const Walk *w)
 {
   const RaMemoryMoment *moments = w->e->moments;
+  const RaProgramUse *use = w->e->lanes[w->lane].use;
   int64_t now = 0, most;
 
-  for (uint32_t i = 0; i < w->program->n_items; i++) {
-    const RaProgramItem *item = &w->program->items[i];
-    if (item->first == RA_PROGRAM_NONE && is_there(w, item))
-      now += w->change[item->call * N_CHANGES + item->foot];
+  for (uint32_t i = 0; i < use->n_at_first; i++) {
+    const RaProgramItem *item = &w->program->items[use->at_first[i]];
+    if (is_there(w, item))
+      now += w->change[item->call * RA_N_CHANGES + item->foot];
   }
   most = now;
   for (uint32_t i = 0; i < w->n_moments; i++) {
-    now += moments[i].sign * w->change[moments[i].change];
+    now += w->change[moments[i].change];
     most = MAX(most, now);
   }
   return (uint64_t)most;
@@ -156,22 +62,31 @@ fill_changes(Walk *w)
 {
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     const RaStageFootprint *stage = w->stage[c];
-    int64_t *change = &w->change[c * N_CHANGES];
+    const RaStageFootprint *most =
+        &w->e->lanes[w->lane].candidate[c]->footprint.most;
+    int64_t *change = &w->change[c * RA_N_CHANGES];
     uint64_t kv, work, now = 0;
 
-    memset(change, 0, N_CHANGES * sizeof *change);
-    if (!stage)
+    if (!stage) {
+      memset(change, 0, RA_N_CHANGES * sizeof *change);
+      memset(change + RA_CHANGE_GOES, 0, RA_N_CHANGES * sizeof *change);
       continue;
+    }
     for (guint k = 0; k <= RA_FOOT_PACKED; k++)
       change[k] = (int64_t)stage->bytes[k];
     kv = stage->bytes[RA_FOOT_KV];
     work = stage->bytes[RA_FOOT_WORK];
-    for (uint32_t k = 0; k < RA_MEMORY_STEPS; k++) {
+    change[RA_CHANGE_BEGIN] = (int64_t)work;
+    for (uint32_t k = 0; most->bytes[RA_FOOT_KV] > 0 && k < RA_MEMORY_STEPS;
+         k++) {
       uint64_t next = kv * (k + 1) / RA_MEMORY_STEPS;
-      change[CHANGE_BEGIN + k] = (int64_t)(next - now + (k == 0 ? work : 0));
+      change[RA_CHANGE_BEGIN + k] = (int64_t)(next - now + (k == 0 ? work : 0));
       now = next;
     }
-    change[CHANGE_ALL] = (int64_t)(kv + work);
+    change[RA_CHANGE_ALL] = (int64_t)(kv + work);
+    for (uint32_t k = 0; k <= RA_FOOT_PACKED; k++)
+      change[RA_CHANGE_GOES + k] = -change[k];
+    change[RA_CHANGE_GOES + RA_CHANGE_ALL] = -change[RA_CHANGE_ALL];
   }
 }
 
@@ -200,9 +115,12 @@ stage_at(const RaLane1 *l, uint32_t call, uint32_t gpu)
   const RaFootprint *f = &l->candidate[call]->footprint;
   uint32_t rank = ra_lane_rank(l, call, gpu);
 
-  return rank == RA_NONE ? NULL
-                         : &f->stages[(uint64_t)rank * f->n_stages /
-                                      (l->end[call] - l->begin[call])];
+  if (rank == RA_NONE)
+    return NULL;
+  if (f->n_stages == 1)
+    return f->stages;
+  return &f->stages[(uint64_t)rank * f->n_stages /
+                    (l->end[call] - l->begin[call])];
 }
 
 static uint64_t
@@ -217,18 +135,23 @@ try_gpu(Walk *w, uint32_t gpu, uint64_t most)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
   uint64_t lack = lack_of(w, gpu), sum = lack, transient = 0, bytes;
+  uint32_t there = 0;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     w->stage[c] = stage_at(l, c, gpu);
     if (!w->stage[c])
       continue;
+    there |= 1u << c;
     sum += call_bytes(w, c, w->stage[c], &transient);
   }
   if (sum + transient <= most)
     return most;
   fill_changes(w);
-  if (w->n_moments == 0)
-    list_moments(w);
+  if (there & ~w->listed) {
+    w->listed |= there;
+    w->n_moments = ra_evaluator_list_moments(w->e, w->lane, w->listed);
+  }
+  w->e->work.n_gpus++;
   bytes = walk(w) + lack;
   if (bytes > most)
     w->kind = ra_cluster_kind(w->e->space->cluster, gpu);
@@ -271,47 +194,91 @@ typedef struct {
   uint64_t bound_bytes; /* 0: no call there, or done */
 } Stretch;
 
+/* Of the calls of @there. */
 static uint64_t
-stretch_bound(const Walk *w, uint32_t gpu)
+stretch_bound(const Walk *w, uint32_t there, uint32_t gpu)
 {
-  const RaLane1 *l = &w->e->lanes[w->lane];
   uint64_t sum = 0, transient = 0;
-  gboolean any = FALSE;
 
-  for (uint32_t c = 0; c < w->e->n_calls; c++)
-    if (ra_lane_rank(l, c, gpu) != RA_NONE) {
-      sum += call_bytes(w, c, &l->candidate[c]->footprint.most, &transient);
-      any = TRUE;
-    }
-  if (!any)
+  if (there == 0)
     return 0;
+  for (uint32_t c = 0; there >> c; c++)
+    if (there >> c & 1) {
+      sum += w->standing[c];
+      transient = MAX(transient, w->transient[c]);
+    }
   return sum + transient + lack_of(w, gpu);
 }
 
+/* A GPU at which a mesh begins or ends, or another kind of nodes begins. */
+static inline uint64_t
+end_at(uint32_t gpu, uint32_t call)
+{
+  return (uint64_t)gpu << 8 | call;
+}
+
+static void
+sort_ends(uint64_t *ends, uint32_t n)
+{
+  for (uint32_t i = 1; i < n; i++) {
+    uint64_t end = ends[i];
+    uint32_t k = i;
+
+    for (; k > 0 && ends[k - 1] > end; k--)
+      ends[k] = ends[k - 1];
+    ends[k] = end;
+  }
+}
+
 static uint32_t
-list_stretches(const Walk *w, Stretch *out)
+list_ends(const Walk *w, uint64_t *out)
 {
   const RaLane1 *l = &w->e->lanes[w->lane];
-  uint32_t ends[ENDS_MAX], n = 0, n_out = 0;
+  uint32_t n = 0;
 
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     const RaMesh *set = l->set[c];
 
     for (uint32_t i = 0; set && i < set->n_runs; i++) {
-      ends[n++] = set->runs[i].first * set->gpus_per_node;
-      ends[n++] = (set->runs[i].first + set->runs[i].n) * set->gpus_per_node;
+      uint32_t end = set->runs[i].first + set->runs[i].n;
+
+      out[n++] = end_at(set->runs[i].first * set->gpus_per_node, c);
+      out[n++] = end_at(end * set->gpus_per_node, c);
     }
     if (!set && l->end[c] > l->begin[c]) {
-      ends[n++] = l->begin[c];
-      ends[n++] = l->end[c];
+      out[n++] = end_at(l->begin[c], c);
+      out[n++] = end_at(l->end[c], c);
     }
   }
   for (uint32_t i = 0; i < w->e->n_kind_ends; i++)
-    ends[n++] = w->e->kind_ends[i];
-  sort_gpus(ends, n);
-  for (uint32_t i = 0; i + 1 < n; i++)
-    if (ends[i] < ends[i + 1])
-      out[n_out++] = (Stretch){ends[i], ends[i + 1], stretch_bound(w, ends[i])};
+    out[n++] = end_at(w->e->kind_ends[i], RA_POINT_MAX);
+  sort_ends(out, n);
+  return n;
+}
+
+/* Which calls are there changes only at the ends. */
+static uint32_t
+list_stretches(Walk *w, Stretch *out)
+{
+  const RaLane1 *l = &w->e->lanes[w->lane];
+  uint64_t ends[ENDS_MAX];
+  uint32_t n = list_ends(w, ends), n_out = 0, there = 0;
+
+  for (uint32_t c = 0; c < w->e->n_calls; c++) {
+    w->transient[c] = 0;
+    w->standing[c] =
+        call_bytes(w, c, &l->candidate[c]->footprint.most, &w->transient[c]);
+  }
+  for (uint32_t i = 0; i + 1 < n; i++) {
+    uint32_t begin = (uint32_t)(ends[i] >> 8);
+    uint32_t end = (uint32_t)(ends[i + 1] >> 8);
+
+    there ^= 1u << (ends[i] & 0xff);
+    if (begin < end)
+      out[n_out++] = (Stretch){
+          begin, end,
+          stretch_bound(w, there & ((1u << RA_POINT_MAX) - 1), begin)};
+  }
   return n_out;
 }
 
@@ -327,16 +294,24 @@ list_gpus(Walk *w, const Stretch *stretch)
   for (uint32_t c = 0; c < w->e->n_calls; c++) {
     uint32_t stages = l->candidate[c]->footprint.n_stages;
     uint64_t n = l->end[c] - l->begin[c];
-    uint32_t rank = ra_lane_rank(l, c, stretch->begin);
+    uint32_t rank, first;
+
+    if (stages == 1)
+      continue;
+    rank = ra_lane_rank(l, c, stretch->begin);
     if (rank == RA_NONE)
       continue;
-    for (uint32_t s = 1; s < stages; s++) {
-      /* The stretch lies within a run: its ranks follow each other. */
-      uint32_t gpu = stretch->begin + (uint32_t)(n * s / stages) - rank;
-      if (n * s / stages < rank)
+    /* The stretch lies within a run: its ranks follow each other. */
+    first = (uint32_t)((uint64_t)rank * stages / n);
+    for (uint32_t s = MAX(first, 1); s < stages; s++) {
+      uint32_t begin = (uint32_t)(n * s / stages);
+      uint32_t gpu = stretch->begin + begin - rank;
+
+      if (begin <= rank)
         continue;
-      if (gpu > stretch->begin && gpu < stretch->end)
-        gpus[w->n_gpus++] = gpu;
+      if (gpu >= stretch->end)
+        break;
+      gpus[w->n_gpus++] = gpu;
     }
   }
   sort_gpus(gpus, w->n_gpus);
@@ -402,6 +377,7 @@ ra_evaluator_most_bytes(RaEvaluator *e, guint lane, uint32_t *out_kind)
   uint32_t n = list_stretches(&w, stretches);
   uint64_t most = 0;
 
+  e->work.n_peaks++;
   for (;;) {
     next = NULL;
     for (uint32_t i = 0; i < n; i++)

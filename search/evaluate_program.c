@@ -35,6 +35,8 @@ ra_program_use_free(gpointer item)
   g_free(use->edge);
   g_free(use->slots);
   g_free(use->switches);
+  g_free(use->forms);
+  g_free(use->at_first);
   g_free(use);
 }
 
@@ -116,6 +118,7 @@ ra_evaluator_use(RaEvaluator *e, const RaPoint *point)
       use->realloc_switch[use->program->switches[s].call] = (uint16_t)s;
   list_calls(e, use);
   make_room(e, use->program);
+  ra_evaluator_form_moments(e, use);
   g_hash_table_insert(e->programs, use->key, use);
   return use;
 }

@@ -105,6 +105,8 @@ void
 ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use)
 {
   replay(e, use->program);
+  e->work.n_replays++;
+  e->work.n_nodes += use->program->n_nodes;
 }
 
 /* At the first GPU of some mesh as much is held as anywhere: the calls that a

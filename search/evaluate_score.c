@@ -162,9 +162,10 @@ ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
       score->is_bound = (l->unknown | l->unasked) != 0;
       if (limit_s && score->run_s > limit_s[lane])
         score->over_bytes = MAX(score->peak_bytes - limit, 0.0);
+      else if (score->peak_bytes > limit && limit_s)
+        weigh_peak(evaluator, lane, limit_s[lane], score);
       else if (score->peak_bytes > limit)
-        weigh_peak(evaluator, lane, limit_s ? limit_s[lane] : (double)INFINITY,
-                   score);
+        ra_evaluator_exact_peak(evaluator, lane, score);
     }
   }
 }
@@ -194,4 +195,10 @@ uint32_t
 ra_evaluator_n_nodes(const RaEvaluator *evaluator, guint lane)
 {
   return evaluator->lanes[lane].use->program->n_nodes;
+}
+
+const RaEvaluatorWork *
+ra_evaluator_work(const RaEvaluator *evaluator)
+{
+  return &evaluator->work;
 }

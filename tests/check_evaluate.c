@@ -316,12 +316,13 @@ check_equal_lanes(SearchCase *c, guint step)
 }
 
 static void
-move_often(const char *workload, const char *const *sets, guint n)
+move_often(const char *workload, const char *const *sets, RaSpaceKind kind,
+           guint n)
 {
   SearchCase c;
   RaPoint point;
 
-  search_case_init(&c, workload, "h100-16n.cluster", sets, RA_SPACE_REAL, NULL);
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
   point = random_point(&c, FALSE);
   ra_evaluator_set(c.evaluator, 1, &point);
   for (guint i = 0; i < n; i++) {
@@ -347,7 +348,7 @@ START_TEST(moves)
 {
   const char *sets[] = {"cluster.nodes=2", NULL};
 
-  move_often("ppo-llama2-7b.workload", sets, 100000);
+  move_often("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 100000);
 }
 END_TEST
 
@@ -355,7 +356,30 @@ START_TEST(moves_grpo)
 {
   const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL};
 
-  move_often("grpo-qwen2.5-7b.workload", sets, 5000);
+  move_often("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 5000);
+}
+END_TEST
+
+/* Meshes that are sets of nodes. */
+START_TEST(moves_sets)
+{
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=16",
+                        "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(64)", NULL};
+
+  move_often("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 2000);
+}
+END_TEST
+
+/* One reader that lags behind its training: how many versions stand there
+ * depends on whether it has the layout of training. */
+START_TEST(moves_lagging)
+{
+  const char *sets[] = {"cluster.nodes=8", "workload.prompts=32",
+                        "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(64)", NULL};
+
+  move_often("grpo-qwen2.5-32b-async.workload", sets, RA_SPACE_REAL, 3000);
 }
 END_TEST
 
@@ -378,6 +402,8 @@ evaluate_suite(void)
   tcase_add_test(same, bounds_of_all);
   tcase_add_test(moved, moves);
   tcase_add_test(moved, moves_grpo);
+  tcase_add_test(moved, moves_sets);
+  tcase_add_test(moved, moves_lagging);
   suite_add_tcase(s, same);
   suite_add_tcase(s, moved);
   return s;

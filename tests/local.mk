@@ -50,6 +50,7 @@ tests_check_dot_SOURCES = %D%/check_dot.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_error
 check_programs += %D%/check_estimator
 check_programs += %D%/check_evaluate
+check_programs += %D%/check_evaluate_work
 check_programs += %D%/check_exact
 check_programs += %D%/check_exact_bound
 check_programs += %D%/check_explain
