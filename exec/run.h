@@ -92,21 +92,23 @@ typedef struct {
   RaCpuSampling sampling;          /* of generate calls */
   RaCpuAdamw policy;               /* of models with an lm head */
   RaCpuAdamw value;                /* of models with a value head */
-  float max_grad_norm;    /* gradients are scaled down to it; 0: never */
-  float clip;             /* of PPO's ratio */
-  float value_clip;       /* of a value's change; 0: none */
-  float kl_weight;        /* of the KL to the reference */
-  float beta;             /* of DPO */
-  float gamma, lambda;    /* of GAE */
-  RaRewardFunc rule;      /* of host calls */
-  uint32_t n_threads;     /* of each rank, >= 1; results do not depend on it */
-  const char *checkpoint; /* (nullable): folder of checkpoints, borrowed while
+  float max_grad_norm; /* gradients are scaled down to it; 0: never */
+  float clip;          /* of PPO's ratio */
+  float value_clip;    /* of a value's change; 0: none */
+  float kl_weight;     /* of the KL to the reference */
+  float beta;          /* of DPO */
+  float gamma, lambda; /* of GAE */
+  RaRewardFunc rule;   /* of host calls */
+  uint32_t n_threads;  /* of each rank, >= 1; results do not depend on it */
+  const RaBackend *backend; /* (nullable) borrowed: of all ranks, which are then
+                               threads of one process; NULL: the host's */
+  const char *checkpoint;   /* (nullable): folder of checkpoints, borrowed while
                              the run goes; exec/checkpoint.h */
-  uint32_t every;         /* iterations from one to the next, >= 1 */
-  uint32_t keep;          /* how many stay, the newest, >= 1 */
-  gboolean check;         /* checksums after every reallocation */
-  gboolean ops;           /* rows of ops in the trace */
-  gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
+  uint32_t every;           /* iterations from one to the next, >= 1 */
+  uint32_t keep;            /* how many stay, the newest, >= 1 */
+  gboolean check;           /* checksums after every reallocation */
+  gboolean ops;             /* rows of ops in the trace */
+  gboolean cpu_clock;   /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */
   RaWorld *world;       /* (nullable) borrowed: processes that share the ranks;
@@ -135,7 +137,7 @@ void ra_run_options_init(RaRunOptions *options);
  * ra_run_new:
  * @graph: unfolded, stage fidelity; borrowed
  * @options: copied
- * @error: %RA_ERROR_INPUT: what the host back end does not run;
+ * @error: %RA_ERROR_INPUT: what the back end does not run;
  *   %RA_ERROR_NO_DEVICE: no CBLAS
  *
  * Makes ranks, communicators, parameters, experience.

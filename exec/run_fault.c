@@ -97,6 +97,8 @@ ra_rank_check(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(rank->run, task);
   const RaRankCall *c = &rank->calls[node->call];
 
+  if (rank->run->backend->failure())
+    ra_rank_fault(rank, task, rank->run->backend->failure());
   if (node->kind != RA_NODE_CALL)
     return;
   for (uint32_t v = 0; c->stages && v < c->n_versions; v++) {

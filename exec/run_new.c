@@ -37,7 +37,8 @@ refuse(const RaPlan *plan, uint32_t call, const char *what, GError **error)
 }
 
 static gboolean
-check_call(const RaPlan *plan, uint32_t call, GError **error)
+check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
+           GError **error)
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
@@ -64,8 +65,13 @@ check_call(const RaPlan *plan, uint32_t call, GError **error)
                   error);
   if (m->adapters)
     return refuse(plan, call, "a model with 'lora-rank'", error);
-  if (m->dtype != RA_DTYPE_FP32)
-    return refuse(plan, call, "a model whose dtype is not fp32", error);
+  if (m->dtype !=
+      (backend->elem_bytes == sizeof(float) ? RA_DTYPE_FP32 : RA_DTYPE_BF16))
+    return refuse(plan, call,
+                  backend->elem_bytes == sizeof(float)
+                      ? "a model whose dtype is not fp32"
+                      : "a model whose dtype is not bf16",
+                  error);
   if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)
     return refuse(plan, call, "a grad-dtype that is not fp32", error);
   if (c->kind == RA_CALL_TRAIN &&
@@ -321,10 +327,12 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
 
   g_return_val_if_fail(graph->fidelity == RA_FIDELITY_STAGE, NULL);
   g_return_val_if_fail(!graph->is_folded, NULL);
+  backend = options->backend ? options->backend : ra_backend_host_memory();
   for (uint32_t call = 0; call < w->n_calls; call++)
-    if (!check_call(plan, call, error))
+    if (!check_call(plan, call, backend, error))
       return NULL;
-  backend = ra_backend_host(error);
+  if (!options->backend)
+    backend = ra_backend_host(error);
   if (!backend || !has_rings(plan, backend, error))
     return NULL;
   run = g_new0(RaRun, 1);

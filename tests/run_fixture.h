@@ -25,6 +25,7 @@ typedef struct {
   gboolean two_rules;      /* grpo: a second host call, each on a mesh */
   const char *first_rule;  /* plan of the host call */
   const char *second_rule; /* and of the second */
+  const char *dtype;       /* (nullable): of all models; NULL: fp32 */
 } RunSpec;
 
 typedef struct {

@@ -47,6 +47,10 @@ check_programs += tests/check_backend_cuda
 tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c
 tests_check_backend_cuda_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_run
+tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
+tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)
 endif
