@@ -196,7 +196,7 @@ worth_of(const RaWriter *writer, const RaShapeAsk *ask, const GArray *shapes)
 }
 
 /* Seconds of @shape alone; @static_s (of tp, pp): of those that were asked
- * for, with static batches. */
+ * for, with static batches, which sequences with turns cannot have. */
 static double
 cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
        GHashTable *static_s, GError **error)
@@ -205,6 +205,9 @@ cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
   gpointer key = GUINT_TO_POINTER(shape->plan.tp << 16 | shape->plan.pp);
   double *time_s = g_hash_table_lookup(static_s, key);
 
+  if (shape->plan.batching != RA_BATCHING_STATIC &&
+      ra_turns_are_set(writer->workload))
+    return ra_writer_time_s(writer, call, shape, error);
   if (!time_s) {
     time_s = g_new(double, 1);
     all.plan.batching = RA_BATCHING_STATIC;
@@ -303,13 +306,14 @@ static gboolean
 check_batching(const RaWorkload *workload, const RaStrategyOptions *options,
                GError **error)
 {
-  if (ra_turns_are_set(workload))
+  gboolean turns = ra_turns_are_set(workload);
+
+  if (turns && options->batching == RA_STRATEGY_BATCHING_STATIC)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "the workload calls tools between turns ('turns'), which plans "
-                "are not written for: expected one without, or 'reallot "
-                "simulate' with a plan");
+                "a static batch of a workload that calls tools between turns "
+                "('turns'), expected --batching=continuous");
   else if (generates_in_zero(options) &&
-           options->batching == RA_STRATEGY_BATCHING_CONTINUOUS)
+           (turns || options->batching == RA_STRATEGY_BATCHING_CONTINUOUS))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "continuous batching of generation under ZeRO-3, which no "
                 "engine has: expected a tensor parallel degree for it beside "
@@ -330,6 +334,7 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
                      .cluster = cluster,
                      .estimator = estimator,
                      .options = options};
+  gboolean turns = ra_turns_are_set(workload);
   GError *cause = NULL;
   RaDraft *draft;
 
@@ -338,9 +343,10 @@ ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
   g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
   if (!check_batching(workload, options, error))
     return NULL;
-  draft = write_with(writer, first[options->batching], &cause);
+  draft = write_with(
+      writer, turns ? RA_SHAPE_CONTINUOUS : first[options->batching], &cause);
   /* The reason of a static batch is the plainer one. */
-  if (!draft && options->batching == RA_STRATEGY_BATCHING_AUTO &&
+  if (!draft && !turns && options->batching == RA_STRATEGY_BATCHING_AUTO &&
       !generates_in_zero(options) &&
       g_error_matches(cause, RA_ERROR, RA_ERROR_NEGATIVE) && may_fit(&writer))
     draft = write_with(writer, RA_SHAPE_EITHER, NULL);

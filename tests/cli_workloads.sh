@@ -48,8 +48,15 @@ awk "BEGIN { exit !($at_once > 0 && $at_once < $kept && $kept < $dropped) }"
 result $? "tools take time, and so do keys that were dropped"
 fails "calls tools between turns ('turns'), which is not searched" search \
   --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
-fails "'turns'), which plans are not written for" plan --strategy=real \
-  --workload=grpo-tools-qwen2.5-7b.workload --cluster=h100-4n.cluster
+run plan --strategy=hybridflow --workload=grpo-tools-qwen2.5-7b.workload \
+  --cluster=h100-4n.cluster -o tools.plan
+[ "$rc" -eq 0 ] && grep -q '^batching = continuous' tools.plan &&
+  grep -q '^kv-memory = [0-9]* MiB' tools.plan && "$reallot" simulate tools.plan \
+  >out 2>err && grep -q '^  iteration ' out
+result $? "a plan of turns has continuous batches, and runs"
+fails "('turns'), expected --batching=continuous" plan --strategy=real \
+  --batching=static --workload=grpo-tools-qwen2.5-7b.workload \
+  --cluster=h100-4n.cluster
 fails "'batching = continuous' with 'kv-memory', as its sequences have turns" \
   simulate "$tools" --workload=grpo-tools-qwen2.5-7b.workload \
   --set 'call actor_generate.batching=static'
