@@ -129,7 +129,7 @@ ra_collective_model_init(RaCollectiveModel *model, guint gpus_per_node,
                     : intra_bytes_per_s < 900e9 ? RA_LINK_HOPPER
                                                 : RA_LINK_BLACKWELL,
       .ring_bytes_per_s = intra_bytes_per_s * (nvlink ? 0.8 : 0.75),
-      .path_bytes_per_s = INFINITY,
+      .path_bytes_per_s = (double)INFINITY,
       .gpus_per_node = MAX(gpus_per_node, 1)};
   model->nvls = nvlink && nvls_frac[model->generation] > 0;
 }

@@ -230,9 +230,9 @@ ra_machine_read_xml(RaMachine *machine, const char *text, gsize n_bytes,
   if (!ok && local->domain == RA_ERROR) {
     g_propagate_error(error, local);
   } else if (!ok) {
-    g_autoptr(GError) xml = local;
     int line;
 
+    g_error_free(local); /* says no more than where */
     g_markup_parse_context_get_position(context, &line, NULL);
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s:%d: damaged XML, expected an NCCL topology", machine->path,
