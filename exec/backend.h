@@ -15,6 +15,7 @@
 
 #include <glib.h>
 
+#include "graph/model.h"
 #include "kernels/cpu_adamw.h"
 #include "kernels/cpu_attention.h"
 #include "kernels/cpu_gemm.h"
@@ -56,6 +57,9 @@ typedef struct {
   void (*write_elems)(gsize n, const float *from, RaElem *to);
   void (*wait)(void);              /* for all that this thread has begun */
   const char *(*failure)(void);    /* (nullable): what has gone wrong first */
+  /* (nullable): whether the ops take the shapes of a model that so many ranks
+   * share; else RA_ERROR_INPUT, without "file:line: " */
+  gboolean (*supports)(const RaModel *model, uint32_t n_tp, GError **error);
 
   /* --- ops --- */
   void (*gemm)(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,

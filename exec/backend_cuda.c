@@ -351,6 +351,31 @@ is_finite_f32(size_t n, const float *x)
   return look(n, x, TRUE);
 }
 
+/* What the kernels take. */
+static gboolean
+supports(const RaModel *model, uint32_t n_tp, GError **error)
+{
+  uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
+  const char *what = NULL;
+
+  if (model->n_experts > 0)
+    what = "experts";
+  else if (model->head_dim != 64 && model->head_dim != 128)
+    what = "heads of a dimension that is not 64 or 128";
+  else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
+           model->vocab % (8 * n_tp) != 0)
+    what = "widths of a rank that are not multiples of 8";
+  else if (model->n_heads / n_tp / kv_heads > 16)
+    what = "more than 16 query heads of a key head";
+  if (!what)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' has %s, expected what the kernels of the cuda back "
+              "end take",
+              model->name, what);
+  return FALSE;
+}
+
 static const RaBackend table = {
     .name = "cuda",
     .elem_bytes = sizeof(uint16_t),
@@ -395,34 +420,11 @@ static const RaBackend table = {
     .sum_squares = sum_squares,
     .is_finite = is_finite,
     .is_finite_f32 = is_finite_f32,
+    .supports = supports,
 };
 
 const RaBackend *
 ra_backend_cuda(void)
 {
   return &table;
-}
-
-gboolean
-ra_backend_cuda_supports(const RaModel *model, uint32_t n_tp, GError **error)
-{
-  uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
-  const char *what = NULL;
-
-  if (model->n_experts > 0)
-    what = "experts";
-  else if (model->head_dim != 64 && model->head_dim != 128)
-    what = "heads of a dimension that is not 64 or 128";
-  else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
-           model->vocab % (8 * n_tp) != 0)
-    what = "widths of a rank that are not multiples of 8";
-  else if (model->n_heads / n_tp / kv_heads > 16)
-    what = "more than 16 query heads of a key head";
-  if (!what)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "model '%s' has %s, expected what the kernels of the cuda back "
-              "end take",
-              model->name, what);
-  return FALSE;
 }

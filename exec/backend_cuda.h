@@ -10,19 +10,8 @@
 #define RA_EXEC_BACKEND_CUDA_H
 
 #include "exec/backend.h"
-#include "graph/model.h"
 
 /* (transfer none): for the current device. */
 const RaBackend *ra_backend_cuda(void);
-
-/**
- * ra_backend_cuda_supports:
- * @n_tp: ranks that share the model
- * @error: %RA_ERROR_INPUT, without "file:line: "
- *
- * Returns: whether the kernels take the shapes of @model in so many parts
- */
-gboolean ra_backend_cuda_supports(const RaModel *model, uint32_t n_tp,
-                                  GError **error);
 
 #endif

@@ -28,11 +28,12 @@ ra_run_options_init(RaRunOptions *options)
 }
 
 static gboolean
-refuse(const RaPlan *plan, uint32_t call, const char *what, GError **error)
+refuse(const RaPlan *plan, uint32_t call, const RaBackend *backend,
+       const char *what, GError **error)
 {
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "call '%s' has %s, which the host back end does not run",
-              plan->workload->calls[call].name, what);
+              "call '%s' has %s, which the %s back end does not run",
+              plan->workload->calls[call].name, what, backend->name);
   return FALSE;
 }
 
@@ -48,51 +49,49 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
     return TRUE;
   m = &plan->workload->models[c->model];
   if (p->sequence_parallel && c->kind == RA_CALL_GENERATE)
-    return refuse(plan, call, "sequence-parallel = true and generates", error);
+    return refuse(plan, call, backend, "sequence-parallel = true and generates",
+                  error);
+  if (p->cp > 1 && !backend->attention_merge)
+    return refuse(plan, call, backend, "cp > 1", error);
   if (p->zero > 1 && p->dp > 1)
-    return refuse(plan, call, "zero > 1", error);
+    return refuse(plan, call, backend, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)
-    return refuse(plan, call, "a zero-group that is not all of dp", error);
+    return refuse(plan, call, backend, "a zero-group that is not all of dp",
+                  error);
   if (p->batching != RA_BATCHING_STATIC)
-    return refuse(plan, call, "batching = continuous", error);
+    return refuse(plan, call, backend, "batching = continuous", error);
   if (ra_call_plan_ep(p) > 1 &&
       (p->dispatch != RA_DISPATCH_COPIES || p->experts_whole))
-    return refuse(plan, call, "experts-whole, or dispatch = once", error);
-  if (ra_call_plan_ep(p) > 1 && c->kind == RA_CALL_GENERATE && c->n_parts > 1)
-    return refuse(plan, call, "ep > 1 and readers that begin on chunks", error);
-  if (ra_tail_is_set(&p->tail) || p->service != 0)
-    return refuse(plan, call, "sequences that are moved or over-sampled",
+    return refuse(plan, call, backend, "experts-whole, or dispatch = once",
                   error);
+  if (ra_call_plan_ep(p) > 1 && c->kind == RA_CALL_GENERATE && c->n_parts > 1)
+    return refuse(plan, call, backend,
+                  "ep > 1 and readers that begin on chunks", error);
+  if (ra_tail_is_set(&p->tail) || p->service != 0)
+    return refuse(plan, call, backend,
+                  "sequences that are moved or over-sampled", error);
   if (m->adapters)
-    return refuse(plan, call, "a model with 'lora-rank'", error);
+    return refuse(plan, call, backend, "a model with 'lora-rank'", error);
   if (m->dtype !=
       (backend->elem_bytes == sizeof(float) ? RA_DTYPE_FP32 : RA_DTYPE_BF16))
-    return refuse(plan, call,
+    return refuse(plan, call, backend,
                   backend->elem_bytes == sizeof(float)
                       ? "a model whose dtype is not fp32"
                       : "a model whose dtype is not bf16",
                   error);
   if (c->kind == RA_CALL_TRAIN && p->grad_dtype != RA_DTYPE_FP32)
-    return refuse(plan, call, "a grad-dtype that is not fp32", error);
+    return refuse(plan, call, backend, "a grad-dtype that is not fp32", error);
   if (c->kind == RA_CALL_TRAIN &&
       ra_workload_trainer(plan->workload, c->model) != call)
-    return refuse(plan, call, "a model that a later call trains too", error);
+    return refuse(plan, call, backend, "a model that a later call trains too",
+                  error);
   if (c->kind == RA_CALL_TRAIN && c->n_parts > 1)
-    return refuse(plan, call, "inputs in chunks", error);
+    return refuse(plan, call, backend, "inputs in chunks", error);
   if (c->kind == RA_CALL_TRAIN && !ra_train_check(plan, call, error))
     return FALSE;
+  if (backend->supports && !backend->supports(m->model, p->tp, error))
+    return FALSE;
   return ra_stage_supports(m->model, error);
-}
-
-/* Whether @backend has attention over keys of other ranks, where @plan does. */
-static gboolean
-has_rings(const RaPlan *plan, const RaBackend *backend, GError **error)
-{
-  for (uint32_t call = 0; call < plan->workload->n_calls; call++)
-    if (plan->calls[call].set && plan->calls[call].cp > 1 &&
-        !backend->attention_merge)
-      return refuse(plan, call, "cp > 1", error);
-  return TRUE;
 }
 
 /* Predecessors, and who runs what. */
@@ -333,7 +332,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
       return NULL;
   if (!options->backend)
     backend = ra_backend_host(error);
-  if (!backend || !has_rings(plan, backend, error))
+  if (!backend)
     return NULL;
   run = g_new0(RaRun, 1);
   run->graph = graph;

@@ -265,7 +265,7 @@ run_rank(void *data)
       side_new(r, ra_backend_host(NULL), table, r->groups[0], r->c->theta),
       side_new(r, ra_backend_cuda(), table, r->groups[1], 10000)};
 
-  ck_assert(ra_backend_cuda_supports(model, r->c->tp, NULL));
+  ck_assert(ra_backend_cuda()->supports(model, r->c->tp, NULL));
   train(r, sides, tokens);
   if (!r->c->is_value && !r->c->sequence_parallel) /* generation shares none */
     generate(r, sides);
