@@ -184,6 +184,30 @@ read_target(const RaWorkload *workload, const RaWorkloadModel *model,
                           word);
 }
 
+char *
+ra_lora_targets_text(const RaModel *model)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  g_return_val_if_fail(model->lora_rank > 0, NULL);
+  if (model->lora_targets == all_targets(model))
+    return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS(targets); i++)
+    if (model->lora_targets & 1u << targets[i].kind)
+      g_string_append_printf(text, "%s%s", text->len ? ", " : "",
+                             targets[i].word);
+  return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+gboolean
+ra_lora_is_target(const char *word)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(targets); i++)
+    if (g_str_equal(word, targets[i].word))
+      return TRUE;
+  return FALSE;
+}
+
 gboolean
 ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
              const RaLoraKeys *keys, GError **error)

@@ -76,6 +76,13 @@ extern const char *const ra_lora_sync_words[]; /* "adapters", "merged", NULL */
 gboolean ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
                       const RaLoraKeys *keys, GError **error);
 
+/* (transfer full) (nullable): what has adapters, "q, k, v" as `lora-targets`
+ * has it; %NULL: all that could. */
+char *ra_lora_targets_text(const RaModel *model);
+
+/* Whether @word is one of `lora-targets`, of some model. */
+gboolean ra_lora_is_target(const char *word);
+
 /* `base-of` of all models, once they are read: what it names must have adapters
  * and the same config, head and dtype, and this model must not be trained. */
 gboolean ra_lora_check_bases(const RaWorkload *workload, GError **error);

@@ -7,8 +7,8 @@
 #include "study/calibrate_impl.h"
 #include "study/host.h"
 #include "traces/kineto.h"
-#include "traces/nccl_log.h"
 #include "traces/measured_trace.h"
+#include "traces/nccl_log.h"
 
 static void
 clear_change(gpointer data)

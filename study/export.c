@@ -88,7 +88,12 @@ ra_export_script(const RaExport *export)
   for (guint i = 0; i < export->pairs->len; i++) {
     const RaExportPair *pair = export->pairs->pdata[i];
 
-    g_string_append_printf(out, " \\\n    %s=%s", pair->key, pair->value);
+    g_autofree char *quoted = NULL;
+
+    if (strpbrk(pair->value, "[]{}*?$ ")) /* a shell would read them */
+      quoted = g_shell_quote(pair->value);
+    g_string_append_printf(out, " \\\n    %s=%s", pair->key,
+                           quoted ? quoted : pair->value);
   }
   g_string_append(out, " \"$@\"\n");
   return g_string_free(out, FALSE);

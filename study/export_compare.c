@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/lora.h"
 #include "graph/plan_write.h"
 #include "study/export_impl.h"
 
@@ -111,6 +112,29 @@ compare_text(RaExport *export, const RaWorkload *mine, const RaWorkload *theirs,
 }
 
 static void
+compare_lora(RaExport *export, const char *where, const RaWorkloadModel *mine,
+             const RaWorkloadModel *theirs)
+{
+  g_autofree char *a = NULL, *b = NULL;
+
+  compare_count(export, where, "lora-rank", mine->model->lora_rank,
+                theirs->model->lora_rank);
+  if ((mine->base_of != NULL) != (theirs->base_of != NULL))
+    ra_export_lose(export, where, "base-of", mine->base_of ? mine->base_of : "",
+                   theirs->base_of ? theirs->base_of : "");
+  if (mine->model->lora_rank == 0 || theirs->model->lora_rank == 0)
+    return;
+  a = ra_lora_targets_text(mine->model);
+  b = ra_lora_targets_text(theirs->model);
+  if (g_strcmp0(a, b) != 0)
+    ra_export_lose(export, where, "lora-targets", a ? a : "all", b ? b : "all");
+  if (mine->lora_sync != theirs->lora_sync)
+    ra_export_lose(export, where, "lora-sync",
+                   ra_lora_sync_words[mine->lora_sync],
+                   ra_lora_sync_words[theirs->lora_sync]);
+}
+
+static void
 compare_workloads(RaExport *export, const RaPlan *plan,
                   const RaWorkload *theirs, const RaExportRoles *roles)
 {
@@ -146,6 +170,8 @@ compare_workloads(RaExport *export, const RaPlan *plan,
     compare_count(export, where, "parts", x->n_parts, y->n_parts);
     compare_count(export, where, "dtype", (guint)mine->models[x->model].dtype,
                   (guint)theirs->models[y->model].dtype);
+    compare_lora(export, where, &mine->models[x->model],
+                 &theirs->models[y->model]);
   }
 }
 

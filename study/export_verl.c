@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/length.h"
+#include "graph/lora.h"
 #include "study/export_impl.h"
 
 #define ACTOR "actor_rollout_ref.actor."
@@ -94,6 +95,29 @@ micro_of(const RaPlan *plan, uint32_t c)
 
   return MAX(1, call->n_sequences / MAX(1, ra_call_plan_n_pieces(call, how) *
                                                how->dp * how->n_micro_batches));
+}
+
+/* Adapters of what @c trains; peft's modules are our targets with `_proj`. */
+static void
+put_lora(RaExport *export, const RaWorkload *workload, uint32_t c,
+         const char *prefix)
+{
+  const RaModel *model = workload->models[workload->calls[c].model].model;
+  g_autofree char *text = NULL;
+  g_auto(GStrv) words = NULL;
+  g_autoptr(GString) modules = g_string_new(NULL);
+
+  if (model->lora_rank == 0)
+    return;
+  ra_export_put(export, prefix, "lora_rank", "%u", model->lora_rank);
+  text = ra_lora_targets_text(model);
+  words = g_strsplit(text ? text : "", ", ", -1);
+  for (guint i = 0; words[i]; i++)
+    g_string_append_printf(modules, "%s%s_proj", i ? "," : "", words[i]);
+  if (text)
+    ra_export_put(export, prefix, "target_modules", "[%s]", modules->str);
+  else
+    ra_export_put(export, prefix, "target_modules", "all-linear");
 }
 
 /* How @call's engine is cut, under @prefix; FSDP's keys are below @fsdp. */
@@ -201,6 +225,7 @@ put_actor(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
 
   ra_export_put(export, "actor_rollout_ref.model.", "path", "%s",
                 published_name(config));
+  put_lora(export, setup->workload, c, "actor_rollout_ref.model.");
   ra_export_put(export, "actor_rollout_ref.model.",
                 "enable_gradient_checkpointing", "%s",
                 WORD(how->recompute == RA_RECOMPUTE_FULL));
@@ -237,6 +262,7 @@ put_others(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
     ra_export_put(
         export, "critic.", "model.path", "%s",
         published_name(workload->models[workload->calls[critic].model].config));
+    put_lora(export, workload, critic, "critic.model.");
     ra_export_put(export, "critic.", "model.enable_gradient_checkpointing",
                   "%s",
                   WORD(plan->calls[critic].recompute == RA_RECOMPUTE_FULL));

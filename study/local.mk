@@ -74,6 +74,7 @@ libstudy_a_SOURCES += %D%/plot_text.c
 libstudy_a_SOURCES += %D%/point_cache.c %D%/point_cache.h
 libstudy_a_SOURCES += %D%/real_table.c %D%/real_table.h
 libstudy_a_SOURCES += %D%/recipe.c %D%/recipe.h %D%/recipe_impl.h
+libstudy_a_SOURCES += %D%/recipe_lora.c
 libstudy_a_SOURCES += %D%/recipe_make.c
 libstudy_a_SOURCES += %D%/recipe_nemo_rl.c
 libstudy_a_SOURCES += %D%/recipe_openrlhf.c

@@ -60,8 +60,10 @@ ra_recipe_free(RaRecipe *recipe)
   if (!recipe)
     return;
   g_free(recipe->algorithm);
-  for (guint i = 0; i < RA_N_RECIPE_MODELS; i++)
+  for (guint i = 0; i < RA_N_RECIPE_MODELS; i++) {
     g_free(recipe->model[i]);
+    g_free(recipe->lora[i].targets);
+  }
   g_ptr_array_unref(recipe->notes);
   g_free(recipe);
 }

@@ -77,11 +77,20 @@ typedef struct {
                          it takes */
 } RaRecipeCall;
 
+/* Adapters of a trained model (graph/lora.h). */
+typedef struct {
+  uint32_t rank; /* 0: none */
+  char *targets; /* owned, nullable: "q, v"; NULL: all */
+} RaRecipeLora;
+
 typedef struct {
   RaFramework framework;
   char *algorithm;                 /* owned: a label */
   char *model[RA_N_RECIPE_MODELS]; /* owned, nullable: as the framework names
                                       them */
+  RaRecipeLora lora[RA_N_RECIPE_MODELS];
+  gboolean lora_merged; /* what generates runs on merged weights */
+  gboolean lora_ref;    /* the reference is the actor without its adapters */
   uint32_t n_prompts, n_samples, n_mini_batches, n_epochs, staleness;
   uint32_t max_prompt, max_response; /* tokens */
   uint32_t n_nodes, n_node_gpus;

@@ -28,6 +28,12 @@ gboolean ra_recipe_count(RaSettings *settings, const char *key,
 void ra_recipe_text(RaSettings *settings, const char *key, const char *fallback,
                     char **out);
 
+/* Adapters of @model: the rank under @rank, 0 where it is not set; of @targets
+ * `all-linear` or a list of modules as peft names them. */
+gboolean ra_recipe_lora(RaRecipe *recipe, RaSettings *settings,
+                        RaRecipeModel model, const char *rank,
+                        const char *targets, GError **error);
+
 /* Sequences of a replica of @call of kind @kind in one mini-batch. */
 uint32_t ra_recipe_share(const RaRecipe *recipe, RaRecipeKind kind);
 

@@ -67,6 +67,24 @@ has_model(const RaRecipe *recipe, RaRecipeModel model)
   return FALSE;
 }
 
+static void
+put_lora(const RaRecipe *recipe, guint model, GString *out)
+{
+  const RaRecipeLora *lora = &recipe->lora[model];
+
+  if (model == RA_RECIPE_REF && recipe->lora_ref &&
+      recipe->lora[RA_RECIPE_ACTOR].rank > 0)
+    g_string_append_printf(out, "base-of = %s\n",
+                           ra_recipe_models[RA_RECIPE_ACTOR]);
+  if (lora->rank == 0)
+    return;
+  g_string_append_printf(out, "lora-rank = %u\n", lora->rank);
+  if (lora->targets)
+    g_string_append_printf(out, "lora-targets = %s\n", lora->targets);
+  if (recipe->lora_merged)
+    g_string_append(out, "lora-sync = merged\n");
+}
+
 static gboolean
 put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
            GError **error)
@@ -86,6 +104,7 @@ put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
     g_string_append_printf(
         out, "config = %s\n%s%s", config, trained ? "trainable = true\n" : "",
         m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD ? "head = value\n" : "");
+    put_lora(recipe, m, out);
   }
   return TRUE;
 }

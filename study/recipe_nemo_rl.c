@@ -67,6 +67,35 @@ static const char *const idle_off[] = {
     "grpo.*",
 };
 
+/* nemo_rl/models/policy/__init__.py, LoRAConfig of the DTensor worker. */
+static gboolean
+read_lora(RaRecipe *recipe, RaSettings *s, GError **error)
+{
+#define LORA "policy.dtensor_cfg.lora_cfg."
+  gboolean enabled, all;
+
+  if (!ra_settings_bool(s, LORA "enabled", FALSE, &enabled, error) ||
+      !ra_settings_bool(s, LORA "match_all_linear", TRUE, &all, error))
+    return FALSE;
+  if (!enabled) {
+    ra_settings_ignore(s, LORA "*");
+    return TRUE;
+  }
+  recipe->lora_merged = TRUE;
+  if (!ra_recipe_lora(recipe, s, RA_RECIPE_ACTOR, LORA "dim",
+                      LORA "target_modules", error))
+    return FALSE;
+  if (all)
+    g_clear_pointer(&recipe->lora[RA_RECIPE_ACTOR].targets, g_free);
+  ra_settings_about(s, LORA "enabled", "engines are sent merged weights");
+  ra_settings_ignore(s, LORA "alpha");
+  ra_settings_ignore(s, LORA "dropout*");
+  ra_settings_ignore(s, LORA "lora_A_init");
+  ra_settings_ignore(s, LORA "use_triton");
+  return TRUE;
+#undef LORA
+}
+
 static gboolean
 read_common(RaRecipe *recipe, RaSettings *s, GError **error)
 {
@@ -108,7 +137,7 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
   ra_recipe_text(s, "policy.model_name", NULL, &recipe->model[RA_RECIPE_ACTOR]);
   ra_recipe_text(s, "policy.model_name", NULL, &recipe->model[RA_RECIPE_REF]);
   recipe->algorithm = g_strdup("grpo");
-  return TRUE;
+  return read_lora(recipe, s, error);
 }
 
 /* Generation, and the GPUs that it leaves to the policy. */

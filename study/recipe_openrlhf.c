@@ -48,6 +48,9 @@ static const char *const idle[] = {
     "l2",
     "max_norm",
     "lr_*",
+    "lora_alpha",
+    "lora_dropout",
+    "target_modules", /* without a rank */
     "adam_betas",
     "top_p",
     "temperature",
@@ -233,6 +236,15 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
     recipe->model[RA_RECIPE_CRITIC] = g_strdup(
         recipe->model[RA_RECIPE_REWARD] ? recipe->model[RA_RECIPE_REWARD]
                                         : recipe->model[RA_RECIPE_ACTOR]);
+  /* One rank for actor and critic; the reference is a model of its own. */
+  if (!ra_recipe_lora(recipe, s, RA_RECIPE_ACTOR, "lora_rank", "target_modules",
+                      error) ||
+      !ra_recipe_lora(recipe, s, RA_RECIPE_CRITIC, "lora_rank",
+                      "target_modules", error))
+    return FALSE;
+  recipe->lora_merged = TRUE;
+  if (recipe->lora[RA_RECIPE_ACTOR].rank > 0)
+    ra_settings_about(s, "lora_rank", "engines are sent merged weights");
   return TRUE;
 }
 

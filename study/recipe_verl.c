@@ -46,6 +46,9 @@ static const char *const idle[] = {
     "*.do_sample",
     "*.val_kwargs.*",
     "*.trust_remote_code",
+    "*.lora_alpha",
+    "*.layered_summon",
+    "*.target_modules", /* without a rank */
     "*.checkpoint.*",
     "*.load_format",
     "*.mode",
@@ -302,7 +305,12 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
                  &recipe->model[RA_RECIPE_ACTOR]);
   ra_recipe_text(s, "actor_rollout_ref.model.path", NULL,
                  &recipe->model[RA_RECIPE_REF]);
-  return TRUE;
+  /* verl/trainer/ppo/ray_trainer.py: with adapters the reference is the actor
+   * without them (ref_in_actor); engines are sent the adapters alone. */
+  recipe->lora_ref = TRUE;
+  return ra_recipe_lora(recipe, s, RA_RECIPE_ACTOR,
+                        "actor_rollout_ref.model.lora_rank",
+                        "actor_rollout_ref.model.target_modules", error);
 }
 
 /* Whether there is a reference model: its divergence counts somewhere.  Before
@@ -333,7 +341,9 @@ read_critic(RaRecipe *recipe, RaSettings *s, gboolean dynamic, GError **error)
     return TRUE;
   ra_recipe_text(s, "critic.model.path", recipe->model[RA_RECIPE_ACTOR],
                  &recipe->model[RA_RECIPE_CRITIC]);
-  if (!read_engine(recipe, s, RA_RECIPE_CRITIC_TRAIN, RA_RECIPE_CRITIC_TRAIN,
+  if (!ra_recipe_lora(recipe, s, RA_RECIPE_CRITIC, "critic.model.lora_rank",
+                      "critic.model.target_modules", error) ||
+      !read_engine(recipe, s, RA_RECIPE_CRITIC_TRAIN, RA_RECIPE_CRITIC_TRAIN,
                    dynamic, error) ||
       !read_engine(recipe, s, RA_RECIPE_CRITIC_INFERENCE,
                    RA_RECIPE_CRITIC_TRAIN, dynamic, error) ||

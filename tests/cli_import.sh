@@ -86,6 +86,43 @@ is 4 ref_inference pp realhf-ppo-manual
 is graph actor_generate launch realhf-ppo-manual
 is 2 actor_generate micro-batches realhf-ppo-symm
 
+# LoRA: rank and matrices; verl's reference is the actor without them.
+lora() { # FILE FROM TO: FILE with TO behind FROM, as lora.sh
+  sed "s|$2|& $3|" "$data/$1" >lora.sh
+  run import lora.sh -o . --format=tsv
+  [ "$rc" -eq 0 ] && ! grep -q 'not understood' out
+}
+model() { # NAME: its lines of lora.workload
+  awk -v group="[model $1]" '/^\[/ { on = $0 == group } on' lora.workload
+}
+lora verl-grpo-qwen2-7b.sh 'actor_rollout_ref.model.path=[^ ]*' \
+  'actor_rollout_ref.model.lora_rank=64 actor_rollout_ref.model.target_modules=[q_proj,v_proj] actor_rollout_ref.model.lora_alpha=32' &&
+  model actor | grep -qx 'lora-rank = 64' &&
+  model actor | grep -qx 'lora-targets = q, v' &&
+  ! model actor | grep -q lora-sync && model ref | grep -qx 'base-of = actor'
+result $? "verl's adapters, and the reference without them"
+run simulate lora.plan -n 1
+[ "$rc" -le 1 ] && [ ! -s err ]
+result $? "a plan with adapters is simulated"
+run export lora.plan --to=verl -o lora-out.sh --format=tsv
+[ "$rc" -eq 0 ] && ! grep -qi -e lora -e base-of out &&
+  grep -qF "target_modules='[q_proj,v_proj]'" lora-out.sh
+result $? "go out again"
+run export lora.plan -o lora-out.yaml
+"$reallot" import lora-out.yaml -o again --name=lora >/dev/null &&
+  model actor | grep ^lora >mine && [ -s mine ] &&
+  grep ^lora again/lora.workload | cmp -s - mine
+result $? "and in again, from YAML too"
+lora openrlhf-ppo-70b.sh '--bf16' '--lora_rank 16' &&
+  model critic | grep -qx 'lora-rank = 16' &&
+  model actor | grep -qx 'lora-sync = merged' &&
+  ! model actor | grep -q lora-targets && ! model ref | grep -q base-of
+result $? "OpenRLHF's adapters of all matrices, of actor and critic"
+sed 's|actor_rollout_ref.model.path=[^ ]*|& actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=[wqkv]|' \
+  "$data/verl-grpo-qwen2-7b.sh" >wqkv.sh
+fails "target_modules' is '[wqkv]', expected all-linear, or of q_proj" \
+  import wqkv.sh -o never
+
 # What is not understood is told, with its line; what is wrong is refused.
 sed 's/ppo_micro_batch_size_per_gpu=16/strange_thing=7/' \
   "$data/verl-grpo-qwen2-7b.sh" >strange.sh
