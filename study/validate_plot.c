@@ -13,6 +13,7 @@
 #define FONT_PT 8
 #define PANEL_PX 300
 #define ABOVE_PX 50 /* title */
+#define KEYS_MAX 6  /* lines of a panel's key that leave its points free */
 #define COLUMNS 4
 #define CELLS 150 /* of an axis: points of one cell are drawn once */
 
@@ -98,11 +99,42 @@ make_data(const RaValidation *v)
   return g_string_free(out, FALSE);
 }
 
+/* What the key says of a part; of many parts there is one line for all, as it
+ * would cover the points. */
+static char *
+part_title(const RaValidateScore *score, guint n_scores)
+{
+  if (n_scores > KEYS_MAX)
+    return g_strdup("notitle");
+  return g_strdup_printf("title \"%s %.1f / %.1f %%\"",
+                         score->part ? score->part : "",
+                         score->median_frac * 100, score->p90_frac * 100);
+}
+
+static char *
+all_title(const RaValidation *v, const RaValidateResult *result)
+{
+  double least = (double)INFINITY, most = 0;
+
+  if (result->n_scores <= KEYS_MAX)
+    return g_strdup("notitle");
+  for (guint j = 0; j < result->n_scores; j++) {
+    const RaValidateScore *score =
+        &g_array_index(v->scores, RaValidateScore, result->first_score + j);
+
+    least = MIN(least, score->median_frac);
+    most = MAX(most, score->median_frac);
+  }
+  return g_strdup_printf("title \"%u parts, medians %.1f to %.1f %%\"",
+                         result->n_scores, least * 100, most * 100);
+}
+
 /* One panel; its points are blocks @block and so on of $d. */
 static void
 append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
 {
   const RaValidateLevel *level = result->level;
+  g_autofree char *all = all_title(v, result);
   double low, high, bar = 0;
 
   find_range(result, &low, &high);
@@ -116,15 +148,15 @@ append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
   for (guint j = 0; j < result->n_scores; j++) {
     const RaValidateScore *score =
         &g_array_index(v->scores, RaValidateScore, result->first_score + j);
+    g_autofree char *title = part_title(score, result->n_scores);
 
     bar = MAX(bar, score->p90_bar);
     g_string_append_printf(
         s,
         "$d index %u using 1:2 with points pt %u ps 0.3 lc rgb '#%06" PRIx32
-        "' title \"%s %.1f / %.1f %%\", ",
+        "' %s, ",
         result->first_score + j, marks[j % G_N_ELEMENTS(marks)],
-        ra_palette_color(j), score->part ? score->part : "",
-        score->median_frac * 100, score->p90_frac * 100);
+        ra_palette_color(j), title);
   }
   if (bar > 0)
     g_string_append_printf(s,
@@ -132,7 +164,7 @@ append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
                            "notitle, x * %.6g with lines lw 1 dt 2 lc rgb "
                            "'#606060' notitle, ",
                            1 + bar, MAX(1 - bar, 0.01));
-  g_string_append(s, "x with lines lw 1 lc rgb 'black' notitle\n");
+  g_string_append_printf(s, "x with lines lw 1 lc rgb 'black' %s\n", all);
 }
 
 static char *
