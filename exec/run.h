@@ -193,6 +193,15 @@ void ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory);
  * gradients, what sequence parallelism gathers a second time. */
 void ra_run_trace(const RaRun *run, RaTrace *trace);
 
+/**
+ * ra_run_pace:
+ *
+ * Returns: seconds of the wall that a second of a core took, over the recorded
+ *   ops that wait for nobody, of the ranks in this process; 0: not known (ops
+ *   were not recorded, or have several threads or another clock)
+ */
+double ra_run_pace(const RaRun *run);
+
 /* (nullable): what GPU @gpu holds for @call, its newest version. */
 const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
 

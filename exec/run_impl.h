@@ -102,6 +102,7 @@ typedef struct {
   uint32_t n_ahead[RA_N_AHEAD];       /* asked for ahead, by kind */
   GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
   GArray *task_ops;                   /* likewise */
+  RaCpuTime paced;                    /* of its ops that wait for nobody */
   uint32_t node;                      /* that it has waited for */
   atomic_uint task;                   /* at hand */
   atomic_bool is_at_work;             /* its thread runs */

@@ -87,6 +87,9 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
     }
     if (ops)
       g_array_set_size(ops, 0);
+    rank->paced.wall_s += c->stages[v]->paced.wall_s;
+    rank->paced.cpu_s += c->stages[v]->paced.cpu_s;
+    c->stages[v]->paced = (RaCpuTime){0};
     ra_stage_leave(c->stages[v], 0, 0);
   }
 }
@@ -204,4 +207,19 @@ ra_run_trace_ops(const RaRun *run, RaTrace *trace)
     for (guint i = 0; run->ranks[r].ops && i < run->ranks[r].ops->len; i++)
       add_op(&run->ranks[r], &g_array_index(run->ranks[r].ops, RunOp, i),
              trace);
+}
+
+double
+ra_run_pace(const RaRun *run)
+{
+  RaCpuTime all = {0};
+
+  g_return_val_if_fail(run != NULL, 0);
+  if (run->options.cpu_clock || run->options.n_threads > 1)
+    return 0;
+  for (uint32_t r = 0; r < run->n_ranks; r++) {
+    all.wall_s += run->ranks[r].paced.wall_s;
+    all.cpu_s += run->ranks[r].paced.cpu_s;
+  }
+  return all.cpu_s > 0 ? all.wall_s / all.cpu_s : 0;
 }

@@ -45,6 +45,11 @@ typedef struct {
 /* Experts of a layer under way: exec/stage_experts.h. */
 typedef struct _RaExperts RaExperts;
 
+/* Seconds of the wall, and of the thread's core in them. */
+typedef struct {
+  double wall_s, cpu_s;
+} RaCpuTime;
+
 /* An op that ran. */
 typedef struct {
   RaOp op;        /* count 1 */
@@ -86,7 +91,10 @@ typedef struct {
   GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;    /* of the next; see ra_stage_enter() */
   gboolean cpu_clock; /* they are timed in CPU seconds of the process */
-  RaSlabs *slabs;     /* memory of passes and caches; a reference */
+  double op_begin_s, op_begin_cpu_s; /* of the op that began last; of its
+                                        thread */
+  RaCpuTime paced;                   /* of the ops that wait for nobody */
+  RaSlabs *slabs; /* memory of passes and caches; a reference */
 } RaStage;
 
 /* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its

@@ -62,7 +62,7 @@ ra_stage_float_room(const RaStage *s, gsize n)
 /* --- ops; @t tokens --- */
 
 /* When an op begins, and what it was once it has ended; see RaOp. */
-double ra_stage_begin(const RaStage *s);
+double ra_stage_begin(RaStage *s);
 void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
                      gsize d1, gsize d2, gsize d3);
 

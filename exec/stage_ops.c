@@ -14,10 +14,39 @@ now_s(const RaStage *s)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double
-ra_stage_begin(const RaStage *s)
+static double
+thread_cpu_s(void)
 {
-  return s->ops ? now_s(s) : 0;
+  struct timespec t;
+
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Both clocks are read in the same order at both ends, so that neither has the
+ * time that reading takes. */
+double
+ra_stage_begin(RaStage *s)
+{
+  if (!s->ops)
+    return 0;
+  s->op_begin_cpu_s = thread_cpu_s();
+  s->op_begin_s = now_s(s);
+  return s->op_begin_s;
+}
+
+/* Ops that wait for nobody, so that what the wall has more of is the machine's;
+ * of those within which another began nothing is known. */
+static void
+add_pace(RaStage *s, const RaOpRecord *r, double cpu_s)
+{
+  RaOpClass class = ra_op_class((RaOpKind)r->op.kind);
+
+  if ((class != RA_OP_CLASS_COMPUTE && class != RA_OP_CLASS_COPY) ||
+      r->begin_s != s->op_begin_s)
+    return;
+  s->paced.cpu_s += cpu_s - s->op_begin_cpu_s;
+  s->paced.wall_s += r->end_s - r->begin_s;
 }
 
 void
@@ -25,6 +54,7 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
                 gsize d2, gsize d3)
 {
   RaOpRecord r;
+  double cpu_s;
 
   s->n_ops++;
   if (!s->ops) {
@@ -32,6 +62,7 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
     return;
   }
   s->backend->wait();
+  cpu_s = thread_cpu_s();
   r = (RaOpRecord){.op = {.kind = (uint8_t)kind,
                           .dtype = (uint8_t)ra_stage_dtype(s),
                           .count = 1,
@@ -40,6 +71,7 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
                    .end_s = now_s(s),
                    .place = s->place};
   s->place.step++;
+  add_pace(s, &r, cpu_s);
   g_array_append_val(s->ops, r);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "study/calibrate_impl.h"
 #include "study/host.h"
 #include "traces/kineto.h"
@@ -280,8 +281,12 @@ load_trace(const char *path, GPtrArray *notes, GError **error)
 static void
 set_source(const RaTrace *trace, RaMeasured *row)
 {
+  const char *pace = ra_trace_head(trace, RA_HOST_PACE);
+
   row->of_run = g_strcmp0(ra_trace_head(trace, "source"), "run") == 0;
   row->of_wall = !ra_host_is_samples(trace);
+  if (row->of_run && pace && !ra_text_double(pace, &row->wall_per_cpu))
+    row->wall_per_cpu = 0;
 }
 
 gboolean

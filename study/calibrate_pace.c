@@ -48,7 +48,9 @@ middle(GArray *ratios)
   return 0;
 }
 
-/* ln of the pace of the run whose rows stand in @file. */
+/* ln of the pace of the run whose rows stand in @file: as it measured it, else
+ * what its ops took over what the laws say of them.  A core's second is no less
+ * than one of the wall: what is below is the laws' error, and stays theirs. */
 static double
 pace_of(const char *file, const GArray *rows, const double *predicted_s)
 {
@@ -61,11 +63,13 @@ pace_of(const char *file, const GArray *rows, const double *predicted_s)
     if (!row->of_run || row->file != file || !is_paced(&row->op) ||
         !(predicted_s[i] > 0))
       continue;
+    if (row->wall_per_cpu > 0)
+      return log(MAX(row->wall_per_cpu, 1));
     r = (Ratio){log(row->measured_s / predicted_s[i]),
                 row->measured_s * MAX(row->samples.n, 1u)};
     g_array_append_val(ratios, r);
   }
-  return middle(ratios);
+  return MAX(middle(ratios), 0);
 }
 
 /* Rows of @file to a core's seconds. */

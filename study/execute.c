@@ -8,6 +8,7 @@
 #include "graph/memory_peak.h"
 #include "graph/trips.h"
 #include "study/execute.h"
+#include "study/host.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -179,5 +180,11 @@ ra_execution_trace(const RaExecution *execution)
   ra_trace_set_head(trace, "threads", threads);
   ra_trace_set_head(trace, "command", "reallot run");
   ra_run_trace(execution->run, trace);
+  if (ra_run_pace(execution->run) > 0) {
+    g_autofree char *pace =
+        g_strdup_printf("%.4f", ra_run_pace(execution->run));
+
+    ra_trace_set_head(trace, RA_HOST_PACE, pace);
+  }
   return trace;
 }

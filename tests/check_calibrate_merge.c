@@ -299,6 +299,50 @@ START_TEST(test_pace)
 }
 END_TEST
 
+/* The same run says itself at which pace it was, W: the draw is that, what its
+ * ops took beside goes into their cells.  8: as above.  2: the machine's own,
+ * so 2 stays 2 and cells move; 0.5, which no clock can say: taken for 1, which
+ * makes sqrt(2).  A pace that is taken from the ops in spite of it makes 4 of
+ * all (the fault). */
+START_TEST(test_own_pace)
+{
+  static const double said[] = {8, 2, 0.5}, want[] = {4, 2, 1.41421};
+  g_autofree char *plain = profile_text(NULL);
+  g_autoptr(RaProfile) truth = profile_text_parse(plain);
+  g_autoptr(RaEstimator) e = estimator_of(truth);
+  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
+  g_autoptr(GArray) run = shifted_rows(e, 0, 4, 0.02, "a");
+  g_autoptr(RaCalibration) fitted = NULL;
+  g_autofree char *start = NULL, *out = NULL;
+  g_autoptr(RaProfile) first = NULL;
+  RaProfile *second;
+  const RaGrid *was, *is;
+  double most = 0;
+
+  for (guint i = 0; i < probe->len; i++)
+    g_array_index(probe, RaMeasured, i).of_run = FALSE;
+  for (guint i = 0; i < run->len; i++) {
+    g_array_index(run, RaMeasured, i).measured_s *= 8;
+    g_array_index(run, RaMeasured, i).wall_per_cpu = said[_i];
+  }
+  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
+  ck_assert_ptr_nonnull(fitted);
+  start = paced_text(fitted->text->str, TRUE);
+  first = profile_text_parse(start);
+  was = ra_profile_law(first, "gemm.bf16")->grid;
+  second = merged(NULL, start, run, &out);
+  is = ra_profile_law(second, "gemm.bf16")->grid;
+  for (gsize c = 0; was && c < is->n_cells; c++)
+    most = fmax(most, fabs(is->cells[c].mean - was->cells[c].mean));
+  ck_assert_double_eq_tol(second->pace.wall_per_cpu, want[_i], 1e-3);
+  if (_i == 0)
+    ck_assert_double_lt(most, 1e-3);
+  else
+    ck_assert_double_gt(most, 0.5);
+  ra_profile_free(second);
+}
+END_TEST
+
 static Suite *
 calibrate_merge_suite(void)
 {
@@ -310,6 +354,7 @@ calibrate_merge_suite(void)
   tcase_add_loop_test(tcase, test_run, 0, 2);
   tcase_add_loop_test(tcase, test_runs, 0, 3);
   tcase_add_loop_test(tcase, test_pace, 0, 3);
+  tcase_add_loop_test(tcase, test_own_pace, 0, 3);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -55,6 +55,10 @@ ops run.ops.tsv >run.ops
 ops sim.ops.tsv >sim.ops
 [ "$(wc -l <run.ops)" -gt 10000 ] && cmp -s run.ops sim.ops
 result $? "run --ops and simulate --decode-ops have the same ops"
+awk '/^# wall-per-cpu: / { n++; ok = $3 > 0.9 && $3 < 1000 }
+  END { exit n != 1 || !ok }' run.ops.tsv &&
+  ! grep -q '^# wall-per-cpu' run.trace.tsv
+result $? "a run with its ops says what a second of a core was on the wall"
 diff sim.ops run.ops | head -n 5 | sed 's/^/# /'
 works compare sim.ops.tsv run.ops.tsv --plot=- --worst=0
 grep -q '^gemm  ' out && grep -q '^What the model lacks: ' out &&

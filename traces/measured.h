@@ -47,6 +47,7 @@ typedef struct {
                             published */
   gboolean of_wall;      /* of a trace by the wall's clock, not of a probe's ops
                             by their core's */
+  double wall_per_cpu;   /* of its run, as it measured it; 0: not known */
   gboolean of_run;       /* of a plan's run: its repeats are one draw of what
                             runs differ by */
 } RaMeasured;
