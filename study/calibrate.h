@@ -88,7 +88,8 @@ RaCalibration *ra_calibrate_rows(const char *name, const char *text,
  * rows of runs move means as far as runs differ, ra_fit_refit()),
  * to its counts of rows and behind its sources; laws and held-out errors stay
  * those of the old fit.  Rows of laws without a table are left out, and told
- * of.
+ * of.  Where rows of runs would move all their ops together further from what
+ * was measured, the profile is left as it is, and that is told.
  *
  * Returns: (transfer full): %NULL on error
  */

@@ -48,6 +48,9 @@ void ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
 GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
                              const RaProfile *profile);
 
+/* Whether the estimator has @op at the pace of cores. */
+gboolean ra_calibrate_is_paced(const RaOp *op);
+
 /**
  * ra_calibrate_paced:
  * @rows: (element-type RaMeasured)
@@ -55,8 +58,9 @@ GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
  * @out_pace: (out): the profile's, with the draws
  *
  * Rows of traces are in seconds of the wall, the laws of a host in seconds of
- * its cores.  A run's pace is the median, by seconds, of what its ops took over
- * what the profile has of them; what is left of a row is about the op.  The
+ * its cores.  A run's pace is what it measured, else the median, by seconds, of
+ * what its ops took over what the profile has of them; what is left of a row is
+ * about the op.  The
  * machine's is the mean of the logarithms of its draws, the calibration's one
  * of them.  A profile without a pace has all as it is.
  *

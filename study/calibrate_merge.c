@@ -1,6 +1,7 @@
 /* New measurements into a profile that is there. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -180,6 +181,55 @@ merge_law(RaProfile *profile, const RaFitLaw *law, const GArray *rows,
   g_array_append_val(changes, change);
 }
 
+/* By how much all ops of runs among @rows together are predicted too long. */
+static double
+off_frac(const RaProfile *profile, const GArray *rows)
+{
+  g_autofree double *predicted_s = g_new(double, rows->len + 1);
+  double predicted = 0, measured = 0;
+
+  ra_fit_predict(profile, rows, predicted_s);
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+    double n = MAX(row->samples.n, 1u);
+
+    if (!row->of_run || !(predicted_s[i] > 0))
+      continue;
+    predicted +=
+        n * predicted_s[i] *
+        (ra_calibrate_is_paced(&row->op) ? profile->pace.wall_per_cpu : 1);
+    measured += n * row->measured_s;
+  }
+  return measured > 0 ? predicted / measured - 1 : 0;
+}
+
+/* What a run says is kept where it brings that run closer.  Ops that the laws
+ * have too long make predictions shorter; where all of them together, and what
+ * ranks wait for in them, were too short already, other plans would only get
+ * worse by it. */
+static gboolean
+keep_better(const char *name, const char *text, const RaProfile *before,
+            const GArray *rows, RaCalibration *out, GError **error)
+{
+  g_autoptr(RaKeyFile) file =
+      ra_key_file_parse(name, out->text->str, out->text->len, error);
+  g_autoptr(RaProfile) after = file ? ra_profile_load(file, error) : NULL;
+  double was, is;
+
+  if (!after)
+    return FALSE;
+  was = off_frac(before, rows);
+  is = off_frac(after, rows);
+  if (fabs(is) <= fabs(was))
+    return TRUE;
+  ra_calibrate_note(out,
+                    "the profile is left as it was: it has the run's ops "
+                    "together %+.1f %% off, and would have them %+.1f %% off",
+                    was * 100, is * 100);
+  g_string_assign(out->text, text);
+  return TRUE;
+}
+
 RaCalibration *
 ra_calibrate_merge_rows(const char *name, const char *text, const GArray *rows,
                         const char *source, GError **error)
@@ -205,6 +255,8 @@ ra_calibrate_merge_rows(const char *name, const char *text, const GArray *rows,
   }
   paced = ra_calibrate_pace_text(text, &pace);
   ra_calibrate_rewrite(paced, changes, out->text);
+  if (!keep_better(name, text, profile, rows, out, error))
+    return NULL;
   return g_steal_pointer(&out);
 }
 

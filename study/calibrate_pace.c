@@ -21,9 +21,8 @@ compare_ratios(gconstpointer a, gconstpointer b)
   return (x->ln > y->ln) - (x->ln < y->ln);
 }
 
-/* Whether the estimator has @op at the pace of cores. */
-static gboolean
-is_paced(const RaOp *op)
+gboolean
+ra_calibrate_is_paced(const RaOp *op)
 {
   RaOpClass class = ra_op_class((RaOpKind)op->kind);
 
@@ -60,7 +59,7 @@ pace_of(const char *file, const GArray *rows, const double *predicted_s)
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
     Ratio r;
 
-    if (!row->of_run || row->file != file || !is_paced(&row->op) ||
+    if (!row->of_run || row->file != file || !ra_calibrate_is_paced(&row->op) ||
         !(predicted_s[i] > 0))
       continue;
     if (row->wall_per_cpu > 0)
@@ -79,7 +78,7 @@ unpace(GArray *rows, const char *file, double pace)
   for (guint i = 0; i < rows->len; i++) {
     RaMeasured *row = &g_array_index(rows, RaMeasured, i);
 
-    if (row->of_run && row->file == file && is_paced(&row->op))
+    if (row->of_run && row->file == file && ra_calibrate_is_paced(&row->op))
       row->measured_s /= pace;
   }
 }
@@ -117,7 +116,7 @@ ra_calibrate_paced(const RaProfile *profile, const GArray *rows,
     RaMeasured *row = &g_array_index(own, RaMeasured, i);
     double ln;
 
-    if (!row->of_run && row->of_wall && is_paced(&row->op))
+    if (!row->of_run && row->of_wall && ra_calibrate_is_paced(&row->op))
       row->measured_s /= profile->pace.wall_per_cpu;
     if (!row->of_run || !g_hash_table_add(seen, (gpointer)(guintptr)row->file))
       continue;

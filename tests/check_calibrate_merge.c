@@ -299,6 +299,52 @@ START_TEST(test_pace)
 }
 END_TEST
 
+/* A run whose products take 0.9 of what the profile has, and an all-reduce that
+ * takes what it should and (case 0) half of all products' seconds more, as
+ * ranks wait in it: together they are predicted too short, and shorter still
+ * with the products' cells: the profile stays as it is, letter by letter, and
+ * that is told.  Without the wait (case 1, the fault: a guard that refuses all)
+ * they are predicted too long, and the cells move. */
+START_TEST(test_worse_is_left)
+{
+  g_autofree char *plain = profile_text(NULL);
+  g_autoptr(RaProfile) truth = profile_text_parse(plain);
+  g_autoptr(RaEstimator) e = estimator_of(truth);
+  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
+  g_autoptr(GArray) run = shifted_rows(e, 0, 4, 0.02, "a");
+  RaMeasured wait = {.op = {.kind = RA_OP_ALL_REDUCE,
+                            .dtype = RA_DTYPE_BF16,
+                            .count = 1,
+                            .dim = {1 << 26, 8, 8, 1}},
+                     .file = g_array_index(run, RaMeasured, 0).file,
+                     .of_run = TRUE};
+  g_autoptr(RaCalibration) fitted = NULL, out = NULL;
+  double products_s = 0;
+
+  for (guint i = 0; i < probe->len; i++)
+    g_array_index(probe, RaMeasured, i).of_run = FALSE;
+  for (guint i = 0; i < run->len; i++) {
+    RaMeasured *row = &g_array_index(run, RaMeasured, i);
+
+    products_s += row->measured_s * MAX(row->samples.n, 1u);
+    row->measured_s *= 0.9;
+  }
+  wait.measured_s =
+      ra_estimator_op_s(e, &wait.op) + (_i == 0 ? products_s / 2 : 0);
+  g_array_append_val(run, wait);
+  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
+  ck_assert_ptr_nonnull(fitted);
+  out = ra_calibrate_merge_rows("t.profile", fitted->text->str, run, "more",
+                                NULL);
+  ck_assert_ptr_nonnull(out);
+  ck_assert_int_eq(strcmp(out->text->str, fitted->text->str) == 0, _i == 0);
+  ck_assert_int_eq(
+      out->notes->len > 0 &&
+          strstr(out->notes->pdata[out->notes->len - 1], "left as it was"),
+      _i == 0);
+}
+END_TEST
+
 /* The same run says itself at which pace it was, W: the draw is that, what its
  * ops took beside goes into their cells.  8: as above.  2: the machine's own,
  * so 2 stays 2 and cells move; 0.5, which no clock can say: taken for 1, which
@@ -355,6 +401,7 @@ calibrate_merge_suite(void)
   tcase_add_loop_test(tcase, test_runs, 0, 3);
   tcase_add_loop_test(tcase, test_pace, 0, 3);
   tcase_add_loop_test(tcase, test_own_pace, 0, 3);
+  tcase_add_loop_test(tcase, test_worse_is_left, 0, 2);
   suite_add_tcase(suite, tcase);
   return suite;
 }
