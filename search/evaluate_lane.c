@@ -276,9 +276,10 @@ ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
   begin += choice.position * brief->step;
   l->begin[call] = begin;
   l->set[call] = NULL;
-  l->cells[call] = n > 0 ? ra_cells_of(e, begin, begin + n) : 0;
   if (choice.position >= brief->n_runs)
     choose_set(e, l, call, traits->places, choice.position - brief->n_runs);
+  else
+    l->cells[call] = n > 0 ? ra_cells_of(e, begin, begin + n) : 0;
   l->end[call] = l->begin[call] + n;
   l->node[call] = n > width || n == 0 ? RA_NONE : begin / width;
 }

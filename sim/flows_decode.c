@@ -42,6 +42,7 @@ ra_flows_add_decodes(RaFlows *f, const RaEstimator *estimator)
 
   f->chains = g_hash_table_new_full(NULL, NULL, NULL, g_free);
   f->decodes = g_new0(RaDecodeLinks *, (gsize)graph->n_dynamics + 1);
+  f->n_decodes = graph->n_dynamics;
   if (f->n_kinds > 1)
     kinds = ra_dynamic_kinds_new(graph, &stages);
   for (uint32_t d = 0; d < graph->n_dynamics; d++)
@@ -52,7 +53,7 @@ ra_flows_add_decodes(RaFlows *f, const RaEstimator *estimator)
 void
 ra_flows_free_decodes(RaFlows *f)
 {
-  for (uint32_t d = 0; f->decodes && d < f->graph->n_dynamics; d++)
+  for (uint32_t d = 0; d < f->n_decodes; d++) /* the graph may be gone */
     ra_decode_links_free(f->decodes[d]);
   g_free(f->decodes);
   if (f->chains)

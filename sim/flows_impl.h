@@ -13,13 +13,14 @@ struct _RaFlows {
   RaLinkUse *uses;          /* (n_kinds, n_works) of all ops of each */
   double *n_messages;       /* (n_works) that follow each other between nodes */
   RaDecodeLinks **decodes;  /* (n_dynamics) owned */
-  GHashTable *chains;       /* task -> Chain, of generations that run */
-  uint32_t first_queue;     /* link of the first queue */
-  double *busy_s;           /* (links of the topology) */
-  double *waited_s;         /* (links of the topology) */
-  double *share;            /* scratch: (links) of a task's uses together */
-  GArray *links;            /* (uint32_t) scratch */
-  GArray *weights;          /* (double) scratch */
+  uint32_t n_decodes;
+  GHashTable *chains;   /* task -> Chain, of generations that run */
+  uint32_t first_queue; /* link of the first queue */
+  double *busy_s;       /* (links of the topology) */
+  double *waited_s;     /* (links of the topology) */
+  double *share;        /* scratch: (links) of a task's uses together */
+  GArray *links;        /* (uint32_t) scratch */
+  GArray *weights;      /* (double) scratch */
 };
 
 /* ---- Links of a flow: emptied, taken, weighed ---------------------------- */
