@@ -4,6 +4,16 @@
 
 G_DEFINE_QUARK(ra_error, ra_error)
 
+gboolean
+ra_error_at(GError **error, const char *place, guint line, const char *format,
+            va_list args)
+{
+  g_autofree char *text = g_strdup_vprintf(format, args);
+
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", place, line, text);
+  return FALSE;
+}
+
 int
 ra_error_exit_status(const GError *error)
 {

@@ -41,4 +41,18 @@ typedef enum {
  */
 int ra_error_exit_status(const GError *error);
 
+/**
+ * ra_error_at:
+ * @error: (nullable): where `place:line: text` goes, as %RA_ERROR_INPUT
+ * @place: name of a file
+ * @line: of it, from 1
+ * @format: printf()'s, of @args
+ *
+ * What the readers of line-wise files refuse one with.
+ *
+ * Returns: %FALSE, to be returned
+ */
+gboolean ra_error_at(GError **error, const char *place, guint line,
+                     const char *format, va_list args) G_GNUC_PRINTF(4, 0);
+
 #endif

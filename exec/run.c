@@ -110,6 +110,8 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
 
     if (e->head == RA_NONE || ra_rank_has_turn(rank, e->head))
       wait_for_task(run, e->task);
+    else
+      rank->n_ahead[RA_AHEAD_CALLS]++;
   }
   ra_pulse_wait(FALSE);
 }

@@ -198,7 +198,7 @@ void ra_run_trace(const RaRun *run, RaTrace *trace);
  *
  * Returns: seconds of the wall that a second of a core took, over the recorded
  *   ops that wait for nobody, of the ranks in this process; 0: not known (ops
- *   were not recorded, or have several threads or another clock)
+ *   were not recorded, or have several threads, another clock or a GPU)
  */
 double ra_run_pace(const RaRun *run);
 
@@ -215,7 +215,7 @@ const RaParams *ra_run_params(const RaRun *run, uint32_t call, uint32_t gpu);
 void ra_run_fetch(RaRun *run, uint32_t model);
 void ra_run_drop(RaRun *run, uint32_t model);
 
-/* Messages that a rank asks for while it does something else. */
+/* What a rank asks for while it does something else, or does not wait for. */
 typedef enum {
   RA_AHEAD_STAGES, /* between stages, before the task begins that reads them */
   RA_AHEAD_STEPS,  /* of a decode step, before the group before is computed,
@@ -224,6 +224,8 @@ typedef enum {
                        the group before it begins its next */
   RA_AHEAD_SLICES, /* of a reallocation, before their turn */
   RA_AHEAD_EXPERTS, /* rows of experts, before those to others are packed */
+  RA_AHEAD_CALLS,   /* ends that only a later stage of a node waits for, when a
+                        rank that is not of that stage enters it */
   RA_N_AHEAD
 } RaAhead;
 

@@ -215,7 +215,8 @@ ra_run_pace(const RaRun *run)
   RaCpuTime all = {0};
 
   g_return_val_if_fail(run != NULL, 0);
-  if (run->options.cpu_clock || run->options.n_threads > 1)
+  if (!run->backend->is_host || run->options.cpu_clock ||
+      run->options.n_threads > 1)
     return 0;
   for (uint32_t r = 0; r < run->n_ranks; r++) {
     all.wall_s += run->ranks[r].paced.wall_s;

@@ -11,10 +11,6 @@ const char *const ra_batching_words[] = {"static", "continuous", NULL};
 const char *const ra_admission_words[] = {"prompt", "whole", NULL};
 const char *const ra_tool_kv_words[] = {"keep", "drop", NULL};
 
-/* Of the tables in plan_batching.h. */
-#define MAX_SEQUENCES 256
-#define PREFILL_TOKENS 8192
-#define KV_BLOCK 16
 #define MIB ((uint64_t)1 << 20)
 
 void
@@ -155,13 +151,13 @@ ra_plan_write_batching(const RaCallPlan *call, GString *out)
     return;
   g_string_append_printf(out, "batching = %s\n",
                          ra_batching_words[call->batching]);
-  if (call->max_sequences != MAX_SEQUENCES)
+  if (call->max_sequences != RA_BATCHING_MAX_SEQUENCES)
     g_string_append_printf(out, "max-sequences = %" PRIu32 "\n",
                            call->max_sequences);
-  if (call->prefill_tokens != PREFILL_TOKENS)
+  if (call->prefill_tokens != RA_BATCHING_PREFILL_TOKENS)
     g_string_append_printf(out, "prefill-tokens = %" PRIu32 "\n",
                            call->prefill_tokens);
-  if (call->kv_block != KV_BLOCK)
+  if (call->kv_block != RA_BATCHING_KV_BLOCK)
     g_string_append_printf(out, "kv-block = %" PRIu32 "\n", call->kv_block);
   if (call->kv_memory_bytes % MIB > 0)
     g_string_append_printf(out, "kv-memory = %" PRIu64 " B\n",

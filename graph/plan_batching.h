@@ -37,6 +37,11 @@ extern const char *const ra_batching_words[];
 extern const char *const ra_admission_words[];
 extern const char *const ra_tool_kv_words[];
 
+/* What the keys are where they are not given. */
+#define RA_BATCHING_MAX_SEQUENCES 256
+#define RA_BATCHING_PREFILL_TOKENS 8192
+#define RA_BATCHING_KV_BLOCK 16
+
 /* Rows of a table of keys; @base: offset of an RaBatchingKeys. */
 #define RA_BATCHING_FIELD(base, field)                                         \
   (base) + G_STRUCT_OFFSET(RaBatchingKeys, field)
@@ -50,21 +55,21 @@ extern const char *const ra_tool_kv_words[];
       {"max-sequences",                                                        \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, max_sequences),                                 \
-       .fallback = "256",                                                      \
+       .fallback = G_STRINGIFY(RA_BATCHING_MAX_SEQUENCES),                     \
        .min = 1,                                                               \
        .max = 1e6,                                                             \
        .doc = "continuous: of a replica, at a time"},                          \
       {"prefill-tokens",                                                       \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, prefill_tokens),                                \
-       .fallback = "8192",                                                     \
+       .fallback = G_STRINGIFY(RA_BATCHING_PREFILL_TOKENS),                    \
        .min = 1,                                                               \
        .max = 1e8,                                                             \
        .doc = "continuous: tokens of a step, prompts and answers"},            \
       {"kv-block",                                                             \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, kv_block),                                      \
-       .fallback = "16",                                                       \
+       .fallback = G_STRINGIFY(RA_BATCHING_KV_BLOCK),                          \
        .min = 1,                                                               \
        .max = 65536,                                                           \
        .doc = "continuous: tokens of a block of keys and values"},             \

@@ -24,14 +24,11 @@ static gboolean fail(const Reader *r, GError **error, const char *format, ...)
 static gboolean
 fail(const Reader *r, GError **error, const char *format, ...)
 {
-  g_autofree char *text = NULL;
   va_list args;
 
   va_start(args, format);
-  text = g_strdup_vprintf(format, args);
+  ra_error_at(error, r->path, r->line, format, args);
   va_end(args);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", r->path, r->line,
-              text);
   return FALSE;
 }
 

@@ -4,10 +4,6 @@
 #include "graph/turns.h"
 #include "search/serving.h"
 
-/* Of the tables in graph/plan_batching.h. */
-#define PREFILL_TOKENS 8192
-#define KV_BLOCK 16
-
 /* The call of a plan of nothing else, for what is asked of plans. */
 typedef struct {
   RaPlan plan;
@@ -35,7 +31,7 @@ static uint64_t
 bytes_of(const Lone *lone, uint32_t call, double n, uint64_t prompt,
          uint64_t response)
 {
-  RaBatching batching = {.block_tokens = KV_BLOCK};
+  RaBatching batching = {.block_tokens = RA_BATCHING_KV_BLOCK};
 
   return round_up(n * (double)ra_batching_blocks(&batching, prompt, response) *
                   (double)ra_call_kv_block_bytes(&lone->plan, call));
@@ -68,9 +64,10 @@ make_continuous(RaCallPlan *plan, uint32_t n_sequences)
   uint32_t share = n_sequences / plan->dp;
 
   plan->batching = RA_BATCHING_CONTINUOUS;
-  plan->prefill_tokens = PREFILL_TOKENS;
-  plan->max_sequences = MAX(MIN(share, PREFILL_TOKENS), plan->n_micro_batches);
-  plan->kv_block = KV_BLOCK;
+  plan->prefill_tokens = RA_BATCHING_PREFILL_TOKENS;
+  plan->max_sequences =
+      MAX(MIN(share, RA_BATCHING_PREFILL_TOKENS), plan->n_micro_batches);
+  plan->kv_block = RA_BATCHING_KV_BLOCK;
 }
 
 void

@@ -195,29 +195,30 @@ worth_of(const RaWriter *writer, const RaShapeAsk *ask, const GArray *shapes)
   return worth;
 }
 
-/* Seconds of @shape alone; @static_s (of tp, pp): of those that were asked
- * for, with static batches, which sequences with turns cannot have. */
+/* Seconds of @shape alone; @static_s (of tp, pp): of those with static batches,
+ * of which continuous ones take a multiple, but with turns, which static ones
+ * cannot have. */
 static double
 cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
        GHashTable *static_s, GError **error)
 {
-  RaShape all = *shape;
+  gboolean is_static = shape->plan.batching == RA_BATCHING_STATIC;
   gpointer key = GUINT_TO_POINTER(shape->plan.tp << 16 | shape->plan.pp);
-  double *time_s = g_hash_table_lookup(static_s, key);
+  double *known_s = g_hash_table_lookup(static_s, key);
+  RaShape all = *shape;
 
-  if (shape->plan.batching != RA_BATCHING_STATIC &&
-      ra_turns_are_set(writer->workload))
+  if (!is_static && ra_turns_are_set(writer->workload))
     return ra_writer_time_s(writer, call, shape, error);
-  if (!time_s) {
-    time_s = g_new(double, 1);
+  if (is_static || !known_s) {
     all.plan.batching = RA_BATCHING_STATIC;
     all.plan.kv_memory_bytes = 0;
-    *time_s = ra_writer_time_s(writer, call, &all, error);
-    g_hash_table_insert(static_s, key, time_s);
+    known_s = g_new(double, 1);
+    *known_s = ra_writer_time_s(writer, call, &all, error);
+    g_hash_table_insert(static_s, key, known_s);
   }
-  if (*time_s < 0 || shape->plan.batching == RA_BATCHING_STATIC)
-    return *time_s;
-  return *time_s *
+  if (*known_s < 0 || is_static)
+    return *known_s;
+  return *known_s *
          ra_serving_slowdown(writer->workload, writer->cluster, call, shape);
 }
 
@@ -247,7 +248,7 @@ ra_writer_timed(const RaWriter *writer, const RaShapeAsk *ask, GError **error)
   return g_steal_pointer(&timed);
 }
 
-/* Host calls work on data from wherever they are: no group. */
+/* A plan whose calls take shapes of @batching, an RA_SHAPE_*. */
 static RaDraft *
 write_with(RaWriter writer, int batching, GError **error)
 {

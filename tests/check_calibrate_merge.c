@@ -237,15 +237,64 @@ START_TEST(test_runs)
 }
 END_TEST
 
-/* A table without a pace, or one of 2 in it. */
-static char *
-paced_text(const char *text, gboolean is_paced)
+/* A profile of a probe of products, and a run of the same ones, which a test
+ * then changes. */
+typedef struct {
+  RaProfile *truth;
+  RaEstimator *estimator; /* of it */
+  GArray *run;            /* RaMeasured */
+  RaCalibration *fitted;  /* on the probe */
+} Probed;
+
+static void
+probed_init(Probed *p)
 {
-  return g_strconcat(text,
-                     is_paced ? "\n[pace]\nwall-per-cpu = 2\nerror = 0\n"
-                                "draws = 1\nsource = a test\n"
-                              : "",
-                     NULL);
+  g_autofree char *plain = profile_text(NULL);
+  g_autoptr(GArray) probe = NULL;
+
+  p->truth = profile_text_parse(plain);
+  p->estimator = estimator_of(p->truth);
+  p->run = shifted_rows(p->estimator, 0, 4, 0.02, "a");
+  probe = shifted_rows(p->estimator, 0, 4, 0.02, "probe");
+  for (guint i = 0; i < probe->len; i++)
+    g_array_index(probe, RaMeasured, i).of_run = FALSE;
+  p->fitted =
+      ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
+  ck_assert_ptr_nonnull(p->fitted);
+}
+
+static void
+probed_clear(Probed *p)
+{
+  ra_calibration_free(p->fitted);
+  g_array_unref(p->run);
+  ra_estimator_free(p->estimator);
+  ra_profile_free(p->truth);
+}
+
+/* The pace after the run is merged into what was fitted, with a pace of 2 or
+ * without; @out_moved: by how much a cell of products did, at most. */
+static RaPace
+merged_pace(const Probed *p, gboolean is_paced, double *out_moved)
+{
+  g_autofree char *start = g_strconcat(
+      p->fitted->text->str,
+      is_paced ? "\n[pace]\nwall-per-cpu = 2\nerror = 0\ndraws = 1\n"
+                 "source = a test\n"
+               : "",
+      NULL);
+  g_autoptr(RaProfile) first = profile_text_parse(start);
+  const RaGrid *was = ra_profile_law(first, "gemm.bf16")->grid;
+  g_autofree char *out = NULL;
+  RaProfile *second = merged(NULL, start, p->run, &out);
+  const RaGrid *is = ra_profile_law(second, "gemm.bf16")->grid;
+  RaPace pace = second->pace;
+
+  *out_moved = 0;
+  for (gsize c = 0; c < is->n_cells; c++)
+    *out_moved = fmax(*out_moved, fabs(is->cells[c].mean - was->cells[c].mean));
+  ra_profile_free(second);
+  return pace;
 }
 
 /* A machine of pace 2 runs a plan at 8 (all its ops at four times what the
@@ -255,47 +304,30 @@ paced_text(const char *text, gboolean is_paced)
  * the profile (the fault) cells take it. */
 START_TEST(test_pace)
 {
-  g_autofree char *plain = profile_text(NULL);
-  g_autoptr(RaProfile) truth = profile_text_parse(plain);
-  g_autoptr(RaEstimator) e = estimator_of(truth);
-  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
-  g_autoptr(GArray) runs = shifted_rows(e, 0, 4, 0.02, "a");
-  g_autoptr(GArray) more = shifted_rows(e, 0, 4, 0.02, "b");
-  g_autoptr(RaCalibration) fitted = NULL;
-  g_autofree char *start = NULL, *out = NULL;
-  g_autoptr(RaProfile) first = NULL;
-  RaProfile *second;
-  const RaGrid *was, *is;
-  double most = 0;
+  static const double want[] = {4, 5.0397, 1};
+  gboolean is_paced = _i < 2;
+  double moved = 0;
+  RaPace pace;
+  Probed p;
 
-  for (guint i = 0; i < probe->len; i++)
-    g_array_index(probe, RaMeasured, i).of_run = FALSE;
-  if (_i == 1)
-    g_array_append_vals(runs, more->data, more->len);
-  for (guint i = 0; i < runs->len; i++)
-    g_array_index(runs, RaMeasured, i).measured_s *= 8;
-  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
-  ck_assert_ptr_nonnull(fitted);
-  start = paced_text(fitted->text->str, _i < 2);
-  first = profile_text_parse(start);
-  was = ra_profile_law(first, "gemm.bf16")->grid;
-  second = merged(NULL, start, runs, &out);
-  is = ra_profile_law(second, "gemm.bf16")->grid;
-  for (gsize c = 0; was && c < is->n_cells; c++)
-    most = fmax(most, fabs(is->cells[c].mean - was->cells[c].mean));
-  ck_assert_uint_eq(second->pace.n_draws, _i < 2 ? 2 + (guint)_i : 0);
-  ck_assert_double_eq_tol(second->pace.wall_per_cpu,
-                          _i == 0   ? 4
-                          : _i == 1 ? 5.0397
-                                    : 1,
-                          1e-3);
+  probed_init(&p);
+  if (_i == 1) {
+    g_autoptr(GArray) more = shifted_rows(p.estimator, 0, 4, 0.02, "b");
+
+    g_array_append_vals(p.run, more->data, more->len);
+  }
+  for (guint i = 0; i < p.run->len; i++)
+    g_array_index(p.run, RaMeasured, i).measured_s *= 8;
+  pace = merged_pace(&p, is_paced, &moved);
+  ck_assert_uint_eq(pace.n_draws, is_paced ? 2 + (guint)_i : 0);
+  ck_assert_double_eq_tol(pace.wall_per_cpu, want[_i], 1e-3);
   if (_i == 0)
-    ck_assert_double_eq_tol(second->pace.error_frac, 0.6931, 1e-4);
-  if (_i < 2)
-    ck_assert_double_lt(most, 1e-3);
+    ck_assert_double_eq_tol(pace.error_frac, 0.6931, 1e-4);
+  if (is_paced)
+    ck_assert_double_lt(moved, 1e-3);
   else
-    ck_assert_double_gt(most, 0.5);
-  ra_profile_free(second);
+    ck_assert_double_gt(moved, 0.5);
+  probed_clear(&p);
 }
 END_TEST
 
@@ -307,41 +339,35 @@ END_TEST
  * they are predicted too long, and the cells move. */
 START_TEST(test_worse_is_left)
 {
-  g_autofree char *plain = profile_text(NULL);
-  g_autoptr(RaProfile) truth = profile_text_parse(plain);
-  g_autoptr(RaEstimator) e = estimator_of(truth);
-  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
-  g_autoptr(GArray) run = shifted_rows(e, 0, 4, 0.02, "a");
   RaMeasured wait = {.op = {.kind = RA_OP_ALL_REDUCE,
                             .dtype = RA_DTYPE_BF16,
                             .count = 1,
                             .dim = {1 << 26, 8, 8, 1}},
-                     .file = g_array_index(run, RaMeasured, 0).file,
                      .of_run = TRUE};
-  g_autoptr(RaCalibration) fitted = NULL, out = NULL;
+  g_autoptr(RaCalibration) out = NULL;
   double products_s = 0;
+  Probed p;
 
-  for (guint i = 0; i < probe->len; i++)
-    g_array_index(probe, RaMeasured, i).of_run = FALSE;
-  for (guint i = 0; i < run->len; i++) {
-    RaMeasured *row = &g_array_index(run, RaMeasured, i);
+  probed_init(&p);
+  for (guint i = 0; i < p.run->len; i++) {
+    RaMeasured *row = &g_array_index(p.run, RaMeasured, i);
 
     products_s += row->measured_s * MAX(row->samples.n, 1u);
     row->measured_s *= 0.9;
   }
+  wait.file = g_array_index(p.run, RaMeasured, 0).file;
   wait.measured_s =
-      ra_estimator_op_s(e, &wait.op) + (_i == 0 ? products_s / 2 : 0);
-  g_array_append_val(run, wait);
-  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
-  ck_assert_ptr_nonnull(fitted);
-  out = ra_calibrate_merge_rows("t.profile", fitted->text->str, run, "more",
+      ra_estimator_op_s(p.estimator, &wait.op) + (_i == 0 ? products_s / 2 : 0);
+  g_array_append_val(p.run, wait);
+  out = ra_calibrate_merge_rows("t.profile", p.fitted->text->str, p.run, "more",
                                 NULL);
   ck_assert_ptr_nonnull(out);
-  ck_assert_int_eq(strcmp(out->text->str, fitted->text->str) == 0, _i == 0);
+  ck_assert_int_eq(strcmp(out->text->str, p.fitted->text->str) == 0, _i == 0);
   ck_assert_int_eq(
       out->notes->len > 0 &&
           strstr(out->notes->pdata[out->notes->len - 1], "left as it was"),
       _i == 0);
+  probed_clear(&p);
 }
 END_TEST
 
@@ -353,39 +379,22 @@ END_TEST
 START_TEST(test_own_pace)
 {
   static const double said[] = {8, 2, 0.5}, want[] = {4, 2, 1.41421};
-  g_autofree char *plain = profile_text(NULL);
-  g_autoptr(RaProfile) truth = profile_text_parse(plain);
-  g_autoptr(RaEstimator) e = estimator_of(truth);
-  g_autoptr(GArray) probe = shifted_rows(e, 0, 4, 0.02, "probe");
-  g_autoptr(GArray) run = shifted_rows(e, 0, 4, 0.02, "a");
-  g_autoptr(RaCalibration) fitted = NULL;
-  g_autofree char *start = NULL, *out = NULL;
-  g_autoptr(RaProfile) first = NULL;
-  RaProfile *second;
-  const RaGrid *was, *is;
-  double most = 0;
+  double moved = 0;
+  RaPace pace;
+  Probed p;
 
-  for (guint i = 0; i < probe->len; i++)
-    g_array_index(probe, RaMeasured, i).of_run = FALSE;
-  for (guint i = 0; i < run->len; i++) {
-    g_array_index(run, RaMeasured, i).measured_s *= 8;
-    g_array_index(run, RaMeasured, i).wall_per_cpu = said[_i];
+  probed_init(&p);
+  for (guint i = 0; i < p.run->len; i++) {
+    g_array_index(p.run, RaMeasured, i).measured_s *= 8;
+    g_array_index(p.run, RaMeasured, i).wall_per_cpu = said[_i];
   }
-  fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
-  ck_assert_ptr_nonnull(fitted);
-  start = paced_text(fitted->text->str, TRUE);
-  first = profile_text_parse(start);
-  was = ra_profile_law(first, "gemm.bf16")->grid;
-  second = merged(NULL, start, run, &out);
-  is = ra_profile_law(second, "gemm.bf16")->grid;
-  for (gsize c = 0; was && c < is->n_cells; c++)
-    most = fmax(most, fabs(is->cells[c].mean - was->cells[c].mean));
-  ck_assert_double_eq_tol(second->pace.wall_per_cpu, want[_i], 1e-3);
+  pace = merged_pace(&p, TRUE, &moved);
+  ck_assert_double_eq_tol(pace.wall_per_cpu, want[_i], 1e-3);
   if (_i == 0)
-    ck_assert_double_lt(most, 1e-3);
+    ck_assert_double_lt(moved, 1e-3);
   else
-    ck_assert_double_gt(most, 0.5);
-  ra_profile_free(second);
+    ck_assert_double_gt(moved, 0.5);
+  probed_clear(&p);
 }
 END_TEST
 

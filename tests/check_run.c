@@ -307,6 +307,31 @@ START_TEST(test_receives_ahead)
 }
 END_TEST
 
+/* One call an iteration, two stages of a rank each: what only the second one's
+ * tasks wait for beyond their node is the order of its lane, and the first rank
+ * enters the node without it.  A rank that waits for all that its node waits
+ * for (the fault) has none. */
+START_TEST(test_calls_ahead)
+{
+  RunSpec spec = one_ppo;
+  const RaTaskGraph *g;
+  uint32_t n_later = 0;
+  RunFixture *f;
+
+  spec.algorithm = "sft";
+  spec.all = GPUS("0-1") "pp = 2\n";
+  spec.train = "micro-batches = 4\n";
+  f = run_of(&spec);
+  g = f->graph;
+  for (RaTaskId t = 0; t < g->n_tasks; t++)
+    for (uint32_t e = g->succ_begin[t]; e < g->succ_begin[t + 1]; e++)
+      n_later += g->stage[g->succ[e]] > 0 && g->node[g->succ[e]] != g->node[t];
+  ck_assert_uint_gt(n_later, 0);
+  ck_assert_uint_eq(ra_run_n_ahead(f->run, RA_AHEAD_CALLS), n_later);
+  run_fixture_free(f);
+}
+END_TEST
+
 /* Of two stages, group by group: a step's tokens are asked for on the first
  * stage before it computes, the second's input of every group but the first
  * while one before is computed.  The first token is the prefill's, so a group
@@ -399,6 +424,7 @@ run_suite(void)
   tcase_add_test(tcase, test_steps);
   tcase_add_test(tcase, test_receives_ahead);
   tcase_add_test(tcase, test_steps_ahead);
+  tcase_add_test(tcase, test_calls_ahead);
   suite_add_tcase(suite, tcase);
   return suite;
 }

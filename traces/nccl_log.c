@@ -48,14 +48,11 @@ static gboolean refuse(const Log *log, GError **error, const char *format, ...)
 static gboolean
 refuse(const Log *log, GError **error, const char *format, ...)
 {
-  g_autofree char *text = NULL;
   va_list args;
 
   va_start(args, format);
-  text = g_strdup_vprintf(format, args);
+  ra_error_at(error, log->path, log->line, format, args);
   va_end(args);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", log->path,
-              log->line, text);
   return FALSE;
 }
 

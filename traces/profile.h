@@ -61,7 +61,9 @@ typedef struct {
 } RaLaw;
 
 /* A host's ops are costed in seconds of a core, of which who waits for nobody
- * gets fewer than the wall's: the rest is the hypervisor's and the kernel's. */
+ * gets fewer than the wall's: the rest is the hypervisor's and the kernel's.
+ * Limits of what a file may say, not of what machines do: less than 1 where a
+ * clock of cores runs ahead, 100 where a hundred ranks share a core. */
 #define RA_PACE_LEAST 0.5
 #define RA_PACE_MOST 100.0
 typedef struct {

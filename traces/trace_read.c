@@ -31,14 +31,11 @@ static gboolean fail(const Reader *reader, GError **error, const char *format,
 static gboolean
 fail(const Reader *reader, GError **error, const char *format, ...)
 {
-  g_autofree char *message = NULL;
   va_list args;
 
   va_start(args, format);
-  message = g_strdup_vprintf(format, args);
+  ra_error_at(error, reader->name, reader->line, format, args);
   va_end(args);
-  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s", reader->name,
-              reader->line, message);
   return FALSE;
 }
 
