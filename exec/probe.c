@@ -7,13 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/rng.h"
-#include "exec/floats.h"
 #include "exec/probe_impl.h"
 
 struct _RaProbe {
   RaProbeOptions options;
-  const RaBackend *backend;
+  RaProbeMachine machine;
   RaProbeRank *ranks;        /* (n_ranks) owned */
   RaLocalGroup *group;       /* of the point at hand, owned */
   pthread_barrier_t barrier; /* of all ranks */
@@ -111,51 +109,77 @@ meet(RaProbeRank *r)
     pthread_barrier_wait(&r->probe->barrier);
 }
 
-static void
-fill(RaRng *rng, float *x, gsize n)
+static gboolean
+find_machine(const RaProbeOptions *options, RaProbeMachine *out, GError **error)
 {
-  for (gsize i = 0; i < n; i++)
-    x[i] = (float)ra_rng_uniform(rng);
+  const RaBackend *backend;
+
+  if (options->machine) {
+    *out = *options->machine;
+    return TRUE;
+  }
+  backend = ra_backend_host(error);
+  *out = (RaProbeMachine){.backend = backend,
+                          .dtype = RA_DTYPE_FP32,
+                          .pool_bytes = RA_PROBE_POOL_BYTES,
+                          .lap_bytes = RA_PROBE_LAP_BYTES};
+  return backend != NULL;
 }
 
-static float *
-new_floats(gsize n, uint32_t seed)
+static void
+rank_init(RaProbe *probe, uint32_t rank)
 {
-  RaRng rng = ra_rng_init(seed, 0x70726f62);
-  float *x = ra_floats_new(n);
+  RaProbeRank *r = &probe->ranks[rank];
+  guint n_most = probe->options.n_most;
 
-  fill(&rng, x, n);
-  return x;
+  *r = (RaProbeRank){.probe = probe,
+                     .machine = &probe->machine,
+                     .backend = probe->machine.backend,
+                     .rank = rank,
+                     .begins = g_new(double, n_most + 1),
+                     .ends = g_new(double, n_most + 1)};
+  if (is_here(probe, rank))
+    ra_probe_fill(r);
+  if (probe->machine.timer_new)
+    r->timer = probe->machine.timer_new();
 }
 
 RaProbe *
 ra_probe_new(const RaProbeOptions *options, GError **error)
 {
-  const RaBackend *backend = ra_backend_host(error);
+  RaProbeMachine machine;
   RaProbe *probe;
 
   g_return_val_if_fail(options->n_ranks >= 1 && options->n_least >= 1, NULL);
-  if (!backend)
+  if (!find_machine(options, &machine, error))
     return NULL;
+  g_return_val_if_fail(
+      !machine.timer_new || (options->n_ranks == 1 && !options->world), NULL);
   probe = g_new0(RaProbe, 1);
   probe->options = *options;
-  probe->backend = backend;
+  probe->machine = machine;
   probe->ranks = g_new0(RaProbeRank, options->n_ranks);
   pthread_barrier_init(&probe->barrier, NULL, options->n_ranks);
-  for (uint32_t i = 0; i < options->n_ranks; i++) {
-    RaProbeRank *r = &probe->ranks[i];
-
-    *r = (RaProbeRank){.probe = probe, .backend = backend, .rank = i};
-    if (is_here(probe, i)) {
-      r->pool = new_floats(RA_PROBE_POOL_FLOATS, i);
-      r->sink = new_floats(RA_PROBE_POOL_FLOATS, i + 1000);
-    }
-    r->begins = g_new(double, options->n_most + 1);
-    r->ends = g_new(double, options->n_most + 1);
-  }
+  for (uint32_t i = 0; i < options->n_ranks; i++)
+    rank_init(probe, i);
   if (options->world)
     meet_world(probe);
   return probe;
+}
+
+static void
+rank_clear(RaProbeRank *r)
+{
+  if (r->timer)
+    r->machine->timer_free(r->timer);
+  r->backend->free(r->pool);
+  r->backend->free(r->sink);
+  r->backend->free(r->scratch);
+  if (r->host)
+    r->backend->free_host(r->host);
+  g_free(r->numbers);
+  g_free(r->begins);
+  g_free(r->ends);
 }
 
 void
@@ -163,14 +187,8 @@ ra_probe_free(RaProbe *probe)
 {
   if (!probe)
     return;
-  for (uint32_t i = 0; i < probe->options.n_ranks; i++) {
-    g_free(probe->ranks[i].pool);
-    g_free(probe->ranks[i].sink);
-    g_free(probe->ranks[i].scratch);
-    g_free(probe->ranks[i].numbers);
-    g_free(probe->ranks[i].begins);
-    g_free(probe->ranks[i].ends);
-  }
+  for (uint32_t i = 0; i < probe->options.n_ranks; i++)
+    rank_clear(&probe->ranks[i]);
   if (probe->apart) {
     ra_comm_free(probe->ranks[probe->options.world->process].comm);
     probe->options.world->table->group_free(probe->apart);
@@ -188,8 +206,9 @@ is_together(const RaOp *op)
   return class == RA_OP_CLASS_COMM;
 }
 
-double
-ra_probe_now_s(const RaProbeRank *rank)
+/* Now, by the clock that @rank's op is timed by. */
+static double
+now_s(const RaProbeRank *rank)
 {
   const RaProbeOptions *o = &rank->probe->options;
   struct timespec t;
@@ -202,8 +221,9 @@ ra_probe_now_s(const RaProbeRank *rank)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double
-ra_probe_wall_s(const RaProbeRank *rank)
+/* Now, by the clock of the wall; 0: nobody asks. */
+static double
+wall_s(const RaProbeRank *rank)
 {
   const RaProbeOptions *o = &rank->probe->options;
   struct timespec t;
@@ -214,6 +234,29 @@ ra_probe_wall_s(const RaProbeRank *rank)
     return o->wall ? o->wall(o->clock_data) : 0;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void
+ra_probe_start(RaProbeRank *rank)
+{
+  if (rank->timer) {
+    rank->machine->timer_start(rank->timer, &rank->point->op);
+    return;
+  }
+  rank->begin_wall_s = wall_s(rank);
+  rank->begin_s = now_s(rank);
+}
+
+void
+ra_probe_stop(RaProbeRank *rank)
+{
+  if (rank->timer) {
+    rank->begin_s = rank->end_s;
+    rank->end_s += rank->machine->timer_stop_s(rank->timer);
+    return;
+  }
+  rank->end_s = now_s(rank);
+  rank->end_wall_s = wall_s(rank);
 }
 
 static void
@@ -365,6 +408,7 @@ run_all(RaProbe *probe, const RaProbePoint *point)
 {
   uint32_t n_ranks = probe->options.n_ranks;
   g_autofree pthread_t *threads = g_new(pthread_t, n_ranks);
+  gboolean is_alone = n_ranks == 1; /* what a thread has stays */
 
   for (uint32_t i = 0; i < n_ranks; i++) {
     RaProbeRank *r = &probe->ranks[i];
@@ -372,6 +416,7 @@ run_all(RaProbe *probe, const RaProbePoint *point)
     r->point = point;
     r->n = 0;
     r->cpu_s = r->wall_s = 0;
+    r->end_s = 0;
     r->made = NULL;
     r->n_made = 0;
     r->n_numbers = 0;
@@ -381,14 +426,33 @@ run_all(RaProbe *probe, const RaProbePoint *point)
     ra_probe_make_room(r, &point->op);
     if (!probe->apart)
       r->comm = ra_local_comm_new(probe->group, i);
-    if (pthread_create(&threads[i], NULL, run_rank, r) != 0)
+    if (is_alone)
+      run_rank(r);
+    else if (pthread_create(&threads[i], NULL, run_rank, r) != 0)
       g_error("cannot start a thread for rank %u", i);
   }
   for (uint32_t i = 0; i < n_ranks; i++)
-    if (is_here(probe, i))
+    if (is_here(probe, i) && !is_alone)
       pthread_join(threads[i], NULL);
   for (uint32_t i = 0; i < n_ranks && !probe->apart; i++)
     g_clear_pointer(&probe->ranks[i].comm, ra_comm_free);
+}
+
+static guint
+n_odd(const RaProbeRank *r)
+{
+  const RaBackend *b = r->backend;
+  gboolean ok;
+
+  if (b->is_host)
+    return (guint)ra_probe_n_odd(r->n_made, r->made);
+  if (r->n_made == 0)
+    return 0;
+  ok = r->made_f32 ? b->is_finite_f32(r->n_made, r->made)
+                   : b->is_finite(r->n_made, r->made);
+  b->wait(); /* a device may say so only of what it is asked next */
+  ok &= r->made_f32 ? b->is_finite_f32(0, r->made) : b->is_finite(0, r->made);
+  return !ok;
 }
 
 void
@@ -420,7 +484,7 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   for (uint32_t i = 0; i < n_ranks; i++) {
     const RaProbeRank *r = &probe->ranks[i];
 
-    out_sample->n_odd += (guint)ra_probe_n_odd(r->n_made, r->made);
+    out_sample->n_odd += n_odd(r);
     out_sample->cpu_s += r->cpu_s;
     out_sample->wall_s += r->wall_s;
   }
@@ -435,11 +499,11 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
 double
 ra_probe_bytes_per_s(RaProbe *probe)
 {
-  const gsize n = RA_PROBE_POOL_FLOATS;
+  const gsize n = RA_PROBE_POOL_BYTES;
   RaProbePoint point = {.op = {.kind = RA_OP_OFFLOAD,
                                .dtype = RA_DTYPE_FP32,
                                .count = 1,
-                               .dim = {n * sizeof(float)}}};
+                               .dim = {n}}};
   double best_s = (double)INFINITY;
 
   for (guint i = 0; i < 3; i++) {
@@ -448,5 +512,5 @@ ra_probe_bytes_per_s(RaProbe *probe)
     ra_probe_run(probe, &point, &sample);
     best_s = fmin(best_s, sample.median_s);
   }
-  return 2 * (double)(n * sizeof(float)) / best_s;
+  return 2 * (double)n / best_s;
 }

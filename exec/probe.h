@@ -25,6 +25,7 @@
 
 #include <glib.h>
 
+#include "exec/probe_machine.h"
 #include "exec/world.h"
 #include "graph/op.h"
 
@@ -40,7 +41,7 @@ typedef enum {
 
 /* What is measured. */
 typedef struct {
-  RaOp op;         /* fp32, count 1 */
+  RaOp op;         /* of the machine's dtype, count 1 */
   uint8_t variant; /* RaProbeVariant of a product */
 } RaProbePoint;
 
@@ -53,10 +54,13 @@ typedef struct {
   double cpu_s;       /* of all of them, of what waits for nobody; else 0 */
   double wall_s;      /* the same by the monotonic clock */
   guint n_odd; /* of what the last one wrote: numbers that are subnormal or not
-                  finite, on which arithmetic takes another time */
+                  finite, on which arithmetic takes another time; of a device 1
+                  where some are not finite: not written, or made of such */
 } RaProbeSample;
 
 typedef struct {
+  const RaProbeMachine *machine;  /* (nullable) borrowed: the host; one with a
+                                     timer has one rank and no world */
   uint32_t n_ranks;               /* threads, >= 1; of a world its processes */
   RaWorld *world;                 /* (nullable) borrowed: a rank a process */
   double sample_s;                /* repeats go on for so long */
@@ -76,7 +80,7 @@ void ra_probe_options_init(RaProbeOptions *options);
  * @options: copied
  * @error: %RA_ERROR_NO_DEVICE: no CBLAS
  *
- * Takes 128 MiB a rank.
+ * Takes 128 MiB a rank, of a machine its two pools.
  *
  * Returns: (transfer full): ra_probe_free() it
  */
@@ -84,8 +88,8 @@ RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
 void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
-/* Whether the host back end runs ops of @kind; those of the others (experts,
- * scores in memory, host work) have no point. */
+/* Whether back ends run ops of @kind; those of the others (experts, scores in
+ * memory, host work) have no point. */
 gboolean ra_probe_has(RaOpKind kind);
 
 /**
@@ -108,7 +112,7 @@ gsize ra_probe_n_odd(gsize n, const float *x);
  * @n_ranks: of the probe
  * @quick: fewer points
  *
- * The shapes that are measured: of each kind a lattice of its dimensions,
+ * The shapes that are measured of a host: of each kind a lattice of its dimensions,
  * powers of two and their halves, as far as a point takes less than 0.1 s.
  *
  * Returns: (transfer full) (element-type RaProbePoint)

@@ -8,40 +8,118 @@
 #include "exec/floats.h"
 #include "exec/probe_impl.h"
 
-/* The next @n floats of a pool. */
-static float *
-next_piece(float *pool, gsize *inout_at, gsize n)
+/* Pieces begin at multiples of it: a cache line, and any back end's vectors. */
+#define ALIGN_BYTES ((gsize)64)
+
+static gsize
+aligned(gsize n_bytes)
+{
+  return (n_bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+}
+
+/* The next @n bytes of a pool. */
+static gpointer
+next_piece(const RaProbeRank *rank, char *pool, gsize *inout_at, gsize n)
 {
   gsize at = *inout_at;
 
-  g_assert(n <= RA_PROBE_POOL_FLOATS);
-  if (at + n > RA_PROBE_LAP_FLOATS)
+  g_assert(n <= rank->machine->pool_bytes);
+  if (at + n > rank->machine->lap_bytes)
     at = 0;
-  *inout_at = at + (n + 15) / 16 * 16;
+  *inout_at = at + aligned(n);
   return pool + at;
 }
 
-float *
+RaElem *
 ra_probe_cold(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank->pool, &rank->pool_at, n);
+  return next_piece(rank, rank->pool, &rank->pool_at,
+                    n * rank->backend->elem_bytes);
 }
 
 float *
+ra_probe_cold_f32(RaProbeRank *rank, gsize n)
+{
+  return next_piece(rank, rank->pool, &rank->pool_at, n * sizeof(float));
+}
+
+RaElem *
 ra_probe_sink(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank->sink, &rank->sink_at, n);
+  return next_piece(rank, rank->sink, &rank->sink_at,
+                    n * rank->backend->elem_bytes);
+}
+
+float *
+ra_probe_sink_f32(RaProbeRank *rank, gsize n)
+{
+  return next_piece(rank, rank->sink, &rank->sink_at, n * sizeof(float));
+}
+
+static gpointer
+poisoned(const RaProbeRank *rank, gpointer piece, gsize n_bytes)
+{
+  if (rank->machine->poison)
+    rank->machine->poison(piece, n_bytes);
+  return piece;
+}
+
+RaElem *
+ra_probe_out(RaProbeRank *rank, gsize n)
+{
+  return poisoned(rank, ra_probe_sink(rank, n), n * rank->backend->elem_bytes);
+}
+
+float *
+ra_probe_out_f32(RaProbeRank *rank, gsize n)
+{
+  return poisoned(rank, ra_probe_sink_f32(rank, n), n * sizeof(float));
 }
 
 /* What a point needs first grows the scratch, which then stays. */
-float *
-ra_probe_warm(RaProbeRank *rank, gsize n)
+static gpointer
+warm_piece(RaProbeRank *rank, gsize n_bytes)
 {
   gsize at = rank->scratch_at;
 
-  rank->scratch_at = at + (n + 15) / 16 * 16;
+  rank->scratch_at = at + aligned(n_bytes);
   g_assert(rank->scratch_at <= rank->n_scratch);
   return rank->scratch + at;
+}
+
+RaElem *
+ra_probe_warm(RaProbeRank *rank, gsize n)
+{
+  return warm_piece(rank, n * rank->backend->elem_bytes);
+}
+
+float *
+ra_probe_warm_f32(RaProbeRank *rank, gsize n)
+{
+  return warm_piece(rank, n * sizeof(float));
+}
+
+static void
+fill_floats(RaRng *rng, float *x, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    x[i] = (float)ra_rng_uniform(rng);
+}
+
+float *
+ra_probe_host(RaProbeRank *rank, gsize n)
+{
+  RaRng rng = ra_rng_init(rank->rank, 0x686f7374);
+
+  if (rank->backend->is_host)
+    return ra_probe_warm_f32(rank, n);
+  if (n > rank->n_host) {
+    rank->backend->free_host(rank->host);
+    rank->host = rank->backend->alloc_host(n * sizeof *rank->host);
+    rank->n_host = n;
+    fill_floats(&rng, rank->host, n);
+  }
+  return rank->host;
 }
 
 const uint32_t *
@@ -59,29 +137,75 @@ ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below)
   return rank->numbers;
 }
 
-/* Floats of scratch beside what an op moves: positions, workspaces. */
-#define SPARE_FLOATS ((gsize)1 << 19)
+/* Bytes of scratch beside what an op moves: positions, workspaces. */
+#define SPARE_BYTES ((gsize)2 << 20)
+/* A device cuts a row's keys into parts, each with its own sums. */
+#define SPARE_DEVICE_BYTES ((gsize)8 << 20)
 
 static void
-copy_pool(const RaProbeRank *r, float *to, gsize n)
+copy_pool(const RaProbeRank *r, char *to, gsize n)
 {
-  for (gsize i = 0; i < n; i += RA_PROBE_POOL_FLOATS)
-    memcpy(to + i, r->pool, MIN(n - i, RA_PROBE_POOL_FLOATS) * sizeof *to);
+  gsize most = r->machine->pool_bytes;
+
+  for (gsize i = 0; i < n; i += most)
+    r->backend->copy(to + i, r->pool, MIN(n - i, most));
 }
 
 void
 ra_probe_make_room(RaProbeRank *r, const RaOp *op)
 {
-  gsize n = (gsize)(2.5 * ra_op_bytes(op) / sizeof(float)) + SPARE_FLOATS;
+  gsize n = (gsize)(2.5 * ra_op_bytes(op)) +
+            (r->backend->is_host ? SPARE_BYTES : SPARE_DEVICE_BYTES);
 
   if (n > r->n_scratch) {
-    g_free(r->scratch);
-    r->scratch = ra_floats_new(n);
+    r->backend->free(r->scratch);
+    r->scratch = r->backend->alloc(n);
     r->n_scratch = n;
   }
   copy_pool(r, r->scratch, n);
-  if (op->kind == RA_OP_OPTIMIZER || op->kind == RA_OP_NORM_BACKWARD)
-    copy_pool(r, r->sink, RA_PROBE_LAP_FLOATS); /* these read it */
+  /* These read it; of what a device had poisoned nothing is left. */
+  if (op->kind == RA_OP_OPTIMIZER || op->kind == RA_OP_NORM_BACKWARD ||
+      !r->backend->is_host)
+    copy_pool(r, r->sink, r->machine->lap_bytes);
+}
+
+void
+ra_probe_warm_up(RaProbeRank *r)
+{
+  copy_pool(r, r->scratch, r->scratch_at);
+}
+
+/* Of a device; the rest of a pool is copies of it. */
+#define RANDOM_BYTES ((gsize)16 << 20)
+
+static void
+fill_pool(RaProbeRank *r, char *pool, uint32_t seed)
+{
+  RaRng rng = ra_rng_init(seed, 0x70726f62);
+  gsize all = r->machine->pool_bytes, n = MIN(all, RANDOM_BYTES);
+  gsize n_floats = n / r->backend->elem_bytes;
+  g_autofree float *x = NULL;
+
+  if (r->backend->is_host) {
+    fill_floats(&rng, (float *)(gpointer)pool, all / sizeof(float));
+    return;
+  }
+  x = ra_floats_new(n_floats);
+  fill_floats(&rng, x, n_floats);
+  for (gsize i = 0; i < n_floats; i++)
+    x[i] = 2 * x[i] - 1;
+  r->backend->write_elems(n_floats, x, (RaElem *)(gpointer)pool);
+  for (gsize at = n; at < all; at += MIN(at, all - at))
+    r->backend->copy(pool + at, pool, MIN(at, all - at));
+}
+
+void
+ra_probe_fill(RaProbeRank *rank)
+{
+  rank->pool = rank->backend->alloc(rank->machine->pool_bytes);
+  rank->sink = rank->backend->alloc(rank->machine->pool_bytes);
+  fill_pool(rank, rank->pool, rank->rank);
+  fill_pool(rank, rank->sink, rank->rank + 1000);
 }
 
 gsize

@@ -59,7 +59,7 @@ add_products(Grid *g)
       for (guint c = 1; c < n_sides; c++) {
         uint64_t d[RA_OP_DIMS] = {rows[a], sides[b], sides[c], 1};
 
-        if (d[1] * d[2] > RA_PROBE_POOL_FLOATS)
+        if (d[1] * d[2] > RA_PROBE_POOL_BYTES / sizeof(float))
           continue;
         add(g, RA_OP_GEMM, RA_PROBE_FORWARD, d);
         if (d[0] >= 64 && d[1] > 1 && !g->quick)

@@ -6,33 +6,38 @@
 #include "exec/comm_local.h"
 #include "exec/probe.h"
 
-/* As large as the largest array of a point. */
-#define RA_PROBE_POOL_FLOATS ((gsize)16 << 20)
-/* Pieces that fit begin anew after so many floats: larger than the caches that
+/* As large as the largest array of a point of a host. */
+#define RA_PROBE_POOL_BYTES ((gsize)64 << 20)
+/* Pieces that fit begin anew after so many bytes: larger than the caches that
  * a core has for itself (2 MiB of the largest in 2024), and within what cores
  * share, as are the weights that a rank of a model of 10^7 parameters goes
  * through between two steps of generation.  MEASURED: a product of 4 rows takes
  * 99 to 103 us on one and two cores of a Xeon for any size from 4 to 32 MiB, 76
  * at 2, 114 to 129 at 64 and 195 at 128 and 256 MiB. */
-#define RA_PROBE_LAP_FLOATS ((gsize)8 << 20)
+#define RA_PROBE_LAP_BYTES ((gsize)32 << 20)
 
 typedef struct {
   RaProbe *probe;
+  const RaProbeMachine *machine;
   const RaBackend *backend;
   const RaProbePoint *point;
   RaComm *comm;      /* of the ranks that take part; owned */
-  float *pool;       /* (RA_PROBE_POOL_FLOATS) owned */
+  char *pool;        /* (machine->pool_bytes) of the back end, owned */
   gsize pool_at;     /* where the next piece begins */
-  float *sink;       /* (RA_PROBE_POOL_FLOATS) what ops write; owned */
+  char *sink;        /* as large: what ops write; owned */
   gsize sink_at;     /* where its next piece begins */
-  float *scratch;    /* (n_scratch) owned */
-  gsize n_scratch;   /* floats */
+  char *scratch;     /* (n_scratch) of the back end, owned */
+  gsize n_scratch;   /* bytes */
   gsize scratch_at;  /* taken of it by the point at hand */
+  float *host;       /* (n_host) the host's, of a device; owned */
+  gsize n_host;      /* floats */
   uint32_t *numbers; /* (n_numbers) tokens, positions, begins; owned */
   gsize n_numbers;
-  const float *made; /* (n_made) what the last repeat wrote; NULL: not kept */
+  const void *made; /* (n_made) what the last repeat wrote; NULL: not kept */
   gsize n_made;
+  gboolean made_f32; /* floats, not elements */
   uint32_t rank;
+  gpointer timer;                  /* of the machine; NULL: clocks */
   double begin_s, end_s;           /* of the last repeat */
   double begin_wall_s, end_wall_s; /* about it */
   double cpu_s, wall_s;            /* of the repeats so far */
@@ -40,28 +45,46 @@ typedef struct {
   guint n;                         /* repeats */
 } RaProbeRank;
 
-/* @n floats of the pool, each time the next ones; to be read. */
-float *ra_probe_cold(RaProbeRank *rank, gsize n);
-/* The same of a pool that is written: sums that grow there meet no input. */
-float *ra_probe_sink(RaProbeRank *rank, gsize n);
-/* @n floats that stay the same from repeat to repeat: asked for in the same
- * order each time. */
-float *ra_probe_warm(RaProbeRank *rank, gsize n);
+/* @n elements, or floats, of the pool, each time the next ones; to be read. */
+RaElem *ra_probe_cold(RaProbeRank *rank, gsize n);
+float *ra_probe_cold_f32(RaProbeRank *rank, gsize n);
+/* The same of a pool that is written, and added to: sums that grow there meet
+ * no input. */
+RaElem *ra_probe_sink(RaProbeRank *rank, gsize n);
+float *ra_probe_sink_f32(RaProbeRank *rank, gsize n);
+/* The same, to be written without being read. */
+RaElem *ra_probe_out(RaProbeRank *rank, gsize n);
+float *ra_probe_out_f32(RaProbeRank *rank, gsize n);
+/* @n that stay the same from repeat to repeat: asked for in the same order each
+ * time. */
+RaElem *ra_probe_warm(RaProbeRank *rank, gsize n);
+float *ra_probe_warm_f32(RaProbeRank *rank, gsize n);
+/* @n floats of the host, which a device copies fastest; the first that are
+ * asked for. */
+float *ra_probe_host(RaProbeRank *rank, gsize n);
 /* (n) below @below, the same each time. */
 const uint32_t *ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below);
+
+/* What is random of the pools: [0, 1) of a host, as ever; of a device from -1
+ * on, as weights have both signs, and what a product takes under a power limit
+ * depends on them. */
+void ra_probe_fill(RaProbeRank *rank);
 
 /* Makes room for what a repeat asks for (sampling copies what it reads, a
  * collective has an array to write to), and has what it reads anew: the last
  * point's results may be so small that arithmetic on them is slow. */
 void ra_probe_make_room(RaProbeRank *rank, const RaOp *op);
 
+/* Every float, or element, of what was asked for last is as the op before has
+ * written it: of a device, whose caches were emptied. */
+void ra_probe_warm_up(RaProbeRank *rank);
+
 /* One run of the point's op; sets begin_s and end_s about it. */
 void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
 
-/* Now, by the clock that @rank's op is timed by. */
-double ra_probe_now_s(const RaProbeRank *rank);
-/* Now, by the clock of the wall; 0: nobody asks. */
-double ra_probe_wall_s(const RaProbeRank *rank);
+/* By both clocks, or by the timer; what the op is timed by is the inner one. */
+void ra_probe_start(RaProbeRank *rank);
+void ra_probe_stop(RaProbeRank *rank);
 
 #endif

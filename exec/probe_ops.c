@@ -7,8 +7,6 @@
 #include "kernels/cpu_pointwise.h"
 #include "kernels/cpu_policy.h"
 
-#define e ra_host_elems /* what is probed is the host */
-
 gboolean
 ra_probe_has(RaOpKind kind)
 {
@@ -29,19 +27,16 @@ ra_probe_has(RaOpKind kind)
  * the core's cache, and what was at hand is partly gone. */
 #define PASSED_FLOATS ((gsize)1 << 18)
 
-/* By both clocks; what the op is timed by is the inner one. */
-static void
-begin_now(RaProbeRank *r)
-{
-  r->begin_wall_s = ra_probe_wall_s(r);
-  r->begin_s = ra_probe_now_s(r);
-}
-
 static void
 begin(RaProbeRank *r)
 {
-  r->backend->sum_squares(PASSED_FLOATS, ra_probe_cold(r, PASSED_FLOATS));
-  begin_now(r);
+  if (r->machine->flush) {
+    r->machine->flush();
+    ra_probe_warm_up(r);
+  } else {
+    r->backend->sum_squares(PASSED_FLOATS, ra_probe_cold_f32(r, PASSED_FLOATS));
+  }
+  ra_probe_start(r);
 }
 
 /* Behind another product there is always something else: what it reads is at
@@ -49,42 +44,86 @@ begin(RaProbeRank *r)
 static void
 begin_product(RaProbeRank *r)
 {
-  begin_now(r);
+  if (r->machine->flush)
+    begin(r);
+  else
+    ra_probe_start(r);
 }
 
 static void
-end(RaProbeRank *r)
+made(RaProbeRank *r, gsize n, gconstpointer what, gboolean f32)
 {
-  r->end_s = ra_probe_now_s(r);
-  r->end_wall_s = ra_probe_wall_s(r);
-}
-
-/* As the executor ends an op: it looks whether the @n floats that it @made are
- * finite. */
-static void
-end_look(RaProbeRank *r, gsize n, const float *made)
-{
-  ra_cpu_is_finite(n, made);
-  end(r);
-  r->made = made;
+  r->made = what;
   r->n_made = n;
+  r->made_f32 = f32;
+}
+
+/* As the executor ends an op: it looks whether the @n elements that it @made
+ * are finite. */
+static void
+end_look(RaProbeRank *r, gsize n, const RaElem *what)
+{
+  r->backend->is_finite(n, what);
+  ra_probe_stop(r);
+  made(r, n, what, FALSE);
+}
+
+static void
+end_look_f32(RaProbeRank *r, gsize n, const float *what)
+{
+  r->backend->is_finite_f32(n, what);
+  ra_probe_stop(r);
+  made(r, n, what, TRUE);
 }
 
 /* @x as the op before has written it, whatever a repeat has made of it. */
 static void
-make_anew(const RaProbeRank *r, gsize n, float *x)
+make_anew(const RaProbeRank *r, gsize n, RaElem *x)
 {
-  memcpy(x, r->pool, n * sizeof *x);
+  r->backend->copy(x, r->pool, n * r->backend->elem_bytes);
+}
+
+static RaElem *
+at(const RaProbeRank *r, RaElem *x, gsize i)
+{
+  return ra_elem_at(r->backend, x, i);
 }
 
 /* A step of generation has few rows, and its layers write to one place. */
 #define FEW_ROWS 64
 
-static float *
+static RaElem *
 output(RaProbeRank *r, gsize rows, gsize n)
 {
-  return rows < FEW_ROWS ? ra_probe_warm(r, rows * n)
-                         : ra_probe_sink(r, rows * n);
+  return rows < FEW_ROWS && !r->machine->flush ? ra_probe_warm(r, rows * n)
+                                               : ra_probe_out(r, rows * n);
+}
+
+static void
+gemm_weight(RaProbeRank *r, gsize m, gsize n, gsize k)
+{
+  const RaElem *x = ra_probe_cold(r, k * n), *y = ra_probe_warm(r, k * m);
+  float *weight = ra_probe_sink_f32(r, m * n);
+
+  begin_product(r);
+  r->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, y, m, x, n, 1,
+                       weight, n);
+  end_look_f32(r, m * n, weight);
+}
+
+/* A value head has floats. */
+static void
+gemm_values(RaProbeRank *r, gsize m, gsize k)
+{
+  const RaElem *x = ra_probe_warm(r, m * k), *weight;
+  float *y = m < FEW_ROWS && !r->machine->flush ? ra_probe_warm_f32(r, m)
+                                                : ra_probe_out_f32(r, m);
+
+  weight = ra_probe_cold(r, k);
+  begin_product(r);
+  r->backend->gemm_f32(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, 1, k, x, k, weight,
+                       k, 0, y, 1);
+  end_look_f32(r, m, y);
 }
 
 /* The weight comes from memory; its input, or the gradient of its output, was
@@ -92,18 +131,16 @@ output(RaProbeRank *r, gsize rows, gsize n)
 static void
 gemm(RaProbeRank *r, const uint64_t *d)
 {
-  const RaBackend *b = r->backend;
   gsize m = d[0], n = d[1], k = d[2];
-  float *x, *y, *weight;
+  const RaElem *x, *weight;
+  RaElem *y;
 
   if (r->point->variant == RA_PROBE_WEIGHT) {
-    x = ra_probe_cold(r, k * n);
-    y = ra_probe_warm(r, k * m);
-    weight = ra_probe_sink(r, m * n);
-    begin_product(r);
-    b->gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, m, n, k, e(y), m, e(x), n, 1,
-            e(weight), n);
-    end_look(r, m * n, weight);
+    gemm_weight(r, m, n, k);
+    return;
+  }
+  if (r->point->variant == RA_PROBE_FORWARD && n == 1) {
+    gemm_values(r, m, k);
     return;
   }
   x = ra_probe_warm(r, m * k);
@@ -111,11 +148,11 @@ gemm(RaProbeRank *r, const uint64_t *d)
   weight = ra_probe_cold(r, n * k);
   begin_product(r);
   if (r->point->variant == RA_PROBE_INPUT)
-    b->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, e(x), k, e(weight), n, 0, e(y),
-            n);
+    r->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, n, k, x, k, weight, n, 0, y,
+                     n);
   else
-    b->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, e(x), k, e(weight), k, 0,
-            e(y), n);
+    r->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, x, k, weight, k,
+                     0, y, n);
   end_look(r, m * n, y);
 }
 
@@ -135,60 +172,71 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
                           .kv_heads = (uint32_t)d[5],
                           .head_dim = (uint32_t)d[6],
                           .stride = stride};
-  float *qkv, *out, *lse, *workspace, *d_out, *d_qkv;
+  RaElem *qkv, *out, *d_out, *d_qkv;
+  float *lse, *workspace;
 
   for (uint32_t i = 0; i <= d[0]; i++)
     begins[i] = (uint32_t)(t * i / d[0]);
-  workspace = ra_probe_warm(r, ra_cpu_attention_workspace(&shape));
+  workspace = ra_probe_warm_f32(r, r->backend->attention_workspace(&shape));
   if (!back) {
     qkv = ra_probe_warm(r, t * stride);
-    out = ra_probe_sink(r, t * q);
-    lse = ra_probe_sink(r, t * d[4]);
+    out = ra_probe_out(r, t * q);
+    lse = ra_probe_out_f32(r, t * d[4]);
     begin(r);
-    r->backend->attention(&shape, e(qkv), e(qkv + q), e(qkv + q + kv), e(out),
+    r->backend->attention(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv), out,
                           lse, workspace);
     end_look(r, t * q, out);
     return;
   }
   qkv = ra_probe_cold(r, t * stride);
   out = ra_probe_cold(r, t * q);
-  lse = ra_probe_cold(r, t * d[4]);
+  lse = ra_probe_cold_f32(r, t * d[4]);
   d_out = ra_probe_cold(r, t * q);
-  d_qkv = ra_probe_sink(r, t * stride);
+  d_qkv = ra_probe_out(r, t * stride);
   begin(r);
-  r->backend->attention_backward(&shape, e(qkv), e(qkv + q), e(qkv + q + kv),
-                                 e(out), lse, e(d_out), e(d_qkv), e(d_qkv + q),
-                                 e(d_qkv + q + kv), workspace);
+  r->backend->attention_backward(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv),
+                                 out, lse, d_out, d_qkv, at(r, d_qkv, q),
+                                 at(r, d_qkv, q + kv), workspace);
   end_look(r, t * stride, d_qkv);
 }
 
-/* Keys and values of each sequence lie apart, with room for as many more. */
+/* Keys and values of each sequence lie apart, with room for as many more; a
+ * device has all of them at once. */
 static void
 decode_attention(RaProbeRank *r, const uint64_t *d)
 {
   gsize n = d[0], q = d[4] * d[6], kv = d[5] * d[6], length = d[2] / n;
-  float *in = ra_probe_warm(r, n * (q + 2 * kv)),
-        *out = ra_probe_warm(r, n * q);
-  float *workspace = ra_probe_warm(r, length * (d[4] / d[5]));
-  const uint32_t slot = 0, position = (uint32_t)length - 1;
-  const RaDecode shape = {.n = 1,
-                          .slots = &slot,
-                          .positions = &position,
-                          .n_slots = 1,
-                          .n_positions = (uint32_t)length,
+  gsize calls = r->backend->is_host ? n : 1, each = n / calls;
+  gsize room = r->backend->is_host ? length : 2 * length;
+  RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
+  RaElem *out =
+      r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
+  g_autofree uint32_t *slots = g_new(uint32_t, each);
+  g_autofree uint32_t *positions = g_new(uint32_t, each);
+  const RaDecode shape = {.n = (uint32_t)each,
+                          .slots = slots,
+                          .positions = positions,
+                          .n_slots = (uint32_t)each,
+                          .n_positions = (uint32_t)room,
                           .q_heads = (uint32_t)d[4],
                           .kv_heads = (uint32_t)d[5],
                           .head_dim = (uint32_t)d[6],
                           .stride = q + 2 * kv};
-  g_autofree float **cache = g_new(float *, 2 * n + 1); /* k, v of each */
+  g_autofree RaElem **cache = g_new(RaElem *, 2 * calls); /* k, v of each */
+  float *workspace;
 
-  for (gsize i = 0; i < 2 * n; i++)
-    cache[i] = ra_probe_cold(r, 2 * length * kv);
+  for (gsize i = 0; i < each; i++) {
+    slots[i] = (uint32_t)i;
+    positions[i] = (uint32_t)length - 1;
+  }
+  workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
+  for (gsize i = 0; i < 2 * calls; i++)
+    cache[i] = ra_probe_cold(r, each * 2 * length * kv);
   begin(r);
-  for (gsize i = 0; i < n; i++)
-    r->backend->decode_attention(&shape, e(in + i * (q + 2 * kv)),
-                                 e(cache[2 * i]), e(cache[2 * i + 1]),
-                                 e(out + i * q), workspace);
+  for (gsize i = 0; i < calls; i++)
+    r->backend->decode_attention(&shape, at(r, in, i * (q + 2 * kv)),
+                                 cache[2 * i], cache[2 * i + 1],
+                                 at(r, out, i * q), workspace);
   end_look(r, n * q, out);
 }
 
@@ -196,17 +244,17 @@ static void
 norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize t = d[0], n = d[1];
-  float *x = back ? ra_probe_cold(r, t * n) : ra_probe_warm(r, t * n);
-  float *out = back ? ra_probe_sink(r, t * n) : output(r, t, n);
-  float *inv = ra_probe_sink(r, t), *weight = ra_probe_cold(r, n);
-  float *d_weight = ra_probe_sink(r, n);
+  RaElem *x = back ? ra_probe_cold(r, t * n) : ra_probe_warm(r, t * n);
+  RaElem *out = back ? ra_probe_sink(r, t * n) : output(r, t, n);
+  float *inv = ra_probe_sink_f32(r, t);
+  RaElem *weight = ra_probe_cold(r, n);
+  float *d_weight = ra_probe_sink_f32(r, n);
 
   begin(r);
   if (back)
-    r->backend->norm_backward(t, n, 1e-5f, e(x), e(weight), inv, e(out), e(out),
-                              d_weight);
+    r->backend->norm_backward(t, n, 1e-5f, x, weight, inv, out, out, d_weight);
   else
-    r->backend->norm(t, n, 1e-5f, e(x), e(weight), e(out), inv);
+    r->backend->norm(t, n, 1e-5f, x, weight, out, inv);
   end_look(r, t * n, out);
 }
 
@@ -215,34 +263,33 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
 static void
 rope(RaProbeRank *r, const uint64_t *d)
 {
-  gsize t = d[0], stride = d[1] * d[2] * 4 / 3;
+  gsize t = d[0], stride = d[1] * d[2] * 4 / 3 / 8 * 8;
   uint32_t n_positions = 1024;
   /* A layer has passed since a position's row was read. */
-  float *table = ra_probe_cold(r, (gsize)n_positions * d[2]);
-  float *x = ra_probe_warm(r, t * stride);
+  float *table = ra_probe_cold_f32(r, (gsize)n_positions * d[2]);
+  RaElem *x = ra_probe_warm(r, t * stride);
   const uint32_t *positions = ra_probe_numbers(r, t, n_positions);
 
   make_anew(r, t * stride, x);
   begin(r);
-  r->backend->rope(t, d[1], d[2], positions, table, 1, e(x), stride);
-  end(r);
-  r->made = x;
-  r->n_made = t * stride;
+  r->backend->rope(t, d[1], d[2], positions, table, 1, x, stride);
+  ra_probe_stop(r);
+  made(r, t * stride, x, FALSE);
 }
 
 static void
 activation(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize n = d[0] * d[1];
-  float *gate_up = back ? ra_probe_cold(r, 2 * n) : ra_probe_warm(r, 2 * n);
-  float *out = back ? ra_probe_cold(r, n) : output(r, d[0], d[1]);
-  float *d_gate_up = back ? ra_probe_sink(r, 2 * n) : NULL;
+  RaElem *gate_up = back ? ra_probe_cold(r, 2 * n) : ra_probe_warm(r, 2 * n);
+  RaElem *out = back ? ra_probe_cold(r, n) : output(r, d[0], d[1]);
+  RaElem *d_gate_up = back ? ra_probe_out(r, 2 * n) : NULL;
 
   begin(r);
   if (back)
-    r->backend->swiglu_backward(d[0], d[1], e(gate_up), e(out), e(d_gate_up));
+    r->backend->swiglu_backward(d[0], d[1], gate_up, out, d_gate_up);
   else
-    r->backend->swiglu(d[0], d[1], e(gate_up), e(out));
+    r->backend->swiglu(d[0], d[1], gate_up, out);
   if (back)
     end_look(r, 2 * n, d_gate_up);
   else
@@ -253,32 +300,32 @@ static void
 add(RaProbeRank *r, const uint64_t *d)
 {
   gsize n = d[0] * d[1];
-  float *x = ra_probe_cold(r, n), *y = ra_probe_warm(r, n);
+  RaElem *x = ra_probe_cold(r, n), *y = ra_probe_warm(r, n);
 
   begin(r);
-  r->backend->add(n, e(x), e(y));
-  end(r);
-  memset(y, 0, n * sizeof *y); /* it must not grow without end */
+  r->backend->add(n, x, y);
+  ra_probe_stop(r);
+  /* It must not grow without end. */
+  r->backend->zero(y, n * r->backend->elem_bytes);
 }
 
 static void
 embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   uint32_t vocab = (uint32_t)d[2];
-  float *table =
-      back ? ra_probe_sink(r, vocab * d[1]) : ra_probe_cold(r, vocab * d[1]);
-  float *out = back ? ra_probe_warm(r, d[0] * d[1]) : output(r, d[0], d[1]);
+  RaElem *table = back ? NULL : ra_probe_cold(r, vocab * d[1]);
+  float *d_table = back ? ra_probe_sink_f32(r, vocab * d[1]) : NULL;
+  RaElem *out = back ? ra_probe_warm(r, d[0] * d[1]) : output(r, d[0], d[1]);
   const uint32_t *tokens = ra_probe_numbers(r, d[0], vocab);
 
   begin(r);
-  if (back)
-    r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, e(out), table);
-  else
-    r->backend->embedding(d[0], d[1], 0, vocab, tokens, e(table), e(out));
-  if (back)
-    end(r);
-  else
+  if (back) {
+    r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, out, d_table);
+    ra_probe_stop(r);
+  } else {
+    r->backend->embedding(d[0], d[1], 0, vocab, tokens, table, out);
     end_look(r, d[0] * d[1], out);
+  }
 }
 
 static void
@@ -286,53 +333,68 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
   gsize t = d[0];
   uint32_t vocab = (uint32_t)d[1];
-  float *logits = ra_probe_warm(r, t * vocab), *out = ra_probe_warm(r, 2 * t);
-  RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_probe_warm(r, 3 * t);
+  RaElem *logits = ra_probe_warm(r, t * vocab);
+  float *out = ra_probe_warm_f32(r, 2 * t);
+  RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_probe_warm_f32(r, 3 * t);
   const uint32_t *targets = ra_probe_numbers(r, t, vocab);
 
   if (back)
     make_anew(r, t * vocab, logits);
   begin(r);
   if (back) {
-    r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t,
-                                  e(logits));
+    r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t, logits);
     end_look(r, t * vocab, logits);
   } else {
-    r->backend->log_sum(t, 0, vocab, e(logits), targets, sums);
+    r->backend->log_sum(t, 0, vocab, logits, targets, sums);
     r->backend->log_prob(t, 1, sums, out, out + t);
-    end_look(r, t, out);
+    end_look_f32(r, t, out);
   }
 }
 
-/* With the copy of the logits that a step ends with. */
+/* The host samples, whoever has made the logits; with the copy of them that a
+ * step of the host back end ends with. */
 static void
 sample(RaProbeRank *r, const uint64_t *d)
 {
   const RaCpuSampling sampling = {1, 0, 1};
+  const RaBackend *b = r->backend;
   uint32_t vocab = (uint32_t)d[1];
-  float *logits = ra_probe_warm(r, d[0] * vocab);
-  float *copy = ra_probe_warm(r, d[0] * vocab);
-  float *workspace = ra_probe_warm(r, 2 * (gsize)vocab);
+  RaElem *logits = b->is_host ? ra_probe_warm(r, d[0] * vocab) : NULL;
+  float *copy = ra_probe_host(r, (d[0] + 2) * vocab);
+  float *workspace = copy + d[0] * vocab;
 
   begin(r);
-  r->backend->copy_rect(d[0], vocab, e(logits), vocab, e(copy), vocab);
+  if (logits)
+    b->copy_rect(d[0], vocab, logits, vocab, ra_host_elems(copy), vocab);
   for (gsize i = 0; i < d[0]; i++)
-    r->backend->sample(vocab, copy + i * vocab, &sampling,
-                       ((double)i + 0.5) / (double)d[0], workspace);
-  end(r);
+    b->sample(vocab, copy + i * vocab, &sampling,
+              ((double)i + 0.5) / (double)d[0], workspace);
+  ra_probe_stop(r);
 }
 
 static void
 loss(RaProbeRank *r, const uint64_t *d)
 {
   gsize n = d[0];
-  float *x = ra_probe_warm(r, 5 * n);
+  float *x = ra_probe_host(r, 5 * n);
   RaCpuLoss sum = {0};
 
   begin(r);
   ra_cpu_policy_loss(n, x, x + n, x + 2 * n, x + 3 * n, 0.2f, 0.01f, 1,
                      x + 4 * n, &sum);
-  end(r);
+  ra_probe_stop(r);
+}
+
+/* An iteration has passed since the last step: nothing is in any cache. */
+static void
+forget(RaProbeRank *r)
+{
+  gsize n = r->machine->pool_bytes / sizeof(float);
+
+  if (r->machine->flush)
+    return;
+  r->backend->sum_squares(n, (float *)(gpointer)r->sink);
+  r->backend->sum_squares(n, (float *)(gpointer)r->pool);
 }
 
 /* With the norm of the gradients and the zeros that the next sum begins with,
@@ -342,30 +404,44 @@ optimizer(RaProbeRank *r, const uint64_t *d)
 {
   const RaCpuAdamw adamw = {1e-3f, 0.9f, 0.999f, 1e-8f, 0.01f};
   gsize n = d[0];
-  float *grad = ra_probe_sink(r, n), *weight = ra_probe_sink(r, n);
-  float *first = ra_probe_sink(r, n), *second = ra_probe_sink(r, n);
+  float *grad = ra_probe_sink_f32(r, n), *master = ra_probe_sink_f32(r, n);
+  float *first = ra_probe_sink_f32(r, n), *second = ra_probe_sink_f32(r, n);
+  RaElem *weight = ra_host_elems(master);
 
-  /* An iteration has passed since the last step: nothing is in any cache. */
-  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->sink);
-  r->backend->sum_squares(RA_PROBE_POOL_FLOATS, r->pool);
+  if (!r->backend->is_host) {
+    weight = ra_probe_out(r, n);
+    r->backend->zero(second, n * sizeof *second); /* it has no sign */
+  }
+  forget(r);
   begin(r);
   r->backend->sum_squares(n, grad);
-  r->backend->adamw(n, &adamw, 100, 1, grad, e(weight), weight, first, second);
-  memset(grad, 0, n * sizeof *grad);
-  end(r);
+  r->backend->adamw(n, &adamw, 100, 1, grad, weight, master, first, second);
+  r->backend->zero(grad, n * sizeof *grad);
+  ra_probe_stop(r);
+  if (!r->backend->is_host)
+    made(r, n, weight, FALSE);
 }
 
+/* Pinned memory and back; on the host from memory to memory. */
 static void
-copy(RaProbeRank *r, const uint64_t *d)
+copy(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
-  gsize n = MIN(d[0], RA_PROBE_POOL_FLOATS * sizeof(float));
-  const float *from = ra_probe_cold(r, n / sizeof(float));
-  float *to = ra_probe_sink(r, n / sizeof(float));
+  gsize n = MIN(d[0], r->machine->pool_bytes);
+  gsize n_elems = n / r->backend->elem_bytes;
+  RaElem *from = ra_probe_cold(r, n_elems), *to = ra_probe_sink(r, n_elems);
+  float *host =
+      r->backend->is_host ? NULL : ra_probe_host(r, n / sizeof(float) + 1);
 
   begin(r);
-  for (gsize left = d[0]; left > 0; left -= MIN(left, n))
-    memcpy(to, from, MIN(left, n));
-  end(r);
+  for (gsize left = d[0]; left > 0; left -= MIN(left, n)) {
+    gsize part = MIN(left, n);
+
+    if (back)
+      r->backend->write(to, host ? (gpointer)host : from, part);
+    else
+      r->backend->read(host ? (gpointer)host : to, from, part);
+  }
+  ra_probe_stop(r);
 }
 
 void
@@ -417,7 +493,7 @@ ra_probe_compute(RaProbeRank *r)
     break;
   case RA_OP_OFFLOAD:
   case RA_OP_RELOAD:
-    copy(r, d);
+    copy(r, d, r->point->op.kind == RA_OP_RELOAD);
     break;
   default:
     g_assert_not_reached();
@@ -430,21 +506,22 @@ ra_probe_compute(RaProbeRank *r)
 static void
 move(RaProbeRank *r, gsize n)
 {
-  float *packed = ra_probe_warm(r, SLICE_FLOATS);
+  RaElem *packed = ra_probe_warm(r, SLICE_FLOATS);
 
   for (gsize left = n; left > 0 && r->rank < 2;
        left -= MIN(left, SLICE_FLOATS)) {
     gsize part = MIN(left, SLICE_FLOATS);
-    float *at = ra_probe_cold(r, part);
+    gsize n_bytes = part * r->backend->elem_bytes;
+    RaElem *place = ra_probe_cold(r, part);
 
     if (r->rank == 0)
-      r->backend->copy_rect(1, part, e(at), part, e(packed), part);
+      r->backend->copy_rect(1, part, place, part, packed, part);
     if (r->rank == 0 && r->comm->n_ranks > 1)
-      r->comm->table->send(r->comm, 1, packed, part * sizeof *packed);
+      r->comm->table->send(r->comm, 1, packed, n_bytes);
     if (r->rank == 1)
-      r->comm->table->recv(r->comm, 0, packed, part * sizeof *packed);
+      r->comm->table->recv(r->comm, 0, packed, n_bytes);
     if (r->rank == 1 || r->comm->n_ranks == 1)
-      r->backend->copy_rect(1, part, e(packed), part, e(at), part);
+      r->backend->copy_rect(1, part, packed, part, place, part);
   }
 }
 
@@ -454,8 +531,8 @@ ra_probe_communicate(RaProbeRank *r)
   RaComm *c = r->comm;
   const uint64_t *d = r->point->op.dim;
   gsize n = MAX(d[0] / sizeof(float), 1), share = MAX(n / c->n_ranks, 1);
-  float *in = ra_probe_warm(r, n + c->n_ranks);
-  float *out = ra_probe_warm(r, n + c->n_ranks);
+  float *in = ra_probe_warm_f32(r, n + c->n_ranks);
+  float *out = ra_probe_warm_f32(r, n + c->n_ranks);
 
   /* Ranks come from work that takes each its own time. */
   begin(r);
@@ -487,7 +564,7 @@ ra_probe_communicate(RaProbeRank *r)
   default:
     g_assert_not_reached();
   }
-  end(r);
+  ra_probe_stop(r);
   /* Sums must not grow without end. */
   for (gsize i = 0; r->point->op.kind == RA_OP_ALL_REDUCE && i < n; i++)
     in[i] /= (float)c->n_ranks;

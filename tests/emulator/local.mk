@@ -12,6 +12,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
 tests_emulator_libemulated_a_SOURCES += %D%/gemm.c
+tests_emulator_libemulated_a_SOURCES += %D%/measure.cc %D%/measure.h
 tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
@@ -51,6 +52,10 @@ check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
+check_programs += tests/check_probe_cuda
+tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c exec/probe_cuda.c
+tests_check_probe_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)
 endif

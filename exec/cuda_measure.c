@@ -1,0 +1,136 @@
+#include "config.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "exec/cuda_measure.h"
+
+struct RaDeviceTimer {
+  cudaEvent_t begin, end;
+};
+
+struct RaDeviceGraph {
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+};
+
+RaDeviceTimer *
+ra_device_timer_new(void)
+{
+  RaDeviceTimer *t = calloc(1, sizeof *t);
+
+  if (!t)
+    return NULL;
+  if (cudaEventCreate(&t->begin) == cudaSuccess &&
+      cudaEventCreate(&t->end) == cudaSuccess)
+    return t;
+  ra_device_timer_free(t);
+  return NULL;
+}
+
+void
+ra_device_timer_free(RaDeviceTimer *timer)
+{
+  if (!timer)
+    return;
+  if (timer->begin)
+    cudaEventDestroy(timer->begin);
+  if (timer->end)
+    cudaEventDestroy(timer->end);
+  free(timer);
+}
+
+int
+ra_device_timer_start(RaDeviceTimer *timer)
+{
+  return (int)cudaEventRecord(timer->begin, cudaStreamPerThread);
+}
+
+int
+ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms)
+{
+  cudaError_t code = cudaEventRecord(timer->end, cudaStreamPerThread);
+
+  if (code == cudaSuccess)
+    code = cudaEventSynchronize(timer->end);
+  if (code == cudaSuccess)
+    code = cudaEventElapsedTime(out_ms, timer->begin, timer->end);
+  return (int)code;
+}
+
+int
+ra_device_graph_new(void (*begin)(void *data), void *data,
+                    RaDeviceGraph **out_graph)
+{
+  RaDeviceGraph *g = calloc(1, sizeof *g);
+  cudaError_t code;
+
+  if (!g)
+    return (int)cudaErrorMemoryAllocation;
+  code = cudaStreamBeginCapture(cudaStreamPerThread,
+                                cudaStreamCaptureModeThreadLocal);
+  if (code == cudaSuccess) {
+    begin(data);
+    code = cudaStreamEndCapture(cudaStreamPerThread, &g->graph);
+  }
+  if (code == cudaSuccess)
+    code = cudaGraphInstantiate(&g->ready, g->graph, 0);
+  if (code == cudaSuccess)
+    *out_graph = g;
+  else
+    ra_device_graph_free(g);
+  return (int)code;
+}
+
+void
+ra_device_graph_free(RaDeviceGraph *graph)
+{
+  if (!graph)
+    return;
+  if (graph->ready)
+    cudaGraphExecDestroy(graph->ready);
+  if (graph->graph)
+    cudaGraphDestroy(graph->graph);
+  free(graph);
+}
+
+int
+ra_device_graph_begin(RaDeviceGraph *graph)
+{
+  return (int)cudaGraphLaunch(graph->ready, cudaStreamPerThread);
+}
+
+int
+ra_device_poison(void *to, size_t n_bytes)
+{
+  return (int)cudaMemsetAsync(to, 0xff, n_bytes, cudaStreamPerThread);
+}
+
+static int
+attribute(enum cudaDeviceAttr which)
+{
+  int value = 0, device = 0;
+
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&value, which, device) != cudaSuccess)
+    return 0;
+  return value;
+}
+
+size_t
+ra_device_cache_bytes(void)
+{
+  return (size_t)attribute(cudaDevAttrL2CacheSize);
+}
+
+int
+ra_device_memory(size_t *out_free, size_t *out_all)
+{
+  return (int)cudaMemGetInfo(out_free, out_all);
+}
+
+double
+ra_device_clock_hz(void)
+{
+  return 1e3 * attribute(cudaDevAttrClockRate);
+}

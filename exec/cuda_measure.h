@@ -1,0 +1,51 @@
+/* What is measured of a GPU beside its ops, in C: timers, captured graphs, its
+ * caches and memory.  Private to exec/probe_cuda.c.
+ *
+ * exec/cuda_measure.c has them on the CUDA runtime, tests/emulator on a CPU,
+ * where a timer says what a test wants (tests/emulator/measure.h).
+ *
+ * Those that return an int return a cudaError_t.
+ */
+#ifndef RA_EXEC_CUDA_MEASURE_H
+#define RA_EXEC_CUDA_MEASURE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Two events of this thread's stream. */
+typedef struct RaDeviceTimer RaDeviceTimer;
+
+/* (nullable) (transfer full): ra_device_timer_free() it */
+RaDeviceTimer *ra_device_timer_new(void);
+void ra_device_timer_free(RaDeviceTimer *timer);
+/* Behind all that this thread has begun. */
+int ra_device_timer_start(RaDeviceTimer *timer);
+/* Waits; @out_ms: milliseconds from there to the end of what was begun last. */
+int ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms);
+
+/* What a function has begun, to be begun again by one call. */
+typedef struct RaDeviceGraph RaDeviceGraph;
+
+/* @begin: begins ops that neither wait nor copy from pageable memory. */
+int ra_device_graph_new(void (*begin)(void *data), void *data,
+                        RaDeviceGraph **out_graph);
+void ra_device_graph_free(RaDeviceGraph *graph);
+int ra_device_graph_begin(RaDeviceGraph *graph);
+
+/* @n_bytes are 0xff: NaNs of any kind of float. */
+int ra_device_poison(void *to, size_t n_bytes);
+/* Of the last cache before its memory. */
+size_t ra_device_cache_bytes(void);
+/* What no process has, and all. */
+int ra_device_memory(size_t *out_free, size_t *out_all);
+/* The highest of its multiprocessors; 0: not said. */
+double ra_device_clock_hz(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
