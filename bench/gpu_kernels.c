@@ -23,6 +23,7 @@
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
 #include "kernels/intervals.h"
+#include "kernels/layernorm.h"
 #include "kernels/logprob.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
@@ -53,6 +54,40 @@ run_norm_backward(BenchGpu *g)
   return ra_k_rmsnorm_backward(g->array[0], g->array[1], g->array[2],
                                g->array[3], g->array[4], g->array[5], TOKENS,
                                HIDDEN, 1e-5f, NULL);
+}
+
+/* Mean and deviation of a row are the first floats of array 4, from which the
+ * gradient, whose sums come behind them, takes them. */
+static int
+run_layer_norm(BenchGpu *g)
+{
+  return ra_k_layernorm(g->array[0], g->array[1], g->array[2], g->array[3],
+                        g->array[3], g->array[4], TOKENS, HIDDEN, 1e-5f, NULL);
+}
+
+static int
+run_layer_norm_backward(BenchGpu *g)
+{
+  float *d_weight = (float *)g->array[4] + 2 * TOKENS;
+
+  return ra_k_layernorm_backward(
+      g->array[0], 1, g->array[1], g->array[4], g->array[2], g->array[3],
+      d_weight, d_weight + HIDDEN, g->array[5], TOKENS, HIDDEN, NULL);
+}
+
+static int
+run_gelu(BenchGpu *g)
+{
+  return ra_k_activate(RA_ACTIVATION_GELU_TANH, (gsize)WIDE_TOKENS * FFN,
+                       g->array[0], g->array[1], NULL);
+}
+
+static int
+run_gelu_backward(BenchGpu *g)
+{
+  return ra_k_activate_backward(RA_ACTIVATION_GELU_TANH,
+                                (gsize)WIDE_TOKENS * FFN, g->array[0],
+                                g->array[1], g->array[2], NULL);
 }
 
 static int
@@ -156,6 +191,10 @@ static const struct {
 } movers[] = {
     {"norm", run_norm, 8.0 * TOKENS *HIDDEN},
     {"norm_backward", run_norm_backward, 8.0 * TOKENS *HIDDEN},
+    {"layer_norm", run_layer_norm, 8.0 * TOKENS *HIDDEN},
+    {"layer_norm_backward", run_layer_norm_backward, 8.0 * TOKENS *HIDDEN},
+    {"gelu", run_gelu, 4.0 * WIDE_TOKENS *FFN},
+    {"gelu_backward", run_gelu_backward, 6.0 * WIDE_TOKENS *FFN},
     {"rope", run_rope, 4.0 * TOKENS *HEADS *HEAD_DIM},
     {"swiglu", run_swiglu, 6.0 * WIDE_TOKENS *FFN},
     {"swiglu_backward", run_swiglu_backward, 10.0 * WIDE_TOKENS *FFN},

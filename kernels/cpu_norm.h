@@ -1,4 +1,5 @@
-/* RMSNorm (arXiv 1910.07467), forward and backward, fp32.
+/* RMSNorm (arXiv 1910.07467) and LayerNorm (arXiv 1607.06450), forward and
+ * backward, fp32.
  *
  *     inv = 1 / sqrt(sum x^2 / n + eps)      a row (token) of n elements
  *     y_i = x_i inv w_i
@@ -6,6 +7,11 @@
  * Backward with g_i = dy_i w_i and c = inv^3 / n sum g_j x_j:
  *
  *     dx_i = g_i inv - c x_i        dw_i = sum over rows dy_i x_i inv
+ *
+ * LayerNorm, with m = sum x / n, x' = (x - m) inv and the inv of x - m:
+ *
+ *     y_i = x'_i w_i + b_i    dx_i = inv (g_i - sum g / n - x'_i sum g x' / n)
+ *     dw_i = sum over rows dy_i x'_i        db_i = sum over rows dy_i
  *
  * Bytes: 8 an element forward, 16 backward.  Typical: 4,096 rows of 4,096.
  */
@@ -43,5 +49,32 @@ void ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,
 void ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,
                           const float *weight, const float *inv,
                           const float *d_out, float *d_x, float *d_weight);
+
+/**
+ * ra_cpu_layer_norm:
+ * @bias: (nullable): (n)
+ * @out_stats: (n_rows, 2) mean and inv, what the backward needs
+ *
+ * Error, with M = max |x| of the row: (n / 2 + 6) u |x'_i w_i| for the scale,
+ * 2 (n + 1) u M inv |w_i| for the mean's, and u (|x'_i w_i| + |b_i|).
+ */
+void ra_cpu_layer_norm(size_t n_rows, size_t n, float eps, const float *x,
+                       const float *weight, const float *bias, float *out,
+                       float *out_stats);
+
+/**
+ * ra_cpu_layer_norm_backward:
+ * @stats: (n_rows, 2) of the forward
+ * @d_x: (n_rows, n) written; may be @d_out
+ * @d_weight: (n) added to
+ * @d_bias: (nullable): (n) added to
+ *
+ * Error of d_x: (2 n + 16) u inv (|g_i| + sum |g| / n + |x'_i| sum |g x'| / n),
+ * and of x' as above.
+ */
+void ra_cpu_layer_norm_backward(size_t n_rows, size_t n, const float *x,
+                                const float *weight, const float *stats,
+                                const float *d_out, float *d_x, float *d_weight,
+                                float *d_bias);
 
 #endif

@@ -1,4 +1,4 @@
-/* Work on single elements: rotary positions, SwiGLU, the embedding table.
+/* Work on single elements: rotary positions, activations, the embedding table.
  *
  * Rotary positions (arXiv 2104.09864) in the order of Hugging Face's Llama:
  * element i of the first half of a head turns with element i of the second by
@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "kernels/activation.h"
 
 /**
  * ra_cpu_rope_table:
@@ -63,6 +65,20 @@ void ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up,
  */
 void ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
                             const float *d_out, float *d_gate_up);
+
+/**
+ * ra_cpu_activation:
+ * @kind: not %RA_ACTIVATION_FAMILY
+ * @x: (n)
+ * @out: (n)
+ *
+ * Formula and error: kernels/activation.h.
+ */
+void ra_cpu_activation(RaActivation kind, size_t n, const float *x, float *out);
+
+/* @d_x: (n) of @d_out (n); may be either array. */
+void ra_cpu_activation_backward(RaActivation kind, size_t n, const float *x,
+                                const float *d_out, float *d_x);
 
 /**
  * ra_cpu_embedding:

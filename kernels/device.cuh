@@ -90,6 +90,25 @@ ra_block_sum(float value, float *warps)
   return ra_warp_sum(lane < (int)blockDim.x / RA_WARP ? warps[lane] : 0.0f);
 }
 
+/* Two sums over the block, turn after turn: two turns' worth of @warps, by
+ * turns, so that one barrier a turn is enough: a warp that is a turn ahead
+ * writes where the slowest does not read. */
+__device__ static inline float2
+ra_block_sums(float2 value, float2 *warps, int turn)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  bool is_there = lane < (int)blockDim.x / RA_WARP;
+
+  warps += turn % 2 * RA_WARP;
+  value.x = ra_warp_sum(value.x);
+  value.y = ra_warp_sum(value.y);
+  if (lane == 0)
+    warps[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  return make_float2(ra_warp_sum(is_there ? warps[lane].x : 0.0f),
+                     ra_warp_sum(is_there ? warps[lane].y : 0.0f));
+}
+
 __device__ static inline float
 ra_block_max(float value, float *warps)
 {
@@ -101,6 +120,25 @@ ra_block_max(float value, float *warps)
   __syncthreads();
   return ra_warp_max(lane < (int)blockDim.x / RA_WARP ? warps[lane]
                                                       : -INFINITY);
+}
+
+/* What the block's threads have summed of @n_vectors vectors of columns, vector
+ * threadIdx.x + j blockDim.x in sums[j], to @to, 16 bytes a store. */
+template <int VPT>
+__device__ static inline void
+ra_store_columns(float *to, const float sums[VPT][8], int n_vectors)
+{
+  RA_UNROLL
+  for (int j = 0; j < VPT; j++) {
+    int at = (int)(threadIdx.x + j * blockDim.x);
+    float4 *vector = reinterpret_cast<float4 *>(to) + 2 * at;
+    const float *x = sums[j];
+
+    if (at >= n_vectors)
+      break;
+    vector[0] = make_float4(x[0], x[1], x[2], x[3]);
+    vector[1] = make_float4(x[4], x[5], x[6], x[7]);
+  }
 }
 
 /* ---- Asynchronous copies (9.7.8.24) ---------------------------------------*/

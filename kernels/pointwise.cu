@@ -163,6 +163,90 @@ ra_k_swiglu_backward(size_t n_tokens, size_t width, const uint16_t *gate_up,
   return cudaGetLastError();
 }
 
+template <RaActivation KIND>
+__global__ static void
+activation_kernel(size_t n, const uint4 *__restrict__ x,
+                  uint4 *__restrict__ out)
+{
+  size_t i = thread_number();
+  RaVector a;
+
+  if (i >= n)
+    return;
+  a.raw = x[i];
+  RA_UNROLL
+  for (int e = 0; e < 8; e++)
+    a.bf16[e] =
+        ra_bf16_from_f32(ra_k_activation(KIND, ra_bf16_to_f32(a.bf16[e])));
+  out[i] = a.raw;
+}
+
+/* d_x may be x or d_out. */
+template <RaActivation KIND>
+__global__ static void
+activation_backward_kernel(size_t n, const uint4 *x, const uint4 *d_out,
+                           uint4 *d_x)
+{
+  size_t i = thread_number();
+  RaVector a, d;
+
+  if (i >= n)
+    return;
+  a.raw = x[i];
+  d.raw = d_out[i];
+  RA_UNROLL
+  for (int e = 0; e < 8; e++)
+    d.bf16[e] = ra_bf16_from_f32(
+        ra_bf16_to_f32(d.bf16[e]) *
+        ra_k_activation_slope(KIND, ra_bf16_to_f32(a.bf16[e])));
+  d_x[i] = d.raw;
+}
+
+extern "C" int
+ra_k_activate(RaActivation kind, size_t n, const uint16_t *x, uint16_t *out,
+              void *stream)
+{
+  auto kernel = kind == RA_ACTIVATION_GELU
+                    ? activation_kernel<RA_ACTIVATION_GELU>
+                : kind == RA_ACTIVATION_RELU2
+                    ? activation_kernel<RA_ACTIVATION_RELU2>
+                    : activation_kernel<RA_ACTIVATION_GELU_TANH>;
+  unsigned n_blocks;
+
+  if (kind == RA_ACTIVATION_FAMILY || n % 8 != 0 || !ra_is_aligned(x) ||
+      !ra_is_aligned(out) || !blocks_for(n / 8, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
+            reinterpret_cast<const uint4 *>(x), reinterpret_cast<uint4 *>(out));
+  return cudaGetLastError();
+}
+
+extern "C" int
+ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
+                       const uint16_t *d_out, uint16_t *d_x, void *stream)
+{
+  auto kernel = kind == RA_ACTIVATION_GELU
+                    ? activation_backward_kernel<RA_ACTIVATION_GELU>
+                : kind == RA_ACTIVATION_RELU2
+                    ? activation_backward_kernel<RA_ACTIVATION_RELU2>
+                    : activation_backward_kernel<RA_ACTIVATION_GELU_TANH>;
+  unsigned n_blocks;
+
+  if (kind == RA_ACTIVATION_FAMILY || n % 8 != 0 || !ra_is_aligned(x) ||
+      !ra_is_aligned(d_out) || !ra_is_aligned(d_x) ||
+      !blocks_for(n / 8, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n / 8,
+            reinterpret_cast<const uint4 *>(x),
+            reinterpret_cast<const uint4 *>(d_out),
+            reinterpret_cast<uint4 *>(d_x));
+  return cudaGetLastError();
+}
+
 __global__ static void
 embedding_kernel(size_t n, size_t n_vectors, uint32_t first, uint32_t n_rows,
                  const uint32_t *__restrict__ tokens,

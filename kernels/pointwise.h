@@ -13,6 +13,7 @@
  *     rope            4 u (|a| + |b|)
  *     swiglu          8 u |exact|
  *     swiglu_backward 16 u |dy up| (1 + |g|), of up 8 u |exact|
+ *     activation      kernels/activation.h
  *     embedding, add  none; 0
  *     embedding_backward (tokens of a kind) u sum |terms|
  */
@@ -23,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/activation.h"
 #include "kernels/bf16.h"
 
 /* silu(g) = g / (1 + e^-g) */
@@ -57,6 +59,14 @@ int ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
 int ra_k_swiglu_backward(size_t n_tokens, size_t width, const uint16_t *gate_up,
                          const uint16_t *d_out, uint16_t *d_gate_up,
                          void *stream);
+
+/* (n), n a multiple of 8; @kind is not %RA_ACTIVATION_FAMILY. */
+int ra_k_activate(RaActivation kind, size_t n, const uint16_t *x, uint16_t *out,
+                  void *stream);
+
+/* @d_x may be @x or @d_out */
+int ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
+                           const uint16_t *d_out, uint16_t *d_x, void *stream);
 
 /* Rows of @table, of tokens [first, first + n_rows); of others zeroes. */
 int ra_k_embedding(size_t n_tokens, size_t width, uint32_t first,

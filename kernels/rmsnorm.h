@@ -107,7 +107,7 @@ int ra_k_rmsnorm_ref(uint16_t *out, uint16_t *residual, const uint16_t *x,
  * @d_out: [n_rows, n_hidden] bf16
  * @weight: [n_hidden] bf16
  * @d_weight: [n_hidden] fp32, added to
- * @workspace: [RA_K_RMSNORM_BLOCKS, n_hidden] fp32
+ * @workspace: [RA_K_RMSNORM_BLOCKS, n_hidden] fp32, 16-byte aligned
  * @n_hidden: a multiple of 8 in [8, RA_K_RMSNORM_BACKWARD_MAX]
  *
  * As ra_k_rmsnorm() otherwise.  The reference is ra_cpu_norm_backward() on the

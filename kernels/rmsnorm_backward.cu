@@ -1,42 +1,6 @@
 #include "kernels/device.cuh"
 #include "kernels/rmsnorm.h"
 
-/* The sums of a row over the block: of squares, and of g r.  Two rows' worth of
- * @warps, by turns, so that one barrier a row is enough: a warp that is a row
- * ahead writes where the slowest does not read. */
-__device__ static inline float2
-row_sums(float2 value, float2 *warps, int turn)
-{
-  int lane = (int)threadIdx.x % RA_WARP;
-  bool is_there = lane < (int)blockDim.x / RA_WARP;
-
-  warps += turn % 2 * RA_WARP;
-  value.x = ra_warp_sum(value.x);
-  value.y = ra_warp_sum(value.y);
-  if (lane == 0)
-    warps[threadIdx.x / RA_WARP] = value;
-  __syncthreads();
-  return make_float2(ra_warp_sum(is_there ? warps[lane].x : 0.0f),
-                     ra_warp_sum(is_there ? warps[lane].y : 0.0f));
-}
-
-/* What this block's rows add to dw. */
-template <int VPT>
-__device__ static inline void
-store_group(float *workspace, const float d_weight[VPT][8], int n_vectors)
-{
-  RA_UNROLL
-  for (int j = 0; j < VPT; j++) {
-    int at = (int)(threadIdx.x + j * blockDim.x);
-
-    if (at >= n_vectors)
-      break;
-    RA_UNROLL
-    for (int i = 0; i < 8; i++)
-      workspace[((size_t)blockIdx.x * n_vectors + at) * 8 + i] = d_weight[j][i];
-  }
-}
-
 /* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
  * to dw of its columns in registers.  n_vectors = n_hidden / 8.  What a thread
  * writes of a row it has read itself, so that @d_residual may be @d_out unless
@@ -75,7 +39,7 @@ __global__ static void __launch_bounds__(1024)
         sums.y += ra_bf16_to_f32(d[j].bf16[i]) * ra_bf16_to_f32(w.bf16[i]) * x;
       }
     }
-    sums = row_sums(sums, warps, turn);
+    sums = ra_block_sums(sums, warps, turn);
     inv = ra_k_rmsnorm_inv(sums.x, 8 * n_vectors, eps);
     back = sums.y / (float)(8 * n_vectors) * inv * inv * inv;
     RA_UNROLL
@@ -101,7 +65,8 @@ __global__ static void __launch_bounds__(1024)
       d_residual[row * n_vectors + at] = out.raw;
     }
   }
-  store_group<VPT>(workspace, d_weight, n_vectors);
+  ra_store_columns<VPT>(workspace + (size_t)blockIdx.x * 8 * n_vectors,
+                        d_weight, n_vectors);
 }
 
 __global__ static void
@@ -130,7 +95,7 @@ run(uint16_t *d_residual, const uint16_t *residual, const uint16_t *d_out,
   if (!ra_k_rmsnorm_shape_ok(n_rows, n_hidden, eps) ||
       n_hidden > RA_K_RMSNORM_BACKWARD_MAX || !ra_is_aligned(d_residual) ||
       !ra_is_aligned(residual) || !ra_is_aligned(d_out) ||
-      !ra_is_aligned(weight))
+      !ra_is_aligned(weight) || !ra_is_aligned(workspace))
     return cudaErrorInvalidValue;
   if (n_rows == 0)
     return cudaSuccess;

@@ -125,6 +125,116 @@ START_TEST(test_norm_backward)
 }
 END_TEST
 
+/* sum dy y of LayerNorm in double; @out (nullable): y. */
+static double
+layer_norm_value(const double *x, const double *w, const double *b,
+                 const float *dy, double *out)
+{
+  double value = 0;
+
+  for (gsize row = 0; row < N_ROWS; row++) {
+    const double *in = x + row * WIDTH;
+    double mean = 0, squares = 0;
+
+    for (gsize i = 0; i < WIDTH; i++)
+      mean += in[i] / WIDTH;
+    for (gsize i = 0; i < WIDTH; i++)
+      squares += (in[i] - mean) * (in[i] - mean);
+    for (gsize i = 0; i < WIDTH; i++) {
+      double y = (in[i] - mean) / sqrt(squares / WIDTH + (double)1e-5f);
+
+      value += (double)dy[row * WIDTH + i] * (y * w[i] + b[i]);
+      if (out)
+        out[row * WIDTH + i] = y * w[i] + b[i];
+    }
+  }
+  return value;
+}
+
+/* Forward within its bound on rows that are 30 from zero, and the gradients of
+ * x, w and b against central differences as above, in place. */
+START_TEST(test_layer_norm)
+{
+  enum { N = N_ROWS * WIDTH };
+  g_autofree float *x = cpu_random(33, N, 1), *w = cpu_random(34, WIDTH, 2);
+  g_autofree float *b = cpu_random(35, WIDTH, 1), *dy = cpu_random(36, N, 1);
+  float out[N], stats[2 * N_ROWS], d_x[N], d_w[WIDTH] = {0}, d_b[WIDTH] = {0};
+  double all[N + 2 * WIDTH], *xd = all, *wd = all + N, *bd = wd + WIDTH;
+  double exact[N], h = 1e-4;
+
+  for (gsize i = 0; i < N; i++) {
+    x[i] += _i == 0 ? 0 : 30;
+    xd[i] = (double)x[i];
+  }
+  for (gsize i = 0; i < WIDTH; i++) {
+    wd[i] = (double)w[i];
+    bd[i] = (double)b[i];
+  }
+  ra_cpu_layer_norm(N_ROWS, WIDTH, 1e-5f, x, w, b, out, stats);
+  layer_norm_value(xd, wd, bd, dy, exact);
+  for (gsize i = 0; i < N; i++) {
+    double y = exact[i] - bd[i % WIDTH], inv = (double)stats[i / WIDTH * 2 + 1];
+    double bound = (WIDTH / 2.0 + 7) * fabs(y) + fabs(bd[i % WIDTH]) +
+                   2.0 * (WIDTH + 1) * 31 * inv * fabs(wd[i % WIDTH]);
+
+    ck_assert_double_le(fabs((double)out[i] - exact[i]), bound * RA_CPU_U);
+  }
+  memcpy(d_x, dy, sizeof d_x);
+  ra_cpu_layer_norm_backward(N_ROWS, WIDTH, x, w, stats, d_x, d_x, d_w, d_b);
+  for (gsize i = 0; i < N + 2 * WIDTH; i++) {
+    double got = (double)(i < N           ? d_x[i]
+                          : i < N + WIDTH ? d_w[i - N]
+                                          : d_b[i - N - WIDTH]);
+    double old = all[i], up, down;
+
+    all[i] = old + h;
+    up = layer_norm_value(xd, wd, bd, dy, NULL);
+    all[i] = old - h;
+    down = layer_norm_value(xd, wd, bd, dy, NULL);
+    all[i] = old;
+    ck_assert_double_eq_tol(got, (up - down) / (2 * h), _i == 0 ? 1e-5 : 1e-4);
+  }
+}
+END_TEST
+
+/* Formulas of the header in double by tanh and erf, within its bounds; and that
+ * one GELU is not the other. */
+START_TEST(test_activation)
+{
+  enum { N = 4001 };
+  RaActivation kind = (RaActivation)(_i + 1);
+  static float x[N], d[N], y[N];
+  double most = 0;
+
+  for (gsize i = 0; i < N; i++) {
+    x[i] = ((float)i - N / 2) * 0.005f;
+    d[i] = 1;
+  }
+  ra_cpu_activation(kind, N, x, y);
+  ra_cpu_activation_backward(kind, N, x, d, d);
+  for (gsize i = 0; i < N; i++) {
+    double at = (double)x[i], c = sqrt(2 / G_PI), a = 0.044715;
+    double t = tanh(c * (at + a * at * at * at));
+    double phi = (1 + erf(at * G_SQRT2 / 2)) / 2;
+    double gelu = at * phi, tanh_gelu = at * (1 + t) / 2, exact, slope;
+
+    exact = kind == RA_ACTIVATION_GELU        ? gelu
+            : kind == RA_ACTIVATION_GELU_TANH ? tanh_gelu
+                                              : fmax(at, 0) * fmax(at, 0);
+    slope = kind == RA_ACTIVATION_GELU
+                ? phi + at * exp(-at * at / 2) / sqrt(2 * G_PI)
+            : kind == RA_ACTIVATION_GELU_TANH
+                ? (1 + t) / 2 + at * (1 - t * t) / 2 * c * (1 + 3 * a * at * at)
+                : 2 * fmax(at, 0);
+    ck_assert_double_le(fabs((double)y[i] - exact),
+                        16 * RA_CPU_U * fmax(fabs(at), exact));
+    ck_assert_double_le(fabs((double)d[i] - slope), 64 * RA_CPU_U);
+    most = fmax(most, fabs(gelu - tanh_gelu));
+  }
+  ck_assert_double_gt(most, 1e-4);
+}
+END_TEST
+
 /* head_dim 4, theta 100: frequencies 1 and 100^(-1/2) = 0.1.  At position 2
  * elements 0 and 2 turn by 2, elements 1 and 3 by 0.2. */
 START_TEST(test_rope)
@@ -256,6 +366,8 @@ cpu_pointwise_suite(void)
   tcase_add_test(tcase, test_norm);
   tcase_add_test(tcase, test_norm_backward);
   tcase_add_test(tcase, test_rope);
+  tcase_add_loop_test(tcase, test_layer_norm, 0, 2);
+  tcase_add_loop_test(tcase, test_activation, 0, 3);
   tcase_add_test(tcase, test_swiglu);
   tcase_add_test(tcase, test_embedding);
   tcase_add_test(tcase, test_gemm);

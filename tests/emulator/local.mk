@@ -19,6 +19,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
+tests_emulator_libemulated_a_SOURCES += %D%/layernorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/logprob.cc
 tests_emulator_libemulated_a_SOURCES += %D%/pointwise.cc
 tests_emulator_libemulated_a_SOURCES += %D%/policy.cc
@@ -36,6 +37,10 @@ check_programs += tests/check_device_attention
 tests_check_device_attention_SOURCES = tests/check_device_attention.c \
 	tests/device_array.h
 tests_check_device_attention_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_classic
+tests_check_device_classic_SOURCES = tests/check_device_classic.c \
+	tests/device_array.h
+tests_check_device_classic_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
@@ -73,6 +78,11 @@ tests_check_gpu_attention_SOURCES = tests/check_device_attention.c
 tests_check_gpu_attention_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_attention_LDADD = $(gpu_ldadd)
 tests_check_gpu_attention_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_classic
+tests_check_gpu_classic_SOURCES = tests/check_device_classic.c
+tests_check_gpu_classic_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_classic_LDADD = $(gpu_ldadd)
+tests_check_gpu_classic_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_policy
 tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)

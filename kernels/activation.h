@@ -1,0 +1,81 @@
+/* Activations of an MLP without a gate: y = act(x), element by element, and
+ * their gradients, for a device and the host alike.
+ *
+ *     GELU          x Phi(x), Phi of the normal distribution (arXiv 1606.08415)
+ *     tanh GELU     x (1 + tanh z) / 2 = x s(2 z), s(t) = 1 / (1 + e^-t),
+ *                   z = sqrt(2 / pi) (x + 0.044715 x^3): "gelu_new"
+ *     squared ReLU  max(x, 0)^2 (arXiv 2109.08668)
+ *
+ * Gradients: Phi(x) + x phi(x);  s + x s (1 - s) 2 z';  2 max(x, 0).
+ *
+ * Error for |x| < 10^12, u = 2^-24, exp within 4 u and erf within 2 u of
+ * themselves: t = 2 z has 5 roundings, which move s by s (1 - s) 5 |t| u, at
+ * most 1.2 u, and exp and the division by 7 u s; erf by 3 u with its argument.
+ *
+ *     GELU, tanh GELU   |error| <= 16 u |x|; of the gradient 64 u
+ *     squared ReLU      u of the exact result; its gradient is exact
+ *
+ * (of the gradient: |x z'| <= 3 |z|, and |z| s (1 - s) (10 |t| + 20) u < 20 u.)
+ */
+#ifndef RA_KERNELS_ACTIVATION_H
+#define RA_KERNELS_ACTIVATION_H
+
+#include <math.h>
+
+#include "kernels/bf16.h"
+
+typedef enum {
+  RA_ACTIVATION_FAMILY,    /* what the model's family has */
+  RA_ACTIVATION_GELU_TANH, /* gpt2, bloom */
+  RA_ACTIVATION_GELU,      /* mpt */
+  RA_ACTIVATION_RELU2      /* nemotron */
+} RaActivation;
+
+#define RA_ACTIVATION_TWO_Z 1.5957691216057308f /* 2 sqrt(2 / pi) */
+
+/* 2 z, and its derivative. */
+RA_HD float
+ra_k_gelu_two_z(float x)
+{
+  return RA_ACTIVATION_TWO_Z * (x + 0.044715f * x * x * x);
+}
+
+RA_HD float
+ra_k_gelu_two_dz(float x)
+{
+  return RA_ACTIVATION_TWO_Z * (1.0f + 3 * 0.044715f * x * x);
+}
+
+RA_HD float
+ra_k_activation(RaActivation kind, float x)
+{
+  float positive = x <= 0.0f ? 0.0f : x; /* NaN stays */
+
+  switch (kind) {
+  case RA_ACTIVATION_GELU:
+    return 0.5f * x * (1.0f + erff(x * 0.70710678f));
+  case RA_ACTIVATION_RELU2:
+    return positive * positive;
+  default:
+    return x / (1.0f + expf(-ra_k_gelu_two_z(x)));
+  }
+}
+
+RA_HD float
+ra_k_activation_slope(RaActivation kind, float x)
+{
+  float s;
+
+  switch (kind) {
+  case RA_ACTIVATION_GELU:
+    return 0.5f * (1.0f + erff(x * 0.70710678f)) +
+           x * 0.39894228f * expf(-0.5f * x * x);
+  case RA_ACTIVATION_RELU2:
+    return x <= 0.0f ? 0.0f : 2.0f * x;
+  default:
+    s = 1.0f / (1.0f + expf(-ra_k_gelu_two_z(x)));
+    return s + x * s * (1.0f - s) * ra_k_gelu_two_dz(x);
+  }
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* LayerNorm (arXiv 1607.06450) forward with the residual addition fused in, and
+ * its gradient, bf16 in and out, fp32 inside.
+ *
+ * For every row of n elements, with m = sum r / n:
+ *
+ *     r[i]   = bf16(x[i] + r[i])                     the residual stream
+ *     inv    = 1 / sqrt(sum((r[i] - m)^2) / n + eps)
+ *     out[i] = bf16((r[i] - m) inv w[i] + b[i])
+ *
+ * The row stays in registers between the three passes, so that the variance is
+ * of differences and not a difference.  Typical: 4,096 rows of 4,096.  Bytes: 8
+ * an element forward, and backward.
+ *
+ * Error, u = 2^-24, A = sum |r| / n: sums add 42 terms on any path at most
+ * (kernels/rmsnorm.h), so the mean is within 44 u A; with T = 44 u A inv the
+ * variance, whose first-order error vanishes as differences sum to zero, moves
+ * inv by T^2 / 2 and 26 u of itself.  With r' = (r - m) inv,
+ *
+ *     |out - exact| <= 2^-8 |exact| + |w| (T + (T^2 + 32 u) |r'|) + 4 u |b|
+ *                      + 2^-133
+ *
+ * Backward of the rounded r, with the forward's m and inv, g = d_out w and the
+ * gradient d_res that comes down the residual stream:
+ *
+ *     d[i]   = bf16(d_res[i] + inv (g[i] - sum g / n - r'[i] sum(g r') / n))
+ *     dw[i] += sum over rows of d_out[i] r'[i]    db[i] += sum of d_out[i]
+ *
+ * summed over RA_K_LAYERNORM_BLOCKS groups of rows, each in order, and then
+ * over the groups: the same bits on any GPU.  Error against exact arithmetic on
+ * the m and inv at hand, S = |d_res| + inv (|g| + sum |g| / n + |r'| sum |g r'|
+ * / n):
+ *
+ *     |d - exact|  <= 2^-8 |exact| + 2^-17 S + 2^-133
+ *     |dw - exact| <= (rows + 64) u sum |d_out r'| + u |dw before|, db likewise
+ */
+#ifndef RA_KERNELS_LAYERNORM_H
+#define RA_KERNELS_LAYERNORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RA_K_LAYERNORM_MAX 32768 /* longest row, elements */
+#define RA_K_LAYERNORM_BACKWARD_MAX 16384
+#define RA_K_LAYERNORM_BLOCKS 256 /* groups of rows that sum dw and db */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * ra_k_layernorm:
+ * @out: (n_rows, n) bf16, written
+ * @residual: (n_rows, n) bf16, read and overwritten
+ * @x: (nullable): (n_rows, n) bf16; %NULL: nothing is added, and @residual is
+ *   only read
+ * @weight: (n) bf16
+ * @bias: (nullable): (n) bf16
+ * @stats: (nullable): (n_rows, 2) fp32, m and inv, written
+ * @n: a multiple of 8 in [8, RA_K_LAYERNORM_MAX]
+ * @eps: > 0
+ *
+ * Arrays of bf16 are 16-byte aligned and none overlap.
+ *
+ * Returns: a cudaError_t; cudaErrorInvalidValue (1) for what is not allowed,
+ *   and then nothing runs
+ */
+int ra_k_layernorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
+                   const uint16_t *weight, const uint16_t *bias, float *stats,
+                   size_t n_rows, size_t n, float eps, void *stream);
+
+/**
+ * ra_k_layernorm_backward:
+ * @d: (n_rows, n) bf16: written, or where @adds read as d_res before; may be
+ *   @d_out unless @adds
+ * @residual: (n_rows, n) bf16, as the forward left it
+ * @stats: (n_rows, 2) of the forward
+ * @d_weight: (n) fp32, added to
+ * @d_bias: (nullable): (n) fp32, added to
+ * @workspace: (RA_K_LAYERNORM_BLOCKS, 2, n) fp32, 16-byte aligned
+ * @n: at most RA_K_LAYERNORM_BACKWARD_MAX
+ */
+int ra_k_layernorm_backward(uint16_t *d, int adds, const uint16_t *residual,
+                            const float *stats, const uint16_t *d_out,
+                            const uint16_t *weight, float *d_weight,
+                            float *d_bias, float *workspace, size_t n_rows,
+                            size_t n, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
