@@ -35,6 +35,7 @@ bench_programs += %D%/search
 bench_search_SOURCES = %D%/search.c %D%/search_quality.c %D%/search_quality.h
 bench_programs += %D%/sim_speed
 bench_programs += %D%/simulate
+bench_programs += %D%/slab
 bench_programs += %D%/study
 bench_programs += %D%/tails
 bench_programs += %D%/train

@@ -32,13 +32,20 @@ end_of(const RaTableBuilder *b, uint32_t node, uint32_t last, uint32_t lane)
 }
 
 static void
-add_change(RaTableBuilder *b, uint32_t lane, RaTaskId task, uint32_t step,
-           uint32_t holder, int64_t bytes)
+add_item_change(RaTableBuilder *b, uint32_t lane, RaTaskId task, uint32_t step,
+                uint32_t holder, uint32_t item, int64_t bytes)
 {
-  RaMemoryChange change = {lane, task, holder, step, bytes};
+  RaMemoryChange change = {lane, task, holder, step, item, bytes};
 
   if (bytes != 0)
     g_array_append_val(b->changes, change);
+}
+
+static void
+add_change(RaTableBuilder *b, uint32_t lane, RaTaskId task, uint32_t step,
+           uint32_t holder, int64_t bytes)
+{
+  add_item_change(b, lane, task, step, holder, RA_NONE, bytes);
 }
 
 /* @bytes on @lane while @task runs. */
@@ -332,20 +339,6 @@ add_rows(RaTableBuilder *b)
   memset(b->ends, 0xff, n_ends * sizeof *b->ends);
 }
 
-/* Bytes of an item on the GPU of a lane that has most. */
-static uint64_t
-lane_item_bytes(const RaMemoryTable *table, const RaMemoryItem *item,
-                uint32_t lane)
-{
-  uint64_t most = 0;
-
-  for (uint32_t i = table->kind_begin[lane]; i < table->kind_begin[lane + 1];
-       i++)
-    most =
-        MAX(most, ra_memory_item_bytes(table->memory, item, table->kinds[i]));
-  return most;
-}
-
 /* Whether two GPUs are on the same stages of all calls. */
 static gboolean
 same_stages(const RaMemory *memory, uint32_t x, uint32_t y)
@@ -390,9 +383,10 @@ add_kinds(RaTableBuilder *b)
 
 /* An item on a lane; one whose nodes have no task there is none. */
 static void
-add_item(RaTableBuilder *b, const RaMemoryItem *item, uint32_t lane)
+add_item(RaTableBuilder *b, uint32_t index, uint32_t lane)
 {
-  int64_t bytes = (int64_t)lane_item_bytes(b->table, item, lane);
+  const RaMemoryItem *item = &g_array_index(b->items, RaMemoryItem, index);
+  int64_t bytes = (int64_t)ra_memory_lane_item_bytes(b->table, item, lane);
   uint32_t first = RA_NONE, last = RA_NONE;
 
   if (bytes == 0)
@@ -401,11 +395,12 @@ add_item(RaTableBuilder *b, const RaMemoryItem *item, uint32_t lane)
       (first = *end_of(b, item->first, 0, lane)) == RA_NONE)
     return;
   if (first != RA_NONE)
-    add_change(b, lane, first, 0, item->holder, bytes);
+    add_item_change(b, lane, first, 0, item->holder, index, bytes);
   if (item->last != RA_NONE)
     last = *end_of(b, item->last, 1, lane);
   if (last != RA_NONE)
-    add_change(b, lane, last, RA_MEMORY_STEPS, item->holder, -bytes);
+    add_item_change(b, lane, last, RA_MEMORY_STEPS, item->holder, index,
+                    -bytes);
 }
 
 static int
@@ -465,7 +460,7 @@ ra_memory_table_new(const RaTaskGraph *graph)
     add_task(&b, t);
   for (guint i = 0; i < b.items->len; i++)
     for (uint32_t lane = 0; lane < graph->n_lanes; lane++)
-      add_item(&b, &g_array_index(b.items, RaMemoryItem, i), lane);
+      add_item(&b, i, lane);
   finish(&b);
   return b.table;
 }
@@ -494,6 +489,6 @@ ra_memory_table_base(const RaMemoryTable *table, uint32_t lane,
   for (guint i = 0; i < table->items->len; i++) {
     const RaMemoryItem *item = &g_array_index(table->items, RaMemoryItem, i);
     if (item->first == RA_NONE)
-      out_bytes[item->holder] += lane_item_bytes(table, item, lane);
+      out_bytes[item->holder] += ra_memory_lane_item_bytes(table, item, lane);
   }
 }

@@ -41,6 +41,7 @@ typedef struct {
   uint32_t holder;
   uint32_t step; /* when: steps of the task's duration that have passed, 0 as it
                     begins to RA_MEMORY_STEPS as it ends */
+  uint32_t item; /* index into items; RA_NONE: none of them */
   int64_t bytes; /* per GPU; negative: given back */
 } RaMemoryChange;
 
@@ -69,6 +70,10 @@ typedef struct {
 RaMemoryTable *ra_memory_table_new(const RaTaskGraph *graph);
 void ra_memory_table_free(RaMemoryTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaMemoryTable, ra_memory_table_free)
+
+/* Bytes of @item on the GPU of @lane that has most.  O(kinds of the lane). */
+uint64_t ra_memory_lane_item_bytes(const RaMemoryTable *table,
+                                   const RaMemoryItem *item, uint32_t lane);
 
 /**
  * ra_memory_table_base:

@@ -228,6 +228,9 @@ check_programs += %D%/check_sizing
 check_programs += %D%/check_step_jitter
 tests_check_step_jitter_SOURCES = %D%/check_step_jitter.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_slab_plan
+tests_check_slab_plan_SOURCES = %D%/check_slab_plan.c %D%/plan_text.c \
+	%D%/plan_text.h
 check_programs += %D%/check_space
 check_programs += %D%/check_splits
 check_programs += %D%/check_spread
