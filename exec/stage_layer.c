@@ -214,12 +214,29 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_give(s, whole);
 }
 
-/* Memory of a layer's backward. */
+/* Memory of the backward of a block. */
 typedef struct {
   RaElem *d_hidden; /* all rows */
-  RaElem *wide;     /* (t) of what is wider */
+  RaElem *wide;     /* (t) of what is wider, behind d_hidden */
   RaElem *whole;    /* all rows that were gathered; NULL: not shared */
 } Scratch;
+
+/* Of @t rows, @wide elements of each beside the hidden ones. */
+static Scratch
+scratch_take(RaStage *s, gsize t, gsize wide)
+{
+  gsize n = ra_stage_whole_n(s, t);
+  RaElem *slab = ra_stage_take(s, n + t * wide);
+
+  return (Scratch){slab, ra_stage_at(s, slab, n), ra_stage_take_whole(s, t)};
+}
+
+static void
+scratch_give(RaStage *s, const Scratch *scratch)
+{
+  ra_stage_give(s, scratch->whole);
+  ra_stage_give(s, scratch->d_hidden);
+}
 
 /* @d: all rows of the gradient, in @scratch->whole where rows are shared. */
 static void
@@ -290,33 +307,35 @@ norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
 
 static void
 mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
-             RaElem *d, const Scratch *scratch)
+             RaElem *d)
 {
+  const Scratch scratch = scratch_take(s, t, is_moe(s, layer) ? 0 : 3 * s->ffn);
   const RaElem *d_out =
       keeps_rows(s, layer)
           ? d
-          : ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+          : ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
 
   if (is_moe(s, layer))
-    experts_backward(s, layer, t, kept, d_out, scratch);
+    experts_backward(s, layer, t, kept, d_out, &scratch);
   else
-    dense_backward(s, layer, t, kept, d_out, scratch);
+    dense_backward(s, layer, t, kept, d_out, &scratch);
   if (!keeps_rows(s, layer))
-    sum_hidden(s, t, scratch);
+    sum_hidden(s, t, &scratch);
   norm_backward(s, layer, t, RA_LAYER_NORM_MLP, kept->middle, kept->mlp_inv,
-                scratch, d);
+                &scratch, d);
+  scratch_give(s, &scratch);
 }
 
 static void
 attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
-                   const RaElem *x, const RaLayerKept *kept, RaElem *d,
-                   const Scratch *scratch)
+                   const RaElem *x, const RaLayerKept *kept, RaElem *d)
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
   gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
-  RaElem *d_attended = scratch->wide;
-  RaElem *d_qkv = ra_stage_at(s, scratch->wide, t * q);
-  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch->whole, FALSE);
+  const Scratch scratch = scratch_take(s, t, q + qkv);
+  RaElem *d_attended = scratch.wide;
+  RaElem *d_qkv = ra_stage_at(s, scratch.wide, t * q);
+  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
 
   ra_stage_linear_input(s, t, hidden, q, d_out,
                         ra_stage_weight(s, O, layer, FALSE), d_attended);
@@ -334,30 +353,23 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                                  d_qkv);
   ra_stage_linear_input(s, t, qkv, hidden, d_qkv,
                         ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
-                        scratch->d_hidden);
+                        scratch.d_hidden);
   ra_stage_linear_weight(
       s, t, qkv, hidden, d_qkv,
-      ra_stage_gather_rows(s, t, kept->normed, scratch->whole, TRUE),
+      ra_stage_gather_rows(s, t, kept->normed, scratch.whole, TRUE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
       ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
-  sum_hidden(s, t, scratch);
-  norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, scratch, d);
+  sum_hidden(s, t, &scratch);
+  norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, &scratch,
+                d);
+  scratch_give(s, &scratch);
 }
 
 void
 ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                   const RaElem *x, const RaLayerKept *kept, RaElem *d)
 {
-  gsize t = tokens->n_tokens, n = ra_stage_whole_n(s, t);
-  gsize wide =
-      MAX(3 * kept_ffn(s), ra_stage_q_width(s) + ra_stage_qkv_width(s));
-  RaElem *slab = ra_stage_take(s, n + t * wide);
-  const Scratch scratch = {slab, ra_stage_at(s, slab, n),
-                           ra_stage_take_whole(s, t)};
-
   enter(s, layer);
-  mlp_backward(s, layer, t, kept, d, &scratch);
-  attention_backward(s, layer, tokens, x, kept, d, &scratch);
-  ra_stage_give(s, scratch.whole);
-  ra_stage_give(s, slab);
+  mlp_backward(s, layer, tokens->n_tokens, kept, d);
+  attention_backward(s, layer, tokens, x, kept, d);
 }

@@ -29,6 +29,20 @@ is_foreign_step(const RaOp *op, const RaOp *end)
          (op[1].flags & RA_OP_BEHIND) != 0;
 }
 
+/* What such a step has at hand beside the rank's own q, k and v and the sum
+ * that it adds to: keys and values of that rank, those that come, its output.
+ * Backward also the gradients of keys and values, its own and those that go
+ * round, and of queries, its own and their sum (exec/stage_ring.c). */
+static uint64_t
+ring_bytes(const RaOp *op, gboolean back)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t q = d[1] * d[4] * d[6] * e, kv = 2 * d[1] * d[5] * d[6] * e;
+
+  return back ? 4 * kv + 2 * q : 2 * kv + q;
+}
+
 /* A core keeps its weights, and with dropout what is left of them and the
  * mask; the scores before the softmax are beside them for a while. */
 static RaOpTensors
@@ -153,21 +167,33 @@ ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
          kept_bytes(shard, &ends, batch);
 }
 
-/* Largest op of @piece; @kept: what it keeps is counted elsewhere. */
+/* Of op @i of @n while it runs; @kept: what it keeps is counted elsewhere. */
+static uint64_t
+running_bytes(const RaOp *ops, guint n, guint i, gboolean kept, gboolean back)
+{
+  RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
+  uint64_t bytes = t.in + t.out;
+
+  if (!is_foreign_step(&ops[i], ops + n))
+    return bytes - (kept ? MIN(t.kept, bytes) : 0);
+  /* Forward the step on the rank's own keys has kept what comes in; backward
+   * in and out are gradients. */
+  return bytes + ring_bytes(&ops[i], back) - (kept && !back ? t.in : 0);
+}
+
+/* Largest op of @piece. */
 static uint64_t
 largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                  const RaBatch *batch, gboolean kept)
 {
   RaOp ops[RA_OP_LIST_MAX];
-  guint n = ra_op_list(shard, piece, phase, batch, ops);
+  gboolean back = phase == RA_PHASE_BACKWARD;
+  guint n =
+      ra_op_list(shard, piece, back ? RA_PHASE_FORWARD : phase, batch, ops);
   uint64_t largest = 0;
 
-  for (guint i = 0; i < n; i++) {
-    RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
-    uint64_t bytes = t.in + t.out - (kept ? MIN(t.kept, t.in + t.out) : 0);
-
-    largest = MAX(largest, bytes);
-  }
+  for (guint i = 0; i < n; i++)
+    largest = MAX(largest, running_bytes(ops, n, i, kept, back));
   return largest;
 }
 
@@ -196,8 +222,6 @@ uint64_t
 ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                    const RaBatch *batch)
 {
-  RaPhase forward =
-      phase == RA_PHASE_DECODE ? RA_PHASE_DECODE : RA_PHASE_FORWARD;
   gboolean full = shard->loss && shard->recompute == RA_RECOMPUTE_FULL;
   RaPiece layers = *piece, ends = *piece;
   uint64_t of_layers, of_ends;
@@ -206,11 +230,11 @@ ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   layers.has_embedding = layers.has_head = 0;
   ends.n_layers = 0;
   of_layers =
-      largest_op_bytes(shard, &layers, forward, batch, shard->loss && !full);
-  of_ends = largest_op_bytes(shard, &ends, forward, batch, shard->loss);
+      largest_op_bytes(shard, &layers, phase, batch, shard->loss && !full);
+  of_ends = largest_op_bytes(shard, &ends, phase, batch, shard->loss);
   if (phase == RA_PHASE_BACKWARD && full)
     of_layers = layer_bytes(shard, piece, batch) +
-                largest_op_bytes(shard, &layers, forward, batch, TRUE);
+                largest_op_bytes(shard, &layers, phase, batch, TRUE);
   return residual_bytes(shard, batch) + MAX(of_layers, of_ends);
 }
 

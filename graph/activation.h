@@ -55,7 +55,9 @@ uint64_t ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
  *
  * Largest input and output of one op (or of the gradients of one, which have
  * their shapes) with the residual stream; what is kept for the backward is not
- * counted again.  The backward of full recomputation also holds one layer
+ * counted again.  A step of ring attention also has another rank's keys and
+ * values, those that come and, backward, the gradients that go round with them.
+ * The backward of full recomputation also holds one layer
  * as ra_activation_bytes() counts it without recomputation.
  *
  * Returns: bytes that a pass of @batch needs beside what it keeps

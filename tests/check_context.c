@@ -4,13 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/activation.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 #include "tests/plan_text.h"
 
 static RaModel *
-gated_model(void)
+gated_model(uint32_t ffn)
 {
   RaModelShape s;
   RaModel *m;
@@ -20,7 +21,7 @@ gated_model(void)
   s.hidden = 512;
   s.heads = 8;
   s.kv_heads = 2;
-  s.ffn = 1024;
+  s.ffn = ffn;
   s.vocab = 3200;
   m = ra_model_from_shape(&s, NULL);
   ck_assert_ptr_nonnull(m);
@@ -90,7 +91,7 @@ list_pairs(const RaShard *shard, RaPhase phase, const RaBatch *batch,
  * of the sequence once.  The fault: contiguous parts, where ranks differ. */
 START_TEST(test_pairs)
 {
-  g_autoptr(RaModel) m = gated_model();
+  g_autoptr(RaModel) m = gated_model(1024);
 
   for (uint32_t cp = 2; cp <= 4; cp++) {
     RaShard shard = make_shard(m, cp);
@@ -132,7 +133,7 @@ list_flop(const RaShard *shard, RaPhase phase, const RaBatch *batch)
  * that each attend to all pairs. */
 START_TEST(test_flop_is_independent_of_cp)
 {
-  g_autoptr(RaModel) m = gated_model();
+  g_autoptr(RaModel) m = gated_model(1024);
   RaBatch batch = whole_sequences(2, 32768);
   RaBatch ragged = {2, 1500, 1500, 1000 * 1001 / 2 + 500 * 501 / 2};
 
@@ -182,7 +183,7 @@ ring_bytes(const RaShard *shard, RaPhase phase, const RaBatch *batch)
  * queries' 8 heads instead of the 2 of keys. */
 START_TEST(test_ring_bytes)
 {
-  g_autoptr(RaModel) m = gated_model();
+  g_autoptr(RaModel) m = gated_model(1024);
   RaBatch batch = whole_sequences(1, 8192);
   RaShard shard = make_shard(m, 4), one = make_shard(m, 1);
   const double mib = 1024 * 1024;
@@ -200,6 +201,48 @@ START_TEST(test_ring_bytes)
   ck_assert_double_eq(ring_bytes(&shard, RA_PHASE_BACKWARD, &batch),
                       2 * 10 * mib);
   ck_assert_double_eq(ring_bytes(&one, RA_PHASE_FORWARD, &batch), 0);
+}
+END_TEST
+
+/* 8,192 tokens over 4 ranks, a model whose MLP is so narrow that attention is
+ * the largest op of a layer.  Of 2,048 tokens queries are 8 x 64 x 2 bytes: 2
+ * MiB, as the residual stream, keys and values 1 MiB.  In MiB beside the stream
+ * a step on another rank's keys has
+ *
+ *     forward    the keys at hand and coming 2, its output and the sum 4: 6;
+ *                without a backward own q, k, v too, 3: 9
+ *     backward   these keys 2, gradients of keys, own and coming 2, of queries,
+ *                own and their sum 4, and as any attention its output's 2 and
+ *                those of q, k, v 3: 13
+ *
+ * Without a ring the forward's attention has q, k, v and its output, of four
+ * times the tokens: 4 x (3 + 2); with a backward as much stands in rotary
+ * positions, 2 x 10 heads.  The fault: another rank's keys counted once,
+ * forward 5. */
+START_TEST(test_ring_workspace)
+{
+  g_autoptr(RaModel) m = gated_model(256);
+  RaBatch batch = whole_sequences(1, 8192);
+  RaShard shard = make_shard(m, 4), one = make_shard(m, 1);
+  const uint64_t mib = 1024 * 1024;
+
+  ck_assert_uint_eq(
+      ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
+      (2 + 9) * mib);
+  ck_assert_uint_eq(ra_workspace_bytes(&one, &layers, RA_PHASE_FORWARD, &batch),
+                    (8 + 20) * mib);
+  shard.loss = one.loss = 1;
+  ck_assert_uint_eq(
+      ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
+      (2 + 6) * mib);
+  ck_assert_uint_ne(
+      ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
+      (2 + 5) * mib);
+  ck_assert_uint_eq(
+      ra_workspace_bytes(&shard, &layers, RA_PHASE_BACKWARD, &batch),
+      (2 + 13) * mib);
+  ck_assert_uint_eq(ra_workspace_bytes(&one, &layers, RA_PHASE_FORWARD, &batch),
+                    (8 + 20) * mib);
 }
 END_TEST
 
@@ -301,6 +344,7 @@ context_suite(void)
   tcase_add_test(tcase, test_pairs);
   tcase_add_test(tcase, test_flop_is_independent_of_cp);
   tcase_add_test(tcase, test_ring_bytes);
+  tcase_add_test(tcase, test_ring_workspace);
   tcase_add_test(tcase, test_overlap);
   tcase_add_test(tcase, test_equal_work_takes_equal_time);
   suite_add_tcase(suite, tcase);

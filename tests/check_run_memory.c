@@ -87,14 +87,12 @@ held_by(int layout, RaRunMemory *out_held, double *out_states,
  * vectors (inverse norms, log-sums) is nothing beside a hidden size of
  * hundreds, where the two agree within 1 % (docs/executor.md).  What sequence
  * parallelism gathers again stands in no op list, so its rows, once, come to
- * that; what a ring has at hand of another rank's keys and of gradients, of one
- * layer at a time, neither. */
+ * that. */
 START_TEST(test_account)
 {
   gboolean gathers =
       layouts[_i].train && strstr(layouts[_i].train, "sequence-parallel");
-  gboolean ring = strstr(layouts[_i].all, "cp = ") != NULL;
-  double states, passes, most = ring ? 1.35 : gathers ? 1.2 : 1.15;
+  double states, passes, most = gathers ? 1.2 : 1.15;
   RaRunMemory held;
 
   held_by(_i, &held, &states, &passes);
