@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/backend.h"
 #include "cli/calibrate_host.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -237,9 +238,6 @@ check_backend(const char *backend, const Sources *s, char **files,
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--ranks, --quick: they are of --backend, expected "
                 "--backend=host");
-  else if (strcmp(backend, "host") != 0)
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--backend: '%s' is unknown, expected host", backend);
   else if (files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: '%s' is one argument too many", files[0]);
@@ -253,11 +251,21 @@ check_backend(const char *backend, const Sources *s, char **files,
 }
 
 static void
-calibrate_backend(const char *ranks, gboolean quick, const char *gpu,
-                  const char *output, GError **error)
+calibrate_backend(const char *backend, const char *ranks, gboolean quick,
+                  const char *gpu, const char *output, GError **error)
 {
+  const RaAccelerator *accelerator;
   g_autofree char *device = NULL;
 
+  if (!ra_backend_option("--backend", backend, &accelerator, error))
+    return;
+  if (accelerator) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--backend: nothing measures the %s back end yet, expected "
+                "host",
+                accelerator->backend->name);
+    return;
+  }
   if (gpu)
     device = g_strdup(gpu);
   else
@@ -311,7 +319,7 @@ run(int argc, char **argv, GError **error)
     return 0;
   if (backend || ranks || quick) {
     if (check_backend(backend, &s, options.files, error))
-      calibrate_backend(ranks, quick, s.gpu, options.output, error);
+      calibrate_backend(backend, ranks, quick, s.gpu, options.output, error);
     return 0;
   }
   if (!check_flags(&s, options.files, error))

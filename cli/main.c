@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/backend.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/world.h"
@@ -64,7 +65,10 @@ print_help(GError **error)
 static gboolean
 print_version(GError **error)
 {
-  static const char version[] = PACKAGE_NAME " " PACKAGE_VERSION "\n";
+  const char *libraries = ra_accelerator_libraries();
+  g_autofree char *version = g_strdup_printf(
+      PACKAGE_NAME " " PACKAGE_VERSION "%s%s%s\n", libraries ? " (" : "",
+      libraries ? libraries : "", libraries ? ")" : "");
 
   return ra_output_print(version, strlen(version), error);
 }
@@ -87,6 +91,26 @@ fail_unknown(const char *word, GError **error)
               *word == '-' ? "option" : "command", word,
               near ? ", did you mean '" : ", try 'reallot --help'",
               near ? near : "", near ? "'?" : "");
+}
+
+/* `reallot-cuda --selftest [--seed=N]`: whether a machine is fit. */
+static gboolean
+selftest(char **argv, GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+  uint64_t seed = 0;
+
+  if (argv[1] && (argv[2] || !g_str_has_prefix(argv[1], "--seed="))) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "'%s' is one argument too many, expected --selftest "
+                "[--seed=N]",
+                argv[2] ? argv[2] : argv[1]);
+    return FALSE;
+  }
+  return ra_option_uint64("--seed", argv[1] ? strchr(argv[1], '=') + 1 : NULL,
+                          0, UINT32_MAX, &seed, error) &&
+         ra_accelerator_selftest((guint32)seed, out, error) &&
+         ra_output_print(out->str, out->len, error);
 }
 
 /* The status of a subcommand whose name is argv[0]. */
@@ -142,7 +166,9 @@ main(int argc, char **argv)
     print_version(&error);
   else if (g_str_equal(word, "help"))
     status = help(argc - 1, argv + 1, &error);
-  else if (ra_world_begin(word, argv, &error))
+  else if (g_str_equal(word, "--selftest") && ra_accelerator_backend())
+    selftest(argv + 1, &error);
+  else if (ra_backend_begin(argv, &error) && ra_world_begin(word, argv, &error))
     status = run(argc - 1, argv + 1, &error);
   ra_world_end(error);
   if (error) {

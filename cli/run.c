@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/backend.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/world.h"
@@ -22,7 +23,7 @@
 /* The flags of a run as they are typed; NULL: not given. */
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
-      *threads, *lengths, *beta, *show;
+      *threads, *lengths, *beta, *show, *backend;
   char **weights, **save;
   char *checkpoint, *every, *keep, *stall;
   gboolean check, ops, dry, resume;
@@ -43,6 +44,7 @@ texts_clear(Texts *t)
   g_free(t->lengths);
   g_free(t->beta);
   g_free(t->show);
+  g_free(t->backend);
   g_free(t->checkpoint);
   g_free(t->every);
   g_free(t->keep);
@@ -133,6 +135,10 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
   o->stall_s = (double)stall_s;
   o->sampling.top_k = (uint32_t)top_k;
   o->n_threads = (uint32_t)n_threads;
+  if (!ra_backend_option("--backend", t->backend, &o->accelerator, error))
+    return FALSE;
+  if (o->accelerator)
+    o->backend = o->accelerator->backend;
   if (t->reward)
     o->rule = ra_reward_find(t->reward);
   if (o->rule)
@@ -173,9 +179,10 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
   g_autofree char *plan = g_path_get_basename(x->setup->plan_path);
   g_autoptr(GString) out = g_string_new(NULL);
   const RaWorld *world = x->options.world;
+  const RaAccelerator *device = x->options.accelerator;
   g_autofree char *where =
       world ? g_strdup_printf("%u processes", world->n_processes)
-            : g_strdup("this machine");
+            : g_strdup(device ? device->name : "this machine");
   guint64 n_threads = (guint64)x->n_here * MAX(x->options.n_threads, 1);
 
   g_string_append_printf(
@@ -184,7 +191,7 @@ print_head(const RaExecution *x, gboolean runs, gboolean predicted,
       "memory: at most %.3f of %.1f GiB, most of it %s\n",
       plan, x->graph->n_tasks, x->n_ranks, where, x->options.seed,
       x->bytes / GIB, x->capacity_bytes / GIB, x->largest);
-  if (runs && n_threads > g_get_num_processors())
+  if (runs && !device && n_threads > g_get_num_processors())
     g_string_append_printf(out,
                            "%" G_GUINT64_FORMAT
                            " threads share %u cores: ranks wait for a core%s\n",
@@ -382,6 +389,8 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) t = {.trace = NULL};
   RaRunOptions wanted;
   const GOptionEntry own[] = {
+      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &t.backend,
+       "What runs it: host, the cores; cuda, a GPU (default: host)", "NAME"},
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,
        "Also write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,
@@ -440,7 +449,7 @@ run(int argc, char **argv, GError **error)
 const RaCommand ra_command_run = {
     .name = "run",
     .arguments = "PLAN",
-    .summary = "Execute a plan on this machine's cores",
+    .summary = "Execute a plan on this machine",
     .details =
         "Every GPU of the plan is a rank, a thread; models are of the Llama "
         "family,\n"

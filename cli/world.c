@@ -1,15 +1,16 @@
 #include "config.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/helper.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/world.h"
+#include "exec/accelerator.h"
 
 /* Forty of the beats that a process promises (exec/watch.c): a machine with
  * more threads than cores may hold some of them up. */
@@ -42,18 +43,33 @@ is_launched(void)
   return FALSE;
 }
 
-/* Becomes the program beside this one. */
+/* Whether mpirun or srun has started this process alone. */
+static gboolean
+is_alone(void)
+{
+  static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE",
+                                      "SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
+
+  for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+    if (g_getenv(sizes[i]))
+      return g_str_equal(g_getenv(sizes[i]), "1");
+  return FALSE;
+}
+
+/* A program without MPI among processes that mpirun or srun has started. */
 static gboolean
 take_over(char **argv, GError **error)
 {
-  g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-  g_autofree char *folder = g_path_get_dirname(self ? self : argv[0]);
-  g_autofree char *path = g_build_filename(folder, "reallot-mpi", NULL);
-
-  execv(path, argv);
+  if (!ra_accelerator_backend())
+    return ra_helper_run("reallot-mpi", argv,
+                         "which processes that mpirun or srun starts need",
+                         RA_ERROR_INPUT, error);
+  if (is_alone())
+    return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "%s: %s, which processes that mpirun or srun starts need", path,
-              g_strerror(errno));
+              "the %s back end runs in one process, whose ranks share the "
+              "device, expected no mpirun or srun of several",
+              ra_accelerator_backend());
   return FALSE;
 }
 

@@ -1,8 +1,8 @@
-## Floor 4: executor.  reallot-cuda is the only program that links CUDA (70 ms
-## and 220 MB before main); it lies beside `reallot`, which runs it.
+## Floor 4: executor.
 noinst_LIBRARIES += libexec.a
 ra_libs += libexec.a
 libexec_a_SOURCES =
+libexec_a_SOURCES += %D%/accelerator.h %D%/accelerator_none.c
 libexec_a_SOURCES += %D%/backend.h
 libexec_a_SOURCES += %D%/backend_host.c
 libexec_a_SOURCES += %D%/backend_impl.h
@@ -79,11 +79,11 @@ libexec_a_SOURCES += %D%/world.c %D%/world.h
 libexec_a_SOURCES += %D%/world_none.c
 
 if HAVE_CUDA
-bin_PROGRAMS += reallot-cuda
 noinst_LIBRARIES += libexec_cuda.a
 endif
 libexec_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 libexec_cuda_a_SOURCES =
+libexec_cuda_a_SOURCES += %D%/accelerator_cuda.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda.c %D%/backend_cuda.h
 libexec_cuda_a_SOURCES += %D%/backend_cuda_attention.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_impl.h
@@ -93,8 +93,3 @@ libexec_cuda_a_SOURCES += %D%/cuda_measure.c %D%/cuda_measure.h
 libexec_cuda_a_SOURCES += %D%/cuda_selftest.c %D%/cuda_selftest.h
 libexec_cuda_a_SOURCES += %D%/nccl_cuda.c
 libexec_cuda_a_SOURCES += %D%/probe_cuda.c
-reallot_cuda_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-reallot_cuda_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-reallot_cuda_LDADD = libexec_cuda.a libkernels_cuda.a $(ra_ldadd) $(CUDA_LIBS)
-reallot_cuda_SOURCES =
-reallot_cuda_SOURCES += %D%/cuda_main.c

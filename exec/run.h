@@ -52,6 +52,7 @@
 #ifndef RA_EXEC_RUN_H
 #define RA_EXEC_RUN_H
 
+#include "exec/accelerator.h"
 #include "exec/experience.h"
 #include "exec/reward.h"
 #include "exec/stage.h"
@@ -102,13 +103,15 @@ typedef struct {
   uint32_t n_threads;  /* of each rank, >= 1; results do not depend on it */
   const RaBackend *backend; /* (nullable) borrowed: of all ranks, which are then
                                threads of one process; NULL: the host's */
-  const char *checkpoint;   /* (nullable): folder of checkpoints, borrowed while
+  const RaAccelerator *accelerator; /* (nullable) borrowed: the device that they
+                                       share, backend is its; NULL: cores */
+  const char *checkpoint; /* (nullable): folder of checkpoints, borrowed while
                              the run goes; exec/checkpoint.h */
-  uint32_t every;           /* iterations from one to the next, >= 1 */
-  uint32_t keep;            /* how many stay, the newest, >= 1 */
-  gboolean check;           /* checksums after every reallocation */
-  gboolean ops;             /* rows of ops in the trace */
-  gboolean cpu_clock;   /* times are CPU seconds of the process: on a machine
+  uint32_t every;         /* iterations from one to the next, >= 1 */
+  uint32_t keep;          /* how many stay, the newest, >= 1 */
+  gboolean check;         /* checksums after every reallocation */
+  gboolean ops;           /* rows of ops in the trace */
+  gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */
   RaWorld *world;       /* (nullable) borrowed: processes that share the ranks;

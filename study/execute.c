@@ -41,7 +41,9 @@ account(RaExecution *x, uint32_t n_iterations)
                            x->options.world->n_processes);
   x->bytes = sum * x->n_here;
   x->capacity_bytes =
-      (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+      x->options.accelerator
+          ? (double)x->options.accelerator->memory_bytes
+          : (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 RaExecution *
@@ -70,9 +72,11 @@ ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
     return g_steal_pointer(&x);
   g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
               "%s: %u ranks need %.1f GiB, most of it %s, expected at most the "
-              "%.1f GiB of this machine",
+              "%.1f GiB of %s",
               setup->plan_path, x->n_here, x->bytes / GIB, x->largest,
-              x->capacity_bytes / GIB);
+              x->capacity_bytes / GIB,
+              options->accelerator ? options->accelerator->name
+                                   : "this machine");
   return NULL;
 }
 
@@ -159,6 +163,18 @@ ra_execution_save_lengths(const RaExecution *execution, const char *path,
   return ra_file_write(path, out->str, out->len, error);
 }
 
+/* What it ran on.  A host's cores are named by their processor. */
+static void
+set_device(RaTrace *trace, const RaAccelerator *a)
+{
+  g_autofree char *machine = a ? NULL : ra_host_machine();
+
+  ra_trace_set_head(trace, RA_TRACE_BACKEND, a ? a->backend->name : "host");
+  ra_trace_set_head(trace, "device", a ? a->name : machine);
+  if (a)
+    ra_trace_set_head(trace, "device-software", a->software);
+}
+
 RaTrace *
 ra_execution_trace(const RaExecution *execution)
 {
@@ -179,8 +195,9 @@ ra_execution_trace(const RaExecution *execution)
   ra_trace_set_head(trace, "gpus-per-node", gpus);
   ra_trace_set_head(trace, "threads", threads);
   ra_trace_set_head(trace, "command", "reallot run");
+  set_device(trace, execution->options.accelerator);
   ra_run_trace(execution->run, trace);
-  if (ra_run_pace(execution->run) > 0) {
+  if (!execution->options.accelerator && ra_run_pace(execution->run) > 0) {
     g_autofree char *pace =
         g_strdup_printf("%.4f", ra_run_pace(execution->run));
 

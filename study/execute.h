@@ -24,7 +24,7 @@ typedef struct {
   uint32_t n_ranks;       /* GPUs that some call uses */
   uint32_t n_here;        /* of them on this machine, about */
   double bytes;           /* of these, at most, by the memory account */
-  double capacity_bytes;  /* of this machine's memory */
+  double capacity_bytes;  /* of this machine's, or the device's memory */
   char *largest;          /* holder of most of it, owned */
 } RaExecution;
 
@@ -34,7 +34,8 @@ typedef struct {
  * @options: of the run; copied
  * @n_iterations: >= 1
  * @error: %RA_ERROR_INPUT led by the plan's path: as ra_expand(); a plan that
- *   needs more memory than the machine has, with the holder of most of it
+ *   needs more memory than the machine, or the accelerator of the options, has,
+ *   with the holder of most of it
  *
  * The account: every rank is taken to need what the fullest needs
  * (graph/memory_peak.h), without the framework and the allocator's slack of a

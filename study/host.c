@@ -36,8 +36,8 @@ machine_name(void)
       g_strndup(at + 1, end ? (gsize)(end - at - 1) : strlen(at + 1)));
 }
 
-static char *
-describe_machine(void)
+char *
+ra_host_machine(void)
 {
   g_autofree char *name = machine_name();
 
@@ -62,7 +62,7 @@ ra_host_is_samples(const RaTrace *trace)
 static RaTrace *
 load(const RaHostOptions *o, const char *path, GError **error)
 {
-  g_autofree char *machine = describe_machine(), *grid = describe_grid(o);
+  g_autofree char *machine = ra_host_machine(), *grid = describe_grid(o);
   g_autoptr(RaTrace) trace = ra_trace_load(path, error);
   const char *key = NULL, *here = NULL;
 
@@ -91,7 +91,7 @@ static RaTrace *
 begin(const RaHostOptions *o, RaProbe *probe)
 {
   RaTrace *trace = ra_trace_new();
-  g_autofree char *machine = describe_machine(), *grid = describe_grid(o);
+  g_autofree char *machine = ra_host_machine(), *grid = describe_grid(o);
   g_autofree char *ranks = g_strdup_printf("%u", o->n_ranks);
   g_autofree char *memory = g_strdup_printf(
       "%.0f", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE));

@@ -24,6 +24,9 @@
 #include "study/setup.h"
 #include "traces/trace.h"
 
+/* (transfer full): this machine, "NAME OF ITS PROCESSOR, 8 cores". */
+char *ra_host_machine(void);
+
 /* Whether @profile is of a host: fp32 is all that it computes. */
 gboolean ra_host_is_profile(const RaProfile *profile);
 

@@ -159,8 +159,8 @@ fails "--format: only 'trace info' has it" trace export --chrome \
   --format=json a.trace.tsv
 fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
 fails "neither --gpu nor --output" calibrate --from "$srcdir"
-fails "--backend: 'cuda' is unknown, expected host" \
-  calibrate --backend cuda -o x.profile
+fails "--backend: 'metal' is none of host, cuda" \
+  calibrate --backend metal -o x.profile
 fails "they are of --backend" calibrate --quick -o x.profile
 fails "expected it without --from" \
   calibrate --backend=host --from . -o x.profile

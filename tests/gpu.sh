@@ -30,7 +30,7 @@ if [ $status -eq 3 ] && [ "${RA_REQUIRE_GPU:-}" != yes ]; then
   if [ -s "$tmp/out" ]; then echo "not ok 1 - nothing on stdout"
   else echo "ok 1 - nothing on stdout"; fi
   if [ "$(wc -l <"$tmp/err")" -eq 1 ] &&
-    grep -q '^reallot-cuda: no CUDA d' "$tmp/err"; then
+    grep -q '^reallot: no CUDA d' "$tmp/err"; then
     echo "ok 2 - one line says that there is no driver or device"
   else
     sed 's/^/# /' "$tmp/err"

@@ -301,6 +301,7 @@ shell_tests += %D%/cli_new.sh
 shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_study.sh
+shell_tests += %D%/cli_backend.sh
 shell_tests += %D%/cli_calibrate.sh
 shell_tests += %D%/cli_report.sh
 shell_tests += %D%/cli_run.sh
@@ -333,9 +334,10 @@ gpu_tests =
 gpu_tests += %D%/gpu.sh
 
 if HAVE_CHECK
-check_PROGRAMS = $(check_programs) $(gpu_programs)
+check_PROGRAMS = $(check_programs) $(gpu_programs) $(emulated_programs)
 TESTS = $(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)
 else
+check_PROGRAMS = $(emulated_programs)
 TESTS = $(shell_tests) $(gpu_tests)
 endif
 

@@ -27,6 +27,9 @@
 /* Times lie within 30 years, so that nanoseconds fit 64 bits. */
 #define RA_TRACE_MAX_S 1e9
 
+/* In the head of what ran: the back end that ran it, "host", "cuda". */
+#define RA_TRACE_BACKEND "backend"
+
 /* One row.  Strings belong to the trace; equal strings are one pointer. */
 typedef struct {
   const char *name;   /* the task's name, not empty */

@@ -27,6 +27,16 @@ tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
+## The commands with the emulated device in the GPU's place, as reallot-cuda has
+## them (cli/local.mk); tests/cli_backend.sh runs it.
+emulated_programs =
+if HAVE_CXX
+emulated_programs += tests/reallot-emulated
+endif
+tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
+	tests/emulator/accelerator.c exec/backend_cuda.c \
+	exec/backend_cuda_attention.c
+tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
 emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
 
 if HAVE_CXX

@@ -20,7 +20,7 @@
 namespace
 {
 
-const size_t REGION_BYTES = (size_t)1 << 30; /* reserved, not taken */
+const size_t REGION_BYTES = RA_EMU_MEMORY_BYTES;
 const size_t LINE = 256;
 
 std::recursive_mutex lock;

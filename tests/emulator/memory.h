@@ -2,6 +2,11 @@
 #ifndef RA_TESTS_EMULATOR_MEMORY_H
 #define RA_TESTS_EMULATOR_MEMORY_H
 
+#include <stddef.h>
+
+/* All that it has: reserved, not taken. */
+#define RA_EMU_MEMORY_BYTES ((size_t)1 << 30)
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,55 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/backend.h"
+#include "cli/helper.h"
+#include "cli/options.h"
+
+#define CUDA "cuda"
+
+/* The last --backend of the command line, as its command will read it. */
+static const char *
+wanted(char **argv)
+{
+  const char *value = NULL;
+
+  for (guint i = 1; argv[i] && strcmp(argv[i], "--") != 0; i++) {
+    if (g_str_has_prefix(argv[i], "--backend="))
+      value = argv[i] + strlen("--backend=");
+    else if (strcmp(argv[i], "--backend") == 0 && argv[i + 1])
+      value = argv[++i];
+  }
+  return value;
+}
+
+static gboolean
+has_backend(const char *command)
+{
+  return strcmp(command, "run") == 0 || strcmp(command, "calibrate") == 0;
+}
+
+gboolean
+ra_backend_begin(char **argv, GError **error)
+{
+  if (!has_backend(argv[1]) || ra_accelerator_backend() ||
+      g_strcmp0(wanted(argv), CUDA) != 0)
+    return TRUE;
+  return ra_helper_run("reallot-cuda", argv, "which --backend=" CUDA " needs",
+                       RA_ERROR_NO_DEVICE, error);
+}
+
+gboolean
+ra_backend_option(const char *flag, const char *text,
+                  const RaAccelerator **out_device, GError **error)
+{
+  static const char *const names[] = {"host", CUDA, NULL};
+  int index = 0;
+
+  if (text && !ra_option_word(flag, text, names, &index, error))
+    return FALSE;
+  *out_device = index == 0 ? NULL : ra_accelerator_open(error);
+  return index == 0 || *out_device;
+}

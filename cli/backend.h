@@ -1,0 +1,35 @@
+/* --backend of `run` and `calibrate`: what runs the ops.
+ *
+ * `host` is this machine's cores.  Any other is a device that `reallot` is not
+ * linked with; it becomes the program that is (cli/helper.h) before it reads
+ * anything, and so before MPI begins.
+ *
+ *     if (!ra_backend_option("--backend", text, &device, &error)) ...
+ *     device ? device->backend : the host's
+ */
+#ifndef RA_CLI_BACKEND_H
+#define RA_CLI_BACKEND_H
+
+#include "exec/accelerator.h"
+
+/**
+ * ra_backend_begin:
+ * @argv: of the program, NULL-terminated
+ * @error: %RA_ERROR_NO_DEVICE: no reallot-cuda; %RA_ERROR_INPUT: several
+ *   processes, which a device does not serve
+ *
+ * Does not return where another program takes over.
+ */
+gboolean ra_backend_begin(char **argv, GError **error);
+
+/**
+ * ra_backend_option:
+ * @flag: as messages name it
+ * @text: (nullable): its value; %NULL: host
+ * @out_device: (out) (transfer none) (nullable): open; %NULL: the host
+ * @error: %RA_ERROR_INPUT: none of the names; as ra_accelerator_open()
+ */
+gboolean ra_backend_option(const char *flag, const char *text,
+                           const RaAccelerator **out_device, GError **error);
+
+#endif
