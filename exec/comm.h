@@ -35,6 +35,23 @@ typedef struct {
   gsize n_bytes;
 } RaCommPart;
 
+typedef enum { RA_COMM_F32, RA_COMM_BF16 } RaCommType;
+
+/* The same for data in the memory of the ranks' devices, of a communicator that
+ * carries from there: as RaCommTable's functions of these names, sums alone. */
+typedef struct {
+  void (*all_reduce)(RaComm *comm, RaCommType type, void *data, gsize n);
+  void (*reduce_scatter)(RaComm *comm, RaCommType type, const void *in,
+                         void *out, gsize n);
+  void (*all_gather)(RaComm *comm, const void *in, void *out, gsize n_bytes);
+  void (*broadcast)(RaComm *comm, uint32_t root, void *data, gsize n_bytes);
+  void (*all_to_all)(RaComm *comm, const void *in, void *out, gsize n_bytes);
+  void (*send)(RaComm *comm, uint32_t to, const void *data, gsize n_bytes);
+  RaCommRequest *(*start_all_reduce)(RaComm *comm, float *data, gsize n);
+  RaCommRequest *(*start_reduce_scatter)(RaComm *comm, float *data, gsize n);
+  void (*exchange)(const RaCommPart *parts, guint n);
+} RaCommDevice;
+
 typedef struct {
   const char *name;       /* "local" */
   gboolean shares_memory; /* members are threads of one process */
@@ -69,6 +86,7 @@ typedef struct {
                                gsize n_bytes);
   /* (nullable): ra_comm_exchange() where sends wait for their receives. */
   void (*exchange)(const RaCommPart *parts, guint n);
+  const RaCommDevice *device; /* (nullable): it carries the host's data only */
   /* @request: (transfer full).  When it was done, seconds of the monotonic
    * clock. */
   double (*wait)(RaComm *comm, RaCommRequest *request);

@@ -14,7 +14,8 @@
  * hook that ends the run is told one line.
  *
  * What is other than of `local`: sums are added in NCCL's order (all members
- * still get the same bits); data are where the device reaches them; a send
+ * still get the same bits); RaCommDevice's functions take data where the device
+ * reaches them, and the others' go by way of its memory; a send
  * between neighbours of a pipeline starts at once, as a pair has a communicator
  * and a stream of its own, but within a larger group messages leave, all at a
  * time, when the rank next waits for anything of that group.
@@ -65,7 +66,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaNccl, ra_nccl_free)
 gboolean ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
                        GError **error);
 
-/* (transfer full): the rank's end of @group of the splits, which it is in. */
+/* (transfer full): the rank's end of @group of the splits, which it is in;
+ * RA_NONE: of the communicator of all ranks. */
 RaComm *ra_nccl_comm_new(RaNccl *nccl, uint32_t group);
 
 /* (transfer full): sends and receives on the pairs of @stream that the rank is

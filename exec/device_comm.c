@@ -9,6 +9,23 @@ is_shared(const RaComm *comm)
   return comm->table->shares_memory && comm->n_ranks <= RA_BACKEND_RANKS;
 }
 
+/* The functions of a communicator that carries from device to device; NULL. */
+static const RaCommDevice *
+carrier_of(const RaBackend *backend, const RaComm *comm)
+{
+  const RaCommDevice *carrier = backend->is_host ? NULL : comm->table->device;
+
+  if (carrier)
+    backend->wait(); /* what it carries is there */
+  return carrier;
+}
+
+static RaCommType
+type_of(const RaBackend *backend)
+{
+  return backend->elem_bytes == sizeof(float) ? RA_COMM_F32 : RA_COMM_BF16;
+}
+
 /* Where every member's array is, once what made them is done. */
 static void **
 meet(const RaBackend *backend, RaComm *comm, const void *mine)
@@ -32,7 +49,11 @@ void
 ra_device_all_gather(const RaBackend *backend, RaComm *comm, const void *in,
                      void *out, gsize n_bytes)
 {
-  if (backend->is_host) {
+  const RaCommDevice *carrier = carrier_of(backend, comm);
+
+  if (carrier) {
+    carrier->all_gather(comm, in, out, n_bytes);
+  } else if (backend->is_host) {
     comm->table->all_gather(comm, in, out, n_bytes);
   } else if (is_shared(comm)) {
     g_autofree void **all = meet(backend, comm, in);
@@ -74,11 +95,15 @@ reduce_shared(const RaBackend *backend, RaComm *comm, void *x, gsize n,
 void
 ra_device_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x, gsize n)
 {
+  const RaCommDevice *carrier;
   g_autofree float *host = NULL;
 
   if (!comm || comm->n_ranks == 1)
     return;
-  if (backend->is_host) {
+  carrier = carrier_of(backend, comm);
+  if (carrier) {
+    carrier->all_reduce(comm, type_of(backend), x, n);
+  } else if (backend->is_host) {
     ra_comm_all_reduce(comm, RA_REDUCE_SUM, ra_host_floats(x), n);
   } else if (is_shared(comm)) {
     reduce_shared(backend, comm, x, n, backend->elem_bytes, FALSE);
@@ -94,11 +119,15 @@ void
 ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
                          gsize n)
 {
+  const RaCommDevice *carrier;
   g_autofree float *host = NULL;
 
   if (!comm || comm->n_ranks == 1)
     return;
-  if (backend->is_host) {
+  carrier = carrier_of(backend, comm);
+  if (carrier) {
+    carrier->all_reduce(comm, RA_COMM_F32, x, n);
+  } else if (backend->is_host) {
     ra_comm_all_reduce(comm, RA_REDUCE_SUM, x, n);
   } else if (is_shared(comm)) {
     reduce_shared(backend, comm, x, n, sizeof *x, TRUE);
@@ -114,7 +143,11 @@ void
 ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
                          const RaElem *in, RaElem *out, gsize n)
 {
-  if (backend->is_host) {
+  const RaCommDevice *carrier = carrier_of(backend, comm);
+
+  if (carrier) {
+    carrier->reduce_scatter(comm, type_of(backend), in, out, n);
+  } else if (backend->is_host) {
     comm->table->reduce_scatter(comm, ra_host_floats(in), ra_host_floats(out),
                                 n);
   } else if (is_shared(comm)) {
@@ -140,11 +173,33 @@ void
 ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
                const void *data, gsize n_bytes)
 {
+  const RaCommDevice *carrier = carrier_of(backend, comm);
   g_autofree void *host = NULL;
 
+  if (carrier) {
+    carrier->send(comm, to, data, n_bytes);
+    return;
+  }
   if (!backend->is_host) {
     host = g_malloc(n_bytes + 1);
     backend->read(host, data, n_bytes);
   }
   comm->table->send(comm, to, host ? host : data, n_bytes);
+}
+
+RaCommRequest *
+ra_device_start_reduce(const RaBackend *backend, RaComm *comm, gboolean scatter,
+                       float *data, gsize n)
+{
+  const RaCommDevice *carrier = carrier_of(backend, comm);
+
+  if (carrier)
+    return scatter ? carrier->start_reduce_scatter(comm, data, n)
+                   : carrier->start_all_reduce(comm, data, n);
+  if (backend->is_host)
+    return scatter
+               ? comm->table->start_reduce_scatter(comm, data, n)
+               : comm->table->start_all_reduce(comm, RA_REDUCE_SUM, data, n);
+  ra_device_all_reduce_f32(backend, comm, data, n);
+  return NULL;
 }

@@ -2,12 +2,14 @@
  *
  * On the host they are the communicator's own.  Ranks that are threads of one
  * process and share a device tell each other where their arrays are, and copy
- * or add on the device, each its part.  Others go through the host's memory, so
- * that any communicator serves any back end.
+ * or add on the device, each its part.  A communicator that carries from device
+ * to device (NCCL) is given the arrays as they are; others go through the
+ * host's memory, so that any communicator serves any back end.
  *
  * Sums are in the order of the ranks, in fp32, and rounded to elements once:
  * all ranks have the same bits, and a group that shares a device those that one
- * over the host has.
+ * over the host has.  A carrier's are in its order and may be rounded at every
+ * term.
  *
  *     ra_device_all_reduce(backend, comm, x, n);
  */
@@ -37,5 +39,12 @@ void ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
 /* To rank @to, as RaCommTable.send(). */
 void ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
                     const void *data, gsize n_bytes);
+
+/* @data: (n) gradients, to the sum over the ranks; with @scatter the part of
+ * this rank at least, as RaCommTable.start_reduce_scatter().
+ *
+ * Returns: (transfer full) (nullable): %NULL: it is done */
+RaCommRequest *ra_device_start_reduce(const RaBackend *backend, RaComm *comm,
+                                      gboolean scatter, float *data, gsize n);
 
 #endif

@@ -114,6 +114,52 @@ ra_nccl_stream(RaNccl *nccl, RaStream stream)
   return nccl->streams[stream];
 }
 
+/* The power of two that holds @n_bytes. */
+static guint
+size_of(gsize n_bytes)
+{
+  return MAX(g_bit_storage(MAX(n_bytes, 1) - 1), 8);
+}
+
+void *
+ra_nccl_take(RaNccl *nccl, gsize n_bytes)
+{
+  guint size = size_of(n_bytes);
+  GPtrArray *spare = nccl->spare[size];
+  void *data = NULL;
+  int result;
+
+  if (spare && spare->len > 0)
+    return g_ptr_array_steal_index_fast(spare, spare->len - 1);
+  result = nccl->options.api->alloc(&data, (gsize)1 << size);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(nccl, "device", NULL, "memory of a message", result);
+  return data;
+}
+
+void
+ra_nccl_give(RaNccl *nccl, void *data, gsize n_bytes)
+{
+  guint size = size_of(n_bytes);
+
+  if (!nccl->spare[size])
+    nccl->spare[size] = g_ptr_array_new();
+  g_ptr_array_add(nccl->spare[size], data);
+}
+
+static void
+free_spare(RaNccl *nccl)
+{
+  for (guint size = 0; size < RA_NCCL_SIZES; size++) {
+    GPtrArray *spare = nccl->spare[size];
+
+    for (guint i = 0; spare && i < spare->len; i++)
+      nccl->options.api->free(spare->pdata[i]);
+    if (spare)
+      g_ptr_array_unref(spare);
+  }
+}
+
 /* ---- making ---------------------------------------------------------------*/
 
 static gboolean
@@ -213,6 +259,7 @@ ra_nccl_free(RaNccl *nccl)
       api->destroy(nccl->handles[i]);
   if (nccl->world && !nccl->is_dropped)
     api->destroy(nccl->world);
+  free_spare(nccl);
   g_free(nccl->handles);
   g_free(nccl);
 }

@@ -45,12 +45,12 @@ typedef struct {
   /* Between them nothing waits; the end starts all. */
   int (*group_start)(void);
   int (*group_end)(void);
-  int (*all_reduce)(const float *in, float *out, gsize n, RaReduce reduce,
-                    RaNcclHandle comm, RaNcclStream stream);
+  int (*all_reduce)(const void *in, void *out, gsize n, RaCommType type,
+                    RaReduce reduce, RaNcclHandle comm, RaNcclStream stream);
   int (*reduce)(const float *in, float *out, gsize n, uint32_t root,
                 RaNcclHandle comm, RaNcclStream stream);
-  int (*reduce_scatter)(const float *in, float *out, gsize n, RaNcclHandle comm,
-                        RaNcclStream stream);
+  int (*reduce_scatter)(const void *in, void *out, gsize n, RaCommType type,
+                        RaNcclHandle comm, RaNcclStream stream);
   int (*all_gather)(const void *in, void *out, gsize n_bytes, RaNcclHandle comm,
                     RaNcclStream stream);
   int (*broadcast)(void *data, gsize n_bytes, uint32_t root, RaNcclHandle comm,
@@ -60,8 +60,13 @@ typedef struct {
   int (*recv)(void *data, gsize n_bytes, uint32_t from, RaNcclHandle comm,
               RaNcclStream stream);
 
-  /* The device of the calling thread.  What a stream is given is done in
-   * order; nothing of them waits but copy(). */
+  uint32_t (*n_devices)(void); /* that the process sees */
+  /* The calling thread is that of a rank and uses device @device from now on;
+   * and no more. */
+  int (*enter)(uint32_t device);
+  void (*leave)(void);
+  /* Its device.  What a stream is given is done in order; nothing of them waits
+   * but copy(). */
   int (*stream_new)(RaNcclStream *out_stream);
   void (*stream_free)(RaNcclStream stream);
   int (*mark_new)(RaNcclStream stream, RaNcclMark *out_mark);
@@ -69,7 +74,7 @@ typedef struct {
   void (*mark_free)(RaNcclMark mark);
   int (*alloc)(void **out_data, gsize n_bytes);
   void (*free)(void *data);
-  /* Returns when @from may be written again. */
+  /* From and to the host's memory or the device's; returns when it is done. */
   int (*copy)(void *to, const void *from, gsize n_bytes);
 } RaNcclApi;
 

@@ -122,11 +122,17 @@ group_end(void)
   return (int)ncclGroupEnd();
 }
 
+static ncclDataType_t
+type_of(RaCommType type)
+{
+  return type == RA_COMM_BF16 ? ncclBfloat16 : ncclFloat32;
+}
+
 static int
-all_reduce(const float *in, float *out, gsize n, RaReduce reduce,
+all_reduce(const void *in, void *out, gsize n, RaCommType type, RaReduce reduce,
            RaNcclHandle comm, RaNcclStream stream)
 {
-  return (int)ncclAllReduce(in, out, n, ncclFloat32,
+  return (int)ncclAllReduce(in, out, n, type_of(type),
                             reduce == RA_REDUCE_SUM ? ncclSum : ncclMax, comm,
                             stream);
 }
@@ -140,10 +146,11 @@ reduce_to(const float *in, float *out, gsize n, uint32_t root,
 }
 
 static int
-reduce_scatter(const float *in, float *out, gsize n, RaNcclHandle comm,
-               RaNcclStream stream)
+reduce_scatter(const void *in, void *out, gsize n, RaCommType type,
+               RaNcclHandle comm, RaNcclStream stream)
 {
-  return (int)ncclReduceScatter(in, out, n, ncclFloat32, ncclSum, comm, stream);
+  return (int)ncclReduceScatter(in, out, n, type_of(type), ncclSum, comm,
+                                stream);
 }
 
 static int
@@ -173,6 +180,25 @@ recv_from(void *data, gsize n_bytes, uint32_t from, RaNcclHandle comm,
           RaNcclStream stream)
 {
   return (int)ncclRecv(data, n_bytes, ncclInt8, (int)from, comm, stream);
+}
+
+static uint32_t
+n_devices(void)
+{
+  int n = 0;
+
+  return cudaGetDeviceCount(&n) == cudaSuccess ? (uint32_t)n : 0;
+}
+
+static int
+enter(uint32_t device)
+{
+  return cuda_result(cudaSetDevice((int)device));
+}
+
+static void
+leave(void)
+{
 }
 
 static int
@@ -226,10 +252,18 @@ free_memory(void *data)
   cudaFree(data);
 }
 
+/* On the stream of the thread, behind its kernels: cudaMemcpy() may return
+ * before bytes of the host are on the device, and no stream of NCCL's would
+ * wait for them. */
 static int
 copy(void *to, const void *from, gsize n_bytes)
 {
-  return cuda_result(cudaMemcpy(to, from, n_bytes, cudaMemcpyDefault));
+  cudaError_t code = cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault,
+                                     cudaStreamPerThread);
+
+  if (code == cudaSuccess)
+    code = cudaStreamSynchronize(cudaStreamPerThread);
+  return cuda_result(code);
 }
 
 const RaNcclApi *
@@ -253,6 +287,9 @@ ra_nccl_cuda(void)
                                 .broadcast = broadcast,
                                 .send = send_to,
                                 .recv = recv_from,
+                                .n_devices = n_devices,
+                                .enter = enter,
+                                .leave = leave,
                                 .stream_new = stream_new,
                                 .stream_free = stream_free,
                                 .mark_new = mark_new,

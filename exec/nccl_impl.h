@@ -1,8 +1,12 @@
-/* What exec/nccl.c and exec/comm_nccl.c share. */
+/* What exec/nccl.c and exec/comm_nccl*.c share. */
 #ifndef RA_EXEC_NCCL_IMPL_H
 #define RA_EXEC_NCCL_IMPL_H
 
 #include "exec/comm_nccl.h"
+
+typedef struct _RaNcclEnd RaNcclEnd;
+
+#define RA_NCCL_SIZES 48 /* powers of two */
 
 struct _RaNccl {
   RaNcclOptions options;
@@ -12,11 +16,25 @@ struct _RaNccl {
   const RaPlan *plan;     /* borrowed; nullable */
   RaNcclHandle *handles;  /* (n_groups) NULL: the rank is not in it; owned */
   RaNcclStream streams[RA_N_STREAMS]; /* NULL: none yet; owned */
+  GPtrArray *spare[RA_NCCL_SIZES];    /* memory of the device, of 2^i bytes that
+                                      nobody uses; NULL: none yet; owned */
   gboolean is_dropped;
 };
 
+/* A request: of the device's data, or of the host's, which then goes by way of
+ * the device. */
+struct _RaCommRequest {
+  RaNcclEnd *end;  /* borrowed */
+  RaNcclMark mark; /* NULL: has not been started yet */
+  const char *what;
+  void *staged; /* owned; NULL: nothing is */
+  gsize staged_bytes;
+  void *out;                 /* of the host; NULL: nothing is copied back */
+  gsize first_byte, n_bytes; /* that are, from the first of what is staged */
+};
+
 /* A member's end of a group. */
-typedef struct {
+struct _RaNcclEnd {
   RaComm comm;
   RaNccl *nccl;        /* borrowed */
   RaNcclHandle handle; /* of nccl */
@@ -26,17 +44,17 @@ typedef struct {
   GArray *waiting;   /* of RaNcclPart: messages that have not left; owned */
   GArray *sent;      /* of RaNcclSent: that have, owned */
   GPtrArray *enrols; /* handles of buffers, owned */
-  float *scratch;    /* of barriers, owned */
-} RaNcclEnd;
+};
 
 typedef struct {
   RaCommPart part;
-  void *staged;           /* owned; NULL: a receive */
+  void *staged;           /* of the device, owned; NULL: a receive */
   RaCommRequest *request; /* borrowed; NULL: a send */
 } RaNcclPart;
 
 typedef struct {
   void *staged; /* owned */
+  gsize n_bytes;
   RaNcclMark mark;
 } RaNcclSent;
 
@@ -52,8 +70,38 @@ char *ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result);
 void ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
                   const char *what, int result);
 
+/* Memory of the device for @n_bytes, and back: what was given is taken again,
+ * none freed before the end, as that would wait for all that the device does,
+ * peers among it. */
+void *ra_nccl_take(RaNccl *nccl, gsize n_bytes);
+void ra_nccl_give(RaNccl *nccl, void *data, gsize n_bytes);
+
 /* The stream of the rank for @stream, made when first asked for; NULL: the
  * device has none. */
 RaNcclStream ra_nccl_stream(RaNccl *nccl, RaStream stream);
+
+/* What exec/comm_nccl.c, comm_nccl_host.c and comm_nccl_pairs.c share: what a
+ * call gave may go on for a while, or end the run; a copy; messages that leave
+ * at the next flush, a send with memory that is given back; all of them leave;
+ * waits for @request. */
+void ra_nccl_check(RaNcclEnd *e, int result, const char *what);
+void ra_nccl_copy(RaNcclEnd *e, void *to, const void *from, gsize n_bytes);
+void ra_nccl_send_staged(RaNcclEnd *e, uint32_t to, void *staged,
+                         gsize n_bytes);
+RaCommRequest *ra_nccl_start_recv(RaNcclEnd *e, uint32_t from, void *data,
+                                  gsize n_bytes);
+void ra_nccl_flush(RaNcclEnd *e);
+RaCommRequest *ra_nccl_start_reduce(RaNcclEnd *e, RaReduce reduce, float *data,
+                                    gsize n);
+double ra_nccl_wait(RaComm *comm, RaCommRequest *request);
+void ra_nccl_end_free(RaComm *comm);
+
+/* (transfer full): the end of @group; with the stream of its own @own_stream.
+ * RA_NONE: of all ranks. */
+RaNcclEnd *ra_nccl_end_new(RaNccl *nccl, uint32_t group, gboolean own_stream);
+
+/* The functions for data in the device's memory, and for the host's. */
+extern const RaCommDevice ra_nccl_device;
+extern const RaCommTable ra_nccl_table;
 
 #endif

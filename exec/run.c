@@ -259,8 +259,6 @@ run_kind(RaRank *rank, RaTaskId task)
   }
 }
 
-/* Whether the rank runs @task in its own order; sends are run by the task
- * before them. */
 gboolean
 ra_rank_has_turn(const RaRank *rank, RaTaskId task)
 {
@@ -294,6 +292,7 @@ run_rank(void *data)
   RaRank *rank = data;
   guint n_pending;
 
+  ra_rank_enter(rank);
   ra_team_lead(rank->team);
   ra_pulse_lead(&rank->pulse);
   atomic_store(&rank->is_at_work, TRUE);
@@ -321,6 +320,7 @@ run_rank(void *data)
   }
   end_pending(rank);
   atomic_store(&rank->is_at_work, FALSE);
+  ra_rank_leave(rank);
   return NULL;
 }
 

@@ -55,6 +55,7 @@
 #include "exec/accelerator.h"
 #include "exec/experience.h"
 #include "exec/reward.h"
+#include "exec/run_nccl.h"
 #include "exec/stage.h"
 #include "exec/weights.h"
 #include "exec/world.h"
@@ -105,6 +106,8 @@ typedef struct {
                                threads of one process; NULL: the host's */
   const RaAccelerator *accelerator; /* (nullable) borrowed: the device that they
                                        share, backend is its; NULL: cores */
+  const RaRunNccl *nccl; /* (nullable) borrowed: carries between ranks that have
+                            a GPU each; NULL: threads and the world do */
   const char *checkpoint; /* (nullable): folder of checkpoints, borrowed while
                              the run goes; exec/checkpoint.h */
   uint32_t every;         /* iterations from one to the next, >= 1 */
@@ -140,8 +143,8 @@ void ra_run_options_init(RaRunOptions *options);
  * ra_run_new:
  * @graph: unfolded, stage fidelity; borrowed
  * @options: copied
- * @error: %RA_ERROR_INPUT: what the back end does not run;
- *   %RA_ERROR_NO_DEVICE: no CBLAS
+ * @error: %RA_ERROR_INPUT: what the back end does not run, too few GPUs;
+ *   %RA_ERROR_NO_DEVICE: no CBLAS; %RA_ERROR_DEVICE: NCCL's
  *
  * Makes ranks, communicators, parameters, experience.
  *

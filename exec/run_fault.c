@@ -60,6 +60,12 @@ ra_rank_fault(RaRank *rank, RaTaskId task, const char *what)
   find(rank->run, order_of(task, 0), line);
 }
 
+void
+ra_rank_lose(RaRank *rank, const char *line)
+{
+  find(rank->run, order_of(atomic_load(&rank->task), UINT32_MAX), line);
+}
+
 static gboolean
 has_finite_params(const RaStage *stage)
 {

@@ -1,4 +1,5 @@
-/* The groups of ranks: made from the graph, the same on every process. */
+/* The groups of ranks: those of the plan (exec/splits.h), made by every process
+ * in their order, and each rank's ends of them. */
 #include "config.h"
 
 #include "exec/run_impl.h"
@@ -10,8 +11,8 @@ struct _RaRunGroup {
   const RaWorld *world; /* borrowed */
 };
 
-void
-ra_run_group_free(RaRunGroup *group)
+static void
+group_free(RaRunGroup *group)
 {
   ra_local_group_free(group->local);
   if (group->apart)
@@ -19,8 +20,9 @@ ra_run_group_free(RaRunGroup *group)
   g_free(group);
 }
 
-RaRunGroup *
-ra_run_group_new(RaRun *run, uint32_t n, const uint32_t *members)
+/* (transfer none): by all processes, in the same order. */
+static RaRunGroup *
+group_new(RaRun *run, uint32_t n, const uint32_t *members)
 {
   RaRunGroup *g = g_new0(RaRunGroup, 1);
   g_autofree uint32_t *process_of = g_new(uint32_t, n);
@@ -40,8 +42,9 @@ ra_run_group_new(RaRun *run, uint32_t n, const uint32_t *members)
   return g;
 }
 
-RaComm *
-ra_run_comm_new(const RaRun *run, RaRunGroup *g, uint32_t rank, uint32_t i)
+/* (transfer full) (nullable): the end of member @i, which is @rank, if here. */
+static RaComm *
+comm_new(const RaRun *run, RaRunGroup *g, uint32_t rank, uint32_t i)
 {
   if (!ra_run_is_here(run, rank))
     return NULL;
@@ -49,145 +52,179 @@ ra_run_comm_new(const RaRun *run, RaRunGroup *g, uint32_t rank, uint32_t i)
                   : run->world->table->comm_new(g->apart, i);
 }
 
-uint32_t
-ra_run_mesh_rank(const RaRun *run, const RaCallPlan *p, uint32_t i)
-{
-  return run->rank_of_gpu[ra_mesh_gpu(&p->mesh, run->plan->cluster, i)];
-}
+/* ---- whose they are -------------------------------------------------------*/
 
-/* The end of a call's rank in a group of one kind. */
-typedef RaComm **(*PlaceFunc)(RaRankCall *call);
-
+/* Where a call of a rank has its end of a group; NULL: nowhere. */
 static RaComm **
-tp_of(RaRankCall *call)
+place_of(RaRankCall *c, RaGroupKind kind)
 {
-  return &call->tp;
+  switch (kind) {
+  case RA_GROUP_TP:
+    return &c->tp;
+  case RA_GROUP_CP:
+    return &c->cp;
+  case RA_GROUP_DATA:
+    return &c->dp;
+  case RA_GROUP_MESH:
+    return &c->mesh;
+  case RA_GROUP_ENDS:
+    return &c->ends;
+  case RA_GROUP_EP:
+    return &c->ep;
+  case RA_GROUP_EXPERTS:
+    return &c->experts;
+  default:
+    return NULL;
+  }
 }
 
-static RaComm **
-cp_of(RaRankCall *call)
-{
-  return &call->cp;
-}
-
-static RaComm **
-mesh_of(RaRankCall *call)
-{
-  return &call->mesh;
-}
-
-/* The groups of one kind of a call: ranks whose coordinates agree but for those
- * along @axis; with RA_N_AXES all ranks. */
 static void
-add_groups(RaRun *run, uint32_t call, uint32_t axis, PlaceFunc place)
+place_end(RaRank *rank, const RaSplitUse *use)
 {
-  const RaCallPlan *p = &run->plan->calls[call];
-  uint32_t n = ra_mesh_n_gpus(&p->mesh);
-  uint32_t size = axis < RA_N_AXES ? ra_call_plan_degree(p, (RaAxis)axis) : n;
-  g_autofree uint32_t *members = g_new(uint32_t, size);
+  RaComm **place;
 
-  for (uint32_t first = 0; first < n; first++) {
-    RaCoord coord = ra_call_plan_coord(p, first);
-    RaRunGroup *g;
-
-    if (axis < RA_N_AXES ? coord.at[axis] > 0 : first > 0)
-      continue;
-    for (uint32_t i = 0; i < size; i++) {
-      if (axis < RA_N_AXES)
-        coord.at[axis] = i;
-      members[i] = ra_run_mesh_rank(
-          run, p, axis < RA_N_AXES ? ra_call_plan_rank(p, &coord) : i);
-    }
-    g = ra_run_group_new(run, size, members);
-    for (uint32_t i = 0; i < size; i++)
-      *place(&run->ranks[members[i]].calls[call]) =
-          ra_run_comm_new(run, g, members[i], i);
-  }
+  if (use->kind == RA_GROUP_WORLD)
+    rank->world = rank->ends[use->group];
+  if (use->call == RA_NONE)
+    return;
+  place = place_of(&rank->calls[use->call], (RaGroupKind)use->kind);
+  if (place)
+    *place = rank->ends[use->group];
 }
 
-/* Ranks that have the same part of the model: dp x cp. */
+/* Where a rank is by itself: what is asked of everybody is asked of it. */
 static void
-add_data_groups(RaRun *run, uint32_t call)
+place_alone(RaRank *rank, uint32_t call)
 {
-  const RaCallPlan *p = &run->plan->calls[call];
-  uint32_t size = p->dp * p->cp;
-  g_autofree uint32_t *members = g_new(uint32_t, size);
+  RaRankCall *c = &rank->calls[call];
 
-  for (uint32_t first = 0; first < ra_mesh_n_gpus(&p->mesh); first++) {
-    RaCoord coord = ra_call_plan_coord(p, first);
-    RaRunGroup *g;
-
-    if (ra_call_plan_data_rank(p, &coord) > 0)
-      continue;
-    for (uint32_t i = 0; i < size; i++) {
-      RaCoord at = ra_call_plan_data_coord(p, coord, i);
-
-      members[i] = ra_run_mesh_rank(run, p, ra_call_plan_rank(p, &at));
-    }
-    g = ra_run_group_new(run, size, members);
-    for (uint32_t i = 0; i < size; i++)
-      run->ranks[members[i]].calls[call].dp =
-          ra_run_comm_new(run, g, members[i], i);
-  }
+  if (!c->is_in)
+    return;
+  c->tp = c->tp ? c->tp : rank->alone;
+  c->dp = c->dp ? c->dp : rank->alone;
+  c->mesh = c->mesh ? c->mesh : rank->alone;
+  if (ra_call_plan_ep(&rank->run->plan->calls[call]) > 1 && !c->experts)
+    c->experts = rank->alone;
 }
 
-/* The first and the last stage: of the pipeline's groups two ranks each. */
 static void
-add_ends(RaRun *run, uint32_t call)
+place_ends(RaRun *run)
 {
-  const RaCallPlan *p = &run->plan->calls[call];
+  for (guint i = 0; i < run->splits->uses->len; i++) {
+    const RaSplitUse *use = &g_array_index(run->splits->uses, RaSplitUse, i);
+    const RaSplitGroup *g =
+        &g_array_index(run->splits->groups, RaSplitGroup, use->group);
 
-  for (uint32_t i = 0; p->pp > 1 && i < run->n_ranks; i++) {
-    RaRankCall *first = &run->ranks[i].calls[call];
-    RaCoord coord = first->coord;
-    uint32_t members[2] = {i, 0};
-    RaRunGroup *g;
+    for (uint32_t k = 0; k < g->n; k++)
+      place_end(&run->ranks[g_array_index(run->splits->members, uint32_t,
+                                          g->first + k)],
+                use);
+  }
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    RaRank *rank = &run->ranks[i];
 
-    if (!first->is_in || coord.at[RA_AXIS_PP] > 0)
-      continue;
-    coord.at[RA_AXIS_PP] = p->pp - 1;
-    members[1] = ra_run_rank_at(run, call, &coord);
-    g = ra_run_group_new(run, 2, members);
-    first->ends = ra_run_comm_new(run, g, members[0], 0);
-    run->ranks[members[1]].calls[call].ends =
-        ra_run_comm_new(run, g, members[1], 1);
+    rank->world = rank->world ? rank->world : rank->alone;
+    for (uint32_t call = 0; call < run->workload->n_calls; call++)
+      place_alone(rank, call);
   }
 }
 
-void
-ra_run_add_comms(RaRun *run, uint32_t call)
+/* ---- making ---------------------------------------------------------------*/
+
+static void
+make_group(RaRun *run, uint32_t number)
 {
-  const RaCallPlan *p = &run->plan->calls[call];
+  const RaSplitGroup *s =
+      &g_array_index(run->splits->groups, RaSplitGroup, number);
+  const uint32_t *members =
+      &g_array_index(run->splits->members, uint32_t, s->first);
+  RaRunGroup *g;
 
-  for (uint32_t i = 0; i < ra_mesh_n_gpus(&p->mesh); i++) {
-    RaRankCall *c = &run->ranks[ra_run_mesh_rank(run, p, i)].calls[call];
-
-    c->is_in = TRUE;
-    c->coord = ra_call_plan_coord(p, i);
-  }
-  add_groups(run, call, RA_AXIS_TP, tp_of);
-  if (p->cp > 1)
-    add_groups(run, call, RA_AXIS_CP, cp_of);
-  add_data_groups(run, call);
-  add_groups(run, call, RA_N_AXES, mesh_of);
-  add_ends(run, call);
-  ra_run_add_experts(run, call);
+  if (s->kind == RA_GROUP_PAIR)
+    return; /* all pairs have one group a direction, whose sends never wait */
+  g = group_new(run, s->n, members);
+  for (uint32_t i = 0; i < s->n; i++)
+    run->ranks[members[i]].ends[number] = comm_new(run, g, members[i], i);
 }
 
-void
-ra_run_add_shared_comms(RaRun *run)
+/* A group of all ranks, for messages of @ranks. */
+static void
+make_pairs(RaRun *run, gboolean back)
 {
   g_autofree uint32_t *all = g_new(uint32_t, run->n_ranks);
-  RaRunGroup *world, *forward, *backward;
+  RaRunGroup *g;
 
   for (uint32_t i = 0; i < run->n_ranks; i++)
     all[i] = i;
-  world = ra_run_group_new(run, run->n_ranks, all);
-  forward = ra_run_group_new(run, run->n_ranks, all);
-  backward = ra_run_group_new(run, run->n_ranks, all);
+  g = group_new(run, run->n_ranks, all);
   for (uint32_t i = 0; i < run->n_ranks; i++) {
-    run->ranks[i].world = ra_run_comm_new(run, world, i, i);
-    run->ranks[i].forward = ra_run_comm_new(run, forward, i, i);
-    run->ranks[i].backward = ra_run_comm_new(run, backward, i, i);
+    RaComm *comm = comm_new(run, g, i, i);
+
+    if (back)
+      run->ranks[i].backward = comm;
+    else
+      run->ranks[i].forward = comm;
   }
+}
+
+static void
+find_places(RaRun *run)
+{
+  for (uint32_t call = 0; call < run->workload->n_calls; call++) {
+    const RaCallPlan *p = &run->plan->calls[call];
+
+    if (run->workload->calls[call].kind == RA_CALL_HOST)
+      continue;
+    for (uint32_t i = 0; i < ra_mesh_n_gpus(&p->mesh); i++) {
+      uint32_t gpu = ra_mesh_gpu(&p->mesh, run->plan->cluster, i);
+      RaRankCall *c = &run->ranks[run->rank_of_gpu[gpu]].calls[call];
+
+      c->is_in = TRUE;
+      c->coord = ra_call_plan_coord(p, i);
+    }
+  }
+}
+
+/* Those of threads of a process, or of the world's. */
+static void
+make_groups(RaRun *run)
+{
+  for (uint32_t i = 0; i < run->splits->groups->len; i++)
+    make_group(run, i);
+  make_pairs(run, FALSE);
+  make_pairs(run, TRUE);
+}
+
+gboolean
+ra_run_add_groups(RaRun *run, GError **error)
+{
+  run->groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
+  run->splits = ra_splits_new(run->n_ranks);
+  ra_splits_add_plan(run->splits, run->plan, run->rank_of_gpu);
+  if (run->options.nccl)
+    ra_run_add_rounds(run);
+  find_places(run);
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    run->ranks[i].ends = g_new0(RaComm *, run->splits->groups->len + 1);
+  if (!run->options.nccl)
+    make_groups(run);
+  else if (!ra_run_join_nccl(run, error))
+    return FALSE;
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    if (!run->ranks[i].alone)
+      run->ranks[i].alone = comm_new(run, group_new(run, 1, &i), i, 0);
+  place_ends(run);
+  return TRUE;
+}
+
+void
+ra_rank_clear_ends(RaRank *rank)
+{
+  for (guint i = 0; rank->ends && i < rank->run->splits->groups->len; i++)
+    ra_comm_free(rank->ends[i]);
+  ra_comm_free(rank->alone);
+  ra_comm_free(rank->forward);
+  ra_comm_free(rank->backward);
+  ra_nccl_free(rank->nccl);
+  g_free(rank->ends);
 }

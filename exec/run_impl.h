@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "exec/comm_local.h"
+#include "exec/comm_nccl.h"
 #include "exec/pulse.h"
+#include "exec/reshard.h"
 #include "exec/run.h"
 #include "exec/team.h"
 #include "exec/world.h"
@@ -32,13 +34,13 @@ typedef struct {
 
 /* A call on a rank. */
 typedef struct {
-  gboolean is_in;       /* the rank is in its mesh */
-  RaCoord coord;        /* where */
-  RaComm *tp, *dp;      /* ends, owned; dp: who has the same parameters */
-  RaComm *cp;           /* who shares sequences; owned; NULL: nobody */
-  RaComm *mesh, *ends;  /* the whole mesh; first and last stage; owned */
-  RaComm *ep, *experts; /* ranks that share experts; that hold the same; owned,
-                           NULL: all hold all */
+  gboolean is_in;      /* the rank is in its mesh */
+  RaCoord coord;       /* where */
+  RaComm *tp, *dp;     /* of the rank's ends; dp: who has the same parameters */
+  RaComm *cp;          /* who shares sequences; NULL: nobody */
+  RaComm *mesh, *ends; /* the whole mesh; first and last stage */
+  RaComm *ep, *experts; /* ranks that share experts; that hold the same; NULL:
+                           all hold all */
   RaParams **params;    /* (n_versions) borrowed from the rank; of the copy that
                           training writes the newest, then older ones */
   RaStage **stages;     /* (n_versions) owned */
@@ -89,26 +91,31 @@ typedef struct {
   RaRun *run;
   uint32_t rank;
   uint32_t gpu;
+  uint32_t device; /* of its process, with NCCL */
   pthread_t thread;
-  RaTeam *team;                       /* its threads, owned */
-  RaComm *world, *forward, *backward; /* reallocation; between stages; owned */
-  RaRankCall *calls;                  /* (n_calls) owned */
-  RaSlabs *slabs;                     /* of all its stages, owned */
-  GPtrArray *params;                  /* all its parameters, owned */
-  GArray *times;                      /* of RaTaskTime, owned */
-  GArray *pending;                    /* of RaPending, owned */
-  GArray *receives;                   /* of RaReceive, owned */
-  RaTaskId looked;                    /* receives have been started up to it */
-  uint32_t n_ahead[RA_N_AHEAD];       /* asked for ahead, by kind */
-  GArray *ops;                        /* of exec/run_ops.c, owned; NULL: none */
-  GArray *task_ops;                   /* likewise */
-  RaCpuTime paced;                    /* of its ops that wait for nobody */
-  uint32_t node;                      /* that it has waited for */
-  atomic_uint task;                   /* at hand */
-  atomic_bool is_at_work;             /* its thread runs */
-  RaPulse pulse;                      /* of its thread */
-  GByteArray *news;                   /* of exec/run_world.c; owned, nullable */
-  RaRunMemory memory;                 /* of a rank in another process */
+  RaTeam *team;  /* its threads, owned */
+  RaComm **ends; /* (groups) of the run's splits; NULL: not in it; owned */
+  RaComm *alone; /* of itself, owned */
+  RaNccl *nccl;  /* owned; NULL: others carry */
+  RaComm *world; /* for reallocation, of ends */
+  RaComm *forward, *backward;   /* between stages; owned */
+  RaRankCall *calls;            /* (n_calls) owned */
+  RaSlabs *slabs;               /* of all its stages, owned */
+  GPtrArray *params;            /* all its parameters, owned */
+  GArray *times;                /* of RaTaskTime, owned */
+  GArray *pending;              /* of RaPending, owned */
+  GArray *receives;             /* of RaReceive, owned */
+  RaTaskId looked;              /* receives have been started up to it */
+  uint32_t n_ahead[RA_N_AHEAD]; /* asked for ahead, by kind */
+  GArray *ops;                  /* of exec/run_ops.c, owned; NULL: none */
+  GArray *task_ops;             /* likewise */
+  RaCpuTime paced;              /* of its ops that wait for nobody */
+  uint32_t node;                /* that it has waited for */
+  atomic_uint task;             /* at hand */
+  atomic_bool is_at_work;       /* its thread runs */
+  RaPulse pulse;                /* of its thread */
+  GByteArray *news;             /* of exec/run_world.c; owned, nullable */
+  RaRunMemory memory;           /* of a rank in another process */
   double begin_s; /* of the task at hand: what it waits for may move it */
 } RaRank;
 
@@ -141,6 +148,7 @@ struct _RaRun {
   gboolean has_cores;     /* one for each thread */
   uint32_t *rank_of_gpu;  /* (cluster GPUs) RA_NONE: no call uses it; owned */
   RaRank *ranks;          /* (n_ranks) owned */
+  RaSplits *splits;       /* which groups there are, owned */
   GPtrArray *groups;      /* RaRunGroup, owned */
   RaTensorTable **tables; /* (n_models) owned */
   RaExperience **experience; /* (n_iterations) owned */
@@ -154,10 +162,12 @@ struct _RaRun {
   pthread_cond_t progressed;
   atomic_uint n_waiting;
   RaRunIteration *results; /* (n_iterations) owned */
-  GArray **slices;  /* (n_calls) RaSlice of the reallocation to it, by tensor,
+  GArray **slices;   /* (n_calls) RaSlice of the reallocation to it, by tensor,
                          owned; NULL: none */
-  GHashTable *sums; /* of checksums of reallocations, by task; owned */
-  uint8_t *awaited; /* (n_tasks, n_processes) whether a process waits for it;
+  RaRounds **rounds; /* (n_calls) of the same with NCCL, owned; NULL: none */
+  uint32_t **sets;   /* (n_calls) of each groups of its broadcasts, owned */
+  GHashTable *sums;  /* of checksums of reallocations, by task; owned */
+  uint8_t *awaited;  /* (n_tasks, n_processes) whether a process waits for it;
                          owned; NULL: no world */
   uint32_t *n_reports; /* (n_iterations) processes that have ended it, locked;
                           owned; NULL: no world */
@@ -206,22 +216,28 @@ uint32_t ra_run_n_here(const RaRun *run);
  * has made what is not finite; who looks for it and for ranks that stall. */
 void ra_rank_fault(RaRank *rank, RaTaskId task, const char *what);
 void ra_rank_check(RaRank *rank, RaTaskId task);
+/* The rank's peers are lost to it: later than all else of its task. */
+void ra_rank_lose(RaRank *rank, const char *line);
 void ra_run_guard(RaRun *run);
 void ra_run_unguard(RaRun *run);
 
-/* exec/run_groups.c: the ends of all groups of @call, and of those of all
- * ranks. */
-void ra_run_add_comms(RaRun *run, uint32_t call);
-void ra_run_add_shared_comms(RaRun *run);
-/* (transfer none): of the run's ranks @members; by all processes, in the same
- * order. */
-RaRunGroup *ra_run_group_new(RaRun *run, uint32_t n, const uint32_t *members);
-void ra_run_group_free(RaRunGroup *group);
-/* (transfer full) (nullable): the end of member @i, which is @rank, if here. */
-RaComm *ra_run_comm_new(const RaRun *run, RaRunGroup *group, uint32_t rank,
-                        uint32_t i);
-/* Of rank @i of the mesh of @plan: the run's. */
-uint32_t ra_run_mesh_rank(const RaRun *run, const RaCallPlan *plan, uint32_t i);
+/* exec/run_groups.c: where each rank is in each call, and its ends of all
+ * groups.  @error: of NCCL's */
+gboolean ra_run_add_groups(RaRun *run, GError **error);
+void ra_rank_clear_ends(RaRank *rank);
+
+/* exec/run_nccl.c: the rounds of all reallocations, whose sets are groups; then
+ * the ends of all ranks here, by all processes.  @error: %RA_ERROR_DEVICE;
+ * %RA_ERROR_INPUT: too few devices */
+void ra_run_add_rounds(RaRun *run);
+gboolean ra_run_join_nccl(RaRun *run, GError **error);
+/* The calling thread is the rank's, and no more. */
+void ra_rank_enter(RaRank *rank);
+void ra_rank_leave(RaRank *rank);
+/* As ra_reshard(), to @call. */
+void ra_rank_realloc_rounds(RaRank *rank, uint32_t call,
+                            const RaReshard *reshard, const RaParams *source,
+                            RaParams *target);
 
 /* exec/run_world.c: what ranks in other processes wait for; its memory. */
 void ra_run_meet(RaRun *run);
@@ -274,8 +290,6 @@ char *ra_checkpoint_frozen_sum(const RaRun *run, uint32_t model);
  * baseline, of which nothing is trained on. */
 gboolean ra_run_is_greedy(const RaRun *run, uint32_t call);
 
-/* Makes the groups of @call's experts. */
-void ra_run_add_experts(RaRun *run, uint32_t call);
 /* Whether @task sums gradients of experts alone. */
 gboolean ra_run_is_experts(const RaRun *run, RaTaskId task);
 /* Replicas, first and one past the last, whose decode steps exchange rows with

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/reshard.h"
 #include "exec/run_impl.h"
 
 /* Whether the rank's rectangle of @tensor is counted for the whole tensor: one
@@ -79,12 +78,15 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
+  const RaReshard reshard = {
+      run->backend, rank->world, run->rank_of_gpu,
+      rank->gpu,    model,       run->slices[node->call]};
   g_autofree uint64_t *sums = NULL;
 
-  rank->n_ahead[RA_AHEAD_SLICES] +=
-      ra_reshard(&(RaReshard){run->backend, rank->world, run->rank_of_gpu,
-                              rank->gpu, model, run->slices[node->call]},
-                 source, target);
+  if (run->options.nccl)
+    ra_rank_realloc_rounds(rank, node->call, &reshard, source, target);
+  else
+    rank->n_ahead[RA_AHEAD_SLICES] += ra_reshard(&reshard, source, target);
   if (!run->options.check)
     return;
   sums = g_new0(uint64_t, 2 * ra_model_n_tensors(model));

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/reshard.h"
 #include "exec/run_learn.h"
 #include "graph/residency.h"
 
@@ -294,22 +293,25 @@ add_ranks(RaRun *run)
     if (ra_run_is_here(run, i))
       begin_rank(&run->ranks[i], n_threads);
   }
-  ra_run_add_shared_comms(run);
 }
 
 static void
 add_calls(RaRun *run)
 {
-  const RaAugmented *a = run->graph->augmented;
-
   for (uint32_t call = 0; call < run->workload->n_calls; call++) {
     if (run->workload->calls[call].kind == RA_CALL_HOST)
       continue;
-    ra_run_add_comms(run, call);
     for (uint32_t i = 0; i < run->n_ranks; i++)
       if (run->ranks[i].calls[call].is_in)
         add_params(&run->ranks[i], call);
   }
+}
+
+static void
+add_moves(RaRun *run)
+{
+  const RaAugmented *a = run->graph->augmented;
+
   for (uint32_t i = 0; i < a->n_nodes; i++)
     if (a->nodes[i].kind == RA_NODE_REALLOC)
       add_slices(run, a->nodes[i].source, a->nodes[i].call);
@@ -341,12 +343,12 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   run->backend = backend;
   run->options = *options;
   run->world = options->world;
-  run->groups =
-      g_ptr_array_new_with_free_func((GDestroyNotify)ra_run_group_free);
   run->tables = g_new0(RaTensorTable *, w->n_models + 1);
   for (guint i = 0; i < w->n_models; i++)
     run->tables[i] = ra_tensor_table_new(w->models[i].model);
   run->slices = g_new0(GArray *, w->n_calls);
+  run->rounds = g_new0(RaRounds *, w->n_calls);
+  run->sets = g_new0(uint32_t *, w->n_calls);
   run->results = g_new0(RaRunIteration, graph->augmented->n_iterations);
   run->experience = g_new0(RaExperience *, graph->augmented->n_iterations);
   for (uint32_t k = 0; k < graph->augmented->n_iterations; k++)
@@ -357,6 +359,11 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   index_tasks(run);
   index_nodes(run);
   add_ranks(run);
+  add_moves(run);
+  if (!ra_run_add_groups(run, error)) {
+    ra_run_free(run);
+    return NULL;
+  }
   add_calls(run);
   ra_run_meet(run);
   for (uint32_t i = 0; i < run->n_ranks && options->ops; i++)
@@ -379,13 +386,6 @@ clear_call(RaRankCall *c, uint32_t n_micro)
     ra_micro_batch_clear(&c->micro[i]);
   for (uint32_t v = 0; v < c->n_versions; v++)
     g_clear_pointer(&c->stages[v], ra_stage_free);
-  ra_comm_free(c->tp);
-  ra_comm_free(c->cp);
-  ra_comm_free(c->dp);
-  ra_comm_free(c->mesh);
-  ra_comm_free(c->ends);
-  ra_comm_free(c->ep);
-  ra_comm_free(c->experts);
   ra_cache_free(c->generation.cache);
   g_free(c->generation.newest);
   g_free(c->generation.n_done);
@@ -405,9 +405,7 @@ clear_rank(RaRank *rank)
   if (rank->slabs)
     ra_slabs_unref(rank->slabs);
   ra_team_free(rank->team);
-  ra_comm_free(rank->world);
-  ra_comm_free(rank->forward);
-  ra_comm_free(rank->backward);
+  ra_rank_clear_ends(rank);
   g_free(rank->calls);
   if (rank->params)
     g_ptr_array_unref(rank->params);
@@ -433,12 +431,16 @@ ra_run_free(RaRun *run)
     clear_rank(&run->ranks[i]);
   for (guint i = 0; i < run->workload->n_models; i++)
     ra_tensor_table_free(run->tables[i]);
-  for (guint i = 0; i < run->workload->n_calls; i++)
+  for (guint i = 0; i < run->workload->n_calls; i++) {
     if (run->slices[i])
       g_array_unref(run->slices[i]);
+    ra_rounds_free(run->rounds[i]);
+    g_free(run->sets[i]);
+  }
   for (uint32_t k = 0; k < run->graph->augmented->n_iterations; k++)
     ra_experience_free(run->experience[k]);
   g_ptr_array_unref(run->groups);
+  ra_splits_free(run->splits);
   ra_run_part(run);
   for (guint i = 0; i < run->past->len; i++)
     g_ptr_array_unref(g_array_index(run->past, RaPast, i).parts);
@@ -449,6 +451,8 @@ ra_run_free(RaRun *run)
   g_free(run->rank_of_gpu);
   g_free(run->tables);
   g_free(run->slices);
+  g_free(run->rounds);
+  g_free(run->sets);
   g_free(run->results);
   g_free(run->experience);
   for (uint32_t i = 0; i < run->graph->augmented->n_nodes; i++)

@@ -87,22 +87,15 @@ ra_rank_cut(const RaRank *rank, uint32_t call, RaParams *params)
     ra_params_cut(params, &(RaCut){data, n}, &(RaCut){data / ep, n / ep});
 }
 
-/* On a device it is done at once; a sum of all serves as one that is scattered.
- */
 static void
 start_reduce(const RaBackend *backend, RaPending *pending, gboolean scatter,
              float *data, gsize n)
 {
-  const RaCommTable *table = pending->comm->table;
+  RaCommRequest *request =
+      ra_device_start_reduce(backend, pending->comm, scatter, data, n);
 
-  if (!backend->is_host) {
-    ra_device_all_reduce_f32(backend, pending->comm, data, n);
-    return;
-  }
-  g_ptr_array_add(
-      pending->requests,
-      scatter ? table->start_reduce_scatter(pending->comm, data, n)
-              : table->start_all_reduce(pending->comm, RA_REDUCE_SUM, data, n));
+  if (request)
+    g_ptr_array_add(pending->requests, request);
 }
 
 /* Whether ranks share experts otherwise than the rest, and @run is not what
@@ -240,10 +233,7 @@ find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
 
   ra_stage_sum_shared_grads(stage);
   mine = (float)ra_stage_grad_squares(stage, &parts);
-  if (c->mesh->n_ranks > 1)
-    c->mesh->table->all_gather(c->mesh, &mine, all, sizeof mine);
-  else
-    all[0] = mine;
+  c->mesh->table->all_gather(c->mesh, &mine, all, sizeof mine);
   for (uint32_t i = 0; i < c->mesh->n_ranks; i++)
     sum += (double)all[i];
   norm = sqrt(sum);

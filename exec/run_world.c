@@ -182,7 +182,7 @@ ra_run_meet(RaRun *run)
 void
 ra_run_part(RaRun *run)
 {
-  g_hash_table_unref(run->sums);
+  g_clear_pointer(&run->sums, g_hash_table_unref);
   g_free(run->n_reports);
   g_free(run->awaited);
 }

@@ -66,8 +66,9 @@ struct _RaWorld {
   const RaWorldTable *table;
   uint32_t process;
   uint32_t n_processes;
-  uint32_t n_here; /* processes on this machine */
-  gboolean spins;  /* who waits looks before it sleeps: all have cores */
+  uint32_t n_here;     /* processes on this machine */
+  uint32_t first_here; /* the first of them */
+  gboolean spins;      /* who waits looks before it sleeps: all have cores */
 };
 
 /* What a program does for its world. */

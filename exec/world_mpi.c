@@ -350,12 +350,15 @@ static void
 count_here(RaMpiWorld *w)
 {
   MPI_Comm here;
+  uint32_t first = w->world.process;
   int n = 1;
 
   MPI_Comm_split_type(w->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
   MPI_Comm_size(here, &n);
+  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_UINT32_T, MPI_MIN, here);
   MPI_Comm_free(&here);
   w->world.n_here = (uint32_t)n;
+  w->world.first_here = first;
   w->world.spins = n <= sysconf(_SC_NPROCESSORS_ONLN);
 }
 

@@ -196,6 +196,9 @@ check_programs += %D%/check_run_clip
 tests_check_run_clip_SOURCES = %D%/check_run_clip.c $(run_fixture)
 check_programs += %D%/check_run_memory
 tests_check_run_memory_SOURCES = %D%/check_run_memory.c $(run_fixture)
+check_programs += %D%/check_run_nccl
+tests_check_run_nccl_SOURCES = %D%/check_run_nccl.c $(run_fixture) \
+	$(nccl_double)
 check_programs += %D%/check_run_random
 tests_check_run_random_SOURCES = %D%/check_run_random.c $(run_fixture)
 tests_check_run_SOURCES = %D%/check_run.c $(run_fixture)

@@ -48,12 +48,29 @@ nccl_double_wake(const Stream *stream, const Comm *comm)
 
 static RaNcclApi api;
 
+/* As many as a plan has ranks. */
+static uint32_t
+n_devices(void)
+{
+  return G_MAXUINT32;
+}
+
+static int
+enter(uint32_t device)
+{
+  nccl_double_enter();
+  return RA_NCCL_OK;
+}
+
 static void
 make_api(void)
 {
   nccl_double_set_groups(&api);
   nccl_double_set_streams(&api);
   nccl_double_set_comms(&api);
+  api.n_devices = n_devices;
+  api.enter = enter;
+  api.leave = nccl_double_leave;
 }
 
 const RaNcclApi *
@@ -72,7 +89,8 @@ nccl_double_begin(uint32_t n_hosts, uint32_t seed)
   d.streams = g_ptr_array_new();
   d.comms = g_ptr_array_new_with_free_func(g_free);
   d.shared = g_ptr_array_new_with_free_func(nccl_double_shared_free);
-  d.n_active = n_hosts; /* that have not entered are about to */
+  d.n_hosts = d.n_active = d.n_absent = n_hosts; /* they are about to enter */
+  d.n_inside = 0;
   d.is_stuck = FALSE;
   d.seed = seed;
   d.tally = (NcclDoubleTally){0};
@@ -94,6 +112,11 @@ nccl_double_enter(void)
   host = g_new0(Host, 1);
   pthread_mutex_lock(&d.lock);
   g_ptr_array_add(d.hosts, host);
+  d.n_inside++;
+  if (d.n_absent > 0)
+    d.n_absent--;
+  else
+    d.n_active++;
   pthread_mutex_unlock(&d.lock);
 }
 
@@ -103,8 +126,18 @@ nccl_double_leave(void)
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
   nccl_double_add_active(-1);
+  if (--d.n_inside == 0 && d.n_absent == 0) {
+    d.n_absent = d.n_hosts; /* they may come again, and then all do */
+    d.n_active += d.n_hosts;
+  }
   pthread_mutex_unlock(&d.lock);
   host = NULL;
+}
+
+void
+nccl_double_add_in_order(gboolean in_order)
+{
+  d.adds_in_order = in_order;
 }
 
 gboolean
@@ -122,7 +155,9 @@ void
 nccl_double_fail(RaNcclHandle comm, int result)
 {
   pthread_mutex_lock(&d.lock);
-  ((Comm *)comm)->result = result;
+  for (guint i = 0; i < d.comms->len; i++)
+    if (!comm || d.comms->pdata[i] == comm)
+      ((Comm *)d.comms->pdata[i])->result = result;
   pthread_mutex_unlock(&d.lock);
 }
 

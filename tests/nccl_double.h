@@ -32,14 +32,20 @@ const RaNcclApi *nccl_double(void);
 void nccl_double_begin(uint32_t n_hosts, uint32_t seed);
 void nccl_double_end(void);
 
-/* The calling thread is a host from now on, and no more. */
+/* The calling thread is a host from now on, and no more.  Where all have left,
+ * all may enter again, on other threads.  nccl_double()'s enter() and leave()
+ * are the same. */
 void nccl_double_enter(void);
 void nccl_double_leave(void);
 
 /* Whether the watchdog has found that nothing goes on. */
 gboolean nccl_double_is_stuck(void);
 
-/* @comm answers with @result from now on. */
+/* Sums are added from the first rank to the last, as `local` does, from now on.
+ */
+void nccl_double_add_in_order(gboolean in_order);
+
+/* @comm, NULL: all, answers with @result from now on. */
 void nccl_double_fail(RaNcclHandle comm, int result);
 
 /* What was done since the begin. */

@@ -24,7 +24,8 @@ typedef struct {
   Comm *comm;
   const void *in;
   void *out;
-  gsize n; /* floats, or bytes */
+  gsize n; /* numbers, or bytes */
+  RaCommType type;
   RaReduce reduce;
   uint32_t peer; /* or root */
   gboolean is_over;
@@ -102,7 +103,10 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   guint n_active; /* hosts and streams that can go on */
+  guint n_hosts, n_inside;
+  guint n_absent; /* of n_active: hosts that have not entered yet */
   gboolean is_stuck;
+  gboolean adds_in_order;
   uint32_t seed;
   GPtrArray *hosts, *streams, *comms, *shared;
   NcclDoubleTally tally;

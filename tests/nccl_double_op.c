@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "tests/nccl_double_impl.h"
 
 static _Thread_local guint depth;
@@ -35,16 +36,39 @@ meet_pair(Op *send, Op *recv)
 }
 
 static float
+number_at(const Op *op, gsize at)
+{
+  return op->type == RA_COMM_BF16
+             ? ra_bf16_to_f32(((const uint16_t *)op->in)[at])
+             : ((const float *)op->in)[at];
+}
+
+/* Rounded at every term, as hops of a ring do. */
+static float
 reduced(Op **ops, uint32_t n_ranks, gsize at)
 {
-  float x = ((const float *)ops[n_ranks - 1]->in)[at];
+  float x = number_at(ops[d.adds_in_order ? 0 : n_ranks - 1], at);
 
-  for (uint32_t r = n_ranks - 1; r-- > 0;) {
-    float y = ((const float *)ops[r]->in)[at];
+  for (uint32_t i = 1; i < n_ranks; i++) {
+    float y = number_at(ops[d.adds_in_order ? i : n_ranks - 1 - i], at);
 
     x = ops[0]->reduce == RA_REDUCE_SUM ? x + y : MAX(x, y);
+    if (ops[0]->type == RA_COMM_BF16)
+      x = ra_bf16_to_f32(ra_bf16_from_f32(x));
   }
   return x;
+}
+
+/* Of what @x is numbers of @op. */
+static void
+put_numbers(const Op *op, const float *x, gsize n)
+{
+  if (op->type == RA_COMM_F32) {
+    memcpy(op->out, x, n * sizeof *x);
+    return;
+  }
+  for (gsize i = 0; i < n; i++)
+    ((uint16_t *)op->out)[i] = ra_bf16_from_f32(x[i]);
 }
 
 /* The sums, of @n floats, aside: places may be in place. */
@@ -60,9 +84,9 @@ reduce_all(Op **ops, uint32_t n_ranks, gsize n)
     sums[i] = reduced(ops, n_ranks, i);
   for (uint32_t r = 0; r < n_ranks; r++)
     if (kind == REDUCE_SCATTER)
-      memcpy(ops[r]->out, sums + r * ops[r]->n, ops[r]->n * sizeof *sums);
+      put_numbers(ops[r], sums + r * ops[r]->n, ops[r]->n);
     else if (kind == ALL_REDUCE || r == ops[0]->peer)
-      memcpy(ops[r]->out, sums, n * sizeof *sums);
+      put_numbers(ops[r], sums, n);
 }
 
 static void
@@ -84,7 +108,7 @@ meet_all(Op **ops, uint32_t n_ranks)
   for (uint32_t r = 1; r < n_ranks; r++)
     is_same = is_same && ops[r]->kind == ops[0]->kind &&
               ops[r]->n == ops[0]->n && ops[r]->peer == ops[0]->peer &&
-              ops[r]->reduce == ops[0]->reduce;
+              ops[r]->reduce == ops[0]->reduce && ops[r]->type == ops[0]->type;
   for (uint32_t r = 0; r < n_ranks && !is_same; r++)
     ops[r]->comm->result = NCCL_DOUBLE_USAGE;
   if (is_same && ops[0]->kind == ALL_GATHER)
@@ -232,12 +256,16 @@ give(Op value, RaNcclHandle comm, RaNcclStream stream)
 }
 
 static int
-all_reduce(const float *in, float *out, gsize n, RaReduce reduce,
+all_reduce(const void *in, void *out, gsize n, RaCommType type, RaReduce reduce,
            RaNcclHandle comm, RaNcclStream stream)
 {
-  return give(
-      (Op){.kind = ALL_REDUCE, .in = in, .out = out, .n = n, .reduce = reduce},
-      comm, stream);
+  return give((Op){.kind = ALL_REDUCE,
+                   .in = in,
+                   .out = out,
+                   .n = n,
+                   .type = type,
+                   .reduce = reduce},
+              comm, stream);
 }
 
 static int
@@ -249,11 +277,12 @@ reduce_to(const float *in, float *out, gsize n, uint32_t root,
 }
 
 static int
-reduce_scatter(const float *in, float *out, gsize n, RaNcclHandle comm,
-               RaNcclStream stream)
+reduce_scatter(const void *in, void *out, gsize n, RaCommType type,
+               RaNcclHandle comm, RaNcclStream stream)
 {
-  return give((Op){.kind = REDUCE_SCATTER, .in = in, .out = out, .n = n}, comm,
-              stream);
+  return give(
+      (Op){.kind = REDUCE_SCATTER, .in = in, .out = out, .n = n, .type = type},
+      comm, stream);
 }
 
 static int

@@ -1,0 +1,222 @@
+/* A rank's communicators of NCCL, made on its thread; reallocation by them. */
+#include "config.h"
+
+#include <unistd.h>
+
+#include "exec/run_impl.h"
+
+#define PATIENCE 4 /* how much later than a stall its peers give up */
+
+/* Elements that are on their way into or out of a rank at a time: 128 MiB of
+ * bf16, some 0.3 ms of a link of 450 GB/s, so that the rounds of a window cost
+ * much more than their launches; beside a layer of 70 B parameters (855 M) it
+ * is little. */
+#define MOST_ELEMENTS (UINT64_C(1) << 26)
+#define MOST_SETS 4 /* communicators for broadcasts of each reallocation */
+
+/* What a rank's thread needs to join, and what it found. */
+typedef struct {
+  RaRank *rank;
+  const RaNcclId *id;
+  pthread_t thread;
+  GError *error; /* owned */
+} Joiner;
+
+static const RaNcclApi *
+api_of(const RaRun *run)
+{
+  return run->options.nccl->api;
+}
+
+/* Its guard says it, unless a rank has an earlier fault. */
+static void
+fail(const char *line, gpointer data)
+{
+  RaRank *rank = data;
+  const RaRunOptions *o = &rank->run->options;
+
+  ra_rank_lose(rank, line);
+  if (!atomic_load(&rank->is_at_work) && o->fault)
+    o->fault(line, 0, o->fault_data);
+  if (!atomic_load(&rank->is_at_work) || !o->fault)
+    g_error("%s", line);
+  for (;;)
+    pause();
+}
+
+static void
+make_ends(RaRank *rank)
+{
+  const RaSplits *s = rank->run->splits;
+
+  for (uint32_t i = 0; i < s->groups->len; i++)
+    if (g_array_index(s->groups, RaSplitGroup, i).kind != RA_GROUP_PAIR &&
+        ra_splits_rank_in(s, i, rank->rank) != RA_NONE)
+      rank->ends[i] = ra_nccl_comm_new(rank->nccl, i);
+  rank->alone =
+      rank->run->n_ranks == 1 ? ra_nccl_comm_new(rank->nccl, RA_NONE) : NULL;
+  rank->forward = ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND);
+  rank->backward = ra_nccl_pairs_new(rank->nccl, RA_STREAM_PP_SEND_BACK);
+}
+
+static gboolean
+enter(RaRank *rank, GError **error)
+{
+  const RaRun *run = rank->run;
+  int result = api_of(run)->enter(rank->device);
+
+  if (result == RA_NCCL_OK)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
+              "nccl: device %u of rank %u: %s", rank->device, rank->rank,
+              api_of(run)->error(result, NULL));
+  return FALSE;
+}
+
+static void *
+join(void *data)
+{
+  Joiner *j = data;
+  RaRank *rank = j->rank;
+  RaRun *run = rank->run;
+  RaNcclOptions options = {.api = api_of(run),
+                           .patience_s = run->options.stall_s > 0
+                                             ? PATIENCE * run->options.stall_s
+                                             : G_MAXDOUBLE,
+                           .fail = fail,
+                           .fail_data = rank};
+
+  if (!enter(rank, &j->error))
+    return NULL;
+  rank->nccl =
+      ra_nccl_new(&options, j->id, run->n_ranks, rank->rank, &j->error);
+  if (rank->nccl &&
+      ra_nccl_split(rank->nccl, run->splits, run->plan, &j->error))
+    make_ends(rank);
+  ra_rank_leave(rank);
+  return NULL;
+}
+
+void
+ra_rank_enter(RaRank *rank)
+{
+  g_autoptr(GError) error = NULL;
+
+  if (rank->run->options.nccl && !enter(rank, &error))
+    ra_rank_lose(rank, error->message);
+}
+
+void
+ra_rank_leave(RaRank *rank)
+{
+  if (rank->run->options.nccl)
+    api_of(rank->run)->leave();
+}
+
+/* The rank's GPU among those that its process sees: all of the machine's, or,
+ * as a launcher may have it, as many as the process has ranks. */
+static gboolean
+find_devices(RaRun *run, GError **error)
+{
+  uint32_t n_devices = api_of(run)->n_devices(), n_here = 0, first = RA_NONE;
+  uint32_t machine = run->world ? run->world->first_here : 0;
+
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    if (ra_run_is_here(run, i)) {
+      first = MIN(first, i);
+      n_here++;
+    }
+  for (uint32_t i = 0; n_devices != n_here && i < first; i++)
+    if (run->world &&
+        ra_world_process(run->world, i, run->n_ranks) == machine) {
+      first = i;
+      break;
+    }
+  for (uint32_t i = first; i < run->n_ranks; i++) {
+    run->ranks[i].device = i - first;
+    if (!ra_run_is_here(run, i) || i - first < n_devices)
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "rank %u is the %uth of its machine, which has %u GPUs, "
+                "expected one a rank",
+                i, i - first + 1, n_devices);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+share_id(RaRun *run, RaNcclId *id, GError **error)
+{
+  /* A process without an id does not come; the others hear of it from the
+   * world. */
+  if ((!run->world || run->world->process == 0) &&
+      !ra_nccl_id(api_of(run), id, error))
+    return FALSE;
+  if (run->world)
+    run->world->table->share(run->world, id, sizeof *id);
+  return TRUE;
+}
+
+gboolean
+ra_run_join_nccl(RaRun *run, GError **error)
+{
+  g_autofree Joiner *joiners = g_new0(Joiner, run->n_ranks);
+  RaNcclId id = {{0}};
+  gboolean is_well = TRUE;
+
+  if (!find_devices(run, error) || !share_id(run, &id, error))
+    return FALSE;
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    joiners[i] = (Joiner){&run->ranks[i], &id, 0, NULL};
+    if (ra_run_is_here(run, i) &&
+        pthread_create(&joiners[i].thread, NULL, join, &joiners[i]) != 0)
+      g_error("cannot start a thread for rank %u", i);
+  }
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    if (ra_run_is_here(run, i))
+      pthread_join(joiners[i].thread, NULL);
+    if (joiners[i].error && is_well)
+      g_propagate_error(error, joiners[i].error);
+    else
+      g_clear_error(&joiners[i].error);
+    is_well = is_well && !joiners[i].error;
+  }
+  return is_well;
+}
+
+/* ---- reallocation ---------------------------------------------------------*/
+
+void
+ra_run_add_rounds(RaRun *run)
+{
+  const RaRoundLimits limits = {MOST_ELEMENTS, MOST_SETS};
+
+  for (uint32_t call = 0; call < run->workload->n_calls; call++) {
+    RaRounds *r;
+
+    if (!run->slices[call])
+      continue;
+    r = run->rounds[call] = ra_rounds_new(run->slices[call], run->rank_of_gpu,
+                                          run->n_ranks, &limits);
+    run->sets[call] = g_new(uint32_t, r->n_sets + 1);
+    for (uint32_t i = 0; i < r->n_sets; i++)
+      run->sets[call][i] =
+          ra_splits_add(run->splits, call, RA_GROUP_SET, RA_STREAM_REALLOC,
+                        r->set_begin[i + 1] - r->set_begin[i],
+                        r->set_ranks + r->set_begin[i]);
+  }
+}
+
+void
+ra_rank_realloc_rounds(RaRank *rank, uint32_t call, const RaReshard *reshard,
+                       const RaParams *source, RaParams *target)
+{
+  const RaRun *run = rank->run;
+  const RaRounds *r = run->rounds[call];
+  g_autofree RaComm **sets = g_new0(RaComm *, r->n_sets + 1);
+
+  for (uint32_t i = 0; i < r->n_sets; i++)
+    sets[i] = rank->ends[run->sets[call][i]];
+  ra_reshard_rounds(reshard, r, sets, source, target);
+}
