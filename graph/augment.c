@@ -101,8 +101,8 @@ add_transfer(RaAugmenter *a, uint32_t iteration, uint32_t call, uint32_t part,
   for (guint i = 0; i < c->n_inputs; i++)
     n_data += c->inputs[i].producer == input->producer &&
               c->inputs[i].n_chunks == input->n_chunks;
-  bytes =
-      TOKEN_DATUM_BYTES * (double)n_data * a->tokens * c->n_sequences / n_parts;
+  node.token_bytes = TOKEN_DATUM_BYTES * n_data;
+  bytes = node.token_bytes * a->tokens * c->n_sequences / n_parts;
   node.bytes = bytes;
   if (one_node)
     node.max_intra_bytes = bytes / few;

@@ -49,9 +49,12 @@ typedef struct {
   uint32_t part; /* CALL: 0 .. n_parts - 1; TRANSFER: chunk */
   uint32_t n_parts;
   uint32_t trip; /* CALL, TRANSFER of a call that runs in each: which; else 0 */
-  double bytes;  /* TRANSFER: payload in all; REALLOC: all that travels */
+  double bytes;  /* TRANSFER: payload in all, expected; REALLOC: all that
+                    travels */
+  uint32_t token_bytes;   /* TRANSFER: of a token's data; the task carries those
+                           of the tokens drawn (graph/data_transfer.h) */
   double max_intra_bytes; /* REALLOC, TRANSFER: largest in or out of a GPU
-                             within its node */
+                             within its node; TRANSFER: expected */
   double max_inter_bytes; /* and across nodes */
   uint32_t n_steps;       /* messages in a row at the busiest GPU */
   uint8_t what;           /* OFFLOAD, RELOAD: RaCopyWhat bits; else 0 */

@@ -32,6 +32,7 @@ struct _RaBuilder {
   RaLaneMap *lanes;
   RaTaskId *tail;            /* (lanes x streams) last task of each queue */
   RaTaskId *node_end;        /* (nodes) */
+  uint64_t *transfer_bytes;  /* (nodes) arena; NULL: no transfers */
   RaSequenceSet **sets;      /* (iterations x calls) made on demand */
   RaSequenceSet **trip_sets; /* (iterations x calls x max-trips) the same; NULL:
                                 no trips */
@@ -128,18 +129,19 @@ ra_builder_node_sequences(RaBuilder *b, uint32_t node)
   const RaNode *n = &b->augmented->nodes[node];
   const RaCall *call = &w->calls[n->call];
   gsize n_cells = (gsize)b->augmented->n_iterations * w->n_calls;
+  uint32_t set =
+      n->kind == RA_NODE_TRANSFER ? w->calls[n->source].set : call->set;
   RaSequenceSet **slot;
 
   if (!call->each_trip)
-    return ra_builder_sequences(b, call->set, n->iteration);
+    return ra_builder_sequences(b, set, n->iteration);
   if (!b->trip_sets)
     b->trip_sets = g_new0(RaSequenceSet *, n_cells * w->max_trips);
-  slot = &b->trip_sets[((gsize)n->iteration * w->n_calls + call->set) *
-                           w->max_trips +
+  slot = &b->trip_sets[((gsize)n->iteration * w->n_calls + set) * w->max_trips +
                        n->trip];
   if (!*slot)
-    *slot = ra_sequence_set_new_trip(b->arena, plan, call->set, n->iteration,
-                                     n->trip, b->seed);
+    *slot = ra_sequence_set_new_trip(b->arena, plan, set, n->iteration, n->trip,
+                                     b->seed);
   return *slot;
 }
 
@@ -330,6 +332,15 @@ ra_builder_set_node_end(RaBuilder *builder, uint32_t node, RaTaskId task)
   builder->node_end[node] = task;
 }
 
+void
+ra_builder_set_transfer(RaBuilder *b, uint32_t node, uint64_t bytes)
+{
+  if (!b->transfer_bytes)
+    b->transfer_bytes = ra_arena_alloc(b->arena, b->augmented->n_nodes,
+                                       sizeof *b->transfer_bytes);
+  b->transfer_bytes[node] = bytes;
+}
+
 /* Counting sort of the edges by source, stable: successors stay in the order
  * in which edges were added. */
 static void
@@ -436,6 +447,7 @@ ra_builder_finish(RaBuilder *b, GError **error)
   g->n_shards = b->shards->len;
   g->shards = keep(g->arena, b->shards);
   g->rollouts = keep_rollouts(b, g->arena);
+  g->transfer_bytes = b->transfer_bytes;
   g->n_dynamics = b->dynamics->len;
   g->dynamics = keep(g->arena, b->dynamics);
   ra_lane_map_finish(b->lanes, g);

@@ -43,7 +43,8 @@ RaArena *ra_builder_arena(RaBuilder *builder);
 const RaSequenceSet *ra_builder_sequences(RaBuilder *builder, uint32_t set,
                                           uint32_t iteration);
 
-/* The sequences that CALL node @node works on: those, or of a call that runs in
+/* The sequences that CALL node @node works on, or those whose data TRANSFER
+ * node @node moves: those, or of a call that runs in
  * each trip its trip's. */
 const RaSequenceSet *ra_builder_node_sequences(RaBuilder *builder,
                                                uint32_t node);
@@ -71,6 +72,9 @@ uint32_t ra_builder_dynamic(RaBuilder *builder, const RaDynamic *dynamic);
  * set. */
 RaTaskId ra_builder_node_end(const RaBuilder *builder, uint32_t node);
 void ra_builder_set_node_end(RaBuilder *builder, uint32_t node, RaTaskId task);
+
+/* Bytes that TRANSFER node @node carries of what was drawn. */
+void ra_builder_set_transfer(RaBuilder *builder, uint32_t node, uint64_t bytes);
 
 /* Turns what was built into a graph; NULL and @error where ids ran out. Frees
  * nothing. */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "graph/data_transfer.h"
 #include "graph/expand.h"
 #include "graph/expand_call.h"
 #include "graph/fold.h"
@@ -39,6 +40,25 @@ add_single(RaExpansion *e, const RaTaskSpec *spec)
   g_array_append_val(e->exits, id);
 }
 
+/* Bytes of what was drawn, in or out of the busiest GPU. */
+static uint64_t
+transfer_bytes(RaExpansion *e, uint32_t id)
+{
+  const RaNode *n = &e->augmented->nodes[id];
+  const RaPlan *plan = e->augmented->plan;
+  const RaCall *calls = plan->workload->calls;
+  RaDataTransfer transfer = {
+      .part = n->part,
+      .n_parts = n->n_parts,
+      .from = ra_data_end(&calls[n->source], &plan->calls[n->source]),
+      .to = ra_data_end(&calls[n->call], &plan->calls[n->call])};
+  const RaSequenceSet *set = ra_builder_node_sequences(e->builder, id);
+
+  ra_builder_set_transfer(
+      e->builder, id, n->token_bytes * ra_data_transfer_tokens(&transfer, set));
+  return n->token_bytes * ra_data_transfer_most_tokens(&transfer, set);
+}
+
 static void
 add_move(RaExpansion *e, uint32_t id)
 {
@@ -55,6 +75,8 @@ add_move(RaExpansion *e, uint32_t id)
       realloc ? RA_STREAM_REALLOC : RA_STREAM_TRANSFER,
       ra_lane_map_mesh(ra_builder_lanes(e->builder), n->source, n->call));
 
+  if (!realloc) /* within a node or beyond, as it is expected */
+    work.op.dim[work.op.dim[1] > 0] = transfer_bytes(e, id);
   t.work = ra_builder_work(e->builder, &work);
   add_single(e, &t);
 }

@@ -18,6 +18,7 @@ libgraph_a_SOURCES += %D%/cluster.c %D%/cluster.h %D%/cluster_impl.h
 libgraph_a_SOURCES += %D%/cluster_link.c
 libgraph_a_SOURCES += %D%/cluster_kind.c
 libgraph_a_SOURCES += %D%/config_reader.c %D%/config_reader.h
+libgraph_a_SOURCES += %D%/data_transfer.c %D%/data_transfer.h
 libgraph_a_SOURCES += %D%/dataflow.c %D%/dataflow.h
 libgraph_a_SOURCES += %D%/dot.c %D%/dot.h
 libgraph_a_SOURCES += %D%/dynamic.c %D%/dynamic.h

@@ -178,6 +178,9 @@ typedef struct {
                                        whose sequences move or are over-sampled,
                                        else NULL; NULL: no call has one */
 
+  const uint64_t *transfer_bytes; /* (augmented nodes) that a TRANSFER carries
+                                     of what was drawn; NULL: there are none */
+
   uint32_t n_groups; /* group 0 has no lane: joins, host calls without a mesh */
   const uint32_t *group_begin;  /* (n_groups + 1) CSR into group_lane */
   const uint32_t *group_lane;   /* lanes of the group, ascending */

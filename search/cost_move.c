@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "graph/data_transfer.h"
 #include "graph/lora.h"
 #include "graph/realloc.h"
 #include "search/cost_table_impl.h"
@@ -44,12 +45,21 @@ least_op_s(const RaCostTable *table, RaOp op)
 }
 
 double
-ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
-                         uint32_t dp_from, uint32_t dp_to, gboolean one_node,
+ra_cost_table_transfer_s(const RaCostTable *table,
+                         const RaProgramSlot *transfer, const RaCallPlan *from,
+                         const RaCallPlan *to, gboolean one_node,
                          uint32_t kinds)
 {
-  uint32_t few = MIN(dp_from, dp_to), many = MAX(dp_from, dp_to);
-  uint64_t most = (uint64_t)ceil(bytes / few);
+  const RaCall *calls = table->space->workload->calls;
+  RaDataTransfer data = {.part = transfer->part,
+                         .n_parts = transfer->n_parts,
+                         .from = ra_data_end(&calls[transfer->source], from),
+                         .to = ra_data_end(&calls[transfer->call], to)};
+  gsize at = (gsize)transfer->like * table->space->workload->n_calls +
+             calls[transfer->source].set;
+  uint32_t few = MIN(from->dp, to->dp), many = MAX(from->dp, to->dp);
+  uint64_t most = transfer->token_bytes *
+                  ra_data_transfer_most_tokens(&data, table->sets[at]);
   RaOp op = {.kind = RA_OP_REALLOC,
              .dim = {one_node ? most : 0, one_node ? 0 : most,
                      (many + few - 1) / few}};

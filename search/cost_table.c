@@ -198,6 +198,27 @@ can_cost(const RaEstimator *estimator, GError **error)
   return FALSE;
 }
 
+/* What transfers carry: the same in every plan, as streamed sequences are not
+ * searched where they are drawn. */
+static void
+draw_sets(RaCostTable *table)
+{
+  const RaSpace *space = table->space;
+  const RaWorkload *w = space->workload;
+  RaPoint any = {.residency = {0}};
+  RaPlan *plan = ra_space_plan_new(space, &any);
+
+  table->arena = ra_arena_new(0);
+  table->sets =
+      g_new0(const RaSequenceSet *, (gsize)table->n_like * w->n_calls);
+  for (uint32_t k = 0; k < table->n_like; k++)
+    for (uint32_t c = 0; c < w->n_calls; c++)
+      if (w->calls[c].set == c)
+        table->sets[k * w->n_calls + c] =
+            ra_sequence_set_new(table->arena, plan, c, k, space->options.seed);
+  ra_space_plan_free(plan);
+}
+
 RaCostTable *
 ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
                   guint n_threads, GError **error)
@@ -234,6 +255,7 @@ ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
       table->copy_s[c][i] = (double)NAN;
   }
   ra_cost_table_init_moves(table);
+  draw_sets(table);
   if (!cost_calls(table, n_threads, error))
     return NULL;
   return g_steal_pointer(&table);
@@ -260,6 +282,8 @@ ra_cost_table_free(RaCostTable *table)
   g_clear_pointer(&table->news, g_byte_array_unref);
   g_free(table->model_bytes);
   g_free(table->layers_frac);
+  g_free(table->sets);
+  ra_arena_free(table->arena);
   g_mutex_clear(&table->lock);
   g_free(table);
 }

@@ -14,7 +14,7 @@
  * reallocations  by (layout, layout, scheme, how the meshes lie to each
  *                other): their offset where they share a GPU or a node, else
  *                only which comes first.  On demand, kept.
- * transfers      by bytes, dp of both ends and whether both are in one node;
+ * transfers      by batch, dp of both ends and whether both are in one node;
  *                whoever asks keeps them.
  * copies         offloads and reloads, by candidate.  On demand, kept.
  *
@@ -31,7 +31,7 @@
 #define RA_SEARCH_COST_TABLE_H
 
 #include "estimator/estimator.h"
-#include "search/space.h"
+#include "search/program.h"
 
 typedef struct _RaCostTable RaCostTable;
 
@@ -99,16 +99,19 @@ double ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
 
 /**
  * ra_cost_table_transfer_s:
- * @bytes: payload in all
- * @dp_from: of the producer
- * @dp_to: of the consumer
+ * @transfer: of which data and batch
+ * @from: how the producer runs
+ * @to: how the consumer runs
  * @one_node: both meshes are in one node
  * @kinds: of the nodes of both
  *
- * As add_transfer() of graph/augment.c and the estimator have it.  O(1).
+ * As graph/augment.c, graph/data_transfer.h and the estimator have it.
+ *
+ * Cost: O(pieces x replicas).   Thread: any.
  */
-double ra_cost_table_transfer_s(const RaCostTable *table, double bytes,
-                                uint32_t dp_from, uint32_t dp_to,
+double ra_cost_table_transfer_s(const RaCostTable *table,
+                                const RaProgramSlot *transfer,
+                                const RaCallPlan *from, const RaCallPlan *to,
                                 gboolean one_node, uint32_t kinds);
 
 /**

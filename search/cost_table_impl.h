@@ -2,6 +2,7 @@
 #ifndef RA_SEARCH_COST_TABLE_IMPL_H
 #define RA_SEARCH_COST_TABLE_IMPL_H
 
+#include "graph/sequence.h"
 #include "search/cost_table.h"
 
 /* Bits of the names of reallocations. */
@@ -21,9 +22,12 @@ struct _RaCostTable {
   const RaSpace *space;         /* borrowed */
   const RaEstimator *estimator; /* borrowed */
   uint32_t n_like;
-  double **call_s;     /* (n_calls) (n, n_like, n_parts), owned */
-  double **bound_s;    /* (n_calls) (n), owned */
-  float **n_tasks;     /* (n_calls) (n) to simulate; owned */
+  RaArena *arena;             /* owns sets */
+  const RaSequenceSet **sets; /* (n_like, n_calls) that transfers carry, at
+                                 the calls that make them; owned */
+  double **call_s;            /* (n_calls) (n, n_like, n_parts), owned */
+  double **bound_s;           /* (n_calls) (n), owned */
+  float **n_tasks;            /* (n_calls) (n) to simulate; owned */
   gint **known;        /* (n_calls) (n) atomic: the round in which call_s was
                           asked; 0: not yet; owned */
   gint round;          /* atomic, >= 1 */

@@ -73,8 +73,7 @@ typedef struct {
 /* Seconds of a transfer by dp of both ends and kinds of nodes, NAN: not asked
  * yet. */
 typedef struct {
-  uint16_t call, source;
-  double bytes;
+  RaProgramSlot slot;
   double *seconds; /* (n_dp, n_dp, 2, n_kind_sets), owned */
 } RaEdgeCost;
 

@@ -11,24 +11,27 @@ static double
 transfer_s(RaEvaluator *e, const RaLane1 *l, guint edge)
 {
   RaEdgeCost *cost = &g_array_index(e->edges, RaEdgeCost, edge);
-  uint32_t from = cost->source, to = cost->call;
+  uint32_t from = cost->slot.source, to = cost->slot.call;
   gboolean one_node = (l->node[from] == l->node[to]) & (l->node[to] != RA_NONE);
   uint32_t i = l->dp_at[from], k = l->dp_at[to];
   uint32_t at = (i * e->n_dp + k) * 2 + (one_node != 0), kinds = 0;
-  double *slot;
+  const RaCandidate *x = l->candidate[from], *y = l->candidate[to];
+  /* A plan's own mini-batches share a batch in another way. */
+  gboolean is_kept = !x->plan.n_mini_batches && !y->plan.n_mini_batches;
+  double *slot, seconds;
 
   if (e->n_kind_sets > 1) {
-    kinds = l->candidate[from]->kinds | l->candidate[to]->kinds;
+    kinds = x->kinds | y->kinds;
     at = at * e->n_kind_sets + kinds;
   }
   slot = &cost->seconds[at];
-
-  if (isnan(*slot))
-    *slot = ra_cost_table_transfer_s(
-        e->costs, cost->bytes, l->candidate[from]->plan.dp,
-        l->candidate[to]->plan.dp, one_node,
-        l->candidate[from]->kinds | l->candidate[to]->kinds);
-  return *slot;
+  if (is_kept && !isnan(*slot))
+    return *slot;
+  seconds = ra_cost_table_transfer_s(e->costs, &cost->slot, &x->plan, &y->plan,
+                                     one_node, x->kinds | y->kinds);
+  if (is_kept)
+    *slot = seconds;
+  return seconds;
 }
 
 static inline uint64_t

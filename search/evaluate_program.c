@@ -44,13 +44,12 @@ ra_program_use_free(gpointer item)
 static uint16_t
 edge_of(RaEvaluator *e, const RaProgramSlot *slot)
 {
-  RaEdgeCost cost = {slot->call, slot->source, slot->bytes, NULL};
+  RaEdgeCost cost = {*slot, NULL};
   gsize n = (gsize)e->n_dp * e->n_dp * 2 * e->n_kind_sets;
 
   for (guint i = 0; i < e->edges->len; i++) {
     const RaEdgeCost *known = &g_array_index(e->edges, RaEdgeCost, i);
-    if (known->call == slot->call && known->source == slot->source &&
-        !(known->bytes < slot->bytes) && !(known->bytes > slot->bytes))
+    if (ra_program_slot_equal(&known->slot, slot))
       return (uint16_t)i;
   }
   cost.seconds = g_new(double, n);

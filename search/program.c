@@ -16,19 +16,22 @@ typedef struct {
 
 /* --- nodes --- */
 
+gboolean
+ra_program_slot_equal(const RaProgramSlot *a, const RaProgramSlot *b)
+{
+  return a->kind == b->kind && a->call == b->call && a->source == b->source &&
+         a->like == b->like && a->part == b->part && a->n_parts == b->n_parts &&
+         a->what == b->what && a->token_bytes == b->token_bytes;
+}
+
 static uint16_t
 slot_of(Maker *m, const RaProgramSlot *slot)
 {
   RaProgram *p = m->program;
 
-  for (uint32_t i = 0; i < p->n_slots; i++) {
-    const RaProgramSlot *s = &p->slots[i];
-    if (s->kind == slot->kind && s->call == slot->call &&
-        s->source == slot->source && s->like == slot->like &&
-        s->part == slot->part && s->what == slot->what &&
-        !(s->bytes < slot->bytes) && !(s->bytes > slot->bytes))
+  for (uint32_t i = 0; i < p->n_slots; i++)
+    if (ra_program_slot_equal(&p->slots[i], slot))
       return (uint16_t)i;
-  }
   p->slots[p->n_slots] = *slot;
   return (uint16_t)p->n_slots++;
 }
@@ -73,7 +76,12 @@ fill_kind(Maker *m, const RaNode *n, RaProgramNode *out, RaProgramSlot *slot)
     out->mesh_b = (uint16_t)n->source;
     out->switch_at = switch_of(m, (RaNodeKind)n->kind, n->source, n->call);
     slot->source = (uint16_t)n->source;
-    slot->bytes = n->kind == RA_NODE_TRANSFER ? n->bytes : 0;
+    if (n->kind == RA_NODE_REALLOC)
+      break;
+    slot->like = (uint16_t)(m->n_like == 1 ? 0 : n->iteration);
+    slot->part = (uint16_t)n->part;
+    slot->n_parts = (uint16_t)n->n_parts;
+    slot->token_bytes = n->token_bytes;
     break;
   default:
     out->queue =

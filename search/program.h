@@ -57,14 +57,18 @@ typedef struct {
 
 /* What a slot is the duration of. */
 typedef struct {
-  uint8_t kind;    /* RaNodeKind */
-  uint16_t call;   /* that runs, or waits */
-  uint16_t source; /* REALLOC, TRANSFER: NONE else */
-  uint16_t like;   /* CALL: iteration among those costed */
-  uint16_t part;   /* CALL */
-  uint8_t what;    /* OFFLOAD, RELOAD: RaCopyWhat bits */
-  double bytes;    /* TRANSFER: payload */
+  uint8_t kind;         /* RaNodeKind */
+  uint16_t call;        /* that runs, or waits */
+  uint16_t source;      /* REALLOC, TRANSFER: NONE else */
+  uint16_t like;        /* CALL, TRANSFER: iteration among those costed */
+  uint16_t part;        /* CALL, TRANSFER */
+  uint16_t n_parts;     /* TRANSFER */
+  uint8_t what;         /* OFFLOAD, RELOAD: RaCopyWhat bits */
+  uint32_t token_bytes; /* TRANSFER: of a token's data */
 } RaProgramSlot;
+
+/* Whether they have the same duration in every plan. */
+gboolean ra_program_slot_equal(const RaProgramSlot *a, const RaProgramSlot *b);
 
 /* A transfer or a reallocation that a plan may do without. */
 typedef struct {

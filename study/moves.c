@@ -57,6 +57,16 @@ exposed_s(const Ends *ends, RaTaskId t)
   return MIN(most_s, end_s - ends->result->begin_s[t]);
 }
 
+/* As the task has it: a copy's bytes, or those within a node and beyond. */
+static double
+busiest_bytes(const RaTaskGraph *g, RaTaskId t)
+{
+  const RaOp *op = &g->works[g->work[t]].op;
+
+  return op->kind == RA_OP_REALLOC ? (double)op->dim[0] + (double)op->dim[1]
+                                   : (double)op->dim[0];
+}
+
 static Row *
 row_of(GArray *rows, const RaNode *node)
 {
@@ -79,7 +89,8 @@ row_of(GArray *rows, const RaNode *node)
 static void
 add(Row *row, const Ends *ends, RaTaskId t, uint32_t first)
 {
-  const RaNode *node = &ends->graph->augmented->nodes[ends->graph->node[t]];
+  uint32_t node_id = ends->graph->node[t];
+  const RaNode *node = &ends->graph->augmented->nodes[node_id];
   double begin_s = ends->result->begin_s[t];
 
   if (row->early && node->iteration >= first)
@@ -93,10 +104,10 @@ add(Row *row, const Ends *ends, RaTaskId t, uint32_t first)
     row->begin_s = begin_s;
   row->n_iterations += row->iteration != node->iteration;
   row->iteration = node->iteration;
-  row->bytes += node->bytes;
-  row->per_gpu_bytes =
-      MAX(row->per_gpu_bytes,
-          node->max_copy_bytes + node->max_intra_bytes + node->max_inter_bytes);
+  row->bytes += node->kind == RA_NODE_TRANSFER
+                    ? (double)ends->graph->transfer_bytes[node_id]
+                    : node->bytes;
+  row->per_gpu_bytes = MAX(row->per_gpu_bytes, busiest_bytes(ends->graph, t));
   row->wall_s += ends->result->end_s[t] - begin_s;
   row->exposed_s += exposed_s(ends, t);
 }

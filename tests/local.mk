@@ -43,6 +43,9 @@ check_programs += %D%/check_cpu_gemm
 check_programs += %D%/check_cpu_pointwise
 check_programs += %D%/check_cpu_policy
 check_programs += %D%/check_decode
+check_programs += %D%/check_data_transfer
+tests_check_data_transfer_SOURCES = %D%/check_data_transfer.c \
+	%D%/plan_text.c %D%/plan_text.h %D%/search_case.h
 check_programs += %D%/check_dot
 tests_check_calibrate_SOURCES = %D%/check_calibrate.c %D%/profile_text.c \
 	%D%/profile_text.h
