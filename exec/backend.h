@@ -16,6 +16,7 @@
 #include <glib.h>
 
 #include "graph/model.h"
+#include "kernels/activation.h"
 #include "kernels/cpu_adamw.h"
 #include "kernels/cpu_attention.h"
 #include "kernels/cpu_gemm.h"
@@ -34,7 +35,8 @@ typedef struct {
   uint32_t n_positions;
   uint32_t q_heads, kv_heads; /* as RaCpuAttention */
   uint32_t head_dim;
-  gsize stride; /* elements from a sequence's q to the next's */
+  gsize stride;        /* elements from a sequence's q to the next's */
+  const float *slopes; /* (q_heads) of ALiBi, the host's; NULL: none */
 } RaDecode;
 
 /* clang-format off */
@@ -83,6 +85,13 @@ typedef struct {
   void (*norm_backward)(size_t n_rows, size_t n, float eps, const RaElem *x,
                         const RaElem *weight, const float *inv,
                         const RaElem *d_out, RaElem *d_x, float *d_weight);
+  void (*layer_norm)(size_t n_rows, size_t n, float eps, const RaElem *x,
+                     const RaElem *weight, const RaElem *bias, RaElem *out,
+                     float *out_stats);
+  void (*layer_norm_backward)(size_t n_rows, size_t n, const RaElem *x,
+                              const RaElem *weight, const float *stats,
+                              const RaElem *d_out, RaElem *d_x,
+                              float *d_weight, float *d_bias);
   void (*rope)(size_t n_tokens, size_t n_heads, size_t head_dim,
                const uint32_t *positions, const float *cos_sin, int direction,
                RaElem *x, size_t stride);
@@ -90,6 +99,9 @@ typedef struct {
                  RaElem *out);
   void (*swiglu_backward)(size_t n_tokens, size_t width, const RaElem *gate_up,
                           const RaElem *d_out, RaElem *d_gate_up);
+  void (*activation)(RaActivation kind, size_t n, const RaElem *x, RaElem *out);
+  void (*activation_backward)(RaActivation kind, size_t n, const RaElem *x,
+                              const RaElem *d_out, RaElem *d_x);
   void (*embedding)(size_t n_tokens, size_t width, uint32_t first,
                     uint32_t n_rows, const uint32_t *tokens,
                     const RaElem *table, RaElem *out);

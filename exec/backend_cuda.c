@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "exec/backend_cuda_impl.h"
 #include "kernels/adamw.h"
+#include "kernels/layernorm.h"
 #include "kernels/logprob.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
@@ -182,6 +183,33 @@ norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
 }
 
 static void
+layer_norm(size_t n_rows, size_t n, float eps, const RaElem *x,
+           const RaElem *weight, const RaElem *bias, RaElem *out,
+           float *out_stats)
+{
+  ra_cuda_did(ra_k_layernorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
+                             bf16(weight), bf16(bias), out_stats, n_rows, n,
+                             eps, ra_device_stream()),
+              "layer_norm");
+}
+
+static void
+layer_norm_backward(size_t n_rows, size_t n, const RaElem *x,
+                    const RaElem *weight, const float *stats,
+                    const RaElem *d_out, RaElem *d_x, float *d_weight,
+                    float *d_bias)
+{
+  float *room =
+      ra_cuda_room(RA_CUDA_SUMS, 2 * RA_K_LAYERNORM_BLOCKS * n * sizeof *room);
+
+  ra_cuda_did(ra_k_layernorm_backward(bf16_out(d_x), FALSE, bf16(x), stats,
+                                      bf16(d_out), bf16(weight), d_weight,
+                                      d_bias, room, n_rows, n,
+                                      ra_device_stream()),
+              "layer_norm_backward");
+}
+
+static void
 rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
      size_t stride)
@@ -208,6 +236,23 @@ swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
   ra_cuda_did(ra_k_swiglu_backward(n_tokens, width, bf16(gate_up), bf16(d_out),
                                    bf16_out(d_gate_up), ra_device_stream()),
               "swiglu_backward");
+}
+
+static void
+activation(RaActivation kind, size_t n, const RaElem *x, RaElem *out)
+{
+  ra_cuda_did(
+      ra_k_activate(kind, n, bf16(x), bf16_out(out), ra_device_stream()),
+      "activation");
+}
+
+static void
+activation_backward(RaActivation kind, size_t n, const RaElem *x,
+                    const RaElem *d_out, RaElem *d_x)
+{
+  ra_cuda_did(ra_k_activate_backward(kind, n, bf16(x), bf16(d_out),
+                                     bf16_out(d_x), ra_device_stream()),
+              "activation_backward");
 }
 
 static void
@@ -360,6 +405,8 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
 
   if (model->n_experts > 0)
     what = "experts";
+  else if (model->position == RA_POSITION_ALIBI)
+    what = "ALiBi";
   else if (model->head_dim != 64 && model->head_dim != 128)
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
@@ -402,9 +449,13 @@ static const RaBackend table = {
     .reduce = reduce,
     .norm = norm,
     .norm_backward = norm_backward,
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
     .rope = rope,
     .swiglu = swiglu,
     .swiglu_backward = swiglu_backward,
+    .activation = activation,
+    .activation_backward = activation_backward,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .attention_workspace = ra_cuda_attention_workspace,

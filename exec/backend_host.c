@@ -73,6 +73,8 @@ typedef struct {
   gsize n_rows, n;
   const float *x, *weight, *inv, *d_out;
   float *d_x, *d_weights; /* (n_parts, n) */
+  float *d_biases;        /* likewise, of LayerNorm; NULL: none */
+  gboolean centred;       /* LayerNorm: @inv is its (n_rows, 2) statistics */
 } NormBackward;
 
 static void
@@ -83,8 +85,39 @@ norm_backward_part(uint32_t part, gpointer data)
   gsize n = ra_part_bound(b->n_rows, part + 1, b->n_parts, 1) - first;
   gsize at = first * b->n;
 
-  ra_cpu_norm_backward(n, b->n, b->x + at, b->weight, b->inv + first,
-                       b->d_out + at, b->d_x + at, b->d_weights + part * b->n);
+  if (b->centred)
+    ra_cpu_layer_norm_backward(n, b->n, b->x + at, b->weight,
+                               b->inv + 2 * first, b->d_out + at, b->d_x + at,
+                               b->d_weights + part * b->n,
+                               b->d_biases ? b->d_biases + part * b->n : NULL);
+  else
+    ra_cpu_norm_backward(n, b->n, b->x + at, b->weight, b->inv + first,
+                         b->d_out + at, b->d_x + at,
+                         b->d_weights + part * b->n);
+}
+
+static void
+norm_backward(NormBackward *b, float *d_weight, float *d_bias)
+{
+  gsize n = b->n, most = MIN(b->n_rows, b->n_rows * n / RA_PART_ELEMENTS);
+  g_autofree float *sums = NULL;
+
+  b->n_parts = (uint32_t)CLAMP(most, 1, MOST_PARTS);
+  b->d_weights = d_weight;
+  b->d_biases = d_bias;
+  if (b->n_parts == 1) {
+    norm_backward_part(0, b);
+    return;
+  }
+  sums = g_new0(float, 2 * b->n_parts * n);
+  b->d_weights = sums;
+  b->d_biases = d_bias ? sums + b->n_parts * n : NULL;
+  ra_team_for(b->n_parts, norm_backward_part, b);
+  for (uint32_t part = 0; part < b->n_parts; part++) {
+    ra_cpu_add(n, b->d_weights + part * n, d_weight);
+    if (d_bias)
+      ra_cpu_add(n, b->d_biases + part * n, d_bias);
+  }
 }
 
 void
@@ -92,26 +125,33 @@ ra_host_norm_backward(size_t n_rows, size_t n, const float *x,
                       const float *weight, const float *inv, const float *d_out,
                       float *d_x, float *d_weight)
 {
-  gsize most = MIN(n_rows, n_rows * n / RA_PART_ELEMENTS);
-  NormBackward b = {(uint32_t)CLAMP(most, 1, MOST_PARTS),
-                    n_rows,
-                    n,
-                    x,
-                    weight,
-                    inv,
-                    d_out,
-                    d_x,
-                    NULL};
+  NormBackward b = {.n_rows = n_rows,
+                    .n = n,
+                    .x = x,
+                    .weight = weight,
+                    .inv = inv,
+                    .d_out = d_out,
+                    .d_x = d_x};
 
-  if (b.n_parts == 1) {
-    ra_cpu_norm_backward(n_rows, n, x, weight, inv, d_out, d_x, d_weight);
-    return;
-  }
-  b.d_weights = g_new0(float, b.n_parts *n);
-  ra_team_for(b.n_parts, norm_backward_part, &b);
-  for (uint32_t part = 0; part < b.n_parts; part++)
-    ra_cpu_add(n, b.d_weights + part * n, d_weight);
-  g_free(b.d_weights);
+  norm_backward(&b, d_weight, NULL);
+}
+
+void
+ra_host_layer_norm_backward(size_t n_rows, size_t n, const float *x,
+                            const float *weight, const float *stats,
+                            const float *d_out, float *d_x, float *d_weight,
+                            float *d_bias)
+{
+  NormBackward b = {.n_rows = n_rows,
+                    .n = n,
+                    .x = x,
+                    .weight = weight,
+                    .inv = stats,
+                    .d_out = d_out,
+                    .d_x = d_x,
+                    .centred = TRUE};
+
+  norm_backward(&b, d_weight, d_bias);
 }
 
 /* --- attention: key heads of sequences --- */
@@ -225,7 +265,7 @@ decode_part(uint32_t i, gpointer data)
 
   ra_cpu_decode_attention(s->q_heads, s->kv_heads, s->head_dim,
                           s->positions[i] + 1, d->q + i * s->stride, d->k + at,
-                          d->v + at,
+                          d->v + at, s->slopes,
                           d->out + i * (gsize)s->q_heads * s->head_dim,
                           d->workspace + i * group * s->n_positions);
 }

@@ -25,6 +25,10 @@ void ra_host_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
 void ra_host_norm_backward(size_t n_rows, size_t n, const float *x,
                            const float *weight, const float *inv,
                            const float *d_out, float *d_x, float *d_weight);
+void ra_host_layer_norm_backward(size_t n_rows, size_t n, const float *x,
+                                 const float *weight, const float *stats,
+                                 const float *d_out, float *d_x,
+                                 float *d_weight, float *d_bias);
 void ra_host_attention(const RaCpuAttention *shape, const float *q,
                        const float *k, const float *v, float *out,
                        float *out_lse, float *workspace);
@@ -42,6 +46,13 @@ void ra_host_copy_rect(size_t n_rows, size_t n_cols, const float *in,
 void ra_host_add(size_t n, const float *x, float *y);
 void ra_host_norm(size_t n_rows, size_t n, float eps, const float *x,
                   const float *weight, float *out, float *out_inv);
+void ra_host_layer_norm(size_t n_rows, size_t n, float eps, const float *x,
+                        const float *weight, const float *bias, float *out,
+                        float *out_stats);
+void ra_host_activation(RaActivation kind, size_t n, const float *x,
+                        float *out);
+void ra_host_activation_backward(RaActivation kind, size_t n, const float *x,
+                                 const float *d_out, float *d_x);
 void ra_host_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
                   const uint32_t *positions, const float *cos_sin,
                   int direction, float *x, size_t stride);

@@ -23,7 +23,7 @@ typedef struct {
   float *x, *y;
   const uint32_t *words;
   gsize stride, out_stride;
-  uint32_t first, n_words, n_heads;
+  uint32_t first, n_words, n_heads, kind;
   int direction;
   float eps;
 } Rows;
@@ -108,6 +108,34 @@ ra_host_norm(size_t n_rows, size_t n, float eps, const float *x,
   ra_team_for(r.n_parts, norm_part, &r);
 }
 
+static void
+layer_norm_part(uint32_t part, gpointer data)
+{
+  const Rows *r = data;
+  gsize n, first = rows_of(r, part, &n);
+
+  ra_cpu_layer_norm(n, r->n, r->eps, r->a + first * r->n, r->b, r->c,
+                    r->y + first * r->n, r->x + 2 * first);
+}
+
+void
+ra_host_layer_norm(size_t n_rows, size_t n, float eps, const float *x,
+                   const float *weight, const float *bias, float *out,
+                   float *out_stats)
+{
+  Rows r = {.n_parts = row_parts(n_rows, n),
+            .n_rows = n_rows,
+            .n = n,
+            .a = x,
+            .b = weight,
+            .c = bias,
+            .x = out_stats,
+            .y = out,
+            .eps = eps};
+
+  ra_team_for(r.n_parts, layer_norm_part, &r);
+}
+
 /* --- positions, activations, tables --- */
 
 static void
@@ -181,6 +209,41 @@ ra_host_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
             .y = d_gate_up};
 
   ra_team_for(r.n_parts, swiglu_backward_part, &r);
+}
+
+static void
+activation_part(uint32_t part, gpointer data)
+{
+  const Rows *r = data;
+  RaActivation kind = (RaActivation)r->kind;
+  gsize n, first = rows_of(r, part, &n);
+
+  if (r->b)
+    ra_cpu_activation_backward(kind, n, r->a + first, r->b + first,
+                               r->y + first);
+  else
+    ra_cpu_activation(kind, n, r->a + first, r->y + first);
+}
+
+void
+ra_host_activation(RaActivation kind, size_t n, const float *x, float *out)
+{
+  ra_host_activation_backward(kind, n, x, NULL, out);
+}
+
+/* Without @d_out forward. */
+void
+ra_host_activation_backward(RaActivation kind, size_t n, const float *x,
+                            const float *d_out, float *d_x)
+{
+  Rows r = {.n_parts = row_parts(n, 1),
+            .n_rows = n,
+            .a = x,
+            .b = d_out,
+            .y = d_x,
+            .kind = (uint32_t)kind};
+
+  ra_team_for(r.n_parts, activation_part, &r);
 }
 
 static void

@@ -116,6 +116,25 @@ norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
 }
 
 static void
+layer_norm(size_t n_rows, size_t n, float eps, const RaElem *x,
+           const RaElem *weight, const RaElem *bias, RaElem *out,
+           float *out_stats)
+{
+  ra_host_layer_norm(n_rows, n, eps, f(x), f(weight), f(bias), f(out),
+                     out_stats);
+}
+
+static void
+layer_norm_backward(size_t n_rows, size_t n, const RaElem *x,
+                    const RaElem *weight, const float *stats,
+                    const RaElem *d_out, RaElem *d_x, float *d_weight,
+                    float *d_bias)
+{
+  ra_host_layer_norm_backward(n_rows, n, f(x), f(weight), stats, f(d_out),
+                              f(d_x), d_weight, d_bias);
+}
+
+static void
 rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
      size_t stride)
@@ -135,6 +154,19 @@ swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
   ra_host_swiglu_backward(n_tokens, width, f(gate_up), f(d_out), f(d_gate_up));
+}
+
+static void
+activation(RaActivation kind, size_t n, const RaElem *x, RaElem *out)
+{
+  ra_host_activation(kind, n, f(x), f(out));
+}
+
+static void
+activation_backward(RaActivation kind, size_t n, const RaElem *x,
+                    const RaElem *d_out, RaElem *d_x)
+{
+  ra_host_activation_backward(kind, n, f(x), f(d_out), f(d_x));
 }
 
 static void
@@ -284,9 +316,13 @@ static const RaBackend host = {
     .add_columns = add_columns,
     .norm = norm,
     .norm_backward = norm_backward,
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
     .rope = rope,
     .swiglu = swiglu,
     .swiglu_backward = swiglu_backward,
+    .activation = activation,
+    .activation_backward = activation_backward,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .attention = attention,

@@ -54,9 +54,15 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
   for (uint32_t i = 0; i < n_kept; i++)
     p->layers[i] =
         ra_layer_kept(stage, t, take_bytes(p, ra_layer_kept_n(stage, t)));
+  if (piece->has_embedding && stage->model->embedding_norm) {
+    p->embedded = take(p, room * hidden);
+    p->embedded_inv = take_bytes(p, room * ra_stage_norm_stats(stage) *
+                                        sizeof *p->embedded_inv);
+  }
   if (piece->has_head) {
     p->head_normed = take(p, room * hidden);
-    p->head_inv = take_bytes(p, room * sizeof *p->head_inv);
+    p->head_inv =
+        take_bytes(p, room * ra_stage_norm_stats(stage) * sizeof *p->head_inv);
     p->made = take_bytes(p, 2 * t * sizeof *p->made);
     p->lse = p->made + t;
     p->values = p->log_prob = p->numbers = g_new0(float, t + 1);
@@ -87,8 +93,7 @@ head_norm(RaPass *pass)
 
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
   ra_stage_norm(s, ra_stage_n_rows(s, pass->tokens->n_tokens),
-                pass->inputs[pass->piece.n_layers],
-                ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
+                pass->inputs[pass->piece.n_layers], ra_stage_head_norm(s),
                 pass->head_normed, pass->head_inv);
 }
 
@@ -129,12 +134,17 @@ ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
 
   if (pass->piece.has_embedding) {
     RaElem *whole = ra_stage_take_whole(s, t);
-    RaElem *made = whole ? whole : pass->inputs[0];
+    RaElem *rows = pass->embedded ? pass->embedded : pass->inputs[0];
+    RaElem *made = whole ? whole : rows;
 
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(s, t, pass->tokens->tokens, made);
-    ra_stage_sum_rows(s, t, made, pass->inputs[0]);
+    ra_stage_sum_rows(s, t, made, rows);
     ra_stage_give(s, whole);
+    ra_stage_add_positions(s, t, pass->tokens->positions, rows);
+    if (pass->embedded)
+      ra_stage_norm(s, ra_stage_n_rows(s, t), rows, ra_stage_embedding_norm(s),
+                    pass->inputs[0], pass->embedded_inv);
   } else {
     s->backend->write(pass->inputs[0], input,
                       ra_stage_n_rows(s, t) * s->model->hidden *
@@ -194,11 +204,8 @@ head_backward(RaPass *pass, const void *d_made, RaElem *d)
                      n_rows * hidden * s->backend->elem_bytes);
   ra_stage_give(s, whole);
   ra_stage_give(s, x);
-  ra_stage_norm_backward(
-      s, n_rows, pass->inputs[pass->piece.n_layers],
-      ra_stage_weight(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE),
-      pass->head_inv, d, d,
-      ra_stage_grad(s, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE));
+  ra_stage_norm_backward(s, n_rows, pass->inputs[pass->piece.n_layers],
+                         ra_stage_head_norm(s), pass->head_inv, d, d);
 }
 
 /* What layer @i has not kept is made again; the output is not needed. */
@@ -254,8 +261,12 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
     RaElem *whole = ra_stage_take_whole(s, t);
 
     ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
+    if (pass->embedded)
+      ra_stage_norm_backward(s, ra_stage_n_rows(s, t), pass->embedded,
+                             ra_stage_embedding_norm(s), pass->embedded_inv,
+                             pass->d, pass->d);
     ra_stage_embedding_backward(
-        s, t, pass->tokens->tokens,
+        s, t, pass->tokens->tokens, pass->tokens->positions,
         ra_stage_gather_rows(s, t, pass->d, whole, FALSE));
     ra_stage_give(s, whole);
   }
@@ -322,6 +333,12 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
     ra_stage_enter(stage, RA_BLOCK_EMBEDDING, RA_NONE);
     ra_stage_embedding(stage, n, tokens, x);
     ra_stage_sum_rows(stage, n, x, x);
+    ra_stage_add_positions(stage, n, positions, x);
+    if (stage->model->embedding_norm) {
+      ra_stage_norm(stage, n, x, ra_stage_embedding_norm(stage), y, kept.inv);
+      y = x;
+      x = ra_stage_at(stage, slab, n * hidden);
+    }
   } else {
     stage->backend->write(x, input, n_bytes);
   }
@@ -335,10 +352,7 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
   }
   if (piece->has_head) {
     ra_stage_enter(stage, RA_BLOCK_HEAD, RA_NONE);
-    ra_stage_norm(
-        stage, n, x,
-        ra_stage_weight(stage, RA_TENSOR_NORM, RA_TENSOR_NO_LAYER, FALSE), y,
-        kept.inv);
+    ra_stage_norm(stage, n, x, ra_stage_head_norm(stage), y, kept.inv);
     row_logits(stage, n, y, out);
   } else {
     stage->backend->read(out, x, n_bytes);

@@ -9,22 +9,17 @@ ra_stage_supports(const RaModel *model, GError **error)
 {
   const char *what = NULL;
 
-  if (model->position != RA_POSITION_ROTARY)
-    what = "positions that are not rotary";
-  else if (model->norm != RA_NORM_RMS)
-    what = "LayerNorm";
-  else if (model->mlp != RA_MLP_GATED)
-    what = "an MLP without a gate";
-  else if (model->embedding_norm)
-    what = "norms beside those of its layers";
-  else if (model->out_bias || model->mlp_bias)
-    what = "biases beside those of q, k and v";
+  if (model->family == RA_FAMILY_NEMOTRON)
+    what = "norms whose scale is stored less one";
+  else if (model->mlp != RA_MLP_GATED && model->n_experts > 0)
+    what = "experts without a gate";
+  else if (model->qk_norm && model->norm != RA_NORM_RMS)
+    what = "norms of heads beside LayerNorm";
   if (!what)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-              "model '%s' has %s, expected a Llama-family decoder: the host "
-              "back end runs no other",
-              model->name, what);
+              "model '%s' has %s, which the executor does not run", model->name,
+              what);
   return FALSE;
 }
 
@@ -39,6 +34,30 @@ new_rope_table(const RaStage *s)
                     made);
   s->backend->write(table, made, n * sizeof *table);
   return table;
+}
+
+/* Of the rank's heads; NULL: the model has other positions. */
+static float *
+new_slopes(const RaStage *s, uint32_t rank)
+{
+  float *slopes;
+
+  if (s->model->position != RA_POSITION_ALIBI)
+    return NULL;
+  slopes = g_new(float, s->q_heads);
+  for (uint32_t i = 0; i < s->q_heads; i++)
+    slopes[i] = ra_cpu_alibi_slope(rank * s->q_heads + i, s->model->n_heads);
+  return slopes;
+}
+
+/* modeling_mpt.py and modeling_nemotron.py of transformers 4.46; the others'
+ * are gpt2's "gelu_new". */
+static RaActivation
+family_activation(const RaModel *model)
+{
+  return model->family == RA_FAMILY_MPT        ? RA_ACTIVATION_GELU
+         : model->family == RA_FAMILY_NEMOTRON ? RA_ACTIVATION_RELU2
+                                               : RA_ACTIVATION_GELU_TANH;
 }
 
 RaStage *
@@ -65,6 +84,9 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->n_positions = n_positions;
   s->cos_sin = new_rope_table(s);
   s->slabs = ra_slabs_new(backend);
+  s->slopes = new_slopes(s, s->tp ? s->tp->rank : 0);
+  if (s->numerics.activation == RA_ACTIVATION_FAMILY)
+    s->numerics.activation = family_activation(m);
   ra_stage_leave(s, 0, 0);
   return s;
 }
@@ -78,6 +100,7 @@ ra_stage_free(RaStage *stage)
     g_array_unref(stage->ops);
   ra_slabs_unref(stage->slabs);
   stage->backend->free(stage->cos_sin);
+  g_free(stage->slopes);
   g_free(stage);
 }
 

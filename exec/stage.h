@@ -18,9 +18,10 @@
  * with full recomputation a layer's input, with selective all but the core of
  * attention.
  *
- * Models: rotary positions, RMSNorm, SwiGLU, grouped query heads, with or
- * without biases of q, k and v and norms of their heads, tied or not, dense or
- * with experts, lm or value head.
+ * Models: rotary, learned or ALiBi positions, RMSNorm or LayerNorm, SwiGLU or
+ * an MLP without a gate, grouped query heads, with or without biases, norms of
+ * heads and of the embedding, tied or not, dense or with experts, lm or value
+ * head.
  */
 #ifndef RA_EXEC_STAGE_H
 #define RA_EXEC_STAGE_H
@@ -34,13 +35,15 @@
 
 /* What the shape of a model leaves open. */
 typedef struct {
-  float norm_eps;     /* of every RMSNorm */
-  double rope_theta;  /* base of the rotary frequencies */
-  gboolean raw_top_k; /* weights of a token's experts do not add up to 1 */
+  float norm_eps;          /* of every norm */
+  double rope_theta;       /* base of the rotary frequencies */
+  gboolean raw_top_k;      /* weights of a token's experts do not add up to 1 */
+  RaActivation activation; /* of an MLP without a gate */
 } RaNumerics;
 
 /* Llama 2's: 1e-5 and 10000. */
-#define RA_NUMERICS_DEFAULT ((RaNumerics){1e-5f, 10000, FALSE})
+#define RA_NUMERICS_DEFAULT                                                    \
+  ((RaNumerics){1e-5f, 10000, FALSE, RA_ACTIVATION_FAMILY})
 
 /* Experts of a layer under way: exec/stage_experts.h. */
 typedef struct _RaExperts RaExperts;
@@ -95,13 +98,14 @@ typedef struct {
                                         thread */
   RaCpuTime paced;                   /* of the ops that wait for nobody */
   RaSlabs *slabs; /* memory of passes and caches; a reference */
+  float *slopes;  /* (q_heads) of ALiBi, owned; NULL: other positions */
 } RaStage;
 
 /* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
  * (1) with sequence parallelism the rank's rows. */
 typedef struct {
   RaElem *normed;     /* (hidden) input of q, k, v */
-  float *inv;         /* (1) */
+  float *inv;         /* (1), of LayerNorm (2): see ra_stage_norm_stats() */
   RaElem *qkv;        /* ((q_heads + 2 kv_heads) head_dim) turned */
   RaElem *heads;      /* ((q_heads + kv_heads) head_dim) q and k before their
                         norms; nothing without them */
@@ -110,8 +114,8 @@ typedef struct {
   float *lse;         /* (q_heads) */
   RaElem *middle;     /* (hidden) after attention */
   RaElem *mlp_normed; /* (hidden) */
-  float *mlp_inv;     /* (1) */
-  RaElem *gate_up;    /* (2 ffn) */
+  float *mlp_inv;     /* as inv */
+  RaElem *gate_up;    /* (2 ffn), without a gate (ffn) */
   RaElem *active;     /* (ffn) */
   RaExperts *experts; /* in place of the last two, owned; NULL: dense, or not
                          run */
@@ -126,8 +130,11 @@ typedef struct {
   RaElem **inputs;        /* (n_layers + 1) (rows, hidden) each: what goes
                              into a layer, and out of the last */
   RaLayerKept *layers;    /* (n_layers), or one that all share */
+  RaElem *embedded;       /* (rows, hidden) before the norm of an embedding;
+                             NULL: there is none */
+  float *embedded_inv;    /* (rows) likewise, of LayerNorm (rows, 2) */
   RaElem *head_normed;    /* (rows, hidden) with the head */
-  float *head_inv;        /* (rows) likewise */
+  float *head_inv;        /* (rows) likewise, of LayerNorm (rows, 2) */
   RaElem *logits;         /* (tokens, vocabulary of this rank) */
   float *made;            /* (tokens) of the device: what the head makes, and
                              with an lm head (tokens) */

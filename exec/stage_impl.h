@@ -91,11 +91,38 @@ void ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k,
 void ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k,
                             const RaElem *d_y, const RaElem *x, float *d_weight,
                             float *d_bias);
-void ra_stage_norm(RaStage *s, gsize t, const RaElem *x, const RaElem *weight,
+/* A norm of hidden states: what it has, and their gradients. */
+typedef struct {
+  const RaElem *weight, *bias; /* (hidden); bias NULL: none */
+  float *d_weight, *d_bias;    /* likewise; NULL: not trained */
+} RaStageNorm;
+
+/* Floats of a row that the backward needs of its forward. */
+static inline gsize
+ra_stage_norm_stats(const RaStage *s)
+{
+  return s->model->norm == RA_NORM_LAYER ? 2 : 1;
+}
+
+void ra_stage_norm(RaStage *s, gsize t, const RaElem *x, RaStageNorm norm,
                    RaElem *out, float *out_inv);
 void ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
-                            const RaElem *weight, const float *inv,
-                            const RaElem *d_out, RaElem *d_x, float *d_weight);
+                            RaStageNorm norm, const float *inv,
+                            const RaElem *d_out, RaElem *d_x);
+/* y += bias, @t rows, where each rank has its own part of y = x weight' summed:
+ * nothing without a tensor-parallel group, where ra_stage_linear() has added
+ * it. */
+void ra_stage_add_summed_bias(RaStage *s, gsize t, const RaElem *bias,
+                              RaElem *y);
+/* What of such a bias ra_stage_linear() adds. */
+static inline const RaElem *
+ra_stage_own_bias(const RaStage *s, const RaElem *bias)
+{
+  return s->tp ? NULL : bias;
+}
+/* Learned positions, where the model has them, of this rank's rows of @t. */
+void ra_stage_add_positions(RaStage *s, gsize t, const uint32_t *positions,
+                            RaElem *rows);
 /* y += x, @t rows */
 void ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y);
 /* q and k of @qkv */
@@ -131,9 +158,16 @@ void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
 void ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
                               const RaElem *gate_up, const RaElem *d_out,
                               RaElem *d_gate_up);
+/* Of the model's MLP: SwiGLU, or what it has without a gate. */
+void ra_stage_activation(RaStage *s, gsize t, gsize width, const RaElem *in,
+                         RaElem *out);
+void ra_stage_activation_backward(RaStage *s, gsize t, gsize width,
+                                  const RaElem *in, const RaElem *d_out,
+                                  RaElem *d_in);
 void ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens,
                         RaElem *out);
 void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
+                                 const uint32_t *positions,
                                  const RaElem *d_out);
 /* Log-probabilities of the targets from this rank's logits. */
 void ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
@@ -158,6 +192,11 @@ typedef enum {
 const RaElem *ra_stage_norm_weight(const RaStage *s, gint32 layer,
                                    RaLayerNorm which);
 float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
+RaStageNorm ra_stage_layer_norm(const RaStage *s, gint32 layer,
+                                RaLayerNorm which);
+/* Before the head, and behind the embedding. */
+RaStageNorm ra_stage_head_norm(const RaStage *s);
+RaStageNorm ra_stage_embedding_norm(const RaStage *s);
 
 /* Rows of the vocabulary here, and the first. */
 RaSpan ra_stage_vocab(const RaStage *stage);

@@ -18,6 +18,20 @@ kept_ffn(const RaStage *s)
   return ra_model_n_moe_layers(s->model) == s->model->n_layers ? 0 : s->ffn;
 }
 
+/* What goes into its activation. */
+static gsize
+kept_up(const RaStage *s)
+{
+  return (s->model->mlp == RA_MLP_GATED ? 2 : 1) * kept_ffn(s);
+}
+
+/* The first of the matrices that make it, which are neighbours. */
+static RaTensorKind
+up_kind(const RaStage *s)
+{
+  return s->model->mlp == RA_MLP_GATED ? RA_TENSOR_GATE : RA_TENSOR_UP;
+}
+
 gsize
 ra_layer_kept_n(const RaStage *s, gsize t)
 {
@@ -25,13 +39,12 @@ ra_layer_kept_n(const RaStage *s, gsize t)
   gsize room = ra_stage_room(s, t);
 
   return 3 * ra_stage_elem_room(s, room * hidden) +
-         2 * ra_stage_float_room(s, room) +
+         2 * ra_stage_float_room(s, room * ra_stage_norm_stats(s)) +
          ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
          ra_stage_elem_room(s, t * ra_stage_q_width(s)) +
          ra_stage_float_room(s, t * s->q_heads) +
          ra_stage_elem_room(s, heads * s->model->head_dim) +
-         ra_stage_float_room(s, heads) +
-         ra_stage_elem_room(s, t * 2 * kept_ffn(s)) +
+         ra_stage_float_room(s, heads) + ra_stage_elem_room(s, t * kept_up(s)) +
          ra_stage_elem_room(s, t * kept_ffn(s));
 }
 
@@ -63,16 +76,16 @@ ra_layer_kept(const RaStage *s, gsize t, void *slab)
   RaLayerKept k = {0};
 
   k.normed = cut(s, &at, room * hidden);
-  k.inv = cut_floats(s, &at, room);
+  k.inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
   k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
   k.attended = cut(s, &at, t * ra_stage_q_width(s));
   k.lse = cut_floats(s, &at, t * s->q_heads);
   k.middle = cut(s, &at, room * hidden);
   k.mlp_normed = cut(s, &at, room * hidden);
-  k.mlp_inv = cut_floats(s, &at, room);
+  k.mlp_inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
   k.heads = cut(s, &at, heads * s->model->head_dim);
   k.heads_inv = cut_floats(s, &at, heads);
-  k.gate_up = cut(s, &at, t * 2 * kept_ffn(s));
+  k.gate_up = cut(s, &at, t * kept_up(s));
   k.active = cut(s, &at, t * kept_ffn(s));
   return k;
 }
@@ -138,12 +151,15 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
     kept->experts = ra_experts_forward(s, layer, t, x, out);
     return;
   }
-  ra_stage_linear(s, t, 2 * ffn, hidden, x,
-                  ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE), NULL,
-                  kept->gate_up);
-  ra_stage_swiglu(s, t, ffn, kept->gate_up, kept->active);
-  ra_stage_linear(s, t, hidden, ffn, kept->active,
-                  ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE), NULL, out);
+  ra_stage_linear(s, t, kept_up(s), hidden, x,
+                  ra_stage_weight(s, up_kind(s), layer, FALSE),
+                  ra_stage_weight(s, up_kind(s), layer, TRUE), kept->gate_up);
+  ra_stage_activation(s, t, ffn, kept->gate_up, kept->active);
+  ra_stage_linear(
+      s, t, hidden, ffn, kept->active,
+      ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
+      ra_stage_own_bias(s, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE)),
+      out);
 }
 
 void
@@ -179,10 +195,10 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
   RaElem *whole = ra_stage_take_whole(s, t);
   RaElem *made = whole ? whole : kept->middle;
+  const RaElem *o_bias = ra_stage_weight(s, O, layer, TRUE);
 
   enter(s, layer);
-  ra_stage_norm(s, n, x,
-                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_ATTENTION),
+  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_ATTENTION),
                 kept->normed, kept->inv);
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
@@ -194,12 +210,14 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   else
     ra_layer_attention(s, tokens, kept);
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
-                  ra_stage_weight(s, O, layer, FALSE), NULL, made);
+                  ra_stage_weight(s, O, layer, FALSE),
+                  ra_stage_own_bias(s, o_bias), made);
   ra_stage_sum_rows(s, t, made, kept->middle);
+  ra_stage_add_summed_bias(s, n, o_bias, kept->middle);
   ra_stage_add(s, n, x, kept->middle);
 
   ra_stage_norm(s, n, kept->middle,
-                ra_stage_norm_weight(s, layer, RA_LAYER_NORM_MLP),
+                ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
                 kept->mlp_normed, kept->mlp_inv);
   if (keeps_rows(s, layer)) {
     mlp_forward(s, layer, n, kept->mlp_normed, kept, out);
@@ -209,6 +227,9 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                 ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
                 kept, made);
     ra_stage_sum_rows(s, t, made, out);
+    if (!is_moe(s, layer))
+      ra_stage_add_summed_bias(
+          s, n, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE), out);
   }
   ra_stage_add(s, n, kept->middle, out);
   ra_stage_give(s, whole);
@@ -251,15 +272,17 @@ dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
                         ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
                         d_active);
   ra_stage_linear_weight(s, t, hidden, ffn, d, kept->active,
-                         ra_stage_grad(s, RA_TENSOR_DOWN, layer, FALSE), NULL);
-  ra_stage_swiglu_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
-  ra_stage_linear_input(s, t, 2 * ffn, hidden, d_gate_up,
-                        ra_stage_weight(s, RA_TENSOR_GATE, layer, FALSE),
+                         ra_stage_grad(s, RA_TENSOR_DOWN, layer, FALSE),
+                         ra_stage_grad(s, RA_TENSOR_DOWN, layer, TRUE));
+  ra_stage_activation_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
+  ra_stage_linear_input(s, t, kept_up(s), hidden, d_gate_up,
+                        ra_stage_weight(s, up_kind(s), layer, FALSE),
                         scratch->d_hidden);
   ra_stage_linear_weight(
-      s, t, 2 * ffn, hidden, d_gate_up,
+      s, t, kept_up(s), hidden, d_gate_up,
       ra_stage_gather_rows(s, t, kept->mlp_normed, scratch->whole, TRUE),
-      ra_stage_grad(s, RA_TENSOR_GATE, layer, FALSE), NULL);
+      ra_stage_grad(s, up_kind(s), layer, FALSE),
+      ra_stage_grad(s, up_kind(s), layer, TRUE));
 }
 
 static void
@@ -300,8 +323,8 @@ norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
 
   /* The gradient of the norm's input needs no more than that of its output
    * itself, row by row. */
-  ra_stage_norm_backward(s, n, x, ra_stage_norm_weight(s, layer, which), inv,
-                         rows, rows, ra_stage_norm_grad(s, layer, which));
+  ra_stage_norm_backward(s, n, x, ra_stage_layer_norm(s, layer, which), inv,
+                         rows, rows);
   ra_stage_add(s, n, rows, d);
 }
 
@@ -340,7 +363,8 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_linear_input(s, t, hidden, q, d_out,
                         ra_stage_weight(s, O, layer, FALSE), d_attended);
   ra_stage_linear_weight(s, t, hidden, q, d_out, kept->attended,
-                         ra_stage_grad(s, O, layer, FALSE), NULL);
+                         ra_stage_grad(s, O, layer, FALSE),
+                         ra_stage_grad(s, O, layer, TRUE));
   if (tokens->ring)
     ra_stage_ring_attention_backward(s, tokens, kept->qkv, kept->attended,
                                      kept->lse, d_attended, d_qkv);

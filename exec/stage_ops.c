@@ -151,31 +151,6 @@ ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
 }
 
 void
-ra_stage_norm(RaStage *s, gsize t, const RaElem *x, const RaElem *weight,
-              RaElem *out, float *out_inv)
-{
-  double start = ra_stage_begin(s);
-
-  s->backend->norm(t, s->model->hidden, s->numerics.norm_eps, x, weight, out,
-                   out_inv);
-  ra_stage_look(s, RA_OP_NORM, t * s->model->hidden, out);
-  ra_stage_record(s, RA_OP_NORM, start, t, s->model->hidden, 0, 0);
-}
-
-void
-ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
-                       const RaElem *weight, const float *inv,
-                       const RaElem *d_out, RaElem *d_x, float *d_weight)
-{
-  double start = ra_stage_begin(s);
-
-  s->backend->norm_backward(t, s->model->hidden, s->numerics.norm_eps, x,
-                            weight, inv, d_out, d_x, d_weight);
-  ra_stage_look(s, RA_OP_NORM_BACKWARD, t * s->model->hidden, d_x);
-  ra_stage_record(s, RA_OP_NORM_BACKWARD, start, t, s->model->hidden, 0, 0);
-}
-
-void
 ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y)
 {
   double start = ra_stage_begin(s);
@@ -191,6 +166,8 @@ ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions, int direction,
   double start = ra_stage_begin(s);
   gsize heads = (gsize)s->q_heads + s->kv_heads; /* q and k are neighbours */
 
+  if (s->model->position != RA_POSITION_ROTARY)
+    return;
   s->backend->rope(t, heads, s->model->head_dim, positions, s->cos_sin,
                    direction, qkv, ra_stage_qkv_width(s));
   ra_stage_record(s, RA_OP_ROPE, start, t, heads, s->model->head_dim, 0);
@@ -204,7 +181,8 @@ attention_shape(const RaStage *s, const RaTokens *tokens)
                           .q_heads = s->q_heads,
                           .kv_heads = s->kv_heads,
                           .head_dim = s->model->head_dim,
-                          .stride = ra_stage_qkv_width(s)};
+                          .stride = ra_stage_qkv_width(s),
+                          .slopes = s->slopes};
 }
 
 void
@@ -296,7 +274,8 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                           .q_heads = s->q_heads,
                           .kv_heads = s->kv_heads,
                           .head_dim = s->model->head_dim,
-                          .stride = ra_stage_qkv_width(s)};
+                          .stride = ra_stage_qkv_width(s),
+                          .slopes = s->slopes};
   gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
   float *workspace = ra_stage_take_bytes(
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
@@ -335,6 +314,37 @@ ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
 }
 
 void
+ra_stage_activation(RaStage *s, gsize t, gsize width, const RaElem *in,
+                    RaElem *out)
+{
+  double start = ra_stage_begin(s);
+
+  if (s->model->mlp == RA_MLP_GATED) {
+    ra_stage_swiglu(s, t, width, in, out);
+    return;
+  }
+  s->backend->activation(s->numerics.activation, t * width, in, out);
+  ra_stage_look(s, RA_OP_ACTIVATION, t * width, out);
+  ra_stage_record(s, RA_OP_ACTIVATION, start, t, width, 0, 0);
+}
+
+void
+ra_stage_activation_backward(RaStage *s, gsize t, gsize width, const RaElem *in,
+                             const RaElem *d_out, RaElem *d_in)
+{
+  double start = ra_stage_begin(s);
+
+  if (s->model->mlp == RA_MLP_GATED) {
+    ra_stage_swiglu_backward(s, t, width, in, d_out, d_in);
+    return;
+  }
+  s->backend->activation_backward(s->numerics.activation, t * width, in, d_out,
+                                  d_in);
+  ra_stage_look(s, RA_OP_ACTIVATION_BACKWARD, t * width, d_in);
+  ra_stage_record(s, RA_OP_ACTIVATION_BACKWARD, start, t, width, 0, 0);
+}
+
+void
 ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, RaElem *out)
 {
   double start = ra_stage_begin(s);
@@ -351,7 +361,7 @@ ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens, RaElem *out)
 
 void
 ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
-                            const RaElem *d_out)
+                            const uint32_t *positions, const RaElem *d_out)
 {
   double start = ra_stage_begin(s);
   RaSpan vocab = ra_stage_vocab(s);
@@ -360,6 +370,10 @@ ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
       t, s->model->hidden, (uint32_t)vocab.begin,
       (uint32_t)(vocab.end - vocab.begin), tokens, d_out,
       ra_stage_grad(s, RA_TENSOR_EMBEDDING, RA_TENSOR_NO_LAYER, FALSE));
+  if (s->model->position == RA_POSITION_LEARNED)
+    s->backend->embedding_backward(
+        t, s->model->hidden, 0, s->model->max_positions, positions, d_out,
+        ra_stage_grad(s, RA_TENSOR_POSITION, RA_TENSOR_NO_LAYER, FALSE));
   ra_stage_record(s, RA_OP_EMBEDDING_BACKWARD, start, t, s->model->hidden,
                   s->vocab_pad, 0);
 }

@@ -84,3 +84,30 @@ ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows)
   ra_stage_look(s, kind, n_rows * s->model->hidden, rows);
   ra_stage_record(s, kind, start, n * s->backend->elem_bytes, s->n_tp, 0, 0);
 }
+
+void
+ra_stage_add_summed_bias(RaStage *s, gsize t, const RaElem *bias, RaElem *y)
+{
+  if (bias && s->tp)
+    s->backend->add_bias(t, s->model->hidden, bias, y);
+}
+
+void
+ra_stage_add_positions(RaStage *s, gsize t, const uint32_t *positions,
+                       RaElem *rows)
+{
+  double start = ra_stage_begin(s);
+  gsize n = ra_stage_n_rows(s, t), hidden = s->model->hidden;
+  gsize first = s->sequence_parallel ? s->tp->rank * ra_stage_room(s, t) : 0;
+  RaElem *made;
+
+  if (s->model->position != RA_POSITION_LEARNED)
+    return;
+  made = ra_stage_take(s, n * hidden);
+  s->backend->embedding(
+      n, hidden, 0, s->model->max_positions, positions + MIN(first, t),
+      ra_stage_weight(s, RA_TENSOR_POSITION, RA_TENSOR_NO_LAYER, FALSE), made);
+  s->backend->add(n * hidden, made, rows);
+  ra_stage_give(s, made);
+  ra_stage_record(s, RA_OP_ADD, start, n, hidden, 0, 0);
+}

@@ -21,6 +21,7 @@ typedef struct {
   size_t n_kv;          /* its keys */
   const uint32_t *seen; /* (n) keys of each; NULL: itself and those before */
   float scale;
+  float slope; /* of ALiBi; 0: none */
 } Head;
 
 static const uint32_t *
@@ -76,7 +77,8 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .n = shape->begin[sequence + 1] - first,
                 .n_kv = kv[1] - kv[0],
                 .seen = shape->seen ? shape->seen + first : NULL,
-                .scale = (float)(1.0 / sqrt((double)shape->head_dim))};
+                .scale = (float)(1.0 / sqrt((double)shape->head_dim)),
+                .slope = shape->slopes ? shape->slopes[q_head] : 0};
 }
 
 /* Query heads to do. */
@@ -100,6 +102,27 @@ n_seen(const Head *h, size_t i)
   return h->seen ? h->seen[i] : i + 1;
 }
 
+float
+ra_cpu_alibi_slope(uint32_t head, uint32_t n_heads)
+{
+  uint32_t p = 1;
+
+  while (p <= n_heads / 2)
+    p *= 2;
+  if (head < p)
+    return (float)exp2(-8.0 * (head + 1) / p);
+  return (float)exp2(-8.0 * (2 * (head - p) + 1) / (2 * p));
+}
+
+/* ALiBi of query @at, before the scale. */
+RA_CPU_KERNEL static void
+add_distance(float *row, size_t at, size_t n, float slope)
+{
+#pragma omp simd
+  for (size_t j = 0; j < n; j++)
+    row[j] += slope * ((float)j - (float)at);
+}
+
 /* The scores of queries @first to @first + @rows - 1, each with the @n keys
  * that the last of them sees, (rows, n). */
 static void
@@ -108,6 +131,8 @@ block_scores(const Head *h, size_t first, size_t rows, size_t n, float *scores)
   ra_cpu_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, rows, n, h->head_dim,
               h->q + first * h->stride, h->stride, h->k, h->kv_stride, 0,
               scores, n);
+  for (size_t i = 0; h->slope != 0 && i < rows; i++)
+    add_distance(scores + i * n, first + i, n, h->slope / h->scale);
 }
 
 /* Scores of one query to probabilities, zero past the diagonal. */

@@ -41,7 +41,21 @@ typedef struct {
                            first so many; no fewer than the query before */
   size_t kv_stride;     /* floats from a key or value to the next; 0: stride */
   size_t d_q_stride;    /* and of the gradient of q; 0: stride */
+  const float *slopes; /* (q_heads) of ALiBi, of keys that are the queries' own;
+                           NULL: none */
 } RaCpuAttention;
+
+/**
+ * ra_cpu_alibi_slope:
+ * @head: of @n_heads query heads
+ *
+ * What ALiBi (arXiv 2108.12409) adds to the score of query i and key j is this
+ * times j - i: 2^(-8 (h + 1) / p) for the first p heads, p the largest power of
+ * two not above @n_heads, and 2^(-8 (2 (h - p) + 1) / (2 p)) for the others, as
+ * build_alibi_tensor() of bloom and build_mpt_alibi_tensor() of mpt have it
+ * (transformers).
+ */
+float ra_cpu_alibi_slope(uint32_t head, uint32_t n_heads);
 
 /* Floats of workspace that both need: 2 x block x longest sequence of keys. */
 size_t ra_cpu_attention_workspace(const RaCpuAttention *shape);
@@ -106,13 +120,14 @@ void ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
  * @k: (n_kv, kv_heads, head_dim)
  * @v: as @k
  * @out: (q_heads, head_dim)
+ * @slopes: (nullable): (q_heads) of ALiBi
  * @workspace: (q_heads / kv_heads, n_kv) floats
  *
  * One sequence's new token.  Reads each key and value once: what bounds it.
  */
 void ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads,
                              uint32_t head_dim, size_t n_kv, const float *q,
-                             const float *k, const float *v, float *out,
-                             float *workspace);
+                             const float *k, const float *v,
+                             const float *slopes, float *out, float *workspace);
 
 #endif

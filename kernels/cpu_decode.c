@@ -8,8 +8,8 @@
 /* The query heads of one key head: scores, softmax, weighted values. */
 RA_CPU_KERNEL static void
 decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
-             const float *q, const float *k, const float *v, float *out,
-             float *scores)
+             const float *q, const float *k, const float *v,
+             const float *slopes, float *out, float *scores)
 {
   float scale = (float)(1.0 / sqrt((double)head_dim));
 
@@ -21,7 +21,9 @@ decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
 #pragma omp simd reduction(+ : sum)
       for (size_t i = 0; i < head_dim; i++)
         sum += a[i] * b[i];
-      scores[g * n_kv + j] = sum * scale;
+      scores[g * n_kv + j] =
+          sum * scale +
+          (slopes ? slopes[g] * ((float)j - (float)(n_kv - 1)) : 0);
     }
   for (uint32_t g = 0; g < group; g++) {
     float *row = scores + g * n_kv, most = row[0], sum = 0, inv;
@@ -53,7 +55,8 @@ decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
 void
 ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads, uint32_t head_dim,
                         size_t n_kv, const float *q, const float *k,
-                        const float *v, float *out, float *workspace)
+                        const float *v, const float *slopes, float *out,
+                        float *workspace)
 {
   uint32_t group = q_heads / kv_heads;
   size_t stride = (size_t)kv_heads * head_dim;
@@ -62,6 +65,7 @@ ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads, uint32_t head_dim,
     size_t at = (size_t)h * group * head_dim;
 
     decode_group(group, head_dim, stride, n_kv, q + at, k + h * head_dim,
-                 v + h * head_dim, out + at, workspace);
+                 v + h * head_dim, slopes ? slopes + h * group : NULL, out + at,
+                 workspace);
   }
 }

@@ -35,7 +35,8 @@ enum { HIDDEN = 128, LAYERS = 2, VOCAB = 48, SEQUENCES = 4 };
 static const uint32_t lengths[SEQUENCES] = {5, 70, 1, 12};
 
 typedef struct {
-  const char *family; /* llama; qwen2: biases; qwen3: norms of heads */
+  const char *family; /* llama; qwen2: biases; qwen3: norms of heads; gpt2:
+                         LayerNorm, GELU, learned positions, biases */
   const char *tied;
   gboolean is_value;
   uint32_t tp;
@@ -51,6 +52,9 @@ static const Case cases[] = {
     {"llama", "false", TRUE, 1, FALSE, RA_RECOMPUTE_NONE, 10000},
     {"qwen2", "false", FALSE, 2, FALSE, RA_RECOMPUTE_NONE, 10000},
     {"qwen3", "true", FALSE, 2, TRUE, RA_RECOMPUTE_FULL, 10000},
+    {"gpt2", "true", FALSE, 1, FALSE, RA_RECOMPUTE_NONE, 10000},
+    {"gpt2", "true", FALSE, 2, TRUE, RA_RECOMPUTE_SELECTIVE, 10000},
+    {"gpt2", "false", TRUE, 2, FALSE, RA_RECOMPUTE_FULL, 10000},
 };
 
 typedef struct {
@@ -76,14 +80,16 @@ static RaModel *
 new_model(const Case *c)
 {
   g_autoptr(GError) error = NULL;
+  gboolean gpt2 = strcmp(c->family, "gpt2") == 0;
   g_autofree char *text = g_strdup_printf(
       "{\"model_type\": \"%s\", \"hidden_size\": %d, "
-      "\"num_hidden_layers\": %d, \"num_attention_heads\": 4, "
+      "\"num_hidden_layers\": %d, \"num_attention_heads\": %d, "
       "\"num_key_value_heads\": 2, \"head_dim\": 64, "
-      "\"intermediate_size\": 64, \"vocab_size\": %d, "
+      "\"%s\": 64, \"vocab_size\": %d, "
       "\"hidden_act\": \"silu\", \"max_position_embeddings\": 128, "
       "\"tie_word_embeddings\": %s}",
-      c->family, HIDDEN, LAYERS, VOCAB, c->tied);
+      c->family, HIDDEN, LAYERS, gpt2 ? 2 : 4,
+      gpt2 ? "n_inner" : "intermediate_size", VOCAB, c->tied);
   RaModel *model = ra_model_parse("tiny.json", text, strlen(text), &error);
 
   ck_assert_msg(model != NULL, "%s", error ? error->message : "");

@@ -173,11 +173,54 @@ START_TEST(test_decode)
   ra_cpu_copy_rect(n, width, f.qkv + first * STRIDE + OUT + width, STRIDE, v,
                    width);
   ra_cpu_decode_attention(Q_HEADS, KV_HEADS, HEAD_DIM, n, f.qkv + last * STRIDE,
-                          k, v, out, f.scratch);
+                          k, v, NULL, out, f.scratch);
   for (gsize i = 0; i < OUT; i++)
     ck_assert_double_eq_tol((double)out[i], (double)f.out[last * OUT + i],
                             1e-6);
   fixture_clear(&f);
+}
+END_TEST
+
+/* 12 heads: eight of 2^-1 to 2^-8, then every second of sixteen that go by a
+ * half; and attention with slopes is that without after the same was added to
+ * scores by hand, through one more element of q and k: with q_e = 1 and
+ * k_e = slope j / scale the product is it.  The fault: no slope. */
+START_TEST(test_slopes)
+{
+  static const uint32_t one[] = {0, 5};
+  enum { N = 5, DIM = 4 };
+  RaCpuAttention plain = {.n_sequences = 1,
+                          .begin = one,
+                          .q_heads = 1,
+                          .kv_heads = 1,
+                          .head_dim = DIM,
+                          .stride = 3 * DIM};
+  RaCpuAttention sloped = plain;
+  float slope = ra_cpu_alibi_slope(0, 1) * 64; /* 2^-8 64 */
+  g_autofree float *x = cpu_random(9, (gsize)N * plain.stride, 1);
+  g_autofree float *workspace =
+      g_new(float, ra_cpu_attention_workspace(&plain));
+  float out[3][N * DIM], lse[N];
+
+  ck_assert(ra_cpu_gemm_open());
+  for (uint32_t h = 0; h < 12; h++)
+    ck_assert_double_eq_tol(log2((double)ra_cpu_alibi_slope(h, 12)),
+                            h < 8 ? -1.0 - h : -0.5 - (h - 8), 1e-6);
+  ck_assert_double_eq((double)slope, 0.25);
+  for (uint32_t j = 0; j < N; j++) /* the last element is what is added */
+    x[j * plain.stride + DIM - 1] = x[j * plain.stride + 2 * DIM - 1] = 0;
+  sloped.slopes = &slope;
+  ra_cpu_attention(&plain, x, x + DIM, x + 2 * DIM, out[0], lse, workspace);
+  ra_cpu_attention(&sloped, x, x + DIM, x + 2 * DIM, out[1], lse, workspace);
+  for (uint32_t j = 0; j < N; j++) {
+    x[j * plain.stride + DIM - 1] = 1;
+    x[j * plain.stride + 2 * DIM - 1] = slope * (float)j * sqrtf(DIM);
+  }
+  ra_cpu_attention(&plain, x, x + DIM, x + 2 * DIM, out[2], lse, workspace);
+  for (gsize i = 0; i < N * DIM; i++) {
+    ck_assert_double_eq_tol((double)out[1][i], (double)out[2][i], 1e-6);
+    ck_assert(i < DIM || fabsf(out[1][i] - out[0][i]) > 1e-5f);
+  }
 }
 END_TEST
 
@@ -310,6 +353,7 @@ cpu_attention_suite(void)
   tcase_add_test(tcase, test_merge);
   tcase_add_test(tcase, test_merge_backward);
   tcase_add_test(tcase, test_decode);
+  tcase_add_test(tcase, test_slopes);
   suite_add_tcase(suite, tcase);
   return suite;
 }

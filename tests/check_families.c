@@ -1,5 +1,6 @@
 /* Models beside the plain ones, in layouts, against one rank: norms of the
- * heads of q and k, and experts that ranks share. */
+ * heads of q and k, experts that ranks share, LayerNorm with biases, learned
+ * positions, ALiBi. */
 #include "config.h"
 
 #include <math.h>
@@ -25,6 +26,8 @@ typedef struct {
 #define QWEN3 "run-qwen3.json"
 #define MIXTRAL "run-mixtral.json"
 #define QWEN3_MOE "run-qwen3-moe.json"
+#define GPT2 "run-gpt2.json"
+#define BLOOM "run-bloom.json"
 
 /* clang-format off */
 static const Case cases[] = {
@@ -70,6 +73,18 @@ static const Case cases[] = {
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 8\nep = 8\n", "", NULL},
     {QWEN3_MOE, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 4\nep = 2\n",
      "recompute = full\n", NULL},
+    /* biases that are added once, tables and norms of rows that ranks share */
+    {GPT2, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
+     "micro-batches = 2\nrecompute = full\n", NULL},
+    {GPT2, "mesh = node0:gpu[0-3]\ntp = 4\nsequence-parallel = true\n", "",
+     "mesh = node0:gpu[0-3]\ndp = 2\npp = 2\n"},
+    {GPT2, "mesh = node0:gpu[0-7]\ncp = 2\ndp = 2\ntp = 2\n", "zero = 1\n",
+     "mesh = node0:gpu[0-7]\ntp = 8\n"},
+    {BLOOM, "mesh = node0:gpu[0-7]\ndp = 2\ntp = 2\npp = 2\n",
+     "micro-batches = 2\nrecompute = selective\n", NULL},
+    {BLOOM,
+     "mesh = node0:gpu[0-3]\ntp = 2\npp = 2\nsequence-parallel = true\n", "",
+     "mesh = node0:gpu[0-3]\ntp = 4\n"},
 };
 /* clang-format on */
 

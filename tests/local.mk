@@ -72,13 +72,14 @@ tests_check_exec_ops_SOURCES = %D%/check_exec_ops.c %D%/torch_fixture.c \
 check_programs += %D%/check_exec_torch
 tests_check_exec_torch_SOURCES = %D%/check_exec_torch.c %D%/torch_fixture.c \
 	%D%/torch_fixture.h
-EXTRA_DIST += %D%/torch/fixtures.py %D%/data/torch
+EXTRA_DIST += %D%/torch/classic.py %D%/torch/fixtures.py %D%/data/torch
 EXTRA_DIST += %D%/torch/checkpoints.py %D%/data/checkpoints
 EXTRA_DIST += %D%/transformers.sh
 check_programs += %D%/check_families
 tests_check_families_SOURCES = %D%/check_families.c $(run_fixture)
 EXTRA_DIST += %D%/data/run-mixtral.json %D%/data/run-qwen3.json
-EXTRA_DIST += %D%/data/run-qwen3-moe.json
+EXTRA_DIST += %D%/data/run-qwen3-moe.json %D%/data/run-gpt2.json
+EXTRA_DIST += %D%/data/run-bloom.json
 check_programs += %D%/check_flash
 check_programs += %D%/check_fold
 tests_check_fold_SOURCES = %D%/check_fold.c %D%/fold_compare.c \

@@ -12,7 +12,7 @@
 
 static const struct {
   const char *type, *file;
-  const char *more; /* further keys */
+  const char *more; /* further keys; without a type all of the config */
 } kinds[] = {
     [TORCH_PLAIN] = {"llama", "actor.txt", ""},
     [TORCH_TIED] = {"qwen2", "actor-tied.txt",
@@ -26,6 +26,18 @@ static const struct {
                          ", \"moe_intermediate_size\": 12, \"num_experts\": 4,"
                          " \"num_experts_per_tok\": 2,"
                          " \"mlp_only_layers\": [0]"},
+    [TORCH_GPT2] = {NULL, "gpt2.txt",
+                    "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 16,"
+                    " \"n_head\": 4, \"n_inner\": 24, \"vocab_size\": 29,"
+                    " \"n_positions\": 128}"},
+    [TORCH_BLOOM] = {NULL, "bloom.txt",
+                     "{\"model_type\": \"bloom\", \"n_layer\": 2,"
+                     " \"hidden_size\": 16, \"n_head\": 4,"
+                     " \"vocab_size\": 29}"},
+    [TORCH_MPT] = {NULL, "mpt.txt",
+                   "{\"model_type\": \"mpt\", \"n_layers\": 2, \"d_model\": 16,"
+                   " \"n_heads\": 4, \"vocab_size\": 29,"
+                   " \"max_seq_len\": 128}"},
 };
 
 RaModel *
@@ -39,8 +51,9 @@ torch_model(TorchModel kind)
       kinds[kind].type,
       kind == TORCH_MIXTRAL ? "" : "\"intermediate_size\": 24, ", VOCAB,
       kinds[kind].more);
+  const char *config = kinds[kind].type ? text : kinds[kind].more;
   g_autoptr(GError) error = NULL;
-  RaModel *model = ra_model_parse("torch.json", text, strlen(text), &error);
+  RaModel *model = ra_model_parse("torch.json", config, strlen(config), &error);
 
   ck_assert_msg(model != NULL, "%s", error ? error->message : "");
   if (kind == TORCH_VALUE)

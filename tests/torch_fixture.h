@@ -1,4 +1,5 @@
-/* Results of PyTorch (tests/torch/fixtures.py) and the model they are of.
+/* Results of PyTorch (tests/torch/fixtures.py; of gpt2, bloom and mpt
+ * tests/torch/classic.py) and the model they are of.
  *
  *     g_autoptr(RaModel) model = torch_model(TORCH_TIED);
  *     torch_fill(params);                   the weights that the script had
@@ -13,11 +14,14 @@
 
 typedef enum {
   TORCH_PLAIN,
-  TORCH_TIED,     /* tied embeddings, biases of q, k and v */
-  TORCH_VALUE,    /* value head */
-  TORCH_QWEN3,    /* norms of q and k */
-  TORCH_MIXTRAL,  /* experts in each layer, weights divided */
-  TORCH_QWEN3_MOE /* in the second, not divided, and norms of q and k */
+  TORCH_TIED,      /* tied embeddings, biases of q, k and v */
+  TORCH_VALUE,     /* value head */
+  TORCH_QWEN3,     /* norms of q and k */
+  TORCH_MIXTRAL,   /* experts in each layer, weights divided */
+  TORCH_QWEN3_MOE, /* in the second, not divided, and norms of q and k */
+  TORCH_GPT2,      /* LayerNorm, learned positions, tanh GELU, biases, tied */
+  TORCH_BLOOM,     /* ALiBi in place of positions, a norm of the embedding */
+  TORCH_MPT        /* ALiBi, GELU, no bias anywhere */
 } TorchModel;
 
 /* (transfer full) */
