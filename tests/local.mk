@@ -46,6 +46,9 @@ check_programs += %D%/check_decode
 check_programs += %D%/check_data_transfer
 tests_check_data_transfer_SOURCES = %D%/check_data_transfer.c \
 	%D%/plan_text.c %D%/plan_text.h %D%/search_case.h
+check_programs += %D%/check_decode_tasks
+tests_check_decode_tasks_SOURCES = %D%/check_decode_tasks.c \
+	%D%/plan_text.c %D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_dot
 tests_check_calibrate_SOURCES = %D%/check_calibrate.c %D%/profile_text.c \
 	%D%/profile_text.h
