@@ -28,6 +28,7 @@ bench_engines_SOURCES = %D%/engines.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/jitter
 bench_programs += %D%/placement
 bench_programs += %D%/realloc
+bench_programs += %D%/reshard
 bench_programs += %D%/sim
 bench_sim_SOURCES = %D%/sim.c %D%/traffic.c %D%/traffic.h
 bench_programs += %D%/regimes

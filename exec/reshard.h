@@ -14,6 +14,7 @@
 #include "exec/comm.h"
 #include "exec/params.h"
 #include "exec/rounds.h"
+#include "exec/slabs.h"
 
 /* A rank's part in a reallocation; all borrowed. */
 typedef struct {
@@ -23,6 +24,8 @@ typedef struct {
   uint32_t gpu;                /* of this rank */
   const RaModel *model;
   const GArray *slices; /* of RaSlice, by ra_reshard_slices() */
+  RaSlabs *slabs; /* (nullable) of the host's memory: what is on its way lies in
+                     them, and the next reallocation finds them again */
 } RaReshard;
 
 /**
@@ -40,7 +43,10 @@ GArray *ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
  * @source: (nullable): what the rank has of the model
  * @target: (nullable): what it wants, written
  *
- * Called by every rank that has or wants some of the model.
+ * Called by every rank that has or wants some of the model.  Slices go from
+ * their place in @source to their place in @target, packed where they do not
+ * lie in one piece; only tensors of which the rank passes on what it does not
+ * want take the way over all of them.
  *
  * Returns: slices that the rank asked for before their turn, while it passed
  *   others on

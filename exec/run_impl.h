@@ -101,6 +101,7 @@ typedef struct {
   RaComm *forward, *backward;   /* between stages; owned */
   RaRankCall *calls;            /* (n_calls) owned */
   RaSlabs *slabs;               /* of all its stages, owned */
+  RaSlabs *moved;               /* parameters on their way, owned */
   GPtrArray *params;            /* all its parameters, owned */
   GArray *times;                /* of RaTaskTime, owned */
   GArray *pending;              /* of RaPending, owned */

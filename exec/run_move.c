@@ -78,9 +78,13 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
-  const RaReshard reshard = {
-      run->backend, rank->world, run->rank_of_gpu,
-      rank->gpu,    model,       run->slices[node->call]};
+  const RaReshard reshard = {run->backend,
+                             rank->world,
+                             run->rank_of_gpu,
+                             rank->gpu,
+                             model,
+                             run->slices[node->call],
+                             rank->moved};
   g_autofree uint64_t *sums = NULL;
 
   if (run->options.nccl)

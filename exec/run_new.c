@@ -260,6 +260,7 @@ static void
 begin_rank(RaRank *rank, uint32_t n_threads)
 {
   rank->slabs = ra_slabs_new(rank->run->backend);
+  rank->moved = ra_slabs_new(ra_backend_host_memory());
   rank->params = g_ptr_array_new_with_free_func((GDestroyNotify)ra_params_free);
   rank->pending = g_array_new(FALSE, FALSE, sizeof(RaPending));
   rank->receives = g_array_new(FALSE, FALSE, sizeof(RaReceive));
@@ -404,8 +405,8 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
-  if (rank->slabs)
-    ra_slabs_unref(rank->slabs);
+  ra_slabs_unref(rank->slabs);
+  ra_slabs_unref(rank->moved);
   ra_team_free(rank->team);
   ra_rank_clear_ends(rank);
   g_free(rank->calls);

@@ -46,8 +46,13 @@ arrives(const Case *c, RaComm *world, const RaCallPlan *to,
         const GArray *slices, const RaParams *source, RaParams **out)
 {
   g_autoptr(RaParams) want = params_on(c, to, world->rank, TRUE);
-  RaReshard r = {ra_backend_host(NULL), world,    gpu_ranks,
-                 world->rank,           c->model, slices};
+  RaReshard r = {ra_backend_host(NULL),
+                 world,
+                 gpu_ranks,
+                 world->rank,
+                 c->model,
+                 slices,
+                 NULL};
 
   *out = params_on(c, to, world->rank, FALSE);
   if (ra_reshard(&r, source, *out) != n_coming(slices, world->rank))

@@ -54,8 +54,8 @@ move(const Work *work, RaNccl *nccl, RaComm *world, const Trip *trip, guint way,
   g_autofree RaComm **sets = g_new0(RaComm *, rounds->n_sets + 1);
   RaParams *target = params_on(c, to, world->rank, FALSE);
   RaReshard r = {
-      ra_backend_host(NULL), world,    gpu_ranks,
-      world->rank,           c->model, way == 0 ? c->there : c->back};
+      ra_backend_host(NULL),         world, gpu_ranks, world->rank, c->model,
+      way == 0 ? c->there : c->back, NULL};
 
   for (uint32_t i = 0; i < rounds->n_sets; i++)
     if (ra_rounds_in_set(rounds, i, world->rank) != RA_NONE)
