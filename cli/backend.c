@@ -10,19 +10,26 @@
 
 #define CUDA "cuda"
 
-/* The last --backend of the command line, as its command will read it. */
+/* The last @flag of the command line, as its command will read it. */
 static const char *
-wanted(char **argv)
+wanted(char **argv, const char *flag)
 {
   const char *value = NULL;
+  gsize n = strlen(flag);
 
   for (guint i = 1; argv[i] && strcmp(argv[i], "--") != 0; i++) {
-    if (g_str_has_prefix(argv[i], "--backend="))
-      value = argv[i] + strlen("--backend=");
-    else if (strcmp(argv[i], "--backend") == 0 && argv[i + 1])
+    if (g_str_has_prefix(argv[i], flag) && argv[i][n] == '=')
+      value = argv[i] + n + 1;
+    else if (strcmp(argv[i], flag) == 0 && argv[i + 1])
       value = argv[++i];
   }
   return value;
+}
+
+gboolean
+ra_backend_wants_nccl(char **argv)
+{
+  return g_strcmp0(wanted(argv, "--communicator"), RA_COMMUNICATOR_NCCL) == 0;
 }
 
 static gboolean
@@ -35,7 +42,7 @@ gboolean
 ra_backend_begin(char **argv, GError **error)
 {
   if (!has_backend(argv[1]) || ra_accelerator_backend() ||
-      g_strcmp0(wanted(argv), CUDA) != 0)
+      g_strcmp0(wanted(argv, "--backend"), CUDA) != 0)
     return TRUE;
   return ra_helper_run("reallot-cuda", argv, "which --backend=" CUDA " needs",
                        RA_ERROR_NO_DEVICE, error);

@@ -32,4 +32,10 @@ gboolean ra_backend_begin(char **argv, GError **error);
 gboolean ra_backend_option(const char *flag, const char *text,
                            const RaAccelerator **out_device, GError **error);
 
+/* The value of --communicator with which each rank has a GPU. */
+#define RA_COMMUNICATOR_NCCL "nccl"
+
+/* Whether it is wanted, as the command will read it. */
+gboolean ra_backend_wants_nccl(char **argv);
+
 #endif

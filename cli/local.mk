@@ -19,6 +19,7 @@ reallot_SOURCES += %D%/main.c
 reallot_SOURCES += %D%/new.c
 reallot_SOURCES += %D%/options.c %D%/options.h
 reallot_SOURCES += %D%/output.c %D%/output.h
+reallot_SOURCES += %D%/places.c %D%/places.h
 reallot_SOURCES += %D%/plan.c
 reallot_SOURCES += %D%/plot.c
 reallot_SOURCES += %D%/progress.c %D%/progress.h
@@ -55,3 +56,13 @@ endif
 reallot_cuda_SOURCES = $(reallot_SOURCES)
 reallot_cuda_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 reallot_cuda_LDADD = libexec_cuda.a libkernels_cuda.a $(ra_ldadd) $(CUDA_LIBS)
+
+## And with both: a GPU a rank, in several processes.
+if HAVE_CUDA
+if HAVE_MPI
+bin_PROGRAMS += reallot-cuda-mpi
+endif
+endif
+reallot_cuda_mpi_SOURCES = $(reallot_SOURCES)
+reallot_cuda_mpi_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+reallot_cuda_mpi_LDADD = libexec_mpi.a $(reallot_cuda_LDADD) $(MPI_LIBS)

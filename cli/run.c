@@ -7,11 +7,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/backend.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/places.h"
 #include "cli/world.h"
 #include "exec/checkpoint.h"
+#include "exec/places.h"
 #include "study/answers.h"
 #include "study/execute.h"
 #include "study/host.h"
@@ -23,10 +24,11 @@
 /* The flags of a run as they are typed; NULL: not given. */
 typedef struct {
   char *trace, *seed, *reward, *rate, *kl, *temperature, *top_k, *top_p,
-      *threads, *lengths, *beta, *show, *backend;
+      *threads, *lengths, *beta, *show;
   char **weights, **save;
   char *checkpoint, *every, *keep, *stall;
   gboolean check, ops, dry, resume;
+  RaPlaces places;
 } Texts;
 
 static void
@@ -44,7 +46,7 @@ texts_clear(Texts *t)
   g_free(t->lengths);
   g_free(t->beta);
   g_free(t->show);
-  g_free(t->backend);
+  ra_places_clear(&t->places);
   g_free(t->checkpoint);
   g_free(t->every);
   g_free(t->keep);
@@ -102,7 +104,7 @@ read_checkpoint(const Texts *t, RaRunOptions *o, GError **error)
 }
 
 static gboolean
-read_options(const Texts *t, RaRunOptions *o, GError **error)
+read_options(Texts *t, RaRunOptions *o, GError **error)
 {
   uint64_t top_k = 0, n_threads = 1, show = 0;
   float stall_s = 0;
@@ -135,10 +137,8 @@ read_options(const Texts *t, RaRunOptions *o, GError **error)
   o->stall_s = (double)stall_s;
   o->sampling.top_k = (uint32_t)top_k;
   o->n_threads = (uint32_t)n_threads;
-  if (!ra_backend_option("--backend", t->backend, &o->accelerator, error))
+  if (!ra_places_read(&t->places, o, error))
     return FALSE;
-  if (o->accelerator)
-    o->backend = o->accelerator->backend;
   if (t->reward)
     o->rule = ra_reward_find(t->reward);
   if (o->rule)
@@ -311,6 +311,8 @@ make(RaExecution *x, const Texts *texts, GError **error)
                 world->n_processes, x->n_ranks);
     return FALSE;
   }
+  if (texts->places.as_planned && !ra_places_check(world, x->graph, error))
+    return FALSE;
   if (world)
     world->table->name_ranks(world, x->n_ranks);
   if (world && x->options.stall_s > 0)
@@ -389,8 +391,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) t = {.trace = NULL};
   RaRunOptions wanted;
   const GOptionEntry own[] = {
-      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &t.backend,
-       "What runs it: host, the cores; cuda, a GPU (default: host)", "NAME"},
+      RA_PLACES_ENTRIES(t.places),
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,
        "Also write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/backend.h"
 #include "cli/helper.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -66,9 +67,14 @@ take_over(char **argv, GError **error)
                          RA_ERROR_INPUT, error);
   if (is_alone())
     return TRUE;
+  if (ra_backend_wants_nccl(argv))
+    return ra_helper_run("reallot-cuda-mpi", argv,
+                         "which processes that each have GPUs need",
+                         RA_ERROR_INPUT, error);
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "the %s back end runs in one process, whose ranks share the "
-              "device, expected no mpirun or srun of several",
+              "device, expected no mpirun or srun of several, or "
+              "--communicator=" RA_COMMUNICATOR_NCCL,
               ra_accelerator_backend());
   return FALSE;
 }
@@ -101,7 +107,8 @@ ra_world_begin(const char *command, char **argv, GError **error)
 
   if (!is_shared(command) || !is_launched())
     return TRUE;
-  if (!ra_world_is_linked())
+  if (!ra_world_is_linked() ||
+      (ra_accelerator_backend() && !ra_backend_wants_nccl(argv)))
     return take_over(argv, error);
   world = ra_world_open(&hooks, &fault);
   if (fault) {

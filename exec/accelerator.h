@@ -3,7 +3,7 @@
  * `reallot` has none (exec/accelerator_none.c); `reallot-cuda`, the same
  * commands, has the GPU that CUDA puts first (exec/accelerator_cuda.c); the
  * tests' `reallot-emulated` one on a CPU (tests/emulator/accelerator.c).  All
- * ranks of a process share it.
+ * ranks of a process share it, or with NCCL each has another of its kind.
  *
  *     const RaAccelerator *device = ra_accelerator_open(&error);
  *     options.accelerator = device;
@@ -12,12 +12,15 @@
 #define RA_EXEC_ACCELERATOR_H
 
 #include "exec/backend.h"
+#include "exec/nccl_api.h"
 
 typedef struct {
   const RaBackend *backend; /* its table */
   const char *name;         /* "NVIDIA H100 80GB HBM3" */
   const char *software;     /* "CUDA driver 13.0, runtime 13.0, ..." */
   guint64 memory_bytes;     /* all that it has */
+  const RaNcclApi *nccl; /* what carries from its kind to its kind, if not all
+                            ranks share it */
 } RaAccelerator;
 
 /* The name of the back end that the program is linked with, "cuda"; %NULL:

@@ -76,6 +76,7 @@ describe(RaAccelerator *a, GError **error)
   a->name = properties.name;
   a->software = g_string_free(software, FALSE);
   a->memory_bytes = properties.totalGlobalMem;
+  a->nccl = ra_nccl_cuda();
   return TRUE;
 }
 

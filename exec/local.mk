@@ -24,6 +24,7 @@ libexec_a_SOURCES += %D%/mailbox.c %D%/mailbox.h
 libexec_a_SOURCES += %D%/nccl.c %D%/nccl_api.h %D%/nccl_impl.h
 libexec_a_SOURCES += %D%/params.c %D%/params.h
 libexec_a_SOURCES += %D%/pass.c
+libexec_a_SOURCES += %D%/places.c %D%/places.h
 libexec_a_SOURCES += %D%/probe.c %D%/probe.h
 libexec_a_SOURCES += %D%/probe_buffers.c
 libexec_a_SOURCES += %D%/probe_grid.c

@@ -61,6 +61,7 @@ typedef struct {
               RaNcclStream stream);
 
   uint32_t (*n_devices)(void); /* that the process sees */
+  int (*use)(uint32_t device); /* the calling thread does, from now on */
   /* The calling thread is that of a rank and uses device @device from now on;
    * and no more. */
   int (*enter)(uint32_t device);

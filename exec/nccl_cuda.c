@@ -191,7 +191,7 @@ n_devices(void)
 }
 
 static int
-enter(uint32_t device)
+use(uint32_t device)
 {
   return cuda_result(cudaSetDevice((int)device));
 }
@@ -288,7 +288,8 @@ ra_nccl_cuda(void)
                                 .send = send_to,
                                 .recv = recv_from,
                                 .n_devices = n_devices,
-                                .enter = enter,
+                                .use = use,
+                                .enter = use,
                                 .leave = leave,
                                 .stream_new = stream_new,
                                 .stream_free = stream_free,

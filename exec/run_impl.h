@@ -232,6 +232,8 @@ void ra_rank_clear_ends(RaRank *rank);
  * %RA_ERROR_INPUT: too few devices */
 void ra_run_add_rounds(RaRun *run);
 gboolean ra_run_join_nccl(RaRun *run, GError **error);
+/* What the calling thread makes is on the rank's device. */
+void ra_rank_use(const RaRank *rank);
 /* The calling thread is the rank's, and no more. */
 void ra_rank_enter(RaRank *rank);
 void ra_rank_leave(RaRank *rank);

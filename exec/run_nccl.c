@@ -107,6 +107,13 @@ ra_rank_enter(RaRank *rank)
 }
 
 void
+ra_rank_use(const RaRank *rank)
+{
+  if (rank->run->options.nccl)
+    api_of(rank->run)->use(rank->device);
+}
+
+void
 ra_rank_leave(RaRank *rank)
 {
   if (rank->run->options.nccl)

@@ -305,8 +305,10 @@ add_calls(RaRun *run)
     if (run->workload->calls[call].kind == RA_CALL_HOST)
       continue;
     for (uint32_t i = 0; i < run->n_ranks; i++)
-      if (run->ranks[i].calls[call].is_in)
+      if (run->ranks[i].calls[call].is_in) {
+        ra_rank_use(&run->ranks[i]);
         add_params(&run->ranks[i], call);
+      }
   }
 }
 

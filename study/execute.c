@@ -42,7 +42,8 @@ account(RaExecution *x, uint32_t n_iterations)
   x->bytes = sum * x->n_here;
   x->capacity_bytes =
       x->options.accelerator
-          ? (double)x->options.accelerator->memory_bytes
+          ? (double)x->options.accelerator->memory_bytes *
+                (x->options.nccl ? x->n_here : 1)
           : (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 

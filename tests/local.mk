@@ -194,6 +194,7 @@ check_programs += %D%/check_shards
 tests_check_shards_SOURCES = %D%/check_shards.c $(run_fixture)
 check_programs += %D%/check_layouts
 tests_check_layouts_SOURCES = %D%/check_layouts.c $(run_fixture)
+check_programs += %D%/check_places
 check_programs += %D%/check_rounds
 tests_check_rounds_SOURCES = %D%/check_rounds.c %D%/reshard_cases.h \
 	$(nccl_double)
@@ -312,6 +313,7 @@ shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_study.sh
 shell_tests += %D%/cli_backend.sh
+shell_tests += %D%/cli_nccl.sh
 shell_tests += %D%/cli_calibrate.sh
 shell_tests += %D%/cli_report.sh
 shell_tests += %D%/cli_run.sh
@@ -384,7 +386,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
-	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
+	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) reallot-cuda-mpi$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)

@@ -74,6 +74,35 @@ for p in 1 2; do
   result $? "the same numbers and weights"
 done
 
+# Two nodes of two GPUs, a host each; and where they are not.
+cat >two.cluster <<END
+[cluster]
+format = 1
+nodes = 2
+gpus-per-node = 2
+gpu = h100-sxm
+nics-per-node = 2
+nic = 400 Gbit/s
+END
+for call in actor_generate ref_inference actor_train; do
+  printf '[call %s]\nmesh = node[0-1]\ndp = 4\n' $call
+done >calls
+{
+  printf '[plan]\nformat = 1\nworkload = grpo-tiny.workload\n'
+  printf 'cluster = two.cluster\n'
+  cat calls
+} >two.plan
+for p in 1 2; do
+  hosts $p run two.plan -n 1 --hosts=planned
+  [ "$rc" -eq 0 ] && is_quiet
+  result $? "$p processes on each of the hosts of two nodes"
+  sed 's/^/# /' err | head
+done
+hosts 2 run ppo-tiny-8.plan -n 1 --hosts=planned
+[ "$rc" -eq 2 ] && [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+  grep -q "^reallot: node 0 of the plan is on two hosts, rank 3 on $a and" err
+result $? "a node that is split over two hosts is refused"
+
 # The other host's process is lost.
 hosts 1 run ppo-tiny-8.plan -n 60 --checkpoint k.hosts &
 pid=$!

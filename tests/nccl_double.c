@@ -56,6 +56,12 @@ n_devices(void)
 }
 
 static int
+use(uint32_t device)
+{
+  return RA_NCCL_OK;
+}
+
+static int
 enter(uint32_t device)
 {
   nccl_double_enter();
@@ -69,6 +75,7 @@ make_api(void)
   nccl_double_set_streams(&api);
   nccl_double_set_comms(&api);
   api.n_devices = n_devices;
+  api.use = use;
   api.enter = enter;
   api.leave = nccl_double_leave;
 }
@@ -132,6 +139,26 @@ nccl_double_leave(void)
   }
   pthread_mutex_unlock(&d.lock);
   host = NULL;
+}
+
+void
+nccl_double_set_memory(const NcclDoubleMemory *memory)
+{
+  d.memory = memory;
+}
+
+void
+nccl_double_open(void)
+{
+  if (d.memory)
+    d.memory->enter();
+}
+
+void
+nccl_double_close(void)
+{
+  if (d.memory)
+    d.memory->leave();
 }
 
 void

@@ -32,6 +32,17 @@ const RaNcclApi *nccl_double(void);
 void nccl_double_begin(uint32_t n_hosts, uint32_t seed);
 void nccl_double_end(void);
 
+/* Where the memory is that the double works on: else it is the process's own.
+ */
+typedef struct {
+  void (*enter)(void); /* around all that looks into it */
+  void (*leave)(void);
+  void *(*alloc)(gsize n_bytes);
+  void (*free)(void *memory);
+} NcclDoubleMemory;
+
+void nccl_double_set_memory(const NcclDoubleMemory *memory);
+
 /* The calling thread is a host from now on, and no more.  Where all have left,
  * all may enter again, on other threads.  nccl_double()'s enter() and leave()
  * are the same. */

@@ -107,6 +107,7 @@ typedef struct {
   guint n_absent; /* of n_active: hosts that have not entered yet */
   gboolean is_stuck;
   gboolean adds_in_order;
+  const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
   GPtrArray *hosts, *streams, *comms, *shared;
   NcclDoubleTally tally;
@@ -118,6 +119,9 @@ extern _Thread_local Host *nccl_double_host;
 #define d nccl_double_all
 #define host nccl_double_host
 
+/* What is between them may look into the memory. */
+void nccl_double_open(void);
+void nccl_double_close(void);
 /* @n more can go on; nobody: then all are stuck.  These are called locked. */
 void nccl_double_add_active(int n);
 /* That the calling host looks at what is not there yet. */

@@ -29,8 +29,11 @@ meet_pair(Op *send, Op *recv)
 {
   if (send->n != recv->n)
     send->comm->result = recv->comm->result = NCCL_DOUBLE_USAGE;
-  else
+  else {
+    nccl_double_open();
     memcpy(recv->out, send->in, send->n);
+    nccl_double_close();
+  }
   op_over(send);
   op_over(recv);
 }
@@ -111,6 +114,7 @@ meet_all(Op **ops, uint32_t n_ranks)
               ops[r]->reduce == ops[0]->reduce && ops[r]->type == ops[0]->type;
   for (uint32_t r = 0; r < n_ranks && !is_same; r++)
     ops[r]->comm->result = NCCL_DOUBLE_USAGE;
+  nccl_double_open();
   if (is_same && ops[0]->kind == ALL_GATHER)
     gather_all(ops, n_ranks, ops[0]->n);
   else if (is_same && ops[0]->kind == BROADCAST) {
@@ -119,6 +123,7 @@ meet_all(Op **ops, uint32_t n_ranks)
         memcpy(ops[r]->out, ops[ops[0]->peer]->in, ops[0]->n);
   } else if (is_same)
     reduce_all(ops, n_ranks, ops[0]->n);
+  nccl_double_close();
   for (uint32_t r = 0; r < n_ranks; r++)
     op_over(ops[r]);
 }

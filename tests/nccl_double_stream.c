@@ -183,15 +183,30 @@ mark_look(RaNcclMark mark)
 static int
 alloc(void **out_data, gsize n_bytes)
 {
+  if (d.memory) {
+    *out_data = d.memory->alloc(n_bytes);
+    return RA_NCCL_OK;
+  }
   *out_data = g_malloc(n_bytes + 1);
   memset(*out_data, 0xff, n_bytes);
   return RA_NCCL_OK;
 }
 
+static void
+free_memory(void *data)
+{
+  if (d.memory)
+    d.memory->free(data);
+  else
+    g_free(data);
+}
+
 static int
 copy(void *to, const void *from, gsize n_bytes)
 {
+  nccl_double_open();
   memcpy(to, from, n_bytes);
+  nccl_double_close();
   return RA_NCCL_OK;
 }
 
@@ -204,6 +219,6 @@ nccl_double_set_streams(RaNcclApi *api)
   api->mark_look = mark_look;
   api->mark_free = g_free;
   api->alloc = alloc;
-  api->free = g_free;
+  api->free = free_memory;
   api->copy = copy;
 }

@@ -1,0 +1,45 @@
+#include "config.h"
+
+#include "base/error.h"
+#include "cli/backend.h"
+#include "cli/options.h"
+#include "cli/places.h"
+
+gboolean
+ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
+{
+  static const char *const carriers[] = {"local", RA_COMMUNICATOR_NCCL, NULL};
+  static const char *const places[] = {"any", "planned", NULL};
+  int carrier = 0, place;
+
+  if (p->communicator && !ra_option_word("--communicator", p->communicator,
+                                         carriers, &carrier, error))
+    return FALSE;
+  place = carrier;
+  if (p->hosts && !ra_option_word("--hosts", p->hosts, places, &place, error))
+    return FALSE;
+  p->as_planned = place == 1;
+  if (!ra_backend_option("--backend", p->backend, &o->accelerator, error))
+    return FALSE;
+  if (o->accelerator)
+    o->backend = o->accelerator->backend;
+  if (carrier == 0)
+    return TRUE;
+  if (o->accelerator && o->accelerator->nccl) {
+    p->nccl.api = o->accelerator->nccl;
+    o->nccl = &p->nccl;
+    return TRUE;
+  }
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "--communicator: 'nccl' carries between GPUs, expected it with "
+              "--backend=cuda");
+  return FALSE;
+}
+
+void
+ra_places_clear(RaPlaces *p)
+{
+  g_free(p->backend);
+  g_free(p->communicator);
+  g_free(p->hosts);
+}

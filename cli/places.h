@@ -1,0 +1,47 @@
+/* What runs a plan, what carries between its ranks, and where these are. */
+#ifndef RA_CLI_PLACES_H
+#define RA_CLI_PLACES_H
+
+#include "exec/run.h"
+
+typedef struct {
+  char *backend, *communicator, *hosts; /* as typed, owned; NULL: not given */
+  gboolean as_planned; /* ranks are on the hosts of the plan's nodes */
+  RaRunNccl nccl;      /* for RaRunOptions */
+} RaPlaces;
+
+/* Rows of a command's options, for @places. */
+#define RA_PLACES_ENTRIES(places)                                              \
+  {"backend",                                                                  \
+   0,                                                                          \
+   0,                                                                          \
+   G_OPTION_ARG_FILENAME,                                                      \
+   &(places).backend,                                                          \
+   "What runs it: host, the cores; cuda, a GPU (default: host)",               \
+   "NAME"},                                                                    \
+      {"communicator",                                                         \
+       0,                                                                      \
+       0,                                                                      \
+       G_OPTION_ARG_FILENAME,                                                  \
+       &(places).communicator,                                                 \
+       "What carries between ranks: local, or nccl, with a GPU a rank",        \
+       "NAME"},                                                                \
+  {                                                                            \
+    "hosts", 0, 0, G_OPTION_ARG_FILENAME, &(places).hosts,                     \
+        "Where ranks may be: any, or planned, a host a node (with nccl)",      \
+        "WORD"                                                                 \
+  }
+
+/**
+ * ra_places_read:
+ * @places: outlives what @options are for
+ * @error: %RA_ERROR_INPUT; %RA_ERROR_NO_DEVICE
+ *
+ * Puts what was typed into @options.
+ */
+gboolean ra_places_read(RaPlaces *places, RaRunOptions *options,
+                        GError **error);
+
+void ra_places_clear(RaPlaces *places);
+
+#endif
