@@ -52,6 +52,9 @@ tests_check_data_transfer_SOURCES = %D%/check_data_transfer.c \
 check_programs += %D%/check_decode_tasks
 tests_check_decode_tasks_SOURCES = %D%/check_decode_tasks.c \
 	%D%/plan_text.c %D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_host_link
+tests_check_host_link_SOURCES = %D%/check_host_link.c \
+	%D%/plan_text.c %D%/plan_text.h %D%/search_case.h
 check_programs += %D%/check_dot
 tests_check_calibrate_SOURCES = %D%/check_calibrate.c %D%/profile_text.c \
 	%D%/profile_text.h
