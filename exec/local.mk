@@ -59,6 +59,7 @@ libexec_a_SOURCES += %D%/run_new.c
 libexec_a_SOURCES += %D%/run_ops.c
 libexec_a_SOURCES += %D%/run_pipeline.c
 libexec_a_SOURCES += %D%/run_sample.c
+libexec_a_SOURCES += %D%/run_slab.c
 libexec_a_SOURCES += %D%/run_train.c
 libexec_a_SOURCES += %D%/run_world.c
 libexec_a_SOURCES += %D%/safetensors.c %D%/safetensors.h
