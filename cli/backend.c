@@ -38,10 +38,18 @@ has_backend(const char *command)
   return strcmp(command, "run") == 0 || strcmp(command, "calibrate") == 0;
 }
 
+/* A plan of what would be measured wants no device. */
+static gboolean
+only_plans(char **argv)
+{
+  return strcmp(argv[1], "calibrate") == 0 &&
+         g_strv_contains((const char *const *)argv, "--dry-run");
+}
+
 gboolean
 ra_backend_begin(char **argv, GError **error)
 {
-  if (!has_backend(argv[1]) || ra_accelerator_backend() ||
+  if (!has_backend(argv[1]) || only_plans(argv) || ra_accelerator_backend() ||
       g_strcmp0(wanted(argv, "--backend"), CUDA) != 0)
     return TRUE;
   return ra_helper_run("reallot-cuda", argv, "which --backend=" CUDA " needs",

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/backend.h"
+#include "cli/calibrate_gpu.h"
 #include "cli/calibrate_host.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -229,57 +230,81 @@ check_flags(const Sources *s, char **files, GError **error)
   return FALSE;
 }
 
+/* Of this machine, as it was typed. */
+typedef struct {
+  char *backend, *ranks;
+  gboolean quick, dry_run;
+} Machine;
+
 /* --backend takes no measurements of others. */
 static gboolean
-check_backend(const char *backend, const Sources *s, char **files,
-              GError **error)
+check_backend(const Machine *m, const Sources *s, char **files, GError **error)
 {
-  if (!backend)
+  gboolean is_cuda = g_strcmp0(m->backend, "cuda") == 0;
+
+  if (!m->backend)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--ranks, --quick: they are of --backend, expected "
-                "--backend=host");
+                "--ranks, --quick, --dry-run: they are of --backend, expected "
+                "--backend=host or --backend=cuda");
   else if (files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: '%s' is one argument too many", files[0]);
-  else if (s->from || s->merge || s->refit || s->transfer)
+  else if (s->from || s->merge || s->transfer || (s->refit && !is_cuda))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: it measures, expected it without --from, --merge, "
-                "--refit and --transfer");
+                "--transfer and (but for cuda) --refit");
+  else if (is_cuda && m->ranks)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--ranks: one rank measures a GPU, expected it with "
+                "--backend=host");
+  else if (m->dry_run && !is_cuda)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--dry-run: it tells of a plan, expected it with "
+                "--backend=cuda");
   else
     return TRUE;
   return FALSE;
 }
 
 static void
-calibrate_backend(const char *backend, const char *ranks, gboolean quick,
-                  const char *gpu, const char *output, GError **error)
+calibrate_backend(const Machine *m, const Sources *s, const char *output,
+                  GError **error)
 {
-  const RaAccelerator *accelerator;
+  RaCalibrateGpu what = {
+      .quick = m->quick, .gpu = s->gpu, .refit = s->refit, .output = output};
   g_autofree char *device = NULL;
 
-  if (!ra_backend_option("--backend", backend, &accelerator, error))
-    return;
-  if (accelerator) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--backend: nothing measures the %s back end yet, expected "
-                "host",
-                accelerator->backend->name);
+  if (m->dry_run) {
+    ra_calibrate_gpu(&what, error);
     return;
   }
-  if (gpu)
-    device = g_strdup(gpu);
+  if (!ra_backend_option("--backend", m->backend, &what.device, error))
+    return;
+  if (what.device) {
+    ra_calibrate_gpu(&what, error);
+    return;
+  }
+  if (s->gpu)
+    device = g_strdup(s->gpu);
   else
     device = output ? gpu_of(output, error) : g_strdup("host");
   if (device)
-    ra_calibrate_host(ranks, quick, device, output, error);
+    ra_calibrate_host(m->ranks, m->quick, device, output, error);
 }
+
+static void
+machine_clear(Machine *m)
+{
+  g_free(m->backend);
+  g_free(m->ranks);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Machine, machine_clear)
 
 static int
 run(int argc, char **argv, GError **error)
 {
   g_auto(RaOptions) options = RA_OPTIONS_INIT;
-  g_autofree char *backend = NULL, *ranks = NULL;
-  gboolean quick = FALSE;
+  g_auto(Machine) m = {0};
   g_auto(Sources) s = {
       .names = g_string_new(NULL),
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
@@ -303,13 +328,16 @@ run(int argc, char **argv, GError **error)
        "Fit the laws that have rows; the others and the data sheet are this "
        "profile's",
        "PROFILE"},
-      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &backend,
-       "Measure this machine: host, its cores", "NAME"},
-      {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &ranks,
-       "With --backend: threads that run at the same time (default: as many as "
-       "cores)",
+      {"backend", 0, 0, G_OPTION_ARG_FILENAME, &m.backend,
+       "Measure this machine: host, its cores; cuda, its GPU", "NAME"},
+      {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &m.ranks,
+       "With --backend=host: threads that run at the same time (default: as "
+       "many as cores)",
        "N"},
-      {"quick", 0, 0, G_OPTION_ARG_NONE, &quick, "With --backend: fewer shapes",
+      {"quick", 0, 0, G_OPTION_ARG_NONE, &m.quick,
+       "With --backend: fewer shapes", NULL},
+      {"dry-run", 0, 0, G_OPTION_ARG_NONE, &m.dry_run,
+       "With --backend=cuda: only say what would be measured, and for how long",
        NULL},
       {.long_name = NULL}};
 
@@ -317,9 +345,9 @@ run(int argc, char **argv, GError **error)
                         error) ||
       options.help)
     return 0;
-  if (backend || ranks || quick) {
-    if (check_backend(backend, &s, options.files, error))
-      calibrate_backend(backend, ranks, quick, s.gpu, options.output, error);
+  if (m.backend || m.ranks || m.quick || m.dry_run) {
+    if (check_backend(&m, &s, options.files, error))
+      calibrate_backend(&m, &s, options.output, error);
     return 0;
   }
   if (!check_flags(&s, options.files, error))
@@ -330,7 +358,7 @@ run(int argc, char **argv, GError **error)
 
 const RaCommand ra_command_calibrate = {
     .name = "calibrate",
-    .arguments = "--from DIR|TRACE|LOG...|--backend=host -o GPU.profile",
+    .arguments = "--from DIR|TRACE|LOG...|--backend=NAME -o GPU.profile",
     .summary = "Fit a profile on measurements",
     .details =
         "DIR has kernels_gemm/gemm_h100_bf16*.csv and the like; files and\n"
@@ -348,9 +376,18 @@ const RaCommand ra_command_calibrate = {
         "when the machine is too noisy. Samples are kept beside FILE as a "
         "trace: a\n"
         "second start goes on where the first was stopped.\n"
+        "--backend=cuda does so of a GPU, in 3 minutes, with a profile that "
+        "is\n"
+        "there as the base: --refit's, or that of the GPU's class.  What one "
+        "GPU\n"
+        "cannot say (its links, the data sheet) stays the base's.  --dry-run "
+        "says,\n"
+        "on any machine, what would be measured, and its seconds by the base.\n"
         "\n"
         "Examples:\n"
         "  reallot calibrate --backend=host -o host.profile\n"
+        "  reallot calibrate --backend=cuda -o mine.profile\n"
+        "  reallot calibrate --backend=cuda --dry-run\n"
         "  reallot calibrate --from measurements -o h100-sxm.profile\n"
         "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
         "  reallot calibrate --from measurements --transfer h100-sxm.profile "

@@ -13,6 +13,7 @@
 
 #include "exec/backend.h"
 #include "exec/nccl_api.h"
+#include "exec/probe_machine.h"
 
 typedef struct {
   const RaBackend *backend; /* its table */
@@ -21,6 +22,7 @@ typedef struct {
   guint64 memory_bytes;     /* all that it has */
   const RaNcclApi *nccl; /* what carries from its kind to its kind, if not all
                             ranks share it */
+  const RaProbeMachine *probe; /* to measure it by */
 } RaAccelerator;
 
 /* The name of the back end that the program is linked with, "cuda"; %NULL:

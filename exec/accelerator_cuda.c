@@ -77,6 +77,7 @@ describe(RaAccelerator *a, GError **error)
   a->software = g_string_free(software, FALSE);
   a->memory_bytes = properties.totalGlobalMem;
   a->nccl = ra_nccl_cuda();
+  a->probe = ra_probe_machine_cuda();
   return TRUE;
 }
 

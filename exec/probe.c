@@ -9,17 +9,6 @@
 
 #include "exec/probe_impl.h"
 
-struct _RaProbe {
-  RaProbeOptions options;
-  RaProbeMachine machine;
-  RaProbeRank *ranks;        /* (n_ranks) owned */
-  RaLocalGroup *group;       /* of the point at hand, owned */
-  pthread_barrier_t barrier; /* of all ranks */
-  RaWorldGroup *apart;       /* of all processes, owned; NULL: no world */
-  double ahead_s;            /* this machine's clock of process 0's */
-  guint n_repeats;           /* of a collective at hand */
-};
-
 void
 ra_probe_options_init(RaProbeOptions *options)
 {
@@ -31,72 +20,6 @@ static gboolean
 is_here(const RaProbe *probe, uint32_t rank)
 {
   return !probe->options.world || probe->options.world->process == rank;
-}
-
-/* How much later the clock of rank @rank is than rank 0's: half way through the
- * quickest of some messages there and back. */
-static double
-clock_ahead(RaComm *comm, uint32_t rank)
-{
-  double best_s = (double)INFINITY, ahead_s = 0;
-
-  for (guint i = 0; i < 100; i++) {
-    struct timespec t;
-    double begin_s = 0, there_s = 0, end_s;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    begin_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    if (comm->rank == 0) {
-      comm->table->send(comm, rank, &begin_s, sizeof begin_s);
-      comm->table->recv(comm, rank, &there_s, sizeof there_s);
-    } else {
-      comm->table->recv(comm, 0, &there_s, sizeof there_s);
-      clock_gettime(CLOCK_MONOTONIC, &t);
-      begin_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-      comm->table->send(comm, 0, &begin_s, sizeof begin_s);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    end_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    if (comm->rank > 0 || end_s - begin_s >= best_s)
-      continue;
-    best_s = end_s - begin_s;
-    ahead_s = there_s - (begin_s + end_s) / 2;
-  }
-  return ahead_s;
-}
-
-/* Machines start their clocks when they please. */
-static void
-compare_clocks(RaProbe *probe)
-{
-  RaWorld *w = probe->options.world;
-  RaComm *comm = probe->ranks[w->process].comm;
-
-  for (uint32_t p = 1; p < w->n_processes && w->n_here < w->n_processes; p++) {
-    double ahead_s = 0;
-
-    if (w->process == 0)
-      ahead_s = clock_ahead(comm, p);
-    else if (w->process == p)
-      clock_ahead(comm, p);
-    if (w->process == 0)
-      comm->table->send(comm, p, &ahead_s, sizeof ahead_s);
-    else if (w->process == p)
-      comm->table->recv(comm, 0, &probe->ahead_s, sizeof ahead_s);
-  }
-}
-
-static void
-meet_world(RaProbe *probe)
-{
-  RaWorld *w = probe->options.world;
-  g_autofree uint32_t *processes = g_new(uint32_t, w->n_processes);
-
-  for (uint32_t i = 0; i < w->n_processes; i++)
-    processes[i] = i;
-  probe->apart = w->table->group_new(w, w->n_processes, processes);
-  probe->ranks[w->process].comm = w->table->comm_new(probe->apart, w->process);
-  compare_clocks(probe);
 }
 
 /* All ranks come, and then all go. */
@@ -163,7 +86,7 @@ ra_probe_new(const RaProbeOptions *options, GError **error)
   for (uint32_t i = 0; i < options->n_ranks; i++)
     rank_init(probe, i);
   if (options->world)
-    meet_world(probe);
+    ra_probe_meet_world(probe);
   return probe;
 }
 
@@ -377,32 +300,6 @@ collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
   g_array_sort(times, compare_doubles);
 }
 
-/* What the other processes have measured, to process 0, by its clock. */
-static void
-gather_times(RaProbe *probe)
-{
-  RaWorld *w = probe->options.world;
-  RaProbeRank *r = &probe->ranks[w->process];
-  g_autofree double *mine = g_new(double, 2 * (gsize)r->n + 1);
-  g_autoptr(GPtrArray) all = NULL;
-
-  for (guint i = 0; i < r->n; i++) {
-    mine[2 * i] = r->begins[i] - probe->ahead_s;
-    mine[2 * i + 1] = r->ends[i] - probe->ahead_s;
-  }
-  all = w->table->gather(w, mine, 2 * (gsize)r->n * sizeof *mine);
-  for (uint32_t p = 1; all && p < w->n_processes; p++) {
-    gsize n;
-    const double *times = g_bytes_get_data(all->pdata[p], &n);
-
-    probe->ranks[p].n = (guint)(n / sizeof *times / 2);
-    for (guint i = 0; i < probe->ranks[p].n; i++) {
-      probe->ranks[p].begins[i] = times[2 * i];
-      probe->ranks[p].ends[i] = times[2 * i + 1];
-    }
-  }
-}
-
 static void
 run_all(RaProbe *probe, const RaProbePoint *point)
 {
@@ -469,7 +366,7 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   run_all(probe, point);
   g_clear_pointer(&probe->group, ra_local_group_free);
   if (probe->apart)
-    gather_times(probe);
+    ra_probe_gather_times(probe);
   if (!is_here(probe, 0)) {
     probe->options.world->table->share(probe->options.world, out_sample,
                                        sizeof *out_sample);
@@ -496,6 +393,27 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                                        sizeof *out_sample);
 }
 
+/* Of a device's memory, by its timer. */
+static double
+device_bytes_per_s(RaProbe *probe)
+{
+  RaProbeRank *r = &probe->ranks[0];
+  const RaProbeMachine *m = &probe->machine;
+  /* What is nearest to a copy, where the timer is made up. */
+  const RaOp copy = {.kind = RA_OP_ADD,
+                     .dtype = m->dtype,
+                     .count = 1,
+                     .dim = {1, m->pool_bytes / m->backend->elem_bytes}};
+  double best_s = (double)INFINITY;
+
+  for (guint i = 0; i < 5; i++) {
+    m->timer_start(r->timer, &copy);
+    m->backend->copy(r->sink, r->pool, m->pool_bytes);
+    best_s = fmin(best_s, m->timer_stop_s(r->timer));
+  }
+  return 2 * (double)m->pool_bytes / best_s;
+}
+
 double
 ra_probe_bytes_per_s(RaProbe *probe)
 {
@@ -506,6 +424,8 @@ ra_probe_bytes_per_s(RaProbe *probe)
                                .dim = {n}}};
   double best_s = (double)INFINITY;
 
+  if (probe->machine.timer_new)
+    return device_bytes_per_s(probe);
   for (guint i = 0; i < 3; i++) {
     RaProbeSample sample;
 

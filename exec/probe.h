@@ -112,8 +112,9 @@ gsize ra_probe_n_odd(gsize n, const float *x);
  * @n_ranks: of the probe
  * @quick: fewer points
  *
- * The shapes that are measured of a host: of each kind a lattice of its dimensions,
- * powers of two and their halves, as far as a point takes less than 0.1 s.
+ * The shapes that are measured of a host: of each kind a lattice of its
+ * dimensions, powers of two and their halves, as far as a point takes less
+ * than 0.1 s.
  *
  * Returns: (transfer full) (element-type RaProbePoint)
  */

@@ -1,6 +1,7 @@
 /* A GPU as the machine of a probe. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "exec/backend_cuda_impl.h"
@@ -43,7 +44,7 @@ flush(void)
   static gsize n_bytes;
 
   if (!zeroes) {
-    n_bytes = FLUSH_CACHES * MAX(ra_device_cache_bytes(), (size_t)1 << 16);
+    n_bytes = FLUSH_CACHES * ra_probe_machine_cuda()->cache_bytes;
     zeroes = ra_backend_cuda()->alloc(n_bytes);
   }
   ra_cuda_did(ra_device_zero(zeroes, n_bytes), "zeroes");
@@ -102,6 +103,110 @@ timer_stop_s(gpointer timer)
   return 1e-3 * (double)ms;
 }
 
+/* ---- Launches --------------------------------------------------------------
+ */
+
+/* Elements of the smallest sum, and how many of them are begun at a time: more
+ * than a queue of launches is deep would be the device's time. */
+#define SMALL 8
+#define N_EAGER 512
+#define N_SHORT 64
+#define N_LONG 1024
+#define N_TIMES 21
+
+typedef struct {
+  RaElem *x, *y; /* (SMALL) of the device */
+  guint n;       /* sums to begin */
+} Sums;
+
+static void
+begin_sums(void *data)
+{
+  const Sums *s = data;
+
+  for (guint i = 0; i < s->n; i++)
+    ra_backend_cuda()->add(SMALL, s->x, s->y);
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* Median seconds from the host's begin of @graph (NULL: of the sums one by one)
+ * to the end of all. */
+static double
+begun_s(Sums *sums, RaDeviceGraph *graph)
+{
+  double s[N_TIMES];
+
+  for (int i = -2; i < N_TIMES; i++) {
+    double begin_s;
+
+    ra_cuda_did(ra_device_wait(), "an op");
+    begin_s = host_s();
+    if (graph)
+      ra_cuda_did(ra_device_graph_begin(graph), "a graph");
+    else
+      begin_sums(sums);
+    ra_cuda_did(ra_device_wait(), "an op");
+    if (i >= 0) /* the first make the graph ready */
+      s[i] = host_s() - begin_s;
+  }
+  qsort(s, N_TIMES, sizeof *s, compare_doubles);
+  return s[N_TIMES / 2];
+}
+
+static double
+graph_s(Sums *sums, guint n)
+{
+  RaDeviceGraph *graph = NULL;
+  double s;
+
+  sums->n = n;
+  ra_cuda_did(ra_device_graph_new(begin_sums, sums, &graph), "a graph");
+  if (!graph)
+    return 0;
+  s = begun_s(sums, graph);
+  ra_device_graph_free(graph);
+  return s;
+}
+
+/* Graphs of two lengths: the line through both is a launch and, of each kernel,
+ * what it takes with its gap. */
+static gboolean
+measure_launch(double op_s, RaProbeLaunch *out)
+{
+  const RaBackend *b = ra_backend_cuda();
+  RaElem *x = b->alloc(2 * SMALL * b->elem_bytes);
+  Sums sums = {x, ra_elem_at(b, x, SMALL), N_EAGER};
+  double short_s, long_s, kernel_s;
+
+  b->zero(x, 2 * SMALL * b->elem_bytes);
+  out->eager_s = begun_s(&sums, NULL) / N_EAGER;
+  short_s = graph_s(&sums, N_SHORT);
+  long_s = graph_s(&sums, N_LONG);
+  kernel_s = (long_s - short_s) / (N_LONG - N_SHORT);
+  out->graph_s = MAX(short_s - N_SHORT * kernel_s, 0);
+  out->gap_s = MAX(kernel_s - op_s, 0);
+  b->free(x);
+  return b->failure() == NULL;
+}
+
+static gboolean
+memory(uint64_t *out_free, uint64_t *out_all)
+{
+  size_t free_bytes = 0, all_bytes = 0;
+
+  ra_cuda_did(ra_device_memory(&free_bytes, &all_bytes), "its memory");
+  *out_free = free_bytes;
+  *out_all = all_bytes;
+  return all_bytes > 0;
+}
+
 const RaProbeMachine *
 ra_probe_machine_cuda(void)
 {
@@ -111,11 +216,15 @@ ra_probe_machine_cuda(void)
                                    .timer_new = timer_new,
                                    .timer_free = timer_free,
                                    .timer_start = timer_start,
-                                   .timer_stop_s = timer_stop_s};
-  size_t free_bytes = 0, all_bytes = 0;
+                                   .timer_stop_s = timer_stop_s,
+                                   .launch = measure_launch,
+                                   .memory = memory};
+  uint64_t free_bytes = 0, all_bytes = 0;
 
   machine.backend = ra_backend_cuda();
-  ra_cuda_did(ra_device_memory(&free_bytes, &all_bytes), "its memory");
+  memory(&free_bytes, &all_bytes);
+  machine.cache_bytes = MAX(ra_device_cache_bytes(), (size_t)1 << 16);
+  machine.clock_hz = ra_device_clock_hz();
   machine.pool_bytes = MIN(POOL_BYTES, all_bytes / POOL_SHARE / 4096 * 4096);
   machine.lap_bytes = machine.pool_bytes;
   return &machine;

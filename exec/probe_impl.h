@@ -2,6 +2,8 @@
 #ifndef RA_EXEC_PROBE_IMPL_H
 #define RA_EXEC_PROBE_IMPL_H
 
+#include <pthread.h>
+
 #include "exec/backend.h"
 #include "exec/comm_local.h"
 #include "exec/probe.h"
@@ -45,6 +47,17 @@ typedef struct {
   guint n;                         /* repeats */
 } RaProbeRank;
 
+struct _RaProbe {
+  RaProbeOptions options;
+  RaProbeMachine machine;
+  RaProbeRank *ranks;        /* (n_ranks) owned */
+  RaLocalGroup *group;       /* of the point at hand, owned */
+  pthread_barrier_t barrier; /* of all ranks */
+  RaWorldGroup *apart;       /* of all processes, owned; NULL: no world */
+  double ahead_s;            /* this machine's clock of process 0's */
+  guint n_repeats;           /* of a collective at hand */
+};
+
 /* @n elements, or floats, of the pool, each time the next ones; to be read. */
 RaElem *ra_probe_cold(RaProbeRank *rank, gsize n);
 float *ra_probe_cold_f32(RaProbeRank *rank, gsize n);
@@ -83,8 +96,16 @@ void ra_probe_warm_up(RaProbeRank *rank);
 void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
 
+/* Lets go of what was at hand, as far as something has passed since, and starts
+ * the clock. */
+void ra_probe_begin(RaProbeRank *rank);
 /* By both clocks, or by the timer; what the op is timed by is the inner one. */
 void ra_probe_start(RaProbeRank *rank);
 void ra_probe_stop(RaProbeRank *rank);
+
+/* Over several processes: the communicator of all, their clocks compared. */
+void ra_probe_meet_world(RaProbe *probe);
+/* What the other processes have measured, to process 0, by its clock. */
+void ra_probe_gather_times(RaProbe *probe);
 
 #endif

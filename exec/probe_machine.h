@@ -1,12 +1,12 @@
 /* What of a probe is the machine's: the functions that ops are, the memory that
  * they read and write, the clock, and what is done between two repeats.
  *
- * The host has a table of functions and nothing else: it is timed by clocks, and
- * what a run finds in its caches is there by going round a pool.  A device that
- * computes while the host goes on brings a timer of its own, whose begin and end
- * stand among its ops, and empties its caches, which are as large as a layer's
- * arrays; what it is to write is poisoned first, so that a result that nobody
- * wrote is no number.
+ * The host has a table of functions and nothing else: it is timed by clocks,
+ * and what a run finds in its caches is there by going round a pool.  A device
+ * that computes while the host goes on brings a timer of its own, whose begin
+ * and end stand among its ops, and empties its caches, which are as large as a
+ * layer's arrays; what it is to write is poisoned first, so that a result that
+ * nobody wrote is no number.
  *
  *     RaProbeOptions o;
  *     ra_probe_options_init(&o);
@@ -18,11 +18,20 @@
 #include "exec/backend.h"
 #include "graph/op.h"
 
+/* What beginning an op takes the host, seconds. */
+typedef struct {
+  double eager_s; /* of a kernel, begun one by one */
+  double graph_s; /* of a captured graph, once */
+  double gap_s;   /* of each of its kernels, beyond what the kernel takes */
+} RaProbeLaunch;
+
 typedef struct {
   const RaBackend *backend;
   uint8_t dtype;    /* RaDtype of its elements, and of the points */
   gsize pool_bytes; /* what ops read, and what they write: no array is larger */
   gsize lap_bytes;  /* arrays begin anew after so many: past the caches */
+  gsize cache_bytes; /* that flush() empties; 0: none */
+  double clock_hz;   /* the highest that it may run at; 0: not said */
 
   /* (nullable): @n_bytes of the device are no numbers from here on */
   void (*poison)(void *to, gsize n_bytes);
@@ -37,6 +46,12 @@ typedef struct {
   void (*timer_start)(gpointer timer, const RaOp *op);
   /* Waits for all of it; seconds from then to what was begun last. */
   double (*timer_stop_s)(gpointer timer);
+
+  /* (nullable): @op_s: of the smallest sum, by the timer; FALSE: failure() */
+  gboolean (*launch)(double op_s, RaProbeLaunch *out);
+  /* (nullable): bytes that no process has, and all; before the pools are taken
+   * the rest is what this process and the others have without an array */
+  gboolean (*memory)(uint64_t *out_free, uint64_t *out_all);
 } RaProbeMachine;
 
 /**

@@ -1,8 +1,6 @@
 /* The ops of a probe: each as the executor runs it. */
 #include "config.h"
 
-#include <string.h>
-
 #include "exec/probe_impl.h"
 #include "kernels/cpu_pointwise.h"
 #include "kernels/cpu_policy.h"
@@ -27,8 +25,8 @@ ra_probe_has(RaOpKind kind)
  * the core's cache, and what was at hand is partly gone. */
 #define PASSED_FLOATS ((gsize)1 << 18)
 
-static void
-begin(RaProbeRank *r)
+void
+ra_probe_begin(RaProbeRank *r)
 {
   if (r->machine->flush) {
     r->machine->flush();
@@ -45,7 +43,7 @@ static void
 begin_product(RaProbeRank *r)
 {
   if (r->machine->flush)
-    begin(r);
+    ra_probe_begin(r);
   else
     ra_probe_start(r);
 }
@@ -76,7 +74,7 @@ end_look_f32(RaProbeRank *r, gsize n, const float *what)
   made(r, n, what, TRUE);
 }
 
-/* @x as the op before has written it, whatever a repeat has made of it. */
+/* @x as the op before has written it, whatever a repeat made of it. */
 static void
 make_anew(const RaProbeRank *r, gsize n, RaElem *x)
 {
@@ -182,7 +180,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
     qkv = ra_probe_warm(r, t * stride);
     out = ra_probe_out(r, t * q);
     lse = ra_probe_out_f32(r, t * d[4]);
-    begin(r);
+    ra_probe_begin(r);
     r->backend->attention(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv), out,
                           lse, workspace);
     end_look(r, t * q, out);
@@ -193,7 +191,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   lse = ra_probe_cold_f32(r, t * d[4]);
   d_out = ra_probe_cold(r, t * q);
   d_qkv = ra_probe_out(r, t * stride);
-  begin(r);
+  ra_probe_begin(r);
   r->backend->attention_backward(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv),
                                  out, lse, d_out, d_qkv, at(r, d_qkv, q),
                                  at(r, d_qkv, q + kv), workspace);
@@ -211,8 +209,8 @@ decode_attention(RaProbeRank *r, const uint64_t *d)
   RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
   RaElem *out =
       r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
-  g_autofree uint32_t *slots = g_new(uint32_t, each);
-  g_autofree uint32_t *positions = g_new(uint32_t, each);
+  g_autofree uint32_t *slots = g_new(uint32_t, 2 * each);
+  uint32_t *positions = slots + each;
   const RaDecode shape = {.n = (uint32_t)each,
                           .slots = slots,
                           .positions = positions,
@@ -232,7 +230,7 @@ decode_attention(RaProbeRank *r, const uint64_t *d)
   workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
   for (gsize i = 0; i < 2 * calls; i++)
     cache[i] = ra_probe_cold(r, each * 2 * length * kv);
-  begin(r);
+  ra_probe_begin(r);
   for (gsize i = 0; i < calls; i++)
     r->backend->decode_attention(&shape, at(r, in, i * (q + 2 * kv)),
                                  cache[2 * i], cache[2 * i + 1],
@@ -250,7 +248,7 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
   RaElem *weight = ra_probe_cold(r, n);
   float *d_weight = ra_probe_sink_f32(r, n);
 
-  begin(r);
+  ra_probe_begin(r);
   if (back)
     r->backend->norm_backward(t, n, 1e-5f, x, weight, inv, out, out, d_weight);
   else
@@ -271,7 +269,7 @@ rope(RaProbeRank *r, const uint64_t *d)
   const uint32_t *positions = ra_probe_numbers(r, t, n_positions);
 
   make_anew(r, t * stride, x);
-  begin(r);
+  ra_probe_begin(r);
   r->backend->rope(t, d[1], d[2], positions, table, 1, x, stride);
   ra_probe_stop(r);
   made(r, t * stride, x, FALSE);
@@ -285,7 +283,7 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
   RaElem *out = back ? ra_probe_cold(r, n) : output(r, d[0], d[1]);
   RaElem *d_gate_up = back ? ra_probe_out(r, 2 * n) : NULL;
 
-  begin(r);
+  ra_probe_begin(r);
   if (back)
     r->backend->swiglu_backward(d[0], d[1], gate_up, out, d_gate_up);
   else
@@ -302,7 +300,7 @@ add(RaProbeRank *r, const uint64_t *d)
   gsize n = d[0] * d[1];
   RaElem *x = ra_probe_cold(r, n), *y = ra_probe_warm(r, n);
 
-  begin(r);
+  ra_probe_begin(r);
   r->backend->add(n, x, y);
   ra_probe_stop(r);
   /* It must not grow without end. */
@@ -318,7 +316,7 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
   RaElem *out = back ? ra_probe_warm(r, d[0] * d[1]) : output(r, d[0], d[1]);
   const uint32_t *tokens = ra_probe_numbers(r, d[0], vocab);
 
-  begin(r);
+  ra_probe_begin(r);
   if (back) {
     r->backend->embedding_backward(d[0], d[1], 0, vocab, tokens, out, d_table);
     ra_probe_stop(r);
@@ -340,7 +338,7 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
 
   if (back)
     make_anew(r, t * vocab, logits);
-  begin(r);
+  ra_probe_begin(r);
   if (back) {
     r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t, logits);
     end_look(r, t * vocab, logits);
@@ -363,7 +361,7 @@ sample(RaProbeRank *r, const uint64_t *d)
   float *copy = ra_probe_host(r, (d[0] + 2) * vocab);
   float *workspace = copy + d[0] * vocab;
 
-  begin(r);
+  ra_probe_begin(r);
   if (logits)
     b->copy_rect(d[0], vocab, logits, vocab, ra_host_elems(copy), vocab);
   for (gsize i = 0; i < d[0]; i++)
@@ -379,7 +377,7 @@ loss(RaProbeRank *r, const uint64_t *d)
   float *x = ra_probe_host(r, 5 * n);
   RaCpuLoss sum = {0};
 
-  begin(r);
+  ra_probe_begin(r);
   ra_cpu_policy_loss(n, x, x + n, x + 2 * n, x + 3 * n, 0.2f, 0.01f, 1,
                      x + 4 * n, &sum);
   ra_probe_stop(r);
@@ -413,7 +411,7 @@ optimizer(RaProbeRank *r, const uint64_t *d)
     r->backend->zero(second, n * sizeof *second); /* it has no sign */
   }
   forget(r);
-  begin(r);
+  ra_probe_begin(r);
   r->backend->sum_squares(n, grad);
   r->backend->adamw(n, &adamw, 100, 1, grad, weight, master, first, second);
   r->backend->zero(grad, n * sizeof *grad);
@@ -432,7 +430,7 @@ copy(RaProbeRank *r, const uint64_t *d, gboolean back)
   float *host =
       r->backend->is_host ? NULL : ra_probe_host(r, n / sizeof(float) + 1);
 
-  begin(r);
+  ra_probe_begin(r);
   for (gsize left = d[0]; left > 0; left -= MIN(left, n)) {
     gsize part = MIN(left, n);
 
@@ -498,74 +496,4 @@ ra_probe_compute(RaProbeRank *r)
   default:
     g_assert_not_reached();
   }
-}
-
-/* A reallocation's way: packed, sent, received, unpacked, in slices. */
-#define SLICE_FLOATS ((gsize)1 << 18)
-
-static void
-move(RaProbeRank *r, gsize n)
-{
-  RaElem *packed = ra_probe_warm(r, SLICE_FLOATS);
-
-  for (gsize left = n; left > 0 && r->rank < 2;
-       left -= MIN(left, SLICE_FLOATS)) {
-    gsize part = MIN(left, SLICE_FLOATS);
-    gsize n_bytes = part * r->backend->elem_bytes;
-    RaElem *place = ra_probe_cold(r, part);
-
-    if (r->rank == 0)
-      r->backend->copy_rect(1, part, place, part, packed, part);
-    if (r->rank == 0 && r->comm->n_ranks > 1)
-      r->comm->table->send(r->comm, 1, packed, n_bytes);
-    if (r->rank == 1)
-      r->comm->table->recv(r->comm, 0, packed, n_bytes);
-    if (r->rank == 1 || r->comm->n_ranks == 1)
-      r->backend->copy_rect(1, part, packed, part, place, part);
-  }
-}
-
-void
-ra_probe_communicate(RaProbeRank *r)
-{
-  RaComm *c = r->comm;
-  const uint64_t *d = r->point->op.dim;
-  gsize n = MAX(d[0] / sizeof(float), 1), share = MAX(n / c->n_ranks, 1);
-  float *in = ra_probe_warm_f32(r, n + c->n_ranks);
-  float *out = ra_probe_warm_f32(r, n + c->n_ranks);
-
-  /* Ranks come from work that takes each its own time. */
-  begin(r);
-  switch ((RaOpKind)r->point->op.kind) {
-  case RA_OP_ALL_REDUCE:
-    ra_comm_all_reduce(c, RA_REDUCE_SUM, in, n);
-    break;
-  case RA_OP_REDUCE_SCATTER:
-    c->table->reduce_scatter(c, in, out, share);
-    break;
-  case RA_OP_ALL_GATHER:
-    c->table->all_gather(c, in, out, share * sizeof *in);
-    break;
-  case RA_OP_ALL_TO_ALL:
-    c->table->all_to_all(c, in, out, share * sizeof *in);
-    break;
-  case RA_OP_BROADCAST:
-    c->table->broadcast(c, 0, in, n * sizeof *in);
-    break;
-  case RA_OP_SEND:
-    if (c->rank == 0 && c->n_ranks > 1)
-      c->table->send(c, 1, in, n * sizeof *in);
-    else if (c->rank == 1)
-      c->table->recv(c, 0, in, n * sizeof *in);
-    break;
-  case RA_OP_REALLOC:
-    move(r, n);
-    break;
-  default:
-    g_assert_not_reached();
-  }
-  ra_probe_stop(r);
-  /* Sums must not grow without end. */
-  for (gsize i = 0; r->point->op.kind == RA_OP_ALL_REDUCE && i < n; i++)
-    in[i] /= (float)c->n_ranks;
 }

@@ -21,6 +21,7 @@
 #define RA_STUDY_HOST_H
 
 #include "exec/probe.h"
+#include "study/samples.h"
 #include "study/setup.h"
 #include "traces/trace.h"
 
@@ -46,29 +47,20 @@ double *ra_host_predict(const RaSetup *setup, uint32_t n_iterations,
  * noisy to be measured: what bench/loop allows of a whole iteration. */
 #define RA_HOST_NOISE_FRAC 0.1
 
-typedef void (*RaHostProgress)(guint n_done, guint n_points, const char *op,
-                               gpointer data);
-
 typedef struct {
-  uint32_t n_ranks;        /* threads that run at the same time */
-  RaWorld *world;          /* (nullable) borrowed: of as many processes, which
+  uint32_t n_ranks;          /* threads that run at the same time */
+  RaWorld *world;            /* (nullable) borrowed: of as many processes, which
                               all call; process 0 writes */
-  gboolean quick;          /* fewer points, fewer repeats */
-  guint n_most;            /* points to measure now, at most; 0: all */
-  RaHostProgress progress; /* (nullable): before every point */
+  gboolean quick;            /* fewer points, fewer repeats */
+  guint n_most;              /* points to measure now, at most; 0: all */
+  RaSampleProgress progress; /* (nullable): before every point */
   gpointer progress_data;
   double (*clock)(gpointer data); /* (nullable): of ops, for tests */
   double (*wall)(gpointer data);  /* (nullable): beside it, of the wall */
   gpointer clock_data;
 } RaHostOptions;
 
-typedef struct {
-  guint n_points;     /* of the grid */
-  guint n_known;      /* of them in the file before */
-  guint n_new;        /* measured now */
-  double spread_frac; /* median over points: (upper - lower quartile) / median
-                       */
-} RaHostTally;
+typedef RaSampleTally RaHostTally;
 
 /**
  * ra_host_samples:

@@ -57,6 +57,10 @@ becomes 'there/bin/reallot-cuda run --backend=cuda a.plan' \
   run --backend=cuda a.plan
 becomes 'there/bin/reallot-cuda calibrate --backend=cuda' \
   calibrate --backend=cuda
+# Not where a plan is asked for, which wants no device.
+there/bin/reallot calibrate --backend=cuda --dry-run >out 2>err </dev/null &&
+  grep -q '^op.points.launches.seconds_s$' out
+result $? "calibrate --dry-run becomes nobody else"
 # Not where it is a file, another command's, or taken back.
 becomes '' run -- --backend=cuda
 becomes '' simulate a.plan --backend=cuda

@@ -153,4 +153,19 @@ works simulate "$plan" -n 1 --profile own/h100-sxm.profile
 grep -q '^h100-sxm.profile in own: median error' out
 result $? "the folder of a profile that is not shipped is said"
 
+# What would be measured of a GPU, on a machine without one: within its seconds,
+# the sum of its rows; a slower GPU has no more of it done.
+works calibrate --backend=cuda --dry-run
+awk -F'\t' 'NR == 1 { next } $1 == "all" { all = $4; next } { s += $4 }
+  END { exit !(all > 100 && all <= 150 && s - all < 2 && all - s < 2) }' out
+result $? "--dry-run: rows add up, to at most 150 s"
+cp out full
+works calibrate --backend=cuda --dry-run --refit=l4.profile
+[ "$(awk -F'\t' '$1 == "all" { print $2 }' out)" -lt \
+  "$(awk -F'\t' '$1 == "all" { print $2 }' full)" ]
+result $? "--dry-run: a slower GPU has fewer shapes in that time"
+works calibrate --backend=cuda --dry-run --quick
+[ "$(awk -F'\t' '$1 == "all" { print ($4 <= 20) }' out)" = 1 ]
+result $? "--dry-run --quick: at most 20 s"
+
 echo "1..$n"

@@ -165,6 +165,13 @@ fails "they are of --backend" calibrate --quick -o x.profile
 fails "expected it without --from" \
   calibrate --backend=host --from . -o x.profile
 fails "--ranks: '0'" calibrate --backend=host --ranks 0 -o x.profile
+fails "--ranks: one rank measures a GPU" \
+  calibrate --backend=cuda --dry-run --ranks 2
+fails "--dry-run: it tells of a plan" calibrate --backend=host --dry-run
+fails "expected it without --from, --merge" \
+  calibrate --backend=cuda --dry-run --merge h100-sxm.profile
+fails "'h1000'" calibrate --backend=cuda --dry-run --gpu h1000
+fails "no-such.profile" calibrate --backend=cuda --dry-run --refit no-such.profile
 fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
 fails "unknown GPU 'x900', expected one of h100-sxm, " calibrate --from . \
   -o x900.profile

@@ -36,7 +36,8 @@ ra_accelerator_open(GError **error)
                                 .name = "emulated GPU",
                                 .software = "products by definition",
                                 .memory_bytes = RA_EMU_MEMORY_BYTES,
-                                .nccl = nccl_double()};
+                                .nccl = nccl_double(),
+                                .probe = ra_probe_machine_cuda()};
   return &accelerator;
 }
 

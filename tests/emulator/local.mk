@@ -35,7 +35,7 @@ emulated_programs += tests/reallot-emulated
 endif
 tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	tests/emulator/accelerator.c exec/backend_cuda.c \
-	exec/backend_cuda_attention.c $(nccl_double)
+	exec/backend_cuda_attention.c exec/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
 emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
 
