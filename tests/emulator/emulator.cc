@@ -1,7 +1,11 @@
 /* The machine behind tests/emulator/cuda_runtime_api.h. */
 #include "config.h"
 
+/* A checked longjmp() takes a jump to another stack for a fault. */
+#undef _FORTIFY_SOURCE
+
 #include <memory>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string>
@@ -27,8 +31,19 @@ struct Copy {
   const void *from; /* NULL: zeroes */
 };
 
+/* Where a fiber or the scheduler goes on.  swapcontext() asks the kernel for the
+ * signal mask every time, which is most of what a switch costs: _longjmp() does
+ * not.  AddressSanitizer knows the former alone. */
+struct Place {
+#ifdef __SANITIZE_ADDRESS__
+  ucontext_t at;
+#else
+  jmp_buf at;
+#endif
+};
+
 struct Fiber {
-  ucontext_t context;
+  Place place;
   void *stack = nullptr;
   State state = DONE;
   dim3 at;
@@ -39,6 +54,7 @@ struct Fiber {
 
 struct Warp {
   unsigned char slots[2][LANES * SLOT_BYTES];
+  unsigned n_here = 0, n_done = 0; /* lanes that wait, that have ended */
 };
 
 struct Free {
@@ -54,12 +70,13 @@ struct Block {
   std::vector<Warp> warps;
   std::unique_ptr<void, Free> dynamic;
   unsigned n_threads = 0;
+  unsigned n_here = 0, n_done = 0; /* threads, likewise */
 };
 
 std::vector<std::unique_ptr<Fiber>> fibers; /* kept: their stacks */
 Block *block;
 Fiber *running;
-ucontext_t scheduler;
+Place scheduler;
 const std::function<void()> *entry;
 uint64_t random_state = 1, n_switches;
 
@@ -95,15 +112,41 @@ poisoned(size_t n_bytes)
 }
 
 void
-run_entry()
+switch_to(Place *from, Place *to)
 {
-  (*entry)();
-  if (!running->copies.back().empty() || running->copies.size() > 1)
-    for (const auto &group : running->copies)
-      if (!group.empty())
-        die("cp.async", "a thread ended with a copy that nobody waited for");
-  running->state = DONE;
-  swapcontext(&running->context, &scheduler);
+#ifdef __SANITIZE_ADDRESS__
+  swapcontext(&from->at, &to->at);
+#else
+  if (_setjmp(from->at) == 0)
+    _longjmp(to->at, 1);
+#endif
+}
+
+/* A fiber of jumps comes here once to be known, and back to run. */
+void run_entries();
+
+void
+begin_fiber()
+{
+#ifndef __SANITIZE_ADDRESS__
+  switch_to(&running->place, &scheduler);
+#endif
+  run_entries();
+}
+
+/* Kernel after kernel: a fiber that has ended one waits for the next. */
+void
+run_entries()
+{
+  for (;;) {
+    (*entry)();
+    if (!running->copies.back().empty() || running->copies.size() > 1)
+      for (const auto &group : running->copies)
+        if (!group.empty())
+          die("cp.async", "a thread ended with a copy that nobody waited for");
+    running->state = DONE;
+    switch_to(&running->place, &scheduler);
+  }
 }
 
 void
@@ -113,24 +156,41 @@ wait(State state, const char *what)
 
   running->state = state;
   running->what = what;
-  swapcontext(&running->context, &scheduler);
+  switch_to(&running->place, &scheduler);
   threadIdx = at;
+}
+
+/* Where a new fiber begins. */
+void
+make_place(Fiber *f)
+{
+#ifdef __SANITIZE_ADDRESS__
+  ucontext_t &context = f->place.at; /* which may not be moved */
+#else
+  ucontext_t context;
+#endif
+
+  f->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (f->stack == MAP_FAILED)
+    die("memory", "there is no more for stacks");
+  getcontext(&context);
+  context.uc_stack.ss_sp = f->stack;
+  context.uc_stack.ss_size = STACK_BYTES;
+  context.uc_link = nullptr;
+  makecontext(&context, begin_fiber, 0);
+  running = f;
+#ifndef __SANITIZE_ADDRESS__
+  if (_setjmp(scheduler.at) == 0)
+    setcontext(&context);
+#endif
 }
 
 void
 start(Fiber *f)
 {
-  if (!f->stack) {
-    f->stack = mmap(nullptr, STACK_BYTES, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (f->stack == MAP_FAILED)
-      die("memory", "there is no more for stacks");
-  }
-  getcontext(&f->context);
-  f->context.uc_stack.ss_sp = f->stack;
-  f->context.uc_stack.ss_size = STACK_BYTES;
-  f->context.uc_link = nullptr;
-  makecontext(&f->context, run_entry, 0);
+  if (!f->stack)
+    make_place(f);
   f->state = RUNNABLE;
   f->n_met = 0;
   f->copies.assign(1, {});
@@ -141,13 +201,13 @@ void
 release_warp(unsigned t)
 {
   unsigned first = t / LANES * LANES;
+  Warp *warp = &block->warps[t / LANES];
 
-  for (unsigned i = first; i < first + LANES; i++) {
-    if (fibers[i]->state == DONE)
-      die(fibers[t]->what, "a lane of the warp has ended");
-    if (fibers[i]->state != AT_WARP)
-      return;
-  }
+  if (warp->n_done > 0)
+    die(fibers[t]->what, "a lane of the warp has ended");
+  if (++warp->n_here < LANES)
+    return;
+  warp->n_here = 0;
   for (unsigned i = first; i < first + LANES; i++) {
     if (strcmp(fibers[i]->what, fibers[t]->what) != 0)
       die(fibers[t]->what, "another lane of the warp is elsewhere");
@@ -158,12 +218,11 @@ release_warp(unsigned t)
 void
 release_block()
 {
-  for (unsigned i = 0; i < block->n_threads; i++) {
-    if (fibers[i]->state == DONE)
-      die("__syncthreads", "a thread of the block has ended");
-    if (fibers[i]->state != AT_BLOCK)
-      return;
-  }
+  if (block->n_done > 0)
+    die("__syncthreads", "a thread of the block has ended");
+  if (++block->n_here < block->n_threads)
+    return;
+  block->n_here = 0;
   for (unsigned i = 0; i < block->n_threads; i++)
     fibers[i]->state = RUNNABLE;
 }
@@ -172,7 +231,7 @@ void
 run_block(dim3 shape, size_t n_dynamic)
 {
   Block here;
-  unsigned n = shape.x * shape.y * shape.z, n_done = 0;
+  unsigned n = shape.x * shape.y * shape.z;
   std::vector<unsigned> ready;
 
   if (n == 0 || n % LANES != 0 || shape.y * shape.z != 1)
@@ -187,7 +246,7 @@ run_block(dim3 shape, size_t n_dynamic)
     fibers[i]->at = dim3(i);
     start(fibers[i].get());
   }
-  while (n_done < n) {
+  while (here.n_done < n) {
     ready.clear();
     for (unsigned i = 0; i < n; i++)
       if (fibers[i]->state == RUNNABLE)
@@ -203,13 +262,15 @@ run_block(dim3 shape, size_t n_dynamic)
       running = fibers[t].get();
       threadIdx = running->at;
       n_switches++;
-      swapcontext(&scheduler, &running->context);
-      if (fibers[t]->state == DONE)
-        n_done++;
-      else if (fibers[t]->state == AT_WARP)
+      switch_to(&scheduler, &running->place);
+      if (fibers[t]->state == DONE) {
+        here.n_done++;
+        here.warps[t / LANES].n_done++;
+      } else if (fibers[t]->state == AT_WARP) {
         release_warp(t);
-      else if (fibers[t]->state == AT_BLOCK)
+      } else if (fibers[t]->state == AT_BLOCK) {
         release_block();
+      }
     }
   }
   block = nullptr;
