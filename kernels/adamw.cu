@@ -21,25 +21,23 @@ block_sum(double value, double *warps)
 }
 
 __global__ static void
-__launch_bounds__(THREADS) squares_kernel(size_t n, const float *__restrict__ x,
-                                          double *__restrict__ parts)
+__launch_bounds__(THREADS)
+    squares_kernel(size_t n, size_t n_vectors, const float *__restrict__ x,
+                   double *__restrict__ parts)
 {
   RA_SHARED(double, warps, RA_WARP);
   size_t step = (size_t)gridDim.x * THREADS;
   size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
   double sum = 0.0;
 
-  for (size_t at = i; at < n / 4; at += step) {
+  for (size_t at = i; at < n_vectors; at += step) {
     float4 v = reinterpret_cast<const float4 *>(x)[at];
 
     sum += (double)v.x * v.x + (double)v.y * v.y + (double)v.z * v.z +
            (double)v.w * v.w;
   }
-  if (i < n % 4) {
-    double v = x[n - n % 4 + i];
-
-    sum += v * v;
-  }
+  for (size_t at = 4 * n_vectors + i; at < n; at += step)
+    sum += (double)x[at] * x[at];
   sum = block_sum(sum, warps);
   if (threadIdx.x == 0)
     parts[blockIdx.x] = sum;
@@ -47,10 +45,12 @@ __launch_bounds__(THREADS) squares_kernel(size_t n, const float *__restrict__ x,
 
 __global__ static void
 __launch_bounds__(RA_K_SQUARES_BLOCKS)
-    add_parts_kernel(const double *__restrict__ parts, double *__restrict__ out)
+    add_parts_kernel(unsigned n_parts, const double *__restrict__ parts,
+                     double *__restrict__ out)
 {
   RA_SHARED(double, warps, RA_WARP);
-  double sum = block_sum(parts[threadIdx.x], warps);
+  double sum =
+      block_sum(threadIdx.x < n_parts ? parts[threadIdx.x] : 0.0, warps);
 
   if (threadIdx.x == 0)
     *out += sum;
@@ -62,12 +62,37 @@ ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
 {
   auto squares = squares_kernel;
   auto add_parts = add_parts_kernel;
+  size_t n_whole = (n + 4 * THREADS - 1) / (4 * THREADS);
+  unsigned n_blocks = n_whole < 1 ? 1
+                                  : (unsigned)(n_whole < RA_K_SQUARES_BLOCKS
+                                                   ? n_whole
+                                                   : RA_K_SQUARES_BLOCKS);
 
-  if (!ra_is_aligned(x))
-    return cudaErrorInvalidValue;
-  RA_LAUNCH(squares, RA_K_SQUARES_BLOCKS, THREADS, 0, stream, n, x, workspace);
-  RA_LAUNCH(add_parts, 1, RA_K_SQUARES_BLOCKS, 0, stream, workspace, out);
+  RA_LAUNCH(squares, n_blocks, THREADS, 0, stream, n,
+            ra_is_aligned(x) ? n / 4 : 0, x, workspace);
+  RA_LAUNCH(add_parts, 1, RA_K_SQUARES_BLOCKS, 0, stream, n_blocks, workspace,
+            out);
   return cudaGetLastError();
+}
+
+/* A parameter a thread, of arrays that begin anywhere: shards of ranks whose
+ * number does not divide what they share. */
+__global__ static void
+__launch_bounds__(THREADS)
+    adamw_one_kernel(size_t n, RaCpuAdamw adamw, float bias1, float bias2,
+                     float scale, const double *__restrict__ sum_squares,
+                     float max_norm, const float *__restrict__ grad,
+                     float *__restrict__ master, float *__restrict__ first,
+                     float *__restrict__ second, uint16_t *__restrict__ weight)
+{
+  size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+  float clip = scale * (sum_squares ? ra_k_clip(*sum_squares, max_norm) : 1.0f);
+
+  if (i >= n)
+    return;
+  ra_k_adamw_step(&adamw, bias1, bias2, clip * grad[i], &master[i], &first[i],
+                  &second[i]);
+  weight[i] = ra_bf16_from_f32(master[i]);
 }
 
 /* Four parameters a thread; the last few alone. */
@@ -113,12 +138,14 @@ ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
            float *master, float *first, float *second, uint16_t *weight,
            void *stream)
 {
-  size_t n_blocks = (n + 4 * THREADS - 1) / (4 * THREADS);
-  auto kernel = adamw_kernel;
+  bool fours = ra_is_aligned(grad) && ra_is_aligned(master) &&
+               ra_is_aligned(first) && ra_is_aligned(second) &&
+               ra_is_aligned(weight);
+  size_t a_block = (fours ? 4 : 1) * THREADS;
+  size_t n_blocks = (n + a_block - 1) / a_block;
+  auto kernel = fours ? adamw_kernel : adamw_one_kernel;
 
-  if (step == 0 || n_blocks > 0x7fffffff || !ra_is_aligned(grad) ||
-      !ra_is_aligned(master) || !ra_is_aligned(first) ||
-      !ra_is_aligned(second) || !ra_is_aligned(weight))
+  if (step == 0 || n_blocks > 0x7fffffff)
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;

@@ -27,11 +27,12 @@ extern "C" {
 /**
  * ra_k_sum_squares:
  * @n: elements
- * @x: (n) fp32, 16-byte aligned
+ * @x: (n) fp32, quicker where 16-byte aligned
  * @workspace: (RA_K_SQUARES_BLOCKS) doubles
  * @out: a double, added to
  *
- * The same bits on any GPU: RA_K_SQUARES_BLOCKS parts, then the parts in order.
+ * The same bits on any GPU: at most RA_K_SQUARES_BLOCKS parts, by @n alone and
+ * whether @x is aligned, then the parts in order.
  */
 int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
                      void *stream);
@@ -50,7 +51,7 @@ int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
  * @second: (n) fp32, updated
  * @weight: (n) bf16, written
  *
- * Arrays are 16-byte aligned.
+ * Quicker where all arrays are 16-byte aligned.
  */
 int ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
                const double *sum_squares, float max_norm, const float *grad,

@@ -278,16 +278,19 @@ START_TEST(test_casts)
 END_TEST
 
 /* Three steps of 1,030 parameters, two of them behind the last whole four; a
- * norm above the one allowed, and below: clip 0.5 / (norm + 1e-6), and 1. */
+ * norm above the one allowed, and below: clip 0.5 / (norm + 1e-6), and 1; once
+ * more in arrays that are not aligned. */
 START_TEST(test_adamw)
 {
   enum { N = 1030 };
   RaCpuAdamw a = {1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f};
-  float max_norm = _i == 0 ? 0.5f : 1e6f;
+  float max_norm = _i % 2 == 0 ? 0.5f : 1e6f;
+  gsize at = _i < 2 ? 0 : 1; /* the latter: arrays begin anywhere */
   RaRng rng = ra_rng_init(8, 0);
-  float *w = device_f32(&rng, N, -1, 1), *m = device_f32(&rng, N, 0, 0);
+  float *w = device_f32(&rng, N + 1, -1, 1) + at;
+  float *m = device_f32(&rng, N + 2, 0, 0) + 2 * at;
   float *v = device_f32(&rng, N, 0, 0);
-  uint16_t *narrow = device_poisoned(N * 2);
+  uint16_t *narrow = (uint16_t *)device_poisoned((N + 1) * 2) + at;
   double *parts = device_poisoned(RA_K_SQUARES_BLOCKS * sizeof(double));
   double *squares = device_new(sizeof(double));
   double exact[N], em[N] = {0}, ev[N] = {0};
@@ -295,7 +298,7 @@ START_TEST(test_adamw)
   for (gsize i = 0; i < N; i++)
     exact[i] = (double)w[i];
   for (uint64_t step = 1; step <= 3; step++) {
-    float *g = device_f32(&rng, N, -1, 1);
+    float *g = device_f32(&rng, N + 1, -1, 1) + at;
     double norm = 0, clip;
 
     *squares = 0;
@@ -325,12 +328,12 @@ START_TEST(test_adamw)
                          "weight", i);
       ck_assert_uint_eq(narrow[i], ra_bf16_from_f32(w[i]));
     }
-    device_free(g);
+    device_free(g - at);
   }
-  device_free(w);
-  device_free(m);
+  device_free(w - at);
+  device_free(m - 2 * at);
   device_free(v);
-  device_free(narrow);
+  device_free(narrow - at);
   device_free(parts);
   device_free(squares);
 }
@@ -400,7 +403,7 @@ device_suite(void)
   tcase_add_test(tcase, test_swiglu);
   tcase_add_test(tcase, test_embedding);
   tcase_add_test(tcase, test_casts);
-  tcase_add_loop_test(tcase, test_adamw, 0, 2);
+  tcase_add_loop_test(tcase, test_adamw, 0, 4);
   tcase_add_test(tcase, test_intervals);
   tcase_add_test(tcase, test_transpose);
   suite_add_tcase(suite, tcase);

@@ -1,0 +1,166 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "exec/backend_cuda.h"
+#include "tests/check_main.h"
+#include "tests/run_fixture.h"
+
+/* Layouts of one to eight ranks that share an emulated GPU against one rank of
+ * it: AdamW's first moments after one step, which are the gradients times a
+ * constant.  Ranks that hold the same moments have the same bits
+ * (run_fixture_moments()).
+ *
+ * Bounds, of the distance of the moments in parts of their norm.  Ranks of a
+ * tensor-parallel group make a row's hidden states as one rank does, rounded to
+ * bf16 after a sum of parts that were rounded themselves.  A gradient of four
+ * layers is made by 177 roundings to bf16 on its longest way, as
+ * tests/check_backend_cuda.c counts them: 14 a layer and 3 forward, twice that
+ * backward.  Those of two runs are independent of each other, 2^-9 each at
+ * most, so their squares add up: sqrt(2 x 177) 2^-9 = 0.037.  Every other
+ * layout computes each sequence as one rank does and only adds fp32 gradients of
+ * at most 8 x 9 tokens in another order: 72 roundings of 2^-24.
+ */
+#define TENSOR 0.037
+#define ORDER (72 * 0x1p-24)
+
+typedef struct {
+  uint32_t dp, tp, pp;
+  const char *lines; /* further ones of the train call */
+} Layout;
+
+/* clang-format off */
+static const Layout layouts[] = {
+    {2, 1, 1, ""},
+    {4, 1, 1, "zero = 1\n"},
+    {8, 1, 1, "zero = 1\noverlap-grad-reduce = true\n"},
+    {2, 1, 1, "micro-batches = 2\noverlap-grad-reduce = true\n"},
+    {1, 1, 1, "micro-batches = 4\n"},
+    {1, 1, 1, "recompute = selective\n"},
+    {1, 1, 1, "recompute = full\n"},
+    {1, 2, 1, ""},
+    {1, 4, 1, "recompute = selective\n"},
+    {1, 2, 1, "sequence-parallel = true\n"},
+    {1, 4, 1, "sequence-parallel = true\nrecompute = full\n"},
+    {2, 2, 1, "sequence-parallel = true\nzero = 1\n"},
+    {2, 4, 1, "zero = 1\noverlap-grad-reduce = true\n"},
+    {1, 1, 2, "micro-batches = 2\n"},
+    {1, 1, 2, "micro-batches = 2\nschedule = gpipe\n"},
+    {1, 1, 2, "micro-batches = 2\nschedule = interleaved:2\n"},
+    {1, 1, 2, "micro-batches = 2\nstage-layers = 3,1\n"},
+    {1, 1, 4, "micro-batches = 4\nrecompute = full\n"},
+    {1, 2, 2, "micro-batches = 2\nsequence-parallel = true\n"},
+    {2, 1, 2, "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n"},
+    {2, 2, 2, "micro-batches = 2\nrecompute = full\n"},
+    {1, 2, 4, "micro-batches = 4\nsequence-parallel = true\n"},
+    {2, 2, 2, "micro-batches = 2\nschedule = interleaved:2\nzero = 1\n"
+              "sequence-parallel = true\n"},
+};
+/* clang-format on */
+
+/* (transfer full): the moments of a step on @n_prompts sequences. */
+static GArray *
+moments_of(const Layout *l, uint32_t n_prompts, const RaBackend *backend)
+{
+  g_autofree char *head =
+      g_strdup_printf("[workload]\nformat = 1\nalgorithm = test\n"
+                      "dataset = prompts\nprompts = %u\n"
+                      "prompt-length = uniform(2, 4)\n"
+                      "response-length = uniform(2, 5)\n"
+                      "mini-batches = 1\n",
+                      n_prompts);
+  g_autofree char *all =
+      g_strdup_printf("mesh = node0:gpu[0-%u]\ndp = %u\ntp = %u\npp = %u\n%s",
+                      l->dp * l->tp * l->pp - 1, l->dp, l->tp, l->pp, l->lines);
+  RunSpec spec = {.algorithm = "sft",
+                  .config = "run-device.json",
+                  .all = all,
+                  .train = backend ? "grad-dtype = fp32\n" : NULL,
+                  .n_iterations = 1,
+                  .seed = 3,
+                  .head = head,
+                  .dtype = backend ? "dtype = bf16" : NULL};
+  RunFixture *f = run_fixture_new(&spec);
+  GArray *moments;
+
+  f->options.backend = backend;
+  run_fixture_go(f);
+  if (backend)
+    ck_assert_msg(!backend->failure(), "%s", backend->failure());
+  moments = run_fixture_moments(f, "atrain");
+  run_fixture_free(f);
+  return moments;
+}
+
+/* |x - y| / |y| */
+static double
+apart(const GArray *x, const GArray *y)
+{
+  double a = 0, b = 0;
+
+  ck_assert_uint_eq(x->len, y->len);
+  for (guint i = 0; i < x->len; i++) {
+    double v = (double)g_array_index(y, float, i);
+    double d = (double)g_array_index(x, float, i) - v;
+
+    a += d * d;
+    b += v * v;
+  }
+  return sqrt(a / b);
+}
+
+static const Layout alone = {1, 1, 1, ""};
+static GArray *one; /* of all tests: one rank on the device */
+
+static void
+setup(void)
+{
+  one = moments_of(&alone, 8, ra_backend_cuda());
+}
+
+static void
+teardown(void)
+{
+  g_array_unref(one);
+}
+
+START_TEST(test_layouts)
+{
+  const Layout *l = &layouts[_i];
+  g_autoptr(GArray) many = moments_of(l, 8, ra_backend_cuda());
+  double off = apart(many, one);
+
+  ck_assert_msg(off <= (l->tp > 1 ? TENSOR : ORDER),
+                "dp %u tp %u pp %u %s: moments are %g apart", l->dp, l->tp,
+                l->pp, l->lines, off);
+}
+END_TEST
+
+/* The one rank against the host's fp32, whose roundings do not count; and the
+ * fault, a sequence of eight left out. */
+START_TEST(test_one)
+{
+  g_autoptr(GArray) host = moments_of(&alone, 8, NULL);
+  g_autoptr(GArray) fault = moments_of(&alone, 7, ra_backend_cuda());
+
+  ck_assert_double_le(apart(one, host), TENSOR);
+  ck_assert_double_gt(apart(one, host), ORDER);
+  ck_assert_double_gt(apart(fault, one), 2 * TENSOR);
+}
+END_TEST
+
+static Suite *
+backend_cuda_layouts_suite(void)
+{
+  Suite *suite = suite_create("backend_cuda_layouts");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_unchecked_fixture(tcase, setup, teardown);
+  tcase_set_timeout(tcase, 900);
+  tcase_add_loop_test(tcase, test_layouts, 0, G_N_ELEMENTS(layouts));
+  tcase_add_test(tcase, test_one);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(backend_cuda_layouts_suite)
