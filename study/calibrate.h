@@ -125,8 +125,10 @@ gboolean ra_calibrate_trace_rows(const char *path, GArray *rows,
  * @path: of a trace
  * @name: of a profile's file
  * @text: of the profile
- * @error: %RA_ERROR_INPUT: `reallot run` wrote the trace and the profile is of
- *   a GPU, of which a host's seconds say nothing; or as both readers
+ * @error: %RA_ERROR_INPUT: `reallot run` wrote the trace on a host and the
+ *   profile is of a GPU, of which a host's seconds say nothing; or it is of a
+ *   GPU (run there, PyTorch's profiler with kernels, a log of nccl-tests) and
+ *   the profile of a host; or as both readers
  *
  * Returns: whether the trace's rows may go into the profile
  */

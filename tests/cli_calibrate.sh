@@ -119,6 +119,18 @@ for flag in --merge --refit; do
   fails "run.trace.tsv: was measured on a host's cores, but" calibrate \
     --from run.trace.tsv $flag "$profile" -o x.profile
 done
+sed 's/^# backend: host$/# backend: cuda/' run.trace.tsv >gpu.trace.tsv
+! cmp -s run.trace.tsv gpu.trace.tsv
+result $? "a run's trace names its back end"
+cp "$srcdir/tests/data/nccl-tests/all_reduce_perf-8.log" .
+for file in gpu.trace.tsv "$srcdir/tests/data/kineto/cuda.json" \
+  all_reduce_perf-8.log; do
+  for flag in --merge --refit; do
+    fails "${file##*/}: was measured on a GPU, but host.profile is of a host" \
+      calibrate --from "$file" $flag host.profile -o x.profile
+  done
+done
+quiet calibrate --from gpu.trace.tsv --merge "$profile" -o y.profile
 fails '--refit PROFILE or --merge PROFILE' calibrate --from a.trace.tsv -o x.profile
 fails '--merge and --refit: expected one of them' calibrate --from a.trace.tsv \
   --merge "$profile" --refit "$profile" -o x.profile
