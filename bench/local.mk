@@ -55,7 +55,12 @@ EXTRA_DIST += %D%/gpu_peer.py
 EXTRA_DIST += %D%/node.sh
 if HAVE_CUDA
 noinst_PROGRAMS += %D%/gpu_kernels
+noinst_PROGRAMS += %D%/collectives
 endif
+bench_collectives_SOURCES = %D%/collectives.c
+bench_collectives_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+bench_collectives_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \
+	$(ra_ldadd) $(CUDA_LIBS)
 bench_gpu_kernels_SOURCES = %D%/gpu_kernels.c %D%/gpu_device.c %D%/gpu_device.h
 bench_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 bench_gpu_kernels_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)

@@ -33,7 +33,7 @@ for arg; do
   esac
 done
 [ ${#steps[@]} -gt 0 ] ||
-  steps=(build device tests ptxas peer kernels sanitize)
+  steps=(build device tests ptxas peer kernels collectives sanitize)
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 jobs=$(getconf _NPROCESSORS_ONLN)
 
@@ -74,6 +74,25 @@ step_kernels() {
   "$build/bench/gpu_kernels" ${peer[@]+"${peer[@]}"}
 }
 
+# With nccl-tests on PATH their bandwidth is the bar.
+step_collectives() {
+  local log=() status test
+  local n
+  n=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+
+  for test in all_reduce all_gather reduce_scatter alltoall broadcast; do
+    command -v ${test}_perf >/dev/null && [ "$n" -ge 2 ] || continue
+    ${test}_perf -b 1M -e 1G -f 2 -g "$n" -d half >"$out/${test}_perf.log" ||
+      return 1
+    log+=("--log=$out/${test}_perf.log")
+  done
+  "$build/bench/collectives" --trace="$out/collectives.trace.tsv" \
+    ${log[@]+"${log[@]}"}
+  status=$?
+  [ $status -ne 3 ] || return 77
+  return $status
+}
+
 # One process a program: the tool does not follow forks.
 step_sanitize() {
   local program
@@ -90,7 +109,7 @@ step_sanitize() {
 # ---- All of them -------------------------------------------------------------
 
 export -f step_build step_device step_tests step_ptxas step_peer step_kernels
-export -f step_sanitize
+export -f step_collectives step_sanitize
 export top build out jobs
 worst=0
 for step in "${steps[@]}"; do

@@ -217,32 +217,13 @@ save_trace(const RaExecution *x, const char *path, GError **error)
   return !path || ra_trace_save(trace, path, error);
 }
 
-/* Of all ranks, in the accelerators that they stand for. */
-static double
-held_bytes(const RaExecution *x, double *out_states_bytes)
-{
-  const RaCluster *cluster = x->setup->plan->cluster;
-  double passes_bytes = 0;
-
-  *out_states_bytes = 0;
-  for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
-    RaRunMemory memory;
-
-    ra_run_memory(x->run, gpu, &memory);
-    *out_states_bytes += (double)memory.states_bytes;
-    passes_bytes += (double)memory.passes_bytes;
-  }
-  return *out_states_bytes + passes_bytes;
-}
-
 static gboolean
 print_end(const RaExecution *x, RaFormat format, GError **error)
 {
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
   uint32_t n_ties = 0;
-  g_autofree char *line = NULL;
-  double states_bytes, all_bytes;
+  g_autofree char *line = NULL, *memory = NULL;
 
   if (format != RA_FORMAT_TEXT) {
     g_ptr_array_add(tables, ra_execution_table(x));
@@ -251,11 +232,10 @@ print_end(const RaExecution *x, RaFormat format, GError **error)
   for (uint32_t k = ra_run_first_iteration(x->run);
        k < x->augmented->n_iterations; k++)
     n_ties += ra_run_iteration(x->run, k)->n_ties;
-  all_bytes = held_bytes(x, &states_bytes);
-  line = g_strdup_printf(
-      "\n%u sampled tokens were within 1e-5 of another\n"
-      "memory held: %.3f GiB, of parameters and optimizers %.3f\n",
-      n_ties, all_bytes / GIB, states_bytes / GIB);
+  memory = ra_execution_memory_text(x);
+  line = g_strdup_printf("\n%u sampled tokens were within 1e-5 of another\n"
+                         "%s",
+                         n_ties, memory);
   return ra_output_print(line, strlen(line), error);
 }
 

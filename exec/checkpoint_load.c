@@ -193,6 +193,9 @@ skip(RaRun *run, uint32_t n)
   for (RaTaskId t = 0; t < run->graph->n_tasks; t++)
     if (ra_run_node(run, t)->iteration < n)
       atomic_store(&run->n_ended[t], run->n_needed[t]);
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    if (ra_run_is_here(run, i))
+      ra_rank_skip_parts(&run->ranks[i], n);
 }
 
 gboolean

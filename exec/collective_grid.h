@@ -3,8 +3,8 @@
  * Over every kind of group that the machine offers: pairs of a node, of 2 and 4
  * ... GPUs up to the node, the same GPU of two nodes, and 2, 4 ... whole nodes;
  * 8 B to 1 GiB; each alone, all disjoint groups of a kind at the same time for
- * contention, and beside a product for interference.  Data: measuring it needs
- * GPUs, and nothing here does.
+ * contention, and beside a product for interference.  Data: what measures it is
+ * exec/collective_probe.h.
  *
  *     g_autoptr(GArray) grid = ra_collective_grid(n_nodes, gpus_per_node);
  */

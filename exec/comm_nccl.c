@@ -56,6 +56,12 @@ pass(RaNcclEnd *e, RaNcclMark mark, const char *what)
   api_of(e)->mark_free(mark);
 }
 
+void
+ra_nccl_drain(RaNcclEnd *e, const char *what)
+{
+  pass(e, mark_here(e, what), what);
+}
+
 /* ---- messages -------------------------------------------------------------*/
 
 /* Takes back what has been sent; @all: waits for it. */

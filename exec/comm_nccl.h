@@ -85,4 +85,17 @@ RaComm *ra_nccl_pairs_new(RaNccl *nccl, RaStream stream);
  */
 gboolean ra_nccl_enrol(RaComm *comm, void *data, gsize n_bytes);
 
+/**
+ * ra_nccl_repeat:
+ * @comm: of ra_nccl_comm_new()
+ * @in: in the device's memory, as @out: what the operation takes of @n_bytes
+ * @n_bytes: as of RaOp, a multiple of ra_nccl_unit(); numbers are bf16
+ *
+ * An operation @n times on the stream of @comm, then waits for them: for
+ * measurements.  A send is of rank 0 to rank 1.
+ */
+void ra_nccl_repeat(RaComm *comm, RaOpKind kind, const void *in, void *out,
+                    gsize n_bytes, guint n);
+gsize ra_nccl_unit(RaOpKind kind, uint32_t n_ranks);
+
 #endif

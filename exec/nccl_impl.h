@@ -95,6 +95,8 @@ RaCommRequest *ra_nccl_start_reduce(RaNcclEnd *e, RaReduce reduce, float *data,
                                     gsize n);
 double ra_nccl_wait(RaComm *comm, RaCommRequest *request);
 void ra_nccl_end_free(RaComm *comm);
+/* Waits for all that its stream was given. */
+void ra_nccl_drain(RaNcclEnd *e, const char *what);
 
 /* (transfer full): the end of @group; with the stream of its own @own_stream.
  * RA_NONE: of all ranks. */

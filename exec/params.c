@@ -7,6 +7,10 @@
 #include "base/rng.h"
 #include "exec/params.h"
 #include "exec/shards.h"
+#include "kernels/bf16.h"
+
+/* Arrays of the optimizer begin at multiples of it, as a device wants them. */
+#define STEP_BYTES 256
 
 /* Gate and up are one product: of an expert neighbours. */
 static int
@@ -53,8 +57,8 @@ ra_params_new(const RaTensorTable *table, const RaCallPlan *plan, uint32_t rank)
 }
 
 RaParams *
-ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
-                 const RaCallPlan *plan, uint32_t rank)
+ra_params_new_bare(const RaBackend *backend, const RaTensorTable *table,
+                   const RaCallPlan *plan, uint32_t rank)
 {
   static const RaCut alone = {0, 1};
   uint32_t n_tensors = ra_model_n_tensors(table->model);
@@ -77,8 +81,17 @@ ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
     p->params[i].offset = p->n;
     p->n += ra_param_n(&p->params[i]);
   }
-  p->weights = new_array(backend, p->n * backend->elem_bytes);
   ra_params_cut(p, &alone, &alone);
+  return p;
+}
+
+RaParams *
+ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
+                 const RaCallPlan *plan, uint32_t rank)
+{
+  RaParams *p = ra_params_new_bare(backend, table, plan, rank);
+
+  p->weights = new_array(backend, p->n * backend->elem_bytes);
   return p;
 }
 
@@ -89,12 +102,10 @@ ra_params_free(RaParams *params)
     return;
   g_free(params->params);
   g_free(params->runs);
-  params->backend->free(params->weights);
-  params->backend->free(params->master);
-  params->backend->free(params->grads);
-  params->backend->free(params->first);
-  params->backend->free(params->second);
-  params->backend->free_host(params->pinned);
+  for (int state = 0; state < RA_N_STATES; state++)
+    ra_params_place(params, (RaParamsState)state, NULL);
+  params->backend->free_host(params->away[RA_STATE_WEIGHTS]);
+  params->backend->free_host(params->away[RA_STATE_OPTIMIZER]);
   g_free(params);
 }
 
@@ -114,45 +125,186 @@ ra_params_copy(const RaParams *params)
   return p;
 }
 
+/* Bytes of an array of moments, and of what lies behind it. */
+static gsize
+moments_room(const RaParams *p)
+{
+  return (p->n_moments * sizeof *p->first + STEP_BYTES - 1) / STEP_BYTES *
+         STEP_BYTES;
+}
+
+gsize
+ra_params_state_bytes(const RaParams *params, RaParamsState state)
+{
+  switch (state) {
+  case RA_STATE_WEIGHTS:
+    return params->n * params->backend->elem_bytes;
+  case RA_STATE_GRADS:
+    return params->is_trained ? params->n * sizeof *params->grads : 0;
+  default:
+    return !params->is_trained ? 0
+           : params->backend->elem_bytes == sizeof(float)
+               ? 2 * moments_room(params)
+               : 3 * moments_room(params);
+  }
+}
+
+/* Where the arrays of @state begin. */
+static void
+set_arrays(RaParams *p, RaParamsState state, void *memory)
+{
+  gsize n = moments_room(p) / sizeof *p->first;
+
+  if (state == RA_STATE_WEIGHTS) {
+    p->weights = memory;
+  } else if (state == RA_STATE_GRADS) {
+    p->grads = memory;
+  } else {
+    p->first = memory;
+    p->second = memory ? p->first + n : NULL;
+    p->master = memory && p->backend->elem_bytes != sizeof *p->master
+                    ? p->first + 2 * n
+                    : NULL;
+  }
+}
+
+static void *
+place_of(const RaParams *p, RaParamsState state)
+{
+  return state == RA_STATE_WEIGHTS ? (void *)p->weights
+         : state == RA_STATE_GRADS ? (void *)p->grads
+                                   : (void *)p->first;
+}
+
+void
+ra_params_place(RaParams *params, RaParamsState state, void *memory)
+{
+  if (!(params->borrowed >> state & 1))
+    params->backend->free(place_of(params, state));
+  params->borrowed |= (uint8_t)(1u << state);
+  set_arrays(params, state, memory);
+}
+
+void
+ra_params_offload(RaParams *params, RaParamsState state)
+{
+  gsize n_bytes = ra_params_state_bytes(params, state);
+
+  if (!params->away[state])
+    params->away[state] = params->backend->alloc_host(n_bytes);
+  params->backend->read(params->away[state], place_of(params, state), n_bytes);
+}
+
+void
+ra_params_reload(RaParams *params, RaParamsState state)
+{
+  params->backend->write(place_of(params, state), params->away[state],
+                         ra_params_state_bytes(params, state));
+}
+
+/* Numbers [at, at + n) of fp32 array @which of the optimizer, where they are:
+ * on the device or in host memory. */
+typedef enum { FIRST, SECOND, MASTER } OptimizerArray;
+
+static void
+read_optimizer(const RaParams *p, OptimizerArray which, gsize at, gsize n,
+               float *out)
+{
+  const float *from = p->first ? p->first : p->away[RA_STATE_OPTIMIZER];
+
+  from += which * (moments_room(p) / sizeof *from) + at;
+  if (p->first)
+    p->backend->read(out, from, n * sizeof *out);
+  else
+    memcpy(out, from, n * sizeof *out);
+}
+
+static void
+write_optimizer(RaParams *p, OptimizerArray which, gsize at, gsize n,
+                const float *in)
+{
+  gsize to = which * (moments_room(p) / sizeof *in) + at;
+  float *away = p->away[RA_STATE_OPTIMIZER];
+
+  if (p->first)
+    p->backend->write(p->first + to, in, n * sizeof *in);
+  if (away)
+    memcpy(away + to, in, n * sizeof *in);
+}
+
 /* Of elements [at, at + n) of the weights what the master has, to @out, or
  * where @in is not %NULL from it. */
 static void
 copy_master(const RaParams *params, gsize at, gsize n, const float *in,
             float *out)
 {
-  const RaBackend *b = params->backend;
-
-  for (uint32_t i = 0; params->master && i < params->n_runs; i++) {
+  if (!params->is_trained || params->backend->elem_bytes == sizeof(float))
+    return;
+  for (uint32_t i = 0; i < params->n_runs; i++) {
     const RaParamRun *run = &params->runs[i];
     gsize begin = MAX(run->own.begin, at), end = MIN(run->own.end, at + n);
-    float *master = params->master + run->moments + begin - run->own.begin;
+    gsize master = run->moments + begin - run->own.begin;
 
     if (begin >= end)
       continue;
     if (in)
-      b->write(master, in + begin - at, (end - begin) * sizeof *in);
+      write_optimizer((RaParams *)params, MASTER, master, end - begin,
+                      in + begin - at);
     else
-      b->read(out + begin - at, master, (end - begin) * sizeof *out);
+      read_optimizer(params, MASTER, master, end - begin, out + begin - at);
   }
+}
+
+/* Zeroed, where it is placed. */
+static void
+begin_state(RaParams *p, RaParamsState state)
+{
+  gsize n_bytes = ra_params_state_bytes(p, state);
+
+  if (!place_of(p, state))
+    set_arrays(p, state, p->backend->alloc(n_bytes));
+  p->backend->zero(place_of(p, state), n_bytes);
 }
 
 void
 ra_params_make_trainable(RaParams *params)
 {
-  const RaBackend *b = params->backend;
   g_autofree float *weights = NULL;
 
-  if (params->grads)
+  if (params->is_trained)
     return;
-  params->grads = new_array(b, params->n * sizeof *params->grads);
-  params->first = new_array(b, params->n_moments * sizeof *params->first);
-  params->second = new_array(b, params->n_moments * sizeof *params->second);
-  if (b->elem_bytes == sizeof *params->master)
+  params->is_trained = TRUE;
+  if (params->grads || !(params->borrowed >> RA_STATE_OPTIMIZER & 1))
+    begin_state(params, RA_STATE_GRADS);
+  begin_state(params, RA_STATE_OPTIMIZER);
+  if (!params->master)
     return;
   weights = g_new(float, params->n + 1);
-  b->read_elems(params->n, params->weights, weights);
-  params->master = new_array(b, params->n_moments * sizeof *params->master);
+  params->backend->read_elems(params->n, params->weights, weights);
   copy_master(params, 0, params->n, weights, NULL);
+}
+
+/* Elements in host memory, as the back end has them. */
+static void
+host_elems(gsize elem_bytes, gsize n, const void *from, float *to)
+{
+  const uint16_t *narrow = from;
+
+  if (elem_bytes == sizeof *to)
+    memcpy(to, from, n * sizeof *to);
+  for (gsize i = 0; i < n && elem_bytes != sizeof *to; i++)
+    to[i] = ra_bf16_to_f32(narrow[i]);
+}
+
+static void
+to_host_elems(gsize elem_bytes, gsize n, const float *from, void *to)
+{
+  uint16_t *narrow = to;
+
+  if (elem_bytes == sizeof *from)
+    memcpy(to, from, n * sizeof *from);
+  for (gsize i = 0; i < n && elem_bytes != sizeof *from; i++)
+    narrow[i] = ra_bf16_from_f32(from[i]);
 }
 
 void
@@ -160,14 +312,17 @@ ra_params_read(const RaParams *params, RaParamsArray which, gsize at, gsize n,
                float *out)
 {
   const RaBackend *b = params->backend;
+  const char *away = params->away[RA_STATE_WEIGHTS];
 
   if (which != RA_PARAMS_WEIGHTS) {
-    b->read(out,
-            (which == RA_PARAMS_FIRST ? params->first : params->second) + at,
-            n * sizeof *out);
+    read_optimizer(params, which == RA_PARAMS_FIRST ? FIRST : SECOND, at, n,
+                   out);
     return;
   }
-  b->read_elems(n, ra_elem_at(b, (const RaElem *)params->weights, at), out);
+  if (params->weights)
+    b->read_elems(n, ra_elem_at(b, (const RaElem *)params->weights, at), out);
+  else
+    host_elems(b->elem_bytes, n, away + at * b->elem_bytes, out);
   copy_master(params, at, n, NULL, out);
 }
 
@@ -176,13 +331,17 @@ ra_params_write(RaParams *params, RaParamsArray which, gsize at, gsize n,
                 const float *in)
 {
   const RaBackend *b = params->backend;
+  char *away = params->away[RA_STATE_WEIGHTS];
 
   if (which != RA_PARAMS_WEIGHTS) {
-    b->write((which == RA_PARAMS_FIRST ? params->first : params->second) + at,
-             in, n * sizeof *in);
+    write_optimizer(params, which == RA_PARAMS_FIRST ? FIRST : SECOND, at, n,
+                    in);
     return;
   }
-  b->write_elems(n, in, ra_elem_at(b, params->weights, at));
+  if (params->weights)
+    b->write_elems(n, in, ra_elem_at(b, params->weights, at));
+  if (away)
+    to_host_elems(b->elem_bytes, n, in, away + at * b->elem_bytes);
   copy_master(params, at, n, in, NULL);
 }
 

@@ -38,6 +38,14 @@ typedef struct {
   gboolean expert;  /* it is of experts */
 } RaParamRun;
 
+/* What has memory of its own. */
+typedef enum {
+  RA_STATE_WEIGHTS,
+  RA_STATE_OPTIMIZER, /* first, second, master behind each other */
+  RA_STATE_GRADS,     /* never away */
+  RA_N_STATES
+} RaParamsState;
+
 typedef struct {
   const RaModel *model; /* borrowed */
   RaParam *params;      /* (n_params) by unit, owned */
@@ -47,13 +55,16 @@ typedef struct {
   gsize n;                  /* elements of all */
   gsize n_moments;          /* elements that this rank steps */
   const RaBackend *backend; /* that has the arrays, borrowed */
-  RaElem *weights;          /* (n) owned */
-  float *master; /* (n_moments) what weights are made of, owned; NULL: not
-                      trained, or weights are fp32 */
-  float *grads;  /* (n) owned; NULL: not trained */
-  float *first;  /* (n_moments) moments, owned; NULL: not trained */
-  float *second; /* (n_moments) likewise */
-  void *pinned;  /* (n) weights in host memory, owned; NULL: none there */
+  gboolean is_trained;
+  RaElem *weights;  /* (n); NULL: not on the device now */
+  float *master;    /* (n_moments) what weights are made of; NULL: not trained,
+                      not on the device now, or weights are fp32 */
+  float *grads;     /* (n) NULL: not trained, or not there now */
+  float *first;     /* (n_moments) moments; NULL: not trained, not there now */
+  float *second;    /* (n_moments) likewise */
+  uint8_t borrowed; /* bits of RaParamsState: memory is somebody else's */
+  void *away[RA_N_STATES]; /* the same in pinned host memory, owned; NULL: not
+                              there */
 } RaParams;
 
 /**
@@ -72,6 +83,10 @@ RaParams *ra_params_new(const RaTensorTable *table, const RaCallPlan *plan,
  * host's. */
 RaParams *ra_params_new_on(const RaBackend *backend, const RaTensorTable *table,
                            const RaCallPlan *plan, uint32_t rank);
+/* The same without memory: ra_params_place() gives it some. */
+RaParams *ra_params_new_bare(const RaBackend *backend,
+                             const RaTensorTable *table, const RaCallPlan *plan,
+                             uint32_t rank);
 void ra_params_free(RaParams *params);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaParams, ra_params_free)
 
@@ -81,6 +96,21 @@ RaParams *ra_params_copy(const RaParams *params);
 /* Makes zeroed gradients and moments, if there are none, and of weights that
  * are not fp32 the master weights, which begin as they are. */
 void ra_params_make_trainable(RaParams *params);
+
+/* Bytes of @state on the device, with what lies between its arrays. */
+gsize ra_params_state_bytes(const RaParams *params, RaParamsState state);
+
+/**
+ * ra_params_place:
+ * @memory: (nullable): as many bytes of the device, of any value, borrowed;
+ *   %NULL: @state is not there from now on
+ */
+void ra_params_place(RaParams *params, RaParamsState state, void *memory);
+
+/* Copies @state to pinned host memory, and from there back to where it is
+ * placed: bit for bit.  While it is not placed it is read and written there. */
+void ra_params_offload(RaParams *params, RaParamsState state);
+void ra_params_reload(RaParams *params, RaParamsState state);
 
 /**
  * ra_params_seed:
@@ -121,7 +151,7 @@ typedef enum {
 static inline gboolean
 ra_params_has(const RaParams *params, RaParamsArray which)
 {
-  return which == RA_PARAMS_WEIGHTS || params->first;
+  return which == RA_PARAMS_WEIGHTS || params->is_trained;
 }
 
 /* @n numbers of array @which from element @at, from the device or to it, fp32

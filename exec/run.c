@@ -310,6 +310,7 @@ run_rank(void *data)
     n_pending = rank->pending->len;
     rank->task = t;
     ra_pulse_beat();
+    ra_rank_begin_parts(rank, t);
     run_kind(rank, t);
     ra_rank_check(rank, t);
     ra_rank_take_ops(rank, t);
@@ -317,6 +318,7 @@ run_rank(void *data)
       continue;
     end_task(rank, t, rank->begin_s);
     send_results(rank, t);
+    ra_rank_end_parts(rank, t);
   }
   end_pending(rank);
   atomic_store(&rank->is_at_work, FALSE);
@@ -389,10 +391,9 @@ ra_run_go(RaRun *run, GError **error)
   for (uint32_t k = 1; k < n; k++)
     run->results[k].begin_s = run->results[k - 1].end_s;
   ra_run_collect(run);
-  if (!run->fault)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s", run->fault);
-  return FALSE;
+  if (run->fault)
+    g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "%s", run->fault);
+  return !run->fault;
 }
 
 uint32_t

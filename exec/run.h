@@ -172,10 +172,14 @@ const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
 
 /* What a GPU's rank has held, by the executor's own allocators. */
 typedef struct {
-  guint64 states_bytes; /* weights of all copies, gradients, moments */
-  guint64 passes_bytes; /* activations, workspaces, caches of keys and values,
-                           at one time at most */
-  guint64 host_bytes;   /* copies that stand for pinned host memory */
+  guint64 states_bytes;  /* weights of all copies, gradients, moments, at one
+                            time at most */
+  guint64 passes_bytes;  /* activations, workspaces, caches of keys and values,
+                            at one time at most */
+  guint64 host_bytes;    /* states in pinned host memory */
+  guint64 account_bytes; /* peak of the account (graph/memory_blocks.h) */
+  guint64 slab_bytes;    /* of the slab that was planned by it */
+  guint64 beyond_bytes;  /* that passes took beside it */
 } RaRunMemory;
 
 /**

@@ -13,6 +13,7 @@
 #include "exec/run.h"
 #include "exec/team.h"
 #include "exec/world.h"
+#include "graph/memory_table.h"
 #include "graph/realloc.h"
 
 /* A micro-batch under way on a rank. */
@@ -102,6 +103,12 @@ typedef struct {
   RaRankCall *calls;            /* (n_calls) owned */
   RaSlabs *slabs;               /* of all its stages, owned */
   RaSlabs *moved;               /* parameters on their way, owned */
+  void *slab;                   /* memory of the device, owned */
+  guint64 slab_bytes;           /* planned */
+  guint64 account_bytes;        /* peak of the account in its order */
+  GArray *parts;                /* of RaRunPart, owned */
+  guint64 states_bytes;         /* placed now */
+  guint64 most_states_bytes;    /* at one time, at most */
   GPtrArray *params;            /* all its parameters, owned */
   GArray *times;                /* of RaTaskTime, owned */
   GArray *pending;              /* of RaPending, owned */
@@ -128,6 +135,9 @@ typedef struct {
   GPtrArray *parts; /* of RaParams, owned */
 } RaPast;
 
+/* What has a place in a rank's slab for some time: exec/run_slab.c. */
+typedef struct _RaRunPart RaRunPart;
+
 /* A group of ranks of exec/run_groups.c. */
 typedef struct _RaRunGroup RaRunGroup;
 
@@ -144,6 +154,7 @@ struct _RaRun {
   const RaPlan *plan;
   const RaWorkload *workload;
   const RaBackend *backend;
+  RaMemoryTable *account; /* owned */
   RaRunOptions options;
   uint32_t n_ranks;
   gboolean has_cores;     /* one for each thread */
@@ -366,5 +377,17 @@ void ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind,
                     double begin_s, uint64_t d0, uint64_t d1);
 
 void ra_micro_batch_clear(RaMicroBatch *micro);
+
+/* --- exec/run_slab.c --- */
+
+/* Plans the rank's slab, takes its memory, and gives its parameters places and
+ * what they begin as. */
+void ra_rank_make_slab(RaRank *rank);
+void ra_rank_free_slab(RaRank *rank);
+/* What comes with @task, what goes with it. */
+void ra_rank_begin_parts(RaRank *rank, RaTaskId task);
+void ra_rank_end_parts(RaRank *rank, RaTaskId task);
+/* As if iterations before @n had run. */
+void ra_rank_skip_parts(RaRank *rank, uint32_t n);
 
 #endif

@@ -3,21 +3,6 @@
 
 #include "exec/run_impl.h"
 
-/* Weights, and of what is trained its gradients and two moments. */
-static void
-add_params(const RaParams *p, RaRunMemory *memory)
-{
-  guint64 n_bytes = p->n * p->backend->elem_bytes;
-
-  memory->states_bytes += n_bytes;
-  if (p->master)
-    memory->states_bytes += p->n_moments * sizeof *p->master;
-  if (p->grads)
-    memory->states_bytes +=
-        p->n * sizeof *p->grads + 2 * p->n_moments * sizeof *p->first;
-  memory->host_bytes += p->pinned ? n_bytes : 0;
-}
-
 void
 ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
 {
@@ -32,7 +17,17 @@ ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory)
     *out_memory = r->memory;
     return;
   }
+  *out_memory = (RaRunMemory){.states_bytes = r->most_states_bytes,
+                              .passes_bytes = ra_slabs_most_bytes(r->slabs),
+                              .account_bytes = r->account_bytes,
+                              .slab_bytes = r->slab_bytes,
+                              .beyond_bytes = ra_slabs_bytes(r->slabs)};
   for (guint i = 0; i < r->params->len; i++)
-    add_params(r->params->pdata[i], out_memory);
-  out_memory->passes_bytes = ra_slabs_most_bytes(r->slabs);
+    for (int state = 0; state < RA_STATE_GRADS; state++) {
+      const RaParams *p = r->params->pdata[i];
+
+      if (p->away[state])
+        out_memory->host_bytes +=
+            ra_params_state_bytes(p, (RaParamsState)state);
+    }
 }

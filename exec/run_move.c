@@ -168,25 +168,27 @@ ra_rank_host(RaRank *rank, RaTaskId task)
   }
 }
 
-/* Parameters to pinned host memory and back. */
+/* What the node says to pinned host memory and back; exec/run_slab.c has given
+ * it a place, and takes it when the last who reads it there has ended. */
 void
 ra_rank_copy(RaRank *rank, RaTaskId task)
 {
-  RaRun *run = rank->run;
-  const RaNode *node = ra_run_node(run, task);
+  const RaNode *node = ra_run_node(rank->run, task);
   RaRankCall *c = &rank->calls[node->call];
-  RaParams *params;
-  gsize n_bytes;
 
-  if (!c->is_in || !(node->what & RA_COPY_PARAMETERS))
-    return;
-  params = ra_rank_stage(rank, node->call, node->iteration)->params;
-  n_bytes = params->n * run->backend->elem_bytes;
-  if (node->kind == RA_NODE_OFFLOAD) {
-    if (!params->pinned)
-      params->pinned = run->backend->alloc_host(n_bytes);
-    run->backend->read(params->pinned, params->weights, n_bytes);
-  } else if (params->pinned) {
-    run->backend->write(params->weights, params->pinned, n_bytes);
+  for (int state = 0; c->is_in && state < RA_STATE_GRADS; state++) {
+    gboolean weights = state == RA_STATE_WEIGHTS;
+    RaParams *params;
+
+    if (!(node->what & (weights ? RA_COPY_PARAMETERS : RA_COPY_OPTIMIZER)))
+      continue;
+    params = !weights ? c->params[0]
+             : node->source != RA_NONE
+                 ? c->params[(node->iteration + 1) % c->n_versions]
+                 : ra_rank_stage(rank, node->call, node->iteration)->params;
+    if (node->kind == RA_NODE_OFFLOAD)
+      ra_params_offload(params, (RaParamsState)state);
+    else
+      ra_params_reload(params, (RaParamsState)state);
   }
 }

@@ -216,16 +216,13 @@ add_params(RaRank *rank, uint32_t call)
     if (copy != call) {
       c->params[v] = rank->calls[copy].params[v];
     } else {
-      c->params[v] = ra_params_new_on(run->backend, run->tables[wc->model], p,
-                                      ra_call_plan_rank(p, &c->coord));
-      ra_params_seed(c->params[v], run->options.seed);
-      if (weights)
-        ra_weights_read(weights, c->params[v]);
+      c->params[v] = ra_params_new_bare(run->backend, run->tables[wc->model], p,
+                                        ra_call_plan_rank(p, &c->coord));
       g_ptr_array_add(rank->params, c->params[v]);
     }
     if (wc->kind == RA_CALL_TRAIN && v == 0) {
       ra_rank_cut(rank, call, c->params[v]);
-      ra_params_make_trainable(c->params[v]);
+      c->params[v]->is_trained = TRUE;
     }
     c->stages[v] = ra_stage_new(
         run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
@@ -310,6 +307,11 @@ add_calls(RaRun *run)
         add_params(&run->ranks[i], call);
       }
   }
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    if (ra_run_is_here(run, i)) {
+      ra_rank_use(&run->ranks[i]);
+      ra_rank_make_slab(&run->ranks[i]);
+    }
 }
 
 static void
@@ -361,6 +363,7 @@ ra_run_new(const RaTaskGraph *graph, const RaRunOptions *options,
   run->past = g_array_new(FALSE, FALSE, sizeof(RaPast));
   pthread_mutex_init(&run->lock, NULL);
   pthread_cond_init(&run->progressed, NULL);
+  run->account = ra_memory_table_new(graph);
   index_tasks(run);
   index_nodes(run);
   add_ranks(run);
@@ -407,6 +410,7 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
+  ra_rank_free_slab(rank);
   ra_slabs_unref(rank->slabs);
   ra_slabs_unref(rank->moved);
   ra_team_free(rank->team);
@@ -444,6 +448,7 @@ ra_run_free(RaRun *run)
   }
   for (uint32_t k = 0; k < run->graph->augmented->n_iterations; k++)
     ra_experience_free(run->experience[k]);
+  ra_memory_table_free(run->account);
   g_ptr_array_unref(run->groups);
   ra_splits_free(run->splits);
   ra_run_part(run);

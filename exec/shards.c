@@ -16,7 +16,7 @@ is_one_run(const RaParam *a, const RaParam *b)
 void
 ra_params_cut(RaParams *params, const RaCut *dense, const RaCut *experts)
 {
-  g_return_if_fail(!params->first);
+  g_return_if_fail(!params->is_trained);
   params->runs = g_renew(RaParamRun, params->runs, params->n_params + 1);
   params->n_runs = 0;
   params->n_moments = 0;

@@ -6,16 +6,29 @@
 #define LINE_BYTES 64
 
 typedef struct {
-  void *memory; /* of the back end, owned */
-  gsize size;   /* bytes it has room for */
-  gsize n;      /* asked for, while it is out */
+  void *memory;     /* of the back end, owned */
+  gsize size;       /* bytes it has room for */
+  gsize n;          /* asked for, while it is out */
+  RaRegion *region; /* that it is of; NULL: memory of its own */
 } Slab;
+
+/* Taken of a region: [begin, end). */
+typedef struct {
+  gsize begin, end;
+} Taken;
+
+struct _RaRegion {
+  char *memory; /* borrowed */
+  gsize n_bytes;
+  GArray *taken; /* Taken, ascending, owned */
+};
 
 struct _RaSlabs {
   guint n_refs;
   const RaBackend *backend; /* borrowed */
   GPtrArray *free;          /* of Slab, owned */
   GHashTable *out;          /* of Slab by where it begins, owned */
+  RaRegion *region;         /* entered, borrowed; NULL: none */
   guint64 out_bytes, most_bytes, bytes;
 };
 
@@ -72,6 +85,80 @@ begin_of(const Slab *slab)
   return (void *)(at - at % LINE_BYTES);
 }
 
+RaRegion *
+ra_slabs_open(RaSlabs *slabs, void *memory, gsize n_bytes)
+{
+  RaRegion *r = g_new0(RaRegion, 1);
+
+  (void)slabs;
+  g_return_val_if_fail((guintptr)memory % LINE_BYTES == 0, NULL);
+  r->memory = memory;
+  r->n_bytes = n_bytes;
+  r->taken = g_array_new(FALSE, FALSE, sizeof(Taken));
+  return r;
+}
+
+void
+ra_slabs_close(RaSlabs *slabs, RaRegion *region)
+{
+  g_assert(region->taken->len == 0);
+  if (slabs->region == region)
+    slabs->region = NULL;
+  g_array_unref(region->taken);
+  g_free(region);
+}
+
+void
+ra_slabs_enter(RaSlabs *slabs, RaRegion *region)
+{
+  slabs->region = region;
+}
+
+/* (nullable): @n bytes of the region, in the smallest gap. */
+static Slab *
+find_in_region(RaRegion *region, gsize n)
+{
+  gsize size = (MAX(n, 1) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+  gsize free_from = 0, room = G_MAXSIZE;
+  Taken best = {0, 0};
+  guint at = 0;
+  Slab *slab;
+
+  for (guint i = 0; i <= region->taken->len; i++) {
+    const Taken *t =
+        i < region->taken->len ? &g_array_index(region->taken, Taken, i) : NULL;
+    gsize end = t ? t->begin : region->n_bytes;
+
+    if (end >= free_from + size && end - free_from < room) {
+      room = end - free_from;
+      best = (Taken){free_from, free_from + size};
+      at = i;
+    }
+    free_from = t ? t->end : free_from;
+  }
+  if (best.end == 0)
+    return NULL;
+  g_array_insert_val(region->taken, at, best);
+  slab = g_new0(Slab, 1);
+  slab->memory = region->memory + best.begin;
+  slab->size = size;
+  slab->region = region;
+  return slab;
+}
+
+static void
+give_to_region(Slab *slab)
+{
+  GArray *taken = slab->region->taken;
+  gsize begin = (gsize)((char *)slab->memory - slab->region->memory);
+  guint i = 0;
+
+  while (g_array_index(taken, Taken, i).begin != begin)
+    i++;
+  g_array_remove_index(taken, i);
+  g_free(slab);
+}
+
 /* The smallest free slab for @n bytes, or a new one.  One that is much
  * larger is kept for who needs it. */
 static Slab *
@@ -90,7 +177,7 @@ find(RaSlabs *slabs, gsize n)
   }
   if (best < slabs->free->len)
     return g_ptr_array_steal_index_fast(slabs->free, best);
-  slab = g_new(Slab, 1);
+  slab = g_new0(Slab, 1);
   slab->size = rounded(n);
   slab->memory = slabs->backend->alloc(slab->size + LINE_BYTES);
   slabs->bytes += slab->size;
@@ -100,7 +187,9 @@ find(RaSlabs *slabs, gsize n)
 void *
 ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
 {
-  Slab *slab = find(slabs, n_bytes);
+  Slab *slab = slabs->region ? find_in_region(slabs->region, n_bytes) : NULL;
+
+  slab = slab ? slab : find(slabs, n_bytes);
 
   slab->n = n_bytes;
   slabs->out_bytes += n_bytes;
@@ -117,7 +206,10 @@ ra_slabs_give(RaSlabs *slabs, void *slab)
   if (!slab || !g_hash_table_steal_extended(slabs->out, slab, NULL, &given))
     return;
   slabs->out_bytes -= ((Slab *)given)->n;
-  g_ptr_array_add(slabs->free, given);
+  if (((Slab *)given)->region)
+    give_to_region(given);
+  else
+    g_ptr_array_add(slabs->free, given);
 }
 
 guint64

@@ -9,6 +9,15 @@
  *     g_autoptr(RaSlabs) slabs = ra_slabs_new(backend);
  *     float *x = ra_slabs_take(slabs, n * sizeof *x);
  *     ra_slabs_give(slabs, x);
+ *
+ * A *region* is memory of somebody else's that is taken from first, while it is
+ * entered: in the smallest gap that does.  What does not fit comes from the
+ * system.
+ *
+ *     RaRegion *region = ra_slabs_open(slabs, memory, n_bytes);
+ *     ra_slabs_enter(slabs, region);
+ *     ... take and give ...
+ *     ra_slabs_close(slabs, region);
  */
 #ifndef RA_EXEC_SLABS_H
 #define RA_EXEC_SLABS_H
@@ -30,9 +39,19 @@ void *ra_slabs_take(RaSlabs *slabs, gsize n_bytes);
 /* @slab: (nullable) */
 void ra_slabs_give(RaSlabs *slabs, void *slab);
 
+typedef struct _RaRegion RaRegion;
+
+/* (transfer full): @memory, on a cache line, borrowed until it is closed; by
+ * then all that was taken of it is given back. */
+RaRegion *ra_slabs_open(RaSlabs *slabs, void *memory, gsize n_bytes);
+void ra_slabs_close(RaSlabs *slabs, RaRegion *region);
+/* @region: (nullable): %NULL: none from now on */
+void ra_slabs_enter(RaSlabs *slabs, RaRegion *region);
+
 /* Bytes asked for that were out at one time, at most. */
 guint64 ra_slabs_most_bytes(const RaSlabs *slabs);
-/* Bytes of all slabs, out or free: what the system has given. */
+/* Bytes of all slabs, out or free: what the system has given, regions left
+ * out. */
 guint64 ra_slabs_bytes(const RaSlabs *slabs);
 
 #endif

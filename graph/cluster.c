@@ -30,6 +30,7 @@ typedef struct {
   double straggler_slowdown;
   gboolean sharp;
   double nic_latency_s;
+  uint32_t gpus_per_host_link;
 } ClusterKeys;
 
 /* clang-format off */
@@ -86,6 +87,10 @@ static const RaKeySpec cluster_keys[] = {
   {"nic-latency", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, nic_latency_s),
    .fallback = "0 s", .unit = RA_UNIT_SECONDS, .min = 0, .max = 1,
    .doc = "of a message between nodes beyond InfiniBand's, such as 60 us"},
+  {"gpus-per-host-link", RA_KEY_UINT32,
+   G_STRUCT_OFFSET(ClusterKeys, gpus_per_host_link), .fallback = "1",
+   .min = 1, .max = 1024,
+   .doc = "GPUs of a node that share one link to their host, behind a switch"},
 };
 /* clang-format on */
 
@@ -200,6 +205,21 @@ check_nics(RaKeyFile *file, guint group, const ClusterKeys *keys,
   return TRUE;
 }
 
+/* Slices of nodes then have whole links, or are behind one. */
+static gboolean
+check_host_links(RaKeyFile *file, guint group, const ClusterKeys *keys,
+                 GError **error)
+{
+  uint32_t n = keys->gpus_per_host_link;
+
+  if ((n & (n - 1)) == 0 && keys->gpus_per_node % n == 0)
+    return TRUE;
+  return ra_key_file_fail(file, group, "gpus-per-host-link", error,
+                          "'gpus-per-host-link' is %u, expected a power of "
+                          "two that divides %u, the GPUs of a node",
+                          n, keys->gpus_per_node);
+}
+
 RaCluster *
 ra_cluster_load(RaKeyFile *file, GError **error)
 {
@@ -216,7 +236,8 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   group = (guint)ra_key_file_find_group(file, "cluster", "");
   if (!ra_key_file_read_group(file, group, cluster_keys,
                               G_N_ELEMENTS(cluster_keys), &keys, error) ||
-      !check_nics(file, group, &keys, error))
+      !check_nics(file, group, &keys, error) ||
+      !check_host_links(file, group, &keys, error))
     return NULL;
   if (!parse_fabric(keys.fabric, &fabric, &cause)) {
     ra_key_file_fail(file, group, "fabric", error, "'fabric': %s",
@@ -241,6 +262,7 @@ ra_cluster_load(RaKeyFile *file, GError **error)
   cluster->straggler_slowdown = keys.straggler_slowdown;
   cluster->sharp = keys.sharp;
   cluster->nic_latency_s = keys.nic_latency_s;
+  cluster->gpus_per_host_link = keys.gpus_per_host_link;
   if (ra_cluster_read_kinds(cluster, error) &&
       ra_cluster_read_links(cluster, error))
     return cluster;

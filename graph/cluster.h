@@ -20,6 +20,7 @@
  *                                    false
  *     nic-latency = 60 us            of a message between nodes, beyond
  *                                    InfiniBand's; default 0
+ *     gpus-per-host-link = 2         behind one PCIe switch; default 1
  *
  * and, where links are not like the others (sim/topology.h),
  *
@@ -120,14 +121,16 @@ typedef struct {
   double jitter_frac;      /* standard deviation of an op's time on a GPU */
   double step_jitter_frac; /* the same of all GPUs together, an iteration */
   double straggler_frac;   /* of the GPUs compute slower */
-  double straggler_slowdown; /* by this factor, >= 1 */
-  gboolean sharp;            /* the network's switches reduce */
-  double nic_latency_s;      /* of a message between nodes, beyond that of the
+  double straggler_slowdown;   /* by this factor, >= 1 */
+  gboolean sharp;              /* the network's switches reduce */
+  double nic_latency_s;        /* of a message between nodes, beyond that of the
                                 fabric that laws were measured on */
-  RaDevice device;           /* zero until a profile fills it */
-  RaMachineKind *kinds;      /* (n_kinds) owned; NULL: nodes are all alike */
-  uint32_t n_kinds;          /* 0: the same */
-  uint8_t *kind_of_node;     /* (n_nodes) owned; NULL: the same */
+  uint32_t gpus_per_host_link; /* GPUs that share one link to the host, next to
+                                  each other; 0: 1 */
+  RaDevice device;             /* zero until a profile fills it */
+  RaMachineKind *kinds;        /* (n_kinds) owned; NULL: nodes are all alike */
+  uint32_t n_kinds;            /* 0: the same */
+  uint8_t *kind_of_node;       /* (n_nodes) owned; NULL: the same */
 } RaCluster;
 
 /**
@@ -233,6 +236,9 @@ gboolean ra_mesh_parse(const char *text, const RaCluster *cluster,
 /* (transfer full): as ra_mesh_parse() reads it, canonical: nodes before
  * `all`, runs as short as they go, `:gpu` only where a node is not whole. */
 char *ra_mesh_format(const RaMesh *mesh, const RaCluster *cluster);
+
+/* GPUs of the mesh that share a link to the host: as many at each. */
+uint32_t ra_mesh_n_sharing_host(const RaMesh *mesh, const RaCluster *cluster);
 
 /* nodes x slice. */
 uint32_t ra_mesh_n_gpus(const RaMesh *mesh);

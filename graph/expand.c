@@ -81,16 +81,21 @@ add_move(RaExpansion *e, uint32_t id)
   add_single(e, &t);
 }
 
-/* Between the GPUs of a call and their hosts: every GPU has its own link. */
+/* Between the GPUs of a call and their hosts: each link to the host carries
+ * what the GPUs behind it have, as if each had as much as the one with most. */
 static void
 add_copy(RaExpansion *e, uint32_t id)
 {
   const RaNode *n = &e->augmented->nodes[id];
   gboolean out = n->kind == RA_NODE_OFFLOAD;
+  const RaPlan *plan = e->augmented->plan;
+  double link_bytes =
+      n->max_copy_bytes *
+      ra_mesh_n_sharing_host(&plan->calls[n->call].mesh, plan->cluster);
   RaWork work = {.shard = RA_NONE,
                  .op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD,
                         .count = 1,
-                        .dim = {(uint64_t)ceil(n->max_copy_bytes)}}};
+                        .dim = {(uint64_t)ceil(link_bytes)}}};
   RaTaskSpec t = node_spec(
       id, out ? RA_TASK_OFFLOAD : RA_TASK_RELOAD,
       out ? RA_STREAM_COPY_OUT : RA_STREAM_COPY_IN,

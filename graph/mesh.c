@@ -261,6 +261,12 @@ ra_mesh_format(const RaMesh *mesh, const RaCluster *cluster)
 }
 
 uint32_t
+ra_mesh_n_sharing_host(const RaMesh *mesh, const RaCluster *cluster)
+{
+  return MIN(mesh->gpus_per_node, MAX(cluster->gpus_per_host_link, 1u));
+}
+
+uint32_t
 ra_mesh_n_gpus(const RaMesh *mesh)
 {
   g_return_val_if_fail(mesh != NULL, 0);

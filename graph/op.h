@@ -57,8 +57,8 @@ typedef enum {
   RA_OP_SEND, /* bytes, inter_node (0 or 1), pairs_per_node: point to point */
   RA_OP_REALLOC, /* intra_bytes, inter_bytes: largest in or out of one GPU;
                     steps */
-  RA_OP_OFFLOAD, /* bytes: device to host, per GPU */
-  RA_OP_RELOAD,  /* bytes: host to device, per GPU */
+  RA_OP_OFFLOAD, /* bytes: device to host, over one link */
+  RA_OP_RELOAD,  /* bytes: host to device, over one link */
   RA_OP_HOST,    /* nanoseconds of host work */
   RA_N_OPS
 } RaOpKind;

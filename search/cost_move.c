@@ -412,7 +412,9 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
     RaOp op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD};
 
     ra_augment_copy_bytes(lone->plan, call, what, &most);
-    op.dim[0] = (uint64_t)ceil(most);
+    op.dim[0] = (uint64_t)ceil(
+        most *
+        ra_mesh_n_sharing_host(&lone->plan->calls[call].mesh, space->cluster));
     seconds = ra_cost_table_op_s(table, op, c->kinds);
     g_mutex_lock(&table->lock);
     *slot = seconds;

@@ -3,7 +3,8 @@
  * From a GPU to its peers of the node (NVLink through NVSwitch: in and out), to
  * its host (PCIe: in and out) and to other nodes through its network card (in
  * and out), the leaf switch of its rail or node and, below another leaf, the
- * leaf's way up, the spines and that leaf's way down.
+ * leaf's way up, the spines and that leaf's way down.  GPUs behind one PCIe
+ * switch (gpus-per-host-link) share the link to their host.
  *
  * Links that are always loaded alike are one: a lane has one of each kind for
  * all its GPUs, network cards that serve the same lanes are one.  A link's

@@ -67,6 +67,24 @@ take_lanes(RaTopology *t, const End *end, guint kind, RaUse use)
   }
 }
 
+/* Each link to the host once, whoever of the GPUs behind it is at the end: it
+ * is called by the first lane of those that use it. */
+static void
+take_host(RaTopology *t, const End *end, guint kind)
+{
+  uint32_t n = MAX(t->cluster->gpus_per_host_link, 1u);
+
+  for (uint32_t i = 0; i < end->n; i++) {
+    uint32_t first = end->gpu[i] / n * n, lane = RA_NONE;
+
+    for (uint32_t k = first; k < first + n; k++)
+      lane = MIN(lane, t->graph->lane_of_gpu[k]);
+    if (lane != RA_NONE &&
+        t->sum[(N_LANE_LINKS * lane + kind) * RA_N_USES + RA_USE_HOST] == 0)
+      take(t, N_LANE_LINKS * lane + kind, RA_USE_HOST, 1);
+  }
+}
+
 /* The GPUs' shares of their cards. */
 static void
 take_ports(RaTopology *t, const End *end, gboolean in)
@@ -354,9 +372,8 @@ route(RaTopology *t, RaTaskId task)
   case RA_TASK_OFFLOAD:
   case RA_TASK_RELOAD:
     end = end_of_group(t, t->graph->group[task]);
-    take_lanes(t, &end,
-               t->graph->kind[task] == RA_TASK_OFFLOAD ? HOST_OUT : HOST_IN,
-               RA_USE_HOST);
+    take_host(t, &end,
+              t->graph->kind[task] == RA_TASK_OFFLOAD ? HOST_OUT : HOST_IN);
     return;
   default:
     end = end_of_group(t, t->graph->group[task]);

@@ -206,3 +206,29 @@ ra_execution_trace(const RaExecution *execution)
   }
   return trace;
 }
+
+char *
+ra_execution_memory_text(const RaExecution *execution)
+{
+  const RaCluster *cluster = execution->setup->plan->cluster;
+  double states_bytes = 0, passes_bytes = 0;
+  RaRunMemory most = {0};
+
+  for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
+    RaRunMemory m;
+
+    ra_run_memory(execution->run, gpu, &m);
+    states_bytes += (double)m.states_bytes;
+    passes_bytes += (double)m.passes_bytes;
+    if (m.slab_bytes + m.beyond_bytes > most.slab_bytes + most.beyond_bytes)
+      most = m;
+  }
+  return g_strdup_printf(
+      "memory held: %.3f GiB, of parameters and optimizers %.3f\n"
+      "fullest rank: predicted %.3f GiB, taken %.3f: a slab of %.3f, beside it "
+      "%.3f\n",
+      (states_bytes + passes_bytes) / GIB, states_bytes / GIB,
+      (double)most.account_bytes / GIB,
+      (double)(most.slab_bytes + most.beyond_bytes) / GIB,
+      (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB);
+}

@@ -71,4 +71,9 @@ gboolean ra_execution_save_lengths(const RaExecution *execution,
 /* (transfer full): every task as it ran, with a head as a simulation's. */
 RaTrace *ra_execution_trace(const RaExecution *execution);
 
+/* (transfer full): lines of what all ranks have held, in the accelerators that
+ * they stand for, and of the rank that took most: the account's prediction and
+ * what it took. */
+char *ra_execution_memory_text(const RaExecution *execution);
+
 #endif

@@ -57,14 +57,15 @@ exposed_s(const Ends *ends, RaTaskId t)
   return MIN(most_s, end_s - ends->result->begin_s[t]);
 }
 
-/* As the task has it: a copy's bytes, or those within a node and beyond. */
+/* A copy's bytes, or as the task has them those within a node and beyond. */
 static double
 busiest_bytes(const RaTaskGraph *g, RaTaskId t)
 {
   const RaOp *op = &g->works[g->work[t]].op;
 
-  return op->kind == RA_OP_REALLOC ? (double)op->dim[0] + (double)op->dim[1]
-                                   : (double)op->dim[0];
+  return op->kind == RA_OP_REALLOC
+             ? (double)op->dim[0] + (double)op->dim[1]
+             : g->augmented->nodes[g->node[t]].max_copy_bytes;
 }
 
 static Row *

@@ -324,16 +324,98 @@ START_TEST(test_fault)
 }
 END_TEST
 
+/* All numbers of weights and moments, as they are read. */
+static GArray *
+numbers_of(const RaParams *p)
+{
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(float));
+  guint at = 0;
+
+  for (int which = 0; which < RA_N_PARAMS_ARRAYS; which++) {
+    guint n = (guint)ra_params_array_n(p, (RaParamsArray)which);
+
+    g_array_set_size(all, at + n);
+    ra_params_read(p, (RaParamsArray)which, 0, n,
+                   &g_array_index(all, float, at));
+    at += n;
+  }
+  return all;
+}
+
+static void
+check_same(const RaParams *p, const GArray *was)
+{
+  g_autoptr(GArray) now = numbers_of(p);
+
+  ck_assert_uint_eq(now->len, was->len);
+  ck_assert_mem_eq(now->data, was->data, now->len * sizeof(float));
+}
+
+/* States go to pinned memory, are read and written while they are there, and
+ * come back to another place bit for bit.  What they leave is poisoned when it
+ * is taken, so a reload that is left out is seen. */
+START_TEST(test_away)
+{
+  const RaBackend *b = ra_backend_cuda();
+  g_autoptr(RaModel) model = new_model(&cases[0]);
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  uint32_t layers = LAYERS;
+  RaCallPlan plan = {.set = TRUE,
+                     .dp = 1,
+                     .tp = 1,
+                     .pp = 1,
+                     .cp = 1,
+                     .axis = {RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP},
+                     .n_virtual = 1,
+                     .stage_layers = &layers};
+  g_autoptr(RaParams) p = ra_params_new_on(b, table, &plan, 0);
+  g_autoptr(GArray) was = NULL, poisoned = NULL;
+  void *memory[2];
+
+  fill(p);
+  ra_params_make_trainable(p);
+  for (int which = RA_PARAMS_FIRST; which <= RA_PARAMS_SECOND; which++)
+    for (gsize i = 0; i < p->n_moments; i += 97) {
+      float x = (float)(i % 89) / (which == RA_PARAMS_FIRST ? 7.0f : 3.0f);
+
+      ra_params_write(p, (RaParamsArray)which, i, 1, &x);
+    }
+  was = numbers_of(p);
+  for (int state = 0; state < RA_STATE_GRADS; state++) {
+    ra_params_offload(p, (RaParamsState)state);
+    ra_params_place(p, (RaParamsState)state, NULL);
+  }
+  ck_assert(!p->weights && !p->first && !p->second && !p->master);
+  check_same(p, was);
+  ra_params_write(p, RA_PARAMS_SECOND, 5, 1, &(float){0.3f});
+  g_array_index(was, float, p->n + p->n_moments + 5) = 0.3f;
+  for (int state = 0; state < RA_STATE_GRADS; state++) {
+    memory[state] = b->alloc(ra_params_state_bytes(p, (RaParamsState)state));
+    ra_params_place(p, (RaParamsState)state, memory[state]);
+  }
+  poisoned = numbers_of(p);
+  ck_assert_mem_ne(poisoned->data, was->data, was->len * sizeof(float));
+  for (int state = 0; state < RA_STATE_GRADS; state++)
+    ra_params_reload(p, (RaParamsState)state);
+  check_same(p, was);
+  ck_assert(!b->failure());
+  for (int state = 0; state < RA_STATE_GRADS; state++)
+    b->free(memory[state]);
+}
+END_TEST
+
 static Suite *
 backend_cuda_suite(void)
 {
   Suite *suite = suite_create("backend_cuda");
-  TCase *tcase = tcase_create("core");
+  TCase *tcase = tcase_create("core"), *away = tcase_create("away");
 
   tcase_set_timeout(tcase, 300);
   tcase_add_loop_test(tcase, test_model, 0, G_N_ELEMENTS(cases));
   tcase_add_test(tcase, test_fault);
   suite_add_tcase(suite, tcase);
+  tcase_add_test(away, test_away);
+  suite_add_tcase(suite, away);
   return suite;
 }
 

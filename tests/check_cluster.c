@@ -49,7 +49,8 @@ load(const char *text, GError **error)
 START_TEST(test_good)
 {
   RaCluster *cluster = cluster_from(good, NULL);
-  g_autofree char *text = g_strconcat(good, "nic-latency = 60 us\n", NULL);
+  g_autofree char *text =
+      g_strconcat(good, "nic-latency = 60 us\ngpus-per-host-link = 4\n", NULL);
   RaCluster *slow = cluster_from(text, NULL);
 
   ck_assert_ptr_nonnull(cluster);
@@ -62,8 +63,11 @@ START_TEST(test_good)
   ck_assert_double_eq(ra_cluster_nic_share_bytes_per_s(cluster), 25e9);
   /* InfiniBand's, unless it is given. */
   ck_assert_double_eq(cluster->nic_latency_s, 0);
+  /* A link to the host each, likewise. */
+  ck_assert_uint_eq(cluster->gpus_per_host_link, 1);
   ck_assert_ptr_nonnull(slow);
   ck_assert_double_eq_tol(slow->nic_latency_s, 60e-6, 1e-18);
+  ck_assert_uint_eq(slow->gpus_per_host_link, 4);
   ra_cluster_free(slow);
   ck_assert_int_eq(cluster->fabric.kind, RA_FABRIC_RAIL);
   ck_assert_uint_eq(cluster->fabric.n_leaf_nodes, 32);
@@ -164,6 +168,12 @@ static const RaFault faults[] = {
   {"price = 2.5 USD/gpu/h\n", "nic-latency = 60 GB\n",
    "x.cluster:9: 'nic-latency': '60 GB' has the unit 'GB', expected a time in "
    "one of ns, us, ms, s, min, h, d"},
+  {"price = 2.5 USD/gpu/h\n", "gpus-per-host-link = 3\n",
+   "x.cluster:9: 'gpus-per-host-link' is 3, expected a power of two that "
+   "divides 8, the GPUs of a node"},
+  {"price = 2.5 USD/gpu/h\n", "gpus-per-host-link = 16\n",
+   "x.cluster:9: 'gpus-per-host-link' is 16, expected a power of two that "
+   "divides 8, the GPUs of a node"},
   {"fabric = rail(", "fabric = rial(",
    "x.cluster:8: 'fabric': unknown fabric 'rial', expected flat, "
    "rail(leaf=nodes, oversubscription=ratio), fat-tree(...) or graph, did you "

@@ -180,6 +180,19 @@ meet(Net *net, uint32_t lanes, double s, const RaTaskId *last)
   return task;
 }
 
+/* What the host takes at the end of a step of replica @r. */
+static RaTaskId
+end_step(Net *net, guint r, const Step *step, RaTaskId computed,
+         RaTaskId gathered)
+{
+  RaTaskId end =
+      net_task(net, RA_TASK_HOST, 1u << r, step->is_active ? step->host_s : 0);
+
+  after(net, computed, end);
+  after(net, gathered, end);
+  return end;
+}
+
 /* A step of the replicas of @lanes, that go on from @inout_last: unit u is
  * gathered after unit u - 1, once u - 2 has computed, and computes after both,
  * to the experts and back in the middle. */
@@ -240,14 +253,9 @@ play_step(Net *net, uint32_t lanes, const Step *steps, Play play,
       computed[r][1] = at[r];
     }
   }
-  for (guint r = 0; r < REPLICAS; r++) {
-    if (!(lanes >> r & 1))
-      continue;
-    inout_last[r] = net_task(net, RA_TASK_HOST, 1u << r,
-                             steps[r].is_active ? steps[r].host_s : 0);
-    after(net, computed[r][1], inout_last[r]);
-    after(net, gathered, inout_last[r]);
-  }
+  for (guint r = 0; r < REPLICAS; r++)
+    if (lanes >> r & 1)
+      inout_last[r] = end_step(net, r, &steps[r], computed[r][1], gathered);
 }
 
 static uint32_t

@@ -30,6 +30,9 @@ check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
 check_programs += %D%/check_collective_grid
 check_programs += %D%/check_collective_model
+check_programs += %D%/check_collective_probe
+tests_check_collective_probe_SOURCES = %D%/check_collective_probe.c \
+	$(nccl_double)
 check_programs += %D%/check_comm
 check_programs += %D%/check_comm_nccl
 tests_check_comm_nccl_SOURCES = %D%/check_comm_nccl.c %D%/nccl_peers.h \
@@ -52,6 +55,9 @@ tests_check_data_transfer_SOURCES = %D%/check_data_transfer.c \
 check_programs += %D%/check_decode_tasks
 tests_check_decode_tasks_SOURCES = %D%/check_decode_tasks.c \
 	%D%/plan_text.c %D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
+check_programs += %D%/check_host_link
+tests_check_host_link_SOURCES = %D%/check_host_link.c \
+	%D%/plan_text.c %D%/plan_text.h %D%/search_case.h
 check_programs += %D%/check_dot
 tests_check_calibrate_SOURCES = %D%/check_calibrate.c %D%/profile_text.c \
 	%D%/profile_text.h
@@ -389,7 +395,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
-	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) reallot-cuda-mpi$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
+	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) reallot-cuda-mpi$(EXEEXT) bench/collectives$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)

@@ -1,0 +1,374 @@
+#include "config.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "exec/collective_probe.h"
+
+#define PASSES 2
+#define SMALL_BYTES (UINT64_C(1) << 20) /* from there on fewer repeats */
+#define LEAST_REPEATS 5
+
+/* All disjoint groups of one shape. */
+typedef struct {
+  uint32_t n_here, n_nodes;
+  GArray *groups; /* of uint32_t: of the splits; owned */
+} Shape;
+
+typedef struct {
+  const RaCollectiveProbe *probe;
+  uint32_t n_ranks;
+  GArray *grid;      /* of RaCollectivePoint, owned */
+  GPtrArray *shapes; /* of Shape, owned */
+  RaSplits *splits;  /* owned */
+  RaNcclId id;
+  double *seconds; /* (points, PASSES, ranks) of an operation; 0: not in it;
+                      owned */
+} Work;
+
+typedef struct {
+  Work *work;
+  uint32_t rank;
+  pthread_t thread;
+  RaNccl *nccl;  /* owned */
+  RaComm *all;   /* owned */
+  RaComm **ends; /* (groups) owned */
+  void *in, *out;
+  GError *error; /* owned */
+} Rank;
+
+static double
+monotonic_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+fail_hard(const char *line, gpointer data)
+{
+  g_error("%s", line);
+}
+
+void
+ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
+                         uint32_t gpus_per_node)
+{
+  *probe = (RaCollectiveProbe){.api = api,
+                               .n_nodes = 1,
+                               .gpus_per_node = gpus_per_node,
+                               .most_bytes = RA_COLLECTIVE_MOST_BYTES,
+                               .n_warm = 5,
+                               .n_repeats = 50,
+                               .patience_s = 60,
+                               .fail = fail_hard};
+}
+
+/* ---- groups ---------------------------------------------------------------*/
+
+static void
+shape_free(gpointer data)
+{
+  Shape *s = data;
+
+  g_array_unref(s->groups);
+  g_free(s);
+}
+
+/* Members first, first + 1 ... of each of its nodes. */
+static void
+add_group(Work *w, Shape *s, uint32_t first_node, uint32_t first_gpu)
+{
+  uint32_t per_node = w->probe->gpus_per_node, group, n = 0;
+  g_autofree uint32_t *members = g_new(uint32_t, s->n_here * s->n_nodes);
+
+  for (uint32_t node = 0; node < s->n_nodes; node++)
+    for (uint32_t i = 0; i < s->n_here; i++)
+      members[n++] = (first_node + node) * per_node + first_gpu + i;
+  group =
+      ra_splits_add(w->splits, RA_NONE, RA_GROUP_SET, RA_STREAM_TP, n, members);
+  g_array_append_val(s->groups, group);
+}
+
+static const Shape *
+shape_of(Work *w, const RaCollectivePoint *p)
+{
+  Shape *s;
+
+  for (guint i = 0; i < w->shapes->len; i++) {
+    s = w->shapes->pdata[i];
+    if (s->n_here == p->n_here && s->n_nodes == p->n_nodes)
+      return s;
+  }
+  s = g_new0(Shape, 1);
+  *s = (Shape){p->n_here, p->n_nodes,
+               g_array_new(FALSE, FALSE, sizeof(uint32_t))};
+  g_ptr_array_add(w->shapes, s);
+  for (uint32_t node = 0; node + s->n_nodes <= w->probe->n_nodes;
+       node += s->n_nodes)
+    for (uint32_t gpu = 0; gpu + s->n_here <= w->probe->gpus_per_node;
+         gpu += s->n_here)
+      add_group(w, s, node, gpu);
+  return s;
+}
+
+/* ---- measuring ------------------------------------------------------------*/
+
+/* What a point carries: 0: it is not measured. */
+static gsize
+bytes_of(const Work *w, const RaCollectivePoint *p)
+{
+  gsize unit = ra_nccl_unit((RaOpKind)p->op.kind, p->n_here * p->n_nodes);
+
+  if (p->op.dim[0] > w->probe->most_bytes || p->beside == RA_BESIDE_GEMM)
+    return 0;
+  return p->op.dim[0] / unit * unit;
+}
+
+static guint
+repeats_of(const Work *w, gsize n_bytes)
+{
+  guint n = w->probe->n_repeats;
+
+  for (gsize at = SMALL_BYTES; at < n_bytes && n > LEAST_REPEATS; at *= 2)
+    n = n * 3 / 4;
+  return MIN(MAX(n, LEAST_REPEATS), w->probe->n_repeats);
+}
+
+static void
+measure(Rank *r, guint point, RaComm *comm, gsize n_bytes)
+{
+  const RaCollectivePoint *p =
+      &g_array_index(r->work->grid, RaCollectivePoint, point);
+  const RaCollectiveProbe *probe = r->work->probe;
+  double (*clock)(void) = probe->clock ? probe->clock : monotonic_s;
+  double *seconds =
+      r->work->seconds + (gsize)point * PASSES * r->work->n_ranks + r->rank;
+  guint n = repeats_of(r->work, n_bytes);
+
+  ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes,
+                 probe->n_warm);
+  for (guint pass = 0; pass < PASSES; pass++) {
+    double begin_s = clock();
+
+    ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes, n);
+    seconds[(gsize)pass * r->work->n_ranks] = (clock() - begin_s) / n;
+  }
+}
+
+/* The groups that go at @point: the first or all. */
+static void
+run_point(Rank *r, guint point)
+{
+  const RaCollectivePoint *p =
+      &g_array_index(r->work->grid, RaCollectivePoint, point);
+  const Shape *s = shape_of(r->work, p);
+  gsize n_bytes = bytes_of(r->work, p);
+
+  if (n_bytes == 0)
+    return;
+  r->all->table->barrier(r->all);
+  for (guint i = 0; i < MIN(p->n_groups, s->groups->len); i++) {
+    uint32_t group = g_array_index(s->groups, uint32_t, i);
+
+    if (r->ends[group])
+      measure(r, point, r->ends[group], n_bytes);
+  }
+}
+
+static gboolean
+open_rank(Rank *r)
+{
+  const RaCollectiveProbe *probe = r->work->probe;
+  const RaNcclOptions options = {probe->api, probe->patience_s, probe->fail,
+                                 probe->fail_data};
+  const RaSplits *s = r->work->splits;
+
+  r->ends = g_new0(RaComm *, s->groups->len + 1);
+  r->nccl =
+      ra_nccl_new(&options, &r->work->id, r->work->n_ranks, r->rank, &r->error);
+  if (!r->nccl || !ra_nccl_split(r->nccl, s, NULL, &r->error))
+    return FALSE;
+  for (uint32_t i = 0; i < s->groups->len; i++)
+    if (ra_splits_rank_in(s, i, r->rank) != RA_NONE)
+      r->ends[i] = ra_nccl_comm_new(r->nccl, i);
+  r->all = ra_nccl_comm_new(r->nccl, RA_NONE);
+  if (probe->api->alloc(&r->in, probe->most_bytes) == RA_NCCL_OK &&
+      probe->api->alloc(&r->out, probe->most_bytes) == RA_NCCL_OK)
+    return TRUE;
+  probe->fail("nccl: no memory for collectives", probe->fail_data);
+  return FALSE;
+}
+
+static void
+close_rank(Rank *r)
+{
+  if (r->in)
+    r->work->probe->api->free(r->in);
+  if (r->out)
+    r->work->probe->api->free(r->out);
+  for (guint i = 0; r->ends && i < r->work->splits->groups->len; i++)
+    ra_comm_free(r->ends[i]);
+  ra_comm_free(r->all);
+  ra_nccl_free(r->nccl);
+  g_free(r->ends);
+}
+
+static void *
+run_rank(void *data)
+{
+  Rank *r = data;
+  const RaNcclApi *api = r->work->probe->api;
+
+  api->enter(r->rank);
+  if (open_rank(r))
+    for (guint i = 0; i < r->work->grid->len; i++)
+      run_point(r, i);
+  close_rank(r);
+  api->leave();
+  return NULL;
+}
+
+/* ---- rows -----------------------------------------------------------------*/
+
+/* The mean over who was in it, of a pass. */
+static double
+mean_s(const Work *w, guint point, guint pass)
+{
+  const double *seconds =
+      w->seconds + ((gsize)point * PASSES + pass) * w->n_ranks;
+  double sum = 0;
+  guint n = 0;
+
+  for (uint32_t i = 0; i < w->n_ranks; i++) {
+    sum += seconds[i];
+    n += seconds[i] > 0;
+  }
+  return n > 0 ? sum / n : 0;
+}
+
+static void
+add_row(const Work *w, guint point, GArray *rows)
+{
+  const RaCollectivePoint *p =
+      &g_array_index(w->grid, RaCollectivePoint, point);
+  double first_s = mean_s(w, point, 0), second_s = mean_s(w, point, 1);
+  RaMeasured row = {.op = p->op, .gpus_per_node = w->probe->gpus_per_node};
+
+  if (first_s <= 0 || second_s <= 0)
+    return;
+  row.op.dim[0] = bytes_of(w, p);
+  row.measured_s = sqrt(first_s * second_s);
+  row.samples = (RaGridCell){PASSES, 0, fabs(log(second_s / first_s)) / 2};
+  row.line[0] = row.op.dim[0];
+  row.line[1] = row.op.kind == RA_OP_SEND ? 0 : row.op.dim[1];
+  g_array_append_val(rows, row);
+}
+
+static gboolean
+run_ranks(Work *w, GError **error)
+{
+  g_autofree Rank *ranks = g_new0(Rank, w->n_ranks);
+  gboolean is_well = TRUE;
+
+  for (uint32_t i = 0; i < w->n_ranks; i++) {
+    ranks[i].work = w;
+    ranks[i].rank = i;
+    if (pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]) != 0)
+      g_error("cannot start a thread for rank %u", i);
+  }
+  for (uint32_t i = 0; i < w->n_ranks; i++) {
+    pthread_join(ranks[i].thread, NULL);
+    if (ranks[i].error && is_well)
+      g_propagate_error(error, ranks[i].error);
+    else
+      g_clear_error(&ranks[i].error);
+    is_well = is_well && !ranks[i].error;
+  }
+  return is_well;
+}
+
+GArray *
+ra_collective_probe(const RaCollectiveProbe *probe, GError **error)
+{
+  Work w = {.probe = probe, .n_ranks = probe->n_nodes * probe->gpus_per_node};
+  GArray *rows = NULL;
+
+  w.grid = ra_collective_grid(probe->n_nodes, probe->gpus_per_node);
+  w.splits = ra_splits_new(w.n_ranks);
+  w.shapes = g_ptr_array_new_with_free_func(shape_free);
+  for (guint i = 0; i < w.grid->len; i++)
+    shape_of(&w, &g_array_index(w.grid, RaCollectivePoint, i));
+  w.seconds = g_new0(double, (gsize)w.grid->len *PASSES *w.n_ranks + 1);
+  if (ra_nccl_id(probe->api, &w.id, error) && run_ranks(&w, error)) {
+    rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+    for (guint i = 0; i < w.grid->len; i++)
+      add_row(&w, i, rows);
+  }
+  g_free(w.seconds);
+  g_ptr_array_unref(w.shapes);
+  ra_splits_free(w.splits);
+  g_array_unref(w.grid);
+  return rows;
+}
+
+/* ---- for others -----------------------------------------------------------*/
+
+static void
+set_number(RaTrace *trace, const char *key, uint32_t n)
+{
+  g_autofree char *text = g_strdup_printf("%u", n);
+
+  ra_trace_set_head(trace, key, text);
+}
+
+/* A collective of several groups is a row of the first. */
+static void
+add_pass(RaTrace *trace, const RaMeasured *row, guint number, guint pass,
+         double begin_s)
+{
+  double side = pass == 0 ? -1 : 1;
+  double s = row->measured_s * exp(side * row->samples.deviation);
+  uint64_t n = row->op.kind == RA_OP_SEND ? 2 : row->op.dim[1];
+  g_autofree char *name =
+      g_strdup_printf("%s.%u", ra_op_name((RaOpKind)row->op.kind), number);
+  g_autofree char *ranks =
+      g_strdup_printf("0-%" G_GUINT64_FORMAT, (guint64)n - 1);
+  g_autofree char *shape = ra_op_shape(&row->op);
+
+  ra_trace_add(trace, &(RaTraceRow){.name = name,
+                                    .iteration = pass,
+                                    .call = "collectives",
+                                    .kind = "op",
+                                    .ranks = ranks,
+                                    .stream = ra_stream_name(RA_STREAM_TP),
+                                    .op = ra_op_name((RaOpKind)row->op.kind),
+                                    .shape = shape,
+                                    .begin_s = begin_s,
+                                    .end_s = begin_s + s,
+                                    .bytes = ra_op_bytes(&row->op)});
+}
+
+RaTrace *
+ra_collective_trace(const RaCollectiveProbe *probe, const GArray *rows)
+{
+  RaTrace *trace = ra_trace_new();
+  double begin_s = 0;
+
+  ra_trace_set_head(trace, "command", "collectives");
+  ra_trace_set_head(trace, RA_TRACE_BACKEND, "cuda");
+  set_number(trace, "gpus-per-node", probe->gpus_per_node);
+  for (guint i = 0; i < rows->len; i++) {
+    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
+
+    for (guint pass = 0; pass < PASSES; pass++) {
+      add_pass(trace, row, i, pass, begin_s);
+      begin_s += 2 * row->measured_s * exp(row->samples.deviation);
+    }
+  }
+  ra_trace_sort(trace);
+  return trace;
+}

@@ -1,0 +1,63 @@
+/* Collectives measured: the planned grid (exec/collective_grid.h) over NCCL, as
+ * the rows that logs of nccl-tests give (traces/nccl_log.h).
+ *
+ * Every GPU of the machine is a rank, a thread of this process.  A point's
+ * operation is begun over and over on its stream and then waited for, as
+ * nccl-tests do, so that launches are hidden where they are there; some before
+ * are left out.  A row is of two passes, in the mean over the members of the
+ * groups that go at a time.  In one process: pairs and the node, alone and all
+ * disjoint groups at a time; beside products (RA_BESIDE_GEMM) nothing is
+ * measured yet, nor over several processes.
+ *
+ *     g_autoptr(GArray) rows = ra_collective_probe(&probe, &error);
+ */
+#ifndef RA_EXEC_COLLECTIVE_PROBE_H
+#define RA_EXEC_COLLECTIVE_PROBE_H
+
+#include "exec/collective_grid.h"
+#include "exec/comm_nccl.h"
+#include "traces/measured.h"
+#include "traces/trace.h"
+
+typedef struct {
+  const RaNcclApi *api;
+  uint32_t n_nodes; /* that the ranks are taken to be on, in order */
+  uint32_t gpus_per_node;
+  uint64_t most_bytes;   /* points of more are left out */
+  guint n_warm;          /* operations before those that count */
+  guint n_repeats;       /* in a pass, of small ones; fewer of large ones */
+  double patience_s;     /* for a peer */
+  double (*clock)(void); /* (nullable): seconds, on the rank's thread */
+  void (*fail)(const char *line, gpointer data); /* does not return */
+  gpointer fail_data;
+} RaCollectiveProbe;
+
+/* On one node of @gpus_per_node, all sizes; 5 operations before, 50 a pass; a
+ * minute for a peer.  @fail ends the program. */
+void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
+                              uint32_t gpus_per_node);
+
+/**
+ * ra_collective_probe:
+ * @error: %RA_ERROR_DEVICE
+ *
+ * Sizes are what was carried: multiples of what ranks divide evenly; points
+ * that are smaller than that have no row.
+ *
+ * Thread: blocks; makes and joins a thread a rank.
+ *
+ * Returns: (transfer full) (element-type RaMeasured): in the grid's order
+ */
+GArray *ra_collective_probe(const RaCollectiveProbe *probe, GError **error);
+
+/**
+ * ra_collective_trace:
+ * @rows: of ra_collective_probe()
+ *
+ * Returns: (transfer full): an op a row and pass, one after the other, for
+ *   `calibrate --from`
+ */
+RaTrace *ra_collective_trace(const RaCollectiveProbe *probe,
+                             const GArray *rows);
+
+#endif

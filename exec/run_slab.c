@@ -1,0 +1,363 @@
+/* The slab of a rank: what the graph's account has on its GPU, in the memory
+ * that it takes when the run is made.
+ *
+ * States lie at the offsets of a plan (graph/slab_plan.h): parameters,
+ * gradients, optimizer states from the task that brings them to the task after
+ * which they go, which is to say forever but for those in host memory.  What
+ * the passes of a call hold shares a region, as large as the account has it at
+ * most while the call runs; regions of calls that follow each other share
+ * bytes.  Copies of another layout that the plan drops stay: a run is asked for
+ * them when it has ended. */
+#include "config.h"
+
+#include "exec/run_impl.h"
+#include "graph/memory_blocks.h"
+#include "graph/residency.h"
+#include "graph/slab_plan.h"
+
+/* Of a device's arrays, and of a cache line. */
+#define ALIGN_BYTES 256
+
+struct _RaRunPart {
+  RaTaskId first, last; /* of the rank's, while which it is there */
+  gboolean lasts;       /* from before the run until after it */
+  uint32_t call;        /* of PARAMS and what goes with them the copy's first */
+  RaParams *params;     /* borrowed; NULL: what passes hold */
+  RaParamsState state;  /* with params */
+  guint64 bytes;
+  guint64 offset;
+  RaRegion *region; /* without params, while it is there */
+};
+
+static void
+add_part(RaRank *rank, RaTaskId first, RaTaskId last, uint32_t call,
+         RaParams *params, RaParamsState state)
+{
+  RaRunPart part = {.first = first,
+                    .last = last,
+                    .call = call,
+                    .params = params,
+                    .state = state,
+                    .bytes = ra_params_state_bytes(params, state)};
+
+  part.lasts = first == 0 && last + 1 == rank->run->graph->n_tasks;
+  if (part.bytes > 0)
+    g_array_append_val(rank->parts, part);
+}
+
+/* Whether @state of what @call reads is in host memory between calls. */
+static gboolean
+is_host(const RaPlan *plan, uint32_t call, RaParamsState state)
+{
+  const RaCallPlan *p = &plan->calls[call];
+
+  return (state == RA_STATE_OPTIMIZER ? p->optimizer_residency
+                                      : p->residency) == RA_RESIDENCY_HOST;
+}
+
+/* What a node brings, or a training writes. */
+static RaParams *
+brought_by(const RaRank *rank, const RaNode *node, uint32_t call,
+           RaParamsState state)
+{
+  const RaRankCall *c = &rank->calls[call];
+
+  if (state != RA_STATE_WEIGHTS)
+    return c->params[0];
+  if (node->kind == RA_NODE_REALLOC)
+    return c->params[(node->iteration + 1) % c->n_versions];
+  return ra_rank_stage(rank, node->call, node->iteration)->params;
+}
+
+/* Items that come and go. */
+static void
+add_item(RaRank *rank, const RaMemoryItem *item, const RaMemoryBlock *block)
+{
+  const RaRun *run = rank->run;
+  RaParamsState state = item->kind == RA_ITEM_PARAMS  ? RA_STATE_WEIGHTS
+                        : item->kind == RA_ITEM_GRADS ? RA_STATE_GRADS
+                                                      : RA_STATE_OPTIMIZER;
+
+  if (item->kind == RA_ITEM_PACKED || item->first == RA_NONE ||
+      !is_host(run->plan, item->call, state))
+    return;
+  add_part(rank, block->first, block->last, item->call,
+           brought_by(rank, &run->graph->augmented->nodes[item->first],
+                      item->call, state),
+           state);
+}
+
+/* States that stay. */
+static void
+add_lasting(RaRank *rank)
+{
+  const RaRun *run = rank->run;
+
+  for (uint32_t call = 0; call < run->workload->n_calls; call++) {
+    const RaRankCall *c = &rank->calls[call];
+
+    if (!c->is_in || ra_run_copy_of(run->plan, call) != call)
+      continue;
+    for (uint32_t v = 0; v < c->n_versions; v++)
+      for (int state = 0; state < RA_N_STATES; state++) {
+        uint32_t trainer = ra_workload_trainer(
+            run->workload, run->workload->calls[call].model);
+        uint32_t whose = state == RA_STATE_WEIGHTS ? call : trainer;
+
+        /* versions beside that which training writes are on the GPUs */
+        if (whose != RA_NONE &&
+            (!is_host(run->plan, whose, (RaParamsState)state) ||
+             (c->is_own && v > 0)))
+          add_part(rank, 0, run->graph->n_tasks - 1, call, c->params[v],
+                   (RaParamsState)state);
+      }
+  }
+}
+
+/* The call that a task is of, and its iteration: passes of these share. */
+static uint64_t
+call_of(const RaRun *run, RaTaskId task)
+{
+  const RaNode *node = ra_run_node(run, task);
+
+  return (uint64_t)node->iteration << 32 | node->call;
+}
+
+/* @blocks from @begin to before @end: of one call. */
+static void
+add_region(RaRank *rank, const GArray *blocks, guint begin, guint end)
+{
+  g_autofree RaSlabBlock *slab = g_new(RaSlabBlock, end - begin + 1);
+  RaRunPart part = {.first = RA_NONE};
+
+  for (guint i = begin; i < end; i++) {
+    const RaMemoryBlock *b = &g_array_index(blocks, RaMemoryBlock, i);
+
+    slab[i - begin] = (RaSlabBlock){b->bytes, b->first, b->last + 1, 0};
+    part.first = MIN(part.first, b->first);
+    part.last = MAX(part.last, b->last);
+  }
+  part.call = ra_run_node(rank->run, part.first)->call;
+  part.bytes = ra_slab_load(end - begin, slab, ALIGN_BYTES);
+  g_array_append_val(rank->parts, part);
+}
+
+static gint
+compare_blocks(gconstpointer a, gconstpointer b, gpointer run)
+{
+  uint64_t x = call_of(run, ((const RaMemoryBlock *)a)->first);
+  uint64_t y = call_of(run, ((const RaMemoryBlock *)b)->first);
+
+  return (x > y) - (x < y);
+}
+
+static void
+add_parts(RaRank *rank)
+{
+  RaRun *run = rank->run;
+  g_autoptr(GArray) blocks =
+      ra_memory_blocks(run->account, run->graph->lane_of_gpu[rank->gpu]);
+  g_autoptr(GArray) passes = g_array_new(FALSE, FALSE, sizeof(RaMemoryBlock));
+
+  add_lasting(rank);
+  for (guint i = 0; i < blocks->len; i++) {
+    const RaMemoryBlock *b = &g_array_index(blocks, RaMemoryBlock, i);
+
+    if (b->item == RA_NONE)
+      g_array_append_vals(passes, b, 1);
+    else
+      add_item(rank, &g_array_index(run->account->items, RaMemoryItem, b->item),
+               b);
+  }
+  g_array_sort_with_data(passes, compare_blocks, run);
+  for (guint begin = 0, end; begin < passes->len; begin = end) {
+    for (end = begin;
+         end < passes->len &&
+         compare_blocks(&g_array_index(passes, RaMemoryBlock, begin),
+                        &g_array_index(passes, RaMemoryBlock, end), run) == 0;)
+      end++;
+    add_region(rank, passes, begin, end);
+  }
+}
+
+static void
+place_parts(RaRank *rank)
+{
+  guint n = rank->parts->len;
+  g_autofree RaSlabBlock *slab = g_new(RaSlabBlock, n + 1);
+
+  for (guint i = 0; i < n; i++) {
+    const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    slab[i] = (RaSlabBlock){p->bytes, p->first, p->last + 1, 0};
+  }
+  rank->slab_bytes = ra_slab_plan(n, slab, ALIGN_BYTES);
+  rank->slab = rank->run->backend->alloc(rank->slab_bytes + ALIGN_BYTES);
+  for (guint i = 0; i < n; i++)
+    g_array_index(rank->parts, RaRunPart, i).offset = slab[i].offset;
+}
+
+/* What the device aligns by itself stays. */
+static void *
+memory_of(const RaRank *rank, const RaRunPart *part)
+{
+  guintptr at = (guintptr)rank->slab + ALIGN_BYTES - 1;
+
+  return (void *)(at - at % ALIGN_BYTES + part->offset);
+}
+
+/* --- while it runs --- */
+
+/* What of @state there is, without what lies between its arrays. */
+static guint64
+held_bytes(const RaParams *p, RaParamsState state)
+{
+  guint64 n = p->backend->elem_bytes == sizeof(float) ? 2 : 3;
+
+  return state == RA_STATE_OPTIMIZER ? n * p->n_moments * sizeof *p->first
+                                     : ra_params_state_bytes(p, state);
+}
+
+static void
+take(RaRank *rank, RaRunPart *p)
+{
+  if (!p->params) {
+    p->region = ra_slabs_open(rank->slabs, memory_of(rank, p), p->bytes);
+    return;
+  }
+  ra_params_place(p->params, p->state, memory_of(rank, p));
+  if (p->state == RA_STATE_GRADS)
+    rank->run->backend->zero(memory_of(rank, p), p->bytes);
+  rank->states_bytes += held_bytes(p->params, p->state);
+  rank->most_states_bytes = MAX(rank->most_states_bytes, rank->states_bytes);
+}
+
+static void
+give(RaRank *rank, RaRunPart *p)
+{
+  if (!p->params) {
+    ra_slabs_close(rank->slabs, g_steal_pointer(&p->region));
+    return;
+  }
+  ra_params_place(p->params, p->state, NULL);
+  rank->states_bytes -= held_bytes(p->params, p->state);
+}
+
+void
+ra_rank_begin_parts(RaRank *rank, RaTaskId task)
+{
+  uint32_t call = ra_run_node(rank->run, task)->call;
+
+  for (guint i = 0; i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->first == task && !p->lasts)
+      take(rank, p);
+    if (p->region && p->call == call)
+      ra_slabs_enter(rank->slabs, p->region);
+  }
+}
+
+void
+ra_rank_end_parts(RaRank *rank, RaTaskId task)
+{
+  for (guint i = 0; i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->last == task && !p->lasts)
+      give(rank, p);
+  }
+}
+
+void
+ra_rank_skip_parts(RaRank *rank, uint32_t n)
+{
+  for (guint i = 0; i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->lasts || ra_run_node(rank->run, p->first)->iteration >= n ||
+        ra_run_node(rank->run, p->last)->iteration < n)
+      continue;
+    take(rank, p);
+    if (p->params && p->state != RA_STATE_GRADS)
+      ra_params_reload(p->params, p->state);
+  }
+}
+
+/* --- made --- */
+
+/* What is not placed begins in memory of its own and goes to the host. */
+static void
+begin_params(RaRank *rank, RaParams *p, const RaWeights *weights)
+{
+  const RaBackend *b = p->backend;
+  void *room[RA_N_STATES] = {NULL};
+  gboolean is_trained = p->is_trained;
+
+  for (int state = 0; state < RA_STATE_GRADS; state++) {
+    gsize n_bytes = ra_params_state_bytes(p, (RaParamsState)state);
+    gboolean is_there =
+        state == RA_STATE_WEIGHTS ? p->weights != NULL : p->first != NULL;
+
+    if (n_bytes == 0 || is_there)
+      continue;
+    room[state] = b->alloc(n_bytes);
+    ra_params_place(p, (RaParamsState)state, room[state]);
+  }
+  b->zero(p->weights, p->n * b->elem_bytes);
+  p->is_trained = FALSE;
+  ra_params_seed(p, rank->run->options.seed);
+  if (weights)
+    ra_weights_read(weights, p);
+  if (is_trained)
+    ra_params_make_trainable(p);
+  for (int state = 0; state < RA_STATE_GRADS; state++) {
+    if (!room[state])
+      continue;
+    ra_params_offload(p, (RaParamsState)state);
+    ra_params_place(p, (RaParamsState)state, NULL);
+    b->free(room[state]);
+  }
+}
+
+void
+ra_rank_make_slab(RaRank *rank)
+{
+  const RaRun *run = rank->run;
+
+  rank->parts = g_array_new(FALSE, FALSE, sizeof(RaRunPart));
+  rank->account_bytes =
+      ra_memory_order_peak(run->account, run->graph->lane_of_gpu[rank->gpu]);
+  add_parts(rank);
+  place_parts(rank);
+  for (guint i = 0; i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->lasts)
+      take(rank, p);
+  }
+  for (uint32_t call = 0; call < run->workload->n_calls; call++) {
+    const RaRankCall *c = &rank->calls[call];
+    uint32_t model = run->workload->calls[call].model;
+
+    if (!c->is_in || ra_run_copy_of(run->plan, call) != call)
+      continue;
+    for (uint32_t v = 0; v < c->n_versions; v++)
+      begin_params(rank, c->params[v],
+                   run->options.weights ? run->options.weights[model] : NULL);
+  }
+}
+
+void
+ra_rank_free_slab(RaRank *rank)
+{
+  for (guint i = 0; rank->parts && i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->region)
+      ra_slabs_close(rank->slabs, p->region);
+  }
+  if (rank->parts)
+    g_array_unref(rank->parts);
+  rank->run->backend->free(rank->slab);
+}
