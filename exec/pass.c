@@ -299,14 +299,18 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
 {
   RaStage *s = pass->stage;
   gsize hidden = s->model->hidden, n = pass->tokens->n_sequences;
-  RaElem *rows = take(pass, n * hidden);
+  gsize t = pass->tokens->n_tokens;
+  RaElem *rows = take(pass, n * hidden), *whole = ra_stage_take_whole(s, t);
+  const RaElem *x;
 
   head_norm(pass);
+  x = ra_stage_gather_rows(s, t, pass->head_normed, whole, FALSE);
   for (gsize i = 0; i < n; i++)
-    s->backend->copy(ra_stage_at(s, rows, i * hidden),
-                     ra_stage_at(s, pass->head_normed,
-                                 (pass->tokens->begin[i + 1] - 1) * hidden),
-                     hidden * s->backend->elem_bytes);
+    s->backend->copy(
+        ra_stage_at(s, rows, i * hidden),
+        ra_stage_at(s, x, (pass->tokens->begin[i + 1] - 1) * hidden),
+        hidden * s->backend->elem_bytes);
+  ra_stage_give(s, whole);
   row_logits(s, n, rows, out_logits);
 }
 
@@ -315,12 +319,14 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                 uint32_t n, const uint32_t *slots, const uint32_t *tokens,
                 const uint32_t *positions, const void *input, void *out)
 {
-  gsize hidden = stage->model->hidden;
-  gsize n_bytes = n * hidden * stage->backend->elem_bytes;
-  RaElem *slab = ra_stage_take(stage, 2 * n * hidden);
+  gsize hidden = stage->model->hidden, room = ra_stage_room(stage, n);
+  gsize n_rows = ra_stage_n_rows(stage, n);
+  gsize n_bytes = n_rows * hidden * stage->backend->elem_bytes;
+  RaElem *slab = ra_stage_take(stage, 2 * room * hidden);
+  RaElem *whole = ra_stage_take_whole(stage, n);
   void *kept_slab = ra_stage_take_bytes(stage, ra_layer_kept_n(stage, n));
   RaLayerKept kept = ra_layer_kept(stage, n, kept_slab);
-  RaElem *x = slab, *y = ra_stage_at(stage, slab, n * hidden);
+  RaElem *x = slab, *y = ra_stage_at(stage, slab, room * hidden);
   g_autofree uint32_t *begin = g_new(uint32_t, n + 1);
   RaTokens batch = {.n_sequences = n,
                     .n_tokens = n,
@@ -331,13 +337,14 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
     begin[i] = i;
   if (piece->has_embedding) {
     ra_stage_enter(stage, RA_BLOCK_EMBEDDING, RA_NONE);
-    ra_stage_embedding(stage, n, tokens, x);
-    ra_stage_sum_rows(stage, n, x, x);
+    ra_stage_embedding(stage, n, tokens, whole ? whole : x);
+    ra_stage_sum_rows(stage, n, whole ? whole : x, x);
     ra_stage_add_positions(stage, n, positions, x);
     if (stage->model->embedding_norm) {
-      ra_stage_norm(stage, n, x, ra_stage_embedding_norm(stage), y, kept.inv);
+      ra_stage_norm(stage, n_rows, x, ra_stage_embedding_norm(stage), y,
+                    kept.inv);
       y = x;
-      x = ra_stage_at(stage, slab, n * hidden);
+      x = ra_stage_at(stage, slab, room * hidden);
     }
   } else {
     stage->backend->write(x, input, n_bytes);
@@ -352,12 +359,13 @@ ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
   }
   if (piece->has_head) {
     ra_stage_enter(stage, RA_BLOCK_HEAD, RA_NONE);
-    ra_stage_norm(stage, n, x, ra_stage_head_norm(stage), y, kept.inv);
-    row_logits(stage, n, y, out);
+    ra_stage_norm(stage, n_rows, x, ra_stage_head_norm(stage), y, kept.inv);
+    row_logits(stage, n, ra_stage_gather_rows(stage, n, y, whole, FALSE), out);
   } else {
     stage->backend->read(out, x, n_bytes);
   }
   ra_layer_kept_clear(&kept);
   ra_stage_give(stage, kept_slab);
+  ra_stage_give(stage, whole);
   ra_stage_give(stage, slab);
 }

@@ -42,7 +42,7 @@
  *
  * With zero 1 a rank steps its shard of the parameters (exec/shards.h), with cp
  * it computes its chunks of sequences (exec/ring.h).  Not run, and refused:
- * sequence parallelism of generation, zero 2 and 3, continuous batching, 16-bit
+ * zero 2 and 3, continuous batching, 16-bit
  * types, models that exec/stage.h refuses.
  * A send leaves when its computation ends and waits for nobody; a gradient
  * bucket is started where the graph has it and waited for by what reads the

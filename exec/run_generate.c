@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/run_impl.h"
+#include "exec/stage_impl.h"
 
 /* Sequences of one micro-batch that take a step. */
 typedef struct {
@@ -159,19 +160,30 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
   }
 }
 
-/* What leaves @stage for the next. */
+/* What the rank has of a step of @n sequences between stages. */
+static gsize
+row_bytes(const RaStage *s, gsize n)
+{
+  return ra_stage_n_rows(s, n) * s->model->hidden * s->backend->elem_bytes;
+}
+
+/* What leaves @stage for the next of a step of @n sequences; of ranks that
+ * share rows the mean is shown. */
 static void
-pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data,
-        gsize n_bytes)
+pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
 {
   const RaNode *node = ra_run_node(rank->run, task);
   RaStage *s = ra_rank_stage(rank, node->call, node->iteration);
   double begin_s = ra_run_now_s(rank->run);
+  gsize row = s->model->hidden * s->backend->elem_bytes;
 
-  rank->forward->table->send(
-      rank->forward, stage_rank(rank, node->call, stage + 1), data, n_bytes);
+  rank->forward->table->send(rank->forward,
+                             stage_rank(rank, node->call, stage + 1), data,
+                             row_bytes(s, n));
   ra_stage_enter(s, RA_N_BLOCKS, stage);
-  ra_rank_add_op(rank, task, RA_OP_SEND, begin_s, n_bytes, 0);
+  ra_rank_add_op(
+      rank, task, RA_OP_SEND, begin_s,
+      n * (s->sequence_parallel ? (row + s->n_tp - 1) / s->n_tp : row), 0);
 }
 
 /* One step of the sequences of @step on this stage. */
@@ -185,8 +197,8 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   uint32_t stage = c->coord.at[RA_AXIS_PP];
   RaStage *s = ra_rank_stage(rank, node->call, node->iteration);
   const RaPiece *piece = &d->pieces[stage];
-  gsize hidden = s->model->hidden, n = step->n;
-  gsize n_bytes = n * hidden * run->backend->elem_bytes;
+  gsize n = step->n;
+  gsize n_bytes = row_bytes(s, n);
   g_autofree void *input = g_steal_pointer(&step->input);
   g_autofree void *out = g_malloc(
       (piece->has_head ? n * s->model->vocab * sizeof(float) : n_bytes) + 1);
@@ -199,7 +211,7 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   if (piece->has_head && step->n > 0)
     ra_rank_sample(rank, task, step->n, step->slots, out, step->chosen);
   else if (!piece->has_head)
-    pass_on(rank, task, stage, out, n_bytes);
+    pass_on(rank, task, stage, out, n);
 }
 
 /* Whether a replica that shares experts with this one still steps in @group:
@@ -281,14 +293,14 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   const RaNode *node = ra_run_node(rank->run, task);
   const RaRankCall *c = &rank->calls[node->call];
   uint32_t stage = c->coord.at[RA_AXIS_PP];
-  gsize n = step->n * (gsize)c->stages[0]->model->hidden;
+  gsize n_bytes = row_bytes(c->stages[0], step->n);
 
   step->coming = step->coming_tokens = NULL;
   if (stage > 0) {
-    step->input = g_malloc(n * rank->run->backend->elem_bytes + 1);
+    step->input = g_malloc(n_bytes + 1);
     step->coming = rank->forward->table->start_recv(
         rank->forward, stage_rank(rank, node->call, stage - 1), step->input,
-        n * rank->run->backend->elem_bytes);
+        n_bytes);
     rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
   } else if (d->n_stages > 1 && step->n > 0) {
     step->coming_tokens = rank->backward->table->start_recv(

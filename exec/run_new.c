@@ -47,9 +47,6 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   if (c->kind == RA_CALL_HOST)
     return TRUE;
   m = &plan->workload->models[c->model];
-  if (p->sequence_parallel && c->kind == RA_CALL_GENERATE)
-    return refuse(plan, call, backend, "sequence-parallel = true and generates",
-                  error);
   if (p->cp > 1 && !backend->attention_merge)
     return refuse(plan, call, backend, "cp > 1", error);
   if (p->cp > 1 && m->model->position == RA_POSITION_ALIBI)

@@ -86,8 +86,11 @@ ra_token_send(const RaCallContext *x, uint32_t replica)
 {
   uint64_t bytes = (uint64_t)x->model->hidden *
                    ra_dtype_bytes(ra_activation_dtype(x->dtype));
-  RaOp op = ra_send_op(x, replica, 0, 0, bytes);
+  RaOp op;
 
+  if (x->plan->sequence_parallel) /* a rank has its rows of a step */
+    bytes = (bytes + x->plan->tp - 1) / x->plan->tp;
+  op = ra_send_op(x, replica, 0, 0, bytes);
   for (uint32_t s = 0; s + 1 < x->plan->pp; s++) {
     RaOp other = ra_send_op(x, replica, s, s + 1, bytes);
     if (other.dim[1])

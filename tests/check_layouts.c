@@ -132,7 +132,10 @@ run_of(const Layout *l)
     g_autofree char *rows =
         g_strconcat(l->cp > 1 ? ring : all, "sequence-parallel = true\n", NULL);
 
-    spec.generate = l->cp > 1 ? whole : all;
+    g_autofree char *gathered =
+        g_strconcat(whole, l->tp > 1 ? "sequence-parallel = true\n" : "", NULL);
+
+    spec.generate = l->cp > 1 ? gathered : NULL;
     spec.all = rows;
     f = run_fixture_new(&spec);
   } else {

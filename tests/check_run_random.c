@@ -18,11 +18,11 @@ pick(RaRng *rng, uint32_t n)
  * degrees that the fixture's model (4 layers, 8 heads) and batches (8 sequences
  * a mini-batch) allow. */
 static char *
-random_plan(RaRng *rng, gboolean train)
+random_plan(RaRng *rng, gboolean train, gboolean generates)
 {
   static const char *const recomputes[] = {"none", "selective", "full"};
   uint32_t n = 1u << pick(rng, 4), first = pick(rng, 8 / n) * n;
-  uint32_t left = n, pp, tp, dp, micro;
+  uint32_t left = n, pp, tp, cp = 1, dp, micro;
   GString *text = g_string_new(NULL);
 
   pp = 1u << pick(rng, 3);
@@ -30,13 +30,20 @@ random_plan(RaRng *rng, gboolean train)
   left /= pp;
   tp = 1u << pick(rng, 4); /* MIN looks at its arguments twice */
   tp = MIN(tp, left);
-  dp = left / tp;
+  left /= tp;
+  if (!generates) { /* a decode step has no sequence to share */
+    cp = 1u << pick(rng, 3);
+    cp = MIN(cp, left);
+  }
+  dp = left / cp;
   micro = 1u << pick(rng, 3);
   micro = MIN(8 / dp, MAX(pp, micro));
   g_string_printf(text,
                   "mesh = node0:gpu[%u-%u]\ndp = %u\ntp = %u\npp = %u\n"
-                  "micro-batches = %u\n",
-                  first, first + n - 1, dp, tp, pp, micro);
+                  "cp = %u\nmicro-batches = %u\n",
+                  first, first + n - 1, dp, tp, pp, cp, micro);
+  if (tp > 1 && pick(rng, 2))
+    g_string_append(text, "sequence-parallel = true\n");
   if (pick(rng, 2))
     g_string_append(text, "rank-order = dp-pp-cp-tp\n");
   if (pp == 2 && pick(rng, 2))
@@ -72,11 +79,11 @@ compare_runs(const RunFixture *one, const RunFixture *many, const char *plans)
 START_TEST(test_random)
 {
   RaRng rng = ra_rng_init(77, (uint64_t)_i);
-  g_autofree char *train = random_plan(&rng, TRUE);
-  g_autofree char *generate = random_plan(&rng, FALSE);
-  g_autofree char *all = random_plan(&rng, FALSE);
+  g_autofree char *train = random_plan(&rng, TRUE, FALSE);
+  g_autofree char *generate = random_plan(&rng, FALSE, TRUE);
+  g_autofree char *all = random_plan(&rng, FALSE, FALSE);
   g_autofree char *plans =
-      g_strdup_printf("train\n%sgenerate\n%s", train, generate);
+      g_strdup_printf("train\n%sgenerate\n%sothers\n%s", train, generate, all);
   RunSpec spec = {.algorithm = "grpo",
                   .config = _i % 2 ? "run-tied.json" : "run.json",
                   .all = "mesh = node0:gpu[0]\n",
