@@ -42,6 +42,13 @@ bench_programs += %D%/tails
 bench_programs += %D%/train
 bench_programs += %D%/memory
 bench_memory_SOURCES = %D%/memory.c %D%/real_setting.c %D%/real_setting.h
+if HAVE_CXX
+bench_programs += %D%/sectors
+endif
+bench_sectors_SOURCES = %D%/sectors.c $(sector_sources)
+bench_sectors_CPPFLAGS = $(tests_check_sectors_CPPFLAGS)
+bench_sectors_CXXFLAGS = $(tests_check_sectors_CXXFLAGS)
+bench_sectors_LDADD = %D%/libbench.a $(watched_ldadd)
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh

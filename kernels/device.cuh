@@ -22,6 +22,7 @@
 #define RA_DYNAMIC(name) extern __shared__ __align__(128) unsigned char name[]
 #define RA_UNROLL _Pragma("unroll")
 #define RA_UNROLL_TWO _Pragma("unroll 2")
+#define RA_UNROLL_FOUR _Pragma("unroll 4")
 
 #else
 
@@ -37,6 +38,7 @@
   unsigned char *name = static_cast<unsigned char *>(ra_emu_dynamic())
 #define RA_UNROLL
 #define RA_UNROLL_TWO
+#define RA_UNROLL_FOUR
 
 #endif
 

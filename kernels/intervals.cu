@@ -66,35 +66,44 @@ ra_k_copy_intervals(size_t n, const RaKInterval *intervals, uint64_t n_pieces,
 }
 
 #define TILE 64
-#define PADDED (TILE + 8) /* columns of eight rows in different banks */
 
-/* A tile of 64 x 64 through shared memory: vectors of eight in and out. */
+/* Where vector @c (of eight columns) of row @r of a tile lies: shifted within
+ * the row by the eight rows that r is one of, so that the same column of eight
+ * such groups is in different banks. */
+__device__ static inline int
+tile_at(int r, int c)
+{
+  return r * (TILE / 8) + (c ^ r / 8);
+}
+
+/* A tile of 64 x 64 through shared memory: 128 bytes of a row or a column in
+ * eight lanes' vectors, in and out. */
 __global__ static void
 __launch_bounds__(THREADS) transpose_kernel(size_t n_rows, size_t n_cols,
                                             const uint16_t *__restrict__ in,
                                             uint16_t *__restrict__ out)
 {
-  RA_SHARED(uint4, memory, TILE * PADDED / 8);
-  uint16_t *tile = reinterpret_cast<uint16_t *>(memory);
+  RA_SHARED(uint4, tile, TILE * TILE / 8);
+  const uint16_t *columns = reinterpret_cast<const uint16_t *>(tile);
   size_t row = (size_t)blockIdx.x * TILE, col = (size_t)blockIdx.y * TILE;
 
   for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
-    int r = i / (TILE / 8), c = i % (TILE / 8) * 8;
+    int r = i / (TILE / 8), c = i % (TILE / 8);
 
-    if (row + r < n_rows && col + c < n_cols)
-      *reinterpret_cast<uint4 *>(tile + r * PADDED + c) =
-          *reinterpret_cast<const uint4 *>(in + (row + r) * n_cols + col + c);
+    if (row + r < n_rows && col + 8 * c < n_cols)
+      tile[tile_at(r, c)] = *reinterpret_cast<const uint4 *>(
+          in + (row + r) * n_cols + col + 8 * c);
   }
   __syncthreads();
   for (int i = (int)threadIdx.x; i < TILE * TILE / 8; i += THREADS) {
-    int c = i % TILE, r = i / TILE * 8; /* eight rows of column c */
+    int c = i / (TILE / 8), r = i % (TILE / 8) * 8; /* eight rows of column c */
     RaVector v;
 
     if (row + r >= n_rows || col + c >= n_cols)
       continue;
     RA_UNROLL
     for (int e = 0; e < 8; e++)
-      v.bf16[e] = tile[(r + e) * PADDED + c];
+      v.bf16[e] = columns[8 * tile_at(r + e, c / 8) + c % 8];
     *reinterpret_cast<uint4 *>(out + (col + c) * n_rows + row + r) = v.raw;
   }
 }

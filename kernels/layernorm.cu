@@ -1,4 +1,4 @@
-#include "kernels/device.cuh"
+#include "kernels/columns.cuh"
 #include "kernels/layernorm.h"
 #include "kernels/rmsnorm.h"
 
@@ -175,25 +175,6 @@ __launch_bounds__(VPT > 1 ? 512 : 1024)
   ra_store_columns<VPT>(workspace + 8 * n_vectors, d_bias, n_vectors);
 }
 
-/* Columns of dw, and behind them of db. */
-__global__ static void
-layernorm_groups_kernel(const float *__restrict__ workspace,
-                        float *__restrict__ d_weight,
-                        float *__restrict__ d_bias, int n_groups, int n)
-{
-  int at = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  float sum = 0.0f;
-
-  if (at >= (d_bias ? 2 * n : n))
-    return;
-  for (int g = 0; g < n_groups; g++)
-    sum += workspace[(size_t)g * 2 * n + at];
-  if (at < n)
-    d_weight[at] += sum;
-  else
-    d_bias[at - n] += sum;
-}
-
 /* Rows too long for one vector a thread have half the threads, so that their
  * sums stay in registers. */
 extern "C" int
@@ -204,7 +185,6 @@ ra_k_layernorm_backward(uint16_t *d, int adds, const uint16_t *residual,
 {
   unsigned n_groups =
       n_rows < RA_K_LAYERNORM_BLOCKS ? (unsigned)n_rows : RA_K_LAYERNORM_BLOCKS;
-  auto add_groups = layernorm_groups_kernel;
 
   if (!ra_k_rmsnorm_shape_ok(n_rows, n, 1.0f) ||
       n > RA_K_LAYERNORM_BACKWARD_MAX || !ra_is_aligned(d) ||
@@ -228,7 +208,8 @@ ra_k_layernorm_backward(uint16_t *d, int adds, const uint16_t *residual,
     launch(layernorm_backward_kernel<1>, ra_k_rmsnorm_threads(n));
   else
     launch(layernorm_backward_kernel<4>, 512);
-  RA_LAUNCH(add_groups, (unsigned)((2 * n + 255) / 256), 256, 0, stream,
-            workspace, d_weight, d_bias, (int)n_groups, (int)n);
+  ra_start_columns(n_groups, n, 2 * n, workspace, d_weight, stream);
+  if (d_bias)
+    ra_start_columns(n_groups, n, 2 * n, workspace + n, d_bias, stream);
   return cudaGetLastError();
 }

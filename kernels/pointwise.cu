@@ -19,6 +19,15 @@ blocks_for(size_t n_threads, unsigned *out_blocks)
   return n <= 0x7fffffff; /* of a grid */
 }
 
+/* Eight floats, 16 bytes a load. */
+__device__ static inline void
+load_floats(float to[8], const float *from)
+{
+  *reinterpret_cast<float4 *>(to) = *reinterpret_cast<const float4 *>(from);
+  *reinterpret_cast<float4 *>(to + 4) =
+      *reinterpret_cast<const float4 *>(from + 4);
+}
+
 __global__ static void
 rope_kernel(size_t n, int n_heads, int n_vectors,
             const uint32_t *__restrict__ positions,
@@ -29,6 +38,7 @@ rope_kernel(size_t n, int n_heads, int n_vectors,
   int half = 8 * n_vectors, vector, head;
   size_t token;
   const float *row;
+  alignas(16) float c[8], s[8];
   uint4 *at_a, *at_b;
   RaVector a, b;
 
@@ -43,13 +53,15 @@ rope_kernel(size_t n, int n_heads, int n_vectors,
   at_b = at_a + n_vectors;
   a.raw = *at_a;
   b.raw = *at_b;
+  load_floats(c, row);
+  load_floats(s, row + half);
   RA_UNROLL
   for (int e = 0; e < 8; e++) {
-    float c = row[e], s = direction * row[half + e];
     float y = ra_bf16_to_f32(a.bf16[e]), z = ra_bf16_to_f32(b.bf16[e]);
+    float turn = direction * s[e];
 
-    a.bf16[e] = ra_bf16_from_f32(y * c - z * s);
-    b.bf16[e] = ra_bf16_from_f32(z * c + y * s);
+    a.bf16[e] = ra_bf16_from_f32(y * c[e] - z * turn);
+    b.bf16[e] = ra_bf16_from_f32(z * c[e] + y * turn);
   }
   *at_a = a.raw;
   *at_b = b.raw;
@@ -65,7 +77,7 @@ ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
   unsigned n_blocks;
 
   if (head_dim % 16 != 0 || head_dim == 0 || stride % 8 != 0 ||
-      !ra_is_aligned(x) || !blocks_for(n, &n_blocks))
+      !ra_is_aligned(x) || !ra_is_aligned(cos_sin) || !blocks_for(n, &n_blocks))
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
@@ -353,45 +365,43 @@ add_kernel(size_t n, const uint4 *__restrict__ x, uint4 *__restrict__ y)
   y[i] = b.raw;
 }
 
+/* Four elements a thread, so that whole sectors go in and out; n: eights. */
 __global__ static void
-narrow_kernel(size_t n, const float4 *__restrict__ x, uint4 *__restrict__ y)
+narrow_kernel(size_t n, const float4 *__restrict__ x, uint2 *__restrict__ y)
 {
   size_t i = thread_number();
-  float4 low, high;
+  float4 in;
 
-  if (i >= n)
+  if (i >= 2 * n)
     return;
-  low = x[2 * i];
-  high = x[2 * i + 1];
-  y[i] = make_uint4(ra_pack_bf16(low.x, low.y), ra_pack_bf16(low.z, low.w),
-                    ra_pack_bf16(high.x, high.y), ra_pack_bf16(high.z, high.w));
+  in = x[i];
+  y[i] = {ra_pack_bf16(in.x, in.y), ra_pack_bf16(in.z, in.w)};
 }
 
 __global__ static void
-widen_kernel(size_t n, const uint4 *__restrict__ x, float4 *__restrict__ y)
+widen_kernel(size_t n, const uint2 *__restrict__ x, float4 *__restrict__ y)
 {
   size_t i = thread_number();
-  RaVector a;
+  uint2 in;
 
-  if (i >= n)
+  if (i >= 2 * n)
     return;
-  a.raw = x[i];
-  y[2 * i] = make_float4(ra_bf16_to_f32(a.bf16[0]), ra_bf16_to_f32(a.bf16[1]),
-                         ra_bf16_to_f32(a.bf16[2]), ra_bf16_to_f32(a.bf16[3]));
-  y[2 * i + 1] =
-      make_float4(ra_bf16_to_f32(a.bf16[4]), ra_bf16_to_f32(a.bf16[5]),
-                  ra_bf16_to_f32(a.bf16[6]), ra_bf16_to_f32(a.bf16[7]));
+  in = x[i];
+  y[i] = make_float4(
+      ra_bf16_to_f32((uint16_t)in.x), ra_bf16_to_f32((uint16_t)(in.x >> 16)),
+      ra_bf16_to_f32((uint16_t)in.y), ra_bf16_to_f32((uint16_t)(in.y >> 16)));
 }
 
-/* Starts @kernel on @n elements of two arrays. */
+/* Starts @kernel on @n elements of two arrays, @of_eight threads for eight. */
 template <typename X, typename Y, typename KERNEL>
 static int
-start(KERNEL kernel, size_t n, const void *x, void *y, void *stream)
+start(KERNEL kernel, size_t n, int of_eight, const void *x, void *y,
+      void *stream)
 {
   unsigned n_blocks;
 
   if (n % 8 != 0 || !ra_is_aligned(x) || !ra_is_aligned(y) ||
-      !blocks_for(n / 8, &n_blocks))
+      !blocks_for(n / 8 * of_eight, &n_blocks))
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
@@ -403,17 +413,17 @@ start(KERNEL kernel, size_t n, const void *x, void *y, void *stream)
 extern "C" int
 ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream)
 {
-  return start<uint4, uint4>(add_kernel, n, x, y, stream);
+  return start<uint4, uint4>(add_kernel, n, 1, x, y, stream);
 }
 
 extern "C" int
 ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream)
 {
-  return start<float4, uint4>(narrow_kernel, n, x, y, stream);
+  return start<float4, uint2>(narrow_kernel, n, 2, x, y, stream);
 }
 
 extern "C" int
 ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream)
 {
-  return start<uint4, float4>(widen_kernel, n, x, y, stream);
+  return start<uint2, float4>(widen_kernel, n, 2, x, y, stream);
 }

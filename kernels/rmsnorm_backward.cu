@@ -1,4 +1,4 @@
-#include "kernels/device.cuh"
+#include "kernels/columns.cuh"
 #include "kernels/rmsnorm.h"
 
 /* A block goes over rows blockIdx.x, + gridDim.x, ... and keeps what they add
@@ -69,20 +69,6 @@ __global__ static void __launch_bounds__(1024)
                         d_weight, n_vectors);
 }
 
-__global__ static void
-add_groups_kernel(const float *__restrict__ workspace,
-                  float *__restrict__ d_weight, int n_groups, int n_hidden)
-{
-  int at = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  float sum = 0.0f;
-
-  if (at >= n_hidden)
-    return;
-  for (int g = 0; g < n_groups; g++)
-    sum += workspace[(size_t)g * n_hidden + at];
-  d_weight[at] += sum;
-}
-
 static int
 run(uint16_t *d_residual, const uint16_t *residual, const uint16_t *d_out,
     const uint16_t *weight, float *d_weight, float *workspace, size_t n_rows,
@@ -90,7 +76,6 @@ run(uint16_t *d_residual, const uint16_t *residual, const uint16_t *d_out,
 {
   unsigned n_groups =
       n_rows < RA_K_RMSNORM_BLOCKS ? (unsigned)n_rows : RA_K_RMSNORM_BLOCKS;
-  auto add_groups = add_groups_kernel;
 
   if (!ra_k_rmsnorm_shape_ok(n_rows, n_hidden, eps) ||
       n_hidden > RA_K_RMSNORM_BACKWARD_MAX || !ra_is_aligned(d_residual) ||
@@ -113,8 +98,7 @@ run(uint16_t *d_residual, const uint16_t *residual, const uint16_t *d_out,
     launch(backward_kernel<1>);
   else
     launch(backward_kernel<2>);
-  RA_LAUNCH(add_groups, (unsigned)((n_hidden + 255) / 256), 256, 0, stream,
-            workspace, d_weight, (int)n_groups, (int)n_hidden);
+  ra_start_columns(n_groups, n_hidden, n_hidden, workspace, d_weight, stream);
   return cudaGetLastError();
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/device.cuh"
+#include "kernels/columns.cuh"
 #include "kernels/sums.h"
 
 #define THREADS 256
@@ -9,6 +9,13 @@ thread_number()
 {
   return (size_t)blockIdx.x * THREADS + threadIdx.x;
 }
+
+/* 16 bytes of an array of either type. */
+union RaSums {
+  uint4 raw;
+  uint16_t bf16[8];
+  float f32[4];
+};
 
 __device__ static inline float
 value_at(const void *x, size_t i, int f32)
@@ -38,6 +45,65 @@ reduce_kernel(RaKRanks ranks, size_t n, int f32, int largest)
       static_cast<uint16_t *>(ranks.out[rank])[i] = ra_bf16_from_f32(sum);
 }
 
+/* The same, 16 bytes of each array a thread. */
+__global__ static void
+reduce_vectors_kernel(RaKRanks ranks, size_t n_vectors, int f32, int largest)
+{
+  size_t i = thread_number();
+  float sums[8];
+
+  if (i >= n_vectors)
+    return;
+  for (uint32_t rank = 0; rank < ranks.n_in; rank++) {
+    RaSums in;
+
+    in.raw = static_cast<const uint4 *>(ranks.in[rank])[i];
+    RA_UNROLL
+    for (int e = 0; e < 8; e++) {
+      float x = f32 ? in.f32[e % 4] : ra_bf16_to_f32(in.bf16[e]);
+
+      sums[e] = rank == 0     ? x
+                : !largest    ? sums[e] + x
+                : x > sums[e] ? x
+                              : sums[e];
+    }
+  }
+  for (uint32_t rank = 0; rank < ranks.n_out; rank++) {
+    RaSums out;
+
+    RA_UNROLL
+    for (int e = 0; e < 8; e++)
+      if (!f32)
+        out.bf16[e] = ra_bf16_from_f32(sums[e]);
+      else if (e < 4)
+        out.f32[e] = sums[e];
+    static_cast<uint4 *>(ranks.out[rank])[i] = out.raw;
+  }
+}
+
+/* n_vectors: of a row; rows by turns. */
+__global__ static void
+bias_vectors_kernel(size_t n_rows, size_t n_vectors,
+                    const uint4 *__restrict__ bias, uint4 *__restrict__ y)
+{
+  size_t column = thread_number();
+  RaVector b;
+
+  if (column >= n_vectors)
+    return;
+  b.raw = bias[column];
+  for (size_t row = blockIdx.y; row < n_rows; row += gridDim.y) {
+    RaVector v;
+
+    v.raw = y[row * n_vectors + column];
+    RA_UNROLL
+    for (int e = 0; e < 8; e++)
+      v.bf16[e] = ra_bf16_from_f32(ra_bf16_to_f32(v.bf16[e]) +
+                                   ra_bf16_to_f32(b.bf16[e]));
+    y[row * n_vectors + column] = v.raw;
+  }
+}
+
 __global__ static void
 add_bias_kernel(size_t n_rows, size_t n, const uint16_t *__restrict__ bias,
                 uint16_t *__restrict__ y)
@@ -63,6 +129,27 @@ add_columns_kernel(size_t n_rows, size_t n, const uint16_t *__restrict__ x,
   sums[column] = sum;
 }
 
+__global__ static void
+find_odd_vectors_kernel(size_t n_vectors, const uint4 *__restrict__ x, int f32,
+                        uint32_t *flag)
+{
+  for (size_t i = thread_number(); i < n_vectors;
+       i += (size_t)gridDim.x * THREADS) {
+    bool odd = false;
+    RaSums in;
+
+    in.raw = x[i];
+    RA_UNROLL
+    for (int e = 0; e < 8; e++) {
+      float value = f32 ? in.f32[e % 4] : ra_bf16_to_f32(in.bf16[e]);
+
+      odd = odd || !(value - value == 0.0f);
+    }
+    if (odd)
+      *flag = 1;
+  }
+}
+
 /* x - x is 0 of what is finite, and not a number of the rest. */
 __global__ static void
 find_odd_kernel(size_t n, const void *__restrict__ x, int f32, uint32_t *flag)
@@ -84,6 +171,20 @@ blocks_for(size_t n, unsigned *out)
   return n_blocks <= 0x7fffffff;
 }
 
+static bool
+has_vectors(const RaKRanks *ranks, size_t n, int f32)
+{
+  if (n % (f32 ? 4 : 8) != 0)
+    return false;
+  for (uint32_t rank = 0; rank < ranks->n_in; rank++)
+    if (!ra_is_aligned(ranks->in[rank]))
+      return false;
+  for (uint32_t rank = 0; rank < ranks->n_out; rank++)
+    if (!ra_is_aligned(ranks->out[rank]))
+      return false;
+  return true;
+}
+
 extern "C" int
 ra_k_reduce(const RaKRanks *ranks, size_t n, int f32, int largest, void *stream)
 {
@@ -95,6 +196,14 @@ ra_k_reduce(const RaKRanks *ranks, size_t n, int f32, int largest, void *stream)
     return cudaErrorInvalidValue;
   if (n == 0)
     return cudaSuccess;
+  if (has_vectors(ranks, n, f32)) {
+    auto vectors = reduce_vectors_kernel;
+
+    n /= f32 ? 4 : 8;
+    RA_LAUNCH(vectors, (unsigned)((n + THREADS - 1) / THREADS), THREADS, 0,
+              stream, *ranks, n, f32, largest);
+    return cudaGetLastError();
+  }
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, *ranks, n, f32, largest);
   return cudaGetLastError();
 }
@@ -110,6 +219,16 @@ ra_k_add_bias(size_t n_rows, size_t n, const uint16_t *bias, uint16_t *y,
     return cudaErrorInvalidValue;
   if (n_rows * n == 0)
     return cudaSuccess;
+  if (n % 8 == 0 && ra_is_aligned(bias) && ra_is_aligned(y)) {
+    auto vectors = bias_vectors_kernel;
+    dim3 grid((unsigned)((n / 8 + THREADS - 1) / THREADS),
+              (unsigned)(n_rows < 65535 ? n_rows : 65535));
+
+    RA_LAUNCH(vectors, grid, THREADS, 0, stream, n_rows, n / 8,
+              reinterpret_cast<const uint4 *>(bias),
+              reinterpret_cast<uint4 *>(y));
+    return cudaGetLastError();
+  }
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n_rows, n, bias, y);
   return cudaGetLastError();
 }
@@ -125,6 +244,10 @@ ra_k_add_columns(size_t n_rows, size_t n, const uint16_t *x, float *sum,
     return cudaErrorInvalidValue;
   if (n_rows * n == 0)
     return cudaSuccess;
+  if (n % 8 == 0 && ra_is_aligned(x)) {
+    ra_start_columns(n_rows, n, n, x, sum, stream);
+    return cudaGetLastError();
+  }
   RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n_rows, n, x, sum);
   return cudaGetLastError();
 }
@@ -137,6 +260,16 @@ ra_k_find_odd(size_t n, const void *x, int f32, uint32_t *flag, void *stream)
 
   if (n == 0)
     return cudaSuccess;
+  if (n % (f32 ? 4 : 8) == 0 && ra_is_aligned(x)) {
+    auto vectors = find_odd_vectors_kernel;
+
+    n /= f32 ? 4 : 8;
+    n_blocks = (n + THREADS - 1) / THREADS;
+    RA_LAUNCH(vectors,
+              n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
+              THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, flag);
+    return cudaGetLastError();
+  }
   RA_LAUNCH(kernel, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
             THREADS, 0, stream, n, x, f32, flag);
   return cudaGetLastError();

@@ -45,7 +45,7 @@ int ra_k_reduce(const RaKRanks *ranks, size_t n, int f32, int largest,
 int ra_k_add_bias(size_t n_rows, size_t n, const uint16_t *bias, uint16_t *y,
                   void *stream);
 
-/* @sum (n) fp32 += the columns of @x (n_rows, n) bf16, row by row */
+/* @sum (n) fp32 += the columns of @x (n_rows, n) bf16, in a fixed order */
 int ra_k_add_columns(size_t n_rows, size_t n, const uint16_t *x, float *sum,
                      void *stream);
 

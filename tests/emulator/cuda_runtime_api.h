@@ -40,17 +40,44 @@ struct dim3 {
   {
   }
 };
+/* Copied whole, as the device does: what watches memory sees one access. */
+#define RA_EMU_COPIED_WHOLE(type, n_bytes)                                     \
+  typedef uint32_t Whole                                                       \
+      __attribute__((vector_size(n_bytes), __may_alias__));                    \
+  type() = default;                                                            \
+  __attribute__((always_inline)) type(const type &from)                        \
+  {                                                                            \
+    *reinterpret_cast<Whole *>(this) =                                         \
+        *reinterpret_cast<const Whole *>(&from);                               \
+  }                                                                            \
+  __attribute__((always_inline)) type &operator=(const type &from)             \
+  {                                                                            \
+    *reinterpret_cast<Whole *>(this) =                                         \
+        *reinterpret_cast<const Whole *>(&from);                               \
+    return *this;                                                              \
+  }
+
 struct alignas(8) uint2 {
   uint32_t x, y;
+  RA_EMU_COPIED_WHOLE(uint2, 8)
+  uint2(uint32_t a, uint32_t b) : x(a), y(b) {}
 };
 struct alignas(16) uint4 {
   uint32_t x, y, z, w;
+  RA_EMU_COPIED_WHOLE(uint4, 16)
+  uint4(uint32_t a, uint32_t b, uint32_t c, uint32_t d) : x(a), y(b), z(c), w(d)
+  {
+  }
 };
 struct alignas(8) float2 {
   float x, y;
+  RA_EMU_COPIED_WHOLE(float2, 8)
+  float2(float a, float b) : x(a), y(b) {}
 };
 struct alignas(16) float4 {
   float x, y, z, w;
+  RA_EMU_COPIED_WHOLE(float4, 16)
+  float4(float a, float b, float c, float d) : x(a), y(b), z(c), w(d) {}
 };
 static inline float2
 make_float2(float x, float y)

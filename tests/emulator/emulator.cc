@@ -16,10 +16,12 @@
 
 #include "tests/emulator/cuda_runtime_api.h"
 #include "tests/emulator/memory.h"
+#include "tests/emulator/watch.h"
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
+const RaEmuWatch *ra_emu_watch;
 
 namespace
 {
@@ -239,6 +241,8 @@ run_block(dim3 shape, size_t n_dynamic)
   here.warps.resize(n / LANES);
   here.n_threads = n;
   here.dynamic.reset(poisoned(n_dynamic));
+  if (ra_emu_watch)
+    ra_emu_watch->shared(here.dynamic.get(), n_dynamic);
   block = &here;
   while (fibers.size() < n)
     fibers.push_back(std::make_unique<Fiber>());
@@ -273,6 +277,8 @@ run_block(dim3 shape, size_t n_dynamic)
       }
     }
   }
+  if (ra_emu_watch)
+    ra_emu_watch->block_done();
   block = nullptr;
 }
 
@@ -312,8 +318,11 @@ ra_emu_shared(const char *key, size_t n_bytes)
 {
   auto &p = block->shared[key];
 
-  if (!p)
+  if (!p) {
     p.reset(poisoned(n_bytes));
+    if (ra_emu_watch)
+      ra_emu_watch->shared(p.get(), n_bytes);
+  }
   return p.get();
 }
 
@@ -330,6 +339,8 @@ ra_emu_meet(const char *what, const void *mine, size_t n_bytes)
   Warp *warp = &block->warps[t / LANES];
   unsigned char *slots = warp->slots[running->n_met++ % 2];
 
+  if (ra_emu_watch)
+    ra_emu_watch->meet(what, mine);
   if (n_bytes > SLOT_BYTES)
     die(what, "more bytes than a slot has");
   memcpy(slots + t % LANES * SLOT_BYTES, mine, n_bytes);
@@ -353,6 +364,8 @@ __syncthreads(void)
 void
 ra_emu_copy_later(void *to, const void *from)
 {
+  if (ra_emu_watch)
+    ra_emu_watch->copy(to, from);
   running->copies.back().push_back({to, from});
 }
 

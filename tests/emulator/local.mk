@@ -37,6 +37,42 @@ tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	tests/emulator/accelerator.c exec/backend_cuda.c \
 	exec/backend_cuda_attention.c exec/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
+tests_emulator_libemulated_a_SOURCES += %D%/watch.h
+
+## The kernels again, so that sectors.cc sees what they ask of memory: what
+## -fsanitize=thread calls is there.
+if HAVE_CXX
+check_LIBRARIES += %D%/libwatched.a
+endif
+tests_emulator_libwatched_a_CPPFLAGS = $(tests_emulator_libemulated_a_CPPFLAGS)
+tests_emulator_libwatched_a_CXXFLAGS = -std=c++17 -ffp-contract=off -O0 \
+	-fsanitize=thread -Wall -Wextra -Wshadow $(RA_WERROR)
+tests_emulator_libwatched_a_SOURCES =
+tests_emulator_libwatched_a_SOURCES += %D%/patterns.cc
+tests_emulator_libwatched_a_SOURCES += %D%/adamw.cc
+tests_emulator_libwatched_a_SOURCES += %D%/attention.cc
+tests_emulator_libwatched_a_SOURCES += %D%/attention_backward.cc
+tests_emulator_libwatched_a_SOURCES += %D%/decode_attention.cc
+tests_emulator_libwatched_a_SOURCES += %D%/intervals.cc
+tests_emulator_libwatched_a_SOURCES += %D%/layernorm.cc
+tests_emulator_libwatched_a_SOURCES += %D%/logprob.cc
+tests_emulator_libwatched_a_SOURCES += %D%/pointwise.cc
+tests_emulator_libwatched_a_SOURCES += %D%/rmsnorm.cc
+tests_emulator_libwatched_a_SOURCES += %D%/rmsnorm_backward.cc
+tests_emulator_libwatched_a_SOURCES += %D%/sums.cc
+watched_ldadd = %D%/libwatched.a $(emulated_ldadd)
+
+if HAVE_CXX
+check_programs += tests/check_sectors
+endif
+tests_check_sectors_SOURCES = tests/check_sectors.c
+sector_sources = tests/sector_cases.c tests/sector_cases.h
+sector_sources += %D%/sectors.cc %D%/sectors.h
+tests_check_sectors_SOURCES += $(sector_sources)
+tests_check_sectors_CPPFLAGS = $(tests_emulator_libemulated_a_CPPFLAGS)
+tests_check_sectors_CXXFLAGS = -std=c++17 -Wall -Wextra -Wshadow \
+	$(RA_WERROR) $(RA_SAN)
+tests_check_sectors_LDADD = $(watched_ldadd)
 emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
 
 if HAVE_CXX
