@@ -10,6 +10,8 @@
 #   ptxas     registers, memory and spills of the kernels
 #   peer      PyTorch's attention, where python3 has PyTorch
 #   kernels   every kernel against its limit and the peer
+#   calibrate the GPU's ops, coarse, as FOLDER/mine.profile
+#   collectives  those of the planned grid, over NCCL
 #   sanitize  the kernels' tests under compute-sanitizer, where it is
 #
 # Default: all of them, in this order, each for 8 minutes at most.  A step that
@@ -22,10 +24,11 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 build=$top/build-node out=node again=no steps=()
 for arg; do
   case $arg in
-    -h | --help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out=?*) out=${arg#--out=} ;;
     --again) again=yes ;;
-    build | device | tests | ptxas | peer | kernels | sanitize)
+    build | device | tests | ptxas | peer | kernels | calibrate | \
+      collectives | sanitize)
       steps+=("$arg") ;;
     *)
       echo "node.sh: '$arg', expected a step or an option (--help)" >&2
@@ -33,7 +36,7 @@ for arg; do
   esac
 done
 [ ${#steps[@]} -gt 0 ] ||
-  steps=(build device tests ptxas peer kernels collectives sanitize)
+  steps=(build device tests ptxas peer kernels calibrate collectives sanitize)
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 jobs=$(getconf _NPROCESSORS_ONLN)
 
@@ -93,6 +96,13 @@ step_collectives() {
   return $status
 }
 
+# The coarse grid: what the fit of the whole one takes nobody has measured.
+step_calibrate() {
+  RA_DATA_PATH=$top/share:$top/traces "$build/reallot" calibrate \
+    --backend=cuda --quick -o "$out/mine.profile" &&
+    grep -A 4 '^\[law host\]' "$out/mine.profile"
+}
+
 # One process a program: the tool does not follow forks.
 step_sanitize() {
   local program
@@ -109,7 +119,7 @@ step_sanitize() {
 # ---- All of them -------------------------------------------------------------
 
 export -f step_build step_device step_tests step_ptxas step_peer step_kernels
-export -f step_collectives step_sanitize
+export -f step_calibrate step_collectives step_sanitize
 export top build out jobs
 worst=0
 for step in "${steps[@]}"; do
