@@ -322,6 +322,7 @@ shell_tests += %D%/cli_plan.sh
 shell_tests += %D%/cli_search.sh
 shell_tests += %D%/cli_study.sh
 shell_tests += %D%/cli_backend.sh
+shell_tests += %D%/cli_emulated.sh
 shell_tests += %D%/cli_nccl.sh
 shell_tests += %D%/cli_calibrate.sh
 shell_tests += %D%/cli_report.sh

@@ -1,0 +1,65 @@
+#!/bin/bash
+# reallot run --backend=cuda on the emulated device, through the command that
+# reallot-cuda has: GRPO learns, PPO reallocates between layouts, stops and goes
+# on, all ranks on one device.  The models are as small as the kernels take.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli_impl.sh"
+reallot=$builddir/tests/reallot-emulated
+if [ ! -x "$reallot" ]; then
+  echo "1..0 # SKIP no C++ compiler, no emulated device"
+  exit 0
+fi
+
+cat >tiny.json <<'J'
+{"model_type": "llama", "hidden_size": 32, "intermediate_size": 32,
+ "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
+ "head_dim": 64, "vocab_size": 32, "max_position_embeddings": 256,
+ "tie_word_embeddings": false}
+J
+device=(--backend=cuda)
+small=(--set 'workload.response-length=uniform(2,4)' --set workload.prompts=4)
+grpo=(--set 'call actor_train.grad-dtype=fp32')
+for model in actor ref; do
+  grpo+=(--set "model $model.config=$PWD/tiny.json"
+    --set "model $model.dtype=bf16")
+done
+ppo=("${grpo[@]}" --set workload.mini-batches=1
+  --set "model critic.config=$PWD/tiny.json"
+  --set 'model critic.dtype=bf16' --set 'call critic_train.grad-dtype=fp32')
+
+# The share of even tokens is half by chance; after eight iterations of sixteen
+# answers more than two thirds, between layouts whose checksums agree.
+works run grpo-tiny-4.plan "${device[@]}" -n 8 --check "${small[@]}" \
+  "${grpo[@]}" --set workload.samples-per-prompt=4 --learning-rate 0.01 \
+  --set workload.mini-batches=2 --format=tsv --trace grpo.tsv
+awk -F'\t' '/^#/ || $1 == "iteration" { next }
+  $1 == 0 { first = $2 } { last = $2 }
+  END { exit !(first < 0.66 && last > 0.67 && last > first) }' out
+result $? "GRPO learns"
+grep -q '^# backend: cuda$' grpo.tsv && grep -q '^# device: emulated GPU$' grpo.tsv
+result $? "the trace names back end and device"
+grep -q 'realloc/actor_train>actor_generate' grpo.tsv
+result $? "and has what was reallocated"
+
+# Stopped after one iteration and resumed: the bits of one that was not.
+works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 2 --check \
+  "${small[@]}" "${ppo[@]}" --save actor=whole
+works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 1 \
+  "${small[@]}" "${ppo[@]}" --checkpoint kept
+works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 2 --check \
+  "${small[@]}" "${ppo[@]}" --checkpoint kept --resume --save actor=resumed
+grep -q '^goes on after 1 iterations$' out &&
+  cmp -s whole/model.safetensors resumed/model.safetensors
+result $? "PPO goes on from a checkpoint to the same bits"
+
+# What the back end does not run is refused before anything does.
+fails 'dtype is not bf16' run grpo-tiny-4.plan "${device[@]}"
+fails 'cp > 1, which the cuda back end does not run' run grpo-tiny-4.plan \
+  "${device[@]}" "${grpo[@]}" --set 'call ref_inference.dp=1' \
+  --set 'call ref_inference.cp=2'
+fails 'heads of a dimension that is not 64 or 128' run grpo-tiny-4.plan \
+  "${device[@]}" --set 'model actor.dtype=bf16' --set 'model ref.dtype=bf16' \
+  --set 'call actor_train.grad-dtype=fp32'
+
+echo "1..$n"
