@@ -152,8 +152,8 @@ is_own_cost(const RaWorkload *w, uint32_t call)
          w->calls[c->set].n_parts <= 1;
 }
 
-static gboolean
-can_search(const RaWorkload *w, GError **error)
+gboolean
+ra_space_accepts(const RaWorkload *w, GError **error)
 {
   if (w->n_calls > RA_POINT_MAX || w->n_models > RA_POINT_MAX) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -199,7 +199,7 @@ ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
   space->calls = g_new0(RaSpaceCall, workload->n_calls);
   space->sets = ra_node_sets_new(cluster, options->kind == RA_SPACE_FULL);
   space->added = g_ptr_array_new_with_free_func(g_free);
-  if (!can_search(workload, error))
+  if (!ra_space_accepts(workload, error))
     return NULL;
   space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
   if (!fill_calls(space, error))

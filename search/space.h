@@ -192,6 +192,20 @@ typedef struct {
 } RaPoint;
 
 /**
+ * ra_space_accepts:
+ * @workload: (not nullable): with the lengths that are searched
+ * @error: %RA_ERROR_INPUT: why it has no space
+ *
+ * What ra_space_new() refuses of a workload whatever the cluster, to be known
+ * before anything is costed.
+ *
+ * Cost: O(calls).
+ *
+ * Returns: whether it can be searched
+ */
+gboolean ra_space_accepts(const RaWorkload *workload, GError **error);
+
+/**
  * ra_space_new:
  * @workload: borrowed; at most RA_POINT_MAX calls and models
  * @cluster: borrowed; its device filled

@@ -339,19 +339,35 @@ completed(const char *text, const RaProfile *old, const RaGpu *gpu,
   return g_string_free(out, FALSE);
 }
 
-/* Whether each law that a profile must have is in the old one or fitted. */
+/* Whether @work's rows of @name are as many as a fit of that law takes. */
+static gboolean
+is_determined(const Work *work, const char *name)
+{
+  for (guint i = 0; i < ra_fit_n_trace_laws(); i++) {
+    const RaFitLaw *law = law_at(work->old, i);
+    g_autoptr(GArray) rows = NULL;
+    Adapted a;
+
+    if (strcmp(law->law, name) != 0)
+      continue;
+    rows = ra_calibrate_rows_of(work->rows, law, work->profile);
+    adapt(work, law, rows, &a);
+    if (rows->len > 0 && rows->len >= a.n_free)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Whether each law that a profile must have is in the old one or will be
+ * fitted: said before the fits, which take long. */
 static gboolean
 check_whole(const Work *work, const char *name, GError **error)
 {
   for (guint i = 0; i < ra_law_n_specs(); i++) {
     const RaLawSpec *spec = ra_law_spec_at(i);
-    gboolean has =
-        !is_needed(work->old, spec) || ra_profile_law(work->old, spec->name);
 
-    for (guint c = 0; c < work->changes->len && !has; c++)
-      has = strcmp(g_array_index(work->changes, RaCalibrateChange, c).law,
-                   spec->name) == 0;
-    if (has)
+    if (!is_needed(work->old, spec) || ra_profile_law(work->old, spec->name) ||
+        is_determined(work, spec->name))
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "%s: has no law '%s', and %s has too few ops of it to fit one",
@@ -390,7 +406,7 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
   work.rows = rows = own;
   whole = completed(text, old, gpu ? gpu : ra_gpu_find(old->device), rows);
   work.profile = profile = parse(name, whole, error);
-  if (!profile)
+  if (!profile || !check_whole(&work, name, error))
     return NULL;
   for (guint i = 0; i < ra_fit_n_trace_laws(); i++) {
     const RaFitLaw *law = law_at(old, i);
@@ -402,8 +418,6 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
       progress(law->law);
     fit_law(&work, law, some);
   }
-  if (!check_whole(&work, name, error))
-    return NULL;
   ra_calibrate_rewrite(text, changes, out->text);
   return g_steal_pointer(&out);
 }

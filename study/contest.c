@@ -363,6 +363,18 @@ load_fixed(const RaSetup *setup, const RaSetupFlags *flags, gboolean is_longest,
   return ra_setup_load_pair(&fixed, error);
 }
 
+/* Refuses what no round can search, before families take their time. */
+static gboolean
+check(const RaSetup *setup, const RaSetupFlags *flags, GError **error)
+{
+  g_autoptr(RaSetup) fixed = NULL;
+
+  if (ra_workload_is_even(setup->workload))
+    return ra_space_accepts(setup->workload, error);
+  fixed = load_fixed(setup, flags, FALSE, error);
+  return fixed && ra_space_accepts(fixed->workload, error);
+}
+
 static gboolean
 run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
     const RaContestOptions *options, GError **error)
@@ -371,7 +383,8 @@ run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
 
   for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
     enter(contest, ra_strategy_names[kind]);
-  if (!ra_contest_families(contest, setup, options, error))
+  if ((!options->families_only && !check(setup, flags, error)) ||
+      !ra_contest_families(contest, setup, options, error))
     return FALSE;
   if (options->families_only)
     return TRUE;

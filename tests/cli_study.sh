@@ -1,21 +1,11 @@
 #!/bin/bash
-# Studies on the command line: every shipped one, what is kept, what is drawn.
+# Studies on the command line: what is kept, what is drawn.  The shipped ones,
+# which take long, are all in tests/pages.sh.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli_impl.sh"
 
 export XDG_CACHE_HOME=$tmp/cache
-
-# Every shipped study has an answer, and asks for nothing that is not there:
-# no point is a fault of a file.
-for study in "$srcdir"/share/studies/*.study; do
-  run study "$study" --format=tsv
-  grep -q '^# answer$' out && grep -q '^# points$' out && [ "$rc" -eq 0 ] &&
-    [ ! -s err ] && ! grep -q -e '--set' out
-  result $? "study ${study##*/} has an answer"
-  cat err
-  grep -e '--set' out | head -3 | sed 's/^/# /'
-done
 
 small() { # VALUES: of prompts
   printf '%s\n' '[study]' 'title = Small' 'plan = ppo-tiny-4-colocated.plan' \
@@ -51,21 +41,6 @@ grep -q "$(printf 'draws_frac\terror_frac\tallowed')" out &&
 result $? "draws and the error have columns"
 sed 's/^of .*/&\ndraws = 0/' small.study >bad.study
 fails "bad.study:6: 'draws' is 0" study bad.study
-
-# Between 16K and 24K the best family changes: points between are run, and the
-# place is within the two that are next to it.
-works study "$srcdir/share/studies/lengths.study" --format=tsv
-awk -F'\t' '/^# / { table = $2 == "" ? $1 : $2; at = substr($0, 3); next }
-  at == "points" && $1 == "hybridflow" { n++; bad += $2 + 0 <= last
-    last = $2 + 0 }
-  at == "answer" && $1 + 0 > 8 { found++; bad += $1 + 0 <= before
-    before = $1 + 0 }
-  END { exit !(n > 4 && found > 0 && bad == 0) }' out
-result $? "crossovers are looked for between values"
-sed 's/^question.*/&\nbisect = 0/' "$srcdir/share/studies/lengths.study" >no.study
-works study no.study --format=tsv
-[ "$(grep -c "^hybridflow" out)" -eq 4 ]
-result $? "bisect = 0 does not look"
 
 works study small.study --plot=-
 grep -q 'an iteration (s) over prompts' out

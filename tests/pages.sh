@@ -54,6 +54,32 @@ for name in gpus lengths price failures; do
   result $? "the picture studies-$name.png is of today"
 done
 
+# Every shipped study has an answer, and asks for nothing that is not there:
+# no point is a fault of a file.  Their points are those that the pages have run.
+for study in "$srcdir"/share/studies/*.study; do
+  run study "$study" --format=tsv
+  grep -q '^# answer$' out && grep -q '^# points$' out && [ "$rc" -eq 0 ] &&
+    [ ! -s err ] && ! grep -q -e '--set' out
+  result $? "study ${study##*/} has an answer"
+  cat err
+  grep -e '--set' out | head -3 | sed 's/^/# /'
+done
+
+# Between 16K and 24K the best family changes: points between are run, and the
+# place is within the two that are next to it.
+works study lengths.study --format=tsv
+awk -F'\t' '/^# / { table = $2 == "" ? $1 : $2; at = substr($0, 3); next }
+  at == "points" && $1 == "hybridflow" { n++; bad += $2 + 0 <= last
+    last = $2 + 0 }
+  at == "answer" && $1 + 0 > 8 { found++; bad += $1 + 0 <= before
+    before = $1 + 0 }
+  END { exit !(n > 4 && found > 0 && bad == 0) }' out
+result $? "crossovers are looked for between values"
+sed 's/^question.*/&\nbisect = 0/' "$srcdir/share/studies/lengths.study" >no.study
+works study no.study --format=tsv
+[ "$(grep -c "^hybridflow" out)" -eq 4 ]
+result $? "bisect = 0 does not look"
+
 page=$srcdir/docs/studies.md
 [ "$(grep -o '\*\*[0-9]' "$page" | wc -l)" -ge 20 ]
 result $? "studies.md has bold numbers"
