@@ -55,6 +55,7 @@ EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/torch_peer.py
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
+EXTRA_DIST += %D%/pictures.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.

@@ -333,7 +333,7 @@ append_axes(GString *out, const Sheet *s)
       "set tics nomirror out scale 0.5\n"
       "set key outside %s Left reverse noenhanced\n",
       title, s->axis ? s->axis->name : s->x->title, s->y->title,
-      is_wordy(s->study) ? "bottom center maxcols 1" : "right top");
+      is_wordy(s->study) ? "bottom center maxcols 1 height 2" : "right top");
   append_range(out, s, "x", x_of, s->is_log);
   append_range(out, s, "y", y_of, FALSE);
   if (!s->axis)

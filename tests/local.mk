@@ -339,6 +339,7 @@ shell_tests += %D%/floors_selftest.sh
 shell_tests += %D%/installed.sh
 shell_tests += %D%/cli_topology.sh
 shell_tests += %D%/pages.sh
+shell_tests += %D%/pictures.sh
 shell_tests += %D%/demo.sh
 shell_tests += %D%/readme.sh
 shell_tests += %D%/tutorial.sh
