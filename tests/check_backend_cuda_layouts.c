@@ -18,8 +18,8 @@
  * tests/check_backend_cuda.c counts them: 14 a layer and 3 forward, twice that
  * backward.  Those of two runs are independent of each other, 2^-9 each at
  * most, so their squares add up: sqrt(2 x 177) 2^-9 = 0.037.  Every other
- * layout computes each sequence as one rank does and only adds fp32 gradients of
- * at most 8 x 9 tokens in another order: 72 roundings of 2^-24.
+ * layout computes each sequence as one rank does and only adds fp32 gradients
+ * of at most 8 x 9 tokens in another order: 72 roundings of 2^-24.
  */
 #define TENSOR 0.037
 #define ORDER (72 * 0x1p-24)
