@@ -128,7 +128,8 @@ START_TEST(test_profile)
   error = score(mine, gpu, plan);
   fprintf(stderr, "# worst law %g\n", error);
   ck_assert_msg((error < 0.005) == machines[_i].ok, "%g", error);
-  ck_assert_double_gt(score(base, gpu, plan), 0.05);
+  if (machines[_i].ok) /* the plan is whole */
+    ck_assert_double_gt(score(base, gpu, plan), 0.05);
   /* What one GPU cannot say is the base's, launches are measured. */
   ck_assert(ra_law_get(mine, ra_profile_law(mine, "host"), "eager-launch-s",
                        &value, NULL));
