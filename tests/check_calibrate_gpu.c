@@ -11,6 +11,7 @@
 #include "study/calibrate_gpu.h"
 #include "tests/check_main.h"
 #include "tests/idle_gpu.h"
+#include "tests/new_path.h"
 #include "tests/profile_text.h"
 #include "traces/law.h"
 
@@ -191,18 +192,6 @@ START_TEST(test_plan)
   ra_profile_free(base);
 }
 END_TEST
-
-static char *
-new_path(void)
-{
-  char *path = NULL;
-  int file = g_file_open_tmp("check_gpu_XXXXXX", &path, NULL);
-
-  ck_assert_int_ge(file, 0);
-  close(file);
-  g_unlink(path);
-  return path;
-}
 
 /* Ten points, and ten more with nothing measured twice; another GPU's file is
  * refused and left. */

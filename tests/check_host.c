@@ -14,6 +14,7 @@
 #include "study/host.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
+#include "tests/new_path.h"
 
 /* A clock that a test sets: each look at it is a tick later. */
 typedef struct {
@@ -189,18 +190,6 @@ START_TEST(test_plans)
   ck_assert_uint_gt(n, 20);
 }
 END_TEST
-
-static char *
-new_path(void)
-{
-  char *path = NULL;
-  int file = g_file_open_tmp("check_host_XXXXXX", &path, NULL);
-
-  ck_assert_int_ge(file, 0);
-  close(file);
-  g_unlink(path);
-  return path;
-}
 
 /* Three points and then four: the second start measures no point again, and
  * goes on with the fourth. */
