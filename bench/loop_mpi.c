@@ -153,7 +153,7 @@ run_plans(Bench *b, guint size, guint algorithm)
   loop_score_order(&b->score, pairs, size, algorithm, n);
 }
 
-/* What containers and root are asked for; processes are bound to no core, in
+/* What root is asked for; processes are bound to no core, in
  * the probe as in the runs. */
 static void
 set_up_mpi(void)
@@ -161,7 +161,6 @@ set_up_mpi(void)
   static const char *const wanted[][2] = {
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
       {"OMPI_MCA_hwloc_base_binding_policy", "none"}};
 
   for (guint i = 0; i < G_N_ELEMENTS(wanted); i++)

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "exec/watch.h"
 #include "exec/world.h"
@@ -23,6 +24,7 @@ typedef struct {
   pthread_mutex_t lock;   /* of those */
   pthread_mutex_t sent_lock;
   RaMpiSent *sent;           /* messages under way; sent_lock */
+  atomic_uint n_sent;        /* of those */
   pthread_mutex_t take_lock; /* of what follows */
   char *note;                /* (RA_WORLD_NOTE_BYTES) that is received */
   MPI_Request next_note;     /* persistent */

@@ -225,6 +225,7 @@ add_params(RaRank *rank, uint32_t call)
         run->backend, c->params[v], p->tp, c->tp, (uint32_t)p->recompute,
         longest(run), weights ? &weights->numerics : &run->options.numerics);
     c->stages[v]->cpu_clock = run->options.cpu_clock;
+    c->stages[v]->world = run->world;
     ra_stage_spread_experts(c->stages[v], c->ep);
     ra_stage_share_sequences(c->stages[v], c->cp);
     ra_stage_share_rows(c->stages[v], p->sequence_parallel);

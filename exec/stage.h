@@ -31,6 +31,7 @@
 #include "exec/params.h"
 #include "exec/slabs.h"
 #include "exec/tokens.h"
+#include "exec/world.h"
 #include "graph/op_program.h"
 
 /* What the shape of a model leaves open. */
@@ -88,6 +89,7 @@ typedef struct {
   uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
   uint32_t n_positions;       /* longest sequence */
   float *cos_sin;             /* (n_positions, head_dim) of the device, owned */
+  RaWorld *world;     /* whose messages go on between ops, borrowed; NULL */
   uint32_t n_ops;             /* that the task at hand has run */
   uint32_t n_ahead;   /* rows of experts asked for before any was packed */
   RaBadOp bad;        /* the first of them that made what is not finite */

@@ -28,6 +28,8 @@ thread_cpu_s(void)
 double
 ra_stage_begin(RaStage *s)
 {
+  if (s->world)
+    s->world->table->nudge(s->world);
   if (!s->ops)
     return 0;
   s->op_begin_cpu_s = thread_cpu_s();

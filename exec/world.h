@@ -38,6 +38,10 @@ typedef struct {
   void (*group_free)(RaWorldGroup *group);
   /* (transfer full): the end of member @rank, which is here. */
   RaComm *(*comm_new)(RaWorldGroup *group, uint32_t rank);
+  /* Moves on what is under way, by a rank that computes meanwhile: a message
+   * that is too long to be laid by for its receiver stands still between its
+   * sender's calls.  Cheap where nothing is under way. */
+  void (*nudge)(RaWorld *world);
   /* Sends a note and returns at once. */
   void (*post)(RaWorld *world, uint32_t to, const void *note, gsize n_bytes);
   /* Gives @func the notes that have come. */

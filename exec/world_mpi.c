@@ -3,6 +3,8 @@
 
 #include <sched.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,13 +77,12 @@ ra_mpi_wait(RaMpiWorld *w, gsize n, MPI_Request *requests)
   ra_pulse_wait(FALSE);
 }
 
-/* Frees what has arrived. */
+/* Frees what has arrived; sent_lock is held. */
 static void
-reap(RaMpiWorld *w)
+reap_locked(RaMpiWorld *w)
 {
   RaMpiSent **at = &w->sent;
 
-  pthread_mutex_lock(&w->sent_lock);
   while (*at) {
     RaMpiSent *sent = *at;
     int done;
@@ -94,9 +95,29 @@ reap(RaMpiWorld *w)
       continue;
     }
     *at = sent->next;
+    atomic_fetch_sub_explicit(&w->n_sent, 1, memory_order_relaxed);
     g_free(sent->data);
     g_free(sent);
   }
+}
+
+static void
+reap(RaMpiWorld *w)
+{
+  pthread_mutex_lock(&w->sent_lock);
+  reap_locked(w);
+  pthread_mutex_unlock(&w->sent_lock);
+}
+
+static void
+nudge(RaWorld *world)
+{
+  RaMpiWorld *w = of(world);
+
+  if (atomic_load_explicit(&w->n_sent, memory_order_relaxed) == 0 ||
+      pthread_mutex_trylock(&w->sent_lock) != 0)
+    return;
+  reap_locked(w);
   pthread_mutex_unlock(&w->sent_lock);
 }
 
@@ -111,6 +132,7 @@ ra_mpi_keep(RaMpiWorld *w, MPI_Request request, void *data)
   pthread_mutex_lock(&w->sent_lock);
   sent->next = w->sent;
   w->sent = sent;
+  atomic_fetch_add_explicit(&w->n_sent, 1, memory_order_relaxed);
   pthread_mutex_unlock(&w->sent_lock);
 }
 
@@ -334,6 +356,7 @@ static const RaWorldTable table = {
     .group_new = ra_mpi_group_new,
     .group_free = ra_mpi_group_free,
     .comm_new = ra_mpi_comm_new,
+    .nudge = nudge,
     .post = post,
     .take = take,
     .settle = settle,
@@ -400,6 +423,32 @@ world_new(int level)
   return w;
 }
 
+/* Whether a process may read another's memory, as Open MPI does for long
+ * messages on one machine; containers may forbid it. */
+static gboolean
+may_read_child(void)
+{
+  int here = 0, there = 1, status, fd[2];
+  struct iovec to = {&here, sizeof here}, from = {&there, sizeof there};
+  ssize_t n = -1;
+  pid_t child;
+
+  if (pipe(fd) != 0)
+    return FALSE;
+  child = fork();
+  if (child == 0) {
+    close(fd[1]);
+    _exit(read(fd[0], &status, 1) < 0); /* until the parent closes it */
+  }
+  close(fd[0]);
+  if (child > 0)
+    n = process_vm_readv(child, &to, 1, &from, 1, 0);
+  close(fd[1]);
+  if (child > 0)
+    waitpid(child, &status, 0);
+  return n == sizeof here && here == 1;
+}
+
 gboolean
 ra_world_is_linked(void)
 {
@@ -412,6 +461,9 @@ ra_world_open(const RaWorldHooks *hooks, GError **error)
   RaMpiWorld *w;
   int level = MPI_THREAD_SINGLE;
 
+  /* Open MPI 4.1 does not ask before it does, and fails then. */
+  if (!may_read_child())
+    g_setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", FALSE);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_SERIALIZED) {
     g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,

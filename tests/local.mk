@@ -356,11 +356,20 @@ shell_tests += %D%/profiles.sh
 gpu_tests =
 gpu_tests += %D%/gpu.sh
 
+## What scripts start as processes.
+mpi_programs =
+if HAVE_MPI
+mpi_programs += %D%/mpi-nudge
+endif
+tests_mpi_nudge_SOURCES = %D%/mpi_nudge.c
+tests_mpi_nudge_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
+
 if HAVE_CHECK
-check_PROGRAMS = $(check_programs) $(gpu_programs) $(emulated_programs)
+check_PROGRAMS = $(check_programs) $(gpu_programs) $(emulated_programs) \
+	$(mpi_programs)
 TESTS = $(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)
 else
-check_PROGRAMS = $(emulated_programs)
+check_PROGRAMS = $(emulated_programs) $(mpi_programs)
 TESTS = $(shell_tests) $(gpu_tests)
 endif
 

@@ -56,6 +56,18 @@ same ppo-tiny-8.plan '2 8' critic -n 2 --set 'call critic_train.tp=1' \
   --set 'call critic_train.dp=1' --set 'call critic_train.cp=4' \
   --set 'call actor_train.pp=1' --set 'call actor_train.cp=2' --ops
 
+# A message goes on while its sender computes, if that nudges it; without, it
+# stands still (the fault that the first would show), as no copy from process to
+# process is allowed here.
+message() { # SAID ARGUMENT...
+  rm -f arrived
+  timeout 120 mpirun -q -n 2 "$builddir/tests/mpi-nudge" "$PWD/arrived" \
+    "${@:2}" >out 2>err </dev/null && [ "$(cat out)" = "$1" ]
+  result $? "a long message: $*"
+}
+message 'came'
+message 'did not come' still
+
 # What else is learnt, from answers that stand in files or are compared.
 same sft-tiny-4.plan 4 actor -n 2
 same rm-tiny-2.plan 2 reward -n 2
