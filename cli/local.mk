@@ -47,7 +47,8 @@ reallot_mpi_SOURCES = $(reallot_SOURCES)
 reallot_mpi_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
 libexec_mpi_a_CPPFLAGS = $(AM_CPPFLAGS)
 libexec_mpi_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-libexec_mpi_a_SOURCES = exec/comm_mpi.c exec/mpi_impl.h exec/world_mpi.c
+libexec_mpi_a_SOURCES = exec/comm_mpi.c exec/mpi_impl.h exec/world_mpi.c \
+	exec/cross_memory.c exec/cross_memory.h
 
 ## And with CUDA: what exec/accelerator_none.c lacks.  The only program that
 ## links it (70 ms and 220 MB before main); it lies beside `reallot`, which runs

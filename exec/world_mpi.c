@@ -3,12 +3,11 @@
 
 #include <sched.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "exec/cross_memory.h"
 #include "exec/look.h"
 #include "exec/mpi_impl.h"
 #include "exec/pulse.h"
@@ -423,32 +422,6 @@ world_new(int level)
   return w;
 }
 
-/* Whether a process may read another's memory, as Open MPI does for long
- * messages on one machine; containers may forbid it. */
-static gboolean
-may_read_child(void)
-{
-  int here = 0, there = 1, status, fd[2];
-  struct iovec to = {&here, sizeof here}, from = {&there, sizeof there};
-  ssize_t n = -1;
-  pid_t child;
-
-  if (pipe(fd) != 0)
-    return FALSE;
-  child = fork();
-  if (child == 0) {
-    close(fd[1]);
-    _exit(read(fd[0], &status, 1) < 0); /* until the parent closes it */
-  }
-  close(fd[0]);
-  if (child > 0)
-    n = process_vm_readv(child, &to, 1, &from, 1, 0);
-  close(fd[1]);
-  if (child > 0)
-    waitpid(child, &status, 0);
-  return n == sizeof here && here == 1;
-}
-
 gboolean
 ra_world_is_linked(void)
 {
@@ -462,7 +435,7 @@ ra_world_open(const RaWorldHooks *hooks, GError **error)
   int level = MPI_THREAD_SINGLE;
 
   /* Open MPI 4.1 does not ask before it does, and fails then. */
-  if (!may_read_child())
+  if (!ra_cross_memory_allowed())
     g_setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", FALSE);
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS ||
       level < MPI_THREAD_SERIALIZED) {

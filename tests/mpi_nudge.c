@@ -1,7 +1,8 @@
-/* A message between two processes, the sender of which computes: mpi-nudge
- * FILE [still].  Process 1 makes FILE when it has the message; process 0, which
- * has sent it, meanwhile calls MPI through the nudge of its world alone, or not at all
- * with `still`, and prints whether FILE came.  tests/mpi.sh runs it.
+/* A message between two processes, the sender of which computes:
+ *     mpi-nudge FILE [still]
+ * Process 1 makes FILE when it has the message; process 0, which has sent it,
+ * meanwhile calls MPI through the nudge of its world alone, or not at all with
+ * `still`, and prints whether FILE came.  tests/mpi.sh runs it.
  */
 #include "config.h"
 
