@@ -50,9 +50,8 @@ libexec_mpi_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 libexec_mpi_a_SOURCES = exec/comm_mpi.c exec/mpi_impl.h exec/world_mpi.c \
 	exec/cross_memory.c exec/cross_memory.h
 
-## And with CUDA: what exec/accelerator_none.c lacks.  The only program that
-## links it (70 ms and 220 MB before main); it lies beside `reallot`, which runs
-## it.
+## And with CUDA: what exec/accelerator_none.c lacks.  It lies beside `reallot`,
+## which runs it.
 if HAVE_CUDA
 bin_PROGRAMS += reallot-cuda
 endif

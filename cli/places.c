@@ -30,6 +30,11 @@ ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
     o->nccl = &p->nccl;
     return TRUE;
   }
+  if (o->accelerator) {
+    g_set_error_literal(error, RA_ERROR, RA_ERROR_NO_DEVICE,
+                        "--communicator: no NCCL library on this machine");
+    return FALSE;
+  }
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
               "--communicator: 'nccl' carries between GPUs, expected it with "
               "--backend=cuda");

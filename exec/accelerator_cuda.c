@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "exec/accelerator.h"
 #include "exec/backend_cuda.h"
+#include "exec/cuda_forward.h"
 #include "exec/cuda_selftest.h"
 
 const char *
@@ -32,8 +33,9 @@ add_libraries(GString *out)
 
   if (cudaRuntimeGetVersion(&version) == cudaSuccess)
     add_version(out, "CUDA", version);
-  g_string_append_printf(out, ", cuBLAS for CUDA %zu.%zu", cublas / 1000,
-                         cublas % 1000 / 10);
+  if (cublas > 0) /* else there is none */
+    g_string_append_printf(out, ", cuBLAS for CUDA %zu.%zu", cublas / 1000,
+                           cublas % 1000 / 10);
   if (ncclGetVersion(&version) == ncclSuccess)
     g_string_append_printf(out, ", NCCL %d.%d.%d", version / 10000,
                            version / 100 % 100, version % 100);
@@ -76,7 +78,7 @@ describe(RaAccelerator *a, GError **error)
   a->name = properties.name;
   a->software = g_string_free(software, FALSE);
   a->memory_bytes = properties.totalGlobalMem;
-  a->nccl = ra_nccl_cuda();
+  a->nccl = ra_cuda_forward_has_nccl() ? ra_nccl_cuda() : NULL;
   a->probe = ra_probe_machine_cuda();
   return TRUE;
 }

@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include "base/error.h"
+#include "exec/cuda_forward.h"
 #include "exec/cuda_selftest.h"
 #include "kernels/bf16.h"
 #include "kernels/rmsnorm.h"
@@ -106,7 +107,7 @@ ra_cuda_open(GError **error)
                 code == cudaSuccess ? "none found" : cudaGetErrorString(code));
     return FALSE;
   }
-  return TRUE;
+  return ra_cuda_forward_open(error);
 }
 
 /* Runs one shape on the device and on the host; the bits must agree. */

@@ -151,35 +151,35 @@ AC_DEFUN([_RA_CUDA_ROOT], [
     [test -z "$CUDA_ROOT"], [ra_have_cuda=no ra_why="no toolkit for $NVCC"])
 ])
 
-# Headers and libraries.  The action `:` keeps the libraries out of LIBS: a
-# program that links cuBLAS pays 70 ms before main().  -isystem because
-# nccl.h does not compile with -Wstrict-prototypes.  Never -lcuda: it would be
-# NEEDED, and without a driver the program would not even start.
+# Headers and libraries.  The runtime is linked statically; cuBLAS and NCCL are
+# opened at run time (exec/cuda_forward.c), in CUDA_LIBRARY_PATH among others:
+# linked, they would cost 70 ms before main(), and a machine without them the
+# program.  -isystem because nccl.h does not compile with -Wstrict-prototypes.
+# Never -lcuda: it would be NEEDED, and without a driver nothing would start.
 AC_DEFUN([_RA_CUDA_LIBS], [
   ra_libdir=
   for ra_d in lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib; do
-    AS_IF([test -e "$CUDA_ROOT/$ra_d/libcudart.so"],
+    AS_IF([test -e "$CUDA_ROOT/$ra_d/libcudart_static.a"],
       [ra_libdir=$CUDA_ROOT/$ra_d; break])
   done
   CUDA_CPPFLAGS="-isystem $CUDA_ROOT/include"
-  CUDA_LDFLAGS="${ra_libdir:+-L$ra_libdir -Wl,-rpath,$ra_libdir}"
+  CUDA_LDFLAGS="${ra_libdir:+-L$ra_libdir}"
+  ra_path=$ra_libdir
   AS_IF([test -n "$with_nccl"], [
     AS_IF([test ! -r "$with_nccl/include/nccl.h"],
       [AC_MSG_ERROR([--with-nccl=$with_nccl: no include/nccl.h there])])
     CUDA_CPPFLAGS="-isystem $with_nccl/include $CUDA_CPPFLAGS"
-    CUDA_LDFLAGS="-L$with_nccl/lib -Wl,-rpath,$with_nccl/lib $CUDA_LDFLAGS"])
+    ra_path=$with_nccl/lib:$ra_path])
+  AC_DEFINE_UNQUOTED([CUDA_LIBRARY_PATH], ["$ra_path"],
+    [Folders where the libraries of CUDA were met, colons between])
+  CUDA_LIBS="-lcudart_static -lstdc++ -lpthread -ldl -lrt"
   ra_save_CPPFLAGS=$CPPFLAGS ra_save_LDFLAGS=$LDFLAGS
   CPPFLAGS="$CUDA_CPPFLAGS $CPPFLAGS" LDFLAGS="$CUDA_LDFLAGS $LDFLAGS"
   AC_CHECK_HEADERS([cuda_runtime_api.h cublas_v2.h cublasLt.h nccl.h], [],
     [ra_have_cuda=no ra_why="no $ac_header"])
-  AC_CHECK_LIB([cudart], [cudaGetDeviceCount], [:],
-    [ra_have_cuda=no ra_why="no libcudart"])
-  AC_CHECK_LIB([cublas], [cublasCreate_v2], [:],
-    [ra_have_cuda=no ra_why="no libcublas"])
-  AC_CHECK_LIB([nccl], [ncclCommInitRank], [:],
-    [ra_have_cuda=no ra_why="no libnccl"])
+  AC_CHECK_LIB([cudart_static], [cudaGetDeviceCount], [:],
+    [ra_have_cuda=no ra_why="no libcudart_static"], [-lpthread -ldl -lrt])
   CPPFLAGS=$ra_save_CPPFLAGS LDFLAGS=$ra_save_LDFLAGS
-  CUDA_LIBS="-lnccl -lcublasLt -lcublas -lcudart -lstdc++"
 ])
 
 AC_DEFUN([_RA_CUDA_NVCC], [

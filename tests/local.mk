@@ -49,6 +49,7 @@ check_programs += %D%/check_cpu_gemm
 check_programs += %D%/check_cpu_pointwise
 check_programs += %D%/check_cpu_policy
 check_programs += %D%/check_decode
+check_programs += %D%/check_cuda_library
 check_programs += %D%/check_data_transfer
 tests_check_data_transfer_SOURCES = %D%/check_data_transfer.c \
 	%D%/plan_text.c %D%/plan_text.h %D%/search_case.h
@@ -406,7 +407,7 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
-	RA_PROGRAMS='$(filter-out reallot-cuda$(EXEEXT) reallot-cuda-mpi$(EXEEXT) bench/collectives$(EXEEXT) bench/gpu_kernels$(EXEEXT),$(bin_PROGRAMS) $(noinst_PROGRAMS)) $(check_programs)'; \
+	RA_PROGRAMS='$(bin_PROGRAMS) $(noinst_PROGRAMS) $(check_programs) $(gpu_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
 	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
 	$(RA_TESTS_ENVIRONMENT)
