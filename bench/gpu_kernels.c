@@ -367,20 +367,20 @@ bench_decode(BenchGpu *g)
 
 /* Of Llama-3 8B and 70B at tensor parallel 8, and of 16 sequences decoding. */
 static const RaCudaProduct products[] = {
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 6144, 4096, 4096,
-     4096, 6144},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 28672, 4096, 4096,
-     4096, 28672},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, 8192, 4096, 14336, 14336,
-     14336, 4096},
-    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, 8192, 4096, 28672, 28672, 4096,
-     4096},
-    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, 14336, 4096, 8192, 14336,
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE, 8192, 6144, 4096,
+     4096, 4096, 6144},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE, 8192, 28672, 4096,
+     4096, 4096, 28672},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, FALSE, 8192, 4096, 14336,
+     14336, 14336, 4096},
+    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, FALSE, 8192, 4096, 28672, 28672,
      4096, 4096},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 8192, 7168, 8192, 8192,
-     8192, 7168},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, 16, 28672, 4096, 4096,
-     4096, 28672},
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, FALSE, 14336, 4096, 8192,
+     14336, 4096, 4096},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE, 8192, 7168, 8192,
+     8192, 8192, 7168},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE, 16, 28672, 4096,
+     4096, 4096, 28672},
 };
 
 static const RaCudaProduct *product_now;
@@ -389,7 +389,7 @@ static guint candidate_now;
 static int
 run_product(BenchGpu *g)
 {
-  return !ra_cuda_gemm(g->gemm, product_now, g->array[0], g->array[1],
+  return !ra_cuda_gemm(g->gemm, product_now, g->array[0], g->array[1], NULL,
                        g->array[2], NULL, NULL);
 }
 

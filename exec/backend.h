@@ -70,6 +70,9 @@ typedef struct {
   void (*gemm_f32)(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                    size_t k, const RaElem *a, size_t lda, const RaElem *b,
                    size_t ldb, float beta, float *c, size_t ldc);
+  /* y (m, n) = x (m, k) weight (n, k)' + bias (n) */
+  void (*gemm_bias)(size_t m, size_t n, size_t k, const RaElem *x,
+                    const RaElem *weight, const RaElem *bias, RaElem *y);
   void (*copy_rect)(size_t n_rows, size_t n_cols, const RaElem *in,
                     size_t in_stride, RaElem *out, size_t out_stride);
   void (*add)(size_t n, const RaElem *x, RaElem *y);

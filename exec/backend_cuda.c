@@ -441,6 +441,7 @@ static const RaBackend table = {
     .failure = ra_cuda_failure,
     .gemm = ra_cuda_product,
     .gemm_f32 = ra_cuda_product_f32,
+    .gemm_bias = ra_cuda_product_bias,
     .copy_rect = copy_rect,
     .add = add,
     .add_f32 = add_f32,

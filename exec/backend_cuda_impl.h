@@ -49,6 +49,8 @@ void ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m,
                          size_t n, size_t k, const RaElem *a, size_t lda,
                          const RaElem *b, size_t ldb, float beta, float *c,
                          size_t ldc);
+void ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
+                          const RaElem *weight, const RaElem *bias, RaElem *y);
 gsize ra_cuda_attention_workspace(const RaCpuAttention *shape);
 void ra_cuda_attention(const RaCpuAttention *shape, const RaElem *q,
                        const RaElem *k, const RaElem *v, RaElem *out,

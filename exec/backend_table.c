@@ -74,6 +74,15 @@ gemm_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
 }
 
 static void
+gemm_bias(size_t m, size_t n, size_t k, const RaElem *x, const RaElem *weight,
+          const RaElem *bias, RaElem *y)
+{
+  ra_host_gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, f(x), k, f(weight), k,
+               0, f(y), n);
+  ra_cpu_add_bias(m, n, f(bias), f(y));
+}
+
+static void
 copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
           RaElem *out, size_t out_stride)
 {
@@ -310,6 +319,7 @@ static const RaBackend host = {
     .decode_workspace = decode_workspace,
     .gemm = gemm,
     .gemm_f32 = gemm_f32,
+    .gemm_bias = gemm_bias,
     .copy_rect = copy_rect,
     .add = add,
     .add_bias = add_bias,

@@ -7,11 +7,16 @@
 #include "exec/cuda_gemm.h"
 
 #define WORKSPACE_BYTES ((gsize)32 << 20)
-enum { N_CANDIDATES = 64 };
+enum { N_CANDIDATES = 64, FIRST = 4 /* of which one can run */ };
+
+/* Where a bias is, as the heuristic is told: of its address it takes the
+ * alignment alone, which is that of all operands. */
+#define ALIGN_BYTES 16
 
 /* A shape as the library knows it, and the algorithm that it is run by. */
 typedef struct {
   RaCudaProduct product; /* the key */
+  gboolean is_known;     /* there is one */
   cublasLtMatmulDesc_t op;
   cublasLtMatrixLayout_t a, b, c; /* of the transposed product: b, a, c */
   cublasLtMatmulHeuristicResult_t best;
@@ -39,8 +44,8 @@ static guint
 product_hash(gconstpointer key)
 {
   const RaCudaProduct *p = key;
-  guint64 h =
-      (guint64)p->order_a | (guint64)p->order_b << 1 | (guint64)p->result << 2;
+  guint64 h = (guint64)p->order_a | (guint64)p->order_b << 1 |
+              (guint64)p->result << 2 | (guint64)(p->has_bias != 0) << 4;
   const gsize sizes[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc};
 
   for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
@@ -54,9 +59,9 @@ product_equal(gconstpointer x, gconstpointer y)
   const RaCudaProduct *p = x, *q = y;
 
   return p->order_a == q->order_a && p->order_b == q->order_b &&
-         p->result == q->result && p->m == q->m && p->n == q->n &&
-         p->k == q->k && p->lda == q->lda && p->ldb == q->ldb &&
-         p->ldc == q->ldc;
+         p->result == q->result && !p->has_bias == !q->has_bias &&
+         p->m == q->m && p->n == q->n && p->k == q->k && p->lda == q->lda &&
+         p->ldb == q->ldb && p->ldc == q->ldc;
 }
 
 static void
@@ -126,6 +131,31 @@ layout_new(cublasLtMatrixLayout_t *out, cudaDataType_t type, gsize n_rows,
       "cublasLtMatrixLayoutCreate", error);
 }
 
+static gboolean
+set_bias(const Plan *plan, const void *bias, GError **error)
+{
+  return lt_ok(cublasLtMatmulDescSetAttribute(plan->op,
+                                              CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                              &bias, sizeof bias),
+               "cublasLtMatmulDescSetAttribute", error);
+}
+
+/* A bias goes down the rows of the library's result, which are our columns; it
+ * is of the result's type. */
+static gboolean
+describe_bias(const Plan *plan, GError **error)
+{
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+
+  if (!plan->product.has_bias)
+    return TRUE;
+  return lt_ok(cublasLtMatmulDescSetAttribute(plan->op,
+                                              CUBLASLT_MATMUL_DESC_EPILOGUE,
+                                              &epilogue, sizeof epilogue),
+               "cublasLtMatmulDescSetAttribute", error) &&
+         set_bias(plan, GSIZE_TO_POINTER(ALIGN_BYTES), error);
+}
+
 /* The transposed product c' = b' a': the library's first operand is our second,
  * and an operand that we have transposed it has, too. */
 static gboolean
@@ -146,6 +176,7 @@ plan_describe(Plan *plan, const RaCudaProduct *p, GError **error)
                                               CUBLASLT_MATMUL_DESC_TRANSB,
                                               &second, sizeof second),
                "cublasLtMatmulDescSetAttribute", error) &&
+         describe_bias(plan, error) &&
          layout_new(&plan->b, CUDA_R_16BF, tb ? p->n : p->k, tb ? p->k : p->n,
                     p->ldb, error) &&
          layout_new(&plan->a, CUDA_R_16BF, ta ? p->k : p->m, ta ? p->m : p->k,
@@ -155,9 +186,11 @@ plan_describe(Plan *plan, const RaCudaProduct *p, GError **error)
 }
 
 /* Operands begin where a row of a slab does, at 16 bytes; without being told
- * the library counts on 256. */
+ * the library counts on 256.  Where the result is bf16, parts of a sum meet in
+ * fp32: two of the library's three ways round each part to what is stored. */
 static gboolean
-prefer(cublasLtMatmulPreference_t preference, GError **error)
+prefer(cublasLtMatmulPreference_t preference, const RaCudaProduct *p,
+       GError **error)
 {
   static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -165,7 +198,9 @@ prefer(cublasLtMatmulPreference_t preference, GError **error)
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   gsize workspace = WORKSPACE_BYTES;
-  uint32_t n_bytes = 16;
+  uint32_t n_bytes = ALIGN_BYTES;
+  uint32_t reductions = is_f32(p) ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                  : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
   for (guint i = 0; i < G_N_ELEMENTS(alignments); i++)
     if (!lt_ok(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i],
@@ -173,16 +208,35 @@ prefer(cublasLtMatmulPreference_t preference, GError **error)
                "cublasLtMatmulPreferenceSetAttribute", error))
       return FALSE;
   return lt_ok(cublasLtMatmulPreferenceSetAttribute(
+                   preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                   &reductions, sizeof reductions),
+               "cublasLtMatmulPreferenceSetAttribute", error) &&
+         lt_ok(cublasLtMatmulPreferenceSetAttribute(
                    preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                    &workspace, sizeof workspace),
                "cublasLtMatmulPreferenceSetAttribute", error);
 }
 
-/* The library's proposals for @plan, best first by its own reckoning. */
+/* Those of the @n candidates that the library can run.   Returns: how many */
+static guint
+keep_sound(RaCudaGemm *gemm, int n)
+{
+  guint n_kept = 0;
+
+  for (int i = 0; i < n; i++)
+    if (gemm->candidates[i].state == CUBLAS_STATUS_SUCCESS &&
+        gemm->candidates[i].workspaceSize <= WORKSPACE_BYTES)
+      gemm->candidates[n_kept++] = gemm->candidates[i];
+  return n_kept;
+}
+
+/* The library's proposals for @plan, best first by its own reckoning: there may
+ * be none. */
 static gboolean
 propose(RaCudaGemm *gemm, const Plan *plan, int n_most, GError **error)
 {
   cublasLtMatmulPreference_t preference;
+  cublasStatus_t code;
   int n = 0;
   gboolean ok;
 
@@ -190,25 +244,36 @@ propose(RaCudaGemm *gemm, const Plan *plan, int n_most, GError **error)
   if (!lt_ok(cublasLtMatmulPreferenceCreate(&preference),
              "cublasLtMatmulPreferenceCreate", error))
     return FALSE;
-  ok = prefer(preference, error) &&
-       lt_ok(cublasLtMatmulAlgoGetHeuristic(
-                 gemm->handle, plan->op, plan->b, plan->a, plan->c, plan->c,
-                 preference, MIN(n_most, N_CANDIDATES), gemm->candidates, &n),
-             "cublasLtMatmulAlgoGetHeuristic", error);
-  cublasLtMatmulPreferenceDestroy(preference);
-  if (ok && n < 1) {
-    const RaCudaProduct *p = &plan->product;
-
-    g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
-                "cuBLASLt has no algorithm for a product of %zu x %zu x %zu",
-                p->m, p->n, p->k);
-    return FALSE;
+  ok = prefer(preference, &plan->product, error);
+  if (ok) {
+    code = cublasLtMatmulAlgoGetHeuristic(
+        gemm->handle, plan->op, plan->b, plan->a, plan->c, plan->c, preference,
+        MIN(n_most, N_CANDIDATES), gemm->candidates, &n);
+    if (code == CUBLAS_STATUS_NOT_SUPPORTED)
+      n = 0;
+    else
+      ok = lt_ok(code, "cublasLtMatmulAlgoGetHeuristic", error);
   }
-  gemm->n_candidates = ok ? (guint)n : 0;
+  cublasLtMatmulPreferenceDestroy(preference);
+  gemm->n_candidates = ok ? keep_sound(gemm, n) : 0;
   return ok;
 }
 
-/* (transfer none): NULL: @error is set */
+static gboolean
+has_algorithm(const RaCudaProduct *p, gboolean known, GError **error)
+{
+  if (known)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE,
+              "cuBLASLt has no algorithm for a product of %zu x %zu x %zu",
+              p->m, p->n, p->k);
+  return FALSE;
+}
+
+/* When the table is full it is begun anew: what is still in use comes back for
+ * a question each, with the same answer.
+ *
+ * (transfer none): NULL: @error is set */
 static Plan *
 plan_of(RaCudaGemm *gemm, const RaCudaProduct *product, GError **error)
 {
@@ -218,11 +283,15 @@ plan_of(RaCudaGemm *gemm, const RaCudaProduct *product, GError **error)
     return plan;
   plan = g_new0(Plan, 1);
   plan->product = *product;
-  if (!plan_describe(plan, product, error) || !propose(gemm, plan, 1, error)) {
+  if (!plan_describe(plan, product, error) ||
+      !propose(gemm, plan, FIRST, error)) {
     plan_free(plan);
     return NULL;
   }
+  plan->is_known = gemm->n_candidates > 0;
   plan->best = gemm->candidates[0];
+  if (g_hash_table_size(gemm->plans) >= RA_CUDA_GEMM_SHAPES)
+    g_hash_table_remove_all(gemm->plans);
   g_hash_table_insert(gemm->plans, &plan->product, plan);
   return plan;
 }
@@ -243,12 +312,24 @@ run(RaCudaGemm *gemm, const Plan *plan, const cublasLtMatmulAlgo_t *algorithm,
 }
 
 gboolean
+ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product)
+{
+  const Plan *plan = plan_of(gemm, product, NULL);
+
+  return plan && plan->is_known;
+}
+
+gboolean
 ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *product, const void *a,
-             const void *b, void *c, void *stream, GError **error)
+             const void *b, const void *bias, void *c, void *stream,
+             GError **error)
 {
   Plan *plan = plan_of(gemm, product, error);
 
-  return plan && run(gemm, plan, &plan->best.algo, a, b, c, stream, error);
+  g_return_val_if_fail(!product->has_bias == !bias, FALSE);
+  return plan && has_algorithm(product, plan->is_known, error) &&
+         (!bias || set_bias(plan, bias, error)) &&
+         run(gemm, plan, &plan->best.algo, a, b, c, stream, error);
 }
 
 guint
@@ -257,7 +338,8 @@ ra_cuda_gemm_candidates(RaCudaGemm *gemm, const RaCudaProduct *product,
 {
   Plan *plan = plan_of(gemm, product, error);
 
-  if (!plan || !propose(gemm, plan, (int)MIN(n_most, N_CANDIDATES), error))
+  if (!plan || !propose(gemm, plan, (int)MIN(n_most, N_CANDIDATES), error) ||
+      !has_algorithm(product, gemm->n_candidates > 0, error))
     return 0;
   return gemm->n_candidates;
 }

@@ -103,11 +103,11 @@ ra_stage_linear(RaStage *s, gsize t, gsize n, gsize k, const RaElem *x,
 {
   double start = ra_stage_begin(s);
 
-  if (t > 0) /* a replica whose sequences are done meets others at experts */
+  if (t > 0 && bias) /* 0: a replica that is done meets others at experts */
+    s->backend->gemm_bias(t, n, k, x, weight, bias, y);
+  else if (t > 0)
     s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, t, n, k, x, k, weight, k,
                      0, y, n);
-  if (bias)
-    s->backend->add_bias(t, n, bias, y);
   ra_stage_look(s, RA_OP_GEMM, t * n, y);
   ra_stage_record(s, RA_OP_GEMM, start, t, n, k, 1);
 }

@@ -10,6 +10,7 @@
 #include "exec/stage.h"
 #include "kernels/bf16.h"
 #include "tests/check_main.h"
+#include "tests/emulator/gemm.h"
 #include "tests/emulator/memory.h"
 
 /* The table of a GPU on the emulated device, beside the host's, through the
@@ -311,6 +312,32 @@ START_TEST(test_model)
 }
 END_TEST
 
+/* Products that have a bias, in one pass forward: q, k and v of each layer; of
+ * GPT-2, whose ranks sum o and down before their biases, those too on one rank,
+ * and up.  Without an algorithm that adds it as it stores, none, and the same
+ * model within the same bound. */
+START_TEST(test_bias)
+{
+  static const struct {
+    guint which, n_forward;
+  } with[] = {{0, 0}, {1, LAYERS}, {4, 2 * LAYERS}, {6, 4 * LAYERS}};
+  const Case *c = &cases[with[_i].which];
+  guint n_passes = c->recompute == RA_RECOMPUTE_FULL ? 2 : 1;
+  Rank ranks[2];
+
+  for (int fuses = 0; fuses < 2; fuses++) {
+    ra_emu_set_fuses(fuses);
+    run_case(c, ranks);
+    /* a training, a prefill and three steps */
+    ck_assert_uint_eq(ra_emu_n_fused(),
+                      fuses ? (n_passes + 4) * with[_i].n_forward : 0);
+    for (uint32_t i = 0; i < c->tp; i++)
+      ck_assert_msg(ranks[i].forward <= 1 && ranks[i].decode <= 1, "%g %g",
+                    ranks[i].forward, ranks[i].decode);
+  }
+}
+END_TEST
+
 /* The fault: positions that turn by other angles. */
 START_TEST(test_fault)
 {
@@ -412,6 +439,7 @@ backend_cuda_suite(void)
 
   tcase_set_timeout(tcase, 300);
   tcase_add_loop_test(tcase, test_model, 0, G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_bias, 0, 4);
   tcase_add_test(tcase, test_fault);
   suite_add_tcase(suite, tcase);
   tcase_add_test(away, test_away);

@@ -1,5 +1,5 @@
 /* Products of exec/cuda_gemm.h on a device against double: every order of the
- * operands, every kind of result, rows with something behind them.
+ * operands, every kind of result, a bias, rows with something behind them.
  */
 #include "config.h"
 
@@ -11,13 +11,15 @@ enum { M = 72, N = 136, K = 264, BEHIND = 8 };
 static const struct {
   RaCpuOrder a, b;
   RaCudaResult result;
+  gboolean has_bias;
 } products[] = {
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE}, /* x W' */
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE_F32},
-    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE},        /* dy W */
-    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32}, /* dy' x */
-    {RA_CPU_TRANSPOSED, RA_CPU_TRANSPOSED, RA_CUDA_STORE},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE}, /* x W' */
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, TRUE},  /* x W' + b */
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, FALSE},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE_F32, FALSE},
+    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, FALSE},        /* dy W */
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, FALSE}, /* dy' x */
+    {RA_CPU_TRANSPOSED, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE},
 };
 
 /* Exact element (@row, @col) of a b, and the sum of magnitudes. */
@@ -41,26 +43,34 @@ exact(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize row,
   return sum;
 }
 
+static RaCudaProduct
+product_of(int i)
+{
+  RaCpuOrder order_a = products[i].a, order_b = products[i].b;
+
+  return (RaCudaProduct){order_a,
+                         order_b,
+                         products[i].result,
+                         products[i].has_bias,
+                         M,
+                         N,
+                         K,
+                         (order_a == RA_CPU_PLAIN ? K : M) + BEHIND,
+                         (order_b == RA_CPU_PLAIN ? N : K) + BEHIND,
+                         N + BEHIND};
+}
+
 /* What stands behind a row must stay; a row is never taken for a column, as no
  * two of the sizes are the same.  Twice: the second is of the table. */
 START_TEST(test_product)
 {
-  RaCpuOrder order_a = products[_i].a, order_b = products[_i].b;
-  RaCudaResult result = products[_i].result;
-  gboolean wide = result == RA_CUDA_ADD_F32 || result == RA_CUDA_STORE_F32;
-  gboolean adds = result == RA_CUDA_ADD || result == RA_CUDA_ADD_F32;
-  RaCudaProduct p = {order_a,
-                     order_b,
-                     result,
-                     M,
-                     N,
-                     K,
-                     (order_a == RA_CPU_PLAIN ? K : M) + BEHIND,
-                     (order_b == RA_CPU_PLAIN ? N : K) + BEHIND,
-                     N + BEHIND};
+  RaCudaProduct p = product_of(_i);
+  gboolean wide = p.result == RA_CUDA_ADD_F32 || p.result == RA_CUDA_STORE_F32;
+  gboolean adds = p.result == RA_CUDA_ADD || p.result == RA_CUDA_ADD_F32;
   RaRng rng = ra_rng_init(1, (uint64_t)_i);
   uint16_t *a = device_bf16(&rng, (gsize)(M + K) * (K + M), 1);
   uint16_t *b = device_bf16(&rng, (gsize)(N + K) * (K + N), 1);
+  uint16_t *bias = device_bf16(&rng, N, 4);
   gsize n_c = M * p.ldc;
   uint16_t *narrow = device_bf16(&rng, n_c, 4);
   float *full = device_f32(&rng, n_c, -4, 4);
@@ -69,11 +79,12 @@ START_TEST(test_product)
   RaCudaGemm *gemm = ra_cuda_gemm_new(&error);
 
   ck_assert_ptr_nonnull(gemm);
+  ck_assert(ra_cuda_gemm_fuses(gemm, &p)); /* FALSE is mended, but told here */
   for (int turn = 0; turn < 2; turn++) {
     for (gsize i = 0; i < n_c; i++)
       before[i] = wide ? (double)full[i] : device_at(narrow, i);
-    ck_assert(ra_cuda_gemm(gemm, &p, a, b, wide ? (void *)full : narrow, NULL,
-                           &error));
+    ck_assert(ra_cuda_gemm(gemm, &p, a, b, p.has_bias ? bias : NULL,
+                           wide ? (void *)full : narrow, NULL, &error));
     ck_assert_int_eq(device_done(0), 0);
     for (gsize i = 0; i < n_c; i++) {
       double got = wide ? (double)full[i] : device_at(narrow, i), size, wanted;
@@ -83,6 +94,10 @@ START_TEST(test_product)
         continue;
       }
       wanted = exact(&p, a, b, i / p.ldc, i % p.ldc, &size);
+      if (p.has_bias) {
+        wanted += device_at(bias, i % p.ldc);
+        size += fabs(device_at(bias, i % p.ldc));
+      }
       if (adds) {
         wanted += before[i];
         size += fabs(before[i]);
@@ -97,8 +112,47 @@ START_TEST(test_product)
   g_free(before);
   device_free(a);
   device_free(b);
+  device_free(bias);
   device_free(narrow);
   device_free(full);
+}
+END_TEST
+
+/* More shapes than the table keeps: it is begun anew, and the first shape runs
+ * again with the bits that it had. */
+START_TEST(test_many_shapes)
+{
+  RaRng rng = ra_rng_init(1, 99);
+  RaCudaProduct p = {.order_b = RA_CPU_TRANSPOSED,
+                     .n = N,
+                     .k = K,
+                     .lda = K,
+                     .ldb = K,
+                     .ldc = N};
+  gsize most = RA_CUDA_GEMM_SHAPES + 1;
+  uint16_t *a = device_bf16(&rng, most * K, 1),
+           *b = device_bf16(&rng, N * K, 1);
+  uint16_t *c = device_bf16(&rng, most * N, 1);
+  g_autofree uint16_t *first = g_new(uint16_t, N);
+  GError *error = NULL;
+  RaCudaGemm *gemm = ra_cuda_gemm_new(&error);
+
+  ck_assert_ptr_nonnull(gemm);
+  for (gsize i = 0; i <= most; i++) {
+    p.m = i % most + 1;
+    ck_assert(ra_cuda_gemm(gemm, &p, a, b, NULL, c, NULL, &error));
+    if (i > 0 && i < most)
+      continue;
+    ck_assert_int_eq(device_done(0), 0);
+    if (i == 0)
+      memcpy(first, c, N * sizeof *c);
+    else
+      ck_assert_mem_eq(first, c, N * sizeof *c);
+  }
+  ra_cuda_gemm_free(gemm);
+  device_free(a);
+  device_free(b);
+  device_free(c);
 }
 END_TEST
 
@@ -109,6 +163,7 @@ gpu_gemm_suite(void)
   TCase *tcase = tcase_create("products");
 
   tcase_add_loop_test(tcase, test_product, 0, (int)G_N_ELEMENTS(products));
+  tcase_add_test(tcase, test_many_shapes);
   suite_add_tcase(suite, tcase);
   return suite;
 }

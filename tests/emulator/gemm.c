@@ -1,14 +1,39 @@
 /* The products of exec/cuda_gemm.h by their definition, in fp32 in the order of
- * k, rounded to bf16 once: in place of cuBLASLt on the emulated device. */
+ * k, rounded to bf16 once: in place of cuBLASLt on the emulated device.  Like
+ * that it may lack an algorithm that adds a bias (ra_emu_set_fuses()). */
 #include "config.h"
 
 #include "exec/cuda_gemm.h"
 #include "kernels/bf16.h"
+#include "tests/emulator/gemm.h"
 #include "tests/emulator/memory.h"
 
 struct _RaCudaGemm {
   guint n_products;
 };
+
+static gboolean does_fuse = TRUE;
+static gint n_fused; /* products with a bias */
+
+void
+ra_emu_set_fuses(gboolean fuses)
+{
+  does_fuse = fuses;
+  g_atomic_int_set(&n_fused, 0);
+}
+
+guint
+ra_emu_n_fused(void)
+{
+  return (guint)g_atomic_int_get(&n_fused);
+}
+
+gboolean
+ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product)
+{
+  (void)gemm, (void)product;
+  return does_fuse;
+}
 
 RaCudaGemm *
 ra_cuda_gemm_new(GError **error)
@@ -40,17 +65,22 @@ element(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize i,
 
 gboolean
 ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
-             const void *b, void *c, void *stream, GError **error)
+             const void *b, const void *bias, void *c, void *stream,
+             GError **error)
 {
+  const uint16_t *added = bias;
   gboolean adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32;
 
   (void)stream;
   (void)error;
   gemm->n_products++;
+  if (bias)
+    g_atomic_int_inc(&n_fused);
   ra_emu_enter();
   for (gsize i = 0; i < p->m; i++)
     for (gsize j = 0; j < p->n; j++) {
-      float sum = element(p, a, b, i, j);
+      float sum =
+          element(p, a, b, i, j) + (added ? ra_bf16_to_f32(added[j]) : 0);
 
       if (p->result == RA_CUDA_ADD_F32 || p->result == RA_CUDA_STORE_F32) {
         float *out = (float *)c + i * p->ldc + j;
