@@ -58,6 +58,14 @@ typedef struct {
   void (*read_elems)(gsize n, const RaElem *from, float *to); /* the host's */
   void (*write_elems)(gsize n, const float *from, RaElem *to);
   void (*wait)(void);              /* for all that this thread has begun */
+  /* The device's clock: a mark stands behind all that the thread has begun,
+   * and is not waited for.  Of a thread's marks there are at most n_marks
+   * before they are read, and none in what a graph is made of; 0: there are
+   * none, ops end as they return. */
+  uint32_t n_marks;
+  uint32_t (*mark)(void);            /* its number, from 0 */
+  void (*read_marks)(double *out_s); /* waits; seconds of each after the first;
+                                        then there are none */
   const char *(*failure)(void);    /* (nullable): what has gone wrong first */
   /* (nullable): whether the ops take the shapes of a model that so many ranks
    * share; else RA_ERROR_INPUT, without "file:line: " */

@@ -5,6 +5,7 @@
 
 #include "exec/backend_cuda_impl.h"
 #include "exec/cuda_gemm.h"
+#include "exec/cuda_measure.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
 
@@ -15,6 +16,7 @@ typedef struct {
   gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
   uint32_t *flag;               /* pinned, owned; NULL: not yet */
   RaCudaGemm *gemm;             /* owned; NULL: not yet */
+  RaDeviceMarks *marks;         /* likewise */
 } Mine;
 
 static void
@@ -28,6 +30,7 @@ mine_free(gpointer data)
   if (m->flag)
     ra_device_free_host(m->flag);
   ra_cuda_gemm_free(m->gemm);
+  ra_device_marks_free(m->marks);
   g_free(m);
 }
 
@@ -104,6 +107,29 @@ const char *
 ra_cuda_failure(void)
 {
   return g_atomic_pointer_get(&first_failure);
+}
+
+/* --- marks --- */
+
+uint32_t
+ra_cuda_mark(void)
+{
+  Mine *m = mine();
+  unsigned mark = 0;
+
+  if (!m->marks)
+    m->marks = ra_device_marks_new(RA_CUDA_MARKS);
+  if (!m->marks)
+    g_error("no memory for %d marks", RA_CUDA_MARKS);
+  ra_cuda_did(ra_device_mark(m->marks, &mark), "an event");
+  return mark;
+}
+
+void
+ra_cuda_read_marks(double *out_s)
+{
+  if (mine()->marks)
+    ra_cuda_did(ra_device_marks_read(mine()->marks, out_s), "an event");
 }
 
 /* --- products --- */

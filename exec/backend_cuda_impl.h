@@ -37,6 +37,14 @@ const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
 /* A word in pinned memory, 0 at first. */
 uint32_t *ra_cuda_flag(void);
 
+/* Marks that a thread has at most: those of some thousand ops, which hide the
+ * wait behind them. */
+#define RA_CUDA_MARKS 8192
+
+/* Entries of the table. */
+uint32_t ra_cuda_mark(void);
+void ra_cuda_read_marks(double *out_s);
+
 /* What a call has returned; @what it was.  The first that is not 0 is kept. */
 void ra_cuda_did(int code, const char *what);
 const char *ra_cuda_failure(void);

@@ -9,6 +9,11 @@ struct RaDeviceTimer {
   cudaEvent_t begin, end;
 };
 
+struct RaDeviceMarks {
+  unsigned n, n_events, n_most;
+  cudaEvent_t events[]; /* (n_most), of which n_events are made */
+};
+
 struct RaDeviceGraph {
   cudaGraph_t graph;
   cudaGraphExec_t ready;
@@ -55,6 +60,67 @@ ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms)
     code = cudaEventSynchronize(timer->end);
   if (code == cudaSuccess)
     code = cudaEventElapsedTime(out_ms, timer->begin, timer->end);
+  return (int)code;
+}
+
+RaDeviceMarks *
+ra_device_marks_new(unsigned n_most)
+{
+  RaDeviceMarks *m = calloc(1, sizeof *m + n_most * sizeof *m->events);
+
+  if (m)
+    m->n_most = n_most;
+  return m;
+}
+
+void
+ra_device_marks_free(RaDeviceMarks *marks)
+{
+  if (!marks)
+    return;
+  for (unsigned i = 0; i < marks->n_events; i++)
+    cudaEventDestroy(marks->events[i]);
+  free(marks);
+}
+
+int
+ra_device_mark(RaDeviceMarks *marks, unsigned *out_mark)
+{
+  cudaError_t code = cudaSuccess;
+
+  if (marks->n >= marks->n_most)
+    return (int)cudaErrorInvalidValue;
+  if (marks->n == marks->n_events) {
+    code = cudaEventCreate(&marks->events[marks->n]);
+    marks->n_events += code == cudaSuccess;
+  }
+  if (code == cudaSuccess)
+    code = cudaEventRecord(marks->events[marks->n], cudaStreamPerThread);
+  if (code == cudaSuccess)
+    *out_mark = marks->n++;
+  return (int)code;
+}
+
+/* From mark to mark, as a float of milliseconds is exact to the clock's tick
+ * over an op and not over a minute. */
+int
+ra_device_marks_read(RaDeviceMarks *marks, double *out_s)
+{
+  unsigned n = marks->n;
+  cudaError_t code = cudaSuccess;
+  double s = 0;
+
+  marks->n = 0;
+  if (n > 0)
+    code = cudaEventSynchronize(marks->events[n - 1]);
+  for (unsigned i = 0; i < n && code == cudaSuccess; i++) {
+    float ms = 0;
+
+    if (i > 0)
+      code = cudaEventElapsedTime(&ms, marks->events[i - 1], marks->events[i]);
+    s += 1e-3 * (double)ms;
+    out_s[i] = s;
+  }
   return (int)code;
 }
 

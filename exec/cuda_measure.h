@@ -1,5 +1,5 @@
-/* What is measured of a GPU beside its ops, in C: timers, captured graphs, its
- * caches and memory.  Private to exec/probe_cuda.c.
+/* What is measured of a GPU, in C: timers and marks, captured graphs, its
+ * caches and memory.  Private to exec/probe_cuda.c and exec/backend_cuda*.c.
  *
  * exec/cuda_measure.c has them on the CUDA runtime, tests/emulator on a CPU,
  * where a timer says what a test wants (tests/emulator/measure.h).
@@ -25,6 +25,19 @@ void ra_device_timer_free(RaDeviceTimer *timer);
 int ra_device_timer_start(RaDeviceTimer *timer);
 /* Waits; @out_ms: milliseconds from there to the end of what was begun last. */
 int ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms);
+
+/* Moments of this thread's stream: events of a pool. */
+typedef struct RaDeviceMarks RaDeviceMarks;
+
+/* (nullable) (transfer full): of @n_most at a time; ra_device_marks_free()
+ * it */
+RaDeviceMarks *ra_device_marks_new(unsigned n_most);
+void ra_device_marks_free(RaDeviceMarks *marks);
+/* When all that this thread has begun has ended.  @out_mark: its number. */
+int ra_device_mark(RaDeviceMarks *marks, unsigned *out_mark);
+/* Waits for all; @out_s: seconds of each after the first.  The next mark is the
+ * first again, be there an error or not. */
+int ra_device_marks_read(RaDeviceMarks *marks, double *out_s);
 
 /* What a function has begun, to be begun again by one call. */
 typedef struct RaDeviceGraph RaDeviceGraph;

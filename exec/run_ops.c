@@ -75,6 +75,7 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
   for (uint32_t v = 0; c->stages && v < c->n_versions; v++) {
     GArray *ops = c->stages[v]->ops;
 
+    ra_stage_time_ops(c->stages[v]);
     for (guint i = 0; ops && i < ops->len; i++) {
       RunOp op = {task, g_array_index(ops, RaOpRecord, i)};
 

@@ -59,7 +59,9 @@ typedef struct {
   RaOp op;        /* count 1 */
   double begin_s; /* of the monotonic clock, or of the stage's */
   double end_s;
-  RaOpPlace place; /* in its task */
+  uint32_t begin_mark, end_mark; /* of the device's clock, not read yet: the
+                                    times are to come; 0: they are there */
+  RaOpPlace place;               /* in its task */
 } RaOpRecord;
 
 /* An op whose result is not all finite numbers. */
@@ -90,15 +92,18 @@ typedef struct {
   uint32_t n_positions;       /* longest sequence */
   float *cos_sin;             /* (n_positions, head_dim) of the device, owned */
   RaWorld *world;     /* whose messages go on between ops, borrowed; NULL */
-  uint32_t n_ops;             /* that the task at hand has run */
+  uint32_t n_ops;     /* that the task at hand has run */
   uint32_t n_ahead;   /* rows of experts asked for before any was packed */
   RaBadOp bad;        /* the first of them that made what is not finite */
   GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;    /* of the next; see ra_stage_enter() */
   gboolean cpu_clock; /* they are timed in CPU seconds of the process */
-  double op_begin_s, op_begin_cpu_s; /* of the op that began last; of its
+  double op_begin_s, op_begin_cpu_s;   /* of the op that began last; of its
                                         thread */
-  RaCpuTime paced;                   /* of the ops that wait for nobody */
+  uint32_t n_marks;                    /* of the thread, not read yet */
+  uint32_t op_begin_mark, op_end_mark; /* of the op that began last; end 0: it
+                                          goes on */
+  RaCpuTime paced;                     /* of the ops that wait for nobody */
   RaSlabs *slabs; /* memory of passes and caches; a reference */
   float *slopes;  /* (q_heads) of ALiBi, owned; NULL: other positions */
 } RaStage;
@@ -230,6 +235,11 @@ const RaElem *ra_pass_backward(RaPass *pass, const RaPiece *part,
 /* What follows is recorded as block @block's, of layer @layer; steps count on
  * where it was that already. */
 void ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer);
+
+/* Waits for the ops that were recorded, which then have their times.  Where the
+ * device has a clock, at the end of each task: its marks are the thread's, so
+ * one stage at a time may have some that were not read. */
+void ra_stage_time_ops(RaStage *stage);
 
 /* Ends the task, or with @decode > 0 the step, that was recorded last. */
 void ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group);

@@ -127,6 +127,7 @@ record_message(const Way *w, uint32_t i, guint n_blocks)
     return;
   r = &g_array_index(s->ops, RaOpRecord, s->ops->len - 1);
   r->end_s = MAX(w->end_s, r->begin_s);
+  r->begin_mark = r->end_mark = 0; /* a message is the host's */
 }
 
 /* Queries here, keys of step @i, which lie as keys[] have them. */

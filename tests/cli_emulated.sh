@@ -53,6 +53,19 @@ grep -q '^goes on after 1 iterations$' out &&
   cmp -s whole/model.safetensors resumed/model.safetensors
 result $? "PPO goes on from a checkpoint to the same bits"
 
+# Ops are timed by the device's marks, which are read as a task ends: every op
+# takes some time, and ends before its task does.
+works run grpo-tiny-4.plan "${device[@]}" -n 1 "${small[@]}" "${grpo[@]}" \
+  --ops --trace ops.tsv
+LC_ALL=C sort -t$'\t' -k7,7 ops.tsv | awk -F'\t' '/^#/ || $1 == "name" { next }
+  $7 == "-" { end[$1] = $10; next }
+  $1 !~ /\.[0-9]+$/ { next }
+  { ops++; task = $1
+    while (!(task in end) && sub(/\/[^\/]*$/, "", task)) ; }
+  $10 <= $9 || $9 <= 0 || $10 > end[task] { bad++ }
+  END { exit !(ops > 1000 && !bad) }'
+result $? "every op of run --ops takes some time and ends before its task"
+
 # What the back end does not run is refused before anything does.
 fails 'dtype is not bf16' run grpo-tiny-4.plan "${device[@]}"
 fails 'cp > 1, which the cuda back end does not run' run grpo-tiny-4.plan \

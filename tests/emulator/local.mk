@@ -108,6 +108,10 @@ check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
+check_programs += tests/check_stage_marks
+tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c
+tests_check_stage_marks_LDADD = $(emulated_ldadd)
 check_programs += tests/check_probe_cuda
 tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c exec/probe_cuda.c

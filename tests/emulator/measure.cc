@@ -3,6 +3,9 @@
 #include "config.h"
 
 #include <string.h>
+#include <time.h>
+
+#include <vector>
 
 #include "exec/cuda_measure.h"
 #include "tests/emulator/measure.h"
@@ -10,6 +13,11 @@
 
 struct RaDeviceTimer {
   bool runs;
+};
+
+struct RaDeviceMarks {
+  unsigned n_most;
+  std::vector<double> s;
 };
 
 struct RaDeviceGraph {
@@ -25,6 +33,54 @@ ra_emu_set_timer(float (*stop)(void *data), void *data)
 {
   stop_ms = stop;
   stop_data = data;
+}
+
+static double
+host_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double (*now_s)(void) = host_s;
+
+void
+ra_emu_set_clock(double (*now)(void))
+{
+  now_s = now ? now : host_s;
+}
+
+RaDeviceMarks *
+ra_device_marks_new(unsigned n_most)
+{
+  return new RaDeviceMarks{n_most, {}};
+}
+
+void
+ra_device_marks_free(RaDeviceMarks *marks)
+{
+  delete marks;
+}
+
+int
+ra_device_mark(RaDeviceMarks *marks, unsigned *out_mark)
+{
+  if (marks->s.size() >= marks->n_most)
+    return 1;
+  *out_mark = (unsigned)marks->s.size();
+  marks->s.push_back(now_s());
+  return 0;
+}
+
+int
+ra_device_marks_read(RaDeviceMarks *marks, double *out_s)
+{
+  for (size_t i = 0; i < marks->s.size(); i++)
+    out_s[i] = marks->s[i] - marks->s[0];
+  marks->s.clear();
+  return 0;
 }
 
 RaDeviceTimer *

@@ -9,6 +9,8 @@ extern "C" {
 /* @stop: asked at the end of each timed stretch for its milliseconds; NULL: 1.
  */
 void ra_emu_set_timer(float (*stop)(void *data), void *data);
+/* @now_s: asked at each mark for its second; NULL: the host's clock. */
+void ra_emu_set_clock(double (*now_s)(void));
 
 #ifdef __cplusplus
 }
