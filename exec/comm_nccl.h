@@ -74,6 +74,13 @@ RaComm *ra_nccl_comm_new(RaNccl *nccl, uint32_t group);
  * in, by numbers of all ranks; nothing else. */
 RaComm *ra_nccl_pairs_new(RaNccl *nccl, RaStream stream);
 
+/* Memory of the rank's device that ra_nccl_enrol() makes most of (NCCL 2.19).
+ *
+ * Returns: (transfer full) (nullable): %NULL: the library has none */
+void *ra_nccl_shown_new(RaNccl *nccl, gsize n_bytes);
+/* @data: (transfer full), which nobody has enrolled any more. */
+void ra_nccl_shown_free(const RaNcclApi *api, void *data);
+
 /**
  * ra_nccl_enrol:
  * @comm: of ra_nccl_comm_new()

@@ -177,6 +177,10 @@ NCCL_CALL(ncclGetUniqueId, (ncclUniqueId * uniqueId), (uniqueId))
 NCCL_CALL(ncclGetVersion, (int *version), (version))
 NCCL_CALL(ncclGroupEnd, (void), ())
 NCCL_CALL(ncclGroupStart, (void), ())
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+NCCL_CALL(ncclMemAlloc, (void **ptr, size_t size), (ptr, size))
+NCCL_CALL(ncclMemFree, (void *ptr), (ptr))
+#endif
 NCCL_CALL(ncclRecv,
           (void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
            ncclComm_t comm, cudaStream_t stream),

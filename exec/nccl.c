@@ -147,6 +147,27 @@ ra_nccl_give(RaNccl *nccl, void *data, gsize n_bytes)
   g_ptr_array_add(nccl->spare[size], data);
 }
 
+void *
+ra_nccl_shown_new(RaNccl *nccl, gsize n_bytes)
+{
+  const RaNcclApi *api = nccl->options.api;
+  void *data = NULL;
+  int result;
+
+  if (!api->alloc_shown)
+    return NULL;
+  result = api->alloc_shown(&data, n_bytes);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(nccl, "device", NULL, "memory that lasts", result);
+  return data;
+}
+
+void
+ra_nccl_shown_free(const RaNcclApi *api, void *data)
+{
+  api->free_shown(data);
+}
+
 static void
 free_spare(RaNccl *nccl)
 {

@@ -75,6 +75,10 @@ typedef struct {
   void (*mark_free)(RaNcclMark mark);
   int (*alloc)(void **out_data, gsize n_bytes);
   void (*free)(void *data);
+  /* (nullable): ncclMemAlloc(), ncclMemFree(): the same for what lasts and is
+   * enrolled, in pages of 2 MiB that peers can be shown. */
+  int (*alloc_shown)(void **out_data, gsize n_bytes);
+  void (*free_shown)(void *data);
   /* From and to the host's memory or the device's; returns when it is done. */
   int (*copy)(void *to, const void *from, gsize n_bytes);
 } RaNcclApi;

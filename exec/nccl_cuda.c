@@ -105,9 +105,23 @@ withdraw(RaNcclHandle comm, void *handle)
 {
   return (int)ncclCommDeregister(comm, handle);
 }
+
+static int
+alloc_shown(void **out_data, gsize n_bytes)
+{
+  return (int)ncclMemAlloc(out_data, n_bytes);
+}
+
+static void
+free_shown(void *data)
+{
+  ncclMemFree(data);
+}
 #else
 #define enrol NULL
 #define withdraw NULL
+#define alloc_shown NULL
+#define free_shown NULL
 #endif
 
 static int
@@ -266,9 +280,21 @@ copy(void *to, const void *from, gsize n_bytes)
   return cuda_result(code);
 }
 
+/* Whether the library that was found has what its header had. */
+static gboolean
+has_enrol(void)
+{
+  int version = 0;
+
+  return ncclGetVersion(&version) == ncclSuccess &&
+         version >= NCCL_VERSION(2, 19, 0);
+}
+
 const RaNcclApi *
 ra_nccl_cuda(void)
 {
+  static RaNcclApi older;
+  static gsize is_made;
   static const RaNcclApi api = {.error = error_text,
                                 .unique_id = unique_id,
                                 .init = init,
@@ -298,7 +324,19 @@ ra_nccl_cuda(void)
                                 .mark_free = mark_free,
                                 .alloc = alloc,
                                 .free = free_memory,
+                                .alloc_shown = alloc_shown,
+                                .free_shown = free_shown,
                                 .copy = copy};
 
-  return &api;
+  if (has_enrol())
+    return &api;
+  if (g_once_init_enter(&is_made)) {
+    older = api;
+    older.enrol = NULL;
+    older.withdraw = NULL;
+    older.alloc_shown = NULL;
+    older.free_shown = NULL;
+    g_once_init_leave(&is_made, 1);
+  }
+  return &older;
 }

@@ -105,6 +105,7 @@ typedef struct {
   RaSlabs *moved;               /* parameters on their way, owned */
   void *slab;                   /* memory of the device, owned */
   guint64 slab_bytes;           /* planned */
+  gboolean slab_is_shown;       /* it is memory of NCCL's, and enrolled */
   guint64 account_bytes;        /* peak of the account in its order */
   GArray *parts;                /* of RaRunPart, owned */
   guint64 states_bytes;         /* placed now */
@@ -248,6 +249,11 @@ void ra_rank_use(const RaRank *rank);
 /* The calling thread is the rank's, and no more. */
 void ra_rank_enter(RaRank *rank);
 void ra_rank_leave(RaRank *rank);
+/* Gives the rank memory of its device for a slab, and takes it.  Over NCCL it
+ * is the library's own, enrolled in all groups that the rank is in, where it
+ * can; then the ends of these are freed first. */
+void ra_rank_slab_new(RaRank *rank, gsize n_bytes);
+void ra_rank_slab_free(RaRank *rank);
 /* As ra_reshard(), to @call. */
 void ra_rank_realloc_rounds(RaRank *rank, uint32_t call,
                             const RaReshard *reshard, const RaParams *source,

@@ -192,6 +192,34 @@ ra_run_join_nccl(RaRun *run, GError **error)
   return is_well;
 }
 
+/* ---- the slab -------------------------------------------------------------*/
+
+/* Groups carry from it, and from the host's memory never.  Pairs are left out:
+ * what they send is copied first (exec/comm_nccl.c). */
+void
+ra_rank_slab_new(RaRank *rank, gsize n_bytes)
+{
+  const RaRun *run = rank->run;
+
+  if (run->options.nccl && !run->backend->is_host)
+    rank->slab = ra_nccl_shown_new(rank->nccl, n_bytes);
+  rank->slab_is_shown = rank->slab != NULL;
+  if (!rank->slab)
+    rank->slab = run->backend->alloc(n_bytes);
+  for (uint32_t i = 0; rank->slab_is_shown && i < run->splits->groups->len; i++)
+    if (rank->ends[i])
+      ra_nccl_enrol(rank->ends[i], rank->slab, n_bytes);
+}
+
+void
+ra_rank_slab_free(RaRank *rank)
+{
+  if (rank->slab_is_shown)
+    ra_nccl_shown_free(api_of(rank->run), rank->slab);
+  else
+    rank->run->backend->free(rank->slab);
+}
+
 /* ---- reallocation ---------------------------------------------------------*/
 
 void

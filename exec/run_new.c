@@ -408,11 +408,11 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
+  ra_rank_clear_ends(rank); /* in which the slab may be enrolled */
   ra_rank_free_slab(rank);
   ra_slabs_unref(rank->slabs);
   ra_slabs_unref(rank->moved);
   ra_team_free(rank->team);
-  ra_rank_clear_ends(rank);
   g_free(rank->calls);
   if (rank->params)
     g_ptr_array_unref(rank->params);

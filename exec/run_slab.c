@@ -192,7 +192,7 @@ place_parts(RaRank *rank)
     slab[i] = (RaSlabBlock){p->bytes, p->first, p->last + 1, 0};
   }
   rank->slab_bytes = ra_slab_plan(n, slab, ALIGN_BYTES);
-  rank->slab = rank->run->backend->alloc(rank->slab_bytes + ALIGN_BYTES);
+  ra_rank_slab_new(rank, rank->slab_bytes + ALIGN_BYTES);
   for (guint i = 0; i < n; i++)
     g_array_index(rank->parts, RaRunPart, i).offset = slab[i].offset;
 }
@@ -359,5 +359,5 @@ ra_rank_free_slab(RaRank *rank)
   }
   if (rank->parts)
     g_array_unref(rank->parts);
-  rank->run->backend->free(rank->slab);
+  ra_rank_slab_free(rank);
 }

@@ -269,6 +269,33 @@ START_TEST(test_enrolled)
 
   ck_assert_uint_eq(tally.n_enrolled, 3);
   ck_assert_uint_eq(tally.n_withdrawn, 3);
+  ck_assert_uint_eq(tally.n_misuses, 0);
+}
+END_TEST
+
+/* Half of what is summed, and what is freed too early: the double counts each
+ * on every rank; with a sum that stays within, which is shown. */
+static void
+misused(Peer *p)
+{
+  float x[LENGTH];
+  void *freed;
+
+  g_assert_true(ra_nccl_enrol(p->group, x, sizeof x / 2));
+  fill(x, LENGTH, p->rank);
+  p->group->table->device->all_reduce(p->group, RA_COMM_F32, x, LENGTH / 2);
+  p->group->table->device->all_reduce(p->group, RA_COMM_F32, x, LENGTH);
+  g_assert_cmpint(nccl_double()->alloc_shown(&freed, 64), ==, RA_NCCL_OK);
+  g_assert_true(ra_nccl_enrol(p->group, freed, 64));
+  nccl_double()->free_shown(freed);
+}
+
+START_TEST(test_misused)
+{
+  NcclDoubleTally tally = run_all(3, 60, 1, misused);
+
+  ck_assert_uint_eq(tally.n_shown, 3);
+  ck_assert_uint_eq(tally.n_misuses, 6);
 }
 END_TEST
 
@@ -416,6 +443,7 @@ comm_nccl_suite(void)
   tcase_add_test(tcase, test_barrier);
   tcase_add_test(tcase, test_messages);
   tcase_add_test(tcase, test_enrolled);
+  tcase_add_test(tcase, test_misused);
   tcase_add_exit_test(tcase, test_stalled, ENDED);
   tcase_add_exit_test(tcase, test_no_message, ENDED);
   tcase_add_exit_test(tcase, test_async_error, ENDED);

@@ -3,7 +3,8 @@
 ##   tests_check_NAME_SOURCES = %D%/check_NAME.c %D%/helper.c %D%/helper.h
 check_programs =
 nccl_double = %D%/nccl_double.c %D%/nccl_double.h \
-	%D%/nccl_double_comm.c %D%/nccl_double_impl.h %D%/nccl_double_op.c \
+	%D%/nccl_double_comm.c %D%/nccl_double_enrol.c \
+	%D%/nccl_double_impl.h %D%/nccl_double_op.c \
 	%D%/nccl_double_stream.c
 check_programs += %D%/check_allocation
 check_programs += %D%/check_arena

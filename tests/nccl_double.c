@@ -74,6 +74,7 @@ make_api(void)
   nccl_double_set_groups(&api);
   nccl_double_set_streams(&api);
   nccl_double_set_comms(&api);
+  nccl_double_set_enrol(&api);
   api.n_devices = n_devices;
   api.use = use;
   api.enter = enter;
@@ -96,6 +97,7 @@ nccl_double_begin(uint32_t n_hosts, uint32_t seed)
   d.streams = g_ptr_array_new();
   d.comms = g_ptr_array_new_with_free_func(g_free);
   d.shared = g_ptr_array_new_with_free_func(nccl_double_shared_free);
+  d.enrolments = g_ptr_array_new_with_free_func(g_free);
   d.n_hosts = d.n_active = d.n_absent = n_hosts; /* they are about to enter */
   d.n_inside = 0;
   d.is_stuck = FALSE;
@@ -111,6 +113,7 @@ nccl_double_end(void)
   g_ptr_array_unref(d.streams);
   g_ptr_array_unref(d.comms);
   g_ptr_array_unref(d.shared);
+  g_ptr_array_unref(d.enrolments);
 }
 
 void

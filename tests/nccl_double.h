@@ -67,6 +67,9 @@ typedef struct {
   guint n_comms;   /* ends of communicators made */
   guint n_aborted; /* of them */
   guint n_enrolled, n_withdrawn;
+  guint n_shown;   /* operations of n_ops whose memory is enrolled */
+  guint n_misuses; /* of memory: enrolled twice, withdrawn when it is not, used
+                      beyond its end, freed or its communicator ended before */
 } NcclDoubleTally;
 
 NcclDoubleTally nccl_double_tally(void);

@@ -216,26 +216,8 @@ drop(RaNcclHandle comm)
 static int
 destroy(RaNcclHandle comm)
 {
+  nccl_double_end_enrol(comm);
   return RA_NCCL_OK; /* nccl_double_end() frees it */
-}
-
-static int
-enrol(RaNcclHandle comm, void *data, gsize n_bytes, void **out_handle)
-{
-  pthread_mutex_lock(&d.lock);
-  d.tally.n_enrolled++;
-  pthread_mutex_unlock(&d.lock);
-  *out_handle = data;
-  return RA_NCCL_OK;
-}
-
-static int
-withdraw(RaNcclHandle comm, void *handle)
-{
-  pthread_mutex_lock(&d.lock);
-  d.tally.n_withdrawn++;
-  pthread_mutex_unlock(&d.lock);
-  return RA_NCCL_OK;
 }
 
 static const char *
@@ -256,6 +238,4 @@ nccl_double_set_comms(RaNcclApi *api)
   api->async_error = async_error;
   api->drop = drop;
   api->destroy = destroy;
-  api->enrol = enrol;
-  api->withdraw = withdraw;
 }

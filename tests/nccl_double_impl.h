@@ -91,6 +91,12 @@ struct _Comm {
   guint n_meetings, n_splits;
 };
 
+/* Memory that a communicator knows. */
+typedef struct {
+  Comm *comm;
+  const char *begin, *end;
+} Enrolment;
+
 /* A thread that calls the library. */
 typedef struct {
   gboolean looks; /* at what is not there yet */
@@ -110,6 +116,7 @@ typedef struct {
   const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
   GPtrArray *hosts, *streams, *comms, *shared;
+  GPtrArray *enrolments; /* of Enrolment, owned */
   NcclDoubleTally tally;
 } NcclDouble;
 
@@ -134,6 +141,13 @@ void nccl_double_wake(const Stream *stream, const Comm *comm);
 void nccl_double_set_groups(RaNcclApi *api);
 void nccl_double_set_streams(RaNcclApi *api);
 void nccl_double_set_comms(RaNcclApi *api);
+/* Fills those of enrolled memory. */
+void nccl_double_set_enrol(RaNcclApi *api);
+
+/* Whether @op's memory is enrolled; counts what is wrong with that. */
+gboolean nccl_double_is_shown(const Op *op);
+/* That @comm ends, whose memory should be withdrawn. */
+void nccl_double_end_enrol(const Comm *comm);
 
 /* What an operation does when its launch begins; takes it away again. */
 void nccl_double_post(Op *op);

@@ -227,6 +227,8 @@ group_end(void)
   nccl_double_look(FALSE);
   d.tally.n_groups += grouped->len > 1;
   d.tally.n_ops += grouped->len;
+  for (guint i = 0; i < grouped->len; i++)
+    d.tally.n_shown += nccl_double_is_shown(grouped->pdata[i]);
   for (guint i = 0; i < grouped->len; i++) {
     Op *op = grouped->pdata[i];
 

@@ -112,6 +112,11 @@ check_programs += tests/check_stage_marks
 tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c
 tests_check_stage_marks_LDADD = $(emulated_ldadd)
+check_programs += tests/check_run_nccl_device
+tests_check_run_nccl_device_SOURCES = tests/check_run_nccl_device.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture) \
+	$(nccl_double)
+tests_check_run_nccl_device_LDADD = $(emulated_ldadd)
 check_programs += tests/check_probe_cuda
 tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c exec/probe_cuda.c
