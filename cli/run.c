@@ -434,8 +434,8 @@ const RaCommand ra_command_run = {
     .details =
         "Every GPU of the plan is a rank, a thread; models are of the Llama "
         "family,\n"
-        "fp32, seeded or from checkpoints: a folder with config.json and "
-        "safetensors.\n"
+        "gpt2, bloom or mpt, fp32, seeded or from checkpoints: a folder with\n"
+        "config.json and safetensors.\n"
         "A host call is the rule of --reward: the share of a "
         "response's\n"
         "tokens whose number is even.\n"

@@ -1,11 +1,11 @@
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "exec/weights.h"
+#include "exec/stored.h"
+#include "exec/weights_impl.h"
 #include "graph/config_reader.h"
 
 /* Largest index that is read: 10^5 tensors of 150 bytes each. */
@@ -15,82 +15,6 @@ static const char only_file[] = "model.safetensors";
 static const char index_file[] = "model.safetensors.index.json";
 static const char config_file[] = "config.json";
 static const char head_name[] = "lm_head.weight";
-
-/* ---- config.json: what the shape leaves open ------------------------------*/
-
-/* A number above 0; @fallback where there is none. */
-static double
-read_number(RaConfigReader *reader, const char *key, double fallback)
-{
-  JsonNode *node = json_object_get_member(reader->object, key);
-  double value;
-
-  if (reader->failed || !node || JSON_NODE_HOLDS_NULL(node))
-    return fallback;
-  value = JSON_NODE_HOLDS_VALUE(node) ? json_node_get_double(node) : 0;
-  if (value > 0 && isfinite(value))
-    return value;
-  ra_config_reader_fail(reader, key, "'%s' is no number above 0", key);
-  return fallback;
-}
-
-/* Of `rope_scaling` and of `rope_parameters`: only the plain frequencies. */
-static void
-read_rope(RaConfigReader *reader, const char *key, RaNumerics *out)
-{
-  static const char *const plain[] = {"default", NULL};
-  RaConfigReader saved;
-
-  if (!ra_config_reader_enter(reader, key, &saved))
-    return;
-  ra_config_reader_word(reader, "rope_type|type", plain, 0);
-  out->rope_theta = read_number(reader, "rope_theta", out->rope_theta);
-  ra_config_reader_leave(reader, &saved);
-}
-
-/* configuration_qwen3_moe.py of transformers 4.52: norm_topk_prob False;
- * Mixtral has no such key and always divides. */
-static gboolean
-reads_raw_top_k(RaConfigReader *reader)
-{
-  return ra_config_reader_has(reader, "num_experts") &&
-         !ra_config_reader_flag(reader, "norm_topk_prob", FALSE);
-}
-
-/* Defaults: configuration_llama.py, _mistral.py, _qwen2.py, _qwen3.py and
- * _qwen3_moe.py of transformers 4.52: rms_norm_eps 1e-6, rope_theta 10000,
- * hidden_act silu; Mixtral's (configuration_mixtral.py) 1e-5 and 1e6. */
-static gboolean
-read_numerics(const char *path, RaNumerics *out, GError **error)
-{
-  static const char *const activations[] = {"silu", NULL};
-  g_autofree char *text = NULL;
-  gsize n_bytes;
-  RaConfigReader reader;
-  gboolean ok, mixtral;
-
-  if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &n_bytes, error))
-    return FALSE;
-  ok = ra_config_reader_init(&reader, path, text, n_bytes, error);
-  if (ok) {
-    ra_config_reader_word(&reader, "hidden_act", activations, 0);
-    out->raw_top_k = reads_raw_top_k(&reader);
-    if (ra_config_reader_has(&reader, "sliding_window") &&
-        ra_config_reader_flag(&reader, "use_sliding_window", TRUE))
-      ra_config_reader_fail(&reader, "sliding_window",
-                            "'sliding_window' is set, expected null: the host "
-                            "back end attends to all tokens");
-    mixtral = ra_config_reader_has(&reader, "num_local_experts");
-    out->norm_eps =
-        (float)read_number(&reader, "rms_norm_eps", mixtral ? 1e-5 : 1e-6);
-    out->rope_theta = read_number(&reader, "rope_theta", mixtral ? 1e6 : 10000);
-    read_rope(&reader, "rope_scaling", out);
-    read_rope(&reader, "rope_parameters", out);
-    ok = !reader.failed;
-  }
-  ra_config_reader_clear(&reader);
-  return ok;
-}
 
 /* ---- the files -----------------------------------------------------------*/
 
@@ -197,7 +121,8 @@ ra_weights_open(const char *folder, GError **error)
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_safetensors_free);
   w->tensors = g_hash_table_new(g_str_hash, g_str_equal);
   w->model = ra_model_load(config, error);
-  if (!w->model || !read_numerics(config, &w->numerics, error) ||
+  if (!w->model ||
+      !ra_weights_read_config(config, w->model, &w->numerics, error) ||
       !(is_one ? open_file(w, only_file, error) : open_indexed(w, error)))
     return NULL;
   return g_steal_pointer(&w);
@@ -217,22 +142,27 @@ ra_weights_free(RaWeights *weights)
 
 /* ---- against a model ------------------------------------------------------*/
 
-/* What stands in the files for @tensor; NULL: nothing. */
+/* What stands in the files for @stored; NULL: nothing.  The Hub has gpt2 and
+ * bloom without the name of the class that their layers are in. */
 static const RaSafetensor *
-find(const RaWeights *w, const RaTensor *tensor)
+find(const RaWeights *w, const RaStored *stored)
 {
-  return g_hash_table_lookup(w->tensors, tensor->name);
+  static const char prefix[] = "transformer.";
+  const RaSafetensor *t = g_hash_table_lookup(w->tensors, stored->name);
+
+  if (!t && g_str_has_prefix(stored->name, prefix))
+    t = g_hash_table_lookup(w->tensors, stored->name + strlen(prefix));
+  return t;
 }
 
+/* What older checkpoints of gpt2 have beside weights: masks, which transformers
+ * skips too. */
 static gboolean
-has_shape(const RaSafetensor *t, const RaTensor *tensor)
+is_mask(const RaModel *model, const char *name)
 {
-  uint64_t rows = tensor->transposed ? tensor->cols : tensor->rows;
-  uint64_t cols = tensor->transposed ? tensor->rows : tensor->cols;
-
-  if (tensor->bias || tensor->kind == RA_TENSOR_NORM)
-    return t->n_dims == 1 && t->dims[0] == tensor->rows;
-  return t->n_dims == 2 && t->dims[0] == rows && t->dims[1] == cols;
+  return model->family == RA_FAMILY_GPT2 &&
+         (g_str_has_suffix(name, ".attn.bias") ||
+          g_str_has_suffix(name, ".attn.masked_bias"));
 }
 
 static gboolean fail(const RaWeights *w, GError **error, const char *format,
@@ -263,42 +193,45 @@ shape_of(const RaSafetensor *t)
   return g_string_free(text, FALSE);
 }
 
-/* Of what has_shape() does not find. */
+/* Of what ra_stored_matches() refuses. */
 static gboolean
 fail_shape(const RaWeights *w, const RaModel *model, const RaSafetensor *t,
-           const RaTensor *tensor, GError **error)
+           const RaStored *stored, GError **error)
 {
   g_autofree char *found = shape_of(t);
-  uint64_t rows = tensor->transposed ? tensor->cols : tensor->rows;
-  uint64_t cols = tensor->transposed ? tensor->rows : tensor->cols;
 
-  if (tensor->bias || tensor->kind == RA_TENSOR_NORM)
+  if (stored->n_dims == 1)
     return fail(w, error,
                 "tensor '%s' has another shape than model '%s', %s, expected "
                 "%" G_GUINT64_FORMAT,
-                tensor->name, model->name, found, tensor->rows);
+                stored->name, model->name, found, stored->dims[0]);
   return fail(w, error,
               "tensor '%s' has another shape than model '%s', %s, expected "
               "%" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT,
-              tensor->name, model->name, found, rows, cols);
+              stored->name, model->name, found, stored->dims[0],
+              stored->dims[1]);
 }
 
+/* @out_found: what it is in the files; NULL: a value head that has nothing. */
 static gboolean
 check_tensor(const RaWeights *w, const RaModel *model, const RaTensor *tensor,
-             GError **error)
+             const RaSafetensor **out_found, GError **error)
 {
-  const RaSafetensor *t = find(w, tensor);
+  const RaSafetensor *t;
+  RaStored stored;
 
+  ra_stored_init(&stored, model, tensor);
+  *out_found = t = find(w, &stored);
   if (!t)
     return (tensor->kind == RA_TENSOR_HEAD && model->head == RA_HEAD_VALUE) ||
-           fail(w, error, "tensor '%s' of model '%s' is missing", tensor->name,
+           fail(w, error, "tensor '%s' of model '%s' is missing", stored.name,
                 model->name);
-  if (!has_shape(t, tensor))
-    return fail_shape(w, model, t, tensor, error);
+  if (!ra_stored_matches(&stored, t))
+    return fail_shape(w, model, t, &stored, error);
   if (t->type > RA_SAFETENSOR_F64)
     return fail(w, error,
                 "tensor '%s' is of %s, expected F32, F16, BF16 or F64",
-                tensor->name, ra_safetensor_type_name(t->type));
+                stored.name, ra_safetensor_type_name(t->type));
   return TRUE;
 }
 
@@ -307,10 +240,11 @@ ra_weights_check(const RaWeights *weights, const RaModel *model, GError **error)
 {
   g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
   uint32_t n = ra_model_n_tensors(model);
-  g_autofree RaTensor *tensors = g_new(RaTensor, n);
   GHashTableIter iter;
   gpointer name;
 
+  if (!ra_stored_supports(model, error))
+    return FALSE;
   if (weights->model->n_heads != model->n_heads ||
       weights->model->n_kv_heads != model->n_kv_heads)
     return fail(weights, error,
@@ -318,17 +252,22 @@ ra_weights_check(const RaWeights *weights, const RaModel *model, GError **error)
                 weights->model->n_heads, weights->model->n_kv_heads,
                 model->name, model->n_heads, model->n_kv_heads);
   for (uint32_t i = 0; i < n; i++) {
-    ra_model_tensor(model, i, &tensors[i]);
-    if (!check_tensor(weights, model, &tensors[i], error))
+    const RaSafetensor *found;
+    RaTensor tensor;
+
+    ra_model_tensor(model, i, &tensor);
+    if (!check_tensor(weights, model, &tensor, &found, error))
       return FALSE;
-    g_hash_table_add(known, tensors[i].name);
+    if (found)
+      g_hash_table_add(known, found->name);
   }
   g_hash_table_iter_init(&iter, weights->tensors);
   while (g_hash_table_iter_next(&iter, &name, NULL)) {
     g_autofree char *shown = NULL;
 
     /* A copy of a tied embedding, or what a value head stands in for. */
-    if (g_hash_table_contains(known, name) || strcmp(name, head_name) == 0)
+    if (g_hash_table_contains(known, name) || strcmp(name, head_name) == 0 ||
+        is_mask(model, name))
       continue;
     shown = g_strescape(name, NULL);
     return fail(weights, error, "tensor '%s' is none of model '%s'", shown,
@@ -337,23 +276,39 @@ ra_weights_check(const RaWeights *weights, const RaModel *model, GError **error)
   return TRUE;
 }
 
+/* Elements at a time, of a tensor whose rows are not stored as rows. */
+#define STRIP_ELEMENTS ((uint64_t)1 << 20)
+
+static void
+read_param(const RaWeights *weights, const RaParam *param, RaParams *params)
+{
+  RaRect rect = param->rect;
+  uint64_t end = rect.row + rect.n_rows;
+  uint64_t most = MAX(STRIP_ELEMENTS / MAX(rect.n_cols, 1), 1);
+  gsize at = param->offset;
+  g_autofree float *strip = NULL;
+  const RaSafetensor *t;
+  RaStored stored;
+
+  ra_stored_init(&stored, params->model, &param->tensor);
+  t = find(weights, &stored);
+  if (!t)
+    return; /* a value head that there is none of */
+  strip = g_new(float, MIN(most, rect.n_rows) * rect.n_cols + 1);
+  while (rect.row < end) {
+    rect.n_rows = MIN(most, ra_stored_n_neighbours(&stored, rect.row));
+    rect.n_rows = MIN(rect.n_rows, end - rect.row);
+    ra_stored_read(&stored, t, &rect, strip);
+    ra_params_write(params, RA_PARAMS_WEIGHTS, at, rect.n_rows * rect.n_cols,
+                    strip);
+    at += rect.n_rows * rect.n_cols;
+    rect.row += rect.n_rows;
+  }
+}
+
 void
 ra_weights_read(const RaWeights *weights, RaParams *params)
 {
-  for (uint32_t i = 0; i < params->n_params; i++) {
-    const RaParam *param = &params->params[i];
-    const RaRect *r = &param->rect;
-    const RaSafetensor *t = find(weights, &param->tensor);
-    g_autofree float *row_of = g_new(float, r->n_cols + 1);
-
-    if (!t)
-      continue; /* a value head that there is none of */
-    g_return_if_fail(!param->tensor.transposed);
-    for (uint64_t row = 0; row < r->n_rows; row++) {
-      ra_safetensor_floats(t, (r->row + row) * param->tensor.cols + r->col,
-                           r->n_cols, row_of);
-      ra_params_write(params, RA_PARAMS_WEIGHTS,
-                      param->offset + row * r->n_cols, r->n_cols, row_of);
-    }
-  }
+  for (uint32_t i = 0; i < params->n_params; i++)
+    read_param(weights, &params->params[i], params);
 }

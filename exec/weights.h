@@ -9,6 +9,8 @@
  *       ra_weights_read(weights, params);      what @params has of them
  *     ra_weights_write(folder, model, &weights->numerics, parts, n, 0, &error)
  *
+ * Families that store q, k and v in one: exec/stored.h.
+ *
  * A language model's weights may begin a critic: its value head then has none
  * and keeps what it had.  A tied head may be left out or be a copy.
  */
@@ -35,8 +37,8 @@ typedef struct {
  * @folder: with the files above
  * @error: %RA_ERROR_IO; %RA_ERROR_INPUT `file: ...` or `file:line: ...`: not
  *   JSON, a file that the index names and is not there, a tensor that is in two
- *   files or not in the file that the index says, rotary frequencies that are
- *   scaled
+ *   files or not in the file that the index says, keys that make other numbers
+ *   than the executor does, as rotary frequencies that are scaled
  *
  * Cost: of the heads; nothing of the arrays is read.
  *
@@ -51,7 +53,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWeights, ra_weights_free)
  * @model: whose parameters they are to be
  * @error: %RA_ERROR_INPUT `folder: ...`: other numbers of heads; a tensor of
  *   the model that is missing, has another shape or no type of weights; a
- *   tensor that the model has not
+ *   tensor that the model has not; as ra_stored_supports()
  *
  * Returns: whether ra_weights_read() of @model's parameters may be called
  */
@@ -73,10 +75,11 @@ void ra_weights_read(const RaWeights *weights, RaParams *params);
  * @model: of all @parts
  * @parts: (array length=n_parts): what ranks have, together every parameter
  * @max_bytes: of a file's arrays; 0: %RA_WEIGHTS_SHARD_BYTES
- * @error: %RA_ERROR_IO `path: reason`
+ * @error: %RA_ERROR_IO `path: reason`; as ra_stored_supports()
  *
  * Writes fp32.  Every file is written aside and renamed, the index or the only
- * file last but for config.json.   Cost: one tensor in memory beside @parts.
+ * file last but for config.json.   Cost: one tensor in memory beside @parts,
+ * of fused or transposed ones two.
  */
 gboolean ra_weights_write(const char *folder, const RaModel *model,
                           const RaNumerics *numerics,

@@ -19,7 +19,7 @@ is_spelling(const char *keys, const char *word)
 }
 
 /* The longest spelling has 23 bytes (num_experts_per_tok's is 19). */
-#define KEY_BYTES 32
+#define KEY_BYTES 64
 
 /* Spelling number @i of "a|b|c" into @key; whether there is one. */
 static gboolean

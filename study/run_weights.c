@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "exec/stored.h"
 #include "study/run_weights.h"
 
 struct _RaRunWeights {
@@ -52,6 +53,8 @@ ra_run_weights_check_names(const RaWorkload *workload, const char *const *words,
                   workload->models[model].name);
       return FALSE;
     }
+    if (!ra_stored_supports(workload->models[model].model, error))
+      return FALSE;
     seen[model] = TRUE;
   }
   return TRUE;

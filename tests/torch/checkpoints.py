@@ -5,7 +5,8 @@
     V/bin/python tests/torch/checkpoints.py tests/data/checkpoints [NAME...]
 
 NAME: only these.  Qwen3 needs transformers 4.51 or later; what is committed of
-it and of the mixtures of experts was made by 4.52.4 with PyTorch 2.5.1.
+it and of the mixtures of experts was made by 4.52.4 with PyTorch 2.5.1, of
+llama-biases, gpt2, bloom and mpt by 4.51.3 with 2.3.1.
 Each folder has config.json, safetensors and logits.txt: a line a position of
 TEXT, the logits that transformers computes in float64 from the weights as they
 were written.  With --open FOLDER it only prints the logits of the checkpoint
@@ -14,6 +15,7 @@ there, a line a position, at which `reallot run --save` can be held.
 import pathlib
 import sys
 
+import safetensors.torch
 import torch
 import transformers as tf
 from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM,
@@ -29,8 +31,11 @@ def logits(folder):
     model = AutoModelForCausalLM.from_pretrained(
         folder, torch_dtype=torch.float64, attn_implementation="eager")
     model.config._attn_implementation = "eager"
+    torch.set_default_dtype(torch.float64)  # of mpt's mask
     with torch.no_grad():
-        return model(torch.tensor([TEXT])).logits[0]
+        out = model(torch.tensor([TEXT])).logits[0]
+    torch.set_default_dtype(torch.float32)
+    return out
 
 
 def show(out):
@@ -39,7 +44,7 @@ def show(out):
 
 def make(folder, model, **how):
     for name, p in model.named_parameters():
-        if "norm" in name or "bias" in name:  # else they are 1 and 0
+        if "norm" in name or "bias" in name or "ln_" in name:  # else 1 and 0
             torch.nn.init.uniform_(p, 0.5, 1.5)
     model.save_pretrained(folder, **how)
     (folder / "generation_config.json").unlink(missing_ok=True)
@@ -51,6 +56,8 @@ def newer(out, wanted):
     sizes = dict(SIZES, head_dim=8)  # q is wider than the residual stream
     moe = dict(num_experts_per_tok=2, output_router_logits=False)
     for name, family, config in (
+            ("llama-biases", "Llama", dict(SIZES, attention_bias=True,
+                                           mlp_bias=True)),
             ("qwen3", "Qwen3", dict(sizes)),
             ("mixtral", "Mixtral", dict(sizes, num_local_experts=4,
                                         sliding_window=None, **moe)),
@@ -68,12 +75,46 @@ def newer(out, wanted):
         make(out / name, getattr(tf, family + "ForCausalLM")(config))
 
 
+def classic(out, wanted):
+    """Fused q, k and v in three orders.  Six heads: slopes of ALiBi where they
+    are no power of two; numbers that are not the defaults."""
+    sizes = dict(vocab_size=29, initializer_range=0.3)
+    gpt2 = dict(sizes, n_embd=16, n_layer=2, n_head=4, n_positions=32)
+    for name, family, config in (
+            ("gpt2", "GPT2", dict(gpt2, n_inner=24, layer_norm_epsilon=1e-3)),
+            # as the Hub has it: names without their prefix, masks beside them
+            ("gpt2-bare", "GPT2", dict(gpt2, activation_function="gelu")),
+            ("bloom", "Bloom", dict(sizes, hidden_size=24, n_layer=2, n_head=6,
+                                    layer_norm_epsilon=1e-3)),
+            ("mpt", "Mpt", dict(sizes, d_model=24, n_layers=2, n_heads=6,
+                                max_seq_len=32, layer_norm_epsilon=1e-3))):
+        if wanted and name not in wanted:
+            continue
+        torch.manual_seed(20261122)
+        config = getattr(tf, family + "Config")(
+            **config, bos_token_id=0, eos_token_id=0)
+        kind = {"GPT2": "GPT2LMHeadModel"}.get(family, family + "ForCausalLM")
+        make(out / name, getattr(tf, kind)(config))
+        if name == "gpt2-bare":
+            bare(out / name / "model.safetensors")
+
+
+def bare(path):
+    tensors = {name.removeprefix("transformer."): x
+               for name, x in safetensors.torch.load_file(path).items()}
+    for layer in range(2):
+        tensors[f"h.{layer}.attn.bias"] = torch.ones(32, 32).tril()[None, None]
+        tensors[f"h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+    safetensors.torch.save_file(tensors, path, {"format": "pt"})
+
+
 def main():
     if sys.argv[1] == "--open":
         sys.stdout.write(show(logits(sys.argv[2])))
         return
     out, wanted = pathlib.Path(sys.argv[1]), sys.argv[2:]
     newer(out, wanted)
+    classic(out, wanted)
     if wanted:
         return
     torch.manual_seed(20261122)
