@@ -115,8 +115,8 @@ worst_logit(const char *folder, const RaNumerics *numerics)
 
 /* Against transformers: several files of bf16, one of fp16, one with biases
  * everywhere, one with those of q, k and v and a tied head; norms of q and k;
- * experts in every layer and in one, their weights divided by the sum or not; q,
- * k and v in one tensor in three ways, six heads under ALiBi. */
+ * experts in every layer and in one, their weights divided by the sum or not;
+ * q, k and v in one tensor in three ways, six heads under ALiBi. */
 START_TEST(test_logits)
 {
   g_autofree char *folder = checkpoint_folder(checkpoints[_i]);
