@@ -207,11 +207,29 @@ ra_execution_trace(const RaExecution *execution)
   return trace;
 }
 
+/* What the device that all ranks share has in use, @slabs_bytes of it for what
+ * the account speaks of. */
+static char *
+device_text(const RaRunOptions *options, double slabs_bytes)
+{
+  uint64_t free_bytes = 0, all_bytes = 0;
+
+  if (!options->accelerator || options->nccl || options->world ||
+      !options->accelerator->probe->memory(&free_bytes, &all_bytes))
+    return g_strdup("");
+  return g_strdup_printf(
+      "device: %.3f of %.3f GiB in use, beside slabs %.3f: context, libraries, "
+      "workspaces, other processes\n",
+      (double)(all_bytes - free_bytes) / GIB, (double)all_bytes / GIB,
+      ((double)(all_bytes - free_bytes) - slabs_bytes) / GIB);
+}
+
 char *
 ra_execution_memory_text(const RaExecution *execution)
 {
   const RaCluster *cluster = execution->setup->plan->cluster;
-  double states_bytes = 0, passes_bytes = 0;
+  double states_bytes = 0, passes_bytes = 0, slabs_bytes = 0;
+  g_autofree char *device = NULL;
   RaRunMemory most = {0};
 
   for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
@@ -220,15 +238,17 @@ ra_execution_memory_text(const RaExecution *execution)
     ra_run_memory(execution->run, gpu, &m);
     states_bytes += (double)m.states_bytes;
     passes_bytes += (double)m.passes_bytes;
+    slabs_bytes += (double)(m.slab_bytes + m.beyond_bytes);
     if (m.slab_bytes + m.beyond_bytes > most.slab_bytes + most.beyond_bytes)
       most = m;
   }
+  device = device_text(&execution->options, slabs_bytes);
   return g_strdup_printf(
       "memory held: %.3f GiB, of parameters and optimizers %.3f\n"
       "fullest rank: predicted %.3f GiB, taken %.3f: a slab of %.3f, beside it "
-      "%.3f\n",
+      "%.3f\n%s",
       (states_bytes + passes_bytes) / GIB, states_bytes / GIB,
       (double)most.account_bytes / GIB,
       (double)(most.slab_bytes + most.beyond_bytes) / GIB,
-      (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB);
+      (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB, device);
 }

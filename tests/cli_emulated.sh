@@ -57,6 +57,9 @@ result $? "PPO goes on from a checkpoint to the same bits"
 # takes some time, and ends before its task does.
 works run grpo-tiny-4.plan "${device[@]}" -n 1 "${small[@]}" "${grpo[@]}" \
   --ops --trace ops.tsv
+awk '$1 == "device:" { used = $2; all = $4; beside = $10 + 0; n++ }
+  END { exit !(n == 1 && all == 1 && beside >= 0.062 && beside < used) }' out
+result $? "and what the device has beside its slabs, 64 MiB at least"
 LC_ALL=C sort -t$'\t' -k7,7 ops.tsv | awk -F'\t' '/^#/ || $1 == "name" { next }
   $7 == "-" { end[$1] = $10; next }
   $1 !~ /\.[0-9]+$/ { next }

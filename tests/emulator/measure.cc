@@ -150,12 +150,12 @@ ra_device_cache_bytes(void)
   return 65536;
 }
 
-/* As a process that has nothing but its context. */
+/* Of a process that has 64 MiB of its own beside its arrays. */
 int
 ra_device_memory(size_t *out_free, size_t *out_all)
 {
-  *out_all = (size_t)1 << 30;
-  *out_free = *out_all - ((size_t)64 << 20);
+  *out_all = RA_EMU_MEMORY_BYTES;
+  *out_free = *out_all - ((size_t)64 << 20) - ra_emu_held_bytes();
   return 0;
 }
 

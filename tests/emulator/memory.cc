@@ -110,6 +110,17 @@ ra_device_free(void *memory)
   taken.erase(found);
 }
 
+size_t
+ra_emu_held_bytes(void)
+{
+  Entered entered;
+  size_t sum = 0;
+
+  for (const auto &array : taken)
+    sum += array.second;
+  return sum;
+}
+
 void *
 ra_device_alloc_host(size_t n_bytes)
 {

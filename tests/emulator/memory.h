@@ -15,6 +15,9 @@ extern "C" {
 void ra_emu_enter(void);
 void ra_emu_leave(void);
 
+/* That arrays have. */
+size_t ra_emu_held_bytes(void);
+
 #ifdef __cplusplus
 }
 #endif
