@@ -1,13 +1,14 @@
 #!/bin/bash
 # What the CUDA kernels take of a GPU, as ptxas reports it: registers of a
-# thread, static shared memory of a block, bytes that spilled, a row a kernel.
+# thread, static shared memory of a block, bytes that spilled, a row a kernel
+# and architecture.
 #
 #   bench/ptxas.sh [SOURCE.cu...]     default: all of kernels/
-#   NVCC=nvcc NVCC_ARCH=sm_90 bench/ptxas.sh
+#   NVCC=nvcc NVCC_ARCH='sm_80 sm_90 sm_90a sm_100' bench/ptxas.sh
 #
 # A spill is memory traffic in the loop that it is in, so the bar is none.
 set -u
-case ${1-} in -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+case ${1-} in -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 nvcc=${NVCC:-nvcc}
 command -v "$nvcc" >/dev/null || {
@@ -19,10 +20,10 @@ command -v "$nvcc" >/dev/null || {
 out=$(mktemp) || exit 2
 trap 'rm -f "$out"' EXIT
 printf '# registers of a thread; bytes of a block; bytes of a thread\n'
-printf 'source\tkernel\tregisters\tshared_bytes\tspilled_bytes\n'
-for source; do
-  "$nvcc" -arch="${NVCC_ARCH:-sm_90}" -std=c++17 -I"$top" -Xptxas -v -cubin \
-    -o "$out" "$source" 2>&1 | c++filt | awk -v source="${source##*/}" '
+printf 'source\tarch\tkernel\tregisters\tshared_bytes\tspilled_bytes\n'
+for arch in ${NVCC_ARCH:-sm_90}; do for source; do
+  "$nvcc" -arch="$arch" -std=c++17 -I"$top" -Xptxas -v -cubin \
+    -o "$out" "$source" 2>&1 | c++filt | awk -v source="${source##*/}" -v arch="$arch" '
       /error/ { print "# " $0; exit 1 }
       /Compiling entry function/ {
         name = $0; sub(/^[^\x27]*\x27/, "", name); sub(/\x27 for .*/, "", name)
@@ -34,10 +35,11 @@ for source; do
       / Used [0-9]* registers/ { shared = 0
         for (i = 1; i < NF; i++) { if ($i == "Used") registers = $(i + 1)
           if ($(i + 1) == "bytes" && $(i + 2) == "smem") shared = $i }
-        printf "%s\t%s\t%d\t%d\t%d\n", source, name, registers, shared, spilled
+        printf "%s\t%s\t%s\t%d\t%d\t%d\n", source, arch, name, registers,
+          shared, spilled
       }'
-done | awk -F'\t' '
+done; done | awk -F'\t' '
   { print }
-  NF == 5 { n++; sum += $5 }
+  NF == 6 && $1 != "source" { n++; sum += $6 }
   END { if (n) print "bar\tspilled_bytes\t" sum "\t<=0\t" (sum ? "short" : "ok")
         else print "bar\tspilled_bytes\t-\t<=0\tshort" }'
