@@ -46,6 +46,24 @@ length_of(const RaTokens *whole, uint32_t sequence)
   return whole->begin[sequence + 1] - whole->begin[sequence];
 }
 
+/* Of the tokens of all ranks, which together are those of @whole. */
+static uint32_t *
+new_places(const RaTokens *whole, uint32_t n_ranks)
+{
+  uint32_t *places = g_new(uint32_t, (gsize)whole->n_tokens + 1);
+  gsize at = 0;
+
+  for (uint32_t k = 0; k < n_ranks; k++)
+    for (uint32_t s = 0; s < whole->n_sequences; s++) {
+      Chunks c = chunks_of(length_of(whole, s), n_ranks, k);
+
+      for (guint i = 0; i < 2; i++)
+        for (uint32_t place = c.begin[i]; place < c.end[i]; place++)
+          places[at++] = place;
+    }
+  return places;
+}
+
 static RaRing *
 ring_new(const RaTokens *whole, uint32_t n_ranks, uint32_t rank)
 {
@@ -65,6 +83,7 @@ ring_new(const RaTokens *whole, uint32_t n_ranks, uint32_t rank)
   r->n_tokens = (uint32_t)ra_ring_n_tokens(r, rank);
   r->seen = g_new(uint32_t, (gsize)n_ranks * r->n_tokens + 1);
   r->pairs = g_new0(uint64_t, n_ranks);
+  r->places = new_places(whole, n_ranks);
   return r;
 }
 
@@ -119,5 +138,6 @@ ra_ring_free(RaRing *ring)
   g_free(ring->begin);
   g_free(ring->seen);
   g_free(ring->pairs);
+  g_free(ring->places);
   g_free(ring);
 }

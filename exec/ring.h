@@ -25,6 +25,8 @@ struct _RaRing {
   uint32_t *seen;    /* (n_ranks, n_tokens) of each rank's keys what each token
                       here sees, owned */
   uint64_t *pairs;   /* (n_ranks) sums of seen, owned */
+  uint32_t *places;  /* (tokens of all ranks) rank by rank, in their sequences,
+                        owned */
   uint32_t n_tokens; /* here */
 };
 
@@ -54,6 +56,17 @@ static inline gsize
 ra_ring_n_tokens(const RaRing *ring, uint32_t rank)
 {
   return ra_ring_begin(ring, rank)[ring->n_sequences];
+}
+
+/* (tokens of @rank) their places. */
+static inline const uint32_t *
+ra_ring_places(const RaRing *ring, uint32_t rank)
+{
+  const uint32_t *at = ring->places;
+
+  for (uint32_t k = 0; k < rank; k++)
+    at += ra_ring_n_tokens(ring, k);
+  return at;
 }
 
 static inline const uint32_t *

@@ -49,8 +49,6 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   m = &plan->workload->models[c->model];
   if (p->cp > 1 && !backend->attention_merge)
     return refuse(plan, call, backend, "cp > 1", error);
-  if (p->cp > 1 && m->model->position == RA_POSITION_ALIBI)
-    return refuse(plan, call, backend, "cp > 1 and a model with ALiBi", error);
   if (p->zero > 1 && p->dp > 1)
     return refuse(plan, call, backend, "zero > 1", error);
   if (p->zero == 1 && p->zero_group < p->dp)

@@ -143,7 +143,10 @@ step_shape(const Way *w, uint32_t i)
                           .kv_begin = ra_ring_begin(w->ring, owner(w, i)),
                           .seen = ra_ring_seen(w->ring, owner(w, i)),
                           .kv_stride = w->kv,
-                          .d_q_stride = w->q};
+                          .d_q_stride = w->q,
+                          .slopes = w->s->slopes,
+                          .q_places = ra_ring_places(w->ring, w->ring->rank),
+                          .kv_places = ra_ring_places(w->ring, owner(w, i))};
 }
 
 static void

@@ -21,7 +21,9 @@ typedef struct {
   size_t n_kv;          /* its keys */
   const uint32_t *seen; /* (n) keys of each; NULL: itself and those before */
   float scale;
-  float slope; /* of ALiBi; 0: none */
+  float slope;               /* of ALiBi; 0: none */
+  const uint32_t *q_places;  /* (n) for it; NULL: 0, 1, ... */
+  const uint32_t *kv_places; /* (n_kv) likewise */
 } Head;
 
 static const uint32_t *
@@ -78,7 +80,10 @@ head_at(const RaCpuAttention *shape, uint32_t sequence, uint32_t q_head,
                 .n_kv = kv[1] - kv[0],
                 .seen = shape->seen ? shape->seen + first : NULL,
                 .scale = (float)(1.0 / sqrt((double)shape->head_dim)),
-                .slope = shape->slopes ? shape->slopes[q_head] : 0};
+                .slope = shape->slopes ? shape->slopes[q_head] : 0,
+                .q_places = shape->q_places ? shape->q_places + first : NULL,
+                .kv_places =
+                    shape->kv_places ? shape->kv_places + kv[0] : NULL};
 }
 
 /* Query heads to do. */
@@ -114,10 +119,17 @@ ra_cpu_alibi_slope(uint32_t head, uint32_t n_heads)
   return (float)exp2(-8.0 * (2 * (head - p) + 1) / (2 * p));
 }
 
-/* ALiBi of query @at, before the scale. */
+/* ALiBi of query @at, before the scale; @places of keys; NULL: 0, 1, ... */
 RA_CPU_KERNEL static void
-add_distance(float *row, size_t at, size_t n, float slope)
+add_distance(float *row, size_t at, size_t n, const uint32_t *places,
+             float slope)
 {
+  if (places) {
+#pragma omp simd
+    for (size_t j = 0; j < n; j++)
+      row[j] += slope * ((float)places[j] - (float)at);
+    return;
+  }
 #pragma omp simd
   for (size_t j = 0; j < n; j++)
     row[j] += slope * ((float)j - (float)at);
@@ -132,7 +144,9 @@ block_scores(const Head *h, size_t first, size_t rows, size_t n, float *scores)
               h->q + first * h->stride, h->stride, h->k, h->kv_stride, 0,
               scores, n);
   for (size_t i = 0; h->slope != 0 && i < rows; i++)
-    add_distance(scores + i * n, first + i, n, h->slope / h->scale);
+    add_distance(scores + i * n,
+                 h->q_places ? h->q_places[first + i] : first + i, n,
+                 h->kv_places, h->slope / h->scale);
 }
 
 /* Scores of one query to probabilities, zero past the diagonal. */

@@ -41,8 +41,10 @@ typedef struct {
                            first so many; no fewer than the query before */
   size_t kv_stride;     /* floats from a key or value to the next; 0: stride */
   size_t d_q_stride;    /* and of the gradient of q; 0: stride */
-  const float *slopes; /* (q_heads) of ALiBi, of keys that are the queries' own;
-                           NULL: none */
+  const float *slopes;  /* (q_heads) of ALiBi; NULL: none */
+  const uint32_t *q_places;  /* (tokens) of queries in their sequences, for
+                                ALiBi; NULL: 0, 1, ... of each */
+  const uint32_t *kv_places; /* (keys) likewise */
 } RaCpuAttention;
 
 /**

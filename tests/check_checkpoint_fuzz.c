@@ -134,7 +134,8 @@ checkpoint_fuzz_suite(void)
   Suite *suite = suite_create("checkpoint_fuzz");
   TCase *tcase = tcase_create("checkpoint_fuzz");
 
-  tcase_set_timeout(tcase, 20); /* a sanitizer takes a hundred times as long */
+  /* Beside other load; a sanitizer takes a hundred times as long. */
+  tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, test_damaged);
   suite_add_tcase(suite, tcase);
   return suite;

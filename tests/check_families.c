@@ -85,6 +85,9 @@ static const Case cases[] = {
     {BLOOM,
      "mesh = node0:gpu[0-3]\ntp = 2\npp = 2\nsequence-parallel = true\n", "",
      "mesh = node0:gpu[0-3]\ntp = 4\n"},
+    /* distances to keys that come round a ring */
+    {BLOOM, "mesh = node0:gpu[0-7]\ncp = 4\ntp = 2\n", "recompute = full\n",
+     "mesh = node0:gpu[0-7]\ndp = 4\ntp = 2\n"},
 };
 /* clang-format on */
 
