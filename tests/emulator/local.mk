@@ -104,6 +104,11 @@ tests_check_backend_cuda_layouts_SOURCES = \
 	tests/check_backend_cuda_layouts.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
 tests_check_backend_cuda_layouts_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_models
+tests_check_backend_cuda_models_SOURCES = \
+	tests/check_backend_cuda_models.c \
+	exec/backend_cuda.c exec/backend_cuda_attention.c
+tests_check_backend_cuda_models_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
