@@ -59,8 +59,12 @@ EXTRA_DIST += %D%/pictures.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.
+EXTRA_DIST += %D%/bundle.sh
 EXTRA_DIST += %D%/gpu_peer.py
+EXTRA_DIST += %D%/gpu_train_peer.py
 EXTRA_DIST += %D%/node.sh
+EXTRA_DIST += %D%/node_plans.sh
+EXTRA_DIST += %D%/node_steps.sh
 if HAVE_CUDA
 noinst_PROGRAMS += %D%/gpu_kernels
 noinst_PROGRAMS += %D%/collectives

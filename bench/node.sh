@@ -1,144 +1,178 @@
 #!/bin/bash
 # Everything that wants a real GPU, on a machine that has one: one command, in
-# steps that can be taken one by one and that are not taken twice.
+# steps that can be taken one by one and that are not taken twice.  In a source
+# tree it builds first; out of `make node-bundle` it takes what lies beside it.
 #
-#   bench/node.sh [--out=FOLDER] [--again] [STEP...]
+#   bench/node.sh [--out=FOLDER] [--again] [--dry] [--step=SECONDS]
+#                 [--total=SECONDS] [STEP...]
 #
 #   build     configure with CUDA and build in build-node/
 #   device    what the machine is: GPU, driver, clocks, libraries
 #   tests     the self test, and the kernels' tests on the device
-#   ptxas     registers, memory and spills of the kernels
 #   peer      PyTorch's attention, where python3 has PyTorch
 #   kernels   every kernel against its limit and the peer
 #   calibrate the GPU's ops, coarse, as FOLDER/mine.profile
+#   run       8 ranks on one GPU in all layouts; GRPO and PPO learn, resume
+#   loop      profile, prediction, run: errors; over NCCL where there are GPUs
+#   train     a training step against the GPU's peak and compiled PyTorch
+#   decode    decoding against the bandwidth of weights and cache
+#   reallocation  weights between layouts against the bandwidth of a copy
 #   collectives  those of the planned grid, over NCCL
+#   ptxas     registers, memory and spills of the kernels
 #   sanitize  the kernels' tests under compute-sanitizer, where it is
 #
-# Default: all of them, in this order, each for 8 minutes at most.  A step that
-# ended well leaves FOLDER/STEP.txt (default: node/) and is not taken again
-# unless --again; one that failed leaves its output in FOLDER/STEP.failed.txt.
+# Default: all of them, in this order, each for 8 minutes at most (--step, or
+# what limit_s says below) and all for 25 (--total); what a step has printed and
+# written when its time is up stays.  Left in FOLDER (default: node/), 8 files at
+# most:
+#
+#   report.txt            what every step printed, and how it ended
+#   bars.tsv              figures against their bars
+#   mine.profile, mine.samples.trace.tsv          calibrate
+#   run.trace.tsv, collectives.trace.tsv, nccl-tests.log, peer.tsv
+#
+# A step that ended well is not taken again unless --again.  --dry: the steps'
+# logic on an emulated device, with models of a toy's size; figures mean nothing.
 # Exit status: 0 all went well or could not be had (said), 1 a step failed.
-# shellcheck disable=SC2317 # steps are called by name
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
-build=$top/build-node out=node again=no steps=()
+build=${NODE_BUILD:-$top/build-node} bin=${NODE_BUILD:-$top/build-node}
+[ ! -d "$top/bin" ] || build=$top bin=$top/bin # a bundle
+out=node again=no dry=no step_s='' total_s=1500 steps=()
+longest_s=480 # of any step: a command of a lent machine ends after 600
+
+# What a step may take, seconds; together no more than 25 minutes.
+declare -A limit_s=([build]=260 [device]=20 [tests]=90 [peer]=60 [kernels]=90
+  [calibrate]=240 [run]=120 [loop]=210 [train]=150 [decode]=40
+  [reallocation]=40 [collectives]=60 [ptxas]=60 [sanitize]=60)
+every=(build device tests peer kernels calibrate run loop train decode
+  reallocation collectives ptxas sanitize)
+
+usage() { # WHY
+  echo "node.sh: $1 (--help)" >&2
+  exit 2
+}
+
 for arg; do
   case $arg in
-    -h | --help) sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,41s/^# \{0,1\}//p' "$0"; exit 0 ;;
     --out=?*) out=${arg#--out=} ;;
     --again) again=yes ;;
-    build | device | tests | ptxas | peer | kernels | calibrate | \
-      collectives | sanitize)
+    --dry) dry=yes ;;
+    --step=*[!0-9]* | --step= | --total=*[!0-9]* | --total=)
+      usage "'$arg', expected seconds" ;;
+    --step=*) step_s=${arg#--step=} ;;
+    --total=*) total_s=${arg#--total=} ;;
+    -*) usage "'$arg', expected a step or an option" ;;
+    *) [ -n "${limit_s[$arg]-}" ] || usage "'$arg', expected a step or an option"
       steps+=("$arg") ;;
-    *)
-      echo "node.sh: '$arg', expected a step or an option (--help)" >&2
-      exit 2 ;;
   esac
 done
-[ ${#steps[@]} -gt 0 ] ||
-  steps=(build device tests ptxas peer kernels calibrate collectives sanitize)
+[ ${#steps[@]} -gt 0 ] || steps=("${every[@]}")
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+report=$out/report.txt bars=$out/bars.tsv
+touch "$report" "$bars"
+
+# ---- The machine -------------------------------------------------------------
+
 jobs=$(getconf _NPROCESSORS_ONLN)
+smi=nvidia-smi
+if [ "$dry" = yes ]; then # a stand-in: one H200
+  smi=$work/nvidia-smi
+  cat >"$smi" <<'S'
+#!/bin/sh
+case "$*" in
+  -L) echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)' ;;
+  'topo -m') printf '\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n' ;;
+  *) echo 'name, driver_version'; echo 'NVIDIA H200, emulated' ;;
+esac
+S
+  chmod +x "$smi"
+fi
+n_gpus=$($smi -L 2>/dev/null | grep -c '^GPU')
+gpu_class=h100-sxm # whose data sheet a plan's cluster has
+! $smi -L 2>/dev/null | grep -q H200 || gpu_class=h200-sxm
+[ "$dry" = yes ] || smi="nvidia-smi --format=csv --query-gpu=index,name,\
+driver_version,memory.total,clocks.max.sm,clocks.max.mem,clocks.sm,clocks.mem,\
+temperature.gpu,power.limit"
+reallot=$bin/reallot-cuda
+if [ "$dry" = yes ]; then reallot=$build/tests/reallot-emulated; fi
+RA_DATA_PATH=$top/share:$top/traces
+# What reallot-cuda looks for itself, and where this python3 says it is.
+RA_CUDA_LIBRARIES=${RA_CUDA_LIBRARIES:+$RA_CUDA_LIBRARIES:}$(python3 -c '
+import glob, sys
+print(":".join(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")))
+' 2>/dev/null)
+export RA_DATA_PATH RA_CUDA_LIBRARIES
+export top build bin reallot out jobs dry smi gpu_class n_gpus
 
-# ---- Steps: output goes to a file; 77: this machine does not have it --------
+# ---- The files ---------------------------------------------------------------
 
-step_build() {
-  cd "$top" || return 1
-  [ -x configure ] || autoreconf -fi || return 1
-  mkdir -p "$build" && cd "$build" || return 1
-  [ -f config.status ] || "$top/configure" --with-cuda=yes || return 1
-  make -j "$jobs" && make -j "$jobs" check TESTS=
+# How @1 ended when it was last taken: "ok in 12 s".
+ended() { # STEP
+  sed -n "s/^== $1: //p" "$report" | tail -n 1
 }
 
-step_device() {
-  echo "# date (UTC): $(date -u +%FT%TZ)"
-  (cd "$top" && echo "# revision: $(git rev-parse HEAD 2>/dev/null || echo -)")
-  "$build/reallot-cuda" --version || return 1
-  command -v nvidia-smi >/dev/null || return 77
-  nvidia-smi --format=csv --query-gpu=index,name,driver_version,memory.total,\
-clocks.max.sm,clocks.max.mem,clocks.sm,clocks.mem,temperature.gpu,power.limit
-  nvidia-smi topo -m
+# A step that is taken anew leaves nothing of what it was.
+forget() { # STEP
+  awk -v step="$1" '/^==> / { mine = $2 == step } !mine' "$report" \
+    >"$work/report" && cat "$work/report" >"$report"
+  awk -F'\t' -v step="$1" '$1 != step' "$bars" >"$work/bars" &&
+    cat "$work/bars" >"$bars"
 }
 
-step_tests() { make -C "$build" -j1 check-gpu; }
-
-step_ptxas() { "$top/bench/ptxas.sh"; }
-
-step_peer() {
-  command -v python3 >/dev/null || return 77
-  python3 -c 'import torch' 2>/dev/null || { echo "no PyTorch"; return 77; }
-  python3 "$top/bench/gpu_peer.py"
+# The machine that sends files back takes 16 MiB of each.  What a dry walk has
+# measured meets no bar.
+keep() { # STEP OUTPUT ENDED
+  {
+    echo "==> $1"
+    tail -c 1000000 "$2"
+    echo "== $1: $3"
+  } >>"$report"
+  awk -F'\t' -v step="$1" -v dry=$dry '
+    $1 == "bar" { print step, $2, $3, $4, dry == "yes" ? "dry" : $5 }' \
+    OFS='\t' "$2" >>"$bars"
 }
 
-step_kernels() {
-  local peer=()
+# ---- The steps ---------------------------------------------------------------
 
-  [ ! -f "$out/peer.txt" ] || peer=(--peer="$out/peer.txt")
-  "$build/bench/gpu_kernels" ${peer[@]+"${peer[@]}"}
-}
-
-# With nccl-tests on PATH their bandwidth is the bar.
-step_collectives() {
-  local log=() status test
-  local n
-  n=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
-
-  for test in all_reduce all_gather reduce_scatter alltoall broadcast; do
-    command -v ${test}_perf >/dev/null && [ "$n" -ge 2 ] || continue
-    ${test}_perf -b 1M -e 1G -f 2 -g "$n" -d half >"$out/${test}_perf.log" ||
-      return 1
-    log+=("--log=$out/${test}_perf.log")
-  done
-  "$build/bench/collectives" --trace="$out/collectives.trace.tsv" \
-    ${log[@]+"${log[@]}"}
-  status=$?
-  [ $status -ne 3 ] || return 77
-  return $status
-}
-
-# The coarse grid: what the fit of the whole one takes nobody has measured.
-step_calibrate() {
-  RA_DATA_PATH=$top/share:$top/traces "$build/reallot" calibrate \
-    --backend=cuda --quick -o "$out/mine.profile" &&
-    grep -A 4 '^\[law host\]' "$out/mine.profile"
-}
-
-# One process a program: the tool does not follow forks.
-step_sanitize() {
-  local program
-
-  command -v compute-sanitizer >/dev/null ||
-    { echo "no compute-sanitizer"; return 77; }
-  for program in "$build"/tests/check_gpu*; do
-    case $program in *.*) continue ;; esac
-    CK_FORK=no CK_TIMEOUT_MULTIPLIER=100 RA_REQUIRE_GPU=yes \
-      compute-sanitizer --error-exitcode=9 "$program" || return 1
-  done
-}
-
-# ---- All of them -------------------------------------------------------------
-
-export -f step_build step_device step_tests step_ptxas step_peer step_kernels
-export -f step_calibrate step_collectives step_sanitize
-export top build out jobs
+begin_s=$SECONDS
 worst=0
 for step in "${steps[@]}"; do
-  if [ "$again" = no ] && [ -f "$out/$step.txt" ]; then
-    echo "$step: taken before ($out/$step.txt)"
+  if [ "$again" = no ] && [[ $(ended "$step") == ok* ]]; then
+    echo "$step: taken before ($report)"
     continue
   fi
-  rm -f "$out/$step.txt" "$out/$step.failed.txt"
-  begin=$(date +%s)
-  timeout -k 10 480 bash -c "step_$step" >"$out/$step.failed.txt" 2>&1
+  left_s=$((total_s - (SECONDS - begin_s)))
+  if [ $left_s -le 10 ]; then
+    echo "$step: not begun, $total_s s are over"
+    worst=1
+    continue
+  fi
+  most_s=${limit_s[$step]}
+  [ "$dry" = no ] || most_s=$longest_s # emulated, on a machine that may be busy
+  most_s=${step_s:-$most_s}
+  [ "$most_s" -le $longest_s ] || most_s=$longest_s
+  [ "$most_s" -le $left_s ] || most_s=$left_s
+  forget "$step"
+  rm -rf "$work/step" && mkdir "$work/step"
+  from_s=$SECONDS
+  # The last second is the kill's: a step that ignores the end.
+  (cd "$work/step" && exec timeout -k 1 $((most_s - 1)) bash -c \
+    ". \"\$top/bench/node_steps.sh\" && step_$step") >"$work/output" 2>&1
   status=$?
-  took="in $(($(date +%s) - begin)) s"
+  took="in $((SECONDS - from_s)) s"
   case $status in
-    0) mv "$out/$step.failed.txt" "$out/$step.txt"
-      echo "$step: ok $took" ;;
-    77) echo "$step: not on this machine ($(tail -n 1 "$out/$step.failed.txt"))"
-      rm -f "$out/$step.failed.txt" ;;
-    *) worst=1
-      echo "$step: failed ($status) $took: $out/$step.failed.txt" ;;
+    0) end="ok $took" ;;
+    77) end="not on this machine ($(tail -n 1 "$work/output"))" ;;
+    124 | 137) end="cut after $most_s s, what it did stays" worst=1 ;;
+    *) end="failed ($status) $took" worst=1 ;;
   esac
+  n_short=$(grep -c '^bar	.*	short$' "$work/output")
+  [ "$n_short" -eq 0 ] || end="$end, $n_short bars short"
+  keep "$step" "$work/output" "$end"
+  echo "$step: $end"
 done
 exit $worst

@@ -352,6 +352,7 @@ shell_tests += %D%/mpi_study.sh
 shell_tests += %D%/srun.sh
 EXTRA_DIST += %D%/mpi_impl.sh
 shell_tests += %D%/needed.sh
+shell_tests += %D%/node.sh
 shell_tests += %D%/profiles.sh
 
 ## Tests that want a GPU and are skipped without one (`make check-gpu`).

@@ -1,0 +1,447 @@
+# shellcheck shell=bash disable=SC2154 # variables are node.sh's
+# What bench/node.sh can do on a machine with a GPU, a function a step, in a
+# folder of its own: what it prints is the step's section of the report, lines
+# `bar NAME VALUE LIMIT ok|short` are held, 77 says that the machine lacks it
+# (why is the last line).
+#
+# From node.sh: top, build, bin, reallot, out, jobs, dry, gpu_class, n_gpus.
+# With dry=yes the device is the emulated one and everything is tiny.
+# shellcheck source=bench/node_plans.sh
+. "$top/bench/node_plans.sh"
+
+lacks() { # WHY
+  echo "$1"
+  return 77
+}
+
+# As bench/figure.h's bench_bar(); '-' for what was not measured.
+bar() { # NAME VALUE >=|<= LIMIT
+  awk -v name="$1" -v value="$2" -v side="$3" -v limit="$4" 'BEGIN {
+    met = value != "-" && (side == ">=" ? value >= limit : value <= limit)
+    printf "bar\t%s\t%s\t%s%s\t%s\n", name, value, side, limit,
+      met ? "ok" : "short" }'
+}
+
+median() { # of the numbers on stdin; '-' of none
+  sort -g | awk '{ x[NR] = $1 } END {
+    if (NR == 0) print "-"
+    else printf "%.6g\n", NR % 2 ? x[(NR + 1) / 2] : (x[NR / 2] + x[NR / 2 + 1]) / 2 }'
+}
+
+cuda() { # ARGUMENT...: a command on the GPU
+  local command=$1
+  shift
+  "$reallot" "$command" --backend=cuda "$@"
+}
+
+# ---- The machine and the build -----------------------------------------------
+
+step_build() {
+  [ "$build" != "$top" ] || { echo "a bundle: nothing to build"; return 0; }
+  [ "$dry" = no ] || { echo "dry: what lies in $build"; return 0; }
+  cd "$top" || return 1
+  [ -x configure ] || autoreconf -fi || return 1
+  mkdir -p "$build" && cd "$build" || return 1
+  [ -f config.status ] || "$top/configure" --with-cuda=yes || return 1
+  make -j "$jobs" && make -j "$jobs" check TESTS=
+}
+
+step_device() {
+  echo "# date (UTC): $(date -u +%FT%TZ)"
+  echo "# revision: $(cat "$top/REVISION" 2>/dev/null ||
+    git -C "$top" rev-parse HEAD 2>/dev/null || echo -)"
+  "$reallot" --version || return 1
+  uname -a
+  free -g 2>/dev/null
+  $smi >smi.txt 2>/dev/null || lacks "no nvidia-smi" || return 77
+  cat smi.txt
+  ${smi%% *} topo -m
+}
+
+# What `make check-gpu` runs, by hand, so that a bundle needs no make.
+step_tests() {
+  local failed=0 program
+
+  if [ "$dry" = no ]; then
+    builddir=$bin RA_HAVE_CUDA=yes RA_REQUIRE_GPU=yes bash "$top/tests/gpu.sh" ||
+      failed=1
+  fi
+  for program in "$build"/tests/check_gpu*; do
+    case ${program##*/} in *.*) continue ;; esac
+    echo "# ${program##*/}"
+    if [ "$dry" = yes ]; then
+      "$program" >tap.txt || failed=1
+      head -n 3 tap.txt
+    else
+      CK_TIMEOUT_MULTIPLIER=60 RA_REQUIRE_GPU=yes "$program" || failed=1
+    fi
+  done
+  return $failed
+}
+
+step_ptxas() {
+  command -v nvcc >/dev/null || lacks "no nvcc" || return 77
+  [ "$dry" = no ] || lacks "dry: no kernel is compiled" || return 77
+  "$top/bench/ptxas.sh"
+}
+
+# One process a program: the tool does not follow forks.
+step_sanitize() {
+  local program
+
+  command -v compute-sanitizer >/dev/null ||
+    lacks "no compute-sanitizer" || return 77
+  for program in "$build"/tests/check_gpu*; do
+    case ${program##*/} in *.*) continue ;; esac
+    CK_FORK=no CK_TIMEOUT_MULTIPLIER=100 RA_REQUIRE_GPU=yes \
+      compute-sanitizer --error-exitcode=9 "$program" || return 1
+  done
+}
+
+# ---- Kernels and the profile -------------------------------------------------
+
+step_peer() {
+  python3 -c 'import torch' 2>/dev/null || lacks "no PyTorch" || return 77
+  [ "$dry" = no ] || lacks "dry: PyTorch has no emulated device" || return 77
+  python3 "$top/bench/gpu_peer.py" | tee "$out/peer.tsv"
+  return "${PIPESTATUS[0]}"
+}
+
+# The bandwidth of a copy, which decode and reallocation are held against, is
+# kept for them.
+step_kernels() {
+  local args=()
+
+  [ ! -f "$out/peer.tsv" ] || args=("--peer=$out/peer.tsv")
+  "$build/bench/gpu_kernels" ${args[@]+"${args[@]}"} | tee kernels.txt
+  [ "${PIPESTATUS[0]}" -eq 0 ] || return 1
+  [ "$dry" = yes ] || grep -q '^# a copy: ' kernels.txt
+}
+
+copy_bytes_per_s() {
+  if [ "$dry" = yes ]; then
+    echo 1e9
+  else
+    sed -n 's/^# a copy: \([^ ]*\) bytes.*/\1/p' "$out/report.txt" | tail -n 1
+  fi
+}
+
+# The coarse grid: what the fit of the whole one takes nobody has measured.  The
+# emulated device would take hours: a dry walk has the plan, and the base.
+step_calibrate() {
+  if [ "$dry" = yes ]; then
+    "$reallot" calibrate --backend=cuda --dry-run --quick &&
+      cp "$top/traces/profiles/$gpu_class.profile" "$out/mine.profile"
+    return
+  fi
+  cuda calibrate --quick -o "$out/mine.profile" &&
+    grep -A 4 '^\[law host\]' "$out/mine.profile"
+}
+
+profile() {
+  [ -f "$out/mine.profile" ] && echo "$out/mine.profile"
+}
+
+# ---- Runs --------------------------------------------------------------------
+
+# The losses of SFT, iteration by iteration.
+losses() { # PLAN
+  cuda run "$1" -n 3 --check --format=tsv >"$1.run" || return 1
+  awk -F'\t' '/^#/ || $1 == "iteration" { next } { print $4 }' "$1.run"
+}
+
+# Every layout on one GPU against one rank: bf16 sums in another order, and 2 %
+# is far beyond what that makes of a loss.
+run_layouts() {
+  local n=8 failed=0 layout
+  local layouts=('dp=8' 'tp=8' 'pp=8 micro-batches=8' 'dp=2 tp=2 pp=2'
+    'tp=8 sequence-parallel=true' 'dp=8 zero=1')
+
+  if [ "$dry" = yes ]; then
+    n=2
+    layouts=('dp=2' 'pp=2 micro-batches=2')
+    write_model small 2 32 32 2 2 64 32
+    write_workload layouts sft small 4 '2, 4' '6, 8'
+  else
+    write_model small 8 512 1408 8 8 64 1024
+    write_workload layouts sft small 32 '24, 40' '64, 128'
+  fi
+  write_plan one layouts - - 'mesh=0'
+  losses one.plan >one.loss || return 1
+  for layout in "${layouts[@]}"; do
+    write_plan other layouts - - "mesh=0-$((n - 1)) $layout"
+    if losses other.plan >other.loss && paste one.loss other.loss | awk '
+        { d = $1 - $2; if (d < 0) d = -d; if (!(d <= 0.02 * $1)) bad = 1 }
+        END { exit bad || NR < 3 }'; then
+      echo "agrees with one rank: $layout"
+    else
+      echo "FAILED: $layout: $(paste -s other.loss), one rank: $(paste -s one.loss)"
+      failed=1
+    fi
+  done
+  return $failed
+}
+
+# The share of even tokens, half by chance, rises; weights that were reallocated
+# have the checksums of those that were trained (--check).
+run_learns() { # ALGORITHM ITERATIONS GENERATE INFER TRAIN
+  write_plan "$1" "$1" "$3" "$4" "$5"
+  cuda run "$1.plan" -n "$2" --check --learning-rate 0.01 --format=tsv \
+    >"$1.run" || return 1
+  awk -F'\t' -v name="$1" '/^#/ || $1 == "iteration" { next }
+    { if (!n++) first = $2; before = last; last = $2 }
+    END { late = (before + last) / 2
+      printf "%s: reward %.3f, %.3f after %d iterations\n", name, first, late, n
+      exit !(late > first) }' "$1.run"
+}
+
+# Stopped after one iteration and resumed: the bits of one that was not.
+run_resumes() { # PLAN
+  cuda run "$1" -n 2 --save actor=whole >/dev/null &&
+    cuda run "$1" -n 1 --checkpoint kept >/dev/null &&
+    cuda run "$1" -n 2 --checkpoint kept --resume --save actor=resumed \
+      >/dev/null || return 1
+  cmp whole/model.safetensors resumed/model.safetensors &&
+    echo "resumes to the same bits: $1"
+}
+
+step_run() {
+  local failed=0
+
+  write_cluster 8
+  run_layouts || failed=1
+  if [ "$dry" = yes ]; then
+    write_workload grpo grpo small 4 '2, 6' '2, 4' 4
+    sed -i 's/^prompts/mini-batches = 2\n&/' grpo.workload
+    write_workload ppo ppo small 2 '2, 4' '2, 3'
+    run_learns grpo 8 'mesh=0-1 dp=2' 'mesh=0-1 dp=2' 'mesh=0-1 pp=2' || failed=1
+    write_plan ppo ppo 'mesh=0' 'mesh=1' 'mesh=1'
+  else
+    write_workload grpo grpo small 16 '4, 8' '16, 32' 8
+    write_workload ppo ppo small 64 '4, 8' '16, 32'
+    run_learns grpo 12 'mesh=0-7 dp=8' 'mesh=0-7 tp=8' \
+      'mesh=0-7 dp=2 tp=2 pp=2' || failed=1
+    run_learns ppo 12 'mesh=0-3 dp=4' 'mesh=4-7 tp=4' 'mesh=4-7 dp=2 pp=2' ||
+      failed=1
+  fi
+  run_resumes ppo.plan || failed=1
+  return $failed
+}
+
+# ---- The loop ----------------------------------------------------------------
+
+# One plan predicted and run: errors of its iterations after the first, of its
+# calls, of its peak, appended to errors.tsv.
+loop_case() { # PLAN ITERATIONS OPTION...
+  local plan=$1 n=$2
+  shift 2
+
+  "$reallot" simulate "$plan" --profile "$(profile)" --no-fold -n "$n" \
+    --trace sim.trace.tsv >/dev/null || return 1
+  cuda run "$plan" -n "$n" --trace run.trace.tsv "$@" >run.txt || return 1
+  "$reallot" compare sim.trace.tsv run.trace.tsv --format=tsv >compare.txt ||
+    return 1
+  cp run.trace.tsv "$out/run.trace.tsv"
+  awk -F'\t' -v plan="${plan%.plan}" '
+    /^# / { part = $1; sub(/^# /, "", part); head = 1; next }
+    head { head = 0; next }
+    part == "iterations" && $1 > 0 { print "iteration", plan, $1, $2, $3, $4 }
+    part == "calls" && $1 != "reward" { print "call", plan, $1, $3, $4, $5 }
+    ' OFS='\t' compare.txt >>errors.tsv
+  awk -v plan="${plan%.plan}" -F'[ ,:]+' '/^fullest rank: predicted/ {
+    print "peak", plan, "GiB", $4, $7, $4 / $7 - 1 }' OFS='\t' run.txt >>errors.tsv
+}
+
+# Shapes of Qwen2.5 0.5B, Llama 3.2 1B and 3B; each rank has a GPU of its own in
+# a prediction, so on one GPU plans are of one rank.
+loop_cases() {
+  local case samples
+
+  if [ "$dry" = yes ]; then
+    write_model tiny 2 32 32 2 2 64 32
+    write_workload grpo-tiny grpo tiny 2 '2, 4' '2, 3' 2
+    write_plan grpo-tiny grpo-tiny mesh=0 mesh=0 mesh=0
+    echo grpo-tiny.plan
+    return
+  fi
+  write_model half 24 896 4864 14 2 64 151936
+  write_model one 16 2048 8192 32 8 64 128256
+  write_model three 28 3072 8192 24 8 128 128256
+  for case in grpo-half ppo-half grpo-one ppo-one grpo-three; do
+    samples=(4)
+    [ "${case%-*}" = grpo ] || samples=()
+    write_workload "$case" "${case%-*}" "${case#*-}" 16 '128, 256' '64, 256' \
+      ${samples[@]+"${samples[@]}"}
+    write_plan "$case" "$case" mesh=0 mesh=0 'mesh=0 micro-batches=4'
+    echo "$case.plan"
+  done
+}
+
+loop_median() { # WHAT
+  awk -F'\t' -v what="$1" '$1 == what { print $6 < 0 ? -$6 : $6 }' errors.tsv |
+    median
+}
+
+step_loop() {
+  local failed=0 plan n=5 last=$((n_gpus - 1))
+
+  profile >/dev/null || lacks "no mine.profile: take calibrate first" || return 77
+  [ "$dry" = no ] || n=2
+  write_cluster 8
+  : >errors.tsv
+  for plan in $(loop_cases); do
+    loop_case "$plan" $n || { failed=1; echo "FAILED: $plan"; }
+  done
+  if [ "$dry" = no ] && [ "$n_gpus" -ge 2 ]; then
+    for layout in "dp=$n_gpus" "tp=2 dp=$((n_gpus / 2))" "pp=2 dp=$((n_gpus / 2))"; do
+      write_plan "nccl-${layout%% *}" grpo-one "mesh=0-$last dp=$n_gpus" \
+        "mesh=0-$last $layout" "mesh=0-$last $layout"
+      loop_case "nccl-${layout%% *}.plan" $n --communicator=nccl --stall 60 ||
+        { failed=1; echo "FAILED: $layout over NCCL"; }
+    done
+  fi
+  printf 'what\tplan\tof\tpredicted\tmeasured\terror_frac\n'
+  cat errors.tsv
+  bar loop_iteration_error_median "$(loop_median iteration)" '<=' 0.06
+  bar loop_call_error_median "$(loop_median call)" '<=' 0.10
+  bar loop_peak_error_median "$(loop_median peak)" '<=' 0.03
+  return $failed
+}
+
+# ---- Training, decoding, reallocation ----------------------------------------
+
+# The median time of what a trace has of one kind, iterations after the first.
+span_s() { # TRACE CALL
+  awk -F'\t' -v call="$2" '/^#/ || $1 == "name" || $3 != call || $2 == 0 { next }
+    !($2 in begin) || $9 < begin[$2] { begin[$2] = $9 }
+    $10 > end[$2] { end[$2] = $10 }
+    END { for (i in begin) print end[i] - begin[i] }' "$1" | median
+}
+
+# FLOP of a call as the simulator counts them: the model's, nothing recomputed.
+call_flop() { # PLAN CALL
+  "$reallot" simulate "$1" --format=tsv | awk -F'\t' -v call="$2" '
+    /^# / { part = $0; next }
+    part == "# gpu_time" && $1 == call { printf "%.9g\n", $2 * $9 }'
+}
+
+# 16 sequences of 4,096 tokens; the peak is the data sheet's, dense bf16.
+step_train() {
+  local peak=989.4e12 size flop s peer name=one args=()
+
+  write_cluster 8
+  if [ "$dry" = yes ]; then
+    write_model one 2 32 32 2 2 64 32
+    write_workload train sft one 2 '4, 4' '4, 4'
+  else
+    write_model one 16 2048 8192 32 8 64 128256
+    write_model three 28 3072 8192 24 8 128 128256
+    write_workload train sft one 16 '2048, 2048' '2048, 2048'
+    write_workload train-three sft three 16 '2048, 2048' '2048, 2048'
+  fi
+  printf 'model\tflop\tseconds\tmfu_frac\ttorch_seconds\n'
+  for size in train train-three; do
+    [ -f "$size.workload" ] || continue
+    [ "$size" = train ] || name=three
+    write_plan "$size" "$size" - - 'mesh=0 micro-batches=16'
+    [ "$dry" = no ] || write_plan "$size" "$size" - - 'mesh=0'
+    cuda run "$size.plan" -n 4 --trace train.trace.tsv >run.txt || return 1
+    flop=$(call_flop "$size.plan" actor_train)
+    s=$(span_s train.trace.tsv actor_train)
+    peer=-
+    args=("$name.json")
+    [ "$dry" = no ] || args+=(--tiny)
+    if python3 -c 'import torch' 2>/dev/null; then
+      peer=$(python3 "$top/bench/gpu_train_peer.py" "${args[@]}" | awk -F'\t' '
+        $1 == "train" { print $3 }')
+    fi
+    awk -v name="$name" -v flop="$flop" -v s="$s" -v peak=$peak -v peer="${peer:--}" \
+      'BEGIN { printf "%s\t%s\t%s\t%.4f\t%s\n", name, flop, s, flop / s / peak,
+        peer }' | tee -a train.tsv
+  done
+  bar train_mfu "$(cut -f 4 train.tsv | sort -g | head -n 1)" '>=' 0.45
+  bar train_of_torch "$(awk -F'\t' '$5 != "-" { print $5 / $3 }' train.tsv |
+    sort -g | head -n 1 | grep . || echo -)" '>=' 1.0
+}
+
+# A step reads all weights once (of the embedding a few rows) and the keys and
+# values of all sequences so far.  A copy's bandwidth, which counts what is read
+# and what is written, is that of the memory.
+step_decode() {
+  local copy layers=2 hidden=32 ffn=32 heads=2 kv=2 dim=64 vocabulary=32
+  local batch=2 prompt=4 response=4 s
+
+  copy=$(copy_bytes_per_s)
+  [ -n "$copy" ] || lacks "no copy's bandwidth: take kernels first" || return 77
+  [ "$dry" = yes ] ||
+    read -r layers hidden ffn heads kv dim vocabulary batch prompt response \
+      <<<'16 2048 8192 32 8 64 128256 16 512 512'
+  write_cluster 8
+  write_model decode "$layers" "$hidden" "$ffn" "$heads" "$kv" "$dim" \
+    "$vocabulary"
+  write_workload decode grpo decode "$batch" "$prompt, $prompt" \
+    "$response, $response" 2
+  sed -i "s/^prompts = .*/prompts = $((batch / 2))/" decode.workload
+  write_plan decode decode mesh=0 mesh=0 mesh=0
+  cuda run decode.plan -n 3 --trace decode.trace.tsv >run.txt || return 1
+  s=$(awk -F'\t' '$4 == "decode" && $2 > 0 { print $10 - $9 }' \
+    decode.trace.tsv | median)
+  awk -v l="$layers" -v h="$hidden" -v f="$ffn" -v a="$heads" -v k="$kv" \
+    -v d="$dim" -v v="$vocabulary" -v b="$batch" -v p="$prompt" -v r="$response" -v s="$s" \
+    -v copy="$copy" 'BEGIN {
+      weights = 2 * (l * (h * d * (2 * a + 2 * k) + 3 * h * f + 2 * h) + h * v)
+      cache = 4 * l * k * d * b * (p + r / 2)
+      bound = r * (weights + cache) / copy
+      printf "# weights %.4g bytes, cache %.4g in the middle, %d steps\n",
+        weights, cache, r
+      printf "seconds\tbound_s\tbound_frac\n%.5g\t%.5g\t%.4f\n", s, bound,
+        bound / s }' | tee decode.tsv
+  bar decode_bound_frac "$(tail -n 1 decode.tsv | cut -f 3)" '>=' 0.80
+}
+
+# Ranks that share a GPU: what moves is read and written once.
+step_reallocation() {
+  local copy bytes s layout='mesh=0-3 tp=2 dp=2' to='mesh=0-3 pp=2 dp=2'
+
+  copy=$(copy_bytes_per_s)
+  [ -n "$copy" ] || lacks "no copy's bandwidth: take kernels first" || return 77
+  write_cluster 8
+  if [ "$dry" = yes ]; then
+    write_model moved 2 32 32 2 2 64 32
+    write_workload moved grpo moved 4 '2, 3' '2, 3' 2
+    layout='mesh=0-1 dp=2' to='mesh=0-1 pp=2'
+  else
+    write_model moved 16 2048 8192 32 8 64 128256
+    write_workload moved grpo moved 8 '32, 64' '16, 32' 2
+  fi
+  write_plan moved moved "$layout" "$layout" "$to"
+  cuda run moved.plan -n 4 --check --trace moved.trace.tsv >run.txt || return 1
+  s=$(awk -F'\t' '$4 == "realloc" && $2 > 0 { print $10 - $9 }' \
+    moved.trace.tsv | median)
+  bytes=$("$reallot" simulate moved.plan --format=tsv | awk -F'\t' '
+    /^# / { part = $0; next }
+    part == "# moves" && $1 == "realloc" && !done { print $4; done = 1 }')
+  awk -v bytes="$bytes" -v s="$s" -v copy="$copy" 'BEGIN {
+    bound = 2 * bytes / copy
+    printf "bytes\tseconds\tbound_s\tbound_frac\n%s\t%.5g\t%.5g\t%.4f\n", bytes,
+      s, bound, bound / s }' | tee moved.tsv
+  bar reallocation_bound_frac "$(tail -n 1 moved.tsv | cut -f 4)" '>=' 0.85
+}
+
+# With nccl-tests on PATH their bandwidth is the bar.
+step_collectives() {
+  local log=() status test
+
+  for test in all_reduce all_gather reduce_scatter alltoall broadcast; do
+    [ "$n_gpus" -ge 2 ] && command -v ${test}_perf >/dev/null || continue
+    ${test}_perf -b 1M -e 1G -f 2 -g "$n_gpus" -d half >"${test}_perf.log" ||
+      return 1
+    log+=("--log=${test}_perf.log")
+  done
+  [ ${#log[@]} -eq 0 ] || cat ./*_perf.log >"$out/nccl-tests.log"
+  "$build/bench/collectives" --trace="$out/collectives.trace.tsv" \
+    ${log[@]+"${log[@]}"}
+  status=$?
+  [ $status -ne 3 ] || return 77
+  return $status
+}
