@@ -50,23 +50,34 @@ ra_bf16_to_f32(uint16_t bits)
  * @value: any fp32
  *
  * Rounds to nearest, ties to even, as PyTorch and the tensor cores do.
- * Subnormals are kept, overflow gives infinity, a NaN stays one (quiet, sign
- * and upper fraction bits kept).
+ * Subnormals are kept, overflow gives infinity, a NaN stays one (quiet; on the
+ * host with its sign and upper fraction bits).
  *
  * Adding 0x7fff plus the lowest kept bit carries into the kept half exactly
  * when the dropped half is above 0x8000, or equal to it and the kept half odd.
+ *
+ * A GPU has an instruction (cvt.rn.bf16.f32, PTX ISA 9.7.9.21) for what would
+ * be six.  It counts: of 132 processors x 128 lanes x 1.98 GHz a kernel that
+ * moves 6 bytes an element at 4.3 TB/s has 47 instructions for it.
  *
  * Returns: the bits of the nearest bf16
  */
 RA_HD uint16_t
 ra_bf16_from_f32(float value)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint16_t rounded;
+
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded) : "f"(value));
+  return rounded;
+#else
   uint32_t bits;
 
   memcpy(&bits, &value, sizeof bits);
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return (uint16_t)(bits >> 16 | 0x40u);
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
 }
 
 #endif
