@@ -53,6 +53,8 @@ ra_device_n_processors(void)
 int
 ra_device_zero(void *to, size_t n_bytes)
 {
+  if (n_bytes == 0)
+    return 0;
   return (int)cudaMemsetAsync(to, 0, n_bytes, cudaStreamPerThread);
 }
 

@@ -240,12 +240,17 @@ mark_new(RaNcclStream stream, RaNcclMark *out_mark)
   return cuda_result(code);
 }
 
+/* "Not ready" is kept as the thread's last error, which its next kernel would
+ * be told to have failed with. */
 static int
 mark_look(RaNcclMark mark)
 {
   cudaError_t code = cudaEventQuery(mark);
 
-  return code == cudaErrorNotReady ? RA_NCCL_BUSY : cuda_result(code);
+  if (code != cudaErrorNotReady)
+    return cuda_result(code);
+  cudaGetLastError();
+  return RA_NCCL_BUSY;
 }
 
 static void
