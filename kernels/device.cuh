@@ -30,7 +30,8 @@
 #define RA_EMU_TEXT(x) RA_EMU_TEXT2(x)
 #define RA_LAUNCH(kernel, grid, threads, n_dynamic, stream, ...)               \
   ((void)(stream),                                                             \
-   ra_emu_launch(grid, threads, n_dynamic, [&] { kernel(__VA_ARGS__); }))
+   ra_emu_launch(reinterpret_cast<const void *>(kernel), grid, threads,        \
+                 n_dynamic, [&] { kernel(__VA_ARGS__); }))
 #define RA_SHARED(type, name, count)                                           \
   type *name = static_cast<type *>(ra_emu_shared(                              \
       __FILE__ ":" RA_EMU_TEXT(__LINE__) " " #name, sizeof(type) * (count)))
@@ -230,6 +231,7 @@ ra_load_matrices(uint32_t out[4], const void *row)
                  : "r"(at)
                  : "memory");
 #else
+  ra_emu_allow_shared("ldmatrix", row, 16);
   const unsigned char *all = ra_emu_meet("ldmatrix", row, 16);
   unsigned lane = threadIdx.x % RA_WARP;
 

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "exec/cuda_device.h"
 #include "tests/check_main.h"
 #include "tests/device_array.h"
 #include "tests/emulator/faults.h"
@@ -86,6 +87,76 @@ START_TEST(test_lost_copy)
 }
 END_TEST
 
+/* What a device takes, at its limits. */
+START_TEST(test_allowed)
+{
+  static uint16_t in[16] __attribute__((aligned(16)));
+
+  emu_launch(1, 65535, 32);
+  emu_launch(1, 1, 1024);
+  ck_assert_int_eq(emu_dynamic(48 << 10, 0), 0);
+  ck_assert_int_eq(emu_dynamic(227 << 10, 1), 0);
+  ck_assert_int_eq(emu_dynamic((227 << 10) + 1, 1), 1);
+  emu_address(in, 0, 0, 0);
+  emu_address(in, 8, 8, 0);
+}
+END_TEST
+
+/* What it does not: each ends the program. */
+START_TEST(test_refused)
+{
+  static uint16_t in[16] __attribute__((aligned(16)));
+
+  switch (_i) {
+  case 0:
+    emu_launch(0, 1, 32);
+    break;
+  case 1:
+    emu_launch(1, 65536, 32);
+    break;
+  case 2:
+    emu_launch(1, 1, 1056);
+    break;
+  case 3:
+    emu_dynamic((48 << 10) + 16, 0);
+    break;
+  case 4:
+    emu_static();
+    break;
+  case 5:
+    emu_address(in, 1, 0, 0);
+    break;
+  case 6:
+    emu_address(in, 0, 1, 0);
+    break;
+  default:
+    emu_address(in, 0, 0, 1);
+  }
+}
+END_TEST
+
+/* A copy from pinned memory, which is written once it has been waited for, or
+ * before: the fault.  From other memory of the host it may be at once. */
+START_TEST(test_pinned)
+{
+  char *pinned = ra_device_alloc_host(16), *device = ra_device_alloc(16);
+  char other[16] = "of the stack";
+
+  memset(pinned, 1, 16);
+  ck_assert_int_eq(ra_device_write(device, other, 16), 0);
+  other[0] = 'O';
+  ck_assert_int_eq(ra_device_write(device, pinned, 16), 0);
+  if (_i == 0)
+    ck_assert_int_eq(ra_device_wait(), 0);
+  pinned[15] = 2;
+  ck_assert_int_eq(ra_device_wait(), 0);
+  ck_assert_int_eq(ra_device_read(other, device, 16), 0);
+  ck_assert_int_eq(other[15], 1);
+  ra_device_free_host(pinned);
+  ra_device_free(device);
+}
+END_TEST
+
 /* Small whole numbers, whose products and sums are exact in bf16 and fp32: the
  * product is that of three loops.  A fault in one lane's place of a fragment
  * puts a number in another cell. */
@@ -123,6 +194,10 @@ emulator_suite(void)
   tcase_add_test_raise_signal(tcase, test_lonely_barrier, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_split_warp, SIGABRT);
   tcase_add_test_raise_signal(tcase, test_lost_copy, SIGABRT);
+  tcase_add_test(tcase, test_allowed);
+  tcase_add_loop_test_raise_signal(tcase, test_refused, SIGABRT, 0, 8);
+  tcase_add_loop_test(tcase, test_pinned, 0, 1);
+  tcase_add_loop_test_raise_signal(tcase, test_pinned, SIGABRT, 1, 2);
   tcase_add_test(tcase, test_product);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -11,6 +11,10 @@
  *    that meet in two places, end the program with a line;
  *  - an asynchronous copy arrives when it is waited for, and not before.
  *
+ * A launch that a GPU refuses (an empty grid, one too high, more shared memory
+ * than the kernel was allowed) ends the program too, as does an address that
+ * traps there.
+ *
  * Blocks run one after the other, in the order of their seed too.  Speed,
  * occupancy, memory ordering between blocks and PTX are not emulated: what
  * kernels/device.cuh writes in PTX stands beside the same in C++.
@@ -42,8 +46,7 @@ struct dim3 {
 };
 /* Copied whole, as the device does: what watches memory sees one access. */
 #define RA_EMU_COPIED_WHOLE(type, n_bytes)                                     \
-  typedef uint32_t Whole                                                       \
-      __attribute__((vector_size(n_bytes), __may_alias__));                    \
+  typedef uint32_t Whole __attribute__((vector_size(n_bytes), __may_alias__)); \
   type() = default;                                                            \
   __attribute__((always_inline)) type(const type &from)                        \
   {                                                                            \
@@ -108,11 +111,14 @@ cudaGetLastError(void)
 {
   return cudaSuccess;
 }
+/* Of @kernel: more than 48 KiB of dynamic shared memory (refuse.cc). */
+int ra_emu_set_dynamic(const void *kernel, size_t n_bytes);
 template <typename F>
 static inline cudaError_t
-cudaFuncSetAttribute(F, int, int)
+cudaFuncSetAttribute(F kernel, int, int value)
 {
-  return cudaSuccess;
+  return ra_emu_set_dynamic(reinterpret_cast<const void *>(kernel),
+                            (size_t)value);
 }
 static inline cudaError_t
 cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)
@@ -127,9 +133,13 @@ cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)
 extern "C" void ra_emu_seed(uint64_t seed);
 
 /* Runs @kernel on every thread of every block; @n_dynamic bytes of
- * ra_emu_dynamic() a block. */
-void ra_emu_launch(dim3 grid, dim3 block, size_t n_dynamic,
+ * ra_emu_dynamic() a block; @address: by which limits are known. */
+void ra_emu_launch(const void *address, dim3 grid, dim3 block, size_t n_dynamic,
                    const std::function<void()> &kernel);
+
+/* Ends the program unless @at is @align bytes of the block's shared memory,
+ * aligned to as many (refuse.cc): what a device answers with a trap. */
+void ra_emu_allow_shared(const char *what, const void *at, size_t align);
 
 /* The block's memory that is known by @key; the first of its threads to ask
  * makes it, 128-byte aligned. */

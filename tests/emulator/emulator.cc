@@ -16,6 +16,7 @@
 
 #include "tests/emulator/cuda_runtime_api.h"
 #include "tests/emulator/memory.h"
+#include "tests/emulator/refuse.h"
 #include "tests/emulator/watch.h"
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
@@ -287,6 +288,7 @@ run_block(dim3 shape, size_t n_dynamic)
   if (ra_emu_watch)
     ra_emu_watch->block_done();
   block = nullptr;
+  ra_emu_refuse_block_done();
 }
 
 } // namespace
@@ -298,13 +300,14 @@ ra_emu_seed(uint64_t seed)
 }
 
 void
-ra_emu_launch(dim3 grid, dim3 shape, size_t n_dynamic,
+ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
               const std::function<void()> &kernel)
 {
   unsigned n = grid.x * grid.y * grid.z;
   std::vector<unsigned> order(n);
 
   ra_emu_enter();
+  ra_emu_refuse_launch(address, grid, shape, n_dynamic);
   gridDim = grid;
   blockDim = shape;
   entry = &kernel;
@@ -329,6 +332,7 @@ ra_emu_shared(const char *key, size_t n_bytes)
     p.reset(poisoned(n_bytes));
     if (ra_emu_watch)
       ra_emu_watch->shared(p.get(), n_bytes);
+    ra_emu_refuse_shared(p.get(), n_bytes);
   }
   return p.get();
 }
@@ -373,6 +377,7 @@ ra_emu_copy_later(void *to, const void *from)
 {
   if (ra_emu_watch)
     ra_emu_watch->copy(to, from);
+  ra_emu_refuse_copy(to, from);
   running->copies.back().push_back({to, from});
 }
 

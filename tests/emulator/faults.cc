@@ -94,6 +94,73 @@ emu_lost_copy(const int *in)
   RA_LAUNCH(lost_copy_kernel, 1, THREADS, 0, NULL, in);
 }
 
+/* Touches nothing. */
+__global__ static void
+idle_kernel()
+{
+}
+
+extern "C" void
+emu_launch(unsigned width, unsigned height, unsigned n_threads)
+{
+  dim3 grid(width, height);
+
+  RA_LAUNCH(idle_kernel, grid, n_threads, 0, NULL);
+}
+
+extern "C" int
+emu_dynamic(int n_bytes, int asks)
+{
+  int code = asks ? cudaFuncSetAttribute(
+                        idle_kernel,
+                        cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes)
+                  : 0;
+
+  if (code == cudaSuccess)
+    RA_LAUNCH(idle_kernel, 1, RA_WARP, n_bytes, NULL);
+  return code;
+}
+
+__global__ static void
+wide_kernel()
+{
+  RA_SHARED(uint4, held, (48 << 10) / 16);
+  RA_SHARED(int, more, 1);
+
+  held[0] = make_uint4(0, 0, 0, 0);
+  more[0] = 0;
+}
+
+extern "C" void
+emu_static(void)
+{
+  RA_LAUNCH(wide_kernel, 1, RA_WARP, 0, NULL);
+}
+
+/* A copy and a load of matrices @shift and @row_shift elements off, or from
+ * where no block has memory. */
+__global__ static void
+address_kernel(const uint16_t *in, int shift, int row_shift, bool elsewhere)
+{
+  RA_SHARED(uint4, held, RA_WARP + 1);
+  const uint16_t *rows = reinterpret_cast<const uint16_t *>(held);
+  uint32_t out[4];
+
+  ra_copy_async(&held[threadIdx.x], in + shift, true);
+  ra_copy_commit();
+  ra_copy_wait<0>();
+  __syncwarp();
+  ra_load_matrices<false>(out,
+                          elsewhere ? in : rows + 8 * threadIdx.x + row_shift);
+}
+
+extern "C" void
+emu_address(const uint16_t *in, int shift, int row_shift, int elsewhere)
+{
+  RA_LAUNCH(address_kernel, 1, RA_WARP, 0, NULL, in, shift, row_shift,
+            elsewhere != 0);
+}
+
 /* d = a b of one warp, a (16, 16), b (16, 8) in bf16, row by row. */
 __global__ static void
 product_kernel(const uint16_t *a, const uint16_t *b, float *d)

@@ -13,6 +13,14 @@ void emu_copy(const int *in, int *out, int with_wait);
 void emu_lonely_barrier(void);
 void emu_split_warp(int *out);
 void emu_lost_copy(const int *in);
+/* Of a kernel that does nothing: a launch; one with dynamic shared memory, for
+ * which it @asks (0, or what that gave); one with too much of its own. */
+void emu_launch(unsigned width, unsigned height, unsigned n_threads);
+int emu_dynamic(int n_bytes, int asks);
+void emu_static(void);
+/* 16 bytes of @in, @shift elements on, to shared memory, and from there, or
+ * @elsewhere from @in, rows of matrices. */
+void emu_address(const uint16_t *in, int shift, int row_shift, int elsewhere);
 void emu_product(const uint16_t *a, const uint16_t *b, float *d);
 
 #ifdef __cplusplus

@@ -63,6 +63,14 @@ element(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize i,
   return sum;
 }
 
+/* As cuBLASLt is told (exec/cuda_gemm.c), which picks kernels by it. */
+static void
+check_aligned(const void *x, const char *what)
+{
+  if (GPOINTER_TO_SIZE(x) % 16 != 0)
+    g_error("emulator: a product's %s does not begin at 16 bytes", what);
+}
+
 gboolean
 ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
              const void *b, const void *bias, void *c, void *stream,
@@ -74,6 +82,10 @@ ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
   (void)stream;
   (void)error;
   gemm->n_products++;
+  check_aligned(a, "left factor");
+  check_aligned(b, "right factor");
+  check_aligned(bias, "bias");
+  check_aligned(c, "result");
   if (bias)
     g_atomic_int_inc(&n_fused);
   ra_emu_enter();

@@ -12,6 +12,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
 tests_emulator_libemulated_a_SOURCES += %D%/gemm.c %D%/gemm.h
+tests_emulator_libemulated_a_SOURCES += %D%/refuse.cc %D%/refuse.h
 tests_emulator_libemulated_a_SOURCES += %D%/measure.cc %D%/measure.h
 tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc

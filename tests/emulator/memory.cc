@@ -4,6 +4,9 @@
  * ra_emu_enter() and ra_emu_leave(): kernels, copies and zeroes.  So code of
  * the host that looks into it ends with a signal, as it would be wrong on a
  * GPU.  What is new is poisoned.  One thread at a time works on it.
+ *
+ * Pinned memory of the host is read late by a device: what a thread has begun to
+ * copy from it must be the same when the thread next waits.
  */
 #include "config.h"
 
@@ -13,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <vector>
 
 #include "exec/cuda_device.h"
 #include "tests/emulator/memory.h"
@@ -29,6 +33,15 @@ char *region;
 size_t used; /* of the region, ever */
 std::map<char *, size_t> taken;
 std::multimap<size_t, char *> given_back;
+std::map<const char *, size_t> pinned;
+
+/* Bytes of pinned memory that a copy has begun to read, and what they were. */
+struct Read {
+  const char *from;
+  std::vector<char> bytes;
+};
+
+thread_local std::vector<Read> reads;
 
 void
 protect(int how)
@@ -124,13 +137,32 @@ ra_emu_held_bytes(void)
 void *
 ra_device_alloc_host(size_t n_bytes)
 {
-  return malloc(n_bytes + 1);
+  Entered entered;
+  void *p = malloc(n_bytes + 1);
+
+  if (p)
+    pinned[static_cast<char *>(p)] = n_bytes + 1;
+  return p;
 }
 
+/* As cudaFreeHost(), which waits for the device. */
 void
 ra_device_free_host(void *memory)
 {
+  Entered entered;
+
+  ra_device_wait();
+  pinned.erase(static_cast<char *>(memory));
   free(memory);
+}
+
+static bool
+is_pinned(const void *x)
+{
+  const char *at = static_cast<const char *>(x);
+  auto next = pinned.upper_bound(at);
+
+  return next != pinned.begin() && at < (--next)->first + next->second;
 }
 
 void *
@@ -210,6 +242,7 @@ ra_device_read(void *to, const void *from, size_t n_bytes)
 
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
+  ra_device_wait();
   return checked(ok);
 }
 
@@ -221,12 +254,24 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
 
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
+  if (ok && n_bytes > 0 && is_pinned(from)) {
+    const char *bytes = static_cast<const char *>(from);
+
+    reads.push_back({bytes, {bytes, bytes + n_bytes}});
+  }
   return checked(ok);
 }
 
 int
 ra_device_wait(void)
 {
+  for (const Read &read : reads)
+    if (memcmp(read.from, read.bytes.data(), read.bytes.size()) != 0) {
+      fprintf(stderr, "emulator: pinned memory was written before a copy from "
+                      "it was waited for\n");
+      abort();
+    }
+  reads.clear();
   return 0;
 }
 
