@@ -352,16 +352,17 @@ adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
 }
 
 static double
-sum_squares(size_t n, const float *x)
+sum_squares(guint n_arrays, const gsize *n, const float *const *x)
 {
   double *room =
       ra_cuda_room(RA_CUDA_SUMS, (RA_K_SQUARES_BLOCKS + 1) * sizeof *room);
   double sum = 0;
 
   zero(room + RA_K_SQUARES_BLOCKS, sizeof *room);
-  ra_cuda_did(ra_k_sum_squares(n, x, room, room + RA_K_SQUARES_BLOCKS,
-                               ra_device_stream()),
-              "sum_squares");
+  for (guint i = 0; i < n_arrays; i++)
+    ra_cuda_did(ra_k_sum_squares(n[i], x[i], room, room + RA_K_SQUARES_BLOCKS,
+                                 ra_device_stream()),
+                "sum_squares");
   read_bytes(&sum, room + RA_K_SQUARES_BLOCKS, sizeof sum);
   return sum;
 }

@@ -101,6 +101,16 @@ add_bias(size_t n_rows, size_t n, const RaElem *bias, RaElem *y)
   ra_cpu_add_bias(n_rows, n, f(bias), f(y));
 }
 
+static double
+sum_squares(guint n_arrays, const gsize *n, const float *const *x)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n_arrays; i++)
+    sum += ra_cpu_sum_squares(n[i], x[i]);
+  return sum;
+}
+
 static void
 add_columns(size_t n_rows, size_t n, const RaElem *x, float *sum)
 {
@@ -311,7 +321,7 @@ static const RaBackend host = {
     .add_f32 = ra_host_add,
     .log_prob = ra_cpu_log_prob,
     .sample = ra_cpu_sample,
-    .sum_squares = ra_cpu_sum_squares,
+    .sum_squares = sum_squares,
     .is_finite = is_finite,
     .is_finite_f32 = ra_host_is_finite,
     .reduce = reduce,

@@ -108,4 +108,11 @@ void ra_probe_meet_world(RaProbe *probe);
 /* What the other processes have measured, to process 0, by its clock. */
 void ra_probe_gather_times(RaProbe *probe);
 
+/* (n) fp32 of the device go by its caches, or are a norm of gradients. */
+static inline void
+ra_probe_read_floats(const RaProbeRank *r, gsize n, const float *x)
+{
+  r->backend->sum_squares(1, &n, &x);
+}
+
 #endif

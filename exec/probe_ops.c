@@ -32,7 +32,7 @@ ra_probe_begin(RaProbeRank *r)
     r->machine->flush();
     ra_probe_warm_up(r);
   } else {
-    r->backend->sum_squares(PASSED_FLOATS, ra_probe_cold_f32(r, PASSED_FLOATS));
+    ra_probe_read_floats(r, PASSED_FLOATS, ra_probe_cold_f32(r, PASSED_FLOATS));
   }
   ra_probe_start(r);
 }
@@ -391,8 +391,8 @@ forget(RaProbeRank *r)
 
   if (r->machine->flush)
     return;
-  r->backend->sum_squares(n, (float *)(gpointer)r->sink);
-  r->backend->sum_squares(n, (float *)(gpointer)r->pool);
+  ra_probe_read_floats(r, n, (float *)(gpointer)r->sink);
+  ra_probe_read_floats(r, n, (float *)(gpointer)r->pool);
 }
 
 /* With the norm of the gradients and the zeros that the next sum begins with,
@@ -412,7 +412,7 @@ optimizer(RaProbeRank *r, const uint64_t *d)
   }
   forget(r);
   ra_probe_begin(r);
-  r->backend->sum_squares(n, grad);
+  ra_probe_read_floats(r, n, grad);
   r->backend->adamw(n, &adamw, 100, 1, grad, weight, master, first, second);
   r->backend->zero(grad, n * sizeof *grad);
   ra_probe_stop(r);

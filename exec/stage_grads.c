@@ -70,9 +70,12 @@ ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts)
 {
   uint32_t rank = stage->tp ? stage->tp->rank : 0;
   uint32_t sharers = MAX(stage->n_tp / MAX(stage->model->n_kv_heads, 1u), 1u);
-  double sum = 0;
+  uint32_t n_params = stage->params->n_params;
+  g_autofree gsize *n = g_new(gsize, n_params + 1);
+  g_autofree const float **x = g_new(const float *, n_params + 1);
+  guint n_arrays = 0;
 
-  for (uint32_t i = 0; i < stage->params->n_params; i++) {
+  for (uint32_t i = 0; i < n_params; i++) {
     const RaParam *param = &stage->params->params[i];
     const RaTensor *t = &param->tensor;
     gboolean wanted = t->expert != RA_TENSOR_NO_EXPERT ? parts->experts
@@ -86,8 +89,8 @@ ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts)
         (is_shared(stage, t) && rank % sharers != 0))
       continue;
     own = ra_param_held(stage->params, param, RA_PARAMS_FIRST, &at);
-    sum += stage->backend->sum_squares(
-        own.end - own.begin, stage->params->grads + param->offset + own.begin);
+    n[n_arrays] = own.end - own.begin;
+    x[n_arrays++] = stage->params->grads + param->offset + own.begin;
   }
-  return sum;
+  return stage->backend->sum_squares(n_arrays, n, x);
 }

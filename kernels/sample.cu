@@ -43,6 +43,7 @@ block_sum(Whole value, Whole *slots)
   if (threadIdx.x % RA_WARP == 0)
     slots[threadIdx.x / RA_WARP] = value;
   __syncthreads();
+  RA_UNROLL_FOUR /* all at once spill on sm_100 */
   for (int w = 0; w < WARPS; w++)
     sum += slots[w];
   return sum;
@@ -65,6 +66,7 @@ block_before(Whole value, Whole *slots, Whole *out_all)
   if (lane == RA_WARP - 1)
     slots[warp] = upto;
   __syncthreads();
+  RA_UNROLL_FOUR
   for (int w = 0; w < WARPS; w++) {
     before += w < warp ? slots[w] : 0;
     all += slots[w];

@@ -224,9 +224,9 @@ adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
 }
 
 static double
-sum_squares(size_t n, const float *x)
+sum_squares(guint n_arrays, const gsize *n, const float *const *x)
 {
-  (void)n, (void)x;
+  (void)n_arrays, (void)n, (void)x;
   return 0;
 }
 
