@@ -33,6 +33,7 @@ libkernels_cuda_a_SOURCES += %D%/attention_tile.cuh
 libkernels_cuda_a_SOURCES += %D%/columns.cuh
 libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h
 libkernels_cuda_a_SOURCES += %D%/device.cuh
+libkernels_cuda_a_SOURCES += %D%/hopper.cuh
 libkernels_cuda_a_SOURCES += %D%/intervals.cu %D%/intervals.h
 libkernels_cuda_a_SOURCES += %D%/layernorm.cu %D%/layernorm.h
 libkernels_cuda_a_SOURCES += %D%/logprob.cu %D%/logprob.h

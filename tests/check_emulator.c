@@ -183,12 +183,81 @@ START_TEST(test_product)
 }
 END_TEST
 
+enum { ROWS = 64, COLS = 128, SUM = 64 };
+
+typedef struct {
+  uint16_t a[ROWS * SUM], b[COLS * SUM], c[SUM * COLS]; /* 16-byte aligned */
+  float scores[ROWS * COLS], sums[ROWS * COLS];
+} Hopper;
+
+static int
+small(int i, int factor)
+{
+  return i * factor % 31 - 15;
+}
+
+/* Small whole numbers as in test_product. */
+static Hopper *
+hopper_run(uint64_t seed, EmuHopperFault fault)
+{
+  static Hopper h __attribute__((aligned(16)));
+
+  for (int i = 0; i < ROWS * SUM; i++)
+    h.a[i] = ra_bf16_from_f32((float)small(i, 7));
+  for (int i = 0; i < COLS * SUM; i++) {
+    h.b[i] = ra_bf16_from_f32((float)small(i, 11));
+    h.c[i] = ra_bf16_from_f32((float)small(i, 13));
+  }
+  ra_emu_seed(seed);
+  emu_hopper(h.a, h.b, h.c, h.scores, h.sums, fault);
+  return &h;
+}
+
+static gboolean
+hopper_is_right(const Hopper *h)
+{
+  for (int row = 0; row < ROWS; row++)
+    for (int col = 0; col < COLS; col++) {
+      int score = 0, sum = 0;
+
+      for (int k = 0; k < SUM; k++) {
+        score += small(row * SUM + k, 7) * small(col * SUM + k, 11);
+        sum += small(row * SUM + k, 7) * small(k * COLS + col, 13);
+      }
+      if (h->scores[row * COLS + col] != (float)(col ? score : 0) ||
+          h->sums[row * COLS + col] != (float)sum)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* A warpgroup's products through descriptors, and those of wrong descriptors:
+ * in every order of the threads and of the copies. */
+START_TEST(test_hopper)
+{
+  for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+    ck_assert(hopper_is_right(hopper_run(seed, EMU_NO_FAULT)));
+    for (int fault = EMU_WRONG_SWIZZLE; fault <= EMU_WRONG_LEADING; fault++)
+      ck_assert_msg(!hopper_is_right(hopper_run(seed, (EmuHopperFault)fault)),
+                    "fault %d, seed %d", fault, (int)seed);
+  }
+}
+END_TEST
+
+START_TEST(test_hopper_fault)
+{
+  for (uint64_t seed = 0; seed < N_SEEDS; seed++)
+    hopper_run(seed, (EmuHopperFault)_i);
+}
+END_TEST
+
 static Suite *
 emulator_suite(void)
 {
   Suite *suite = suite_create("emulator");
   TCase *tcase = tcase_create("emulator");
 
+  tcase_set_timeout(tcase, 120); /* under sanitizers */
   tcase_add_test(tcase, test_barrier);
   tcase_add_test(tcase, test_copy);
   tcase_add_test_raise_signal(tcase, test_lonely_barrier, SIGABRT);
@@ -199,6 +268,9 @@ emulator_suite(void)
   tcase_add_loop_test(tcase, test_pinned, 0, 1);
   tcase_add_loop_test_raise_signal(tcase, test_pinned, SIGABRT, 1, 2);
   tcase_add_test(tcase, test_product);
+  tcase_add_test(tcase, test_hopper);
+  tcase_add_loop_test_raise_signal(tcase, test_hopper_fault, SIGABRT,
+                                   EMU_NO_BARRIER_WAIT, EMU_N_FAULTS);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -9,7 +9,8 @@
  *    in each block;
  *  - a barrier that a thread of the block has left without, or lanes of a warp
  *    that meet in two places, end the program with a line;
- *  - an asynchronous copy arrives when it is waited for, and not before.
+ *  - an asynchronous copy arrives when it is waited for, and not before; what
+ *    only capability 9.0 has is in hopper.h.
  *
  * A launch that a GPU refuses (an empty grid, one too high, more shared memory
  * than the kernel was allowed) ends the program too, as does an address that
@@ -28,6 +29,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "tests/emulator/hopper.h"
+
 #define RA_EMULATED 1
 
 #define __global__
@@ -35,6 +38,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __restrict__ __restrict
 
 struct dim3 {
@@ -103,8 +107,16 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 typedef struct RaEmuStream *cudaStream_t;
 typedef int cudaError_t;
-enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorNotSupported = 801
+};
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum {
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76
+};
 
 static inline cudaError_t
 cudaGetLastError(void)
@@ -119,6 +131,19 @@ cudaFuncSetAttribute(F kernel, int, int value)
 {
   return ra_emu_set_dynamic(reinterpret_cast<const void *>(kernel),
                             (size_t)value);
+}
+static inline cudaError_t
+cudaGetDevice(int *device)
+{
+  *device = 0;
+  return cudaSuccess;
+}
+/* 9.0: the texts for it run here too. */
+static inline cudaError_t
+cudaDeviceGetAttribute(int *value, int attribute, int)
+{
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+  return cudaSuccess;
 }
 static inline cudaError_t
 cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)

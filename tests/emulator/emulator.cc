@@ -15,11 +15,16 @@
 #include <vector>
 
 #include "tests/emulator/cuda_runtime_api.h"
+#include "tests/emulator/machine.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/refuse.h"
 #include "tests/emulator/watch.h"
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
+
+/* Dynamic memory begins this far into the window of shared memory: aligned as
+ * RA_DYNAMIC() says and no better. */
+enum { WINDOW_BYTES = 128, WINDOW_ALIGN = 1024 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 const RaEmuWatch *ra_emu_watch;
@@ -27,7 +32,7 @@ const RaEmuWatch *ra_emu_watch;
 namespace
 {
 
-enum State { RUNNABLE, AT_WARP, AT_BLOCK, DONE };
+enum State { RUNNABLE, AT_WARP, AT_BLOCK, ASLEEP, DONE };
 
 struct Copy {
   void *to;
@@ -72,7 +77,8 @@ struct Free {
 struct Block {
   std::unordered_map<std::string, std::unique_ptr<void, Free>> shared;
   std::vector<Warp> warps;
-  std::unique_ptr<void, Free> dynamic;
+  std::unique_ptr<void, Free> dynamic; /* the kernel's begins WINDOW_BYTES on */
+  size_t n_dynamic = 0;
   unsigned n_threads = 0;
   unsigned n_here = 0, n_done = 0; /* threads, likewise */
 };
@@ -87,9 +93,7 @@ uint64_t random_state = 1, n_switches;
 [[noreturn]] void
 die(const char *what, const char *why)
 {
-  fprintf(stderr, "emulator: block (%u, %u, %u): %s: %s\n", blockIdx.x,
-          blockIdx.y, blockIdx.z, what, why);
-  abort();
+  ra_emu_die(what, why);
 }
 
 /* xorshift64* of Vigna (arXiv 1402.6246). */
@@ -104,10 +108,10 @@ draw()
 
 /* A NaN in fp32 and in bf16, and no index that could be right. */
 void *
-poisoned(size_t n_bytes)
+poisoned(size_t n_bytes, size_t align)
 {
-  size_t whole = (n_bytes + 127) / 128 * 128;
-  void *p = aligned_alloc(128, whole > 0 ? whole : 128);
+  size_t whole = (n_bytes + align - 1) / align * align;
+  void *p = aligned_alloc(align, whole > 0 ? whole : align);
 
   if (!p)
     die("memory", "there is no more");
@@ -160,6 +164,7 @@ run_entries()
       for (const auto &group : running->copies)
         if (!group.empty())
           die("cp.async", "a thread ended with a copy that nobody waited for");
+    ra_emu_async_thread_end();
     running->state = DONE;
     switch_to(&running->place, &scheduler);
   }
@@ -248,10 +253,12 @@ run_block(dim3 shape, size_t n_dynamic)
     die("launch", "blocks are one row of whole warps here");
   here.warps.resize(n / LANES);
   here.n_threads = n;
-  here.dynamic.reset(poisoned(n_dynamic));
-  if (ra_emu_watch)
-    ra_emu_watch->shared(here.dynamic.get(), n_dynamic);
+  here.n_dynamic = n_dynamic;
+  here.dynamic.reset(poisoned(WINDOW_BYTES + n_dynamic, WINDOW_ALIGN));
   block = &here;
+  if (ra_emu_watch)
+    ra_emu_watch->shared(ra_emu_dynamic(), n_dynamic);
+  ra_emu_async_begin(n);
   while (fibers.size() < n)
     fibers.push_back(std::make_unique<Fiber>());
   for (unsigned i = 0; i < n; i++) {
@@ -263,6 +270,8 @@ run_block(dim3 shape, size_t n_dynamic)
     for (unsigned i = 0; i < n; i++)
       if (fibers[i]->state == RUNNABLE)
         ready.push_back(i);
+    if (ra_emu_async_step(ready.empty()) && ready.empty())
+      continue;
     if (ready.empty())
       die("deadlock", "no thread can go on");
     /* One round: all that were ready, in a drawn order. */
@@ -285,6 +294,7 @@ run_block(dim3 shape, size_t n_dynamic)
       }
     }
   }
+  ra_emu_async_end();
   if (ra_emu_watch)
     ra_emu_watch->block_done();
   block = nullptr;
@@ -329,7 +339,7 @@ ra_emu_shared(const char *key, size_t n_bytes)
   auto &p = block->shared[key];
 
   if (!p) {
-    p.reset(poisoned(n_bytes));
+    p.reset(poisoned(n_bytes, 128));
     if (ra_emu_watch)
       ra_emu_watch->shared(p.get(), n_bytes);
     ra_emu_refuse_shared(p.get(), n_bytes);
@@ -340,7 +350,40 @@ ra_emu_shared(const char *key, size_t n_bytes)
 void *
 ra_emu_dynamic(void)
 {
-  return block->dynamic.get();
+  return static_cast<char *>(block->dynamic.get()) + WINDOW_BYTES;
+}
+
+void
+ra_emu_die(const char *what, const char *why)
+{
+  fprintf(stderr, "emulator: block (%u, %u, %u): %s: %s\n", blockIdx.x,
+          blockIdx.y, blockIdx.z, what, why);
+  abort();
+}
+
+uint64_t
+ra_emu_draw(void)
+{
+  return draw();
+}
+
+void
+ra_emu_sleep(const char *what)
+{
+  wait(ASLEEP, what);
+}
+
+void
+ra_emu_wake(unsigned thread)
+{
+  fibers[thread]->state = RUNNABLE;
+}
+
+RaEmuWindow
+ra_emu_window(void)
+{
+  return {static_cast<unsigned char *>(block->dynamic.get()), WINDOW_BYTES,
+          WINDOW_BYTES + block->n_dynamic};
 }
 
 const unsigned char *

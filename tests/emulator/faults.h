@@ -23,6 +23,29 @@ void emu_static(void);
 void emu_address(const uint16_t *in, int shift, int row_shift, int elsewhere);
 void emu_product(const uint16_t *a, const uint16_t *b, float *d);
 
+/* What is wrong with emu_hopper(). */
+typedef enum {
+  EMU_NO_FAULT,
+  /* Numbers that are wrong. */
+  EMU_WRONG_SWIZZLE,
+  EMU_WRONG_STRIDE,
+  EMU_WRONG_LEADING,
+  /* The end of the program, by some seed. */
+  EMU_NO_BARRIER_WAIT,
+  EMU_WRONG_PARITY,
+  EMU_NO_PROXY_FENCE,
+  EMU_NO_WGMMA_FENCE,
+  EMU_NO_WGMMA_WAIT,
+  EMU_TOUCHED_RESULT,
+  EMU_EARLY_STORE,
+  EMU_N_FAULTS
+} EmuHopperFault;
+
+/* @out_scores (64, 128) = a b^T but for b's row 0, taken for zeroes, and
+ * @out_sums (64, 128) = a c; a (64, 64), b (128, 64), c (64, 128). */
+void emu_hopper(const uint16_t *a, const uint16_t *b, const uint16_t *c,
+                float *out_scores, float *out_sums, EmuHopperFault fault);
+
 #ifdef __cplusplus
 }
 #endif

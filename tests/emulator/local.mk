@@ -10,9 +10,13 @@ tests_emulator_libemulated_a_CXXFLAGS = -std=c++17 -ffp-contract=off -Wall \
 tests_emulator_libemulated_a_SOURCES =
 tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
+tests_emulator_libemulated_a_SOURCES += %D%/async.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
 tests_emulator_libemulated_a_SOURCES += %D%/gemm.c %D%/gemm.h
 tests_emulator_libemulated_a_SOURCES += %D%/refuse.cc %D%/refuse.h
+tests_emulator_libemulated_a_SOURCES += %D%/hopper.h
+tests_emulator_libemulated_a_SOURCES += %D%/hopper_faults.cc
+tests_emulator_libemulated_a_SOURCES += %D%/machine.h
 tests_emulator_libemulated_a_SOURCES += %D%/measure.cc %D%/measure.h
 tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
@@ -39,6 +43,7 @@ tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	exec/backend_cuda_attention.c exec/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
 tests_emulator_libemulated_a_SOURCES += %D%/watch.h
+tests_emulator_libemulated_a_SOURCES += %D%/wgmma.cc
 
 ## The kernels again, so that sectors.cc sees what they ask of memory: what
 ## -fsanitize=thread calls is there.

@@ -1,0 +1,389 @@
+/* What kernels for compute capability 9.0 take from the device beyond
+ * device.cuh: barriers in shared memory that count bytes, the bulk copy engine
+ * and a warpgroup's asynchronous products.  Files named *_sm90a.cu include
+ * this and are compiled for sm_90a alone.
+ *
+ * As in device.cuh what is PTX for a GPU (PTX ISA 8.0, the section named) has
+ * the same meaning in C++ beside it.  The emulator follows a product's
+ * descriptors through shared memory, and gives its results at the wait: until
+ * then the registers are poison.
+ */
+#ifndef RA_KERNELS_HOPPER_CUH
+#define RA_KERNELS_HOPPER_CUH
+
+#include "kernels/device.cuh"
+
+#ifdef __CUDACC__
+#include <cuda.h> /* types alone: the entry point is looked up */
+
+typedef CUtensorMap RaTensorMap;
+#else
+typedef RaEmuTensorMap RaTensorMap;
+#endif
+
+/* Threads of a warpgroup; a panel of a tile: rows of 128 bytes, 64 bf16. */
+#define RA_WARPGROUP 128
+#define RA_PANEL 64
+
+/* Where the pattern of the 128-byte swizzle begins anew: 8 rows of a panel.
+ * Within, chunk c (16 bytes) of row r stands at c ^ (r mod 8). */
+#define RA_SWIZZLE_BYTES 1024
+
+/* Address in the block's window of shared memory. */
+__device__ static inline uint32_t
+ra_shared_address(const void *shared)
+{
+#ifdef __CUDACC__
+  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+#else
+  return ra_emu_window_address(shared);
+#endif
+}
+
+/* The first place from @memory on where a swizzled tile may begin. */
+__device__ static inline unsigned char *
+ra_swizzle_begin(unsigned char *memory)
+{
+  return memory + (0u - ra_shared_address(memory)) % RA_SWIZZLE_BYTES;
+}
+
+/* ---- Barriers that count (9.7.12.15, mbarrier) ----------------------------*/
+
+/* In shared memory.  It is in phase 0 first; a phase ends when as many have
+ * arrived as it was made for and all bytes that they expect are there. */
+typedef uint64_t RaBarrier;
+
+/* By one thread; __syncthreads() before others use it. */
+__device__ static inline void
+ra_barrier_init(RaBarrier *barrier, unsigned n_arrivals)
+{
+#ifdef __CUDACC__
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n"
+               "fence.mbarrier_init.release.cluster;\n" ::"r"(
+                   ra_shared_address(barrier)),
+               "r"(n_arrivals)
+               : "memory");
+#else
+  ra_emu_barrier_init(barrier, n_arrivals);
+#endif
+}
+
+__device__ static inline void
+ra_barrier_arrive(RaBarrier *barrier)
+{
+#ifdef __CUDACC__
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(
+                   ra_shared_address(barrier))
+               : "memory");
+#else
+  ra_emu_barrier_arrive(barrier, 0);
+#endif
+}
+
+/* Arrives, and the phase waits for @n_bytes of bulk copies too. */
+__device__ static inline void
+ra_barrier_expect(RaBarrier *barrier, uint32_t n_bytes)
+{
+#ifdef __CUDACC__
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(
+                   ra_shared_address(barrier)),
+               "r"(n_bytes)
+               : "memory");
+#else
+  ra_emu_barrier_arrive(barrier, n_bytes);
+#endif
+}
+
+/* Until the phase of this parity, 0 or 1, is over.  A fresh barrier's phase
+ * before its first, parity 1, is. */
+__device__ static inline void
+ra_barrier_wait(RaBarrier *barrier, unsigned parity)
+{
+#ifdef __CUDACC__
+  uint32_t is_over = 0;
+
+  do {
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}\n"
+                 : "=r"(is_over)
+                 : "r"(ra_shared_address(barrier)), "r"(parity)
+                 : "memory");
+  } while (!is_over);
+#else
+  ra_emu_barrier_wait(barrier, parity);
+#endif
+}
+
+/* Barrier @id (1 to 15; 0 is __syncthreads()) of @n_threads threads, of which
+ * those that wait go on once all are there (9.7.12.1, bar). */
+__device__ static inline void
+ra_named_wait(unsigned id, unsigned n_threads)
+{
+#ifdef __CUDACC__
+  asm volatile("bar.sync %0, %1;\n" ::"r"(id), "r"(n_threads) : "memory");
+#else
+  ra_emu_named_barrier(id, n_threads, true);
+#endif
+}
+
+__device__ static inline void
+ra_named_arrive(unsigned id, unsigned n_threads)
+{
+#ifdef __CUDACC__
+  asm volatile("bar.arrive %0, %1;\n" ::"r"(id), "r"(n_threads) : "memory");
+#else
+  ra_emu_named_barrier(id, n_threads, false);
+#endif
+}
+
+/* ---- The bulk copy engine (9.7.8.24.9, cp.async.bulk.tensor) --------------*/
+
+/* @rows rows of a panel of (n_tokens, n_heads, width) bf16, tokens @stride
+ * elements apart, are what one copy with @out moves.
+ *
+ * Returns: a cudaError_t; cudaErrorNotSupported: the driver makes no maps */
+static inline int
+ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
+              uint32_t n_heads, uint32_t n_tokens, size_t stride, uint32_t rows)
+{
+#ifdef __CUDACC__
+  typedef CUresult (*Encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
+                             void *, const cuuint64_t *, const cuuint64_t *,
+                             const cuuint32_t *, const cuuint32_t *,
+                             CUtensorMapInterleave, CUtensorMapSwizzle,
+                             CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  const cuuint64_t size[3] = {width, n_heads, n_tokens};
+  const cuuint64_t pitch[2] = {2 * (cuuint64_t)width, 2 * (cuuint64_t)stride};
+  const cuuint32_t box[3] = {RA_PANEL, 1, rows}, step[3] = {1, 1, 1};
+  cudaDriverEntryPointQueryResult found;
+  void *entry = nullptr;
+  cudaError_t code = cudaGetDriverEntryPointByVersion(
+      "cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+
+  if (code != cudaSuccess || found != cudaDriverEntryPointSuccess || !entry)
+    return cudaErrorNotSupported;
+  return reinterpret_cast<Encode>(entry)(
+             out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
+             const_cast<uint16_t *>(from), size, pitch, box, step,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+             ? cudaSuccess
+             : cudaErrorInvalidValue;
+#else
+  *out = {reinterpret_cast<const char *>(from),
+          {width, n_heads, n_tokens},
+          {2, 2 * width, 2 * stride},
+          {RA_PANEL, 1, rows}};
+  return cudaSuccess;
+#endif
+}
+
+/* Begins to copy one box from (@column, @head, @token) on, swizzled, to @panel,
+ * at a multiple of RA_SWIZZLE_BYTES: zeroes where there is no token.  Its bytes
+ * count at @barrier.  By one thread. */
+__device__ static inline void
+ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int head,
+             int token, RaBarrier *barrier)
+{
+#ifdef __CUDACC__
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global"
+               ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+               "\n" ::"r"(ra_shared_address(panel)),
+               "l"(map), "r"(column), "r"(head), "r"(token),
+               "r"(ra_shared_address(barrier))
+               : "memory");
+#else
+  const int at[3] = {column, head, token};
+
+  ra_emu_bulk_copy(panel, map, at, barrier);
+#endif
+}
+
+/* 16 bytes of zeroes, for products to read: after ra_proxy_fence() of this
+ * thread and a barrier (9.7.12.4, fence.proxy.async). */
+__device__ static inline void
+ra_proxy_zero(void *shared)
+{
+#ifdef __CUDACC__
+  *static_cast<uint4 *>(shared) = make_uint4(0, 0, 0, 0);
+#else
+  ra_emu_proxy_zero(shared);
+#endif
+}
+
+__device__ static inline void
+ra_proxy_fence()
+{
+#ifdef __CUDACC__
+  asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+#else
+  ra_emu_proxy_fence();
+#endif
+}
+
+/* ---- A warpgroup's products (9.7.14, wgmma) -------------------------------*/
+
+/* A factor in shared memory, panels of 64 columns with the 128-byte swizzle
+ * from @panel on (9.7.14.5.1): in units of 16 bytes the address, what lies
+ * between panels where columns are those of the product, between 8 rows.
+ *
+ * Adding 2 to a descriptor moves it 16 columns on within a panel. */
+__device__ static inline uint64_t
+ra_descriptor(const uint16_t *panel, uint32_t panel_bytes)
+{
+  return (uint64_t)(ra_shared_address(panel) >> 4 & 0x3fff) |
+         (uint64_t)(panel_bytes >> 4 & 0x3fff) << 16 |
+         (uint64_t)(RA_SWIZZLE_BYTES >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+/* Registers written before are there for the products that come after: before
+ * the first of each group. */
+template <int J>
+__device__ static inline void
+ra_wgmma_fence(float (&d)[J][4])
+{
+#ifdef __CUDACC__
+  RA_UNROLL
+  for (int j = 0; j < J; j++)
+    asm volatile(""
+                 : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]),
+                   "+f"(d[j][3])::"memory");
+  asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+#else
+  (void)d;
+  ra_emu_wgmma_fence();
+#endif
+}
+
+__device__ static inline void
+ra_wgmma_commit()
+{
+#ifdef __CUDACC__
+  asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
+#else
+  ra_emu_wgmma_commit();
+#endif
+}
+
+/* Until all but the last N groups are done, of which @d is a result. */
+template <int N, int J>
+__device__ static inline void
+ra_wgmma_wait(float (&d)[J][4])
+{
+#ifdef __CUDACC__
+  asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(N) : "memory");
+  RA_UNROLL
+  for (int j = 0; j < J; j++)
+    asm volatile(""
+                 : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]),
+                   "+f"(d[j][3])::"memory");
+#else
+  (void)d;
+  ra_emu_wgmma_wait(N);
+#endif
+}
+
+#ifdef __CUDACC__
+#define RA_F4(j) "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
+#define RA_F32(j)                                                              \
+  RA_F4(j), RA_F4(j + 1), RA_F4(j + 2), RA_F4(j + 3), RA_F4(j + 4),            \
+      RA_F4(j + 5), RA_F4(j + 6), RA_F4(j + 7)
+#define RA_NAMES_32                                                            \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "     \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "     \
+  "%30, %31"
+#define RA_NAMES_64                                                            \
+  RA_NAMES_32                                                                  \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "   \
+  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "     \
+  "%60, %61, %62, %63"
+#endif
+
+/* d (= or +=) a b, 64 x N, a sum over 16.  d of a warp and lane is as
+ * ra_mma()'s, warp w of the warpgroup having rows 16 w to + 15, columns 8 j on
+ * in d[j].  Rows of @b's tile are columns of the factor. */
+__device__ static inline void
+ra_wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool adds)
+{
+#ifdef __CUDACC__
+  asm volatile("{\n"
+               ".reg .pred p;\n"
+               "setp.ne.b32 p, %66, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+               "{" RA_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0;\n"
+               "}\n"
+               : RA_F32(0), RA_F32(8)
+               : "l"(a), "l"(b), "r"((int)adds));
+#else
+  ra_emu_wgmma(d[0], 128, nullptr, a, b, false, adds);
+#endif
+}
+
+/* d += a b, @a in registers as ra_mma()'s; rows of @b's tile are rows of the
+ * factor. */
+__device__ static inline void
+ra_wgmma_rows(float (&d)[16][4], const uint32_t a[4], uint64_t b)
+{
+#ifdef __CUDACC__
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+               "{" RA_NAMES_64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
+               : RA_F32(0), RA_F32(8)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#else
+  ra_emu_wgmma(d[0], 128, a, 0, b, true, true);
+#endif
+}
+
+__device__ static inline void
+ra_wgmma_rows(float (&d)[8][4], const uint32_t a[4], uint64_t b)
+{
+#ifdef __CUDACC__
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+               "{" RA_NAMES_32 "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;\n"
+               : RA_F32(0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#else
+  ra_emu_wgmma(d[0], 64, a, 0, b, true, true);
+#endif
+}
+
+/* ---- Registers of a warpgroup (9.7.19.5, setmaxnreg) ----------------------*/
+
+template <int N>
+__device__ static inline void
+ra_registers_fewer()
+{
+#ifdef __CUDACC__
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(N));
+#endif
+}
+
+template <int N>
+__device__ static inline void
+ra_registers_more()
+{
+#ifdef __CUDACC__
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(N));
+#endif
+}
+
+/* 2^x by the special function unit alone, within 2^-22: no care for results
+ * that are not normal, which are 0 (9.7.3.21, ex2). */
+__device__ static inline float
+ra_exp2_fast(float x)
+{
+#ifdef __CUDACC__
+  float out;
+
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(out) : "f"(x));
+  return out;
+#else
+  return exp2f(x);
+#endif
+}
+
+#endif
