@@ -244,14 +244,31 @@ attention_shape(BenchGpu *g)
                         (HEADS + 2 * KV_HEADS) * HEAD_DIM};
 }
 
+typedef int (*Attention)(const RaKAttention *shape, const uint16_t *q,
+                         const uint16_t *k, const uint16_t *v, uint16_t *out,
+                         float *out_lse, void *stream);
+
 static int
-run_attention(BenchGpu *g)
+run_forward(BenchGpu *g, Attention forward)
 {
   RaKAttention shape = attention_shape(g);
   uint16_t *q = g->array[0], *k = q + HEADS * HEAD_DIM;
 
-  return ra_k_attention(&shape, q, k, k + KV_HEADS * HEAD_DIM, g->array[1],
-                        g->array[2], NULL);
+  return forward(&shape, q, k, k + KV_HEADS * HEAD_DIM, g->array[1],
+                 g->array[2], NULL);
+}
+
+static int
+run_attention(BenchGpu *g)
+{
+  return run_forward(g, ra_k_attention);
+}
+
+/* The text of every device, beside the one that this device has. */
+static int
+run_attention_mma(BenchGpu *g)
+{
+  return run_forward(g, ra_k_attention_mma);
 }
 
 static int
@@ -291,8 +308,16 @@ static void
 bench_attention(BenchGpu *g, const char *peer, double out_least[2])
 {
   static const uint32_t lengths[] = {4096, 8192, 16384};
-  static const char *const names[] = {"attention", "attention_backward"};
-  static const BenchGpuRun runs[] = {run_attention, run_attention_backward};
+  /* @peer: the row to compare with; the first two have bars. */
+  static const struct {
+    const char *name, *peer;
+    double products; /* of the forward's two */
+    BenchGpuRun run;
+  } kernels[] = {
+      {"attention", "attention", 1, run_attention},
+      {"attention_backward", "attention_backward", 2.5, run_attention_backward},
+      {"attention_mma", "attention", 1, run_attention_mma},
+  };
 
   puts("# tokens of a sequence; seconds; FLOP/s; PyTorch's seconds over ours, "
        "of FLASH_ATTENTION and of its quickest back end");
@@ -305,18 +330,18 @@ bench_attention(BenchGpu *g, const char *peer, double out_least[2])
       begin[s] = s * lengths[i];
     cudaMemcpy(g->indices + TOKENS, begin, sizeof begin,
                cudaMemcpyHostToDevice);
-    for (int back = 0; back < 2; back++) {
+    for (gsize j = 0; j < G_N_ELEMENTS(kernels); j++) {
       double flop = 2.0 * HEADS * HEAD_DIM * (double)TOKENS * lengths[i] *
-                    (back ? 2.5 : 1);
-      double s = bench_gpu_s(g, runs[back]);
+                    kernels[j].products;
+      double s = bench_gpu_s(g, kernels[j].run);
       double theirs_s[2], ratio;
 
-      read_peer(peer, names[back], lengths[i], theirs_s);
+      read_peer(peer, kernels[j].peer, lengths[i], theirs_s);
       ratio = theirs_s[0] / s;
-      printf("%s\t%u\t%.4g\t%.4g\t%.3f\t%.3f\n", names[back], lengths[i], s,
+      printf("%s\t%u\t%.4g\t%.4g\t%.3f\t%.3f\n", kernels[j].name, lengths[i], s,
              flop / s, ratio, theirs_s[1] / s);
-      if (i == 0 || !(ratio >= out_least[back]))
-        out_least[back] = ratio;
+      if (j < 2 && (i == 0 || !(ratio >= out_least[j])))
+        out_least[j] = ratio;
     }
   }
 }

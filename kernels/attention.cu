@@ -194,8 +194,9 @@ __launch_bounds__(THREADS)
 }
 
 extern "C" int
-ra_k_attention(const RaKAttention *shape, const uint16_t *q, const uint16_t *k,
-               const uint16_t *v, uint16_t *out, float *out_lse, void *stream)
+ra_k_attention_mma(const RaKAttention *shape, const uint16_t *q,
+                   const uint16_t *k, const uint16_t *v, uint16_t *out,
+                   float *out_lse, void *stream)
 {
   if (!ra_k_attention_shape_ok(shape) || !ra_is_aligned(q) ||
       !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out))
@@ -219,4 +220,15 @@ ra_k_attention(const RaKAttention *shape, const uint16_t *q, const uint16_t *k,
 
   return shape->head_dim == 64 ? launch(attention_kernel<64>)
                                : launch(attention_kernel<128>);
+}
+
+extern "C" int
+ra_k_attention(const RaKAttention *shape, const uint16_t *q, const uint16_t *k,
+               const uint16_t *v, uint16_t *out, float *out_lse, void *stream)
+{
+  int code = ra_k_attention_wgmma(shape, q, k, v, out, out_lse, stream);
+
+  return code == cudaErrorNotSupported
+             ? ra_k_attention_mma(shape, q, k, v, out, out_lse, stream)
+             : code;
 }

@@ -2,9 +2,9 @@
  * forward and backward, bf16 in and out, fp32 inside; grouped query heads.
  *
  * Shapes and formulas are those of kernels/cpu_attention.h, whose functions on
- * the widened inputs are the reference.  A block of 64 queries of one head is
- * worked on at a time, or of 64 keys in the backward; probabilities are never
- * stored (arXiv 2205.14135, 2307.08691).
+ * the widened inputs are the reference.  A block of 64 or 128 queries of one
+ * head is worked on at a time, or of 64 keys in the backward; probabilities are
+ * never stored (arXiv 2205.14135, 2307.08691).
  *
  * Gradients are sums in a fixed order: d_k and d_v come from one kernel, whose
  * blocks each own 64 keys and go over all queries and all heads of the group,
@@ -57,7 +57,9 @@ typedef struct {
  * @out_lse: (n_tokens, q_heads) fp32
  * @stream: a cudaStream_t
  *
- * All device memory, 16-byte aligned.  Starts the kernel and returns.
+ * All device memory, 16-byte aligned.  Starts the kernel that is right for the
+ * device and returns: ra_k_attention_wgmma() where it is supported, else
+ * ra_k_attention_mma().
  *
  * Returns: a cudaError_t; 1 (cudaErrorInvalidValue): a shape or an alignment
  *   that is not allowed, and then nothing runs
@@ -65,6 +67,19 @@ typedef struct {
 int ra_k_attention(const RaKAttention *shape, const uint16_t *q,
                    const uint16_t *k, const uint16_t *v, uint16_t *out,
                    float *out_lse, void *stream);
+
+/* The same on any device that has bf16 (capability 8.0 on): tiles of 64, a
+ * warp's products. */
+int ra_k_attention_mma(const RaKAttention *shape, const uint16_t *q,
+                       const uint16_t *k, const uint16_t *v, uint16_t *out,
+                       float *out_lse, void *stream);
+
+/* The same on capability 9.0 alone: tiles of 128, a warpgroup's products, bulk
+ * copies.  Returns: also 801 (cudaErrorNotSupported): on another device, and
+ * then nothing runs. */
+int ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
+                         const uint16_t *k, const uint16_t *v, uint16_t *out,
+                         float *out_lse, void *stream);
 
 /**
  * ra_k_attention_backward:

@@ -29,6 +29,7 @@ libkernels_cuda_a_SOURCES =
 libkernels_cuda_a_SOURCES += %D%/adamw.cu %D%/adamw.h
 libkernels_cuda_a_SOURCES += %D%/attention.cu %D%/attention.h
 libkernels_cuda_a_SOURCES += %D%/attention_backward.cu
+libkernels_cuda_a_SOURCES += %D%/attention_sm90a.cu
 libkernels_cuda_a_SOURCES += %D%/attention_tile.cuh
 libkernels_cuda_a_SOURCES += %D%/columns.cuh
 libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h

@@ -185,12 +185,14 @@ AC_DEFUN([_RA_CUDA_LIBS], [
 AC_DEFUN([_RA_CUDA_NVCC], [
   : ${NVCC_ARCH=sm_90}
   : ${NVCCFLAGS=-O3 -lineinfo}
-  AC_MSG_CHECKING([whether $NVCC compiles for $NVCC_ARCH])
   echo '__global__ void k(float *x) { x@<:@threadIdx.x@:>@ = 1.0f; }' >conftest.cu
-  AS_IF([$NVCC -arch=$NVCC_ARCH $NVCCFLAGS -std=c++17 -c conftest.cu \
-           -o conftest.$OBJEXT >&AS_MESSAGE_LOG_FD 2>&1],
-    [AC_MSG_RESULT([yes])],
-    [AC_MSG_RESULT([no])
-     ra_have_cuda=no ra_why="$NVCC does not compile for $NVCC_ARCH"])
+  for ra_arch in $NVCC_ARCH sm_90a; do
+    AC_MSG_CHECKING([whether $NVCC compiles for $ra_arch])
+    AS_IF([$NVCC -arch=$ra_arch $NVCCFLAGS -std=c++17 -c conftest.cu \
+             -o conftest.$OBJEXT >&AS_MESSAGE_LOG_FD 2>&1],
+      [AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])
+       ra_have_cuda=no ra_why="$NVCC does not compile for $ra_arch"])
+  done
   rm -f conftest.cu conftest.$OBJEXT
 ])

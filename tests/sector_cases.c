@@ -225,8 +225,8 @@ attention(void)
 {
   RaKAttention shape = attention_shape();
 
-  return !ra_k_attention(&shape, BF16(0), BF16(0) + 2 * DIM, BF16(0) + 3 * DIM,
-                         BF16(1), F32(2), NULL);
+  return !ra_k_attention_mma(&shape, BF16(0), BF16(0) + 2 * DIM,
+                             BF16(0) + 3 * DIM, BF16(1), F32(2), NULL);
 }
 
 static gboolean

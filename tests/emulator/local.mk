@@ -22,6 +22,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
+tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
 tests_emulator_libemulated_a_SOURCES += %D%/layernorm.cc
@@ -93,6 +94,10 @@ check_programs += tests/check_device_classic
 tests_check_device_classic_SOURCES = tests/check_device_classic.c \
 	tests/device_array.h
 tests_check_device_classic_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_decode
+tests_check_device_decode_SOURCES = tests/check_device_decode.c \
+	tests/device_array.h
+tests_check_device_decode_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
@@ -154,6 +159,11 @@ tests_check_gpu_classic_SOURCES = tests/check_device_classic.c
 tests_check_gpu_classic_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_classic_LDADD = $(gpu_ldadd)
 tests_check_gpu_classic_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_decode
+tests_check_gpu_decode_SOURCES = tests/check_device_decode.c
+tests_check_gpu_decode_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_decode_LDADD = $(gpu_ldadd)
+tests_check_gpu_decode_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_policy
 tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)

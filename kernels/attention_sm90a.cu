@@ -1,0 +1,399 @@
+/* Attention forward for compute capability 9.0, after FlashAttention-3 (arXiv
+ * 2407.08608): a block has 128 queries of one head.  One warp begins bulk
+ * copies of tiles of keys and values, two stages; two warpgroups multiply, each
+ * for 64 queries.  They take turns to begin products, so that while one's run
+ * the other has its softmax; within a warpgroup the scores of a tile are made
+ * while the last tile's values are added.
+ *
+ * Tiles of keys come from the last to the first: the one on the diagonal is the
+ * only one with a mask or with rows past the sequence's end, and in it every
+ * query has its own key, so that `most` is finite from there on.
+ *
+ * Shared memory: queries 128 HD, keys and values two tiles each, 160 KiB at
+ * head_dim 128: one block a multiprocessor.  Registers of a thread that
+ * multiplies: 64 scores, 32 probabilities, HD / 2 sums.
+ */
+#include "kernels/attention.h"
+#include "kernels/attention_tile.cuh"
+#include "kernels/hopper.cuh"
+
+#define TILE 128
+#define STAGES 2
+#define GROUPS 2                       /* warpgroups that multiply */
+#define WARPS (RA_WARPGROUP / RA_WARP) /* of each */
+#define THREADS ((GROUPS + 1) * RA_WARPGROUP)
+
+/* Named barriers: the turn of each warpgroup, and one within each. */
+#define TURN 1
+#define WITHIN (TURN + GROUPS)
+
+static const float log2_e = 1.4426950408889634f;
+static const float ln_2 = 0.6931471805599453f;
+
+/* A tile of HD / 64 panels. */
+template <int HD> struct Tile {
+  enum { PANEL = TILE * RA_PANEL, SIZE = TILE * HD, BYTES = 2 * TILE * HD };
+};
+
+struct Maps {
+  RaTensorMap q, k, v;
+};
+
+/* Shared memory's barriers.  What is `full` has come, what is `free` has been
+ * read by all warps that multiply. */
+struct Barriers {
+  RaBarrier q_full;
+  RaBarrier k_full[STAGES], k_free[STAGES];
+  RaBarrier v_full[STAGES], v_free[STAGES];
+};
+
+/* What a block works on. */
+struct Place {
+  uint32_t begin;    /* first token of the sequence */
+  int head, kv_head; /* of queries, of keys */
+  int length, first; /* tokens of the sequence; the tile's first query */
+  int n_tiles;       /* of keys that its queries see */
+};
+
+/* blockIdx: (tile of queries from the last, query head, sequence). */
+__device__ static inline Place
+find_place(const RaKAttention &shape)
+{
+  Place p;
+
+  p.begin = shape.begin[blockIdx.z];
+  p.head = (int)blockIdx.y;
+  p.kv_head = p.head / (int)(shape.q_heads / shape.kv_heads);
+  p.length = (int)(shape.begin[blockIdx.z + 1] - p.begin);
+  p.n_tiles = (int)(gridDim.x - blockIdx.x);
+  p.first = (p.n_tiles - 1) * TILE;
+  return p;
+}
+
+__device__ static inline void
+init_barriers(Barriers *b)
+{
+  ra_barrier_init(&b->q_full, 1);
+  for (int i = 0; i < STAGES; i++) {
+    ra_barrier_init(&b->k_full[i], 1);
+    ra_barrier_init(&b->v_full[i], 1);
+    ra_barrier_init(&b->k_free[i], GROUPS * WARPS);
+    ra_barrier_init(&b->v_free[i], GROUPS * WARPS);
+  }
+}
+
+template <int HD>
+__device__ static inline void
+copy_tile(uint16_t *tile, const RaTensorMap *map, int head, int token,
+          RaBarrier *full)
+{
+  ra_barrier_expect(full, Tile<HD>::BYTES);
+  for (int panel = 0; panel < HD / RA_PANEL; panel++)
+    ra_bulk_copy(tile + panel * Tile<HD>::PANEL, map, panel * RA_PANEL, head,
+                 token, full);
+}
+
+/* One thread: the queries, then keys and values tile by tile from the last. */
+template <int HD>
+__device__ static inline void
+produce(const Place &p, const Maps *maps, uint16_t *tile_q, uint16_t *tiles_k,
+        uint16_t *tiles_v, Barriers *b)
+{
+  copy_tile<HD>(tile_q, &maps->q, p.head, (int)p.begin + p.first, &b->q_full);
+  for (int i = 0; i < p.n_tiles; i++) {
+    int stage = i % STAGES, token = (int)p.begin + (p.n_tiles - 1 - i) * TILE;
+    unsigned before = (unsigned)(i / STAGES + 1) % 2;
+
+    ra_barrier_wait(&b->k_free[stage], before);
+    copy_tile<HD>(tiles_k + stage * Tile<HD>::SIZE, &maps->k, p.kv_head, token,
+                  &b->k_full[stage]);
+    ra_barrier_wait(&b->v_free[stage], before);
+    copy_tile<HD>(tiles_v + stage * Tile<HD>::SIZE, &maps->v, p.kv_head, token,
+                  &b->v_full[stage]);
+  }
+}
+
+/* Where the running softmax of a lane's two rows stands, in powers of two. */
+struct Running {
+  float most[2];   /* of scores x scale x log2 e */
+  float sum[2];    /* of this lane's columns */
+  float shrink[2]; /* what the sums of before are to be scaled by */
+};
+
+/* Scores of columns past a row's own, in the tile on the diagonal. */
+__device__ static inline void
+mask(float scores[TILE / 8][4], int group)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  int warp = (int)threadIdx.x / RA_WARP % 4;
+  int row = group * 64 + warp * 16 + lane / 4;
+
+  RA_UNROLL
+  for (int j = 0; j < TILE / 8; j++) {
+    RA_UNROLL
+    for (int i = 0; i < 4; i++)
+      if (8 * j + 2 * (lane % 4) + i % 2 > row + i / 2 * 8)
+        scores[j][i] = -INFINITY;
+  }
+}
+
+/* Scores become probabilities relative to the new maximum. */
+__device__ static inline void
+soften(float scores[TILE / 8][4], Running *running, float scale_log2)
+{
+  RA_UNROLL
+  for (int half = 0; half < 2; half++) {
+    float most = -INFINITY, sum = 0.0f;
+
+    RA_UNROLL
+    for (int j = 0; j < TILE / 8; j++)
+      most = fmaxf(most, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
+    most = fmaxf(running->most[half], ra_quad_max(most) * scale_log2);
+    running->shrink[half] = ra_exp2_fast(running->most[half] - most);
+    RA_UNROLL
+    for (int j = 0; j < TILE / 8; j++) {
+      RA_UNROLL
+      for (int i = 2 * half; i < 2 * half + 2; i++) {
+        scores[j][i] = ra_exp2_fast(fmaf(scores[j][i], scale_log2, -most));
+        sum += scores[j][i];
+      }
+    }
+    running->most[half] = most;
+    running->sum[half] = running->sum[half] * running->shrink[half] + sum;
+  }
+}
+
+/* Begins scores = the group's 64 queries x a tile of keys, transposed. */
+template <int HD>
+__device__ static inline void
+begin_scores(float (&scores)[TILE / 8][4], const uint16_t *queries,
+             const uint16_t *keys)
+{
+  ra_wgmma_fence(scores);
+  RA_UNROLL
+  for (int step = 0; step < HD / 16; step++) {
+    int panel = step / 4 * Tile<HD>::PANEL;
+
+    ra_wgmma(scores, ra_descriptor(queries + panel, 0) + step % 4 * 2,
+             ra_descriptor(keys + panel, 0) + step % 4 * 2, step > 0);
+  }
+  ra_wgmma_commit();
+}
+
+/* Begins sums += probabilities x a tile of values. */
+template <int HD>
+__device__ static inline void
+begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
+           const uint16_t *values)
+{
+  ra_wgmma_fence(sums);
+  RA_UNROLL
+  for (int step = 0; step < TILE / 16; step++)
+    ra_wgmma_rows(
+        sums, left[step],
+        ra_descriptor(values + step * 16 * RA_PANEL, 2 * Tile<HD>::PANEL));
+  ra_wgmma_commit();
+}
+
+__device__ static inline void
+pack(uint32_t left[TILE / 16][4], const float scores[TILE / 8][4])
+{
+  RA_UNROLL
+  for (int step = 0; step < TILE / 16; step++)
+    ra_left_of(left[step], scores, step);
+}
+
+/* Rows of values from @n on, another sequence's: a probability of 0 times what
+ * is not finite would be no number.  Both warpgroups write the same zeroes. */
+template <int HD>
+__device__ static inline void
+clear_rows(uint16_t *values, int n, int group)
+{
+  int thread = (int)threadIdx.x % RA_WARPGROUP;
+
+  for (int at = n * 8 + thread; at < TILE * 8; at += RA_WARPGROUP)
+    for (int panel = 0; panel < HD / RA_PANEL; panel++)
+      ra_proxy_zero(values + panel * Tile<HD>::PANEL + at * 8);
+  ra_proxy_fence();
+  ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
+}
+
+/* One warpgroup's lanes: all tiles for its 64 queries. */
+template <int HD>
+__device__ static inline void
+consume(const Place &p, const uint16_t *tile_q, const uint16_t *tiles_k,
+        uint16_t *tiles_v, Barriers *b, float scale_log2, int group,
+        Running *running, float (&sums)[HD / 8][4])
+{
+  const uint16_t *queries = tile_q + group * 64 * RA_PANEL;
+  bool tells = threadIdx.x % RA_WARP == 0; /* that its warp has read */
+  unsigned mine = (unsigned)(TURN + group);
+  unsigned other = (unsigned)(TURN + (group + 1) % GROUPS);
+  float scores[TILE / 8][4];
+  uint32_t left[TILE / 16][4];
+
+  if (group == 1)
+    ra_named_arrive(other, GROUPS * RA_WARPGROUP);
+  ra_barrier_wait(&b->q_full, 0);
+  ra_barrier_wait(&b->k_full[0], 0);
+  ra_named_wait(mine, GROUPS * RA_WARPGROUP);
+  begin_scores<HD>(scores, queries, tiles_k);
+  if (group == 0 || p.n_tiles > 1)
+    ra_named_arrive(other, GROUPS * RA_WARPGROUP);
+  ra_wgmma_wait<0>(scores);
+  if (tells)
+    ra_barrier_arrive(&b->k_free[0]);
+  mask(scores, group);
+  soften(scores, running, scale_log2);
+  pack(left, scores);
+  if (p.length - p.first < TILE) {
+    ra_barrier_wait(&b->v_full[0], 0);
+    clear_rows<HD>(tiles_v, p.length - p.first, group);
+  }
+
+  for (int i = 1; i < p.n_tiles; i++) {
+    int stage = i % STAGES, last = (i - 1) % STAGES;
+
+    ra_barrier_wait(&b->k_full[stage], (unsigned)(i / STAGES) % 2);
+    ra_named_wait(mine, GROUPS * RA_WARPGROUP);
+    begin_scores<HD>(scores, queries, tiles_k + stage * Tile<HD>::SIZE);
+    ra_barrier_wait(&b->v_full[last], (unsigned)((i - 1) / STAGES) % 2);
+    begin_sums<HD>(sums, left, tiles_v + last * Tile<HD>::SIZE);
+    if (group == 0 || i + 1 < p.n_tiles)
+      ra_named_arrive(other, GROUPS * RA_WARPGROUP);
+    ra_wgmma_wait<1>(scores);
+    if (tells)
+      ra_barrier_arrive(&b->k_free[stage]);
+    soften(scores, running, scale_log2);
+    ra_wgmma_wait<0>(sums);
+    if (tells)
+      ra_barrier_arrive(&b->v_free[last]);
+    RA_UNROLL
+    for (int j = 0; j < HD / 8; j++) {
+      RA_UNROLL
+      for (int k = 0; k < 4; k++)
+        sums[j][k] *= running->shrink[k / 2];
+    }
+    pack(left, scores);
+  }
+
+  int last = (p.n_tiles - 1) % STAGES;
+
+  ra_barrier_wait(&b->v_full[last], (unsigned)((p.n_tiles - 1) / STAGES) % 2);
+  begin_sums<HD>(sums, left, tiles_v + last * Tile<HD>::SIZE);
+  ra_wgmma_wait<0>(sums);
+}
+
+/* Rows of the output and their lse. */
+template <int HD>
+__device__ static inline void
+store(const Place &p, uint32_t q_heads, int group, const float sums[HD / 8][4],
+      const Running &running, uint16_t *out, float *out_lse)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+  int row = group * 64 + (int)threadIdx.x / RA_WARP % 4 * 16 + lane / 4;
+  float sum[2] = {ra_quad_sum(running.sum[0]), ra_quad_sum(running.sum[1])};
+  size_t first = (size_t)(p.begin + p.first) * q_heads + p.head;
+
+  ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, sums, row,
+                    p.length - p.first, 1.0f / sum[0], 1.0f / sum[1]);
+  for (int half = 0; half < 2; half++)
+    if (lane % 4 == 0 && p.first + row + 8 * half < p.length)
+      out_lse[first + (size_t)(row + 8 * half) * q_heads] =
+          (running.most[half] + log2f(sum[half])) * ln_2;
+}
+
+/* 168 registers a thread at entry; 24 x 128 + 2 x 240 x 128 are no more. */
+template <int HD>
+__global__ static void
+__launch_bounds__(THREADS, 1)
+    attention_kernel(RaKAttention shape, const __grid_constant__ Maps maps,
+                     uint16_t *__restrict__ out, float *__restrict__ out_lse,
+                     float scale_log2)
+{
+  RA_DYNAMIC(memory);
+  RA_SHARED(Barriers, barriers, 1);
+  uint16_t *tile_q = reinterpret_cast<uint16_t *>(ra_swizzle_begin(memory));
+  uint16_t *tiles_k = tile_q + Tile<HD>::SIZE;
+  uint16_t *tiles_v = tiles_k + STAGES * Tile<HD>::SIZE;
+  Place p = find_place(shape);
+  int warpgroup = (int)threadIdx.x / RA_WARPGROUP;
+
+  if (p.first >= p.length)
+    return;
+  if (threadIdx.x == 0)
+    init_barriers(barriers);
+  __syncthreads();
+  if (warpgroup == 0) {
+    ra_registers_fewer<24>();
+    if (threadIdx.x == 0)
+      produce<HD>(p, &maps, tile_q, tiles_k, tiles_v, barriers);
+  } else {
+    Running running = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}, {0.0f, 0.0f}};
+    float sums[HD / 8][4] = {};
+
+    ra_registers_more<240>();
+    consume<HD>(p, tile_q, tiles_k, tiles_v, barriers, scale_log2,
+                warpgroup - 1, &running, sums);
+    store<HD>(p, shape.q_heads, warpgroup - 1, sums, running, out, out_lse);
+  }
+}
+
+/* Whether the device now is one that this file's code is for. */
+static bool
+is_sm90(void)
+{
+  int device, major = 0, minor = 0;
+
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+                                device) == cudaSuccess &&
+         major == 9 && minor == 0;
+}
+
+extern "C" int
+ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
+                     const uint16_t *k, const uint16_t *v, uint16_t *out,
+                     float *out_lse, void *stream)
+{
+  uint32_t hd = shape->head_dim;
+  Maps maps;
+  int code;
+
+  if (!ra_k_attention_shape_ok(shape) || !ra_is_aligned(q) ||
+      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out))
+    return cudaErrorInvalidValue;
+  if (shape->n_sequences == 0 || shape->max_length == 0)
+    return cudaSuccess;
+  if (!is_sm90())
+    return cudaErrorNotSupported;
+  code = ra_tensor_map(&maps.q, q, hd, shape->q_heads, shape->n_tokens,
+                       shape->stride, TILE);
+  if (code == cudaSuccess)
+    code = ra_tensor_map(&maps.k, k, hd, shape->kv_heads, shape->n_tokens,
+                         shape->stride, TILE);
+  if (code == cudaSuccess)
+    code = ra_tensor_map(&maps.v, v, hd, shape->kv_heads, shape->n_tokens,
+                         shape->stride, TILE);
+  if (code != cudaSuccess)
+    return code;
+
+  auto launch = [&](auto kernel) {
+    int n_bytes = (int)((1 + 2 * STAGES) * TILE * hd * 2) + RA_SWIZZLE_BYTES;
+    dim3 grid((shape->max_length + TILE - 1) / TILE, shape->q_heads,
+              shape->n_sequences);
+    cudaError_t status = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
+
+    if (status != cudaSuccess)
+      return (int)status;
+    RA_LAUNCH(kernel, grid, THREADS, n_bytes, stream, *shape, maps, out,
+              out_lse, log2_e / sqrtf((float)hd));
+    return (int)cudaGetLastError();
+  };
+
+  return hd == 64 ? launch(attention_kernel<64>)
+                  : launch(attention_kernel<128>);
+}
