@@ -10,10 +10,13 @@ ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
 {
   static const char *const carriers[] = {"local", RA_COMMUNICATOR_NCCL, NULL};
   static const char *const places[] = {"any", "planned", NULL};
-  int carrier = 0, place;
+  static const char *const moves[] = {"grouped", "peer", NULL};
+  int carrier = 0, place, move = 0;
 
   if (p->communicator && !ra_option_word("--communicator", p->communicator,
                                          carriers, &carrier, error))
+    return FALSE;
+  if (p->moves && !ra_option_word("--moves", p->moves, moves, &move, error))
     return FALSE;
   place = carrier;
   if (p->hosts && !ra_option_word("--hosts", p->hosts, places, &place, error))
@@ -23,10 +26,17 @@ ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
     return FALSE;
   if (o->accelerator)
     o->backend = o->accelerator->backend;
-  if (carrier == 0)
+  if (carrier == 0 && move == 0)
     return TRUE;
+  if (carrier == 0) {
+    g_set_error_literal(error, RA_ERROR, RA_ERROR_INPUT,
+                        "--moves: 'peer' copies between GPUs of ranks, "
+                        "expected it with --communicator=nccl");
+    return FALSE;
+  }
   if (o->accelerator && o->accelerator->nccl) {
     p->nccl.api = o->accelerator->nccl;
+    p->nccl.by_peers = move == 1;
     o->nccl = &p->nccl;
     return TRUE;
   }
@@ -47,4 +57,5 @@ ra_places_clear(RaPlaces *p)
   g_free(p->backend);
   g_free(p->communicator);
   g_free(p->hosts);
+  g_free(p->moves);
 }

@@ -5,7 +5,8 @@
 #include "exec/run.h"
 
 typedef struct {
-  char *backend, *communicator, *hosts; /* as typed, owned; NULL: not given */
+  char *backend, *communicator, *hosts, *moves; /* as typed, owned; NULL: not
+                                                   given */
   gboolean as_planned; /* ranks are on the hosts of the plan's nodes */
   RaRunNccl nccl;      /* for RaRunOptions */
 } RaPlaces;
@@ -26,6 +27,13 @@ typedef struct {
        &(places).communicator,                                                 \
        "What carries between ranks: local, or nccl, with a GPU a rank",        \
        "NAME"},                                                                \
+      {"moves",                                                                \
+       0,                                                                      \
+       0,                                                                      \
+       G_OPTION_ARG_FILENAME,                                                  \
+       &(places).moves,                                                        \
+       "How nccl moves weights: grouped, messages; peer, copies in a process", \
+       "WORD"},                                                                \
   {                                                                            \
     "hosts", 0, 0, G_OPTION_ARG_FILENAME, &(places).hosts,                     \
         "Where ranks may be: any, or planned, a host a node (with nccl)",      \

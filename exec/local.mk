@@ -18,6 +18,7 @@ libexec_a_SOURCES += %D%/comm_nccl.c %D%/comm_nccl.h
 libexec_a_SOURCES += %D%/comm_nccl_host.c
 libexec_a_SOURCES += %D%/comm_nccl_pairs.c
 libexec_a_SOURCES += %D%/comm_nccl_repeat.c
+libexec_a_SOURCES += %D%/comm_peer.c %D%/comm_peer.h
 libexec_a_SOURCES += %D%/cuda_library.c %D%/cuda_library.h
 libexec_a_SOURCES += %D%/device_comm.c %D%/device_comm.h
 libexec_a_SOURCES += %D%/experience.c %D%/experience.h

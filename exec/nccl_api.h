@@ -81,6 +81,12 @@ typedef struct {
   void (*free_shown)(void *data);
   /* From and to the host's memory or the device's; returns when it is done. */
   int (*copy)(void *to, const void *from, gsize n_bytes);
+  /* Whether @device can be given what lies on @other without the host. */
+  gboolean (*reaches)(uint32_t device, uint32_t other);
+  /* cudaMemcpyPeer() to the calling thread's device; returns when it is done.
+   */
+  int (*copy_peer)(void *to, uint32_t to_device, const void *from,
+                   uint32_t from_device, gsize n_bytes);
 } RaNcclApi;
 
 /* NCCL itself; of reallot-cuda alone. */

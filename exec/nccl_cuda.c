@@ -285,6 +285,32 @@ copy(void *to, const void *from, gsize n_bytes)
   return cuda_result(code);
 }
 
+static gboolean
+reaches(uint32_t device, uint32_t other)
+{
+  int can = 0;
+
+  return cudaDeviceCanAccessPeer(&can, (int)device, (int)other) ==
+             cudaSuccess &&
+         can;
+}
+
+static int
+copy_peer(void *to, uint32_t to_device, const void *from, uint32_t from_device,
+          gsize n_bytes)
+{
+  cudaError_t code = cudaDeviceEnablePeerAccess((int)from_device, 0);
+
+  if (code == cudaErrorPeerAccessAlreadyEnabled)
+    code = cudaGetLastError() == code ? cudaSuccess : code;
+  if (code == cudaSuccess)
+    code = cudaMemcpyPeerAsync(to, (int)to_device, from, (int)from_device,
+                               n_bytes, cudaStreamPerThread);
+  if (code == cudaSuccess)
+    code = cudaStreamSynchronize(cudaStreamPerThread);
+  return cuda_result(code);
+}
+
 /* Whether the library that was found has what its header had. */
 static gboolean
 has_enrol(void)
@@ -331,7 +357,9 @@ ra_nccl_cuda(void)
                                 .free = free_memory,
                                 .alloc_shown = alloc_shown,
                                 .free_shown = free_shown,
-                                .copy = copy};
+                                .copy = copy,
+                                .reaches = reaches,
+                                .copy_peer = copy_peer};
 
   if (has_enrol())
     return &api;

@@ -223,6 +223,7 @@ ra_rank_clear_ends(RaRank *rank)
   for (guint i = 0; rank->ends && i < rank->run->splits->groups->len; i++)
     ra_comm_free(rank->ends[i]);
   ra_comm_free(rank->alone);
+  ra_comm_free(rank->peer);
   ra_comm_free(rank->forward);
   ra_comm_free(rank->backward);
   ra_nccl_free(rank->nccl);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "exec/comm_local.h"
 #include "exec/comm_nccl.h"
+#include "exec/comm_peer.h"
 #include "exec/pulse.h"
 #include "exec/reshard.h"
 #include "exec/run.h"
@@ -99,6 +100,7 @@ typedef struct {
   RaComm *alone; /* of itself, owned */
   RaNccl *nccl;  /* owned; NULL: others carry */
   RaComm *world; /* for reallocation, of ends */
+  RaComm *peer;  /* for it in its place; owned; NULL: world */
   RaComm *forward, *backward;   /* between stages; owned */
   RaRankCall *calls;            /* (n_calls) owned */
   RaSlabs *slabs;               /* of all its stages, owned */
@@ -163,6 +165,7 @@ struct _RaRun {
   RaRank *ranks;          /* (n_ranks) owned */
   RaSplits *splits;       /* which groups there are, owned */
   GPtrArray *groups;      /* RaRunGroup, owned */
+  RaPeers *peers;         /* owned; NULL: reallocations are messages */
   RaTensorTable **tables; /* (n_models) owned */
   RaExperience **experience; /* (n_iterations) owned */
   uint32_t *pred_begin;      /* (n_tasks + 1) CSR of predecessors, owned */

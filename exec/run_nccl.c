@@ -152,6 +152,30 @@ find_devices(RaRun *run, GError **error)
   return TRUE;
 }
 
+/* Between all ranks, which must be here. */
+static gboolean
+make_peers(RaRun *run, GError **error)
+{
+  g_autofree uint32_t *devices = g_new(uint32_t, run->n_ranks);
+
+  for (uint32_t i = 0; i < run->n_ranks; i++) {
+    devices[i] = run->ranks[i].device;
+    if (ra_run_is_here(run, i))
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "copies between peers: rank %u is in another process, expected "
+                "grouped messages",
+                i);
+    return FALSE;
+  }
+  if (!ra_peers_check(api_of(run), devices, run->n_ranks, error))
+    return FALSE;
+  run->peers = ra_peers_new(api_of(run), devices, run->n_ranks);
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    run->ranks[i].peer = ra_peers_comm_new(run->peers, i, fail, &run->ranks[i]);
+  return TRUE;
+}
+
 static gboolean
 share_id(RaRun *run, RaNcclId *id, GError **error)
 {
@@ -172,7 +196,9 @@ ra_run_join_nccl(RaRun *run, GError **error)
   RaNcclId id = {{0}};
   gboolean is_well = TRUE;
 
-  if (!find_devices(run, error) || !share_id(run, &id, error))
+  if (!find_devices(run, error) ||
+      (run->options.nccl->by_peers && !make_peers(run, error)) ||
+      !share_id(run, &id, error))
     return FALSE;
   for (uint32_t i = 0; i < run->n_ranks; i++) {
     joiners[i] = (Joiner){&run->ranks[i], &id, 0, NULL};
@@ -225,7 +251,9 @@ ra_rank_slab_free(RaRank *rank)
 void
 ra_run_add_rounds(RaRun *run)
 {
-  const RaRoundLimits limits = {MOST_ELEMENTS, MOST_SETS};
+  /* Copies are between two. */
+  const RaRoundLimits limits = {MOST_ELEMENTS,
+                                run->options.nccl->by_peers ? 0 : MOST_SETS};
 
   for (uint32_t call = 0; call < run->workload->n_calls; call++) {
     RaRounds *r;
@@ -249,9 +277,12 @@ ra_rank_realloc_rounds(RaRank *rank, uint32_t call, const RaReshard *reshard,
 {
   const RaRun *run = rank->run;
   const RaRounds *r = run->rounds[call];
+  RaReshard carried = *reshard;
   g_autofree RaComm **sets = g_new0(RaComm *, r->n_sets + 1);
 
   for (uint32_t i = 0; i < r->n_sets; i++)
     sets[i] = rank->ends[run->sets[call][i]];
-  ra_reshard_rounds(reshard, r, sets, source, target);
+  if (rank->peer)
+    carried.world = rank->peer;
+  ra_reshard_rounds(&carried, r, sets, source, target);
 }

@@ -5,7 +5,8 @@
  *
  * Process 0 makes the id and shares it with the world; then a thread a rank
  * makes the communicators of the plan's groups (exec/splits.h).  Reallocations
- * go in rounds of grouped messages (exec/rounds.h).  What processes tell each
+ * go in rounds of grouped messages (exec/rounds.h), or of copies between peers
+ * (exec/comm_peer.h).  What processes tell each
  * other of data, and how they end together, stays the world's.  A peer that is
  * dead is the world's to find; one that stalls is found by its own process
  * (`stall_s`), and by who waits for it after four times as long, should that
@@ -18,6 +19,8 @@
 
 typedef struct {
   const RaNcclApi *api;
+  gboolean by_peers; /* reallocations are copies between peers, in one process
+                        whose devices all reach each other; else messages */
 } RaRunNccl;
 
 #endif

@@ -446,6 +446,7 @@ ra_run_free(RaRun *run)
     ra_experience_free(run->experience[k]);
   ra_memory_table_free(run->account);
   g_ptr_array_unref(run->groups);
+  ra_peers_free(run->peers);
   ra_splits_free(run->splits);
   ra_run_part(run);
   for (guint i = 0; i < run->past->len; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exec/comm_peer.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double.h"
 #include "tests/run_fixture.h"
@@ -162,6 +163,32 @@ START_TEST(test_one_rank)
 }
 END_TEST
 
+/* Reallocations as copies between peers: the bits are those of threads.
+ * Interleaved stages alone are a layout of their own. */
+START_TEST(test_peers)
+{
+  RunSpec spec = spec_of(_i);
+  RunFixture *a = run_fixture_new(&spec), *b = run_fixture_new(&spec);
+  const RaRunNccl peers = {.api = nccl_double(), .by_peers = TRUE};
+
+  run_fixture_go(a);
+  nccl_double_add_in_order(TRUE);
+  nccl_double_begin(n_ranks(b), 1 + (uint32_t)_i);
+  b->options.nccl = &peers;
+  run_fixture_go(b);
+  nccl_double_add_in_order(FALSE);
+  ck_assert_uint_eq(
+      nccl_double_tally().n_peer_copies > 0,
+      layouts[_i].generate ||
+          (layouts[_i].train && strstr(layouts[_i].train, "interleaved")));
+  assert_same(a, b, "gen");
+  assert_same(a, b, "atrain");
+  run_fixture_free(a);
+  run_fixture_free(b);
+  nccl_double_end();
+}
+END_TEST
+
 /* ---- faults ---------------------------------------------------------------*/
 
 /* In the reward's call, on the first rank of its mesh. */
@@ -234,6 +261,23 @@ START_TEST(test_lost)
 }
 END_TEST
 
+/* Devices of which one reaches no other are refused, and named. */
+START_TEST(test_cut_off)
+{
+  const uint32_t devices[] = {1, 2, 0};
+  g_autoptr(GError) error = NULL;
+
+  ck_assert(ra_peers_check(nccl_double(), devices, 3, &error));
+  nccl_double_cut_off(TRUE);
+  ck_assert(ra_peers_check(nccl_double(), devices, 2, &error));
+  ck_assert(!ra_peers_check(nccl_double(), devices, 3, &error));
+  nccl_double_cut_off(FALSE);
+  ck_assert_str_eq(error->message,
+                   "copies between peers: device 1 of rank 0 does not reach "
+                   "device 0 of rank 2, expected grouped messages");
+}
+END_TEST
+
 static Suite *
 run_nccl_suite(void)
 {
@@ -244,6 +288,8 @@ run_nccl_suite(void)
   tcase_add_loop_test(tcase, test_same_bits, 0, G_N_ELEMENTS(layouts));
   tcase_add_loop_test(tcase, test_other_order, 0, G_N_ELEMENTS(layouts));
   tcase_add_test(tcase, test_one_rank);
+  tcase_add_loop_test(tcase, test_peers, 0, G_N_ELEMENTS(layouts));
+  tcase_add_test(tcase, test_cut_off);
   tcase_add_exit_test(tcase, test_stall, ENDED);
   tcase_add_exit_test(tcase, test_lost, ENDED);
   suite_add_tcase(suite, tcase);

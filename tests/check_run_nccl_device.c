@@ -13,7 +13,7 @@
 #define GPUS(N) "mesh = node0:gpu[" N "]\n"
 
 static const RaRunNccl *
-nccl(void)
+nccl(gboolean by_peers)
 {
   static const NcclDoubleMemory memory = {ra_emu_enter, ra_emu_leave,
                                           ra_device_alloc, ra_device_free};
@@ -21,6 +21,7 @@ nccl(void)
 
   nccl_double_set_memory(&memory);
   nccl.api = nccl_double();
+  nccl.by_peers = by_peers;
   return &nccl;
 }
 
@@ -78,7 +79,7 @@ START_TEST(test_seeded)
   RunFixture *host = fixture_new(NULL, 0), *device;
 
   run_fixture_go(host);
-  device = run_device(0, nccl());
+  device = run_device(0, nccl(FALSE));
   for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
     g_autoptr(GArray) x = run_fixture_params(host, calls[i]);
     g_autoptr(GArray) y = run_fixture_params(device, calls[i]);
@@ -96,11 +97,12 @@ END_TEST
 /* What the first iteration trained, which is not the seed's, is bit for bit
  * what the second generates with when threads carry: with two ranks there is
  * one order of a sum.  The slabs are enrolled in the groups that sum in them,
- * and withdrawn before they are freed. */
+ * and withdrawn before they are freed.  Once with messages, once with copies
+ * between peers. */
 START_TEST(test_moved)
 {
   RunFixture *seeded = run_device(0, NULL), *local = run_device(1e-2f, NULL);
-  RunFixture *device = run_device(1e-2f, nccl());
+  RunFixture *device = run_device(1e-2f, nccl(_i == 1));
   g_autoptr(GArray) before = run_fixture_params(seeded, "gen");
   g_autoptr(GArray) x = run_fixture_params(local, "gen");
   g_autoptr(GArray) y = run_fixture_params(device, "gen");
@@ -116,6 +118,7 @@ START_TEST(test_moved)
   run_fixture_free(local);
   run_fixture_free(device);
   tally = nccl_double_tally();
+  ck_assert_uint_eq(tally.n_peer_copies > 0, _i == 1);
   ck_assert_uint_gt(tally.n_enrolled, 0);
   ck_assert_uint_eq(tally.n_enrolled, tally.n_withdrawn);
   ck_assert_uint_gt(tally.n_shown, 0);
@@ -132,7 +135,7 @@ run_nccl_device_suite(void)
 
   tcase_set_timeout(tcase, 900);
   tcase_add_test(tcase, test_seeded);
-  tcase_add_test(tcase, test_moved);
+  tcase_add_loop_test(tcase, test_moved, 0, 2);
   suite_add_tcase(suite, tcase);
   return suite;
 }

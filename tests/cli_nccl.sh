@@ -9,6 +9,10 @@ fails "'ncl' is none of local, nccl, did you mean 'nccl'?" \
   run grpo-tiny-4.plan --communicator=ncl
 fails "'nccl' carries between GPUs, expected it with --backend=cuda" \
   run grpo-tiny-4.plan --communicator=nccl
+fails "'peers' is none of grouped, peer, did you mean 'peer'?" \
+  run grpo-tiny-4.plan --moves=peers
+fails "--moves: 'peer' copies between GPUs of ranks" \
+  run grpo-tiny-4.plan --moves=peer
 fails "'all' is none of any, planned" run grpo-tiny-4.plan --hosts=all
 works run grpo-tiny-4.plan --hosts=planned --dry-run
 
@@ -54,16 +58,18 @@ if [ -x "$emulated" ]; then
     small+=(--set "model $model.config=$srcdir/tests/data/run-wide.json"
       --set "model $model.dtype=bf16")
   done
-  for communicator in local nccl; do
+  for carrier in local nccl 'nccl --moves=peer'; do
+    # shellcheck disable=SC2086
     "$emulated" run grpo-tiny-4.plan --backend=cuda -n 1 --check --format=tsv \
-      --communicator=$communicator "${small[@]}" >out 2>err </dev/null
+      --communicator=$carrier "${small[@]}" >out 2>err </dev/null
     rc=$?
     [ "$rc" -eq 0 ] && [ ! -s err ]
-    result $? "a plan on emulated devices, $communicator"
+    result $? "a plan on emulated devices, $carrier"
     sed 's/^/# /' err
-    grep -v '^#' out | cut -f1-7 >"$communicator.values"
+    grep -v '^#' out | cut -f1-7 >"${carrier##*=}.values"
   done
-  [ "$(wc -l <local.values)" -eq 2 ] && cmp -s local.values nccl.values
+  [ "$(wc -l <local.values)" -eq 2 ] && cmp -s local.values nccl.values &&
+    cmp -s local.values peer.values
   result $? "the same numbers"
 fi
 

@@ -170,6 +170,12 @@ nccl_double_add_in_order(gboolean in_order)
   d.adds_in_order = in_order;
 }
 
+void
+nccl_double_cut_off(gboolean is_cut)
+{
+  d.is_cut = is_cut;
+}
+
 gboolean
 nccl_double_is_stuck(void)
 {

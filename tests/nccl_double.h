@@ -56,6 +56,9 @@ gboolean nccl_double_is_stuck(void);
  */
 void nccl_double_add_in_order(gboolean in_order);
 
+/* Device 0 reaches no other from now on, or all do. */
+void nccl_double_cut_off(gboolean is_cut);
+
 /* @comm, NULL: all, answers with @result from now on. */
 void nccl_double_fail(RaNcclHandle comm, int result);
 
@@ -66,6 +69,7 @@ typedef struct {
   guint n_splits;  /* calls */
   guint n_comms;   /* ends of communicators made */
   guint n_aborted; /* of them */
+  guint n_peer_copies;
   guint n_enrolled, n_withdrawn;
   guint n_shown;   /* operations of n_ops whose memory is enrolled */
   guint n_misuses; /* of memory: enrolled twice, withdrawn when it is not, used

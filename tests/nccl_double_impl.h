@@ -113,6 +113,7 @@ typedef struct {
   guint n_absent; /* of n_active: hosts that have not entered yet */
   gboolean is_stuck;
   gboolean adds_in_order;
+  gboolean is_cut;                /* device 0 from all others */
   const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
   GPtrArray *hosts, *streams, *comms, *shared;

@@ -210,6 +210,22 @@ copy(void *to, const void *from, gsize n_bytes)
   return RA_NCCL_OK;
 }
 
+static gboolean
+reaches(uint32_t device, uint32_t other)
+{
+  return !d.is_cut || (device > 0 && other > 0);
+}
+
+static int
+copy_peer(void *to, uint32_t to_device, const void *from, uint32_t from_device,
+          gsize n_bytes)
+{
+  pthread_mutex_lock(&d.lock);
+  d.tally.n_peer_copies++;
+  pthread_mutex_unlock(&d.lock);
+  return to_device == from_device ? NCCL_DOUBLE_USAGE : copy(to, from, n_bytes);
+}
+
 void
 nccl_double_set_streams(RaNcclApi *api)
 {
@@ -221,4 +237,6 @@ nccl_double_set_streams(RaNcclApi *api)
   api->alloc = alloc;
   api->free = free_memory;
   api->copy = copy;
+  api->reaches = reaches;
+  api->copy_peer = copy_peer;
 }
