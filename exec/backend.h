@@ -8,7 +8,8 @@
  * back end has them; their type is never defined, so that nobody looks into one
  * or counts in them but by ra_elem_at().  Statistics, gradients and moments are
  * fp32 in every back end.  Both lie in the device's memory: the host sees them
- * through copies (`read`, `write`).  Arrays of uint32_t are the host's.
+ * through copies (`read`, `write`).  Arrays of uint32_t are the host's, and the
+ * device's where they are of experts.
  */
 #ifndef RA_EXEC_BACKEND_H
 #define RA_EXEC_BACKEND_H
@@ -19,6 +20,7 @@
 #include "kernels/activation.h"
 #include "kernels/cpu_adamw.h"
 #include "kernels/cpu_attention.h"
+#include "kernels/cpu_experts.h"
 #include "kernels/cpu_gemm.h"
 #include "kernels/cpu_logprob.h"
 #include "kernels/cpu_sample.h"
@@ -135,6 +137,22 @@ typedef struct {
   void (*decode_attention)(const RaDecode *shape, const RaElem *q,
                            const RaElem *k, const RaElem *v, RaElem *out,
                            float *workspace);
+  /* Of experts: kernels/cpu_experts.h. */
+  void (*route)(const RaCpuRouting *routing, size_t n_tokens, float *probs,
+                uint32_t *choice, float *gates);
+  void (*place_rows)(const RaCpuRouting *routing, size_t n,
+                     const uint32_t *choice, uint32_t *counts, uint32_t *place);
+  void (*spread_rows)(const RaCpuRouting *routing, size_t n_tokens,
+                      size_t width, const uint32_t *place, const RaElem *x,
+                      const float *gates, RaElem *rows);
+  void (*collect_rows)(const RaCpuRouting *routing, size_t n_tokens,
+                       size_t width, const uint32_t *place, const RaElem *rows,
+                       const float *gates, bool add, RaElem *out);
+  void (*route_backward)(const RaCpuRouting *routing, size_t n_tokens,
+                         size_t width, const float *probs,
+                         const uint32_t *choice, const float *gates,
+                         const uint32_t *place, const RaElem *d_out,
+                         const RaElem *made, RaElem *d_logits);
   void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n,
                   const RaElem *logits, const uint32_t *targets,
                   RaCpuLogSum *out);

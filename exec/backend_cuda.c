@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "exec/backend_cuda_impl.h"
 #include "kernels/adamw.h"
+#include "kernels/experts.h"
 #include "kernels/layernorm.h"
 #include "kernels/logprob.h"
 #include "kernels/pointwise.h"
@@ -404,17 +405,19 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
   uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
   const char *what = NULL;
 
-  if (model->n_experts > 0)
-    what = "experts";
-  else if (model->position == RA_POSITION_ALIBI)
+  if (model->position == RA_POSITION_ALIBI)
     what = "ALiBi";
   else if (model->head_dim != 64 && model->head_dim != 128)
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
+           model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0 ||
            model->vocab % (8 * n_tp) != 0)
     what = "widths of a rank that are not multiples of 8";
   else if (model->n_heads / n_tp / kv_heads > 16)
     what = "more than 16 query heads of a key head";
+  else if (model->n_experts > RA_K_EXPERTS ||
+           model->experts_per_token > RA_K_TOP)
+    what = "more experts, or of a token, than 1024 and 32";
   if (!what)
     return TRUE;
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
@@ -468,6 +471,11 @@ static const RaBackend table = {
     .attention_backward = ra_cuda_attention_backward,
     .decode_workspace = ra_cuda_decode_workspace,
     .decode_attention = ra_cuda_decode_attention,
+    .route = ra_cuda_route,
+    .place_rows = ra_cuda_place_rows,
+    .spread_rows = ra_cuda_spread_rows,
+    .collect_rows = ra_cuda_collect_rows,
+    .route_backward = ra_cuda_route_backward,
     .log_sum = log_sum,
     .log_prob = log_prob,
     .log_prob_backward = log_prob_backward,

@@ -68,6 +68,23 @@ void ra_cuda_attention_backward(const RaCpuAttention *shape, const RaElem *q,
                                 const RaElem *out, const float *lse,
                                 const RaElem *d_out, RaElem *d_q, RaElem *d_k,
                                 RaElem *d_v, float *workspace);
+void ra_cuda_route(const RaCpuRouting *routing, size_t n_tokens, float *probs,
+                   uint32_t *choice, float *gates);
+void ra_cuda_place_rows(const RaCpuRouting *routing, size_t n,
+                        const uint32_t *choice, uint32_t *counts,
+                        uint32_t *place);
+void ra_cuda_spread_rows(const RaCpuRouting *routing, size_t n_tokens,
+                         size_t width, const uint32_t *place, const RaElem *x,
+                         const float *gates, RaElem *rows);
+void ra_cuda_collect_rows(const RaCpuRouting *routing, size_t n_tokens,
+                          size_t width, const uint32_t *place,
+                          const RaElem *rows, const float *gates, bool add,
+                          RaElem *out);
+void ra_cuda_route_backward(const RaCpuRouting *routing, size_t n_tokens,
+                            size_t width, const float *probs,
+                            const uint32_t *choice, const float *gates,
+                            const uint32_t *place, const RaElem *d_out,
+                            const RaElem *made, RaElem *d_logits);
 gsize ra_cuda_decode_workspace(const RaDecode *shape);
 void ra_cuda_decode_attention(const RaDecode *shape, const RaElem *q,
                               const RaElem *k, const RaElem *v, RaElem *out,

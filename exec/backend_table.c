@@ -238,6 +238,33 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
 }
 
 static void
+spread_rows(const RaCpuRouting *routing, size_t n_tokens, size_t width,
+            const uint32_t *place, const RaElem *x, const float *gates,
+            RaElem *rows)
+{
+  ra_cpu_spread_rows(routing, n_tokens, width, place, f(x), gates, f(rows));
+}
+
+static void
+collect_rows(const RaCpuRouting *routing, size_t n_tokens, size_t width,
+             const uint32_t *place, const RaElem *rows, const float *gates,
+             bool add, RaElem *out)
+{
+  ra_cpu_collect_rows(routing, n_tokens, width, place, f(rows), gates, add,
+                      f(out));
+}
+
+static void
+route_backward(const RaCpuRouting *routing, size_t n_tokens, size_t width,
+               const float *probs, const uint32_t *choice, const float *gates,
+               const uint32_t *place, const RaElem *d_out, const RaElem *made,
+               RaElem *d_logits)
+{
+  ra_cpu_route_backward(routing, n_tokens, width, probs, choice, gates, place,
+                        f(d_out), f(made), f(d_logits));
+}
+
+static void
 log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
         const uint32_t *targets, RaCpuLogSum *out)
 {
@@ -349,6 +376,11 @@ static const RaBackend host = {
     .attention_backward = attention_backward,
     .attention_merge = attention_merge,
     .decode_attention = decode_attention,
+    .route = ra_cpu_route,
+    .place_rows = ra_cpu_place_rows,
+    .spread_rows = spread_rows,
+    .collect_rows = collect_rows,
+    .route_backward = route_backward,
     .log_sum = log_sum,
     .log_prob_backward = log_prob_backward,
     .adamw = adamw,

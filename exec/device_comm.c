@@ -187,6 +187,123 @@ ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
   comm->table->send(comm, to, host ? host : data, n_bytes);
 }
 
+struct _RaDeviceExchange {
+  const RaBackend *backend;
+  RaComm *comm;
+  char *out;
+  const gsize *n_bytes;
+  RaCommRequest **coming; /* by rank; NULL: nothing is asked for */
+  char *room;             /* where it comes; NULL: where it goes to */
+};
+
+static gsize
+sum_of(uint32_t n, const gsize *x)
+{
+  gsize sum = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    sum += x[i];
+  return sum;
+}
+
+RaDeviceExchange *
+ra_device_start_all_to_all(const RaBackend *backend, RaComm *comm, void *out,
+                           const gsize *n_bytes)
+{
+  RaDeviceExchange *x = g_new0(RaDeviceExchange, 1);
+  char *to = out;
+
+  *x = (RaDeviceExchange){
+      .backend = backend, .comm = comm, .out = out, .n_bytes = n_bytes};
+  if (!backend->is_host && (comm->table->device || is_shared(comm)))
+    return x;
+  if (!backend->is_host)
+    to = x->room = g_malloc(sum_of(comm->n_ranks, n_bytes) + 1);
+  x->coming = g_new0(RaCommRequest *, comm->n_ranks);
+  for (uint32_t rank = 0; rank < comm->n_ranks; to += n_bytes[rank++])
+    if (rank != comm->rank)
+      x->coming[rank] = comm->table->start_recv(comm, rank, to, n_bytes[rank]);
+  return x;
+}
+
+/* Each rank tells every other where its part is, which copies it. */
+static void
+fetch_shared(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
+{
+  RaComm *comm = x->comm;
+  uint32_t n = comm->n_ranks;
+  g_autofree const char **mine = g_new(const char *, n);
+  g_autofree const char **all = g_new(const char *, (gsize)n *n);
+  char *to = x->out;
+
+  for (uint32_t rank = 0; rank < n; in += n_bytes[rank++])
+    mine[rank] = in;
+  x->backend->wait();
+  comm->table->all_gather(comm, mine, all, n * sizeof *mine);
+  for (uint32_t rank = 0; rank < n; to += x->n_bytes[rank++])
+    if (rank != comm->rank && x->n_bytes[rank] > 0)
+      x->backend->copy(to, all[rank * n + comm->rank], x->n_bytes[rank]);
+  part(x->backend, comm);
+}
+
+static void
+carry_parts(const RaDeviceExchange *x, const RaCommDevice *carrier,
+            const char *in, const gsize *n_bytes)
+{
+  uint32_t n = x->comm->n_ranks, n_parts = 0;
+  g_autofree RaCommPart *parts = g_new(RaCommPart, 2 * (gsize)n);
+  char *to = x->out;
+
+  for (uint32_t rank = 0; rank < n; rank++) {
+    if (rank != x->comm->rank && n_bytes[rank] > 0)
+      parts[n_parts++] = (RaCommPart){x->comm, RA_PART_SEND, rank, (gpointer)in,
+                                      n_bytes[rank]};
+    if (rank != x->comm->rank && x->n_bytes[rank] > 0)
+      parts[n_parts++] =
+          (RaCommPart){x->comm, RA_PART_RECV, rank, to, x->n_bytes[rank]};
+    in += n_bytes[rank];
+    to += x->n_bytes[rank];
+  }
+  carrier->exchange(parts, n_parts);
+}
+
+/* Through the communicator for the host's data. */
+static void
+send_parts(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
+{
+  const RaCommTable *table = x->comm->table;
+  uint32_t n = x->comm->n_ranks;
+  gsize at = 0;
+
+  for (uint32_t rank = 0; rank < n; in += n_bytes[rank++])
+    if (rank != x->comm->rank)
+      ra_device_send(x->backend, x->comm, rank, in, n_bytes[rank]);
+  for (uint32_t rank = 0; rank < n; at += x->n_bytes[rank++]) {
+    if (rank == x->comm->rank)
+      continue;
+    table->wait(x->comm, x->coming[rank]);
+    if (x->room)
+      x->backend->write(x->out + at, x->room + at, x->n_bytes[rank]);
+  }
+}
+
+void
+ra_device_end_all_to_all(RaDeviceExchange *exchange, const void *in,
+                         const gsize *n_bytes)
+{
+  RaDeviceExchange *x = exchange;
+
+  if (x->coming)
+    send_parts(x, in, n_bytes);
+  else if (x->comm->table->device)
+    carry_parts(x, carrier_of(x->backend, x->comm), in, n_bytes);
+  else
+    fetch_shared(x, in, n_bytes);
+  g_free(x->coming);
+  g_free(x->room);
+  g_free(x);
+}
+
 RaCommRequest *
 ra_device_start_reduce(const RaBackend *backend, RaComm *comm, gboolean scatter,
                        float *data, gsize n)

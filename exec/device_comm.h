@@ -40,6 +40,27 @@ void ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
 void ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
                     const void *data, gsize n_bytes);
 
+/* Parts of unlike sizes on their way from every rank to every other. */
+typedef struct _RaDeviceExchange RaDeviceExchange;
+
+/**
+ * ra_device_start_all_to_all:
+ * @out: n_bytes[r] from each rank r, one behind the other
+ * @n_bytes: (n_ranks), of this rank those of a place that is left as it is
+ *
+ * Asks for what comes, where it can come before anything is sent.
+ *
+ * Returns: (transfer full): ra_device_end_all_to_all() it; @out and @n_bytes
+ *   are not touched until then
+ */
+RaDeviceExchange *ra_device_start_all_to_all(const RaBackend *backend,
+                                             RaComm *comm, void *out,
+                                             const gsize *n_bytes);
+
+/* @in: n_bytes[r] to each rank r, likewise.  Returns when all has come. */
+void ra_device_end_all_to_all(RaDeviceExchange *exchange, const void *in,
+                              const gsize *n_bytes);
+
 /* @data: (n) gradients, to the sum over the ranks; with @scatter the part of
  * this rank at least, as RaCommTable.start_reduce_scatter().
  *

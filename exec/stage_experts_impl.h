@@ -7,41 +7,28 @@
 /* Rows lie by expert and of an expert by the rank that they are of: here where
  * they wait, there where their expert is. */
 struct _RaExperts {
-  RaStage *stage;     /* borrowed */
-  gsize t;            /* tokens here */
-  gsize n_sent;       /* t k */
-  gsize n_came;       /* that came here */
-  gsize n_rows;       /* that are worked on here: with shared rows what came to
+  RaStage *stage; /* borrowed */
+  gsize t;        /* tokens here */
+  gsize n_sent;   /* t k */
+  gsize n_came;   /* that came here */
+  gsize n_rows;   /* that are worked on here: with shared rows what came to
                        all ranks of the tensor-parallel group */
-  gsize most;         /* that came to one of them, at most */
-  RaSpan mine;        /* experts of this rank */
-  uint32_t *choice;   /* (t, k) expert of each */
-  uint32_t *place;    /* (t, k) among the rows that were sent */
-  uint32_t *counts;   /* (n_ep, n_experts) rows of each rank for each expert, of
-                       those that come here: in `all` */
+  gsize most;     /* that came to one of them, at most */
+  RaSpan mine;    /* experts of this rank */
+  RaCpuRouting routing;
+  uint32_t *choice;   /* (t, k) expert of each, the device's */
+  uint32_t *place;    /* (t, k) among the rows that were sent, likewise */
+  uint32_t *counts;   /* the host's, (n_ep, n_experts) rows of each rank for
+                       each expert, of those that come here: in `all` */
   uint32_t *all;      /* the same of each rank that shares rows, owned */
   uint32_t n_sharers; /* of them, >= 1 */
   float *probs;       /* (t, n_experts) of the router */
   float *gates;       /* (t, k) weights */
-  float *in;          /* (n_rows, hidden) by expert, then by rank */
-  float *gate_up;     /* (n_rows, 2 expert_ffn) */
-  float *active;      /* (n_rows, expert_ffn) */
-  float *back;        /* (n_sent, hidden) what the experts made of each */
+  RaElem *in;         /* (n_rows, hidden) by expert, then by rank */
+  RaElem *gate_up;    /* (n_rows, 2 expert_ffn) */
+  RaElem *active;     /* (n_rows, expert_ffn) */
+  RaElem *back;       /* (n_sent, hidden) what the experts made of each */
 };
-
-/* Rows are worked on by the host itself: on a device there are no experts yet,
- * see ra_stage_supports(). */
-static inline float *
-ra_experts_take(RaStage *s, gsize n)
-{
-  return ra_host_floats(ra_stage_take(s, n));
-}
-
-static inline gsize
-ra_experts_top_k(const RaExperts *e)
-{
-  return e->stage->model->experts_per_token;
-}
 
 /* Rows of rank @rank for expert @expert. */
 static inline gsize
@@ -94,7 +81,7 @@ ra_experts_rows_for(const RaExperts *e, uint64_t expert)
 
 /* @here (n_sent, hidden) to @rows (n_rows, hidden), where the experts are, and
  * what was made of them back: exec/stage_experts_move.c. */
-void ra_experts_dispatch(const RaExperts *e, float *here, float *rows);
-void ra_experts_combine(const RaExperts *e, float *rows, float *here);
+void ra_experts_dispatch(const RaExperts *e, RaElem *here, RaElem *rows);
+void ra_experts_combine(const RaExperts *e, RaElem *rows, RaElem *here);
 
 #endif

@@ -25,7 +25,11 @@
  * product, bias, head norm, rotation, probability, attention, product, sum;
  * norm, product, activation, product, sum), the table, the last norm and the
  * logits once each: 31 of two layers.  A gradient goes that way and, each
- * forward op having one or two backward, twice as many back: 93.
+ * forward op having one or two backward, twice as many back: 93.  A layer of
+ * experts rounds as often (gate and up, activation, down, the weighted sum);
+ * its tokens go to all experts here, as which are the largest is no continuous
+ * function of what is rounded (tests/check_backend_cuda_layouts.c has the
+ * fewer).
  */
 #define ROUNDING 0x1p-9
 #define FORWARD (31 * ROUNDING)
@@ -37,7 +41,8 @@ static const uint32_t lengths[SEQUENCES] = {5, 70, 1, 12};
 
 typedef struct {
   const char *family; /* llama; qwen2: biases; qwen3: norms of heads; gpt2:
-                         LayerNorm, GELU, learned positions, biases */
+                         LayerNorm, GELU, learned positions, biases; mixtral,
+                         qwen3_moe: experts */
   const char *tied;
   gboolean is_value;
   uint32_t tp;
@@ -56,6 +61,9 @@ static const Case cases[] = {
     {"gpt2", "true", FALSE, 1, FALSE, RA_RECOMPUTE_NONE, 10000},
     {"gpt2", "true", FALSE, 2, TRUE, RA_RECOMPUTE_SELECTIVE, 10000},
     {"gpt2", "false", TRUE, 2, FALSE, RA_RECOMPUTE_FULL, 10000},
+    {"mixtral", "false", FALSE, 1, FALSE, RA_RECOMPUTE_NONE, 10000},
+    {"mixtral", "false", FALSE, 2, FALSE, RA_RECOMPUTE_FULL, 10000},
+    {"qwen3_moe", "true", FALSE, 2, TRUE, RA_RECOMPUTE_SELECTIVE, 10000},
 };
 
 typedef struct {
@@ -82,15 +90,22 @@ new_model(const Case *c)
 {
   g_autoptr(GError) error = NULL;
   gboolean gpt2 = strcmp(c->family, "gpt2") == 0;
+  const char *experts =
+      strcmp(c->family, "mixtral") == 0
+          ? "\"num_local_experts\": 8, \"num_experts_per_tok\": 8, "
+      : strcmp(c->family, "qwen3_moe") == 0
+          ? "\"num_experts\": 16, \"num_experts_per_tok\": 16, "
+            "\"moe_intermediate_size\": 32, \"norm_topk_prob\": true, "
+          : "";
   g_autofree char *text = g_strdup_printf(
       "{\"model_type\": \"%s\", \"hidden_size\": %d, "
       "\"num_hidden_layers\": %d, \"num_attention_heads\": %d, "
       "\"num_key_value_heads\": 2, \"head_dim\": 64, "
       "\"%s\": 64, \"vocab_size\": %d, "
       "\"hidden_act\": \"silu\", \"max_position_embeddings\": 128, "
-      "\"tie_word_embeddings\": %s}",
+      "%s\"tie_word_embeddings\": %s}",
       c->family, HIDDEN, LAYERS, gpt2 ? 2 : 4,
-      gpt2 ? "n_inner" : "intermediate_size", VOCAB, c->tied);
+      gpt2 ? "n_inner" : "intermediate_size", VOCAB, experts, c->tied);
   RaModel *model = ra_model_parse("tiny.json", text, strlen(text), &error);
 
   ck_assert_msg(model != NULL, "%s", error ? error->message : "");

@@ -16,10 +16,10 @@
  * nemotron-4-15b, whose heads fit, are not what the executor runs on any back
  * end.
  */
-#define EXPERTS "experts"
 #define ALIBI "ALiBi"
 #define HEADS "heads of a dimension that is not 64 or 128"
 #define WIDTHS "widths of a rank that are not multiples of 8"
+#define GROUPS "more than 16 query heads of a key head"
 #define NORMS "norms whose scale is stored less one"
 
 typedef struct {
@@ -38,9 +38,9 @@ static const Shipped models[] = {
     {"mistral-7b", NULL},         {"qwen2.5-1.5b", NULL},
     {"qwen2.5-7b", NULL},         {"qwen2.5-32b", NULL},
     {"qwen2.5-72b", NULL},        {"qwen3-8b", NULL},
-    {"qwen3-32b", NULL},
-    {"mixtral-8x7b", EXPERTS},    {"qwen3-30b-a3b", EXPERTS},
-    {"qwen3-235b-a22b", EXPERTS}, {"deepseek-v3-shape", EXPERTS},
+    {"qwen3-32b", NULL},          {"mixtral-8x7b", NULL},
+    {"qwen3-30b-a3b", NULL},      {"qwen3-235b-a22b", NULL},
+    {"deepseek-v3-shape", GROUPS},
     {"bloom-176b", ALIBI},        {"mpt-7b", ALIBI},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
@@ -121,10 +121,12 @@ END_TEST
 
 /* The deliberate faults: one change each to llama-3-8b, which is taken, that
  * the back end must not let by.  128256 + 8 tokens are a multiple of 8, and no
- * longer one of two ranks' 16; 32 heads of one key head are 32 of it. */
+ * longer one of two ranks' 16; 32 heads of one key head are 32 of it.  Of
+ * mixtral-8x7b twelve experts: rows of logits of 24 bytes in bf16. */
 START_TEST(test_faults)
 {
   g_autoptr(RaModel) model = shipped("llama-3-8b");
+  g_autoptr(RaModel) experts = shipped("mixtral-8x7b");
 
   model->head_dim = 96;
   assert_answer(model, 1, HEADS);
@@ -134,8 +136,12 @@ START_TEST(test_faults)
   assert_answer(model, 2, WIDTHS);
   model->vocab -= 8;
   model->n_kv_heads = 1;
-  assert_answer(model, 1, "more than 16 query heads of a key head");
+  assert_answer(model, 1, GROUPS);
   assert_answer(model, 2, NULL);
+  experts->n_experts = 12;
+  assert_answer(experts, 1, WIDTHS);
+  experts->n_experts = 2048;
+  assert_answer(experts, 1, "more experts, or of a token, than 1024 and 32");
 }
 END_TEST
 

@@ -25,14 +25,24 @@ nccl(gboolean by_peers)
   return &nccl;
 }
 
-/* Two ranks, tensor-parallel in training, replicas in generation. */
+/* Two ranks, tensor-parallel in training, replicas in generation; or replicas
+ * that share experts in both. */
+typedef struct {
+  const char *config, *all, *generate;
+} Ranks;
+
+static const Ranks ranks[] = {
+    {"run-wide.json", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n"},
+    {"run-device-moe.json", GPUS("0-1") "dp = 2\nep = 2\n", NULL},
+};
+
 static RunFixture *
-fixture_new(const char *dtype, float rate)
+fixture_new(const Ranks *of, const char *dtype, float rate)
 {
   RunSpec spec = {.algorithm = "grpo",
-                  .config = "run-wide.json",
-                  .all = GPUS("0-1") "tp = 2\n",
-                  .generate = GPUS("0-1") "dp = 2\n",
+                  .config = of->config,
+                  .all = of->all,
+                  .generate = of->generate,
                   .train = "grad-dtype = fp32\n",
                   .n_iterations = 2,
                   .seed = 1,
@@ -50,9 +60,9 @@ fixture_new(const char *dtype, float rate)
 
 /* (transfer full): run on the device; @carrier: NULL: threads carry. */
 static RunFixture *
-run_device(float rate, const RaRunNccl *carrier)
+run_device(const Ranks *of, float rate, const RaRunNccl *carrier)
 {
-  RunFixture *f = fixture_new("dtype = bf16", rate);
+  RunFixture *f = fixture_new(of, "dtype = bf16", rate);
 
   if (carrier)
     nccl_double_begin(2, 1);
@@ -76,10 +86,10 @@ bf16_at(const GArray *x, guint i)
 START_TEST(test_seeded)
 {
   static const char *const calls[] = {"atrain", "gen"};
-  RunFixture *host = fixture_new(NULL, 0), *device;
+  RunFixture *host = fixture_new(&ranks[_i], NULL, 0), *device;
 
   run_fixture_go(host);
-  device = run_device(0, nccl(FALSE));
+  device = run_device(&ranks[_i], 0, nccl(FALSE));
   for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
     g_autoptr(GArray) x = run_fixture_params(host, calls[i]);
     g_autoptr(GArray) y = run_fixture_params(device, calls[i]);
@@ -98,11 +108,13 @@ END_TEST
  * what the second generates with when threads carry: with two ranks there is
  * one order of a sum.  The slabs are enrolled in the groups that sum in them,
  * and withdrawn before they are freed.  Once with messages, once with copies
- * between peers. */
+ * between peers; experts, which stay where they are, with messages. */
 START_TEST(test_moved)
 {
-  RunFixture *seeded = run_device(0, NULL), *local = run_device(1e-2f, NULL);
-  RunFixture *device = run_device(1e-2f, nccl(_i == 1));
+  const Ranks *of = &ranks[_i / 2];
+  RunFixture *seeded = run_device(of, 0, NULL);
+  RunFixture *local = run_device(of, 1e-2f, NULL);
+  RunFixture *device = run_device(of, 1e-2f, nccl(_i % 2 == 1));
   g_autoptr(GArray) before = run_fixture_params(seeded, "gen");
   g_autoptr(GArray) x = run_fixture_params(local, "gen");
   g_autoptr(GArray) y = run_fixture_params(device, "gen");
@@ -134,8 +146,8 @@ run_nccl_device_suite(void)
   TCase *tcase = tcase_create("core");
 
   tcase_set_timeout(tcase, 900);
-  tcase_add_test(tcase, test_seeded);
-  tcase_add_loop_test(tcase, test_moved, 0, 2);
+  tcase_add_loop_test(tcase, test_seeded, 0, G_N_ELEMENTS(ranks));
+  tcase_add_loop_test(tcase, test_moved, 0, 3);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -251,6 +251,12 @@ __ballot_sync(unsigned mask, int predicate)
   return votes;
 }
 
+static inline int
+__popc(unsigned bits)
+{
+  return __builtin_popcount(bits);
+}
+
 template <typename T>
 static inline T
 atomicAdd(T *to, T value)

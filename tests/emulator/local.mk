@@ -24,6 +24,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
+tests_emulator_libemulated_a_SOURCES += %D%/experts.cc
 tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
 tests_emulator_libemulated_a_SOURCES += %D%/layernorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/logprob.cc
@@ -35,13 +36,15 @@ tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli_backend.sh runs it.
+backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
+backend_cuda += exec/backend_cuda_experts.c
 emulated_programs =
 if HAVE_CXX
 emulated_programs += tests/reallot-emulated
 endif
 tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
-	tests/emulator/accelerator.c exec/backend_cuda.c \
-	exec/backend_cuda_attention.c exec/probe_cuda.c $(nccl_double)
+	tests/emulator/accelerator.c $(backend_cuda) \
+	exec/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
 tests_emulator_libemulated_a_SOURCES += %D%/watch.h
 tests_emulator_libemulated_a_SOURCES += %D%/wgmma.cc
@@ -98,6 +101,10 @@ check_programs += tests/check_device_decode
 tests_check_device_decode_SOURCES = tests/check_device_decode.c \
 	tests/device_array.h
 tests_check_device_decode_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_experts
+tests_check_device_experts_SOURCES = tests/check_device_experts.c \
+	tests/device_array.h
+tests_check_device_experts_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
@@ -108,34 +115,34 @@ tests_check_device_sums_SOURCES = tests/check_device_sums.c \
 tests_check_device_sums_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda
 tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c
+	$(backend_cuda)
 tests_check_backend_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_layouts
 tests_check_backend_cuda_layouts_SOURCES = \
 	tests/check_backend_cuda_layouts.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
+	$(backend_cuda) $(run_fixture)
 tests_check_backend_cuda_layouts_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_models
 tests_check_backend_cuda_models_SOURCES = \
 	tests/check_backend_cuda_models.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c
+	$(backend_cuda)
 tests_check_backend_cuda_models_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture)
+	$(backend_cuda) $(run_fixture)
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
 check_programs += tests/check_stage_marks
 tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c
+	$(backend_cuda)
 tests_check_stage_marks_LDADD = $(emulated_ldadd)
 check_programs += tests/check_run_nccl_device
 tests_check_run_nccl_device_SOURCES = tests/check_run_nccl_device.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c $(run_fixture) \
+	$(backend_cuda) $(run_fixture) \
 	$(nccl_double)
 tests_check_run_nccl_device_LDADD = $(emulated_ldadd)
 check_programs += tests/check_probe_cuda
 tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
-	exec/backend_cuda.c exec/backend_cuda_attention.c exec/probe_cuda.c
+	$(backend_cuda) exec/probe_cuda.c
 tests_check_probe_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)
@@ -164,6 +171,11 @@ tests_check_gpu_decode_SOURCES = tests/check_device_decode.c
 tests_check_gpu_decode_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_decode_LDADD = $(gpu_ldadd)
 tests_check_gpu_decode_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_experts
+tests_check_gpu_experts_SOURCES = tests/check_device_experts.c
+tests_check_gpu_experts_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_experts_LDADD = $(gpu_ldadd)
+tests_check_gpu_experts_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_policy
 tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
