@@ -72,19 +72,15 @@ while [ "$kills" -lt "$n" ]; do
   fi
   took=$(since "$begin")
   kills=$((kills + 1))
-  named=yes
-  if [ ! -s out ]; then
-    # MPI has not met: mpirun ends them, and only it can say who was lost.
+  named=no
+  if [ "$(grep -c '^reallot: ' err)" -eq 1 ] &&
+    grep -q "^reallot: .*process $process.* died" err; then
+    named=yes
+  elif [ ! -s out ] && ! grep -q '^reallot: ' err && tr '\n' ' ' <err |
+    grep -q "process rank $process with PID .* exited on signal 9"; then
+    # MPI had not met: mpirun ends them, and only it can say who was lost.
     named=mpirun
-    if ! tr '\n' ' ' <err |
-      grep -q "process rank $process with PID .* exited on signal 9"; then
-      named=no
-      unnamed=$((unnamed + 1))
-      sed 's/^/# /' err
-    fi
-  elif [ "$(grep -c "^reallot: .*process $process.* died" err)" -ne 1 ] ||
-    [ "$(grep -c '^reallot: ' err)" -ne 1 ]; then
-    named=no
+  else
     unnamed=$((unnamed + 1))
     sed 's/^/# /' err
   fi
