@@ -7,7 +7,6 @@
 #define THREADS 128
 
 static const float log2_e = 1.4426950408889634f;
-static const float ln_2 = 0.6931471805599453f;
 
 /* Where the running softmax of a lane's two rows stands, in powers of two. */
 struct Running {
@@ -123,25 +122,6 @@ multiply(float scores[TILE_K / 8][4], const uint32_t queries[HD / 16][4],
   }
 }
 
-/* Rows of the output and their lse. */
-template <int HD>
-__device__ static inline void
-store(const Place &p, uint32_t q_heads, const float sums[HD / 8][4],
-      const Running &running, uint16_t *out, float *out_lse)
-{
-  int lane = (int)threadIdx.x % RA_WARP;
-  int row = (int)threadIdx.x / RA_WARP * 16 + lane / 4;
-  float sum[2] = {ra_quad_sum(running.sum[0]), ra_quad_sum(running.sum[1])};
-  size_t first = (size_t)(p.begin + p.first) * q_heads + p.head;
-
-  ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, sums, row,
-                    p.length - p.first, 1.0f / sum[0], 1.0f / sum[1]);
-  for (int half = 0; half < 2; half++)
-    if (lane % 4 == 0 && p.first + row + 8 * half < p.length)
-      out_lse[first + (size_t)(row + 8 * half) * q_heads] =
-          (running.most[half] + log2f(sum[half])) * ln_2;
-}
-
 /* A first column is always below every row of a tile that is there, so that no
  * row is masked as a whole and `most` is finite after the first tile. */
 template <int HD>
@@ -190,7 +170,11 @@ __launch_bounds__(THREADS)
     __syncthreads(); /* the tile after next goes where this one is */
   }
   ra_copy_wait<0>();
-  store<HD>(p, shape.q_heads, sums, running, out, out_lse);
+  ra_store_attended<HD>(out, out_lse, shape.q_heads,
+                        (size_t)(p.begin + p.first) * shape.q_heads + p.head,
+                        p.length - p.first,
+                        warp_row + (int)threadIdx.x % RA_WARP / 4, sums,
+                        running.most, running.sum);
 }
 
 extern "C" int

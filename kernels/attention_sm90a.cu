@@ -28,7 +28,6 @@
 #define WITHIN (TURN + GROUPS)
 
 static const float log2_e = 1.4426950408889634f;
-static const float ln_2 = 0.6931471805599453f;
 
 /* A tile of HD / 64 panels. */
 template <int HD> struct Tile {
@@ -284,25 +283,6 @@ consume(const Place &p, const uint16_t *tile_q, const uint16_t *tiles_k,
   ra_wgmma_wait<0>(sums);
 }
 
-/* Rows of the output and their lse. */
-template <int HD>
-__device__ static inline void
-store(const Place &p, uint32_t q_heads, int group, const float sums[HD / 8][4],
-      const Running &running, uint16_t *out, float *out_lse)
-{
-  int lane = (int)threadIdx.x % RA_WARP;
-  int row = group * 64 + (int)threadIdx.x / RA_WARP % 4 * 16 + lane / 4;
-  float sum[2] = {ra_quad_sum(running.sum[0]), ra_quad_sum(running.sum[1])};
-  size_t first = (size_t)(p.begin + p.first) * q_heads + p.head;
-
-  ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, sums, row,
-                    p.length - p.first, 1.0f / sum[0], 1.0f / sum[1]);
-  for (int half = 0; half < 2; half++)
-    if (lane % 4 == 0 && p.first + row + 8 * half < p.length)
-      out_lse[first + (size_t)(row + 8 * half) * q_heads] =
-          (running.most[half] + log2f(sum[half])) * ln_2;
-}
-
 /* 168 registers a thread at entry; 24 x 128 + 2 x 240 x 128 are no more. */
 template <int HD>
 __global__ static void
@@ -335,7 +315,12 @@ __launch_bounds__(THREADS, 1)
     ra_registers_more<240>();
     consume<HD>(p, tile_q, tiles_k, tiles_v, barriers, scale_log2,
                 warpgroup - 1, &running, sums);
-    store<HD>(p, shape.q_heads, warpgroup - 1, sums, running, out, out_lse);
+    ra_store_attended<HD>(out, out_lse, shape.q_heads,
+                          (size_t)(p.begin + p.first) * shape.q_heads + p.head,
+                          p.length - p.first,
+                          ((int)threadIdx.x / RA_WARP - 4) * 16 +
+                              (int)threadIdx.x % RA_WARP / 4,
+                          sums, running.most, running.sum);
   }
 }
 

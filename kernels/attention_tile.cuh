@@ -158,4 +158,25 @@ ra_store_rows(uint16_t *out, size_t stride, const float d[][4], int row, int n,
   }
 }
 
+/* Rows of the output and their lse: rows @row and @row + 8 of the tile, where
+ * they are below @n, whose first is row @first of (tokens, q_heads).  @d: sums
+ * weighted by powers of two relative to @most, a lane's @part of whose own sum
+ * is that of its columns. */
+template <int HD>
+__device__ static inline void
+ra_store_attended(uint16_t *out, float *out_lse, uint32_t q_heads, size_t first,
+                  int n, int row, const float d[][4], const float most[2],
+                  const float part[2])
+{
+  const float ln_2 = 0.6931471805599453f;
+  float sum[2] = {ra_quad_sum(part[0]), ra_quad_sum(part[1])};
+
+  ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, d, row, n,
+                    1.0f / sum[0], 1.0f / sum[1]);
+  for (int half = 0; half < 2; half++)
+    if (threadIdx.x % 4 == 0 && row + 8 * half < n)
+      out_lse[first + (size_t)(row + 8 * half) * q_heads] =
+          (most[half] + log2f(sum[half])) * ln_2;
+}
+
 #endif
