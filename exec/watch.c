@@ -22,7 +22,7 @@
 #define JOIN_S 30.0 /* until all are there */
 #define GRACE_S 0.6 /* after SIGTERM, for the line: mpirun kills after 1 s */
 #define PASS_ON_US 50000 /* for mpirun to pass a line on */
-#define OWN_S 0.3 /* what is wrong with all, process 0 says itself */
+#define OWN_S 0.3        /* what is wrong with all, process 0 says itself */
 #define LINE_BYTES 1024
 #define WORD_BYTES 16
 
@@ -55,7 +55,8 @@ struct _RaWatch {
   pthread_t thread;
   pthread_mutex_t lock; /* of peers' names and of ending */
   atomic_bool is_over;
-  gboolean was_away; /* for longer than others have patience */
+  double looked_s;   /* when it last listened */
+  gboolean was_away; /* so long since then that others may have given it up */
   double fault_s; /* when another process has said what is wrong; 0: none has */
   Said fault;
 };
@@ -335,15 +336,18 @@ heard(RaWatch *w, uint32_t process)
 static void
 listen_once(RaWatch *w, struct pollfd *at)
 {
-  double before_s;
+  double now;
   int n;
 
   for (uint32_t i = 0; i < w->n_processes; i++)
     at[i] =
         (struct pollfd){w->peers[i].is_gone ? -1 : w->peers[i].fd, POLLIN, 0};
-  before_s = now_s();
   n = poll(at, w->n_processes, 100);
-  w->was_away = now_s() - before_s > w->hooks.silent_s;
+  now = now_s();
+  /* Their patience began with its last beat, up to two before it was stopped.
+   */
+  w->was_away = now - w->looked_s > w->hooks.silent_s - 2 * BEAT_S;
+  w->looked_s = now;
   if (n <= 0)
     return;
   for (uint32_t i = 0; i < w->n_processes; i++) {
@@ -392,6 +396,7 @@ watch(void *data)
   g_autofree struct pollfd *at = g_new0(struct pollfd, w->n_processes);
   double beat_s = 0, last_s = now_s(), terminated_s = 0;
 
+  w->looked_s = last_s;
   while (!atomic_load(&w->is_over)) {
     double now;
 
