@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "exec/backend_cuda.h"
+#include "kernels/bf16.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
 
@@ -10,14 +11,15 @@
 #define GPUS(N) "mesh = node0:gpu[" N "]\n"
 
 static RunFixture *
-run(const char *algorithm, const char *all, const char *generate)
+run(const char *algorithm, const char *all, const char *generate,
+    uint32_t n_iterations)
 {
   RunSpec spec = {.algorithm = algorithm,
                   .config = "run-wide.json",
                   .all = all,
                   .generate = generate,
                   .train = "grad-dtype = fp32\n",
-                  .n_iterations = 1,
+                  .n_iterations = n_iterations,
                   .seed = 1,
                   .head = "[workload]\nformat = 1\nalgorithm = test\n"
                           "dataset = prompts\nprompts = 2\n"
@@ -34,17 +36,29 @@ run(const char *algorithm, const char *all, const char *generate)
   return f;
 }
 
-/* A layout a call: what trains is resharded to what generates; ranks that hold
- * a parameter agree to the bit, as run_fixture_params() has it. */
+/* A layout a call: the second iteration generates with what the first has
+ * trained, to the bit of bf16 (trained are masters in fp32); ranks that hold a
+ * parameter agree, as run_fixture_params() has it.  Were nothing moved it would
+ * be what the first generates with, which is something else; one iteration
+ * cannot tell. */
 START_TEST(test_grpo)
 {
-  RunFixture *f = run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n");
-  g_autoptr(GArray) trained = run_fixture_params(f, "atrain");
-  g_autoptr(GArray) read = run_fixture_params(f, "gen");
+  RunFixture *one =
+      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 1);
+  RunFixture *two =
+      run("grpo", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n", 2);
+  g_autoptr(GArray) trained = run_fixture_params(one, "atrain");
+  g_autoptr(GArray) unmoved = run_fixture_params(one, "gen");
+  g_autoptr(GArray) read = run_fixture_params(two, "gen");
 
   ck_assert_uint_eq(trained->len, read->len);
-  ck_assert_double_gt(ra_run_iteration(f->run, 0)->grad_norm, 0);
-  run_fixture_free(f);
+  for (guint i = 0; i < read->len; i++)
+    ck_assert_uint_eq(ra_bf16_from_f32(g_array_index(trained, float, i)),
+                      ra_bf16_from_f32(g_array_index(read, float, i)));
+  ck_assert_mem_ne(unmoved->data, read->data, read->len * sizeof(float));
+  ck_assert_double_gt(ra_run_iteration(one->run, 0)->grad_norm, 0);
+  run_fixture_free(one);
+  run_fixture_free(two);
 }
 END_TEST
 
@@ -54,7 +68,7 @@ backend_cuda_run_suite(void)
   Suite *suite = suite_create("backend_cuda_run");
   TCase *tcase = tcase_create("core");
 
-  tcase_set_timeout(tcase, 900); /* some 20 s of a core that is free */
+  tcase_set_timeout(tcase, 900); /* some 60 s of a core that is free */
   tcase_add_test(tcase, test_grpo);
   suite_add_tcase(suite, tcase);
   return suite;
