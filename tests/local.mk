@@ -4,7 +4,9 @@
 check_programs =
 nccl_double = %D%/nccl_double.c %D%/nccl_double.h \
 	%D%/nccl_double_comm.c %D%/nccl_double_enrol.c \
-	%D%/nccl_double_impl.h %D%/nccl_double_op.c \
+	%D%/nccl_double_far.c %D%/nccl_double_far.h \
+	%D%/nccl_double_impl.h %D%/nccl_double_link.c \
+	%D%/nccl_double_link.h %D%/nccl_double_op.c \
 	%D%/nccl_double_stream.c
 check_programs += %D%/check_allocation
 check_programs += %D%/check_arena
@@ -142,6 +144,8 @@ check_programs += %D%/check_memory
 tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h
 check_programs += %D%/check_model
 check_programs += %D%/check_neighbour
+check_programs += %D%/check_nccl_far
+tests_check_nccl_far_SOURCES = %D%/check_nccl_far.c $(nccl_double)
 check_programs += %D%/check_nccl_log
 check_programs += %D%/check_network
 check_programs += %D%/check_network_dense
@@ -349,6 +353,7 @@ shell_tests += %D%/tutorial.sh
 EXTRA_DIST += %D%/page_impl.sh
 shell_tests += %D%/mpi.sh
 shell_tests += %D%/mpi_hosts.sh
+shell_tests += %D%/mpi_nccl.sh
 shell_tests += %D%/mpi_study.sh
 shell_tests += %D%/srun.sh
 EXTRA_DIST += %D%/mpi_impl.sh
@@ -364,7 +369,11 @@ gpu_tests += %D%/gpu.sh
 mpi_programs =
 if HAVE_MPI
 mpi_programs += %D%/mpi-nudge
+mpi_programs += %D%/reallot-cores-mpi
 endif
+tests_reallot_cores_mpi_SOURCES = $(reallot_SOURCES) %D%/nccl_cores.c \
+	$(nccl_double)
+tests_reallot_cores_mpi_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
 tests_mpi_nudge_SOURCES = %D%/mpi_nudge.c
 tests_mpi_nudge_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
 

@@ -6,33 +6,6 @@
 # shellcheck source=tests/mpi_impl.sh
 . "${srcdir:?is set by make check}/tests/mpi_impl.sh"
 
-names() { grep -v '^#' "$1" | cut -f1-7 | LC_ALL=C sort; }
-
-# The same numbers, trained weights and tasks as threads of one process.
-same() { # PLAN PROCESSES MODEL ARGUMENT...
-  local plan=$1 processes=$2 model=$3 p
-  shift 3
-  works run "$plan" "$@" --format=tsv --save "$model=local" --trace local.tsv
-  values >local.values
-  for p in $processes; do
-    rm -rf far
-    works_on "$p" run "$plan" "$@" --format=tsv --save "$model=far" \
-      --trace far.tsv
-    values >far.values
-    [ "$(wc -l <local.values)" -ge 3 ] && cmp -s local.values far.values
-    result $? "the same numbers on $p processes"
-    diff local.values far.values | sed 's/^/# /'
-    [ -s local/model.safetensors ] &&
-      cmp -s local/model.safetensors far/model.safetensors
-    result $? "the same weights on $p processes"
-    names local.tsv >local.names
-    names far.tsv >far.names
-    [ "$(wc -l <local.names)" -gt 20 ] && cmp -s local.names far.names
-    result $? "the same tasks in the trace of $p processes"
-  done
-  rm -rf local far
-}
-
 same ppo-tiny-8.plan '2 4 8' actor -n 3 --check
 same ppo-tiny-4-disaggregated.plan '2 4' actor -n 3 --check
 same ppo-tiny-4-interleaving.plan '2 3' actor -n 3
@@ -107,39 +80,7 @@ result $? "processes whose graphs differ are named before the first task"
 result $? "and nothing has run"
 works_on 2 inspect ppo-tiny-8.plan
 
-# The process of number $1 of the run whose checkpoints are in folder $2.
-process_of() {
-  local pid
-  for pid in $(pgrep -f "checkpoint $2 "); do
-    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
-      grep -q "^OMPI_COMM_WORLD_RANK=$1\$" && echo "$pid"
-  done
-}
-
-# Process $1 gets signal $2 when folder $3 has a checkpoint after two
-# iterations; all end within 10 s, in one line that says $4, and the newest
-# checkpoint is whole: the run goes on to the same bits.
-loses() { # PROCESS SIGNAL FOLDER SAYS
-  local i=0 begin pid
-  timeout 120 mpirun -q -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
-    --checkpoint "$3" --resume --stall 3 >out 2>err </dev/null &
-  pid=$!
-  while [ ! -d "$3/iteration-000002" ] && [ $((i += 1)) -lt 1200 ]; do
-    sleep 0.05
-  done
-  begin=$(date +%s)
-  # shellcheck disable=SC2046
-  kill -"$2" $(process_of "$1" "$3")
-  wait $pid
-  rc=$?
-  [ "$rc" -ne 0 ] && [ $(($(date +%s) - begin)) -le 10 ]
-  result $? "process $1 gets SIG$2: all end within 10 s"
-  [ "$(grep -c '^reallot: ' err)" -eq 1 ] && grep -q "^reallot: $4" err
-  result $? "in one line: $4"
-  grep -q "^reallot: $4" err || sed 's/^/# /' err
-  [ -z "$(process_of "$1" "$3")" ]
-  result $? "and nobody is left"
-}
+# Killed, stopped.
 works run ppo-tiny-8.plan -n 40 --save actor=whole
 loses 2 KILL k.first 'ranks 4 to 5 (process 2 on .*) died'
 works_on 4 run ppo-tiny-8.plan -n 40 --checkpoint k.first --resume \

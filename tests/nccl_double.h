@@ -24,6 +24,7 @@
 
 #include "exec/nccl_api.h"
 
+#define NCCL_DOUBLE_GONE 2  /* ncclSystemError: a peer's process has ended */
 #define NCCL_DOUBLE_USAGE 5 /* ncclInvalidUsage: not ready, sizes that differ */
 #define NCCL_DOUBLE_STUCK 6 /* ncclRemoteError */
 
@@ -58,6 +59,22 @@ void nccl_double_add_in_order(gboolean in_order);
 
 /* Device 0 reaches no other from now on, or all do. */
 void nccl_double_cut_off(gboolean is_cut);
+
+/* Ids are places where processes meet, from now on: what the ends of a
+ * communicator share is kept by the process that made the id, and the others'
+ * operations go there and back (tests/nccl_double_far.c).  Such a run has no
+ * watchdog: nobody knows all hosts. */
+void nccl_double_go_far(void);
+
+/* What goes wrong from now on, of these words (@words: nullable):
+ *   tells   who has a communicator with a process that dies hears of it, as
+ *           over a network; else nobody does, as over memory that GPUs share
+ *   id      this process comes with an id that nobody else has
+ *   hang    after a while what this process gives meets nobody, as on a GPU
+ *           that hangs
+ *   damage  the last number of whatever comes in a group of messages arrives
+ *           with the other sign */
+void nccl_double_obey(const char *words);
 
 /* @comm, NULL: all, answers with @result from now on. */
 void nccl_double_fail(RaNcclHandle comm, int result);

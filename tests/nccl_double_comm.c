@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/nccl_double_impl.h"
+#include "tests/nccl_double_far.h"
 
 static int
 unique_id(RaNcclId *out_id)
@@ -11,13 +11,15 @@ unique_id(RaNcclId *out_id)
   static guint n;
 
   memset(out_id, 0, sizeof *out_id);
+  if (d.goes_far)
+    return nccl_double_far_id(out_id);
   g_snprintf(out_id->bytes, sizeof out_id->bytes, "double %d",
              g_atomic_int_add((gint *)&n, 1));
   return RA_NCCL_OK;
 }
 
-static Shared *
-shared_new(uint32_t n_ranks)
+Shared *
+nccl_double_shared_new(uint32_t n_ranks)
 {
   Shared *s = g_new0(Shared, 1);
 
@@ -60,8 +62,8 @@ nccl_double_shared_free(gpointer data)
   g_free(s);
 }
 
-static Comm *
-comm_new(void)
+Comm *
+nccl_double_comm_new(void)
 {
   Comm *c = g_new0(Comm, 1);
 
@@ -70,22 +72,31 @@ comm_new(void)
   return c;
 }
 
-static void
-set_ready(Comm *c)
+void
+nccl_double_set_ready(Comm *c)
 {
   c->is_ready = TRUE;
-  nccl_double_wake(NULL, c);
+  if (c->stands_in)
+    nccl_double_far_ready(c);
+  else
+    nccl_double_wake(NULL, c);
 }
 
-static int
-init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
-     uint32_t rank)
+void
+nccl_double_set_split(Comm *c)
+{
+  c->is_splitting = FALSE;
+  if (c->stands_in)
+    nccl_double_far_split_over(c);
+  else
+    nccl_double_wake(NULL, c);
+}
+
+void
+nccl_double_join(Comm *c, uint32_t n_ranks, const RaNcclId *id, uint32_t rank)
 {
   Shared *s = NULL;
-  Comm *c;
 
-  pthread_mutex_lock(&d.lock);
-  nccl_double_look(FALSE);
   for (guint i = 0; i < d.shared->len && !s; i++) {
     Shared *other = d.shared->pdata[i];
 
@@ -93,19 +104,34 @@ init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
       s = other;
   }
   if (!s) {
-    s = shared_new(n_ranks);
+    s = nccl_double_shared_new(n_ranks);
     s->id = *id;
   }
-  c = comm_new();
   c->shared = s;
   c->rank = rank;
   s->ends[rank] = c;
   if (++s->n_here == n_ranks)
     for (uint32_t i = 0; i < n_ranks; i++)
-      set_ready(s->ends[i]);
+      nccl_double_set_ready(s->ends[i]);
+}
+
+static int
+init(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
+     uint32_t rank)
+{
+  int result = RA_NCCL_BUSY;
+  Comm *c;
+
+  pthread_mutex_lock(&d.lock);
+  nccl_double_look(FALSE);
+  c = nccl_double_comm_new();
+  if (d.goes_far)
+    result = nccl_double_far_join(c, n_ranks, id, rank);
+  else
+    nccl_double_join(c, n_ranks, id, rank);
   pthread_mutex_unlock(&d.lock);
   *out_comm = c;
-  return RA_NCCL_BUSY;
+  return result;
 }
 
 /* Whether rank @a of @p comes before @b in the group of their colour. */
@@ -127,7 +153,6 @@ end_split(Shared *s, Split *p)
         n++;
         before += is_before(p, k, i);
       }
-    s->ends[i]->is_splitting = FALSE;
     if (!p->ends[i])
       continue;
     p->ends[i]->rank = before;
@@ -135,29 +160,23 @@ end_split(Shared *s, Split *p)
       if (p->colour[k] == p->colour[i])
         p->ends[i]->shared = p->ends[k]->shared;
     if (!p->ends[i]->shared)
-      p->ends[i]->shared = shared_new(n);
+      p->ends[i]->shared = nccl_double_shared_new(n);
     p->ends[i]->shared->ends[before] = p->ends[i];
     p->ends[i]->shared->n_here++;
   }
   for (uint32_t i = 0; i < s->n_ranks; i++) {
-    nccl_double_wake(NULL, s->ends[i]);
     if (p->ends[i])
-      set_ready(p->ends[i]);
+      nccl_double_set_ready(p->ends[i]);
+    nccl_double_set_split(s->ends[i]);
   }
 }
 
-static int
-split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
+void
+nccl_double_split(Comm *c, int colour, int key, Comm *made)
 {
-  Comm *c = comm, *made = NULL;
   Shared *s = c->shared;
   Split *p;
 
-  if (!c->is_ready || c->is_splitting)
-    return NCCL_DOUBLE_USAGE;
-  pthread_mutex_lock(&d.lock);
-  nccl_double_look(FALSE);
-  d.tally.n_splits++;
   if (c->n_splits == s->splits->len) {
     p = g_new0(Split, 1);
     p->colour = g_new0(int, s->n_ranks);
@@ -166,14 +185,31 @@ split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
     g_ptr_array_add(s->splits, p);
   }
   p = s->splits->pdata[c->n_splits++];
-  c->is_splitting = TRUE;
   p->colour[c->rank] = colour;
   p->key[c->rank] = key;
-  if (colour != RA_NCCL_NO_COLOUR)
-    p->ends[c->rank] = made = comm_new();
-  *out_comm = made;
+  p->ends[c->rank] = made;
   if (++p->n_here == s->n_ranks)
     end_split(s, p);
+}
+
+static int
+split(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm)
+{
+  Comm *c = comm, *made = NULL;
+
+  if (!c->is_ready || c->is_splitting)
+    return NCCL_DOUBLE_USAGE;
+  pthread_mutex_lock(&d.lock);
+  nccl_double_look(FALSE);
+  d.tally.n_splits++;
+  c->is_splitting = TRUE;
+  if (colour != RA_NCCL_NO_COLOUR)
+    made = nccl_double_comm_new();
+  *out_comm = made;
+  if (c->link)
+    nccl_double_far_split(c, colour, key, made);
+  else
+    nccl_double_split(c, colour, key, made);
   pthread_mutex_unlock(&d.lock);
   return RA_NCCL_BUSY;
 }

@@ -63,9 +63,9 @@ is_in(const Comm *comm, const void *data, gsize n_bytes)
   return e->begin <= begin && begin + n_bytes <= e->end ? 1 : -1;
 }
 
-/* What a rank of @n_ranks reads and writes; numbers are in @op's type. */
-static void
-bytes_of(const Op *op, uint32_t n_ranks, gsize *in, gsize *out)
+/* Numbers are in @op's type. */
+void
+nccl_double_bytes(const Op *op, uint32_t n_ranks, gsize *in, gsize *out)
 {
   gboolean counts = op->kind == ALL_REDUCE || op->kind == REDUCE ||
                     op->kind == REDUCE_SCATTER;
@@ -83,7 +83,7 @@ nccl_double_is_shown(const Op *op)
   gsize in_bytes, out_bytes;
   int in, out;
 
-  bytes_of(op, op->comm->shared->n_ranks, &in_bytes, &out_bytes);
+  nccl_double_bytes(op, op->comm->shared->n_ranks, &in_bytes, &out_bytes);
   in = op->in ? is_in(op->comm, op->in, in_bytes) : 1;
   out = op->out ? is_in(op->comm, op->out, out_bytes) : 1;
   d.tally.n_misuses += in < 0 || out < 0;

@@ -8,6 +8,7 @@
 
 typedef struct _Comm Comm;
 typedef struct _Launch Launch;
+typedef struct _Link Link; /* to another process: nccl_double_link.c */
 
 typedef enum {
   ALL_REDUCE,
@@ -29,7 +30,9 @@ typedef struct {
   RaReduce reduce;
   uint32_t peer; /* or root */
   gboolean is_over;
-  Launch *launch;
+  Launch *launch;   /* NULL: of a stand-in */
+  uint64_t number;  /* as a link's; 0: none */
+  gsize back_bytes; /* of a stand-in: that go to its end */
 } Op;
 
 /* One group call, or an operation alone. */
@@ -89,6 +92,12 @@ struct _Comm {
   int result;
   uint64_t n_given, n_over; /* launches */
   guint n_meetings, n_splits;
+  /* To the process where it meets its peers, or, of a stand-in, where the end
+   * is that it stands for (tests/nccl_double_far.h).  Borrowed; NULL: all ends
+   * are in this process. */
+  Link *link;
+  gboolean stands_in;
+  uint64_t number; /* as its link's */
 };
 
 /* Memory that a communicator knows. */
@@ -113,7 +122,8 @@ typedef struct {
   guint n_absent; /* of n_active: hosts that have not entered yet */
   gboolean is_stuck;
   gboolean adds_in_order;
-  gboolean is_cut;                /* device 0 from all others */
+  gboolean is_cut; /* device 0 from all others */
+  gboolean goes_far, tells, has_own_id, hangs, damages; /* nccl_double.h */
   const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
   GPtrArray *hosts, *streams, *comms, *shared;
@@ -153,8 +163,24 @@ void nccl_double_end_enrol(const Comm *comm);
 /* What an operation does when its launch begins; takes it away again. */
 void nccl_double_post(Op *op);
 void nccl_double_unpost(Op *op);
+void nccl_double_over(Op *op);
+/* @data comes to @op, which has room. */
+void nccl_double_arrive(Op *op, const void *data, gsize n_bytes);
+/* What a rank of @n_ranks reads and writes. */
+void nccl_double_bytes(const Op *op, uint32_t n_ranks, gsize *out_in_bytes,
+                       gsize *out_out_bytes);
 /* @s goes on. */
 void nccl_double_resume(Stream *s);
 void nccl_double_shared_free(gpointer shared);
+Shared *nccl_double_shared_new(uint32_t n_ranks);
+
+/* Of communicators: the parts that are done where the ends meet.  @c has no
+ * peers yet; @made: (nullable). */
+Comm *nccl_double_comm_new(void);
+void nccl_double_join(Comm *c, uint32_t n_ranks, const RaNcclId *id,
+                      uint32_t rank);
+void nccl_double_split(Comm *c, int colour, int key, Comm *made);
+void nccl_double_set_ready(Comm *c);
+void nccl_double_set_split(Comm *c);
 
 #endif

@@ -4,16 +4,20 @@
 #include <string.h>
 
 #include "kernels/bf16.h"
-#include "tests/nccl_double_impl.h"
+#include "tests/nccl_double_far.h"
 
 static _Thread_local guint depth;
 static _Thread_local GPtrArray *grouped;
 static _Thread_local Stream *grouped_on;
 
-static void
-op_over(Op *op)
+void
+nccl_double_over(Op *op)
 {
   op->is_over = TRUE;
+  if (op->comm->stands_in) {
+    nccl_double_far_over(op);
+    return;
+  }
   if (--op->launch->n_left > 0)
     return;
   for (guint i = 0; i < d.streams->len; i++) {
@@ -24,18 +28,29 @@ op_over(Op *op)
   }
 }
 
+void
+nccl_double_arrive(Op *op, const void *data, gsize n_bytes)
+{
+  gboolean is_message = op->kind == RECV || op->kind == BROADCAST;
+
+  if (n_bytes == 0)
+    return;
+  nccl_double_open();
+  memcpy(op->out, data, n_bytes);
+  if (d.damages && is_message && op->launch && op->launch->ops->len > 1)
+    ((char *)op->out)[n_bytes - 1] ^= (char)0x80;
+  nccl_double_close();
+}
+
 static void
 meet_pair(Op *send, Op *recv)
 {
   if (send->n != recv->n)
     send->comm->result = recv->comm->result = NCCL_DOUBLE_USAGE;
-  else {
-    nccl_double_open();
-    memcpy(recv->out, send->in, send->n);
-    nccl_double_close();
-  }
-  op_over(send);
-  op_over(recv);
+  else
+    nccl_double_arrive(recv, send->in, send->n);
+  nccl_double_over(send);
+  nccl_double_over(recv);
 }
 
 static float
@@ -120,12 +135,12 @@ meet_all(Op **ops, uint32_t n_ranks)
   else if (is_same && ops[0]->kind == BROADCAST) {
     for (uint32_t r = 0; r < n_ranks; r++)
       if (r != ops[0]->peer)
-        memcpy(ops[r]->out, ops[ops[0]->peer]->in, ops[0]->n);
+        nccl_double_arrive(ops[r], ops[ops[0]->peer]->in, ops[0]->n);
   } else if (is_same)
     reduce_all(ops, n_ranks, ops[0]->n);
   nccl_double_close();
   for (uint32_t r = 0; r < n_ranks; r++)
-    op_over(ops[r]);
+    nccl_double_over(ops[r]);
 }
 
 void
@@ -134,6 +149,10 @@ nccl_double_post(Op *op)
   Shared *s = op->comm->shared;
   uint32_t rank = op->comm->rank, n = s->n_ranks;
 
+  if (op->comm->link && !op->comm->stands_in) {
+    nccl_double_far_post(op);
+    return;
+  }
   if (op->kind == SEND || op->kind == RECV) {
     uint32_t pair =
         op->kind == SEND ? rank * n + op->peer : op->peer * n + rank;
@@ -169,6 +188,10 @@ nccl_double_unpost(Op *op)
   Shared *s = op->comm->shared;
   uint32_t n = s->n_ranks;
 
+  if (op->comm->link && !op->comm->stands_in) {
+    nccl_double_far_unpost(op);
+    return;
+  }
   for (uint32_t i = 0; i < n * n; i++) {
     g_queue_remove(&s->sent[i], op);
     g_queue_remove(&s->want[i], op);

@@ -5,6 +5,7 @@
 #include "exec/accelerator.h"
 #include "exec/backend_cuda.h"
 #include "exec/cuda_device.h"
+#include "exec/world.h"
 #include "tests/emulator/memory.h"
 #include "tests/nccl_double.h"
 
@@ -32,6 +33,9 @@ ra_accelerator_open(GError **error)
     return &accelerator;
   nccl_double_set_memory(&memory);
   nccl_double_begin(G_MAXINT, 1); /* nobody knows who comes: no watchdog */
+  if (ra_world_is_linked())
+    nccl_double_go_far();
+  nccl_double_obey(g_getenv("NCCL_DOUBLE"));
   accelerator = (RaAccelerator){.backend = ra_backend_cuda(),
                                 .name = "emulated GPU",
                                 .software = "products by definition",

@@ -46,6 +46,15 @@ tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	tests/emulator/accelerator.c $(backend_cuda) \
 	exec/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
+## And with MPI, as reallot-cuda-mpi has them: tests/mpi_nccl.sh.
+if HAVE_CXX
+if HAVE_MPI
+emulated_programs += tests/reallot-emulated-mpi
+endif
+endif
+tests_reallot_emulated_mpi_SOURCES = $(tests_reallot_emulated_SOURCES)
+tests_reallot_emulated_mpi_LDADD = libexec_mpi.a \
+	$(tests_reallot_emulated_LDADD) $(MPI_LIBS)
 tests_emulator_libemulated_a_SOURCES += %D%/watch.h
 tests_emulator_libemulated_a_SOURCES += %D%/wgmma.cc
 
