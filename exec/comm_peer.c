@@ -51,6 +51,8 @@ offer_all(End *e, const RaCommPart *parts, guint n, Offer *offers)
   pthread_mutex_unlock(&e->peers->lock);
 }
 
+/* It is this rank's work, of which a guard is to see that it goes on; what is
+ * waited for before and after is its peers'. */
 static void
 copy(End *e, const RaCommPart *part, const Offer *offer)
 {
@@ -59,8 +61,10 @@ copy(End *e, const RaCommPart *part, const Offer *offer)
   int result;
 
   g_assert_cmpuint(part->n_bytes, ==, offer->n_bytes);
+  ra_pulse_wait(FALSE);
   result = p->api->copy_peer(part->data, p->devices[e->comm.rank], offer->data,
                              p->devices[part->peer], part->n_bytes);
+  ra_pulse_wait(TRUE);
   if (result == RA_NCCL_OK)
     return;
   line = g_strdup_printf("nccl: a copy from rank %u to rank %u: %s", part->peer,

@@ -215,14 +215,14 @@ end_run(const char *line, uint64_t order, gpointer data)
 }
 
 static void
-run_into_fault(void)
+run_into_fault(int layout, const RaRunNccl *by)
 {
-  RunSpec spec = spec_of(9);
+  RunSpec spec = spec_of(layout);
   RunFixture *f = run_fixture_new(&spec);
 
   nccl_double_begin(n_ranks(f), 1);
-  f->options.nccl = nccl();
-  f->options.rule = faulty_rule;
+  f->options.nccl = by;
+  f->options.rule = fault ? faulty_rule : f->options.rule;
   f->options.fault = end_run;
   f->options.stall_s = 0.5;
   run_fixture_go(f);
@@ -241,14 +241,14 @@ START_TEST(test_stall)
   fault = stall;
   must_begin = "it0/rew";
   must_have = " on rank 0: no progress for 0.5 s";
-  run_into_fault();
+  run_into_fault(9, nccl());
 }
 END_TEST
 
 static void
 lose(void)
 {
-  nccl_double_fail(NULL, NCCL_DOUBLE_STUCK - 4);
+  nccl_double_fail(NULL, NCCL_DOUBLE_GONE);
 }
 
 /* The library finds that a peer is gone: one line of one rank ends the run. */
@@ -257,7 +257,30 @@ START_TEST(test_lost)
   fault = lose;
   must_begin = "nccl: ";
   must_have = "remote process exited";
-  run_into_fault();
+  run_into_fault(9, nccl());
+}
+END_TEST
+
+static int
+copy_or_hang(void *to, uint32_t to_device, const void *from,
+             uint32_t from_device, gsize n_bytes)
+{
+  if (to_device == 3)
+    stall();
+  return nccl_double()->copy_peer(to, to_device, from, from_device, n_bytes);
+}
+
+/* A copy from a peer that does not end is a stall of the rank that copies,
+ * whom the others wait for. */
+START_TEST(test_copy_hangs)
+{
+  RaNcclApi api = *nccl_double();
+  const RaRunNccl peers = {.api = &api, .by_peers = TRUE};
+
+  api.copy_peer = copy_or_hang;
+  must_begin = "it0/";
+  must_have = " on rank 3: no progress for 0.5 s";
+  run_into_fault(5, &peers);
 }
 END_TEST
 
@@ -292,6 +315,7 @@ run_nccl_suite(void)
   tcase_add_test(tcase, test_cut_off);
   tcase_add_exit_test(tcase, test_stall, ENDED);
   tcase_add_exit_test(tcase, test_lost, ENDED);
+  tcase_add_exit_test(tcase, test_copy_hangs, ENDED);
   suite_add_tcase(suite, tcase);
   return suite;
 }
