@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs over MPI whose processes are killed: bench/kills.sh [N], in a build
-# folder.
+# Runs over MPI whose processes are killed: bench/kills.sh [--nccl] [N], in a
+# build folder; --nccl: ranks over the double of NCCL (tests/nccl_double.h),
+# where every second run's library tells who is left.
 #
 # A run of 40 iterations of PPO on 4 processes, a checkpoint after each, gets
 # SIGKILL in one of its processes, at a moment that is drawn from when it starts
@@ -9,9 +10,16 @@
 # killed, bit for bit, and it begins anew.  Who is lost before MPI has met
 # mpirun names, in a paragraph of its own; after that we do, in one line.
 set -u
+build=$PWD
+program=$build/reallot-mpi
+carrier=()
+if [ "${1-}" = --nccl ]; then
+  program=$build/tests/reallot-cores-mpi
+  carrier=(--backend=cuda --communicator=nccl)
+  shift
+fi
 n=${1:-50}
 [ "$n" = --quick ] && n=5
-build=$PWD
 reallot=$build/reallot
 srcdir=${srcdir:-..}
 export RA_DATA_PATH=${RA_DATA_PATH:-$srcdir/share:$srcdir/traces}
@@ -19,8 +27,8 @@ RA_DATA_PATH=$(realpath "${RA_DATA_PATH%%:*}"):$(realpath "${RA_DATA_PATH##*:}")
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   OMPI_MCA_btl_vader_single_copy_mechanism=none \
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-if [ ! -x "$build/reallot-mpi" ] || ! command -v mpirun >/dev/null; then
-  echo "kills: no reallot-mpi here, or no mpirun"
+if [ ! -x "$program" ] || ! command -v mpirun >/dev/null; then
+  echo "kills: no ${program##*/} here, or no mpirun"
   exit 0
 fi
 tmp=$(mktemp -d) || exit 1
@@ -52,8 +60,9 @@ echo "# SIGKILL to one of 4 processes; seconds from the start to it, and from it
 # to the end of all; iterations that were whole then"
 printf 'kill\tprocess\tat_s\tended_s\tnamed\titerations\n'
 while [ "$kills" -lt "$n" ]; do
-  timeout 300 mpirun -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
-    --checkpoint "$tmp/k" --resume >out 2>err </dev/null &
+  NCCL_DOUBLE=$([ $((kills % 2)) -eq 0 ] || echo tells) \
+    timeout 300 mpirun -n 4 "$program" run ppo-tiny-8.plan -n 40 \
+    --checkpoint "$tmp/k" --resume "${carrier[@]}" >out 2>err </dev/null &
   pid=$!
   at=$((RANDOM % 400))
   sleep "$((at / 100)).$(printf %02d $((at % 100)))"
@@ -94,8 +103,8 @@ while [ "$kills" -lt "$n" ]; do
     $((at % 100)) "$took" "$named" "${last:-none}"
 done
 while [ ! -d "$tmp/k/iteration-000040" ]; do
-  timeout 300 mpirun -q -n 4 "$reallot" run ppo-tiny-8.plan -n 40 \
-    --checkpoint "$tmp/k" --resume >out 2>err </dev/null || break
+  timeout 300 mpirun -q -n 4 "$program" run ppo-tiny-8.plan -n 40 \
+    --checkpoint "$tmp/k" --resume "${carrier[@]}" >out 2>err </dev/null || break
 done
 ended
 ok() { [ "$1" -le 0 ] && echo ok || echo short; }
