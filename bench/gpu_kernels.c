@@ -234,14 +234,14 @@ static uint32_t attention_length;
 static RaKAttention
 attention_shape(BenchGpu *g)
 {
-  return (RaKAttention){TOKENS / attention_length,
-                        TOKENS,
-                        attention_length,
-                        g->indices + TOKENS,
-                        HEADS,
-                        KV_HEADS,
-                        HEAD_DIM,
-                        (HEADS + 2 * KV_HEADS) * HEAD_DIM};
+  return (RaKAttention){.n_sequences = TOKENS / attention_length,
+                        .n_tokens = TOKENS,
+                        .max_length = attention_length,
+                        .begin = g->indices + TOKENS,
+                        .q_heads = HEADS,
+                        .kv_heads = KV_HEADS,
+                        .head_dim = HEAD_DIM,
+                        .stride = (HEADS + 2 * KV_HEADS) * HEAD_DIM};
 }
 
 typedef int (*Attention)(const RaKAttention *shape, const uint16_t *q,
@@ -351,16 +351,16 @@ enum { DECODE_SEQUENCES = 16, CONTEXT = 8192, PAGE = 16 };
 static int
 run_decode(BenchGpu *g)
 {
-  RaKDecode d = {
-      DECODE_SEQUENCES,
-      g->indices + TOKENS,
-      g->indices + 2 * TOKENS,
-      CONTEXT / PAGE,
-      PAGE,
-      HEADS,
-      KV_HEADS,
-      HEAD_DIM,
-      ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS, CONTEXT, g->n_processors)};
+  RaKDecode d = {.n_sequences = DECODE_SEQUENCES,
+                 .lengths = g->indices + TOKENS,
+                 .pages = g->indices + 2 * TOKENS,
+                 .max_pages = CONTEXT / PAGE,
+                 .page_tokens = PAGE,
+                 .q_heads = HEADS,
+                 .kv_heads = KV_HEADS,
+                 .head_dim = HEAD_DIM,
+                 .n_parts = ra_k_decode_parts(DECODE_SEQUENCES, KV_HEADS,
+                                              CONTEXT, g->n_processors)};
 
   return ra_k_decode_attention(&d, g->array[2], g->array[0], g->array[1],
                                g->array[3], g->array[4], NULL);

@@ -1,5 +1,7 @@
 /* Causal attention over packed sequences of any lengths on tensor cores:
  * forward and backward, bf16 in and out, fp32 inside; grouped query heads.
+ * Keys may be some of those that the queries see, whose results are merged, and
+ * scores may have ALiBi's distances added.
  *
  * Shapes and formulas are those of kernels/cpu_attention.h, whose functions on
  * the widened inputs are the reference.  A block of 64 or 128 queries of one
@@ -14,7 +16,8 @@
  * Error, u = 2^-24 and U = 2^-8 the rounding of bf16:
  * products of bf16 are exact in fp32, and a sum of n of them is within
  * n 2^-22 sum|terms| (tensor cores truncate; see exec/cuda_selftest.c), so that
- * with e_i = (head_dim 2^-22 + 2^-21) max_j scale sum_d |q_id k_jd|
+ * with e_i = (head_dim 2^-22 + 2^-21) max_j (scale sum_d |q_id k_jd| + |slope
+ * (j - i)|)
  *
  *     p'  = p (1 + 2 e_i + U + 2^-20)          a probability as multiplied
  *     |out - exact| <= (2 e_i + 2 U + i 2^-22 + 2^-19) sum_j p_ij |v_j|
@@ -46,6 +49,17 @@ typedef struct {
   uint32_t head_dim; /* 64 or 128 */
   size_t stride; /* elements from a token's q, k, v to the next's, a multiple
                         of 8 */
+  /* Keys that are not the queries' own, as RaCpuAttention has them (two device
+   * arrays); NULL: they are, and a query sees itself and those before it. */
+  const uint32_t *kv_begin;  /* (n_sequences + 1) */
+  const uint32_t *seen;      /* (n_tokens) */
+  uint32_t max_keys;         /* of one sequence, where there is kv_begin */
+  size_t kv_stride;          /* from a key or value to the next; 0: stride */
+  size_t d_q_stride;         /* and of the gradient of q; 0: stride */
+  const float *slopes;       /* device: (q_heads) of ALiBi; NULL: none */
+  const uint32_t *q_places;  /* device: (n_tokens) for it, in their sequences;
+                               NULL: 0, 1, ... of each */
+  const uint32_t *kv_places; /* device: (keys) likewise */
 } RaKAttention;
 
 /**
@@ -54,12 +68,13 @@ typedef struct {
  * @k: (n_tokens, kv_heads, head_dim), likewise
  * @v: as @k
  * @out: (n_tokens, q_heads, head_dim), dense
- * @out_lse: (n_tokens, q_heads) fp32
+ * @out_lse: (n_tokens, q_heads) fp32; of a query that sees no key -infinity,
+ *   and its output 0
  * @stream: a cudaStream_t
  *
  * All device memory, 16-byte aligned.  Starts the kernel that is right for the
- * device and returns: ra_k_attention_wgmma() where it is supported, else
- * ra_k_attention_mma().
+ * device and shape and returns: ra_k_attention_wgmma() where it is supported,
+ * else ra_k_attention_mma().
  *
  * Returns: a cudaError_t; 1 (cudaErrorInvalidValue): a shape or an alignment
  *   that is not allowed, and then nothing runs
@@ -74,22 +89,46 @@ int ra_k_attention_mma(const RaKAttention *shape, const uint16_t *q,
                        const uint16_t *k, const uint16_t *v, uint16_t *out,
                        float *out_lse, void *stream);
 
-/* The same on capability 9.0 alone: tiles of 128, a warpgroup's products, bulk
- * copies.  Returns: also 801 (cudaErrorNotSupported): on another device, and
- * then nothing runs. */
+/* The same on capability 9.0 alone, for shapes that are plain: tiles of 128, a
+ * warpgroup's products, bulk copies.  Returns: also 801
+ * (cudaErrorNotSupported): on another device or of another shape, and then
+ * nothing runs. */
 int ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
                          const uint16_t *k, const uint16_t *v, uint16_t *out,
                          float *out_lse, void *stream);
 
 /**
+ * ra_k_attention_merge:
+ * @part: (n_tokens, n_heads, head_dim) over some keys
+ * @part_lse: (n_tokens, n_heads) of it; -infinity: none seen
+ * @out: (n_tokens, n_heads, head_dim) over others, replaced by that over both
+ * @lse: (n_tokens, n_heads) likewise, finite
+ *
+ * ra_cpu_attention_merge() on the device: of one more rounding to bf16.  With
+ * the weights a and b of the two
+ *
+ *     |out - exact| <= (U + 2^-20) (a |out| + b |part|)
+ *     |lse - exact| <= 2^-21 (1 + max(|lse|, |part_lse|))
+ *
+ * (exponents differ by a rounding of x in e^-x, x e^-x < 1/2).
+ *
+ * Returns: a cudaError_t; 1: an odd @head_dim, or more rows than a grid has
+ */
+int ra_k_attention_merge(size_t n_tokens, uint32_t n_heads, uint32_t head_dim,
+                         const uint16_t *part, const float *part_lse,
+                         uint16_t *out, float *lse, void *stream);
+
+/**
  * ra_k_attention_backward:
- * @out: of the forward
- * @lse: of the forward
+ * @out: of the forward, over all keys where these are some of them
+ * @lse: likewise
  * @d_out: (n_tokens, q_heads, head_dim), dense
  * @d_q: as @q, written
  * @d_k: as @k, written
  * @d_v: as @k, written
  * @workspace: (n_tokens, q_heads) fp32
+ *
+ * Of some of the keys it is their part of @d_q.
  *
  * Returns: as ra_k_attention()
  */
@@ -110,7 +149,17 @@ ra_k_attention_shape_ok(const RaKAttention *s)
   return (s->head_dim == 64 || s->head_dim == 128) && s->kv_heads > 0 &&
          s->q_heads > 0 && s->q_heads <= 65535 &&
          s->q_heads % s->kv_heads == 0 && s->stride % 8 == 0 &&
-         s->n_sequences <= 65535;
+         s->kv_stride % 8 == 0 && s->d_q_stride % 8 == 0 &&
+         !s->kv_begin == !s->seen && s->n_sequences <= 65535;
+}
+
+/* Whether queries see their own keys, and no distances: 1 or 0.  Other shapes
+ * have kernels of their own, none of them for capability 9.0 alone. */
+static inline int
+ra_k_attention_is_plain(const RaKAttention *s)
+{
+  return !s->kv_begin && !s->slopes &&
+         (s->kv_stride == 0 || s->kv_stride == s->stride);
 }
 
 #endif

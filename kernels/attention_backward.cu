@@ -1,4 +1,5 @@
 #include "kernels/attention.h"
+#include "kernels/attention_sight.cuh"
 #include "kernels/attention_tile.cuh"
 
 /* A block owns 64 rows, 16 a warp, and goes over the other side in tiles of 32:
@@ -73,18 +74,18 @@ queries_of(const RaKAttention &shape, const Arrays &a, uint32_t head)
 
   return {a.q + begin * shape.stride + (size_t)head * HD,
           a.d_out + begin * dense + (size_t)head * HD, shape.stride, dense,
-          (int)(shape.begin[blockIdx.z + 1] - begin)};
+          ra_n_queries(shape)};
 }
 
 template <int HD>
 __device__ static inline Pair
 keys_of(const RaKAttention &shape, const Arrays &a, uint32_t kv_head)
 {
-  size_t begin = shape.begin[blockIdx.z];
-  size_t at = begin * shape.stride + (size_t)kv_head * HD;
+  size_t at =
+      shape.kv_begin[blockIdx.z] * shape.kv_stride + (size_t)kv_head * HD;
 
-  return {a.k + at, a.v + at, shape.stride, shape.stride,
-          (int)(shape.begin[blockIdx.z + 1] - begin)};
+  return {a.k + at, a.v + at, shape.kv_stride, shape.kv_stride,
+          ra_n_keys(shape)};
 }
 
 /* one = rows of the warp in own_x x the tile x transposed, two = likewise y. */
@@ -127,8 +128,36 @@ row_of(const RaKAttention &shape, const Arrays &a, uint32_t head, int row,
                       : make_float2(INFINITY, 0.0f);
 }
 
+/* A tile of keys from @first on: ds in @scores.  Queries are rows, the lane's
+ * @row and row + 8 of the sequence's. */
+template <bool PLAIN>
+__device__ static inline void
+soften_rows(float scores[TILE / 8][4], const float d_p[TILE / 8][4],
+            const float2 rows[2], const RaSight sights[2],
+            const RaKAttention &shape, int first, int row, const Arrays &a)
+{
+  int lane = (int)threadIdx.x % RA_WARP;
+
+  RA_UNROLL
+  for (int j = 0; j < TILE / 8; j++) {
+    RA_UNROLL
+    for (int i = 0; i < 4; i++) {
+      int key = first + 8 * j + 2 * (lane % 4) + i % 2;
+      float p = 0.0f;
+
+      if (PLAIN ? key <= row + i / 2 * 8 : key < sights[i / 2].seen)
+        p = exp2f(ra_look_far<PLAIN>(scores[j][i] * a.scale_log2,
+                                     ra_place_of_key<PLAIN>(shape, key),
+                                     sights[i / 2]) -
+                  rows[i / 2].x);
+
+      scores[j][i] = p * (d_p[j][i] - rows[i / 2].y) * a.scale;
+    }
+  }
+}
+
 /* blockIdx: (tile of 64 queries from the last, query head, sequence). */
-template <int HD>
+template <int HD, bool PLAIN>
 __global__ static void
 __launch_bounds__(THREADS) queries_kernel(RaKAttention shape, Arrays a)
 {
@@ -145,15 +174,19 @@ __launch_bounds__(THREADS) queries_kernel(RaKAttention shape, Arrays a)
   int lane = (int)threadIdx.x % RA_WARP;
   int own_row = (int)threadIdx.x / RA_WARP * 16 + lane / 4;
   float2 rows[2];
+  RaSight sights[2];
   float sums[HD / 8][4] = {};
 
   if (first >= own.length)
     return;
+  end = ra_seen_by<PLAIN>(shape, end - 1, own.length); /* of keys */
   load<HD, OWN>(own, first, own_q, own_do);
   load<HD, TILE>(keys, 0, tile_k, tile_v);
   ra_copy_commit();
   rows[0] = row_of(shape, a, head, first + own_row, own.length);
   rows[1] = row_of(shape, a, head, first + own_row + 8, own.length);
+  sights[0] = ra_sight_of<PLAIN>(shape, head, first + own_row, own.length);
+  sights[1] = ra_sight_of<PLAIN>(shape, head, first + own_row + 8, own.length);
   for (int at = 0, slot = 0; at < end; at += TILE, slot = TILE * HD - slot) {
     float scores[TILE / 8][4] = {}, d_p[TILE / 8][4] = {};
 
@@ -164,31 +197,27 @@ __launch_bounds__(THREADS) queries_kernel(RaKAttention shape, Arrays a)
     ra_copy_wait<1>();
     __syncthreads();
     multiply<HD>(scores, d_p, own_q, own_do, tile_k + slot, tile_v + slot);
-    RA_UNROLL
-    for (int j = 0; j < TILE / 8; j++) {
-      RA_UNROLL
-      for (int i = 0; i < 4; i++) {
-        int key = at + 8 * j + 2 * (lane % 4) + i % 2;
-        float p = key <= first + own_row + i / 2 * 8
-                      ? exp2f(scores[j][i] * a.scale_log2 - rows[i / 2].x)
-                      : 0.0f;
-
-        scores[j][i] = p * (d_p[j][i] - rows[i / 2].y) * a.scale;
-      }
-    }
+    soften_rows<PLAIN>(scores, d_p, rows, sights, shape, at, first + own_row,
+                       a);
     ra_add_product<HD, TILE>(sums, scores, tile_k + slot);
     __syncthreads();
   }
   ra_copy_wait<0>();
-  ra_store_rows<HD>(a.d_q + (own.x - a.q) + (size_t)first * own.stride_x,
-                    own.stride_x, sums, own_row, own.length - first, 1.0f,
+  ra_store_rows<HD>(a.d_q +
+                        ((size_t)shape.begin[blockIdx.z] + (uint32_t)first) *
+                            shape.d_q_stride +
+                        (size_t)head * HD,
+                    shape.d_q_stride, sums, own_row, own.length - first, 1.0f,
                     1.0f);
 }
 
-/* A tile of queries: probabilities in @scores, ds in @d_p.  Keys are rows. */
+/* A tile of queries: probabilities in @scores, ds in @d_p.  Keys are rows, the
+ * lane's @row and row + 8 of the block's, which begin with @first. */
+template <bool PLAIN>
 __device__ static inline void
-soften(float scores[TILE / 8][4], float d_p[TILE / 8][4], const float2 *rows,
-       int key, int query, const Arrays &a)
+soften_columns(float scores[TILE / 8][4], float d_p[TILE / 8][4],
+               const float2 *rows, const RaSight *sights, const float *places,
+               int first, int row, int query, const Arrays &a)
 {
   int lane = (int)threadIdx.x % RA_WARP;
 
@@ -197,9 +226,13 @@ soften(float scores[TILE / 8][4], float d_p[TILE / 8][4], const float2 *rows,
     RA_UNROLL
     for (int i = 0; i < 4; i++) {
       int at = 8 * j + 2 * (lane % 4) + i % 2;
-      float p = key + i / 2 * 8 <= query + at
-                    ? exp2f(scores[j][i] * a.scale_log2 - rows[at].x)
-                    : 0.0f;
+      int own = row + i / 2 * 8;
+      float p = 0.0f;
+
+      if (PLAIN ? first + own <= query + at : first + own < sights[at].seen)
+        p = exp2f(ra_look_far<PLAIN>(scores[j][i] * a.scale_log2,
+                                     PLAIN ? 0.0f : places[own], sights[at]) -
+                  rows[at].x);
 
       scores[j][i] = p;
       d_p[j][i] = p * (d_p[j][i] - rows[at].y) * a.scale;
@@ -207,54 +240,77 @@ soften(float scores[TILE / 8][4], float d_p[TILE / 8][4], const float2 *rows,
   }
 }
 
+/* What soften_columns() wants to know of a tile of queries of @head, from @first
+ * on of @n; of each by one thread. */
+template <bool PLAIN>
+__device__ static inline void
+look_at_queries(const RaKAttention &shape, const Arrays &a, uint32_t head,
+                int first, int n, float2 *rows, RaSight *sights)
+{
+  int i = (int)threadIdx.x;
+
+  if (i >= TILE)
+    return;
+  rows[i] = row_of(shape, a, head, first + i, n);
+  if (!PLAIN)
+    sights[i] = ra_sight_of<PLAIN>(shape, head, first + i, n);
+}
+
 /* blockIdx: (tile of 64 keys, key head, sequence).  Keys are rows here and
  * queries columns, so that probabilities are the left factor as they lie; tiles
  * of queries come head by head of the group. */
-template <int HD>
+template <int HD, bool PLAIN>
 __global__ static void
 __launch_bounds__(THREADS) keys_kernel(RaKAttention shape, Arrays a)
 {
   RA_DYNAMIC(memory);
-  RA_SHARED(float2, rows, 2 * TILE); /* of the tile's queries */
+  RA_SHARED(float2, rows, 2 * TILE);                /* of the tile's queries */
+  RA_SHARED(RaSight, sights, PLAIN ? 1 : 2 * TILE); /* likewise */
+  RA_SHARED(float, places, PLAIN ? 1 : OWN);        /* of the keys */
   uint16_t *own_k = reinterpret_cast<uint16_t *>(memory);
   uint16_t *own_v = own_k + OWN * HD;
   uint16_t *tile_q = own_v + OWN * HD;        /* two */
   uint16_t *tile_do = tile_q + 2 * TILE * HD; /* two */
   uint32_t group = shape.q_heads / shape.kv_heads, head = blockIdx.y * group;
   Pair own = keys_of<HD>(shape, a, blockIdx.y);
-  int length = own.length;
+  int length = ra_n_queries(shape);
   int first = (int)blockIdx.x * OWN;
-  int n_queries = (length - first + TILE - 1) / TILE; /* of one head */
+  int from = ra_first_that_sees<PLAIN>(shape, first, length); /* of queries */
+  int n_queries = (length - from + TILE - 1) / TILE;          /* of one head */
   int n_tiles = n_queries * (int)group;
   int own_row =
       (int)threadIdx.x / RA_WARP * 16 + (int)threadIdx.x % RA_WARP / 4;
   float sum_k[HD / 8][4] = {}, sum_v[HD / 8][4] = {};
 
-  if (first >= length)
+  if (first >= own.length)
     return;
   load<HD, OWN>(own, first, own_k, own_v);
-  load<HD, TILE>(queries_of<HD>(shape, a, head), first, tile_q, tile_do);
+  load<HD, TILE>(queries_of<HD>(shape, a, head), from, tile_q, tile_do);
   ra_copy_commit();
+  if (!PLAIN && threadIdx.x < OWN && first + (int)threadIdx.x < own.length)
+    places[threadIdx.x] =
+        ra_place_of_key<PLAIN>(shape, first + (int)threadIdx.x);
   for (int tile = 0; tile < n_tiles; tile++) {
     int slot = tile % 2, next = tile + 1;
-    int query = first + tile % n_queries * TILE;
+    int query = from + tile % n_queries * TILE;
     float scores[TILE / 8][4] = {}, d_p[TILE / 8][4] = {};
 
     if (next < n_tiles)
       load<HD, TILE>(
           queries_of<HD>(shape, a, head + (uint32_t)(next / n_queries)),
-          first + next % n_queries * TILE, tile_q + (1 - slot) * TILE * HD,
+          from + next % n_queries * TILE, tile_q + (1 - slot) * TILE * HD,
           tile_do + (1 - slot) * TILE * HD);
     ra_copy_commit();
-    if (threadIdx.x < TILE)
-      rows[slot * TILE + threadIdx.x] =
-          row_of(shape, a, head + (uint32_t)(tile / n_queries),
-                 query + (int)threadIdx.x, length);
+    look_at_queries<PLAIN>(shape, a, head + (uint32_t)(tile / n_queries), query,
+                           length, rows + slot * TILE,
+                           sights + (PLAIN ? 0 : slot * TILE));
     ra_copy_wait<1>();
     __syncthreads();
     multiply<HD>(scores, d_p, own_k, own_v, tile_q + slot * TILE * HD,
                  tile_do + slot * TILE * HD);
-    soften(scores, d_p, rows + slot * TILE, first + own_row, query, a);
+    soften_columns<PLAIN>(scores, d_p, rows + slot * TILE,
+                          sights + (PLAIN ? 0 : slot * TILE), places, first,
+                          own_row, query, a);
     ra_add_product<HD, TILE>(sum_v, scores, tile_do + slot * TILE * HD);
     ra_add_product<HD, TILE>(sum_k, d_p, tile_q + slot * TILE * HD);
     __syncthreads();
@@ -269,19 +325,20 @@ __launch_bounds__(THREADS) keys_kernel(RaKAttention shape, Arrays a)
                     1.0f);
 }
 
-template <int HD>
+template <int HD, bool PLAIN>
 static int
-launch(const RaKAttention *shape, const Arrays &a, const uint16_t *out,
+launch(const RaKAttention &shape, const Arrays &a, const uint16_t *out,
        float *workspace, void *stream)
 {
   int n_bytes = (2 * OWN + 4 * TILE) * HD * 2;
-  size_t n_rows = (size_t)shape->n_tokens * shape->q_heads;
-  unsigned n_own = (shape->max_length + OWN - 1) / OWN;
-  dim3 queries(n_own, shape->q_heads, shape->n_sequences);
-  dim3 keys(n_own, shape->kv_heads, shape->n_sequences);
+  size_t n_rows = (size_t)shape.n_tokens * shape.q_heads;
+  dim3 queries((shape.max_length + OWN - 1) / OWN, shape.q_heads,
+               shape.n_sequences);
+  dim3 keys((shape.max_keys + OWN - 1) / OWN, shape.kv_heads,
+            shape.n_sequences);
   auto delta = delta_kernel<HD>;
-  auto of_queries = queries_kernel<HD>;
-  auto of_keys = keys_kernel<HD>;
+  auto of_queries = queries_kernel<HD, PLAIN>;
+  auto of_keys = keys_kernel<HD, PLAIN>;
   cudaError_t code = cudaFuncSetAttribute(
       of_queries, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
 
@@ -290,10 +347,13 @@ launch(const RaKAttention *shape, const Arrays &a, const uint16_t *out,
         of_keys, cudaFuncAttributeMaxDynamicSharedMemorySize, n_bytes);
   if (code != cudaSuccess)
     return code;
-  RA_LAUNCH(delta, (unsigned)((n_rows + 3) / 4), THREADS, 0, stream, out,
-            a.d_out, workspace, n_rows);
-  RA_LAUNCH(of_keys, keys, THREADS, n_bytes, stream, *shape, a);
-  RA_LAUNCH(of_queries, queries, THREADS, n_bytes, stream, *shape, a);
+  if (queries.x > 0)
+    RA_LAUNCH(delta, (unsigned)((n_rows + 3) / 4), THREADS, 0, stream, out,
+              a.d_out, workspace, n_rows);
+  if (keys.x > 0)
+    RA_LAUNCH(of_keys, keys, THREADS, n_bytes, stream, shape, a);
+  if (queries.x > 0)
+    RA_LAUNCH(of_queries, queries, THREADS, n_bytes, stream, shape, a);
   return cudaGetLastError();
 }
 
@@ -304,6 +364,7 @@ ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
                         const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
                         uint16_t *d_v, float *workspace, void *stream)
 {
+  RaKAttention whole = ra_attention_whole(shape);
   float scale = 1.0f / sqrtf((float)shape->head_dim);
   Arrays a = {q,   k,   v,   d_out, lse,           workspace,
               d_q, d_k, d_v, scale, scale * log2_e};
@@ -313,8 +374,13 @@ ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
       !ra_is_aligned(d_out) || !ra_is_aligned(d_q) || !ra_is_aligned(d_k) ||
       !ra_is_aligned(d_v))
     return cudaErrorInvalidValue;
-  if (shape->n_sequences == 0 || shape->max_length == 0)
+  if (shape->n_sequences == 0)
     return cudaSuccess;
-  return shape->head_dim == 64 ? launch<64>(shape, a, out, workspace, stream)
-                               : launch<128>(shape, a, out, workspace, stream);
+  if (ra_k_attention_is_plain(shape))
+    return shape->head_dim == 64
+               ? launch<64, true>(whole, a, out, workspace, stream)
+               : launch<128, true>(whole, a, out, workspace, stream);
+  return shape->head_dim == 64
+             ? launch<64, false>(whole, a, out, workspace, stream)
+             : launch<128, false>(whole, a, out, workspace, stream);
 }

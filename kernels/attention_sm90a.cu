@@ -352,7 +352,7 @@ ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
     return cudaErrorInvalidValue;
   if (shape->n_sequences == 0 || shape->max_length == 0)
     return cudaSuccess;
-  if (!is_sm90())
+  if (!is_sm90() || !ra_k_attention_is_plain(shape))
     return cudaErrorNotSupported;
   code = ra_tensor_map(&maps.q, q, hd, shape->q_heads, shape->n_tokens,
                        shape->stride, TILE);

@@ -171,8 +171,10 @@ ra_store_attended(uint16_t *out, float *out_lse, uint32_t q_heads, size_t first,
   const float ln_2 = 0.6931471805599453f;
   float sum[2] = {ra_quad_sum(part[0]), ra_quad_sum(part[1])};
 
+  /* a sum of 0: of no column, and neither is there anything to weigh */
   ra_store_rows<HD>(out + first * HD, (size_t)q_heads * HD, d, row, n,
-                    1.0f / sum[0], 1.0f / sum[1]);
+                    sum[0] == 0.0f ? 0.0f : 1.0f / sum[0],
+                    sum[1] == 0.0f ? 0.0f : 1.0f / sum[1]);
   for (int half = 0; half < 2; half++)
     if (threadIdx.x % 4 == 0 && row + 8 * half < n)
       out_lse[first + (size_t)(row + 8 * half) * q_heads] =

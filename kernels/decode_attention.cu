@@ -50,11 +50,12 @@ weight_of(float part_most, float most)
 }
 
 /* Takes in the scores of 16 tokens, @token the lane's first of them; those from
- * @end on are masked.  All of a warp's tokens may be. */
+ * @end on are masked.  All of a warp's tokens may be.  @slopes: what a token's
+ * distance from @last, the new one, adds, in powers of two. */
 template <int HD>
 __device__ static inline void
 soften(float scores[2][4], Part parts[2], float sums[HD / 8][4],
-       float scale_log2, int token, int end)
+       float scale_log2, const float slopes[2], int token, int end, int last)
 {
   RA_UNROLL
   for (int half = 0; half < 2; half++) {
@@ -64,8 +65,11 @@ soften(float scores[2][4], Part parts[2], float sums[HD / 8][4],
     for (int e = 0; e < 4; e++) {
       float *score = &scores[e / 2][2 * half + e % 2];
 
-      *score =
-          token + 8 * (e / 2) + e % 2 < end ? *score * scale_log2 : -INFINITY;
+      int at = token + 8 * (e / 2) + e % 2;
+
+      *score = at < end
+                   ? *score * scale_log2 + slopes[half] * (float)(at - last)
+                   : -INFINITY;
       now = fmaxf(now, *score);
     }
     now = ra_quad_max(now);
@@ -167,6 +171,15 @@ store(const RaKDecode &shape, const float *whole, const Part *parts,
   }
 }
 
+/* Of head @row of a group of @group, in powers of two. */
+__device__ static inline float
+slope_of(const RaKDecode &shape, uint32_t kv_head, int group, int row)
+{
+  return shape.slopes && row < group
+             ? shape.slopes[kv_head * (uint32_t)group + (uint32_t)row] * log2_e
+             : 0.0f;
+}
+
 /* blockIdx: (part, key head, sequence). */
 template <int HD>
 __global__ static void
@@ -193,6 +206,8 @@ __launch_bounds__(THREADS)
   size_t first_row = (size_t)s * shape.q_heads + kv_head * (uint32_t)group;
   Part mine[2] = {{-INFINITY, 0.0f}, {-INFINITY, 0.0f}};
   float sums[HD / 8][4] = {};
+  float slopes[2] = {slope_of(shape, kv_head, group, lane / 4),
+                     slope_of(shape, kv_head, group, lane / 4 + 8)};
 
   load_queries<HD>(tile_q, q + first_row * HD, group);
   if (first < end)
@@ -218,8 +233,8 @@ __launch_bounds__(THREADS)
       ra_tile_right<HD>(right, own_k, 0, step);
       ra_mma_pair(scores, left, right);
     }
-    soften<HD>(scores, mine, sums, scale_log2, at + 16 * warp + 2 * (lane % 4),
-               end);
+    soften<HD>(scores, mine, sums, scale_log2, slopes,
+               at + 16 * warp + 2 * (lane % 4), end, length - 1);
     ra_add_product<HD, 16>(sums, scores, own_v);
     __syncthreads();
   }

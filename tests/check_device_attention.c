@@ -88,8 +88,14 @@ attention_run(Attention *a, int which)
   int code;
 
   a->begin = device_copy(begin, sizeof begin);
-  a->shape = (RaKAttention){N_SEQUENCES, N_TOKENS, LONGEST, a->begin,
-                            Q_HEADS,     KV_HEADS, hd,      stride};
+  a->shape = (RaKAttention){.n_sequences = N_SEQUENCES,
+                            .n_tokens = N_TOKENS,
+                            .max_length = LONGEST,
+                            .begin = a->begin,
+                            .q_heads = Q_HEADS,
+                            .kv_heads = KV_HEADS,
+                            .head_dim = hd,
+                            .stride = stride};
   a->in = device_bf16(&rng, N_TOKENS * stride, 2);
   a->d_out = device_bf16(&rng, n_out, 1);
   a->d_in = device_poisoned(N_TOKENS * stride * 2);
@@ -331,8 +337,14 @@ START_TEST(test_long)
   Attention a = {.begin = device_copy(long_begin, sizeof long_begin)};
   int code;
 
-  a.shape =
-      (RaKAttention){2, 700, MOST, a.begin, Q_HEADS, KV_HEADS, hd, stride};
+  a.shape = (RaKAttention){.n_sequences = 2,
+                           .n_tokens = 700,
+                           .max_length = MOST,
+                           .begin = a.begin,
+                           .q_heads = Q_HEADS,
+                           .kv_heads = KV_HEADS,
+                           .head_dim = hd,
+                           .stride = stride};
   a.in = device_bf16(&rng, 700 * stride, 2);
   a.out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);
   a.lse = device_poisoned(700 * Q_HEADS * sizeof(float));
@@ -354,7 +366,15 @@ END_TEST
 START_TEST(test_refused)
 {
   static uint16_t array[64] __attribute__((aligned(16)));
-  RaKAttention good = {1, 1, 1, begin, 4, 2, 64, 512}, bad;
+  RaKAttention good = {.n_sequences = 1,
+                       .n_tokens = 1,
+                       .max_length = 1,
+                       .begin = begin,
+                       .q_heads = 4,
+                       .kv_heads = 2,
+                       .head_dim = 64,
+                       .stride = 512},
+               bad;
   float lse[4];
 
 #define RUN(shape, q) ra_k_attention(shape, q, array, array, array, lse, NULL)

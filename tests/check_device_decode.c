@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "kernels/cpu_attention.h"
 #include "kernels/decode_attention.h"
 #include "tests/device_array.h"
 
@@ -34,9 +35,12 @@ check_decode_row(const RaKDecode *d, const uint16_t *q, const uint16_t *k,
   double p[517], most = -INFINITY, sum = 0, largest = 0, e_i;
 
   for (uint32_t j = 0; j < n; j++) {
-    double magnitude = 0;
+    double far = 0, magnitude;
 
-    p[j] = 0;
+    if (d->slopes)
+      far = (double)d->slopes[head] * ((double)j - (double)(n - 1));
+    p[j] = far;
+    magnitude = fabs(far);
     for (uint32_t e = 0; e < hd; e++) {
       double x = device_at(q, row + e) *
                  device_at(k, page_row(d->pages, s, j, kv, hd) + e);
@@ -68,17 +72,27 @@ check_decode_row(const RaKDecode *d, const uint16_t *q, const uint16_t *k,
 }
 
 /* One to three parts; pages in no order; a group of five heads, not a power of
- * two; a sequence of one token and one of none, whose output is 0.  The fault
- * that this catches: parts that forget their maxima. */
+ * two; a sequence of one token and one of none, whose output is 0; the second
+ * half of the cases with ALiBi.  The faults that this catches: parts that
+ * forget their maxima, slopes of another group's heads. */
 START_TEST(test_decode)
 {
   uint32_t hd = _i % 2 ? 128 : 64;
+  float *slopes = device_new(GROUP * KV_HEADS * sizeof *slopes);
   uint32_t *pages = device_new(N_PAGES * sizeof *pages);
   uint32_t *lengths = device_copy(cached, sizeof cached);
   RaRng rng = ra_rng_init(10, (uint64_t)_i);
   gsize n_cache = (gsize)N_PAGES * PAGE * KV_HEADS * hd;
-  RaKDecode d = {G_N_ELEMENTS(cached), lengths,  pages, PER_SEQUENCE,    PAGE,
-                 GROUP * KV_HEADS,     KV_HEADS, hd,    1 + (uint32_t)_i};
+  RaKDecode d = {.n_sequences = G_N_ELEMENTS(cached),
+                 .lengths = lengths,
+                 .pages = pages,
+                 .max_pages = PER_SEQUENCE,
+                 .page_tokens = PAGE,
+                 .q_heads = GROUP * KV_HEADS,
+                 .kv_heads = KV_HEADS,
+                 .head_dim = hd,
+                 .n_parts = 1 + (uint32_t)_i % 3,
+                 .slopes = _i >= 3 ? slopes : NULL};
   gsize n = (gsize)d.n_sequences * d.q_heads * hd;
   uint16_t *q = device_bf16(&rng, n, 4), *out = device_poisoned(2 * n);
   uint16_t *k = device_bf16(&rng, n_cache, 1);
@@ -87,6 +101,8 @@ START_TEST(test_decode)
 
   for (uint32_t i = 0; i < N_PAGES; i++)
     pages[i] = i * 37 % N_PAGES;
+  for (uint32_t h = 0; h < d.q_heads; h++)
+    slopes[h] = ra_cpu_alibi_slope(h, d.q_heads);
   device_seed((uint64_t)_i);
   ck_assert_int_eq(
       device_done(ra_k_decode_attention(&d, q, k, v, out, workspace, NULL)), 0);
@@ -100,6 +116,7 @@ START_TEST(test_decode)
   device_free(workspace);
   device_free(pages);
   device_free(lengths);
+  device_free(slopes);
 }
 END_TEST
 
@@ -121,7 +138,7 @@ device_decode_suite(void)
   TCase *tcase = tcase_create("decode");
 
   tcase_set_timeout(tcase, 120);
-  tcase_add_loop_test(tcase, test_decode, 0, 3);
+  tcase_add_loop_test(tcase, test_decode, 0, 6);
   tcase_add_test(tcase, test_parts);
   suite_add_tcase(suite, tcase);
   return suite;

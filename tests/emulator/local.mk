@@ -22,6 +22,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
+tests_emulator_libemulated_a_SOURCES += %D%/attention_merge.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/experts.cc
@@ -118,6 +119,10 @@ check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
 tests_check_device_policy_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_ring
+tests_check_device_ring_SOURCES = tests/check_device_ring.c \
+	tests/device_array.h
+tests_check_device_ring_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_sums
 tests_check_device_sums_SOURCES = tests/check_device_sums.c \
 	tests/device_array.h
@@ -190,6 +195,11 @@ tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_policy_LDADD = $(gpu_ldadd)
 tests_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_ring
+tests_check_gpu_ring_SOURCES = tests/check_device_ring.c
+tests_check_gpu_ring_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_ring_LDADD = $(gpu_ldadd)
+tests_check_gpu_ring_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_sums
 tests_check_gpu_sums_SOURCES = tests/check_device_sums.c
 tests_check_gpu_sums_CPPFLAGS = $(gpu_cppflags)
