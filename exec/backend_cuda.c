@@ -405,9 +405,7 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
   uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
   const char *what = NULL;
 
-  if (model->position == RA_POSITION_ALIBI)
-    what = "ALiBi";
-  else if (model->head_dim != 64 && model->head_dim != 128)
+  if (model->head_dim != 64 && model->head_dim != 128)
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
            model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0 ||
@@ -469,6 +467,7 @@ static const RaBackend table = {
     .attention_workspace = ra_cuda_attention_workspace,
     .attention = ra_cuda_attention,
     .attention_backward = ra_cuda_attention_backward,
+    .attention_merge = ra_cuda_attention_merge,
     .decode_workspace = ra_cuda_decode_workspace,
     .decode_attention = ra_cuda_decode_attention,
     .route = ra_cuda_route,

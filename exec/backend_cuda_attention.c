@@ -219,18 +219,69 @@ ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
 
 /* --- attention --- */
 
+/* Numbers of one attention on their way to the device, one behind the other. */
+typedef struct {
+  uint32_t *numbers; /* the host's, owned */
+  gsize n;
+} Numbers;
+
+/* (n) of @x more; returns where they begin. */
+static gsize
+add_numbers(Numbers *to, gsize n, const void *x)
+{
+  if (n > 0)
+    memcpy(to->numbers + to->n, x, n * sizeof *to->numbers);
+  to->n += n;
+  return to->n - n;
+}
+
+static uint32_t
+longest(uint32_t n, const uint32_t *begin)
+{
+  uint32_t most = 0;
+
+  for (uint32_t i = 0; i < n; i++)
+    most = MAX(most, begin[i + 1] - begin[i]);
+  return most;
+}
+
+/* @s for the device, which has its arrays. */
 static RaKAttention
 attention_shape(const RaCpuAttention *s)
 {
+  const uint32_t *kv_begin = s->kv_begin ? s->kv_begin : s->begin;
+  uint32_t n = s->begin[s->n_sequences], n_keys = kv_begin[s->n_sequences];
+  gsize n_begins = (gsize)s->n_sequences + 1;
+  Numbers all = {
+      g_new(uint32_t, 2 * n_begins + 2 * (gsize)n + n_keys + s->q_heads), 0};
+  gsize begin = add_numbers(&all, n_begins, s->begin);
+  gsize keys = add_numbers(&all, s->kv_begin ? n_begins : 0, s->kv_begin);
+  gsize seen = add_numbers(&all, s->kv_begin ? n : 0, s->seen);
+  gsize slopes = add_numbers(&all, s->slopes ? s->q_heads : 0, s->slopes);
+  gsize q = add_numbers(&all, s->q_places ? n : 0, s->q_places);
+  gsize kv = add_numbers(&all, s->kv_places ? n_keys : 0, s->kv_places);
+  const uint32_t *there = ra_cuda_upload(RA_CUDA_BEGINS, all.n, all.numbers);
   RaKAttention shape = {.n_sequences = s->n_sequences,
-                        .n_tokens = s->begin[s->n_sequences],
+                        .n_tokens = n,
+                        .max_length = longest(s->n_sequences, s->begin),
+                        .begin = there + begin,
                         .q_heads = s->q_heads,
                         .kv_heads = s->kv_heads,
                         .head_dim = s->head_dim,
-                        .stride = s->stride};
+                        .stride = s->stride,
+                        .kv_stride = s->kv_stride,
+                        .d_q_stride = s->d_q_stride};
 
-  for (uint32_t i = 0; i < s->n_sequences; i++)
-    shape.max_length = MAX(shape.max_length, s->begin[i + 1] - s->begin[i]);
+  if (s->kv_begin) {
+    shape.kv_begin = there + keys;
+    shape.seen = there + seen;
+    shape.max_keys = longest(s->n_sequences, s->kv_begin);
+  }
+  if (s->slopes)
+    shape.slopes = (const float *)(gconstpointer)(there + slopes);
+  shape.q_places = s->q_places ? there + q : NULL;
+  shape.kv_places = s->kv_places ? there + kv : NULL;
+  g_free(all.numbers);
   return shape;
 }
 
@@ -248,7 +299,6 @@ ra_cuda_attention(const RaCpuAttention *s, const RaElem *q, const RaElem *k,
   RaKAttention shape = attention_shape(s);
 
   (void)workspace; /* of the gradient */
-  shape.begin = ra_cuda_upload(RA_CUDA_BEGINS, s->n_sequences + 1, s->begin);
   ra_cuda_did(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
                              out_lse, ra_device_stream()),
               "attention");
@@ -262,7 +312,6 @@ ra_cuda_attention_backward(const RaCpuAttention *s, const RaElem *q,
 {
   RaKAttention shape = attention_shape(s);
 
-  shape.begin = ra_cuda_upload(RA_CUDA_BEGINS, s->n_sequences + 1, s->begin);
   ra_cuda_did(
       ra_k_attention_backward(&shape, bf16(q), bf16(k), bf16(v), bf16(out), lse,
                               bf16(d_out), bf16_out(d_q), bf16_out(d_k),
@@ -270,21 +319,32 @@ ra_cuda_attention_backward(const RaCpuAttention *s, const RaElem *q,
       "attention_backward");
 }
 
+void
+ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                        const RaElem *part, const float *part_lse, RaElem *out,
+                        float *lse)
+{
+  ra_cuda_did(ra_k_attention_merge(n_tokens, (uint32_t)n_heads,
+                                   (uint32_t)head_dim, bf16(part), part_lse,
+                                   bf16_out(out), lse, ra_device_stream()),
+              "attention_merge");
+}
+
 /* A slot of the cache is a page, and a sequence has one. */
 static RaKDecode
 decode_shape(const RaDecode *s)
 {
-  uint32_t longest = 1;
+  uint32_t most = 1;
 
   for (uint32_t i = 0; i < s->n; i++)
-    longest = MAX(longest, s->positions[i] + 1);
+    most = MAX(most, s->positions[i] + 1);
   return (RaKDecode){.n_sequences = s->n,
                      .max_pages = 1,
                      .page_tokens = s->n_positions,
                      .q_heads = s->q_heads,
                      .kv_heads = s->kv_heads,
                      .head_dim = s->head_dim,
-                     .n_parts = ra_k_decode_parts(s->n, s->kv_heads, longest,
+                     .n_parts = ra_k_decode_parts(s->n, s->kv_heads, most,
                                                   ra_device_n_processors())};
 }
 
@@ -312,6 +372,9 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
     lengths[i] = s->positions[i] + 1;
   shape.lengths = ra_cuda_upload(RA_CUDA_WORDS, s->n, lengths);
   shape.pages = ra_cuda_upload(RA_CUDA_BEGINS, s->n, s->slots);
+  if (s->slopes)
+    shape.slopes = (const float *)(gconstpointer)ra_cuda_upload(
+        RA_CUDA_ORDER, s->q_heads, (const uint32_t *)(gconstpointer)s->slopes);
   ra_backend_cuda()->copy_rect(s->n, width, q, s->stride, dense, width);
   ra_cuda_did(ra_k_decode_attention(&shape, bf16(dense), bf16(k), bf16(v),
                                     bf16_out(out), workspace,

@@ -68,6 +68,9 @@ void ra_cuda_attention_backward(const RaCpuAttention *shape, const RaElem *q,
                                 const RaElem *out, const float *lse,
                                 const RaElem *d_out, RaElem *d_q, RaElem *d_k,
                                 RaElem *d_v, float *workspace);
+void ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
+                             const RaElem *part, const float *part_lse,
+                             RaElem *out, float *lse);
 void ra_cuda_route(const RaCpuRouting *routing, size_t n_tokens, float *probs,
                    uint32_t *choice, float *gates);
 void ra_cuda_place_rows(const RaCpuRouting *routing, size_t n,

@@ -240,8 +240,8 @@ soften_columns(float scores[TILE / 8][4], float d_p[TILE / 8][4],
   }
 }
 
-/* What soften_columns() wants to know of a tile of queries of @head, from @first
- * on of @n; of each by one thread. */
+/* What soften_columns() wants to know of a tile of queries of @head, @first
+ * and on of @n; of each by one thread. */
 template <bool PLAIN>
 __device__ static inline void
 look_at_queries(const RaKAttention &shape, const Arrays &a, uint32_t head,

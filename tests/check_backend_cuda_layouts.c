@@ -19,42 +19,52 @@
  * backward.  Those of two runs are independent of each other, 2^-9 each at
  * most, so their squares add up: sqrt(2 x 177) 2^-9 = 0.037.  Every other
  * layout computes each sequence as one rank does and only adds fp32 gradients
- * of at most 8 x 9 tokens in another order: 72 roundings of 2^-24.
+ * of at most 8 x 9 tokens in another order: 72 roundings of 2^-24.  Ranks that
+ * share sequences attend to their keys in as many steps as they are, of which
+ * each but the first rounds a layer's output, and backward its gradients, once
+ * more: 12 on that way.
  */
+#define WAY 177
+#define RING_WAY 12
 #define TENSOR 0.037
 #define ORDER (72 * 0x1p-24)
 
 typedef struct {
-  uint32_t dp, tp, pp;
+  uint32_t dp, tp, pp, cp;
   const char *lines; /* further ones of the train call */
 } Layout;
 
 /* clang-format off */
 static const Layout layouts[] = {
-    {2, 1, 1, ""},
-    {4, 1, 1, "zero = 1\n"},
-    {8, 1, 1, "zero = 1\noverlap-grad-reduce = true\n"},
-    {2, 1, 1, "micro-batches = 2\noverlap-grad-reduce = true\n"},
-    {1, 1, 1, "micro-batches = 4\n"},
-    {1, 1, 1, "recompute = selective\n"},
-    {1, 1, 1, "recompute = full\n"},
-    {1, 2, 1, ""},
-    {1, 4, 1, "recompute = selective\n"},
-    {1, 2, 1, "sequence-parallel = true\n"},
-    {1, 4, 1, "sequence-parallel = true\nrecompute = full\n"},
-    {2, 2, 1, "sequence-parallel = true\nzero = 1\n"},
-    {2, 4, 1, "zero = 1\noverlap-grad-reduce = true\n"},
-    {1, 1, 2, "micro-batches = 2\n"},
-    {1, 1, 2, "micro-batches = 2\nschedule = gpipe\n"},
-    {1, 1, 2, "micro-batches = 2\nschedule = interleaved:2\n"},
-    {1, 1, 2, "micro-batches = 2\nstage-layers = 3,1\n"},
-    {1, 1, 4, "micro-batches = 4\nrecompute = full\n"},
-    {1, 2, 2, "micro-batches = 2\nsequence-parallel = true\n"},
-    {2, 1, 2, "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n"},
-    {2, 2, 2, "micro-batches = 2\nrecompute = full\n"},
-    {1, 2, 4, "micro-batches = 4\nsequence-parallel = true\n"},
-    {2, 2, 2, "micro-batches = 2\nschedule = interleaved:2\nzero = 1\n"
+    {2, 1, 1, 1, ""},
+    {4, 1, 1, 1, "zero = 1\n"},
+    {8, 1, 1, 1, "zero = 1\noverlap-grad-reduce = true\n"},
+    {2, 1, 1, 1, "micro-batches = 2\noverlap-grad-reduce = true\n"},
+    {1, 1, 1, 1, "micro-batches = 4\n"},
+    {1, 1, 1, 1, "recompute = selective\n"},
+    {1, 1, 1, 1, "recompute = full\n"},
+    {1, 2, 1, 1, ""},
+    {1, 4, 1, 1, "recompute = selective\n"},
+    {1, 2, 1, 1, "sequence-parallel = true\n"},
+    {1, 4, 1, 1, "sequence-parallel = true\nrecompute = full\n"},
+    {2, 2, 1, 1, "sequence-parallel = true\nzero = 1\n"},
+    {2, 4, 1, 1, "zero = 1\noverlap-grad-reduce = true\n"},
+    {1, 1, 2, 1, "micro-batches = 2\n"},
+    {1, 1, 2, 1, "micro-batches = 2\nschedule = gpipe\n"},
+    {1, 1, 2, 1, "micro-batches = 2\nschedule = interleaved:2\n"},
+    {1, 1, 2, 1, "micro-batches = 2\nstage-layers = 3,1\n"},
+    {1, 1, 4, 1, "micro-batches = 4\nrecompute = full\n"},
+    {1, 2, 2, 1, "micro-batches = 2\nsequence-parallel = true\n"},
+    {2, 1, 2, 1, "micro-batches = 2\nzero = 1\noverlap-grad-reduce = true\n"},
+    {2, 2, 2, 1, "micro-batches = 2\nrecompute = full\n"},
+    {1, 2, 4, 1, "micro-batches = 4\nsequence-parallel = true\n"},
+    {2, 2, 2, 1, "micro-batches = 2\nschedule = interleaved:2\nzero = 1\n"
               "sequence-parallel = true\n"},
+    {1, 1, 1, 2, ""},
+    {1, 1, 1, 4, "recompute = full\n"},
+    {2, 1, 1, 2, "zero = 1\noverlap-grad-reduce = true\n"},
+    {1, 2, 1, 2, "sequence-parallel = true\n"},
+    {1, 1, 2, 4, "micro-batches = 2\nrecompute = selective\n"},
 };
 
 /* Of a model with experts, two of eight a token.  Which two is no continuous
@@ -62,22 +72,30 @@ static const Layout layouts[] = {
  * these tokens have none that shows, the worst is 0.0067.  Ranks that share
  * experts alone have the bits of one rank's states, and so its choices. */
 static const Layout of_experts[] = {
-    {1, 1, 1, "recompute = full\nmicro-batches = 2\n"},
-    {2, 1, 1, "ep = 2\n"},
-    {4, 1, 1, "ep = 4\nzero = 1\n"},
-    {4, 1, 1, "ep = 2\noverlap-grad-reduce = true\n"},
-    {8, 1, 1, "ep = 8\nrecompute = selective\n"},
-    {2, 1, 2, "ep = 2\nmicro-batches = 2\nrecompute = full\n"},
-    {1, 2, 1, ""},
-    {2, 2, 1, "ep = 2\n"},
-    {2, 2, 1, "ep = 2\nsequence-parallel = true\nzero = 1\n"},
+    {1, 1, 1, 1, "recompute = full\nmicro-batches = 2\n"},
+    {2, 1, 1, 1, "ep = 2\n"},
+    {4, 1, 1, 1, "ep = 4\nzero = 1\n"},
+    {4, 1, 1, 1, "ep = 2\noverlap-grad-reduce = true\n"},
+    {8, 1, 1, 1, "ep = 8\nrecompute = selective\n"},
+    {2, 1, 2, 1, "ep = 2\nmicro-batches = 2\nrecompute = full\n"},
+    {1, 2, 1, 1, ""},
+    {2, 2, 1, 1, "ep = 2\n"},
+    {2, 2, 1, 1, "ep = 2\nsequence-parallel = true\nzero = 1\n"},
+};
+
+/* Of one with ALiBi, whose distances are of places in whole sequences, and
+ * whose slopes of heads of all ranks. */
+static const Layout of_distances[] = {
+    {1, 1, 1, 4, "recompute = full\n"},
+    {1, 2, 1, 2, ""},
 };
 /* clang-format on */
 
-/* Models, both bf16's on the device. */
-enum { DENSE, EXPERTS, N_MODELS };
+/* Models, all bf16's on the device. */
+enum { DENSE, EXPERTS, DISTANCES, N_MODELS };
 
-static const char *const configs[] = {"run-device.json", "run-device-moe.json"};
+static const char *const configs[] = {"run-device.json", "run-device-moe.json",
+                                      "run-device-bloom.json"};
 
 /* (transfer full): the moments of a step on @n_prompts sequences. */
 static GArray *
@@ -91,9 +109,10 @@ moments_of(const Layout *l, int model, uint32_t n_prompts,
                       "response-length = uniform(2, 5)\n"
                       "mini-batches = 1\n",
                       n_prompts);
-  g_autofree char *all =
-      g_strdup_printf("mesh = node0:gpu[0-%u]\ndp = %u\ntp = %u\npp = %u\n%s",
-                      l->dp * l->tp * l->pp - 1, l->dp, l->tp, l->pp, l->lines);
+  g_autofree char *all = g_strdup_printf(
+      "mesh = node0:gpu[0-%u]\ndp = %u\ntp = %u\npp = %u\n"
+      "cp = %u\n%s",
+      l->dp * l->tp * l->pp * l->cp - 1, l->dp, l->tp, l->pp, l->cp, l->lines);
   RunSpec spec = {.algorithm = "sft",
                   .config = configs[model],
                   .all = all,
@@ -131,7 +150,7 @@ apart(const GArray *x, const GArray *y)
   return sqrt(a / b);
 }
 
-static const Layout alone = {1, 1, 1, ""};
+static const Layout alone = {1, 1, 1, 1, ""};
 static GArray *one[N_MODELS]; /* of all tests: one rank on the device */
 
 static void
@@ -156,15 +175,23 @@ teardown(void)
 #define EVERY 1
 #endif
 
+static double
+bound_of(const Layout *l)
+{
+  if (l->cp > 1)
+    return sqrt(2 * WAY + RING_WAY * (l->cp - 1.0)) * 0x1p-9;
+  return l->tp > 1 ? TENSOR : ORDER;
+}
+
 static void
 check_layout(const Layout *l, int model)
 {
   g_autoptr(GArray) many = moments_of(l, model, 8, ra_backend_cuda());
   double off = apart(many, one[model]);
 
-  ck_assert_msg(off <= (l->tp > 1 ? TENSOR : ORDER),
-                "dp %u tp %u pp %u %s: moments are %g apart", l->dp, l->tp,
-                l->pp, l->lines, off);
+  ck_assert_msg(off <= bound_of(l),
+                "dp %u tp %u pp %u cp %u %s: moments are %g apart", l->dp,
+                l->tp, l->pp, l->cp, l->lines, off);
 }
 
 START_TEST(test_layouts)
@@ -178,6 +205,13 @@ START_TEST(test_experts)
 {
   if (_i % EVERY == 0)
     check_layout(&of_experts[_i], EXPERTS);
+}
+END_TEST
+
+START_TEST(test_distances)
+{
+  if (_i % EVERY == 0)
+    check_layout(&of_distances[_i], DISTANCES);
 }
 END_TEST
 
@@ -204,6 +238,7 @@ backend_cuda_layouts_suite(void)
   tcase_set_timeout(tcase, 900);
   tcase_add_loop_test(tcase, test_layouts, 0, G_N_ELEMENTS(layouts));
   tcase_add_loop_test(tcase, test_experts, 0, G_N_ELEMENTS(of_experts));
+  tcase_add_loop_test(tcase, test_distances, 0, G_N_ELEMENTS(of_distances));
   tcase_add_loop_test(tcase, test_one, 0, N_MODELS);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -16,7 +16,6 @@
  * nemotron-4-15b, whose heads fit, are not what the executor runs on any back
  * end.
  */
-#define ALIBI "ALiBi"
 #define HEADS "heads of a dimension that is not 64 or 128"
 #define WIDTHS "widths of a rank that are not multiples of 8"
 #define GROUPS "more than 16 query heads of a key head"
@@ -41,7 +40,7 @@ static const Shipped models[] = {
     {"qwen3-32b", NULL},          {"mixtral-8x7b", NULL},
     {"qwen3-30b-a3b", NULL},      {"qwen3-235b-a22b", NULL},
     {"deepseek-v3-shape", GROUPS},
-    {"bloom-176b", ALIBI},        {"mpt-7b", ALIBI},
+    {"bloom-176b", NULL},         {"mpt-7b", NULL},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
     {"gpt2", WIDTHS},             {"gpt2-xl", WIDTHS},

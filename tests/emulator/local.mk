@@ -141,6 +141,10 @@ tests_check_backend_cuda_models_SOURCES = \
 	tests/check_backend_cuda_models.c \
 	$(backend_cuda)
 tests_check_backend_cuda_models_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_ring
+tests_check_backend_cuda_ring_SOURCES = tests/check_backend_cuda_ring.c \
+	$(backend_cuda)
+tests_check_backend_cuda_ring_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 	$(backend_cuda) $(run_fixture)
