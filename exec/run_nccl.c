@@ -144,9 +144,9 @@ find_devices(RaRun *run, GError **error)
     if (!ra_run_is_here(run, i) || i - first < n_devices)
       continue;
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "rank %u is the %uth of its machine, which has %u GPUs, "
+                "rank %u wants GPU %u of its machine, which shows it %u, "
                 "expected one a rank",
-                i, i - first + 1, n_devices);
+                i, i - first, n_devices);
     return FALSE;
   }
   return TRUE;

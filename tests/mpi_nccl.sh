@@ -52,6 +52,16 @@ other 4 '.*the communicator of all ranks on rank .*: no peer came within 2 s' \
 fails_on '.*: copies between peers: rank 2 is in another process' \
   2 run grpo-tiny-4.plan -n 1 --moves=peer
 
+# Devices: a launcher shows each process its own, or all of the machine's.
+for devices in '4 1' '2 2' '2 4'; do
+  NCCL_DOUBLE=gpus=${devices#* } works_on "${devices% *}" run \
+    grpo-tiny-4.plan -n 1
+done
+NCCL_DOUBLE=gpus=3 fails_on '.*: rank 3 wants GPU 3 .* which shows it 3' \
+  4 run grpo-tiny-4.plan -n 1
+NCCL_DOUBLE=gpus=1 fails_on '.*: rank 1 wants GPU 1 .* which shows it 1' \
+  1 run grpo-tiny-4.plan -n 1
+
 # A GPU that hangs: its host's threads wait as those of the others do, so that
 # who gives up first is named, and what for.
 NCCL_DOUBLE=hang fails_on 'nccl: a.* on rank .*no peer came within 2 s' \

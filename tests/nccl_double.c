@@ -9,7 +9,7 @@ _Thread_local Host *nccl_double_host;
 void
 nccl_double_add_active(int n)
 {
-  d.n_active = (guint)((int)d.n_active + n);
+  d.n_active += (guint)n; /* wraps: adds what is negative too */
   if (d.n_active > 0)
     return;
   for (guint i = 0; i < d.streams->len; i++) {
@@ -48,24 +48,24 @@ nccl_double_wake(const Stream *stream, const Comm *comm)
 
 static RaNcclApi api;
 
-/* As many as a plan has ranks. */
+/* As many as a plan has ranks, or as the process is shown. */
 static uint32_t
 n_devices(void)
 {
-  return G_MAXUINT32;
+  return d.n_devices > 0 ? d.n_devices : G_MAXUINT32;
 }
 
 static int
 use(uint32_t device)
 {
-  return RA_NCCL_OK;
+  return device < n_devices() ? RA_NCCL_OK : NCCL_DOUBLE_USAGE;
 }
 
 static int
 enter(uint32_t device)
 {
   nccl_double_enter();
-  return RA_NCCL_OK;
+  return use(device);
 }
 
 static void

@@ -66,7 +66,8 @@ void nccl_double_cut_off(gboolean is_cut);
  * watchdog: nobody knows all hosts. */
 void nccl_double_go_far(void);
 
-/* What goes wrong from now on, of these words (@words: nullable):
+/* What is other than usual from now on, of these words (@words: nullable):
+ *   gpus=N  this process sees N devices, from 0 on; else as many as it asks for
  *   tells   who has a communicator with a process that dies hears of it, as
  *           over a network; else nobody does, as over memory that GPUs share
  *   id      this process comes with an id that nobody else has

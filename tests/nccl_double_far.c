@@ -21,6 +21,9 @@ nccl_double_obey(const char *words)
   g_auto(GStrv) each = g_strsplit(words ? words : "", " ", -1);
   const char *const *all = (const char *const *)each;
 
+  for (gsize i = 0; each[i]; i++)
+    if (g_str_has_prefix(each[i], "gpus="))
+      d.n_devices = (uint32_t)g_ascii_strtoull(each[i] + 5, NULL, 10);
   d.tells = g_strv_contains(all, "tells");
   d.has_own_id = g_strv_contains(all, "id");
   d.hangs = g_strv_contains(all, "hang");

@@ -122,7 +122,8 @@ typedef struct {
   guint n_absent; /* of n_active: hosts that have not entered yet */
   gboolean is_stuck;
   gboolean adds_in_order;
-  gboolean is_cut; /* device 0 from all others */
+  uint32_t n_devices; /* 0: any number */
+  gboolean is_cut;    /* device 0 from all others */
   gboolean goes_far, tells, has_own_id, hangs, damages; /* nccl_double.h */
   const NcclDoubleMemory *memory; /* NULL: the process's */
   uint32_t seed;
