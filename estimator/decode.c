@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "estimator/estimator_impl.h"
+#include "graph/op_reuse.h"
 
 uint64_t
 ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope)
@@ -61,6 +62,12 @@ ra_estimator_add_system(const RaEstimator *estimator, int launch,
   cost->total_s += step_s;
 }
 
+gboolean
+ra_estimator_has_reuse(const RaEstimator *estimator)
+{
+  return estimator->gemm_fp32.reuse.grid != NULL;
+}
+
 /* Of a piece whose weights are in place; returns the kernels launched. */
 static guint64
 decode_whole(const RaEstimator *estimator, const RaShard *shard,
@@ -68,11 +75,16 @@ decode_whole(const RaEstimator *estimator, const RaShard *shard,
 {
   RaOp ops[RA_OP_LIST_MAX];
   guint n_ops = ra_op_list(shard, piece, RA_PHASE_DECODE, batch, ops);
+  uint64_t until = UINT64_MAX;
   guint64 n_launches;
 
+  if (ra_estimator_has_reuse(estimator))
+    ra_op_set_reuse(ops, n_ops, ra_op_reuse_mib(shard, piece, batch, &until));
   out_line->cost = (RaCost){0};
   out_line->s_per_token =
       ra_estimator_device_line(estimator, ops, n_ops, &out_line->until_tokens);
+  out_line->until_tokens =
+      MIN(out_line->until_tokens, MAX(until, batch->kv_tokens));
   n_launches = ra_estimator_sum_ops(estimator, ops, n_ops, &out_line->cost);
   ra_estimator_engine_sums(estimator, ops, n_ops, &out_line->cost);
   return n_launches;

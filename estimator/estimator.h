@@ -262,6 +262,11 @@ void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,
                          uint64_t kv_tokens, RaDecodeLine *out_line);
 
+/* Whether products of a decode step cost what the reuse of their weights says
+ * (graph/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with prompts in
+ * them, and those that gather their weights, have none. */
+gboolean ra_estimator_has_reuse(const RaEstimator *estimator);
+
 /* A step of continuous batching. */
 typedef struct {
   RaBatch chunks;     /* of prompts: sums over them */

@@ -258,9 +258,8 @@ compare_doubles(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The values that a feature takes, as an axis of @grid. */
-static void
-add_axis(RaGrid *grid, RaFeature feature, const GArray *rows)
+void
+ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows)
 {
   g_autofree double *values = g_new(double, rows->len + 1);
   guint n = 0;
@@ -304,7 +303,7 @@ ra_fit_table(const RaFitLaw *law, const RaProfile *profile, const GArray *rows,
 
   g_return_val_if_fail(ra_profile_law(profile, law->law)->grid == NULL, grid);
   for (guint a = 0; axes[a] != RA_N_FEATURES; a++)
-    add_axis(grid, axes[a], rows);
+    ra_fit_add_axis(grid, axes[a], rows);
   ra_fit_predict(profile, rows, s);
   for (guint i = 0; i < rows->len; i++) {
     const RaMeasured *row = &g_array_index(rows, RaMeasured, i);

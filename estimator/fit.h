@@ -87,7 +87,9 @@ const char *ra_fit_law_of(const RaOp *op);
 /* The same in @profile, which may lack laws that others then stand in for. */
 const char *ra_fit_law_in(const RaProfile *profile, const RaOp *op);
 
-/* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile. */
+/* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile; none
+ * is for a product that says a reuse (graph/op_reuse.h) where the profile does
+ * not know what that makes of it. */
 gboolean ra_fit_takes(const RaFitLaw *law, const RaProfile *profile,
                       const RaOp *op);
 
@@ -130,6 +132,25 @@ void ra_fit_coefficients(const RaFitLaw *law, RaProfile *profile,
  */
 RaGrid *ra_fit_table(const RaFitLaw *law, const RaProfile *profile,
                      const GArray *rows, const RaFeature *axes);
+
+/* The values that @feature takes of @rows, as an axis of @grid. */
+void ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows);
+
+/**
+ * ra_fit_reuse:
+ * @rows: (element-type RaMeasured): of products, each with a reuse
+ *   (graph/op_reuse.h)
+ * @lap_mib: that of the rows that their law is fitted on
+ * @held_out: (element-type RaHeldOut): appended to: what each row between two
+ *   others of its shape is off when it is read between them
+ *
+ * Shape by shape, as shapes differ: ln(time / time at the lap), the nearest
+ * values that do not fall as the reuse grows.
+ *
+ * Returns: (transfer full): over m, n, k and the reuse, filled; %NULL where no
+ *   shape has rows at the lap and at another reuse
+ */
+RaGrid *ra_fit_reuse(const GArray *rows, double lap_mib, GArray *held_out);
 
 /**
  * ra_fit_merge:

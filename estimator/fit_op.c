@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "estimator/fit.h"
+#include "estimator/gemm.h"
 #include "traces/law.h"
 
 static const char *const compute_laws[RA_N_OPS] = {
@@ -92,5 +93,8 @@ ra_fit_takes(const RaFitLaw *law, const RaProfile *profile, const RaOp *op)
   const char *name = ra_fit_law_in(profile, op);
   gboolean across = op->kind == RA_OP_SEND && op->dim[1];
 
+  if (op->kind == RA_OP_GEMM && ra_feature(RA_FEATURE_REUSE, op) > 0 &&
+      !ra_profile_law(profile, RA_GEMM_REUSE))
+    return FALSE;
   return g_strcmp0(name, law->law) == 0 && across == (law == ra_fit_pair(TRUE));
 }

@@ -2,6 +2,7 @@
 
 #include "estimator/gemm.h"
 #include "estimator/resolve.h"
+#include "graph/op_reuse.h"
 
 gboolean
 ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
@@ -43,7 +44,26 @@ ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
                            ra_rate_s(flop_per_s * frac);
     frac *= small_frac;
   }
-  return ra_residual_init(&law->residual, profile, name, error);
+  law->reuse = (RaResidual){.grid = NULL};
+  return ra_residual_init(&law->residual, profile, name, error) &&
+         (!law->is_fp32 ||
+          ra_residual_init(&law->reuse, profile, RA_GEMM_REUSE, error));
+}
+
+/* What many rows take is arithmetic: the table ends where that was measured. */
+static double
+reuse_factor(const RaResidual *reuse, const RaOp *op)
+{
+  if (!reuse->grid || op->dim[RA_OP_REUSE_DIM] == 0)
+    return 1;
+  for (guint a = 0; a < reuse->grid->n_axes; a++) {
+    const RaGridAxis *axis = &reuse->grid->axes[a];
+
+    if (reuse->feature[a] == RA_FEATURE_M &&
+        (double)op->dim[0] > axis->knots[axis->n_knots - 1])
+      return 1;
+  }
+  return ra_residual_factor(reuse, op);
 }
 
 static double
@@ -105,5 +125,6 @@ ra_gemm_s(const RaGemmLaw *law, const RaOp *op)
              law->quantize_s_per_element;
   return op->dtype == RA_DTYPE_FP32 && !law->is_fp32
              ? law_s
-             : law_s * ra_residual_factor(&law->residual, op);
+             : law_s * ra_residual_factor(&law->residual, op) *
+                   reuse_factor(&law->reuse, op);
 }

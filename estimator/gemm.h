@@ -26,6 +26,9 @@
  * 13 February 2026. */
 #define RA_GEMM_RAGGED_FACTOR 3
 
+/* What of a profile says how much quicker weights are read again. */
+#define RA_GEMM_REUSE "gemm.fp32.reuse"
+
 typedef struct {
   double floor_s;     /* added to every product */
   double n_sms;       /* multiprocessors */
@@ -41,6 +44,7 @@ typedef struct {
   double s_per_wave_k[RA_GEMM_TILES]; /* of one tile, for each element of k */
   gboolean is_fp32;                   /* measured on fp32 operands */
   RaResidual residual;                /* over m, n, k */
+  RaResidual reuse;                   /* of fp32: over these and the reuse */
 } RaGemmLaw;
 
 /**
@@ -72,8 +76,16 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  *                unless the operand comes in fp8 (%RA_OP_QUANTIZED)
  *     law     = floor + max(compute, memory) + serial_frac min(compute, memory)
  *               + quantize
- *     t       = law exp(r),  r from the table over m, n batch, k; 0 for fp32
- *                                                 without a law of its own
+ *     t       = law exp(r + c),  r from the table over m, n batch, k; 0 for
+ *                                                 fp32 without a law of its own
+ *               c from that of "gemm.fp32.reuse", over these and the reuse
+ *                 (graph/op_reuse.h); 0 where the op says none, beyond the most
+ *                 rows of the table, and for all but fp32 with its own law
+ *
+ * Weights that are still in a cache when they are needed again are read
+ * quicker.  How much of a product's time that is, is no factor of its memory
+ * term: a core's kernels for few rows are bound by arithmetic sooner where k is
+ * long, which one peak does not say.  So c is measured of products.
  *
  * The law is never less for a larger m, n, k or batch; measured times are.
  * With tile 1 x 1 on one SM, no

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "estimator/residual.h"
+#include "graph/op_reuse.h"
 
 /* A key head for each query head, as a knot of its own. */
 #define OWN_KEY_HEADS 64.0
@@ -13,6 +14,7 @@ static const char *const names[RA_N_FEATURES] = {
     [RA_FEATURE_M] = "m",
     [RA_FEATURE_N] = "n",
     [RA_FEATURE_K] = "k",
+    [RA_FEATURE_REUSE] = "reuse",
     [RA_FEATURE_LENGTH] = "length",
     [RA_FEATURE_SEQUENCES] = "sequences",
     [RA_FEATURE_HEADS] = "heads",
@@ -47,6 +49,8 @@ ra_feature(RaFeature feature, const RaOp *op)
     return (double)d[1];
   case RA_FEATURE_K:
     return (double)d[2];
+  case RA_FEATURE_REUSE:
+    return (double)d[RA_OP_REUSE_DIM];
   case RA_FEATURE_LENGTH:
     return d[0] > 0 ? (double)d[2] / (double)d[0] : 0;
   case RA_FEATURE_SEQUENCES:

@@ -20,6 +20,7 @@ typedef enum {
   RA_FEATURE_M,         /* "m" */
   RA_FEATURE_N,         /* "n": columns of all products of the batch */
   RA_FEATURE_K,         /* "k" */
+  RA_FEATURE_REUSE,     /* "reuse": of a product's weights, MiB */
   RA_FEATURE_LENGTH,    /* "length": tokens attended to by a sequence */
   RA_FEATURE_SEQUENCES, /* "sequences" */
   RA_FEATURE_HEADS,     /* "heads": query heads of all sequences */

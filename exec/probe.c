@@ -45,7 +45,8 @@ find_machine(const RaProbeOptions *options, RaProbeMachine *out, GError **error)
   *out = (RaProbeMachine){.backend = backend,
                           .dtype = RA_DTYPE_FP32,
                           .pool_bytes = RA_PROBE_POOL_BYTES,
-                          .lap_bytes = RA_PROBE_LAP_BYTES};
+                          .lap_bytes = RA_PROBE_LAP_BYTES,
+                          .most_lap_bytes = RA_PROBE_MOST_LAP_BYTES};
   return backend != NULL;
 }
 
@@ -237,11 +238,19 @@ repeat_together(RaProbeRank *r)
   }
 }
 
+static gboolean
+says_reuse(const RaOp *op)
+{
+  return op->kind == RA_OP_GEMM && op->dim[RA_OP_REUSE_DIM] > 0;
+}
+
 static void *
 run_rank(void *data)
 {
   RaProbeRank *r = data;
 
+  if (says_reuse(&r->point->op))
+    ra_probe_read_lap(r);
   repeat(r);
   meet(r);
   repeat(r);
@@ -300,6 +309,19 @@ collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
   g_array_sort(times, compare_doubles);
 }
 
+/* Of a rank, whose part of the reuse it is. */
+static gsize
+lap_bytes(const RaProbe *probe, const RaOp *op)
+{
+  const RaProbeMachine *m = &probe->machine;
+  gsize most = MAX(m->pool_bytes, m->most_lap_bytes);
+
+  return says_reuse(op) ? MIN(op->dim[RA_OP_REUSE_DIM] * RA_OP_REUSE_UNIT /
+                                  probe->options.n_ranks,
+                              most)
+                        : m->lap_bytes;
+}
+
 static void
 run_all(RaProbe *probe, const RaProbePoint *point)
 {
@@ -311,6 +333,7 @@ run_all(RaProbe *probe, const RaProbePoint *point)
     RaProbeRank *r = &probe->ranks[i];
 
     r->point = point;
+    r->lap_bytes = lap_bytes(probe, &point->op);
     r->n = 0;
     r->cpu_s = r->wall_s = 0;
     r->end_s = 0;

@@ -15,8 +15,10 @@
  * writes lie in a pool larger than a core's own caches and smaller than what
  * cores share, through which repeats go round: a run finds them there too, as
  * the weights of a layer have passed since.  What the op before has written is
- * at hand, as far as the weights that it read have left it there.  A model
- * whose weights no cache holds takes longer, up to twice in generation.
+ * at hand, as far as the weights that it read have left it there.  A product
+ * that says a reuse (graph/op_reuse.h) goes round as much of its own, which is
+ * read once before it is timed: so a grid has few rows at several, and whether
+ * a step of generation finds its weights in a cache is measured.
  * No number that an op meets is of a point before: a core takes a hundred times
  * as long for one that is subnormal.
  */
@@ -27,7 +29,7 @@
 
 #include "exec/probe_machine.h"
 #include "exec/world.h"
-#include "graph/op.h"
+#include "graph/op_reuse.h"
 
 typedef struct _RaProbe RaProbe;
 
@@ -80,7 +82,7 @@ void ra_probe_options_init(RaProbeOptions *options);
  * @options: copied
  * @error: %RA_ERROR_NO_DEVICE: no CBLAS
  *
- * Takes 128 MiB a rank, of a machine its two pools.
+ * Takes 192 MiB a rank, of a machine its two pools.
  *
  * Returns: (transfer full): ra_probe_free() it
  */
@@ -107,6 +109,10 @@ void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
 /* How many of @n floats are subnormal or not finite. */
 gsize ra_probe_n_odd(gsize n, const float *x);
 
+/* What a host's weights go round in where a point does not say, MiB of all
+ * @n_ranks together. */
+uint64_t ra_probe_lap_mib(uint32_t n_ranks);
+
 /**
  * ra_probe_grid:
  * @n_ranks: of the probe
@@ -114,7 +120,7 @@ gsize ra_probe_n_odd(gsize n, const float *x);
  *
  * The shapes that are measured of a host: of each kind a lattice of its
  * dimensions, powers of two and their halves, as far as a point takes less
- * than 0.1 s.
+ * than 0.1 s; at the end products of few rows at several reuses.
  *
  * Returns: (transfer full) (element-type RaProbePoint)
  */

@@ -17,43 +17,55 @@ aligned(gsize n_bytes)
   return (n_bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
-/* The next @n bytes of a pool. */
+/* The next @n bytes of a pool that is gone round in laps of @lap bytes. */
 static gpointer
-next_piece(const RaProbeRank *rank, char *pool, gsize *inout_at, gsize n)
+next_piece(char *pool, gsize lap, gsize *inout_at, gsize n)
 {
   gsize at = *inout_at;
 
-  g_assert(n <= rank->machine->pool_bytes);
-  if (at + n > rank->machine->lap_bytes)
+  if (at + n > lap)
     at = 0;
   *inout_at = at + aligned(n);
   return pool + at;
 }
 
+static gpointer
+cold_piece(RaProbeRank *rank, gsize n_bytes)
+{
+  g_assert(n_bytes <= rank->machine->pool_bytes);
+  return next_piece(rank->pool, rank->lap_bytes, &rank->pool_at, n_bytes);
+}
+
+static gpointer
+sink_piece(RaProbeRank *rank, gsize n_bytes)
+{
+  g_assert(n_bytes <= rank->machine->pool_bytes);
+  return next_piece(rank->sink, rank->machine->lap_bytes, &rank->sink_at,
+                    n_bytes);
+}
+
 RaElem *
 ra_probe_cold(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank, rank->pool, &rank->pool_at,
-                    n * rank->backend->elem_bytes);
+  return cold_piece(rank, n * rank->backend->elem_bytes);
 }
 
 float *
 ra_probe_cold_f32(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank, rank->pool, &rank->pool_at, n * sizeof(float));
+  return cold_piece(rank, n * sizeof(float));
 }
 
 RaElem *
 ra_probe_sink(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank, rank->sink, &rank->sink_at,
-                    n * rank->backend->elem_bytes);
+  return sink_piece(rank, n * rank->backend->elem_bytes);
 }
 
 float *
 ra_probe_sink_f32(RaProbeRank *rank, gsize n)
 {
-  return next_piece(rank, rank->sink, &rank->sink_at, n * sizeof(float));
+  return sink_piece(rank, n * sizeof(float));
 }
 
 static gpointer
@@ -179,10 +191,10 @@ ra_probe_warm_up(RaProbeRank *r)
 #define RANDOM_BYTES ((gsize)16 << 20)
 
 static void
-fill_pool(RaProbeRank *r, char *pool, uint32_t seed)
+fill_pool(RaProbeRank *r, char *pool, gsize all, uint32_t seed)
 {
   RaRng rng = ra_rng_init(seed, 0x70726f62);
-  gsize all = r->machine->pool_bytes, n = MIN(all, RANDOM_BYTES);
+  gsize n = MIN(all, RANDOM_BYTES);
   gsize n_floats = n / r->backend->elem_bytes;
   g_autofree float *x = NULL;
 
@@ -202,10 +214,20 @@ fill_pool(RaProbeRank *r, char *pool, uint32_t seed)
 void
 ra_probe_fill(RaProbeRank *rank)
 {
-  rank->pool = rank->backend->alloc(rank->machine->pool_bytes);
-  rank->sink = rank->backend->alloc(rank->machine->pool_bytes);
-  fill_pool(rank, rank->pool, rank->rank);
-  fill_pool(rank, rank->sink, rank->rank + 1000);
+  gsize n = rank->machine->pool_bytes;
+  gsize most = MAX(n, rank->machine->most_lap_bytes);
+
+  rank->pool = rank->backend->alloc(most);
+  rank->sink = rank->backend->alloc(n);
+  fill_pool(rank, rank->pool, most, rank->rank);
+  fill_pool(rank, rank->sink, n, rank->rank + 1000);
+}
+
+void
+ra_probe_read_lap(RaProbeRank *rank)
+{
+  ra_probe_read_floats(rank, rank->lap_bytes / sizeof(float),
+                       (const float *)(gconstpointer)rank->pool);
 }
 
 gsize

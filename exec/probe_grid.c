@@ -78,6 +78,34 @@ add_products(Grid *g)
     }
 }
 
+/* Of a step of generation, at several reuses of its weights. */
+static void
+add_reuses(Grid *g)
+{
+  static const uint64_t all_rows[] = {1, 4, 8, 16, 32, 64};
+  static const uint64_t some_rows[] = {1, 4, 16, 64};
+  static const uint64_t sides[] = {256, 1024};
+  const uint64_t *rows = g->quick ? some_rows : all_rows;
+  guint n_rows = g->quick ? G_N_ELEMENTS(some_rows) : G_N_ELEMENTS(all_rows);
+  uint64_t least = g->quick ? 4 : 2, most = g->quick ? 64 : 128; /* MiB */
+
+  for (guint a = 0; a < n_rows; a++)
+    for (guint b = 0; b < G_N_ELEMENTS(sides); b++)
+      for (guint c = 0; c < G_N_ELEMENTS(sides); c++)
+        for (uint64_t lap = least; lap <= most; lap *= 2) {
+          uint64_t d[RA_OP_DIMS] = {rows[a], sides[b], sides[c], 1,
+                                    lap * g->n_ranks};
+
+          add(g, RA_OP_GEMM, RA_PROBE_FORWARD, d);
+        }
+}
+
+uint64_t
+ra_probe_lap_mib(uint32_t n_ranks)
+{
+  return RA_PROBE_LAP_BYTES / RA_OP_REUSE_UNIT * n_ranks;
+}
+
 static void
 add_attention(Grid *g)
 {
@@ -177,10 +205,10 @@ ra_probe_grid(uint32_t n_ranks, gboolean quick)
   add_sizes(&g, RA_OP_LOSS, 16, 65536);
   add_sizes(&g, RA_OP_OPTIMIZER, 4096, UINT64_C(1) << 21);
   add_sizes(&g, RA_OP_OFFLOAD, 65536, UINT64_C(1) << 26);
-  if (n_ranks < 2)
-    return g.points;
-  for (guint kind = RA_OP_ALL_REDUCE; kind <= RA_OP_SEND; kind++)
+  for (guint kind = RA_OP_ALL_REDUCE; n_ranks > 1 && kind <= RA_OP_SEND; kind++)
     add_sizes(&g, (RaOpKind)kind, 64, UINT64_C(1) << 26);
-  add_sizes(&g, RA_OP_REALLOC, 4096, UINT64_C(1) << 26);
+  if (n_ranks > 1)
+    add_sizes(&g, RA_OP_REALLOC, 4096, UINT64_C(1) << 26);
+  add_reuses(&g);
   return g.points;
 }

@@ -10,13 +10,15 @@
 
 /* As large as the largest array of a point of a host. */
 #define RA_PROBE_POOL_BYTES ((gsize)64 << 20)
-/* Pieces that fit begin anew after so many bytes: larger than the caches that
- * a core has for itself (2 MiB of the largest in 2024), and within what cores
- * share, as are the weights that a rank of a model of 10^7 parameters goes
- * through between two steps of generation.  MEASURED: a product of 4 rows takes
- * 99 to 103 us on one and two cores of a Xeon for any size from 4 to 32 MiB, 76
- * at 2, 114 to 129 at 64 and 195 at 128 and 256 MiB. */
+/* Pieces begin anew after so many bytes where a point does not say: more than
+ * the caches that a core has for itself (2 MiB of the largest in 2024).  What
+ * other laps take is measured beside it.  MEASURED: a product of 4 rows and 256
+ * KiB of weights on two cores of an EPYC that share 32 MiB: 8 us at laps of 1
+ * to 12 MiB a rank, 12 at 16, 27 from 24 to 128; of another machine, a Xeon: 76
+ * us at 2, 99 to 103 from 4 to 32, 114 to 129 at 64, 195 at 128. */
 #define RA_PROBE_LAP_BYTES ((gsize)32 << 20)
+/* Larger than a rank's share of the caches of 2024's machines. */
+#define RA_PROBE_MOST_LAP_BYTES ((gsize)128 << 20)
 
 typedef struct {
   RaProbe *probe;
@@ -26,6 +28,7 @@ typedef struct {
   RaComm *comm;      /* of the ranks that take part; owned */
   char *pool;        /* (machine->pool_bytes) of the back end, owned */
   gsize pool_at;     /* where the next piece begins */
+  gsize lap_bytes;   /* of the point at hand */
   char *sink;        /* as large: what ops write; owned */
   gsize sink_at;     /* where its next piece begins */
   char *scratch;     /* (n_scratch) of the back end, owned */
@@ -87,6 +90,9 @@ void ra_probe_fill(RaProbeRank *rank);
  * collective has an array to write to), and has what it reads anew: the last
  * point's results may be so small that arithmetic on them is slow. */
 void ra_probe_make_room(RaProbeRank *rank, const RaOp *op);
+
+/* Reads all that the point's weights go round in, once. */
+void ra_probe_read_lap(RaProbeRank *rank);
 
 /* Every float, or element, of what was asked for last is as the op before has
  * written it: of a device, whose caches were emptied. */

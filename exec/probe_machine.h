@@ -30,8 +30,10 @@ typedef struct {
   uint8_t dtype;    /* RaDtype of its elements, and of the points */
   gsize pool_bytes; /* what ops read, and what they write: no array is larger */
   gsize lap_bytes;  /* arrays begin anew after so many: past the caches */
-  gsize cache_bytes; /* that flush() empties; 0: none */
-  double clock_hz;   /* the highest that it may run at; 0: not said */
+  gsize most_lap_bytes; /* the longest lap that a point may ask for, of what is
+                           read; 0: pool_bytes */
+  gsize cache_bytes;    /* that flush() empties; 0: none */
+  double clock_hz;      /* the highest that it may run at; 0: not said */
 
   /* (nullable): @n_bytes of the device are no numbers from here on */
   void (*poison)(void *to, gsize n_bytes);

@@ -114,6 +114,8 @@ typedef struct {
   uint32_t keep;          /* how many stay, the newest, >= 1 */
   gboolean check;         /* checksums after every reallocation */
   gboolean ops;           /* rows of ops in the trace */
+  gboolean reuse;         /* in which products of decode steps say the reuse of
+                             their weights (graph/op_reuse.h) */
   gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */

@@ -5,6 +5,7 @@
 
 #include "exec/run_impl.h"
 #include "exec/stage_impl.h"
+#include "graph/op_reuse.h"
 
 /* Sequences of one micro-batch that take a step. */
 typedef struct {
@@ -186,6 +187,23 @@ pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
       n * (s->sequence_parallel ? (row + s->n_tp - 1) / s->n_tp : row), 0);
 }
 
+/* What the op list of @step says of the reuse of weights; 0: nobody asks. */
+static uint64_t
+reuse_of(const RaRank *rank, const RaDynamic *d, const RaPiece *piece,
+         const Step *step)
+{
+  const RaRun *run = rank->run;
+  RaBatch batch = {.n_sequences = step->n, .q_tokens = step->n};
+  uint64_t until;
+
+  if (!run->options.ops || !run->options.reuse)
+    return 0;
+  for (uint32_t i = 0; i < step->n; i++)
+    batch.kv_tokens += step->positions[i] + 1;
+  batch.pairs = batch.kv_tokens;
+  return ra_op_reuse_mib(&run->graph->shards[d->shard], piece, &batch, &until);
+}
+
 /* One step of the sequences of @step on this stage. */
 static void
 run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
@@ -206,8 +224,10 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   if (input)
     rank->forward->table->wait(rank->forward, step->coming);
   ra_stage_leave(s, c->generation.n_steps, group);
+  s->reuse_mib = reuse_of(rank, d, piece, step);
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
+  s->reuse_mib = 0;
   if (piece->has_head && step->n > 0)
     ra_rank_sample(rank, task, step->n, step->slots, out, step->chosen);
   else if (!piece->has_head)

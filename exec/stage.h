@@ -98,6 +98,8 @@ typedef struct {
   GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;    /* of the next; see ra_stage_enter() */
   gboolean cpu_clock; /* they are timed in CPU seconds of the process */
+  uint64_t reuse_mib; /* of the weights of products to come, for the record of
+                         ops (graph/op_reuse.h); 0: not said */
   double op_begin_s, op_begin_cpu_s;   /* of the op that began last; of its
                                         thread */
   uint32_t n_marks;                    /* of the thread, not read yet */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "exec/stage_impl.h"
+#include "graph/op_reuse.h"
 
 static double
 now_s(const RaStage *s)
@@ -142,6 +143,8 @@ ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0, gsize d1,
                    .begin_mark = end_mark > 0 ? s->op_begin_mark : 0,
                    .end_mark = end_mark,
                    .place = s->place};
+  if (kind == RA_OP_GEMM)
+    r.op.dim[RA_OP_REUSE_DIM] = s->reuse_mib;
   s->place.step++;
   if (end_mark == 0)
     add_pace(s, &r, cpu_s);

@@ -55,6 +55,7 @@ libgraph_a_SOURCES += %D%/op_count.c
 libgraph_a_SOURCES += %D%/op_experts.c
 libgraph_a_SOURCES += %D%/op_list.c
 libgraph_a_SOURCES += %D%/op_lora.c %D%/op_lora.h
+libgraph_a_SOURCES += %D%/op_reuse.c %D%/op_reuse.h
 libgraph_a_SOURCES += %D%/op_program.c %D%/op_program.h
 libgraph_a_SOURCES += %D%/op_text.c
 libgraph_a_SOURCES += %D%/plan.c %D%/plan.h

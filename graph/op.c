@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/op.h"
+#include "graph/op_reuse.h"
 
 /* Cross-entropy of Megatron-LM before it was fused
  * (megatron/mpu/cross_entropy.py, _VocabParallelCrossEntropy, 2021), a kernel a
@@ -36,7 +36,8 @@ typedef struct {
 
 /* clang-format off */
 static const RaOpRow ops[RA_N_OPS] = {
-  [RA_OP_GEMM] = {"gemm", RA_OP_CLASS_COMPUTE, 1, {"m", "n", "k", "batch"}},
+  [RA_OP_GEMM] = {"gemm", RA_OP_CLASS_COMPUTE, 1,
+    {"m", "n", "k", "batch", "reuse"}},
   [RA_OP_ATTENTION] = {"attention", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
   [RA_OP_ATTENTION_BACKWARD] =
     {"attention_backward", RA_OP_CLASS_COMPUTE, 1, ATTENTION_DIMS},
@@ -108,6 +109,12 @@ ra_op_dim_name(RaOpKind kind, guint index)
 {
   g_return_val_if_fail(kind < RA_N_OPS, NULL);
   return index < RA_OP_DIMS ? ops[kind].dims[index] : NULL;
+}
+
+gboolean
+ra_op_dim_is_optional(RaOpKind kind, guint index)
+{
+  return kind == RA_OP_GEMM && index == RA_OP_REUSE_DIM;
 }
 
 RaDtype

@@ -24,7 +24,8 @@
 
 typedef enum {
   /* kind            dim[]  */
-  RA_OP_GEMM,      /* m, n, k, batch: out(m, n) = in(m, k) x weight(k, n) */
+  RA_OP_GEMM,      /* m, n, k, batch: out(m, n) = in(m, k) x weight(k, n);
+                      reuse: see graph/op_reuse.h, 0: not said */
   RA_OP_ATTENTION, /* sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads,
                       head_dim */
   RA_OP_ATTENTION_BACKWARD,      /* the same */
@@ -115,9 +116,13 @@ double ra_op_n_scores(const RaOp *op);
  */
 guint ra_op_n_launches(const RaOp *op);
 
+/* Whether 0 of that dimension says nothing: a shape then leaves it out. */
+gboolean ra_op_dim_is_optional(RaOpKind kind, guint index);
+
 /* (transfer full): "m=16,n=4096,k=4096,batch=1", for traces; behind it
- * ",dtype=fp8" where that is not bf16 and ",flags=behind+ragged" where it has
- * any, so that it is all of the op but its count. */
+ * ",reuse=24" of a product that says it, ",dtype=fp8" where that is not bf16
+ * and ",flags=behind+ragged" where it has any, so that it is all of the op but
+ * its count. */
 char *ra_op_shape(const RaOp *op);
 
 /**

@@ -25,8 +25,9 @@ ra_op_shape(const RaOp *op)
   const char *name, *join = ",flags=";
 
   for (guint i = 0; (name = ra_op_dim_name((RaOpKind)op->kind, i)); i++)
-    g_string_append_printf(text, "%s%s=%" G_GUINT64_FORMAT, i ? "," : "", name,
-                           op->dim[i]);
+    if (op->dim[i] > 0 || !ra_op_dim_is_optional((RaOpKind)op->kind, i))
+      g_string_append_printf(text, "%s%s=%" G_GUINT64_FORMAT, i ? "," : "",
+                             name, op->dim[i]);
   if (op->dtype != RA_DTYPE_BF16)
     g_string_append_printf(text, ",dtype=%s", dtype_words[op->dtype]);
   for (guint i = 0; flag_words[i]; i++) {
@@ -120,7 +121,8 @@ expected(RaOpKind kind)
   const char *name;
 
   for (guint i = 0; (name = ra_op_dim_name(kind, i)); i++)
-    g_string_append_printf(text, "%s%s=", i ? "," : "", name);
+    if (!ra_op_dim_is_optional(kind, i))
+      g_string_append_printf(text, "%s%s=", i ? "," : "", name);
   return g_string_free(text, FALSE);
 }
 
@@ -135,11 +137,11 @@ ra_op_parse(const char *name, const char *shape, RaOp *out_op, GError **error)
 
   if (!find_kind(name, &op, error))
     return FALSE;
-  while (ra_op_dim_name((RaOpKind)op.kind, all))
-    all++;
+  for (guint i = 0; ra_op_dim_name((RaOpKind)op.kind, i); i++)
+    all |= ra_op_dim_is_optional((RaOpKind)op.kind, i) ? 0 : 1u << i;
   for (guint i = 0; parts[i] && ok; i++)
     ok = read_part(parts[i], &op, &seen);
-  if (ok && seen == (1u << all) - 1) {
+  if (ok && (seen & all) == all) {
     *out_op = op;
     return TRUE;
   }

@@ -97,6 +97,8 @@ range_of(const GArray *rows)
       low = MIN(low, g_array_index(rows, RaMeasured, i).op.dim[d]);
       high = MAX(high, g_array_index(rows, RaMeasured, i).op.dim[d]);
     }
+    if (high == 0 && ra_op_dim_is_optional((RaOpKind)first->op.kind, d))
+      continue;
     g_string_append_printf(out, "%s%s %" G_GUINT64_FORMAT, d ? "; " : "", name,
                            low);
     if (high > low)

@@ -62,6 +62,7 @@ ra_execute_new(const RaSetup *setup, const RaRunOptions *options,
   }
   x->setup = setup;
   x->options = *options;
+  x->options.reuse = ra_estimator_has_reuse(setup->estimator);
   x->augmented = ra_augment(setup->plan, n_iterations);
   x->graph = ra_expand(x->augmented, RA_FIDELITY_STAGE, options->seed, error);
   if (!x->graph) {

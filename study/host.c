@@ -79,6 +79,8 @@ begin(RaTrace *trace, gpointer data)
   const Work *work = data;
   const RaHostOptions *o = work->options;
   g_autofree char *ranks = g_strdup_printf("%u", o->n_ranks);
+  g_autofree char *lap =
+      g_strdup_printf("%" G_GUINT64_FORMAT, ra_probe_lap_mib(o->n_ranks));
   g_autofree char *memory = g_strdup_printf(
       "%.0f", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE));
   g_autofree char *rate =
@@ -93,6 +95,7 @@ begin(RaTrace *trace, gpointer data)
   ra_trace_set_head(trace, "gpus-per-node", ranks);
   ra_trace_set_head(trace, "memory-bytes", memory);
   ra_trace_set_head(trace, "copy-bytes-per-s", rate);
+  ra_trace_set_head(trace, RA_HOST_LAP, lap);
 }
 
 /* The last says it where no second of a core came together. */

@@ -81,6 +81,10 @@ RaTrace *ra_host_samples(const RaHostOptions *options, const char *path,
  */
 #define RA_HOST_PACE "wall-per-cpu"
 
+/* Of samples' head: the reuse of weights (graph/op_reuse.h) of those products
+ * that do not say theirs; absent: nothing is known of reuse. */
+#define RA_HOST_LAP "lap-mib"
+
 /* Whether @trace is of ra_host_samples(). */
 gboolean ra_host_is_samples(const RaTrace *trace);
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "estimator/fit.h"
+#include "estimator/gemm.h"
 #include "estimator/robust.h"
 #include "study/host.h"
 #include "traces/law.h"
@@ -19,6 +20,7 @@ typedef struct {
   const RaTrace *samples;
   const char *name;
   GArray *rows;       /* of RaMeasured, of all kinds */
+  GArray *reuses;     /* of RaMeasured: products that say a reuse */
   RaDevice spec;      /* of a rank */
   RaProfile *profile; /* with every law */
 } Work;
@@ -27,10 +29,28 @@ typedef struct {
 static gboolean
 is_left_out(const char *law)
 {
-  static const char *const names[] = {"gemm.bf16", "gemm.fp8",
-                                      "inter-node.all-to-all", "overlap", NULL};
+  static const char *const names[] = {
+      "gemm.bf16", "gemm.fp8",    "inter-node.all-to-all",
+      "overlap",   RA_GEMM_REUSE, NULL};
 
   return g_strv_contains(names, law);
+}
+
+/* Products at reuses of their own are rows of that law alone. */
+static void
+part_rows(Work *w)
+{
+  GArray *all = g_steal_pointer(&w->rows);
+
+  w->rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+  for (guint i = 0; i < all->len; i++) {
+    const RaMeasured *row = &g_array_index(all, RaMeasured, i);
+    gboolean says = row->op.kind == RA_OP_GEMM &&
+                    ra_feature(RA_FEATURE_REUSE, &row->op) > 0;
+
+    g_array_append_vals(says ? w->reuses : w->rows, row, 1);
+  }
+  g_array_unref(all);
 }
 
 static gboolean
@@ -173,7 +193,7 @@ rows_of(const Work *w, const char *law)
 }
 
 static void
-append_errors(const RaFitLaw *fit, const GArray *errors, GString *out)
+append_errors(const char *held_out, const GArray *errors, GString *out)
 {
   double median, p90;
 
@@ -185,7 +205,7 @@ append_errors(const RaFitLaw *fit, const GArray *errors, GString *out)
   g_string_append_printf(out,
                          "held-out = %s\nerror-median = %.3f\nerror-p90 = "
                          "%.3f\n",
-                         fit->held_out, median, p90);
+                         held_out, median, p90);
 }
 
 static void
@@ -237,6 +257,36 @@ append_pace(const Work *w, GString *out, GError **error)
   return TRUE;
 }
 
+/* What passes between two uses of weights: it has a table and nothing else. */
+static gboolean
+add_reuse(const Work *w, GString *out, GError **error)
+{
+  g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(RaHeldOut));
+  g_autoptr(RaGrid) grid = NULL;
+  double lap_mib;
+
+  if (!ra_trace_head(w->samples, RA_HOST_LAP))
+    return TRUE;
+  if (!head_number(w, RA_HOST_LAP, &lap_mib, error))
+    return FALSE;
+  grid = ra_fit_reuse(w->reuses, lap_mib, errors);
+  if (!grid)
+    return TRUE;
+  g_string_append_printf(
+      out,
+      "\n[law " RA_GEMM_REUSE "]\nlap-mib = %g\n"
+      "source = %s, products of few rows whose weights go round so many MiB of "
+      "all ranks; shape by shape over that at lap-mib\n"
+      "range = the probe's grid\nrows = %u\n",
+      lap_mib, w->name, w->reuses->len);
+  append_errors("each reuse between two others of its shape left out in turn",
+                errors, out);
+  g_string_append(out, "\n[table " RA_GEMM_REUSE
+                       "] # thousandths of ln(time / time at lap-mib)\n");
+  ra_grid_write(grid, out);
+  return TRUE;
+}
+
 /* Fits one law and appends it. */
 static void
 add_law(Work *w, const RaLawSpec *spec, GString *out)
@@ -271,7 +321,7 @@ add_law(Work *w, const RaLawSpec *spec, GString *out)
                          "outliers = %u\n",
                          w->name, fit->text, fit->range, rows->len,
                          result.n_outliers);
-  append_errors(fit, errors, out);
+  append_errors(fit->held_out, errors, out);
   if (!law->grid)
     return;
   g_string_append_printf(
@@ -297,27 +347,42 @@ append_head(const Work *w, const char *device, GString *out)
       w->name);
 }
 
+static gboolean
+write_profile(Work *w, const char *path, const char *device, GString *out,
+              GError **error)
+{
+  RaMeasuredTally tally;
+
+  if (!ra_robust_init(error) ||
+      !ra_measured_trace(w->samples, path, w->rows, &tally, error))
+    return FALSE;
+  part_rows(w);
+  if (!find_spec(w, error))
+    return FALSE;
+  append_head(w, device, out);
+  if (!append_pace(w, out, error))
+    return FALSE;
+  w->profile = start(w);
+  for (guint i = 0; i < ra_law_n_specs(); i++)
+    if (!is_left_out(ra_law_spec_at(i)->name))
+      add_law(w, ra_law_spec_at(i), out);
+  ra_profile_free(w->profile);
+  return add_reuse(w, out, error);
+}
+
 GString *
 ra_host_profile(const RaTrace *samples, const char *name, const char *device,
                 GError **error)
 {
-  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
   g_autofree char *base = g_path_get_basename(name);
-  Work w = {.samples = samples, .name = base, .rows = rows};
   g_autoptr(GString) out = g_string_new(NULL);
-  RaMeasuredTally tally;
+  Work w = {.samples = samples,
+            .name = base,
+            .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
+            .reuses = g_array_new(FALSE, FALSE, sizeof(RaMeasured))};
+  gboolean ok = write_profile(&w, name, device, out, error);
 
-  if (!ra_robust_init(error) ||
-      !ra_measured_trace(samples, name, rows, &tally, error) ||
-      !find_spec(&w, error))
-    return NULL;
-  append_head(&w, device, out);
-  if (!append_pace(&w, out, error))
-    return NULL;
-  w.profile = start(&w);
-  for (guint i = 0; i < ra_law_n_specs(); i++)
-    if (!is_left_out(ra_law_spec_at(i)->name))
-      add_law(&w, ra_law_spec_at(i), out);
-  ra_profile_free(w.profile);
-  return g_steal_pointer(&out);
+  g_array_unref(w.rows);
+  g_array_unref(w.reuses);
+  return ok ? g_steal_pointer(&out) : NULL;
 }

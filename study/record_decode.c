@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/op_reuse.h"
 #include "sim/decode.h"
 #include "sim/decode_group.h"
 #include "sim/kinds.h"
@@ -101,10 +102,15 @@ add_steps(Replica *r, uint32_t part, const RaDecodeVisit *visit)
   const RaEstimator *estimator;
   RaOpProgram program;
   RaOpCursor at;
+  uint64_t until;
   guint n;
 
   ra_op_program(shard, &r->dynamic->pieces[visit->stage], RA_PHASE_DECODE,
                 &batch, &program);
+  if (ra_estimator_has_reuse(r->estimator))
+    ra_op_set_reuse(program.ops, program.n_ops,
+                    ra_op_reuse_mib(shard, &r->dynamic->pieces[visit->stage],
+                                    &batch, &until));
   estimator = slowest(r, visit->stage, &program);
   ops_s = sum_ops(estimator, &program, &n);
   all_s = visit->end_s - visit->begin_s;

@@ -182,7 +182,8 @@ ra_kineto_op(const char *name, const RaKinetoInputs *in, RaOp *out_op)
         !fill(ops[i].shape, in, ops[i].at, &op))
       return FALSE;
     for (guint d = 0; ra_op_dim_name(ops[i].kind, d); d++) {
-      if (op.dim[d] == 0 && ops[i].shape != SHAPE_PLAIN)
+      if (op.dim[d] == 0 && ops[i].shape != SHAPE_PLAIN &&
+          !ra_op_dim_is_optional(ops[i].kind, d))
         return FALSE; /* an empty tensor takes no kernel */
     }
     *out_op = op;

@@ -33,6 +33,10 @@
 static const RaCoefficientSpec gemm[] = {
   GEMM,
 };
+static const RaCoefficientSpec gemm_reuse[] = {
+  {"lap-mib", SIZE, "reuse of the weights that the products' law was measured "
+                    "with, MiB, of all ranks"},
+};
 static const RaCoefficientSpec gemm_fp8[] = {
   GEMM,
   {"quantize-bytes", COUNT, "moved for each element of the operand that is "
@@ -149,6 +153,9 @@ static const RaLawSpec laws[] = {
   {"gemm.fp32", TRUE, "gemm.bf16", COEFFICIENTS(gemm),
    "ra_gemm_s",
    "matrix products of fp32 numbers; without it twice the bf16 ones' time"},
+  {"gemm.fp32.reuse", TRUE, "gemm.bf16", COEFFICIENTS(gemm_reuse),
+   "ra_gemm_s",
+   "what few rows take over that by how long ago their weights were used"},
   {"attention", FALSE, NULL, COEFFICIENTS(attention),
    "ra_attention_s", "causal attention over whole sequences"},
   {"attention-backward", FALSE, NULL, COEFFICIENTS(attention_backward),
