@@ -10,11 +10,11 @@
  * from it.  Whoever makes it take one more changes that model's line.
  *
  * Derived from the published shapes.  A head is hidden / heads wide where the
- * file has no head_dim: tiny-* 64 / 8 = 8, nemotron-4-340b 18432 / 96 = 192,
- * all others 64 or 128.  gpt2's 50257 tokens are odd, so rows of logits are
- * not of 16 bytes each; the other tables are multiples of 8.  The norms of
- * nemotron-4-15b, whose heads fit, are not what the executor runs on any back
- * end.
+ * file has no head_dim: tiny-llama and tiny-bytes 64 / 8 = 8 (tiny-llama-64 has
+ * 64), nemotron-4-340b 18432 / 96 = 192, all others 64 or 128.  gpt2's 50257
+ * tokens are odd, so rows of logits are not of 16 bytes each; the other tables
+ * are multiples of 8.  The norms of nemotron-4-15b, whose heads fit, are not
+ * what the executor runs on any back end.
  */
 #define HEADS "heads of a dimension that is not 64 or 128"
 #define WIDTHS "widths of a rank that are not multiples of 8"
@@ -39,7 +39,7 @@ static const Shipped models[] = {
     {"qwen2.5-72b", NULL},        {"qwen3-8b", NULL},
     {"qwen3-32b", NULL},          {"mixtral-8x7b", NULL},
     {"qwen3-30b-a3b", NULL},      {"qwen3-235b-a22b", NULL},
-    {"deepseek-v3-shape", GROUPS},
+    {"tiny-llama-64", NULL},      {"deepseek-v3-shape", GROUPS},
     {"bloom-176b", NULL},         {"mpt-7b", NULL},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},

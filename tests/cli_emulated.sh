@@ -11,28 +11,14 @@ if [ ! -x "$reallot" ]; then
   exit 0
 fi
 
-cat >tiny.json <<'J'
-{"model_type": "llama", "hidden_size": 32, "intermediate_size": 32,
- "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
- "head_dim": 64, "vocab_size": 32, "max_position_embeddings": 256,
- "tie_word_embeddings": false}
-J
 device=(--backend=cuda)
-small=(--set 'workload.response-length=uniform(2,4)' --set workload.prompts=4)
-grpo=(--set 'call actor_train.grad-dtype=fp32')
-for model in actor ref; do
-  grpo+=(--set "model $model.config=$PWD/tiny.json"
-    --set "model $model.dtype=bf16")
-done
-ppo=("${grpo[@]}" --set workload.mini-batches=1
-  --set "model critic.config=$PWD/tiny.json"
-  --set 'model critic.dtype=bf16' --set 'call critic_train.grad-dtype=fp32')
+small=(--set 'workload.response-length=uniform(2,4)')
+ppo=("${small[@]}" --set workload.prompts=8)
 
 # The share of even tokens is half by chance; after eight iterations of sixteen
 # answers more than two thirds, between layouts whose checksums agree.
-works run grpo-tiny-4.plan "${device[@]}" -n 8 --check "${small[@]}" \
-  "${grpo[@]}" --set workload.samples-per-prompt=4 --learning-rate 0.01 \
-  --set workload.mini-batches=2 --format=tsv --trace grpo.tsv
+works run grpo-tiny-bf16-4.plan "${device[@]}" -n 8 --check "${small[@]}" \
+  --learning-rate 0.01 --format=tsv --trace grpo.tsv
 awk -F'\t' '/^#/ || $1 == "iteration" { next }
   $1 == 0 { first = $2 } { last = $2 }
   END { exit !(first < 0.66 && last > 0.67 && last > first) }' out
@@ -43,20 +29,19 @@ grep -q 'realloc/actor_train>actor_generate' grpo.tsv
 result $? "and has what was reallocated"
 
 # Stopped after one iteration and resumed: the bits of one that was not.
-works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 2 --check \
-  "${small[@]}" "${ppo[@]}" --save actor=whole
-works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 1 \
-  "${small[@]}" "${ppo[@]}" --checkpoint kept
-works run ppo-tiny-4-disaggregated.plan "${device[@]}" -n 2 --check \
-  "${small[@]}" "${ppo[@]}" --checkpoint kept --resume --save actor=resumed
+works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check "${ppo[@]}" \
+  --save actor=whole
+works run ppo-tiny-bf16-4.plan "${device[@]}" -n 1 "${ppo[@]}" \
+  --checkpoint kept
+works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check "${ppo[@]}" \
+  --checkpoint kept --resume --save actor=resumed
 grep -q '^goes on after 1 iterations$' out &&
   cmp -s whole/model.safetensors resumed/model.safetensors
 result $? "PPO goes on from a checkpoint to the same bits"
 
 # Ops are timed by the device's marks, which are read as a task ends: every op
 # takes some time, and ends before its task does.
-works run grpo-tiny-4.plan "${device[@]}" -n 1 "${small[@]}" "${grpo[@]}" \
-  --ops --trace ops.tsv
+works run grpo-tiny-bf16-4.plan "${device[@]}" -n 1 --ops --trace ops.tsv
 awk '$1 == "device:" { used = $2; all = $4; beside = $10 + 0; n++ }
   END { exit !(n == 1 && all == 1 && beside >= 0.062 && beside < used) }' out
 result $? "and what the device has beside its slabs, 64 MiB at least"
@@ -71,9 +56,8 @@ result $? "every op of run --ops takes some time and ends before its task"
 
 # What the back end does not run is refused before anything does.
 fails 'dtype is not bf16' run grpo-tiny-4.plan "${device[@]}"
-fails 'cp > 1, which the cuda back end does not run' run grpo-tiny-4.plan \
-  "${device[@]}" "${grpo[@]}" --set 'call ref_inference.dp=1' \
-  --set 'call ref_inference.cp=2'
+fails 'zero > 1, which the cuda back end does not run' \
+  run grpo-tiny-bf16-4.plan "${device[@]}" --set 'call actor_train.zero=2'
 fails 'heads of a dimension that is not 64 or 128' run grpo-tiny-4.plan \
   "${device[@]}" --set 'model actor.dtype=bf16' --set 'model ref.dtype=bf16' \
   --set 'call actor_train.grad-dtype=fp32'

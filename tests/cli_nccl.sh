@@ -51,7 +51,7 @@ if [ -x "$emulated" ]; then
   # Two iterations, as the first reads no weights that have moved.
   for carrier in local nccl 'nccl --moves=peer'; do
     # shellcheck disable=SC2086
-    "$emulated" run grpo-tiny-4.plan --backend=cuda -n 2 --check --format=tsv \
+    "$emulated" run grpo-tiny-bf16-4.plan --backend=cuda -n 2 --check --format=tsv \
       --communicator=$carrier "${emulated_small[@]}" >out 2>err </dev/null
     rc=$?
     [ "$rc" -eq 0 ] && [ ! -s err ]

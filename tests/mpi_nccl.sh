@@ -91,11 +91,11 @@ again k.fourth 4
 emulated=$builddir/tests/reallot-emulated
 if [ -x "$emulated-mpi" ]; then
   program=$emulated-mpi
-  "$emulated" run grpo-tiny-4.plan -n 2 --backend=cuda --format=tsv \
+  "$emulated" run grpo-tiny-bf16-4.plan -n 2 --backend=cuda --format=tsv \
     "${emulated_small[@]}" >out 2>err </dev/null
   values >local.values
   for p in 2 4; do
-    works_on $p run grpo-tiny-4.plan -n 2 --check --format=tsv \
+    works_on $p run grpo-tiny-bf16-4.plan -n 2 --check --format=tsv \
       "${emulated_small[@]}"
     values >far.values
     [ "$(wc -l <local.values)" -eq 3 ] && cmp -s local.values far.values
