@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "exec/backend_cuda_impl.h"
 #include "kernels/adamw.h"
+#include "kernels/attention.h"
 #include "kernels/experts.h"
 #include "kernels/layernorm.h"
 #include "kernels/logprob.h"
@@ -405,7 +406,7 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
   uint32_t kv_heads = MAX(model->n_kv_heads / n_tp, 1u);
   const char *what = NULL;
 
-  if (model->head_dim != 64 && model->head_dim != 128)
+  if (!ra_k_attention_head_ok(model->head_dim))
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
            model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0 ||

@@ -46,7 +46,7 @@ typedef struct {
   const uint32_t *begin; /* device: (n_sequences + 1) first token of each */
   uint32_t q_heads;      /* a multiple of kv_heads */
   uint32_t kv_heads;
-  uint32_t head_dim; /* 64 or 128 */
+  uint32_t head_dim; /* ra_k_attention_head_ok() */
   size_t stride; /* elements from a token's q, k, v to the next's, a multiple
                         of 8 */
   /* Keys that are not the queries' own, as RaCpuAttention has them (two device
@@ -142,11 +142,19 @@ int ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
 }
 #endif
 
+/* Whether attention, decode attention too, has kernels for heads of this width:
+ * 1 or 0.  Each is a template; another width is one more of it. */
+static inline int
+ra_k_attention_head_ok(uint32_t head_dim)
+{
+  return head_dim == 64 || head_dim == 128;
+}
+
 /* Whether the kernels take this shape: 1 or 0.  65,535: of a grid. */
 static inline int
 ra_k_attention_shape_ok(const RaKAttention *s)
 {
-  return (s->head_dim == 64 || s->head_dim == 128) && s->kv_heads > 0 &&
+  return ra_k_attention_head_ok(s->head_dim) && s->kv_heads > 0 &&
          s->q_heads > 0 && s->q_heads <= 65535 &&
          s->q_heads % s->kv_heads == 0 && s->stride % 8 == 0 &&
          s->kv_stride % 8 == 0 && s->d_q_stride % 8 == 0 &&

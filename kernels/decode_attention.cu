@@ -1,3 +1,4 @@
+#include "kernels/attention.h"
 #include "kernels/attention_tile.cuh"
 #include "kernels/decode_attention.h"
 
@@ -313,9 +314,8 @@ ra_k_decode_attention(const RaKDecode *shape, const uint16_t *q,
                       const uint16_t *k, const uint16_t *v, uint16_t *out,
                       float *workspace, void *stream)
 {
-  if ((shape->head_dim != 64 && shape->head_dim != 128) ||
-      shape->kv_heads == 0 || shape->kv_heads > 65535 ||
-      shape->q_heads % shape->kv_heads != 0 ||
+  if (!ra_k_attention_head_ok(shape->head_dim) || shape->kv_heads == 0 ||
+      shape->kv_heads > 65535 || shape->q_heads % shape->kv_heads != 0 ||
       shape->q_heads / shape->kv_heads > RA_K_DECODE_GROUP ||
       shape->q_heads < shape->kv_heads || shape->page_tokens == 0 ||
       shape->n_parts == 0 || shape->n_sequences > 65535 || !ra_is_aligned(q) ||

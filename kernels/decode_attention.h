@@ -31,7 +31,7 @@ typedef struct {
   uint32_t page_tokens;
   uint32_t q_heads; /* a multiple of kv_heads, at most 16 each */
   uint32_t kv_heads;
-  uint32_t head_dim;   /* 64 or 128 */
+  uint32_t head_dim;   /* ra_k_attention_head_ok() */
   uint32_t n_parts;    /* of a sequence's tokens: ra_k_decode_parts() */
   const float *slopes; /* device: (q_heads) of ALiBi; NULL: none */
 } RaKDecode;
