@@ -88,7 +88,8 @@ generate(Bench *b)
   g_autoptr(RaCache) cache =
       ra_cache_new(b->stage, LAYERS, BATCH, PROMPT + NEW);
   g_autofree float *logits = g_new(float, (gsize)BATCH *VOCAB);
-  g_autofree float *workspace = g_new(float, 2 * (gsize)VOCAB);
+  double uniforms[BATCH];
+  RaCpuSample drawn[BATCH];
   RaRng rng = ra_rng_init(2, 0);
   uint32_t slots[BATCH], tokens[BATCH], positions[BATCH];
   g_autoptr(RaPass) pass = ra_pass_new(b->stage, &b->piece, b->prompts, FALSE);
@@ -98,11 +99,12 @@ generate(Bench *b)
   ra_pass_forward(pass, NULL, cache, slots);
   ra_pass_last_logits(pass, logits);
   for (uint32_t step = 0;; step++) {
+    for (uint32_t i = 0; i < BATCH; i++)
+      uniforms[i] = ra_rng_uniform(&rng);
+    b->stage->backend->sample(BATCH, VOCAB, ra_host_elems(logits), &sampling,
+                              uniforms, drawn);
     for (uint32_t i = 0; i < BATCH; i++) {
-      tokens[i] = b->stage->backend
-                      ->sample(VOCAB, logits + (gsize)i * VOCAB, &sampling,
-                               ra_rng_uniform(&rng), workspace)
-                      .token;
+      tokens[i] = drawn[i].token;
       positions[i] = PROMPT + step;
     }
     if (step == NEW - 1)

@@ -161,9 +161,11 @@ typedef struct {
   void (*log_prob_backward)(size_t n_rows, uint32_t first, uint32_t n,
                             const uint32_t *targets, const float *lse,
                             const float *d_log_prob, RaElem *logits);
-  RaCpuSample (*sample)(uint32_t n, const float *logits, /* the host's */
-                        const RaCpuSampling *sampling, double uniform,
-                        float *workspace);
+  /* @logits: (n_rows, n); @uniforms: (n_rows) in [0, 1); @out: (n_rows) the
+   * host's, which are there on return */
+  void (*sample)(size_t n_rows, uint32_t n, const RaElem *logits,
+                 const RaCpuSampling *how, const double *uniforms,
+                 RaCpuSample *out);
   /* @master: fp32 weights, which @weight is made of; on the host @weight */
   void (*adamw)(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
                 const float *grad, RaElem *weight, float *master, float *first,

@@ -67,6 +67,9 @@ void ra_host_embedding(size_t n_tokens, size_t width, uint32_t first,
 void ra_host_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
                              const float *part, const float *part_lse,
                              float *out, float *lse);
+void ra_host_sample(size_t n_rows, uint32_t n, const float *logits,
+                    const RaCpuSampling *how, const double *uniforms,
+                    RaCpuSample *out);
 void ra_host_log_sum(size_t n_rows, uint32_t first, uint32_t n,
                      const float *logits, const uint32_t *targets,
                      RaCpuLogSum *out);

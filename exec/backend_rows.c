@@ -308,6 +308,46 @@ ra_host_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
   ra_team_for(m.rows.n_parts, merge_part, &m);
 }
 
+/* --- the next token --- */
+
+typedef struct {
+  Rows rows;
+  const RaCpuSampling *how;
+  const double *uniforms;
+  RaCpuSample *out;
+} Draw;
+
+static void
+draw_part(uint32_t part, gpointer data)
+{
+  const Draw *d = data;
+  const Rows *r = &d->rows;
+  gsize n, first = rows_of(r, part, &n);
+
+  for (gsize i = first; i < first + n; i++)
+    d->out[i] = ra_cpu_sample((uint32_t)r->n, r->a + i * r->n, d->how,
+                              d->uniforms[i], r->x + 2 * (gsize)part * r->n);
+}
+
+void
+ra_host_sample(size_t n_rows, uint32_t n, const float *logits,
+               const RaCpuSampling *how, const double *uniforms,
+               RaCpuSample *out)
+{
+  uint32_t n_parts = row_parts(n_rows, n);
+  g_autofree float *workspace = g_new(float, 2 * (gsize)n * n_parts + 1);
+  Draw d = {.rows = {.n_parts = n_parts,
+                     .n_rows = n_rows,
+                     .n = n,
+                     .a = logits,
+                     .x = workspace},
+            .how = how,
+            .uniforms = uniforms,
+            .out = out};
+
+  ra_team_for(n_parts, draw_part, &d);
+}
+
 /* --- log-probabilities --- */
 
 typedef struct {

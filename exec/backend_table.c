@@ -231,6 +231,13 @@ attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
 }
 
 static void
+sample(size_t n_rows, uint32_t n, const RaElem *logits,
+       const RaCpuSampling *how, const double *uniforms, RaCpuSample *out)
+{
+  ra_host_sample(n_rows, n, f(logits), how, uniforms, out);
+}
+
+static void
 decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
                  const RaElem *v, RaElem *out, float *workspace)
 {
@@ -347,7 +354,7 @@ static const RaBackend host = {
     .failure = failure,
     .add_f32 = ra_host_add,
     .log_prob = ra_cpu_log_prob,
-    .sample = ra_cpu_sample,
+    .sample = sample,
     .sum_squares = sum_squares,
     .is_finite = is_finite,
     .is_finite_f32 = ra_host_is_finite,

@@ -102,6 +102,7 @@ libexec_cuda_a_SOURCES += %D%/accelerator_cuda.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda.c %D%/backend_cuda.h
 libexec_cuda_a_SOURCES += %D%/backend_cuda_attention.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_experts.c
+libexec_cuda_a_SOURCES += %D%/backend_cuda_sample.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_impl.h
 libexec_cuda_a_SOURCES += %D%/cuda_device.c %D%/cuda_device.h
 libexec_cuda_a_SOURCES += %D%/cuda_forward.c %D%/cuda_forward.h

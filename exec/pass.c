@@ -273,7 +273,19 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
   return pass->d;
 }
 
-/* Logits of @n rows @normed (n, hidden), in the host's memory: head, gather. */
+static void
+draw_tokens(RaStage *s, gsize n, const RaElem *logits)
+{
+  const RaDraw *d = s->draw;
+  uint32_t vocab = s->model->vocab;
+  double start = ra_stage_begin(s);
+
+  s->backend->sample(n, vocab, logits, &d->how, d->uniforms, d->out);
+  ra_stage_record(s, RA_OP_SAMPLE, start, n, vocab, 0, 0);
+}
+
+/* Logits of @n rows @normed (n, hidden), in the host's memory, or what is drawn
+ * from them: head, gather. */
 static void
 row_logits(RaStage *s, gsize n, const RaElem *normed, float *out)
 {
@@ -288,9 +300,12 @@ row_logits(RaStage *s, gsize n, const RaElem *normed, float *out)
                   ra_stage_head_weight(s), NULL, logits);
   ra_stage_gather_logits(s, n, logits, all);
   ra_stage_give(s, logits);
+  if (s->draw)
+    draw_tokens(s, n, all);
   if (s->backend->is_host)
     return;
-  s->backend->read_elems(n_all, all, out);
+  if (!s->draw)
+    s->backend->read_elems(n_all, all, out);
   ra_stage_give(s, all);
 }
 

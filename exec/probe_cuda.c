@@ -74,7 +74,7 @@ timer_free(gpointer timer)
 static gboolean
 is_hosts(const RaOp *op)
 {
-  return op->kind == RA_OP_SAMPLE || op->kind == RA_OP_LOSS;
+  return op->kind == RA_OP_LOSS;
 }
 
 static void

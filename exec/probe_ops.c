@@ -349,24 +349,25 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
   }
 }
 
-/* The host samples, whoever has made the logits; with the copy of them that a
- * step of the host back end ends with. */
+/* On the host with the copy of the logits that its step ends with. */
 static void
 sample(RaProbeRank *r, const uint64_t *d)
 {
   const RaCpuSampling sampling = {1, 0, 1};
   const RaBackend *b = r->backend;
   uint32_t vocab = (uint32_t)d[1];
-  RaElem *logits = b->is_host ? ra_probe_warm(r, d[0] * vocab) : NULL;
-  float *copy = ra_probe_host(r, (d[0] + 2) * vocab);
-  float *workspace = copy + d[0] * vocab;
+  g_autofree double *uniforms = g_new(double, d[0]);
+  g_autofree RaCpuSample *out = g_new(RaCpuSample, d[0]);
+  RaElem *logits = ra_probe_warm(r, d[0] * vocab);
+  RaElem *from =
+      b->is_host ? ra_host_elems(ra_probe_host(r, d[0] * vocab)) : logits;
 
-  ra_probe_begin(r);
-  if (logits)
-    b->copy_rect(d[0], vocab, logits, vocab, ra_host_elems(copy), vocab);
   for (gsize i = 0; i < d[0]; i++)
-    b->sample(vocab, copy + i * vocab, &sampling,
-              ((double)i + 0.5) / (double)d[0], workspace);
+    uniforms[i] = ((double)i + 0.5) / (double)d[0];
+  ra_probe_begin(r);
+  if (from != logits)
+    b->copy_rect(d[0], vocab, logits, vocab, from, vocab);
+  b->sample(d[0], vocab, from, &sampling, uniforms, out);
   ra_probe_stop(r);
 }
 

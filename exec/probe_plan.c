@@ -4,9 +4,6 @@
 
 #include "exec/probe_plan.h"
 
-/* What the host samples costs a logit of it.  MEASURED: 1.75e-9 on a core of an
- * AMD EPYC, November 2026 (ra_cpu_sample(), 128,256 logits). */
-#define SAMPLE_S 1.75e-9
 /* The host's part of a point: random tokens, looking at the result. */
 #define POINT_S 1e-3
 /* Zeroes for each byte of cache (exec/probe_cuda.c). */
@@ -41,20 +38,12 @@ level_of(guint i)
   return i % 4 == 0 ? 0 : i % 2 == 0 ? 1 : 2;
 }
 
-static double
-op_s(const Plan *p, const RaOp *op)
-{
-  if (op->kind == RA_OP_SAMPLE)
-    return (double)op->dim[0] * (double)op->dim[1] * SAMPLE_S;
-  return ra_estimator_op_s(p->estimator, op);
-}
-
 static void
 cost(const Plan *p, RaProbePlanned *planned)
 {
   const RaProbeLimits *l = p->limits;
   const RaOp *op = &planned->point.op;
-  double s = op_s(p, op), beside_s;
+  double s = ra_estimator_op_s(p->estimator, op), beside_s;
   guint n = (guint)CLAMP(ceil(l->sample_s / MAX(s, 1e-9)), l->n_least,
                          MAX(l->n_most, l->n_least));
   guint launches = ra_op_n_launches(op) + LAUNCHES_BESIDE;

@@ -107,6 +107,14 @@ keep_tokens(RaGeneration *generation, uint32_t n, const uint32_t *slots,
     generation->newest[slots[i]] = tokens[i];
 }
 
+/* (transfer full) (nullable): of the host's back end, whose logits of @n rows
+ * are drawn from there; others keep them. */
+static float *
+logits_room(const RaStage *s, gsize n)
+{
+  return s->backend->is_host ? g_new(float, n * s->model->vocab + 1) : NULL;
+}
+
 /* The prefill's part: on the first stage tokens are only waited for when they
  * are needed, so that the next micro-batch is not held up. */
 void
@@ -115,18 +123,24 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   uint32_t call = ra_run_node(rank->run, task)->call;
   RaRankCall *c = &rank->calls[call];
   uint32_t n = micro->tokens->n_sequences;
-  uint32_t vocab = c->stages[0]->model->vocab;
   g_autofree uint32_t *slots = g_new(uint32_t, n + 1);
   g_autofree uint32_t *tokens = g_new(uint32_t, n + 1);
+  g_autofree double *uniforms = g_new(double, n + 1);
+  g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
   g_autofree float *logits = NULL;
+  RaStage *s = micro->pass->stage;
+  RaDraw draw;
 
   if (!micro->pass->piece.has_head)
     return;
   for (uint32_t i = 0; i < n; i++)
     slots[i] = micro->first - c->generation.first + i;
-  logits = g_new(float, (gsize)n *vocab + 1);
+  draw = ra_rank_draw(rank, task, n, slots, uniforms, chosen);
+  logits = logits_room(s, n);
+  s->draw = &draw;
   ra_pass_last_logits(micro->pass, logits);
-  ra_rank_sample(rank, task, n, slots, logits, tokens);
+  s->draw = NULL;
+  ra_rank_keep_drawn(rank, task, n, slots, chosen, tokens);
   send_tokens(rank, call, n, tokens);
   keep_tokens(&c->generation, n, slots, tokens);
   count_tokens(&c->generation, n, slots);
@@ -218,18 +232,23 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   gsize n = step->n;
   gsize n_bytes = row_bytes(s, n);
   g_autofree void *input = g_steal_pointer(&step->input);
-  g_autofree void *out = g_malloc(
-      (piece->has_head ? n * s->model->vocab * sizeof(float) : n_bytes) + 1);
+  g_autofree void *out =
+      piece->has_head ? (void *)logits_room(s, n) : g_malloc(n_bytes + 1);
+  g_autofree double *uniforms = g_new(double, n + 1);
+  g_autofree RaCpuSample *drawn = g_new(RaCpuSample, n + 1);
+  RaDraw draw = ra_rank_draw(rank, task, step->n, step->slots, uniforms, drawn);
 
   if (input)
     rank->forward->table->wait(rank->forward, step->coming);
   ra_stage_leave(s, c->generation.n_steps, group);
   s->reuse_mib = reuse_of(rank, d, piece, step);
+  s->draw = &draw;
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
                   step->tokens, step->positions, input, out);
   s->reuse_mib = 0;
+  s->draw = NULL;
   if (piece->has_head && step->n > 0)
-    ra_rank_sample(rank, task, step->n, step->slots, out, step->chosen);
+    ra_rank_keep_drawn(rank, task, step->n, step->slots, drawn, step->chosen);
   else if (!piece->has_head)
     pass_on(rank, task, stage, out, n);
 }

@@ -364,11 +364,15 @@ void ra_run_trace_ops(const RaRun *run, RaTrace *trace);
 
 /* After a prefill's micro-batch: its first tokens, where the head is. */
 void ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro);
-/* Chooses the next token of @n sequences, @slots, of generation @task from
- * @logits (n, vocab); the first tensor-parallel rank writes it down. */
-void ra_rank_sample(RaRank *rank, RaTaskId task, uint32_t n,
-                    const uint32_t *slots, const float *logits,
-                    uint32_t *out_tokens);
+/* What a pass of generation @task is to draw: the next token of @n sequences,
+ * @slots, to @chosen (n); fills @uniforms (n). */
+RaDraw ra_rank_draw(const RaRank *rank, RaTaskId task, uint32_t n,
+                    const uint32_t *slots, double *uniforms,
+                    RaCpuSample *chosen);
+/* The tokens of @chosen, which the first tensor-parallel rank writes down. */
+void ra_rank_keep_drawn(RaRank *rank, RaTaskId task, uint32_t n,
+                        const uint32_t *slots, const RaCpuSample *chosen,
+                        uint32_t *out_tokens);
 /* The generation that @task is of, of its replica. */
 const RaDynamic *ra_run_dynamic(const RaRun *run, RaTaskId task);
 /* The cache of the generation of @task's node, made when first asked for. */

@@ -21,64 +21,27 @@ uniform(const RaRun *run, uint32_t iteration, uint32_t sequence,
   return ((double)out[0] * 0x1p32 + (double)out[1]) * 0x1p-64 * (1 - 0x1p-53);
 }
 
-/* The choice of the next token of some sequences. */
-typedef struct {
-  RaRun *run;
-  const RaGeneration *generation;
-  uint32_t iteration, vocab, n, n_parts;
-  const uint32_t *slots;
-  const float *logits; /* (n, vocab) */
-  RaCpuSampling how;
-  float *workspace; /* (n_parts, 2 vocab) */
-  RaCpuSample *out; /* (n) */
-} Choice;
-
-static void
-sample_part(uint32_t part, gpointer data)
+RaDraw
+ra_rank_draw(const RaRank *rank, RaTaskId task, uint32_t n,
+             const uint32_t *slots, double *uniforms, RaCpuSample *chosen)
 {
-  const Choice *c = data;
-  const RaGeneration *g = c->generation;
-  uint32_t last = (uint32_t)((uint64_t)(part + 1) * c->n / c->n_parts);
+  const RaRun *run = rank->run;
+  const RaNode *node = ra_run_node(run, task);
+  const RaGeneration *g = &rank->calls[node->call].generation;
+  RaDraw draw = {run->options.sampling, uniforms, chosen};
 
-  for (uint32_t i = (uint32_t)((uint64_t)part * c->n / c->n_parts); i < last;
-       i++)
-    c->out[i] = c->run->backend->sample(
-        c->vocab, c->logits + (gsize)i * c->vocab, &c->how,
-        uniform(c->run, c->iteration, g->first + c->slots[i],
-                g->n_done[c->slots[i]]),
-        c->workspace + 2 * (gsize)part * c->vocab);
-}
-
-/* Chooses the next token of @slots from @logits (n, vocab). */
-static void
-choose(const RaRank *rank, const RaNode *node, uint32_t n,
-       const uint32_t *slots, const float *logits, RaCpuSample *out)
-{
-  const RaRankCall *call = &rank->calls[node->call];
-  uint32_t vocab = call->stages[0]->model->vocab;
-  uint32_t n_parts = MIN(n, ra_team_n_threads());
-  g_autofree float *workspace = g_new(float, 2 * (gsize)vocab * n_parts + 1);
-  Choice c = {rank->run,
-              &call->generation,
-              node->iteration,
-              vocab,
-              n,
-              n_parts,
-              slots,
-              logits,
-              rank->run->options.sampling,
-              workspace,
-              out};
-
-  if (ra_run_is_greedy(rank->run, node->call))
-    c.how.temperature = 0;
-
-  ra_team_for(n_parts, sample_part, &c);
+  if (ra_run_is_greedy(run, node->call))
+    draw.how.temperature = 0;
+  for (uint32_t i = 0; i < n; i++)
+    uniforms[i] =
+        uniform(run, node->iteration, g->first + slots[i], g->n_done[slots[i]]);
+  return draw;
 }
 
 void
-ra_rank_sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
-               const float *logits, uint32_t *out_tokens)
+ra_rank_keep_drawn(RaRank *rank, RaTaskId task, uint32_t n,
+                   const uint32_t *slots, const RaCpuSample *chosen,
+                   uint32_t *out_tokens)
 {
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
@@ -87,15 +50,10 @@ ra_rank_sample(RaRank *rank, RaTaskId task, uint32_t n, const uint32_t *slots,
   RaExperience *e = run->experience[node->iteration];
   const RaExperienceSet *set = &e->sets[node->call];
   const RaDynamic *d = ra_run_dynamic(run, task);
-  g_autofree RaCpuSample *chosen = g_new(RaCpuSample, n + 1);
-  double begin_s = ra_run_now_s(run);
   uint32_t n_ties = 0;
   const RaColumn *text = ra_experience_column(e, node->call, TRUE, RA_NONE);
   const RaColumn *numbers = ra_experience_column(e, node->call, FALSE, RA_NONE);
 
-  choose(rank, node, n, slots, logits, chosen);
-  ra_rank_add_op(rank, task, RA_OP_SAMPLE, begin_s, n,
-                 c->stages[0]->model->vocab);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t sequence = generation->first + slots[i];
     uint32_t at = generation->n_done[slots[i]];

@@ -72,6 +72,13 @@ typedef struct {
   uint32_t number; /* in its task */
 } RaBadOp;
 
+/* Tokens that a pass is to draw from the logits of its sequences' last rows. */
+typedef struct {
+  RaCpuSampling how;
+  const double *uniforms; /* (n_sequences) in [0, 1) */
+  RaCpuSample *out;       /* (n_sequences) */
+} RaDraw;
+
 typedef struct {
   const RaBackend *backend; /* borrowed */
   const RaModel *model;     /* borrowed */
@@ -106,8 +113,9 @@ typedef struct {
   uint32_t op_begin_mark, op_end_mark; /* of the op that began last; end 0: it
                                           goes on */
   RaCpuTime paced;                     /* of the ops that wait for nobody */
-  RaSlabs *slabs; /* memory of passes and caches; a reference */
-  float *slopes;  /* (q_heads) of ALiBi, owned; NULL: other positions */
+  const RaDraw *draw; /* of passes to come, in place of logits; NULL: none */
+  RaSlabs *slabs;     /* memory of passes and caches; a reference */
+  float *slopes;      /* (q_heads) of ALiBi, owned; NULL: other positions */
 } RaStage;
 
 /* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
@@ -247,7 +255,8 @@ void ra_stage_time_ops(RaStage *stage);
 void ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group);
 
 /* (n_sequences, vocab): logits of each sequence's last token, all ranks'.
- * @out_logits: (out): dense, in the host's memory. */
+ * @out_logits: (out): dense, in the host's memory; of a stage that is to draw
+ * tokens a device leaves it as it is. */
 void ra_pass_last_logits(RaPass *pass, float *out_logits);
 
 /**
@@ -257,7 +266,7 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
  * @tokens: (n) the newest token of each; may be %NULL without the embedding
  * @positions: (n) of that token: as many are cached
  * @input: (nullable): (n, hidden) elements; %NULL with the embedding
- * @out: (n, hidden) elements, or with the head (n, vocab) logits, fp32
+ * @out: (n, hidden) elements, or with the head as ra_pass_last_logits()
  *
  * Both are in the host's memory.
  *

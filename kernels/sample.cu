@@ -18,17 +18,24 @@ weigh(float z)
 
 /* What the threads of a block share. */
 struct Row {
-  const float *logits;
+  const uint16_t *logits;
   uint32_t n;
   float most, inv_temperature;
   Whole least;      /* weight: lighter tokens are not kept */
   uint32_t n_equal; /* that are as light as that and kept, the first ones */
+  double margin;    /* weight: what would have kept others */
 };
+
+__device__ static inline float
+logit_at(const Row &row, uint32_t i)
+{
+  return ra_bf16_to_f32(row.logits[i]);
+}
 
 __device__ static inline Whole
 weight_at(const Row &row, uint32_t i)
 {
-  return weigh((row.logits[i] - row.most) * row.inv_temperature);
+  return weigh((logit_at(row, i) - row.most) * row.inv_temperature);
 }
 
 /* Over the block, in every thread; @slots: WARPS. */
@@ -47,6 +54,27 @@ block_sum(Whole value, Whole *slots)
   for (int w = 0; w < WARPS; w++)
     sum += slots[w];
   return sum;
+}
+
+/* The largest over the block, likewise. */
+__device__ static inline Whole
+block_most(Whole value, Whole *slots)
+{
+  Whole most = 0;
+
+  for (int half = 16; half > 0; half /= 2) {
+    Whole other = __shfl_xor_sync(RA_ALL_LANES, value, half);
+
+    value = other > value ? other : value;
+  }
+  __syncthreads();
+  if (threadIdx.x % RA_WARP == 0)
+    slots[threadIdx.x / RA_WARP] = value;
+  __syncthreads();
+  RA_UNROLL_FOUR
+  for (int w = 0; w < WARPS; w++)
+    most = slots[w] > most ? slots[w] : most;
+  return most;
 }
 
 /* Sum over the threads before this one; @out_all: over all. */
@@ -134,18 +162,39 @@ kept_sum(const Row &row, const Space &space)
   return row.least > 0 ? heavier + row.n_equal * row.least : heavier;
 }
 
+/* The margin is no more than what parts the lightest weight that is kept from
+ * the next. */
+__device__ static inline void
+see_edge(Row *row, const Space &space)
+{
+  Whole lighter = 0, n_equal = 0, gap;
+
+  for (uint32_t i = threadIdx.x; i < row->n; i += THREADS) {
+    Whole weight = weight_at(*row, i);
+
+    n_equal += weight == row->least;
+    lighter = weight < row->least && weight > lighter ? weight : lighter;
+  }
+  n_equal = block_sum(n_equal, space.slots);
+  lighter = block_most(lighter, space.slots);
+  gap = n_equal > row->n_equal ? 0 : row->least - lighter;
+  row->margin = fmin(row->margin, (double)gap);
+}
+
 /* Sets what top-k and top-p keep.  Returns: the sum of it. */
 __device__ static inline Whole
 restrict_row(Row *row, const RaCpuSampling &how, Whole all, const Space &space)
 {
   Whole kept = all, above, edge, wanted;
   uint32_t n_more;
+  double part;
 
   if (how.top_k > 0 && how.top_k < row->n) {
     row->least =
         edge_of(*row, true, 0, how.top_k, space.bins, space.found, &above);
     row->n_equal = how.top_k - (uint32_t)above;
     kept = kept_sum(*row, space);
+    see_edge(row, space);
   }
   if (how.top_p >= 1.0f)
     return kept;
@@ -159,15 +208,26 @@ restrict_row(Row *row, const RaCpuSampling &how, Whole all, const Space &space)
   row->n_equal =
       edge > row->least || n_more < row->n_equal ? n_more : row->n_equal;
   row->least = edge;
-  return kept_sum(*row, space);
+  part = (double)how.top_p * (double)kept;
+  kept = kept_sum(*row, space);
+  row->margin = fmin(row->margin, fabs((double)kept - part));
+  row->margin = fmin(row->margin, fabs((double)kept - (double)edge - part));
+  see_edge(row, space);
+  return kept;
 }
+
+/* What find_token() finds. */
+struct Found {
+  uint32_t token;
+  Whole before, upto; /* sums of kept weights without it and with it */
+};
 
 /* The first token at which the kept weights' sum is above @reach: written to
  * @out by the thread that has it.  Greedy: the first of the largest logits,
  * whose weights those of near ones may equal. */
 __device__ static inline void
 find_token(const Row &row, bool greedy, Whole reach, const Space &space,
-           uint32_t *out)
+           Found *out)
 {
   Whole before = 0;
   uint32_t equal_before = 0;
@@ -178,62 +238,97 @@ find_token(const Row &row, bool greedy, Whole reach, const Space &space,
     bool is_equal;
 
     if (greedy)
-      weight = i < row.n && row.logits[i] >= row.most;
+      weight = i < row.n && logit_at(row, i) >= row.most;
     is_equal = i < row.n && weight == row.least && row.least > 0;
     rank = block_before(is_equal, space.slots, &n_equal);
     if (weight < row.least || (is_equal && equal_before + rank >= row.n_equal))
       weight = 0;
     upto = before + block_before(weight, space.slots, &part);
     if (weight > 0 && upto + weight > reach && upto <= reach)
-      *out = i;
+      *out = {i, upto, upto + weight};
     equal_before += (uint32_t)n_equal;
     before += part;
   }
 }
 
+/* By how much the largest logit is above the next; in every thread. */
+__device__ static inline float
+lead_of(const Row &row, uint32_t token, float *warps)
+{
+  float next = -INFINITY;
+
+  for (uint32_t i = threadIdx.x; i < row.n; i += THREADS)
+    next = i != token ? fmaxf(next, logit_at(row, i)) : next;
+  return row.most - ra_block_max(next, warps);
+}
+
+/* Of a token that was drawn with @u from kept weights of @sum, of @all, in
+ * probability. */
+__device__ static inline float
+margin_of(const Row &row, const Found &found, double u, double sum, double all)
+{
+  double drawn = fabs((double)found.upto - u * sum);
+
+  if (found.before > 0)
+    drawn = fmin(drawn, fabs(u * sum - (double)found.before));
+  return fminf((float)row.margin / (float)all, (float)drawn / (float)sum);
+}
+
+/* Two blocks a processor: three would have registers spill. */
 __global__ static void
-__launch_bounds__(THREADS)
-    sample_kernel(uint32_t n, const float *__restrict__ logits,
+__launch_bounds__(THREADS, 2)
+    sample_kernel(uint32_t n, const uint16_t *__restrict__ logits,
                   RaCpuSampling how, const double *__restrict__ uniforms,
-                  uint32_t *__restrict__ out_tokens,
-                  float *__restrict__ out_log_probs)
+                  RaCpuSample *__restrict__ out)
 {
   RA_SHARED(Whole, bins, BINS);
   RA_SHARED(Whole, slots, WARPS);
-  RA_SHARED(Whole, found, 2);
+  RA_SHARED(Whole, edge, 2);
   RA_SHARED(float, warps, RA_WARP);
-  RA_SHARED(uint32_t, chosen, 1);
-  Space space = {bins, slots, found};
+  RA_SHARED(Found, found, 1);
+  Space space = {bins, slots, edge};
   bool greedy = how.temperature <= 0.0f;
-  Row row = {logits + (size_t)blockIdx.x * n,        n, -INFINITY,
-             greedy ? 1.0f : 1.0f / how.temperature, 0, n};
-  Whole all = 0, reach = 0;
+  Row row = {logits + (size_t)blockIdx.x * n,
+             n,
+             -INFINITY,
+             greedy ? 1.0f : 1.0f / how.temperature,
+             0,
+             n,
+             0};
+  Whole all = 0, sum = 0, reach = 0;
+  float lead = 0.0f;
 
   for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-    row.most = fmaxf(row.most, row.logits[i]);
+    row.most = fmaxf(row.most, logit_at(row, i));
   row.most = ra_block_max(row.most, warps);
   for (uint32_t i = threadIdx.x; i < n; i += THREADS)
     all += weight_at(row, i);
   all = block_sum(all, slots);
-  if (!greedy)
-    reach = (Whole)(uniforms[blockIdx.x] *
-                    (double)restrict_row(&row, how, all, space));
-  if (threadIdx.x == 0)
-    chosen[0] = n - 1; /* were rounding to run past the end */
-  find_token(row, greedy, reach, space, chosen);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    out_tokens[blockIdx.x] = chosen[0];
-    out_log_probs[blockIdx.x] =
-        (row.logits[chosen[0]] - row.most) * row.inv_temperature -
-        logf((float)all / ONE);
+  row.margin = (double)all;
+  if (!greedy) {
+    sum = restrict_row(&row, how, all, space);
+    reach = (Whole)(uniforms[blockIdx.x] * (double)sum);
   }
+  if (threadIdx.x == 0)
+    found[0] = {n - 1, sum, sum}; /* were rounding to run past the end */
+  find_token(row, greedy, reach, space, found);
+  __syncthreads();
+  if (greedy)
+    lead = lead_of(row, found[0].token, warps);
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = {
+        found[0].token,
+        (logit_at(row, found[0].token) - row.most) * row.inv_temperature -
+            logf((float)all / ONE),
+        greedy ? lead
+               : margin_of(row, found[0], uniforms[blockIdx.x], (double)sum,
+                           (double)all)};
 }
 
 extern "C" int
-ra_k_sample(size_t n_rows, uint32_t n, const float *logits,
+ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
             const RaCpuSampling *sampling, const double *uniforms,
-            uint32_t *out_tokens, float *out_log_probs, void *stream)
+            RaCpuSample *out, void *stream)
 {
   auto kernel = sample_kernel;
 
@@ -242,6 +337,6 @@ ra_k_sample(size_t n_rows, uint32_t n, const float *logits,
   if (n_rows == 0)
     return cudaSuccess;
   RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, n, logits, *sampling,
-            uniforms, out_tokens, out_log_probs);
+            uniforms, out);
   return cudaGetLastError();
 }

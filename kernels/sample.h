@@ -27,17 +27,16 @@ extern "C" {
  * ra_k_sample:
  * @n_rows: sequences
  * @n: tokens, 1 to RA_K_SAMPLE_MAX
- * @logits: (n_rows, n) fp32
+ * @logits: (n_rows, n) bf16
  * @sampling: of all rows
  * @uniforms: (n_rows) in [0, 1)
- * @out_tokens: (n_rows)
- * @out_log_probs: (n_rows)
+ * @out: (n_rows); margins are within RA_K_SAMPLE_MARGIN of the reference's
  *
  * Device memory.  Returns: a cudaError_t
  */
-int ra_k_sample(size_t n_rows, uint32_t n, const float *logits,
+int ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
                 const RaCpuSampling *sampling, const double *uniforms,
-                uint32_t *out_tokens, float *out_log_probs, void *stream);
+                RaCpuSample *out, void *stream);
 
 #ifdef __cplusplus
 }

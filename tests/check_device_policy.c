@@ -261,36 +261,39 @@ START_TEST(test_sample)
 {
   const RaCpuSampling *how = &samplings[_i];
   RaRng rng = ra_rng_init(5, (uint64_t)_i);
-  float *logits = device_f32(&rng, ROWS * VOCABULARY, -6, 6);
-  float workspace[2 * VOCABULARY];
-  float *log_probs = device_poisoned(ROWS * sizeof *log_probs);
-  uint32_t *tokens = device_poisoned(ROWS * sizeof *tokens), n_near = 0;
+  uint16_t *logits = device_bf16(&rng, ROWS * VOCABULARY, 6);
+  float row_logits[VOCABULARY], workspace[2 * VOCABULARY];
+  RaCpuSample *out = device_poisoned(ROWS * sizeof *out);
+  uint32_t n_near = 0;
   double *uniforms = device_new(ROWS * sizeof *uniforms);
 
   for (int row = 0; row < ROWS; row++)
     uniforms[row] = ra_rng_uniform(&rng);
   ck_assert_int_eq(device_done(ra_k_sample(ROWS, VOCABULARY, logits, how,
-                                           uniforms, tokens, log_probs, NULL)),
+                                           uniforms, out, NULL)),
                    0);
   for (int row = 0; row < ROWS; row++) {
-    RaCpuSample s = ra_cpu_sample(VOCABULARY, logits + row * VOCABULARY, how,
-                                  uniforms[row], workspace);
+    RaCpuSample s;
 
-    if (tokens[row] != s.token && how->temperature > 0 &&
+    for (gsize i = 0; i < VOCABULARY; i++)
+      row_logits[i] = (float)device_at(logits, (gsize)row * VOCABULARY + i);
+    s = ra_cpu_sample(VOCABULARY, row_logits, how, uniforms[row], workspace);
+    if (out[row].token != s.token && how->temperature > 0 &&
         s.margin < RA_K_SAMPLE_MARGIN) {
       n_near++;
       continue;
     }
-    ck_assert_msg(tokens[row] == s.token, "row %d: token %u, expected %u", row,
-                  tokens[row], s.token);
-    device_assert_near((double)log_probs[row], (double)s.log_prob,
+    ck_assert_msg(out[row].token == s.token, "row %d: token %u, expected %u",
+                  row, out[row].token, s.token);
+    device_assert_near((double)out[row].margin, (double)s.margin,
+                       (double)RA_K_SAMPLE_MARGIN, "margin", (gsize)row);
+    device_assert_near((double)out[row].log_prob, (double)s.log_prob,
                        0x1p-20 + 4 * U * fabs((double)s.log_prob), "log p",
                        (gsize)row);
   }
   ck_assert_uint_lt(n_near, ROWS / 10);
   device_free(logits);
-  device_free(log_probs);
-  device_free(tokens);
+  device_free(out);
   device_free(uniforms);
 }
 END_TEST
@@ -309,27 +312,24 @@ START_TEST(test_ties)
               {{1, 7, 0.5f}, 0, 0},
               {{0, 0, 1}, 0.99, 0},
               {{1, 0, 1}, 0.5, 650}};
-  float *logits = device_new(VOCABULARY * sizeof *logits);
-  float *log_prob = device_new(sizeof *log_prob);
-  uint32_t *token = device_new(sizeof *token);
+  uint16_t *logits = device_new(VOCABULARY * sizeof *logits);
+  RaCpuSample *out = device_new(sizeof *out);
   double *uniform = device_new(sizeof *uniform);
 
   memset(logits, 0, VOCABULARY * sizeof *logits);
 
   for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
     *uniform = rows[i].uniform;
-    ck_assert_int_eq(
-        device_done(ra_k_sample(1, VOCABULARY, logits, &rows[i].how, uniform,
-                                token, log_prob, NULL)),
-        0);
-    ck_assert_msg(*token == rows[i].token, "row %zu: %u, expected %u", i,
-                  *token, rows[i].token);
-    device_assert_near((double)*log_prob, -log(VOCABULARY), 0x1p-20, "log p",
-                       i);
+    ck_assert_int_eq(device_done(ra_k_sample(1, VOCABULARY, logits,
+                                             &rows[i].how, uniform, out, NULL)),
+                     0);
+    ck_assert_msg(out->token == rows[i].token, "row %zu: %u, expected %u", i,
+                  out->token, rows[i].token);
+    device_assert_near((double)out->log_prob, -log(VOCABULARY), 0x1p-20,
+                       "log p", i);
   }
   device_free(logits);
-  device_free(log_prob);
-  device_free(token);
+  device_free(out);
   device_free(uniform);
 }
 END_TEST

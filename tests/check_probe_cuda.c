@@ -105,8 +105,7 @@ at(guint index)
 START_TEST(test_ops)
 {
   RaProbePoint point = at((guint)_i);
-  gboolean is_hosts =
-      point.op.kind == RA_OP_SAMPLE || point.op.kind == RA_OP_LOSS;
+  gboolean is_hosts = point.op.kind == RA_OP_LOSS;
   g_autoptr(RaProbe) probe = new_probe(ra_backend_cuda(), TRUE);
   Clock clock = {0, 2};
   RaProbeSample sample;

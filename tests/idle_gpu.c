@@ -206,12 +206,11 @@ log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
   (void)d_log_prob, (void)logits;
 }
 
-static RaCpuSample
-sample(uint32_t n, const float *logits, const RaCpuSampling *sampling,
-       double uniform, float *workspace)
+static void
+sample(size_t n_rows, uint32_t n, const RaElem *logits,
+       const RaCpuSampling *how, const double *uniforms, RaCpuSample *out)
 {
-  (void)n, (void)logits, (void)sampling, (void)uniform, (void)workspace;
-  return (RaCpuSample){0};
+  (void)n_rows, (void)n, (void)logits, (void)how, (void)uniforms, (void)out;
 }
 
 static void

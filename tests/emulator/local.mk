@@ -38,7 +38,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli_backend.sh runs it.
 backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
-backend_cuda += exec/backend_cuda_experts.c
+backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
 emulated_programs =
 if HAVE_CXX
 emulated_programs += tests/reallot-emulated
@@ -149,6 +149,10 @@ check_programs += tests/check_backend_cuda_run
 tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 	$(backend_cuda) $(run_fixture)
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_sample
+tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
+	$(backend_cuda)
+tests_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
 check_programs += tests/check_stage_marks
 tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
 	$(backend_cuda)
