@@ -81,9 +81,10 @@ add(Path *path, RaCause cause, const RaOp *op, RaTaskKind task, double time_s)
 }
 
 /* A task with a list of ops: its computation and communication, each split by
- * what the ops take. */
+ * what the ops take; what is seen of none, as all hide behind others and
+ * something is left all the same, is the task's. */
 static void
-add_list(Path *path, uint32_t work, const RaCost *cost)
+add_list(Path *path, uint32_t work, RaTaskKind task, const RaCost *cost)
 {
   double op_s[RA_OP_LIST_MAX], seen_s[RA_OP_LIST_MAX], sum_s[2] = {0, 0};
   const double cause_s[2] = {cost->compute_s, cost->comm_s};
@@ -97,6 +98,8 @@ add_list(Path *path, uint32_t work, const RaCost *cost)
     sum_s[ra_op_class((RaOpKind)ops[i].kind) != RA_OP_CLASS_COMPUTE] +=
         seen_s[i];
   }
+  add(path, RA_CAUSE_COMPUTE, NULL, task, sum_s[0] > 0 ? 0 : cause_s[0]);
+  add(path, RA_CAUSE_COMM, NULL, task, sum_s[1] > 0 ? 0 : cause_s[1]);
   for (guint i = 0; i < n; i++) {
     gboolean comm = ra_op_class((RaOpKind)ops[i].kind) != RA_OP_CLASS_COMPUTE;
 
@@ -124,7 +127,7 @@ add_device(Path *path, RaTaskId task, const RaCost *cost, double added_s,
   double causes_s = cost->compute_s + cost->comm_s + cost->host_s;
 
   if (work != RA_NONE && g->works[work].shard != RA_NONE) {
-    add_list(path, work, cost);
+    add_list(path, work, kind, cost);
   } else {
     const RaOp *op = work != RA_NONE ? &g->works[work].op : NULL;
 

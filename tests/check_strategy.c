@@ -25,7 +25,9 @@ shipped_workloads(void)
 
   ck_assert_ptr_nonnull(dir);
   while ((name = g_dir_read_name(dir))) {
-    if (g_str_has_suffix(name, ".workload"))
+    /* The tiny ones in bf16 have two heads: no tp of 8. */
+    if (g_str_has_suffix(name, ".workload") &&
+        !g_str_has_suffix(name, "-tiny-bf16.workload"))
       g_ptr_array_add(names, g_strdup(name));
   }
   g_dir_close(dir);
