@@ -55,8 +55,9 @@ struct _RaWatch {
   pthread_t thread;
   pthread_mutex_t lock; /* of peers' names and of ending */
   atomic_bool is_over;
-  double looked_s;   /* when it last listened */
-  gboolean was_away; /* so long since then that others may have given it up */
+  double looked_s; /* when it last listened */
+  double away_s;   /* when it had not, so long that others may have given it
+                        up; -INFINITY: never */
   double fault_s; /* when another process has said what is wrong; 0: none has */
   Said fault;
 };
@@ -289,13 +290,20 @@ end(RaWatch *w, int status, const char *line)
   g_assert_not_reached();
 }
 
-/* Where this process was itself stopped, the others have given it up. */
+/* Whether this process was itself stopped, and the others have given it up, or
+ * are about to. */
+static gboolean
+was_away(const RaWatch *w)
+{
+  return now_s() - w->away_s < w->hooks.silent_s;
+}
+
 static void
 lose(RaWatch *w, uint32_t process, const char *how)
 {
   g_autofree char *line = g_strdup_printf("%s %s", w->peers[process].name, how);
 
-  if (w->was_away)
+  if (was_away(w))
     end(w, 4, NULL);
   end(w, 4, w->process == 0 || w->process == 1 ? line : NULL);
 }
@@ -346,7 +354,8 @@ listen_once(RaWatch *w, struct pollfd *at)
   now = now_s();
   /* Their patience began with its last beat, up to two before it was stopped.
    */
-  w->was_away = now - w->looked_s > w->hooks.silent_s - 2 * BEAT_S;
+  if (now - w->looked_s > w->hooks.silent_s - 2 * BEAT_S)
+    w->away_s = now;
   w->looked_s = now;
   if (n <= 0)
     return;
@@ -397,6 +406,7 @@ watch(void *data)
   double beat_s = 0, last_s = now_s(), terminated_s = 0;
 
   w->looked_s = last_s;
+  w->away_s = -INFINITY;
   while (!atomic_load(&w->is_over)) {
     double now;
 
@@ -416,7 +426,7 @@ watch(void *data)
       end_with_fault(w);
     find_silent(w, now);
     if (terminated_s > 0 && now - terminated_s > GRACE_S)
-      end(w, 4, w->process == 0 ? "ended by SIGTERM" : NULL);
+      end(w, 4, w->process == 0 && !was_away(w) ? "ended by SIGTERM" : NULL);
     if (terminated_s <= 0 && atomic_load(&is_terminated))
       terminated_s =
           w->hooks.stops && w->hooks.stops() ? (double)INFINITY : now;
