@@ -170,7 +170,8 @@ typedef struct {
   void (*adamw)(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
                 const float *grad, RaElem *weight, float *master, float *first,
                 float *second);
-  /* Of @n_arrays arrays, n[i] of x[i], one behind the other; waits once */
+  /* Of @n_arrays arrays, n[i] of x[i], one behind the other; waits once,
+   * for none not at all */
   double (*sum_squares)(guint n_arrays, const gsize *n, const float *const *x);
   /* Whether all are finite; a device may answer for an op before this one. */
   gboolean (*is_finite)(size_t n, const RaElem *x);

@@ -360,6 +360,8 @@ sum_squares(guint n_arrays, const gsize *n, const float *const *x)
       ra_cuda_room(RA_CUDA_SUMS, (RA_K_SQUARES_BLOCKS + 1) * sizeof *room);
   double sum = 0;
 
+  if (n_arrays == 0)
+    return 0;
   zero(room + RA_K_SQUARES_BLOCKS, sizeof *room);
   for (guint i = 0; i < n_arrays; i++)
     ra_cuda_did(ra_k_sum_squares(n[i], x[i], room, room + RA_K_SQUARES_BLOCKS,

@@ -201,6 +201,36 @@ distance(gsize n, const float *x, const float *y, gboolean centred)
   return size > 0 ? sqrt(apart / size) : apart > 0 ? 1 : 0;
 }
 
+/* The squares of all gradients of the device cost one wait and have the bits of
+ * a wait a tensor, which the count must see; of no part there is none.  The
+ * fault: without the table it is another number. */
+static void
+check_squares(const Rank *r, const RaStage *stage, const RaParams *params)
+{
+  const RaBackend *backend = ra_backend_cuda();
+  RaGradParts parts = {TRUE, TRUE, TRUE}, none = {FALSE, FALSE, FALSE};
+  size_t before = ra_emu_n_waits();
+  double sum = ra_stage_grad_squares(stage, &parts), one_by_one = 0;
+
+  ck_assert_uint_eq(ra_emu_n_waits() - before, 1);
+  ck_assert_double_eq(ra_stage_grad_squares(stage, &none), 0);
+  ck_assert_uint_eq(ra_emu_n_waits() - before, 1);
+  if (r->c->tp > 1)
+    return; /* of what both ranks hold, one counts it */
+  before = ra_emu_n_waits();
+  for (uint32_t i = 0; i < params->n_params; i++) {
+    const RaParam *p = &params->params[i];
+    const float *grad = params->grads + p->offset;
+    gsize n = ra_param_n(p);
+
+    one_by_one += backend->sum_squares(1, &n, &grad);
+  }
+  ck_assert_uint_eq(ra_emu_n_waits() - before, params->n_params);
+  ck_assert(sum > 0 && sum == one_by_one);
+  parts.embedding = FALSE;
+  ck_assert(ra_stage_grad_squares(stage, &parts) < sum);
+}
+
 static void
 train(Rank *r, const Side *sides, const RaTokens *tokens)
 {
@@ -221,6 +251,7 @@ train(Rank *r, const Side *sides, const RaTokens *tokens)
       FORWARD;
   sides[1].params->backend->read(grads, sides[1].params->grads,
                                  sides[1].params->n * sizeof *grads);
+  check_squares(r, sides[1].stage, sides[1].params);
   for (uint32_t i = 0; i < sides[0].params->n_params; i++) {
     const RaParam *p = &sides[0].params->params[i];
     double apart = distance(ra_param_n(p), grads + p->offset,

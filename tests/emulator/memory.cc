@@ -42,6 +42,7 @@ struct Read {
 };
 
 thread_local std::vector<Read> reads;
+thread_local size_t n_waits; /* a stream a thread, and its waits */
 
 void
 protect(int how)
@@ -265,6 +266,7 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
 int
 ra_device_wait(void)
 {
+  n_waits++;
   for (const Read &read : reads)
     if (memcmp(read.from, read.bytes.data(), read.bytes.size()) != 0) {
       fprintf(stderr, "emulator: pinned memory was written before a copy from "
@@ -273,6 +275,12 @@ ra_device_wait(void)
     }
   reads.clear();
   return 0;
+}
+
+size_t
+ra_emu_n_waits(void)
+{
+  return n_waits;
 }
 
 const char *

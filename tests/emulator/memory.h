@@ -18,6 +18,11 @@ void ra_emu_leave(void);
 /* That arrays have. */
 size_t ra_emu_held_bytes(void);
 
+/* Times that this thread has waited for the device, by ra_device_wait() or by
+ * what waits as the CUDA runtime does: ra_device_read() and
+ * ra_device_free_host().  Waits for marks are not counted. */
+size_t ra_emu_n_waits(void);
+
 #ifdef __cplusplus
 }
 #endif
