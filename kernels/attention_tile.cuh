@@ -1,94 +1,9 @@
-/* Tiles of bf16 in shared memory, and what a warp reads of them for the tensor
- * cores: what attention's forward, backward and decode share.
- *
- * A tile has rows of HD elements, HD / 8 chunks of 16 bytes.  Chunk c of row r
- * stands at c ^ (r mod 8), so that the eight rows of a matrix that ldmatrix
- * reads lie in eight different groups of four banks.
- */
+/* What attention's forward, backward and decode make of products of tiles
+ * (kernels/tile.cuh). */
 #ifndef RA_KERNELS_ATTENTION_TILE_CUH
 #define RA_KERNELS_ATTENTION_TILE_CUH
 
-#include "kernels/device.cuh"
-
-template <int HD>
-__device__ static inline uint16_t *
-ra_tile_at(uint16_t *tile, int row, int chunk)
-{
-  return tile + row * HD + ((chunk ^ (row & 7)) * 8);
-}
-
-template <int HD>
-__device__ static inline const uint16_t *
-ra_tile_at(const uint16_t *tile, int row, int chunk)
-{
-  return tile + row * HD + ((chunk ^ (row & 7)) * 8);
-}
-
-/* Begins to copy ROWS rows, @stride elements apart, by THREADS threads; rows
- * from @n on are zeroes. */
-template <int ROWS, int HD, int THREADS>
-__device__ static inline void
-ra_tile_load(uint16_t *tile, const uint16_t *from, size_t stride, int n)
-{
-  enum { CHUNKS = HD / 8 };
-
-  RA_UNROLL
-  for (int i = 0; i < ROWS * CHUNKS / THREADS; i++) {
-    int at = i * THREADS + (int)threadIdx.x;
-    int row = at / CHUNKS, chunk = at % CHUNKS;
-    bool is_there = row < n;
-
-    ra_copy_async(ra_tile_at<HD>(tile, row, chunk),
-                  from + (is_there ? row * stride + chunk * 8 : 0), is_there);
-  }
-}
-
-/* Rows @row to + 15, elements 16 @step to + 15: the left factor. */
-template <int HD>
-__device__ static inline void
-ra_tile_left(uint32_t out[4], const uint16_t *tile, int row, int step)
-{
-  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
-
-  ra_load_matrices<false>(out, ra_tile_at<HD>(tile,
-                                              row + lane % 8 + 8 * (matrix % 2),
-                                              2 * step + matrix / 2));
-}
-
-/* The right factor of rows x their transposed: columns are rows @row to + 15 of
- * the tile, the sum goes over elements 16 @step to + 15.  out[0..1]: the first
- * eight columns, out[2..3]: the others. */
-template <int HD>
-__device__ static inline void
-ra_tile_right(uint32_t out[4], const uint16_t *tile, int row, int step)
-{
-  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
-
-  ra_load_matrices<false>(out, ra_tile_at<HD>(tile,
-                                              row + lane % 8 + 8 * (matrix / 2),
-                                              2 * step + matrix % 2));
-}
-
-/* The right factor whose sum goes over rows @row to + 15 of the tile: columns
- * are its elements 16 @pair to + 15. */
-template <int HD>
-__device__ static inline void
-ra_tile_right_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
-{
-  int lane = (int)threadIdx.x % RA_WARP, matrix = lane / 8;
-
-  ra_load_matrices<true>(out,
-                         ra_tile_at<HD>(tile, row + lane % 8 + 8 * (matrix % 2),
-                                        2 * pair + matrix / 2));
-}
-
-/* d[2 p] and d[2 p + 1] of a row of products, the right factor's two halves. */
-__device__ static inline void
-ra_mma_pair(float d[][4], const uint32_t left[4], const uint32_t right[4])
-{
-  ra_mma(d[0], left, right[0], right[1]);
-  ra_mma(d[1], left, right[2], right[3]);
-}
+#include "kernels/tile.cuh"
 
 /* Results of products @d, columns 16 @pair to + 15, as a left factor. */
 __device__ static inline void

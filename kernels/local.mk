@@ -39,6 +39,7 @@ libkernels_cuda_a_SOURCES += %D%/decode_attention.cu %D%/decode_attention.h
 libkernels_cuda_a_SOURCES += %D%/device.cuh
 libkernels_cuda_a_SOURCES += %D%/hopper.cuh
 libkernels_cuda_a_SOURCES += %D%/experts.cu %D%/experts.h
+libkernels_cuda_a_SOURCES += %D%/grouped.cu %D%/grouped.h
 libkernels_cuda_a_SOURCES += %D%/intervals.cu %D%/intervals.h
 libkernels_cuda_a_SOURCES += %D%/layernorm.cu %D%/layernorm.h
 libkernels_cuda_a_SOURCES += %D%/logprob.cu %D%/logprob.h
@@ -48,5 +49,6 @@ libkernels_cuda_a_SOURCES += %D%/rmsnorm.cu
 libkernels_cuda_a_SOURCES += %D%/rmsnorm_backward.cu
 libkernels_cuda_a_SOURCES += %D%/sample.cu %D%/sample.h
 libkernels_cuda_a_SOURCES += %D%/sums.cu %D%/sums.h
+libkernels_cuda_a_SOURCES += %D%/tile.cuh
 
 EXTRA_DIST += %D%/README.md

@@ -26,6 +26,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/attention_merge.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/experts.cc
+tests_emulator_libemulated_a_SOURCES += %D%/grouped.cc
 tests_emulator_libemulated_a_SOURCES += %D%/intervals.cc
 tests_emulator_libemulated_a_SOURCES += %D%/layernorm.cc
 tests_emulator_libemulated_a_SOURCES += %D%/logprob.cc
@@ -115,6 +116,10 @@ check_programs += tests/check_device_experts
 tests_check_device_experts_SOURCES = tests/check_device_experts.c \
 	tests/device_array.h
 tests_check_device_experts_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_grouped
+tests_check_device_grouped_SOURCES = tests/check_device_grouped.c \
+	tests/device_array.h
+tests_check_device_grouped_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_policy
 tests_check_device_policy_SOURCES = tests/check_device_policy.c \
 	tests/device_array.h
@@ -198,6 +203,11 @@ tests_check_gpu_experts_SOURCES = tests/check_device_experts.c
 tests_check_gpu_experts_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_experts_LDADD = $(gpu_ldadd)
 tests_check_gpu_experts_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_grouped
+tests_check_gpu_grouped_SOURCES = tests/check_device_grouped.c
+tests_check_gpu_grouped_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_grouped_LDADD = $(gpu_ldadd)
+tests_check_gpu_grouped_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_policy
 tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
 tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
