@@ -8,8 +8,7 @@
 #ifndef RA_TESTS_CHECK_CORPUS_H
 #define RA_TESTS_CHECK_CORPUS_H
 
-#include <check.h>
-
+#include "tests/check_points.h"
 #include "tests/fuzz.h"
 
 static inline void

@@ -14,12 +14,12 @@
 #ifndef RA_TESTS_CHECK_EDIT_H
 #define RA_TESTS_CHECK_EDIT_H
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/keyfile.h"
+#include "tests/check_points.h"
 
 typedef struct {
   const char *from;    /* stands once in the good text */

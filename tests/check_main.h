@@ -22,8 +22,9 @@
 #ifndef RA_TESTS_CHECK_MAIN_H
 #define RA_TESTS_CHECK_MAIN_H
 
-#include <check.h>
 #include <stdlib.h>
+
+#include "tests/check_points.h"
 
 /**
  * ra_check_run:

@@ -7,11 +7,11 @@
 #ifndef RA_TESTS_DECODE_REFERENCE_H
 #define RA_TESTS_DECODE_REFERENCE_H
 
-#include <check.h>
 #include <math.h>
 
 #include "base/rng.h"
 #include "sim/decode_source.h"
+#include "tests/check_points.h"
 
 #define MAX_STAGES 4
 #define MAX_SEQUENCES 24

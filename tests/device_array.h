@@ -18,7 +18,6 @@
 #ifndef RA_TESTS_DEVICE_ARRAY_H
 #define RA_TESTS_DEVICE_ARRAY_H
 
-#include <check.h>
 #include <glib.h>
 #include <math.h>
 #include <stdlib.h>
@@ -30,6 +29,7 @@
 
 #ifdef RA_ON_GPU
 
+#include "tests/check_points.h"
 #include "tests/gpu_array.h"
 
 #else

@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "tests/check_points.h"
 #include "tests/estimator_fixture.h"
 
 #define TOLERANCE 1e-12

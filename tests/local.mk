@@ -391,6 +391,7 @@ endif
 dist_check_SCRIPTS = $(shell_tests) $(gpu_tests)
 EXTRA_DIST += %D%/fuzz.sh
 noinst_HEADERS = %D%/check_main.h %D%/new_path.h
+noinst_HEADERS += %D%/check_points.h
 noinst_HEADERS += %D%/check_edit.h
 noinst_HEADERS += %D%/cpu_random.h
 noinst_HEADERS += %D%/decode_reference.h

@@ -2,7 +2,6 @@
 #ifndef RA_TESTS_NCCL_PEERS_H
 #define RA_TESTS_NCCL_PEERS_H
 
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "exec/comm_local.h"
 #include "exec/comm_nccl.h"
+#include "tests/check_points.h"
 #include "tests/nccl_double.h"
 
 #define MOST_RANKS 8

@@ -2,9 +2,10 @@
 #ifndef RA_TESTS_NEW_PATH_H
 #define RA_TESTS_NEW_PATH_H
 
-#include <check.h>
 #include <glib/gstdio.h>
 #include <unistd.h>
+
+#include "tests/check_points.h"
 
 /* (transfer full): of no file, among the temporary ones. */
 static inline char *

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include <check.h>
 #include <string.h>
 
+#include "tests/check_points.h"
 #include "tests/plan_text.h"
 
 const char *const plan_text_ppo =

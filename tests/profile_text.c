@@ -1,10 +1,10 @@
 #include "config.h"
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check_points.h"
 #include "tests/profile_text.h"
 #include "traces/law.h"
 

@@ -3,10 +3,10 @@
 #ifndef RA_TESTS_RESHARD_CASES_H
 #define RA_TESTS_RESHARD_CASES_H
 
-#include <check.h>
 #include <string.h>
 
 #include "exec/reshard.h"
+#include "tests/check_points.h"
 
 #define N_RANKS 16 /* GPUs of two nodes */
 #define NODE 8

@@ -9,12 +9,12 @@
 #ifndef RA_TESTS_ROLLOUT_REFERENCE_H
 #define RA_TESTS_ROLLOUT_REFERENCE_H
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 #include "estimator/estimator.h"
 #include "graph/expand.h"
+#include "tests/check_points.h"
 
 #define MAX_SEQUENCES 256
 #define MAX_REPLICAS 16
@@ -42,7 +42,7 @@ typedef struct {
   uint32_t part;
   double now_s, part_end_s[MAX_PARTS];
   uint32_t n_moved, kv_moved; /* sequences; tokens */
-  gboolean fault; /* what moves is forgotten */
+  gboolean fault;             /* what moves is forgotten */
 } Reference;
 
 static uint32_t

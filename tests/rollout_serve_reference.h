@@ -5,12 +5,12 @@
 #ifndef RA_TESTS_ROLLOUT_SERVE_REFERENCE_H
 #define RA_TESTS_ROLLOUT_SERVE_REFERENCE_H
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 #include "estimator/estimator.h"
 #include "tests/batcher_reference.h"
+#include "tests/check_points.h"
 #include "tests/zero_run.h"
 
 #define DP 4

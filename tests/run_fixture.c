@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
+#include "tests/check_points.h"
 #include "tests/run_fixture.h"
 
 /* Eight GPUs that have nothing but a name. */

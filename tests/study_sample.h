@@ -2,11 +2,11 @@
 #ifndef RA_TESTS_STUDY_SAMPLE_H
 #define RA_TESTS_STUDY_SAMPLE_H
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 #include "study/sweep.h"
+#include "tests/check_points.h"
 
 static inline RaStudy *
 parse(const char *text, GError **error)

@@ -10,9 +10,8 @@
 #ifndef RA_TESTS_ZERO_RUN_H
 #define RA_TESTS_ZERO_RUN_H
 
-#include <check.h>
-
 #include "sim/sim.h"
+#include "tests/check_points.h"
 #include "tests/plan_run.h"
 
 /* tiny.json: 16 layers of 4 x 64 x 64 (attention), 3 x 64 x 128 (MLP) and two
