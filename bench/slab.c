@@ -70,7 +70,7 @@ row_of(const RaMemoryTable *table, uint32_t lane)
   for (guint i = 0; i < blocks->len; i++) {
     const RaMemoryBlock *b = &g_array_index(blocks, RaMemoryBlock, i);
 
-    slab[i] = (RaSlabBlock){b->bytes, b->first, b->last + 1, b->offset};
+    slab[i] = (RaSlabBlock){b->bytes, b->begin, b->end, b->offset};
   }
   if (ra_slab_overlaps(blocks->len, slab, (uint64_t)row.slab_bytes)) {
     fprintf(stderr, "slab: blocks of lane %u share bytes\n", lane);

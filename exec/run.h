@@ -238,6 +238,7 @@ typedef enum {
   RA_AHEAD_EXPERTS, /* rows of experts, before those to others are packed */
   RA_AHEAD_CALLS,   /* ends that only a later stage of a node waits for, when a
                         rank that is not of that stage enters it */
+  RA_AHEAD_RELOADS, /* states in host memory, while another call runs */
   RA_N_AHEAD
 } RaAhead;
 

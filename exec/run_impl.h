@@ -139,7 +139,19 @@ typedef struct {
 } RaPast;
 
 /* What has a place in a rank's slab for some time: exec/run_slab.c. */
-typedef struct _RaRunPart RaRunPart;
+typedef struct {
+  RaTaskId first, last; /* of the rank's, while which it is there */
+  uint32_t begin, end;  /* moments (graph/memory_ahead.h) of its place */
+  RaTaskId reload;      /* that brings it, asked for from first on; RA_NONE */
+  gboolean lasts;       /* from before the run until after it */
+  gboolean is_there;    /* params: it has its place now */
+  uint32_t call;        /* of PARAMS and what goes with them the copy's first */
+  RaParams *params;     /* borrowed; NULL: what passes hold */
+  RaParamsState state;  /* with params */
+  guint64 bytes;
+  guint64 offset;
+  RaRegion *region; /* without params, while it is there */
+} RaRunPart;
 
 /* A group of ranks of exec/run_groups.c. */
 typedef struct _RaRunGroup RaRunGroup;
@@ -402,5 +414,12 @@ void ra_rank_begin_parts(RaRank *rank, RaTaskId task);
 void ra_rank_end_parts(RaRank *rank, RaTaskId task);
 /* As if iterations before @n had run. */
 void ra_rank_skip_parts(RaRank *rank, uint32_t n);
+/* Gives @part, which a reload brings, its place. */
+void ra_rank_take_part(RaRank *rank, RaRunPart *part);
+
+/* --- exec/run_copies.c --- */
+
+/* Asks for what reloads behind @task bring, as soon as the graph lets them. */
+void ra_rank_reload_ahead(RaRank *rank, RaTaskId task);
 
 #endif

@@ -1,8 +1,7 @@
-/* What moves between calls: parameters, data, host memory; and host calls. */
+/* What moves between calls: parameters and data; and host calls. */
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "exec/run_impl.h"
 
@@ -78,12 +77,8 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
   uint32_t version = node->iteration + 1; /* trainings before it */
   const RaParams *source = from->is_in ? from->params[0] : NULL;
   RaParams *target = to->is_in ? to->params[version % to->n_versions] : NULL;
-  const RaReshard reshard = {run->backend,
-                             rank->world,
-                             run->rank_of_gpu,
-                             rank->gpu,
-                             model,
-                             run->slices[node->call],
+  const RaReshard reshard = {run->backend, rank->world, run->rank_of_gpu,
+                             rank->gpu,    model,       run->slices[node->call],
                              rank->moved};
   g_autofree uint64_t *sums = NULL;
 
@@ -165,30 +160,5 @@ ra_rank_host(RaRank *rank, RaTaskId task)
     ra_rank_publish(rank, node->call, FALSE, at, 1);
     if (!isfinite(out->values[at]))
       ra_rank_fault(rank, task, "a reward that is not finite");
-  }
-}
-
-/* What the node says to pinned host memory and back; exec/run_slab.c has given
- * it a place, and takes it when the last who reads it there has ended. */
-void
-ra_rank_copy(RaRank *rank, RaTaskId task)
-{
-  const RaNode *node = ra_run_node(rank->run, task);
-  RaRankCall *c = &rank->calls[node->call];
-
-  for (int state = 0; c->is_in && state < RA_STATE_GRADS; state++) {
-    gboolean weights = state == RA_STATE_WEIGHTS;
-    RaParams *params;
-
-    if (!(node->what & (weights ? RA_COPY_PARAMETERS : RA_COPY_OPTIMIZER)))
-      continue;
-    params = !weights ? c->params[0]
-             : node->source != RA_NONE
-                 ? c->params[(node->iteration + 1) % c->n_versions]
-                 : ra_rank_stage(rank, node->call, node->iteration)->params;
-    if (node->kind == RA_NODE_OFFLOAD)
-      ra_params_offload(params, (RaParamsState)state);
-    else
-      ra_params_reload(params, (RaParamsState)state);
   }
 }

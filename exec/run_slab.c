@@ -3,7 +3,8 @@
  *
  * States lie at the offsets of a plan (graph/slab_plan.h): parameters,
  * gradients, optimizer states from the task that brings them to the task after
- * which they go, which is to say forever but for those in host memory.  What
+ * which they go, which is to say forever but for those in host memory, which
+ * are asked for ahead (exec/run_copies.c).  What
  * the passes of a call hold shares a region, as large as the account has it at
  * most while the call runs; regions of calls that follow each other share
  * bytes.  Copies of another layout that the plan drops stay: a run is asked for
@@ -18,31 +19,28 @@
 /* Of a device's arrays, and of a cache line. */
 #define ALIGN_BYTES 256
 
-struct _RaRunPart {
-  RaTaskId first, last; /* of the rank's, while which it is there */
-  gboolean lasts;       /* from before the run until after it */
-  uint32_t call;        /* of PARAMS and what goes with them the copy's first */
-  RaParams *params;     /* borrowed; NULL: what passes hold */
-  RaParamsState state;  /* with params */
-  guint64 bytes;
-  guint64 offset;
-  RaRegion *region; /* without params, while it is there */
-};
+/* Of @params: until the caller says more from before the run until after it. */
+static RaRunPart
+part_of(const RaRank *rank, uint32_t call, RaParams *params,
+        RaParamsState state)
+{
+  uint32_t n_tasks = rank->run->graph->n_tasks;
+
+  return (RaRunPart){.last = n_tasks - 1,
+                     .end = 2 * n_tasks,
+                     .reload = RA_NONE,
+                     .lasts = TRUE,
+                     .call = call,
+                     .params = params,
+                     .state = state,
+                     .bytes = ra_params_state_bytes(params, state)};
+}
 
 static void
-add_part(RaRank *rank, RaTaskId first, RaTaskId last, uint32_t call,
-         RaParams *params, RaParamsState state)
+add_part(RaRank *rank, const RaRunPart *part)
 {
-  RaRunPart part = {.first = first,
-                    .last = last,
-                    .call = call,
-                    .params = params,
-                    .state = state,
-                    .bytes = ra_params_state_bytes(params, state)};
-
-  part.lasts = first == 0 && last + 1 == rank->run->graph->n_tasks;
-  if (part.bytes > 0)
-    g_array_append_val(rank->parts, part);
+  if (part->bytes > 0)
+    g_array_append_vals(rank->parts, part, 1);
 }
 
 /* Whether @state of what @call reads is in host memory between calls. */
@@ -69,6 +67,18 @@ brought_by(const RaRank *rank, const RaNode *node, uint32_t call,
   return ra_rank_stage(rank, node->call, node->iteration)->params;
 }
 
+/* The rank's task of node @node, which is one. */
+static RaTaskId
+reload_of(const RaRank *rank, uint32_t node)
+{
+  const RaTaskGraph *g = rank->run->graph;
+  RaTaskId t = 0;
+
+  while (g->node[t] != node || g->kind[t] != RA_TASK_RELOAD)
+    t++;
+  return t;
+}
+
 /* Items that come and go. */
 static void
 add_item(RaRank *rank, const RaMemoryItem *item, const RaMemoryBlock *block)
@@ -77,14 +87,23 @@ add_item(RaRank *rank, const RaMemoryItem *item, const RaMemoryBlock *block)
   RaParamsState state = item->kind == RA_ITEM_PARAMS  ? RA_STATE_WEIGHTS
                         : item->kind == RA_ITEM_GRADS ? RA_STATE_GRADS
                                                       : RA_STATE_OPTIMIZER;
+  const RaNode *node;
+  RaRunPart part;
 
   if (item->kind == RA_ITEM_PACKED || item->first == RA_NONE ||
       !is_host(run->plan, item->call, state))
     return;
-  add_part(rank, block->first, block->last, item->call,
-           brought_by(rank, &run->graph->augmented->nodes[item->first],
-                      item->call, state),
-           state);
+  node = &run->graph->augmented->nodes[item->first];
+  part = part_of(rank, item->call, brought_by(rank, node, item->call, state),
+                 state);
+  part.lasts = FALSE;
+  part.first = block->first;
+  part.last = block->last;
+  part.begin = block->begin;
+  part.end = block->end;
+  if (node->kind == RA_NODE_RELOAD)
+    part.reload = reload_of(rank, item->first);
+  add_part(rank, &part);
 }
 
 /* States that stay. */
@@ -107,9 +126,12 @@ add_lasting(RaRank *rank)
         /* versions beside that which training writes are on the GPUs */
         if (whose != RA_NONE &&
             (!is_host(run->plan, whose, (RaParamsState)state) ||
-             (c->is_own && v > 0)))
-          add_part(rank, 0, run->graph->n_tasks - 1, call, c->params[v],
-                   (RaParamsState)state);
+             (c->is_own && v > 0))) {
+          RaRunPart part =
+              part_of(rank, call, c->params[v], (RaParamsState)state);
+
+          add_part(rank, &part);
+        }
       }
   }
 }
@@ -128,14 +150,16 @@ static void
 add_region(RaRank *rank, const GArray *blocks, guint begin, guint end)
 {
   g_autofree RaSlabBlock *slab = g_new(RaSlabBlock, end - begin + 1);
-  RaRunPart part = {.first = RA_NONE};
+  RaRunPart part = {.first = RA_NONE, .begin = RA_NONE, .reload = RA_NONE};
 
   for (guint i = begin; i < end; i++) {
     const RaMemoryBlock *b = &g_array_index(blocks, RaMemoryBlock, i);
 
-    slab[i - begin] = (RaSlabBlock){b->bytes, b->first, b->last + 1, 0};
+    slab[i - begin] = (RaSlabBlock){b->bytes, b->begin, b->end, 0};
     part.first = MIN(part.first, b->first);
     part.last = MAX(part.last, b->last);
+    part.begin = MIN(part.begin, b->begin);
+    part.end = MAX(part.end, b->end);
   }
   part.call = ra_run_node(rank->run, part.first)->call;
   part.bytes = ra_slab_load(end - begin, slab, ALIGN_BYTES);
@@ -189,7 +213,7 @@ place_parts(RaRank *rank)
   for (guint i = 0; i < n; i++) {
     const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
 
-    slab[i] = (RaSlabBlock){p->bytes, p->first, p->last + 1, 0};
+    slab[i] = (RaSlabBlock){p->bytes, p->begin, p->end, 0};
   }
   rank->slab_bytes = ra_slab_plan(n, slab, ALIGN_BYTES);
   ra_rank_slab_new(rank, rank->slab_bytes + ALIGN_BYTES);
@@ -225,6 +249,8 @@ take(RaRank *rank, RaRunPart *p)
     p->region = ra_slabs_open(rank->slabs, memory_of(rank, p), p->bytes);
     return;
   }
+  g_assert(!p->is_there);
+  p->is_there = TRUE;
   ra_params_place(p->params, p->state, memory_of(rank, p));
   if (p->state == RA_STATE_GRADS)
     rank->run->backend->zero(memory_of(rank, p), p->bytes);
@@ -239,8 +265,15 @@ give(RaRank *rank, RaRunPart *p)
     ra_slabs_close(rank->slabs, g_steal_pointer(&p->region));
     return;
   }
+  p->is_there = FALSE;
   ra_params_place(p->params, p->state, NULL);
   rank->states_bytes -= held_bytes(p->params, p->state);
+}
+
+void
+ra_rank_take_part(RaRank *rank, RaRunPart *part)
+{
+  take(rank, part);
 }
 
 void
@@ -251,7 +284,7 @@ ra_rank_begin_parts(RaRank *rank, RaTaskId task)
   for (guint i = 0; i < rank->parts->len; i++) {
     RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
 
-    if (p->first == task && !p->lasts)
+    if (p->first == task && !p->lasts && p->reload == RA_NONE)
       take(rank, p);
     if (p->region && p->call == call)
       ra_slabs_enter(rank->slabs, p->region);

@@ -40,6 +40,7 @@ libgraph_a_SOURCES += %D%/length_fit.c %D%/length_fit.h
 libgraph_a_SOURCES += %D%/link_graph.c %D%/link_graph.h
 libgraph_a_SOURCES += %D%/lora.c %D%/lora.h
 libgraph_a_SOURCES += %D%/memory.c %D%/memory.h
+libgraph_a_SOURCES += %D%/memory_ahead.c %D%/memory_ahead.h
 libgraph_a_SOURCES += %D%/memory_blocks.c %D%/memory_blocks.h
 libgraph_a_SOURCES += %D%/memory_generate.c %D%/memory_generate.h
 libgraph_a_SOURCES += %D%/memory_load.c

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
   const RaMemoryTable *table;
   uint32_t lane;
+  RaMemoryAhead ahead;
   GArray *blocks;     /* RaMemoryBlock */
   GHashTable *kept;   /* index of its block + 1 by MicroBatch, owned keys */
   uint32_t *of_item;  /* (n_items) block, RA_NONE: none yet */
@@ -73,6 +74,8 @@ add_block(Builder *b, uint32_t holder, uint32_t item, RaTaskId first,
                          .item = item,
                          .first = first,
                          .last = b->table->graph->n_tasks - 1,
+                         .begin = RA_NONE,
+                         .end = RA_NONE,
                          .before = RA_NONE,
                          .bytes = bytes,
                          .offset = 0};
@@ -163,13 +166,37 @@ add_effect(Builder *b, RaTaskId t, const RaMemoryEffect *e)
 static void
 add_change(Builder *b, const RaMemoryChange *c)
 {
-  if (c->item == RA_NONE)
+  RaMemoryBlock *block;
+
+  if (c->item == RA_NONE) {
     change_holder(b, c->holder, c->task, c->bytes);
-  else if (c->bytes > 0)
+    return;
+  }
+  if (c->bytes > 0)
     b->of_item[c->item] =
-        add_block(b, c->holder, c->item, c->task, (uint64_t)c->bytes);
-  else
-    block_at(b, b->of_item[c->item])->last = c->task;
+        add_block(b, c->holder, c->item, ra_memory_ahead_task(&b->ahead, c),
+                  (uint64_t)c->bytes);
+  block = block_at(b, b->of_item[c->item]);
+  if (c->bytes > 0) {
+    block->begin = ra_memory_ahead_moment(&b->ahead, c);
+  } else {
+    block->last = c->task;
+    block->end = ra_memory_ahead_moment(&b->ahead, c);
+  }
+}
+
+/* What no copy brings or takes away. */
+static void
+fill_moments(Builder *b)
+{
+  for (guint i = 0; i < b->blocks->len; i++) {
+    RaMemoryBlock *block = block_at(b, i);
+
+    if (block->begin == RA_NONE)
+      block->begin = 2 * block->first;
+    if (block->end == RA_NONE)
+      block->end = 2 * block->last + 2;
+  }
 }
 
 uint64_t
@@ -223,6 +250,7 @@ ra_memory_blocks(const RaMemoryTable *table, uint32_t lane)
   b.of_item = g_new(uint32_t, (gsize)n_items + 1);
   b.of_holder = g_new0(Holding, (gsize)n_holders + 1);
   memset(b.of_item, 0xff, n_items * sizeof *b.of_item);
+  ra_memory_ahead_init(&b.ahead, table, lane);
   add_base(&b);
   for (RaTaskId t = 0; t < g->n_tasks; t++) {
     if (table->effect[t] != RA_NONE && is_on(g, t, lane))
@@ -231,10 +259,48 @@ ra_memory_blocks(const RaMemoryTable *table, uint32_t lane)
          k++)
       add_change(&b, &table->changes[k]);
   }
+  fill_moments(&b);
+  ra_memory_ahead_clear(&b.ahead);
   g_hash_table_unref(b.kept);
   g_free(b.of_item);
   g_free(b.of_holder);
   return b.blocks;
+}
+
+/* What an item takes or gives beside a call. */
+typedef struct {
+  uint32_t moment;
+  int64_t bytes;
+} Moved;
+
+/* What is given comes first. */
+static int
+compare_moved(const void *a, const void *b)
+{
+  const Moved *x = a, *y = b;
+
+  if (x->moment != y->moment)
+    return x->moment < y->moment ? -1 : 1;
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* (transfer full) */
+static GArray *
+moved_of(const RaMemoryAhead *ahead, uint32_t lane)
+{
+  const RaMemoryTable *table = ahead->table;
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(Moved));
+
+  for (uint32_t k = table->change_begin[lane];
+       k < table->change_begin[lane + 1]; k++) {
+    const RaMemoryChange *c = &table->changes[k];
+    Moved moved = {ra_memory_ahead_moment(ahead, c), c->bytes};
+
+    if (moved.moment % 2 == 1)
+      g_array_append_val(all, moved);
+  }
+  g_array_sort(all, compare_moved);
+  return all;
 }
 
 uint64_t
@@ -244,27 +310,36 @@ ra_memory_order_peak(const RaMemoryTable *table, uint32_t lane)
   uint32_t n_holders = ra_memory_n_holders(table->memory);
   g_autofree uint64_t *base = g_new(uint64_t, (gsize)n_holders + 1);
   uint32_t k = table->change_begin[lane], k_end = table->change_begin[lane + 1];
+  RaMemoryAhead ahead;
+  g_autoptr(GArray) moved = NULL;
+  guint n_moved = 0;
   int64_t now, most;
 
+  ra_memory_ahead_init(&ahead, table, lane);
+  moved = moved_of(&ahead, lane);
   ra_memory_table_base(table, lane, base);
   most = now = (int64_t)ra_memory_sum(base, n_holders);
   for (RaTaskId t = 0; t < g->n_tasks; t++) {
     gboolean has = table->effect[t] != RA_NONE && is_on(g, t, lane);
     const RaMemoryEffect *e = has ? &table->effects[table->effect[t]] : NULL;
 
-    if (!e && (k == k_end || table->changes[k].task != t))
-      continue;
     now += e ? (int64_t)(e->take_bytes + e->work_bytes) : 0;
     for (uint32_t step = 0; step <= RA_MEMORY_STEPS; step++) {
       for (; k < k_end && table->changes[k].task == t &&
              table->changes[k].step == step;
            k++)
-        now += table->changes[k].bytes;
+        if (!ra_memory_ahead_moves(&ahead, &table->changes[k]))
+          now += table->changes[k].bytes;
       if (step < RA_MEMORY_STEPS)
         most = MAX(most, now);
+      for (; n_moved < moved->len &&
+             g_array_index(moved, Moved, n_moved).moment == 2 * t + 1;
+           n_moved++)
+        now += g_array_index(moved, Moved, n_moved).bytes;
     }
     now -= e ? (int64_t)(e->work_bytes + e->drop_bytes) : 0;
   }
+  ra_memory_ahead_clear(&ahead);
   return (uint64_t)most;
 }
 
@@ -277,7 +352,7 @@ ra_memory_blocks_plan(GArray *blocks, uint64_t align)
   for (guint i = 0; i < blocks->len; i++) {
     const RaMemoryBlock *m = &g_array_index(blocks, RaMemoryBlock, i);
 
-    slab[i] = (RaSlabBlock){m->bytes, m->first, m->last + 1, 0};
+    slab[i] = (RaSlabBlock){m->bytes, m->begin, m->end, 0};
   }
   bytes = ra_slab_plan(blocks->len, slab, align);
   for (guint i = 0; i < blocks->len; i++)

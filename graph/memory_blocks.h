@@ -3,7 +3,8 @@
  *
  * A lane runs its tasks in the order of their numbers, so that order is the
  * clock: a block is there while the tasks from its first to its last run.  What
- * ends with a task is gone before the next begins.
+ * ends with a task is gone before the next begins; but copies to and from host
+ * memory go on beside a call (graph/memory_ahead.h has the moments).
  *
  *     g_autoptr(GArray) blocks = ra_memory_blocks(table, lane);
  *     uint64_t bytes = ra_memory_blocks_plan(blocks, 256);
@@ -21,13 +22,15 @@
 #ifndef RA_GRAPH_MEMORY_BLOCKS_H
 #define RA_GRAPH_MEMORY_BLOCKS_H
 
-#include "graph/memory_table.h"
+#include "graph/memory_ahead.h"
 
 typedef struct {
   uint32_t holder;
   uint32_t item;   /* of the table; RA_NONE: none */
   RaTaskId first;  /* that it is there for; 0 of what is there at the begin */
   RaTaskId last;   /* likewise; the graph's last where it stays */
+  uint32_t begin;  /* first moment, as a rule 2 first */
+  uint32_t end;    /* past its last, as a rule 2 last + 2 */
   uint32_t before; /* block of the same cache that came before; RA_NONE */
   uint64_t bytes;
   uint64_t offset; /* in the lane's slab, once it is planned */

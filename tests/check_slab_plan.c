@@ -174,13 +174,112 @@ START_TEST(test_account)
     for (guint i = 0; i < blocks->len; i++) {
       const RaMemoryBlock *b = &g_array_index(blocks, RaMemoryBlock, i);
 
-      slab[i] = (RaSlabBlock){b->bytes, b->first, b->last + 1, b->offset};
+      slab[i] = (RaSlabBlock){b->bytes, b->begin, b->end, b->offset};
     }
     ck_assert(!ra_slab_overlaps(blocks->len, slab, bytes));
     ck_assert_uint_eq(ra_slab_load(blocks->len, slab, 1), peak);
     ck_assert_double_le((double)bytes, 1.03 * (double)peak);
   }
   plan_text_free(t);
+}
+END_TEST
+
+#define N_ITERATIONS 4
+
+/* Calls of the second model as which begin the optimizer of the first is there.
+ */
+static guint
+n_going(const GArray *blocks)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < blocks->len; i++)
+    for (guint k = 0; k < blocks->len; k++) {
+      const RaMemoryBlock *goes = &g_array_index(blocks, RaMemoryBlock, i);
+      const RaMemoryBlock *next = &g_array_index(blocks, RaMemoryBlock, k);
+
+      n += goes->holder == ra_holder(RA_HOLD_OPTIMIZER, 0) &&
+           next->holder == ra_holder(RA_HOLD_WORKSPACE, 1) &&
+           goes->begin <= next->begin && next->begin < goes->end;
+    }
+  return n;
+}
+
+/* The peak of three models of tiny.json on one GPU, one after the other, of
+ * which the first is trained or judges as the others do; @first, @others: lines
+ * of their calls. */
+static uint64_t
+three_peak(gboolean trains, const char *first, const char *others,
+           uint64_t *out_slab, guint *out_going)
+{
+  g_autofree char *cluster = plan_text_cluster(1);
+  g_autofree char *workload = g_strdup_printf(
+      "[workload]\nformat = 1\nalgorithm = x\ndataset = prompts\n"
+      "prompts = 32\nprompt-length = fixed(16)\nresponse-length = fixed(48)\n"
+      "[model a]\nconfig = tiny.json\n%s"
+      "[model b]\nconfig = tiny.json\n[model c]\nconfig = tiny.json\n"
+      "[call one]\nmodel = a\nkind = %s\ninputs = prompts\noutputs = x\n"
+      "[call two]\nmodel = b\nkind = inference\ninputs = x\noutputs = y\n"
+      "[call three]\nmodel = c\nkind = inference\ninputs = y\n",
+      trains ? "trainable = true\n" : "", trains ? "train" : "inference");
+  g_autofree char *text = g_strdup_printf(
+      "[plan]\nformat = 1\nworkload = w\ncluster = c\n"
+      "[call one]\nmesh = node0:gpu0\n%s[call two]\nmesh = node0:gpu0\n%s"
+      "[call three]\nmesh = node0:gpu0\n%s",
+      first, others, others);
+  PlanText *t = plan_text_new(workload, cluster, text, N_ITERATIONS);
+  g_autoptr(RaTaskGraph) graph =
+      ra_expand(t->augmented, RA_FIDELITY_STAGE, 1, NULL);
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(graph);
+  g_autoptr(GArray) blocks = ra_memory_blocks(table, 0);
+  uint64_t peak = ra_memory_order_peak(table, 0);
+
+  *out_going = n_going(blocks);
+  *out_slab = ra_memory_blocks_plan(blocks, 1);
+  plan_text_free(t);
+  return peak;
+}
+
+/* Parameters of tiny.json in bf16: tests/check_reload.c. */
+#define MODEL_BYTES (2 * (16 * 41088 + 2 * 32768 + 64))
+
+/* With all in host memory there are, while a call runs, its model and either
+ * what goes or what comes, so the fullest call holds less than where all stay,
+ * by so many models of 2 bytes a parameter:
+ *
+ *   1  all judge: the third model
+ *   1  the first trains and holds most: the third, as the second comes
+ *   3  the first trains one sequence at a time, so the second holds most: the
+ *      third, and the gradients, which are not there now; 14 bytes a parameter
+ *      are on their way out
+ *
+ * With nothing beside a call it would be one more, in the last case seven; with
+ * what comes beside what goes, one less there. */
+static const struct {
+  gboolean trains;
+  const char *keys;
+  uint64_t n_less;
+} beside[] = {
+    {FALSE, "", 1},
+    {TRUE, "grad-dtype = fp32\n", 1},
+    {TRUE, "grad-dtype = fp32\nmicro-batches = 32\nrecompute = full\n", 3},
+};
+
+START_TEST(test_beside)
+{
+  g_autofree char *goes = g_strconcat(
+      beside[_i].keys, "residency = host\n",
+      beside[_i].trains ? "optimizer-residency = host\n" : NULL, NULL);
+  uint64_t slab, all_go, all_stay;
+  guint going;
+
+  all_stay = three_peak(beside[_i].trains, beside[_i].keys, "", &slab, &going);
+  all_go =
+      three_peak(beside[_i].trains, goes, "residency = host\n", &slab, &going);
+  ck_assert_uint_eq(all_go, all_stay - beside[_i].n_less * MODEL_BYTES);
+  ck_assert_uint_eq(going, beside[_i].trains ? N_ITERATIONS : 0);
+  ck_assert_uint_ge(slab, all_go);
+  ck_assert_double_le((double)slab, 1.03 * (double)all_go);
 }
 END_TEST
 
@@ -195,6 +294,7 @@ slab_plan_suite(void)
   tcase_add_test(tcase, test_against_best);
   tcase_add_test(tcase, test_fault);
   tcase_add_loop_test(tcase, test_account, 0, G_N_ELEMENTS(plans));
+  tcase_add_loop_test(tcase, test_beside, 0, G_N_ELEMENTS(beside));
   suite_add_tcase(suite, tcase);
   return suite;
 }
