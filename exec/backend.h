@@ -41,6 +41,22 @@ typedef struct {
   const float *slopes; /* (q_heads) of ALiBi, the host's; NULL: none */
 } RaDecode;
 
+/* Rows of experts, an expert's behind those of the one before. */
+typedef struct {
+  uint32_t n_experts;
+  gsize n_rows;           /* of all */
+  const uint32_t *counts; /* (n_experts) rows of each, the device's */
+  uint32_t *read;         /* (n_experts) the same in the host's memory, once */
+  gboolean is_read;       /* they are: exec/expert_rows.h */
+} RaExpertRows;
+
+/* A product of every expert with its rows; its matrix is (n, k). */
+typedef enum {
+  RA_EXPERTS_OUTPUT, /* (rows, n) = a (rows, k) b (n_experts, n, k)' */
+  RA_EXPERTS_INPUT,  /* (rows, k) = a (rows, n) b (n_experts, n, k) */
+  RA_EXPERTS_WEIGHT  /* (n_experts, n, k) += a (rows, n)' b (rows, k) */
+} RaExpertsProduct;
+
 /* clang-format off */
 typedef struct {
   const char *name;    /* "host" */
@@ -153,6 +169,9 @@ typedef struct {
                          const uint32_t *choice, const float *gates,
                          const uint32_t *place, const RaElem *d_out,
                          const RaElem *made, RaElem *d_logits);
+  /* @out: elements, or of _WEIGHT floats */
+  void (*gemm_experts)(RaExpertsProduct product, RaExpertRows *rows, size_t n,
+                       size_t k, const RaElem *a, const RaElem *b, void *out);
   void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n,
                   const RaElem *logits, const uint32_t *targets,
                   RaCpuLogSum *out);

@@ -478,6 +478,7 @@ static const RaBackend table = {
     .spread_rows = ra_cuda_spread_rows,
     .collect_rows = ra_cuda_collect_rows,
     .route_backward = ra_cuda_route_backward,
+    .gemm_experts = ra_cuda_gemm_experts,
     .log_sum = log_sum,
     .log_prob = log_prob,
     .log_prob_backward = log_prob_backward,

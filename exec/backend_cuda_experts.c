@@ -2,7 +2,17 @@
 #include "config.h"
 
 #include "exec/backend_cuda_impl.h"
+#include "exec/expert_rows.h"
 #include "kernels/experts.h"
+#include "kernels/grouped.h"
+
+/* Rows an expert, on average, up to which a product of all experts is one
+ * kernel of ours; beyond, one of the library's each, whose counts the host
+ * waits for.  A product of m rows has m FLOP for each byte of its matrix: at
+ * the rate of kernels/grouped.h reading is what takes longest below 0.6 x
+ * 989e12 / 3.35e12 = 177 rows on an H100, 0.6 x 989e12 / 4.8e12 = 124 on an
+ * H200.  Not measured; bench/gpu_kernels prints both ways. */
+#define GROUPED_ROWS 128
 
 void
 ra_cuda_route(const RaCpuRouting *routing, size_t n_tokens, float *probs,
@@ -53,4 +63,29 @@ ra_cuda_route_backward(const RaCpuRouting *routing, size_t n_tokens,
                                   gates, place, bf16(d_out), bf16(made),
                                   bf16_out(d_logits), ra_device_stream()),
               "route_backward");
+}
+
+void
+ra_cuda_gemm_experts(RaExpertsProduct product, RaExpertRows *rows, size_t n,
+                     size_t k, const RaElem *a, const RaElem *b, void *out)
+{
+  const RaKGroups groups = {.n_groups = rows->n_experts,
+                            .n_rows = rows->n_rows,
+                            .counts = rows->counts,
+                            .n = n,
+                            .k = k,
+                            .n_processors = ra_device_n_processors()};
+  void *stream = ra_device_stream();
+
+  if (rows->n_rows > (gsize)GROUPED_ROWS * rows->n_experts)
+    ra_expert_rows_multiply(ra_backend_cuda(), product, rows, n, k, a, b, out);
+  else if (product == RA_EXPERTS_OUTPUT)
+    ra_cuda_did(ra_k_grouped(&groups, bf16(a), bf16(b), out, stream),
+                "gemm_experts");
+  else if (product == RA_EXPERTS_INPUT)
+    ra_cuda_did(ra_k_grouped_input(&groups, bf16(a), bf16(b), out, stream),
+                "gemm_experts, of the input");
+  else
+    ra_cuda_did(ra_k_grouped_weight(&groups, bf16(a), bf16(b), out, stream),
+                "gemm_experts, of the weights");
 }

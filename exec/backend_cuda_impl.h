@@ -88,6 +88,9 @@ void ra_cuda_route_backward(const RaCpuRouting *routing, size_t n_tokens,
                             const uint32_t *choice, const float *gates,
                             const uint32_t *place, const RaElem *d_out,
                             const RaElem *made, RaElem *d_logits);
+void ra_cuda_gemm_experts(RaExpertsProduct product, RaExpertRows *rows,
+                          size_t n, size_t k, const RaElem *a, const RaElem *b,
+                          void *out);
 void ra_cuda_sample(size_t n_rows, uint32_t n, const RaElem *logits,
                     const RaCpuSampling *how, const double *uniforms,
                     RaCpuSample *out);

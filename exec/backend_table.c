@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "exec/backend_impl.h"
+#include "exec/expert_rows.h"
 #include "exec/floats.h"
 #include "kernels/cpu_norm.h"
 #include "kernels/cpu_pointwise.h"
@@ -272,6 +273,14 @@ route_backward(const RaCpuRouting *routing, size_t n_tokens, size_t width,
 }
 
 static void
+gemm_experts(RaExpertsProduct product, RaExpertRows *rows, size_t n, size_t k,
+             const RaElem *a, const RaElem *b, void *out)
+{
+  ra_expert_rows_multiply(ra_backend_host_memory(), product, rows, n, k, a, b,
+                          out);
+}
+
+static void
 log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
         const uint32_t *targets, RaCpuLogSum *out)
 {
@@ -388,6 +397,7 @@ static const RaBackend host = {
     .spread_rows = spread_rows,
     .collect_rows = collect_rows,
     .route_backward = route_backward,
+    .gemm_experts = gemm_experts,
     .log_sum = log_sum,
     .log_prob_backward = log_prob_backward,
     .adamw = adamw,

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "exec/expert_rows.h"
 #include "exec/stage_experts_impl.h"
 
 /* --- who goes where --- */
@@ -27,23 +28,15 @@ route(RaExperts *e, gint32 layer, const RaElem *x)
   ra_stage_record(s, RA_OP_ROUTER, start, e->t, n, e->routing.top_k, 0);
 }
 
-/* Places of the rows and everybody's counts: the one thing that the host reads
- * of a layer, as it says how many rows its products have. */
+/* Of all ranks @mine (n_experts) rows of this one, and what that says of the
+ * rows here. */
 static void
-count(RaExperts *e)
+gather_counts(RaExperts *e, const uint32_t *mine)
 {
   RaStage *s = e->stage;
-  gsize n_bytes = e->routing.n_experts * sizeof(uint32_t);
-  g_autofree uint32_t *mine = g_malloc(n_bytes);
-  uint32_t *counted = ra_stage_take_bytes(s, n_bytes);
+  gsize n_bytes = e->routing.n_experts * sizeof *mine;
 
-  s->backend->place_rows(&e->routing, e->n_sent, e->choice, counted, e->place);
-  s->backend->read(mine, counted, n_bytes);
-  ra_stage_give(s, counted);
-  if (s->ep)
-    s->ep->table->all_gather(s->ep, mine, e->counts, n_bytes);
-  else
-    memcpy(e->counts, mine, n_bytes);
+  s->ep->table->all_gather(s->ep, mine, e->counts, n_bytes);
   if (e->n_sharers > 1)
     s->tp->table->all_gather(s->tp, e->counts, e->all, s->n_ep * n_bytes);
   for (uint32_t r = 0; r < e->n_sharers; r++) {
@@ -51,10 +44,37 @@ count(RaExperts *e)
 
     for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
       came += ra_experts_rows_of_sharer(e, r, x);
-    e->n_rows += came;
+    e->rows.n_rows += came;
     e->most = MAX(e->most, came);
     e->n_came = r == ra_experts_sharer_of(e) ? came : e->n_came;
   }
+}
+
+/* Places of the rows, and how many each expert here has.  Where ranks share
+ * experts that is the one thing that the host reads of a layer, as it says how
+ * many rows come and go; a rank that has all knows their sum, and waits for
+ * nothing. */
+static void
+count(RaExperts *e)
+{
+  RaStage *s = e->stage;
+  RaExpertRows *rows = &e->rows;
+  g_autofree uint32_t *mine = NULL;
+
+  s->backend->place_rows(&e->routing, e->n_sent, e->choice, e->counted,
+                         e->place);
+  if (!s->ep) {
+    rows->n_rows = e->n_came = e->n_sent;
+    return;
+  }
+  mine = g_new(uint32_t, e->routing.n_experts);
+  s->backend->read(mine, e->counted, e->routing.n_experts * sizeof *mine);
+  gather_counts(e, mine);
+  for (uint32_t i = 0; i < rows->n_experts; i++)
+    rows->read[i] = (uint32_t)ra_experts_rows_for(e, e->mine.begin + i);
+  rows->is_read = TRUE;
+  s->backend->write(e->counted, rows->read,
+                    rows->n_experts * sizeof *rows->read);
 }
 
 /* Each token to its rows, @gates (nullable): times their weights. */
@@ -86,55 +106,42 @@ collect(const RaExperts *e, const RaElem *rows, const float *gates,
 
 /* --- what experts do --- */
 
-/* Where the tensor of expert @expert is, from that of the rank's first: each
- * has its matrices of a product one behind the other. */
+/* Experts that have rows. */
 static gsize
-expert_at(const RaExperts *e, uint64_t expert, RaTensorKind kind)
+n_visited(RaExperts *e)
 {
-  const RaStage *s = e->stage;
-  gsize n = (gsize)s->expert_ffn * s->model->hidden;
+  const uint32_t *counts = ra_expert_rows_counts(e->stage->backend, &e->rows);
+  gsize n = 0;
 
-  return (expert - e->mine.begin) * (kind == RA_TENSOR_DOWN ? n : 2 * n);
+  for (uint32_t x = 0; x < e->rows.n_experts; x++)
+    n += counts[x] > 0;
+  return n;
 }
 
-typedef enum { PRODUCT, PRODUCT_INPUT, PRODUCT_WEIGHT } Product;
-
-/* A product of every expert with its rows: y (rows, n) of x (rows, k), or of
- * gradients; one op. */
+/* A product of every expert with its rows, one op; @b is the weight but of its
+ * gradient, to which @out is NULL.  A record says how many experts had rows,
+ * which the host asks before the first. */
 static void
-multiply(const RaExperts *e, gint32 layer, RaTensorKind kind, Product product,
-         gsize n, gsize k, const RaElem *a, const RaElem *b, RaElem *out)
+multiply(RaExperts *e, gint32 layer, RaTensorKind kind,
+         RaExpertsProduct product, gsize n, gsize k, const RaElem *a,
+         const RaElem *b, void *out)
 {
   RaStage *s = e->stage;
-  double start = ra_stage_begin(s);
-  const RaElem *weight = ra_stage_weight(s, kind, layer, FALSE);
-  float *grad =
-      product == PRODUCT_WEIGHT ? ra_stage_grad(s, kind, layer, FALSE) : NULL;
-  gsize visited = 0, rows;
+  gsize visited = s->ops ? n_visited(e) : 1, rows;
+  double start;
 
-  for (uint64_t x = e->mine.begin; x < e->mine.end; x++) {
-    gsize m = ra_experts_rows_for(e, x), at = expert_at(e, x, kind);
-
-    visited += m > 0;
-    if (m > 0 && product == PRODUCT)
-      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, a, k,
-                       ra_stage_at(s, weight, at), k, 0, out, n);
-    else if (m > 0 && product == PRODUCT_INPUT)
-      s->backend->gemm(RA_CPU_PLAIN, RA_CPU_PLAIN, m, k, n, a, n,
-                       ra_stage_at(s, weight, at), k, 0, out, k);
-    else if (m > 0)
-      s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, a, n, b, k,
-                           1, grad + at, k);
-    a = ra_stage_at(s, a, m * (product == PRODUCT ? k : n));
-    b = b ? ra_stage_at(s, b, m * k) : NULL;
-    out = out ? ra_stage_at(s, out, m * (product == PRODUCT ? n : k)) : NULL;
-  }
-  if (visited == 0)
+  if (e->rows.n_rows == 0)
     return;
-  rows = (e->n_rows + visited - 1) / visited;
-  if (product == PRODUCT)
+  start = ra_stage_begin(s);
+  if (product == RA_EXPERTS_WEIGHT)
+    out = ra_stage_grad(s, kind, layer, FALSE);
+  else
+    b = ra_stage_weight(s, kind, layer, FALSE);
+  s->backend->gemm_experts(product, &e->rows, n, k, a, b, out);
+  rows = (e->rows.n_rows + visited - 1) / visited;
+  if (product == RA_EXPERTS_OUTPUT)
     ra_stage_record(s, RA_OP_GEMM, start, rows, n, k, visited);
-  else if (product == PRODUCT_INPUT)
+  else if (product == RA_EXPERTS_INPUT)
     ra_stage_record(s, RA_OP_GEMM, start, rows, k, n, visited);
   else
     ra_stage_record(s, RA_OP_GEMM, start, n, k, rows, visited);
@@ -159,6 +166,10 @@ experts_new(RaStage *s, gsize t)
   e->t = t;
   e->n_sent = t * m->experts_per_token;
   e->mine = ra_layout_experts(m, s->n_ep, ra_experts_rank_of(e));
+  e->counted = ra_stage_take_bytes(s, m->n_experts * sizeof *e->counted);
+  e->rows = (RaExpertRows){.n_experts = (uint32_t)(e->mine.end - e->mine.begin),
+                           .counts = e->counted};
+  e->rows.read = g_new(uint32_t, e->rows.n_experts);
   e->choice = ra_stage_take_bytes(s, e->n_sent * sizeof *e->choice);
   e->place = ra_stage_take_bytes(s, e->n_sent * sizeof *e->place);
   e->n_sharers = ra_experts_share_rows(s) ? s->n_tp : 1;
@@ -179,12 +190,14 @@ ra_experts_free(RaExperts *experts)
   s = experts->stage;
   ra_stage_give(s, experts->choice);
   ra_stage_give(s, experts->place);
+  ra_stage_give(s, experts->counted);
   ra_stage_give(s, experts->probs);
   ra_stage_give(s, experts->gates);
   ra_stage_give(s, experts->in);
   ra_stage_give(s, experts->gate_up);
   ra_stage_give(s, experts->active);
   ra_stage_give(s, experts->back);
+  g_free(experts->rows.read);
   g_free(experts->all);
   g_free(experts);
 }
@@ -199,18 +212,18 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
 
   route(e, layer, x);
   count(e);
-  e->in = ra_stage_take(stage, e->n_rows * hidden);
-  e->gate_up = ra_stage_take(stage, e->n_rows * 2 * ffn);
-  e->active = ra_stage_take(stage, e->n_rows * ffn);
+  e->in = ra_stage_take(stage, e->rows.n_rows * hidden);
+  e->gate_up = ra_stage_take(stage, e->rows.n_rows * 2 * ffn);
+  e->active = ra_stage_take(stage, e->rows.n_rows * ffn);
   e->back = ra_stage_take(stage, e->n_sent * hidden);
   spread(e, x, NULL, e->back); /* free until the rows are back */
   ra_experts_dispatch(e, e->back, e->in);
-  multiply(e, layer, RA_TENSOR_GATE, PRODUCT, 2 * ffn, hidden, e->in, NULL,
-           e->gate_up);
-  ra_stage_swiglu(stage, e->n_rows, ffn, e->gate_up, e->active);
-  made = ra_stage_take(stage, e->n_rows * hidden);
-  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT, hidden, ffn, e->active, NULL,
-           made);
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_OUTPUT, 2 * ffn, hidden, e->in,
+           NULL, e->gate_up);
+  ra_stage_swiglu(stage, e->rows.n_rows, ffn, e->gate_up, e->active);
+  made = ra_stage_take(stage, e->rows.n_rows * hidden);
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_OUTPUT, hidden, ffn, e->active,
+           NULL, made);
   ra_experts_combine(e, made, e->back);
   ra_stage_give(stage, made);
   collect(e, e->back, e->gates, FALSE, out);
@@ -232,36 +245,36 @@ route_backward(const RaExperts *e, const RaElem *d_out, RaElem *d_logits)
 
 /* From the gradient of the rows' outputs to that of their inputs. */
 static void
-rows_backward(const RaExperts *e, gint32 layer, const RaElem *d_made,
-              RaElem *d_in)
+rows_backward(RaExperts *e, gint32 layer, const RaElem *d_made, RaElem *d_in)
 {
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, ffn = s->expert_ffn;
-  RaElem *d_active = ra_stage_take(s, e->n_rows * 3 * ffn);
-  RaElem *d_gate_up = ra_stage_at(s, d_active, e->n_rows * ffn);
+  RaElem *d_active = ra_stage_take(s, e->rows.n_rows * 3 * ffn);
+  RaElem *d_gate_up = ra_stage_at(s, d_active, e->rows.n_rows * ffn);
 
-  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_INPUT, hidden, ffn, d_made, NULL,
-           d_active);
-  multiply(e, layer, RA_TENSOR_DOWN, PRODUCT_WEIGHT, hidden, ffn, d_made,
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_INPUT, hidden, ffn, d_made,
+           NULL, d_active);
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_WEIGHT, hidden, ffn, d_made,
            e->active, NULL);
-  ra_stage_swiglu_backward(s, e->n_rows, ffn, e->gate_up, d_active, d_gate_up);
-  multiply(e, layer, RA_TENSOR_GATE, PRODUCT_INPUT, 2 * ffn, hidden, d_gate_up,
-           NULL, d_in);
-  multiply(e, layer, RA_TENSOR_GATE, PRODUCT_WEIGHT, 2 * ffn, hidden, d_gate_up,
-           e->in, NULL);
+  ra_stage_swiglu_backward(s, e->rows.n_rows, ffn, e->gate_up, d_active,
+                           d_gate_up);
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_INPUT, 2 * ffn, hidden,
+           d_gate_up, NULL, d_in);
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_WEIGHT, 2 * ffn, hidden,
+           d_gate_up, e->in, NULL);
   ra_stage_give(s, d_active);
 }
 
 void
-ra_experts_backward(const RaExperts *e, gint32 layer, const RaElem *x,
+ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
                     const RaElem *d_out, RaElem *d_x)
 {
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, n = s->model->n_experts;
   RaElem *d_logits = ra_stage_take(s, e->t * n);
   RaElem *d_here = ra_stage_take(s, e->n_sent * hidden);
-  RaElem *d_there = ra_stage_take(s, e->n_rows * 2 * hidden);
-  RaElem *d_in = ra_stage_at(s, d_there, e->n_rows * hidden);
+  RaElem *d_there = ra_stage_take(s, e->rows.n_rows * 2 * hidden);
+  RaElem *d_in = ra_stage_at(s, d_there, e->rows.n_rows * hidden);
 
   route_backward(e, d_out, d_logits);
   ra_stage_linear_input(s, e->t, n, hidden, d_logits,

@@ -45,8 +45,8 @@ RaExperts *ra_experts_forward(RaStage *stage, gint32 layer, gsize t,
  *
  * Adds to the gradients of experts, and to the router's its part.
  */
-void ra_experts_backward(const RaExperts *experts, gint32 layer,
-                         const RaElem *x, const RaElem *d_out, RaElem *d_x);
+void ra_experts_backward(RaExperts *experts, gint32 layer, const RaElem *x,
+                         const RaElem *d_out, RaElem *d_x);
 
 void ra_experts_free(RaExperts *experts);
 

@@ -11,22 +11,24 @@ struct _RaExperts {
   gsize t;        /* tokens here */
   gsize n_sent;   /* t k */
   gsize n_came;   /* that came here */
-  gsize n_rows;   /* that are worked on here: with shared rows what came to
-                       all ranks of the tensor-parallel group */
   gsize most;     /* that came to one of them, at most */
   RaSpan mine;    /* experts of this rank */
   RaCpuRouting routing;
+  RaExpertRows rows;  /* that are worked on here: with shared rows what came to
+                       all ranks of the tensor-parallel group */
+  uint32_t *counted;  /* (n_experts) the device's, in `rows` */
   uint32_t *choice;   /* (t, k) expert of each, the device's */
   uint32_t *place;    /* (t, k) among the rows that were sent, likewise */
   uint32_t *counts;   /* the host's, (n_ep, n_experts) rows of each rank for
-                       each expert, of those that come here: in `all` */
+                       each expert, of those that come here: in `all`.
+                       Both are set where ranks share experts. */
   uint32_t *all;      /* the same of each rank that shares rows, owned */
   uint32_t n_sharers; /* of them, >= 1 */
   float *probs;       /* (t, n_experts) of the router */
   float *gates;       /* (t, k) weights */
-  RaElem *in;         /* (n_rows, hidden) by expert, then by rank */
-  RaElem *gate_up;    /* (n_rows, 2 expert_ffn) */
-  RaElem *active;     /* (n_rows, expert_ffn) */
+  RaElem *in;         /* (rows, hidden) by expert, then by rank */
+  RaElem *gate_up;    /* (rows, 2 expert_ffn) */
+  RaElem *active;     /* (rows, expert_ffn) */
   RaElem *back;       /* (n_sent, hidden) what the experts made of each */
 };
 
@@ -79,7 +81,7 @@ ra_experts_rows_for(const RaExperts *e, uint64_t expert)
   return n;
 }
 
-/* @here (n_sent, hidden) to @rows (n_rows, hidden), where the experts are, and
+/* @here (n_sent, hidden) to @rows (e->rows, hidden), where the experts are, and
  * what was made of them back: exec/stage_experts_move.c. */
 void ra_experts_dispatch(const RaExperts *e, RaElem *here, RaElem *rows);
 void ra_experts_combine(const RaExperts *e, RaElem *rows, RaElem *here);

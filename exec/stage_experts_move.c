@@ -143,7 +143,8 @@ gather_sharers(const RaExperts *e, const RaElem *came, RaElem *rows)
   ra_device_all_gather(s->backend, s->tp, mine, all, e->most * row);
   sort_sharers(e, all, rows, TRUE);
   ra_stage_give(s, all);
-  ra_stage_record(s, RA_OP_ALL_GATHER, start, e->n_rows * row, s->n_tp, 0, 0);
+  ra_stage_record(s, RA_OP_ALL_GATHER, start, e->rows.n_rows * row, s->n_tp, 0,
+                  0);
 }
 
 /* The sum over the ranks that share rows of their parts @rows (n_rows, hidden)
@@ -163,8 +164,8 @@ sum_sharers(const RaExperts *e, RaElem *rows, RaElem *came)
   copy_rows(e, came, sum, e->n_came);
   ra_stage_give(s, sum);
   ra_stage_give(s, all);
-  ra_stage_record(s, RA_OP_REDUCE_SCATTER, start, e->n_rows * row, s->n_tp, 0,
-                  0);
+  ra_stage_record(s, RA_OP_REDUCE_SCATTER, start, e->rows.n_rows * row, s->n_tp,
+                  0, 0);
 }
 
 void

@@ -55,6 +55,16 @@ core_tensors(const RaOp *op, uint64_t in, uint64_t out)
   return both(in, out + n * e + kept, in + kept);
 }
 
+/* Kept are probabilities, of each choice its expert, place and weight, and how
+ * many rows each expert has: words of 4 bytes all.  @d: tokens, experts,
+ * chosen. */
+static RaOpTensors
+router_tensors(const uint64_t *d, uint64_t in)
+{
+  return both(in, d[0] * d[1] * FP32_BYTES,
+              (d[0] * (d[1] + 3 * d[2]) + d[1]) * FP32_BYTES);
+}
+
 /* What op @op, after @before (NULL: the first), reads, writes and keeps; @end
  * is past the last. */
 static RaOpTensors
@@ -99,8 +109,7 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
     return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES,
                 d[0] * d[1] * FP32_BYTES);
   case RA_OP_ROUTER:
-    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES,
-                d[0] * d[1] * FP32_BYTES);
+    return router_tensors(d, d[0] * d[1] * e);
   case RA_OP_PERMUTE:
     in = d[0] * d[1] * e;
     /* Back from the experts: the gate's gradient needs their outputs. */

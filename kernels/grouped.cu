@@ -180,11 +180,11 @@ warp_column()
   return (int)threadIdx.x / RA_WARP / 2 * 64;
 }
 
-/* sums += the warp's part of a step; rows that are not there are left out, 16
- * at a time: of few rows a group most. */
+/* sums += the warp's part of a step of @n terms; what is not there is left out,
+ * 16 rows, columns or terms at a time: of few rows a group that is most. */
 template <Product P>
 __device__ static inline void
-multiply(float sums[2][8][4], const uint16_t *left, int n_rows)
+multiply(float sums[2][8][4], const uint16_t *left, const Place &p, int n)
 {
   const uint16_t *right = left + N_LEFT;
 
@@ -192,6 +192,8 @@ multiply(float sums[2][8][4], const uint16_t *left, int n_rows)
   for (int step = 0; step < STEP / 16; step++) {
     uint32_t a[2][4];
 
+    if (16 * step >= n || warp_row() >= p.n_rows)
+      break;
     RA_UNROLL
     for (int i = 0; i < 2; i++)
       if (P == WEIGHT)
@@ -202,6 +204,8 @@ multiply(float sums[2][8][4], const uint16_t *left, int n_rows)
     for (int pair = 0; pair < 4; pair++) {
       uint32_t b[4];
 
+      if (warp_column() + 16 * pair >= p.n_columns)
+        break;
       if (P == OUTPUT)
         ra_tile_right<STEP>(b, right, warp_column() + 16 * pair, step);
       else
@@ -209,7 +213,7 @@ multiply(float sums[2][8][4], const uint16_t *left, int n_rows)
                                    warp_column() / 16 + pair);
       RA_UNROLL
       for (int i = 0; i < 2; i++)
-        if (warp_row() + 16 * i < n_rows)
+        if (warp_row() + 16 * i < p.n_rows)
           ra_mma_pair(&sums[i][2 * pair], a[i], b);
     }
   }
@@ -282,7 +286,8 @@ __launch_bounds__(THREADS, BLOCKS)
       if (step + STAGES - 1 < n_steps)
         load<P>(p, step + STAGES - 1, memory);
       ra_copy_commit();
-      multiply<P>(sums, memory + step % STAGES * N_STAGE, p.n_rows);
+      multiply<P>(sums, memory + step % STAGES * N_STAGE, p,
+                  p.n_terms - step * STEP);
     }
     ra_copy_wait<0>();
     __syncthreads();

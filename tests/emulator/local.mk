@@ -136,6 +136,10 @@ check_programs += tests/check_backend_cuda
 tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
 	$(backend_cuda)
 tests_check_backend_cuda_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_experts
+tests_check_backend_cuda_experts_SOURCES = tests/check_backend_cuda_experts.c \
+	$(backend_cuda)
+tests_check_backend_cuda_experts_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_layouts
 tests_check_backend_cuda_layouts_SOURCES = \
 	tests/check_backend_cuda_layouts.c \
