@@ -19,6 +19,7 @@
 
 #include "bench/figure.h"
 #include "bench/gpu_device.h"
+#include "bench/gpu_experts.h"
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
@@ -480,6 +481,7 @@ main(int argc, char **argv)
     decode_frac = bench_decode(&gpu);
     gemm_frac = bench_products(&gpu);
     movers_frac = bench_movers(&gpu);
+    bench_gpu_experts(&gpu); /* the last: it changes the first indices */
   } else {
     printf("# %s\n", error->message);
   }

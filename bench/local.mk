@@ -74,6 +74,7 @@ bench_collectives_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 bench_collectives_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \
 	$(ra_ldadd) $(CUDA_LIBS)
 bench_gpu_kernels_SOURCES = %D%/gpu_kernels.c %D%/gpu_device.c %D%/gpu_device.h
+bench_gpu_kernels_SOURCES += %D%/gpu_experts.c %D%/gpu_experts.h
 bench_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 bench_gpu_kernels_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 bench_gpu_kernels_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \
