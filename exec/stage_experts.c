@@ -208,6 +208,7 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
 {
   RaExperts *e = experts_new(stage, t);
   gsize hidden = stage->model->hidden, ffn = stage->expert_ffn;
+  gboolean alone = stage->n_ep == 1; /* rows are where their experts are */
   RaElem *made;
 
   route(e, layer, x);
@@ -216,16 +217,22 @@ ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
   e->gate_up = ra_stage_take(stage, e->rows.n_rows * 2 * ffn);
   e->active = ra_stage_take(stage, e->rows.n_rows * ffn);
   e->back = ra_stage_take(stage, e->n_sent * hidden);
-  spread(e, x, NULL, e->back); /* free until the rows are back */
-  ra_experts_dispatch(e, e->back, e->in);
+  if (alone) {
+    spread(e, x, NULL, e->in);
+  } else {
+    spread(e, x, NULL, e->back); /* free until the rows are back */
+    ra_experts_dispatch(e, e->back, e->in);
+  }
   multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_OUTPUT, 2 * ffn, hidden, e->in,
            NULL, e->gate_up);
   ra_stage_swiglu(stage, e->rows.n_rows, ffn, e->gate_up, e->active);
-  made = ra_stage_take(stage, e->rows.n_rows * hidden);
+  made = alone ? e->back : ra_stage_take(stage, e->rows.n_rows * hidden);
   multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_OUTPUT, hidden, ffn, e->active,
            NULL, made);
-  ra_experts_combine(e, made, e->back);
-  ra_stage_give(stage, made);
+  if (!alone) {
+    ra_experts_combine(e, made, e->back);
+    ra_stage_give(stage, made);
+  }
   collect(e, e->back, e->gates, FALSE, out);
   return e;
 }
@@ -271,8 +278,9 @@ ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
 {
   RaStage *s = e->stage;
   gsize hidden = s->model->hidden, n = s->model->n_experts;
+  gboolean alone = s->n_ep == 1;
   RaElem *d_logits = ra_stage_take(s, e->t * n);
-  RaElem *d_here = ra_stage_take(s, e->n_sent * hidden);
+  RaElem *d_here = alone ? NULL : ra_stage_take(s, e->n_sent * hidden);
   RaElem *d_there = ra_stage_take(s, e->rows.n_rows * 2 * hidden);
   RaElem *d_in = ra_stage_at(s, d_there, e->rows.n_rows * hidden);
 
@@ -283,11 +291,13 @@ ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
   ra_stage_linear_weight(s, e->t, n, hidden, d_logits, x,
                          ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
                          NULL);
-  spread(e, d_out, e->gates, d_here);
-  ra_experts_dispatch(e, d_here, d_there);
+  spread(e, d_out, e->gates, alone ? d_there : d_here);
+  if (!alone)
+    ra_experts_dispatch(e, d_here, d_there);
   rows_backward(e, layer, d_there, d_in);
-  ra_experts_combine(e, d_in, d_here);
-  collect(e, d_here, NULL, TRUE, d_x);
+  if (!alone)
+    ra_experts_combine(e, d_in, d_here);
+  collect(e, alone ? d_in : d_here, NULL, TRUE, d_x);
   ra_stage_give(s, d_there);
   ra_stage_give(s, d_here);
   ra_stage_give(s, d_logits);

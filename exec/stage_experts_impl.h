@@ -82,7 +82,8 @@ ra_experts_rows_for(const RaExperts *e, uint64_t expert)
 }
 
 /* @here (n_sent, hidden) to @rows (e->rows, hidden), where the experts are, and
- * what was made of them back: exec/stage_experts_move.c. */
+ * what was made of them back, among ranks that share experts (n_ep > 1):
+ * exec/stage_experts_move.c. */
 void ra_experts_dispatch(const RaExperts *e, RaElem *here, RaElem *rows);
 void ra_experts_combine(const RaExperts *e, RaElem *rows, RaElem *here);
 

@@ -82,10 +82,6 @@ exchange(const RaExperts *e, RaElem *here, RaElem *there, gboolean to_expert)
   RaDeviceExchange *going;
   RaElem *packed;
 
-  if (s->n_ep == 1) { /* the orders are one */
-    copy_rows(e, to_expert ? there : here, to_expert ? here : there, e->n_sent);
-    return;
-  }
   for (uint32_t r = 0; r < s->n_ep; r++) {
     ours[r] = rows_between(e, me, r) * row;
     theirs[r] = rows_between(e, r, me) * row;
