@@ -57,6 +57,17 @@ typedef enum {
   RA_EXPERTS_WEIGHT  /* (n_experts, n, k) += a (rows, n)' b (rows, k) */
 } RaExpertsProduct;
 
+/* Queues of a thread, each in order. */
+typedef enum {
+  RA_BACKEND_OPS, /* all that is not said to be beside the ops */
+  RA_BACKEND_IN,  /* copies from the host's memory */
+  RA_BACKEND_OUT, /* and to it */
+  RA_BACKEND_N_QUEUES
+} RaBackendQueue;
+
+/* A copy that goes on beside the ops of the thread that has begun it. */
+typedef struct _RaBackendCopy RaBackendCopy;
+
 /* clang-format off */
 typedef struct {
   const char *name;    /* "host" */
@@ -75,7 +86,18 @@ typedef struct {
   void (*write)(void *to, const void *from, gsize n_bytes); /* from it */
   void (*read_elems)(gsize n, const RaElem *from, float *to); /* the host's */
   void (*write_elems)(gsize n, const float *from, RaElem *to);
-  void (*wait)(void);              /* for all that this thread has begun */
+  void (*wait)(void);              /* for all that this thread has begun, but
+                                      for copies beside ops */
+  /* To memory of alloc_host() or from it, in the thread's queue of that way,
+   * behind what its ops and that queue have begun; (nullable): NULL: it is
+   * over, as all are where the next two are NULL */
+  RaBackendCopy *(*begin_copy)(void *to, const void *from, gsize n_bytes,
+                               gboolean to_host);
+  /* What the thread begins in @queue from now on comes behind @copy. */
+  void (*follow_copy)(RaBackendQueue queue, const RaBackendCopy *copy);
+  /* Waits for @copy, whose thread it is, and frees it; seconds of the clock
+   * CLOCK_MONOTONIC when it began and ended */
+  void (*end_copy)(RaBackendCopy *copy, double *out_begin_s, double *out_end_s);
   /* The device's clock: a mark stands behind all that the thread has begun,
    * and is not waited for.  Of a thread's marks there are at most n_marks
    * before they are read, and none in what a graph is made of; 0: there are

@@ -45,6 +45,13 @@ uint32_t *ra_cuda_flag(void);
 uint32_t ra_cuda_mark(void);
 void ra_cuda_read_marks(double *out_s);
 
+/* Entries of the table. */
+RaBackendCopy *ra_cuda_begin_copy(void *to, const void *from, gsize n_bytes,
+                                  gboolean to_host);
+void ra_cuda_follow_copy(RaBackendQueue queue, const RaBackendCopy *copy);
+void ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s,
+                      double *out_end_s);
+
 /* What a call has returned; @what it was.  The first that is not 0 is kept. */
 void ra_cuda_did(int code, const char *what);
 const char *ra_cuda_failure(void);

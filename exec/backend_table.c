@@ -32,6 +32,15 @@ copy(void *to, const void *from, gsize n_bytes)
   memcpy(to, from, n_bytes);
 }
 
+/* At once. */
+static RaBackendCopy *
+begin_copy(void *to, const void *from, gsize n_bytes, gboolean to_host)
+{
+  (void)to_host;
+  memcpy(to, from, n_bytes);
+  return NULL;
+}
+
 static void
 read_elems(gsize n, const RaElem *from, float *to)
 {
@@ -360,6 +369,7 @@ static const RaBackend host = {
     .read_elems = read_elems,
     .write_elems = write_elems,
     .wait = wait,
+    .begin_copy = begin_copy,
     .failure = failure,
     .add_f32 = ra_host_add,
     .log_prob = ra_cpu_log_prob,

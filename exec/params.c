@@ -168,38 +168,21 @@ set_arrays(RaParams *p, RaParamsState state, void *memory)
   }
 }
 
-static void *
-place_of(const RaParams *p, RaParamsState state)
+void *
+ra_params_where(const RaParams *params, RaParamsState state)
 {
-  return state == RA_STATE_WEIGHTS ? (void *)p->weights
-         : state == RA_STATE_GRADS ? (void *)p->grads
-                                   : (void *)p->first;
+  return state == RA_STATE_WEIGHTS ? (void *)params->weights
+         : state == RA_STATE_GRADS ? (void *)params->grads
+                                   : (void *)params->first;
 }
 
 void
 ra_params_place(RaParams *params, RaParamsState state, void *memory)
 {
   if (!(params->borrowed >> state & 1))
-    params->backend->free(place_of(params, state));
+    params->backend->free(ra_params_where(params, state));
   params->borrowed |= (uint8_t)(1u << state);
   set_arrays(params, state, memory);
-}
-
-void
-ra_params_offload(RaParams *params, RaParamsState state)
-{
-  gsize n_bytes = ra_params_state_bytes(params, state);
-
-  if (!params->away[state])
-    params->away[state] = params->backend->alloc_host(n_bytes);
-  params->backend->read(params->away[state], place_of(params, state), n_bytes);
-}
-
-void
-ra_params_reload(RaParams *params, RaParamsState state)
-{
-  params->backend->write(place_of(params, state), params->away[state],
-                         ra_params_state_bytes(params, state));
 }
 
 /* Numbers [at, at + n) of fp32 array @which of the optimizer, where they are:
@@ -261,9 +244,9 @@ begin_state(RaParams *p, RaParamsState state)
 {
   gsize n_bytes = ra_params_state_bytes(p, state);
 
-  if (!place_of(p, state))
+  if (!ra_params_where(p, state))
     set_arrays(p, state, p->backend->alloc(n_bytes));
-  p->backend->zero(place_of(p, state), n_bytes);
+  p->backend->zero(ra_params_where(p, state), n_bytes);
 }
 
 void

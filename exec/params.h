@@ -106,11 +106,17 @@ gsize ra_params_state_bytes(const RaParams *params, RaParamsState state);
  *   %NULL: @state is not there from now on
  */
 void ra_params_place(RaParams *params, RaParamsState state, void *memory);
+/* (nullable) (transfer none): where it is placed. */
+void *ra_params_where(const RaParams *params, RaParamsState state);
 
 /* Copies @state to pinned host memory, and from there back to where it is
  * placed: bit for bit.  While it is not placed it is read and written there. */
 void ra_params_offload(RaParams *params, RaParamsState state);
 void ra_params_reload(RaParams *params, RaParamsState state);
+/* The same beside ops, as the back end's begin_copy(): what is on the way is
+ * neither read nor written before it is there. */
+RaBackendCopy *ra_params_begin_offload(RaParams *params, RaParamsState state);
+RaBackendCopy *ra_params_begin_reload(RaParams *params, RaParamsState state);
 
 /**
  * ra_params_seed:

@@ -330,6 +330,7 @@ run_rank(void *data)
     ra_rank_end_parts(rank, t);
   }
   end_pending(rank);
+  ra_rank_end_copies(rank);
   atomic_store(&rank->is_at_work, FALSE);
   ra_rank_leave(rank);
   return NULL;

@@ -3,7 +3,16 @@
  * What a reload brings has its place from the task on at which the graph lets
  * it begin (graph/memory_ahead.h), and is asked for then, behind what the rank
  * has begun; the reload's own task comes when the call that reads it is next.
- * Each copy has the times that it took: others may go on before it is over. */
+ *
+ * Copies are in queues of their own.  What orders them is told the device, and
+ * the host waits for none before it must:
+ *
+ *     a reload    is behind all ops before it, and behind offloads of its state
+ *                 and from its bytes; ops of its task and later are behind it
+ *     an offload  is behind all ops before it; what takes its bytes, behind it
+ *
+ * A copy's task ends, for who waits for it, as that is said.  Its times are
+ * read when it must be over, as its place may be another's. */
 #include "config.h"
 
 #include "exec/run_impl.h"
@@ -32,6 +41,59 @@ note(RaRank *rank, RaTaskId task, double begin_s, double end_s)
   known->end_s = MAX(known->end_s, end_s);
 }
 
+/* Its iteration is not over before it is. */
+static void
+end_copy(RaRank *rank, RaTaskId task, RaBackendCopy **copy)
+{
+  RaRun *run = rank->run;
+  RaRunIteration *result;
+  double begin_s, end_s;
+
+  if (!*copy)
+    return;
+  result = &run->results[ra_run_node(run, task)->iteration];
+  run->backend->end_copy(g_steal_pointer(copy), &begin_s, &end_s);
+  note(rank, task, begin_s - run->origin_s, end_s - run->origin_s);
+  pthread_mutex_lock(&run->lock);
+  result->end_s = MAX(result->end_s, end_s - run->origin_s);
+  pthread_mutex_unlock(&run->lock);
+}
+
+static void
+end_copies(RaRank *rank, RaRunPart *p)
+{
+  end_copy(rank, p->reload, &p->in);
+  end_copy(rank, p->last, &p->out);
+}
+
+void
+ra_rank_end_copies(RaRank *rank)
+{
+  for (guint i = 0; i < rank->parts->len; i++)
+    end_copies(rank, &g_array_index(rank->parts, RaRunPart, i));
+}
+
+/* Whether they have a byte in common, or are one in host memory. */
+static gboolean
+shares(const RaRunPart *a, const RaRunPart *b)
+{
+  return (a->offset < b->offset + b->bytes &&
+          b->offset < a->offset + a->bytes) ||
+         (a->params && a->params == b->params && a->state == b->state);
+}
+
+void
+ra_rank_follow_offloads(const RaRank *rank, RaBackendQueue queue,
+                        const RaRunPart *part)
+{
+  for (guint i = 0; i < rank->parts->len; i++) {
+    const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    if (p->out && shares(p, part))
+      rank->run->backend->follow_copy(queue, p->out);
+  }
+}
+
 void
 ra_rank_reload_ahead(RaRank *rank, RaTaskId task)
 {
@@ -39,37 +101,55 @@ ra_rank_reload_ahead(RaRank *rank, RaTaskId task)
     RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
     double begin_s;
 
+    if (p->end < 2 * task) /* and others may have its bytes */
+      end_copies(rank, p);
     if (p->reload == RA_NONE || p->is_there || p->first > task ||
         p->last < task)
       continue;
     begin_s = ra_run_now_s(rank->run);
     ra_rank_take_part(rank, p);
-    ra_params_reload(p->params, p->state);
-    note(rank, p->reload, begin_s, ra_run_now_s(rank->run));
+    p->in = ra_params_begin_reload(p->params, p->state);
+    if (!p->in)
+      note(rank, p->reload, begin_s, ra_run_now_s(rank->run));
     rank->n_ahead[RA_AHEAD_RELOADS] += p->reload > task;
   }
 }
 
-static void
-offload(RaRank *rank, RaTaskId task)
+/* Ops go on behind what @task has brought, if it is @p's reload. */
+static gboolean
+end_reload(RaRank *rank, RaTaskId task, RaRunPart *p)
 {
-  for (guint i = 0; i < rank->parts->len; i++) {
-    const RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
-    double begin_s = ra_run_now_s(rank->run);
-
-    if (!p->is_there || p->lasts || p->last != task)
-      continue;
-    ra_params_offload(p->params, p->state);
-    note(rank, task, begin_s, ra_run_now_s(rank->run));
-  }
+  if (p->reload != task || !p->in)
+    return FALSE;
+  rank->run->backend->follow_copy(RA_BACKEND_OPS, p->in);
+  return TRUE;
 }
 
-/* Where nothing is copied it takes no time. */
+static gboolean
+begin_offload(RaRank *rank, RaTaskId task, RaRunPart *p)
+{
+  double begin_s = ra_run_now_s(rank->run);
+
+  if (rank->run->graph->kind[task] != RA_TASK_OFFLOAD || p->last != task ||
+      !p->is_there || p->lasts)
+    return FALSE;
+  p->out = ra_params_begin_offload(p->params, p->state);
+  if (!p->out)
+    note(rank, task, begin_s, ra_run_now_s(rank->run));
+  return TRUE;
+}
+
+/* What copies nothing takes no time. */
 void
 ra_rank_copy(RaRank *rank, RaTaskId task)
 {
-  if (rank->run->graph->kind[task] == RA_TASK_OFFLOAD)
-    offload(rank, task);
-  if (!time_of(rank, task))
+  gboolean copies = time_of(rank, task) != NULL;
+
+  for (guint i = 0; i < rank->parts->len; i++) {
+    RaRunPart *p = &g_array_index(rank->parts, RaRunPart, i);
+
+    copies |= end_reload(rank, task, p) | begin_offload(rank, task, p);
+  }
+  if (!copies)
     note(rank, task, rank->begin_s, rank->begin_s);
 }

@@ -151,6 +151,9 @@ typedef struct {
   guint64 bytes;
   guint64 offset;
   RaRegion *region; /* without params, while it is there */
+  RaBackendCopy *in,
+      *out; /* its reload, its offload; owned; NULL: not begun, or
+                              known to be over */
 } RaRunPart;
 
 /* A group of ranks of exec/run_groups.c. */
@@ -421,5 +424,11 @@ void ra_rank_take_part(RaRank *rank, RaRunPart *part);
 
 /* Asks for what reloads behind @task bring, as soon as the graph lets them. */
 void ra_rank_reload_ahead(RaRank *rank, RaTaskId task);
+/* What is begun in @queue next may write where @part is: it comes behind what
+ * still goes from there. */
+void ra_rank_follow_offloads(const RaRank *rank, RaBackendQueue queue,
+                             const RaRunPart *part);
+/* Waits for all copies. */
+void ra_rank_end_copies(RaRank *rank);
 
 #endif

@@ -245,6 +245,8 @@ held_bytes(const RaParams *p, RaParamsState state)
 static void
 take(RaRank *rank, RaRunPart *p)
 {
+  ra_rank_follow_offloads(
+      rank, p->reload == RA_NONE ? RA_BACKEND_OPS : RA_BACKEND_IN, p);
   if (!p->params) {
     p->region = ra_slabs_open(rank->slabs, memory_of(rank, p), p->bytes);
     return;

@@ -19,6 +19,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/hopper_faults.cc
 tests_emulator_libemulated_a_SOURCES += %D%/machine.h
 tests_emulator_libemulated_a_SOURCES += %D%/measure.cc %D%/measure.h
 tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
+tests_emulator_libemulated_a_SOURCES += %D%/queue.cc %D%/queue.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
@@ -39,6 +40,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli_backend.sh runs it.
 backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
+backend_cuda += exec/backend_cuda_copies.c
 backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
 emulated_programs =
 if HAVE_CXX
@@ -162,6 +164,14 @@ check_programs += tests/check_backend_cuda_sample
 tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
 	$(backend_cuda)
 tests_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
+check_programs += tests/check_copies
+tests_check_copies_SOURCES = tests/check_copies.c \
+	$(backend_cuda)
+tests_check_copies_LDADD = $(emulated_ldadd)
+check_programs += tests/check_run_away
+tests_check_run_away_SOURCES = tests/check_run_away.c \
+	$(backend_cuda) $(run_fixture)
+tests_check_run_away_LDADD = $(emulated_ldadd)
 check_programs += tests/check_stage_marks
 tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
 	$(backend_cuda)

@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include <time.h>
-
 #include <vector>
 
 #include "exec/cuda_measure.h"
@@ -50,6 +49,12 @@ void
 ra_emu_set_clock(double (*now)(void))
 {
   now_s = now ? now : host_s;
+}
+
+double
+ra_emu_now_s(void)
+{
+  return now_s();
 }
 
 RaDeviceMarks *

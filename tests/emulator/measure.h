@@ -11,6 +11,7 @@ extern "C" {
 void ra_emu_set_timer(float (*stop)(void *data), void *data);
 /* @now_s: asked at each mark for its second; NULL: the host's clock. */
 void ra_emu_set_clock(double (*now_s)(void));
+double ra_emu_now_s(void); /* of that clock */
 
 #ifdef __cplusplus
 }

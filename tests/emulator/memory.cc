@@ -21,6 +21,7 @@
 
 #include "exec/cuda_device.h"
 #include "tests/emulator/memory.h"
+#include "tests/emulator/queue.h"
 
 namespace
 {
@@ -45,6 +46,7 @@ struct Read {
 
 thread_local std::vector<Read> reads;
 thread_local size_t n_waits; /* a stream a thread, and its waits */
+thread_local uint64_t n_begun;
 
 /* It is opened and closed for every launch and copy, which takes as long as it
  * has pages: in small ones half of the time of a run. */
@@ -82,11 +84,25 @@ struct Entered {
 } // namespace
 
 void
-ra_emu_enter(void)
+ra_emu_open(void)
 {
   lock.lock();
   if (depth++ == 0)
     protect(PROT_READ | PROT_WRITE);
+}
+
+void
+ra_emu_enter(void)
+{
+  ra_emu_open();
+  n_begun++;
+  ra_emu_queues_go_on();
+}
+
+uint64_t
+ra_emu_n_begun(void)
+{
+  return n_begun;
 }
 
 void
@@ -124,6 +140,7 @@ ra_device_alloc(size_t n_bytes)
   return at;
 }
 
+/* As cudaFree(), which waits for the device. */
 void
 ra_device_free(void *memory)
 {
@@ -134,6 +151,7 @@ ra_device_free(void *memory)
     fprintf(stderr, "emulator: what is freed was not the device's\n");
     abort();
   }
+  ra_emu_queues_end();
   memset(memory, 0xff, found->second);
   given_back.emplace(found->second, found->first);
   taken.erase(found);
@@ -168,12 +186,13 @@ ra_device_free_host(void *memory)
   Entered entered;
 
   ra_device_wait();
+  ra_emu_queues_end();
   pinned.erase(static_cast<char *>(memory));
   free(memory);
 }
 
-static bool
-is_pinned(const void *x)
+int
+ra_emu_is_pinned(const void *x)
 {
   const char *at = static_cast<const char *>(x);
   auto next = pinned.upper_bound(at);
@@ -195,8 +214,8 @@ ra_device_n_processors(void)
 }
 
 /* Whether [x, x + n) is the device's. */
-static bool
-is_device(const void *x, size_t n)
+int
+ra_emu_is_device(const void *x, size_t n)
 {
   const char *at = static_cast<const char *>(x);
   auto next = taken.upper_bound(const_cast<char *>(at));
@@ -220,7 +239,7 @@ ra_device_zero(void *to, size_t n_bytes)
 
   if (n_bytes == 0)
     return 0;
-  if (!is_device(to, n_bytes))
+  if (!ra_emu_is_device(to, n_bytes))
     return 1;
   memset(to, 0, n_bytes);
   return 0;
@@ -241,8 +260,8 @@ ra_device_copy_rect(void *to, size_t to_pitch, const void *from,
   if (n_bytes == 0 || n_rows == 0)
     return 0;
   if (n_bytes > to_pitch || n_bytes > from_pitch ||
-      !is_device(to, (n_rows - 1) * to_pitch + n_bytes) ||
-      !is_device(from, (n_rows - 1) * from_pitch + n_bytes))
+      !ra_emu_is_device(to, (n_rows - 1) * to_pitch + n_bytes) ||
+      !ra_emu_is_device(from, (n_rows - 1) * from_pitch + n_bytes))
     return 1;
   for (size_t row = 0; row < n_rows; row++)
     memmove(static_cast<char *>(to) + row * to_pitch,
@@ -254,7 +273,7 @@ int
 ra_device_read(void *to, const void *from, size_t n_bytes)
 {
   Entered entered;
-  bool ok = n_bytes == 0 || is_device(from, n_bytes);
+  bool ok = n_bytes == 0 || ra_emu_is_device(from, n_bytes);
 
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
@@ -266,11 +285,11 @@ int
 ra_device_write(void *to, const void *from, size_t n_bytes)
 {
   Entered entered;
-  bool ok = n_bytes == 0 || is_device(to, n_bytes);
+  bool ok = n_bytes == 0 || ra_emu_is_device(to, n_bytes);
 
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
-  if (ok && n_bytes > 0 && is_pinned(from)) {
+  if (ok && n_bytes > 0 && ra_emu_is_pinned(from)) {
     const char *bytes = static_cast<const char *>(from);
 
     reads.push_back({bytes, {bytes, bytes + n_bytes}});

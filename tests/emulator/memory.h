@@ -3,6 +3,7 @@
 #define RA_TESTS_EMULATOR_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* All that it has: reserved, not taken. */
 #define RA_EMU_MEMORY_BYTES ((size_t)1 << 30)
@@ -11,9 +12,17 @@
 extern "C" {
 #endif
 
-/* From here on this thread alone, until it has left as often. */
+/* From here on this thread alone, for an op, until it has left as often.
+ * Meanwhile queues of copies may go on (queue.h). */
 void ra_emu_enter(void);
 void ra_emu_leave(void);
+/* The same for what is no op, and leaves queues alone. */
+void ra_emu_open(void);
+/* Ops that this thread has begun. */
+uint64_t ra_emu_n_begun(void);
+
+int ra_emu_is_device(const void *x, size_t n_bytes);
+int ra_emu_is_pinned(const void *x);
 
 /* That arrays have. */
 size_t ra_emu_held_bytes(void);

@@ -1,0 +1,295 @@
+/* exec/cuda_queue.h where there is no GPU.
+ *
+ * The ops of a thread are over when they return.  What a queue of copies was
+ * given is made when somebody waits for it or, unless a test has them late, now
+ * and then as an op is begun; of several queues a draw says which goes on.  So a
+ * copy that nobody waits for comes late, one into what is still used early, and
+ * two that are not ordered in either order: what no event orders is wrong with
+ * some seed.
+ *
+ * What cannot be late are ops, so that a copy is behind them is held by their
+ * number: it must follow an event of all that its thread has begun.
+ */
+#include "config.h"
+
+#include <deque>
+#include <memory>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vector>
+
+#include "exec/cuda_queue.h"
+#include "tests/emulator/measure.h"
+#include "tests/emulator/memory.h"
+#include "tests/emulator/queue.h"
+
+namespace
+{
+
+struct Event {
+  uint64_t n_recorded = 0,
+           n_reached = 0; /* times that it was asked for, made */
+  uint64_t n_begun = 0;   /* by its thread at the last record */
+  bool of_ops = false;
+  double s = 0;
+};
+
+enum Kind { COPY, RECORD, FOLLOW };
+
+struct Step {
+  Kind kind;
+  void *to;
+  const void *from;
+  size_t n_bytes;
+  std::shared_ptr<Event> event;
+  uint64_t n; /* its record */
+};
+
+/* Entries of which one lets a queue go on. */
+const uint64_t SELDOM = 16;
+
+std::vector<RaDeviceQueue *> queues; /* with the device's lock, as all here */
+uint64_t random_state = 1;
+uint64_t n_follows[RA_EMU_N_FOLLOWS];
+uint64_t forgotten[RA_EMU_N_FOLLOWS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+bool is_late;
+
+} // namespace
+
+struct RaDeviceEvent {
+  std::shared_ptr<Event> is; /* queues may have it when it is freed */
+};
+
+struct RaDeviceQueue {
+  std::deque<Step> steps;
+  uint64_t n_behind = 0; /* ops of its thread that its next copy is behind */
+};
+
+namespace
+{
+
+struct Opened {
+  Opened() { ra_emu_open(); }
+  ~Opened() { ra_emu_leave(); }
+};
+
+[[noreturn]] void
+die(const char *why)
+{
+  fprintf(stderr, "emulator: %s\n", why);
+  abort();
+}
+
+/* xorshift64* of Vigna (arXiv 1402.6246). */
+uint64_t
+draw()
+{
+  random_state ^= random_state >> 12;
+  random_state ^= random_state << 25;
+  random_state ^= random_state >> 27;
+  return random_state * UINT64_C(0x2545f4914f6cdd1d) >> 16;
+}
+
+bool
+can_go_on(const RaDeviceQueue *queue)
+{
+  return !queue->steps.empty() &&
+         (queue->steps.front().kind != FOLLOW ||
+          queue->steps.front().event->n_reached >= queue->steps.front().n);
+}
+
+/* One step of one queue that can go on; false: of none. */
+bool
+step()
+{
+  std::vector<RaDeviceQueue *> ready;
+
+  for (RaDeviceQueue *queue : queues)
+    if (can_go_on(queue))
+      ready.push_back(queue);
+  if (ready.empty())
+    return false;
+  RaDeviceQueue *queue = ready[draw() % ready.size()];
+  Step s = queue->steps.front();
+
+  queue->steps.pop_front();
+  if (s.kind == COPY)
+    memcpy(s.to, s.from, s.n_bytes);
+  if (s.kind == RECORD && s.n > s.event->n_reached) {
+    s.event->n_reached = s.n;
+    s.event->s = ra_emu_now_s();
+  }
+  return true;
+}
+
+void
+reach(const RaDeviceEvent *event)
+{
+  while (event->is->n_reached < event->is->n_recorded)
+    if (!step())
+      die("a queue waits for an event that nobody reaches");
+}
+
+} // namespace
+
+void
+ra_emu_seed_queues(uint64_t seed, int late)
+{
+  Opened opened;
+
+  random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+  is_late = late != 0;
+  for (int kind = 0; kind < RA_EMU_N_FOLLOWS; kind++) {
+    n_follows[kind] = 0;
+    forgotten[kind] = UINT64_MAX;
+  }
+}
+
+void
+ra_emu_forget_follow(RaEmuFollow kind, uint64_t n)
+{
+  Opened opened;
+
+  forgotten[kind] = n_follows[kind] + n;
+}
+
+uint64_t
+ra_emu_n_follows(RaEmuFollow kind)
+{
+  Opened opened;
+
+  return n_follows[kind];
+}
+
+void
+ra_emu_queues_go_on(void)
+{
+  if (!queues.empty() && !is_late && draw() % SELDOM == 0)
+    step();
+}
+
+void
+ra_emu_queues_end(void)
+{
+  while (step())
+    ;
+}
+
+RaDeviceQueue *
+ra_device_queue_new(void)
+{
+  Opened opened;
+
+  queues.push_back(new RaDeviceQueue());
+  return queues.back();
+}
+
+void
+ra_device_queue_free(RaDeviceQueue *queue)
+{
+  Opened opened;
+
+  if (!queue)
+    return;
+  while (!queue->steps.empty())
+    if (!step())
+      die("a queue waits for an event that nobody reaches");
+  for (size_t i = 0; i < queues.size(); i++)
+    if (queues[i] == queue)
+      queues.erase(queues.begin() + (ptrdiff_t)i);
+  delete queue;
+}
+
+int
+ra_device_queue_copy(RaDeviceQueue *queue, void *to, const void *from,
+                     size_t n_bytes, int to_host)
+{
+  Opened opened;
+
+  if (n_bytes == 0)
+    return 0;
+  if (!ra_emu_is_device(to_host ? from : to, n_bytes) ||
+      !ra_emu_is_pinned(to_host ? to : from))
+    return 1;
+  if (queue->n_behind != ra_emu_n_begun())
+    die("a copy beside ops is not behind what its thread has begun");
+  queue->steps.push_back({COPY, to, from, n_bytes, nullptr, 0});
+  return 0;
+}
+
+RaDeviceEvent *
+ra_device_event_new(void)
+{
+  return new RaDeviceEvent{std::make_shared<Event>()};
+}
+
+void
+ra_device_event_free(RaDeviceEvent *event)
+{
+  delete event;
+}
+
+int
+ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue)
+{
+  Opened opened;
+  Event *e = event->is.get();
+
+  e->n_recorded++;
+  e->of_ops = !queue;
+  e->n_begun = ra_emu_n_begun();
+  if (queue) {
+    queue->steps.push_back(
+        {RECORD, nullptr, nullptr, 0, event->is, e->n_recorded});
+  } else {
+    e->n_reached = e->n_recorded;
+    e->s = ra_emu_now_s();
+  }
+  return 0;
+}
+
+int
+ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event)
+{
+  Opened opened;
+  const Event *e = event->is.get();
+  RaEmuFollow kind = !queue      ? RA_EMU_OPS_AFTER_COPY
+                     : e->of_ops ? RA_EMU_COPIES_AFTER_OPS
+                                 : RA_EMU_COPIES_AFTER_COPY;
+
+  if (n_follows[kind]++ == forgotten[kind])
+    return 0;
+  if (!queue) {
+    reach(event);
+    return 0;
+  }
+  if (e->of_ops)
+    queue->n_behind = e->n_begun;
+  queue->steps.push_back(
+      {FOLLOW, nullptr, nullptr, 0, event->is, e->n_recorded});
+  return 0;
+}
+
+int
+ra_device_event_wait(const RaDeviceEvent *event)
+{
+  Opened opened;
+
+  reach(event);
+  return 0;
+}
+
+/* As CUDA, of such as have been recorded and reached. */
+int
+ra_device_event_s(const RaDeviceEvent *from, const RaDeviceEvent *to,
+                  double *out_s)
+{
+  Opened opened;
+
+  for (const Event *e : {from->is.get(), to->is.get()})
+    if (e->n_recorded == 0 || e->n_reached < e->n_recorded)
+      return 1;
+  *out_s = to->is->s - from->is->s;
+  return 0;
+}

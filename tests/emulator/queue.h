@@ -1,0 +1,36 @@
+/* When the copies of the emulated device's queues are made: see queue.cc. */
+#ifndef RA_TESTS_EMULATOR_QUEUE_H
+#define RA_TESTS_EMULATOR_QUEUE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The order of queues from now on; @late: none goes on before it must. */
+void ra_emu_seed_queues(uint64_t seed, int late);
+
+/* Who is told to follow what. */
+typedef enum {
+  RA_EMU_COPIES_AFTER_OPS,
+  RA_EMU_COPIES_AFTER_COPY,
+  RA_EMU_OPS_AFTER_COPY,
+  RA_EMU_N_FOLLOWS
+} RaEmuFollow;
+
+/* A fault: of what is told so, number @n from now on, from 0, is forgotten. */
+void ra_emu_forget_follow(RaEmuFollow kind, uint64_t n);
+/* How often it was told since the last ra_emu_seed_queues(). */
+uint64_t ra_emu_n_follows(RaEmuFollow kind);
+
+/* What is behind ra_emu_enter(): some of what queues have may be made; what
+ * waits for the whole device: all of it. */
+void ra_emu_queues_go_on(void);
+void ra_emu_queues_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
