@@ -223,6 +223,7 @@ copies_suite(void)
   Suite *suite = suite_create("copies");
   TCase *tcase = tcase_create("core");
 
+  tcase_set_timeout(tcase, 60); /* under valgrind */
   tcase_add_loop_test(tcase, test_order, 0, G_N_ELEMENTS(orders));
   tcase_add_loop_test(tcase, test_order_fault, 0, G_N_ELEMENTS(orders));
   tcase_add_test_raise_signal(tcase, test_ops_fault, SIGABRT);
