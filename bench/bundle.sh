@@ -36,7 +36,8 @@ put() { # FOLDER PROGRAM...: stripped
 }
 
 put bin "$build/reallot" "$build/reallot-cuda"
-put bench "$build/bench/gpu_kernels" "$build/bench/collectives"
+put bench "$build/bench/gpu_kernels" "$build/bench/collectives" \
+  "$build/bench/loop_gpu"
 for program in "$build"/tests/check_gpu*; do
   case ${program##*/} in *.*) ;; *) put tests "$program" ;; esac
 done
@@ -68,7 +69,7 @@ for soname in $opened; do
   libraries "$path" | cat - <(echo "$path")
 done >"$stage/libraries"
 libraries "$root"/bin/* "$root/bench/gpu_kernels" \
-  "$root/bench/collectives" "$root"/tests/check_gpu* \
+  "$root/bench/collectives" "$root/bench/loop_gpu" "$root"/tests/check_gpu* \
   >>"$stage/libraries"
 sort -u "$stage/libraries" | while read -r path; do
   cp -L "$path" "$root/lib/reallot"

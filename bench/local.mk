@@ -18,11 +18,13 @@ bench_real_figure_SOURCES = %D%/real_figure.c %D%/real_setting.c \
 bench_programs += %D%/systems
 bench_systems_SOURCES = %D%/systems.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/loop
-bench_loop_SOURCES = %D%/loop.c %D%/loop_plan.c %D%/loop_plan.h \
-	%D%/loop_score.c %D%/loop_score.h
+bench_loop_SOURCES = %D%/loop.c %D%/loop_ops.c %D%/loop_ops.h \
+	$(loop_sources)
+loop_sources = %D%/loop_plan.c %D%/loop_plan.h
+loop_sources += %D%/loop_score.c %D%/loop_score.h
 bench_programs += %D%/loop_mpi
-bench_loop_mpi_SOURCES = %D%/loop_mpi.c %D%/loop_plan.c %D%/loop_plan.h \
-	%D%/loop_score.c %D%/loop_score.h
+bench_loop_mpi_SOURCES = %D%/loop_mpi.c %D%/loop_command.c \
+	%D%/loop_command.h $(loop_sources)
 bench_programs += %D%/engines
 bench_engines_SOURCES = %D%/engines.c %D%/system_fit.c %D%/system_fit.h
 bench_programs += %D%/jitter
@@ -63,6 +65,9 @@ EXTRA_DIST += %D%/bundle.sh
 EXTRA_DIST += %D%/gpu_peer.py
 EXTRA_DIST += %D%/gpu_train_peer.py
 EXTRA_DIST += %D%/node.sh
+noinst_PROGRAMS += %D%/loop_gpu
+bench_loop_gpu_SOURCES = %D%/loop_gpu.c %D%/loop_command.c \
+	%D%/loop_command.h %D%/loop_ops.c %D%/loop_ops.h $(loop_sources)
 EXTRA_DIST += %D%/node_plans.sh
 EXTRA_DIST += %D%/node_steps.sh
 if HAVE_CUDA

@@ -30,6 +30,7 @@
 #include "base/folder.h"
 #include "base/text.h"
 #include "bench/figure.h"
+#include "bench/loop_ops.h"
 #include "bench/loop_plan.h"
 #include "bench/loop_score.h"
 #include "study/calibrate.h"
@@ -69,7 +70,7 @@ die(const char *what, GError *error)
 static RaSetup *
 load(const Bench *b, const LoopCase *c, const char *profile)
 {
-  g_autofree char *path = loop_case_write(c, b->folder, b->n_ranks);
+  g_autofree char *path = loop_case_write(c, b->folder, b->n_ranks, "host");
   RaSetupFlags flags = {.profile = profile};
   GError *error = NULL;
   RaSetup *setup = ra_setup_load(path, RA_FILE_PLAN, &flags, &error);
@@ -171,7 +172,8 @@ refit_plan(guint group, guint n_plans)
 static void
 run_plans(Bench *b, guint size, guint algorithm, const char *profile)
 {
-  guint n = loop_n_plans(b->n_ranks);
+  guint n = loop_n_plans(loop_set_host(), size, b->n_ranks);
+  g_autofree LoopCase *cases = g_new0(LoopCase, n);
   g_autofree LoopPair *pairs = g_new0(LoopPair, n);
   g_autoptr(GPtrArray) sims =
       g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
@@ -179,86 +181,37 @@ run_plans(Bench *b, guint size, guint algorithm, const char *profile)
       g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
 
   for (guint plan = 0; plan < n; plan++) {
-    LoopCase c = loop_case(size, algorithm, plan);
-
+    cases[plan] = loop_case(loop_set_host(), size, algorithm, plan);
     g_ptr_array_add(sims, loop_traces_new());
     g_ptr_array_add(runs, loop_traces_new());
-    g_ptr_array_add(sims->pdata[plan], predict(b, &c, profile));
+    g_ptr_array_add(sims->pdata[plan], predict(b, &cases[plan], profile));
   }
   for (guint round = 0; round < (b->quick ? 1 : ROUNDS); round++)
     for (guint plan = 0; plan < n; plan++) {
-      LoopCase c = loop_case(size, algorithm, plan);
-
-      g_ptr_array_add(runs->pdata[plan], execute(b, &c, profile, FALSE));
-      if (round == 0 && plan == n / 2) {
-        c = loop_case(size, algorithm, refit_plan(b->ops->len, n));
-        g_ptr_array_add(b->ops, execute(b, &c, profile, TRUE));
-      }
+      g_ptr_array_add(runs->pdata[plan],
+                      execute(b, &cases[plan], profile, FALSE));
+      if (round == 0 && plan == n / 2)
+        g_ptr_array_add(b->ops, execute(b, &cases[refit_plan(b->ops->len, n)],
+                                        profile, TRUE));
     }
   for (guint plan = 0; plan < n; plan++) {
-    LoopCase c = loop_case(size, algorithm, plan);
-
-    pairs[plan] =
-        loop_score_plan(&b->score, &c, sims->pdata[plan], runs->pdata[plan]);
-    g_array_append_vals(b->done, &(Done){c, pairs[plan]}, 1);
+    pairs[plan] = loop_score_plan(&b->score, &cases[plan], sims->pdata[plan],
+                                  runs->pdata[plan]);
+    g_array_append_vals(b->done, &(Done){cases[plan], pairs[plan]}, 1);
   }
-  loop_score_order(&b->score, pairs, size, algorithm, n);
+  loop_score_order(&b->score, cases, pairs, n);
 }
 
 static void
 run_all(Bench *b, const char *profile)
 {
   loop_score_head();
-  for (guint size = 0; size < (b->quick ? 1 : loop_n_sizes()); size++)
-    for (guint algorithm = 0; algorithm < (b->quick ? 1 : 2); algorithm++)
+  for (guint size = 0; size < (b->quick ? 1 : loop_n_sizes(loop_set_host()));
+       size++)
+    for (guint algorithm = 0;
+         algorithm < (b->quick ? 1 : loop_n_algorithms(loop_set_host(), size));
+         algorithm++)
       run_plans(b, size, algorithm, profile);
-}
-
-/* Whether the op of @row stands in a task of several, `TASK/l3/gemm.1`, not in
- * the task's own row. */
-static gboolean
-is_inside(const RaTraceRow *row)
-{
-  const char *last = strrchr(row->name, '/');
-  gsize n = strlen(row->op);
-
-  return last && strncmp(last + 1, row->op, n) == 0 && last[1 + n] == '.';
-}
-
-/* Sums over the op rows of a run, kind by kind: by the profile, and measured;
- * and what its tasks take that no op of theirs does. */
-static void
-print_kinds(const Bench *b, const LoopCase *c, const char *profile,
-            const RaTrace *run)
-{
-  g_autoptr(RaSetup) setup = load(b, c, profile);
-  double sim_s[RA_N_OPS] = {0}, run_s[RA_N_OPS] = {0}, ops_s = 0, tasks_s = 0;
-  guint n[RA_N_OPS] = {0};
-
-  for (guint i = 0; i < ra_trace_n_rows(run); i++) {
-    const RaTraceRow *row = ra_trace_row(run, i);
-    double s = row->end_s - row->begin_s;
-    RaOp op;
-
-    if (!row->op || !is_inside(row))
-      tasks_s += strcmp(row->stream, "compute") == 0 ? s : 0;
-    if (!row->op)
-      continue;
-    if (!ra_op_parse(row->op, row->shape, &op, NULL))
-      continue;
-    n[op.kind]++;
-    run_s[op.kind] += s;
-    ops_s += s;
-    sim_s[op.kind] += ra_estimator_op_s(setup->estimator, &op);
-  }
-  printf("# ops of %s %s %s: sums\nop\tn\tpredicted_s\tmeasured_s\t"
-         "error_frac\n",
-         c->size, c->algorithm, c->plan);
-  for (guint kind = 0; kind < RA_N_OPS; kind++)
-    if (n[kind] > 0)
-      printf("%s\t%u\t%.4f\t%.4f\t%+.3f\n", ra_op_name((RaOpKind)kind), n[kind],
-             sim_s[kind], run_s[kind], sim_s[kind] / run_s[kind] - 1);
-  printf("beside_ops\t-\t0\t%.4f\t-1\n", tasks_s - ops_s);
 }
 
 /* (transfer full): path of @profile with the ops of @run in its tables, as
@@ -284,6 +237,15 @@ merge(const Bench *b, const char *profile, const RaTrace *run)
   return path;
 }
 
+static void
+print_ops(const Bench *b, const LoopCase *c, const char *profile,
+          const RaTrace *run)
+{
+  g_autoptr(RaSetup) setup = load(b, c, profile);
+
+  loop_ops_print(c, setup->estimator, run);
+}
+
 /* With the ops of @run, of plan @which, beside the probe's: what the iterations
  * of all other plans are off by, before and after; appended. */
 static void
@@ -294,7 +256,7 @@ refit_one(Bench *b, guint which, const RaTrace *run, const char *profile,
   g_autofree char *path = merge(b, profile, run);
   guint first = after->len;
 
-  print_kinds(b, one, profile, run);
+  print_ops(b, one, profile, run);
   printf("# refit on the ops of %s %s %s\n"
          "model\talgorithm\tplan\trefit_s\tmeasured_s\terror_frac\n",
          one->size, one->algorithm, one->plan);
@@ -327,7 +289,7 @@ refit_one(Bench *b, guint which, const RaTrace *run, const char *profile,
 static void
 refit(Bench *b, const char *profile, double *out_before, double *out_after)
 {
-  guint n = loop_n_plans(b->n_ranks);
+  guint n = loop_n_plans(loop_set_host(), 0, b->n_ranks);
   g_autoptr(GArray) before = g_array_new(FALSE, FALSE, sizeof(double));
   g_autoptr(GArray) after = g_array_new(FALSE, FALSE, sizeof(double));
 
@@ -382,7 +344,7 @@ main(int argc, char **argv)
   profile = calibrate(&b);
   run_all(&b, profile);
   refit(&b, profile, &before, &after);
-  loop_score_bars(&b.score);
+  loop_score_bars(&b.score, &(LoopBars){.iteration = 0.1, .call = 0.15});
   if (isfinite(after)) /* there were other plans */
     bench_bar("refit_error_median", after, BENCH_AT_MOST, fmax(before, 0.005));
   bench_clear(&b);

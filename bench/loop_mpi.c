@@ -18,6 +18,7 @@
 
 #include "base/folder.h"
 #include "bench/figure.h"
+#include "bench/loop_command.h"
 #include "bench/loop_score.h"
 
 #define RANKS_MOST 4
@@ -42,52 +43,33 @@ die(const char *what, GError *error)
   exit(0); /* a bench says what it could not do, and that is all */
 }
 
-/* Runs the program with @arguments (NULL-terminated) as @n_processes; 0: alone,
+/* (transfer full): the program's command @name, by @n_processes; 0: alone,
  * without mpirun. */
-static void
-command(uint32_t n_processes, const char *const *arguments)
+static LoopCommand *
+new_command(uint32_t n_processes, const char *name)
 {
   g_autofree char *n = g_strdup_printf("%u", n_processes);
-  const char *const launcher[] = {"mpirun", "-q", "-n", n, NULL};
-  g_autoptr(GPtrArray) words = g_ptr_array_new();
-  g_autofree char *out = NULL, *err = NULL;
-  GError *error = NULL;
-  int status = 0;
 
-  for (guint i = 0; n_processes > 0 && launcher[i]; i++)
-    g_ptr_array_add(words, (gpointer)launcher[i]);
-  g_ptr_array_add(words, (gpointer)PROGRAM);
-  for (guint i = 0; arguments[i]; i++)
-    g_ptr_array_add(words, (gpointer)arguments[i]);
-  g_ptr_array_add(words, NULL);
-  if (!g_spawn_sync(NULL, (char **)words->pdata, NULL, G_SPAWN_SEARCH_PATH,
-                    NULL, NULL, &out, &err, &status, &error))
-    die(arguments[0], error);
-  if (g_spawn_check_wait_status(status, &error))
-    return;
-  fprintf(stderr, "%s", err);
-  die(arguments[0], error);
+  return n_processes > 0
+             ? loop_command_new("mpirun", "-q", "-n", n, PROGRAM, name, NULL)
+             : loop_command_new(PROGRAM, name, NULL);
 }
 
 static void
 calibrate(Bench *b)
 {
-  const char *const arguments[] = {"calibrate", "--backend=host", "-o",
-                                   b->profile,  "--quick",        NULL};
-  const char *whole[] = {arguments[0], arguments[1], arguments[2], arguments[3],
-                         NULL};
+  LoopCommand *command = new_command(b->n_ranks, "calibrate");
   double begin_s = bench_wall_s();
+  g_autofree char *said = NULL;
+  GError *error = NULL;
 
-  command(b->n_ranks, b->quick ? arguments : whole);
+  loop_command_add(command, "--backend=host", "-o", b->profile,
+                   b->quick ? "--quick" : NULL, NULL);
+  said = loop_command_run(command, &error);
+  if (!said)
+    die("calibrate", error);
   printf("# profile: of %u processes over MPI in %.0f s\n", b->n_ranks,
          bench_wall_s() - begin_s);
-}
-
-/* Ranks that @c uses: all but one plan use all. */
-static uint32_t
-n_ranks_of(const Bench *b, const LoopCase *c)
-{
-  return strcmp(c->plan, "one") == 0 ? 1 : b->n_ranks;
 }
 
 /* Appends the trace of a plan to @traces: predicted, or as @n_processes have
@@ -96,19 +78,18 @@ static void
 add_trace(const Bench *b, const LoopCase *c, uint32_t n_processes,
           GPtrArray *traces)
 {
-  g_autofree char *plan = loop_case_write(c, b->folder, b->n_ranks);
-  g_autofree char *path = g_build_filename(b->folder, "a.trace.tsv", NULL);
+  g_autofree char *plan = loop_case_write(c, b->folder, b->n_ranks, "host");
   g_autofree char *n = g_strdup_printf("%u", b->n_iterations);
-  const char *const run[] = {"run", plan, "-n", n, "--trace", path, NULL};
-  const char *const simulate[] = {"simulate", plan, "-n",        n,
-                                  "--trace",  path, "--no-fold", NULL};
+  LoopCommand *command =
+      new_command(n_processes, n_processes > 0 ? "run" : "simulate");
   GError *error = NULL;
   RaTrace *trace;
 
-  command(n_processes, n_processes > 0 ? run : simulate);
-  trace = ra_trace_load(path, &error);
+  loop_command_add(command, plan, "-n", n, n_processes > 0 ? NULL : "--no-fold",
+                   NULL);
+  trace = loop_command_trace(command, b->folder, NULL, &error);
   if (!trace)
-    die(path, error);
+    die(plan, error);
   g_ptr_array_add(traces, trace);
 }
 
@@ -128,29 +109,24 @@ new_lists(guint n)
 static void
 run_plans(Bench *b, guint size, guint algorithm)
 {
-  guint n = loop_n_plans(b->n_ranks);
+  guint n = loop_n_plans(loop_set_host(), size, b->n_ranks);
+  g_autofree LoopCase *cases = g_new0(LoopCase, n);
   g_autofree LoopPair *pairs = g_new0(LoopPair, n);
   g_autoptr(GPtrArray) sims = new_lists(n);
   g_autoptr(GPtrArray) runs = new_lists(n);
 
   for (guint plan = 0; plan < n; plan++) {
-    LoopCase c = loop_case(size, algorithm, plan);
-
-    add_trace(b, &c, 0, sims->pdata[plan]);
+    cases[plan] = loop_case(loop_set_host(), size, algorithm, plan);
+    add_trace(b, &cases[plan], 0, sims->pdata[plan]);
   }
   for (guint round = 0; round < (b->quick ? 1 : ROUNDS); round++)
-    for (guint plan = 0; plan < n; plan++) {
-      LoopCase c = loop_case(size, algorithm, plan);
-
-      add_trace(b, &c, n_ranks_of(b, &c), runs->pdata[plan]);
-    }
-  for (guint plan = 0; plan < n; plan++) {
-    LoopCase c = loop_case(size, algorithm, plan);
-
-    pairs[plan] =
-        loop_score_plan(&b->score, &c, sims->pdata[plan], runs->pdata[plan]);
-  }
-  loop_score_order(&b->score, pairs, size, algorithm, n);
+    for (guint plan = 0; plan < n; plan++)
+      add_trace(b, &cases[plan], loop_case_ranks(&cases[plan], b->n_ranks),
+                runs->pdata[plan]);
+  for (guint plan = 0; plan < n; plan++)
+    pairs[plan] = loop_score_plan(&b->score, &cases[plan], sims->pdata[plan],
+                                  runs->pdata[plan]);
+  loop_score_order(&b->score, cases, pairs, n);
 }
 
 /* What root is asked for; processes are bound to no core, in
@@ -187,10 +163,13 @@ main(int argc, char **argv)
   set_up_mpi();
   calibrate(&b);
   loop_score_head();
-  for (guint size = 0; size < (b.quick ? 1 : loop_n_sizes()); size++)
-    for (guint algorithm = 0; algorithm < (b.quick ? 1 : 2); algorithm++)
+  for (guint size = 0; size < (b.quick ? 1 : loop_n_sizes(loop_set_host()));
+       size++)
+    for (guint algorithm = 0;
+         algorithm < (b.quick ? 1 : loop_n_algorithms(loop_set_host(), size));
+         algorithm++)
       run_plans(&b, size, algorithm);
-  loop_score_bars(&b.score);
+  loop_score_bars(&b.score, &(LoopBars){.iteration = 0.1, .call = 0.15});
   loop_score_clear(&b.score);
   ra_folder_remove(b.folder);
   g_free(b.profile);

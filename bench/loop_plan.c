@@ -6,28 +6,146 @@
 #include "base/text.h"
 #include "bench/loop_plan.h"
 
-/* Four layers each; weights of the least are more than a core's own cache. */
-static const struct {
+/* Models of one size. */
+typedef struct {
   const char *name;
-  guint hidden, ffn, heads, kv_heads, vocab;
-} sizes[] = {{"small", 256, 704, 4, 2, 1024},
-             {"middle", 384, 1024, 6, 2, 2048},
-             {"large", 512, 1408, 8, 4, 4096}};
+  guint layers, hidden, ffn, heads, kv_heads, head_dim, vocab;
+  guint n_algorithms; /* 1: GRPO alone; 2: PPO too */
+  guint n_plans;      /* the first of the set's; 0: all */
+} Size;
 
-/* What a plan says of generation, of inference, of training; R: all ranks, H:
- * half of them. */
-static const struct {
-  const char *name, *generate, *infer, *train;
-} plans[] = {
-    {"one", "mesh=one", "mesh=one", "mesh=one"},
-    {"dp", "dp=R", "dp=R", "dp=R"},
-    {"tp", "tp=R", "tp=R", "tp=R"},
-    {"pp", "pp=R micro-batches=R", "pp=R micro-batches=R",
-     "pp=R micro-batches=R"},
-    {"disaggregated", "mesh=first dp=H", "mesh=last dp=H", "mesh=last dp=H"},
-    {"reallocated", "dp=R", "tp=R", "pp=R micro-batches=R"},
-    {"mixed", "tp=R", "tp=R", "dp=R"},
+/* What a plan says of generation, of inference, of training; R: all its ranks,
+ * H: half of them. */
+typedef struct {
+  const char *name;
+  uint32_t n_ranks; /* 0: as many as there are */
+  const char *generate, *infer, *train;
+  gboolean ref_in_host; /* the reference's weights, between iterations */
+} Layout;
+
+struct _LoopSet {
+  const char *dtype;
+  const Size *sizes;
+  guint n_sizes;
+  const Layout *layouts;
+  guint n_layouts;
+  guint ppo_prompts, grpo_prompts;
+  const char *prompt_length, *response_length;
+  const char *train_keys; /* of every train call */
 };
+
+/* ---- Sets ----------------------------------------------------------------
+ */
+
+/* Four layers each; weights of the least are more than a core's own cache. */
+static const Size host_sizes[] = {
+    {"small", 4, 256, 704, 4, 2, 64, 1024, 2, 0},
+    {"middle", 4, 384, 1024, 6, 2, 64, 2048, 2, 0},
+    {"large", 4, 512, 1408, 8, 4, 64, 4096, 2, 0}};
+
+static const Layout host_layouts[] = {
+    {"one", 1, "mesh=one", "mesh=one", "mesh=one", FALSE},
+    {"dp", 0, "dp=R", "dp=R", "dp=R", FALSE},
+    {"tp", 0, "tp=R", "tp=R", "tp=R", FALSE},
+    {"pp", 0, "pp=R micro-batches=R", "pp=R micro-batches=R",
+     "pp=R micro-batches=R", FALSE},
+    {"disaggregated", 0, "mesh=first dp=H", "mesh=last dp=H", "mesh=last dp=H",
+     FALSE},
+    {"reallocated", 0, "dp=R", "tp=R", "pp=R micro-batches=R", FALSE},
+    {"mixed", 0, "tp=R", "tp=R", "dp=R", FALSE},
+};
+
+const LoopSet *
+loop_set_host(void)
+{
+  static const LoopSet set = {
+      .dtype = "fp32",
+      .sizes = host_sizes,
+      .n_sizes = G_N_ELEMENTS(host_sizes),
+      .layouts = host_layouts,
+      .n_layouts = G_N_ELEMENTS(host_layouts),
+      .ppo_prompts = 8,
+      .grpo_prompts = 2,
+      .prompt_length = "uniform(24, 40)",
+      .response_length = "uniform(40, 64)",
+      .train_keys = "",
+  };
+
+  return &set;
+}
+
+/* Llama 3.2 1B and 3B, and Qwen2.5 0.5B without its biases; the least takes
+ * all layouts, for the time that making weights takes. */
+static const Size gpu_sizes[] = {
+    {"one", 16, 2048, 8192, 32, 8, 64, 128256, 2, 2},
+    {"half", 24, 896, 4864, 14, 2, 64, 151936, 2, 0},
+    {"three", 28, 3072, 8192, 24, 8, 128, 128256, 1, 1}};
+
+/* Divisors of 14 heads and 2 key heads are the least model's. */
+static const Layout gpu_layouts[] = {
+    {"one", 1, "mesh=one", "mesh=one micro-batches=4",
+     "mesh=one micro-batches=4", FALSE},
+    {"offloaded", 1, "mesh=one", "mesh=one micro-batches=4",
+     "mesh=one micro-batches=4 optimizer-residency=host", TRUE},
+    {"dp-2", 2, "dp=R", "dp=R micro-batches=2", "dp=R micro-batches=2", FALSE},
+    {"tp-2", 2, "tp=R", "tp=R micro-batches=4", "tp=R micro-batches=4", FALSE},
+    {"pp-2", 2, "pp=R micro-batches=R", "pp=R micro-batches=4",
+     "pp=R micro-batches=4", FALSE},
+    {"reallocated-4", 4, "dp=R", "dp=H tp=2 micro-batches=2",
+     "dp=H pp=2 micro-batches=2", FALSE},
+    {"reallocated-8", 8, "dp=R", "dp=4 tp=2 micro-batches=2",
+     "dp=4 pp=2 micro-batches=2", FALSE},
+};
+
+const LoopSet *
+loop_set_gpu(void)
+{
+  static const LoopSet set = {
+      .dtype = "bf16",
+      .sizes = gpu_sizes,
+      .n_sizes = G_N_ELEMENTS(gpu_sizes),
+      .layouts = gpu_layouts,
+      .n_layouts = G_N_ELEMENTS(gpu_layouts),
+      .ppo_prompts = 64,
+      .grpo_prompts = 16,
+      .prompt_length = "uniform(128, 256)",
+      .response_length = "uniform(64, 256)",
+      .train_keys = "grad-dtype = fp32\n",
+  };
+
+  return &set;
+}
+
+static const Size tiny_sizes[] = {{"tiny", 2, 32, 32, 2, 2, 64, 32, 2, 0}};
+
+static const Layout tiny_layouts[] = {
+    {"one", 1, "mesh=one", "mesh=one", "mesh=one", FALSE},
+    {"offloaded", 1, "mesh=one", "mesh=one",
+     "mesh=one optimizer-residency=host", TRUE},
+    {"reallocated-2", 2, "dp=R", "tp=R", "pp=R micro-batches=R", FALSE},
+};
+
+const LoopSet *
+loop_set_tiny(void)
+{
+  static const LoopSet set = {
+      .dtype = "bf16",
+      .sizes = tiny_sizes,
+      .n_sizes = G_N_ELEMENTS(tiny_sizes),
+      .layouts = tiny_layouts,
+      .n_layouts = G_N_ELEMENTS(tiny_layouts),
+      .ppo_prompts = 8,
+      .grpo_prompts = 2,
+      .prompt_length = "uniform(2, 4)",
+      .response_length = "uniform(2, 3)",
+      .train_keys = "grad-dtype = fp32\n",
+  };
+
+  return &set;
+}
+
+/* ---- Cases ---------------------------------------------------------------
+ */
 
 static const char *const grpo_calls[] = {"actor_generate", "ref_inference",
                                          "actor_train", NULL};
@@ -36,22 +154,53 @@ static const char *const ppo_calls[] = {"actor_generate",   "ref_inference",
                                         "critic_train",     NULL};
 
 guint
-loop_n_sizes(void)
+loop_n_sizes(const LoopSet *set)
 {
-  return G_N_ELEMENTS(sizes);
+  return set->n_sizes;
 }
 
 guint
-loop_n_plans(uint32_t n_ranks)
+loop_n_algorithms(const LoopSet *set, guint size)
 {
-  return n_ranks == 1 ? 1 : G_N_ELEMENTS(plans);
+  return set->sizes[size].n_algorithms;
+}
+
+guint
+loop_n_plans(const LoopSet *set, guint size, uint32_t n_ranks)
+{
+  guint most = set->sizes[size].n_plans;
+  guint n = 0;
+
+  if (n_ranks > 1)
+    return most > 0 ? most : set->n_layouts;
+  while (n < set->n_layouts && set->layouts[n].n_ranks == 1)
+    n++;
+  return n;
 }
 
 LoopCase
-loop_case(guint size, guint algorithm, guint plan)
+loop_case(const LoopSet *set, guint size, guint algorithm, guint plan)
 {
-  return (LoopCase){sizes[size].name, algorithm == 0 ? "grpo" : "ppo",
-                    plans[plan].name};
+  return (LoopCase){set, set->sizes[size].name, algorithm == 0 ? "grpo" : "ppo",
+                    set->layouts[plan].name};
+}
+
+static const Layout *
+layout_of(const LoopCase *c)
+{
+  guint i = 0;
+
+  while (strcmp(c->set->layouts[i].name, c->plan) != 0)
+    i++;
+  return &c->set->layouts[i];
+}
+
+uint32_t
+loop_case_ranks(const LoopCase *c, uint32_t n_ranks)
+{
+  uint32_t own = layout_of(c)->n_ranks;
+
+  return own > 0 ? own : n_ranks;
 }
 
 static gboolean
@@ -81,17 +230,18 @@ write_file(const char *folder, const char *name, const char *suffix,
 static void
 write_model(const LoopCase *c, const char *folder)
 {
-  guint i = 0;
+  const Size *size = c->set->sizes;
 
-  while (strcmp(sizes[i].name, c->size) != 0)
-    i++;
+  while (strcmp(size->name, c->size) != 0)
+    size++;
   g_autofree char *text = g_strdup_printf(
       "{\"model_type\": \"llama\", \"hidden_size\": %u,\n"
-      " \"intermediate_size\": %u, \"num_hidden_layers\": 4,\n"
+      " \"intermediate_size\": %u, \"num_hidden_layers\": %u,\n"
       " \"num_attention_heads\": %u, \"num_key_value_heads\": %u,\n"
-      " \"vocab_size\": %u, \"max_position_embeddings\": 512}\n",
-      sizes[i].hidden, sizes[i].ffn, sizes[i].heads, sizes[i].kv_heads,
-      sizes[i].vocab);
+      " \"head_dim\": %u, \"vocab_size\": %u, "
+      "\"max_position_embeddings\": 512}\n",
+      size->hidden, size->ffn, size->layers, size->heads, size->kv_heads,
+      size->head_dim, size->vocab);
   g_free(write_file(folder, c->size, ".json", text));
 }
 
@@ -122,18 +272,19 @@ write_workload(const LoopCase *c, const char *folder)
   g_string_append_printf(
       out,
       "[workload]\nalgorithm = %s\ndataset = prompts\nprompts = %u\n%s"
-      "prompt-length = uniform(24, 40)\nresponse-length = uniform(40, 64)\n"
-      "mini-batches = 2\n",
-      c->algorithm, ppo ? 8 : 2, ppo ? "" : "samples-per-prompt = 4\n");
+      "prompt-length = %s\nresponse-length = %s\nmini-batches = 2\n",
+      c->algorithm, ppo ? c->set->ppo_prompts : c->set->grpo_prompts,
+      ppo ? "" : "samples-per-prompt = 4\n", c->set->prompt_length,
+      c->set->response_length);
   for (guint i = 0; i < 3; i++) {
     static const char *const models[] = {"actor", "ref", "critic"};
 
     if (i == 2 && !ppo)
       continue;
     g_string_append_printf(out,
-                           "[model %s]\nconfig = %s.json\ndtype = fp32\n"
+                           "[model %s]\nconfig = %s.json\ndtype = %s\n"
                            "%s%s",
-                           models[i], c->size,
+                           models[i], c->size, c->set->dtype,
                            i == 1 ? "" : "trainable = true\n",
                            i == 2 ? "head = value\n" : "");
   }
@@ -169,9 +320,11 @@ add_layout(GString *out, const char *call, const char *text, uint32_t n_ranks)
       last = strcmp(value, "one") == 0     ? 0
              : strcmp(value, "first") == 0 ? half - 1
                                            : last;
-    } else {
+    } else if (strcmp(value, "R") == 0 || strcmp(value, "H") == 0) {
       g_string_append_printf(out, "%s = %u\n", words[i],
                              *value == 'R' ? n_ranks : half);
+    } else {
+      g_string_append_printf(out, "%s = %s\n", words[i], value);
     }
   }
   if (first == last)
@@ -181,30 +334,35 @@ add_layout(GString *out, const char *call, const char *text, uint32_t n_ranks)
 }
 
 char *
-loop_case_write(const LoopCase *c, const char *folder, uint32_t n_ranks)
+loop_case_write(const LoopCase *c, const char *folder, uint32_t n_ranks,
+                const char *gpu)
 {
   const char *const *calls = loop_case_calls(c);
+  const Layout *layout = layout_of(c);
   g_autofree char *workload = write_workload(c, folder);
   g_autofree char *name = g_strconcat(workload, "-", c->plan, NULL);
   g_autofree char *cluster =
-      g_strdup_printf("[cluster]\nnodes = 1\ngpus-per-node = %u\ngpu = host\n"
+      g_strdup_printf("[cluster]\nnodes = 1\ngpus-per-node = %u\ngpu = %s\n"
                       "framework-memory = 0 B\nallocator-slack = 0\n",
-                      n_ranks);
+                      n_ranks, gpu);
   g_autoptr(GString) out = g_string_new(NULL);
-  guint plan = 0;
 
   write_model(c, folder);
-  g_free(write_file(folder, "host", ".cluster", cluster));
-  while (strcmp(plans[plan].name, c->plan) != 0)
-    plan++;
+  g_free(write_file(folder, "machine", ".cluster", cluster));
   g_string_append_printf(
-      out, "[plan]\nworkload = %s.workload\ncluster = host.cluster\n",
+      out, "[plan]\nworkload = %s.workload\ncluster = machine.cluster\n",
       workload);
-  for (guint i = 0; calls[i]; i++)
+  for (guint i = 0; calls[i]; i++) {
+    gboolean trains = g_str_has_suffix(calls[i], "train");
+
     add_layout(out, calls[i],
-               g_str_has_suffix(calls[i], "generate") ? plans[plan].generate
-               : g_str_has_suffix(calls[i], "train")  ? plans[plan].train
-                                                      : plans[plan].infer,
-               n_ranks);
+               trains                                   ? layout->train
+               : g_str_has_suffix(calls[i], "generate") ? layout->generate
+                                                        : layout->infer,
+               loop_case_ranks(c, n_ranks));
+    g_string_append(out, trains ? c->set->train_keys : "");
+    if (layout->ref_in_host && strcmp(calls[i], "ref_inference") == 0)
+      g_string_append(out, "residency = host\n");
+  }
   return write_file(folder, name, ".plan", out->str);
 }

@@ -14,7 +14,8 @@ loop_score_init(LoopScore *score, guint n_iterations)
 {
   *score = (LoopScore){.n_iterations = n_iterations,
                        .iterations = g_array_new(FALSE, FALSE, sizeof(double)),
-                       .calls = g_array_new(FALSE, FALSE, sizeof(double))};
+                       .calls = g_array_new(FALSE, FALSE, sizeof(double)),
+                       .peaks = g_array_new(FALSE, FALSE, sizeof(double))};
 }
 
 void
@@ -22,6 +23,7 @@ loop_score_clear(LoopScore *score)
 {
   g_array_unref(score->iterations);
   g_array_unref(score->calls);
+  g_array_unref(score->peaks);
 }
 
 double
@@ -114,10 +116,17 @@ loop_score_plan(LoopScore *score, const LoopCase *c, const GPtrArray *sim,
   return all;
 }
 
+void
+loop_score_peak(LoopScore *score, const LoopCase *c, double sim_gib,
+                double run_gib)
+{
+  print_pair(c, "peak_gib", (LoopPair){sim_gib, run_gib}, score->peaks);
+}
+
 /* Pairs of plans of one size and algorithm. */
 void
-loop_score_order(LoopScore *score, const LoopPair *pairs, guint size,
-                 guint algorithm, guint n_plans)
+loop_score_order(LoopScore *score, const LoopCase *cases, const LoopPair *pairs,
+                 guint n_plans)
 {
   for (guint i = 0; i < n_plans; i++)
     for (guint k = i + 1; k < n_plans; k++) {
@@ -131,21 +140,21 @@ loop_score_order(LoopScore *score, const LoopPair *pairs, guint size,
       score->n_wrong++;
       printf("# wrong order: %s %s, %s and %s: %.4f and %.4f, in truth %.4f "
              "and %.4f s\n",
-             loop_case(size, algorithm, i).size,
-             loop_case(size, algorithm, i).algorithm,
-             loop_case(size, algorithm, i).plan,
-             loop_case(size, algorithm, k).plan, pairs[i].sim_s, pairs[k].sim_s,
-             pairs[i].run_s, pairs[k].run_s);
+             cases[i].size, cases[i].algorithm, cases[i].plan, cases[k].plan,
+             pairs[i].sim_s, pairs[k].sim_s, pairs[i].run_s, pairs[k].run_s);
     }
 }
 
 void
-loop_score_bars(LoopScore *score)
+loop_score_bars(LoopScore *score, const LoopBars *bars)
 {
   bench_bar("iteration_error_median", loop_median(score->iterations),
-            BENCH_AT_MOST, 0.1);
+            BENCH_AT_MOST, bars->iteration);
   bench_bar("call_error_median", loop_median(score->calls), BENCH_AT_MOST,
-            0.15);
+            bars->call);
+  if (bars->peak > 0)
+    bench_bar("peak_error_median", loop_median(score->peaks), BENCH_AT_MOST,
+              bars->peak);
   bench_bar("wrong_order_of_pairs", score->n_wrong, BENCH_AT_MOST, 0);
   printf("# %u pairs of plans differ by more than %g\n", score->n_pairs,
          ORDER_FRAC);

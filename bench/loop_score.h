@@ -4,8 +4,8 @@
  *     LoopScore score;
  *     loop_score_init(&score, n_iterations);
  *     pairs[plan] = loop_score_plan(&score, &c, sims, runs);
- *     loop_score_order(&score, pairs, size, algorithm, n_plans);
- *     loop_score_bars(&score);
+ *     loop_score_order(&score, cases, pairs, n_plans);
+ *     loop_score_bars(&score, &bars);
  *
  * A plan's predictions and runs are arrays of traces of the same iterations;
  * what an iteration or a call takes is the median over all of them.
@@ -25,6 +25,7 @@ typedef struct {
   guint n_iterations; /* of every trace */
   GArray *iterations; /* of double: errors of iterations, owned */
   GArray *calls;      /* the same of calls, owned */
+  GArray *peaks;      /* the same of peaks of memory, owned */
   guint n_pairs;      /* of plans with an order */
   guint n_wrong;      /* of them predicted the other way round */
 } LoopScore;
@@ -51,11 +52,21 @@ void loop_score_head(void);
 LoopPair loop_score_plan(LoopScore *score, const LoopCase *c,
                          const GPtrArray *sim, const GPtrArray *run);
 
+/* What a rank's memory was predicted to be at most, and was. */
+void loop_score_peak(LoopScore *score, const LoopCase *c, double sim_gib,
+                     double run_gib);
+
 /* Pairs of plans of one size and algorithm; prints those in the wrong order. */
-void loop_score_order(LoopScore *score, const LoopPair *pairs, guint size,
-                      guint algorithm, guint n_plans);
+void loop_score_order(LoopScore *score, const LoopCase *cases,
+                      const LoopPair *pairs, guint n_plans);
+
+/* What medians of errors are at most. */
+typedef struct {
+  double iteration, call;
+  double peak; /* 0: no peaks were compared */
+} LoopBars;
 
 /* Prints the bars. */
-void loop_score_bars(LoopScore *score);
+void loop_score_bars(LoopScore *score, const LoopBars *bars);
 
 #endif

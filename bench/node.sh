@@ -13,7 +13,7 @@
 #   kernels   every kernel against its limit and the peer
 #   calibrate the GPU's ops, coarse, as FOLDER/mine.profile
 #   run       8 ranks on one GPU in all layouts; GRPO and PPO learn, resume
-#   loop      profile, prediction, run: errors; over NCCL where there are GPUs
+#   loop      bench/loop_gpu: profile, prediction, run; over NCCL where it can
 #   train     a training step against the GPU's peak and compiled PyTorch
 #   decode    decoding against the bandwidth of weights and cache
 #   reallocation  weights between layouts against the bandwidth of a copy
