@@ -55,11 +55,12 @@ static int
 run_library(BenchGpu *g)
 {
   const RaCudaProduct of_one[PRODUCTS] = {
-      {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE, n_rows, N, K, K,
-       K, N},
-      {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, FALSE, n_rows, K, N, N, K, K},
-      {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, FALSE, N, K, n_rows, N,
-       K, K},
+      {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, RA_CUDA_NO_BIAS, n_rows,
+       N, K, K, K, N},
+      {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, RA_CUDA_NO_BIAS, n_rows, K, N,
+       N, K, K},
+      {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, RA_CUDA_NO_BIAS, N, K,
+       n_rows, N, K, K},
   };
   gsize step[3];
 

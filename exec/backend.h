@@ -121,6 +121,9 @@ typedef struct {
   /* y (m, n) = x (m, k) weight (n, k)' + bias (n) */
   void (*gemm_bias)(size_t m, size_t n, size_t k, const RaElem *x,
                     const RaElem *weight, const RaElem *bias, RaElem *y);
+  /* d_weight (n, k) += d_y (m, n)' x (m, k), d_bias (n) += rows of d_y */
+  void (*gemm_bias_backward)(size_t m, size_t n, size_t k, const RaElem *d_y,
+                             const RaElem *x, float *d_weight, float *d_bias);
   void (*copy_rect)(size_t n_rows, size_t n_cols, const RaElem *in,
                     size_t in_stride, RaElem *out, size_t out_stride);
   void (*add)(size_t n, const RaElem *x, RaElem *y);

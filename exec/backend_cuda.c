@@ -453,6 +453,7 @@ static const RaBackend table = {
     .gemm = ra_cuda_product,
     .gemm_f32 = ra_cuda_product_f32,
     .gemm_bias = ra_cuda_product_bias,
+    .gemm_bias_backward = ra_cuda_product_bias_backward,
     .copy_rect = copy_rect,
     .add = add,
     .add_f32 = add_f32,

@@ -156,8 +156,8 @@ is_aligned(const void *x)
 }
 
 static void
-multiply(const RaCudaProduct *product, const void *a, const void *b,
-         const void *bias, void *c)
+multiply(const RaCudaProduct *product, const void *a, const void *b, void *bias,
+         void *c)
 {
   RaCudaGemm *gemm = my_gemm();
   g_autoptr(GError) error = NULL;
@@ -176,11 +176,16 @@ ra_cuda_product(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                 size_t k, const RaElem *a, size_t lda, const RaElem *b,
                 size_t ldb, float beta, RaElem *c, size_t ldc)
 {
-  const RaCudaProduct product = {
-      order_a, order_b, beta > 0 ? RA_CUDA_ADD : RA_CUDA_STORE,
-      FALSE,   m,       n,
-      k,       lda,     ldb,
-      ldc};
+  const RaCudaProduct product = {order_a,
+                                 order_b,
+                                 beta > 0 ? RA_CUDA_ADD : RA_CUDA_STORE,
+                                 RA_CUDA_NO_BIAS,
+                                 m,
+                                 n,
+                                 k,
+                                 lda,
+                                 ldb,
+                                 ldc};
 
   multiply(&product, a, b, NULL, c);
 }
@@ -190,17 +195,53 @@ void
 ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
                      const RaElem *weight, const RaElem *bias, RaElem *y)
 {
-  RaCudaProduct product = {
-      RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, TRUE, m, n, k, k, k, n};
+  const RaCudaProduct product = {.order_b = RA_CPU_TRANSPOSED,
+                                 .result = RA_CUDA_STORE,
+                                 .bias = RA_CUDA_BIAS,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .lda = k,
+                                 .ldb = k,
+                                 .ldc = n};
   RaCudaGemm *gemm = my_gemm();
 
   if (gemm && is_aligned(bias) && ra_cuda_gemm_fuses(gemm, &product)) {
-    multiply(&product, x, weight, bias, y);
+    multiply(&product, x, weight, (void *)(guintptr)bias, y);
     return;
   }
-  product.has_bias = FALSE;
-  multiply(&product, x, weight, NULL, y);
+  ra_cuda_product(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, x, k, weight, k, 0,
+                  y, n);
   ra_backend_cuda()->add_bias(m, n, bias, y);
+}
+
+/* Likewise, which spares a look at all of d_y: the library's sums of it are
+ * stored, and then added to those of other micro-batches. */
+void
+ra_cuda_product_bias_backward(size_t m, size_t n, size_t k, const RaElem *d_y,
+                              const RaElem *x, float *d_weight, float *d_bias)
+{
+  const RaCudaProduct product = {.order_a = RA_CPU_TRANSPOSED,
+                                 .result = RA_CUDA_ADD_F32,
+                                 .bias = RA_CUDA_BIAS_GRADIENT,
+                                 .m = n,
+                                 .n = k,
+                                 .k = m,
+                                 .lda = n,
+                                 .ldb = k,
+                                 .ldc = k};
+  RaCudaGemm *gemm = my_gemm();
+
+  if (gemm && ra_cuda_gemm_fuses(gemm, &product)) {
+    float *sums = ra_cuda_room(RA_CUDA_SUMS, n * sizeof *sums);
+
+    multiply(&product, d_y, x, sums, d_weight);
+    ra_backend_cuda()->add_f32(n, sums, d_bias);
+    return;
+  }
+  ra_cuda_product_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, d_y, n, x, k, 1,
+                      d_weight, k);
+  ra_backend_cuda()->add_columns(m, n, d_y, d_bias);
 }
 
 void
@@ -208,11 +249,16 @@ ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                     size_t k, const RaElem *a, size_t lda, const RaElem *b,
                     size_t ldb, float beta, float *c, size_t ldc)
 {
-  const RaCudaProduct product = {
-      order_a, order_b, beta > 0 ? RA_CUDA_ADD_F32 : RA_CUDA_STORE_F32,
-      FALSE,   m,       n,
-      k,       lda,     ldb,
-      ldc};
+  const RaCudaProduct product = {order_a,
+                                 order_b,
+                                 beta > 0 ? RA_CUDA_ADD_F32 : RA_CUDA_STORE_F32,
+                                 RA_CUDA_NO_BIAS,
+                                 m,
+                                 n,
+                                 k,
+                                 lda,
+                                 ldb,
+                                 ldc};
 
   multiply(&product, a, b, NULL, c);
 }

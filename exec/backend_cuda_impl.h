@@ -66,6 +66,9 @@ void ra_cuda_product_f32(RaCpuOrder order_a, RaCpuOrder order_b, size_t m,
                          size_t ldc);
 void ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
                           const RaElem *weight, const RaElem *bias, RaElem *y);
+void ra_cuda_product_bias_backward(size_t m, size_t n, size_t k,
+                                   const RaElem *d_y, const RaElem *x,
+                                   float *d_weight, float *d_bias);
 gsize ra_cuda_attention_workspace(const RaCpuAttention *shape);
 void ra_cuda_attention(const RaCpuAttention *shape, const RaElem *q,
                        const RaElem *k, const RaElem *v, RaElem *out,

@@ -93,6 +93,15 @@ gemm_bias(size_t m, size_t n, size_t k, const RaElem *x, const RaElem *weight,
 }
 
 static void
+gemm_bias_backward(size_t m, size_t n, size_t k, const RaElem *d_y,
+                   const RaElem *x, float *d_weight, float *d_bias)
+{
+  ra_host_gemm(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, m, f(d_y), n, f(x), k, 1,
+               d_weight, k);
+  ra_cpu_add_columns(m, n, f(d_y), d_bias);
+}
+
+static void
 copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
           RaElem *out, size_t out_stride)
 {
@@ -383,6 +392,7 @@ static const RaBackend host = {
     .gemm = gemm,
     .gemm_f32 = gemm_f32,
     .gemm_bias = gemm_bias,
+    .gemm_bias_backward = gemm_bias_backward,
     .copy_rect = copy_rect,
     .add = add,
     .add_bias = add_bias,

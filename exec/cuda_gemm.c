@@ -45,7 +45,7 @@ product_hash(gconstpointer key)
 {
   const RaCudaProduct *p = key;
   guint64 h = (guint64)p->order_a | (guint64)p->order_b << 1 |
-              (guint64)p->result << 2 | (guint64)(p->has_bias != 0) << 4;
+              (guint64)p->result << 2 | (guint64)p->bias << 4;
   const gsize sizes[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc};
 
   for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
@@ -59,9 +59,9 @@ product_equal(gconstpointer x, gconstpointer y)
   const RaCudaProduct *p = x, *q = y;
 
   return p->order_a == q->order_a && p->order_b == q->order_b &&
-         p->result == q->result && !p->has_bias == !q->has_bias &&
-         p->m == q->m && p->n == q->n && p->k == q->k && p->lda == q->lda &&
-         p->ldb == q->ldb && p->ldc == q->ldc;
+         p->result == q->result && p->bias == q->bias && p->m == q->m &&
+         p->n == q->n && p->k == q->k && p->lda == q->lda && p->ldb == q->ldb &&
+         p->ldc == q->ldc;
 }
 
 static void
@@ -140,14 +140,20 @@ set_bias(const Plan *plan, const void *bias, GError **error)
                "cublasLtMatmulDescSetAttribute", error);
 }
 
-/* A bias goes down the rows of the library's result, which are our columns; it
- * is of the result's type. */
+/* A bias goes down the rows of the library's result, which are our columns.  A
+ * gradient of one is of the library's second factor, our first, summed over the
+ * terms of the product.  Both are of the result's type.
+ *
+ * GELU is not among the epilogues: cublasLt.h does not say which function
+ * CUBLASLT_EPILOGUE_GELU is, by erf or by tanh, or within what. */
 static gboolean
 describe_bias(const Plan *plan, GError **error)
 {
-  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  cublasLtEpilogue_t epilogue = plan->product.bias == RA_CUDA_BIAS
+                                    ? CUBLASLT_EPILOGUE_BIAS
+                                    : CUBLASLT_EPILOGUE_BGRADB;
 
-  if (!plan->product.has_bias)
+  if (plan->product.bias == RA_CUDA_NO_BIAS)
     return TRUE;
   return lt_ok(cublasLtMatmulDescSetAttribute(plan->op,
                                               CUBLASLT_MATMUL_DESC_EPILOGUE,
@@ -321,12 +327,12 @@ ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product)
 
 gboolean
 ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *product, const void *a,
-             const void *b, const void *bias, void *c, void *stream,
-             GError **error)
+             const void *b, void *bias, void *c, void *stream, GError **error)
 {
   Plan *plan = plan_of(gemm, product, error);
 
-  g_return_val_if_fail(!product->has_bias == !bias, FALSE);
+  g_return_val_if_fail((product->bias != RA_CUDA_NO_BIAS) == (bias != NULL),
+                       FALSE);
   return plan && has_algorithm(product, plan->is_known, error) &&
          (!bias || set_bias(plan, bias, error)) &&
          run(gemm, plan, &plan->best.algo, a, b, c, stream, error);

@@ -19,7 +19,8 @@
  *
  * Error of an element: k 2^-22 sum |a| |b| (tensor cores truncate; see
  * exec/cuda_selftest.c), then 2^-8 of it where c is bf16: parts of a sum that
- * is split over k are added in fp32.
+ * is split over k are added in fp32.  Of a sum of rows of a: k 2^-22 sum |a|,
+ * which the library does not promise, and tests/check_gpu_gemm.c holds.
  */
 #ifndef RA_EXEC_CUDA_GEMM_H
 #define RA_EXEC_CUDA_GEMM_H
@@ -35,6 +36,15 @@ typedef enum {
   RA_CUDA_STORE_F32 /* fp32 c = a b: logits that are sampled from */
 } RaCudaResult;
 
+/* What a product does with a bias beside it, in the kernel that makes it. */
+typedef enum {
+  RA_CUDA_NO_BIAS,
+  RA_CUDA_BIAS,         /* c = a b + bias (n) bf16: before the one rounding of
+                           a bf16 c */
+  RA_CUDA_BIAS_GRADIENT /* bias (m) fp32 = sums of the rows of a, stored, and
+                           never added to; fp32 c */
+} RaCudaBias;
+
 /* Shapes whose algorithm is kept: micro-batches of ragged lengths have a new
  * one each, of some 2 KiB. */
 #define RA_CUDA_GEMM_SHAPES 2048
@@ -44,7 +54,7 @@ typedef struct {
   RaCpuOrder order_a; /* plain: (m, k); transposed: (k, m) */
   RaCpuOrder order_b; /* plain: (k, n); transposed: (n, k) */
   RaCudaResult result;
-  gboolean has_bias; /* c = a b + bias: before the one rounding; bf16 c */
+  RaCudaBias bias;
   gsize m, n, k;
   gsize lda, ldb, ldc; /* elements between rows */
 } RaCudaProduct;
@@ -69,8 +79,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCudaGemm, ra_cuda_gemm_free)
  * ra_cuda_gemm_fuses:
  * @product: with a bias
  *
- * Returns: whether the library has an algorithm that adds the bias as it
- *   stores; %FALSE: the caller adds it
+ * Returns: whether the library has an algorithm that does with the bias what
+ *   it says; %FALSE: the caller does
  */
 gboolean ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product);
 
@@ -78,7 +88,7 @@ gboolean ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product);
  * ra_cuda_gemm:
  * @a: bf16 in device memory, 16-byte aligned
  * @b: likewise
- * @bias: (nullable): (n) bf16 likewise, of a @product that has one
+ * @bias: (nullable): likewise, of a @product that has one, read or written
  * @c: bf16 or fp32, as @product says
  * @stream: cudaStream_t
  * @error: %RA_ERROR_DEVICE: there is no algorithm, or the launch failed
@@ -86,7 +96,7 @@ gboolean ra_cuda_gemm_fuses(RaCudaGemm *gemm, const RaCudaProduct *product);
  * Returns: whether it was launched
  */
 gboolean ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *product,
-                      const void *a, const void *b, const void *bias, void *c,
+                      const void *a, const void *b, void *bias, void *c,
                       void *stream, GError **error);
 
 /* Algorithms that the library proposes for @product, at most @n_most; what

@@ -49,11 +49,11 @@ ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k, const RaElem *d_y,
 {
   double start = ra_stage_begin(s);
 
-  if (t > 0)
+  if (t > 0 && d_bias)
+    s->backend->gemm_bias_backward(t, n, k, d_y, x, d_weight, d_bias);
+  else if (t > 0)
     s->backend->gemm_f32(RA_CPU_TRANSPOSED, RA_CPU_PLAIN, n, k, t, d_y, n, x, k,
                          1, d_weight, k);
-  if (d_bias)
-    s->backend->add_columns(t, n, d_y, d_bias);
   ra_stage_look_f32(s, RA_OP_GEMM, n * k, d_weight);
   ra_stage_record(s, RA_OP_GEMM, start, n, k, t, 1);
 }

@@ -358,10 +358,10 @@ START_TEST(test_model)
 }
 END_TEST
 
-/* Products that have a bias, in one pass forward: q, k and v of each layer; of
- * GPT-2, whose ranks sum o and down before their biases, those too on one rank,
- * and up.  Without an algorithm that adds it as it stores, none, and the same
- * model within the same bound. */
+/* Products that have a bias in one pass forward, and its gradient in one back:
+ * q, k and v of each layer; of GPT-2, whose ranks sum o and down before their
+ * biases, those too on one rank, and up.  Without an algorithm for it, none,
+ * and the same model within the same bound. */
 START_TEST(test_bias)
 {
   static const struct {
@@ -375,11 +375,15 @@ START_TEST(test_bias)
     ra_emu_set_fuses(fuses);
     run_case(c, ranks);
     /* a training, a prefill and three steps */
-    ck_assert_uint_eq(ra_emu_n_fused(),
+    ck_assert_uint_eq(ra_emu_n_fused(RA_CUDA_BIAS),
                       fuses ? (n_passes + 4) * with[_i].n_forward : 0);
+    ck_assert_uint_eq(ra_emu_n_fused(RA_CUDA_BIAS_GRADIENT),
+                      fuses ? with[_i].n_forward : 0);
     for (uint32_t i = 0; i < c->tp; i++)
-      ck_assert_msg(ranks[i].forward <= 1 && ranks[i].decode <= 1, "%g %g",
-                    ranks[i].forward, ranks[i].decode);
+      ck_assert_msg(ranks[i].forward <= 1 && ranks[i].backward <= 1 &&
+                        ranks[i].decode <= 1,
+                    "%g %g %g", ranks[i].forward, ranks[i].backward,
+                    ranks[i].decode);
   }
 }
 END_TEST

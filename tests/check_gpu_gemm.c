@@ -11,15 +11,19 @@ enum { M = 72, N = 136, K = 264, BEHIND = 8 };
 static const struct {
   RaCpuOrder a, b;
   RaCudaResult result;
-  gboolean has_bias;
+  RaCudaBias bias;
 } products[] = {
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE}, /* x W' */
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE, TRUE},  /* x W' + b */
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, FALSE},
-    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE_F32, FALSE},
-    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, FALSE},        /* dy W */
-    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, FALSE}, /* dy' x */
-    {RA_CPU_TRANSPOSED, RA_CPU_TRANSPOSED, RA_CUDA_STORE, FALSE},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE,
+     RA_CUDA_NO_BIAS}, /* x W' */
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE,
+     RA_CUDA_BIAS}, /* x W' + b */
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_ADD, RA_CUDA_NO_BIAS},
+    {RA_CPU_PLAIN, RA_CPU_TRANSPOSED, RA_CUDA_STORE_F32, RA_CUDA_NO_BIAS},
+    {RA_CPU_PLAIN, RA_CPU_PLAIN, RA_CUDA_STORE, RA_CUDA_NO_BIAS}, /* dy W */
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32,
+     RA_CUDA_NO_BIAS}, /* dy' x */
+    {RA_CPU_TRANSPOSED, RA_CPU_PLAIN, RA_CUDA_ADD_F32, RA_CUDA_BIAS_GRADIENT},
+    {RA_CPU_TRANSPOSED, RA_CPU_TRANSPOSED, RA_CUDA_STORE, RA_CUDA_NO_BIAS},
 };
 
 /* Exact element (@row, @col) of a b, and the sum of magnitudes. */
@@ -51,13 +55,40 @@ product_of(int i)
   return (RaCudaProduct){order_a,
                          order_b,
                          products[i].result,
-                         products[i].has_bias,
+                         products[i].bias,
                          M,
                          N,
                          K,
                          (order_a == RA_CPU_PLAIN ? K : M) + BEHIND,
                          (order_b == RA_CPU_PLAIN ? N : K) + BEHIND,
                          N + BEHIND};
+}
+
+/* What the product is given of both. */
+static void *
+bias_of(const RaCudaProduct *p, uint16_t *bias, float *sums)
+{
+  return p->bias == RA_CUDA_BIAS            ? (void *)bias
+         : p->bias == RA_CUDA_BIAS_GRADIENT ? sums
+                                            : NULL;
+}
+
+/* (M) sums of the rows of @a, stored whatever was there. */
+static void
+check_sums(const RaCudaProduct *p, const uint16_t *a, const float *sums)
+{
+  for (gsize row = 0; row < M; row++) {
+    double sum = 0, size = 0;
+
+    for (gsize i = 0; i < K; i++) {
+      double x = device_at(a, p->order_a == RA_CPU_PLAIN ? row * p->lda + i
+                                                         : i * p->lda + row);
+
+      sum += x;
+      size += fabs(x);
+    }
+    device_assert_near((double)sums[row], sum, K * 0x1p-22 * size, "sum", row);
+  }
 }
 
 /* What stands behind a row must stay; a row is never taken for a column, as no
@@ -71,6 +102,7 @@ START_TEST(test_product)
   uint16_t *a = device_bf16(&rng, (gsize)(M + K) * (K + M), 1);
   uint16_t *b = device_bf16(&rng, (gsize)(N + K) * (K + N), 1);
   uint16_t *bias = device_bf16(&rng, N, 4);
+  float *sums = device_poisoned(M * sizeof *sums);
   gsize n_c = M * p.ldc;
   uint16_t *narrow = device_bf16(&rng, n_c, 4);
   float *full = device_f32(&rng, n_c, -4, 4);
@@ -83,7 +115,7 @@ START_TEST(test_product)
   for (int turn = 0; turn < 2; turn++) {
     for (gsize i = 0; i < n_c; i++)
       before[i] = wide ? (double)full[i] : device_at(narrow, i);
-    ck_assert(ra_cuda_gemm(gemm, &p, a, b, p.has_bias ? bias : NULL,
+    ck_assert(ra_cuda_gemm(gemm, &p, a, b, bias_of(&p, bias, sums),
                            wide ? (void *)full : narrow, NULL, &error));
     ck_assert_int_eq(device_done(0), 0);
     for (gsize i = 0; i < n_c; i++) {
@@ -94,7 +126,7 @@ START_TEST(test_product)
         continue;
       }
       wanted = exact(&p, a, b, i / p.ldc, i % p.ldc, &size);
-      if (p.has_bias) {
+      if (p.bias == RA_CUDA_BIAS) {
         wanted += device_at(bias, i % p.ldc);
         size += fabs(device_at(bias, i % p.ldc));
       }
@@ -107,12 +139,15 @@ START_TEST(test_product)
           "c", i);
     }
   }
+  if (p.bias == RA_CUDA_BIAS_GRADIENT)
+    check_sums(&p, a, sums);
   ck_assert_uint_ge(ra_cuda_gemm_candidates(gemm, &p, 8, &error), 1);
   ra_cuda_gemm_free(gemm);
   g_free(before);
   device_free(a);
   device_free(b);
   device_free(bias);
+  device_free(sums);
   device_free(narrow);
   device_free(full);
 }

@@ -1,6 +1,6 @@
 /* The products of exec/cuda_gemm.h by their definition, in fp32 in the order of
  * k, rounded to bf16 once: in place of cuBLASLt on the emulated device.  Like
- * that it may lack an algorithm that adds a bias (ra_emu_set_fuses()). */
+ * that it may lack algorithms that have a bias (ra_emu_set_fuses()). */
 #include "config.h"
 
 #include "exec/cuda_gemm.h"
@@ -13,19 +13,20 @@ struct _RaCudaGemm {
 };
 
 static gboolean does_fuse = TRUE;
-static gint n_fused; /* products with a bias */
+static gint n_fused[RA_CUDA_BIAS_GRADIENT + 1]; /* products, by bias */
 
 void
 ra_emu_set_fuses(gboolean fuses)
 {
   does_fuse = fuses;
-  g_atomic_int_set(&n_fused, 0);
+  for (guint i = 0; i < G_N_ELEMENTS(n_fused); i++)
+    g_atomic_int_set(&n_fused[i], 0);
 }
 
 guint
-ra_emu_n_fused(void)
+ra_emu_n_fused(RaCudaBias bias)
 {
-  return (guint)g_atomic_int_get(&n_fused);
+  return (guint)g_atomic_int_get(&n_fused[bias]);
 }
 
 gboolean
@@ -63,6 +64,18 @@ element(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize i,
   return sum;
 }
 
+/* sums (m) of the rows of @a. */
+static void
+store_row_sums(const RaCudaProduct *p, const uint16_t *a, float *sums)
+{
+  for (gsize i = 0; i < p->m; i++) {
+    sums[i] = 0;
+    for (gsize k = 0; k < p->k; k++)
+      sums[i] += ra_bf16_to_f32(
+          a[p->order_a == RA_CPU_PLAIN ? i * p->lda + k : k * p->lda + i]);
+  }
+}
+
 /* As cuBLASLt is told (exec/cuda_gemm.c), which picks kernels by it. */
 static void
 check_aligned(const void *x, const char *what)
@@ -73,10 +86,9 @@ check_aligned(const void *x, const char *what)
 
 gboolean
 ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
-             const void *b, const void *bias, void *c, void *stream,
-             GError **error)
+             const void *b, void *bias, void *c, void *stream, GError **error)
 {
-  const uint16_t *added = bias;
+  const uint16_t *added = p->bias == RA_CUDA_BIAS ? bias : NULL;
   gboolean adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32;
 
   (void)stream;
@@ -86,9 +98,10 @@ ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
   check_aligned(b, "right factor");
   check_aligned(bias, "bias");
   check_aligned(c, "result");
-  if (bias)
-    g_atomic_int_inc(&n_fused);
+  g_atomic_int_inc(&n_fused[p->bias]);
   ra_emu_enter();
+  if (p->bias == RA_CUDA_BIAS_GRADIENT)
+    store_row_sums(p, a, bias);
   for (gsize i = 0; i < p->m; i++)
     for (gsize j = 0; j < p->n; j++) {
       float sum =

@@ -2,11 +2,11 @@
 #ifndef RA_TESTS_EMULATOR_GEMM_H
 #define RA_TESTS_EMULATOR_GEMM_H
 
-#include <glib.h>
+#include "exec/cuda_gemm.h"
 
-/* Whether a bias is added as a product is stored; counting begins anew. */
+/* Whether a product may have a bias, or its gradient; counting begins anew. */
 void ra_emu_set_fuses(gboolean fuses);
-/* Products that have added one. */
-guint ra_emu_n_fused(void);
+/* Products that have had one. */
+guint ra_emu_n_fused(RaCudaBias bias);
 
 #endif

@@ -138,10 +138,10 @@ check_programs += tests/check_backend_cuda
 tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
 	$(backend_cuda)
 tests_check_backend_cuda_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_experts
-tests_check_backend_cuda_experts_SOURCES = tests/check_backend_cuda_experts.c \
+check_programs += tests/check_backend_cuda_products
+tests_check_backend_cuda_products_SOURCES = tests/check_backend_cuda_products.c \
 	$(backend_cuda)
-tests_check_backend_cuda_experts_LDADD = $(emulated_ldadd)
+tests_check_backend_cuda_products_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_layouts
 tests_check_backend_cuda_layouts_SOURCES = \
 	tests/check_backend_cuda_layouts.c \
