@@ -81,6 +81,12 @@ void ra_cuda_attention_backward(const RaCpuAttention *shape, const RaElem *q,
 void ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
                              const RaElem *part, const float *part_lse,
                              RaElem *out, float *lse);
+void ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
+                       uint32_t n_rows, const uint32_t *tokens,
+                       const RaElem *table, RaElem *out);
+void ra_cuda_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
+                                uint32_t n_rows, const uint32_t *tokens,
+                                const RaElem *d_out, float *d_table);
 void ra_cuda_route(const RaCpuRouting *routing, size_t n_tokens, float *probs,
                    uint32_t *choice, float *gates);
 void ra_cuda_place_rows(const RaCpuRouting *routing, size_t n,

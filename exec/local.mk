@@ -106,6 +106,7 @@ libexec_cuda_a_SOURCES += %D%/accelerator_cuda.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda.c %D%/backend_cuda.h
 libexec_cuda_a_SOURCES += %D%/backend_cuda_attention.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_copies.c
+libexec_cuda_a_SOURCES += %D%/backend_cuda_embedding.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_experts.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_sample.c
 libexec_cuda_a_SOURCES += %D%/backend_cuda_impl.h

@@ -40,7 +40,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli_backend.sh runs it.
 backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
-backend_cuda += exec/backend_cuda_copies.c
+backend_cuda += exec/backend_cuda_copies.c exec/backend_cuda_embedding.c
 backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
 emulated_programs =
 if HAVE_CXX
