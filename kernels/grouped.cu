@@ -219,19 +219,37 @@ multiply(float sums[2][8][4], const uint16_t *left, const Place &p, int n)
   }
 }
 
-/* Two columns of a row. */
+/* Four columns of a row. */
 __device__ static inline void
-store(uint16_t *out, float low, float high)
+store(uint16_t *out, const float x[4])
 {
-  *reinterpret_cast<uint32_t *>(out) = ra_pack_bf16_fast(low, high);
+  *reinterpret_cast<uint2 *>(out) =
+      uint2{ra_pack_bf16_fast(x[0], x[1]), ra_pack_bf16_fast(x[2], x[3])};
 }
 
 __device__ static inline void
-store(float *out, float low, float high)
+store(float *out, const float x[4])
 {
-  float2 *at = reinterpret_cast<float2 *>(out), old = *at;
+  float4 *at = reinterpret_cast<float4 *>(out), old = *at;
 
-  *at = make_float2(old.x + low, old.y + high);
+  *at = make_float4(old.x + x[0], old.y + x[1], old.z + x[2], old.w + x[3]);
+}
+
+/* A lane has two columns of each eight; neighbours give each other two, so that
+ * the even one has four of the first eight, the odd one of the second, and four
+ * lanes have 32 bytes of a row at least. */
+__device__ static inline void
+take_four(float out[4], const float first[2], const float second[2])
+{
+  bool odd = threadIdx.x % 2;
+
+  RA_UNROLL
+  for (int i = 0; i < 2; i++) {
+    float other = __shfl_xor_sync(RA_ALL_LANES, odd ? first[i] : second[i], 1);
+
+    out[i] = odd ? other : first[i];
+    out[2 + i] = odd ? second[i] : other;
+  }
 }
 
 template <typename Out>
@@ -242,15 +260,16 @@ store_tile(const Place &p, const float sums[2][8][4], Out *out, size_t width)
 
   RA_UNROLL
   for (int i = 0; i < 4; i++) {
-    int row = warp_row() + 8 * i + lane / 4;
+    int row = warp_row() + 8 * i + lane / 4, half = i % 2 * 2;
 
     RA_UNROLL
-    for (int j = 0; j < 8; j++) {
-      int column = warp_column() + 8 * j + 2 * (lane % 4);
-      const float *sum = &sums[i / 2][j][i % 2 * 2];
+    for (int j = 0; j < 8; j += 2) {
+      int column = warp_column() + 8 * (j + lane % 2) + lane % 4 / 2 * 4;
+      float four[4];
 
+      take_four(four, sums[i / 2][j] + half, sums[i / 2][j + 1] + half);
       if (row < p.n_rows && column < p.n_columns)
-        store(out + p.out + row * width + column, sum[0], sum[1]);
+        store(out + p.out + row * width + column, four);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
+#include "kernels/grouped.h"
 #include "kernels/intervals.h"
 #include "kernels/layernorm.h"
 #include "kernels/logprob.h"
@@ -257,6 +258,33 @@ decode_attention(void)
                                 F32(4), NULL);
 }
 
+/* Few rows a group, for which these are. */
+static const uint32_t group_rows[] = {16, 48};
+static const RaKGroups groups = {.n_groups = 2,
+                                 .n_rows = 64,
+                                 .counts = group_rows,
+                                 .n = 256,
+                                 .k = 512,
+                                 .n_processors = 4};
+
+static gboolean
+grouped(void)
+{
+  return !ra_k_grouped(&groups, BF16(0), BF16(1), BF16(2), NULL);
+}
+
+static gboolean
+grouped_input(void)
+{
+  return !ra_k_grouped_input(&groups, BF16(0), BF16(1), BF16(2), NULL);
+}
+
+static gboolean
+grouped_weight(void)
+{
+  return !ra_k_grouped_weight(&groups, BF16(0), BF16(1), F32(2), NULL);
+}
+
 const RaSectorCase ra_sector_cases[] = {
     {"norm", norm, TRUE},
     {"norm_backward", norm_backward, TRUE},
@@ -285,6 +313,9 @@ const RaSectorCase ra_sector_cases[] = {
     {"attention", attention, FALSE},
     {"attention_backward", attention_backward, FALSE},
     {"decode_attention", decode_attention, TRUE},
+    {"grouped", grouped, TRUE},
+    {"grouped_input", grouped_input, TRUE},
+    {"grouped_weight", grouped_weight, TRUE},
 };
 
 guint

@@ -76,6 +76,7 @@ tests_emulator_libwatched_a_SOURCES += %D%/adamw.cc
 tests_emulator_libwatched_a_SOURCES += %D%/attention.cc
 tests_emulator_libwatched_a_SOURCES += %D%/attention_backward.cc
 tests_emulator_libwatched_a_SOURCES += %D%/decode_attention.cc
+tests_emulator_libwatched_a_SOURCES += %D%/grouped.cc
 tests_emulator_libwatched_a_SOURCES += %D%/intervals.cc
 tests_emulator_libwatched_a_SOURCES += %D%/layernorm.cc
 tests_emulator_libwatched_a_SOURCES += %D%/logprob.cc
