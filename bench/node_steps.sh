@@ -205,6 +205,20 @@ run_resumes() { # PLAN
     echo "resumes to the same bits: $1"
 }
 
+# All states wait in host memory between calls, and go and come beside them: the
+# bits of those that stay.
+run_away() { # PLAN
+  local goes=(--set 'call actor_train.optimizer-residency=host') call
+
+  for call in actor_generate ref_inference actor_train; do
+    goes+=(--set "call $call.residency=host")
+  done
+  cuda run "$1" -n 2 --save actor=stays >/dev/null &&
+    cuda run "$1" -n 2 "${goes[@]}" --save actor=goes >/dev/null || return 1
+  cmp stays/model.safetensors goes/model.safetensors &&
+    echo "states in host memory come back to the same bits: $1"
+}
+
 # The shipped plans of 4 ranks first, then all 8, whose calls are laid out in
 # other ways.
 step_run() {
@@ -215,6 +229,7 @@ step_run() {
   run_layouts || failed=1
   run_learns grpo-tiny-bf16-4.plan $n || failed=1
   run_resumes grpo-tiny-bf16-4.plan || failed=1
+  run_away grpo-tiny-bf16-4.plan || failed=1
   [ "$dry" = no ] || return $failed
   run_learns ppo-tiny-bf16-4.plan $n || failed=1
   write_workload grpo grpo small 16 '4, 8' '16, 32' 8

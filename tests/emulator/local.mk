@@ -111,6 +111,10 @@ check_programs += tests/check_device_classic
 tests_check_device_classic_SOURCES = tests/check_device_classic.c \
 	tests/device_array.h
 tests_check_device_classic_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_copies
+tests_check_device_copies_SOURCES = tests/check_device_copies.c \
+	tests/device_array.h $(backend_cuda)
+tests_check_device_copies_LDADD = $(emulated_ldadd)
 check_programs += tests/check_device_decode
 tests_check_device_decode_SOURCES = tests/check_device_decode.c \
 	tests/device_array.h
@@ -165,10 +169,6 @@ check_programs += tests/check_backend_cuda_sample
 tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
 	$(backend_cuda)
 tests_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
-check_programs += tests/check_copies
-tests_check_copies_SOURCES = tests/check_copies.c \
-	$(backend_cuda)
-tests_check_copies_LDADD = $(emulated_ldadd)
 check_programs += tests/check_run_away
 tests_check_run_away_SOURCES = tests/check_run_away.c \
 	$(backend_cuda) $(run_fixture)
@@ -238,6 +238,11 @@ tests_check_gpu_sums_SOURCES = tests/check_device_sums.c
 tests_check_gpu_sums_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_sums_LDADD = $(gpu_ldadd)
 tests_check_gpu_sums_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/check_gpu_copies
+tests_check_gpu_copies_SOURCES = tests/check_device_copies.c
+tests_check_gpu_copies_CPPFLAGS = $(gpu_cppflags)
+tests_check_gpu_copies_LDADD = libexec_cuda.a $(gpu_ldadd)
+tests_check_gpu_copies_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 gpu_programs += tests/check_gpu_gemm
 tests_check_gpu_gemm_CPPFLAGS = $(gpu_cppflags)
 tests_check_gpu_gemm_LDADD = libexec_cuda.a $(gpu_ldadd)
