@@ -3,16 +3,20 @@
  *
  *   bench/collectives [--trace=FILE] [--log=LOG]...
  *
- * Each LOG is of nccl-tests on this machine (all_reduce_perf and its sisters):
- * from 1 MiB on the bus bandwidth of the same operation is at least 95 % of
- * it, the least over the sizes.  Fewer than two GPUs: one line, status 3.
+ * Also beside products and norms of the same GPUs, which `calibrate` fits the
+ * overlap law on.  Each LOG is of nccl-tests on this machine (all_reduce_perf
+ * and its sisters): from 1 MiB on the bus bandwidth of the same operation is at
+ * least 95 % of it, the least over the sizes.  Fewer than two GPUs: one line,
+ * status 3.
  */
 #include "config.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/figure.h"
+#include "exec/backend_cuda.h"
 #include "exec/collective_probe.h"
 #include "traces/nccl_log.h"
 
@@ -56,18 +60,47 @@ print_rows(const GArray *rows)
   }
 }
 
+/* In the mean over both passes, of what the same takes alone. */
+static void
+print_beside(const GArray *rows, const GArray *beside)
+{
+  puts("# beside the other kind: times as long as alone");
+  puts("op\tshape\tbeside\tfactor");
+  for (guint i = 0; i < beside->len; i++) {
+    const RaCollectiveBeside *b = &g_array_index(beside, RaCollectiveBeside, i);
+    g_autofree char *shape = ra_op_shape(&b->op);
+    g_autofree char *other = ra_op_shape(&b->collective);
+    double alone_s = (double)NAN;
+
+    for (guint k = 0; k < rows->len; k++) {
+      const RaMeasured *row = &g_array_index(rows, RaMeasured, k);
+
+      if (row->op.kind == b->op.kind &&
+          memcmp(row->op.dim, b->op.dim, sizeof b->op.dim) == 0)
+        alone_s = row->measured_s;
+    }
+    printf("%s\t%s\t%s %s\t%.3f\n", ra_op_name((RaOpKind)b->op.kind), shape,
+           ra_op_name((RaOpKind)b->collective.kind), other,
+           (b->op_s[0] + b->op_s[1]) / 2 / alone_s);
+  }
+}
+
 static gboolean
 run(const char *path, char **logs, uint32_t n_gpus, GError **error)
 {
+  g_autoptr(GArray) beside =
+      g_array_new(FALSE, FALSE, sizeof(RaCollectiveBeside));
   g_autoptr(GArray) rows = NULL;
   g_autoptr(RaTrace) trace = NULL;
   RaCollectiveProbe probe;
 
   ra_collective_probe_init(&probe, ra_nccl_cuda(), n_gpus);
-  rows = ra_collective_probe(&probe, error);
+  probe.backend = ra_backend_cuda();
+  rows = ra_collective_probe(&probe, beside, error);
   if (!rows)
     return FALSE;
   print_rows(rows);
+  print_beside(rows, beside);
   for (guint i = 0; logs && logs[i]; i++) {
     double share = least_share(rows, logs[i], error);
 
@@ -78,7 +111,7 @@ run(const char *path, char **logs, uint32_t n_gpus, GError **error)
   }
   if (!path)
     return TRUE;
-  trace = ra_collective_trace(&probe, rows);
+  trace = ra_collective_trace(&probe, rows, beside);
   return ra_trace_save(trace, path, error);
 }
 

@@ -228,7 +228,7 @@ merge(const Bench *b, const char *profile, const RaTrace *run)
   GError *error = NULL;
 
   if (!ra_trace_save(run, trace, &error) ||
-      !ra_calibrate_trace_rows(trace, rows, notes, &error) ||
+      !ra_calibrate_trace_rows(trace, rows, NULL, notes, &error) ||
       !g_file_get_contents(profile, &text, NULL, &error))
     die("refit", error);
   c = ra_calibrate_merge_rows(profile, text, rows, "ops.trace.tsv", &error);

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/calibrate.h"
+#include "traces/measured_beside.h"
 
 #define SUFFIX ".profile"
 #define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
@@ -78,6 +79,7 @@ typedef struct {
   const char *data; /* the folder among the sources; NULL: none */
   GString *names;   /* of the traces */
   GArray *rows;     /* (RaMeasured) of the traces */
+  GArray *beside;   /* (RaMeasuredBeside) of them */
   GPtrArray *paths; /* (char *) of the traces, borrowed */
   GPtrArray *notes; /* (char *) of reading them */
 } Sources;
@@ -92,6 +94,7 @@ sources_clear(Sources *s)
   g_free(s->refit);
   g_string_free(s->names, TRUE);
   g_array_unref(s->rows);
+  g_array_unref(s->beside);
   g_ptr_array_unref(s->paths);
   g_ptr_array_unref(s->notes);
 }
@@ -121,7 +124,7 @@ read_source(Sources *s, const char *path, GError **error)
   }
   g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "", name);
   g_ptr_array_add(s->paths, (gpointer)path);
-  return ra_calibrate_trace_rows(path, s->rows, s->notes, error);
+  return ra_calibrate_trace_rows(path, s->rows, s->beside, s->notes, error);
 }
 
 static gboolean
@@ -163,8 +166,8 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
       return NULL;
   return s->merge ? ra_calibrate_merge_rows(path, text, s->rows, s->names->str,
                                             error)
-                  : ra_calibrate_rows(path, text, NULL, s->rows, s->names->str,
-                                      progress, error);
+                  : ra_calibrate_rows(path, text, NULL, s->rows, s->beside,
+                                      s->names->str, progress, error);
 }
 
 static void
@@ -308,6 +311,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Sources) s = {
       .names = g_string_new(NULL),
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
+      .beside = g_array_new(FALSE, FALSE, sizeof(RaMeasuredBeside)),
       .paths = g_ptr_array_new(),
       .notes = g_ptr_array_new_with_free_func(g_free),
   };

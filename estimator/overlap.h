@@ -40,6 +40,13 @@ typedef struct {
 gboolean ra_overlap_law_init(RaOverlapLaw *law, const RaProfile *profile,
                              const RaDevice *device, GError **error);
 
+/* Whether a computation is bound by memory. */
+static inline gboolean
+ra_overlap_is_by_memory(const RaOverlapLaw *law, const RaOp *op)
+{
+  return ra_op_flop(op) < law->flop_per_byte * ra_op_bytes(op);
+}
+
 /* What one second of @op takes longer beside the other kind: 0 for copies and
  * host work. */
 static inline double
@@ -47,9 +54,8 @@ ra_overlap_frac(const RaOverlapLaw *law, const RaOp *op)
 {
   switch (ra_op_class((RaOpKind)op->kind)) {
   case RA_OP_CLASS_COMPUTE:
-    return ra_op_flop(op) < law->flop_per_byte * ra_op_bytes(op)
-               ? law->memory_frac
-               : law->product_frac;
+    return ra_overlap_is_by_memory(law, op) ? law->memory_frac
+                                            : law->product_frac;
   case RA_OP_CLASS_COMM:
     return law->comm_frac;
   default:

@@ -3,8 +3,8 @@
  * Over every kind of group that the machine offers: pairs of a node, of 2 and 4
  * ... GPUs up to the node, the same GPU of two nodes, and 2, 4 ... whole nodes;
  * 8 B to 1 GiB; each alone, all disjoint groups of a kind at the same time for
- * contention, and beside a product for interference.  Data: what measures it is
- * exec/collective_probe.h.
+ * contention, and beside computation for interference.  Data: what measures it
+ * is exec/collective_probe.h.
  *
  *     g_autoptr(GArray) grid = ra_collective_grid(n_nodes, gpus_per_node);
  */
@@ -17,6 +17,7 @@ typedef enum {
   RA_BESIDE_NOTHING, /* one group, the others idle */
   RA_BESIDE_GROUPS,  /* all disjoint groups alike, at the same time */
   RA_BESIDE_GEMM,    /* one group, all its GPUs also multiply */
+  RA_BESIDE_NORM,    /* one group, all its GPUs also work on their memory */
   RA_N_BESIDE
 } RaBeside;
 

@@ -1,12 +1,11 @@
 #include "config.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <time.h>
 
-#include "exec/collective_probe.h"
+#include "exec/collective_probe_impl.h"
 
-#define PASSES 2
+#define PASSES RA_COLLECTIVE_PASSES
 #define SMALL_BYTES (UINT64_C(1) << 20) /* from there on fewer repeats */
 #define LEAST_REPEATS 5
 
@@ -16,27 +15,8 @@ typedef struct {
   GArray *groups; /* of uint32_t: of the splits; owned */
 } Shape;
 
-typedef struct {
-  const RaCollectiveProbe *probe;
-  uint32_t n_ranks;
-  GArray *grid;      /* of RaCollectivePoint, owned */
-  GPtrArray *shapes; /* of Shape, owned */
-  RaSplits *splits;  /* owned */
-  RaNcclId id;
-  double *seconds; /* (points, PASSES, ranks) of an operation; 0: not in it;
-                      owned */
-} Work;
-
-typedef struct {
-  Work *work;
-  uint32_t rank;
-  pthread_t thread;
-  RaNccl *nccl;  /* owned */
-  RaComm *all;   /* owned */
-  RaComm **ends; /* (groups) owned */
-  void *in, *out;
-  GError *error; /* owned */
-} Rank;
+typedef RaCollectiveWork Work;
+typedef RaCollectiveRank Rank;
 
 static double
 monotonic_s(void)
@@ -117,19 +97,22 @@ shape_of(Work *w, const RaCollectivePoint *p)
 
 /* ---- measuring ------------------------------------------------------------*/
 
-/* What a point carries: 0: it is not measured. */
-static gsize
-bytes_of(const Work *w, const RaCollectivePoint *p)
+gsize
+ra_collective_bytes(const Work *w, const RaCollectivePoint *p)
 {
   gsize unit = ra_nccl_unit((RaOpKind)p->op.kind, p->n_here * p->n_nodes);
 
-  if (p->op.dim[0] > w->probe->most_bytes || p->beside == RA_BESIDE_GEMM)
-    return 0;
-  return p->op.dim[0] / unit * unit;
+  return p->op.dim[0] > w->probe->most_bytes ? 0 : p->op.dim[0] / unit * unit;
 }
 
-static guint
-repeats_of(const Work *w, gsize n_bytes)
+double
+ra_collective_now_s(const Work *w)
+{
+  return (w->probe->clock ? w->probe->clock : monotonic_s)();
+}
+
+guint
+ra_collective_repeats(const Work *w, gsize n_bytes)
 {
   guint n = w->probe->n_repeats;
 
@@ -144,18 +127,18 @@ measure(Rank *r, guint point, RaComm *comm, gsize n_bytes)
   const RaCollectivePoint *p =
       &g_array_index(r->work->grid, RaCollectivePoint, point);
   const RaCollectiveProbe *probe = r->work->probe;
-  double (*clock)(void) = probe->clock ? probe->clock : monotonic_s;
   double *seconds =
       r->work->seconds + (gsize)point * PASSES * r->work->n_ranks + r->rank;
-  guint n = repeats_of(r->work, n_bytes);
+  guint n = ra_collective_repeats(r->work, n_bytes);
 
   ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes,
                  probe->n_warm);
   for (guint pass = 0; pass < PASSES; pass++) {
-    double begin_s = clock();
+    double begin_s = ra_collective_now_s(r->work);
 
     ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes, n);
-    seconds[(gsize)pass * r->work->n_ranks] = (clock() - begin_s) / n;
+    seconds[(gsize)pass * r->work->n_ranks] =
+        (ra_collective_now_s(r->work) - begin_s) / n;
   }
 }
 
@@ -166,7 +149,7 @@ run_point(Rank *r, guint point)
   const RaCollectivePoint *p =
       &g_array_index(r->work->grid, RaCollectivePoint, point);
   const Shape *s = shape_of(r->work, p);
-  gsize n_bytes = bytes_of(r->work, p);
+  gsize n_bytes = ra_collective_bytes(r->work, p);
 
   if (n_bytes == 0)
     return;
@@ -174,8 +157,12 @@ run_point(Rank *r, guint point)
   for (guint i = 0; i < MIN(p->n_groups, s->groups->len); i++) {
     uint32_t group = g_array_index(s->groups, uint32_t, i);
 
-    if (r->ends[group])
+    if (!r->ends[group])
+      continue;
+    if (p->beside < RA_BESIDE_GEMM)
       measure(r, point, r->ends[group], n_bytes);
+    else
+      ra_collective_beside_measure(r, point, r->ends[group], n_bytes);
   }
 }
 
@@ -206,6 +193,7 @@ open_rank(Rank *r)
 static void
 close_rank(Rank *r)
 {
+  ra_collective_beside_close(r);
   if (r->in)
     r->work->probe->api->free(r->in);
   if (r->out)
@@ -224,9 +212,11 @@ run_rank(void *data)
   const RaNcclApi *api = r->work->probe->api;
 
   api->enter(r->rank);
-  if (open_rank(r))
+  if (open_rank(r)) {
+    ra_collective_beside_open(r);
     for (guint i = 0; i < r->work->grid->len; i++)
       run_point(r, i);
+  }
   close_rank(r);
   api->leave();
   return NULL;
@@ -260,7 +250,7 @@ add_row(const Work *w, guint point, GArray *rows)
 
   if (first_s <= 0 || second_s <= 0)
     return;
-  row.op.dim[0] = bytes_of(w, p);
+  row.op.dim[0] = ra_collective_bytes(w, p);
   row.measured_s = sqrt(first_s * second_s);
   row.samples = (RaGridCell){PASSES, 0, fabs(log(second_s / first_s)) / 2};
   row.line[0] = row.op.dim[0];
@@ -292,7 +282,8 @@ run_ranks(Work *w, GError **error)
 }
 
 GArray *
-ra_collective_probe(const RaCollectiveProbe *probe, GError **error)
+ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
+                    GError **error)
 {
   Work w = {.probe = probe, .n_ranks = probe->n_nodes * probe->gpus_per_node};
   GArray *rows = NULL;
@@ -303,72 +294,20 @@ ra_collective_probe(const RaCollectiveProbe *probe, GError **error)
   for (guint i = 0; i < w.grid->len; i++)
     shape_of(&w, &g_array_index(w.grid, RaCollectivePoint, i));
   w.seconds = g_new0(double, (gsize)w.grid->len *PASSES *w.n_ranks + 1);
+  ra_collective_beside_new(&w);
   if (ra_nccl_id(probe->api, &w.id, error) && run_ranks(&w, error)) {
     rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
-    for (guint i = 0; i < w.grid->len; i++)
+    for (guint i = 0; i < w.grid->len; i++) {
       add_row(&w, i, rows);
+      if (beside)
+        ra_collective_beside_add(&w, i, beside);
+    }
+    ra_collective_company_add(&w, rows);
   }
+  ra_collective_beside_free(&w);
   g_free(w.seconds);
   g_ptr_array_unref(w.shapes);
   ra_splits_free(w.splits);
   g_array_unref(w.grid);
   return rows;
-}
-
-/* ---- for others -----------------------------------------------------------*/
-
-static void
-set_number(RaTrace *trace, const char *key, uint32_t n)
-{
-  g_autofree char *text = g_strdup_printf("%u", n);
-
-  ra_trace_set_head(trace, key, text);
-}
-
-/* A collective of several groups is a row of the first. */
-static void
-add_pass(RaTrace *trace, const RaMeasured *row, guint number, guint pass,
-         double begin_s)
-{
-  double side = pass == 0 ? -1 : 1;
-  double s = row->measured_s * exp(side * row->samples.deviation);
-  uint64_t n = row->op.kind == RA_OP_SEND ? 2 : row->op.dim[1];
-  g_autofree char *name =
-      g_strdup_printf("%s.%u", ra_op_name((RaOpKind)row->op.kind), number);
-  g_autofree char *ranks =
-      g_strdup_printf("0-%" G_GUINT64_FORMAT, (guint64)n - 1);
-  g_autofree char *shape = ra_op_shape(&row->op);
-
-  ra_trace_add(trace, &(RaTraceRow){.name = name,
-                                    .iteration = pass,
-                                    .call = "collectives",
-                                    .kind = "op",
-                                    .ranks = ranks,
-                                    .stream = ra_stream_name(RA_STREAM_TP),
-                                    .op = ra_op_name((RaOpKind)row->op.kind),
-                                    .shape = shape,
-                                    .begin_s = begin_s,
-                                    .end_s = begin_s + s,
-                                    .bytes = ra_op_bytes(&row->op)});
-}
-
-RaTrace *
-ra_collective_trace(const RaCollectiveProbe *probe, const GArray *rows)
-{
-  RaTrace *trace = ra_trace_new();
-  double begin_s = 0;
-
-  ra_trace_set_head(trace, "command", "collectives");
-  ra_trace_set_head(trace, RA_TRACE_BACKEND, "cuda");
-  set_number(trace, "gpus-per-node", probe->gpus_per_node);
-  for (guint i = 0; i < rows->len; i++) {
-    const RaMeasured *row = &g_array_index(rows, RaMeasured, i);
-
-    for (guint pass = 0; pass < PASSES; pass++) {
-      add_pass(trace, row, i, pass, begin_s);
-      begin_s += 2 * row->measured_s * exp(row->samples.deviation);
-    }
-  }
-  ra_trace_sort(trace);
-  return trace;
 }

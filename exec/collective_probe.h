@@ -6,22 +6,31 @@
  * nccl-tests do, so that launches are hidden where they are there; some before
  * are left out.  A row is of two passes, in the mean over the members of the
  * groups that go at a time.  In one process: pairs and the node, alone and all
- * disjoint groups at a time; beside products (RA_BESIDE_GEMM) nothing is
- * measured yet, nor over several processes.
+ * disjoint groups at a time.
  *
- *     g_autoptr(GArray) rows = ra_collective_probe(&probe, &error);
+ * Beside computation (exec/collective_beside.c) an operation is timed while its
+ * company goes on over its end, so that all of it had company: collectives
+ * while the group's GPUs multiply or work on their memory, and those
+ * computations while their GPUs are in a collective.
+ *
+ *     g_autoptr(GArray) rows = ra_collective_probe(&probe, beside, &error);
  */
 #ifndef RA_EXEC_COLLECTIVE_PROBE_H
 #define RA_EXEC_COLLECTIVE_PROBE_H
 
+#include "exec/backend.h"
 #include "exec/collective_grid.h"
 #include "exec/comm_nccl.h"
 #include "traces/measured.h"
 #include "traces/trace.h"
 
+#define RA_COLLECTIVE_PASSES 2
+
 typedef struct {
   const RaNcclApi *api;
-  uint32_t n_nodes; /* that the ranks are taken to be on, in order */
+  const RaBackend *backend; /* (nullable): with marks; NULL: nothing is measured
+                               beside computation */
+  uint32_t n_nodes;         /* that the ranks are taken to be on, in order */
   uint32_t gpus_per_node;
   uint64_t most_bytes;   /* points of more are left out */
   guint n_warm;          /* operations before those that count */
@@ -32,6 +41,16 @@ typedef struct {
   gpointer fail_data;
 } RaCollectiveProbe;
 
+/* What was timed while something else ran on the same GPUs to its end and
+ * beyond. */
+typedef struct {
+  RaOp op;                                /* a collective, or a computation */
+  RaOp collective;                        /* it, or its company */
+  guint n;                                /* of op, one behind the other */
+  double op_s[RA_COLLECTIVE_PASSES];      /* of one, in the mean */
+  double company_s[RA_COLLECTIVE_PASSES]; /* of all company, >= n op_s */
+} RaCollectiveBeside;
+
 /* On one node of @gpus_per_node, all sizes; 5 operations before, 50 a pass; a
  * minute for a peer.  @fail ends the program. */
 void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
@@ -39,6 +58,7 @@ void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
 
 /**
  * ra_collective_probe:
+ * @beside: (nullable) (element-type RaCollectiveBeside): appended to
  * @error: %RA_ERROR_DEVICE
  *
  * Sizes are what was carried: multiples of what ranks divide evenly; points
@@ -46,18 +66,23 @@ void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
  *
  * Thread: blocks; makes and joins a thread a rank.
  *
- * Returns: (transfer full) (element-type RaMeasured): in the grid's order
+ * Returns: (transfer full) (element-type RaMeasured): in the grid's order, and
+ *   what the computations take alone
  */
-GArray *ra_collective_probe(const RaCollectiveProbe *probe, GError **error);
+GArray *ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
+                            GError **error);
 
 /**
  * ra_collective_trace:
  * @rows: of ra_collective_probe()
+ * @beside: (nullable): of it
+ *
+ * Ops of @beside stand beside a row without an op, their company's.
  *
  * Returns: (transfer full): an op a row and pass, one after the other, for
  *   `calibrate --from`
  */
-RaTrace *ra_collective_trace(const RaCollectiveProbe *probe,
-                             const GArray *rows);
+RaTrace *ra_collective_trace(const RaCollectiveProbe *probe, const GArray *rows,
+                             const GArray *beside);
 
 #endif

@@ -103,6 +103,10 @@ gboolean ra_nccl_enrol(RaComm *comm, void *data, gsize n_bytes);
  */
 void ra_nccl_repeat(RaComm *comm, RaOpKind kind, const void *in, void *out,
                     gsize n_bytes, guint n);
+/* The two halves of it: something else may be begun between them. */
+void ra_nccl_repeat_start(RaComm *comm, RaOpKind kind, const void *in,
+                          void *out, gsize n_bytes, guint n);
+void ra_nccl_repeat_wait(RaComm *comm);
 gsize ra_nccl_unit(RaOpKind kind, uint32_t n_ranks);
 
 #endif

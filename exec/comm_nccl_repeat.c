@@ -61,12 +61,25 @@ ra_nccl_unit(RaOpKind kind, uint32_t n_ranks)
 }
 
 void
-ra_nccl_repeat(RaComm *comm, RaOpKind kind, const void *in, void *out,
-               gsize n_bytes, guint n)
+ra_nccl_repeat_start(RaComm *comm, RaOpKind kind, const void *in, void *out,
+                     gsize n_bytes, guint n)
 {
   RaNcclEnd *e = (RaNcclEnd *)comm;
 
   for (guint i = 0; i < n; i++)
     ra_nccl_check(e, start(e, kind, in, out, n_bytes), "a measurement");
-  ra_nccl_drain(e, "a measurement");
+}
+
+void
+ra_nccl_repeat_wait(RaComm *comm)
+{
+  ra_nccl_drain((RaNcclEnd *)comm, "a measurement");
+}
+
+void
+ra_nccl_repeat(RaComm *comm, RaOpKind kind, const void *in, void *out,
+               gsize n_bytes, guint n)
+{
+  ra_nccl_repeat_start(comm, kind, in, out, n_bytes, n);
+  ra_nccl_repeat_wait(comm);
 }

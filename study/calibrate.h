@@ -58,6 +58,7 @@ RaCalibration *ra_calibrate(const char *data, const char *gpu,
  *   the one that @text is of
  * @rows: (element-type RaMeasured): of traces (traces/measured_trace.h), of a
  *   probe
+ * @beside: (nullable) (element-type RaMeasuredBeside): of traces
  * @source: what they are, for the profile
  * @progress: (nullable): called before each law
  * @error: %RA_ERROR_INPUT: of the text, `name:line: ...`; a law that a profile
@@ -66,13 +67,15 @@ RaCalibration *ra_calibrate(const char *data, const char *gpu,
  * The profile with every law fitted anew that @rows determine: at least as many
  * ops as coefficients.  Of a collective's law only the numbers of GPUs that
  * were met.  Searched from the coefficients that are there and from the law's
- * own start; tables and held-out errors as of a folder, statistics to 1e-9.
+ * own start; tables and held-out errors as of a folder, statistics to 1e-9.  Of
+ * the overlap law of a GPU what @beside determines: for each coefficient ten
+ * samples.
  *
  * Returns: (transfer full): %NULL on error
  */
 RaCalibration *ra_calibrate_rows(const char *name, const char *text,
                                  const RaGpu *gpu, const GArray *rows,
-                                 const char *source,
+                                 const GArray *beside, const char *source,
                                  RaCalibrateProgress progress, GError **error);
 
 /**
@@ -114,11 +117,14 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
  * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h); .log: of
  *   nccl-tests (traces/nccl_log.h)
  * @rows: (element-type RaMeasured): appended to
+ * @beside: (nullable) (element-type RaMeasuredBeside): appended to, of what is
+ *   not simulated
  * @notes: (element-type utf8): what was left out, and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops
  */
 gboolean ra_calibrate_trace_rows(const char *path, GArray *rows,
-                                 GPtrArray *notes, GError **error);
+                                 GArray *beside, GPtrArray *notes,
+                                 GError **error);
 
 /**
  * ra_calibrate_check_host:

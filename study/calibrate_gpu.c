@@ -292,8 +292,8 @@ ra_gpu_profile(const RaTrace *samples, const char *name, const char *base_name,
       !add_launch(samples, file, changes, error) ||
       !ra_measured_trace(samples, name, rows, &tally, error))
     return NULL;
-  fitted =
-      ra_calibrate_rows(base_name, base, NULL, rows, file, progress, error);
+  fitted = ra_calibrate_rows(base_name, base, NULL, rows, NULL, file, progress,
+                             error);
   if (!fitted)
     return NULL;
   ra_calibrate_rewrite(fitted->text->str, changes, text);

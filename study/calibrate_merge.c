@@ -9,6 +9,7 @@
 #include "study/calibrate_impl.h"
 #include "study/host.h"
 #include "traces/kineto.h"
+#include "traces/measured_beside.h"
 #include "traces/measured_trace.h"
 #include "traces/nccl_log.h"
 
@@ -342,8 +343,8 @@ set_source(const RaTrace *trace, RaMeasured *row)
 }
 
 gboolean
-ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
-                        GError **error)
+ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
+                        GPtrArray *notes, GError **error)
 {
   g_autoptr(RaTrace) trace = NULL;
   RaMeasuredTally tally;
@@ -365,6 +366,14 @@ ra_calibrate_trace_rows(const char *path, GArray *rows, GPtrArray *notes,
                 tally.n_ops > 0 ? "every op ran beside another"
                                 : "there is no row with an op");
     return FALSE;
+  }
+  /* What is simulated has its ops as they are alone: their task is longer. */
+  if (beside && g_strcmp0(ra_trace_head(trace, "source"), "simulate") != 0) {
+    g_autoptr(GArray) some = ra_measured_beside(trace, path, error);
+
+    if (!some)
+      return FALSE;
+    g_array_append_vals(beside, some->data, some->len);
   }
   note_tally(path, &tally, notes);
   system = ra_trace_head(trace, "system");

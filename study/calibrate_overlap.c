@@ -9,10 +9,17 @@
 #include "study/calibrate_impl.h"
 #include "study/transfer.h"
 #include "traces/law.h"
+#include "traces/measured_beside.h"
 
 /* The only GPU with such rows; others take its fractions. */
 #define MEASURED "a100"
 #define NODE_GPUS 8
+
+/* Samples of ops that determine one coefficient: below it the old one stays. */
+#define LEAST_SAMPLES 10
+/* Messages from here on are slowed by what they share; smaller ones are the
+ * call's (estimator/overlap.h). */
+#define WIRE_BYTES (1u << 20)
 
 /* The measured GPU with its collectives fitted and nothing else. */
 static RaProfile *
@@ -136,4 +143,94 @@ ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
       g_strdup("each kernel left out in turn, all its runs together");
   note_fit(work, fit, state);
   return TRUE;
+}
+
+/* ---- Of traces ------------------------------------------------------------*/
+
+enum { PRODUCT, MEMORY, COMM, N_FRACS };
+
+static const char *const frac_names[N_FRACS] = {"product-frac", "memory-frac",
+                                                "comm-frac"};
+
+/* Which coefficient @b says something of; N_FRACS: none. */
+static guint
+frac_of(const RaOverlapLaw *law, const RaMeasuredBeside *b)
+{
+  if (ra_op_class((RaOpKind)b->op.kind) == RA_OP_CLASS_COMPUTE)
+    return ra_overlap_is_by_memory(law, &b->op) ? MEMORY : PRODUCT;
+  return b->op.dim[0] >= WIRE_BYTES ? COMM : N_FRACS;
+}
+
+/* As rows of kernels: an op is one, its samples are its runs.  While there was
+ * company it did what is left of the work besides that it did alone. */
+static guint
+add_kernels(const RaOverlapLaw *law, const GArray *beside, guint frac,
+            GArray *out)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < beside->len; i++) {
+    const RaMeasuredBeside *b = &g_array_index(beside, RaMeasuredBeside, i);
+    double left_s = b->beside_s - b->together_s;
+    RaBesideKernel row = {.alone_s = b->alone_s,
+                          .beside_s = b->beside_s,
+                          .overlap_frac = CLAMP(1 - left_s / b->alone_s, 0, 1),
+                          .by_memory = frac == MEMORY,
+                          .kernel = out->len};
+
+    if (frac_of(law, b) != frac || row.overlap_frac <= 0)
+      continue;
+    g_array_append_val(out, row);
+    n += b->n;
+  }
+  return n;
+}
+
+void
+ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
+                          const char *source, RaCalibration *out,
+                          GArray *changes)
+{
+  const RaLaw *law = ra_profile_law(old, "overlap");
+  RaCalibrateChange change = {.law = "overlap", .text = g_string_new(NULL)};
+  guint n_ops = 0, n_samples = 0, n_new = 0;
+  g_autoptr(GString) found = g_string_new(NULL);
+  gboolean is_part;
+  RaOverlapLaw was;
+
+  ra_overlap_law_init(&was, old, &old->spec, NULL); /* 0 where it fails */
+  g_string_append(change.text, "[law overlap]\n");
+  for (guint frac = 0; frac < N_FRACS; frac++) {
+    g_autoptr(GArray) kernels =
+        g_array_new(FALSE, FALSE, sizeof(RaBesideKernel));
+    guint n = add_kernels(&was, beside, frac, kernels);
+    g_autoptr(RaOverlapFit) fit = ra_overlap_fit_new(kernels);
+    const double before[] = {was.product_frac, was.memory_frac, was.comm_frac};
+    double value = frac == MEMORY ? fit->memory_frac : fit->product_frac;
+    gboolean is_new = n >= LEAST_SAMPLES;
+
+    g_string_append_printf(change.text, "%s = %.4g\n", frac_names[frac],
+                           is_new ? value : before[frac]);
+    if (!is_new)
+      continue;
+    g_string_append_printf(found, "%s%s", n_new++ > 0 ? ", " : "",
+                           frac_names[frac]);
+    n_ops += kernels->len;
+    n_samples += n;
+    ra_calibrate_note(out, "overlap: %s = %.4g, of %u samples of %u ops",
+                      frac_names[frac], value, n, kernels->len);
+  }
+  is_part = law && n_new < N_FRACS;
+  g_string_append_printf(
+      change.text,
+      "source = %s%s%u ops, %u samples of %s; median op's mean slowdown beside "
+      "the other kind\nrange = %s%s%s of these ops; messages from 1 MiB on\n"
+      "rows = %u\nerror-median = -\nerror-p90 = -\n",
+      is_part ? law->source : "", is_part ? "; in part " : "", n_ops, n_samples,
+      source, is_part ? law->range : "", is_part ? "; " : "", found->str,
+      n_ops);
+  if (n_new > 0)
+    g_array_append_val(changes, change);
+  else
+    g_string_free(change.text, TRUE);
 }

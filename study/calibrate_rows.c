@@ -390,7 +390,7 @@ parse(const char *name, const char *text, GError **error)
 
 RaCalibration *
 ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
-                  const GArray *rows, const char *source,
+                  const GArray *rows, const GArray *beside, const char *source,
                   RaCalibrateProgress progress, GError **error)
 {
   g_autoptr(RaCalibration) out = ra_calibration_new();
@@ -420,6 +420,8 @@ ra_calibrate_rows(const char *name, const char *text, const RaGpu *gpu,
       progress(law->law);
     fit_law(&work, law, some);
   }
+  if (beside && ra_profile_law(old, "gemm.bf16"))
+    ra_calibrate_overlap_rows(old, beside, source, out, changes);
   ra_calibrate_rewrite(text, changes, out->text);
   return g_steal_pointer(&out);
 }

@@ -80,7 +80,7 @@ START_TEST(test_merge)
   g_autoptr(GArray) both = noisy_rows(truth, 0, 1);
   const RaFitLaw *law = ra_fit_law("gemm.bf16");
   g_autoptr(RaCalibration) first = ra_calibrate_rows(
-      "t.profile", right, NULL, _i ? b : a, "first", NULL, NULL);
+      "t.profile", right, NULL, _i ? b : a, NULL, "first", NULL, NULL);
   g_autofree char *text = NULL;
   RaProfile *second = NULL;
   g_autoptr(RaGrid) table = NULL;
@@ -258,8 +258,8 @@ probed_init(Probed *p)
   probe = shifted_rows(p->estimator, 0, 4, 0.02, "probe");
   for (guint i = 0; i < probe->len; i++)
     g_array_index(probe, RaMeasured, i).of_run = FALSE;
-  p->fitted =
-      ra_calibrate_rows("t.profile", plain, NULL, probe, "it", NULL, NULL);
+  p->fitted = ra_calibrate_rows("t.profile", plain, NULL, probe, NULL, "it",
+                                NULL, NULL);
   ck_assert_ptr_nonnull(p->fitted);
 }
 

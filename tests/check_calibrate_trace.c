@@ -346,8 +346,8 @@ static RaProfile *
 fit(const char *base, const GArray *rows)
 {
   GError *error = NULL;
-  g_autoptr(RaCalibration) c = ra_calibrate_rows("base.profile", base, NULL,
-                                                 rows, "a test", NULL, &error);
+  g_autoptr(RaCalibration) c = ra_calibrate_rows(
+      "base.profile", base, NULL, rows, NULL, "a test", NULL, &error);
 
   ck_assert_msg(c != NULL, "%s", error ? error->message : "");
   return profile_text_parse(c->text->str);

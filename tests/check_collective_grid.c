@@ -38,11 +38,13 @@ START_TEST(test_two_nodes)
           n_points(grid, (RaOpKind)kind, here, nodes, RA_BESIDE_NOTHING);
       guint all = n_points(grid, (RaOpKind)kind, here, nodes, RA_BESIDE_GROUPS);
       guint gemm = n_points(grid, (RaOpKind)kind, here, nodes, RA_BESIDE_GEMM);
+      guint norm = n_points(grid, (RaOpKind)kind, here, nodes, RA_BESIDE_NORM);
 
       ck_assert_uint_eq(alone, 28 * has);
       ck_assert_uint_eq(gemm, 7 * has);
+      ck_assert_uint_eq(norm, 7 * has);
       ck_assert_uint_eq(all, groups[i].n_all > 1 ? 7 * has : 0);
-      n += alone + all + gemm;
+      n += alone + all + gemm + norm;
     }
   ck_assert_uint_eq(grid->len, n);
 }

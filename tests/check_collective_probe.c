@@ -7,20 +7,122 @@
 #include "exec/collective_probe.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double_impl.h"
+#include "traces/measured_beside.h"
 #include "traces/measured_trace.h"
 
 #undef host
 #undef d
 
-/* A rank's clock: its operations move it. */
-static _Thread_local double now_s;
+/* A rank's clock, and what its GPU has been given and not yet done, in seconds
+ * that it takes alone. */
+static _Thread_local double now_s, comm_s, computing_s;
+static _Thread_local double computing_frac, first_mark_s, computed_s;
+static _Thread_local guint n_marks;
 static _Thread_local guint n_seen; /* operations since the last barrier */
+
+/* How much longer each takes beside the other. */
+static double comm_frac;
+#define GEMM_FRAC 0.25
+#define NORM_FRAC 0.75
+#define GEMM_S 3e-4
+#define NORM_S 2e-4
+
+/* Until the collectives, or the computations, are done: while there are both,
+ * each goes on at 1 / (1 + frac) of its pace. */
+static void
+go_on(const double *until)
+{
+  while (*until > 0) {
+    double a_s = comm_s * (1 + comm_frac);
+    double b_s = computing_s * (1 + computing_frac);
+    double step_s = fmin(a_s, b_s);
+
+    if (step_s > 0) {
+      now_s += step_s;
+      comm_s = a_s <= b_s ? 0 : comm_s - step_s / (1 + comm_frac);
+      computing_s =
+          b_s <= a_s ? 0 : computing_s - step_s / (1 + computing_frac);
+      computed_s = b_s <= a_s ? now_s : computed_s;
+    } else {
+      now_s += comm_s + computing_s;
+      computed_s = computing_s > 0 ? now_s : computed_s;
+      comm_s = computing_s = 0;
+    }
+  }
+}
 
 static double
 fake_clock(void)
 {
   return now_s;
 }
+
+/* What a rank waits for over NCCL. */
+static int
+mark_look(RaNcclMark mark)
+{
+  int result = nccl_double()->mark_look(mark);
+
+  if (result == RA_NCCL_OK)
+    go_on(&comm_s);
+  return result;
+}
+
+static void *
+alloc(gsize n_bytes)
+{
+  return g_malloc(1);
+}
+
+static void
+zero(void *to, gsize n_bytes)
+{
+}
+
+static uint32_t
+mark(void)
+{
+  if (n_marks == 0)
+    first_mark_s = now_s;
+  return n_marks++;
+}
+
+static void
+read_marks(double *out_s)
+{
+  go_on(&computing_s);
+  out_s[0] = 0;
+  out_s[1] = computed_s - first_mark_s;
+  n_marks = 0;
+}
+
+static void
+gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
+     const RaElem *a, size_t lda, const RaElem *b, size_t ldb, float beta,
+     RaElem *c, size_t ldc)
+{
+  computing_frac = GEMM_FRAC;
+  computing_s += GEMM_S;
+}
+
+static void
+norm(size_t n_rows, size_t n, float eps, const RaElem *x, const RaElem *weight,
+     RaElem *out, float *out_inv)
+{
+  computing_frac = NORM_FRAC;
+  computing_s += NORM_S;
+}
+
+static const RaBackend backend = {.name = "clock",
+                                  .elem_bytes = 2,
+                                  .n_marks = 2,
+                                  .alloc = alloc,
+                                  .free = g_free,
+                                  .zero = zero,
+                                  .mark = mark,
+                                  .read_marks = read_marks,
+                                  .gemm = gemm,
+                                  .norm = norm};
 
 /* 10 us and 100 GB/s a rank and kind; the first of each point a second more, as
  * a library that is warming up. */
@@ -35,7 +137,7 @@ spend(RaOpKind kind, RaNcclHandle comm, gsize n_bytes)
 {
   uint32_t n_ranks = ((Comm *)comm)->shared->n_ranks;
 
-  now_s += law_s(kind, n_ranks, n_bytes) + (n_seen++ == 0 ? 1 : 0);
+  comm_s += law_s(kind, n_ranks, n_bytes) + (n_seen++ == 0 ? 1 : 0);
 }
 
 static int
@@ -124,12 +226,14 @@ timed_api(void)
   api.group_end = group_end;
   api.send = send_to;
   api.recv = recv_from;
+  api.mark_look = mark_look;
   return api;
 }
 
-/* (transfer full): of a node of @n, up to 4 KiB. */
+/* (transfer full): of a node of @n, up to 4 KiB; @beside (nullable) computation
+ * too. */
 static GArray *
-measure(uint32_t n, guint n_warm)
+measure_both(uint32_t n, guint n_warm, GArray *beside)
 {
   RaNcclApi api = timed_api();
   RaCollectiveProbe probe;
@@ -141,12 +245,19 @@ measure(uint32_t n, guint n_warm)
   probe.n_warm = n_warm;
   probe.n_repeats = 6;
   probe.clock = fake_clock;
+  probe.backend = beside ? &backend : NULL;
   nccl_double_begin(n, n);
-  rows = ra_collective_probe(&probe, &error);
+  rows = ra_collective_probe(&probe, beside, &error);
   ck_assert_msg(rows != NULL, "%s", error ? error->message : "");
   ck_assert(!nccl_double_is_stuck());
   nccl_double_end();
   return rows;
+}
+
+static GArray *
+measure(uint32_t n, guint n_warm)
+{
+  return measure_both(n, n_warm, NULL);
 }
 
 /* Whether a row says what the law says of it. */
@@ -189,7 +300,7 @@ START_TEST(test_trace)
   g_autoptr(GArray) rows = measure(4, 1);
   g_autoptr(GArray) read = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
   const RaCollectiveProbe probe = {.gpus_per_node = 4};
-  g_autoptr(RaTrace) trace = ra_collective_trace(&probe, rows);
+  g_autoptr(RaTrace) trace = ra_collective_trace(&probe, rows, NULL);
   g_autoptr(GError) error = NULL;
   RaMeasuredTally tally;
 
@@ -238,6 +349,103 @@ START_TEST(test_uneven)
 }
 END_TEST
 
+static GArray *
+measure_beside(double frac, GArray **out_rows)
+{
+  GArray *beside = g_array_new(FALSE, FALSE, sizeof(RaCollectiveBeside));
+
+  comm_frac = frac;
+  *out_rows = measure_both(2, 1, beside);
+  return beside;
+}
+
+/* What an op of @b takes that had company all the while. */
+static double
+beside_s(const RaCollectiveBeside *b)
+{
+  const uint64_t *d = b->op.dim;
+
+  if (b->op.kind == RA_OP_GEMM)
+    return GEMM_S * (1 + GEMM_FRAC);
+  if (b->op.kind == RA_OP_NORM)
+    return NORM_S * (1 + NORM_FRAC);
+  return law_s(b->op.kind, 2, d[0]) * (1 + comm_frac);
+}
+
+/* A pair of GPUs: 3 sizes up to 4 KiB of 6 operations, beside two computations,
+ * and each the other way round.  That both really ran together is the point: a
+ * pass whose company ended before it, or began after it, would be shorter. */
+START_TEST(test_beside)
+{
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GArray) beside = measure_beside(0.4, &rows);
+  guint n_computed = 0;
+
+  ck_assert_uint_eq(beside->len, 3 * 6 * 2 * 2);
+  for (guint i = 0; i < beside->len; i++) {
+    const RaCollectiveBeside *b = &g_array_index(beside, RaCollectiveBeside, i);
+
+    n_computed += b->op.kind == RA_OP_GEMM || b->op.kind == RA_OP_NORM;
+    for (guint pass = 0; pass < RA_COLLECTIVE_PASSES; pass++) {
+      ck_assert_double_le(fabs(b->op_s[pass] / beside_s(b) - 1), 1e-6);
+      ck_assert_double_ge(b->company_s[pass], b->n * b->op_s[pass] * 0.999999);
+    }
+  }
+  ck_assert_uint_eq(n_computed, 3 * 6 * 2);
+  /* alone, behind the collectives */
+  ck_assert_uint_eq(rows->len, 6 * 10 + 2);
+  ck_assert_double_le(
+      fabs(g_array_index(rows, RaMeasured, 60).measured_s / GEMM_S - 1), 1e-6);
+  ck_assert_double_le(
+      fabs(g_array_index(rows, RaMeasured, 61).measured_s / NORM_S - 1), 1e-6);
+}
+END_TEST
+
+/* Collectives that take four times as long beside computation outlive a company
+ * of twice their time alone: nothing is said of them, as of the last part of
+ * them it would be wrong. */
+START_TEST(test_outlived)
+{
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GArray) beside = measure_beside(3, &rows);
+  guint n_computed = 0;
+
+  for (guint i = 0; i < beside->len; i++) {
+    const RaCollectiveBeside *b = &g_array_index(beside, RaCollectiveBeside, i);
+
+    for (guint pass = 0; pass < RA_COLLECTIVE_PASSES; pass++)
+      ck_assert_double_le(fabs(b->op_s[pass] / beside_s(b) - 1), 1e-6);
+    n_computed += b->op.kind == RA_OP_GEMM || b->op.kind == RA_OP_NORM;
+  }
+  ck_assert_uint_eq(n_computed, 3 * 6 * 2);
+  ck_assert_uint_lt(beside->len - n_computed, 3 * 6);
+}
+END_TEST
+
+/* As a trace `calibrate --from` finds in it what the clock was told: the
+ * fractions are those of computation and communication beside each other, all
+ * of the time that is timed. */
+START_TEST(test_beside_trace)
+{
+  static const RaCollectiveProbe probe = {.gpus_per_node = 2};
+  g_autoptr(GArray) rows = NULL;
+  g_autoptr(GArray) beside = measure_beside(0.4, &rows);
+  g_autoptr(RaTrace) trace = ra_collective_trace(&probe, rows, beside);
+  g_autoptr(GArray) found = ra_measured_beside(trace, "collectives", NULL);
+
+  ck_assert_uint_eq(found->len, 5 * 3 + 2); /* sends are left out */
+  for (guint i = 0; i < found->len; i++) {
+    const RaMeasuredBeside *b = &g_array_index(found, RaMeasuredBeside, i);
+    double frac = b->op.kind == RA_OP_GEMM   ? GEMM_FRAC
+                  : b->op.kind == RA_OP_NORM ? NORM_FRAC
+                                             : comm_frac;
+
+    ck_assert_double_le(fabs(b->beside_s / b->alone_s - 1 - frac), 1e-4);
+    ck_assert_double_le(fabs(b->together_s / b->beside_s - 1), 1e-6);
+  }
+}
+END_TEST
+
 static Suite *
 collective_probe_suite(void)
 {
@@ -249,6 +457,9 @@ collective_probe_suite(void)
   tcase_add_test(tcase, test_trace);
   tcase_add_test(tcase, test_cold);
   tcase_add_test(tcase, test_uneven);
+  tcase_add_test(tcase, test_beside);
+  tcase_add_test(tcase, test_outlived);
+  tcase_add_test(tcase, test_beside_trace);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -93,6 +93,29 @@ quiet calibrate --from slow.trace.tsv --refit "$profile" -o slow.profile
 ! near "$(iteration slow.profile)" "$old" 0.05
 result $? "products that took twice their time show"
 
+# Twelve products beside communication took half as long again: the overlap law
+# says so.  A simulation's ops are as they are alone, so it says nothing of it.
+[ "$(law refitted.profile overlap source)" = "$(law "$profile" overlap source)" ]
+result $? "a simulated trace leaves the overlap law"
+{
+  printf '# reallot trace 1\n'
+  grep '^name' a.trace.tsv
+  awk -v OFS='\t' 'function row(name, stream, op, shape, begin, end) {
+      print name, 0, "call", "op", "0", stream, op, shape,
+        sprintf("%.9f", begin), sprintf("%.9f", end), 0, 0 }
+    BEGIN { gemm = "m=4096,n=4096,k=4096,batch=1"
+      row("alone", "compute", "gemm", gemm, 0, 0.002)
+      for (t = 1; t <= 12; t++) {
+        row("company." t, "dp", "-", "-", t, t + 0.003)
+        row("product." t, "compute", "gemm", gemm, t, t + 0.003) } }'
+} >beside.trace.tsv
+quiet calibrate --from beside.trace.tsv --refit "$profile" -o beside.profile
+grep -q 'overlap: product-frac = 0.5, of 12 samples of 1 ops' err &&
+  [ "$(law beside.profile overlap product-frac)" = 'product-frac = 0.5' ] &&
+  [ "$(law beside.profile overlap memory-frac)" = \
+    "$(law "$profile" overlap memory-frac)" ]
+result $? "products beside communication refit the overlap law"
+
 # Two traces, in either order, by flag or behind it, give the same bytes.
 cp a.trace.tsv b.trace.tsv
 sed -i 's/a.trace/b.trace/' b.trace.tsv

@@ -139,6 +139,9 @@ tests_check_link_graph_SOURCES = %D%/check_link_graph.c %D%/plan_text.c \
 	%D%/plan_text.h %D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_machine
 check_programs += %D%/check_mcmc
+check_programs += %D%/check_measured_beside
+tests_check_measured_beside_SOURCES = %D%/check_measured_beside.c \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_measured_trace
 check_programs += %D%/check_memory
 tests_check_memory_SOURCES = %D%/check_memory.c %D%/plan_text.c %D%/plan_text.h

@@ -13,6 +13,7 @@ libtraces_a_SOURCES += %D%/kineto_op.c %D%/kineto_op.h
 libtraces_a_SOURCES += %D%/lanes.c %D%/lanes.h
 libtraces_a_SOURCES += %D%/law.c %D%/law.h
 libtraces_a_SOURCES += %D%/measured.c %D%/measured.h
+libtraces_a_SOURCES += %D%/measured_beside.c %D%/measured_beside.h
 libtraces_a_SOURCES += %D%/measured_comm.c
 libtraces_a_SOURCES += %D%/measured_gpu.c
 libtraces_a_SOURCES += %D%/measured_layer.c

@@ -4,6 +4,7 @@
 
 #include "traces/csv.h"
 #include "traces/measured.h"
+#include "traces/trace.h"
 
 /* One shard of a layer of a model, and where its rows stand. */
 typedef struct {
@@ -76,5 +77,9 @@ void ra_measured_layer(RaMeasuredReader *r, const RaMeasuredLayer *layer,
 /* Reads the rows of a source of messages: collectives, sends. */
 gboolean ra_measured_messages(RaMeasuredReader *r, const char *data,
                               GError **error);
+
+/* (transfer full): names of tasks whose ops are rows of their own,
+ * `TASK/l3/gemm.1`, `TASK/step9/g0/l3/gemm.1`. */
+GHashTable *ra_measured_containers(const RaTrace *trace);
 
 #endif

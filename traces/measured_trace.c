@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "traces/measured_impl.h"
 #include "traces/measured_trace.h"
 
 /* Rows that share less were rounded: a trace has whole nanoseconds. */
@@ -66,10 +67,8 @@ add_prefix(GHashTable *set, const char *name, guint n)
     g_hash_table_add(set, g_strndup(name, (gsize)(end - name)));
 }
 
-/* Names of tasks whose ops are rows of their own, `TASK/l3/gemm.1`,
- * `TASK/step9/g0/l3/gemm.1`. */
-static GHashTable *
-containers_new(const RaTrace *trace)
+GHashTable *
+ra_measured_containers(const RaTrace *trace)
 {
   GHashTable *set =
       g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -119,7 +118,7 @@ sweep_row(Reader *r, guint index, const GArray *ranges, GArray *busy)
 static gboolean
 find_beside(Reader *r, GError **error)
 {
-  g_autoptr(GHashTable) containers = containers_new(r->trace);
+  g_autoptr(GHashTable) containers = ra_measured_containers(r->trace);
   g_autoptr(GHashTable) ranges = g_hash_table_new_full(
       g_direct_hash, g_direct_equal, NULL, (GDestroyNotify)g_array_unref);
   g_autoptr(GArray) busy = g_array_new(FALSE, TRUE, sizeof(Busy));
