@@ -123,14 +123,14 @@ run_cross_entropy(BenchGpu *g)
 {
   RaCpuLogSum *sums = g->array[1];
   float *log_prob = g->array[2], *lse = g->array[3], *d = g->array[4];
-  int status = ra_k_log_sum(LOGIT_ROWS, 0, VOCABULARY, g->array[0], g->indices,
-                            sums, NULL);
+  int status = ra_k_log_sum(LOGIT_ROWS, 0, VOCABULARY, VOCABULARY, g->array[0],
+                            g->indices, sums, NULL);
 
   if (status == 0)
     status = ra_k_log_prob(LOGIT_ROWS, 1, sums, log_prob, lse, NULL);
   return status ? status
-                : ra_k_log_prob_backward(LOGIT_ROWS, 0, VOCABULARY, g->indices,
-                                         lse, d, g->array[0], NULL);
+                : ra_k_log_prob_backward(LOGIT_ROWS, 0, VOCABULARY, VOCABULARY,
+                                         g->indices, lse, d, g->array[0], NULL);
 }
 
 static int

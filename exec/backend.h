@@ -197,14 +197,17 @@ typedef struct {
   /* @out: elements, or of _WEIGHT floats */
   void (*gemm_experts)(RaExpertsProduct product, RaExpertRows *rows, size_t n,
                        size_t k, const RaElem *a, const RaElem *b, void *out);
-  void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n,
+  /* Rows of logits are @stride elements apart, ra_logits_row() or as many as
+   * divide likewise; columns behind the @n are not counted, backward 0. */
+  void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const RaElem *logits, const uint32_t *targets,
                   RaCpuLogSum *out);
   void (*log_prob)(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
                    float *out_log_prob, float *out_lse);
   void (*log_prob_backward)(size_t n_rows, uint32_t first, uint32_t n,
-                            const uint32_t *targets, const float *lse,
-                            const float *d_log_prob, RaElem *logits);
+                            size_t stride, const uint32_t *targets,
+                            const float *lse, const float *d_log_prob,
+                            RaElem *logits);
   /* @logits: (n_rows, n); @uniforms: (n_rows) in [0, 1); @out: (n_rows) the
    * host's, which are there on return */
   void (*sample)(size_t n_rows, uint32_t n, const RaElem *logits,

@@ -258,10 +258,10 @@ activation_backward(RaActivation kind, size_t n, const RaElem *x,
 /* --- log-probabilities, optimizer --- */
 
 static void
-log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
-        const uint32_t *targets, RaCpuLogSum *out)
+log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+        const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
-  ra_cuda_did(ra_k_log_sum(n_rows, first, n, bf16(logits),
+  ra_cuda_did(ra_k_log_sum(n_rows, first, n, stride, bf16(logits),
                            ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), out,
                            ra_device_stream()),
               "log_sum");
@@ -277,12 +277,12 @@ log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
 }
 
 static void
-log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
+log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const uint32_t *targets, const float *lse,
                   const float *d_log_prob, RaElem *logits)
 {
   ra_cuda_did(ra_k_log_prob_backward(
-                  n_rows, first, n,
+                  n_rows, first, n, stride,
                   ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), lse,
                   d_log_prob, bf16_out(logits), ra_device_stream()),
               "log_prob_backward");
@@ -356,8 +356,7 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
   if (!ra_k_attention_head_ok(model->head_dim))
     what = "heads of a dimension that is not 64 or 128";
   else if (model->hidden % 8 != 0 || model->ffn / n_tp % 8 != 0 ||
-           model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0 ||
-           model->vocab % (8 * n_tp) != 0)
+           model->expert_ffn / n_tp % 8 != 0 || model->n_experts % 8 != 0)
     what = "widths of a rank that are not multiples of 8";
   else if (model->n_heads / n_tp / kv_heads > 16)
     what = "more than 16 query heads of a key head";

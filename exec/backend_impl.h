@@ -70,12 +70,13 @@ void ra_host_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
 void ra_host_sample(size_t n_rows, uint32_t n, const float *logits,
                     const RaCpuSampling *how, const double *uniforms,
                     RaCpuSample *out);
-void ra_host_log_sum(size_t n_rows, uint32_t first, uint32_t n,
+void ra_host_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                      const float *logits, const uint32_t *targets,
                      RaCpuLogSum *out);
 void ra_host_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                               const uint32_t *targets, const float *lse,
-                               const float *d_log_prob, float *logits);
+                               size_t stride, const uint32_t *targets,
+                               const float *lse, const float *d_log_prob,
+                               float *logits);
 void ra_host_adamw(size_t n, const RaCpuAdamw *constants, uint64_t step,
                    float clip, const float *grad, float *weight, float *first,
                    float *second);

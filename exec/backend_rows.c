@@ -362,17 +362,18 @@ log_sum_part(uint32_t part, gpointer data)
   const Rows *r = &l->rows;
   gsize n, first = rows_of(r, part, &n);
 
-  ra_cpu_log_sum(n, r->first, (uint32_t)r->n, r->a + first * r->n,
-                 r->words + first, l->out + first);
+  ra_cpu_log_sum(n, r->first, (uint32_t)r->n, r->stride,
+                 r->a + first * r->stride, r->words + first, l->out + first);
 }
 
 void
-ra_host_log_sum(size_t n_rows, uint32_t first, uint32_t n, const float *logits,
-                const uint32_t *targets, RaCpuLogSum *out)
+ra_host_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+                const float *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
   LogSum l = {.rows = {.n_parts = row_parts(n_rows, n),
                        .n_rows = n_rows,
                        .n = n,
+                       .stride = stride,
                        .a = logits,
                        .words = targets,
                        .first = first},
@@ -387,18 +388,21 @@ log_prob_backward_part(uint32_t part, gpointer data)
   const Rows *r = data;
   gsize n, first = rows_of(r, part, &n);
 
-  ra_cpu_log_prob_backward(n, r->first, (uint32_t)r->n, r->words + first,
-                           r->a + first, r->b + first, r->y + first * r->n);
+  ra_cpu_log_prob_backward(n, r->first, (uint32_t)r->n, r->stride,
+                           r->words + first, r->a + first, r->b + first,
+                           r->y + first * r->stride);
 }
 
 void
 ra_host_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                          const uint32_t *targets, const float *lse,
-                          const float *d_log_prob, float *logits)
+                          size_t stride, const uint32_t *targets,
+                          const float *lse, const float *d_log_prob,
+                          float *logits)
 {
   Rows r = {.n_parts = row_parts(n_rows, n),
             .n_rows = n_rows,
             .n = n,
+            .stride = stride,
             .a = lse,
             .b = d_log_prob,
             .y = logits,

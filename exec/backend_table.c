@@ -299,18 +299,18 @@ gemm_experts(RaExpertsProduct product, RaExpertRows *rows, size_t n, size_t k,
 }
 
 static void
-log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
-        const uint32_t *targets, RaCpuLogSum *out)
+log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+        const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
-  ra_host_log_sum(n_rows, first, n, f(logits), targets, out);
+  ra_host_log_sum(n_rows, first, n, stride, f(logits), targets, out);
 }
 
 static void
-log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
+log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const uint32_t *targets, const float *lse,
                   const float *d_log_prob, RaElem *logits)
 {
-  ra_host_log_prob_backward(n_rows, first, n, targets, lse, d_log_prob,
+  ra_host_log_prob_backward(n_rows, first, n, stride, targets, lse, d_log_prob,
                             f(logits));
 }
 

@@ -86,6 +86,7 @@ libexec_a_SOURCES += %D%/stage_grads.c
 libexec_a_SOURCES += %D%/stage_heads.c
 libexec_a_SOURCES += %D%/stage_impl.h
 libexec_a_SOURCES += %D%/stage_layer.c
+libexec_a_SOURCES += %D%/stage_logits.c
 libexec_a_SOURCES += %D%/stage_ops.c
 libexec_a_SOURCES += %D%/stage_record.c
 libexec_a_SOURCES += %D%/stage_ring.c

@@ -102,8 +102,6 @@ head_forward(RaPass *pass)
 {
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
-  RaSpan vocab = ra_stage_vocab(s);
-  gsize n = vocab.end - vocab.begin;
   RaElem *whole = ra_stage_take_whole(s, t);
   const RaElem *x;
 
@@ -113,9 +111,8 @@ head_forward(RaPass *pass)
     ra_stage_linear_values(s, t, hidden, x, ra_stage_head_weight(s),
                            pass->made);
   } else {
-    pass->logits = take(pass, t * n);
-    ra_stage_linear(s, t, n, hidden, x, ra_stage_head_weight(s), NULL,
-                    pass->logits);
+    pass->logits = take(pass, t * s->logits_row);
+    ra_stage_logits(s, t, x, pass->logits);
   }
   ra_stage_give(s, whole);
   if (!is_value(pass))
@@ -182,21 +179,25 @@ head_backward(RaPass *pass, const void *d_made, RaElem *d)
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
   gsize n_rows = ra_stage_n_rows(s, t);
-  RaSpan vocab = ra_stage_vocab(s);
-  gsize n = is_value(pass) ? 1 : vocab.end - vocab.begin;
-  const RaElem *d_logits = is_value(pass) ? d_made : pass->logits;
   RaElem *whole = ra_stage_take_whole(s, t), *x = ra_stage_take_whole(s, t);
   RaElem *made = whole ? whole : d;
 
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
-  if (!is_value(pass))
+  if (is_value(pass)) {
+    ra_stage_linear_input(s, t, 1, hidden, d_made, ra_stage_head_weight(s),
+                          made);
+    ra_stage_linear_weight(
+        s, t, 1, hidden, d_made,
+        ra_stage_gather_rows(s, t, pass->head_normed, x, TRUE),
+        ra_stage_head_grad(s), NULL);
+  } else {
     ra_stage_log_prob_backward(s, t, pass->tokens->targets, pass->lse, d_made,
                                pass->logits);
-  ra_stage_linear_input(s, t, n, hidden, d_logits, ra_stage_head_weight(s),
-                        made);
-  ra_stage_linear_weight(s, t, n, hidden, d_logits,
-                         ra_stage_gather_rows(s, t, pass->head_normed, x, TRUE),
-                         ra_stage_head_grad(s), NULL);
+    ra_stage_logits_backward(s, t, pass->logits, made);
+    ra_stage_logits_weight(
+        s, t, pass->logits,
+        ra_stage_gather_rows(s, t, pass->head_normed, x, TRUE));
+  }
   if (!is_value(pass)) /* else every rank has made all rows */
     ra_stage_sum_rows(s, t, made, d);
   else if (whole)
@@ -292,13 +293,12 @@ row_logits(RaStage *s, gsize n, const RaElem *normed, float *out)
   gsize n_all = n * s->model->vocab;
   RaElem *all =
       s->backend->is_host ? ra_host_elems(out) : ra_stage_take(s, n_all);
-  RaSpan vocab = ra_stage_vocab(s);
-  gsize n_vocab = vocab.end - vocab.begin;
-  RaElem *logits = ra_stage_take(s, n * n_vocab);
+  RaElem *logits = ra_stage_take(s, n * s->logits_row);
 
-  ra_stage_linear(s, n, n_vocab, s->model->hidden, normed,
-                  ra_stage_head_weight(s), NULL, logits);
+  ra_stage_logits(s, n, normed, logits);
   ra_stage_gather_logits(s, n, logits, all);
+  if (ra_stage_logits_padded(s))
+    ra_stage_look(s, RA_OP_GEMM, n_all, all);
   ra_stage_give(s, logits);
   if (s->draw)
     draw_tokens(s, n, all);

@@ -329,21 +329,21 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
 static void
 cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
 {
-  gsize t = d[0];
+  gsize t = d[0], row = ra_logits_row(d[1], r->backend->elem_bytes);
   uint32_t vocab = (uint32_t)d[1];
-  RaElem *logits = ra_probe_warm(r, t * vocab);
+  RaElem *z = ra_probe_warm(r, t * row);
   float *out = ra_probe_warm_f32(r, 2 * t);
   RaCpuLogSum *sums = (RaCpuLogSum *)(void *)ra_probe_warm_f32(r, 3 * t);
   const uint32_t *targets = ra_probe_numbers(r, t, vocab);
 
   if (back)
-    make_anew(r, t * vocab, logits);
+    make_anew(r, t * row, z);
   ra_probe_begin(r);
   if (back) {
-    r->backend->log_prob_backward(t, 0, vocab, targets, out, out + t, logits);
-    end_look(r, t * vocab, logits);
+    r->backend->log_prob_backward(t, 0, vocab, row, targets, out, out + t, z);
+    end_look(r, t * row, z);
   } else {
-    r->backend->log_sum(t, 0, vocab, logits, targets, sums);
+    r->backend->log_sum(t, 0, vocab, row, z, targets, sums);
     r->backend->log_prob(t, 1, sums, out, out + t);
     end_look_f32(r, t, out);
   }

@@ -81,6 +81,7 @@ ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
   s->n_ep = 1;
   s->n_tp = n_tp;
   s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
+  s->logits_row = ra_logits_row(s->vocab_pad, backend->elem_bytes);
   s->n_positions = n_positions;
   s->cos_sin = new_rope_table(s);
   s->slabs = ra_slabs_new(backend);
@@ -183,46 +184,6 @@ ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
               gboolean bias)
 {
   const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
-
-  return param ? stage->params->grads + param->offset : NULL;
-}
-
-RaSpan
-ra_stage_vocab(const RaStage *stage)
-{
-  uint64_t vocab = stage->model->vocab, pad = stage->vocab_pad;
-  uint64_t rank = stage->tp ? stage->tp->rank : 0;
-
-  return (RaSpan){.begin = MIN(rank * pad, vocab),
-                  .end = MIN((rank + 1) * pad, vocab)};
-}
-
-/* The tensor that the head multiplies by: NULL: none of its rows here. */
-static const RaParam *
-head_param(const RaStage *stage)
-{
-  RaTensorKind kind =
-      stage->model->head == RA_HEAD_VALUE || !stage->model->tied_embeddings
-          ? RA_TENSOR_HEAD
-          : RA_TENSOR_EMBEDDING;
-
-  return ra_params_find(stage->params, kind, RA_TENSOR_NO_LAYER, FALSE);
-}
-
-const RaElem *
-ra_stage_head_weight(const RaStage *stage)
-{
-  const RaParam *param = head_param(stage);
-
-  return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
-                             param->offset)
-               : NULL;
-}
-
-float *
-ra_stage_head_grad(const RaStage *stage)
-{
-  const RaParam *param = head_param(stage);
 
   return param ? stage->params->grads + param->offset : NULL;
 }

@@ -96,16 +96,17 @@ typedef struct {
   uint32_t n_tp;       /* ranks that share the model, >= 1 */
   gboolean sequence_parallel; /* they share the rows between products too */
   uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
-  uint32_t n_positions;       /* longest sequence */
-  float *cos_sin;             /* (n_positions, head_dim) of the device, owned */
-  RaWorld *world;     /* whose messages go on between ops, borrowed; NULL */
-  uint32_t n_ops;     /* that the task at hand has run */
-  uint32_t n_ahead;   /* rows of experts asked for before any was packed */
-  RaBadOp bad;        /* the first of them that made what is not finite */
-  GArray *ops;        /* of RaOpRecord, owned; NULL: not recorded */
-  RaOpPlace place;    /* of the next; see ra_stage_enter() */
-  gboolean cpu_clock; /* they are timed in CPU seconds of the process */
-  uint64_t reuse_mib; /* of the weights of products to come, for the record of
+  gsize logits_row;     /* elements from a row of its logits to the next */
+  uint32_t n_positions; /* longest sequence */
+  float *cos_sin;       /* (n_positions, head_dim) of the device, owned */
+  RaWorld *world;       /* whose messages go on between ops, borrowed; NULL */
+  uint32_t n_ops;       /* that the task at hand has run */
+  uint32_t n_ahead;     /* rows of experts asked for before any was packed */
+  RaBadOp bad;          /* the first of them that made what is not finite */
+  GArray *ops;          /* of RaOpRecord, owned; NULL: not recorded */
+  RaOpPlace place;      /* of the next; see ra_stage_enter() */
+  gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
+  uint64_t reuse_mib;   /* of the weights of products to come, for the record of
                          ops (graph/op_reuse.h); 0: not said */
   double op_begin_s, op_begin_cpu_s;   /* of the op that began last; of its
                                         thread */
@@ -152,7 +153,7 @@ typedef struct {
   float *embedded_inv;    /* (rows) likewise, of LayerNorm (rows, 2) */
   RaElem *head_normed;    /* (rows, hidden) with the head */
   float *head_inv;        /* (rows) likewise, of LayerNorm (rows, 2) */
-  RaElem *logits;         /* (tokens, vocabulary of this rank) */
+  RaElem *logits;         /* (tokens, vocabulary of this rank), rows padded */
   float *made;            /* (tokens) of the device: what the head makes, and
                              with an lm head (tokens) */
   float *lse;             /* of their logits */

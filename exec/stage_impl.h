@@ -169,7 +169,20 @@ void ra_stage_embedding(RaStage *s, gsize t, const uint32_t *tokens,
 void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
                                  const uint32_t *positions,
                                  const RaElem *d_out);
-/* Log-probabilities of the targets from this rank's logits. */
+/* --- logits of this rank: (t, its part of the vocabulary), logits_row elements
+ * from row to row, exec/stage_logits.c --- */
+
+/* Whether rows of any rank have columns behind their last, of any value. */
+gboolean ra_stage_logits_padded(const RaStage *stage);
+/* From the normed rows @x (t, hidden) by the head.  Padded ones are looked at
+ * in what is made of them. */
+void ra_stage_logits(RaStage *s, gsize t, const RaElem *x, RaElem *logits);
+void ra_stage_logits_backward(RaStage *s, gsize t, const RaElem *d_logits,
+                              RaElem *d_x);
+/* To the head's gradient. */
+void ra_stage_logits_weight(RaStage *s, gsize t, const RaElem *d_logits,
+                            const RaElem *x);
+/* Log-probabilities of the targets. */
 void ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
                        const uint32_t *targets, float *out_log_prob,
                        float *out_lse);

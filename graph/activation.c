@@ -65,19 +65,32 @@ router_tensors(const uint64_t *d, uint64_t in)
               (d[0] * (d[1] + 3 * d[2]) + d[1]) * FP32_BYTES);
 }
 
+/* Whether what @op makes is logits: rows with a padding. */
+static gboolean
+makes_logits(const RaOp *op, const RaOp *end)
+{
+  const RaOp *next = op + 1;
+
+  if (next < end && next->kind == RA_OP_ALL_GATHER)
+    next++; /* of what is drawn from, and of rows before a layer */
+  return next < end &&
+         (next->kind == RA_OP_CROSS_ENTROPY || next->kind == RA_OP_SAMPLE);
+}
+
 /* What op @op, after @before (NULL: the first), reads, writes and keeps; @end
  * is past the last. */
 static RaOpTensors
 op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes;
 
   switch (op->kind) {
   case RA_OP_GEMM:
     in = d[0] * d[2] * d[3] * e;
-    out = d[0] * d[1] * d[3] *
-          ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
+    out_bytes = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
+    out = d[0] * d[3] * out_bytes *
+          (makes_logits(op, end) ? ra_logits_row(d[1], out_bytes) : d[1]);
     if (op->flags & RA_OP_FROZEN)
       return both(in, out, 0);
     /* Sequence parallelism keeps its shard and gathers again (arXiv
@@ -106,7 +119,7 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
   case RA_OP_EMBEDDING:
     return both(0, d[0] * d[1] * e, 0);
   case RA_OP_CROSS_ENTROPY:
-    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES,
+    return both(d[0] * ra_logits_row(d[1], e) * e, d[0] * d[1] * FP32_BYTES,
                 d[0] * d[1] * FP32_BYTES);
   case RA_OP_ROUTER:
     return router_tensors(d, d[0] * d[1] * e);

@@ -6,11 +6,11 @@
 #include "kernels/cpu_logprob.h"
 
 RA_CPU_KERNEL void
-ra_cpu_log_sum(size_t n_rows, uint32_t first, uint32_t n, const float *logits,
-               const uint32_t *targets, RaCpuLogSum *out)
+ra_cpu_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+               const float *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
   for (size_t row = 0; row < n_rows; row++) {
-    const float *z = logits + row * n; /* (n) */
+    const float *z = logits + row * stride; /* (n) */
     uint32_t at = targets[row] - first;
     float most = n > 0 ? z[0] : -INFINITY, sum = 0;
 
@@ -47,11 +47,12 @@ ra_cpu_log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
 
 RA_CPU_KERNEL void
 ra_cpu_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                         const uint32_t *targets, const float *lse,
-                         const float *d_log_prob, float *logits)
+                         size_t stride, const uint32_t *targets,
+                         const float *lse, const float *d_log_prob,
+                         float *logits)
 {
   for (size_t row = 0; row < n_rows; row++) {
-    float *z = logits + row * n; /* (n) */
+    float *z = logits + row * stride; /* (n) */
     float g = d_log_prob[row], shift = lse[row];
     uint32_t at = targets[row] - first;
 

@@ -28,13 +28,14 @@ typedef struct {
  * @n_rows: tokens
  * @first: token of the first column
  * @n: columns, of this rank; may be 0
+ * @stride: elements from a row of @logits to the next, >= n
  * @logits: (n_rows, n)
  * @targets: (n_rows) whose log-probability is asked for
  * @out: (n_rows)
  *
  * Error of the sum: (n + 1) u + 2^-22, relative.
  */
-void ra_cpu_log_sum(size_t n_rows, uint32_t first, uint32_t n,
+void ra_cpu_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                     const float *logits, const uint32_t *targets,
                     RaCpuLogSum *out);
 
@@ -54,12 +55,13 @@ void ra_cpu_log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
  * ra_cpu_log_prob_backward:
  * @lse: (n_rows)
  * @d_log_prob: (n_rows) gradient of each log-probability
- * @logits: (n_rows, n): replaced by their gradient
+ * @logits: (n_rows, n), @stride apart: replaced by their gradient
  *
  * Error: |g| p (2^-21 + 2 u (|z| + |lse|)).
  */
 void ra_cpu_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                              const uint32_t *targets, const float *lse,
-                              const float *d_log_prob, float *logits);
+                              size_t stride, const uint32_t *targets,
+                              const float *lse, const float *d_log_prob,
+                              float *logits);
 
 #endif

@@ -3,9 +3,17 @@
 
 #define THREADS 512
 
-/* One block a row. */
+/* Columns behind a row's last are as if they were -inf. */
+__device__ static inline float
+logit_at(const RaVector &z, int i, uint32_t column, uint32_t n)
+{
+  return column + (uint32_t)i < n ? ra_bf16_to_f32(z.bf16[i]) : -INFINITY;
+}
+
+/* One block a row; @stride: vectors. */
 __global__ static void
-__launch_bounds__(THREADS) log_sum_kernel(uint32_t first, int n_vectors,
+__launch_bounds__(THREADS) log_sum_kernel(uint32_t first, uint32_t n,
+                                          size_t stride,
                                           const uint4 *__restrict__ logits,
                                           const uint32_t *__restrict__ targets,
                                           RaCpuLogSum *__restrict__ out)
@@ -13,18 +21,18 @@ __launch_bounds__(THREADS) log_sum_kernel(uint32_t first, int n_vectors,
   RA_SHARED(float, warps, RA_WARP);
   RA_SHARED(float, sums, RA_WARP);
   size_t row = blockIdx.x;
-  const uint4 *from = logits + row * n_vectors;
+  const uint4 *from = logits + row * stride;
   uint32_t target = targets[row] - first; /* below 0: above every column */
   float most = -INFINITY, sum = 0.0f, whole;
 
-  for (int at = (int)threadIdx.x; at < n_vectors; at += THREADS) {
+  for (uint32_t at = threadIdx.x; 8 * at < n; at += THREADS) {
     RaVector z;
     float now = most;
 
     z.raw = from[at];
     RA_UNROLL
     for (int i = 0; i < 8; i++)
-      now = fmaxf(now, ra_bf16_to_f32(z.bf16[i]));
+      now = fmaxf(now, logit_at(z, i, 8 * at, n));
     if (now > most) {
       sum *= expf(most - now); /* of none: e^-inf = 0 */
       most = now;
@@ -32,7 +40,7 @@ __launch_bounds__(THREADS) log_sum_kernel(uint32_t first, int n_vectors,
     if (most > -INFINITY) /* or all are -inf: nothing to add */
       RA_UNROLL
     for (int i = 0; i < 8; i++)
-      sum += expf(ra_bf16_to_f32(z.bf16[i]) - most);
+      sum += expf(logit_at(z, i, 8 * at, n) - most);
   }
   whole = ra_block_max(most, warps);
   sum = ra_block_sum(most > -INFINITY ? sum * expf(most - whole) : 0.0f, sums);
@@ -41,23 +49,24 @@ __launch_bounds__(THREADS) log_sum_kernel(uint32_t first, int n_vectors,
 
     out[row].most = whole;
     out[row].sum = sum;
-    out[row].target =
-        target < 8u * (unsigned)n_vectors ? ra_bf16_to_f32(*logit) : 0.0f;
+    out[row].target = target < n ? ra_bf16_to_f32(*logit) : 0.0f;
   }
 }
 
 extern "C" int
-ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n, const uint16_t *logits,
-             const uint32_t *targets, RaCpuLogSum *out, void *stream)
+ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+             const uint16_t *logits, const uint32_t *targets,
+             RaCpuLogSum *out, void *stream)
 {
   auto kernel = log_sum_kernel;
 
-  if (n % 8 != 0 || n_rows > 0x7fffffff || !ra_is_aligned(logits))
+  if (stride % 8 != 0 || stride < n || n_rows > 0x7fffffff ||
+      !ra_is_aligned(logits))
     return cudaErrorInvalidValue;
   if (n_rows == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, first, (int)(n / 8),
-            reinterpret_cast<const uint4 *>(logits), targets, out);
+  RA_LAUNCH(kernel, (unsigned)n_rows, THREADS, 0, stream, first, n,
+            stride / 8, reinterpret_cast<const uint4 *>(logits), targets, out);
   return cudaGetLastError();
 }
 
@@ -100,21 +109,21 @@ ra_k_log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
   return cudaGetLastError();
 }
 
-/* blockIdx: (vectors of a row, row by turns). */
+/* blockIdx: (vectors of a row, row by turns); @stride: vectors. */
 __global__ static void
 __launch_bounds__(THREADS)
-    backward_kernel(size_t n_rows, uint32_t first, int n_vectors,
+    backward_kernel(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                     const uint32_t *__restrict__ targets,
                     const float *__restrict__ lse,
                     const float *__restrict__ d_log_prob,
                     uint4 *__restrict__ logits)
 {
-  int at = (int)(blockIdx.x * THREADS + threadIdx.x);
+  uint32_t at = blockIdx.x * THREADS + threadIdx.x;
 
-  if (at >= n_vectors)
+  if (at >= stride)
     return;
   for (size_t row = blockIdx.y; row < n_rows; row += gridDim.y) {
-    uint4 *to = logits + row * n_vectors + at;
+    uint4 *to = logits + row * stride + at;
     uint32_t target = targets[row] - first;
     float g = d_log_prob[row], base = lse[row];
     RaVector z;
@@ -122,10 +131,11 @@ __launch_bounds__(THREADS)
     z.raw = *to;
     RA_UNROLL
     for (int i = 0; i < 8; i++) {
-      float hit = target == 8u * (unsigned)at + (unsigned)i ? 1.0f : 0.0f;
+      uint32_t column = 8 * at + (uint32_t)i;
+      float hit = target == column ? 1.0f : 0.0f;
+      float d = g * (hit - expf(ra_bf16_to_f32(z.bf16[i]) - base));
 
-      z.bf16[i] =
-          ra_bf16_from_f32(g * (hit - expf(ra_bf16_to_f32(z.bf16[i]) - base)));
+      z.bf16[i] = ra_bf16_from_f32(column < n ? d : 0.0f);
     }
     *to = z.raw;
   }
@@ -133,18 +143,18 @@ __launch_bounds__(THREADS)
 
 extern "C" int
 ra_k_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                       const uint32_t *targets, const float *lse,
+                       size_t stride, const uint32_t *targets, const float *lse,
                        const float *d_log_prob, uint16_t *logits, void *stream)
 {
-  dim3 grid((n / 8 + THREADS - 1) / THREADS,
+  dim3 grid((unsigned)((stride / 8 + THREADS - 1) / THREADS),
             (unsigned)(n_rows < 65535 ? n_rows : 65535));
   auto kernel = backward_kernel;
 
-  if (n % 8 != 0 || !ra_is_aligned(logits))
+  if (stride % 8 != 0 || stride < n || !ra_is_aligned(logits))
     return cudaErrorInvalidValue;
-  if (n_rows == 0 || n == 0)
+  if (n_rows == 0 || stride == 0)
     return cudaSuccess;
-  RA_LAUNCH(kernel, grid, THREADS, 0, stream, n_rows, first, (int)(n / 8),
+  RA_LAUNCH(kernel, grid, THREADS, 0, stream, n_rows, first, n, stride / 8,
             targets, lse, d_log_prob, reinterpret_cast<uint4 *>(logits));
   return cudaGetLastError();
 }

@@ -22,15 +22,17 @@ extern "C" {
 
 /**
  * ra_k_log_sum:
- * @n: columns, a multiple of 8
- * @logits: (n_rows, n) bf16, 16-byte aligned
+ * @n: columns
+ * @stride: elements from a row of @logits to the next, >= n, a multiple of 8
+ * @logits: (n_rows, n) bf16, 16-byte aligned; what is behind the @n columns of
+ *   a row is not counted, whatever it is
  * @targets: (n_rows)
  * @out: (n_rows)
  *
  * As ra_cpu_log_sum(), on device memory.  Returns: a cudaError_t, 1 for a shape
  * or alignment that is not allowed.
  */
-int ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n,
+int ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                  const uint16_t *logits, const uint32_t *targets,
                  RaCpuLogSum *out, void *stream);
 
@@ -38,11 +40,12 @@ int ra_k_log_sum(size_t n_rows, uint32_t first, uint32_t n,
 int ra_k_log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
                   float *out_log_prob, float *out_lse, void *stream);
 
-/* As ra_cpu_log_prob_backward(): bf16 logits are replaced by their gradient. */
+/* As ra_cpu_log_prob_backward(): bf16 logits are replaced by their gradient,
+ * and what is behind the @n columns by 0, so that products may read it. */
 int ra_k_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
-                           const uint32_t *targets, const float *lse,
-                           const float *d_log_prob, uint16_t *logits,
-                           void *stream);
+                           size_t stride, const uint32_t *targets,
+                           const float *lse, const float *d_log_prob,
+                           uint16_t *logits, void *stream);
 
 #ifdef __cplusplus
 }

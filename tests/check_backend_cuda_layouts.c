@@ -89,13 +89,22 @@ static const Layout of_distances[] = {
     {1, 1, 1, 4, "recompute = full\n"},
     {1, 2, 1, 2, ""},
 };
+
+/* Of one whose 61 tokens are no whole vectors of a row of logits: columns of a
+ * rank, or of two ranks 31 and 30, have a padding (ra_logits_row()). */
+static const Layout of_odd_tokens[] = {
+    {2, 1, 1, 1, "micro-batches = 2\n"},
+    {1, 2, 1, 1, ""},
+    {1, 2, 2, 1, "micro-batches = 2\nsequence-parallel = true\n"},
+};
 /* clang-format on */
 
 /* Models, all bf16's on the device. */
-enum { DENSE, EXPERTS, DISTANCES, N_MODELS };
+enum { DENSE, EXPERTS, DISTANCES, ODD_TOKENS, N_MODELS };
 
 static const char *const configs[] = {"run-device.json", "run-device-moe.json",
-                                      "run-device-bloom.json"};
+                                      "run-device-bloom.json",
+                                      "run-device-gpt2.json"};
 
 /* (transfer full): the moments of a step on @n_prompts sequences. */
 static GArray *
@@ -215,6 +224,13 @@ START_TEST(test_distances)
 }
 END_TEST
 
+START_TEST(test_odd_tokens)
+{
+  if (_i % EVERY == 0)
+    check_layout(&of_odd_tokens[_i], ODD_TOKENS);
+}
+END_TEST
+
 /* The one rank against the host's fp32, whose roundings do not count; and the
  * fault, a sequence of eight left out. */
 START_TEST(test_one)
@@ -239,6 +255,7 @@ backend_cuda_layouts_suite(void)
   tcase_add_loop_test(tcase, test_layouts, 0, G_N_ELEMENTS(layouts));
   tcase_add_loop_test(tcase, test_experts, 0, G_N_ELEMENTS(of_experts));
   tcase_add_loop_test(tcase, test_distances, 0, G_N_ELEMENTS(of_distances));
+  tcase_add_loop_test(tcase, test_odd_tokens, 0, G_N_ELEMENTS(of_odd_tokens));
   tcase_add_loop_test(tcase, test_one, 0, N_MODELS);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -11,10 +11,9 @@
  *
  * Derived from the published shapes.  A head is hidden / heads wide where the
  * file has no head_dim: tiny-llama and tiny-bytes 64 / 8 = 8 (tiny-llama-64 has
- * 64), nemotron-4-340b 18432 / 96 = 192, all others 64 or 128.  gpt2's 50257
- * tokens are odd, so rows of logits are not of 16 bytes each; the other tables
- * are multiples of 8.  The norms of nemotron-4-15b, whose heads fit, are not
- * what the executor runs on any back end.
+ * 64), nemotron-4-340b 18432 / 96 = 192, all others 64 or 128.  The norms of
+ * nemotron-4-15b, whose heads fit, are not what the executor runs on any back
+ * end.
  */
 #define HEADS "heads of a dimension that is not 64 or 128"
 #define WIDTHS "widths of a rank that are not multiples of 8"
@@ -43,7 +42,7 @@ static const Shipped models[] = {
     {"bloom-176b", NULL},         {"mpt-7b", NULL},
     {"tiny-llama", HEADS},        {"tiny-bytes", HEADS},
     {"nemotron-4-340b", HEADS},
-    {"gpt2", WIDTHS},             {"gpt2-xl", WIDTHS},
+    {"gpt2", NULL},               {"gpt2-xl", NULL},
     {"nemotron-4-15b", NORMS},
 };
 /* clang-format on */
@@ -88,7 +87,7 @@ assert_answer(const RaModel *model, uint32_t n_tp, const char *refusal)
 }
 
 /* A taken model is taken by as many ranks of a node as its heads divide by,
- * its table and MLP too: those are multiples of 64 in all of them. */
+ * its MLP too: a multiple of 64 in all of them. */
 START_TEST(test_shipped)
 {
   const Shipped *s = &models[_i];
@@ -119,9 +118,9 @@ START_TEST(test_all_shipped)
 END_TEST
 
 /* The deliberate faults: one change each to llama-3-8b, which is taken, that
- * the back end must not let by.  128256 + 8 tokens are a multiple of 8, and no
- * longer one of two ranks' 16; 32 heads of one key head are 32 of it.  Of
- * mixtral-8x7b twelve experts: rows of logits of 24 bytes in bf16. */
+ * the back end must not let by.  A table may have any number of tokens; 32
+ * heads of one key head are 32 of it; of mixtral-8x7b twelve experts: rows of
+ * 24 bytes in bf16. */
 START_TEST(test_faults)
 {
   g_autoptr(RaModel) model = shipped("llama-3-8b");
@@ -130,10 +129,8 @@ START_TEST(test_faults)
   model->head_dim = 96;
   assert_answer(model, 1, HEADS);
   model->head_dim = 128;
-  model->vocab += 8;
-  assert_answer(model, 1, NULL);
-  assert_answer(model, 2, WIDTHS);
-  model->vocab -= 8;
+  model->vocab++;
+  assert_answer(model, 2, NULL);
   model->n_kv_heads = 1;
   assert_answer(model, 1, GROUPS);
   assert_answer(model, 2, NULL);

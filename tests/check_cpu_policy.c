@@ -44,7 +44,8 @@ worst_log_prob(gboolean fault)
 
     for (uint32_t i = 0; i < N_ROWS * n; i++)
       part[i] = z[i / MAX(n, 1u) * VOCAB + first[rank] + i % MAX(n, 1u)];
-    ra_cpu_log_sum(N_ROWS, first[rank], n, part, targets, sums + rank * N_ROWS);
+    ra_cpu_log_sum(N_ROWS, first[rank], n, n, part, targets,
+                   sums + rank * N_ROWS);
   }
   ra_cpu_log_prob(N_ROWS, fault ? 2 : 4, sums, got, lse);
   for (uint32_t row = 0; row < N_ROWS; row++)
@@ -68,7 +69,7 @@ START_TEST(test_log_prob_backward)
   uint32_t target = 11;
   float lse = (float)((double)z[11] - log_prob(z, 11)), g = 0.7f;
 
-  ra_cpu_log_prob_backward(1, 0, VOCAB, &target, &lse, &g, d);
+  ra_cpu_log_prob_backward(1, 0, VOCAB, VOCAB, &target, &lse, &g, d);
   for (uint32_t i = 0; i < VOCAB; i++) {
     double p = exp((double)z[i] - (double)lse);
 

@@ -151,19 +151,23 @@ START_TEST(test_value)
 }
 END_TEST
 
-/* Two ranks that share 2,064 tokens as 1,040 and 1,024. */
-enum { LP_ROWS = 5, LP_FIRST = 1040, LP_ALL = 2064 };
+/* Two ranks that share 2,064 tokens as 1,037 and 1,027: rows of 1,040 and 1,032
+ * columns, of which the last are not a number.  Token 1,037, the second rank's
+ * first, would be the first rank's first such column. */
+enum { LP_ROWS = 5, LP_FIRST = 1037, LP_ALL = 2064 };
 
-static const uint32_t lp_targets[LP_ROWS] = {0, 1039, 1040, 2063, 1500};
+static const uint32_t lp_begin[] = {0, LP_FIRST, LP_ALL};
+static const uint32_t lp_row[] = {1040, 1032};
+static const uint32_t lp_targets[LP_ROWS] = {0, 1036, 1037, 2063, 1500};
 static const float lp_grad[LP_ROWS] = {1, -0.5f, 0, 2, 0.25f};
 
 /* Element @i of @row of what both ranks have. */
 static double
 lp_at(uint16_t *const of_rank[2], uint32_t row, uint32_t i)
 {
-  return i < LP_FIRST
-             ? device_at(of_rank[0], row * LP_FIRST + i)
-             : device_at(of_rank[1], row * (LP_ALL - LP_FIRST) + i - LP_FIRST);
+  int r = i >= LP_FIRST;
+
+  return device_at(of_rank[r], row * lp_row[r] + i - lp_begin[r]);
 }
 
 static void
@@ -198,11 +202,26 @@ check_logprob_row(uint16_t *const in[2], uint16_t *const out[2], uint32_t row,
   }
 }
 
-/* One row has logits of -infinity only on one of the ranks.  The fault that
- * this catches: a target counted by both ranks. */
+/* Sets the columns behind the last of rank @r, or holds that they are 0. */
+static void
+pad_logits(uint16_t *z, int r, gboolean done)
+{
+  uint32_t n = lp_begin[r + 1] - lp_begin[r];
+
+  for (uint32_t row = 0; row < LP_ROWS; row++)
+    for (uint32_t i = n; i < lp_row[r]; i++) {
+      uint16_t *at = &z[row * lp_row[r] + i];
+
+      if (done)
+        ck_assert_uint_eq(*at, 0);
+      *at = 0x7fff; /* not a number */
+    }
+}
+
+/* One row has logits of -infinity only on one of the ranks.  The faults that
+ * this catches: a target counted by both ranks, a padding counted or left. */
 START_TEST(test_logprob)
 {
-  static const uint32_t begin[] = {0, LP_FIRST, LP_ALL};
   RaRng rng = ra_rng_init(7, 0);
   uint16_t *z[2], *in[2];
   RaCpuLogSum *sums = device_poisoned(2 * LP_ROWS * sizeof *sums);
@@ -212,25 +231,30 @@ START_TEST(test_logprob)
   uint32_t *targets = device_copy(lp_targets, sizeof lp_targets);
 
   for (int r = 0; r < 2; r++) {
-    uint32_t n = begin[r + 1] - begin[r];
+    uint32_t n = lp_begin[r + 1] - lp_begin[r];
 
-    z[r] = device_bf16(&rng, LP_ROWS * n, 6);
-    in[r] = device_poisoned(LP_ROWS * n * 2);
+    z[r] = device_bf16(&rng, LP_ROWS * lp_row[r], 6);
+    in[r] = device_poisoned(LP_ROWS * lp_row[r] * 2);
     for (uint32_t i = 0; r == 0 && i < n; i++)
-      z[r][4 * n + i] = 0xff80; /* -infinity */
-    memcpy(in[r], z[r], LP_ROWS * n * 2);
+      z[r][4 * lp_row[r] + i] = 0xff80; /* -infinity */
+    pad_logits(z[r], r, FALSE);
+    memcpy(in[r], z[r], LP_ROWS * lp_row[r] * 2);
     ck_assert_int_eq(
-        device_done(ra_k_log_sum(LP_ROWS, begin[r], n, z[r], targets,
-                                 sums + r * LP_ROWS, NULL)),
+        device_done(ra_k_log_sum(LP_ROWS, lp_begin[r], n, lp_row[r], z[r],
+                                 targets, sums + r * LP_ROWS, NULL)),
         0);
   }
   ck_assert_int_eq(
       device_done(ra_k_log_prob(LP_ROWS, 2, sums, log_prob, lse, NULL)), 0);
-  for (int r = 0; r < 2; r++)
-    ck_assert_int_eq(device_done(ra_k_log_prob_backward(
-                         LP_ROWS, begin[r], begin[r + 1] - begin[r], targets,
-                         lse, grad, z[r], NULL)),
-                     0);
+  for (int r = 0; r < 2; r++) {
+    uint32_t n = lp_begin[r + 1] - lp_begin[r];
+
+    ck_assert_int_eq(
+        device_done(ra_k_log_prob_backward(LP_ROWS, lp_begin[r], n, lp_row[r],
+                                           targets, lse, grad, z[r], NULL)),
+        0);
+    pad_logits(z[r], r, TRUE);
+  }
   for (uint32_t row = 0; row < LP_ROWS; row++)
     check_logprob_row(in, z, row, (double)lse[row], (double)log_prob[row]);
   for (int r = 0; r < 2; r++) {

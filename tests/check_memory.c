@@ -441,6 +441,39 @@ START_TEST(test_faults)
 }
 END_TEST
 
+/* Rows of bf16 logits are whole vectors of 16 bytes: the loss of 3 rows reads
+ * 3 x 64 elements for 61 tokens, of two ranks' 31 and 30 3 x 32, beside a
+ * residual stream of 3 x 16; fp32 has no padding.  The fault: rows of 61. */
+START_TEST(test_logits_row)
+{
+  const RaPiece head = {.has_head = TRUE};
+  const RaBatch batch = {1, 3, 3, 6};
+  RaModelShape shape;
+  g_autoptr(RaModel) model = NULL;
+  RaShard s = {.tp = 1, .loss = TRUE, .dtype = RA_DTYPE_BF16};
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 2;
+  shape.hidden = 16;
+  shape.heads = 2;
+  shape.kv_heads = 2;
+  shape.ffn = 32;
+  shape.vocab = 61;
+  s.model = model = ra_model_from_shape(&shape, NULL);
+  ck_assert_uint_eq(ra_workspace_bytes(&s, &head, RA_PHASE_FORWARD, &batch),
+                    3 * (16 + 64) * 2);
+  ck_assert_uint_ne(ra_workspace_bytes(&s, &head, RA_PHASE_FORWARD, &batch),
+                    3 * (16 + 61) * 2);
+  s.tp = 2;
+  ck_assert_uint_eq(ra_workspace_bytes(&s, &head, RA_PHASE_FORWARD, &batch),
+                    3 * (16 + 32) * 2);
+  s.tp = 1;
+  s.dtype = RA_DTYPE_FP32;
+  ck_assert_uint_eq(ra_workspace_bytes(&s, &head, RA_PHASE_FORWARD, &batch),
+                    3 * (16 + 61) * 4);
+}
+END_TEST
+
 static Suite *
 memory_suite(void)
 {
@@ -457,6 +490,7 @@ memory_suite(void)
   tcase_add_test(tcase, test_kv_peak);
   tcase_add_test(tcase, test_replay);
   tcase_add_test(tcase, test_shipped);
+  tcase_add_test(tcase, test_logits_row);
   tcase_add_test(tcase, test_faults);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -108,8 +108,9 @@ rows(const RaBackend *b, Arrays *x)
 static void
 losses(const RaBackend *b, Arrays *x)
 {
-  b->log_sum(T, 0, 2 * W, e(x->a), x->words, (RaCpuLogSum *)(void *)x->out);
-  b->log_prob_backward(T, 0, 2 * W, x->words, x->b, x->c, e(x->more));
+  b->log_sum(T, 0, 2 * W, 2 * W, e(x->a), x->words,
+             (RaCpuLogSum *)(void *)x->out);
+  b->log_prob_backward(T, 0, 2 * W, 2 * W, x->words, x->b, x->c, e(x->more));
 }
 
 static void

@@ -184,10 +184,11 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
 }
 
 static void
-log_sum(size_t n_rows, uint32_t first, uint32_t n, const RaElem *logits,
-        const uint32_t *targets, RaCpuLogSum *out)
+log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
+        const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
-  (void)n_rows, (void)first, (void)n, (void)logits, (void)targets, (void)out;
+  (void)n_rows, (void)first, (void)n, (void)stride, (void)logits, (void)targets,
+      (void)out;
 }
 
 static void
@@ -198,11 +199,11 @@ log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums, float *out,
 }
 
 static void
-log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
+log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const uint32_t *targets, const float *lse,
                   const float *d_log_prob, RaElem *logits)
 {
-  (void)n_rows, (void)first, (void)n, (void)targets, (void)lse;
+  (void)n_rows, (void)first, (void)n, (void)stride, (void)targets, (void)lse;
   (void)d_log_prob, (void)logits;
 }
 

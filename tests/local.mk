@@ -234,6 +234,7 @@ EXTRA_DIST += %D%/data/measured.txt
 EXTRA_DIST += %D%/data/run.json %D%/data/run-tied.json
 EXTRA_DIST += %D%/data/run-wide.json %D%/data/run-device.json
 EXTRA_DIST += %D%/data/run-device-moe.json %D%/data/run-device-bloom.json
+EXTRA_DIST += %D%/data/run-device-gpt2.json
 check_programs += %D%/check_same_ops
 tests_check_same_ops_SOURCES = %D%/check_same_ops.c $(run_fixture) \
 	%D%/profile_text.c %D%/profile_text.h

@@ -99,15 +99,15 @@ embedding(void)
 static gboolean
 log_sum(void)
 {
-  return !ra_k_log_sum(ROWS, 0, VOCAB, BF16(0), words,
+  return !ra_k_log_sum(ROWS, 0, VOCAB, VOCAB, BF16(0), words,
                        (RaCpuLogSum *)(gpointer)array[1], NULL);
 }
 
 static gboolean
 log_prob_backward(void)
 {
-  return !ra_k_log_prob_backward(ROWS, 0, VOCAB, words, F32(1), F32(2), BF16(0),
-                                 NULL);
+  return !ra_k_log_prob_backward(ROWS, 0, VOCAB, VOCAB, words, F32(1), F32(2),
+                                 BF16(0), NULL);
 }
 
 static gboolean
