@@ -163,6 +163,11 @@ wall_s(const RaProbeRank *rank)
 void
 ra_probe_start(RaProbeRank *rank)
 {
+  if (rank->by_host) {
+    rank->backend->wait();
+    rank->begin_s = rank->machine->host_s();
+    return;
+  }
   if (rank->timer) {
     rank->machine->timer_start(rank->timer, &rank->point->op);
     return;
@@ -174,6 +179,10 @@ ra_probe_start(RaProbeRank *rank)
 void
 ra_probe_stop(RaProbeRank *rank)
 {
+  if (rank->by_host) {
+    rank->end_s = rank->machine->host_s();
+    return;
+  }
   if (rank->timer) {
     rank->begin_s = rank->end_s;
     rank->end_s += rank->machine->timer_stop_s(rank->timer);
@@ -414,6 +423,19 @@ ra_probe_run(RaProbe *probe, const RaProbePoint *point,
   if (probe->apart)
     probe->options.world->table->share(probe->options.world, out_sample,
                                        sizeof *out_sample);
+}
+
+double
+ra_probe_begun_s(RaProbe *probe, const RaProbePoint *point)
+{
+  RaProbeRank *r = &probe->ranks[0];
+  RaProbeSample sample;
+
+  g_return_val_if_fail(r->timer, 0);
+  r->by_host = TRUE;
+  ra_probe_run(probe, point, &sample);
+  r->by_host = FALSE;
+  return sample.median_s;
 }
 
 /* Of a device's memory, by its timer. */

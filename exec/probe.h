@@ -106,6 +106,19 @@ gboolean ra_probe_has(RaOpKind kind);
 void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                   RaProbeSample *out_sample);
 
+/**
+ * ra_probe_begun_s:
+ * @probe: of a machine with a timer
+ * @point: as ra_probe_run(); of an op that does not wait for its result
+ *
+ * What beginning the op takes the host, as a run begins it: its kernels, copies
+ * of what the host has of it, the look at what it made.  The device is idle
+ * before, and nobody waits for it.
+ *
+ * Returns: seconds, the median of the repeats
+ */
+double ra_probe_begun_s(RaProbe *probe, const RaProbePoint *point);
+
 /* How many of @n floats are subnormal or not finite. */
 gsize ra_probe_n_odd(gsize n, const float *x);
 

@@ -217,6 +217,7 @@ ra_probe_machine_cuda(void)
                                    .timer_free = timer_free,
                                    .timer_start = timer_start,
                                    .timer_stop_s = timer_stop_s,
+                                   .host_s = host_s,
                                    .launch = measure_launch,
                                    .memory = memory};
   uint64_t free_bytes = 0, all_bytes = 0;

@@ -43,6 +43,7 @@ typedef struct {
   gboolean made_f32; /* floats, not elements */
   uint32_t rank;
   gpointer timer;                  /* of the machine; NULL: clocks */
+  gboolean by_host;                /* timed until the host has begun the op */
   double begin_s, end_s;           /* of the last repeat */
   double begin_wall_s, end_wall_s; /* about it */
   double cpu_s, wall_s;            /* of the repeats so far */

@@ -49,6 +49,9 @@ typedef struct {
   /* Waits for all of it; seconds from then to what was begun last. */
   double (*timer_stop_s)(gpointer timer);
 
+  /* The host's time beside it; with a timer. */
+  double (*host_s)(void);
+
   /* (nullable): @op_s: of the smallest sum, by the timer; FALSE: failure() */
   gboolean (*launch)(double op_s, RaProbeLaunch *out);
   /* (nullable): bytes that no process has, and all; before the pools are taken

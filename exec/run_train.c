@@ -332,5 +332,6 @@ ra_rank_step(RaRank *rank, RaTaskId task)
   c->n_steps++;
   n = step_own(rank, c, params, adamw);
   run->backend->zero(params->grads, params->n * sizeof *params->grads);
+  run->backend->wait(); /* or the next call would have what a device takes */
   ra_rank_set_op(rank, task, RA_OP_OPTIMIZER, n, 0);
 }

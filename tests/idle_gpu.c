@@ -10,7 +10,53 @@
 
 static IdleGpu *gpu; /* the one that there is */
 
-/* ---- Memory: addresses ---------------------------------------------------*/
+/* ---- Its time --------------------------------------------------------------
+ *
+ * The host begins what the device does behind all before: a launch takes the
+ * host IDLE_EAGER_S, and the device begins with it no sooner than it is
+ * launched.  Who waits has the device's time.
+ */
+
+static double host_s, device_s;
+
+double
+idle_gpu_now_s(void)
+{
+  return host_s;
+}
+
+static void
+take(guint n_launches, double s)
+{
+  host_s += n_launches * IDLE_EAGER_S;
+  device_s = MAX(device_s, host_s) + s;
+}
+
+static void
+wait_for(void)
+{
+  host_s = MAX(host_s, device_s);
+}
+
+/* What @op takes by the profile that is the truth, in as many launches as
+ * exec/backend_cuda.c makes of it: kernels, and copies of what the host has of
+ * it (positions, tokens, lengths). */
+static void
+op(RaOpKind kind, guint n_launches, const uint64_t *d)
+{
+  RaOp o = {.kind = (uint8_t)kind, .dtype = RA_DTYPE_BF16, .count = 1};
+
+  for (guint i = 0; i < RA_OP_DIMS; i++)
+    o.dim[i] = d[i];
+  take(n_launches, ra_estimator_op_s(gpu->truth, &o) *
+                       (kind == gpu->odd_op ? gpu->odd : 1));
+}
+
+#define OP(kind, n_launches, ...)                                              \
+  op(kind, n_launches, (const uint64_t[RA_OP_DIMS]){__VA_ARGS__})
+
+/* ---- Memory: addresses, which nobody looks at ------------------------------
+ */
 
 static void *
 alloc(gsize n_bytes)
@@ -32,30 +78,74 @@ keep(void *memory) /* addresses are not scarce */
 static void *
 alloc_host(gsize n_bytes)
 {
-  return g_malloc(n_bytes);
+  return g_malloc0(n_bytes);
+}
+
+/* What is read and what is written. */
+static void
+move(gsize n)
+{
+  take(1, 2 * (double)n / IDLE_COPY_BYTES_PER_S);
 }
 
 static void
 zero(void *to, gsize n)
 {
   (void)to, (void)n;
+  take(1, 0);
 }
 
 static void
 copy(void *to, const void *from, gsize n)
 {
-  (void)to, (void)from, (void)n;
+  (void)to, (void)from;
+  move(n);
+}
+
+static void
+copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
+          RaElem *out, size_t out_stride)
+{
+  (void)in, (void)in_stride, (void)out, (void)out_stride;
+  move(n_rows * n_cols * 2);
+}
+
+static void
+read_bytes(void *to, const void *from, gsize n)
+{
+  (void)from;
+  memset(to, 0, n);
+  OP(RA_OP_OFFLOAD, 1, n);
+  wait_for();
+}
+
+static void
+write_bytes(void *to, const void *from, gsize n)
+{
+  (void)to, (void)from;
+  OP(RA_OP_RELOAD, 1, n);
+}
+
+static void
+read_elems(gsize n, const RaElem *from, float *to)
+{
+  (void)from;
+  memset(to, 0, n * sizeof *to);
+  OP(RA_OP_OFFLOAD, 1, 2 * n);
+  wait_for();
 }
 
 static void
 write_elems(gsize n, const float *from, RaElem *to)
 {
-  (void)n, (void)from, (void)to;
+  write_bytes(to, from, 2 * n);
 }
 
+/* Which no op hides behind. */
 static void
-nothing(void)
+flush(void)
 {
+  take(1, 1e-3);
 }
 
 static const char *
@@ -70,8 +160,9 @@ static void
 gemm(RaCpuOrder a, RaCpuOrder b, size_t m, size_t n, size_t k, const RaElem *x,
      size_t lda, const RaElem *y, size_t ldb, float beta, RaElem *c, size_t ldc)
 {
-  (void)a, (void)b, (void)m, (void)n, (void)k, (void)x, (void)lda, (void)y;
-  (void)ldb, (void)beta, (void)c, (void)ldc;
+  (void)a, (void)b, (void)x, (void)lda, (void)y, (void)ldb, (void)beta;
+  (void)c, (void)ldc;
+  OP(RA_OP_GEMM, 1, m, n, k, 1);
 }
 
 static void
@@ -79,21 +170,24 @@ gemm_f32(RaCpuOrder a, RaCpuOrder b, size_t m, size_t n, size_t k,
          const RaElem *x, size_t lda, const RaElem *y, size_t ldb, float beta,
          float *c, size_t ldc)
 {
-  (void)a, (void)b, (void)m, (void)n, (void)k, (void)x, (void)lda, (void)y;
-  (void)ldb, (void)beta, (void)c, (void)ldc;
+  (void)a, (void)b, (void)x, (void)lda, (void)y, (void)ldb, (void)beta;
+  (void)c, (void)ldc;
+  OP(RA_OP_GEMM, 1, m, n, k, 1);
 }
 
 static void
 add(size_t n, const RaElem *x, RaElem *y)
 {
-  (void)n, (void)x, (void)y;
+  (void)x, (void)y;
+  OP(RA_OP_ADD, 1, 1, n);
 }
 
 static void
 norm(size_t n_rows, size_t n, float eps, const RaElem *x, const RaElem *weight,
      RaElem *out, float *inv)
 {
-  (void)n_rows, (void)n, (void)eps, (void)x, (void)weight, (void)out, (void)inv;
+  (void)eps, (void)x, (void)weight, (void)out, (void)inv;
+  OP(RA_OP_NORM, 1, n_rows, n);
 }
 
 static void
@@ -101,8 +195,9 @@ norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
               const RaElem *weight, const float *inv, const RaElem *d_out,
               RaElem *d_x, float *d_weight)
 {
-  (void)n_rows, (void)n, (void)eps, (void)x, (void)weight, (void)inv;
-  (void)d_out, (void)d_x, (void)d_weight;
+  (void)eps, (void)x, (void)weight, (void)inv, (void)d_out, (void)d_x;
+  (void)d_weight;
+  OP(RA_OP_NORM_BACKWARD, 2, n_rows, n);
 }
 
 static void
@@ -110,29 +205,31 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
      size_t stride)
 {
-  (void)n_tokens, (void)n_heads, (void)head_dim, (void)positions, (void)cos_sin;
-  (void)direction, (void)x, (void)stride;
+  (void)positions, (void)cos_sin, (void)direction, (void)x, (void)stride;
+  OP(RA_OP_ROPE, 2, n_tokens, n_heads, head_dim);
 }
 
 static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
-  (void)n_tokens, (void)width, (void)gate_up, (void)out;
+  (void)gate_up, (void)out;
+  OP(RA_OP_ACTIVATION, 1, n_tokens, width, 1);
 }
 
 static void
 swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
-  (void)n_tokens, (void)width, (void)gate_up, (void)d_out, (void)d_gate_up;
+  (void)gate_up, (void)d_out, (void)d_gate_up;
+  OP(RA_OP_ACTIVATION_BACKWARD, 1, n_tokens, width, 1);
 }
 
 static void
 embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
           const uint32_t *tokens, const RaElem *table, RaElem *out)
 {
-  (void)n_tokens, (void)width, (void)first, (void)n_rows, (void)tokens;
-  (void)table, (void)out;
+  (void)first, (void)tokens, (void)table, (void)out;
+  OP(RA_OP_EMBEDDING, 2, n_tokens, width, n_rows);
 }
 
 static void
@@ -140,23 +237,36 @@ embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                    uint32_t n_rows, const uint32_t *tokens, const RaElem *d_out,
                    float *d_table)
 {
-  (void)n_tokens, (void)width, (void)first, (void)n_rows, (void)tokens;
-  (void)d_out, (void)d_table;
+  (void)first, (void)tokens, (void)d_out, (void)d_table;
+  OP(RA_OP_EMBEDDING_BACKWARD, 4, n_tokens, width, n_rows);
 }
 
 static gsize
 attention_workspace(const RaCpuAttention *shape)
 {
-  (void)shape;
-  return 0;
+  return (void)shape, 0;
+}
+
+static void
+attend(RaOpKind kind, guint n_launches, const RaCpuAttention *shape)
+{
+  uint64_t pairs = 0, tokens = shape->begin[shape->n_sequences];
+
+  for (uint32_t i = 0; i < shape->n_sequences; i++) {
+    uint64_t n = shape->begin[i + 1] - shape->begin[i];
+
+    pairs += n * (n + 1) / 2;
+  }
+  OP(kind, n_launches, shape->n_sequences, tokens, tokens, pairs,
+     shape->q_heads, shape->kv_heads, shape->head_dim);
 }
 
 static void
 attention(const RaCpuAttention *shape, const RaElem *q, const RaElem *k,
           const RaElem *v, RaElem *out, float *out_lse, float *workspace)
 {
-  (void)shape, (void)q, (void)k, (void)v, (void)out, (void)out_lse;
-  (void)workspace;
+  (void)q, (void)k, (void)v, (void)out, (void)out_lse, (void)workspace;
+  attend(RA_OP_ATTENTION, 2, shape);
 }
 
 static void
@@ -165,30 +275,36 @@ attention_backward(const RaCpuAttention *shape, const RaElem *q,
                    const float *lse, const RaElem *d_out, RaElem *d_q,
                    RaElem *d_k, RaElem *d_v, float *workspace)
 {
-  (void)shape, (void)q, (void)k, (void)v, (void)out, (void)lse, (void)d_out;
-  (void)d_q, (void)d_k, (void)d_v, (void)workspace;
+  (void)q, (void)k, (void)v, (void)out, (void)lse, (void)d_out, (void)d_q;
+  (void)d_k, (void)d_v, (void)workspace;
+  attend(RA_OP_ATTENTION_BACKWARD, 4, shape);
 }
 
 static gsize
 decode_workspace(const RaDecode *shape)
 {
-  (void)shape;
-  return 0;
+  return (void)shape, 0;
 }
 
 static void
 decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
                  const RaElem *v, RaElem *out, float *workspace)
 {
-  (void)shape, (void)q, (void)k, (void)v, (void)out, (void)workspace;
+  uint64_t seen = 0;
+
+  (void)q, (void)k, (void)v, (void)out, (void)workspace;
+  for (uint32_t i = 0; i < shape->n; i++)
+    seen += shape->positions[i] + 1;
+  OP(RA_OP_DECODE_ATTENTION, 5, shape->n, shape->n, seen, seen, shape->q_heads,
+     shape->kv_heads, shape->head_dim);
 }
 
 static void
 log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
         const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
-  (void)n_rows, (void)first, (void)n, (void)stride, (void)logits, (void)targets,
-      (void)out;
+  (void)first, (void)stride, (void)logits, (void)targets, (void)out;
+  OP(RA_OP_CROSS_ENTROPY, 2, n_rows, n);
 }
 
 static void
@@ -196,6 +312,7 @@ log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums, float *out,
          float *out_lse)
 {
   (void)n_rows, (void)n_ranks, (void)sums, (void)out, (void)out_lse;
+  take(1, 0);
 }
 
 static void
@@ -203,15 +320,20 @@ log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const uint32_t *targets, const float *lse,
                   const float *d_log_prob, RaElem *logits)
 {
-  (void)n_rows, (void)first, (void)n, (void)stride, (void)targets, (void)lse;
-  (void)d_log_prob, (void)logits;
+  (void)first, (void)stride, (void)targets, (void)lse, (void)d_log_prob;
+  (void)logits;
+  OP(RA_OP_CROSS_ENTROPY_BACKWARD, 2, n_rows, n);
 }
 
+/* The host waits for what was drawn: the first token. */
 static void
 sample(size_t n_rows, uint32_t n, const RaElem *logits,
        const RaCpuSampling *how, const double *uniforms, RaCpuSample *out)
 {
-  (void)n_rows, (void)n, (void)logits, (void)how, (void)uniforms, (void)out;
+  (void)logits, (void)how, (void)uniforms;
+  memset(out, 0, n_rows * sizeof *out);
+  OP(RA_OP_SAMPLE, 3, n_rows, n);
+  wait_for();
 }
 
 static void
@@ -219,14 +341,19 @@ adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
       const float *grad, RaElem *weight, float *master, float *first,
       float *second)
 {
-  (void)n, (void)constants, (void)step, (void)clip, (void)grad, (void)weight;
+  (void)constants, (void)step, (void)clip, (void)grad, (void)weight;
   (void)master, (void)first, (void)second;
+  OP(RA_OP_OPTIMIZER, 1, n);
 }
 
 static double
 sum_squares(guint n_arrays, const gsize *n, const float *const *x)
 {
-  (void)n_arrays, (void)n, (void)x;
+  (void)n, (void)x;
+  if (n_arrays == 0)
+    return 0;
+  take(n_arrays + 2, 0);
+  wait_for();
   return 0;
 }
 
@@ -234,14 +361,15 @@ static gboolean
 is_finite(size_t n, const RaElem *x)
 {
   (void)n, (void)x;
+  take(1, 0);
   return TRUE;
 }
 
 static gboolean
 is_finite_f32(size_t n, const float *x)
 {
-  (void)n, (void)x;
-  return TRUE;
+  (void)x;
+  return is_finite(n, NULL);
 }
 
 static const RaBackend table = {
@@ -254,13 +382,15 @@ static const RaBackend table = {
     .free_host = g_free,
     .zero = zero,
     .copy = copy,
-    .read = copy,
-    .write = copy,
+    .read = read_bytes,
+    .write = write_bytes,
+    .read_elems = read_elems,
     .write_elems = write_elems,
-    .wait = nothing,
+    .wait = wait_for,
     .failure = failure,
     .gemm = gemm,
     .gemm_f32 = gemm_f32,
+    .copy_rect = copy_rect,
     .add = add,
     .norm = norm,
     .norm_backward = norm_backward,
@@ -293,23 +423,27 @@ timer_new(void)
 }
 
 static void
-timer_start(gpointer timer, const RaOp *op)
+timer_start(gpointer timer, const RaOp *op_begun)
 {
   IdleGpu *g = timer;
-  gboolean same = memcmp(op, &g->last, sizeof *op) == 0;
+  gboolean same = memcmp(op_begun, &g->last, sizeof *op_begun) == 0;
 
   g->n_same = same ? g->n_same + 1 : 1;
-  g->last = *op;
+  g->last = *op_begun;
   g->n_begun++;
+  g->begin_s = device_s;
 }
 
+/* A loss is the host's, which calls no function of the device. */
 static double
 timer_stop_s(gpointer timer)
 {
   const IdleGpu *g = timer;
-  double s = ra_estimator_op_s(g->truth, &g->last) * g->unit;
+  double s = g->last.kind == RA_OP_LOSS ? ra_estimator_op_s(g->truth, &g->last)
+                                        : device_s - g->begin_s;
 
-  return g->n_same <= g->n_slow ? SLOW * s : s;
+  wait_for();
+  return (g->n_same <= g->n_slow ? SLOW * s : s) * g->unit;
 }
 
 static gboolean
@@ -339,17 +473,19 @@ idle_gpu_new(const RaProfile *truth)
   g_assert(gpu->truth);
   gpu->n_slow = 2;
   gpu->unit = 1;
+  gpu->odd_op = RA_N_OPS;
   gpu->machine = (RaProbeMachine){.backend = &table,
                                   .dtype = RA_DTYPE_BF16,
                                   .pool_bytes = (gsize)2 << 30,
                                   .lap_bytes = (gsize)2 << 30,
                                   .cache_bytes = (gsize)50 << 20,
                                   .clock_hz = 1.98e9,
-                                  .flush = nothing,
+                                  .flush = flush,
                                   .timer_new = timer_new,
                                   .timer_free = keep,
                                   .timer_start = timer_start,
                                   .timer_stop_s = timer_stop_s,
+                                  .host_s = idle_gpu_now_s,
                                   .launch = launch,
                                   .memory = memory};
   return gpu;

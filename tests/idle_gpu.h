@@ -1,9 +1,10 @@
 /* A GPU that does nothing, for tests of what is done around ops: memory that
- * nobody can look into, ops that only return, and a timer that says what a
- * profile says of the op at hand.
+ * nobody can look into, and ops that only let time pass, as long as a profile
+ * says and no sooner than the host has begun them.  It can be calibrated and
+ * plans run on it, one rank each.
  *
- *     idle_gpu_init(&gpu, truth);
- *     options.machine = &gpu.machine;
+ *     IdleGpu *gpu = idle_gpu_new(truth);
+ *     options.machine = &gpu->machine;
  */
 #ifndef RA_TESTS_IDLE_GPU_H
 #define RA_TESTS_IDLE_GPU_H
@@ -18,17 +19,25 @@ typedef struct {
   guint n_slow;       /* of the first repeats of an op: 50 times as long */
   double unit;        /* 1: seconds, as a timer must say */
   RaOp last;          /* the op at hand */
-  guint n_same;       /* how often it was begun */
-  guint64 n_begun;    /* of all */
+  double begin_s;     /* the device's time when it was begun */
+  RaOpKind odd_op;    /* takes @odd times what the truth says; RA_N_OPS: none */
+  double odd;
+  guint n_same;    /* how often it was begun */
+  guint64 n_begun; /* of all */
 } IdleGpu;
 
 IdleGpu *idle_gpu_new(const RaProfile *truth);
 void idle_gpu_free(IdleGpu *gpu);
 
+/* The host's time beside it: launches, and what it has waited for. */
+double idle_gpu_now_s(void);
+
 /* What its launches take. */
 #define IDLE_EAGER_S 2.5e-6
 #define IDLE_GRAPH_S 7e-6
 #define IDLE_GAP_S 1.25e-7
+/* Of copies within it, read and written. */
+#define IDLE_COPY_BYTES_PER_S 3e12
 /* What it has taken without an array. */
 #define IDLE_TAKEN ((uint64_t)600 << 20)
 
