@@ -148,10 +148,13 @@ read_sources(Sources *s, char **files, GError **error)
 static RaCalibration *
 change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
 {
-  const char *path = s->merge ? s->merge : s->refit;
+  g_autofree char *path =
+      ra_data_find("profiles", s->merge ? s->merge : s->refit, NULL, error);
   g_autofree char *text = NULL;
   gsize n_bytes;
 
+  if (!path)
+    return NULL;
   if (s->data) {
     g_string_append_printf(s->names, "%s%s", s->names->len > 0 ? ", " : "",
                            s->data);

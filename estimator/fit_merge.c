@@ -5,6 +5,17 @@
 
 #include "estimator/fit.h"
 
+/* @knot as the text of a table has it, to ten digits (traces/grid.h): what is
+ * new of 16 GiB is at the knot that was read of them. */
+static double
+as_written(double knot)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+
+  return g_ascii_strtod(g_ascii_formatd(text, sizeof text, "%.10g", knot),
+                        NULL);
+}
+
 /* The knots of both axes, or of @a alone where those are too many. */
 static void
 add_union(RaGrid *grid, const RaGridAxis *a, const RaGridAxis *b)
@@ -13,11 +24,12 @@ add_union(RaGrid *grid, const RaGridAxis *a, const RaGridAxis *b)
   guint i = 0, j = 0, n = 0;
 
   while (i < a->n_knots || j < b->n_knots) {
+    double new_knot = j < b->n_knots ? as_written(b->knots[j]) : 0;
     gboolean first =
-        j == b->n_knots || (i < a->n_knots && a->knots[i] <= b->knots[j]);
+        j == b->n_knots || (i < a->n_knots && a->knots[i] <= new_knot);
 
-    knots[n] = first ? a->knots[i] : b->knots[j];
-    if (first && j < b->n_knots && b->knots[j] <= a->knots[i])
+    knots[n] = first ? a->knots[i] : new_knot;
+    if (first && j < b->n_knots && new_knot <= a->knots[i])
       j++;
     i += first;
     j += !first;
@@ -37,9 +49,10 @@ add_cells(RaGrid *grid, const RaGrid *from)
     gsize index = 0;
 
     for (guint a = 0; a < from->n_axes; a++) {
-      double frac,
-          at = from->axes[a]
-                   .knots[cell / from->stride[a] % from->axes[a].n_knots];
+      const RaGridAxis *axis = &from->axes[a];
+      double frac;
+      double at =
+          as_written(axis->knots[cell / from->stride[a] % axis->n_knots]);
       guint i = ra_grid_axis_at(&grid->axes[a], at, &frac);
 
       index += (i + (frac >= 1)) * grid->stride[a];

@@ -54,6 +54,18 @@ sed -n '/^\[law all-reduce\]/,/^\[/p' logged.profile |
   grep -q '; and 28 rows of all_reduce_perf-8.log$'
 result $? "a log's rows go into the profile"
 works inspect logged.profile
+# 16 GiB over two nodes are a knot of the shipped table, which has ten digits of
+# it: no second one beside it.
+quiet calibrate --from "$logs"/all_reduce_perf-*.log --merge "$profile" \
+  -o nodes.profile
+axis() { sed -n '/^\[table inter-node\]/,/^axis-1/p' "$1" | tail -n 1; }
+[ "$(axis nodes.profile)" = "$(axis "$profile")" ]
+result $? "sizes beyond ten digits are one knot"
+# A shipped profile is found by its name, as everywhere.
+quiet calibrate --from "$logs/all_reduce_perf-8.log" --merge h100-sxm.profile \
+  -o named.profile
+cmp -s named.profile logged.profile
+result $? "--merge finds a shipped profile"
 head -n 20 "$logs/all_reduce_perf-8.log" | sed '$s/ *[^ ]*$//' >all_reduce_perf.log
 fails 'all_reduce_perf.log:20: 12 fields, expected the 13' \
   calibrate --from all_reduce_perf.log --merge "$profile" -o never.profile
