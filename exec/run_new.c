@@ -36,27 +36,6 @@ refuse(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   return FALSE;
 }
 
-/* Whether @call finds on its GPUs what the last call of the iteration before
- * has left there, and in host memory a newer version: the graph has no reload
- * of that (graph/augment_host.c). */
-static gboolean
-is_outdated(const RaPlan *plan, uint32_t call)
-{
-  const RaWorkload *w = plan->workload;
-  uint32_t place = ra_workload_place(w, call), at = place, other;
-
-  if (plan->calls[call].residency != RA_RESIDENCY_HOST ||
-      ra_residency_is_own(plan, call))
-    return FALSE;
-  do {
-    at = (at + w->n_calls - 1) % w->n_calls;
-    other = w->order[at];
-  } while (
-      w->calls[other].model == RA_NONE ||
-      !ra_mesh_overlaps(&plan->calls[call].mesh, &plan->calls[other].mesh));
-  return at >= place && ra_residency_same_copy(plan, other, call);
-}
-
 static gboolean
 check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
            GError **error)
@@ -87,11 +66,6 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   if (ra_tail_is_set(&p->tail) || p->service != 0)
     return refuse(plan, call, backend,
                   "sequences that are moved or over-sampled", error);
-  if (is_outdated(plan, call))
-    return refuse(plan, call, backend,
-                  "residency = host with no other copy on its GPUs between "
-                  "iterations",
-                  error);
   if (m->adapters)
     return refuse(plan, call, backend, "a model with 'lora-rank'", error);
   if (m->dtype !=

@@ -2,9 +2,9 @@
  * offloaded after those that changed them.
  *
  * What a call leaves on its GPUs stays there if the next call on any of them
- * reads the same copy.  A reload starts when the call before the preceding one
- * has ended on all GPUs of the mesh, that is when that call's memory is free:
- * it runs behind the preceding call.
+ * reads the same copy, and the same version of it.  A reload starts when the
+ * call before the preceding one has ended on all GPUs of the mesh, that is when
+ * that call's memory is free: it runs behind the preceding call.
  */
 #include "config.h"
 
@@ -128,13 +128,27 @@ ra_augment_host_free(RaAugmentHost *host)
   g_free(host);
 }
 
+/* Whether the copy of @call has another version, which a reallocation brings to
+ * host memory, before its neighbour @next reads it: one of the next iteration.
+ */
+static gboolean
+is_renewed(const RaAugmentHost *h, uint32_t call, uint32_t next)
+{
+  const RaWorkload *w = h->plan->workload;
+
+  return h->place[next] <= h->place[call] &&
+         !ra_residency_is_own(h->plan, call) &&
+         ra_workload_trainer(w, w->calls[call].model) != RA_NONE;
+}
+
 /* What of @call stays on its GPUs until its next neighbour. */
 static uint8_t
 stays(const RaAugmentHost *h, uint32_t call)
 {
   uint32_t next = h->next[call];
 
-  return (uint8_t)((ra_residency_same_copy(h->plan, call, next)
+  return (uint8_t)((ra_residency_same_copy(h->plan, call, next) &&
+                            !is_renewed(h, call, next)
                         ? RA_COPY_PARAMETERS
                         : 0) |
                    (next == call ? RA_COPY_OPTIMIZER : 0));

@@ -204,6 +204,45 @@ START_TEST(test_host_reallocated)
 }
 END_TEST
 
+/* The same, alone on GPUs of its own: what is on them after gen is outdated as
+ * training ends, so that each iteration reloads what the reallocation of the
+ * one before has brought to host memory. */
+START_TEST(test_host_renewed)
+{
+  g_autofree char *plan = g_strconcat(
+      "[plan]\nformat = 1\nworkload = w\ncluster = c\n",
+      CALL("gen", "mesh = node0:gpu[0-3]\ntp = 4\n" HOST)
+          CALL("ref", "mesh = node0:gpu[4-7]\ntp = 4\n")
+              CALL("rew", "mesh = node0:gpu[4-7]\ntp = 4\n")
+                  CALL("val", "mesh = node0:gpu[4-7]\ntp = 4\n") CALL(
+                      "atrain", "mesh = node0:gpu[4-7]\ntp = 2\ndp = 2\n")
+                      CALL("ctrain", "mesh = node0:gpu[4-7]\ntp = 2\ndp = 2\n"),
+      NULL);
+  PlanText *t = make("", g_steal_pointer(&plan), 3);
+  const RaAugmented *a = t->augmented;
+  uint32_t in[3], gen[3], move[2], out[2];
+
+  for (uint32_t i = 0; i < 3; i++) {
+    in[i] = find(a, RA_NODE_RELOAD, i, GEN);
+    gen[i] = find(a, RA_NODE_CALL, i, GEN);
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    move[i] = find(a, RA_NODE_REALLOC, i, GEN);
+    out[i] = find(a, RA_NODE_OFFLOAD, i, GEN);
+    ck_assert(waits(a, out[i], move[i]));
+    ck_assert(waits(a, in[i + 1], out[i]));
+  }
+  ck_assert_uint_eq(count(a, RA_NODE_RELOAD), 3);
+  ck_assert(has_copies(a, GEN, RA_COPY_PARAMETERS, FALSE, 5,
+                       (const uint32_t[][2]){{in[0], gen[0]},
+                                             {move[0], out[0]},
+                                             {in[1], gen[1]},
+                                             {move[1], out[1]},
+                                             {in[2], gen[2]}}));
+  plan_text_free(t);
+}
+END_TEST
+
 /* What the next call on the mesh reads too stays: one and two, which read ref,
  * have one reload, and count as one user of its memory, so that three's reload
  * runs behind both of them. */
@@ -414,6 +453,7 @@ residency_suite(void)
   tcase_add_test(tcase, test_host_trained);
   tcase_add_test(tcase, test_host_optimizer);
   tcase_add_test(tcase, test_host_reallocated);
+  tcase_add_test(tcase, test_host_renewed);
   tcase_add_test(tcase, test_host_shared);
   tcase_add_test(tcase, test_host_trained_twice);
   tcase_add_test(tcase, test_keep);
