@@ -162,6 +162,10 @@ typedef struct {
   void (*embedding_backward)(size_t n_tokens, size_t width, uint32_t first,
                              uint32_t n_rows, const uint32_t *tokens,
                              const RaElem *d_out, float *d_table);
+  /* Rows of a cache: @in (n, 2 width), a key and its value behind it, @stride
+   * from one to the next, go to @rows (n) of @k and @v (rows, width) */
+  void (*cache_rows)(size_t n, size_t width, const uint32_t *rows,
+                     const RaElem *in, size_t stride, RaElem *k, RaElem *v);
   gsize (*attention_workspace)(const RaCpuAttention *shape); /* floats */
   void (*attention)(const RaCpuAttention *shape, const RaElem *q,
                     const RaElem *k, const RaElem *v, RaElem *out,

@@ -1,4 +1,4 @@
-/* The embedding in the table of a GPU. */
+/* Rows by number in the table of a GPU: of the embedding, of a cache. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,6 +15,16 @@ ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                              ra_cuda_upload(RA_CUDA_WORDS, n_tokens, tokens),
                              bf16(table), bf16_out(out), ra_device_stream()),
               "embedding");
+}
+
+void
+ra_cuda_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                   const RaElem *in, size_t stride, RaElem *k, RaElem *v)
+{
+  ra_cuda_did(ra_k_cache_rows(n, width, ra_cuda_upload(RA_CUDA_WORDS, n, rows),
+                              bf16(in), stride, bf16_out(k), bf16_out(v),
+                              ra_device_stream()),
+              "a cache's rows");
 }
 
 static int

@@ -84,6 +84,8 @@ void ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
 void ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                        uint32_t n_rows, const uint32_t *tokens,
                        const RaElem *table, RaElem *out);
+void ra_cuda_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                        const RaElem *in, size_t stride, RaElem *k, RaElem *v);
 void ra_cuda_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                                 uint32_t n_rows, const uint32_t *tokens,
                                 const RaElem *d_out, float *d_table);

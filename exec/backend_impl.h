@@ -64,6 +64,8 @@ void ra_host_swiglu_backward(size_t n_tokens, size_t width,
 void ra_host_embedding(size_t n_tokens, size_t width, uint32_t first,
                        uint32_t n_rows, const uint32_t *tokens,
                        const float *table, float *out);
+void ra_host_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                        const float *in, size_t stride, float *k, float *v);
 void ra_host_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
                              const float *part, const float *part_lse,
                              float *out, float *lse);

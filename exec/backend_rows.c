@@ -2,6 +2,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "exec/backend_impl.h"
 #include "kernels/cpu_norm.h"
 #include "kernels/cpu_pointwise.h"
@@ -271,6 +273,36 @@ ra_host_embedding(size_t n_tokens, size_t width, uint32_t first,
             .n_words = n_rows};
 
   ra_team_for(r.n_parts, embedding_part, &r);
+}
+
+static void
+cache_part(uint32_t part, gpointer data)
+{
+  const Rows *r = data;
+  gsize n, first = rows_of(r, part, &n);
+
+  for (gsize i = first; i < first + n; i++) {
+    memcpy(r->x + r->words[i] * r->n, r->a + i * r->stride,
+           r->n * sizeof *r->x);
+    memcpy(r->y + r->words[i] * r->n, r->a + i * r->stride + r->n,
+           r->n * sizeof *r->y);
+  }
+}
+
+void
+ra_host_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                   const float *in, size_t stride, float *k, float *v)
+{
+  Rows r = {.n_parts = row_parts(n, 2 * width),
+            .n_rows = n,
+            .n = width,
+            .a = in,
+            .x = k,
+            .y = v,
+            .words = rows,
+            .stride = stride};
+
+  ra_team_for(r.n_parts, cache_part, &r);
 }
 
 /* --- attention over two sets of keys --- */

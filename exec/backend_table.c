@@ -215,6 +215,13 @@ embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
 }
 
 static void
+cache_rows(size_t n, size_t width, const uint32_t *rows, const RaElem *in,
+           size_t stride, RaElem *k, RaElem *v)
+{
+  ra_host_cache_rows(n, width, rows, f(in), stride, f(k), f(v));
+}
+
+static void
 embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                    uint32_t n_rows, const uint32_t *tokens, const RaElem *d_out,
                    float *d_table)
@@ -408,6 +415,7 @@ static const RaBackend host = {
     .activation_backward = activation_backward,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
+    .cache_rows = cache_rows,
     .attention = attention,
     .attention_backward = attention_backward,
     .attention_merge = attention_merge,

@@ -102,6 +102,8 @@ void ra_probe_warm_up(RaProbeRank *rank);
 /* One run of the point's op; sets begin_s and end_s about it. */
 void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
+/* @d: the dimensions of RA_OP_DECODE_ATTENTION */
+void ra_probe_decode_attention(RaProbeRank *rank, const uint64_t *d);
 
 /* Lets go of what was at hand, as far as something has passed since, and starts
  * the clock. */
@@ -109,6 +111,9 @@ void ra_probe_begin(RaProbeRank *rank);
 /* By both clocks, or by the timer; what the op is timed by is the inner one. */
 void ra_probe_start(RaProbeRank *rank);
 void ra_probe_stop(RaProbeRank *rank);
+
+/* Ends an op of (n) elements @x, looked at as a run looks. */
+void ra_probe_end_look(RaProbeRank *rank, gsize n, const RaElem *x);
 
 /* Over several processes: the communicator of all, their clocks compared. */
 void ra_probe_meet_world(RaProbe *probe);

@@ -58,8 +58,8 @@ made(RaProbeRank *r, gsize n, gconstpointer what, gboolean f32)
 
 /* As the executor ends an op: it looks whether the @n elements that it @made
  * are finite. */
-static void
-end_look(RaProbeRank *r, gsize n, const RaElem *what)
+void
+ra_probe_end_look(RaProbeRank *r, gsize n, const RaElem *what)
 {
   r->backend->is_finite(n, what);
   ra_probe_stop(r);
@@ -151,7 +151,7 @@ gemm(RaProbeRank *r, const uint64_t *d)
   else
     r->backend->gemm(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, m, n, k, x, k, weight, k,
                      0, y, n);
-  end_look(r, m * n, y);
+  ra_probe_end_look(r, m * n, y);
 }
 
 /* What backwards of attention, norms and activations begin with was made by the
@@ -183,7 +183,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
     ra_probe_begin(r);
     r->backend->attention(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv), out,
                           lse, workspace);
-    end_look(r, t * q, out);
+    ra_probe_end_look(r, t * q, out);
     return;
   }
   qkv = ra_probe_cold(r, t * stride);
@@ -195,47 +195,7 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
   r->backend->attention_backward(&shape, qkv, at(r, qkv, q), at(r, qkv, q + kv),
                                  out, lse, d_out, d_qkv, at(r, d_qkv, q),
                                  at(r, d_qkv, q + kv), workspace);
-  end_look(r, t * stride, d_qkv);
-}
-
-/* Keys and values of each sequence lie apart, with room for as many more; a
- * device has all of them at once. */
-static void
-decode_attention(RaProbeRank *r, const uint64_t *d)
-{
-  gsize n = d[0], q = d[4] * d[6], kv = d[5] * d[6], length = d[2] / n;
-  gsize calls = r->backend->is_host ? n : 1, each = n / calls;
-  gsize room = r->backend->is_host ? length : 2 * length;
-  RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
-  RaElem *out =
-      r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
-  g_autofree uint32_t *slots = g_new(uint32_t, 2 * each);
-  uint32_t *positions = slots + each;
-  const RaDecode shape = {.n = (uint32_t)each,
-                          .slots = slots,
-                          .positions = positions,
-                          .n_slots = (uint32_t)each,
-                          .n_positions = (uint32_t)room,
-                          .q_heads = (uint32_t)d[4],
-                          .kv_heads = (uint32_t)d[5],
-                          .head_dim = (uint32_t)d[6],
-                          .stride = q + 2 * kv};
-  g_autofree RaElem **cache = g_new(RaElem *, 2 * calls); /* k, v of each */
-  float *workspace;
-
-  for (gsize i = 0; i < each; i++) {
-    slots[i] = (uint32_t)i;
-    positions[i] = (uint32_t)length - 1;
-  }
-  workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
-  for (gsize i = 0; i < 2 * calls; i++)
-    cache[i] = ra_probe_cold(r, each * 2 * length * kv);
-  ra_probe_begin(r);
-  for (gsize i = 0; i < calls; i++)
-    r->backend->decode_attention(&shape, at(r, in, i * (q + 2 * kv)),
-                                 cache[2 * i], cache[2 * i + 1],
-                                 at(r, out, i * q), workspace);
-  end_look(r, n * q, out);
+  ra_probe_end_look(r, t * stride, d_qkv);
 }
 
 static void
@@ -253,7 +213,7 @@ norm(RaProbeRank *r, const uint64_t *d, gboolean back)
     r->backend->norm_backward(t, n, 1e-5f, x, weight, inv, out, out, d_weight);
   else
     r->backend->norm(t, n, 1e-5f, x, weight, out, inv);
-  end_look(r, t * n, out);
+  ra_probe_end_look(r, t * n, out);
 }
 
 /* Half as many values as keys and queries lie between tokens where two queries
@@ -289,9 +249,9 @@ activation(RaProbeRank *r, const uint64_t *d, gboolean back)
   else
     r->backend->swiglu(d[0], d[1], gate_up, out);
   if (back)
-    end_look(r, 2 * n, d_gate_up);
+    ra_probe_end_look(r, 2 * n, d_gate_up);
   else
-    end_look(r, n, out);
+    ra_probe_end_look(r, n, out);
 }
 
 static void
@@ -322,7 +282,7 @@ embedding(RaProbeRank *r, const uint64_t *d, gboolean back)
     ra_probe_stop(r);
   } else {
     r->backend->embedding(d[0], d[1], 0, vocab, tokens, table, out);
-    end_look(r, d[0] * d[1], out);
+    ra_probe_end_look(r, d[0] * d[1], out);
   }
 }
 
@@ -341,7 +301,7 @@ cross_entropy(RaProbeRank *r, const uint64_t *d, gboolean back)
   ra_probe_begin(r);
   if (back) {
     r->backend->log_prob_backward(t, 0, vocab, row, targets, out, out + t, z);
-    end_look(r, t * row, z);
+    ra_probe_end_look(r, t * row, z);
   } else {
     r->backend->log_sum(t, 0, vocab, row, z, targets, sums);
     r->backend->log_prob(t, 1, sums, out, out + t);
@@ -457,7 +417,7 @@ ra_probe_compute(RaProbeRank *r)
     attention(r, d, r->point->op.kind == RA_OP_ATTENTION_BACKWARD);
     break;
   case RA_OP_DECODE_ATTENTION:
-    decode_attention(r, d);
+    ra_probe_decode_attention(r, d);
     break;
   case RA_OP_NORM:
   case RA_OP_NORM_BACKWARD:

@@ -122,21 +122,18 @@ static void
 fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
            RaCache *cache, uint32_t layer, const uint32_t *slots)
 {
-  gsize width = ra_stage_qkv_width(s), q = ra_stage_q_width(s);
+  gsize n_rows = (gsize)cache->n_slots * cache->n_positions;
+  gsize at = layer * n_rows * cache->width;
+  g_autofree uint32_t *rows = g_new(uint32_t, (gsize)tokens->n_tokens + 1);
 
-  for (uint32_t i = 0; i < tokens->n_sequences; i++) {
-    gsize first = tokens->begin[i], n = tokens->begin[i + 1] - first;
-    gsize at =
-        (((gsize)layer * cache->n_slots + slots[i]) * cache->n_positions +
-         tokens->positions[first]) *
-        cache->width;
-    const RaElem *from = ra_stage_at(s, qkv, first * width + q);
-
-    s->backend->copy_rect(n, cache->width, from, width,
-                          ra_stage_at(s, cache->k, at), cache->width);
-    s->backend->copy_rect(n, cache->width, ra_stage_at(s, from, cache->width),
-                          width, ra_stage_at(s, cache->v, at), cache->width);
-  }
+  g_assert(n_rows <= UINT32_MAX);
+  for (uint32_t i = 0; i < tokens->n_sequences; i++)
+    for (uint32_t t = tokens->begin[i]; t < tokens->begin[i + 1]; t++)
+      rows[t] = slots[i] * cache->n_positions + tokens->positions[t];
+  s->backend->cache_rows(tokens->n_tokens, cache->width, rows,
+                         ra_stage_at(s, qkv, ra_stage_q_width(s)),
+                         ra_stage_qkv_width(s), ra_stage_at(s, cache->k, at),
+                         ra_stage_at(s, cache->v, at));
 }
 
 /* From all rows @x of what goes in to a part of all that come out, @out. */

@@ -294,6 +294,43 @@ ra_k_embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
   return cudaGetLastError();
 }
 
+__global__ static void
+cache_rows_kernel(size_t n, size_t n_vectors, const uint32_t *__restrict__ rows,
+                  const uint4 *__restrict__ in, size_t stride,
+                  uint4 *__restrict__ k, uint4 *__restrict__ v)
+{
+  size_t i = thread_number(), row = i / (2 * n_vectors);
+  size_t at = i % (2 * n_vectors);
+
+  if (i >= n)
+    return;
+  if (at < n_vectors)
+    k[rows[row] * n_vectors + at] = in[row * stride + at];
+  else
+    v[rows[row] * n_vectors + at - n_vectors] = in[row * stride + at];
+}
+
+extern "C" int
+ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                const uint16_t *in, size_t stride, uint16_t *k, uint16_t *v,
+                void *stream)
+{
+  size_t n_vectors = n * 2 * (width / 8);
+  auto kernel = cache_rows_kernel;
+  unsigned n_blocks;
+
+  if (width % 8 != 0 || stride % 8 != 0 || !ra_is_aligned(in) ||
+      !ra_is_aligned(k) || !ra_is_aligned(v) ||
+      !blocks_for(n_vectors, &n_blocks))
+    return cudaErrorInvalidValue;
+  if (n_vectors == 0)
+    return cudaSuccess;
+  RA_LAUNCH(kernel, n_blocks, THREADS, 0, stream, n_vectors, width / 8, rows,
+            reinterpret_cast<const uint4 *>(in), stride / 8,
+            reinterpret_cast<uint4 *>(k), reinterpret_cast<uint4 *>(v));
+  return cudaGetLastError();
+}
+
 /* blockIdx: (256 vectors of a row, kind of token). */
 __global__ static void
 embedding_backward_kernel(size_t n_vectors, const uint32_t *__restrict__ kinds,

@@ -90,6 +90,20 @@ int ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
                             const uint16_t *d_out, float *d_table,
                             void *stream);
 
+/**
+ * ra_k_cache_rows:
+ * @rows: (n) device: where each goes, no two the same
+ * @in: (n, 2 width) bf16: a key and its value behind it; @stride elements from
+ *   one to the next, a multiple of 8
+ * @k: (rows, width) bf16
+ * @v: as @k
+ *
+ * What is not named stays.
+ */
+int ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
+                    const uint16_t *in, size_t stride, uint16_t *k, uint16_t *v,
+                    void *stream);
+
 /* y += x, (n), n a multiple of 8 */
 int ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream);
 

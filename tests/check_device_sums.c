@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/sums.h"
 #include "tests/device_array.h"
@@ -148,6 +149,46 @@ START_TEST(test_bias)
 }
 END_TEST
 
+/* Three keys and values of rows that have a query before them, 40 apart, to
+ * rows 6, 0 and 3 of 8; the others stay.  Strides and widths that are no
+ * multiple of a vector are refused. */
+START_TEST(test_cache_rows)
+{
+  enum { N = 3, WIDTH = 16, STRIDE = 40, ROWS = 8, AHEAD = 8 };
+  static const uint32_t some[N] = {6, 0, 3};
+  RaRng rng = ra_rng_init(21, 0);
+  uint32_t *rows = device_copy(some, sizeof some);
+  uint16_t *in = device_bf16(&rng, N * STRIDE, 1);
+  uint16_t *k = device_bf16(&rng, ROWS * WIDTH, 1);
+  uint16_t *v = device_bf16(&rng, ROWS * WIDTH, 1);
+  uint16_t *want_k = device_copy(k, ROWS * WIDTH * 2);
+  uint16_t *want_v = device_copy(v, ROWS * WIDTH * 2);
+
+  for (gsize i = 0; i < N; i++) {
+    memcpy(want_k + some[i] * WIDTH, in + i * STRIDE + AHEAD, WIDTH * 2);
+    memcpy(want_v + some[i] * WIDTH, in + i * STRIDE + AHEAD + WIDTH,
+           WIDTH * 2);
+  }
+  ck_assert_int_eq(device_done(ra_k_cache_rows(N, WIDTH, rows, in + AHEAD,
+                                               STRIDE, k, v, NULL)),
+                   0);
+  ck_assert_mem_eq(k, want_k, ROWS * WIDTH * 2);
+  ck_assert_mem_eq(v, want_v, ROWS * WIDTH * 2);
+  ck_assert_mem_ne(k, v, ROWS * WIDTH * 2);
+  ck_assert_int_eq(ra_k_cache_rows(N, 12, rows, in, STRIDE, k, v, NULL), 1);
+  ck_assert_int_eq(ra_k_cache_rows(N, WIDTH, rows, in, 36, k, v, NULL), 1);
+  ck_assert_int_eq(ra_k_cache_rows(N, WIDTH, rows, in + 4, STRIDE, k, v, NULL),
+                   1);
+  ck_assert_int_eq(ra_k_cache_rows(0, WIDTH, rows, in, STRIDE, k, v, NULL), 0);
+  device_free(rows);
+  device_free(in);
+  device_free(k);
+  device_free(v);
+  device_free(want_k);
+  device_free(want_v);
+}
+END_TEST
+
 static Suite *
 device_sums_suite(void)
 {
@@ -158,6 +199,7 @@ device_sums_suite(void)
   tcase_add_test(tcase, test_rmsnorm_alone);
   tcase_add_loop_test(tcase, test_reduce, 0, 2);
   tcase_add_test(tcase, test_bias);
+  tcase_add_test(tcase, test_cache_rows);
   suite_add_tcase(suite, tcase);
   return suite;
 }

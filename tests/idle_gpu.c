@@ -14,9 +14,7 @@ static IdleGpu *gpu; /* the one that there is */
  *
  * The host begins what the device does behind all before: a launch takes the
  * host IDLE_EAGER_S, and the device begins with it no sooner than it is
- * launched.  Who waits has the device's time.
- */
-
+ * launched.  Who waits has the device's time. */
 static double host_s, device_s;
 
 double
@@ -55,8 +53,7 @@ op(RaOpKind kind, guint n_launches, const uint64_t *d)
 #define OP(kind, n_launches, ...)                                              \
   op(kind, n_launches, (const uint64_t[RA_OP_DIMS]){__VA_ARGS__})
 
-/* ---- Memory: addresses, which nobody looks at ------------------------------
- */
+/* --- Memory: addresses, which nobody looks at --- */
 
 static void *
 alloc(gsize n_bytes)
@@ -73,12 +70,6 @@ static void
 keep(void *memory) /* addresses are not scarce */
 {
   (void)memory;
-}
-
-static void *
-alloc_host(gsize n_bytes)
-{
-  return g_malloc0(n_bytes);
 }
 
 /* What is read and what is written. */
@@ -108,6 +99,14 @@ copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
 {
   (void)in, (void)in_stride, (void)out, (void)out_stride;
   move(n_rows * n_cols * 2);
+}
+
+static void
+cache_rows(size_t n, size_t width, const uint32_t *rows, const RaElem *in,
+           size_t stride, RaElem *k, RaElem *v)
+{
+  (void)n, (void)width, (void)rows, (void)in, (void)stride, (void)k, (void)v;
+  take(2, 0); /* where they go, and that: its time is in the attention's */
 }
 
 static void
@@ -378,7 +377,7 @@ static const RaBackend table = {
     .align_bytes = 16,
     .alloc = alloc,
     .free = keep,
-    .alloc_host = alloc_host,
+    .alloc_host = g_malloc0,
     .free_host = g_free,
     .zero = zero,
     .copy = copy,
@@ -391,6 +390,7 @@ static const RaBackend table = {
     .gemm = gemm,
     .gemm_f32 = gemm_f32,
     .copy_rect = copy_rect,
+    .cache_rows = cache_rows,
     .add = add,
     .norm = norm,
     .norm_backward = norm_backward,
