@@ -61,5 +61,7 @@ ra_cpu_log_prob_backward(size_t n_rows, uint32_t first, uint32_t n,
       z[i] = -g * ra_cpu_exp(z[i] - shift);
     if (at < n)
       z[at] += g;
+    for (size_t i = n; i < stride; i++)
+      z[i] = 0;
   }
 }

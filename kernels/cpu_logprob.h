@@ -55,7 +55,8 @@ void ra_cpu_log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
  * ra_cpu_log_prob_backward:
  * @lse: (n_rows)
  * @d_log_prob: (n_rows) gradient of each log-probability
- * @logits: (n_rows, n), @stride apart: replaced by their gradient
+ * @logits: (n_rows, n), @stride apart: replaced by their gradient, and what is
+ *   behind the columns of a row by 0
  *
  * Error: |g| p (2^-21 + 2 u (|z| + |lse|)).
  */
