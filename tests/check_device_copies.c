@@ -66,12 +66,18 @@ places_new(uint64_t seed)
 }
 
 static void
-places_clear(Places *p)
+places_free(Places *p)
 {
   for (guint i = 0; i < 2; i++) {
     p->b->free(p->device[i]);
     p->b->free_host(p->pinned[i]);
   }
+}
+
+static void
+places_clear(Places *p)
+{
+  places_free(p);
   ck_assert(!p->b->failure());
 }
 
@@ -190,6 +196,7 @@ START_TEST(test_pageable)
   p.b->end_copy(p.b->begin_copy(pageable, p.device[0], N, TRUE), &begin_s,
                 &end_s);
   ck_assert_ptr_nonnull(p.b->failure());
+  places_free(&p);
 }
 END_TEST
 
