@@ -16,8 +16,9 @@
 #   loop      bench/loop_gpu: profile, prediction, run; over NCCL where it can
 #   train     a training step against the GPU's peak and compiled PyTorch
 #   decode    decoding against the bandwidth of weights and cache
-#   reallocation  weights between layouts against the bandwidth of a copy
 #   collectives  those of the planned grid, over NCCL
+#   reallocation  weights between layouts against the bandwidth of a copy, and
+#             between GPUs against that of their links
 #   ptxas     registers, memory and spills of the kernels
 #   sanitize  the kernels' tests under compute-sanitizer, where it is
 #
@@ -46,7 +47,7 @@ declare -A limit_s=([build]=260 [device]=20 [tests]=90 [peer]=60 [kernels]=90
   [calibrate]=240 [run]=120 [loop]=210 [train]=150 [decode]=40
   [reallocation]=40 [collectives]=60 [ptxas]=60 [sanitize]=60)
 every=(build device tests peer kernels calibrate run loop train decode
-  reallocation collectives ptxas sanitize)
+  collectives reallocation ptxas sanitize)
 
 usage() { # WHY
   echo "node.sh: $1 (--help)" >&2

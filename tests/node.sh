@@ -145,7 +145,7 @@ result $? "profile, trace and what was run are among them"
 for bar in movers_copy_frac gemm_best_frac attention_peer_ratio \
   attention_backward_peer_ratio decode_copy_frac loop_iteration_error_median \
   loop_call_error_median loop_peak_error_median train_mfu train_of_torch \
-  decode_bound_frac reallocation_bound_frac; do
+  decode_bound_frac reallocation_bound_frac reallocation_link_frac; do
   grep -q "	$bar	.*	dry$" "$tmp/out.d/bars.tsv" || echo "# no $bar"
 done | grep .
 result $((! $?)) "every bar has a row"
