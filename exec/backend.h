@@ -30,9 +30,9 @@ typedef struct RaElem RaElem;
 /* A step's attention over a cache of (n_slots, n_positions, kv_heads,
  * head_dim). */
 typedef struct {
-  uint32_t n;                /* sequences */
-  const uint32_t *slots;     /* (n) of the cache */
-  const uint32_t *positions; /* (n) of the new token: as many before it */
+  uint32_t n;              /* sequences */
+  const uint32_t *slots;   /* (n) of the cache */
+  const uint32_t *lengths; /* (n) tokens of each, with the new one */
   uint32_t n_slots;
   uint32_t n_positions;
   uint32_t q_heads, kv_heads; /* as RaCpuAttention */
@@ -67,6 +67,9 @@ typedef enum {
 
 /* A copy that goes on beside the ops of the thread that has begun it. */
 typedef struct _RaBackendCopy RaBackendCopy;
+
+/* Ops that one call begins, as often as one likes. */
+typedef struct _RaBackendGraph RaBackendGraph;
 
 /* clang-format off */
 typedef struct {
@@ -106,6 +109,23 @@ typedef struct {
   uint32_t (*mark)(void);            /* its number, from 0 */
   void (*read_marks)(double *out_s); /* waits; seconds of each after the first;
                                         then there are none */
+  /* The device has the (n) @words of the host until the thread tells of others
+   * (0: none), at one place as long as rooms hold: an op that is given some of
+   * them copies nothing.  (nullable): it has all the host has. */
+  void (*keep_words)(gsize n, const uint32_t *words);
+  /* What the thread begins between the two is captured and does not run;
+   * (nullable): it cannot be.  @anew: looks (is_finite()) count from 1.  What
+   * goes to the host or comes from it ends that, behind all so far: then and on
+   * a failure nothing was captured: NULL. */
+  void (*begin_capture)(gboolean anew);
+  RaBackendGraph *(*end_capture)(void); /* free_graph() it */
+  /* Whether the thread can begin it: its rooms are where they were. */
+  gboolean (*holds_graph)(const RaBackendGraph *graph);
+  void (*begin_graph)(RaBackendGraph *graph);
+  void (*free_graph)(RaBackendGraph *graph); /* (nullable) */
+  /* Once: the first look of graphs that has seen what is not finite; 0: none
+   * that is known so far */
+  uint32_t (*odd)(void);
   const char *(*failure)(void);    /* (nullable): what has gone wrong first */
   /* (nullable): whether the ops take the shapes of a model that so many ranks
    * share; else RA_ERROR_INPUT, without "file:line: " */

@@ -16,7 +16,10 @@
 static void *
 alloc(gsize n_bytes)
 {
-  void *memory = ra_device_alloc(n_bytes);
+  void *memory;
+
+  ra_cuda_spill();
+  memory = ra_device_alloc(n_bytes);
 
   if (!memory)
     g_error("the device has no %" G_GSIZE_FORMAT " bytes", n_bytes);
@@ -26,15 +29,19 @@ alloc(gsize n_bytes)
 static void
 free_memory(void *memory)
 {
-  if (memory)
-    ra_device_free(memory);
+  if (!memory)
+    return;
+  ra_cuda_spill();
+  ra_device_free(memory);
 }
 
 static void *
 alloc_host(gsize n_bytes)
 {
-  void *memory = ra_device_alloc_host(n_bytes);
+  void *memory;
 
+  ra_cuda_spill();
+  memory = ra_device_alloc_host(n_bytes);
   if (!memory)
     g_error("no pinned memory of %" G_GSIZE_FORMAT " bytes", n_bytes);
   return memory;
@@ -43,8 +50,10 @@ alloc_host(gsize n_bytes)
 static void
 free_host(void *memory)
 {
-  if (memory)
-    ra_device_free_host(memory);
+  if (!memory)
+    return;
+  ra_cuda_spill();
+  ra_device_free_host(memory);
 }
 
 static void
@@ -62,12 +71,14 @@ copy(void *to, const void *from, gsize n_bytes)
 static void
 read_bytes(void *to, const void *from, gsize n_bytes)
 {
+  ra_cuda_spill();
   ra_cuda_did(ra_device_read(to, from, n_bytes), "a copy to the host");
 }
 
 static void
 write_bytes(void *to, const void *from, gsize n_bytes)
 {
+  ra_cuda_spill();
   ra_cuda_did(ra_device_write(to, from, n_bytes), "a copy from the host");
 }
 
@@ -94,6 +105,7 @@ write_elems(gsize n, const float *from, RaElem *to)
 static void
 wait_for(void)
 {
+  ra_cuda_spill();
   ra_cuda_did(ra_device_wait(), "an op");
 }
 
@@ -318,32 +330,16 @@ sum_squares(guint n_arrays, const gsize *n, const float *const *x)
 
 /* --- what is not a number --- */
 
-/* The kernel sets a word in the host's memory, which is looked at and not
- * waited for: an op may be told of some ops late. */
-static gboolean
-look(size_t n, const void *x, gboolean f32)
-{
-  volatile uint32_t *flag = ra_cuda_flag();
-
-  ra_cuda_did(
-      ra_k_find_odd(n, x, f32, (uint32_t *)(gpointer)flag, ra_device_stream()),
-      "a look at results");
-  if (!*flag)
-    return TRUE;
-  *flag = 0;
-  return FALSE;
-}
-
 static gboolean
 is_finite(size_t n, const RaElem *x)
 {
-  return look(n, x, FALSE);
+  return ra_cuda_look(n, x, FALSE);
 }
 
 static gboolean
 is_finite_f32(size_t n, const float *x)
 {
-  return look(n, x, TRUE);
+  return ra_cuda_look(n, x, TRUE);
 }
 
 /* What the kernels take. */
@@ -393,6 +389,13 @@ static const RaBackend table = {
     .n_marks = RA_CUDA_MARKS,
     .mark = ra_cuda_mark,
     .read_marks = ra_cuda_read_marks,
+    .keep_words = ra_cuda_keep_words,
+    .begin_capture = ra_cuda_begin_capture,
+    .end_capture = ra_cuda_end_capture,
+    .holds_graph = ra_cuda_holds_graph,
+    .begin_graph = ra_cuda_begin_graph,
+    .free_graph = ra_cuda_free_graph,
+    .odd = ra_cuda_odd,
     .failure = ra_cuda_failure,
     .gemm = ra_cuda_product,
     .gemm_f32 = ra_cuda_product_f32,

@@ -1,152 +1,14 @@
-/* Attention and products of the table of a GPU, and what a thread of it has. */
+/* Attention and products of the table of a GPU. */
 #include "config.h"
 
 #include <string.h>
 
 #include "exec/backend_cuda_impl.h"
 #include "exec/cuda_gemm.h"
-#include "exec/cuda_measure.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
 
-/* --- what a thread has --- */
-
-typedef struct {
-  void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
-  gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
-  uint32_t *flag;               /* pinned, owned; NULL: not yet */
-  RaCudaGemm *gemm;             /* owned; NULL: not yet */
-  RaDeviceMarks *marks;         /* likewise */
-} Mine;
-
-static void
-mine_free(gpointer data)
-{
-  Mine *m = data;
-
-  for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
-    if (m->rooms[i])
-      ra_device_free(m->rooms[i]);
-  if (m->flag)
-    ra_device_free_host(m->flag);
-  ra_cuda_gemm_free(m->gemm);
-  ra_device_marks_free(m->marks);
-  g_free(m);
-}
-
-static Mine *
-mine(void)
-{
-  static GPrivate of_thread = G_PRIVATE_INIT(mine_free);
-  Mine *m = g_private_get(&of_thread);
-
-  if (!m) {
-    m = g_new0(Mine, 1);
-    g_private_set(&of_thread, m);
-  }
-  return m;
-}
-
-void *
-ra_cuda_room(RaCudaRoom which, gsize n_bytes)
-{
-  Mine *m = mine();
-
-  if (n_bytes > m->sizes[which]) {
-    ra_cuda_did(ra_device_wait(), "an op");
-    if (m->rooms[which])
-      ra_device_free(m->rooms[which]);
-    m->sizes[which] = MAX(2 * n_bytes, 4096);
-    m->rooms[which] = ra_backend_cuda()->alloc(m->sizes[which]);
-  }
-  return m->rooms[which];
-}
-
-const uint32_t *
-ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
-{
-  uint32_t *room = ra_cuda_room(which, n * sizeof *room);
-
-  ra_cuda_did(ra_device_write(room, numbers, n * sizeof *room),
-              "a copy from the host");
-  return room;
-}
-
-uint32_t *
-ra_cuda_flag(void)
-{
-  Mine *m = mine();
-
-  if (!m->flag) {
-    m->flag = ra_backend_cuda()->alloc_host(sizeof *m->flag);
-    *m->flag = 0;
-  }
-  return m->flag;
-}
-
-/* --- failures --- */
-
-static char *first_failure; /* of the process, set once */
-
-static void
-fail(char *line)
-{
-  if (!g_atomic_pointer_compare_and_exchange(&first_failure, NULL, line))
-    g_free(line);
-}
-
-void
-ra_cuda_did(int code, const char *what)
-{
-  if (code != 0)
-    fail(g_strdup_printf("%s failed on the device: %s", what,
-                         ra_device_error(code)));
-}
-
-const char *
-ra_cuda_failure(void)
-{
-  return g_atomic_pointer_get(&first_failure);
-}
-
-/* --- marks --- */
-
-uint32_t
-ra_cuda_mark(void)
-{
-  Mine *m = mine();
-  unsigned mark = 0;
-
-  if (!m->marks)
-    m->marks = ra_device_marks_new(RA_CUDA_MARKS);
-  if (!m->marks)
-    g_error("no memory for %d marks", RA_CUDA_MARKS);
-  ra_cuda_did(ra_device_mark(m->marks, &mark), "an event");
-  return mark;
-}
-
-void
-ra_cuda_read_marks(double *out_s)
-{
-  if (mine()->marks)
-    ra_cuda_did(ra_device_marks_read(mine()->marks, out_s), "an event");
-}
-
 /* --- products --- */
-
-/* (nullable): of the thread */
-static RaCudaGemm *
-my_gemm(void)
-{
-  Mine *m = mine();
-  g_autoptr(GError) error = NULL;
-
-  if (!m->gemm)
-    m->gemm = ra_cuda_gemm_new(&error);
-  if (!m->gemm)
-    fail(g_strdup_printf("a product: %s", error->message));
-  return m->gemm;
-}
 
 /* As exec/cuda_gemm.h wants operands: told here, not by the device's fault. */
 static gboolean
@@ -159,16 +21,16 @@ static void
 multiply(const RaCudaProduct *product, const void *a, const void *b, void *bias,
          void *c)
 {
-  RaCudaGemm *gemm = my_gemm();
+  RaCudaGemm *gemm = ra_cuda_thread_gemm();
   g_autoptr(GError) error = NULL;
 
   if (!gemm || product->m == 0 || product->n == 0)
     return;
   if (!is_aligned(a) || !is_aligned(b) || !is_aligned(c))
-    fail(g_strdup("a product of arrays that do not begin at 16 bytes"));
+    ra_cuda_fail(g_strdup("a product of arrays that do not begin at 16 bytes"));
   else if (!ra_cuda_gemm(gemm, product, a, b, bias, c, ra_device_stream(),
                          &error))
-    fail(g_strdup_printf("a product: %s", error->message));
+    ra_cuda_fail(g_strdup_printf("a product: %s", error->message));
 }
 
 void
@@ -204,7 +66,7 @@ ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
                                  .lda = k,
                                  .ldb = k,
                                  .ldc = n};
-  RaCudaGemm *gemm = my_gemm();
+  RaCudaGemm *gemm = ra_cuda_thread_gemm();
 
   if (gemm && is_aligned(bias) && ra_cuda_gemm_fuses(gemm, &product)) {
     multiply(&product, x, weight, (void *)(guintptr)bias, y);
@@ -230,7 +92,7 @@ ra_cuda_product_bias_backward(size_t m, size_t n, size_t k, const RaElem *d_y,
                                  .lda = n,
                                  .ldb = k,
                                  .ldc = k};
-  RaCudaGemm *gemm = my_gemm();
+  RaCudaGemm *gemm = ra_cuda_thread_gemm();
 
   if (gemm && ra_cuda_gemm_fuses(gemm, &product)) {
     float *sums = ra_cuda_room(RA_CUDA_SUMS, n * sizeof *sums);
@@ -383,7 +245,7 @@ decode_shape(const RaDecode *s)
   uint32_t most = 1;
 
   for (uint32_t i = 0; i < s->n; i++)
-    most = MAX(most, s->positions[i] + 1);
+    most = MAX(most, s->lengths[i]);
   return (RaKDecode){.n_sequences = s->n,
                      .max_pages = 1,
                      .page_tokens = s->n_positions,
@@ -410,13 +272,10 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
   gsize width = (gsize)s->q_heads * s->head_dim;
   RaElem *dense =
       ra_cuda_room(RA_CUDA_QUERIES, s->n * width * sizeof(uint16_t));
-  g_autofree uint32_t *lengths = g_new(uint32_t, s->n + 1);
 
   if (s->n == 0)
     return;
-  for (uint32_t i = 0; i < s->n; i++)
-    lengths[i] = s->positions[i] + 1;
-  shape.lengths = ra_cuda_upload(RA_CUDA_WORDS, s->n, lengths);
+  shape.lengths = ra_cuda_upload(RA_CUDA_WORDS, s->n, s->lengths);
   shape.pages = ra_cuda_upload(RA_CUDA_BEGINS, s->n, s->slots);
   if (s->slopes)
     shape.slopes = (const float *)(gconstpointer)ra_cuda_upload(

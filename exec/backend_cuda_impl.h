@@ -4,6 +4,7 @@
 
 #include "exec/backend_cuda.h"
 #include "exec/cuda_device.h"
+#include "exec/cuda_gemm.h"
 #include "kernels/bf16.h"
 
 static inline const uint16_t *
@@ -18,6 +19,8 @@ bf16_out(RaElem *x)
   return (uint16_t *)(gpointer)x;
 }
 
+/* --- what a thread has: exec/backend_cuda_thread.c --- */
+
 /* Rooms of a thread on the device: a kernel that runs has what it was given, as
  * what is written there next comes behind it in the thread's stream. */
 typedef enum {
@@ -26,16 +29,23 @@ typedef enum {
   RA_CUDA_ORDER,
   RA_CUDA_SUMS,
   RA_CUDA_QUERIES,
+  RA_CUDA_KEPT, /* words of the table's keep_words() */
   RA_CUDA_N_ROOMS
 } RaCudaRoom;
 
 /* At least @n_bytes of room @which. */
 void *ra_cuda_room(RaCudaRoom which, gsize n_bytes);
-/* (n) numbers of the host there. */
+/* (n) numbers of the host there, or where they are kept. */
 const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
                                const uint32_t *numbers);
 /* A word in pinned memory, 0 at first. */
 uint32_t *ra_cuda_flag(void);
+
+/* (nullable) (transfer none) */
+RaCudaGemm *ra_cuda_thread_gemm(void);
+
+/* What was captured so far begins, and no more is: before what cannot be. */
+void ra_cuda_spill(void);
 
 /* Marks that a thread has at most: those of some thousand ops, which hide the
  * wait behind them. */
@@ -44,6 +54,16 @@ uint32_t *ra_cuda_flag(void);
 /* Entries of the table. */
 uint32_t ra_cuda_mark(void);
 void ra_cuda_read_marks(double *out_s);
+void ra_cuda_keep_words(gsize n, const uint32_t *words);
+void ra_cuda_begin_capture(gboolean anew);
+RaBackendGraph *ra_cuda_end_capture(void);
+gboolean ra_cuda_holds_graph(const RaBackendGraph *graph);
+void ra_cuda_begin_graph(RaBackendGraph *graph);
+void ra_cuda_free_graph(RaBackendGraph *graph);
+uint32_t ra_cuda_odd(void);
+
+/* is_finite() of elements, or of floats. */
+gboolean ra_cuda_look(gsize n, const void *x, gboolean f32);
 
 /* Entries of the table. */
 RaBackendCopy *ra_cuda_begin_copy(void *to, const void *from, gsize n_bytes,
@@ -52,8 +72,10 @@ void ra_cuda_follow_copy(RaBackendQueue queue, const RaBackendCopy *copy);
 void ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s,
                       double *out_end_s);
 
-/* What a call has returned; @what it was.  The first that is not 0 is kept. */
+/* What a call has returned; @what it was.  The first that is not 0 is kept, as
+ * is the first @line, owned, of others. */
 void ra_cuda_did(int code, const char *what);
+void ra_cuda_fail(char *line);
 const char *ra_cuda_failure(void);
 
 /* Entries of the table. */

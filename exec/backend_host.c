@@ -263,9 +263,8 @@ decode_part(uint32_t i, gpointer data)
   gsize group = s->q_heads / s->kv_heads;
   gsize at = (gsize)s->slots[i] * s->n_positions * s->kv_heads * s->head_dim;
 
-  ra_cpu_decode_attention(s->q_heads, s->kv_heads, s->head_dim,
-                          s->positions[i] + 1, d->q + i * s->stride, d->k + at,
-                          d->v + at, s->slopes,
+  ra_cpu_decode_attention(s->q_heads, s->kv_heads, s->head_dim, s->lengths[i],
+                          d->q + i * s->stride, d->k + at, d->v + at, s->slopes,
                           d->out + i * (gsize)s->q_heads * s->head_dim,
                           d->workspace + i * group * s->n_positions);
 }

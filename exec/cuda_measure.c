@@ -125,20 +125,23 @@ ra_device_marks_read(RaDeviceMarks *marks, double *out_s)
 }
 
 int
-ra_device_graph_new(void (*begin)(void *data), void *data,
-                    RaDeviceGraph **out_graph)
+ra_device_capture_begin(void)
+{
+  return (int)cudaStreamBeginCapture(cudaStreamPerThread,
+                                     cudaStreamCaptureModeThreadLocal);
+}
+
+int
+ra_device_capture_end(RaDeviceGraph **out_graph)
 {
   RaDeviceGraph *g = calloc(1, sizeof *g);
-  cudaError_t code;
+  cudaGraph_t none;
+  cudaError_t code =
+      cudaStreamEndCapture(cudaStreamPerThread, g ? &g->graph : &none);
 
+  *out_graph = NULL;
   if (!g)
     return (int)cudaErrorMemoryAllocation;
-  code = cudaStreamBeginCapture(cudaStreamPerThread,
-                                cudaStreamCaptureModeThreadLocal);
-  if (code == cudaSuccess) {
-    begin(data);
-    code = cudaStreamEndCapture(cudaStreamPerThread, &g->graph);
-  }
   if (code == cudaSuccess)
     code = cudaGraphInstantiate(&g->ready, g->graph, 0);
   if (code == cudaSuccess)

@@ -39,12 +39,15 @@ int ra_device_mark(RaDeviceMarks *marks, unsigned *out_mark);
  * first again, be there an error or not. */
 int ra_device_marks_read(RaDeviceMarks *marks, double *out_s);
 
-/* What a function has begun, to be begun again by one call. */
+/* Ops to be begun, as often as one likes, by one call. */
 typedef struct RaDeviceGraph RaDeviceGraph;
 
-/* @begin: begins ops that neither wait nor copy from pageable memory. */
-int ra_device_graph_new(void (*begin)(void *data), void *data,
-                        RaDeviceGraph **out_graph);
+/* Between the two what this thread begins is noted, and does not run: ops that
+ * neither wait nor copy to or from the host.  @out_graph: (transfer full):
+ * ra_device_graph_free() it; NULL on an error */
+int ra_device_capture_begin(void);
+int ra_device_capture_end(RaDeviceGraph **out_graph);
+/* Of one that does not run. */
 void ra_device_graph_free(RaDeviceGraph *graph);
 int ra_device_graph_begin(RaDeviceGraph *graph);
 

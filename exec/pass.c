@@ -274,41 +274,6 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
   return pass->d;
 }
 
-static void
-draw_tokens(RaStage *s, gsize n, const RaElem *logits)
-{
-  const RaDraw *d = s->draw;
-  uint32_t vocab = s->model->vocab;
-  double start = ra_stage_begin(s);
-
-  s->backend->sample(n, vocab, logits, &d->how, d->uniforms, d->out);
-  ra_stage_record(s, RA_OP_SAMPLE, start, n, vocab, 0, 0);
-}
-
-/* Logits of @n rows @normed (n, hidden), in the host's memory, or what is drawn
- * from them: head, gather. */
-static void
-row_logits(RaStage *s, gsize n, const RaElem *normed, float *out)
-{
-  gsize n_all = n * s->model->vocab;
-  RaElem *all =
-      s->backend->is_host ? ra_host_elems(out) : ra_stage_take(s, n_all);
-  RaElem *logits = ra_stage_take(s, n * s->logits_row);
-
-  ra_stage_logits(s, n, normed, logits);
-  ra_stage_gather_logits(s, n, logits, all);
-  if (ra_stage_logits_padded(s))
-    ra_stage_look(s, RA_OP_GEMM, n_all, all);
-  ra_stage_give(s, logits);
-  if (s->draw)
-    draw_tokens(s, n, all);
-  if (s->backend->is_host)
-    return;
-  if (!s->draw)
-    s->backend->read_elems(n_all, all, out);
-  ra_stage_give(s, all);
-}
-
 void
 ra_pass_last_logits(RaPass *pass, float *out_logits)
 {
@@ -316,6 +281,8 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
   gsize hidden = s->model->hidden, n = pass->tokens->n_sequences;
   gsize t = pass->tokens->n_tokens;
   RaElem *rows = take(pass, n * hidden), *whole = ra_stage_take_whole(s, t);
+  RaElem *taken = ra_stage_take_logits(s, n);
+  RaElem *all = taken ? taken : ra_host_elems(out_logits);
   const RaElem *x;
 
   head_norm(pass);
@@ -326,61 +293,7 @@ ra_pass_last_logits(RaPass *pass, float *out_logits)
         ra_stage_at(s, x, (pass->tokens->begin[i + 1] - 1) * hidden),
         hidden * s->backend->elem_bytes);
   ra_stage_give(s, whole);
-  row_logits(s, n, rows, out_logits);
-}
-
-void
-ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
-                uint32_t n, const uint32_t *slots, const uint32_t *tokens,
-                const uint32_t *positions, const void *input, void *out)
-{
-  gsize hidden = stage->model->hidden, room = ra_stage_room(stage, n);
-  gsize n_rows = ra_stage_n_rows(stage, n);
-  gsize n_bytes = n_rows * hidden * stage->backend->elem_bytes;
-  RaElem *slab = ra_stage_take(stage, 2 * room * hidden);
-  RaElem *whole = ra_stage_take_whole(stage, n);
-  void *kept_slab = ra_stage_take_bytes(stage, ra_layer_kept_n(stage, n));
-  RaLayerKept kept = ra_layer_kept(stage, n, kept_slab);
-  RaElem *x = slab, *y = ra_stage_at(stage, slab, room * hidden);
-  g_autofree uint32_t *begin = g_new(uint32_t, n + 1);
-  RaTokens batch = {.n_sequences = n,
-                    .n_tokens = n,
-                    .begin = begin,
-                    .positions = (uint32_t *)positions};
-
-  for (uint32_t i = 0; i <= n; i++)
-    begin[i] = i;
-  if (piece->has_embedding) {
-    ra_stage_enter(stage, RA_BLOCK_EMBEDDING, RA_NONE);
-    ra_stage_embedding(stage, n, tokens, whole ? whole : x);
-    ra_stage_sum_rows(stage, n, whole ? whole : x, x);
-    ra_stage_add_positions(stage, n, positions, x);
-    if (stage->model->embedding_norm) {
-      ra_stage_norm(stage, n_rows, x, ra_stage_embedding_norm(stage), y,
-                    kept.inv);
-      y = x;
-      x = ra_stage_at(stage, slab, room * hidden);
-    }
-  } else {
-    stage->backend->write(x, input, n_bytes);
-  }
-  for (uint32_t i = 0; i < piece->n_layers; i++) {
-    RaElem *next = y;
-
-    ra_layer_forward(stage, (gint32)(piece->first_layer + i), &batch, x, &kept,
-                     next, cache, i, slots, TRUE);
-    y = x;
-    x = next;
-  }
-  if (piece->has_head) {
-    ra_stage_enter(stage, RA_BLOCK_HEAD, RA_NONE);
-    ra_stage_norm(stage, n_rows, x, ra_stage_head_norm(stage), y, kept.inv);
-    row_logits(stage, n, ra_stage_gather_rows(stage, n, y, whole, FALSE), out);
-  } else {
-    stage->backend->read(out, x, n_bytes);
-  }
-  ra_layer_kept_clear(&kept);
-  ra_stage_give(stage, kept_slab);
-  ra_stage_give(stage, whole);
-  ra_stage_give(stage, slab);
+  ra_stage_row_logits(s, n, rows, all);
+  ra_stage_end_logits(s, n, all, out_logits);
+  ra_stage_give(s, taken);
 }

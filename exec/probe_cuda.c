@@ -120,10 +120,8 @@ typedef struct {
 } Sums;
 
 static void
-begin_sums(void *data)
+begin_sums(const Sums *s)
 {
-  const Sums *s = data;
-
   for (guint i = 0; i < s->n; i++)
     ra_backend_cuda()->add(SMALL, s->x, s->y);
 }
@@ -167,7 +165,9 @@ graph_s(Sums *sums, guint n)
   double s;
 
   sums->n = n;
-  ra_cuda_did(ra_device_graph_new(begin_sums, sums, &graph), "a graph");
+  ra_cuda_did(ra_device_capture_begin(), "a graph");
+  begin_sums(sums);
+  ra_cuda_did(ra_device_capture_end(&graph), "a graph");
   if (!graph)
     return 0;
   s = begun_s(sums, graph);

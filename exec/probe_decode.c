@@ -4,8 +4,8 @@
 #include "exec/probe_impl.h"
 
 /* Keys and values of each sequence lie apart, with room for as many more; a
- * device has all of them at once, and puts the new ones there first, as a step
- * does: on a host that is nothing beside it. */
+ * device has all of them at once, is told where they are, and puts the new ones
+ * there first, as a step does: on a host that is nothing beside it. */
 void
 ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
 {
@@ -15,11 +15,11 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
   RaElem *out =
       r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
-  g_autofree uint32_t *slots = g_new(uint32_t, 2 * each);
-  uint32_t *positions = slots + each;
+  g_autofree uint32_t *slots = g_new(uint32_t, 3 * each + 1); /* kept */
+  uint32_t *lengths = slots + each, *rows = lengths + each;
   const RaDecode shape = {.n = (uint32_t)each,
                           .slots = slots,
-                          .positions = positions,
+                          .lengths = lengths,
                           .n_slots = (uint32_t)each,
                           .n_positions = (uint32_t)room,
                           .q_heads = (uint32_t)d[4],
@@ -27,17 +27,18 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
                           .head_dim = (uint32_t)d[6],
                           .stride = q + 2 * kv};
   g_autofree RaElem **cache = g_new(RaElem *, 2 * calls); /* k, v of each */
-  g_autofree uint32_t *rows = g_new(uint32_t, each);
   float *workspace;
 
   for (gsize i = 0; i < each; i++) {
     slots[i] = (uint32_t)i;
-    positions[i] = (uint32_t)length - 1;
+    lengths[i] = (uint32_t)length;
     rows[i] = (uint32_t)(i * room + length - 1);
   }
   workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
   for (gsize i = 0; i < 2 * calls; i++)
     cache[i] = ra_probe_cold(r, each * 2 * length * kv);
+  if (r->backend->keep_words)
+    r->backend->keep_words(3 * each, slots);
   ra_probe_begin(r);
   if (!r->backend->is_host)
     r->backend->cache_rows(n, kv, rows, ra_elem_at(r->backend, in, q),
@@ -47,4 +48,6 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
         &shape, ra_elem_at(r->backend, in, i * (q + 2 * kv)), cache[2 * i],
         cache[2 * i + 1], ra_elem_at(r->backend, out, i * q), workspace);
   ra_probe_end_look(r, n * q, out);
+  if (r->backend->keep_words)
+    r->backend->keep_words(0, NULL);
 }

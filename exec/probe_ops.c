@@ -229,9 +229,13 @@ rope(RaProbeRank *r, const uint64_t *d)
   const uint32_t *positions = ra_probe_numbers(r, t, n_positions);
 
   make_anew(r, t * stride, x);
+  if (r->backend->keep_words) /* as a step has done before its first */
+    r->backend->keep_words(t, positions);
   ra_probe_begin(r);
   r->backend->rope(t, d[1], d[2], positions, table, 1, x, stride);
   ra_probe_stop(r);
+  if (r->backend->keep_words)
+    r->backend->keep_words(0, NULL);
   made(r, t * stride, x, FALSE);
 }
 

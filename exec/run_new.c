@@ -228,6 +228,8 @@ add_params(RaRank *rank, uint32_t call)
     ra_stage_share_sequences(c->stages[v], c->cp);
     ra_stage_share_rows(c->stages[v], p->sequence_parallel);
     ra_stage_share_slabs(c->stages[v], rank->slabs);
+    if (p->launch == RA_LAUNCH_GRAPH)
+      ra_stage_capture_steps(c->stages[v]);
   }
   c->n_pieces = p->pp * p->n_virtual;
   c->micro = g_new0(RaMicroBatch, (gsize)c->n_pieces * p->n_micro_batches);

@@ -5,11 +5,12 @@
 /* A slab begins on a cache line of its own. */
 #define LINE_BYTES 64
 
-typedef struct {
-  void *memory;     /* of the back end, owned */
-  gsize size;       /* bytes it has room for */
-  gsize n;          /* asked for, while it is out */
-  RaRegion *region; /* that it is of; NULL: memory of its own */
+typedef struct Slab {
+  void *memory;           /* of the back end, owned */
+  gsize size;             /* bytes it has room for */
+  gsize n;                /* asked for, while it is out */
+  RaRegion *region;       /* that it is of; NULL: memory of its own */
+  struct Slab *rehearsed; /* the same in another; owned; NULL: there is none */
 } Slab;
 
 /* Taken of a region: [begin, end). */
@@ -21,6 +22,7 @@ struct _RaRegion {
   char *memory; /* borrowed */
   gsize n_bytes;
   GArray *taken; /* Taken, ascending, owned */
+  gsize extent;  /* where what was taken ended, at most */
 };
 
 struct _RaSlabs {
@@ -29,6 +31,7 @@ struct _RaSlabs {
   GPtrArray *free;          /* of Slab, owned */
   GHashTable *out;          /* of Slab by where it begins, owned */
   RaRegion *region;         /* entered, borrowed; NULL: none */
+  RaRegion *rehearsed;      /* likewise */
   guint64 out_bytes, most_bytes, bytes;
 };
 
@@ -108,13 +111,29 @@ ra_slabs_close(RaSlabs *slabs, RaRegion *region)
   g_free(region);
 }
 
-void
+RaRegion *
 ra_slabs_enter(RaSlabs *slabs, RaRegion *region)
 {
+  RaRegion *before = slabs->region;
+
   slabs->region = region;
+  return before;
 }
 
-/* (nullable): @n bytes of the region, in the smallest gap. */
+void
+ra_slabs_rehearse(RaSlabs *slabs, RaRegion *region)
+{
+  slabs->rehearsed = region;
+}
+
+gsize
+ra_slabs_extent(const RaRegion *region)
+{
+  return region->extent;
+}
+
+/* (nullable): @n bytes of the region, in the smallest gap, and behind all where
+ * there is no other: so that the same finds the same in a larger region. */
 static Slab *
 find_in_region(RaRegion *region, gsize n)
 {
@@ -128,9 +147,10 @@ find_in_region(RaRegion *region, gsize n)
     const Taken *t =
         i < region->taken->len ? &g_array_index(region->taken, Taken, i) : NULL;
     gsize end = t ? t->begin : region->n_bytes;
+    gsize gap = t ? end - free_from : G_MAXSIZE - 1;
 
-    if (end >= free_from + size && end - free_from < room) {
-      room = end - free_from;
+    if (end >= free_from + size && gap < room) {
+      room = gap;
       best = (Taken){free_from, free_from + size};
       at = i;
     }
@@ -139,6 +159,7 @@ find_in_region(RaRegion *region, gsize n)
   if (best.end == 0)
     return NULL;
   g_array_insert_val(region->taken, at, best);
+  region->extent = MAX(region->extent, best.end);
   slab = g_new0(Slab, 1);
   slab->memory = region->memory + best.begin;
   slab->size = size;
@@ -191,6 +212,8 @@ ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
 
   slab = slab ? slab : find(slabs, n_bytes);
 
+  if (slabs->rehearsed)
+    slab->rehearsed = find_in_region(slabs->rehearsed, n_bytes);
   slab->n = n_bytes;
   slabs->out_bytes += n_bytes;
   slabs->most_bytes = MAX(slabs->most_bytes, slabs->out_bytes);
@@ -206,6 +229,8 @@ ra_slabs_give(RaSlabs *slabs, void *slab)
   if (!slab || !g_hash_table_steal_extended(slabs->out, slab, NULL, &given))
     return;
   slabs->out_bytes -= ((Slab *)given)->n;
+  if (((Slab *)given)->rehearsed)
+    give_to_region(g_steal_pointer(&((Slab *)given)->rehearsed));
   if (((Slab *)given)->region)
     give_to_region(given);
   else

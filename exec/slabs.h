@@ -18,6 +18,9 @@
  *     ra_slabs_enter(slabs, region);
  *     ... take and give ...
  *     ra_slabs_close(slabs, region);
+ *
+ * In a region as large as it was *rehearsed* in, the same is taken at the same
+ * places, whatever else is free.
  */
 #ifndef RA_EXEC_SLABS_H
 #define RA_EXEC_SLABS_H
@@ -45,8 +48,15 @@ typedef struct _RaRegion RaRegion;
  * then all that was taken of it is given back. */
 RaRegion *ra_slabs_open(RaSlabs *slabs, void *memory, gsize n_bytes);
 void ra_slabs_close(RaSlabs *slabs, RaRegion *region);
-/* @region: (nullable): %NULL: none from now on */
-void ra_slabs_enter(RaSlabs *slabs, RaRegion *region);
+/* @region: (nullable): %NULL: none from now on
+ * Returns: (nullable) (transfer none): the one that was entered */
+RaRegion *ra_slabs_enter(RaSlabs *slabs, RaRegion *region);
+/* What is taken from now on also has a place in @region (nullable: no more),
+ * whose memory nobody touches. */
+void ra_slabs_rehearse(RaSlabs *slabs, RaRegion *region);
+/* Bytes that a region must have for what was taken of @region, in the same
+ * order. */
+gsize ra_slabs_extent(const RaRegion *region);
 
 /* Bytes asked for that were out at one time, at most. */
 guint64 ra_slabs_most_bytes(const RaSlabs *slabs);

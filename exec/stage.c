@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "exec/stage_impl.h"
+#include "exec/stage_steps.h"
 #include "kernels/cpu_pointwise.h"
 
 gboolean
@@ -99,6 +99,7 @@ ra_stage_free(RaStage *stage)
     return;
   if (stage->ops)
     g_array_unref(stage->ops);
+  ra_steps_free(stage->steps);
   ra_slabs_unref(stage->slabs);
   stage->backend->free(stage->cos_sin);
   g_free(stage->slopes);
@@ -141,6 +142,13 @@ ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group)
 {
   stage->place =
       (RaOpPlace){.decode = decode, .group = group, .block = RA_N_BLOCKS};
+}
+
+void
+ra_stage_capture_steps(RaStage *stage)
+{
+  if (stage->backend->begin_capture && !stage->steps)
+    stage->steps = ra_steps_new(stage->backend);
 }
 
 void

@@ -49,6 +49,9 @@ typedef struct {
 /* Experts of a layer under way: exec/stage_experts.h. */
 typedef struct _RaExperts RaExperts;
 
+/* Steps that were captured: exec/stage_steps.h. */
+typedef struct _RaSteps RaSteps;
+
 /* Seconds of the wall, and of the thread's core in them. */
 typedef struct {
   double wall_s, cpu_s;
@@ -117,6 +120,7 @@ typedef struct {
   const RaDraw *draw; /* of passes to come, in place of logits; NULL: none */
   RaSlabs *slabs;     /* memory of passes and caches; a reference */
   float *slopes;      /* (q_heads) of ALiBi, owned; NULL: other positions */
+  RaSteps *steps;     /* owned; NULL: ops are begun one by one */
 } RaStage;
 
 /* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
@@ -202,6 +206,10 @@ void ra_stage_share_sequences(RaStage *stage, RaComm *cp);
 /* The ranks of @stage's tensor-parallel group, if it has one, share the rows
  * between products: sequence parallelism.  Rows are tokens without. */
 void ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel);
+/* Steps of generation are captured, where the back end can, and begun again:
+ * `launch = graph`.  Not those whose ops are recorded, nor those of experts
+ * that are spread over ranks. */
+void ra_stage_capture_steps(RaStage *stage);
 /* From now on @stage, which has no pass under way, takes its memory from
  * @slabs: stages that never run at the same time share it. */
 void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);

@@ -6,6 +6,17 @@
 
 #include "exec/stage.h"
 
+/* What the host tells the ops of a step, one token a sequence. */
+typedef struct {
+  uint32_t n;                /* sequences */
+  const uint32_t *tokens;    /* (n); NULL without the embedding */
+  const uint32_t *positions; /* (n) of them */
+  const uint32_t *slots;     /* (n) of the cache */
+  const uint32_t *lengths;   /* (n) tokens of each, with the new one */
+  const uint32_t *rows;      /* (n) of the cache, of the new one */
+  const float *slopes;       /* (q_heads) of ALiBi; NULL: other positions */
+} RaStageStep;
+
 /* Elements of one token's q, k and v. */
 static inline gsize
 ra_stage_qkv_width(const RaStage *s)
@@ -149,9 +160,11 @@ void ra_stage_ring_attention_backward(RaStage *s, const RaTokens *tokens,
                                       const RaElem *qkv, const RaElem *out,
                                       const float *lse, const RaElem *d_out,
                                       RaElem *d_qkv);
+/* @layer: of the cache */
+RaDecode ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
+                               const RaStageStep *step);
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
-                               uint32_t n, const uint32_t *slots,
-                               const uint32_t *positions, const RaElem *qkv,
+                               const RaStageStep *step, const RaElem *qkv,
                                RaElem *out);
 void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
                      RaElem *out);
@@ -189,6 +202,14 @@ void ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
 void ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                                 const float *lse, const float *d_log_prob,
                                 RaElem *logits);
+/* (nullable): memory of @n rows of all logits; %NULL on the host. */
+RaElem *ra_stage_take_logits(RaStage *s, gsize n);
+/* All logits of @n normed rows (n, hidden), to @all: of the device. */
+void ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed,
+                         RaElem *all);
+/* @all to @out (n, vocab) of the host, or what is drawn from them to the
+ * stage's draw. */
+void ra_stage_end_logits(RaStage *s, gsize n, const RaElem *all, float *out);
 /* (t, vocab) of all ranks from (t, this rank's); @out: of the device. */
 void ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits,
                             RaElem *out);
@@ -241,11 +262,12 @@ void ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows);
 
 /* Layer @layer of the model, from the rows @x to @out.
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
- * @decode: one token a sequence, which reads the cache. */
+ * @step (nullable): one token a sequence, which reads the cache; it has the
+ * slots. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const RaElem *x, RaLayerKept *kept, RaElem *out,
                       RaCache *cache, uint32_t cache_layer,
-                      const uint32_t *slots, gboolean decode);
+                      const uint32_t *slots, const RaStageStep *step);
 /* The core of its attention, from what is kept of q, k and v. */
 void ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept);
 /* @d: gradient of the output's rows, replaced by that of the input's; @x: what

@@ -117,23 +117,32 @@ enter(RaStage *s, gint32 layer)
                  (uint32_t)layer);
 }
 
-/* New keys and values to their places in the cache. */
+/* @rows (n_tokens) of the cache, in a layer of it. */
 static void
-fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
-           RaCache *cache, uint32_t layer, const uint32_t *slots)
+find_rows(const RaTokens *tokens, const RaCache *cache, const uint32_t *slots,
+          uint32_t *rows)
 {
-  gsize n_rows = (gsize)cache->n_slots * cache->n_positions;
-  gsize at = layer * n_rows * cache->width;
-  g_autofree uint32_t *rows = g_new(uint32_t, (gsize)tokens->n_tokens + 1);
-
-  g_assert(n_rows <= UINT32_MAX);
   for (uint32_t i = 0; i < tokens->n_sequences; i++)
     for (uint32_t t = tokens->begin[i]; t < tokens->begin[i + 1]; t++)
       rows[t] = slots[i] * cache->n_positions + tokens->positions[t];
-  s->backend->cache_rows(tokens->n_tokens, cache->width, rows,
-                         ra_stage_at(s, qkv, ra_stage_q_width(s)),
-                         ra_stage_qkv_width(s), ra_stage_at(s, cache->k, at),
-                         ra_stage_at(s, cache->v, at));
+}
+
+/* New keys and values to their places in the cache. */
+static void
+fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
+           RaCache *cache, uint32_t layer, const uint32_t *slots,
+           const RaStageStep *step)
+{
+  gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
+  g_autofree uint32_t *rows =
+      step ? NULL : g_new(uint32_t, (gsize)tokens->n_tokens + 1);
+
+  if (!step)
+    find_rows(tokens, cache, slots, rows);
+  s->backend->cache_rows(
+      tokens->n_tokens, cache->width, step ? step->rows : rows,
+      ra_stage_at(s, qkv, ra_stage_q_width(s)), ra_stage_qkv_width(s),
+      ra_stage_at(s, cache->k, at), ra_stage_at(s, cache->v, at));
 }
 
 /* From all rows @x of what goes in to a part of all that come out, @out. */
@@ -187,7 +196,7 @@ void
 ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                  const RaElem *x, RaLayerKept *kept, RaElem *out,
                  RaCache *cache, uint32_t cache_layer, const uint32_t *slots,
-                 gboolean decode)
+                 const RaStageStep *step)
 {
   gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
   RaElem *whole = ra_stage_take_whole(s, t);
@@ -200,10 +209,10 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
   if (cache)
-    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
-  if (decode)
-    ra_stage_decode_attention(s, cache, cache_layer, tokens->n_sequences, slots,
-                              tokens->positions, kept->qkv, kept->attended);
+    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots, step);
+  if (step)
+    ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
+                              kept->attended);
   else
     ra_layer_attention(s, tokens, kept);
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,

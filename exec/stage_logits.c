@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "exec/device_comm.h"
-#include "exec/stage_impl.h"
+#include "exec/stage_steps.h"
 
 RaSpan
 ra_stage_vocab(const RaStage *stage)
@@ -161,8 +161,7 @@ ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits, RaElem *out)
   s->backend->copy_rect(t, n_mine, logits, s->logits_row, mine_at,
                         s->vocab_pad);
   start = ra_stage_begin(s);
-  ra_device_all_gather(s->backend, s->tp, mine_at, all,
-                       part * s->backend->elem_bytes);
+  ra_steps_collective(s, RA_STEPS_ALL_GATHER, mine_at, all, part);
   ra_stage_record(s, RA_OP_ALL_GATHER, start,
                   part * s->n_tp * s->backend->elem_bytes, s->n_tp, 0, 0);
   for (gsize rank = 0; rank < s->n_tp; rank++) {
@@ -173,4 +172,45 @@ ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits, RaElem *out)
                           ra_stage_at(s, out, first), vocab);
   }
   ra_stage_give(s, all);
+}
+
+RaElem *
+ra_stage_take_logits(RaStage *s, gsize n)
+{
+  return s->backend->is_host ? NULL : ra_stage_take(s, n * s->model->vocab);
+}
+
+void
+ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed, RaElem *all)
+{
+  gboolean are_all = !s->tp && s->logits_row == s->model->vocab;
+  RaElem *logits = are_all ? all : ra_stage_take(s, n * s->logits_row);
+
+  ra_stage_logits(s, n, normed, logits);
+  if (are_all)
+    return;
+  ra_stage_gather_logits(s, n, logits, all);
+  if (ra_stage_logits_padded(s))
+    ra_stage_look(s, RA_OP_GEMM, n * s->model->vocab, all);
+  ra_stage_give(s, logits);
+}
+
+static void
+draw_tokens(RaStage *s, gsize n, const RaElem *logits)
+{
+  const RaDraw *d = s->draw;
+  uint32_t vocab = s->model->vocab;
+  double start = ra_stage_begin(s);
+
+  s->backend->sample(n, vocab, logits, &d->how, d->uniforms, d->out);
+  ra_stage_record(s, RA_OP_SAMPLE, start, n, vocab, 0, 0);
+}
+
+void
+ra_stage_end_logits(RaStage *s, gsize n, const RaElem *all, float *out)
+{
+  if (s->draw)
+    draw_tokens(s, n, all);
+  else if (!s->backend->is_host)
+    s->backend->read_elems(n * s->model->vocab, all, out);
 }

@@ -167,32 +167,38 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                             tokens->n_tokens, n_pairs(tokens));
 }
 
+RaDecode
+ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
+                      const RaStageStep *step)
+{
+  return (RaDecode){.n = step->n,
+                    .slots = step->slots,
+                    .lengths = step->lengths,
+                    .n_slots = cache->n_slots,
+                    .n_positions = cache->n_positions,
+                    .q_heads = s->q_heads,
+                    .kv_heads = s->kv_heads,
+                    .head_dim = s->model->head_dim,
+                    .stride = ra_stage_qkv_width(s),
+                    .slopes = step->slopes};
+}
+
 void
 ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
-                          uint32_t n, const uint32_t *slots,
-                          const uint32_t *positions, const RaElem *qkv,
+                          const RaStageStep *step, const RaElem *qkv,
                           RaElem *out)
 {
   double start = ra_stage_begin(s);
-  const RaDecode shape = {.n = n,
-                          .slots = slots,
-                          .positions = positions,
-                          .n_slots = cache->n_slots,
-                          .n_positions = cache->n_positions,
-                          .q_heads = s->q_heads,
-                          .kv_heads = s->kv_heads,
-                          .head_dim = s->model->head_dim,
-                          .stride = ra_stage_qkv_width(s),
-                          .slopes = s->slopes};
+  const RaDecode shape = ra_stage_decode_shape(s, cache, step);
   gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
   float *workspace = ra_stage_take_bytes(
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
-  gsize seen = 0;
+  gsize n = step->n, seen = 0;
 
   s->backend->decode_attention(&shape, qkv, ra_stage_at(s, cache->k, at),
                                ra_stage_at(s, cache->v, at), out, workspace);
   for (uint32_t i = 0; i < n; i++)
-    seen += positions[i] + 1;
+    seen += step->lengths[i];
   ra_stage_give(s, workspace);
   ra_stage_look(s, RA_OP_DECODE_ATTENTION, n * ra_stage_q_width(s), out);
   ra_stage_record_attention(s, RA_OP_DECODE_ATTENTION, start, n, n, seen, seen);

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "exec/stage_impl.h"
+#include "exec/stage_steps.h"
 #include "graph/op_reuse.h"
 
 static double
@@ -161,7 +161,10 @@ void
 ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made)
 {
   mark_end(s);
-  if (!s->bad.is_set && !s->backend->is_finite(n, made))
+  if (s->bad.is_set)
+    return;
+  ra_steps_add_look(s, kind);
+  if (!s->backend->is_finite(n, made))
     set_bad(s, kind);
 }
 
@@ -169,6 +172,9 @@ void
 ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made)
 {
   mark_end(s);
-  if (!s->bad.is_set && !s->backend->is_finite_f32(n, made))
+  if (s->bad.is_set)
+    return;
+  ra_steps_add_look(s, kind);
+  if (!s->backend->is_finite_f32(n, made))
     set_bad(s, kind);
 }

@@ -4,8 +4,7 @@
  * before products and scatter as they sum what comes out. */
 #include "config.h"
 
-#include "exec/device_comm.h"
-#include "exec/stage_impl.h"
+#include "exec/stage_steps.h"
 
 gsize
 ra_stage_room(const RaStage *s, gsize t)
@@ -54,8 +53,8 @@ ra_stage_gather_rows(RaStage *s, gsize t, const RaElem *rows, RaElem *whole,
 
   if (!s->sequence_parallel)
     return rows;
-  ra_device_all_gather(s->backend, s->tp, rows, whole,
-                       ra_stage_room(s, t) * hidden * s->backend->elem_bytes);
+  ra_steps_collective(s, RA_STEPS_ALL_GATHER, rows, whole,
+                      ra_stage_room(s, t) * hidden);
   if (!again)
     ra_stage_record(s, RA_OP_ALL_GATHER, start,
                     t * hidden * s->backend->elem_bytes, s->n_tp, 0, 0);
@@ -75,11 +74,11 @@ ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows)
   if (s->sequence_parallel) {
     s->backend->zero(ra_stage_at(s, whole, n),
                      (ra_stage_whole_n(s, t) - n) * s->backend->elem_bytes);
-    ra_device_reduce_scatter(s->backend, s->tp, whole, rows,
-                             ra_stage_room(s, t) * s->model->hidden);
+    ra_steps_collective(s, RA_STEPS_REDUCE_SCATTER, whole, rows,
+                        ra_stage_room(s, t) * s->model->hidden);
   } else {
     g_assert(whole == rows);
-    ra_device_all_reduce(s->backend, s->tp, whole, n);
+    ra_steps_collective(s, RA_STEPS_ALL_REDUCE, whole, whole, n);
   }
   ra_stage_look(s, kind, n_rows * s->model->hidden, rows);
   ra_stage_record(s, kind, start, n * s->backend->elem_bytes, s->n_tp, 0, 0);

@@ -31,7 +31,7 @@
 #define RA_LAUNCH(kernel, grid, threads, n_dynamic, stream, ...)               \
   ((void)(stream),                                                             \
    ra_emu_launch(reinterpret_cast<const void *>(kernel), grid, threads,        \
-                 n_dynamic, [&] { kernel(__VA_ARGS__); }))
+                 n_dynamic, ra_emu_call(kernel)(__VA_ARGS__)))
 #define RA_SHARED(type, name, count)                                           \
   type *name = static_cast<type *>(ra_emu_shared(                              \
       __FILE__ ":" RA_EMU_TEXT(__LINE__) " " #name, sizeof(type) * (count)))

@@ -131,7 +131,7 @@ add_columns_kernel(size_t n_rows, size_t n, const uint16_t *__restrict__ x,
 
 __global__ static void
 find_odd_vectors_kernel(size_t n_vectors, const uint4 *__restrict__ x, int f32,
-                        uint32_t *flag)
+                        uint32_t code, volatile uint32_t *flag)
 {
   for (size_t i = thread_number(); i < n_vectors;
        i += (size_t)gridDim.x * THREADS) {
@@ -145,20 +145,21 @@ find_odd_vectors_kernel(size_t n_vectors, const uint4 *__restrict__ x, int f32,
 
       odd = odd || !(value - value == 0.0f);
     }
-    if (odd)
-      *flag = 1;
+    if (odd && *flag == 0)
+      *flag = code;
   }
 }
 
 /* x - x is 0 of what is finite, and not a number of the rest. */
 __global__ static void
-find_odd_kernel(size_t n, const void *__restrict__ x, int f32, uint32_t *flag)
+find_odd_kernel(size_t n, const void *__restrict__ x, int f32, uint32_t code,
+                volatile uint32_t *flag)
 {
   for (size_t i = thread_number(); i < n; i += (size_t)gridDim.x * THREADS) {
     float value = value_at(x, i, f32);
 
-    if (!(value - value == 0.0f))
-      *flag = 1;
+    if (!(value - value == 0.0f) && *flag == 0)
+      *flag = code;
   }
 }
 
@@ -253,7 +254,8 @@ ra_k_add_columns(size_t n_rows, size_t n, const uint16_t *x, float *sum,
 }
 
 extern "C" int
-ra_k_find_odd(size_t n, const void *x, int f32, uint32_t *flag, void *stream)
+ra_k_find_odd(size_t n, const void *x, int f32, uint32_t code, uint32_t *flag,
+              void *stream)
 {
   auto kernel = find_odd_kernel;
   size_t n_blocks = (n + THREADS - 1) / THREADS;
@@ -267,10 +269,11 @@ ra_k_find_odd(size_t n, const void *x, int f32, uint32_t *flag, void *stream)
     n_blocks = (n + THREADS - 1) / THREADS;
     RA_LAUNCH(vectors,
               n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
-              THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, flag);
+              THREADS, 0, stream, n, static_cast<const uint4 *>(x), f32, code,
+              flag);
     return cudaGetLastError();
   }
   RA_LAUNCH(kernel, n_blocks < LOOK_BLOCKS ? (unsigned)n_blocks : LOOK_BLOCKS,
-            THREADS, 0, stream, n, x, f32, flag);
+            THREADS, 0, stream, n, x, f32, code, flag);
   return cudaGetLastError();
 }

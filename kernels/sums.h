@@ -49,10 +49,10 @@ int ra_k_add_bias(size_t n_rows, size_t n, const uint16_t *bias, uint16_t *y,
 int ra_k_add_columns(size_t n_rows, size_t n, const uint16_t *x, float *sum,
                      void *stream);
 
-/* *@flag = 1 if one of @x (n), bf16 or fp32, is not finite; else as it is.
- * @flag: of the device or of pinned host memory. */
-int ra_k_find_odd(size_t n, const void *x, int f32, uint32_t *flag,
-                  void *stream);
+/* *@flag = @code if it is 0 and one of @x (n), bf16 or fp32, is not finite;
+ * else as it is.  @flag: of the device or of pinned host memory. */
+int ra_k_find_odd(size_t n, const void *x, int f32, uint32_t code,
+                  uint32_t *flag, void *stream);
 
 #ifdef __cplusplus
 }

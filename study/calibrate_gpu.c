@@ -83,8 +83,8 @@ set_number(RaTrace *trace, const char *key, double value)
 }
 
 /* What an op of a decode step takes the host, as a run begins it: the mean over
- * those of a layer.  One is several launches: the kernel, a copy of positions
- * or lengths, a look whether the result is finite. */
+ * those of a layer.  One is several launches: its kernels and a look whether
+ * the result is finite. */
 static double
 eager_op_s(const Work *work)
 {
@@ -124,16 +124,19 @@ set_launch(RaTrace *trace, const Work *work)
                                      .dim = {1, 8}}};
   RaProbeLaunch launch;
   RaProbeSample sample;
+  double op_s;
 
   if (!work->options->machine->launch)
     return;
   ra_probe_run(work->probe, &point, &sample);
   if (!work->options->machine->launch(sample.median_s, &launch))
     return;
-  set_number(trace, EAGER, eager_op_s(work));
+  op_s = eager_op_s(work);
+  set_number(trace, EAGER, op_s);
   set_number(trace, KERNEL, launch.eager_s);
   set_number(trace, GRAPH, launch.graph_s);
-  set_number(trace, GAP, launch.gap_s);
+  /* An op is as many kernels of a graph as it is launches. */
+  set_number(trace, GAP, launch.gap_s * op_s / launch.eager_s);
 }
 
 static void
@@ -260,7 +263,7 @@ add_launch(const RaTrace *samples, const char *name, GArray *changes,
       "[law host]\n" EAGER " = %.4g\n" GRAPH " = %.4g\n" GAP " = %.4g\n"
       "source = %s: the ops of a layer's decode step as a run begins them, by "
       "the host's clock; captured graphs of 64 and of 1024 sums, from the "
-      "host's begin to their end\n"
+      "host's begin to their end, a gap as often as an op has launches\n"
       "range = an op of reallot run, kernels and copies with a look at the "
       "result; no framework\nrows = 13\n"
       "error-median = -\nerror-p90 = -\n",

@@ -133,13 +133,18 @@ START_TEST(test_bias)
     device_assert_near((double)sum[i], exact, (ROWS + 1) * U * size, "column",
                        i);
   }
-  ck_assert_int_eq(device_done(ra_k_find_odd(ROWS * N, y, 0, flag, NULL)), 0);
+  ck_assert_int_eq(device_done(ra_k_find_odd(ROWS * N, y, 0, 7, flag, NULL)),
+                   0);
   ck_assert_uint_eq(*flag, 0);
-  ck_assert_int_eq(device_done(ra_k_find_odd(N, sum, 1, flag, NULL)), 0);
+  ck_assert_int_eq(device_done(ra_k_find_odd(N, sum, 1, 7, flag, NULL)), 0);
   ck_assert_uint_eq(*flag, 0);
   y[ROWS * N - 1] = 0x7f80; /* infinite */
-  ck_assert_int_eq(device_done(ra_k_find_odd(ROWS * N, y, 0, flag, NULL)), 0);
-  ck_assert_uint_eq(*flag, 1);
+  ck_assert_int_eq(device_done(ra_k_find_odd(ROWS * N, y, 0, 7, flag, NULL)),
+                   0);
+  ck_assert_uint_eq(*flag, 7);
+  ck_assert_int_eq(device_done(ra_k_find_odd(ROWS * N, y, 0, 8, flag, NULL)),
+                   0);
+  ck_assert_uint_eq(*flag, 7); /* the first */
   device_free(y);
   device_free(b);
   device_free(in);

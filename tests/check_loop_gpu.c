@@ -24,7 +24,8 @@
  * ops is tests/check_calibrate_gpu.c's.)
  *
  * One call may differ by BOUND: passes begin with copies of their tokens and
- * end with one of what they made, some 30 us of passes of 1 ms.
+ * end with one of what they made, some 30 us of passes of 1 ms; a step of
+ * generation is told its words and draws, some 10 us of 250.
  */
 #define TRUTH "h100-sxm"
 #define BOUND 0.04
@@ -65,7 +66,7 @@ static const char *const files[][2] = {
     {"c.cluster", "[cluster]\nnodes = 1\ngpus-per-node = 1\ngpu = " TRUTH "\n"
                   "framework-memory = 0 B\nallocator-slack = 0\n"},
     {"p.plan", "[plan]\nworkload = w.workload\ncluster = c.cluster\n"
-               "[call actor_generate]\nmesh = node0:gpu[0]\n"
+               "[call actor_generate]\nmesh = node0:gpu[0]\nlaunch = eager\n"
                "[call ref_inference]\nmesh = node0:gpu[0]\n"
                "[call actor_train]\nmesh = node0:gpu[0]\n"
                "grad-dtype = fp32\n"},
@@ -88,9 +89,16 @@ write_files(const char *profile)
   return folder;
 }
 
-/* What calibrate says that an op takes the host to begin. */
-static double
-measured_eager_s(const IdleGpu *gpu, const RaProfile *truth)
+static const char *const keys[] = {"eager-launch-s", "graph-launch-s",
+                                   "graph-gap-s"};
+
+/* What calibrate says that an op takes the host to begin, and graphs of ops. */
+typedef struct {
+  double s[G_N_ELEMENTS(keys)];
+} Launches;
+
+static Launches
+measured_launches(const IdleGpu *gpu, const RaProfile *truth)
 {
   const RaGpuOptions o = {.machine = &gpu->machine,
                           .name = "an idle GPU",
@@ -101,27 +109,51 @@ measured_eager_s(const IdleGpu *gpu, const RaProfile *truth)
                           .n_most = 1};
   RaSampleTally tally;
   g_autoptr(RaTrace) samples = ra_gpu_samples(&o, NULL, &tally, NULL);
-  double s = 0;
+  Launches l;
 
   ck_assert_ptr_nonnull(samples);
-  ck_assert(ra_text_double(ra_trace_head(samples, "eager-launch-s"), &s));
-  return s;
+  for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
+    ck_assert(ra_text_double(ra_trace_head(samples, keys[i]), &l.s[i]));
+  return l;
 }
 
-/* The truth's text with launches of @eager_s. */
+/* The truth's text with launches of @l. */
 static char *
-profile_of(double eager_s)
+profile_of(const Launches *l)
 {
   g_autofree char *path =
       g_strdup_printf("%s/traces/profiles/" TRUTH ".profile",
                       g_getenv("srcdir") ? g_getenv("srcdir") : ".");
-  g_autoptr(GRegex) line =
-      g_regex_new("^eager-launch-s = .*$", G_REGEX_MULTILINE, 0, NULL);
   g_autofree char *text = NULL;
-  g_autofree char *wanted = g_strdup_printf("eager-launch-s = %.6g", eager_s);
 
   ck_assert(g_file_get_contents(path, &text, NULL, NULL));
-  return g_regex_replace_literal(line, text, -1, 0, wanted, 0, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
+    g_autofree char *pattern = g_strdup_printf("^%s = .*$", keys[i]);
+    g_autofree char *wanted = g_strdup_printf("%s = %.6g", keys[i], l->s[i]);
+    g_autoptr(GRegex) line = g_regex_new(pattern, G_REGEX_MULTILINE, 0, NULL);
+    char *now = g_regex_replace_literal(line, text, -1, 0, wanted, 0, NULL);
+
+    g_free(text);
+    text = now;
+  }
+  return g_steal_pointer(&text);
+}
+
+/* Generation of the plan in @folder is launched by @launch. */
+static RaSetup *
+load(const char *folder, const char *launch)
+{
+  g_autofree char *plan = g_build_filename(folder, "p.plan", NULL);
+  g_autofree char *profile = g_build_filename(folder, "mine.profile", NULL);
+  g_autofree char *set =
+      g_strdup_printf("call actor_generate.launch=%s", launch);
+  const char *sets[] = {set, NULL};
+  const RaSetupFlags flags = {.profile = profile, .sets = sets};
+  GError *error = NULL;
+  RaSetup *setup = ra_setup_load(plan, RA_FILE_PLAN, &flags, &error);
+
+  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
+  return setup;
 }
 
 static RaTrace *
@@ -178,13 +210,17 @@ span_s(const RaTrace *trace, const char *call)
 }
 
 static const struct {
-  const char *call; /* that shows it; NULL: no fault, all calls agree */
-  RaOpKind odd_op;  /* another in the run than in calibrate */
-  gboolean bare;    /* launches are of a kernel, not of an op */
-} cases[] = {{NULL, RA_N_OPS, FALSE},
-             {"actor_train", RA_OP_GEMM, FALSE},
-             {"actor_train", RA_OP_OPTIMIZER, FALSE},
-             {"actor_generate", RA_N_OPS, TRUE}};
+  const char *call;   /* that shows it; NULL: no fault, all calls agree */
+  const char *launch; /* of generation */
+  const char *run;    /* of that of the run; NULL: the same */
+  RaOpKind odd_op;    /* another in the run than in calibrate */
+  gboolean bare;      /* launches are of a kernel, not of an op */
+} cases[] = {{NULL, "eager", NULL, RA_N_OPS, FALSE},
+             {NULL, "graph", NULL, RA_N_OPS, FALSE},
+             {"actor_train", "eager", NULL, RA_OP_GEMM, FALSE},
+             {"actor_train", "eager", NULL, RA_OP_OPTIMIZER, FALSE},
+             {"actor_generate", "eager", NULL, RA_N_OPS, TRUE},
+             {"actor_generate", "graph", "eager", RA_N_OPS, FALSE}};
 
 START_TEST(test_loop)
 {
@@ -192,22 +228,21 @@ START_TEST(test_loop)
                                       "actor_train"};
   RaProfile *truth = profile_text_shipped(TRUTH);
   IdleGpu *gpu = idle_gpu_new(truth);
-  double eager_s = cases[_i].bare ? IDLE_EAGER_S : measured_eager_s(gpu, truth);
-  g_autofree char *text = profile_of(eager_s);
+  const Launches bare = {{IDLE_EAGER_S, IDLE_GRAPH_S, IDLE_GAP_S}};
+  Launches launches = cases[_i].bare ? bare : measured_launches(gpu, truth);
+  g_autofree char *text = profile_of(&launches);
   g_autofree char *folder = write_files(text);
-  g_autofree char *plan = g_build_filename(folder, "p.plan", NULL);
-  g_autofree char *profile = g_build_filename(folder, "mine.profile", NULL);
-  const RaSetupFlags flags = {.profile = profile};
-  GError *error = NULL;
-  g_autoptr(RaSetup) setup = ra_setup_load(plan, RA_FILE_PLAN, &flags, &error);
+  const char *launch = cases[_i].launch;
+  g_autoptr(RaSetup) setup = load(folder, launch);
+  g_autoptr(RaSetup) other =
+      load(folder, cases[_i].run ? cases[_i].run : launch);
   g_autoptr(RaTrace) sim = NULL;
   g_autoptr(RaTrace) run = NULL;
 
-  ck_assert_msg(setup != NULL, "%s", error ? error->message : "");
   gpu->odd_op = cases[_i].odd_op;
   gpu->odd = 1.5;
   sim = predict(setup);
-  run = execute(setup, gpu);
+  run = execute(other, gpu);
   for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
     double sim_s = span_s(sim, calls[i]);
     double run_s = span_s(run, calls[i]), off = sim_s / run_s - 1;
@@ -227,15 +262,18 @@ END_TEST
 
 /* The 11 ops of a layer's decode step, as exec/backend_cuda.c begins them, with
  * a look at what norms, products, attention and activation made: two norms of
- * 1 + 1, four products of 1 + 1, rotary positions 2, the cache's new rows 2,
- * attention 5 + 1, an activation 1 + 1, two sums of 1: 26 launches. */
+ * 1 + 1, four products of 1 + 1, rotary positions, the cache's new rows,
+ * attention 3 + 1, an activation 1 + 1, two sums of 1: 22 launches. */
 START_TEST(test_launches)
 {
   RaProfile *truth = profile_text_shipped(TRUTH);
   IdleGpu *gpu = idle_gpu_new(truth);
 
-  ck_assert_double_eq_tol(measured_eager_s(gpu, truth),
-                          26.0 / 11 * IDLE_EAGER_S, 1e-10);
+  Launches l = measured_launches(gpu, truth);
+
+  ck_assert_double_eq_tol(l.s[0], 22.0 / 11 * IDLE_EAGER_S, 1e-10);
+  ck_assert_double_eq_tol(l.s[1], IDLE_GRAPH_S, 1e-10);
+  ck_assert_double_eq_tol(l.s[2], 22.0 / 11 * IDLE_GAP_S, 1e-12);
   idle_gpu_free(gpu);
   ra_profile_free(truth);
 }

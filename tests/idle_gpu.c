@@ -5,35 +5,16 @@
 #include <sys/mman.h>
 
 #include "tests/idle_gpu.h"
+#include "tests/idle_time.h"
 
 #define SLOW 50
 
 static IdleGpu *gpu; /* the one that there is */
 
-/* ---- Its time --------------------------------------------------------------
- *
- * The host begins what the device does behind all before: a launch takes the
- * host IDLE_EAGER_S, and the device begins with it no sooner than it is
- * launched.  Who waits has the device's time. */
-static double host_s, device_s;
-
 double
 idle_gpu_now_s(void)
 {
-  return host_s;
-}
-
-static void
-take(guint n_launches, double s)
-{
-  host_s += n_launches * IDLE_EAGER_S;
-  device_s = MAX(device_s, host_s) + s;
-}
-
-static void
-wait_for(void)
-{
-  host_s = MAX(host_s, device_s);
+  return idle_host_s();
 }
 
 /* What @op takes by the profile that is the truth, in as many launches as
@@ -46,8 +27,8 @@ op(RaOpKind kind, guint n_launches, const uint64_t *d)
 
   for (guint i = 0; i < RA_OP_DIMS; i++)
     o.dim[i] = d[i];
-  take(n_launches, ra_estimator_op_s(gpu->truth, &o) *
-                       (kind == gpu->odd_op ? gpu->odd : 1));
+  idle_take(n_launches, ra_estimator_op_s(gpu->truth, &o) *
+                            (kind == gpu->odd_op ? gpu->odd : 1));
 }
 
 #define OP(kind, n_launches, ...)                                              \
@@ -76,14 +57,14 @@ keep(void *memory) /* addresses are not scarce */
 static void
 move(gsize n)
 {
-  take(1, 2 * (double)n / IDLE_COPY_BYTES_PER_S);
+  idle_take(1, 2 * (double)n / IDLE_COPY_BYTES_PER_S);
 }
 
 static void
 zero(void *to, gsize n)
 {
   (void)to, (void)n;
-  take(1, 0);
+  idle_take(1, 0);
 }
 
 static void
@@ -105,8 +86,9 @@ static void
 cache_rows(size_t n, size_t width, const uint32_t *rows, const RaElem *in,
            size_t stride, RaElem *k, RaElem *v)
 {
-  (void)n, (void)width, (void)rows, (void)in, (void)stride, (void)k, (void)v;
-  take(2, 0); /* where they go, and that: its time is in the attention's */
+  (void)n, (void)width, (void)in, (void)stride, (void)k, (void)v;
+  idle_take(1 + idle_words(rows),
+            0); /* where they go, and that: its time is in the attention's */
 }
 
 static void
@@ -115,7 +97,7 @@ read_bytes(void *to, const void *from, gsize n)
   (void)from;
   memset(to, 0, n);
   OP(RA_OP_OFFLOAD, 1, n);
-  wait_for();
+  idle_wait();
 }
 
 static void
@@ -131,7 +113,7 @@ read_elems(gsize n, const RaElem *from, float *to)
   (void)from;
   memset(to, 0, n * sizeof *to);
   OP(RA_OP_OFFLOAD, 1, 2 * n);
-  wait_for();
+  idle_wait();
 }
 
 static void
@@ -144,7 +126,7 @@ write_elems(gsize n, const float *from, RaElem *to)
 static void
 flush(void)
 {
-  take(1, 1e-3);
+  idle_take(1, 1e-3);
 }
 
 static const char *
@@ -204,8 +186,8 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
      size_t stride)
 {
-  (void)positions, (void)cos_sin, (void)direction, (void)x, (void)stride;
-  OP(RA_OP_ROPE, 2, n_tokens, n_heads, head_dim);
+  (void)cos_sin, (void)direction, (void)x, (void)stride;
+  OP(RA_OP_ROPE, 1 + idle_words(positions), n_tokens, n_heads, head_dim);
 }
 
 static void
@@ -227,8 +209,8 @@ static void
 embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
           const uint32_t *tokens, const RaElem *table, RaElem *out)
 {
-  (void)first, (void)tokens, (void)table, (void)out;
-  OP(RA_OP_EMBEDDING, 2, n_tokens, width, n_rows);
+  (void)first, (void)table, (void)out;
+  OP(RA_OP_EMBEDDING, 1 + idle_words(tokens), n_tokens, width, n_rows);
 }
 
 static void
@@ -293,9 +275,10 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
 
   (void)q, (void)k, (void)v, (void)out, (void)workspace;
   for (uint32_t i = 0; i < shape->n; i++)
-    seen += shape->positions[i] + 1;
-  OP(RA_OP_DECODE_ATTENTION, 5, shape->n, shape->n, seen, seen, shape->q_heads,
-     shape->kv_heads, shape->head_dim);
+    seen += shape->lengths[i];
+  OP(RA_OP_DECODE_ATTENTION,
+     3 + idle_words(shape->lengths) + idle_words(shape->slots), shape->n,
+     shape->n, seen, seen, shape->q_heads, shape->kv_heads, shape->head_dim);
 }
 
 static void
@@ -311,7 +294,7 @@ log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums, float *out,
          float *out_lse)
 {
   (void)n_rows, (void)n_ranks, (void)sums, (void)out, (void)out_lse;
-  take(1, 0);
+  idle_take(1, 0);
 }
 
 static void
@@ -332,7 +315,7 @@ sample(size_t n_rows, uint32_t n, const RaElem *logits,
   (void)logits, (void)how, (void)uniforms;
   memset(out, 0, n_rows * sizeof *out);
   OP(RA_OP_SAMPLE, 3, n_rows, n);
-  wait_for();
+  idle_wait();
 }
 
 static void
@@ -351,8 +334,8 @@ sum_squares(guint n_arrays, const gsize *n, const float *const *x)
   (void)n, (void)x;
   if (n_arrays == 0)
     return 0;
-  take(n_arrays + 2, 0);
-  wait_for();
+  idle_take(n_arrays + 2, 0);
+  idle_wait();
   return 0;
 }
 
@@ -360,7 +343,7 @@ static gboolean
 is_finite(size_t n, const RaElem *x)
 {
   (void)n, (void)x;
-  take(1, 0);
+  idle_take(1, 0);
   return TRUE;
 }
 
@@ -371,7 +354,7 @@ is_finite_f32(size_t n, const float *x)
   return is_finite(n, NULL);
 }
 
-static const RaBackend table = {
+static RaBackend table = {
     .name = "cuda",
     .elem_bytes = 2,
     .align_bytes = 16,
@@ -385,7 +368,7 @@ static const RaBackend table = {
     .write = write_bytes,
     .read_elems = read_elems,
     .write_elems = write_elems,
-    .wait = wait_for,
+    .wait = idle_wait,
     .failure = failure,
     .gemm = gemm,
     .gemm_f32 = gemm_f32,
@@ -431,7 +414,7 @@ timer_start(gpointer timer, const RaOp *op_begun)
   g->n_same = same ? g->n_same + 1 : 1;
   g->last = *op_begun;
   g->n_begun++;
-  g->begin_s = device_s;
+  g->begin_s = idle_device_s();
 }
 
 /* A loss is the host's, which calls no function of the device. */
@@ -440,9 +423,9 @@ timer_stop_s(gpointer timer)
 {
   const IdleGpu *g = timer;
   double s = g->last.kind == RA_OP_LOSS ? ra_estimator_op_s(g->truth, &g->last)
-                                        : device_s - g->begin_s;
+                                        : idle_device_s() - g->begin_s;
 
-  wait_for();
+  idle_wait();
   return (g->n_same <= g->n_slow ? SLOW * s : s) * g->unit;
 }
 
@@ -468,6 +451,7 @@ idle_gpu_new(const RaProfile *truth)
   const RaCluster cluster = {
       .n_nodes = 1, .gpus_per_node = 1, .device = truth->spec};
 
+  idle_set_entries(&table);
   gpu = g_new0(IdleGpu, 1);
   gpu->truth = ra_estimator_new(truth, &cluster, NULL);
   g_assert(gpu->truth);

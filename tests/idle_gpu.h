@@ -11,6 +11,7 @@
 
 #include "estimator/estimator.h"
 #include "exec/probe_machine.h"
+#include "tests/idle_time.h"
 
 /* There is one: its timer's functions have no data of their own. */
 typedef struct {
@@ -32,10 +33,6 @@ void idle_gpu_free(IdleGpu *gpu);
 /* The host's time beside it: launches, and what it has waited for. */
 double idle_gpu_now_s(void);
 
-/* What its launches take. */
-#define IDLE_EAGER_S 2.5e-6
-#define IDLE_GRAPH_S 7e-6
-#define IDLE_GAP_S 1.25e-7
 /* Of copies within it, read and written. */
 #define IDLE_COPY_BYTES_PER_S 3e12
 /* What it has taken without an array. */

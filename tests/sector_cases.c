@@ -203,7 +203,7 @@ add_columns(void)
 static gboolean
 find_odd(void)
 {
-  return !ra_k_find_odd(ROWS * HIDDEN, array[0], FALSE, words + 512, NULL);
+  return !ra_k_find_odd(ROWS * HIDDEN, array[0], FALSE, 1, words + 512, NULL);
 }
 
 static const uint32_t begin[] = {0, TOKENS};

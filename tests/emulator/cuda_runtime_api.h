@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <tuple>
 
 #include "tests/emulator/hopper.h"
 
@@ -161,6 +162,25 @@ extern "C" void ra_emu_seed(uint64_t seed);
  * ra_emu_dynamic() a block; @address: by which limits are known. */
 void ra_emu_launch(const void *address, dim3 grid, dim3 block, size_t n_dynamic,
                    const std::function<void()> &kernel);
+
+/* What ra_emu_launch() runs: @kernel with what its arguments are now. */
+template <typename Kernel>
+struct RaEmuCall {
+  Kernel *kernel;
+  template <typename... Args>
+  std::function<void()>
+  operator()(const Args &...args) const
+  {
+    return [k = kernel, all = std::make_tuple(args...)] { std::apply(k, all); };
+  }
+};
+
+template <typename Kernel>
+static inline RaEmuCall<Kernel>
+ra_emu_call(Kernel *kernel)
+{
+  return {kernel};
+}
 
 /* Ends the program unless @at is @align bytes of the block's shared memory,
  * aligned to as many (refuse.cc): what a device answers with a trap. */

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/emulator/cuda_runtime_api.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/machine.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/refuse.h"
@@ -316,6 +317,9 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
   unsigned n = grid.x * grid.y * grid.z;
   std::vector<unsigned> order(n);
 
+  if (ra_emu_note(
+          [=] { ra_emu_launch(address, grid, shape, n_dynamic, kernel); }))
+    return;
   ra_emu_enter();
   ra_emu_refuse_launch(address, grid, shape, n_dynamic);
   gridDim = grid;

@@ -6,6 +6,7 @@
 #include "exec/cuda_gemm.h"
 #include "kernels/bf16.h"
 #include "tests/emulator/gemm.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 
 struct _RaCudaGemm {
@@ -84,21 +85,22 @@ check_aligned(const void *x, const char *what)
     g_error("emulator: a product's %s does not begin at 16 bytes", what);
 }
 
-gboolean
-ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
-             const void *b, void *bias, void *c, void *stream, GError **error)
+typedef struct {
+  RaCudaProduct p;
+  const void *a, *b;
+  void *bias, *c;
+} Begun;
+
+static void
+multiply(const void *data)
 {
+  const Begun *begun = data;
+  const RaCudaProduct *p = &begun->p;
+  const void *a = begun->a, *b = begun->b;
+  void *bias = begun->bias, *c = begun->c;
   const uint16_t *added = p->bias == RA_CUDA_BIAS ? bias : NULL;
   gboolean adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32;
 
-  (void)stream;
-  (void)error;
-  gemm->n_products++;
-  check_aligned(a, "left factor");
-  check_aligned(b, "right factor");
-  check_aligned(bias, "bias");
-  check_aligned(c, "result");
-  g_atomic_int_inc(&n_fused[p->bias]);
   ra_emu_enter();
   if (p->bias == RA_CUDA_BIAS_GRADIENT)
     store_row_sums(p, a, bias);
@@ -118,5 +120,23 @@ ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
       }
     }
   ra_emu_leave();
+}
+
+gboolean
+ra_cuda_gemm(RaCudaGemm *gemm, const RaCudaProduct *p, const void *a,
+             const void *b, void *bias, void *c, void *stream, GError **error)
+{
+  const Begun begun = {*p, a, b, bias, c};
+
+  (void)stream;
+  (void)error;
+  gemm->n_products++;
+  check_aligned(a, "left factor");
+  check_aligned(b, "right factor");
+  check_aligned(bias, "bias");
+  check_aligned(c, "result");
+  g_atomic_int_inc(&n_fused[p->bias]);
+  if (!ra_emu_note_call(multiply, &begun, sizeof begun))
+    multiply(&begun);
   return TRUE;
 }

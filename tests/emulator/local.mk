@@ -13,6 +13,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc
 tests_emulator_libemulated_a_SOURCES += %D%/async.cc
 tests_emulator_libemulated_a_SOURCES += %D%/faults.cc %D%/faults.h
 tests_emulator_libemulated_a_SOURCES += %D%/gemm.c %D%/gemm.h
+tests_emulator_libemulated_a_SOURCES += %D%/graph.cc %D%/graph.h
 tests_emulator_libemulated_a_SOURCES += %D%/refuse.cc %D%/refuse.h
 tests_emulator_libemulated_a_SOURCES += %D%/hopper.h
 tests_emulator_libemulated_a_SOURCES += %D%/hopper_faults.cc
@@ -42,6 +43,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
 backend_cuda += exec/backend_cuda_copies.c exec/backend_cuda_embedding.c
 backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
+backend_cuda += exec/backend_cuda_thread.c
 emulated_programs =
 if HAVE_CXX
 emulated_programs += tests/reallot-emulated
@@ -147,6 +149,9 @@ check_programs += tests/check_backend_cuda_products
 tests_check_backend_cuda_products_SOURCES = tests/check_backend_cuda_products.c \
 	$(backend_cuda)
 tests_check_backend_cuda_products_LDADD = $(emulated_ldadd)
+check_programs += tests/check_steps
+tests_check_steps_SOURCES = tests/check_steps.c $(backend_cuda)
+tests_check_steps_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_layouts
 tests_check_backend_cuda_layouts_SOURCES = \
 	tests/check_backend_cuda_layouts.c \

@@ -1,5 +1,5 @@
-/* exec/cuda_measure.h where there is no GPU: its clock is a test's, a graph is
- * what begins its ops, begun again. */
+/* exec/cuda_measure.h where there is no GPU: its clock is a test's; graphs are
+ * in graph.cc. */
 #include "config.h"
 
 #include <string.h>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/cuda_measure.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/measure.h"
 #include "tests/emulator/memory.h"
 
@@ -17,11 +18,6 @@ struct RaDeviceTimer {
 struct RaDeviceMarks {
   unsigned n_most;
   std::vector<double> s;
-};
-
-struct RaDeviceGraph {
-  void (*begin)(void *data);
-  void *data;
 };
 
 static float (*stop_ms)(void *data);
@@ -72,6 +68,7 @@ ra_device_marks_free(RaDeviceMarks *marks)
 int
 ra_device_mark(RaDeviceMarks *marks, unsigned *out_mark)
 {
+  ra_emu_no_capture("a mark");
   if (marks->s.size() >= marks->n_most)
     return 1;
   *out_mark = (unsigned)marks->s.size();
@@ -120,29 +117,9 @@ ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms)
 }
 
 int
-ra_device_graph_new(void (*begin)(void *data), void *data,
-                    RaDeviceGraph **out_graph)
-{
-  *out_graph = new RaDeviceGraph{begin, data};
-  return 0;
-}
-
-void
-ra_device_graph_free(RaDeviceGraph *graph)
-{
-  delete graph;
-}
-
-int
-ra_device_graph_begin(RaDeviceGraph *graph)
-{
-  graph->begin(graph->data);
-  return 0;
-}
-
-int
 ra_device_poison(void *to, size_t n_bytes)
 {
+  ra_emu_no_capture("poison");
   ra_emu_enter();
   memset(to, 0xff, n_bytes);
   ra_emu_leave();

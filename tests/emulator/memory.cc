@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "exec/cuda_device.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/queue.h"
 
@@ -122,6 +123,7 @@ ra_device_alloc(size_t n_bytes)
   auto found = given_back.lower_bound(n);
   char *at;
 
+  ra_emu_no_capture("memory is taken");
   if (!region && !(region = new_region()))
     return nullptr;
   if (found != given_back.end() && found->first <= 2 * n) {
@@ -147,6 +149,7 @@ ra_device_free(void *memory)
   Entered entered;
   auto found = taken.find(static_cast<char *>(memory));
 
+  ra_emu_no_capture("memory is given back");
   if (found == taken.end()) {
     fprintf(stderr, "emulator: what is freed was not the device's\n");
     abort();
@@ -174,6 +177,7 @@ ra_device_alloc_host(size_t n_bytes)
   Entered entered;
   void *p = malloc(n_bytes + 1);
 
+  ra_emu_no_capture("pinned memory is taken");
   if (p)
     pinned[static_cast<char *>(p)] = n_bytes + 1;
   return p;
@@ -185,6 +189,7 @@ ra_device_free_host(void *memory)
 {
   Entered entered;
 
+  ra_emu_no_capture("pinned memory is given back");
   ra_device_wait();
   ra_emu_queues_end();
   pinned.erase(static_cast<char *>(memory));
@@ -237,6 +242,8 @@ ra_device_zero(void *to, size_t n_bytes)
 {
   Entered entered;
 
+  if (ra_emu_note([=] { ra_device_zero(to, n_bytes); }))
+    return 0;
   if (n_bytes == 0)
     return 0;
   if (!ra_emu_is_device(to, n_bytes))
@@ -257,6 +264,10 @@ ra_device_copy_rect(void *to, size_t to_pitch, const void *from,
 {
   Entered entered;
 
+  if (ra_emu_note([=] {
+        ra_device_copy_rect(to, to_pitch, from, from_pitch, n_bytes, n_rows);
+      }))
+    return 0;
   if (n_bytes == 0 || n_rows == 0)
     return 0;
   if (n_bytes > to_pitch || n_bytes > from_pitch ||
@@ -275,6 +286,7 @@ ra_device_read(void *to, const void *from, size_t n_bytes)
   Entered entered;
   bool ok = n_bytes == 0 || ra_emu_is_device(from, n_bytes);
 
+  ra_emu_no_capture("a read");
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
   ra_device_wait();
@@ -287,6 +299,7 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
   Entered entered;
   bool ok = n_bytes == 0 || ra_emu_is_device(to, n_bytes);
 
+  ra_emu_no_capture("a write");
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
   if (ok && n_bytes > 0 && ra_emu_is_pinned(from)) {
@@ -300,6 +313,7 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
 int
 ra_device_wait(void)
 {
+  ra_emu_no_capture("a wait");
   n_waits++;
   for (const Read &read : reads)
     if (memcmp(read.from, read.bytes.data(), read.bytes.size()) != 0) {

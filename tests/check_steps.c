@@ -1,0 +1,396 @@
+#include "config.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "exec/backend_cuda.h"
+#include "exec/comm_local.h"
+#include "exec/stage_steps.h"
+#include "tests/check_main.h"
+
+/* Steps of generation that are captured and begun again, on the emulated
+ * device, which notes what is begun with its arguments and runs it when it is
+ * told to: beside the same steps begun op by op, bit for bit, logits and
+ * caches.
+ * Every step has other tokens, positions and slots, so what a graph takes from
+ * the step that it was captured from shows.
+ */
+
+enum { HIDDEN = 128, LAYERS = 2, VOCAB = 48, SLOTS = 16, POSITIONS = 600 };
+
+static const char *const families[] = {"llama", "qwen3", "gpt2", "bloom",
+                                       "mixtral"};
+
+static const RaPiece whole = {
+    .n_layers = LAYERS, .has_embedding = TRUE, .has_head = TRUE};
+static const RaPiece first = {.n_layers = 1, .has_embedding = TRUE};
+static const RaPiece last = {.first_layer = 1, .n_layers = 1, .has_head = TRUE};
+
+static RaModel *
+new_model(const char *family)
+{
+  g_autoptr(GError) error = NULL;
+  gboolean is_bloom = strcmp(family, "bloom") == 0;
+  gboolean is_gpt2 = strcmp(family, "gpt2") == 0;
+  g_autofree char *text = g_strdup_printf(
+      "{\"model_type\": \"%s\", \"%s\": %d, \"%s\": %d, \"%s\": %d, "
+      "%s\"vocab_size\": %d, \"n_positions\": 1024, "
+      "%s\"tie_word_embeddings\": true}",
+      family, is_gpt2 ? "n_embd" : "hidden_size", HIDDEN,
+      is_gpt2 || is_bloom ? "n_layer" : "num_hidden_layers", LAYERS,
+      is_gpt2 || is_bloom ? "n_head" : "num_attention_heads",
+      is_gpt2 || is_bloom ? 2 : 4,
+      is_gpt2    ? "\"activation_function\": \"gelu_new\", "
+      : is_bloom ? ""
+                 : "\"num_key_value_heads\": 2, \"head_dim\": 64, "
+                   "\"intermediate_size\": 64, \"hidden_act\": \"silu\", "
+                   "\"max_position_embeddings\": 1024, ",
+      VOCAB,
+      strcmp(family, "mixtral") == 0
+          ? "\"num_local_experts\": 8, \"num_experts_per_tok\": 2, "
+          : "");
+  RaModel *model = ra_model_parse("tiny.json", text, strlen(text), &error);
+
+  ck_assert_msg(model != NULL, "%s", error ? error->message : "");
+  return model;
+}
+
+/* A rank with its cache, whose steps are begun op by op or captured. */
+typedef struct {
+  RaParams *params;
+  RaComm *comm;
+  RaStage *stage;
+  RaCache *cache;
+} Side;
+
+static Side
+side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
+         RaLocalGroup *group, uint32_t rank)
+{
+  uint32_t layers = LAYERS;
+  RaCallPlan plan = {.set = TRUE,
+                     .dp = 1,
+                     .tp = tp,
+                     .pp = 1,
+                     .cp = 1,
+                     .axis = {RA_AXIS_TP, RA_AXIS_CP, RA_AXIS_DP, RA_AXIS_PP},
+                     .n_virtual = 1,
+                     .stage_layers = &layers};
+  RaNumerics numerics = RA_NUMERICS_DEFAULT;
+  gsize n;
+  Side s;
+
+  s.params = ra_params_new_on(backend, table, &plan, rank);
+  ra_params_seed(s.params, 7);
+  s.comm = group ? ra_local_comm_new(group, rank) : NULL;
+  s.stage = ra_stage_new(backend, s.params, tp, s.comm, RA_RECOMPUTE_NONE, 1024,
+                         &numerics);
+  s.cache = ra_cache_new(s.stage, LAYERS, SLOTS, POSITIONS);
+  n = s.cache->width * LAYERS * SLOTS * POSITIONS * backend->elem_bytes;
+  backend->zero(s.cache->k, n);
+  backend->zero(s.cache->v, n);
+  return s;
+}
+
+static void
+side_clear(Side *s)
+{
+  ra_cache_free(s->cache);
+  ra_stage_free(s->stage);
+  ra_params_free(s->params);
+  if (s->comm)
+    ra_comm_free(s->comm);
+}
+
+/* Step @k of @n sequences, from @at on: what it makes, on the whole model or
+ * stage by stage. */
+static void
+run_step(const Side *s, uint32_t k, uint32_t n, uint32_t at, gboolean staged,
+         float *logits)
+{
+  uint32_t slots[SLOTS], tokens[SLOTS], positions[SLOTS];
+  char rows[SLOTS * HIDDEN * 2];
+
+  for (uint32_t i = 0; i < n; i++) {
+    slots[i] = (i * 5 + k) % SLOTS;
+    tokens[i] = (i * 7 + k * 11) % VOCAB;
+    positions[i] = at + (i + k) % 3;
+  }
+  if (!staged) {
+    ra_stage_decode(s->stage, &whole, s->cache, n, slots, tokens, positions,
+                    NULL, logits);
+    return;
+  }
+  ra_stage_decode(s->stage, &first, s->cache, n, slots, tokens, positions, NULL,
+                  rows);
+  ra_stage_decode(s->stage, &last, s->cache, n, slots, NULL, positions, rows,
+                  logits);
+}
+
+static gboolean
+is_same_cache(const Side *a, const Side *b)
+{
+  const RaBackend *backend = ra_backend_cuda();
+  gsize n = a->cache->width * LAYERS * SLOTS * POSITIONS * backend->elem_bytes;
+  g_autofree char *x = g_malloc(n), *y = g_malloc(n);
+
+  backend->read(x, a->cache->k, n);
+  backend->read(y, b->cache->k, n);
+  if (memcmp(x, y, n) != 0)
+    return FALSE;
+  backend->read(x, a->cache->v, n);
+  backend->read(y, b->cache->v, n);
+  return memcmp(x, y, n) == 0;
+}
+
+/* Sequences and positions of steps.  Of 5 to 8 sequences the shape is one, of
+ * 8; others are of 4, of 1 and of 2, and of 2 with more than 512 tokens, whose
+ * attention is split (ra_k_decode_parts()). */
+static const struct {
+  uint32_t n, at;
+} steps[] = {{5, 3}, {5, 4}, {7, 5}, {8, 6},   {4, 7},   {4, 8},  {3, 9},
+             {1, 9}, {6, 4}, {2, 9}, {2, 520}, {2, 521}, {2, 522}};
+
+typedef struct {
+  const char *family;
+  uint32_t tp, rank;
+  gboolean staged;
+  const RaBackend *captures; /* the table of the side that does */
+  RaLocalGroup *groups[2];
+  guint n_wrong; /* steps whose logits differ */
+  gboolean same_cache;
+  RaStepsTally tally;
+} Run;
+
+static void *
+run_rank(void *data)
+{
+  Run *r = data;
+  g_autoptr(RaModel) model = new_model(r->family);
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  Side plain = side_new(ra_backend_cuda(), table, r->tp, r->groups[0], r->rank);
+  Side captured = side_new(r->captures, table, r->tp, r->groups[1], r->rank);
+
+  ra_stage_capture_steps(captured.stage);
+  r->n_wrong = 0;
+  for (uint32_t k = 0; k < G_N_ELEMENTS(steps); k++) {
+    float expected[SLOTS * VOCAB], logits[SLOTS * VOCAB];
+    uint32_t n = steps[k].n;
+
+    run_step(&plain, k, n, steps[k].at, r->staged, expected);
+    run_step(&captured, k, n, steps[k].at, r->staged, logits);
+    r->n_wrong += memcmp(expected, logits, n * VOCAB * sizeof(float)) != 0;
+    ck_assert_uint_eq(plain.stage->n_ops, captured.stage->n_ops);
+    ck_assert(!captured.stage->bad.is_set);
+  }
+  r->same_cache = is_same_cache(&plain, &captured);
+  r->tally = ra_steps_tally(captured.stage);
+  side_clear(&plain);
+  side_clear(&captured);
+  return NULL;
+}
+
+static void
+run_ranks(Run *run)
+{
+  Run ranks[2];
+  pthread_t threads[2];
+
+  for (int i = 0; i < 2; i++)
+    run->groups[i] = run->tp > 1 ? ra_local_group_new(run->tp, FALSE) : NULL;
+  for (uint32_t r = 0; r < run->tp; r++) {
+    ranks[r] = *run;
+    ranks[r].rank = r;
+    pthread_create(&threads[r], NULL, run_rank, &ranks[r]);
+  }
+  for (uint32_t r = 0; r < run->tp; r++)
+    pthread_join(threads[r], NULL);
+  for (uint32_t r = 1; r < run->tp; r++)
+    ck_assert_uint_eq(ranks[r].n_wrong, ranks[0].n_wrong);
+  *run = ranks[0];
+  for (int i = 0; i < 2; i++)
+    g_clear_pointer(&run->groups[i], ra_local_group_free);
+  ck_assert_msg(!ra_backend_cuda()->failure(), "%s",
+                ra_backend_cuda()->failure());
+}
+
+/* A shape is rehearsed, captured, and then begun again: that of 8 sequences 1 +
+ * 1 + 3 times, of 4 1 + 1 + 1, of 1 and of 2 once, of 2 with many tokens 1 + 1
+ * + 1; of two stages twice that. */
+START_TEST(test_steps)
+{
+  Run run = {.family = families[_i % 5],
+             .tp = _i / 5 % 2 + 1,
+             .staged = _i / 10 == 1,
+             .captures = ra_backend_cuda()};
+  guint n = run.staged ? 2 : 1;
+
+  run_ranks(&run);
+  ck_assert_uint_eq(run.n_wrong, 0);
+  ck_assert(run.same_cache);
+  ck_assert_uint_eq(run.tally.n_refused, 0);
+  ck_assert_uint_eq(run.tally.n_rehearsed, 5 * n);
+  ck_assert_uint_eq(run.tally.n_captured, 3 * n);
+  ck_assert_uint_eq(run.tally.n_replayed, 5 * n);
+}
+END_TEST
+
+/* --- faults --- */
+
+static RaBackend faulty;
+
+static void
+keep_none(gsize n, const uint32_t *words)
+{
+  (void)n, (void)words;
+}
+
+/* Where they are is known, what they are now is not sent: no word changes. */
+static void
+keep_first(gsize n, const uint32_t *words)
+{
+  static uint32_t *was;
+  static gsize n_was;
+
+  if (n == n_was && n > 0) {
+    g_autofree uint32_t *now = g_memdup2(words, n * sizeof *words);
+
+    memcpy((uint32_t *)(gsize)words, was, n * sizeof *words);
+    ra_backend_cuda()->keep_words(n, words);
+    memcpy((uint32_t *)(gsize)words, now, n * sizeof *words);
+    return;
+  }
+  if (n > 0) {
+    g_free(was);
+    was = g_memdup2(words, n * sizeof *words);
+    n_was = n;
+  }
+  ra_backend_cuda()->keep_words(n, words);
+}
+
+static void
+begin_nothing(RaBackendGraph *graph)
+{
+  (void)graph;
+}
+
+/* Nothing is kept: what has words from the host cannot be captured, and the
+ * steps run op by op, right. */
+START_TEST(test_refused)
+{
+  Run run = {.family = "qwen3", .tp = 1, .captures = &faulty};
+
+  faulty = *ra_backend_cuda();
+  faulty.keep_words = keep_none;
+  run_ranks(&run);
+  ck_assert_uint_eq(run.n_wrong, 0);
+  ck_assert(run.same_cache);
+  ck_assert_uint_eq(run.tally.n_captured, 0);
+  ck_assert_uint_eq(run.tally.n_refused, 3);
+  ck_assert_uint_eq(run.tally.n_replayed, 0);
+}
+END_TEST
+
+/* What the comparison must see: graphs that are not begun, and words of another
+ * step. */
+START_TEST(test_fault)
+{
+  Run run = {.family = "llama", .tp = 1, .captures = &faulty};
+
+  faulty = *ra_backend_cuda();
+  if (_i == 0)
+    faulty.begin_graph = begin_nothing;
+  else
+    faulty.keep_words = keep_first;
+  run_ranks(&run);
+  ck_assert_uint_gt(run.n_wrong, 0);
+  ck_assert(!run.same_cache);
+}
+END_TEST
+
+/* --- what moves --- */
+
+/* Steps of a llama, captured; then its rooms move, as an op of more rows makes
+ * them; then a step, which must be captured anew: where the words were is
+ * poison now, as a number of a token or of a row no place at all. */
+START_TEST(test_moved)
+{
+  enum { MANY = 50000, N = 6 };
+  const RaBackend *b = ra_backend_cuda();
+  g_autoptr(RaModel) model = new_model("llama");
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  Side plain = side_new(b, table, 1, NULL, 0);
+  Side captured = side_new(b, table, 1, NULL, 0);
+  g_autofree uint32_t *words = g_new0(uint32_t, MANY);
+  float expected[SLOTS * VOCAB], logits[SLOTS * VOCAB];
+
+  ra_stage_capture_steps(captured.stage);
+  for (uint32_t k = 0; k < 4; k++) {
+    run_step(&plain, k, N, 5 + k, FALSE, expected);
+    run_step(&captured, k, N, 5 + k, FALSE, logits);
+    ck_assert_mem_eq(expected, logits, N * VOCAB * sizeof(float));
+    if (k == 2)
+      b->keep_words(MANY, words);
+  }
+  ck_assert_uint_eq(ra_steps_tally(captured.stage).n_captured, 2);
+  ck_assert_uint_eq(ra_steps_tally(captured.stage).n_replayed, 1);
+  ck_assert(!b->failure());
+  side_clear(&plain);
+  side_clear(&captured);
+}
+END_TEST
+
+/* --- what is not finite --- */
+
+/* Of a step of which layer 1 has no number in its second product: the same op
+ * is told as of ops begun one by one, where each is waited for. */
+START_TEST(test_odd)
+{
+  g_autoptr(RaModel) model = new_model("llama");
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  Side s = side_new(ra_backend_cuda(), table, 1, NULL, 0);
+  const RaParam *o = ra_params_find(s.params, RA_TENSOR_O, 1, FALSE);
+  float logits[SLOTS * VOCAB], nan_x = NAN;
+  RaBadOp bad;
+
+  ra_stage_capture_steps(s.stage);
+  for (uint32_t k = 0; k < 4; k++) {
+    if (k == 3) {
+      ck_assert(!s.stage->bad.is_set);
+      ra_params_write(s.params, RA_PARAMS_WEIGHTS, o->offset, 1, &nan_x);
+      s.stage->n_ops = 0;
+    }
+    ra_stage_leave(s.stage, k + 1, 0);
+    run_step(&s, k, 3, 5 + k, FALSE, logits);
+  }
+  bad = s.stage->bad;
+  ck_assert(bad.is_set);
+  ck_assert_uint_eq(ra_steps_tally(s.stage).n_replayed, 2);
+  ck_assert_int_eq(bad.kind, RA_OP_GEMM);
+  ck_assert_uint_eq(bad.place.layer, 1);
+  ck_assert_uint_eq(bad.place.decode, 4);
+  ck_assert_uint_eq(bad.place.step, 4); /* norm, qkv, rope, attention, this */
+  /* the embedding, a layer of 11, those four */
+  ck_assert_uint_eq(bad.number, 1 + 11 + 4);
+  side_clear(&s);
+}
+END_TEST
+
+static Suite *
+steps_suite(void)
+{
+  Suite *suite = suite_create("steps");
+  TCase *tcase = tcase_create("core");
+
+  tcase_set_timeout(tcase, 120);
+  tcase_add_loop_test(tcase, test_steps, 0, 15);
+  tcase_add_test(tcase, test_refused);
+  tcase_add_loop_test(tcase, test_fault, 0, 2);
+  tcase_add_test(tcase, test_moved);
+  tcase_add_test(tcase, test_odd);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(steps_suite)

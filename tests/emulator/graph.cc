@@ -1,0 +1,71 @@
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <vector>
+
+#include "exec/cuda_measure.h"
+#include "tests/emulator/graph.h"
+
+struct RaDeviceGraph {
+  std::vector<std::function<void()>> ops;
+};
+
+static thread_local RaDeviceGraph *captured; /* nullptr: nothing is */
+
+bool
+ra_emu_note(const std::function<void()> &op)
+{
+  if (captured)
+    captured->ops.push_back(op);
+  return captured != nullptr;
+}
+
+int
+ra_emu_note_call(void (*op)(const void *data), const void *data, size_t n_bytes)
+{
+  const char *bytes = static_cast<const char *>(data);
+  std::vector<char> copy(bytes, bytes + n_bytes);
+
+  return ra_emu_note([op, copy] { op(copy.data()); });
+}
+
+void
+ra_emu_no_capture(const char *what)
+{
+  if (!captured)
+    return;
+  fprintf(stderr, "emulator: %s while ops are captured\n", what);
+  abort();
+}
+
+int
+ra_device_capture_begin(void)
+{
+  ra_emu_no_capture("a capture");
+  captured = new RaDeviceGraph();
+  return 0;
+}
+
+int
+ra_device_capture_end(RaDeviceGraph **out_graph)
+{
+  *out_graph = captured;
+  captured = nullptr;
+  return *out_graph ? 0 : 1;
+}
+
+void
+ra_device_graph_free(RaDeviceGraph *graph)
+{
+  delete graph;
+}
+
+int
+ra_device_graph_begin(RaDeviceGraph *graph)
+{
+  ra_emu_no_capture("a graph");
+  for (const auto &op : graph->ops)
+    op();
+  return 0;
+}
