@@ -81,17 +81,19 @@ static const Size gpu_sizes[] = {
     {"half", 24, 896, 4864, 14, 2, 64, 151936, 2, 0},
     {"three", 28, 3072, 8192, 24, 8, 128, 128256, 1, 1}};
 
-/* Divisors of 14 heads and 2 key heads are the least model's. */
+/* Divisors of 14 heads and 2 key heads are the least model's.  Half of them
+ * begin decode steps as graphs. */
 static const Layout gpu_layouts[] = {
     {"one", 1, "mesh=one", "mesh=one micro-batches=4",
      "mesh=one micro-batches=4", FALSE},
-    {"offloaded", 1, "mesh=one", "mesh=one micro-batches=4",
+    {"offloaded", 1, "mesh=one launch=graph", "mesh=one micro-batches=4",
      "mesh=one micro-batches=4 optimizer-residency=host", TRUE},
     {"dp-2", 2, "dp=R", "dp=R micro-batches=2", "dp=R micro-batches=2", FALSE},
-    {"tp-2", 2, "tp=R", "tp=R micro-batches=4", "tp=R micro-batches=4", FALSE},
+    {"tp-2", 2, "tp=R launch=graph", "tp=R micro-batches=4",
+     "tp=R micro-batches=4", FALSE},
     {"pp-2", 2, "pp=R micro-batches=R", "pp=R micro-batches=4",
      "pp=R micro-batches=4", FALSE},
-    {"reallocated-4", 4, "dp=R", "dp=H tp=2 micro-batches=2",
+    {"reallocated-4", 4, "dp=R launch=graph", "dp=H tp=2 micro-batches=2",
      "dp=H pp=2 micro-batches=2", FALSE},
     {"reallocated-8", 8, "dp=R", "dp=4 tp=2 micro-batches=2",
      "dp=4 pp=2 micro-batches=2", FALSE},
@@ -120,9 +122,9 @@ static const Size tiny_sizes[] = {{"tiny", 2, 32, 32, 2, 2, 64, 32, 2, 0}};
 
 static const Layout tiny_layouts[] = {
     {"one", 1, "mesh=one", "mesh=one", "mesh=one", FALSE},
-    {"offloaded", 1, "mesh=one", "mesh=one",
+    {"offloaded", 1, "mesh=one launch=graph", "mesh=one",
      "mesh=one optimizer-residency=host", TRUE},
-    {"reallocated-2", 2, "dp=R", "tp=R", "pp=R micro-batches=R", FALSE},
+    {"reallocated-2", 2, "dp=R launch=graph", "tp=R", "pp=R micro-batches=R", FALSE},
 };
 
 const LoopSet *

@@ -217,25 +217,46 @@ save_trace(const RaExecution *x, const char *path, GError **error)
   return !path || ra_trace_save(trace, path, error);
 }
 
+/* (transfer full): nothing where no steps are captured. */
+static char *
+graphs_text(const RaStepsTally *steps)
+{
+  guint64 plain = steps->n_plain + steps->n_refused;
+  guint64 all = plain + steps->n_captured + steps->n_graphs;
+
+  if (all == 0)
+    return g_strdup("");
+  return g_strdup_printf("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                         " decode steps were graphs, %" G_GUINT64_FORMAT
+                         " captured, %" G_GUINT64_FORMAT " op by op\n",
+                         steps->n_graphs, all, steps->n_captured, plain);
+}
+
 static gboolean
 print_end(const RaExecution *x, RaFormat format, GError **error)
 {
   g_autoptr(GPtrArray) tables =
       g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
   uint32_t n_ties = 0;
-  g_autofree char *line = NULL, *memory = NULL;
+  RaStepsTally steps = {0, 0, 0, 0};
+  g_autofree char *line = NULL, *memory = NULL, *graphs = NULL;
 
   if (format != RA_FORMAT_TEXT) {
     g_ptr_array_add(tables, ra_execution_table(x));
     return ra_output_tables(tables, format, error);
   }
   for (uint32_t k = ra_run_first_iteration(x->run);
-       k < x->augmented->n_iterations; k++)
-    n_ties += ra_run_iteration(x->run, k)->n_ties;
+       k < x->augmented->n_iterations; k++) {
+    const RaRunIteration *i = ra_run_iteration(x->run, k);
+
+    n_ties += i->n_ties;
+    ra_steps_add(&steps, &i->steps, &(RaStepsTally){0, 0, 0, 0});
+  }
+  graphs = graphs_text(&steps);
   memory = ra_execution_memory_text(x);
   line = g_strdup_printf("\n%u sampled tokens were within 1e-5 of another\n"
-                         "%s",
-                         n_ties, memory);
+                         "%s%s",
+                         n_ties, graphs, memory);
   return ra_output_print(line, strlen(line), error);
 }
 

@@ -78,6 +78,8 @@ typedef struct {
   uint32_t n_steps;   /* of decoding, of all replicas of generate calls */
   uint32_t n_ties;    /* sampled tokens that a change of 1e-5 of a probability
                          would have changed */
+  RaStepsTally steps; /* of calls with launch = graph: of micro-batches, on
+                         first stages */
 } RaRunIteration;
 
 typedef void (*RaRunFunc)(uint32_t iteration, const RaRunIteration *result,

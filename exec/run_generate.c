@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "exec/run_impl.h"
-#include "exec/stage_impl.h"
+#include "exec/stage_steps.h"
 #include "graph/op_reuse.h"
 
 /* Sequences of one micro-batch that take a step. */
@@ -452,6 +452,8 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
       (uint32_t)(((uint64_t)(part + 1) * n + d->n_parts - 1) / d->n_parts);
   g_autofree uint32_t *slab = g_new(uint32_t, 4 * (gsize)n + 1);
   g_autofree Step *steps = g_new(Step, d->n_groups);
+  const RaStage *stage = ra_rank_stage(rank, node->call, node->iteration);
+  RaStepsTally before = ra_steps_tally(stage);
 
   for (uint32_t g = 0; g < d->n_groups; g++) {
     uint32_t first = (uint32_t)((uint64_t)g * n / d->n_groups);
@@ -473,8 +475,12 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   for (uint32_t g = 0; g < d->n_groups; g++)
     take_tokens(rank, task, &steps[g]);
   if (c->coord.at[RA_AXIS_TP] == 0 && c->coord.at[RA_AXIS_PP] == 0) {
+    RaRunIteration *result = &rank->run->results[node->iteration];
+    RaStepsTally tally = ra_steps_tally(stage);
+
     pthread_mutex_lock(&rank->run->lock);
-    rank->run->results[node->iteration].n_steps += n_steps;
+    result->n_steps += n_steps;
+    ra_steps_add(&result->steps, &tally, &before);
     pthread_mutex_unlock(&rank->run->lock);
   }
   publish(rank, task, d);

@@ -295,6 +295,7 @@ add_result(RaRun *run, uint32_t iteration, const RaRunIteration *from)
   to->grad_norm += from->grad_norm;
   to->n_steps += from->n_steps;
   to->n_ties += from->n_ties;
+  ra_steps_add(&to->steps, &from->steps, &(RaStepsTally){0, 0, 0, 0});
 }
 
 /* Locked.  Process 0 waits for what the others say. */

@@ -52,6 +52,14 @@ typedef struct _RaExperts RaExperts;
 /* Steps that were captured: exec/stage_steps.h. */
 typedef struct _RaSteps RaSteps;
 
+/* Steps of stages that capture theirs. */
+typedef struct {
+  uint64_t n_plain;    /* begun op by op */
+  uint64_t n_captured; /* as they ran */
+  uint64_t n_graphs;   /* begun as graphs */
+  uint64_t n_refused;  /* in which something could not be captured */
+} RaStepsTally;
+
 /* Seconds of the wall, and of the thread's core in them. */
 typedef struct {
   double wall_s, cpu_s;
@@ -210,6 +218,9 @@ void ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel);
  * `launch = graph`.  Not those whose ops are recorded, nor those of experts
  * that are spread over ranks. */
 void ra_stage_capture_steps(RaStage *stage);
+/* @sum += @to - @from, of each number. */
+void ra_steps_add(RaStepsTally *sum, const RaStepsTally *to,
+                  const RaStepsTally *from);
 /* From now on @stage, which has no pass under way, takes its memory from
  * @slabs: stages that never run at the same time share it. */
 void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);

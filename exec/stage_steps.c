@@ -129,6 +129,16 @@ ra_steps_tally(const RaStage *stage)
   return stage->steps ? stage->steps->tally : (RaStepsTally){0, 0, 0, 0};
 }
 
+void
+ra_steps_add(RaStepsTally *sum, const RaStepsTally *to,
+             const RaStepsTally *from)
+{
+  sum->n_plain += to->n_plain - from->n_plain;
+  sum->n_captured += to->n_captured - from->n_captured;
+  sum->n_graphs += to->n_graphs - from->n_graphs;
+  sum->n_refused += to->n_refused - from->n_refused;
+}
+
 /* --- a step --- */
 
 #define LINE_BYTES 64
@@ -243,7 +253,7 @@ replay(RaStage *s)
   s->place.block = now->place.block;
   s->place.layer = now->place.layer;
   s->place.step = now->place.step;
-  steps->tally.n_replayed++;
+  steps->tally.n_graphs++;
 }
 
 RaElem *
@@ -254,7 +264,7 @@ ra_steps_run(RaStage *s, RaElem *(*walk)(gpointer data), gpointer data)
 
   steps->is_graph = FALSE;
   if (!steps->arena) {
-    steps->tally.n_rehearsed += steps->region != NULL;
+    steps->tally.n_plain++;
     return walk(data);
   }
   if (now->graphs->len > 0 && now->arena == steps->arena &&

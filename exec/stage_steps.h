@@ -71,10 +71,6 @@ void ra_steps_collective(RaStage *stage, RaStepsCollective which,
 void ra_steps_add_look(RaStage *stage, RaOpKind kind);
 
 /* Of this stage, since it was made. */
-typedef struct {
-  guint64 n_rehearsed, n_captured, n_replayed, n_refused;
-} RaStepsTally;
-
 RaStepsTally ra_steps_tally(const RaStage *stage);
 
 #endif

@@ -26,7 +26,7 @@
  *     zero-group = 8             dp ranks that one set of shards spans
  *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     overlap-grad-reduce = true
- *     launch = eager             eager | graph
+ *     launch = eager             eager | graph: of decode steps
  *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
  *     stage-layers = 21,20,20,19 uneven pipeline; default: even, the
  *                                remainder to the middle stages

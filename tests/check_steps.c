@@ -230,9 +230,9 @@ START_TEST(test_steps)
   ck_assert_uint_eq(run.n_wrong, 0);
   ck_assert(run.same_cache);
   ck_assert_uint_eq(run.tally.n_refused, 0);
-  ck_assert_uint_eq(run.tally.n_rehearsed, 5 * n);
+  ck_assert_uint_eq(run.tally.n_plain, 5 * n);
   ck_assert_uint_eq(run.tally.n_captured, 3 * n);
-  ck_assert_uint_eq(run.tally.n_replayed, 5 * n);
+  ck_assert_uint_eq(run.tally.n_graphs, 5 * n);
 }
 END_TEST
 
@@ -288,7 +288,7 @@ START_TEST(test_refused)
   ck_assert(run.same_cache);
   ck_assert_uint_eq(run.tally.n_captured, 0);
   ck_assert_uint_eq(run.tally.n_refused, 3);
-  ck_assert_uint_eq(run.tally.n_replayed, 0);
+  ck_assert_uint_eq(run.tally.n_graphs, 0);
 }
 END_TEST
 
@@ -334,7 +334,7 @@ START_TEST(test_moved)
       b->keep_words(MANY, words);
   }
   ck_assert_uint_eq(ra_steps_tally(captured.stage).n_captured, 2);
-  ck_assert_uint_eq(ra_steps_tally(captured.stage).n_replayed, 1);
+  ck_assert_uint_eq(ra_steps_tally(captured.stage).n_graphs, 1);
   ck_assert(!b->failure());
   side_clear(&plain);
   side_clear(&captured);
@@ -366,7 +366,7 @@ START_TEST(test_odd)
   }
   bad = s.stage->bad;
   ck_assert(bad.is_set);
-  ck_assert_uint_eq(ra_steps_tally(s.stage).n_replayed, 2);
+  ck_assert_uint_eq(ra_steps_tally(s.stage).n_graphs, 2);
   ck_assert_int_eq(bad.kind, RA_OP_GEMM);
   ck_assert_uint_eq(bad.place.layer, 1);
   ck_assert_uint_eq(bad.place.decode, 4);

@@ -59,6 +59,20 @@ result $? "every op of run --ops takes some time and ends before its task"
 works run ppo-tiny-bf16-4.plan "${device[@]}" -n 3 --check \
   --set 'call actor_generate.residency=host'
 
+# Decode steps as graphs: the bits of steps that are begun op by op, of two
+# ranks that share the model, whose collectives are between graphs.
+for launch in eager graph; do
+  works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check \
+    --set 'call actor_generate.dp=1' --set 'call actor_generate.tp=2' \
+    --set "call actor_generate.launch=$launch" --save "actor=$launch"
+  grep 'decode steps were graphs' out >"$launch.steps"
+done
+cmp -s eager/model.safetensors graph/model.safetensors
+result $? "graphs of decode steps make the tokens of ops"
+[ ! -s eager.steps ] &&
+  awk '$1 * 3 >= $3 { n++ } END { exit n != 1 }' graph.steps
+result $? "a third of the steps at least are graphs: $(cat graph.steps)"
+
 # What the back end does not run is refused before anything does.
 fails 'dtype is not bf16' run grpo-tiny-4.plan "${device[@]}"
 fails 'zero > 1, which the cuda back end does not run' \
