@@ -124,7 +124,8 @@ static const Layout tiny_layouts[] = {
     {"one", 1, "mesh=one", "mesh=one", "mesh=one", FALSE},
     {"offloaded", 1, "mesh=one launch=graph", "mesh=one",
      "mesh=one optimizer-residency=host", TRUE},
-    {"reallocated-2", 2, "dp=R launch=graph", "tp=R", "pp=R micro-batches=R", FALSE},
+    {"reallocated-2", 2, "dp=R launch=graph", "tp=R", "pp=R micro-batches=R",
+     FALSE},
 };
 
 const LoopSet *
