@@ -77,6 +77,7 @@ libgraph_a_SOURCES += %D%/realloc_merge.c
 libgraph_a_SOURCES += %D%/residency.c %D%/residency.h
 libgraph_a_SOURCES += %D%/schedule.c %D%/schedule.h
 libgraph_a_SOURCES += %D%/sequence.c %D%/sequence.h
+libgraph_a_SOURCES += %D%/slab_order.c %D%/slab_order.h
 libgraph_a_SOURCES += %D%/slab_plan.c %D%/slab_plan.h
 libgraph_a_SOURCES += %D%/task.c %D%/task.h
 libgraph_a_SOURCES += %D%/texts.c %D%/texts.h

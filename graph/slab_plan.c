@@ -3,30 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/rng.h"
-#include "graph/slab_plan.h"
+#include "graph/slab_order.h"
 
-/* Looks at neighbours after which no other placement is begun: some 0.3 s. */
+/* Looks at others after which no other placement is begun: some 0.3 s. */
 #define MOST_LOOKS ((uint64_t)20 * 1000 * 1000)
-/* Moves that are tried of a small slab. */
+/* Moves that are tried from an order. */
 #define MOST_MOVES 4096
-
-/* Where a block lies: [begin, end) of the slab. */
-typedef struct {
-  uint64_t begin, end;
-} Place;
-
-typedef struct {
-  uint32_t n;
-  const RaSlabBlock *blocks; /* (n) */
-  uint64_t *bytes;           /* (n) rounded up */
-  uint32_t *near_begin;      /* (n + 1) CSR */
-  uint32_t *near;            /* blocks that are there together */
-  uint64_t *offset;          /* (n) of the placement at hand */
-  gboolean *is_placed;       /* (n) in it */
-  Place *places;             /* room for the neighbours of one */
-  uint64_t n_looks;
-} Plan;
+/* Blocks are large that are at least one part in so many of the largest load:
+ * with the first some 10 of a GPU's are, with the last some 100. */
+#define LEAST_PARTS 8
+#define MOST_PARTS 32
 
 /* The best placement so far. */
 typedef struct {
@@ -35,54 +23,14 @@ typedef struct {
   uint32_t *order;  /* (n) that led to it */
 } Best;
 
-static uint64_t
-rounded(uint64_t bytes, uint64_t align)
-{
-  return (bytes + align - 1) / align * align;
-}
-
-/* A block begins or ends. */
-typedef struct {
-  uint32_t moment;
-  gboolean begins;
-  uint32_t block;
-} Event;
-
-/* At one moment ends come first. */
-static int
-compare_events(const void *a, const void *b)
-{
-  const Event *x = a, *y = b;
-
-  if (x->moment != y->moment)
-    return x->moment < y->moment ? -1 : 1;
-  if (x->begins != y->begins)
-    return x->begins ? 1 : -1;
-  return (x->block > y->block) - (x->block < y->block);
-}
-
-/* (transfer full): of all blocks, in order. */
-static Event *
-events_new(uint32_t n, const RaSlabBlock *blocks)
-{
-  Event *events = g_new(Event, 2 * (gsize)n + 1);
-
-  for (uint32_t i = 0; i < n; i++) {
-    events[2 * (gsize)i] = (Event){blocks[i].begin, TRUE, i};
-    events[2 * (gsize)i + 1] = (Event){blocks[i].end, FALSE, i};
-  }
-  qsort(events, 2 * (gsize)n, sizeof *events, compare_events);
-  return events;
-}
-
 uint64_t
 ra_slab_load(uint32_t n, const RaSlabBlock *blocks, uint64_t align)
 {
-  g_autofree Event *events = events_new(n, blocks);
+  g_autofree RaSlabEvent *events = ra_slab_events_new(n, blocks);
   uint64_t now = 0, most = 0;
 
   for (gsize i = 0; i < 2 * (gsize)n; i++) {
-    uint64_t bytes = rounded(blocks[events[i].block].bytes, align);
+    uint64_t bytes = ra_slab_rounded(blocks[events[i].block].bytes, align);
 
     now = events[i].begins ? now + bytes : now - bytes;
     most = MAX(most, now);
@@ -90,152 +38,13 @@ ra_slab_load(uint32_t n, const RaSlabBlock *blocks, uint64_t align)
   return most;
 }
 
-typedef void (*PairFunc)(uint32_t x, uint32_t y, gpointer data);
-
-/* Calls @visit once for every two that are there together. */
-static void
-visit_pairs(uint32_t n, const RaSlabBlock *blocks, PairFunc visit,
-            gpointer data)
-{
-  g_autofree Event *events = events_new(n, blocks);
-  g_autofree uint32_t *there = g_new(uint32_t, (gsize)n + 1);
-  g_autofree uint32_t *at = g_new(uint32_t, (gsize)n + 1);
-  uint32_t n_there = 0;
-
-  for (gsize i = 0; i < 2 * (gsize)n; i++) {
-    uint32_t block = events[i].block;
-
-    if (events[i].begins) {
-      for (uint32_t k = 0; k < n_there; k++)
-        visit(there[k], block, data);
-      at[block] = n_there;
-      there[n_there++] = block;
-    } else {
-      there[at[block]] = there[--n_there];
-      at[there[at[block]]] = at[block];
-    }
-  }
-}
-
-static void
-count_pair(uint32_t x, uint32_t y, gpointer data)
-{
-  uint32_t *count = data;
-
-  count[x + 1]++;
-  count[y + 1]++;
-}
-
-typedef struct {
-  uint32_t *at; /* (n) next free entry of each */
-  uint32_t *near;
-} Filling;
-
-static void
-add_pair(uint32_t x, uint32_t y, gpointer data)
-{
-  Filling *f = data;
-
-  f->near[f->at[x]++] = y;
-  f->near[f->at[y]++] = x;
-}
-
-static void
-plan_init(Plan *p, uint32_t n, const RaSlabBlock *blocks, uint64_t align)
-{
-  g_autofree uint32_t *at = NULL;
-  uint32_t most = 0;
-
-  *p = (Plan){.n = n, .blocks = blocks};
-  p->bytes = g_new(uint64_t, (gsize)n + 1);
-  for (uint32_t i = 0; i < n; i++)
-    p->bytes[i] = rounded(blocks[i].bytes, align);
-  p->near_begin = g_new0(uint32_t, (gsize)n + 1);
-  visit_pairs(n, blocks, count_pair, p->near_begin);
-  for (uint32_t i = 0; i < n; i++) {
-    most = MAX(most, p->near_begin[i + 1]);
-    p->near_begin[i + 1] += p->near_begin[i];
-  }
-  p->near = g_new(uint32_t, (gsize)p->near_begin[n] + 1);
-  at = g_memdup2(p->near_begin, ((gsize)n + 1) * sizeof *at);
-  visit_pairs(n, blocks, add_pair, &(Filling){at, p->near});
-  p->offset = g_new(uint64_t, (gsize)n + 1);
-  p->is_placed = g_new(gboolean, (gsize)n + 1);
-  p->places = g_new(Place, (gsize)most + 1);
-}
-
-static void
-plan_clear(Plan *p)
-{
-  g_free(p->bytes);
-  g_free(p->near_begin);
-  g_free(p->near);
-  g_free(p->offset);
-  g_free(p->is_placed);
-  g_free(p->places);
-}
-
-static int
-compare_places(const void *a, const void *b)
-{
-  const Place *x = a, *y = b;
-
-  return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/* The smallest gap between the neighbours of @block that it fits into, or
- * @lowest the first; above them if there is none. */
-static uint64_t
-find_gap(Plan *p, uint32_t block, gboolean lowest)
-{
-  uint64_t free_from = 0, best = 0, room = UINT64_MAX;
-  uint32_t n = 0;
-
-  for (uint32_t i = p->near_begin[block]; i < p->near_begin[block + 1]; i++)
-    if (p->is_placed[p->near[i]])
-      p->places[n++] = (Place){p->offset[p->near[i]],
-                               p->offset[p->near[i]] + p->bytes[p->near[i]]};
-  p->n_looks += p->near_begin[block + 1] - p->near_begin[block];
-  qsort(p->places, n, sizeof *p->places, compare_places);
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t gap =
-        p->places[i].begin > free_from ? p->places[i].begin - free_from : 0;
-
-    if (gap >= p->bytes[block] && gap < room) {
-      if (lowest)
-        return free_from;
-      best = free_from;
-      room = gap;
-    }
-    free_from = MAX(free_from, p->places[i].end);
-  }
-  return room == UINT64_MAX ? free_from : best;
-}
-
-/* Bytes of the slab when blocks are placed in @order. */
-static uint64_t
-place(Plan *p, const uint32_t *order, gboolean lowest)
-{
-  uint64_t bytes = 0;
-
-  memset(p->is_placed, 0, p->n * sizeof *p->is_placed);
-  for (uint32_t i = 0; i < p->n; i++) {
-    uint32_t block = order[i];
-
-    p->offset[block] = find_gap(p, block, lowest);
-    p->is_placed[block] = TRUE;
-    bytes = MAX(bytes, p->offset[block] + p->bytes[block]);
-  }
-  return bytes;
-}
-
-typedef enum { BY_LIFE, BY_BYTES, BY_AREA, BY_BEGIN, N_ORDERS } Order;
+typedef enum { BY_LIFE, BY_BYTES, BY_AREA, BY_BEGIN, N_SORTINGS } Sorting;
 
 static double
-rank_of(const Plan *p, uint32_t block, Order by)
+rank_of(const RaSlabOrder *o, uint32_t block, Sorting by)
 {
-  double life = (double)(p->blocks[block].end - p->blocks[block].begin);
-  double bytes = (double)p->bytes[block];
+  double life = (double)(o->blocks[block].end - o->blocks[block].begin);
+  double bytes = (double)o->bytes[block];
 
   switch (by) {
   case BY_LIFE:
@@ -245,7 +54,7 @@ rank_of(const Plan *p, uint32_t block, Order by)
   case BY_AREA:
     return life * bytes;
   default:
-    return -(double)p->blocks[block].begin;
+    return -(double)o->blocks[block].begin;
   }
 }
 
@@ -267,100 +76,218 @@ compare_ranked(const void *a, const void *b)
 }
 
 static void
-sort_order(const Plan *p, Order by, uint32_t *out_order)
+sort_order(const RaSlabOrder *o, Sorting by, uint32_t *out_order)
 {
-  g_autofree Ranked *ranked = g_new(Ranked, (gsize)p->n + 1);
+  g_autofree Ranked *ranked = g_new(Ranked, (gsize)o->n + 1);
 
-  for (uint32_t i = 0; i < p->n; i++)
-    ranked[i] = (Ranked){rank_of(p, i, by),
-                         rank_of(p, i, by == BY_BYTES ? BY_LIFE : BY_BYTES), i};
-  qsort(ranked, p->n, sizeof *ranked, compare_ranked);
-  for (uint32_t i = 0; i < p->n; i++)
+  for (uint32_t i = 0; i < o->n; i++)
+    ranked[i] = (Ranked){rank_of(o, i, by),
+                         rank_of(o, i, by == BY_BYTES ? BY_LIFE : BY_BYTES), i};
+  qsort(ranked, o->n, sizeof *ranked, compare_ranked);
+  for (uint32_t i = 0; i < o->n; i++)
     out_order[i] = ranked[i].block;
 }
 
-/* Keeps the placement at hand, of @order, if it is the best so far. */
 static void
-keep(const Plan *p, const uint32_t *order, uint64_t bytes, Best *best)
+best_init(Best *best, uint32_t n)
+{
+  *best = (Best){.bytes = UINT64_MAX,
+                 .offset = g_new(uint64_t, (gsize)n + 1),
+                 .order = g_new(uint32_t, (gsize)n + 1)};
+}
+
+static void
+best_clear(Best *best)
+{
+  g_free(best->offset);
+  g_free(best->order);
+}
+
+/* Keeps the placement at hand if it is the best so far. */
+static void
+keep(const RaSlabOrder *o, uint64_t bytes, Best *best)
 {
   if (bytes >= best->bytes)
     return;
   best->bytes = bytes;
-  memcpy(best->offset, p->offset, p->n * sizeof *p->offset);
-  memcpy(best->order, order, p->n * sizeof *order);
+  memcpy(best->offset, o->offset, o->n * sizeof *o->offset);
+  memcpy(best->order, o->order, o->n * sizeof *o->order);
 }
 
-/* One of those that reach the top of the placement at hand, in @order. */
+/* One of those that reach the top of the placement at hand: its place. */
 static uint32_t
-draw_top(const Plan *p, const uint32_t *order, uint64_t bytes, RaRng *rng)
+draw_top(const RaSlabOrder *o, uint64_t bytes, RaRng *rng)
 {
   uint32_t n = 0, chosen = 0;
 
-  for (uint32_t i = 0; i < p->n; i++)
-    if (p->offset[order[i]] + p->bytes[order[i]] == bytes &&
-        ra_rng_below(rng, ++n) == 0)
-      chosen = i;
+  for (uint32_t i = 0; i < o->n; i++)
+    if (o->offset[i] + o->bytes[i] == bytes && ra_rng_below(rng, ++n) == 0)
+      chosen = o->at[i];
   return chosen;
 }
 
-/* Moves one that reaches the top to an earlier place of the order, as long as
- * that makes nothing higher. */
-static void
-climb(Plan *p, uint64_t load, Best *best)
+/* That place, or as often one of a block near it. */
+static uint32_t
+draw_moved(const RaSlabOrder *o, uint32_t top, RaRng *rng)
 {
-  g_autofree uint32_t *order = g_memdup2(best->order, p->n * sizeof *order);
-  g_autofree uint32_t *was = g_new(uint32_t, p->n);
-  RaRng rng = ra_rng_init(0, p->n);
-  uint64_t now = place(p, order, TRUE);
+  uint32_t block = o->order[top], begin = o->near_begin[block];
+  uint32_t n = o->near_begin[block + 1] - begin;
 
-  keep(p, order, now, best);
-  for (guint k = 0;
-       k < MOST_MOVES && best->bytes > load && p->n_looks < MOST_LOOKS; k++) {
-    uint32_t from = draw_top(p, order, now, &rng), block = order[from];
-    uint32_t to = (uint32_t)ra_rng_below(&rng, from + 1);
-    uint64_t bytes;
+  if (n == 0 || ra_rng_below(rng, 2) == 0)
+    return top;
+  return o->at[o->near[begin + ra_rng_below(rng, n)]];
+}
 
-    memcpy(was, order, p->n * sizeof *order);
-    memmove(order + to + 1, order + to, (from - to) * sizeof *order);
-    order[to] = block;
-    bytes = place(p, order, TRUE);
-    keep(p, order, bytes, best);
-    if (bytes <= now) {
+/* Where one near that at @from comes before it; @from: there is none. */
+static uint32_t
+draw_earlier(const RaSlabOrder *o, uint32_t from, RaRng *rng)
+{
+  uint32_t n = 0, chosen = from, block = o->order[from];
+
+  for (uint32_t i = o->near_begin[block]; i < o->near_begin[block + 1]; i++)
+    if (o->at[o->near[i]] < from && ra_rng_below(rng, ++n) == 0)
+      chosen = o->at[o->near[i]];
+  return chosen;
+}
+
+/* From @order on: one that reaches the top, or is there with such a one, is
+ * placed before another that is there with it, as long as that makes nothing
+ * higher. */
+static void
+climb(RaSlabOrder *o, const uint32_t *order, uint64_t load, Best *best)
+{
+  RaRng rng = ra_rng_init(0, o->n);
+  uint64_t now = ra_slab_order_place(o, order, TRUE);
+  uint64_t most = o->n_looks + MOST_LOOKS;
+
+  keep(o, now, best);
+  for (guint k = 0; k < MOST_MOVES && now > load && o->n_looks < most; k++) {
+    uint32_t from = draw_moved(o, draw_top(o, now, &rng), &rng);
+    uint32_t to = draw_earlier(o, from, &rng);
+    uint64_t bytes = ra_slab_order_move(o, from, to);
+
+    keep(o, bytes, best);
+    if (bytes <= now)
       now = bytes;
-      continue;
-    }
-    memcpy(order, was, p->n * sizeof *order);
-    place(p, order, TRUE);
+    else
+      ra_slab_order_move(o, to, from);
   }
+}
+
+/* Several orders, in each of them those of @before (n_before) first. */
+static void
+try_orders(RaSlabOrder *o, uint32_t n_before, const uint32_t *before,
+           uint64_t load, Best *best)
+{
+  g_autofree uint32_t *order = g_new(uint32_t, (gsize)o->n + 1);
+  g_autofree uint32_t *sorted = g_new(uint32_t, (gsize)o->n + 1);
+  g_autofree gboolean *is_before = g_new0(gboolean, (gsize)o->n + 1);
+
+  for (uint32_t i = 0; i < n_before; i++) {
+    is_before[before[i]] = TRUE;
+    order[i] = before[i];
+  }
+  for (int by = 0; by < N_SORTINGS; by++) {
+    uint32_t n = n_before;
+
+    sort_order(o, (Sorting)by, sorted);
+    for (uint32_t i = 0; i < o->n; i++)
+      if (!is_before[sorted[i]])
+        order[n++] = sorted[i];
+    for (int lowest = 0; lowest < 2 && best->bytes > load; lowest++)
+      keep(o, ra_slab_order_place(o, order, lowest), best);
+  }
+}
+
+/* Of blocks of @least bytes and more that are there with the same others of
+ * these, the largest, where each of them fits.  What a key does not tell apart
+ * costs a worse order, no more.
+ *
+ * @out: (out) (n) ascending   Returns: how many */
+static uint32_t
+find_large(const RaSlabOrder *o, uint64_t least, uint32_t *out)
+{
+  g_autoptr(GHashTable) largest = g_hash_table_new(NULL, NULL);
+  g_autofree uint64_t *key = g_new0(uint64_t, o->n); /* of the others */
+  uint32_t n = 0;
+
+  for (uint32_t x = 0; x < o->n; x++) {
+    gpointer at, other;
+
+    if (o->bytes[x] < least)
+      continue;
+    for (uint32_t i = o->near_begin[x]; i < o->near_begin[x + 1]; i++)
+      if (o->bytes[o->near[i]] >= least)
+        key[x] += ra_hash_u64(RA_HASH_INIT, o->near[i]);
+    at = GSIZE_TO_POINTER(key[x]);
+    if (!g_hash_table_lookup_extended(largest, at, NULL, &other) ||
+        o->bytes[GPOINTER_TO_UINT(other)] < o->bytes[x])
+      g_hash_table_insert(largest, at, GUINT_TO_POINTER(x));
+  }
+  for (uint32_t x = 0; x < o->n; x++)
+    if (o->bytes[x] >= least && GPOINTER_TO_UINT(g_hash_table_lookup(
+                                    largest, GSIZE_TO_POINTER(key[x]))) == x)
+      out[n++] = x;
+  return n;
+}
+
+/* The large ones by themselves, which are few, so that many orders of them can
+ * be tried; then, in the best, with all others behind. */
+static void
+try_large(RaSlabOrder *o, uint64_t align, uint64_t least, uint64_t load,
+          Best *best)
+{
+  g_autofree uint32_t *large = g_new(uint32_t, o->n);
+  uint32_t n = find_large(o, least, large);
+  g_autofree RaSlabBlock *blocks = g_new(RaSlabBlock, (gsize)n + 1);
+  g_autofree uint32_t *order = g_new(uint32_t, (gsize)n + 1);
+  RaSlabOrder few;
+  uint64_t most;
+  Best alone;
+
+  for (uint32_t i = 0; i < n; i++)
+    blocks[i] = o->blocks[large[i]];
+  most = ra_slab_load(n, blocks, align);
+  ra_slab_order_init(&few, n, blocks, align);
+  best_init(&alone, n);
+  try_orders(&few, 0, NULL, most, &alone);
+  for (int by = 0; by < N_SORTINGS && alone.bytes > most; by++) {
+    sort_order(&few, (Sorting)by, order);
+    climb(&few, order, most, &alone);
+  }
+  for (uint32_t i = 0; i < n; i++)
+    order[i] = large[alone.order[i]];
+  try_orders(o, n, order, load, best);
+  ra_slab_order_clear(&few);
+  best_clear(&alone);
 }
 
 uint64_t
 ra_slab_plan(uint32_t n, RaSlabBlock *blocks, uint64_t align)
 {
   g_autofree uint32_t *order = g_new(uint32_t, (gsize)n + 1);
-  Best best = {.bytes = UINT64_MAX};
+  RaSlabOrder o;
   uint64_t load;
-  Plan p;
+  Best best;
 
   g_return_val_if_fail(align > 0, 0);
   if (n == 0)
     return 0;
   load = ra_slab_load(n, blocks, align);
-  plan_init(&p, n, blocks, align);
-  best.offset = g_new(uint64_t, n);
-  best.order = g_new(uint32_t, n);
-  for (int by = 0; by < N_ORDERS; by++) {
-    sort_order(&p, (Order)by, order);
-    for (int lowest = 0; lowest < 2 && best.bytes > load; lowest++)
-      keep(&p, order, place(&p, order, lowest), &best);
+  ra_slab_order_init(&o, n, blocks, align);
+  best_init(&best, n);
+  try_orders(&o, 0, NULL, load, &best);
+  for (uint64_t parts = LEAST_PARTS; parts <= MOST_PARTS; parts *= 2)
+    if (best.bytes > load)
+      try_large(&o, align, load / parts, load, &best);
+  if (best.bytes > load) {
+    memcpy(order, best.order, n * sizeof *order);
+    climb(&o, order, load, &best);
   }
-  if (best.bytes > load)
-    climb(&p, load, &best);
   for (uint32_t i = 0; i < n; i++)
     blocks[i].offset = best.offset[i];
-  plan_clear(&p);
-  g_free(best.offset);
-  g_free(best.order);
+  ra_slab_order_clear(&o);
+  best_clear(&best);
   return best.bytes;
 }
 
@@ -387,6 +314,6 @@ ra_slab_overlaps(uint32_t n, const RaSlabBlock *blocks, uint64_t bytes)
   for (uint32_t i = 0; i < n; i++)
     if (blocks[i].offset + blocks[i].bytes > bytes)
       return TRUE;
-  visit_pairs(n, blocks, check_pair, &check);
+  ra_slab_visit_pairs(n, blocks, check_pair, &check);
   return check.overlaps;
 }

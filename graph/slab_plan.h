@@ -12,10 +12,12 @@
  * To find the smallest slab is NP-hard (Garey and Johnson, SR2, dynamic storage
  * allocation), so blocks are placed one after the other, each in the gap that
  * it fills best between those that are there with it, in several orders (long
- * lives first, large blocks first, largest areas first, as they begin); from
- * the best of these on, one that reaches the top is placed earlier, again and
- * again, as long as nothing gets higher by it.  Work is bounded by counts, not
- * by a clock, and draws have a seed, so a plan is the same everywhere.
+ * lives first, large blocks first, largest areas first, as they begin).  Where
+ * none of them gives the load, one that reaches the top, or is there with such
+ * a one, is placed earlier, again and again, as long as nothing gets higher by
+ * it (graph/slab_order.h): first among the large blocks alone, which are few
+ * and decide, then among all behind these.  Work is bounded by counts, not by a
+ * clock, and draws have a seed, so a plan is the same everywhere.
  *
  * Typical sizes: 10^2 to 10^4 blocks of a GPU, each there with some 30 others.
  */
@@ -38,7 +40,8 @@ typedef struct {
  * @blocks: (inout) (array length=n): gets offsets
  * @align: bytes, a power of two, to a multiple of which each is rounded up
  *
- * Cost: O(pairs that are there together x orders), at most some 10^7 looks.
+ * Cost: O(pairs that are there together x orders), some 10^7 looks where the
+ * load is not reached.
  *
  * Returns: bytes of the slab
  */

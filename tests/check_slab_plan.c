@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "graph/memory_blocks.h"
-#include "graph/slab_plan.h"
+#include "graph/slab_order.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 
@@ -121,6 +121,49 @@ START_TEST(test_fault)
     n_seen += ra_slab_overlaps(n, blocks, bytes);
   }
   ck_assert_uint_gt(n_seen, INSTANCES / 4);
+}
+END_TEST
+
+enum { ORDERED = 40, MOVES = 60 };
+
+/* Where blocks lie after a move in their order is where they lie when all are
+ * placed in the new order; the move back brings the old. */
+START_TEST(test_moves)
+{
+  RaRng rng = ra_rng_init(13, 0);
+
+  for (uint32_t k = 0; k < INSTANCES / 10; k++) {
+    RaSlabBlock blocks[ORDERED];
+    uint32_t order[ORDERED];
+    uint64_t was[ORDERED];
+    RaSlabOrder moved, anew;
+
+    for (uint32_t i = 0; i < ORDERED; i++) {
+      order[i] = i;
+      blocks[i] = (RaSlabBlock){1 + ra_rng_below(&rng, 30),
+                                (uint32_t)ra_rng_below(&rng, 40), 0, 0};
+      blocks[i].end = blocks[i].begin + 1 + (uint32_t)ra_rng_below(&rng, 12);
+    }
+    ra_slab_order_init(&moved, ORDERED, blocks, 1);
+    ra_slab_order_init(&anew, ORDERED, blocks, 1);
+    ra_slab_order_place(&moved, order, k % 2);
+    for (uint32_t m = 0; m < MOVES; m++) {
+      uint32_t from = (uint32_t)ra_rng_below(&rng, ORDERED);
+      uint32_t to = (uint32_t)ra_rng_below(&rng, ORDERED);
+      uint64_t bytes;
+
+      memcpy(was, moved.offset, sizeof was);
+      bytes = ra_slab_order_move(&moved, from, to);
+      ck_assert_uint_eq(bytes, ra_slab_order_place(&anew, moved.order, k % 2));
+      ck_assert_mem_eq(moved.offset, anew.offset, sizeof was);
+      if (m % 2 == 0)
+        continue;
+      ra_slab_order_move(&moved, to, from);
+      ck_assert_mem_eq(moved.offset, was, sizeof was);
+    }
+    ra_slab_order_clear(&moved);
+    ra_slab_order_clear(&anew);
+  }
 }
 END_TEST
 
@@ -293,6 +336,7 @@ slab_plan_suite(void)
   tcase_add_test(tcase, test_by_hand);
   tcase_add_test(tcase, test_against_best);
   tcase_add_test(tcase, test_fault);
+  tcase_add_test(tcase, test_moves);
   tcase_add_loop_test(tcase, test_account, 0, G_N_ELEMENTS(plans));
   tcase_add_loop_test(tcase, test_beside, 0, G_N_ELEMENTS(beside));
   suite_add_tcase(suite, tcase);
