@@ -159,8 +159,10 @@ make_list(BenchGpu *g)
   g_autofree RaKInterval *list = g_new(RaKInterval, N_INTERVALS);
 
   for (uint64_t i = 0; i < N_INTERVALS; i++)
-    list[i] = (RaKInterval){i * 4097 % N_INTERVALS * INTERVAL_UNITS,
-                            i * INTERVAL_UNITS, INTERVAL_UNITS, 0};
+    list[i] = (RaKInterval){.from = i * 4097 % N_INTERVALS * INTERVAL_UNITS,
+                            .to = i * INTERVAL_UNITS,
+                            .n = INTERVAL_UNITS,
+                            .n_rows = 1};
   return ra_k_intervals_number(N_INTERVALS, list) == N_INTERVALS &&
          cudaMemcpy(list_at(g), list, N_INTERVALS * sizeof *list,
                     cudaMemcpyHostToDevice) == cudaSuccess;

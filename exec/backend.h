@@ -57,6 +57,14 @@ typedef enum {
   RA_EXPERTS_WEIGHT  /* (n_experts, n, k) += a (rows, n)' b (rows, k) */
 } RaExpertsProduct;
 
+/* A rectangle of elements on its way. */
+typedef struct {
+  const RaElem *from;
+  RaElem *to;
+  gsize n_rows, n_cols;
+  gsize from_stride, to_stride; /* elements between rows */
+} RaBackendRect;
+
 /* Queues of a thread, each in order. */
 typedef enum {
   RA_BACKEND_OPS, /* all that is not said to be beside the ops */
@@ -146,6 +154,8 @@ typedef struct {
                              const RaElem *x, float *d_weight, float *d_bias);
   void (*copy_rect)(size_t n_rows, size_t n_cols, const RaElem *in,
                     size_t in_stride, RaElem *out, size_t out_stride);
+  void (*copy_rects)(guint n, const RaBackendRect *rects); /* of no element
+                                                              twice */
   void (*add)(size_t n, const RaElem *x, RaElem *y);
   void (*add_f32)(size_t n, const float *x, float *y);
   void (*add_bias)(size_t n_rows, size_t n, const RaElem *bias, RaElem *y);

@@ -112,16 +112,6 @@ wait_for(void)
 /* --- sums and copies --- */
 
 static void
-copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
-          RaElem *out, size_t out_stride)
-{
-  ra_cuda_did(ra_device_copy_rect(out, out_stride * sizeof(uint16_t), in,
-                                  in_stride * sizeof(uint16_t),
-                                  n_cols * sizeof(uint16_t), n_rows),
-              "a copy of a rectangle");
-}
-
-static void
 add(size_t n, const RaElem *x, RaElem *y)
 {
   ra_cuda_did(ra_k_add(n, bf16(x), bf16_out(y), ra_device_stream()), "add");
@@ -401,7 +391,8 @@ static const RaBackend table = {
     .gemm_f32 = ra_cuda_product_f32,
     .gemm_bias = ra_cuda_product_bias,
     .gemm_bias_backward = ra_cuda_product_bias_backward,
-    .copy_rect = copy_rect,
+    .copy_rect = ra_cuda_copy_rect,
+    .copy_rects = ra_cuda_copy_rects,
     .add = add,
     .add_f32 = add_f32,
     .add_bias = add_bias,

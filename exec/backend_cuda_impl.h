@@ -103,6 +103,9 @@ void ra_cuda_attention_backward(const RaCpuAttention *shape, const RaElem *q,
 void ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
                              const RaElem *part, const float *part_lse,
                              RaElem *out, float *lse);
+void ra_cuda_copy_rect(size_t n_rows, size_t n_cols, const RaElem *in,
+                       size_t in_stride, RaElem *out, size_t out_stride);
+void ra_cuda_copy_rects(guint n, const RaBackendRect *rects);
 void ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                        uint32_t n_rows, const uint32_t *tokens,
                        const RaElem *table, RaElem *out);

@@ -109,6 +109,14 @@ copy_rect(size_t n_rows, size_t n_cols, const RaElem *in, size_t in_stride,
 }
 
 static void
+copy_rects(guint n, const RaBackendRect *rects)
+{
+  for (guint i = 0; i < n; i++)
+    copy_rect(rects[i].n_rows, rects[i].n_cols, rects[i].from,
+              rects[i].from_stride, rects[i].to, rects[i].to_stride);
+}
+
+static void
 add(size_t n, const RaElem *x, RaElem *y)
 {
   ra_host_add(n, f(x), f(y));
@@ -401,6 +409,7 @@ static const RaBackend host = {
     .gemm_bias = gemm_bias,
     .gemm_bias_backward = gemm_bias_backward,
     .copy_rect = copy_rect,
+    .copy_rects = copy_rects,
     .add = add,
     .add_bias = add_bias,
     .add_columns = add_columns,

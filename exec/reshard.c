@@ -49,6 +49,18 @@ ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
                                       out_stride);
 }
 
+RaRect
+ra_reshard_common(const RaRect *a, const RaRect *b)
+{
+  uint64_t row = MAX(a->row, b->row), col = MAX(a->col, b->col);
+  uint64_t end = MIN(a->row + a->n_rows, b->row + b->n_rows);
+  uint64_t end_col = MIN(a->col + a->n_cols, b->col + b->n_cols);
+
+  if (row >= end || col >= end_col)
+    return (RaRect){0};
+  return (RaRect){row, end - row, col, end_col - col};
+}
+
 void
 ra_reshard_copy_part(const RaParams *params, uint32_t tensor,
                      const RaReshardWhole *whole, gboolean out)
@@ -130,19 +142,6 @@ holds(const RaRect *rect, const RaSlice *s)
          s->col + s->n_cols <= rect->col + rect->n_cols;
 }
 
-/* What is in both; no rows: nothing. */
-static RaRect
-common(const RaRect *a, const RaRect *b)
-{
-  uint64_t row = MAX(a->row, b->row), col = MAX(a->col, b->col);
-  uint64_t end = MIN(a->row + a->n_rows, b->row + b->n_rows);
-  uint64_t end_col = MIN(a->col + a->n_cols, b->col + b->n_cols);
-
-  if (row >= end || col >= end_col)
-    return (RaRect){0};
-  return (RaRect){row, end - row, col, end_col - col};
-}
-
 static float *
 place(const View *v, uint64_t row, uint64_t col)
 {
@@ -179,7 +178,7 @@ find_whole(Mover *m)
     wants = rect_of(m->target, s->tensor);
     if (s->from == m->r->gpu
             ? !holds(&has, s) && !holds(&wants, s)
-            : !holds(&wants, s) || common(&has, &rect).n_rows > 0)
+            : !holds(&wants, s) || ra_reshard_common(&has, &rect).n_rows > 0)
       m->is_whole[s->tensor] = TRUE;
   }
 }
@@ -333,7 +332,7 @@ move_parts(Mover *m, guint next)
 
   m->from = open_part(m, m->source, TRUE);
   m->to = open_part(m, m->target, FALSE);
-  both = common(&m->from.rect, &m->to.rect);
+  both = ra_reshard_common(&m->from.rect, &m->to.rect);
   if (both.n_rows > 0)
     ra_reshard_copy_rect(both.n_rows, both.n_cols,
                          place(&m->from, both.row, both.col),

@@ -54,6 +54,26 @@ GArray *ra_reshard_slices(const RaModel *model, const RaCallPlan *from,
 guint ra_reshard(const RaReshard *reshard, const RaParams *source,
                  RaParams *target);
 
+/* Ranks, in @world, that have some of the model, and that want some. */
+typedef struct {
+  const uint32_t *from; /* (n_from) */
+  const uint32_t *to;   /* (n_to) */
+  uint32_t n_from, n_to;
+} RaReshardRanks;
+
+/**
+ * ra_reshard_shared:
+ * @ranks: all of both kinds, in one order on all
+ * @source: (nullable): as ra_reshard()
+ * @target: (nullable): as ra_reshard()
+ *
+ * The same between threads that share a device's memory: each copies what it
+ * wants from where it is, in one launch; every byte is read and written once.
+ * Slices are not looked at.
+ */
+void ra_reshard_shared(const RaReshard *reshard, const RaReshardRanks *ranks,
+                       const RaParams *source, RaParams *target);
+
 /**
  * ra_reshard_rounds:
  * @rounds: of reshard->slices

@@ -10,6 +10,9 @@ typedef struct {
   uint64_t cols;
 } RaReshardWhole;
 
+/* What is in both; no rows: nothing. */
+RaRect ra_reshard_common(const RaRect *a, const RaRect *b);
+
 /* Of floats in the host's memory. */
 void ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
                           gsize in_stride, float *out, gsize out_stride);

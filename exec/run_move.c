@@ -65,6 +65,32 @@ ra_run_compare_sums(RaRun *run, const RaNode *node, const uint64_t *sums)
   }
 }
 
+/* (transfer full): the ranks of @call's mesh. */
+static uint32_t *
+mesh_ranks(const RaRun *run, uint32_t call, uint32_t *out_n)
+{
+  const RaMesh *mesh = &run->plan->calls[call].mesh;
+  uint32_t *ranks = g_new(uint32_t, ra_mesh_n_gpus(mesh) + 1);
+
+  *out_n = ra_mesh_n_gpus(mesh);
+  for (uint32_t i = 0; i < *out_n; i++)
+    ranks[i] = run->rank_of_gpu[ra_mesh_gpu(mesh, run->plan->cluster, i)];
+  return ranks;
+}
+
+static void
+realloc_shared(const RaRun *run, const RaNode *node, const RaReshard *reshard,
+               const RaParams *source, RaParams *target)
+{
+  RaReshardRanks ranks;
+  g_autofree uint32_t *from = mesh_ranks(run, node->source, &ranks.n_from);
+  g_autofree uint32_t *to = mesh_ranks(run, node->call, &ranks.n_to);
+
+  ranks.from = from;
+  ranks.to = to;
+  ra_reshard_shared(reshard, &ranks, source, target);
+}
+
 void
 ra_rank_realloc(RaRank *rank, RaTaskId task)
 {
@@ -84,6 +110,8 @@ ra_rank_realloc(RaRank *rank, RaTaskId task)
 
   if (run->options.nccl)
     ra_rank_realloc_rounds(rank, node->call, &reshard, source, target);
+  else if (!run->backend->is_host && rank->world->table->shares_memory)
+    realloc_shared(run, node, &reshard, source, target);
   else
     rank->n_ahead[RA_AHEAD_SLICES] += ra_reshard(&reshard, source, target);
   if (!run->options.check)

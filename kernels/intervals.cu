@@ -11,7 +11,8 @@ ra_k_intervals_number(size_t n, RaKInterval *intervals)
 
   for (size_t i = 0; i < n; i++) {
     intervals[i].piece = n_pieces;
-    n_pieces += (intervals[i].n + RA_K_PIECE - 1) / RA_K_PIECE;
+    n_pieces +=
+        (intervals[i].n * intervals[i].n_rows + RA_K_PIECE - 1) / RA_K_PIECE;
   }
   return n_pieces;
 }
@@ -33,6 +34,17 @@ interval_of(size_t n, const RaKInterval *intervals, uint64_t piece)
   return low;
 }
 
+/* Of unit @i.  A division of 64 bits takes as long as the copy. */
+__device__ static inline uint64_t
+row_of(uint64_t i, const RaKInterval &it)
+{
+  if (it.n_rows == 1)
+    return 0;
+  if (it.n * it.n_rows <= 0xffffffffu)
+    return (uint32_t)i / (uint32_t)it.n;
+  return i / it.n;
+}
+
 __global__ static void
 __launch_bounds__(THREADS)
     copy_kernel(size_t n, const RaKInterval *__restrict__ intervals,
@@ -41,11 +53,15 @@ __launch_bounds__(THREADS)
 {
   for (uint64_t piece = blockIdx.x; piece < n_pieces; piece += gridDim.x) {
     RaKInterval it = intervals[interval_of(n, intervals, piece)];
-    uint64_t first = (piece - it.piece) * RA_K_PIECE;
-    uint64_t end = first + RA_K_PIECE < it.n ? first + RA_K_PIECE : it.n;
+    uint64_t first = (piece - it.piece) * RA_K_PIECE, all = it.n * it.n_rows;
+    uint64_t end = first + RA_K_PIECE < all ? first + RA_K_PIECE : all;
 
-    for (uint64_t i = first + threadIdx.x; i < end; i += THREADS)
-      to[it.to + i] = from[it.from + i];
+    for (uint64_t i = first + threadIdx.x; i < end; i += THREADS) {
+      uint64_t row = row_of(i, it), col = i - row * it.n;
+
+      to[it.to + row * it.to_pitch + col] =
+          from[it.from + row * it.from_pitch + col];
+    }
   }
 }
 

@@ -1,9 +1,10 @@
 /* Moving pieces of arrays on a GPU: the copies that a reallocation plan is made
  * of, and the transpose.
  *
- * Intervals are of 16-byte units.  They are cut into pieces of 32 KiB, and a
- * block copies pieces in turn, so that one long interval and thousands of short
- * ones keep the whole GPU busy.  Exact; bytes: twice what is moved.
+ * Intervals are of 16-byte units, and may be rows that lie apart.  They are cut
+ * into pieces of 32 KiB, and a block copies pieces in turn, so that one long
+ * interval and thousands of short ones keep the whole GPU busy.  Exact; bytes:
+ * twice what is moved.
  */
 #ifndef RA_KERNELS_INTERVALS_H
 #define RA_KERNELS_INTERVALS_H
@@ -18,9 +19,12 @@ extern "C" {
 #define RA_K_PIECE 2048 /* units of 16 bytes */
 
 typedef struct {
-  uint64_t from;  /* first unit in the source */
-  uint64_t to;    /* first unit in the destination */
-  uint64_t n;     /* units, >= 1 */
+  uint64_t from;       /* first unit in the source */
+  uint64_t to;         /* first unit in the destination */
+  uint64_t n;          /* units of a row, >= 1 */
+  uint64_t n_rows;     /* >= 1 */
+  uint64_t from_pitch; /* units from a row of several to the next */
+  uint64_t to_pitch;
   uint64_t piece; /* number of its first piece; ra_k_intervals_number() */
 } RaKInterval;
 

@@ -1,5 +1,6 @@
 /* Products of the table of a GPU on the emulated device, beside the host's: of
- * experts, and what their layers wait for; with the gradient of a bias.
+ * experts, and what their layers wait for; with the gradient of a bias.  And
+ * rectangles.
  */
 #include "config.h"
 
@@ -246,6 +247,53 @@ START_TEST(test_waits)
 }
 END_TEST
 
+/* Rectangles of one launch: of whole units of 16 bytes, one of them dense on
+ * both sides, and some that are not (an odd width, stride or begin), which are
+ * copied one by one; none; nothing else is written. */
+START_TEST(test_rects)
+{
+  enum { ALL = 40000 };
+  static const struct {
+    gsize from, to, n_rows, n_cols, from_stride, to_stride;
+  } shapes[] = {{0, 8, 30, 64, 128, 72},        {4096, 4096, 10, 512, 512, 512},
+                {16000, 9600, 1, 24, 5, 7},     {17000, 10003, 3, 8, 8, 8},
+                {18001, 11000, 5, 13, 20, 13},  {20000, 12000, 9, 16, 20, 16},
+                {24000, 16000, 900, 8, 16, 24}, {30000, 39000, 0, 8, 8, 8}};
+  enum { N_RECTS = G_N_ELEMENTS(shapes) };
+  const RaBackend *b = ra_backend_cuda();
+  RaBackendRect rects[N_RECTS];
+  RaElem *from = b->alloc(ALL * b->elem_bytes),
+         *to = b->alloc(ALL * b->elem_bytes);
+  g_autofree uint16_t *in = g_new(uint16_t, ALL), *out = g_new0(uint16_t, ALL);
+  g_autofree uint16_t *got = g_new(uint16_t, ALL);
+
+  for (guint i = 0; i < ALL; i++)
+    in[i] = (uint16_t)(i * 7 + 1);
+  b->write(from, in, ALL * sizeof *in);
+  b->zero(to, ALL * b->elem_bytes);
+  for (guint i = 0; i < N_RECTS; i++) {
+    rects[i] =
+        (RaBackendRect){ra_elem_at(b, (const RaElem *)from, shapes[i].from),
+                        ra_elem_at(b, to, shapes[i].to),
+                        shapes[i].n_rows,
+                        shapes[i].n_cols,
+                        shapes[i].from_stride,
+                        shapes[i].to_stride};
+    for (gsize row = 0; row < shapes[i].n_rows; row++)
+      memcpy(out + shapes[i].to + row * shapes[i].to_stride,
+             in + shapes[i].from + row * shapes[i].from_stride,
+             shapes[i].n_cols * sizeof *in);
+  }
+  b->copy_rects(N_RECTS, rects);
+  b->copy_rects(0, NULL);
+  b->read(got, to, ALL * sizeof *got);
+  ck_assert_mem_eq(got, out, ALL * sizeof *got);
+  ck_assert(!b->failure());
+  b->free(from);
+  b->free(to);
+}
+END_TEST
+
 static Suite *
 backend_cuda_products_suite(void)
 {
@@ -255,6 +303,7 @@ backend_cuda_products_suite(void)
   tcase_add_loop_test(tcase, test_products, 0, 6);
   tcase_add_loop_test(tcase, test_bias, 0, 2);
   tcase_add_test(tcase, test_waits);
+  tcase_add_test(tcase, test_rects);
   suite_add_tcase(suite, tcase);
   return suite;
 }

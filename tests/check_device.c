@@ -339,17 +339,19 @@ START_TEST(test_adamw)
 }
 END_TEST
 
-/* Intervals of one unit, of a piece less one, of a piece, and of three and a
- * bit: 1 + 1 + 1 + 4 pieces; nothing else is written. */
+/* Intervals of one unit, of a piece less one, of a piece, of three and a bit,
+ * of 300 rows of 7 that lie apart on both sides, which are 2100 units: 1 + 1 +
+ * 1 + 4 + 2 pieces; nothing else is written. */
 START_TEST(test_intervals)
 {
-  enum { UNITS = 12000 };
-  enum { N_LIST = 4 };
+  enum { UNITS = 18000 };
+  enum { N_LIST = 5 };
   static const RaKInterval listed[N_LIST] = {
-      {5, 0, 1, 0},
-      {100, 10, RA_K_PIECE - 1, 0},
-      {3000, 3000, RA_K_PIECE, 0},
-      {5200, 5200, 3 * RA_K_PIECE + 3, 0}};
+      {.from = 5, .to = 0, .n = 1, .n_rows = 1},
+      {.from = 100, .to = 10, .n = RA_K_PIECE - 1, .n_rows = 1},
+      {.from = 3000, .to = 3000, .n = RA_K_PIECE, .n_rows = 1},
+      {.from = 5200, .to = 5200, .n = 3 * RA_K_PIECE + 3, .n_rows = 1},
+      {.from = 11, .to = 12000, .n = 7, .n_rows = 300, 50, 19}};
   RaKInterval *list = device_copy(listed, sizeof listed);
   uint32_t *from = device_poisoned(UNITS * 16), *to;
   uint64_t n_pieces = ra_k_intervals_number(N_LIST, list);
@@ -360,8 +362,11 @@ START_TEST(test_intervals)
     from[i] = i;
   expected = g_memdup2(to, UNITS * 16);
   for (gsize i = 0; i < N_LIST; i++)
-    memcpy(expected + 4 * list[i].to, from + 4 * list[i].from, 16 * list[i].n);
-  ck_assert_uint_eq(n_pieces, 7);
+    for (gsize row = 0; row < list[i].n_rows; row++)
+      memcpy(expected + 4 * (list[i].to + row * list[i].to_pitch),
+             from + 4 * (list[i].from + row * list[i].from_pitch),
+             16 * list[i].n);
+  ck_assert_uint_eq(n_pieces, 9);
   ck_assert_int_eq(
       device_done(ra_k_copy_intervals(N_LIST, list, n_pieces, from, to, NULL)),
       0);

@@ -14,7 +14,8 @@ typedef struct {
   Case *cases;
   guint n_cases;
   RaLocalGroup *group;
-  atomic_uint *n_wrong; /* (n_cases) ranks that did not get their bits */
+  const RaBackend *shared; /* whose memory ranks share; NULL: by slices */
+  atomic_uint *n_wrong;    /* (n_cases) ranks that did not get their bits */
 } Work;
 
 typedef struct {
@@ -39,14 +40,30 @@ n_coming(const GArray *slices, uint32_t rank)
   return n;
 }
 
+/* (transfer full) */
+static uint32_t *
+ranks_of(const RaCallPlan *plan, uint32_t *out_n)
+{
+  uint32_t n = *out_n = ra_mesh_n_gpus(&plan->mesh);
+  uint32_t *ranks = g_new(uint32_t, n);
+
+  for (uint32_t i = 0; i < n; i++)
+    ranks[i] = gpu_ranks[ra_mesh_gpu(&plan->mesh, &two_nodes, i)];
+  return ranks;
+}
+
 /* Whether @got, which came by @slices from @source, is what a seeded model has
  * there, and all of it was asked for ahead. */
 static gboolean
-arrives(const Case *c, RaComm *world, const RaCallPlan *to,
-        const GArray *slices, const RaParams *source, RaParams **out)
+arrives(const Case *c, const RaBackend *shared, RaComm *world,
+        const RaCallPlan *from, const RaCallPlan *to, const GArray *slices,
+        const RaParams *source, RaParams **out)
 {
   g_autoptr(RaParams) want = params_on(c, to, world->rank, TRUE);
-  RaReshard r = {ra_backend_host(NULL),
+  RaReshardRanks ranks;
+  g_autofree uint32_t *from_ranks = ranks_of(from, &ranks.n_from);
+  g_autofree uint32_t *to_ranks = ranks_of(to, &ranks.n_to);
+  RaReshard r = {shared ? shared : ra_backend_host(NULL),
                  world,
                  gpu_ranks,
                  world->rank,
@@ -55,7 +72,11 @@ arrives(const Case *c, RaComm *world, const RaCallPlan *to,
                  NULL};
 
   *out = params_on(c, to, world->rank, FALSE);
-  if (ra_reshard(&r, source, *out) != n_coming(slices, world->rank))
+  ranks.from = from_ranks;
+  ranks.to = to_ranks;
+  if (shared)
+    ra_reshard_shared(&r, &ranks, source, *out);
+  else if (ra_reshard(&r, source, *out) != n_coming(slices, world->rank))
     return FALSE;
   return !want ||
          memcmp((*out)->weights, want->weights, want->n * sizeof(float)) == 0;
@@ -73,9 +94,12 @@ run_rank(void *data)
     g_autoptr(RaParams) source = params_on(c, &c->from, rank->rank, TRUE);
     g_autoptr(RaParams) there = NULL, back = NULL;
 
-    gboolean came = arrives(c, world, &c->to, c->there, source, &there);
+    gboolean came = arrives(c, work->shared, world, &c->from, &c->to, c->there,
+                            source, &there);
 
-    if (!arrives(c, world, &c->from, c->back, there, &back) || !came)
+    if (!arrives(c, work->shared, world, &c->to, &c->from, c->back, there,
+                 &back) ||
+        !came)
       atomic_fetch_add(&work->n_wrong[i], 1);
   }
   return NULL;
@@ -83,11 +107,11 @@ run_rank(void *data)
 
 /* Runs all of @cases on a thread a GPU; cases at which some rank was wrong. */
 static guint
-run_cases(GArray *cases)
+run_cases(GArray *cases, const RaBackend *shared)
 {
   g_autofree atomic_uint *n_wrong = g_new0(atomic_uint, cases->len + 1);
   g_autoptr(RaLocalGroup) group = ra_local_group_new(N_RANKS, FALSE);
-  Work work = {(Case *)(void *)cases->data, cases->len, group, n_wrong};
+  Work work = {(Case *)(void *)cases->data, cases->len, group, shared, n_wrong};
   pthread_t threads[N_RANKS];
   Rank ranks[N_RANKS];
   guint n = 0;
@@ -117,7 +141,30 @@ START_TEST(test_pairs)
 
   ck_assert_uint_eq(layouts->len, 25);
   ck_assert_uint_eq(cases->len, 1250);
-  ck_assert_uint_eq(run_cases(cases), 0);
+  ck_assert_uint_eq(run_cases(cases, NULL), 0);
+  ck_assert_uint_eq(run_cases(cases, ra_backend_host(NULL)), 0);
+  free_cases(cases);
+}
+END_TEST
+
+/* Of the ranks that share memory, each forgets its last rectangle. */
+static void
+copy_but_one(guint n, const RaBackendRect *rects)
+{
+  if (n > 0)
+    ra_backend_host(NULL)->copy_rects(n - 1, rects);
+}
+
+START_TEST(test_shared_fault)
+{
+  g_autoptr(RaModel) model = make_model(2, FALSE, FALSE);
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
+  g_autoptr(GArray) layouts = all_layouts();
+  GArray *cases = all_pairs(model, table, &two_nodes, layouts);
+  RaBackend faulty = *ra_backend_host(NULL);
+
+  faulty.copy_rects = copy_but_one;
+  ck_assert_uint_eq(run_cases(cases, &faulty), cases->len);
   free_cases(cases);
 }
 END_TEST
@@ -149,7 +196,7 @@ START_TEST(test_fault)
     n_cut += cut;
   }
   ck_assert_uint_gt(n_cut, 30);
-  ck_assert_uint_ge(run_cases(cases), n_cut * 9 / 10);
+  ck_assert_uint_ge(run_cases(cases, NULL), n_cut * 9 / 10);
   free_cases(cases);
 }
 END_TEST
@@ -162,6 +209,7 @@ reshard_suite(void)
 
   tcase_add_loop_test(tcase, test_pairs, 0, G_N_ELEMENTS(models));
   tcase_add_test(tcase, test_fault);
+  tcase_add_test(tcase, test_shared_fault);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -135,7 +135,8 @@ intervals(void)
   RaKInterval *list = (RaKInterval *)(gpointer)array[5];
 
   for (guint64 i = 0; i < 64; i++)
-    list[i] = (RaKInterval){i * 37 % 64 * 256, i * 256, 256, 0};
+    list[i] = (RaKInterval){
+        .from = i * 37 % 64 * 256, .to = i * 256, .n = 256, .n_rows = 1};
   return !ra_k_copy_intervals(64, list, ra_k_intervals_number(64, list),
                               array[0], array[1], NULL);
 }

@@ -43,7 +43,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
 backend_cuda += exec/backend_cuda_copies.c exec/backend_cuda_embedding.c
 backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
-backend_cuda += exec/backend_cuda_thread.c
+backend_cuda += exec/backend_cuda_rects.c exec/backend_cuda_thread.c
 emulated_programs =
 if HAVE_CXX
 emulated_programs += tests/reallot-emulated
