@@ -94,7 +94,8 @@ typedef struct {
   void (*zero)(void *to, gsize n_bytes);
   void (*copy)(void *to, const void *from, gsize n_bytes);
   void (*read)(void *to, const void *from, gsize n_bytes);  /* to the host's */
-  void (*write)(void *to, const void *from, gsize n_bytes); /* from it */
+  void (*write)(void *to, const void *from, gsize n_bytes); /* from it, or the
+                                                               device's */
   void (*read_elems)(gsize n, const RaElem *from, float *to); /* the host's */
   void (*write_elems)(gsize n, const float *from, RaElem *to);
   void (*wait)(void);              /* for all that this thread has begun, but

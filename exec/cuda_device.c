@@ -93,7 +93,7 @@ ra_device_read(void *to, const void *from, size_t n_bytes)
 int
 ra_device_write(void *to, const void *from, size_t n_bytes)
 {
-  return copy(to, from, n_bytes, cudaMemcpyHostToDevice);
+  return copy(to, from, n_bytes, cudaMemcpyDefault);
 }
 
 int

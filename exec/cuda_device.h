@@ -37,7 +37,7 @@ int ra_device_copy(void *to, const void *from, size_t n_bytes);
 int ra_device_copy_rect(void *to, size_t to_pitch, const void *from,
                         size_t from_pitch, size_t n_bytes, size_t n_rows);
 /* To the host, waits for it; from the host, whose memory may be used again at
- * once unless it is pinned. */
+ * once unless it is pinned, or from the device. */
 int ra_device_read(void *to, const void *from, size_t n_bytes);
 int ra_device_write(void *to, const void *from, size_t n_bytes);
 

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "exec/device_comm.h"
+#include "exec/device_message.h"
 
 /* Whether members see each other's device memory. */
 static gboolean
@@ -167,24 +168,6 @@ ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
     comm->table->reduce_scatter(comm, all, sum, n);
     backend->write_elems(n, sum, out);
   }
-}
-
-void
-ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
-               const void *data, gsize n_bytes)
-{
-  const RaCommDevice *carrier = carrier_of(backend, comm);
-  g_autofree void *host = NULL;
-
-  if (carrier) {
-    carrier->send(comm, to, data, n_bytes);
-    return;
-  }
-  if (!backend->is_host) {
-    host = g_malloc(n_bytes + 1);
-    backend->read(host, data, n_bytes);
-  }
-  comm->table->send(comm, to, host ? host : data, n_bytes);
 }
 
 struct _RaDeviceExchange {

@@ -36,10 +36,6 @@ void ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
 void ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
                               const RaElem *in, RaElem *out, gsize n);
 
-/* To rank @to, as RaCommTable.send(). */
-void ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
-                    const void *data, gsize n_bytes);
-
 /* Parts of unlike sizes on their way from every rank to every other. */
 typedef struct _RaDeviceExchange RaDeviceExchange;
 

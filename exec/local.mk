@@ -24,6 +24,7 @@ libexec_a_SOURCES += %D%/comm_nccl_repeat.c
 libexec_a_SOURCES += %D%/comm_peer.c %D%/comm_peer.h
 libexec_a_SOURCES += %D%/cuda_library.c %D%/cuda_library.h
 libexec_a_SOURCES += %D%/device_comm.c %D%/device_comm.h
+libexec_a_SOURCES += %D%/device_message.c %D%/device_message.h
 libexec_a_SOURCES += %D%/experience.c %D%/experience.h
 libexec_a_SOURCES += %D%/expert_rows.c %D%/expert_rows.h
 libexec_a_SOURCES += %D%/floats.c %D%/floats.h

@@ -10,13 +10,12 @@
 /* Sequences of one micro-batch that take a step. */
 typedef struct {
   uint32_t n;
-  uint32_t *slots;       /* (n) of the replica's sequences */
-  uint32_t *tokens;      /* (n) newest */
-  uint32_t *positions;   /* (n) of it */
-  uint32_t *chosen;      /* (n) that it makes */
-  void *input;           /* (n, hidden) elements of the stage before; owned,
-                            nullable */
-  RaCommRequest *coming; /* for @input; NULL: none */
+  uint32_t *slots;         /* (n) of the replica's sequences */
+  uint32_t *tokens;        /* (n) newest */
+  uint32_t *positions;     /* (n) of it */
+  uint32_t *chosen;        /* (n) that it makes */
+  RaDeviceMessage *coming; /* (n, hidden) elements of the stage before; owned,
+                              NULL: none */
   RaCommRequest *coming_tokens; /* for @chosen; NULL: none */
 } Step;
 
@@ -192,9 +191,9 @@ pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
   double begin_s = ra_run_now_s(rank->run);
   gsize row = s->model->hidden * s->backend->elem_bytes;
 
-  rank->forward->table->send(rank->forward,
-                             stage_rank(rank, node->call, stage + 1), data,
-                             row_bytes(s, n));
+  ra_device_send(s->backend, rank->forward,
+                 stage_rank(rank, node->call, stage + 1), data,
+                 row_bytes(s, n));
   ra_stage_enter(s, RA_N_BLOCKS, stage);
   ra_rank_add_op(
       rank, task, RA_OP_SEND, begin_s,
@@ -231,26 +230,29 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   const RaPiece *piece = &d->pieces[stage];
   gsize n = step->n;
   gsize n_bytes = row_bytes(s, n);
-  g_autofree void *input = g_steal_pointer(&step->input);
-  g_autofree void *out =
-      piece->has_head ? (void *)logits_room(s, n) : g_malloc(n_bytes + 1);
+  g_autoptr(RaDeviceMessage) coming = g_steal_pointer(&step->coming);
+  const void *input = NULL;
+  g_autofree float *logits = piece->has_head ? logits_room(s, n) : NULL;
+  void *rows = piece->has_head ? NULL : ra_stage_take_bytes(s, n_bytes);
   g_autofree double *uniforms = g_new(double, n + 1);
   g_autofree RaCpuSample *drawn = g_new(RaCpuSample, n + 1);
   RaDraw draw = ra_rank_draw(rank, task, step->n, step->slots, uniforms, drawn);
 
-  if (input)
-    rank->forward->table->wait(rank->forward, step->coming);
+  if (coming)
+    input = ra_device_end_recv(coming, NULL);
   ra_stage_leave(s, c->generation.n_steps, group);
   s->reuse_mib = reuse_of(rank, d, piece, step);
   s->draw = &draw;
   ra_stage_decode(s, piece, c->generation.cache, step->n, step->slots,
-                  step->tokens, step->positions, input, out);
+                  step->tokens, step->positions, input,
+                  piece->has_head ? (void *)logits : rows);
   s->reuse_mib = 0;
   s->draw = NULL;
   if (piece->has_head && step->n > 0)
     ra_rank_keep_drawn(rank, task, step->n, step->slots, drawn, step->chosen);
   else if (!piece->has_head)
-    pass_on(rank, task, stage, out, n);
+    pass_on(rank, task, stage, rows, n);
+  ra_stage_give(s, rows);
 }
 
 /* Whether a replica that shares experts with this one still steps in @group:
@@ -334,12 +336,12 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   uint32_t stage = c->coord.at[RA_AXIS_PP];
   gsize n_bytes = row_bytes(c->stages[0], step->n);
 
-  step->coming = step->coming_tokens = NULL;
+  step->coming = NULL;
+  step->coming_tokens = NULL;
   if (stage > 0) {
-    step->input = g_malloc(n_bytes + 1);
-    step->coming = rank->forward->table->start_recv(
-        rank->forward, stage_rank(rank, node->call, stage - 1), step->input,
-        n_bytes);
+    step->coming = ra_device_start_recv(c->stages[0]->backend, rank->forward,
+                                        stage_rank(rank, node->call, stage - 1),
+                                        NULL, n_bytes);
     rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
   } else if (d->n_stages > 1 && step->n > 0) {
     step->coming_tokens = rank->backward->table->start_recv(

@@ -9,6 +9,7 @@
 #include "exec/comm_local.h"
 #include "exec/comm_nccl.h"
 #include "exec/comm_peer.h"
+#include "exec/device_message.h"
 #include "exec/pulse.h"
 #include "exec/reshard.h"
 #include "exec/run.h"
@@ -84,9 +85,7 @@ typedef struct {
 /* A message that a task will read. */
 typedef struct {
   RaTaskId task;
-  RaComm *comm;           /* borrowed */
-  RaCommRequest *request; /* owned */
-  void *data;             /* elements in the host's memory, owned */
+  RaDeviceMessage *message; /* owned */
 } RaReceive;
 
 typedef struct {

@@ -436,6 +436,7 @@ ra_run_free(RaRun *run)
     return;
   for (uint32_t i = 0; i < run->n_ranks; i++)
     clear_rank(&run->ranks[i]);
+  ra_device_messages_clear(run->backend);
   for (guint i = 0; i < run->workload->n_models; i++)
     ra_tensor_table_free(run->tables[i]);
   for (guint i = 0; i < run->workload->n_calls; i++) {

@@ -1,7 +1,6 @@
 /* Forwards, backwards and the messages between stages. */
 #include "config.h"
 
-#include "exec/device_comm.h"
 #include "exec/ring.h"
 #include "exec/run_impl.h"
 #include "exec/stage_impl.h"
@@ -160,13 +159,12 @@ start_receive(RaRank *rank, RaTaskId task)
   gsize n = ra_stage_n_rows(ra_rank_stage(rank, node->call, node->iteration),
                             tokens->n_tokens) *
             run->tables[c->model]->model->hidden;
-  RaReceive r = {.task = task,
-                 .comm = back ? rank->backward : rank->forward,
-                 .data = g_malloc(n * rank->run->backend->elem_bytes + 1)};
+  RaReceive r = {.task = task};
 
-  r.request = r.comm->table->start_recv(
-      r.comm, peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp),
-      r.data, n * run->backend->elem_bytes);
+  r.message = ra_device_start_recv(
+      run->backend, back ? rank->backward : rank->forward,
+      peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp), NULL,
+      n * run->backend->elem_bytes);
   g_array_append_val(rank->receives, r);
 }
 
@@ -195,19 +193,19 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
 }
 
 /* What has come for @task: (transfer full) (nullable), %NULL: it begins with
- * nobody's. */
-static void *
-receive(RaRank *rank, RaTaskId task)
+ * nobody's.  @out_data: where it is. */
+static RaDeviceMessage *
+receive(RaRank *rank, RaTaskId task, const void **out_data)
 {
   for (guint i = 0; i < rank->receives->len; i++) {
     RaReceive r = g_array_index(rank->receives, RaReceive, i);
 
     if (r.task != task)
       continue;
-    r.comm->table->wait(r.comm, r.request);
+    *out_data = ra_device_end_recv(r.message, NULL);
     rank->begin_s = ra_run_now_s(rank->run);
     g_array_remove_index(rank->receives, i);
-    return r.data;
+    return r.message;
   }
   return NULL;
 }
@@ -220,12 +218,13 @@ ra_rank_forward(RaRank *rank, RaTaskId task)
   const RaNode *node = ra_run_node(run, task);
   int kind = run->workload->calls[node->call].kind;
   RaMicroBatch *micro = begin_micro_batch(rank, task, &work->piece);
-  g_autofree void *input = NULL;
+  g_autoptr(RaDeviceMessage) message = NULL;
+  const void *input = NULL;
   g_autofree uint32_t *slots = NULL;
   RaCache *cache = NULL;
 
   if (!work->piece.has_embedding)
-    input = receive(rank, task);
+    message = receive(rank, task, &input);
   if (kind == RA_CALL_GENERATE) {
     RaGeneration *generation = ra_rank_generation(rank, task);
 
@@ -254,16 +253,17 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
   const RaTaskGraph *g = run->graph;
   const RaWork *work = &g->works[g->work[task]];
   RaMicroBatch *micro = micro_of(rank, task);
-  g_autofree void *received = NULL;
+  g_autoptr(RaDeviceMessage) message = NULL;
+  const void *received = NULL;
 
   if (!micro->pass->d && !micro->pass->piece.has_head)
-    received = receive(rank, task);
+    message = receive(rank, task, &received);
   if (work->piece.has_head) {
     ra_stage_enter(micro->pass->stage, RA_BLOCK_HEAD, RA_NONE);
     ra_rank_loss(rank, task, micro, TRUE);
   }
   ra_pass_backward(micro->pass, &work->piece,
-                   received ? received : (void *)micro->d_output);
+                   received ? received : micro->d_output);
   if (micro->pass->piece.has_embedding && work->piece.has_embedding)
     ra_micro_batch_clear(micro);
 }

@@ -234,8 +234,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
 
 /**
  * ra_pass_forward:
- * @input: (nullable): (rows, hidden) elements from the stage before, in the
- *   host's memory; %NULL with the embedding
+ * @input: (nullable): (rows, hidden) elements from the stage before, which the
+ *   back end's write() takes; %NULL with the embedding
  * @cache: (nullable): of generation: keys and values go there too
  * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache
  *
@@ -252,7 +252,7 @@ const RaElem *ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
  * @part: (nullable): layers of the pass's piece, of a backward that comes in
  *   parts, last layers first; %NULL: all
  * @d_output: (rows, hidden) gradient of the output, elements; with the head
- *   (tokens) of log_prob or values, fp32; in the host's memory, read by the
+ *   (tokens) of log_prob or values, fp32; which write() takes, read by the
  *   first part
  *
  * Adds to the gradients of the parameters.  Once a pass that keeps.
@@ -285,10 +285,10 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
  * @slots: (n) of the cache
  * @tokens: (n) the newest token of each; may be %NULL without the embedding
  * @positions: (n) of that token: as many are cached
- * @input: (nullable): (n, hidden) elements; %NULL with the embedding
- * @out: (n, hidden) elements, or with the head as ra_pass_last_logits()
- *
- * Both are in the host's memory.
+ * @input: (nullable): (n, hidden) elements, which the back end's write() takes;
+ *   %NULL with the embedding
+ * @out: (n, hidden) elements of the back end's memory, or with the head as
+ *   ra_pass_last_logits()
  *
  * One step of generation through @piece.
  */

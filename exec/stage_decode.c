@@ -226,10 +226,12 @@ ra_stage_decode(RaStage *s, const RaPiece *piece, RaCache *cache, uint32_t n,
   if (piece->has_head)
     ra_stage_end_logits(s, n, step.all, out);
   else
-    b->read(out, made,
+    b->copy(out, made,
             ra_stage_n_rows(s, n) * s->model->hidden * b->elem_bytes);
-  if (captured)
+  if (captured) {
+    b->wait(); /* as what is drawn, or sent, has been or will be */
     ra_steps_look(s);
+  }
   step_give(&step);
   if (captured)
     ra_steps_end(s);

@@ -4,7 +4,7 @@
  * message behind, and one further: home. */
 #include "config.h"
 
-#include "exec/device_comm.h"
+#include "exec/device_message.h"
 #include "exec/ring.h"
 #include "exec/stage_impl.h"
 
@@ -19,13 +19,10 @@ typedef struct {
   double begin_s, end_s; /* of the message that brought what is at hand */
 } Way;
 
-/* A message to be: NULL request: there is nothing in it. */
+/* A message to be: NULL: there is nothing in it. */
 typedef struct {
-  RaCommRequest *request;
+  RaDeviceMessage *message; /* owned */
   double begin_s;
-  RaElem *to;    /* (block_n) of the device */
-  gsize n_bytes; /* of it */
-  void *host;    /* where it comes first, owned; NULL: to itself */
 } Coming;
 
 static Way
@@ -85,30 +82,23 @@ ask(const Way *w, uint32_t i, RaElem *data)
 {
   const RaBackend *backend = w->s->backend;
   RaComm *cp = w->s->cp;
-  Coming c = {.begin_s = ra_stage_begin(w->s),
-              .to = data,
-              .n_bytes = block_n(w, i) * backend->elem_bytes};
+  gsize n_bytes = block_n(w, i) * backend->elem_bytes;
+  Coming c = {.begin_s = ra_stage_begin(w->s)};
 
-  if (c.n_bytes == 0)
-    return c;
-  c.host = backend->is_host ? NULL : g_malloc(c.n_bytes);
-  c.request =
-      cp->table->start_recv(cp, (cp->rank + cp->n_ranks - 1) % cp->n_ranks,
-                            c.host ? c.host : c.to, c.n_bytes);
+  if (n_bytes > 0)
+    c.message = ra_device_start_recv(
+        backend, cp, (cp->rank + cp->n_ranks - 1) % cp->n_ranks, data, n_bytes);
   return c;
 }
 
 static void
 await(Way *w, Coming coming)
 {
-  RaComm *cp = w->s->cp;
   double done_s = coming.begin_s;
 
-  if (coming.request)
-    done_s = cp->table->wait(cp, coming.request);
-  if (coming.host)
-    w->s->backend->write(coming.to, coming.host, coming.n_bytes);
-  g_free(coming.host);
+  if (coming.message)
+    ra_device_end_recv(coming.message, &done_s);
+  ra_device_message_free(coming.message);
   w->begin_s = coming.begin_s;
   w->end_s = w->s->cpu_clock ? ra_stage_begin(w->s) : done_s;
 }

@@ -110,7 +110,7 @@ run_step(const Side *s, uint32_t k, uint32_t n, uint32_t at, gboolean staged,
          float *logits)
 {
   uint32_t slots[SLOTS], tokens[SLOTS], positions[SLOTS];
-  char rows[SLOTS * HIDDEN * 2];
+  RaElem *rows;
 
   for (uint32_t i = 0; i < n; i++) {
     slots[i] = (i * 5 + k) % SLOTS;
@@ -122,10 +122,12 @@ run_step(const Side *s, uint32_t k, uint32_t n, uint32_t at, gboolean staged,
                     NULL, logits);
     return;
   }
+  rows = ra_stage_take(s->stage, n * HIDDEN);
   ra_stage_decode(s->stage, &first, s->cache, n, slots, tokens, positions, NULL,
                   rows);
   ra_stage_decode(s->stage, &last, s->cache, n, slots, NULL, positions, rows,
                   logits);
+  ra_stage_give(s->stage, rows);
 }
 
 static gboolean

@@ -149,6 +149,10 @@ check_programs += tests/check_backend_cuda_products
 tests_check_backend_cuda_products_SOURCES = tests/check_backend_cuda_products.c \
 	$(backend_cuda)
 tests_check_backend_cuda_products_LDADD = $(emulated_ldadd)
+check_programs += tests/check_device_message
+tests_check_device_message_SOURCES = tests/check_device_message.c \
+	$(backend_cuda)
+tests_check_device_message_LDADD = $(emulated_ldadd)
 check_programs += tests/check_steps
 tests_check_steps_SOURCES = tests/check_steps.c $(backend_cuda)
 tests_check_steps_LDADD = $(emulated_ldadd)
