@@ -61,6 +61,48 @@ ra_reshard_common(const RaRect *a, const RaRect *b)
   return (RaRect){row, end - row, col, end_col - col};
 }
 
+gboolean
+ra_reshard_holds(const RaRect *rect, const RaSlice *s)
+{
+  return s->row >= rect->row && s->col >= rect->col &&
+         s->row + s->n_rows <= rect->row + rect->n_rows &&
+         s->col + s->n_cols <= rect->col + rect->n_cols;
+}
+
+gboolean
+ra_reshard_is_dense(const RaRect *rect, const RaSlice *s)
+{
+  return s->n_rows == 1 || s->n_cols == rect->n_cols;
+}
+
+static RaRect
+rect_of(const RaParams *params, uint32_t tensor)
+{
+  const RaParam *param = params ? ra_params_at(params, tensor) : NULL;
+
+  return param ? param->rect : (RaRect){0};
+}
+
+void
+ra_reshard_find_whole(const RaReshard *r, const RaParams *source,
+                      const RaParams *target, gboolean *is_whole)
+{
+  for (guint i = 0; i < r->slices->len; i++) {
+    const RaSlice *s = &g_array_index(r->slices, RaSlice, i);
+    RaRect has, wants, rect = {s->row, s->n_rows, s->col, s->n_cols};
+
+    if (s->from != r->gpu && s->to != r->gpu)
+      continue;
+    has = rect_of(source, s->tensor);
+    wants = rect_of(target, s->tensor);
+    if (s->from == r->gpu
+            ? !ra_reshard_holds(&has, s) && !ra_reshard_holds(&wants, s)
+            : !ra_reshard_holds(&wants, s) ||
+                  ra_reshard_common(&has, &rect).n_rows > 0)
+      is_whole[s->tensor] = TRUE;
+  }
+}
+
 void
 ra_reshard_copy_part(const RaParams *params, uint32_t tensor,
                      const RaReshardWhole *whole, gboolean out)
@@ -134,53 +176,10 @@ slice_n(const RaSlice *slice)
   return slice->n_rows * slice->n_cols;
 }
 
-static gboolean
-holds(const RaRect *rect, const RaSlice *s)
-{
-  return s->row >= rect->row && s->col >= rect->col &&
-         s->row + s->n_rows <= rect->row + rect->n_rows &&
-         s->col + s->n_cols <= rect->col + rect->n_cols;
-}
-
 static float *
 place(const View *v, uint64_t row, uint64_t col)
 {
   return v->data + (row - v->rect.row) * v->rect.n_cols + col - v->rect.col;
-}
-
-/* Whether @s lies in one piece in @rect, which holds it. */
-static gboolean
-is_dense(const RaRect *rect, const RaSlice *s)
-{
-  return s->n_rows == 1 || s->n_cols == rect->n_cols;
-}
-
-static RaRect
-rect_of(const RaParams *params, uint32_t tensor)
-{
-  const RaParam *param = params ? ra_params_at(params, tensor) : NULL;
-
-  return param ? param->rect : (RaRect){0};
-}
-
-/* Which tensors need room for all of them: a slice of the rank is neither of
- * what it has nor of what it wants, but goes on, or it has what comes. */
-static void
-find_whole(Mover *m)
-{
-  for (guint i = 0; i < m->r->slices->len; i++) {
-    const RaSlice *s = slice_at(m, i);
-    RaRect has, wants, rect = {s->row, s->n_rows, s->col, s->n_cols};
-
-    if (s->from != m->r->gpu && s->to != m->r->gpu)
-      continue;
-    has = rect_of(m->source, s->tensor);
-    wants = rect_of(m->target, s->tensor);
-    if (s->from == m->r->gpu
-            ? !holds(&has, s) && !holds(&wants, s)
-            : !holds(&wants, s) || ra_reshard_common(&has, &rect).n_rows > 0)
-      m->is_whole[s->tensor] = TRUE;
-  }
 }
 
 static float *
@@ -211,8 +210,9 @@ landing(const Mover *m, const RaSlice *s)
 
   if (!m->is_whole[s->tensor])
     wants = host_view(m->target, s->tensor);
-  return wants.data && is_dense(&wants.rect, s) ? place(&wants, s->row, s->col)
-                                                : NULL;
+  return wants.data && ra_reshard_is_dense(&wants.rect, s)
+             ? place(&wants, s->row, s->col)
+             : NULL;
 }
 
 /* Asks for what the slices from @next on bring to this rank. */
@@ -244,10 +244,11 @@ static void
 send_slice(Mover *m, const RaSlice *s)
 {
   const RaReshard *r = m->r;
-  const View *v = m->from.data && holds(&m->from.rect, s) ? &m->from : &m->to;
+  const View *v =
+      m->from.data && ra_reshard_holds(&m->from.rect, s) ? &m->from : &m->to;
   float *at = place(v, s->row, s->col), *packed = NULL;
 
-  if (!is_dense(&v->rect, s)) {
+  if (!ra_reshard_is_dense(&v->rect, s)) {
     packed = take(m, slice_n(s));
     ra_reshard_copy_rect(s->n_rows, s->n_cols, at, v->rect.n_cols, packed,
                          s->n_cols);
@@ -377,7 +378,7 @@ ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
              .coming = G_QUEUE_INIT};
   guint next = 0;
 
-  find_whole(&m);
+  ra_reshard_find_whole(r, source, target, is_whole);
   for (m.tensor = 0; m.tensor < n; m.tensor++) {
     RaTensor tensor;
 

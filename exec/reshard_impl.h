@@ -12,6 +12,16 @@ typedef struct {
 
 /* What is in both; no rows: nothing. */
 RaRect ra_reshard_common(const RaRect *a, const RaRect *b);
+/* Whether all of @s is in @rect; and then, whether it lies there in one piece.
+ */
+gboolean ra_reshard_holds(const RaRect *rect, const RaSlice *s);
+gboolean ra_reshard_is_dense(const RaRect *rect, const RaSlice *s);
+
+/* Sets @is_whole (tensors) where the rank needs room for all of one: a slice of
+ * it is neither of what it has nor of what it wants, but goes on, or it has
+ * what comes. */
+void ra_reshard_find_whole(const RaReshard *r, const RaParams *source,
+                           const RaParams *target, gboolean *is_whole);
 
 /* Of floats in the host's memory. */
 void ra_reshard_copy_rect(gsize n_rows, gsize n_cols, const float *in,
