@@ -42,6 +42,7 @@ libexec_a_SOURCES += %D%/probe_grid.c
 libexec_a_SOURCES += %D%/probe_impl.h
 libexec_a_SOURCES += %D%/probe_machine.h
 libexec_a_SOURCES += %D%/probe_decode.c
+libexec_a_SOURCES += %D%/probe_experts.c
 libexec_a_SOURCES += %D%/probe_ops.c
 libexec_a_SOURCES += %D%/probe_plan.c %D%/probe_plan.h
 libexec_a_SOURCES += %D%/probe_world.c

@@ -34,7 +34,7 @@
 typedef struct _RaProbe RaProbe;
 
 /* Which operand of a product is read transposed: forward, gradient of the
- * input, gradient of the weight. */
+ * input, gradient of the weight; of rows of experts which way they go. */
 typedef enum {
   RA_PROBE_FORWARD,
   RA_PROBE_INPUT,
@@ -44,7 +44,7 @@ typedef enum {
 /* What is measured. */
 typedef struct {
   RaOp op;         /* of the machine's dtype, count 1 */
-  uint8_t variant; /* RaProbeVariant of a product */
+  uint8_t variant; /* RaProbeVariant */
 } RaProbePoint;
 
 typedef struct {
@@ -90,9 +90,11 @@ RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
 void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
-/* Whether back ends run ops of @kind; those of the others (experts, scores in
- * memory, host work) have no point. */
+/* Whether back ends run ops of @kind; those of the others (scores in memory,
+ * host work) have no point. */
 gboolean ra_probe_has(RaOpKind kind);
+/* Whether they are measured of devices alone: experts. */
+gboolean ra_probe_is_of_device(RaOpKind kind);
 
 /**
  * ra_probe_run:

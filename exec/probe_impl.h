@@ -104,6 +104,9 @@ void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
 /* @d: the dimensions of RA_OP_DECODE_ATTENTION */
 void ra_probe_decode_attention(RaProbeRank *rank, const uint64_t *d);
+/* The router, rows to experts and back, products of several experts: of a
+ * device. */
+void ra_probe_experts(RaProbeRank *rank, const uint64_t *d);
 
 /* Lets go of what was at hand, as far as something has passed since, and starts
  * the clock. */

@@ -11,14 +11,18 @@ ra_probe_has(RaOpKind kind)
   switch (kind) {
   case RA_OP_ATTENTION_CORE:
   case RA_OP_ATTENTION_CORE_BACKWARD:
-  case RA_OP_ROUTER:
-  case RA_OP_PERMUTE:
   case RA_OP_HOST:
   case RA_N_OPS:
     return FALSE;
   default:
     return TRUE;
   }
+}
+
+gboolean
+ra_probe_is_of_device(RaOpKind kind)
+{
+  return kind == RA_OP_ROUTER || kind == RA_OP_PERMUTE;
 }
 
 /* A product has stood before: its weights, 1 MiB and more, have gone through
@@ -414,7 +418,14 @@ ra_probe_compute(RaProbeRank *r)
 
   switch ((RaOpKind)r->point->op.kind) {
   case RA_OP_GEMM:
-    gemm(r, d);
+    if (d[3] > 1)
+      ra_probe_experts(r, d);
+    else
+      gemm(r, d);
+    break;
+  case RA_OP_ROUTER:
+  case RA_OP_PERMUTE:
+    ra_probe_experts(r, d);
     break;
   case RA_OP_ATTENTION:
   case RA_OP_ATTENTION_BACKWARD:

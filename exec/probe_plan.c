@@ -242,6 +242,38 @@ add_vocabularies(Plan *p)
     }
 }
 
+/* Experts of Mixtral, of DeepSeek-V2-Lite and of Qwen3-30B-A3B: how many, the
+ * sides of their products, and how many a token has. */
+static const uint64_t experts[][4] = {
+    {128, 1536, 2048, 8}, {8, 28672, 4096, 2}, {64, 2816, 2048, 6}};
+
+static void
+add_experts(Plan *p)
+{
+  for (guint x = 0; x < G_N_ELEMENTS(experts); x++)
+    for (guint a = 0; a < G_N_ELEMENTS(rows); a++) {
+      uint64_t n = experts[x][0], up = experts[x][1], hidden = experts[x][2];
+      uint64_t k = experts[x][3], t = rows[a], each = t * k / n;
+      uint64_t router[RA_OP_DIMS] = {t, n, k};
+      uint64_t permute[RA_OP_DIMS] = {t * k, hidden, k};
+      uint64_t gate[RA_OP_DIMS] = {each, up, hidden, n};
+      uint64_t down[RA_OP_DIMS] = {each, hidden, up / 2, n};
+      uint64_t weight[RA_OP_DIMS] = {up, hidden, each, n};
+      guint level = MAX(level_of(a), MIN(x, 2));
+
+      add(p, RA_OP_ROUTER, RA_PROBE_FORWARD, level, t * n, 4, router);
+      add(p, RA_OP_PERMUTE, RA_PROBE_FORWARD, level, t * k * hidden, 2,
+          permute);
+      add(p, RA_OP_PERMUTE, RA_PROBE_INPUT, level, t * k * hidden, 2, permute);
+      if (each == 0)
+        continue;
+      add(p, RA_OP_GEMM, RA_PROBE_FORWARD, level, n * up * hidden, 2, gate);
+      add(p, RA_OP_GEMM, RA_PROBE_FORWARD, level, n * up / 2 * hidden, 2, down);
+      if (t >= 1024)
+        add(p, RA_OP_GEMM, RA_PROBE_WEIGHT, level, n * up * hidden, 4, weight);
+    }
+}
+
 static void
 add_sizes(Plan *p, RaOpKind kind, uint64_t first, guint n, gsize width)
 {
@@ -326,6 +358,7 @@ ra_probe_plan(const RaEstimator *estimator, const RaProbeLimits *limits,
   add_rows(&p, RA_OP_ADD, RA_N_OPS, 0);
   add_embedding(&p);
   add_vocabularies(&p);
+  add_experts(&p);
   add_sizes(&p, RA_OP_LOSS, 64, 11, 20);
   add_sizes(&p, RA_OP_OPTIMIZER, 4096, 15, 4);
   add_sizes(&p, RA_OP_OFFLOAD, 65536, 13, 1);

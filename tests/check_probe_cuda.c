@@ -69,6 +69,11 @@ static const RaProbePoint points[] = {
     {{.kind = RA_OP_GEMM, .dim = {24, 1, 16, 1}}, RA_PROBE_FORWARD},
     {{.kind = RA_OP_GEMM, .dim = {72, 40, 16, 1}}, RA_PROBE_INPUT},
     {{.kind = RA_OP_GEMM, .dim = {24, 40, 16, 1}}, RA_PROBE_WEIGHT},
+    {{.kind = RA_OP_GEMM, .dim = {7, 40, 16, 3}}, RA_PROBE_FORWARD},
+    {{.kind = RA_OP_GEMM, .dim = {24, 40, 7, 3}}, RA_PROBE_WEIGHT},
+    {{.kind = RA_OP_ROUTER, .dim = {9, 16, 2}}, 0},
+    {{.kind = RA_OP_PERMUTE, .dim = {18, 64, 2}}, RA_PROBE_FORWARD},
+    {{.kind = RA_OP_PERMUTE, .dim = {18, 64, 2}}, RA_PROBE_INPUT},
     {{.kind = RA_OP_ATTENTION, .dim = {2, 40, 40, 420, 4, 2, 64}}, 0},
     {{.kind = RA_OP_ATTENTION_BACKWARD, .dim = {2, 40, 40, 420, 4, 2, 64}}, 0},
     {{.kind = RA_OP_DECODE_ATTENTION, .dim = {3, 3, 300, 300, 4, 2, 64}}, 0},
@@ -97,6 +102,16 @@ at(guint index)
   p.op.dtype = RA_DTYPE_BF16;
   p.op.count = 1;
   return p;
+}
+
+static RaProbePoint
+at_kind(RaOpKind kind)
+{
+  guint i = 0;
+
+  while (points[i].op.kind != kind)
+    i++;
+  return at(i);
 }
 
 /* The two repeats before those that count are left out whatever they took: the
@@ -146,7 +161,7 @@ END_TEST
  * counts would be. */
 START_TEST(test_slow)
 {
-  RaProbePoint point = at(7);
+  RaProbePoint point = at_kind(RA_OP_NORM);
   g_autoptr(RaProbe) probe = new_probe(ra_backend_cuda(), TRUE);
   Clock clock = {0, 3};
   RaProbeSample sample;
@@ -176,20 +191,28 @@ lazy_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n, size_t k,
                           c, ldc);
 }
 
+static void
+lazy_spread_rows(const RaCpuRouting *routing, size_t n_tokens, size_t width,
+                 const uint32_t *place, const RaElem *x, const float *gates,
+                 RaElem *rows)
+{
+  ra_backend_cuda()->spread_rows(routing, n_tokens - 1, width, place, x, gates,
+                                 rows);
+}
+
 /* The faults of an op: a row, a column that is not written.  What is poisoned
  * tells; where nothing is (the oracle's own fault) the pool's numbers pass. */
 START_TEST(test_poison)
 {
-  static const guint which[] = {10, 0};
-  RaProbePoint point = at(which[_i % 2]);
+  static const RaOpKind which[] = {RA_OP_ACTIVATION, RA_OP_GEMM, RA_OP_PERMUTE};
+  RaProbePoint point = at_kind(which[_i]);
   g_autoptr(RaProbe) probe = NULL;
   RaProbeSample sample;
 
   faulty = *ra_backend_cuda();
-  if (_i % 2)
-    faulty.gemm = lazy_gemm;
-  else
-    faulty.swiglu = lazy_swiglu;
+  faulty.gemm = lazy_gemm;
+  faulty.swiglu = lazy_swiglu;
+  faulty.spread_rows = lazy_spread_rows;
   ra_emu_set_timer(NULL, NULL);
   probe = new_probe(&faulty, TRUE);
   ra_probe_run(probe, &point, &sample);
@@ -211,7 +234,7 @@ probe_cuda_suite(void)
   tcase_add_loop_test(tcase, test_ops, 0, G_N_ELEMENTS(points));
   tcase_add_test(tcase, test_kinds);
   tcase_add_test(tcase, test_slow);
-  tcase_add_loop_test(tcase, test_poison, 0, 2);
+  tcase_add_loop_test(tcase, test_poison, 0, 3);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -17,22 +17,16 @@ idle_gpu_now_s(void)
   return idle_host_s();
 }
 
-/* What @op takes by the profile that is the truth, in as many launches as
- * exec/backend_cuda.c makes of it: kernels, and copies of what the host has of
- * it (positions, tokens, lengths). */
-static void
-op(RaOpKind kind, guint n_launches, const uint64_t *d)
+void
+idle_op(RaOpKind kind, guint n_launches, const uint64_t *dims)
 {
   RaOp o = {.kind = (uint8_t)kind, .dtype = RA_DTYPE_BF16, .count = 1};
 
   for (guint i = 0; i < RA_OP_DIMS; i++)
-    o.dim[i] = d[i];
+    o.dim[i] = dims[i];
   idle_take(n_launches, ra_estimator_op_s(gpu->truth, &o) *
                             (kind == gpu->odd_op ? gpu->odd : 1));
 }
-
-#define OP(kind, n_launches, ...)                                              \
-  op(kind, n_launches, (const uint64_t[RA_OP_DIMS]){__VA_ARGS__})
 
 /* --- Memory: addresses, which nobody looks at --- */
 
@@ -96,7 +90,7 @@ read_bytes(void *to, const void *from, gsize n)
 {
   (void)from;
   memset(to, 0, n);
-  OP(RA_OP_OFFLOAD, 1, n);
+  IDLE_OP(RA_OP_OFFLOAD, 1, n);
   idle_wait();
 }
 
@@ -104,7 +98,7 @@ static void
 write_bytes(void *to, const void *from, gsize n)
 {
   (void)to, (void)from;
-  OP(RA_OP_RELOAD, 1, n);
+  IDLE_OP(RA_OP_RELOAD, 1, n);
 }
 
 static void
@@ -112,7 +106,7 @@ read_elems(gsize n, const RaElem *from, float *to)
 {
   (void)from;
   memset(to, 0, n * sizeof *to);
-  OP(RA_OP_OFFLOAD, 1, 2 * n);
+  IDLE_OP(RA_OP_OFFLOAD, 1, 2 * n);
   idle_wait();
 }
 
@@ -143,7 +137,7 @@ gemm(RaCpuOrder a, RaCpuOrder b, size_t m, size_t n, size_t k, const RaElem *x,
 {
   (void)a, (void)b, (void)x, (void)lda, (void)y, (void)ldb, (void)beta;
   (void)c, (void)ldc;
-  OP(RA_OP_GEMM, 1, m, n, k, 1);
+  IDLE_OP(RA_OP_GEMM, 1, m, n, k, 1);
 }
 
 static void
@@ -153,14 +147,14 @@ gemm_f32(RaCpuOrder a, RaCpuOrder b, size_t m, size_t n, size_t k,
 {
   (void)a, (void)b, (void)x, (void)lda, (void)y, (void)ldb, (void)beta;
   (void)c, (void)ldc;
-  OP(RA_OP_GEMM, 1, m, n, k, 1);
+  IDLE_OP(RA_OP_GEMM, 1, m, n, k, 1);
 }
 
 static void
 add(size_t n, const RaElem *x, RaElem *y)
 {
   (void)x, (void)y;
-  OP(RA_OP_ADD, 1, 1, n);
+  IDLE_OP(RA_OP_ADD, 1, 1, n);
 }
 
 static void
@@ -168,7 +162,7 @@ norm(size_t n_rows, size_t n, float eps, const RaElem *x, const RaElem *weight,
      RaElem *out, float *inv)
 {
   (void)eps, (void)x, (void)weight, (void)out, (void)inv;
-  OP(RA_OP_NORM, 1, n_rows, n);
+  IDLE_OP(RA_OP_NORM, 1, n_rows, n);
 }
 
 static void
@@ -178,7 +172,7 @@ norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
 {
   (void)eps, (void)x, (void)weight, (void)inv, (void)d_out, (void)d_x;
   (void)d_weight;
-  OP(RA_OP_NORM_BACKWARD, 2, n_rows, n);
+  IDLE_OP(RA_OP_NORM_BACKWARD, 2, n_rows, n);
 }
 
 static void
@@ -187,14 +181,14 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      size_t stride)
 {
   (void)cos_sin, (void)direction, (void)x, (void)stride;
-  OP(RA_OP_ROPE, 1 + idle_words(positions), n_tokens, n_heads, head_dim);
+  IDLE_OP(RA_OP_ROPE, 1 + idle_words(positions), n_tokens, n_heads, head_dim);
 }
 
 static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
   (void)gate_up, (void)out;
-  OP(RA_OP_ACTIVATION, 1, n_tokens, width, 1);
+  IDLE_OP(RA_OP_ACTIVATION, 1, n_tokens, width, 1);
 }
 
 static void
@@ -202,7 +196,7 @@ swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
   (void)gate_up, (void)d_out, (void)d_gate_up;
-  OP(RA_OP_ACTIVATION_BACKWARD, 1, n_tokens, width, 1);
+  IDLE_OP(RA_OP_ACTIVATION_BACKWARD, 1, n_tokens, width, 1);
 }
 
 static void
@@ -210,7 +204,7 @@ embedding(size_t n_tokens, size_t width, uint32_t first, uint32_t n_rows,
           const uint32_t *tokens, const RaElem *table, RaElem *out)
 {
   (void)first, (void)table, (void)out;
-  OP(RA_OP_EMBEDDING, 1 + idle_words(tokens), n_tokens, width, n_rows);
+  IDLE_OP(RA_OP_EMBEDDING, 1 + idle_words(tokens), n_tokens, width, n_rows);
 }
 
 static void
@@ -219,7 +213,7 @@ embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                    float *d_table)
 {
   (void)first, (void)tokens, (void)d_out, (void)d_table;
-  OP(RA_OP_EMBEDDING_BACKWARD, 4, n_tokens, width, n_rows);
+  IDLE_OP(RA_OP_EMBEDDING_BACKWARD, 4, n_tokens, width, n_rows);
 }
 
 static gsize
@@ -238,8 +232,8 @@ attend(RaOpKind kind, guint n_launches, const RaCpuAttention *shape)
 
     pairs += n * (n + 1) / 2;
   }
-  OP(kind, n_launches, shape->n_sequences, tokens, tokens, pairs,
-     shape->q_heads, shape->kv_heads, shape->head_dim);
+  IDLE_OP(kind, n_launches, shape->n_sequences, tokens, tokens, pairs,
+          shape->q_heads, shape->kv_heads, shape->head_dim);
 }
 
 static void
@@ -276,9 +270,10 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
   (void)q, (void)k, (void)v, (void)out, (void)workspace;
   for (uint32_t i = 0; i < shape->n; i++)
     seen += shape->lengths[i];
-  OP(RA_OP_DECODE_ATTENTION,
-     3 + idle_words(shape->lengths) + idle_words(shape->slots), shape->n,
-     shape->n, seen, seen, shape->q_heads, shape->kv_heads, shape->head_dim);
+  IDLE_OP(RA_OP_DECODE_ATTENTION,
+          3 + idle_words(shape->lengths) + idle_words(shape->slots), shape->n,
+          shape->n, seen, seen, shape->q_heads, shape->kv_heads,
+          shape->head_dim);
 }
 
 static void
@@ -286,7 +281,7 @@ log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
         const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
   (void)first, (void)stride, (void)logits, (void)targets, (void)out;
-  OP(RA_OP_CROSS_ENTROPY, 2, n_rows, n);
+  IDLE_OP(RA_OP_CROSS_ENTROPY, 2, n_rows, n);
 }
 
 static void
@@ -304,7 +299,7 @@ log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
 {
   (void)first, (void)stride, (void)targets, (void)lse, (void)d_log_prob;
   (void)logits;
-  OP(RA_OP_CROSS_ENTROPY_BACKWARD, 2, n_rows, n);
+  IDLE_OP(RA_OP_CROSS_ENTROPY_BACKWARD, 2, n_rows, n);
 }
 
 /* The host waits for what was drawn: the first token. */
@@ -314,7 +309,7 @@ sample(size_t n_rows, uint32_t n, const RaElem *logits,
 {
   (void)logits, (void)how, (void)uniforms;
   memset(out, 0, n_rows * sizeof *out);
-  OP(RA_OP_SAMPLE, 3, n_rows, n);
+  IDLE_OP(RA_OP_SAMPLE, 3, n_rows, n);
   idle_wait();
 }
 
@@ -325,7 +320,7 @@ adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
 {
   (void)constants, (void)step, (void)clip, (void)grad, (void)weight;
   (void)master, (void)first, (void)second;
-  OP(RA_OP_OPTIMIZER, 1, n);
+  IDLE_OP(RA_OP_OPTIMIZER, 1, n);
 }
 
 static double
@@ -452,6 +447,7 @@ idle_gpu_new(const RaProfile *truth)
       .n_nodes = 1, .gpus_per_node = 1, .device = truth->spec};
 
   idle_set_entries(&table);
+  idle_set_experts(&table);
   gpu = g_new0(IdleGpu, 1);
   gpu->truth = ra_estimator_new(truth, &cluster, NULL);
   g_assert(gpu->truth);

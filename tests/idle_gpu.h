@@ -33,6 +33,14 @@ void idle_gpu_free(IdleGpu *gpu);
 /* The host's time beside it: launches, and what it has waited for. */
 double idle_gpu_now_s(void);
 
+/* What an op takes by the profile that is the truth, in as many launches as
+ * exec/backend_cuda*.c makes of it. */
+void idle_op(RaOpKind kind, guint n_launches, const uint64_t *dims);
+#define IDLE_OP(kind, n_launches, ...)                                         \
+  idle_op(kind, n_launches, (const uint64_t[RA_OP_DIMS]){__VA_ARGS__})
+/* Entries of its table that are of experts. */
+void idle_set_experts(RaBackend *table);
+
 /* Of copies within it, read and written. */
 #define IDLE_COPY_BYTES_PER_S 3e12
 /* What it has taken without an array. */

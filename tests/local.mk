@@ -15,11 +15,13 @@ check_programs += %D%/check_breakdown
 check_programs += %D%/check_calibrate
 check_programs += %D%/check_calibrate_gpu
 tests_check_calibrate_gpu_SOURCES = %D%/check_calibrate_gpu.c \
-	%D%/idle_gpu.c %D%/idle_gpu.h %D%/idle_time.c %D%/idle_time.h \
+	%D%/idle_experts.c %D%/idle_gpu.c %D%/idle_gpu.h \
+	%D%/idle_time.c %D%/idle_time.h \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_loop_gpu
 tests_check_loop_gpu_SOURCES = %D%/check_loop_gpu.c \
-	%D%/idle_gpu.c %D%/idle_gpu.h %D%/idle_time.c %D%/idle_time.h \
+	%D%/idle_experts.c %D%/idle_gpu.c %D%/idle_gpu.h \
+	%D%/idle_time.c %D%/idle_time.h \
 	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_calibrate_merge
 tests_check_calibrate_merge_SOURCES = %D%/check_calibrate_merge.c \
