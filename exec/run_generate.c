@@ -48,8 +48,8 @@ ra_rank_generation(RaRank *rank, RaTaskId task)
 
   if (generation->cache)
     return generation;
-  for (uint32_t i = 0; i < d->n_sequences; i++)
-    longest = MAX(longest, d->prompt[i] + d->response[i]);
+  for (uint32_t i = 0; i < d->n_sequences; i++) /* no step reads the last */
+    longest = MAX(longest, d->prompt[i] + d->response[i] - 1);
   generation->cache =
       ra_cache_new(stage, d->pieces[c->coord.at[RA_AXIS_PP]].n_layers,
                    d->n_sequences, longest);

@@ -133,9 +133,10 @@ ra_slabs_extent(const RaRegion *region)
 }
 
 /* (nullable): @n bytes of the region, in the smallest gap, and behind all where
- * there is no other: so that the same finds the same in a larger region. */
+ * there is no other: so that the same finds the same in a larger region.
+ * @last: at the end of the last gap. */
 static Slab *
-find_in_region(RaRegion *region, gsize n)
+find_in_region(RaRegion *region, gsize n, gboolean last)
 {
   gsize size = (MAX(n, 1) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
   gsize free_from = 0, room = G_MAXSIZE;
@@ -148,10 +149,11 @@ find_in_region(RaRegion *region, gsize n)
         i < region->taken->len ? &g_array_index(region->taken, Taken, i) : NULL;
     gsize end = t ? t->begin : region->n_bytes;
     gsize gap = t ? end - free_from : G_MAXSIZE - 1;
+    gsize begin = last ? (end - size) / LINE_BYTES * LINE_BYTES : free_from;
 
-    if (end >= free_from + size && gap < room) {
+    if (end >= free_from + size && begin >= free_from && (last || gap < room)) {
       room = gap;
-      best = (Taken){free_from, free_from + size};
+      best = (Taken){begin, begin + size};
       at = i;
     }
     free_from = t ? t->end : free_from;
@@ -205,20 +207,33 @@ find(RaSlabs *slabs, gsize n)
   return slab;
 }
 
-void *
-ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
+static void *
+take(RaSlabs *slabs, gsize n_bytes, gboolean last)
 {
-  Slab *slab = slabs->region ? find_in_region(slabs->region, n_bytes) : NULL;
+  Slab *slab =
+      slabs->region ? find_in_region(slabs->region, n_bytes, last) : NULL;
 
   slab = slab ? slab : find(slabs, n_bytes);
 
   if (slabs->rehearsed)
-    slab->rehearsed = find_in_region(slabs->rehearsed, n_bytes);
+    slab->rehearsed = find_in_region(slabs->rehearsed, n_bytes, last);
   slab->n = n_bytes;
   slabs->out_bytes += n_bytes;
   slabs->most_bytes = MAX(slabs->most_bytes, slabs->out_bytes);
   g_hash_table_insert(slabs->out, begin_of(slab), slab);
   return begin_of(slab);
+}
+
+void *
+ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
+{
+  return take(slabs, n_bytes, FALSE);
+}
+
+void *
+ra_slabs_take_last(RaSlabs *slabs, gsize n_bytes)
+{
+  return take(slabs, n_bytes, TRUE);
 }
 
 void

@@ -39,6 +39,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSlabs, ra_slabs_unref)
 /* @n_bytes of any value, on cache lines of their own.  Cost: O(slabs that are
  * free). */
 void *ra_slabs_take(RaSlabs *slabs, gsize n_bytes);
+/* The same at the end of the region that is entered: of what outlives all that
+ * is taken meanwhile, which has the rest in one piece. */
+void *ra_slabs_take_last(RaSlabs *slabs, gsize n_bytes);
 /* @slab: (nullable) */
 void ra_slabs_give(RaSlabs *slabs, void *slab);
 

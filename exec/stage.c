@@ -210,8 +210,8 @@ ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
   n = n_layers * (gsize)n_slots * n_positions * c->width *
       stage->backend->elem_bytes;
   c->slabs = ra_slabs_ref(stage->slabs);
-  c->k = ra_slabs_take(c->slabs, n);
-  c->v = ra_slabs_take(c->slabs, n);
+  c->k = ra_slabs_take_last(c->slabs, n);
+  c->v = ra_slabs_take_last(c->slabs, n);
   return c;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/stage_steps.h"
+#include "graph/plan.h"
 
 typedef struct {
   RaStage *stage;
@@ -20,15 +21,6 @@ typedef struct {
   void *kept_slab;
   RaLayerKept kept;
 } Step;
-
-/* Sequences of a step of @n that is captured: so that not every sequence that
- * ends is another shape.  Those behind repeat the last: they compute what it
- * does, and write it where it does. */
-static uint32_t
-padded(uint32_t n)
-{
-  return n <= 2 ? n : n <= 4 ? 4 : (n + 7) / 8 * 8;
-}
 
 /* (n) words more, of @from (nullable); the last again behind @n_from. */
 static const uint32_t *
@@ -213,7 +205,7 @@ ra_stage_decode(RaStage *s, const RaPiece *piece, RaCache *cache, uint32_t n,
   RaElem *made;
 
   /* Rows that ranks share are cut by their number. */
-  step.told.n = captured && !s->sequence_parallel ? padded(n) : n;
+  step.told.n = captured && !s->sequence_parallel ? ra_graph_sequences(n) : n;
   step_init(&step, n, slots, piece->has_embedding ? tokens : NULL, positions);
   if (b->keep_words)
     b->keep_words(step.n_words, step.words);

@@ -240,10 +240,27 @@ layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
   return most;
 }
 
+/* @batch as it runs: a step of a token each that is a graph is of more
+ * sequences, but where ranks cut its rows by their number
+ * (exec/stage_decode.c). */
+static RaBatch
+batch_run(const RaShard *shard, RaPhase phase, const RaBatch *batch)
+{
+  RaBatch run = *batch;
+
+  if (phase != RA_PHASE_DECODE || shard->launch != RA_LAUNCH_GRAPH ||
+      shard->sequence_parallel || batch->q_tokens != batch->n_sequences)
+    return run;
+  run.n_sequences = ra_graph_sequences(batch->n_sequences);
+  run.q_tokens = run.n_sequences;
+  return run;
+}
+
 uint64_t
 ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
                    const RaBatch *batch)
 {
+  RaBatch run;
   gboolean full = shard->loss && shard->recompute == RA_RECOMPUTE_FULL;
   RaPiece layers = *piece, ends = *piece;
   uint64_t of_layers, of_ends;
@@ -251,13 +268,14 @@ ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   g_return_val_if_fail(shard && piece && batch, 0);
   layers.has_embedding = layers.has_head = 0;
   ends.n_layers = 0;
+  run = batch_run(shard, phase, batch);
   of_layers =
-      largest_op_bytes(shard, &layers, phase, batch, shard->loss && !full);
-  of_ends = largest_op_bytes(shard, &ends, phase, batch, shard->loss);
+      largest_op_bytes(shard, &layers, phase, &run, shard->loss && !full);
+  of_ends = largest_op_bytes(shard, &ends, phase, &run, shard->loss);
   if (phase == RA_PHASE_BACKWARD && full)
-    of_layers = layer_bytes(shard, piece, batch) +
-                largest_op_bytes(shard, &layers, phase, batch, TRUE);
-  return residual_bytes(shard, batch) + MAX(of_layers, of_ends);
+    of_layers = layer_bytes(shard, piece, &run) +
+                largest_op_bytes(shard, &layers, phase, &run, TRUE);
+  return residual_bytes(shard, &run) + MAX(of_layers, of_ends);
 }
 
 uint64_t

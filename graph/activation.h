@@ -53,6 +53,8 @@ uint64_t ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
  * ra_workspace_bytes:
  * @phase: forward, backward or decode
  *
+ * A decode step that is launched as a graph is of ra_graph_sequences().
+ *
  * Largest input and output of one op (or of the gradients of one, which have
  * their shapes) with the residual stream; what is kept for the backward is not
  * counted again.  A step of ring attention also has another rank's keys and

@@ -104,6 +104,15 @@ typedef enum {
 
 typedef enum { RA_LAUNCH_EAGER, RA_LAUNCH_GRAPH } RaLaunch;
 
+/* Sequences of a decode step of @n that is launched as a graph: so that not
+ * every sequence that ends is another shape.  Those behind the @n repeat the
+ * last. */
+static inline uint32_t
+ra_graph_sequences(uint32_t n)
+{
+  return n <= 2 ? n : n <= 4 ? 4 : (n + 7) / 8 * 8;
+}
+
 /* Where the parameters of a call's layout are while no call reads them.
  *
  * RELEASE  a copy of what is trained in another layout is dropped after its

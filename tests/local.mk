@@ -239,6 +239,7 @@ tests_check_run_random_SOURCES = %D%/check_run_random.c $(run_fixture)
 tests_check_run_SOURCES = %D%/check_run.c $(run_fixture)
 EXTRA_DIST += %D%/data/measured.txt
 EXTRA_DIST += %D%/data/run.json %D%/data/run-tied.json
+EXTRA_DIST += %D%/data/run-memory.json
 EXTRA_DIST += %D%/data/run-wide.json %D%/data/run-device.json
 EXTRA_DIST += %D%/data/run-device-moe.json %D%/data/run-device-bloom.json
 EXTRA_DIST += %D%/data/run-device-gpt2.json
