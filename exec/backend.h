@@ -135,6 +135,11 @@ typedef struct {
   /* Once: the first look of graphs that has seen what is not finite; 0: none
    * that is known so far */
   uint32_t (*odd)(void);
+  /* Bytes of the device that the ops of a thread have beside what they are
+   * given: the workspace that each takes for its products; that and rooms as
+   * large as shapes so far have asked for.  (nullable) both: none */
+  gsize (*workspace_bytes)(void);
+  gsize (*held_bytes)(void);
   const char *(*failure)(void);    /* (nullable): what has gone wrong first */
   /* (nullable): whether the ops take the shapes of a model that so many ranks
    * share; else RA_ERROR_INPUT, without "file:line: " */

@@ -44,6 +44,9 @@ uint32_t *ra_cuda_flag(void);
 /* (nullable) (transfer none) */
 RaCudaGemm *ra_cuda_thread_gemm(void);
 
+/* Entry of the table: rooms, and the workspace of products. */
+gsize ra_cuda_held_bytes(void);
+
 /* What was captured so far begins, and no more is: before what cannot be. */
 void ra_cuda_spill(void);
 

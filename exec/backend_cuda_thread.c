@@ -152,6 +152,17 @@ ra_cuda_thread_gemm(void)
   return m->gemm;
 }
 
+gsize
+ra_cuda_held_bytes(void)
+{
+  const Mine *m = mine();
+  gsize n_bytes = m->gemm ? ra_cuda_gemm_workspace_bytes() : 0;
+
+  for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
+    n_bytes += m->sizes[i];
+  return n_bytes;
+}
+
 /* --- marks --- */
 
 uint32_t

@@ -80,6 +80,12 @@ plan_free(gpointer data)
   g_free(plan);
 }
 
+gsize
+ra_cuda_gemm_workspace_bytes(void)
+{
+  return WORKSPACE_BYTES;
+}
+
 RaCudaGemm *
 ra_cuda_gemm_new(GError **error)
 {

@@ -29,6 +29,11 @@
 
 #include "kernels/cpu_gemm.h"
 
+/* Of device memory that each takes for the library to work in: what cuBLAS has
+ * by itself on compute capability 9.0 (its documentation, cublasSetWorkspace),
+ * so that its heuristic has the algorithms that it is known by. */
+gsize ra_cuda_gemm_workspace_bytes(void);
+
 typedef enum {
   RA_CUDA_STORE,    /* bf16 c = a b */
   RA_CUDA_ADD,      /* bf16 c += a b: a residual stream */

@@ -331,6 +331,7 @@ run_rank(void *data)
   }
   end_pending(rank);
   ra_rank_end_copies(rank);
+  ra_rank_look_at_memory(rank);
   atomic_store(&rank->is_at_work, FALSE);
   ra_rank_leave(rank);
   return NULL;

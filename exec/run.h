@@ -184,6 +184,9 @@ typedef struct {
   guint64 account_bytes; /* peak of the account (graph/memory_blocks.h) */
   guint64 slab_bytes;    /* of the slab that was planned by it */
   guint64 beyond_bytes;  /* that passes took beside it */
+  guint64 ops_bytes;     /* that its ops had besides: RaBackend.held_bytes() */
+  guint64 device_bytes;  /* that its device had in use, at most, for whatever,
+                            when a rank ended; 0: not known */
 } RaRunMemory;
 
 /**

@@ -111,6 +111,8 @@ typedef struct {
   GArray *parts;                /* of RaRunPart, owned */
   guint64 states_bytes;         /* placed now */
   guint64 most_states_bytes;    /* at one time, at most */
+  guint64 ops_bytes;            /* of RaRunMemory, as its thread ended */
+  guint64 device_bytes;         /* likewise */
   GPtrArray *params;            /* all its parameters, owned */
   GArray *times;                /* of RaTaskTime, owned */
   GArray *pending;              /* of RaPending, owned */
@@ -404,6 +406,11 @@ void ra_rank_add_op(const RaRank *rank, RaTaskId task, RaOpKind kind,
                     double begin_s, uint64_t d0, uint64_t d1);
 
 void ra_micro_batch_clear(RaMicroBatch *micro);
+
+/* --- exec/run_memory.c --- */
+
+/* What its ops and its device have, as its thread ends. */
+void ra_rank_look_at_memory(RaRank *rank);
 
 /* --- exec/run_slab.c --- */
 

@@ -62,7 +62,7 @@ static const RaKeySpec cluster_keys[] = {
   {"framework-memory", RA_KEY_QUANTITY,
    G_STRUCT_OFFSET(ClusterKeys, framework_bytes), .fallback = "4 GiB",
    .unit = RA_UNIT_BYTES, .min = 0, .max = 1e15,
-   .doc = "of every GPU: context, kernels, communication buffers"},
+   .doc = "of every GPU: context, kernels, workspaces, communication buffers"},
   {"allocator-slack", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, slack_frac),
    .fallback = "0.1", .min = 0, .max = 10,
    .doc = "what the allocator holds beyond what is in use, as a fraction"},

@@ -166,16 +166,20 @@ points_of(const GArray *plan)
   return points;
 }
 
-/* A sum is what a process needs before it has an array: its context, kernels,
- * the rooms of the libraries. */
+/* What a process needs before it has an array: its context, kernels, what
+ * libraries take as they are opened, and then, of a rank, the workspace of its
+ * ops, which `run` has in its prediction. */
 static void
 look_at_memory(Work *work)
 {
+  const RaBackend *backend = work->options->machine->backend;
   uint64_t free_bytes = 0, all_bytes = 0;
 
   if (work->options->machine->memory &&
       work->options->machine->memory(&free_bytes, &all_bytes))
-    work->taken_bytes = all_bytes - free_bytes;
+    work->taken_bytes =
+        all_bytes - free_bytes +
+        (backend->workspace_bytes ? backend->workspace_bytes() : 0);
 }
 
 RaTrace *

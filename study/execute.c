@@ -12,6 +12,17 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
+/* Of the table's ops, whatever they are given. */
+static double
+workspace_bytes(const RaRunOptions *options)
+{
+  const RaAccelerator *a = options->accelerator;
+
+  return a && a->backend->workspace_bytes
+             ? (double)a->backend->workspace_bytes()
+             : 0;
+}
+
 /* What all ranks need, and whose most of it is. */
 static void
 account(RaExecution *x, uint32_t n_iterations)
@@ -39,7 +50,7 @@ account(RaExecution *x, uint32_t n_iterations)
     x->n_here = (uint32_t)(((uint64_t)x->n_ranks * x->options.world->n_here +
                             x->options.world->n_processes - 1) /
                            x->options.world->n_processes);
-  x->bytes = sum * x->n_here;
+  x->bytes = (sum + workspace_bytes(&x->options)) * x->n_here;
   x->capacity_bytes =
       x->options.accelerator
           ? (double)x->options.accelerator->memory_bytes *
@@ -208,29 +219,36 @@ ra_execution_trace(const RaExecution *execution)
   return trace;
 }
 
-/* What the device that all ranks share has in use, @slabs_bytes of it for what
- * the account speaks of. */
-static char *
-device_text(const RaRunOptions *options, double slabs_bytes)
+/* What a rank has of its device: what the account speaks of, and its ops. */
+static double
+taken_bytes(const RaRunMemory *m)
 {
-  uint64_t free_bytes = 0, all_bytes = 0;
+  return (double)(m->slab_bytes + m->beyond_bytes + m->ops_bytes);
+}
 
+/* What the device that all ranks share had in use, @ranks_bytes of it theirs.
+ */
+static char *
+device_text(const RaRunOptions *options, double device_bytes,
+            double ranks_bytes)
+{
   if (!options->accelerator || options->nccl || options->world ||
-      !options->accelerator->probe->memory(&free_bytes, &all_bytes))
+      device_bytes <= 0)
     return g_strdup("");
   return g_strdup_printf(
-      "device: %.3f of %.3f GiB in use, beside slabs %.3f: context, libraries, "
-      "workspaces, other processes\n",
-      (double)(all_bytes - free_bytes) / GIB, (double)all_bytes / GIB,
-      ((double)(all_bytes - free_bytes) - slabs_bytes) / GIB);
+      "device: %.3f of %.3f GiB in use, beside ranks %.3f: context, libraries, "
+      "other processes\n",
+      device_bytes / GIB, (double)options->accelerator->memory_bytes / GIB,
+      (device_bytes - ranks_bytes) / GIB);
 }
 
 char *
 ra_execution_memory_text(const RaExecution *execution)
 {
   const RaCluster *cluster = execution->setup->plan->cluster;
-  double states_bytes = 0, passes_bytes = 0, slabs_bytes = 0;
-  g_autofree char *device = NULL;
+  double states_bytes = 0, passes_bytes = 0, ranks_bytes = 0, device_bytes = 0;
+  double workspace = workspace_bytes(&execution->options);
+  g_autofree char *device = NULL, *ops = NULL;
   RaRunMemory most = {0};
 
   for (uint32_t gpu = 0; gpu < ra_cluster_n_gpus(cluster); gpu++) {
@@ -239,17 +257,21 @@ ra_execution_memory_text(const RaExecution *execution)
     ra_run_memory(execution->run, gpu, &m);
     states_bytes += (double)m.states_bytes;
     passes_bytes += (double)m.passes_bytes;
-    slabs_bytes += (double)(m.slab_bytes + m.beyond_bytes);
-    if (m.slab_bytes + m.beyond_bytes > most.slab_bytes + most.beyond_bytes)
+    ranks_bytes += taken_bytes(&m);
+    device_bytes = MAX(device_bytes, (double)m.device_bytes);
+    if (taken_bytes(&m) > taken_bytes(&most))
       most = m;
   }
-  device = device_text(&execution->options, slabs_bytes);
+  device = device_text(&execution->options, device_bytes, ranks_bytes);
+  ops = workspace > 0 ? g_strdup_printf(", its ops' workspace and rooms %.3f",
+                                        (double)most.ops_bytes / GIB)
+                      : g_strdup("");
   return g_strdup_printf(
       "memory held: %.3f GiB, of parameters and optimizers %.3f\n"
       "fullest rank: predicted %.3f GiB, taken %.3f: a slab of %.3f, beside it "
-      "%.3f\n%s",
+      "%.3f%s\n%s",
       (states_bytes + passes_bytes) / GIB, states_bytes / GIB,
-      (double)most.account_bytes / GIB,
-      (double)(most.slab_bytes + most.beyond_bytes) / GIB,
-      (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB, device);
+      ((double)most.account_bytes + workspace) / GIB, taken_bytes(&most) / GIB,
+      (double)most.slab_bytes / GIB, (double)most.beyond_bytes / GIB, ops,
+      device);
 }

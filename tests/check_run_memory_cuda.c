@@ -7,6 +7,7 @@
 #include "graph/activation.h"
 #include "graph/plan.h"
 #include "tests/check_main.h"
+#include "tests/emulator/memory.h"
 #include "tests/run_fixture.h"
 
 #define GPU "mesh = node0:gpu0\n"
@@ -31,6 +32,30 @@ static const struct {
 /* Each part of a slab is rounded up, and there are some ten. */
 #define ROUNDED_BYTES (16 * 256)
 
+/* Of the emulated device: what a process takes of it, and of an array the pages
+ * around it (tests/emulator/memory.cc), of some ten arrays. */
+#define CONTEXT_BYTES ((guint64)64 << 20)
+#define PAGES_BYTES (16 * 2 * 4096)
+
+/* What the device had in use is what it has without a rank, what the rank says
+ * that it took, and its tables of positions, which are less than a page.  Its
+ * ops have a workspace, sums of 256 rows of 64, in twice the room that was
+ * asked for, and rooms of a page.  The fault: without the workspace, 256 KiB,
+ * it would not be. */
+static void
+check_device(const RaRunMemory *m)
+{
+  guint64 taken = m->slab_bytes + m->beyond_bytes + m->ops_bytes;
+  gsize workspace = ra_backend_cuda()->workspace_bytes();
+
+  ck_assert_uint_ge(m->ops_bytes, workspace);
+  ck_assert_uint_le(m->ops_bytes, workspace + 2 * 256 * 64 * 4 + 5 * 4096);
+  ck_assert_uint_ge(m->device_bytes, CONTEXT_BYTES + taken);
+  ck_assert_uint_le(m->device_bytes, CONTEXT_BYTES + taken + PAGES_BYTES);
+  ck_assert_uint_gt(m->device_bytes,
+                    CONTEXT_BYTES + taken - workspace + PAGES_BYTES);
+}
+
 /* 12 sequences of 12 tokens: a captured step is of 16 and in one piece.  (A
  * fault: of an account of 12, or with the cache in the middle of its region, 62
  * to 70 KiB of the steps are beside the slab.) */
@@ -45,21 +70,28 @@ START_TEST(test_slab)
                   .seed = 1,
                   .head = workload,
                   .dtype = "dtype = bf16"};
+  const RaAccelerator device = {.backend = ra_backend_cuda(),
+                                .name = "emulated GPU",
+                                .memory_bytes = RA_EMU_MEMORY_BYTES,
+                                .probe = ra_probe_machine_cuda()};
   RunFixture *f = run_fixture_new(&spec);
   RaRunMemory m;
 
   f->options.backend = ra_backend_cuda();
+  f->options.accelerator = &device;
   run_fixture_go(f);
   ra_run_memory(f->run, 0, &m);
   fprintf(stderr,
           "# %s: account %.3f MiB, slab %.3f, beside it %.3f, states %.3f, "
-          "passes %.3f\n",
+          "passes %.3f; ops %.3f, device %.3f\n",
           layouts[_i].algorithm, (double)m.account_bytes / 0x1p20,
           (double)m.slab_bytes / 0x1p20, (double)m.beyond_bytes / 0x1p20,
-          (double)m.states_bytes / 0x1p20, (double)m.passes_bytes / 0x1p20);
+          (double)m.states_bytes / 0x1p20, (double)m.passes_bytes / 0x1p20,
+          (double)m.ops_bytes / 0x1p20, (double)m.device_bytes / 0x1p20);
   ck_assert_uint_ge(m.slab_bytes, m.account_bytes);
   ck_assert_uint_le(m.slab_bytes, m.account_bytes + ROUNDED_BYTES);
   ck_assert_uint_eq(m.beyond_bytes, 0);
+  check_device(&m);
   run_fixture_free(f);
 }
 END_TEST

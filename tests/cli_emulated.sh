@@ -28,6 +28,11 @@ result $? "the trace names back end and device"
 grep -q 'realloc/actor_train>actor_generate' grpo.tsv
 result $? "and has what was reallocated"
 
+works run grpo-tiny-bf16-4.plan "${device[@]}" -n 1 "${small[@]}"
+grep -q "^fullest rank: predicted .*, its ops' workspace and rooms 0.00" out &&
+  grep -q '^device: .* of 1.000 GiB in use, beside ranks 0.06' out
+result $? "a run says what its ranks and the device had"
+
 # Stopped after one iteration and resumed: the bits of one that was not.
 works run ppo-tiny-bf16-4.plan "${device[@]}" -n 2 --check "${ppo[@]}" \
   --save actor=whole

@@ -349,6 +349,12 @@ is_finite_f32(size_t n, const float *x)
   return is_finite(n, NULL);
 }
 
+static gsize
+workspace_bytes(void)
+{
+  return (gsize)32 << 20;
+}
+
 static RaBackend table = {
     .name = "cuda",
     .elem_bytes = 2,
@@ -364,6 +370,7 @@ static RaBackend table = {
     .read_elems = read_elems,
     .write_elems = write_elems,
     .wait = idle_wait,
+    .workspace_bytes = workspace_bytes,
     .failure = failure,
     .gemm = gemm,
     .gemm_f32 = gemm_f32,

@@ -176,7 +176,7 @@ tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
 check_programs += tests/check_run_memory_cuda
 tests_check_run_memory_cuda_SOURCES = tests/check_run_memory_cuda.c \
-	$(backend_cuda) $(run_fixture)
+	$(backend_cuda) exec/probe_cuda.c $(run_fixture)
 tests_check_run_memory_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_sample
 tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
