@@ -9,9 +9,9 @@
  * never stored (arXiv 2205.14135, 2307.08691).
  *
  * Gradients are sums in a fixed order: d_k and d_v come from one kernel, whose
- * blocks each own 64 keys and go over all queries and all heads of the group,
- * d_q from another that owns 64 queries; scores are made twice for that, seven
- * products instead of five, and no atomic addition.
+ * blocks each own 64 or 128 keys and go over all queries and all heads of the
+ * group, d_q from another that owns as many queries; scores are made twice for
+ * that, seven products instead of five, and no atomic addition.
  *
  * Error, u = 2^-24 and U = 2^-8 the rounding of bf16:
  * products of bf16 are exact in fp32, and a sum of n of them is within
@@ -138,6 +138,20 @@ int ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
                             const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
                             uint16_t *d_v, float *workspace, void *stream);
 
+/* The same on any device, and on capability 9.0 alone, as of the forward. */
+int ra_k_attention_backward_mma(const RaKAttention *shape, const uint16_t *q,
+                                const uint16_t *k, const uint16_t *v,
+                                const uint16_t *out, const float *lse,
+                                const uint16_t *d_out, uint16_t *d_q,
+                                uint16_t *d_k, uint16_t *d_v, float *workspace,
+                                void *stream);
+int ra_k_attention_backward_wgmma(const RaKAttention *shape, const uint16_t *q,
+                                  const uint16_t *k, const uint16_t *v,
+                                  const uint16_t *out, const float *lse,
+                                  const uint16_t *d_out, uint16_t *d_q,
+                                  uint16_t *d_k, uint16_t *d_v,
+                                  float *workspace, void *stream);
+
 #ifdef __cplusplus
 }
 #endif
@@ -159,6 +173,21 @@ ra_k_attention_shape_ok(const RaKAttention *s)
          s->q_heads % s->kv_heads == 0 && s->stride % 8 == 0 &&
          s->kv_stride % 8 == 0 && s->d_q_stride % 8 == 0 &&
          !s->kv_begin == !s->seen && s->n_sequences <= 65535;
+}
+
+/* Whether the gradients' kernels take this shape and begins of arrays: 1 or 0.
+ */
+static inline int
+ra_k_attention_gradient_ok(const RaKAttention *s, const void *q, const void *k,
+                           const void *v, const void *out, const void *d_out,
+                           const void *d_q, const void *d_k, const void *d_v)
+{
+  const void *arrays[] = {q, k, v, out, d_out, d_q, d_k, d_v};
+
+  for (int i = 0; i < 8; i++)
+    if ((uintptr_t)arrays[i] % 16 != 0)
+      return 0;
+  return ra_k_attention_shape_ok(s);
 }
 
 /* Whether queries see their own keys, and no distances: 1 or 0.  Other shapes

@@ -1,4 +1,5 @@
 #include "kernels/attention.h"
+#include "kernels/attention_delta.cuh"
 #include "kernels/attention_sight.cuh"
 #include "kernels/attention_tile.cuh"
 
@@ -9,35 +10,6 @@
 #define THREADS 128
 
 static const float log2_e = 1.4426950408889634f;
-
-/* D_i = do_i o_i, in powers of nothing; one warp a token and head. */
-template <int HD>
-__global__ static void
-__launch_bounds__(THREADS)
-    delta_kernel(const uint16_t *__restrict__ out,
-                 const uint16_t *__restrict__ d_out, float *__restrict__ delta,
-                 size_t n_rows)
-{
-  size_t row = (size_t)blockIdx.x * (THREADS / RA_WARP) + threadIdx.x / RA_WARP;
-  int lane = (int)threadIdx.x % RA_WARP;
-  float sum = 0.0f;
-
-  if (row >= n_rows) /* of the whole warp */
-    return;
-  RA_UNROLL
-  for (int i = 0; i < HD / 64; i++) {
-    size_t at = row * HD + 64 * i + 2 * lane;
-    uint32_t x = *reinterpret_cast<const uint32_t *>(out + at);
-    uint32_t y = *reinterpret_cast<const uint32_t *>(d_out + at);
-
-    sum += ra_bf16_to_f32((uint16_t)x) * ra_bf16_to_f32((uint16_t)y) +
-           ra_bf16_to_f32((uint16_t)(x >> 16)) *
-               ra_bf16_to_f32((uint16_t)(y >> 16));
-  }
-  sum = ra_warp_sum(sum);
-  if (lane == 0)
-    delta[row] = sum;
-}
 
 /* What the kernels read and write; pointers into device memory. */
 struct Arrays {
@@ -115,17 +87,15 @@ multiply(float one[TILE / 8][4], float two[TILE / 8][4], const uint16_t *own_x,
   }
 }
 
-/* lse in powers of two and D of query @row; of one that is not there so that
- * its probabilities are 0. */
+/* Of query @row of blockIdx.z's sequence. */
 __device__ static inline float2
 row_of(const RaKAttention &shape, const Arrays &a, uint32_t head, int row,
        int length)
 {
-  size_t at =
-      (size_t)(shape.begin[blockIdx.z] + (uint32_t)row) * shape.q_heads + head;
-
-  return row < length ? make_float2(a.lse[at] * log2_e, a.delta[at])
-                      : make_float2(INFINITY, 0.0f);
+  return ra_query_row(
+      a.lse, a.delta,
+      (size_t)(shape.begin[blockIdx.z] + (uint32_t)row) * shape.q_heads + head,
+      row < length);
 }
 
 /* A tile of keys from @first on: ds in @scores.  Queries are rows, the lane's
@@ -336,7 +306,6 @@ launch(const RaKAttention &shape, const Arrays &a, const uint16_t *out,
                shape.n_sequences);
   dim3 keys((shape.max_keys + OWN - 1) / OWN, shape.kv_heads,
             shape.n_sequences);
-  auto delta = delta_kernel<HD>;
   auto of_queries = queries_kernel<HD, PLAIN>;
   auto of_keys = keys_kernel<HD, PLAIN>;
   cudaError_t code = cudaFuncSetAttribute(
@@ -348,8 +317,7 @@ launch(const RaKAttention &shape, const Arrays &a, const uint16_t *out,
   if (code != cudaSuccess)
     return code;
   if (queries.x > 0)
-    RA_LAUNCH(delta, (unsigned)((n_rows + 3) / 4), THREADS, 0, stream, out,
-              a.d_out, workspace, n_rows);
+    ra_start_delta<HD>(out, a.d_out, workspace, n_rows, stream);
   if (keys.x > 0)
     RA_LAUNCH(of_keys, keys, THREADS, n_bytes, stream, shape, a);
   if (queries.x > 0)
@@ -358,21 +326,18 @@ launch(const RaKAttention &shape, const Arrays &a, const uint16_t *out,
 }
 
 extern "C" int
-ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
-                        const uint16_t *k, const uint16_t *v,
-                        const uint16_t *out, const float *lse,
-                        const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
-                        uint16_t *d_v, float *workspace, void *stream)
+ra_k_attention_backward_mma(const RaKAttention *shape, const uint16_t *q,
+                            const uint16_t *k, const uint16_t *v,
+                            const uint16_t *out, const float *lse,
+                            const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                            uint16_t *d_v, float *workspace, void *stream)
 {
   RaKAttention whole = ra_attention_whole(shape);
   float scale = 1.0f / sqrtf((float)shape->head_dim);
   Arrays a = {q,   k,   v,   d_out, lse,           workspace,
               d_q, d_k, d_v, scale, scale * log2_e};
 
-  if (!ra_k_attention_shape_ok(shape) || !ra_is_aligned(q) ||
-      !ra_is_aligned(k) || !ra_is_aligned(v) || !ra_is_aligned(out) ||
-      !ra_is_aligned(d_out) || !ra_is_aligned(d_q) || !ra_is_aligned(d_k) ||
-      !ra_is_aligned(d_v))
+  if (!ra_k_attention_gradient_ok(shape, q, k, v, out, d_out, d_q, d_k, d_v))
     return cudaErrorInvalidValue;
   if (shape->n_sequences == 0)
     return cudaSuccess;
@@ -383,4 +348,20 @@ ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
   return shape->head_dim == 64
              ? launch<64, false>(whole, a, out, workspace, stream)
              : launch<128, false>(whole, a, out, workspace, stream);
+}
+
+extern "C" int
+ra_k_attention_backward(const RaKAttention *shape, const uint16_t *q,
+                        const uint16_t *k, const uint16_t *v,
+                        const uint16_t *out, const float *lse,
+                        const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                        uint16_t *d_v, float *workspace, void *stream)
+{
+  int code = ra_k_attention_backward_wgmma(shape, q, k, v, out, lse, d_out, d_q,
+                                           d_k, d_v, workspace, stream);
+
+  return code == cudaErrorNotSupported
+             ? ra_k_attention_backward_mma(shape, q, k, v, out, lse, d_out, d_q,
+                                           d_k, d_v, workspace, stream)
+             : code;
 }

@@ -324,20 +324,6 @@ __launch_bounds__(THREADS, 1)
   }
 }
 
-/* Whether the device now is one that this file's code is for. */
-static bool
-is_sm90(void)
-{
-  int device, major = 0, minor = 0;
-
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
-                                device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
-                                device) == cudaSuccess &&
-         major == 9 && minor == 0;
-}
-
 extern "C" int
 ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
                      const uint16_t *k, const uint16_t *v, uint16_t *out,
@@ -352,7 +338,7 @@ ra_k_attention_wgmma(const RaKAttention *shape, const uint16_t *q,
     return cudaErrorInvalidValue;
   if (shape->n_sequences == 0 || shape->max_length == 0)
     return cudaSuccess;
-  if (!is_sm90() || !ra_k_attention_is_plain(shape))
+  if (!ra_is_sm90() || !ra_k_attention_is_plain(shape))
     return cudaErrorNotSupported;
   code = ra_tensor_map(&maps.q, q, hd, shape->q_heads, shape->n_tokens,
                        shape->stride, TILE);

@@ -323,6 +323,23 @@ ra_wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool adds)
 #endif
 }
 
+__device__ static inline void
+ra_wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
+{
+#ifdef __CUDACC__
+  asm volatile("{\n"
+               ".reg .pred p;\n"
+               "setp.ne.b32 p, %34, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+               "{" RA_NAMES_32 "}, %32, %33, p, 1, 1, 0, 0;\n"
+               "}\n"
+               : RA_F32(0)
+               : "l"(a), "l"(b), "r"((int)adds));
+#else
+  ra_emu_wgmma(d[0], 64, nullptr, a, b, false, adds);
+#endif
+}
+
 /* d += a b, @a in registers as ra_mma()'s; rows of @b's tile are rows of the
  * factor. */
 __device__ static inline void
@@ -349,6 +366,22 @@ ra_wgmma_rows(float (&d)[8][4], const uint32_t a[4], uint64_t b)
 #else
   ra_emu_wgmma(d[0], 64, a, 0, b, true, true);
 #endif
+}
+
+/* ---- The device -----------------------------------------------------------*/
+
+/* Whether the device now is one that this code is for. */
+static inline bool
+ra_is_sm90(void)
+{
+  int device, major = 0, minor = 0;
+
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
+                                device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor,
+                                device) == cudaSuccess &&
+         major == 9 && minor == 0;
 }
 
 /* ---- Registers of a warpgroup (9.7.19.5, setmaxnreg) ----------------------*/

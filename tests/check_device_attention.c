@@ -23,18 +23,25 @@ typedef int (*Forward)(const RaKAttention *shape, const uint16_t *q,
                        const uint16_t *k, const uint16_t *v, uint16_t *out,
                        float *out_lse, void *stream);
 
+typedef int (*Backward)(const RaKAttention *shape, const uint16_t *q,
+                        const uint16_t *k, const uint16_t *v,
+                        const uint16_t *out, const float *lse,
+                        const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                        uint16_t *d_v, float *workspace, void *stream);
+
 /* The device is not one that the kernel is for. */
 enum { NOT_SUPPORTED = 801 };
 
 static const struct {
   Forward forward;
+  Backward backward;
   uint32_t head_dim;
   uint64_t seed; /* of the inputs and of the order of the threads */
-} cases[] = {{ra_k_attention_mma, 128, 1},
-             {ra_k_attention_mma, 64, 2},
-             {ra_k_attention_wgmma, 128, 3},
-             {ra_k_attention_wgmma, 64, 4},
-             {ra_k_attention, 64, 5}};
+} cases[] = {{ra_k_attention_mma, ra_k_attention_backward_mma, 128, 1},
+             {ra_k_attention_mma, ra_k_attention_backward_mma, 64, 2},
+             {ra_k_attention_wgmma, ra_k_attention_backward_wgmma, 128, 3},
+             {ra_k_attention_wgmma, ra_k_attention_backward_wgmma, 64, 4},
+             {ra_k_attention, ra_k_attention_backward, 64, 5}};
 
 /* One attention and what the kernels made of it. */
 typedef struct {
@@ -112,12 +119,13 @@ attention_run(Attention *a, int which)
 }
 
 static void
-attention_run_backward(const Attention *a)
+attention_run_backward(const Attention *a, int which)
 {
-  float *workspace = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  float *workspace =
+      device_poisoned(a->shape.n_tokens * Q_HEADS * sizeof(float));
 
   ck_assert_int_eq(
-      device_done(ra_k_attention_backward(
+      device_done(cases[which].backward(
           &a->shape, a->in + at(a, Q, 0, 0, 0), a->in + at(a, K, 0, 0, 0),
           a->in + at(a, V, 0, 0, 0), a->out, a->lse, a->d_out,
           a->d_in + at(a, Q, 0, 0, 0), a->d_in + at(a, K, 0, 0, 0),
@@ -215,7 +223,7 @@ add_row(const Attention *a, Gradients *g, uint32_t first, uint32_t query,
   uint32_t hd = a->shape.head_dim, n = query - first + 1;
   uint32_t kv = head / (Q_HEADS / KV_HEADS);
   gsize row = ((gsize)query * Q_HEADS + head) * hd;
-  double scale = 1 / sqrt((double)hd), p[LONGEST], delta = 0, e_i;
+  double scale = 1 / sqrt((double)hd), p[MOST], delta = 0, e_i;
 
   probabilities(a, first, query, head, p, &e_i);
   *e_most = fmax(*e_most, e_i);
@@ -246,32 +254,37 @@ add_row(const Attention *a, Gradients *g, uint32_t first, uint32_t query,
   }
 }
 
-/* The fault that this catches: d_k of one head of the group only. */
-START_TEST(test_backward)
+/* Those of the sequences @first holds, (n + 1) first tokens. */
+static void
+check_gradients(const Attention *a, const uint32_t *first, uint32_t n)
 {
-  Attention a;
-  Gradients g;
-  double e_most = 0, sums;
-  gsize n;
+  gsize n_all = a->shape.n_tokens * a->shape.stride;
+  Gradients g = {g_new0(double, n_all), g_new0(double, n_all)};
+  double e_most = 0;
+  double sums = a->shape.max_length * Q_HEADS / KV_HEADS * 0x1p-22;
 
-  if (!attention_run(&a, _i))
-    return;
-  attention_run_backward(&a);
-  n = N_TOKENS * a.shape.stride;
-  g.exact = g_new0(double, n);
-  g.magnitude = g_new0(double, n);
-  for (uint32_t s = 0; s < N_SEQUENCES; s++)
-    for (uint32_t i = begin[s]; i < begin[s + 1]; i++)
+  for (uint32_t s = 0; s < n; s++)
+    for (uint32_t i = first[s]; i < first[s + 1]; i++)
       for (uint32_t head = 0; head < Q_HEADS; head++)
-        add_row(&a, &g, begin[s], i, head, &e_most);
-  sums = LONGEST * Q_HEADS / KV_HEADS * 0x1p-22;
-  for (gsize i = 0; i < n; i++)
-    device_assert_near(device_at(a.d_in, i), g.exact[i],
+        add_row(a, &g, first[s], i, head, &e_most);
+  for (gsize i = 0; i < n_all; i++)
+    device_assert_near(device_at(a->d_in, i), g.exact[i],
                        (2 * e_most + 3 * 0x1p-8 + sums + 0x1p-18) *
                            g.magnitude[i],
                        "gradient", i);
   g_free(g.exact);
   g_free(g.magnitude);
+}
+
+/* The fault that this catches: d_k of one head of the group only. */
+START_TEST(test_backward)
+{
+  Attention a;
+
+  if (!attention_run(&a, _i))
+    return;
+  attention_run_backward(&a, _i);
+  check_gradients(&a, begin, N_SEQUENCES);
   attention_clear(&a);
 }
 END_TEST
@@ -325,9 +338,36 @@ START_TEST(test_apart)
 }
 END_TEST
 
+/* The same of gradients, in another order of threads and blocks: the bits of
+ * other sequences stay. */
+START_TEST(test_backward_apart)
+{
+  Attention a;
+  gsize n, token = (gsize)Q_HEADS * cases[_i].head_dim;
+  uint16_t *was;
+
+  if (!attention_run(&a, _i))
+    return;
+  n = N_TOKENS * a.shape.stride;
+  attention_run_backward(&a, _i);
+  was = device_copy(a.d_in, n * 2);
+  memset(a.in + begin[2] * a.shape.stride, 0xff,
+         (begin[3] - begin[2]) * a.shape.stride * 2);
+  memset(a.d_out + begin[2] * token, 0xff, (begin[3] - begin[2]) * token * 2);
+  device_seed(77);
+  attention_run_backward(&a, _i);
+  ck_assert_mem_eq(a.d_in, was, begin[2] * a.shape.stride * 2);
+  ck_assert_mem_eq(a.d_in + begin[3] * a.shape.stride,
+                   was + begin[3] * a.shape.stride,
+                   (n - begin[3] * a.shape.stride) * 2);
+  device_free(was);
+  attention_clear(&a);
+}
+END_TEST
+
 /* One to five tiles of keys, more than there are stages, and the last of them
- * not whole.  The fault that this catches: a stage's parity that does not
- * turn. */
+ * not whole; gradients too.  The fault that this catches: a stage's parity that
+ * does not turn. */
 START_TEST(test_long)
 {
   static const uint32_t long_begin[] = {0, 517, 700};
@@ -346,6 +386,8 @@ START_TEST(test_long)
                            .head_dim = hd,
                            .stride = stride};
   a.in = device_bf16(&rng, 700 * stride, 2);
+  a.d_out = device_bf16(&rng, 700 * Q_HEADS * hd, 1);
+  a.d_in = device_poisoned(700 * stride * 2);
   a.out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);
   a.lse = device_poisoned(700 * Q_HEADS * sizeof(float));
   device_seed(cases[_i].seed);
@@ -355,11 +397,10 @@ START_TEST(test_long)
     for (uint32_t s = 0; s < 2; s++)
       for (uint32_t i = long_begin[s]; i < long_begin[s + 1]; i++)
         check_forward_row(&a, long_begin[s], i, i % Q_HEADS);
+    attention_run_backward(&a, _i);
+    check_gradients(&a, long_begin, 2);
   }
-  device_free(a.in);
-  device_free(a.out);
-  device_free(a.lse);
-  device_free(a.begin);
+  attention_clear(&a);
 }
 END_TEST
 
@@ -402,7 +443,8 @@ device_attention_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_forward, 0, (int)G_N_ELEMENTS(cases));
-  tcase_add_loop_test(tcase, test_backward, 0, 3);
+  tcase_add_loop_test(tcase, test_backward, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_backward_apart, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_loop_test(tcase, test_order, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_loop_test(tcase, test_apart, 0, (int)G_N_ELEMENTS(cases));
   tcase_add_loop_test(tcase, test_long, 0, (int)G_N_ELEMENTS(cases));

@@ -236,7 +236,7 @@ attention_backward(void)
 {
   RaKAttention shape = attention_shape();
 
-  return !ra_k_attention_backward(
+  return !ra_k_attention_backward_mma(
       &shape, BF16(0), BF16(0) + 2 * DIM, BF16(0) + 3 * DIM, BF16(1), F32(2),
       BF16(3), BF16(4), BF16(4) + 2 * DIM, BF16(4) + 3 * DIM, F32(5), NULL);
 }

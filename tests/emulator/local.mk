@@ -25,6 +25,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_merge.cc
+tests_emulator_libemulated_a_SOURCES += %D%/attention_backward_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention_sm90a.cc
 tests_emulator_libemulated_a_SOURCES += %D%/decode_attention.cc
 tests_emulator_libemulated_a_SOURCES += %D%/experts.cc
