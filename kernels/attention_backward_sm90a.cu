@@ -135,7 +135,7 @@ consume_keys(const Place &p, const RaKAttention &shape, const Memory<HD> &m,
       if (key == first)
         mask<false>(scores);
       soften_rows(scores, d_p, rows, r.scale_log2);
-      pack(left, scores);
+      ra_left_of_all<TILE>(left, scores);
       begin_sums<HD>(sums, left, tile_k);
       ra_wgmma_commit();
       ra_wgmma_wait<0>(sums);

@@ -149,27 +149,14 @@ begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
                                 2 * Panels<HD, TILE>::PANEL));
 }
 
-__device__ static inline void
-pack(uint32_t left[TILE / 16][4], const float d[TILE / 8][4])
-{
-  RA_UNROLL
-  for (int step = 0; step < TILE / 16; step++)
-    ra_left_of(left[step], d, step);
-}
-
 /* Rows of a tile from @n on: zeroes.  Both warpgroups do, each before its
  * products of it. */
 template <int HD>
 __device__ static inline void
 clear_rows(uint16_t *x, uint16_t *y, int n, int group)
 {
-  int thread = (int)threadIdx.x % RA_WARPGROUP;
-
-  for (int at = n * 8 + thread; at < TILE * 8; at += RA_WARPGROUP)
-    for (int panel = 0; panel < HD / RA_PANEL; panel++) {
-      ra_proxy_zero(x + panel * Panels<HD, TILE>::PANEL + at * 8);
-      ra_proxy_zero(y + panel * Panels<HD, TILE>::PANEL + at * 8);
-    }
+  ra_proxy_clear<HD, TILE>(x, n);
+  ra_proxy_clear<HD, TILE>(y, n);
   ra_proxy_fence();
   ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
 }

@@ -194,25 +194,13 @@ begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
   ra_wgmma_commit();
 }
 
-__device__ static inline void
-pack(uint32_t left[TILE / 16][4], const float scores[TILE / 8][4])
-{
-  RA_UNROLL
-  for (int step = 0; step < TILE / 16; step++)
-    ra_left_of(left[step], scores, step);
-}
-
 /* Rows of values from @n on, another sequence's: a probability of 0 times what
  * is not finite would be no number.  Both warpgroups write the same zeroes. */
 template <int HD>
 __device__ static inline void
 clear_rows(uint16_t *values, int n, int group)
 {
-  int thread = (int)threadIdx.x % RA_WARPGROUP;
-
-  for (int at = n * 8 + thread; at < TILE * 8; at += RA_WARPGROUP)
-    for (int panel = 0; panel < HD / RA_PANEL; panel++)
-      ra_proxy_zero(values + panel * Tile<HD>::PANEL + at * 8);
+  ra_proxy_clear<HD, TILE>(values, n);
   ra_proxy_fence();
   ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
 }
@@ -244,7 +232,7 @@ consume(const Place &p, const uint16_t *tile_q, const uint16_t *tiles_k,
     ra_barrier_arrive(&b->k_free[0]);
   mask(scores, group);
   soften(scores, running, scale_log2);
-  pack(left, scores);
+  ra_left_of_all<TILE>(left, scores);
   if (p.length - p.first < TILE) {
     ra_barrier_wait(&b->v_full[0], 0);
     clear_rows<HD>(tiles_v, p.length - p.first, group);
@@ -273,7 +261,7 @@ consume(const Place &p, const uint16_t *tile_q, const uint16_t *tiles_k,
       for (int k = 0; k < 4; k++)
         sums[j][k] *= running->shrink[k / 2];
     }
-    pack(left, scores);
+    ra_left_of_all<TILE>(left, scores);
   }
 
   int last = (p.n_tiles - 1) % STAGES;

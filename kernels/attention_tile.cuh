@@ -17,6 +17,16 @@ ra_left_of(uint32_t out[4], const float d[][4], int pair)
   out[3] = ra_pack_bf16_fast(high[2], high[3]);
 }
 
+/* The same of all COLS columns. */
+template <int COLS>
+__device__ static inline void
+ra_left_of_all(uint32_t out[COLS / 16][4], const float d[COLS / 8][4])
+{
+  RA_UNROLL
+  for (int step = 0; step < COLS / 16; step++)
+    ra_left_of(out[step], d, step);
+}
+
 /* sums += d (16 rows of the warp, COLS columns) x COLS rows of @tile. */
 template <int HD, int COLS>
 __device__ static inline void

@@ -215,6 +215,18 @@ ra_proxy_zero(void *shared)
 #endif
 }
 
+/* Rows of a tile of (ROWS, HD) from @n on, by a warpgroup, likewise. */
+template <int HD, int ROWS>
+__device__ static inline void
+ra_proxy_clear(uint16_t *tile, int n)
+{
+  int thread = (int)threadIdx.x % RA_WARPGROUP;
+
+  for (int at = n * 8 + thread; at < ROWS * 8; at += RA_WARPGROUP)
+    for (int panel = 0; panel < HD / RA_PANEL; panel++)
+      ra_proxy_zero(tile + panel * ROWS * RA_PANEL + at * 8);
+}
+
 __device__ static inline void
 ra_proxy_fence()
 {
