@@ -47,6 +47,8 @@ typedef struct {
   void (*broadcast)(RaComm *comm, uint32_t root, void *data, gsize n_bytes);
   void (*all_to_all)(RaComm *comm, const void *in, void *out, gsize n_bytes);
   void (*send)(RaComm *comm, uint32_t to, const void *data, gsize n_bytes);
+  RaCommRequest *(*start_recv)(RaComm *comm, uint32_t from, void *data,
+                               gsize n_bytes);
   RaCommRequest *(*start_all_reduce)(RaComm *comm, float *data, gsize n);
   RaCommRequest *(*start_reduce_scatter)(RaComm *comm, float *data, gsize n);
   void (*exchange)(const RaCommPart *parts, guint n);

@@ -322,6 +322,12 @@ broadcast(RaComm *comm, uint32_t root, void *data, gsize n_bytes)
          "a broadcast");
 }
 
+static RaCommRequest *
+device_start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
+{
+  return ra_nccl_start_recv(end_of(comm), from, data, n_bytes);
+}
+
 const RaCommDevice ra_nccl_device = {
     .all_reduce = all_reduce,
     .reduce_scatter = reduce_scatter,
@@ -329,6 +335,7 @@ const RaCommDevice ra_nccl_device = {
     .broadcast = broadcast,
     .all_to_all = all_to_all,
     .send = device_send,
+    .start_recv = device_start_recv,
     .start_all_reduce = start_all_reduce,
     .start_reduce_scatter = start_reduce_scatter,
     .exchange = exchange,

@@ -70,7 +70,20 @@ pairs_free(RaComm *comm)
   g_free(p);
 }
 
-static const RaCommDevice device = {.send = device_send};
+static RaCommRequest *
+device_start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
+{
+  RaNcclEnd *e = ((Pairs *)comm)->from[from];
+  RaCommRequest *request;
+
+  g_assert(e);
+  request = ra_nccl_start_recv(e, 0, data, n_bytes);
+  ra_nccl_flush(e);
+  return request;
+}
+
+static const RaCommDevice device = {.send = device_send,
+                                    .start_recv = device_start_recv};
 
 static const RaCommTable table = {.name = "nccl",
                                   .send = send_message,

@@ -4,7 +4,7 @@
 
 #include "exec/device_message.h"
 
-/* A message between threads that share a device. */
+/* A message that lies in the device's memory. */
 typedef struct Parcel {
   struct Parcel *next; /* in the pool */
   void *data;          /* of the device, owned */
@@ -18,8 +18,9 @@ struct _RaDeviceMessage {
   void *data;               /* where it is to go; NULL: anywhere */
   gsize n_bytes;
   void *host;     /* where it comes, owned; NULL: to @data, or by a parcel */
-  Parcel *parcel; /* the request brings it; owned once it has */
-  gboolean by_parcel;
+  Parcel *parcel; /* where it comes, owned; the sender's, brought by the
+                     request, where the two share a device; NULL: to the host's
+                     memory */
 };
 
 static Parcel *pool;
@@ -110,25 +111,29 @@ ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
   }
 }
 
+/* What a carrier brings comes to a parcel, never to where it is to go: ops that
+ * were begun may still have that. */
 RaDeviceMessage *
 ra_device_start_recv(const RaBackend *backend, RaComm *comm, uint32_t from,
                      void *data, gsize n_bytes)
 {
+  const RaCommDevice *carrier = backend->is_host ? NULL : comm->table->device;
   RaDeviceMessage *m = g_new0(RaDeviceMessage, 1);
 
-  *m = (RaDeviceMessage){.backend = backend,
-                         .comm = comm,
-                         .data = data,
-                         .n_bytes = n_bytes,
-                         .by_parcel = is_shared(backend, comm)};
-  if (!m->by_parcel && (!backend->is_host || !data))
-    m->host = g_malloc(n_bytes + 1);
-  m->request =
-      comm->table->start_recv(comm, from,
-                              m->by_parcel ? (void *)&m->parcel
-                              : m->host    ? m->host
-                                           : data,
-                              m->by_parcel ? sizeof m->parcel : n_bytes);
+  *m = (RaDeviceMessage){
+      .backend = backend, .comm = comm, .data = data, .n_bytes = n_bytes};
+  if (carrier) {
+    m->parcel = parcel_take(backend, n_bytes);
+    m->request = carrier->start_recv(comm, from, m->parcel->data, n_bytes);
+  } else if (is_shared(backend, comm)) {
+    m->request = comm->table->start_recv(comm, from, (void *)&m->parcel,
+                                         sizeof m->parcel);
+  } else {
+    if (!backend->is_host || !data)
+      m->host = g_malloc(n_bytes + 1);
+    m->request =
+        comm->table->start_recv(comm, from, m->host ? m->host : data, n_bytes);
+  }
   return m;
 }
 
@@ -136,7 +141,7 @@ const void *
 ra_device_end_recv(RaDeviceMessage *m, double *out_done_s)
 {
   double done_s = m->comm->table->wait(m->comm, g_steal_pointer(&m->request));
-  const void *where = m->by_parcel ? m->parcel->data : m->host;
+  const void *where = m->parcel ? m->parcel->data : m->host;
 
   if (out_done_s)
     *out_done_s = done_s;
@@ -150,7 +155,7 @@ ra_device_message_free(RaDeviceMessage *m)
 {
   if (!m)
     return;
-  if (m->by_parcel && m->parcel) {
+  if (m->parcel) {
     m->backend->wait(); /* who takes it next has another queue */
     parcel_give(m->parcel);
   }

@@ -3,7 +3,8 @@
  * On the host they are the communicator's own.  Between threads that share a
  * device a message is copied within it, to memory that its receiver reads it
  * from, and back to a pool; a communicator that carries from device to device
- * takes it from there; others go through the host's memory.
+ * takes it from there, to the receiver's pool; others go through the host's
+ * memory.
  *
  *     ra_device_send(backend, comm, to, data, n_bytes);
  *
