@@ -13,7 +13,8 @@ ra_rank_look_at_memory(RaRank *rank)
 
   if (b->held_bytes)
     rank->ops_bytes = MAX(rank->ops_bytes, b->held_bytes());
-  if (a && a->probe->memory && a->probe->memory(&free_bytes, &all_bytes))
+  if (a && a->probe && a->probe->memory &&
+      a->probe->memory(&free_bytes, &all_bytes))
     rank->device_bytes = MAX(rank->device_bytes, all_bytes - free_bytes);
 }
 
