@@ -42,7 +42,9 @@ build=${NODE_BUILD:-$top/build-node} bin=${NODE_BUILD:-$top/build-node}
 out=node again=no dry=no step_s='' total_s=1500 steps=()
 longest_s=480 # of any step: a command of a lent machine ends after 600
 
-# What a step may take, seconds; together no more than 25 minutes.
+# What a step may take, seconds: calibrate what its plan says (150 s) and a fit
+# of a minute at most; the others rest on no measurement, and end what hangs.
+# Together 25 minutes.
 declare -A limit_s=([build]=260 [device]=20 [tests]=90 [peer]=60 [kernels]=90
   [calibrate]=240 [run]=120 [loop]=210 [train]=150 [decode]=40
   [reallocation]=40 [collectives]=60 [ptxas]=60 [sanitize]=60)
