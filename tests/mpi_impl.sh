@@ -76,10 +76,12 @@ same() { # PLAN PROCESSES MODEL ARGUMENT...
   rm -rf local far
 }
 
-# The process of number $1 of the run whose checkpoints are in folder $2.
+# The process of number $1 of the run whose checkpoints are in folder $2 here:
+# another test may use the same name in its folder at the same time.
 process_of() {
   local pid
   for pid in $(pgrep -f "checkpoint $2 "); do
+    [ "/proc/$pid/cwd" -ef . ] || continue
     tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
       grep -q "^OMPI_COMM_WORLD_RANK=$1\$" && echo "$pid"
   done
