@@ -31,6 +31,7 @@ static void
 seed_queues(uint64_t seed)
 {
   ra_emu_seed_queues(seed, seed % 2 == 1);
+  ra_emu_late_ops(seed / 2 % 2 == 1);
 }
 
 #endif
@@ -141,8 +142,20 @@ return_behind(Places *p)
   return are(bytes, 0);
 }
 
+/* A copy out takes what ops before it made. */
+static gboolean
+take_behind(Places *p)
+{
+  RaBackendCopy *out;
+
+  p->b->copy(p->device[0], p->device[1], N);
+  out = p->b->begin_copy(p->pinned[0], p->device[0], N, TRUE);
+  end(p, out);
+  return are(p->pinned[0], 1);
+}
+
 static gboolean (*const orders[])(Places *p) = {read_behind, write_behind,
-                                                return_behind};
+                                                return_behind, take_behind};
 
 START_TEST(test_order)
 {
@@ -161,12 +174,14 @@ END_TEST
 START_TEST(test_order_fault)
 {
   static const RaEmuFollow told[] = {
-      RA_EMU_OPS_AFTER_COPY, RA_EMU_OPS_AFTER_COPY, RA_EMU_COPIES_AFTER_COPY};
+      RA_EMU_OPS_AFTER_COPY, RA_EMU_OPS_AFTER_COPY, RA_EMU_COPIES_AFTER_COPY,
+      RA_EMU_COPIES_AFTER_OPS};
   guint n_wrong = 0;
 
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     Places p = places_new(seed);
 
+    ra_emu_late_ops(TRUE);
     ra_emu_forget_follow(told[_i], 0);
     n_wrong += !orders[_i](&p);
     places_clear(&p);
@@ -175,12 +190,13 @@ START_TEST(test_order_fault)
 }
 END_TEST
 
-/* Ops of the emulated device are never late, so it holds a copy against how
- * many its thread has begun: one that is not behind them ends the program. */
+/* Where ops are not late, a copy is held against how many its thread has begun:
+ * one that is not behind them ends the program. */
 START_TEST(test_ops_fault)
 {
   Places p = places_new(1);
 
+  ra_emu_late_ops(FALSE);
   ra_emu_forget_follow(RA_EMU_COPIES_AFTER_OPS, 0);
   p.b->begin_copy(p.pinned[0], p.device[0], N, TRUE);
 }

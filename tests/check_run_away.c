@@ -69,7 +69,8 @@ is_same(const RunFixture *a, const RunFixture *b)
 
 /* Of 7 states an iteration (tests/check_run_memory.c) all but the first are
  * asked for while another call runs; each is followed by the ops of its reload,
- * and copies follow each other where a state or bytes go and come. */
+ * and copies follow each other where a state or bytes go and come.  With ops
+ * over as they are begun, and late. */
 START_TEST(test_bits)
 {
   static const char *const gpus[] = {GPUS("0"), GPUS("0-1") "tp = 2\n"};
@@ -79,6 +80,7 @@ START_TEST(test_bits)
     RunFixture *away;
 
     ra_emu_seed_queues(seed, seed % 2 == 1);
+    ra_emu_late_ops(seed >= 2);
     away = run(gpus[_i], TRUE);
     ck_assert(is_same(here, away));
     ck_assert_uint_eq(ra_run_n_ahead(away->run, RA_AHEAD_RELOADS),
@@ -88,6 +90,7 @@ START_TEST(test_bits)
     ck_assert_uint_ge(ra_emu_n_follows(RA_EMU_COPIES_AFTER_COPY), 1);
     run_fixture_free(away);
   }
+  ra_emu_late_ops(FALSE);
   run_fixture_free(here);
 }
 END_TEST

@@ -6,6 +6,7 @@
 
 #include "exec/cuda_measure.h"
 #include "tests/emulator/graph.h"
+#include "tests/emulator/queue.h"
 
 struct RaDeviceGraph {
   std::vector<std::function<void()>> ops;
@@ -16,9 +17,10 @@ static thread_local RaDeviceGraph *captured; /* nullptr: nothing is */
 bool
 ra_emu_note(const std::function<void()> &op)
 {
-  if (captured)
-    captured->ops.push_back(op);
-  return captured != nullptr;
+  if (!captured)
+    return ra_emu_give(op);
+  captured->ops.push_back(op);
+  return true;
 }
 
 int
@@ -66,6 +68,7 @@ ra_device_graph_begin(RaDeviceGraph *graph)
 {
   ra_emu_no_capture("a graph");
   for (const auto &op : graph->ops)
-    op();
+    if (!ra_emu_give(op))
+      op();
   return 0;
 }

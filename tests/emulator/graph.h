@@ -13,7 +13,7 @@
 #ifdef __cplusplus
 #include <functional>
 
-/* Whether @op is noted: this thread captures. */
+/* Whether @op is noted: this thread captures, or ops are late (queue.h). */
 bool ra_emu_note(const std::function<void()> &op);
 
 extern "C" {

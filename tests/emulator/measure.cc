@@ -120,6 +120,8 @@ int
 ra_device_poison(void *to, size_t n_bytes)
 {
   ra_emu_no_capture("poison");
+  if (ra_emu_note([=] { ra_device_poison(to, n_bytes); }))
+    return 0;
   ra_emu_enter();
   memset(to, 0xff, n_bytes);
   ra_emu_leave();

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <stdint.h>
@@ -146,6 +147,7 @@ ra_device_alloc(size_t n_bytes)
 void
 ra_device_free(void *memory)
 {
+  ra_emu_ops_end();
   Entered entered;
   auto found = taken.find(static_cast<char *>(memory));
 
@@ -187,10 +189,10 @@ ra_device_alloc_host(size_t n_bytes)
 void
 ra_device_free_host(void *memory)
 {
-  Entered entered;
-
   ra_emu_no_capture("pinned memory is given back");
   ra_device_wait();
+  Entered entered;
+
   ra_emu_queues_end();
   pinned.erase(static_cast<char *>(memory));
   free(memory);
@@ -231,6 +233,19 @@ ra_emu_is_device(const void *x, size_t n)
   return at >= next->first && at + n <= next->first + next->second;
 }
 
+/* Now, or when the thread's stream comes to it. */
+static void
+begin(const std::function<void()> &op)
+{
+  auto alone = [=] {
+    Entered entered;
+    op();
+  };
+
+  if (!ra_emu_note(alone))
+    alone();
+}
+
 static int
 checked(bool ok)
 {
@@ -242,13 +257,11 @@ ra_device_zero(void *to, size_t n_bytes)
 {
   Entered entered;
 
-  if (ra_emu_note([=] { ra_device_zero(to, n_bytes); }))
-    return 0;
   if (n_bytes == 0)
     return 0;
   if (!ra_emu_is_device(to, n_bytes))
     return 1;
-  memset(to, 0, n_bytes);
+  begin([=] { memset(to, 0, n_bytes); });
   return 0;
 }
 
@@ -264,32 +277,30 @@ ra_device_copy_rect(void *to, size_t to_pitch, const void *from,
 {
   Entered entered;
 
-  if (ra_emu_note([=] {
-        ra_device_copy_rect(to, to_pitch, from, from_pitch, n_bytes, n_rows);
-      }))
-    return 0;
   if (n_bytes == 0 || n_rows == 0)
     return 0;
   if (n_bytes > to_pitch || n_bytes > from_pitch ||
       !ra_emu_is_device(to, (n_rows - 1) * to_pitch + n_bytes) ||
       !ra_emu_is_device(from, (n_rows - 1) * from_pitch + n_bytes))
     return 1;
-  for (size_t row = 0; row < n_rows; row++)
-    memmove(static_cast<char *>(to) + row * to_pitch,
-            static_cast<const char *>(from) + row * from_pitch, n_bytes);
+  begin([=] {
+    for (size_t row = 0; row < n_rows; row++)
+      memmove(static_cast<char *>(to) + row * to_pitch,
+              static_cast<const char *>(from) + row * from_pitch, n_bytes);
+  });
   return 0;
 }
 
 int
 ra_device_read(void *to, const void *from, size_t n_bytes)
 {
+  ra_emu_no_capture("a read");
+  ra_device_wait();
   Entered entered;
   bool ok = n_bytes == 0 || ra_emu_is_device(from, n_bytes);
 
-  ra_emu_no_capture("a read");
   if (ok && n_bytes > 0)
     memcpy(to, from, n_bytes);
-  ra_device_wait();
   return checked(ok);
 }
 
@@ -300,20 +311,29 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
   bool ok = n_bytes == 0 || ra_emu_is_device(to, n_bytes);
 
   ra_emu_no_capture("a write");
-  if (ok && n_bytes > 0)
-    memcpy(to, from, n_bytes);
-  if (ok && n_bytes > 0 && ra_emu_is_pinned(from)) {
-    const char *bytes = static_cast<const char *>(from);
-
-    reads.push_back({bytes, {bytes, bytes + n_bytes}});
+  if (!ok || n_bytes == 0)
+    return checked(ok);
+  if (ra_emu_is_device(from, n_bytes)) {
+    begin([=] { memcpy(to, from, n_bytes); });
+    return 0;
   }
-  return checked(ok);
+  const char *at = static_cast<const char *>(from);
+  std::vector<char> bytes(at, at + n_bytes);
+
+  if (ra_emu_is_pinned(from)) {
+    reads.push_back({at, bytes});
+    begin([=] { memcpy(to, from, n_bytes); });
+  } else {
+    begin([=] { memcpy(to, bytes.data(), n_bytes); });
+  }
+  return 0;
 }
 
 int
 ra_device_wait(void)
 {
   ra_emu_no_capture("a wait");
+  ra_emu_ops_end();
   n_waits++;
   for (const Read &read : reads)
     if (memcmp(read.from, read.bytes.data(), read.bytes.size()) != 0) {

@@ -1,18 +1,22 @@
 /* exec/cuda_queue.h where there is no GPU.
  *
- * The ops of a thread are over when they return.  What a queue of copies was
- * given is made when somebody waits for it or, unless a test has them late, now
- * and then as an op is begun; of several queues a draw says which goes on.  So a
- * copy that nobody waits for comes late, one into what is still used early, and
- * two that are not ordered in either order: what no event orders is wrong with
- * some seed.
+ * The ops of a thread are over when they return, unless a test has them late:
+ * then they are noted and are a queue too, the thread's own.  What a queue was
+ * given is made when somebody waits for it or, unless a test has queues late,
+ * now and then as an op is begun; of several queues a draw says which goes on.
+ * So a copy that nobody waits for comes late, one into what is still used early,
+ * and two that are not ordered in either order: what no event orders is wrong
+ * with some seed.
  *
- * What cannot be late are ops, so that a copy is behind them is held by their
- * number: it must follow an event of all that its thread has begun.
+ * Where ops are not late, that a copy is behind them is held by their number: it
+ * must follow an event of all that its thread has begun.
+ * Any thread makes what any queue has next.
  */
 #include "config.h"
 
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "exec/cuda_queue.h"
+#include "tests/emulator/graph.h"
 #include "tests/emulator/measure.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/queue.h"
@@ -35,13 +40,11 @@ struct Event {
   double s = 0;
 };
 
-enum Kind { COPY, RECORD, FOLLOW };
+enum Kind { OP, RECORD, FOLLOW };
 
 struct Step {
   Kind kind;
-  void *to;
-  const void *from;
-  size_t n_bytes;
+  std::function<void()> op;
   std::shared_ptr<Event> event;
   uint64_t n; /* its record */
 };
@@ -54,6 +57,11 @@ uint64_t random_state = 1;
 uint64_t n_follows[RA_EMU_N_FOLLOWS];
 uint64_t forgotten[RA_EMU_N_FOLLOWS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 bool is_late;
+std::atomic<bool> ops_are_late;
+thread_local RaDeviceQueue *own; /* the thread's ops; NULL: none was late.  It
+                                     stays when the thread ends: what is freed
+                                     behind its end looks at it again */
+thread_local bool is_making;     /* something that a queue has */
 
 } // namespace
 
@@ -114,8 +122,10 @@ step()
   Step s = queue->steps.front();
 
   queue->steps.pop_front();
-  if (s.kind == COPY)
-    memcpy(s.to, s.from, s.n_bytes);
+  is_making = true;
+  if (s.kind == OP)
+    s.op();
+  is_making = false;
   if (s.kind == RECORD && s.n > s.event->n_reached) {
     s.event->n_reached = s.n;
     s.event->s = ra_emu_now_s();
@@ -123,12 +133,33 @@ step()
   return true;
 }
 
+/* Until @is_over, by making what queues have. */
+template <typename F>
+void
+make_until(F is_over)
+{
+  Opened opened;
+
+  while (!is_over())
+    if (!step())
+      die("a queue waits for an event that nobody reaches");
+}
+
 void
 reach(const RaDeviceEvent *event)
 {
-  while (event->is->n_reached < event->is->n_recorded)
-    if (!step())
-      die("a queue waits for an event that nobody reaches");
+  make_until([=] { return event->is->n_reached >= event->is->n_recorded; });
+}
+
+/* The queue of the thread's ops. */
+RaDeviceQueue *
+ops()
+{
+  if (!own) {
+    own = new RaDeviceQueue();
+    queues.push_back(own);
+  }
+  return own;
 }
 
 } // namespace
@@ -163,9 +194,37 @@ ra_emu_n_follows(RaEmuFollow kind)
 }
 
 void
+ra_emu_late_ops(int late)
+{
+  Opened opened;
+
+  ra_emu_queues_end();
+  ops_are_late = late != 0;
+}
+
+bool
+ra_emu_give(const std::function<void()> &op)
+{
+  if (is_making || !ops_are_late)
+    return false;
+  Opened opened;
+
+  ra_emu_queues_go_on();
+  ops()->steps.push_back({OP, op, nullptr, 0});
+  return true;
+}
+
+void
+ra_emu_ops_end(void)
+{
+  if (own)
+    make_until([] { return own->steps.empty(); });
+}
+
+void
 ra_emu_queues_go_on(void)
 {
-  if (!queues.empty() && !is_late && draw() % SELDOM == 0)
+  if (!queues.empty() && !is_late && !is_making && draw() % SELDOM == 0)
     step();
 }
 
@@ -188,13 +247,11 @@ ra_device_queue_new(void)
 void
 ra_device_queue_free(RaDeviceQueue *queue)
 {
-  Opened opened;
-
   if (!queue)
     return;
-  while (!queue->steps.empty())
-    if (!step())
-      die("a queue waits for an event that nobody reaches");
+  make_until([=] { return queue->steps.empty(); });
+  Opened opened;
+
   for (size_t i = 0; i < queues.size(); i++)
     if (queues[i] == queue)
       queues.erase(queues.begin() + (ptrdiff_t)i);
@@ -212,9 +269,9 @@ ra_device_queue_copy(RaDeviceQueue *queue, void *to, const void *from,
   if (!ra_emu_is_device(to_host ? from : to, n_bytes) ||
       !ra_emu_is_pinned(to_host ? to : from))
     return 1;
-  if (queue->n_behind != ra_emu_n_begun())
+  if (!ops_are_late && queue->n_behind != ra_emu_n_begun())
     die("a copy beside ops is not behind what its thread has begun");
-  queue->steps.push_back({COPY, to, from, n_bytes, nullptr, 0});
+  queue->steps.push_back({OP, [=] { memcpy(to, from, n_bytes); }, nullptr, 0});
   return 0;
 }
 
@@ -239,9 +296,9 @@ ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue)
   e->n_recorded++;
   e->of_ops = !queue;
   e->n_begun = ra_emu_n_begun();
-  if (queue) {
-    queue->steps.push_back(
-        {RECORD, nullptr, nullptr, 0, event->is, e->n_recorded});
+  if (queue || ops_are_late) {
+    (queue ? queue : ops())
+        ->steps.push_back({RECORD, nullptr, event->is, e->n_recorded});
   } else {
     e->n_reached = e->n_recorded;
     e->s = ra_emu_now_s();
@@ -260,22 +317,21 @@ ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event)
 
   if (n_follows[kind]++ == forgotten[kind])
     return 0;
-  if (!queue) {
+  if (!queue && !ops_are_late) {
     reach(event);
     return 0;
   }
+  if (!queue)
+    queue = ops();
   if (e->of_ops)
     queue->n_behind = e->n_begun;
-  queue->steps.push_back(
-      {FOLLOW, nullptr, nullptr, 0, event->is, e->n_recorded});
+  queue->steps.push_back({FOLLOW, nullptr, event->is, e->n_recorded});
   return 0;
 }
 
 int
 ra_device_event_wait(const RaDeviceEvent *event)
 {
-  Opened opened;
-
   reach(event);
   return 0;
 }

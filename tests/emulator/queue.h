@@ -5,11 +5,21 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#include <functional>
+
+/* Whether @op is late: the queue of the thread's ops has it. */
+bool ra_emu_give(const std::function<void()> &op);
+
 extern "C" {
 #endif
 
 /* The order of queues from now on; @late: none goes on before it must. */
 void ra_emu_seed_queues(uint64_t seed, int late);
+
+/* Whether ops are late too from now on: each of a thread's is made behind those
+ * before it when somebody waits for it, or now and then.  What queues have is
+ * made first. */
+void ra_emu_late_ops(int late);
 
 /* Who is told to follow what. */
 typedef enum {
@@ -28,6 +38,8 @@ uint64_t ra_emu_n_follows(RaEmuFollow kind);
  * waits for the whole device: all of it. */
 void ra_emu_queues_go_on(void);
 void ra_emu_queues_end(void);
+/* The calling thread waits for its own ops. */
+void ra_emu_ops_end(void);
 
 #ifdef __cplusplus
 }
