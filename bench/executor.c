@@ -19,7 +19,7 @@
 #include "base/rng.h"
 #include "bench/figure.h"
 #include "exec/stage.h"
-#include "graph/plan.h"
+#include "graph/plan_batching.h"
 #include "traces/trace.h"
 
 #define LAYERS 6
@@ -85,8 +85,11 @@ static void
 generate(Bench *b)
 {
   const RaCpuSampling sampling = {1, 0, 1};
-  g_autoptr(RaCache) cache =
-      ra_cache_new(b->stage, LAYERS, BATCH, PROMPT + NEW);
+  const RaCacheShape shape = {.n_layers = LAYERS,
+                              .n_slots = BATCH,
+                              .n_positions = PROMPT + NEW,
+                              .page_tokens = RA_BATCHING_KV_BLOCK};
+  g_autoptr(RaCache) cache = ra_stage_new_cache(b->stage, &shape);
   g_autofree float *logits = g_new(float, (gsize)BATCH *VOCAB);
   double uniforms[BATCH];
   RaCpuSample drawn[BATCH];

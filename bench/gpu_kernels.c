@@ -359,6 +359,7 @@ run_decode(BenchGpu *g)
                  .pages = g->indices + 2 * TOKENS,
                  .max_pages = CONTEXT / PAGE,
                  .page_tokens = PAGE,
+                 .page_rows = PAGE,
                  .q_heads = HEADS,
                  .kv_heads = KV_HEADS,
                  .head_dim = HEAD_DIM,

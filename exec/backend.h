@@ -27,14 +27,15 @@
 
 typedef struct RaElem RaElem;
 
-/* A step's attention over a cache of (n_slots, n_positions, kv_heads,
- * head_dim). */
+/* A step's attention over keys and values in pages of (page_tokens, kv_heads,
+ * head_dim): exec/cache.h. */
 typedef struct {
   uint32_t n;              /* sequences */
-  const uint32_t *slots;   /* (n) of the cache */
+  const uint32_t *pages;   /* (n, max_pages) of each, in the order of tokens */
   const uint32_t *lengths; /* (n) tokens of each, with the new one */
-  uint32_t n_slots;
-  uint32_t n_positions;
+  uint32_t max_pages;      /* of a sequence */
+  uint32_t page_tokens;
+  uint32_t page_rows;         /* (kv_heads, head_dim) from a page to the next */
   uint32_t q_heads, kv_heads; /* as RaCpuAttention */
   uint32_t head_dim;
   gsize stride;        /* elements from a sequence's q to the next's */

@@ -238,7 +238,6 @@ ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
               "attention_merge");
 }
 
-/* A slot of the cache is a page, and a sequence has one. */
 static RaKDecode
 decode_shape(const RaDecode *s)
 {
@@ -247,8 +246,9 @@ decode_shape(const RaDecode *s)
   for (uint32_t i = 0; i < s->n; i++)
     most = MAX(most, s->lengths[i]);
   return (RaKDecode){.n_sequences = s->n,
-                     .max_pages = 1,
-                     .page_tokens = s->n_positions,
+                     .max_pages = s->max_pages,
+                     .page_tokens = s->page_tokens,
+                     .page_rows = s->page_rows,
                      .q_heads = s->q_heads,
                      .kv_heads = s->kv_heads,
                      .head_dim = s->head_dim,
@@ -276,7 +276,8 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
   if (s->n == 0)
     return;
   shape.lengths = ra_cuda_upload(RA_CUDA_WORDS, s->n, s->lengths);
-  shape.pages = ra_cuda_upload(RA_CUDA_BEGINS, s->n, s->slots);
+  shape.pages =
+      ra_cuda_upload(RA_CUDA_BEGINS, (gsize)s->n * s->max_pages, s->pages);
   if (s->slopes)
     shape.slopes = (const float *)(gconstpointer)ra_cuda_upload(
         RA_CUDA_ORDER, s->q_heads, (const uint32_t *)(gconstpointer)s->slopes);

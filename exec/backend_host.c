@@ -252,7 +252,7 @@ typedef struct {
   const RaDecode *shape;
   const float *q, *k, *v;
   float *out;
-  float *workspace; /* (n, group, n_positions) */
+  float *workspace; /* (n, group, tokens of max_pages) */
 } Decode;
 
 static void
@@ -261,12 +261,19 @@ decode_part(uint32_t i, gpointer data)
   const Decode *d = data;
   const RaDecode *s = d->shape;
   gsize group = s->q_heads / s->kv_heads;
-  gsize at = (gsize)s->slots[i] * s->n_positions * s->kv_heads * s->head_dim;
+  const RaCpuDecode one = {.q_heads = s->q_heads,
+                           .kv_heads = s->kv_heads,
+                           .head_dim = s->head_dim,
+                           .n_kv = s->lengths[i],
+                           .pages = s->pages + (gsize)i * s->max_pages,
+                           .page_tokens = s->page_tokens,
+                           .page_rows = s->page_rows,
+                           .slopes = s->slopes};
 
-  ra_cpu_decode_attention(s->q_heads, s->kv_heads, s->head_dim, s->lengths[i],
-                          d->q + i * s->stride, d->k + at, d->v + at, s->slopes,
+  ra_cpu_decode_attention(&one, d->q + i * s->stride, d->k, d->v,
                           d->out + i * (gsize)s->q_heads * s->head_dim,
-                          d->workspace + i * group * s->n_positions);
+                          d->workspace +
+                              i * group * s->max_pages * s->page_tokens);
 }
 
 void

@@ -348,7 +348,7 @@ static gsize
 decode_workspace(const RaDecode *shape)
 {
   return (gsize)shape->n * (shape->q_heads / shape->kv_heads) *
-         shape->n_positions;
+         shape->max_pages * shape->page_tokens;
 }
 
 static gboolean

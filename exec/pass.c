@@ -121,6 +121,16 @@ head_forward(RaPass *pass)
   s->backend->read(pass->numbers, pass->made, t * sizeof *pass->made);
 }
 
+/* Room for all tokens of a prefill. */
+static void
+reserve(const RaTokens *tokens, RaCache *cache, const uint32_t *slots)
+{
+  for (uint32_t i = 0; i < tokens->n_sequences; i++)
+    if (tokens->begin[i + 1] > tokens->begin[i])
+      ra_cache_reserve(cache, slots[i],
+                       tokens->positions[tokens->begin[i + 1] - 1] + 1);
+}
+
 /* The head of a prefill looks at one token a sequence: see last_logits. */
 const RaElem *
 ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
@@ -129,6 +139,8 @@ ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens;
 
+  if (cache)
+    reserve(pass->tokens, cache, slots);
   if (pass->piece.has_embedding) {
     RaElem *whole = ra_stage_take_whole(s, t);
     RaElem *rows = pass->embedded ? pass->embedded : pass->inputs[0];

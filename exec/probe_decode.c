@@ -2,6 +2,10 @@
 #include "config.h"
 
 #include "exec/probe_impl.h"
+#include "graph/plan_batching.h"
+
+/* Pages of this many tokens. */
+#define PAGE RA_BATCHING_KV_BLOCK
 
 /* Keys and values of each sequence lie apart, with room for as many more; a
  * device has all of them at once, is told where they are, and puts the new ones
@@ -12,16 +16,19 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   gsize n = d[0], q = d[4] * d[6], kv = d[5] * d[6], length = d[2] / n;
   gsize calls = r->backend->is_host ? n : 1, each = n / calls;
   gsize room = r->backend->is_host ? length : 2 * length;
+  gsize max_pages = (room + PAGE - 1) / PAGE;
   RaElem *in = ra_probe_warm(r, n * (q + 2 * kv));
   RaElem *out =
       r->backend->is_host ? ra_probe_warm(r, n * q) : ra_probe_out(r, n * q);
-  g_autofree uint32_t *slots = g_new(uint32_t, 3 * each + 1); /* kept */
-  uint32_t *lengths = slots + each, *rows = lengths + each;
+  gsize n_words = (2 + max_pages) * each;
+  g_autofree uint32_t *lengths = g_new(uint32_t, n_words + 1); /* kept */
+  uint32_t *rows = lengths + each, *pages = rows + each;
   const RaDecode shape = {.n = (uint32_t)each,
-                          .slots = slots,
+                          .pages = pages,
                           .lengths = lengths,
-                          .n_slots = (uint32_t)each,
-                          .n_positions = (uint32_t)room,
+                          .max_pages = (uint32_t)max_pages,
+                          .page_tokens = PAGE,
+                          .page_rows = PAGE,
                           .q_heads = (uint32_t)d[4],
                           .kv_heads = (uint32_t)d[5],
                           .head_dim = (uint32_t)d[6],
@@ -30,15 +37,16 @@ ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
   float *workspace;
 
   for (gsize i = 0; i < each; i++) {
-    slots[i] = (uint32_t)i;
     lengths[i] = (uint32_t)length;
-    rows[i] = (uint32_t)(i * room + length - 1);
+    rows[i] = (uint32_t)(i * max_pages * PAGE + length - 1);
   }
+  for (gsize i = 0; i < each * max_pages; i++)
+    pages[i] = (uint32_t)i;
   workspace = ra_probe_warm_f32(r, r->backend->decode_workspace(&shape));
   for (gsize i = 0; i < 2 * calls; i++)
-    cache[i] = ra_probe_cold(r, each * 2 * length * kv);
+    cache[i] = ra_probe_cold(r, each * max_pages * PAGE * kv);
   if (r->backend->keep_words)
-    r->backend->keep_words(3 * each, slots);
+    r->backend->keep_words(n_words, lengths);
   ra_probe_begin(r);
   if (!r->backend->is_host)
     r->backend->cache_rows(n, kv, rows, ra_elem_at(r->backend, in, q),

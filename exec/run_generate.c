@@ -19,55 +19,6 @@ typedef struct {
   RaCommRequest *coming_tokens; /* for @chosen; NULL: none */
 } Step;
 
-const RaDynamic *
-ra_run_dynamic(const RaRun *run, RaTaskId task)
-{
-  const RaTaskGraph *g = run->graph;
-
-  for (uint32_t i = 0; i < g->n_dynamics; i++) {
-    const RaNode *first = &g->augmented->nodes[g->dynamics[i].node];
-    const RaNode *node = ra_run_node(run, task);
-
-    if (first->call == node->call && first->iteration == node->iteration)
-      return &g->dynamics[i + g->replica[task]];
-  }
-  g_assert_not_reached();
-}
-
-RaGeneration *
-ra_rank_generation(RaRank *rank, RaTaskId task)
-{
-  RaRun *run = rank->run;
-  const RaTaskGraph *g = run->graph;
-  const RaNode *node = ra_run_node(run, task);
-  RaRankCall *c = &rank->calls[node->call];
-  RaGeneration *generation = &c->generation;
-  const RaDynamic *d = ra_run_dynamic(run, task);
-  RaStage *stage = ra_rank_stage(rank, node->call, node->iteration);
-  uint32_t longest = 0;
-
-  if (generation->cache)
-    return generation;
-  for (uint32_t i = 0; i < d->n_sequences; i++) /* no step reads the last */
-    longest = MAX(longest, d->prompt[i] + d->response[i] - 1);
-  generation->cache =
-      ra_cache_new(stage, d->pieces[c->coord.at[RA_AXIS_PP]].n_layers,
-                   d->n_sequences, longest);
-  generation->first = g->replica[task] * d->n_sequences;
-  generation->newest = g_new0(uint32_t, d->n_sequences);
-  generation->n_done = g_new0(uint32_t, d->n_sequences);
-  return generation;
-}
-
-static void
-generation_clear(RaGeneration *generation)
-{
-  g_clear_pointer(&generation->cache, ra_cache_free);
-  g_clear_pointer(&generation->newest, g_free);
-  g_clear_pointer(&generation->n_done, g_free);
-  generation->n_steps = 0;
-}
-
 static uint32_t
 stage_rank(const RaRank *rank, uint32_t call, uint32_t stage)
 {
@@ -87,14 +38,6 @@ send_tokens(RaRank *rank, uint32_t call, uint32_t n, const uint32_t *tokens)
   if (last > 0 && rank->calls[call].coord.at[RA_AXIS_PP] == last)
     rank->backward->table->send(rank->backward, stage_rank(rank, call, 0),
                                 tokens, n * sizeof *tokens);
-}
-
-/* @slots have one token more, which may be on its way. */
-static void
-count_tokens(RaGeneration *generation, uint32_t n, const uint32_t *slots)
-{
-  for (uint32_t i = 0; i < n; i++)
-    generation->n_done[slots[i]]++;
 }
 
 /* Their newest, which are here. */
@@ -142,7 +85,8 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
   ra_rank_keep_drawn(rank, task, n, slots, chosen, tokens);
   send_tokens(rank, call, n, tokens);
   keep_tokens(&c->generation, n, slots, tokens);
-  count_tokens(&c->generation, n, slots);
+  ra_generation_count(&c->generation, ra_run_dynamic(rank->run, task), n,
+                      slots);
 }
 
 /* The first step of the other stages: what the prefill's last stage has told.
@@ -170,7 +114,7 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
                                   stage_rank(rank, call, d->n_stages - 1),
                                   tokens, (last - first) * sizeof *tokens);
     keep_tokens(&c->generation, last - first, slots, tokens);
-    count_tokens(&c->generation, last - first, slots);
+    ra_generation_count(&c->generation, d, last - first, slots);
   }
 }
 
@@ -416,7 +360,7 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
     send_tokens(rank, call, step->n, step->chosen);
     if (!step->coming_tokens)
       keep_tokens(&c->generation, step->n, step->slots, step->chosen);
-    count_tokens(&c->generation, step->n, step->slots);
+    ra_generation_count(&c->generation, d, step->n, step->slots);
   }
 }
 
@@ -487,5 +431,5 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
   }
   publish(rank, task, d);
   if (part + 1 == d->n_parts)
-    generation_clear(&c->generation);
+    ra_generation_clear(&c->generation);
 }

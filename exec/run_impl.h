@@ -393,6 +393,11 @@ void ra_rank_keep_drawn(RaRank *rank, RaTaskId task, uint32_t n,
 const RaDynamic *ra_run_dynamic(const RaRun *run, RaTaskId task);
 /* The cache of the generation of @task's node, made when first asked for. */
 RaGeneration *ra_rank_generation(RaRank *rank, RaTaskId task);
+/* @slots (n) have one token more, which may be on its way; those that have all
+ * of theirs need their keys and values no more. */
+void ra_generation_count(RaGeneration *generation, const RaDynamic *dynamic,
+                         uint32_t n, const uint32_t *slots);
+void ra_generation_clear(RaGeneration *generation);
 
 /* After a forward with the head: what the call makes of it. */
 void ra_rank_finish_inference(RaRank *rank, RaTaskId task, RaMicroBatch *micro);

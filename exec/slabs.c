@@ -25,6 +25,14 @@ struct _RaRegion {
   gsize extent;  /* where what was taken ended, at most */
 };
 
+struct _RaSlabTail {
+  RaSlabs *slabs;   /* a reference */
+  RaRegion *region; /* NULL: memory of its own */
+  void *memory;     /* where most_bytes begin; a slab without a region */
+  gsize end;        /* of it in the region */
+  gsize most_bytes, held_bytes;
+};
+
 struct _RaSlabs {
   guint n_refs;
   const RaBackend *backend; /* borrowed */
@@ -133,10 +141,9 @@ ra_slabs_extent(const RaRegion *region)
 }
 
 /* (nullable): @n bytes of the region, in the smallest gap, and behind all where
- * there is no other: so that the same finds the same in a larger region.
- * @last: at the end of the last gap. */
+ * there is no other: so that the same finds the same in a larger region. */
 static Slab *
-find_in_region(RaRegion *region, gsize n, gboolean last)
+find_in_region(RaRegion *region, gsize n)
 {
   gsize size = (MAX(n, 1) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
   gsize free_from = 0, room = G_MAXSIZE;
@@ -149,11 +156,10 @@ find_in_region(RaRegion *region, gsize n, gboolean last)
         i < region->taken->len ? &g_array_index(region->taken, Taken, i) : NULL;
     gsize end = t ? t->begin : region->n_bytes;
     gsize gap = t ? end - free_from : G_MAXSIZE - 1;
-    gsize begin = last ? (end - size) / LINE_BYTES * LINE_BYTES : free_from;
 
-    if (end >= free_from + size && begin >= free_from && (last || gap < room)) {
+    if (end >= free_from + size && gap < room) {
       room = gap;
-      best = (Taken){begin, begin + size};
+      best = (Taken){free_from, free_from + size};
       at = i;
     }
     free_from = t ? t->end : free_from;
@@ -207,19 +213,19 @@ find(RaSlabs *slabs, gsize n)
   return slab;
 }
 
-static void *
-take(RaSlabs *slabs, gsize n_bytes, gboolean last)
+static void
+add_out(RaSlabs *slabs, gsize n_bytes)
 {
-  Slab *slab =
-      slabs->region ? find_in_region(slabs->region, n_bytes, last) : NULL;
-
-  slab = slab ? slab : find(slabs, n_bytes);
-
-  if (slabs->rehearsed)
-    slab->rehearsed = find_in_region(slabs->rehearsed, n_bytes, last);
-  slab->n = n_bytes;
   slabs->out_bytes += n_bytes;
   slabs->most_bytes = MAX(slabs->most_bytes, slabs->out_bytes);
+}
+
+/* From now on @slab is out. */
+static void *
+take(RaSlabs *slabs, Slab *slab, gsize n_bytes)
+{
+  slab->n = n_bytes;
+  add_out(slabs, n_bytes);
   g_hash_table_insert(slabs->out, begin_of(slab), slab);
   return begin_of(slab);
 }
@@ -227,13 +233,12 @@ take(RaSlabs *slabs, gsize n_bytes, gboolean last)
 void *
 ra_slabs_take(RaSlabs *slabs, gsize n_bytes)
 {
-  return take(slabs, n_bytes, FALSE);
-}
+  Slab *slab = slabs->region ? find_in_region(slabs->region, n_bytes) : NULL;
 
-void *
-ra_slabs_take_last(RaSlabs *slabs, gsize n_bytes)
-{
-  return take(slabs, n_bytes, TRUE);
+  slab = slab ? slab : find(slabs, n_bytes);
+  if (slabs->rehearsed)
+    slab->rehearsed = find_in_region(slabs->rehearsed, n_bytes);
+  return take(slabs, slab, n_bytes);
 }
 
 void
@@ -250,6 +255,92 @@ ra_slabs_give(RaSlabs *slabs, void *slab)
     give_to_region(given);
   else
     g_ptr_array_add(slabs->free, given);
+}
+
+/* --- tails --- */
+
+static RaSlabTail *
+tail_new(RaSlabs *slabs, gsize most_bytes)
+{
+  RaSlabTail *t = g_new0(RaSlabTail, 1);
+
+  t->slabs = ra_slabs_ref(slabs);
+  t->most_bytes = most_bytes;
+  return t;
+}
+
+RaSlabTail *
+ra_slabs_open_tail(RaSlabs *slabs, gsize most_bytes)
+{
+  RaSlabTail *t = tail_new(slabs, most_bytes);
+  RaRegion *r = slabs->region;
+  gsize begin;
+
+  if (r && most_bytes <= r->n_bytes) {
+    begin = (r->n_bytes - most_bytes) / LINE_BYTES * LINE_BYTES;
+    t->region = r;
+    t->memory = r->memory + begin;
+    t->end = begin + most_bytes;
+  } else {
+    t->memory = take(slabs, find(slabs, most_bytes), most_bytes);
+  }
+  return t;
+}
+
+RaSlabTail *
+ra_slab_tail_new_apart(const RaSlabTail *tail)
+{
+  RaSlabTail *t = tail_new(tail->slabs, tail->most_bytes);
+
+  t->memory = take(t->slabs, find(t->slabs, t->most_bytes), t->most_bytes);
+  return t;
+}
+
+/* Ranges of the region but the tail's, which is the last where it holds any. */
+static guint
+n_others(const RaSlabTail *t)
+{
+  return t->region->taken->len - (t->held_bytes > 0);
+}
+
+gboolean
+ra_slab_tail_hold(RaSlabTail *t, gsize n_bytes)
+{
+  GArray *taken = t->region ? t->region->taken : NULL;
+  Taken mine = {t->end - n_bytes, t->end};
+  guint n = taken ? n_others(t) : 0;
+
+  g_assert(n_bytes > 0 && n_bytes >= t->held_bytes && n_bytes <= t->most_bytes);
+  if (!taken)
+    return TRUE;
+  if (n > 0 && g_array_index(taken, Taken, n - 1).end > mine.begin)
+    return FALSE;
+  g_array_set_size(taken, n);
+  g_array_append_val(taken, mine);
+  add_out(t->slabs, n_bytes - t->held_bytes);
+  t->held_bytes = n_bytes;
+  return TRUE;
+}
+
+void *
+ra_slab_tail_memory(const RaSlabTail *tail)
+{
+  return tail->memory;
+}
+
+void
+ra_slab_tail_close(RaSlabTail *t)
+{
+  if (!t)
+    return;
+  if (t->region) {
+    g_array_set_size(t->region->taken, n_others(t));
+    t->slabs->out_bytes -= t->held_bytes;
+  } else {
+    ra_slabs_give(t->slabs, t->memory);
+  }
+  ra_slabs_unref(t->slabs);
+  g_free(t);
 }
 
 guint64

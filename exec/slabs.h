@@ -19,6 +19,15 @@
  *     ... take and give ...
  *     ra_slabs_close(slabs, region);
  *
+ * A *tail* is memory at the end of the region that is entered, which grows
+ * towards its begin: what outlives all that is taken meanwhile has no more of
+ * it than it needs, and the others the rest in one piece.
+ *
+ *     RaSlabTail *tail = ra_slabs_open_tail(slabs, most_bytes);
+ *     if (ra_slab_tail_hold(tail, n_bytes))
+ *       ... (char *)ra_slab_tail_memory(tail) + most_bytes - n_bytes ...
+ *     ra_slab_tail_close(tail);
+ *
  * In a region as large as it was *rehearsed* in, the same is taken at the same
  * places, whatever else is free.
  */
@@ -39,9 +48,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSlabs, ra_slabs_unref)
 /* @n_bytes of any value, on cache lines of their own.  Cost: O(slabs that are
  * free). */
 void *ra_slabs_take(RaSlabs *slabs, gsize n_bytes);
-/* The same at the end of the region that is entered: of what outlives all that
- * is taken meanwhile, which has the rest in one piece. */
-void *ra_slabs_take_last(RaSlabs *slabs, gsize n_bytes);
 /* @slab: (nullable) */
 void ra_slabs_give(RaSlabs *slabs, void *slab);
 
@@ -60,6 +66,22 @@ void ra_slabs_rehearse(RaSlabs *slabs, RaRegion *region);
 /* Bytes that a region must have for what was taken of @region, in the same
  * order. */
 gsize ra_slabs_extent(const RaRegion *region);
+
+typedef struct _RaSlabTail RaSlabTail;
+
+/* (transfer full): of @most_bytes, of which nobody holds any; where the region
+ * that is entered is smaller, or none is, memory of its own, all of it held.
+ * ra_slab_tail_close() it */
+RaSlabTail *ra_slabs_open_tail(RaSlabs *slabs, gsize most_bytes);
+/* (transfer full): one as @tail in memory of its own, all of it held. */
+RaSlabTail *ra_slab_tail_new_apart(const RaSlabTail *tail);
+/* @tail: (nullable) */
+void ra_slab_tail_close(RaSlabTail *tail);
+/* Where @most_bytes begin. */
+void *ra_slab_tail_memory(const RaSlabTail *tail);
+/* Its last @n_bytes are held from now on, as many as before or more.  Returns
+ * FALSE: somebody has some of these, and nothing has changed. */
+gboolean ra_slab_tail_hold(RaSlabTail *tail, gsize n_bytes);
 
 /* Bytes asked for that were out at one time, at most. */
 guint64 ra_slabs_most_bytes(const RaSlabs *slabs);

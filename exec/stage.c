@@ -197,31 +197,10 @@ ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
 }
 
 RaCache *
-ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
-             uint32_t n_positions)
+ra_stage_new_cache(const RaStage *stage, const RaCacheShape *shape)
 {
-  RaCache *c = g_new0(RaCache, 1);
-  gsize n;
+  RaCacheShape mine = *shape;
 
-  c->n_slots = n_slots;
-  c->n_positions = n_positions;
-  c->n_layers = n_layers;
-  c->width = (gsize)stage->kv_heads * stage->model->head_dim;
-  n = n_layers * (gsize)n_slots * n_positions * c->width *
-      stage->backend->elem_bytes;
-  c->slabs = ra_slabs_ref(stage->slabs);
-  c->k = ra_slabs_take_last(c->slabs, n);
-  c->v = ra_slabs_take_last(c->slabs, n);
-  return c;
-}
-
-void
-ra_cache_free(RaCache *cache)
-{
-  if (!cache)
-    return;
-  ra_slabs_give(cache->slabs, cache->k);
-  ra_slabs_give(cache->slabs, cache->v);
-  ra_slabs_unref(cache->slabs);
-  g_free(cache);
+  mine.width = (gsize)stage->kv_heads * stage->model->head_dim;
+  return ra_cache_new(stage->slabs, stage->backend, &mine);
 }

@@ -27,6 +27,7 @@
 #define RA_EXEC_STAGE_H
 
 #include "exec/backend.h"
+#include "exec/cache.h"
 #include "exec/comm.h"
 #include "exec/params.h"
 #include "exec/slabs.h"
@@ -176,17 +177,6 @@ typedef struct {
   RaElem *scratch;        /* (rows, hidden) of a recomputation */
 } RaPass;
 
-/* Keys and values of the sequences of a replica, on one stage. */
-typedef struct {
-  uint32_t n_slots;     /* sequences */
-  uint32_t n_positions; /* tokens of each, at most */
-  uint32_t n_layers;    /* of the stage's pieces */
-  gsize width;          /* kv_heads head_dim */
-  RaSlabs *slabs;       /* of the stage; a reference */
-  RaElem *k;            /* (n_layers, n_slots, n_positions, width) a slab */
-  RaElem *v;            /* likewise */
-} RaCache;
-
 /* Whether the executor runs models like @model; @error: RA_ERROR_INPUT, without
  * "file:line: ". */
 gboolean ra_stage_supports(const RaModel *model, GError **error);
@@ -237,7 +227,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
  * @input: (nullable): (rows, hidden) elements from the stage before, which the
  *   back end's write() takes; %NULL with the embedding
  * @cache: (nullable): of generation: keys and values go there too
- * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache
+ * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache, which
+ *   gets room for their tokens
  *
  * With the lm head it ends with log_prob and lse of every token, unless there
  * is a @cache: then with nothing, and ra_pass_last_logits() follows.
@@ -284,7 +275,8 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
  * @n: sequences
  * @slots: (n) of the cache
  * @tokens: (n) the newest token of each; may be %NULL without the embedding
- * @positions: (n) of that token: as many are cached
+ * @positions: (n) of that token, for which the cache gets room: as many are
+ *   cached
  * @input: (nullable): (n, hidden) elements, which the back end's write() takes;
  *   %NULL with the embedding
  * @out: (n, hidden) elements of the back end's memory, or with the head as
@@ -296,11 +288,8 @@ void ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                      uint32_t n, const uint32_t *slots, const uint32_t *tokens,
                      const uint32_t *positions, const void *input, void *out);
 
-/* (transfer full): for @n_slots sequences of at most @n_positions tokens. */
-RaCache *ra_cache_new(const RaStage *stage, uint32_t n_layers, uint32_t n_slots,
-                      uint32_t n_positions);
-void ra_cache_free(RaCache *cache);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCache, ra_cache_free)
+/* (transfer full): of @shape but its width, which is the stage's. */
+RaCache *ra_stage_new_cache(const RaStage *stage, const RaCacheShape *shape);
 
 /* Sums gradients over the ranks of the tensor-parallel group of which each has
  * a part: of key and value heads that several hold (more ranks than heads), of

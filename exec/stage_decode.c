@@ -41,25 +41,28 @@ step_init(Step *step, uint32_t n, const uint32_t *slots, const uint32_t *tokens,
           const uint32_t *positions)
 {
   const RaStage *s = step->stage;
-  gsize n_all = step->told.n;
-  uint32_t *begin, *lengths, *rows;
+  gsize n_all = step->told.n, max_pages = ra_cache_max_pages(step->cache);
+  uint32_t *begin, *lengths, *rows, *pages;
 
-  g_assert((gsize)step->cache->n_slots * step->cache->n_positions <=
-           UINT32_MAX);
-  step->words = g_new(uint32_t, 6 * n_all + s->q_heads + 1);
+  step->words = g_new(uint32_t, (5 + max_pages) * n_all + s->q_heads + 1);
   step->told.tokens = tell(step, tokens, n);
   step->told.positions = tell(step, positions, n);
-  step->told.slots = tell(step, slots, n);
   lengths = step->words + step->n_words;
   rows = lengths + n_all;
+  pages = rows + n_all;
   for (uint32_t i = 0; i < n_all; i++) {
-    lengths[i] = step->told.positions[i] + 1;
-    rows[i] = step->told.slots[i] * step->cache->n_positions +
-              step->told.positions[i];
+    uint32_t slot = slots[MIN(i, n - 1)], at = step->told.positions[i];
+
+    ra_cache_reserve(step->cache, slot, at + 1);
+    lengths[i] = at + 1;
+    rows[i] = ra_cache_row(step->cache, slot, at);
+    memcpy(pages + i * max_pages, ra_cache_pages(step->cache, slot),
+           max_pages * sizeof *pages);
   }
   step->told.lengths = lengths;
   step->told.rows = rows;
-  step->n_words += 2 * n_all;
+  step->told.pages = pages;
+  step->n_words += (2 + max_pages) * n_all;
   if (s->slopes) {
     memcpy(step->words + step->n_words, s->slopes,
            s->q_heads * sizeof *s->slopes);
@@ -140,8 +143,7 @@ walk(gpointer data)
     RaElem *next = x == a ? b : a;
 
     ra_layer_forward(s, (gint32)(piece->first_layer + i), &step->batch, x,
-                     &step->kept, next, step->cache, i, step->told.slots,
-                     &step->told);
+                     &step->kept, next, step->cache, i, NULL, &step->told);
     x = next;
   }
   if (piece->has_head) {
@@ -185,9 +187,8 @@ begin_steps(const Step *step)
   const RaStepShape shape = {
       .piece = *step->piece,
       .n = step->told.n,
-      .n_positions = step->cache->n_positions,
-      .k = step->cache->k,
-      .v = step->cache->v,
+      .max_pages = ra_cache_max_pages(step->cache),
+      .cache = ra_cache_keys(step->cache, 0),
       .weights = step->stage->params->weights,
       .workspace = step->stage->backend->decode_workspace(&attention)};
 

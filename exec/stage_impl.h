@@ -11,7 +11,7 @@ typedef struct {
   uint32_t n;                /* sequences */
   const uint32_t *tokens;    /* (n); NULL without the embedding */
   const uint32_t *positions; /* (n) of them */
-  const uint32_t *slots;     /* (n) of the cache */
+  const uint32_t *pages;     /* (n, max_pages) of the cache */
   const uint32_t *lengths;   /* (n) tokens of each, with the new one */
   const uint32_t *rows;      /* (n) of the cache, of the new one */
   const float *slopes;       /* (q_heads) of ALiBi; NULL: other positions */
@@ -163,6 +163,11 @@ void ra_stage_ring_attention_backward(RaStage *s, const RaTokens *tokens,
 /* @layer: of the cache */
 RaDecode ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
                                const RaStageStep *step);
+/* Keys and values of @qkv (n) go to @rows (n) of the cache. */
+void ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
+                         const RaElem *qkv, const RaCache *cache,
+                         uint32_t layer);
+/* Of a step: its keys and values go to the cache first. */
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                const RaStageStep *step, const RaElem *qkv,
                                RaElem *out);
@@ -262,11 +267,10 @@ void ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows);
 
 /* Layer @layer of the model, from the rows @x to @out.
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
- * @step (nullable): one token a sequence, which reads the cache; it has the
- * slots. */
+ * @step (nullable): one token a sequence, which reads the cache. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const RaElem *x, RaLayerKept *kept, RaElem *out,
-                      RaCache *cache, uint32_t cache_layer,
+                      const RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, const RaStageStep *step);
 /* The core of its attention, from what is kept of q, k and v. */
 void ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept);

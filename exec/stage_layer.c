@@ -124,25 +124,18 @@ find_rows(const RaTokens *tokens, const RaCache *cache, const uint32_t *slots,
 {
   for (uint32_t i = 0; i < tokens->n_sequences; i++)
     for (uint32_t t = tokens->begin[i]; t < tokens->begin[i + 1]; t++)
-      rows[t] = slots[i] * cache->n_positions + tokens->positions[t];
+      rows[t] = ra_cache_row(cache, slots[i], tokens->positions[t]);
 }
 
-/* New keys and values to their places in the cache. */
+/* The keys and values of a prefill to their places in the cache. */
 static void
 fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
-           RaCache *cache, uint32_t layer, const uint32_t *slots,
-           const RaStageStep *step)
+           const RaCache *cache, uint32_t layer, const uint32_t *slots)
 {
-  gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
-  g_autofree uint32_t *rows =
-      step ? NULL : g_new(uint32_t, (gsize)tokens->n_tokens + 1);
+  g_autofree uint32_t *rows = g_new(uint32_t, (gsize)tokens->n_tokens + 1);
 
-  if (!step)
-    find_rows(tokens, cache, slots, rows);
-  s->backend->cache_rows(
-      tokens->n_tokens, cache->width, step ? step->rows : rows,
-      ra_stage_at(s, qkv, ra_stage_q_width(s)), ra_stage_qkv_width(s),
-      ra_stage_at(s, cache->k, at), ra_stage_at(s, cache->v, at));
+  find_rows(tokens, cache, slots, rows);
+  ra_stage_cache_rows(s, tokens->n_tokens, rows, qkv, cache, layer);
 }
 
 /* From all rows @x of what goes in to a part of all that come out, @out. */
@@ -195,8 +188,8 @@ qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
 void
 ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                  const RaElem *x, RaLayerKept *kept, RaElem *out,
-                 RaCache *cache, uint32_t cache_layer, const uint32_t *slots,
-                 const RaStageStep *step)
+                 const RaCache *cache, uint32_t cache_layer,
+                 const uint32_t *slots, const RaStageStep *step)
 {
   gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
   RaElem *whole = ra_stage_take_whole(s, t);
@@ -208,8 +201,8 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                 kept->normed, kept->inv);
   qkv_forward(s, layer, tokens,
               ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
-  if (cache)
-    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots, step);
+  if (cache && !step)
+    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
   if (step)
     ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
                               kept->attended);

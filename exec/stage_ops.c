@@ -172,15 +172,26 @@ ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
                       const RaStageStep *step)
 {
   return (RaDecode){.n = step->n,
-                    .slots = step->slots,
+                    .pages = step->pages,
                     .lengths = step->lengths,
-                    .n_slots = cache->n_slots,
-                    .n_positions = cache->n_positions,
+                    .max_pages = ra_cache_max_pages(cache),
+                    .page_tokens = ra_cache_shape(cache)->page_tokens,
+                    .page_rows = ra_cache_page_rows(cache),
                     .q_heads = s->q_heads,
                     .kv_heads = s->kv_heads,
                     .head_dim = s->model->head_dim,
                     .stride = ra_stage_qkv_width(s),
                     .slopes = step->slopes};
+}
+
+void
+ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
+                    const RaElem *qkv, const RaCache *cache, uint32_t layer)
+{
+  s->backend->cache_rows(n, ra_cache_shape(cache)->width, rows,
+                         ra_stage_at(s, qkv, ra_stage_q_width(s)),
+                         ra_stage_qkv_width(s), ra_cache_keys(cache, layer),
+                         ra_cache_values(cache, layer));
 }
 
 void
@@ -190,13 +201,13 @@ ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
 {
   double start = ra_stage_begin(s);
   const RaDecode shape = ra_stage_decode_shape(s, cache, step);
-  gsize at = (gsize)layer * cache->n_slots * cache->n_positions * cache->width;
   float *workspace = ra_stage_take_bytes(
       s, s->backend->decode_workspace(&shape) * sizeof *workspace);
   gsize n = step->n, seen = 0;
 
-  s->backend->decode_attention(&shape, qkv, ra_stage_at(s, cache->k, at),
-                               ra_stage_at(s, cache->v, at), out, workspace);
+  ra_stage_cache_rows(s, n, step->rows, qkv, cache, layer);
+  s->backend->decode_attention(&shape, qkv, ra_cache_keys(cache, layer),
+                               ra_cache_values(cache, layer), out, workspace);
   for (uint32_t i = 0; i < n; i++)
     seen += step->lengths[i];
   ra_stage_give(s, workspace);

@@ -73,7 +73,7 @@ is_same(const RaStepShape *a, const RaStepShape *b)
          a->piece.n_layers == b->piece.n_layers &&
          a->piece.has_embedding == b->piece.has_embedding &&
          a->piece.has_head == b->piece.has_head && a->n == b->n &&
-         a->n_positions == b->n_positions && a->k == b->k && a->v == b->v &&
+         a->max_pages == b->max_pages && a->cache == b->cache &&
          a->weights == b->weights && a->workspace == b->workspace;
 }
 

@@ -21,11 +21,11 @@
 
 typedef struct {
   RaPiece piece;
-  uint32_t n;           /* sequences */
-  uint32_t n_positions; /* of the cache */
-  const void *k, *v;    /* of it */
-  const void *weights;  /* the rank's first */
-  gsize workspace;      /* of its attention, which its grid follows */
+  uint32_t n;          /* sequences */
+  uint32_t max_pages;  /* of each, in the cache */
+  const void *cache;   /* where it is */
+  const void *weights; /* the rank's first */
+  gsize workspace;     /* of its attention, which its grid follows */
 } RaStepShape;
 
 /* (transfer full): ra_steps_free() it */

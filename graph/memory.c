@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include <stdlib.h>
 
 #include "graph/activation.h"
 #include "graph/expand_call.h"
@@ -330,47 +329,6 @@ ra_memory_total(const RaMemory *memory, double used_bytes)
   const RaCluster *cluster = memory->plan->cluster;
 
   return cluster->framework_bytes + (1 + cluster->slack_frac) * used_bytes;
-}
-
-/* A sequence of a batch that is being generated. */
-typedef struct {
-  uint32_t last_step; /* decode steps that it takes: response - 1 */
-  uint32_t prompt;
-} RaLiving;
-
-static int
-compare_living(const void *a, const void *b)
-{
-  const RaLiving *x = a, *y = b;
-
-  return x->last_step < y->last_step ? -1 : x->last_step > y->last_step;
-}
-
-void
-ra_kv_peak_tokens(uint32_t n, const uint32_t *prompt, const uint32_t *response,
-                  uint32_t n_parts, uint64_t *out_peak, uint64_t *out_left)
-{
-  g_autofree RaLiving *living = g_new(RaLiving, MAX(n, 1u));
-  uint64_t prompts = 0;
-  uint32_t i = 0;
-
-  for (uint32_t k = 0; k < n; k++) {
-    living[k] = (RaLiving){MAX(response[k], 1) - 1, prompt[k]};
-    prompts += prompt[k];
-  }
-  qsort(living, n, sizeof *living, compare_living);
-  for (uint32_t c = 0; c < n_parts; c++) {
-    uint32_t end = (uint32_t)(((uint64_t)(c + 1) * n + n_parts - 1) / n_parts);
-    uint64_t peak = c ? out_left[c - 1] : prompts;
-
-    for (; i < end; i++) {
-      peak = MAX(peak, prompts + (uint64_t)(n - i) * living[i].last_step);
-      prompts -= living[i].prompt;
-    }
-    out_peak[c] = peak;
-    out_left[c] =
-        i < n ? prompts + (uint64_t)(n - i) * living[i - 1].last_step : 0;
-  }
 }
 
 uint64_t

@@ -19,7 +19,8 @@
  *              training layout
  * activations, workspace   graph/activation.h
  * KV cache     keys and values of the sequences that are being generated; a
- *              sequence's are given back as it ends (paged)
+ *              sequence's are given back as it ends, in blocks of
+ *              `kv-block` tokens
  * buffers      a layer packed for sending while parameters move; the fp32 copy
  *              of 16-bit gradients while the optimizer runs
  * framework    cluster's framework-memory; slack: allocator-slack of all else
@@ -175,27 +176,6 @@ uint64_t ra_memory_item_bytes(const RaMemory *memory, const RaMemoryItem *item,
 /* Bytes of @gpu when its holders, all but framework and slack, sum to
  * @used_bytes: framework + (1 + slack) x used. */
 double ra_memory_total(const RaMemory *memory, double used_bytes);
-
-/**
- * ra_kv_peak_tokens:
- * @n: sequences
- * @prompt: (array length=n): tokens
- * @response: (array length=n): tokens to generate, the first by the prefill
- * @n_parts: chunks; part c ends when ceil((c + 1) n / n_parts) have ended
- * @out_peak: (out) (array length=n_parts): most cached tokens during each part
- * @out_left: (out) (array length=n_parts): cached tokens after each part
- *
- * With all sequences in step, after decode step t, of those with responses of
- * t + 1 tokens at least (a last token is not attended to):
- *
- *     tokens = sum (prompt + t)
- *
- * which grows between two ends, so the most is at an end.  Part 0 counts from
- * the prompts alone.   Cost: O(n log n).
- */
-void ra_kv_peak_tokens(uint32_t n, const uint32_t *prompt,
-                       const uint32_t *response, uint32_t n_parts,
-                       uint64_t *out_peak, uint64_t *out_left);
 
 /**
  * ra_call_train_bytes:

@@ -155,9 +155,7 @@ add_effect(Builder *b, RaTaskId t, const RaMemoryEffect *e)
   MicroBatch m = micro_batch_of(b->table->graph, t);
 
   add_while(b, ra_holder((RaHold)e->work_hold, e->call), t, e->work_bytes);
-  if (e->hold == RA_HOLD_KV)
-    change_holder(b, holder, t, (int64_t)e->take_bytes);
-  else if (e->take_bytes > 0)
+  if (e->take_bytes > 0)
     g_hash_table_insert(b->kept, g_memdup2(&m, sizeof m), GUINT_TO_POINTER(t));
   else if (e->drop_bytes > 0)
     add_kept(b, holder, GPOINTER_TO_UINT(g_hash_table_lookup(b->kept, &m)), t);

@@ -56,12 +56,12 @@ add_generate(const RaPlan *plan, uint32_t call, const RaSequenceSet *set,
   for (uint32_t d = 0; d < p->dp; d++) {
     uint32_t first = d * share;
     ra_kv_peak_tokens(share, set->prompt + first, set->response + first,
-                      c->n_parts, peak, peak + c->n_parts);
+                      ra_call_plan_kv_block(p), c->n_parts, peak,
+                      peak + c->n_parts);
     for (uint32_t i = 0; i < c->n_parts; i++)
       load->kv_tokens = MAX(load->kv_tokens, peak[i]);
-    load->prompt_tokens =
-        MAX(load->prompt_tokens,
-            ra_sequence_set_prompts(set, first, first + share).q_tokens);
+    load->prompt_tokens = MAX(
+        load->prompt_tokens, ra_prompts_kv_room(p, share, set->prompt + first));
     for (uint32_t g = 0; g < m; g++) {
       uint32_t begin = (uint32_t)((uint64_t)g * share / m);
       uint32_t end = (uint32_t)((uint64_t)(g + 1) * share / m);

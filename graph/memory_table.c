@@ -21,6 +21,7 @@ typedef struct {
   uint32_t *row;     /* (n_nodes) row of `ends` of a node that items name, or
                         RA_NONE */
   uint32_t *ends;    /* (rows, 2, n_lanes) first and last task of the node */
+  GArray *prefilled; /* RaPrefilled */
   RaCallLoad *loads; /* (n_calls), call fidelity only */
 } RaTableBuilder;
 
@@ -85,9 +86,6 @@ pass_effect(const RaMemory *memory, const RaTaskGraph *g, uint32_t call,
       e.drop_bytes = kept;
     else
       e.take_bytes = kept;
-  } else if (kind == RA_CALL_GENERATE) {
-    e.hold = RA_HOLD_KV;
-    e.take_bytes = w->batch.q_tokens * ra_kv_token_bytes(shard, &w->piece);
   }
   return e;
 }
@@ -110,6 +108,21 @@ add_pass(RaTableBuilder *b, RaTaskId t, uint32_t call)
     *known = add_effect(b, &e);
   }
   b->table->effect[t] = *known;
+}
+
+/* What a prefill leaves: the keys and values of its prompts. */
+static void
+add_prefill(RaTableBuilder *b, RaTaskId t, uint32_t call)
+{
+  const RaTaskGraph *g = b->graph;
+  const RaWork *w = &g->works[g->work[t]];
+  uint64_t bytes = ra_prefill_kv_room(g, b->prefilled, t) *
+                   ra_kv_token_bytes(&g->shards[w->shard], &w->piece);
+
+  for (uint32_t i = g->group_begin[g->group[t]];
+       i < g->group_begin[g->group[t] + 1]; i++)
+    add_change(b, g->group_lane[i], t, 0, ra_holder(RA_HOLD_KV, call),
+               (int64_t)bytes);
 }
 
 /* 16-bit gradients are copied to fp32 while the optimizer runs. */
@@ -167,32 +180,18 @@ add_decode(RaTableBuilder *b, RaTaskId t, uint32_t call)
   uint32_t size = (d->n_sequences + d->n_groups - 1) / d->n_groups;
   gboolean continuous = d->batching.max_sequences > 0;
   RaBatch step = {size, size, 0, 0};
-  g_autofree uint64_t *peak = g_new(uint64_t, 2 * (gsize)d->n_parts);
-  uint64_t *left = peak + d->n_parts, before = 0;
+  RaPartRoom room = ra_dynamic_kv_room(d, &b->memory->plan->calls[call], part);
 
   if (continuous)
     step = ra_dynamic_largest_step(d);
-  if (d->starts)
-    before = d->before_tokens, peak[part] = d->peak_tokens;
-  else if (continuous)
-    ra_batching_kv_tokens(&d->batching, d->n_groups, d->n_sequences, d->prompt,
-                          d->response, d->n_parts, peak, left);
-  else
-    ra_kv_peak_tokens(d->n_sequences, d->prompt, d->response, d->n_parts, peak,
-                      left);
-  for (uint32_t i = 0; !continuous && part == 0 && i < d->n_sequences; i++)
-    before += d->prompt[i];
-  before = part > 0 ? left[part - 1] : before;
-  if (d->is_phase)
-    left[part] = d->left_tokens;
   for (uint32_t i = g->group_begin[group]; i < g->group_begin[group + 1]; i++) {
     uint32_t lane = g->group_lane[i], stage = stage_of(b, call, lane);
     uint64_t token = ra_call_kv_token_bytes(b->memory, call, stage);
     uint32_t kv = ra_holder(RA_HOLD_KV, call);
 
-    add_growth(b, lane, t, kv, before, peak[part], token);
+    add_growth(b, lane, t, kv, room.before, room.peak, token);
     add_change(b, lane, t, RA_MEMORY_STEPS, kv,
-               -(int64_t)((peak[part] - left[part]) * token));
+               -(int64_t)((room.peak - room.left) * token));
     add_while(b, lane, t, ra_holder(RA_HOLD_WORKSPACE, call),
               decode_workspace(b, call, stage, continuous, &step));
   }
@@ -299,6 +298,8 @@ add_task(RaTableBuilder *b, RaTaskId t)
   case RA_TASK_FORWARD:
   case RA_TASK_BACKWARD:
     add_pass(b, t, call);
+    if (b->memory->plan->workload->calls[call].kind == RA_CALL_GENERATE)
+      add_prefill(b, t, call);
     break;
   case RA_TASK_OPTIMIZER:
     add_step(b, t, call);
@@ -432,6 +433,7 @@ finish(RaTableBuilder *b)
   table->n_effects = b->effects->len;
   table->effects = (RaMemoryEffect *)(gpointer)g_array_free(b->effects, FALSE);
   table->items = b->items;
+  g_array_unref(b->prefilled);
   g_free(b->by_work);
   g_free(b->row);
   g_free(b->ends);
@@ -450,6 +452,7 @@ ra_memory_table_new(const RaTaskGraph *graph)
   b.memory = b.table->memory;
   b.effects = g_array_new(FALSE, FALSE, sizeof(RaMemoryEffect));
   b.changes = g_array_new(FALSE, FALSE, sizeof(RaMemoryChange));
+  b.prefilled = ra_prefilled_new(graph);
   b.by_work = g_new(uint32_t, MAX(graph->n_works, 1u));
   memset(b.by_work, 0xff, graph->n_works * sizeof *b.by_work);
   add_rows(&b);

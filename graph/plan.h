@@ -183,7 +183,7 @@ typedef struct {
   int batching;                 /* RaBatchingKind; generate only, as below */
   uint32_t max_sequences;       /* continuous: of a replica, at a time */
   uint32_t prefill_tokens;      /* continuous: of a step */
-  uint32_t kv_block;            /* continuous: tokens of a block */
+  uint32_t kv_block;            /* tokens of a block of keys; 0: default */
   uint64_t kv_memory_bytes;     /* continuous: of each GPU; 0: no limit */
   int kv_admission;             /* continuous: 0 prompt, 1 whole */
   gboolean prefix_sharing;      /* continuous: samples share their prompt */

@@ -28,13 +28,17 @@ ra_plan_set_batching(RaPlan *plan, uint32_t call, const RaBatchingKeys *keys)
   to->tool_kv_drops = keys->tool_kv;
 }
 
-/* The first key of continuous batching that the plan states, or NULL. */
+/* Of static batching too. */
+static const char kv_block_key[] = "kv-block";
+
+/* The first key of generation that the plan states, or NULL; the last is that
+ * of static batching. */
 static const char *
 stated_key(const RaPlan *plan, guint group)
 {
   static const char *const keys[] = {
-      "max-sequences", "prefill-tokens", "kv-block", "kv-memory",
-      "kv-admission",  "prefix-sharing", "tool-kv"};
+      "max-sequences",  "prefill-tokens", "kv-memory", "kv-admission",
+      "prefix-sharing", "tool-kv",        kv_block_key};
 
   for (guint i = 0; i < G_N_ELEMENTS(keys); i++)
     if (ra_key_file_get(plan->file, group, keys[i]))
@@ -126,10 +130,11 @@ ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
   if (!check_turns(plan, call, error))
     return FALSE;
   if (p->batching == RA_BATCHING_STATIC)
-    return !key || ra_key_file_fail(plan->file, p->group, key, error,
-                                    "'%s' with static batching, expected "
-                                    "'batching = continuous' beside it",
-                                    key);
+    return !key || strcmp(key, kv_block_key) == 0 ||
+           ra_key_file_fail(plan->file, p->group, key, error,
+                            "'%s' with static batching, expected "
+                            "'batching = continuous' beside it",
+                            key);
   if (!check_strategy(plan, call, error))
     return FALSE;
   batching = ra_call_batching(plan, call);
@@ -147,6 +152,8 @@ ra_plan_check_batching(const RaPlan *plan, uint32_t call, GError **error)
 void
 ra_plan_write_batching(const RaCallPlan *call, GString *out)
 {
+  if (ra_call_plan_kv_block(call) != RA_BATCHING_KV_BLOCK)
+    g_string_append_printf(out, "kv-block = %" PRIu32 "\n", call->kv_block);
   if (call->batching == RA_BATCHING_STATIC)
     return;
   g_string_append_printf(out, "batching = %s\n",
@@ -157,8 +164,6 @@ ra_plan_write_batching(const RaCallPlan *call, GString *out)
   if (call->prefill_tokens != RA_BATCHING_PREFILL_TOKENS)
     g_string_append_printf(out, "prefill-tokens = %" PRIu32 "\n",
                            call->prefill_tokens);
-  if (call->kv_block != RA_BATCHING_KV_BLOCK)
-    g_string_append_printf(out, "kv-block = %" PRIu32 "\n", call->kv_block);
   if (call->kv_memory_bytes % MIB > 0)
     g_string_append_printf(out, "kv-memory = %" PRIu64 " B\n",
                            call->kv_memory_bytes);
@@ -179,14 +184,28 @@ gboolean
 ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b)
 {
   return a->batching == b->batching &&
+         ra_call_plan_kv_block(a) == ra_call_plan_kv_block(b) &&
          (a->batching == RA_BATCHING_STATIC ||
           (a->max_sequences == b->max_sequences &&
            a->prefill_tokens == b->prefill_tokens &&
-           a->kv_block == b->kv_block &&
            a->kv_memory_bytes == b->kv_memory_bytes &&
            a->kv_admission == b->kv_admission &&
            a->prefix_sharing == b->prefix_sharing &&
            a->tool_kv_drops == b->tool_kv_drops));
+}
+
+uint32_t
+ra_call_plan_kv_block(const RaCallPlan *p)
+{
+  return p->kv_block > 0 ? p->kv_block : RA_BATCHING_KV_BLOCK;
+}
+
+uint64_t
+ra_call_plan_kv_room(const RaCallPlan *p, uint64_t tokens)
+{
+  uint32_t block = ra_call_plan_kv_block(p);
+
+  return (tokens + block - 1) / block * block;
 }
 
 /* A block is on all stages; the one with most layers has least room. */
@@ -202,7 +221,7 @@ ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call)
 
     token_bytes = MAX(token_bytes, ra_kv_token_bytes(&shard, &piece));
   }
-  return p->kv_block * token_bytes;
+  return ra_call_plan_kv_block(p) * token_bytes;
 }
 
 RaBatching

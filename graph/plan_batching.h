@@ -72,7 +72,8 @@ extern const char *const ra_tool_kv_words[];
        .fallback = G_STRINGIFY(RA_BATCHING_KV_BLOCK),                          \
        .min = 1,                                                               \
        .max = 65536,                                                           \
-       .doc = "continuous: tokens of a block of keys and values"},             \
+       .doc = "tokens of a block of keys and values: a sequence has whole "    \
+              "blocks"},                                                       \
       {"kv-memory",                                                            \
        RA_KEY_QUANTITY,                                                        \
        RA_BATCHING_FIELD(base, kv_memory_bytes),                               \
@@ -111,6 +112,11 @@ gboolean ra_plan_check_batching(const RaPlan *plan, uint32_t call,
 void ra_plan_write_batching(const RaCallPlan *call, GString *out);
 gboolean ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b);
 
+/* Tokens of a block of keys and values of @call. */
+uint32_t ra_call_plan_kv_block(const RaCallPlan *call);
+/* Tokens that there is room for where a sequence has @tokens: whole blocks. */
+uint64_t ra_call_plan_kv_room(const RaCallPlan *call, uint64_t tokens);
+
 /* Bytes of a block of keys and values on the GPU whose stage has most layers;
  * `kv-block` and the degrees of @call are read, its `batching` is not. */
 uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
@@ -128,9 +134,9 @@ RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);
  *   takes them when it starts
  * @out_left: (out) (array length=n_parts): after it
  *
- * As ra_kv_peak_tokens() of graph/memory.h, for a replica of @n sequences that
- * are all there at the start; of several micro-batches the sum of the most of
- * each.   Cost: of the batchers' run.
+ * As ra_kv_peak_tokens() of graph/memory_generate.h, for a replica of @n
+ * sequences that are all there at the start; of several micro-batches the sum
+ * of the most of each.   Cost: of the batchers' run.
  */
 void ra_batching_kv_tokens(const RaBatching *batching, uint32_t n_groups,
                            uint32_t n, const uint32_t *prompt,

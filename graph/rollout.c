@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/plan_batching.h"
 #include "graph/rollout_impl.h"
 
 static int
@@ -60,6 +61,13 @@ kv_tokens(const RaCandidate *s, uint32_t at)
   return (uint64_t)s->prompt + s->done + at - 1;
 }
 
+/* In whole blocks. */
+static uint64_t
+kv_room(const RaRolloutRun *run, const RaCandidate *s, uint32_t at)
+{
+  return ra_call_plan_kv_room(run->call, kv_tokens(s, at));
+}
+
 static void
 add_to_spell(const RaRolloutRun *run, RaSpell *spell, RaCandidate *s,
              uint32_t begin, uint32_t end, uint32_t *prompt, uint32_t *response)
@@ -73,7 +81,7 @@ add_to_spell(const RaRolloutRun *run, RaSpell *spell, RaCandidate *s,
   spell->n_prefilled += prefills;
   spell->generated_tokens += n_tokens;
   if (s->end > end)
-    spell->left_tokens += kv_tokens(s, end);
+    spell->left_tokens += kv_room(run, s, end);
 }
 
 /* The phase from token @begin to token @end. */
@@ -149,11 +157,12 @@ move(RaRolloutRun *run, RaCandidate *s, uint32_t to, uint32_t at,
   gboolean copies = run->call->tail.moved_kv == RA_MOVED_COPY;
   RaSpell *spells = (RaSpell *)(gpointer)run->spells->data + run->spells->len -
                     run->n_replicas;
-  RaTravel travel = {s->replica, to, kv_tokens(s, at) + !copies};
+  RaTravel travel = {s->replica, to, kv_tokens(s, at) + !copies,
+                     kv_room(run, s, at)};
 
   g_array_append_val(travels, travel);
   if (!copies)
-    spells[s->replica].left_tokens -= kv_tokens(s, at);
+    spells[s->replica].left_tokens -= kv_room(run, s, at);
   run->n_running[s->replica]--;
   run->n_running[to]++;
   s->replica = to;
@@ -194,8 +203,8 @@ ra_rollout_close_moves(RaRolloutRun *run, GArray *travels)
       peers[t->from]++;
       peers[n + t->to]++;
     }
-    in[t->to] += copies ? t->tokens : 0;
-    out[t->from] += copies ? t->tokens : 0;
+    in[t->to] += copies ? t->held : 0;
+    out[t->from] += copies ? t->held : 0;
   }
   *m = (RaSpellMove){.n = travels->len, .in_tokens = in, .out_tokens = out};
   for (uint32_t i = 0; i < 2 * n; i++) {

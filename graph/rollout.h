@@ -60,7 +60,7 @@ typedef struct {
   const uint32_t *response; /* (n) tokens, as RaDynamic */
   uint64_t generated_tokens;
   uint64_t left_tokens; /* of keys and values there after it, those that will be
-                           copied away among them */
+                           copied away among them, in whole blocks */
   /* With continuous batching: */
   const RaBatchStart *starts;          /* (micro-batches) NULL: static */
   const uint32_t *group_begin;         /* (micro-batches + 1) sequences */
@@ -73,7 +73,8 @@ typedef struct {
 /* What moves before a phase. */
 typedef struct {
   uint32_t n;                 /* sequences; 0: nothing */
-  const uint64_t *in_tokens;  /* (n_replicas) of keys and values that come */
+  const uint64_t *in_tokens;  /* (n_replicas) of keys and values that come, in
+                                 whole blocks with static batching */
   const uint64_t *out_tokens; /* (n_replicas) and go; with moved-kv = recompute
                                  0 as `in` */
   uint64_t max_intra_tokens;  /* keys, or text where they are recomputed: most

@@ -60,6 +60,7 @@ ra_prediction_stream(uint32_t call, uint32_t iteration)
 typedef struct {
   uint32_t from, to;
   uint64_t tokens; /* that travel: of keys and values, or of text */
+  uint64_t held;   /* room that its keys and values have, tokens */
 } RaTravel;
 
 /* The rollout under way. */

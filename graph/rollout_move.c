@@ -79,8 +79,8 @@ close_moves(RaRolloutServe *s, GArray *moved)
     const RaSeat *seat = seat_at(s, m->to, m->candidate);
     uint64_t known =
         (uint64_t)s->run->c->all[m->candidate].prompt + seat->generated;
-    RaTravel travel = {m->from, m->to,
-                       copies ? (seat->runs ? seat->computed : 0) : known};
+    uint64_t tokens = copies ? (seat->runs ? seat->computed : 0) : known;
+    RaTravel travel = {m->from, m->to, tokens, tokens};
 
     g_array_append_val(travels, travel);
     if (!seat->runs && seat->generated > 0)

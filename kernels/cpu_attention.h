@@ -114,22 +114,31 @@ void ra_cpu_attention_backward(const RaCpuAttention *shape, const float *q,
                                const float *lse, const float *d_out, float *d_q,
                                float *d_k, float *d_v, float *workspace);
 
+/* A sequence whose keys and values lie in pages: token t at row
+ * pages[t / page_tokens] page_rows + t % page_tokens. */
+typedef struct {
+  uint32_t q_heads, kv_heads; /* the first a multiple of the second */
+  uint32_t head_dim;
+  size_t n_kv;           /* cached tokens, the new one's among them, >= 1 */
+  const uint32_t *pages; /* (pages of n_kv tokens) */
+  uint32_t page_tokens;
+  uint32_t page_rows;  /* from a page to the next */
+  const float *slopes; /* (q_heads) of ALiBi; NULL: none */
+} RaCpuDecode;
+
 /**
  * ra_cpu_decode_attention:
- * @q_heads: a multiple of @kv_heads
- * @n_kv: cached tokens of this sequence, the new one's among them, >= 1
+ * @shape: of the sequence
  * @q: (q_heads, head_dim) of the new token
- * @k: (n_kv, kv_heads, head_dim)
+ * @k: (rows, kv_heads, head_dim)
  * @v: as @k
  * @out: (q_heads, head_dim)
- * @slopes: (nullable): (q_heads) of ALiBi
  * @workspace: (q_heads / kv_heads, n_kv) floats
  *
  * One sequence's new token.  Reads each key and value once: what bounds it.
  */
-void ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads,
-                             uint32_t head_dim, size_t n_kv, const float *q,
-                             const float *k, const float *v,
-                             const float *slopes, float *out, float *workspace);
+void ra_cpu_decode_attention(const RaCpuDecode *shape, const float *q,
+                             const float *k, const float *v, float *out,
+                             float *workspace);
 
 #endif

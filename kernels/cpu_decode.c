@@ -5,17 +5,28 @@
 #include "kernels/cpu.h"
 #include "kernels/cpu_attention.h"
 
+static inline size_t
+row_of(const RaCpuDecode *s, size_t token)
+{
+  return (size_t)s->pages[token / s->page_tokens] * s->page_rows +
+         token % s->page_tokens;
+}
+
 /* The query heads of one key head: scores, softmax, weighted values. */
 RA_CPU_KERNEL static void
-decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
-             const float *q, const float *k, const float *v,
-             const float *slopes, float *out, float *scores)
+decode_group(const RaCpuDecode *s, const float *q, const float *k,
+             const float *v, const float *slopes, float *out, float *scores)
 {
+  uint32_t group = s->q_heads / s->kv_heads;
+  size_t head_dim = s->head_dim, n_kv = s->n_kv;
+  size_t stride = s->kv_heads * head_dim;
   float scale = (float)(1.0 / sqrt((double)head_dim));
 
-  for (size_t j = 0; j < n_kv; j++)
+  for (size_t j = 0; j < n_kv; j++) {
+    const float *b = k + row_of(s, j) * stride;
+
     for (uint32_t g = 0; g < group; g++) {
-      const float *a = q + g * head_dim, *b = k + j * stride;
+      const float *a = q + g * head_dim;
       float sum = 0;
 
 #pragma omp simd reduction(+ : sum)
@@ -25,6 +36,7 @@ decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
           sum * scale +
           (slopes ? slopes[g] * ((float)j - (float)(n_kv - 1)) : 0);
     }
+  }
   for (uint32_t g = 0; g < group; g++) {
     float *row = scores + g * n_kv, most = row[0], sum = 0, inv;
 
@@ -42,30 +54,30 @@ decode_group(uint32_t group, size_t head_dim, size_t stride, size_t n_kv,
       row[j] *= inv;
   }
   memset(out, 0, group * head_dim * sizeof *out);
-  for (size_t j = 0; j < n_kv; j++)
+  for (size_t j = 0; j < n_kv; j++) {
+    const float *b = v + row_of(s, j) * stride;
+
     for (uint32_t g = 0; g < group; g++) {
       float p = scores[g * n_kv + j];
 
 #pragma omp simd
       for (size_t i = 0; i < head_dim; i++)
-        out[g * head_dim + i] += p * v[j * stride + i];
+        out[g * head_dim + i] += p * b[i];
     }
+  }
 }
 
 void
-ra_cpu_decode_attention(uint32_t q_heads, uint32_t kv_heads, uint32_t head_dim,
-                        size_t n_kv, const float *q, const float *k,
-                        const float *v, const float *slopes, float *out,
-                        float *workspace)
+ra_cpu_decode_attention(const RaCpuDecode *s, const float *q, const float *k,
+                        const float *v, float *out, float *workspace)
 {
-  uint32_t group = q_heads / kv_heads;
-  size_t stride = (size_t)kv_heads * head_dim;
+  uint32_t group = s->q_heads / s->kv_heads;
 
-  for (uint32_t h = 0; h < kv_heads; h++) {
-    size_t at = (size_t)h * group * head_dim;
+  for (uint32_t h = 0; h < s->kv_heads; h++) {
+    size_t at = (size_t)h * group * s->head_dim;
 
-    decode_group(group, head_dim, stride, n_kv, q + at, k + h * head_dim,
-                 v + h * head_dim, slopes ? slopes + h * group : NULL, out + at,
-                 workspace);
+    decode_group(s, q + at, k + (size_t)h * s->head_dim,
+                 v + (size_t)h * s->head_dim,
+                 s->slopes ? s->slopes + h * group : NULL, out + at, workspace);
   }
 }

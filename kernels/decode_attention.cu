@@ -27,7 +27,7 @@ load_tokens(const RaKDecode &shape, const uint32_t *pages, uint16_t *tile_k,
 
     if (is_there)
       from = (((size_t)pages[(uint32_t)token / shape.page_tokens] *
-                   shape.page_tokens +
+                   shape.page_rows +
                (uint32_t)token % shape.page_tokens) *
                   shape.kv_heads +
               kv_head) *

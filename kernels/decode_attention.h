@@ -29,6 +29,7 @@ typedef struct {
   const uint32_t *pages;   /* device: (n_sequences, max_pages) */
   uint32_t max_pages;
   uint32_t page_tokens;
+  uint32_t page_rows; /* (kv_heads, head_dim) from a page to the next */
   uint32_t q_heads; /* a multiple of kv_heads, at most 16 each */
   uint32_t kv_heads;
   uint32_t head_dim;   /* ra_k_attention_head_ok() */
@@ -53,7 +54,7 @@ size_t ra_k_decode_workspace(const RaKDecode *shape);
 /**
  * ra_k_decode_attention:
  * @q: (n_sequences, q_heads, head_dim) bf16
- * @k: pages of (page_tokens, kv_heads, head_dim) bf16
+ * @k: (rows, kv_heads, head_dim) bf16, a page's page_tokens of them together
  * @v: as @k
  * @out: as @q
  * @workspace: ra_k_decode_workspace() floats

@@ -25,11 +25,10 @@
  * product, bias, head norm, rotation, probability, attention, product, sum;
  * norm, product, activation, product, sum), the table, the last norm and the
  * logits once each: 31 of two layers.  A gradient goes that way and, each
- * forward op having one or two backward, twice as many back: 93.  A layer of
- * experts rounds as often (gate and up, activation, down, the weighted sum);
- * its tokens go to all experts here, as which are the largest is no continuous
- * function of what is rounded (tests/check_backend_cuda_layouts.c has fewer).
- * Rows of logits have a padding, of one rank or two: 45 = 5 x 8 + 5 = 23 + 22.
+ * forward op having one or two backward, twice as many back: 93.  Experts
+ * round as often (gate and up, activation, down, the weighted sum); tokens go
+ * to all, as which are the largest is no continuous function of what is rounded
+ * (tests/check_backend_cuda_layouts.c has fewer).  Rows of logits are padded.
  */
 #define ROUNDING 0x1p-9
 #define FORWARD (31 * ROUNDING)
@@ -275,6 +274,7 @@ static void
 generate(Rank *r, const Side *sides)
 {
   static uint32_t text[128];
+  static const RaCacheShape shape = {LAYERS, 2, 80, 16, 0, 0};
   const uint32_t *texts[1] = {text}, n = 70, slot = 1;
   g_autoptr(RaTokens) tokens = NULL;
   float logits[2][VOCAB];
@@ -292,7 +292,7 @@ generate(Rank *r, const Side *sides)
         g_autoptr(RaPass) pass =
             ra_pass_new(sides[i].stage, &whole, tokens, FALSE);
 
-        caches[r->rank][i] = ra_cache_new(sides[i].stage, LAYERS, 2, 80);
+        caches[r->rank][i] = ra_stage_new_cache(sides[i].stage, &shape);
         ra_pass_forward(pass, NULL, caches[r->rank][i], &slot);
         ra_pass_last_logits(pass, logits[i]);
       } else {

@@ -158,22 +158,40 @@ START_TEST(test_backward)
 }
 END_TEST
 
-/* The last token of the longest sequence, from a cache of its keys and values:
- * the row that the packed forward makes. */
+/* The last token of the longest sequence, from a cache of its keys and values,
+ * pages from the last to the first with what is no number between them: the row
+ * that the packed forward makes. */
 START_TEST(test_decode)
 {
+  enum { PAGE = 4, ROWS = 6 };
   Fixture f = fixture_new();
   uint32_t first = begin[2], n = begin[3] - begin[2], last = begin[3] - 1;
   gsize width = KV_HEADS * HEAD_DIM;
-  g_autofree float *k = g_new(float, n *width);
-  g_autofree float *v = g_new(float, n *width);
+  gsize n_rows = (gsize)n * ROWS;
+  g_autofree float *k = g_new(float, n_rows *width);
+  g_autofree float *v = g_new(float, n_rows *width);
+  g_autofree uint32_t *pages = g_new(uint32_t, n);
+  const RaCpuDecode paged = {.q_heads = Q_HEADS,
+                             .kv_heads = KV_HEADS,
+                             .head_dim = HEAD_DIM,
+                             .n_kv = n,
+                             .pages = pages,
+                             .page_tokens = PAGE,
+                             .page_rows = ROWS};
   float out[OUT];
 
-  ra_cpu_copy_rect(n, width, f.qkv + first * STRIDE + OUT, STRIDE, k, width);
-  ra_cpu_copy_rect(n, width, f.qkv + first * STRIDE + OUT + width, STRIDE, v,
-                   width);
-  ra_cpu_decode_attention(Q_HEADS, KV_HEADS, HEAD_DIM, n, f.qkv + last * STRIDE,
-                          k, v, NULL, out, f.scratch);
+  for (gsize i = 0; i < n_rows * width; i++)
+    k[i] = v[i] = NAN;
+  for (uint32_t t = 0; t < n; t++) {
+    const float *key = f.qkv + (first + t) * STRIDE + OUT;
+    gsize row;
+
+    pages[t / PAGE] = n / PAGE - t / PAGE;
+    row = (gsize)pages[t / PAGE] * ROWS + t % PAGE;
+    memcpy(k + row * width, key, width * sizeof *k);
+    memcpy(v + row * width, key + width, width * sizeof *v);
+  }
+  ra_cpu_decode_attention(&paged, f.qkv + last * STRIDE, k, v, out, f.scratch);
   for (gsize i = 0; i < OUT; i++)
     ck_assert_double_eq_tol((double)out[i], (double)f.out[last * OUT + i],
                             1e-6);

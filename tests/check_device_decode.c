@@ -88,6 +88,7 @@ START_TEST(test_decode)
                  .pages = pages,
                  .max_pages = PER_SEQUENCE,
                  .page_tokens = PAGE,
+                 .page_rows = PAGE,
                  .q_heads = GROUP * KV_HEADS,
                  .kv_heads = KV_HEADS,
                  .head_dim = hd,

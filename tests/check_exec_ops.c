@@ -59,12 +59,15 @@ run_phase(const Case *c, RaStage *stage, const RaTokens *tokens)
   g_autoptr(RaPass) pass = NULL;
 
   if (c->phase == RA_PHASE_DECODE) {
-    g_autoptr(RaCache) cache = ra_cache_new(stage, 2, 4, 8);
+    const RaCacheShape shape = {
+        .n_layers = 2, .n_slots = 4, .n_positions = 8, .page_tokens = 8};
+    g_autoptr(RaCache) cache = ra_stage_new_cache(stage, &shape);
     const uint32_t slots[4] = {0, 1, 2, 3}, positions[4] = {4, 6, 0, 2};
     float logits[4 * 29];
 
-    memset(cache->k, 0, 4 * 2 * 8 * cache->width * sizeof(float));
-    memset(cache->v, 0, 4 * 2 * 8 * cache->width * sizeof(float));
+    memset(ra_cache_keys(cache, 0), 0,
+           4 * (gsize)ra_cache_page_rows(cache) * ra_cache_shape(cache)->width *
+               sizeof(float));
     ra_stage_decode(stage, &whole, cache, 4, slots, tokens->tokens, positions,
                     NULL, logits);
     return;

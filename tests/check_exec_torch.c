@@ -384,7 +384,9 @@ START_TEST(test_generate)
   g_autoptr(GArray) wanted = torch_read(file_of(&c), "logits");
   const Rank rank = {.c = &c};
   Stages s = stages_new(&rank, table, NULL, prompt);
-  g_autoptr(RaCache) cache = ra_cache_new(s.stages[0], 2, 2, 8);
+  const RaCacheShape shape = {
+      .n_layers = 2, .n_slots = 2, .n_positions = 8, .page_tokens = 2};
+  g_autoptr(RaCache) cache = ra_stage_new_cache(s.stages[0], &shape);
   const RaPiece piece = s.passes[0]->piece;
   float logits[29];
 

@@ -15,18 +15,22 @@
 /* Lengths for which what a call holds is its cache and its logits, as of a
  * model of some size: the account has the largest op of a pass without a
  * backward, and a rank what a layer makes (docs/executor.md). */
-static const char workload[] = "[workload]\nformat = 1\nalgorithm = test\n"
-                               "dataset = prompts\nprompts = 3\n"
-                               "prompt-length = fixed(1)\n"
-                               "response-length = fixed(12)\n"
-                               "mini-batches = 1\n";
+#define WORKLOAD(PROMPT, RESPONSE)                                             \
+  "[workload]\nformat = 1\nalgorithm = test\ndataset = prompts\n"              \
+  "prompts = 3\nprompt-length = " PROMPT "\nresponse-length = " RESPONSE       \
+  "\nmini-batches = 1\n"
+#define FIXED WORKLOAD("fixed(1)", "fixed(12)")
+#define DRAWN WORKLOAD("fixed(1)", "uniform(2, 40)")
 
 static const struct {
-  const char *algorithm, *generate;
+  const char *algorithm, *generate, *workload;
 } layouts[] = {
-    {"sft", NULL},
-    {"grpo", NULL},
-    {"grpo", GPU "launch = graph\n"},
+    {"sft", NULL, FIXED},
+    {"grpo", NULL, FIXED},
+    {"grpo", GPU "launch = graph\n", FIXED},
+    {"grpo", NULL, DRAWN},
+    {"grpo", GPU "launch = graph\n", DRAWN},
+    {"grpo", GPU "kv-block = 3\n", DRAWN},
 };
 
 /* Each part of a slab is rounded up, and there are some ten. */
@@ -58,7 +62,8 @@ check_device(const RaRunMemory *m)
 
 /* 12 sequences of 12 tokens: a captured step is of 16 and in one piece.  (A
  * fault: of an account of 12, or with the cache in the middle of its region, 62
- * to 70 KiB of the steps are beside the slab.) */
+ * to 70 KiB of the steps are beside the slab; with room for the longest of the
+ * drawn lengths for all of them, 256 to 320 KiB of the cache.) */
 START_TEST(test_slab)
 {
   RunSpec spec = {.algorithm = layouts[_i].algorithm,
@@ -68,7 +73,7 @@ START_TEST(test_slab)
                   .train = "grad-dtype = fp32\n",
                   .n_iterations = 2,
                   .seed = 1,
-                  .head = workload,
+                  .head = layouts[_i].workload,
                   .dtype = "dtype = bf16"};
   const RaAccelerator device = {.backend = ra_backend_cuda(),
                                 .name = "emulated GPU",

@@ -64,6 +64,20 @@ typedef struct {
   RaCache *cache;
 } Side;
 
+static const RaCacheShape cached = {.n_layers = LAYERS,
+                                    .n_slots = SLOTS,
+                                    .n_positions = POSITIONS,
+                                    .page_tokens = 16};
+
+static gsize
+cache_bytes(const Side *s)
+{
+  const RaCacheShape *shape = ra_cache_shape(s->cache);
+
+  return (gsize)shape->n_pages * ra_cache_page_rows(s->cache) * shape->width *
+         s->stage->backend->elem_bytes;
+}
+
 static Side
 side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
          RaLocalGroup *group, uint32_t rank)
@@ -78,7 +92,6 @@ side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
                      .n_virtual = 1,
                      .stage_layers = &layers};
   RaNumerics numerics = RA_NUMERICS_DEFAULT;
-  gsize n;
   Side s;
 
   s.params = ra_params_new_on(backend, table, &plan, rank);
@@ -86,10 +99,8 @@ side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
   s.comm = group ? ra_local_comm_new(group, rank) : NULL;
   s.stage = ra_stage_new(backend, s.params, tp, s.comm, RA_RECOMPUTE_NONE, 1024,
                          &numerics);
-  s.cache = ra_cache_new(s.stage, LAYERS, SLOTS, POSITIONS);
-  n = s.cache->width * LAYERS * SLOTS * POSITIONS * backend->elem_bytes;
-  backend->zero(s.cache->k, n);
-  backend->zero(s.cache->v, n);
+  s.cache = ra_stage_new_cache(s.stage, &cached);
+  backend->zero(ra_cache_keys(s.cache, 0), cache_bytes(&s));
   return s;
 }
 
@@ -134,15 +145,11 @@ static gboolean
 is_same_cache(const Side *a, const Side *b)
 {
   const RaBackend *backend = ra_backend_cuda();
-  gsize n = a->cache->width * LAYERS * SLOTS * POSITIONS * backend->elem_bytes;
+  gsize n = cache_bytes(a);
   g_autofree char *x = g_malloc(n), *y = g_malloc(n);
 
-  backend->read(x, a->cache->k, n);
-  backend->read(y, b->cache->k, n);
-  if (memcmp(x, y, n) != 0)
-    return FALSE;
-  backend->read(x, a->cache->v, n);
-  backend->read(y, b->cache->v, n);
+  backend->read(x, ra_cache_keys(a->cache, 0), n);
+  backend->read(y, ra_cache_keys(b->cache, 0), n);
   return memcmp(x, y, n) == 0;
 }
 

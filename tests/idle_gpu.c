@@ -271,7 +271,7 @@ decode_attention(const RaDecode *shape, const RaElem *q, const RaElem *k,
   for (uint32_t i = 0; i < shape->n; i++)
     seen += shape->lengths[i];
   IDLE_OP(RA_OP_DECODE_ATTENTION,
-          3 + idle_words(shape->lengths) + idle_words(shape->slots), shape->n,
+          3 + idle_words(shape->lengths) + idle_words(shape->pages), shape->n,
           shape->n, seen, seen, shape->q_heads, shape->kv_heads,
           shape->head_dim);
 }

@@ -250,6 +250,7 @@ decode_attention(void)
                            .pages = pages,
                            .max_pages = 2,
                            .page_tokens = 256,
+                           .page_rows = 256,
                            .q_heads = 8,
                            .kv_heads = 1,
                            .head_dim = DIM,
