@@ -60,11 +60,11 @@ compare_fracs(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* The weighted median of the kernels of a kind without @left_out; 0 for none,
- * and where it is below 0. */
+/* The weighted median of the kernels of a kind without @left_out, 0 where it
+ * is below; @none where there are none. */
 static double
 median_frac(const RaOverlapFit *fit, gboolean by_memory,
-            const RaOverlapKernel *left_out)
+            const RaOverlapKernel *left_out, double none)
 {
   g_autofree const RaOverlapKernel **some =
       g_new(const RaOverlapKernel *, fit->n_kernels + 1);
@@ -86,7 +86,7 @@ median_frac(const RaOverlapFit *fit, gboolean by_memory,
     if (2 * below_s >= all_s)
       return MAX(some[i]->frac, 0);
   }
-  return 0;
+  return none;
 }
 
 RaOverlapFit *
@@ -112,13 +112,13 @@ ra_overlap_fit_new(const GArray *rows)
   }
   for (guint i = 0; i < fit->n_kernels; i++) {
     RaOverlapKernel *kernel = &fit->kernels[i];
+    double frac = median_frac(fit, kernel->by_memory, kernel, -1);
 
-    kernel->predicted_s =
-        kernel->alone_s +
-        kernel->overlap_s * median_frac(fit, kernel->by_memory, kernel);
+    kernel->is_only = frac < 0;
+    kernel->predicted_s = kernel->alone_s + kernel->overlap_s * MAX(frac, 0);
   }
-  fit->product_frac = median_frac(fit, FALSE, NULL);
-  fit->memory_frac = median_frac(fit, TRUE, NULL);
+  fit->product_frac = median_frac(fit, FALSE, NULL, 0);
+  fit->memory_frac = median_frac(fit, TRUE, NULL, 0);
   return fit;
 }
 
@@ -132,22 +132,29 @@ ra_overlap_fit_free(RaOverlapFit *fit)
 }
 
 void
+ra_overlap_add_errors(const RaOverlapFit *fit, gboolean alone, GArray *out)
+{
+  for (guint i = 0; i < fit->n_kernels; i++) {
+    const RaOverlapKernel *kernel = &fit->kernels[i];
+    double s = alone ? kernel->alone_s : kernel->predicted_s;
+    double error = fabs(s / kernel->beside_s - 1);
+
+    if (kernel->overlap_s > 0 && (alone || !kernel->is_only))
+      g_array_append_val(out, error);
+  }
+}
+
+void
 ra_overlap_errors(const RaOverlapFit *fit, gboolean alone,
                   double *out_median_frac, double *out_p90_frac)
 {
-  g_autofree double *size = g_new(double, fit->n_kernels + 1);
-  guint n = 0;
+  g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
+  double *size;
 
-  for (guint i = 0; i < fit->n_kernels; i++) {
-    const RaOverlapKernel *kernel = &fit->kernels[i];
-
-    if (kernel->overlap_s > 0)
-      size[n++] = fabs((alone ? kernel->alone_s : kernel->predicted_s) /
-                           kernel->beside_s -
-                       1);
-  }
-  *out_median_frac = ra_robust_quantile(size, n, 0.5);
-  *out_p90_frac = ra_robust_quantile(size, n, 0.9);
+  ra_overlap_add_errors(fit, alone, errors);
+  size = (double *)(gpointer)errors->data;
+  *out_median_frac = ra_robust_quantile(size, errors->len, 0.5);
+  *out_p90_frac = ra_robust_quantile(size, errors->len, 0.9);
 }
 
 double

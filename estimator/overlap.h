@@ -72,6 +72,7 @@ typedef struct {
   double beside_s;    /* measured sum beside them */
   double frac;        /* slowdown; may be below 0 */
   double predicted_s; /* of beside_s, by a fit that had not seen the kernel */
+  gboolean is_only;   /* of its kind: predicted from nothing */
 } RaOverlapKernel;
 
 typedef struct {
@@ -94,8 +95,12 @@ RaOverlapFit *ra_overlap_fit_new(const GArray *rows);
 void ra_overlap_fit_free(RaOverlapFit *fit);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaOverlapFit, ra_overlap_fit_free)
 
-/* Median and 90th percentile of |predicted_s / beside_s - 1| of the kernels;
- * @alone: of |alone_s / beside_s - 1|, as without a law. */
+/* Appends |predicted_s / beside_s - 1| of the kernels that others predict to
+ * @out (double); @alone: |alone_s / beside_s - 1| of all, as without a law. */
+void ra_overlap_add_errors(const RaOverlapFit *fit, gboolean alone,
+                           GArray *out);
+
+/* Their median and 90th percentile; 0 where there are none. */
 void ra_overlap_errors(const RaOverlapFit *fit, gboolean alone,
                        double *out_median_frac, double *out_p90_frac);
 

@@ -6,6 +6,7 @@
 
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
+#include "estimator/robust.h"
 #include "study/calibrate_impl.h"
 #include "study/transfer.h"
 #include "traces/law.h"
@@ -186,6 +187,23 @@ add_kernels(const RaOverlapLaw *law, const GArray *beside, guint frac,
   return n;
 }
 
+/* What a fit without an op is off it; ops that are the only one of their kind
+ * say nothing of that. */
+static void
+write_errors(GArray *errors, GString *text)
+{
+  double *size = (double *)(gpointer)errors->data;
+
+  if (errors->len == 0)
+    g_string_append(text, "error-median = -\nerror-p90 = -\n");
+  else
+    g_string_append_printf(text,
+                           "held-out = each op left out in turn, all its runs "
+                           "together\nerror-median = %.3f\nerror-p90 = %.3f\n",
+                           ra_robust_quantile(size, errors->len, 0.5),
+                           ra_robust_quantile(size, errors->len, 0.9));
+}
+
 void
 ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
                           const char *source, RaCalibration *out,
@@ -195,6 +213,7 @@ ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
   RaCalibrateChange change = {.law = "overlap", .text = g_string_new(NULL)};
   guint n_ops = 0, n_samples = 0, n_new = 0;
   g_autoptr(GString) found = g_string_new(NULL);
+  g_autoptr(GArray) errors = g_array_new(FALSE, FALSE, sizeof(double));
   gboolean is_part;
   RaOverlapLaw was;
 
@@ -215,6 +234,7 @@ ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
       continue;
     g_string_append_printf(found, "%s%s", n_new++ > 0 ? ", " : "",
                            frac_names[frac]);
+    ra_overlap_add_errors(fit, FALSE, errors);
     n_ops += kernels->len;
     n_samples += n;
     ra_calibrate_note(out, "overlap: %s = %.4g, of %u samples of %u ops",
@@ -225,10 +245,11 @@ ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
       change.text,
       "source = %s%s%u ops, %u samples of %s; median op's mean slowdown beside "
       "the other kind\nrange = %s%s%s of these ops; messages from 1 MiB on\n"
-      "rows = %u\nerror-median = -\nerror-p90 = -\n",
+      "rows = %u\n",
       is_part ? law->source : "", is_part ? "; in part " : "", n_ops, n_samples,
       source, is_part ? law->range : "", is_part ? "; " : "", found->str,
       n_ops);
+  write_errors(errors, change.text);
   if (n_new > 0)
     g_array_append_val(changes, change);
   else

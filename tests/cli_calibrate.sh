@@ -125,7 +125,8 @@ quiet calibrate --from beside.trace.tsv --refit "$profile" -o beside.profile
 grep -q 'overlap: product-frac = 0.5, of 12 samples of 1 ops' err &&
   [ "$(law beside.profile overlap product-frac)" = 'product-frac = 0.5' ] &&
   [ "$(law beside.profile overlap memory-frac)" = \
-    "$(law "$profile" overlap memory-frac)" ]
+    "$(law "$profile" overlap memory-frac)" ] &&
+  [ "$(law beside.profile overlap error-median)" = 'error-median = -' ]
 result $? "products beside communication refit the overlap law"
 
 # Two traces, in either order, by flag or behind it, give the same bytes.
