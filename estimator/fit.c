@@ -75,7 +75,22 @@ ra_fit_predict(const RaProfile *profile, const GArray *rows, double *out_s)
   }
 }
 
-/* Puts tables aside: a fit asks for the laws alone, and often. */
+/* Laws that cost what goes over links, which no law of computation has a part
+ * in. */
+static gboolean
+is_of_links(const char *law)
+{
+  static const char *const names[] = {
+      "all-reduce", "all-gather", "reduce-scatter",        "all-to-all",
+      "broadcast",  "inter-node", "inter-node.all-to-all", "send",
+      NULL};
+
+  return g_strv_contains(names, law);
+}
+
+/* Puts tables aside: a fit asks for the laws alone, and often.  Of a law of
+ * links those of computation, too: an estimator tabulates decode attention
+ * anew whenever it is made, which is most of its cost. */
 static void
 work_begin(Work *work, const RaFitLaw *law, RaProfile *profile)
 {
@@ -87,7 +102,8 @@ work_begin(Work *work, const RaFitLaw *law, RaProfile *profile)
     if (own)
       work->target = each;
     g_ptr_array_add(work->grids, each->grid);
-    if (own || !law->keeps_tables)
+    if (own || !law->keeps_tables ||
+        (is_of_links(law->law) && !is_of_links(each->name)))
       each->grid = NULL;
   }
   g_assert(work->target != NULL);
