@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/backend.h"
+#include "cli/calibrate_base.h"
+#include "cli/calibrate_collectives.h"
 #include "cli/calibrate_gpu.h"
 #include "cli/calibrate_host.h"
 #include "cli/commands.h"
@@ -17,13 +19,6 @@
 
 #define SUFFIX ".profile"
 #define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
-
-/* The law being fitted, where a person watches. */
-static void
-show_law(const char *law)
-{
-  fprintf(stderr, "\r\033[Kfitting %s ...", law);
-}
 
 /* `h100-sxm` of `/a/h100-sxm.profile`. */
 static char *
@@ -173,13 +168,6 @@ change_profile(Sources *s, RaCalibrateProgress progress, GError **error)
                                       s->names->str, progress, error);
 }
 
-static void
-print_notes(const GPtrArray *notes)
-{
-  for (guint i = 0; i < notes->len; i++)
-    fprintf(stderr, "reallot: %s\n", (char *)g_ptr_array_index(notes, i));
-}
-
 static gboolean
 calibrate(Sources *s, const RaOptions *options, GError **error)
 {
@@ -195,15 +183,16 @@ calibrate(Sources *s, const RaOptions *options, GError **error)
     return FALSE;
   calibration =
       s->merge || s->refit
-          ? change_profile(s, watched ? show_law : NULL, error)
+          ? change_profile(s, watched ? ra_calibrate_show_law : NULL, error)
           : ra_calibrate(s->data, s->gpu, (RaProfile *const *)bases->pdata,
-                         bases->len, s->rows, watched ? show_law : NULL, error);
+                         bases->len, s->rows,
+                         watched ? ra_calibrate_show_law : NULL, error);
   if (watched)
     fprintf(stderr, "\r\033[K");
   if (!calibration)
     return FALSE;
-  print_notes(s->notes);
-  print_notes(calibration->notes);
+  ra_calibrate_print_notes(s->notes);
+  ra_calibrate_print_notes(calibration->notes);
   return ra_output_write(options->output, calibration->text->str,
                          calibration->text->len, error);
 }
@@ -239,8 +228,39 @@ check_flags(const Sources *s, char **files, GError **error)
 /* Of this machine, as it was typed. */
 typedef struct {
   char *backend, *ranks;
+  char *communicator, *cluster, *largest; /* of collectives */
   gboolean quick, dry_run;
 } Machine;
+
+static gboolean
+is_typed(const Machine *m)
+{
+  return m->backend || m->ranks || m->communicator || m->cluster ||
+         m->largest || m->quick || m->dry_run;
+}
+
+/* Collectives are between GPUs, and the rest is of a GPU or a host alone. */
+static gboolean
+check_communicator(const Machine *m, gboolean is_cuda, GError **error)
+{
+  static const char *const names[] = {RA_COMMUNICATOR_NCCL, NULL};
+  int index;
+
+  if (m->communicator &&
+      !ra_option_word("--communicator", m->communicator, names, &index, error))
+    return FALSE;
+  if (m->communicator && (!is_cuda || m->dry_run))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--communicator: 'nccl' carries between GPUs, expected it with "
+                "--backend=cuda and without --dry-run");
+  else if (!m->communicator && (m->cluster || m->largest))
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--cluster, --largest: they are of collectives, expected them "
+                "with --communicator=nccl");
+  else
+    return TRUE;
+  return FALSE;
+}
 
 /* --backend takes no measurements of others. */
 static gboolean
@@ -250,8 +270,9 @@ check_backend(const Machine *m, const Sources *s, char **files, GError **error)
 
   if (!m->backend)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "--ranks, --quick, --dry-run: they are of --backend, expected "
-                "--backend=host or --backend=cuda");
+                "--ranks, --quick, --dry-run, --communicator, --cluster, "
+                "--largest: they are of --backend, expected --backend=host or "
+                "--backend=cuda");
   else if (files && files[0])
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: '%s' is one argument too many", files[0]);
@@ -259,17 +280,34 @@ check_backend(const Machine *m, const Sources *s, char **files, GError **error)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--backend: it measures, expected it without --from, --merge, "
                 "--transfer and (but for cuda) --refit");
-  else if (is_cuda && m->ranks)
+  else if (is_cuda && m->ranks && !m->communicator)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--ranks: one rank measures a GPU, expected it with "
-                "--backend=host");
+                "--backend=host or --communicator=nccl");
   else if (m->dry_run && !is_cuda)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--dry-run: it tells of a plan, expected it with "
                 "--backend=cuda");
   else
-    return TRUE;
+    return check_communicator(m, is_cuda, error);
   return FALSE;
+}
+
+static void
+calibrate_collectives(const Machine *m, const Sources *s,
+                      const RaAccelerator *device, const char *output,
+                      GError **error)
+{
+  const RaCalibrateCollectives what = {.device = device,
+                                       .gpu = s->gpu,
+                                       .refit = s->refit,
+                                       .cluster = m->cluster,
+                                       .ranks = m->ranks,
+                                       .largest = m->largest,
+                                       .quick = m->quick,
+                                       .output = output};
+
+  ra_calibrate_collectives(&what, error);
 }
 
 static void
@@ -286,6 +324,10 @@ calibrate_backend(const Machine *m, const Sources *s, const char *output,
   }
   if (!ra_backend_option("--backend", m->backend, &what.device, error))
     return;
+  if (m->communicator) {
+    calibrate_collectives(m, s, what.device, output, error);
+    return;
+  }
   if (what.device) {
     ra_calibrate_gpu(&what, error);
     return;
@@ -303,8 +345,23 @@ machine_clear(Machine *m)
 {
   g_free(m->backend);
   g_free(m->ranks);
+  g_free(m->communicator);
+  g_free(m->cluster);
+  g_free(m->largest);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Machine, machine_clear)
+
+/* Measures, or reads what was measured. */
+static void
+obey(const Machine *m, Sources *s, const RaOptions *options, GError **error)
+{
+  if (is_typed(m)) {
+    if (check_backend(m, s, options->files, error))
+      calibrate_backend(m, s, options->output, error);
+  } else if (check_flags(s, options->files, error)) {
+    calibrate(s, options, error);
+  }
+}
 
 static int
 run(int argc, char **argv, GError **error)
@@ -339,8 +396,19 @@ run(int argc, char **argv, GError **error)
        "Measure this machine: host, its cores; cuda, its GPU", "NAME"},
       {"ranks", 0, 0, G_OPTION_ARG_FILENAME, &m.ranks,
        "With --backend=host: threads that run at the same time (default: as "
-       "many as cores)",
+       "many as cores); with --communicator: GPUs of all processes (default: "
+       "all)",
        "N"},
+      {"communicator", 0, 0, G_OPTION_ARG_FILENAME, &m.communicator,
+       "With --backend=cuda: nccl, measure collectives between the GPUs of all "
+       "processes, and fit their links",
+       "NAME"},
+      {"cluster", 0, 0, G_OPTION_ARG_FILENAME, &m.cluster,
+       "With --communicator: whose NICs join the nodes", "FILE"},
+      {"largest", 0, 0, G_OPTION_ARG_FILENAME, &m.largest,
+       "With --communicator: sizes up to this (default: 1 GiB, --quick: 16 "
+       "MiB)",
+       "SIZE"},
       {"quick", 0, 0, G_OPTION_ARG_NONE, &m.quick,
        "With --backend: fewer shapes", NULL},
       {"dry-run", 0, 0, G_OPTION_ARG_NONE, &m.dry_run,
@@ -348,18 +416,10 @@ run(int argc, char **argv, GError **error)
        NULL},
       {.long_name = NULL}};
 
-  if (!ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
-                        error) ||
-      options.help)
-    return 0;
-  if (m.backend || m.ranks || m.quick || m.dry_run) {
-    if (check_backend(&m, &s, options.files, error))
-      calibrate_backend(&m, &s, options.output, error);
-    return 0;
-  }
-  if (!check_flags(&s, options.files, error))
-    return 0;
-  calibrate(&s, &options, error);
+  if (ra_options_parse(&options, &ra_command_calibrate, own, argc, argv,
+                       error) &&
+      !options.help)
+    obey(&m, &s, &options, error);
   return 0;
 }
 
@@ -390,11 +450,18 @@ const RaCommand ra_command_calibrate = {
         "cannot say (its links, the data sheet) stays the base's.  --dry-run "
         "says,\n"
         "on any machine, what would be measured, and its seconds by the base.\n"
+        "With --communicator=nccl it measures collectives instead, over pairs, "
+        "nodes and\n"
+        "all nodes, of the GPUs of all processes that mpirun or srun has "
+        "started, and\n"
+        "the base gets the laws of links within and between nodes.\n"
         "\n"
         "Examples:\n"
         "  reallot calibrate --backend=host -o host.profile\n"
         "  reallot calibrate --backend=cuda -o mine.profile\n"
         "  reallot calibrate --backend=cuda --dry-run\n"
+        "  mpirun -n 16 reallot calibrate --backend=cuda --communicator=nccl "
+        "--refit mine.profile -o mine-linked.profile\n"
         "  reallot calibrate --from measurements -o h100-sxm.profile\n"
         "  reallot calibrate --from measurements --gpu a100-sxm > my.profile\n"
         "  reallot calibrate --from measurements --transfer h100-sxm.profile "

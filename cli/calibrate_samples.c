@@ -17,8 +17,8 @@ ra_samples_show(guint n_done, guint n_points, const char *op, gpointer data)
           1e-6 * (double)(g_get_monotonic_time() - begin_us));
 }
 
-char *
-ra_samples_path(const char *output)
+static char *
+beside_output(const char *output, const char *suffix)
 {
   g_autofree char *stem = NULL;
 
@@ -27,7 +27,19 @@ ra_samples_path(const char *output)
   stem = g_str_has_suffix(output, SUFFIX)
              ? g_strndup(output, strlen(output) - strlen(SUFFIX))
              : g_strdup(output);
-  return g_strconcat(stem, ".samples.trace.tsv", NULL);
+  return g_strconcat(stem, suffix, NULL);
+}
+
+char *
+ra_samples_path(const char *output)
+{
+  return beside_output(output, ".samples.trace.tsv");
+}
+
+char *
+ra_collectives_path(const char *output)
+{
+  return beside_output(output, ".collectives.trace.tsv");
 }
 
 void

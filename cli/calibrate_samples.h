@@ -8,6 +8,9 @@
  */
 char *ra_samples_path(const char *output);
 
+/* The same of collectives: "mine.collectives.trace.tsv". */
+char *ra_collectives_path(const char *output);
+
 /* A RaSampleProgress; @data: gint64, the monotonic microseconds of its begin.
  */
 void ra_samples_show(guint n_done, guint n_points, const char *op,

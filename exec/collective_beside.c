@@ -73,17 +73,28 @@ ra_collective_beside_free(RaCollectiveWork *w)
   g_free(w->company_s);
 }
 
+void
+ra_collective_beside_gather(RaCollectiveWork *w)
+{
+  if (!w->beside)
+    return;
+  ra_collective_gather(w, w->beside, w->grid->len * N_TIMED * sizeof(Time));
+  ra_collective_gather(w, w->company_s,
+                       (gsize)RA_N_COMPANIES * PASSES * sizeof(double));
+}
+
 static Time *
 time_at(const RaCollectiveWork *w, guint point, Timed timed, uint32_t rank)
 {
-  return w->beside + ((gsize)point * N_TIMED + timed) * w->n_ranks + rank;
+  return w->beside + ((gsize)rank * w->grid->len + point) * N_TIMED + timed;
 }
 
 static double *
 company_at(const RaCollectiveWork *w, RaCompany company, guint pass,
            uint32_t rank)
 {
-  return w->company_s + ((gsize)company * PASSES + pass) * w->n_ranks + rank;
+  return w->company_s + ((gsize)rank * RA_N_COMPANIES + company) * PASSES +
+         pass;
 }
 
 /* ---- measuring ------------------------------------------------------------*/
@@ -162,12 +173,12 @@ alone_s(const RaCollectiveRank *r, const RaCollectivePoint *point)
 
   for (guint i = 0; i < w->grid->len; i++) {
     const RaCollectivePoint *p = &g_array_index(w->grid, RaCollectivePoint, i);
-    const double *s = w->seconds + (gsize)i * PASSES * w->n_ranks + r->rank;
+    const double *s = ra_collective_seconds(w, i, r->rank);
 
     if (p->beside == RA_BESIDE_NOTHING && p->op.kind == point->op.kind &&
         p->n_here == point->n_here && p->n_nodes == point->n_nodes &&
         p->op.dim[0] == point->op.dim[0])
-      return sqrt(s[0] * s[w->n_ranks]);
+      return sqrt(s[0] * s[1]);
   }
   return 0;
 }

@@ -121,14 +121,19 @@ ra_collective_repeats(const Work *w, gsize n_bytes)
   return MIN(MAX(n, LEAST_REPEATS), w->probe->n_repeats);
 }
 
+double *
+ra_collective_seconds(const Work *w, guint point, uint32_t rank)
+{
+  return w->seconds + ((gsize)rank * w->grid->len + point) * PASSES;
+}
+
 static void
 measure(Rank *r, guint point, RaComm *comm, gsize n_bytes)
 {
   const RaCollectivePoint *p =
       &g_array_index(r->work->grid, RaCollectivePoint, point);
   const RaCollectiveProbe *probe = r->work->probe;
-  double *seconds =
-      r->work->seconds + (gsize)point * PASSES * r->work->n_ranks + r->rank;
+  double *seconds = ra_collective_seconds(r->work, point, r->rank);
   guint n = ra_collective_repeats(r->work, n_bytes);
 
   ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes,
@@ -137,8 +142,7 @@ measure(Rank *r, guint point, RaComm *comm, gsize n_bytes)
     double begin_s = ra_collective_now_s(r->work);
 
     ra_nccl_repeat(comm, (RaOpKind)p->op.kind, r->in, r->out, n_bytes, n);
-    seconds[(gsize)pass * r->work->n_ranks] =
-        (ra_collective_now_s(r->work) - begin_s) / n;
+    seconds[pass] = (ra_collective_now_s(r->work) - begin_s) / n;
   }
 }
 
@@ -211,7 +215,7 @@ run_rank(void *data)
   Rank *r = data;
   const RaNcclApi *api = r->work->probe->api;
 
-  api->enter(r->rank);
+  api->enter(r->rank - r->work->probe->first_rank);
   if (open_rank(r)) {
     ra_collective_beside_open(r);
     for (guint i = 0; i < r->work->grid->len; i++)
@@ -228,14 +232,14 @@ run_rank(void *data)
 static double
 mean_s(const Work *w, guint point, guint pass)
 {
-  const double *seconds =
-      w->seconds + ((gsize)point * PASSES + pass) * w->n_ranks;
   double sum = 0;
   guint n = 0;
 
   for (uint32_t i = 0; i < w->n_ranks; i++) {
-    sum += seconds[i];
-    n += seconds[i] > 0;
+    double s = ra_collective_seconds(w, point, i)[pass];
+
+    sum += s;
+    n += s > 0;
   }
   return n > 0 ? sum / n : 0;
 }
@@ -261,16 +265,16 @@ add_row(const Work *w, guint point, GArray *rows)
 static gboolean
 run_ranks(Work *w, GError **error)
 {
-  g_autofree Rank *ranks = g_new0(Rank, w->n_ranks);
+  g_autofree Rank *ranks = g_new0(Rank, w->n_here);
   gboolean is_well = TRUE;
 
-  for (uint32_t i = 0; i < w->n_ranks; i++) {
+  for (uint32_t i = 0; i < w->n_here; i++) {
     ranks[i].work = w;
-    ranks[i].rank = i;
+    ranks[i].rank = w->first + i;
     if (pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]) != 0)
-      g_error("cannot start a thread for rank %u", i);
+      g_error("cannot start a thread for rank %u", ranks[i].rank);
   }
-  for (uint32_t i = 0; i < w->n_ranks; i++) {
+  for (uint32_t i = 0; i < w->n_here; i++) {
     pthread_join(ranks[i].thread, NULL);
     if (ranks[i].error && is_well)
       g_propagate_error(error, ranks[i].error);
@@ -281,6 +285,36 @@ run_ranks(Work *w, GError **error)
   return is_well;
 }
 
+static void
+count_here(Work *w)
+{
+  RaWorld *world = w->probe->world;
+
+  for (uint32_t i = w->n_ranks; i-- > 0;)
+    if (!world || ra_world_process(world, i, w->n_ranks) == world->process) {
+      w->first = i;
+      w->n_here++;
+    }
+}
+
+/* Of all ranks, by process 0. */
+static GArray *
+make_rows(const Work *w, GArray *beside)
+{
+  RaWorld *world = w->probe->world;
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  if (world && world->process > 0)
+    return rows;
+  for (guint i = 0; i < w->grid->len; i++) {
+    add_row(w, i, rows);
+    if (beside)
+      ra_collective_beside_add(w, i, beside);
+  }
+  ra_collective_company_add(w, rows);
+  return rows;
+}
+
 GArray *
 ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
                     GError **error)
@@ -288,6 +322,7 @@ ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
   Work w = {.probe = probe, .n_ranks = probe->n_nodes * probe->gpus_per_node};
   GArray *rows = NULL;
 
+  count_here(&w);
   w.grid = ra_collective_grid(probe->n_nodes, probe->gpus_per_node);
   w.splits = ra_splits_new(w.n_ranks);
   w.shapes = g_ptr_array_new_with_free_func(shape_free);
@@ -295,14 +330,11 @@ ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
     shape_of(&w, &g_array_index(w.grid, RaCollectivePoint, i));
   w.seconds = g_new0(double, (gsize)w.grid->len *PASSES *w.n_ranks + 1);
   ra_collective_beside_new(&w);
-  if (ra_nccl_id(probe->api, &w.id, error) && run_ranks(&w, error)) {
-    rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
-    for (guint i = 0; i < w.grid->len; i++) {
-      add_row(&w, i, rows);
-      if (beside)
-        ra_collective_beside_add(&w, i, beside);
-    }
-    ra_collective_company_add(&w, rows);
+  if (ra_collective_share_id(&w, error) && run_ranks(&w, error)) {
+    ra_collective_gather(&w, w.seconds,
+                         w.grid->len * PASSES * sizeof *w.seconds);
+    ra_collective_beside_gather(&w);
+    rows = make_rows(&w, beside);
   }
   ra_collective_beside_free(&w);
   g_free(w.seconds);

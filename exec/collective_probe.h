@@ -1,12 +1,12 @@
 /* Collectives measured: the planned grid (exec/collective_grid.h) over NCCL, as
  * the rows that logs of nccl-tests give (traces/nccl_log.h).
  *
- * Every GPU of the machine is a rank, a thread of this process.  A point's
- * operation is begun over and over on its stream and then waited for, as
- * nccl-tests do, so that launches are hidden where they are there; some before
- * are left out.  A row is of two passes, in the mean over the members of the
- * groups that go at a time.  In one process: pairs and the node, alone and all
- * disjoint groups at a time.
+ * Every GPU is a rank, a thread of this process or of another one of the world
+ * (ra_collective_probe_meet()).  A point's operation is begun over and over on
+ * its stream and then waited for, as nccl-tests do, so that launches are hidden
+ * where they are there; some before are left out.  A row is of two passes, in
+ * the mean over the members of the groups that go at a time, gathered from all
+ * processes by the first.
  *
  * Beside computation (exec/collective_beside.c) an operation is timed while its
  * company goes on over its end, so that all of it had company: collectives
@@ -21,6 +21,7 @@
 #include "exec/backend.h"
 #include "exec/collective_grid.h"
 #include "exec/comm_nccl.h"
+#include "exec/world.h"
 #include "traces/measured.h"
 #include "traces/trace.h"
 
@@ -30,8 +31,10 @@ typedef struct {
   const RaNcclApi *api;
   const RaBackend *backend; /* (nullable): with marks; NULL: nothing is measured
                                beside computation */
+  RaWorld *world;           /* (nullable): of the processes with ranks */
   uint32_t n_nodes;         /* that the ranks are taken to be on, in order */
   uint32_t gpus_per_node;
+  uint32_t first_rank;   /* whose device is number 0 (exec/places.h) */
   uint64_t most_bytes;   /* points of more are left out */
   guint n_warm;          /* operations before those that count */
   guint n_repeats;       /* in a pass, of small ones; fewer of large ones */
@@ -57,6 +60,25 @@ void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
                               uint32_t gpus_per_node);
 
 /**
+ * ra_collective_probe_meet:
+ * @probe: of ra_collective_probe_init(); its sizes and repeats are final
+ * @world: (nullable)
+ * @n_ranks: GPUs of all processes together; 0: all that they see
+ * @device: what a GPU of this process is called
+ * @error: %RA_ERROR_INPUT: processes that have other GPUs, sizes or repeats,
+ *   or not as many; GPUs that are not there; hosts with unlike numbers of them,
+ *   or whose processes do not follow each other; one GPU alone
+ *
+ * By all processes: sets the probe's nodes, a host each.  A host is what NCCL
+ * takes for one: $NCCL_HOSTID, else the name that it calls itself.  A process
+ * that sees at least as many GPUs as its host has processes shares them with
+ * those; one that sees fewer has them for itself.
+ */
+gboolean ra_collective_probe_meet(RaCollectiveProbe *probe, RaWorld *world,
+                                  uint32_t n_ranks, const char *device,
+                                  GError **error);
+
+/**
  * ra_collective_probe:
  * @beside: (nullable) (element-type RaCollectiveBeside): appended to
  * @error: %RA_ERROR_DEVICE
@@ -64,10 +86,10 @@ void ra_collective_probe_init(RaCollectiveProbe *probe, const RaNcclApi *api,
  * Sizes are what was carried: multiples of what ranks divide evenly; points
  * that are smaller than that have no row.
  *
- * Thread: blocks; makes and joins a thread a rank.
+ * Thread: blocks; makes and joins a thread a rank.  By all processes.
  *
  * Returns: (transfer full) (element-type RaMeasured): in the grid's order, and
- *   what the computations take alone
+ *   what the computations take alone; on processes other than the first empty
  */
 GArray *ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
                             GError **error);
@@ -77,7 +99,9 @@ GArray *ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
  * @rows: of ra_collective_probe()
  * @beside: (nullable): of it
  *
- * Ops of @beside stand beside a row without an op, their company's.
+ * Ops of @beside stand beside a row without an op, their company's.  The ranks
+ * of a row are those of the first group of its kind: with `gpus-per-node` of
+ * the head they say which nodes it spans.
  *
  * Returns: (transfer full): an op a row and pass, one after the other, for
  *   `calibrate --from`

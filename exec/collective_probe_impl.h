@@ -12,13 +12,14 @@ typedef enum { RA_COMPANY_GEMM, RA_COMPANY_NORM, RA_N_COMPANIES } RaCompany;
 typedef struct {
   const RaCollectiveProbe *probe;
   uint32_t n_ranks;
-  GArray *grid;      /* of RaCollectivePoint, owned */
-  GPtrArray *shapes; /* of Shape, owned */
-  RaSplits *splits;  /* owned */
+  uint32_t first, n_here; /* ranks of this process */
+  GArray *grid;           /* of RaCollectivePoint, owned */
+  GPtrArray *shapes;      /* of Shape, owned */
+  RaSplits *splits;       /* owned */
   RaNcclId id;
-  double *seconds; /* (points, RA_COLLECTIVE_PASSES, ranks) of an operation; 0:
+  double *seconds; /* (ranks, points, RA_COLLECTIVE_PASSES) of an operation; 0:
                       not in it; owned */
-  /* (points, RA_N_TIMED, ranks), and alone (RA_N_COMPANIES, passes, ranks) of
+  /* (ranks, points, RA_N_TIMED), and alone (ranks, RA_N_COMPANIES, passes) of
    * an op; owned; NULL: there is no back end */
   struct _RaBesideTime *beside;
   double *company_s;
@@ -42,6 +43,19 @@ gsize ra_collective_bytes(const RaCollectiveWork *work,
                           const RaCollectivePoint *point);
 guint ra_collective_repeats(const RaCollectiveWork *work, gsize n_bytes);
 double ra_collective_now_s(const RaCollectiveWork *work);
+
+/* What rank @rank has measured of @point, a pass each. */
+double *ra_collective_seconds(const RaCollectiveWork *work, guint point,
+                              uint32_t rank);
+
+/* Process 0 has what @array (n_ranks) holds of each rank of the others, @size
+ * bytes a rank; by all. */
+void ra_collective_gather(const RaCollectiveWork *work, void *array,
+                          gsize size);
+void ra_collective_beside_gather(RaCollectiveWork *work);
+
+/* The id of process 0 to all. */
+gboolean ra_collective_share_id(RaCollectiveWork *work, GError **error);
 
 /* Room for the answers, of all ranks; its own. */
 void ra_collective_beside_new(RaCollectiveWork *work);

@@ -21,12 +21,31 @@ is_comm(const RaOp *op)
   return ra_op_class((RaOpKind)op->kind) == RA_OP_CLASS_COMM;
 }
 
-static guint
-n_members(const RaOp *op)
+/* (transfer full): the GPUs of the first group that @op is of: as many of each
+ * of its nodes. */
+static char *
+members_of(const RaOp *op, uint32_t gpus_per_node)
 {
-  if (!is_comm(op))
-    return 1;
-  return op->kind == RA_OP_SEND ? 2 : (guint)op->dim[1];
+  uint32_t n_here = 1, n_nodes = 1;
+  g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  GString *out = g_string_new(NULL);
+
+  if (op->kind == RA_OP_SEND) {
+    n_nodes = op->dim[1] ? 2 : 1;
+    n_here = 2 / n_nodes;
+  } else if (is_comm(op)) {
+    n_here = (uint32_t)op->dim[2];
+    n_nodes = (uint32_t)(op->dim[1] / op->dim[2]);
+  }
+  for (uint32_t node = 0; node < n_nodes; node++) {
+    uint32_t range[2] = {node * gpus_per_node,
+                         node * gpus_per_node + n_here - 1};
+
+    g_array_append_vals(ranges, range, 2);
+  }
+  ra_ranks_format((const uint32_t *)(gconstpointer)ranges->data, ranges->len,
+                  out);
+  return g_string_free(out, FALSE);
 }
 
 static RaStream
@@ -35,16 +54,14 @@ stream_of(const RaOp *op)
   return is_comm(op) ? RA_STREAM_TP : RA_STREAM_COMPUTE;
 }
 
-/* @op's row number @number on the first @n ranks; without an op: what goes on
- * beside one. */
+/* @op's row number @number on @ranks; without an op: what goes on beside one.
+ */
 static void
-add(RaTrace *trace, const RaOp *op, guint number, guint iteration, guint n,
-    RaStream stream, double begin_s, double end_s)
+add(RaTrace *trace, const RaOp *op, guint number, guint iteration,
+    const char *ranks, RaStream stream, double begin_s, double end_s)
 {
   g_autofree char *name = g_strdup_printf(
       "%s.%u", op ? ra_op_name((RaOpKind)op->kind) : "company", number);
-  g_autofree char *ranks =
-      n > 1 ? g_strdup_printf("0-%u", n - 1) : g_strdup("0");
   g_autofree char *shape = op ? ra_op_shape(op) : NULL;
   RaTraceRow row = {.name = name,
                     .iteration = iteration,
@@ -68,28 +85,30 @@ add(RaTrace *trace, const RaOp *op, guint number, guint iteration, guint n,
 static double
 add_alone(RaTrace *trace, const RaMeasured *row, guint number, double begin_s)
 {
+  g_autofree char *ranks = members_of(&row->op, row->gpus_per_node);
+
   for (guint pass = 0; pass < PASSES; pass++) {
     double side = pass == 0 ? -1 : 1;
     double s = row->measured_s * exp(side * row->samples.deviation);
 
-    add(trace, &row->op, number, pass, n_members(&row->op), stream_of(&row->op),
-        begin_s, begin_s + s);
+    add(trace, &row->op, number, pass, ranks, stream_of(&row->op), begin_s,
+        begin_s + s);
     begin_s += 2 * row->measured_s * exp(row->samples.deviation);
   }
   return begin_s;
 }
 
 static double
-add_beside(RaTrace *trace, const RaCollectiveBeside *b, guint number,
-           double begin_s)
+add_beside(RaTrace *trace, const RaCollectiveBeside *b, uint32_t gpus_per_node,
+           guint number, double begin_s)
 {
-  guint n = n_members(&b->collective);
+  g_autofree char *ranks = members_of(&b->collective, gpus_per_node);
 
   for (guint pass = 0; pass < PASSES; pass++) {
     for (guint i = 0; i < b->n; i++)
-      add(trace, &b->op, number, pass * b->n + i, n, stream_of(&b->op),
+      add(trace, &b->op, number, pass * b->n + i, ranks, stream_of(&b->op),
           begin_s + i * b->op_s[pass], begin_s + (i + 1) * b->op_s[pass]);
-    add(trace, NULL, number, pass, n,
+    add(trace, NULL, number, pass, ranks,
         is_comm(&b->op) ? RA_STREAM_COMPUTE : RA_STREAM_TP, begin_s,
         begin_s + b->company_s[pass]);
     begin_s += 2 * b->company_s[pass];
@@ -107,13 +126,14 @@ ra_collective_trace(const RaCollectiveProbe *probe, const GArray *rows,
 
   ra_trace_set_head(trace, "command", "collectives");
   ra_trace_set_head(trace, RA_TRACE_BACKEND, "cuda");
+  set_number(trace, "nodes", probe->n_nodes);
   set_number(trace, "gpus-per-node", probe->gpus_per_node);
   for (guint i = 0; i < rows->len; i++)
     begin_s = add_alone(trace, &g_array_index(rows, RaMeasured, i), number++,
                         begin_s);
   for (guint i = 0; beside && i < beside->len; i++)
     begin_s = add_beside(trace, &g_array_index(beside, RaCollectiveBeside, i),
-                         number++, begin_s);
+                         probe->gpus_per_node, number++, begin_s);
   ra_trace_sort(trace);
   return trace;
 }

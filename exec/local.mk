@@ -15,6 +15,7 @@ libexec_a_SOURCES += %D%/collective_beside.c
 libexec_a_SOURCES += %D%/collective_grid.c %D%/collective_grid.h
 libexec_a_SOURCES += %D%/collective_probe.c %D%/collective_probe.h
 libexec_a_SOURCES += %D%/collective_probe_impl.h
+libexec_a_SOURCES += %D%/collective_world.c
 libexec_a_SOURCES += %D%/collective_trace.c
 libexec_a_SOURCES += %D%/comm.c %D%/comm.h
 libexec_a_SOURCES += %D%/comm_local.c %D%/comm_local.h

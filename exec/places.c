@@ -79,3 +79,29 @@ ra_places_check(RaWorld *world, const RaTaskGraph *graph, GError **error)
   g_set_error_literal(error, RA_ERROR, RA_ERROR_INPUT, line);
   return FALSE;
 }
+
+gboolean
+ra_places_first(const RaWorld *world, uint32_t n_ranks, uint32_t n_devices,
+                uint32_t *out_rank, GError **error)
+{
+  uint32_t process = world ? world->process : 0, begin = 0, end, first;
+
+  while (begin < n_ranks && ra_world_process(world, begin, n_ranks) < process)
+    begin++;
+  for (end = begin;
+       end < n_ranks && ra_world_process(world, end, n_ranks) == process;)
+    end++;
+  first = begin;
+  while (world && n_devices != end - begin && first > 0 &&
+         ra_world_process(world, first - 1, n_ranks) >= world->first_here)
+    first--;
+  *out_rank = first;
+  if (begin == end || end - first <= n_devices)
+    return TRUE;
+  begin = MAX(begin, first + n_devices);
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "rank %u wants GPU %u of its machine, which shows it %u, "
+              "expected one a rank",
+              begin, begin - first, n_devices);
+  return FALSE;
+}

@@ -34,4 +34,18 @@ char *ra_places_fault(uint32_t n_ranks, const uint32_t *node_of_rank,
 gboolean ra_places_check(RaWorld *world, const RaTaskGraph *graph,
                          GError **error);
 
+/**
+ * ra_places_first:
+ * @world: (nullable)
+ * @n_ranks: on the processes as ra_world_process() says
+ * @n_devices: GPUs that this process sees: all of its machine's or, as a
+ *   launcher may have it, as many as it has ranks
+ * @out_rank: (out): whose GPU is number 0: rank r of this process has number
+ *   r - @out_rank
+ * @error: %RA_ERROR_INPUT: it sees too few
+ */
+gboolean ra_places_first(const RaWorld *world, uint32_t n_ranks,
+                         uint32_t n_devices, uint32_t *out_rank,
+                         GError **error);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "exec/places.h"
 #include "exec/run_impl.h"
 
 #define PATIENCE 4 /* how much later than a stall its peers give up */
@@ -120,35 +121,16 @@ ra_rank_leave(RaRank *rank)
     api_of(rank->run)->leave();
 }
 
-/* The rank's GPU among those that its process sees: all of the machine's, or,
- * as a launcher may have it, as many as the process has ranks. */
 static gboolean
 find_devices(RaRun *run, GError **error)
 {
-  uint32_t n_devices = api_of(run)->n_devices(), n_here = 0, first = RA_NONE;
-  uint32_t machine = run->world ? run->world->first_here : 0;
+  uint32_t first;
 
-  for (uint32_t i = 0; i < run->n_ranks; i++)
-    if (ra_run_is_here(run, i)) {
-      first = MIN(first, i);
-      n_here++;
-    }
-  for (uint32_t i = 0; n_devices != n_here && i < first; i++)
-    if (run->world &&
-        ra_world_process(run->world, i, run->n_ranks) == machine) {
-      first = i;
-      break;
-    }
-  for (uint32_t i = first; i < run->n_ranks; i++) {
-    run->ranks[i].device = i - first;
-    if (!ra_run_is_here(run, i) || i - first < n_devices)
-      continue;
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "rank %u wants GPU %u of its machine, which shows it %u, "
-                "expected one a rank",
-                i, i - first, n_devices);
+  if (!ra_places_first(run->world, run->n_ranks, api_of(run)->n_devices(),
+                       &first, error))
     return FALSE;
-  }
+  for (uint32_t i = first; i < run->n_ranks; i++)
+    run->ranks[i].device = i - first;
   return TRUE;
 }
 

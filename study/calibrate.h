@@ -18,6 +18,7 @@
 #include "study/gpu.h"
 #include "traces/measured.h"
 #include "traces/profile.h"
+#include "traces/trace.h"
 
 typedef struct {
   GString *text;    /* of the profile */
@@ -122,9 +123,13 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
  * @notes: (element-type utf8): what was left out, and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops
  */
-gboolean ra_calibrate_trace_rows(const char *path, GArray *rows,
-                                 GArray *beside, GPtrArray *notes,
-                                 GError **error);
+gboolean ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
+                                 GPtrArray *notes, GError **error);
+
+/* The same of one that is here; @path names it. */
+gboolean ra_calibrate_trace(const RaTrace *trace, const char *path,
+                            GArray *rows, GArray *beside, GPtrArray *notes,
+                            GError **error);
 
 /**
  * ra_calibrate_check_host:

@@ -343,18 +343,14 @@ set_source(const RaTrace *trace, RaMeasured *row)
 }
 
 gboolean
-ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
-                        GPtrArray *notes, GError **error)
+ra_calibrate_trace(const RaTrace *trace, const char *path, GArray *rows,
+                   GArray *beside, GPtrArray *notes, GError **error)
 {
-  g_autoptr(RaTrace) trace = NULL;
   RaMeasuredTally tally;
   const char *system;
   guint first = rows->len;
 
-  if (g_str_has_suffix(path, ".log"))
-    return ra_nccl_log_load(path, rows, notes, error);
-  trace = load_trace(path, notes, error);
-  if (!trace || !ra_measured_trace(trace, path, rows, &tally, error))
+  if (!ra_measured_trace(trace, path, rows, &tally, error))
     return FALSE;
   for (guint i = first; i < rows->len; i++)
     set_source(trace, &g_array_index(rows, RaMeasured, i));
@@ -383,4 +379,16 @@ ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
                                     "are in its ops",
                                     path, system));
   return TRUE;
+}
+
+gboolean
+ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
+                        GPtrArray *notes, GError **error)
+{
+  g_autoptr(RaTrace) trace = NULL;
+
+  if (g_str_has_suffix(path, ".log"))
+    return ra_nccl_log_load(path, rows, notes, error);
+  trace = load_trace(path, notes, error);
+  return trace && ra_calibrate_trace(trace, path, rows, beside, notes, error);
 }

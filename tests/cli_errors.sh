@@ -167,6 +167,13 @@ fails "expected it without --from" \
 fails "--ranks: '0'" calibrate --backend=host --ranks 0 -o x.profile
 fails "--ranks: one rank measures a GPU" \
   calibrate --backend=cuda --dry-run --ranks 2
+fails "'ncl' is none of nccl, did you mean 'nccl'?" \
+  calibrate --backend=cuda --dry-run --communicator=ncl
+fails "--communicator: 'nccl' carries between GPUs" \
+  calibrate --backend=host --communicator=nccl
+fails "--cluster, --largest: they are of collectives" \
+  calibrate --backend=cuda --dry-run --largest=1MiB
+fails "they are of --backend" calibrate --communicator=nccl
 fails "--dry-run: it tells of a plan" calibrate --backend=host --dry-run
 fails "expected it without --from, --merge" \
   calibrate --backend=cuda --dry-run --merge h100-sxm.profile

@@ -39,6 +39,9 @@ tests_check_fault_SOURCES = %D%/check_fault.c $(run_fixture)
 check_programs += %D%/check_chrome
 check_programs += %D%/check_cluster
 check_programs += %D%/check_collective
+check_programs += %D%/check_collective_fit
+tests_check_collective_fit_SOURCES = %D%/check_collective_fit.c \
+	%D%/profile_text.c %D%/profile_text.h
 check_programs += %D%/check_collective_grid
 check_programs += %D%/check_collective_model
 check_programs += %D%/check_collective_probe
@@ -369,6 +372,7 @@ shell_tests += %D%/readme.sh
 shell_tests += %D%/tutorial.sh
 EXTRA_DIST += %D%/page_impl.sh
 shell_tests += %D%/mpi.sh
+shell_tests += %D%/mpi_collectives.sh
 shell_tests += %D%/mpi_hosts.sh
 shell_tests += %D%/mpi_nccl.sh
 shell_tests += %D%/mpi_study.sh

@@ -76,11 +76,11 @@ same() { # PLAN PROCESSES MODEL ARGUMENT...
   rm -rf local far
 }
 
-# The process of number $1 of the run whose checkpoints are in folder $2 here:
-# another test may use the same name in its folder at the same time.
+# The process of number $1 of the run here whose command line has $2: another
+# test may have the same in its folder at the same time.
 process_of() {
   local pid
-  for pid in $(pgrep -f "checkpoint $2 "); do
+  for pid in $(pgrep -f -- "$2"); do
     [ "/proc/$pid/cwd" -ef . ] || continue
     tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
       grep -q "^OMPI_COMM_WORLD_RANK=$1\$" && echo "$pid"
@@ -100,7 +100,7 @@ loses() { # PROCESS SIGNAL FOLDER SAYS
   done
   begin=$(date +%s)
   # shellcheck disable=SC2046
-  kill -"$2" $(process_of "$1" "$3")
+  kill -"$2" $(process_of "$1" "checkpoint $3 ")
   wait $pid
   rc=$?
   [ "$rc" -ne 0 ] && [ $(($(date +%s) - begin)) -le 10 ]
@@ -108,6 +108,6 @@ loses() { # PROCESS SIGNAL FOLDER SAYS
   [ "$(grep -c '^reallot: ' err)" -eq 1 ] && grep -q "^reallot: $4" err
   result $? "in one line: $4"
   [ "$(grep -c '^reallot: ' err)" -eq 1 ] || sed 's/^/# /' err
-  [ -z "$(process_of "$1" "$3")" ]
+  [ -z "$(process_of "$1" "checkpoint $3 ")" ]
   result $? "and nobody is left"
 }
