@@ -168,9 +168,9 @@ say_measured(const RaCollectiveProbe *probe, const GArray *rows,
              const Input *in, const char *path, gint64 begin_us)
 {
   fprintf(stderr,
-          "reallot: %u shapes measured in %.0f s on %u nodes of %u GPUs",
+          "reallot: %u shapes measured in %.0f s on %u node%s of %u GPUs",
           rows->len, 1e-6 * (double)(g_get_monotonic_time() - begin_us),
-          probe->n_nodes, probe->gpus_per_node);
+          probe->n_nodes, probe->n_nodes == 1 ? "" : "s", probe->gpus_per_node);
   fprintf(stderr, path ? ", in '%s'\n" : "\n", path);
   if (probe->n_nodes > 1 && !in->cluster)
     fprintf(stderr,

@@ -94,7 +94,7 @@ shapes | cmp -s - four
 result $? "the same groups of two processes"
 gpus=1 && measures 'a a b b' '2 nodes of 2 GPUs' --largest 8B
 gpus=8 && measures 'a a b b' '2 nodes of 4 GPUs' --largest 8B --ranks 8
-gpus=2 && measures 'a a a a' '1 nodes of 8 GPUs' --largest 8B
+gpus=2 && measures 'a a a a' '1 node of 8 GPUs' --largest 8B
 
 # Differences.
 gpus=4
