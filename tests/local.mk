@@ -47,6 +47,7 @@ check_programs += %D%/check_collective_model
 check_programs += %D%/check_collective_probe
 tests_check_collective_probe_SOURCES = %D%/check_collective_probe.c \
 	$(nccl_double)
+check_programs += %D%/check_collective_world
 check_programs += %D%/check_comm
 check_programs += %D%/check_comm_nccl
 tests_check_comm_nccl_SOURCES = %D%/check_comm_nccl.c %D%/nccl_peers.h \
