@@ -38,7 +38,14 @@ typedef struct {
 typedef enum { RA_COMM_F32, RA_COMM_BF16 } RaCommType;
 
 /* The same for data in the memory of the ranks' devices, of a communicator that
- * carries from there: as RaCommTable's functions of these names, sums alone. */
+ * carries from there: as RaCommTable's functions of these names, sums alone.
+ *
+ * Collectives are begun behind the ops that the calling thread has given its
+ * device, and those it gives it next come behind them; the host goes on, and
+ * where it next waits for the device it looks at them too.  Started ones are
+ * behind the ops before them alone.  all_to_all(), exchange() and messages are
+ * the host's: they take what is there, and are over on return or when they are
+ * waited for. */
 typedef struct {
   void (*all_reduce)(RaComm *comm, RaCommType type, void *data, gsize n);
   void (*reduce_scatter)(RaComm *comm, RaCommType type, const void *in,

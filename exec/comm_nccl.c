@@ -153,6 +153,8 @@ ra_nccl_wait(RaComm *comm, RaCommRequest *r)
 
   if (!r->mark)
     ra_nccl_flush(e);
+  if (r->before)
+    ra_nccl_pass_ops(e, r->before, r->what);
   pass(e, r->mark, r->what);
   if (r->out)
     ra_nccl_copy(e, (char *)r->out + r->first_byte,
@@ -216,30 +218,43 @@ all_to_all(RaComm *comm, const void *in, void *out, gsize n_bytes)
 
 /* ---- collectives ----------------------------------------------------------*/
 
+/* Messages that wait leave first; then behind the ops. */
+static RaNcclMark
+ready(RaNcclEnd *e, const char *what)
+{
+  ra_nccl_flush(e);
+  return ra_nccl_follow_ops(e, what);
+}
+
+/* Ops go on beside it, until it is waited for. */
 static RaCommRequest *
-started(RaNcclEnd *e, int result, const char *what)
+started(RaNcclEnd *e, RaNcclMark before, int result, const char *what)
 {
   RaCommRequest *request = g_new0(RaCommRequest, 1);
 
   ra_nccl_check(e, result, what);
   request->end = e;
+  request->before = before;
   request->what = what;
   request->mark = mark_here(e, what);
   return request;
 }
 
+/* Ops go on behind it.  What the library has not taken yet no mark is behind.
+ */
 static void
-finish(RaNcclEnd *e, int result, const char *what)
+begun(RaNcclEnd *e, RaNcclMark before, int result, const char *what)
 {
   ra_nccl_check(e, result, what);
-  pass(e, mark_here(e, what), what);
+  ra_nccl_ops_follow(e, before, what);
 }
 
 RaCommRequest *
 ra_nccl_start_reduce(RaNcclEnd *e, RaReduce reduce, float *data, gsize n)
 {
-  ra_nccl_flush(e);
-  return started(e,
+  RaNcclMark before = ready(e, "an all-reduce");
+
+  return started(e, before,
                  api_of(e)->all_reduce(data, data, n, RA_COMM_F32, reduce,
                                        e->handle, e->stream),
                  "an all-reduce");
@@ -258,10 +273,10 @@ start_reduce_scatter(RaComm *comm, float *data, gsize n)
   RaNcclEnd *e = end_of(comm);
   uint32_t n_ranks = comm->n_ranks;
   gsize part = n / n_ranks;
+  RaNcclMark before = ready(e, "a reduce-scatter");
 
-  ra_nccl_flush(e);
   if (n % n_ranks == 0)
-    return started(e,
+    return started(e, before,
                    api_of(e)->reduce_scatter(data, data + comm->rank * part,
                                              part, RA_COMM_F32, e->handle,
                                              e->stream),
@@ -276,19 +291,19 @@ start_reduce_scatter(RaComm *comm, float *data, gsize n)
                                       r, e->handle, e->stream),
                     "a reduce-scatter");
   }
-  return started(e, api_of(e)->group_end(), "a reduce-scatter");
+  return started(e, before, api_of(e)->group_end(), "a reduce-scatter");
 }
 
 static void
 all_reduce(RaComm *comm, RaCommType type, void *data, gsize n)
 {
   RaNcclEnd *e = end_of(comm);
+  RaNcclMark before = ready(e, "an all-reduce");
 
-  ra_nccl_flush(e);
-  finish(e,
-         api_of(e)->all_reduce(data, data, n, type, RA_REDUCE_SUM, e->handle,
-                               e->stream),
-         "an all-reduce");
+  begun(e, before,
+        api_of(e)->all_reduce(data, data, n, type, RA_REDUCE_SUM, e->handle,
+                              e->stream),
+        "an all-reduce");
 }
 
 static void
@@ -296,30 +311,33 @@ reduce_scatter(RaComm *comm, RaCommType type, const void *in, void *out,
                gsize n)
 {
   RaNcclEnd *e = end_of(comm);
+  RaNcclMark before = ready(e, "a reduce-scatter");
 
-  ra_nccl_flush(e);
-  finish(e, api_of(e)->reduce_scatter(in, out, n, type, e->handle, e->stream),
-         "a reduce-scatter");
+  begun(e, before,
+        api_of(e)->reduce_scatter(in, out, n, type, e->handle, e->stream),
+        "a reduce-scatter");
 }
 
 static void
 all_gather(RaComm *comm, const void *in, void *out, gsize n_bytes)
 {
   RaNcclEnd *e = end_of(comm);
+  RaNcclMark before = ready(e, "an all-gather");
 
-  ra_nccl_flush(e);
-  finish(e, api_of(e)->all_gather(in, out, n_bytes, e->handle, e->stream),
-         "an all-gather");
+  begun(e, before,
+        api_of(e)->all_gather(in, out, n_bytes, e->handle, e->stream),
+        "an all-gather");
 }
 
 static void
 broadcast(RaComm *comm, uint32_t root, void *data, gsize n_bytes)
 {
   RaNcclEnd *e = end_of(comm);
+  RaNcclMark before = ready(e, "a broadcast");
 
-  ra_nccl_flush(e);
-  finish(e, api_of(e)->broadcast(data, n_bytes, root, e->handle, e->stream),
-         "a broadcast");
+  begun(e, before,
+        api_of(e)->broadcast(data, n_bytes, root, e->handle, e->stream),
+        "a broadcast");
 }
 
 static RaCommRequest *
@@ -350,6 +368,7 @@ ra_nccl_end_free(RaComm *comm)
   RaNcclEnd *e = end_of(comm);
 
   if (!e->nccl->is_dropped) {
+    ra_nccl_pass_all(e->nccl);
     ra_nccl_flush(e);
     reap(e, TRUE);
     for (guint i = 0; i < e->enrols->len; i++)

@@ -130,6 +130,7 @@ reduce_scatter(RaComm *comm, const float *in, float *out, gsize n)
   void *staged_out = stage(e, NULL, n_bytes);
 
   ra_nccl_device.reduce_scatter(comm, RA_COMM_F32, staged_in, staged_out, n);
+  ra_nccl_drain(e, "a reduce-scatter");
   unstage(e, staged_in, NULL, comm->n_ranks * n_bytes);
   unstage(e, staged_out, out, n_bytes);
 }
@@ -143,6 +144,7 @@ all_gather(RaComm *comm, const void *in, void *out, gsize n_bytes)
 
   ra_nccl_copy(e, own, in, n_bytes);
   ra_nccl_device.all_gather(comm, own, staged, n_bytes);
+  ra_nccl_drain(e, "an all-gather");
   unstage(e, staged, out, comm->n_ranks * n_bytes);
 }
 
@@ -154,6 +156,7 @@ broadcast(RaComm *comm, uint32_t root, void *data, gsize n_bytes)
   void *staged = stage(e, is_root ? data : NULL, n_bytes);
 
   ra_nccl_device.broadcast(comm, root, staged, n_bytes);
+  ra_nccl_drain(e, "a broadcast"); /* nobody waits for the root's copy */
   unstage(e, staged, is_root ? NULL : data, n_bytes);
 }
 

@@ -3,18 +3,21 @@
 #include <cuda_runtime_api.h>
 
 #include "exec/cuda_device.h"
+#include "exec/cuda_wait.h"
 
 void *
 ra_device_alloc(size_t n_bytes)
 {
   void *memory = NULL;
 
+  ra_device_look_before();
   return cudaMalloc(&memory, n_bytes + 1) == cudaSuccess ? memory : NULL;
 }
 
 void
 ra_device_free(void *memory)
 {
+  ra_device_look_before();
   cudaFree(memory);
 }
 
@@ -23,12 +26,14 @@ ra_device_alloc_host(size_t n_bytes)
 {
   void *memory = NULL;
 
+  ra_device_look_before();
   return cudaMallocHost(&memory, n_bytes + 1) == cudaSuccess ? memory : NULL;
 }
 
 void
 ra_device_free_host(void *memory)
 {
+  ra_device_look_before();
   cudaFreeHost(memory);
 }
 
@@ -99,7 +104,7 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
 int
 ra_device_wait(void)
 {
-  return (int)cudaStreamSynchronize(cudaStreamPerThread);
+  return ra_device_until(NULL);
 }
 
 const char *

@@ -44,6 +44,13 @@ int ra_device_write(void *to, const void *from, size_t n_bytes);
 /* Waits for all that this thread has started. */
 int ra_device_wait(void);
 
+/* While @look is set (NULL: no more), the calling thread waits for its device
+ * by looking: @look is called with @data between two looks, and once more when
+ * what was waited for @is_over.  For what the device does that may never end,
+ * as it waits for other devices: who looks can see why, and end the run. */
+typedef void (*RaDeviceLook)(void *data, int is_over);
+void ra_device_look_with(RaDeviceLook look, void *data);
+
 /* (transfer none): of a cudaError_t. */
 const char *ra_device_error(int code);
 

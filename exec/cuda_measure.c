@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "exec/cuda_measure.h"
+#include "exec/cuda_wait.h"
 
 struct RaDeviceTimer {
   cudaEvent_t begin, end;
@@ -57,7 +58,7 @@ ra_device_timer_stop(RaDeviceTimer *timer, float *out_ms)
   cudaError_t code = cudaEventRecord(timer->end, cudaStreamPerThread);
 
   if (code == cudaSuccess)
-    code = cudaEventSynchronize(timer->end);
+    code = (cudaError_t)ra_device_until(timer->end);
   if (code == cudaSuccess)
     code = cudaEventElapsedTime(out_ms, timer->begin, timer->end);
   return (int)code;
@@ -112,7 +113,7 @@ ra_device_marks_read(RaDeviceMarks *marks, double *out_s)
 
   marks->n = 0;
   if (n > 0)
-    code = cudaEventSynchronize(marks->events[n - 1]);
+    code = (cudaError_t)ra_device_until(marks->events[n - 1]);
   for (unsigned i = 0; i < n && code == cudaSuccess; i++) {
     float ms = 0;
 

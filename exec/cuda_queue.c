@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "exec/cuda_queue.h"
+#include "exec/cuda_wait.h"
 
 /* Both are the runtime's own handles. */
 static cudaStream_t
@@ -78,7 +79,7 @@ ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event)
 int
 ra_device_event_wait(const RaDeviceEvent *event)
 {
-  return (int)cudaEventSynchronize(event_of(event));
+  return ra_device_until(event_of(event));
 }
 
 int

@@ -10,15 +10,12 @@ is_shared(const RaComm *comm)
   return comm->table->shares_memory && comm->n_ranks <= RA_BACKEND_RANKS;
 }
 
-/* The functions of a communicator that carries from device to device; NULL. */
+/* The functions of a communicator that carries from device to device, behind
+ * the thread's ops; NULL. */
 static const RaCommDevice *
 carrier_of(const RaBackend *backend, const RaComm *comm)
 {
-  const RaCommDevice *carrier = backend->is_host ? NULL : comm->table->device;
-
-  if (carrier)
-    backend->wait(); /* what it carries is there */
-  return carrier;
+  return backend->is_host ? NULL : comm->table->device;
 }
 
 static RaCommType
@@ -229,10 +226,11 @@ fetch_shared(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
   part(x->backend, comm);
 }
 
+/* Messages are no op's: what they carry is there, and then what they bring. */
 static void
-carry_parts(const RaDeviceExchange *x, const RaCommDevice *carrier,
-            const char *in, const gsize *n_bytes)
+carry_parts(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
 {
+  const RaCommDevice *carrier = x->comm->table->device;
   uint32_t n = x->comm->n_ranks, n_parts = 0;
   g_autofree RaCommPart *parts = g_new(RaCommPart, 2 * (gsize)n);
   char *to = x->out;
@@ -247,6 +245,7 @@ carry_parts(const RaDeviceExchange *x, const RaCommDevice *carrier,
     in += n_bytes[rank];
     to += x->n_bytes[rank];
   }
+  x->backend->wait();
   carrier->exchange(parts, n_parts);
 }
 
@@ -279,7 +278,7 @@ ra_device_end_all_to_all(RaDeviceExchange *exchange, const void *in,
   if (x->coming)
     send_parts(x, in, n_bytes);
   else if (x->comm->table->device)
-    carry_parts(x, carrier_of(x->backend, x->comm), in, n_bytes);
+    carry_parts(x, in, n_bytes);
   else
     fetch_shared(x, in, n_bytes);
   g_free(x->coming);

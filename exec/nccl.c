@@ -11,8 +11,8 @@
 #define LOOKS 1000  /* before it sleeps between them */
 #define SLEEP_US 50 /* between two looks */
 
-static double
-now_s(void)
+double
+ra_nccl_now_s(void)
 {
   struct timespec t;
 
@@ -20,10 +20,9 @@ now_s(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether all that is asked of @handles is over; errors in *@out_result. */
-static gboolean
-is_over(RaNccl *nccl, const RaNcclHandle *handles, guint n, RaNcclMark mark,
-        int *out_result)
+gboolean
+ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
+                  RaNcclMark mark, int *out_result)
 {
   const RaNcclApi *api = nccl->options.api;
   int state = RA_NCCL_OK;
@@ -46,20 +45,26 @@ is_over(RaNccl *nccl, const RaNcclHandle *handles, guint n, RaNcclMark mark,
   return FALSE;
 }
 
+void
+ra_nccl_pause(guint n_looks)
+{
+  if (n_looks > LOOKS)
+    usleep(SLEEP_US);
+}
+
 gboolean
 ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
              RaNcclMark mark, int *out_result)
 {
-  double begin_s = now_s();
+  double begin_s = ra_nccl_now_s();
   guint n_looks = 0;
   gboolean is_done;
 
   ra_pulse_wait(TRUE);
-  while (!(is_done = is_over(nccl, handles, n, mark, out_result)) &&
+  while (!(is_done = ra_nccl_look_once(nccl, handles, n, mark, out_result)) &&
          *out_result == RA_NCCL_BUSY &&
-         now_s() - begin_s < nccl->options.patience_s)
-    if (++n_looks > LOOKS)
-      usleep(SLEEP_US);
+         ra_nccl_now_s() - begin_s < nccl->options.patience_s)
+    ra_nccl_pause(++n_looks);
   ra_pulse_wait(FALSE);
   return is_done;
 }

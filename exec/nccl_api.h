@@ -12,6 +12,7 @@
 #define RA_EXEC_NCCL_API_H
 
 #include "exec/comm.h"
+#include "exec/cuda_device.h"
 
 #define RA_NCCL_OK 0
 #define RA_NCCL_BUSY 7       /* ncclInProgress */
@@ -70,9 +71,15 @@ typedef struct {
    * but copy(). */
   int (*stream_new)(RaNcclStream *out_stream);
   void (*stream_free)(RaNcclStream stream);
+  /* That of the calling thread's ops. */
+  RaNcclStream (*own_stream)(void);
   int (*mark_new)(RaNcclStream stream, RaNcclMark *out_mark);
   int (*mark_look)(RaNcclMark mark); /* RA_NCCL_BUSY: not passed yet */
   void (*mark_free)(RaNcclMark mark);
+  /* What @stream is given from now on waits for @mark, on the device. */
+  int (*follow)(RaNcclStream stream, RaNcclMark mark);
+  /* As ra_device_look_with(). */
+  void (*look_with)(RaDeviceLook look, void *data);
   int (*alloc)(void **out_data, gsize n_bytes);
   void (*free)(void *data);
   /* (nullable): ncclMemAlloc(), ncclMemFree(): the same for what lasts and is

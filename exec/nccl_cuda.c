@@ -5,6 +5,8 @@
 #include <nccl.h>
 #include <string.h>
 
+#include "exec/cuda_device.h"
+#include "exec/cuda_wait.h"
 #include "exec/nccl_api.h"
 
 G_STATIC_ASSERT(sizeof(RaNcclId) == sizeof(ncclUniqueId));
@@ -228,6 +230,12 @@ stream_free(RaNcclStream stream)
   cudaStreamDestroy(stream);
 }
 
+static RaNcclStream
+own_stream(void)
+{
+  return cudaStreamPerThread;
+}
+
 static int
 mark_new(RaNcclStream stream, RaNcclMark *out_mark)
 {
@@ -260,15 +268,16 @@ mark_free(RaNcclMark mark)
 }
 
 static int
-alloc(void **out_data, gsize n_bytes)
+follow(RaNcclStream stream, RaNcclMark mark)
 {
-  return cuda_result(cudaMalloc(out_data, n_bytes));
+  return cuda_result(cudaStreamWaitEvent(stream, mark, 0));
 }
 
-static void
-free_memory(void *data)
+static int
+alloc(void **out_data, gsize n_bytes)
 {
-  cudaFree(data);
+  ra_device_look_before();
+  return cuda_result(cudaMalloc(out_data, n_bytes));
 }
 
 /* On the stream of the thread, behind its kernels: cudaMemcpy() may return
@@ -281,7 +290,7 @@ copy(void *to, const void *from, gsize n_bytes)
                                      cudaStreamPerThread);
 
   if (code == cudaSuccess)
-    code = cudaStreamSynchronize(cudaStreamPerThread);
+    code = (cudaError_t)ra_device_wait();
   return cuda_result(code);
 }
 
@@ -307,7 +316,7 @@ copy_peer(void *to, uint32_t to_device, const void *from, uint32_t from_device,
     code = cudaMemcpyPeerAsync(to, (int)to_device, from, (int)from_device,
                                n_bytes, cudaStreamPerThread);
   if (code == cudaSuccess)
-    code = cudaStreamSynchronize(cudaStreamPerThread);
+    code = (cudaError_t)ra_device_wait();
   return cuda_result(code);
 }
 
@@ -353,8 +362,11 @@ ra_nccl_cuda(void)
                                 .mark_new = mark_new,
                                 .mark_look = mark_look,
                                 .mark_free = mark_free,
+                                .own_stream = own_stream,
+                                .follow = follow,
+                                .look_with = ra_device_look_with,
                                 .alloc = alloc,
-                                .free = free_memory,
+                                .free = ra_device_free,
                                 .alloc_shown = alloc_shown,
                                 .free_shown = free_shown,
                                 .copy = copy,

@@ -8,6 +8,22 @@ typedef struct _RaNcclEnd RaNcclEnd;
 
 #define RA_NCCL_SIZES 48 /* powers of two */
 
+/* Collectives that the host has begun and not seen the end of, at most: behind
+ * one that never ends it goes on until the device's queue is full, where a
+ * launch waits and nobody looks.  NEEDSWORK: a guess, of some 16 ops a
+ * collective and a queue of 1024; nobody has seen where a GPU's ends. */
+#define RA_NCCL_MOST_UNDER_WAY 32
+
+/* One of them, between two marks in the streams of NCCL and of the rank's ops.
+ */
+typedef struct {
+  RaNcclMark before; /* of the ops: what it takes is there; owned */
+  RaNcclMark after;  /* of NCCL's stream: it is over; owned */
+  gboolean has_come; /* the ops to before */
+  RaNcclHandle handle;
+  const char *group, *what; /* borrowed, of its end */
+} RaNcclUnderWay;
+
 struct _RaNccl {
   RaNcclOptions options;
   uint32_t n_ranks, rank;
@@ -18,14 +34,20 @@ struct _RaNccl {
   RaNcclStream streams[RA_N_STREAMS]; /* NULL: none yet; owned */
   GPtrArray *spare[RA_NCCL_SIZES];    /* memory of the device, of 2^i bytes that
                                       nobody uses; NULL: none yet; owned */
+  RaNcclUnderWay under_way[RA_NCCL_MOST_UNDER_WAY]; /* oldest first, in turn */
+  guint first_under_way, n_under_way;
+  double came_s;       /* when the ops had come to the oldest, if they have */
+  guint n_looks;       /* in the wait at hand */
+  gboolean is_waiting; /* as its pulse was told */
   gboolean is_dropped;
 };
 
 /* A request: of the device's data, or of the host's, which then goes by way of
  * the device. */
 struct _RaCommRequest {
-  RaNcclEnd *end;  /* borrowed */
-  RaNcclMark mark; /* NULL: has not been started yet */
+  RaNcclEnd *end;    /* borrowed */
+  RaNcclMark before; /* of the ops that it follows; NULL: of none; owned */
+  RaNcclMark mark;   /* NULL: has not been started yet */
   const char *what;
   void *staged; /* owned; NULL: nothing is */
   gsize staged_bytes;
@@ -62,6 +84,26 @@ typedef struct {
  * ready.  FALSE: *@out_result is an error, or RA_NCCL_BUSY: patience is out. */
 gboolean ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
                       RaNcclMark mark, int *out_result);
+/* The same, once: whether it is over; RA_NCCL_BUSY: it goes on. */
+gboolean ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
+                           RaNcclMark mark, int *out_result);
+/* Between two looks, of which @n_looks were. */
+void ra_nccl_pause(guint n_looks);
+double ra_nccl_now_s(void);
+
+/* What @e's stream is given next is behind the ops that the thread has begun.
+ *
+ * Returns: (transfer full): the mark of those */
+RaNcclMark ra_nccl_follow_ops(RaNcclEnd *e, const char *what);
+/* The ops that the thread begins next are behind what @e's stream has; waits
+ * for the device look at that from now on.  @before: (transfer full): of
+ * ra_nccl_follow_ops() */
+void ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what);
+/* Until the thread's ops have passed @before (transfer full), which is its own
+ * work, and no wait for others but for those of what is under way. */
+void ra_nccl_pass_ops(RaNcclEnd *e, RaNcclMark before, const char *what);
+/* Looks until all that are under way are over. */
+void ra_nccl_pass_all(RaNccl *nccl);
 
 /* (transfer full): why @result ends what a rank waits for. */
 char *ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result);

@@ -294,6 +294,18 @@ ra_rank_runs(const RaRank *rank, RaTaskId task)
              : ra_rank_has_turn(rank, task);
 }
 
+/* Collectives that are ordered on the device (exec/comm.h) leave the host
+ * ahead of it: a task ends, by the host's clock, and is looked at when its ops
+ * have. */
+static void
+settle(const RaRank *rank)
+{
+  const RaRun *run = rank->run;
+
+  if (run->options.nccl && !run->backend->is_host)
+    run->backend->wait();
+}
+
 static void *
 run_rank(void *data)
 {
@@ -321,6 +333,7 @@ run_rank(void *data)
     ra_pulse_beat();
     ra_rank_begin_parts(rank, t);
     run_kind(rank, t);
+    settle(rank);
     ra_rank_check(rank, t);
     ra_rank_take_ops(rank, t);
     if (rank->pending->len > n_pending)

@@ -6,8 +6,12 @@
 
 #include "exec/backend_cuda.h"
 #include "exec/comm_local.h"
+#include "exec/comm_nccl.h"
 #include "exec/stage_steps.h"
 #include "tests/check_main.h"
+#include "tests/emulator/memory.h"
+#include "tests/emulator/nccl.h"
+#include "tests/emulator/queue.h"
 
 /* Steps of generation that are captured and begun again, on the emulated
  * device, which notes what is begun with its arguments and runs it when it is
@@ -80,7 +84,7 @@ cache_bytes(const Side *s)
 
 static Side
 side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
-         RaLocalGroup *group, uint32_t rank)
+         RaComm *comm, uint32_t rank)
 {
   uint32_t layers = LAYERS;
   RaCallPlan plan = {.set = TRUE,
@@ -96,7 +100,7 @@ side_new(const RaBackend *backend, const RaTensorTable *table, uint32_t tp,
 
   s.params = ra_params_new_on(backend, table, &plan, rank);
   ra_params_seed(s.params, 7);
-  s.comm = group ? ra_local_comm_new(group, rank) : NULL;
+  s.comm = comm;
   s.stage = ra_stage_new(backend, s.params, tp, s.comm, RA_RECOMPUTE_NONE, 1024,
                          &numerics);
   s.cache = ra_stage_new_cache(s.stage, &cached);
@@ -167,28 +171,71 @@ typedef struct {
   gboolean staged;
   const RaBackend *captures; /* the table of the side that does */
   RaLocalGroup *groups[2];
+  const RaSplits *splits; /* the captured side's group is NCCL's; NULL: local */
+  RaNcclId id;
   guint n_wrong; /* steps whose logits differ */
+  guint n_waits; /* of the host for the device, in a step that was begun again,
+                    at most */
   gboolean same_cache;
   RaStepsTally tally;
 } Run;
+
+static void
+lose(const char *line, gpointer data)
+{
+  (void)data;
+  g_error("%s", line);
+}
+
+static RaNccl *
+join(const Run *r)
+{
+  RaNcclOptions options = {nccl_double(), 60, lose, NULL};
+  g_autoptr(GError) error = NULL;
+  RaNccl *nccl;
+
+  nccl_double_enter();
+  nccl = ra_nccl_new(&options, &r->id, r->tp, r->rank, &error);
+  g_assert_no_error(error);
+  ra_nccl_split(nccl, r->splits, NULL, &error);
+  g_assert_no_error(error);
+  return nccl;
+}
+
+static RaComm *
+local_comm(const Run *r, guint which)
+{
+  return r->groups[which] ? ra_local_comm_new(r->groups[which], r->rank) : NULL;
+}
 
 static void *
 run_rank(void *data)
 {
   Run *r = data;
+  RaNccl *nccl = r->splits ? join(r) : NULL;
   g_autoptr(RaModel) model = new_model(r->family);
   g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
-  Side plain = side_new(ra_backend_cuda(), table, r->tp, r->groups[0], r->rank);
-  Side captured = side_new(r->captures, table, r->tp, r->groups[1], r->rank);
+  Side plain =
+      side_new(ra_backend_cuda(), table, r->tp, local_comm(r, 0), r->rank);
+  Side captured =
+      side_new(r->captures, table, r->tp,
+               nccl ? ra_nccl_comm_new(nccl, 0) : local_comm(r, 1), r->rank);
 
   ra_stage_capture_steps(captured.stage);
   r->n_wrong = 0;
   for (uint32_t k = 0; k < G_N_ELEMENTS(steps); k++) {
     float expected[SLOTS * VOCAB], logits[SLOTS * VOCAB];
     uint32_t n = steps[k].n;
+    guint n_plain = ra_steps_tally(captured.stage).n_plain;
+    guint n_captured = ra_steps_tally(captured.stage).n_captured;
+    size_t before;
 
     run_step(&plain, k, n, steps[k].at, r->staged, expected);
+    before = ra_emu_n_waits();
     run_step(&captured, k, n, steps[k].at, r->staged, logits);
+    if (ra_steps_tally(captured.stage).n_plain == n_plain &&
+        ra_steps_tally(captured.stage).n_captured == n_captured)
+      r->n_waits = MAX(r->n_waits, (guint)(ra_emu_n_waits() - before));
     r->n_wrong += memcmp(expected, logits, n * VOCAB * sizeof(float)) != 0;
     ck_assert_uint_eq(plain.stage->n_ops, captured.stage->n_ops);
     ck_assert(!captured.stage->bad.is_set);
@@ -197,6 +244,10 @@ run_rank(void *data)
   r->tally = ra_steps_tally(captured.stage);
   side_clear(&plain);
   side_clear(&captured);
+  if (nccl) {
+    ra_nccl_free(nccl);
+    nccl_double_leave();
+  }
   return NULL;
 }
 
@@ -242,6 +293,40 @@ START_TEST(test_steps)
   ck_assert_uint_eq(run.tally.n_plain, 5 * n);
   ck_assert_uint_eq(run.tally.n_captured, 3 * n);
   ck_assert_uint_eq(run.tally.n_graphs, 5 * n);
+}
+END_TEST
+
+/* Over NCCL the sums of a step are ordered on the device: two ranks wait for it
+ * as often as one rank alone, for the logits and at the end.  Over threads,
+ * which meet on the host, they wait before and behind each sum. */
+START_TEST(test_waits)
+{
+  uint32_t both[] = {0, 1};
+  g_autoptr(RaSplits) splits = ra_splits_new(2);
+  Run over_nccl = {.family = families[_i],
+                   .tp = 2,
+                   .splits = splits,
+                   .captures = ra_backend_cuda()};
+  Run alone = {.family = families[_i], .tp = 1, .captures = ra_backend_cuda()};
+  Run over_threads = alone;
+
+  ra_splits_add(splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, 2, both);
+  nccl_double_set_memory(ra_emu_nccl_memory());
+  nccl_double_begin(2, (guint)_i);
+  ck_assert(ra_nccl_id(nccl_double(), &over_nccl.id, NULL));
+  ra_emu_seed_queues((guint)_i, _i % 2);
+  ra_emu_late_ops(TRUE);
+  run_ranks(&over_nccl);
+  ra_emu_late_ops(FALSE);
+  nccl_double_end();
+  run_ranks(&alone);
+  over_threads.tp = 2;
+  run_ranks(&over_threads);
+  ck_assert_uint_eq(over_nccl.n_wrong, 0);
+  ck_assert(over_nccl.same_cache);
+  ck_assert_uint_eq(alone.n_waits, 2);
+  ck_assert_uint_eq(over_nccl.n_waits, 2);
+  ck_assert_uint_ge(over_threads.n_waits, 2 + 2 * 2 * LAYERS);
 }
 END_TEST
 
@@ -394,6 +479,7 @@ steps_suite(void)
 
   tcase_set_timeout(tcase, 120);
   tcase_add_loop_test(tcase, test_steps, 0, 15);
+  tcase_add_loop_test(tcase, test_waits, 0, 2);
   tcase_add_test(tcase, test_refused);
   tcase_add_loop_test(tcase, test_fault, 0, 2);
   tcase_add_test(tcase, test_moved);

@@ -10,7 +10,7 @@ void
 nccl_double_add_active(int n)
 {
   d.n_active += (guint)n; /* wraps: adds what is negative too */
-  if (d.n_active > 0)
+  if (d.n_active > 0 || nccl_double_drive_ops())
     return;
   for (guint i = 0; i < d.streams->len; i++) {
     const Stream *s = d.streams->pdata[i];
@@ -25,6 +25,8 @@ nccl_double_add_active(int n)
 void
 nccl_double_look(gboolean looks)
 {
+  if (host && !looks)
+    host->seen = NULL;
   if (!host || host->looks == looks)
     return;
   host->looks = looks;
@@ -103,6 +105,10 @@ nccl_double_begin(uint32_t n_hosts, uint32_t seed)
   d.is_stuck = FALSE;
   d.seed = seed;
   d.tally = (NcclDoubleTally){0};
+  for (guint i = 0; i < NCCL_DOUBLE_N_FOLLOWS; i++) {
+    d.n_follows[i] = 0;
+    d.forgets[i] = FALSE;
+  }
 }
 
 void
@@ -174,6 +180,25 @@ void
 nccl_double_cut_off(gboolean is_cut)
 {
   d.is_cut = is_cut;
+}
+
+void
+nccl_double_forget(NcclDoubleFollow kind)
+{
+  pthread_mutex_lock(&d.lock);
+  d.forgets[kind] = TRUE;
+  pthread_mutex_unlock(&d.lock);
+}
+
+guint
+nccl_double_n_follows(NcclDoubleFollow kind)
+{
+  guint n;
+
+  pthread_mutex_lock(&d.lock);
+  n = d.n_follows[kind];
+  pthread_mutex_unlock(&d.lock);
+  return n;
 }
 
 gboolean

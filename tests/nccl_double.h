@@ -33,13 +33,25 @@ const RaNcclApi *nccl_double(void);
 void nccl_double_begin(uint32_t n_hosts, uint32_t seed);
 void nccl_double_end(void);
 
-/* Where the memory is that the double works on: else it is the process's own.
- */
+/* The device that the double works on: else memory is the process's own, and
+ * what a host does is over as it is begun. */
 typedef struct {
   void (*enter)(void); /* around all that looks into it */
   void (*leave)(void);
   void *(*alloc)(gsize n_bytes);
   void (*free)(void *memory);
+  /* The stream of the ops of the calling thread, which may be late: a mark in
+   * it; ops from now on wait for @is_reached of a copy of @data, FALSE: ops are
+   * over as they are begun; the thread waits for them; something goes on, of
+   * what is to reach a mark if that can, FALSE: nothing can. */
+  void *(*mark)(void);
+  gboolean (*is_reached)(const void *mark);
+  void (*mark_free)(void *mark);
+  gboolean (*follow)(int (*is_reached)(const void *data), const void *data,
+                     gsize n_bytes);
+  void (*wait)(void);
+  gboolean (*go_on)(const void *towards);
+  void (*look_with)(RaDeviceLook look, void *data);
 } NcclDoubleMemory;
 
 void nccl_double_set_memory(const NcclDoubleMemory *memory);
@@ -76,6 +88,18 @@ void nccl_double_go_far(void);
  *   damage  the last number of whatever comes in a group of messages arrives
  *           with the other sign */
 void nccl_double_obey(const char *words);
+
+/* A fault: streams of NCCL's are told to follow marks of ops, or ops those of
+ * NCCL's, and from now on @kind forgets it.  How often it was told since
+ * nccl_double_begin(). */
+typedef enum {
+  NCCL_DOUBLE_AFTER_OPS,
+  NCCL_DOUBLE_OPS_AFTER,
+  NCCL_DOUBLE_N_FOLLOWS
+} NcclDoubleFollow;
+
+void nccl_double_forget(NcclDoubleFollow kind);
+guint nccl_double_n_follows(NcclDoubleFollow kind);
 
 /* @comm, NULL: all, answers with @result from now on. */
 void nccl_double_fail(RaNcclHandle comm, int result);

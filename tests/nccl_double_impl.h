@@ -8,6 +8,7 @@
 
 typedef struct _Comm Comm;
 typedef struct _Launch Launch;
+typedef struct _Stream Stream;
 typedef struct _Link Link; /* to another process: nccl_double_link.c */
 
 typedef enum {
@@ -35,31 +36,35 @@ typedef struct {
   gsize back_bytes; /* of a stand-in: that go to its end */
 } Op;
 
-/* One group call, or an operation alone. */
+typedef struct {
+  Stream *stream; /* NULL: of a thread's ops */
+  uint64_t n;     /* launches before it */
+  void *of_ops;   /* the device's, owned; NULL: it has none, and it is passed */
+} Mark;
+
+/* One group call, an operation alone, or that a mark is followed. */
 struct _Launch {
   GPtrArray *ops;  /* Op, owned */
   GArray *comms;   /* of Comm *, each once */
   GArray *tickets; /* of uint64_t: its number among those of the communicator */
   guint n_left;
+  Mark *behind; /* of ops; NULL: it follows none; owned: who gave it may free
+                   its own at once */
 };
 
-typedef enum { RUNS, WAITS_TURN, WAITS_PEERS } State;
+typedef enum { RUNS, WAITS_TURN, WAITS_PEERS, WAITS_MARK } State;
 
-typedef struct {
+struct _Stream {
   pthread_t thread;
   GQueue launches;
   Launch *launch; /* at hand */
   State state;
   gboolean is_busy;
   gboolean quits;
-  uint64_t n_given, n_over;
+  uint64_t n_given;
+  _Atomic uint64_t n_over; /* ops of a device ask for it without the lock */
   uint32_t random;
-} Stream;
-
-typedef struct {
-  Stream *stream;
-  uint64_t n; /* launches before it */
-} Mark;
+};
 
 /* A collective on its way, or a split. */
 typedef struct {
@@ -108,8 +113,9 @@ typedef struct {
 
 /* A thread that calls the library. */
 typedef struct {
-  gboolean looks; /* at what is not there yet */
-  Mark mark;      /* stream NULL: at a communicator */
+  gboolean looks;   /* at what is not there yet */
+  Mark mark;        /* stream NULL: at a communicator */
+  const Mark *seen; /* that it found not passed, last; never looked into */
   Comm *comm;
 } Host;
 
@@ -130,6 +136,8 @@ typedef struct {
   GPtrArray *hosts, *streams, *comms, *shared;
   GPtrArray *enrolments; /* of Enrolment, owned */
   NcclDoubleTally tally;
+  guint n_follows[NCCL_DOUBLE_N_FOLLOWS];
+  gboolean forgets[NCCL_DOUBLE_N_FOLLOWS];
 } NcclDouble;
 
 extern NcclDouble nccl_double_all;
@@ -172,6 +180,12 @@ void nccl_double_bytes(const Op *op, uint32_t n_ranks, gsize *out_in_bytes,
                        gsize *out_out_bytes);
 /* @s goes on. */
 void nccl_double_resume(Stream *s);
+/* Whether ops that streams wait for have got there, or get there now. */
+gboolean nccl_double_drive_ops(void);
+/* (transfer full): of @ops, owned */
+Launch *nccl_double_launch_new(GPtrArray *ops);
+/* A launch for @s, which owns it. */
+void nccl_double_push(Stream *s, Launch *l);
 void nccl_double_shared_free(gpointer shared);
 Shared *nccl_double_shared_new(uint32_t n_ranks);
 

@@ -241,11 +241,7 @@ group_end(void)
     g_ptr_array_unref(grouped);
     return RA_NCCL_OK;
   }
-  l = g_new0(Launch, 1);
-  l->ops = grouped;
-  l->n_left = grouped->len;
-  l->comms = g_array_new(FALSE, FALSE, sizeof(Comm *));
-  l->tickets = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+  l = nccl_double_launch_new(grouped);
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
   d.tally.n_groups += grouped->len > 1;
@@ -260,13 +256,7 @@ group_end(void)
     if (!op->comm->is_ready || op->comm->is_splitting)
       result = NCCL_DOUBLE_USAGE;
   }
-  g_queue_push_tail(&s->launches, l);
-  s->n_given++;
-  if (!s->is_busy) {
-    s->is_busy = TRUE;
-    nccl_double_add_active(1);
-  }
-  pthread_cond_broadcast(&d.changed);
+  nccl_double_push(s, l);
   pthread_mutex_unlock(&d.lock);
   return result;
 }

@@ -36,9 +36,44 @@ is_lost(const Launch *l)
   return d.is_stuck;
 }
 
+Launch *
+nccl_double_launch_new(GPtrArray *ops)
+{
+  Launch *l = g_new0(Launch, 1);
+
+  l->ops = ops;
+  l->n_left = ops->len;
+  l->comms = g_array_new(FALSE, FALSE, sizeof(Comm *));
+  l->tickets = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+  return l;
+}
+
+void
+nccl_double_push(Stream *s, Launch *l)
+{
+  g_queue_push_tail(&s->launches, l);
+  s->n_given++;
+  if (!s->is_busy) {
+    s->is_busy = TRUE;
+    nccl_double_add_active(1);
+  }
+  pthread_cond_broadcast(&d.changed);
+}
+
+static void
+mark_clear(gpointer mark)
+{
+  Mark *m = mark;
+
+  if (m->of_ops)
+    d.memory->mark_free(m->of_ops);
+}
+
 static void
 launch_free(Launch *l)
 {
+  if (l->behind)
+    g_atomic_rc_box_release_full(l->behind, mark_clear);
   g_ptr_array_unref(l->ops);
   g_array_unref(l->comms);
   g_array_unref(l->tickets);
@@ -69,11 +104,63 @@ sleep_as(Stream *s, State state)
   nccl_double_resume(s);
 }
 
+/* Makes the ops before @mark, as far as they can go on. */
+static gboolean
+gets_to(const void *mark)
+{
+  while (!d.memory->is_reached(mark))
+    if (!d.memory->go_on(mark))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+nccl_double_drive_ops(void)
+{
+  gboolean any = FALSE;
+
+  for (guint i = 0; i < d.streams->len; i++) {
+    Stream *s = d.streams->pdata[i];
+
+    if (s->state == WAITS_MARK && gets_to(s->launch->behind->of_ops)) {
+      nccl_double_resume(s);
+      any = TRUE;
+    }
+  }
+  return any;
+}
+
+/* A stream drives the ops that it waits for, as a device would: whoever began
+ * them may wait for something else.  Nobody tells it when they go on, so it
+ * looks again after a while. */
+static void
+wait_for_ops(Stream *s)
+{
+  const void *mark = s->launch->behind->of_ops;
+  gboolean has_come = FALSE;
+
+  while (!(has_come = gets_to(mark)) && !d.is_stuck) {
+    struct timespec at;
+
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += 1000000;
+    at.tv_sec += at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    s->state = WAITS_MARK;
+    nccl_double_add_active(-1);
+    if (s->state != RUNS && !d.is_stuck)
+      pthread_cond_timedwait(&d.changed, &d.lock, &at);
+    nccl_double_resume(s);
+  }
+}
+
 static void
 run_launch(Stream *s)
 {
   Launch *l = s->launch;
 
+  if (l->behind)
+    wait_for_ops(s);
   while (!has_turn(l) && !is_lost(l))
     sleep_as(s, WAITS_TURN);
   dawdle(s);
@@ -152,32 +239,140 @@ stream_free(RaNcclStream stream)
   g_free(s);
 }
 
+static int own; /* its place stands for the calling thread's */
+
+static RaNcclStream
+own_stream(void)
+{
+  return &own;
+}
+
 static int
 mark_new(RaNcclStream stream, RaNcclMark *out_mark)
 {
-  Mark *m = g_new(Mark, 1);
+  Mark *m = g_atomic_rc_box_new0(Mark);
 
+  *out_mark = m;
+  if (stream == &own) {
+    if (d.memory)
+      m->of_ops = d.memory->mark();
+    return RA_NCCL_OK;
+  }
   pthread_mutex_lock(&d.lock);
   nccl_double_look(FALSE);
-  *m = (Mark){stream, ((Stream *)stream)->n_given};
+  *m = (Mark){stream, ((Stream *)stream)->n_given, NULL};
   pthread_mutex_unlock(&d.lock);
-  *out_mark = m;
   return RA_NCCL_OK;
+}
+
+static int
+is_passed(const void *data)
+{
+  const Mark *m = data;
+
+  if (m->stream)
+    return m->stream->n_over >= m->n;
+  return !m->of_ops || d.memory->is_reached(m->of_ops);
 }
 
 static int
 mark_look(RaNcclMark mark)
 {
   const Mark *m = mark;
-  gboolean is_over;
+  gboolean is_over, waits;
 
   pthread_mutex_lock(&d.lock);
-  is_over = m->stream->n_over >= m->n;
-  if (host && !is_over)
+  is_over = is_passed(m);
+  /* Ops go on, or wait for a stream that does.  Who looks once does something
+   * else next. */
+  waits = !is_over && m->stream && host && (host->looks || host->seen == m);
+  if (waits)
     host->mark = *m;
-  nccl_double_look(!is_over);
+  nccl_double_look(waits);
+  if (host && !is_over && m->stream)
+    host->seen = m;
   pthread_mutex_unlock(&d.lock);
   return is_over ? RA_NCCL_OK : RA_NCCL_BUSY;
+}
+
+static void
+mark_free(RaNcclMark mark)
+{
+  g_atomic_rc_box_release_full(mark, mark_clear);
+}
+
+static _Thread_local RaDeviceLook look;
+static _Thread_local void *look_data;
+
+/* The host's own, and it does not look any more. */
+static void
+look_on(void *data, int is_over)
+{
+  (void)data;
+  if (look)
+    look(look_data, is_over);
+  if (!is_over)
+    return;
+  pthread_mutex_lock(&d.lock);
+  nccl_double_look(FALSE);
+  pthread_mutex_unlock(&d.lock);
+}
+
+static void
+look_with(RaDeviceLook with, void *data)
+{
+  look = with;
+  look_data = data;
+  if (d.memory)
+    d.memory->look_with(with ? look_on : NULL, NULL);
+}
+
+static gboolean
+is_forgotten(NcclDoubleFollow kind)
+{
+  gboolean is_so;
+
+  pthread_mutex_lock(&d.lock);
+  d.n_follows[kind]++;
+  is_so = d.forgets[kind];
+  pthread_mutex_unlock(&d.lock);
+  return is_so;
+}
+
+/* The thread's ops are late, or over as they are begun: then it waits. */
+static void
+own_follow(RaNcclMark mark)
+{
+  Mark copy = *(Mark *)mark; /* who looks may free it */
+
+  if (d.memory && d.memory->follow(is_passed, mark, sizeof(Mark)))
+    return;
+  while (mark_look(&copy) != RA_NCCL_OK) {
+    look_on(NULL, FALSE);
+    sched_yield();
+  }
+  look_on(NULL, TRUE);
+}
+
+static int
+follow(RaNcclStream stream, RaNcclMark mark)
+{
+  Launch *l;
+
+  if (is_forgotten(stream == &own ? NCCL_DOUBLE_OPS_AFTER
+                                  : NCCL_DOUBLE_AFTER_OPS))
+    return RA_NCCL_OK;
+  if (stream == &own) {
+    own_follow(mark);
+  } else if (((Mark *)mark)->of_ops) {
+    l = nccl_double_launch_new(g_ptr_array_new_with_free_func(g_free));
+    l->behind = g_atomic_rc_box_acquire(mark);
+    pthread_mutex_lock(&d.lock);
+    nccl_double_look(FALSE);
+    nccl_double_push(stream, l);
+    pthread_mutex_unlock(&d.lock);
+  }
+  return RA_NCCL_OK;
 }
 
 static int
@@ -204,6 +399,8 @@ free_memory(void *data)
 static int
 copy(void *to, const void *from, gsize n_bytes)
 {
+  if (d.memory)
+    d.memory->wait();
   nccl_double_open();
   memcpy(to, from, n_bytes);
   nccl_double_close();
@@ -233,7 +430,10 @@ nccl_double_set_streams(RaNcclApi *api)
   api->stream_free = stream_free;
   api->mark_new = mark_new;
   api->mark_look = mark_look;
-  api->mark_free = g_free;
+  api->mark_free = mark_free;
+  api->own_stream = own_stream;
+  api->follow = follow;
+  api->look_with = look_with;
   api->alloc = alloc;
   api->free = free_memory;
   api->copy = copy;

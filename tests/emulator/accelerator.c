@@ -4,10 +4,10 @@
 
 #include "exec/accelerator.h"
 #include "exec/backend_cuda.h"
-#include "exec/cuda_device.h"
 #include "exec/world.h"
 #include "tests/emulator/memory.h"
-#include "tests/nccl_double.h"
+#include "tests/emulator/nccl.h"
+#include "tests/emulator/queue.h"
 
 const char *
 ra_accelerator_backend(void)
@@ -24,14 +24,13 @@ ra_accelerator_libraries(void)
 const RaAccelerator *
 ra_accelerator_open(GError **error)
 {
-  static const NcclDoubleMemory memory = {ra_emu_enter, ra_emu_leave,
-                                          ra_device_alloc, ra_device_free};
   static RaAccelerator accelerator;
 
   (void)error;
   if (accelerator.backend)
     return &accelerator;
-  nccl_double_set_memory(&memory);
+  nccl_double_set_memory(ra_emu_nccl_memory());
+  ra_emu_late_ops(TRUE);
   nccl_double_begin(G_MAXINT, 1); /* nobody knows who comes: no watchdog */
   if (ra_world_is_linked())
     nccl_double_go_far();

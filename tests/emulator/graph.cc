@@ -17,6 +17,8 @@ static thread_local RaDeviceGraph *captured; /* nullptr: nothing is */
 bool
 ra_emu_note(const std::function<void()> &op)
 {
+  if (ra_emu_is_making()) /* what was noted, on a thread that may capture */
+    return false;
   if (!captured)
     return ra_emu_give(op);
   captured->ops.push_back(op);
@@ -35,7 +37,7 @@ ra_emu_note_call(void (*op)(const void *data), const void *data, size_t n_bytes)
 void
 ra_emu_no_capture(const char *what)
 {
-  if (!captured)
+  if (!captured || ra_emu_is_making())
     return;
   fprintf(stderr, "emulator: %s while ops are captured\n", what);
   abort();

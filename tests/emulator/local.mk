@@ -20,6 +20,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/hopper_faults.cc
 tests_emulator_libemulated_a_SOURCES += %D%/machine.h
 tests_emulator_libemulated_a_SOURCES += %D%/measure.cc %D%/measure.h
 tests_emulator_libemulated_a_SOURCES += %D%/memory.cc %D%/memory.h
+tests_emulator_libemulated_a_SOURCES += %D%/nccl.c %D%/nccl.h
 tests_emulator_libemulated_a_SOURCES += %D%/queue.cc %D%/queue.h
 tests_emulator_libemulated_a_SOURCES += %D%/adamw.cc
 tests_emulator_libemulated_a_SOURCES += %D%/attention.cc
@@ -155,7 +156,7 @@ tests_check_device_message_SOURCES = tests/check_device_message.c \
 	$(backend_cuda)
 tests_check_device_message_LDADD = $(emulated_ldadd)
 check_programs += tests/check_steps
-tests_check_steps_SOURCES = tests/check_steps.c $(backend_cuda)
+tests_check_steps_SOURCES = tests/check_steps.c $(backend_cuda) $(nccl_double)
 tests_check_steps_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_layouts
 tests_check_backend_cuda_layouts_SOURCES = \

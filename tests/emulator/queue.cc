@@ -4,13 +4,15 @@
  * then they are noted and are a queue too, the thread's own.  What a queue was
  * given is made when somebody waits for it or, unless a test has queues late,
  * now and then as an op is begun; of several queues a draw says which goes on.
- * So a copy that nobody waits for comes late, one into what is still used early,
- * and two that are not ordered in either order: what no event orders is wrong
- * with some seed.
+ * So a copy that nobody waits for comes late, one into what is still used
+ * early, and two that are not ordered in either order: what no event orders is
+ * wrong with some seed.
  *
- * Where ops are not late, that a copy is behind them is held by their number: it
- * must follow an event of all that its thread has begun.
- * Any thread makes what any queue has next.
+ * Where ops are not late, that a copy is behind them is held by their number:
+ * it must follow an event of all that its thread has begun.
+ *
+ * Any thread makes what any queue has next, with the device's lock; who waits
+ * gives that up between looks, as a queue may wait for what is made elsewhere.
  */
 #include "config.h"
 
@@ -18,11 +20,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
 
+#include "exec/cuda_device.h"
 #include "exec/cuda_queue.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/measure.h"
@@ -37,6 +41,7 @@ struct Event {
            n_reached = 0; /* times that it was asked for, made */
   uint64_t n_begun = 0;   /* by its thread at the last record */
   bool of_ops = false;
+  RaDeviceQueue *queue = nullptr; /* that was asked for it last */
   double s = 0;
 };
 
@@ -45,8 +50,9 @@ enum Kind { OP, RECORD, FOLLOW };
 struct Step {
   Kind kind;
   std::function<void()> op;
-  std::shared_ptr<Event> event;
-  uint64_t n; /* its record */
+  std::shared_ptr<Event> event;     /* NULL: nobody's here */
+  uint64_t n;                       /* its record */
+  std::function<bool()> is_reached; /* in place of the event */
 };
 
 /* Entries of which one lets a queue go on. */
@@ -61,7 +67,9 @@ std::atomic<bool> ops_are_late;
 thread_local RaDeviceQueue *own; /* the thread's ops; NULL: none was late.  It
                                      stays when the thread ends: what is freed
                                      behind its end looks at it again */
-thread_local bool is_making;     /* something that a queue has */
+thread_local RaDeviceLook look;  /* as exec/cuda_device.h has it */
+thread_local void *look_data;
+thread_local bool is_making; /* something that a queue has */
 
 } // namespace
 
@@ -100,16 +108,33 @@ draw()
 }
 
 bool
-can_go_on(const RaDeviceQueue *queue)
+is_reached(const Step &follow)
 {
-  return !queue->steps.empty() &&
-         (queue->steps.front().kind != FOLLOW ||
-          queue->steps.front().event->n_reached >= queue->steps.front().n);
+  return follow.is_reached ? follow.is_reached()
+                           : follow.event->n_reached >= follow.n;
 }
 
-/* One step of one queue that can go on; false: of none. */
 bool
-step()
+can_go_on(const RaDeviceQueue *queue)
+{
+  return !queue->steps.empty() && (queue->steps.front().kind != FOLLOW ||
+                                   is_reached(queue->steps.front()));
+}
+
+/* Whether a queue waits for what is made elsewhere. */
+bool
+waits_outside()
+{
+  for (const RaDeviceQueue *queue : queues)
+    if (!queue->steps.empty() && queue->steps.front().is_reached)
+      return true;
+  return false;
+}
+
+/* One step of one queue that can go on, of @first if it is one (nullable);
+ * false: of none. */
+bool
+step(RaDeviceQueue *first = nullptr)
 {
   std::vector<RaDeviceQueue *> ready;
 
@@ -118,7 +143,8 @@ step()
       ready.push_back(queue);
   if (ready.empty())
     return false;
-  RaDeviceQueue *queue = ready[draw() % ready.size()];
+  RaDeviceQueue *queue =
+      first && can_go_on(first) ? first : ready[draw() % ready.size()];
   Step s = queue->steps.front();
 
   queue->steps.pop_front();
@@ -133,16 +159,34 @@ step()
   return true;
 }
 
-/* Until @is_over, by making what queues have. */
+/* Whether @is_over, when queues can make no more. */
 template <typename F>
-void
-make_until(F is_over)
+bool
+make_while_can(F is_over)
 {
   Opened opened;
 
   while (!is_over())
-    if (!step())
-      die("a queue waits for an event that nobody reaches");
+    if (!step()) {
+      if (!waits_outside())
+        die("a queue waits for an event that nobody reaches");
+      return false;
+    }
+  return true;
+}
+
+/* Until @is_over, by making what queues have, and by looking, unlocked. */
+template <typename F>
+void
+make_until(F is_over)
+{
+  while (!make_while_can(is_over)) {
+    if (look)
+      look(look_data, 0);
+    sched_yield();
+  }
+  if (look)
+    look(look_data, 1);
 }
 
 void
@@ -203,15 +247,59 @@ ra_emu_late_ops(int late)
 }
 
 bool
+ra_emu_is_making(void)
+{
+  return is_making;
+}
+
+bool
 ra_emu_give(const std::function<void()> &op)
 {
-  if (is_making || !ops_are_late)
+  if (!ops_are_late)
     return false;
   Opened opened;
 
   ra_emu_queues_go_on();
-  ops()->steps.push_back({OP, op, nullptr, 0});
+  ops()->steps.push_back({OP, op, nullptr, 0, nullptr});
   return true;
+}
+
+int
+ra_emu_go_on(const RaDeviceEvent *towards)
+{
+  Opened opened;
+
+  return step(towards->is->queue);
+}
+
+int
+ra_emu_is_reached(const RaDeviceEvent *event)
+{
+  Opened opened;
+
+  return event->is->n_reached >= event->is->n_recorded;
+}
+
+int
+ra_emu_follow_outside(int (*is_reached)(const void *data), const void *data,
+                      size_t n_bytes)
+{
+  const char *bytes = static_cast<const char *>(data);
+  std::vector<char> copy(bytes, bytes + n_bytes);
+  Opened opened;
+
+  if (!ops_are_late)
+    return false;
+  ops()->steps.push_back({FOLLOW, nullptr, nullptr, 0,
+                          [=] { return is_reached(copy.data()) != 0; }});
+  return true;
+}
+
+void
+ra_device_look_with(RaDeviceLook with, void *data)
+{
+  look = with;
+  look_data = data;
 }
 
 void
@@ -271,7 +359,8 @@ ra_device_queue_copy(RaDeviceQueue *queue, void *to, const void *from,
     return 1;
   if (!ops_are_late && queue->n_behind != ra_emu_n_begun())
     die("a copy beside ops is not behind what its thread has begun");
-  queue->steps.push_back({OP, [=] { memcpy(to, from, n_bytes); }, nullptr, 0});
+  queue->steps.push_back(
+      {OP, [=] { memcpy(to, from, n_bytes); }, nullptr, 0, nullptr});
   return 0;
 }
 
@@ -290,6 +379,8 @@ ra_device_event_free(RaDeviceEvent *event)
 int
 ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue)
 {
+  if (!queue)
+    ra_emu_no_capture("an event");
   Opened opened;
   Event *e = event->is.get();
 
@@ -297,8 +388,9 @@ ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue)
   e->of_ops = !queue;
   e->n_begun = ra_emu_n_begun();
   if (queue || ops_are_late) {
-    (queue ? queue : ops())
-        ->steps.push_back({RECORD, nullptr, event->is, e->n_recorded});
+    e->queue = queue ? queue : ops();
+    e->queue->steps.push_back(
+        {RECORD, nullptr, event->is, e->n_recorded, nullptr});
   } else {
     e->n_reached = e->n_recorded;
     e->s = ra_emu_now_s();
@@ -325,7 +417,7 @@ ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event)
     queue = ops();
   if (e->of_ops)
     queue->n_behind = e->n_begun;
-  queue->steps.push_back({FOLLOW, nullptr, event->is, e->n_recorded});
+  queue->steps.push_back({FOLLOW, nullptr, event->is, e->n_recorded, nullptr});
   return 0;
 }
 

@@ -2,11 +2,16 @@
 #ifndef RA_TESTS_EMULATOR_QUEUE_H
 #define RA_TESTS_EMULATOR_QUEUE_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "exec/cuda_queue.h"
 
 #ifdef __cplusplus
 #include <functional>
 
+/* Whether the calling thread makes what a queue has. */
+bool ra_emu_is_making(void);
 /* Whether @op is late: the queue of the thread's ops has it. */
 bool ra_emu_give(const std::function<void()> &op);
 
@@ -40,6 +45,15 @@ void ra_emu_queues_go_on(void);
 void ra_emu_queues_end(void);
 /* The calling thread waits for its own ops. */
 void ra_emu_ops_end(void);
+
+/* One thing that a queue has is made, of that which is to reach @towards if it
+ * can go on: 0 if none can. */
+int ra_emu_go_on(const RaDeviceEvent *towards);
+int ra_emu_is_reached(const RaDeviceEvent *event);
+/* The thread's ops from now on wait until @is_reached of a copy of @data, which
+ * is asked with the device's lock; 0: they do not, as ops are not late. */
+int ra_emu_follow_outside(int (*is_reached)(const void *data), const void *data,
+                          size_t n_bytes);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,9 @@
+/* The emulated device as the double of NCCL works on it. */
+#ifndef RA_TESTS_EMULATOR_NCCL_H
+#define RA_TESTS_EMULATOR_NCCL_H
+
+#include "tests/nccl_double.h"
+
+const NcclDoubleMemory *ra_emu_nccl_memory(void);
+
+#endif
