@@ -203,7 +203,8 @@ typedef struct {
    * from one to the next, go to @rows (n) of @k and @v (rows, width) */
   void (*cache_rows)(size_t n, size_t width, const uint32_t *rows,
                      const RaElem *in, size_t stride, RaElem *k, RaElem *v);
-  gsize (*attention_workspace)(const RaCpuAttention *shape); /* floats */
+  /* Floats of a forward or, @back, a backward. */
+  gsize (*attention_workspace)(const RaCpuAttention *shape, gboolean back);
   void (*attention)(const RaCpuAttention *shape, const RaElem *q,
                     const RaElem *k, const RaElem *v, RaElem *out,
                     float *out_lse, float *workspace);

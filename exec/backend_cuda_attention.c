@@ -193,10 +193,11 @@ attention_shape(const RaCpuAttention *s)
   return shape;
 }
 
+/* Of a gradient the sums of weights with their gradients, a head and token. */
 gsize
-ra_cuda_attention_workspace(const RaCpuAttention *s)
+ra_cuda_attention_workspace(const RaCpuAttention *s, gboolean back)
 {
-  return (gsize)s->begin[s->n_sequences] * s->q_heads;
+  return back ? (gsize)s->begin[s->n_sequences] * s->q_heads : 0;
 }
 
 void
@@ -206,7 +207,7 @@ ra_cuda_attention(const RaCpuAttention *s, const RaElem *q, const RaElem *k,
 {
   RaKAttention shape = attention_shape(s);
 
-  (void)workspace; /* of the gradient */
+  (void)workspace; /* there is none */
   ra_cuda_did(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
                              out_lse, ra_device_stream()),
               "attention");

@@ -94,7 +94,7 @@ void ra_cuda_product_bias(size_t m, size_t n, size_t k, const RaElem *x,
 void ra_cuda_product_bias_backward(size_t m, size_t n, size_t k,
                                    const RaElem *d_y, const RaElem *x,
                                    float *d_weight, float *d_bias);
-gsize ra_cuda_attention_workspace(const RaCpuAttention *shape);
+gsize ra_cuda_attention_workspace(const RaCpuAttention *shape, gboolean back);
 void ra_cuda_attention(const RaCpuAttention *shape, const RaElem *q,
                        const RaElem *k, const RaElem *v, RaElem *out,
                        float *out_lse, float *workspace);

@@ -339,8 +339,9 @@ adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
 }
 
 static gsize
-attention_workspace(const RaCpuAttention *shape)
+attention_workspace(const RaCpuAttention *shape, gboolean back)
 {
+  (void)back;
   return ra_cpu_attention_workspace(shape);
 }
 

@@ -18,6 +18,13 @@ take(RaPass *pass, gsize n)
   return take_bytes(pass, n * pass->stage->backend->elem_bytes);
 }
 
+static void
+give(RaPass *pass, void *slab)
+{
+  g_ptr_array_remove_fast(pass->slabs, slab);
+  ra_stage_give(pass->stage, slab);
+}
+
 /* Whether every layer keeps what its backward needs; else its input only. */
 static gboolean
 keeps_layers(const RaPass *pass)
@@ -38,7 +45,6 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
   RaPass *p = g_new0(RaPass, 1);
   gsize t = tokens->n_tokens, room = ra_stage_room(stage, t);
   gsize hidden = stage->model->hidden;
-  uint32_t n_kept;
 
   p->stage = stage;
   p->piece = *piece;
@@ -46,27 +52,15 @@ ra_pass_new(RaStage *stage, const RaPiece *piece, const RaTokens *tokens,
   p->keep = keep;
   p->slabs = g_ptr_array_new();
   p->inputs = g_new0(RaElem *, piece->n_layers + 1);
-  /* Without a backward two arrays take turns. */
+  /* Without a backward all are in one place. */
   for (uint32_t i = 0; i <= piece->n_layers; i++)
-    p->inputs[i] = keep || i < 2 ? take(p, room * hidden) : p->inputs[i - 2];
-  n_kept = keeps_layers(p) ? piece->n_layers : 1;
-  p->layers = g_new0(RaLayerKept, n_kept + 1);
-  for (uint32_t i = 0; i < n_kept; i++)
+    p->inputs[i] = keep || i == 0 ? take(p, room * hidden) : p->inputs[0];
+  p->layers = g_new0(RaLayerKept, piece->n_layers + 1);
+  for (uint32_t i = 0; keeps_layers(p) && i < piece->n_layers; i++)
     p->layers[i] =
         ra_layer_kept(stage, t, take_bytes(p, ra_layer_kept_n(stage, t)));
-  if (piece->has_embedding && stage->model->embedding_norm) {
-    p->embedded = take(p, room * hidden);
-    p->embedded_inv = take_bytes(p, room * ra_stage_norm_stats(stage) *
-                                        sizeof *p->embedded_inv);
-  }
-  if (piece->has_head) {
-    p->head_normed = take(p, room * hidden);
-    p->head_inv =
-        take_bytes(p, room * ra_stage_norm_stats(stage) * sizeof *p->head_inv);
-    p->made = take_bytes(p, 2 * t * sizeof *p->made);
-    p->lse = p->made + t;
+  if (piece->has_head)
     p->values = p->log_prob = p->numbers = g_new0(float, t + 1);
-  }
   return p;
 }
 
@@ -75,7 +69,7 @@ ra_pass_free(RaPass *pass)
 {
   if (!pass)
     return;
-  for (uint32_t i = 0; i < (keeps_layers(pass) ? pass->piece.n_layers : 1); i++)
+  for (uint32_t i = 0; i < pass->piece.n_layers; i++)
     ra_layer_kept_clear(&pass->layers[i]);
   for (guint i = 0; i < pass->slabs->len; i++)
     ra_stage_give(pass->stage, pass->slabs->pdata[i]);
@@ -90,7 +84,11 @@ static void
 head_norm(RaPass *pass)
 {
   RaStage *s = pass->stage;
+  gsize room = ra_stage_room(s, pass->tokens->n_tokens);
 
+  pass->head_normed = take(pass, room * s->model->hidden);
+  pass->head_inv =
+      take_bytes(pass, room * ra_stage_norm_stats(s) * sizeof *pass->head_inv);
   ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
   ra_stage_norm(s, ra_stage_n_rows(s, pass->tokens->n_tokens),
                 pass->inputs[pass->piece.n_layers], ra_stage_head_norm(s),
@@ -105,12 +103,14 @@ head_forward(RaPass *pass)
   RaElem *whole = ra_stage_take_whole(s, t);
   const RaElem *x;
 
+  pass->made = take_bytes(pass, t * sizeof *pass->made);
   head_norm(pass);
   x = ra_stage_gather_rows(s, t, pass->head_normed, whole, FALSE);
   if (is_value(pass)) {
     ra_stage_linear_values(s, t, hidden, x, ra_stage_head_weight(s),
                            pass->made);
   } else {
+    pass->lse = take_bytes(pass, t * sizeof *pass->lse);
     pass->logits = take(pass, t * s->logits_row);
     ra_stage_logits(s, t, x, pass->logits);
   }
@@ -131,38 +131,71 @@ reserve(const RaTokens *tokens, RaCache *cache, const uint32_t *slots)
                        tokens->positions[tokens->begin[i + 1] - 1] + 1);
 }
 
+/* From tokens to the first layer's rows. */
+static void
+embed(RaPass *pass)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens;
+  RaElem *whole = ra_stage_take_whole(s, t);
+  RaElem *rows = pass->inputs[0], *made;
+
+  if (s->model->embedding_norm) {
+    gsize room = ra_stage_room(s, t);
+
+    rows = pass->embedded = take(pass, room * s->model->hidden);
+    pass->embedded_inv = take_bytes(pass, room * ra_stage_norm_stats(s) *
+                                              sizeof *pass->embedded_inv);
+  }
+  made = whole ? whole : rows;
+  ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
+  ra_stage_embedding(s, t, pass->tokens->tokens, made);
+  ra_stage_sum_rows(s, t, made, rows);
+  ra_stage_give(s, whole);
+  ra_stage_add_positions(s, t, pass->tokens->positions, rows);
+  if (pass->embedded)
+    ra_stage_norm(s, ra_stage_n_rows(s, t), rows, ra_stage_embedding_norm(s),
+                  pass->inputs[0], pass->embedded_inv);
+  if (pass->embedded && !pass->keep) {
+    give(pass, pass->embedded);
+    give(pass, pass->embedded_inv);
+  }
+}
+
+/* Layers that keep nothing share their room. */
+static void
+layers_forward(RaPass *pass, RaCache *cache, const uint32_t *slots)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens;
+  gboolean keeps = keeps_layers(pass);
+  void *slab = keeps ? NULL : ra_stage_take_bytes(s, ra_layer_room_n(s, t));
+  RaLayerKept room = keeps ? (RaLayerKept){0} : ra_layer_room(s, t, slab);
+
+  for (uint32_t i = 0; i < pass->piece.n_layers; i++)
+    ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
+                     pass->inputs[i], keeps ? &pass->layers[i] : &room,
+                     pass->inputs[i + 1], cache, i, slots, FALSE);
+  ra_layer_kept_clear(&room);
+  ra_stage_give(s, slab);
+}
+
 /* The head of a prefill looks at one token a sequence: see last_logits. */
 const RaElem *
 ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
                 const uint32_t *slots)
 {
   RaStage *s = pass->stage;
-  gsize t = pass->tokens->n_tokens;
 
   if (cache)
     reserve(pass->tokens, cache, slots);
-  if (pass->piece.has_embedding) {
-    RaElem *whole = ra_stage_take_whole(s, t);
-    RaElem *rows = pass->embedded ? pass->embedded : pass->inputs[0];
-    RaElem *made = whole ? whole : rows;
-
-    ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
-    ra_stage_embedding(s, t, pass->tokens->tokens, made);
-    ra_stage_sum_rows(s, t, made, rows);
-    ra_stage_give(s, whole);
-    ra_stage_add_positions(s, t, pass->tokens->positions, rows);
-    if (pass->embedded)
-      ra_stage_norm(s, ra_stage_n_rows(s, t), rows, ra_stage_embedding_norm(s),
-                    pass->inputs[0], pass->embedded_inv);
-  } else {
+  if (pass->piece.has_embedding)
+    embed(pass);
+  else
     s->backend->write(pass->inputs[0], input,
-                      ra_stage_n_rows(s, t) * s->model->hidden *
-                          s->backend->elem_bytes);
-  }
-  for (uint32_t i = 0; i < pass->piece.n_layers; i++)
-    ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
-                     pass->inputs[i], &pass->layers[keeps_layers(pass) ? i : 0],
-                     pass->inputs[i + 1], cache, i, slots, FALSE);
+                      ra_stage_n_rows(s, pass->tokens->n_tokens) *
+                          s->model->hidden * s->backend->elem_bytes);
+  layers_forward(pass, cache, slots);
   if (pass->piece.has_head && !cache)
     head_forward(pass);
   return pass->inputs[pass->piece.n_layers];
@@ -221,23 +254,49 @@ head_backward(RaPass *pass, const void *d_made, RaElem *d)
                          ra_stage_head_norm(s), pass->head_inv, d, d);
 }
 
-/* What layer @i has not kept is made again; the output is not needed. */
+/* What layer @i has not kept is made again, in @kept; the output is not needed.
+ */
 static void
-recompute(RaPass *pass, uint32_t i, RaElem *out)
+recompute(RaPass *pass, uint32_t i, RaLayerKept *kept)
 {
   RaStage *s = pass->stage;
-  RaLayerKept *kept = &pass->layers[keeps_layers(pass) ? i : 0];
+  gsize room = ra_stage_room(s, pass->tokens->n_tokens);
+  RaElem *out;
 
   ra_stage_enter(s,
                  ra_model_layer_is_moe(s->model, pass->piece.first_layer + i)
                      ? RA_BLOCK_EXPERTS
                      : RA_BLOCK_DENSE,
                  pass->piece.first_layer + i);
-  if (s->recompute == RA_RECOMPUTE_FULL)
-    ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
-                     pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
-  else if (s->recompute == RA_RECOMPUTE_SELECTIVE)
+  if (s->recompute == RA_RECOMPUTE_SELECTIVE)
     ra_layer_attention(s, pass->tokens, kept);
+  if (s->recompute != RA_RECOMPUTE_FULL)
+    return;
+  out = ra_stage_take(s, room * s->model->hidden);
+  ra_layer_forward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
+                   pass->inputs[i], kept, out, NULL, 0, NULL, FALSE);
+  ra_stage_give(s, out);
+}
+
+static void
+layers_backward(RaPass *pass, const RaPiece *part)
+{
+  RaStage *s = pass->stage;
+  gsize t = pass->tokens->n_tokens;
+  uint32_t first = part->first_layer - pass->piece.first_layer;
+  gboolean keeps = keeps_layers(pass);
+  void *slab = keeps ? NULL : ra_stage_take_bytes(s, ra_layer_kept_n(s, t));
+  RaLayerKept one = keeps ? (RaLayerKept){0} : ra_layer_kept(s, t, slab);
+
+  for (uint32_t i = first + part->n_layers; i-- > first;) {
+    RaLayerKept *kept = keeps ? &pass->layers[i] : &one;
+
+    recompute(pass, i, kept);
+    ra_layer_backward(s, (gint32)(pass->piece.first_layer + i), pass->tokens,
+                      pass->inputs[i], kept, pass->d);
+  }
+  ra_layer_kept_clear(&one);
+  ra_stage_give(s, slab);
 }
 
 const RaElem *
@@ -246,12 +305,10 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
   RaStage *s = pass->stage;
   gsize t = pass->tokens->n_tokens, hidden = s->model->hidden;
   gsize n = ra_stage_room(s, t) * hidden;
-  uint32_t first = pass->piece.first_layer;
 
   g_return_val_if_fail(pass->keep && s->params->grads, NULL);
   if (!pass->d) {
     pass->d = take(pass, n);
-    pass->scratch = s->recompute == RA_RECOMPUTE_FULL ? take(pass, n) : NULL;
     if (!pass->piece.has_head)
       s->backend->write(pass->d, d_output,
                         ra_stage_n_rows(s, t) * hidden *
@@ -264,12 +321,7 @@ ra_pass_backward(RaPass *pass, const RaPiece *part, const void *d_output)
     head_backward(pass, d_made, pass->d);
     ra_stage_give(s, d_made);
   }
-  for (uint32_t i = part->first_layer - first + part->n_layers;
-       i-- > part->first_layer - first;) {
-    recompute(pass, i, pass->scratch);
-    ra_layer_backward(s, (gint32)(first + i), pass->tokens, pass->inputs[i],
-                      &pass->layers[keeps_layers(pass) ? i : 0], pass->d);
-  }
+  layers_backward(pass, part);
   if (part->has_embedding) {
     RaElem *whole = ra_stage_take_whole(s, t);
 

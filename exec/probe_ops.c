@@ -179,7 +179,8 @@ attention(RaProbeRank *r, const uint64_t *d, gboolean back)
 
   for (uint32_t i = 0; i <= d[0]; i++)
     begins[i] = (uint32_t)(t * i / d[0]);
-  workspace = ra_probe_warm_f32(r, r->backend->attention_workspace(&shape));
+  workspace =
+      ra_probe_warm_f32(r, r->backend->attention_workspace(&shape, back));
   if (!back) {
     qkv = ra_probe_warm(r, t * stride);
     out = ra_probe_out(r, t * q);

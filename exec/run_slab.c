@@ -18,6 +18,9 @@
 
 /* Of a device's arrays, and of a cache line. */
 #define ALIGN_BYTES 256
+/* Arrays of a call's passes lie on lines of 64 bytes; one that is no multiple
+ * loses less than a line, and there are some 30 at a time. */
+#define LINES_BYTES 2048
 
 /* Of @params: until the caller says more from before the run until after it. */
 static RaRunPart
@@ -162,7 +165,7 @@ add_region(RaRank *rank, const GArray *blocks, guint begin, guint end)
     part.end = MAX(part.end, b->end);
   }
   part.call = ra_run_node(rank->run, part.first)->call;
-  part.bytes = ra_slab_load(end - begin, slab, ALIGN_BYTES);
+  part.bytes = ra_slab_load(end - begin, slab, ALIGN_BYTES) + LINES_BYTES;
   g_array_append_val(rank->parts, part);
 }
 

@@ -143,7 +143,9 @@ typedef struct {
   float *heads_inv;   /* (q_heads + kv_heads) likewise */
   RaElem *attended;   /* (q_heads head_dim) */
   float *lse;         /* (q_heads) */
-  RaElem *middle;     /* (hidden) after attention */
+  RaElem *middle;     /* (hidden) after attention; NULL: it keeps nothing, and
+                         arrays share room, as ra_layer_room() says */
+  RaElem *branch;     /* (hidden) without a middle: what is added to the rows */
   RaElem *mlp_normed; /* (hidden) */
   float *mlp_inv;     /* as inv */
   RaElem *gate_up;    /* (2 ffn), without a gate (ffn) */
@@ -174,7 +176,6 @@ typedef struct {
   const float *log_prob;  /* of the targets, with an lm head; numbers */
   const float *values;    /* with a value head; numbers */
   RaElem *d;              /* (rows, hidden) gradient, while the backward runs */
-  RaElem *scratch;        /* (rows, hidden) of a recomputation */
 } RaPass;
 
 /* Whether the executor runs models like @model; @error: RA_ERROR_INPUT, without

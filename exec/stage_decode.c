@@ -15,7 +15,7 @@ typedef struct {
   uint32_t *words; /* owned: all that is told, one behind the other */
   gsize n_words;
   RaTokens batch; /* the same as a micro-batch of one token each */
-  RaElem *slab;   /* (2, room, hidden) */
+  RaElem *x;      /* (room, hidden) */
   RaElem *whole;  /* rows of all ranks; NULL: they are not shared */
   RaElem *all;    /* (n, vocab) with the head; the host's own or taken */
   void *kept_slab;
@@ -84,10 +84,10 @@ step_take(Step *step, float *out)
   RaStage *s = step->stage;
   gsize n = step->told.n, hidden = s->model->hidden;
 
-  step->slab = ra_stage_take(s, 2 * ra_stage_room(s, n) * hidden);
+  step->x = ra_stage_take(s, ra_stage_room(s, n) * hidden);
   step->whole = ra_stage_take_whole(s, n);
-  step->kept_slab = ra_stage_take_bytes(s, ra_layer_kept_n(s, n));
-  step->kept = ra_layer_kept(s, n, step->kept_slab);
+  step->kept_slab = ra_stage_take_bytes(s, ra_layer_room_n(s, n));
+  step->kept = ra_layer_room(s, n, step->kept_slab);
   if (!step->piece->has_head)
     return;
   step->all = ra_stage_take_logits(s, n);
@@ -105,29 +105,28 @@ step_give(Step *step)
     ra_stage_give(s, step->all);
   ra_stage_give(s, step->kept_slab);
   ra_stage_give(s, step->whole);
-  ra_stage_give(s, step->slab);
+  ra_stage_give(s, step->x);
 }
 
-/* From tokens to the rows @x; returns where they are. */
-static RaElem *
-embed(const Step *step, RaElem *x, RaElem *y)
+/* From tokens to the rows. */
+static void
+embed(const Step *step)
 {
   RaStage *s = step->stage;
   gsize n = step->told.n;
+  RaElem *x = s->model->embedding_norm ? step->kept.normed : step->x;
   RaElem *made = step->whole ? step->whole : x;
 
   ra_stage_enter(s, RA_BLOCK_EMBEDDING, RA_NONE);
   ra_stage_embedding(s, n, step->told.tokens, made);
   ra_stage_sum_rows(s, n, made, x);
   ra_stage_add_positions(s, n, step->told.positions, x);
-  if (!s->model->embedding_norm)
-    return x;
-  ra_stage_norm(s, ra_stage_n_rows(s, n), x, ra_stage_embedding_norm(s), y,
-                step->kept.inv);
-  return y;
+  if (s->model->embedding_norm)
+    ra_stage_norm(s, ra_stage_n_rows(s, n), x, ra_stage_embedding_norm(s),
+                  step->x, step->kept.inv);
 }
 
-/* The ops: from tokens, or the rows in the slab, to logits, or rows. */
+/* The ops: from tokens, or the rows, to logits, or rows. */
 static RaElem *
 walk(gpointer data)
 {
@@ -135,20 +134,14 @@ walk(gpointer data)
   RaStage *s = step->stage;
   const RaPiece *piece = step->piece;
   gsize n = step->told.n;
-  RaElem *a = step->slab;
-  RaElem *b = ra_stage_at(s, a, ra_stage_room(s, n) * s->model->hidden);
-  RaElem *x = piece->has_embedding ? embed(step, a, b) : a;
+  RaElem *x = step->x, *normed = step->kept.normed;
 
-  for (uint32_t i = 0; i < piece->n_layers; i++) {
-    RaElem *next = x == a ? b : a;
-
+  if (piece->has_embedding)
+    embed(step);
+  for (uint32_t i = 0; i < piece->n_layers; i++)
     ra_layer_forward(s, (gint32)(piece->first_layer + i), &step->batch, x,
-                     &step->kept, next, step->cache, i, NULL, &step->told);
-    x = next;
-  }
+                     &step->kept, x, step->cache, i, NULL, &step->told);
   if (piece->has_head) {
-    RaElem *normed = x == a ? b : a;
-
     ra_stage_enter(s, RA_BLOCK_HEAD, RA_NONE);
     ra_stage_norm(s, ra_stage_n_rows(s, n), x, ra_stage_head_norm(s), normed,
                   step->kept.inv);
@@ -167,9 +160,9 @@ write_rows(const Step *step, uint32_t n, const char *input)
   gsize n_bytes = s->model->hidden * s->backend->elem_bytes;
   gsize n_mine = ra_stage_n_rows(s, n);
 
-  s->backend->write(step->slab, input, n_mine * n_bytes);
+  s->backend->write(step->x, input, n_mine * n_bytes);
   for (uint32_t i = n; i < step->told.n; i++)
-    s->backend->write(ra_stage_at(s, step->slab, i * s->model->hidden),
+    s->backend->write(ra_stage_at(s, step->x, i * s->model->hidden),
                       input + (n - 1) * n_bytes, n_bytes);
 }
 

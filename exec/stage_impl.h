@@ -265,7 +265,8 @@ void ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows);
 
 /* --- layers --- */
 
-/* Layer @layer of the model, from the rows @x to @out.
+/* Layer @layer of the model, from the rows @x to @out, which are @x's place or
+ * another; with @kept->middle another.
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
  * @step (nullable): one token a sequence, which reads the cache. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
@@ -283,6 +284,10 @@ void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
  * have their own: ra_layer_kept_clear(). */
 gsize ra_layer_kept_n(const RaStage *s, gsize t);
 RaLayerKept ra_layer_kept(const RaStage *s, gsize t, void *slab);
+/* The same of a layer that keeps nothing: as much as its largest op reads and
+ * writes beside the rows. */
+gsize ra_layer_room_n(const RaStage *s, gsize t);
+RaLayerKept ra_layer_room(const RaStage *s, gsize t, void *slab);
 void ra_layer_kept_clear(RaLayerKept *kept);
 
 #endif

@@ -90,6 +90,51 @@ ra_layer_kept(const RaStage *s, gsize t, void *slab)
   return k;
 }
 
+/* Of a layer that keeps nothing: what its ops write in turn, bytes. */
+typedef struct {
+  gsize first;  /* normed, heads, attended, mlp_normed, active */
+  gsize second; /* statistics of norms; qkv and behind it those of its heads;
+                   gate_up; what is added to the rows */
+} Turns;
+
+static Turns
+turns_of(const RaStage *s, gsize t)
+{
+  gsize rows = ra_stage_room(s, t) * s->model->hidden;
+  gsize heads = t * normed_heads(s) * s->model->head_dim;
+  gsize first = MAX(MAX(rows, t * ra_stage_q_width(s)), heads);
+  gsize n_floats = t * MAX(s->q_heads, normed_heads(s));
+  gsize qkv = ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
+              ra_stage_float_room(s, n_floats);
+
+  return (Turns){ra_stage_elem_room(s, MAX(first, t * kept_ffn(s))),
+                 MAX(qkv, ra_stage_elem_room(s, MAX(rows, t * kept_up(s))))};
+}
+
+gsize
+ra_layer_room_n(const RaStage *s, gsize t)
+{
+  Turns turns = turns_of(s, t);
+
+  return turns.first + turns.second;
+}
+
+/* An op reads of one turn and writes to the other; what is added to the rows
+ * does so at once. */
+RaLayerKept
+ra_layer_room(const RaStage *s, gsize t, void *slab)
+{
+  char *second = (char *)slab + turns_of(s, t).first;
+  char *behind = second + ra_stage_elem_room(s, t * ra_stage_qkv_width(s));
+  RaLayerKept k = {0};
+
+  k.normed = k.heads = k.attended = k.mlp_normed = k.active = slab;
+  k.qkv = k.gate_up = k.branch = (RaElem *)(void *)second;
+  k.inv = k.mlp_inv = (float *)(void *)second;
+  k.lse = k.heads_inv = (float *)(void *)behind;
+  return k;
+}
+
 void
 ra_layer_kept_clear(RaLayerKept *kept)
 {
@@ -185,6 +230,38 @@ qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
   ra_stage_rope(s, t, tokens->positions, 1, kept->qkv);
 }
 
+/* The sum of @rows and @branch, both (n), in the place @to of one of them. */
+static void
+join(RaStage *s, gsize n, const RaElem *rows, const RaElem *branch, RaElem *to)
+{
+  ra_stage_add(s, n, to == branch ? rows : branch, to);
+}
+
+/* The MLP of the layer, from the rows @x to @out, which may be @x. */
+static void
+mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
+          RaLayerKept *kept, RaElem *out)
+{
+  gsize n = ra_stage_n_rows(s, t);
+  RaElem *branch = kept->middle ? out : kept->branch;
+  RaElem *made = whole ? whole : branch;
+
+  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
+                kept->mlp_normed, kept->mlp_inv);
+  if (keeps_rows(s, layer)) {
+    mlp_forward(s, layer, n, kept->mlp_normed, kept, branch);
+  } else {
+    mlp_forward(s, layer, t,
+                ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
+                kept, made);
+    ra_stage_sum_rows(s, t, made, branch);
+    if (!is_moe(s, layer))
+      ra_stage_add_summed_bias(
+          s, n, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE), branch);
+  }
+  join(s, n, x, branch, out);
+}
+
 void
 ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                  const RaElem *x, RaLayerKept *kept, RaElem *out,
@@ -193,7 +270,9 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 {
   gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
   RaElem *whole = ra_stage_take_whole(s, t);
-  RaElem *made = whole ? whole : kept->middle;
+  RaElem *middle = kept->middle ? kept->middle : out;
+  RaElem *branch = middle == x ? kept->branch : middle;
+  RaElem *made = whole ? whole : branch;
   const RaElem *o_bias = ra_stage_weight(s, O, layer, TRUE);
 
   enter(s, layer);
@@ -211,41 +290,25 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
   ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
                   ra_stage_weight(s, O, layer, FALSE),
                   ra_stage_own_bias(s, o_bias), made);
-  ra_stage_sum_rows(s, t, made, kept->middle);
-  ra_stage_add_summed_bias(s, n, o_bias, kept->middle);
-  ra_stage_add(s, n, x, kept->middle);
-
-  ra_stage_norm(s, n, kept->middle,
-                ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
-                kept->mlp_normed, kept->mlp_inv);
-  if (keeps_rows(s, layer)) {
-    mlp_forward(s, layer, n, kept->mlp_normed, kept, out);
-  } else {
-    made = whole ? whole : out;
-    mlp_forward(s, layer, t,
-                ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
-                kept, made);
-    ra_stage_sum_rows(s, t, made, out);
-    if (!is_moe(s, layer))
-      ra_stage_add_summed_bias(
-          s, n, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE), out);
-  }
-  ra_stage_add(s, n, kept->middle, out);
+  ra_stage_sum_rows(s, t, made, branch);
+  ra_stage_add_summed_bias(s, n, o_bias, branch);
+  join(s, n, x, branch, middle);
+  mlp_block(s, layer, t, middle, whole, kept, out);
   ra_stage_give(s, whole);
 }
 
 /* Memory of the backward of a block. */
 typedef struct {
-  RaElem *d_hidden; /* all rows */
-  RaElem *wide;     /* (t) of what is wider, behind d_hidden */
+  RaElem *d_hidden; /* all rows; before them of what goes into the last product
+                       of the block, (t, narrow) */
+  RaElem *wide;     /* (t, wide) of what comes out of the first */
   RaElem *whole;    /* all rows that were gathered; NULL: not shared */
 } Scratch;
 
-/* Of @t rows, @wide elements of each beside the hidden ones. */
 static Scratch
-scratch_take(RaStage *s, gsize t, gsize wide)
+scratch_take(RaStage *s, gsize t, gsize narrow, gsize wide)
 {
-  gsize n = ra_stage_whole_n(s, t);
+  gsize n = MAX(ra_stage_whole_n(s, t), t * narrow);
   RaElem *slab = ra_stage_take(s, n + t * wide);
 
   return (Scratch){slab, ra_stage_at(s, slab, n), ra_stage_take_whole(s, t)};
@@ -264,8 +327,7 @@ dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
                const RaElem *d, const Scratch *scratch)
 {
   gsize hidden = s->model->hidden, ffn = s->ffn;
-  RaElem *d_active = scratch->wide;
-  RaElem *d_gate_up = ra_stage_at(s, scratch->wide, t * ffn);
+  RaElem *d_active = scratch->d_hidden, *d_gate_up = scratch->wide;
 
   ra_stage_linear_input(s, t, hidden, ffn, d,
                         ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
@@ -331,13 +393,15 @@ static void
 mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
              RaElem *d)
 {
-  const Scratch scratch = scratch_take(s, t, is_moe(s, layer) ? 0 : 3 * s->ffn);
+  gboolean moe = is_moe(s, layer);
+  const Scratch scratch =
+      scratch_take(s, t, moe ? 0 : s->ffn, moe ? 0 : kept_up(s));
   const RaElem *d_out =
       keeps_rows(s, layer)
           ? d
           : ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
 
-  if (is_moe(s, layer))
+  if (moe)
     experts_backward(s, layer, t, kept, d_out, &scratch);
   else
     dense_backward(s, layer, t, kept, d_out, &scratch);
@@ -354,9 +418,8 @@ attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
 {
   gsize t = tokens->n_tokens, hidden = s->model->hidden;
   gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
-  const Scratch scratch = scratch_take(s, t, q + qkv);
-  RaElem *d_attended = scratch.wide;
-  RaElem *d_qkv = ra_stage_at(s, scratch.wide, t * q);
+  const Scratch scratch = scratch_take(s, t, q, qkv);
+  RaElem *d_attended = scratch.d_hidden, *d_qkv = scratch.wide;
   const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
 
   ra_stage_linear_input(s, t, hidden, q, d_out,

@@ -128,7 +128,7 @@ ra_stage_attention(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
   double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
   float *workspace = ra_stage_take_bytes(
-      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
+      s, s->backend->attention_workspace(&shape, FALSE) * sizeof *workspace);
   gsize k = ra_stage_q_width(s);
   gsize v = k + (gsize)s->kv_heads * s->model->head_dim;
 
@@ -151,7 +151,7 @@ ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
   double start = ra_stage_begin(s);
   RaCpuAttention shape = attention_shape(s, tokens);
   float *workspace = ra_stage_take_bytes(
-      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
+      s, s->backend->attention_workspace(&shape, TRUE) * sizeof *workspace);
   gsize k = ra_stage_q_width(s);
   gsize v = k + (gsize)s->kv_heads * s->model->head_dim;
 

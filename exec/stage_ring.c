@@ -165,7 +165,7 @@ forward_step(const Way *w, uint32_t i, const RaElem *qkv, RaElem *out,
   RaStage *s = w->s;
   RaCpuAttention shape = step_shape(w, i);
   float *workspace = ra_stage_take_bytes(
-      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
+      s, s->backend->attention_workspace(&shape, FALSE) * sizeof *workspace);
   const RaElem *k = w->keys[i % 2];
   double start = ra_stage_begin(s);
 
@@ -234,7 +234,7 @@ backward_step(const Way *w, uint32_t i, const Backward *b, RaElem *d_q)
   RaStage *s = w->s;
   RaCpuAttention shape = step_shape(w, i);
   float *workspace = ra_stage_take_bytes(
-      s, s->backend->attention_workspace(&shape) * sizeof *workspace);
+      s, s->backend->attention_workspace(&shape, TRUE) * sizeof *workspace);
   const RaElem *k = w->keys[i % 2];
   const RaElem *v = ra_stage_at(s, k, w->kv / 2);
   double start = ra_stage_begin(s);

@@ -65,6 +65,21 @@ router_tensors(const uint64_t *d, uint64_t in)
               (d[0] * (d[1] + 3 * d[2]) + d[1]) * FP32_BYTES);
 }
 
+/* Its output is kept as the input of what follows; @end: past the last op. */
+static RaOpTensors
+attention_tensors(const RaOp *op, const RaOp *end)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t in = d[1] * (d[4] + 2 * d[5]) * d[6] * e, out = d[1] * d[4] * d[6];
+  uint64_t log_sums = d[1] * d[4] * FP32_BYTES; /* of weights */
+
+  if (op->kind == RA_OP_DECODE_ATTENTION)
+    return both(in, out * e, in);
+  return both(in, out * e + log_sums,
+              is_foreign_step(op, end) ? 0 : in + log_sums);
+}
+
 /* Whether what @op makes is logits: rows with a padding. */
 static gboolean
 makes_logits(const RaOp *op, const RaOp *end)
@@ -77,13 +92,21 @@ makes_logits(const RaOp *op, const RaOp *end)
          (next->kind == RA_OP_CROSS_ENTROPY || next->kind == RA_OP_SAMPLE);
 }
 
-/* What op @op, after @before (NULL: the first), reads, writes and keeps; @end
- * is past the last. */
+/* Of a row of a norm: the inverse, of LayerNorm the mean too. */
+static uint64_t
+norm_stats_bytes(const RaModel *model)
+{
+  return (model->norm == RA_NORM_LAYER ? 2 : 1) * FP32_BYTES;
+}
+
+/* What op @op of @model, after @before (NULL: the first), reads, writes and
+ * keeps; @end is past the last. */
 static RaOpTensors
-op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
+op_tensors(const RaModel *model, const RaOp *op, const RaOp *before,
+           const RaOp *end)
 {
   const uint64_t *d = op->dim;
-  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes, kept;
 
   switch (op->kind) {
   case RA_OP_GEMM:
@@ -100,14 +123,14 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
     return both(in, out, in);
   case RA_OP_ATTENTION:
   case RA_OP_DECODE_ATTENTION:
-    in = d[1] * (d[4] + 2 * d[5]) * d[6] * e; /* its output is kept as the
-                                                 input of what follows */
-    return both(in, d[1] * d[4] * d[6] * e, is_foreign_step(op, end) ? 0 : in);
+    return attention_tensors(op, end);
   case RA_OP_ATTENTION_CORE:
     in = d[1] * (d[4] + 2 * d[5]) * d[6] * e;
     return core_tensors(op, in, d[1] * d[4] * d[6] * e);
   case RA_OP_NORM:
-    return both(d[0] * d[1] * e, d[0] * d[1] * e, d[0] * d[1] * e);
+    in = d[0] * d[1] * e;
+    kept = d[0] * norm_stats_bytes(model);
+    return both(in, in + kept, in + kept);
   case RA_OP_ROPE:
     in = d[0] * d[1] * d[2] * e;
     return both(in, in, 0);
@@ -130,7 +153,7 @@ op_tensors(const RaOp *op, const RaOp *before, const RaOp *end)
   case RA_OP_SAMPLE:
     return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES, 0);
   case RA_OP_LOSS:
-    return both(d[0] * FP32_BYTES, d[0] * FP32_BYTES, 0);
+    return both(d[0] * FP32_BYTES, d[0] * FP32_BYTES, d[0] * FP32_BYTES);
   case RA_OP_ALL_GATHER:
     return both(d[0] / MAX(d[1], 1), d[0], 0);
   case RA_OP_REDUCE_SCATTER:
@@ -165,7 +188,8 @@ kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
   uint64_t bytes = 0;
 
   for (guint i = 0; i < n; i++) {
-    RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
+    RaOpTensors t =
+        op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
     /* Of a core that is computed again only queries, keys and values stay. */
     gboolean again = ops[i].kind == RA_OP_ATTENTION_CORE &&
                      shard->recompute == RA_RECOMPUTE_SELECTIVE;
@@ -191,11 +215,18 @@ ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
 
 /* Of op @i of @n while it runs; @kept: what it keeps is counted elsewhere. */
 static uint64_t
-running_bytes(const RaOp *ops, guint n, guint i, gboolean kept, gboolean back)
+running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
+              gboolean kept, gboolean back)
 {
-  RaOpTensors t = op_tensors(&ops[i], i ? &ops[i - 1] : NULL, ops + n);
+  RaOpTensors t =
+      op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
   uint64_t bytes = t.in + t.out;
 
+  /* Nobody keeps gradients, which have the shapes of what was read and written;
+   * those of logits come where their softmax is kept (Megatron-LM's
+   * vocab_parallel_cross_entropy). */
+  if (back && ops[i].kind != RA_OP_CROSS_ENTROPY)
+    kept = FALSE;
   if (!is_foreign_step(&ops[i], ops + n))
     return bytes - (kept ? MIN(t.kept, bytes) : 0);
   /* Forward the step on the rank's own keys has kept what comes in; backward
@@ -215,7 +246,7 @@ largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
   uint64_t largest = 0;
 
   for (guint i = 0; i < n; i++)
-    largest = MAX(largest, running_bytes(ops, n, i, kept, back));
+    largest = MAX(largest, running_bytes(shard, ops, n, i, kept, back));
   return largest;
 }
 

@@ -24,10 +24,11 @@
  * (post-training runs without), and flash attention unless a plan asks for a
  * core, so selective recomputation, which recomputes the core of attention,
  * keeps the same; of `attention = core` it saves 2 a s^2 b, with dropout all
- * of 5 a s^2 b.  As there, terms of s b elements (scales
- * of norms, log-sum-exp of attention) are left out.  Gated MLPs and grouped
- * heads have fewer or more of the same terms.  The head of a training call
- * also keeps the fp32 softmax of its logits (Megatron-LM's
+ * of 5 a s^2 b.  Gated MLPs and grouped heads have fewer or more of the same
+ * terms.  Beside them, in fp32, a row keeps the inverse of its norms, of
+ * LayerNorm the mean too, a log-sum a head of attention that computes its
+ * weights again, and what the loss reads.  The head of a training call also
+ * keeps the fp32 softmax of its logits (Megatron-LM's
  * vocab_parallel_cross_entropy), s b V / t 4.
  */
 #ifndef RA_GRAPH_ACTIVATION_H

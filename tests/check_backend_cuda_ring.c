@@ -273,8 +273,8 @@ run_backward(Whole *w, int which, Rank *ranks)
       gsize n_kv = ra_ring_n_tokens(r->tokens->ring, owner) * KV;
       const uint16_t *k = (gconstpointer)ranks[owner].kv;
       uint16_t *d_kv = b->alloc(n_kv * sizeof *d_kv + 16);
-      float *workspace =
-          b->alloc(b->attention_workspace(&shape) * sizeof *workspace + 16);
+      float *workspace = b->alloc(
+          b->attention_workspace(&shape, TRUE) * sizeof *workspace + 16);
 
       b->attention_backward(&shape, r->q, (gconstpointer)k,
                             (gconstpointer)(k + KV / 2), r->out, r->lse,

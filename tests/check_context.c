@@ -215,8 +215,11 @@ END_TEST
  *                own and their sum 4, and as any attention its output's 2 and
  *                those of q, k, v 3: 13
  *
- * Without a ring the forward's attention has q, k, v and its output, of four
- * times the tokens: 4 x (3 + 2); with a backward as much stands in rotary
+ * and 8 fp32 a token: forward log-sums, backward sums of weights with their
+ * gradients.
+ *
+ * Without a ring the forward's attention has q, k, v, its output and log-sums
+ * of four times the tokens: 4 x (3 + 2); with a backward more stands in rotary
  * positions, 2 x 10 heads.  The fault: another rank's keys counted once,
  * forward 5. */
 START_TEST(test_ring_workspace)
@@ -224,23 +227,23 @@ START_TEST(test_ring_workspace)
   g_autoptr(RaModel) m = gated_model(256);
   RaBatch batch = whole_sequences(1, 8192);
   RaShard shard = make_shard(m, 4), one = make_shard(m, 1);
-  const uint64_t mib = 1024 * 1024;
+  const uint64_t mib = 1024 * 1024, sums = 2048 * 8 * 4;
 
   ck_assert_uint_eq(
       ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
-      (2 + 9) * mib);
+      (2 + 9) * mib + sums);
   ck_assert_uint_eq(ra_workspace_bytes(&one, &layers, RA_PHASE_FORWARD, &batch),
-                    (8 + 20) * mib);
+                    (8 + 20) * mib + 4 * sums);
   shard.loss = one.loss = 1;
   ck_assert_uint_eq(
       ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
-      (2 + 6) * mib);
+      (2 + 6) * mib + sums);
   ck_assert_uint_ne(
       ra_workspace_bytes(&shard, &layers, RA_PHASE_FORWARD, &batch),
-      (2 + 5) * mib);
+      (2 + 5) * mib + sums);
   ck_assert_uint_eq(
       ra_workspace_bytes(&shard, &layers, RA_PHASE_BACKWARD, &batch),
-      (2 + 13) * mib);
+      (2 + 13) * mib + sums);
   ck_assert_uint_eq(ra_workspace_bytes(&one, &layers, RA_PHASE_FORWARD, &batch),
                     (8 + 20) * mib);
 }

@@ -121,14 +121,16 @@ END_TEST
 /* arXiv 2205.05198: GPT, s = 2048, b = 2, h = 1024, 16 heads, ffn 4 h.  Less
  * the dropout masks and with flash attention their layer keeps 32 s b h
  * (eq. 1), on tp 4 (8 + 24 / 4) s b h = 14 s b h (eq. 2), with sequence
- * parallelism 32 / 4 (eq. 4), with full recomputation 2 or 2 / 4. */
+ * parallelism 32 / 4 (eq. 4), with full recomputation 2 or 2 / 4.  What they
+ * leave out: of 16 heads / tp a log-sum, of two norms of the rank's rows a mean
+ * and an inverse, 4 bytes each. */
 START_TEST(test_korthikanti)
 {
   RaModelShape shape;
   g_autoptr(RaModel) model = NULL;
   RaPiece piece = {.n_layers = 3};
   RaBatch batch = {2, 4096, 4096, 2 * 2048 * 2049 / 2};
-  uint64_t sbh = 2048 * 2 * 1024;
+  uint64_t sbh = 2048 * 2 * 1024, rows;
   const struct {
     uint32_t tp;
     uint8_t sp, recompute;
@@ -155,8 +157,11 @@ START_TEST(test_korthikanti)
                  .recompute = cases[i].recompute,
                  .sequence_parallel = cases[i].sp,
                  .loss = 1};
+    rows = 16 / cases[i].tp * 4 + 2 * 2 * 4 / (cases[i].sp ? cases[i].tp : 1);
+    if (cases[i].recompute == RA_RECOMPUTE_FULL)
+      rows = 0;
     ck_assert_uint_eq(ra_activation_bytes(&s, &piece, &batch),
-                      3 * cases[i].expected * sbh);
+                      3 * (cases[i].expected * sbh + rows * 2048 * 2));
     if (!cases[i].sp)
       continue;
     s.recompute = RA_RECOMPUTE_FULL; /* 2 / 4 */
@@ -165,8 +170,9 @@ START_TEST(test_korthikanti)
 }
 END_TEST
 
-/* The head keeps its norm's and its product's input, 2 x 2 s b h, and the fp32
- * softmax, 4 s b V / tp; a piece is the sum of its parts. */
+/* The head keeps its norm's and its product's input, 2 x 2 s b h, the fp32
+ * softmax, 4 s b V / tp, of a row the norm's inverse and what the loss reads; a
+ * piece is the sum of its parts. */
 START_TEST(test_head_and_parts)
 {
   PlanText *t = make(PLAN("dp = 4\ntp = 2\n", "dp = 4\ntp = 2\n"), 1);
@@ -177,7 +183,7 @@ START_TEST(test_head_and_parts)
   RaPiece head = {32, 0, 0, 1};
 
   ck_assert_uint_eq(ra_activation_bytes(s, &head, &batch),
-                    4 * 1024 * 4096 + 4 * 1024 * 16000);
+                    4 * 1024 * 4096 + 4 * 1024 * 16000 + (4 + 4) * 1024);
   ck_assert_uint_eq(ra_activation_bytes(s, &whole, &batch),
                     ra_activation_bytes(s, &low, &batch) +
                         ra_activation_bytes(s, &high, &batch));

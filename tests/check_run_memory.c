@@ -84,11 +84,10 @@ held_by(int layout, RaRunMemory *out_held, double *out_states,
 }
 
 /* Weights, gradients and moments to the byte.  Passes hold what the account
- * has and, of this small model, up to 15 % more: what a row keeps beside its
- * vectors (inverse norms, log-sums) is nothing beside a hidden size of
- * hundreds, where the two agree within 1 % (docs/executor.md).  What sequence
- * parallelism gathers again stands in no op list, so its rows, once, come to
- * that. */
+ * has, or up to a fifth less: gradients of logits come in their place, where
+ * the account has an fp32 softmax beside them, of this small model a sixth.
+ * What sequence parallelism gathers again stands in no op list, and rings and
+ * the host's attention have room that no device needs. */
 START_TEST(test_account)
 {
   gboolean gathers =
@@ -98,7 +97,7 @@ START_TEST(test_account)
 
   held_by(_i, &held, &states, &passes);
   ck_assert_double_eq((double)held.states_bytes, states);
-  ck_assert_double_ge((double)held.passes_bytes, 0.9 * passes);
+  ck_assert_double_ge((double)held.passes_bytes, 0.8 * passes);
   ck_assert_double_le((double)held.passes_bytes, most * passes);
   ck_assert_uint_eq(held.host_bytes, 0);
 }
@@ -207,8 +206,8 @@ END_TEST
 /* --- the slab --- */
 
 /* The slab is the account's peak in the order of tasks, within 3 %, where no
- * copy of another layout is dropped (which stays); passes of this small model
- * take up to 15 % more than the account has, of the larger ones nothing. */
+ * copy of another layout is dropped (which stays); beside it are the host's
+ * rooms for attention, and of rings. */
 START_TEST(test_slab)
 {
   double states, passes;
@@ -225,6 +224,8 @@ START_TEST(test_slab)
   ck_assert_double_le((double)held.slab_bytes,
                       1.03 * (double)held.account_bytes);
   ck_assert_uint_ge(held.slab_bytes, held.states_bytes);
+  ck_assert_double_le((double)held.beyond_bytes,
+                      0.06 * (double)held.account_bytes);
 }
 END_TEST
 

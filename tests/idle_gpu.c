@@ -217,9 +217,9 @@ embedding_backward(size_t n_tokens, size_t width, uint32_t first,
 }
 
 static gsize
-attention_workspace(const RaCpuAttention *shape)
+attention_workspace(const RaCpuAttention *shape, gboolean back)
 {
-  return (void)shape, 0;
+  return (void)shape, (void)back, 0;
 }
 
 static void
