@@ -2,9 +2,25 @@
  * are kept, a handle for products, marks; and what it has captured. */
 #include "config.h"
 
+#include <string.h>
+
 #include "exec/backend_cuda_impl.h"
 #include "exec/cuda_measure.h"
+#include "exec/cuda_queue.h"
 #include "kernels/sums.h"
+
+/* Bytes of a half of what words go through. */
+#define STAGE_BYTES ((gsize)256 << 10)
+
+/* Pinned memory through which words go to the device: from pageable memory a
+ * copy may wait for the stream inside the driver.  Halves take turns; one is
+ * written again when the device has read all that it had. */
+typedef struct {
+  char *memory; /* (2, STAGE_BYTES) owned; NULL: not yet */
+  gsize at;     /* in the half at hand */
+  guint half;
+  RaDeviceEvent *is_read[2]; /* owned */
+} Stage;
 
 typedef struct {
   void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
@@ -17,6 +33,7 @@ typedef struct {
   uint32_t *flag;    /* pinned, owned; NULL: not yet */
   RaCudaGemm *gemm;  /* likewise */
   RaDeviceMarks *marks;
+  Stage stage;
 } Mine;
 
 struct _RaBackendGraph {
@@ -35,6 +52,11 @@ mine_free(gpointer data)
       ra_device_free(m->rooms[i]);
   if (m->flag)
     ra_device_free_host(m->flag);
+  if (m->stage.memory)
+    ra_device_free_host(m->stage.memory);
+  for (guint i = 0; i < 2; i++)
+    if (m->stage.is_read[i])
+      ra_device_event_free(m->stage.is_read[i]);
   ra_cuda_gemm_free(m->gemm);
   ra_device_marks_free(m->marks);
   g_free(m);
@@ -97,6 +119,39 @@ ra_cuda_room(RaCudaRoom which, gsize n_bytes)
   return m->rooms[which];
 }
 
+static gboolean
+stage_open(Stage *s)
+{
+  if (s->memory)
+    return TRUE;
+  for (guint i = 0; i < 2; i++)
+    s->is_read[i] = s->is_read[i] ? s->is_read[i] : ra_device_event_new();
+  if (s->is_read[0] && s->is_read[1])
+    s->memory = ra_device_alloc_host(2 * STAGE_BYTES);
+  return s->memory != NULL;
+}
+
+/* @numbers in pinned memory, until the copy that is begun next has read them;
+ * as they are where there is no room. */
+static const uint32_t *
+staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
+{
+  char *to;
+
+  if (n_bytes > STAGE_BYTES || !stage_open(s))
+    return numbers;
+  if (s->at + n_bytes > STAGE_BYTES) {
+    ra_cuda_did(ra_device_event_record(s->is_read[s->half], NULL), "an event");
+    s->half ^= 1;
+    s->at = 0;
+    ra_cuda_did(ra_device_event_wait(s->is_read[s->half]), "an event");
+  }
+  to = s->memory + s->half * STAGE_BYTES + s->at;
+  s->at += n_bytes;
+  memcpy(to, numbers, n_bytes);
+  return (const uint32_t *)(gconstpointer)to;
+}
+
 /* What is kept is there already. */
 const uint32_t *
 ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
@@ -108,7 +163,9 @@ ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
     return (const uint32_t *)m->rooms[RA_CUDA_KEPT] + (numbers - m->kept);
   room = ra_cuda_room(which, n * sizeof *room);
   ra_cuda_spill();
-  ra_cuda_did(ra_device_write(room, numbers, n * sizeof *room),
+  ra_cuda_did(ra_device_write(room,
+                              staged(&m->stage, n * sizeof *room, numbers),
+                              n * sizeof *room),
               "a copy from the host");
   return room;
 }

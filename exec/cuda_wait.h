@@ -2,9 +2,10 @@
  * exec/cuda_*.c that waits goes through here, and looks meanwhile where it is
  * told to (ra_device_look_with()).
  *
- * NEEDSWORK: a copy from pageable memory (ra_device_write()) may wait for the
- * stream inside the driver, as CUDA's text has it, and nobody looks then; a
- * ring of pinned words a thread would end that.
+ * A copy from pageable memory (ra_device_write()) may wait for the stream
+ * inside the driver, as CUDA's text has it, and nobody looks then: words go
+ * through pinned memory (ra_cuda_upload()); rows from a pipeline's host and
+ * gradients of a head do not.
  *
  * Those that return an int return a cudaError_t.
  */

@@ -184,6 +184,10 @@ check_programs += tests/check_backend_cuda_sample
 tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
 	$(backend_cuda)
 tests_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
+check_programs += tests/check_backend_cuda_words
+tests_check_backend_cuda_words_SOURCES = tests/check_backend_cuda_words.c \
+	$(backend_cuda)
+tests_check_backend_cuda_words_LDADD = $(emulated_ldadd)
 check_programs += tests/check_run_away
 tests_check_run_away_SOURCES = tests/check_run_away.c \
 	$(backend_cuda) $(run_fixture)

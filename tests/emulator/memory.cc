@@ -44,6 +44,7 @@ std::map<const char *, size_t> pinned;
 struct Read {
   const char *from;
   std::vector<char> bytes;
+  uint64_t number; /* of the copy, among the thread's ops */
 };
 
 thread_local std::vector<Read> reads;
@@ -321,7 +322,7 @@ ra_device_write(void *to, const void *from, size_t n_bytes)
   std::vector<char> bytes(at, at + n_bytes);
 
   if (ra_emu_is_pinned(from)) {
-    reads.push_back({at, bytes});
+    reads.push_back({at, bytes, n_begun});
     begin([=] { memcpy(to, from, n_bytes); });
   } else {
     begin([=] { memcpy(to, bytes.data(), n_bytes); });
@@ -335,14 +336,23 @@ ra_device_wait(void)
   ra_emu_no_capture("a wait");
   ra_emu_ops_end();
   n_waits++;
-  for (const Read &read : reads)
-    if (memcmp(read.from, read.bytes.data(), read.bytes.size()) != 0) {
+  ra_emu_end_reads(n_begun);
+  return 0;
+}
+
+void
+ra_emu_end_reads(uint64_t n)
+{
+  size_t n_over = 0;
+
+  for (; n_over < reads.size() && reads[n_over].number <= n; n_over++)
+    if (memcmp(reads[n_over].from, reads[n_over].bytes.data(),
+               reads[n_over].bytes.size()) != 0) {
       fprintf(stderr, "emulator: pinned memory was written before a copy from "
                       "it was waited for\n");
       abort();
     }
-  reads.clear();
-  return 0;
+  reads.erase(reads.begin(), reads.begin() + (ptrdiff_t)n_over);
 }
 
 size_t

@@ -20,6 +20,9 @@ void ra_emu_leave(void);
 void ra_emu_open(void);
 /* Ops that this thread has begun. */
 uint64_t ra_emu_n_begun(void);
+/* Copies from pinned memory among the thread's first @n ops have been waited
+ * for: ends the program where it was written meanwhile. */
+void ra_emu_end_reads(uint64_t n);
 
 int ra_emu_is_device(const void *x, size_t n_bytes);
 int ra_emu_is_pinned(const void *x);

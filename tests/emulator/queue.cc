@@ -41,6 +41,7 @@ struct Event {
            n_reached = 0; /* times that it was asked for, made */
   uint64_t n_begun = 0;   /* by its thread at the last record */
   bool of_ops = false;
+  pthread_t thread;               /* that asked for the last record */
   RaDeviceQueue *queue = nullptr; /* that was asked for it last */
   double s = 0;
 };
@@ -386,6 +387,7 @@ ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue)
 
   e->n_recorded++;
   e->of_ops = !queue;
+  e->thread = pthread_self();
   e->n_begun = ra_emu_n_begun();
   if (queue || ops_are_late) {
     e->queue = queue ? queue : ops();
@@ -424,7 +426,12 @@ ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event)
 int
 ra_device_event_wait(const RaDeviceEvent *event)
 {
+  const Event *e = event->is.get();
+
   reach(event);
+  if (e->n_recorded > 0 && e->of_ops &&
+      pthread_equal(e->thread, pthread_self()))
+    ra_emu_end_reads(e->n_begun);
   return 0;
 }
 
