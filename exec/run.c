@@ -344,6 +344,7 @@ run_rank(void *data)
   }
   end_pending(rank);
   ra_rank_end_copies(rank);
+  rank->run->backend->wait(); /* others use what this thread has begun */
   ra_rank_look_at_memory(rank);
   atomic_store(&rank->is_at_work, FALSE);
   ra_rank_leave(rank);
@@ -356,6 +357,7 @@ run_iterations(RaRun *run, uint32_t begin, uint32_t end)
 {
   run->begin_iteration = begin;
   run->end_iteration = end;
+  run->backend->wait(); /* the ranks' threads use what a checkpoint had */
   ra_run_guard(run);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     if (ra_run_is_here(run, i) && pthread_create(&run->ranks[i].thread, NULL,

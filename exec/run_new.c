@@ -309,6 +309,7 @@ add_calls(RaRun *run)
     if (ra_run_is_here(run, i)) {
       ra_rank_use(&run->ranks[i]);
       ra_rank_make_slab(&run->ranks[i]);
+      run->backend->wait(); /* its own thread uses what this one has begun */
     }
 }
 
