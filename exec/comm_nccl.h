@@ -52,6 +52,11 @@ gboolean ra_nccl_id(const RaNcclApi *api, RaNcclId *out_id, GError **error);
  */
 RaNccl *ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id,
                     uint32_t n_ranks, uint32_t rank, GError **error);
+/* Begins the end of its communicators, whose ends are freed.  Several ranks of
+ * a thread all leave before the first of them is freed, which waits for those
+ * that it was with. */
+void ra_nccl_leave(RaNccl *nccl);
+/* One that never comes is waited for with patience. */
 void ra_nccl_free(RaNccl *nccl);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaNccl, ra_nccl_free)
 

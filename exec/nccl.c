@@ -269,6 +269,46 @@ ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
   return TRUE;
 }
 
+static void
+begin_end(RaNccl *nccl, RaNcclHandle handle)
+{
+  int result;
+
+  if (!handle || nccl->is_dropped)
+    return;
+  result = nccl->options.api->finalize(handle);
+  if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
+    drop_all(nccl);
+}
+
+void
+ra_nccl_leave(RaNccl *nccl)
+{
+  if (!nccl || nccl->is_leaving)
+    return;
+  nccl->is_leaving = TRUE;
+  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
+    begin_end(nccl, nccl->handles[i]);
+  begin_end(nccl, nccl->world);
+}
+
+/* Who waits for a peer that never comes drops all. */
+static void
+end_comm(RaNccl *nccl, RaNcclHandle *handle)
+{
+  const RaNcclApi *api = nccl->options.api;
+  int result;
+
+  if (!*handle || nccl->is_dropped)
+    return;
+  if (!ra_nccl_look(nccl, handle, 1, NULL, &result)) {
+    drop_all(nccl);
+    return;
+  }
+  api->destroy(*handle);
+  *handle = NULL;
+}
+
 void
 ra_nccl_free(RaNccl *nccl)
 {
@@ -276,15 +316,14 @@ ra_nccl_free(RaNccl *nccl)
 
   if (!nccl)
     return;
+  ra_nccl_leave(nccl);
   api = nccl->options.api;
   for (guint i = 0; i < RA_N_STREAMS; i++)
     if (nccl->streams[i])
       api->stream_free(nccl->streams[i]);
   for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
-    if (nccl->handles[i] && !nccl->is_dropped)
-      api->destroy(nccl->handles[i]);
-  if (nccl->world && !nccl->is_dropped)
-    api->destroy(nccl->world);
+    end_comm(nccl, &nccl->handles[i]);
+  end_comm(nccl, &nccl->world);
   free_spare(nccl);
   g_free(nccl->handles);
   g_free(nccl);

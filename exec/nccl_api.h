@@ -38,6 +38,8 @@ typedef struct {
   int (*split)(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm);
   int (*async_error)(RaNcclHandle comm, int *out_result);
   int (*drop)(RaNcclHandle comm); /* ncclCommAbort() */
+  /* ncclCommFinalize(), by all of @comm, then ncclCommDestroy() */
+  int (*finalize)(RaNcclHandle comm);
   int (*destroy)(RaNcclHandle comm);
   /* (nullable): ncclCommRegister(), ncclCommDeregister() */
   int (*enrol)(RaNcclHandle comm, void *data, gsize n_bytes, void **out_handle);

@@ -83,15 +83,15 @@ drop(RaNcclHandle comm)
   return (int)ncclCommAbort(comm);
 }
 
-/* Of a non-blocking communicator the end is begun, waited for and done. */
+static int
+finalize(RaNcclHandle comm)
+{
+  return (int)ncclCommFinalize(comm);
+}
+
 static int
 destroy(RaNcclHandle comm)
 {
-  ncclResult_t state = ncclCommFinalize(comm);
-
-  while (state == ncclInProgress)
-    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess)
-      break;
   return (int)ncclCommDestroy(comm);
 }
 
@@ -341,6 +341,7 @@ ra_nccl_cuda(void)
                                 .split = split,
                                 .async_error = async_error,
                                 .drop = drop,
+                                .finalize = finalize,
                                 .destroy = destroy,
                                 .enrol = enrol,
                                 .withdraw = withdraw,

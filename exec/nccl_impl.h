@@ -40,6 +40,7 @@ struct _RaNccl {
   guint n_looks;       /* in the wait at hand */
   gboolean is_waiting; /* as its pulse was told */
   gboolean is_dropped;
+  gboolean is_leaving;
 };
 
 /* A request: of the device's data, or of the host's, which then goes by way of

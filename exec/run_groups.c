@@ -226,6 +226,6 @@ ra_rank_clear_ends(RaRank *rank)
   ra_comm_free(rank->peer);
   ra_comm_free(rank->forward);
   ra_comm_free(rank->backward);
-  ra_nccl_free(rank->nccl);
   g_free(rank->ends);
+  ra_nccl_leave(rank->nccl);
 }

@@ -256,6 +256,7 @@ void ra_run_unguard(RaRun *run);
 /* exec/run_groups.c: where each rank is in each call, and its ends of all
  * groups.  @error: of NCCL's */
 gboolean ra_run_add_groups(RaRun *run, GError **error);
+/* They are freed, and what they were of is left: of all ranks before any. */
 void ra_rank_clear_ends(RaRank *rank);
 
 /* exec/run_nccl.c: the rounds of all reallocations, whose sets are groups; then

@@ -409,7 +409,7 @@ clear_rank(RaRank *rank)
   for (uint32_t call = 0; call < rank->run->workload->n_calls; call++)
     clear_call(&rank->calls[call],
                rank->run->plan->calls[call].n_micro_batches);
-  ra_rank_clear_ends(rank); /* in which the slab may be enrolled */
+  ra_nccl_free(rank->nccl); /* the slab is no longer enrolled */
   ra_rank_free_slab(rank);
   ra_slabs_unref(rank->slabs);
   ra_slabs_unref(rank->moved);
@@ -435,6 +435,8 @@ ra_run_free(RaRun *run)
 {
   if (!run)
     return;
+  for (uint32_t i = 0; i < run->n_ranks; i++)
+    ra_rank_clear_ends(&run->ranks[i]);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     clear_rank(&run->ranks[i]);
   ra_device_messages_clear(run->backend);

@@ -225,7 +225,9 @@ async_error(RaNcclHandle comm, int *out_result)
   else if (c->result != RA_NCCL_OK)
     *out_result = c->result;
   else
-    *out_result = c->is_ready && !c->is_splitting ? RA_NCCL_OK : RA_NCCL_BUSY;
+    *out_result = c->is_ready && !c->is_splitting && !c->is_ending
+                      ? RA_NCCL_OK
+                      : RA_NCCL_BUSY;
   if (*out_result == RA_NCCL_BUSY) {
     if (host && !host->looks) {
       host->mark.stream = NULL;
@@ -247,6 +249,27 @@ drop(RaNcclHandle comm)
   pthread_cond_broadcast(&d.changed);
   pthread_mutex_unlock(&d.lock);
   return RA_NCCL_OK;
+}
+
+/* All ends must come, where they are all here. */
+static int
+finalize(RaNcclHandle comm)
+{
+  Comm *c = comm;
+  Shared *s;
+  gboolean is_last;
+
+  pthread_mutex_lock(&d.lock);
+  nccl_double_look(FALSE);
+  s = d.goes_far ? NULL : c->shared;
+  c->is_ending = s != NULL;
+  is_last = !s || ++s->n_ended == s->n_ranks;
+  for (uint32_t i = 0; s && is_last && i < s->n_ranks; i++) {
+    s->ends[i]->is_ending = FALSE;
+    nccl_double_wake(NULL, s->ends[i]);
+  }
+  pthread_mutex_unlock(&d.lock);
+  return is_last ? RA_NCCL_OK : RA_NCCL_BUSY;
 }
 
 static int
@@ -273,5 +296,6 @@ nccl_double_set_comms(RaNcclApi *api)
   api->split = split;
   api->async_error = async_error;
   api->drop = drop;
+  api->finalize = finalize;
   api->destroy = destroy;
 }

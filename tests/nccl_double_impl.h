@@ -80,7 +80,7 @@ typedef struct {
 
 /* What the ends of a communicator share. */
 typedef struct {
-  uint32_t n_ranks, n_here;
+  uint32_t n_ranks, n_here, n_ended;
   RaNcclId id;
   Comm **ends;         /* (n_ranks) owned array */
   GQueue *sent, *want; /* (n_ranks from, n_ranks to) of Op */
@@ -93,6 +93,7 @@ struct _Comm {
   uint32_t rank;
   gboolean is_ready;
   gboolean is_splitting;
+  gboolean is_ending; /* the others have not come to its end */
   gboolean is_aborted;
   int result;
   uint64_t n_given, n_over; /* launches */
