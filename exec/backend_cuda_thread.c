@@ -138,7 +138,7 @@ staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
 {
   char *to;
 
-  if (n_bytes > STAGE_BYTES || !stage_open(s))
+  if (n_bytes == 0 || n_bytes > STAGE_BYTES || !stage_open(s))
     return numbers;
   if (s->at + n_bytes > STAGE_BYTES) {
     ra_cuda_did(ra_device_event_record(s->is_read[s->half], NULL), "an event");
