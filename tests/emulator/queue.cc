@@ -59,7 +59,9 @@ struct Step {
 /* Entries of which one lets a queue go on. */
 const uint64_t SELDOM = 16;
 
-std::vector<RaDeviceQueue *> queues; /* with the device's lock, as all here */
+/* With the device's lock, as all here; never freed, as those of threads are
+ * not: a sanitizer looks for them behind the end of main(). */
+std::vector<RaDeviceQueue *> &queues = *new std::vector<RaDeviceQueue *>;
 uint64_t random_state = 1;
 uint64_t n_follows[RA_EMU_N_FOLLOWS];
 uint64_t forgotten[RA_EMU_N_FOLLOWS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
