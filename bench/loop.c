@@ -128,7 +128,7 @@ write_profile(const Bench *b, const char *path)
 static void
 print_pace(const RaTrace *samples)
 {
-  const char *pace = ra_trace_head(samples, RA_HOST_PACE);
+  const char *pace = ra_trace_head(samples, RA_TRACE_WALL_PER_CPU);
 
   printf("# wall per second of a core, second by second: %s\n",
          pace ? pace : "-");
@@ -148,7 +148,7 @@ calibrate(Bench *b)
   if (!b->samples)
     die("calibrate", error);
   if (b->cpu) /* and CPU seconds are what it predicts */
-    ra_trace_set_head(b->samples, RA_HOST_PACE, NULL);
+    ra_trace_set_head(b->samples, RA_TRACE_WALL_PER_CPU, NULL);
   else
     print_pace(b->samples);
   write_profile(b, path);

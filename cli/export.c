@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/export.h"
+#include "study/setup.h"
 
 static const char *const targets[] = {"verl", NULL};
 
@@ -70,7 +71,12 @@ run(int argc, char **argv, GError **error)
   if (ra_file_kind_expect(options.files[0], RA_FILE_PLAN, error))
     setup = ra_setup_load(options.files[0], RA_FILE_PLAN, &flags, error);
   if (setup)
-    export = ra_export_verl(setup, error);
+    export =
+        ra_export_verl(&(RaExportSource){.plan = setup->plan,
+                                         .plan_path = setup->plan_path,
+                                         .workload_path = setup->workload_path,
+                                         .system_path = setup->system_path},
+                       error);
   if (export)
     write_out(export, &options, error);
   return 0;

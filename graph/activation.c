@@ -312,9 +312,7 @@ ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
 uint64_t
 ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece)
 {
-  const RaModel *m = shard->model;
-  uint64_t heads = (m->n_kv_heads + shard->tp - 1) / shard->tp;
-
-  return 2 * (uint64_t)piece->n_layers * heads * m->head_dim *
-         ra_dtype_bytes((RaDtype)shard->dtype);
+  return piece->n_layers *
+         ra_model_kv_layer_bytes(shard->model, shard->tp,
+                                 ra_dtype_bytes((RaDtype)shard->dtype));
 }

@@ -38,19 +38,7 @@
 #ifndef RA_GRAPH_BATCHER_H
 #define RA_GRAPH_BATCHER_H
 
-#include <glib.h>
-#include <stdint.h>
-
-/* How a replica batches. */
-typedef struct {
-  uint32_t max_sequences; /* running at a time, >= 1 */
-  uint32_t step_tokens;   /* computed in a step, >= max_sequences */
-  uint32_t block_tokens;  /* keys and values of a block, >= 1 */
-  uint64_t n_blocks;      /* 0: no limit */
-  uint32_t group;         /* neighbouring sequences that share a prompt; 1: none
-                             shares */
-  gboolean reserve;       /* admission by the whole sequence */
-} RaBatching;
+#include "graph/plan_batching.h"
 
 /* Sequences that pause between turns (graph/turns.h). */
 typedef struct {
@@ -190,9 +178,5 @@ const uint32_t *ra_batcher_ended(const RaBatcher *batcher, guint *out_n);
 uint64_t ra_batcher_blocks(const RaBatcher *batcher);
 
 const RaBatcherWork *ra_batcher_work(const RaBatcher *batcher);
-
-/* Blocks that one sequence of @prompt and @response tokens needs at most. */
-uint64_t ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
-                            uint64_t response);
 
 #endif

@@ -9,15 +9,6 @@ blocks_of(const RaBatching *b, uint64_t tokens)
   return (tokens + b->block_tokens - 1) / b->block_tokens;
 }
 
-uint64_t
-ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
-                   uint64_t response)
-{
-  /* The last token's keys are never needed. */
-  return blocks_of(batching, batching->reserve ? prompt + response
-                                               : prompt + response - 1);
-}
-
 /* Blocks of a prompt that its samples share: whole ones, but for the last
  * token, which each computes. */
 static uint64_t

@@ -10,6 +10,7 @@ libgraph_a_SOURCES += %D%/augment_version.c
 libgraph_a_SOURCES += %D%/activation.c %D%/activation.h
 libgraph_a_SOURCES += %D%/batcher.c %D%/batcher.h
 libgraph_a_SOURCES += %D%/batcher_block.c %D%/batcher_impl.h
+libgraph_a_SOURCES += %D%/batcher_replica.c %D%/batcher_replica.h
 libgraph_a_SOURCES += %D%/batcher_start.c
 libgraph_a_SOURCES += %D%/batcher_turn.c
 libgraph_a_SOURCES += %D%/batcher_end.c

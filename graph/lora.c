@@ -105,18 +105,18 @@ dims_of(const RaModel *m, RaTensorKind kind, uint32_t tp, uint64_t *in,
                                                           : m->hidden;
 }
 
-static guint64
-layer_n_params(const RaModel *m, uint32_t tp)
+guint64
+ra_lora_rank_layer_n_params(const RaModel *model, guint32 tp)
 {
   guint64 n = 0;
 
   for (guint i = 0; i < G_N_ELEMENTS(targets); i++) {
     uint64_t in, out;
 
-    if (!ra_lora_has(m, targets[i].kind))
+    if (!ra_lora_has(model, targets[i].kind))
       continue;
-    dims_of(m, targets[i].kind, tp, &in, &out);
-    n += m->lora_rank * (in + out);
+    dims_of(model, targets[i].kind, tp, &in, &out);
+    n += model->lora_rank * (in + out);
   }
   return n;
 }
@@ -124,13 +124,7 @@ layer_n_params(const RaModel *m, uint32_t tp)
 guint64
 ra_lora_layer_n_params(const RaModel *model)
 {
-  return layer_n_params(model, 1);
-}
-
-guint64
-ra_lora_rank_layer_n_params(const RaShard *shard)
-{
-  return layer_n_params(shard->model, shard->tp);
+  return ra_lora_rank_layer_n_params(model, 1);
 }
 
 const RaModel *

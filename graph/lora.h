@@ -32,7 +32,7 @@
 #define RA_GRAPH_LORA_H
 
 #include "base/keyfile.h"
-#include "graph/op.h"
+#include "graph/workload.h"
 
 typedef enum { RA_LORA_SYNC_ADAPTERS, RA_LORA_SYNC_MERGED } RaLoraSync;
 
@@ -115,8 +115,8 @@ ra_lora_has(const RaModel *model, RaTensorKind kind)
  */
 guint64 ra_lora_layer_n_params(const RaModel *model);
 
-/* The same of one GPU of @shard, A or B of a target being whole. */
-guint64 ra_lora_rank_layer_n_params(const RaShard *shard);
+/* The same of one of @tp ranks, A or B of a target being whole. */
+guint64 ra_lora_rank_layer_n_params(const RaModel *model, guint32 tp);
 
 /* What @call of @workload runs: with its adapters, or merged. */
 const RaModel *ra_lora_call_model(const RaWorkload *workload, guint32 call);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "graph/batcher_replica.h"
 #include "graph/memory_generate.h"
 #include "graph/plan_batching.h"
 

@@ -1,6 +1,7 @@
 /* The largest that every call works on: sequences, tokens, keys and values. */
 #include "config.h"
 
+#include "graph/batcher_replica.h"
 #include "graph/memory_generate.h"
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"

@@ -190,6 +190,14 @@ ra_model_n_active_params(const RaModel *model)
                                  ra_model_expert_n_params(model);
 }
 
+guint64
+ra_model_kv_layer_bytes(const RaModel *model, guint32 tp, guint element_bytes)
+{
+  guint64 heads = (model->n_kv_heads + tp - 1) / tp;
+
+  return 2 * heads * model->head_dim * element_bytes;
+}
+
 /* ---- validation ------------------------------------------------------ */
 
 static gboolean

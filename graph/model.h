@@ -287,6 +287,21 @@ guint64 ra_model_layer_n_params(const RaModel *model, guint32 layer);
 guint64 ra_model_final_norm_n_params(const RaModel *model);
 guint64 ra_model_head_n_params(const RaModel *model); /* 0 if tied lm */
 
+/**
+ * ra_model_kv_layer_bytes:
+ * @tp: ranks that share the heads of keys and values, >= 1
+ * @element_bytes: of an element of the cache
+ *
+ * Key and value cache of one token in one layer, on one rank; a rank has at
+ * least one head.
+ *
+ *     2 ceil(n_kv_heads / tp) head_dim element_bytes
+ *
+ * Returns: bytes
+ */
+guint64 ra_model_kv_layer_bytes(const RaModel *model, guint32 tp,
+                                guint element_bytes);
+
 /* Tensors of the checkpoint; a fused qkv tensor counts as three. */
 guint32 ra_model_n_tensors(const RaModel *model);
 

@@ -80,8 +80,9 @@ ra_piece_n_params(const RaShard *shard, const RaPiece *piece)
   uint64_t attention = (2 * q + 2 * kv) * h + (m->qkv_bias ? q + 2 * kv : 0) +
                        (m->out_bias ? h : 0) +
                        (m->qk_norm ? 2 * (uint64_t)m->head_dim : 0);
-  uint64_t n = ra_piece_n_expert_params(shard, piece) +
-               piece->n_layers * ra_lora_rank_layer_n_params(shard);
+  uint64_t n =
+      ra_piece_n_expert_params(shard, piece) +
+      piece->n_layers * ra_lora_rank_layer_n_params(shard->model, shard->tp);
 
   for (uint32_t i = 0; i < piece->n_layers; i++) {
     n += attention + 2 * norm;
@@ -115,7 +116,8 @@ uint64_t
 ra_piece_n_trained(const RaShard *shard, const RaPiece *piece)
 {
   return shard->model->lora_rank > 0
-             ? piece->n_layers * ra_lora_rank_layer_n_params(shard)
+             ? piece->n_layers *
+                   ra_lora_rank_layer_n_params(shard->model, shard->tp)
              : ra_piece_n_params(shard, piece);
 }
 

@@ -19,8 +19,6 @@
 #ifndef RA_GRAPH_PLAN_BATCHING_H
 #define RA_GRAPH_PLAN_BATCHING_H
 
-#include "graph/batcher.h"
-#include "graph/op.h"
 #include "graph/plan.h"
 
 /* The keys, which `[call NAME]` has beside its own (graph/plan.c). */
@@ -121,35 +119,23 @@ uint64_t ra_call_plan_kv_room(const RaCallPlan *call, uint64_t tokens);
  * `kv-block` and the degrees of @call are read, its `batching` is not. */
 uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
 
+/* How a replica batches. */
+typedef struct {
+  uint32_t max_sequences; /* running at a time, >= 1 */
+  uint32_t step_tokens;   /* computed in a step, >= max_sequences */
+  uint32_t block_tokens;  /* keys and values of a block, >= 1 */
+  uint64_t n_blocks;      /* 0: no limit */
+  uint32_t group;         /* neighbouring sequences that share a prompt; 1: none
+                             shares */
+  gboolean reserve;       /* admission by the whole sequence */
+} RaBatching;
+
 /* What the batcher of a replica's micro-batch of @call is made with: its share
  * of the replica's places and blocks; max_sequences 0: static batching. */
 RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);
 
-/**
- * ra_batching_kv_tokens:
- * @batching: continuous, of each micro-batch
- * @n_groups: micro-batches
- * @out_peak: (out) (array length=n_parts): most tokens that have room during
- *   each part: whole blocks; all of them where they are limited, as an engine
- *   takes them when it starts
- * @out_left: (out) (array length=n_parts): after it
- *
- * As ra_kv_peak_tokens() of graph/memory_generate.h, for a replica of @n
- * sequences that are all there at the start; of several micro-batches the sum
- * of the most of each.   Cost: of the batchers' run.
- */
-void ra_batching_kv_tokens(const RaBatching *batching, uint32_t n_groups,
-                           uint32_t n, const uint32_t *prompt,
-                           const uint32_t *response, uint32_t n_parts,
-                           uint64_t *out_peak, uint64_t *out_left);
-
-/* A step as large as any of a replica whose prompts are @prompts in all. */
-RaBatch ra_batching_largest_step(const RaBatching *batching, RaBatch prompts);
-
-/* (array length=n): the sequences in order of their ends, those of one step by
- * micro-batch, then by number. */
-void ra_batching_order(const RaBatching *batching, uint32_t n_groups,
-                       uint32_t n, const uint32_t *prompt,
-                       const uint32_t *response, uint32_t *out_order);
+/* Blocks that one sequence of @prompt and @response tokens needs at most. */
+uint64_t ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
+                            uint64_t response);
 
 #endif

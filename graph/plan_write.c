@@ -262,3 +262,29 @@ ra_plan_equal(const RaPlan *a, const RaPlan *b)
   }
   return TRUE;
 }
+
+char *
+ra_strategy_format(const RaCallPlan *plan)
+{
+  GString *out = g_string_new(NULL);
+  const struct {
+    const char *name;
+    uint32_t degree;
+  } axes[] = {{"tp", plan->tp},
+              {"cp", plan->cp},
+              {"pp", plan->pp},
+              {"dp", plan->dp},
+              {"ep", plan->ep}};
+
+  for (guint i = 0; i < G_N_ELEMENTS(axes); i++) {
+    if (axes[i].degree > 1)
+      g_string_append_printf(out, "%s%s%" PRIu32, out->len ? " " : "",
+                             axes[i].name, axes[i].degree);
+  }
+  if (out->len == 0)
+    g_string_append_c(out, '-');
+  /* Zero 1 and 2 leave the layout as it is. */
+  if (plan->zero == 3)
+    g_string_append(out, " zero3");
+  return g_string_free(out, FALSE);
+}

@@ -51,4 +51,8 @@ char *ra_plan_write(const RaPlan *plan, const RaPlanWords *words,
  */
 gboolean ra_plan_equal(const RaPlan *a, const RaPlan *b);
 
+/* (transfer full): "tp8 pp4 dp2", degrees of 1 left out; "-" where all are;
+ * " zero3" behind where the weights are in shards. */
+char *ra_strategy_format(const RaCallPlan *plan);
+
 #endif

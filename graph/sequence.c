@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "graph/batcher_replica.h"
 #include "graph/plan_batching.h"
 #include "graph/sequence.h"
 #include "graph/trips.h"

@@ -8,7 +8,6 @@
 #include "study/calibrate_impl.h"
 #include "traces/measured_trace.h"
 
-#define SOURCE "calibrate --backend=cuda"
 /* Keys of a head. */
 #define EAGER "eager-launch-s"
 #define KERNEL "kernel-launch-s"
@@ -196,7 +195,7 @@ ra_gpu_samples(const RaGpuOptions *options, const char *path,
   RaSampling sampling = {.points = points,
                          .device = options->machine->backend,
                          .n_ranks = 1,
-                         .source = SOURCE,
+                         .source = RA_TRACE_SOURCE_GPU,
                          .machine = options->name,
                          .grid = options->quick ? "quick" : "full",
                          .n_most = options->n_most,
@@ -221,12 +220,6 @@ ra_gpu_samples(const RaGpuOptions *options, const char *path,
     return NULL;
   work.probe = sampling.probe = probe;
   return ra_samples_take(&sampling, path, out_tally, error);
-}
-
-gboolean
-ra_gpu_is_samples(const RaTrace *trace)
-{
-  return ra_samples_are_of(trace, SOURCE);
 }
 
 /* ---- The profile -----------------------------------------------------------

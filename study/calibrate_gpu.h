@@ -62,9 +62,6 @@ void ra_gpu_plan_write(const GArray *plan, const RaProbePlanTally *tally,
 RaTrace *ra_gpu_samples(const RaGpuOptions *options, const char *path,
                         RaSampleTally *out_tally, GError **error);
 
-/* Whether @trace is of ra_gpu_samples(). */
-gboolean ra_gpu_is_samples(const RaTrace *trace);
-
 /**
  * ra_gpu_profile:
  * @samples: of ra_gpu_samples()

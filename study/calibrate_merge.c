@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "study/calibrate_impl.h"
-#include "study/host.h"
 #include "traces/kineto.h"
 #include "traces/measured_beside.h"
 #include "traces/measured_trace.h"
@@ -334,10 +333,10 @@ load_trace(const char *path, GPtrArray *notes, GError **error)
 static void
 set_source(const RaTrace *trace, RaMeasured *row)
 {
-  const char *pace = ra_trace_head(trace, RA_HOST_PACE);
+  const char *pace = ra_trace_head(trace, RA_TRACE_WALL_PER_CPU);
 
   row->of_run = g_strcmp0(ra_trace_head(trace, "source"), "run") == 0;
-  row->of_wall = !ra_host_is_samples(trace);
+  row->of_wall = !ra_trace_is_from(trace, RA_TRACE_SOURCE_HOST);
   if (row->of_run && pace && !ra_text_double(pace, &row->wall_per_cpu))
     row->wall_per_cpu = 0;
 }

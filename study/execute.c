@@ -214,7 +214,7 @@ ra_execution_trace(const RaExecution *execution)
     g_autofree char *pace =
         g_strdup_printf("%.4f", ra_run_pace(execution->run));
 
-    ra_trace_set_head(trace, RA_HOST_PACE, pace);
+    ra_trace_set_head(trace, RA_TRACE_WALL_PER_CPU, pace);
   }
   return trace;
 }

@@ -1,6 +1,6 @@
 /* A plan as the configuration of a framework that could run it.
  *
- *     g_autoptr(RaExport) x = ra_export_verl(setup, &error);
+ *     g_autoptr(RaExport) x = ra_export_verl(&from, &error);
  *     script = ra_export_script(x);
  *     table = ra_export_table(x);     what verl cannot say
  *
@@ -13,19 +13,27 @@
 
 #include "base/setting.h"
 #include "base/table.h"
-#include "study/setup.h"
+#include "graph/plan.h"
 
 typedef struct _RaExport RaExport;
 
+/* What is exported, and where it was read; all of it borrowed. */
+typedef struct {
+  const RaPlan *plan;
+  const char *plan_path;
+  const char *workload_path;
+  const char *system_path; /* nullable: the plan runs under none */
+} RaExportSource;
+
 /**
  * ra_export_verl:
- * @setup: with a plan; borrowed during the call
+ * @from: with a plan; borrowed during the call
  * @error: %RA_ERROR_NEGATIVE: no configuration of verl is anything like it: it
  *   does not generate or train, or what it says is no plan when read back
  *
  * Returns: (transfer full): ra_export_free() it
  */
-RaExport *ra_export_verl(const RaSetup *setup, GError **error);
+RaExport *ra_export_verl(const RaExportSource *from, GError **error);
 void ra_export_free(RaExport *export);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaExport, ra_export_free)
 

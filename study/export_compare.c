@@ -41,11 +41,11 @@ compare_keys(RaExport *export, const char *where, const RaKeyFile *a, int at_a,
 }
 
 static void
-compare_calls(RaExport *export, const RaSetup *setup,
+compare_calls(RaExport *export, const RaExportSource *from,
               const RaExportRoles *roles, const RaKeyFile *mine,
               const RaKeyFile *theirs)
 {
-  const RaWorkload *workload = setup->workload;
+  const RaWorkload *workload = from->plan->workload;
 
   for (uint32_t c = 0; c < workload->n_calls; c++) {
     const RaCall *call = &workload->calls[c];
@@ -177,21 +177,21 @@ compare_workloads(RaExport *export, const RaPlan *plan,
 
 /* The recipe's files, read; @out_workload outlives the plan. */
 static RaPlan *
-read_back(const RaImported *files, const RaSetup *setup,
+read_back(const RaImported *files, const RaExportSource *from,
           RaWorkload **out_workload, GError **error)
 {
   g_autoptr(RaKeyFile) workload_file = ra_key_file_parse(
-      setup->workload_path, files->workload, strlen(files->workload), error);
+      from->workload_path, files->workload, strlen(files->workload), error);
   g_autoptr(RaKeyFile) plan_file = NULL;
 
   if (workload_file)
     *out_workload = ra_workload_load(workload_file, error);
   if (*out_workload)
-    plan_file = ra_key_file_parse(setup->plan_path, files->plan,
+    plan_file = ra_key_file_parse(from->plan_path, files->plan,
                                   strlen(files->plan), error);
-  return plan_file
-             ? ra_plan_load(plan_file, *out_workload, setup->cluster, error)
-             : NULL;
+  return plan_file ? ra_plan_load(plan_file, *out_workload, from->plan->cluster,
+                                  error)
+                   : NULL;
 }
 
 /* `actor=CONFIG,...`: the configs are the plan's own, whatever they are called
@@ -212,16 +212,16 @@ configs_of(const RaWorkload *workload, const RaExportRoles *roles)
 }
 
 gboolean
-ra_export_compare(RaExport *export, const RaSetup *setup,
+ra_export_compare(RaExport *export, const RaExportSource *from,
                   const RaExportRoles *roles, const char *script,
                   GError **error)
 {
-  g_autofree char *models = configs_of(setup->workload, roles);
-  g_autofree char *folder = g_path_get_dirname(setup->workload_path);
+  g_autofree char *models = configs_of(from->plan->workload, roles);
+  g_autofree char *folder = g_path_get_dirname(from->workload_path);
   g_autofree char *name = g_build_filename(folder, "exported", NULL);
   RaRecipeOptions options = {.name = name,
                              .source = "exported",
-                             .gpu = setup->cluster->gpu,
+                             .gpu = from->plan->cluster->gpu,
                              .models = models};
   g_autoptr(RaSettings) settings =
       ra_settings_parse(export->source, script, strlen(script), FALSE, error);
@@ -236,17 +236,17 @@ ra_export_compare(RaExport *export, const RaSetup *setup,
   if (recipe)
     files = ra_recipe_make(recipe, &options, error);
   if (files)
-    plan = read_back(files, setup, &workload, error);
+    plan = read_back(files, from, &workload, error);
   if (plan)
-    mine = canonical(setup->plan, error);
+    mine = canonical(from->plan, error);
   if (mine)
     theirs = canonical(plan, error);
   if (!theirs)
     return FALSE;
-  compare_workloads(export, setup->plan, workload, roles);
-  compare_calls(export, setup, roles, mine, theirs);
+  compare_workloads(export, from->plan, workload, roles);
+  compare_calls(export, from, roles, mine, theirs);
   compare_roles(export, roles, theirs);
-  if (setup->system)
-    ra_export_lose(export, "[plan]", "system", setup->system_path, NULL);
+  if (from->system_path)
+    ra_export_lose(export, "[plan]", "system", from->system_path, NULL);
   return TRUE;
 }

@@ -34,7 +34,7 @@ RaExportRoles ra_export_roles(const RaWorkload *workload);
 
 /* Reads @script back and adds a row for all that has become another; FALSE
  * with @error: it is no plan. */
-gboolean ra_export_compare(RaExport *export, const RaSetup *setup,
+gboolean ra_export_compare(RaExport *export, const RaExportSource *from,
                            const RaExportRoles *roles, const char *script,
                            GError **error);
 

@@ -157,9 +157,10 @@ put_engine(RaExport *export, const RaCallPlan *how, const char *prefix,
 
 /* Tokens of the longest sequences, which verl's limits are. */
 static void
-put_common(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
+put_common(RaExport *export, const RaExportSource *from,
+           const RaExportRoles *roles)
 {
-  const RaWorkload *workload = setup->workload;
+  const RaWorkload *workload = from->plan->workload;
   const RaCall *generate = &workload->calls[roles->call[RA_RECIPE_GENERATE]];
   uint32_t at = roles->call[RA_RECIPE_ACTOR_TRAIN];
   const RaCall *train = &workload->calls[at];
@@ -174,25 +175,26 @@ put_common(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
                 workload->prompt_length.max_tokens);
   ra_export_put(export, "data.", "max_response_length", "%u",
                 workload->response_length.max_tokens);
-  ra_export_put(export, "trainer.", "nnodes", "%u", setup->cluster->n_nodes);
+  ra_export_put(export, "trainer.", "nnodes", "%u",
+                from->plan->cluster->n_nodes);
   ra_export_put(export, "trainer.", "n_gpus_per_node", "%u",
-                setup->cluster->gpus_per_node);
+                from->plan->cluster->gpus_per_node);
   ra_export_put(export, ROLLOUT, "n", "%u", generate->samples_per_prompt);
   ra_export_put(
       export, ACTOR, "ppo_mini_batch_size", "%u",
       MAX(1, workload->n_prompts /
-                 ra_call_plan_n_pieces(train, &setup->plan->calls[at])));
+                 ra_call_plan_n_pieces(train, &from->plan->calls[at])));
   ra_export_put(export, ACTOR, "ppo_epochs", "%u", train->n_epochs);
   ra_export_put(export, ACTOR, "use_kl_loss", "%s",
                 WORD(roles->call[RA_RECIPE_REF_INFERENCE] != RA_NONE));
 }
 
 static void
-put_rollout(RaExport *export, const RaSetup *setup, uint32_t c)
+put_rollout(RaExport *export, const RaExportSource *from, uint32_t c)
 {
-  const RaCallPlan *how = &setup->plan->calls[c];
+  const RaCallPlan *how = &from->plan->calls[c];
   const RaWorkloadModel *model =
-      &setup->workload->models[setup->workload->calls[c].model];
+      &from->plan->workload->models[from->plan->workload->calls[c].model];
   double weights_bytes =
       2.0 * (double)ra_model_n_params(model->model) / (how->tp * how->pp);
 
@@ -211,21 +213,22 @@ put_rollout(RaExport *export, const RaSetup *setup, uint32_t c)
   if (how->kv_memory_bytes > 0)
     ra_export_put(export, ROLLOUT, "gpu_memory_utilization", "%.6f",
                   ((double)how->kv_memory_bytes + weights_bytes) /
-                      setup->cluster->device.memory_bytes);
+                      from->plan->cluster->device.memory_bytes);
 }
 
 static void
-put_actor(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
+put_actor(RaExport *export, const RaExportSource *from,
+          const RaExportRoles *roles)
 {
   uint32_t c = roles->call[RA_RECIPE_ACTOR_TRAIN];
   uint32_t infer = roles->call[RA_RECIPE_ACTOR_INFERENCE];
-  const RaCallPlan *how = &setup->plan->calls[c];
+  const RaCallPlan *how = &from->plan->calls[c];
   const char *config =
-      setup->workload->models[setup->workload->calls[c].model].config;
+      from->plan->workload->models[from->plan->workload->calls[c].model].config;
 
   ra_export_put(export, "actor_rollout_ref.model.", "path", "%s",
                 published_name(config));
-  put_lora(export, setup->workload, c, "actor_rollout_ref.model.");
+  put_lora(export, from->plan->workload, c, "actor_rollout_ref.model.");
   ra_export_put(export, "actor_rollout_ref.model.",
                 "enable_gradient_checkpointing", "%s",
                 WORD(how->recompute == RA_RECOMPUTE_FULL));
@@ -236,22 +239,23 @@ put_actor(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
                   "megatron.override_transformer_config.recompute_granularity",
                   "selective");
   ra_export_put(export, ACTOR, "ppo_micro_batch_size_per_gpu", "%u",
-                micro_of(setup->plan, c));
+                micro_of(from->plan, c));
   if (infer != RA_NONE)
     ra_export_put(export, ROLLOUT, "log_prob_micro_batch_size_per_gpu", "%u",
-                  micro_of(setup->plan, infer));
+                  micro_of(from->plan, infer));
 }
 
 /* What is there beside the actor. */
 static void
-put_others(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
+put_others(RaExport *export, const RaExportSource *from,
+           const RaExportRoles *roles)
 {
-  const RaPlan *plan = setup->plan;
+  const RaPlan *plan = from->plan;
   uint32_t ref = roles->call[RA_RECIPE_REF_INFERENCE];
   uint32_t reward = roles->call[RA_RECIPE_REWARD_INFERENCE];
   uint32_t critic = roles->call[RA_RECIPE_CRITIC_TRAIN];
   uint32_t values = roles->call[RA_RECIPE_CRITIC_INFERENCE];
-  const RaWorkload *workload = setup->workload;
+  const RaWorkload *workload = from->plan->workload;
 
   if (ref != RA_NONE) {
     put_engine(export, &plan->calls[ref], REF, REF "fsdp_config.");
@@ -287,12 +291,12 @@ put_others(RaExport *export, const RaSetup *setup, const RaExportRoles *roles)
 }
 
 RaExport *
-ra_export_verl(const RaSetup *setup, GError **error)
+ra_export_verl(const RaExportSource *from, GError **error)
 {
-  g_return_val_if_fail(setup != NULL && setup->plan != NULL, NULL);
+  g_return_val_if_fail(from != NULL && from->plan != NULL, NULL);
 
-  RaExportRoles roles = ra_export_roles(setup->workload);
-  g_autoptr(RaExport) export = ra_export_new(setup->plan_path);
+  RaExportRoles roles = ra_export_roles(from->plan->workload);
+  g_autoptr(RaExport) export = ra_export_new(from->plan_path);
   g_autofree char *script = NULL;
   GError *cause = NULL;
 
@@ -300,18 +304,18 @@ ra_export_verl(const RaSetup *setup, GError **error)
       roles.call[RA_RECIPE_ACTOR_TRAIN] == RA_NONE) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
                 "%s: nothing generates and is trained, which is what verl does",
-                setup->plan_path);
+                from->plan_path);
     return NULL;
   }
-  put_common(export, setup, &roles);
-  put_actor(export, setup, &roles);
-  put_rollout(export, setup, roles.call[RA_RECIPE_GENERATE]);
-  put_others(export, setup, &roles);
+  put_common(export, from, &roles);
+  put_actor(export, from, &roles);
+  put_rollout(export, from, roles.call[RA_RECIPE_GENERATE]);
+  put_others(export, from, &roles);
   script = ra_export_script(export);
-  if (!ra_export_compare(export, setup, &roles, script, &cause)) {
+  if (!ra_export_compare(export, from, &roles, script, &cause)) {
     g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
                 "%s: verl could not run what comes nearest: %s",
-                setup->plan_path, cause->message);
+                from->plan_path, cause->message);
     g_error_free(cause);
     return NULL;
   }

@@ -6,7 +6,6 @@
 
 #include "study/host.h"
 
-#define SOURCE "calibrate --backend=host"
 /* What the hypervisor takes comes in slices of milliseconds: of a second of a
  * core it is a share, and one long stop is in one such second alone. */
 #define PACE_CPU_S 1.0
@@ -42,12 +41,6 @@ describe_grid(const RaHostOptions *o)
                          o->world ? " over MPI" : "");
 }
 
-gboolean
-ra_host_is_samples(const RaTrace *trace)
-{
-  return ra_samples_are_of(trace, SOURCE);
-}
-
 /* What has not come to a second of a core. */
 typedef struct {
   double cpu_s, wall_s;
@@ -57,12 +50,12 @@ typedef struct {
 static void
 tell_pace(RaTrace *trace, Pace *pace)
 {
-  const char *before = ra_trace_head(trace, RA_HOST_PACE);
+  const char *before = ra_trace_head(trace, RA_TRACE_WALL_PER_CPU);
   g_autofree char *text =
       g_strdup_printf("%s%s%.4f", before ? before : "", before ? " " : "",
                       pace->wall_s / pace->cpu_s);
 
-  ra_trace_set_head(trace, RA_HOST_PACE, text);
+  ra_trace_set_head(trace, RA_TRACE_WALL_PER_CPU, text);
   *pace = (Pace){0};
 }
 
@@ -95,7 +88,7 @@ begin(RaTrace *trace, gpointer data)
   ra_trace_set_head(trace, "gpus-per-node", ranks);
   ra_trace_set_head(trace, "memory-bytes", memory);
   ra_trace_set_head(trace, "copy-bytes-per-s", rate);
-  ra_trace_set_head(trace, RA_HOST_LAP, lap);
+  ra_trace_set_head(trace, RA_TRACE_LAP_MIB, lap);
 }
 
 /* The last says it where no second of a core came together. */
@@ -109,7 +102,8 @@ add_pace(RaTrace *trace, const RaProbeSample *sample, gpointer data)
     pace->wall_s += sample->wall_s;
   }
   if (pace->cpu_s >= PACE_CPU_S ||
-      (!sample && pace->cpu_s > 0 && !ra_trace_head(trace, RA_HOST_PACE)))
+      (!sample && pace->cpu_s > 0 &&
+       !ra_trace_head(trace, RA_TRACE_WALL_PER_CPU)))
     tell_pace(trace, pace);
 }
 
@@ -124,7 +118,7 @@ ra_host_samples(const RaHostOptions *options, const char *path,
   RaSampling sampling = {.points = grid,
                          .n_ranks = options->n_ranks,
                          .world = options->world,
-                         .source = SOURCE,
+                         .source = RA_TRACE_SOURCE_HOST,
                          .machine = machine,
                          .grid = text,
                          .n_most = options->n_most,

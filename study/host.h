@@ -76,18 +76,6 @@ typedef RaSampleTally RaHostTally;
 RaTrace *ra_host_samples(const RaHostOptions *options, const char *path,
                          RaHostTally *out_tally, GError **error);
 
-/* Of samples' head: of each second of a core how many of the wall it was, of
- * ops that wait for nobody, all ranks at the same time; absent: not measured.
- */
-#define RA_HOST_PACE "wall-per-cpu"
-
-/* Of samples' head: the reuse of weights (graph/op_reuse.h) of those products
- * that do not say theirs; absent: nothing is known of reuse. */
-#define RA_HOST_LAP "lap-mib"
-
-/* Whether @trace is of ra_host_samples(). */
-gboolean ra_host_is_samples(const RaTrace *trace);
-
 /**
  * ra_host_profile:
  * @samples: of ra_host_samples()

@@ -231,7 +231,7 @@ compare_doubles(const void *a, const void *b)
 static gboolean
 append_pace(const Work *w, GString *out, GError **error)
 {
-  const char *text = ra_trace_head(w->samples, RA_HOST_PACE);
+  const char *text = ra_trace_head(w->samples, RA_TRACE_WALL_PER_CPU);
   g_auto(GStrv) words = g_strsplit(text ? text : "", " ", -1);
   guint n = g_strv_length(words);
   g_autofree double *pace = g_new(double, n + 1);
@@ -239,7 +239,7 @@ append_pace(const Work *w, GString *out, GError **error)
   for (guint i = 0; i < n; i++)
     if (!ra_text_double(words[i], &pace[i]) || !(pace[i] > 0)) {
       g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "%s: its head says '" RA_HOST_PACE
+                  "%s: its head says '" RA_TRACE_WALL_PER_CPU
                   "' is '%s', expected numbers",
                   w->name, text);
       return FALSE;
@@ -265,9 +265,9 @@ add_reuse(const Work *w, GString *out, GError **error)
   g_autoptr(RaGrid) grid = NULL;
   double lap_mib;
 
-  if (!ra_trace_head(w->samples, RA_HOST_LAP))
+  if (!ra_trace_head(w->samples, RA_TRACE_LAP_MIB))
     return TRUE;
-  if (!head_number(w, RA_HOST_LAP, &lap_mib, error))
+  if (!head_number(w, RA_TRACE_LAP_MIB, &lap_mib, error))
     return FALSE;
   grid = ra_fit_reuse(w->reuses, lap_mib, errors);
   if (!grid)

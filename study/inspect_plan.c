@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "graph/layout.h"
+#include "graph/plan_write.h"
 #include "study/inspect.h"
 #include "study/outcome.h"
 

@@ -56,8 +56,4 @@ RaOutcome *ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph,
 void ra_outcome_free(RaOutcome *outcome);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaOutcome, ra_outcome_free)
 
-/* (transfer full): "tp8 pp4 dp2", degrees of 1 left out; "-" where all are;
- * " zero3" behind where the weights are in shards. */
-char *ra_strategy_format(const RaCallPlan *plan);
-
 #endif

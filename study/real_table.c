@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "estimator/real.h"
-#include "study/outcome.h"
+#include "graph/plan_write.h"
 #include "study/real_table.h"
 
 RaTable *

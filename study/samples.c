@@ -13,12 +13,6 @@
 static const char *const variants[] = {"forward", "input", "weight"};
 static const char *const quartiles[] = {"low", "median", "high"};
 
-gboolean
-ra_samples_are_of(const RaTrace *trace, const char *source)
-{
-  return g_strcmp0(ra_trace_head(trace, "source"), source) == 0;
-}
-
 /* What is in the file, if it is of this machine and grid. */
 static RaTrace *
 load(const RaSampling *o, const char *path, GError **error)

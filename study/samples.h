@@ -57,7 +57,4 @@ typedef struct {
 RaTrace *ra_samples_take(const RaSampling *sampling, const char *path,
                          RaSampleTally *out_tally, GError **error);
 
-/* Whether @trace is of @source. */
-gboolean ra_samples_are_of(const RaTrace *trace, const char *source);
-
 #endif

@@ -8,7 +8,6 @@
 #include "graph/plan_write.h"
 #include "sim/breakdown.h"
 #include "study/fit.h"
-#include "study/outcome.h"
 #include "study/swap.h"
 
 /* What both plans are read into. */

@@ -222,7 +222,7 @@ START_TEST(test_resume)
     ck_assert_msg(samples != NULL, "%s", error ? error->message : "");
     ck_assert_uint_eq(tally.n_known, 10 * i);
     ck_assert_uint_eq(ra_trace_n_rows(samples), 30 * (i + 1));
-    ck_assert(ra_gpu_is_samples(samples));
+    ck_assert(ra_trace_is_from(samples, RA_TRACE_SOURCE_GPU));
     ra_trace_free(samples);
   }
   n_begun = gpu->n_begun;

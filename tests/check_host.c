@@ -216,7 +216,7 @@ START_TEST(test_resume)
   ck_assert_uint_eq(tally.n_new, 4);
   ck_assert_uint_eq(tally.n_known, 3);
   ck_assert_uint_eq(ra_trace_n_rows(trace), 3 * 7);
-  ck_assert(ra_host_is_samples(trace));
+  ck_assert(ra_trace_is_from(trace, RA_TRACE_SOURCE_HOST));
   ck_assert_double_eq(tally.spread_frac, 0);
   ra_trace_free(trace);
   /* Of another grid. */
@@ -257,7 +257,7 @@ made_up(const GArray *grid, double more)
   ra_trace_set_head(trace, "gpus-per-node", "2");
   ra_trace_set_head(trace, "memory-bytes", "8589934592");
   ra_trace_set_head(trace, "copy-bytes-per-s", "1e10");
-  ra_trace_set_head(trace, RA_HOST_LAP, "64");
+  ra_trace_set_head(trace, RA_TRACE_LAP_MIB, "64");
   for (guint i = 0; i < grid->len; i++) {
     const RaOp *op = &g_array_index(grid, RaProbePoint, i).op;
     g_autofree char *name = g_strdup_printf("p%u", i);
@@ -364,8 +364,9 @@ START_TEST(test_paced_profile)
 {
   g_autoptr(GArray) grid = ra_probe_grid(2, TRUE);
   g_autoptr(RaProfile) with =
-      headed_profile(grid, RA_HOST_PACE, "1.25 1.5 40 1.125 1");
-  g_autoptr(RaProfile) without = headed_profile(grid, RA_HOST_PACE, NULL);
+      headed_profile(grid, RA_TRACE_WALL_PER_CPU, "1.25 1.5 40 1.125 1");
+  g_autoptr(RaProfile) without =
+      headed_profile(grid, RA_TRACE_WALL_PER_CPU, NULL);
   RaCluster cluster = {.n_nodes = 1, .gpus_per_node = 2, .device = with->spec};
   g_autoptr(RaEstimator) a = ra_estimator_new(with, &cluster, NULL);
   g_autoptr(RaEstimator) b = ra_estimator_new(without, &cluster, NULL);
@@ -385,7 +386,7 @@ START_TEST(test_paced_profile)
     n[together]++;
   }
   ck_assert(n[0] > 0 && n[1] > 0);
-  ck_assert_ptr_null(headed_profile(grid, RA_HOST_PACE, "1.25 none"));
+  ck_assert_ptr_null(headed_profile(grid, RA_TRACE_WALL_PER_CPU, "1.25 none"));
 }
 END_TEST
 
@@ -417,14 +418,14 @@ reuse_error(const RaProfile *profile, const GArray *grid)
 START_TEST(test_cached_profile)
 {
   g_autoptr(GArray) grid = ra_probe_grid(2, TRUE);
-  g_autoptr(RaProfile) with = headed_profile(grid, RA_HOST_LAP, "64");
-  g_autoptr(RaProfile) without = headed_profile(grid, RA_HOST_LAP, NULL);
+  g_autoptr(RaProfile) with = headed_profile(grid, RA_TRACE_LAP_MIB, "64");
+  g_autoptr(RaProfile) without = headed_profile(grid, RA_TRACE_LAP_MIB, NULL);
 
   ck_assert_double_lt(reuse_error(with, grid), 0.02);
   ck_assert_double_eq_tol(reuse_error(without, grid), 0.45, 0.05);
   ck_assert_ptr_nonnull(ra_profile_law(with, "gemm.fp32.reuse"));
   ck_assert_ptr_null(ra_profile_law(without, "gemm.fp32.reuse"));
-  ck_assert_ptr_null(headed_profile(grid, RA_HOST_LAP, "lap-mib"));
+  ck_assert_ptr_null(headed_profile(grid, RA_TRACE_LAP_MIB, "lap-mib"));
 }
 END_TEST
 

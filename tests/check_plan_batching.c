@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/batcher_replica.h"
 #include "graph/memory_peak.h"
 #include "graph/plan_batching.h"
 #include "sim/breakdown.h"

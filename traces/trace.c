@@ -108,6 +108,12 @@ ra_trace_head(const RaTrace *trace, const char *key)
   return NULL;
 }
 
+gboolean
+ra_trace_is_from(const RaTrace *trace, const char *source)
+{
+  return g_strcmp0(ra_trace_head(trace, "source"), source) == 0;
+}
+
 /* The slot that holds @text, or the free one where it belongs. */
 static gsize
 find_slot(const RaTrace *trace, const char *text, gsize n_bytes)

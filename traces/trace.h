@@ -73,6 +73,21 @@ void ra_trace_set_head(RaTrace *trace, const char *key, const char *value);
 /* Value of head field @key, owned by @trace; NULL where absent. */
 const char *ra_trace_head(const RaTrace *trace, const char *key);
 
+/* The head's `source` of samples that `reallot calibrate` took. */
+#define RA_TRACE_SOURCE_HOST "calibrate --backend=host"
+#define RA_TRACE_SOURCE_GPU "calibrate --backend=cuda"
+
+/* Head field of such samples: wall seconds of each CPU second of ops that wait
+ * for no other rank, all ranks at the same time; absent: not measured. */
+#define RA_TRACE_WALL_PER_CPU "wall-per-cpu"
+
+/* Head field of such samples: the reuse distance of weights (graph/op_reuse.h)
+ * of GEMMs that do not state theirs; absent: nothing is known of reuse. */
+#define RA_TRACE_LAP_MIB "lap-mib"
+
+/* TRUE if the head's `source` is @source. */
+gboolean ra_trace_is_from(const RaTrace *trace, const char *source);
+
 /**
  * ra_trace_add:
  * @row: copied with its strings (equal strings are kept once; control
