@@ -11,9 +11,9 @@
 #ifndef RA_STUDY_EXPORT_H
 #define RA_STUDY_EXPORT_H
 
-#include "base/setting.h"
 #include "base/table.h"
 #include "graph/plan.h"
+#include "study/convert/setting.h"
 
 typedef struct _RaExport RaExport;
 

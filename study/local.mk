@@ -138,3 +138,6 @@ libstudy_a_SOURCES += %D%/validate_short.c %D%/validate_short.h
 libstudy_a_SOURCES += %D%/validate_server.c
 libstudy_a_SOURCES += %D%/validate_serving.c
 libstudy_a_SOURCES += %D%/validate_transfer.c
+libstudy_a_SOURCES += %D%/convert/setting.c %D%/convert/setting.h %D%/convert/setting_impl.h
+libstudy_a_SOURCES += %D%/convert/setting_script.c
+libstudy_a_SOURCES += %D%/convert/setting_yaml.c

@@ -18,9 +18,9 @@
 #ifndef RA_STUDY_RECIPE_H
 #define RA_STUDY_RECIPE_H
 
-#include "base/setting.h"
 #include "base/table.h"
 #include "graph/plan.h"
+#include "study/convert/setting.h"
 
 typedef enum {
   RA_FRAMEWORK_VERL,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/setting.h"
+#include "study/convert/setting.h"
 #include "tests/check_main.h"
 
 static RaSettings *

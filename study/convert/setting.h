@@ -22,8 +22,8 @@
  * `${a.b}`, `${oc.select:a.b,else}` and `${mul:x,y}` in a value are resolved.
  * Typical sizes: 20 to 300 settings.
  */
-#ifndef RA_BASE_SETTING_H
-#define RA_BASE_SETTING_H
+#ifndef RA_STUDY_CONVERT_SETTING_H
+#define RA_STUDY_CONVERT_SETTING_H
 
 #include <glib.h>
 #include <stdint.h>

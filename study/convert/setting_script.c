@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/setting_impl.h"
+#include "study/convert/setting_impl.h"
 
 #define IS_BLANK(c) ((c) == ' ' || (c) == '\t' || (c) == '\r')
 

@@ -5,8 +5,8 @@
 #include <yaml.h>
 
 #include "base/error.h"
-#include "base/setting_impl.h"
 #include "base/text.h"
+#include "study/convert/setting_impl.h"
 
 #define DEPTH_MAX 100
 #define DEFAULTS_MAX 8 /* files that name each other */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/setting_impl.h"
 #include "base/text.h"
+#include "study/convert/setting_impl.h"
 
 #define RESOLVE_DEPTH 8 /* ${...} within what it stands for */
 

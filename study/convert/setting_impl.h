@@ -1,8 +1,8 @@
-/* What base/setting*.c share. */
-#ifndef RA_BASE_SETTING_IMPL_H
-#define RA_BASE_SETTING_IMPL_H
+/* What study/convert/setting*.c share. */
+#ifndef RA_STUDY_CONVERT_SETTING_IMPL_H
+#define RA_STUDY_CONVERT_SETTING_IMPL_H
 
-#include "base/setting.h"
+#include "study/convert/setting.h"
 
 #define RA_SETTINGS_MAX 100000
 #define RA_SETTINGS_BYTES_MAX (4u << 20)
