@@ -52,7 +52,7 @@ cp "$top/LICENSE" "$root"
 
 # ---- Libraries ---------------------------------------------------------------
 
-# What is opened at run time: estimator/robust.c, kernels/cpu_gemm.c; and what
+# What is opened at run time: estimator/robust.c, kernels/cpu/cpu_gemm.c; and what
 # NCCL links, which a machine without a compiler may lack.
 opened='liblapacke.so.3 libopenblas.so.0 libstdc++.so.6'
 

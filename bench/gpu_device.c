@@ -6,7 +6,7 @@
 #include "bench/figure.h"
 #include "bench/gpu_device.h"
 #include "exec/cuda_selftest.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 enum { MOST_RUNS = 40 };
 

@@ -1,8 +1,8 @@
 /* A back end: one table of functions that run the ops of the graph.
  *
- * Each has the contract of the CPU kernel of its name (kernels/cpu_*.h).  The
- * executor reaches arithmetic through this table only, so that another device
- * is another table; `host` is that of the CPU.
+ * Each has the contract of the CPU kernel of its name (kernels/cpu/cpu_*.h).
+ * The executor reaches arithmetic through this table only, so that another
+ * device is another table; `host` is that of the CPU.
  *
  * Activations and the parameters that ops read are *elements*, as wide as the
  * back end has them; their type is never defined, so that nobody looks into one
@@ -17,13 +17,13 @@
 #include <glib.h>
 
 #include "graph/model.h"
-#include "kernels/activation.h"
-#include "kernels/cpu_adamw.h"
-#include "kernels/cpu_attention.h"
-#include "kernels/cpu_experts.h"
-#include "kernels/cpu_gemm.h"
-#include "kernels/cpu_logprob.h"
-#include "kernels/cpu_sample.h"
+#include "kernels/cpu/activation.h"
+#include "kernels/cpu/cpu_adamw.h"
+#include "kernels/cpu/cpu_attention.h"
+#include "kernels/cpu/cpu_experts.h"
+#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/cpu/cpu_logprob.h"
+#include "kernels/cpu/cpu_sample.h"
 
 typedef struct RaElem RaElem;
 
@@ -220,7 +220,7 @@ typedef struct {
   void (*decode_attention)(const RaDecode *shape, const RaElem *q,
                            const RaElem *k, const RaElem *v, RaElem *out,
                            float *workspace);
-  /* Of experts: kernels/cpu_experts.h. */
+  /* Of experts: kernels/cpu/cpu_experts.h. */
   void (*route)(const RaCpuRouting *routing, size_t n_tokens, float *probs,
                 uint32_t *choice, float *gates);
   void (*place_rows)(const RaCpuRouting *routing, size_t n,

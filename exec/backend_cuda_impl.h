@@ -5,7 +5,7 @@
 #include "exec/backend_cuda.h"
 #include "exec/cuda_device.h"
 #include "exec/cuda_gemm.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 static inline const uint16_t *
 bf16(const RaElem *x)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "exec/backend_impl.h"
-#include "kernels/cpu_norm.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_norm.h"
+#include "kernels/cpu/cpu_pointwise.h"
 
 /* Parts of @n_rows of @width elements each, by the threads. */
 static uint32_t

@@ -7,8 +7,8 @@
 #include "exec/backend_impl.h"
 #include "exec/expert_rows.h"
 #include "exec/floats.h"
-#include "kernels/cpu_norm.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_norm.h"
+#include "kernels/cpu/cpu_pointwise.h"
 
 #define f ra_host_floats
 

@@ -27,7 +27,7 @@
 
 #include <glib.h>
 
-#include "kernels/cpu_gemm.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 /* Of device memory that each takes for the library to work in: what cuBLAS has
  * by itself on compute capability 9.0 (its documentation, cublasSetWorkspace),

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "exec/cuda_forward.h"
 #include "exec/cuda_selftest.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/rmsnorm.h"
 
 /* Sets @error for a CUDA call that did not succeed. */

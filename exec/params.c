@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "exec/params.h"
 #include "exec/shards.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 /* Arrays of the optimizer begin at multiples of it, as a device wants them. */
 #define STEP_BYTES 256

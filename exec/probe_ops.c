@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "exec/probe_impl.h"
-#include "kernels/cpu_pointwise.h"
-#include "kernels/cpu_policy.h"
+#include "kernels/cpu/cpu_pointwise.h"
+#include "kernels/cpu/cpu_policy.h"
 
 gboolean
 ra_probe_has(RaOpKind kind)

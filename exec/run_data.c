@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "exec/run_learn.h"
-#include "kernels/cpu_preference.h"
+#include "kernels/cpu/cpu_preference.h"
 
 gboolean
 ra_run_next_entries(const RaExperienceSet *set, const RaMicroBatch *micro,

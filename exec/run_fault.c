@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "exec/run_impl.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_pointwise.h"
 
 #define GRACE_S 0.2 /* for others that have found one earlier */
 #define LOOK_S 0.05 /* from one look to the next */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "exec/safetensors.h"
 #include "graph/json_index.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 enum { LENGTH_BYTES = 8, ALIGN_BYTES = 8 };
 

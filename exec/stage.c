@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "exec/stage_steps.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_pointwise.h"
 
 gboolean
 ra_stage_supports(const RaModel *model, GError **error)

@@ -2,8 +2,8 @@
  * moments, fp32 gradients, bf16 weights for the next step; gradients clipped by
  * their norm without the host seeing it.
  *
- * Formulas are those of kernels/cpu_adamw.h, the reference.  Tensors of a rank
- * lie in one array, so that one launch does them all.  Bytes: 30 a
+ * Formulas are those of kernels/cpu/cpu_adamw.h, the reference.  Tensors of a
+ * rank lie in one array, so that one launch does them all.  Bytes: 30 a
  * parameter; the sum of squares reads 4.
  *
  * Error: 10 u of the step and u of the weight, u = 2^-24 (the device's sqrt and
@@ -15,8 +15,8 @@
 
 #include <math.h>
 
-#include "kernels/bf16.h"
-#include "kernels/cpu_adamw.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu_adamw.h"
 
 #ifdef __cplusplus
 extern "C" {

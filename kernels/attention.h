@@ -3,8 +3,8 @@
  * Keys may be some of those that the queries see, whose results are merged, and
  * scores may have ALiBi's distances added.
  *
- * Shapes and formulas are those of kernels/cpu_attention.h, whose functions on
- * the widened inputs are the reference.  A block of 64 or 128 queries of one
+ * Shapes and formulas are those of kernels/cpu/cpu_attention.h, whose functions
+ * on the widened inputs are the reference.  A block of 64 or 128 queries of one
  * head is worked on at a time, or of 64 keys in the backward; probabilities are
  * never stored (arXiv 2205.14135, 2307.08691).
  *

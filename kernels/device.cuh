@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 #ifdef __CUDACC__
 

@@ -1,7 +1,7 @@
 /* Experts on a GPU: routing, rows to experts and back, and their gradients.
  *
- * Formulas and layouts are those of kernels/cpu_experts.h, whose functions on
- * the widened inputs are the reference; rows are bf16, statistics fp32 as
+ * Formulas and layouts are those of kernels/cpu/cpu_experts.h, whose functions
+ * on the widened inputs are the reference; rows are bf16, statistics fp32 as
  * there.  @width is a multiple of 8, pointers to rows are 16-byte aligned,
  * n_experts <= RA_K_EXPERTS and top_k <= RA_K_TOP.  All return a cudaError_t,
  * 1 (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
@@ -26,7 +26,7 @@
 #ifndef RA_KERNELS_EXPERTS_H
 #define RA_KERNELS_EXPERTS_H
 
-#include "kernels/cpu_experts.h"
+#include "kernels/cpu/cpu_experts.h"
 
 #define RA_K_EXPERTS 1024u /* a lane's are bits of a word */
 #define RA_K_TOP 32u       /* a choice a lane */

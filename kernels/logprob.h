@@ -1,9 +1,10 @@
 /* Log-probabilities and cross-entropy over a vocabulary that ranks may share,
  * from bf16 logits; no probability is stored but as the gradient in place.
  *
- * What ranks add together and the formulas are those of kernels/cpu_logprob.h,
- * whose functions on the widened logits are the reference.  A row is read once
- * forward and once, with a write, backward: 2 and 4 bytes a logit.
+ * What ranks add together and the formulas are those of
+ * kernels/cpu/cpu_logprob.h, whose functions on the widened logits are the
+ * reference.  A row is read once forward and once, with a write, backward: 2
+ * and 4 bytes a logit.
  *
  * Error, u = 2^-24: of the sum (60 + n / 1,024) u + 2^-22 relative: a thread
  * adds its part, rescaled at most once a vector by a power that is within 2
@@ -14,7 +15,7 @@
 #ifndef RA_KERNELS_LOGPROB_H
 #define RA_KERNELS_LOGPROB_H
 
-#include "kernels/cpu_logprob.h"
+#include "kernels/cpu/cpu_logprob.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,10 +1,10 @@
 /* Work on single elements on a GPU, bf16 with fp32 inside: rotary positions,
  * SwiGLU, the embedding table, sums, casts.
  *
- * Formulas and layouts are those of kernels/cpu_pointwise.h, whose functions on
- * the widened inputs are the reference; @width and head_dim / 2 are multiples
- * of 8, and pointers 16-byte aligned.  All return a cudaError_t, 1
- * (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
+ * Formulas and layouts are those of kernels/cpu/cpu_pointwise.h, whose
+ * functions on the widened inputs are the reference; @width and head_dim / 2
+ * are multiples of 8, and pointers 16-byte aligned.  All return a cudaError_t,
+ * 1 (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
  *
  * Errors: one rounding to bf16, U = 2^-8 of the exact result, and before it in
  * fp32 (u = 2^-24; expf of the device within 2 ulp, CUDA C++ Programming Guide,
@@ -13,7 +13,7 @@
  *     rope            4 u (|a| + |b|)
  *     swiglu          8 u |exact|
  *     swiglu_backward 16 u |dy up| (1 + |g|), of up 8 u |exact|
- *     activation      kernels/activation.h
+ *     activation      kernels/cpu/activation.h
  *     embedding, add  none; 0
  *     embedding_backward (tokens of a kind) u sum |terms|
  */
@@ -24,8 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/activation.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/activation.h"
+#include "kernels/cpu/bf16.h"
 
 /* silu(g) = g / (1 + e^-g) */
 RA_HD float

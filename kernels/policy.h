@@ -1,9 +1,9 @@
 /* Advantages and the losses of reinforcement learning on a GPU, fp32.
  *
- * Formulas, arrays and references are those of kernels/cpu_policy.h.  What a
- * token contributes is written once, below; sums over tokens are in double, in
- * RA_K_LOSS_BLOCKS parts and then in order of the parts, so that they are the
- * same on any GPU.
+ * Formulas, arrays and references are those of kernels/cpu/cpu_policy.h.  What
+ * a token contributes is written once, below; sums over tokens are in double,
+ * in RA_K_LOSS_BLOCKS parts and then in order of the parts, so that they are
+ * the same on any GPU.
  *
  * Error, u = 2^-24: gae 12 u sum (gamma lambda)^l (|r| + |V| + |V'|) (a scan of
  * five levels and a carry every 32 tokens); the losses' terms 8 u (1 + ratio)
@@ -15,8 +15,8 @@
 
 #include <math.h>
 
-#include "kernels/bf16.h"
-#include "kernels/cpu_policy.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu_policy.h"
 
 #define RA_K_LOSS_BLOCKS 128
 

@@ -14,9 +14,9 @@
  *
  * Both entry points have the same arguments and give the same bits: the sum is
  * taken in the same order (see ra_k_rmsnorm_threads()) and every other
- * operation is the same IEEE 754 operation (see kernels/bf16.h).  The products
- * r^2 are exact in fp32 (8 + 8 significant bits), so a fused multiply-add
- * changes nothing.
+ * operation is the same IEEE 754 operation (see kernels/cpu/bf16.h).  The
+ * products r^2 are exact in fp32 (8 + 8 significant bits), so a fused
+ * multiply-add changes nothing.
  *
  * Error of out[i] against exact arithmetic on the rounded r, u = 2^-24, as long
  * as r inv and the squares are normal fp32 numbers (or too small beside eps to
@@ -55,7 +55,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 #define RA_K_RMSNORM_BACKWARD_MAX 16384 /* longest row of the gradient */
 #define RA_K_RMSNORM_BLOCKS 256         /* groups of rows that sum dw */

@@ -1,6 +1,6 @@
 /* Choosing the next token on a GPU: temperature, top-k, top-p; one block a row.
  *
- * The rule is that of kernels/cpu_sample.h, the reference.  A probability's
+ * The rule is that of kernels/cpu/cpu_sample.h, the reference.  A probability's
  * weight is a whole number, exp((z - max) / t) x 2^40 rounded, so that sums are
  * exact in any order and the same uniform number gives the same token on any
  * GPU.  Another token than the reference's is drawn only where its margin is
@@ -14,7 +14,7 @@
 #ifndef RA_KERNELS_SAMPLE_H
 #define RA_KERNELS_SAMPLE_H
 
-#include "kernels/cpu_sample.h"
+#include "kernels/cpu/cpu_sample.h"
 
 #define RA_K_SAMPLE_MAX (1u << 22) /* tokens: their weights are below 2^63 */
 #define RA_K_SAMPLE_MARGIN 4e-6f

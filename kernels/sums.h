@@ -1,8 +1,8 @@
 /* Sums on a GPU over ranks that share it, over rows, and of a bias to rows; and
  * whether an array has what is not a number.
  *
- * Formulas are those of kernels/cpu_pointwise.h.  All return a cudaError_t, 1
- * (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
+ * Formulas are those of kernels/cpu/cpu_pointwise.h.  All return a cudaError_t,
+ * 1 (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
  * Arrays are device memory of their type's alignment.
  *
  * Errors: sums are in fp32, term by term in order, u = 2^-24:

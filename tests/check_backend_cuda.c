@@ -8,7 +8,7 @@
 #include "exec/comm_local.h"
 #include "exec/device_comm.h"
 #include "exec/stage.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/gemm.h"
 #include "tests/emulator/memory.h"

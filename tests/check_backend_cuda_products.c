@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "exec/backend_cuda.h"
 #include "exec/stage.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/gemm.h"
 #include "tests/emulator/memory.h"

@@ -5,8 +5,8 @@
 #include "base/rng.h"
 #include "exec/backend_cuda.h"
 #include "exec/ring.h"
-#include "kernels/bf16.h"
-#include "kernels/cpu_attention.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/cpu_attention.h"
 #include "tests/check_main.h"
 
 /* Attention as exec/stage_ring.c has the table of a GPU do it, the ranks of a

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "exec/backend_cuda.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
 

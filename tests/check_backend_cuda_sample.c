@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 #include "exec/backend_cuda.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/sample.h"
 #include "tests/check_main.h"
 

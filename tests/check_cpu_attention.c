@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu_attention.h"
-#include "kernels/cpu_gemm.h"
+#include "kernels/cpu/cpu_attention.h"
+#include "kernels/cpu/cpu_gemm.h"
 #include "tests/check_main.h"
 #include "tests/cpu_random.h"
 

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_gemm.h"
-#include "kernels/cpu_gemm_avx512.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/cpu/cpu_gemm_avx512.h"
 #include "tests/check_main.h"
 #include "tests/cpu_random.h"
 

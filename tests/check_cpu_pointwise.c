@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_gemm.h"
-#include "kernels/cpu_norm.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/cpu/cpu_norm.h"
+#include "kernels/cpu/cpu_pointwise.h"
 #include "tests/check_main.h"
 #include "tests/cpu_random.h"
 

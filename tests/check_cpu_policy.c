@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "kernels/cpu_adamw.h"
-#include "kernels/cpu_logprob.h"
-#include "kernels/cpu_policy.h"
-#include "kernels/cpu_sample.h"
+#include "kernels/cpu/cpu_adamw.h"
+#include "kernels/cpu/cpu_logprob.h"
+#include "kernels/cpu/cpu_policy.h"
+#include "kernels/cpu/cpu_sample.h"
 #include "tests/check_main.h"
 #include "tests/cpu_random.h"
 

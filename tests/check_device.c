@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "kernels/adamw.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_pointwise.h"
 #include "kernels/intervals.h"
 #include "kernels/pointwise.h"
 #include "kernels/rmsnorm.h"

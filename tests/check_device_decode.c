@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "kernels/cpu_attention.h"
+#include "kernels/cpu/cpu_attention.h"
 #include "kernels/decode_attention.h"
 #include "tests/device_array.h"
 

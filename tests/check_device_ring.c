@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "kernels/attention.h"
-#include "kernels/cpu_attention.h"
+#include "kernels/cpu/cpu_attention.h"
 #include "tests/device_array.h"
 
 /* Of the ranks of a ring: more keys than queries and fewer, none of either, one

@@ -6,7 +6,7 @@
 
 #include "exec/comm_local.h"
 #include "exec/stage.h"
-#include "kernels/cpu_preference.h"
+#include "kernels/cpu/cpu_preference.h"
 #include "tests/check_main.h"
 #include "tests/torch_fixture.h"
 

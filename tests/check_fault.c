@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/folder.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu_pointwise.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
 

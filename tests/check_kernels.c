@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <math.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "kernels/rmsnorm.h"
 #include "tests/check_main.h"
 

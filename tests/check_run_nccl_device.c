@@ -5,7 +5,7 @@
 #include "exec/backend_cuda.h"
 #include "exec/device_comm.h"
 #include "exec/nccl_impl.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"

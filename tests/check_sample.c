@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "kernels/cpu_sample.h"
+#include "kernels/cpu/cpu_sample.h"
 #include "tests/check_main.h"
 
 #define N 23          /* tokens */

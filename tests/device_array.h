@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 
 #ifdef RA_ON_GPU

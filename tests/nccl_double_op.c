@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/nccl_double_far.h"
 
 static _Thread_local guint depth;

@@ -5,7 +5,7 @@
 
 #include "exec/cuda_device.h"
 #include "exec/cuda_gemm.h"
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/emulator/gemm.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"

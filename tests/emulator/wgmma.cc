@@ -5,7 +5,7 @@
 #include <string.h>
 #include <vector>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 #include "tests/emulator/cuda_runtime_api.h"
 #include "tests/emulator/machine.h"
 

@@ -15,8 +15,8 @@
  * an exponent, probabilities are within 2 (e + 2^-22) of themselves and an
  * output within 2 (e + 2^-22 + (i + 2) u) sum_j p_ij |v_j|.
  */
-#ifndef RA_KERNELS_CPU_ATTENTION_H
-#define RA_KERNELS_CPU_ATTENTION_H
+#ifndef RA_KERNELS_CPU_CPU_ATTENTION_H
+#define RA_KERNELS_CPU_CPU_ATTENTION_H
 
 #include <stddef.h>
 #include <stdint.h>

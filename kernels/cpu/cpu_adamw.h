@@ -7,8 +7,8 @@
  *
  * as PyTorch's AdamW does it.  Bytes: 28 a parameter.
  */
-#ifndef RA_KERNELS_CPU_ADAMW_H
-#define RA_KERNELS_CPU_ADAMW_H
+#ifndef RA_KERNELS_CPU_CPU_ADAMW_H
+#define RA_KERNELS_CPU_CPU_ADAMW_H
 
 #include <stddef.h>
 #include <stdint.h>

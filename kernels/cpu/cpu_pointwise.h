@@ -5,13 +5,13 @@
  * the angle position x theta^(-2 i / head_dim).
  * SwiGLU (arXiv 2002.05202): silu(gate) up, silu(x) = x / (1 + e^-x).
  */
-#ifndef RA_KERNELS_CPU_POINTWISE_H
-#define RA_KERNELS_CPU_POINTWISE_H
+#ifndef RA_KERNELS_CPU_CPU_POINTWISE_H
+#define RA_KERNELS_CPU_CPU_POINTWISE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/activation.h"
+#include "kernels/cpu/activation.h"
 
 /**
  * ra_cpu_rope_table:
@@ -72,7 +72,7 @@ void ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
  * @x: (n)
  * @out: (n)
  *
- * Formula and error: kernels/activation.h.
+ * Formula and error: kernels/cpu/activation.h.
  */
 void ra_cpu_activation(RaActivation kind, size_t n, const float *x, float *out);
 

@@ -6,14 +6,14 @@
  * A choice is a row, rows lie by expert and of an expert in the order of the
  * tokens.
  */
-#ifndef RA_KERNELS_CPU_EXPERTS_H
-#define RA_KERNELS_CPU_EXPERTS_H
+#ifndef RA_KERNELS_CPU_CPU_EXPERTS_H
+#define RA_KERNELS_CPU_CPU_EXPERTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 typedef struct {
   uint32_t n_experts;

@@ -17,12 +17,12 @@
  *
  * (of the gradient: |x z'| <= 3 |z|, and |z| s (1 - s) (10 |t| + 20) u < 20 u.)
  */
-#ifndef RA_KERNELS_ACTIVATION_H
-#define RA_KERNELS_ACTIVATION_H
+#ifndef RA_KERNELS_CPU_ACTIVATION_H
+#define RA_KERNELS_CPU_ACTIVATION_H
 
 #include <math.h>
 
-#include "kernels/bf16.h"
+#include "kernels/cpu/bf16.h"
 
 typedef enum {
   RA_ACTIVATION_FAMILY,    /* what the model's family has */

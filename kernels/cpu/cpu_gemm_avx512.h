@@ -7,10 +7,10 @@
  * bits depend on k alone: not on how rows and columns are shared out, nor on
  * where in the matrix it stands.
  */
-#ifndef RA_KERNELS_CPU_GEMM_AVX512_H
-#define RA_KERNELS_CPU_GEMM_AVX512_H
+#ifndef RA_KERNELS_CPU_CPU_GEMM_AVX512_H
+#define RA_KERNELS_CPU_CPU_GEMM_AVX512_H
 
-#include "kernels/cpu_gemm.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 /* Whether this core has it.  Not under ThreadSanitizer, which would watch every
  * load.   Thread: any. */

@@ -10,8 +10,8 @@
  *
  *     d z_i = g ([i = target] - exp(z_i - lse)).
  */
-#ifndef RA_KERNELS_CPU_LOGPROB_H
-#define RA_KERNELS_CPU_LOGPROB_H
+#ifndef RA_KERNELS_CPU_CPU_LOGPROB_H
+#define RA_KERNELS_CPU_CPU_LOGPROB_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_sample.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_sample.h"
 
 /* The largest first; of equal ones no matter. */
 static int

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_gemm.h"
-#include "kernels/cpu_gemm_avx512.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_gemm.h"
+#include "kernels/cpu/cpu_gemm_avx512.h"
 
 /* cblas.h's values, which every CBLAS shares. */
 #define ROW_MAJOR 101
@@ -22,7 +22,8 @@
 #define THIN_ROWS_AVX512 16 /* alike: 1.1 at 16 rows, 0.9 at 24 */
 #define THIN_ROWS_ALWAYS 8
 #define THIN_TERMS 256
-#define OWN_ROWS 4 /* from here on tiles of kernels/cpu_gemm_avx512.c fill */
+#define OWN_ROWS                                                               \
+  4 /* from here on tiles of kernels/cpu/cpu_gemm_avx512.c fill */
 #define OWN_COLS 16
 #define LINE_FLOATS 16 /* of a cache line */
 

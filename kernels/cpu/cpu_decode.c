@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_attention.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_attention.h"
 
 static inline size_t
 row_of(const RaCpuDecode *s, size_t token)

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_logprob.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_logprob.h"
 
 RA_CPU_KERNEL void
 ra_cpu_log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_adamw.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_adamw.h"
 
 RA_CPU_KERNEL void
 ra_cpu_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "kernels/cpu_gemm_avx512.h"
+#include "kernels/cpu/cpu_gemm_avx512.h"
 
 #if defined __x86_64__ && defined __GNUC__ && !defined __SANITIZE_THREAD__
 

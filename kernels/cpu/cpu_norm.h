@@ -15,8 +15,8 @@
  *
  * Bytes: 8 an element forward, 16 backward.  Typical: 4,096 rows of 4,096.
  */
-#ifndef RA_KERNELS_CPU_NORM_H
-#define RA_KERNELS_CPU_NORM_H
+#ifndef RA_KERNELS_CPU_CPU_NORM_H
+#define RA_KERNELS_CPU_CPU_NORM_H
 
 #include <stddef.h>
 

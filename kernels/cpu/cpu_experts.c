@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu_experts.h"
+#include "kernels/cpu/cpu_experts.h"
 
 static void
 softmax(size_t n, float *x)

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernels/cpu_preference.h"
+#include "kernels/cpu/cpu_preference.h"
 
 /* log(1 + exp(-m)) of either sign without overflow. */
 double

@@ -3,10 +3,10 @@
  * A pair is a chosen and a rejected answer to one prompt; the loss is of a
  * margin between the two, by the model of Bradley and Terry.
  */
-#ifndef RA_KERNELS_CPU_PREFERENCE_H
-#define RA_KERNELS_CPU_PREFERENCE_H
+#ifndef RA_KERNELS_CPU_CPU_PREFERENCE_H
+#define RA_KERNELS_CPU_CPU_PREFERENCE_H
 
-#include "kernels/cpu_policy.h"
+#include "kernels/cpu/cpu_policy.h"
 
 /**
  * ra_cpu_pair_loss:

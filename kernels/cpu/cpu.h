@@ -16,8 +16,8 @@
  * Higham, Accuracy and Stability of Numerical Algorithms, equation 4.4, to
  * first order).
  */
-#ifndef RA_KERNELS_CPU_H
-#define RA_KERNELS_CPU_H
+#ifndef RA_KERNELS_CPU_CPU_H
+#define RA_KERNELS_CPU_CPU_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_attention.h"
-#include "kernels/cpu_gemm.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_attention.h"
+#include "kernels/cpu/cpu_gemm.h"
 
 #define BLOCK RA_CPU_ATTENTION_BLOCK
 

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_norm.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_norm.h"
 
 RA_CPU_KERNEL void
 ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_policy.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_policy.h"
 
 void
 ra_cpu_gae(uint32_t n_sequences, const uint32_t *begin, const float *rewards,

@@ -1,14 +1,14 @@
 /* Matrix products, and copies between strided rows.
  *
  * Products of few rows and, where the core has AVX-512, those of many are done
- * here (kernels/cpu_gemm_avx512.h), the others by CBLAS.
+ * here (kernels/cpu/cpu_gemm_avx512.h), the others by CBLAS.
  *
  * The library is loaded when the first model is made, not with the program:
  * linking OpenBLAS costs a start tens of milliseconds and a pool of threads.
  * A product runs on the thread that asks for it.
  */
-#ifndef RA_KERNELS_CPU_GEMM_H
-#define RA_KERNELS_CPU_GEMM_H
+#ifndef RA_KERNELS_CPU_CPU_GEMM_H
+#define RA_KERNELS_CPU_CPU_GEMM_H
 
 #include <stddef.h>
 

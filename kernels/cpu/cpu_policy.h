@@ -4,8 +4,8 @@
  * begin[s] to begin[s + 1] - 1.  A loss is a sum over tokens times `scale`
  * (1 / tokens of the mini-batch), and its gradient is of that.
  */
-#ifndef RA_KERNELS_CPU_POLICY_H
-#define RA_KERNELS_CPU_POLICY_H
+#ifndef RA_KERNELS_CPU_CPU_POLICY_H
+#define RA_KERNELS_CPU_CPU_POLICY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -14,8 +14,8 @@
  *     float sum = ra_bf16_to_f32(x[i]) + ra_bf16_to_f32(r[i]);
  *     r[i] = ra_bf16_from_f32(sum);
  */
-#ifndef RA_KERNELS_BF16_H
-#define RA_KERNELS_BF16_H
+#ifndef RA_KERNELS_CPU_BF16_H
+#define RA_KERNELS_CPU_BF16_H
 
 #include <stdint.h>
 #include <string.h>

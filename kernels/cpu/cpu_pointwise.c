@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/cpu.h"
-#include "kernels/cpu_pointwise.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_pointwise.h"
 
 void
 ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,

@@ -5,8 +5,8 @@
  * gives.  So a run draws the same token for the same number wherever it runs,
  * but where a rounding decides: the margin tells.
  */
-#ifndef RA_KERNELS_CPU_SAMPLE_H
-#define RA_KERNELS_CPU_SAMPLE_H
+#ifndef RA_KERNELS_CPU_CPU_SAMPLE_H
+#define RA_KERNELS_CPU_CPU_SAMPLE_H
 
 #include <stddef.h>
 #include <stdint.h>
