@@ -19,7 +19,7 @@
 #include "base/rng.h"
 #include "bench/figure.h"
 #include "exec/stage.h"
-#include "graph/plan_batching.h"
+#include "graph/input/plan_batching.h"
 #include "traces/trace.h"
 
 #define LAYERS 6

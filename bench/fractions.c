@@ -3,7 +3,8 @@
  * need  RA_NEED_LIMIT_FRAC (search/need.h): how much of a GPU the coarse bound
  *       of one call may take.  For every shape of the full set on 8 to 128
  *       GPUs: whether the bound takes it at so much, and whether it fits by the
- *       account (graph/memory.h).  Shapes taken that do not fit cost a writer
+ *       account (graph/memory/memory.h).  Shapes taken that do not fit cost a
+ *       writer
  *       another try, those refused are lost to it
  * work  RA_SHAPE_WORK_FRAC (search/shape.h): how much one micro-batch may fill
  *       before there are more of them, or more is recomputed.  The time of the

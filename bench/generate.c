@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "graph/activation.h"
-#include "graph/length.h"
+#include "graph/input/length.h"
+#include "graph/op/activation.h"
 #include "sim/serve.h"
 #include "study/setup.h"
 

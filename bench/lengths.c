@@ -17,8 +17,8 @@
 
 #include "base/rng.h"
 #include "bench/figure.h"
-#include "graph/length.h"
-#include "graph/length_fit.h"
+#include "graph/input/length.h"
+#include "graph/input/length_fit.h"
 #include "traces/csv.h"
 
 #define DEFAULT_FILE "../shared/data/traces/math_group8_lengths.csv"

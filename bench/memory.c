@@ -41,7 +41,7 @@
 #include "base/text.h"
 #include "bench/figure.h"
 #include "bench/real_setting.h"
-#include "graph/memory_peak.h"
+#include "graph/memory/memory_peak.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define CAPACITY_BYTES (80 * GIB) /* A100 80 GB and H100: 80 GiB */

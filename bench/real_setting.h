@@ -17,7 +17,7 @@
 #ifndef RA_BENCH_REAL_SETTING_H
 #define RA_BENCH_REAL_SETTING_H
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "traces/system.h"
 
 typedef struct {

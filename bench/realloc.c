@@ -21,7 +21,7 @@
 
 #include "base/text.h"
 #include "bench/figure.h"
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 
 #define ELEMENT_BYTES 2 /* bf16 */
 #define GPUS_PER_NODE 8

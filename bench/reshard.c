@@ -14,7 +14,7 @@
 #include "bench/figure.h"
 #include "exec/comm_local.h"
 #include "exec/reshard.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 #define N_RANKS 2
 #define ROUNDS 7

@@ -3,11 +3,11 @@
  *     slab [--quick]
  *
  * Every shipped plan with a fixed order of tasks, three iterations at stage
- * fidelity, unfolded: the blocks of its lanes (graph/memory_blocks.h) placed in
- * a slab, at multiples of 256 bytes as a device's arrays.  A lane's row has
- * the peak of the account when tasks run one after the other, the most that its
- * blocks come to at one time, the slab, and what the slab is more than the
- * peak.  A plan's row is of the lane that is worst off.
+ * fidelity, unfolded: the blocks of its lanes (graph/memory/memory_blocks.h)
+ * placed in a slab, at multiples of 256 bytes as a device's arrays.  A lane's
+ * row has the peak of the account when tasks run one after the other, the most
+ * that its blocks come to at one time, the slab, and what the slab is more than
+ * the peak.  A plan's row is of the lane that is worst off.
  */
 #include "config.h"
 
@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "graph/expand.h"
-#include "graph/memory_blocks.h"
-#include "graph/slab_plan.h"
+#include "graph/expand/expand.h"
+#include "graph/memory/memory_blocks.h"
+#include "graph/memory/slab_plan.h"
 #include "study/setup.h"
 
 #define GIB (1024.0 * 1024 * 1024)

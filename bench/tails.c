@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "graph/sequence.h"
+#include "graph/expand/sequence.h"
 #include "sim/breakdown.h"
 #include "study/replay.h"
 

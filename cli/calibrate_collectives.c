@@ -16,7 +16,7 @@
 #include "cli/output.h"
 #include "cli/world.h"
 #include "exec/collective_probe.h"
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 #include "study/calibrate.h"
 #include "traces/measured_beside.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "graph/dot.h"
+#include "graph/expand/dot.h"
 
 /* The dataflow of a workload or of a plan's; the augmented graph of a plan. */
 static char *

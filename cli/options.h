@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/table.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "study/setup.h"
 
 /* Groups of flags. */

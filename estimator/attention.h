@@ -8,8 +8,8 @@
 #define RA_ESTIMATOR_ATTENTION_H
 
 #include "estimator/residual.h"
-#include "graph/cluster.h"
-#include "graph/op.h"
+#include "graph/input/cluster.h"
+#include "graph/op/op.h"
 #include "traces/profile.h"
 
 typedef struct {

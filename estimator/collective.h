@@ -12,8 +12,8 @@
 
 #include "estimator/collective_model.h"
 #include "estimator/residual.h"
-#include "graph/cluster.h"
-#include "graph/op.h"
+#include "graph/input/cluster.h"
+#include "graph/op/op.h"
 #include "traces/profile.h"
 
 #define RA_LINES 3

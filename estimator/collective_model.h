@@ -52,7 +52,7 @@
 #ifndef RA_ESTIMATOR_COLLECTIVE_MODEL_H
 #define RA_ESTIMATOR_COLLECTIVE_MODEL_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 
 typedef enum {
   RA_ALGORITHM_RING,

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "estimator/estimator_impl.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 uint64_t
 ra_crossing_tokens(uint64_t from_tokens, double rise_s, double slope)

@@ -20,9 +20,9 @@
 
 #include "estimator/collective.h"
 #include "estimator/overlap.h"
-#include "graph/cluster.h"
-#include "graph/op.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
+#include "graph/input/cluster.h"
+#include "graph/op/op.h"
 #include "traces/profile.h"
 #include "traces/system.h"
 
@@ -263,8 +263,8 @@ void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          uint64_t kv_tokens, RaDecodeLine *out_line);
 
 /* Whether products of a decode step cost what the reuse of their weights says
- * (graph/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with prompts in
- * them, and those that gather their weights, have none. */
+ * (graph/op/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with prompts
+ * in them, and those that gather their weights, have none. */
 gboolean ra_estimator_has_reuse(const RaEstimator *estimator);
 
 /* A step of continuous batching. */

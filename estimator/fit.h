@@ -88,8 +88,8 @@ const char *ra_fit_law_of(const RaOp *op);
 const char *ra_fit_law_in(const RaProfile *profile, const RaOp *op);
 
 /* Whether @law, of ra_fit_trace_law_at(), is what costs @op in @profile; none
- * is for a product that says a reuse (graph/op_reuse.h) where the profile does
- * not know what that makes of it. */
+ * is for a product that says a reuse (graph/op/op_reuse.h) where the profile
+ * does not know what that makes of it. */
 gboolean ra_fit_takes(const RaFitLaw *law, const RaProfile *profile,
                       const RaOp *op);
 
@@ -139,7 +139,7 @@ void ra_fit_add_axis(RaGrid *grid, RaFeature feature, const GArray *rows);
 /**
  * ra_fit_reuse:
  * @rows: (element-type RaMeasured): of products, each with a reuse
- *   (graph/op_reuse.h)
+ *   (graph/op/op_reuse.h)
  * @lap_mib: that of the rows that their law is fitted on
  * @held_out: (element-type RaHeldOut): appended to: what each row between two
  *   others of its shape is off when it is read between them

@@ -26,7 +26,7 @@
 #ifndef RA_ESTIMATOR_FLASH_H
 #define RA_ESTIMATOR_FLASH_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 
 /* Keys that a thread block takes at once, at a width of 128. */
 #define RA_FLASH_KEYS 128

@@ -2,7 +2,7 @@
 
 #include "estimator/gemm.h"
 #include "estimator/resolve.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 gboolean
 ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,

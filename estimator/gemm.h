@@ -14,8 +14,8 @@
 #define RA_ESTIMATOR_GEMM_H
 
 #include "estimator/residual.h"
-#include "graph/cluster.h"
-#include "graph/op.h"
+#include "graph/input/cluster.h"
+#include "graph/op/op.h"
 #include "traces/profile.h"
 
 #define RA_GEMM_TILES 3
@@ -79,7 +79,8 @@ gboolean ra_gemm_law_init(RaGemmLaw *law, const RaProfile *profile,
  *     t       = law exp(r + c),  r from the table over m, n batch, k; 0 for
  *                                                 fp32 without a law of its own
  *               c from that of "gemm.fp32.reuse", over these and the reuse
- *                 (graph/op_reuse.h); 0 where the op says none, beyond the most
+ *                 (graph/op/op_reuse.h); 0 where the op says none, beyond the
+ *                 most
  *                 rows of the table, and for all but fp32 with its own law
  *
  * Weights that are still in a cache when they are needed again are read

@@ -25,7 +25,7 @@
 #ifndef RA_ESTIMATOR_OVERLAP_H
 #define RA_ESTIMATOR_OVERLAP_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "traces/beside.h"
 #include "traces/profile.h"
 

@@ -2,7 +2,7 @@
 
 #include "estimator/estimator_impl.h"
 #include "estimator/real.h"
-#include "graph/turns.h"
+#include "graph/input/turns.h"
 
 /* ---- The grid -------------------------------------------------------------*/
 

@@ -42,7 +42,7 @@
 #define RA_ESTIMATOR_REAL_H
 
 #include "estimator/estimator.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 /* A call and its strategy, as ReaL's formulas see them. */
 typedef struct {

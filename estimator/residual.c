@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "estimator/residual.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 /* A key head for each query head, as a knot of its own. */
 #define OWN_KEY_HEADS 64.0

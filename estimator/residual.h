@@ -13,7 +13,7 @@
 #ifndef RA_ESTIMATOR_RESIDUAL_H
 #define RA_ESTIMATOR_RESIDUAL_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "traces/profile.h"
 
 typedef enum {

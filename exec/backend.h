@@ -16,7 +16,7 @@
 
 #include <glib.h>
 
-#include "graph/model.h"
+#include "graph/input/model.h"
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/cpu_adamw.h"
 #include "kernels/cpu/cpu_attention.h"

@@ -11,7 +11,7 @@
 #ifndef RA_EXEC_COLLECTIVE_GRID_H
 #define RA_EXEC_COLLECTIVE_GRID_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 
 typedef enum {
   RA_BESIDE_NOTHING, /* one group, the others idle */

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "exec/experience.h"
-#include "graph/layout.h"
+#include "graph/augment/layout.h"
 
 #define PROMPT_STREAM 0x70726f6d /* "prom" */
 
@@ -132,7 +132,7 @@ add_copy(RaExperience *e, uint32_t producer, uint32_t reader)
   }
 }
 
-/* As graph/augment.c has it: data stay where both calls spread the same
+/* As graph/augment/augment.c has it: data stay where both calls spread the same
  * replicas over the same GPUs. */
 static gboolean
 is_transferred(const RaPlan *plan, uint32_t from, uint32_t to)

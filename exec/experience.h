@@ -1,8 +1,8 @@
 /* Experience: the data of one iteration, from the calls that make them to
  * those that read them.
  *
- * A set (graph/sequence.h) has a text, prompt and response, a sequence, and
- * what calls say of its responses: one number a response token, or one a
+ * A set (graph/expand/sequence.h) has a text, prompt and response, a sequence,
+ * and what calls say of its responses: one number a response token, or one a
  * sequence.  A *column* is what one call made.  Response tokens of all
  * sequences are numbered through: those of sequence i are entries begin[i] to
  * begin[i + 1] - 1, in the order of prompts.
@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "exec/tokens.h"
-#include "graph/sequence.h"
+#include "graph/expand/sequence.h"
 
 typedef enum {
   RA_COLUMN_TEXT,     /* uint32 tokens: text of each sequence */

@@ -1,7 +1,7 @@
 /* Parameters: what one rank holds of a model in a layout, in one array.
  *
- * The layout (graph/layout.h) says which rectangle of which tensor the rank
- * has; here they lie one after the other, each dense and row major, in the
+ * The layout (graph/augment/layout.h) says which rectangle of which tensor the
+ * rank has; here they lie one after the other, each dense and row major, in the
  * memory of a back end: weights as it computes with them, the rest fp32.  In a
  * layer q, k and v are neighbours, and gate and up, so that one product does
  * what several tensors stand for.
@@ -19,7 +19,7 @@
 #define RA_EXEC_PARAMS_H
 
 #include "exec/backend.h"
-#include "graph/layout.h"
+#include "graph/augment/layout.h"
 
 typedef struct {
   RaTensor tensor; /* of the model */

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "exec/stage_impl.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 static void *
 take_bytes(RaPass *pass, gsize n_bytes)

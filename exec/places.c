@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "exec/places.h"
-#include "graph/augment.h"
+#include "graph/augment/augment.h"
 
 #define HOST_BYTES 256
 #define LINE_BYTES 1024

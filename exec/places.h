@@ -10,7 +10,7 @@
 #define RA_EXEC_PLACES_H
 
 #include "exec/world.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /**
  * ra_places_fault:

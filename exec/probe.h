@@ -16,9 +16,9 @@
  * cores share, through which repeats go round: a run finds them there too, as
  * the weights of a layer have passed since.  What the op before has written is
  * at hand, as far as the weights that it read have left it there.  A product
- * that says a reuse (graph/op_reuse.h) goes round as much of its own, which is
- * read once before it is timed: so a grid has few rows at several, and whether
- * a step of generation finds its weights in a cache is measured.
+ * that says a reuse (graph/op/op_reuse.h) goes round as much of its own, which
+ * is read once before it is timed: so a grid has few rows at several, and
+ * whether a step of generation finds its weights in a cache is measured.
  * No number that an op meets is of a point before: a core takes a hundred times
  * as long for one that is subnormal.
  */
@@ -29,7 +29,7 @@
 
 #include "exec/probe_machine.h"
 #include "exec/world.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 typedef struct _RaProbe RaProbe;
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "exec/probe_impl.h"
-#include "graph/plan_batching.h"
+#include "graph/input/plan_batching.h"
 
 /* Pages of this many tokens. */
 #define PAGE RA_BATCHING_KV_BLOCK

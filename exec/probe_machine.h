@@ -16,7 +16,7 @@
 #define RA_EXEC_PROBE_MACHINE_H
 
 #include "exec/backend.h"
-#include "graph/op.h"
+#include "graph/op/op.h"
 
 /* What beginning an op takes the host, seconds. */
 typedef struct {

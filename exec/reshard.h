@@ -4,8 +4,9 @@
  * cluster); each rank:  RaReshard r = {backend, world, rank_of_gpu, gpu, model,
  * slices}; ra_reshard(&r, what it has, what it wants);
  *
- * Who sends what is the reallocation of the graph (graph/realloc.h), slice by
- * slice; afterwards what each rank wants is bit for bit what the source had.
+ * Who sends what is the reallocation of the graph (graph/augment/realloc.h),
+ * slice by slice; afterwards what each rank wants is bit for bit what the
+ * source had.
  */
 #ifndef RA_EXEC_RESHARD_H
 #define RA_EXEC_RESHARD_H

@@ -3,8 +3,8 @@
  * A library whose sends wait for their receives (NCCL) must be given all that a
  * rank sends and receives at a time in one group call, and the groups in an
  * order that all ranks agree on.  Rounds are that order, made of the slices of
- * a reallocation (graph/realloc.h) or of any other move of rectangles: a
- * message is in the same round at both ends, ranks pass the rounds in
+ * a reallocation (graph/augment/realloc.h) or of any other move of rectangles:
+ * a message is in the same round at both ends, ranks pass the rounds in
  * ascending order, and a rank sends in a round what it has or has got in
  * rounds before.  So the earliest round that is not over can always end.
  *
@@ -22,7 +22,7 @@
 #ifndef RA_EXEC_ROUNDS_H
 #define RA_EXEC_ROUNDS_H
 
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 
 /* What travels as one. */
 typedef struct {

@@ -59,7 +59,7 @@
 #include "exec/stage.h"
 #include "exec/weights.h"
 #include "exec/world.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "traces/trace.h"
 
 typedef struct _RaRun RaRun;
@@ -117,7 +117,7 @@ typedef struct {
   gboolean check;         /* checksums after every reallocation */
   gboolean ops;           /* rows of ops in the trace */
   gboolean reuse;         /* in which products of decode steps say the reuse of
-                             their weights (graph/op_reuse.h) */
+                             their weights (graph/op/op_reuse.h) */
   gboolean cpu_clock;     /* times are CPU seconds of the process: on a machine
                              that does other things too, for one rank of one
                              thread */
@@ -176,16 +176,17 @@ const RaRunIteration *ra_run_iteration(const RaRun *run, uint32_t iteration);
 
 /* What a GPU's rank has held, by the executor's own allocators. */
 typedef struct {
-  guint64 states_bytes;  /* weights of all copies, gradients, moments, at one
+  guint64 states_bytes; /* weights of all copies, gradients, moments, at one
                             time at most */
-  guint64 passes_bytes;  /* activations, workspaces, caches of keys and values,
+  guint64 passes_bytes; /* activations, workspaces, caches of keys and values,
                             at one time at most */
-  guint64 host_bytes;    /* states in pinned host memory */
-  guint64 account_bytes; /* peak of the account (graph/memory_blocks.h) */
-  guint64 slab_bytes;    /* of the slab that was planned by it */
-  guint64 beyond_bytes;  /* that passes took beside it */
-  guint64 ops_bytes;     /* that its ops had besides: RaBackend.held_bytes() */
-  guint64 device_bytes;  /* that its device had in use, at most, for whatever,
+  guint64 host_bytes;   /* states in pinned host memory */
+  guint64
+      account_bytes;    /* peak of the account (graph/memory/memory_blocks.h) */
+  guint64 slab_bytes;   /* of the slab that was planned by it */
+  guint64 beyond_bytes; /* that passes took beside it */
+  guint64 ops_bytes;    /* that its ops had besides: RaBackend.held_bytes() */
+  guint64 device_bytes; /* that its device had in use, at most, for whatever,
                             when a rank ended; 0: not known */
 } RaRunMemory;
 
@@ -201,11 +202,11 @@ void ra_run_memory(const RaRun *run, uint32_t gpu, RaRunMemory *out_memory);
 
 /* A row a task, begin: its last rank began, end: its last rank ended; with
  * RaRunOptions.ops also one an op and rank, by the names of op fidelity
- * (graph/op_program.h), `TASK/l3/gemm.1`: every rank of a collective has one.
- * A task of a single op has that in its own row; of what moves, and of host
- * work, that is what the graph says, not what was seen to move.  No row has:
- * tokens that go back to the first stage in decoding, sums over answers that
- * ranks share (DPO), gradients of key heads,
+ * (graph/expand/op_program.h), `TASK/l3/gemm.1`: every rank of a collective has
+ * one. A task of a single op has that in its own row; of what moves, and of
+ * host work, that is what the graph says, not what was seen to move.  No row
+ * has: tokens that go back to the first stage in decoding, sums over answers
+ * that ranks share (DPO), gradients of key heads,
  * norms and routers summed by the ranks that share them, the norm of the
  * gradients, what sequence parallelism gathers a second time. */
 void ra_run_trace(const RaRun *run, RaTrace *trace);

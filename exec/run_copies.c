@@ -1,8 +1,9 @@
 /* Copies of states to pinned host memory and back, beside calls.
  *
  * What a reload brings has its place from the task on at which the graph lets
- * it begin (graph/memory_ahead.h), and is asked for then, behind what the rank
- * has begun; the reload's own task comes when the call that reads it is next.
+ * it begin (graph/memory/memory_ahead.h), and is asked for then, behind what
+ * the rank has begun; the reload's own task comes when the call that reads it
+ * is next.
  *
  * Copies are in queues of their own.  What orders them is told the device, and
  * the host waits for none before it must:

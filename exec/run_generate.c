@@ -5,7 +5,7 @@
 
 #include "exec/run_impl.h"
 #include "exec/stage_steps.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 /* Sequences of one micro-batch that take a step. */
 typedef struct {

@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "exec/run_impl.h"
-#include "graph/memory_generate.h"
-#include "graph/plan_batching.h"
+#include "graph/input/plan_batching.h"
+#include "graph/memory/memory_generate.h"
 
 const RaDynamic *
 ra_run_dynamic(const RaRun *run, RaTaskId task)

@@ -15,8 +15,8 @@
 #include "exec/run.h"
 #include "exec/team.h"
 #include "exec/world.h"
-#include "graph/memory_table.h"
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
+#include "graph/memory/memory_table.h"
 
 /* A micro-batch under way on a rank. */
 typedef struct {
@@ -142,7 +142,7 @@ typedef struct {
 /* What has a place in a rank's slab for some time: exec/run_slab.c. */
 typedef struct {
   RaTaskId first, last; /* of the rank's, while which it is there */
-  uint32_t begin, end;  /* moments (graph/memory_ahead.h) of its place */
+  uint32_t begin, end;  /* moments (graph/memory/memory_ahead.h) of its place */
   RaTaskId reload;      /* that brings it, asked for from first on; RA_NONE */
   gboolean lasts;       /* from before the run until after it */
   gboolean is_there;    /* params: it has its place now */

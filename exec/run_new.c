@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "exec/run_learn.h"
-#include "graph/residency.h"
+#include "graph/input/residency.h"
 
 void
 ra_run_options_init(RaRunOptions *options)

@@ -71,8 +71,8 @@ micro_of(const RaRank *rank, RaTaskId task)
                                   g->micro_batch[task]];
 }
 
-/* The sequences of a micro-batch, by graph/expand_*.c: contiguous parts of the
- * mini-batch (train) or part (inference), replica by replica. */
+/* The sequences of a micro-batch, by graph/expand/expand_*.c: contiguous parts
+ * of the mini-batch (train) or part (inference), replica by replica. */
 static uint32_t
 first_sequence(const RaRun *run, RaTaskId task, uint32_t *out_last)
 {

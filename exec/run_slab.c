@@ -1,7 +1,7 @@
 /* The slab of a rank: what the graph's account has on its GPU, in the memory
  * that it takes when the run is made.
  *
- * States lie at the offsets of a plan (graph/slab_plan.h): parameters,
+ * States lie at the offsets of a plan (graph/memory/slab_plan.h): parameters,
  * gradients, optimizer states from the task that brings them to the task after
  * which they go, which is to say forever but for those in host memory, which
  * are asked for ahead (exec/run_copies.c).  What
@@ -12,9 +12,9 @@
 #include "config.h"
 
 #include "exec/run_impl.h"
-#include "graph/memory_blocks.h"
-#include "graph/residency.h"
-#include "graph/slab_plan.h"
+#include "graph/input/residency.h"
+#include "graph/memory/memory_blocks.h"
+#include "graph/memory/slab_plan.h"
 
 /* Of a device's arrays, and of a cache line. */
 #define ALIGN_BYTES 256

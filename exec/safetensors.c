@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "exec/safetensors.h"
-#include "graph/json_index.h"
+#include "graph/input/json_index.h"
 #include "kernels/cpu/bf16.h"
 
 enum { LENGTH_BYTES = 8, ALIGN_BYTES = 8 };

@@ -18,8 +18,8 @@
 #ifndef RA_EXEC_SPLITS_H
 #define RA_EXEC_SPLITS_H
 
-#include "graph/plan.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
+#include "graph/input/plan.h"
 
 /* What ranks are a group for. */
 typedef enum {

@@ -14,9 +14,9 @@
  *
  * The ops of a pass are those of ra_op_list() for the same shard, piece, phase
  * and batch, op by op and shape by shape (tests/check_exec_ops.c): the op list
- * is what is costed, this is what runs.  Kept is what graph/activation.h says:
- * with full recomputation a layer's input, with selective all but the core of
- * attention.
+ * is what is costed, this is what runs.  Kept is what graph/op/activation.h
+ * says: with full recomputation a layer's input, with selective all but the
+ * core of attention.
  *
  * Models: rotary, learned or ALiBi positions, RMSNorm or LayerNorm, SwiGLU or
  * an MLP without a gate, grouped query heads, with or without biases, norms of
@@ -33,7 +33,7 @@
 #include "exec/slabs.h"
 #include "exec/tokens.h"
 #include "exec/world.h"
-#include "graph/op_program.h"
+#include "graph/expand/op_program.h"
 
 /* What the shape of a model leaves open. */
 typedef struct {
@@ -119,7 +119,7 @@ typedef struct {
   RaOpPlace place;      /* of the next; see ra_stage_enter() */
   gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
   uint64_t reuse_mib;   /* of the weights of products to come, for the record of
-                         ops (graph/op_reuse.h); 0: not said */
+                         ops (graph/op/op_reuse.h); 0: not said */
   double op_begin_s, op_begin_cpu_s;   /* of the op that began last; of its
                                         thread */
   uint32_t n_marks;                    /* of the thread, not read yet */

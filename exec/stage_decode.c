@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "exec/stage_steps.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 typedef struct {
   RaStage *stage;

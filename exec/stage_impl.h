@@ -77,7 +77,7 @@ double ra_stage_begin(RaStage *s);
 void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
                      gsize d1, gsize d2, gsize d3);
 
-/* The same of attention, with the dimensions of graph/op.h: @kv_tokens and
+/* The same of attention, with the dimensions of graph/op/op.h: @kv_tokens and
  * @pairs are sums over sequences. */
 void ra_stage_record_attention(RaStage *s, RaOpKind kind, double begin_s,
                                gsize n_sequences, gsize q_tokens,

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "exec/stage_steps.h"
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 
 static double
 now_s(const RaStage *s)

@@ -1,6 +1,6 @@
 /* How a checkpoint stores a tensor: name, shape and order of its numbers.
  *
- * graph/model.h has q, k and v as three tensors and everything in the
+ * graph/input/model.h has q, k and v as three tensors and everything in the
  * orientation y = W x; families that have them in one, or a layer's matrices
  * the other way round, store
  *
@@ -23,7 +23,7 @@
 #define RA_EXEC_STORED_H
 
 #include "exec/safetensors.h"
-#include "graph/layout.h"
+#include "graph/augment/layout.h"
 
 typedef struct {
   char name[RA_TENSOR_NAME_BYTES]; /* of what is stored, parts alike */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "exec/stored.h"
 #include "exec/weights_impl.h"
-#include "graph/config_reader.h"
+#include "graph/input/config_reader.h"
 
 /* Largest index that is read: 10^5 tensors of 150 bytes each. */
 #define MAX_INDEX_BYTES ((gsize)16 << 20)

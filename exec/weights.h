@@ -2,7 +2,7 @@
  *
  * `config.json`, and `model.safetensors` or several files that
  * `model.safetensors.index.json` assigns the tensors to.  Names, shapes and
- * orientation are those of graph/model.h.
+ * orientation are those of graph/input/model.h.
  *
  *     g_autoptr(RaWeights) weights = ra_weights_open(folder, &error);
  *     if (weights && ra_weights_check(weights, model, &error))

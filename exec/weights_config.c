@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "exec/weights_impl.h"
-#include "graph/config_reader.h"
+#include "graph/input/config_reader.h"
 
 /* LayerNorm, GELU and fused q, k and v. */
 static gboolean

@@ -1,5 +1,5 @@
-/* Parts of exec/weights.h: config.json, of which the shape is graph/model.h's
- * and what that leaves open is read and written here. */
+/* Parts of exec/weights.h: config.json, of which the shape is
+ * graph/input/model.h's and what that leaves open is read and written here. */
 #ifndef RA_EXEC_WEIGHTS_IMPL_H
 #define RA_EXEC_WEIGHTS_IMPL_H
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "graph/expand_zero.h"
+#include "graph/expand/expand_zero.h"
 #include "search/call_bound.h"
 #include "sim/decode.h"
 

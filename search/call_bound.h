@@ -23,7 +23,7 @@
 #define RA_SEARCH_CALL_BOUND_H
 
 #include "estimator/estimator.h"
-#include "graph/memory_peak.h"
+#include "graph/memory/memory_peak.h"
 
 /**
  * ra_call_bound_s:

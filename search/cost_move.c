@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "graph/data_transfer.h"
-#include "graph/lora.h"
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
+#include "graph/expand/data_transfer.h"
+#include "graph/input/lora.h"
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
 #include "search/space_impl.h"

@@ -105,7 +105,8 @@ double ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
  * @one_node: both meshes are in one node
  * @kinds: of the nodes of both
  *
- * As graph/augment.c, graph/data_transfer.h and the estimator have it.
+ * As graph/augment/augment.c, graph/expand/data_transfer.h and the estimator
+ * have it.
  *
  * Cost: O(pieces x replicas).   Thread: any.
  */
@@ -130,7 +131,7 @@ uint64_t ra_cost_table_realloc_key(const RaCostTable *table,
                                    gboolean adapters);
 
 /* Whether a version moves to @call's copy of @residency as adapters alone
- * (graph/lora.h). */
+ * (graph/input/lora.h). */
 gboolean ra_cost_table_moves_adapters(const RaCostTable *table, uint32_t call,
                                       const uint8_t *residency);
 

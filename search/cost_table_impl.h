@@ -2,7 +2,7 @@
 #ifndef RA_SEARCH_COST_TABLE_IMPL_H
 #define RA_SEARCH_COST_TABLE_IMPL_H
 
-#include "graph/sequence.h"
+#include "graph/expand/sequence.h"
 #include "search/cost_table.h"
 
 /* Bits of the names of reallocations. */

@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "graph/augment.h"
-#include "graph/memory_peak.h"
-#include "graph/plan_write.h"
+#include "graph/augment/augment.h"
+#include "graph/input/plan_write.h"
+#include "graph/memory/memory_peak.h"
 #include "search/draft.h"
 #include "search/serving.h"
 
@@ -213,7 +213,7 @@ typedef struct {
   uint32_t largest;   /* call that is to blame for most of them */
 } Full;
 
-/* By graph/memory_peak.h, which knows all of a complete plan. */
+/* By graph/memory/memory_peak.h, which knows all of a complete plan. */
 static Full
 full_by_account(const RaDraft *draft, double *share)
 {

@@ -48,13 +48,14 @@ RaShape *ra_draft_shape(const RaDraft *draft, uint32_t call);
  * @draft: all calls offered
  * @error: %RA_ERROR_NEGATIVE: no shapes that fit are left
  *
- * While some GPU needs more than it may, by the bound of graph/memory_peak.h if
- * all calls have been offered shapes and by search/need.h if not, one of its
- * calls goes on to its next shape that needs less: the one that needs most
- * there, or, where all of them are costed, the one that saves most bytes for a
- * second. Ends, as shapes only go on.  In a draft that weighs it goes to
- * whichever of its shapes saves most of what is too much for a second; and once
- * all fits, calls in turn to their quickest shape that still does.
+ * While some GPU needs more than it may, by the bound of
+ * graph/memory/memory_peak.h if all calls have been offered shapes and by
+ * search/need.h if not, one of its calls goes on to its next shape that needs
+ * less: the one that needs most there, or, where all of them are costed, the
+ * one that saves most bytes for a second. Ends, as shapes only go on.  In a
+ * draft that weighs it goes to whichever of its shapes saves most of what is
+ * too much for a second; and once all fits, calls in turn to their quickest
+ * shape that still does.
  *
  * Cost: O(shapes x GPUs x calls).
  *

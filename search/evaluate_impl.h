@@ -2,7 +2,7 @@
 #ifndef RA_SEARCH_EVALUATE_IMPL_H
 #define RA_SEARCH_EVALUATE_IMPL_H
 
-#include "graph/memory_table.h"
+#include "graph/memory/memory_table.h"
 #include "search/evaluate.h"
 
 #define RA_EACH_LANE(i) for (int i = 0; i < RA_LANES; i++)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/memory_table.h"
+#include "graph/memory/memory_table.h"
 #include "search/evaluate_impl.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
  * so it is listed once, as forms; a plan has times for them. */
 #include "config.h"
 
-#include "graph/memory_table.h"
+#include "graph/memory/memory_table.h"
 #include "search/evaluate_impl.h"
 
 /* Of times that are equal the ends of what takes time are first. */

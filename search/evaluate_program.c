@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/memory_table.h"
+#include "graph/memory/memory_table.h"
 #include "search/evaluate_impl.h"
 
 guint

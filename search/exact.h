@@ -18,7 +18,8 @@
  *            64 GPUs among six calls it leaves some hundred
  *   replay   of the plan as far as it is placed: a call that is not takes the
  *            least that a candidate of it does, on GPUs of its own, and moves
- *            nothing.  A replay is monotone (graph/task.h): whatever is placed
+ *            nothing.  A replay is monotone (graph/expand/task.h): whatever is
+ *            placed
  *            later can only add
  *
  * and of what was never asked before a bound counts: a candidate is simulated

@@ -11,7 +11,7 @@
  *           its parameters are from and their move, and after itself in the
  *           iteration before.  Two calls that share a GPU, as they do for
  *           certain where they have more than all between them, run in the
- *           order of the program (graph/augment.h)
+ *           order of the program (graph/augment/augment.h)
  *   area    all that must have ended when a call begins has run since the first
  *           of it could begin: begin >= least begin of S + GPU-seconds of S /
  *           GPUs, for every S of its ancestors that are the last to begin

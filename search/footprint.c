@@ -81,8 +81,8 @@ ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
   return load;
 }
 
-/* As fill_most() of graph/memory_table.c: a cache grows, the rest is there from
- * the begin to the end. */
+/* As fill_most() of graph/memory/memory_table.c: a cache grows, the rest is
+ * there from the begin to the end. */
 static void
 fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
            uint32_t stage, const RaCallLoad *load, uint64_t *scratch)

@@ -1,5 +1,6 @@
 /* What a call holds of its GPUs, stage by stage, in the account of
- * graph/memory.h: the bytes that `reallot simulate --fidelity=call` counts.
+ * graph/memory/memory.h: the bytes that `reallot simulate --fidelity=call`
+ * counts.
  *
  *     RaLoads *loads = ra_loads_new(workload, 5, seed);
  *     ra_footprint_init(&f, loads, cluster, call, &plan);
@@ -11,7 +12,7 @@
 #ifndef RA_SEARCH_FOOTPRINT_H
 #define RA_SEARCH_FOOTPRINT_H
 
-#include "graph/memory_peak.h"
+#include "graph/memory/memory_peak.h"
 
 /* What stands where a stage of the call runs, bytes of one GPU. */
 typedef enum {

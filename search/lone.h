@@ -12,7 +12,7 @@
 #ifndef RA_SEARCH_LONE_H
 #define RA_SEARCH_LONE_H
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 typedef struct {
   RaPlan *plan;      /* owned; without a file */

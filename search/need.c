@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "graph/layout.h"
-#include "graph/lora.h"
-#include "graph/residency.h"
+#include "graph/augment/layout.h"
+#include "graph/input/lora.h"
+#include "graph/input/residency.h"
 #include "search/need.h"
 
 /* AdamW in mixed precision: fp32 weights and two fp32 moments. */
@@ -96,7 +96,7 @@ cache_bytes(const RaModel *model, const RaCallPlan *plan, double tokens,
 }
 
 /* What ZeRO has whole: of the weights two layers, one in use and one on its
- * way, of the gradients one (graph/memory.h). */
+ * way, of the gradients one (graph/memory/memory.h). */
 static double
 whole_bytes(const RaCallPlan *plan, double n_params, double n_trained,
             double dtype_bytes, gboolean trains)
@@ -164,7 +164,7 @@ mesh_has(const RaMesh *mesh, uint32_t node, uint32_t gpu)
 }
 
 /* Whether the copy of call @c stays between calls, and is not counted with an
- * earlier call that reads the same one (graph/residency.h). */
+ * earlier call that reads the same one (graph/input/residency.h). */
 static gboolean
 holds(const RaPlan *plan, const RaNeed *needs, uint32_t c)
 {

@@ -1,7 +1,7 @@
 /* What a call needs of a GPU, before the rest of the plan is known.
  *
- * The account of a complete plan is graph/memory.h; this bound serves to choose
- * between shapes of one call and sizes of a pool.
+ * The account of a complete plan is graph/memory/memory.h; this bound serves to
+ * choose between shapes of one call and sizes of a pool.
  *
  *     RaNeed need = ra_need_call(workload, call, &plan);
  *     RaNeedWorst worst = ra_need_worst(plan, needs, share);
@@ -18,7 +18,7 @@
 #ifndef RA_SEARCH_NEED_H
 #define RA_SEARCH_NEED_H
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 /* Of the device memory, what the bound may use.  MEASURED: bench/fractions, of
  * 58,583 shapes: 0.7 % of those that it takes do not fit by the account, 1.8 %

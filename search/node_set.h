@@ -31,7 +31,7 @@
 #ifndef RA_SEARCH_NODE_SET_H
 #define RA_SEARCH_NODE_SET_H
 
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 
 /* Eighths: 2^8 unions; of nodes that are alike a mesh of them has four runs at
  * most. */

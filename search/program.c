@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "graph/residency.h"
+#include "graph/input/residency.h"
 #include "search/program_impl.h"
 
 /* A program under construction. */

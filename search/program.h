@@ -8,9 +8,9 @@
  * training layout. What is switched off ends when its first predecessor does.
  *
  * A node begins when all of its predecessors have ended and its queue is free
- * on all GPUs of its meshes (graph/task.h).  A queue on the GPUs of call c is
- * free at the most of the ends of the earlier nodes of that stream on a mesh
- * that shares a GPU with c's.
+ * on all GPUs of its meshes (graph/expand/task.h).  A queue on the GPUs of call
+ * c is free at the most of the ends of the earlier nodes of that stream on a
+ * mesh that shares a GPU with c's.
  *
  * The signature of a plan without copies in host memory: which calls that read
  * a trained model share a layout other than the trainer's, which of those that
@@ -24,7 +24,7 @@
 #ifndef RA_SEARCH_PROGRAM_H
 #define RA_SEARCH_PROGRAM_H
 
-#include "graph/augment.h"
+#include "graph/augment/augment.h"
 #include "search/space.h"
 
 /* No mesh, slot or node. */

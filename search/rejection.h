@@ -12,7 +12,7 @@
 #ifndef RA_SEARCH_REJECTION_H
 #define RA_SEARCH_REJECTION_H
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 typedef enum {
   RA_REJECT_LIMIT,     /* a limit of the user leaves it out */

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "graph/plan_batching.h"
-#include "graph/turns.h"
+#include "graph/input/plan_batching.h"
+#include "graph/input/turns.h"
 #include "search/serving.h"
 
 /* The call of a plan of nothing else, for what is asked of plans. */

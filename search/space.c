@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/jobs.h"
-#include "graph/trips.h"
-#include "graph/turns.h"
+#include "graph/input/trips.h"
+#include "graph/input/turns.h"
 #include "search/space_impl.h"
 
 const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
@@ -255,7 +255,7 @@ ra_space_log10_points(const RaSpace *space)
 /* --- points and plans --- */
 
 /* Calls of a model go by its residency; what is trained into a copy that lags
- * must still be on the GPUs then (graph/residency.c). */
+ * must still be on the GPUs then (graph/input/residency.c). */
 static gboolean
 residency_fits(const RaWorkload *w, const RaPoint *point)
 {

@@ -191,7 +191,7 @@ may_split(const RaSpaceMaker *m, uint32_t ep, uint32_t n_ranks)
 }
 
 /* The workload's number of mini-batches, or those that a limit allows and no
- * plan refuses: the most are as in graph/plan_check.c. */
+ * plan refuses: the most are as in graph/input/plan_check.c. */
 static void
 make_mini_batches(RaSpaceMaker *m)
 {

@@ -12,7 +12,7 @@
 #ifndef RA_SEARCH_SPLIT_H
 #define RA_SEARCH_SPLIT_H
 
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 
 /* Whether part @part can work on @mesh. */
 typedef gboolean (*RaSplitMay)(void *user, guint part, const RaMesh *mesh);

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "graph/expand.h"
-#include "graph/turns.h"
+#include "graph/expand/expand.h"
+#include "graph/input/turns.h"
 #include "search/serving.h"
 #include "search/strategy_impl.h"
 #include "sim/sim.h"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 #include "search/pool.h"
 
 /* A trained model's calls that do not train are its shadow's. */
@@ -204,8 +204,7 @@ ra_strategy_hybridflow(RaWriter *writer, GError **error)
   if (pools->n == 1) {
     pools->meshes[0] = ra_shape_mesh_nodes(cluster, 0, cluster->n_nodes);
     pools->even = (cluster->n_nodes & (cluster->n_nodes - 1)) == 0;
-  } else if ((writer->options->n_split == 0 &&
-              !ra_pools_weigh(pools, error)) ||
+  } else if ((writer->options->n_split == 0 && !ra_pools_weigh(pools, error)) ||
              !ra_pools_place(pools, error)) {
     return FALSE;
   }

@@ -17,7 +17,7 @@
  *
  * A lane is charged for one GPU, and lanes are summed up weighted by their GPUs
  * and without rounding: so it is the same account whether GPUs that do the same
- * are one lane or many (graph/fold.h).
+ * are one lane or many (graph/expand/fold.h).
  *
  * Typical sizes: 10^2 lanes, 10^3 to 10^5 tasks a lane; a window costs one
  * pass.

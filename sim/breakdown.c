@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 #include "sim/account.h"
 #include "sim/breakdown.h"
 #include "sim/flop.h"

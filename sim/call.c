@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "graph/expand.h"
-#include "graph/trips.h"
+#include "graph/expand/expand.h"
+#include "graph/input/trips.h"
 #include "sim/account.h"
 #include "sim/call.h"
 #include "sim/sim.h"

@@ -8,7 +8,7 @@
 #define RA_SIM_CALL_H
 
 #include "estimator/estimator.h"
-#include "graph/augment.h"
+#include "graph/augment/augment.h"
 
 /**
  * ra_call_costs:
@@ -21,7 +21,7 @@
  * Cost: one expansion and one simulation of the call in that iteration.
  *
  * Returns: (transfer full) (array length=n_parts): trip by trip, where the call
- *   runs in each (graph/trips.h); total_s is the part's
+ *   runs in each (graph/input/trips.h); total_s is the part's
  *   duration, the causes are means over the call's GPUs within it, the rest is
  *   waiting; %NULL on error; g_free() it
  */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "graph/plan_tail.h"
+#include "graph/input/plan_tail.h"
 #include "sim/call.h"
 #include "sim/cost.h"
 #include "sim/decode.h"

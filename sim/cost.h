@@ -7,7 +7,7 @@
 #define RA_SIM_COST_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "sim/decode.h"
 
 /**

@@ -9,7 +9,7 @@
 #ifndef RA_SIM_DECODE_GROUP_H
 #define RA_SIM_DECODE_GROUP_H
 
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /* A stretch of steps with one batch. */
 typedef struct {

@@ -16,7 +16,7 @@
 #define RA_SIM_DECODE_LINKS_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /* Slots of a part, at most: a choice between events and their number. */
 #define RA_DECODE_SLOTS 128

@@ -6,7 +6,7 @@
 #ifndef RA_SIM_DECODE_WATCH_H
 #define RA_SIM_DECODE_WATCH_H
 
-#include "graph/batcher.h"
+#include "graph/rollout/batcher.h"
 
 /* Steps of one batch on one stage. */
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include "base/sum.h"
 #include "estimator/estimator.h"
-#include "graph/dynamic.h"
+#include "graph/expand/dynamic.h"
 #include "sim/decode_group.h"
 #include "sim/flop.h"
 

@@ -12,7 +12,7 @@
 #ifndef RA_SIM_FLOP_H
 #define RA_SIM_FLOP_H
 
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /* Of one call, summed over iterations. */
 typedef struct {

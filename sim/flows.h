@@ -16,8 +16,8 @@
  * fill the link.
  *
  * A task that meets nobody, or that all have room for, takes D to the last bit.
- * Links of a graph (graph/link_graph.h) may have a latency: every message that
- * waits for one before it adds that of its way, which counts as late.
+ * Links of a graph (graph/input/link_graph.h) may have a latency: every message
+ * that waits for one before it adds that of its way, which counts as late.
  * Where nodes are of several kinds, D is that of the slowest of them and full_s
  * of each link that of the law of its own node's kind, so faster links are less
  * full.

@@ -12,9 +12,10 @@
  *
  * What happens at one instant is settled at once when it is over, so neither
  * the order of events at one time nor a task that follows another without a gap
- * shows: times are those of the unfolded graph to the last bit (graph/fold.h).
- * A task's time without company is begin + total_s exactly.  Interference only
- * adds: no task, and so no end, is earlier than without it.
+ * shows: times are those of the unfolded graph to the last bit
+ * (graph/expand/fold.h). A task's time without company is begin + total_s
+ * exactly.  Interference only adds: no task, and so no end, is earlier than
+ * without it.
  *
  *     RaInterfere *x = ra_interfere_new(graph, costs);   NULL: nothing to do
  *     ra_interfere_start(x, task, seq, now_s, &queue);   what is ready
@@ -28,7 +29,7 @@
 #define RA_SIM_INTERFERE_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "sim/queue.h"
 
 typedef struct _RaInterfere RaInterfere;

@@ -7,7 +7,7 @@
 #define RA_SIM_KINDS_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /* (array length=n_groups) (transfer full): by group.  O(GPUs + groups). */
 uint32_t *ra_group_kinds_new(const RaTaskGraph *graph);

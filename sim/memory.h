@@ -13,7 +13,7 @@
 #ifndef RA_SIM_MEMORY_H
 #define RA_SIM_MEMORY_H
 
-#include "graph/memory_table.h"
+#include "graph/memory/memory_table.h"
 #include "sim/sim.h"
 
 /* The fullest moment of one lane. */

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/op_program.h"
+#include "graph/expand/op_program.h"
 #include "sim/kinds.h"
 #include "sim/op_cost.h"
 

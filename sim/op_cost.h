@@ -2,7 +2,7 @@
  *
  *     g_autoptr(RaOpCosts) costs = ra_op_costs_new(graph, estimator);
  *     RaOpTimes times = ra_op_costs_of(costs, task);
- *     times.op_s[i] of op i of the work's program (graph/op_program.h)
+ *     times.op_s[i] of op i of the work's program (graph/expand/op_program.h)
  *
  * Where nodes are of several kinds, the ops of a task take what they take on
  * the slowest for its work of the kinds that its group is on, as at stage
@@ -14,7 +14,7 @@
 #define RA_SIM_OP_COST_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 typedef struct _RaOpCosts RaOpCosts;
 

@@ -1,8 +1,8 @@
 /* The ops of a task, one by one: op fidelity.
  *
- * A task with a program (graph/op_program.h) runs its steps in order on its
- * device group's compute stream.  The host of the group launches them in order,
- * each taking the profile's launch time a kernel, and runs ahead:
+ * A task with a program (graph/expand/op_program.h) runs its steps in order on
+ * its device group's compute stream.  The host of the group launches them in
+ * order, each taking the profile's launch time a kernel, and runs ahead:
  *
  *     issue(i) = max(issue(i - 1), host begins) + launches(i) x eager launch
  *     begin(i) = max(end(i - 1), issue of its first launch)
@@ -36,7 +36,7 @@
 
 #include "base/hash.h"
 #include "estimator/estimator.h"
-#include "graph/op_program.h"
+#include "graph/expand/op_program.h"
 
 typedef struct _RaOpReplay RaOpReplay;
 

@@ -9,7 +9,7 @@
 #define RA_SIM_REAL_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /**
  * ra_real_task_costs:

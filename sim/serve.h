@@ -1,5 +1,5 @@
 /* Generation of one replica with continuous batching: the batcher's schedule
- * (graph/batcher.h) in seconds.
+ * (graph/rollout/batcher.h) in seconds.
  *
  * A stretch without prompts is a line in the tokens attended to (RaDecodeLine),
  * so its steps sum in closed form, as in sim/decode.h; a step that computes
@@ -9,8 +9,8 @@
  *     RaServeResult result = {.end_s = ends};
  *     ra_serve_run(&source, batcher, NULL, &result);
  *
- * Of sequences with turns (graph/turns.h) each that pauses comes back when its
- * tool has answered; while all do, time goes by.
+ * Of sequences with turns (graph/input/turns.h) each that pauses comes back
+ * when its tool has answered; while all do, time goes by.
  *
  * Cost: O(log running) and two costs of a step for each prompt and each end.
  * Typical sizes: 10^2 to 10^5 sequences, 10^4 to 10^6 steps.
@@ -19,7 +19,7 @@
 #define RA_SIM_SERVE_H
 
 #include "estimator/estimator.h"
-#include "graph/batcher.h"
+#include "graph/rollout/batcher.h"
 #include "sim/decode_watch.h"
 
 /* Where the times are from. */
@@ -45,7 +45,7 @@ typedef struct {
                          their ends */
   RaCost cost;        /* of all steps */
   double makespan_s;  /* end of the last step */
-  uint64_t n_evaluated; /* lines and steps asked of the source */
+  uint64_t n_evaluated;       /* lines and steps asked of the source */
   const RaDecodeWatch *watch; /* the caller's; NULL: nobody is told */
 } RaServeResult;
 

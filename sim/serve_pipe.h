@@ -1,5 +1,5 @@
 /* Generation of one replica of several pipeline stages with continuous
- * batching: a scheduler a micro-batch (graph/dynamic.h), in seconds.
+ * batching: a scheduler a micro-batch (graph/expand/dynamic.h), in seconds.
  *
  * A micro-batch's next step enters the first stage when its last one has left
  * the last stage; the one that is ready first goes first, so with no tools
@@ -17,7 +17,7 @@
 #ifndef RA_SIM_SERVE_PIPE_H
 #define RA_SIM_SERVE_PIPE_H
 
-#include "graph/dynamic.h"
+#include "graph/expand/dynamic.h"
 #include "sim/serve.h"
 
 /* Where the times are from. */

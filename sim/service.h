@@ -36,7 +36,7 @@
 #ifndef RA_SIM_SERVICE_H
 #define RA_SIM_SERVICE_H
 
-#include "graph/plan_service.h"
+#include "graph/input/plan_service.h"
 #include "sim/serve_pipe.h"
 
 typedef struct {

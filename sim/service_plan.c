@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "graph/sequence.h"
+#include "graph/expand/sequence.h"
 #include "sim/service.h"
 #include "sim/service_plan.h"
 #include "sim/sim.h"

@@ -1,5 +1,5 @@
-/* The rollout service of a plan (graph/plan_service.h): its times within the
- * task graph.
+/* The rollout service of a plan (graph/input/plan_service.h): its times within
+ * the task graph.
  *
  * Batch k of the service is what the generate call has made when its node of
  * iteration k ends.  Versions arrive as the graph's reallocations end, which
@@ -16,7 +16,7 @@
 #define RA_SIM_SERVICE_PLAN_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 typedef struct {
   uint32_t call;

@@ -2,8 +2,8 @@
  *
  * Events are ordered by (time, sequence number), never by an epsilon.  A task
  * starts when its last predecessor has ended (queues stand in the graph
- * as edges, see graph/task.h), and ends after its duration, which is longer
- * where computation and communication run on one GPU (sim/interfere.h).
+ * as edges, see graph/expand/task.h), and ends after its duration, which is
+ * longer where computation and communication run on one GPU (sim/interfere.h).
  * Sequence numbers are given in the order in which tasks become ready; tasks
  * that become ready by one event get theirs in the order of the graph's edges.
  *
@@ -16,7 +16,7 @@
 #define RA_SIM_SIM_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "sim/flows.h"
 #include "sim/op_replay.h"
 #include "sim/service_plan.h"

@@ -9,7 +9,7 @@
 #ifndef RA_SIM_TASK_CLASS_H
 #define RA_SIM_TASK_CLASS_H
 
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 typedef enum {
   RA_TASK_CLASS_DEVICE,

@@ -24,17 +24,17 @@
  * node's kind has; cards of another kind make as many ports as the cluster's
  * own, and a leaf's way up is as wide as the cards below it.
  *
- * Where the fabric is a graph (graph/link_graph.h) its links stand in place of
- * leaves and spines: a ring goes from each GPU of a node to the one at its
- * place on the next, a send to its partner, a move from every GPU to every one
- * of another node; a card that is not in the receiver's part of the graph
+ * Where the fabric is a graph (graph/input/link_graph.h) its links stand in
+ * place of leaves and spines: a ring goes from each GPU of a node to the one at
+ * its place on the next, a send to its partner, a move from every GPU to every
+ * one of another node; a card that is not in the receiver's part of the graph
  * (another rail) leaves it to one of its node that is.  Failed links are no
  * way.
  */
 #ifndef RA_SIM_TOPOLOGY_H
 #define RA_SIM_TOPOLOGY_H
 
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 typedef struct _RaTopology RaTopology;
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "study/change.h"
 #include "traces/profile.h"
 #include "traces/system.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "study/compare_impl.h"
 
 /* An op of one trace, of all ranks that ran it. */

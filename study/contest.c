@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "search/strategy.h"
 #include "study/contest_impl.h"
 #include "study/neighbour.h"

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/expand.h"
-#include "graph/memory_peak.h"
-#include "graph/trips.h"
+#include "graph/expand/expand.h"
+#include "graph/input/trips.h"
+#include "graph/memory/memory_peak.h"
 #include "study/execute.h"
 #include "study/host.h"
 

@@ -38,8 +38,8 @@ typedef struct {
  *   with the holder of most of it
  *
  * The account: every rank is taken to need what the fullest needs
- * (graph/memory_peak.h), without the framework and the allocator's slack of a
- * GPU.
+ * (graph/memory/memory_peak.h), without the framework and the allocator's slack
+ * of a GPU.
  *
  * Returns: (transfer full): nothing has been allocated for the run yet;
  *   ra_execution_free() it

@@ -12,7 +12,7 @@
 #define RA_STUDY_EXPORT_H
 
 #include "base/table.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "study/convert/setting.h"
 
 typedef struct _RaExport RaExport;

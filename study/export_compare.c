@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/lora.h"
-#include "graph/plan_write.h"
+#include "graph/input/lora.h"
+#include "graph/input/plan_write.h"
 #include "study/export_impl.h"
 
 /* The plan as the one writer has it, read as keys. */

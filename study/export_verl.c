@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/length.h"
-#include "graph/lora.h"
+#include "graph/input/length.h"
+#include "graph/input/lora.h"
 #include "study/export_impl.h"
 
 #define ACTOR "actor_rollout_ref.actor."

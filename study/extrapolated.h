@@ -3,7 +3,7 @@
 #define RA_STUDY_EXTRAPOLATED_H
 
 #include "estimator/estimator.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 /**
  * ra_extrapolated:

@@ -7,7 +7,8 @@
  * The tables are of the fullest GPU:
  *
  * memory          one row: which GPU, its peak and capacity, when, and the
- *                 bound of graph/memory_peak.h, which is known without a replay
+ *                 bound of graph/memory/memory_peak.h, which is known without a
+ *                 replay
  * memory_holders  a row a holder at that moment, largest first; framework and
  *                 allocator slack are among them, so the bytes add up to the
  *                 peak

@@ -14,7 +14,7 @@
 #define RA_STUDY_INSPECT_H
 
 #include "base/table.h"
-#include "graph/model.h"
+#include "graph/input/model.h"
 #include "study/setup.h"
 #include "traces/trace.h"
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "study/inspect.h"
 
 static void

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "graph/layout.h"
-#include "graph/plan_write.h"
+#include "graph/augment/layout.h"
+#include "graph/input/plan_write.h"
 #include "study/inspect.h"
 #include "study/outcome.h"
 

@@ -2,10 +2,10 @@
  * whom, copies. */
 #include "config.h"
 
-#include "graph/augment.h"
-#include "graph/lora.h"
-#include "graph/realloc.h"
-#include "graph/residency.h"
+#include "graph/augment/augment.h"
+#include "graph/augment/realloc.h"
+#include "graph/input/lora.h"
+#include "graph/input/residency.h"
 #include "study/inspect.h"
 
 static const char *const scheme_names[] = {"broadcast", "p2p", "all-gather"};

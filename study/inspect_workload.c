@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "graph/op.h"
-#include "graph/trips.h"
-#include "graph/turns.h"
+#include "graph/input/trips.h"
+#include "graph/input/turns.h"
+#include "graph/op/op.h"
 #include "study/inspect.h"
 
 static const char *const kind_names[] = {"generate", "inference", "train",

@@ -3,9 +3,9 @@
 #include <float.h>
 #include <string.h>
 
-#include "graph/cluster.h"
-#include "graph/plan.h"
-#include "graph/workload.h"
+#include "graph/input/cluster.h"
+#include "graph/input/plan.h"
+#include "graph/input/workload.h"
 #include "study/key_table.h"
 #include "study/study.h"
 #include "traces/profile.h"

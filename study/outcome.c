@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/augment.h"
-#include "graph/plan_write.h"
+#include "graph/augment/augment.h"
+#include "graph/input/plan_write.h"
 #include "study/extrapolated.h"
 #include "study/moves.h"
 #include "study/outcome.h"

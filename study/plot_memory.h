@@ -3,10 +3,11 @@
  *     RaMemoryPlotOptions options = {.path = "memory.svg", .gpu = RA_NONE};
  *     if (!ra_plot_memory(setup, replay, &options, &error)) ...
  *
- * Drawn as graph/memory.h counts it: framework at the bottom, what stays, what
- * comes and goes, allocator slack on top.  Holders that never have 1 % of the
- * peak are drawn as one.  Of each pixel column the fullest moment is shown, so
- * a peak is never lost.  The data beside the picture has the same rows as TSV.
+ * Drawn as graph/memory/memory.h counts it: framework at the bottom, what
+ * stays, what comes and goes, allocator slack on top.  Holders that never have
+ * 1 % of the peak are drawn as one.  Of each pixel column the fullest moment is
+ * shown, so a peak is never lost.  The data beside the picture has the same
+ * rows as TSV.
  *
  * Typical sizes: 10 holders, 10^3 rows.
  */

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "estimator/real.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "study/real_table.h"
 
 RaTable *

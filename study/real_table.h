@@ -10,7 +10,7 @@
 
 #include "base/table.h"
 #include "estimator/estimator.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 
 /* (transfer full): "real_calls": call, strategy, time_s, memory_bytes. */
 RaTable *ra_real_table_new(const RaPlan *plan, const RaEstimator *estimator);

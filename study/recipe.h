@@ -19,7 +19,7 @@
 #define RA_STUDY_RECIPE_H
 
 #include "base/table.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "study/convert/setting.h"
 
 typedef enum {
@@ -77,7 +77,7 @@ typedef struct {
                          it takes */
 } RaRecipeCall;
 
-/* Adapters of a trained model (graph/lora.h). */
+/* Adapters of a trained model (graph/input/lora.h). */
 typedef struct {
   uint32_t rank; /* 0: none */
   char *targets; /* owned, nullable: "q, v"; NULL: all */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/lora.h"
+#include "graph/input/lora.h"
 #include "study/recipe_impl.h"
 
 /* (transfer full) (nullable): "q" of "q_proj", or of "*.self_attn.q_proj", as

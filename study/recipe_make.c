@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "study/recipe_impl.h"
 #include "traces/profile.h"
 

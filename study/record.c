@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "study/record.h"
 #include "study/record_decode.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/op_reuse.h"
+#include "graph/op/op_reuse.h"
 #include "sim/decode.h"
 #include "sim/decode_group.h"
 #include "sim/kinds.h"

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "graph/memory_peak.h"
-#include "graph/residency.h"
+#include "graph/input/residency.h"
+#include "graph/memory/memory_peak.h"
 #include "study/remedy.h"
 
 #define GIB (1024.0 * 1024 * 1024)

@@ -16,8 +16,8 @@
  *   8. zero = 3               weights are gathered every pass
  *
  * A change that the plan's reader refuses is passed over.  Whether one fits is
- * asked of the bound of graph/memory_peak.h, so what is named does fit; another
- * might that the bound is too high for.
+ * asked of the bound of graph/memory/memory_peak.h, so what is named does fit;
+ * another might that the bound is too high for.
  */
 #ifndef RA_STUDY_REMEDY_H
 #define RA_STUDY_REMEDY_H

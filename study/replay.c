@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 #include "study/record.h"
 #include "study/replay.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "graph/activation.h"
+#include "graph/op/activation.h"
 #include "search/need.h"
 #include "study/rl_step.h"
 

@@ -22,7 +22,7 @@
 #define RA_STUDY_SETUP_H
 
 #include "estimator/estimator.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "study/file_kind.h"
 #include "traces/profile.h"
 #include "traces/system.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "sim/breakdown.h"
 #include "study/fit.h"
 #include "study/swap.h"

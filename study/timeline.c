@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "study/timeline_impl.h"
 #include "traces/lanes.h"
 

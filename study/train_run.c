@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 #include "sim/flop.h"
 #include "sim/sim.h"
 #include "study/train_run.h"

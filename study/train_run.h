@@ -12,8 +12,8 @@
 #ifndef RA_STUDY_TRAIN_RUN_H
 #define RA_STUDY_TRAIN_RUN_H
 
-#include "graph/model.h"
-#include "graph/plan.h"
+#include "graph/input/model.h"
+#include "graph/input/plan.h"
 #include "study/train_row.h"
 #include "traces/profile.h"
 #include "traces/system.h"

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "estimator/estimator.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "study/validate_impl.h"
 #include "traces/csv.h"
 

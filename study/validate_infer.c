@@ -3,14 +3,14 @@
  * of its file in share/systems.
  *
  * A closed loop of c requests of equal lengths goes through a replica's batcher
- * (graph/batcher.h): all wait at once, and a further one enters where one has
- * ended.  A step computes as many tokens of prompts as one has, at least 1024
- * (TensorRT-LLM's examples/models/core/qwen/README.md: max_num_tokens is 1024 +
- * max_batch_size - 1), which spreads the prompts over the steps.  The time of a
- * token is the mean of the second c of three.  Over pp stages, which no batcher
- * is for, c requests begin together: with W(o) the time of c responses of o
- * tokens, a request waits W(1) / c for its own prefill and gets its other o - 1
- * tokens in the rest:
+ * (graph/rollout/batcher.h): all wait at once, and a further one enters where
+ * one has ended.  A step computes as many tokens of prompts as one has, at
+ * least 1024 (TensorRT-LLM's examples/models/core/qwen/README.md:
+ * max_num_tokens is 1024 + max_batch_size - 1), which spreads the prompts over
+ * the steps.  The time of a token is the mean of the second c of three.  Over
+ * pp stages, which no batcher is for, c requests begin together: with W(o) the
+ * time of c responses of o tokens, a request waits W(1) / c for its own prefill
+ * and gets its other o - 1 tokens in the rest:
  *
  *     time of a token = (W(o) - W(1) / c) / (o - 1)
  *
@@ -27,8 +27,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/activation.h"
-#include "graph/expand_call.h"
+#include "graph/expand/expand_call.h"
+#include "graph/op/activation.h"
 #include "sim/breakdown.h"
 #include "sim/serve.h"
 #include "study/replay.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/expand_call.h"
+#include "graph/expand/expand_call.h"
 #include "study/rl_step.h"
 #include "study/validate_impl.h"
 

@@ -1,10 +1,10 @@
-/* The scheduler of graph/batcher.h as it is told, step by step: every running
- * sequence asks for its tokens and blocks in turn, blocks are counted anew from
- * what each holds.  Slow, and with faults to order. */
+/* The scheduler of graph/rollout/batcher.h as it is told, step by step: every
+ * running sequence asks for its tokens and blocks in turn, blocks are counted
+ * anew from what each holds.  Slow, and with faults to order. */
 #ifndef RA_TESTS_BATCHER_REFERENCE_H
 #define RA_TESTS_BATCHER_REFERENCE_H
 
-#include "graph/batcher.h"
+#include "graph/rollout/batcher.h"
 
 #define REFERENCE_MAX 64
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "exec/backend_cuda.h"
 #include "exec/stage.h"
-#include "graph/model.h"
+#include "graph/input/model.h"
 #include "tests/check_main.h"
 
 /* Which models of share/models the device takes, and what keeps the others

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 #include "tests/check_corpus.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"

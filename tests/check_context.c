@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/activation.h"
+#include "graph/op/activation.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"

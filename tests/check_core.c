@@ -3,8 +3,8 @@
  * with rows of odd lengths. */
 #include "config.h"
 
-#include "graph/activation.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
+#include "graph/op/activation.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 

@@ -1,7 +1,7 @@
 /* Data between calls carry what was drawn, in simulation and in search. */
 #include "config.h"
 
-#include "graph/data_transfer.h"
+#include "graph/expand/data_transfer.h"
 #include "tests/plan_text.h"
 #include "tests/search_case.h"
 

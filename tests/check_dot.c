@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "graph/dot.h"
+#include "graph/expand/dot.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 

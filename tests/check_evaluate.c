@@ -3,7 +3,7 @@
  * against all set anew. */
 #include "config.h"
 
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "tests/check_main.h"
 #include "tests/search_case.h"
 

@@ -242,12 +242,12 @@ count_worse(Case cases[G_N_ELEMENTS(nics)], gboolean chain, guint n,
   return n_worse;
 }
 
-/* The order of every queue is in the plan and not in the times (graph/task.h),
- * so a part that is faster delays nothing: of chains no plan gets slower, nor
- * does the optimum.  What could is inside of a call, where a reduction that
- * starts earlier slows other computations (sim/interfere.h): of plans with
- * calls side by side, too, none is found.  The fault: taken the other way,
- * many get slower. */
+/* The order of every queue is in the plan and not in the times
+ * (graph/expand/task.h), so a part that is faster delays nothing: of chains no
+ * plan gets slower, nor does the optimum.  What could is inside of a call,
+ * where a reduction that starts earlier slows other computations
+ * (sim/interfere.h): of plans with calls side by side, too, none is found.  The
+ * fault: taken the other way, many get slower. */
 START_TEST(faster_links)
 {
   const char *limits[] = {"actor_generate.tp=4,8",

@@ -6,7 +6,7 @@
 
 #include "exec/comm_local.h"
 #include "exec/stage.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "tests/check_main.h"
 #include "tests/torch_fixture.h"
 
@@ -37,7 +37,8 @@ compare_ops(const void *a, const void *b)
 }
 
 /* What an op is, without what only its cost needs: where the ranks of a
- * collective stand, and the largest kv length (graph/op.h has it as a sum). */
+ * collective stand, and the largest kv length (graph/op/op.h has it as a sum).
+ *  */
 static RaOp
 bare(const RaOp *op)
 {

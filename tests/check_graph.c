@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "graph/lane.h"
-#include "graph/sequence.h"
+#include "graph/expand/lane.h"
+#include "graph/expand/sequence.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 

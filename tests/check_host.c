@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 #include "study/host.h"
 #include "study/setup.h"
 #include "tests/check_main.h"

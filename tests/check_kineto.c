@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "tests/check_main.h"
 #include "traces/kineto.h"
 #include "traces/measured_trace.h"

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/layout.h"
+#include "graph/augment/layout.h"
 #include "tests/check_main.h"
 #include "tests/realloc_oracle.h"
 

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/length.h"
+#include "graph/input/length.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 
 #define N_DRAWS 200000
 
-/* Phi by libm: independent of the series in graph/length.c. */
+/* Phi by libm: independent of the series in graph/input/length.c. */
 static double
 phi(double x)
 {

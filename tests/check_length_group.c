@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "graph/length.h"
-#include "graph/length_fit.h"
-#include "graph/sequence.h"
+#include "graph/expand/sequence.h"
+#include "graph/input/length.h"
+#include "graph/input/length_fit.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "graph/lora.h"
-#include "graph/memory.h"
+#include "graph/input/lora.h"
+#include "graph/memory/memory.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "graph/activation.h"
+#include "graph/op/activation.h"
 #include "sim/memory.h"
 #include "study/fit.h"
 #include "tests/check_main.h"

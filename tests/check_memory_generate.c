@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "base/rng.h"
-#include "graph/memory_generate.h"
-#include "graph/plan_batching.h"
+#include "graph/input/plan_batching.h"
+#include "graph/memory/memory_generate.h"
 #include "tests/check_main.h"
 
 /* Prompts 10, 20, 30 with responses 5, 3, 9: decode steps 4, 2, 8.

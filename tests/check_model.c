@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/model.h"
+#include "graph/input/model.h"
 #include "tests/check_main.h"
 
 static char *

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/json_index.h"
-#include "graph/model.h"
+#include "graph/input/json_index.h"
+#include "graph/input/model.h"
 #include "tests/check_main.h"
 
 /* Lines 2 to 8 of a config; the rows below begin with line 1 or replace. */

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "graph/op.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
+#include "graph/op/op.h"
 #include "tests/check_main.h"
 
 /* A published model and what its config.json says. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/lane.h"
+#include "graph/expand/lane.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/op.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
+#include "graph/op/op.h"
 #include "tests/check_main.h"
 
 /* Llama-like, dimensions that divide by 8 everywhere. */

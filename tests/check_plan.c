@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "tests/check_main.h"
 #include "tests/plan_sample.h"
 

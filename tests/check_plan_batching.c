@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/batcher_replica.h"
-#include "graph/memory_peak.h"
-#include "graph/plan_batching.h"
+#include "graph/input/plan_batching.h"
+#include "graph/memory/memory_peak.h"
+#include "graph/rollout/batcher_replica.h"
 #include "sim/breakdown.h"
 #include "sim/decode.h"
 #include "sim/flop.h"

@@ -1,7 +1,7 @@
 /* Plans written as key files: reading them gives the same plan. */
 #include "config.h"
 
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 #include "tests/plan_sample.h"
@@ -112,7 +112,7 @@ START_TEST(test_round_trip)
     if (g_str_equal(specs[i].key, "service"))
       continue;
     ck_assert_msg(strstr(written->str, line) != NULL,
-                  "'%s' is not written by graph/plan_write.c, or has its "
+                  "'%s' is not written by graph/input/plan_write.c, or has its "
                   "default in this test's plans:\n%s",
                   specs[i].key, written->str);
   }

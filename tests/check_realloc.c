@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 #include "tests/check_main.h"
 #include "tests/realloc_oracle.h"
 

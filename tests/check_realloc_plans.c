@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "graph/layout.h"
-#include "graph/realloc.h"
-#include "graph/residency.h"
+#include "graph/augment/layout.h"
+#include "graph/augment/realloc.h"
+#include "graph/input/residency.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 

@@ -1,7 +1,7 @@
 /* Reallocations between random small layouts, element by element. */
 #include "config.h"
 
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 #include "tests/check_main.h"
 #include "tests/realloc_oracle.h"
 

@@ -2,7 +2,7 @@
  * where. */
 #include "config.h"
 
-#include "graph/residency.h"
+#include "graph/input/residency.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 #include "tests/residency_sample.h"

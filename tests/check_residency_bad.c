@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"

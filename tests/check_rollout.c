@@ -2,8 +2,8 @@
  * by step, what is trained on, bad plans. */
 #include "config.h"
 
-#include "graph/plan_tail.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_tail.h"
+#include "graph/input/plan_write.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 #include "tests/rollout_case.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/plan_tail.h"
+#include "graph/input/plan_tail.h"
 #include "tests/check_main.h"
 #include "tests/rollout_case.h"
 #include "tests/rollout_serve_reference.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/memory_peak.h"
+#include "graph/memory/memory_peak.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
 

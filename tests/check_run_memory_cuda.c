@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "exec/backend_cuda.h"
-#include "graph/activation.h"
-#include "graph/plan.h"
+#include "graph/input/plan.h"
+#include "graph/op/activation.h"
 #include "tests/check_main.h"
 #include "tests/emulator/memory.h"
 #include "tests/run_fixture.h"

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "graph/plan.h"
-#include "graph/schedule.h"
+#include "graph/expand/schedule.h"
+#include "graph/input/plan.h"
 #include "tests/check_main.h"
 
 /* Checks one stage's program: every chunk of every micro-batch once forward

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/plan_write.h"
+#include "graph/input/plan_write.h"
 #include "sim/breakdown.h"
 #include "study/convergence.h"
 #include "study/final.h"

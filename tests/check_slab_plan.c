@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "graph/memory_blocks.h"
-#include "graph/slab_order.h"
+#include "graph/memory/memory_blocks.h"
+#include "graph/memory/slab_order.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 

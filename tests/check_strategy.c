@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/plan_write.h"
-#include "graph/turns.h"
+#include "graph/input/plan_write.h"
+#include "graph/input/turns.h"
 #include "search/split.h"
 #include "search/strategy.h"
 #include "study/fit.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "study/plot.h"
 #include "tests/check_main.h"
 

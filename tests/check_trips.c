@@ -1,11 +1,12 @@
-/* Trips (graph/trips.h): how many, which groups, what they cost, bad files. */
+/* Trips (graph/input/trips.h): how many, which groups, what they cost, bad
+ * files. */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "graph/sequence.h"
-#include "graph/trips.h"
+#include "graph/expand/sequence.h"
+#include "graph/input/trips.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"

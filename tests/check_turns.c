@@ -1,13 +1,13 @@
-/* Sequences with turns (graph/turns.h): laws of times, the batcher and its
- * seconds against generation step by step, memory, bad files. */
+/* Sequences with turns (graph/input/turns.h): laws of times, the batcher and
+ * its seconds against generation step by step, memory, bad files. */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "graph/plan_batching.h"
-#include "graph/sequence.h"
-#include "graph/turns.h"
+#include "graph/expand/sequence.h"
+#include "graph/input/plan_batching.h"
+#include "graph/input/turns.h"
 #include "sim/serve.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "graph/workload.h"
+#include "graph/input/workload.h"
 #include "tests/check_main.h"
 #include "tests/workload_sample.h"
 

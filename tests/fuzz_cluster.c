@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "graph/length.h"
+#include "graph/input/length.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

@@ -2,7 +2,7 @@
  * shape; what is accepted is canonical after one round and inside of it. */
 #include "config.h"
 
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

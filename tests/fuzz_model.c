@@ -1,8 +1,8 @@
 /* Fuzz entry of the model reader: no text may crash it, and a model that it
- * accepts keeps the invariants of graph/model.h. */
+ * accepts keeps the invariants of graph/input/model.h. */
 #include "config.h"
 
-#include "graph/model.h"
+#include "graph/input/model.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

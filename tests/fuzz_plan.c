@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

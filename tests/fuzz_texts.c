@@ -3,7 +3,7 @@
  * come back.  What is read as ids is a corpus's good one. */
 #include "config.h"
 
-#include "graph/texts.h"
+#include "graph/input/texts.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

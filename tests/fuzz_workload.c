@@ -1,5 +1,5 @@
 /* Fuzz entry of workloads: no text may crash the reader, and what it accepts
- * is the graph that graph/workload.h promises.
+ * is the graph that graph/input/workload.h promises.
  *
  * Without a fuzzer check_workload_bad replays tests/corpus/workload.
  */
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "graph/workload.h"
+#include "graph/input/workload.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

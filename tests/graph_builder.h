@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#include "graph/task.h"
+#include "graph/expand/task.h"
 
 #define TEST_GRAPH_MAX_CALLS 8
 #define TEST_GRAPH_MAX_NODES 128

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/plan.h"
+#include "graph/input/plan.h"
 #include "tests/check_edit.h"
 
 /* LLaMA-2-13B: 40 layers, 40 heads, as many kv heads, MLP 13,824 wide.

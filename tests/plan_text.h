@@ -7,7 +7,7 @@
 #ifndef RA_TESTS_PLAN_TEXT_H
 #define RA_TESTS_PLAN_TEXT_H
 
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 
 typedef struct {
   RaWorkload *workload;   /* owned */

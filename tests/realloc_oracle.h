@@ -1,8 +1,8 @@
 /* A reallocation judged element by element, and random small cases for it.
  *
- * Shares no code with graph/layout.c or graph/realloc*.c: who holds an element
- * is answered for that element alone, and a copy of every tensor is kept as
- * one byte an element and GPU.
+ * Shares no code with graph/augment/layout.c or graph/augment/realloc*.c: who
+ * holds an element is answered for that element alone, and a copy of every
+ * tensor is kept as one byte an element and GPU.
  *
  *     RaOracleCase c;
  *     ra_oracle_case_init(&c, seed);
@@ -15,7 +15,7 @@
 #ifndef RA_TESTS_REALLOC_ORACLE_H
 #define RA_TESTS_REALLOC_ORACLE_H
 
-#include "graph/realloc.h"
+#include "graph/augment/realloc.h"
 
 #define RA_ORACLE_ELEMENT_BYTES 2
 

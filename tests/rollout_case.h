@@ -8,8 +8,8 @@
 #ifndef RA_TESTS_ROLLOUT_CASE_H
 #define RA_TESTS_ROLLOUT_CASE_H
 
-#include "graph/memory_generate.h"
-#include "graph/memory_peak.h"
+#include "graph/memory/memory_generate.h"
+#include "graph/memory/memory_peak.h"
 #include "sim/flop.h"
 #include "sim/memory.h"
 #include "tests/zero_run.h"

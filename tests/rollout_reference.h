@@ -1,5 +1,6 @@
 /* Generation with moved and over-sampled sequences as it is defined, token by
- * token and step by step: what graph/rollout.c and its tasks are held to.
+ * token and step by step: what graph/rollout/rollout.c and its tasks are held
+ * to.
  *
  * First the clock: who runs after each token, on which replica, and where a
  * part ends or sequences move.  Then seconds: every step of every replica
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #include "estimator/estimator.h"
-#include "graph/expand.h"
+#include "graph/expand/expand.h"
 #include "tests/check_points.h"
 
 #define MAX_SEQUENCES 256

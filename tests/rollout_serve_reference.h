@@ -1,7 +1,8 @@
 /* Generation with continuous batching whose sequences move and are
  * over-sampled, scheduler by scheduler and step by step: what
- * graph/rollout_serve.c and its tasks are held to.  Of 4 replicas of 2 ranks on
- * one node.  Part of tests/check_rollout_serve.c, which alone includes it. */
+ * graph/rollout/rollout_serve.c and its tasks are held to.  Of 4 replicas of 2
+ * ranks on one node.  Part of tests/check_rollout_serve.c, which alone includes
+ * it. */
 #ifndef RA_TESTS_ROLLOUT_SERVE_REFERENCE_H
 #define RA_TESTS_ROLLOUT_SERVE_REFERENCE_H
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "graph/expand.h"
-#include "graph/plan_write.h"
+#include "graph/expand/expand.h"
+#include "graph/input/plan_write.h"
 #include "search/evaluate.h"
 #include "sim/breakdown.h"
 #include "sim/memory.h"

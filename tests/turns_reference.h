@@ -1,5 +1,6 @@
 /* Sequences with turns, and their generation step by step, as the heads of
- * graph/turns.h and graph/batcher.h say it, for memory without limit.
+ * graph/input/turns.h and graph/rollout/batcher.h say it, for memory without
+ * limit.
  *
  *     Case c;
  *     draw(&c, &rng);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/workload.h"
+#include "graph/input/workload.h"
 #include "tests/check_edit.h"
 
 /* A PPO of two models whose calls stand in the file back to front. */

@@ -2,7 +2,7 @@
 #ifndef RA_TRACES_KINETO_OP_H
 #define RA_TRACES_KINETO_OP_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 
 #define RA_KINETO_INPUTS 16
 #define RA_KINETO_DIMS 6

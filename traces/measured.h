@@ -17,7 +17,7 @@
 
 #include <glib.h>
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "traces/grid.h"
 
 /* Whole lines of a table, of which a fold leaves out all rows at once: values

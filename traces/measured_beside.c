@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "graph/task.h"
+#include "graph/expand/task.h"
 #include "traces/measured_beside.h"
 #include "traces/measured_impl.h"
 #include "traces/measured_trace.h"

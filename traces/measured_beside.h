@@ -15,7 +15,7 @@
 #ifndef RA_TRACES_MEASURED_BESIDE_H
 #define RA_TRACES_MEASURED_BESIDE_H
 
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "traces/trace.h"
 
 /* All samples of an op that had company. */

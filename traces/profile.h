@@ -34,7 +34,7 @@
 #define RA_TRACES_PROFILE_H
 
 #include "base/keyfile.h"
-#include "graph/cluster.h"
+#include "graph/input/cluster.h"
 #include "traces/grid.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "graph/op.h"
+#include "graph/op/op.h"
 #include "traces/csv.h"
 #include "traces/grid.h"
 #include "traces/serving_table.h"

@@ -20,8 +20,8 @@
 
 #include <glib.h>
 
-#include "graph/batcher.h"
-#include "graph/model.h"
+#include "graph/input/model.h"
+#include "graph/rollout/batcher.h"
 
 typedef struct _RaServingTable RaServingTable;
 

@@ -81,8 +81,9 @@ const char *ra_trace_head(const RaTrace *trace, const char *key);
  * for no other rank, all ranks at the same time; absent: not measured. */
 #define RA_TRACE_WALL_PER_CPU "wall-per-cpu"
 
-/* Head field of such samples: the reuse distance of weights (graph/op_reuse.h)
- * of GEMMs that do not state theirs; absent: nothing is known of reuse. */
+/* Head field of such samples: the reuse distance of weights
+ * (graph/op/op_reuse.h) of GEMMs that do not state theirs; absent: nothing is
+ * known of reuse. */
 #define RA_TRACE_LAP_MIB "lap-mib"
 
 /* TRUE if the head's `source` is @source. */

@@ -1,0 +1,351 @@
+#include "config.h"
+
+#include "graph/expand/expand_experts.h"
+#include "graph/expand/expand_zero.h"
+
+/* One mini-batch in the making. */
+typedef struct {
+  RaCallContext *x;
+  const RaNodeEnds *ends;
+  uint16_t mini_batch;    /* epoch x mini-batches + mini-batch */
+  RaPipeline **pipelines; /* (dp) NULL: folded into another */
+  RaTaskId *gathers; /* (pp x n_sets) parameter gathers of the last mini-batch,
+                        RA_NONE: none */
+  RaZeroPass zero;
+} RaMiniBatch;
+
+static uint64_t
+ceil_div(uint64_t a, uint64_t b)
+{
+  return (a + b - 1) / b;
+}
+
+static RaTaskSpec
+dp_spec(const RaMiniBatch *b, RaTaskKind kind, uint32_t stage)
+{
+  RaTaskSpec t = RA_TASK_SPEC_INIT;
+
+  t.kind = kind;
+  t.stream = RA_STREAM_DP;
+  t.stage = (uint16_t)stage;
+  t.mini_batch = b->mini_batch;
+  t.node = b->ends->node;
+  t.group = ra_lane_map_stage(ra_builder_lanes(b->x->builder), b->x->call,
+                              stage % b->x->plan->pp);
+  return t;
+}
+
+static uint32_t
+op_work(const RaCallContext *x, RaOpKind kind, RaDtype dtype, uint64_t d0,
+        uint64_t d1, uint64_t d2, uint64_t d3)
+{
+  RaWork work = {.shard = RA_NONE,
+                 .op = {.kind = (uint8_t)kind,
+                        .dtype = (uint8_t)dtype,
+                        .count = 1,
+                        .dim = {d0, d1, d2, d3}}};
+  return ra_builder_work(x->builder, &work);
+}
+
+/* Parameters of a GPU by who else has them. */
+typedef struct {
+  uint64_t dense;   /* all dp x cp ranks */
+  uint64_t experts; /* dp x cp / ep of them; 0 where experts are not spread */
+} RaCounts;
+
+static void
+add_counts(const RaCallContext *x, const RaPiece *piece, RaCounts *counts)
+{
+  uint64_t n = ra_piece_n_trained(&x->shard_record, piece);
+  uint64_t experts = ra_call_plan_ep(x->plan) > 1
+                         ? ra_piece_n_trained_experts(&x->shard_record, piece)
+                         : 0;
+
+  counts->dense += n - experts;
+  counts->experts += experts;
+}
+
+/* A collective over @group; each tensor-parallel rank has its own. */
+static uint32_t
+group_work(const RaCallContext *x, const RaAxisGeometry *group, RaOpKind kind,
+           RaDtype dtype, uint64_t n_params)
+{
+  return op_work(x, kind, dtype, n_params * ra_dtype_bytes(dtype), group->ranks,
+                 group->ranks_per_node, group->groups_per_node);
+}
+
+/* Experts' share of a collective: a task of its own, behind the dense one in
+ * its queue; @bucket sets its name apart.  RA_NONE: there are none to sum. */
+static RaTaskId
+add_experts_task(const RaCallContext *x, RaTaskSpec t, uint32_t bucket,
+                 RaOpKind kind, RaDtype dtype, uint64_t n_params)
+{
+  if (n_params == 0 || x->experts.ranks == 1)
+    return RA_NONE;
+  t.bucket = (uint16_t)bucket;
+  t.work = group_work(x, &x->experts, kind, dtype, n_params);
+  return ra_builder_task(x->builder, &t);
+}
+
+static RaOpKind
+reduce_kind(const RaCallContext *x)
+{
+  return x->zero ? RA_OP_REDUCE_SCATTER : RA_OP_ALL_REDUCE;
+}
+
+/* Each bucket is reduced once all replicas have its gradients. */
+static void
+add_bucket_reduces(RaMiniBatch *b, uint32_t piece)
+{
+  RaCallContext *x = b->x;
+  uint32_t n = ra_piece_n_buckets(x, piece);
+  g_autofree RaTaskId *ready = g_new(RaTaskId, x->plan->dp);
+
+  for (uint32_t k = 0; k < n; k++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, piece);
+    RaPiece part = ra_piece_bucket(x, piece, k);
+    RaCounts counts = {0};
+    add_counts(x, &part, &counts);
+    counts.dense -= ra_piece_bucket_shared(x, piece, k);
+    t.bucket = (uint16_t)k;
+    for (uint32_t d = 0; d < x->plan->dp; d++) {
+      const RaPipeline *p = b->pipelines[d];
+      ready[d] = p ? p->bucket[piece * p->max_buckets + k] : RA_NONE;
+    }
+    ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
+    add_experts_task(x, t, n + k, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                     counts.experts);
+  }
+}
+
+static RaCounts
+stage_n_params(const RaCallContext *x, uint32_t stage)
+{
+  RaCounts counts = {0};
+  for (uint32_t u = stage; u < x->n_pieces; u += x->plan->pp)
+    add_counts(x, &x->pieces[u], &counts);
+  return counts;
+}
+
+/* Without overlap a stage reduces all it has once its last backward is done. */
+static void
+add_stage_reduce(RaMiniBatch *b, uint32_t stage)
+{
+  RaCallContext *x = b->x;
+  RaTaskSpec t = dp_spec(b, RA_TASK_GRAD_REDUCE, stage);
+  RaCounts counts = stage_n_params(x, stage);
+  g_autofree RaTaskId *ready = g_new(RaTaskId, x->plan->dp);
+
+  for (uint32_t d = 0; d < x->plan->dp; d++)
+    ready[d] = b->pipelines[d] ? b->pipelines[d]->last[stage] : RA_NONE;
+  ra_zero_reduce(x, &t, counts.dense, ready, TRUE, NULL);
+  add_experts_task(x, t, 1, reduce_kind(x), (RaDtype)x->plan->grad_dtype,
+                   counts.experts);
+}
+
+static void
+add_reduces(RaMiniBatch *b)
+{
+  const RaCallPlan *p = b->x->plan;
+
+  if (b->x->dp.ranks == 1 || b->x->zero >= 2)
+    return;
+  for (uint32_t stage = 0; stage < p->pp; stage++)
+    if (p->overlap_grad_reduce)
+      for (uint32_t v = p->n_virtual; v-- > 0;) /* last chunk is done first */
+        add_bucket_reduces(b, v * p->pp + stage);
+    else
+      add_stage_reduce(b, stage);
+}
+
+/* A tied table is on the first and the last stage, and each copy has a part of
+ * its gradient.  Megatron-LM sums the two after the reductions over dp
+ * (megatron/core/distributed/finalize_model_grads.py); shards by shards where
+ * zero keeps gradients so. */
+static void
+add_embedding_reduces(RaMiniBatch *b)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  const RaPlan *plan = ra_builder_augmented(x->builder)->plan;
+  RaAxisGeometry ends = ra_ends_geometry(p, plan->cluster);
+  uint32_t n_shards = x->zero >= 2 ? x->set.ranks : 1;
+  uint64_t rows = (x->model->vocab + p->tp - 1) / p->tp;
+  uint64_t n = (rows * x->model->hidden + n_shards - 1) / n_shards;
+  RaDtype dtype = (RaDtype)p->grad_dtype;
+
+  if (!x->model->tied_embeddings || x->model->head != RA_HEAD_LM ||
+      p->pp == 1 || x->model->lora_rank > 0)
+    return;
+  for (uint32_t d = 0; d < p->dp; d++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_EMBEDDING_REDUCE, 0);
+    RaTaskId id;
+    if (ra_replica_weight(x, d) == 0)
+      continue;
+    t.replica = d;
+    t.group = ra_lane_map_pair(ra_builder_lanes(x->builder), x->call, d, 0,
+                               p->pp - 1);
+    t.work = op_work(x, RA_OP_ALL_REDUCE, dtype, n * ra_dtype_bytes(dtype),
+                     ends.ranks, ends.ranks_per_node, ends.groups_per_node);
+    id = ra_builder_task(x->builder, &t);
+    for (uint32_t s = 0; s < p->pp && x->dp.ranks == 1; s += p->pp - 1)
+      ra_builder_edge(x->builder, b->pipelines[d]->last[s], id);
+  }
+}
+
+/* The gradient norm needs every gradient, so all stages meet here. */
+static RaTaskId
+add_clip(RaMiniBatch *b)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  uint32_t n = ra_mesh_n_gpus(&p->mesh);
+  RaTaskSpec t = dp_spec(b, RA_TASK_CLIP, 0);
+  RaTaskId id;
+
+  t.group = ra_lane_map_mesh(ra_builder_lanes(x->builder), x->call, RA_NONE);
+  t.work = op_work(x, RA_OP_ALL_REDUCE, RA_DTYPE_FP32, sizeof(float), n,
+                   p->mesh.gpus_per_node, 1);
+  id = ra_builder_task(x->builder, &t);
+  for (uint32_t d = 0; d < p->dp && x->dp.ranks == 1; d++)
+    for (uint32_t s = 0; s < p->pp;
+         s++) /* reduces stand before it in its queue */
+      ra_builder_edge(x->builder, b->pipelines[d]->last[s], id);
+  return id;
+}
+
+/* Zero 1 and 2: the updated parameters of a stage, from the shards of each
+ * set. */
+static void
+add_gathers(RaMiniBatch *b, uint32_t stage, const RaTaskId *steps,
+            gboolean is_last)
+{
+  RaCallContext *x = b->x;
+  RaCounts n = stage_n_params(x, stage);
+  RaOp op = ra_zero_op(x, RA_OP_ALL_GATHER, x->dtype, n.dense);
+  RaWork work = {.shard = RA_NONE, .op = op};
+
+  for (uint32_t q = 0; q < x->n_sets; q++) {
+    RaTaskSpec t = dp_spec(b, RA_TASK_PARAM_GATHER, stage);
+    RaTaskId id, experts;
+    if (!ra_zero_has(x, q))
+      continue;
+    t.work = ra_builder_work(x->builder, &work);
+    t.group = ra_zero_lanes(x, q, stage);
+    if (x->n_sets > 1)
+      t.replica = q * x->set_size;
+    id = ra_builder_task(x->builder, &t);
+    for (uint32_t d = q * x->set_size; d < (q + 1) * x->set_size; d++)
+      ra_builder_edge(x->builder, steps[d], id);
+    /* in the same queue: once it has ended both have */
+    experts = add_experts_task(x, t, 1, RA_OP_ALL_GATHER, x->dtype, n.experts);
+    if (experts != RA_NONE)
+      id = experts;
+    b->gathers[stage * x->n_sets + q] = id;
+    if (is_last)
+      g_array_append_val(b->ends->exits, id);
+  }
+}
+
+/* Optimizer steps of all stages, of shards where zero has them, and the
+ * gathers that follow. */
+static void
+add_updates(RaMiniBatch *b, RaTaskId clip, gboolean is_last)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  gboolean gathers = x->zero == 1 || x->zero == 2;
+  g_autofree RaTaskId *steps = g_new(RaTaskId, p->dp);
+
+  for (uint32_t s = 0; s < p->pp; s++) {
+    RaCounts n = stage_n_params(x, s);
+    uint64_t n_params = x->zero ? ceil_div(n.dense, x->set.ranks) +
+                                      ceil_div(n.experts, x->experts.ranks)
+                                : n.dense + n.experts;
+    for (uint32_t d = 0; d < p->dp; d++) {
+      RaTaskSpec t = dp_spec(b, RA_TASK_OPTIMIZER, s);
+      steps[d] = RA_NONE;
+      if (ra_replica_weight(x, d) == 0)
+        continue;
+      t.stream = RA_STREAM_COMPUTE;
+      t.replica = d;
+      t.group = ra_lane_map_unit(ra_builder_lanes(x->builder), x->call, d, s);
+      t.work = op_work(x, RA_OP_OPTIMIZER, x->dtype, n_params, 0, 0, 0);
+      steps[d] = ra_builder_task(x->builder, &t);
+      ra_builder_edge(x->builder, clip, steps[d]);
+      if (is_last && !gathers)
+        g_array_append_val(b->ends->exits, steps[d]);
+    }
+    for (uint32_t q = 0; q < x->n_sets; q++)
+      b->gathers[s * x->n_sets + q] = RA_NONE;
+    if (gathers)
+      add_gathers(b, s, steps, is_last);
+  }
+}
+
+/* Runs the replicas' pipelines over mini-batch @index of the set. */
+static void
+add_pipelines(RaMiniBatch *b, uint32_t index, gboolean is_first)
+{
+  RaCallContext *x = b->x;
+  const RaCallPlan *p = x->plan;
+  uint32_t iteration =
+      ra_builder_augmented(x->builder)->nodes[b->ends->node].iteration;
+  const RaSequenceSet *set =
+      ra_builder_sequences(x->builder, x->c->set, iteration);
+  uint32_t share = x->c->n_sequences / ra_call_plan_n_pieces(x->c, p);
+  uint32_t size = share / p->dp / p->n_micro_batches;
+  g_autofree RaBatch *batches = g_new(RaBatch, p->n_micro_batches);
+
+  ra_zero_begin(&b->zero, x, b->ends->node, b->mini_batch, b->ends->entries,
+                is_first ? b->ends->n_entries : 0);
+  for (uint32_t d = 0; d < p->dp; d++) {
+    RaPipelineSpec spec = {b->ends->node,      d,   b->mini_batch, batches,
+                           p->n_micro_batches, TRUE};
+    if (ra_replica_weight(x, d) == 0)
+      continue;
+    for (uint32_t i = 0; i < p->n_micro_batches; i++) {
+      uint32_t first = index * share + (d * p->n_micro_batches + i) * size;
+      batches[i] = ra_sequence_set_batch(set, first, first + size);
+    }
+    b->pipelines[d] = ra_expand_pipeline(x, &spec);
+    for (guint e = 0; is_first && e < b->ends->n_entries; e++)
+      ra_builder_edge(x->builder, b->ends->entries[e],
+                      b->pipelines[d]->first[0]);
+    for (uint32_t s = 0; !is_first && s < p->pp; s++)
+      ra_builder_edge(x->builder, b->gathers[s * x->n_sets + d / x->set_size],
+                      b->pipelines[d]->first[s]);
+  }
+  ra_experts_meet(x, b->pipelines);
+  ra_zero_end(&b->zero, b->pipelines);
+}
+
+void
+ra_expand_train(RaCallContext *x, const RaNodeEnds *ends)
+{
+  const RaCallPlan *p = x->plan;
+  const RaNode *node = &ra_builder_augmented(x->builder)->nodes[ends->node];
+  uint32_t n = ra_call_plan_n_pieces(x->c, p);
+  uint32_t begin = (uint32_t)((uint64_t)node->part * n / node->n_parts);
+  uint32_t end = (uint32_t)((uint64_t)(node->part + 1) * n / node->n_parts);
+  RaMiniBatch b = {.x = x, .ends = ends};
+
+  if (node->part == node->n_parts - 1) /* later epochs need all of the data */
+    end = n * x->c->n_epochs;
+  b.pipelines = g_new0(RaPipeline *, p->dp);
+  b.gathers = g_new(RaTaskId, (gsize)p->pp * x->n_sets);
+  for (uint32_t i = begin; i < end; i++) {
+    RaTaskId clip = RA_NONE;
+    b.mini_batch = (uint16_t)i;
+    add_pipelines(&b, i % n, i == begin);
+    add_reduces(&b);
+    add_embedding_reduces(&b);
+    if (ra_mesh_n_gpus(&p->mesh) > 1)
+      clip = add_clip(&b);
+    add_updates(&b, clip, i == end - 1);
+    for (uint32_t d = 0; d < p->dp; d++)
+      g_clear_pointer(&b.pipelines[d], ra_pipeline_free);
+  }
+  g_free(b.pipelines);
+  g_free(b.gathers);
+}

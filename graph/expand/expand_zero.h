@@ -1,0 +1,84 @@
+/* What sharding adds to a call's tasks: reductions over sets of shards, and
+ * the gathers and reductions that ZeRO 2 and 3 put around every micro-batch.
+ *
+ * Private to graph/.  The dp replicas of a call (each with its cp ranks) fall
+ * into n_sets sets of set_size neighbours; a set has one copy of what zero
+ * shards (zero 0: one set of all, which share nothing but the sum of
+ * gradients).
+ *
+ * Conventions, with m micro-batches, d ranks of a set, P bytes of parameters
+ * and G of gradients:
+ *
+ *   zero 0  all-reduce of G, once a mini-batch: 2 (d - 1) / d G a rank
+ *   zero 1  reduce-scatter of G and all-gather of P, once a mini-batch
+ *           (Megatron-LM's distributed optimizer)
+ *   zero 2  reduce-scatter of G after every micro-batch, as gradients are kept
+ *           as shards; all-gather of P once a mini-batch
+ *   zero 3  all-gather of P before forward and again before backward, and
+ *           reduce-scatter of G, every micro-batch (arXiv 1910.02054, sections
+ *           5 and 7; DeepSpeed with gradient accumulation, PyTorch FSDP
+ *           without no_sync())
+ *   sets    scatter within the set, then all-reduce of the shards across sets
+ *           once a mini-batch (two-hop synchronization of MiCS, arXiv
+ *           2205.00119, section 3.4)
+ *
+ * A stage with zero 3 runs in buckets of layers, at most 8.  Its forwards
+ * and backwards are one chain of buckets i = 0, 1, ... in the order of its
+ * schedule; the gather of i runs beside the computation of i - 1 and waits for
+ * i - 2 to end, so two buckets are whole at a time.  What backward has just
+ * used in forward is gathered again.  A pass's first gather waits for what the
+ * GPU computed before it.
+ */
+#ifndef RA_GRAPH_EXPAND_EXPAND_ZERO_H
+#define RA_GRAPH_EXPAND_EXPAND_ZERO_H
+
+#include "graph/expand/expand_call.h"
+
+/* Most buckets of a stage's forward or backward with zero 3: FSDP's unit is a
+ * layer, and the graph of a deep model has to stay small. */
+#define RA_ZERO_MAX_BUCKETS 8
+
+/**
+ * ra_zero_reduce:
+ * @spec: kind, stage, mini_batch, micro_batch, bucket and node of the tasks
+ * @n_params: whose gradients are reduced
+ * @ready: (array length=dp): after which a replica has its gradients; RA_NONE:
+ *   it is folded into another
+ * @across: also across sets; else the next call will
+ * @out_ends: (out) (array length=n_sets) (optional): last task of each set
+ *
+ * Reduces gradients of one stage over dp.
+ */
+void ra_zero_reduce(RaCallContext *context, const RaTaskSpec *spec,
+                    uint64_t n_params, const RaTaskId *ready, gboolean across,
+                    RaTaskId *out_ends);
+
+/* A collective of a set over @n_params; each tp rank has its own. */
+RaOp ra_zero_op(const RaCallContext *context, RaOpKind kind, RaDtype dtype,
+                uint64_t n_params);
+
+/* The lanes of stage @stage in set @set. */
+uint32_t ra_zero_lanes(const RaCallContext *context, uint32_t set,
+                       uint32_t stage);
+
+/* Whether set @set has tasks; if not all of it is folded into another. */
+gboolean ra_zero_has(const RaCallContext *context, uint32_t set);
+
+/* One mini-batch's pipelines, or the forwards of a part. */
+typedef struct {
+  RaCallContext *x;
+  uint32_t node;
+  uint16_t mini_batch;
+  RaTaskId *first; /* (pp x n_sets) first gathers; NULL below zero 3 */
+} RaZeroPass;
+
+/* Before the pass's pipelines are appended; @gates: (array length=n_gates):
+ * that the first gathers wait for. */
+void ra_zero_begin(RaZeroPass *pass, RaCallContext *context, uint32_t node,
+                   uint16_t mini_batch, const RaTaskId *gates, guint n_gates);
+
+/* After: the gathers and, with zero 2 and 3, the reductions.  @pipelines:
+ * (array length=dp), NULL where folded. */
+void ra_zero_end(RaZeroPass *pass, RaPipeline *const *pipelines);
+
+#endif

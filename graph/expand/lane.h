@@ -1,0 +1,106 @@
+/* Lanes: sets of GPUs that no call of a plan tells apart.
+ *
+ * Two GPUs are in one lane if every call puts them at the same dp and pp
+ * coordinates or leaves both out: then every task runs on both or on
+ * neither, and the graph says it once.  The tp and cp ranks of a stage are a
+ * lane where no other call cuts it finer: rings and expert exchanges stand in
+ * the op lists of the tasks.  With the groups of lanes that tasks run on:
+ *
+ *     RaLaneMap *map = ra_lane_map_new(arena, plan);
+ *     uint32_t stage = ra_lane_map_unit(map, call, d, s);   a group
+ *
+ * Typical sizes: 1,024 GPUs in 128 lanes; 10^3 groups.
+ */
+#ifndef RA_GRAPH_EXPAND_LANE_H
+#define RA_GRAPH_EXPAND_LANE_H
+
+#include "base/arena.h"
+#include "graph/expand/task.h"
+
+typedef struct _RaLaneMap RaLaneMap;
+
+/* Refines the lanes by every call of @plan; @arena keeps what the graph takes
+ * over. O(GPUs x calls). */
+RaLaneMap *ra_lane_map_new(RaArena *arena, const RaPlan *plan);
+void ra_lane_map_free(RaLaneMap *map);
+
+/* (n_lanes) of each lane, the unit dp * pp + stage of @call that it is part
+ * of; RA_NONE: not in @call. O(GPUs). */
+void ra_lane_map_units(const RaLaneMap *map, uint32_t call, uint32_t *out_unit);
+
+/**
+ * ra_lane_map_fold:
+ * @class_of: (array length=n_lanes): class of each lane, numbered by first
+ *   appearance
+ * @n_classes: of lanes
+ * @weights: (array length=n_calls) (transfer none): of each call NULL or (dp)
+ *   replicas that each replica stands for; 0: another stands for it
+ *
+ * From now on a lane is a class of lanes (graph/expand/fold.h).  Before any
+ * group is made; @weights outlive the map.  O(GPUs).
+ */
+void ra_lane_map_fold(RaLaneMap *map, const uint32_t *class_of,
+                      uint32_t n_classes, const uint32_t *const *weights);
+
+/* Replicas that replica @dp of @call stands for; 0: another stands for it. */
+uint32_t ra_lane_map_weight(const RaLaneMap *map, uint32_t call, uint32_t dp);
+
+/* Groups; each is made once, on demand.  Of call @call: */
+/* stage @pp of replica @dp */
+uint32_t ra_lane_map_unit(RaLaneMap *map, uint32_t call, uint32_t dp,
+                          uint32_t pp);
+/* two stages of replica @dp, the ends of a send */
+uint32_t ra_lane_map_pair(RaLaneMap *map, uint32_t call, uint32_t dp,
+                          uint32_t from_pp, uint32_t to_pp);
+/* stage @pp of all replicas */
+uint32_t ra_lane_map_stage(RaLaneMap *map, uint32_t call, uint32_t pp);
+/* stage @pp of replicas @dp to @dp + @n - 1 */
+uint32_t ra_lane_map_shards(RaLaneMap *map, uint32_t call, uint32_t dp,
+                            uint32_t n, uint32_t pp);
+/* all stages of replica @dp */
+uint32_t ra_lane_map_replica(RaLaneMap *map, uint32_t call, uint32_t dp);
+/* the mesh of @call, or of two calls together (@other RA_NONE: one) */
+uint32_t ra_lane_map_mesh(RaLaneMap *map, uint32_t call, uint32_t other);
+
+/* Lanes of @group, ascending; valid until the next group is made. */
+const uint32_t *ra_lane_map_lanes(const RaLaneMap *map, uint32_t group,
+                                  uint32_t *out_n);
+/* Replicas that a task on @group stands for. */
+uint32_t ra_lane_map_group_weight(const RaLaneMap *map, uint32_t group);
+uint32_t ra_lane_map_n_lanes(const RaLaneMap *map);
+
+/* Moves lanes and groups into @graph, copied to its arena. */
+void ra_lane_map_finish(RaLaneMap *map, RaTaskGraph *graph);
+
+/* Where the ranks of one axis stand: the geometry of its collectives. */
+typedef struct {
+  uint32_t ranks;           /* degree */
+  uint32_t ranks_per_node;  /* of one group, on the node of its first rank */
+  uint32_t groups_per_node; /* groups of the axis with a rank on one node */
+} RaAxisGeometry;
+
+RaAxisGeometry ra_axis_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster, RaAxis axis);
+
+/* The groups within the data ranks (dp x cp) of a stage. */
+typedef enum {
+  RA_DATA_ALL,    /* sums gradients of what is not an expert: dp x cp ranks */
+  RA_DATA_EP,     /* exchange tokens: ep neighbours */
+  RA_DATA_EXPERTS /* hold the same experts: dp x cp / ep ranks, ep apart */
+} RaDataGroup;
+
+/* Where the ranks of such a group stand. */
+RaAxisGeometry ra_data_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster, RaDataGroup group);
+
+/* Where the data ranks of @n replicas stand that are @stride apart along dp;
+ * @n_cp of each: cp, or 1. */
+RaAxisGeometry ra_replica_geometry(const RaCallPlan *plan,
+                                   const RaCluster *cluster, uint32_t n,
+                                   uint32_t stride, uint32_t n_cp);
+
+/* Where a first stage's rank and its last stage's stand, pp > 1. */
+RaAxisGeometry ra_ends_geometry(const RaCallPlan *plan,
+                                const RaCluster *cluster);
+
+#endif

@@ -1,0 +1,312 @@
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "graph/expand/sequence.h"
+#include "graph/input/plan_batching.h"
+#include "graph/input/trips.h"
+#include "graph/input/turns.h"
+#include "graph/rollout/batcher_replica.h"
+
+/* Streams of random numbers: prompts, each set's responses, and what answers to
+ * one prompt have in common. */
+#define GROUP_STREAM (UINT32_C(1) << 31)
+
+static uint64_t
+stream_of(uint32_t iteration, uint32_t which)
+{
+  return (uint64_t)iteration << 32 | which;
+}
+
+/* Sequences that an iteration may draw. */
+static uint64_t
+n_drawn(const RaWorkload *w, uint32_t set, uint32_t n)
+{
+  return ra_trips_are_set(w) ? (uint64_t)w->max_trips * w->n_trip_prompts *
+                                   w->calls[set].samples_per_prompt
+                             : n;
+}
+
+/* Lengths of what there really is; answers that are generated stay drawn. */
+static void
+take_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
+             uint32_t first, uint32_t n, uint32_t n_prompts, uint32_t *prompt,
+             uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = first + i;
+    uint32_t row = ra_texts_row(w->data, iteration, n_prompts, at / samples);
+
+    ra_texts_field(w->data, row, 0, &prompt[i]);
+    if (w->calls[set].kind != RA_CALL_GENERATE)
+      ra_texts_field(w->data, row, 1 + at % samples, &response[i]);
+  }
+}
+
+/* @n sequences from number @first of @iteration on, a prompt's first one; what
+ * is replayed takes the place of what is drawn, @n_rows an iteration. */
+static void
+draw_from(const RaWorkload *w, uint32_t set, uint32_t iteration, uint64_t seed,
+          uint32_t first, uint32_t n, uint64_t n_rows, uint32_t *prompt,
+          uint32_t *response)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t at = first + i;
+
+    prompt[i] = at % samples
+                    ? prompt[i - 1]
+                    : ra_length_draw(&w->prompt_length, seed,
+                                     stream_of(iteration, 0), at / samples);
+    response[i] = ra_length_draw_in_group(
+        &w->response_length, seed, stream_of(iteration, set + 1), at,
+        stream_of(iteration, GROUP_STREAM + set), at / samples,
+        w->response_correlation);
+  }
+  if (w->data)
+    take_lengths(w, set, iteration, first, n, (uint32_t)(n_rows / samples),
+                 prompt, response);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t row = (uint64_t)iteration * n_rows + first + i;
+
+    if (w->prompt_length.in_order)
+      prompt[i] = ra_length_replay(&w->prompt_length, row);
+    if (w->response_length.in_order)
+      response[i] = ra_length_replay(&w->response_length, row);
+  }
+}
+
+/* RaRolloutDraw. */
+static void
+draw_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
+             uint64_t seed, uint32_t n, uint32_t *prompt, uint32_t *response)
+{
+  draw_from(w, set, iteration, seed, 0, n, n, prompt, response);
+}
+
+/* What is trained on where the workload has trips. */
+static void
+draw_passed(const RaWorkload *w, uint32_t set, uint32_t iteration,
+            uint64_t seed, uint32_t *prompt, uint32_t *response,
+            uint32_t *number)
+{
+  uint32_t samples = w->calls[set].samples_per_prompt;
+  g_autofree uint32_t *groups = g_new(uint32_t, w->n_prompts);
+
+  ra_trips_draw(w, iteration, seed, groups);
+  for (uint32_t i = 0; i < w->n_prompts; i++)
+    draw_from(w, set, iteration, seed, groups[i] * samples, samples,
+              n_drawn(w, set, 0), prompt + i * samples, response + i * samples);
+  for (uint32_t i = 0; i < w->n_prompts * samples; i++)
+    number[i] = groups[i / samples] * samples + i % samples;
+}
+
+/* A sequence and when it ends, for sorting. */
+typedef struct {
+  uint64_t response; /* tokens; of a rollout, the clock's as it is complete */
+  uint32_t sequence;
+} RaEnding;
+
+static int
+compare_endings(const void *a, const void *b)
+{
+  const RaEnding *x = a, *y = b;
+  if (x->response != y->response)
+    return x->response < y->response ? -1 : 1;
+  return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Those of one replica as they end under continuous batching. */
+static void
+continuous_order(const RaBatching *batching, uint32_t n_groups, uint32_t first,
+                 uint32_t n, const uint32_t *prompt, const uint32_t *response,
+                 RaEnding *out_ends)
+{
+  g_autofree uint32_t *order = g_new(uint32_t, n);
+
+  ra_batching_order(batching, n_groups, n, prompt + first, response + first,
+                    order);
+  for (uint32_t i = 0; i < n; i++)
+    out_ends[first + i] =
+        (RaEnding){response[first + order[i]], first + order[i]};
+}
+
+/* Order of arrival: part by part, replica by replica, shortest response first
+ * (with continuous batching as they end); with one part the order of prompts.
+ */
+static void
+arrival_order(const RaPlan *plan, uint32_t set, uint32_t n,
+              const uint32_t *prompt, const uint32_t *response,
+              uint32_t *out_order)
+{
+  const RaCall *call = &plan->workload->calls[set];
+  uint32_t dp = plan->calls[set].dp, parts = call->n_parts;
+  uint32_t share, out = 0;
+  g_autofree RaEnding *ends = NULL;
+  RaBatching batching;
+
+  if (call->kind != RA_CALL_GENERATE || parts <= 1) {
+    for (uint32_t i = 0; i < n; i++)
+      out_order[i] = i;
+    return;
+  }
+  share = n / dp;
+  ends = g_new(RaEnding, n);
+  batching = ra_call_batching(plan, set);
+  for (uint32_t i = 0; i < n; i++)
+    ends[i] = (RaEnding){response[i], i};
+  for (uint32_t d = 0; d < dp; d++)
+    if (batching.max_sequences > 0)
+      continuous_order(&batching, plan->calls[set].n_micro_batches, d * share,
+                       share, prompt, response, ends);
+    else
+      qsort(ends + d * share, share, sizeof *ends, compare_endings);
+  for (uint32_t c = 0; c < parts; c++)
+    for (uint32_t d = 0; d < dp; d++)
+      for (uint32_t i = (uint32_t)((uint64_t)c * share / parts);
+           i < (uint64_t)(c + 1) * share / parts; i++)
+        out_order[out++] = ends[d * share + i].sequence;
+}
+
+/* As ra_rollout_new() has them; in parts by when each is complete. */
+static const RaRollout *
+roll_out(RaArena *arena, const RaPlan *plan, uint32_t set, uint32_t iteration,
+         uint64_t seed, uint32_t *prompt, uint32_t *response, uint32_t *order)
+{
+  const RaCall *call = &plan->workload->calls[set];
+  uint32_t n = call->n_sequences;
+  g_autofree uint64_t *end = g_new(uint64_t, n);
+  g_autofree RaEnding *ends = g_new(RaEnding, n);
+  RaRolloutSet out = {prompt, response, end};
+  const RaRollout *rollout =
+      ra_rollout_new(arena, plan, set, iteration, seed, draw_lengths, &out);
+
+  for (uint32_t i = 0; i < n; i++)
+    ends[i] = (RaEnding){call->n_parts > 1 ? end[i] : 0, i};
+  qsort(ends, n, sizeof *ends, compare_endings);
+  for (uint32_t i = 0; i < n; i++)
+    order[i] = ends[i].sequence;
+  return rollout;
+}
+
+/* The turns of @n sequences with numbers @index (NULL: from @first on), of
+ * which @response has the first; it gets their sums.  NULL: there are none. */
+static const RaTurns *
+draw_turns(RaArena *arena, const RaWorkload *w, RaTurnSource source,
+           uint32_t first, uint32_t n, uint32_t *response)
+{
+  g_autofree uint32_t *numbers = NULL;
+  const RaTurns *turns;
+
+  if (!ra_turns_are_set(w))
+    return NULL;
+  if (!source.index) {
+    numbers = g_new(uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+      numbers[i] = first + i;
+    source.index = numbers;
+  }
+  source.response = response;
+  turns = ra_turns_new(arena, w, &source, n);
+  for (uint32_t i = 0; i < n; i++)
+    response[i] = ra_turns_tokens(turns, i);
+  return turns;
+}
+
+/* The order of arrival and the sums of a set of @n drawn lengths. */
+static RaSequenceSet *
+finish(RaArena *arena, uint32_t n, const uint32_t *prompt,
+       const uint32_t *response, const uint32_t *order, const RaTurns *turns,
+       const RaRollout *rollout)
+{
+  RaSequenceSet *s = ra_arena_alloc(arena, 1, sizeof *s);
+  uint64_t *sums[4];
+
+  for (guint i = 0; i < G_N_ELEMENTS(sums); i++)
+    sums[i] = ra_arena_alloc(arena, (gsize)n + 1, sizeof **sums);
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t p = prompt[i];
+    uint64_t whole = (uint64_t)prompt[order[i]] + response[order[i]];
+    sums[0][i + 1] = sums[0][i] + p;
+    sums[1][i + 1] = sums[1][i] + p * (p + 1) / 2;
+    sums[2][i + 1] = sums[2][i] + whole;
+    sums[3][i + 1] = sums[3][i] + whole * (whole + 1) / 2;
+  }
+  *s = (RaSequenceSet){n,     prompt,  response, sums[0], sums[1],
+                       order, sums[2], sums[3],  turns,   rollout};
+  return s;
+}
+
+RaSequenceSet *
+ra_sequence_set_new(RaArena *arena, const RaPlan *plan, uint32_t set,
+                    uint32_t iteration, uint64_t seed)
+{
+  const RaWorkload *w = plan->workload;
+  gboolean passed = w->calls[set].each_trip;
+  uint32_t n = passed ? w->n_prompts * w->calls[set].samples_per_prompt
+                      : w->calls[set].n_sequences;
+  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
+  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
+  const RaRollout *rollout = NULL;
+  const RaTurns *turns = NULL;
+  RaTurnSource source = {.set = set, .iteration = iteration, .seed = seed};
+
+  if (passed) {
+    g_autofree uint32_t *number = g_new(uint32_t, n);
+
+    draw_passed(w, set, iteration, seed, prompt, response, number);
+    source.index = number;
+    turns = draw_turns(arena, w, source, 0, n, response);
+    for (uint32_t i = 0; i < n; i++)
+      order[i] = i;
+  } else if (w->calls[set].kind == RA_CALL_GENERATE &&
+             ra_tail_is_set(&plan->calls[set].tail)) {
+    rollout =
+        roll_out(arena, plan, set, iteration, seed, prompt, response, order);
+  } else {
+    draw_lengths(w, set, iteration, seed, n, prompt, response);
+    turns = draw_turns(arena, w, source, 0, n, response);
+    arrival_order(plan, set, n, prompt, response, order);
+  }
+  return finish(arena, n, prompt, response, order, turns, rollout);
+}
+
+RaSequenceSet *
+ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan, uint32_t set,
+                         uint32_t iteration, uint32_t trip, uint64_t seed)
+{
+  const RaWorkload *w = plan->workload;
+  uint32_t n = w->calls[set].n_sequences;
+  uint32_t *prompt = ra_arena_alloc(arena, n, sizeof *prompt);
+  uint32_t *response = ra_arena_alloc(arena, n, sizeof *response);
+  uint32_t *order = ra_arena_alloc(arena, n, sizeof *order);
+  const RaTurns *turns;
+  RaTurnSource source = {.set = set, .iteration = iteration, .seed = seed};
+
+  draw_from(w, set, iteration, seed, trip * n, n, n_drawn(w, set, n), prompt,
+            response);
+  turns = draw_turns(arena, w, source, trip * n, n, response);
+  arrival_order(plan, set, n, prompt, response, order);
+  return finish(arena, n, prompt, response, order, turns, NULL);
+}
+
+RaBatch
+ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first, uint32_t last)
+{
+  uint64_t tokens = set->tokens[last] - set->tokens[first];
+  return (RaBatch){last - first, tokens, tokens,
+                   set->pairs[last] - set->pairs[first]};
+}
+
+RaBatch
+ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first, uint32_t last)
+{
+  uint64_t tokens = set->prompt_tokens[last] - set->prompt_tokens[first];
+  return (RaBatch){last - first, tokens, tokens,
+                   set->prompt_pairs[last] - set->prompt_pairs[first]};
+}

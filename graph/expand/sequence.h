@@ -1,0 +1,76 @@
+/* The sequences of one iteration: sampled lengths, and sums over ranges of
+ * them.
+ *
+ * A set has prompts x samples sequences; sequence i is sample i mod n of prompt
+ * i / n, and the samples of a prompt share its length.  Replica d of D works on
+ * the contiguous range [d S / D, (d + 1) S / D), cut further into mini-batches
+ * and micro-batches, so all that an op needs to know of a batch is a difference
+ * of prefix sums.
+ *
+ * A set that is generated in parts (its consumers start on chunks) is also kept
+ * in the order of arrival: part c of a replica is the c-th block of its
+ * sequences to end, and consumers' part c works on all replicas' c-th blocks.
+ *
+ * Typical sizes: 10^3 to 10^5 sequences.
+ */
+#ifndef RA_GRAPH_EXPAND_SEQUENCE_H
+#define RA_GRAPH_EXPAND_SEQUENCE_H
+
+#include "base/arena.h"
+#include "graph/input/plan.h"
+#include "graph/op/op.h"
+#include "graph/rollout/rollout.h"
+
+typedef struct {
+  uint32_t n_sequences;
+  const uint32_t *prompt;        /* (n_sequences) tokens, in order of prompts */
+  const uint32_t *response;      /* (n_sequences) tokens */
+  const uint64_t *prompt_tokens; /* (n_sequences + 1) prefix sums, same order */
+  const uint64_t *prompt_pairs;  /* (n_sequences + 1) of p (p + 1) / 2 */
+  const uint32_t *order; /* (n_sequences) sequences in order of arrival */
+  const uint64_t
+      *tokens; /* (n_sequences + 1) of prompt + response, in order of arrival */
+  const uint64_t
+      *pairs; /* (n_sequences + 1) of s (s + 1) / 2, in order of arrival */
+  const RaTurns *turns; /* of the sequences, whose `response` then is all that
+                           follows the prompt; NULL: one each */
+  const RaRollout *rollout; /* what is generated where; NULL: each replica has
+                               its share of `prompt` and `response` */
+} RaSequenceSet;
+
+/**
+ * ra_sequence_set_new:
+ * @arena: owns the result
+ * @plan: its workload's laws and the generating call's replicas and parts
+ * @set: call that makes or owns the set
+ * @iteration: part of the stream of random numbers
+ * @seed: the user's
+ *
+ * Prompts depend on (seed, iteration) only, so all sets of an iteration share
+ * them. Cost: O(n log n) where it is generated in parts, else O(n).
+ */
+RaSequenceSet *ra_sequence_set_new(RaArena *arena, const RaPlan *plan,
+                                   uint32_t set, uint32_t iteration,
+                                   uint64_t seed);
+
+/**
+ * ra_sequence_set_new_trip:
+ * @set: generate call
+ * @trip: of those of graph/input/trips.h
+ *
+ * What a trip generates: the next trip-prompts prompts of the iteration.  Of
+ * such a workload ra_sequence_set_new() has what is trained on instead.
+ */
+RaSequenceSet *ra_sequence_set_new_trip(RaArena *arena, const RaPlan *plan,
+                                        uint32_t set, uint32_t iteration,
+                                        uint32_t trip, uint64_t seed);
+
+/* The batch of whole sequences [@first, @last) in order of arrival. */
+RaBatch ra_sequence_set_batch(const RaSequenceSet *set, uint32_t first,
+                              uint32_t last);
+
+/* The batch of prompts [@first, @last). */
+RaBatch ra_sequence_set_prompts(const RaSequenceSet *set, uint32_t first,
+                                uint32_t last);
+
+#endif

@@ -1,0 +1,52 @@
+/* The law of lengths that measured answers follow: mean, deviation, and how
+ * alike those to one prompt are.
+ *
+ *     RaLengthFit fit;
+ *     if (!ra_length_fit(tokens, prompt, n, &fit)) too few answers
+ *
+ * One-way analysis of variance of the logarithms x_ij (answer j to prompt i,
+ * n_i of them, N in all to k prompts):
+ *
+ *     within  = sum (x_ij - mean_i)^2 / (N - k)
+ *     between = sum n_i (mean_i - mean)^2 / (k - 1)
+ *     n0      = (N - sum n_i^2 / N) / (k - 1)
+ *     rho     = (between - within) / (between + (n0 - 1) within)
+ *
+ * the intraclass correlation (Donner, "A review of inference procedures for the
+ * intraclass correlation coefficient", Int. Stat. Rev. 54 (1986)), cut to [0,
+ * 1]: what `response-correlation` of a workload says.  Logarithms of lengths in
+ * characters have the same one as in tokens, as long as the two are
+ * proportional.
+ */
+#ifndef RA_GRAPH_INPUT_LENGTH_FIT_H
+#define RA_GRAPH_INPUT_LENGTH_FIT_H
+
+#include <glib.h>
+#include <stdint.h>
+
+typedef struct {
+  guint n_answers;    /* N */
+  guint n_groups;     /* k */
+  double mean;        /* of the lognormal law: e^(m + s^2 / 2); unit as given */
+  double sd;          /* mean sqrt(e^(s^2) - 1) */
+  double log_sd;      /* s, of all answers */
+  double correlation; /* rho */
+  double correlation_error; /* its standard error for groups of n0 */
+} RaLengthFit;
+
+/**
+ * ra_length_fit:
+ * @lengths: (array length=n): > 0, any one unit
+ * @groups: (array length=n): the prompt of each; those of one stand together
+ * @n: answers
+ *
+ * The standard error is sqrt(2 (1 - rho)^2 (1 + (n0 - 1) rho)^2 / (n0 (n0 - 1)
+ * (k - 1))), Donner's for equal groups.   Cost: O(n).
+ *
+ * Returns: %FALSE with fewer than two prompts, no prompt with two answers or
+ *   lengths that are all alike: then @out_fit is untouched
+ */
+gboolean ra_length_fit(const double *lengths, const uint32_t *groups, guint n,
+                       RaLengthFit *out_fit);
+
+#endif

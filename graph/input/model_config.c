@@ -1,0 +1,181 @@
+/* Reads a model from JSON: a Hugging Face config.json, by its model_type (see
+ * graph/input/model_family.c), or bare shape keys.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/input/model_family.h"
+
+/* ---- bare shapes ----------------------------------------------------- */
+
+/* The columns of published tables of training and inference runs. */
+static const char *const shape_keys[] = {"name",
+                                         "layers|n_layer",
+                                         "hidden|n_embd",
+                                         "seq",
+                                         "heads|n_head",
+                                         "kv_heads|n_kv_head",
+                                         "head_dim",
+                                         "ffn|n_expanded_embd",
+                                         "vocab|vocab_size",
+                                         "norm",
+                                         "gated_mlp|use_gated_mlp",
+                                         "position",
+                                         "tied",
+                                         "bias",
+                                         "experts",
+                                         "expert_ffn",
+                                         "experts_per_token",
+                                         NULL};
+
+static void
+read_shape_options(RaConfigReader *reader, RaModelShape *shape)
+{
+  static const char *const norms[] = {"rms", "layer", NULL};
+  static const char *const positions[] = {"rotary", "learned", "alibi", NULL};
+  gboolean gated =
+      ra_config_reader_flag(reader, "gated_mlp|use_gated_mlp", TRUE);
+  ra_model_shape_init(shape, gated ? RA_MLP_GATED : RA_MLP_PLAIN);
+  shape->norm =
+      (RaModelNorm)ra_config_reader_word(reader, "norm", norms, shape->norm);
+  shape->position = (RaModelPosition)ra_config_reader_word(
+      reader, "position", positions, shape->position);
+  shape->tied = ra_config_reader_flag(reader, "tied", shape->tied);
+  shape->bias = ra_config_reader_flag(reader, "bias", shape->bias);
+}
+
+static void
+read_shape_sizes(RaConfigReader *reader, RaModelShape *shape)
+{
+  shape->layers =
+      ra_config_reader_size(reader, "layers|n_layer", RA_MODEL_MAX_LAYERS);
+  shape->hidden =
+      ra_config_reader_size(reader, "hidden|n_embd", RA_MODEL_MAX_HIDDEN);
+  shape->heads =
+      ra_config_reader_size(reader, "heads|n_head", RA_MODEL_MAX_HIDDEN);
+  shape->kv_heads = ra_config_reader_size_or(reader, "kv_heads|n_kv_head", 1,
+                                             RA_MODEL_MAX_HIDDEN, shape->heads);
+  shape->head_dim =
+      ra_config_reader_size_or(reader, "head_dim", 1, RA_MODEL_MAX_HIDDEN, 0);
+  shape->ffn = ra_config_reader_size_or(reader, "ffn|n_expanded_embd", 1,
+                                        RA_MODEL_MAX_INNER, 0);
+  shape->vocab =
+      ra_config_reader_size(reader, "vocab|vocab_size", RA_MODEL_MAX_INNER);
+  shape->seq =
+      shape->position == RA_POSITION_LEARNED
+          ? ra_config_reader_size(reader, "seq", RA_MODEL_MAX_INNER)
+          : ra_config_reader_size_or(reader, "seq", 1, RA_MODEL_MAX_INNER, 0);
+  shape->experts =
+      ra_config_reader_size_or(reader, "experts", 0, RA_MODEL_MAX_EXPERTS, 0);
+  if (shape->experts > 0)
+    shape->experts_per_token =
+        ra_config_reader_size(reader, "experts_per_token", shape->experts);
+  if (shape->experts > 0)
+    shape->expert_ffn = ra_config_reader_size_or(reader, "expert_ffn", 1,
+                                                 RA_MODEL_MAX_INNER, 0);
+}
+
+static RaModel *
+read_shape(RaConfigReader *reader, const char *name)
+{
+  g_autofree char *known = g_strjoinv(", ", (char **)shape_keys);
+  g_autofree char *expected =
+      g_strdup_printf("'model_type', or of a bare shape only %s", known);
+  ra_config_reader_refuse_others(reader, shape_keys, expected);
+  RaModelShape shape = {0};
+  read_shape_options(reader, &shape);
+  read_shape_sizes(reader, &shape);
+  const char *given = ra_config_reader_text(reader, "name");
+  shape.name = given ? given : name;
+  RaModel sizes = {.hidden = shape.hidden,
+                   .n_heads = shape.heads,
+                   .n_kv_heads = shape.kv_heads};
+  if (shape.head_dim == 0)
+    shape.head_dim = ra_model_default_head_dim(reader, &sizes, "hidden|n_embd");
+  ra_model_check_kv_heads(reader, &sizes, "kv_heads|n_kv_head");
+  GError *problem = NULL;
+  RaModel *model =
+      reader->failed ? NULL : ra_model_from_shape(&shape, &problem);
+  if (problem)
+    ra_config_reader_take_error(reader, "hidden|n_embd", problem);
+  return model;
+}
+
+/* ---- the whole file -------------------------------------------------- */
+
+/* The file's base name without ".json"; of ".../NAME/config.json" NAME. */
+static char *
+name_of(const char *path)
+{
+  g_autofree char *base = g_path_get_basename(path);
+  if (strcmp(base, "config.json") == 0) {
+    g_autofree char *dir = g_path_get_dirname(path);
+    g_autofree char *parent = g_path_get_basename(dir);
+    if (strcmp(parent, ".") != 0 && strcmp(parent, "/") != 0)
+      return g_steal_pointer(&parent);
+  }
+  if (g_str_has_suffix(base, ".json"))
+    base[strlen(base) - strlen(".json")] = '\0';
+  return g_steal_pointer(&base);
+}
+
+static RaModel *
+read_family(RaConfigReader *reader, const char *name)
+{
+  const char *words[RA_FAMILY_SHAPE + 1] = {NULL};
+  for (guint i = 0; i < RA_FAMILY_SHAPE; i++)
+    words[i] = ra_model_family_name((RaModelFamily)i);
+  guint family = ra_config_reader_word(reader, "model_type", words, 0);
+  if (reader->failed)
+    return NULL;
+  g_autoptr(RaModel) model = g_new0(RaModel, 1);
+  model->name = g_strdup(name);
+  model->family = (RaModelFamily)family;
+  ra_model_read_family(reader, model);
+  if (reader->failed)
+    return NULL;
+  GError *problem = NULL;
+  if (!ra_model_validate(model, &problem)) {
+    ra_config_reader_take_error(reader, "model_type", problem);
+    return NULL;
+  }
+  return g_steal_pointer(&model);
+}
+
+RaModel *
+ra_model_parse(const char *name, const char *text, gsize len, GError **error)
+{
+  g_return_val_if_fail(name && (text || len == 0), NULL);
+  g_return_val_if_fail(!error || !*error, NULL);
+  if (len > RA_MODEL_MAX_FILE_BYTES) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s:1: the text has %" G_GSIZE_FORMAT
+                " bytes, expected at most %" G_GSIZE_FORMAT,
+                name, len, RA_MODEL_MAX_FILE_BYTES);
+    return NULL;
+  }
+  RaConfigReader reader;
+  RaModel *model = NULL;
+  if (ra_config_reader_init(&reader, name, text, len, error)) {
+    g_autofree char *model_name = name_of(name);
+    model = ra_config_reader_has(&reader, "model_type")
+                ? read_family(&reader, model_name)
+                : read_shape(&reader, model_name);
+  }
+  ra_config_reader_clear(&reader);
+  return model;
+}
+
+RaModel *
+ra_model_load(const char *path, GError **error)
+{
+  g_return_val_if_fail(path && (!error || !*error), NULL);
+  g_autofree char *text = NULL;
+  gsize len = 0;
+  if (!ra_file_read(path, RA_MODEL_MAX_FILE_BYTES, &text, &len, error))
+    return NULL;
+  return ra_model_parse(path, text, len, error);
+}

@@ -1,0 +1,500 @@
+/* Reading an execution plan. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/input/form.h"
+#include "graph/input/plan.h"
+#include "graph/input/plan_batching.h"
+#include "graph/input/plan_check.h"
+#include "graph/input/plan_service.h"
+#include "graph/input/plan_tail.h"
+#include "graph/input/residency.h"
+
+#define MAX_DEGREE 1048576.0 /* 2^20 GPUs along one axis */
+#define MAX_VIRTUAL 1000     /* no model has more layers to interleave */
+
+typedef struct {
+  const char *workload;
+  const char *cluster;
+  const char *system;
+} FileKeys;
+
+/* A `[call NAME]` as it is written; what is not given is 0 or NULL. */
+typedef struct {
+  const char *mesh;
+  uint32_t dp, tp, pp, cp, ep;
+  int dispatch;
+  uint32_t micro_batches;
+  uint32_t mini_batches; /* 0: not given */
+  const char *schedule;
+  gboolean sequence_parallel;
+  int recompute;
+  int attention;
+  int cross_entropy;
+  gboolean scatter_sends;
+  uint32_t zero;
+  uint32_t zero_group; /* 0: not given */
+  int grad_dtype;      /* -1: not given */
+  gboolean overlap_grad_reduce;
+  int launch;
+  const char *rank_order;
+  const char *const *stage_layers;
+  int residency;
+  int optimizer_residency; /* 0: keep, 1: host */
+  int realloc;
+  RaBatchingKeys batching;
+  int service;
+  uint32_t sync_interval;
+  RaTail tail;
+} CallKeys;
+
+static const char *const schedule_words[] = {"gpipe", "1f1b", "interleaved",
+                                             NULL};
+static const char *const recompute_words[] = {"none", "selective", "full",
+                                              NULL};
+static const char *const attention_words[] = {"flash", "core", "core-dropout",
+                                              NULL};
+static const char *const cross_entropy_words[] = {"fused", "unfused", NULL};
+static const char *const dispatch_words[] = {"copies", "once", NULL};
+static const char *const launch_words[] = {"eager", "graph", NULL};
+static const char *const axis_words[] = {"tp", "cp", "dp", "pp", NULL};
+static const char *const realloc_words[] = {"broadcast", "p2p", "all-gather",
+                                            NULL};
+static const char *const optimizer_words[] = {"keep", "host", NULL};
+/* A prefix of RaDtype: nobody reduces gradients in fp8. */
+static const char *const grad_dtype_words[] = {"bf16", "fp16", "fp32", NULL};
+
+/* clang-format off */
+static const RaKeySpec file_keys[] = {
+  {"workload", RA_KEY_STRING, G_STRUCT_OFFSET(FileKeys, workload),
+   .required = TRUE, .doc = "the .workload file that is planned"},
+  {"cluster", RA_KEY_STRING, G_STRUCT_OFFSET(FileKeys, cluster),
+   .required = TRUE, .doc = "the .cluster file that it runs on"},
+  {"system", RA_KEY_STRING, G_STRUCT_OFFSET(FileKeys, system),
+   .doc = "the system profile that runs it; absent: kernels alone"},
+};
+
+static const RaKeySpec call_keys[] = {
+  {"mesh", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, mesh), .required = TRUE,
+   .doc = "a mesh such as all, node[0-3] or node0:gpu[0-3]"},
+  {"dp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, dp), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE, .doc = "data parallel degree"},
+  {"tp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, tp), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE, .doc = "tensor parallel degree"},
+  {"pp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, pp), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE, .doc = "pipeline parallel degree"},
+  {"cp", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, cp), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "context parallel degree: ranks that share each sequence"},
+  {"ep", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, ep), .fallback = "1",
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "expert parallel degree: of the dp x cp ranks of a stage"},
+  {"dispatch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, dispatch),
+   .fallback = "copies", .names = dispatch_words,
+   .doc = "a token goes to each expert (copies) or rank and node (once)"},
+  {"micro-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, micro_batches),
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "of a replica's mini-batch (train) or part (others)"},
+  {"mini-batches", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, mini_batches),
+   .min = 1, .max = MAX_DEGREE, .doc = "train: in the workload's place"},
+  {"schedule", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, schedule),
+   .fallback = "1f1b", .doc = "train: gpipe, 1f1b or interleaved:stages"},
+  {"sequence-parallel", RA_KEY_BOOL,
+   G_STRUCT_OFFSET(CallKeys, sequence_parallel), .fallback = "false",
+   .doc = "whether norms and dropout share the sequence in the tp group"},
+  {"recompute", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, recompute),
+   .fallback = "none", .names = recompute_words,
+   .doc = "train: activations that backward computes again"},
+  {"attention", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, attention),
+   .fallback = "flash", .names = attention_words,
+   .doc = "train: flash, or a core with its scores in memory"},
+  {"cross-entropy", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, cross_entropy),
+   .fallback = "fused", .names = cross_entropy_words,
+   .doc = "train: fused, or a kernel a step in fp32"},
+  {"scatter-sends", RA_KEY_BOOL, G_STRUCT_OFFSET(CallKeys, scatter_sends),
+   .fallback = "false",
+   .doc = "train: tp ranks send parts between stages, and gather them"},
+  {"zero", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero), .fallback = "0",
+   .min = 0, .max = 3,
+   .doc = "1 shards optimizer state over dp, 2 gradients too, 3 weights too"},
+  {"zero-group", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, zero_group),
+   .min = 1, .max = MAX_DEGREE,
+   .doc = "dp ranks that one set of shards spans; default: all"},
+  {"grad-dtype", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, grad_dtype),
+   .names = grad_dtype_words, .doc = "train: of the gradient reduction"},
+  {"overlap-grad-reduce", RA_KEY_BOOL,
+   G_STRUCT_OFFSET(CallKeys, overlap_grad_reduce), .fallback = "false",
+   .doc = "train: gradient buckets are reduced behind the last backward"},
+  {"launch", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, launch),
+   .fallback = "eager", .names = launch_words,
+   .doc = "eager, or graph: kernels are launched as one captured graph"},
+  {"rank-order", RA_KEY_STRING, G_STRUCT_OFFSET(CallKeys, rank_order),
+   .fallback = "tp-cp-dp-pp", .doc = "axes of the ranks, innermost first"},
+  {"stage-layers", RA_KEY_STRINGS, G_STRUCT_OFFSET(CallKeys, stage_layers),
+   .doc = "layers of every (virtual) pipeline stage, such as 21,20,20,19"},
+  {"residency", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, residency),
+   .fallback = "release", .names = ra_residency_words,
+   .doc = "where the parameters are between the calls that read them"},
+  {"optimizer-residency", RA_KEY_ENUM,
+   G_STRUCT_OFFSET(CallKeys, optimizer_residency), .fallback = "keep",
+   .names = optimizer_words,
+   .doc = "train: where the optimizer state is between training calls"},
+  {"realloc", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, realloc),
+   .fallback = "broadcast", .names = realloc_words,
+   .doc = "generate, inference: how parameters come from the training layout"},
+  RA_BATCHING_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, batching)),
+  {"service", RA_KEY_ENUM, G_STRUCT_OFFSET(CallKeys, service),
+   .fallback = "none", .names = ra_service_words,
+   .doc = "generate: does not wait for training; how versions are taken"},
+  {"sync-interval", RA_KEY_UINT32, G_STRUCT_OFFSET(CallKeys, sync_interval),
+   .fallback = "1", .min = 1, .max = 1000,
+   .doc = "service: training calls from one version to the next"},
+  RA_TAIL_KEY_SPECS(G_STRUCT_OFFSET(CallKeys, tail)),
+};
+/* clang-format on */
+
+const RaKeySpec *
+ra_plan_key_specs(const char *noun, gsize *out_n)
+{
+  g_return_val_if_fail(noun != NULL && out_n != NULL, NULL);
+
+  if (g_str_equal(noun, "plan")) {
+    *out_n = G_N_ELEMENTS(file_keys);
+    return file_keys;
+  }
+  *out_n = g_str_equal(noun, "call") ? G_N_ELEMENTS(call_keys) : 0;
+  return *out_n > 0 ? call_keys : NULL;
+}
+
+/* What has no meaning outside of a train call. */
+static const char *const train_keys[] = {
+    "mini-batches",        "schedule",
+    "recompute",           "attention",
+    "cross-entropy",       "scatter-sends",
+    "grad-dtype",          "overlap-grad-reduce",
+    "optimizer-residency", NULL};
+
+gboolean
+ra_plan_files(RaKeyFile *file, const char **out_workload,
+              const char **out_cluster, GError **error)
+{
+  static const char *const nouns[] = {"plan!", "call *", NULL};
+  FileKeys keys = {0};
+
+  g_return_val_if_fail(file != NULL, FALSE);
+  g_return_val_if_fail(out_workload != NULL && out_cluster != NULL, FALSE);
+  if (!ra_key_file_check_nouns(file, nouns, error) ||
+      !ra_key_file_read_group(file,
+                              (guint)ra_key_file_find_group(file, "plan", ""),
+                              file_keys, G_N_ELEMENTS(file_keys), &keys, error))
+    return FALSE;
+  *out_workload = keys.workload;
+  *out_cluster = keys.cluster;
+  return TRUE;
+}
+
+const char *
+ra_plan_system(RaKeyFile *file)
+{
+  FileKeys keys = {0};
+  int group;
+
+  g_return_val_if_fail(file != NULL, NULL);
+  group = ra_key_file_find_group(file, "plan", "");
+  if (group >= 0)
+    ra_key_file_read_group(file, (guint)group, file_keys,
+                           G_N_ELEMENTS(file_keys), &keys, NULL);
+  return keys.system;
+}
+
+static gboolean
+read_mesh(const RaPlan *plan, RaCallPlan *to, const char *text, GError **error)
+{
+  GError *cause = NULL;
+
+  if (ra_mesh_parse(text, plan->cluster, &to->mesh, &cause))
+    return TRUE;
+  ra_key_file_fail(plan->file, to->group, "mesh", error, "'mesh': %s",
+                   cause->message);
+  g_error_free(cause);
+  return FALSE;
+}
+
+/* `gpipe`, `1f1b` or `interleaved:v`. */
+static gboolean
+read_schedule(const RaPlan *plan, RaCallPlan *to, const char *text,
+              GError **error)
+{
+  g_auto(GStrv) parts = g_strsplit(text, ":", 2);
+  const char *word = parts[0] ? g_strstrip(parts[0]) : "";
+  const char *count = parts[0] && parts[1] ? g_strstrip(parts[1]) : NULL;
+  g_autofree char *hint = NULL;
+
+  to->n_virtual = 1;
+  for (to->schedule = 0; schedule_words[to->schedule]; to->schedule++) {
+    if (g_str_equal(word, schedule_words[to->schedule]))
+      break;
+  }
+  if (to->schedule == RA_SCHEDULE_INTERLEAVED && count &&
+      ra_form_uint32(count, "", 2, MAX_VIRTUAL, &to->n_virtual, NULL))
+    return TRUE;
+  if (to->schedule < RA_SCHEDULE_INTERLEAVED && !count)
+    return TRUE;
+  hint = schedule_words[to->schedule] ? g_strdup("")
+                                      : ra_form_hint(word, schedule_words);
+  return ra_key_file_fail(plan->file, to->group, "schedule", error,
+                          "'schedule' is '%s', expected gpipe, 1f1b or "
+                          "interleaved:v with v virtual stages from 2 to %d%s",
+                          text, MAX_VIRTUAL, hint);
+}
+
+/* `tp-cp-dp-pp`; cp may be left out and then stands outermost. */
+static gboolean
+read_rank_order(const RaPlan *plan, RaCallPlan *to, const char *text,
+                GError **error)
+{
+  g_auto(GStrv) words = g_strsplit(text, "-", RA_N_AXES + 1);
+  gboolean seen[RA_N_AXES] = {FALSE};
+  guint n = g_strv_length(words);
+  gboolean good = n >= RA_N_AXES - 1 && n <= RA_N_AXES;
+
+  for (guint i = 0; good && i < n; i++) {
+    guint axis = 0;
+
+    while (axis < RA_N_AXES && !g_str_equal(words[i], axis_words[axis]))
+      axis++;
+    good = axis < RA_N_AXES && !seen[axis];
+    if (good) {
+      to->axis[i] = (uint8_t)axis;
+      seen[axis] = TRUE;
+    }
+  }
+  if (good && n == RA_N_AXES - 1) {
+    good = !seen[RA_AXIS_CP];
+    to->axis[n] = RA_AXIS_CP;
+  }
+  return good || ra_key_file_fail(plan->file, to->group, "rank-order", error,
+                                  "'rank-order' is '%s', expected tp, cp, dp "
+                                  "and pp in some order, as tp-cp-dp-pp",
+                                  text);
+}
+
+static gboolean
+read_stage_layers(const RaPlan *plan, RaCallPlan *to, const RaModel *model,
+                  const char *const *words, GError **error)
+{
+  guint n_stages = to->pp * to->n_virtual;
+  uint64_t sum = 0;
+
+  to->stage_layers = g_new0(uint32_t, n_stages);
+  if (!words) {
+    ra_stage_layers_even(model->n_layers, n_stages, to->stage_layers);
+    return TRUE;
+  }
+  if (g_strv_length((char **)words) != n_stages)
+    return ra_key_file_fail(plan->file, to->group, "stage-layers", error,
+                            "'stage-layers' has %u numbers, expected %u, "
+                            "'pp' x virtual stages",
+                            g_strv_length((char **)words), n_stages);
+  for (guint i = 0; i < n_stages; i++) {
+    GError *cause = NULL;
+
+    if (!ra_form_uint32(words[i], "a stage", 1, model->n_layers,
+                        &to->stage_layers[i], &cause)) {
+      ra_key_file_fail(plan->file, to->group, "stage-layers", error,
+                       "'stage-layers': %s", cause->message);
+      g_error_free(cause);
+      return FALSE;
+    }
+    sum += to->stage_layers[i];
+  }
+  if (sum != model->n_layers)
+    return ra_key_file_fail(plan->file, to->group, "stage-layers", error,
+                            "'stage-layers' sum to %" G_GUINT64_FORMAT
+                            ", expected %u, the layers of '%s'",
+                            (guint64)sum, model->n_layers, model->name);
+  return TRUE;
+}
+
+static gboolean
+check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
+           GError **error)
+{
+  const char *key;
+
+  for (guint i = 0; (key = ra_key_file_key(plan->file, to->group, i)); i++) {
+    if (call->kind == RA_CALL_HOST && !g_str_equal(key, "mesh"))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'%s' of the host call '%s', expected 'mesh' "
+                              "only",
+                              key, call->name);
+    if (call->kind != RA_CALL_TRAIN && g_strv_contains(train_keys, key))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'%s' of '%s', expected it on train calls only",
+                              key, call->name);
+    if (call->kind == RA_CALL_TRAIN && g_str_equal(key, "realloc"))
+      return ra_key_file_fail(plan->file, to->group, key, error,
+                              "'realloc' of the train call '%s', expected it "
+                              "on calls that read what training wrote",
+                              call->name);
+  }
+  return TRUE;
+}
+
+/* What needs no reading beyond the key itself. */
+static void
+set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
+{
+  to->sequence_parallel = keys->sequence_parallel;
+  to->recompute = keys->recompute;
+  to->scatter_sends = keys->scatter_sends;
+  to->attention = keys->attention;
+  to->cross_entropy = keys->cross_entropy;
+  to->zero = (int)keys->zero;
+  to->zero_group = keys->zero == 0 ? 1 : keys->zero_group;
+  if (to->zero_group == 0)
+    to->zero_group = to->dp;
+  to->grad_dtype = keys->grad_dtype >= 0 ? keys->grad_dtype : dtype;
+  to->overlap_grad_reduce = keys->overlap_grad_reduce;
+  to->launch = keys->launch;
+  to->residency = keys->residency;
+  to->optimizer_residency =
+      keys->optimizer_residency ? RA_RESIDENCY_HOST : RA_RESIDENCY_KEEP;
+  to->realloc = keys->realloc;
+}
+
+/* The keys of `[call NAME]` into its call plan, with defaults. */
+static gboolean
+read_call(RaPlan *plan, uint32_t index, guint group, GError **error)
+{
+  const RaCall *call = &plan->workload->calls[index];
+  RaCallPlan *to = &plan->calls[index];
+  CallKeys keys = {.grad_dtype = -1};
+
+  to->group = group;
+  if (!ra_key_file_read_group(plan->file, group, call_keys,
+                              G_N_ELEMENTS(call_keys), &keys, error) ||
+      !check_kind(plan, to, call, error) ||
+      !read_mesh(plan, to, keys.mesh, error))
+    return FALSE;
+  to->set = TRUE;
+  if (call->kind == RA_CALL_HOST)
+    return TRUE;
+  to->dp = keys.dp;
+  to->tp = keys.tp;
+  to->pp = keys.pp;
+  to->cp = keys.cp;
+  to->ep = keys.ep;
+  to->dispatch = keys.dispatch;
+  if (!read_schedule(plan, to, keys.schedule, error) ||
+      !read_rank_order(plan, to, keys.rank_order, error))
+    return FALSE;
+  to->n_micro_batches = to->pp << (call->kind == RA_CALL_TRAIN && to->pp > 1);
+  if (keys.micro_batches > 0)
+    to->n_micro_batches = keys.micro_batches;
+  to->n_mini_batches =
+      keys.mini_batches == call->n_mini_batches ? 0 : keys.mini_batches;
+  set_strategy(to, &keys, plan->workload->models[call->model].dtype);
+  ra_plan_set_batching(plan, index, &keys.batching);
+  to->service = keys.service;
+  to->sync_interval = keys.sync_interval;
+  to->tail = keys.tail;
+  return ra_plan_check_call(plan, index, error) &&
+         read_stage_layers(plan, to, plan->workload->models[call->model].model,
+                           keys.stage_layers, error) &&
+         ra_plan_check_batching(plan, index, error) &&
+         ra_plan_check_tail(plan, index, error);
+}
+
+static gboolean
+fail_unknown_call(const RaPlan *plan, guint group, GError **error)
+{
+  const RaWorkload *workload = plan->workload;
+  const char *name = ra_key_file_group_name(plan->file, group);
+  g_autofree const char **names = g_new0(const char *, workload->n_calls + 1);
+  g_autofree char *hint = NULL;
+
+  for (guint i = 0; i < workload->n_calls; i++)
+    names[i] = workload->calls[i].name;
+  hint = ra_form_hint(name, names);
+  return ra_key_file_fail(plan->file, group, NULL, error,
+                          "unknown call '%s', expected a call of '%s'%s", name,
+                          ra_key_file_name(workload->file), hint);
+}
+
+static gboolean
+read_groups(RaPlan *plan, GError **error)
+{
+  const RaWorkload *workload = plan->workload;
+  guint plan_group = (guint)ra_key_file_find_group(plan->file, "plan", "");
+
+  for (guint i = 0; i < ra_key_file_n_groups(plan->file); i++) {
+    uint32_t call;
+
+    if (i == plan_group)
+      continue;
+    call =
+        ra_workload_find_call(workload, ra_key_file_group_name(plan->file, i));
+    if (call == RA_NONE)
+      return fail_unknown_call(plan, i, error);
+    if (!read_call(plan, call, i, error))
+      return FALSE;
+  }
+  for (guint i = 0; i < workload->n_calls; i++) {
+    if (!plan->calls[i].set && workload->calls[i].kind != RA_CALL_HOST)
+      return ra_key_file_fail(plan->file, plan_group, NULL, error,
+                              "missing group [call %s], expected one for "
+                              "every call of '%s' that runs on GPUs",
+                              workload->calls[i].name,
+                              ra_key_file_name(workload->file));
+  }
+  return TRUE;
+}
+
+RaPlan *
+ra_plan_load(RaKeyFile *file, const RaWorkload *workload,
+             const RaCluster *cluster, GError **error)
+{
+  g_autoptr(RaPlan) plan = NULL;
+  const char *unused_workload, *unused_cluster;
+
+  g_return_val_if_fail(file != NULL, NULL);
+  g_return_val_if_fail(workload != NULL && cluster != NULL, NULL);
+  if (!ra_plan_files(file, &unused_workload, &unused_cluster, error))
+    return NULL;
+  plan = g_new0(RaPlan, 1);
+  plan->file = ra_key_file_ref(file);
+  plan->workload = workload;
+  plan->cluster = cluster;
+  plan->calls = g_new0(RaCallPlan, workload->n_calls);
+  for (guint i = 0; i < workload->n_calls; i++) {
+    RaCallPlan *call = &plan->calls[i];
+
+    call->dp = call->tp = call->pp = call->cp = call->ep = 1;
+    call->zero_group = 1;
+    call->n_micro_batches = call->n_virtual = 1;
+    for (guint axis = 0; axis < RA_N_AXES; axis++)
+      call->axis[axis] = (uint8_t)axis;
+    call->mesh = (RaMesh){.n_runs = 1, .n_nodes = 1, .gpus_per_node = 1};
+    call->mesh.runs[0].n = 1;
+  }
+  if (!read_groups(plan, error) || !ra_residency_check(plan, error) ||
+      !ra_plan_check_service(plan, error))
+    return NULL;
+  return g_steal_pointer(&plan);
+}
+
+void
+ra_plan_free(RaPlan *plan)
+{
+  if (!plan)
+    return;
+  for (guint i = 0; i < plan->workload->n_calls; i++)
+    g_free(plan->calls[i].stage_layers);
+  g_free(plan->calls);
+  ra_key_file_unref(plan->file);
+  g_free(plan);
+}

@@ -1,0 +1,270 @@
+/* Whether a call's strategy tiles its mesh, its model and its batch. */
+#include "config.h"
+
+#include <string.h>
+
+#include "graph/input/plan_check.h"
+
+/* What the checks share. */
+typedef struct {
+  RaKeyFile *file;
+  const RaCallPlan *plan;
+  const RaCall *call;
+  const RaModel *model;
+} Subject;
+
+/* The first of @keys that the plan states, as the place to blame; else the
+ * group itself. */
+static const char *
+blame(const Subject *subject, const char *const *keys)
+{
+  for (; *keys; keys++) {
+    if (ra_key_file_get(subject->file, subject->plan->group, *keys))
+      return *keys;
+  }
+  return NULL;
+}
+
+/* The product of up to four factors; FALSE if it leaves 64 bits. */
+static gboolean
+product(const uint32_t *factors, guint n, uint64_t *out_product)
+{
+  uint64_t value = 1;
+
+  for (guint i = 0; i < n; i++) {
+    if (__builtin_mul_overflow(value, (uint64_t)factors[i], &value))
+      return FALSE;
+  }
+  *out_product = value;
+  return TRUE;
+}
+
+static gboolean
+check_tiling(const Subject *subject, GError **error)
+{
+  static const char *const keys[] = {"dp", "tp", "pp", "cp", NULL};
+  const RaCallPlan *plan = subject->plan;
+  uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
+  g_autofree char *with_cp =
+      plan->cp > 1 ? g_strdup_printf(" x %u", plan->cp) : g_strdup("");
+  g_autofree char *value = NULL;
+  uint64_t degree;
+
+  if (!product((uint32_t[]){plan->dp, plan->tp, plan->pp, plan->cp}, 4,
+               &degree))
+    value = g_strdup(", beyond 64 bits");
+  else if (degree != n_gpus)
+    value = g_strdup_printf(" = %" G_GUINT64_FORMAT, (guint64)degree);
+  else
+    return TRUE;
+  return ra_key_file_fail(
+      subject->file, plan->group, blame(subject, keys), error,
+      "'dp' x 'tp' x 'pp'%s is %u x %u x %u%s%s, expected %u, the GPUs of "
+      "'mesh'",
+      plan->cp > 1 ? " x 'cp'" : "", plan->dp, plan->tp, plan->pp, with_cp,
+      value, n_gpus);
+}
+
+static gboolean
+check_attention(const Subject *subject, GError **error)
+{
+  const RaCallPlan *plan = subject->plan;
+
+  return plan->attention == RA_ATTENTION_FLASH || plan->cp <= 1 ||
+         ra_key_file_fail(subject->file, plan->group, "attention", error,
+                          "'attention' has its scores in memory, expected "
+                          "flash where 'cp' is %u: a ring merges tiles",
+                          plan->cp);
+}
+
+static gboolean
+check_experts(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  const RaCallPlan *plan = subject->plan;
+
+  if (plan->ep == 1)
+    return TRUE;
+  if (model->n_experts == 0)
+    return ra_key_file_fail(subject->file, plan->group, "ep", error,
+                            "'ep' is %u, expected 1: '%s' is dense and has no "
+                            "experts to share",
+                            plan->ep, model->name);
+  if (model->n_experts % plan->ep != 0)
+    return ra_key_file_fail(subject->file, plan->group, "ep", error,
+                            "'ep' is %u, expected a divisor of %u, the experts "
+                            "of a layer of '%s'",
+                            plan->ep, model->n_experts, model->name);
+  if ((uint64_t)plan->dp * plan->cp % plan->ep != 0)
+    return ra_key_file_fail(
+        subject->file, plan->group, "ep", error,
+        "'ep' is %u, expected a divisor of %" G_GUINT64_FORMAT
+        ", 'dp' x 'cp', whose ranks share the experts",
+        plan->ep, (guint64)plan->dp * plan->cp);
+  return TRUE;
+}
+
+/* A decode step has one token a sequence, which cannot be cut. */
+static gboolean
+check_context(const Subject *subject, GError **error)
+{
+  if (subject->plan->cp == 1 || subject->call->kind != RA_CALL_GENERATE)
+    return TRUE;
+  return ra_key_file_fail(subject->file, subject->plan->group, "cp", error,
+                          "'cp' is %u for the generate call '%s', expected 1: "
+                          "a decode step has no sequence to share",
+                          subject->plan->cp, subject->call->name);
+}
+
+static gboolean
+check_model(const Subject *subject, GError **error)
+{
+  const RaModel *model = subject->model;
+  uint32_t tp = subject->plan->tp;
+  uint32_t ffn = model->n_experts > 0 ? model->expert_ffn : model->ffn;
+  guint group = subject->plan->group;
+
+  if (model->n_heads % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the "
+                            "attention heads of '%s'",
+                            tp, model->n_heads, model->name);
+  if (model->n_kv_heads % tp != 0 && tp % model->n_kv_heads != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor or a multiple of "
+                            "%u, the key-value heads of '%s'",
+                            tp, model->n_kv_heads, model->name);
+  if (ffn % tp != 0)
+    return ra_key_file_fail(subject->file, group, "tp", error,
+                            "'tp' is %u, expected a divisor of %u, the MLP "
+                            "width of '%s'",
+                            tp, ffn, model->name);
+  if (subject->plan->sequence_parallel && tp == 1)
+    return ra_key_file_fail(subject->file, group, "sequence-parallel", error,
+                            "'sequence-parallel' is true with 'tp' 1, "
+                            "expected 'tp' of at least 2 to share a sequence");
+  return TRUE;
+}
+
+static gboolean
+check_schedule(const Subject *subject, GError **error)
+{
+  static const char *const stage_keys[] = {"pp", "schedule", NULL};
+  const RaCallPlan *plan = subject->plan;
+  uint64_t n_stages = (uint64_t)plan->pp * plan->n_virtual;
+
+  if (n_stages > subject->model->n_layers)
+    return ra_key_file_fail(subject->file, plan->group,
+                            blame(subject, stage_keys), error,
+                            "'pp' x virtual stages is %u x %u = "
+                            "%" G_GUINT64_FORMAT ", expected at most %u, the "
+                            "layers of '%s'",
+                            plan->pp, plan->n_virtual, (guint64)n_stages,
+                            subject->model->n_layers, subject->model->name);
+  if (plan->schedule != RA_SCHEDULE_INTERLEAVED)
+    return TRUE;
+  if (plan->pp == 1)
+    return ra_key_file_fail(subject->file, plan->group, "schedule", error,
+                            "'schedule' is interleaved with 'pp' 1, expected "
+                            "'pp' of at least 2");
+  if (plan->n_micro_batches % plan->pp != 0) {
+    static const char *const keys[] = {"micro-batches", "schedule", NULL};
+
+    return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
+                            error,
+                            "'micro-batches' is %u, expected a multiple of "
+                            "%u, 'pp', for an interleaved 'schedule'",
+                            plan->n_micro_batches, plan->pp);
+  }
+  return TRUE;
+}
+
+/* What the workload's own number is held to in graph/input/dataflow.c. */
+static gboolean
+check_mini_batches(const Subject *subject, GError **error)
+{
+  uint32_t n = subject->plan->n_mini_batches;
+  const RaCall *call = subject->call;
+
+  if (n == 0 || (call->n_sequences % n == 0 && n % call->n_parts == 0 &&
+                 n <= UINT16_MAX / MAX(call->n_epochs, 1u)))
+    return TRUE;
+  return ra_key_file_fail(
+      subject->file, subject->plan->group, "mini-batches", error,
+      "'mini-batches' of '%s' is %u, expected a divisor of "
+      "%u, its sequences, a multiple of %u, its parts, and "
+      "at most %u steps of all epochs",
+      call->name, n, call->n_sequences, call->n_parts, UINT16_MAX);
+}
+
+static gboolean
+check_batch(const Subject *subject, GError **error)
+{
+  static const char *const keys[] = {"micro-batches", "dp", NULL};
+  const RaCallPlan *plan = subject->plan;
+  gboolean is_train = subject->call->kind == RA_CALL_TRAIN;
+  uint32_t n_pieces = ra_call_plan_n_pieces(subject->call, plan);
+  uint32_t n_sequences = subject->call->n_sequences;
+  const char *what = is_train ? "mini-batches" : "parts";
+  uint64_t divisor;
+
+  /* 65,536 x 2^20 x 2^20 fits 64 bits; the bounds are in plan.c and
+   * workload.c, and checked again here. */
+  if (product((uint32_t[]){n_pieces, plan->dp, plan->n_micro_batches}, 3,
+              &divisor) &&
+      n_sequences % divisor == 0)
+    return TRUE;
+  return ra_key_file_fail(subject->file, plan->group, blame(subject, keys),
+                          error,
+                          "%s x 'dp' x 'micro-batches' is %u x %u x %u, "
+                          "expected a divisor of %u, the sequences of '%s'",
+                          what, n_pieces, plan->dp, plan->n_micro_batches,
+                          n_sequences, subject->call->name);
+}
+
+static gboolean
+check_zero(const Subject *subject, GError **error)
+{
+  const RaCallPlan *plan = subject->plan;
+  const char *group = ra_key_file_get(subject->file, plan->group, "zero-group");
+
+  if (subject->call->kind != RA_CALL_TRAIN && plan->zero != 0 &&
+      plan->zero != 3)
+    return ra_key_file_fail(subject->file, plan->group, "zero", error,
+                            "'zero' of '%s' is %d, expected 0 or 3: only train "
+                            "calls have gradients and optimizer state",
+                            subject->call->name, plan->zero);
+  if (group && plan->zero == 0)
+    return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
+                            "'zero-group' with 'zero' 0, expected 'zero' of "
+                            "at least 1 to shard");
+  if (plan->ep > 1 &&
+      (plan->zero > 1 || (group && plan->zero_group < plan->dp)))
+    return ra_key_file_fail(subject->file, plan->group,
+                            plan->zero > 1 ? "zero" : "zero-group", error,
+                            "'ep' is %u, expected 'zero' 0 or 1 over all of dp "
+                            "beside it",
+                            plan->ep);
+  if (plan->dp % plan->zero_group != 0)
+    return ra_key_file_fail(subject->file, plan->group, "zero-group", error,
+                            "'zero-group' is %u, expected a divisor of %u, "
+                            "'dp'",
+                            plan->zero_group, plan->dp);
+  return TRUE;
+}
+
+gboolean
+ra_plan_check_call(const RaPlan *plan, uint32_t call, GError **error)
+{
+  const RaCall *of = &plan->workload->calls[call];
+  Subject subject = {.file = plan->file,
+                     .plan = &plan->calls[call],
+                     .call = of,
+                     .model = plan->workload->models[of->model].model};
+
+  return check_tiling(&subject, error) && check_model(&subject, error) &&
+         check_experts(&subject, error) && check_context(&subject, error) &&
+         check_attention(&subject, error) && check_schedule(&subject, error) &&
+         check_mini_batches(&subject, error) && check_batch(&subject, error) &&
+         check_zero(&subject, error);
+}

@@ -1,0 +1,99 @@
+/* Turns: a sequence that generates, calls a tool, and goes on with its answer.
+ *
+ *     [workload]
+ *     response-length = lognormal(300, 250, 2048)     of a turn
+ *     turns = uniform(1, 5)              of a sequence; default: fixed(1)
+ *     tool-tokens = uniform(20, 400)     of an answer: read, not generated
+ *     tool-latency = lognormal(2 s, 3 s) constant(2 s), exponential(2 s)
+ *
+ * A sequence of T turns is a prompt, T responses and T - 1 answers between
+ * them; while a tool runs, on hosts that are never short, the sequence is not
+ * in the batch.  What the engine does with its keys and values is the plan's
+ * `tool-kv`: kept while no running sequence needs their blocks (a prefix
+ * cache: who left longest ago loses them first), or dropped; what is lost is
+ * computed anew as it comes back, behind all that wait (first come, first
+ * served).  Readers see prompt, responses and answers.
+ *
+ * The first turn is the workload's own draw, so with one turn nothing changes.
+ *
+ *     const RaTurns *turns = ra_turns_new(arena, workload, &source, n);
+ *     turns->response[turns->begin[i] + t]
+ *
+ * Typical sizes: 10^3 to 10^5 sequences of 1 to 20 turns.
+ */
+#ifndef RA_GRAPH_INPUT_TURNS_H
+#define RA_GRAPH_INPUT_TURNS_H
+
+#include "base/arena.h"
+#include "graph/input/workload.h"
+
+#define RA_TURNS_MAX 1000 /* of a sequence */
+
+/* As they are written; NULL: not given. */
+struct _RaTurnKeys {
+  const char *turns, *tool_tokens, *tool_latency;
+};
+
+/* Rows of a table of keys; @base: offset of an RaTurnKeys. */
+/* clang-format off */
+#define RA_TURN_KEY_SPECS(base)                                                \
+  {"turns", RA_KEY_STRING, (base) + G_STRUCT_OFFSET(RaTurnKeys, turns),        \
+   .doc = "a law of turns of a sequence such as uniform(1, 5); one: no tools"},\
+  {"tool-tokens", RA_KEY_STRING,                                               \
+   (base) + G_STRUCT_OFFSET(RaTurnKeys, tool_tokens),                          \
+   .doc = "turns: a law of lengths of a tool's answers"},                      \
+  {"tool-latency", RA_KEY_STRING,                                              \
+   (base) + G_STRUCT_OFFSET(RaTurnKeys, tool_latency),                         \
+   .doc = "turns: a law of times such as exponential(2 s)"}
+/* clang-format on */
+
+/* FALSE with @error set, `file:line: ...`: a law that cannot be read, one
+ * without the others, sequences that are too long. */
+gboolean ra_turns_read(RaWorkload *workload, guint group,
+                       const RaTurnKeys *keys, GError **error);
+
+/* Whether sequences of @workload have turns. */
+gboolean ra_turns_are_set(const RaWorkload *workload);
+
+/* Expected tokens of all that follows a prompt, and the most of them. */
+double ra_turns_mean_tokens(const RaWorkload *workload);
+uint64_t ra_turns_max_tokens(const RaWorkload *workload);
+
+/* The turns of some sequences. */
+struct _RaTurns {
+  const uint32_t *begin;       /* (n + 1) of a sequence, into the others */
+  const uint32_t *response;    /* tokens generated in a turn */
+  const uint32_t *tool_tokens; /* of the answer before a turn; 0 before the
+                                  first */
+  const double *latency_s;     /* and how long it took */
+};
+
+/* Whose turns. */
+typedef struct {
+  uint32_t set, iteration; /* streams of random numbers */
+  uint64_t seed;
+  const uint32_t *index;    /* (n) number of each in its iteration */
+  const uint32_t *response; /* (n) tokens of the first turn */
+} RaTurnSource;
+
+/* @arena owns the result. */
+const RaTurns *ra_turns_new(RaArena *arena, const RaWorkload *workload,
+                            const RaTurnSource *source, uint32_t n);
+
+/* Tokens that follow the prompt of sequence @i. */
+uint32_t ra_turns_tokens(const RaTurns *turns, uint32_t i);
+
+/**
+ * ra_latency_parse:
+ * @text: constant(2 s), exponential(2 s) or lognormal(2 s, 3 s): mean and
+ *   standard deviation
+ * @error: %RA_ERROR_INPUT without a place
+ */
+gboolean ra_latency_parse(const char *text, RaLatency *out_latency,
+                          GError **error);
+
+/* Seconds, >= 0: a pure function of (@seed, @stream, @index), as lengths. */
+double ra_latency_draw(const RaLatency *latency, uint64_t seed, uint64_t stream,
+                       uint64_t index);
+
+#endif

@@ -1,0 +1,232 @@
+/* The workload: the dataflow graph of one RLHF or post-training iteration.
+ *
+ * Models, model function calls on them, and edges derived from the names of
+ * inputs and outputs.  Read from a `.workload` key file:
+ *
+ *     [workload]
+ *     format = 1
+ *     algorithm = ppo
+ *     dataset = prompts              names of data that no call makes
+ *     prompts = 512                  prompts an iteration
+ *     samples-per-prompt = 1
+ *     prompt-length = fixed(1024)
+ *     response-length = lognormal(600, 450, 1024)
+ *     response-correlation = 0       of the lengths of a prompt's answers
+ *     mini-batches = 8               of the train calls
+ *     epochs = 1                     of the train calls
+ *     staleness = 0                  of the generate calls
+ *     data = pairs.ids               prompts and answers: graph/input/texts.h;
+ *     the
+ *                                    laws of lengths are then their bounds
+ *     data-tokens = ids              ids | bytes
+ *     [model actor]
+ *     config = llama-3-70b.json
+ *     trainable = true               default false
+ *     head = lm                      lm | value
+ *     dtype = bf16                   bf16 | fp16 | fp32 | fp8
+ *     optimizer = adamw              default where trainable, else none
+ *     [call actor_generate]
+ *     model = actor
+ *     kind = generate                generate | inference | train | host
+ *     inputs = prompts
+ *     outputs = sequences, logprobs
+ *     [call ref_inference]
+ *     ...
+ *     inputs = sequences:chunk(4)    starts on each quarter of the prompts
+ *     [call verify]
+ *     kind = host                    has no model
+ *     host-time = 5 s                an iteration
+ *
+ * A call may override samples-per-prompt, mini-batches, epochs or staleness.
+ *
+ * Invariants after ra_workload_load(): names are unique; every input is in
+ * the dataset or made by exactly one call; the calls are acyclic and `order`
+ * lists them topologically (ties by file order); a train call's model is
+ * trainable; sequences divide by mini-batches, prompts by parts, and a train
+ * call's parts divide its mini-batches (part c of n gates the mini-batches
+ * from c M / n on of the first epoch).
+ *
+ * Sequence sets: a generate call makes a set of prompts x samples-per-prompt
+ * sequences; an inference, train or host call works on the set of its first
+ * input that a call made; calls that read only the dataset have a set of
+ * their own with lengths drawn from the laws (sft: 1 sequence a prompt; rm,
+ * dpo: samples-per-prompt = 2, chosen and rejected).
+ *
+ * Typical sizes: 4 models, 6 calls, 12 edges.
+ */
+#ifndef RA_GRAPH_INPUT_WORKLOAD_H
+#define RA_GRAPH_INPUT_WORKLOAD_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#include "base/keyfile.h"
+#include "graph/input/length.h"
+#include "graph/input/model.h"
+#include "graph/input/texts.h"
+
+#define RA_NONE UINT32_MAX
+
+/* Bounds that no workload comes near, so that products stay small. */
+#define RA_WORKLOAD_CALLS_MAX 1000
+#define RA_WORKLOAD_MODELS_MAX 1000
+#define RA_WORKLOAD_INPUTS_MAX 100 /* of one call; outputs too */
+#define RA_WORKLOAD_CHUNKS_MAX 65536
+#define RA_WORKLOAD_SEQUENCES_MAX 10000000
+#define RA_NAME_MAX 64 /* bytes of a model's, call's or data's name */
+
+typedef enum {
+  RA_CALL_GENERATE,
+  RA_CALL_INFERENCE,
+  RA_CALL_TRAIN,
+  RA_CALL_HOST
+} RaCallKind;
+
+typedef enum {
+  RA_DTYPE_BF16,
+  RA_DTYPE_FP16,
+  RA_DTYPE_FP32,
+  RA_DTYPE_FP8,
+  RA_N_DTYPES
+} RaDtype;
+
+/* Bytes of one element: 2, 2, 4, 1. */
+guint ra_dtype_bytes(RaDtype dtype);
+
+/* What stands between the products of a model of @dtype: bf16 of an fp8 one,
+ * whose products alone compute in fp8 and whose cache alone is kept in it
+ * (Transformer Engine's user guide, "Using FP8"; torchao's float8 linears;
+ * vLLM's and TensorRT-LLM's fp8 layers with an fp8 cache). */
+RaDtype ra_activation_dtype(RaDtype dtype);
+
+typedef enum { RA_OPTIMIZER_NONE, RA_OPTIMIZER_ADAMW } RaOptimizer;
+
+/* A model as the workload uses it. */
+typedef struct {
+  const char *name;   /* "actor"; borrowed from the workload's file */
+  const char *config; /* as written */
+  RaModel *model;     /* shape, owned; its head set from `head` */
+  int head;           /* RaModelHead of graph/input/model.h */
+  int dtype;          /* RaDtype of parameters; see ra_op_dtype() */
+  int optimizer;      /* RaOptimizer; NONE where not trainable */
+  gboolean trainable; /* some call trains it */
+  RaModel *base; /* with adapters (graph/input/lora.h): without them, owned */
+  RaModel *adapters;   /* and they alone, owned; NULL: it has none */
+  int lora_sync;       /* RaLoraSync: what calls that do not train run on */
+  const char *base_of; /* the model whose frozen weights it is; NULL: none */
+  guint group;         /* of the key file, for messages */
+} RaWorkloadModel;
+
+/* One input of a call: an edge, or a piece of the dataset. */
+typedef struct {
+  const char *data;  /* name; borrowed from the workload */
+  uint32_t producer; /* call index, or RA_NONE: from the dataset */
+  uint32_t n_chunks; /* 1: whole; n: the consumer starts on each of n chunks */
+} RaInput;
+
+/* A model function call. */
+typedef struct {
+  const char *name;            /* "actor_generate" */
+  int kind;                    /* RaCallKind */
+  uint32_t model;              /* index into models; RA_NONE for host */
+  RaInput *inputs;             /* (n_inputs) owned */
+  guint n_inputs;              /* >= 1 */
+  const char *const *outputs;  /* NULL-terminated names, borrowed */
+  guint n_outputs;             /* may be 0 */
+  uint32_t samples_per_prompt; /* of the set that it works on */
+  uint32_t set;                /* call that made or owns the sequence set that
+                                  it works on; its own index: generate, or
+                                  dataset only */
+  uint32_t n_sequences;        /* of that set, an iteration; of calls that run
+                                  in each trip, a trip */
+  uint32_t n_mini_batches;     /* train: optimizer steps an epoch; else 1 */
+  uint32_t n_epochs;           /* train: >= 1; else 1 */
+  uint32_t staleness;          /* versions that its parameters may lag:
+                                  iteration k uses what training wrote in
+                                  k - 1 - staleness */
+  uint32_t n_parts;            /* pieces that it runs in: least common multiple
+                                  of the chunk counts of its edges in and out */
+  double host_s;               /* host: seconds an iteration, or a trip that it
+                                  runs in; else 0 */
+  gboolean each_trip;          /* runs in each trip of graph/input/trips.h */
+  guint group;                 /* of the key file, for messages */
+} RaCall;
+
+/* How long tools take: graph/input/turns.h. */
+typedef enum {
+  RA_LATENCY_CONSTANT,
+  RA_LATENCY_EXPONENTIAL,
+  RA_LATENCY_LOGNORMAL
+} RaLatencyKind;
+
+typedef struct {
+  RaLatencyKind kind;
+  double mean_s, sd_s; /* sd_s: LOGNORMAL */
+} RaLatency;
+
+typedef struct _RaTurns RaTurns;
+typedef struct _RaTurnKeys RaTurnKeys;
+
+typedef struct {
+  RaKeyFile *file;          /* kept for names and messages; owned reference */
+  GStringChunk *texts;      /* owns the names of inputs */
+  const char *algorithm;    /* "ppo": a label; reallot run tells rloo from
+                               grpo by it */
+  uint32_t n_prompts;       /* an iteration */
+  RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
+  RaLength response_length; /* tokens of a response, drawn per sample; of a
+                               turn */
+  double response_correlation; /* of two answers to one prompt, in [0, 1] */
+  uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
+  double pass_rate;            /* of a prompt's group, in (0, 1] */
+  uint32_t max_trips;          /* of an iteration, >= 1 */
+  RaTexts *data;               /* what there really is, owned; NULL: drawn */
+  RaLength turns;              /* of a sequence: graph/input/turns.h */
+  RaLength tool_tokens;        /* between two of them */
+  RaLatency tool_latency;      /* and seconds */
+  RaWorkloadModel *models;     /* (n_models) file order */
+  guint n_models;              /* >= 1 unless all calls are host calls */
+  RaCall *calls;               /* (n_calls) file order */
+  guint n_calls;               /* >= 1 */
+  uint32_t *order;             /* (n_calls) topological */
+} RaWorkload;
+
+/* Whether all sequences are as long as each other, in every iteration: no law
+ * draws them and no data has them. */
+static inline gboolean
+ra_workload_is_even(const RaWorkload *workload)
+{
+  return !workload->data && workload->prompt_length.kind == RA_LENGTH_FIXED &&
+         workload->response_length.kind == RA_LENGTH_FIXED;
+}
+
+/**
+ * ra_workload_load:
+ * @file: (transfer none): referenced; a caller may have ra_key_file_set() it
+ * @error: %RA_ERROR_INPUT `file:line: ...` for every fault of the file: see
+ *   tests/check_workload.c for the list, or of a model's config
+ *
+ * Model configs are found by ra_data_find("models", ...) relative to the file.
+ *
+ * Returns: (transfer full): ra_workload_free() it
+ */
+RaWorkload *ra_workload_load(RaKeyFile *file, GError **error);
+
+/* (array length=out_n) (nullable): the keys that `[noun]` of a workload may
+ * have, static; %NULL for a noun that it does not have. */
+const RaKeySpec *ra_workload_key_specs(const char *noun, gsize *out_n);
+
+void ra_workload_free(RaWorkload *workload);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWorkload, ra_workload_free)
+
+/* Index of the call or model named @name, or RA_NONE. */
+uint32_t ra_workload_find_call(const RaWorkload *workload, const char *name);
+uint32_t ra_workload_find_model(const RaWorkload *workload, const char *name);
+
+/* The place of @call in the topological order. */
+guint ra_workload_place(const RaWorkload *workload, uint32_t call);
+
+/* The last train call (in topological order) of @model, or RA_NONE. */
+uint32_t ra_workload_trainer(const RaWorkload *workload, uint32_t model);
+
+#endif

@@ -1,0 +1,430 @@
+#include "config.h"
+
+#include "graph/augment/layout.h"
+#include "graph/expand/expand_call.h"
+#include "graph/expand/schedule.h"
+#include "graph/input/lora.h"
+#include "graph/input/residency.h"
+#include "graph/memory/memory.h"
+#include "graph/op/activation.h"
+
+#define MASTER_BYTES 4  /* fp32 weights of the optimizer */
+#define MOMENTS_BYTES 8 /* AdamW's two, fp32 */
+
+static const char *const hold_names[RA_N_HOLDS] = {
+    [RA_HOLD_PARAMS] = "parameters of",
+    [RA_HOLD_GRADS] = "gradients of",
+    [RA_HOLD_OPTIMIZER] = "optimizer of",
+    [RA_HOLD_COPY] = "parameters for",
+    [RA_HOLD_ACTIVATIONS] = "activations of",
+    [RA_HOLD_WORKSPACE] = "workspace of",
+    [RA_HOLD_KV] = "KV cache of",
+    [RA_HOLD_BUFFERS] = "buffers of",
+    [RA_HOLD_FRAMEWORK] = "framework",
+    [RA_HOLD_SLACK] = "allocator slack"};
+
+char *
+ra_holder_name(const RaWorkload *workload, uint32_t holder)
+{
+  RaHold kind = ra_holder_kind(holder);
+  const RaCall *call = &workload->calls[ra_holder_call(holder)];
+
+  if (kind >= RA_HOLD_FRAMEWORK)
+    return g_strdup(hold_names[kind]);
+  if (kind < RA_HOLD_COPY && call->model != RA_NONE)
+    return g_strdup_printf("%s %s", hold_names[kind],
+                           workload->models[call->model].name);
+  return g_strdup_printf("%s %s", hold_names[kind], call->name);
+}
+
+uint32_t
+ra_memory_n_holders(const RaMemory *memory)
+{
+  return memory->plan->workload->n_calls * RA_N_HOLDS;
+}
+
+/* Bytes of the largest layer of a stage, packed for sending. */
+static uint64_t
+packed_bytes(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
+{
+  uint64_t most = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces; u += p->pp) {
+    RaPiece one = {.first_layer = c->pieces[u].first_layer, .n_layers = 1};
+    if (c->pieces[u].n_layers > 0)
+      most = MAX(most, ra_piece_n_params(&c->shard, &one));
+  }
+  return most * ra_dtype_bytes((RaDtype)c->shard.dtype);
+}
+
+/* Trained parameters of experts on a GPU of a stage. */
+static uint64_t
+n_expert_params(const RaCallMemory *c, const RaCallPlan *p, uint32_t stage)
+{
+  uint64_t n = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces; u += p->pp)
+    n += ra_piece_n_trained_experts(&c->shard, &c->pieces[u]);
+  return n;
+}
+
+/* Bytes of a training stage, and what ZeRO divides: over the ranks of a set of
+ * shards; experts, which ep ranks divide already, over as many fewer.  With
+ * zero 3 @n_params is a shard. */
+static void
+fill_training(RaStageMemory *s, const RaCallPlan *p, const RaWorkloadModel *m,
+              uint64_t n_params, uint64_t n_experts)
+{
+  uint64_t shards = ra_call_plan_zero_ranks(p);
+  uint64_t of_experts = MAX(shards / ra_call_plan_ep(p), 1);
+  uint64_t owned = n_params, n_rest = n_params - MIN(n_experts, n_params);
+
+  if (p->zero == 1 || p->zero == 2)
+    owned = (n_rest + shards - 1) / shards +
+            (n_params - n_rest + of_experts - 1) / of_experts;
+  s->grad_bytes = (p->zero >= 2 ? owned : n_params) *
+                  ra_dtype_bytes((RaDtype)p->grad_dtype);
+  if (m->optimizer == RA_OPTIMIZER_ADAMW)
+    s->optimizer_bytes =
+        owned *
+        (MOMENTS_BYTES + (m->dtype == RA_DTYPE_FP32 ? 0 : MASTER_BYTES));
+  if (p->grad_dtype != RA_DTYPE_FP32)
+    s->step_bytes = owned * ra_dtype_bytes(RA_DTYPE_FP32);
+}
+
+static void
+fill_stages(RaMemory *memory, uint32_t call)
+{
+  const RaWorkload *w = memory->plan->workload;
+  const RaCallPlan *p = &memory->plan->calls[call];
+  const RaWorkloadModel *m = &w->models[w->calls[call].model];
+  RaCallMemory *c = &memory->calls[call];
+  g_autoptr(RaTensorTable) table = ra_tensor_table_new(m->model);
+  g_autofree uint64_t *n_params = g_new(uint64_t, p->pp);
+  g_autofree uint64_t *n_trained = NULL;
+
+  c->stages = g_new0(RaStageMemory, p->pp);
+  ra_layout_stage_params(table, p, n_params);
+  if (m->adapters) {
+    g_autoptr(RaTensorTable) adapters = ra_tensor_table_new(m->adapters);
+
+    n_trained = g_new(uint64_t, p->pp);
+    ra_layout_stage_params(adapters, p, n_trained);
+  }
+  for (uint32_t s = 0; s < p->pp; s++) {
+    uint64_t n = n_trained ? n_trained[s] : n_params[s];
+    c->stages[s].param_bytes = n_params[s] * ra_dtype_bytes((RaDtype)m->dtype);
+    c->stages[s].packed_bytes = packed_bytes(c, p, s);
+    if (w->calls[call].kind == RA_CALL_TRAIN)
+      fill_training(&c->stages[s], p, m, n, n_expert_params(c, p, s));
+  }
+}
+
+static void
+fill_call(RaMemory *memory, uint32_t call)
+{
+  const RaWorkload *w = memory->plan->workload;
+  const RaCallPlan *p = &memory->plan->calls[call];
+  RaCallMemory *c = &memory->calls[call];
+
+  c->copy = RA_NONE;
+  if (w->calls[call].model == RA_NONE)
+    return;
+  c->shard = ra_call_shard(memory->plan, call);
+  if (p->zero == 3)
+    c->shard.zero_ranks = ra_call_plan_zero_ranks(p);
+  c->n_pieces = p->pp * p->n_virtual;
+  c->pieces = g_new0(RaPiece, c->n_pieces);
+  for (uint32_t u = 0; u < c->n_pieces; u++)
+    c->pieces[u] = (RaPiece){.first_layer = ra_call_plan_first_layer(p, u),
+                             .n_layers = p->stage_layers[u],
+                             .has_embedding = u == 0,
+                             .has_head = u == c->n_pieces - 1};
+  fill_stages(memory, call);
+}
+
+/* Calls of one model and layout share a copy, and the first that trains it has
+ * its gradients. */
+static void
+find_copy(RaMemory *memory, uint32_t call)
+{
+  const RaPlan *plan = memory->plan;
+  RaCallMemory *c = &memory->calls[call];
+
+  if (plan->workload->calls[call].model == RA_NONE)
+    return;
+  c->is_own = ra_residency_is_own(plan, call);
+  c->has_grads = plan->workload->calls[call].kind == RA_CALL_TRAIN;
+  for (uint32_t i = 0; i <= call; i++) {
+    if (!ra_residency_same_copy(plan, i, call))
+      continue;
+    if (c->copy == RA_NONE)
+      c->copy = i;
+    if (i < call && plan->workload->calls[i].kind == RA_CALL_TRAIN)
+      c->has_grads = FALSE;
+  }
+}
+
+static RaMemory *
+memory_new(const RaPlan *plan)
+{
+  RaMemory *memory = g_new0(RaMemory, 1);
+
+  memory->plan = plan;
+  memory->n_calls = plan->workload->n_calls;
+  memory->calls = g_new0(RaCallMemory, memory->n_calls);
+  return memory;
+}
+
+RaMemory *
+ra_memory_new_call(const RaPlan *plan, uint32_t call)
+{
+  RaMemory *memory;
+
+  g_return_val_if_fail(plan && call < plan->workload->n_calls, NULL);
+  memory = memory_new(plan);
+  fill_call(memory, call);
+  return memory;
+}
+
+RaMemory *
+ra_memory_new(const RaPlan *plan)
+{
+  RaMemory *memory;
+
+  g_return_val_if_fail(plan, NULL);
+  memory = memory_new(plan);
+  for (guint i = 0; i < plan->workload->n_calls; i++)
+    fill_call(memory, i);
+  for (guint i = 0; i < plan->workload->n_calls; i++)
+    find_copy(memory, i);
+  return memory;
+}
+
+void
+ra_memory_free(RaMemory *memory)
+{
+  if (!memory)
+    return;
+  for (guint i = 0; i < memory->n_calls; i++) {
+    g_free(memory->calls[i].stages);
+    g_free(memory->calls[i].pieces);
+  }
+  g_free(memory->calls);
+  g_free(memory);
+}
+
+/* Rank of @gpu in @mesh, RA_NONE: not in it. */
+static uint32_t
+mesh_rank(const RaMesh *mesh, const RaCluster *cluster, uint32_t gpu)
+{
+  uint32_t node = gpu / cluster->gpus_per_node;
+  uint32_t local = gpu % cluster->gpus_per_node, before = 0;
+
+  if (local < mesh->first_gpu || local - mesh->first_gpu >= mesh->gpus_per_node)
+    return RA_NONE;
+  for (uint32_t i = 0; i < mesh->n_runs; i++) {
+    if (node >= mesh->runs[i].first &&
+        node - mesh->runs[i].first < mesh->runs[i].n)
+      return (before + node - mesh->runs[i].first) * mesh->gpus_per_node +
+             local - mesh->first_gpu;
+    before += mesh->runs[i].n;
+  }
+  return RA_NONE;
+}
+
+uint32_t
+ra_memory_stage(const RaMemory *memory, uint32_t call, uint32_t gpu)
+{
+  const RaCallPlan *p = &memory->plan->calls[call];
+  uint32_t rank;
+
+  if (!p->set || memory->calls[call].copy == RA_NONE)
+    return RA_NONE;
+  rank = mesh_rank(&p->mesh, memory->plan->cluster, gpu);
+  return rank == RA_NONE ? RA_NONE : ra_call_plan_coord(p, rank).at[RA_AXIS_PP];
+}
+
+uint64_t
+ra_memory_item_bytes(const RaMemory *memory, const RaMemoryItem *item,
+                     uint32_t gpu)
+{
+  uint32_t stage = ra_memory_stage(memory, item->call, gpu);
+  const RaStageMemory *s;
+
+  if (stage == RA_NONE)
+    return 0;
+  s = &memory->calls[item->call].stages[stage];
+  switch ((RaItemKind)item->kind) {
+  case RA_ITEM_PARAMS:
+    return s->param_bytes;
+  case RA_ITEM_GRADS:
+    return s->grad_bytes;
+  case RA_ITEM_OPTIMIZER:
+    return s->optimizer_bytes;
+  default:
+    return s->packed_bytes;
+  }
+}
+
+static void
+add_item(GArray *items, RaHold hold, uint32_t call, RaItemKind kind,
+         uint32_t first, uint32_t last)
+{
+  RaMemoryItem item = {ra_holder(hold, call), call, first, last, (uint8_t)kind};
+
+  g_array_append_val(items, item);
+}
+
+/* Where parameters are in host memory between calls, gradients are there while
+ * their call runs. */
+static void
+add_brief_grads(const RaAugmented *a, uint32_t call, GArray *items)
+{
+  for (uint32_t n = 0; n < a->n_nodes; n++)
+    if (a->nodes[n].kind == RA_NODE_CALL && a->nodes[n].call == call &&
+        a->nodes[n].part == 0)
+      add_item(items, RA_HOLD_GRADS, call, RA_ITEM_GRADS, n,
+               n + a->nodes[n].n_parts - 1);
+}
+
+GArray *
+ra_memory_items(const RaMemory *memory, const RaAugmented *a)
+{
+  GArray *items = g_array_new(FALSE, FALSE, sizeof(RaMemoryItem));
+
+  for (uint32_t i = 0; i < a->n_copies; i++) {
+    const RaCopy *c = &a->copies[i];
+    gboolean own = memory->calls[c->call].is_own;
+    if (c->pinned)
+      continue;
+    if (c->what == RA_COPY_OPTIMIZER)
+      add_item(items, RA_HOLD_OPTIMIZER, c->call, RA_ITEM_OPTIMIZER, c->first,
+               c->last);
+    else
+      add_item(items, own ? RA_HOLD_PARAMS : RA_HOLD_COPY, c->call,
+               RA_ITEM_PARAMS, c->first, c->last);
+  }
+  for (uint32_t i = 0; i < memory->plan->workload->n_calls; i++) {
+    if (!memory->calls[i].has_grads)
+      continue;
+    if (memory->plan->calls[i].residency == RA_RESIDENCY_HOST)
+      add_brief_grads(a, i, items);
+    else
+      add_item(items, RA_HOLD_GRADS, i, RA_ITEM_GRADS, RA_NONE, RA_NONE);
+  }
+  for (uint32_t n = 0; n < a->n_nodes; n++) {
+    if (a->nodes[n].kind != RA_NODE_REALLOC)
+      continue;
+    add_item(items, RA_HOLD_BUFFERS, a->nodes[n].source, RA_ITEM_PACKED, n, n);
+    add_item(items, RA_HOLD_BUFFERS, a->nodes[n].call, RA_ITEM_PACKED, n, n);
+  }
+  return items;
+}
+
+double
+ra_memory_total(const RaMemory *memory, double used_bytes)
+{
+  const RaCluster *cluster = memory->plan->cluster;
+
+  return cluster->framework_bytes + (1 + cluster->slack_frac) * used_bytes;
+}
+
+uint64_t
+ra_call_kv_token_bytes(const RaMemory *memory, uint32_t call, uint32_t stage)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  uint64_t bytes = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
+    bytes += ra_kv_token_bytes(&c->shard, &c->pieces[u]);
+  return bytes;
+}
+
+uint64_t
+ra_call_whole_bytes(const RaMemory *memory, uint32_t call, RaPhase phase,
+                    const RaPiece *piece)
+{
+  const RaCallPlan *p = &memory->plan->calls[call];
+  const RaShard *shard = &memory->calls[call].shard;
+  RaPiece root = *piece;
+  uint64_t layer = 0, grads, ends, bytes = 0;
+
+  if (ra_call_plan_zero_ranks(p) < 2 || p->zero < 2)
+    return 0;
+  root.n_layers = 0;
+  ends = ra_piece_n_params(shard, &root);
+  grads = ra_piece_n_trained(shard, &root);
+  for (uint32_t l = 0; l < piece->n_layers; l++) {
+    RaPiece one = {.first_layer = piece->first_layer + l, .n_layers = 1};
+
+    layer = MAX(layer, ra_piece_n_params(shard, &one));
+    grads = MAX(grads, ra_piece_n_trained(shard, &one));
+  }
+  if (ra_call_plan_n_shards(p) > 1)
+    bytes += (2 * layer + ends) * ra_dtype_bytes((RaDtype)shard->dtype);
+  if (phase == RA_PHASE_BACKWARD)
+    bytes += grads * ra_dtype_bytes((RaDtype)p->grad_dtype);
+  return bytes;
+}
+
+uint64_t
+ra_call_workspace_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
+                        RaPhase phase, const RaBatch *batch)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  uint64_t most = 0;
+
+  for (uint32_t u = stage; u < c->n_pieces; u += memory->plan->calls[call].pp)
+    most =
+        MAX(most, ra_workspace_bytes(&c->shard, &c->pieces[u], phase, batch) +
+                      ra_call_whole_bytes(memory, call, phase, &c->pieces[u]));
+  return most;
+}
+
+/* Follows the program of an interleaved stage. */
+static uint64_t
+interleaved_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
+                  const RaBatch *batch)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  const RaCallPlan *p = &memory->plan->calls[call];
+  uint32_t v = p->n_virtual;
+  g_autofree RaSlot *slots = g_new(RaSlot, 2 * (gsize)v * p->n_micro_batches);
+  g_autofree uint64_t *kept = g_new(uint64_t, v);
+  guint n =
+      ra_schedule_fill(p->schedule, p->pp, v, p->n_micro_batches, stage, slots);
+  uint64_t held = 0, most = 0;
+
+  for (uint32_t k = 0; k < v; k++)
+    kept[k] =
+        ra_activation_bytes(&c->shard, &c->pieces[k * p->pp + stage], batch);
+  for (guint i = 0; i < n; i++) {
+    if (slots[i].backward)
+      held -= kept[slots[i].chunk];
+    else
+      held += kept[slots[i].chunk];
+    most = MAX(most, held);
+  }
+  return most;
+}
+
+void
+ra_call_train_bytes(const RaMemory *memory, uint32_t call, uint32_t stage,
+                    const RaBatch *batch, uint64_t *out_activation_bytes,
+                    uint64_t *out_workspace_bytes)
+{
+  const RaCallMemory *c = &memory->calls[call];
+  const RaCallPlan *p = &memory->plan->calls[call];
+  uint64_t m = p->n_micro_batches;
+
+  *out_workspace_bytes = MAX(
+      ra_call_workspace_bytes(memory, call, stage, RA_PHASE_FORWARD, batch),
+      ra_call_workspace_bytes(memory, call, stage, RA_PHASE_BACKWARD, batch));
+  if (p->schedule == RA_SCHEDULE_INTERLEAVED)
+    *out_activation_bytes = interleaved_bytes(memory, call, stage, batch);
+  else
+    *out_activation_bytes =
+        ra_activation_bytes(&c->shard, &c->pieces[stage], batch) *
+        (p->schedule == RA_SCHEDULE_GPIPE ? m : MIN(p->pp - stage, m));
+}

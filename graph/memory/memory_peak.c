@@ -1,0 +1,376 @@
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/memory/memory_generate.h"
+
+/* The optimizer runs when no activation is left. */
+static void
+add_train(const RaMemory *memory, uint32_t call, uint32_t stage,
+          const RaCallLoad *load, uint64_t *bytes)
+{
+  uint64_t kept, work, step = memory->calls[call].stages[stage].step_bytes;
+
+  ra_call_train_bytes(memory, call, stage, &load->batch, &kept, &work);
+  if (kept + work < step) {
+    bytes[ra_holder(RA_HOLD_BUFFERS, call)] += step;
+    return;
+  }
+  bytes[ra_holder(RA_HOLD_ACTIVATIONS, call)] += kept;
+  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += work;
+}
+
+/* The prefill has large batches and a small cache, decoding the reverse. */
+static void
+add_generation(const RaMemory *memory, uint32_t call, uint32_t stage,
+               const RaCallLoad *load, uint64_t *bytes)
+{
+  uint64_t token = ra_call_kv_token_bytes(memory, call, stage);
+  uint64_t cache = load->kv_tokens * token;
+  uint64_t prompts = load->prompt_tokens * token;
+  uint64_t prefill = ra_call_workspace_bytes(memory, call, stage,
+                                             RA_PHASE_FORWARD, &load->batch);
+  uint64_t decode = ra_call_workspace_bytes(memory, call, stage,
+                                            RA_PHASE_DECODE, &load->decode);
+  gboolean continuous = load->prompt_tokens == 0;
+  gboolean early = !continuous && prompts + prefill > cache + decode;
+
+  bytes[ra_holder(RA_HOLD_KV, call)] += early ? prompts : cache;
+  bytes[ra_holder(RA_HOLD_WORKSPACE, call)] +=
+      early || (continuous && prefill > decode) ? prefill : decode;
+}
+
+void
+ra_call_add_transients(const RaMemory *memory, uint32_t call, uint32_t stage,
+                       const RaCallLoad *load, uint64_t *bytes)
+{
+  switch (memory->plan->workload->calls[call].kind) {
+  case RA_CALL_TRAIN:
+    add_train(memory, call, stage, load, bytes);
+    break;
+  case RA_CALL_GENERATE:
+    add_generation(memory, call, stage, load, bytes);
+    break;
+  default:
+    bytes[ra_holder(RA_HOLD_WORKSPACE, call)] += ra_call_workspace_bytes(
+        memory, call, stage, RA_PHASE_FORWARD, &load->batch);
+  }
+}
+
+/* A node, or all parts of a call in one iteration. */
+typedef struct {
+  uint32_t first, last; /* nodes */
+  uint32_t call;        /* RA_NONE: not a call with a model */
+} Moment;
+
+/* What the bound is made from. */
+typedef struct {
+  const RaMemory *memory;
+  const RaAugmented *augmented;
+  const RaCallLoad *loads;
+  GArray *items; /* RaMemoryItem */
+  guint *chain;  /* (items) items of one chain are there one at a time */
+  guint n_chains;
+  uint64_t *chain_bytes; /* (n_chains) of the moment in hand */
+  GArray *moments;       /* Moment */
+  uint8_t *there;        /* (moments, items) 1: the item may be there */
+  uint64_t *item_bytes;  /* (items) on the GPU in hand */
+  uint64_t **most;       /* (n_calls) (pp) transients, UINT64_MAX: not yet */
+  uint64_t *scratch;     /* (n_holders) */
+} Bound;
+
+static void
+add_moments(Bound *b)
+{
+  const RaAugmented *a = b->augmented;
+
+  for (uint32_t n = 0; n < a->n_nodes; n++) {
+    const RaNode *node = &a->nodes[n];
+    Moment m = {n, n, RA_NONE};
+    if (node->kind == RA_NODE_CALL) {
+      if (node->part > 0 || b->memory->calls[node->call].copy == RA_NONE)
+        continue;
+      m.last = n + node->n_parts - 1;
+      m.call = node->call;
+    }
+    g_array_append_val(b->moments, m);
+  }
+}
+
+/* Marks @to and all that must have ended before it begins. */
+static void
+mark_before(const RaAugmented *a, uint32_t to, uint8_t *marks)
+{
+  memset(marks, 0, a->n_nodes);
+  marks[to] = 1;
+  for (uint32_t n = to + 1; n-- > 0;)
+    for (uint32_t e = a->pred_begin[n]; marks[n] && e < a->pred_begin[n + 1];
+         e++)
+      marks[a->pred[e]] = 1;
+}
+
+/* Marks @from and all that begins only after it has ended. */
+static void
+mark_after(const RaAugmented *a, uint32_t from, uint8_t *marks)
+{
+  memset(marks, 0, a->n_nodes);
+  marks[from] = 1;
+  for (uint32_t n = from + 1; n < a->n_nodes; n++)
+    for (uint32_t e = a->pred_begin[n]; e < a->pred_begin[n + 1]; e++)
+      marks[n] |= marks[a->pred[e]];
+}
+
+/* Puts items of one holder that follow each other, the one's last node before
+ * the other's first, into one chain. */
+static void
+fill_chains(Bound *b)
+{
+  const RaMemoryItem *items =
+      (const RaMemoryItem *)(gconstpointer)b->items->data;
+  g_autofree uint8_t *marks = g_new0(uint8_t, MAX(b->augmented->n_nodes, 1u));
+
+  b->chain = g_new(guint, MAX(b->items->len, 1u));
+  memset(b->chain, 0xff, b->items->len * sizeof *b->chain);
+  for (guint i = 0; i < b->items->len; i++) {
+    guint tail = i;
+    if (b->chain[i] != G_MAXUINT)
+      continue;
+    b->chain[i] = b->n_chains++;
+    for (guint k = i + 1; k < b->items->len; k++) {
+      if (items[tail].last == RA_NONE)
+        break;
+      if (b->chain[k] != G_MAXUINT || items[k].holder != items[i].holder ||
+          items[k].first == RA_NONE || items[k].first == items[tail].last)
+        continue;
+      mark_after(b->augmented, items[tail].last, marks);
+      if (!marks[items[k].first])
+        continue;
+      b->chain[k] = b->chain[i];
+      tail = k;
+    }
+  }
+  b->chain_bytes = g_new0(uint64_t, MAX(b->n_chains, 1u));
+}
+
+/* An item is not there at a moment that must end before its first node begins,
+ * or that begins after its last node has ended. */
+static void
+fill_there(Bound *b)
+{
+  guint n_items = b->items->len;
+  g_autofree uint8_t *marks = g_new0(uint8_t, MAX(b->augmented->n_nodes, 1u));
+
+  b->there = g_new(uint8_t, MAX((gsize)n_items * b->moments->len, 1));
+  memset(b->there, 1, (gsize)n_items * b->moments->len);
+  for (guint i = 0; i < n_items; i++) {
+    const RaMemoryItem *item = &g_array_index(b->items, RaMemoryItem, i);
+    if (item->first != RA_NONE)
+      mark_before(b->augmented, item->first, marks);
+    for (guint k = 0; item->first != RA_NONE && k < b->moments->len; k++) {
+      const Moment *m = &g_array_index(b->moments, Moment, k);
+      if (marks[m->last] && m->last != item->first)
+        b->there[(gsize)k * n_items + i] = 0;
+    }
+    if (item->last != RA_NONE)
+      mark_after(b->augmented, item->last, marks);
+    for (guint k = 0; item->last != RA_NONE && k < b->moments->len; k++) {
+      const Moment *m = &g_array_index(b->moments, Moment, k);
+      if (marks[m->first] && m->first != item->last &&
+          !(m->first <= item->last && item->last <= m->last))
+        b->there[(gsize)k * n_items + i] = 0;
+    }
+  }
+}
+
+/* All transients of a call on a stage; computed once. */
+static uint64_t
+transient_bytes(Bound *b, uint32_t call, uint32_t stage)
+{
+  uint32_t n = ra_memory_n_holders(b->memory);
+  uint32_t pp = b->memory->plan->calls[call].pp;
+
+  if (!b->most[call]) {
+    b->most[call] = g_new(uint64_t, pp);
+    memset(b->most[call], 0xff, pp * sizeof **b->most);
+  }
+  if (b->most[call][stage] == UINT64_MAX) {
+    memset(b->scratch, 0, n * sizeof *b->scratch);
+    ra_call_add_transients(b->memory, call, stage, &b->loads[call], b->scratch);
+    b->most[call][stage] = ra_memory_sum(b->scratch, n);
+  }
+  return b->most[call][stage];
+}
+
+/* Stage of the moment's call on @gpu, RA_NONE: it has none there. */
+static uint32_t
+moment_stage(const Bound *b, const Moment *m, uint32_t gpu)
+{
+  return m->call == RA_NONE ? RA_NONE
+                            : ra_memory_stage(b->memory, m->call, gpu);
+}
+
+/* Of every chain the largest item that may be there at moment @k. */
+static uint64_t
+chains_bytes(Bound *b, guint k)
+{
+  const uint8_t *there = &b->there[(gsize)k * b->items->len];
+  uint64_t sum = 0;
+
+  memset(b->chain_bytes, 0, b->n_chains * sizeof *b->chain_bytes);
+  for (guint i = 0; i < b->items->len; i++) {
+    uint64_t *most = &b->chain_bytes[b->chain[i]];
+    if (!there[i] || b->item_bytes[i] <= *most)
+      continue;
+    sum += b->item_bytes[i] - *most;
+    *most = b->item_bytes[i];
+  }
+  return sum;
+}
+
+static uint64_t
+moment_bytes(Bound *b, uint32_t gpu, guint k)
+{
+  const Moment *m = &g_array_index(b->moments, Moment, k);
+  uint32_t stage = moment_stage(b, m, gpu);
+
+  return chains_bytes(b, k) +
+         (stage == RA_NONE ? 0 : transient_bytes(b, m->call, stage));
+}
+
+/* Holders of @gpu at moment @k. */
+static void
+fill_holders(Bound *b, uint32_t gpu, guint k, uint64_t *out_bytes)
+{
+  const Moment *m = &g_array_index(b->moments, Moment, k);
+  uint32_t stage = moment_stage(b, m, gpu);
+
+  memset(out_bytes, 0, ra_memory_n_holders(b->memory) * sizeof *out_bytes);
+  chains_bytes(b, k);
+  for (guint i = 0; i < b->items->len; i++) {
+    uint32_t holder = g_array_index(b->items, RaMemoryItem, i).holder;
+    out_bytes[holder] += b->chain_bytes[b->chain[i]];
+    b->chain_bytes[b->chain[i]] = 0;
+  }
+  if (stage != RA_NONE)
+    ra_call_add_transients(b->memory, m->call, stage, &b->loads[m->call],
+                           out_bytes);
+}
+
+static void
+try_gpu(Bound *b, uint32_t gpu, RaMemoryPeak *peak)
+{
+  guint fullest = G_MAXUINT;
+
+  for (guint i = 0; i < b->items->len; i++)
+    b->item_bytes[i] = ra_memory_item_bytes(
+        b->memory, &g_array_index(b->items, RaMemoryItem, i), gpu);
+  for (guint k = 0; k < b->moments->len; k++) {
+    double total = ra_memory_total(b->memory, (double)moment_bytes(b, gpu, k));
+    if (total <= peak->total_bytes)
+      continue;
+    peak->total_bytes = total;
+    fullest = k;
+  }
+  if (fullest == G_MAXUINT)
+    return;
+  peak->gpu = gpu;
+  peak->call = g_array_index(b->moments, Moment, fullest).call;
+  fill_holders(b, gpu, fullest, peak->bytes);
+}
+
+static int
+compare_gpus(const void *a, const void *b)
+{
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+  return x < y ? -1 : x > y;
+}
+
+/* Adds where @mesh begins and ends; per node if it is a slice. */
+static void
+add_mesh_edges(const RaMesh *mesh, const RaCluster *cluster, GArray *gpus)
+{
+  uint32_t per_node = cluster->gpus_per_node;
+  gboolean whole = mesh->gpus_per_node == per_node;
+
+  for (uint32_t r = 0; r < mesh->n_runs; r++)
+    for (uint32_t k = 0; k < (whole ? 1 : mesh->runs[r].n); k++) {
+      uint32_t begin = (mesh->runs[r].first + k) * per_node + mesh->first_gpu;
+      uint32_t end =
+          begin + mesh->gpus_per_node * (whole ? mesh->runs[r].n : 1);
+      g_array_append_val(gpus, begin);
+      if (end < ra_cluster_n_gpus(cluster))
+        g_array_append_val(gpus, end);
+    }
+}
+
+/* GPUs at which something changes, ascending, perhaps several times. */
+static GArray *
+edge_gpus(const RaMemory *memory)
+{
+  const RaPlan *plan = memory->plan;
+  GArray *gpus = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+
+  for (uint32_t i = 0; i < plan->workload->n_calls; i++) {
+    const RaCallPlan *p = &plan->calls[i];
+    uint32_t block = 1;
+    if (!p->set || memory->calls[i].copy == RA_NONE)
+      continue;
+    add_mesh_edges(&p->mesh, plan->cluster, gpus);
+    for (guint k = 0; k < RA_N_AXES && p->axis[k] != RA_AXIS_PP; k++)
+      block *= ra_call_plan_degree(p, (RaAxis)p->axis[k]);
+    for (uint32_t r = 0; p->pp > 1 && r < ra_mesh_n_gpus(&p->mesh);
+         r += block) {
+      uint32_t gpu = ra_mesh_gpu(&p->mesh, plan->cluster, r);
+      g_array_append_val(gpus, gpu);
+    }
+  }
+  g_array_sort(gpus, compare_gpus);
+  return gpus;
+}
+
+void
+ra_memory_peak(const RaMemory *memory, const RaAugmented *augmented,
+               const RaCallLoad *loads, RaMemoryPeak *out_peak)
+{
+  Bound b = {.memory = memory, .augmented = augmented, .loads = loads};
+  g_autoptr(GArray) gpus = NULL;
+  uint32_t last = RA_NONE, n_calls;
+
+  g_return_if_fail(memory && augmented && loads && out_peak);
+  gpus = edge_gpus(memory);
+  n_calls = memory->plan->workload->n_calls;
+  *out_peak = (RaMemoryPeak){.call = RA_NONE};
+  out_peak->bytes = g_new0(uint64_t, ra_memory_n_holders(memory));
+  b.items = ra_memory_items(memory, augmented);
+  b.moments = g_array_new(FALSE, FALSE, sizeof(Moment));
+  add_moments(&b);
+  fill_there(&b);
+  fill_chains(&b);
+  b.item_bytes = g_new0(uint64_t, MAX(b.items->len, 1u));
+  b.most = g_new0(uint64_t *, n_calls);
+  b.scratch = g_new0(uint64_t, ra_memory_n_holders(memory));
+  for (guint i = 0; i < gpus->len; i++) {
+    uint32_t gpu = g_array_index(gpus, uint32_t, i);
+    if (gpu != last)
+      try_gpu(&b, gpu, out_peak);
+    last = gpu;
+  }
+  for (uint32_t i = 0; i < n_calls; i++)
+    g_free(b.most[i]);
+  g_free(b.most);
+  g_free(b.scratch);
+  g_free(b.item_bytes);
+  g_array_unref(b.items);
+  g_array_unref(b.moments);
+  g_free(b.there);
+  g_free(b.chain);
+  g_free(b.chain_bytes);
+}
+
+void
+ra_memory_peak_clear(RaMemoryPeak *peak)
+{
+  g_clear_pointer(&peak->bytes, g_free);
+}

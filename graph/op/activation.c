@@ -1,0 +1,318 @@
+#include "config.h"
+
+#include "graph/input/plan.h"
+#include "graph/op/activation.h"
+
+/* Tensors of one run of an op, bytes. */
+typedef struct {
+  uint64_t in;   /* read */
+  uint64_t out;  /* written */
+  uint64_t kept; /* of both, until the backward */
+} RaOpTensors;
+
+/* Log-probabilities are made in fp32: logits are converted before the softmax
+ * (Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py). */
+#define FP32_BYTES 4
+
+static RaOpTensors
+both(uint64_t in, uint64_t out, uint64_t kept)
+{
+  return (RaOpTensors){in, out, kept};
+}
+
+/* A step of ring attention on another rank's keys, which come again in the
+ * backward: only the step on the rank's own keeps q, k and v. */
+static gboolean
+is_foreign_step(const RaOp *op, const RaOp *end)
+{
+  return op + 1 < end && op[1].kind == RA_OP_SEND &&
+         (op[1].flags & RA_OP_BEHIND) != 0;
+}
+
+/* What such a step has at hand beside the rank's own q, k and v and the sum
+ * that it adds to: keys and values of that rank, those that come, its output.
+ * Backward also the gradients of keys and values, its own and those that go
+ * round, and of queries, its own and their sum (exec/stage_ring.c). */
+static uint64_t
+ring_bytes(const RaOp *op, gboolean back)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t q = d[1] * d[4] * d[6] * e, kv = 2 * d[1] * d[5] * d[6] * e;
+
+  return back ? 4 * kv + 2 * q : 2 * kv + q;
+}
+
+/* A core keeps its weights, and with dropout what is left of them and the
+ * mask; the scores before the softmax are beside them for a while. */
+static RaOpTensors
+core_tensors(const RaOp *op, uint64_t in, uint64_t out)
+{
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t n = (uint64_t)ra_op_n_scores(op);
+  uint64_t kept = n * (op->flags & RA_OP_DROPOUT ? 2 * e + 1 : e);
+
+  return both(in, out + n * e + kept, in + kept);
+}
+
+/* Kept are probabilities, of each choice its expert, place and weight, and how
+ * many rows each expert has: words of 4 bytes all.  @d: tokens, experts,
+ * chosen. */
+static RaOpTensors
+router_tensors(const uint64_t *d, uint64_t in)
+{
+  return both(in, d[0] * d[1] * FP32_BYTES,
+              (d[0] * (d[1] + 3 * d[2]) + d[1]) * FP32_BYTES);
+}
+
+/* Its output is kept as the input of what follows; @end: past the last op. */
+static RaOpTensors
+attention_tensors(const RaOp *op, const RaOp *end)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype);
+  uint64_t in = d[1] * (d[4] + 2 * d[5]) * d[6] * e, out = d[1] * d[4] * d[6];
+  uint64_t log_sums = d[1] * d[4] * FP32_BYTES; /* of weights */
+
+  if (op->kind == RA_OP_DECODE_ATTENTION)
+    return both(in, out * e, in);
+  return both(in, out * e + log_sums,
+              is_foreign_step(op, end) ? 0 : in + log_sums);
+}
+
+/* Whether what @op makes is logits: rows with a padding. */
+static gboolean
+makes_logits(const RaOp *op, const RaOp *end)
+{
+  const RaOp *next = op + 1;
+
+  if (next < end && next->kind == RA_OP_ALL_GATHER)
+    next++; /* of what is drawn from, and of rows before a layer */
+  return next < end &&
+         (next->kind == RA_OP_CROSS_ENTROPY || next->kind == RA_OP_SAMPLE);
+}
+
+/* Of a row of a norm: the inverse, of LayerNorm the mean too. */
+static uint64_t
+norm_stats_bytes(const RaModel *model)
+{
+  return (model->norm == RA_NORM_LAYER ? 2 : 1) * FP32_BYTES;
+}
+
+/* What op @op of @model, after @before (NULL: the first), reads, writes and
+ * keeps; @end is past the last. */
+static RaOpTensors
+op_tensors(const RaModel *model, const RaOp *op, const RaOp *before,
+           const RaOp *end)
+{
+  const uint64_t *d = op->dim;
+  uint64_t e = ra_dtype_bytes((RaDtype)op->dtype), in, out, out_bytes, kept;
+
+  switch (op->kind) {
+  case RA_OP_GEMM:
+    in = d[0] * d[2] * d[3] * e;
+    out_bytes = ra_dtype_bytes(ra_activation_dtype((RaDtype)op->dtype));
+    out = d[0] * d[3] * out_bytes *
+          (makes_logits(op, end) ? ra_logits_row(d[1], out_bytes) : d[1]);
+    if (op->flags & RA_OP_FROZEN)
+      return both(in, out, 0);
+    /* Sequence parallelism keeps its shard and gathers again (arXiv
+     * 2205.05198, section 4.2.2). */
+    if (before && before->kind == RA_OP_ALL_GATHER)
+      return both(in, out, in / MAX(before->dim[1], 1));
+    return both(in, out, in);
+  case RA_OP_ATTENTION:
+  case RA_OP_DECODE_ATTENTION:
+    return attention_tensors(op, end);
+  case RA_OP_ATTENTION_CORE:
+    in = d[1] * (d[4] + 2 * d[5]) * d[6] * e;
+    return core_tensors(op, in, d[1] * d[4] * d[6] * e);
+  case RA_OP_NORM:
+    in = d[0] * d[1] * e;
+    kept = d[0] * norm_stats_bytes(model);
+    return both(in, in + kept, in + kept);
+  case RA_OP_ROPE:
+    in = d[0] * d[1] * d[2] * e;
+    return both(in, in, 0);
+  case RA_OP_ACTIVATION:
+    in = d[0] * d[1] * (d[2] ? 2 : 1) * e;
+    return both(in, d[0] * d[1] * e, in);
+  case RA_OP_ADD:
+    return both(d[0] * d[1] * e, d[0] * d[1] * e, 0);
+  case RA_OP_EMBEDDING:
+    return both(0, d[0] * d[1] * e, 0);
+  case RA_OP_CROSS_ENTROPY:
+    return both(d[0] * ra_logits_row(d[1], e) * e, d[0] * d[1] * FP32_BYTES,
+                d[0] * d[1] * FP32_BYTES);
+  case RA_OP_ROUTER:
+    return router_tensors(d, d[0] * d[1] * e);
+  case RA_OP_PERMUTE:
+    in = d[0] * d[1] * e;
+    /* Back from the experts: the gate's gradient needs their outputs. */
+    return both(in, in, before && before->kind == RA_OP_GEMM ? in : 0);
+  case RA_OP_SAMPLE:
+    return both(d[0] * d[1] * e, d[0] * d[1] * FP32_BYTES, 0);
+  case RA_OP_LOSS:
+    return both(d[0] * FP32_BYTES, d[0] * FP32_BYTES, d[0] * FP32_BYTES);
+  case RA_OP_ALL_GATHER:
+    return both(d[0] / MAX(d[1], 1), d[0], 0);
+  case RA_OP_REDUCE_SCATTER:
+    return both(d[0], d[0] / MAX(d[1], 1), 0);
+  case RA_OP_ALL_TO_ALL:
+    return both(d[0], d[0], 0);
+  case RA_OP_ALL_REDUCE: /* in place */
+    return both(d[0], 0, 0);
+  default:
+    return both(0, 0, 0);
+  }
+}
+
+/* The residual stream of a micro-batch: a layer's input. */
+static uint64_t
+residual_bytes(const RaShard *shard, const RaBatch *batch)
+{
+  uint64_t cp = MAX(shard->cp, 1u), tokens = (batch->q_tokens + cp - 1) / cp;
+
+  if (shard->sequence_parallel)
+    tokens = (tokens + shard->tp - 1) / shard->tp;
+  return tokens * shard->model->hidden *
+         ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
+}
+
+/* What the forward of @piece keeps if nothing is recomputed. */
+static uint64_t
+kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(shard, piece, RA_PHASE_FORWARD, batch, ops);
+  uint64_t bytes = 0;
+
+  for (guint i = 0; i < n; i++) {
+    RaOpTensors t =
+        op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
+    /* Of a core that is computed again only queries, keys and values stay. */
+    gboolean again = ops[i].kind == RA_OP_ATTENTION_CORE &&
+                     shard->recompute == RA_RECOMPUTE_SELECTIVE;
+
+    bytes += (again ? t.in : t.kept) * ops[i].count;
+  }
+  return bytes;
+}
+
+uint64_t
+ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
+                    const RaBatch *batch)
+{
+  RaPiece ends = *piece;
+
+  g_return_val_if_fail(shard && piece && batch, 0);
+  if (shard->recompute != RA_RECOMPUTE_FULL)
+    return kept_bytes(shard, piece, batch);
+  ends.n_layers = 0;
+  return piece->n_layers * residual_bytes(shard, batch) +
+         kept_bytes(shard, &ends, batch);
+}
+
+/* Of op @i of @n while it runs; @kept: what it keeps is counted elsewhere. */
+static uint64_t
+running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
+              gboolean kept, gboolean back)
+{
+  RaOpTensors t =
+      op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
+  uint64_t bytes = t.in + t.out;
+
+  /* Nobody keeps gradients, which have the shapes of what was read and written;
+   * those of logits come where their softmax is kept (Megatron-LM's
+   * vocab_parallel_cross_entropy). */
+  if (back && ops[i].kind != RA_OP_CROSS_ENTROPY)
+    kept = FALSE;
+  if (!is_foreign_step(&ops[i], ops + n))
+    return bytes - (kept ? MIN(t.kept, bytes) : 0);
+  /* Forward the step on the rank's own keys has kept what comes in; backward
+   * in and out are gradients. */
+  return bytes + ring_bytes(&ops[i], back) - (kept && !back ? t.in : 0);
+}
+
+/* Largest op of @piece. */
+static uint64_t
+largest_op_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+                 const RaBatch *batch, gboolean kept)
+{
+  RaOp ops[RA_OP_LIST_MAX];
+  gboolean back = phase == RA_PHASE_BACKWARD;
+  guint n =
+      ra_op_list(shard, piece, back ? RA_PHASE_FORWARD : phase, batch, ops);
+  uint64_t largest = 0;
+
+  for (guint i = 0; i < n; i++)
+    largest = MAX(largest, running_bytes(shard, ops, n, i, kept, back));
+  return largest;
+}
+
+/* The layer of @piece that keeps most: dense, or of experts. */
+static uint64_t
+layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
+{
+  uint64_t most = 0;
+  gboolean seen[2] = {FALSE, FALSE};
+
+  for (uint32_t i = 0; i < piece->n_layers; i++) {
+    RaPiece one = {.first_layer = piece->first_layer + i, .n_layers = 1};
+    gboolean moe = ra_model_layer_is_moe(shard->model, one.first_layer);
+
+    if (seen[moe])
+      continue;
+    seen[moe] = TRUE;
+    most = MAX(most, kept_bytes(shard, &one, batch));
+    if (!shard->model->layer_is_moe || (seen[0] && seen[1]))
+      break;
+  }
+  return most;
+}
+
+/* @batch as it runs: a step of a token each that is a graph is of more
+ * sequences, but where ranks cut its rows by their number
+ * (exec/stage_decode.c). */
+static RaBatch
+batch_run(const RaShard *shard, RaPhase phase, const RaBatch *batch)
+{
+  RaBatch run = *batch;
+
+  if (phase != RA_PHASE_DECODE || shard->launch != RA_LAUNCH_GRAPH ||
+      shard->sequence_parallel || batch->q_tokens != batch->n_sequences)
+    return run;
+  run.n_sequences = ra_graph_sequences(batch->n_sequences);
+  run.q_tokens = run.n_sequences;
+  return run;
+}
+
+uint64_t
+ra_workspace_bytes(const RaShard *shard, const RaPiece *piece, RaPhase phase,
+                   const RaBatch *batch)
+{
+  RaBatch run;
+  gboolean full = shard->loss && shard->recompute == RA_RECOMPUTE_FULL;
+  RaPiece layers = *piece, ends = *piece;
+  uint64_t of_layers, of_ends;
+
+  g_return_val_if_fail(shard && piece && batch, 0);
+  layers.has_embedding = layers.has_head = 0;
+  ends.n_layers = 0;
+  run = batch_run(shard, phase, batch);
+  of_layers =
+      largest_op_bytes(shard, &layers, phase, &run, shard->loss && !full);
+  of_ends = largest_op_bytes(shard, &ends, phase, &run, shard->loss);
+  if (phase == RA_PHASE_BACKWARD && full)
+    of_layers = layer_bytes(shard, piece, &run) +
+                largest_op_bytes(shard, &layers, phase, &run, TRUE);
+  return residual_bytes(shard, &run) + MAX(of_layers, of_ends);
+}
+
+uint64_t
+ra_kv_token_bytes(const RaShard *shard, const RaPiece *piece)
+{
+  return piece->n_layers *
+         ra_model_kv_layer_bytes(shard->model, shard->tp,
+                                 ra_dtype_bytes((RaDtype)shard->dtype));
+}
