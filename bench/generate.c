@@ -15,7 +15,7 @@
 #include "bench/figure.h"
 #include "graph/input/length.h"
 #include "graph/op/activation.h"
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "study/setup.h"
 
 enum { MAX_RUNS = 5 };

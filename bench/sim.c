@@ -28,7 +28,7 @@
 
 #include "bench/figure.h"
 #include "bench/traffic.h"
-#include "sim/network.h"
+#include "sim/network/network.h"
 
 enum { MAX_RUNS = 3, PEER_LEAST_S = 20, PEER_RATIO = 16, LONG = 10 };
 

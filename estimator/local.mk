@@ -34,3 +34,4 @@ libestimator_a_SOURCES += %D%/residual.c %D%/residual.h
 libestimator_a_SOURCES += %D%/resolve.c %D%/resolve.h
 libestimator_a_SOURCES += %D%/segment.c
 libestimator_a_SOURCES += %D%/robust.c %D%/robust.h
+libestimator_a_SOURCES += %D%/kinds.c %D%/kinds.h

@@ -335,7 +335,7 @@ n_behind(const RaDynamic *d, uint32_t g, const Step *steps)
 
 /* Step @k: all groups go through the stages one behind the other.  The first
  * stage waits for the tokens of a group's last step when the group is next, not
- * for those of the groups behind it, as sim/decode_pipe.h has it. */
+ * for those of the groups behind it, as sim/generate/decode_pipe.h has it. */
 static void
 step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
          Step *steps)

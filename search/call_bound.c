@@ -4,7 +4,7 @@
 
 #include "graph/expand/expand_zero.h"
 #include "search/call_bound.h"
-#include "sim/decode.h"
+#include "sim/generate/decode.h"
 
 /* Of a thousand terms; rounding is some 10^-13 of them. */
 #define ROUNDING (1 - 1e-9)

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "estimator/kinds.h"
 #include "graph/augment/realloc.h"
 #include "graph/expand/data_transfer.h"
 #include "graph/input/lora.h"
 #include "search/cost_table_impl.h"
 #include "search/lone.h"
 #include "search/space_impl.h"
-#include "sim/kinds.h"
 
 /* How two meshes lie to each other, 16 bits: where they share a node the GPUs
  * from the one's begin to the other's, above OFFSET_ZERO. */

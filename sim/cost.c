@@ -2,13 +2,13 @@
 
 #include <string.h>
 
+#include "estimator/kinds.h"
 #include "graph/input/plan_tail.h"
 #include "sim/call.h"
 #include "sim/cost.h"
-#include "sim/decode.h"
-#include "sim/kinds.h"
+#include "sim/generate/decode.h"
+#include "sim/generate/serve_pipe.h"
 #include "sim/real.h"
-#include "sim/serve_pipe.h"
 #include "sim/task_class.h"
 
 RaCost

@@ -1,14 +1,14 @@
 /* The duration of every task of a graph, by cause.
  *
  * Tasks share works, so a work is costed once; so are a replica's generation
- * (sim/decode.h) and, at call fidelity, a call (sim/call.h).
+ * (sim/generate/decode.h) and, at call fidelity, a call (sim/call.h).
  */
 #ifndef RA_SIM_COST_H
 #define RA_SIM_COST_H
 
 #include "estimator/estimator.h"
 #include "graph/expand/task.h"
-#include "sim/decode.h"
+#include "sim/generate/decode.h"
 
 /**
  * ra_task_costs:
@@ -20,7 +20,7 @@
  * @error: as ra_expand_call(), at call fidelity; as ra_real_task_costs() of an
  *   estimator that is ReaL's
  *
- * Cost: O(tasks + works) and what sim/decode.h and sim/call.h say.
+ * Cost: O(tasks + works) and what sim/generate/decode.h and sim/call.h say.
  *
  * Returns: %TRUE on success
  */

@@ -5,8 +5,8 @@
 #include "base/sum.h"
 #include "estimator/estimator.h"
 #include "graph/expand/dynamic.h"
-#include "sim/decode_group.h"
 #include "sim/flop.h"
+#include "sim/generate/decode_group.h"
 
 /* Of one call; exact, so that it is the same folded or not. */
 typedef struct {

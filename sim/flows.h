@@ -1,9 +1,9 @@
 /* Communication as flows over the links of a cluster: what contends.
  *
  * Every collective, send, reallocation, transfer, offload and reload of the
- * graph is one flow (sim/network.h) over the links of its GPUs
- * (sim/topology.h).  Alone it takes what the estimator's law says, D: its
- * amount is D and its rate at most 1.  For part of D it has a link full
+ * graph is one flow (sim/network/network.h) over the links of its GPUs
+ * (sim/network/topology.h).  Alone it takes what the estimator's law says, D:
+ * its amount is D and its rate at most 1.  For part of D it has a link full
  * (RaLinkUse: intra-node, network card or host; the rest is latency), so at
  * rate 1 it takes
  *
@@ -44,8 +44,8 @@
 #define RA_SIM_FLOWS_H
 
 #include "estimator/estimator.h"
-#include "sim/network.h"
-#include "sim/topology.h"
+#include "sim/network/network.h"
+#include "sim/network/topology.h"
 
 typedef struct _RaFlows RaFlows;
 

@@ -1,8 +1,8 @@
 /* Collectives of generations as flows. */
 #include "config.h"
 
+#include "estimator/kinds.h"
 #include "sim/flows_impl.h"
-#include "sim/kinds.h"
 
 /* A part's cycles of computing and communicating, about: how finely what its
  * steps do is told apart, where steps are more. */

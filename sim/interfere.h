@@ -30,7 +30,7 @@
 
 #include "estimator/estimator.h"
 #include "graph/expand/task.h"
-#include "sim/queue.h"
+#include "sim/network/queue.h"
 
 typedef struct _RaInterfere RaInterfere;
 

@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "estimator/kinds.h"
 #include "graph/expand/op_program.h"
-#include "sim/kinds.h"
 #include "sim/op_cost.h"
 
 struct _RaOpCosts {

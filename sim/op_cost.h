@@ -6,7 +6,7 @@
  *
  * Where nodes are of several kinds, the ops of a task take what they take on
  * the slowest for its work of the kinds that its group is on, as at stage
- * fidelity (sim/kinds.h): a collective inside waits for the slowest.
+ * fidelity (estimator/kinds.h): a collective inside waits for the slowest.
  *
  * Typical sizes: 10^3 works of 30 to 100 ops.
  */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "graph/expand/sequence.h"
-#include "sim/service.h"
+#include "sim/generate/service.h"
 #include "sim/service_plan.h"
 #include "sim/sim.h"
 

@@ -8,8 +8,8 @@
 #include "sim/cost.h"
 #include "sim/fingerprint.h"
 #include "sim/interfere.h"
+#include "sim/network/queue.h"
 #include "sim/op_replay.h"
-#include "sim/queue.h"
 #include "sim/sim.h"
 #include "sim/task_class.h"
 

@@ -56,8 +56,8 @@ ra_sim_added_s(const RaSimResult *result, RaTaskId task)
  * @estimator: borrowed
  *
  * Computes the duration of every task: from its work by the estimator, of a
- * decode task by replaying its replica's generation (sim/decode.h), of a
- * call-fidelity task by simulating the call alone at stage fidelity
+ * decode task by replaying its replica's generation (sim/generate/decode.h), of
+ * a call-fidelity task by simulating the call alone at stage fidelity
  * (sim/call.h), at op fidelity by replaying its steps (sim/op_replay.h) when it
  * starts.
  */

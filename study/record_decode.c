@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimator/kinds.h"
 #include "graph/op/op_reuse.h"
-#include "sim/decode.h"
-#include "sim/decode_group.h"
-#include "sim/kinds.h"
+#include "sim/generate/decode.h"
+#include "sim/generate/decode_group.h"
 #include "study/record_decode.h"
 
 /* A replica that generates. */

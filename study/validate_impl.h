@@ -3,7 +3,7 @@
 #ifndef RA_STUDY_VALIDATE_IMPL_H
 #define RA_STUDY_VALIDATE_IMPL_H
 
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "study/gpu.h"
 #include "study/setup.h"
 #include "study/validate.h"

@@ -30,7 +30,7 @@
 #include "graph/expand/expand_call.h"
 #include "graph/op/activation.h"
 #include "sim/breakdown.h"
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "study/replay.h"
 #include "study/rl_step.h"
 #include "study/validate_impl.h"

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "estimator/robust.h"
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "study/rl_step.h"
 #include "study/validate_impl.h"
 #include "traces/csv.h"

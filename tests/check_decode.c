@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/decode_source.h"
+#include "sim/generate/decode_source.h"
 #include "tests/check_main.h"
 #include "tests/decode_reference.h"
 

@@ -106,7 +106,7 @@ unit_of(const Bench *b, const RaPiece *part, const RaBatch *batch)
   return unit;
 }
 
-/* Batch and lengths as sim/decode.h says them. */
+/* Batch and lengths as sim/generate/decode.h says them. */
 static Step
 step_of(const Bench *b, guint replica, uint32_t number)
 {

@@ -196,7 +196,8 @@ run_whole(const Bench *b, guint n_rivals, double rival_s, gboolean fault)
 }
 
 /* The same with a task for what a step computes before each of its collectives,
- * and for each collective: batches and lengths as sim/decode.h says them. */
+ * and for each collective: batches and lengths as sim/generate/decode.h says
+ * them. */
 static double *
 run_steps(const Bench *b, guint n_rivals, double rival_s)
 {

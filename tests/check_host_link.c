@@ -107,7 +107,7 @@ END_TEST
 /* As flows: a copy of four GPUs takes what the law says of their bytes, to the
  * last bit; reloads of two calls on GPUs 0 and 1, at once, with a link each
  * what they take alone, behind one link twice what they have it full for, less
- * the 1e-9 that links have of room (sim/topology.c). */
+ * the 1e-9 that links have of room (sim/network/topology.c). */
 START_TEST(test_flows)
 {
   Link law = link_new(2, "node0:gpu[4-7]", 4, FALSE);

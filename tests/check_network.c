@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "sim/network.h"
+#include "sim/network/network.h"
 #include "tests/check_main.h"
 
 enum { MAX_LINKS = 24, MAX_FLOWS = 40, MAX_REFS = 8 };

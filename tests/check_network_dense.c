@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/network.h"
+#include "sim/network/network.h"
 #include "tests/check_main.h"
 
 enum {

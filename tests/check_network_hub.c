@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/network.h"
+#include "sim/network/network.h"
 #include "tests/check_main.h"
 
 enum { N_HOSTS = 32, BUS = 2 * N_HOSTS, APART, N_LINKS, N_FLOWS = 800 };

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/rng.h"
-#include "sim/queue.h"
+#include "sim/network/queue.h"
 #include "tests/check_main.h"
 
 /* Whether the queue gives its events in the order (time, seq), all of them. */

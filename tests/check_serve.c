@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "tests/batcher_reference.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"

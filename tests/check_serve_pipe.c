@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "sim/flop.h"
-#include "sim/serve_pipe.h"
+#include "sim/generate/serve_pipe.h"
 #include "tests/check_main.h"
 #include "tests/zero_run.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "sim/service.h"
+#include "sim/generate/service.h"
 #include "tests/check_main.h"
 #include "tests/service_law.h"
 

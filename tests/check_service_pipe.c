@@ -103,8 +103,8 @@ START_TEST(test_stages_of_a_step)
 END_TEST
 
 /* Without a version and with places for all, two micro-batches go round two
- * stages as in sim/serve_pipe.h, which has its own oracle; in one micro-batch
- * the stages wait for each other. */
+ * stages as in sim/generate/serve_pipe.h, which has its own oracle; in one
+ * micro-batch the stages wait for each other. */
 START_TEST(test_micro_batches_of_stages)
 {
   enum { N = 16 };

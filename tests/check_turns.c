@@ -8,7 +8,7 @@
 #include "graph/expand/sequence.h"
 #include "graph/input/plan_batching.h"
 #include "graph/input/turns.h"
-#include "sim/serve.h"
+#include "sim/generate/serve.h"
 #include "sim/sim.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"

@@ -1,4 +1,5 @@
-/* Generation as it is defined, step by step: what sim/decode.c is held to.
+/* Generation as it is defined, step by step: what sim/generate/decode.c is held
+ * to.
  *
  * A law of step times with every feature that a line may have, random cases,
  * and the recurrence run one step, group and stage after the other.  Part of
@@ -10,7 +11,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "sim/decode_source.h"
+#include "sim/generate/decode_source.h"
 #include "tests/check_points.h"
 
 #define MAX_STAGES 4

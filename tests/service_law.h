@@ -2,7 +2,7 @@
 #ifndef RA_TESTS_SERVICE_LAW_H
 #define RA_TESTS_SERVICE_LAW_H
 
-#include "sim/service.h"
+#include "sim/generate/service.h"
 
 /* A step takes BASE and so much for each sequence and token attended to, the
  * tokens in lines of PIECE; prompts so much a token and pair. */

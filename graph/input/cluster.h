@@ -22,7 +22,7 @@
  *                                    InfiniBand's; default 0
  *     gpus-per-host-link = 2         behind one PCIe switch; default 1
  *
- * and, where links are not like the others (sim/topology.h),
+ * and, where links are not like the others (sim/network/topology.h),
  *
  *     [link node3/nic2]              also node3/gpu2, leaf0/rail2
  *     rate = 200 Gbit/s              0 B/s: it has failed

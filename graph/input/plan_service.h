@@ -2,7 +2,7 @@
  *
  *     [call actor_generate]
  *     service = none              drain | interrupt | in-flight: how a replica
- *                                 takes a new version (sim/service.h)
+ *                                 takes a new version (sim/generate/service.h)
  *     sync-interval = 1           training calls from one version that it gets
  *                                 to the next
  *
