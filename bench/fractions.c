@@ -1,12 +1,14 @@
 /* Two fractions of a GPU's memory that rules of thumb go by, measured.
  *
- * need  RA_NEED_LIMIT_FRAC (search/need.h): how much of a GPU the coarse bound
+ * need  RA_NEED_LIMIT_FRAC (search/family/need.h): how much of a GPU the coarse
+ * bound
  *       of one call may take.  For every shape of the full set on 8 to 128
  *       GPUs: whether the bound takes it at so much, and whether it fits by the
  *       account (graph/memory/memory.h).  Shapes taken that do not fit cost a
  *       writer
  *       another try, those refused are lost to it
- * work  RA_SHAPE_WORK_FRAC (search/shape.h): how much one micro-batch may fill
+ * work  RA_SHAPE_WORK_FRAC (search/family/shape.h): how much one micro-batch
+ * may fill
  *       before there are more of them, or more is recomputed.  The time of the
  *       best plan that chains find in the set that goes by the rule, of each
  *       workload by the least of its row
@@ -25,9 +27,9 @@
 #include <string.h>
 
 #include "bench/figure.h"
+#include "search/family/need.h"
+#include "search/family/shape.h"
 #include "search/mcmc.h"
-#include "search/need.h"
-#include "search/shape.h"
 #include "study/setup.h"
 
 static const double needs[] = {0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1};

@@ -3,11 +3,11 @@
  *
  * Actor and ref are LLaMA of 7, 13, 33 or 65 x 10^9 parameters, critic and
  * reward of 7 (share/workloads/ppo-llama-*-stream.workload).  Plans come from
- * the writers of search/strategy.h.  colocated-tp is the co-located placement
- * that generates in the least tensor parallelism that fits instead of ZeRO-3.
- * Streaming (chunks between generation and scoring) only where the placement
- * is disaggregated: on shared GPUs parts would only wait for each other.
- * Batches of generation are static.
+ * the writers of search/family/strategy.h.  colocated-tp is the co-located
+ * placement that generates in the least tensor parallelism that fits instead of
+ * ZeRO-3. Streaming (chunks between generation and scoring) only where the
+ * placement is disaggregated: on shared GPUs parts would only wait for each
+ * other. Batches of generation are static.
  *
  * --plot FILE.svg|.png also draws the table: FILE.dat is what gnuplot reads.
  */
@@ -20,7 +20,7 @@
 #include "base/palette.h"
 #include "base/text.h"
 #include "bench/figure.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "study/gnuplot.h"
 #include "study/replay.h"

@@ -3,7 +3,7 @@
  * PPO, 6 calls on four models of 7 x 10^9, 5 iterations, 512 sequences or 4 a
  * GPU, one thread; seconds are of the processor, as others may want it too.
  * Sets: `real` is ReaL's (halves of a node, runs of nodes; tp 1, 2, 4, 8; pp a
- * divisor), `full` is ours (search/space.h).
+ * divisor), `full` is ours (search/space/space.h).
  *
  * evaluations  a plan put into a lane from nothing and replayed, reallocation,
  *              transfer and memory included; plans drawn at random from those

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 
 #define MAX_SPLIT 64         /* more parts than calls that anyone has */
 #define MAX_WEIGHT 1000000   /* of a part */

@@ -38,7 +38,7 @@
 #ifndef RA_SEARCH_EXACT_H
 #define RA_SEARCH_EXACT_H
 
-#include "search/evaluate.h"
+#include "search/evaluate/evaluate.h"
 
 typedef struct {
   double time_limit_s;   /* 0: none */

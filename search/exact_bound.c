@@ -69,8 +69,8 @@ wait_for(const RaExactBound *b, Node *node, uint32_t id, double more_s)
   node->before |= b->before[id] | UINT64_C(1) << id;
 }
 
-/* As bound_call() of search/evaluate_replay.c.  What is streamed from ends no
- * later than the last part. */
+/* As bound_call() of search/evaluate/evaluate_replay.c.  What is streamed from
+ * ends no later than the last part. */
 static void
 wait_for_all(const RaExactBound *b, Node *node, uint32_t k, uint32_t c)
 {

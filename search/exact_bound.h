@@ -24,7 +24,7 @@
 #ifndef RA_SEARCH_EXACT_BOUND_H
 #define RA_SEARCH_EXACT_BOUND_H
 
-#include "search/space.h"
+#include "search/space/space.h"
 
 typedef struct _RaExactBound RaExactBound;
 
@@ -57,7 +57,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaExactBound, ra_exact_bound_free)
  * Cost: some 2 us of six calls and five iterations.  Not for two threads at
  * once.
  *
- * Returns: no more than run_s (search/evaluate.h) of any plan with them
+ * Returns: no more than run_s (search/evaluate/evaluate.h) of any plan with
+ * them
  */
 double ra_exact_bound_s(RaExactBound *bound, const RaExactCall *calls);
 

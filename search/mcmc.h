@@ -41,7 +41,7 @@
 #define RA_SEARCH_MCMC_H
 
 #include "exec/world.h"
-#include "search/evaluate.h"
+#include "search/evaluate/evaluate.h"
 
 /* Chains unless told: two groups of them; bounded by time alone as many groups
  * as threads, of all processes. */

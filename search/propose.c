@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "search/propose.h"
-#include "search/space_impl.h"
+#include "search/space/space_impl.h"
 
 enum { N_VARIATES = 4096, N_WORDS = 4 };
 

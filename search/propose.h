@@ -17,7 +17,7 @@
 #define RA_SEARCH_PROPOSE_H
 
 #include "base/rng.h"
-#include "search/evaluate.h"
+#include "search/evaluate/evaluate.h"
 
 typedef struct _RaProposer RaProposer;
 

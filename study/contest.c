@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "graph/input/plan_write.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/contest_impl.h"
 #include "study/neighbour.h"
 #include "study/rejected.h"

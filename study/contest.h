@@ -1,8 +1,8 @@
 /* A contest of plans: the placement families and what the search finds.
  *
- * Every family of search/strategy.h that can be planned enters, is a start of
- * the search (search/mcmc.h), and is simulated beside what the search found.
- * So the winner is never behind a family.
+ * Every family of search/family/strategy.h that can be planned enters, is a
+ * start of the search (search/mcmc.h), and is simulated beside what the search
+ * found. So the winner is never behind a family.
  *
  *     RaContestOptions options = {.time_limit_s = 5, .n_iterations = 3};
  *     g_autoptr(RaContest) contest =

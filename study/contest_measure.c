@@ -1,7 +1,7 @@
 /* What the contenders of a contest are worth: each replayed on a thread. */
 #include "config.h"
 
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "study/contest_impl.h"
 #include "study/fit.h"

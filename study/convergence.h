@@ -4,9 +4,10 @@
  *     if (!ra_convergence_plot(contest, "curve.svg", &error)) ...
  *     g_autofree char *text = ra_convergence_text(contest, 78, 14);
  *
- * Times are run_s of search/evaluate.h, at call fidelity from the search's
- * tables: what it makes small.  Where lengths are drawn there is a curve for
- * the mean and one for the longest.  The bound is the one known at the end.
+ * Times are run_s of search/evaluate/evaluate.h, at call fidelity from the
+ * search's tables: what it makes small.  Where lengths are drawn there is a
+ * curve for the mean and one for the longest.  The bound is the one known at
+ * the end.
  *
  * Typical sizes: 5 to 100 samples a curve.
  */

@@ -11,7 +11,7 @@
 #ifndef RA_STUDY_NEIGHBOUR_H
 #define RA_STUDY_NEIGHBOUR_H
 
-#include "search/evaluate.h"
+#include "search/evaluate/evaluate.h"
 
 typedef struct {
   RaPoint point;

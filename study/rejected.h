@@ -33,8 +33,8 @@ RaTable *ra_rejected_counts(const RaSpace *space);
 
 /* (transfer full): by size, how many meshes of whole nodes are runs, how many
  * sets of nodes, how many are no meshes here as an exchange of equal nodes
- * makes them one of those, and how many are left (search/node_set.h); or why
- * there are no sets. */
+ * makes them one of those, and how many are left (search/space/node_set.h); or
+ * why there are no sets. */
 RaTable *ra_rejected_meshes(const RaSpace *space);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/fit.h"
 #include "study/inspect.h"
 #include "study/model_error.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "graph/op/activation.h"
-#include "search/need.h"
+#include "search/family/need.h"
 #include "study/rl_step.h"
 
 /* Large models are given all that vLLM takes of a GPU by itself (its default of

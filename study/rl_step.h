@@ -30,7 +30,7 @@
 #ifndef RA_STUDY_RL_STEP_H
 #define RA_STUDY_RL_STEP_H
 
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/setup.h"
 
 /* Standard deviation over mean of the lengths of answers. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/key_table.h"
 #include "study/starter.h"
 #include "traces/profile.h"

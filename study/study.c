@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/study_impl.h"
 
 #define MAX_ITERATIONS 1000

@@ -7,7 +7,8 @@
  *     title = How many GPUs?
  *     workload = ppo-llama3-70b.workload     or plan = FILE
  *     cluster = h100-16n.cluster
- *     placement = hybridflow         a family of search/strategy.h, or search
+ *     placement = hybridflow         a family of search/family/strategy.h, or
+ *     search
  *     system = nemo-rl.system                optional
  *     set = cluster.price=2 USD/gpu/h, workload.prompts=256      optional
  *     question = minimum             fits | minimum | maximum | knee |

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/change.h"
 #include "study/study_impl.h"
 

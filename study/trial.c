@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "sim/memory.h"
 #include "study/contest.h"

@@ -21,7 +21,7 @@
 /* What is tried; borrows all of it. */
 typedef struct {
   const char *plan;      /* file; NULL: of the flags' workload and cluster by */
-  const char *placement; /* a family of search/strategy.h, or "search" */
+  const char *placement; /* a family of search/family/strategy.h, or "search" */
   uint64_t n_steps;      /* of the search's chains, >= 1 */
   const uint32_t *split; /* (n_split) nullable: of the disaggregated family */
   guint n_split;

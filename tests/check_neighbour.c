@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "search/strategy.h"
+#include "search/family/strategy.h"
 #include "study/neighbour.h"
 #include "study/setup.h"
 #include "tests/check_main.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "search/space.h"
+#include "search/space/space.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 

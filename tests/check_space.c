@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "search/cost_table.h"
+#include "search/evaluate/cost_table.h"
 #include "study/rejected.h"
 #include "study/setup.h"
 #include "tests/check_main.h"

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "graph/expand/expand.h"
 #include "graph/input/plan_write.h"
-#include "search/evaluate.h"
+#include "search/evaluate/evaluate.h"
 #include "sim/breakdown.h"
 #include "sim/memory.h"
 #include "study/setup.h"

@@ -1,7 +1,7 @@
 /* One call of one iteration, lowered to tasks at stage fidelity.
  *
  * What graph/expand/expand.c asks for each node that is a call, and what bounds
- * of a call (search/call_bound.h) are made of.
+ * of a call (search/evaluate/call_bound.h) are made of.
  */
 #ifndef RA_GRAPH_EXPAND_EXPAND_CALL_H
 #define RA_GRAPH_EXPAND_EXPAND_CALL_H

@@ -1,0 +1,384 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/jobs.h"
+#include "search/evaluate/call_bound.h"
+#include "search/evaluate/cost_table_impl.h"
+#include "search/space/lone.h"
+#include "sim/call.h"
+
+/* A candidate of a call, to be simulated. */
+typedef struct {
+  uint32_t call, candidate;
+  double n_tasks; /* that this takes, about */
+} Wanted;
+
+/* What threads take one by one. */
+typedef struct {
+  RaCostTable *table;
+  Wanted *wanted;      /* by job */
+  RaEstimator **forks; /* by thread, NULL: not yet; owned */
+  gint n_failed;       /* atomic */
+  GError *error;       /* the first */
+} Job;
+
+/* --- calls --- */
+
+gsize
+ra_cost_table_width(const RaCostTable *table, uint32_t call)
+{
+  return (gsize)table->n_like * table->space->workload->calls[call].n_parts;
+}
+
+/* Simulates the call alone; another thread may do the same. */
+static gboolean
+cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
+               GError **error)
+{
+  const RaSpace *space = table->space;
+  const RaCandidate *c = &space->calls[call].candidates[candidate];
+  uint32_t n_parts = space->workload->calls[call].n_parts;
+  gsize width = ra_cost_table_width(table, call);
+  g_autofree double *out = g_new(double, width);
+  g_autoptr(RaLone) lone =
+      ra_lone_new(space->workload, space->cluster, call, &c->plan);
+  g_autoptr(RaAugmented) augmented = ra_augment_bare(lone->plan, table->n_like);
+  RaTaskGraph whole = {
+      .seed = space->options.seed, .is_folded = TRUE, .augmented = augmented};
+
+  for (uint32_t k = 0; k < table->n_like; k++) {
+    g_autofree RaCost *parts =
+        ra_call_costs(&whole, call, k, table->estimator, error);
+    if (!parts)
+      return FALSE;
+    for (uint32_t p = 0; p < n_parts; p++)
+      out[k * n_parts + p] = parts[p].total_s;
+  }
+  g_mutex_lock(&table->lock);
+  if (g_atomic_int_get(&table->known[call][candidate]) == 0) {
+    memcpy(table->call_s[call] + candidate * width, out, width * sizeof *out);
+    g_atomic_int_set(&table->known[call][candidate],
+                     g_atomic_int_get(&table->round));
+    ra_cost_table_note_call(table, call, candidate);
+  }
+  g_mutex_unlock(&table->lock);
+  return TRUE;
+}
+
+static void
+cost_one(guint i, guint thread, gpointer data)
+{
+  Job *job = data;
+  GError *error = NULL;
+
+  (void)thread;
+  if (g_atomic_int_get(&job->n_failed) > 0 ||
+      cost_candidate(job->table, job->wanted[i].call, job->wanted[i].candidate,
+                     &error))
+    return;
+  g_atomic_int_inc(&job->n_failed);
+  g_mutex_lock(&job->table->lock);
+  if (!job->error)
+    job->error = g_steal_pointer(&error);
+  g_mutex_unlock(&job->table->lock);
+  g_clear_error(&error);
+}
+
+static int
+compare_wanted(const void *a, const void *b)
+{
+  const Wanted *x = a, *y = b;
+
+  if (x->n_tasks < y->n_tasks || x->n_tasks > y->n_tasks)
+    return x->n_tasks < y->n_tasks ? -1 : 1;
+  if (x->call != y->call)
+    return x->call < y->call ? -1 : 1;
+  return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
+}
+
+/* The bound of a candidate, and what simulating it takes; candidates have ops
+ * in common, which a fork knows. */
+static void
+bound_one(guint i, guint thread, gpointer data)
+{
+  Job *job = data;
+  RaCostTable *table = job->table;
+  Wanted *wanted = &job->wanted[i];
+  const RaSpace *space = table->space;
+  const RaCandidate *c =
+      &space->calls[wanted->call].candidates[wanted->candidate];
+  g_autoptr(RaLone) lone =
+      ra_lone_new(space->workload, space->cluster, wanted->call, &c->plan);
+  RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
+  const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
+
+  if (!job->forks[thread])
+    job->forks[thread] = ra_estimator_fork(table->estimator);
+  table->bound_s[wanted->call][wanted->candidate] = ra_call_bound_s(
+      job->forks[thread], memory, wanted->call, load, &wanted->n_tasks);
+  wanted->n_tasks *= table->n_like;
+  table->n_tasks[wanted->call][wanted->candidate] = (float)wanted->n_tasks;
+  ra_memory_free(memory);
+}
+
+static void
+fill_host(RaCostTable *table, uint32_t call)
+{
+  double host_s = ra_cost_table_host_s(table, call);
+  gsize n_parts = table->space->workload->calls[call].n_parts;
+
+  for (gsize i = 0; i < ra_cost_table_width(table, call); i++)
+    table->call_s[call][i] = host_s;
+  table->bound_s[call][0] = host_s * (double)n_parts * (1 - 1e-9);
+  table->known[call][0] = table->round;
+}
+
+/* All candidates of calls with a model. */
+static GArray *
+list_candidates(RaCostTable *table)
+{
+  const RaSpace *space = table->space;
+  GArray *all = g_array_new(FALSE, FALSE, sizeof(Wanted));
+
+  for (guint c = 0; c < space->workload->n_calls; c++) {
+    if (space->workload->calls[c].model == RA_NONE) {
+      fill_host(table, c);
+      continue;
+    }
+    for (uint32_t i = 0; i < space->calls[c].n; i++) {
+      Wanted one = {c, i, 0};
+      g_array_append_val(all, one);
+    }
+  }
+  return all;
+}
+
+/* Bounds of all; costs of those that are soon known. */
+static gboolean
+cost_calls(RaCostTable *table, guint n_threads, GError **error)
+{
+  g_autoptr(GArray) wanted = list_candidates(table);
+  guint n_forks = ra_jobs_threads(n_threads, wanted->len), n = 0;
+  g_autofree RaEstimator **forks = g_new0(RaEstimator *, n_forks);
+  Job job = {.table = table,
+             .wanted = (Wanted *)(gpointer)wanted->data,
+             .forks = forks};
+  double n_tasks = 0;
+
+  ra_jobs_run(wanted->len, n_threads, bound_one, &job);
+  for (guint i = 0; i < n_forks; i++)
+    ra_estimator_free(forks[i]);
+  g_array_sort(wanted, compare_wanted);
+  while (n < wanted->len &&
+         (table->n_like > 1 || n_tasks < RA_COST_TABLE_TASKS))
+    n_tasks += g_array_index(wanted, Wanted, n++).n_tasks;
+  ra_jobs_run(n, n_threads, cost_one, &job);
+  if (!job.error)
+    return TRUE;
+  g_propagate_error(error, job.error);
+  return FALSE;
+}
+
+/* Whether a replay by sums and maxima is what the simulator does. */
+static gboolean
+can_cost(const RaEstimator *estimator, GError **error)
+{
+  if (!ra_estimator_is_real(estimator) &&
+      !(ra_estimator_overlap(estimator)->comm_frac > 0))
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "search cannot replay %s, expected the estimator of the profile "
+              "and a comm-frac of 0 in its law overlap",
+              ra_estimator_is_real(estimator)
+                  ? "ReaL's estimator"
+                  : "reallocations that calls slow");
+  return FALSE;
+}
+
+/* What transfers carry: the same in every plan, as streamed sequences are not
+ * searched where they are drawn. */
+static void
+draw_sets(RaCostTable *table)
+{
+  const RaSpace *space = table->space;
+  const RaWorkload *w = space->workload;
+  RaPoint any = {.residency = {0}};
+  RaPlan *plan = ra_space_plan_new(space, &any);
+
+  table->arena = ra_arena_new(0);
+  table->sets =
+      g_new0(const RaSequenceSet *, (gsize)table->n_like * w->n_calls);
+  for (uint32_t k = 0; k < table->n_like; k++)
+    for (uint32_t c = 0; c < w->n_calls; c++)
+      if (w->calls[c].set == c)
+        table->sets[k * w->n_calls + c] =
+            ra_sequence_set_new(table->arena, plan, c, k, space->options.seed);
+  ra_space_plan_free(plan);
+}
+
+RaCostTable *
+ra_cost_table_new(const RaSpace *space, const RaEstimator *estimator,
+                  guint n_threads, GError **error)
+{
+  const RaWorkload *w = space->workload;
+  g_autoptr(RaCostTable) table = NULL;
+
+  g_assert(space->n_layouts < 1u << RA_COST_LAYOUT_BITS);
+  g_assert(ra_cluster_n_gpus(space->cluster) <= RA_COST_OFFSET_ZERO);
+  if (!can_cost(estimator, error))
+    return NULL;
+  table = g_new0(RaCostTable, 1);
+  table->space = space;
+  table->estimator = estimator;
+  table->n_like = ra_workload_is_even(w) ? 1 : space->options.n_iterations;
+  g_mutex_init(&table->lock);
+  table->round = 1;
+  table->reallocs =
+      g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+  table->call_s = g_new0(double *, w->n_calls);
+  table->bound_s = g_new0(double *, w->n_calls);
+  table->copy_s = g_new0(double *, w->n_calls);
+  table->n_tasks = g_new0(float *, w->n_calls);
+  table->known = g_new0(gint *, w->n_calls);
+  for (guint c = 0; c < w->n_calls; c++) {
+    gsize n = space->calls[c].n;
+
+    table->call_s[c] = g_new0(double, n *ra_cost_table_width(table, c));
+    table->bound_s[c] = g_new0(double, n);
+    table->known[c] = g_new0(gint, n);
+    table->n_tasks[c] = g_new0(float, n);
+    table->copy_s[c] = g_new(double, 8 * n);
+    for (gsize i = 0; i < 8 * n; i++)
+      table->copy_s[c][i] = (double)NAN;
+  }
+  ra_cost_table_init_moves(table);
+  draw_sets(table);
+  if (!cost_calls(table, n_threads, error))
+    return NULL;
+  return g_steal_pointer(&table);
+}
+
+void
+ra_cost_table_free(RaCostTable *table)
+{
+  if (!table)
+    return;
+  for (guint c = 0; c < table->space->workload->n_calls; c++) {
+    g_free(table->call_s[c]);
+    g_free(table->bound_s[c]);
+    g_free(table->known[c]);
+    g_free(table->n_tasks[c]);
+    g_free(table->copy_s[c]);
+  }
+  g_free(table->call_s);
+  g_free(table->bound_s);
+  g_free(table->known);
+  g_free(table->n_tasks);
+  g_free(table->copy_s);
+  g_hash_table_unref(table->reallocs);
+  g_clear_pointer(&table->news, g_byte_array_unref);
+  g_free(table->model_bytes);
+  g_free(table->layers_frac);
+  g_free(table->sets);
+  ra_arena_free(table->arena);
+  g_mutex_clear(&table->lock);
+  g_free(table);
+}
+
+const RaSpace *
+ra_cost_table_space(const RaCostTable *table)
+{
+  return table->space;
+}
+
+uint32_t
+ra_cost_table_n_like(const RaCostTable *table)
+{
+  return table->n_like;
+}
+
+const double *
+ra_cost_table_known_s(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  return g_atomic_int_get(&table->known[call][candidate])
+             ? table->call_s[call] +
+                   candidate * ra_cost_table_width(table, call)
+             : NULL;
+}
+
+const double *
+ra_cost_table_seen_s(const RaCostTable *table, uint32_t call,
+                     uint32_t candidate, gint round)
+{
+  gint known = g_atomic_int_get(&table->known[call][candidate]);
+
+  return known > 0 && known < round
+             ? table->call_s[call] +
+                   candidate * ra_cost_table_width(table, call)
+             : NULL;
+}
+
+gint
+ra_cost_table_next_round(RaCostTable *table)
+{
+  return g_atomic_int_add(&table->round, 1) + 1;
+}
+
+const double *
+ra_cost_table_call_s(RaCostTable *table, uint32_t call, uint32_t candidate)
+{
+  GError *error = NULL;
+
+  if (!g_atomic_int_get(&table->known[call][candidate]) &&
+      !cost_candidate(table, call, candidate, &error))
+    g_error("%s", error->message);
+  return ra_cost_table_known_s(table, call, candidate);
+}
+
+double
+ra_cost_table_bound_s(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  return table->bound_s[call][candidate];
+}
+
+double
+ra_cost_table_n_tasks(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  return (double)table->n_tasks[call][candidate];
+}
+
+double
+ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
+                      uint32_t candidate)
+{
+  const double *parts = ra_cost_table_known_s(table, call, candidate);
+  uint32_t n_parts = table->space->workload->calls[call].n_parts;
+  double least_s = (double)INFINITY;
+
+  if (!parts)
+    return ra_cost_table_bound_s(table, call, candidate);
+  for (uint32_t k = 0; k < table->n_like; k++) {
+    double sum_s = 0;
+    for (uint32_t p = 0; p < n_parts; p++)
+      sum_s += *parts++;
+    least_s = MIN(least_s, sum_s);
+  }
+  return least_s;
+}
+
+guint
+ra_cost_table_n_known(const RaCostTable *table)
+{
+  guint n = 0;
+
+  for (guint c = 0; c < table->space->workload->n_calls; c++)
+    for (uint32_t i = 0; i < table->space->calls[c].n; i++)
+      n += g_atomic_int_get(&table->known[c][i]) != 0;
+  return n;
+}

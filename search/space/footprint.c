@@ -1,0 +1,135 @@
+#include "config.h"
+
+#include "search/space/footprint.h"
+#include "search/space/lone.h"
+
+struct _RaLoads {
+  const RaWorkload *workload; /* borrowed */
+  uint32_t n_iterations;
+  uint64_t seed;
+  GMutex lock;       /* of: */
+  GHashTable *known; /* Key -> RaCallLoad, owned */
+};
+
+typedef struct {
+  uint32_t call, dp, n_micro_batches, n_mini_batches;
+} Key;
+
+static guint
+key_hash(gconstpointer item)
+{
+  const Key *key = item;
+
+  return ((key->call * 31 + key->dp) * 65599u + key->n_micro_batches) * 31 +
+         key->n_mini_batches;
+}
+
+static gboolean
+key_equal(gconstpointer a, gconstpointer b)
+{
+  const Key *x = a, *y = b;
+
+  return x->call == y->call && x->dp == y->dp &&
+         x->n_micro_batches == y->n_micro_batches &&
+         x->n_mini_batches == y->n_mini_batches;
+}
+
+RaLoads *
+ra_loads_new(const RaWorkload *workload, uint32_t n_iterations, uint64_t seed)
+{
+  RaLoads *loads = g_new0(RaLoads, 1);
+
+  loads->workload = workload;
+  loads->n_iterations = ra_workload_is_even(workload) ? 1 : n_iterations;
+  loads->seed = seed;
+  g_mutex_init(&loads->lock);
+  loads->known = g_hash_table_new_full(key_hash, key_equal, g_free, g_free);
+  return loads;
+}
+
+void
+ra_loads_free(RaLoads *loads)
+{
+  if (!loads)
+    return;
+  g_hash_table_unref(loads->known);
+  g_mutex_clear(&loads->lock);
+  g_free(loads);
+}
+
+const RaCallLoad *
+ra_loads_of(RaLoads *loads, const RaPlan *plan, uint32_t call)
+{
+  const RaCallPlan *p = &plan->calls[call];
+  Key key = {call, p->dp, p->n_micro_batches, p->n_mini_batches};
+  g_autofree RaCallLoad *all = NULL;
+  RaCallLoad *load;
+
+  g_mutex_lock(&loads->lock);
+  load = g_hash_table_lookup(loads->known, &key);
+  g_mutex_unlock(&loads->lock);
+  if (load)
+    return load;
+  all = ra_call_loads_new(plan, loads->n_iterations, loads->seed);
+  g_mutex_lock(&loads->lock);
+  load = g_hash_table_lookup(loads->known, &key);
+  if (!load) {
+    load = g_memdup2(&all[call], sizeof *load);
+    g_hash_table_insert(loads->known, g_memdup2(&key, sizeof key), load);
+  }
+  g_mutex_unlock(&loads->lock);
+  return load;
+}
+
+/* As fill_most() of graph/memory/memory_table.c: a cache grows, the rest is
+ * there from the begin to the end. */
+static void
+fill_stage(RaStageFootprint *out, const RaMemory *memory, uint32_t call,
+           uint32_t stage, const RaCallLoad *load, uint64_t *scratch)
+{
+  const RaStageMemory *s = &memory->calls[call].stages[stage];
+  uint32_t n = ra_memory_n_holders(memory);
+
+  out->bytes[RA_FOOT_PARAMS] = s->param_bytes;
+  out->bytes[RA_FOOT_GRADS] = s->grad_bytes;
+  out->bytes[RA_FOOT_OPTIMIZER] = s->optimizer_bytes;
+  out->bytes[RA_FOOT_PACKED] = s->packed_bytes;
+  for (uint32_t h = 0; h < n; h++)
+    scratch[h] = 0;
+  ra_call_add_transients(memory, call, stage, load, scratch);
+  for (uint32_t h = 0; h < n; h++)
+    out->bytes[h == ra_holder(RA_HOLD_KV, call) ? RA_FOOT_KV : RA_FOOT_WORK] +=
+        scratch[h];
+}
+
+void
+ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
+                  const RaCluster *cluster, uint32_t call,
+                  const RaCallPlan *plan)
+{
+  g_autoptr(RaLone) lone = ra_lone_new(loads->workload, cluster, call, plan);
+  RaMemory *memory = ra_memory_new_call(lone->plan, call);
+  const RaCallLoad *load = ra_loads_of(loads, lone->plan, call);
+  g_autofree uint64_t *scratch = g_new(uint64_t, ra_memory_n_holders(memory));
+
+  *footprint = (RaFootprint){.n_stages = plan->pp};
+  footprint->stages = g_new0(RaStageFootprint, plan->pp);
+  for (uint32_t s = 0; s < plan->pp; s++) {
+    RaStageFootprint *stage = &footprint->stages[s];
+    uint64_t sum = 0;
+
+    fill_stage(stage, memory, call, s, load, scratch);
+    for (guint k = 0; k < RA_N_FEET; k++) {
+      footprint->most.bytes[k] = MAX(footprint->most.bytes[k], stage->bytes[k]);
+      sum += k == RA_FOOT_PACKED ? 0 : stage->bytes[k];
+    }
+    footprint->total_bytes = MAX(footprint->total_bytes, sum);
+  }
+  ra_memory_free(memory);
+}
+
+void
+ra_footprint_clear(RaFootprint *footprint)
+{
+  g_clear_pointer(&footprint->stages, g_free);
+}

@@ -1,0 +1,500 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/jobs.h"
+#include "graph/input/trips.h"
+#include "graph/input/turns.h"
+#include "search/space/space_impl.h"
+
+const RaCandidate ra_candidate_nowhere = {.n_positions = 1, .layout = RA_NONE};
+
+static void
+clear_candidate(void *item)
+{
+  RaCandidate *candidate = item;
+
+  g_free(candidate->plan.stage_layers);
+  ra_footprint_clear(&candidate->footprint);
+}
+
+/* What a layout is beside where its mesh begins. */
+static char *
+layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
+{
+  const RaCallPlan *p = &candidate->plan;
+  GString *key = g_string_new(NULL);
+
+  g_string_append_printf(
+      key,
+      "%" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32
+      " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32,
+      space->workload->calls[call].model, candidate->n_gpus, p->dp, p->tp,
+      p->pp, p->cp, ra_call_plan_ep(p), p->n_virtual, ra_call_plan_n_shards(p),
+      candidate->kinds);
+  for (uint32_t i = 0; i < p->pp * p->n_virtual; i++)
+    g_string_append_printf(key, ",%" PRIu32, p->stage_layers[i]);
+  return g_string_free(key, FALSE);
+}
+
+/* Numbers the layouts that the candidates have. */
+static void
+number_layouts(RaSpace *space)
+{
+  g_autoptr(GHashTable) known =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+  space->n_layouts = 0;
+  for (guint c = 0; c < space->workload->n_calls; c++)
+    for (uint32_t i = 0; i < space->calls[c].n; i++) {
+      RaCandidate *candidate = &space->calls[c].candidates[i];
+      char *key;
+      gpointer id;
+
+      if (candidate->n_gpus == 0)
+        continue;
+      key = layout_key(space, c, candidate);
+      id = g_hash_table_lookup(known, key);
+      if (!id)
+        id = GUINT_TO_POINTER(++space->n_layouts);
+      g_hash_table_insert(known, key, id);
+      candidate->layout = GPOINTER_TO_UINT(id) - 1;
+    }
+}
+
+static void
+add_host(RaSpaceCall *call)
+{
+  call->candidates = g_new0(RaCandidate, 1);
+  call->candidates[0] = (RaCandidate){.n_positions = 1, .layout = RA_NONE};
+  call->n = 1;
+}
+
+static gboolean
+fill_call(RaSpace *space, uint32_t call, GError **error)
+{
+  RaSpaceCall *out = &space->calls[call];
+  RaSpaceSink sink = {.space = space, .call = call};
+  g_autoptr(GArray) rejected = NULL;
+  g_autofree char *last = NULL;
+
+  if (space->workload->calls[call].model == RA_NONE) {
+    add_host(out);
+    return TRUE;
+  }
+  sink.candidates = g_array_new(FALSE, FALSE, sizeof(RaCandidate));
+  ra_space_fill(&sink);
+  out->n_tried = sink.n_tried;
+  memcpy(out->n_rejected, sink.n_rejected, sizeof out->n_rejected);
+  out->n = sink.candidates->len;
+  out->candidates =
+      (RaCandidate *)(gpointer)g_array_free(sink.candidates, FALSE);
+  if (out->n > 0)
+    return TRUE;
+  rejected = ra_space_rejected(space, call);
+  last = ra_rejection_text(
+      &g_array_index(rejected, RaRejection, rejected->len - 1));
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE,
+              "'%s' has no shape of %" PRIu32 " tried; the last, %s",
+              space->workload->calls[call].name, sink.n_tried, last);
+  return FALSE;
+}
+
+/* Calls while threads fill them. */
+typedef struct {
+  RaSpace *space;
+  GError **errors; /* (n_calls) */
+} Filling;
+
+static void
+fill_one(guint i, guint thread, gpointer data)
+{
+  Filling *f = data;
+
+  (void)thread;
+  fill_call(f->space, i, &f->errors[i]);
+}
+
+/* The first error in the order of calls counts. */
+static gboolean
+fill_calls(RaSpace *space, GError **error)
+{
+  guint n = space->workload->n_calls;
+  g_autofree GError **errors = g_new0(GError *, n);
+  Filling filling = {space, errors};
+  GError *first = NULL;
+
+  ra_jobs_run(n, space->options.n_threads, fill_one, &filling);
+  for (guint c = 0; c < n; c++) {
+    if (errors[c] && first)
+      g_error_free(errors[c]);
+    else if (errors[c])
+      first = errors[c];
+  }
+  if (!first)
+    return TRUE;
+  g_propagate_error(error, first);
+  return FALSE;
+}
+
+/* Lengths that are drawn reach a call that is streamed to in the order in which
+ * the producer's replicas end: then its cost is not its own. */
+static gboolean
+is_own_cost(const RaWorkload *w, uint32_t call)
+{
+  const RaCall *c = &w->calls[call];
+
+  return ra_workload_is_even(w) || c->set == call || c->model == RA_NONE ||
+         w->calls[c->set].kind != RA_CALL_GENERATE ||
+         w->calls[c->set].n_parts <= 1;
+}
+
+gboolean
+ra_space_accepts(const RaWorkload *w, GError **error)
+{
+  if (w->n_calls > RA_POINT_MAX || w->n_models > RA_POINT_MAX) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the workload has %u calls and %u models, expected at most %d "
+                "of each to search",
+                w->n_calls, w->n_models, RA_POINT_MAX);
+    return FALSE;
+  }
+  if (ra_trips_are_set(w) || ra_turns_are_set(w)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "the workload %s, which is not searched: expected one without, "
+                "or 'reallot simulate' with a plan",
+                ra_trips_are_set(w) ? "generates trip by trip ('trip-prompts')"
+                                    : "calls tools between turns ('turns')");
+    return FALSE;
+  }
+  for (guint c = 0; c < w->n_calls; c++)
+    if (!is_own_cost(w, c)) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                  "'%s' is streamed sequences of drawn lengths, whose order "
+                  "depends on another call's dp: expected fixed lengths or no "
+                  "chunks to search",
+                  w->calls[c].name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+RaSpace *
+ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
+             const RaSpaceOptions *options, GError **error)
+{
+  g_autoptr(RaSpace) space = g_new0(RaSpace, 1);
+
+  g_return_val_if_fail(cluster->device.memory_bytes > 0, NULL);
+  g_return_val_if_fail(options->n_iterations >= 1, NULL);
+  space->workload = workload;
+  space->cluster = cluster;
+  space->options = *options;
+  space->options.limits = NULL;
+  space->limits =
+      g_memdup2(options->limits, options->n_limits * sizeof(RaLimit));
+  space->calls = g_new0(RaSpaceCall, workload->n_calls);
+  space->sets = ra_node_sets_new(cluster, options->kind == RA_SPACE_FULL);
+  space->added = g_ptr_array_new_with_free_func(g_free);
+  if (!ra_space_accepts(workload, error))
+    return NULL;
+  space->loads = ra_loads_new(workload, options->n_iterations, options->seed);
+  if (!fill_calls(space, error))
+    return NULL;
+  number_layouts(space);
+  return g_steal_pointer(&space);
+}
+
+void
+ra_space_free(RaSpace *space)
+{
+  if (!space)
+    return;
+  for (guint c = 0; c < space->workload->n_calls; c++) {
+    for (uint32_t i = 0; i < space->calls[c].n; i++)
+      clear_candidate(&space->calls[c].candidates[i]);
+    g_free(space->calls[c].candidates);
+  }
+  g_free(space->calls);
+  ra_loads_free(space->loads);
+  ra_node_sets_free(space->sets);
+  g_clear_pointer(&space->added, g_ptr_array_unref);
+  g_free(space->limits);
+  g_free(space);
+}
+
+GArray *
+ra_space_rejected(const RaSpace *space, uint32_t call)
+{
+  RaSpaceSink sink = {.space = space, .call = call};
+
+  sink.rejected = g_array_new(FALSE, FALSE, sizeof(RaRejection));
+  if (space->workload->calls[call].model != RA_NONE)
+    ra_space_fill(&sink);
+  return sink.rejected;
+}
+
+double
+ra_space_log10_points(const RaSpace *space)
+{
+  double sum = 0;
+
+  for (guint c = 0; c < space->workload->n_calls; c++) {
+    double n = 0;
+
+    for (uint32_t i = 0; i < space->calls[c].n; i++)
+      n += space->calls[c].candidates[i].n_positions;
+    sum += log10(n);
+  }
+  return sum;
+}
+
+/* --- points and plans --- */
+
+/* Calls of a model go by its residency; what is trained into a copy that lags
+ * must still be on the GPUs then (graph/input/residency.c). */
+static gboolean
+residency_fits(const RaWorkload *w, const RaPoint *point)
+{
+  for (guint m = 0; m < w->n_models; m++)
+    if (point->residency[m] > RA_RESIDENCY_HOST)
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+ra_space_check(const RaSpace *space, const RaPoint *point)
+{
+  for (guint c = 0; c < space->workload->n_calls; c++) {
+    const RaSpaceCall *call = &space->calls[c];
+    RaChoice choice = point->calls[c];
+
+    if (choice.candidate >= call->n ||
+        choice.position >= call->candidates[choice.candidate].n_positions)
+      return FALSE;
+  }
+  return residency_fits(space->workload, point);
+}
+
+RaPlan *
+ra_space_plan_new(const RaSpace *space, const RaPoint *point)
+{
+  const RaWorkload *w = space->workload;
+  RaPlan *plan = g_new0(RaPlan, 1);
+
+  g_return_val_if_fail(ra_space_check(space, point), plan);
+  plan->workload = w;
+  plan->cluster = space->cluster;
+  plan->calls = g_new0(RaCallPlan, w->n_calls);
+  for (guint c = 0; c < w->n_calls; c++) {
+    RaChoice choice = point->calls[c];
+    const RaCandidate *k = &space->calls[c].candidates[choice.candidate];
+
+    if (k->n_gpus == 0)
+      continue;
+    plan->calls[c] = k->plan;
+    plan->calls[c].mesh = ra_space_mesh_at(space, k, choice.position);
+    plan->calls[c].residency = point->residency[w->calls[c].model];
+    plan->calls[c].stage_layers =
+        g_memdup2(k->plan.stage_layers,
+                  k->plan.pp * k->plan.n_virtual * sizeof(uint32_t));
+  }
+  return plan;
+}
+
+void
+ra_space_plan_free(RaPlan *plan)
+{
+  if (!plan)
+    return;
+  for (guint c = 0; c < plan->workload->n_calls; c++)
+    g_free(plan->calls[c].stage_layers);
+  g_free(plan->calls);
+  g_free(plan);
+}
+
+gboolean
+ra_space_allows_residency(const RaSpace *space, uint32_t model, int residency)
+{
+  for (guint c = 0; c < space->workload->n_calls; c++)
+    if (space->workload->calls[c].model == model &&
+        !ra_space_allows(space, c, RA_LIMIT_RESIDENCY, (uint32_t)residency))
+      return FALSE;
+  return TRUE;
+}
+
+/* --- plans as points --- */
+
+/* Whether rank order and mesh are those that candidates have. */
+static gboolean
+is_regular(const RaCluster *cluster, const RaCallPlan *p)
+{
+  uint32_t last = 0;
+
+  for (guint k = 0; k < RA_N_AXES; k++) {
+    if (ra_call_plan_degree(p, (RaAxis)p->axis[k]) == 1)
+      continue;
+    if (p->axis[k] < last)
+      return FALSE;
+    last = p->axis[k];
+  }
+  return p->mesh.n_runs <= RA_NODE_SET_RUNS &&
+         (p->mesh.n_nodes == 1 ||
+          p->mesh.gpus_per_node == cluster->gpus_per_node);
+}
+
+/* The same but for mesh, stages and residency. */
+static gboolean
+same_strategy(const RaCallPlan *a, const RaCallPlan *b)
+{
+  return a->dp == b->dp && a->tp == b->tp && a->pp == b->pp && a->cp == b->cp &&
+         ra_call_plan_ep(a) == ra_call_plan_ep(b) &&
+         a->dispatch == b->dispatch &&
+         a->n_micro_batches == b->n_micro_batches &&
+         a->n_mini_batches == b->n_mini_batches && a->schedule == b->schedule &&
+         a->n_virtual == b->n_virtual &&
+         a->sequence_parallel == b->sequence_parallel &&
+         a->recompute == b->recompute && a->zero == b->zero &&
+         a->zero_group == b->zero_group && a->grad_dtype == b->grad_dtype &&
+         a->overlap_grad_reduce == b->overlap_grad_reduce &&
+         a->launch == b->launch && a->realloc == b->realloc &&
+         a->attention == b->attention && a->cross_entropy == b->cross_entropy &&
+         a->scatter_sends == b->scatter_sends &&
+         memcmp(a->stage_layers, b->stage_layers,
+                a->pp * a->n_virtual * sizeof(uint32_t)) == 0;
+}
+
+uint32_t
+ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
+                      const RaMesh *set)
+{
+  uint32_t n_runs = candidate->n_positions - candidate->n_sets;
+  uint32_t at = begin - candidate->first;
+
+  if (!set)
+    return begin >= candidate->first && candidate->step > 0 &&
+                   at % candidate->step == 0 && at / candidate->step < n_runs
+               ? at / candidate->step
+               : RA_NONE;
+  for (uint32_t i = 0; i < candidate->n_sets; i++)
+    if (ra_mesh_equal(set, &candidate->sets[i]))
+      return n_runs + i;
+  return RA_NONE;
+}
+
+RaMesh
+ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
+                 uint32_t position)
+{
+  const RaMesh *set = ra_candidate_set(candidate, position);
+
+  return set ? *set
+             : ra_space_mesh(space->cluster,
+                             ra_candidate_begin(candidate, position),
+                             candidate->n_gpus);
+}
+
+/* A candidate for @plan: all places of its size; a set, or kinds: its own. */
+static void
+add_candidate(RaSpace *space, uint32_t call, const RaCallPlan *plan,
+              uint32_t n_gpus, const RaMesh *set)
+{
+  RaSpaceCall *to = &space->calls[call];
+  const RaCluster *cluster = space->cluster;
+  RaCandidate c = {.plan = *plan, .n_gpus = n_gpus};
+
+  c.step = ra_space_step(cluster, n_gpus);
+  c.n_positions = (ra_space_n_gpus(space) - n_gpus) / c.step + 1;
+  if (cluster->kinds && !set) {
+    c.first = ra_mesh_gpu(&plan->mesh, cluster, 0);
+    c.n_positions = 1;
+  }
+  if (set) {
+    RaMesh *kept = g_memdup2(set, sizeof *set);
+
+    g_ptr_array_add(space->added, kept);
+    c.sets = kept;
+    c.n_sets = c.n_positions = 1;
+  }
+  c.plan.mesh =
+      set && cluster->kinds ? *set : ra_space_mesh(cluster, c.first, n_gpus);
+  c.kinds = ra_cluster_kinds(cluster, &c.plan.mesh);
+  c.plan.residency = RA_RESIDENCY_RELEASE;
+  c.plan.stage_layers = g_memdup2(
+      plan->stage_layers, plan->pp * plan->n_virtual * sizeof(uint32_t));
+  ra_footprint_init(&c.footprint, space->loads, cluster, call, &c.plan);
+  to->candidates = g_renew(RaCandidate, to->candidates, to->n + 1);
+  to->candidates[to->n++] = c;
+}
+
+static void
+choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, RaChoice *out)
+{
+  uint32_t n_gpus = ra_mesh_n_gpus(&plan->mesh);
+  uint32_t begin = ra_mesh_gpu(&plan->mesh, space->cluster, 0);
+  RaSpaceCall *to = &space->calls[call];
+  const RaMesh *set = plan->mesh.n_runs > 1 ? &plan->mesh : NULL;
+
+  for (uint32_t i = 0; i < to->n; i++) {
+    const RaCandidate *c = &to->candidates[i];
+    uint32_t position;
+
+    if (c->n_gpus != n_gpus || !same_strategy(&c->plan, plan))
+      continue;
+    position = ra_candidate_position(c, begin, set);
+    if (position == RA_NONE)
+      continue;
+    *out = (RaChoice){i, position};
+    return;
+  }
+  add_candidate(space, call, plan, n_gpus, set);
+  *out = (RaChoice){
+      to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
+}
+
+/* Whether the calls of @plan can be chosen; their models' residencies. */
+static gboolean
+can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
+{
+  const RaWorkload *w = space->workload;
+  gboolean seen[RA_POINT_MAX] = {FALSE};
+
+  for (guint c = 0; c < w->n_calls; c++) {
+    const RaCallPlan *p = &plan->calls[c];
+    uint32_t model = w->calls[c].model;
+
+    if (model == RA_NONE) {
+      if (p->set)
+        return FALSE;
+      continue;
+    }
+    if (!is_regular(space->cluster, p) || !ra_space_has_gpus(space, &p->mesh) ||
+        p->batching != RA_BATCHING_STATIC || ra_tail_is_set(&p->tail) ||
+        p->service != 0 ||
+        (seen[model] && out->residency[model] != p->residency) ||
+        (w->calls[c].kind == RA_CALL_TRAIN &&
+         p->optimizer_residency == RA_RESIDENCY_HOST))
+      return FALSE;
+    seen[model] = TRUE;
+    out->residency[model] = (uint8_t)p->residency;
+  }
+  return TRUE;
+}
+
+gboolean
+ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point)
+{
+  RaPoint point = {.residency = {0}};
+
+  if (!can_add(space, plan, &point))
+    return FALSE;
+  for (guint c = 0; c < space->workload->n_calls; c++)
+    if (plan->calls[c].set)
+      choose(space, c, &plan->calls[c], &point.calls[c]);
+  number_layouts(space);
+  *out_point = point;
+  return TRUE;
+}
