@@ -7,7 +7,7 @@
 # In it: the programs of the folder BUILD, stripped; in lib/reallot what they
 # link or open beyond glibc, where their run path looks (Makefile.am); the
 # shipped data; this folder's scripts.  CUDA's libraries are not in it
-# (542 MB): exec/cuda_library.h has where they are looked for.
+# (542 MB): exec/backend/cuda_library.h has where they are looked for.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 case ${1-} in -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;; esac

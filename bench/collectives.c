@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "exec/backend_cuda.h"
-#include "exec/collective_probe.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/measure/collective_probe.h"
 #include "traces/nccl_log.h"
 
 #define LARGE_BYTES (1 << 20)

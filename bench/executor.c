@@ -18,7 +18,7 @@
 
 #include "base/rng.h"
 #include "bench/figure.h"
-#include "exec/stage.h"
+#include "exec/model/stage.h"
 #include "graph/input/plan_batching.h"
 #include "traces/trace.h"
 

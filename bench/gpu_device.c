@@ -5,7 +5,7 @@
 
 #include "bench/figure.h"
 #include "bench/gpu_device.h"
-#include "exec/cuda_selftest.h"
+#include "exec/backend/cuda_selftest.h"
 #include "kernels/cpu/bf16.h"
 
 enum { MOST_RUNS = 40 };

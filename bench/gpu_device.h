@@ -14,7 +14,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-#include "exec/cuda_gemm.h"
+#include "exec/backend/cuda_gemm.h"
 
 #define BENCH_GPU_BYTES ((gsize)1 << 30) /* of an array */
 

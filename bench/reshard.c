@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "exec/comm_local.h"
-#include "exec/reshard.h"
+#include "exec/comm/comm_local.h"
+#include "exec/model/reshard.h"
 #include "graph/input/plan.h"
 
 #define N_RANKS 2

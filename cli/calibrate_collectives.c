@@ -15,7 +15,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/world.h"
-#include "exec/collective_probe.h"
+#include "exec/measure/collective_probe.h"
 #include "graph/input/cluster.h"
 #include "study/calibrate.h"
 #include "traces/measured_beside.h"

@@ -40,7 +40,7 @@ reallot_SOURCES += %D%/trace.c
 reallot_SOURCES += %D%/validate.c
 reallot_SOURCES += %D%/world.c %D%/world.h
 
-## The same commands, linked with MPI: what exec/world_none.c lacks.
+## The same commands, linked with MPI: what exec/comm/world_none.c lacks.
 if HAVE_MPI
 bin_PROGRAMS += reallot-mpi
 noinst_LIBRARIES += libexec_mpi.a
@@ -49,8 +49,8 @@ reallot_mpi_SOURCES = $(reallot_SOURCES)
 reallot_mpi_LDADD = libexec_mpi.a $(ra_ldadd) $(MPI_LIBS)
 libexec_mpi_a_CPPFLAGS = $(AM_CPPFLAGS)
 libexec_mpi_a_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-libexec_mpi_a_SOURCES = exec/comm_mpi.c exec/mpi_impl.h exec/world_mpi.c \
-	exec/cross_memory.c exec/cross_memory.h
+libexec_mpi_a_SOURCES = exec/comm/comm_mpi.c exec/comm/mpi_impl.h exec/comm/world_mpi.c \
+	exec/comm/cross_memory.c exec/comm/cross_memory.h
 
 ## And with CUDA: what exec/accelerator_none.c lacks.  It lies beside `reallot`,
 ## which runs it.

@@ -12,7 +12,7 @@
 #include "cli/places.h"
 #include "cli/world.h"
 #include "exec/checkpoint.h"
-#include "exec/places.h"
+#include "exec/comm/places.h"
 #include "study/answers.h"
 #include "study/execute.h"
 #include "study/host.h"

@@ -13,8 +13,8 @@
 #include "cli/world.h"
 #include "exec/accelerator.h"
 
-/* Forty of the beats that a process promises (exec/watch.c): a machine with
- * more threads than cores may hold some of them up. */
+/* Forty of the beats that a process promises (exec/comm/watch.c): a machine
+ * with more threads than cores may hold some of them up. */
 #define SILENT_S 10
 
 static RaWorld *world;

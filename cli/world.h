@@ -7,7 +7,7 @@
 #ifndef RA_CLI_WORLD_H
 #define RA_CLI_WORLD_H
 
-#include "exec/world.h"
+#include "exec/comm/world.h"
 
 /**
  * ra_world_begin:

@@ -1,6 +1,6 @@
 /* How the laws of a host back end are fitted: on rows of its probe
- * (exec/probe.h), a core's, so with one tile of one element, no waves, and
- * bounds that caches allow. */
+ * (exec/measure/probe.h), a core's, so with one tile of one element, no waves,
+ * and bounds that caches allow. */
 #include "config.h"
 
 #include <string.h>
@@ -77,7 +77,8 @@ static const RaFitAxes send_tables[] = {{RA_FEATURE_BYTES, RA_N_FEATURES}};
       G_N_ELEMENTS(memory_tables), what, "each width left out in turn")
 #define COLLECTIVE(name)                                                       \
   LAW(name, collective, message_tables, 1, 1,                                  \
-      "threads of one process, exec/comm_local", "each size left out in turn")
+      "threads of one process, exec/comm/comm_local",                          \
+      "each size left out in turn")
 
 static const RaFitLaw laws[] = {
     LAW("gemm.fp32", gemm, gemm_tables, 3, 1,

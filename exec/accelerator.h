@@ -11,9 +11,9 @@
 #ifndef RA_EXEC_ACCELERATOR_H
 #define RA_EXEC_ACCELERATOR_H
 
-#include "exec/backend.h"
-#include "exec/nccl_api.h"
-#include "exec/probe_machine.h"
+#include "exec/backend/backend.h"
+#include "exec/comm/nccl_api.h"
+#include "exec/measure/probe_machine.h"
 
 typedef struct {
   const RaBackend *backend; /* its table */

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "exec/accelerator.h"
-#include "exec/backend_cuda.h"
-#include "exec/cuda_forward.h"
-#include "exec/cuda_selftest.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/backend/cuda_forward.h"
+#include "exec/backend/cuda_selftest.h"
 
 const char *
 ra_accelerator_backend(void)

@@ -9,7 +9,7 @@
 #include "base/folder.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
-#include "exec/safetensors.h"
+#include "exec/weights/safetensors.h"
 
 static const char prefix[] = "iteration-";
 static const char beside[] = ".writing";

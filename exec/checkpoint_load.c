@@ -5,7 +5,7 @@
 
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
-#include "exec/safetensors.h"
+#include "exec/weights/safetensors.h"
 
 static G_GNUC_PRINTF(3, 4) gboolean
     fail(const char *path, GError **error, const char *format, ...)

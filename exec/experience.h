@@ -15,7 +15,7 @@
 #define RA_EXEC_EXPERIENCE_H
 
 #include "base/arena.h"
-#include "exec/tokens.h"
+#include "exec/model/tokens.h"
 #include "graph/expand/sequence.h"
 
 typedef enum {

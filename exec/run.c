@@ -3,8 +3,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "exec/backend/look.h"
 #include "exec/checkpoint.h"
-#include "exec/look.h"
 #include "exec/run_impl.h"
 
 static double
@@ -294,7 +294,7 @@ ra_rank_runs(const RaRank *rank, RaTaskId task)
              : ra_rank_has_turn(rank, task);
 }
 
-/* Collectives that are ordered on the device (exec/comm.h) leave the host
+/* Collectives that are ordered on the device (exec/comm/comm.h) leave the host
  * ahead of it: a task ends, by the host's clock, and is looked at when its ops
  * have. */
 static void

@@ -33,17 +33,17 @@
  *
  * A generate call of which only rewards reach ReMax takes the most likely
  * tokens.  A mini-batch's loss is the mean over its response tokens, or pairs.
- * Parameters are seeded (exec/params.h), or those of a checkpoint
- * (exec/weights.h).  A call
+ * Parameters are seeded (exec/model/params.h), or those of a checkpoint
+ * (exec/weights/weights.h).  A call
  * reads the version that the graph says: with staleness s iteration k reads
  * what iteration k - 1 - s has trained, from as many copies as that takes; in
  * the layout of training too, where each iteration leaves the version that it
  * began with to readers that are behind.
  *
- * With zero 1 a rank steps its shard of the parameters (exec/shards.h), with cp
- * it computes its chunks of sequences (exec/ring.h).  Not run, and refused:
- * zero 2 and 3, continuous batching, 16-bit
- * types, models that exec/stage.h refuses.
+ * With zero 1 a rank steps its shard of the parameters (exec/model/shards.h),
+ * with cp it computes its chunks of sequences (exec/model/ring.h).  Not run,
+ * and refused: zero 2 and 3, continuous batching, 16-bit
+ * types, models that exec/model/stage.h refuses.
  * A send leaves when its computation ends and waits for nobody; a gradient
  * bucket is started where the graph has it and waited for by what reads the
  * gradients, so backwards go on beside it: the last rank of its group to come
@@ -53,12 +53,12 @@
 #define RA_EXEC_RUN_H
 
 #include "exec/accelerator.h"
+#include "exec/comm/world.h"
 #include "exec/experience.h"
+#include "exec/model/stage.h"
 #include "exec/reward.h"
 #include "exec/run_nccl.h"
-#include "exec/stage.h"
-#include "exec/weights.h"
-#include "exec/world.h"
+#include "exec/weights/weights.h"
 #include "graph/expand/task.h"
 #include "traces/trace.h"
 

@@ -1,10 +1,10 @@
 /* What goes wrong while a run goes: numbers that are none, ranks that stall.
  *
- * Every op's output is looked at as it is made (exec/stage_ops.c), so the first
- * that is not finite is known, and the rank that made it: of several ranks that
- * find some, that in the earliest task, then the earliest op, counts.  They are
- * given a moment to say so, then the run ends; what is not finite is never
- * saved. */
+ * Every op's output is looked at as it is made (exec/model/stage_ops.c), so the
+ * first that is not finite is known, and the rank that made it: of several
+ * ranks that find some, that in the earliest task, then the earliest op,
+ * counts.  They are given a moment to say so, then the run ends; what is not
+ * finite is never saved. */
 #include "config.h"
 
 #include <math.h>

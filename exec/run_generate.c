@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "exec/model/stage_steps.h"
 #include "exec/run_impl.h"
-#include "exec/stage_steps.h"
 #include "graph/op/op_reuse.h"
 
 /* Sequences of one micro-batch that take a step. */

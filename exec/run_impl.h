@@ -6,15 +6,15 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
-#include "exec/comm_local.h"
-#include "exec/comm_nccl.h"
-#include "exec/comm_peer.h"
-#include "exec/device_message.h"
-#include "exec/pulse.h"
-#include "exec/reshard.h"
+#include "exec/backend/team.h"
+#include "exec/comm/comm_local.h"
+#include "exec/comm/comm_nccl.h"
+#include "exec/comm/comm_peer.h"
+#include "exec/comm/device_message.h"
+#include "exec/comm/pulse.h"
+#include "exec/comm/world.h"
+#include "exec/model/reshard.h"
 #include "exec/run.h"
-#include "exec/team.h"
-#include "exec/world.h"
 #include "graph/augment/realloc.h"
 #include "graph/memory/memory_table.h"
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "exec/places.h"
+#include "exec/comm/places.h"
 #include "exec/run_impl.h"
 
 #define PATIENCE 4 /* how much later than a stall its peers give up */
@@ -203,7 +203,7 @@ ra_run_join_nccl(RaRun *run, GError **error)
 /* ---- the slab -------------------------------------------------------------*/
 
 /* Groups carry from it, and from the host's memory never.  Pairs are left out:
- * what they send is copied first (exec/comm_nccl.c). */
+ * what they send is copied first (exec/comm/comm_nccl.c). */
 void
 ra_rank_slab_new(RaRank *rank, gsize n_bytes)
 {

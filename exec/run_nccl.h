@@ -4,9 +4,9 @@
  *     options.nccl = &nccl;
  *
  * Process 0 makes the id and shares it with the world; then a thread a rank
- * makes the communicators of the plan's groups (exec/splits.h).  Reallocations
- * go in rounds of grouped messages (exec/rounds.h), or of copies between peers
- * (exec/comm_peer.h).  What processes tell each
+ * makes the communicators of the plan's groups (exec/comm/splits.h).
+ * Reallocations go in rounds of grouped messages (exec/comm/rounds.h), or of
+ * copies between peers (exec/comm/comm_peer.h).  What processes tell each
  * other of data, and how they end together, stays the world's.  A peer that is
  * dead is the world's to find; one that stalls is found by its own process
  * (`stall_s`), and by who waits for it after four times as long, should that
@@ -15,7 +15,7 @@
 #ifndef RA_EXEC_RUN_NCCL_H
 #define RA_EXEC_RUN_NCCL_H
 
-#include "exec/nccl_api.h"
+#include "exec/comm/nccl_api.h"
 
 typedef struct {
   const RaNcclApi *api;

@@ -1,12 +1,13 @@
 /* Forwards, backwards and the messages between stages. */
 #include "config.h"
 
-#include "exec/ring.h"
+#include "exec/model/ring.h"
+#include "exec/model/stage_impl.h"
 #include "exec/run_impl.h"
-#include "exec/stage_impl.h"
 
 /* Messages that a rank expects at once: that of the task at hand and of the
- * next two that begin with one.  What comes earlier is kept (exec/mailbox.h).
+ * next two that begin with one.  What comes earlier is kept
+ * (exec/comm/mailbox.h).
  */
 #define RECEIVES 3
 

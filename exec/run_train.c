@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "exec/device_comm.h"
+#include "exec/comm/device_comm.h"
+#include "exec/model/shards.h"
+#include "exec/model/stage_impl.h"
 #include "exec/run_impl.h"
-#include "exec/shards.h"
-#include "exec/stage_impl.h"
 
 static RaRankCall *
 call_of(RaRank *rank, RaTaskId task, RaStage **out_stage)

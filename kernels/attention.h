@@ -15,9 +15,9 @@
  *
  * Error, u = 2^-24 and U = 2^-8 the rounding of bf16:
  * products of bf16 are exact in fp32, and a sum of n of them is within
- * n 2^-22 sum|terms| (tensor cores truncate; see exec/cuda_selftest.c), so that
- * with e_i = (head_dim 2^-22 + 2^-21) max_j (scale sum_d |q_id k_jd| + |slope
- * (j - i)|)
+ * n 2^-22 sum|terms| (tensor cores truncate; see exec/backend/cuda_selftest.c),
+ * so that with e_i = (head_dim 2^-22 + 2^-21) max_j (scale sum_d |q_id k_jd| +
+ * |slope (j - i)|)
  *
  *     p'  = p (1 + 2 e_i + U + 2^-20)          a probability as multiplied
  *     |out - exact| <= (2 e_i + 2 U + i 2^-22 + 2^-19) sum_j p_ij |v_j|

@@ -17,12 +17,12 @@
  * cores' rate (arXiv 2402.13499), and here threads do the copying.  But the
  * library wants the counts from the host, also where it takes groups
  * (cublasGemmGroupedBatchedEx()).  Who calls chooses:
- * exec/backend_cuda_experts.c.
+ * exec/backend/backend_cuda_experts.c.
  *
  * Error of an element: t 2^-22 sum |terms| of its t terms (tensor cores
- * truncate; see exec/cuda_selftest.c), then 2^-8 of it where it is bf16, and
- * 2^-24 where it is added to.  The order of a sum is that of its terms, and
- * there is no atomic.  Reference: the sums in double.
+ * truncate; see exec/backend/cuda_selftest.c), then 2^-8 of it where it is
+ * bf16, and 2^-24 where it is added to.  The order of a sum is that of its
+ * terms, and there is no atomic.  Reference: the sums in double.
  */
 #ifndef RA_KERNELS_GROUPED_H
 #define RA_KERNELS_GROUPED_H

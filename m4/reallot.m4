@@ -152,7 +152,7 @@ AC_DEFUN([_RA_CUDA_ROOT], [
 ])
 
 # Headers and libraries.  The runtime is linked statically; cuBLAS and NCCL are
-# opened at run time (exec/cuda_forward.c), in CUDA_LIBRARY_PATH among others:
+# opened at run time (exec/backend/cuda_forward.c), in CUDA_LIBRARY_PATH among others:
 # linked, they would cost 70 ms before main(), and a machine without them the
 # program.  -isystem because nccl.h does not compile with -Wstrict-prototypes.
 # Never -lcuda: it would be NEEDED, and without a driver nothing would start.

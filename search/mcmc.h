@@ -40,7 +40,7 @@
 #ifndef RA_SEARCH_MCMC_H
 #define RA_SEARCH_MCMC_H
 
-#include "exec/world.h"
+#include "exec/comm/world.h"
 #include "search/evaluate/evaluate.h"
 
 /* Chains unless told: two groups of them; bounded by time alone as many groups

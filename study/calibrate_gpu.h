@@ -1,11 +1,12 @@
 /* Calibration of a GPU of this machine: samples of its ops, and the profile
  * that they make of a profile that is there.
  *
- * Samples are those of a planned grid (exec/probe_plan.h), measured through the
- * table of functions that a run computes with (exec/probe.h), and kept as those
- * of a host are (study/samples.h).  Laws that they determine are fitted anew,
- * with tables and held-out errors (study/calibrate.h); the data sheet, links to
- * other GPUs and what else one GPU cannot say stay those of the base.
+ * Samples are those of a planned grid (exec/measure/probe_plan.h), measured
+ * through the table of functions that a run computes with
+ * (exec/measure/probe.h), and kept as those of a host are (study/samples.h).
+ * Laws that they determine are fitted anew, with tables and held-out errors
+ * (study/calibrate.h); the data sheet, links to other GPUs and what else one
+ * GPU cannot say stay those of the base.
  *
  *     g_autoptr(RaTrace) samples =
  *         ra_gpu_samples(&options, "mine.samples.trace.tsv", &tally, &error);
@@ -16,7 +17,7 @@
 #ifndef RA_STUDY_CALIBRATE_GPU_H
 #define RA_STUDY_CALIBRATE_GPU_H
 
-#include "exec/probe_plan.h"
+#include "exec/measure/probe_plan.h"
 #include "study/calibrate.h"
 #include "study/samples.h"
 

@@ -10,13 +10,13 @@
  * others.  A trial is what it is whoever runs it, so results do not depend on
  * the number of processes.
  *
- * It goes by notes (exec/world.h): a number there, the trial back, in as many
- * notes as it takes.
+ * It goes by notes (exec/comm/world.h): a number there, the trial back, in as
+ * many notes as it takes.
  */
 #ifndef RA_STUDY_DEAL_H
 #define RA_STUDY_DEAL_H
 
-#include "exec/world.h"
+#include "exec/comm/world.h"
 #include "study/trial.h"
 
 /* Threads of a process of @world unless told: its share of the machine's

@@ -3,8 +3,8 @@
  *
  * Samples are a trace, saved beside the profile while they are taken, so that a
  * start that was stopped goes on where it was: three rows a point of the
- * probe's grid (exec/probe.h), lower quartile, median and upper quartile of its
- * repeats, one after the other in time.
+ * probe's grid (exec/measure/probe.h), lower quartile, median and upper
+ * quartile of its repeats, one after the other in time.
  *
  *     g_autoptr(RaTrace) samples =
  *         ra_host_samples(&options, "host.samples.trace.tsv", &tally, &error);
@@ -20,7 +20,7 @@
 #ifndef RA_STUDY_HOST_H
 #define RA_STUDY_HOST_H
 
-#include "exec/probe.h"
+#include "exec/measure/probe.h"
 #include "study/samples.h"
 #include "study/setup.h"
 #include "traces/trace.h"

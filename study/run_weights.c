@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "exec/stored.h"
+#include "exec/weights/stored.h"
 #include "study/run_weights.h"
 
 struct _RaRunWeights {

@@ -1,7 +1,7 @@
 /* Which models of a run begin with a checkpoint, and which are written after.
  *
  * Both are said as `MODEL=FOLDER`, a model of the workload and a folder as
- * Hugging Face lays it out (exec/weights.h).
+ * Hugging Face lays it out (exec/weights/weights.h).
  *
  *     g_autoptr(RaRunWeights) from = ra_run_weights_new(workload, words,
  * &error); options.weights = ra_run_weights_of_models(from);
@@ -9,7 +9,7 @@
 #ifndef RA_STUDY_RUN_WEIGHTS_H
 #define RA_STUDY_RUN_WEIGHTS_H
 
-#include "exec/weights.h"
+#include "exec/weights/weights.h"
 #include "study/execute.h"
 
 typedef struct _RaRunWeights RaRunWeights;

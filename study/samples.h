@@ -11,7 +11,7 @@
 #ifndef RA_STUDY_SAMPLES_H
 #define RA_STUDY_SAMPLES_H
 
-#include "exec/probe.h"
+#include "exec/measure/probe.h"
 #include "traces/trace.h"
 
 /* Before every point. */

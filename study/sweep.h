@@ -11,7 +11,7 @@
 #ifndef RA_STUDY_SWEEP_H
 #define RA_STUDY_SWEEP_H
 
-#include "exec/world.h"
+#include "exec/comm/world.h"
 #include "study/point_cache.h"
 #include "study/study.h"
 

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "exec/backend_cuda.h"
-#include "exec/comm_local.h"
-#include "exec/device_comm.h"
-#include "exec/stage.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/comm_local.h"
+#include "exec/comm/device_comm.h"
+#include "exec/model/stage.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/gemm.h"

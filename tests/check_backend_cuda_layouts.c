@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"
 

@@ -1,8 +1,8 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "exec/backend_cuda.h"
-#include "exec/stage.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/model/stage.h"
 #include "graph/input/model.h"
 #include "tests/check_main.h"
 

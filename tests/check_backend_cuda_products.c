@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/backend_cuda.h"
-#include "exec/stage.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/model/stage.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/gemm.h"

@@ -3,16 +3,16 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "exec/backend_cuda.h"
-#include "exec/ring.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/model/ring.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/cpu_attention.h"
 #include "tests/check_main.h"
 
-/* Attention as exec/stage_ring.c has the table of a GPU do it, the ranks of a
- * ring one after the other on an emulated device, against the whole sequences
- * at once in fp32 on the host, of the same bf16 numbers; with ALiBi and
- * without.
+/* Attention as exec/model/stage_ring.c has the table of a GPU do it, the ranks
+ * of a ring one after the other on an emulated device, against the whole
+ * sequences at once in fp32 on the host, of the same bf16 numbers; with ALiBi
+ * and without.
  *
  * Values are within 1 and what steps give is merged, so an output is within
  * (2 + n) 2^-8 of itself, as kernels/attention.h derives it for a step (2) and

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/run_fixture.h"

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/rng.h"
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/sample.h"
 #include "tests/check_main.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "tests/check_main.h"
 #include "tests/emulator/queue.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/cache.h"
+#include "exec/model/cache.h"
 #include "tests/check_main.h"
 
 /* A line of the slabs is 64 bytes. */

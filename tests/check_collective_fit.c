@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "estimator/fit.h"
-#include "exec/collective_probe.h"
+#include "exec/measure/collective_probe.h"
 #include "study/calibrate.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "exec/collective_grid.h"
+#include "exec/measure/collective_grid.h"
 #include "tests/check_main.h"
 
 /* Points of @kind in groups of @n_here on @n_nodes nodes, @beside. */

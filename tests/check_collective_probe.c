@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "exec/collective_probe.h"
+#include "exec/measure/collective_probe.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double_impl.h"
 #include "traces/measured_beside.h"

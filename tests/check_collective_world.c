@@ -2,7 +2,7 @@
  * says what the others send. */
 #include "config.h"
 
-#include "exec/collective_probe_impl.h"
+#include "exec/measure/collective_probe_impl.h"
 #include "tests/check_main.h"
 
 #define N_PROCESSES 3

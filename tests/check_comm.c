@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "exec/comm_local.h"
+#include "exec/comm/comm_local.h"
 #include "tests/check_main.h"
 
 #define N 4

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/nccl_impl.h"
+#include "exec/comm/nccl_impl.h"
 #include "tests/check_main.h"
 #include "tests/nccl_peers.h"
 

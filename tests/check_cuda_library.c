@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
-#include "exec/cuda_library.h"
+#include "exec/backend/cuda_library.h"
 #include "tests/check_main.h"
 
 static char *root;

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "tests/device_array.h"
 
 #ifdef RA_ON_GPU

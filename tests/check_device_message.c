@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/backend_cuda.h"
-#include "exec/comm_local.h"
-#include "exec/device_message.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/comm_local.h"
+#include "exec/comm/device_message.h"
 #include "tests/check_main.h"
 #include "tests/emulator/memory.h"
 

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "exec/cuda_device.h"
+#include "exec/backend/cuda_device.h"
 #include "tests/check_main.h"
 #include "tests/device_array.h"
 #include "tests/emulator/faults.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/comm_local.h"
-#include "exec/stage.h"
+#include "exec/comm/comm_local.h"
+#include "exec/model/stage.h"
 #include "graph/input/plan.h"
 #include "tests/check_main.h"
 #include "tests/torch_fixture.h"

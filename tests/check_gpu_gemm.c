@@ -1,9 +1,10 @@
-/* Products of exec/cuda_gemm.h on a device against double: every order of the
- * operands, every kind of result, a bias, rows with something behind them.
+/* Products of exec/backend/cuda_gemm.h on a device against double: every order
+ * of the operands, every kind of result, a bias, rows with something behind
+ * them.
  */
 #include "config.h"
 
-#include "exec/cuda_gemm.h"
+#include "exec/backend/cuda_gemm.h"
 #include "tests/device_array.h"
 
 enum { M = 72, N = 136, K = 264, BEHIND = 8 };

@@ -260,10 +260,10 @@ START_TEST(test_loop)
 }
 END_TEST
 
-/* The 11 ops of a layer's decode step, as exec/backend_cuda.c begins them, with
- * a look at what norms, products, attention and activation made: two norms of
- * 1 + 1, four products of 1 + 1, rotary positions, the cache's new rows,
- * attention 3 + 1, an activation 1 + 1, two sums of 1: 22 launches. */
+/* The 11 ops of a layer's decode step, as exec/backend/backend_cuda.c begins
+ * them, with a look at what norms, products, attention and activation made: two
+ * norms of 1 + 1, four products of 1 + 1, rotary positions, the cache's new
+ * rows, attention 3 + 1, an activation 1 + 1, two sums of 1: 22 launches. */
 START_TEST(test_launches)
 {
   RaProfile *truth = profile_text_shipped(TRUTH);

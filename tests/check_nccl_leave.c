@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/nccl_impl.h"
+#include "exec/comm/nccl_impl.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double.h"
 

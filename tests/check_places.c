@@ -1,7 +1,7 @@
 /* Ranks on hosts. */
 #include "config.h"
 
-#include "exec/places.h"
+#include "exec/comm/places.h"
 #include "tests/check_main.h"
 
 #define N 6

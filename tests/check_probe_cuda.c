@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "exec/backend_cuda.h"
-#include "exec/probe.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/measure/probe.h"
 #include "tests/check_main.h"
 #include "tests/emulator/measure.h"
 

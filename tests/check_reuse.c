@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "estimator/fit.h"
-#include "exec/probe.h"
+#include "exec/measure/probe.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "exec/comm_nccl.h"
+#include "exec/comm/comm_nccl.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double.h"
 #include "tests/reshard_cases.h"

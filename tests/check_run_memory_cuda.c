@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "exec/backend_cuda.h"
+#include "exec/backend/backend_cuda.h"
 #include "graph/input/plan.h"
 #include "graph/op/activation.h"
 #include "tests/check_main.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/comm_peer.h"
+#include "exec/comm/comm_peer.h"
 #include "tests/check_main.h"
 #include "tests/nccl_double.h"
 #include "tests/run_fixture.h"

@@ -2,9 +2,9 @@
  * the library. */
 #include "config.h"
 
-#include "exec/backend_cuda.h"
-#include "exec/device_comm.h"
-#include "exec/nccl_impl.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/device_comm.h"
+#include "exec/comm/nccl_impl.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/check_main.h"
 #include "tests/emulator/nccl.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/safetensors.h"
+#include "exec/weights/safetensors.h"
 #include "tests/check_main.h"
 
 typedef struct {

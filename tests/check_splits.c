@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "exec/splits.h"
+#include "exec/comm/splits.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "exec/backend_cuda.h"
-#include "exec/stage.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/model/stage.h"
 #include "tests/check_main.h"
 #include "tests/emulator/measure.h"
 

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "exec/backend_cuda.h"
-#include "exec/comm_local.h"
-#include "exec/comm_nccl.h"
-#include "exec/stage_steps.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/comm_local.h"
+#include "exec/comm/comm_nccl.h"
+#include "exec/model/stage_steps.h"
 #include "tests/check_main.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "exec/backend.h"
-#include "exec/team.h"
+#include "exec/backend/backend.h"
+#include "exec/backend/team.h"
 #include "tests/check_main.h"
 
 #define N_THREADS 3

@@ -6,7 +6,7 @@
 
 #include "base/folder.h"
 #include "base/text.h"
-#include "exec/weights.h"
+#include "exec/weights/weights.h"
 #include "tests/check_main.h"
 
 #define BAR 1e-4 /* of a logit, relative to it and 0.01 */

@@ -2,7 +2,7 @@
  * behind the other, and its head written anew is read as the same. */
 #include "config.h"
 
-#include "exec/safetensors.h"
+#include "exec/weights/safetensors.h"
 #include "tests/fuzz.h"
 
 gboolean fuzz_accepted;

@@ -10,7 +10,7 @@
 #define RA_TESTS_IDLE_GPU_H
 
 #include "estimator/estimator.h"
-#include "exec/probe_machine.h"
+#include "exec/measure/probe_machine.h"
 #include "tests/idle_time.h"
 
 /* There is one: its timer's functions have no data of their own. */
@@ -34,7 +34,7 @@ void idle_gpu_free(IdleGpu *gpu);
 double idle_gpu_now_s(void);
 
 /* What an op takes by the profile that is the truth, in as many launches as
- * exec/backend_cuda*.c makes of it. */
+ * exec/backend/backend_cuda*.c makes of it. */
 void idle_op(RaOpKind kind, guint n_launches, const uint64_t *dims);
 #define IDLE_OP(kind, n_launches, ...)                                         \
   idle_op(kind, n_launches, (const uint64_t[RA_OP_DIMS]){__VA_ARGS__})

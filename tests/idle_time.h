@@ -6,7 +6,7 @@
 #ifndef RA_TESTS_IDLE_TIME_H
 #define RA_TESTS_IDLE_TIME_H
 
-#include "exec/backend.h"
+#include "exec/backend/backend.h"
 
 /* What its launches take. */
 #define IDLE_EAGER_S 2.5e-6

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/world.h"
+#include "exec/comm/world.h"
 
 /* Too long for any eager limit, and more than one turn of MPI moves. */
 #define N_BYTES ((gsize)32 << 20)

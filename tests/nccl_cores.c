@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "exec/accelerator.h"
-#include "exec/backend.h"
+#include "exec/backend/backend.h"
 #include "tests/nccl_double.h"
 
 const char *

@@ -22,7 +22,7 @@
 #ifndef RA_TESTS_NCCL_DOUBLE_H
 #define RA_TESTS_NCCL_DOUBLE_H
 
-#include "exec/nccl_api.h"
+#include "exec/comm/nccl_api.h"
 
 #define NCCL_DOUBLE_GONE 2  /* ncclSystemError: a peer's process has ended */
 #define NCCL_DOUBLE_USAGE 5 /* ncclInvalidUsage: not ready, sizes that differ */

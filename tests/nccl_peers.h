@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/comm_local.h"
-#include "exec/comm_nccl.h"
+#include "exec/comm/comm_local.h"
+#include "exec/comm/comm_nccl.h"
 #include "tests/check_points.h"
 #include "tests/nccl_double.h"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # No program may need a CUDA library: linking cuBLAS costs a process 70 ms and
 # 220 MB before main(), and where it is missing nothing starts.  They are opened
-# when first called (exec/cuda_forward.h).  The probe itself is tried on a line
+# when first called (exec/backend/cuda_forward.h).  The probe itself is tried on a line
 # that does need one.
 set -u
 : "${builddir:?is set by make check}" "${RA_HAVE_CUDA:?}"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "exec/reshard.h"
+#include "exec/model/reshard.h"
 #include "tests/check_points.h"
 
 #define N_RANKS 16 /* GPUs of two nodes */

@@ -8,9 +8,9 @@
 #ifndef RA_TESTS_TORCH_FIXTURE_H
 #define RA_TESTS_TORCH_FIXTURE_H
 
-#include "exec/params.h"
-#include "exec/stage.h"
-#include "exec/tokens.h"
+#include "exec/model/params.h"
+#include "exec/model/stage.h"
+#include "exec/model/tokens.h"
 
 typedef enum {
   TORCH_PLAIN,

@@ -32,7 +32,7 @@ is_foreign_step(const RaOp *op, const RaOp *end)
 /* What such a step has at hand beside the rank's own q, k and v and the sum
  * that it adds to: keys and values of that rank, those that come, its output.
  * Backward also the gradients of keys and values, its own and those that go
- * round, and of queries, its own and their sum (exec/stage_ring.c). */
+ * round, and of queries, its own and their sum (exec/model/stage_ring.c). */
 static uint64_t
 ring_bytes(const RaOp *op, gboolean back)
 {
@@ -273,7 +273,7 @@ layer_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 
 /* @batch as it runs: a step of a token each that is a graph is of more
  * sequences, but where ranks cut its rows by their number
- * (exec/stage_decode.c). */
+ * (exec/model/stage_decode.c). */
 static RaBatch
 batch_run(const RaShard *shard, RaPhase phase, const RaBatch *batch)
 {

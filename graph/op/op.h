@@ -301,7 +301,7 @@ double ra_model_train_flop(const RaModel *model, const RaBatch *batch);
 
 /* Elements from one row of @n logits to the next: where they are of two bytes,
  * whole vectors of 16, as products and kernels of a GPU want rows to begin
- * (exec/cuda_gemm.h, kernels/logprob.h).  The columns behind the @n are
+ * (exec/backend/cuda_gemm.h, kernels/logprob.h).  The columns behind the @n are
  * nobody's.  Rows of fp32 are a CPU's, and dense. */
 static inline uint64_t
 ra_logits_row(uint64_t n, uint64_t element_bytes)

@@ -3,8 +3,8 @@
 #include "config.h"
 
 #include "exec/accelerator.h"
-#include "exec/backend_cuda.h"
-#include "exec/world.h"
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/world.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"

@@ -1,10 +1,11 @@
-/* The products of exec/cuda_gemm.h by their definition, in fp32 in the order of
- * k, rounded to bf16 once: in place of cuBLASLt on the emulated device.  Like
- * that it may lack algorithms that have a bias (ra_emu_set_fuses()). */
+/* The products of exec/backend/cuda_gemm.h by their definition, in fp32 in the
+ * order of k, rounded to bf16 once: in place of cuBLASLt on the emulated
+ * device.  Like that it may lack algorithms that have a bias
+ * (ra_emu_set_fuses()). */
 #include "config.h"
 
-#include "exec/cuda_device.h"
-#include "exec/cuda_gemm.h"
+#include "exec/backend/cuda_device.h"
+#include "exec/backend/cuda_gemm.h"
 #include "kernels/cpu/bf16.h"
 #include "tests/emulator/gemm.h"
 #include "tests/emulator/graph.h"
@@ -91,7 +92,7 @@ store_row_sums(const RaCudaProduct *p, const uint16_t *a, float *sums)
   }
 }
 
-/* As cuBLASLt is told (exec/cuda_gemm.c), which picks kernels by it. */
+/* As cuBLASLt is told (exec/backend/cuda_gemm.c), which picks kernels by it. */
 static void
 check_aligned(const void *x, const char *what)
 {

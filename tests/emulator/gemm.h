@@ -2,7 +2,7 @@
 #ifndef RA_TESTS_EMULATOR_GEMM_H
 #define RA_TESTS_EMULATOR_GEMM_H
 
-#include "exec/cuda_gemm.h"
+#include "exec/backend/cuda_gemm.h"
 
 /* Whether a product may have a bias, or its gradient; counting begins anew. */
 void ra_emu_set_fuses(gboolean fuses);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <vector>
 
-#include "exec/cuda_measure.h"
+#include "exec/backend/cuda_measure.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/queue.h"
 

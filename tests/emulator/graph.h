@@ -1,4 +1,4 @@
-/* Captures on the emulated device: exec/cuda_measure.h's.
+/* Captures on the emulated device: exec/backend/cuda_measure.h's.
  *
  * What a thread begins between ra_device_capture_begin() and
  * ra_device_capture_end() is noted with its arguments and does not run; what a

@@ -42,17 +42,17 @@ tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
 ## them (cli/local.mk); tests/cli_backend.sh runs it.
-backend_cuda = exec/backend_cuda.c exec/backend_cuda_attention.c
-backend_cuda += exec/backend_cuda_copies.c exec/backend_cuda_embedding.c
-backend_cuda += exec/backend_cuda_experts.c exec/backend_cuda_sample.c
-backend_cuda += exec/backend_cuda_rects.c exec/backend_cuda_thread.c
+backend_cuda = exec/backend/backend_cuda.c exec/backend/backend_cuda_attention.c
+backend_cuda += exec/backend/backend_cuda_copies.c exec/backend/backend_cuda_embedding.c
+backend_cuda += exec/backend/backend_cuda_experts.c exec/backend/backend_cuda_sample.c
+backend_cuda += exec/backend/backend_cuda_rects.c exec/backend/backend_cuda_thread.c
 emulated_programs =
 if HAVE_CXX
 emulated_programs += tests/reallot-emulated
 endif
 tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	tests/emulator/accelerator.c $(backend_cuda) \
-	exec/probe_cuda.c $(nccl_double)
+	exec/measure/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
 ## And with MPI, as reallot-cuda-mpi has them: tests/mpi_nccl.sh.
 if HAVE_CXX
@@ -178,7 +178,7 @@ tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
 tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
 check_programs += tests/check_run_memory_cuda
 tests_check_run_memory_cuda_SOURCES = tests/check_run_memory_cuda.c \
-	$(backend_cuda) exec/probe_cuda.c $(run_fixture)
+	$(backend_cuda) exec/measure/probe_cuda.c $(run_fixture)
 tests_check_run_memory_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_backend_cuda_sample
 tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
@@ -203,7 +203,7 @@ tests_check_run_nccl_device_SOURCES = tests/check_run_nccl_device.c \
 tests_check_run_nccl_device_LDADD = $(emulated_ldadd)
 check_programs += tests/check_probe_cuda
 tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
-	$(backend_cuda) exec/probe_cuda.c
+	$(backend_cuda) exec/measure/probe_cuda.c
 tests_check_probe_cuda_LDADD = $(emulated_ldadd)
 check_programs += tests/check_emulator
 tests_check_emulator_LDADD = $(emulated_ldadd)

@@ -1,4 +1,4 @@
-/* exec/cuda_measure.h where there is no GPU: its clock is a test's; graphs are
+/* exec/backend/cuda_measure.h where there is no GPU: its clock is a test's; graphs are
  * in graph.cc. */
 #include "config.h"
 
@@ -6,7 +6,7 @@
 #include <time.h>
 #include <vector>
 
-#include "exec/cuda_measure.h"
+#include "exec/backend/cuda_measure.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/measure.h"
 #include "tests/emulator/memory.h"

@@ -1,4 +1,4 @@
-/* Memory of the emulated device: exec/cuda_device.h where there is no GPU.
+/* Memory of the emulated device: exec/backend/cuda_device.h where there is no GPU.
  *
  * It lies in one region that nobody can read or write but between
  * ra_emu_enter() and ra_emu_leave(): kernels, copies and zeroes.  So code of
@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <vector>
 
-#include "exec/cuda_device.h"
+#include "exec/backend/cuda_device.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/queue.h"

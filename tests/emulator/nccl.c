@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "exec/cuda_device.h"
-#include "exec/cuda_queue.h"
+#include "exec/backend/cuda_device.h"
+#include "exec/backend/cuda_queue.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/nccl.h"
 #include "tests/emulator/queue.h"

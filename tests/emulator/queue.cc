@@ -1,4 +1,4 @@
-/* exec/cuda_queue.h where there is no GPU.
+/* exec/backend/cuda_queue.h where there is no GPU.
  *
  * The ops of a thread are over when they return, unless a test has them late:
  * then they are noted and are a queue too, the thread's own.  What a queue was
@@ -26,8 +26,8 @@
 #include <string.h>
 #include <vector>
 
-#include "exec/cuda_device.h"
-#include "exec/cuda_queue.h"
+#include "exec/backend/cuda_device.h"
+#include "exec/backend/cuda_queue.h"
 #include "tests/emulator/graph.h"
 #include "tests/emulator/measure.h"
 #include "tests/emulator/memory.h"
@@ -70,7 +70,7 @@ std::atomic<bool> ops_are_late;
 thread_local RaDeviceQueue *own; /* the thread's ops; NULL: none was late.  It
                                      stays when the thread ends: what is freed
                                      behind its end looks at it again */
-thread_local RaDeviceLook look;  /* as exec/cuda_device.h has it */
+thread_local RaDeviceLook look;  /* as exec/backend/cuda_device.h has it */
 thread_local void *look_data;
 thread_local bool is_making; /* something that a queue has */
 

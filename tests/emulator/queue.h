@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exec/cuda_queue.h"
+#include "exec/backend/cuda_queue.h"
 
 #ifdef __cplusplus
 #include <functional>

@@ -1,0 +1,20 @@
+/* Drawing tokens, in the table of a GPU: logits stay there. */
+#include "config.h"
+
+#include "exec/backend/backend_cuda_impl.h"
+#include "kernels/sample.h"
+
+void
+ra_cuda_sample(size_t n_rows, uint32_t n, const RaElem *logits,
+               const RaCpuSampling *how, const double *uniforms,
+               RaCpuSample *out)
+{
+  const void *there;
+  RaCpuSample *drawn = ra_cuda_room(RA_CUDA_SUMS, n_rows * sizeof *drawn);
+
+  there = ra_cuda_upload(RA_CUDA_WORDS, 2 * n_rows, (gconstpointer)uniforms);
+  ra_cuda_did(ra_k_sample(n_rows, n, bf16(logits), how, there, drawn,
+                          ra_device_stream()),
+              "sample");
+  ra_backend_cuda()->read(out, drawn, n_rows * sizeof *out);
+}

@@ -1,0 +1,356 @@
+/* What a thread of the table of a GPU has there: rooms, words of the host that
+ * are kept, a handle for products, marks; and what it has captured. */
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/backend/backend_cuda_impl.h"
+#include "exec/backend/cuda_measure.h"
+#include "exec/backend/cuda_queue.h"
+#include "kernels/sums.h"
+
+/* Bytes of a half of what words go through. */
+#define STAGE_BYTES ((gsize)256 << 10)
+
+/* Pinned memory through which words go to the device: from pageable memory a
+ * copy may wait for the stream inside the driver.  Halves take turns; one is
+ * written again when the device has read all that it had. */
+typedef struct {
+  char *memory; /* (2, STAGE_BYTES) owned; NULL: not yet */
+  gsize at;     /* in the half at hand */
+  guint half;
+  RaDeviceEvent *is_read[2]; /* owned */
+} Stage;
+
+typedef struct {
+  void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
+  gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
+  guint64 n_moves;      /* of any of them: graphs have where they were */
+  const uint32_t *kept; /* (n_kept) of the host, in RA_CUDA_KEPT */
+  gsize n_kept;
+  gboolean captures; /* what it begins */
+  uint32_t n_looks;  /* that were captured */
+  uint32_t *flag;    /* pinned, owned; NULL: not yet */
+  RaCudaGemm *gemm;  /* likewise */
+  RaDeviceMarks *marks;
+  Stage stage;
+} Mine;
+
+struct _RaBackendGraph {
+  RaDeviceGraph *device; /* owned */
+  const Mine *of;        /* never looked into */
+  guint64 n_moves;       /* as it was captured */
+};
+
+static void
+mine_free(gpointer data)
+{
+  Mine *m = data;
+
+  for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
+    if (m->rooms[i])
+      ra_device_free(m->rooms[i]);
+  if (m->flag)
+    ra_device_free_host(m->flag);
+  if (m->stage.memory)
+    ra_device_free_host(m->stage.memory);
+  for (guint i = 0; i < 2; i++)
+    if (m->stage.is_read[i])
+      ra_device_event_free(m->stage.is_read[i]);
+  ra_cuda_gemm_free(m->gemm);
+  ra_device_marks_free(m->marks);
+  g_free(m);
+}
+
+static Mine *
+mine(void)
+{
+  static GPrivate of_thread = G_PRIVATE_INIT(mine_free);
+  Mine *m = g_private_get(&of_thread);
+
+  if (!m) {
+    m = g_new0(Mine, 1);
+    g_private_set(&of_thread, m);
+  }
+  return m;
+}
+
+/* --- failures --- */
+
+static char *first_failure; /* of the process, set once */
+
+void
+ra_cuda_fail(char *line)
+{
+  if (!g_atomic_pointer_compare_and_exchange(&first_failure, NULL, line))
+    g_free(line);
+}
+
+void
+ra_cuda_did(int code, const char *what)
+{
+  if (code != 0)
+    ra_cuda_fail(g_strdup_printf("%s failed on the device: %s", what,
+                                 ra_device_error(code)));
+}
+
+const char *
+ra_cuda_failure(void)
+{
+  return g_atomic_pointer_get(&first_failure);
+}
+
+/* --- rooms --- */
+
+void *
+ra_cuda_room(RaCudaRoom which, gsize n_bytes)
+{
+  Mine *m = mine();
+
+  if (n_bytes > m->sizes[which]) {
+    ra_cuda_spill();
+    ra_cuda_did(ra_device_wait(), "an op");
+    if (m->rooms[which])
+      ra_device_free(m->rooms[which]);
+    m->sizes[which] = MAX(2 * n_bytes, 4096);
+    m->rooms[which] = ra_backend_cuda()->alloc(m->sizes[which]);
+    m->n_moves++;
+  }
+  return m->rooms[which];
+}
+
+static gboolean
+stage_open(Stage *s)
+{
+  if (s->memory)
+    return TRUE;
+  for (guint i = 0; i < 2; i++)
+    s->is_read[i] = s->is_read[i] ? s->is_read[i] : ra_device_event_new();
+  if (s->is_read[0] && s->is_read[1])
+    s->memory = ra_device_alloc_host(2 * STAGE_BYTES);
+  return s->memory != NULL;
+}
+
+/* @numbers in pinned memory, until the copy that is begun next has read them;
+ * as they are where there is no room. */
+static const uint32_t *
+staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
+{
+  char *to;
+
+  if (n_bytes == 0 || n_bytes > STAGE_BYTES || !stage_open(s))
+    return numbers;
+  if (s->at + n_bytes > STAGE_BYTES) {
+    ra_cuda_did(ra_device_event_record(s->is_read[s->half], NULL), "an event");
+    s->half ^= 1;
+    s->at = 0;
+    ra_cuda_did(ra_device_event_wait(s->is_read[s->half]), "an event");
+  }
+  to = s->memory + s->half * STAGE_BYTES + s->at;
+  s->at += n_bytes;
+  memcpy(to, numbers, n_bytes);
+  return (const uint32_t *)(gconstpointer)to;
+}
+
+/* What is kept is there already. */
+const uint32_t *
+ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
+{
+  Mine *m = mine();
+  uint32_t *room;
+
+  if (m->kept && numbers >= m->kept && numbers + n <= m->kept + m->n_kept)
+    return (const uint32_t *)m->rooms[RA_CUDA_KEPT] + (numbers - m->kept);
+  room = ra_cuda_room(which, n * sizeof *room);
+  ra_cuda_spill();
+  ra_cuda_did(ra_device_write(room,
+                              staged(&m->stage, n * sizeof *room, numbers),
+                              n * sizeof *room),
+              "a copy from the host");
+  return room;
+}
+
+void
+ra_cuda_keep_words(gsize n, const uint32_t *words)
+{
+  Mine *m = mine();
+
+  m->kept = NULL;
+  ra_cuda_upload(RA_CUDA_KEPT, n, words);
+  m->kept = n > 0 ? words : NULL;
+  m->n_kept = n;
+}
+
+uint32_t *
+ra_cuda_flag(void)
+{
+  Mine *m = mine();
+
+  if (!m->flag) {
+    ra_cuda_spill();
+    m->flag = ra_backend_cuda()->alloc_host(sizeof *m->flag);
+    *m->flag = 0;
+  }
+  return m->flag;
+}
+
+RaCudaGemm *
+ra_cuda_thread_gemm(void)
+{
+  Mine *m = mine();
+  g_autoptr(GError) error = NULL;
+
+  if (!m->gemm) {
+    ra_cuda_spill();
+    m->gemm = ra_cuda_gemm_new(&error);
+  }
+  if (!m->gemm)
+    ra_cuda_fail(g_strdup_printf("a product: %s", error->message));
+  return m->gemm;
+}
+
+gsize
+ra_cuda_held_bytes(void)
+{
+  const Mine *m = mine();
+  gsize n_bytes = m->gemm ? ra_cuda_gemm_workspace_bytes() : 0;
+
+  for (int i = 0; i < RA_CUDA_N_ROOMS; i++)
+    n_bytes += m->sizes[i];
+  return n_bytes;
+}
+
+/* --- marks --- */
+
+uint32_t
+ra_cuda_mark(void)
+{
+  Mine *m = mine();
+  unsigned mark = 0;
+
+  ra_cuda_spill();
+  if (!m->marks)
+    m->marks = ra_device_marks_new(RA_CUDA_MARKS);
+  if (!m->marks)
+    g_error("no memory for %d marks", RA_CUDA_MARKS);
+  ra_cuda_did(ra_device_mark(m->marks, &mark), "an event");
+  return mark;
+}
+
+void
+ra_cuda_read_marks(double *out_s)
+{
+  if (mine()->marks)
+    ra_cuda_did(ra_device_marks_read(mine()->marks, out_s), "an event");
+}
+
+/* --- what is not a number --- */
+
+/* The kernel sets a word in the host's memory, which is looked at and not
+ * waited for: an op may be told of some ops late. */
+gboolean
+ra_cuda_look(gsize n, const void *x, gboolean f32)
+{
+  Mine *m = mine();
+  volatile uint32_t *flag = ra_cuda_flag();
+  uint32_t code = m->captures ? ++m->n_looks : 1;
+
+  ra_cuda_did(ra_k_find_odd(n, x, f32, code, (uint32_t *)(gpointer)flag,
+                            ra_device_stream()),
+              "a look at results");
+  return m->captures || ra_cuda_odd() == 0;
+}
+
+uint32_t
+ra_cuda_odd(void)
+{
+  volatile uint32_t *flag = ra_cuda_flag();
+  uint32_t code = *flag;
+
+  if (code)
+    *flag = 0;
+  return code;
+}
+
+/* --- graphs --- */
+
+void
+ra_cuda_begin_capture(gboolean anew)
+{
+  Mine *m = mine();
+  int code;
+
+  ra_cuda_flag();
+  if (anew)
+    m->n_looks = 0;
+  code = ra_device_capture_begin();
+  ra_cuda_did(code, "a capture");
+  m->captures = code == 0;
+}
+
+/* (transfer full) (nullable) */
+static RaDeviceGraph *
+captured(Mine *m)
+{
+  RaDeviceGraph *device = NULL;
+
+  if (m->captures)
+    ra_cuda_did(ra_device_capture_end(&device), "a capture");
+  m->captures = FALSE;
+  return device;
+}
+
+RaBackendGraph *
+ra_cuda_end_capture(void)
+{
+  Mine *m = mine();
+  RaDeviceGraph *device = captured(m);
+  RaBackendGraph *g;
+
+  if (!device)
+    return NULL;
+  g = g_new(RaBackendGraph, 1);
+  *g = (RaBackendGraph){device, m, m->n_moves};
+  return g;
+}
+
+/* So that what cannot be captured comes behind it. */
+void
+ra_cuda_spill(void)
+{
+  Mine *m = mine();
+  RaDeviceGraph *device;
+
+  if (!m->captures)
+    return;
+  device = captured(m);
+  if (!device)
+    return;
+  ra_cuda_did(ra_device_graph_begin(device), "a graph");
+  ra_cuda_did(ra_device_wait(), "a graph");
+  ra_device_graph_free(device);
+}
+
+gboolean
+ra_cuda_holds_graph(const RaBackendGraph *graph)
+{
+  const Mine *m = mine();
+
+  return graph->of == m && graph->n_moves == m->n_moves;
+}
+
+void
+ra_cuda_begin_graph(RaBackendGraph *graph)
+{
+  ra_cuda_did(ra_device_graph_begin(graph->device), "a graph");
+}
+
+void
+ra_cuda_free_graph(RaBackendGraph *graph)
+{
+  if (!graph)
+    return;
+  ra_cuda_did(ra_device_wait(), "a graph");
+  ra_device_graph_free(graph->device);
+  g_free(graph);
+}

@@ -1,0 +1,330 @@
+/* One rank's NCCL: its communicators, and who ends a run that they fail. */
+#include "config.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "exec/comm/nccl_impl.h"
+#include "exec/comm/pulse.h"
+
+#define LOOKS 1000  /* before it sleeps between them */
+#define SLEEP_US 50 /* between two looks */
+
+double
+ra_nccl_now_s(void)
+{
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+gboolean
+ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
+                  RaNcclMark mark, int *out_result)
+{
+  const RaNcclApi *api = nccl->options.api;
+  int state = RA_NCCL_OK;
+
+  *out_result = mark ? api->mark_look(mark) : RA_NCCL_BUSY;
+  if (mark && *out_result == RA_NCCL_OK)
+    return TRUE;
+  if (*out_result != RA_NCCL_BUSY)
+    return FALSE;
+  for (guint i = 0; i < n; i++) {
+    int result = api->async_error(handles[i], &state);
+
+    *out_result = result != RA_NCCL_OK ? result : state;
+    if (*out_result != RA_NCCL_OK && *out_result != RA_NCCL_BUSY)
+      return FALSE;
+    if (!mark && *out_result == RA_NCCL_OK)
+      return TRUE;
+  }
+  *out_result = RA_NCCL_BUSY;
+  return FALSE;
+}
+
+void
+ra_nccl_pause(guint n_looks)
+{
+  if (n_looks > LOOKS)
+    usleep(SLEEP_US);
+}
+
+gboolean
+ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
+             RaNcclMark mark, int *out_result)
+{
+  double begin_s = ra_nccl_now_s();
+  guint n_looks = 0;
+  gboolean is_done;
+
+  ra_pulse_wait(TRUE);
+  while (!(is_done = ra_nccl_look_once(nccl, handles, n, mark, out_result)) &&
+         *out_result == RA_NCCL_BUSY &&
+         ra_nccl_now_s() - begin_s < nccl->options.patience_s)
+    ra_nccl_pause(++n_looks);
+  ra_pulse_wait(FALSE);
+  return is_done;
+}
+
+char *
+ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result)
+{
+  if (result == RA_NCCL_BUSY)
+    return g_strdup_printf("no peer came within %.3g s: one has died or "
+                           "stalled",
+                           nccl->options.patience_s);
+  return g_strdup(nccl->options.api->error(result, handle));
+}
+
+static void
+drop_all(RaNccl *nccl)
+{
+  const RaNcclApi *api = nccl->options.api;
+
+  if (nccl->is_dropped)
+    return;
+  nccl->is_dropped = TRUE;
+  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
+    if (nccl->handles[i])
+      api->drop(nccl->handles[i]);
+  if (nccl->world)
+    api->drop(nccl->world);
+}
+
+void
+ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
+             const char *what, int result)
+{
+  g_autofree char *why = ra_nccl_why(nccl, handle, result);
+  g_autofree char *line = g_strdup_printf("nccl: %s on rank %u (%s): %s", what,
+                                          nccl->rank, group, why);
+
+  drop_all(nccl);
+  nccl->options.fail(line, nccl->options.fail_data);
+  g_assert_not_reached();
+}
+
+RaNcclStream
+ra_nccl_stream(RaNccl *nccl, RaStream stream)
+{
+  int result = RA_NCCL_OK;
+
+  if (!nccl->streams[stream])
+    result = nccl->options.api->stream_new(&nccl->streams[stream]);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(nccl, "device", NULL, "a stream", result);
+  return nccl->streams[stream];
+}
+
+/* The power of two that holds @n_bytes. */
+static guint
+size_of(gsize n_bytes)
+{
+  return MAX(g_bit_storage(MAX(n_bytes, 1) - 1), 8);
+}
+
+void *
+ra_nccl_take(RaNccl *nccl, gsize n_bytes)
+{
+  guint size = size_of(n_bytes);
+  GPtrArray *spare = nccl->spare[size];
+  void *data = NULL;
+  int result;
+
+  if (spare && spare->len > 0)
+    return g_ptr_array_steal_index_fast(spare, spare->len - 1);
+  result = nccl->options.api->alloc(&data, (gsize)1 << size);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(nccl, "device", NULL, "memory of a message", result);
+  return data;
+}
+
+void
+ra_nccl_give(RaNccl *nccl, void *data, gsize n_bytes)
+{
+  guint size = size_of(n_bytes);
+
+  if (!nccl->spare[size])
+    nccl->spare[size] = g_ptr_array_new();
+  g_ptr_array_add(nccl->spare[size], data);
+}
+
+void *
+ra_nccl_shown_new(RaNccl *nccl, gsize n_bytes)
+{
+  const RaNcclApi *api = nccl->options.api;
+  void *data = NULL;
+  int result;
+
+  if (!api->alloc_shown)
+    return NULL;
+  result = api->alloc_shown(&data, n_bytes);
+  if (result != RA_NCCL_OK)
+    ra_nccl_fail(nccl, "device", NULL, "memory that lasts", result);
+  return data;
+}
+
+void
+ra_nccl_shown_free(const RaNcclApi *api, void *data)
+{
+  api->free_shown(data);
+}
+
+static void
+free_spare(RaNccl *nccl)
+{
+  for (guint size = 0; size < RA_NCCL_SIZES; size++) {
+    GPtrArray *spare = nccl->spare[size];
+
+    for (guint i = 0; spare && i < spare->len; i++)
+      nccl->options.api->free(spare->pdata[i]);
+    if (spare)
+      g_ptr_array_unref(spare);
+  }
+}
+
+/* ---- making ---------------------------------------------------------------*/
+
+static gboolean
+set_error(const RaNccl *nccl, const char *what, RaNcclHandle handle, int result,
+          GError **error)
+{
+  g_autofree char *why = ra_nccl_why(nccl, handle, result);
+
+  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "nccl: %s on rank %u: %s", what,
+              nccl->rank, why);
+  return FALSE;
+}
+
+gboolean
+ra_nccl_id(const RaNcclApi *api, RaNcclId *out_id, GError **error)
+{
+  int result = api->unique_id(out_id);
+
+  if (result == RA_NCCL_OK)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_DEVICE, "nccl: no unique id: %s",
+              api->error(result, NULL));
+  return FALSE;
+}
+
+/* Until @handle is ready, which a call that gave @result has begun to make or
+ * to use. */
+static gboolean
+finish(RaNccl *nccl, int result, RaNcclHandle handle, const char *what,
+       GError **error)
+{
+  if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
+    return set_error(nccl, what, handle, result, error);
+  if (ra_nccl_look(nccl, &handle, 1, NULL, &result))
+    return TRUE;
+  return set_error(nccl, what, handle, result, error);
+}
+
+RaNccl *
+ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id, uint32_t n_ranks,
+            uint32_t rank, GError **error)
+{
+  RaNccl *nccl = g_new0(RaNccl, 1);
+  int result;
+
+  nccl->options = *options;
+  nccl->n_ranks = n_ranks;
+  nccl->rank = rank;
+  result = options->api->init(&nccl->world, n_ranks, id, rank);
+  if (finish(nccl, result, nccl->world, "the communicator of all ranks", error))
+    return nccl;
+  drop_all(nccl);
+  ra_nccl_free(nccl);
+  return NULL;
+}
+
+gboolean
+ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
+              GError **error)
+{
+  const RaNcclApi *api = nccl->options.api;
+
+  g_return_val_if_fail(!nccl->splits, FALSE);
+  nccl->splits = splits;
+  nccl->plan = plan;
+  nccl->handles = g_new0(RaNcclHandle, splits->groups->len + 1);
+  for (uint32_t i = 0; i < splits->n_splits; i++) {
+    RaNcclHandle made = NULL;
+    int key, colour = ra_splits_colour(splits, i, nccl->rank, &key);
+    int result = api->split(
+        nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key, &made);
+
+    if (colour >= 0)
+      nccl->handles[colour] = made;
+    if (!finish(nccl, result, nccl->world, "a split", error) ||
+        (made && !finish(nccl, RA_NCCL_OK, made, "a split", error))) {
+      drop_all(nccl);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static void
+begin_end(RaNccl *nccl, RaNcclHandle handle)
+{
+  int result;
+
+  if (!handle || nccl->is_dropped)
+    return;
+  result = nccl->options.api->finalize(handle);
+  if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
+    drop_all(nccl);
+}
+
+void
+ra_nccl_leave(RaNccl *nccl)
+{
+  if (!nccl || nccl->is_leaving)
+    return;
+  nccl->is_leaving = TRUE;
+  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
+    begin_end(nccl, nccl->handles[i]);
+  begin_end(nccl, nccl->world);
+}
+
+/* Who waits for a peer that never comes drops all. */
+static void
+end_comm(RaNccl *nccl, RaNcclHandle *handle)
+{
+  const RaNcclApi *api = nccl->options.api;
+  int result;
+
+  if (!*handle || nccl->is_dropped)
+    return;
+  if (!ra_nccl_look(nccl, handle, 1, NULL, &result)) {
+    drop_all(nccl);
+    return;
+  }
+  api->destroy(*handle);
+  *handle = NULL;
+}
+
+void
+ra_nccl_free(RaNccl *nccl)
+{
+  const RaNcclApi *api;
+
+  if (!nccl)
+    return;
+  ra_nccl_leave(nccl);
+  api = nccl->options.api;
+  for (guint i = 0; i < RA_N_STREAMS; i++)
+    if (nccl->streams[i])
+      api->stream_free(nccl->streams[i]);
+  for (guint i = 0; nccl->handles && i < nccl->splits->groups->len; i++)
+    end_comm(nccl, &nccl->handles[i]);
+  end_comm(nccl, &nccl->world);
+  free_spare(nccl);
+  g_free(nccl->handles);
+  g_free(nccl);
+}

@@ -1,0 +1,160 @@
+/* Collectives that are ordered on the device: what a rank has begun and not
+ * seen the end of.
+ *
+ *     ops      ... before             follow after ...
+ *     stream       follow before  op  after
+ *
+ * The host goes on.  When it next waits for the device it looks at the oldest,
+ * and tells by the two marks what it waits for: until the ops have come to
+ * `before` they are the rank's own work, whose pulse its guard watches; from
+ * there to `after` it waits for peers, for as long as its patience lasts.
+ * Patience begins anew with each that is over. */
+#include "config.h"
+
+#include "exec/comm/nccl_impl.h"
+#include "exec/comm/pulse.h"
+
+static RaNcclUnderWay *
+oldest(RaNccl *nccl)
+{
+  return &nccl->under_way[nccl->first_under_way];
+}
+
+/* Its pulse is told when that changes, so that it beats with each collective
+ * that is over and not with each look. */
+static void
+set_waiting(RaNccl *nccl, gboolean is_waiting)
+{
+  if (is_waiting != nccl->is_waiting)
+    ra_pulse_wait(is_waiting);
+  nccl->is_waiting = is_waiting;
+}
+
+static void
+fail(RaNccl *nccl, int result)
+{
+  const RaNcclUnderWay *u = oldest(nccl);
+
+  ra_nccl_fail(nccl, u->group, u->handle, u->what, result);
+}
+
+/* Takes those that are over, from the oldest on. */
+static void
+take_over(RaNccl *nccl)
+{
+  const RaNcclApi *api = nccl->options.api;
+  int result = RA_NCCL_OK;
+
+  while (nccl->n_under_way > 0 &&
+         (result = api->mark_look(oldest(nccl)->after)) == RA_NCCL_OK) {
+    api->mark_free(oldest(nccl)->before);
+    api->mark_free(oldest(nccl)->after);
+    nccl->first_under_way =
+        (nccl->first_under_way + 1) % RA_NCCL_MOST_UNDER_WAY;
+    nccl->n_under_way--;
+    set_waiting(nccl, FALSE);
+  }
+  if (nccl->n_under_way > 0 && result != RA_NCCL_BUSY)
+    fail(nccl, result);
+}
+
+/* Errors of any; the end of patience with the oldest. */
+static void
+look_at_all(RaNccl *nccl)
+{
+  RaNcclUnderWay *u = oldest(nccl);
+  RaNcclHandle last = NULL;
+  int result;
+
+  if (!u->has_come) {
+    result = nccl->options.api->mark_look(u->before);
+    if (result != RA_NCCL_OK && result != RA_NCCL_BUSY)
+      fail(nccl, result);
+    u->has_come = result == RA_NCCL_OK;
+    nccl->came_s = ra_nccl_now_s();
+  }
+  set_waiting(nccl, u->has_come);
+  for (guint i = 0; i < nccl->n_under_way; i++) {
+    RaNcclUnderWay *any =
+        &nccl->under_way[(nccl->first_under_way + i) % RA_NCCL_MOST_UNDER_WAY];
+
+    if (any->handle != last &&
+        !ra_nccl_look_once(nccl, &any->handle, 1, NULL, &result) &&
+        result != RA_NCCL_BUSY)
+      ra_nccl_fail(nccl, any->group, any->handle, any->what, result);
+    last = any->handle;
+  }
+  if (u->has_come && ra_nccl_now_s() - nccl->came_s >= nccl->options.patience_s)
+    fail(nccl, RA_NCCL_BUSY);
+}
+
+/* As a thread waits for its device. */
+static void
+look(void *data, int is_over)
+{
+  RaNccl *nccl = data;
+
+  take_over(nccl);
+  if (is_over || nccl->n_under_way == 0) {
+    nccl->n_looks = 0;
+    set_waiting(nccl, FALSE);
+  } else {
+    look_at_all(nccl);
+    ra_nccl_pause(++nccl->n_looks);
+  }
+  if (nccl->n_under_way == 0)
+    nccl->options.api->look_with(NULL, NULL);
+}
+
+RaNcclMark
+ra_nccl_follow_ops(RaNcclEnd *e, const char *what)
+{
+  const RaNcclApi *api = e->nccl->options.api;
+  RaNcclMark before = NULL;
+
+  ra_nccl_check(e, api->mark_new(api->own_stream(), &before), what);
+  ra_nccl_check(e, api->follow(e->stream, before), what);
+  return before;
+}
+
+void
+ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what)
+{
+  RaNccl *nccl = e->nccl;
+  const RaNcclApi *api = nccl->options.api;
+  RaNcclUnderWay u = {before, NULL, FALSE, e->handle, e->name, what};
+
+  ra_nccl_check(e, api->mark_new(e->stream, &u.after), what);
+  while (nccl->n_under_way == RA_NCCL_MOST_UNDER_WAY)
+    look(nccl, FALSE);
+  set_waiting(nccl, FALSE);
+  nccl->under_way[(nccl->first_under_way + nccl->n_under_way++) %
+                  RA_NCCL_MOST_UNDER_WAY] = u;
+  api->look_with(look, nccl);
+  ra_nccl_check(e, api->follow(api->own_stream(), u.after), what);
+}
+
+void
+ra_nccl_pass_ops(RaNcclEnd *e, RaNcclMark before, const char *what)
+{
+  guint n_looks = 0;
+  int result;
+
+  while (!ra_nccl_look_once(e->nccl, &e->handle, 1, before, &result)) {
+    if (result != RA_NCCL_BUSY)
+      ra_nccl_fail(e->nccl, e->name, e->handle, what, result);
+    if (e->nccl->n_under_way > 0)
+      look(e->nccl, FALSE);
+    else
+      ra_nccl_pause(++n_looks);
+  }
+  set_waiting(e->nccl, FALSE);
+  e->nccl->options.api->mark_free(before);
+}
+
+void
+ra_nccl_pass_all(RaNccl *nccl)
+{
+  while (nccl->n_under_way > 0)
+    look(nccl, FALSE);
+}

@@ -1,0 +1,206 @@
+#include "config.h"
+
+#include "base/error.h"
+#include "exec/model/stage_steps.h"
+#include "kernels/cpu/cpu_pointwise.h"
+
+gboolean
+ra_stage_supports(const RaModel *model, GError **error)
+{
+  const char *what = NULL;
+
+  if (model->family == RA_FAMILY_NEMOTRON)
+    what = "norms whose scale is stored less one";
+  else if (model->mlp != RA_MLP_GATED && model->n_experts > 0)
+    what = "experts without a gate";
+  else if (model->qk_norm && model->norm != RA_NORM_RMS)
+    what = "norms of heads beside LayerNorm";
+  if (!what)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' has %s, which the executor does not run", model->name,
+              what);
+  return FALSE;
+}
+
+static float *
+new_rope_table(const RaStage *s)
+{
+  gsize n = (gsize)s->n_positions * s->model->head_dim;
+  g_autofree float *made = g_new(float, n + 1);
+  float *table = s->backend->alloc(n * sizeof *table);
+
+  ra_cpu_rope_table(s->n_positions, s->model->head_dim, s->numerics.rope_theta,
+                    made);
+  s->backend->write(table, made, n * sizeof *table);
+  return table;
+}
+
+/* Of the rank's heads; NULL: the model has other positions. */
+static float *
+new_slopes(const RaStage *s, uint32_t rank)
+{
+  float *slopes;
+
+  if (s->model->position != RA_POSITION_ALIBI)
+    return NULL;
+  slopes = g_new(float, s->q_heads);
+  for (uint32_t i = 0; i < s->q_heads; i++)
+    slopes[i] = ra_cpu_alibi_slope(rank * s->q_heads + i, s->model->n_heads);
+  return slopes;
+}
+
+/* modeling_mpt.py and modeling_nemotron.py of transformers 4.46; the others'
+ * are gpt2's "gelu_new". */
+static RaActivation
+family_activation(const RaModel *model)
+{
+  return model->family == RA_FAMILY_MPT        ? RA_ACTIVATION_GELU
+         : model->family == RA_FAMILY_NEMOTRON ? RA_ACTIVATION_RELU2
+                                               : RA_ACTIVATION_GELU_TANH;
+}
+
+RaStage *
+ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
+             RaComm *tp, uint32_t recompute, uint32_t n_positions,
+             const RaNumerics *numerics)
+{
+  const RaModel *m = params->model;
+  RaStage *s = g_new0(RaStage, 1);
+
+  s->backend = backend;
+  s->model = m;
+  s->params = params;
+  s->tp = n_tp > 1 ? tp : NULL;
+  s->numerics = *numerics;
+  s->recompute = recompute;
+  s->q_heads = m->n_heads / n_tp;
+  s->kv_heads = MAX(m->n_kv_heads / n_tp, 1u);
+  s->ffn = m->ffn / n_tp;
+  s->expert_ffn = m->expert_ffn / n_tp;
+  s->n_ep = 1;
+  s->n_tp = n_tp;
+  s->vocab_pad = (m->vocab + n_tp - 1) / n_tp;
+  s->logits_row = ra_logits_row(s->vocab_pad, backend->elem_bytes);
+  s->n_positions = n_positions;
+  s->cos_sin = new_rope_table(s);
+  s->slabs = ra_slabs_new(backend);
+  s->slopes = new_slopes(s, s->tp ? s->tp->rank : 0);
+  if (s->numerics.activation == RA_ACTIVATION_FAMILY)
+    s->numerics.activation = family_activation(m);
+  ra_stage_leave(s, 0, 0);
+  return s;
+}
+
+void
+ra_stage_free(RaStage *stage)
+{
+  if (!stage)
+    return;
+  if (stage->ops)
+    g_array_unref(stage->ops);
+  ra_steps_free(stage->steps);
+  ra_slabs_unref(stage->slabs);
+  stage->backend->free(stage->cos_sin);
+  g_free(stage->slopes);
+  g_free(stage);
+}
+
+void
+ra_stage_spread_experts(RaStage *stage, RaComm *ep)
+{
+  stage->n_ep = ep ? ep->n_ranks : 1;
+  stage->ep = stage->n_ep > 1 ? ep : NULL;
+}
+
+void
+ra_stage_share_sequences(RaStage *stage, RaComm *cp)
+{
+  stage->cp = cp && cp->n_ranks > 1 ? cp : NULL;
+}
+
+void
+ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel)
+{
+  stage->sequence_parallel = sequence_parallel && stage->tp;
+}
+
+void
+ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer)
+{
+  RaOpPlace *at = &stage->place;
+
+  if (at->block == block && at->layer == layer)
+    return;
+  at->block = block;
+  at->layer = layer;
+  at->step = 0;
+}
+
+void
+ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group)
+{
+  stage->place =
+      (RaOpPlace){.decode = decode, .group = group, .block = RA_N_BLOCKS};
+}
+
+void
+ra_stage_capture_steps(RaStage *stage)
+{
+  if (stage->backend->begin_capture && !stage->steps)
+    stage->steps = ra_steps_new(stage->backend);
+}
+
+void
+ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs)
+{
+  ra_slabs_unref(stage->slabs);
+  stage->slabs = ra_slabs_ref(slabs);
+}
+
+RaElem *
+ra_stage_take(RaStage *stage, gsize n)
+{
+  return ra_slabs_take(stage->slabs, n * stage->backend->elem_bytes);
+}
+
+void *
+ra_stage_take_bytes(RaStage *stage, gsize n_bytes)
+{
+  return ra_slabs_take(stage->slabs, n_bytes);
+}
+
+void
+ra_stage_give(RaStage *stage, void *slab)
+{
+  ra_slabs_give(stage->slabs, slab);
+}
+
+const RaElem *
+ra_stage_weight(const RaStage *stage, RaTensorKind kind, gint32 layer,
+                gboolean bias)
+{
+  const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
+
+  return param ? ra_stage_at(stage, (const RaElem *)stage->params->weights,
+                             param->offset)
+               : NULL;
+}
+
+float *
+ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
+              gboolean bias)
+{
+  const RaParam *param = ra_params_find(stage->params, kind, layer, bias);
+
+  return param ? stage->params->grads + param->offset : NULL;
+}
+
+RaCache *
+ra_stage_new_cache(const RaStage *stage, const RaCacheShape *shape)
+{
+  RaCacheShape mine = *shape;
+
+  mine.width = (gsize)stage->kv_heads * stage->model->head_dim;
+  return ra_cache_new(stage->slabs, stage->backend, &mine);
+}

@@ -1,0 +1,304 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "exec/backend/expert_rows.h"
+#include "exec/model/stage_experts_impl.h"
+
+/* --- who goes where --- */
+
+/* Logits are fp32, so that ranks that have made a token's states alike but for
+ * roundings seldom choose otherwise. */
+static void
+route(RaExperts *e, gint32 layer, const RaElem *x)
+{
+  RaStage *s = e->stage;
+  gsize n = e->routing.n_experts, hidden = s->model->hidden;
+  double start = ra_stage_begin(s);
+
+  if (e->t > 0)
+    s->backend->gemm_f32(RA_CPU_PLAIN, RA_CPU_TRANSPOSED, e->t, n, hidden, x,
+                         hidden,
+                         ra_stage_weight(s, RA_TENSOR_ROUTER, layer, FALSE),
+                         hidden, 0, e->probs, n);
+  ra_stage_look_f32(s, RA_OP_GEMM, e->t * n, e->probs);
+  ra_stage_record(s, RA_OP_GEMM, start, e->t, n, hidden, 1);
+  start = ra_stage_begin(s);
+  s->backend->route(&e->routing, e->t, e->probs, e->choice, e->gates);
+  ra_stage_record(s, RA_OP_ROUTER, start, e->t, n, e->routing.top_k, 0);
+}
+
+/* Of all ranks @mine (n_experts) rows of this one, and what that says of the
+ * rows here. */
+static void
+gather_counts(RaExperts *e, const uint32_t *mine)
+{
+  RaStage *s = e->stage;
+  gsize n_bytes = e->routing.n_experts * sizeof *mine;
+
+  s->ep->table->all_gather(s->ep, mine, e->counts, n_bytes);
+  if (e->n_sharers > 1)
+    s->tp->table->all_gather(s->tp, e->counts, e->all, s->n_ep * n_bytes);
+  for (uint32_t r = 0; r < e->n_sharers; r++) {
+    gsize came = 0;
+
+    for (uint64_t x = e->mine.begin; x < e->mine.end; x++)
+      came += ra_experts_rows_of_sharer(e, r, x);
+    e->rows.n_rows += came;
+    e->most = MAX(e->most, came);
+    e->n_came = r == ra_experts_sharer_of(e) ? came : e->n_came;
+  }
+}
+
+/* Places of the rows, and how many each expert here has.  Where ranks share
+ * experts that is the one thing that the host reads of a layer, as it says how
+ * many rows come and go; a rank that has all knows their sum, and waits for
+ * nothing. */
+static void
+count(RaExperts *e)
+{
+  RaStage *s = e->stage;
+  RaExpertRows *rows = &e->rows;
+  g_autofree uint32_t *mine = NULL;
+
+  s->backend->place_rows(&e->routing, e->n_sent, e->choice, e->counted,
+                         e->place);
+  if (!s->ep) {
+    rows->n_rows = e->n_came = e->n_sent;
+    return;
+  }
+  mine = g_new(uint32_t, e->routing.n_experts);
+  s->backend->read(mine, e->counted, e->routing.n_experts * sizeof *mine);
+  gather_counts(e, mine);
+  for (uint32_t i = 0; i < rows->n_experts; i++)
+    rows->read[i] = (uint32_t)ra_experts_rows_for(e, e->mine.begin + i);
+  rows->is_read = TRUE;
+  s->backend->write(e->counted, rows->read,
+                    rows->n_experts * sizeof *rows->read);
+}
+
+/* Each token to its rows, @gates (nullable): times their weights. */
+static void
+spread(const RaExperts *e, const RaElem *x, const float *gates, RaElem *rows)
+{
+  gsize hidden = e->stage->model->hidden;
+  double start = ra_stage_begin(e->stage);
+
+  e->stage->backend->spread_rows(&e->routing, e->t, hidden, e->place, x, gates,
+                                 rows);
+  ra_stage_record(e->stage, RA_OP_PERMUTE, start, e->n_sent, hidden,
+                  e->routing.top_k, 0);
+}
+
+/* A token's rows to their sum; @add: beside what is there. */
+static void
+collect(const RaExperts *e, const RaElem *rows, const float *gates,
+        gboolean add, RaElem *out)
+{
+  gsize hidden = e->stage->model->hidden;
+  double start = ra_stage_begin(e->stage);
+
+  e->stage->backend->collect_rows(&e->routing, e->t, hidden, e->place, rows,
+                                  gates, add, out);
+  ra_stage_record(e->stage, RA_OP_PERMUTE, start, e->n_sent, hidden,
+                  e->routing.top_k, 0);
+}
+
+/* --- what experts do --- */
+
+/* Experts that have rows. */
+static gsize
+n_visited(RaExperts *e)
+{
+  const uint32_t *counts = ra_expert_rows_counts(e->stage->backend, &e->rows);
+  gsize n = 0;
+
+  for (uint32_t x = 0; x < e->rows.n_experts; x++)
+    n += counts[x] > 0;
+  return n;
+}
+
+/* A product of every expert with its rows, one op; @b is the weight but of its
+ * gradient, to which @out is NULL.  A record says how many experts had rows,
+ * which the host asks before the first. */
+static void
+multiply(RaExperts *e, gint32 layer, RaTensorKind kind,
+         RaExpertsProduct product, gsize n, gsize k, const RaElem *a,
+         const RaElem *b, void *out)
+{
+  RaStage *s = e->stage;
+  gsize visited = s->ops ? n_visited(e) : 1, rows;
+  double start;
+
+  if (e->rows.n_rows == 0)
+    return;
+  start = ra_stage_begin(s);
+  if (product == RA_EXPERTS_WEIGHT)
+    out = ra_stage_grad(s, kind, layer, FALSE);
+  else
+    b = ra_stage_weight(s, kind, layer, FALSE);
+  s->backend->gemm_experts(product, &e->rows, n, k, a, b, out);
+  rows = (e->rows.n_rows + visited - 1) / visited;
+  if (product == RA_EXPERTS_OUTPUT)
+    ra_stage_record(s, RA_OP_GEMM, start, rows, n, k, visited);
+  else if (product == RA_EXPERTS_INPUT)
+    ra_stage_record(s, RA_OP_GEMM, start, rows, k, n, visited);
+  else
+    ra_stage_record(s, RA_OP_GEMM, start, n, k, rows, visited);
+}
+
+gboolean
+ra_experts_share_rows(const RaStage *stage)
+{
+  return stage->n_ep > 1 && stage->sequence_parallel;
+}
+
+static RaExperts *
+experts_new(RaStage *s, gsize t)
+{
+  const RaModel *m = s->model;
+  RaExperts *e = g_new0(RaExperts, 1);
+
+  e->stage = s;
+  e->routing = (RaCpuRouting){.n_experts = m->n_experts,
+                              .top_k = m->experts_per_token,
+                              .raw = s->numerics.raw_top_k};
+  e->t = t;
+  e->n_sent = t * m->experts_per_token;
+  e->mine = ra_layout_experts(m, s->n_ep, ra_experts_rank_of(e));
+  e->counted = ra_stage_take_bytes(s, m->n_experts * sizeof *e->counted);
+  e->rows = (RaExpertRows){.n_experts = (uint32_t)(e->mine.end - e->mine.begin),
+                           .counts = e->counted};
+  e->rows.read = g_new(uint32_t, e->rows.n_experts);
+  e->choice = ra_stage_take_bytes(s, e->n_sent * sizeof *e->choice);
+  e->place = ra_stage_take_bytes(s, e->n_sent * sizeof *e->place);
+  e->n_sharers = ra_experts_share_rows(s) ? s->n_tp : 1;
+  e->all = g_new(uint32_t, e->n_sharers * s->n_ep * (gsize)m->n_experts);
+  e->counts = e->all + ra_experts_sharer_of(e) * s->n_ep * (gsize)m->n_experts;
+  e->probs = ra_stage_take_bytes(s, t * m->n_experts * sizeof *e->probs);
+  e->gates = ra_stage_take_bytes(s, e->n_sent * sizeof *e->gates);
+  return e;
+}
+
+void
+ra_experts_free(RaExperts *experts)
+{
+  RaStage *s;
+
+  if (!experts)
+    return;
+  s = experts->stage;
+  ra_stage_give(s, experts->choice);
+  ra_stage_give(s, experts->place);
+  ra_stage_give(s, experts->counted);
+  ra_stage_give(s, experts->probs);
+  ra_stage_give(s, experts->gates);
+  ra_stage_give(s, experts->in);
+  ra_stage_give(s, experts->gate_up);
+  ra_stage_give(s, experts->active);
+  ra_stage_give(s, experts->back);
+  g_free(experts->rows.read);
+  g_free(experts->all);
+  g_free(experts);
+}
+
+RaExperts *
+ra_experts_forward(RaStage *stage, gint32 layer, gsize t, const RaElem *x,
+                   RaElem *out)
+{
+  RaExperts *e = experts_new(stage, t);
+  gsize hidden = stage->model->hidden, ffn = stage->expert_ffn;
+  gboolean alone = stage->n_ep == 1; /* rows are where their experts are */
+  RaElem *made;
+
+  route(e, layer, x);
+  count(e);
+  e->in = ra_stage_take(stage, e->rows.n_rows * hidden);
+  e->gate_up = ra_stage_take(stage, e->rows.n_rows * 2 * ffn);
+  e->active = ra_stage_take(stage, e->rows.n_rows * ffn);
+  e->back = ra_stage_take(stage, e->n_sent * hidden);
+  if (alone) {
+    spread(e, x, NULL, e->in);
+  } else {
+    spread(e, x, NULL, e->back); /* free until the rows are back */
+    ra_experts_dispatch(e, e->back, e->in);
+  }
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_OUTPUT, 2 * ffn, hidden, e->in,
+           NULL, e->gate_up);
+  ra_stage_swiglu(stage, e->rows.n_rows, ffn, e->gate_up, e->active);
+  made = alone ? e->back : ra_stage_take(stage, e->rows.n_rows * hidden);
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_OUTPUT, hidden, ffn, e->active,
+           NULL, made);
+  if (!alone) {
+    ra_experts_combine(e, made, e->back);
+    ra_stage_give(stage, made);
+  }
+  collect(e, e->back, e->gates, FALSE, out);
+  return e;
+}
+
+static void
+route_backward(const RaExperts *e, const RaElem *d_out, RaElem *d_logits)
+{
+  RaStage *s = e->stage;
+  double start = ra_stage_begin(s);
+
+  s->backend->route_backward(&e->routing, e->t, s->model->hidden, e->probs,
+                             e->choice, e->gates, e->place, d_out, e->back,
+                             d_logits);
+  ra_stage_record(s, RA_OP_ROUTER, start, e->t, e->routing.n_experts,
+                  e->routing.top_k, 0);
+}
+
+/* From the gradient of the rows' outputs to that of their inputs. */
+static void
+rows_backward(RaExperts *e, gint32 layer, const RaElem *d_made, RaElem *d_in)
+{
+  RaStage *s = e->stage;
+  gsize hidden = s->model->hidden, ffn = s->expert_ffn;
+  RaElem *d_active = ra_stage_take(s, e->rows.n_rows * 3 * ffn);
+  RaElem *d_gate_up = ra_stage_at(s, d_active, e->rows.n_rows * ffn);
+
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_INPUT, hidden, ffn, d_made,
+           NULL, d_active);
+  multiply(e, layer, RA_TENSOR_DOWN, RA_EXPERTS_WEIGHT, hidden, ffn, d_made,
+           e->active, NULL);
+  ra_stage_swiglu_backward(s, e->rows.n_rows, ffn, e->gate_up, d_active,
+                           d_gate_up);
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_INPUT, 2 * ffn, hidden,
+           d_gate_up, NULL, d_in);
+  multiply(e, layer, RA_TENSOR_GATE, RA_EXPERTS_WEIGHT, 2 * ffn, hidden,
+           d_gate_up, e->in, NULL);
+  ra_stage_give(s, d_active);
+}
+
+void
+ra_experts_backward(RaExperts *e, gint32 layer, const RaElem *x,
+                    const RaElem *d_out, RaElem *d_x)
+{
+  RaStage *s = e->stage;
+  gsize hidden = s->model->hidden, n = s->model->n_experts;
+  gboolean alone = s->n_ep == 1;
+  RaElem *d_logits = ra_stage_take(s, e->t * n);
+  RaElem *d_here = alone ? NULL : ra_stage_take(s, e->n_sent * hidden);
+  RaElem *d_there = ra_stage_take(s, e->rows.n_rows * 2 * hidden);
+  RaElem *d_in = ra_stage_at(s, d_there, e->rows.n_rows * hidden);
+
+  route_backward(e, d_out, d_logits);
+  ra_stage_linear_input(s, e->t, n, hidden, d_logits,
+                        ra_stage_weight(s, RA_TENSOR_ROUTER, layer, FALSE),
+                        d_x);
+  ra_stage_linear_weight(s, e->t, n, hidden, d_logits, x,
+                         ra_stage_grad(s, RA_TENSOR_ROUTER, layer, FALSE),
+                         NULL);
+  spread(e, d_out, e->gates, alone ? d_there : d_here);
+  if (!alone)
+    ra_experts_dispatch(e, d_here, d_there);
+  rows_backward(e, layer, d_there, d_in);
+  if (!alone)
+    ra_experts_combine(e, d_in, d_here);
+  collect(e, alone ? d_in : d_here, NULL, TRUE, d_x);
+  ra_stage_give(s, d_there);
+  ra_stage_give(s, d_here);
+  ra_stage_give(s, d_logits);
+}

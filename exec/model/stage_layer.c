@@ -1,0 +1,461 @@
+#include "config.h"
+
+#include "exec/model/stage_experts.h"
+
+#define O RA_TENSOR_O
+
+/* Heads that have a norm. */
+static gsize
+normed_heads(const RaStage *s)
+{
+  return s->model->qk_norm ? (gsize)s->q_heads + s->kv_heads : 0;
+}
+
+/* Of a dense MLP; experts take what their rows need. */
+static gsize
+kept_ffn(const RaStage *s)
+{
+  return ra_model_n_moe_layers(s->model) == s->model->n_layers ? 0 : s->ffn;
+}
+
+/* What goes into its activation. */
+static gsize
+kept_up(const RaStage *s)
+{
+  return (s->model->mlp == RA_MLP_GATED ? 2 : 1) * kept_ffn(s);
+}
+
+/* The first of the matrices that make it, which are neighbours. */
+static RaTensorKind
+up_kind(const RaStage *s)
+{
+  return s->model->mlp == RA_MLP_GATED ? RA_TENSOR_GATE : RA_TENSOR_UP;
+}
+
+gsize
+ra_layer_kept_n(const RaStage *s, gsize t)
+{
+  gsize hidden = s->model->hidden, heads = t * normed_heads(s);
+  gsize room = ra_stage_room(s, t);
+
+  return 3 * ra_stage_elem_room(s, room * hidden) +
+         2 * ra_stage_float_room(s, room * ra_stage_norm_stats(s)) +
+         ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
+         ra_stage_elem_room(s, t * ra_stage_q_width(s)) +
+         ra_stage_float_room(s, t * s->q_heads) +
+         ra_stage_elem_room(s, heads * s->model->head_dim) +
+         ra_stage_float_room(s, heads) + ra_stage_elem_room(s, t * kept_up(s)) +
+         ra_stage_elem_room(s, t * kept_ffn(s));
+}
+
+/* The next @n elements at @at, or floats, which goes on behind them. */
+static RaElem *
+cut(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_elem_room(s, n);
+  return (RaElem *)(void *)begin;
+}
+
+static float *
+cut_floats(const RaStage *s, char **at, gsize n)
+{
+  char *begin = *at;
+
+  *at += ra_stage_float_room(s, n);
+  return (float *)(void *)begin;
+}
+
+RaLayerKept
+ra_layer_kept(const RaStage *s, gsize t, void *slab)
+{
+  gsize hidden = s->model->hidden, heads = t * normed_heads(s);
+  gsize room = ra_stage_room(s, t);
+  char *at = slab;
+  RaLayerKept k = {0};
+
+  k.normed = cut(s, &at, room * hidden);
+  k.inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
+  k.qkv = cut(s, &at, t * ra_stage_qkv_width(s));
+  k.attended = cut(s, &at, t * ra_stage_q_width(s));
+  k.lse = cut_floats(s, &at, t * s->q_heads);
+  k.middle = cut(s, &at, room * hidden);
+  k.mlp_normed = cut(s, &at, room * hidden);
+  k.mlp_inv = cut_floats(s, &at, room * ra_stage_norm_stats(s));
+  k.heads = cut(s, &at, heads * s->model->head_dim);
+  k.heads_inv = cut_floats(s, &at, heads);
+  k.gate_up = cut(s, &at, t * kept_up(s));
+  k.active = cut(s, &at, t * kept_ffn(s));
+  return k;
+}
+
+/* Of a layer that keeps nothing: what its ops write in turn, bytes. */
+typedef struct {
+  gsize first;  /* normed, heads, attended, mlp_normed, active */
+  gsize second; /* statistics of norms; qkv and behind it those of its heads;
+                   gate_up; what is added to the rows */
+} Turns;
+
+static Turns
+turns_of(const RaStage *s, gsize t)
+{
+  gsize rows = ra_stage_room(s, t) * s->model->hidden;
+  gsize heads = t * normed_heads(s) * s->model->head_dim;
+  gsize first = MAX(MAX(rows, t * ra_stage_q_width(s)), heads);
+  gsize n_floats = t * MAX(s->q_heads, normed_heads(s));
+  gsize qkv = ra_stage_elem_room(s, t * ra_stage_qkv_width(s)) +
+              ra_stage_float_room(s, n_floats);
+
+  return (Turns){ra_stage_elem_room(s, MAX(first, t * kept_ffn(s))),
+                 MAX(qkv, ra_stage_elem_room(s, MAX(rows, t * kept_up(s))))};
+}
+
+gsize
+ra_layer_room_n(const RaStage *s, gsize t)
+{
+  Turns turns = turns_of(s, t);
+
+  return turns.first + turns.second;
+}
+
+/* An op reads of one turn and writes to the other; what is added to the rows
+ * does so at once. */
+RaLayerKept
+ra_layer_room(const RaStage *s, gsize t, void *slab)
+{
+  char *second = (char *)slab + turns_of(s, t).first;
+  char *behind = second + ra_stage_elem_room(s, t * ra_stage_qkv_width(s));
+  RaLayerKept k = {0};
+
+  k.normed = k.heads = k.attended = k.mlp_normed = k.active = slab;
+  k.qkv = k.gate_up = k.branch = (RaElem *)(void *)second;
+  k.inv = k.mlp_inv = (float *)(void *)second;
+  k.lse = k.heads_inv = (float *)(void *)behind;
+  return k;
+}
+
+void
+ra_layer_kept_clear(RaLayerKept *kept)
+{
+  g_clear_pointer(&kept->experts, ra_experts_free);
+}
+
+static gboolean
+is_moe(const RaStage *s, gint32 layer)
+{
+  return ra_model_layer_is_moe(s->model, (guint32)layer);
+}
+
+/* Whether what comes after attention is of this rank's rows alone: of experts
+ * that ranks share only the rows that came to them are gathered. */
+static gboolean
+keeps_rows(const RaStage *s, gint32 layer)
+{
+  return is_moe(s, layer) && ra_experts_share_rows(s);
+}
+
+static void
+enter(RaStage *s, gint32 layer)
+{
+  ra_stage_enter(s, is_moe(s, layer) ? RA_BLOCK_EXPERTS : RA_BLOCK_DENSE,
+                 (uint32_t)layer);
+}
+
+/* @rows (n_tokens) of the cache, in a layer of it. */
+static void
+find_rows(const RaTokens *tokens, const RaCache *cache, const uint32_t *slots,
+          uint32_t *rows)
+{
+  for (uint32_t i = 0; i < tokens->n_sequences; i++)
+    for (uint32_t t = tokens->begin[i]; t < tokens->begin[i + 1]; t++)
+      rows[t] = ra_cache_row(cache, slots[i], tokens->positions[t]);
+}
+
+/* The keys and values of a prefill to their places in the cache. */
+static void
+fill_cache(RaStage *s, const RaTokens *tokens, const RaElem *qkv,
+           const RaCache *cache, uint32_t layer, const uint32_t *slots)
+{
+  g_autofree uint32_t *rows = g_new(uint32_t, (gsize)tokens->n_tokens + 1);
+
+  find_rows(tokens, cache, slots, rows);
+  ra_stage_cache_rows(s, tokens->n_tokens, rows, qkv, cache, layer);
+}
+
+/* From all rows @x of what goes in to a part of all that come out, @out. */
+static void
+mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
+            RaLayerKept *kept, RaElem *out)
+{
+  gsize hidden = s->model->hidden, ffn = s->ffn;
+
+  if (is_moe(s, layer)) {
+    ra_layer_kept_clear(kept); /* of the layer before, or of the first run */
+    kept->experts = ra_experts_forward(s, layer, t, x, out);
+    return;
+  }
+  ra_stage_linear(s, t, kept_up(s), hidden, x,
+                  ra_stage_weight(s, up_kind(s), layer, FALSE),
+                  ra_stage_weight(s, up_kind(s), layer, TRUE), kept->gate_up);
+  ra_stage_activation(s, t, ffn, kept->gate_up, kept->active);
+  ra_stage_linear(
+      s, t, hidden, ffn, kept->active,
+      ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
+      ra_stage_own_bias(s, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE)),
+      out);
+}
+
+void
+ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept)
+{
+  if (tokens->ring)
+    ra_stage_ring_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+  else
+    ra_stage_attention(s, tokens, kept->qkv, kept->attended, kept->lse);
+}
+
+/* From all rows @x to q, k and v with their positions. */
+static void
+qkv_forward(RaStage *s, gint32 layer, const RaTokens *tokens, const RaElem *x,
+            RaLayerKept *kept)
+{
+  gsize t = tokens->n_tokens;
+
+  ra_stage_linear(s, t, ra_stage_qkv_width(s), s->model->hidden, x,
+                  ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
+                  ra_stage_weight(s, RA_TENSOR_Q, layer, TRUE), kept->qkv);
+  if (s->model->qk_norm)
+    ra_stage_head_norms(s, t, layer, kept->qkv, kept->heads, kept->heads_inv);
+  ra_stage_rope(s, t, tokens->positions, 1, kept->qkv);
+}
+
+/* The sum of @rows and @branch, both (n), in the place @to of one of them. */
+static void
+join(RaStage *s, gsize n, const RaElem *rows, const RaElem *branch, RaElem *to)
+{
+  ra_stage_add(s, n, to == branch ? rows : branch, to);
+}
+
+/* The MLP of the layer, from the rows @x to @out, which may be @x. */
+static void
+mlp_block(RaStage *s, gint32 layer, gsize t, const RaElem *x, RaElem *whole,
+          RaLayerKept *kept, RaElem *out)
+{
+  gsize n = ra_stage_n_rows(s, t);
+  RaElem *branch = kept->middle ? out : kept->branch;
+  RaElem *made = whole ? whole : branch;
+
+  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_MLP),
+                kept->mlp_normed, kept->mlp_inv);
+  if (keeps_rows(s, layer)) {
+    mlp_forward(s, layer, n, kept->mlp_normed, kept, branch);
+  } else {
+    mlp_forward(s, layer, t,
+                ra_stage_gather_rows(s, t, kept->mlp_normed, whole, FALSE),
+                kept, made);
+    ra_stage_sum_rows(s, t, made, branch);
+    if (!is_moe(s, layer))
+      ra_stage_add_summed_bias(
+          s, n, ra_stage_weight(s, RA_TENSOR_DOWN, layer, TRUE), branch);
+  }
+  join(s, n, x, branch, out);
+}
+
+void
+ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                 const RaElem *x, RaLayerKept *kept, RaElem *out,
+                 const RaCache *cache, uint32_t cache_layer,
+                 const uint32_t *slots, const RaStageStep *step)
+{
+  gsize t = tokens->n_tokens, n = ra_stage_n_rows(s, t);
+  RaElem *whole = ra_stage_take_whole(s, t);
+  RaElem *middle = kept->middle ? kept->middle : out;
+  RaElem *branch = middle == x ? kept->branch : middle;
+  RaElem *made = whole ? whole : branch;
+  const RaElem *o_bias = ra_stage_weight(s, O, layer, TRUE);
+
+  enter(s, layer);
+  ra_stage_norm(s, n, x, ra_stage_layer_norm(s, layer, RA_LAYER_NORM_ATTENTION),
+                kept->normed, kept->inv);
+  qkv_forward(s, layer, tokens,
+              ra_stage_gather_rows(s, t, kept->normed, whole, FALSE), kept);
+  if (cache && !step)
+    fill_cache(s, tokens, kept->qkv, cache, cache_layer, slots);
+  if (step)
+    ra_stage_decode_attention(s, cache, cache_layer, step, kept->qkv,
+                              kept->attended);
+  else
+    ra_layer_attention(s, tokens, kept);
+  ra_stage_linear(s, t, s->model->hidden, ra_stage_q_width(s), kept->attended,
+                  ra_stage_weight(s, O, layer, FALSE),
+                  ra_stage_own_bias(s, o_bias), made);
+  ra_stage_sum_rows(s, t, made, branch);
+  ra_stage_add_summed_bias(s, n, o_bias, branch);
+  join(s, n, x, branch, middle);
+  mlp_block(s, layer, t, middle, whole, kept, out);
+  ra_stage_give(s, whole);
+}
+
+/* Memory of the backward of a block. */
+typedef struct {
+  RaElem *d_hidden; /* all rows; before them of what goes into the last product
+                       of the block, (t, narrow) */
+  RaElem *wide;     /* (t, wide) of what comes out of the first */
+  RaElem *whole;    /* all rows that were gathered; NULL: not shared */
+} Scratch;
+
+static Scratch
+scratch_take(RaStage *s, gsize t, gsize narrow, gsize wide)
+{
+  gsize n = MAX(ra_stage_whole_n(s, t), t * narrow);
+  RaElem *slab = ra_stage_take(s, n + t * wide);
+
+  return (Scratch){slab, ra_stage_at(s, slab, n), ra_stage_take_whole(s, t)};
+}
+
+static void
+scratch_give(RaStage *s, const Scratch *scratch)
+{
+  ra_stage_give(s, scratch->whole);
+  ra_stage_give(s, scratch->d_hidden);
+}
+
+/* @d: all rows of the gradient, in @scratch->whole where rows are shared. */
+static void
+dense_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+               const RaElem *d, const Scratch *scratch)
+{
+  gsize hidden = s->model->hidden, ffn = s->ffn;
+  RaElem *d_active = scratch->d_hidden, *d_gate_up = scratch->wide;
+
+  ra_stage_linear_input(s, t, hidden, ffn, d,
+                        ra_stage_weight(s, RA_TENSOR_DOWN, layer, FALSE),
+                        d_active);
+  ra_stage_linear_weight(s, t, hidden, ffn, d, kept->active,
+                         ra_stage_grad(s, RA_TENSOR_DOWN, layer, FALSE),
+                         ra_stage_grad(s, RA_TENSOR_DOWN, layer, TRUE));
+  ra_stage_activation_backward(s, t, ffn, kept->gate_up, d_active, d_gate_up);
+  ra_stage_linear_input(s, t, kept_up(s), hidden, d_gate_up,
+                        ra_stage_weight(s, up_kind(s), layer, FALSE),
+                        scratch->d_hidden);
+  ra_stage_linear_weight(
+      s, t, kept_up(s), hidden, d_gate_up,
+      ra_stage_gather_rows(s, t, kept->mlp_normed, scratch->whole, TRUE),
+      ra_stage_grad(s, up_kind(s), layer, FALSE),
+      ra_stage_grad(s, up_kind(s), layer, TRUE));
+}
+
+static void
+experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+                 const RaElem *d, const Scratch *scratch)
+{
+  RaElem *whole;
+
+  if (keeps_rows(s, layer)) {
+    ra_experts_backward(kept->experts, layer, kept->mlp_normed, d,
+                        ra_stage_rows_of(s, t, scratch->d_hidden));
+    return;
+  }
+  whole = ra_stage_take_whole(s, t);
+  ra_experts_backward(kept->experts, layer,
+                      ra_stage_gather_rows(s, t, kept->mlp_normed, whole, TRUE),
+                      d, scratch->d_hidden);
+  ra_stage_give(s, whole);
+}
+
+/* Sums what came out of products backward over the tensor-parallel ranks. */
+static void
+sum_hidden(RaStage *s, gsize t, const Scratch *scratch)
+{
+  ra_stage_sum_rows(s, t, scratch->d_hidden,
+                    ra_stage_rows_of(s, t, scratch->d_hidden));
+}
+
+/* Takes what came out of products backward, in @scratch, summed, through the
+ * norm before them and adds it to @d. */
+static void
+norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
+              const RaElem *x, const float *inv, const Scratch *scratch,
+              RaElem *d)
+{
+  gsize n = ra_stage_n_rows(s, t);
+  RaElem *rows = ra_stage_rows_of(s, t, scratch->d_hidden);
+
+  /* The gradient of the norm's input needs no more than that of its output
+   * itself, row by row. */
+  ra_stage_norm_backward(s, n, x, ra_stage_layer_norm(s, layer, which), inv,
+                         rows, rows);
+  ra_stage_add(s, n, rows, d);
+}
+
+static void
+mlp_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
+             RaElem *d)
+{
+  gboolean moe = is_moe(s, layer);
+  const Scratch scratch =
+      scratch_take(s, t, moe ? 0 : s->ffn, moe ? 0 : kept_up(s));
+  const RaElem *d_out =
+      keeps_rows(s, layer)
+          ? d
+          : ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
+
+  if (moe)
+    experts_backward(s, layer, t, kept, d_out, &scratch);
+  else
+    dense_backward(s, layer, t, kept, d_out, &scratch);
+  if (!keeps_rows(s, layer))
+    sum_hidden(s, t, &scratch);
+  norm_backward(s, layer, t, RA_LAYER_NORM_MLP, kept->middle, kept->mlp_inv,
+                &scratch, d);
+  scratch_give(s, &scratch);
+}
+
+static void
+attention_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                   const RaElem *x, const RaLayerKept *kept, RaElem *d)
+{
+  gsize t = tokens->n_tokens, hidden = s->model->hidden;
+  gsize q = ra_stage_q_width(s), qkv = ra_stage_qkv_width(s);
+  const Scratch scratch = scratch_take(s, t, q, qkv);
+  RaElem *d_attended = scratch.d_hidden, *d_qkv = scratch.wide;
+  const RaElem *d_out = ra_stage_gather_rows(s, t, d, scratch.whole, FALSE);
+
+  ra_stage_linear_input(s, t, hidden, q, d_out,
+                        ra_stage_weight(s, O, layer, FALSE), d_attended);
+  ra_stage_linear_weight(s, t, hidden, q, d_out, kept->attended,
+                         ra_stage_grad(s, O, layer, FALSE),
+                         ra_stage_grad(s, O, layer, TRUE));
+  if (tokens->ring)
+    ra_stage_ring_attention_backward(s, tokens, kept->qkv, kept->attended,
+                                     kept->lse, d_attended, d_qkv);
+  else
+    ra_stage_attention_backward(s, tokens, kept->qkv, kept->attended, kept->lse,
+                                d_attended, d_qkv);
+  ra_stage_rope(s, t, tokens->positions, -1, d_qkv);
+  if (s->model->qk_norm)
+    ra_stage_head_norms_backward(s, t, layer, kept->heads, kept->heads_inv,
+                                 d_qkv);
+  ra_stage_linear_input(s, t, qkv, hidden, d_qkv,
+                        ra_stage_weight(s, RA_TENSOR_Q, layer, FALSE),
+                        scratch.d_hidden);
+  ra_stage_linear_weight(
+      s, t, qkv, hidden, d_qkv,
+      ra_stage_gather_rows(s, t, kept->normed, scratch.whole, TRUE),
+      ra_stage_grad(s, RA_TENSOR_Q, layer, FALSE),
+      ra_stage_grad(s, RA_TENSOR_Q, layer, TRUE));
+  sum_hidden(s, t, &scratch);
+  norm_backward(s, layer, t, RA_LAYER_NORM_ATTENTION, x, kept->inv, &scratch,
+                d);
+  scratch_give(s, &scratch);
+}
+
+void
+ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
+                  const RaElem *x, const RaLayerKept *kept, RaElem *d)
+{
+  enter(s, layer);
+  mlp_backward(s, layer, tokens->n_tokens, kept, d);
+  attention_backward(s, layer, tokens, x, kept, d);
+}

@@ -1,0 +1,148 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "exec/weights/stored.h"
+
+/* 0, 1, 2 of q, k and v in one; -1: a tensor of its own.  Takes the mark off
+ * @name. */
+static int
+take_part(char *name)
+{
+  static const char *const marks[] = {"[q]", "[k]", "[v]"};
+  size_t n = strlen(name);
+
+  for (int i = 0; i < 3; i++)
+    if (g_str_has_suffix(name, marks[i])) {
+      name[n - strlen(marks[i])] = '\0';
+      return i;
+    }
+  return -1;
+}
+
+void
+ra_stored_init(RaStored *stored, const RaModel *model, const RaTensor *tensor)
+{
+  uint64_t q = (uint64_t)model->n_heads * model->head_dim;
+  uint64_t kv = (uint64_t)model->n_kv_heads * model->head_dim;
+  uint64_t rows = tensor->rows;
+  int part;
+
+  *stored = (RaStored){.n_rows = tensor->rows,
+                       .n_cols = tensor->cols,
+                       .together = tensor->rows,
+                       .stride = tensor->rows,
+                       .transposed = tensor->transposed};
+  g_strlcpy(stored->name, tensor->name, sizeof stored->name);
+  part = take_part(stored->name);
+  if (part >= 0 && model->family == RA_FAMILY_BLOOM) { /* q and kv are alike */
+    rows = 3 * q;
+    stored->first = (uint64_t)part * model->head_dim;
+    stored->together = model->head_dim;
+    stored->stride = 3 * (uint64_t)model->head_dim;
+  } else if (part >= 0) {
+    rows = q + 2 * kv;
+    stored->first = part == 0 ? 0 : q + (part == 1 ? 0 : kv);
+  }
+  stored->n_dims = tensor->bias || tensor->kind == RA_TENSOR_NORM ? 1 : 2;
+  stored->dims[0] = tensor->transposed ? tensor->cols : rows;
+  stored->dims[1] = tensor->transposed ? rows : tensor->cols;
+}
+
+gboolean
+ra_stored_matches(const RaStored *stored, const RaSafetensor *found)
+{
+  return found->n_dims == stored->n_dims && found->dims[0] == stored->dims[0] &&
+         (stored->n_dims == 1 || found->dims[1] == stored->dims[1]);
+}
+
+uint64_t
+ra_stored_n_neighbours(const RaStored *stored, uint64_t row)
+{
+  return stored->together - row % stored->together;
+}
+
+/* Of the element of the tensor in @row and @col. */
+static uint64_t
+index_of(const RaStored *stored, uint64_t row, uint64_t col)
+{
+  uint64_t at = stored->first + row / stored->together * stored->stride +
+                row % stored->together;
+
+  return stored->transposed ? col * stored->dims[1] + at
+                            : at * stored->dims[1] + col;
+}
+
+void
+ra_stored_read(const RaStored *stored, const RaSafetensor *found,
+               const RaRect *rect, float *out)
+{
+  g_autofree float *line = NULL;
+
+  if (!stored->transposed && rect->n_cols == stored->dims[1]) {
+    ra_safetensor_floats(found, index_of(stored, rect->row, 0),
+                         rect->n_rows * rect->n_cols, out);
+    return;
+  }
+  if (!stored->transposed) {
+    for (uint64_t row = 0; row < rect->n_rows; row++)
+      ra_safetensor_floats(found, index_of(stored, rect->row + row, rect->col),
+                           rect->n_cols, out + row * rect->n_cols);
+    return;
+  }
+  line = g_new(float, rect->n_rows + 1);
+  for (uint64_t col = 0; col < rect->n_cols; col++) {
+    ra_safetensor_floats(found, index_of(stored, rect->row, rect->col + col),
+                         rect->n_rows, line);
+    for (uint64_t row = 0; row < rect->n_rows; row++)
+      out[row * rect->n_cols + col] = line[row];
+  }
+}
+
+void
+ra_stored_place(const RaStored *stored, const float *tensor, float *out)
+{
+  for (uint64_t row = 0; row < stored->n_rows; row++)
+    for (uint64_t col = 0; col < stored->n_cols; col++)
+      out[index_of(stored, row, col)] = tensor[row * stored->n_cols + col];
+}
+
+/* What @m has that no class of transformers with its names has; NULL: nothing.
+ */
+static const char *
+find_foreign(const RaModel *m)
+{
+  switch (m->family) {
+  case RA_FAMILY_GPT2:
+  case RA_FAMILY_BLOOM:
+    return NULL;
+  case RA_FAMILY_MPT: /* MptForCausalLM looks at no key of these */
+    return m->position != RA_POSITION_ALIBI ? "positions other than ALiBi"
+           : m->n_kv_heads != m->n_heads    ? "heads that share keys"
+           : m->qkv_bias || m->norm_bias    ? "biases"
+           : m->ffn != 4 * m->hidden        ? "an MLP that is not 4 hidden wide"
+                                            : NULL;
+  default:
+    return m->norm != RA_NORM_RMS              ? "LayerNorm"
+           : m->mlp != RA_MLP_GATED            ? "an MLP without a gate"
+           : m->position != RA_POSITION_ROTARY ? "positions that do not rotate"
+           : m->n_experts > 0 && m->family != RA_FAMILY_MIXTRAL && !m->qk_norm
+               ? "experts without norms of heads"
+               : NULL;
+  }
+}
+
+gboolean
+ra_stored_supports(const RaModel *model, GError **error)
+{
+  const char *foreign = find_foreign(model);
+
+  if (!foreign)
+    return TRUE;
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+              "model '%s' has %s, and as '%s' no checkpoint that transformers "
+              "opens has that: its weights are seeded, not read or saved",
+              model->name, foreign, ra_model_family_name(model->family));
+  return FALSE;
+}

@@ -1,0 +1,76 @@
+/* How a checkpoint stores a tensor: name, shape and order of its numbers.
+ *
+ * graph/input/model.h has q, k and v as three tensors and everything in the
+ * orientation y = W x; families that have them in one, or a layer's matrices
+ * the other way round, store
+ *
+ *     gpt2   c_attn (hidden, 3 hidden): columns of q, then of k, then of v; all
+ *            matrices of layers (inputs, outputs)
+ *     bloom  query_key_value (n_heads, 3, head_dim, hidden): head by head
+ *     mpt    Wqkv (3 hidden, hidden): rows of q, then of k, then of v
+ *
+ * and biases in the order of their rows.
+ *
+ *     RaStored stored;
+ *     ra_stored_init(&stored, model, &tensor);
+ *     if (ra_stored_matches(&stored, found))
+ *       ra_stored_read(&stored, found, &rect, out);
+ *
+ * Source: modeling_gpt2.py (Conv1D, c_attn split in three), modeling_bloom.py
+ * (_reshape) and modeling_mpt.py (chunk) of huggingface/transformers 4.51.
+ */
+#ifndef RA_EXEC_WEIGHTS_STORED_H
+#define RA_EXEC_WEIGHTS_STORED_H
+
+#include "exec/weights/safetensors.h"
+#include "graph/augment/layout.h"
+
+typedef struct {
+  char name[RA_TENSOR_NAME_BYTES]; /* of what is stored, parts alike */
+  uint32_t n_dims;                 /* 1: a vector */
+  uint64_t dims[2];                /* of what is stored; 1 behind a vector's */
+  uint64_t n_rows, n_cols;         /* of the tensor */
+  uint64_t first;    /* row of what is stored, y = W x, of the tensor's first */
+  uint64_t together; /* rows of the tensor that lie behind each other */
+  uint64_t stride;   /* from the first of these to the first of the next */
+  gboolean transposed; /* as the tensor */
+} RaStored;
+
+/**
+ * ra_stored_init:
+ * @tensor: of @model
+ */
+void ra_stored_init(RaStored *stored, const RaModel *model,
+                    const RaTensor *tensor);
+
+/* Whether @found has the shape of @stored. */
+gboolean ra_stored_matches(const RaStored *stored, const RaSafetensor *found);
+
+/* Rows of the tensor from @row that are neighbours where they are stored. */
+uint64_t ra_stored_n_neighbours(const RaStored *stored, uint64_t row);
+
+/**
+ * ra_stored_read:
+ * @found: that matches, of a type of weights
+ * @rect: of the tensor; its rows are neighbours
+ * @out: (out): (n_rows, n_cols) of @rect, dense
+ */
+void ra_stored_read(const RaStored *stored, const RaSafetensor *found,
+                    const RaRect *rect, float *out);
+
+/**
+ * ra_stored_place:
+ * @tensor: (n_rows, n_cols) all of the tensor, dense
+ * @out: (inout): all of what is stored; the tensor's part of it is set
+ */
+void ra_stored_place(const RaStored *stored, const float *tensor, float *out);
+
+/**
+ * ra_stored_supports:
+ * @error: %RA_ERROR_INPUT, without "file:line: "
+ *
+ * Whether there are checkpoints of models like @model that transformers opens.
+ */
+gboolean ra_stored_supports(const RaModel *model, GError **error);
+
+#endif

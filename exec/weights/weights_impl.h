@@ -1,0 +1,28 @@
+/* Parts of exec/weights/weights.h: config.json, of which the shape is
+ * graph/input/model.h's and what that leaves open is read and written here. */
+#ifndef RA_EXEC_WEIGHTS_WEIGHTS_IMPL_H
+#define RA_EXEC_WEIGHTS_WEIGHTS_IMPL_H
+
+#include <json-glib/json-glib.h>
+
+#include "exec/weights/weights.h"
+
+/**
+ * ra_weights_read_config:
+ * @path: of config.json
+ * @model: as it has been read from there
+ * @error: %RA_ERROR_INPUT `file:line: ...`: what would change the numbers and
+ *   is not run
+ */
+gboolean ra_weights_read_config(const char *path, const RaModel *model,
+                                RaNumerics *out, GError **error);
+
+/* Writes config.json into @folder: as transformers reads it. */
+gboolean ra_weights_write_config(const char *folder, const RaModel *model,
+                                 const RaNumerics *numerics, GError **error);
+
+/* Writes what @builder has built to file @name of @folder. */
+gboolean ra_weights_write_json(JsonBuilder *builder, const char *folder,
+                               const char *name, GError **error);
+
+#endif

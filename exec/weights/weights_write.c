@@ -1,0 +1,231 @@
+#include "config.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "base/aside.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "exec/weights/stored.h"
+#include "exec/weights/weights_impl.h"
+
+static const char only_name[] = "model.safetensors";
+static const char index_name[] = "model.safetensors.index.json";
+
+/* What a file has under one name: a tensor, or the parts of a fused one. */
+typedef struct {
+  RaStored stored; /* of its first */
+  uint32_t first;  /* tensor of the model */
+  uint32_t n;
+} Entry;
+
+/* What is being written. */
+typedef struct {
+  const char *folder;
+  const RaModel *model;
+  const RaParams *const *parts;
+  uint32_t n_parts;
+  Entry *entries; /* (n) in the order of the model */
+  uint32_t n;
+  float *tensor; /* room for the largest tensor of the model */
+  float *whole;  /* for the largest entry */
+} Writer;
+
+gboolean
+ra_weights_write_json(JsonBuilder *b, const char *folder, const char *name,
+                      GError **error)
+{
+  g_autoptr(JsonGenerator) generator = json_generator_new();
+  g_autoptr(JsonNode) root = json_builder_get_root(b);
+  g_autofree char *path = g_build_filename(folder, name, NULL);
+  g_autofree char *text = NULL, *line = NULL;
+
+  json_generator_set_root(generator, root);
+  json_generator_set_pretty(generator, TRUE);
+  text = json_generator_to_data(generator, NULL);
+  line = g_strconcat(text, "\n", NULL);
+  return ra_file_write(path, line, strlen(line), error);
+}
+
+static uint64_t
+entry_bytes(const Writer *w, uint32_t i)
+{
+  const RaStored *s = &w->entries[i].stored;
+
+  return s->dims[0] * s->dims[1] * sizeof(float);
+}
+
+/* The numbers of an entry, in their order. */
+static const float *
+collect(const Writer *w, const Entry *entry)
+{
+  for (uint32_t i = entry->first; i < entry->first + entry->n; i++) {
+    RaTensor tensor;
+    RaStored stored;
+
+    ra_params_gather(w->parts, w->n_parts, i, RA_PARAMS_WEIGHTS, w->tensor);
+    if (entry->n == 1 && !entry->stored.transposed)
+      return w->tensor;
+    ra_model_tensor(w->model, i, &tensor);
+    ra_stored_init(&stored, w->model, &tensor);
+    ra_stored_place(&stored, w->tensor, w->whole);
+  }
+  return w->whole;
+}
+
+/* Entries @begin to @end less one to a file. */
+static gboolean
+write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
+           GError **error)
+{
+  static const char *const metadata[] = {"format", "pt", NULL};
+  g_autofree char *path = g_build_filename(w->folder, name, NULL);
+  g_autofree RaSafetensor *heads = g_new0(RaSafetensor, end - begin + 1);
+  g_autoptr(GBytes) head = NULL;
+  RaAside *aside = ra_aside_new(path);
+  gsize n_bytes;
+  const void *bytes;
+
+  for (uint32_t i = begin; i < end; i++) {
+    RaStored *s = &w->entries[i].stored;
+
+    heads[i - begin] = (RaSafetensor){.name = s->name,
+                                      .type = RA_SAFETENSOR_F32,
+                                      .n_dims = s->n_dims,
+                                      .dims = {s->dims[0], s->dims[1]}};
+  }
+  head = ra_safetensors_head(heads, end - begin, metadata);
+  bytes = g_bytes_get_data(head, &n_bytes);
+  ra_aside_put(aside, bytes, n_bytes);
+  for (uint32_t i = begin; i < end; i++)
+    ra_aside_put(aside, collect(w, &w->entries[i]), heads[i - begin].n_bytes);
+  return ra_aside_end(aside, error);
+}
+
+/* Where files end: (n_files + 1) bounds, each of @max_bytes or of one entry.
+ */
+static GArray *
+cut(const Writer *w, uint64_t max_bytes, uint64_t *out_bytes)
+{
+  GArray *bounds = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+  uint64_t held = 0;
+  uint32_t zero = 0;
+
+  *out_bytes = 0;
+  g_array_append_val(bounds, zero);
+  for (uint32_t i = 0; i < w->n; i++) {
+    if (held > 0 && held + entry_bytes(w, i) > max_bytes) {
+      g_array_append_val(bounds, i);
+      held = 0;
+    }
+    held += entry_bytes(w, i);
+    *out_bytes += entry_bytes(w, i);
+  }
+  g_array_append_val(bounds, w->n);
+  return bounds;
+}
+
+static char *
+file_name(uint32_t file, uint32_t n_files)
+{
+  if (n_files == 1)
+    return g_strdup(only_name);
+  return g_strdup_printf("model-%05u-of-%05u.safetensors", file + 1, n_files);
+}
+
+/* What an earlier write in the other form left: readers would take it. */
+static void
+drop_other(const char *folder, const char *name)
+{
+  g_autofree char *path = g_build_filename(folder, name, NULL);
+
+  g_unlink(path);
+}
+
+static gboolean
+write_files(const Writer *w, uint64_t max_bytes, GError **error)
+{
+  uint64_t n_bytes;
+  g_autoptr(GArray) bounds = cut(w, max_bytes, &n_bytes);
+  uint32_t n_files = bounds->len - 1;
+  g_autoptr(JsonBuilder) b = json_builder_new();
+
+  json_builder_begin_object(b);
+  json_builder_set_member_name(b, "metadata");
+  json_builder_begin_object(b);
+  json_builder_set_member_name(b, "total_size");
+  json_builder_add_int_value(b, (gint64)n_bytes);
+  json_builder_end_object(b);
+  json_builder_set_member_name(b, "weight_map");
+  json_builder_begin_object(b);
+  for (uint32_t file = 0; file < n_files; file++) {
+    uint32_t begin = g_array_index(bounds, uint32_t, file);
+    uint32_t end = g_array_index(bounds, uint32_t, file + 1);
+    g_autofree char *name = file_name(file, n_files);
+
+    if (!write_file(w, name, begin, end, error))
+      return FALSE;
+    for (uint32_t i = begin; i < end; i++) {
+      json_builder_set_member_name(b, w->entries[i].stored.name);
+      json_builder_add_string_value(b, name);
+    }
+  }
+  json_builder_end_object(b);
+  json_builder_end_object(b);
+  if (n_files > 1 && !ra_weights_write_json(b, w->folder, index_name, error))
+    return FALSE;
+  drop_other(w->folder, n_files > 1 ? only_name : index_name);
+  return TRUE;
+}
+
+/* Parts of one fused tensor are neighbours. */
+static void
+list_entries(Writer *w)
+{
+  uint32_t n = ra_model_n_tensors(w->model);
+  uint64_t most = 0, most_whole = 0;
+
+  w->entries = g_new(Entry, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    Entry *last = w->n > 0 ? &w->entries[w->n - 1] : NULL;
+    Entry e = {.first = i, .n = 1};
+    RaTensor tensor;
+
+    ra_model_tensor(w->model, i, &tensor);
+    ra_stored_init(&e.stored, w->model, &tensor);
+    most = MAX(most, tensor.rows * tensor.cols);
+    most_whole = MAX(most_whole, e.stored.dims[0] * e.stored.dims[1]);
+    if (last && strcmp(last->stored.name, e.stored.name) == 0)
+      last->n++;
+    else
+      w->entries[w->n++] = e;
+  }
+  w->tensor = g_new0(float, most + 1);
+  w->whole = g_new0(float, most_whole + 1);
+}
+
+gboolean
+ra_weights_write(const char *folder, const RaModel *model,
+                 const RaNumerics *numerics, const RaParams *const *parts,
+                 uint32_t n_parts, uint64_t max_bytes, GError **error)
+{
+  Writer w = {
+      .folder = folder, .model = model, .parts = parts, .n_parts = n_parts};
+  gboolean ok;
+
+  if (!ra_stored_supports(model, error))
+    return FALSE;
+  if (g_mkdir_with_parents(folder, 0777) != 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
+                g_strerror(errno));
+    return FALSE;
+  }
+  list_entries(&w);
+  ok = write_files(&w, max_bytes ? max_bytes : RA_WEIGHTS_SHARD_BYTES, error) &&
+       ra_weights_write_config(folder, model, numerics, error);
+  g_free(w.entries);
+  g_free(w.tensor);
+  g_free(w.whole);
+  return ok;
+}
