@@ -31,9 +31,9 @@
 #include "base/error.h"
 #include "bench/figure.h"
 #include "sim/breakdown.h"
-#include "study/contest.h"
+#include "study/contest/contest.h"
 #include "study/replay.h"
-#include "study/rl_row.h"
+#include "study/validate/rl_row.h"
 
 enum { N_ITERATIONS = 3, N_LONG = 4, N_XIAO = 6 };
 

@@ -27,10 +27,10 @@
 
 #include "base/text.h"
 #include "bench/figure.h"
-#include "study/curve.h"
-#include "study/sweep.h"
-#include "study/train_row.h"
-#include "study/validate.h"
+#include "study/sweep/curve.h"
+#include "study/sweep/sweep.h"
+#include "study/validate/train_row.h"
+#include "study/validate/validate.h"
 
 #define NOISE_FRAC 0.02 /* of a step: what is less has no direction */
 

@@ -18,7 +18,7 @@
 #include "bench/figure.h"
 #include "bench/system_fit.h"
 #include "estimator/estimator.h"
-#include "study/validate_impl.h"
+#include "study/validate/validate_impl.h"
 #include "traces/csv.h"
 
 #define N_POINTS 3

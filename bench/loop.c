@@ -33,10 +33,10 @@
 #include "bench/loop_ops.h"
 #include "bench/loop_plan.h"
 #include "bench/loop_score.h"
-#include "study/calibrate.h"
-#include "study/execute.h"
-#include "study/host.h"
+#include "estimator/calibrate/calibrate.h"
 #include "study/replay.h"
+#include "study/run/execute.h"
+#include "study/run/host.h"
 
 #define RANKS_MOST 4
 #define ROUNDS 2 /* runs of every plan */

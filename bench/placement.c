@@ -22,7 +22,7 @@
 #include "bench/figure.h"
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
-#include "study/gnuplot.h"
+#include "study/plot/gnuplot.h"
 #include "study/replay.h"
 
 enum { N_PLACEMENTS = 4, N_SIZES = 4, N_SCALES = 4 };

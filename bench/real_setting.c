@@ -9,7 +9,7 @@
 #include "bench/real_setting.h"
 #include "sim/breakdown.h"
 #include "study/replay.h"
-#include "study/rl_step.h"
+#include "study/validate/rl_step.h"
 #include "traces/roofline.h"
 
 #define GPUS_PER_NODE 8

@@ -25,9 +25,9 @@
 #include "base/error.h"
 #include "base/palette.h"
 #include "bench/figure.h"
-#include "study/contest.h"
-#include "study/picture.h"
-#include "study/rl_step.h"
+#include "study/contest/contest.h"
+#include "study/plot/picture.h"
+#include "study/validate/rl_step.h"
 
 #define SEARCH_S 10 /* at most: large calls are simulated on demand */
 

@@ -16,7 +16,7 @@
 
 #include "base/folder.h"
 #include "bench/figure.h"
-#include "study/sweep.h"
+#include "study/sweep/sweep.h"
 
 #define N_THREADS 2
 

@@ -7,7 +7,7 @@
  * fitted on at most three points, named below; --fit finds its constants on
  * them, prints what the file says, and predicts with them.  (ReaL's are
  * bench/real-figure's.)  What stands for what a source leaves open is in
- * study/rl_row.c.
+ * study/validate/rl_row.c.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "bench/figure.h"
 #include "bench/system_fit.h"
-#include "study/rl_row.h"
+#include "study/validate/rl_row.h"
 
 /* What a system is fitted on: rows of a source, by model, critic, GPUs. */
 typedef struct {

@@ -3,9 +3,10 @@
  *     train [--quick] [DATA]         DATA: the folder of measurements
  *
  * For every system and GPU of train_vtrain and train_tables the constants that
- * at most three of its runs give (study/train_fit.h), which share/systems has,
- * and what they make of the other runs that say what they are.  `reallot
- * validate` scores the same with the runs that it predicts left out.
+ * at most three of its runs give (study/validate/train_fit.h), which
+ * share/systems has, and what they make of the other runs that say what they
+ * are.  `reallot validate` scores the same with the runs that it predicts left
+ * out.
  */
 #include "config.h"
 
@@ -16,8 +17,8 @@
 
 #include "bench/figure.h"
 #include "estimator/robust.h"
-#include "study/train_fit.h"
-#include "study/validate_impl.h"
+#include "study/validate/train_fit.h"
+#include "study/validate/validate_impl.h"
 
 #define MEDIAN_BAR_FRAC 0.10 /* of published runs that state everything */
 #define P90_BAR_FRAC 0.25

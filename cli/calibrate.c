@@ -14,7 +14,7 @@
 #include "cli/calibrate_host.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/calibrate.h"
+#include "estimator/calibrate/calibrate.h"
 #include "traces/measured_beside.h"
 
 #define SUFFIX ".profile"

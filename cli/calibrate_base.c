@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/calibrate_base.h"
-#include "study/gpu.h"
+#include "estimator/calibrate/gpu.h"
 
 #define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
 /* Whose seconds a plan is of where nothing else is said. */

@@ -15,9 +15,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/world.h"
+#include "estimator/calibrate/calibrate.h"
 #include "exec/measure/collective_probe.h"
 #include "graph/input/cluster.h"
-#include "study/calibrate.h"
 #include "traces/measured_beside.h"
 
 /* What --quick measures: enough for a law's two lines, latency and bandwidth,

@@ -8,7 +8,7 @@
 #include "cli/calibrate_gpu.h"
 #include "cli/calibrate_samples.h"
 #include "cli/output.h"
-#include "study/calibrate_gpu.h"
+#include "study/run/calibrate_gpu.h"
 
 static gboolean
 print_plan(const RaCalibrateGpu *what, const RaCalibrateBase *base,

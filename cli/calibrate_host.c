@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/world.h"
-#include "study/host.h"
+#include "study/run/host.h"
 
 #define RANKS_MAX 1024
 

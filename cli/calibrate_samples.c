@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/calibrate_samples.h"
-#include "study/host.h"
+#include "study/run/host.h"
 
 #define SUFFIX ".profile"
 

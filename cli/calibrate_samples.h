@@ -2,7 +2,7 @@
 #ifndef RA_CLI_CALIBRATE_SAMPLES_H
 #define RA_CLI_CALIBRATE_SAMPLES_H
 
-#include "study/samples.h"
+#include "study/run/samples.h"
 
 /* (transfer full) (nullable): "host.samples.trace.tsv" beside "host.profile".
  */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/compare.h"
+#include "study/run/compare.h"
 
 #define WORST 8 /* rows shown unless --worst says otherwise */
 #define WORST_MAX 1000

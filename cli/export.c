@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/export.h"
+#include "study/convert/export.h"
 #include "study/setup.h"
 
 static const char *const targets[] = {"verl", NULL};

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/inspect.h"
-#include "study/machine.h"
+#include "study/convert/machine.h"
+#include "study/report/inspect.h"
 
 static GPtrArray *
 inspect_model(const char *path, GError **error)

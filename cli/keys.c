@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/key_table.h"
+#include "study/report/key_table.h"
 
 static int
 run(int argc, char **argv, GError **error)

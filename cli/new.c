@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/starter.h"
+#include "study/report/starter.h"
 
 #define MAX_NODES 100000
 

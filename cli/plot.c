@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "study/plot.h"
-#include "study/plot_memory.h"
+#include "study/plot/plot.h"
+#include "study/plot/plot_memory.h"
 #include "study/replay.h"
 
 /* No screen or paper is larger, and less is no picture. */

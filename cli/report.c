@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "study/report.h"
+#include "study/report/report.h"
 
 #define MAX_THREADS 1024
 

@@ -13,10 +13,10 @@
 #include "cli/world.h"
 #include "exec/checkpoint.h"
 #include "exec/comm/places.h"
-#include "study/answers.h"
-#include "study/execute.h"
-#include "study/host.h"
-#include "study/run_weights.h"
+#include "study/run/answers.h"
+#include "study/run/execute.h"
+#include "study/run/host.h"
+#include "study/run/run_weights.h"
 
 #define MAX_THREADS 1024 /* of a rank */
 #define GIB (1024.0 * 1024 * 1024)

@@ -14,9 +14,9 @@
 #include "cli/output.h"
 #include "cli/search_report.h"
 #include "cli/world.h"
-#include "study/convergence.h"
-#include "study/deal.h"
-#include "study/rejected.h"
+#include "study/contest/rejected.h"
+#include "study/plot/convergence.h"
+#include "study/sweep/deal.h"
 
 #define DEFAULT_TIME_S 4 /* four models of 70B on 128 GPUs have settled */
 #define MAX_STEPS UINT64_C(1000000000000)

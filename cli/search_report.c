@@ -6,8 +6,8 @@
 
 #include "cli/output.h"
 #include "cli/search_report.h"
-#include "study/convergence.h"
-#include "study/forecast.h"
+#include "study/plot/convergence.h"
+#include "study/report/forecast.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define CAUSES_SHOWN 10   /* of the critical path, to people */

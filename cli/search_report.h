@@ -7,9 +7,9 @@
 #define RA_CLI_SEARCH_REPORT_H
 
 #include "cli/options.h"
-#include "study/explain.h"
-#include "study/final.h"
-#include "study/swap.h"
+#include "study/contest/final.h"
+#include "study/contest/swap.h"
+#include "study/report/explain.h"
 
 typedef struct {
   const RaOptions *options;

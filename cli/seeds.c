@@ -3,7 +3,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
-#include "study/seeds.h"
+#include "study/sweep/seeds.h"
 
 gboolean
 ra_simulate_seeds(const RaOptions *options, gboolean unfolded, uint32_t n_seeds,

@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/sensitivity.h"
-#include "study/tornado.h"
+#include "study/plot/tornado.h"
 
 #define GPUS_SHOWN 8
 #define COLUMNS 80

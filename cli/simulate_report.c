@@ -7,9 +7,9 @@
 
 #include "cli/output.h"
 #include "cli/simulate_report.h"
-#include "study/explain.h"
-#include "study/outcome.h"
 #include "study/real_table.h"
+#include "study/report/explain.h"
+#include "study/report/outcome.h"
 
 #define PATH_ROWS_SHOWN 8   /* of the critical path, to people */
 #define HOLDER_ROWS_SHOWN 8 /* of memory */

@@ -11,9 +11,9 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/world.h"
-#include "study/answer.h"
-#include "study/refine.h"
-#include "study/study_plot.h"
+#include "study/plot/study_plot.h"
+#include "study/sweep/answer.h"
+#include "study/sweep/refine.h"
 
 #define MAX_THREADS 1024
 #define COLUMNS 80

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/inspect.h"
+#include "study/report/inspect.h"
 
 static const char *const actions[] = {"info", "export", NULL};
 enum { ACTION_INFO, ACTION_EXPORT };

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "study/validate_plot.h"
-#include "study/validate_report.h"
-#include "study/validate_short.h"
+#include "study/plot/validate_plot.h"
+#include "study/validate/validate_report.h"
+#include "study/validate/validate_short.h"
 
 #define WORST_MAX 1000
 

@@ -43,3 +43,5 @@ libsim_a_SOURCES += %D%/network/topology_graph.c
 libsim_a_SOURCES += %D%/network/topology_name.c
 libsim_a_SOURCES += %D%/network/topology_path.c
 libsim_a_SOURCES += %D%/waiting.c %D%/waiting.h
+libsim_a_SOURCES += %D%/record.c %D%/record.h
+libsim_a_SOURCES += %D%/record_decode.c %D%/record_decode.h

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "study/convert/machine.h"
 #include "study/file_kind.h"
-#include "study/machine.h"
 
 /* As much as the largest key file; a trace is told by its first line. */
 #define MAX_BYTES ((gsize)4 << 20)

@@ -23,7 +23,7 @@ typedef enum {
   RA_FILE_PROFILE,
   RA_FILE_SYSTEM,
   RA_FILE_TRACE,
-  RA_FILE_MACHINE, /* its topology, by its own tools: study/machine.h */
+  RA_FILE_MACHINE, /* its topology, by its own tools: study/convert/machine.h */
   RA_N_FILE_KINDS
 } RaFileKind;
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "graph/expand/expand.h"
-#include "study/record.h"
+#include "sim/record.h"
 #include "study/replay.h"
 
 /* Ranks that differ by jitter are no twins. */

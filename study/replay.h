@@ -10,8 +10,8 @@
 #ifndef RA_STUDY_REPLAY_H
 #define RA_STUDY_REPLAY_H
 
+#include "sim/record.h"
 #include "sim/sim.h"
-#include "study/record.h"
 #include "study/setup.h"
 #include "traces/trace.h"
 

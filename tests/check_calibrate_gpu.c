@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "estimator/fit.h"
-#include "study/calibrate_gpu.h"
+#include "study/run/calibrate_gpu.h"
 #include "tests/check_main.h"
 #include "tests/idle_gpu.h"
 #include "tests/new_path.h"

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimator/calibrate/calibrate.h"
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
-#include "study/calibrate.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 #include "traces/law.h"

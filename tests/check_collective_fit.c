@@ -4,9 +4,9 @@
 
 #include <math.h>
 
+#include "estimator/calibrate/calibrate.h"
 #include "estimator/fit.h"
 #include "exec/measure/collective_probe.h"
-#include "study/calibrate.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "study/compare_impl.h"
+#include "study/run/compare_impl.h"
 #include "tests/check_main.h"
 
 /* Two iterations of calls a and b, one task each, on GPUs 0 and 1, at times

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "sim/breakdown.h"
-#include "study/contest.h"
+#include "study/contest/contest.h"
 #include "study/replay.h"
 #include "tests/check_main.h"
 

@@ -8,7 +8,7 @@
 #include "sim/breakdown.h"
 #include "sim/path_share.h"
 #include "sim/waiting.h"
-#include "study/explain.h"
+#include "study/report/explain.h"
 #include "tests/check_main.h"
 #include "tests/graph_builder.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sim/memory.h"
-#include "study/explain_memory.h"
+#include "study/report/explain_memory.h"
 #include "tests/check_main.h"
 
 static void

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/folder.h"
-#include "study/validate.h"
+#include "study/validate/validate.h"
 #include "tests/check_main.h"
 
 #define SLOWER 1.05

@@ -11,7 +11,7 @@
 #include "estimator/estimator.h"
 #include "estimator/fit.h"
 #include "graph/expand/expand.h"
-#include "study/host.h"
+#include "study/run/host.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 #include "tests/new_path.h"

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "study/fit.h"
 #include "study/replay.h"
-#include "study/resource.h"
+#include "study/sweep/resource.h"
 #include "tests/search_case.h"
 
 static const char cluster_text[] = "[cluster]\n"

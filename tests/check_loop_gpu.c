@@ -9,9 +9,9 @@
 
 #include "base/folder.h"
 #include "base/text.h"
-#include "study/calibrate_gpu.h"
-#include "study/execute.h"
 #include "study/replay.h"
+#include "study/run/calibrate_gpu.h"
+#include "study/run/execute.h"
 #include "tests/check_main.h"
 #include "tests/idle_gpu.h"
 #include "tests/profile_text.h"

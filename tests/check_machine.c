@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "study/machine.h"
+#include "study/convert/machine.h"
 #include "tests/check_main.h"
 #include "tests/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/calibrate.h"
+#include "estimator/calibrate/calibrate.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 #include "traces/measured_beside.h"

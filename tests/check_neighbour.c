@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "search/family/strategy.h"
-#include "study/neighbour.h"
+#include "study/contest/neighbour.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 

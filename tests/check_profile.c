@@ -83,7 +83,7 @@ END_TEST
 
 /* Every shipped profile: all laws, errors where something was fitted on rows of
  * several lines, and the data sheet's peak of the class
- * (misc/hardware_specs.csv, or cited in study/gpu.c). */
+ * (misc/hardware_specs.csv, or cited in estimator/calibrate/gpu.c). */
 START_TEST(test_shipped)
 {
   static const struct {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "study/record.h"
+#include "sim/record.h"
 #include "tests/check_main.h"
 #include "tests/plan_text.h"
 

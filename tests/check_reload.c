@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "sim/breakdown.h"
-#include "study/moves.h"
+#include "study/report/moves.h"
 #include "tests/check_main.h"
 #include "tests/estimator_fixture.h"
 #include "tests/plan_run.h"

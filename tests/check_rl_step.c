@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "study/rl_row.h"
+#include "study/validate/rl_row.h"
 #include "tests/check_main.h"
 
 /* ---- Lengths and models ---------------------------------------------------*/

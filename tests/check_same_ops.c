@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "study/record.h"
+#include "sim/record.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 #include "tests/run_fixture.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/sensitivity.h"
+#include "study/sweep/sensitivity.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 

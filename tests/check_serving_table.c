@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/validate.h"
+#include "study/validate/validate.h"
 #include "tests/check_main.h"
 #include "traces/serving_table.h"
 

@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "graph/input/plan_write.h"
 #include "sim/breakdown.h"
-#include "study/convergence.h"
-#include "study/final.h"
-#include "study/forecast.h"
+#include "study/contest/final.h"
+#include "study/contest/swap.h"
+#include "study/plot/convergence.h"
 #include "study/replay.h"
-#include "study/swap.h"
+#include "study/report/forecast.h"
 #include "tests/check_main.h"
 
 static const RaSetupFlags small = {.workload = "ppo-llama2-7b.workload",

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "search/evaluate/cost_table.h"
-#include "study/rejected.h"
+#include "study/contest/rejected.h"
 #include "study/setup.h"
 #include "tests/check_main.h"
 

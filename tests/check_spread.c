@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/answer.h"
 #include "study/model_error.h"
-#include "study/refine.h"
-#include "study/spread.h"
+#include "study/sweep/answer.h"
+#include "study/sweep/refine.h"
+#include "study/sweep/spread.h"
 #include "tests/check_main.h"
 #include "tests/study_sample.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/answer.h"
-#include "study/curve.h"
+#include "study/sweep/answer.h"
+#include "study/sweep/curve.h"
 #include "tests/check_edit.h"
 #include "tests/check_main.h"
 #include "tests/study_sample.h"

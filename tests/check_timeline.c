@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/palette.h"
 #include "graph/expand/task.h"
-#include "study/plot.h"
+#include "study/plot/plot.h"
 #include "tests/check_main.h"
 
 static void

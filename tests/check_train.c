@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/train_fit.h"
-#include "study/validate.h"
-#include "study/validate_impl.h"
+#include "study/validate/train_fit.h"
+#include "study/validate/validate.h"
+#include "study/validate/validate_impl.h"
 #include "tests/check_main.h"
 
 static char *folder;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "estimator/calibrate/transfer.h"
 #include "estimator/estimator.h"
-#include "study/transfer.h"
 #include "tests/check_main.h"
 #include "tests/profile_text.h"
 

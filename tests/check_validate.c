@@ -10,9 +10,9 @@
 #include "base/folder.h"
 #include "base/text.h"
 #include "estimator/fit.h"
-#include "study/validate_impl.h"
-#include "study/validate_report.h"
-#include "study/validate_short.h"
+#include "study/validate/validate_impl.h"
+#include "study/validate/validate_report.h"
+#include "study/validate/validate_short.h"
 #include "tests/check_main.h"
 
 static void

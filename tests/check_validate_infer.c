@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "study/replay.h"
-#include "study/validate.h"
+#include "study/validate/validate.h"
 #include "tests/check_main.h"
 
 static const char tpot[] =

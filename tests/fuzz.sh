@@ -52,7 +52,7 @@ compile() { # SOURCE OBJECT
 }
 for source in "$srcdir"/base/*.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c \
   "$srcdir"/estimator/*.c "$srcdir"/sim/*.c "$srcdir"/study/change.c \
-  "$srcdir"/study/file_kind.c "$srcdir"/study/record.c \
+  "$srcdir"/study/file_kind.c "$srcdir"/sim/record.c \
   "$srcdir"/study/replay.c "$srcdir"/exec/weights/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
   compile "$source" "$objects/$folder-$(basename "$source" .c).o"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/sweep.h"
+#include "study/sweep/sweep.h"
 #include "tests/check_points.h"
 
 static inline RaStudy *

@@ -1,0 +1,492 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/input/plan_write.h"
+#include "search/family/strategy.h"
+#include "study/contest/contest_impl.h"
+#include "study/contest/neighbour.h"
+#include "study/contest/rejected.h"
+
+/* Times that differ by less are the same plan, or as good. */
+#define SAME_FRAC 1e-9
+/* They take off what the last plan was over, four and sixteen times that. */
+#define TIGHTER_TRIES 3
+
+static double
+now_s(void)
+{
+  return (double)g_get_monotonic_time() * 1e-6;
+}
+
+static RaContender *
+at(const RaContest *contest, uint32_t i)
+{
+  return &g_array_index(contest->contenders, RaContender, i);
+}
+
+static void
+contender_clear(gpointer data)
+{
+  RaContender *c = data;
+
+  g_free(c->name);
+  g_free(c->refusal);
+  g_free(c->text);
+}
+
+static RaContender *
+enter(RaContest *contest, const char *name)
+{
+  RaContender c = {.name = g_strdup(name), .call_s = (double)NAN};
+
+  g_array_append_val(contest->contenders, c);
+  return at(contest, contest->contenders->len - 1);
+}
+
+/* --- a round of the search --- */
+
+/* Families, and what was found before, are where chains begin.  A limit forbids
+ * candidates, so then they do not add theirs. */
+static void
+add_starts(RaField *field, RaContest *contest)
+{
+  field->starts = g_array_new(FALSE, FALSE, sizeof(RaPoint));
+  field->whose = g_array_new(FALSE, FALSE, sizeof(guint));
+  for (guint i = 0; !contest->limited && i < contest->contenders->len; i++) {
+    RaContender *c = at(contest, i);
+    RaPoint point;
+
+    if (!c->text || !ra_setup_read_plan(field->setup, c->name, c->text, NULL) ||
+        !ra_space_add(field->space, field->setup->plan, &point))
+      continue;
+    c->is_start = TRUE;
+    g_array_append_val(field->starts, point);
+    g_array_append_val(field->whose, i);
+  }
+}
+
+/* Whom chains tell how far they are. */
+typedef struct {
+  const RaContestOptions *options;
+  double bound_s;
+} Watcher;
+
+static void
+tell(double best_s, uint64_t n_steps, void *data)
+{
+  const Watcher *w = data;
+
+  w->options->progress(best_s, w->bound_s, n_steps, w->options->data);
+}
+
+/* Where limits allow a model's parameters to be: the first of release, keep,
+ * host; or @wanted. */
+static void
+fill_residency(const RaField *field, int wanted, uint8_t *out)
+{
+  for (uint32_t m = 0; m < field->setup->workload->n_models; m++) {
+    int r = wanted;
+
+    if (!ra_space_allows_residency(field->space, m, r))
+      for (r = RA_RESIDENCY_RELEASE;
+           r < RA_RESIDENCY_HOST &&
+           !ra_space_allows_residency(field->space, m, r);)
+        r++;
+    out[m] = (uint8_t)r;
+  }
+}
+
+/* Chains; where none of their plans fits, once more with parameters in host
+ * memory between calls.  Then down to where no single change helps.  What is to
+ * be proven keeps them on the GPUs. */
+static void
+run_chains(RaContestRound *round, const RaField *field, guint n_rounds,
+           const RaContestOptions *options)
+{
+  Watcher watcher = {options, ra_field_bound_s(field)};
+  gboolean proves = options->prove_s > 0;
+  uint8_t residency[RA_POINT_MAX];
+  RaMcmcOptions chains = {
+      .n_threads = options->n_threads,
+      .n_steps = options->n_steps,
+      .time_limit_s = options->time_limit_s / n_rounds,
+      .seed = options->seed,
+      .starts = (const RaPoint *)(gpointer)field->starts->data,
+      .n_starts = field->starts->len,
+      .residency = residency,
+      .residency_most = proves ? RA_RESIDENCY_KEEP : RA_RESIDENCY_HOST,
+      .stop = options->stop,
+      .peers = options->peers,
+      .progress = options->progress ? tell : NULL,
+      .data = &watcher};
+
+  fill_residency(field, RA_RESIDENCY_RELEASE, residency);
+  ra_mcmc_search(field->costs, &chains, &round->found);
+  fill_residency(field, RA_RESIDENCY_HOST, residency);
+  if (!round->found.found &&
+      !(options->stop && g_atomic_int_get(options->stop))) {
+    ra_mcmc_result_clear(&round->found);
+    chains.n_starts = 0;
+    ra_mcmc_search(field->costs, &chains, &round->found);
+  }
+  round->bound_s = watcher.bound_s;
+  if (round->found.found)
+    ra_neighbours_descend(field->costs, &round->found.point, !proves,
+                          &round->found.score);
+}
+
+/* Of plans with the residencies of what was found; what reloads from host
+ * memory has no exact search. */
+static void
+prove(RaContestRound *round, const RaField *field,
+      const RaContestOptions *options)
+{
+  const RaMcmcResult *found = &round->found;
+  uint8_t residency[RA_POINT_MAX];
+  RaExactOptions exact = {.time_limit_s = options->prove_s,
+                          .seed = options->seed,
+                          .starts = &found->point,
+                          .n_starts = found->found ? 1 : 0,
+                          .residency = residency};
+
+  fill_residency(field, RA_RESIDENCY_RELEASE, residency);
+  if (found->found)
+    memcpy(residency, found->point.residency, sizeof residency);
+  for (uint32_t m = 0; m < field->setup->workload->n_models; m++)
+    if (residency[m] == RA_RESIDENCY_HOST)
+      return;
+  round->bounded = TRUE;
+  if (!options->peers) {
+    ra_exact_search(field->costs, &exact, &round->exact);
+  } else { /* one process, whose clock counts */
+    if (options->peers->world->process == 0)
+      ra_exact_search(field->costs, &exact, &round->exact);
+    ra_contest_share_exact(options->peers->world, field->costs, &round->exact);
+  }
+  round->bound_s = MAX(round->bound_s, round->exact.bound_s);
+}
+
+/* Enters @point of the field as @name; @call_s: of the tables. */
+static gboolean
+enter_point(RaContest *contest, const char *name, const RaField *field,
+            const RaPoint *point, double call_s,
+            const RaContestOptions *options, GError **error)
+{
+  RaPlanWords words = {.workload = options->workload,
+                       .cluster = options->cluster,
+                       .system = options->system};
+  RaContender *c = enter(contest, name);
+  RaPlan *plan = ra_space_plan_new(field->space, point);
+
+  c->is_found = TRUE;
+  c->text = ra_plan_write(plan, &words, error);
+  ra_space_plan_free(plan);
+  if (contest->n_rounds == 1)
+    c->call_s = call_s;
+  return c->text != NULL;
+}
+
+/* Plans that differ from @point in one call. */
+static gboolean
+enter_near(RaContest *contest, const char *from, const RaField *field,
+           const RaPoint *point, const RaContestOptions *options,
+           GError **error)
+{
+  g_autoptr(GArray) near = NULL;
+
+  if (options->n_near == 0)
+    return TRUE;
+  near = ra_neighbours(field->costs, point, options->n_near);
+  for (guint i = 0; i < near->len; i++) {
+    const RaNeighbour *n = &g_array_index(near, RaNeighbour, i);
+    g_autofree char *name = g_strdup_printf("%s.%u", from, i + 2);
+
+    if (!enter_point(contest, name, field, &n->point, n->score.iteration_s,
+                     options, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Whichever of chains and branch and bound found the better plan enters, and
+ * from there as far down as one call at a time leads. */
+static gboolean
+enter_found(RaContest *contest, RaContestRound *round, const char *name,
+            const RaField *field, const RaSetup *setup,
+            const RaContestOptions *options, GError **error)
+{
+  guint first = contest->contenders->len;
+  const RaMcmcResult *found = &round->found;
+  const RaExactResult *exact = &round->exact;
+  RaPoint point = found->point;
+  RaScore score;
+
+  if (!found->found && !(round->bounded && exact->found)) {
+    RaContender *c = enter(contest, name);
+
+    round->best_s = (double)NAN;
+    c->is_found = TRUE;
+    c->refusal = g_strdup("no plan that fits was found");
+    return TRUE;
+  }
+  score = found->score;
+  if (round->bounded && exact->found &&
+      (!found->found || exact->score.run_s < found->score.run_s)) {
+    point = exact->point;
+    ra_neighbours_descend(field->costs, &point, FALSE, &score);
+  }
+  round->best_s = score.run_s;
+  return enter_point(contest, name, field, &point, score.iteration_s, options,
+                     error) &&
+         enter_near(contest, name, field, &point, options, error) &&
+         ra_contest_measure(contest, first, setup, options, error);
+}
+
+/* Times of the families from the tables. */
+static void
+score_starts(RaContest *contest, const RaField *field)
+{
+  g_autoptr(RaEvaluator) evaluator = ra_evaluator_new(field->costs);
+
+  for (guint i = 0; i < field->starts->len; i++) {
+    RaScore score;
+
+    ra_evaluate(evaluator, &g_array_index(field->starts, RaPoint, i), &score);
+    at(contest, g_array_index(field->whose, guint, i))->call_s =
+        score.iteration_s;
+  }
+}
+
+/* What fits by the tables may not at stage fidelity, whose peaks are others:
+ * then chains run again in as much less memory.  Of drawn lengths the round of
+ * the longest is there for that. */
+static gboolean
+run_tighter(RaContest *contest, RaContestRound *round, RaField *field,
+            guint first, const RaSetup *setup, const RaContestOptions *options,
+            GError **error)
+{
+  RaDevice *device = &field->setup->cluster->device;
+  double memory_bytes = device->memory_bytes, tight_bytes = memory_bytes;
+
+  for (guint i = 0; contest->n_rounds == 1 && i < TIGHTER_TRIES; i++) {
+    const RaContender *last = at(contest, first);
+    g_autofree char *name = NULL;
+
+    if (!last->text || last->fits ||
+        (options->stop && g_atomic_int_get(options->stop)))
+      return TRUE;
+    tight_bytes -= (last->peak_bytes - memory_bytes) * (1 << 2 * i);
+    name = g_strdup_printf("%s-tight%s", round->name,
+                           i == 0   ? ""
+                           : i == 1 ? "-2"
+                                    : "-3");
+    device->memory_bytes = tight_bytes;
+    first = contest->contenders->len;
+    ra_mcmc_result_clear(&round->found);
+    run_chains(round, field, contest->n_rounds, options);
+    device->memory_bytes = memory_bytes;
+    if (!round->found.found)
+      return TRUE;
+    if (!enter_found(contest, round, name, field, setup, options, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* @searched: like @setup, with the round's lengths; perhaps @setup itself. */
+static gboolean
+run_round(RaContest *contest, RaContestRound *round, RaSetup *searched,
+          RaSetup *setup, const RaContestOptions *options, GError **error)
+{
+  g_auto(RaField) field = {.setup = searched};
+  double begin_s = now_s();
+  guint first;
+
+  if (!ra_field_open(&field, options, error))
+    return FALSE;
+  if (!contest->candidates)
+    contest->candidates = ra_rejected_counts(field.space);
+  add_starts(&field, contest);
+  field.costs = ra_cost_table_new(field.space, searched->estimator,
+                                  options->n_threads, error);
+  if (!field.costs ||
+      (options->peers &&
+       !ra_world_agree(options->peers->world, ra_field_hash(&field, options),
+                       "the search", error)))
+    return FALSE;
+  round->log10_points = ra_space_log10_points(field.space);
+  round->prepare_s = now_s() - begin_s;
+  run_chains(round, &field, contest->n_rounds, options);
+  if (options->prove_s > 0 && contest->n_rounds == 1 &&
+      !(options->stop && g_atomic_int_get(options->stop)))
+    prove(round, &field, options);
+  if (contest->n_rounds == 1)
+    score_starts(contest, &field);
+  first = contest->contenders->len;
+  return enter_found(contest, round, round->name, &field, setup, options,
+                     error) &&
+         run_tighter(contest, round, &field, first, setup, options, error);
+}
+
+/* --- all of it --- */
+
+static uint32_t
+tokens_of(const RaLength *law, gboolean is_longest)
+{
+  return is_longest ? law->max_tokens : (uint32_t)(ra_length_mean(law) + 0.5);
+}
+
+/* The same with lengths that are all alike. */
+static RaSetup *
+load_fixed(const RaSetup *setup, const RaSetupFlags *flags, gboolean is_longest,
+           GError **error)
+{
+  const RaWorkload *w = setup->workload;
+  g_autofree char *prompt =
+      g_strdup_printf("workload.prompt-length=fixed(%u)",
+                      tokens_of(&w->prompt_length, is_longest));
+  g_autofree char *response =
+      g_strdup_printf("workload.response-length=fixed(%u)",
+                      tokens_of(&w->response_length, is_longest));
+  g_autoptr(GPtrArray) sets = g_ptr_array_new();
+  RaSetupFlags fixed = *flags;
+
+  for (guint i = 0; flags->sets && flags->sets[i]; i++)
+    g_ptr_array_add(sets, (gpointer)flags->sets[i]);
+  g_ptr_array_add(sets, prompt);
+  g_ptr_array_add(sets, response);
+  g_ptr_array_add(sets, NULL);
+  fixed.sets = (const char *const *)sets->pdata;
+  return ra_setup_load_pair(&fixed, error);
+}
+
+/* Refuses what no round can search, before families take their time. */
+static gboolean
+check(const RaSetup *setup, const RaSetupFlags *flags, GError **error)
+{
+  g_autoptr(RaSetup) fixed = NULL;
+
+  if (ra_workload_is_even(setup->workload))
+    return ra_space_accepts(setup->workload, error);
+  fixed = load_fixed(setup, flags, FALSE, error);
+  return fixed && ra_space_accepts(fixed->workload, error);
+}
+
+static gboolean
+run(RaContest *contest, RaSetup *setup, const RaSetupFlags *flags,
+    const RaContestOptions *options, GError **error)
+{
+  static const char *const names[] = {"search-mean", "search-long"};
+
+  for (guint kind = 0; kind < RA_N_STRATEGIES; kind++)
+    enter(contest, ra_strategy_names[kind]);
+  if ((!options->families_only && !check(setup, flags, error)) ||
+      !ra_contest_families(contest, setup, options, error))
+    return FALSE;
+  if (options->families_only)
+    return TRUE;
+  if (ra_workload_is_even(setup->workload)) {
+    contest->n_rounds = 1;
+    contest->rounds[0].name = "search";
+    return run_round(contest, &contest->rounds[0], setup, setup, options,
+                     error);
+  }
+  contest->n_rounds = RA_CONTEST_ROUNDS;
+  for (guint i = 0; i < contest->n_rounds; i++) {
+    g_autoptr(RaSetup) fixed = load_fixed(setup, flags, i == 1, error);
+
+    contest->rounds[i].name = names[i];
+    if (!fixed ||
+        !run_round(contest, &contest->rounds[i], fixed, setup, options, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+ra_contest_may_win(const RaContest *contest, uint32_t i)
+{
+  const RaContender *c = at(contest, i);
+
+  return c->text && c->fits && (c->is_found || !contest->limited) &&
+         isfinite(ra_objective_value(&contest->objective, &c->worth));
+}
+
+static void
+choose(RaContest *contest)
+{
+  contest->winner = RA_NONE;
+  for (guint i = 0; i < contest->contenders->len; i++) {
+    if (ra_contest_may_win(contest, i) &&
+        (contest->winner == RA_NONE ||
+         ra_objective_better(&contest->objective, &at(contest, i)->worth,
+                             &at(contest, contest->winner)->worth)))
+      contest->winner = i;
+  }
+}
+
+RaContest *
+ra_contest_new(RaSetup *setup, const RaSetupFlags *flags,
+               const RaContestOptions *options, GError **error)
+{
+  g_autoptr(RaContest) contest = NULL;
+
+  g_return_val_if_fail(options->n_iterations >= 2, NULL);
+  g_return_val_if_fail(options->n_steps > 0 || options->time_limit_s > 0, NULL);
+  contest = g_new0(RaContest, 1);
+  contest->limited =
+      options->limits != NULL || options->pins != NULL || options->n_gpus > 0;
+  contest->objective = options->objective;
+  contest->contenders = g_array_new(FALSE, FALSE, sizeof(RaContender));
+  g_array_set_clear_func(contest->contenders, contender_clear);
+  if (!run(contest, setup, flags, options, error))
+    return NULL;
+  choose(contest);
+  return g_steal_pointer(&contest);
+}
+
+void
+ra_contest_free(RaContest *contest)
+{
+  if (!contest)
+    return;
+  g_array_unref(contest->contenders);
+  ra_table_free(contest->candidates);
+  for (guint i = 0; i < contest->n_rounds; i++)
+    ra_mcmc_result_clear(&contest->rounds[i].found);
+  g_free(contest);
+}
+
+/* The same plan, or as good. */
+static gboolean
+is_same(const RaWorth *a, const RaWorth *b)
+{
+  return a->n_gpus == b->n_gpus &&
+         fabs(a->iteration_s - b->iteration_s) <= b->iteration_s * SAME_FRAC;
+}
+
+uint32_t
+ra_contest_second(const RaContest *contest)
+{
+  const RaContender *winner;
+  uint32_t second = RA_NONE;
+
+  if (contest->winner == RA_NONE)
+    return RA_NONE;
+  winner = at(contest, contest->winner);
+  for (guint i = 0; i < contest->contenders->len; i++) {
+    const RaContender *c = at(contest, i);
+
+    if (!c->text || !c->fits || is_same(&c->worth, &winner->worth) ||
+        ra_objective_better(&contest->objective, &c->worth, &winner->worth) ||
+        (c->is_found && winner->is_found))
+      continue;
+    if (second == RA_NONE || ra_objective_better(&contest->objective, &c->worth,
+                                                 &at(contest, second)->worth))
+      second = i;
+  }
+  return second;
+}

@@ -1,0 +1,137 @@
+/* What the contenders of a contest are worth: each replayed on a thread. */
+#include "config.h"
+
+#include "search/family/strategy.h"
+#include "sim/breakdown.h"
+#include "study/contest/contest_impl.h"
+#include "study/fit.h"
+#include "study/replay.h"
+
+typedef struct {
+  RaContest *contest;
+  const RaSetup *setup;
+  const RaContestOptions *options;
+  gboolean are_families; /* to be planned first */
+  GError **errors;       /* (n_contenders) */
+} Job;
+
+/* Replays the plan that @setup has read. */
+static gboolean
+replay(RaContender *c, const RaSetup *setup, const RaContestOptions *options,
+       GError **error)
+{
+  RaReplayOptions replay_options = {.n_iterations = options->n_iterations,
+                                    .fidelity = RA_FIDELITY_STAGE,
+                                    .seed = options->seed};
+  g_autoptr(RaReplay) run = ra_replay_new(setup, &replay_options, error);
+  g_autoptr(RaFit) fit = NULL;
+  RaBreakdown *breakdown;
+
+  if (!run)
+    return FALSE;
+  breakdown = ra_breakdown_new(run->sim, run->graph);
+  fit = ra_fit_new(setup, NULL, run);
+  c->worth = (RaWorth){breakdown->iteration_s, breakdown->tokens_per_s,
+                       breakdown->usd, breakdown->n_gpus};
+  c->peak_bytes = fit->peak_bytes;
+  c->fits = fit->fits;
+  ra_breakdown_free(breakdown);
+  return TRUE;
+}
+
+/* With a setup that shares all but the plan. */
+static gboolean
+measure(const Job *job, RaContender *c, GError **error)
+{
+  RaSetup setup = *job->setup;
+  gboolean ok;
+
+  setup.plan = NULL;
+  setup.plan_path = NULL;
+  ok = ra_setup_read_plan(&setup, c->name, c->text, error) &&
+       replay(c, &setup, job->options, error);
+  ra_plan_free(setup.plan);
+  g_free(setup.plan_path);
+  return ok;
+}
+
+/* Plans of a family are refused for reasons that a person wants to read; other
+ * errors end the contest. */
+static gboolean
+plan_family(const Job *job, RaContender *c, RaStrategyKind kind, GError **error)
+{
+  RaStrategyOptions strategy = {.kind = kind};
+  const RaSetup *setup = job->setup;
+  g_autoptr(GError) refusal = NULL;
+  g_autoptr(RaDraft) draft = ra_strategy_plan(
+      setup->workload, setup->cluster, setup->estimator, &strategy, &refusal);
+
+  if (!draft) {
+    c->refusal = g_strdup(refusal->message);
+    return TRUE;
+  }
+  for (guint i = 0; job->options->eager && i < setup->workload->n_calls; i++)
+    draft->plan->calls[i].launch = RA_LAUNCH_EAGER;
+  c->text = ra_draft_write(draft, job->options->workload, job->options->cluster,
+                           job->options->system, error);
+  return c->text != NULL;
+}
+
+static void
+run_one(gpointer item, gpointer data)
+{
+  const Job *job = data;
+  guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
+  RaContender *c = &g_array_index(job->contest->contenders, RaContender, i);
+
+  if (job->are_families &&
+      !plan_family(job, c, (RaStrategyKind)i, &job->errors[i]))
+    return;
+  if (c->text)
+    measure(job, c, &job->errors[i]);
+}
+
+/* The first error in their order counts. */
+static gboolean
+run_all(Job *job, guint first, GError **error)
+{
+  guint n = job->contest->contenders->len, n_threads = job->options->n_threads;
+  g_autofree GError **errors = job->errors = g_new0(GError *, n);
+  GThreadPool *pool;
+  gboolean ok = TRUE;
+
+  if (n_threads == 0)
+    n_threads = g_get_num_processors();
+  pool = g_thread_pool_new(run_one, job, (gint)n_threads, TRUE, NULL);
+  for (guint i = first; i < n; i++)
+    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
+  g_thread_pool_free(pool, FALSE, TRUE);
+  for (guint i = first; i < n; i++) {
+    if (!errors[i])
+      continue;
+    if (ok)
+      g_propagate_error(error, errors[i]);
+    else
+      g_error_free(errors[i]);
+    ok = FALSE;
+  }
+  return ok;
+}
+
+gboolean
+ra_contest_families(RaContest *contest, const RaSetup *setup,
+                    const RaContestOptions *options, GError **error)
+{
+  Job job = {contest, setup, options, TRUE, NULL};
+
+  return run_all(&job, 0, error);
+}
+
+gboolean
+ra_contest_measure(RaContest *contest, guint first, const RaSetup *setup,
+                   const RaContestOptions *options, GError **error)
+{
+  Job job = {contest, setup, options, FALSE, NULL};
+
+  return run_all(&job, first, error);
+}

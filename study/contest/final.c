@@ -1,0 +1,371 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "sim/breakdown.h"
+#include "study/contest/final.h"
+#include "study/fit.h"
+
+/* Times that differ by less are the same plan, or as good. */
+#define SAME_FRAC 1e-9
+#define DRAWS 3 /* unless said: the least that have a spread */
+
+static RaFinalist *
+at(const RaFinal *final, uint32_t i)
+{
+  return &g_array_index(final->finalists, RaFinalist, i);
+}
+
+static void
+finalist_clear(gpointer data)
+{
+  RaFinalist *f = data;
+
+  g_free(f->draws);
+}
+
+const RaSize *
+ra_finalist_size(const RaFinal *final, uint32_t i)
+{
+  return &g_array_index(final->sizing->sizes, RaSize, at(final, i)->size);
+}
+
+const RaContender *
+ra_finalist_contender(const RaFinal *final, uint32_t i)
+{
+  return &g_array_index(ra_finalist_size(final, i)->contest->contenders,
+                        RaContender, at(final, i)->contender);
+}
+
+/* --- who is in it --- */
+
+static gboolean
+is_same(const RaWorth *a, const RaWorth *b)
+{
+  return a->n_gpus == b->n_gpus &&
+         fabs(a->iteration_s - b->iteration_s) <= b->iteration_s * SAME_FRAC;
+}
+
+/* Enters the best that may win and is not like one who is in; @families: of
+ * those alone.  FALSE: there is none. */
+static gboolean
+enter_best(RaFinal *final, gboolean families)
+{
+  const RaWorth *best = NULL;
+  RaFinalist one = {.size = RA_NONE};
+
+  for (guint s = 0; s < final->sizing->sizes->len; s++) {
+    const RaSize *size = &g_array_index(final->sizing->sizes, RaSize, s);
+
+    for (guint i = 0; size->contest && i < size->contest->contenders->len;
+         i++) {
+      const RaContender *c =
+          &g_array_index(size->contest->contenders, RaContender, i);
+      gboolean is_new =
+          ra_contest_may_win(size->contest, i) && !(families && c->is_found);
+
+      for (guint k = 0; is_new && k < final->finalists->len; k++)
+        is_new = !is_same(&ra_finalist_contender(final, k)->worth, &c->worth);
+      if (!is_new ||
+          (best && !ra_objective_better(&final->objective, &c->worth, best)))
+        continue;
+      best = &c->worth;
+      one = (RaFinalist){.size = s, .contender = i, .name = c->name};
+    }
+  }
+  if (best)
+    g_array_append_val(final->finalists, one);
+  return best != NULL;
+}
+
+static gboolean
+has_family(const RaFinal *final)
+{
+  for (guint i = 0; i < final->finalists->len; i++)
+    if (!ra_finalist_contender(final, i)->is_found)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+is_drawn(const RaSetup *setup)
+{
+  return setup->workload->prompt_length.kind != RA_LENGTH_FIXED ||
+         setup->workload->response_length.kind != RA_LENGTH_FIXED ||
+         ra_cluster_ranks_differ(setup->cluster);
+}
+
+/* --- replays --- */
+
+typedef struct {
+  const RaFinal *final;
+  const RaFinalOptions *options;
+  gdouble *peak_bytes; /* (finalists, draws) */
+  gboolean *fits;      /* the same */
+  GMutex mutex;        /* of: */
+  GError *error;       /* the first */
+} Field;
+
+/* One finalist under one draw: a setup that shares all but the plan. */
+static gboolean
+replay(Field *field, guint f, guint draw, GError **error)
+{
+  RaFinalist *finalist = at(field->final, f);
+  const RaContender *c = ra_finalist_contender(field->final, f);
+  RaSetup setup = *ra_finalist_size(field->final, f)->setup;
+  RaReplayOptions options = {.n_iterations = field->options->n_iterations,
+                             .fidelity = RA_FIDELITY_OP,
+                             .seed = field->options->seed + draw};
+  g_autoptr(RaReplay) run = NULL;
+  guint cell = f * field->final->n_draws + draw;
+  gboolean ok;
+
+  setup.plan = NULL;
+  setup.plan_path = NULL;
+  ok = ra_setup_read_plan(&setup, c->name, c->text, error);
+  run = ok ? ra_replay_new(&setup, &options, error) : NULL;
+  if (run) {
+    g_autoptr(RaBreakdown) b = ra_breakdown_new(run->sim, run->graph);
+    g_autoptr(RaFit) fit = ra_fit_new(&setup, NULL, run);
+
+    finalist->draws[draw] =
+        (RaWorth){b->iteration_s, b->tokens_per_s, b->usd, b->n_gpus};
+    field->peak_bytes[cell] = fit->peak_bytes;
+    field->fits[cell] = fit->fits;
+  }
+  ok = run != NULL;
+  g_clear_pointer(&run, ra_replay_free); /* before its plan */
+  ra_plan_free(setup.plan);
+  g_free(setup.plan_path);
+  return ok;
+}
+
+static void
+run_job(gpointer job, gpointer data)
+{
+  Field *field = data;
+  guint i = GPOINTER_TO_UINT(job) - 1; /* 0 is no job */
+  GError *error = NULL;
+
+  if (replay(field, i / field->final->n_draws, i % field->final->n_draws,
+             &error))
+    return;
+  g_mutex_lock(&field->mutex);
+  if (field->error)
+    g_error_free(error);
+  else
+    field->error = error;
+  g_mutex_unlock(&field->mutex);
+}
+
+static gboolean
+replay_all(RaFinal *final, Field *field, GError **error)
+{
+  guint n = final->finalists->len * final->n_draws;
+  guint n_threads = field->options->n_threads ? field->options->n_threads
+                                              : g_get_num_processors();
+  GThreadPool *pool;
+
+  g_mutex_init(&field->mutex);
+  pool = g_thread_pool_new(run_job, field, (gint)MIN(n_threads, n), TRUE, NULL);
+  for (guint i = 0; i < n; i++)
+    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
+  g_thread_pool_free(pool, FALSE, TRUE);
+  g_mutex_clear(&field->mutex);
+  if (!field->error)
+    return TRUE;
+  g_propagate_error(error, field->error);
+  return FALSE;
+}
+
+/* --- what came of it --- */
+
+static double
+deviation(double sum, double squares, guint n)
+{
+  double variance = n > 1 ? (squares - sum * sum / n) / (n - 1) : 0;
+
+  return sqrt(MAX(variance, 0));
+}
+
+static void
+sum_up(const RaFinal *final, const Field *field, guint i)
+{
+  RaFinalist *f = at(final, i);
+  double sum_s = 0, squares_s = 0, tokens = 0;
+  guint n = final->n_draws;
+
+  f->mean = f->draws[0];
+  f->mean.usd = 0;
+  for (guint d = 0; d < n; d++) {
+    const RaWorth *w = &f->draws[d];
+
+    sum_s += w->iteration_s;
+    squares_s += w->iteration_s * w->iteration_s;
+    tokens += w->tokens_per_s * w->iteration_s;
+    f->mean.usd += w->usd / n;
+    f->peak_bytes = MAX(f->peak_bytes, field->peak_bytes[i * n + d]);
+    f->n_fits += field->fits[i * n + d] ? 1 : 0;
+  }
+  f->mean.iteration_s = sum_s / n;
+  f->mean.tokens_per_s = tokens / sum_s;
+  f->deviation_s = deviation(sum_s, squares_s, n);
+}
+
+static gboolean
+may_win(const RaFinal *final, guint i)
+{
+  const RaFinalist *f = at(final, i);
+
+  return f->n_fits == final->n_draws &&
+         isfinite(ra_objective_value(&final->objective, &f->mean));
+}
+
+/* The best that may win, @but and (@families) what was found left out. */
+static uint32_t
+best_but(const RaFinal *final, uint32_t but, gboolean families)
+{
+  uint32_t best = RA_NONE;
+
+  for (guint i = 0; i < final->finalists->len; i++)
+    if (i != but && may_win(final, i) &&
+        !(families && ra_finalist_contender(final, i)->is_found) &&
+        (best == RA_NONE ||
+         ra_objective_better(&final->objective, &at(final, i)->mean,
+                             &at(final, best)->mean)))
+      best = i;
+  return best;
+}
+
+/* What part less @a is worth than @b; of as many GPUs it is the time. */
+static double
+lead_of(int kind, const RaWorth *a, const RaWorth *b)
+{
+  gboolean by_time = kind == RA_OBJECTIVE_GPUS && a->n_gpus == b->n_gpus;
+  RaObjective plain = {.kind = by_time ? RA_OBJECTIVE_TIME : kind};
+
+  return 1 - ra_objective_value(&plain, a) / ra_objective_value(&plain, b);
+}
+
+/* By how much the winner is ahead of @f, draw by draw. */
+static void
+measure_lead(const RaFinal *final, RaFinalist *f)
+{
+  double sum = 0, squares = 0;
+
+  for (guint d = 0; d < final->n_draws; d++) {
+    double ahead = lead_of(final->objective.kind,
+                           &at(final, final->winner)->draws[d], &f->draws[d]);
+
+    sum += ahead;
+    squares += ahead * ahead;
+  }
+  f->ahead_frac = sum / final->n_draws;
+  f->deviation_frac = deviation(sum, squares, final->n_draws);
+}
+
+RaFinal *
+ra_final_new(const RaSizing *sizing, const RaObjective *objective,
+             const RaFinalOptions *options, GError **error)
+{
+  g_autoptr(RaFinal) final = g_new0(RaFinal, 1);
+  g_autofree gdouble *peaks = NULL;
+  g_autofree gboolean *fits = NULL;
+  Field field = {.final = final, .options = options};
+  gboolean drawn =
+      is_drawn(g_array_index(sizing->sizes, RaSize, sizing->winner).setup);
+  guint n;
+
+  g_return_val_if_fail(options->n_top > 0 && options->n_iterations > 1, NULL);
+  final->sizing = sizing;
+  final->objective = *objective;
+  final->n_draws = options->n_draws ? options->n_draws : drawn ? DRAWS : 1;
+  final->finalists = g_array_new(FALSE, FALSE, sizeof(RaFinalist));
+  g_array_set_clear_func(final->finalists, finalist_clear);
+  while (final->finalists->len < options->n_top && enter_best(final, FALSE))
+    ;
+  if (options->n_top > 1 && !has_family(final))
+    enter_best(final, TRUE);
+  n = final->finalists->len * final->n_draws;
+  field.peak_bytes = peaks = g_new0(gdouble, n);
+  field.fits = fits = g_new0(gboolean, n);
+  for (guint i = 0; i < final->finalists->len; i++)
+    at(final, i)->draws = g_new0(RaWorth, final->n_draws);
+  if (!replay_all(final, &field, error))
+    return NULL;
+  for (guint i = 0; i < final->finalists->len; i++)
+    sum_up(final, &field, i);
+  final->winner = best_but(final, RA_NONE, FALSE);
+  final->second = final->family = RA_NONE;
+  if (final->winner != RA_NONE) {
+    final->second = best_but(final, final->winner, FALSE);
+    final->family = best_but(final, final->winner, TRUE);
+    for (guint i = 0; i < final->finalists->len; i++)
+      measure_lead(final, at(final, i));
+  }
+  return g_steal_pointer(&final);
+}
+
+void
+ra_final_free(RaFinal *final)
+{
+  if (!final)
+    return;
+  g_array_unref(final->finalists);
+  g_free(final);
+}
+
+double
+ra_final_model_error(const RaFinal *final)
+{
+  const RaSetup *setup =
+      g_array_index(final->sizing->sizes, RaSize, final->sizing->winner).setup;
+
+  if (setup->system && isfinite(setup->system->error_median_frac))
+    return setup->system->error_median_frac;
+  return ra_profile_error(setup->profile).most_frac;
+}
+
+RaTable *
+ra_final_table(const RaFinal *final)
+{
+  RaTable *table = ra_table_new("finalists");
+
+  ra_table_column(table, "plan", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "nodes", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "iteration_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(table, "deviation_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(table, "winner_ahead_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "ahead_deviation_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "tokens_per_s", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "usd", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "note", RA_UNIT_NONE, RA_CELL_TEXT);
+  for (guint i = 0; i < final->finalists->len; i++) {
+    const RaFinalist *f = at(final, i);
+    gboolean has_spread = final->n_draws > 1;
+
+    ra_table_row(table);
+    ra_table_text(table, f->name);
+    ra_table_integer(table, ra_finalist_size(final, i)->n_nodes);
+    ra_table_real(table, f->mean.iteration_s);
+    ra_table_real(table, has_spread ? f->deviation_s : (double)NAN);
+    ra_table_real(table, i == final->winner || final->winner == RA_NONE
+                             ? (double)NAN
+                             : f->ahead_frac);
+    ra_table_real(table,
+                  i == final->winner || !has_spread || final->winner == RA_NONE
+                      ? (double)NAN
+                      : f->deviation_frac);
+    ra_table_real(table, f->mean.tokens_per_s);
+    ra_table_real(table, f->mean.usd);
+    ra_table_real(table, f->peak_bytes);
+    ra_table_text(table, i == final->winner           ? "winner"
+                         : f->n_fits < final->n_draws ? "does not fit"
+                         : !may_win(final, i)         ? "takes too long"
+                                                      : "");
+  }
+  return table;
+}

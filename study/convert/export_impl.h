@@ -1,0 +1,41 @@
+/* What study/convert/export*.c share. */
+#ifndef RA_STUDY_CONVERT_EXPORT_IMPL_H
+#define RA_STUDY_CONVERT_EXPORT_IMPL_H
+
+#include "study/convert/export.h"
+#include "study/convert/recipe_impl.h"
+
+typedef struct {
+  char *key, *value; /* owned */
+} RaExportPair;
+
+struct _RaExport {
+  char *source;     /* owned: the plan's file */
+  GPtrArray *pairs; /* (element-type RaExportPair) owned, in order */
+  RaTable *lost;    /* owned until it is taken */
+};
+
+RaExport *ra_export_new(const char *source);
+
+/* Adds PREFIX + KEY = a printed value. */
+void ra_export_put(RaExport *export, const char *prefix, const char *key,
+                   const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* Adds a row of what is lost; %NULL: nothing. */
+void ra_export_lose(RaExport *export, const char *where, const char *key,
+                    const char *plan, const char *exported);
+
+/* Which call of @workload is each kind of a recipe's, or %RA_NONE. */
+typedef struct {
+  uint32_t call[RA_N_RECIPE_CALLS];
+} RaExportRoles;
+
+RaExportRoles ra_export_roles(const RaWorkload *workload);
+
+/* Reads @script back and adds a row for all that has become another; FALSE
+ * with @error: it is no plan. */
+gboolean ra_export_compare(RaExport *export, const RaExportSource *from,
+                           const RaExportRoles *roles, const char *script,
+                           GError **error);
+
+#endif

@@ -1,0 +1,491 @@
+/* The files of a recipe: workload, cluster, plan. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "graph/input/plan_write.h"
+#include "study/convert/recipe_impl.h"
+#include "traces/profile.h"
+
+#define DEFAULT_GPU "h100-sxm"
+/* Answers to rules: no configuration says how long they take to score. */
+#define HOST_TIME "0 s"
+#define MIB 1048576.0
+
+void
+ra_imported_free(RaImported *files)
+{
+  if (!files)
+    return;
+  g_free(files->workload);
+  g_free(files->cluster);
+  g_free(files->plan);
+  g_free(files);
+}
+
+/* ---- Models ---------------------------------------------------------- */
+
+/* The config of model @role: a flag's, or the shipped one of its name. */
+static char *
+config_of(const RaRecipe *recipe, const RaRecipeOptions *options, guint role,
+          GError **error)
+{
+  g_auto(GStrv) items =
+      g_strsplit(options->models ? options->models : "", ",", -1);
+  const char *name = recipe->model[role];
+  char *config;
+
+  for (guint i = 0; items[i]; i++) {
+    const char *equals = strchr(items[i], '=');
+    gsize n = equals ? (gsize)(equals - items[i]) : 0;
+
+    if (*items[i] &&
+        (!equals || (strlen(ra_recipe_models[role]) == n &&
+                     strncmp(items[i], ra_recipe_models[role], n) == 0)))
+      return g_strdup(equals ? equals + 1 : items[i]);
+  }
+  config = name ? ra_recipe_config(name) : NULL;
+  if (!config)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "no shipped config is known for the %s '%s', expected "
+                "--model %s=CONFIG.json",
+                ra_recipe_models[role], name ? name : "(not set)",
+                ra_recipe_models[role]);
+  return config;
+}
+
+static gboolean
+has_model(const RaRecipe *recipe, RaRecipeModel model)
+{
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
+    if (recipe->calls[k].is_there && ra_recipe_model_of(k) == model)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+static void
+put_lora(const RaRecipe *recipe, guint model, GString *out)
+{
+  const RaRecipeLora *lora = &recipe->lora[model];
+
+  if (model == RA_RECIPE_REF && recipe->lora_ref &&
+      recipe->lora[RA_RECIPE_ACTOR].rank > 0)
+    g_string_append_printf(out, "base-of = %s\n",
+                           ra_recipe_models[RA_RECIPE_ACTOR]);
+  if (lora->rank == 0)
+    return;
+  g_string_append_printf(out, "lora-rank = %u\n", lora->rank);
+  if (lora->targets)
+    g_string_append_printf(out, "lora-targets = %s\n", lora->targets);
+  if (recipe->lora_merged)
+    g_string_append(out, "lora-sync = merged\n");
+}
+
+static gboolean
+put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
+           GError **error)
+{
+  for (guint m = 0; m < RA_N_RECIPE_MODELS; m++) {
+    gboolean trained = m == RA_RECIPE_ACTOR || m == RA_RECIPE_CRITIC;
+    g_autofree char *config = NULL;
+
+    if (!has_model(recipe, m))
+      continue;
+    config = config_of(recipe, options, m, error);
+    if (!config)
+      return FALSE;
+    g_string_append_printf(out, "\n[model %s]\n", ra_recipe_models[m]);
+    if (recipe->model[m])
+      g_string_append_printf(out, "# %s\n", recipe->model[m]);
+    g_string_append_printf(
+        out, "config = %s\n%s%s", config, trained ? "trainable = true\n" : "",
+        m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD ? "head = value\n" : "");
+    put_lora(recipe, m, out);
+  }
+  return TRUE;
+}
+
+/* ---- Workload -------------------------------------------------------- */
+
+/* What a call reads and makes; the call of rules is not among them. */
+static const struct {
+  RaRecipeKind call;
+  const char *kind, *output;
+} flows[] = {
+    {RA_RECIPE_GENERATE, "generate", "sequences"},
+    {RA_RECIPE_ACTOR_INFERENCE, "inference", "logprobs"},
+    {RA_RECIPE_REF_INFERENCE, "inference", "ref_logprobs"},
+    {RA_RECIPE_REWARD_INFERENCE, "inference", "rewards"},
+    {RA_RECIPE_CRITIC_INFERENCE, "inference", "values"},
+    {RA_RECIPE_ACTOR_TRAIN, "train", NULL},
+    {RA_RECIPE_CRITIC_TRAIN, "train", NULL},
+};
+
+static void
+put_calls(const RaRecipe *recipe, GString *out)
+{
+  gboolean by_rules = !recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there;
+  gboolean with_logprobs = recipe->calls[RA_RECIPE_ACTOR_INFERENCE].is_there;
+  g_autoptr(GString) made = g_string_new("sequences");
+
+  if (!with_logprobs)
+    g_string_append(made, ", logprobs");
+  if (by_rules)
+    g_string_append(made, ", rewards");
+  for (guint i = 0; i < G_N_ELEMENTS(flows); i++) {
+    RaRecipeKind k = flows[i].call;
+
+    if (!recipe->calls[k].is_there)
+      continue;
+    g_string_append_printf(
+        out, "\n[call %s]\nmodel = %s\nkind = %s\n", ra_recipe_call_names[k],
+        ra_recipe_models[ra_recipe_model_of(k)], flows[i].kind);
+    if (k == RA_RECIPE_GENERATE)
+      g_string_append_printf(out, "inputs = prompts\noutputs = sequences%s\n",
+                             with_logprobs ? "" : ", logprobs");
+    else if (flows[i].output)
+      g_string_append_printf(out, "inputs = sequences\noutputs = %s\n",
+                             flows[i].output);
+    else
+      g_string_append_printf(out, "inputs = %s\n", made->str);
+    if (k != RA_RECIPE_GENERATE && flows[i].output)
+      g_string_append_printf(made, ", %s", flows[i].output);
+  }
+  if (by_rules)
+    g_string_append(out, "\n# Rules score the answers, on the hosts.\n"
+                         "[call reward]\nkind = host\nhost-time = " HOST_TIME
+                         "\ninputs = sequences\noutputs = rewards\n");
+}
+
+static char *
+write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autofree char *prompt = NULL, *response = NULL;
+
+  prompt = options->prompt_length
+               ? g_strdup(options->prompt_length)
+               : g_strdup_printf("fixed(%u)", recipe->max_prompt);
+  response = options->response_length
+                 ? g_strdup(options->response_length)
+                 : g_strdup_printf("fixed(%u)", recipe->max_response);
+  if (!options->prompt_length || !options->response_length)
+    ra_recipe_note(
+        recipe,
+        "lengths: %s%s%s at the maximum, as no configuration says "
+        "more; --prompt-length and --response-length do",
+        options->prompt_length ? "" : "prompts",
+        !options->prompt_length && !options->response_length ? " and " : "",
+        options->response_length ? "" : "answers");
+  if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there)
+    ra_recipe_note(recipe,
+                   "reward: rules, in no time at all; set 'host-time' of "
+                   "[call reward]");
+  g_string_append_printf(
+      out,
+      "# Imported from %s\n# (%s).\n\n[workload]\nformat = 1\n"
+      "algorithm = %s\ndataset = prompts\nprompts = %u\n",
+      options->source, ra_framework_names[recipe->framework], recipe->algorithm,
+      recipe->n_prompts);
+  if (recipe->n_samples > 1)
+    g_string_append_printf(out, "samples-per-prompt = %u\n", recipe->n_samples);
+  g_string_append_printf(out,
+                         "prompt-length = %s\nresponse-length = %s\n"
+                         "mini-batches = %u\n",
+                         prompt, response, recipe->n_mini_batches);
+  if (recipe->n_epochs > 1)
+    g_string_append_printf(out, "epochs = %u\n", recipe->n_epochs);
+  if (recipe->staleness > 0)
+    g_string_append_printf(out, "staleness = %u\n", recipe->staleness);
+  if (!put_models(recipe, options, out, error))
+    return NULL;
+  put_calls(recipe, out);
+  return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static char *
+write_cluster(RaRecipe *recipe, const RaRecipeOptions *options)
+{
+  const char *gpu = options->gpu ? options->gpu : DEFAULT_GPU;
+
+  ra_recipe_note(recipe,
+                 "cluster: %s%s, a 400 Gbit/s card a GPU, a flat network", gpu,
+                 options->gpu ? "" : " (--gpu says otherwise)");
+  return g_strdup_printf("# Imported from %s.\n# Of the cluster it says the "
+                         "number of GPUs; the rest is assumed.\n\n"
+                         "[cluster]\nformat = 1\nnodes = %u\n"
+                         "gpus-per-node = %u\ngpu = %s\nnics-per-node = %u\n"
+                         "nic = 400 Gbit/s\nfabric = flat\n",
+                         options->source, recipe->n_nodes, recipe->n_node_gpus,
+                         gpu, recipe->n_node_gpus);
+}
+
+/* ---- Plan ------------------------------------------------------------ */
+
+/* The least divisor of @n that is at least @least; @n itself if there is none.
+ */
+static uint32_t
+divisor_from(uint32_t n, uint32_t least)
+{
+  for (uint32_t d = MAX(1, least); d < n; d++) {
+    if (n % d == 0)
+      return d;
+  }
+  return n;
+}
+
+/* How many micro-batches a replica of the call makes of a mini-batch. */
+static uint32_t
+n_micro_batches(RaRecipe *recipe, RaRecipeKind kind)
+{
+  const RaRecipeCall *call = &recipe->calls[kind];
+  uint32_t share = MAX(1, ra_recipe_share(recipe, kind)), wanted, taken;
+
+  if (call->micro_tokens > 0)
+    wanted = (uint32_t)ceil((double)share *
+                            (recipe->max_prompt + recipe->max_response) /
+                            call->micro_tokens);
+  else if (call->micro_batch > 0)
+    wanted = (share + call->micro_batch - 1) / call->micro_batch;
+  else
+    wanted = call->n_micro_batches;
+  if (wanted == 0)
+    return 0;
+  taken = divisor_from(share, wanted);
+  if (taken != wanted)
+    ra_recipe_note(recipe,
+                   "%s: %u micro-batches instead of %u, as they are of one "
+                   "size here",
+                   ra_recipe_call_names[kind], taken, wanted);
+  return taken;
+}
+
+/* What is left of the memory that an engine takes for keys and values, whole
+ * MiB; 0: nothing. */
+static double
+kv_memory_bytes(const RaRecipeCall *call, const RaModel *model,
+                double device_bytes)
+{
+  double weights_bytes =
+      2.0 * (double)ra_model_n_params(model) / (call->tp * call->pp);
+
+  return MAX(
+      0.0,
+      floor((call->memory_frac * device_bytes - weights_bytes) / MIB + 0.5) *
+          MIB);
+}
+
+static void
+put_mesh(const RaRecipe *recipe, const RaRecipeCall *call, GString *out)
+{
+  uint32_t n = recipe->n_node_gpus, first = call->first_gpu;
+
+  if (call->n_gpus % n == 0 && first % n == 0) {
+    uint32_t from = first / n, to = from + call->n_gpus / n - 1;
+
+    if (from == to)
+      g_string_append_printf(out, "mesh = node%u\n", from);
+    else
+      g_string_append_printf(out, "mesh = node[%u-%u]\n", from, to);
+  } else if (call->n_gpus == 1) {
+    g_string_append_printf(out, "mesh = node%u:gpu%u\n", first / n, first % n);
+  } else {
+    g_string_append_printf(out, "mesh = node%u:gpu[%u-%u]\n", first / n,
+                           first % n, first % n + call->n_gpus - 1);
+  }
+}
+
+static void
+put_generate(RaRecipe *recipe, const RaWorkload *workload, double device_bytes,
+             GString *out)
+{
+  const RaRecipeCall *call = &recipe->calls[RA_RECIPE_GENERATE];
+  uint32_t index =
+      ra_workload_find_call(workload, ra_recipe_call_names[RA_RECIPE_GENERATE]);
+  const RaModel *model = workload->models[workload->calls[index].model].model;
+  double kv_bytes;
+
+  if (call->graph)
+    g_string_append(out, "launch = graph\n");
+  if (call->max_sequences == 0)
+    return;
+  g_string_append_printf(out, "batching = continuous\nmax-sequences = %u\n",
+                         call->max_sequences);
+  if (call->prefill_tokens > 0)
+    g_string_append_printf(out, "prefill-tokens = %u\n", call->prefill_tokens);
+  if (call->memory_frac <= 0)
+    return;
+  kv_bytes = kv_memory_bytes(call, model, device_bytes);
+  if (kv_bytes > 0)
+    g_string_append_printf(out, "kv-memory = %.0f MiB\n", kv_bytes / MIB);
+  else
+    ra_recipe_note(recipe, "generate: weights take all of the engine's memory; "
+                           "keys and values are not limited");
+}
+
+static void
+put_train(const RaRecipeCall *call, GString *out)
+{
+  if (call->full_recompute || call->selective_recompute)
+    g_string_append_printf(out, "recompute = %s\n",
+                           call->full_recompute ? "full" : "selective");
+  if (call->fp32_grads)
+    g_string_append(out, "grad-dtype = fp32\n");
+  if (call->overlap)
+    g_string_append(out, "overlap-grad-reduce = true\n");
+  if (call->optimizer_host)
+    g_string_append(out, "optimizer-residency = host\n");
+}
+
+static gboolean
+put_call(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload,
+         double device_bytes, GString *out, GError **error)
+{
+  RaRecipeCall *call = &recipe->calls[kind];
+  gboolean is_train =
+      kind == RA_RECIPE_ACTOR_TRAIN || kind == RA_RECIPE_CRITIC_TRAIN;
+  uint32_t model_gpus = call->tp * call->pp * call->cp, n;
+
+  if (call->dp == 0 && model_gpus > 0 && call->n_gpus % model_gpus == 0)
+    call->dp = call->n_gpus / model_gpus;
+  if (call->dp * model_gpus != call->n_gpus || call->n_gpus == 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: %u GPUs are not a multiple of tp %u x pp %u x cp %u",
+                ra_recipe_call_names[kind], call->n_gpus, call->tp, call->pp,
+                call->cp);
+    return FALSE;
+  }
+  g_string_append_printf(out, "\n[call %s]\n", ra_recipe_call_names[kind]);
+  put_mesh(recipe, call, out);
+  g_string_append_printf(out, "dp = %u\ntp = %u\npp = %u\n", call->dp, call->tp,
+                         call->pp);
+  if (call->cp > 1)
+    g_string_append_printf(out, "cp = %u\n", call->cp);
+  if (call->ep > 1)
+    g_string_append_printf(out, "ep = %u\n", call->ep);
+  n = kind == RA_RECIPE_GENERATE ? call->n_micro_batches
+                                 : n_micro_batches(recipe, kind);
+  if (n > 0)
+    g_string_append_printf(out, "micro-batches = %u\n", n);
+  if (call->sequence_parallel && call->tp > 1)
+    g_string_append(out, "sequence-parallel = true\n");
+  if (call->zero > 0 && (is_train || call->zero == 3))
+    g_string_append_printf(out, "zero = %u\n", call->zero);
+  if (call->zero > 0 && call->zero_group > 0 && call->zero_group < call->dp &&
+      (is_train || call->zero == 3))
+    g_string_append_printf(out, "zero-group = %u\n", call->zero_group);
+  if (call->host)
+    g_string_append(out, "residency = host\n");
+  if (is_train)
+    put_train(call, out);
+  if (kind == RA_RECIPE_GENERATE)
+    put_generate(recipe, workload, device_bytes, out);
+  return TRUE;
+}
+
+/* The plan's keys, before it is read and written in the one form. */
+static char *
+draft_plan(RaRecipe *recipe, const RaRecipeOptions *options,
+           const RaWorkload *workload, double device_bytes, GError **error)
+{
+  g_autoptr(GString) out = g_string_new(NULL);
+
+  g_string_append_printf(out,
+                         "[plan]\nformat = 1\nworkload = %s.workload\n"
+                         "cluster = %s.cluster\n",
+                         options->name, options->name);
+  if (recipe->system)
+    g_string_append_printf(out, "system = %s\n", recipe->system);
+  for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
+    if (recipe->calls[k].is_there &&
+        !put_call(recipe, k, workload, device_bytes, out, error))
+      return NULL;
+  }
+  if (!recipe->calls[RA_RECIPE_REWARD_INFERENCE].is_there)
+    g_string_append(out, "\n[call reward]\nmesh = node0\n");
+  return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/* ---- All three ------------------------------------------------------- */
+
+static RaKeyFile *
+parse(const RaRecipeOptions *options, const char *suffix, const char *text,
+      GError **error)
+{
+  g_autofree char *name = g_strconcat(options->name, suffix, NULL);
+
+  return ra_key_file_parse(name, text, strlen(text), error);
+}
+
+/* Bytes of the GPU's memory, by its profile; 0 with @error. */
+static double
+device_bytes_of(const RaCluster *cluster, GError **error)
+{
+  g_autofree char *name = g_strconcat(cluster->gpu, ".profile", NULL);
+  g_autofree char *path = ra_data_find("profiles", name, NULL, error);
+  g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
+  g_autoptr(RaProfile) profile = file ? ra_profile_load(file, error) : NULL;
+
+  return profile ? profile->spec.memory_bytes : 0.0;
+}
+
+static char *
+write_plan(RaRecipe *recipe, const RaRecipeOptions *options,
+           const RaWorkload *workload, const RaCluster *cluster, GError **error)
+{
+  double device_bytes = device_bytes_of(cluster, error);
+  g_autofree char *draft = NULL, *head = NULL;
+  g_autofree char *workload_name =
+      g_strconcat(options->name, ".workload", NULL);
+  g_autofree char *cluster_name = g_strconcat(options->name, ".cluster", NULL);
+  g_autoptr(RaKeyFile) file = NULL;
+  g_autoptr(RaPlan) plan = NULL;
+  RaPlanWords words = {.workload = workload_name,
+                       .cluster = cluster_name,
+                       .system = recipe->system};
+
+  if (device_bytes > 0)
+    draft = draft_plan(recipe, options, workload, device_bytes, error);
+  if (draft)
+    file = parse(options, ".plan", draft, error);
+  if (file)
+    plan = ra_plan_load(file, workload, cluster, error);
+  if (!plan) {
+    g_prefix_error(error, "what %s says makes no plan: ", options->source);
+    return NULL;
+  }
+  head = g_strdup_printf("Imported from %s (%s).", options->source,
+                         ra_framework_names[recipe->framework]);
+  words.head = head;
+  return ra_plan_write(plan, &words, error);
+}
+
+RaImported *
+ra_recipe_make(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
+{
+  g_autoptr(RaImported) files = g_new0(RaImported, 1);
+  g_autoptr(RaKeyFile) workload_file = NULL, cluster_file = NULL;
+  g_autoptr(RaWorkload) workload = NULL;
+  g_autoptr(RaCluster) cluster = NULL;
+
+  g_return_val_if_fail(recipe != NULL && options != NULL, NULL);
+  files->workload = write_workload(recipe, options, error);
+  if (!files->workload)
+    return NULL;
+  files->cluster = write_cluster(recipe, options);
+  workload_file = parse(options, ".workload", files->workload, error);
+  if (workload_file)
+    workload = ra_workload_load(workload_file, error);
+  if (workload)
+    cluster_file = parse(options, ".cluster", files->cluster, error);
+  if (cluster_file)
+    cluster = ra_cluster_load(cluster_file, error);
+  if (!cluster)
+    return NULL;
+  files->plan = write_plan(recipe, options, workload, cluster, error);
+  return files->plan ? g_steal_pointer(&files) : NULL;
+}

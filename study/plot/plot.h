@@ -1,0 +1,56 @@
+/* The picture of a timeline: SVG, PNG or PDF by gnuplot, or text.
+ *
+ * gnuplot is looked for when it is needed and never sees a file name of ours
+ * (study/plot/gnuplot.h), and a failure leaves nothing behind.  The boxes are
+ * also written as TSV beside the picture, with or without gnuplot.  The text
+ * form needs no gnuplot: a line a lane, a letter a call.
+ *
+ *     RaPlotOptions options = RA_PLOT_OPTIONS_INIT;
+ *     options.path = "ppo.svg";
+ *     if (!ra_plot_timeline(trace, &options, NULL, &error)) ...
+ *
+ * Typical sizes: 6 to 1,024 GPUs, 100 kB of SVG.
+ */
+#ifndef RA_STUDY_PLOT_PLOT_H
+#define RA_STUDY_PLOT_PLOT_H
+
+#include "traces/timeline.h"
+
+typedef struct {
+  const char *path;         /* ends in .svg, .png or .pdf; NULL: text */
+  const char *data_path;    /* of the boxes; NULL: path with its ending replaced
+                               by .dat; text: not written unless given */
+  const char *title;        /* NULL: from the trace's head */
+  guint width_px;           /* 0: 1200; of text: columns, 0: 100 */
+  guint height_px;          /* 0: what the lanes need, and never less than the
+                               legend does; of text: lines at most */
+  double from_s;            /* window begins */
+  double to_s;              /* window ends; 0: the trace's end */
+  uint32_t iteration;       /* UINT32_MAX, or: window is this iteration */
+  guint gpus_per_node;      /* 0: the trace's head says, or it is not known */
+  const char *const *sides; /* nullable: of RaTimelineOptions */
+} RaPlotOptions;
+
+#define RA_PLOT_OPTIONS_INIT                                                   \
+  {                                                                            \
+    .iteration = UINT32_MAX                                                    \
+  }
+
+/**
+ * ra_plot_timeline:
+ * @trace: borrowed, sorted
+ * @options: what to draw, and where
+ * @out_text: (out) (nullable): the text, where @options has no path; g_free()
+ *   it; untouched on error
+ * @error: %RA_ERROR_INPUT: an unknown ending, no such iteration, an empty
+ *   window, or gnuplot is not installed (the data are written then);
+ *   %RA_ERROR_IO: a file cannot be written, or gnuplot failed
+ *
+ * Cost: O(rows x lanes of a row), and gnuplot's 0.1 s.
+ *
+ * Returns: %TRUE where the picture and its data were written
+ */
+gboolean ra_plot_timeline(const RaTrace *trace, const RaPlotOptions *options,
+                          char **out_text, GError **error);
+
+#endif

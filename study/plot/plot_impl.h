@@ -1,0 +1,43 @@
+/* Inside a plot: the texts that are made of a timeline.
+ *
+ * plot.c decides and runs gnuplot; plot_script.c writes what gnuplot reads,
+ * plot_text.c the text form and the data file.  A plot's sizes are pixels of
+ * 1/96 inch, also in a PDF.
+ *
+ * Typical sizes: scripts of 10 to 500 kB.
+ */
+#ifndef RA_STUDY_PLOT_PLOT_IMPL_H
+#define RA_STUDY_PLOT_PLOT_IMPL_H
+
+#include "study/plot/plot.h"
+
+typedef enum { RA_PLOT_SVG, RA_PLOT_PNG, RA_PLOT_PDF } RaPlotFormat;
+
+/* What stands above a picture. */
+typedef struct {
+  char *title;    /* owned */
+  char *subtitle; /* owned */
+} RaPlotHead;
+
+/* Pixels that are not lanes: above (title, iterations) and below (axis). */
+#define RA_PLOT_ABOVE_PX 96
+#define RA_PLOT_BELOW_PX 60
+
+/* (transfer full): what gnuplot runs; it writes the picture to its output. */
+char *ra_plot_script(const RaTimeline *timeline, const RaPlotHead *head,
+                     RaPlotFormat format, guint width_px, guint height_px);
+
+/* (transfer full): the text form. */
+char *ra_plot_text(const RaTimeline *timeline, const RaPlotHead *head,
+                   guint n_columns);
+
+/* (transfer full): the boxes as TSV. */
+char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head);
+
+/* (transfer full): "41.2 s", in the unit that fits the window. */
+char *ra_plot_time(const RaTimeline *timeline, double time_s);
+
+/* The unit of times that fits a window; they are seconds times @out_scale. */
+const char *ra_plot_unit(double window_s, double *out_scale);
+
+#endif

@@ -1,0 +1,143 @@
+#include "config.h"
+
+#include "graph/op/op.h"
+#include "study/report/inspect.h"
+
+static void
+text_row(RaTable *table, const char *name, const char *value)
+{
+  ra_table_row(table);
+  ra_table_text(table, name);
+  ra_table_text(table, value);
+}
+
+static void
+size_row(RaTable *table, const char *name, guint64 value)
+{
+  g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT, value);
+
+  text_row(table, name, text);
+}
+
+static RaTable *
+make_shape(const RaModel *model)
+{
+  static const char *const positions[] = {"rotary", "learned", "alibi"};
+  RaTable *table = ra_table_new("model");
+
+  ra_table_column(table, "property", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "value", RA_UNIT_NONE, RA_CELL_TEXT);
+  text_row(table, "name", model->name);
+  text_row(table, "family", ra_model_family_name(model->family));
+  size_row(table, "layers", model->n_layers);
+  size_row(table, "hidden", model->hidden);
+  size_row(table, "heads", model->n_heads);
+  size_row(table, "kv-heads", model->n_kv_heads);
+  size_row(table, "head-dim", model->head_dim);
+  size_row(table, "ffn", model->ffn);
+  text_row(table, "mlp", model->mlp == RA_MLP_GATED ? "gated" : "plain");
+  if (model->n_experts > 0) {
+    size_row(table, "moe-layers", ra_model_n_moe_layers(model));
+    size_row(table, "experts", model->n_experts);
+    size_row(table, "experts-per-token", model->experts_per_token);
+    size_row(table, "expert-ffn", model->expert_ffn);
+  }
+  size_row(table, "vocab", model->vocab);
+  text_row(table, "norm", model->norm == RA_NORM_RMS ? "rms" : "layer");
+  text_row(table, "positions", positions[model->position]);
+  if (model->max_positions > 0)
+    size_row(table, "max-positions", model->max_positions);
+  text_row(table, "tied-embeddings", model->tied_embeddings ? "yes" : "no");
+  return table;
+}
+
+static void
+part_row(const RaModel *model, RaTable *table, const char *name, guint64 n)
+{
+  if (n == 0)
+    return;
+  ra_table_row(table);
+  ra_table_text(table, name);
+  ra_table_integer(table, n);
+  ra_table_integer(table, n * model->param_bytes);
+  ra_table_real(table, (double)n / (double)ra_model_n_params(model));
+}
+
+static RaTable *
+make_parameters(const RaModel *model)
+{
+  RaTable *table = ra_table_new("parameters");
+  guint64 mlp = 0, moe = 0;
+
+  for (guint32 layer = 0; layer < model->n_layers; layer++) {
+    if (ra_model_layer_is_moe(model, layer))
+      moe += ra_model_mlp_n_params(model, layer);
+    else
+      mlp += ra_model_mlp_n_params(model, layer);
+  }
+  ra_table_column(table, "part", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "parameters", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "size_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  part_row(model, table, "embedding",
+           ra_model_embedding_n_params(model) +
+               ra_model_embedding_norm_n_params(model));
+  part_row(model, table, "positions", ra_model_position_n_params(model));
+  part_row(model, table, "attention",
+           model->n_layers * ra_model_attention_n_params(model));
+  part_row(model, table, "mlp", mlp);
+  part_row(model, table, "experts", moe);
+  part_row(model, table, "norms",
+           model->n_layers * ra_model_layer_norms_n_params(model) +
+               ra_model_final_norm_n_params(model));
+  part_row(model, table, "head", ra_model_head_n_params(model));
+  part_row(model, table, "all", ra_model_n_params(model));
+  if (model->n_experts > 0)
+    part_row(model, table, "active", ra_model_n_active_params(model));
+  return table;
+}
+
+/* Keys and values of one token: 2 vectors of every key-value head and layer,
+ * in the type that the parameters were published in. */
+static guint64
+kv_bytes_per_token(const RaModel *model)
+{
+  return (guint64)2 * model->n_layers * model->n_kv_heads * model->head_dim *
+         model->param_bytes;
+}
+
+static RaTable *
+make_costs(const RaModel *model)
+{
+  static const guint32 lengths[] = {1, 1024, 8192, 32768};
+  RaTable *table = ra_table_new("costs");
+
+  ra_table_column(table, "sequence_tokens", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "forward_flop_per_token", RA_UNIT_NONE, RA_CELL_REAL);
+  ra_table_column(table, "kv_cache_bytes", RA_UNIT_BYTES, RA_CELL_INTEGER);
+  for (guint i = 0; i < G_N_ELEMENTS(lengths); i++) {
+    guint64 n = lengths[i];
+    RaBatch batch = {.n_sequences = 1,
+                     .q_tokens = n,
+                     .kv_tokens = n,
+                     .pairs = n * (n + 1) / 2};
+
+    ra_table_row(table);
+    ra_table_integer(table, n);
+    ra_table_real(table, ra_model_forward_flop(model, &batch) / (double)n);
+    ra_table_integer(table, n * kv_bytes_per_token(model));
+  }
+  return table;
+}
+
+GPtrArray *
+ra_inspect_model(const RaModel *model)
+{
+  GPtrArray *tables =
+      g_ptr_array_new_with_free_func((GDestroyNotify)ra_table_free);
+
+  g_ptr_array_add(tables, make_shape(model));
+  g_ptr_array_add(tables, make_parameters(model));
+  g_ptr_array_add(tables, make_costs(model));
+  return tables;
+}

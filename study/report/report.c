@@ -1,0 +1,316 @@
+/* Reports: what stands in one, in which order. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "search/family/strategy.h"
+#include "study/fit.h"
+#include "study/model_error.h"
+#include "study/plot/plot_memory.h"
+#include "study/report/inspect.h"
+#include "study/report/outcome.h"
+#include "study/report/report_impl.h"
+
+#define TEXT_BYTES_MAX (1u << 20) /* of an input that is shown */
+#define MEMORY_ROWS 240
+#define FACTOR 2     /* of the sensitivity */
+#define MAX_LANES 16 /* of the timeline */
+#define GIB 1073741824.0
+
+static const char head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n<title>%s</title>"
+    "\n<style>\n"
+    "body{font:15px/1.45 system-ui,sans-serif;color:#1a1a1a;background:#fff;"
+    "max-width:1060px;margin:24px auto;padding:0 20px}\n"
+    "h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:32px 0 6px;"
+    "border-bottom:1px solid #ddd}\n"
+    "p{max-width:80ch}.big{font-size:30px;font-weight:600}.of{color:#555}\n"
+    ".row{display:flex;gap:36px;flex-wrap:wrap;margin:14px 0}\n"
+    "svg{width:100%%;height:auto;display:block;margin:8px 0}\n"
+    "svg text{font:11px system-ui,sans-serif;fill:#222}\n"
+    ".label text{font-weight:600;paint-order:stroke;stroke:#fff;"
+    "stroke-width:3px}\n"
+    "rect:hover,path:hover{stroke:#000;stroke-width:1}\n"
+    ".grid{stroke:#e4e4e4}.zero{stroke:#000}.limit{stroke:#000;stroke-width:2;"
+    "stroke-dasharray:6 4}\n"
+    "pre{font:12px/1.35 ui-monospace,monospace;background:#f6f6f6;padding:10px;"
+    "overflow-x:auto}\n"
+    "table{border-collapse:collapse}td,th{padding:3px 12px;text-align:right;"
+    "border-bottom:1px solid #e4e4e4}\n"
+    "td:first-child,th:first-child{text-align:left}summary{cursor:pointer}\n"
+    "@media print{details{display:none}}\n"
+    "</style></head><body>\n";
+
+static void
+put_heading(GString *out, const char *title, const char *text)
+{
+  g_string_append(out, "<h2>");
+  ra_report_escape(out, title);
+  g_string_append(out, "</h2>\n<p>");
+  ra_report_escape(out, text);
+  g_string_append(out, "</p>\n");
+}
+
+static void
+put_table(GString *out, const RaTable *table)
+{
+  g_autoptr(GString) text = g_string_new(NULL);
+
+  ra_table_write(table, RA_FORMAT_TEXT, text);
+  g_string_append(out, "<pre>");
+  ra_report_escape(out, text->str);
+  g_string_append(out, "</pre>\n");
+}
+
+static void
+put_figure(GString *out, const char *value, const char *what)
+{
+  g_string_append(out, "<div><div class=\"big\">");
+  ra_report_escape(out, value);
+  g_string_append(out, "</div><div class=\"of\">");
+  ra_report_escape(out, what);
+  g_string_append(out, "</div></div>\n");
+}
+
+/* The numbers that people look for first. */
+static void
+put_figures(GString *out, const RaSetup *setup, const RaOutcome *outcome,
+            const RaTrial *base)
+{
+  const RaBreakdown *b = outcome->breakdown;
+  const char *source;
+  double error_frac = ra_model_error(setup, &source);
+  g_autofree char *time = ra_quantity_format(b->iteration_s, RA_UNIT_SECONDS);
+  g_autofree char *with =
+      g_strdup_printf("%s ± %.1f %%", time, 100 * error_frac);
+  g_autofree char *tokens = g_strdup_printf("%.0f", b->tokens_per_s);
+  g_autofree char *mfu = g_strdup_printf("%.1f %%", 100 * b->mfu_frac);
+  g_autofree char *peak = g_strdup_printf(
+      "%.1f of %.1f GiB", base->peak_bytes / GIB, base->capacity_bytes / GIB);
+  g_autofree char *usd = g_strdup_printf("%.2f USD", b->usd);
+  g_autofree char *gpus = g_strdup_printf("%u", b->n_gpus);
+
+  g_string_append(out, "<div class=\"row\">\n");
+  put_figure(out, isfinite(error_frac) ? with : time, "an iteration");
+  put_figure(out, gpus, "GPUs");
+  put_figure(out, tokens, "tokens a second");
+  if (isfinite(b->mfu_frac))
+    put_figure(out, mfu, "of the peak FLOP/s (MFU)");
+  put_figure(out, peak,
+             ra_trial_fits(base) ? "the fullest GPU: fits"
+                                 : "the fullest GPU: does not fit");
+  if (isfinite(b->usd))
+    put_figure(out, usd, "an iteration");
+  g_string_append(out, "</div>\n<p>");
+  ra_report_escape(out, outcome->sentence);
+  g_string_append(out, ".</p>\n");
+  if (isfinite(error_frac))
+    g_string_append_printf(out, "<p class=\"of\">&plusmn; is the %s.</p>\n",
+                           source);
+}
+
+/* ---- Families -------------------------------------------------------- */
+
+static void
+put_family(GString *out, const char *name, const RaTrial *t, double base_s,
+           double error_frac)
+{
+  double lo = t->iteration_s * (1 - error_frac);
+  double hi = t->iteration_s * (1 + error_frac);
+
+  g_string_append_printf(out, "<tr><td>%s</td>", name);
+  if (t->refusal) {
+    g_string_append(out, "<td colspan=\"5\" style=\"text-align:left\">");
+    ra_report_escape(out, t->refusal);
+    g_string_append(out, "</td></tr>\n");
+    return;
+  }
+  g_string_append_printf(out,
+                         "<td>%.4g</td><td>%.4g &ndash; %.4g</td><td>%+.1f %%"
+                         "</td><td>%.0f</td><td>%.1f%s</td></tr>\n",
+                         t->iteration_s, lo, hi,
+                         100 * (t->iteration_s / base_s - 1), t->tokens_per_s,
+                         t->peak_bytes / GIB,
+                         ra_trial_fits(t) ? "" : " (does not fit)");
+}
+
+/* This plan and what the writers of plans make of its files. */
+static void
+put_families(GString *out, const RaSetup *setup, const RaSetupFlags *flags,
+             const RaReportOptions *options, const RaTrial *base)
+{
+  RaTrialSpec specs[RA_N_STRATEGIES];
+  RaTrial trials[RA_N_STRATEGIES];
+  const char *source;
+  double error_frac = ra_model_error(setup, &source);
+
+  memset(trials, 0, sizeof trials);
+  memset(specs, 0, sizeof specs);
+  if (!isfinite(error_frac))
+    error_frac = 0;
+  for (guint i = 0; i < RA_N_STRATEGIES; i++) {
+    specs[i].placement = ra_strategy_names[i];
+    specs[i].n_steps = 1;
+    specs[i].flags = *flags;
+    specs[i].flags.workload = setup->workload_path;
+    specs[i].flags.cluster = setup->cluster_path;
+    specs[i].flags.system = setup->system_path;
+    specs[i].flags.sets = NULL;
+    specs[i].replay = options->replay;
+  }
+  ra_trials_run(specs, RA_N_STRATEGIES, options->n_threads, NULL, NULL, NULL,
+                trials);
+  g_string_append(out, "<table><tr><th>plan</th><th>iteration (s)</th><th>by "
+                       "the model's error</th><th>to this plan</th><th>tokens/s"
+                       "</th><th>fullest GPU (GiB)</th></tr>\n");
+  put_family(out, "<b>this plan</b>", base, base->iteration_s, error_frac);
+  for (guint i = 0; i < RA_N_STRATEGIES; i++) {
+    put_family(out, ra_strategy_names[i], &trials[i], base->iteration_s,
+               error_frac);
+    ra_trial_clear(&trials[i]);
+  }
+  g_string_append(out, "</table>\n");
+}
+
+/* ---- Inputs ---------------------------------------------------------- */
+
+static void
+put_file(GString *out, const char *path)
+{
+  g_autofree char *text = NULL, *name = NULL;
+  gsize n_bytes;
+
+  if (!path || !ra_file_read(path, TEXT_BYTES_MAX, &text, &n_bytes, NULL))
+    return;
+  name = g_path_get_basename(path);
+  g_string_append(out, "<details><summary>");
+  ra_report_escape(out, name);
+  g_string_append(out, "</summary><pre>");
+  ra_report_escape(out, text);
+  g_string_append(out, "</pre></details>\n");
+}
+
+static void
+put_inputs(GString *out, const RaSetup *setup, const RaSetupFlags *flags)
+{
+  put_file(out, setup->plan_path);
+  put_file(out, setup->workload_path);
+  put_file(out, setup->cluster_path);
+  put_file(out, setup->system_path);
+  for (guint i = 0; flags->sets && flags->sets[i]; i++) {
+    g_string_append(out, "<pre>--set '");
+    ra_report_escape(out, flags->sets[i]);
+    g_string_append(out, "'</pre>\n");
+  }
+}
+
+static void
+put_errors(GString *out, const RaSetup *setup)
+{
+  g_autoptr(GPtrArray) tables = ra_inspect_profile(setup->profile);
+
+  g_string_append(out, "<details><summary>The laws of the GPU, their sources "
+                       "and held-out errors</summary>\n");
+  for (guint i = 0; i < tables->len; i++)
+    put_table(out, tables->pdata[i]);
+  g_string_append(out, "</details>\n");
+}
+
+/* ---- All of it ------------------------------------------------------- */
+
+static gboolean
+put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
+             const RaOutcome *outcome, GError **error)
+{
+  RaTimelineOptions look = RA_TIMELINE_OPTIONS_INIT;
+  g_autoptr(RaTrace) trace = ra_replay_trace(setup, replay);
+  g_autoptr(RaTimeline) timeline = NULL;
+  g_autofree char *memory = NULL, *title = NULL;
+  uint32_t gpu = 0;
+
+  look.gpus_per_node = setup->cluster->gpus_per_node;
+  look.max_lanes = MAX_LANES;
+  look.iteration = outcome->breakdown->first_iteration;
+  timeline = ra_timeline_new(trace, &look, error);
+  if (!timeline)
+    return FALSE;
+  put_heading(out, "Timeline",
+              "One iteration of those that repeat. A lane is a group of GPUs "
+              "that do the same: above what computes, below communication. The "
+              "mouse says what a box is.");
+  ra_report_timeline(out, timeline);
+  put_heading(out, "Where GPU time goes",
+              "Shares of all GPU-seconds of an iteration, by call and cause.");
+  ra_report_causes(out, outcome->breakdown, setup->workload);
+  memory = ra_memory_data(replay, MEMORY_ROWS, &gpu);
+  if (memory) {
+    title = g_strdup_printf(
+        "GPU %u, the fullest, over the whole run. The broken line is its "
+        "memory.",
+        gpu);
+    put_heading(out, "Memory by holder", title);
+    ra_report_memory(out, memory, setup->cluster->device.memory_bytes / GIB);
+  }
+  return TRUE;
+}
+
+static void
+put_tables(GString *out, const RaOutcome *outcome)
+{
+  put_heading(out, "Tables", "As reallot simulate prints them.");
+  put_table(out, outcome->calls);
+  put_table(out, outcome->gpu_time);
+  put_table(out, outcome->critical_path);
+  if (ra_table_n_rows(outcome->moves) > 0)
+    put_table(out, outcome->moves);
+}
+
+char *
+ra_report_new(const char *plan, const RaSetupFlags *flags,
+              const RaReportOptions *options, GError **error)
+{
+  RaSensitivityOptions wanted = {.factor = FACTOR,
+                                 .replay = options->replay,
+                                 .n_threads = options->n_threads};
+  g_autoptr(RaSetup) setup = ra_setup_load(plan, RA_FILE_PLAN, flags, error);
+  g_autoptr(RaReplay) replay =
+      setup ? ra_replay_new(setup, &options->replay, error) : NULL;
+  g_autoptr(RaSensitivity) sensitivity =
+      replay ? ra_sensitivity_new(plan, flags, &wanted, error) : NULL;
+  g_autoptr(RaOutcome) outcome = NULL;
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autofree char *name = NULL, *safe = NULL, *sentence = NULL;
+
+  if (!sensitivity)
+    return NULL;
+  outcome = ra_outcome_new(setup, replay->graph, replay->sim);
+  name = g_path_get_basename(setup->plan_path);
+  safe = g_markup_escape_text(name, -1);
+  sentence = ra_sensitivity_sentence(sensitivity);
+  g_string_append_printf(out, head, safe);
+  g_string_append_printf(
+      out, "<h1>%s</h1><div class=\"of\">" PACKAGE_STRING "</div>\n", safe);
+  put_figures(out, setup, outcome, &sensitivity->base);
+  if (!put_pictures(out, setup, replay, outcome, error))
+    return NULL;
+  put_heading(out, "What would help",
+              *sentence ? sentence : "No resource changes the iteration.");
+  ra_report_tornado(out, sensitivity);
+  put_table(out, sensitivity->gpu_table);
+  put_heading(out, "Placement families",
+              "The plans that the writers of reallot plan make of the same "
+              "workload and cluster.");
+  put_families(out, setup, flags, options, &sensitivity->base);
+  put_tables(out, outcome);
+  put_heading(out, "How wrong it may be, and what it was made from",
+              outcome->extrapolated && *outcome->extrapolated
+                  ? outcome->extrapolated
+                  : "No cost lies outside of what was measured.");
+  put_errors(out, setup);
+  put_inputs(out, setup, flags);
+  g_string_append(out, "</body></html>\n");
+  return g_string_free(g_steal_pointer(&out), FALSE);
+}

@@ -1,0 +1,25 @@
+/* Pictures of a report: SVG elements appended to a text. */
+#ifndef RA_STUDY_REPORT_REPORT_IMPL_H
+#define RA_STUDY_REPORT_REPORT_IMPL_H
+
+#include "sim/breakdown.h"
+#include "study/report/report.h"
+#include "study/sweep/sensitivity.h"
+#include "traces/timeline.h"
+
+#define RA_REPORT_WIDTH_PX 1000
+
+/* @text with what HTML takes for its own replaced. */
+void ra_report_escape(GString *out, const char *text);
+
+void ra_report_timeline(GString *out, const RaTimeline *timeline);
+
+/* Stacked areas of @data (ra_memory_data()) under @capacity_gib. */
+void ra_report_memory(GString *out, const char *data, double capacity_gib);
+
+/* GPU time by cause, a bar a call. */
+void ra_report_causes(GString *out, const RaBreakdown *breakdown,
+                      const RaWorkload *workload);
+void ra_report_tornado(GString *out, const RaSensitivity *sensitivity);
+
+#endif

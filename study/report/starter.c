@@ -1,0 +1,265 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "search/family/strategy.h"
+#include "study/report/key_table.h"
+#include "study/report/starter.h"
+#include "traces/profile.h"
+
+const char *const ra_starter_names[] = {"grpo", "ppo", "sft", NULL};
+
+/* Lengths and batches are examples, to be replaced by one's own. */
+static const char *const common[RA_N_STARTERS] = {
+    [RA_STARTER_GRPO] =
+        "dataset = prompts           # data that no call makes\n"
+        "prompts = 128               # an iteration\n"
+        "samples-per-prompt = 8      # answers that share a prompt: the group\n"
+        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, "
+        "deviation, maximum\n"
+        "response-length = lognormal(600, 450, 2048) # put what your logs say\n"
+        "mini-batches = 4            # optimizer steps that share the "
+        "sequences\n",
+    [RA_STARTER_PPO] =
+        "dataset = prompts           # data that no call makes\n"
+        "prompts = 512               # an iteration; one answer each\n"
+        "prompt-length = lognormal(200, 100, 1024)   # tokens: mean, "
+        "deviation, maximum\n"
+        "response-length = lognormal(600, 450, 1024) # put what your logs say\n"
+        "mini-batches = 4            # optimizer steps that share the "
+        "sequences\n",
+    [RA_STARTER_SFT] =
+        "dataset = pairs             # data that no call makes\n"
+        "prompts = 128               # pairs of an optimizer step\n"
+        "prompt-length = uniform(16, 512)            # tokens: from, to\n"
+        "response-length = lognormal(600, 400, 2048) # mean, deviation, "
+        "maximum\n",
+};
+
+/* Models: name, and what it is for; calls: as a workload has them. */
+static const struct {
+  RaStarterKind kind;
+  const char *name, *rest, *why;
+} models[] = {
+    {RA_STARTER_GRPO, "actor", "trainable = true\n", "learns to answer"},
+    {RA_STARTER_GRPO, "ref", "", "keeps the actor near its start"},
+    {RA_STARTER_PPO, "actor", "trainable = true\n", "learns to answer"},
+    {RA_STARTER_PPO, "critic", "trainable = true\nhead = value\n",
+     "learns to foresee the reward"},
+    {RA_STARTER_PPO, "ref", "", "keeps the actor near its start"},
+    {RA_STARTER_PPO, "reward", "head = value\n", "scores the answers"},
+    {RA_STARTER_SFT, "actor", "trainable = true\n", "learns the pairs"},
+};
+
+static const struct {
+  RaStarterKind kind;
+  const char *name, *model, *what, *inputs, *outputs;
+} calls[] = {
+    {RA_STARTER_GRPO, "actor_generate", "actor", "generate", "prompts",
+     "sequences"},
+    {RA_STARTER_GRPO, "reward", NULL, "host", "sequences", "rewards"},
+    {RA_STARTER_GRPO, "actor_inference", "actor", "inference", "sequences",
+     "logprobs"},
+    {RA_STARTER_GRPO, "ref_inference", "ref", "inference", "sequences",
+     "ref_logprobs"},
+    {RA_STARTER_GRPO, "actor_train", "actor", "train",
+     "sequences, rewards, logprobs, ref_logprobs", NULL},
+    {RA_STARTER_PPO, "actor_generate", "actor", "generate", "prompts",
+     "sequences, logprobs"},
+    {RA_STARTER_PPO, "ref_inference", "ref", "inference", "sequences",
+     "ref_logprobs"},
+    {RA_STARTER_PPO, "reward_inference", "reward", "inference", "sequences",
+     "rewards"},
+    {RA_STARTER_PPO, "critic_inference", "critic", "inference", "sequences",
+     "values"},
+    {RA_STARTER_PPO, "actor_train", "actor", "train",
+     "sequences, logprobs, ref_logprobs, rewards, values", NULL},
+    {RA_STARTER_PPO, "critic_train", "critic", "train",
+     "sequences, ref_logprobs, rewards, values", NULL},
+    {RA_STARTER_SFT, "actor_train", "actor", "train", "pairs", NULL},
+};
+
+void
+ra_starter_free(RaStarter *starter)
+{
+  if (!starter)
+    return;
+  g_free(starter->workload);
+  g_free(starter->cluster);
+  g_free(starter->plan);
+  g_free(starter->study);
+  g_free(starter);
+}
+
+static void
+put_further(GString *out, const char *kind, const char *noun,
+            const char *const *skip)
+{
+  g_autofree char *keys = ra_key_optional(kind, noun, skip);
+
+  g_string_append_printf(out,
+                         "# Further keys of [%s], with what they are when left "
+                         "out:\n%s",
+                         noun, keys);
+}
+
+static void
+put_calls(GString *out, RaStarterKind kind)
+{
+  g_string_append(
+      out, "\n# The calls of an iteration. An edge goes from the call that has "
+           "a name in its\n# outputs to every call that has it in its "
+           "inputs.\n");
+  for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
+    if (calls[i].kind != kind)
+      continue;
+    g_string_append_printf(out, "\n[call %s]\n", calls[i].name);
+    if (calls[i].model)
+      g_string_append_printf(out, "model = %s\n", calls[i].model);
+    else
+      g_string_append(out, "# Rules score the answers, on the hosts; an "
+                           "example.\n");
+    g_string_append_printf(out, "kind = %s\n%sinputs = %s\n", calls[i].what,
+                           calls[i].model ? "" : "host-time = 2 s\n",
+                           calls[i].inputs);
+    if (calls[i].outputs)
+      g_string_append_printf(out, "outputs = %s\n", calls[i].outputs);
+  }
+}
+
+static char *
+write_workload(const RaStarterOptions *o)
+{
+  static const char *const skip[] = {"samples-per-prompt", "mini-batches",
+                                     "format", "algorithm", NULL};
+  static const char *const none[] = {"trainable", "head", NULL};
+  GString *out = g_string_new(NULL);
+
+  g_string_append_printf(out,
+                         "# %s: what one iteration does. docs/keys.md has "
+                         "every key.\n\n[workload]\nformat = 1\n"
+                         "algorithm = %-16s# a label; the calls "
+                         "below say what is done\n%s",
+                         o->name, ra_starter_names[o->kind], common[o->kind]);
+  put_further(out, "workload", "workload", skip);
+  for (guint i = 0; i < G_N_ELEMENTS(models); i++) {
+    if (models[i].kind == o->kind)
+      g_string_append_printf(
+          out, "\n[model %s]                # %s\nconfig = %s\n%s",
+          models[i].name, models[i].why, o->model, models[i].rest);
+  }
+  g_string_append_c(out, '\n');
+  put_further(out, "workload", "model", none);
+  put_calls(out, o->kind);
+  return g_string_free(out, FALSE);
+}
+
+static char *
+write_cluster(const RaStarterOptions *o)
+{
+  static const char *const skip[] = {"price", "format", "fabric", NULL};
+  GString *out = g_string_new(NULL);
+
+  g_string_append_printf(
+      out,
+      "# %s: where it runs.\n\n[cluster]\nformat = 1\nnodes = %u\n"
+      "gpus-per-node = 8\n"
+      "gpu = %-22s# a profile: ls traces/profiles\n"
+      "nics-per-node = 8           # network cards of a node\n"
+      "nic = 400 Gbit/s            # of one card, each direction\n"
+      "fabric = flat               # or rail(...), fat-tree(...)\n"
+      "price = 2.5 USD/gpu/h       # an assumption; put your own price here\n",
+      o->name, o->n_nodes, o->gpu);
+  put_further(out, "cluster", "cluster", skip);
+  return g_string_free(out, FALSE);
+}
+
+static char *
+write_study(const RaStarterOptions *o)
+{
+  return g_strdup_printf(
+      "# %s: a question of many plans; docs/studies.md has others.\n\n"
+      "[study]\nformat = 1\ntitle = How does %s scale?\n"
+      "workload = %s.workload\ncluster = %s.cluster\n"
+      "question = knee             # or fits, minimum, maximum, crossover, "
+      "pareto\n"
+      "of = tokens-per-gpu\nalong = nodes\nwhere = fits\n\n"
+      "[axis placement]\nkey = placement\nvalues = real, hybridflow\n\n"
+      "[axis nodes]\nkey = cluster.nodes\nvalues = %u, %u, %u\n",
+      o->name, o->name, o->name, o->name, o->n_nodes, 2 * o->n_nodes,
+      4 * o->n_nodes);
+}
+
+static RaKeyFile *
+parse(const RaStarterOptions *o, const char *suffix, const char *text,
+      GError **error)
+{
+  g_autofree char *name = g_strconcat(o->name, suffix, NULL);
+
+  return ra_key_file_parse(name, text, strlen(text), error);
+}
+
+/* Reads the cluster, and what its GPU is. */
+static RaCluster *
+read_cluster(const RaStarterOptions *o, const char *text, RaProfile **out,
+             GError **error)
+{
+  g_autofree char *name = g_strconcat(o->gpu, ".profile", NULL);
+  g_autofree char *path = ra_data_find("profiles", name, NULL, error);
+  g_autoptr(RaKeyFile) profile = path ? ra_key_file_load(path, error) : NULL;
+  g_autoptr(RaKeyFile) file = NULL;
+  RaCluster *cluster = NULL;
+
+  *out = profile ? ra_profile_load(profile, error) : NULL;
+  if (*out)
+    file = parse(o, ".cluster", text, error);
+  if (file)
+    cluster = ra_cluster_load(file, error);
+  if (cluster)
+    cluster->device = (*out)->spec;
+  return cluster;
+}
+
+static char *
+write_plan(const RaStarterOptions *o, const RaStarter *s, GError **error)
+{
+  RaStrategyOptions family = {.kind = RA_STRATEGY_HYBRIDFLOW};
+  g_autofree char *workload_name = g_strconcat(o->name, ".workload", NULL);
+  g_autofree char *cluster_name = g_strconcat(o->name, ".cluster", NULL);
+  g_autoptr(RaProfile) profile = NULL;
+  g_autoptr(RaCluster) cluster = read_cluster(o, s->cluster, &profile, error);
+  g_autoptr(RaKeyFile) file = NULL;
+  g_autoptr(RaWorkload) workload = NULL;
+  g_autoptr(RaEstimator) estimator = NULL;
+  g_autoptr(RaDraft) draft = NULL;
+
+  if (cluster)
+    file = parse(o, ".workload", s->workload, error);
+  if (file)
+    workload = ra_workload_load(file, error);
+  if (workload)
+    estimator = ra_estimator_new(profile, cluster, error);
+  if (estimator)
+    draft = ra_strategy_plan(workload, cluster, estimator, &family, error);
+  if (!draft)
+    return NULL;
+  g_string_prepend(draft->head,
+                   "Where every call runs and how it is cut; 'reallot search' "
+                   "finds better, docs/keys.md has every key.\n\n");
+  return ra_draft_write(draft, workload_name, cluster_name, NULL, error);
+}
+
+RaStarter *
+ra_starter_new(const RaStarterOptions *options, GError **error)
+{
+  g_autoptr(RaStarter) s = g_new0(RaStarter, 1);
+
+  g_return_val_if_fail(options != NULL && options->n_nodes > 0, NULL);
+  s->workload = write_workload(options);
+  s->cluster = write_cluster(options);
+  s->study = write_study(options);
+  s->plan = write_plan(options, s, error);
+  return s->plan ? g_steal_pointer(&s) : NULL;
+}

@@ -1,0 +1,233 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "estimator/robust.h"
+#include "study/model_error.h"
+#include "study/sweep/answer_impl.h"
+
+#define LOW 0.05
+#define HIGH 0.95
+#define SEED 0
+
+typedef struct {
+  guint draw;
+  RaCrossing crossing;
+} Drawn;
+
+struct _RaSpread {
+  guint n_curves;
+  guint n_found;     /* draws with an answer */
+  guint *n_in;       /* (points) draws whose answer has it */
+  GArray **values;   /* (n_curves + 1) (double) of each draw; last: the first */
+  GArray **places;   /* (n_curves) (double) likewise */
+  GArray *crossings; /* (Drawn) */
+};
+
+/* What a longer iteration changes. */
+static void
+scale_trial(RaTrial *trial, double factor)
+{
+  trial->iteration_s *= factor;
+  trial->tokens_per_s /= factor;
+  trial->usd *= factor;
+  trial->mfu_frac /= factor;
+}
+
+double
+ra_spread_metric(const RaSweep *sweep, guint point, const RaMetric *metric,
+                 double factor)
+{
+  RaTrial trial = sweep->points[point].trial;
+  RaFigures figures = sweep->points[point].figures;
+
+  if (trial.refusal)
+    return (double)NAN;
+  figures.trial = &trial;
+  scale_trial(&trial, factor);
+  return ra_metric_value(metric, &figures);
+}
+
+/* @out: points of @sweep, each as wrong as draw @draw has it; shallow. */
+static void
+draw_points(const RaSweep *sweep, guint draw, RaSweepPoint *out)
+{
+  RaRng rng = ra_rng_init(SEED, draw);
+
+  for (guint i = 0; i < sweep->n; i++) {
+    RaSweepPoint *p = &out[i];
+    double e = ra_rng_normal(&rng);
+
+    *p = sweep->points[i];
+    p->figures.trial = &p->trial;
+    if (p->trial.refusal || !(p->error_frac > 0))
+      continue;
+    scale_trial(&p->trial, ra_exp(e * RA_ERROR_SIGMA * p->error_frac));
+    p->is_allowed = ra_study_allows(sweep->study, &p->figures);
+  }
+}
+
+static void
+add(GArray *array, double value)
+{
+  g_array_append_val(array, value);
+}
+
+/* What the answer of @draw says. */
+static void
+take(RaSpread *spread, const RaSweep *sweep, const RaAnswer *answer, guint draw)
+{
+  const RaStudy *study = sweep->study;
+
+  spread->n_found += answer->points->len > 0;
+  for (guint i = 0; i < answer->points->len; i++) {
+    guint point = g_array_index(answer->points, guint, i);
+    guint curve = ra_study_curve_of(study, point);
+    double value =
+        ra_metric_value(study->metrics[0], &sweep->points[point].figures);
+
+    spread->n_in[point]++;
+    add(spread->values[curve], value);
+    add(spread->places[curve], ra_study_value(study, point, study->along));
+    if (i == 0)
+      add(spread->values[spread->n_curves], value);
+    if (i < answer->crossings->len) {
+      Drawn one = {draw, g_array_index(answer->crossings, RaCrossing, i)};
+
+      g_array_append_val(spread->crossings, one);
+    }
+  }
+}
+
+static GArray **
+new_arrays(guint n)
+{
+  GArray **arrays = g_new0(GArray *, n + 1); /* NULL behind the last */
+
+  for (guint i = 0; i < n; i++)
+    arrays[i] = g_array_new(FALSE, FALSE, sizeof(double));
+  return arrays;
+}
+
+RaSpread *
+ra_spread_new(const RaSweep *sweep)
+{
+  RaSpread *spread;
+  RaSweep drawn = *sweep;
+  gboolean is_known = FALSE;
+
+  for (guint i = 0; i < sweep->n; i++)
+    is_known = is_known || sweep->points[i].error_frac > 0;
+  if (!is_known)
+    return NULL;
+  spread = g_new0(RaSpread, 1);
+  spread->n_curves = ra_study_n_curves(sweep->study);
+  spread->n_in = g_new0(guint, sweep->n);
+  spread->values = new_arrays(spread->n_curves + 1);
+  spread->places = new_arrays(spread->n_curves);
+  spread->crossings = g_array_new(FALSE, FALSE, sizeof(Drawn));
+  drawn.points = g_new0(RaSweepPoint, sweep->n);
+  for (guint draw = 0; draw < RA_SPREAD_DRAWS; draw++) {
+    g_autoptr(RaAnswer) answer = NULL;
+
+    draw_points(sweep, draw, drawn.points);
+    answer = ra_answer_make(&drawn, NULL);
+    take(spread, &drawn, answer, draw);
+  }
+  g_free(drawn.points);
+  return spread;
+}
+
+static void
+free_arrays(GArray **arrays)
+{
+  for (guint i = 0; arrays[i]; i++)
+    g_array_unref(arrays[i]);
+  g_free(arrays);
+}
+
+void
+ra_spread_free(RaSpread *spread)
+{
+  if (!spread)
+    return;
+  free_arrays(spread->values);
+  free_arrays(spread->places);
+  g_array_unref(spread->crossings);
+  g_free(spread->n_in);
+  g_free(spread);
+}
+
+double
+ra_spread_share(const RaSpread *spread, guint point)
+{
+  return (double)spread->n_in[point] / RA_SPREAD_DRAWS;
+}
+
+double
+ra_spread_found(const RaSpread *spread)
+{
+  return (double)spread->n_found / RA_SPREAD_DRAWS;
+}
+
+/* The values themselves at the quantiles, as many are not between. */
+static gboolean
+find_range(const GArray *values, double *out_low, double *out_high)
+{
+  g_autofree double *sorted = NULL;
+  guint n = values->len;
+
+  if (n == 0)
+    return FALSE;
+  sorted = g_memdup2(values->data, n * sizeof *sorted);
+  ra_robust_quantile(sorted, n, LOW); /* sorts */
+  *out_low = sorted[(guint)floor(LOW * (n - 1))];
+  *out_high = sorted[(guint)ceil(HIGH * (n - 1))];
+  return TRUE;
+}
+
+gboolean
+ra_spread_values(const RaSpread *spread, guint curve, double *out_low,
+                 double *out_high)
+{
+  return find_range(spread->values[curve == RA_NONE ? spread->n_curves : curve],
+                    out_low, out_high);
+}
+
+gboolean
+ra_spread_places(const RaSpread *spread, guint curve, guint *out_low,
+                 guint *out_high)
+{
+  double low, high;
+
+  if (!find_range(spread->places[curve], &low, &high))
+    return FALSE;
+  *out_low = (guint)low;
+  *out_high = (guint)high;
+  return TRUE;
+}
+
+gboolean
+ra_spread_crossings(const RaSpread *spread, guint curve, double x,
+                    double *out_low, double *out_high)
+{
+  g_autoptr(GArray) nearest = g_array_new(FALSE, FALSE, sizeof(double));
+  guint last = RA_NONE;
+
+  for (guint i = 0; i < spread->crossings->len; i++) {
+    const Drawn *c = &g_array_index(spread->crossings, Drawn, i);
+    double *own;
+
+    if (c->crossing.to != curve)
+      continue;
+    if (c->draw != last)
+      add(nearest, c->crossing.x);
+    last = c->draw;
+    own = &g_array_index(nearest, double, nearest->len - 1);
+    if (fabs(c->crossing.x - x) < fabs(*own - x))
+      *own = c->crossing.x;
+  }
+  return find_range(nearest, out_low, out_high);
+}

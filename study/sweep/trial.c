@@ -1,0 +1,242 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "search/family/strategy.h"
+#include "sim/breakdown.h"
+#include "sim/memory.h"
+#include "study/contest/contest.h"
+#include "study/model_error.h"
+#include "study/sweep/trial.h"
+
+/* --- a plan by a family or by search --- */
+
+/* Text of the plan of @kind; NULL with @error. */
+static char *
+family_text(const RaTrialSpec *spec, const RaSetup *setup, int kind,
+            GError **error)
+{
+  RaStrategyOptions options = {.kind = (RaStrategyKind)kind,
+                               .batching = spec->batching};
+  g_autoptr(RaDraft) draft = NULL;
+
+  if (kind == RA_STRATEGY_DISAGGREGATED || kind == RA_STRATEGY_HYBRIDFLOW) {
+    options.split = spec->split;
+    options.n_split = spec->n_split;
+  }
+  draft = ra_strategy_plan(setup->workload, setup->cluster, setup->estimator,
+                           &options, error);
+  /* Its files are the setup's, whatever it calls them. */
+  return draft ? ra_draft_write(draft, "a.workload", "a.cluster", NULL, error)
+               : NULL;
+}
+
+static char *
+search_text(const RaTrialSpec *spec, RaSetup *setup, GError **error)
+{
+  RaContestOptions options = {.kind = RA_SPACE_REAL,
+                              .n_iterations = MAX(spec->replay.n_iterations, 2),
+                              .seed = spec->replay.seed,
+                              .n_steps = spec->n_steps,
+                              .n_threads = 1,
+                              .workload = "a.workload",
+                              .cluster = "a.cluster"};
+  g_autoptr(RaContest) contest =
+      ra_contest_new(setup, &spec->flags, &options, error);
+
+  if (!contest)
+    return NULL;
+  if (contest->winner != RA_NONE)
+    return g_strdup(
+        g_array_index(contest->contenders, RaContender, contest->winner).text);
+  g_set_error(error, RA_ERROR, RA_ERROR_NEGATIVE, "no plan that fits");
+  return NULL;
+}
+
+/* Reads the plan into @setup. */
+static gboolean
+place(const RaTrialSpec *spec, RaSetup *setup, GError **error)
+{
+  g_autofree char *text = NULL;
+  int kind = 0;
+
+  while (ra_strategy_names[kind] &&
+         !g_str_equal(ra_strategy_names[kind], spec->placement))
+    kind++;
+  text = ra_strategy_names[kind] ? family_text(spec, setup, kind, error)
+                                 : search_text(spec, setup, error);
+  return text && ra_setup_read_plan(setup, spec->placement, text, error);
+}
+
+/* --- a trial --- */
+
+/* Whole paths, each once. */
+static void
+add_file(GPtrArray *files, const char *path)
+{
+  char *whole = path && *path ? g_canonicalize_filename(path, NULL) : NULL;
+
+  if (whole &&
+      !g_ptr_array_find_with_equal_func(files, whole, g_str_equal, NULL))
+    g_ptr_array_add(files, whole);
+  else
+    g_free(whole);
+}
+
+/* The file of `file(NAME:COLUMN)` and `replay(...)`. */
+static void
+add_lengths(GPtrArray *files, const RaSetup *setup, const char *key)
+{
+  const RaKeyFile *file = setup->workload->file;
+  int group = ra_key_file_find_group(file, "workload", "");
+  const char *text = ra_key_file_get(file, (guint)group, key);
+  g_autofree char *name = NULL, *path = NULL;
+
+  if (!text ||
+      !(g_str_has_prefix(text, "file(") || g_str_has_prefix(text, "replay(")))
+    return;
+  name = g_strdup(strchr(text, '(') + 1);
+  name[strcspn(name, ":)")] = '\0';
+  path = ra_data_find("lengths", g_strstrip(name), setup->workload_path, NULL);
+  add_file(files, path);
+}
+
+/* What the setup was read from. */
+static char **
+list_files(const RaSetup *setup, gboolean has_plan)
+{
+  GPtrArray *files = g_ptr_array_new();
+  const RaWorkload *workload = setup->workload;
+
+  add_file(files, setup->workload_path);
+  add_file(files, setup->cluster_path);
+  add_file(files, setup->profile_path);
+  add_file(files, setup->system_path);
+  if (has_plan)
+    add_file(files, setup->plan_path);
+  for (guint m = 0; m < workload->n_models; m++) {
+    g_autofree char *path = ra_data_find("models", workload->models[m].config,
+                                         setup->workload_path, NULL);
+
+    add_file(files, path);
+  }
+  add_lengths(files, setup, "prompt-length");
+  add_lengths(files, setup, "response-length");
+  g_ptr_array_add(files, NULL);
+  return (char **)g_ptr_array_free(files, FALSE);
+}
+
+static void
+measure(const RaSetup *setup, const RaReplay *replay, RaTrial *trial)
+{
+  g_autoptr(RaBreakdown) breakdown =
+      ra_breakdown_new(replay->sim, replay->graph);
+  g_autoptr(RaMemoryTable) table = ra_memory_table_new(replay->graph);
+  g_autoptr(RaMemoryReplay) memory = ra_memory_replay_new(replay->sim, table);
+  const char *source;
+
+  trial->iteration_s = breakdown->iteration_s;
+  trial->tokens_per_s = breakdown->tokens_per_s;
+  trial->mfu_frac = breakdown->mfu_frac;
+  trial->usd = breakdown->usd;
+  trial->error_frac = ra_model_error(setup, &source);
+  trial->n_gpus = breakdown->n_gpus;
+  trial->capacity_bytes = memory->capacity_bytes;
+  if (memory->fullest != RA_NONE)
+    trial->peak_bytes = memory->lanes[memory->fullest].peak_bytes;
+  trial->fingerprint = ra_sim_result(replay->sim)->fingerprint;
+}
+
+void
+ra_trial_run(const RaTrialSpec *spec, RaTrial *out_trial)
+{
+  g_autoptr(RaSetup) setup = NULL;
+  g_autoptr(RaReplay) replay = NULL;
+  GError *error = NULL;
+
+  g_return_if_fail(spec && (spec->plan || spec->placement) && out_trial);
+  memset(out_trial, 0, sizeof *out_trial);
+  setup = spec->plan
+              ? ra_setup_load(spec->plan, RA_FILE_PLAN, &spec->flags, &error)
+              : ra_setup_load_pair(&spec->flags, &error);
+  if (setup)
+    out_trial->files = list_files(setup, spec->plan != NULL);
+  if (setup && (spec->plan || place(spec, setup, &error)))
+    replay = ra_replay_new(setup, &spec->replay, &error);
+  if (replay) {
+    measure(setup, replay, out_trial);
+    return;
+  }
+  out_trial->is_fault = !g_error_matches(error, RA_ERROR, RA_ERROR_NEGATIVE);
+  out_trial->refusal = g_strdup(error->message);
+  g_error_free(error);
+}
+
+void
+ra_trial_clear(RaTrial *trial)
+{
+  g_clear_pointer(&trial->refusal, g_free);
+  g_clear_pointer(&trial->files, g_strfreev);
+}
+
+gboolean
+ra_trial_fits(const RaTrial *trial)
+{
+  return !trial->refusal && trial->peak_bytes <= trial->capacity_bytes;
+}
+
+/* --- many --- */
+
+typedef struct {
+  const RaTrialSpec *specs;
+  const gint *stop;
+  RaTrialDone done;
+  void *data; /* of it */
+  RaTrial *trials;
+  GMutex lock; /* of done and n_run */
+  guint n_run;
+} Job;
+
+static void
+run_one(gpointer item, gpointer data)
+{
+  Job *job = data;
+  guint i = GPOINTER_TO_UINT(item) - 1; /* 0 is no item */
+
+  if (job->stop && g_atomic_int_get(job->stop))
+    return;
+  ra_trial_run(&job->specs[i], &job->trials[i]);
+  g_mutex_lock(&job->lock);
+  job->n_run++;
+  if (job->done)
+    job->done(i, &job->trials[i], job->data);
+  g_mutex_unlock(&job->lock);
+}
+
+guint
+ra_trials_run(const RaTrialSpec *specs, guint n, guint n_threads,
+              const gint *stop, RaTrialDone done, void *data,
+              RaTrial *out_trials)
+{
+  Job job = {.specs = specs,
+             .stop = stop,
+             .done = done,
+             .data = data,
+             .trials = out_trials};
+  GThreadPool *pool;
+
+  g_return_val_if_fail((specs && out_trials) || n == 0, 0);
+  memset(out_trials, 0, n * sizeof *out_trials);
+  g_mutex_init(&job.lock);
+  pool = g_thread_pool_new(
+      run_one, &job, (gint)(n_threads > 0 ? n_threads : g_get_num_processors()),
+      TRUE, NULL);
+  for (guint i = 0; i < n; i++)
+    g_thread_pool_push(pool, GUINT_TO_POINTER(i + 1), NULL);
+  g_thread_pool_free(pool, FALSE, TRUE);
+  g_mutex_clear(&job.lock);
+  return job.n_run;
+}

@@ -1,0 +1,493 @@
+/* The table of levels: one row a level, in the order in which they are
+ * reported; those of one source stand together. */
+#include "config.h"
+
+#include "study/validate/rl_row.h"
+#include "study/validate/train_row.h"
+#include "study/validate/validate_impl.h"
+
+#define MIB 1048576
+
+/* Bars of products and of attention on a GPU that no row was seen of. */
+#define GEMM_TRANSFERRED .transferred = {0.14, 0.40}
+#define ATTENTION_TRANSFERRED .transferred = {0.18, 0.45}
+
+static const RaValidateOps gemm_bf16 = {.laws = {"gemm.bf16"},
+                                        .lines = 3,
+                                        .line_name = {"n", "k"},
+                                        .own_gpu = "a100",
+                                        .own = {0.055, 0.20},
+                                        GEMM_TRANSFERRED};
+static const RaValidateOps gemm_fp8 = {.laws = {"gemm.fp8"},
+                                       .lines = 3,
+                                       .line_name = {"n", "k"},
+                                       GEMM_TRANSFERRED};
+static const RaValidateOps gemm_random = {.laws = {"gemm.bf16", "gemm.fp8"},
+                                          .line_name = {"fold"}};
+static const RaValidateOps prefill = {.laws = {"attention"},
+                                      .lines = 1,
+                                      .line_name = {"query heads"},
+                                      ATTENTION_TRANSFERRED};
+static const RaValidateOps decode = {.laws = {"decode-attention"},
+                                     .lines = 1,
+                                     .line_name = {"query heads"},
+                                     ATTENTION_TRANSFERRED};
+static const RaValidateOps attention_random = {
+    .laws = {"attention", "decode-attention"}, .line_name = {"fold"}};
+
+#define LAYER_LAWS                                                             \
+  .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add"}
+static const RaValidateOps layer_by_model = {
+    LAYER_LAWS, .lines = 2, .line_name = {"shard", "model"}, .repeats = TRUE};
+static const RaValidateOps layer_products = {.laws = {"gemm.bf16"},
+                                             .source = "gemm.layer"};
+static const RaValidateOps layer_by_shard = {
+    LAYER_LAWS, .lines = 1, .line_name = {"shard", "model"}, .repeats = TRUE};
+
+#define COLLECTIVE_LAWS                                                        \
+  .laws = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"},        \
+  .line_name = {"bytes", "GPUs"}, .repeats = TRUE
+static const RaValidateOps by_size = {COLLECTIVE_LAWS, .lines = 1};
+static const RaValidateOps by_size_large = {COLLECTIVE_LAWS, .lines = 1,
+                                            .least_bytes = MIB};
+static const RaValidateOps by_gpus = {COLLECTIVE_LAWS, .lines = 2};
+static const RaValidateOps by_gpus_4 = {COLLECTIVE_LAWS, .lines = 2,
+                                        .ranks = 4};
+static const RaValidateOps inter_by_size = {.laws = {"inter-node"},
+                                            .lines = 2,
+                                            .line_name = {"table", "bytes"},
+                                            .least_bytes = 16 * MIB};
+static const RaValidateOps inter_by_table = {.laws = {"inter-node"},
+                                             .lines = 1,
+                                             .line_name = {"table", "bytes"},
+                                             .least_bytes = 16 * MIB};
+static const RaValidateOps exchange = {.laws = {"inter-node.all-to-all"},
+                                       .lines = 1,
+                                       .line_name = {"tokens", "ranks"}};
+static const RaValidateOps p2p_node = {
+    .laws = {"p2p.node"}, .lines = 1, .line_name = {"quarter octave"}};
+static const RaValidateOps p2p_nodes = {.laws = {"p2p.nodes"},
+                                        .lines = 1,
+                                        .line_name = {"quarter octave"},
+                                        .shipped_gpu = "h100"};
+static const RaValidateOps send_pairs = {
+    .laws = {"send"}, .source = "send.pairs", .repeats = TRUE};
+
+static const RaValidateOps inter_efa = {.laws = {"inter-node"},
+                                        .source = "inter-node.efa",
+                                        .least_bytes = 16 * MIB};
+static const RaValidateOps inter_efa_all = {.laws = {"inter-node"},
+                                            .source = "inter-node.efa"};
+static const RaValidateOps node_tables = {.laws = {"all-reduce"},
+                                          .source = "inter-node.one"};
+static const RaValidateOps node_lut = {.laws = {"all-reduce"},
+                                       .source = "all-reduce.lut"};
+static const RaValidateOps node_dgx = {.laws = {"all-reduce"},
+                                       .source = "all-reduce.dgx"};
+
+static const RaValidateRlhf nemo_rl = {RA_RL_NEMO_RL, FALSE},
+                            nemo_rl_phases = {RA_RL_NEMO_RL_PHASES, FALSE},
+                            nemo_rl_own = {RA_RL_NEMO_RL, TRUE},
+                            nemo_aligner = {RA_RL_NEMO_ALIGNER, FALSE},
+                            deepspeed_chat = {RA_RL_DEEPSPEED_CHAT, FALSE},
+                            openrlhf = {RA_RL_OPENRLHF, FALSE},
+                            real_heuristic = {RA_RL_REAL_HEURISTIC, FALSE},
+                            real_heuristic_own = {RA_RL_REAL_HEURISTIC, TRUE},
+                            real = {RA_RL_REAL, FALSE};
+
+#define RLHF(name)                                                             \
+  .source = "rlhf_steps", .modes = RA_VALIDATE_BOTH, .unit = "s",              \
+  .collect = ra_validate_rlhf, .argument = &(name)
+static const RaValidateTrain one_node = {RA_TRAIN_VTRAIN_NODE, TRUE,
+                                         RA_VALIDATE_BY_DEGREES};
+static const RaValidateTrain nodes = {RA_TRAIN_VTRAIN_NODES, TRUE,
+                                      RA_VALIDATE_BY_RUN};
+static const RaValidateTrain nodes_by_model = {RA_TRAIN_VTRAIN_NODES, TRUE,
+                                               RA_VALIDATE_BY_SHAPE};
+static const RaValidateTrain tables = {RA_TRAIN_TABLES, TRUE,
+                                       RA_VALIDATE_BY_RUN};
+static const RaValidateTrain open_tables = {RA_TRAIN_TABLES, FALSE,
+                                            RA_VALIDATE_BY_RUN};
+
+#define TRAIN(name)                                                            \
+  .unit = "s", .collect = ra_validate_train, .argument = &(name)
+#define VTRAIN                                                                 \
+  "vTrain: fp16 gradients, no ZeRO, dropout, vocabulary 50,257 at tp 1 and "   \
+  "padded to 128 tp beyond"
+#define BOTH_WAYS                                                              \
+  {"h100-sxm", "a100-sxm", TRUE}, { "a100-sxm", "h100-sxm", TRUE }
+#define OTHER_WAYS                                                             \
+  {"a40", "a100-sxm", FALSE}, {"a40", "h100-sxm", FALSE},                      \
+      {"rtx-pro-6000", "rtx4090", FALSE}, {"rtx4090", "rtx-pro-6000", FALSE},  \
+      {"a100-sxm", "rtx-pro-6000", FALSE}, {"h100-sxm", "a40", FALSE},         \
+      {"a40", "rtx4090", FALSE}, {"a100-sxm", "rtx4090", FALSE},               \
+  {                                                                            \
+    "h100-sxm", "rtx4090", FALSE                                               \
+  }
+static const RaValidateTransfers gpu_gemm = {.laws = {"gemm.bf16"},
+                                             .pairs = {BOTH_WAYS, OTHER_WAYS}};
+static const RaValidateTransfers gpu_attention = {
+    .laws = {"attention", "decode-attention"},
+    .pairs = {BOTH_WAYS, OTHER_WAYS}};
+static const RaValidateTransfers gpu_other = {
+    .laws = {"memory.norm", "memory.rope", "memory.activation", "memory.add",
+             "memory.embedding", "all-reduce", "all-gather", "reduce-scatter",
+             "all-to-all", "send", "inter-node"},
+    .pairs = {{"h100-sxm", "a100-sxm", FALSE},
+              {"a100-sxm", "h100-sxm", FALSE},
+              {"a40", "a100-sxm", FALSE},
+              {"a40", "h100-sxm", FALSE},
+              {"a40", "rtx4090", FALSE}}};
+
+#define TRANSFERS(name)                                                        \
+  .unit = "s", .collect = ra_validate_transfers, .argument = &(name)
+#define OPS(name) .unit = "s", .collect = ra_validate_ops, .argument = &(name)
+#define BARS(median, p90)                                                      \
+  .scored = TRUE, .median_bar = (median), .p90_bar = (p90)
+
+static const RaValidateLevel levels[] = {
+    {.id = "gemm-bf16",
+     .title = "GEMM bf16",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.035, 0.12),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_bf16)},
+    {.id = "gemm-fp8",
+     .title = "GEMM fp8",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.035, 0.12),
+     .convention = "folds: each value of n and each of k, in turn",
+     OPS(gemm_fp8)},
+    {.id = "gemm-random",
+     .title = "GEMM, rows at random",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: a tenth of the shapes at random; never scored",
+     OPS(gemm_random)},
+    {.id = "attention-prefill",
+     .title = "Attention, prefill",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0.15),
+     .convention = "folds: each number of query heads",
+     OPS(prefill)},
+    {.id = "attention-decode",
+     .title = "Attention, paged decode",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0.15),
+     .convention = "folds: each number of query heads",
+     OPS(decode)},
+    {.id = "attention-random",
+     .title = "Attention, rows at random",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: a tenth of the shapes at random; never scored",
+     OPS(attention_random)},
+    {.id = "layer-ops",
+     .title = "Norm, rope, activation, add",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.30),
+     .convention = "folds: each model; the source resolves 1 us",
+     OPS(layer_by_model)},
+    {.id = "layer-ops-by-shard",
+     .title = "Norm, rope, activation, add by shard",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "folds: each (model, tp)",
+     OPS(layer_by_shard)},
+    {.id = "layer-products",
+     .title = "A layer's products by another engine",
+     .source = "kernels_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; the source resolves "
+                   "1 us",
+     OPS(layer_products)},
+    {.id = "collectives",
+     .title = "One-node collectives",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.05, 0.16),
+     .convention = "folds: each size, half precision, the newest NCCL",
+     OPS(by_size)},
+    {.id = "collectives-1MiB",
+     .title = "One-node collectives of 1 MiB and more",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.04, 0),
+     .convention = "folds: each size, half precision, the newest NCCL",
+     OPS(by_size_large)},
+    {.id = "collectives-by-gpus",
+     .title = "One-node collectives by number of GPUs",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.05, 0.16),
+     .convention = "folds: each number of GPUs; of 2 and 8 that is an "
+                   "extrapolation; of the A100 2 and 8 alone are open, so a "
+                   "fold leaves one number",
+     OPS(by_gpus)},
+    {.id = "collectives-by-gpus-4",
+     .title = "One-node collectives, 4 GPUs from 2 and 8",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.05, 0.16),
+     .convention = "folds: 4 GPUs",
+     OPS(by_gpus_4)},
+    {.id = "sends-pairs",
+     .title = "All-to-all of two GPUs as a send of half of it",
+     .source = "comm_nccl",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, the law is of one-way sends; here each GPU "
+                   "sends, and copies its own half",
+     OPS(send_pairs)},
+    {.id = "inter-node",
+     .title = "Multi-node all-reduce, 16 MiB and more",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.07, 0.18),
+     .convention = "folds: each size; InfiniBand, not EFA",
+     OPS(inter_by_size)},
+    {.id = "inter-node-by-table",
+     .title = "Multi-node all-reduce of a cluster never seen",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.25, 0.50),
+     .convention = "folds: each table, 16 MiB and more; the fabric from its "
+                   "data sheet",
+     OPS(inter_by_table)},
+    {.id = "inter-node-efa",
+     .title = "Multi-node all-reduce over EFA",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.25, 0.50),
+     .convention = "as shipped, no law is fitted on EFA; 16 MiB and more; the "
+                   "fabric from its data sheet, its latency as its plug-in "
+                   "tells NCCL",
+     OPS(inter_efa)},
+    {.id = "inter-node-efa-all",
+     .title = "Multi-node all-reduce over EFA, every size",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as inter-node-efa, from 8 bytes on",
+     OPS(inter_efa_all)},
+    {.id = "all-reduce-nccltests",
+     .title = "One-node all-reduce of other clusters",
+     .source = "comm_nccltests",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     OPS(node_tables)},
+    {.id = "all-reduce-vtrain",
+     .title = "One-node all-reduce of vTrain's node",
+     .source = "comm_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; floats, other NCCL",
+     OPS(node_lut)},
+    {.id = "exchange",
+     .title = "Expert all-to-all across nodes",
+     .source = "comm_deepep",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.15, 0.35),
+     .convention = "folds: each number of tokens; the quickest number of SMs",
+     OPS(exchange)},
+    {.id = "all-reduce-vidur",
+     .title = "One-node all-reduce of Vidur's node",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "as shipped, no law is fitted on these; captured graphs",
+     OPS(node_dgx)},
+    {.id = "p2p-node",
+     .title = "P2P in a DGX node",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "folds: each quarter of an octave of sizes",
+     OPS(p2p_node)},
+    {.id = "p2p-across",
+     .title = "P2P across nodes",
+     .source = "comm_vidur",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "folds: each quarter of an octave of sizes; the A100s' "
+                   "network is slow and not named, so as shipped they are not "
+                   "scored",
+     OPS(p2p_nodes)},
+    {.id = "overlap",
+     .title = "Kernels beside collectives",
+     .source = "overlap",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "folds: each kernel, all its runs that overlapped together; "
+                   "in the place of the roofline: as if nothing slowed it",
+     .collect = ra_validate_overlap},
+    {.id = "tpot",
+     .title = "Inference engines, time of a token",
+     .source = "infer_e2e",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.30),
+     .convention = "a closed loop, prompts of 1024 tokens or one a step, whole "
+                   "experts on each GPU; constants of tensorrt-llm-h100.system "
+                   "(fitted on three of these rows) and vllm-h100.system",
+     .collect = ra_validate_tpot},
+    {.id = "throughput",
+     .title = "TensorRT-LLM, all requests queued",
+     .source = "infer_offline",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "at most 2048 at once, keys and values reserved in 0.9 of "
+                   "what weights leave of memory, whole experts on each GPU; "
+                   "constants of tensorrt-llm-h100.system",
+     .collect = ra_validate_throughput},
+    {.id = "serving",
+     .title = "vLLM by its layer's tables, mean latencies",
+     .source = "serving_e2e_vllm",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.06, 0),
+     .convention = "requests as they arrived, kernels alone, without tables "
+                   "the GPU's laws; nothing is fitted on the requests",
+     .collect = ra_validate_serving},
+    {.id = "serving-quantiles",
+     .title = "vLLM by its layer's tables, quantiles",
+     .source = "serving_e2e_vllm",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "0.5, 0.9, 0.95 and 0.99 of the requests of a run",
+     .collect = ra_validate_serving},
+    {.id = "nemo-rl",
+     .title = "NeMo-RL, GRPO steps",
+     BARS(0.15, 0.30),
+     .convention = "lognormal responses of the mean given, prompts of 115 "
+                   "tokens, packed micro-batches; constants of the phases file",
+     RLHF(nemo_rl)},
+    {.id = "nemo-rl-phases",
+     .title = "NeMo-RL, the step of its constants",
+     .convention = "as nemo-rl; fitted on it, never scored",
+     RLHF(nemo_rl_phases)},
+    {.id = "nemo-rl-by-real",
+     .title = "NeMo-RL, by ReaL's own estimator",
+     .convention = "as nemo-rl, under the same constants, at call fidelity",
+     RLHF(nemo_rl_own)},
+    {.id = "nemo-aligner",
+     .title = "NeMo-Aligner, PPO",
+     .convention = "plan of --strategy=hybridflow",
+     RLHF(nemo_aligner)},
+    {.id = "deepspeed-chat",
+     .title = "DeepSpeed-Chat, PPO",
+     .convention = "plan of --strategy=colocated",
+     RLHF(deepspeed_chat)},
+    {.id = "openrlhf",
+     .title = "OpenRLHF, PPO",
+     .convention = "plan of --strategy=disaggregated",
+     RLHF(openrlhf)},
+    {.id = "real-heuristic",
+     .title = "ReaL's heuristic, PPO",
+     .convention = "the plan that the source gives: tp 8, pp nodes",
+     RLHF(real_heuristic)},
+    {.id = "real-heuristic-by-real",
+     .title = "ReaL's heuristic, by ReaL's own estimator",
+     .convention = "as real-heuristic, under the same constants, at call "
+                   "fidelity",
+     RLHF(real_heuristic_own)},
+    {.id = "real",
+     .title = "ReaL, PPO",
+     .convention = "plan of --strategy=real",
+     RLHF(real)},
+    {.id = "train-node",
+     .title = "Training step, one node",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.06, 0.15),
+     .convention = "folds: each (tp, dp, pp); " VTRAIN,
+     TRAIN(one_node)},
+    {.id = "train-nodes",
+     .title = "Training step, several nodes",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.06, 0.15),
+     .convention = "folds: each configuration; " VTRAIN,
+     TRAIN(nodes)},
+    {.id = "train-nodes-by-model",
+     .title = "Training step, several nodes, a model never seen",
+     .source = "train_vtrain",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.15, 0.35),
+     .convention = "folds: each model; " VTRAIN,
+     TRAIN(nodes_by_model)},
+    {.id = "train-tables",
+     .title = "Published training runs",
+     .source = "train_tables",
+     .modes = RA_VALIDATE_BOTH,
+     BARS(0.10, 0.25),
+     .convention = "folds: each configuration; rows that state micro-batch, "
+                   "recomputation, precision and shape",
+     TRAIN(tables)},
+    {.id = "train-tables-open",
+     .title = "Published training runs that leave something open",
+     .source = "train_tables",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "folds: each configuration; micro-batch 1, no "
+                   "recomputation and bf16 where nothing is said",
+     TRAIN(open_tables)},
+    {.id = "gpu-left-out-gemm",
+     .title = "GEMM of a GPU left out, from data sheets",
+     .source = "kernels_gemm",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.14, 0.40),
+     .convention = "the other's fit on this one's data sheet; pairs without a "
+                   "bar are other ways",
+     TRANSFERS(gpu_gemm)},
+    {.id = "gpu-left-out-attention",
+     .title = "Attention of a GPU left out, from data sheets",
+     .source = "kernels_attention",
+     .modes = RA_VALIDATE_CROSS,
+     BARS(0.18, 0.45),
+     .convention = "the other's fit on this one's data sheet; pairs without a "
+                   "bar are other ways",
+     TRANSFERS(gpu_attention)},
+    {.id = "gpu-left-out-other",
+     .title = "Layers and messages of a GPU left out",
+     .source = "kernels_vidur, comm_nccl, comm_nccltests",
+     .modes = RA_VALIDATE_CROSS,
+     .convention = "the other's fit on this one's data sheet",
+     TRANSFERS(gpu_other)},
+    {.id = "expert-layers",
+     .title = "Layers of experts",
+     .source = "serving_e2e_vllm",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "the GPU's own laws, and other GPUs' on its data sheet: "
+                   "nothing is fitted on these rows; vLLM, from the router's "
+                   "product to the sum",
+     .collect = ra_validate_experts},
+    {.id = "forward-layers",
+     .title = "Forward of 2 and 4 layers of Llama 2 7B",
+     .source = "misc",
+     .unit = "s",
+     .modes = RA_VALIDATE_BOTH,
+     .convention = "Galvatron names no GPU: A100, kernels alone",
+     .collect = ra_validate_forward},
+};
+
+guint
+ra_validate_n_levels(void)
+{
+  return G_N_ELEMENTS(levels);
+}
+
+const RaValidateLevel *
+ra_validate_level_at(guint index)
+{
+  g_return_val_if_fail(index < G_N_ELEMENTS(levels), NULL);
+  return &levels[index];
+}
+
+RaValidation *
+ra_validate(const RaValidateOptions *options, GError **error)
+{
+  return ra_validate_levels(levels, G_N_ELEMENTS(levels), options, error);
+}

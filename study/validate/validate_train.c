@@ -1,0 +1,274 @@
+/* Levels of training: published runs, each as a plan that is simulated. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "study/validate/train_fit.h"
+#include "study/validate/validate_impl.h"
+
+/* --quick leaves out one fold in so many. */
+#define QUICK_STRIDE 5
+
+/* One system on one GPU. */
+typedef struct {
+  const RaTrainConvention *convention;
+  char *gpu;          /* owned: "a100" */
+  RaProfile *profile; /* owned; NULL: none is shipped */
+  GArray *cases;      /* (RaTrainCase) owned, with their runs */
+} Group;
+
+typedef struct {
+  const RaValidateTrain *spec;
+  RaValidateJob *job;
+  GPtrArray *rows;   /* owned */
+  GPtrArray *groups; /* (Group *) owned */
+  guint n_unpublished, n_lora, n_refused, n_other;
+} Work;
+
+static void
+group_free(Group *group)
+{
+  for (guint i = 0; i < group->cases->len; i++)
+    ra_train_run_free(g_array_index(group->cases, RaTrainCase, i).run);
+  g_array_unref(group->cases);
+  ra_profile_free(group->profile);
+  g_free(group->gpu);
+  g_free(group);
+}
+
+static Group *
+find_group(Work *work, const RaTrainRow *row, GError **error)
+{
+  const RaTrainConvention *convention = ra_train_convention(row);
+  g_autofree char *gpu = ra_train_gpu(row);
+  GError *cause = NULL;
+  Group *group;
+
+  for (guint i = 0; i < work->groups->len; i++) {
+    group = g_ptr_array_index(work->groups, i);
+    if (strcmp(group->convention->system, convention->system) == 0 &&
+        strcmp(group->gpu, gpu) == 0)
+      return group;
+  }
+  group = g_new0(Group, 1);
+  group->convention = convention;
+  group->cases = g_array_new(FALSE, FALSE, sizeof(RaTrainCase));
+  group->profile = ra_validate_profile(gpu, &cause);
+  group->gpu = g_steal_pointer(&gpu);
+  g_ptr_array_add(work->groups, group);
+  if (!cause)
+    return group;
+  g_propagate_error(error, cause);
+  return NULL;
+}
+
+/* Sorts the rows by system; what cannot be predicted is counted. */
+static gboolean
+fill_groups(Work *work, GError **error)
+{
+  for (guint i = 0; i < work->rows->len; i++) {
+    const RaTrainRow *row = g_ptr_array_index(work->rows, i);
+    gboolean full = ra_train_row_is_full(row);
+    RaTrainCase one = {.row = row, .fit = TRUE};
+    Group *group;
+
+    if (row->measured_s <= 0 || row->layers == 0) {
+      work->n_unpublished++;
+    } else if (strcmp(row->task, "lora") == 0) {
+      work->n_lora++;
+    } else if (full != work->spec->full) {
+      work->n_other++;
+    } else {
+      group = find_group(work, row, error);
+      if (!group)
+        return FALSE;
+      one.run = group->profile ? ra_train_run_new(row, NULL) : NULL;
+      if (one.run)
+        g_array_append_val(group->cases, one);
+      else
+        work->n_refused++;
+    }
+  }
+  return TRUE;
+}
+
+static char *
+shape_of(const RaTrainRow *row)
+{
+  return g_strdup_printf("hidden %u, layers %u", row->hidden, row->layers);
+}
+
+/* What is left out together with @row. */
+static char *
+fold_of(const RaValidateTrain *spec, const RaTrainRow *row)
+{
+  g_autofree char *shape = shape_of(row);
+
+  switch (spec->fold) {
+  case RA_VALIDATE_BY_DEGREES:
+    return g_strdup_printf("tp %u, dp %u, pp %u", row->tp, row->dp, row->pp);
+  case RA_VALIDATE_BY_SHAPE:
+    return g_steal_pointer(&shape);
+  default:
+    return g_strdup_printf("%s, seq %u, tp %u, dp %u, pp %u, cp %u, mbs %u",
+                           shape, row->seq, row->tp, row->dp, row->pp, row->cp,
+                           row->micro_batch);
+  }
+}
+
+static void
+add(const Work *work, const Group *group, const RaTrainFit *fit, guint index,
+    const RaSystemConstants *constants, const char *fold)
+{
+  const RaTrainCase *one = &g_array_index(group->cases, RaTrainCase, index);
+  const RaTrainRow *row = one->row;
+  g_autofree char *shape = shape_of(row);
+  RaValidateRow out = {RA_VALIDATE_ROW,
+                       .name = g_strdup(row->id),
+                       .part = g_intern_string(row->source),
+                       .fold = g_strdup(fold),
+                       .file = row->file,
+                       .line = row->line,
+                       .measured = row->measured_s};
+
+  out.group = g_strdup_printf("%s %s, %u GPUs, %u x %u tokens", row->gpu, shape,
+                              row->gpus, row->batch, row->seq);
+  out.predicted = ra_train_fit_s(fit, index, constants);
+  out.roofline = ra_train_run_roofline_s(one->run, group->profile);
+  ra_validate_add(work->job, out);
+}
+
+/* The shipped constants of the system on the GPU, or on another one. */
+static gboolean
+shipped(const Group *group, RaSystemConstants *out, const char **out_name,
+        GError **error)
+{
+  const char *gpus[] = {group->gpu, "a100", "h100"};
+
+  *out = (RaSystemConstants)RA_SYSTEM_CONSTANTS_NONE;
+  *out_name = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS(gpus); i++) {
+    g_autofree char *name =
+        g_strdup_printf("%s-%s.system", group->convention->system, gpus[i]);
+    g_autofree char *path = ra_data_find("systems", name, NULL, NULL);
+    g_autoptr(RaKeyFile) file = path ? ra_key_file_load(path, error) : NULL;
+    g_autoptr(RaSystem) system = NULL;
+
+    if (!path)
+      continue;
+    system = file ? ra_system_load(file, error) : NULL;
+    if (!system)
+      return FALSE;
+    *out = system->constants;
+    *out_name = g_intern_string(name);
+    return TRUE;
+  }
+  return TRUE;
+}
+
+static gboolean
+score_shipped(const Work *work, const Group *group, const RaTrainFit *fit,
+              GError **error)
+{
+  RaSystemConstants constants;
+  const char *name;
+
+  if (!shipped(group, &constants, &name, error))
+    return FALSE;
+  ra_validate_note(work->job, "%s on %s: constants of %s",
+                   group->convention->system, group->gpu,
+                   name ? name : "no system, kernels alone");
+  for (guint i = 0; i < group->cases->len; i++)
+    add(work, group, fit, i, &constants, NULL);
+  return TRUE;
+}
+
+static void
+score_cross(const Work *work, const Group *group, RaTrainFit *fit)
+{
+  guint n = group->cases->len;
+  g_autoptr(GHashTable) done =
+      g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr(GPtrArray) folds = g_ptr_array_new_with_free_func(g_free);
+  g_autofree gboolean *left_out = g_new0(gboolean, n);
+
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add(
+        folds,
+        fold_of(work->spec, g_array_index(group->cases, RaTrainCase, i).row));
+  for (guint f = 0; f < n; f++) {
+    const char *fold = g_ptr_array_index(folds, f);
+    RaSystemConstants constants;
+
+    if (!g_hash_table_add(done, g_strdup(fold)) ||
+        (work->job->quick &&
+         g_hash_table_size(done) % QUICK_STRIDE != QUICK_STRIDE / 2))
+      continue;
+    for (guint i = 0; i < n; i++)
+      left_out[i] = strcmp(g_ptr_array_index(folds, i), fold) == 0;
+    if (ra_train_fit(fit, left_out, &constants, NULL) == 0)
+      ra_validate_note(work->job, "%s on %s: all rows are left out with %s",
+                       group->convention->system, group->gpu, fold);
+    for (guint i = 0; i < n; i++)
+      if (left_out[i])
+        add(work, group, fit, i, &constants, fold);
+  }
+}
+
+static gboolean
+score_group(const Work *work, const Group *group, GError **error)
+{
+  g_autoptr(RaTrainFit) fit = NULL;
+
+  if (group->cases->len == 0)
+    return TRUE;
+  fit = ra_train_fit_new((const RaTrainCase *)(void *)group->cases->data,
+                         group->cases->len, group->profile, error);
+  if (!fit)
+    return FALSE;
+  if (!work->job->cross)
+    return score_shipped(work, group, fit, error);
+  score_cross(work, group, fit);
+  return TRUE;
+}
+
+static void
+add_notes(const Work *work)
+{
+  if (work->n_unpublished > 0)
+    ra_validate_note(work->job,
+                     "%u rows state no step time or no shape of their model",
+                     work->n_unpublished);
+  if (work->n_lora > 0)
+    ra_validate_note(work->job, "%u rows are LoRA, which is not modelled",
+                     work->n_lora);
+  if (work->n_refused > 0)
+    ra_validate_note(work->job,
+                     "%u rows have no profile of their GPU or degrees that do "
+                     "not divide",
+                     work->n_refused);
+}
+
+gboolean
+ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
+                  GError **error)
+{
+  Work work = {.spec = level->argument, .job = job};
+  gboolean ok;
+
+  work.rows = ra_train_rows(job->data, work.spec->set, error);
+  if (!work.rows)
+    return FALSE;
+  work.groups = g_ptr_array_new_with_free_func(
+      (GDestroyNotify)(void (*)(void))group_free);
+  ok = fill_groups(&work, error);
+  for (guint i = 0; ok && i < work.groups->len; i++)
+    ok = score_group(&work, g_ptr_array_index(work.groups, i), error);
+  if (ok)
+    add_notes(&work);
+  g_ptr_array_unref(work.groups);
+  g_ptr_array_unref(work.rows);
+  return ok;
+}
