@@ -38,12 +38,12 @@ put() { # FOLDER PROGRAM...: stripped
 put bin "$build/reallot" "$build/reallot-cuda"
 put bench "$build/bench/gpu_kernels" "$build/bench/collectives" \
   "$build/bench/loop_gpu"
-for program in "$build"/tests/check_gpu*; do
+for program in "$build"/tests/device/check_gpu*; do
   case ${program##*/} in *.*) ;; *) put tests "$program" ;; esac
 done
 [ ! -x "$build/tests/reallot-emulated" ] ||
   put tests "$build/tests/reallot-emulated" # node.sh --dry
-cp "$top/tests/gpu.sh" "$root/tests"
+cp "$top/tests/device/gpu.sh" "$root/tests"
 cp "$top"/bench/node*.sh "$top"/bench/gpu_*peer.py "$root/bench"
 cp "$top/LICENSE" "$root"
 (cd "$top" && git rev-parse HEAD 2>/dev/null || echo -) >"$root/REVISION"
@@ -69,7 +69,7 @@ for soname in $opened; do
   libraries "$path" | cat - <(echo "$path")
 done >"$stage/libraries"
 libraries "$root"/bin/* "$root/bench/gpu_kernels" \
-  "$root/bench/collectives" "$root/bench/loop_gpu" "$root"/tests/check_gpu* \
+  "$root/bench/collectives" "$root/bench/loop_gpu" "$root"/tests/device/check_gpu* \
   >>"$stage/libraries"
 sort -u "$stage/libraries" | while read -r path; do
   cp -L "$path" "$root/lib/reallot"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs over MPI whose processes are killed: bench/kills.sh [--nccl] [N], in a
-# build folder; --nccl: ranks over the double of NCCL (tests/nccl_double.h),
+# build folder; --nccl: ranks over the double of NCCL (tests/double/nccl_double.h),
 # where every second run's library tells who is left.
 #
 # A run of 40 iterations of PPO on 4 processes, a checkpoint after each, gets

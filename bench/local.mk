@@ -48,8 +48,8 @@ if HAVE_CXX
 bench_programs += %D%/sectors
 endif
 bench_sectors_SOURCES = %D%/sectors.c $(sector_sources)
-bench_sectors_CPPFLAGS = $(tests_check_sectors_CPPFLAGS)
-bench_sectors_CXXFLAGS = $(tests_check_sectors_CXXFLAGS)
+bench_sectors_CPPFLAGS = $(tests_kernels_check_sectors_CPPFLAGS)
+bench_sectors_CXXFLAGS = $(tests_kernels_check_sectors_CXXFLAGS)
 bench_sectors_LDADD = %D%/libbench.a $(watched_ldadd)
 noinst_PROGRAMS += $(bench_programs)
 EXTRA_DIST += %D%/simgrid_peer.cc
@@ -57,14 +57,14 @@ EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/torch_peer.py
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
-EXTRA_DIST += %D%/pictures.sh
+EXTRA_DIST += %D%/docs/pictures.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.
 EXTRA_DIST += %D%/bundle.sh
 EXTRA_DIST += %D%/gpu_peer.py
 EXTRA_DIST += %D%/gpu_train_peer.py
-EXTRA_DIST += %D%/node.sh
+EXTRA_DIST += %D%/device/node.sh
 noinst_PROGRAMS += %D%/loop_gpu
 bench_loop_gpu_SOURCES = %D%/loop_gpu.c %D%/loop_command.c \
 	%D%/loop_command.h %D%/loop_ops.c %D%/loop_ops.h $(loop_sources)

@@ -63,10 +63,10 @@ step_tests() {
   local failed=0 program
 
   if [ "$dry" = no ]; then
-    builddir=$bin RA_HAVE_CUDA=yes RA_REQUIRE_GPU=yes bash "$top/tests/gpu.sh" ||
+    builddir=$bin RA_HAVE_CUDA=yes RA_REQUIRE_GPU=yes bash "$top/tests/device/gpu.sh" ||
       failed=1
   fi
-  for program in "$build"/tests/check_gpu*; do
+  for program in "$build"/tests/device/check_gpu*; do
     case ${program##*/} in *.*) continue ;; esac
     echo "# ${program##*/}"
     if [ "$dry" = yes ]; then
@@ -91,7 +91,7 @@ step_sanitize() {
 
   command -v compute-sanitizer >/dev/null ||
     lacks "no compute-sanitizer" || return 77
-  for program in "$build"/tests/check_gpu*; do
+  for program in "$build"/tests/device/check_gpu*; do
     case ${program##*/} in *.*) continue ;; esac
     CK_FORK=no CK_TIMEOUT_MULTIPLIER=100 RA_REQUIRE_GPU=yes \
       compute-sanitizer --error-exitcode=9 "$program" || return 1
@@ -151,7 +151,7 @@ losses() { # PLAN
 }
 
 # Every layout on one GPU against one rank.  A forward of 8 layers rounds to bf16
-# R = 14 x 8 + 3 times (tests/check_backend_cuda.c), each time by 2^-9 / sqrt(3)
+# R = 14 x 8 + 3 times (tests/device/check_backend_cuda.c), each time by 2^-9 / sqrt(3)
 # rms, so that two orders of sums are sqrt(2 R / 3) 2^-9 = 1.7 % of a row of
 # logits apart, and their losses, means over some thousand rows, by less.
 run_layouts() {

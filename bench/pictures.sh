@@ -6,7 +6,7 @@
 #
 # `--list` in place of NAME names them.  All take a quarter of an hour on two
 # cores, learning and validation (which wants the measurements, $RA_DATA) most
-# of it.  tests/pictures.sh holds that docs has no picture but these.
+# of it.  tests/docs/pictures.sh holds that docs has no picture but these.
 set -eu
 srcdir=$(cd "$1" && pwd)
 shift

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "bench/figure.h"
-#include "tests/sector_cases.h"
+#include "tests/device/sector_cases.h"
 
 int
 main(void)

@@ -20,8 +20,8 @@
  * Error of an element: k 2^-22 sum |a| |b| (tensor cores truncate; see
  * exec/backend/cuda_selftest.c), then 2^-8 of it where c is bf16: parts of a
  * sum that is split over k are added in fp32.  Of a sum of rows of a: k 2^-22
- * sum |a|, which the library does not promise, and tests/check_gpu_gemm.c
- * holds.
+ * sum |a|, which the library does not promise, and
+ * tests/device/check_gpu_gemm.c holds.
  */
 #ifndef RA_EXEC_BACKEND_CUDA_GEMM_H
 #define RA_EXEC_BACKEND_CUDA_GEMM_H

@@ -8,7 +8,7 @@
  * sent.  Members that wait may look for a while before they sleep; more ranks
  * than cores is allowed, only slower.
  * The group outlives its communicators.  Free of data races: checked with
- * ThreadSanitizer (tests/check_comm.c).
+ * ThreadSanitizer (tests/exec/check_comm.c).
  */
 #ifndef RA_EXEC_COMM_COMM_LOCAL_H
 #define RA_EXEC_COMM_COMM_LOCAL_H

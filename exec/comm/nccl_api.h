@@ -1,6 +1,7 @@
 /* The entry points of NCCL that exec/comm/comm_nccl.c uses, and what it wants
  * of a device: a table, so that a double of the library stands in for it on
- * machines without a GPU (tests/nccl_double.h), and that code links no CUDA.
+ * machines without a GPU (tests/double/nccl_double.h), and that code links no
+ * CUDA.
  *
  *     const RaNcclApi *api = ra_nccl_cuda();     exec/comm/nccl_cuda.c
  *

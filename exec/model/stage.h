@@ -13,10 +13,10 @@
  *     ra_pass_free(pass);
  *
  * The ops of a pass are those of ra_op_list() for the same shard, piece, phase
- * and batch, op by op and shape by shape (tests/check_exec_ops.c): the op list
- * is what is costed, this is what runs.  Kept is what graph/op/activation.h
- * says: with full recomputation a layer's input, with selective all but the
- * core of attention.
+ * and batch, op by op and shape by shape (tests/exec/check_exec_ops.c): the op
+ * list is what is costed, this is what runs.  Kept is what
+ * graph/op/activation.h says: with full recomputation a layer's input, with
+ * selective all but the core of attention.
  *
  * Models: rotary, learned or ALiBi positions, RMSNorm or LayerNorm, SwiGLU or
  * an MLP without a gate, grouped query heads, with or without biases, norms of

@@ -264,7 +264,7 @@ guint32 ra_model_n_moe_layers(const RaModel *model);
  * With adapters (graph/input/lora.h) theirs are in it.
  *
  * Source: the modules of huggingface/transformers, family by family; checked
- * against published counts in tests/check_model.c.
+ * against published counts in tests/graph/check_model.c.
  *
  * Returns: parameters, <= RA_MODEL_MAX_PARAMS
  */

@@ -204,7 +204,7 @@ ra_workload_is_even(const RaWorkload *workload)
  * ra_workload_load:
  * @file: (transfer none): referenced; a caller may have ra_key_file_set() it
  * @error: %RA_ERROR_INPUT `file:line: ...` for every fault of the file: see
- *   tests/check_workload.c for the list, or of a model's config
+ *   tests/graph/check_workload.c for the list, or of a model's config
  *
  * Model configs are found by ra_data_find("models", ...) relative to the file.
  *

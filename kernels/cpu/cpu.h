@@ -42,7 +42,7 @@
  * about 1.7e38 above 88.
  *
  * Error: 2^-22 of the value, measured over all fp32 of [-87, 88] by
- * tests/check_cpu_pointwise.c.
+ * tests/kernels/check_cpu_pointwise.c.
  */
 static inline float
 ra_cpu_exp(float x)

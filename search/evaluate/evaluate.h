@@ -2,7 +2,7 @@
  * tables.
  *
  * Times and peaks are those of `reallot simulate --fidelity=call`, to the last
- * bit (tests/check_evaluate.c).
+ * bit (tests/search/check_evaluate.c).
  *
  *     RaEvaluator *e = ra_evaluator_new(costs);         one a thread
  *     ra_evaluator_set(e, 0, &point);                   up to RA_LANES plans
@@ -49,7 +49,8 @@ typedef struct {
 } RaScore;
 
 /* What evaluations are made of, counted since the evaluator is: where they
- * become slower, one of these has grown (tests/check_evaluate_work.c). */
+ * become slower, one of these has grown (tests/search/check_evaluate_work.c).
+ *  */
 typedef struct {
   uint64_t n_filled;     /* plans put into a lane from nothing */
   uint64_t n_moved;      /* calls of a lane changed */

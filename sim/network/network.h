@@ -27,7 +27,7 @@
  * Ends come ordered by (time, order of start).  Several ends at one time cost
  * one solution.  A flow alone on its links costs none.
  * Invariants: no link above its capacity, every started flow with a bottleneck,
- * amounts conserved (tests/check_network.c).
+ * amounts conserved (tests/sim/check_network.c).
  * Typical sizes: 10^2 to 10^5 links, 10^4 flows at a time, 10^7 a run.
  */
 #ifndef RA_SIM_NETWORK_NETWORK_H

@@ -1,4 +1,5 @@
-/* Kernels that tests/check_emulator.c runs to see what the emulator sees. */
+/* Kernels that tests/device/check_emulator.c runs to see what the emulator
+ * sees. */
 #ifndef RA_TESTS_EMULATOR_FAULTS_H
 #define RA_TESTS_EMULATOR_FAULTS_H
 

@@ -1,5 +1,5 @@
 /* Two products of a warpgroup, and each fault of what kernels/hopper.cuh has
- * that the emulator is there to find: see tests/check_emulator.c. */
+ * that the emulator is there to find: see tests/device/check_emulator.c. */
 #include "config.h"
 
 #include "kernels/hopper.cuh"

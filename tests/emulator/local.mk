@@ -41,7 +41,7 @@ tests_emulator_libemulated_a_SOURCES += %D%/rmsnorm_backward.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sample.cc
 tests_emulator_libemulated_a_SOURCES += %D%/sums.cc
 ## The commands with the emulated device in the GPU's place, as reallot-cuda has
-## them (cli/local.mk); tests/cli_backend.sh runs it.
+## them (cli/local.mk); tests/cli/cli_backend.sh runs it.
 backend_cuda = exec/backend/backend_cuda.c exec/backend/backend_cuda_attention.c
 backend_cuda += exec/backend/backend_cuda_copies.c exec/backend/backend_cuda_embedding.c
 backend_cuda += exec/backend/backend_cuda_experts.c exec/backend/backend_cuda_sample.c
@@ -54,7 +54,7 @@ tests_reallot_emulated_SOURCES = $(reallot_SOURCES) \
 	tests/emulator/accelerator.c $(backend_cuda) \
 	exec/measure/probe_cuda.c $(nccl_double)
 tests_reallot_emulated_LDADD = tests/emulator/libemulated.a $(ra_ldadd) -lstdc++
-## And with MPI, as reallot-cuda-mpi has them: tests/mpi_nccl.sh.
+## And with MPI, as reallot-cuda-mpi has them: tests/mpi/mpi_nccl.sh.
 if HAVE_CXX
 if HAVE_MPI
 emulated_programs += tests/reallot-emulated-mpi
@@ -91,182 +91,182 @@ tests_emulator_libwatched_a_SOURCES += %D%/sums.cc
 watched_ldadd = %D%/libwatched.a $(emulated_ldadd)
 
 if HAVE_CXX
-check_programs += tests/check_sectors
+check_programs += tests/kernels/check_sectors
 endif
-tests_check_sectors_SOURCES = tests/check_sectors.c
-sector_sources = tests/sector_cases.c tests/sector_cases.h
+tests_kernels_check_sectors_SOURCES = tests/kernels/check_sectors.c
+sector_sources = tests/device/sector_cases.c tests/device/sector_cases.h
 sector_sources += %D%/sectors.cc %D%/sectors.h
-tests_check_sectors_SOURCES += $(sector_sources)
-tests_check_sectors_CPPFLAGS = $(tests_emulator_libemulated_a_CPPFLAGS)
-tests_check_sectors_CXXFLAGS = -std=c++17 -Wall -Wextra -Wshadow \
+tests_kernels_check_sectors_SOURCES += $(sector_sources)
+tests_kernels_check_sectors_CPPFLAGS = $(tests_emulator_libemulated_a_CPPFLAGS)
+tests_kernels_check_sectors_CXXFLAGS = -std=c++17 -Wall -Wextra -Wshadow \
 	$(RA_WERROR) $(RA_SAN)
-tests_check_sectors_LDADD = $(watched_ldadd)
+tests_kernels_check_sectors_LDADD = $(watched_ldadd)
 emulated_ldadd = %D%/libemulated.a $(LDADD) -lstdc++
 
 if HAVE_CXX
-check_programs += tests/check_device
-tests_check_device_SOURCES = tests/check_device.c tests/device_array.h
-tests_check_device_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_attention
-tests_check_device_attention_SOURCES = tests/check_device_attention.c \
-	tests/device_array.h
-tests_check_device_attention_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_classic
-tests_check_device_classic_SOURCES = tests/check_device_classic.c \
-	tests/device_array.h
-tests_check_device_classic_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_copies
-tests_check_device_copies_SOURCES = tests/check_device_copies.c \
-	tests/device_array.h $(backend_cuda)
-tests_check_device_copies_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_decode
-tests_check_device_decode_SOURCES = tests/check_device_decode.c \
-	tests/device_array.h
-tests_check_device_decode_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_experts
-tests_check_device_experts_SOURCES = tests/check_device_experts.c \
-	tests/device_array.h
-tests_check_device_experts_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_grouped
-tests_check_device_grouped_SOURCES = tests/check_device_grouped.c \
-	tests/device_array.h
-tests_check_device_grouped_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_policy
-tests_check_device_policy_SOURCES = tests/check_device_policy.c \
-	tests/device_array.h
-tests_check_device_policy_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_ring
-tests_check_device_ring_SOURCES = tests/check_device_ring.c \
-	tests/device_array.h
-tests_check_device_ring_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_sums
-tests_check_device_sums_SOURCES = tests/check_device_sums.c \
-	tests/device_array.h
-tests_check_device_sums_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda
-tests_check_backend_cuda_SOURCES = tests/check_backend_cuda.c \
+check_programs += tests/device/check_device
+tests_device_check_device_SOURCES = tests/device/check_device.c tests/device/device_array.h
+tests_device_check_device_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_attention
+tests_device_check_device_attention_SOURCES = tests/device/check_device_attention.c \
+	tests/device/device_array.h
+tests_device_check_device_attention_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_classic
+tests_device_check_device_classic_SOURCES = tests/device/check_device_classic.c \
+	tests/device/device_array.h
+tests_device_check_device_classic_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_copies
+tests_device_check_device_copies_SOURCES = tests/device/check_device_copies.c \
+	tests/device/device_array.h $(backend_cuda)
+tests_device_check_device_copies_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_decode
+tests_device_check_device_decode_SOURCES = tests/device/check_device_decode.c \
+	tests/device/device_array.h
+tests_device_check_device_decode_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_experts
+tests_device_check_device_experts_SOURCES = tests/device/check_device_experts.c \
+	tests/device/device_array.h
+tests_device_check_device_experts_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_grouped
+tests_device_check_device_grouped_SOURCES = tests/device/check_device_grouped.c \
+	tests/device/device_array.h
+tests_device_check_device_grouped_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_policy
+tests_device_check_device_policy_SOURCES = tests/device/check_device_policy.c \
+	tests/device/device_array.h
+tests_device_check_device_policy_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_ring
+tests_device_check_device_ring_SOURCES = tests/device/check_device_ring.c \
+	tests/device/device_array.h
+tests_device_check_device_ring_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_sums
+tests_device_check_device_sums_SOURCES = tests/device/check_device_sums.c \
+	tests/device/device_array.h
+tests_device_check_device_sums_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda
+tests_device_check_backend_cuda_SOURCES = tests/device/check_backend_cuda.c \
 	$(backend_cuda)
-tests_check_backend_cuda_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_products
-tests_check_backend_cuda_products_SOURCES = tests/check_backend_cuda_products.c \
+tests_device_check_backend_cuda_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_products
+tests_device_check_backend_cuda_products_SOURCES = tests/device/check_backend_cuda_products.c \
 	$(backend_cuda)
-tests_check_backend_cuda_products_LDADD = $(emulated_ldadd)
-check_programs += tests/check_device_message
-tests_check_device_message_SOURCES = tests/check_device_message.c \
+tests_device_check_backend_cuda_products_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_device_message
+tests_device_check_device_message_SOURCES = tests/device/check_device_message.c \
 	$(backend_cuda)
-tests_check_device_message_LDADD = $(emulated_ldadd)
-check_programs += tests/check_steps
-tests_check_steps_SOURCES = tests/check_steps.c $(backend_cuda) $(nccl_double)
-tests_check_steps_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_layouts
-tests_check_backend_cuda_layouts_SOURCES = \
-	tests/check_backend_cuda_layouts.c \
+tests_device_check_device_message_LDADD = $(emulated_ldadd)
+check_programs += tests/exec/check_steps
+tests_exec_check_steps_SOURCES = tests/exec/check_steps.c $(backend_cuda) $(nccl_double)
+tests_exec_check_steps_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_layouts
+tests_device_check_backend_cuda_layouts_SOURCES = \
+	tests/device/check_backend_cuda_layouts.c \
 	$(backend_cuda) $(run_fixture)
-tests_check_backend_cuda_layouts_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_models
-tests_check_backend_cuda_models_SOURCES = \
-	tests/check_backend_cuda_models.c \
+tests_device_check_backend_cuda_layouts_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_models
+tests_device_check_backend_cuda_models_SOURCES = \
+	tests/device/check_backend_cuda_models.c \
 	$(backend_cuda)
-tests_check_backend_cuda_models_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_ring
-tests_check_backend_cuda_ring_SOURCES = tests/check_backend_cuda_ring.c \
+tests_device_check_backend_cuda_models_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_ring
+tests_device_check_backend_cuda_ring_SOURCES = tests/device/check_backend_cuda_ring.c \
 	$(backend_cuda)
-tests_check_backend_cuda_ring_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_run
-tests_check_backend_cuda_run_SOURCES = tests/check_backend_cuda_run.c \
+tests_device_check_backend_cuda_ring_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_run
+tests_device_check_backend_cuda_run_SOURCES = tests/device/check_backend_cuda_run.c \
 	$(backend_cuda) $(run_fixture)
-tests_check_backend_cuda_run_LDADD = $(emulated_ldadd)
-check_programs += tests/check_run_memory_cuda
-tests_check_run_memory_cuda_SOURCES = tests/check_run_memory_cuda.c \
+tests_device_check_backend_cuda_run_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_run_memory_cuda
+tests_device_check_run_memory_cuda_SOURCES = tests/device/check_run_memory_cuda.c \
 	$(backend_cuda) exec/measure/probe_cuda.c $(run_fixture)
-tests_check_run_memory_cuda_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_sample
-tests_check_backend_cuda_sample_SOURCES = tests/check_backend_cuda_sample.c \
+tests_device_check_run_memory_cuda_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_sample
+tests_device_check_backend_cuda_sample_SOURCES = tests/device/check_backend_cuda_sample.c \
 	$(backend_cuda)
-tests_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
-check_programs += tests/check_backend_cuda_words
-tests_check_backend_cuda_words_SOURCES = tests/check_backend_cuda_words.c \
+tests_device_check_backend_cuda_sample_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_backend_cuda_words
+tests_device_check_backend_cuda_words_SOURCES = tests/device/check_backend_cuda_words.c \
 	$(backend_cuda)
-tests_check_backend_cuda_words_LDADD = $(emulated_ldadd)
-check_programs += tests/check_run_away
-tests_check_run_away_SOURCES = tests/check_run_away.c \
+tests_device_check_backend_cuda_words_LDADD = $(emulated_ldadd)
+check_programs += tests/exec/check_run_away
+tests_exec_check_run_away_SOURCES = tests/exec/check_run_away.c \
 	$(backend_cuda) $(run_fixture)
-tests_check_run_away_LDADD = $(emulated_ldadd)
-check_programs += tests/check_stage_marks
-tests_check_stage_marks_SOURCES = tests/check_stage_marks.c \
+tests_exec_check_run_away_LDADD = $(emulated_ldadd)
+check_programs += tests/exec/check_stage_marks
+tests_exec_check_stage_marks_SOURCES = tests/exec/check_stage_marks.c \
 	$(backend_cuda)
-tests_check_stage_marks_LDADD = $(emulated_ldadd)
-check_programs += tests/check_run_nccl_device
-tests_check_run_nccl_device_SOURCES = tests/check_run_nccl_device.c \
+tests_exec_check_stage_marks_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_run_nccl_device
+tests_device_check_run_nccl_device_SOURCES = tests/device/check_run_nccl_device.c \
 	$(backend_cuda) $(run_fixture) \
 	$(nccl_double)
-tests_check_run_nccl_device_LDADD = $(emulated_ldadd)
-check_programs += tests/check_probe_cuda
-tests_check_probe_cuda_SOURCES = tests/check_probe_cuda.c \
+tests_device_check_run_nccl_device_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_probe_cuda
+tests_device_check_probe_cuda_SOURCES = tests/device/check_probe_cuda.c \
 	$(backend_cuda) exec/measure/probe_cuda.c
-tests_check_probe_cuda_LDADD = $(emulated_ldadd)
-check_programs += tests/check_emulator
-tests_check_emulator_LDADD = $(emulated_ldadd)
+tests_device_check_probe_cuda_LDADD = $(emulated_ldadd)
+check_programs += tests/device/check_emulator
+tests_device_check_emulator_LDADD = $(emulated_ldadd)
 endif
 
 ## The same tests on a device, skipped where there is none.
 gpu_programs =
 if HAVE_CUDA
-gpu_programs += tests/check_gpu
-tests_check_gpu_SOURCES = tests/check_device.c
-tests_check_gpu_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_LDADD = $(gpu_ldadd)
-tests_check_gpu_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_attention
-tests_check_gpu_attention_SOURCES = tests/check_device_attention.c
-tests_check_gpu_attention_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_attention_LDADD = $(gpu_ldadd)
-tests_check_gpu_attention_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_classic
-tests_check_gpu_classic_SOURCES = tests/check_device_classic.c
-tests_check_gpu_classic_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_classic_LDADD = $(gpu_ldadd)
-tests_check_gpu_classic_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_decode
-tests_check_gpu_decode_SOURCES = tests/check_device_decode.c
-tests_check_gpu_decode_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_decode_LDADD = $(gpu_ldadd)
-tests_check_gpu_decode_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_experts
-tests_check_gpu_experts_SOURCES = tests/check_device_experts.c
-tests_check_gpu_experts_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_experts_LDADD = $(gpu_ldadd)
-tests_check_gpu_experts_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_grouped
-tests_check_gpu_grouped_SOURCES = tests/check_device_grouped.c
-tests_check_gpu_grouped_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_grouped_LDADD = $(gpu_ldadd)
-tests_check_gpu_grouped_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_policy
-tests_check_gpu_policy_SOURCES = tests/check_device_policy.c
-tests_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_policy_LDADD = $(gpu_ldadd)
-tests_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_ring
-tests_check_gpu_ring_SOURCES = tests/check_device_ring.c
-tests_check_gpu_ring_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_ring_LDADD = $(gpu_ldadd)
-tests_check_gpu_ring_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_sums
-tests_check_gpu_sums_SOURCES = tests/check_device_sums.c
-tests_check_gpu_sums_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_sums_LDADD = $(gpu_ldadd)
-tests_check_gpu_sums_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_copies
-tests_check_gpu_copies_SOURCES = tests/check_device_copies.c
-tests_check_gpu_copies_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_copies_LDADD = libexec_cuda.a $(gpu_ldadd)
-tests_check_gpu_copies_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
-gpu_programs += tests/check_gpu_gemm
-tests_check_gpu_gemm_CPPFLAGS = $(gpu_cppflags)
-tests_check_gpu_gemm_LDADD = libexec_cuda.a $(gpu_ldadd)
-tests_check_gpu_gemm_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu
+tests_device_check_gpu_SOURCES = tests/device/check_device.c
+tests_device_check_gpu_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_attention
+tests_device_check_gpu_attention_SOURCES = tests/device/check_device_attention.c
+tests_device_check_gpu_attention_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_attention_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_attention_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_classic
+tests_device_check_gpu_classic_SOURCES = tests/device/check_device_classic.c
+tests_device_check_gpu_classic_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_classic_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_classic_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_decode
+tests_device_check_gpu_decode_SOURCES = tests/device/check_device_decode.c
+tests_device_check_gpu_decode_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_decode_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_decode_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_experts
+tests_device_check_gpu_experts_SOURCES = tests/device/check_device_experts.c
+tests_device_check_gpu_experts_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_experts_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_experts_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_grouped
+tests_device_check_gpu_grouped_SOURCES = tests/device/check_device_grouped.c
+tests_device_check_gpu_grouped_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_grouped_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_grouped_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_policy
+tests_device_check_gpu_policy_SOURCES = tests/device/check_device_policy.c
+tests_device_check_gpu_policy_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_policy_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_policy_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_ring
+tests_device_check_gpu_ring_SOURCES = tests/device/check_device_ring.c
+tests_device_check_gpu_ring_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_ring_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_ring_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_sums
+tests_device_check_gpu_sums_SOURCES = tests/device/check_device_sums.c
+tests_device_check_gpu_sums_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_sums_LDADD = $(gpu_ldadd)
+tests_device_check_gpu_sums_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_copies
+tests_device_check_gpu_copies_SOURCES = tests/device/check_device_copies.c
+tests_device_check_gpu_copies_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_copies_LDADD = libexec_cuda.a $(gpu_ldadd)
+tests_device_check_gpu_copies_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
+gpu_programs += tests/device/check_gpu_gemm
+tests_device_check_gpu_gemm_CPPFLAGS = $(gpu_cppflags)
+tests_device_check_gpu_gemm_LDADD = libexec_cuda.a $(gpu_ldadd)
+tests_device_check_gpu_gemm_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 endif
 gpu_cppflags = -DRA_ON_GPU $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 gpu_ldadd = libkernels_cuda.a $(LDADD) $(CUDA_LIBS)
-noinst_HEADERS += tests/device_array.h tests/gpu_array.h
+noinst_HEADERS += tests/device/device_array.h tests/device/gpu_array.h

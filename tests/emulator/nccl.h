@@ -2,7 +2,7 @@
 #ifndef RA_TESTS_EMULATOR_NCCL_H
 #define RA_TESTS_EMULATOR_NCCL_H
 
-#include "tests/nccl_double.h"
+#include "tests/double/nccl_double.h"
 
 const NcclDoubleMemory *ra_emu_nccl_memory(void);
 

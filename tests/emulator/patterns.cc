@@ -1,5 +1,5 @@
 /* Kernels whose meetings with memory are counted by hand in
- * tests/check_sectors.c. */
+ * tests/kernels/check_sectors.c. */
 #include "config.h"
 
 #include "kernels/device.cuh"

@@ -5,7 +5,7 @@
     V/bin/python tests/torch/fixtures.py tests/data/torch
 
 Everything is computed in float64, so that a difference is Reallot's.  Inputs
-are made by value() below, which tests/torch_fixture.c repeats; the files hold
+are made by value() below, which tests/support/torch_fixture.c repeats; the files hold
 only results, a line `NAME VALUE...` each.
 """
 import sys

@@ -1,0 +1,304 @@
+#!/bin/bash
+# The command line: one line for every wrong flag and file, nothing written.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+run simulate "$plan" --trace a.trace.tsv
+
+# ---- errors -----------------------------------------------------------------
+
+set_fails() { # MESSAGE CHANGE
+  fails "$1" simulate "$plan" --set "$2"
+}
+
+fails "expected a command"
+fails "unknown command 'simulat', did you mean 'simulate'?" simulat
+fails "unknown command 'xyzzyx', try 'reallot --help'" xyzzyx
+fails "unknown option '--verison', did you mean '--version'?" --verison
+fails "unknown command 'plto', did you mean 'plot'?" help plto
+fails "'b' is one argument too many" help plot b
+
+for command in $commands; do
+  [ "$command" = keys ] || # which then says all
+    fails "expected 'reallot $command " "$command"
+  [ "$command" = simulate ] || # which takes several plans
+    fails "one argument too many" "$command" a b c
+  fails "unknown option '--hepl', did you mean '--help'?" "$command" --hepl
+  fails "unknown option '-Z'" "$command" -Z
+done
+for flag in --seed --format --iterations --fidelity --network --estimator --set \
+  --workload --cluster --profile --system --trace; do
+  fails "missing argument for $flag" simulate "$plan" $flag
+done
+for value in x -1 1.5 '' ' 1' 0x10 18446744073709551616; do
+  fails "--seed: '$value' is no whole number from 0" simulate "$plan" \
+    "--seed=$value"
+done
+for value in 0 1001 x -3; do
+  fails "--iterations: '$value' is no whole number from 1 to 1000" simulate \
+    "$plan" "--iterations=$value"
+done
+fails "--format: 'jsn' is none of text, tsv, json, did you mean 'json'?" \
+  simulate "$plan" --format=jsn
+fails "--fidelity: 'ops' is none of call, stage, op, did you mean 'op'?" \
+  simulate "$plan" --fidelity=ops
+fails "--network: 'flow' is none of off, flows, did you mean 'flows'?" \
+  simulate "$plan" --network=flow
+fails "links of the cluster have rates of their own, expected --network=flows" \
+  simulate "$plan" --set 'link node0/gpu0.rate=1 GB/s'
+fails "node 0 has no link left that works" simulate "$plan" --network=flows \
+  --set cluster.nics-per-node=1 --set 'cluster.nic=1 GB/s' \
+  --set 'link node0/nic0.rate=0 B/s'
+fails "--estimator: 'realot' is none of reallot, real, did you mean 'reallot'?" \
+  simulate "$plan" --estimator=realot
+for flag in --workload --cluster --profile --system --trace; do
+  fails "$flag: expected the name of a file" simulate "$plan" $flag=
+done
+fails "unknown option '--trace'" graph "$plan" --trace=x
+fails "unknown option '--seed'" inspect "$plan" --seed=1
+
+set_fails "expected 'GROUP.KEY=VALUE'" x
+set_fails "expected 'GROUP.KEY=VALUE', the group is empty" .tp=4
+set_fails "expected 'GROUP.KEY=VALUE', the key is empty" 'call x.=4'
+set_fails "expected 'GROUP.KEY=VALUE', the value is empty" cluster.nodes=
+set_fails "unknown group 'clster', did you mean 'cluster'?" clster.nodes=3
+set_fails "unknown group 'xyzzyx', expected workload" xyzzyx.nodes=3
+set_fails "'cluster' with a name" 'cluster x.nodes=3'
+set_fails "'call' without a name" call.tp=3
+set_fails "unknown key 'tq' in [call NAME], did you mean 'tp'?" \
+  'call actor_train.tq=4'
+set_fails "unknown key 'tp' in [call NAME] of a workload" \
+  'workload:call actor_train.tp=4'
+set_fails "'format' may be a key of a workload or a plan" \
+  'call actor_train.format=1'
+set_fails "has no [call actor_trian], did you mean 'actor_train'?" \
+  'call actor_trian.tp=4'
+set_fails "has no [model actr], did you mean 'actor'?" 'model actr.dtype=fp8'
+set_fails "--set 'cluster.nodes=two': 'nodes' is 'two', expected an integer" \
+  cluster.nodes=two
+set_fails "--set 'cluster.nic=400': " cluster.nic=400
+set_fails "unknown key 'bf61' in [device], did you mean 'bf16'?" \
+  'device.bf61=1 TFLOP/s'
+set_fails "--set 'device.bf16=1': " device.bf16=1
+set_fails "has no [law hots], did you mean 'host'?" law\ hots.x=1
+set_fails "--set 'law host.eager=1': " 'law host.eager=1'
+set_fails "changes a system, but none was given" constants.compute-factor=2
+set_fails "--set 'call actor_train.mesh=node[0-99]': 'mesh': " \
+  'call actor_train.mesh=node[0-99]'
+set_fails "no file 'nosuch.workload'" plan.workload=nosuch.workload
+set_fails "no file 'nosuch.json'" 'model actor.config=nosuch.json'
+set_fails "no file 'nosuch.profile'" cluster.gpu=nosuch
+set_fails "no file 'nosuch.system'" plan.system=nosuch
+set_fails "expected one line of UTF-8 without control characters" \
+  $'cluster.nodes=3\r4'
+fails "changes a cluster, but a workload was given" inspect \
+  ppo-llama2-7b.workload --set cluster.nodes=2
+fails "--cluster: expected a plan with it, but a workload was given" inspect \
+  ppo-llama2-7b.workload --cluster=h100-1n.cluster
+fails "--workload: expected a plan with it, but a cluster was given" inspect \
+  h100-1n.cluster --workload=x
+fails "--profile: expected a plan, a workload or a cluster with it" inspect \
+  llama-3-8b.json --profile=x
+fails "--system: expected a plan with it, but a cluster was given" inspect \
+  h100-1n.cluster --system=x
+fails "--factor: '1', expected a number above 1" simulate "$plan" \
+  --sensitivity --factor=1
+fails "--plot is of --sensitivity" simulate "$plan" --plot=-
+fails "--sensitivity with --trace" simulate "$plan" --sensitivity --trace=x
+fails "several seeds or plans with --sensitivity" simulate "$plan" "$plan" \
+  --sensitivity
+printf '[system]\nrelease = x\n[constants]\nx = 1\n' >bad.system
+fails "bad.system:1: missing key 'derived' in [system]" simulate "$plan" \
+  --system=bad.system
+fails "bad.system:1: missing key 'derived' in [system]" inspect bad.system
+fails "--set: expected a plan with it, but a trace was given" plot a.trace.tsv \
+  --set=cluster.nodes=2
+
+# Files that are not there, no files, or of the wrong kind.
+fails "no file 'nosuch.plan', expected it at one of 'nosuch.plan'" simulate \
+  nosuch.plan
+mkdir dir dir.plan
+fails "dir: Is a directory" inspect dir
+fails "no file 'dir.plan'" simulate dir.plan
+fails "no file 'ppo-llama3-70b-182.plan', did you mean 'ppo-llama3-70b-128.plan'? It is at none of" \
+  simulate ppo-llama3-70b-182.plan
+for flag in workload cluster profile system; do
+  fails "--$flag: no file 'nosuch'" simulate "$plan" --$flag=nosuch
+  fails "--$flag: no file 'dir'" simulate "$plan" --$flag=dir
+done
+fails "nosuch: No such file or directory" inspect nosuch
+fails "nosuch.tsv: No such file or directory" plot nosuch.tsv
+echo hello >hello
+fails "hello: unknown kind of file" inspect hello
+: >empty
+fails "empty: unknown kind of file" graph empty
+for command in simulate plot graph; do
+  fails "h100-1n.cluster: " $command "$srcdir/share/clusters/h100-1n.cluster"
+done
+fails "is a plan, expected a trace" trace info "$plan"
+fails "is a workload, expected a plan" simulate \
+  "$srcdir/share/workloads/ppo-llama2-7b.workload"
+cp "$plan" broken.plan && echo 'tp = 2' >>broken.plan
+sed 's/^cluster = .*/cluster = broken.plan/' "$plan" >wrong.plan
+fails "broken.plan:" simulate broken.plan
+fails "broken.plan:" simulate wrong.plan
+head -c 3000 /dev/urandom | tr -d '\n' >noise.plan
+fails "noise.plan:1: " simulate noise.plan
+printf '# reallot trace 1\nname\n' >bad.tsv
+fails "bad.tsv:2: " trace info bad.tsv
+printf '{"model_type": "llama"' >bad.json
+fails "bad.json:1: " inspect bad.json
+
+fails "'expotr' is none of info, export, did you mean 'export'?" trace expotr \
+  a.trace.tsv
+fails "expected --chrome" trace export a.trace.tsv
+fails "--chrome: only 'trace export' has it" trace info --chrome a.trace.tsv
+fails "--output: only 'trace export' has it" trace info a.trace.tsv -o x
+fails "--format: only 'trace info' has it" trace export --chrome \
+  --format=json a.trace.tsv
+fails "expected 'reallot calibrate --from DIR" calibrate -o h100-sxm.profile
+fails "neither --gpu nor --output" calibrate --from "$srcdir"
+fails "--backend: 'metal' is none of host, cuda" \
+  calibrate --backend metal -o x.profile
+fails "they are of --backend" calibrate --quick -o x.profile
+fails "expected it without --from" \
+  calibrate --backend=host --from . -o x.profile
+fails "--ranks: '0'" calibrate --backend=host --ranks 0 -o x.profile
+fails "--ranks: one rank measures a GPU" \
+  calibrate --backend=cuda --dry-run --ranks 2
+fails "'ncl' is none of nccl, did you mean 'nccl'?" \
+  calibrate --backend=cuda --dry-run --communicator=ncl
+fails "--communicator: 'nccl' carries between GPUs" \
+  calibrate --backend=host --communicator=nccl
+fails "--cluster, --largest: they are of collectives" \
+  calibrate --backend=cuda --dry-run --largest=1MiB
+fails "they are of --backend" calibrate --communicator=nccl
+fails "--dry-run: it tells of a plan" calibrate --backend=host --dry-run
+fails "expected it without --from, --merge" \
+  calibrate --backend=cuda --dry-run --merge h100-sxm.profile
+fails "'h1000'" calibrate --backend=cuda --dry-run --gpu h1000
+fails "no-such.profile" calibrate --backend=cuda --dry-run --refit no-such.profile
+fails "'x' does not name a GPU, expected GPU.profile" calibrate --from . -o x
+fails "unknown GPU 'x900', expected one of h100-sxm, " calibrate --from . \
+  -o x900.profile
+fails "no file 'x900.profile'" calibrate --from . --transfer x900.profile \
+  -o l40s.profile
+fails '/nonexistent: is no folder, expected one with measurements' \
+  calibrate --from /nonexistent --gpu h100-sxm
+fails '/nonexistent: is no folder, expected one with measurements' \
+  validate /nonexistent
+fails "no level is called 'x'" validate . --level=x
+fails "there are no measurements that can be scored" validate .
+fails "there is no folder of measurements, expected 'reallot validate DIR'" \
+  validate
+fails "--worst: 'x' is no whole number" validate . --worst=x
+fails "'b' is one argument too many, expected 'reallot validate [DIR]'" \
+  validate a b
+fails "--worst: 'x' is no whole number" compare a.trace.tsv a.trace.tsv \
+  --worst=x
+fails "/nonexistent" compare /nonexistent a.trace.tsv
+fails "--reward: 'x' is none of even" run ppo-tiny-8.plan --reward=x
+fails "--kl: 'x' is no number from 0 to 100" run ppo-tiny-8.plan --kl=x
+fails "--beta: 'x' is no number from 0 to 100" run dpo-tiny-4.plan --beta=x
+fails "--show: 'x' is no whole number" run dpo-tiny-4.plan --show=x
+fails "has micro-batches of 1 sequences, expected whole pairs" \
+  run dpo-tiny-4.plan --set 'call actor_train.micro-batches=8'
+fails "text 5 of the data has 6 tokens, expected at most the law's 5" \
+  run sft-tiny-4.plan --set 'workload.prompt-length=uniform(2, 5)'
+fails "the data has 1 answers to a prompt, expected 2 for call 'ref_inference'" \
+  run dpo-tiny-4.plan --set 'workload.data=count.ids'
+fails "'data': " run sft-tiny-4.plan --set 'workload.data=nowhere.ids'
+fails "--threads: '0' is" run ppo-tiny-8.plan --threads=0
+fails "--top-p: '2' is no number from 0 to 1" run ppo-tiny-8.plan --top-p=2
+fails "call 'actor_train' has zero > 1, which the host" run ppo-tiny-8.plan \
+  --set 'call actor_train.zero=2' --set 'call actor_train.pp=1' \
+  --set 'call actor_train.dp=2'
+fails "call 'actor_generate' has batching = continuous" \
+  run ppo-tiny-8.plan --set 'call actor_generate.batching=continuous'
+fails "call 'actor_generate' has a model whose dtype is not fp32" \
+  run ppo-tiny-8.plan --set 'model actor.dtype=bf16' \
+  --set 'call actor_train.grad-dtype=fp32'
+fails "--width: '0' is no whole number" plot a.trace.tsv --width=0
+fails "--height: 'x' is no whole number" plot a.trace.tsv --height=x
+fails "--from: 'x' is no time" plot a.trace.tsv --from=x
+fails "--to: '1 B' is no time" plot a.trace.tsv --to='1 B'
+fails "--to: '1' is not after --from" plot a.trace.tsv --from=2 --to=1
+fails "--gpu: expected with --memory" plot "$plan" --gpu 1
+fails "--gpu: expected a GPU that some call uses" plot "$plan" --memory \
+  --gpu 8 -o new.svg
+fails "--memory: expected with --output" plot "$plan" --memory
+fails "--iteration: expected without --from" plot a.trace.tsv --iteration=1 \
+  --to=3
+fails "iteration" plot a.trace.tsv --iteration=99
+fails "nothing runs between" plot a.trace.tsv --from=1e8 --to=1.1e8
+
+pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
+# shellcheck disable=SC2086 # words are split on purpose
+{
+  fails "expected 'reallot plan --strategy=NAME" plan $pair
+  fails "--strategy: 'colocate' is none of colocated, interleaving" plan $pair \
+    --strategy=colocate
+  fails "expected --workload and --cluster" plan --strategy=megatron
+  fails "--workload: no file 'nosuch'" plan --strategy=megatron \
+    --workload=nosuch --cluster=h100-1n.cluster
+  fails "--split: '4:x' is no split" plan $pair --strategy=disaggregated \
+    --split=4:x
+  fails "--split: '4:0' is no split" plan $pair --strategy=disaggregated \
+    --split=4:0
+  fails "--split: '' is no split" plan $pair --strategy=disaggregated --split=
+  fails "--split: 2 numbers, expected 6, actor_generate:" plan \
+    --workload=ppo-llama2-7b.workload --cluster=h100-16n.cluster \
+    --strategy=disaggregated --split=4:1
+  fails "--split: expected --strategy=disaggregated" plan $pair \
+    --strategy=real --split=1:1
+  fails "--generate-tp: expected --strategy=colocated or interleaving" plan \
+    $pair --strategy=real --generate-tp=2
+  fails "--generate-tp: '0' is no whole number from 1" plan $pair \
+    --strategy=colocated --generate-tp=0
+  fails "--fit: expected --strategy=megatron" plan $pair --strategy=real --fit
+  fails "changes a plan, expected a change of the workload" plan $pair \
+    --strategy=megatron --set 'call actor_train.tp=2'
+}
+
+# ---- nothing is written on failure ------------------------------------------
+
+: >before; : >differ
+find . -maxdepth 1 | sort >before
+fails "no file" simulate nosuch.plan --trace new.tsv
+fails "" plot a.trace.tsv -o new.gif
+fails "" plot nosuch.tsv -o new.svg
+fails "" graph nosuch.plan -o new.dot
+fails "" trace export --chrome bad.tsv -o new.json
+fails "/nonexistent/x: No such file or directory" simulate "$plan" \
+  --trace /nonexistent/x
+fails "dir: Is a directory" graph "$plan" -o dir
+fails "dir: Is a directory" trace export --chrome a.trace.tsv -o dir
+find . -maxdepth 1 | sort | diff before - >differ
+[ ! -s differ ]
+result $? "failures left no file behind"
+sed 's/^/# /' differ
+echo old >old.tsv
+fails "" simulate "$plan" --set call.tp=3 --trace old.tsv
+[ "$(cat old.tsv)" = old ]
+result $? "a failure leaves the old file as it was"
+if [ -w /dev/full ]; then
+  for args in --help --version "simulate $plan" "inspect $plan" "graph $plan" \
+    "plot $plan" "trace info a.trace.tsv" "simulate --fingerprint $plan" \
+    "trace export --chrome a.trace.tsv" "help plot"; do
+    # shellcheck disable=SC2086 # words are split on purpose
+    "$reallot" $args >/dev/full 2>err
+    [ $? -eq 2 ] && grep -q '^reallot: standard output: ' err
+    result $? "a full disk is an error: ${args/#"$srcdir"\//}"
+  done
+  fails "/dev/full: No space left on device" simulate "$plan" --trace /dev/full
+fi
+"$reallot" --help >&- 2>err
+[ $? -eq 2 ]
+result $? "a closed standard output is an error"
+{ sleep 0.3; "$reallot" --help 2>err; echo $? >status; } | :
+sleep 0.1
+[ "$(cat status)" = 2 ] && grep -q '^reallot: standard output: Broken pipe' err
+result $? "so is a pipe that nobody reads"
+
+echo "1..$n"

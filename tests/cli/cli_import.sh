@@ -1,0 +1,190 @@
+#!/bin/bash
+# Configurations of other frameworks: three real ones a framework come in, a
+# plan that verl can express survives the way out and in.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+data=$srcdir/tests/data/import
+
+lines() { # WHAT: of the table in out
+  awk -F'\t' -v what="$1" '$1 == what { n++ } END { print n + 0 }' out
+}
+value() { # CALL KEY PLAN
+  awk -v group="[call $1]" -v key="$2" '$0 ~ /^\[/ { on = $0 == group }
+    on && $1 == key { print $3 }' "$3"
+}
+is() { # WANT CALL KEY PLAN: the plan's value
+  [ "$(value "$2" "$3" "$4.plan")" = "$1" ]
+  result $? "$4: $2 has $3 = $1"
+}
+
+# Nothing of the examples is not understood, and the plan is simulated (exit 1:
+# it does not fit, which is an answer).
+comes_in() { # FILE ARGUMENT...
+  local file=$1 name
+  shift
+  name=${file%.*}
+  run import "$data/$file" -o . --format=tsv "$@"
+  [ "$rc" -eq 0 ] && [ ! -s err ] && [ "$(lines 'not understood')" -eq 0 ] &&
+    [ "$(lines assumed)" -ge 2 ]
+  result $? "import $file"
+  grep -e 'not understood' out err | sed 's/^/# /'
+  run simulate "$name.plan" --iterations=1 --fidelity=call
+  [ "$rc" -le 1 ] && [ ! -s err ]
+  result $? "the plan of $file is simulated"
+  sed 's/^/# /' err
+}
+
+comes_in verl-grpo-qwen2-7b.sh
+comes_in verl-grpo-megatron.sh
+comes_in verl-ppo-qwen2.5-32b.sh
+comes_in openrlhf-ppo-70b.sh
+comes_in openrlhf-ppo-hybrid.sh
+comes_in openrlhf-reinforce-async.sh
+comes_in grpo_math_1B.yaml
+comes_in grpo_math_8B.yaml
+comes_in grpo-qwen3-30ba3b-4n8g.yaml
+comes_in realhf-ppo-manual.sh
+comes_in realhf-ppo-symm.sh --model=llama-2-7b.json
+comes_in realhf-ppo-heuristic.sh --model=llama-2-7b.json
+
+# Values by hand.  verl: 1024 prompts x 5 answers / 4 mini-batches / 8 replicas
+# = 160 sequences, 16 at a time: 10 micro-batches.
+is 8 actor_train dp verl-grpo-qwen2-7b
+is 3 actor_train zero verl-grpo-qwen2-7b
+is 10 actor_train micro-batches verl-grpo-qwen2-7b
+is full actor_train recompute verl-grpo-qwen2-7b
+is host ref_inference residency verl-grpo-qwen2-7b
+is 4 actor_generate dp verl-grpo-qwen2-7b
+# Megatron: 8 GPUs / (2 x 2) = 2 replicas; 5120 / 4 / 2 = 640, 4 at a time.
+is 2 actor_train dp verl-grpo-megatron
+is 160 actor_train micro-batches verl-grpo-megatron
+# The older key counts all replicas: 16 over 32 GPUs is less than one.
+is 8 actor_train micro-batches verl-ppo-qwen2.5-32b
+# 8 engines of 4 GPUs, and 0.3 x 80 GiB of each less 65.5 GB / 4 of weights.
+is 8 actor_generate dp verl-ppo-qwen2.5-32b
+# Ray packs 4 + 4 GPUs of actor and critic on the first node, the engines' 4
+# and ref's and reward's 2 + 2 on the second.
+is 'node0:gpu[0-3]' actor_train mesh openrlhf-ppo-70b
+is 'node0:gpu[4-7]' critic_train mesh openrlhf-ppo-70b
+is 'node1:gpu[0-3]' actor_generate mesh openrlhf-ppo-70b
+is 'node1:gpu[6-7]' reward_inference mesh openrlhf-ppo-70b
+is host actor_train optimizer-residency openrlhf-ppo-70b
+is node0 actor_generate mesh openrlhf-ppo-hybrid
+grep -q '^staleness = 1$' openrlhf-reinforce-async.workload
+result $? "async_train is a staleness of 1"
+# 64 x 32 = 2048 sequences are 4 batches of 512 over 8 replicas, one at a time.
+is 64 actor_train micro-batches grpo_math_8B
+is 8 actor_train ep grpo-qwen3-30ba3b-4n8g
+is 16 actor_generate dp grpo-qwen3-30ba3b-4n8g
+grep -q 'llama-3-8b.json' grpo_math_8B.workload &&
+  ! grep -q 'qwen' grpo_math_8B.workload
+result $? "a file wins over its defaults"
+is 'node0:gpu[2-3]' reward_inference mesh realhf-ppo-manual
+is 4 ref_inference pp realhf-ppo-manual
+is graph actor_generate launch realhf-ppo-manual
+is 2 actor_generate micro-batches realhf-ppo-symm
+
+# LoRA: rank and matrices; verl's reference is the actor without them.
+lora() { # FILE FROM TO: FILE with TO behind FROM, as lora.sh
+  sed "s|$2|& $3|" "$data/$1" >lora.sh
+  run import lora.sh -o . --format=tsv
+  [ "$rc" -eq 0 ] && ! grep -q 'not understood' out
+}
+model() { # NAME: its lines of lora.workload
+  awk -v group="[model $1]" '/^\[/ { on = $0 == group } on' lora.workload
+}
+lora verl-grpo-qwen2-7b.sh 'actor_rollout_ref.model.path=[^ ]*' \
+  'actor_rollout_ref.model.lora_rank=64 actor_rollout_ref.model.target_modules=[q_proj,v_proj] actor_rollout_ref.model.lora_alpha=32' &&
+  model actor | grep -qx 'lora-rank = 64' &&
+  model actor | grep -qx 'lora-targets = q, v' &&
+  ! model actor | grep -q lora-sync && model ref | grep -qx 'base-of = actor'
+result $? "verl's adapters, and the reference without them"
+run simulate lora.plan -n 1
+[ "$rc" -le 1 ] && [ ! -s err ]
+result $? "a plan with adapters is simulated"
+run export lora.plan --to=verl -o lora-out.sh --format=tsv
+[ "$rc" -eq 0 ] && ! grep -qi -e lora -e base-of out &&
+  grep -qF "target_modules='[q_proj,v_proj]'" lora-out.sh
+result $? "go out again"
+run export lora.plan -o lora-out.yaml
+"$reallot" import lora-out.yaml -o again --name=lora >/dev/null &&
+  model actor | grep ^lora >mine && [ -s mine ] &&
+  grep ^lora again/lora.workload | cmp -s - mine
+result $? "and in again, from YAML too"
+lora openrlhf-ppo-70b.sh '--bf16' '--lora_rank 16' &&
+  model critic | grep -qx 'lora-rank = 16' &&
+  model actor | grep -qx 'lora-sync = merged' &&
+  ! model actor | grep -q lora-targets && ! model ref | grep -q base-of
+result $? "OpenRLHF's adapters of all matrices, of actor and critic"
+sed 's|actor_rollout_ref.model.path=[^ ]*|& actor_rollout_ref.model.lora_rank=8 actor_rollout_ref.model.target_modules=[wqkv]|' \
+  "$data/verl-grpo-qwen2-7b.sh" >wqkv.sh
+fails "target_modules' is '[wqkv]', expected all-linear, or of q_proj" \
+  import wqkv.sh -o never
+
+# What is not understood is told, with its line; what is wrong is refused.
+sed 's/ppo_micro_batch_size_per_gpu=16/strange_thing=7/' \
+  "$data/verl-grpo-qwen2-7b.sh" >strange.sh
+run import strange.sh -o . --format=tsv
+grep -q "^not understood.strange.sh:14.actor_rollout_ref.actor.strange_thing.7" out
+result $? "a key that nobody knows is a line"
+sed 's/rollout.n=5/rollout.n=five/' "$data/verl-grpo-qwen2-7b.sh" >five.sh
+fails "five.sh:23: 'actor_rollout_ref.rollout.n' is 'five', expected a whole" \
+  import five.sh -o never
+[ ! -e never ]
+result $? "and nothing was written"
+fails 'expected --model actor=CONFIG.json' import \
+  "$data/realhf-ppo-symm.sh" -o never
+echo 'python3 train.py --some=thing' >nobody.sh
+fails '--from=NAME' import nobody.sh -o never
+printf 'a: [1\n' >bad.yaml
+fails 'bad.yaml:2: no YAML' import bad.yaml --from=nemo-rl
+works import "$data/verl-grpo-qwen2-7b.sh" -o laws --gpu=a100-sxm --name=mine \
+  --prompt-length='lognormal(150, 80, 1024)' --response-length='uniform(64, 512)'
+grep -q 'uniform(64, 512)' laws/mine.workload && grep -q a100 laws/mine.cluster
+result $? "flags say what the configuration does not"
+
+# ---- out, and in again ------------------------------------------------------
+
+fingerprint() { "$reallot" simulate --fingerprint "$1"; }
+survives() { # NAME
+  run export "$1.plan" --to=verl -o "$1-out.sh" --format=tsv
+  [ "$rc" -eq 0 ] && [ "$(wc -l <out)" -le 2 ]
+  result $? "$1: nothing is lost on the way out"
+  sed 's/^/# /' out
+  "$reallot" import "$1-out.sh" -o again --name="$1" >/dev/null
+  grep -v '^#' "again/$1.plan" >a
+  grep -v '^#' "$1.plan" | diff a - >differ
+  [ ! -s differ ] && [ -s a ]
+  result $? "$1: the same plan comes in again"
+  sed 's/^/# /' differ
+  fingerprint "$1.plan" >print
+  [ -s print ] && fingerprint "again/$1.plan" | cmp -s - print
+  result $? "$1: and the same iteration"
+  "$reallot" export "$1.plan" -o "$1-out.yaml" >/dev/null &&
+    "$reallot" import "$1-out.yaml" -o yaml --name="$1" >/dev/null
+  grep -v '^#' "yaml/$1.plan" | cmp -s - a
+  result $? "$1: as YAML, too"
+}
+survives verl-grpo-qwen2-7b
+survives verl-grpo-megatron
+survives verl-ppo-qwen2.5-32b
+
+# A plan of our own, Megatron and FSDP in one run, changed until verl can say it.
+works export "$plans/grpo-qwen2.5-7b-32.plan"
+grep -q '^# \[call ref_inference\] *mesh *node\[2-3\] *node\[0-3\]' out
+result $? "a mesh that verl has not is a line"
+grep -q '^# \[workload\] *response-length *lognormal(320, 200, 1024) *fixed' out
+result $? "so is a law of lengths"
+# One fault that the comparison must find: a key that is not exported.
+"$reallot" export verl-grpo-megatron.plan --set 'call actor_train.launch=graph' \
+  -o x.sh --format=tsv >out
+grep -q 'actor_train.*launch.graph' out
+result $? "what no flag says is found"
+run export "$plans/sft-llama3-8b-8.plan"
+[ "$rc" -eq 1 ] && grep -q 'nothing generates' err
+result $? "what verl does not do is exit status 1"
+fails '--to' export "$plan" --to=nobody
+
+echo "1..$n"

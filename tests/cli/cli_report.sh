@@ -1,0 +1,63 @@
+#!/bin/bash
+# Reports: one file with everything in it, which a browser shows.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+run report "$plan" -o r.html
+[ "$rc" -eq 0 ] && [ ! -s out ] && [ ! -s err ] && [ -s r.html ]
+result $? "report writes a file and nothing else"
+for section in Timeline 'Where GPU time goes' 'Memory by holder' \
+  'What would help' 'Placement families' Tables 'How wrong it may be'; do
+  grep -q "<h2>$section" r.html
+  result $? "it has: $section"
+done
+[ "$(grep -c '<svg' r.html)" -eq 4 ] && [ "$(grep -c '</svg>' r.html)" -eq 4 ]
+result $? "four pictures"
+self_contained() { ! grep -qE '<(script|link|img|iframe)|src=|href=|url\(' "$1"; }
+self_contained r.html
+result $? "nothing is fetched"
+sed 's|</body>|<img src="x.png"></body>|' r.html >fetching.html
+! self_contained fetching.html
+result $? "a picture that is fetched would be found"
+[ "$(grep -c '<title>' r.html)" -gt 100 ]
+result $? "boxes say what they are"
+
+# The time is the one that simulate says (4 digits of it).
+want=$("$reallot" simulate "$plan" --format=tsv |
+  awk -F'\t' 'on == 1 { for (i = 1; i <= NF; i++) if ($i == "iteration_s") c = i
+      on = 2; next } on == 2 { printf "%.4g", $c; exit }
+    /^# summary$/ { on = 1 }')
+[ -n "$want" ] && grep -q "this plan</b></td><td>$want</td>" r.html
+result $? "an iteration takes what simulate says: $want s"
+for family in colocated interleaving disaggregated megatron real hybridflow; do
+  grep -q "<tr><td>$family</td>" r.html
+  result $? "it has the family $family"
+done
+grep -qF 'cluster = h100-1n.cluster' r.html && grep -qF 'gpus-per-node = 8' r.html
+result $? "and the text of the inputs"
+"$reallot" report "$plan" --threads=1 | cmp -s - r.html
+result $? "the same again from one thread"
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -n "$browser" ]; then
+  HOME=$tmp timeout 120 "$browser" --headless --no-sandbox --disable-gpu \
+    --window-size=1120,3000 --screenshot="$tmp/r.png" "file://$tmp/r.html" \
+    >browser.log 2>&1
+  # A page of white alone compresses to next to nothing.
+  [ -s r.png ] && [ "$(wc -c <r.png)" -gt 50000 ]
+  result $? "a browser draws it"
+  HOME=$tmp timeout 120 "$browser" --headless --no-sandbox --disable-gpu \
+    --dump-dom "file://$tmp/r.html" >dom.html 2>browser.log
+  [ "$(grep -c '<rect' dom.html)" -eq "$(grep -c '<rect' r.html)" ] &&
+    ! grep -q 'parsererror' dom.html
+  result $? "and has every box that was written"
+else
+  for what in "a browser draws it" "and has every box that was written"; do
+    n=$((n + 1))
+    echo "ok $n - $what # SKIP no chromium"
+  done
+fi
+fails 'expected a plan' report llama-3-8b.json
+
+echo "1..$n"

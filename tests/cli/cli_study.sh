@@ -1,0 +1,84 @@
+#!/bin/bash
+# Studies on the command line: what is kept, what is drawn.  The shipped ones,
+# which take long, are all in tests/docs/pages.sh.
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
+# shellcheck source=tests/cli/cli_impl.sh
+. "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
+
+export XDG_CACHE_HOME=$tmp/cache
+
+small() { # VALUES: of prompts
+  printf '%s\n' '[study]' 'title = Small' 'plan = ppo-tiny-4-colocated.plan' \
+    'question = minimum' 'of = iteration' '[axis prompts]' \
+    'key = workload.prompts' "values = $1" >small.study
+}
+small '8, 16, 32'
+works study small.study
+cp out first
+n_kept() { find "$XDG_CACHE_HOME" -name '*.point' | wc -l; }
+before=$(n_kept)
+works study small.study
+cmp -s out first && [ "$(n_kept)" -eq "$before" ]
+result $? "the same again from what was kept"
+small '8, 16, 32, 64'
+works study small.study
+[ "$(n_kept)" -eq $((before + 1)) ]
+result $? "one value more is one point more"
+works study small.study --no-cache --threads=1 --set workload.epochs=2
+[ "$(n_kept)" -eq $((before + 1)) ]
+result $? "--no-cache keeps nothing"
+works study small.study --cache=here
+for point in here/*.point; do echo x >"$point"; done
+run study small.study --cache=here
+[ "$rc" -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q 'damaged, run again' err
+result $? "what is damaged is run again, and said"
+
+# Two draws of two values are four replays; the range stands in the answer.
+sed 's/^of .*/&\ndraws = 2/' small.study >drawn.study
+works study drawn.study --format=tsv
+grep -q "$(printf 'draws_frac\terror_frac\tallowed')" out &&
+  grep -q "$(printf 'iteration_s\tgpus\tlow\thigh\tshare')" out
+result $? "draws and the error have columns"
+sed 's/^of .*/&\ndraws = 0/' small.study >bad.study
+fails "bad.study:6: 'draws' is 0" study bad.study
+
+works study small.study --plot=-
+grep -q 'an iteration (s) over prompts' out
+result $? "curves as text"
+run study small.study --plot=small.svg
+[ -s small.dat ] && grep -q '^"64"' small.dat
+result $? "--plot writes its data"
+works study small.study --format=json
+
+sed 's/^question.*/question = maximum/; s/^of.*/of = goodput/' \
+  small.study >none.study
+run study none.study
+[ "$rc" -eq 1 ] && grep -q 'No point answers' out
+result $? "no answer is exit status 1"
+fails "no file 'nosuch.study'" study nosuch.study
+sed 's/^values.*/values = 0, -1/' small.study >bad.study
+fails "bad.study: no point can be run: --set 'workload.prompts=0'" \
+  study bad.study
+sed 's/prompts$/promts/' small.study >bad.study
+fails "bad.study:8: --set 'workload.promts=8': unknown key" study bad.study
+fails "--threads: '0'" study small.study --threads=0
+fails "small.gif" study small.study --plot=small.gif
+
+# What a search finds is a point as any other, no slower than the families that
+# compete in it; the same again from what was kept.
+printf '%s\n' '[study]' 'title = Found' 'workload = ppo-tiny.workload' \
+  'cluster = h100-1n.cluster' 'question = minimum' 'of = iteration' \
+  'steps = 32' '[axis how]' 'key = placement' \
+  'values = search, real, hybridflow' >found.study
+works study found.study --format=tsv
+awk -F'\t' '$0 == "# points" { on = 1 } on && $1 == "search" { s = $2 }
+  on && ($1 == "real" || $1 == "hybridflow") && $2 != "-" { n++
+    least = n == 1 || $2 < least ? $2 : least }
+  END { exit !(n > 0 && s > 0 && s <= least * 1.001) }' out
+result $? "placement = search is a point, and no slower than families"
+cp out first
+works study found.study --format=tsv
+cmp -s out first
+result $? "which is kept"
+
+echo "1..$n"

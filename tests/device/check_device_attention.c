@@ -1,0 +1,456 @@
+/* Attention's CUDA kernels, run thread by thread on the CPU (tests/emulator) or
+ * on a device, against the formulas in double on the same bf16 inputs, within
+ * the bounds of their headers.
+ */
+#include "config.h"
+
+#include "kernels/attention.h"
+#include "tests/device/device_array.h"
+
+/* Lengths of one tile, of one row more, and in between; an empty one. */
+static const uint32_t begin[] = {0, 1, 66, 194, 194, 259};
+
+enum {
+  N_SEQUENCES = 5,
+  N_TOKENS = 259,
+  LONGEST = 128,
+  MOST = 517, /* of any test */
+  Q_HEADS = 4,
+  KV_HEADS = 2
+};
+
+typedef int (*Forward)(const RaKAttention *shape, const uint16_t *q,
+                       const uint16_t *k, const uint16_t *v, uint16_t *out,
+                       float *out_lse, void *stream);
+
+typedef int (*Backward)(const RaKAttention *shape, const uint16_t *q,
+                        const uint16_t *k, const uint16_t *v,
+                        const uint16_t *out, const float *lse,
+                        const uint16_t *d_out, uint16_t *d_q, uint16_t *d_k,
+                        uint16_t *d_v, float *workspace, void *stream);
+
+/* The device is not one that the kernel is for. */
+enum { NOT_SUPPORTED = 801 };
+
+static const struct {
+  Forward forward;
+  Backward backward;
+  uint32_t head_dim;
+  uint64_t seed; /* of the inputs and of the order of the threads */
+} cases[] = {{ra_k_attention_mma, ra_k_attention_backward_mma, 128, 1},
+             {ra_k_attention_mma, ra_k_attention_backward_mma, 64, 2},
+             {ra_k_attention_wgmma, ra_k_attention_backward_wgmma, 128, 3},
+             {ra_k_attention_wgmma, ra_k_attention_backward_wgmma, 64, 4},
+             {ra_k_attention, ra_k_attention_backward, 64, 5}};
+
+/* One attention and what the kernels made of it. */
+typedef struct {
+  RaKAttention shape;
+  uint32_t *begin;
+  uint16_t *in;   /* (tokens, stride): q, k and v of each */
+  uint16_t *d_in; /* as in */
+  uint16_t *out;
+  uint16_t *d_out;
+  float *lse;
+} Attention;
+
+enum { Q, K, V };
+
+/* Element @e of head @head of @which of @token. */
+static gsize
+at(const Attention *a, int which, uint32_t token, uint32_t head, uint32_t e)
+{
+  uint32_t before = which == Q ? 0 : which == K ? Q_HEADS : Q_HEADS + KV_HEADS;
+
+  return token * a->shape.stride + (before + head) * a->shape.head_dim + e;
+}
+
+static int
+forward(const Attention *a, int which, uint16_t *out, float *lse)
+{
+  return device_done(cases[which].forward(
+      &a->shape, a->in + at(a, Q, 0, 0, 0), a->in + at(a, K, 0, 0, 0),
+      a->in + at(a, V, 0, 0, 0), out, lse, NULL));
+}
+
+static void
+attention_clear(Attention *a)
+{
+  device_free(a->in);
+  device_free(a->d_in);
+  device_free(a->out);
+  device_free(a->d_out);
+  device_free(a->lse);
+  device_free(a->begin);
+}
+
+/* Returns: FALSE, and @a is clear: this device has no such kernel. */
+static gboolean
+attention_run(Attention *a, int which)
+{
+  uint32_t hd = cases[which].head_dim;
+  RaRng rng = ra_rng_init(cases[which].seed, 0);
+  gsize stride = (Q_HEADS + 2 * KV_HEADS) * hd;
+  gsize n_out = (gsize)N_TOKENS * Q_HEADS * hd;
+  int code;
+
+  a->begin = device_copy(begin, sizeof begin);
+  a->shape = (RaKAttention){.n_sequences = N_SEQUENCES,
+                            .n_tokens = N_TOKENS,
+                            .max_length = LONGEST,
+                            .begin = a->begin,
+                            .q_heads = Q_HEADS,
+                            .kv_heads = KV_HEADS,
+                            .head_dim = hd,
+                            .stride = stride};
+  a->in = device_bf16(&rng, N_TOKENS * stride, 2);
+  a->d_out = device_bf16(&rng, n_out, 1);
+  a->d_in = device_poisoned(N_TOKENS * stride * 2);
+  a->out = device_poisoned(n_out * 2);
+  a->lse = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  device_seed(cases[which].seed);
+  code = forward(a, which, a->out, a->lse);
+  if (code == NOT_SUPPORTED) {
+    attention_clear(a);
+    return FALSE;
+  }
+  ck_assert_int_eq(code, 0);
+  return TRUE;
+}
+
+static void
+attention_run_backward(const Attention *a, int which)
+{
+  float *workspace =
+      device_poisoned(a->shape.n_tokens * Q_HEADS * sizeof(float));
+
+  ck_assert_int_eq(
+      device_done(cases[which].backward(
+          &a->shape, a->in + at(a, Q, 0, 0, 0), a->in + at(a, K, 0, 0, 0),
+          a->in + at(a, V, 0, 0, 0), a->out, a->lse, a->d_out,
+          a->d_in + at(a, Q, 0, 0, 0), a->d_in + at(a, K, 0, 0, 0),
+          a->d_in + at(a, V, 0, 0, 0), workspace, NULL)),
+      0);
+  device_free(workspace);
+}
+
+/* Probabilities of @query over the keys of its sequence from @first on; @out_e:
+ * e_i of the header.  Returns: lse. */
+static double
+probabilities(const Attention *a, uint32_t first, uint32_t query, uint32_t head,
+              double *out_p, double *out_e)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  double most = -INFINITY, sum = 0, largest = 0;
+
+  for (uint32_t j = 0; j < n; j++) {
+    double score = 0, magnitude = 0;
+
+    for (uint32_t e = 0; e < hd; e++) {
+      double x =
+          device_at(a->in, at(a, Q, query, head, e)) *
+          device_at(a->in, at(a, K, first + j, head / (Q_HEADS / KV_HEADS), e));
+
+      score += x;
+      magnitude += fabs(x);
+    }
+    out_p[j] = score / sqrt((double)hd);
+    most = fmax(most, out_p[j]);
+    largest = fmax(largest, magnitude / sqrt((double)hd));
+  }
+  for (uint32_t j = 0; j < n; j++)
+    sum += exp(out_p[j] - most);
+  for (uint32_t j = 0; j < n; j++)
+    out_p[j] = exp(out_p[j] - most) / sum;
+  *out_e = ((double)hd * 0x1p-22 + 0x1p-21) * largest;
+  return most + log(sum);
+}
+
+static void
+check_forward_row(const Attention *a, uint32_t first, uint32_t query,
+                  uint32_t head)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  double p[MOST], e_i, exact_lse;
+  double lse = (double)a->lse[query * Q_HEADS + head];
+
+  exact_lse = probabilities(a, first, query, head, p, &e_i);
+  device_assert_near(lse, exact_lse,
+                     e_i + 0x1p-20 * fabs(exact_lse) + n * 0x1p-22, "lse",
+                     query);
+  for (uint32_t e = 0; e < hd; e++) {
+    gsize i = ((gsize)query * Q_HEADS + head) * hd + e;
+    double exact = 0, magnitude = 0;
+
+    for (uint32_t j = 0; j < n; j++) {
+      double x = p[j] * device_at(a->in, at(a, V, first + j,
+                                            head / (Q_HEADS / KV_HEADS), e));
+
+      exact += x;
+      magnitude += fabs(x);
+    }
+    device_assert_near(
+        device_at(a->out, i), exact,
+        (2 * e_i + 2 * 0x1p-8 + n * 0x1p-22 + 0x1p-19) * magnitude, "out", i);
+  }
+}
+
+/* A lost tile, a mask one column off or a wrong head of a group is far outside:
+ * a column's share is above 1/128, twice the bound. */
+START_TEST(test_forward)
+{
+  Attention a;
+
+  if (!attention_run(&a, _i))
+    return;
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t i = begin[s]; i < begin[s + 1]; i++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        check_forward_row(&a, begin[s], i, head);
+  attention_clear(&a);
+}
+END_TEST
+
+/* Exact gradients and, for each element, the sum that its bound is of. */
+typedef struct {
+  double *exact, *magnitude; /* (tokens, stride) */
+} Gradients;
+
+static void
+add_row(const Attention *a, Gradients *g, uint32_t first, uint32_t query,
+        uint32_t head, double *e_most)
+{
+  uint32_t hd = a->shape.head_dim, n = query - first + 1;
+  uint32_t kv = head / (Q_HEADS / KV_HEADS);
+  gsize row = ((gsize)query * Q_HEADS + head) * hd;
+  double scale = 1 / sqrt((double)hd), p[MOST], delta = 0, e_i;
+
+  probabilities(a, first, query, head, p, &e_i);
+  *e_most = fmax(*e_most, e_i);
+  for (uint32_t e = 0; e < hd; e++)
+    delta += device_at(a->out, row + e) * device_at(a->d_out, row + e);
+  for (uint32_t j = 0; j < n; j++) {
+    double d_p = 0, magnitude = 0, ds, size;
+
+    for (uint32_t e = 0; e < hd; e++) {
+      gsize v = at(a, V, first + j, kv, e);
+      double d = device_at(a->d_out, row + e), x = d * device_at(a->in, v);
+
+      d_p += x;
+      magnitude += fabs(x);
+      g->exact[v] += p[j] * d;
+      g->magnitude[v] += fabs(p[j] * d);
+    }
+    ds = p[j] * (d_p - delta) * scale;
+    size = p[j] * (magnitude + fabs(delta)) * scale;
+    for (uint32_t e = 0; e < hd; e++) {
+      gsize q = at(a, Q, query, head, e), k = at(a, K, first + j, kv, e);
+
+      g->exact[q] += ds * device_at(a->in, k);
+      g->magnitude[q] += size * fabs(device_at(a->in, k));
+      g->exact[k] += ds * device_at(a->in, q);
+      g->magnitude[k] += size * fabs(device_at(a->in, q));
+    }
+  }
+}
+
+/* Those of the sequences @first holds, (n + 1) first tokens. */
+static void
+check_gradients(const Attention *a, const uint32_t *first, uint32_t n)
+{
+  gsize n_all = a->shape.n_tokens * a->shape.stride;
+  Gradients g = {g_new0(double, n_all), g_new0(double, n_all)};
+  double e_most = 0;
+  double sums = a->shape.max_length * Q_HEADS / KV_HEADS * 0x1p-22;
+
+  for (uint32_t s = 0; s < n; s++)
+    for (uint32_t i = first[s]; i < first[s + 1]; i++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        add_row(a, &g, first[s], i, head, &e_most);
+  for (gsize i = 0; i < n_all; i++)
+    device_assert_near(device_at(a->d_in, i), g.exact[i],
+                       (2 * e_most + 3 * 0x1p-8 + sums + 0x1p-18) *
+                           g.magnitude[i],
+                       "gradient", i);
+  g_free(g.exact);
+  g_free(g.magnitude);
+}
+
+/* The fault that this catches: d_k of one head of the group only. */
+START_TEST(test_backward)
+{
+  Attention a;
+
+  if (!attention_run(&a, _i))
+    return;
+  attention_run_backward(&a, _i);
+  check_gradients(&a, begin, N_SEQUENCES);
+  attention_clear(&a);
+}
+END_TEST
+
+/* Another order of threads and blocks gives the same bits. */
+START_TEST(test_order)
+{
+  Attention a;
+  gsize n_out = (gsize)N_TOKENS * Q_HEADS * cases[_i].head_dim * 2;
+  gsize n_lse = N_TOKENS * Q_HEADS * sizeof(float);
+  uint16_t *out;
+  float *lse;
+
+  if (!attention_run(&a, _i))
+    return;
+  out = device_poisoned(n_out);
+  lse = device_poisoned(n_lse);
+  device_seed(77);
+  ck_assert_int_eq(forward(&a, _i, out, lse), 0);
+  ck_assert_mem_eq(a.out, out, n_out);
+  ck_assert_mem_eq(a.lse, lse, n_lse);
+  device_free(out);
+  device_free(lse);
+  attention_clear(&a);
+}
+END_TEST
+
+/* What is not finite in one sequence stays there: a tile of keys or values that
+ * reaches into the next has none of it in the results. */
+START_TEST(test_apart)
+{
+  Attention a;
+  gsize token = (gsize)Q_HEADS * cases[_i].head_dim;
+  gsize n_out = N_TOKENS * token;
+  uint16_t *out;
+  float *lse;
+
+  if (!attention_run(&a, _i))
+    return;
+  out = device_poisoned(n_out * 2);
+  lse = device_poisoned(N_TOKENS * Q_HEADS * sizeof(float));
+  memset(a.in + begin[2] * a.shape.stride, 0xff,
+         (begin[3] - begin[2]) * a.shape.stride * 2);
+  ck_assert_int_eq(forward(&a, _i, out, lse), 0);
+  ck_assert_mem_eq(out, a.out, begin[2] * token * 2);
+  ck_assert_mem_eq(out + begin[3] * token, a.out + begin[3] * token,
+                   (n_out - begin[3] * token) * 2);
+  device_free(out);
+  device_free(lse);
+  attention_clear(&a);
+}
+END_TEST
+
+/* The same of gradients, in another order of threads and blocks: the bits of
+ * other sequences stay. */
+START_TEST(test_backward_apart)
+{
+  Attention a;
+  gsize n, token = (gsize)Q_HEADS * cases[_i].head_dim;
+  uint16_t *was;
+
+  if (!attention_run(&a, _i))
+    return;
+  n = N_TOKENS * a.shape.stride;
+  attention_run_backward(&a, _i);
+  was = device_copy(a.d_in, n * 2);
+  memset(a.in + begin[2] * a.shape.stride, 0xff,
+         (begin[3] - begin[2]) * a.shape.stride * 2);
+  memset(a.d_out + begin[2] * token, 0xff, (begin[3] - begin[2]) * token * 2);
+  device_seed(77);
+  attention_run_backward(&a, _i);
+  ck_assert_mem_eq(a.d_in, was, begin[2] * a.shape.stride * 2);
+  ck_assert_mem_eq(a.d_in + begin[3] * a.shape.stride,
+                   was + begin[3] * a.shape.stride,
+                   (n - begin[3] * a.shape.stride) * 2);
+  device_free(was);
+  attention_clear(&a);
+}
+END_TEST
+
+/* One to five tiles of keys, more than there are stages, and the last of them
+ * not whole; gradients too.  The fault that this catches: a stage's parity that
+ * does not turn. */
+START_TEST(test_long)
+{
+  static const uint32_t long_begin[] = {0, 517, 700};
+  uint32_t hd = cases[_i].head_dim;
+  gsize stride = (Q_HEADS + 2 * KV_HEADS) * hd;
+  RaRng rng = ra_rng_init(cases[_i].seed, 1);
+  Attention a = {.begin = device_copy(long_begin, sizeof long_begin)};
+  int code;
+
+  a.shape = (RaKAttention){.n_sequences = 2,
+                           .n_tokens = 700,
+                           .max_length = MOST,
+                           .begin = a.begin,
+                           .q_heads = Q_HEADS,
+                           .kv_heads = KV_HEADS,
+                           .head_dim = hd,
+                           .stride = stride};
+  a.in = device_bf16(&rng, 700 * stride, 2);
+  a.d_out = device_bf16(&rng, 700 * Q_HEADS * hd, 1);
+  a.d_in = device_poisoned(700 * stride * 2);
+  a.out = device_poisoned((gsize)700 * Q_HEADS * hd * 2);
+  a.lse = device_poisoned(700 * Q_HEADS * sizeof(float));
+  device_seed(cases[_i].seed);
+  code = forward(&a, _i, a.out, a.lse);
+  if (code != NOT_SUPPORTED) {
+    ck_assert_int_eq(code, 0);
+    for (uint32_t s = 0; s < 2; s++)
+      for (uint32_t i = long_begin[s]; i < long_begin[s + 1]; i++)
+        check_forward_row(&a, long_begin[s], i, i % Q_HEADS);
+    attention_run_backward(&a, _i);
+    check_gradients(&a, long_begin, 2);
+  }
+  attention_clear(&a);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+  static uint16_t array[64] __attribute__((aligned(16)));
+  RaKAttention good = {.n_sequences = 1,
+                       .n_tokens = 1,
+                       .max_length = 1,
+                       .begin = begin,
+                       .q_heads = 4,
+                       .kv_heads = 2,
+                       .head_dim = 64,
+                       .stride = 512},
+               bad;
+  float lse[4];
+
+#define RUN(shape, q) ra_k_attention(shape, q, array, array, array, lse, NULL)
+  bad = good;
+  bad.head_dim = 96;
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
+  bad = good;
+  bad.q_heads = 3;
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
+  bad = good;
+  bad.stride = 508;
+  ck_assert_int_eq(device_done(RUN(&bad, array)), 1);
+  ck_assert_int_eq(device_done(RUN(&good, array + 1)), 1);
+  good.n_sequences = 0;
+  ck_assert_int_eq(device_done(RUN(&good, array)), 0);
+#undef RUN
+}
+END_TEST
+
+static Suite *
+device_attention_suite(void)
+{
+  Suite *suite = suite_create("device_attention");
+  TCase *tcase = tcase_create("attention");
+
+  tcase_set_timeout(tcase, 120);
+  tcase_add_loop_test(tcase, test_forward, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_backward, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_backward_apart, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_order, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_apart, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_loop_test(tcase, test_long, 0, (int)G_N_ELEMENTS(cases));
+  tcase_add_test(tcase, test_refused);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_DEVICE_MAIN(device_attention_suite)

@@ -1,0 +1,251 @@
+/* Runs over NCCL whose data lie on devices: the emulated one, and a double of
+ * the library. */
+#include "config.h"
+
+#include "exec/backend/backend_cuda.h"
+#include "exec/comm/device_comm.h"
+#include "exec/comm/nccl_impl.h"
+#include "kernels/cpu/bf16.h"
+#include "tests/double/nccl_peers.h"
+#include "tests/emulator/nccl.h"
+#include "tests/emulator/queue.h"
+#include "tests/support/check_main.h"
+#include "tests/support/run_fixture.h"
+
+#define GPUS(N) "mesh = node0:gpu[" N "]\n"
+
+static const RaRunNccl *
+nccl(gboolean by_peers)
+{
+  static RaRunNccl nccl;
+
+  nccl_double_set_memory(ra_emu_nccl_memory());
+  nccl.api = nccl_double();
+  nccl.by_peers = by_peers;
+  return &nccl;
+}
+
+/* Two ranks, tensor-parallel in training, replicas in generation; or replicas
+ * that share experts in both, or sequences in training. */
+typedef struct {
+  const char *config, *all, *generate;
+} Ranks;
+
+static const Ranks ranks[] = {
+    {"run-wide.json", GPUS("0-1") "tp = 2\n", GPUS("0-1") "dp = 2\n"},
+    {"run-device-moe.json", GPUS("0-1") "dp = 2\nep = 2\n", NULL},
+    {"run-device.json", GPUS("0-1") "cp = 2\n", GPUS("0-1") "dp = 2\n"},
+};
+
+static RunFixture *
+fixture_new(const Ranks *of, const char *dtype, float rate)
+{
+  RunSpec spec = {.algorithm = "grpo",
+                  .config = of->config,
+                  .all = of->all,
+                  .generate = of->generate,
+                  .train = "grad-dtype = fp32\n",
+                  .n_iterations = 2,
+                  .seed = 1,
+                  .head = "[workload]\nformat = 1\nalgorithm = test\n"
+                          "dataset = prompts\nprompts = 2\n"
+                          "prompt-length = fixed(2)\n"
+                          "response-length = fixed(2)\n"
+                          "mini-batches = 1\n",
+                  .dtype = dtype};
+  RunFixture *f = run_fixture_new(&spec);
+
+  f->options.policy.rate = rate;
+  return f;
+}
+
+/* Of runs whose ops are late, which NCCL's are not behind by themselves. */
+static guint seed = 1;
+
+static void
+begin(guint of_seed, gboolean with_nccl)
+{
+  ra_emu_seed_queues(of_seed, of_seed % 2 == 1);
+  ra_emu_late_ops(with_nccl);
+  if (with_nccl)
+    nccl_double_begin(2, of_seed);
+}
+
+/* (transfer full): run on the device; @carrier: NULL: threads carry. */
+static RunFixture *
+run_device(const Ranks *of, float rate, const RaRunNccl *carrier)
+{
+  RunFixture *f = fixture_new(of, "dtype = bf16", rate);
+
+  begin(seed, carrier != NULL);
+  f->options.nccl = carrier;
+  f->options.backend = ra_backend_cuda();
+  run_fixture_go(f);
+  ck_assert_msg(!ra_backend_cuda()->failure(), "%s",
+                ra_backend_cuda()->failure());
+  return f;
+}
+
+static uint16_t
+bf16_at(const GArray *x, guint i)
+{
+  return ra_bf16_from_f32(g_array_index(x, float, i));
+}
+
+/* At a learning rate of 0 weights are what the host has of the same seed,
+ * rounded to the nearest bf16, in the layout of training and in that where
+ * a reallocation moved them. */
+START_TEST(test_seeded)
+{
+  static const char *const calls[] = {"atrain", "gen"};
+  RunFixture *host = fixture_new(&ranks[_i], NULL, 0), *device;
+
+  run_fixture_go(host);
+  device = run_device(&ranks[_i], 0, nccl(FALSE));
+  for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
+    g_autoptr(GArray) x = run_fixture_params(host, calls[i]);
+    g_autoptr(GArray) y = run_fixture_params(device, calls[i]);
+
+    ck_assert_uint_eq(x->len, y->len);
+    for (guint k = 0; k < x->len; k++)
+      ck_assert_uint_eq(bf16_at(x, k), bf16_at(y, k));
+  }
+  run_fixture_free(host);
+  run_fixture_free(device);
+  nccl_double_end();
+}
+END_TEST
+
+/* What the first iteration trained, which is not the seed's, is bit for bit
+ * what the second generates with when threads carry: with two ranks there is
+ * one order of a sum.  The slabs are enrolled in the groups that sum in them,
+ * and withdrawn before they are freed.  Once with messages, once with copies
+ * between peers; experts, which stay where they are, with messages, and ranks
+ * whose keys go round. */
+static const struct {
+  guint ranks;
+  gboolean by_peers;
+} moves[] = {{0, TRUE}, {1, FALSE}, {2, FALSE}, {0, FALSE}};
+
+START_TEST(test_moved)
+{
+  const Ranks *of = &ranks[moves[_i].ranks];
+  RunFixture *seeded = run_device(of, 0, NULL);
+  RunFixture *local = run_device(of, 1e-2f, NULL);
+  RunFixture *device = run_device(of, 1e-2f, nccl(moves[_i].by_peers));
+  g_autoptr(GArray) before = run_fixture_params(seeded, "gen");
+  g_autoptr(GArray) x = run_fixture_params(local, "gen");
+  g_autoptr(GArray) y = run_fixture_params(device, "gen");
+  NcclDoubleTally tally;
+  guint n_changed = 0;
+
+  ck_assert_uint_eq(x->len, y->len);
+  ck_assert_mem_eq(x->data, y->data, x->len * sizeof(float));
+  for (guint i = 0; i < x->len; i++)
+    n_changed += bf16_at(x, i) != bf16_at(before, i);
+  ck_assert_uint_gt(n_changed, x->len / 2);
+  run_fixture_free(seeded);
+  run_fixture_free(local);
+  run_fixture_free(device);
+  tally = nccl_double_tally();
+  ck_assert_uint_eq(tally.n_peer_copies > 0, moves[_i].by_peers);
+  ck_assert_uint_gt(tally.n_enrolled, 0);
+  ck_assert_uint_eq(tally.n_enrolled, tally.n_withdrawn);
+  ck_assert_uint_gt(tally.n_shown, 0);
+  ck_assert_uint_eq(tally.n_misuses, 0);
+  nccl_double_end();
+}
+END_TEST
+
+/* The faults: NCCL's streams do not follow ops, or ops do not follow those.
+ * Some seed shows it: what is read too early may have been there. */
+START_TEST(test_order_fault)
+{
+  enum { MOST = 6 };
+  RunFixture *local = run_device(&ranks[0], 1e-2f, NULL);
+  g_autoptr(GArray) x = run_fixture_params(local, "gen");
+  gboolean is_caught = FALSE;
+
+  for (guint i = 0; i < MOST && !is_caught; i++) {
+    RunFixture *device = fixture_new(&ranks[0], "dtype = bf16", 1e-2f);
+
+    begin(1 + i, TRUE);
+    nccl_double_forget((NcclDoubleFollow)_i);
+    device->options.nccl = nccl(FALSE);
+    device->options.backend = ra_backend_cuda();
+    device->run = ra_run_new(device->graph, &device->options, NULL);
+    ck_assert_ptr_nonnull(device->run);
+    is_caught = !ra_run_go(device->run, NULL);
+    if (!is_caught) {
+      g_autoptr(GArray) y = run_fixture_params(device, "gen");
+
+      is_caught = memcmp(x->data, y->data, x->len * sizeof(float)) != 0;
+    }
+    ck_assert_uint_gt(nccl_double_n_follows((NcclDoubleFollow)_i), 0);
+    run_fixture_free(device);
+    nccl_double_end();
+  }
+  ck_assert(is_caught);
+  run_fixture_free(local);
+}
+END_TEST
+
+/* A rank begins all-reduces whose peer has stalled: the host goes on, and
+ * where it waits for the device, or as many are under way as may be, it says so
+ * and ends the run. */
+static guint n_begun;
+
+static void
+begin_sums(Peer *p)
+{
+  const RaBackend *b = ra_backend_cuda();
+  float *x = b->alloc(4 * sizeof *x);
+
+  if (p->rank == 1)
+    for (;;)
+      pause();
+  b->zero(x, 4 * sizeof *x);
+  for (guint i = 0; i < n_begun; i++) {
+    if (i + 1 == MIN(n_begun, RA_NCCL_MOST_UNDER_WAY))
+      must_say[0] = "an all-reduce on rank 0"; /* and none before said so */
+    ra_device_all_reduce_f32(b, p->group, x, 4);
+  }
+  b->wait();
+}
+
+START_TEST(test_stalled)
+{
+  n_begun = _i == 0 ? 3 : RA_NCCL_MOST_UNDER_WAY + 1;
+  must_say[0] = "nothing yet";
+  must_say[1] = "no peer came within 0.3 s: one has died or stalled";
+  n_to_fail = 1;
+  ra_emu_late_ops(TRUE);
+  nccl(FALSE);
+  run_all(2, 0.3, 1, begin_sums);
+}
+END_TEST
+
+/* A kernel's threads are fibers, which AddressSanitizer makes slow: what it
+ * looks for, the first half of the tests shows as well as all. */
+#ifdef __SANITIZE_ADDRESS__
+#define TESTS(n) (((int)(n) + 1) / 2)
+#else
+#define TESTS(n) ((int)(n))
+#endif
+
+static Suite *
+run_nccl_device_suite(void)
+{
+  Suite *suite = suite_create("run_nccl_device");
+  TCase *tcase = tcase_create("core");
+
+  tcase_set_timeout(tcase, 900);
+  tcase_add_loop_test(tcase, test_seeded, 0, TESTS(2));
+  tcase_add_loop_test(tcase, test_moved, 0, TESTS(G_N_ELEMENTS(moves)));
+  tcase_add_loop_test(tcase, test_order_fault, 0, NCCL_DOUBLE_N_FOLLOWS);
+  tcase_add_loop_exit_test(tcase, test_stalled, ENDED, 0, 2);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(run_nccl_device_suite)

@@ -1,0 +1,278 @@
+/* Fitting gives back what it was fitted on: fit(simulate(profile)) = profile.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimator/estimator.h"
+#include "estimator/fit.h"
+#include "estimator/robust.h"
+#include "tests/support/check_main.h"
+#include "tests/support/profile_text.h"
+
+/* A profile whose laws are none of the starts of the fits (estimator/fit_law.c)
+ * but within their bounds. */
+static RaProfile *
+truth(void)
+{
+  return profile_text_load(
+      "device.memory-bandwidth=1e12 B/s", "device.bf16=1e15 FLOP/s",
+      "device.intra-node=1e11 B/s", "gemm.bf16.sms=100", "gemm.bf16.tile-m=128",
+      "gemm.bf16.tile-n=256", "gemm.bf16.floor-s=4e-6",
+      "gemm.bf16.peak-frac=0.6", "gemm.bf16.split-k=2000",
+      "gemm.bf16.wave-frac=0.7", "gemm.bf16.ramp-k=300",
+      "gemm.bf16.small-tile-frac=0.8", "gemm.bf16.bandwidth-frac=0.7",
+      "gemm.bf16.serial-frac=0.3", "decode-attention.sms=100",
+      "decode-attention.flash=3", "decode-attention.cache-bytes=1e7",
+      "decode-attention.floor-s=2e-5", "decode-attention.launch-s=5e-6",
+      "decode-attention.split-s=3e-7", "decode-attention.block-s=3e-6",
+      "decode-attention.tile-s=5e-6", "decode-attention.bandwidth-frac=0.6",
+      "memory.norm.floor-s=5e-6", "memory.norm.base-s=2e-6",
+      "memory.norm.bandwidth-frac=0.4", NULL);
+}
+
+/* The time of @op under @profile, as a measured row. */
+static void
+simulate(const RaProfile *profile, RaOp op, uint64_t line, uint64_t other_line,
+         GArray *rows)
+{
+  RaCluster cluster = {.n_nodes = 2,
+                       .gpus_per_node = 8,
+                       .nics_per_node = 8,
+                       .nic_bytes_per_s = 1e10,
+                       .device = profile->spec};
+  g_autoptr(RaEstimator) e = ra_estimator_new(profile, &cluster, NULL);
+  RaMeasured row = {.op = op, .line = {line, other_line}};
+
+  ck_assert_ptr_nonnull(e);
+  row.op.count = 1;
+  row.measured_s = ra_estimator_op_s(e, &row.op);
+  g_array_append_val(rows, row);
+}
+
+static GArray *
+gemm_rows(const RaProfile *profile)
+{
+  static const uint64_t sizes[] = {128, 512, 1024, 3072, 8192, 16384};
+  static const uint64_t ms[] = {1,   8,    64,   65,   200,  384,
+                                640, 1024, 1500, 2049, 4096, 8192};
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (guint i = 0; i < G_N_ELEMENTS(ms); i++)
+    for (guint j = 0; j < G_N_ELEMENTS(sizes); j++)
+      for (guint k = 0; k < G_N_ELEMENTS(sizes); k++) {
+        RaOp op = {.kind = RA_OP_GEMM,
+                   .dtype = RA_DTYPE_BF16,
+                   .dim = {ms[i], sizes[j], sizes[k], 1}};
+
+        simulate(profile, op, sizes[j], sizes[k], rows);
+      }
+  return rows;
+}
+
+static GArray *
+decode_rows(const RaProfile *profile)
+{
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (uint64_t s = 1; s <= 512; s *= 2)
+    for (uint64_t length = 2; length <= 32768; length *= 4)
+      for (uint64_t q = 4; q <= 64; q *= 2)
+        for (uint64_t kv = 1; kv <= 8 && kv <= q; kv *= 2) {
+          RaOp op = {.kind = RA_OP_DECODE_ATTENTION,
+                     .dtype = RA_DTYPE_BF16,
+                     .dim = {s, s, s * length, s * length, q, kv, 128}};
+
+          simulate(profile, op, q, 0, rows);
+        }
+  return rows;
+}
+
+static GArray *
+norm_rows(const RaProfile *profile)
+{
+  GArray *rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
+
+  for (uint64_t tokens = 1; tokens <= 65536; tokens *= 2)
+    for (uint64_t width = 1024; width <= 16384; width *= 2) {
+      RaOp op = {
+          .kind = RA_OP_NORM, .dtype = RA_DTYPE_BF16, .dim = {tokens, width}};
+
+      simulate(profile, op, width, width, rows);
+    }
+  return rows;
+}
+
+/* The largest relative difference of a fitted coefficient of @name between
+ * @a and @b. */
+static double
+distance(const RaProfile *a, const RaProfile *b, const char *name)
+{
+  const RaFitLaw *law = ra_fit_law(name);
+  double worst = 0;
+
+  for (guint i = 0; i < law->n_coefficients; i++) {
+    double x, y;
+
+    ck_assert(ra_law_get(a, ra_profile_law(a, name), law->coefficients[i].name,
+                         &x, NULL));
+    ck_assert(ra_law_get(b, ra_profile_law(b, name), law->coefficients[i].name,
+                         &y, NULL));
+    worst = MAX(worst, fabs(x / y - 1));
+  }
+  return worst;
+}
+
+/* Fits @name of another profile on @rows and compares it with @profile. */
+static double
+refit(const RaProfile *profile, const char *name, const GArray *rows,
+      guint *out_outliers)
+{
+  g_autoptr(RaProfile) other = truth();
+  RaFitResult result;
+
+  ra_fit_coefficients(ra_fit_law(name), other, rows, &result);
+  *out_outliers = result.n_outliers;
+  return distance(profile, other, name);
+}
+
+typedef GArray *(*Rows)(const RaProfile *profile);
+
+static const struct {
+  const char *law;
+  Rows rows;
+} cases[] = {{"gemm.bf16", gemm_rows},
+             {"decode-attention", decode_rows},
+             {"memory.norm", norm_rows}};
+
+/* Coefficients come back to 1 %, also where every 17th row is 5 times too slow:
+ * those, and no others, are outliers.  A law that was simulated with another
+ * coefficient does not fit. */
+START_TEST(test_back)
+{
+  g_autoptr(RaProfile) profile = truth();
+  const char *name = cases[_i].law;
+  g_autoptr(GArray) rows = cases[_i].rows(profile);
+  guint n_outliers, n_slow = 0;
+  double worst = refit(profile, name, rows, &n_outliers);
+
+  ck_assert_msg(worst < 0.01, "%s: %g", name, worst);
+  for (guint i = 0; i < rows->len; i += 17, n_slow++)
+    g_array_index(rows, RaMeasured, i).measured_s *= 5;
+  worst = refit(profile, name, rows, &n_outliers);
+  ck_assert_msg(worst < 0.01, "%s with outliers: %g", name, worst);
+  ck_assert_uint_ge(n_outliers, n_slow);
+  /* Faulty: all of them twice as slow is another law. */
+  for (guint i = 0; i < rows->len; i++)
+    g_array_index(rows, RaMeasured, i).measured_s *= 2;
+  ck_assert_double_gt(refit(profile, name, rows, &n_outliers), 0.1);
+}
+END_TEST
+
+/* A table: rows that are 10 % slower than the law at n = 1024 and at no other
+ * n.  The law with its table then has every row; left out, n = 1024 is
+ * predicted from its neighbours, 9 % too quick, and the others near it
+ * are not. */
+START_TEST(test_table)
+{
+  g_autoptr(RaProfile) profile = truth();
+  const RaFitLaw *law = ra_fit_law("gemm.bf16");
+  g_autoptr(GArray) rows = gemm_rows(profile);
+  g_autoptr(GArray) errors = NULL;
+  g_autoptr(GArray) again = NULL;
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, "gemm.bf16");
+  guint table, n_quick = 0;
+
+  for (guint i = 0; i < rows->len; i++)
+    if (g_array_index(rows, RaMeasured, i).op.dim[1] == 1024)
+      g_array_index(rows, RaMeasured, i).measured_s *= 1.1;
+  target->grid = ra_fit_table(law, profile, rows, law->tables[0]);
+  again = gemm_rows(profile);
+  for (guint i = 0; i < rows->len; i++)
+    ck_assert_double_eq_tol(g_array_index(again, RaMeasured, i).measured_s /
+                                g_array_index(rows, RaMeasured, i).measured_s,
+                            1, 1e-6);
+  errors = ra_fit_cross(law, profile, rows, &table);
+  ck_assert_uint_eq(table, 1);
+  ck_assert_uint_eq(errors->len, 2 * rows->len); /* by n and by k */
+  for (guint i = 0; i < errors->len; i++) {
+    const RaHeldOut *one = &g_array_index(errors, RaHeldOut, i);
+    const RaOp *op = &g_array_index(rows, RaMeasured, one->row).op;
+
+    n_quick += one->line == 0 && op->dim[1] == 1024 &&
+               fabs(one->error + 1 - 1 / 1.1) < 0.02;
+  }
+  ck_assert_uint_ge(n_quick, 60); /* of 72 */
+  /* The table and the coefficients are those from before. */
+  ck_assert_ptr_nonnull(target->grid);
+}
+END_TEST
+
+/* Merging the same rows, 20 % slower, into the table of the first: every cell
+ * has two samples, their mean 0.5 ln 1.2 above the first and that deviation;
+ * a row of another m adds a knot.  A wrong factor shows. */
+START_TEST(test_merge)
+{
+  g_autoptr(RaProfile) profile = truth();
+  const RaFitLaw *law = ra_fit_law("gemm.bf16");
+  g_autoptr(GArray) rows = gemm_rows(profile);
+  RaOp op = {
+      .kind = RA_OP_GEMM, .dtype = RA_DTYPE_BF16, .dim = {777, 128, 128, 1}};
+  RaLaw *target = (RaLaw *)(gpointer)ra_profile_law(profile, "gemm.bf16");
+  g_autoptr(RaGrid) merged = NULL;
+  guint n_two = 0, n_one = 0;
+
+  ck_assert_ptr_null(ra_fit_merge(law, profile, rows));
+  target->grid = ra_fit_table(law, profile, rows, law->tables[0]);
+  for (guint i = 0; i < rows->len; i++)
+    g_array_index(rows, RaMeasured, i).measured_s *= 1.2;
+  simulate(profile, op, 128, 128, rows);
+  merged = ra_fit_merge(law, profile, rows);
+  ck_assert_ptr_nonnull(merged);
+  ck_assert_uint_eq(merged->axes[0].n_knots, target->grid->axes[0].n_knots + 1);
+  for (gsize i = 0; i < merged->n_cells; i++) {
+    const RaGridCell *cell = &merged->cells[i];
+
+    n_one += cell->n == 1;
+    if (cell->n != 2)
+      continue;
+    n_two++;
+    ck_assert_double_eq_tol(cell->mean, 0.5 * log(1.2), 1e-5);
+    ck_assert_double_eq_tol(cell->deviation, 0.5 * log(1.2), 1e-5);
+    ck_assert(fabs(cell->mean - 0.5 * log(1.3)) > 1e-2);
+  }
+  ck_assert_uint_eq(n_two, rows->len - 1);
+  ck_assert_uint_eq(n_one, 1);
+}
+END_TEST
+
+/* Quantiles and the scale by hand: of 3, 1, 2, 4 the 0.5-quantile is the 2nd,
+ * the 0.9-quantile the 4th; 1.4826 times the median 2 of the sizes. */
+START_TEST(test_statistics)
+{
+  double v[] = {3, 1, 2, 4}, r[] = {-3, 1, -2, 4};
+
+  ck_assert_double_eq(ra_robust_quantile(v, 4, 0.5), 2);
+  ck_assert_double_eq(ra_robust_quantile(v, 4, 0.9), 4);
+  ck_assert_double_eq(ra_robust_quantile(v, 0, 0.9), 0);
+  ck_assert_double_eq_tol(ra_robust_scale(r, 4), 1.4826 * 2, 1e-12);
+}
+END_TEST
+
+static Suite *
+calibrate_suite(void)
+{
+  Suite *suite = suite_create("calibrate");
+  TCase *tcase = tcase_create("core");
+
+  tcase_set_timeout(tcase, 120);
+  tcase_add_loop_test(tcase, test_back, 0, G_N_ELEMENTS(cases));
+  tcase_add_test(tcase, test_table);
+  tcase_add_test(tcase, test_merge);
+  tcase_add_test(tcase, test_statistics);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(calibrate_suite)

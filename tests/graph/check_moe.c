@@ -1,0 +1,339 @@
+/* Experts spread over ranks: products, bytes, experts met. */
+#include "config.h"
+
+#include <math.h>
+
+#include "graph/input/plan.h"
+#include "graph/op/op.h"
+#include "tests/support/check_main.h"
+
+/* A published model and what its config.json says. */
+typedef struct {
+  const char *config;
+  double h, q, kv; /* hidden; width of queries and of keys */
+  double e, k, f;  /* experts, chosen, width of one */
+} Published;
+
+static const Published published[] = {
+    {"mixtral-8x7b", 4096, 32 * 128, 8 * 128, 8, 2, 14336},
+    {"qwen3-30b-a3b", 2048, 32 * 128, 4 * 128, 128, 8, 768},
+};
+
+static RaModel *
+load_model(const char *name)
+{
+  g_autofree char *file = g_strdup_printf("%s.json", name);
+  g_autofree char *path =
+      g_build_filename(g_getenv("srcdir"), "share", "models", file, NULL);
+  GError *error = NULL;
+  RaModel *model = ra_model_load(path, &error);
+
+  ck_assert_msg(model != NULL, "%s", error ? error->message : "");
+  return model;
+}
+
+static RaShard
+make_shard(const RaModel *m, uint32_t ep)
+{
+  return (RaShard){.model = m,
+                   .tp = 1,
+                   .tp_ranks_per_node = 1,
+                   .tp_groups_per_node = 8,
+                   .cp = 1,
+                   .ep = ep,
+                   .ep_ranks_per_node = ep,
+                   .ep_groups_per_node = 1,
+                   .dtype = RA_DTYPE_BF16};
+}
+
+static double
+list_flop(const RaOp *ops, guint n, guint skip)
+{
+  double sum = 0;
+
+  for (guint i = 0; i < n; i++)
+    if (i != skip)
+      sum += ra_op_flop(&ops[i]) * ops[i].count;
+  return sum;
+}
+
+/* One layer, N tokens in sequences of 512 over ep ranks, which together do
+ *
+ *     2 N (h (2 q + 2 kv) + h E + 3 k h f) + 4 q pairs
+ *
+ * FLOP forward, twice the first term and 2.5 times the second backward,
+ * whatever ep: each rank has N / ep tokens and E / ep experts, each expert N k
+ * / E rows.  The faults: a list that has lost its largest product; all experts
+ * computed for every token, E instead of k. */
+START_TEST(test_flop_is_independent_of_ep)
+{
+  enum { N = 16384, S = 512 };
+
+  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
+    const Published *p = &published[i];
+    g_autoptr(RaModel) m = load_model(p->config);
+    RaPiece layer = {.first_layer = 3, .n_layers = 1};
+    double pairs = N / S * (S * (S + 1.0) / 2);
+    double dense = p->h * (2 * p->q + 2 * p->kv) + p->h * p->e;
+    double products = 2.0 * N * (dense + 3 * p->k * p->h * p->f);
+    double all = 2.0 * N * (dense + 3 * p->e * p->h * p->f);
+    double scores = 4 * p->q * pairs;
+
+    for (uint32_t ep = 1; ep <= 8; ep = ep == 1 ? 2 : ep * 4) {
+      RaShard shard = make_shard(m, ep);
+      uint32_t t = N / ep;
+      RaBatch batch = {t / S, t, t, (uint64_t)pairs / ep};
+      RaOp ops[RA_OP_LIST_MAX];
+      guint n = ra_op_list(&shard, &layer, RA_PHASE_FORWARD, &batch, ops);
+      guint largest = 0;
+
+      for (guint j = 0; j < n; j++)
+        if (ra_op_flop(&ops[j]) > ra_op_flop(&ops[largest]))
+          largest = j;
+      ck_assert_double_eq(ep * list_flop(ops, n, n), products + scores);
+      ck_assert_double_ne(ep * list_flop(ops, n, largest), products + scores);
+      ck_assert_double_lt(ep * list_flop(ops, n, n), all + scores);
+      n = ra_op_list(&shard, &layer, RA_PHASE_BACKWARD, &batch, ops);
+      ck_assert_double_eq(ep * list_flop(ops, n, n),
+                          2 * products + 2.5 * scores);
+    }
+  }
+}
+END_TEST
+
+/* Dispatch and combine each send tokens k (ep - 1) / ep rows of the hidden
+ * width in BF16 to other ranks: the op says tokens k h 2 bytes, of which one
+ * part in ep stays.  Two a pass, four where backward computes again, none
+ * without ep.  With sequence parallelism each of tp ranks sends its share of
+ * the tokens, and the tp group gathers what all of them got: tokens k rows.
+ * The fault: one copy of a token instead of k. */
+START_TEST(test_all_to_all_bytes)
+{
+  enum { T = 2048 };
+
+  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
+    const Published *p = &published[i];
+    g_autoptr(RaModel) m = load_model(p->config);
+    RaPiece layers = {.n_layers = 4};
+    RaBatch batch = {4, T, T, 4 * 512 * 513 / 2};
+
+    for (uint32_t ep = 1; ep <= 8; ep = ep == 1 ? 2 : ep * 4)
+      for (guint mode = 0; mode < 4; mode++) {
+        RaShard shard = make_shard(m, ep);
+        RaOp ops[RA_OP_LIST_MAX];
+        gboolean sp = mode == 3;
+        double sent = 0, rows = T / (sp ? 4 : 1) * p->k;
+        double expected = rows * p->h * 2 * (ep - 1) / ep * 2 * 4;
+        guint n, n_gathers = 0;
+
+        shard.recompute = mode == 2 ? RA_RECOMPUTE_FULL : RA_RECOMPUTE_NONE;
+        shard.sequence_parallel = sp;
+        shard.tp = sp ? 4 : 1;
+        n = ra_op_list(&shard, &layers,
+                       mode == 1 || mode == 2 ? RA_PHASE_BACKWARD
+                                              : RA_PHASE_FORWARD,
+                       &batch, ops);
+        for (guint j = 0; j < n; j++) {
+          if (ops[j].kind == RA_OP_ALL_TO_ALL) {
+            ck_assert_uint_eq(ops[j].dim[1], ep);
+            sent += ra_op_bytes(&ops[j]) * (ep - 1) / ep * ops[j].count;
+          }
+          n_gathers += ops[j].kind == RA_OP_ALL_GATHER &&
+                       (double)ops[j].dim[0] == T * p->k * p->h * 2;
+        }
+        expected *= mode == 2 ? 2 : 1;
+        ck_assert_double_eq(sent, expected);
+        ck_assert_uint_eq(n_gathers, sp && ep > 1 ? 1 : 0);
+        if (ep > 1)
+          ck_assert_double_ne(sent, expected / p->k);
+      }
+  }
+}
+END_TEST
+
+/* Mixtral's token visits 2 of 8 experts.  Dispatched once over 4 ranks of 2
+ * experts each it meets 4 (1 - C(6,2) / C(8,2)) = 4 (1 - 15/28) = 13/7 of them;
+ * on 2 nodes of 2 ranks 2 (1 - C(4,2) / C(8,2)) = 2 (1 - 6/28) = 11/7 nodes, of
+ * which the half is not its own.  The faults: 2 copies, which is more; half of
+ * the copies across. */
+START_TEST(test_dispatch_once)
+{
+  g_autoptr(RaModel) m = load_model("mixtral-8x7b");
+  RaShard shard = make_shard(m, 4);
+  RaPiece layer = {.n_layers = 1};
+  RaBatch batch = {1, 700, 700, 700 * 701 / 2};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n, n_seen = 0;
+
+  shard.ep_ranks_per_node = 2;
+  shard.dispatch = RA_DISPATCH_ONCE;
+  n = ra_op_list(&shard, &layer, RA_PHASE_FORWARD, &batch, ops);
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == RA_OP_ALL_TO_ALL) {
+      /* the last bit of a mean may fall below a whole byte */
+      ck_assert_double_eq_tol((double)ops[i].dim[0], 1300.0 * 4096 * 2, 1);
+      ck_assert_double_eq_tol((double)ops[i].dim[4], 550.0 * 4096 * 2, 1);
+      ck_assert_uint_lt(ops[i].dim[0], 1400 * 4096 * 2);
+      ck_assert_uint_ne(ops[i].dim[4], ops[i].dim[0] / 2);
+      n_seen++;
+    }
+  ck_assert_uint_eq(n_seen, 2);
+}
+END_TEST
+
+/* Mean number of the experts of rank 0 of @ep that @tokens tokens meet, over
+ * all ways in which each can choose 2 of @e: enumerated. */
+static double
+mean_met(uint32_t e, uint32_t ep, uint32_t tokens)
+{
+  uint32_t choice[15], n = 0, sum = 0, n_ways = 1, mask = (1u << e / ep) - 1;
+
+  for (uint32_t a = 0; a < e; a++)
+    for (uint32_t b = 0; b < a; b++)
+      choice[n++] = 1u << a | 1u << b;
+  for (uint32_t t = 0; t < tokens; t++)
+    n_ways *= n;
+  for (uint32_t way = 0; way < n_ways; way++) {
+    uint32_t met = 0;
+    for (uint32_t t = 0, rest = way; t < tokens; t++, rest /= n)
+      met |= choice[rest % n];
+    sum += (uint32_t)__builtin_popcount(met & mask);
+  }
+  return (double)sum / n_ways;
+}
+
+static uint64_t
+experts_read(const RaModel *m, uint32_t ep, uint32_t tokens)
+{
+  RaShard shard = make_shard(m, ep);
+  RaPiece layer = {.n_layers = 1};
+  RaBatch batch = {tokens, tokens, 10 * tokens, 10 * tokens};
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n = ra_op_list(&shard, &layer, RA_PHASE_DECODE, &batch, ops);
+
+  for (guint i = 0; i < n; i++)
+    if (ops[i].kind == RA_OP_GEMM && ops[i].dim[2] == m->expert_ffn)
+      return ops[i].dim[3];
+  ck_abort_msg("no product of experts");
+  return 0;
+}
+
+/* A decode step reads the weights of as many experts as its tokens meet on
+ * average, rounded, against every way to choose.  Ranks of an ep group add
+ * their tokens.  The fault: one expert a choice, which is too many. */
+START_TEST(test_experts_met_in_decode)
+{
+  RaModelShape shape;
+  guint n_faults = 0;
+
+  ra_model_shape_init(&shape, RA_MLP_GATED);
+  shape.layers = 1;
+  shape.hidden = 64;
+  shape.heads = 4;
+  shape.vocab = 100;
+  shape.experts_per_token = 2;
+  shape.expert_ffn = 48;
+  for (uint32_t e = 4; e <= 6; e += 2) {
+    shape.experts = e;
+    g_autoptr(RaModel) m = ra_model_from_shape(&shape, NULL);
+    for (uint32_t ep = 1; ep <= 2; ep++)
+      for (uint32_t tokens = 1; tokens * ep <= 4; tokens++) {
+        double mean = mean_met(e, ep, tokens * ep);
+        ck_assert_uint_eq(experts_read(m, ep, tokens), (uint64_t)round(mean));
+        n_faults += (uint64_t)round(mean) != MIN(2 * tokens, e / ep);
+      }
+  }
+  ck_assert_uint_ge(n_faults, 3);
+}
+END_TEST
+
+/* 128 experts, 8 chosen, by hand: 1 token meets 8; 16 meet
+ * 128 (1 - (15/16)^16) = 82.4; 8 ranks of 16 tokens meet
+ * 16 (1 - (15/16)^128) = 15.996 of a rank's 16. */
+START_TEST(test_qwen3_experts_met)
+{
+  g_autoptr(RaModel) m = load_model("qwen3-30b-a3b");
+
+  ck_assert_uint_eq(experts_read(m, 1, 1), 8);
+  ck_assert_uint_eq(experts_read(m, 1, 16), 82);
+  ck_assert_uint_eq(experts_read(m, 8, 16), 16);
+  ck_assert_uint_eq(experts_read(m, 8, 1), 6); /* 16 (1 - (15/16)^8) = 6.45 */
+}
+END_TEST
+
+/* A rank of ep has 1 / ep of the experts and all the rest, which is what its
+ * layout says; all ranks together have the model once and the rest ep times. */
+START_TEST(test_params)
+{
+  for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
+    const Published *p = &published[i];
+    g_autoptr(RaModel) m = load_model(p->config);
+    RaPiece whole = {
+        .n_layers = m->n_layers, .has_embedding = 1, .has_head = 1};
+    double experts = m->n_layers * p->e * 3 * p->h * p->f;
+
+    for (uint32_t ep = 1; ep <= 8; ep *= 2) {
+      RaShard shard = make_shard(m, ep);
+      double n = (double)ra_piece_n_params(&shard, &whole);
+      double n_experts = (double)ra_piece_n_expert_params(&shard, &whole);
+      ck_assert_double_eq(n_experts, experts / ep);
+      ck_assert_double_eq(n - n_experts,
+                          (double)ra_model_n_params(m) - experts);
+    }
+  }
+}
+END_TEST
+
+/* Qwen3-30B-A3B's layer in fp8, 64 tokens that meet 32 of its experts: 512
+ * choices, so 16 rows each.  Router, choice, copies in, up and gate, SwiGLU,
+ * down, sum: seven ops.  The router's product quantises the tokens, so the
+ * experts' first does not; between products there is bf16: copies in read 64
+ * rows of 2048 and write 512, 2 bytes each. */
+START_TEST(test_list_of_experts)
+{
+  static const RaOpKind kinds[] = {
+      RA_OP_GEMM,       RA_OP_ROUTER, RA_OP_PERMUTE, RA_OP_GEMM,
+      RA_OP_ACTIVATION, RA_OP_GEMM,   RA_OP_PERMUTE};
+  g_autoptr(RaModel) m = load_model("qwen3-30b-a3b");
+  RaShard shard = make_shard(m, 1);
+  RaOp ops[RA_OP_LIST_MAX];
+  guint n;
+
+  shard.dtype = RA_DTYPE_FP8;
+  n = ra_op_list_experts(&shard, 64, 32, ops);
+  ck_assert_uint_eq(n, G_N_ELEMENTS(kinds));
+  for (guint i = 0; i < n; i++) {
+    ck_assert_uint_eq(ops[i].kind, kinds[i]);
+    ck_assert_uint_eq(ops[i].dtype,
+                      kinds[i] == RA_OP_GEMM ? RA_DTYPE_FP8 : RA_DTYPE_BF16);
+    ck_assert_uint_eq(ops[i].flags, i == 3 ? RA_OP_QUANTIZED : 0);
+  }
+  ck_assert_uint_eq(ops[3].dim[0], 16);
+  ck_assert_uint_eq(ops[3].dim[1], 2 * 768);
+  ck_assert_uint_eq(ops[3].dim[2], 2048);
+  ck_assert_uint_eq(ops[3].dim[3], 32);
+  ck_assert_uint_eq(ops[4].dim[0], 512);
+  ck_assert_double_eq(ra_op_bytes(&ops[2]), 2 * 2048 * (64 + 512.0));
+  /* the fault to catch: as many experts as 64 tokens meet on average, 126 */
+  ck_assert_uint_gt(ra_experts_met(m, 1, 64, 512), 100);
+}
+END_TEST
+
+static Suite *
+moe_suite(void)
+{
+  Suite *suite = suite_create("moe");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_flop_is_independent_of_ep);
+  tcase_add_test(tcase, test_all_to_all_bytes);
+  tcase_add_test(tcase, test_dispatch_once);
+  tcase_add_test(tcase, test_experts_met_in_decode);
+  tcase_add_test(tcase, test_qwen3_experts_met);
+  tcase_add_test(tcase, test_params);
+  tcase_add_test(tcase, test_list_of_experts);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(moe_suite)

@@ -1,0 +1,379 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/cpu_attention.h"
+#include "kernels/cpu/cpu_gemm.h"
+#include "tests/support/check_main.h"
+#include "tests/support/cpu_random.h"
+
+#define Q_HEADS 4
+#define KV_HEADS 2
+#define HEAD_DIM 6
+#define OUT (Q_HEADS * HEAD_DIM)
+#define STRIDE ((Q_HEADS + 2 * KV_HEADS) * HEAD_DIM)
+
+/* Ragged: a single token, less than a block of 64, more than two. */
+static const uint32_t begin[] = {0, 1, 31, 31 + 135};
+#define N_SEQUENCES 3
+#define N_TOKENS 166
+
+static const RaCpuAttention shape = {.n_sequences = N_SEQUENCES,
+                                     .begin = begin,
+                                     .q_heads = Q_HEADS,
+                                     .kv_heads = KV_HEADS,
+                                     .head_dim = HEAD_DIM,
+                                     .stride = STRIDE};
+
+/* One query head of one query in double.  @fault: sees one key too many. */
+static void
+naive(const double *qkv, uint32_t first, uint32_t at, uint32_t head,
+      gboolean fault, double *out)
+{
+  double weights[N_TOKENS], most = (double)-INFINITY, sum = 0;
+  uint32_t kv = head / (Q_HEADS / KV_HEADS);
+  uint32_t last = MIN(at + (fault ? 1 : 0), N_TOKENS - 1);
+
+  for (uint32_t j = first; j <= last; j++) {
+    weights[j] = 0;
+    for (uint32_t i = 0; i < HEAD_DIM; i++)
+      weights[j] += qkv[at * STRIDE + head * HEAD_DIM + i] *
+                    qkv[j * STRIDE + (Q_HEADS + kv) * HEAD_DIM + i];
+    weights[j] /= sqrt(HEAD_DIM);
+    most = fmax(most, weights[j]);
+  }
+  for (uint32_t j = first; j <= last; j++)
+    sum += weights[j] = exp(weights[j] - most);
+  for (uint32_t i = 0; i < HEAD_DIM; i++) {
+    out[i] = 0;
+    for (uint32_t j = first; j <= last; j++)
+      out[i] += weights[j] / sum *
+                qkv[j * STRIDE + (Q_HEADS + KV_HEADS + kv) * HEAD_DIM + i];
+  }
+}
+
+static void
+naive_all(const double *qkv, gboolean fault, double *out)
+{
+  for (uint32_t s = 0; s < N_SEQUENCES; s++)
+    for (uint32_t at = begin[s]; at < begin[s + 1]; at++)
+      for (uint32_t head = 0; head < Q_HEADS; head++)
+        naive(qkv, begin[s], at, head, fault, out + at * OUT + head * HEAD_DIM);
+}
+
+typedef struct {
+  float *qkv;     /* (N_TOKENS, STRIDE) */
+  double *exact;  /* the same in double */
+  float *out;     /* (N_TOKENS, OUT) */
+  float *lse;     /* (N_TOKENS, Q_HEADS) */
+  float *scratch; /* workspace */
+} Fixture;
+
+static Fixture
+fixture_new(void)
+{
+  Fixture f = {.qkv = cpu_random(1, N_TOKENS * STRIDE, 1),
+               .exact = g_new(double, N_TOKENS *STRIDE),
+               .out = g_new(float, N_TOKENS *OUT),
+               .lse = g_new(float, N_TOKENS *Q_HEADS),
+               .scratch = g_new(float, ra_cpu_attention_workspace(&shape))};
+
+  ck_assert(ra_cpu_gemm_open());
+  for (gsize i = 0; i < N_TOKENS * STRIDE; i++)
+    f.exact[i] = (double)f.qkv[i];
+  ra_cpu_attention(&shape, f.qkv, f.qkv + OUT,
+                   f.qkv + OUT + KV_HEADS * HEAD_DIM, f.out, f.lse, f.scratch);
+  return f;
+}
+
+static void
+fixture_clear(Fixture *f)
+{
+  g_free(f->qkv);
+  g_free(f->exact);
+  g_free(f->out);
+  g_free(f->lse);
+  g_free(f->scratch);
+}
+
+/* |v| <= 1 and exponents below 3, so the header's bound is at most
+ * 2 (14 u 3 + 2^-22 + 137 u) = 2.2e-5; 1e-5 is asked for. */
+static double
+worst_forward(const Fixture *f, gboolean fault)
+{
+  g_autofree double *out = g_new(double, N_TOKENS *OUT);
+  double worst = 0;
+
+  naive_all(f->exact, fault, out);
+  for (gsize i = 0; i < N_TOKENS * OUT; i++)
+    worst = fmax(worst, fabs((double)f->out[i] - out[i]));
+  return worst;
+}
+
+START_TEST(test_forward)
+{
+  Fixture f = fixture_new();
+
+  ck_assert_double_lt(worst_forward(&f, FALSE), 1e-5);
+  ck_assert_double_gt(worst_forward(&f, TRUE), 1e-3);
+  fixture_clear(&f);
+}
+END_TEST
+
+static double
+weighed(const double *qkv, const float *d_out)
+{
+  g_autofree double *out = g_new(double, N_TOKENS *OUT);
+  double sum = 0;
+
+  naive_all(qkv, FALSE, out);
+  for (gsize i = 0; i < N_TOKENS * OUT; i++)
+    sum += out[i] * (double)d_out[i];
+  return sum;
+}
+
+/* Central differences of the double formula, h = 1e-4, at places spread over
+ * queries, keys and values: 1e-8 of their own, fp32 some 1e-5. */
+START_TEST(test_backward)
+{
+  Fixture f = fixture_new();
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * OUT, 1);
+  g_autofree float *d = g_new(float, N_TOKENS *STRIDE);
+
+  ra_cpu_attention_backward(
+      &shape, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_HEADS * HEAD_DIM, f.out,
+      f.lse, d_out, d, d + OUT, d + OUT + KV_HEADS * HEAD_DIM, f.scratch);
+  for (gsize at = 0; at < N_TOKENS * STRIDE; at += 211) {
+    double old = f.exact[at], up, down, h = 1e-4;
+
+    f.exact[at] = old + h;
+    up = weighed(f.exact, d_out);
+    f.exact[at] = old - h;
+    down = weighed(f.exact, d_out);
+    f.exact[at] = old;
+    ck_assert_double_eq_tol((double)d[at], (up - down) / (2 * h), 2e-5);
+  }
+  fixture_clear(&f);
+}
+END_TEST
+
+/* The last token of the longest sequence, from a cache of its keys and values,
+ * pages from the last to the first with what is no number between them: the row
+ * that the packed forward makes. */
+START_TEST(test_decode)
+{
+  enum { PAGE = 4, ROWS = 6 };
+  Fixture f = fixture_new();
+  uint32_t first = begin[2], n = begin[3] - begin[2], last = begin[3] - 1;
+  gsize width = KV_HEADS * HEAD_DIM;
+  gsize n_rows = (gsize)n * ROWS;
+  g_autofree float *k = g_new(float, n_rows *width);
+  g_autofree float *v = g_new(float, n_rows *width);
+  g_autofree uint32_t *pages = g_new(uint32_t, n);
+  const RaCpuDecode paged = {.q_heads = Q_HEADS,
+                             .kv_heads = KV_HEADS,
+                             .head_dim = HEAD_DIM,
+                             .n_kv = n,
+                             .pages = pages,
+                             .page_tokens = PAGE,
+                             .page_rows = ROWS};
+  float out[OUT];
+
+  for (gsize i = 0; i < n_rows * width; i++)
+    k[i] = v[i] = NAN;
+  for (uint32_t t = 0; t < n; t++) {
+    const float *key = f.qkv + (first + t) * STRIDE + OUT;
+    gsize row;
+
+    pages[t / PAGE] = n / PAGE - t / PAGE;
+    row = (gsize)pages[t / PAGE] * ROWS + t % PAGE;
+    memcpy(k + row * width, key, width * sizeof *k);
+    memcpy(v + row * width, key + width, width * sizeof *v);
+  }
+  ra_cpu_decode_attention(&paged, f.qkv + last * STRIDE, k, v, out, f.scratch);
+  for (gsize i = 0; i < OUT; i++)
+    ck_assert_double_eq_tol((double)out[i], (double)f.out[last * OUT + i],
+                            1e-6);
+  fixture_clear(&f);
+}
+END_TEST
+
+/* 12 heads: eight of 2^-1 to 2^-8, then every second of sixteen that go by a
+ * half; and attention with slopes is that without after the same was added to
+ * scores by hand, through one more element of q and k: with q_e = 1 and
+ * k_e = slope j / scale the product is it.  The fault: no slope. */
+START_TEST(test_slopes)
+{
+  static const uint32_t one[] = {0, 5};
+  enum { N = 5, DIM = 4 };
+  RaCpuAttention plain = {.n_sequences = 1,
+                          .begin = one,
+                          .q_heads = 1,
+                          .kv_heads = 1,
+                          .head_dim = DIM,
+                          .stride = 3 * DIM};
+  RaCpuAttention sloped = plain;
+  float slope = ra_cpu_alibi_slope(0, 1) * 64; /* 2^-8 64 */
+  g_autofree float *x = cpu_random(9, (gsize)N * plain.stride, 1);
+  g_autofree float *workspace =
+      g_new(float, ra_cpu_attention_workspace(&plain));
+  float out[3][N * DIM], lse[N];
+
+  ck_assert(ra_cpu_gemm_open());
+  for (uint32_t h = 0; h < 12; h++)
+    ck_assert_double_eq_tol(log2((double)ra_cpu_alibi_slope(h, 12)),
+                            h < 8 ? -1.0 - h : -0.5 - (h - 8), 1e-6);
+  ck_assert_double_eq((double)slope, 0.25);
+  for (uint32_t j = 0; j < N; j++) /* the last element is what is added */
+    x[j * plain.stride + DIM - 1] = x[j * plain.stride + 2 * DIM - 1] = 0;
+  sloped.slopes = &slope;
+  ra_cpu_attention(&plain, x, x + DIM, x + 2 * DIM, out[0], lse, workspace);
+  ra_cpu_attention(&sloped, x, x + DIM, x + 2 * DIM, out[1], lse, workspace);
+  for (uint32_t j = 0; j < N; j++) {
+    x[j * plain.stride + DIM - 1] = 1;
+    x[j * plain.stride + 2 * DIM - 1] = slope * (float)j * sqrtf(DIM);
+  }
+  ra_cpu_attention(&plain, x, x + DIM, x + 2 * DIM, out[2], lse, workspace);
+  for (gsize i = 0; i < N * DIM; i++) {
+    ck_assert_double_eq_tol((double)out[1][i], (double)out[2][i], 1e-6);
+    ck_assert(i < DIM || fabsf(out[1][i] - out[0][i]) > 1e-5f);
+  }
+}
+END_TEST
+
+/* Some keys of each sequence, dense: k, then v. */
+typedef struct {
+  uint32_t begin[N_SEQUENCES + 1];
+  uint32_t from[N_SEQUENCES]; /* place of the first in its sequence */
+  uint32_t seen[N_TOKENS];
+  float kv[N_TOKENS * 2 * KV_HEADS * HEAD_DIM];
+  float d_kv[N_TOKENS * 2 * KV_HEADS * HEAD_DIM];
+  RaCpuAttention shape;
+} Keys;
+
+#define KV_WIDTH (KV_HEADS * HEAD_DIM)
+
+/* The first half of each sequence's keys, rounded up, or the rest. */
+static Keys *
+keys_new(const float *qkv, gboolean rest)
+{
+  Keys *keys = g_new0(Keys, 1);
+
+  for (uint32_t s = 0; s < N_SEQUENCES; s++) {
+    uint32_t n = begin[s + 1] - begin[s], half = (n + 1) / 2;
+    uint32_t count = rest ? n - half : half;
+
+    keys->from[s] = rest ? half : 0;
+    keys->begin[s + 1] = keys->begin[s] + count;
+    ra_cpu_copy_rect(count, 2 * KV_WIDTH,
+                     qkv + (begin[s] + keys->from[s]) * STRIDE + OUT, STRIDE,
+                     keys->kv + keys->begin[s] * 2 * KV_WIDTH, 2 * KV_WIDTH);
+    for (uint32_t i = 0; i < n; i++)
+      keys->seen[begin[s] + i] =
+          CLAMP(i + 1, keys->from[s], keys->from[s] + count) - keys->from[s];
+  }
+  keys->shape = shape;
+  keys->shape.kv_begin = keys->begin;
+  keys->shape.seen = keys->seen;
+  keys->shape.kv_stride = 2 * KV_WIDTH;
+  keys->shape.d_q_stride = OUT;
+  return keys;
+}
+
+static double
+worst_of(gsize n, const float *a, const float *b)
+{
+  double worst = 0;
+
+  for (gsize i = 0; i < n; i++)
+    worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+  return worst;
+}
+
+static void
+attend(const Keys *keys, const float *qkv, float *out, float *lse,
+       float *scratch)
+{
+  ra_cpu_attention(&keys->shape, qkv, keys->kv, keys->kv + KV_WIDTH, out, lse,
+                   scratch);
+}
+
+/* Over one half of the keys and then over the other, merged, is over all; of a
+ * sequence of one token the other half is nothing.  The fault: not merged. */
+START_TEST(test_merge)
+{
+  Fixture f = fixture_new();
+  g_autofree Keys *a = keys_new(f.qkv, FALSE), *b = keys_new(f.qkv, TRUE);
+  g_autofree float *out = g_new(float, N_TOKENS *OUT);
+  g_autofree float *part = g_new(float, N_TOKENS *OUT);
+  g_autofree float *lse = g_new(float, N_TOKENS *Q_HEADS);
+  g_autofree float *part_lse = g_new(float, N_TOKENS *Q_HEADS);
+
+  attend(a, f.qkv, out, lse, f.scratch);
+  attend(b, f.qkv, part, part_lse, f.scratch);
+  ck_assert(isinf(part_lse[0]) && part_lse[0] < 0 && part[0] == 0);
+  ck_assert_double_gt(worst_of(N_TOKENS * OUT, out, f.out), 1e-2);
+  ra_cpu_attention_merge(N_TOKENS, Q_HEADS, HEAD_DIM, part, part_lse, out, lse);
+  ck_assert_double_lt(worst_of(N_TOKENS * OUT, out, f.out), 2e-6);
+  ck_assert_double_lt(worst_of(N_TOKENS * Q_HEADS, lse, f.lse), 4e-6);
+  fixture_clear(&f);
+}
+END_TEST
+
+/* The gradients of both halves are those of all: of queries their sum.  The
+ * fault: of one half alone. */
+START_TEST(test_merge_backward)
+{
+  Fixture f = fixture_new();
+  Keys *half[2] = {keys_new(f.qkv, FALSE), keys_new(f.qkv, TRUE)};
+  g_autofree float *d_out = cpu_random(2, N_TOKENS * OUT, 1);
+  g_autofree float *d = g_new(float, N_TOKENS *STRIDE);
+  g_autofree float *d_q = g_new(float, N_TOKENS *OUT);
+  g_autofree float *sum = g_new0(float, N_TOKENS *OUT);
+
+  ra_cpu_attention_backward(&shape, f.qkv, f.qkv + OUT, f.qkv + OUT + KV_WIDTH,
+                            f.out, f.lse, d_out, d, d + OUT, d + OUT + KV_WIDTH,
+                            f.scratch);
+  for (guint h = 0; h < 2; h++) {
+    Keys *k = half[h];
+
+    ra_cpu_attention_backward(&k->shape, f.qkv, k->kv, k->kv + KV_WIDTH, f.out,
+                              f.lse, d_out, d_q, k->d_kv, k->d_kv + KV_WIDTH,
+                              f.scratch);
+    for (gsize i = 0; i < N_TOKENS * OUT; i++)
+      sum[i] += d_q[i];
+    for (uint32_t s = 0; s < N_SEQUENCES; s++)
+      for (uint32_t i = k->begin[s]; i < k->begin[s + 1]; i++)
+        ck_assert_double_lt(
+            worst_of(2 * KV_WIDTH, k->d_kv + i * 2 * KV_WIDTH,
+                     d + (begin[s] + k->from[s] + i - k->begin[s]) * STRIDE +
+                         OUT),
+            4e-6);
+  }
+  for (gsize i = 0; i < N_TOKENS; i++)
+    ck_assert_double_lt(worst_of(OUT, sum + i * OUT, d + i * STRIDE), 4e-6);
+  ck_assert_double_gt(worst_of(N_TOKENS * OUT, sum, d_q), 1e-2);
+  g_free(half[0]);
+  g_free(half[1]);
+  fixture_clear(&f);
+}
+END_TEST
+
+static Suite *
+cpu_attention_suite(void)
+{
+  Suite *suite = suite_create("cpu_attention");
+  TCase *tcase = tcase_create("core");
+
+  tcase_add_test(tcase, test_forward);
+  tcase_add_test(tcase, test_backward);
+  tcase_add_test(tcase, test_merge);
+  tcase_add_test(tcase, test_merge_backward);
+  tcase_add_test(tcase, test_decode);
+  tcase_add_test(tcase, test_slopes);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(cpu_attention_suite)

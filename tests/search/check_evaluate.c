@@ -1,0 +1,412 @@
+/* The evaluator of search against the simulator: the same times and peaks, to
+ * the last bit, for random plans of several workloads; a change of one call
+ * against all set anew. */
+#include "config.h"
+
+#include "graph/input/plan_write.h"
+#include "tests/support/check_main.h"
+#include "tests/support/search_case.h"
+
+/* Often a call takes the mesh, or mesh and degrees, of another: layouts that
+ * are equal are rare otherwise. */
+static RaChoice
+copied_choice(SearchCase *c, const RaPoint *point, uint32_t call)
+{
+  const RaSpaceCall *calls = c->space->calls;
+  uint32_t other = search_case_below(c, c->setup->workload->n_calls);
+  const RaCandidate *like =
+      &calls[other].candidates[point->calls[other].candidate];
+  gboolean degrees = search_case_below(c, 2);
+
+  for (uint32_t i = 0; i < calls[call].n; i++) {
+    const RaCandidate *k = &calls[call].candidates[i];
+    if (k->n_gpus == like->n_gpus &&
+        (!degrees ||
+         (k->plan.dp == like->plan.dp && k->plan.tp == like->plan.tp)))
+      return (RaChoice){i, point->calls[other].position};
+  }
+  return search_case_choice(c, call);
+}
+
+static RaPoint
+random_point(SearchCase *c, gboolean with_host)
+{
+  const RaWorkload *w = c->setup->workload;
+  RaPoint point = {.residency = {0}};
+
+  for (guint i = 0; i < w->n_calls; i++)
+    point.calls[i] = i > 0 && search_case_below(c, 2)
+                         ? copied_choice(c, &point, i)
+                         : search_case_choice(c, i);
+  for (guint m = 0; m < w->n_models; m++)
+    point.residency[m] = (uint8_t)search_case_below(c, with_host ? 3 : 2);
+  return point;
+}
+
+/* A plan file can say it. */
+static void
+check_is_plan(SearchCase *c, const RaPoint *point)
+{
+  RaPlanWords words = {.workload = "x.workload", .cluster = "x.cluster"};
+  RaPlan *plan = ra_space_plan_new(c->space, point);
+  GError *error = NULL;
+  g_autofree char *text = ra_plan_write(plan, &words, &error);
+
+  ck_assert_msg(text && ra_setup_read_plan(c->setup, "x.plan", text, &error),
+                "%s\n%s", error ? error->message : "", text ? text : "");
+  ra_space_plan_free(plan);
+}
+
+static void
+compare_random(const char *workload, const char *const *sets, RaSpaceKind kind,
+               guint n, gboolean with_host)
+{
+  SearchCase c;
+  RaScore wrong;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
+  for (guint i = 0; i < n; i++) {
+    RaPoint point = random_point(&c, with_host);
+    RaScore expected = search_case_simulate(&c, &point), score;
+    double bound_s;
+
+    check_is_plan(&c, &point);
+    ra_evaluate(c.evaluator, &point, &score);
+    ck_assert_msg(search_case_same(&score, &expected),
+                  "%s plan %u: %.17g s %.17g s %.17g s %.17g B, expected %.17g "
+                  "s %.17g s %.17g s %.17g B",
+                  workload, i, score.run_s, score.iteration_s, score.makespan_s,
+                  score.peak_bytes, expected.run_s, expected.iteration_s,
+                  expected.makespan_s, expected.peak_bytes);
+    ra_evaluator_bound(c.evaluator, 1, &bound_s);
+    ck_assert_msg(bound_s <= score.run_s, "%u: %g > %g", i, bound_s,
+                  score.run_s);
+    /* The oracle's fault: the next double is another time. */
+    wrong = expected;
+    wrong.makespan_s *= 1 + 1e-15;
+    ck_assert(!search_case_same(&score, &wrong));
+  }
+  search_case_clear(&c);
+}
+
+/* Six calls, four models, nothing shared but GPUs. */
+START_TEST(ppo)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+
+  compare_random("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 400, FALSE);
+}
+END_TEST
+
+START_TEST(ppo_full)
+{
+  const char *sets[] = {"cluster.nodes=1", "workload.prompts=64", NULL};
+
+  compare_random("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 200, TRUE);
+}
+END_TEST
+
+/* What of the full set's dimensions candidates have. */
+enum { CP, EP, INTERLEAVED, ZERO_2, NOT_PARALLEL, N_DIMENSIONS };
+
+static void
+count(const SearchCase *c, guint out[N_DIMENSIONS])
+{
+  memset(out, 0, N_DIMENSIONS * sizeof *out);
+  for (guint call = 0; call < c->setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c->space->calls[call].n; i++) {
+      const RaCallPlan *p = &c->space->calls[call].candidates[i].plan;
+
+      out[CP] += p->cp > 1;
+      out[EP] += p->ep > 1;
+      out[INTERLEAVED] += p->schedule == RA_SCHEDULE_INTERLEAVED;
+      out[ZERO_2] += p->zero == 2;
+      out[NOT_PARALLEL] += p->tp > 1 && !p->sequence_parallel;
+    }
+}
+
+/* All dimensions of the full set: some candidates of each, which random plans
+ * then draw. */
+START_TEST(all_dimensions)
+{
+  const char *sets[] = {"cluster.nodes=4",
+                        "workload.prompts=16",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=fixed(256)",
+                        "model actor.config=qwen3-30b-a3b.json",
+                        NULL};
+  const char *dense[] = {"cluster.nodes=2", "workload.prompts=64", NULL};
+  guint n[N_DIMENSIONS];
+  SearchCase c;
+
+  search_case_init(&c, "grpo-qwen3-30b-a3b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_FULL, NULL);
+  count(&c, n);
+  ck_assert(n[CP] > 0 && n[EP] > 0);
+  search_case_clear(&c);
+  compare_random("grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL, 60, TRUE);
+  search_case_init(&c, "ppo-llama2-7b.workload", "h100-16n.cluster", dense,
+                   RA_SPACE_FULL, NULL);
+  count(&c, n);
+  ck_assert(n[CP] > 0 && n[EP] == 0 && n[INTERLEAVED] > 0 && n[ZERO_2] > 0 &&
+            n[NOT_PARALLEL] > 0);
+  search_case_clear(&c);
+  compare_random("ppo-llama2-7b.workload", dense, RA_SPACE_FULL, 200, TRUE);
+}
+END_TEST
+
+/* Several readers of one trained model, drawn lengths, a host call; adapters,
+ * which move alone where they are kept, and their base as reference. */
+START_TEST(grpo)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL, NULL};
+  const char *lora = "grpo-lora-qwen2.5-32b.workload";
+  compare_random("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 200, TRUE);
+  compare_random(lora, sets, RA_SPACE_REAL, 150, TRUE);
+  sets[2] = "model actor.lora-sync=merged";
+  compare_random(lora, sets, RA_SPACE_REAL, 50, TRUE);
+}
+END_TEST
+
+/* Generation that lags behind training. */
+START_TEST(lagging)
+{
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
+
+  compare_random("grpo-qwen2.5-32b-async.workload", sets, RA_SPACE_REAL, 100,
+                 TRUE);
+}
+END_TEST
+
+/* Chunks: calls of several parts. */
+START_TEST(streaming)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(256)", NULL};
+
+  compare_random("ppo-llama-7b-stream.workload", sets, RA_SPACE_REAL, 100,
+                 TRUE);
+}
+END_TEST
+
+/* --- nodes are alike --- */
+
+/* Moves all meshes of @point by as many nodes as there are behind the last;
+ * those are the labels that change no rank's place in its mesh.  Returns how
+ * many. */
+static uint32_t
+shift(SearchCase *c, RaPoint *point)
+{
+  uint32_t width = c->setup->cluster->gpus_per_node;
+  uint32_t end = 0, by;
+
+  for (guint k = 0; k < c->setup->workload->n_calls; k++) {
+    RaChoice choice = point->calls[k];
+    const RaCandidate *like = &c->space->calls[k].candidates[choice.candidate];
+    uint32_t last = ra_candidate_begin(like, choice.position) + like->n_gpus;
+    end = MAX(end, last);
+  }
+  by = c->setup->cluster->n_nodes - (end + width - 1) / width;
+  for (guint k = 0; k < c->setup->workload->n_calls; k++) {
+    RaChoice *choice = &point->calls[k];
+    const RaCandidate *like = &c->space->calls[k].candidates[choice->candidate];
+    choice->position += by * width / like->step;
+  }
+  return by;
+}
+
+START_TEST(relabelled)
+{
+  const char *sets[] = {"cluster.nodes=4", NULL};
+  SearchCase c;
+  guint n_shifted = 0, n_other = 0;
+
+  search_case_init(&c, "ppo-llama2-7b.workload", "h100-16n.cluster", sets,
+                   RA_SPACE_REAL, NULL);
+  for (guint i = 0; i < 3000; i++) {
+    RaPoint point = random_point(&c, FALSE), other = point;
+    RaScore score, same;
+
+    if (shift(&c, &other) == 0)
+      continue;
+    ra_evaluate(c.evaluator, &point, &score);
+    ra_evaluate(c.evaluator, &other, &same);
+    n_shifted++;
+    ck_assert_msg(search_case_same(&score, &same), "plan %u: %.17g, %.17g", i,
+                  score.makespan_s, same.makespan_s);
+    /* The fault: with one call left behind it is another plan. */
+    other.calls[0] = point.calls[0];
+    ra_evaluate(c.evaluator, &other, &same);
+    n_other += !search_case_same(&score, &same);
+  }
+  ck_assert_uint_gt(n_shifted, 10);
+  ck_assert_uint_gt(n_other, 5);
+  search_case_clear(&c);
+}
+END_TEST
+
+/* --- bounds --- */
+
+/* No candidate costs less than its bound, and so many quarters hardly more. */
+static void
+compare_bounds(const char *workload, const char *const *sets, RaSpaceKind kind,
+               guint quarters)
+{
+  SearchCase c;
+  guint n_tight = 0, n = 0;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
+  for (guint call = 0; call < c.setup->workload->n_calls; call++)
+    for (uint32_t i = 0; i < c.space->calls[call].n; i++) {
+      const double *parts = ra_cost_table_call_s(c.costs, call, i);
+      double bound_s = ra_cost_table_bound_s(c.costs, call, i), sum_s = 0;
+
+      for (guint p = 0; p < c.setup->workload->calls[call].n_parts; p++)
+        sum_s += parts[p];
+      ck_assert_msg(bound_s <= sum_s, "%s candidate %u: bound %.17g, %.17g s",
+                    c.setup->workload->calls[call].name, i, bound_s, sum_s);
+      n_tight += bound_s > 0.95 * sum_s;
+      n++;
+    }
+  /* The fault: a bound of 0 would pass, and one of compute alone, which is
+   * some 0.55 of the cost. */
+  ck_assert_uint_gt(4 * n_tight, quarters * n);
+  search_case_clear(&c);
+}
+
+/* With what the full set has beside: what interleaves, shares sequences or
+ * experts. */
+START_TEST(bounds_of_all)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=fixed(256)", NULL};
+
+  compare_bounds("grpo-qwen3-30b-a3b.workload", sets, RA_SPACE_FULL, 2);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+  const char *chunks[] = {"cluster.nodes=2",
+                          "workload.prompt-length=fixed(128)",
+                          "workload.response-length=fixed(256)", NULL};
+
+  compare_bounds("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 3);
+  compare_bounds("ppo-llama-7b-stream.workload", chunks, RA_SPACE_REAL, 3);
+}
+END_TEST
+
+/* --- moves --- */
+
+static void
+check_equal_lanes(SearchCase *c, guint step)
+{
+  RaScore scores[2];
+  RaPoint point = *ra_evaluator_point(c->evaluator, 1);
+
+  ra_evaluator_set(c->evaluator, 0, &point);
+  ra_evaluator_run(c->evaluator, 2, scores);
+  if (!scores[0].is_exact)
+    ra_evaluator_exact_peak(c->evaluator, 0, &scores[0]);
+  if (!scores[1].is_exact)
+    ra_evaluator_exact_peak(c->evaluator, 1, &scores[1]);
+  ck_assert_msg(search_case_same(&scores[0], &scores[1]), "step %u", step);
+}
+
+static void
+move_often(const char *workload, const char *const *sets, RaSpaceKind kind,
+           guint n)
+{
+  SearchCase c;
+  RaPoint point;
+
+  search_case_init(&c, workload, "h100-16n.cluster", sets, kind, NULL);
+  point = random_point(&c, FALSE);
+  ra_evaluator_set(c.evaluator, 1, &point);
+  for (guint i = 0; i < n; i++) {
+    uint32_t call = search_case_below(&c, c.setup->workload->n_calls);
+    point = *ra_evaluator_point(c.evaluator, 1);
+    if (i % 1000 == 0)
+      ra_evaluator_move_residency(
+          c.evaluator, 1, search_case_below(&c, c.setup->workload->n_models),
+          (int)search_case_below(&c, 3));
+    if (i % 7 == 0)
+      ra_evaluator_spread(c.evaluator, 1);
+    ra_evaluator_move(c.evaluator, 1, call,
+                      i % 2 ? copied_choice(&c, &point, call)
+                            : search_case_choice(&c, call));
+    check_equal_lanes(&c, i);
+  }
+  search_case_clear(&c);
+}
+
+/* 10^5 moves; the fault that it would catch is in ppo(): scores that differ in
+ * one bit are not the same. */
+START_TEST(moves)
+{
+  const char *sets[] = {"cluster.nodes=2", NULL};
+
+  move_often("ppo-llama2-7b.workload", sets, RA_SPACE_REAL, 100000);
+}
+END_TEST
+
+START_TEST(moves_grpo)
+{
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL};
+
+  move_often("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 5000);
+}
+END_TEST
+
+/* Meshes that are sets of nodes. */
+START_TEST(moves_sets)
+{
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=16",
+                        "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(64)", NULL};
+
+  move_often("ppo-llama2-7b.workload", sets, RA_SPACE_FULL, 2000);
+}
+END_TEST
+
+/* One reader that lags behind its training: how many versions stand there
+ * depends on whether it has the layout of training. */
+START_TEST(moves_lagging)
+{
+  const char *sets[] = {"cluster.nodes=8", "workload.prompts=32",
+                        "workload.prompt-length=fixed(128)",
+                        "workload.response-length=fixed(64)", NULL};
+
+  move_often("grpo-qwen2.5-32b-async.workload", sets, RA_SPACE_REAL, 3000);
+}
+END_TEST
+
+static Suite *
+evaluate_suite(void)
+{
+  Suite *s = suite_create("evaluate");
+  TCase *same = tcase_create("simulator"), *moved = tcase_create("moves");
+
+  tcase_set_timeout(same, 600);
+  tcase_set_timeout(moved, 600);
+  tcase_add_test(same, ppo);
+  tcase_add_test(same, ppo_full);
+  tcase_add_test(same, all_dimensions);
+  tcase_add_test(same, grpo);
+  tcase_add_test(same, lagging);
+  tcase_add_test(same, streaming);
+  tcase_add_test(same, relabelled);
+  tcase_add_test(same, bounds);
+  tcase_add_test(same, bounds_of_all);
+  tcase_add_test(moved, moves);
+  tcase_add_test(moved, moves_grpo);
+  tcase_add_test(moved, moves_sets);
+  tcase_add_test(moved, moves_lagging);
+  suite_add_tcase(s, same);
+  suite_add_tcase(s, moved);
+  return s;
+}
+
+RA_CHECK_MAIN(evaluate_suite)

@@ -1,0 +1,173 @@
+/* Settings: scripts and YAML, what is read and what is left. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "study/convert/setting.h"
+#include "tests/support/check_main.h"
+
+static RaSettings *
+script(const char *text)
+{
+  GError *error = NULL;
+  RaSettings *s =
+      ra_settings_parse("run.sh", text, strlen(text), FALSE, &error);
+
+  ck_assert_msg(s != NULL, "%s", error ? error->message : "?");
+  return s;
+}
+
+/* Flags in all three forms, overrides, variables, comments, continued lines,
+ * arrays; each with the line that it begins on. */
+START_TEST(test_script)
+{
+  g_autoptr(RaSettings) s = script("# c.d=9\n"
+                                   "N=4 # four\n"
+                                   "ARGS=( x.y=${N} )\n"
+                                   "python3 -m a.b \\\n"
+                                   "  p.q=\"$N nodes\" +n.m=${M:-7} \\\n"
+                                   "  --one=1 --two 2 --three --four \\\n"
+                                   "  l=[\\'a\\',b] \"${ARGS[@]}\"; echo --no");
+  static const struct {
+    const char *key, *value, *place;
+  } want[] = {
+      {"x.y", "4", "run.sh:3"},     {"p.q", "4 nodes", "run.sh:5"},
+      {"n.m", "7", "run.sh:5"},     {"one", "1", "run.sh:6"},
+      {"two", "2", "run.sh:6"},     {"three", "true", "run.sh:6"},
+      {"four", "true", "run.sh:6"}, {"l", "['a',b]", "run.sh:7"},
+      {"no", "true", "run.sh:7"},
+  };
+
+  ck_assert_uint_eq(ra_settings_n(s), G_N_ELEMENTS(want));
+  for (guint i = 0; i < G_N_ELEMENTS(want); i++) {
+    const RaSetting *got = ra_settings_at(s, i);
+
+    ck_assert_str_eq(got->key, want[i].key);
+    ck_assert_str_eq(got->place, want[i].place);
+    /* hydra's quotes are dropped where they were escaped for the shell */
+    if (!g_str_equal(got->key, "l"))
+      ck_assert_str_eq(got->value, want[i].value);
+  }
+}
+END_TEST
+
+/* Mappings join with dots, sequences count, references are followed; null is
+ * nothing. */
+START_TEST(test_yaml)
+{
+  static const char text[] = "a:\n"
+                             "  b: 3\n"
+                             "  c: [x, {d: 'y # z'}]\n"
+                             "e: ${a.b}\n"
+                             "f: ${mul:${a.b}, 4}\n"
+                             "g: null\n"
+                             "h: ${oc.select:no.such,5}\n"
+                             "i: ${a.nothing}\n";
+  GError *error = NULL;
+  g_autoptr(RaSettings) s =
+      ra_settings_parse("x.yaml", text, strlen(text), TRUE, &error);
+
+  ck_assert_ptr_nonnull(s);
+  ck_assert_str_eq(ra_settings_get(s, "a.b"), "3");
+  ck_assert_str_eq(ra_settings_get(s, "a.c.0"), "x");
+  ck_assert_str_eq(ra_settings_get(s, "a.c.1.d"), "y # z");
+  ck_assert_str_eq(ra_settings_get(s, "e"), "3");
+  ck_assert_str_eq(ra_settings_get(s, "f"), "12"); /* 3 x 4 */
+  ck_assert_ptr_null(ra_settings_get(s, "g"));
+  ck_assert_str_eq(ra_settings_get(s, "h"), "5");
+  ck_assert_str_eq(ra_settings_get(s, "i"), "${a.nothing}");
+  ck_assert_str_eq(ra_settings_at(s, 2)->place, "x.yaml:3");
+}
+END_TEST
+
+/* What nobody asked for stays unread; the last of a key counts. */
+START_TEST(test_states)
+{
+  g_autoptr(RaSettings) s =
+      script("x a.n=1 a.n=2 a.lr=3 a.off=False a.on=True b=maybe");
+  GError *error = NULL;
+  uint32_t n;
+  gboolean on;
+
+  ck_assert(ra_settings_uint32(s, "a.n", 9, 1, 9, &n, &error));
+  ck_assert_uint_eq(n, 2);
+  ra_settings_ignore(s, "*.lr");
+  ra_settings_ignore_off(s, "a.o*");
+  ck_assert_int_eq(ra_settings_at(s, 0)->state, RA_SETTING_REPLACED);
+  ck_assert_int_eq(ra_settings_at(s, 1)->state, RA_SETTING_READ);
+  ck_assert_int_eq(ra_settings_at(s, 2)->state, RA_SETTING_IGNORED);
+  ck_assert_int_eq(ra_settings_at(s, 3)->state, RA_SETTING_IGNORED);
+  ck_assert_int_eq(ra_settings_at(s, 4)->state, RA_SETTING_UNREAD);
+  ra_settings_about(s, "a.on", "as %d", 1);
+  ck_assert_str_eq(ra_settings_at(s, 4)->note, "as 1");
+  ck_assert(!ra_settings_bool(s, "b", FALSE, &on, &error));
+  ck_assert_str_eq(error->message,
+                   "run.sh:1: 'b' is 'maybe', expected true or false");
+  g_clear_error(&error);
+  ck_assert(!ra_settings_uint32(s, "a.n", 9, 3, 9, &n, &error));
+  g_clear_error(&error);
+  ck_assert(ra_settings_bool(s, "absent", TRUE, &on, &error) && on);
+}
+END_TEST
+
+/* Whatever is no settings is refused with its line. */
+START_TEST(test_bad)
+{
+  static const struct {
+    const char *text, *message;
+    gboolean yaml;
+  } bad[] = {
+      {"a 'b\nc", "x:1: a quote is not closed", FALSE},
+      {"\xff", "x: neither YAML nor a script in UTF-8", FALSE},
+      {"a: [", "x:2: no YAML", TRUE},
+      {"a: 1\n  b: 2", "x:2: no YAML", TRUE},
+      {"just words", "x:1: expected keys and values", TRUE},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+    GError *error = NULL;
+
+    ck_assert_ptr_null(ra_settings_parse("x", bad[i].text, strlen(bad[i].text),
+                                         bad[i].yaml, &error));
+    ck_assert_ptr_nonnull(error);
+    ck_assert_msg(g_str_has_prefix(error->message, bad[i].message), "%s",
+                  error->message);
+    g_clear_error(&error);
+  }
+}
+END_TEST
+
+/* A cycle of references, and one of YAML's own, ends. */
+START_TEST(test_cycles)
+{
+  static const char text[] = "a: ${b}\nb: ${a}\n";
+  static const char self[] = "a: &x {b: *x}\n";
+  GError *error = NULL;
+  g_autoptr(RaSettings) s =
+      ra_settings_parse("x", text, strlen(text), TRUE, &error);
+
+  ck_assert_ptr_nonnull(s);
+  ck_assert_ptr_nonnull(strstr(ra_settings_get(s, "a"), "${"));
+  ck_assert_ptr_null(ra_settings_parse("x", self, strlen(self), TRUE, &error));
+  ck_assert_ptr_nonnull(error);
+  g_clear_error(&error);
+}
+END_TEST
+
+static Suite *
+setting_suite(void)
+{
+  Suite *suite = suite_create("setting");
+  TCase *tcase = tcase_create("setting");
+
+  tcase_add_test(tcase, test_script);
+  tcase_add_test(tcase, test_yaml);
+  tcase_add_test(tcase, test_states);
+  tcase_add_test(tcase, test_bad);
+  tcase_add_test(tcase, test_cycles);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}
+
+RA_CHECK_MAIN(setting_suite)

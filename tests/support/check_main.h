@@ -1,0 +1,53 @@
+/* The main() that every tests/check_<module>.c shares.
+ *
+ * A module's test makes one Suite and ends with one line:
+ *
+ *     static Suite *
+ *     arena_suite(void)
+ *     {
+ *       Suite *suite = suite_create("arena");
+ *       TCase *tcase = tcase_create("core");
+ *       tcase_add_test(tcase, test_mark_rewinds);
+ *       suite_add_tcase(suite, tcase);
+ *       return suite;
+ *     }
+ *
+ *     RA_CHECK_MAIN(arena_suite)
+ *
+ * Results are TAP on stdout, which a test itself must therefore not write to
+ * (use stderr).  CK_FORK=no runs all tests in this process, for a debugger or
+ * valgrind; CK_RUN_CASE=core picks one case; CK_TIMEOUT_MULTIPLIER is for slow
+ * machines.  The exit status is 0 only if every test passed.
+ */
+#ifndef RA_TESTS_SUPPORT_CHECK_MAIN_H
+#define RA_TESTS_SUPPORT_CHECK_MAIN_H
+
+#include <stdlib.h>
+
+#include "tests/support/check_points.h"
+
+/**
+ * ra_check_run:
+ * @suite: (transfer full): freed together with its runner
+ *
+ * Returns: the exit status for main()
+ */
+static inline int
+ra_check_run(Suite *suite)
+{
+  SRunner *runner = srunner_create(suite);
+  int n_failed;
+
+  srunner_set_tap(runner, "-");
+  /* Not CK_FORK: that would override CK_FORK=no in the environment. */
+  srunner_set_fork_status(runner, CK_FORK_GETENV);
+  srunner_run_all(runner, CK_SILENT);
+  n_failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#define RA_CHECK_MAIN(make_suite)                                              \
+  int main(void) { return ra_check_run(make_suite()); }
+
+#endif

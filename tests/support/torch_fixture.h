@@ -1,0 +1,54 @@
+/* Results of PyTorch (tests/torch/fixtures.py; of gpt2, bloom and mpt
+ * tests/torch/classic.py) and the model they are of.
+ *
+ *     g_autoptr(RaModel) model = torch_model(TORCH_TIED);
+ *     torch_fill(params);                   the weights that the script had
+ *     GArray *logits = torch_read("actor-tied.txt", "logits");     of double
+ */
+#ifndef RA_TESTS_SUPPORT_TORCH_FIXTURE_H
+#define RA_TESTS_SUPPORT_TORCH_FIXTURE_H
+
+#include "exec/model/params.h"
+#include "exec/model/stage.h"
+#include "exec/model/tokens.h"
+
+typedef enum {
+  TORCH_PLAIN,
+  TORCH_TIED,      /* tied embeddings, biases of q, k and v */
+  TORCH_VALUE,     /* value head */
+  TORCH_QWEN3,     /* norms of q and k */
+  TORCH_MIXTRAL,   /* experts in each layer, weights divided */
+  TORCH_QWEN3_MOE, /* in the second, not divided, and norms of q and k */
+  TORCH_GPT2,      /* LayerNorm, learned positions, tanh GELU, biases, tied */
+  TORCH_BLOOM,     /* ALiBi in place of positions, a norm of the embedding */
+  TORCH_MPT        /* ALiBi, GELU, no bias anywhere */
+} TorchModel;
+
+/* (transfer full) */
+RaModel *torch_model(TorchModel kind);
+
+/* The file of its results. */
+const char *torch_file(TorchModel kind);
+RaNumerics torch_numerics(TorchModel kind);
+
+/* Number @i of the script's value(stream, ..., scale). */
+float torch_value(uint32_t stream, uint32_t i, double scale);
+
+/* The script's parameters(): what @params has of them. */
+void torch_fill(RaParams *params);
+
+/* (transfer full): the script's texts(). */
+RaTokens *torch_tokens(void);
+
+/* (transfer full): line @name of tests/data/torch/@file, doubles. */
+GArray *torch_read(const char *file, const char *name);
+
+/* The largest |got - wanted| / (|wanted| + floor); @floor is what counts as
+ * small of these numbers. */
+double torch_worst(gsize n, const float *got, const double *wanted,
+                   double floor);
+
+/* The largest magnitude of @values. */
+double torch_most(const GArray *values);
+
+#endif
