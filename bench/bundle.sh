@@ -39,11 +39,11 @@ put bin "$build/reallot" "$build/reallot-cuda"
 put bench "$build/bench/gpu_kernels" "$build/bench/collectives" \
   "$build/bench/loop_gpu"
 for program in "$build"/tests/device/check_gpu*; do
-  case ${program##*/} in *.*) ;; *) put tests "$program" ;; esac
+  case ${program##*/} in *.*) ;; *) put tests/device "$program" ;; esac
 done
 [ ! -x "$build/tests/reallot-emulated" ] ||
   put tests "$build/tests/reallot-emulated" # node.sh --dry
-cp "$top/tests/device/gpu.sh" "$root/tests"
+cp "$top/tests/device/gpu.sh" "$root/tests/device"
 cp "$top"/bench/node*.sh "$top"/bench/gpu_*peer.py "$root/bench"
 cp "$top/LICENSE" "$root"
 (cd "$top" && git rev-parse HEAD 2>/dev/null || echo -) >"$root/REVISION"

@@ -1,7 +1,7 @@
 /* The speed of the host back end on one core: a training step, generation, how
  * near they are to the core's products and memory, what a task costs beside its
  * work; and PyTorch on the same model where RA_TORCH_PYTHON names a Python that
- * has it (bench/torch_peer.py).
+ * has it (bench/peer/torch_peer.py).
  *
  * CPU seconds of the process, the least of the runs, so that what else the
  * machine does is not in them.
@@ -289,7 +289,8 @@ main(int argc, char **argv)
   guint n_runs = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 2 : 7;
   const char *srcdir = g_getenv("srcdir");
   g_autofree char *script =
-      g_build_filename(srcdir ? srcdir : ".", "bench", "torch_peer.py", NULL);
+      g_build_filename(srcdir ? srcdir : ".", "bench", "peer",
+                       "torch_peer.py", NULL);
   double train_s, generate_s, flop_per_s, bytes_per_s, weight_bytes;
   double torch_train_s = (double)NAN, torch_generate_s = (double)NAN;
   Bench b;

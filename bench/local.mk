@@ -52,9 +52,9 @@ bench_sectors_CPPFLAGS = $(tests_kernels_check_sectors_CPPFLAGS)
 bench_sectors_CXXFLAGS = $(tests_kernels_check_sectors_CXXFLAGS)
 bench_sectors_LDADD = %D%/libbench.a $(watched_ldadd)
 noinst_PROGRAMS += $(bench_programs)
-EXTRA_DIST += %D%/simgrid_peer.cc
+EXTRA_DIST += %D%/peer/simgrid_peer.cc
 EXTRA_DIST += %D%/validation.sh
-EXTRA_DIST += %D%/torch_peer.py
+EXTRA_DIST += %D%/peer/torch_peer.py
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
 EXTRA_DIST += %D%/docs/pictures.sh
@@ -66,7 +66,7 @@ EXTRA_DIST += %D%/gpu_peer.py
 EXTRA_DIST += %D%/gpu_train_peer.py
 EXTRA_DIST += %D%/device/node.sh
 noinst_PROGRAMS += %D%/loop_gpu
-bench_loop_gpu_SOURCES = %D%/loop_gpu.c %D%/loop_command.c \
+bench_loop_gpu_SOURCES = %D%/gpu/loop_gpu.c %D%/loop_command.c \
 	%D%/loop_command.h %D%/loop_ops.c %D%/loop_ops.h $(loop_sources)
 EXTRA_DIST += %D%/node_plans.sh
 EXTRA_DIST += %D%/node_steps.sh
@@ -74,12 +74,12 @@ if HAVE_CUDA
 noinst_PROGRAMS += %D%/gpu_kernels
 noinst_PROGRAMS += %D%/collectives
 endif
-bench_collectives_SOURCES = %D%/collectives.c
+bench_collectives_SOURCES = %D%/gpu/collectives.c
 bench_collectives_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 bench_collectives_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \
 	$(ra_ldadd) $(CUDA_LIBS)
-bench_gpu_kernels_SOURCES = %D%/gpu_kernels.c %D%/gpu_device.c %D%/gpu_device.h
-bench_gpu_kernels_SOURCES += %D%/gpu_experts.c %D%/gpu_experts.h
+bench_gpu_kernels_SOURCES = %D%/gpu/gpu_kernels.c %D%/gpu/gpu_device.c %D%/gpu/gpu_device.h
+bench_gpu_kernels_SOURCES += %D%/gpu/gpu_experts.c %D%/gpu/gpu_experts.h
 bench_gpu_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 bench_gpu_kernels_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 bench_gpu_kernels_LDADD = %D%/libbench.a libexec_cuda.a libkernels_cuda.a \

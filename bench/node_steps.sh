@@ -246,7 +246,7 @@ step_run() {
 
 # ---- The loop ----------------------------------------------------------------
 
-# GRPO and PPO of three sizes predicted, run and compared (bench/loop_gpu.c); a
+# GRPO and PPO of three sizes predicted, run and compared (bench/gpu/loop_gpu.c); a
 # trace of the plan to begin with on any GPU, for who looks at it.
 step_loop() {
   local how=(--seconds=170) first=grpo-tiny-bf16-4.plan failed=0

@@ -46,7 +46,7 @@ run() { # NAME COMMAND...
 # The peer of bench/sim, in the build folder: C++, so not the build's business.
 peer=bench/simgrid_peer
 if command -v c++ >/dev/null && [ -e /usr/include/simgrid/s4u.hpp ] &&
-  c++ -O2 -I"$srcdir" -c "$srcdir/bench/simgrid_peer.cc" -o $peer.o &&
+  c++ -O2 -I"$srcdir" -c "$srcdir/bench/peer/simgrid_peer.cc" -o $peer.o &&
   c++ $peer.o bench/traffic.o -lsimgrid -o $peer; then
   RA_SIMGRID_PEER=$PWD/$peer
   export RA_SIMGRID_PEER

@@ -1,8 +1,9 @@
 /* Work for network simulators: rings, pipelines, random flows.
  *
  * The work is given out piece by piece as its predecessors end, so that any
- * simulator can be driven by it: bench/sim.c and the peer in simgrid_peer.cc
- * do the same messages and computations, with the same amounts.
+ * simulator can be driven by it: bench/sim.c and the peer in
+ * peer/simgrid_peer.cc do the same messages and computations, with the same
+ * amounts.
  *
  *     RaTraffic *t = ra_traffic_new(RA_TRAFFIC_RING, 64, 0.05, 1e6, sink, me);
  *     ra_traffic_begin(t);                    calls sink->send, ->compute

@@ -320,7 +320,7 @@ check_programs += %D%/graph/check_zero
 tests_graph_check_zero_SOURCES = %D%/graph/check_zero.c %D%/support/plan_text.c %D%/support/plan_text.h \
 	%D%/support/profile_text.c %D%/support/profile_text.h
 
-## check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz_KIND.c.
+## check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz/fuzz_KIND.c.
 tests_fuzz_check_fuzz_change_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_change.c
 tests_fuzz_check_fuzz_length_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_length.c
 tests_fuzz_check_fuzz_mesh_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_mesh.c

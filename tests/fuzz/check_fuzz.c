@@ -1,5 +1,5 @@
 /* Replays the corpus of the fuzz entry that it is linked with: the program
- * check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz_KIND.c. */
+ * check_fuzz_KIND replays tests/corpus/KIND through tests/fuzz/fuzz_KIND.c. */
 #include "config.h"
 
 #include "tests/support/check_corpus.h"

@@ -1,5 +1,5 @@
-/* What a fuzz entry (tests/fuzz_KIND.c) gives to its runners: libFuzzer, which
- * `make fuzz` links it with, and the replays of tests/corpus/KIND in
+/* What a fuzz entry (tests/fuzz/fuzz_KIND.c) gives to its runners: libFuzzer,
+ * which `make fuzz` links it with, and the replays of tests/corpus/KIND in
  * `make check`.
  *
  * The entry aborts where an invariant of the reader does not hold.  Inputs in

@@ -3,7 +3,7 @@
 #
 # Builds every reader with clang's fuzzer and its address and undefined
 # behaviour sanitizers below $builddir/fuzz, and runs the entry of each KIND
-# (tests/fuzz_KIND.c; none: all of them) for SECONDS from its corpus and the
+# (tests/fuzz/fuzz_KIND.c; none: all of them) for SECONDS from its corpus and the
 # shipped files of its kind.  Prints a row a kind; the exit status is 1 where
 # an input was found that breaks one: it is kept as $builddir/fuzz/KIND-*,
 # `fuzz_KIND FILE` runs it again and `fuzz_KIND -minimize_crash=1 FILE` makes
@@ -46,13 +46,14 @@ build() { # SANITIZERS ARGUMENT...
 # readers behind them rarely.
 compile() { # SOURCE OBJECT
   if [ ! -e "$2" ] ||
-    [ -n "$(find "$1" "$srcdir"/*/*.h -newer "$2" | head -n 1)" ]; then
+    [ -n "$(find "$1" "$srcdir"/*/*.h "$srcdir"/*/*/*.h \
+      -newer "$2" | head -n 1)" ]; then
     build fuzzer-no-link,address,undefined -c "$1" -o "$2"
   fi
 }
-for source in "$srcdir"/base/*.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c \
-  "$srcdir"/estimator/*.c "$srcdir"/sim/*.c "$srcdir"/study/change.c \
-  "$srcdir"/study/file_kind.c "$srcdir"/sim/record.c \
+for source in "$srcdir"/base/*.c "$srcdir"/graph/*/*.c \
+  "$srcdir"/traces/*.c "$srcdir"/estimator/*.c "$srcdir"/sim/*.c \
+  "$srcdir"/sim/*/*.c "$srcdir"/study/change.c "$srcdir"/study/file_kind.c \
   "$srcdir"/study/replay.c "$srcdir"/exec/weights/safetensors.c; do
   folder=$(basename "$(dirname "$source")")
   compile "$source" "$objects/$folder-$(basename "$source" .c).o"
@@ -61,7 +62,7 @@ rm -f "$out/readers.a"
 ar rcs "$out/readers.a" "$objects"/*.o || exit 2
 
 # Words of the readers' tables: what a mutation would take long to guess.
-cat "$srcdir"/base/units.c "$srcdir"/graph/*.c "$srcdir"/traces/*.c |
+cat "$srcdir"/base/units.c "$srcdir"/graph/*/*.c "$srcdir"/traces/*.c |
   grep -o '"[a-zA-Z0-9][-a-zA-Z0-9_./ ]*"' | sort -u >"$out/words.dict"
 
 seeds() { # KIND: files of that kind beside its corpus
@@ -79,7 +80,7 @@ printf 'kind\tn_executions\texecutions_per_s\tedges\tedges_all\tn_inputs\tfindin
 for kind; do
   program=$out/fuzz_$kind corpus=$out/corpus-$kind log=$out/$kind.log
   # shellcheck disable=SC2086
-  build fuzzer,address,undefined "$srcdir/tests/fuzz_$kind.c" \
+  build fuzzer,address,undefined "$srcdir/tests/fuzz/fuzz_$kind.c" \
     "$out/readers.a" $FUZZ_LIBS -o "$program"
   mkdir -p "$corpus"
   seeds "$kind" | while IFS= read -r file; do cp -f "$file" "$corpus"; done

@@ -34,7 +34,7 @@ same ppo-tiny-8.plan '2 8' critic -n 2 --set 'call critic_train.tp=1' \
 # process is allowed here.
 message() { # SAID ARGUMENT...
   rm -f arrived
-  timeout 120 mpirun -q -n 2 "$builddir/tests/mpi-nudge" "$PWD/arrived" \
+  timeout 120 mpirun -q -n 2 "$builddir/tests/mpi/mpi-nudge" "$PWD/arrived" \
     "${@:2}" >out 2>err </dev/null && [ "$(cat out)" = "$1" ]
   result $? "a long message: $*"
 }

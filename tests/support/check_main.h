@@ -36,15 +36,16 @@ static inline int
 ra_check_run(Suite *suite)
 {
   SRunner *runner = srunner_create(suite);
-  int n_failed;
+  int exit_status;
 
   srunner_set_tap(runner, "-");
   /* Not CK_FORK: that would override CK_FORK=no in the environment. */
   srunner_set_fork_status(runner, CK_FORK_GETENV);
   srunner_run_all(runner, CK_SILENT);
-  n_failed = srunner_ntests_failed(runner);
+  exit_status =
+      srunner_ntests_failed(runner) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
   srunner_free(runner);
-  return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return exit_status;
 }
 
 #define RA_CHECK_MAIN(make_suite)                                              \

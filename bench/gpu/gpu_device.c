@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bench/figure.h"
-#include "bench/gpu_device.h"
+#include "bench/gpu/gpu_device.h"
 #include "exec/backend/cuda_selftest.h"
 #include "kernels/cpu/bf16.h"
 

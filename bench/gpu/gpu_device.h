@@ -7,8 +7,8 @@
  *
  * A program has one; it ends with the program.
  */
-#ifndef RA_BENCH_GPU_DEVICE_H
-#define RA_BENCH_GPU_DEVICE_H
+#ifndef RA_BENCH_GPU_GPU_DEVICE_H
+#define RA_BENCH_GPU_GPU_DEVICE_H
 
 #include <cuda_runtime_api.h>
 #include <glib.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "bench/gpu_experts.h"
+#include "bench/gpu/gpu_experts.h"
 #include "kernels/grouped.h"
 
 /* Gate and up of Qwen3-30B-A3B, half of its experts: their gradients in fp32

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "bench/figure.h"
-#include "bench/gpu_device.h"
-#include "bench/gpu_experts.h"
+#include "bench/gpu/gpu_device.h"
+#include "bench/gpu/gpu_experts.h"
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
