@@ -31,3 +31,5 @@ EXTRA_DIST += %D%/validation.head.md
 EXTRA_DIST += %D%/validation.md
 EXTRA_DIST += %D%/validation.png
 EXTRA_DIST += %D%/workloads.md
+EXTRA_DIST += %D%/design/graph.md %D%/design/limits.md
+EXTRA_DIST += %D%/design/search.md %D%/design/simulation.md
