@@ -382,6 +382,7 @@ shell_tests += %D%/mpi/mpi_study.sh
 shell_tests += %D%/mpi/srun.sh
 EXTRA_DIST += %D%/mpi/mpi_impl.sh
 shell_tests += %D%/needed.sh
+shell_tests += %D%/tiers.sh
 shell_tests += %D%/device/node.sh
 shell_tests += %D%/traces/profiles.sh
 
@@ -428,8 +429,9 @@ noinst_HEADERS += %D%/support/workload_sample.h
 noinst_HEADERS += %D%/support/batcher_reference.h
 noinst_HEADERS += %D%/support/graph_builder.h
 
-LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/tests/driver.sh \
 	$(top_srcdir)/build-aux/tap-driver.sh
+EXTRA_DIST += %D%/driver.sh %D%/times.sh %D%/tiers.tsv
 TEST_EXTENSIONS = .sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_COMPILER = $(SHELL)
@@ -437,16 +439,18 @@ SH_LOG_COMPILER = $(SHELL)
 SH_LOG_DRIVER_FLAGS = --ignore-exit
 
 ## Messages are compared, so the locale is fixed; a GLib warning is a crash.
-## The time limit of a Check test (4 s) is for a quick machine: tenfold here.
+## The time limit of a Check test, 4 s, is for an idle machine without
+## sanitizers: 60 times that here.
 AM_TESTS_ENVIRONMENT = \
 	RA_DATA_PATH='$(abs_top_srcdir)/share:$(abs_top_srcdir)/traces'; \
 	G_DEBUG=fatal-warnings; LC_ALL=C; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; \
 	CK_TIMEOUT_MULTIPLIER="$${CK_TIMEOUT_MULTIPLIER:-60}"; \
 	RA_HAVE_CUDA='$(RA_HAVE_CUDA)'; RA_REQUIRE_GPU='$(RA_REQUIRE_GPU)'; \
+	RA_TESTS='$(check_programs) $(gpu_programs) $(shell_tests) $(gpu_tests)'; \
 	RA_PROGRAMS='$(bin_PROGRAMS) $(noinst_PROGRAMS) $(check_programs) $(gpu_programs)'; \
 	export RA_DATA_PATH G_DEBUG LC_ALL srcdir builddir \
-	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS; \
+	  CK_TIMEOUT_MULTIPLIER RA_HAVE_CUDA RA_REQUIRE_GPU RA_PROGRAMS RA_TESTS; \
 	$(RA_TESTS_ENVIRONMENT)
 
 ## Outputs that tests/cli/cli*.sh expect to the letter.

@@ -16,8 +16,8 @@
  *
  * Results are TAP on stdout, which a test itself must therefore not write to
  * (use stderr).  CK_FORK=no runs all tests in this process, for a debugger or
- * valgrind; CK_RUN_CASE=core picks one case; CK_TIMEOUT_MULTIPLIER is for slow
- * machines.  The exit status is 0 only if every test passed.
+ * valgrind; RA_CHECK_TEST=NAME picks one test; CK_TIMEOUT_MULTIPLIER is for
+ * slow machines.  The exit status is 0 only if every test passed.
  */
 #ifndef RA_TESTS_SUPPORT_CHECK_MAIN_H
 #define RA_TESTS_SUPPORT_CHECK_MAIN_H

@@ -1,4 +1,8 @@
-/* check.h, of which an assertion that holds says where it stands once.
+/* check.h, with two changes: one test of a program can be picked by its name,
+ * and an assertion that holds reports its place once.
+ *
+ * RA_CHECK_TEST=test_mark_rewinds adds that test alone to its case (`make
+ * check-one T=check_arena CASE=test_mark_rewinds`).
  *
  * Check writes the place of every assertion that holds to a pipe, a call of the
  * system each, so that it can name the last one before a crash.  Tests that
@@ -10,6 +14,20 @@
 #define RA_TESTS_SUPPORT_CHECK_POINTS_H
 
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline int
+ra_check_is_picked(const TTest *test)
+{
+  const char *name = getenv("RA_CHECK_TEST");
+
+  return !name || strcmp(name, test->name) == 0;
+}
+
+#define _tcase_add_test(tcase, test, ...)                                      \
+  (ra_check_is_picked(test) ? _tcase_add_test(tcase, test, __VA_ARGS__)        \
+                            : (void)0)
 
 /* As Check's ck_assert_msg() calls it; of threads any may be the first. */
 #define _mark_point(file, line)                                                \
