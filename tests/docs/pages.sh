@@ -1,7 +1,8 @@
 #!/bin/bash
-# Pages say what the tree prints: every `$` line of docs/studies.md and
-# docs/direction.md is run (tests/docs/page_impl.sh), and every bold number of their
-# prose is one that a study of its section prints, as far as it is written out.
+# Pages say what the tree prints: every `$` line of docs/studies.md,
+# docs/direction.md and docs/faq.md is run (tests/docs/page_impl.sh), and every bold
+# number of the studies' prose is one that a study of its section prints, as far
+# as it is written out.
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 # shellcheck source=tests/cli/cli_impl.sh
 . "${srcdir:?is set by make check}/tests/cli/cli_impl.sh"
@@ -34,7 +35,7 @@ strangers() { # PAGE
   done <"$1"
 }
 
-for name in studies direction; do
+for name in studies direction faq; do
   page=$srcdir/docs/$name.md
   run_page "$page"
   [ "$n_commands" -ge 2 ]
