@@ -16,16 +16,17 @@ trap 'rm -rf "$tmp"' EXIT
 ./reallot validate "$data" >"$tmp/shipped"
 {
   cat "$srcdir/docs/validation.head.md"
-  printf '\n## Lines that a fit has not seen\n\n'
+  printf '\n## Rows held out of the fit\n\n'
   printf '`reallot validate DIR --cross`\n\n```\n'
   cat "$tmp/cross"
-  printf '```\n\n![predicted against measured, a panel a level]'
+  printf '```\n\n![predicted against measured, one panel a benchmark set]'
   printf '(validation.png)\n\n'
   printf '## Shipped profiles, unchanged\n\n'
-  printf '`reallot validate DIR`; on these rows most laws and tables were '
-  printf 'fitted: what counts is above.\n\n```\n'
+  printf '`reallot validate DIR`. Most laws and tables were fitted to these '
+  printf 'rows, so the errors above count, not these.\n\n```\n'
   cat "$tmp/shipped"
-  printf '```\n\n## What the levels are\n\n| level | rows | how |\n|---|---|---|\n'
+  printf '```\n\n## Benchmark sets\n\n'
+  printf '| benchmark set | rows | how they are predicted |\n|---|---|---|\n'
   awk -F'\t' '/^# / { t = $0; head = 1; next } head { head = 0; next }
     t == "# levels" { printf "| `%s` | %s | %s |\n", $1, $2, $4 }' \
     "$tmp/cross.tsv"
