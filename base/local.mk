@@ -18,6 +18,7 @@ libbase_a_SOURCES += %D%/keyfile_read.c
 libbase_a_SOURCES += %D%/keyfile_scan.c
 libbase_a_SOURCES += %D%/palette.c %D%/palette.h
 libbase_a_SOURCES += %D%/partition.c %D%/partition.h
+libbase_a_SOURCES += %D%/quote.c %D%/quote.h
 libbase_a_SOURCES += %D%/rng.c %D%/rng.h
 libbase_a_SOURCES += %D%/sum.c %D%/sum.h
 libbase_a_SOURCES += %D%/table.c %D%/table.h

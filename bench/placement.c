@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "bench/figure.h"
 #include "search/family/strategy.h"
@@ -264,23 +265,26 @@ make_script(const char *data, gboolean svg)
   g_string_append_printf(
       out,
       "set terminal %s size 900,560 font 'sans,11'\n"
-      "$data << END\n%sEND\n"
       "set multiplot layout 2,2\n"
       "set style data histograms\nset style fill solid border -1\n"
       "set yrange [0:*]\nset grid ytics lc rgb '#dddddd'\n"
       "set ylabel 'tokens/s'\nset xlabel 'A100 GPUs (no bar: does not "
       "fit)'\nset key off\n",
-      svg ? "svg" : "pngcairo", data);
+      svg ? "svg" : "pngcairo");
+  ra_quote_block(out, "data", data);
   for (guint size = 0; size < N_SIZES; size++) {
     /* Where the fewest bars are, so that it hides none. */
     if (size == N_SIZES - 1)
       g_string_append(out, "set key top left Left reverse\n");
-    g_string_append_printf(out, "set title 'actor and ref LLaMA-%s'\nplot ",
-                           sizes[size]);
-    for (guint p = 0; p < N_PLACEMENTS; p++)
+    g_string_append(out, "set title ");
+    ra_quote_gnuplot(out, "actor and ref LLaMA-%s", sizes[size]);
+    g_string_append(out, "\nplot ");
+    for (guint p = 0; p < N_PLACEMENTS; p++) {
       g_string_append_printf(
-          out, "%s$data index %u using %u:xtic(1) lc rgb '#%06x' title '%s'",
-          p ? ", " : "", size, p + 2, ra_palette_color(p), placements[p].name);
+          out, "%s$data index %u using %u:xtic(1) lc rgb '#%06x' title ",
+          p ? ", " : "", size, p + 2, ra_palette_color(p));
+      ra_quote_gnuplot(out, "%s", placements[p].name);
+    }
     g_string_append_c(out, '\n');
   }
   g_string_append(out, "unset multiplot\n");
@@ -303,10 +307,10 @@ draw(const char *path, Outcome outcomes[N_SIZES][N_SCALES][N_PLACEMENTS],
   if (!ra_file_write(data_path, data, strlen(data), error))
     return FALSE;
   if (!program) {
-    printf("# no gnuplot: %s is written, %s is not\n", data_path, path);
+    printf("# no gnuplot: the data are written, the picture is not\n");
     return TRUE;
   }
-  if (!ra_gnuplot_run(program, script, &picture, error))
+  if (!ra_gnuplot_run(program, script, RA_GNUPLOT_LIMIT_S, &picture, error))
     return FALSE;
   bytes = g_bytes_get_data(picture, &n);
   return ra_file_write(path, bytes, n, error);

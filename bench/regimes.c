@@ -24,6 +24,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
+#include "base/quote.h"
 #include "bench/figure.h"
 #include "study/contest/contest.h"
 #include "study/plot/picture.h"
@@ -224,7 +225,7 @@ make_data(void)
 static void
 append_cell(GString *out, const Cell *cell, guint actor, guint scale)
 {
-  g_autoptr(GString) text = g_string_new(NULL);
+  g_autoptr(GString) text = g_string_new("\""); /* in which \n is a line */
   uint32_t fill = 0xffffff;
 
   if (!cell->done)
@@ -241,15 +242,17 @@ append_cell(GString *out, const Cell *cell, guint actor, guint scale)
   } else {
     g_string_append(text, cell->found_s > 0 ? "s only" : "-");
   }
+  g_string_append_c(text, '"');
   g_string_append_printf(
       out,
       "set object rectangle from %u,%u to %u,%u fc rgb '#%06x' fs solid "
       "border rgb 'white' lw 1\n"
-      "set label \"%s\" at %u.5,%u.5 center offset 0,%s tc rgb '%s' font "
-      "',8'\n",
-      scale, actor, scale + 1, actor + 1, fill, text->str, scale, actor,
-      strstr(text->str, "s +") ? "0.6" : "0.3",
-      ra_palette_luma_frac(fill) < 0.45 ? "white" : "black");
+      "set label ",
+      scale, actor, scale + 1, actor + 1, fill);
+  g_string_append_printf(
+      out, "%s at %u.5,%u.5 center offset 0,%s tc rgb %s font ',8'\n",
+      text->str, scale, actor, strstr(text->str, "s +") ? "0.6" : "0.3",
+      ra_palette_luma_frac(fill) < 0.45 ? "'white'" : "'black'");
 }
 
 /* Panels, then what the letters are. */
@@ -267,28 +270,33 @@ make_script(const char *terminal)
   for (guint s = 0; s < N_SCALES; s++)
     g_string_append_printf(out, "%s'%u' %u.5", s > 0 ? ", " : "", scales[s], s);
   g_string_append(out, ")\nset ytics (");
-  for (guint a = 0; a < N_ACTORS; a++)
-    g_string_append_printf(out, "%s'%s' %u.5", a > 0 ? ", " : "", actors[a], a);
+  for (guint a = 0; a < N_ACTORS; a++) {
+    g_string_append(out, a > 0 ? ", " : "");
+    ra_quote_gnuplot(out, "%s", actors[a]);
+    g_string_append_printf(out, " %u.5", a);
+  }
   g_string_append(out, ")\n");
   for (guint p = 0; p < N_PANELS; p++) {
-    g_string_append_printf(out,
-                           "unset object\nunset label\n"
-                           "set title 'responses of %s'\n"
-                           "set xlabel '%s'\n",
-                           panels[p].title, p >= 2 ? "H100 GPUs" : "");
+    g_string_append(out, "unset object\nunset label\nset title ");
+    ra_quote_gnuplot(out, "responses of %s", panels[p].title);
+    g_string_append(out, "\nset xlabel ");
+    ra_quote_gnuplot(out, "%s", p >= 2 ? "H100 GPUs" : "");
+    g_string_append_c(out, '\n');
     for (guint a = 0; a < N_ACTORS; a++)
       for (guint s = 0; s < N_SCALES; s++)
         append_cell(out, &cells[p][a][s], a, s);
     if (p == N_PANELS - 1)
-      for (guint k = 0; k < RA_N_STRATEGIES; k++)
+      for (guint k = 0; k < RA_N_STRATEGIES; k++) {
         g_string_append_printf(
             out,
             "set object rectangle from screen %.3f,0.035 to screen %.3f,0.06 "
-            "fc rgb '#%06x' fs solid noborder\n"
-            "set label '%c  %s' at screen %.3f,0.047 left\n",
+            "fc rgb '#%06x' fs solid noborder\nset label ",
             0.05 + 0.16 * k, 0.07 + 0.16 * k,
-            ra_palette_tint(ra_palette_color(k), 0.35), letters[k],
-            ra_strategy_names[k], 0.075 + 0.16 * k);
+            ra_palette_tint(ra_palette_color(k), 0.35));
+        ra_quote_gnuplot(out, "%c  %s", letters[k], ra_strategy_names[k]);
+        g_string_append_printf(out, " at screen %.3f,0.047 left\n",
+                               0.075 + 0.16 * k);
+      }
     if (p == N_PANELS - 1)
       g_string_append(
           out, "set label '+ H: by how much it is ahead of the "

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -23,7 +24,7 @@ as_comment(const RaTable *table)
   ra_table_write(table, RA_FORMAT_TEXT, text);
   lines = g_strsplit(g_strchomp(text->str), "\n", -1);
   for (guint i = 0; lines[i]; i++)
-    g_string_append_printf(out, "# %s\n", lines[i]);
+    ra_quote_comment(out, "%s", lines[i]);
   return g_string_free(out, FALSE);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -53,6 +54,7 @@ write_all(const RaOptions *options, const RaStarter *s, gboolean force,
   const char *const texts[] = {s->workload, s->cluster, s->plan, s->study};
   g_auto(GStrv) paths = g_new0(char *, G_N_ELEMENTS(texts) + 1);
   g_autoptr(GString) said = g_string_new(NULL);
+  g_autofree char *plan = NULL, *study = NULL;
 
   for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
     g_autofree char *name = g_strconcat(options->files[0], suffixes[i], NULL);
@@ -71,9 +73,10 @@ write_all(const RaOptions *options, const RaStarter *s, gboolean force,
       return FALSE;
     g_string_append_printf(said, "%s\n", paths[i]);
   }
-  g_string_append_printf(said,
-                         "\nTry: reallot simulate %s\n     reallot study %s\n",
-                         paths[2], paths[3]);
+  plan = ra_quote_shell(paths[2]);
+  study = ra_quote_shell(paths[3]);
+  g_string_append_printf(
+      said, "\nTry: reallot simulate %s\n     reallot study %s\n", plan, study);
   return ra_output_print(said->str, said->len, error);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -105,6 +106,16 @@ read_options(const Texts *texts, uint32_t *split, RaStrategyOptions *out,
   return TRUE;
 }
 
+/* ` --flag=text`, if there is one. */
+static void
+append_flag(GString *out, const char *flag, const char *text)
+{
+  g_autofree char *word = text ? ra_quote_shell(text) : NULL;
+
+  if (text)
+    g_string_append_printf(out, " %s%s", flag, word);
+}
+
 /* How the plan was made, in its head. */
 static void
 say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
@@ -114,27 +125,23 @@ say_command(RaDraft *draft, const RaOptions *options, const Texts *texts,
   g_autofree char *cluster = g_path_get_basename(setup->cluster_path);
   g_autoptr(GString) command = g_string_new(NULL);
 
-  g_string_append_printf(command,
-                         "Written by: reallot plan --strategy=%s "
-                         "--workload=%s --cluster=%s",
-                         texts->strategy, workload, cluster);
-  if (texts->split)
-    g_string_append_printf(command, " --split=%s", texts->split);
-  if (texts->generate_tp)
-    g_string_append_printf(command, " --generate-tp=%s", texts->generate_tp);
-  if (texts->batching)
-    g_string_append_printf(command, " --batching=%s", texts->batching);
+  g_string_append(command, "Written by: reallot plan");
+  append_flag(command, "--strategy=", texts->strategy);
+  append_flag(command, "--workload=", workload);
+  append_flag(command, "--cluster=", cluster);
+  append_flag(command, "--split=", texts->split);
+  append_flag(command, "--generate-tp=", texts->generate_tp);
+  append_flag(command, "--batching=", texts->batching);
   if (texts->fit)
     g_string_append(command, " --fit");
   for (guint i = 0; options->sets && options->sets[i]; i++)
-    g_string_append_printf(command, " --set '%s'", options->sets[i]);
+    append_flag(command, "--set ", options->sets[i]);
   g_string_append(command, "\n");
   if (options->sets)
     g_string_append(command,
                     "It is for the changed files: simulate it with the same "
                     "--set.\n");
   g_string_append_c(command, '\n');
-  g_strdelimit(command->str, "\t\r", ' ');
   g_string_prepend(draft->head, command->str);
 }
 

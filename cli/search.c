@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -171,39 +172,40 @@ read_options(const Texts *texts, RaSizingOptions *sizing,
          read_final(texts, out, finals, error);
 }
 
+/* ` --flag=text`, if there is one. */
+static void
+append_flag(GString *out, const char *flag, const char *text)
+{
+  g_autofree char *word = text ? ra_quote_shell(text) : NULL;
+
+  if (text)
+    g_string_append_printf(out, " %s%s", flag, word);
+}
+
 /* How the plan came about, as comments. */
 static char *
 command_of(const RaOptions *options, const Texts *texts, const RaSizing *sizing,
            const RaContestOptions *contest)
 {
-  g_autoptr(GString) out = g_string_new(NULL);
+  g_autoptr(GString) words = g_string_new("Written by: reallot search");
+  GString *out = g_string_new(NULL);
 
-  g_string_append_printf(out,
-                         "Written by: reallot search --workload=%s "
-                         "--cluster=%s --seed=%" PRIu64,
-                         sizing->workload, sizing->cluster, contest->seed);
-  if (texts->space)
-    g_string_append_printf(out, " --space=%s", texts->space);
-  if (texts->steps)
-    g_string_append_printf(out, " --steps=%s", texts->steps);
-  if (texts->launch)
-    g_string_append_printf(out, " --launch=%s", texts->launch);
-  if (texts->objective)
-    g_string_append_printf(out, " --objective=%s", texts->objective);
-  if (texts->within)
-    g_string_append_printf(out, " --within='%s'", texts->within);
-  if (texts->nodes)
-    g_string_append_printf(out, " --nodes=%s", texts->nodes);
-  if (texts->pins)
-    g_string_append_printf(out, " --pins=%s", texts->pins);
+  append_flag(words, "--workload=", sizing->workload);
+  append_flag(words, "--cluster=", sizing->cluster);
+  g_string_append_printf(words, " --seed=%" PRIu64, contest->seed);
+  append_flag(words, "--space=", texts->space);
+  append_flag(words, "--steps=", texts->steps);
+  append_flag(words, "--launch=", texts->launch);
+  append_flag(words, "--objective=", texts->objective);
+  append_flag(words, "--within=", texts->within);
+  append_flag(words, "--nodes=", texts->nodes);
+  append_flag(words, "--pins=", texts->pins);
   for (guint i = 0; texts->limits && texts->limits[i]; i++)
-    g_string_append_printf(out, " --limit=%s", texts->limits[i]);
+    append_flag(words, "--limit=", texts->limits[i]);
   for (guint i = 0; options->sets && options->sets[i]; i++)
-    g_string_append_printf(out, " --set '%s'", options->sets[i]);
-  g_strdelimit(out->str, "\t\r\n", ' ');
-  g_string_prepend(out, "# ");
-  g_string_append_c(out, '\n');
-  return g_string_free(g_steal_pointer(&out), FALSE);
+    append_flag(words, "--set ", options->sets[i]);
+  ra_quote_comment(out, "%s", words->str);
+  return g_string_free(out, FALSE);
 }
 
 /* --- all of it --- */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "cli/output.h"
 #include "cli/search_report.h"
 #include "study/plot/convergence.h"
@@ -303,12 +304,14 @@ ra_search_write_plan(const RaSearchReport *report, GError **error)
   g_autoptr(GString) head = g_string_new(report->command);
   g_autofree char *text = NULL;
 
-  g_string_append_printf(
+  ra_quote_comment(
       head,
-      "# %s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by\n"
-      "# simulation at stage fidelity; op fidelity %.6g s",
-      c->name, c->worth.iteration_s, c->worth.tokens_per_s, c->peak_bytes / GIB,
-      f->mean.iteration_s);
+      "%s: %.6g s an iteration, %.6g tokens/s, peak %.4g GiB of a GPU, by",
+      c->name, c->worth.iteration_s, c->worth.tokens_per_s,
+      c->peak_bytes / GIB);
+  g_string_append_printf(head,
+                         "# simulation at stage fidelity; op fidelity %.6g s",
+                         f->mean.iteration_s);
   if (report->final->n_draws > 1)
     g_string_append_printf(head, " (mean of %u draws, +- %.2g s)",
                            report->final->n_draws, f->deviation_s);

@@ -72,7 +72,7 @@ status=0
 calls() { echo "(^|[^A-Za-z0-9_])($1)[ ]*\\("; }
 words() { echo "(^|[^A-Za-z0-9_])($1)([^A-Za-z0-9_]|\$)"; }
 
-echo "1..17"
+echo "1..18"
 
 grep -E '^[^:]*:[0-9]*:[[:space:]]*#[[:space:]]*include' "$tmp/code" \
   >"$tmp/includes"
@@ -216,5 +216,75 @@ rule "lines have at most 80 columns, no tab, no space at the end"
 grep -nHE '_SOURCES .*[[:space:]][a-z0-9_]+\.(c|h|cu|cuh|cc)( |$)' \
   ./*/local.mk ./*/*/local.mk 2>/dev/null | sed 's|^\./||' >"$tmp/found"
 rule "a source of a local.mk has its folder"
+
+# Where texts become gnuplot, shell, YAML or key files, quote.h quotes them: no
+# format has a %s in quotes or behind # of its own.  Messages may.
+# shellcheck disable=SC2046
+LC_ALL=C awk '
+  # What stands open where the %s of a joined literal is.
+  function look(text, at,   open, c, i) {
+    open = ""
+    if (text ~ /<< *[A-Za-z]+\\n%s/) print FILENAME ":" at ": " text
+    for (i = 1; i <= length(text); i++) {
+      c = substr(text, i, 1)
+      if (c == "\\") {
+        c = substr(text, ++i, 1)
+        if (c == "n") { open = ""; begun = 0; continue }
+        if (c != "\"") continue
+      }
+      if (c == "%" && substr(text, i) ~ /^%[-+ 0-9.*]*s/ && open != "") {
+        print FILENAME ":" at ": " text
+        return
+      }
+      if (open == "#") continue
+      if (open == "" && substr(text, i, 2) == "# " && !begun)
+        open = "#"
+      else if (c == open) open = ""
+      else if (open == "" && (c == "\"" ||
+        c == "\047" && substr(text, i - 1, i > 1) !~ /[a-z]/)) open = c
+      begun = 1
+    }
+  }
+  function literal() { if (has) { n++; texts[n] = joined; lines[n] = first }
+    has = 0; joined = "" }
+  function statement(   i) {
+    literal()
+    if (code !~ /(error|fail|refuse)[a-z_]*[ ]*\(|(^|[^a-z_])f?printf\(/)
+      for (i = 1; i <= n; i++) { begun = 0; look(texts[i], lines[i]) }
+    n = 0; code = ""
+  }
+  FNR == 1 { statement(); inside = 0 }
+  /^[ \t]*#/ { next }
+  {
+    rest = $0
+    while (rest != "") {
+      if (inside) {
+        end = index(rest, "*/")
+        if (!end) break
+        rest = substr(rest, end + 2); inside = 0
+        continue
+      }
+      if (!match(rest, /"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047|\/\*|\/\/|[;{}]/)) {
+        between = rest; found = ""; rest = ""
+      } else {
+        between = substr(rest, 1, RSTART - 1)
+        found = substr(rest, RSTART, RLENGTH)
+        rest = substr(rest, RSTART + RLENGTH)
+      }
+      code = code between
+      gsub(/PRI[a-zA-Z0-9]+|[ \t]/, "", between)
+      if (between != "") literal()
+      if (found == "//") break
+      if (found == "/*") inside = 1
+      else if (found ~ /^"/) {
+        if (!has) { has = 1; first = FNR }
+        joined = joined substr(found, 2, length(found) - 2)
+      } else if (found ~ /^[;{}]/) statement()
+    }
+  }
+  END { statement() }
+' $(grep -lE '#include "[a-z/]*(quote|picture|gnuplot)\.h"|"(# |set (title|label|terminal))' \
+  $(echo "$files" | grep -Ev '^tests/') /dev/null) /dev/null >"$tmp/found"
+rule "text in scripts and comments is quoted by quote.h"
 
 exit $status

@@ -104,6 +104,14 @@ broken 16 sim/own.c "$(printf 'static const char\tx;')"
 broken 16 sim/own.c 'int x; '
 broken 16 sim/own.c "$(printf '%081d' 0)"
 broken 17 kernels/local.mk 'libkernels_a_SOURCES += %D%/adamw.cu adamw.h'
+broken 18 study/own.c 'void f(void) { put(out, "set title \"%s\"\n", name); }'
+broken 18 study/own.c "void f(void) { put(out, \"set title '%s'\\n\", name); }"
+broken 18 bench/own.c \
+  "void f(void) { put(\"set title 'of' \" \"'#%06\" PRIx32 \"' '%-4s'\", 1); }"
+broken 18 cli/own.c 'void f(void) { put("# From %s.\n[plan]\n", name); }'
+# shellcheck disable=SC2016 # $d is the name of a block
+broken 18 study/own.c \
+  'void f(void) { put("set title 1\n" "$d << EOD\n%sEOD\n", data); }'
 
 # Rules that are about a whole file or folder.
 clean_tree

@@ -111,7 +111,8 @@ ra_trace_format(const RaTrace *trace, gsize *out_n_bytes)
   for (guint i = 0; i < trace->head->len; i++) {
     const RaTraceField *field = &g_array_index(trace->head, RaTraceField, i);
 
-    g_string_append_printf(out, "# %s:%s%s\n", field->key,
+    g_string_append(out, "# "); /* ra_trace_set_head() keeps both on a line */
+    g_string_append_printf(out, "%s:%s%s\n", field->key,
                            field->value[0] ? " " : "", field->value);
   }
   for (guint i = 0; i < RA_TRACE_N_COLUMNS; i++)

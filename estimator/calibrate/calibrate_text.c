@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/quote.h"
 #include "estimator/calibrate/calibrate_impl.h"
 #include "estimator/fit.h"
 #include "traces/law.h"
@@ -101,16 +102,18 @@ write_head(const RaCalibrateWork *work, GString *out)
   }
 
   g_strdelimit(row, "-", '_');
+  ra_quote_comment(out,
+                   "Made by `reallot calibrate --from DATA%s -o %s.profile`; "
+                   "do not edit.",
+                   transfer->str, gpu->name);
   g_string_append_printf(
       out,
-      "# Made by `reallot calibrate --from DATA%s -o %s.profile`; do not "
-      "edit.\n"
       "# Fits are on short runs at full clocks: under a power limit sustained "
       "matrix\n"
       "# products reach about 0.80 of the H100's and 0.87 of the A100's peak\n"
       "# (misc/mamf_best_matmul_tflops.csv).\n"
       "[profile]\nformat = 1\ndevice = %s\n",
-      transfer->str, gpu->name, gpu->name);
+      gpu->name);
   if (work->n_bases > 0)
     g_string_append_printf(
         out,

@@ -3,23 +3,42 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "base/quote.h"
 #include "base/units.h"
 #include "graph/expand/dot.h"
 
 /* How much white is in the fill of a box: black text stays readable. */
 #define FILL_WHITE_FRAC 0.6
 
-/* A quoted string of the DOT language; `\n` in labels is kept as it is. */
+/* A string of the DOT language of @label, in which `\n` begins a line. */
 static void
-append_quoted(GString *out, const char *text)
+append_string(GString *out, const char *label)
 {
   g_string_append_c(out, '"');
-  for (const char *c = text; *c; c++) {
+  for (const char *c = label; *c; c++) {
     if (*c == '"')
       g_string_append_c(out, '\\');
     g_string_append_c(out, *c);
   }
   g_string_append_c(out, '"');
+}
+
+/* (transfer full): @text, a file's, for a label: its backslashes are shown. */
+static char *
+shown(const char *text)
+{
+  g_autofree char *visible = ra_quote_visible(text);
+  g_auto(GStrv) parts = g_strsplit(visible, "\\", -1);
+
+  return g_strjoinv("\\\\", parts);
+}
+
+static void
+append_quoted(GString *out, const char *text)
+{
+  g_autofree char *label = shown(text);
+
+  append_string(out, label);
 }
 
 static void G_GNUC_PRINTF(2, 3)
@@ -32,7 +51,7 @@ static void G_GNUC_PRINTF(2, 3)
   text = g_strdup_vprintf(format, args);
   va_end(args);
   g_string_append(out, "label=");
-  append_quoted(out, text);
+  append_string(out, text);
 }
 
 static void
@@ -94,7 +113,8 @@ append_call(GString *out, const RaWorkload *w, uint32_t call)
 {
   const RaCall *c = &w->calls[call];
   const char *model = c->model == RA_NONE ? "host" : w->models[c->model].name;
-  const char *config = c->model == RA_NONE ? "" : w->models[c->model].config;
+  g_autofree char *config =
+      shown(c->model == RA_NONE ? "" : w->models[c->model].config);
 
   g_string_append_printf(out, "  c%u [shape=%s, fillcolor=\"#%06x\", ", call,
                          shape_of(c->kind), fill_of(c));
@@ -110,6 +130,8 @@ append_inputs(GString *out, const RaWorkload *w, uint32_t call)
 
   for (guint i = 0; i < c->n_inputs; i++) {
     const RaInput *input = &c->inputs[i];
+    g_autofree char *data = NULL;
+
     if (input->producer == RA_NONE) {
       g_string_append(out, "  ");
       append_quoted(out, input->data);
@@ -117,10 +139,11 @@ append_inputs(GString *out, const RaWorkload *w, uint32_t call)
       continue;
     }
     g_string_append_printf(out, "  c%u -> c%u [", input->producer, call);
+    data = shown(input->data);
     if (input->n_chunks > 1)
-      append_label(out, "%s\\nin %u chunks", input->data, input->n_chunks);
+      append_label(out, "%s\\nin %u chunks", data, input->n_chunks);
     else
-      append_label(out, "%s", input->data);
+      append_label(out, "%s", data);
     g_string_append(out, "];\n");
   }
 }

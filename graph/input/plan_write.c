@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "graph/input/plan_batching.h"
 #include "graph/input/plan_service.h"
 #include "graph/input/plan_tail.h"
@@ -25,7 +26,8 @@ append_comment(GString *out, const char *text)
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
   for (guint i = 0; lines[i]; i++) {
-    g_auto(GStrv) words = g_strsplit(lines[i], " ", -1);
+    g_autofree char *line = ra_quote_visible(lines[i]);
+    g_auto(GStrv) words = g_strsplit(line, " ", -1);
     gsize column = 0;
 
     g_string_append_c(out, '#');
@@ -43,28 +45,6 @@ append_comment(GString *out, const char *text)
     }
     g_string_append_c(out, '\n');
   }
-}
-
-/* `key = name`, in quotes where a comment could begin in it. */
-static gboolean
-append_name(GString *out, const char *key, const char *name, GError **error)
-{
-  gboolean quote = strpbrk(name, " #") != NULL;
-
-  for (const char *p = name; *p; p++) {
-    if (*p == '"' || g_ascii_iscntrl(*p)) {
-      g_autofree char *shown = g_strescape(name, NULL);
-
-      g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                  "%s: '%s' cannot stand in a plan, expected a name without "
-                  "double quotes and control characters",
-                  key, shown);
-      return FALSE;
-    }
-  }
-  g_string_append_printf(out, "%s = %s%s%s\n", key, quote ? "\"" : "", name,
-                         quote ? "\"" : "");
-  return TRUE;
 }
 
 static void
@@ -202,9 +182,9 @@ ra_plan_write(const RaPlan *plan, const RaPlanWords *words, GError **error)
     g_string_append_c(out, '\n');
   }
   g_string_append(out, "[plan]\nformat = 1\n");
-  if (!append_name(out, "workload", words->workload, error) ||
-      !append_name(out, "cluster", words->cluster, error) ||
-      (words->system && !append_name(out, "system", words->system, error)))
+  if (!ra_quote_key(out, "workload", words->workload, error) ||
+      !ra_quote_key(out, "cluster", words->cluster, error) ||
+      (words->system && !ra_quote_key(out, "system", words->system, error)))
     return NULL;
   for (guint i = 0; i < workload->n_calls; i++) {
     uint32_t c = workload->order[i];

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/quote.h"
 #include "study/convert/export_impl.h"
 
 static void
@@ -42,18 +43,35 @@ ra_export_free(RaExport *export)
   g_free(export);
 }
 
+static RaExportPair *
+add_pair(RaExport *export, const char *prefix, const char *key)
+{
+  RaExportPair *pair = g_new0(RaExportPair, 1);
+
+  pair->key = g_strconcat(prefix, key, NULL);
+  g_ptr_array_add(export->pairs, pair);
+  return pair;
+}
+
 void
 ra_export_put(RaExport *export, const char *prefix, const char *key,
               const char *format, ...)
 {
-  RaExportPair *pair = g_new0(RaExportPair, 1);
   va_list arguments;
 
   va_start(arguments, format);
-  pair->key = g_strconcat(prefix, key, NULL);
-  pair->value = g_strdup_vprintf(format, arguments);
+  add_pair(export, prefix, key)->value = g_strdup_vprintf(format, arguments);
   va_end(arguments);
-  g_ptr_array_add(export->pairs, pair);
+}
+
+void
+ra_export_put_text(RaExport *export, const char *prefix, const char *key,
+                   const char *text)
+{
+  RaExportPair *pair = add_pair(export, prefix, key);
+
+  pair->value = g_strdup(text);
+  pair->is_text = TRUE;
 }
 
 void
@@ -80,20 +98,16 @@ ra_export_script(const RaExport *export)
 {
   GString *out = g_string_new("#!/bin/sh\n");
 
-  g_string_append_printf(out,
-                         "# %s for verl.  Data, rewards, rates of learning and "
-                         "paths\n# are yours to add.\n"
-                         "python3 -m verl.trainer.main_ppo",
-                         export->source);
+  ra_quote_comment(out,
+                   "%s for verl.  Data, rewards, rates of learning and paths",
+                   export->source);
+  g_string_append(out, "# are yours to add.\n"
+                       "python3 -m verl.trainer.main_ppo");
   for (guint i = 0; i < export->pairs->len; i++) {
     const RaExportPair *pair = export->pairs->pdata[i];
+    g_autofree char *value = ra_quote_shell(pair->value);
 
-    g_autofree char *quoted = NULL;
-
-    if (strpbrk(pair->value, "[]{}*?$ ")) /* a shell would read them */
-      quoted = g_shell_quote(pair->value);
-    g_string_append_printf(out, " \\\n    %s=%s", pair->key,
-                           quoted ? quoted : pair->value);
+    g_string_append_printf(out, " \\\n    %s=%s", pair->key, value);
   }
   g_string_append(out, " \"$@\"\n");
   return g_string_free(out, FALSE);
@@ -125,7 +139,10 @@ put_yaml(const RaExport *export, guint from, guint to, guint depth,
 
     g_string_append_printf(out, "%*s%.*s:", (int)(2 * depth), "", (int)n, name);
     if (name[n] == '\0') {
-      g_string_append_printf(out, " %s\n", pair->value);
+      g_autofree char *quoted =
+          pair->is_text ? ra_quote_yaml(pair->value) : g_strdup(pair->value);
+
+      g_string_append_printf(out, " %s\n", quoted);
       i++;
       continue;
     }
@@ -160,10 +177,8 @@ ra_export_yaml(const RaExport *export)
   for (guint i = 0; i < export->pairs->len; i++)
     g_ptr_array_add(sorted.pairs, export->pairs->pdata[i]);
   g_ptr_array_sort(sorted.pairs, by_key);
-  g_string_append_printf(out,
-                         "# %s for verl: merge it into its "
-                         "ppo_trainer.yaml.\n",
-                         export->source);
+  ra_quote_comment(out, "%s for verl: merge it into its ppo_trainer.yaml.",
+                   export->source);
   put_yaml(&sorted, 0, sorted.pairs->len, 0, out);
   g_ptr_array_unref(sorted.pairs);
   return g_string_free(out, FALSE);

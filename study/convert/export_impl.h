@@ -7,6 +7,7 @@
 
 typedef struct {
   char *key, *value; /* owned */
+  gboolean is_text;  /* somebody's; else a number, a list of ours ... */
 } RaExportPair;
 
 struct _RaExport {
@@ -17,9 +18,13 @@ struct _RaExport {
 
 RaExport *ra_export_new(const char *source);
 
-/* Adds PREFIX + KEY = a printed value. */
+/* Adds PREFIX + KEY = a value of ours: a number, True, a list of modules. */
 void ra_export_put(RaExport *export, const char *prefix, const char *key,
                    const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* Adds PREFIX + KEY = @text, which is of a file: it may be anything. */
+void ra_export_put_text(RaExport *export, const char *prefix, const char *key,
+                        const char *text);
 
 /* Adds a row of what is lost; %NULL: nothing. */
 void ra_export_lose(RaExport *export, const char *where, const char *key,

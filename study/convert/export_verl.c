@@ -167,9 +167,9 @@ put_common(RaExport *export, const RaExportSource *from,
   const RaCall *train = &workload->calls[at];
   const char *algorithm = workload->algorithm;
 
-  ra_export_put(export, "algorithm.", "adv_estimator", "%s",
-                roles->call[RA_RECIPE_CRITIC_TRAIN] != RA_NONE ? "gae"
-                                                               : algorithm);
+  ra_export_put_text(
+      export, "algorithm.", "adv_estimator",
+      roles->call[RA_RECIPE_CRITIC_TRAIN] != RA_NONE ? "gae" : algorithm);
   ra_export_put(export, "algorithm.", "use_kl_in_reward", "False");
   ra_export_put(export, "data.", "train_batch_size", "%u", workload->n_prompts);
   ra_export_put(export, "data.", "max_prompt_length", "%u",
@@ -227,8 +227,8 @@ put_actor(RaExport *export, const RaExportSource *from,
   const char *config =
       from->plan->workload->models[from->plan->workload->calls[c].model].config;
 
-  ra_export_put(export, "actor_rollout_ref.model.", "path", "%s",
-                published_name(config));
+  ra_export_put_text(export, "actor_rollout_ref.model.", "path",
+                     published_name(config));
   put_lora(export, from->plan->workload, c, "actor_rollout_ref.model.");
   ra_export_put(export, "actor_rollout_ref.model.",
                 "enable_gradient_checkpointing", "%s",
@@ -264,8 +264,8 @@ put_others(RaExport *export, const RaExportSource *from,
                   micro_of(plan, ref));
   }
   if (critic != RA_NONE) {
-    ra_export_put(
-        export, "critic.", "model.path", "%s",
+    ra_export_put_text(
+        export, "critic.", "model.path",
         published_name(workload->models[workload->calls[critic].model].config));
     put_lora(export, workload, critic, "critic.model.");
     ra_export_put(export, "critic.", "model.enable_gradient_checkpointing",
@@ -282,8 +282,8 @@ put_others(RaExport *export, const RaExportSource *from,
   if (reward == RA_NONE)
     return;
   ra_export_put(export, "reward_model.", "enable", "True");
-  ra_export_put(
-      export, "reward_model.", "model.path", "%s",
+  ra_export_put_text(
+      export, "reward_model.", "model.path",
       published_name(workload->models[workload->calls[reward].model].config));
   put_engine(export, &plan->calls[reward], "reward_model.",
              "reward_model.model.fsdp_config.");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "study/convert/machine.h"
 
@@ -250,13 +251,20 @@ ra_machine_cluster(const RaMachine *machine, uint32_t n_nodes, const char *gpu,
     g_string_free(out, TRUE);
     return NULL;
   }
-  g_string_append_printf(out,
-                         "# From %s of one node.  What it does not say is an "
-                         "assumption.\n\n[cluster]\nformat = 1\n",
-                         source);
-  g_string_append_printf(out, "nodes = %u\ngpus-per-node = %u\ngpu = %s%s\n",
-                         n_nodes, machine->n_gpus, profile,
-                         gpu ? "" : "   # by its PCI device");
+  ra_quote_comment(
+      out, "From %s of one node.  What it does not say is an assumption.",
+      source);
+  g_string_append(out, "\n[cluster]\nformat = 1\n");
+  g_string_append_printf(out, "nodes = %u\ngpus-per-node = %u\n", n_nodes,
+                         machine->n_gpus);
+  if (!ra_quote_key(out, "gpu", profile, error)) {
+    g_string_free(out, TRUE);
+    return NULL;
+  }
+  if (!gpu) {
+    g_string_truncate(out, out->len - 1);
+    g_string_append(out, "   # by its PCI device\n");
+  }
   if (n == 0)
     return g_string_free(out, FALSE);
   g_string_append_printf(out, "nics-per-node = %u   # of %u cards\n", n,

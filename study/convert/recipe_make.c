@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "graph/input/plan_write.h"
 #include "study/convert/recipe_impl.h"
@@ -67,8 +68,8 @@ has_model(const RaRecipe *recipe, RaRecipeModel model)
   return FALSE;
 }
 
-static void
-put_lora(const RaRecipe *recipe, guint model, GString *out)
+static gboolean
+put_lora(const RaRecipe *recipe, guint model, GString *out, GError **error)
 {
   const RaRecipeLora *lora = &recipe->lora[model];
 
@@ -77,12 +78,13 @@ put_lora(const RaRecipe *recipe, guint model, GString *out)
     g_string_append_printf(out, "base-of = %s\n",
                            ra_recipe_models[RA_RECIPE_ACTOR]);
   if (lora->rank == 0)
-    return;
+    return TRUE;
   g_string_append_printf(out, "lora-rank = %u\n", lora->rank);
-  if (lora->targets)
-    g_string_append_printf(out, "lora-targets = %s\n", lora->targets);
+  if (lora->targets && !ra_quote_key(out, "lora-targets", lora->targets, error))
+    return FALSE;
   if (recipe->lora_merged)
     g_string_append(out, "lora-sync = merged\n");
+  return TRUE;
 }
 
 static gboolean
@@ -100,11 +102,14 @@ put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
       return FALSE;
     g_string_append_printf(out, "\n[model %s]\n", ra_recipe_models[m]);
     if (recipe->model[m])
-      g_string_append_printf(out, "# %s\n", recipe->model[m]);
-    g_string_append_printf(
-        out, "config = %s\n%s%s", config, trained ? "trainable = true\n" : "",
-        m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD ? "head = value\n" : "");
-    put_lora(recipe, m, out);
+      ra_quote_comment(out, "%s", recipe->model[m]);
+    if (!ra_quote_key(out, "config", config, error))
+      return FALSE;
+    g_string_append(out, trained ? "trainable = true\n" : "");
+    if (m == RA_RECIPE_CRITIC || m == RA_RECIPE_REWARD)
+      g_string_append(out, "head = value\n");
+    if (!put_lora(recipe, m, out, error))
+      return FALSE;
   }
   return TRUE;
 }
@@ -185,18 +190,19 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
     ra_recipe_note(recipe,
                    "reward: rules, in no time at all; set 'host-time' of "
                    "[call reward]");
-  g_string_append_printf(
-      out,
-      "# Imported from %s\n# (%s).\n\n[workload]\nformat = 1\n"
-      "algorithm = %s\ndataset = prompts\nprompts = %u\n",
-      options->source, ra_framework_names[recipe->framework], recipe->algorithm,
-      recipe->n_prompts);
+  ra_quote_comment(out, "Imported from %s", options->source);
+  ra_quote_comment(out, "(%s).", ra_framework_names[recipe->framework]);
+  g_string_append(out, "\n[workload]\nformat = 1\n");
+  if (!ra_quote_key(out, "algorithm", recipe->algorithm, error))
+    return NULL;
+  g_string_append_printf(out, "dataset = prompts\nprompts = %u\n",
+                         recipe->n_prompts);
   if (recipe->n_samples > 1)
     g_string_append_printf(out, "samples-per-prompt = %u\n", recipe->n_samples);
-  g_string_append_printf(out,
-                         "prompt-length = %s\nresponse-length = %s\n"
-                         "mini-batches = %u\n",
-                         prompt, response, recipe->n_mini_batches);
+  if (!ra_quote_key(out, "prompt-length", prompt, error) ||
+      !ra_quote_key(out, "response-length", response, error))
+    return NULL;
+  g_string_append_printf(out, "mini-batches = %u\n", recipe->n_mini_batches);
   if (recipe->n_epochs > 1)
     g_string_append_printf(out, "epochs = %u\n", recipe->n_epochs);
   if (recipe->staleness > 0)
@@ -208,20 +214,25 @@ write_workload(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 }
 
 static char *
-write_cluster(RaRecipe *recipe, const RaRecipeOptions *options)
+write_cluster(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 {
   const char *gpu = options->gpu ? options->gpu : DEFAULT_GPU;
+  g_autoptr(GString) out = g_string_new(NULL);
 
   ra_recipe_note(recipe,
                  "cluster: %s%s, a 400 Gbit/s card a GPU, a flat network", gpu,
                  options->gpu ? "" : " (--gpu says otherwise)");
-  return g_strdup_printf("# Imported from %s.\n# Of the cluster it says the "
-                         "number of GPUs; the rest is assumed.\n\n"
-                         "[cluster]\nformat = 1\nnodes = %u\n"
-                         "gpus-per-node = %u\ngpu = %s\nnics-per-node = %u\n"
-                         "nic = 400 Gbit/s\nfabric = flat\n",
-                         options->source, recipe->n_nodes, recipe->n_node_gpus,
-                         gpu, recipe->n_node_gpus);
+  ra_quote_comment(out, "Imported from %s.", options->source);
+  g_string_append_printf(out,
+                         "# Of the cluster it says the number of GPUs; the "
+                         "rest is assumed.\n\n[cluster]\nformat = 1\n"
+                         "nodes = %u\ngpus-per-node = %u\n",
+                         recipe->n_nodes, recipe->n_node_gpus);
+  if (!ra_quote_key(out, "gpu", gpu, error))
+    return NULL;
+  g_string_append_printf(out, "nics-per-node = %u\n", recipe->n_node_gpus);
+  g_string_append(out, "nic = 400 Gbit/s\nfabric = flat\n");
+  return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 /* ---- Plan ------------------------------------------------------------ */
@@ -389,15 +400,14 @@ put_call(RaRecipe *recipe, RaRecipeKind kind, const RaWorkload *workload,
 
 /* The plan's keys, before it is read and written in the one form. */
 static char *
-draft_plan(RaRecipe *recipe, const RaRecipeOptions *options,
+draft_plan(RaRecipe *recipe, const RaPlanWords *words,
            const RaWorkload *workload, double device_bytes, GError **error)
 {
-  g_autoptr(GString) out = g_string_new(NULL);
+  g_autoptr(GString) out = g_string_new("[plan]\nformat = 1\n");
 
-  g_string_append_printf(out,
-                         "[plan]\nformat = 1\nworkload = %s.workload\n"
-                         "cluster = %s.cluster\n",
-                         options->name, options->name);
+  if (!ra_quote_key(out, "workload", words->workload, error) ||
+      !ra_quote_key(out, "cluster", words->cluster, error))
+    return NULL;
   if (recipe->system)
     g_string_append_printf(out, "system = %s\n", recipe->system);
   for (guint k = 0; k < RA_N_RECIPE_CALLS; k++) {
@@ -409,8 +419,6 @@ draft_plan(RaRecipe *recipe, const RaRecipeOptions *options,
     g_string_append(out, "\n[call reward]\nmesh = node0\n");
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
-
-/* ---- All three ------------------------------------------------------- */
 
 static RaKeyFile *
 parse(const RaRecipeOptions *options, const char *suffix, const char *text,
@@ -449,7 +457,7 @@ write_plan(RaRecipe *recipe, const RaRecipeOptions *options,
                        .system = recipe->system};
 
   if (device_bytes > 0)
-    draft = draft_plan(recipe, options, workload, device_bytes, error);
+    draft = draft_plan(recipe, &words, workload, device_bytes, error);
   if (draft)
     file = parse(options, ".plan", draft, error);
   if (file)
@@ -474,9 +482,10 @@ ra_recipe_make(RaRecipe *recipe, const RaRecipeOptions *options, GError **error)
 
   g_return_val_if_fail(recipe != NULL && options != NULL, NULL);
   files->workload = write_workload(recipe, options, error);
-  if (!files->workload)
+  if (files->workload)
+    files->cluster = write_cluster(recipe, options, error);
+  if (!files->cluster)
     return NULL;
-  files->cluster = write_cluster(recipe, options);
   workload_file = parse(options, ".workload", files->workload, error);
   if (workload_file)
     workload = ra_workload_load(workload_file, error);

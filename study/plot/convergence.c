@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "base/quote.h"
 #include "study/plot/convergence.h"
 #include "study/plot/picture.h"
 
@@ -56,7 +57,8 @@ make_data(const RaContest *contest)
     const RaContestRound *round = &contest->rounds[k];
     const GArray *curve = round->found.curve;
 
-    g_string_append_printf(out, "%s# %s\n", k > 0 ? "\n\n" : "", round->name);
+    g_string_append(out, k > 0 ? "\n\n" : "");
+    ra_quote_comment(out, "%s", round->name);
     for (guint i = 0; i < curve->len; i++) {
       const RaMcmcSample *s = &g_array_index(curve, RaMcmcSample, i);
 
@@ -79,14 +81,12 @@ make_script(const RaContest *contest, const char *terminal, const char *data)
   guint n = 0;
 
   ra_picture_append_size(s, terminal, WIDTH_PX, HEIGHT_PX);
-  g_string_append_printf(s,
-                         "$d << EOD\n%sEOD\n"
-                         "set xlabel 'seconds of search'\n"
-                         "set ylabel 'seconds of an iteration'\n"
-                         "set logscale x\nset format x '%%g'\nset border 3\n"
-                         "set yrange [0:*]\nset tics nomirror out scale 0.5\n"
-                         "set key right center noenhanced\n",
-                         data);
+  ra_quote_block(s, "d", data);
+  g_string_append(s, "set xlabel 'seconds of search'\n"
+                     "set ylabel 'seconds of an iteration'\n"
+                     "set logscale x\nset format x '%g'\nset border 3\n"
+                     "set yrange [0:*]\nset tics nomirror out scale 0.5\n"
+                     "set key right center noenhanced\n");
   for (guint k = 0; k < contest->n_rounds; k++) {
     const RaContestRound *round = &contest->rounds[k];
     uint32_t color = ra_palette_color(k);
@@ -96,9 +96,15 @@ make_script(const RaContest *contest, const char *terminal, const char *data)
     g_string_append_printf(
         s,
         "%s$d index %u using 1:2 with steps lw 2 lc rgb '#%06" PRIx32
-        "' title '%s: best', $d index %u using 1:3 with lines lw 2 dt 2 lc rgb "
-        "'#%06" PRIx32 "' title '%s: no plan below'",
-        n++ > 0 ? ", " : "plot ", k, color, round->name, k, color, round->name);
+        "' title ",
+        n++ > 0 ? ", " : "plot ", k, color);
+    ra_quote_gnuplot(s, "%s: best", round->name);
+    g_string_append_printf(
+        s,
+        ", $d index %u using 1:3 with lines lw 2 dt 2 lc rgb '#%06" PRIx32
+        "' title ",
+        k, color);
+    ra_quote_gnuplot(s, "%s: no plan below", round->name);
   }
   g_string_append(s, n > 0 ? "\n" : "plot NaN notitle\n");
   return g_string_free(s, FALSE);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -109,16 +110,58 @@ first_complaint(int fd)
   return g_strdup("no reason given");
 }
 
+/* (transfer full): ours without what gnuplot reads: GNUTERM, GNUPLOT_LIB,
+ * GNUFITLOG, FIT_SCRIPT ... */
+static char **
+make_environment(void)
+{
+  static const char *const prefixes[] = {"GNU", "FIT_"};
+  char **environment = g_environ_setenv(g_get_environ(), "LC_ALL", "C", TRUE);
+  g_auto(GStrv) names = g_listenv();
+
+  for (guint i = 0; names[i]; i++)
+    for (guint j = 0; j < G_N_ELEMENTS(prefixes); j++)
+      if (g_str_has_prefix(names[i], prefixes[j]))
+        environment = g_environ_unsetenv(environment, names[i]);
+  return environment;
+}
+
+/* The wait status of @pid, or -1 with @error set; ended after @limit_s. */
+static int
+wait_child(GPid pid, double limit_s, GError **error)
+{
+  gint64 begin_us = g_get_monotonic_time();
+  int status;
+  pid_t done;
+
+  while ((done = waitpid(pid, &status, WNOHANG)) != pid) {
+    double s = (double)(g_get_monotonic_time() - begin_us) * 1e-6;
+
+    if (done < 0 && errno != EINTR) {
+      fail_errno(error, "waiting for it", errno);
+      return -1;
+    }
+    if (s > limit_s) {
+      kill(pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      g_set_error(error, RA_ERROR, RA_ERROR_IO,
+                  "gnuplot: no picture after %g s, it was ended", limit_s);
+      return -1;
+    }
+    g_usleep((gulong)CLAMP(s * 1e6 / 16, 500, 20000));
+  }
+  return status;
+}
+
 /* The child's wait status, or -1 with @error set. */
 static int
-run_child(const char *program, const Streams *streams, GError **error)
+run_child(const char *program, const Streams *streams, double limit_s,
+          GError **error)
 {
   const char *argv[] = {program, "-d", "-", NULL};
-  g_auto(GStrv) environment =
-      g_environ_setenv(g_get_environ(), "LC_ALL", "C", TRUE);
+  g_auto(GStrv) environment = make_environment();
   g_autoptr(GError) cause = NULL;
   GPid pid;
-  int status;
 
   if (!g_spawn_async_with_fds(
           NULL, (char **)argv, environment, G_SPAWN_DO_NOT_REAP_CHILD, NULL,
@@ -126,18 +169,12 @@ run_child(const char *program, const Streams *streams, GError **error)
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "gnuplot: %s", cause->message);
     return -1;
   }
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno == EINTR)
-      continue;
-    fail_errno(error, program, errno);
-    return -1;
-  }
-  return status;
+  return wait_child(pid, limit_s, error);
 }
 
 gboolean
-ra_gnuplot_run(const char *program, const char *script, GBytes **out_picture,
-               GError **error)
+ra_gnuplot_run(const char *program, const char *script, double limit_s,
+               GBytes **out_picture, GError **error)
 {
   g_return_val_if_fail(program != NULL && script != NULL, FALSE);
   g_return_val_if_fail(out_picture != NULL, FALSE);
@@ -152,7 +189,7 @@ ra_gnuplot_run(const char *program, const char *script, GBytes **out_picture,
     if (code != 0)
       fail_errno(error, "temporary file", code);
     else
-      status = run_child(program, &streams, error);
+      status = run_child(program, &streams, limit_s, error);
   }
   if (status >= 0) {
     picture = read_all(streams.fd[1]);

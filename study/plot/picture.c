@@ -72,7 +72,7 @@ ra_picture_write(const char *path, const char *data_path, const char *data,
                   path, beside);
     return FALSE;
   }
-  return ra_gnuplot_run(program, script, &picture, error) &&
+  return ra_gnuplot_run(program, script, RA_GNUPLOT_LIMIT_S, &picture, error) &&
          ra_file_write(path, g_bytes_get_data(picture, NULL),
                        g_bytes_get_size(picture), error) &&
          ra_file_write(beside, data, strlen(data), error);

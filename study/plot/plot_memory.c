@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "sim/memory.h"
 #include "study/plot/picture.h"
@@ -187,16 +188,19 @@ make_script(const History *h, const char *terminal, const char *title,
   const char *rows = strchr(strchr(data, '\n') + 1, '\n') + 1;
 
   ra_picture_append_size(s, terminal, width, height);
+  g_string_append(s, "set title ");
+  ra_quote_gnuplot(s, "%s", title);
   g_string_append_printf(
       s,
-      "set title \"%s\" noenhanced\nset xlabel 'time (s)'\n"
+      " noenhanced\nset xlabel 'time (s)'\n"
       "set ylabel 'memory (GiB)'\n"
       "set key outside right top Left reverse noenhanced maxcols 1"
       " font ',%.1f'\nset yrange [0:%.6g<*]\nset xrange [%.9g:%.9g]\n"
-      "set border 3\nset tics nomirror out\nset grid y\n$m << EOD\n%sEOD\n"
-      "plot ",
-      title, legend_font(h, terminal, height), capacity_gib * 1.05,
-      h->times_s[0], h->times_s[h->n_rows - 1], rows);
+      "set border 3\nset tics nomirror out\nset grid y\n",
+      legend_font(h, terminal, height), capacity_gib * 1.05, h->times_s[0],
+      h->times_s[h->n_rows - 1]);
+  ra_quote_block(s, "m", rows);
+  g_string_append(s, "plot ");
   for (guint b = h->bands->len + 1; b-- > 0;) {
     g_autofree char *name =
         b == h->bands->len ? g_strdup("allocator slack") : band_name(h, b);
@@ -206,8 +210,10 @@ make_script(const History *h, const char *terminal, const char *title,
                          : ra_palette_color(b - 1);
     g_string_append_printf(s,
                            "$m using 1:%u with fillsteps fs solid 1 noborder "
-                           "lc rgb '#%06x' title \"%s\", ",
-                           b + 2, color, name);
+                           "lc rgb '#%06x' title ",
+                           b + 2, color);
+    ra_quote_gnuplot(s, "%s", name);
+    g_string_append(s, ", ");
   }
   g_string_append_printf(s,
                          "%.6g with lines lw 2 dt 2 lc rgb 'black' title "
@@ -311,13 +317,12 @@ draw_lane(const RaSetup *setup, const RaReplay *replay,
       o->gpu == RA_NONE ? replay->graph->lanes[lane].first_gpu : o->gpu;
   g_autofree char *standard =
       make_title(setup, gpu, o->gpu == RA_NONE ? ", the fullest" : "");
-  g_autofree char *title = g_strescape(o->title ? o->title : standard, NULL);
   History h = {.memory = NULL};
   gboolean done;
 
   fill_history(&h, replay, table, lane, o->from_s, o->to_s,
                o->width_px ? o->width_px : DEFAULT_WIDTH_PX);
-  done = draw(&h, terminal, title, o, error);
+  done = draw(&h, terminal, o->title ? o->title : standard, o, error);
   clear_history(&h);
   return done;
 }

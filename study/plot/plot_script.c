@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "base/quote.h"
 #include "study/plot/plot_impl.h"
 
 #define CHAR_PX 6.6  /* mean width of a character of the names, sans 10 */
@@ -86,23 +87,6 @@ append_real(GString *out, double value)
   g_string_append(out, g_ascii_formatd(text, sizeof text, "%.12g", value));
 }
 
-/* @text as a gnuplot string: in single quotes only they are special, doubled.
- * Control characters would end the line, and a script is UTF-8. */
-static void
-append_quoted(GString *out, const char *text)
-{
-  g_autofree char *valid = g_utf8_make_valid(text, -1);
-
-  g_string_append_c(out, '\'');
-  for (const char *p = valid; *p; p++) {
-    if (*p == '\'')
-      g_string_append(out, "''");
-    else
-      g_string_append_c(out, g_ascii_iscntrl(*p) ? ' ' : *p);
-  }
-  g_string_append_c(out, '\'');
-}
-
 static double
 legend_px(const RaTimeline *timeline)
 {
@@ -151,10 +135,10 @@ append_terminal(GString *out, const Sheet *sheet, RaPlotFormat format)
   append_real(out, sheet->width_px / side);
   g_string_append_c(out, ',');
   append_real(out, sheet->height_px / side);
-  g_string_append_printf(out, " font '%s,%d' background rgb 'white'\n",
-                         format == RA_PLOT_SVG ? "Helvetica,Arial,sans-serif"
-                                               : "sans",
-                         format == RA_PLOT_SVG ? 12 : 9);
+  g_string_append(out, format == RA_PLOT_SVG
+                           ? " font 'Helvetica,Arial,sans-serif,12'"
+                           : " font 'sans,9'");
+  g_string_append(out, " background rgb 'white'\n");
 }
 
 /* A text @x_px from the left and @y_px from the top of the picture. */
@@ -163,7 +147,7 @@ append_text_at(GString *out, const Sheet *sheet, double x_px, double y_px,
                const char *text, const char *style)
 {
   g_string_append(out, "set label ");
-  append_quoted(out, text);
+  ra_quote_gnuplot(out, "%s", text);
   g_string_append(out, " at screen ");
   append_real(out, x_px / sheet->width_px);
   g_string_append_c(out, ',');
@@ -192,16 +176,18 @@ append_axes(GString *out, const Sheet *sheet)
                          "]\nset yrange [%u:0]\n"
                          "set border 1 lc rgb '#404040'\n"
                          "set xtics nomirror out scale 0.6 "
-                         "tc rgb '#404040' font ',%s'\n"
-                         "set xlabel 'time (%s)' tc rgb '#404040'\n"
-                         "set ytics scale 0 tc rgb 'black'\n",
-                         timeline->lanes->len, "", sheet->unit);
+                         "tc rgb '#404040'\n"
+                         "set ytics scale 0 tc rgb 'black'\n"
+                         "set xlabel ",
+                         timeline->lanes->len);
+  ra_quote_gnuplot(out, "time (%s)", sheet->unit);
+  g_string_append(out, " tc rgb '#404040'\n");
   g_string_append(out, "set ytics (");
   for (guint i = 0; i < timeline->lanes->len; i++) {
     const RaTimelineLane *lane = g_ptr_array_index(timeline->lanes, i);
 
     g_string_append(out, i ? ", " : "");
-    append_quoted(out, lane->label);
+    ra_quote_gnuplot(out, "%s", lane->label);
     g_string_append_printf(out, " %u.48", i);
   }
   g_string_append(out, ")\n");
@@ -285,7 +271,7 @@ append_names(GString *out, const Sheet *sheet)
     if (name == NULL || sheet->lane_px < 16)
       continue;
     g_string_append(out, "set label ");
-    append_quoted(out, name);
+    ra_quote_gnuplot(out, "%s", name);
     g_string_append(out, " at first ");
     append_real(out, (span->begin_s + span->end_s) / 2 * sheet->scale);
     g_string_append_c(out, ',');
@@ -338,7 +324,7 @@ append_key(GString *out, uint32_t color, const char *fill, const char *title)
                          ", \\\n keyentry with boxes fs %s lc rgb '#%06x' "
                          "title ",
                          fill ? fill : "solid 1 noborder", color);
-  append_quoted(out, title);
+  ra_quote_gnuplot(out, "%s", title);
 }
 
 /* Calls in their full colour, then what the shades and the greys mean. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/quote.h"
 #include "study/plot/plot_impl.h"
 
 #define N_LETTERS 26
@@ -205,18 +206,14 @@ char *
 ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head)
 {
   GString *out = g_string_new("# reallot timeline 1\n");
-  g_autofree char *title = g_strdup(head->title);
 
-  for (char *p = title; *p; p++)
-    *p = g_ascii_iscntrl(*p) ? ' ' : *p;
-  g_string_append_printf(
+  ra_quote_comment(out, "%s", head->title);
+  ra_quote_comment(out, "%s", head->subtitle);
+  g_string_append(
       out,
-      "# %s\n"
-      "# %s\n"
       "# times in seconds from the start of the run; rows: rows of the trace "
       "in the box\n"
-      "lane\tgpus\ttrack\tcall\tshade\tbegin_s\tend_s\trows\n",
-      title, head->subtitle);
+      "lane\tgpus\ttrack\tcall\tshade\tbegin_s\tend_s\trows\n");
   for (guint i = 0; i < timeline->lanes->len; i++) {
     const RaTimelineLane *lane = g_ptr_array_index(timeline->lanes, i);
 

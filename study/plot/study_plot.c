@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "base/quote.h"
 #include "study/model_error.h"
 #include "study/plot/picture.h"
 #include "study/plot/study_plot.h"
@@ -151,15 +152,6 @@ place_of(const RaStudyAxis *axis, guint v)
                       : (axis->x[v] - first) / (last - first);
 }
 
-/* What gnuplot takes within single quotes. */
-static char *
-quoted(const char *text)
-{
-  g_auto(GStrv) parts = g_strsplit(text, "'", -1);
-
-  return g_strjoinv("''", parts);
-}
-
 static gboolean
 is_answer(const RaAnswer *answer, guint point)
 {
@@ -207,13 +199,14 @@ make_data(const Sheet *s, const RaAnswer *answer)
     g_autofree char *name = ra_study_curve_name(s->study, c);
     const RaStudyAxis *axis = &s->study->axes[s->study->along];
 
-    g_string_append_printf(out, "%s# %s\n", c > 0 ? "\n\n" : "", name);
+    g_string_append(out, c > 0 ? "\n\n" : "");
+    ra_quote_comment(out, "%s", name);
     for (guint v = 0; v < axis->n_values; v++) {
       guint point = ra_study_curve_point(s->study, c, v);
       double y = y_of(s, point);
       gboolean counts = s->sweep->points[point].is_allowed;
 
-      g_string_append_printf(out, "\"%s\"", axis->labels[v]);
+      ra_quote_column(out, axis->labels[v]);
       append_number(out, x_of(s, point));
       append_number(out, y);
       append_number(out, counts ? y : (double)NAN);
@@ -298,10 +291,10 @@ append_tics(GString *out, const RaStudyAxis *axis)
     double rest = place_of(axis, last) - place_of(axis, v);
     gboolean has_room =
         v == 0 || v == last || (room > TIC_FRAC && rest > TIC_FRAC);
-    g_autofree char *label = quoted(has_room ? axis->labels[v] : "");
 
-    g_string_append_printf(out, "%s'%s' %.9g", v > 0 ? ", " : "", label,
-                           axis->x[v]);
+    g_string_append(out, v > 0 ? ", " : "");
+    ra_quote_gnuplot(out, "%s", has_room ? axis->labels[v] : "");
+    g_string_append_printf(out, " %.9g", axis->x[v]);
     before = has_room ? v : before;
   }
   g_string_append(out, ")\n");
@@ -323,17 +316,18 @@ is_wordy(const RaStudy *study)
 static void
 append_axes(GString *out, const Sheet *s)
 {
-  g_autofree char *title = quoted(s->study->title);
-
-  g_string_append_printf(
-      out,
-      "set datafile separator tab\nset title '%s' "
-      "noenhanced\nset xlabel '%s' noenhanced\n"
-      "set ylabel '%s' noenhanced\nset border 3\n"
-      "set tics nomirror out scale 0.5\n"
-      "set key outside %s Left reverse noenhanced\n",
-      title, s->axis ? s->axis->name : s->x->title, s->y->title,
-      is_wordy(s->study) ? "bottom center maxcols 1 height 2" : "right top");
+  g_string_append(out, "set datafile separator tab\nset title ");
+  ra_quote_gnuplot(out, "%s", s->study->title);
+  g_string_append(out, " noenhanced\nset xlabel ");
+  ra_quote_gnuplot(out, "%s", s->axis ? s->axis->name : s->x->title);
+  g_string_append(out, " noenhanced\nset ylabel ");
+  ra_quote_gnuplot(out, "%s", s->y->title);
+  g_string_append_printf(out,
+                         " noenhanced\nset border 3\n"
+                         "set tics nomirror out scale 0.5\n"
+                         "set key outside %s Left reverse noenhanced\n",
+                         is_wordy(s->study) ? "bottom center maxcols 1 height 2"
+                                            : "right top");
   append_range(out, s, "x", x_of, s->is_log);
   append_range(out, s, "y", y_of, FALSE);
   if (!s->axis)
@@ -369,25 +363,33 @@ make_script(const Sheet *s, const char *terminal, const char *data)
   guint n = ra_study_n_curves(s->study);
 
   ra_picture_append_size(out, terminal, WIDTH_PX, HEIGHT_PX);
-  g_string_append_printf(out, "$d << EOD\n%sEOD\n", data);
+  ra_quote_block(out, "d", data);
   append_axes(out, s);
   g_string_append(out, "plot ");
   append_bands(out, s);
   for (guint c = 0; c < n; c++) {
     g_autofree char *name = ra_study_curve_name(s->study, c);
-    g_autofree char *title = quoted(name);
     uint32_t color = ra_palette_color(c);
     guint mark = c % G_N_ELEMENTS(filled);
 
     g_string_append_printf(
         out,
         "%s$d index %u using 2:4 with %s pt %u ps 0.9 %s lc rgb '#%06" PRIx32
-        "' %s'%s', $d index %u using 2:3 with points pt %u ps 0.9 lc rgb "
+        "' ",
+        c > 0 ? ", " : "", c, s->axis ? "linespoints" : "points", filled[mark],
+        s->axis ? "lw 2" : "", color);
+    if (*name) {
+      g_string_append(out, "title ");
+      ra_quote_gnuplot(out, "%s", name);
+    } else {
+      g_string_append(out, "notitle #");
+    }
+    g_string_append_printf(
+        out,
+        ", $d index %u using 2:3 with points pt %u ps 0.9 lc rgb "
         "'#%06" PRIx32 "' notitle, $d index %u using 2:5 with points pt 6 ps 2 "
         "lw 1 lc rgb 'black' notitle",
-        c > 0 ? ", " : "", c, s->axis ? "linespoints" : "points", filled[mark],
-        s->axis ? "lw 2" : "", color, *name ? "title " : "notitle #", title, c,
-        hollow[mark], color, c);
+        c, hollow[mark], color, c);
   }
   if (s->limit)
     g_string_append_printf(out,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/palette.h"
+#include "base/quote.h"
 #include "study/plot/picture.h"
 #include "study/plot/tornado.h"
 
@@ -46,9 +47,10 @@ make_data(const RaSensitivity *s)
   for (guint i = 0; i < s->responses->len; i++) {
     const RaResponse *r = at(s, i);
 
-    g_string_append_printf(out, "%u\t\"%s\"\t%.6g\t%.6g\t%d\t%d\n",
-                           s->responses->len - i, ra_response_title(r),
-                           bar_frac(r, &r->more), bar_frac(r, &r->less),
+    g_string_append_printf(out, "%u\t", s->responses->len - i);
+    ra_quote_column(out, ra_response_title(r));
+    g_string_append_printf(out, "\t%.6g\t%.6g\t%d\t%d\n", bar_frac(r, &r->more),
+                           bar_frac(r, &r->less),
                            r->more.refusal || ra_trial_fits(&r->more),
                            r->less.refusal || ra_trial_fits(&r->less));
   }
@@ -65,17 +67,20 @@ make_script(const RaSensitivity *s, const char *terminal, const char *data)
   guint n = s->responses->len;
 
   ra_picture_append_size(out, terminal, WIDTH_PX, AROUND_PX + n * ROW_PX);
+  ra_quote_block(out, "d", data);
+  g_string_append(out, "set datafile separator tab\nset title ");
+  ra_quote_gnuplot(out,
+                   "an iteration of %s, with %.3g times of one resource and "
+                   "with 1/%.3g",
+                   base, s->factor, s->factor);
   g_string_append_printf(
       out,
-      "$d << EOD\n%sEOD\nset datafile separator tab\n"
-      "set title 'an iteration of %s, with %.3g times of one resource and "
-      "with 1/%.3g'\n"
-      "set xlabel 'change of the iteration (%%)'\nset border 1\n"
+      "\nset xlabel 'change of the iteration (%%)'\nset border 1\n"
       "set xtics nomirror out scale 0.5\nset ytics scale 0\n"
       "set yrange [0.4:%u.6]\nset offsets graph 0.08, graph 0.08, 0, 0\n"
       "set arrow from 0,0.4 to 0,%u.6 nohead lw 1 lc rgb 'black' front\n"
       "set key bottom right Left reverse noenhanced\nset style fill solid 1\n",
-      data, base, s->factor, s->factor, n, n);
+      n, n);
   g_string_append_printf(
       out,
       "plot $d using (0):1:(0):($3*100):($1+0.02):($1+0.34):ytic(2) with "

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/palette.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "study/plot/picture.h"
 #include "study/plot/validate_plot.h"
@@ -90,8 +91,8 @@ make_data(const RaValidation *v)
       const RaValidateScore *s =
           &g_array_index(v->scores, RaValidateScore, result->first_score + j);
 
-      g_string_append_printf(out, "# %s %s (%s)\n", result->level->id,
-                             s->part ? s->part : "-", result->level->unit);
+      ra_quote_comment(out, "%s %s (%s)", result->level->id,
+                       s->part ? s->part : "-", result->level->unit);
       append_points(out, result, s->part, low, high);
       g_string_append(out, "\n\n");
     }
@@ -101,23 +102,28 @@ make_data(const RaValidation *v)
 
 /* What the key says of a part; of many parts there is one line for all, as it
  * would cover the points. */
-static char *
-part_title(const RaValidateScore *score, guint n_scores)
+static void
+append_part_title(GString *s, const RaValidateScore *score, guint n_scores)
 {
-  if (n_scores > KEYS_MAX)
-    return g_strdup("notitle");
-  return g_strdup_printf("title \"%s %.1f / %.1f %%\"",
-                         score->part ? score->part : "",
-                         score->median_frac * 100, score->p90_frac * 100);
+  if (n_scores > KEYS_MAX) {
+    g_string_append(s, "notitle");
+    return;
+  }
+  g_string_append(s, "title ");
+  ra_quote_gnuplot(s, "%s %.1f / %.1f %%", score->part ? score->part : "",
+                   score->median_frac * 100, score->p90_frac * 100);
 }
 
-static char *
-all_title(const RaValidation *v, const RaValidateResult *result)
+static void
+append_all_title(GString *s, const RaValidation *v,
+                 const RaValidateResult *result)
 {
   double least = (double)INFINITY, most = 0;
 
-  if (result->n_scores <= KEYS_MAX)
-    return g_strdup("notitle");
+  if (result->n_scores <= KEYS_MAX) {
+    g_string_append(s, "notitle");
+    return;
+  }
   for (guint j = 0; j < result->n_scores; j++) {
     const RaValidateScore *score =
         &g_array_index(v->scores, RaValidateScore, result->first_score + j);
@@ -125,7 +131,7 @@ all_title(const RaValidation *v, const RaValidateResult *result)
     least = MIN(least, score->median_frac);
     most = MAX(most, score->median_frac);
   }
-  return g_strdup_printf("title \"%u parts, medians %.1f to %.1f %%\"",
+  g_string_append_printf(s, "title '%u parts, medians %.1f to %.1f %%'",
                          result->n_scores, least * 100, most * 100);
 }
 
@@ -134,29 +140,32 @@ static void
 append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
 {
   const RaValidateLevel *level = result->level;
-  g_autofree char *all = all_title(v, result);
   double low, high, bar = 0;
 
   find_range(result, &low, &high);
+  g_string_append(s, "set title ");
+  ra_quote_gnuplot(s, "%s", level->id);
   g_string_append_printf(s,
-                         "set title \"%s\" noenhanced offset 0,-0.5\n"
-                         "set xrange [%.6g:%.6g]\nset yrange [%.6g:%.6g]\n"
-                         "set xlabel 'measured (%s)' offset 0,0.5\n"
-                         "set ylabel 'predicted (%s)' offset 1,0\nplot ",
-                         level->id, low, high, low, high, level->unit,
-                         level->unit);
+                         " noenhanced offset 0,-0.5\nset xrange [%.6g:%.6g]\n"
+                         "set yrange [%.6g:%.6g]\nset xlabel ",
+                         low, high, low, high);
+  ra_quote_gnuplot(s, "measured (%s)", level->unit);
+  g_string_append(s, " offset 0,0.5\nset ylabel ");
+  ra_quote_gnuplot(s, "predicted (%s)", level->unit);
+  g_string_append(s, " offset 1,0\nplot ");
   for (guint j = 0; j < result->n_scores; j++) {
     const RaValidateScore *score =
         &g_array_index(v->scores, RaValidateScore, result->first_score + j);
-    g_autofree char *title = part_title(score, result->n_scores);
 
     bar = MAX(bar, score->p90_bar);
     g_string_append_printf(
         s,
         "$d index %u using 1:2 with points pt %u ps 0.3 lc rgb '#%06" PRIx32
-        "' %s, ",
+        "' ",
         result->first_score + j, marks[j % G_N_ELEMENTS(marks)],
-        ra_palette_color(j), title);
+        ra_palette_color(j));
+    append_part_title(s, score, result->n_scores);
+    g_string_append(s, ", ");
   }
   if (bar > 0)
     g_string_append_printf(s,
@@ -164,7 +173,9 @@ append_panel(GString *s, const RaValidation *v, const RaValidateResult *result)
                            "notitle, x * %.6g with lines lw 1 dt 2 lc rgb "
                            "'#606060' notitle, ",
                            1 + bar, MAX(1 - bar, 0.01));
-  g_string_append_printf(s, "x with lines lw 1 lc rgb 'black' %s\n", all);
+  g_string_append(s, "x with lines lw 1 lc rgb 'black' ");
+  append_all_title(s, v, result);
+  g_string_append_c(s, '\n');
 }
 
 static char *
@@ -181,14 +192,15 @@ make_script(const RaValidation *v, const char *terminal, const char *data)
   width = columns * PANEL_PX;
   height = rows * PANEL_PX + ABOVE_PX;
   ra_picture_append_size(s, terminal, width, height);
+  ra_quote_block(s, "d", data);
   g_string_append_printf(
       s,
-      "$d << EOD\n%sEOD\nset multiplot layout %u,%u title 'predicted against "
+      "set multiplot layout %u,%u title 'predicted against "
       "measured; median / p90 of the error'\n"
       "set logscale xy\nset format xy '10^{%%T}'\nset border 3\n"
       "set tics nomirror out scale 0.5\nset samples 2\n"
       "set key left top Left reverse samplen 0.5 spacing 0.9 noenhanced\n",
-      data, rows, columns);
+      rows, columns);
   for (guint i = 0; i < v->results->len; i++) {
     const RaValidateResult *result =
         &g_array_index(v->results, RaValidateResult, i);

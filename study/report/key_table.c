@@ -218,8 +218,7 @@ ra_key_optional(const char *kind, const char *noun, const char *const *skip)
       if (specs[k].required || !specs[k].doc ||
           (skip && g_strv_contains(skip, specs[k].key)))
         continue;
-      text = g_strdup_printf("# %s = %s", specs[k].key,
-                             specs[k].fallback ? specs[k].fallback : "");
+      text = g_strconcat("# ", specs[k].key, " = ", specs[k].fallback, NULL);
       g_string_append_printf(out, "%-*s # %s\n", COMMENT_AT, text,
                              specs[k].doc);
     }

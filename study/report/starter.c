@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "search/family/strategy.h"
 #include "study/report/key_table.h"
@@ -99,10 +100,9 @@ put_further(GString *out, const char *kind, const char *noun,
 {
   g_autofree char *keys = ra_key_optional(kind, noun, skip);
 
-  g_string_append_printf(out,
-                         "# Further keys of [%s], with what they are when left "
-                         "out:\n%s",
-                         noun, keys);
+  ra_quote_comment(
+      out, "Further keys of [%s], with what they are when left out:", noun);
+  g_string_append(out, keys);
 }
 
 static void
@@ -130,66 +130,85 @@ put_calls(GString *out, RaStarterKind kind)
 }
 
 static char *
-write_workload(const RaStarterOptions *o)
+write_workload(const RaStarterOptions *o, GError **error)
 {
   static const char *const skip[] = {"samples-per-prompt", "mini-batches",
                                      "format", "algorithm", NULL};
   static const char *const none[] = {"trainable", "head", NULL};
-  GString *out = g_string_new(NULL);
+  g_autoptr(GString) out = g_string_new(NULL);
 
+  ra_quote_comment(
+      out, "%s: what one iteration does. docs/keys.md has every key.", o->name);
   g_string_append_printf(out,
-                         "# %s: what one iteration does. docs/keys.md has "
-                         "every key.\n\n[workload]\nformat = 1\n"
+                         "\n[workload]\nformat = 1\n"
                          "algorithm = %-16s# a label; the calls "
                          "below say what is done\n%s",
-                         o->name, ra_starter_names[o->kind], common[o->kind]);
+                         ra_starter_names[o->kind], common[o->kind]);
   put_further(out, "workload", "workload", skip);
   for (guint i = 0; i < G_N_ELEMENTS(models); i++) {
-    if (models[i].kind == o->kind)
-      g_string_append_printf(
-          out, "\n[model %s]                # %s\nconfig = %s\n%s",
-          models[i].name, models[i].why, o->model, models[i].rest);
+    if (models[i].kind != o->kind)
+      continue;
+    g_string_append_printf(out, "\n[model %s]                # %s\n",
+                           models[i].name, models[i].why);
+    if (!ra_quote_key(out, "config", o->model, error))
+      return NULL;
+    g_string_append(out, models[i].rest);
   }
   g_string_append_c(out, '\n');
   put_further(out, "workload", "model", none);
   put_calls(out, o->kind);
-  return g_string_free(out, FALSE);
+  return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 static char *
-write_cluster(const RaStarterOptions *o)
+write_cluster(const RaStarterOptions *o, GError **error)
 {
   static const char *const skip[] = {"price", "format", "fabric", NULL};
-  GString *out = g_string_new(NULL);
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autoptr(GString) gpu = g_string_new(NULL);
 
+  if (!ra_quote_key(gpu, "gpu", o->gpu, error))
+    return NULL;
+  ra_quote_comment(out, "%s: where it runs.", o->name);
   g_string_append_printf(
       out,
-      "# %s: where it runs.\n\n[cluster]\nformat = 1\nnodes = %u\n"
+      "\n[cluster]\nformat = 1\nnodes = %u\n"
       "gpus-per-node = 8\n"
-      "gpu = %-22s# a profile: ls traces/profiles\n"
+      "%-28s# a profile: ls traces/profiles\n"
       "nics-per-node = 8           # network cards of a node\n"
       "nic = 400 Gbit/s            # of one card, each direction\n"
       "fabric = flat               # or rail(...), fat-tree(...)\n"
       "price = 2.5 USD/gpu/h       # an assumption; put your own price here\n",
-      o->name, o->n_nodes, o->gpu);
+      o->n_nodes, g_strchomp(gpu->str));
   put_further(out, "cluster", "cluster", skip);
-  return g_string_free(out, FALSE);
+  return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 static char *
-write_study(const RaStarterOptions *o)
+write_study(const RaStarterOptions *o, GError **error)
 {
-  return g_strdup_printf(
-      "# %s: a question of many plans; docs/studies.md has others.\n\n"
-      "[study]\nformat = 1\ntitle = How does %s scale?\n"
-      "workload = %s.workload\ncluster = %s.cluster\n"
+  g_autoptr(GString) out = g_string_new(NULL);
+  g_autofree char *title = g_strdup_printf("How does %s scale?", o->name);
+  g_autofree char *workload_name = g_strconcat(o->name, ".workload", NULL);
+  g_autofree char *cluster_name = g_strconcat(o->name, ".cluster", NULL);
+
+  ra_quote_comment(out,
+                   "%s: a question of many plans; docs/studies.md has others.",
+                   o->name);
+  g_string_append(out, "\n[study]\nformat = 1\n");
+  if (!ra_quote_key(out, "title", title, error) ||
+      !ra_quote_key(out, "workload", workload_name, error) ||
+      !ra_quote_key(out, "cluster", cluster_name, error))
+    return NULL;
+  g_string_append_printf(
+      out,
       "question = knee             # or fits, minimum, maximum, crossover, "
       "pareto\n"
       "of = tokens-per-gpu\nalong = nodes\nwhere = fits\n\n"
       "[axis placement]\nkey = placement\nvalues = real, hybridflow\n\n"
       "[axis nodes]\nkey = cluster.nodes\nvalues = %u, %u, %u\n",
-      o->name, o->name, o->name, o->name, o->n_nodes, 2 * o->n_nodes,
-      4 * o->n_nodes);
+      o->n_nodes, 2 * o->n_nodes, 4 * o->n_nodes);
+  return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 static RaKeyFile *
@@ -257,9 +276,15 @@ ra_starter_new(const RaStarterOptions *options, GError **error)
   g_autoptr(RaStarter) s = g_new0(RaStarter, 1);
 
   g_return_val_if_fail(options != NULL && options->n_nodes > 0, NULL);
-  s->workload = write_workload(options);
-  s->cluster = write_cluster(options);
-  s->study = write_study(options);
+  s->workload = write_workload(options, error);
+  if (!s->workload)
+    return NULL;
+  s->cluster = write_cluster(options, error);
+  if (!s->cluster)
+    return NULL;
+  s->study = write_study(options, error);
+  if (!s->study)
+    return NULL;
   s->plan = write_plan(options, s, error);
   return s->plan ? g_steal_pointer(&s) : NULL;
 }

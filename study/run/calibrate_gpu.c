@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "estimator/calibrate/calibrate_impl.h"
 #include "study/run/calibrate_gpu.h"
@@ -285,13 +286,13 @@ write_head(const RaTrace *samples, const char *base_name, double copy,
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
   guint i = 0;
 
+  ra_quote_comment(out, "Made by `%s`; do not edit.", head(samples, "command"));
   g_string_append_printf(
       out,
-      "# Made by `%s`; do not edit.\n"
       "# Copies of the device's memory: %.4g GB/s, read and written. Without "
       "an "
       "array\n# %.2f GiB of it are taken (framework-memory of a cluster).\n",
-      head(samples, "command"), copy * 1e-9, framework / (1 << 30));
+      copy * 1e-9, framework / (1 << 30));
   while (lines[i] && *lines[i] == '#')
     i++;
   for (; lines[i]; i++) {

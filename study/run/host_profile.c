@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "estimator/fit.h"
 #include "estimator/gemm.h"
@@ -332,19 +333,22 @@ add_law(Work *w, const RaLawSpec *spec, GString *out)
 static void
 append_head(const Work *w, const char *device, GString *out)
 {
+  g_autofree char *name = ra_quote_visible(w->name);
+
+  ra_quote_comment(out, "Made by `%s`; do not edit.",
+                   ra_trace_head(w->samples, "command"));
   g_string_append_printf(
       out,
-      "# Made by `%s`; do not edit.\n[profile]\nformat = 1\ndevice = %s\n"
+      "[profile]\nformat = 1\ndevice = %s\n"
       "derived = measured on %s, on %s, %s; OpenBLAS, one thread a rank\n\n",
-      ra_trace_head(w->samples, "command"), device,
-      ra_trace_head(w->samples, "machine"), ra_trace_head(w->samples, "date"),
-      ra_trace_head(w->samples, "grid"));
+      device, ra_trace_head(w->samples, "machine"),
+      ra_trace_head(w->samples, "date"), ra_trace_head(w->samples, "grid"));
   append_device(w, out);
   g_string_append_printf(
       out,
       "source = %s: of a rank; bf16 is computed as fp32, whose rate is the "
       "quickest product's; links are copies of memory\n",
-      w->name);
+      name);
 }
 
 static gboolean

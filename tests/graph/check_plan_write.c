@@ -289,8 +289,8 @@ START_TEST(test_words)
   none = ra_plan_write(plan, &w, &error);
   ck_assert_ptr_null(none);
   ck_assert_str_eq(error->message,
-                   "workload: 'a\\\"b' cannot stand in a plan, expected a name "
-                   "without double quotes and control characters");
+                   "workload: 'a\"b' cannot stand in a file of keys, expected "
+                   "it without double quotes and control characters");
   ra_plan_free(plan);
 }
 END_TEST
