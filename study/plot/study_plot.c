@@ -382,7 +382,7 @@ make_script(const Sheet *s, const char *terminal, const char *data)
       g_string_append(out, "title ");
       ra_quote_gnuplot(out, "%s", name);
     } else {
-      g_string_append(out, "notitle #");
+      g_string_append(out, "notitle");
     }
     g_string_append_printf(
         out,

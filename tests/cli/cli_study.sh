@@ -50,6 +50,16 @@ run study small.study --plot=small.svg
 result $? "--plot writes its data"
 works study small.study --format=json
 
+# Of one curve, which needs no name, all is drawn: band, bars, the line, points
+# that do not count, the answer, and the limit, which alone is in the legend.
+if command -v gnuplot >/dev/null; then
+  sed 's/^of .*/&\nwhere = iteration < 1 h/' small.study >limit.study
+  run study limit.study --plot=limit.svg
+  [ "$(grep -c 'id="gnuplot_plot_[0-9]*"' limit.svg)" -eq 6 ] &&
+    grep -q '<text>limit</text>' limit.svg
+  result $? "one curve is drawn with its limit and its answer"
+fi
+
 sed 's/^question.*/question = maximum/; s/^of.*/of = goodput/' \
   small.study >none.study
 run study none.study
