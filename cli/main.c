@@ -1,8 +1,10 @@
 /* reallot: finds the subcommand and turns errors into exit statuses. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -146,6 +148,21 @@ help(int argc, char **argv, GError **error)
   return run(2, words, error);
 }
 
+/* A file that is opened gets the least free number: where a standard one is
+ * closed, that would be taken for input or printed on.  /dev/null is put there,
+ * for reading, so that what is printed is an error as before. */
+static void
+fill_standard(void)
+{
+  int fd;
+
+  do
+    fd = open("/dev/null", O_RDONLY);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0)
+    close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -153,6 +170,7 @@ main(int argc, char **argv)
   const char *word = argc > 1 ? argv[1] : NULL;
   int status = 0;
 
+  fill_standard();
   /* A reader that has gone is an error like a full disk; so is a file that the
    * user's limits forbid. */
   signal(SIGPIPE, SIG_IGN);

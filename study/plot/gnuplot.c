@@ -97,16 +97,19 @@ read_all(int fd)
 
 /* Its reason has a line number; before it stands the faulty line. */
 static char *
-first_complaint(int fd)
+first_complaint(int fd, int status)
 {
   g_autoptr(GByteArray) bytes = read_all(fd);
-  g_autofree char *text = g_strndup((const char *)bytes->data, bytes->len);
+  g_autofree char *text =
+      g_strndup(bytes->len > 0 ? (const char *)bytes->data : "", bytes->len);
   g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
   for (guint i = 0; lines[i]; i++) {
     if (strstr(lines[i], "line "))
       return g_utf8_make_valid(g_strstrip(lines[i]), -1);
   }
+  if (WIFSIGNALED(status))
+    return g_strdup_printf("it was killed by signal %d", WTERMSIG(status));
   return g_strdup("no reason given");
 }
 
@@ -195,7 +198,7 @@ ra_gnuplot_run(const char *program, const char *script, double limit_s,
     picture = read_all(streams.fd[1]);
     done = WIFEXITED(status) && WEXITSTATUS(status) == 0 && picture->len > 0;
     if (!done) {
-      g_autofree char *reason = first_complaint(streams.fd[2]);
+      g_autofree char *reason = first_complaint(streams.fd[2], status);
 
       g_set_error(error, RA_ERROR, RA_ERROR_IO, "gnuplot failed: %s", reason);
     }

@@ -155,7 +155,8 @@ write_program(const char *text)
 }
 
 /* A program that sleeps for a minute is ended after a tenth of a second; one
- * that shows its variables has none of gnuplot's. */
+ * that fails or is killed without a word has its sentence; one that shows its
+ * variables has none of gnuplot's. */
 START_TEST(test_run)
 {
   g_autofree char *folder = g_dir_make_tmp("ra-quote-XXXXXX", NULL);
@@ -170,6 +171,14 @@ START_TEST(test_run)
   ck_assert_str_eq(error->message,
                    "gnuplot: no picture after 0.1 s, it was ended");
   ck_assert(g_get_monotonic_time() - begin_us < 30 * G_USEC_PER_SEC);
+  g_clear_error(&error);
+  write_program("#!/bin/sh\nexit 1\n");
+  ck_assert(!ra_gnuplot_run("./gnuplot", "", 30, &out, &error));
+  ck_assert_str_eq(error->message, "gnuplot failed: no reason given");
+  g_clear_error(&error);
+  write_program("#!/bin/sh\nkill -9 $$\n");
+  ck_assert(!ra_gnuplot_run("./gnuplot", "", 30, &out, &error));
+  ck_assert_str_eq(error->message, "gnuplot failed: it was killed by signal 9");
   g_error_free(error);
   g_setenv("GNUTERM", "x11", TRUE);
   g_setenv("GNUPLOT_LIB", "/nowhere", TRUE);

@@ -263,6 +263,30 @@ pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
 
 # ---- nothing is written on failure ------------------------------------------
 
+# Whichever standard files are closed, a picture is drawn or refused, and a
+# gnuplot that says nothing is none that crashes us.
+closed() { # WHAT STATUS: of the command before
+  [ "$2" -eq 0 ] && [ -s closed.svg ] || [ "$2" -eq 2 ]
+  result $? "a picture with $1 closed"
+  rm -f closed.svg
+}
+draw=("$reallot" plot "$plans/ppo-tiny-8.plan" -n 1 -o closed.svg)
+"${draw[@]}" <&-
+closed 0 $?
+"${draw[@]}" <&- >&-
+closed '0 and 1' $?
+"${draw[@]}" <&- 2>&-
+closed '0 and 2' $?
+"${draw[@]}" <&- >&- 2>&-
+closed 'all three' $?
+mkdir silent
+printf '#!/bin/sh\nexit 1\n' >silent/gnuplot
+chmod +x silent/gnuplot
+PATH=$tmp/silent:$PATH "${draw[@]}" 2>err
+[ $? -eq 2 ] && [ "$(cat err)" = 'reallot: gnuplot failed: no reason given' ]
+result $? "a gnuplot that fails without a word"
+
+
 : >before; : >differ
 find . -maxdepth 1 | sort >before
 fails "no file" simulate nosuch.plan --trace new.tsv
