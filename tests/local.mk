@@ -375,6 +375,7 @@ shell_tests += %D%/docs/pictures.sh
 shell_tests += %D%/docs/demo.sh
 shell_tests += %D%/docs/readme.sh
 shell_tests += %D%/docs/tutorial.sh
+shell_tests += %D%/words.sh
 EXTRA_DIST += %D%/docs/page_impl.sh
 shell_tests += %D%/mpi/mpi.sh
 shell_tests += %D%/mpi/mpi_collectives.sh
