@@ -28,13 +28,13 @@ static const RaKeySpec head_keys[] = {
     {"derived", RA_KEY_STRING, HEAD(derived), .required = TRUE,
      .doc = "how the constants were found"},
     {"source", RA_KEY_STRING, HEAD(source), .required = TRUE,
-     .doc = "whose measurements they were fitted on"},
+     .doc = "source of the measurements that they were fitted to"},
     {"rows", RA_KEY_UINT64, HEAD(rows), .required = TRUE,
      .doc = "runs that they were fitted on"},
     {"range", RA_KEY_STRING, HEAD(range), .required = TRUE,
-     .doc = "of validity: models, GPUs, lengths"},
+     .doc = "range of validity: models, GPUs, lengths"},
     {"error-median", RA_KEY_STRING, HEAD(error_median), .required = TRUE,
-     .doc = "on runs that the fit did not see, or -"},
+     .doc = "error on held-out runs, or -"},
 };
 
 /* Bounds: host times up to a second (more is a wrong unit), a factor up to what
@@ -48,7 +48,7 @@ static const RaKeySpec constant_keys[] = {
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time of each stage in an eager decode step"},
     {"compute-factor", RA_KEY_DOUBLE, CONSTANT(compute_factor), .min = 0.1,
-     .max = 30, .doc = "on the compute of train and inference calls"},
+     .max = 30, .doc = "factor on the compute of train and inference calls"},
     {"decode-step", RA_KEY_QUANTITY, CONSTANT(decode_step_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time between two decode steps of a captured graph"},
@@ -60,14 +60,14 @@ static const RaKeySpec constant_keys[] = {
      .doc = "latency of the engine's own all-reduce while it generates"},
     {"weight-sync", RA_KEY_QUANTITY, CONSTANT(weight_sync_bytes_per_s),
      .min = 1e6, .max = 1e13, .unit = RA_UNIT_BYTES_PER_S,
-     .doc = "what software carries into or out of a GPU in a reallocation"},
+     .doc = "rate at which software moves weights into or out of a GPU"},
     {"train-launch", RA_KEY_QUANTITY, CONSTANT(train_launch_s), .min = 0,
      .max = 1, .unit = RA_UNIT_SECONDS,
      .doc = "host time of a kernel of eager train and inference calls"},
     {"attention-factor", RA_KEY_DOUBLE, CONSTANT(attention_factor), .min = 0.1,
-     .max = 10, .doc = "on the attention of train and inference calls"},
+     .max = 10, .doc = "factor on the attention of train and inference calls"},
     {"comm-factor", RA_KEY_DOUBLE, CONSTANT(comm_factor), .min = 0.1, .max = 10,
-     .doc = "on the communication of train calls"},
+     .doc = "factor on the communication of train calls"},
 };
 
 const RaKeySpec *

@@ -43,17 +43,18 @@ static const RaKeySpec cluster_keys[] = {
    .required = TRUE, .doc = "profile of the GPU, such as h100-sxm"},
   {"nics-per-node", RA_KEY_UINT32, G_STRUCT_OFFSET(ClusterKeys, nics_per_node),
    .fallback = "0", .min = 0, .max = 1024,
-   .doc = "network cards of one node; 0 only for a single node"},
+   .doc = "NICs of one node; 0 only for a single node"},
   {"nic", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, nic_bytes_per_s),
    .unit = RA_UNIT_BYTES_PER_S, .min = 1, .max = 1e15,
-   .doc = "rate of one network card, one direction, such as 400 Gbit/s"},
+   .doc = "rate of one NIC, one direction, such as 400 Gbit/s"},
   {"fabric", RA_KEY_STRING, G_STRUCT_OFFSET(ClusterKeys, fabric),
    .fallback = "flat",
    .doc = "flat, rail(leaf=nodes, oversubscription=ratio), fat-tree(...) or "
           "graph"},
   {"price", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, usd_per_gpu_h),
    .unit = RA_UNIT_USD_PER_GPU_H, .min = 0, .max = 1e6,
-   .doc = "of one GPU, such as 2.5 USD/gpu/h; left out: no costs are shown"},
+   .doc = "price of one GPU, such as 2.5 USD/gpu/h; left out: no costs are "
+          "shown"},
   /* A convention in round numbers, not a fit (bench/memory prints how it does):
    * a CUDA context with its kernels is about 0.5 GiB, the rest are buffers of
    * five or six NCCL communicators and staging buckets of the framework;
@@ -62,10 +63,11 @@ static const RaKeySpec cluster_keys[] = {
   {"framework-memory", RA_KEY_QUANTITY,
    G_STRUCT_OFFSET(ClusterKeys, framework_bytes), .fallback = "4 GiB",
    .unit = RA_UNIT_BYTES, .min = 0, .max = 1e15,
-   .doc = "of every GPU: context, kernels, workspaces, communication buffers"},
+   .doc = "memory of every GPU for context, kernels, workspaces, "
+          "communication buffers"},
   {"allocator-slack", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, slack_frac),
    .fallback = "0.1", .min = 0, .max = 10,
-   .doc = "what the allocator holds beyond what is in use, as a fraction"},
+   .doc = "memory that the allocator holds unused, as a fraction of the used"},
   /* sim/op_replay.h: below 1 / sqrt(12) no op takes less than no time */
   {"jitter", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, jitter_frac),
    .fallback = "0", .min = 0, .max = 0.25,
@@ -75,18 +77,18 @@ static const RaKeySpec cluster_keys[] = {
    .doc = "standard deviation of what all GPUs share in an iteration"},
   {"stragglers", RA_KEY_DOUBLE, G_STRUCT_OFFSET(ClusterKeys, straggler_frac),
    .fallback = "0", .min = 0, .max = 1,
-   .doc = "part of the GPUs, drawn by seed, that compute slower"},
+   .doc = "share of the GPUs, sampled by seed, that compute slower"},
   {"straggler-slowdown", RA_KEY_DOUBLE,
    G_STRUCT_OFFSET(ClusterKeys, straggler_slowdown), .fallback = "1.2",
-   .min = 1, .max = 1000, .doc = "how many times as long they take"},
+   .min = 1, .max = 1000, .doc = "factor on the time of stragglers"},
   {"sharp", RA_KEY_BOOL, G_STRUCT_OFFSET(ClusterKeys, sharp),
    .fallback = "false",
-   .doc = "whether the network's switches reduce (SHARP)"},
+   .doc = "true if the network's switches reduce (SHARP)"},
   /* NCCL adds what a network's plug-in says of itself to each step between
    * nodes (src/graph/tuning.cc, latencyInter); InfiniBand's says 0. */
   {"nic-latency", RA_KEY_QUANTITY, G_STRUCT_OFFSET(ClusterKeys, nic_latency_s),
    .fallback = "0 s", .unit = RA_UNIT_SECONDS, .min = 0, .max = 1,
-   .doc = "of a message between nodes beyond InfiniBand's, such as 60 us"},
+   .doc = "additional latency between nodes over InfiniBand's, such as 60 us"},
   {"gpus-per-host-link", RA_KEY_UINT32,
    G_STRUCT_OFFSET(ClusterKeys, gpus_per_host_link), .fallback = "1",
    .min = 1, .max = 1024,

@@ -25,10 +25,10 @@ static const RaKeySpec kind_keys[] = {
    .min = 1, .max = 1024, .doc = "left out: the cluster's"},
   {"nic", RA_KEY_QUANTITY, G_STRUCT_OFFSET(KindKeys, nic_bytes_per_s),
    .unit = RA_UNIT_BYTES_PER_S, .min = 1, .max = 1e15,
-   .doc = "rate of one of their network cards; left out: the cluster's"},
+   .doc = "rate of one of their NICs; left out: the cluster's"},
   {"price", RA_KEY_QUANTITY, G_STRUCT_OFFSET(KindKeys, usd_per_gpu_h),
    .unit = RA_UNIT_USD_PER_GPU_H, .min = 0, .max = 1e6,
-   .doc = "of one of their GPUs; left out: the cluster's"},
+   .doc = "price of one of their GPUs; left out: the cluster's"},
 };
 /* clang-format on */
 

@@ -16,12 +16,13 @@ typedef struct {
 static const RaKeySpec link_keys[] = {
   {"rate", RA_KEY_QUANTITY, G_STRUCT_OFFSET(LinkKeys, bytes_per_s),
    .required = TRUE, .unit = RA_UNIT_BYTES_PER_S, .min = 0, .max = 1e15,
-   .doc = "of the link, each direction, such as 200 Gbit/s; 0 B/s: failed"},
+   .doc = "rate of the link, each direction, such as 200 Gbit/s; 0 B/s: "
+          "failed"},
   {"ends", RA_KEY_STRING, G_STRUCT_OFFSET(LinkKeys, ends),
-   .doc = "with a fabric that is a graph: two cards or switches"},
+   .doc = "fabric = graph: the two NICs or switches that it connects"},
   {"latency", RA_KEY_QUANTITY, G_STRUCT_OFFSET(LinkKeys, latency_s),
    .fallback = "0 s", .unit = RA_UNIT_SECONDS, .min = 0, .max = 1,
-   .doc = "with ends: of a message, beside what the profile's law has"},
+   .doc = "ends: latency of a message, in addition to the profile's law"},
 };
 /* clang-format on */
 

@@ -49,14 +49,14 @@ extern const char *const ra_tool_kv_words[];
    RA_BATCHING_FIELD(base, batching),                                          \
    .fallback = "static",                                                       \
    .names = ra_batching_words,                                                 \
-   .doc = "generate: all sequences together (static), or as they find room"},  \
+   .doc = "generate: all sequences together, or as there is room"},            \
       {"max-sequences",                                                        \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, max_sequences),                                 \
        .fallback = G_STRINGIFY(RA_BATCHING_MAX_SEQUENCES),                     \
        .min = 1,                                                               \
        .max = 1e6,                                                             \
-       .doc = "continuous: of a replica, at a time"},                          \
+       .doc = "continuous: most sequences of a replica at a time"},            \
       {"prefill-tokens",                                                       \
        RA_KEY_UINT32,                                                          \
        RA_BATCHING_FIELD(base, prefill_tokens),                                \
@@ -70,7 +70,7 @@ extern const char *const ra_tool_kv_words[];
        .fallback = G_STRINGIFY(RA_BATCHING_KV_BLOCK),                          \
        .min = 1,                                                               \
        .max = 65536,                                                           \
-       .doc = "tokens of a block of keys and values: a sequence has whole "    \
+       .doc = "tokens of a block of keys and values; sequences have whole "    \
               "blocks"},                                                       \
       {"kv-memory",                                                            \
        RA_KEY_QUANTITY,                                                        \
@@ -78,7 +78,7 @@ extern const char *const ra_tool_kv_words[];
        .min = 1,                                                               \
        .max = 1e18,                                                            \
        .unit = RA_UNIT_BYTES,                                                  \
-       .doc = "continuous: of each GPU, for keys and values; default: no "     \
+       .doc = "continuous: memory of a GPU for keys and values; default: no "  \
               "limit"},                                                        \
       {"kv-admission",                                                         \
        RA_KEY_ENUM,                                                            \
@@ -86,14 +86,14 @@ extern const char *const ra_tool_kv_words[];
        .fallback = "prompt",                                                   \
        .names = ra_admission_words,                                            \
        .doc = "continuous: a sequence waits for room for its prompt, or for "  \
-              "all it may come to (whole)"},                                   \
+              "prompt and longest answer (whole)"},                            \
       {"prefix-sharing", RA_KEY_BOOL, RA_BATCHING_FIELD(base, prefix_sharing), \
        .fallback = "false",                                                    \
        .doc = "continuous: samples of a prompt share its keys and values"},    \
   {                                                                            \
     "tool-kv", RA_KEY_ENUM, RA_BATCHING_FIELD(base, tool_kv),                  \
         .fallback = "keep", .names = ra_tool_kv_words,                         \
-        .doc = "turns: keys and values of who waits for a tool stay while "    \
+        .doc = "turns: keys and values stay during a tool call while "         \
                "there is room, or go (drop)"                                   \
   }
 

@@ -40,13 +40,13 @@ extern const char *const ra_moved_kv_words[];
    .doc = "assignment = length: correlation with the true lengths"},           \
   {"respread", RA_KEY_UINT32, RA_TAIL_FIELD(base, n_respreads),                \
    .fallback = "0", .min = 0, .max = 1000,                                     \
-   .doc = "generate: times that sequences are spread anew over dry replicas"}, \
+   .doc = "generate: times that sequences are redistributed over replicas"},   \
   {"over-sample", RA_KEY_DOUBLE, RA_TAIL_FIELD(base, over_sample),             \
    .fallback = "1", .min = 1, .max = 16,                                       \
-   .doc = "generate: prompts begun for one wanted"},                           \
+   .doc = "generate: factor on the prompts that are begun"},                   \
   {"unfinished", RA_KEY_ENUM, RA_TAIL_FIELD(base, unfinished),                 \
    .fallback = "discard", .names = ra_unfinished_words,                        \
-   .doc = "over-sample: what is over is dropped, or carried on with"},         \
+   .doc = "over-sample: the rest is discarded or carried to the next"},        \
   {"migrate-at", RA_KEY_DOUBLE, RA_TAIL_FIELD(base, migrate_frac),             \
    .fallback = "0", .min = 0, .max = 0.999,                                    \
    .doc = "generate: share of sequences left when they move together"},        \

@@ -23,32 +23,34 @@ static const struct {
   const char *doc; /* one line about the group */
 } groups[] = {
     {"workload", "workload", FALSE, ra_workload_key_specs,
-     "one iteration: how much data, how long"},
+     "one iteration: amount and lengths of data"},
     {"workload", "model", TRUE, ra_workload_key_specs,
      "a model that calls use"},
     {"workload", "call", TRUE, ra_workload_key_specs,
-     "a model function call: what it reads and makes"},
+     "a model function call: its inputs and outputs"},
     {"cluster", "cluster", FALSE, ra_cluster_key_specs,
      "nodes, GPUs, network, price"},
     {"cluster", "link", TRUE, ra_cluster_key_specs,
-     "a link that is unlike the others"},
+     "a link that differs from the others"},
     {"cluster", "kind", TRUE, ra_cluster_key_specs,
-     "nodes that are unlike the others"},
-    {"plan", "plan", FALSE, ra_plan_key_specs, "the files that it is about"},
+     "nodes that differ from the others"},
+    {"plan", "plan", FALSE, ra_plan_key_specs,
+     "the files that the plan is for"},
     {"plan", "call", TRUE, ra_plan_key_specs,
-     "where a call of the workload runs, and how it is cut"},
+     "mesh and strategy of a call of the workload"},
     {"study", "study", FALSE, ra_study_key_specs, "a question of many plans"},
-    {"study", "axis", TRUE, ra_study_key_specs, "what its points differ in"},
+    {"study", "axis", TRUE, ra_study_key_specs,
+     "the values that points of the study differ in"},
     {"study", "failures", FALSE, ra_study_key_specs,
-     "what interrupts a run, for goodput"},
+     "failures and checkpoints, for goodput"},
     {"system", "system", FALSE, ra_system_key_specs,
-     "what runs a plan, and where its constants are from"},
+     "the framework, and the source of its constants"},
     {"system", "constants", FALSE, ra_system_key_specs,
-     "what it adds to the kernels"},
-    {"profile", "profile", FALSE, ra_profile_key_specs, "one GPU: whose it is"},
-    {"profile", "device", FALSE, ra_profile_key_specs, "its data sheet"},
+     "time that the framework adds to the kernels"},
+    {"profile", "profile", FALSE, ra_profile_key_specs, "the GPU model"},
+    {"profile", "device", FALSE, ra_profile_key_specs, "data sheet of the GPU"},
     {"profile", "pace", FALSE, ra_profile_key_specs,
-     "of a host: seconds of the wall and of its cores"},
+     "hosts: wall seconds and CPU seconds"},
 };
 
 const char *const ra_key_kinds[] = {"workload", "cluster", "plan", "study",
@@ -150,6 +152,14 @@ put_cell(GString *out, const char *text)
   }
 }
 
+/* Words of a value, as code. */
+static void
+put_words(GString *out, const char *const *words)
+{
+  for (guint i = 0; words[i]; i++)
+    g_string_append_printf(out, "%s`%s`", i ? ", " : "", words[i]);
+}
+
 static void
 put_group(GString *out, guint index)
 {
@@ -166,7 +176,10 @@ put_group(GString *out, guint index)
     g_autofree char *bounds = bounds_of(&specs[i]);
 
     g_string_append_printf(out, "| `%s` | ", specs[i].key);
-    put_cell(out, form);
+    if (specs[i].type == RA_KEY_ENUM)
+      put_words(out, specs[i].names);
+    else
+      put_cell(out, form);
     g_string_append(out, " | ");
     put_cell(out, fallback_of(&specs[i]));
     g_string_append_printf(out, " | %s | ", bounds);
@@ -179,14 +192,12 @@ char *
 ra_key_markdown(void)
 {
   GString *out = g_string_new(
-      "# Keys of files\n\nWritten by `reallot keys --markdown` from the tables "
-      "that read the files: do not edit. `reallot keys KIND` prints\nthe same "
-      "in "
-      "the terminal; `man share/man/reallot.1`, \"Files\", says more of many "
-      "of "
-      "them. An empty default means that what is left out says\nnothing, or "
-      "that the meaning says what counts then. Coefficients of `[law NAME]` "
-      "of profiles are fitted, not written.\n");
+      "# Keys of files\n\n"
+      "`reallot keys --markdown` writes this page from the tables that read "
+      "the files: do not edit it. The terminal has the\nsame by `reallot keys "
+      "KIND`. `man share/man/reallot.1`, \"Files\", describes many keys at "
+      "length. An empty default means\nnothing, or what the last column says. "
+      "Coefficients of `[law NAME]` of profiles are fitted, not written.\n");
   const char *kind = "";
 
   for (guint i = 0; i < G_N_ELEMENTS(groups); i++) {
