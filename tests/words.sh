@@ -5,7 +5,7 @@
 # TAP, one test a word; each is first tried on a sentence that it must find.
 # What breaks a rule is listed as FILE:LINE: above its `not ok`, LINE the first
 # of its paragraph.
-# shellcheck disable=SC2016 # backquotes of Markdown
+# shellcheck disable=SC2016,SC2086 # backquotes of Markdown; $pages are patterns
 [ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@"
 set -u
 
@@ -49,12 +49,14 @@ help() { # COMMAND...: what its --help prints
   done
 }
 
+pages='README.md HACKING.md docs/*.md kernels/README.md share/models/README.md'
+
 # What is read: one line a kind.  Headers, the manual and help join by a line:
 #   heads */*.h
 #   manual share/man/*.1
 #   help simulate search run
 {
-  paragraphs README.md HACKING.md docs/*.md kernels/README.md
+  paragraphs $pages
 } >"$tmp/text"
 
 # A word as an extended regular expression, what to write instead, sentences
@@ -161,7 +163,7 @@ long() { # FILE...: lines of prose of more than 120 columns
 }
 printf '%0121d\n' 0 >"$tmp/long.md"
 printf '    %0121d\n| %0121d\n```\n%0121d\n```\n' 0 0 0 >"$tmp/code.md"
-long README.md HACKING.md docs/*.md kernels/README.md >"$tmp/found"
+long $pages >"$tmp/found"
 [ "$(long "$tmp/long.md" "$tmp/code.md")" = "$tmp/long.md:1:" ] ||
   echo "self: a long line is not found, or code is" >>"$tmp/found"
 result "lines of Markdown have at most 120 columns, but for code and tables"
