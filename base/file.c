@@ -39,6 +39,27 @@ ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
   return ra_aside_end(aside, error);
 }
 
+gboolean
+ra_file_keep(const char *input, const char *const *outputs, GError **error)
+{
+  struct stat in, out;
+
+  g_return_val_if_fail(input != NULL, FALSE);
+  if (!outputs || stat(input, &in) != 0 || !S_ISREG(in.st_mode))
+    return TRUE;
+  for (; *outputs; outputs++) {
+    if (stat(*outputs, &out) != 0 || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: what is written to '%s' would replace it, expected "
+                "another name",
+                input, *outputs);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 /* Reads to the end or to one byte past @max_bytes; 0 or errno. */
 static int
 read_all(int fd, gsize max_bytes, GString *out)

@@ -55,6 +55,18 @@ gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
                        GError **error);
 
 /**
+ * ra_file_keep:
+ * @input: a file that is read
+ * @outputs: (nullable): NULL-terminated: files that will be written
+ * @error: %RA_ERROR_INPUT `input: reason`: it is one of them, by device and
+ *   inode
+ *
+ * Returns: %TRUE if nothing that is written replaces it
+ */
+gboolean ra_file_keep(const char *input, const char *const *outputs,
+                      GError **error);
+
+/**
  * ra_file_read:
  * @max_bytes: larger files are refused
  * @out_text: (out) (transfer full): NUL appended after the n bytes

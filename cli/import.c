@@ -2,8 +2,6 @@
  * machine's topology as a cluster. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -17,6 +15,7 @@
 /* As they are typed; owned, nullable. */
 typedef struct {
   char *from, *name, *gpu, *prompt, *response, *model, *nodes;
+  gboolean force;
 } Texts;
 
 static void
@@ -71,33 +70,14 @@ find_framework(const RaSettings *settings, const Texts *texts, const char *path,
 }
 
 static gboolean
-write_file(const char *folder, const char *name, const char *suffix,
-           const char *text, GError **error)
+write_files(const RaOptions *options, const Texts *texts, const char *name,
+            const RaOutputFile *files, GError **error)
 {
-  g_autofree char *base = g_strconcat(name, suffix, NULL);
-  g_autofree char *path = g_build_filename(folder, base, NULL);
+  g_auto(GStrv) paths =
+      ra_output_files(options->output ? options->output : ".", name, files,
+                      texts->force, options->files[0], error);
 
-  return ra_file_write(path, text, strlen(text), error);
-}
-
-static gboolean
-make_folder(const char *folder, GError **error)
-{
-  if (g_mkdir_with_parents(folder, 0777) == 0)
-    return TRUE;
-  g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
-              g_strerror(errno));
-  return FALSE;
-}
-
-static gboolean
-write_files(const char *folder, const char *name, const RaImported *files,
-            GError **error)
-{
-  return make_folder(folder, error) &&
-         write_file(folder, name, ".workload", files->workload, error) &&
-         write_file(folder, name, ".cluster", files->cluster, error) &&
-         write_file(folder, name, ".plan", files->plan, error);
+  return paths != NULL;
 }
 
 /* Flags that say how a configuration is to be understood. */
@@ -133,7 +113,6 @@ has_profile(const char *gpu, GError **error)
 static gboolean
 import_machine(const RaOptions *options, const Texts *texts, GError **error)
 {
-  const char *folder = options->output ? options->output : ".";
   g_autofree char *name =
       texts->name ? g_strdup(texts->name) : base_of(options->files[0]);
   g_autofree char *text = NULL;
@@ -147,8 +126,9 @@ import_machine(const RaOptions *options, const Texts *texts, GError **error)
   machine = ra_machine_load(options->files[0], error);
   if (machine && has_profile(texts->gpu, error))
     text = ra_machine_cluster(machine, (uint32_t)n_nodes, texts->gpu, error);
-  if (!text || !make_folder(folder, error) ||
-      !write_file(folder, name, ".cluster", text, error))
+  if (!text ||
+      !write_files(options, texts, name,
+                   (RaOutputFile[]){{".cluster", text}, {NULL, NULL}}, error))
     return FALSE;
   tables = ra_inspect_machine(machine);
   return ra_output_tables(tables, options->format, error);
@@ -169,7 +149,6 @@ static gboolean
 import(const RaOptions *options, const Texts *texts, GError **error)
 {
   const char *path = options->files[0];
-  const char *folder = options->output ? options->output : ".";
   g_autoptr(RaSettings) settings = ra_settings_load(path, error);
   g_autofree char *name = texts->name ? g_strdup(texts->name) : base_of(path);
   g_autofree char *source = g_path_get_basename(path);
@@ -187,7 +166,12 @@ import(const RaOptions *options, const Texts *texts, GError **error)
   recipe = ra_recipe_read(settings, framework, error);
   if (recipe)
     files = ra_recipe_make(recipe, &wanted, error);
-  if (!files || !write_files(folder, name, files, error))
+  if (!files || !write_files(options, texts, name,
+                             (RaOutputFile[]){{".workload", files->workload},
+                                              {".cluster", files->cluster},
+                                              {".plan", files->plan},
+                                              {NULL, NULL}},
+                             error))
     return FALSE;
   g_ptr_array_add(tables, ra_recipe_table(recipe, settings));
   return ra_output_tables(tables, options->format, error);
@@ -228,6 +212,8 @@ run(int argc, char **argv, GError **error)
        "Law of the prompts' lengths (the maximum, fixed)", "LAW"},
       {"response-length", 0, 0, G_OPTION_ARG_FILENAME, &texts.response,
        "Law of the answers' lengths (the maximum, fixed)", "LAW"},
+      {"force", 0, 0, G_OPTION_ARG_NONE, &texts.force,
+       "Replace files that are there", NULL},
       {.long_name = NULL}};
 
   if (ra_options_parse(&options, &ra_command_import, own, argc, argv, error) &&

@@ -1,12 +1,8 @@
 /* reallot new: files to start from. */
 #include "config.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "base/quote.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "study/report/starter.h"
@@ -29,50 +25,25 @@ texts_clear(Texts *texts)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Texts, texts_clear)
 
-/* What is there already is not lost. */
-static gboolean
-check_free(const char *const *paths, gboolean force, GError **error)
-{
-  for (guint i = 0; paths[i] && !force; i++) {
-    if (!g_file_test(paths[i], G_FILE_TEST_EXISTS))
-      continue;
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
-                "%s: is there already, expected a new name or --force",
-                paths[i]);
-    return FALSE;
-  }
-  return TRUE;
-}
-
 static gboolean
 write_all(const RaOptions *options, const RaStarter *s, gboolean force,
           GError **error)
 {
-  const char *folder = options->output ? options->output : ".";
-  static const char *const suffixes[] = {".workload", ".cluster", ".plan",
-                                         ".study"};
-  const char *const texts[] = {s->workload, s->cluster, s->plan, s->study};
-  g_auto(GStrv) paths = g_new0(char *, G_N_ELEMENTS(texts) + 1);
+  const RaOutputFile files[] = {{".workload", s->workload},
+                                {".cluster", s->cluster},
+                                {".plan", s->plan},
+                                {".study", s->study},
+                                {NULL, NULL}};
+  g_auto(GStrv) paths =
+      ra_output_files(options->output ? options->output : ".",
+                      options->files[0], files, force, NULL, error);
   g_autoptr(GString) said = g_string_new(NULL);
   g_autofree char *plan = NULL, *study = NULL;
 
-  for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
-    g_autofree char *name = g_strconcat(options->files[0], suffixes[i], NULL);
-
-    paths[i] = g_build_filename(folder, name, NULL);
-  }
-  if (!check_free((const char *const *)paths, force, error))
+  if (!paths)
     return FALSE;
-  if (g_mkdir_with_parents(folder, 0777) != 0) {
-    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
-                g_strerror(errno));
-    return FALSE;
-  }
-  for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
-    if (!ra_file_write(paths[i], texts[i], strlen(texts[i]), error))
-      return FALSE;
+  for (guint i = 0; paths[i]; i++)
     g_string_append_printf(said, "%s\n", paths[i]);
-  }
   plan = ra_quote_shell(paths[2]);
   study = ra_quote_shell(paths[3]);
   g_string_append_printf(

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "study/plot/picture.h"
 
 static const char *const format_words[] = {"text", "tsv", "json", NULL};
 static const char *const fidelity_words[] = {"call", "stage", "op", NULL};
@@ -245,6 +246,17 @@ read_texts(const Texts *texts, RaOptions *options, GError **error)
   return TRUE;
 }
 
+/* Whether a flag names a file that is written. */
+static gboolean
+is_output(const GOptionEntry *entry)
+{
+  static const char *const names[] = {"output", "trace", "data",
+                                      "curve",  "plot",  NULL};
+
+  return entry->arg == G_OPTION_ARG_FILENAME &&
+         g_strv_contains(names, entry->long_name);
+}
+
 static gboolean
 check_files(const RaOptions *options, const RaCommand *command, GError **error)
 {
@@ -268,6 +280,84 @@ check_files(const RaOptions *options, const RaCommand *command, GError **error)
                 options->files[command->n_files + command->n_optional],
                 command->name, command->arguments);
   return FALSE;
+}
+
+/* The file of the data beside a picture; NULL: @path is none. */
+static char *
+data_beside(const char *path)
+{
+  return ra_picture_terminal(path, 0, NULL, NULL) ? ra_picture_data_path(path)
+                                                  : NULL;
+}
+
+/* What flags say to write, with the data beside pictures. */
+static char **
+find_outputs(const RaOptions *options, const GOptionEntry *own)
+{
+  g_autoptr(GPtrArray) paths = g_ptr_array_new();
+  const char *data = NULL;
+  guint n;
+
+  if (options->output)
+    g_ptr_array_add(paths, g_strdup(options->output));
+  for (; own && own->long_name; own++) {
+    const char *path = is_output(own) ? *(char **)own->arg_data : NULL;
+
+    if (path)
+      g_ptr_array_add(paths, g_strdup(path));
+    if (path && g_str_equal(own->long_name, "data"))
+      data = path;
+  }
+  n = data ? 0 : paths->len; /* --data stands for the file beside */
+  for (guint i = 0; i < n; i++) {
+    char *beside = data_beside(paths->pdata[i]);
+
+    if (beside)
+      g_ptr_array_add(paths, beside);
+  }
+  g_ptr_array_add(paths, NULL);
+  return (char **)g_ptr_array_steal(paths, NULL);
+}
+
+static gboolean
+keep_all(char *const *paths, const RaOptions *options, GError **error)
+{
+  for (; paths && *paths; paths++)
+    if (!ra_file_keep(*paths, (const char *const *)options->outputs, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* No output replaces a file that the command line names as an input; those
+ * that a plan names, ra_setup_load() keeps. */
+static gboolean
+keep_inputs(const RaOptions *options, const GOptionEntry *own, GError **error)
+{
+  char *const shared[] = {options->workload, options->cluster, options->profile,
+                          options->system};
+
+  if (!keep_all(options->files, options, error))
+    return FALSE;
+  for (guint i = 0; i < G_N_ELEMENTS(shared); i++) {
+    char *const one[] = {shared[i], NULL};
+
+    if (!keep_all(one, options, error))
+      return FALSE;
+  }
+  for (; own && own->long_name; own++) {
+    char *const one[] = {
+        own->arg == G_OPTION_ARG_FILENAME ? *(char **)own->arg_data : NULL,
+        NULL};
+
+    if (is_output(own))
+      continue;
+    if (!keep_all(own->arg == G_OPTION_ARG_FILENAME_ARRAY
+                      ? *(char ***)own->arg_data
+                      : one,
+                  options, error))
+      return FALSE;
+  }
+  return TRUE;
 }
 
 gboolean
@@ -308,8 +398,11 @@ ra_options_parse(RaOptions *options, const RaCommand *command,
 
     return ra_output_print(help, strlen(help), error);
   }
-  return read_texts(&texts, options, error) &&
-         check_files(options, command, error);
+  if (!read_texts(&texts, options, error) ||
+      !check_files(options, command, error))
+    return FALSE;
+  options->outputs = find_outputs(options, own);
+  return keep_inputs(options, own, error);
 }
 
 void
@@ -322,6 +415,7 @@ ra_options_clear(RaOptions *options)
   g_free(options->profile);
   g_free(options->system);
   g_strfreev(options->sets);
+  g_strfreev(options->outputs);
 }
 
 RaSetupFlags
@@ -332,5 +426,6 @@ ra_options_setup(const RaOptions *options)
                         .profile = options->profile,
                         .system = options->system,
                         .real = options->real,
-                        .sets = (const char *const *)options->sets};
+                        .sets = (const char *const *)options->sets,
+                        .outputs = (const char *const *)options->outputs};
 }

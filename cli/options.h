@@ -59,6 +59,7 @@ typedef struct {
   char *profile;         /* owned, nullable */
   char *system;          /* owned, nullable */
   char **sets;           /* owned, nullable */
+  char **outputs;        /* owned, nullable: files that flags say to write */
 } RaOptions;
 
 #define RA_OPTIONS_INIT                                                        \

@@ -29,6 +29,48 @@ ra_output_write(const char *path, const char *text, gsize n_bytes,
   return ra_output_print(text, n_bytes, error);
 }
 
+/* What is there already is not lost. */
+static gboolean
+check_free(char *const *paths, gboolean force, GError **error)
+{
+  for (; *paths && !force; paths++) {
+    if (!g_file_test(*paths, G_FILE_TEST_EXISTS))
+      continue;
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "%s: is there already, expected a new name or --force", *paths);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+char **
+ra_output_files(const char *folder, const char *name, const RaOutputFile *files,
+                gboolean force, const char *input, GError **error)
+{
+  g_autoptr(GPtrArray) all = g_ptr_array_new();
+  g_auto(GStrv) paths = NULL;
+
+  for (guint i = 0; files[i].suffix; i++) {
+    g_autofree char *base = g_strconcat(name, files[i].suffix, NULL);
+
+    g_ptr_array_add(all, g_build_filename(folder, base, NULL));
+  }
+  g_ptr_array_add(all, NULL);
+  paths = (char **)g_ptr_array_steal(all, NULL);
+  if (!check_free(paths, force, error) ||
+      (input && !ra_file_keep(input, (const char *const *)paths, error)))
+    return NULL;
+  if (g_mkdir_with_parents(folder, 0777) != 0) {
+    g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", folder,
+                g_strerror(errno));
+    return NULL;
+  }
+  for (guint i = 0; paths[i]; i++)
+    if (!ra_file_write(paths[i], files[i].text, strlen(files[i].text), error))
+      return NULL;
+  return g_steal_pointer(&paths);
+}
+
 void
 ra_output_titled(GString *out, const RaTable *table, const char *title)
 {

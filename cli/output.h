@@ -35,6 +35,28 @@ gboolean ra_output_write(const char *path, const char *text, gsize n_bytes,
 gboolean ra_output_tables(const GPtrArray *tables, RaFormat format,
                           GError **error);
 
+/* A file of a set: its ending and its text. */
+typedef struct {
+  const char *suffix, *text; /* suffix NULL: the end */
+} RaOutputFile;
+
+/**
+ * ra_output_files:
+ * @folder: is made if it is not there
+ * @name: of the files, without suffix
+ * @files: up to one without a suffix
+ * @force: files that are there are replaced
+ * @input: (nullable): read, and never replaced
+ * @error: %RA_ERROR_INPUT `path: reason`: it is there already
+ *
+ * Writes all, or none where one may not be.
+ *
+ * Returns: (transfer full) (nullable): their paths
+ */
+char **ra_output_files(const char *folder, const char *name,
+                       const RaOutputFile *files, gboolean force,
+                       const char *input, GError **error);
+
 /* Appends `  "title": [rows]`; @one: the object of the only row instead. */
 void ra_output_member(GString *out, const RaTable *table, gboolean one);
 

@@ -101,6 +101,8 @@ open_file(const Loader *loader, RaFileKind kind, const char *name,
   *out_path = ra_data_find(ra_file_kind_folder(kind), name, relative_to, error);
   if (!*out_path)
     return NULL;
+  if (!ra_file_keep(*out_path, loader->flags->outputs, error))
+    return NULL;
   file = ra_key_file_load(*out_path, error);
   if (!file || !apply_changes(loader, kind, NULL, file, error))
     return NULL;
@@ -270,7 +272,8 @@ load_plan(Loader *loader, const char *name, GError **error)
   const char *workload, *cluster;
 
   setup->plan_path = ra_data_find("plans", name, NULL, error);
-  if (!setup->plan_path)
+  if (!setup->plan_path ||
+      !ra_file_keep(setup->plan_path, flags->outputs, error))
     return FALSE;
   file = ra_key_file_load(setup->plan_path, error);
   if (!file)

@@ -35,6 +35,8 @@ typedef struct {
   const char *system;      /* nullable: file in place of the plan's */
   gboolean real;           /* calls cost what ReaL's estimator says */
   const char *const *sets; /* nullable, NULL-terminated: GROUP.KEY=VALUE */
+  const char *const *outputs; /* nullable, NULL-terminated: what is written,
+                                 which replaces nothing that is read */
 } RaSetupFlags;
 
 typedef struct {

@@ -263,6 +263,34 @@ pair='--workload=ppo-llama2-7b.workload --cluster=h100-1n.cluster'
 
 # ---- nothing is written on failure ------------------------------------------
 
+# No output replaces an input, whatever it is called: the plan, what it names,
+# what a flag names, the trace whose picture has its data in FILE.dat.
+cp "$srcdir"/share/workloads/ppo-tiny.workload "$plans/ppo-tiny-8.plan" .
+ln -s ppo-tiny-8.plan soft.plan
+ln ppo-tiny-8.plan hard.plan
+mv ppo-tiny-8.plan x.plan
+ln -sf x.plan soft.plan
+"$reallot" simulate x.plan -n 1 -t run.dat >/dev/null
+cat x.plan ppo-tiny.workload run.dat >before
+kept() { # FILE ARGUMENT...
+  fails "$1: what is written to '" "${@:2}"
+  cat x.plan ppo-tiny.workload run.dat | cmp -s - before
+  result $? "and $1 is as it was"
+}
+kept run.dat plot run.dat -o run.svg
+kept x.plan plot x.plan -o y.svg --data=x.plan
+kept x.plan simulate x.plan -t x.plan
+kept x.plan simulate x.plan -t hard.plan
+kept soft.plan graph soft.plan -o x.plan
+kept ./ppo-tiny.workload graph x.plan -o ppo-tiny.workload
+kept ppo-tiny.workload plan --strategy=real --workload=ppo-tiny.workload \
+  --cluster=h100-1n.cluster -o ppo-tiny.workload
+kept x.plan search --workload=ppo-tiny.workload --cluster=h100-1n.cluster \
+  --pins=x.plan -o x.plan
+run plot run.dat -o run.svg --data=other.dat
+[ "$rc" -eq 0 ] || grep -q 'gnuplot not found' err
+result $? "data elsewhere leave a trace beside the picture"
+
 # Whichever standard files are closed, a picture is drawn or refused, and a
 # gnuplot that says nothing is none that crashes us.
 closed() { # WHAT STATUS: of the command before

@@ -89,7 +89,7 @@ is 2 actor_generate micro-batches realhf-ppo-symm
 # LoRA: rank and matrices; verl's reference is the actor without them.
 lora() { # FILE FROM TO: FILE with TO behind FROM, as lora.sh
   sed "s|$2|& $3|" "$data/$1" >lora.sh
-  run import lora.sh -o . --format=tsv
+  run import lora.sh -o . --force --format=tsv
   [ "$rc" -eq 0 ] && ! grep -q 'not understood' out
 }
 model() { # NAME: its lines of lora.workload
@@ -140,6 +140,17 @@ echo 'python3 train.py --some=thing' >nobody.sh
 fails '--from=NAME' import nobody.sh -o never
 printf 'a: [1\n' >bad.yaml
 fails 'bad.yaml:2: no YAML' import bad.yaml --from=nemo-rl
+# What somebody may have edited since stays, but for --force.
+mkdir edited
+echo '# mine' >edited/mine.cluster
+fails 'edited/mine.cluster: is there already, expected a new name or --force' \
+  import "$data/verl-grpo-qwen2-7b.sh" -o edited --name=mine
+[ "$(ls edited)" = mine.cluster ] && grep -qx '# mine' edited/mine.cluster
+result $? "and nothing is written"
+works import "$data/verl-grpo-qwen2-7b.sh" -o edited --name=mine --force
+[ -s edited/mine.plan ] && ! grep -qx '# mine' edited/mine.cluster
+result $? "--force replaces"
+
 works import "$data/verl-grpo-qwen2-7b.sh" -o laws --gpu=a100-sxm --name=mine \
   --prompt-length='lognormal(150, 80, 1024)' --response-length='uniform(64, 512)'
 grep -q 'uniform(64, 512)' laws/mine.workload && grep -q a100 laws/mine.cluster
