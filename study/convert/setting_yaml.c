@@ -9,6 +9,7 @@
 #include "study/convert/setting_impl.h"
 
 #define DEPTH_MAX 100
+#define ANCHORS_MAX 100
 #define DEFAULTS_MAX 8 /* files that name each other */
 
 /* One document on its way into settings. */
@@ -107,6 +108,74 @@ flatten(const Reader *reader, int index, const char *key, guint depth)
                          (guint)node->start_mark.line + 1, reader->error);
 }
 
+static void
+begin_parser(yaml_parser_t *parser, const char *text, gsize n_bytes)
+{
+  if (!yaml_parser_initialize(parser))
+    g_error("no memory for a YAML parser");
+  yaml_parser_set_input_string(parser, (const unsigned char *)text, n_bytes);
+}
+
+static void
+fail_parser(const RaSettings *settings, const yaml_parser_t *parser,
+            GError **error)
+{
+  g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: no YAML: %s",
+              settings->name, (unsigned long)parser->problem_mark.line + 1,
+              parser->problem ? parser->problem : "cannot be read");
+}
+
+static gboolean
+has_anchor(const yaml_event_t *event)
+{
+  return (event->type == YAML_SCALAR_EVENT && event->data.scalar.anchor) ||
+         (event->type == YAML_SEQUENCE_START_EVENT &&
+          event->data.sequence_start.anchor) ||
+         (event->type == YAML_MAPPING_START_EVENT &&
+          event->data.mapping_start.anchor);
+}
+
+/* Whether @text nests and names not too much: the loader's time grows with the
+ * square of its depth and of its anchors, so that both are counted over events
+ * before. */
+static gboolean
+check_size(const RaSettings *settings, const char *text, gsize n_bytes,
+           GError **error)
+{
+  yaml_parser_t parser;
+  yaml_event_t event;
+  guint depth = 0, n_anchors = 0;
+  gboolean ok = TRUE, ended = FALSE;
+
+  begin_parser(&parser, text, n_bytes);
+  while (ok && !ended) {
+    if (!yaml_parser_parse(&parser, &event)) {
+      fail_parser(settings, &parser, error);
+      ok = FALSE;
+      break;
+    }
+    ended = event.type == YAML_STREAM_END_EVENT;
+    n_anchors += has_anchor(&event);
+    if (event.type == YAML_MAPPING_START_EVENT ||
+        event.type == YAML_SEQUENCE_START_EVENT)
+      depth++;
+    else if (event.type == YAML_MAPPING_END_EVENT ||
+             event.type == YAML_SEQUENCE_END_EVENT)
+      depth--;
+    if (depth > DEPTH_MAX || n_anchors > ANCHORS_MAX) {
+      g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: %s %d",
+                  settings->name, (unsigned long)event.start_mark.line + 1,
+                  depth > DEPTH_MAX ? "nested deeper than"
+                                    : "more anchors than",
+                  depth > DEPTH_MAX ? DEPTH_MAX : ANCHORS_MAX);
+      ok = FALSE;
+    }
+    yaml_event_delete(&event);
+  }
+  yaml_parser_delete(&parser);
+  return ok;
+}
+
 gboolean
 ra_settings_read_yaml(RaSettings *settings, const char *text, gsize n_bytes,
                       guint depth, GError **error)
@@ -122,13 +191,12 @@ ra_settings_read_yaml(RaSettings *settings, const char *text, gsize n_bytes,
                 settings->name, DEFAULTS_MAX);
     return FALSE;
   }
-  g_return_val_if_fail(yaml_parser_initialize(&parser), FALSE);
-  yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+  if (!check_size(settings, text, n_bytes, error))
+    return FALSE;
+  begin_parser(&parser, text, n_bytes);
   ok = yaml_parser_load(&parser, &document) != 0;
   if (!ok) {
-    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%lu: no YAML: %s",
-                settings->name, (unsigned long)parser.problem_mark.line + 1,
-                parser.problem ? parser.problem : "cannot be read");
+    fail_parser(settings, &parser, error);
   } else {
     ok = !yaml_document_get_root_node(&document) || flatten(&reader, 1, "", 0);
     yaml_document_delete(&document);

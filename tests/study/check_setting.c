@@ -138,6 +138,52 @@ START_TEST(test_bad)
 }
 END_TEST
 
+/* Collections are counted before they are loaded, which took minutes for
+ * 100,000: 100 of them are read, the 101st is refused on its line. */
+START_TEST(test_deep)
+{
+  static const guint depths[] = {100, 101, 100000};
+
+  for (guint i = 0; i < G_N_ELEMENTS(depths); i++) {
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(RaSettings) s = NULL;
+    GError *error = NULL;
+
+    for (guint k = 0; k < depths[i]; k++)
+      g_string_append(text, k == 50 ? "{a:\n " : "{a: ");
+    g_string_append(text, "1");
+    for (guint k = 0; k < depths[i]; k++)
+      g_string_append_c(text, '}');
+    s = ra_settings_parse("x", text->str, text->len, TRUE, &error);
+    ck_assert(!s == (depths[i] > 100));
+    if (!s)
+      ck_assert_str_eq(error->message, "x:2: nested deeper than 100");
+    g_clear_error(&error);
+  }
+}
+END_TEST
+
+/* So are anchors, for their square; 100 are read. */
+START_TEST(test_anchors)
+{
+  static const guint counts[] = {100, 101, 100000};
+
+  for (guint i = 0; i < G_N_ELEMENTS(counts); i++) {
+    g_autoptr(GString) text = g_string_new("a:\n");
+    g_autoptr(RaSettings) s = NULL;
+    GError *error = NULL;
+
+    for (guint k = 0; k < counts[i]; k++)
+      g_string_append_printf(text, "- &a%u x\n", k);
+    s = ra_settings_parse("x", text->str, text->len, TRUE, &error);
+    ck_assert(!s == (counts[i] > 100));
+    if (!s)
+      ck_assert_str_eq(error->message, "x:102: more anchors than 100");
+    g_clear_error(&error);
+  }
+}
+END_TEST
+
 /* A cycle of references, and one of YAML's own, ends. */
 START_TEST(test_cycles)
 {
@@ -165,6 +211,8 @@ setting_suite(void)
   tcase_add_test(tcase, test_yaml);
   tcase_add_test(tcase, test_states);
   tcase_add_test(tcase, test_bad);
+  tcase_add_test(tcase, test_deep);
+  tcase_add_test(tcase, test_anchors);
   tcase_add_test(tcase, test_cycles);
   suite_add_tcase(suite, tcase);
   return suite;
