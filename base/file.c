@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/aside.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -33,10 +33,10 @@ ra_file_write(const char *path, const char *text, gsize n_bytes, GError **error)
   g_return_val_if_fail(path != NULL, FALSE);
   g_return_val_if_fail(text != NULL || n_bytes == 0, FALSE);
 
-  RaAside *aside = ra_aside_new(path);
+  RaAtomicFile *aside = ra_atomic_file_new(path);
 
-  ra_aside_put(aside, text, n_bytes);
-  return ra_aside_end(aside, error);
+  ra_atomic_file_put(aside, text, n_bytes);
+  return ra_atomic_file_end(aside, error);
 }
 
 gboolean

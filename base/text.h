@@ -48,8 +48,8 @@ gboolean ra_text_double(const char *text, double *out_value);
  * @text: (array length=n_bytes)
  * @error: %RA_ERROR_IO `path: reason`
  *
- * ra_aside_new(), _put() and _end() (base/aside.h): a reader or a failure never
- * sees half a file.
+ * ra_atomic_file_new(), _put() and _end() (base/atomic_file.h): a reader or a
+ * failure never sees half a file.
  */
 gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
                        GError **error);

@@ -27,7 +27,7 @@ wanted(char **argv, const char *flag)
 }
 
 gboolean
-ra_backend_wants_nccl(char **argv)
+ra_cli_backend_wants_nccl(char **argv)
 {
   return g_strcmp0(wanted(argv, "--communicator"), RA_COMMUNICATOR_NCCL) == 0;
 }
@@ -47,7 +47,7 @@ only_plans(char **argv)
 }
 
 gboolean
-ra_backend_begin(char **argv, GError **error)
+ra_cli_backend_begin(char **argv, GError **error)
 {
   if (!has_backend(argv[1]) || only_plans(argv) || ra_accelerator_backend() ||
       g_strcmp0(wanted(argv, "--backend"), CUDA) != 0)
@@ -57,8 +57,8 @@ ra_backend_begin(char **argv, GError **error)
 }
 
 gboolean
-ra_backend_option(const char *flag, const char *text,
-                  const RaAccelerator **out_device, GError **error)
+ra_cli_backend_option(const char *flag, const char *text,
+                      const RaAccelerator **out_device, GError **error)
 {
   static const char *const names[] = {"host", CUDA, NULL};
   int index = 0;

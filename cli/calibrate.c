@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "estimator/calibrate/calibrate.h"
-#include "traces/measured_beside.h"
+#include "traces/measured_overlap.h"
 
 #define SUFFIX ".profile"
 #define PROFILE_BYTES_MAX (4u << 20) /* as of any key file */
@@ -74,7 +74,7 @@ typedef struct {
   const char *data; /* the folder among the sources; NULL: none */
   GString *names;   /* of the traces */
   GArray *rows;     /* (RaMeasured) of the traces */
-  GArray *beside;   /* (RaMeasuredBeside) of them */
+  GArray *beside;   /* (RaMeasuredOverlap) of them */
   GPtrArray *paths; /* (char *) of the traces, borrowed */
   GPtrArray *notes; /* (char *) of reading them */
 } Sources;
@@ -322,7 +322,7 @@ calibrate_backend(const Machine *m, const Sources *s, const char *output,
     ra_calibrate_gpu(&what, error);
     return;
   }
-  if (!ra_backend_option("--backend", m->backend, &what.device, error))
+  if (!ra_cli_backend_option("--backend", m->backend, &what.device, error))
     return;
   if (m->communicator) {
     calibrate_collectives(m, s, what.device, output, error);
@@ -371,7 +371,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Sources) s = {
       .names = g_string_new(NULL),
       .rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured)),
-      .beside = g_array_new(FALSE, FALSE, sizeof(RaMeasuredBeside)),
+      .beside = g_array_new(FALSE, FALSE, sizeof(RaMeasuredOverlap)),
       .paths = g_ptr_array_new(),
       .notes = g_ptr_array_new_with_free_func(g_free),
   };

@@ -18,7 +18,7 @@
 #include "estimator/calibrate/calibrate.h"
 #include "exec/measure/collective_probe.h"
 #include "graph/input/cluster.h"
-#include "traces/measured_beside.h"
+#include "traces/measured_overlap.h"
 
 /* What --quick measures: enough for a law's two lines, latency and bandwidth,
  * but not for what only long messages get. */
@@ -118,7 +118,7 @@ check_cluster(const RaCluster *c, const RaCollectiveProbe *probe,
 static void
 fail(const char *line, gpointer data)
 {
-  ra_world_fail(line, 0);
+  ra_cli_world_fail(line, 0);
 }
 
 /* The processes meet: what is to be measured, on which nodes. */
@@ -126,7 +126,7 @@ static gboolean
 meet(const RaCalibrateCollectives *what, const Input *in,
      RaCollectiveProbe *probe, GError **error)
 {
-  RaWorld *world = ra_world_current();
+  RaWorld *world = ra_cli_world_current();
 
   if (!what->device->nccl) {
     g_set_error_literal(error, RA_ERROR, RA_ERROR_NO_DEVICE,
@@ -190,7 +190,7 @@ fit(const RaCalibrateCollectives *what, const Input *in, const RaTrace *trace,
   g_autoptr(RaTrace) read = ra_trace_parse(path, text, n_bytes, error);
   g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaMeasured));
   g_autoptr(GArray) beside =
-      g_array_new(FALSE, FALSE, sizeof(RaMeasuredBeside));
+      g_array_new(FALSE, FALSE, sizeof(RaMeasuredOverlap));
   g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
   gboolean watched = isatty(STDERR_FILENO);
   g_autoptr(RaCalibration) calibration = NULL;

@@ -8,7 +8,7 @@
 #include "cli/calibrate_gpu.h"
 #include "cli/calibrate_samples.h"
 #include "cli/output.h"
-#include "study/run/calibrate_gpu.h"
+#include "study/run/gpu_profile.h"
 
 static gboolean
 print_plan(const RaCalibrateGpu *what, const RaCalibrateBase *base,
@@ -30,7 +30,7 @@ measure(const RaCalibrateGpu *what, const RaCalibrateBase *base, GError **error)
 {
   gint64 begin_us = g_get_monotonic_time();
   gboolean watched = isatty(STDERR_FILENO);
-  g_autofree char *path = ra_samples_path(what->output);
+  g_autofree char *path = ra_cli_samples_path(what->output);
   g_autofree char *command = g_strdup_printf(
       "reallot calibrate --backend=cuda%s%s%s", what->quick ? " --quick" : "",
       what->output ? " -o " : "", what->output ? what->output : "");
@@ -43,7 +43,7 @@ measure(const RaCalibrateGpu *what, const RaCalibrateBase *base, GError **error)
                           .command = command,
                           .base = base->profile,
                           .quick = what->quick,
-                          .progress = watched ? ra_samples_show : NULL,
+                          .progress = watched ? ra_cli_samples_show : NULL,
                           .progress_data = &begin_us};
 
   samples = ra_gpu_samples(&o, path, &tally, error);
@@ -51,7 +51,7 @@ measure(const RaCalibrateGpu *what, const RaCalibrateBase *base, GError **error)
     fprintf(stderr, "\r\033[K");
   if (!samples)
     return NULL;
-  ra_samples_say(&tally, what->device->name, path, begin_us);
+  ra_cli_samples_say(&tally, what->device->name, path, begin_us);
   calibration =
       ra_gpu_profile(samples, path ? path : "samples", base->path, base->text,
                      watched ? ra_calibrate_show_law : NULL, error);

@@ -22,13 +22,13 @@ ra_calibrate_host(const char *ranks, gboolean quick, const char *device,
   uint64_t n_ranks = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
   gint64 begin_us = g_get_monotonic_time();
   gboolean watched = isatty(STDERR_FILENO);
-  g_autofree char *path = ra_samples_path(output), *on = NULL;
+  g_autofree char *path = ra_cli_samples_path(output), *on = NULL;
   g_autoptr(RaTrace) samples = NULL;
   g_autoptr(GString) text = NULL;
   RaHostOptions o = {.quick = quick,
-                     .progress = watched ? ra_samples_show : NULL,
+                     .progress = watched ? ra_cli_samples_show : NULL,
                      .progress_data = &begin_us};
-  RaWorld *world = ra_world_current();
+  RaWorld *world = ra_cli_world_current();
   gboolean is_first = !world || world->process == 0;
   RaHostTally tally;
 
@@ -54,7 +54,7 @@ ra_calibrate_host(const char *ranks, gboolean quick, const char *device,
   if (!is_first)
     return TRUE;
   on = g_strdup_printf("%u ranks", o.n_ranks);
-  ra_samples_say(&tally, on, path, begin_us);
+  ra_cli_samples_say(&tally, on, path, begin_us);
   text = ra_host_profile(samples, path ? path : "samples", device, error);
   return text && ra_output_write(output, text->str, text->len, error);
 }

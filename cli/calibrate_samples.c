@@ -9,7 +9,7 @@
 #define SUFFIX ".profile"
 
 void
-ra_samples_show(guint n_done, guint n_points, const char *op, gpointer data)
+ra_cli_samples_show(guint n_done, guint n_points, const char *op, gpointer data)
 {
   gint64 begin_us = *(gint64 *)data;
 
@@ -31,7 +31,7 @@ beside_output(const char *output, const char *suffix)
 }
 
 char *
-ra_samples_path(const char *output)
+ra_cli_samples_path(const char *output)
 {
   return beside_output(output, ".samples.trace.tsv");
 }
@@ -43,8 +43,8 @@ ra_collectives_path(const char *output)
 }
 
 void
-ra_samples_say(const RaSampleTally *tally, const char *on, const char *path,
-               gint64 begin_us)
+ra_cli_samples_say(const RaSampleTally *tally, const char *on, const char *path,
+                   gint64 begin_us)
 {
   fprintf(stderr, "reallot: %u of %u shapes measured in %.0f s on %s",
           tally->n_new, tally->n_points,

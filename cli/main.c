@@ -186,9 +186,10 @@ main(int argc, char **argv)
     status = help(argc - 1, argv + 1, &error);
   else if (g_str_equal(word, "--selftest") && ra_accelerator_backend())
     selftest(argv + 1, &error);
-  else if (ra_backend_begin(argv, &error) && ra_world_begin(word, argv, &error))
+  else if (ra_cli_backend_begin(argv, &error) &&
+           ra_cli_world_begin(word, argv, &error))
     status = run(argc - 1, argv + 1, &error);
-  ra_world_end(error);
+  ra_cli_world_end(error);
   if (error) {
     status = ra_error_exit_status(error);
     ra_output_error(error);

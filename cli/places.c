@@ -6,7 +6,7 @@
 #include "cli/places.h"
 
 gboolean
-ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
+ra_cli_transport_read(RaCliTransport *p, RaRunOptions *o, GError **error)
 {
   static const char *const carriers[] = {"local", RA_COMMUNICATOR_NCCL, NULL};
   static const char *const places[] = {"any", "planned", NULL};
@@ -22,7 +22,7 @@ ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
   if (p->hosts && !ra_option_word("--hosts", p->hosts, places, &place, error))
     return FALSE;
   p->as_planned = place == 1;
-  if (!ra_backend_option("--backend", p->backend, &o->accelerator, error))
+  if (!ra_cli_backend_option("--backend", p->backend, &o->accelerator, error))
     return FALSE;
   if (o->accelerator)
     o->backend = o->accelerator->backend;
@@ -52,7 +52,7 @@ ra_places_read(RaPlaces *p, RaRunOptions *o, GError **error)
 }
 
 void
-ra_places_clear(RaPlaces *p)
+ra_cli_transport_clear(RaCliTransport *p)
 {
   g_free(p->backend);
   g_free(p->communicator);

@@ -9,10 +9,10 @@ typedef struct {
                                                    given */
   gboolean as_planned; /* ranks are on the hosts of the plan's nodes */
   RaRunNccl nccl;      /* for RaRunOptions */
-} RaPlaces;
+} RaCliTransport;
 
 /* Rows of a command's options, for @places. */
-#define RA_PLACES_ENTRIES(places)                                              \
+#define RA_CLI_TRANSPORT_ENTRIES(places)                                       \
   {"backend",                                                                  \
    0,                                                                          \
    0,                                                                          \
@@ -41,15 +41,15 @@ typedef struct {
   }
 
 /**
- * ra_places_read:
+ * ra_cli_transport_read:
  * @places: outlives what @options are for
  * @error: %RA_ERROR_INPUT; %RA_ERROR_NO_DEVICE
  *
  * Puts what was typed into @options.
  */
-gboolean ra_places_read(RaPlaces *places, RaRunOptions *options,
-                        GError **error);
+gboolean ra_cli_transport_read(RaCliTransport *places, RaRunOptions *options,
+                               GError **error);
 
-void ra_places_clear(RaPlaces *places);
+void ra_cli_transport_clear(RaCliTransport *places);
 
 #endif

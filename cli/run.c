@@ -13,9 +13,9 @@
 #include "cli/world.h"
 #include "exec/checkpoint.h"
 #include "exec/comm/places.h"
-#include "study/run/answers.h"
 #include "study/run/execute.h"
 #include "study/run/host.h"
+#include "study/run/run_texts.h"
 #include "study/run/run_weights.h"
 
 #define MAX_THREADS 1024 /* of a rank */
@@ -28,7 +28,7 @@ typedef struct {
   char **weights, **save;
   char *checkpoint, *every, *keep, *stall;
   gboolean check, ops, dry, resume;
-  RaPlaces places;
+  RaCliTransport places;
 } Texts;
 
 static void
@@ -46,7 +46,7 @@ texts_clear(Texts *t)
   g_free(t->lengths);
   g_free(t->beta);
   g_free(t->show);
-  ra_places_clear(&t->places);
+  ra_cli_transport_clear(&t->places);
   g_free(t->checkpoint);
   g_free(t->every);
   g_free(t->keep);
@@ -137,7 +137,7 @@ read_options(Texts *t, RaRunOptions *o, GError **error)
   o->stall_s = (double)stall_s;
   o->sampling.top_k = (uint32_t)top_k;
   o->n_threads = (uint32_t)n_threads;
-  if (!ra_places_read(&t->places, o, error))
+  if (!ra_cli_transport_read(&t->places, o, error))
     return FALSE;
   if (t->reward)
     o->rule = ra_reward_find(t->reward);
@@ -269,7 +269,7 @@ print_answers(const RaExecution *x, const char *show, GError **error)
 
   if (!show || !ra_text_uint64(show, &n))
     return TRUE;
-  text = ra_answers_text(x, (uint32_t)n);
+  text = ra_run_texts(x, (uint32_t)n);
   return ra_output_print(text, strlen(text), error);
 }
 
@@ -292,7 +292,7 @@ resume(const RaExecution *x, const Texts *texts, GError **error)
 static void
 fail_now(const char *line, uint64_t order, gpointer data)
 {
-  ra_world_fail(line, order);
+  ra_cli_world_fail(line, order);
 }
 
 /* All processes of a world must run the same. */
@@ -346,7 +346,7 @@ execute(const RaOptions *options, const Texts *texts, RaRunOptions *wanted,
   g_autoptr(RaRunWeights) weights = NULL;
   g_autofree double *predicted_s = NULL;
   Lines lines = {0};
-  RaWorld *world = ra_world_current();
+  RaWorld *world = ra_cli_world_current();
 
   wanted->world = world;
   wanted->fault = fail_now;
@@ -392,7 +392,7 @@ run(int argc, char **argv, GError **error)
   g_auto(Texts) t = {.trace = NULL};
   RaRunOptions wanted;
   const GOptionEntry own[] = {
-      RA_PLACES_ENTRIES(t.places),
+      RA_CLI_TRANSPORT_ENTRIES(t.places),
       {"trace", 't', 0, G_OPTION_ARG_FILENAME, &t.trace,
        "Also write every task as it ran to FILE", "FILE"},
       {"seed", 0, 0, G_OPTION_ARG_FILENAME, &t.seed,

@@ -277,7 +277,7 @@ search(const RaOptions *options, const Texts *texts, RaSizingOptions *sizing,
   g_autoptr(RaExplain) why = NULL;
   g_autoptr(RaSwaps) swaps = NULL;
   RaSearchReport report = {.options = options, .contest = contest};
-  RaWorld *world = ra_world_current();
+  RaWorld *world = ra_cli_world_current();
   gboolean is_first = !world || world->process == 0;
   RaMcmcPeers peers = {.world = world};
 

@@ -61,7 +61,7 @@ simulate(const RaOptions *options, const Flags *own, GError **error)
                             .record_decode = own->decode_ops};
   g_autoptr(RaSetup) setup = NULL;
   g_autoptr(RaReplay) replay = NULL;
-  g_autoptr(RaFit) fit = NULL;
+  g_autoptr(RaMemoryVerdict) fit = NULL;
   RaProgress *progress = ra_progress_begin("simulating");
 
   if (ra_file_kind_expect(options->files[0], RA_FILE_PLAN, error))
@@ -69,7 +69,7 @@ simulate(const RaOptions *options, const Flags *own, GError **error)
   if (setup)
     replay = ra_replay_new(setup, &wanted, error);
   if (replay && !own->fingerprint)
-    fit = ra_fit_new(setup, &flags, replay);
+    fit = ra_memory_verdict_new(setup, &flags, replay);
   ra_progress_end(progress);
   if (!replay || (own->trace && !save_trace(setup, replay, own->trace, error)))
     return 0;

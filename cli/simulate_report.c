@@ -151,7 +151,7 @@ append_results(GString *out, const RaSimResult *result,
 }
 
 static void
-append_memory(GString *out, const RaFit *fit)
+append_memory(GString *out, const RaMemoryVerdict *fit)
 {
   g_autofree char *title = NULL;
 
@@ -203,8 +203,9 @@ append_explain(GString *out, const RaExplain *explain)
 
 static void
 append_text(GString *out, const RaSetup *setup, const RaOptions *options,
-            const RaReplay *replay, const RaOutcome *outcome, const RaFit *fit,
-            const RaTable *real, const RaExplain *explain)
+            const RaReplay *replay, const RaOutcome *outcome,
+            const RaMemoryVerdict *fit, const RaTable *real,
+            const RaExplain *explain)
 {
   append_head(out, setup, options, replay->graph, outcome->breakdown);
   append_staleness(out, ra_sim_service(replay->sim));
@@ -245,8 +246,9 @@ append_text(GString *out, const RaSetup *setup, const RaOptions *options,
 
 /* All tables, in their order; NULL-terminated. */
 static void
-list_tables(const RaOutcome *outcome, const RaFit *fit, const RaTable *real,
-            const RaExplain *explain, const RaTable *out_tables[MAX_TABLES])
+list_tables(const RaOutcome *outcome, const RaMemoryVerdict *fit,
+            const RaTable *real, const RaExplain *explain,
+            const RaTable *out_tables[MAX_TABLES])
 {
   guint n = 0;
 
@@ -286,8 +288,8 @@ append_json(GString *out, const RaTable *const *tables)
 
 gboolean
 ra_simulate_print(const RaSetup *setup, const RaOptions *options,
-                  const RaReplay *replay, const RaFit *fit, gboolean explained,
-                  GError **error)
+                  const RaReplay *replay, const RaMemoryVerdict *fit,
+                  gboolean explained, GError **error)
 {
   g_autoptr(RaOutcome) outcome =
       ra_outcome_new(setup, replay->graph, replay->sim);

@@ -123,7 +123,7 @@ study(const RaOptions *options, const Texts *texts, guint n_threads,
   g_autoptr(RaStudy) question = load(options->files[0], error);
   g_autoptr(RaPointCache) cache =
       texts->no_cache ? NULL : ra_point_cache_new(texts->cache);
-  RaWorld *world = ra_world_current();
+  RaWorld *world = ra_cli_world_current();
   gboolean is_first = !world || world->process == 0;
   RaSweepOptions wanted = {.n_threads = n_threads,
                            .world = world,

@@ -13,8 +13,8 @@
 #include "cli/world.h"
 #include "exec/accelerator.h"
 
-/* Forty of the beats that a process promises (exec/comm/watch.c): a machine
- * with more threads than cores may hold some of them up. */
+/* Forty of the beats that a process promises (exec/comm/failure_detector.c): a
+ * machine with more threads than cores may hold some of them up. */
 #define SILENT_S 10
 
 static RaWorld *world;
@@ -67,7 +67,7 @@ take_over(char **argv, GError **error)
                          RA_ERROR_INPUT, error);
   if (is_alone())
     return TRUE;
-  if (ra_backend_wants_nccl(argv))
+  if (ra_cli_backend_wants_nccl(argv))
     return ra_helper_run("reallot-cuda-mpi", argv,
                          "which processes that each have GPUs need",
                          RA_ERROR_INPUT, error);
@@ -96,7 +96,7 @@ end_now(int status)
 }
 
 gboolean
-ra_world_begin(const char *command, char **argv, GError **error)
+ra_cli_world_begin(const char *command, char **argv, GError **error)
 {
   const RaWorldHooks hooks = {.say = say_line,
                               .end = end_now,
@@ -108,7 +108,7 @@ ra_world_begin(const char *command, char **argv, GError **error)
   if (!is_shared(command) || !is_launched())
     return TRUE;
   if (!ra_world_is_linked() ||
-      (ra_accelerator_backend() && !ra_backend_wants_nccl(argv)))
+      (ra_accelerator_backend() && !ra_cli_backend_wants_nccl(argv)))
     return take_over(argv, error);
   world = ra_world_open(&hooks, &fault);
   if (fault) {
@@ -126,13 +126,13 @@ ra_world_begin(const char *command, char **argv, GError **error)
 }
 
 RaWorld *
-ra_world_current(void)
+ra_cli_world_current(void)
 {
   return world;
 }
 
 void
-ra_world_fail(const char *line, uint64_t order)
+ra_cli_world_fail(const char *line, uint64_t order)
 {
   if (world)
     world->table->fail(world, 4, order, line);
@@ -141,7 +141,7 @@ ra_world_fail(const char *line, uint64_t order)
 }
 
 void
-ra_world_end(const GError *error)
+ra_cli_world_end(const GError *error)
 {
   ra_world_close(g_steal_pointer(&world), error);
 }

@@ -10,7 +10,7 @@
 #include "exec/comm/world.h"
 
 /**
- * ra_world_begin:
+ * ra_cli_world_begin:
  * @command: of the command line
  * @argv: of the program
  * @error: %RA_ERROR_INPUT: no reallot-mpi; as ra_world_open()
@@ -18,16 +18,16 @@
  * Does not return where another program takes over.  Processes other than 0
  * print nothing from now on.
  */
-gboolean ra_world_begin(const char *command, char **argv, GError **error);
+gboolean ra_cli_world_begin(const char *command, char **argv, GError **error);
 
 /* (nullable) (transfer none): %NULL: this process is alone. */
-RaWorld *ra_world_current(void);
+RaWorld *ra_cli_world_current(void);
 
 /* Ends the command at once, on all processes: exit status 4. */
-void ra_world_fail(const char *line, uint64_t order);
+void ra_cli_world_fail(const char *line, uint64_t order);
 
 /* The command ends with @error (nullable), which process 0 then prints: returns
  * without one, or alone. */
-void ra_world_end(const GError *error);
+void ra_cli_world_end(const GError *error);
 
 #endif

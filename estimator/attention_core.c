@@ -45,5 +45,6 @@ ra_attention_core_s(const RaGemmLaw *gemm, const RaMemoryLaw *memory,
   keys = (d[KV_TOKENS] + d[SEQUENCES] - 1) / d[SEQUENCES];
   s = product_s(gemm, op, d[Q_TOKENS], keys, d[HEAD_DIM]) +
       product_s(gemm, op, d[Q_TOKENS], d[HEAD_DIM], keys);
-  return (back ? 2 : 1) * s + ra_memory_bytes_s(memory, passes_bytes(op, back));
+  return (back ? 2 : 1) * s +
+         ra_memory_op_bytes_s(memory, passes_bytes(op, back));
 }

@@ -41,7 +41,8 @@ memory_init(RaEstimator *estimator, const RaProfile *profile,
 
     if (i > RA_MEMORY_OTHER && !ra_profile_law(profile, memory_names[i]))
       *law = estimator->memory[memory_stands[i]];
-    else if (!ra_memory_law_init(law, profile, device, memory_names[i], error))
+    else if (!ra_memory_op_law_init(law, profile, device, memory_names[i],
+                                    error))
       return FALSE;
   }
   return TRUE;

@@ -6,7 +6,8 @@
  * lines (every row of an n, of a k, of a number of query heads ...), one at a
  * time, and fitting law and table on the rest.
  *
- *     RaFit *fit = ra_fit_new(profile, &cluster, ra_fit_law("gemm.bf16"));
+ *     RaMemoryVerdict *fit = ra_memory_verdict_new(profile, &cluster,
+ *     ra_fit_law("gemm.bf16"));
  *     ra_fit_all(fit, rows);          profile now has coefficients and table
  *     GArray *errors = ra_fit_cross(fit, rows);
  */

@@ -4,8 +4,8 @@
 #include "estimator/resolve.h"
 
 gboolean
-ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
-                   const RaDevice *device, const char *name, GError **error)
+ra_memory_op_law_init(RaMemoryLaw *law, const RaProfile *profile,
+                      const RaDevice *device, const char *name, GError **error)
 {
   RaResolver r;
 
@@ -19,7 +19,7 @@ ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
 }
 
 double
-ra_memory_bytes_s(const RaMemoryLaw *law, double bytes)
+ra_memory_op_bytes_s(const RaMemoryLaw *law, double bytes)
 {
   double s = law->base_s + bytes * law->s_per_byte;
 
@@ -29,7 +29,7 @@ ra_memory_bytes_s(const RaMemoryLaw *law, double bytes)
 double
 ra_memory_op_s(const RaMemoryLaw *law, const RaOp *op)
 {
-  double s = ra_memory_bytes_s(law, ra_op_bytes(op));
+  double s = ra_memory_op_bytes_s(law, ra_op_bytes(op));
 
   return s > 0 ? s * ra_residual_factor(&law->residual, op) : 0;
 }

@@ -19,12 +19,12 @@ typedef struct {
 } RaMemoryLaw;
 
 /* @name: "memory.norm" and so on; @error: %RA_ERROR_INPUT: it is missing. */
-gboolean ra_memory_law_init(RaMemoryLaw *law, const RaProfile *profile,
-                            const RaDevice *device, const char *name,
-                            GError **error);
+gboolean ra_memory_op_law_init(RaMemoryLaw *law, const RaProfile *profile,
+                               const RaDevice *device, const char *name,
+                               GError **error);
 
 /* The law alone, of @bytes of any kernel. */
-double ra_memory_bytes_s(const RaMemoryLaw *law, double bytes);
+double ra_memory_op_bytes_s(const RaMemoryLaw *law, double bytes);
 
 /**
  * ra_memory_op_s:

@@ -34,7 +34,7 @@ ra_overlap_law_init(RaOverlapLaw *law, const RaProfile *profile,
 
 /* Adds a run that overlapped to its kernel. */
 static void
-add_row(RaOverlapFit *fit, const RaBesideKernel *row)
+add_row(RaOverlapFit *fit, const RaOverlapRowsKernel *row)
 {
   RaOverlapKernel *kernel = &fit->kernels[row->kernel];
   double slowdown = row->beside_s / row->alone_s - 1;
@@ -97,12 +97,12 @@ ra_overlap_fit_new(const GArray *rows)
   for (guint i = 0; i < rows->len; i++)
     fit->n_kernels =
         MAX(fit->n_kernels,
-            (guint)g_array_index(rows, RaBesideKernel, i).kernel + 1);
+            (guint)g_array_index(rows, RaOverlapRowsKernel, i).kernel + 1);
   fit->kernels = g_new0(RaOverlapKernel, fit->n_kernels);
   for (guint i = rows->len; i-- > 0;)
-    fit->kernels[g_array_index(rows, RaBesideKernel, i).kernel].first = i;
+    fit->kernels[g_array_index(rows, RaOverlapRowsKernel, i).kernel].first = i;
   for (guint i = 0; i < rows->len; i++)
-    add_row(fit, &g_array_index(rows, RaBesideKernel, i));
+    add_row(fit, &g_array_index(rows, RaOverlapRowsKernel, i));
   for (guint i = 0; i < fit->n_kernels; i++) {
     RaOverlapKernel *kernel = &fit->kernels[i];
 

@@ -26,7 +26,7 @@
 #define RA_ESTIMATOR_OVERLAP_H
 
 #include "graph/op/op.h"
-#include "traces/beside.h"
+#include "traces/overlap_rows.h"
 #include "traces/profile.h"
 
 typedef struct {
@@ -85,7 +85,7 @@ typedef struct {
 
 /**
  * ra_overlap_fit_new:
- * @rows: (element-type RaBesideKernel)
+ * @rows: (element-type RaOverlapRowsKernel)
  *
  * Fits on all rows, and leaves out each kernel in turn.
  *

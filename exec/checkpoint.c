@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/aside.h"
+#include "base/atomic_file.h"
 #include "base/folder.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
@@ -222,18 +222,19 @@ write_arrays(const Writer *w, const char *path, const char *const *metadata,
   g_autofree float *buffer = g_new0(float, w->most + 1);
   g_autoptr(GBytes) head = ra_safetensors_head(
       (RaSafetensor *)(gpointer)w->heads->data, w->heads->len, metadata);
-  RaAside *aside = ra_aside_new(path);
+  RaAtomicFile *aside = ra_atomic_file_new(path);
 
-  ra_aside_put(aside, g_bytes_get_data(head, NULL), g_bytes_get_size(head));
+  ra_atomic_file_put(aside, g_bytes_get_data(head, NULL),
+                     g_bytes_get_size(head));
   for (guint i = 0; i < w->pieces->len; i++) {
     const Piece *p = &g_array_index(w->pieces, Piece, i);
 
     ra_params_gather((const RaParams *const *)(gpointer)p->parts->pdata,
                      p->parts->len, p->index, p->which, buffer);
-    ra_aside_put(aside, buffer,
-                 g_array_index(w->heads, RaSafetensor, i).n_bytes);
+    ra_atomic_file_put(aside, buffer,
+                       g_array_index(w->heads, RaSafetensor, i).n_bytes);
   }
-  return ra_aside_end(aside, error);
+  return ra_atomic_file_end(aside, error);
 }
 
 char *

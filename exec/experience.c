@@ -36,15 +36,15 @@ write_text(const RaWorkload *w, const RaCall *call, uint32_t iteration,
            uint32_t at, uint32_t *out)
 {
   uint32_t samples = call->samples_per_prompt, n;
-  uint32_t row = ra_texts_row(w->data, iteration, call->n_sequences / samples,
-                              at / samples);
-  const uint32_t *from = ra_texts_field(w->data, row, 0, &n);
+  uint32_t row = ra_text_data_row(w->data, iteration,
+                                  call->n_sequences / samples, at / samples);
+  const uint32_t *from = ra_text_data_field(w->data, row, 0, &n);
 
   memcpy(out, from, n * sizeof *out);
   out += n;
   if (call->kind == RA_CALL_GENERATE)
     return;
-  from = ra_texts_field(w->data, row, 1 + at % samples, &n);
+  from = ra_text_data_field(w->data, row, 1 + at % samples, &n);
   memcpy(out, from, n * sizeof *out);
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "exec/backend/look.h"
+#include "exec/backend/spin_wait.h"
 #include "exec/checkpoint.h"
 #include "exec/run_impl.h"
 
@@ -54,7 +54,7 @@ wait_for_notes(const Awaited *awaited)
 {
   struct timespec nap = {0, 20 * 1000};
 
-  if (awaited->run->has_cores && ra_look(has_come, awaited))
+  if (awaited->run->has_cores && ra_spin_until(has_come, awaited))
     return;
   while (!has_come(awaited)) {
     nanosleep(&nap, NULL);
@@ -78,7 +78,7 @@ wait_for_task(RaRun *run, RaTaskId task)
     wait_for_notes(&awaited);
     return;
   }
-  if (run->has_cores ? ra_look(has_ended, &awaited) : has_ended(&awaited))
+  if (run->has_cores ? ra_spin_until(has_ended, &awaited) : has_ended(&awaited))
     return;
   pthread_mutex_lock(&run->lock);
   atomic_fetch_add(&run->n_waiting, 1);
@@ -103,7 +103,7 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
   if (rank->node == node)
     return;
   rank->node = node;
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   for (guint i = 0; i < entries->len; i++) {
     const RaEntry *e = &g_array_index(entries, RaEntry, i);
 
@@ -112,7 +112,7 @@ wait_for_nodes(RaRank *rank, RaTaskId task)
     else
       rank->n_ahead[RA_AHEAD_CALLS]++;
   }
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
 }
 
 /* The last rank of the last task of an iteration reports it. */
@@ -314,7 +314,7 @@ run_rank(void *data)
 
   ra_rank_enter(rank);
   ra_team_lead(rank->team);
-  ra_pulse_lead(&rank->pulse);
+  ra_heartbeat_lead(&rank->pulse);
   atomic_store(&rank->is_at_work, TRUE);
   for (RaTaskId t = 0; t < rank->run->graph->n_tasks; t++) {
     uint32_t iteration = ra_run_node(rank->run, t)->iteration;
@@ -330,7 +330,7 @@ run_rank(void *data)
     rank->begin_s = ra_run_now_s(rank->run);
     n_pending = rank->pending->len;
     rank->task = t;
-    ra_pulse_beat();
+    ra_heartbeat_beat();
     ra_rank_begin_parts(rank, t);
     run_kind(rank, t);
     settle(rank);

@@ -95,11 +95,11 @@ mini_batch(const RaRun *run, const RaNode *node, RaTaskId task)
 
 /* 1 / response tokens of the mini-batch; of pairs 1 / pairs. */
 static float
-loss_scale(const RaTrainInputs *in, RaSpan batch)
+loss_scale(const RaLearnInputs *in, RaSpan batch)
 {
   uint64_t n = 0;
 
-  if (ra_train_rule_is_of_pairs(in->rule))
+  if (ra_learn_rule_is_of_pairs(in->rule))
     return (float)(2 / (double)(batch.end - batch.begin));
   for (uint64_t i = batch.begin; i < batch.end; i++)
     n += in->set->seqs->response[in->set->seqs->order[i]];
@@ -109,7 +109,7 @@ loss_scale(const RaTrainInputs *in, RaSpan batch)
 /* The loss of @n entries of sequence @at, from @entry on: @now of what the pass
  * made.  @d: NULL: no gradient. */
 static void
-entries_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
+entries_loss(const RaRun *run, const RaRankCall *c, const RaLearnInputs *in,
              uint32_t at, const RaEntries *some, const float *now, float scale,
              float *d, RaCpuLoss *loss)
 {
@@ -141,7 +141,7 @@ entries_loss(const RaRun *run, const RaRankCall *c, const RaTrainInputs *in,
  * rank has its tokens: the log-ratio to the reference, or the value behind its
  * last token. */
 static double *
-own_sides(const RaTrainInputs *in, const RaMicroBatch *micro)
+own_sides(const RaLearnInputs *in, const RaMicroBatch *micro)
 {
   const RaExperienceSet *set = in->set;
   uint32_t n = micro->tokens->n_sequences;
@@ -165,7 +165,7 @@ own_sides(const RaTrainInputs *in, const RaMicroBatch *micro)
 /* (transfer full): the same of whole answers: the sum over the ranks that share
  * them, in their order. */
 static double *
-sides_of(RaComm *cp, const RaTrainInputs *in, const RaMicroBatch *micro)
+sides_of(RaComm *cp, const RaLearnInputs *in, const RaMicroBatch *micro)
 {
   uint32_t n = micro->tokens->n_sequences;
   double *sides = own_sides(in, micro);
@@ -183,7 +183,7 @@ sides_of(RaComm *cp, const RaTrainInputs *in, const RaMicroBatch *micro)
 
 /* The gradient @d of what is compared of answer @i, which is @of_side. */
 static void
-side_gradient(const RaTrainInputs *in, const RaMicroBatch *micro, uint32_t i,
+side_gradient(const RaLearnInputs *in, const RaMicroBatch *micro, uint32_t i,
               float of_side, float *d)
 {
   uint32_t last = ra_run_last_token(in->set, micro, i);
@@ -199,7 +199,7 @@ side_gradient(const RaTrainInputs *in, const RaMicroBatch *micro, uint32_t i,
 
 /* Of chosen answers, each with the rejected one behind it. */
 static void
-pairs_loss(const RaRun *run, RaComm *cp, const RaTrainInputs *in,
+pairs_loss(const RaRun *run, RaComm *cp, const RaLearnInputs *in,
            const RaMicroBatch *micro, float scale, float *d, RaCpuLoss *loss)
 {
   g_autofree double *sides = sides_of(cp, in, micro);
@@ -217,7 +217,7 @@ pairs_loss(const RaRun *run, RaComm *cp, const RaTrainInputs *in,
 
 /* Adds what a micro-batch's loss is to the iteration's. */
 static void
-add_result(RaRun *run, const RaNode *node, const RaTrainInputs *in,
+add_result(RaRun *run, const RaNode *node, const RaLearnInputs *in,
            const RaCpuLoss *loss, float scale)
 {
   const RaCall *call = &run->workload->calls[node->call];
@@ -230,7 +230,7 @@ add_result(RaRun *run, const RaNode *node, const RaTrainInputs *in,
     result->value_loss += loss->loss * share;
   else
     result->policy_loss += loss->loss * share;
-  if (ra_train_rule_is_of_pairs(in->rule))
+  if (ra_learn_rule_is_of_pairs(in->rule))
     result->reward += loss->clipped * share;
   pthread_mutex_unlock(&run->lock);
 }
@@ -242,8 +242,8 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
   RaRun *run = rank->run;
   const RaNode *node = ra_run_node(run, task);
   RaRankCall *c = &rank->calls[node->call];
-  RaTrainInputs in = ra_train_inputs(run, node);
-  gboolean pairs = ra_train_rule_is_of_pairs(in.rule);
+  RaLearnInputs in = ra_learn_inputs(run, node);
+  gboolean pairs = ra_learn_rule_is_of_pairs(in.rule);
   float scale = loss_scale(&in, mini_batch(run, node, task)), *d = NULL;
   RaCpuLoss loss = {0};
   double begin_s = ra_run_now_s(run);

@@ -135,9 +135,9 @@ pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
   double begin_s = ra_run_now_s(rank->run);
   gsize row = s->model->hidden * s->backend->elem_bytes;
 
-  ra_device_send(s->backend, rank->forward,
-                 stage_rank(rank, node->call, stage + 1), data,
-                 row_bytes(s, n));
+  ra_device_message_send(s->backend, rank->forward,
+                         stage_rank(rank, node->call, stage + 1), data,
+                         row_bytes(s, n));
   ra_stage_enter(s, RA_N_BLOCKS, stage);
   ra_rank_add_op(
       rank, task, RA_OP_SEND, begin_s,
@@ -183,7 +183,7 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   RaDraw draw = ra_rank_draw(rank, task, step->n, step->slots, uniforms, drawn);
 
   if (coming)
-    input = ra_device_end_recv(coming, NULL);
+    input = ra_device_message_end_recv(coming, NULL);
   ra_stage_leave(s, c->generation.n_steps, group);
   s->reuse_mib = reuse_of(rank, d, piece, step);
   s->draw = &draw;
@@ -283,9 +283,9 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   step->coming = NULL;
   step->coming_tokens = NULL;
   if (stage > 0) {
-    step->coming = ra_device_start_recv(c->stages[0]->backend, rank->forward,
-                                        stage_rank(rank, node->call, stage - 1),
-                                        NULL, n_bytes);
+    step->coming = ra_device_message_start_recv(
+        c->stages[0]->backend, rank->forward,
+        stage_rank(rank, node->call, stage - 1), NULL, n_bytes);
     rank->n_ahead[RA_AHEAD_STEPS] += group > 0;
   } else if (d->n_stages > 1 && step->n > 0) {
     step->coming_tokens = rank->backward->table->start_recv(
@@ -415,7 +415,7 @@ ra_rank_decode(RaRank *rank, RaTaskId task)
          (c->ep && any_met(rank, task, d, n_steps))) {
     n_steps++;
     c->generation.n_steps++;
-    ra_pulse_beat();
+    ra_heartbeat_beat();
     step_all(rank, task, d, n_steps - 1, steps);
   }
   for (uint32_t g = 0; g < d->n_groups; g++)

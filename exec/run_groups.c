@@ -1,5 +1,5 @@
-/* The groups of ranks: those of the plan (exec/comm/splits.h), made by every
- * process in their order, and each rank's ends of them. */
+/* The groups of ranks: those of the plan (exec/comm/comm_groups.h), made by
+ * every process in their order, and each rank's ends of them. */
 #include "config.h"
 
 #include "exec/run_impl.h"
@@ -79,7 +79,7 @@ place_of(RaRankCall *c, RaGroupKind kind)
 }
 
 static void
-place_end(RaRank *rank, const RaSplitUse *use)
+place_end(RaRank *rank, const RaCommGroupUse *use)
 {
   RaComm **place;
 
@@ -111,9 +111,10 @@ static void
 place_ends(RaRun *run)
 {
   for (guint i = 0; i < run->splits->uses->len; i++) {
-    const RaSplitUse *use = &g_array_index(run->splits->uses, RaSplitUse, i);
-    const RaSplitGroup *g =
-        &g_array_index(run->splits->groups, RaSplitGroup, use->group);
+    const RaCommGroupUse *use =
+        &g_array_index(run->splits->uses, RaCommGroupUse, i);
+    const RaCommGroup *g =
+        &g_array_index(run->splits->groups, RaCommGroup, use->group);
 
     for (uint32_t k = 0; k < g->n; k++)
       place_end(&run->ranks[g_array_index(run->splits->members, uint32_t,
@@ -134,8 +135,8 @@ place_ends(RaRun *run)
 static void
 make_group(RaRun *run, uint32_t number)
 {
-  const RaSplitGroup *s =
-      &g_array_index(run->splits->groups, RaSplitGroup, number);
+  const RaCommGroup *s =
+      &g_array_index(run->splits->groups, RaCommGroup, number);
   const uint32_t *members =
       &g_array_index(run->splits->members, uint32_t, s->first);
   RaRunGroup *g;
@@ -199,8 +200,8 @@ gboolean
 ra_run_add_groups(RaRun *run, GError **error)
 {
   run->groups = g_ptr_array_new_with_free_func((GDestroyNotify)group_free);
-  run->splits = ra_splits_new(run->n_ranks);
-  ra_splits_add_plan(run->splits, run->plan, run->rank_of_gpu);
+  run->splits = ra_comm_groups_new(run->n_ranks);
+  ra_comm_groups_add_plan(run->splits, run->plan, run->rank_of_gpu);
   if (run->options.nccl)
     ra_run_add_rounds(run);
   find_places(run);

@@ -11,7 +11,7 @@
 #include "exec/comm/comm_nccl.h"
 #include "exec/comm/comm_peer.h"
 #include "exec/comm/device_message.h"
-#include "exec/comm/pulse.h"
+#include "exec/comm/heartbeat.h"
 #include "exec/comm/world.h"
 #include "exec/model/reshard.h"
 #include "exec/run.h"
@@ -125,7 +125,7 @@ typedef struct {
   uint32_t node;                /* that it has waited for */
   atomic_uint task;             /* at hand */
   atomic_bool is_at_work;       /* its thread runs */
-  RaPulse pulse;                /* of its thread */
+  RaHeartbeat pulse;            /* of its thread */
   GByteArray *news;             /* of exec/run_world.c; owned, nullable */
   RaRunMemory memory;           /* of a rank in another process */
   double begin_s; /* of the task at hand: what it waits for may move it */
@@ -179,7 +179,7 @@ struct _RaRun {
   gboolean has_cores;     /* one for each thread */
   uint32_t *rank_of_gpu;  /* (cluster GPUs) RA_NONE: no call uses it; owned */
   RaRank *ranks;          /* (n_ranks) owned */
-  RaSplits *splits;       /* which groups there are, owned */
+  RaCommGroups *splits;   /* which groups there are, owned */
   GPtrArray *groups;      /* RaRunGroup, owned */
   RaPeers *peers;         /* owned; NULL: reallocations are messages */
   RaTensorTable **tables; /* (n_models) owned */

@@ -52,8 +52,8 @@ reads_of(const RaWorkload *w, uint32_t call)
   return reads;
 }
 
-RaTrainRule
-ra_train_rule(const RaWorkload *w, uint32_t call)
+RaLearnRule
+ra_learn_rule(const RaWorkload *w, uint32_t call)
 {
   const RaCall *c = &w->calls[call];
   Reads reads = reads_of(w, call);
@@ -73,22 +73,22 @@ ra_train_rule(const RaWorkload *w, uint32_t call)
 }
 
 gboolean
-ra_train_check(const RaPlan *plan, uint32_t call, GError **error)
+ra_learn_check(const RaPlan *plan, uint32_t call, GError **error)
 {
   const RaCall *c = &plan->workload->calls[call];
   const RaCallPlan *p = &plan->calls[call];
-  RaTrainRule rule = ra_train_rule(plan->workload, call);
+  RaLearnRule rule = ra_learn_rule(plan->workload, call);
   uint32_t share =
       c->n_sequences / ra_call_plan_n_pieces(c, p) / p->dp / p->n_micro_batches;
 
-  if (ra_train_rule_is_of_pairs(rule) && c->samples_per_prompt != 2) {
+  if (ra_learn_rule_is_of_pairs(rule) && c->samples_per_prompt != 2) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "call '%s' learns from %u answers to a prompt, expected "
                 "samples-per-prompt = 2: the chosen and the rejected one",
                 c->name, c->samples_per_prompt);
     return FALSE;
   }
-  if (ra_train_rule_is_of_pairs(rule) && share % 2 != 0) {
+  if (ra_learn_rule_is_of_pairs(rule) && share % 2 != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "call '%s' has micro-batches of %u sequences, expected whole "
                 "pairs",
@@ -115,17 +115,17 @@ ra_run_is_greedy(const RaRun *run, uint32_t call)
       continue;
     if (run->workload->calls[i].set == call)
       return FALSE;
-    found |= ra_train_rule(run->workload, i) == RA_TRAIN_REMAX;
+    found |= ra_learn_rule(run->workload, i) == RA_TRAIN_REMAX;
   }
   return found;
 }
 
-RaTrainInputs
-ra_train_inputs(const RaRun *run, const RaNode *node)
+RaLearnInputs
+ra_learn_inputs(const RaRun *run, const RaNode *node)
 {
   const RaExperience *e = run->experience[node->iteration];
   const RaCall *call = &run->workload->calls[node->call];
-  RaTrainInputs in = {.rule = ra_train_rule(run->workload, node->call),
+  RaLearnInputs in = {.rule = ra_learn_rule(run->workload, node->call),
                       .set = &e->sets[call->set]};
 
   for (guint i = 0; i < call->n_inputs; i++) {
@@ -160,7 +160,7 @@ ra_train_inputs(const RaRun *run, const RaNode *node)
 /* Rewards of tokens: the sequence's at its last, less the log-ratio to the
  * reference at each. */
 static float *
-token_rewards(const RaRun *run, const RaTrainInputs *in)
+token_rewards(const RaRun *run, const RaLearnInputs *in)
 {
   uint32_t n = in->set->seqs->n_sequences;
   float *rewards = g_new0(float, in->set->begin[n] + 1);
@@ -187,7 +187,7 @@ normalize(gsize n, float *x)
 /* A sequence's advantage is that of each of its tokens: GRPO. */
 static float *
 sequence_advantages(const RaRun *run, const RaNode *node,
-                    const RaTrainInputs *in)
+                    const RaLearnInputs *in)
 {
   uint32_t n = in->set->seqs->n_sequences;
   uint32_t samples = run->workload->calls[run->workload->calls[node->call].set]
@@ -211,7 +211,7 @@ sequence_advantages(const RaRun *run, const RaNode *node,
  * against those of the other answers. */
 static float *
 left_out_advantages(const RaRun *run, const RaNode *node,
-                    const RaTrainInputs *in)
+                    const RaLearnInputs *in)
 {
   uint32_t n = in->set->seqs->n_sequences;
   uint32_t samples = run->workload->calls[node->call].samples_per_prompt;
@@ -236,7 +236,7 @@ left_out_advantages(const RaRun *run, const RaNode *node,
 }
 
 static float *
-remax_advantages(const RaRun *run, const RaNode *node, const RaTrainInputs *in)
+remax_advantages(const RaRun *run, const RaNode *node, const RaLearnInputs *in)
 {
   uint32_t n = in->set->seqs->n_sequences;
   uint32_t samples = run->workload->calls[node->call].samples_per_prompt;
@@ -257,7 +257,7 @@ remax_advantages(const RaRun *run, const RaNode *node, const RaTrainInputs *in)
 
 /* Once an iteration: the first of the ranks that look at the policy's loss. */
 static void
-report(RaRun *run, const RaNode *node, const RaTrainInputs *in)
+report(RaRun *run, const RaNode *node, const RaLearnInputs *in)
 {
   uint32_t n = in->set->seqs->n_sequences, n_tokens = in->set->begin[n];
   double reward = 0, kl = 0;
@@ -274,7 +274,7 @@ report(RaRun *run, const RaNode *node, const RaTrainInputs *in)
 
 void
 ra_rank_make_advantages(RaRank *rank, const RaNode *node,
-                        const RaTrainInputs *in)
+                        const RaLearnInputs *in)
 {
   RaRun *run = rank->run;
   RaRankCall *c = &rank->calls[node->call];

@@ -4,7 +4,7 @@
  * answers without a critic are compared as GRPO or as RLOO compares them is the
  * workload's `algorithm`.  Private to exec/run*.c.
  *
- *     RaTrainInputs in = ra_train_inputs(run, node);
+ *     RaLearnInputs in = ra_learn_inputs(run, node);
  *     ra_rank_make_advantages(rank, node, &in);
  */
 #ifndef RA_EXEC_RUN_LEARN_H
@@ -21,11 +21,11 @@ typedef enum {
   RA_TRAIN_DPO,           /* pairs, a reference */
   RA_TRAIN_VALUE,         /* of a critic */
   RA_TRAIN_PAIRS          /* pairs: reward models */
-} RaTrainRule;
+} RaLearnRule;
 
 /* What a train call reads; any may be NULL. */
 typedef struct {
-  RaTrainRule rule;
+  RaLearnRule rule;
   const RaExperienceSet *set;
   const float *old;       /* log-probabilities when drawn */
   const float *reference; /* log-probabilities of another model */
@@ -34,31 +34,31 @@ typedef struct {
   const float *baselines; /* of the sequences of another set, that of greedy
                              answers to the same prompts */
   uint32_t n_greedy;      /* of them to a prompt */
-} RaTrainInputs;
+} RaLearnInputs;
 
 static inline gboolean
-ra_train_rule_is_of_pairs(RaTrainRule rule)
+ra_learn_rule_is_of_pairs(RaLearnRule rule)
 {
   return rule == RA_TRAIN_DPO || rule == RA_TRAIN_PAIRS;
 }
 
 /* What train call @call of @workload learns. */
-RaTrainRule ra_train_rule(const RaWorkload *workload, uint32_t call);
+RaLearnRule ra_learn_rule(const RaWorkload *workload, uint32_t call);
 
 /**
- * ra_train_check:
+ * ra_learn_check:
  * @error: %RA_ERROR_INPUT: pairs that are not two answers to a prompt, or that
  *   a micro-batch cuts in two; RLOO of one answer
  *
  * Whether train call @call of @plan can be run.
  */
-gboolean ra_train_check(const RaPlan *plan, uint32_t call, GError **error);
+gboolean ra_learn_check(const RaPlan *plan, uint32_t call, GError **error);
 
-RaTrainInputs ra_train_inputs(const RaRun *run, const RaNode *node);
+RaLearnInputs ra_learn_inputs(const RaRun *run, const RaNode *node);
 
 /* Advantages, and of PPO returns, of an iteration, once. */
 void ra_rank_make_advantages(RaRank *rank, const RaNode *node,
-                             const RaTrainInputs *in);
+                             const RaLearnInputs *in);
 
 /* Entries of a sequence that lie behind each other, in what the micro-batch has
  * one a token of and in what there is one a response token of. */

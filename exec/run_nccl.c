@@ -48,11 +48,11 @@ fail(const char *line, gpointer data)
 static void
 make_ends(RaRank *rank)
 {
-  const RaSplits *s = rank->run->splits;
+  const RaCommGroups *s = rank->run->splits;
 
   for (uint32_t i = 0; i < s->groups->len; i++)
-    if (g_array_index(s->groups, RaSplitGroup, i).kind != RA_GROUP_PAIR &&
-        ra_splits_rank_in(s, i, rank->rank) != RA_NONE)
+    if (g_array_index(s->groups, RaCommGroup, i).kind != RA_GROUP_PAIR &&
+        ra_comm_groups_rank_in(s, i, rank->rank) != RA_NONE)
       rank->ends[i] = ra_nccl_comm_new(rank->nccl, i);
   rank->alone =
       rank->run->n_ranks == 1 ? ra_nccl_comm_new(rank->nccl, RA_NONE) : NULL;
@@ -247,9 +247,9 @@ ra_run_add_rounds(RaRun *run)
     run->sets[call] = g_new(uint32_t, r->n_sets + 1);
     for (uint32_t i = 0; i < r->n_sets; i++)
       run->sets[call][i] =
-          ra_splits_add(run->splits, call, RA_GROUP_SET, RA_STREAM_REALLOC,
-                        r->set_begin[i + 1] - r->set_begin[i],
-                        r->set_ranks + r->set_begin[i]);
+          ra_comm_groups_add(run->splits, call, RA_GROUP_SET, RA_STREAM_REALLOC,
+                             r->set_begin[i + 1] - r->set_begin[i],
+                             r->set_ranks + r->set_begin[i]);
   }
 }
 

@@ -4,7 +4,7 @@
  *     options.nccl = &nccl;
  *
  * Process 0 makes the id and shares it with the world; then a thread a rank
- * makes the communicators of the plan's groups (exec/comm/splits.h).
+ * makes the communicators of the plan's groups (exec/comm/comm_groups.h).
  * Reallocations go in rounds of grouped messages (exec/comm/rounds.h), or of
  * copies between peers (exec/comm/comm_peer.h).  What processes tell each
  * other of data, and how they end together, stays the world's.  A peer that is

@@ -83,7 +83,7 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
                   error);
   if (c->kind == RA_CALL_TRAIN && c->n_parts > 1)
     return refuse(plan, call, backend, "inputs in chunks", error);
-  if (c->kind == RA_CALL_TRAIN && !ra_train_check(plan, call, error))
+  if (c->kind == RA_CALL_TRAIN && !ra_learn_check(plan, call, error))
     return FALSE;
   if (backend->supports && !backend->supports(m->model, p->tp, error))
     return FALSE;
@@ -439,7 +439,7 @@ ra_run_free(RaRun *run)
     ra_rank_clear_ends(&run->ranks[i]);
   for (uint32_t i = 0; i < run->n_ranks; i++)
     clear_rank(&run->ranks[i]);
-  ra_device_messages_clear(run->backend);
+  ra_device_message_clear_all(run->backend);
   for (guint i = 0; i < run->workload->n_models; i++)
     ra_tensor_table_free(run->tables[i]);
   for (guint i = 0; i < run->workload->n_calls; i++) {
@@ -453,7 +453,7 @@ ra_run_free(RaRun *run)
   ra_memory_table_free(run->account);
   g_ptr_array_unref(run->groups);
   ra_peers_free(run->peers);
-  ra_splits_free(run->splits);
+  ra_comm_groups_free(run->splits);
   ra_run_part(run);
   for (guint i = 0; i < run->past->len; i++)
     g_ptr_array_unref(g_array_index(run->past, RaPast, i).parts);

@@ -162,7 +162,7 @@ start_receive(RaRank *rank, RaTaskId task)
             run->tables[c->model]->model->hidden;
   RaReceive r = {.task = task};
 
-  r.message = ra_device_start_recv(
+  r.message = ra_device_message_start_recv(
       run->backend, back ? rank->backward : rank->forward,
       peer(rank, node->call, (back ? piece + 1 : piece + pp - 1) % pp), NULL,
       n * run->backend->elem_bytes);
@@ -203,7 +203,7 @@ receive(RaRank *rank, RaTaskId task, const void **out_data)
 
     if (r.task != task)
       continue;
-    *out_data = ra_device_end_recv(r.message, NULL);
+    *out_data = ra_device_message_end_recv(r.message, NULL);
     rank->begin_s = ra_run_now_s(rank->run);
     g_array_remove_index(rank->receives, i);
     return r.message;
@@ -295,9 +295,10 @@ ra_rank_send(RaRank *rank, RaTaskId task)
   gsize n = ra_stage_n_rows(micro->pass->stage, micro->tokens->n_tokens) *
             micro->pass->stage->model->hidden;
 
-  ra_device_send(run->backend, comm,
-                 peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp),
-                 data, n * run->backend->elem_bytes);
+  ra_device_message_send(
+      run->backend, comm,
+      peer(rank, call, (back ? piece + pp - 1 : piece + 1) % pp), data,
+      n * run->backend->elem_bytes);
   ra_rank_set_op(rank, task, RA_OP_SEND, message_bytes(micro), 0);
   /* Nothing needs the micro-batch here any more. */
   if (back || run->workload->calls[call].kind != RA_CALL_TRAIN)

@@ -92,7 +92,7 @@ start_reduce(const RaBackend *backend, RaPending *pending, gboolean scatter,
              float *data, gsize n)
 {
   RaCommRequest *request =
-      ra_device_start_reduce(backend, pending->comm, scatter, data, n);
+      ra_device_comm_start_reduce(backend, pending->comm, scatter, data, n);
 
   if (request)
     g_ptr_array_add(pending->requests, request);
@@ -188,9 +188,9 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
 
   if (!table) /* a rank may have no row of the vocabulary */
     return;
-  ra_device_all_reduce_f32(rank->run->backend, c->ends,
-                           stage->params->grads + table->offset,
-                           ra_param_n(table));
+  ra_device_comm_all_reduce_f32(rank->run->backend, c->ends,
+                                stage->params->grads + table->offset,
+                                ra_param_n(table));
   ra_rank_set_op(rank, task, RA_OP_ALL_REDUCE,
                  ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }

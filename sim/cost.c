@@ -8,7 +8,7 @@
 #include "sim/cost.h"
 #include "sim/generate/decode.h"
 #include "sim/generate/serve_pipe.h"
-#include "sim/real.h"
+#include "sim/real_costs.h"
 #include "sim/task_class.h"
 
 RaCost

@@ -124,7 +124,7 @@ check_programs += %D%/fuzz/check_fuzz_op
 check_programs += %D%/fuzz/check_fuzz_replay
 check_programs += %D%/fuzz/check_fuzz_safetensors
 check_programs += %D%/fuzz/check_fuzz_system
-check_programs += %D%/fuzz/check_fuzz_texts
+check_programs += %D%/fuzz/check_fuzz_text_data
 check_programs += %D%/fuzz/check_fuzz_trace
 check_programs += %D%/fuzz/check_fuzz_units
 check_programs += %D%/estimator/check_gather
@@ -151,8 +151,8 @@ tests_graph_check_link_graph_SOURCES = %D%/graph/check_link_graph.c %D%/support/
 	%D%/support/plan_text.h %D%/support/profile_text.c %D%/support/profile_text.h
 check_programs += %D%/study/check_machine
 check_programs += %D%/search/check_mcmc
-check_programs += %D%/traces/check_measured_beside
-tests_traces_check_measured_beside_SOURCES = %D%/traces/check_measured_beside.c \
+check_programs += %D%/traces/check_measured_overlap
+tests_traces_check_measured_overlap_SOURCES = %D%/traces/check_measured_overlap.c \
 	%D%/support/profile_text.c %D%/support/profile_text.h
 check_programs += %D%/traces/check_measured_trace
 check_programs += %D%/graph/check_memory
@@ -283,7 +283,7 @@ check_programs += %D%/graph/check_slab_plan
 tests_graph_check_slab_plan_SOURCES = %D%/graph/check_slab_plan.c %D%/support/plan_text.c \
 	%D%/support/plan_text.h
 check_programs += %D%/search/check_space
-check_programs += %D%/exec/check_splits
+check_programs += %D%/exec/check_comm_groups
 check_programs += %D%/study/check_spread
 tests_study_check_spread_SOURCES = %D%/study/check_spread.c %D%/support/study_sample.h
 check_programs += %D%/search/check_strategy
@@ -330,7 +330,7 @@ tests_fuzz_check_fuzz_op_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_op.c
 tests_fuzz_check_fuzz_replay_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_replay.c
 tests_fuzz_check_fuzz_safetensors_SOURCES = %D%/fuzz/check_fuzz.c \
 	%D%/fuzz/fuzz_safetensors.c
-tests_fuzz_check_fuzz_texts_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_texts.c
+tests_fuzz_check_fuzz_text_data_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_text_data.c
 tests_fuzz_check_fuzz_system_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_system.c
 tests_fuzz_check_fuzz_trace_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_trace.c
 tests_fuzz_check_fuzz_units_SOURCES = %D%/fuzz/check_fuzz.c %D%/fuzz/fuzz_units.c
@@ -510,7 +510,7 @@ EXTRA_DIST += %D%/corpus/mesh
 EXTRA_DIST += %D%/corpus/op
 EXTRA_DIST += %D%/corpus/replay
 EXTRA_DIST += %D%/corpus/system
-EXTRA_DIST += %D%/corpus/texts
+EXTRA_DIST += %D%/corpus/text_data
 EXTRA_DIST += %D%/corpus/units
 EXTRA_DIST += %D%/corpus/plan
 EXTRA_DIST += %D%/corpus/workload

@@ -3,7 +3,7 @@
 noinst_LIBRARIES += libtraces.a
 ra_libs += libtraces.a
 libtraces_a_SOURCES =
-libtraces_a_SOURCES += %D%/beside.c %D%/beside.h
+libtraces_a_SOURCES += %D%/overlap_rows.c %D%/overlap_rows.h
 libtraces_a_SOURCES += %D%/chrome.c
 libtraces_a_SOURCES += %D%/csv.c %D%/csv.h
 libtraces_a_SOURCES += %D%/grid.c %D%/grid.h
@@ -13,7 +13,7 @@ libtraces_a_SOURCES += %D%/kineto_op.c %D%/kineto_op.h
 libtraces_a_SOURCES += %D%/lanes.c %D%/lanes.h
 libtraces_a_SOURCES += %D%/law.c %D%/law.h
 libtraces_a_SOURCES += %D%/measured.c %D%/measured.h
-libtraces_a_SOURCES += %D%/measured_beside.c %D%/measured_beside.h
+libtraces_a_SOURCES += %D%/measured_overlap.c %D%/measured_overlap.h
 libtraces_a_SOURCES += %D%/measured_comm.c
 libtraces_a_SOURCES += %D%/measured_gpu.c
 libtraces_a_SOURCES += %D%/measured_layer.c

@@ -60,7 +60,7 @@ RaCalibration *ra_calibrate(const char *data, const char *gpu,
  *   the one that @text is of
  * @rows: (element-type RaMeasured): of traces (traces/measured_trace.h), of a
  *   probe
- * @beside: (nullable) (element-type RaMeasuredBeside): of traces
+ * @beside: (nullable) (element-type RaMeasuredOverlap): of traces
  * @source: what they are, for the profile
  * @progress: (nullable): called before each law
  * @error: %RA_ERROR_INPUT: of the text, `name:line: ...`; a law that a profile
@@ -119,7 +119,7 @@ gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
  * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h); .log: of
  *   nccl-tests (traces/nccl_log.h)
  * @rows: (element-type RaMeasured): appended to
- * @beside: (nullable) (element-type RaMeasuredBeside): appended to, of what is
+ * @beside: (nullable) (element-type RaMeasuredOverlap): appended to, of what is
  *   not simulated
  * @notes: (element-type utf8): what was left out, and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops

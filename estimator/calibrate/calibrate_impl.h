@@ -107,7 +107,7 @@ gboolean ra_calibrate_constants(RaCalibrateWork *work, GError **error);
 gboolean ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
                               GError **error);
 
-/* What @beside (RaMeasuredBeside) determines of the overlap law of @old. */
+/* What @beside (RaMeasuredOverlap) determines of the overlap law of @old. */
 void ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
                                const char *source, RaCalibration *out,
                                GArray *changes);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "estimator/calibrate/calibrate_impl.h"
 #include "traces/kineto.h"
-#include "traces/measured_beside.h"
+#include "traces/measured_overlap.h"
 #include "traces/measured_trace.h"
 #include "traces/nccl_log.h"
 
@@ -364,7 +364,7 @@ ra_calibrate_trace(const RaTrace *trace, const char *path, GArray *rows,
   }
   /* What is simulated has its ops as they are alone: their task is longer. */
   if (beside && g_strcmp0(ra_trace_head(trace, "source"), "simulate") != 0) {
-    g_autoptr(GArray) some = ra_measured_beside(trace, path, error);
+    g_autoptr(GArray) some = ra_measured_overlap(trace, path, error);
 
     if (!some)
       return FALSE;

@@ -10,7 +10,7 @@
 #include "estimator/fit.h"
 #include "estimator/robust.h"
 #include "traces/law.h"
-#include "traces/measured_beside.h"
+#include "traces/measured_overlap.h"
 
 /* The only GPU with such rows; others take its fractions. */
 #define MEASURED "a100"
@@ -117,9 +117,9 @@ ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
   g_autoptr(GArray) messages = NULL;
   g_autoptr(RaOverlapFit) fit = NULL;
 
-  kernels = ra_beside_kernels(work->data, MEASURED, error);
+  kernels = ra_overlap_rows_kernels(work->data, MEASURED, error);
   if (kernels)
-    messages = ra_beside_messages(work->data, MEASURED, error);
+    messages = ra_overlap_rows_messages(work->data, MEASURED, error);
   if (!messages)
     return FALSE;
   fit = ra_overlap_fit_new(kernels);
@@ -155,7 +155,7 @@ static const char *const frac_names[N_FRACS] = {"product-frac", "memory-frac",
 
 /* Which coefficient @b says something of; N_FRACS: none. */
 static guint
-frac_of(const RaOverlapLaw *law, const RaMeasuredBeside *b)
+frac_of(const RaOverlapLaw *law, const RaMeasuredOverlap *b)
 {
   if (ra_op_class((RaOpKind)b->op.kind) == RA_OP_CLASS_COMPUTE)
     return ra_overlap_is_by_memory(law, &b->op) ? MEMORY : PRODUCT;
@@ -171,13 +171,14 @@ add_kernels(const RaOverlapLaw *law, const GArray *beside, guint frac,
   guint n = 0;
 
   for (guint i = 0; i < beside->len; i++) {
-    const RaMeasuredBeside *b = &g_array_index(beside, RaMeasuredBeside, i);
+    const RaMeasuredOverlap *b = &g_array_index(beside, RaMeasuredOverlap, i);
     double left_s = b->beside_s - b->together_s;
-    RaBesideKernel row = {.alone_s = b->alone_s,
-                          .beside_s = b->beside_s,
-                          .overlap_frac = CLAMP(1 - left_s / b->alone_s, 0, 1),
-                          .by_memory = frac == MEMORY,
-                          .kernel = out->len};
+    RaOverlapRowsKernel row = {.alone_s = b->alone_s,
+                               .beside_s = b->beside_s,
+                               .overlap_frac =
+                                   CLAMP(1 - left_s / b->alone_s, 0, 1),
+                               .by_memory = frac == MEMORY,
+                               .kernel = out->len};
 
     if (frac_of(law, b) != frac || row.overlap_frac <= 0)
       continue;
@@ -221,7 +222,7 @@ ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
   g_string_append(change.text, "[law overlap]\n");
   for (guint frac = 0; frac < N_FRACS; frac++) {
     g_autoptr(GArray) kernels =
-        g_array_new(FALSE, FALSE, sizeof(RaBesideKernel));
+        g_array_new(FALSE, FALSE, sizeof(RaOverlapRowsKernel));
     guint n = add_kernels(&was, beside, frac, kernels);
     g_autoptr(RaOverlapFit) fit = ra_overlap_fit_new(kernels);
     const double before[] = {was.product_frac, was.memory_frac, was.comm_frac};

@@ -59,27 +59,27 @@ free_host(void *memory)
 static void
 zero(void *to, gsize n_bytes)
 {
-  ra_cuda_did(ra_device_zero(to, n_bytes), "zeroes");
+  ra_cuda_check(ra_device_zero(to, n_bytes), "zeroes");
 }
 
 static void
 copy(void *to, const void *from, gsize n_bytes)
 {
-  ra_cuda_did(ra_device_copy(to, from, n_bytes), "a copy");
+  ra_cuda_check(ra_device_copy(to, from, n_bytes), "a copy");
 }
 
 static void
 read_bytes(void *to, const void *from, gsize n_bytes)
 {
   ra_cuda_spill();
-  ra_cuda_did(ra_device_read(to, from, n_bytes), "a copy to the host");
+  ra_cuda_check(ra_device_read(to, from, n_bytes), "a copy to the host");
 }
 
 static void
 write_bytes(void *to, const void *from, gsize n_bytes)
 {
   ra_cuda_spill();
-  ra_cuda_did(ra_device_write(to, from, n_bytes), "a copy from the host");
+  ra_cuda_check(ra_device_write(to, from, n_bytes), "a copy from the host");
 }
 
 static void
@@ -106,7 +106,7 @@ static void
 wait_for(void)
 {
   ra_cuda_spill();
-  ra_cuda_did(ra_device_wait(), "an op");
+  ra_cuda_check(ra_device_wait(), "an op");
 }
 
 /* --- sums and copies --- */
@@ -114,7 +114,7 @@ wait_for(void)
 static void
 add(size_t n, const RaElem *x, RaElem *y)
 {
-  ra_cuda_did(ra_k_add(n, bf16(x), bf16_out(y), ra_device_stream()), "add");
+  ra_cuda_check(ra_k_add(n, bf16(x), bf16_out(y), ra_device_stream()), "add");
 }
 
 static void
@@ -128,8 +128,8 @@ reduce(uint32_t n_ranks, const void *const *in, uint32_t n_out,
     ranks.in[rank] = in[rank];
   for (uint32_t rank = 0; rank < n_out; rank++)
     ranks.out[rank] = out[rank];
-  ra_cuda_did(ra_k_reduce(&ranks, n, f32, largest, ra_device_stream()),
-              "a sum over ranks");
+  ra_cuda_check(ra_k_reduce(&ranks, n, f32, largest, ra_device_stream()),
+                "a sum over ranks");
 }
 
 static void
@@ -144,7 +144,7 @@ add_f32(size_t n, const float *x, float *y)
 static void
 add_bias(size_t n_rows, size_t n, const RaElem *bias, RaElem *y)
 {
-  ra_cuda_did(
+  ra_cuda_check(
       ra_k_add_bias(n_rows, n, bf16(bias), bf16_out(y), ra_device_stream()),
       "add_bias");
 }
@@ -152,8 +152,8 @@ add_bias(size_t n_rows, size_t n, const RaElem *bias, RaElem *y)
 static void
 add_columns(size_t n_rows, size_t n, const RaElem *x, float *sum)
 {
-  ra_cuda_did(ra_k_add_columns(n_rows, n, bf16(x), sum, ra_device_stream()),
-              "add_columns");
+  ra_cuda_check(ra_k_add_columns(n_rows, n, bf16(x), sum, ra_device_stream()),
+                "add_columns");
 }
 
 /* --- rows --- */
@@ -164,9 +164,9 @@ norm(size_t n_rows, size_t n, float eps, const RaElem *x, const RaElem *weight,
      RaElem *out, float *out_inv)
 {
   (void)out_inv; /* the gradient makes it again */
-  ra_cuda_did(ra_k_rmsnorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
-                           bf16(weight), n_rows, n, eps, ra_device_stream()),
-              "norm");
+  ra_cuda_check(ra_k_rmsnorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
+                             bf16(weight), n_rows, n, eps, ra_device_stream()),
+                "norm");
 }
 
 static void
@@ -175,13 +175,13 @@ norm_backward(size_t n_rows, size_t n, float eps, const RaElem *x,
               RaElem *d_x, float *d_weight)
 {
   float *room =
-      ra_cuda_room(RA_CUDA_SUMS, RA_K_RMSNORM_BLOCKS * n * sizeof *room);
+      ra_cuda_scratch(RA_CUDA_SUMS, RA_K_RMSNORM_BLOCKS * n * sizeof *room);
 
   (void)inv;
-  ra_cuda_did(ra_k_rmsnorm_backward_alone(bf16_out(d_x), bf16(x), bf16(d_out),
-                                          bf16(weight), d_weight, room, n_rows,
-                                          n, eps, ra_device_stream()),
-              "norm_backward");
+  ra_cuda_check(ra_k_rmsnorm_backward_alone(bf16_out(d_x), bf16(x), bf16(d_out),
+                                            bf16(weight), d_weight, room,
+                                            n_rows, n, eps, ra_device_stream()),
+                "norm_backward");
 }
 
 static void
@@ -189,10 +189,10 @@ layer_norm(size_t n_rows, size_t n, float eps, const RaElem *x,
            const RaElem *weight, const RaElem *bias, RaElem *out,
            float *out_stats)
 {
-  ra_cuda_did(ra_k_layernorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
-                             bf16(weight), bf16(bias), out_stats, n_rows, n,
-                             eps, ra_device_stream()),
-              "layer_norm");
+  ra_cuda_check(ra_k_layernorm(bf16_out(out), (uint16_t *)(gpointer)x, NULL,
+                               bf16(weight), bf16(bias), out_stats, n_rows, n,
+                               eps, ra_device_stream()),
+                "layer_norm");
 }
 
 static void
@@ -201,14 +201,14 @@ layer_norm_backward(size_t n_rows, size_t n, const RaElem *x,
                     const RaElem *d_out, RaElem *d_x, float *d_weight,
                     float *d_bias)
 {
-  float *room =
-      ra_cuda_room(RA_CUDA_SUMS, 2 * RA_K_LAYERNORM_BLOCKS * n * sizeof *room);
+  float *room = ra_cuda_scratch(RA_CUDA_SUMS,
+                                2 * RA_K_LAYERNORM_BLOCKS * n * sizeof *room);
 
-  ra_cuda_did(ra_k_layernorm_backward(bf16_out(d_x), FALSE, bf16(x), stats,
-                                      bf16(d_out), bf16(weight), d_weight,
-                                      d_bias, room, n_rows, n,
-                                      ra_device_stream()),
-              "layer_norm_backward");
+  ra_cuda_check(ra_k_layernorm_backward(bf16_out(d_x), FALSE, bf16(x), stats,
+                                        bf16(d_out), bf16(weight), d_weight,
+                                        d_bias, room, n_rows, n,
+                                        ra_device_stream()),
+                "layer_norm_backward");
 }
 
 static void
@@ -216,34 +216,35 @@ rope(size_t n_tokens, size_t n_heads, size_t head_dim,
      const uint32_t *positions, const float *cos_sin, int direction, RaElem *x,
      size_t stride)
 {
-  ra_cuda_did(ra_k_rope(n_tokens, n_heads, head_dim,
-                        ra_cuda_upload(RA_CUDA_WORDS, n_tokens, positions),
-                        cos_sin, direction, bf16_out(x), stride,
-                        ra_device_stream()),
-              "rope");
+  ra_cuda_check(ra_k_rope(n_tokens, n_heads, head_dim,
+                          ra_cuda_upload(RA_CUDA_WORDS, n_tokens, positions),
+                          cos_sin, direction, bf16_out(x), stride,
+                          ra_device_stream()),
+                "rope");
 }
 
 static void
 swiglu(size_t n_tokens, size_t width, const RaElem *gate_up, RaElem *out)
 {
-  ra_cuda_did(ra_k_swiglu(n_tokens, width, bf16(gate_up), bf16_out(out),
-                          ra_device_stream()),
-              "swiglu");
+  ra_cuda_check(ra_k_swiglu(n_tokens, width, bf16(gate_up), bf16_out(out),
+                            ra_device_stream()),
+                "swiglu");
 }
 
 static void
 swiglu_backward(size_t n_tokens, size_t width, const RaElem *gate_up,
                 const RaElem *d_out, RaElem *d_gate_up)
 {
-  ra_cuda_did(ra_k_swiglu_backward(n_tokens, width, bf16(gate_up), bf16(d_out),
-                                   bf16_out(d_gate_up), ra_device_stream()),
-              "swiglu_backward");
+  ra_cuda_check(ra_k_swiglu_backward(n_tokens, width, bf16(gate_up),
+                                     bf16(d_out), bf16_out(d_gate_up),
+                                     ra_device_stream()),
+                "swiglu_backward");
 }
 
 static void
 activation(RaActivation kind, size_t n, const RaElem *x, RaElem *out)
 {
-  ra_cuda_did(
+  ra_cuda_check(
       ra_k_activate(kind, n, bf16(x), bf16_out(out), ra_device_stream()),
       "activation");
 }
@@ -252,9 +253,9 @@ static void
 activation_backward(RaActivation kind, size_t n, const RaElem *x,
                     const RaElem *d_out, RaElem *d_x)
 {
-  ra_cuda_did(ra_k_activate_backward(kind, n, bf16(x), bf16(d_out),
-                                     bf16_out(d_x), ra_device_stream()),
-              "activation_backward");
+  ra_cuda_check(ra_k_activate_backward(kind, n, bf16(x), bf16(d_out),
+                                       bf16_out(d_x), ra_device_stream()),
+                "activation_backward");
 }
 
 /* --- log-probabilities, optimizer --- */
@@ -263,19 +264,19 @@ static void
 log_sum(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
         const RaElem *logits, const uint32_t *targets, RaCpuLogSum *out)
 {
-  ra_cuda_did(ra_k_log_sum(n_rows, first, n, stride, bf16(logits),
-                           ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), out,
-                           ra_device_stream()),
-              "log_sum");
+  ra_cuda_check(ra_k_log_sum(n_rows, first, n, stride, bf16(logits),
+                             ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets),
+                             out, ra_device_stream()),
+                "log_sum");
 }
 
 static void
 log_prob(size_t n_rows, size_t n_ranks, const RaCpuLogSum *sums,
          float *out_log_prob, float *out_lse)
 {
-  ra_cuda_did(ra_k_log_prob(n_rows, n_ranks, sums, out_log_prob, out_lse,
-                            ra_device_stream()),
-              "log_prob");
+  ra_cuda_check(ra_k_log_prob(n_rows, n_ranks, sums, out_log_prob, out_lse,
+                              ra_device_stream()),
+                "log_prob");
 }
 
 static void
@@ -283,11 +284,11 @@ log_prob_backward(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const uint32_t *targets, const float *lse,
                   const float *d_log_prob, RaElem *logits)
 {
-  ra_cuda_did(ra_k_log_prob_backward(
-                  n_rows, first, n, stride,
-                  ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), lse,
-                  d_log_prob, bf16_out(logits), ra_device_stream()),
-              "log_prob_backward");
+  ra_cuda_check(ra_k_log_prob_backward(
+                    n_rows, first, n, stride,
+                    ra_cuda_upload(RA_CUDA_WORDS, n_rows, targets), lse,
+                    d_log_prob, bf16_out(logits), ra_device_stream()),
+                "log_prob_backward");
 }
 
 static void
@@ -295,25 +296,25 @@ adamw(size_t n, const RaCpuAdamw *constants, uint64_t step, float clip,
       const float *grad, RaElem *weight, float *master, float *first,
       float *second)
 {
-  ra_cuda_did(ra_k_adamw(n, constants, step, clip, NULL, 0, grad, master, first,
-                         second, bf16_out(weight), ra_device_stream()),
-              "adamw");
+  ra_cuda_check(ra_k_adamw(n, constants, step, clip, NULL, 0, grad, master,
+                           first, second, bf16_out(weight), ra_device_stream()),
+                "adamw");
 }
 
 static double
 sum_squares(guint n_arrays, const gsize *n, const float *const *x)
 {
   double *room =
-      ra_cuda_room(RA_CUDA_SUMS, (RA_K_SQUARES_BLOCKS + 1) * sizeof *room);
+      ra_cuda_scratch(RA_CUDA_SUMS, (RA_K_SQUARES_BLOCKS + 1) * sizeof *room);
   double sum = 0;
 
   if (n_arrays == 0)
     return 0;
   zero(room + RA_K_SQUARES_BLOCKS, sizeof *room);
   for (guint i = 0; i < n_arrays; i++)
-    ra_cuda_did(ra_k_sum_squares(n[i], x[i], room, room + RA_K_SQUARES_BLOCKS,
-                                 ra_device_stream()),
-                "sum_squares");
+    ra_cuda_check(ra_k_sum_squares(n[i], x[i], room, room + RA_K_SQUARES_BLOCKS,
+                                   ra_device_stream()),
+                  "sum_squares");
   read_bytes(&sum, room + RA_K_SQUARES_BLOCKS, sizeof sum);
   return sum;
 }

@@ -96,7 +96,7 @@ ra_cuda_product_bias_backward(size_t m, size_t n, size_t k, const RaElem *d_y,
   RaCudaGemm *gemm = ra_cuda_thread_gemm();
 
   if (gemm && ra_cuda_gemm_fuses(gemm, &product)) {
-    float *sums = ra_cuda_room(RA_CUDA_SUMS, n * sizeof *sums);
+    float *sums = ra_cuda_scratch(RA_CUDA_SUMS, n * sizeof *sums);
 
     multiply(&product, d_y, x, sums, d_weight);
     ra_backend_cuda()->add_f32(n, sums, d_bias);
@@ -209,9 +209,9 @@ ra_cuda_attention(const RaCpuAttention *s, const RaElem *q, const RaElem *k,
   RaKAttention shape = attention_shape(s);
 
   (void)workspace; /* there is none */
-  ra_cuda_did(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
-                             out_lse, ra_device_stream()),
-              "attention");
+  ra_cuda_check(ra_k_attention(&shape, bf16(q), bf16(k), bf16(v), bf16_out(out),
+                               out_lse, ra_device_stream()),
+                "attention");
 }
 
 void
@@ -222,7 +222,7 @@ ra_cuda_attention_backward(const RaCpuAttention *s, const RaElem *q,
 {
   RaKAttention shape = attention_shape(s);
 
-  ra_cuda_did(
+  ra_cuda_check(
       ra_k_attention_backward(&shape, bf16(q), bf16(k), bf16(v), bf16(out), lse,
                               bf16(d_out), bf16_out(d_q), bf16_out(d_k),
                               bf16_out(d_v), workspace, ra_device_stream()),
@@ -234,10 +234,10 @@ ra_cuda_attention_merge(size_t n_tokens, size_t n_heads, size_t head_dim,
                         const RaElem *part, const float *part_lse, RaElem *out,
                         float *lse)
 {
-  ra_cuda_did(ra_k_attention_merge(n_tokens, (uint32_t)n_heads,
-                                   (uint32_t)head_dim, bf16(part), part_lse,
-                                   bf16_out(out), lse, ra_device_stream()),
-              "attention_merge");
+  ra_cuda_check(ra_k_attention_merge(n_tokens, (uint32_t)n_heads,
+                                     (uint32_t)head_dim, bf16(part), part_lse,
+                                     bf16_out(out), lse, ra_device_stream()),
+                "attention_merge");
 }
 
 static RaKDecode
@@ -273,7 +273,7 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
   RaKDecode shape = decode_shape(s);
   gsize width = (gsize)s->q_heads * s->head_dim;
   RaElem *dense =
-      ra_cuda_room(RA_CUDA_QUERIES, s->n * width * sizeof(uint16_t));
+      ra_cuda_scratch(RA_CUDA_QUERIES, s->n * width * sizeof(uint16_t));
 
   if (s->n == 0)
     return;
@@ -284,8 +284,8 @@ ra_cuda_decode_attention(const RaDecode *s, const RaElem *q, const RaElem *k,
     shape.slopes = (const float *)(gconstpointer)ra_cuda_upload(
         RA_CUDA_ORDER, s->q_heads, (const uint32_t *)(gconstpointer)s->slopes);
   ra_backend_cuda()->copy_rect(s->n, width, q, s->stride, dense, width);
-  ra_cuda_did(ra_k_decode_attention(&shape, bf16(dense), bf16(k), bf16(v),
-                                    bf16_out(out), workspace,
-                                    ra_device_stream()),
-              "decode_attention");
+  ra_cuda_check(ra_k_decode_attention(&shape, bf16(dense), bf16(k), bf16(v),
+                                      bf16_out(out), workspace,
+                                      ra_device_stream()),
+                "decode_attention");
 }

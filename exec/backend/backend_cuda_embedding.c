@@ -11,20 +11,20 @@ ra_cuda_embedding(size_t n_tokens, size_t width, uint32_t first,
                   uint32_t n_rows, const uint32_t *tokens, const RaElem *table,
                   RaElem *out)
 {
-  ra_cuda_did(ra_k_embedding(n_tokens, width, first, n_rows,
-                             ra_cuda_upload(RA_CUDA_WORDS, n_tokens, tokens),
-                             bf16(table), bf16_out(out), ra_device_stream()),
-              "embedding");
+  ra_cuda_check(ra_k_embedding(n_tokens, width, first, n_rows,
+                               ra_cuda_upload(RA_CUDA_WORDS, n_tokens, tokens),
+                               bf16(table), bf16_out(out), ra_device_stream()),
+                "embedding");
 }
 
 void
 ra_cuda_cache_rows(size_t n, size_t width, const uint32_t *rows,
                    const RaElem *in, size_t stride, RaElem *k, RaElem *v)
 {
-  ra_cuda_did(ra_k_cache_rows(n, width, ra_cuda_upload(RA_CUDA_WORDS, n, rows),
-                              bf16(in), stride, bf16_out(k), bf16_out(v),
-                              ra_device_stream()),
-              "a cache's rows");
+  ra_cuda_check(ra_k_cache_rows(
+                    n, width, ra_cuda_upload(RA_CUDA_WORDS, n, rows), bf16(in),
+                    stride, bf16_out(k), bf16_out(v), ra_device_stream()),
+                "a cache's rows");
 }
 
 static int
@@ -62,10 +62,11 @@ ra_cuda_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
     begin[n_kinds++] = (uint32_t)i;
   }
   begin[n_kinds] = (uint32_t)n;
-  ra_cuda_did(ra_k_embedding_backward(
-                  n_kinds, width, ra_cuda_upload(RA_CUDA_WORDS, n_kinds, kinds),
-                  ra_cuda_upload(RA_CUDA_BEGINS, n_kinds + 1, begin),
-                  ra_cuda_upload(RA_CUDA_ORDER, n, order), bf16(d_out), d_table,
-                  ra_device_stream()),
-              "embedding_backward");
+  ra_cuda_check(ra_k_embedding_backward(
+                    n_kinds, width,
+                    ra_cuda_upload(RA_CUDA_WORDS, n_kinds, kinds),
+                    ra_cuda_upload(RA_CUDA_BEGINS, n_kinds + 1, begin),
+                    ra_cuda_upload(RA_CUDA_ORDER, n, order), bf16(d_out),
+                    d_table, ra_device_stream()),
+                "embedding_backward");
 }

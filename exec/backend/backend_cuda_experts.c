@@ -18,7 +18,7 @@ void
 ra_cuda_route(const RaCpuRouting *routing, size_t n_tokens, float *probs,
               uint32_t *choice, float *gates)
 {
-  ra_cuda_did(
+  ra_cuda_check(
       ra_k_route(routing, n_tokens, probs, choice, gates, ra_device_stream()),
       "route");
 }
@@ -27,7 +27,7 @@ void
 ra_cuda_place_rows(const RaCpuRouting *routing, size_t n,
                    const uint32_t *choice, uint32_t *counts, uint32_t *place)
 {
-  ra_cuda_did(
+  ra_cuda_check(
       ra_k_place_rows(routing, n, choice, counts, place, ra_device_stream()),
       "place_rows");
 }
@@ -37,9 +37,9 @@ ra_cuda_spread_rows(const RaCpuRouting *routing, size_t n_tokens, size_t width,
                     const uint32_t *place, const RaElem *x, const float *gates,
                     RaElem *rows)
 {
-  ra_cuda_did(ra_k_spread_rows(routing, n_tokens, width, place, bf16(x), gates,
-                               bf16_out(rows), ra_device_stream()),
-              "spread_rows");
+  ra_cuda_check(ra_k_spread_rows(routing, n_tokens, width, place, bf16(x),
+                                 gates, bf16_out(rows), ra_device_stream()),
+                "spread_rows");
 }
 
 void
@@ -47,9 +47,10 @@ ra_cuda_collect_rows(const RaCpuRouting *routing, size_t n_tokens, size_t width,
                      const uint32_t *place, const RaElem *rows,
                      const float *gates, bool add, RaElem *out)
 {
-  ra_cuda_did(ra_k_collect_rows(routing, n_tokens, width, place, bf16(rows),
-                                gates, add, bf16_out(out), ra_device_stream()),
-              "collect_rows");
+  ra_cuda_check(ra_k_collect_rows(routing, n_tokens, width, place, bf16(rows),
+                                  gates, add, bf16_out(out),
+                                  ra_device_stream()),
+                "collect_rows");
 }
 
 void
@@ -59,10 +60,10 @@ ra_cuda_route_backward(const RaCpuRouting *routing, size_t n_tokens,
                        const RaElem *d_out, const RaElem *made,
                        RaElem *d_logits)
 {
-  ra_cuda_did(ra_k_route_backward(routing, n_tokens, width, probs, choice,
-                                  gates, place, bf16(d_out), bf16(made),
-                                  bf16_out(d_logits), ra_device_stream()),
-              "route_backward");
+  ra_cuda_check(ra_k_route_backward(routing, n_tokens, width, probs, choice,
+                                    gates, place, bf16(d_out), bf16(made),
+                                    bf16_out(d_logits), ra_device_stream()),
+                "route_backward");
 }
 
 void
@@ -80,12 +81,12 @@ ra_cuda_gemm_experts(RaExpertsProduct product, RaExpertRows *rows, size_t n,
   if (rows->n_rows > (gsize)GROUPED_ROWS * rows->n_experts)
     ra_expert_rows_multiply(ra_backend_cuda(), product, rows, n, k, a, b, out);
   else if (product == RA_EXPERTS_OUTPUT)
-    ra_cuda_did(ra_k_grouped(&groups, bf16(a), bf16(b), out, stream),
-                "gemm_experts");
+    ra_cuda_check(ra_k_grouped(&groups, bf16(a), bf16(b), out, stream),
+                  "gemm_experts");
   else if (product == RA_EXPERTS_INPUT)
-    ra_cuda_did(ra_k_grouped_input(&groups, bf16(a), bf16(b), out, stream),
-                "gemm_experts, of the input");
+    ra_cuda_check(ra_k_grouped_input(&groups, bf16(a), bf16(b), out, stream),
+                  "gemm_experts, of the input");
   else
-    ra_cuda_did(ra_k_grouped_weight(&groups, bf16(a), bf16(b), out, stream),
-                "gemm_experts, of the weights");
+    ra_cuda_check(ra_k_grouped_weight(&groups, bf16(a), bf16(b), out, stream),
+                  "gemm_experts, of the weights");
 }

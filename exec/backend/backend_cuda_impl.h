@@ -34,7 +34,7 @@ typedef enum {
 } RaCudaRoom;
 
 /* At least @n_bytes of room @which. */
-void *ra_cuda_room(RaCudaRoom which, gsize n_bytes);
+void *ra_cuda_scratch(RaCudaRoom which, gsize n_bytes);
 /* (n) numbers of the host there, or where they are kept. */
 const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
                                const uint32_t *numbers);
@@ -77,7 +77,7 @@ void ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s,
 
 /* What a call has returned; @what it was.  The first that is not 0 is kept, as
  * is the first @line, owned, of others. */
-void ra_cuda_did(int code, const char *what);
+void ra_cuda_check(int code, const char *what);
 void ra_cuda_fail(char *line);
 const char *ra_cuda_failure(void);
 

@@ -10,10 +10,10 @@ void
 ra_cuda_copy_rect(size_t n_rows, size_t n_cols, const RaElem *in,
                   size_t in_stride, RaElem *out, size_t out_stride)
 {
-  ra_cuda_did(ra_device_copy_rect(out, out_stride * sizeof(uint16_t), in,
-                                  in_stride * sizeof(uint16_t),
-                                  n_cols * sizeof(uint16_t), n_rows),
-              "a copy of a rectangle");
+  ra_cuda_check(ra_device_copy_rect(out, out_stride * sizeof(uint16_t), in,
+                                    in_stride * sizeof(uint16_t),
+                                    n_cols * sizeof(uint16_t), n_rows),
+                "a copy of a rectangle");
 }
 
 /* Whether its rows begin and end at units. */
@@ -75,12 +75,12 @@ ra_cuda_copy_rects(guint n, const RaBackendRect *rects)
   if (n_list == 0)
     return;
   n_pieces = ra_k_intervals_number(n_list, list);
-  ra_cuda_did(ra_k_copy_intervals(
-                  n_list,
-                  (const RaKInterval *)(gconstpointer)ra_cuda_upload(
-                      RA_CUDA_ORDER, n_list * sizeof *list / sizeof(uint32_t),
-                      (const uint32_t *)(gconstpointer)list),
-                  n_pieces, GSIZE_TO_POINTER(from), GSIZE_TO_POINTER(to),
-                  ra_device_stream()),
-              "copies of rectangles");
+  ra_cuda_check(ra_k_copy_intervals(
+                    n_list,
+                    (const RaKInterval *)(gconstpointer)ra_cuda_upload(
+                        RA_CUDA_ORDER, n_list * sizeof *list / sizeof(uint32_t),
+                        (const uint32_t *)(gconstpointer)list),
+                    n_pieces, GSIZE_TO_POINTER(from), GSIZE_TO_POINTER(to),
+                    ra_device_stream()),
+                "copies of rectangles");
 }

@@ -10,11 +10,11 @@ ra_cuda_sample(size_t n_rows, uint32_t n, const RaElem *logits,
                RaCpuSample *out)
 {
   const void *there;
-  RaCpuSample *drawn = ra_cuda_room(RA_CUDA_SUMS, n_rows * sizeof *drawn);
+  RaCpuSample *drawn = ra_cuda_scratch(RA_CUDA_SUMS, n_rows * sizeof *drawn);
 
   there = ra_cuda_upload(RA_CUDA_WORDS, 2 * n_rows, (gconstpointer)uniforms);
-  ra_cuda_did(ra_k_sample(n_rows, n, bf16(logits), how, there, drawn,
-                          ra_device_stream()),
-              "sample");
+  ra_cuda_check(ra_k_sample(n_rows, n, bf16(logits), how, there, drawn,
+                            ra_device_stream()),
+                "sample");
   ra_backend_cuda()->read(out, drawn, n_rows * sizeof *out);
 }

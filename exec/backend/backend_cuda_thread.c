@@ -87,7 +87,7 @@ ra_cuda_fail(char *line)
 }
 
 void
-ra_cuda_did(int code, const char *what)
+ra_cuda_check(int code, const char *what)
 {
   if (code != 0)
     ra_cuda_fail(g_strdup_printf("%s failed on the device: %s", what,
@@ -103,13 +103,13 @@ ra_cuda_failure(void)
 /* --- rooms --- */
 
 void *
-ra_cuda_room(RaCudaRoom which, gsize n_bytes)
+ra_cuda_scratch(RaCudaRoom which, gsize n_bytes)
 {
   Mine *m = mine();
 
   if (n_bytes > m->sizes[which]) {
     ra_cuda_spill();
-    ra_cuda_did(ra_device_wait(), "an op");
+    ra_cuda_check(ra_device_wait(), "an op");
     if (m->rooms[which])
       ra_device_free(m->rooms[which]);
     m->sizes[which] = MAX(2 * n_bytes, 4096);
@@ -141,10 +141,11 @@ staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
   if (n_bytes == 0 || n_bytes > STAGE_BYTES || !stage_open(s))
     return numbers;
   if (s->at + n_bytes > STAGE_BYTES) {
-    ra_cuda_did(ra_device_event_record(s->is_read[s->half], NULL), "an event");
+    ra_cuda_check(ra_device_event_record(s->is_read[s->half], NULL),
+                  "an event");
     s->half ^= 1;
     s->at = 0;
-    ra_cuda_did(ra_device_event_wait(s->is_read[s->half]), "an event");
+    ra_cuda_check(ra_device_event_wait(s->is_read[s->half]), "an event");
   }
   to = s->memory + s->half * STAGE_BYTES + s->at;
   s->at += n_bytes;
@@ -161,12 +162,12 @@ ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
 
   if (m->kept && numbers >= m->kept && numbers + n <= m->kept + m->n_kept)
     return (const uint32_t *)m->rooms[RA_CUDA_KEPT] + (numbers - m->kept);
-  room = ra_cuda_room(which, n * sizeof *room);
+  room = ra_cuda_scratch(which, n * sizeof *room);
   ra_cuda_spill();
-  ra_cuda_did(ra_device_write(room,
-                              staged(&m->stage, n * sizeof *room, numbers),
-                              n * sizeof *room),
-              "a copy from the host");
+  ra_cuda_check(ra_device_write(room,
+                                staged(&m->stage, n * sizeof *room, numbers),
+                                n * sizeof *room),
+                "a copy from the host");
   return room;
 }
 
@@ -233,7 +234,7 @@ ra_cuda_mark(void)
     m->marks = ra_device_marks_new(RA_CUDA_MARKS);
   if (!m->marks)
     g_error("no memory for %d marks", RA_CUDA_MARKS);
-  ra_cuda_did(ra_device_mark(m->marks, &mark), "an event");
+  ra_cuda_check(ra_device_mark(m->marks, &mark), "an event");
   return mark;
 }
 
@@ -241,7 +242,7 @@ void
 ra_cuda_read_marks(double *out_s)
 {
   if (mine()->marks)
-    ra_cuda_did(ra_device_marks_read(mine()->marks, out_s), "an event");
+    ra_cuda_check(ra_device_marks_read(mine()->marks, out_s), "an event");
 }
 
 /* --- what is not a number --- */
@@ -255,9 +256,9 @@ ra_cuda_look(gsize n, const void *x, gboolean f32)
   volatile uint32_t *flag = ra_cuda_flag();
   uint32_t code = m->captures ? ++m->n_looks : 1;
 
-  ra_cuda_did(ra_k_find_odd(n, x, f32, code, (uint32_t *)(gpointer)flag,
-                            ra_device_stream()),
-              "a look at results");
+  ra_cuda_check(ra_k_find_odd(n, x, f32, code, (uint32_t *)(gpointer)flag,
+                              ra_device_stream()),
+                "a look at results");
   return m->captures || ra_cuda_odd() == 0;
 }
 
@@ -284,7 +285,7 @@ ra_cuda_begin_capture(gboolean anew)
   if (anew)
     m->n_looks = 0;
   code = ra_device_capture_begin();
-  ra_cuda_did(code, "a capture");
+  ra_cuda_check(code, "a capture");
   m->captures = code == 0;
 }
 
@@ -295,7 +296,7 @@ captured(Mine *m)
   RaDeviceGraph *device = NULL;
 
   if (m->captures)
-    ra_cuda_did(ra_device_capture_end(&device), "a capture");
+    ra_cuda_check(ra_device_capture_end(&device), "a capture");
   m->captures = FALSE;
   return device;
 }
@@ -326,8 +327,8 @@ ra_cuda_spill(void)
   device = captured(m);
   if (!device)
     return;
-  ra_cuda_did(ra_device_graph_begin(device), "a graph");
-  ra_cuda_did(ra_device_wait(), "a graph");
+  ra_cuda_check(ra_device_graph_begin(device), "a graph");
+  ra_cuda_check(ra_device_wait(), "a graph");
   ra_device_graph_free(device);
 }
 
@@ -342,7 +343,7 @@ ra_cuda_holds_graph(const RaBackendGraph *graph)
 void
 ra_cuda_begin_graph(RaBackendGraph *graph)
 {
-  ra_cuda_did(ra_device_graph_begin(graph->device), "a graph");
+  ra_cuda_check(ra_device_graph_begin(graph->device), "a graph");
 }
 
 void
@@ -350,7 +351,7 @@ ra_cuda_free_graph(RaBackendGraph *graph)
 {
   if (!graph)
     return;
-  ra_cuda_did(ra_device_wait(), "a graph");
+  ra_cuda_check(ra_device_wait(), "a graph");
   ra_device_graph_free(graph->device);
   g_free(graph);
 }

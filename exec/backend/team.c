@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/backend/look.h"
+#include "exec/backend/spin_wait.h"
 #include "exec/backend/team.h"
 
 /* A claim: 24 bits of the loop's number, 20 of its parts, 20 of the next part
@@ -91,7 +91,7 @@ run_member(void *data)
     gboolean is_over;
 
     if (t->spins)
-      (void)ra_look(has_parts, t);
+      (void)ra_spin_until(has_parts, t);
     pthread_mutex_lock(&t->lock);
     while (!has_parts(t) && !t->is_over)
       pthread_cond_wait(&t->work, &t->lock);
@@ -172,7 +172,7 @@ ra_team_for(uint32_t n_parts, RaTeamFunc func, gpointer data)
   pthread_cond_broadcast(&t->work);
   pthread_mutex_unlock(&t->lock);
   work(t);
-  if (t->spins && ra_look(is_done, t))
+  if (t->spins && ra_spin_until(is_done, t))
     return;
   pthread_mutex_lock(&t->lock);
   while (atomic_load(&t->n_done) < n_parts)

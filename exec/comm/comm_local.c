@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "exec/backend/look.h"
+#include "exec/backend/spin_wait.h"
 #include "exec/comm/comm_local.h"
+#include "exec/comm/heartbeat.h"
 #include "exec/comm/mailbox.h"
-#include "exec/comm/pulse.h"
 
 /* A started reduction of the whole group, or a receive. */
 struct _RaCommRequest {
@@ -86,14 +86,14 @@ barrier(RaComm *comm)
     pthread_mutex_unlock(&g->lock);
     return;
   }
-  if (g->spins && ra_look(has_passed, &at))
+  if (g->spins && ra_spin_until(has_passed, &at))
     return;
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   pthread_mutex_lock(&g->lock);
   while (!has_passed(&at))
     pthread_cond_wait(&g->changed, &g->lock);
   pthread_mutex_unlock(&g->lock);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
 }
 
 static void
@@ -248,9 +248,9 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   RaReceipt receipt;
 
   ra_mailbox_expect(box, &receipt, data, n_bytes);
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   ra_mailbox_wait(box, &receipt, g->spins);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
 }
 
 static RaCommRequest *
@@ -363,20 +363,20 @@ wait_request(RaComm *comm, RaCommRequest *request)
   double done_s;
 
   if (request->box) {
-    ra_pulse_wait(TRUE);
+    ra_heartbeat_wait(TRUE);
     ra_mailbox_wait(request->box, &request->receipt, g->spins);
-    ra_pulse_wait(FALSE);
+    ra_heartbeat_wait(FALSE);
     g_free(request);
     return now_s();
   }
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   pthread_mutex_lock(&g->lock);
   while (request->n_arrived < g->n_ranks)
     pthread_cond_wait(&g->changed, &g->lock);
   work_on(g, request);
   while (request->n_done < n_chunks(request))
     pthread_cond_wait(&g->changed, &g->lock);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
   done_s = request->done_s;
   is_last = --request->n_left == 0;
   if (is_last) {

@@ -386,21 +386,20 @@ ra_nccl_end_free(RaComm *comm)
 RaNcclEnd *
 ra_nccl_end_new(RaNccl *nccl, uint32_t group, gboolean own_stream)
 {
-  const RaSplitGroup *g =
-      group == RA_NONE
-          ? NULL
-          : &g_array_index(nccl->splits->groups, RaSplitGroup, group);
+  const RaCommGroup *g = group == RA_NONE ? NULL
+                                          : &g_array_index(nccl->splits->groups,
+                                                           RaCommGroup, group);
   RaNcclEnd *e = g_new0(RaNcclEnd, 1);
 
-  e->comm =
-      (RaComm){.table = &ra_nccl_table,
-               .rank = g ? ra_splits_rank_in(nccl->splits, group, nccl->rank)
-                         : nccl->rank,
-               .n_ranks = g ? g->n : nccl->n_ranks};
+  e->comm = (RaComm){
+      .table = &ra_nccl_table,
+      .rank = g ? ra_comm_groups_rank_in(nccl->splits, group, nccl->rank)
+                : nccl->rank,
+      .n_ranks = g ? g->n : nccl->n_ranks};
   e->nccl = nccl;
   e->handle = g ? nccl->handles[group] : nccl->world;
   g_assert(e->handle);
-  e->name = g ? ra_splits_name(nccl->splits, group, nccl->plan)
+  e->name = g ? ra_comm_groups_name(nccl->splits, group, nccl->plan)
               : g_strdup("all ranks");
   e->waiting = g_array_new(FALSE, FALSE, sizeof(RaNcclPart));
   e->sent = g_array_new(FALSE, FALSE, sizeof(RaNcclSent));

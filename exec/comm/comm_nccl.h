@@ -2,16 +2,16 @@
  *
  *     RaNccl *nccl = ra_nccl_new(&options, &id, n_ranks, rank, &error);
  *     ra_nccl_split(nccl, splits, plan, &error);           all, once
- *     RaComm *tp = ra_nccl_comm_new(nccl, ra_splits_find(splits, ...));
+ *     RaComm *tp = ra_nccl_comm_new(nccl, ra_comm_groups_find(splits, ...));
  *     RaComm *forward = ra_nccl_pairs_new(nccl, RA_STREAM_PP_SEND);
  *
  * The id is made by one rank (ra_nccl_id()) and shared over MPI or within the
  * process; one communicator of all ranks is made of it, all others are split
- * from that (exec/comm/splits.h).  Nothing blocks in the library: while a rank
- * waits it looks whether the communicator has failed, and after the patience it
- * takes its peers for dead or stalled.  Then all its communicators are dropped,
- * so that no peer is left waiting on it for longer than its own patience, and
- * the hook that ends the run is told one line.
+ * from that (exec/comm/comm_groups.h).  Nothing blocks in the library: while a
+ * rank waits it looks whether the communicator has failed, and after the
+ * patience it takes its peers for dead or stalled.  Then all its communicators
+ * are dropped, so that no peer is left waiting on it for longer than its own
+ * patience, and the hook that ends the run is told one line.
  *
  * What is other than of `local`: sums are added in NCCL's order (all members
  * still get the same bits); RaCommDevice's functions take data where the device
@@ -23,8 +23,8 @@
 #ifndef RA_EXEC_COMM_COMM_NCCL_H
 #define RA_EXEC_COMM_COMM_NCCL_H
 
+#include "exec/comm/comm_groups.h"
 #include "exec/comm/nccl_api.h"
-#include "exec/comm/splits.h"
 
 /* One rank's communicators. */
 typedef struct _RaNccl RaNccl;
@@ -68,8 +68,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaNccl, ra_nccl_free)
  *
  * By all ranks, once.
  */
-gboolean ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
-                       GError **error);
+gboolean ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits,
+                       const RaPlan *plan, GError **error);
 
 /* (transfer full): the rank's end of @group of the splits, which it is in;
  * RA_NONE: of the communicator of all ranks. */

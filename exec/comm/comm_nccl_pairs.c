@@ -103,8 +103,7 @@ ra_nccl_pairs_new(RaNccl *nccl, RaStream stream)
   p->to = g_new0(RaNcclEnd *, nccl->n_ranks);
   p->from = g_new0(RaNcclEnd *, nccl->n_ranks);
   for (uint32_t i = 0; i < nccl->splits->groups->len; i++) {
-    const RaSplitGroup *g =
-        &g_array_index(nccl->splits->groups, RaSplitGroup, i);
+    const RaCommGroup *g = &g_array_index(nccl->splits->groups, RaCommGroup, i);
     const uint32_t *members =
         &g_array_index(nccl->splits->members, uint32_t, g->first);
 

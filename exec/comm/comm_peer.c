@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "exec/comm/comm_peer.h"
-#include "exec/comm/pulse.h"
+#include "exec/comm/heartbeat.h"
 
 /* Data that a rank has for another. */
 typedef struct {
@@ -61,10 +61,10 @@ copy(End *e, const RaCommPart *part, const Offer *offer)
   int result;
 
   g_assert_cmpuint(part->n_bytes, ==, offer->n_bytes);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
   result = p->api->copy_peer(part->data, p->devices[e->comm.rank], offer->data,
                              p->devices[part->peer], part->n_bytes);
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   if (result == RA_NCCL_OK)
     return;
   line = g_strdup_printf("nccl: a copy from rank %u to rank %u: %s", part->peer,
@@ -97,7 +97,7 @@ exchange(const RaCommPart *parts, guint n)
   End *e = (End *)parts[0].comm;
   g_autofree Offer *offers = g_new0(Offer, n);
 
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   offer_all(e, parts, n, offers);
   for (guint i = 0; i < n; i++)
     if (parts[i].kind == RA_PART_RECV)
@@ -107,7 +107,7 @@ exchange(const RaCommPart *parts, guint n)
     while (parts[i].kind == RA_PART_SEND && !offers[i].is_taken)
       pthread_cond_wait(&e->peers->changed, &e->peers->lock);
   pthread_mutex_unlock(&e->peers->lock);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
 }
 
 static void

@@ -44,8 +44,8 @@ part(const RaBackend *backend, RaComm *comm)
 }
 
 void
-ra_device_all_gather(const RaBackend *backend, RaComm *comm, const void *in,
-                     void *out, gsize n_bytes)
+ra_device_comm_all_gather(const RaBackend *backend, RaComm *comm,
+                          const void *in, void *out, gsize n_bytes)
 {
   const RaCommDevice *carrier = carrier_of(backend, comm);
 
@@ -91,7 +91,8 @@ reduce_shared(const RaBackend *backend, RaComm *comm, void *x, gsize n,
 }
 
 void
-ra_device_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x, gsize n)
+ra_device_comm_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x,
+                          gsize n)
 {
   const RaCommDevice *carrier;
   g_autofree float *host = NULL;
@@ -114,8 +115,8 @@ ra_device_all_reduce(const RaBackend *backend, RaComm *comm, RaElem *x, gsize n)
 }
 
 void
-ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
-                         gsize n)
+ra_device_comm_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
+                              gsize n)
 {
   const RaCommDevice *carrier;
   g_autofree float *host = NULL;
@@ -138,8 +139,8 @@ ra_device_all_reduce_f32(const RaBackend *backend, RaComm *comm, float *x,
 }
 
 void
-ra_device_reduce_scatter(const RaBackend *backend, RaComm *comm,
-                         const RaElem *in, RaElem *out, gsize n)
+ra_device_comm_reduce_scatter(const RaBackend *backend, RaComm *comm,
+                              const RaElem *in, RaElem *out, gsize n)
 {
   const RaCommDevice *carrier = carrier_of(backend, comm);
 
@@ -187,8 +188,8 @@ sum_of(uint32_t n, const gsize *x)
 }
 
 RaDeviceExchange *
-ra_device_start_all_to_all(const RaBackend *backend, RaComm *comm, void *out,
-                           const gsize *n_bytes)
+ra_device_comm_start_all_to_all(const RaBackend *backend, RaComm *comm,
+                                void *out, const gsize *n_bytes)
 {
   RaDeviceExchange *x = g_new0(RaDeviceExchange, 1);
   char *to = out;
@@ -259,7 +260,7 @@ send_parts(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
 
   for (uint32_t rank = 0; rank < n; in += n_bytes[rank++])
     if (rank != x->comm->rank)
-      ra_device_send(x->backend, x->comm, rank, in, n_bytes[rank]);
+      ra_device_message_send(x->backend, x->comm, rank, in, n_bytes[rank]);
   for (uint32_t rank = 0; rank < n; at += x->n_bytes[rank++]) {
     if (rank == x->comm->rank)
       continue;
@@ -270,8 +271,8 @@ send_parts(const RaDeviceExchange *x, const char *in, const gsize *n_bytes)
 }
 
 void
-ra_device_end_all_to_all(RaDeviceExchange *exchange, const void *in,
-                         const gsize *n_bytes)
+ra_device_comm_end_all_to_all(RaDeviceExchange *exchange, const void *in,
+                              const gsize *n_bytes)
 {
   RaDeviceExchange *x = exchange;
 
@@ -287,8 +288,8 @@ ra_device_end_all_to_all(RaDeviceExchange *exchange, const void *in,
 }
 
 RaCommRequest *
-ra_device_start_reduce(const RaBackend *backend, RaComm *comm, gboolean scatter,
-                       float *data, gsize n)
+ra_device_comm_start_reduce(const RaBackend *backend, RaComm *comm,
+                            gboolean scatter, float *data, gsize n)
 {
   const RaCommDevice *carrier = carrier_of(backend, comm);
 
@@ -299,6 +300,6 @@ ra_device_start_reduce(const RaBackend *backend, RaComm *comm, gboolean scatter,
     return scatter
                ? comm->table->start_reduce_scatter(comm, data, n)
                : comm->table->start_all_reduce(comm, RA_REDUCE_SUM, data, n);
-  ra_device_all_reduce_f32(backend, comm, data, n);
+  ra_device_comm_all_reduce_f32(backend, comm, data, n);
   return NULL;
 }

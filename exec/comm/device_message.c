@@ -65,7 +65,7 @@ parcel_give(Parcel *parcel)
 }
 
 void
-ra_device_messages_clear(const RaBackend *backend)
+ra_device_message_clear_all(const RaBackend *backend)
 {
   pthread_mutex_lock(&pool_lock);
   while (pool) {
@@ -91,8 +91,8 @@ send_parcel(const RaBackend *backend, RaComm *comm, uint32_t to,
 }
 
 void
-ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
-               const void *data, gsize n_bytes)
+ra_device_message_send(const RaBackend *backend, RaComm *comm, uint32_t to,
+                       const void *data, gsize n_bytes)
 {
   const RaCommDevice *carrier = backend->is_host ? NULL : comm->table->device;
   g_autofree void *host = NULL;
@@ -114,8 +114,8 @@ ra_device_send(const RaBackend *backend, RaComm *comm, uint32_t to,
 /* What a carrier brings comes to a parcel, never to where it is to go: ops that
  * were begun may still have that. */
 RaDeviceMessage *
-ra_device_start_recv(const RaBackend *backend, RaComm *comm, uint32_t from,
-                     void *data, gsize n_bytes)
+ra_device_message_start_recv(const RaBackend *backend, RaComm *comm,
+                             uint32_t from, void *data, gsize n_bytes)
 {
   const RaCommDevice *carrier = backend->is_host ? NULL : comm->table->device;
   RaDeviceMessage *m = g_new0(RaDeviceMessage, 1);
@@ -138,7 +138,7 @@ ra_device_start_recv(const RaBackend *backend, RaComm *comm, uint32_t from,
 }
 
 const void *
-ra_device_end_recv(RaDeviceMessage *m, double *out_done_s)
+ra_device_message_end_recv(RaDeviceMessage *m, double *out_done_s)
 {
   double done_s = m->comm->table->wait(m->comm, g_steal_pointer(&m->request));
   const void *where = m->parcel ? m->parcel->data : m->host;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "exec/backend/look.h"
+#include "exec/backend/spin_wait.h"
 #include "exec/comm/mailbox.h"
 
 /* A message that is kept; the bytes follow. */
@@ -135,7 +135,7 @@ void
 ra_mailbox_wait(RaMailbox *box, RaReceipt *receipt, gboolean spins)
 {
   if (spins)
-    (void)ra_look(is_here, receipt);
+    (void)ra_spin_until(is_here, receipt);
   pthread_mutex_lock(&box->lock);
   while (!is_here(receipt))
     pthread_cond_wait(&box->arrived, &box->lock);

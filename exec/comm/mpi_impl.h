@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "exec/comm/watch.h"
+#include "exec/comm/failure_detector.h"
 #include "exec/comm/world.h"
 
 /* A message that has left; its bytes are kept until it has arrived. */
@@ -30,7 +30,7 @@ typedef struct {
   MPI_Request next_note;     /* persistent */
   uint64_t *n_posted;        /* (n_processes) notes; sent_lock */
   uint64_t *n_taken;         /* (n_processes) take_lock */
-  RaWatch *watch;
+  RaFailureDetector *watch;
 } RaMpiWorld;
 
 /* Around every MPI call: where the library takes one thread at a time. */

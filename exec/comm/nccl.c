@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "exec/comm/heartbeat.h"
 #include "exec/comm/nccl_impl.h"
-#include "exec/comm/pulse.h"
 
 #define LOOKS 1000  /* before it sleeps between them */
 #define SLEEP_US 50 /* between two looks */
@@ -60,12 +60,12 @@ ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
   guint n_looks = 0;
   gboolean is_done;
 
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   while (!(is_done = ra_nccl_look_once(nccl, handles, n, mark, out_result)) &&
          *out_result == RA_NCCL_BUSY &&
          ra_nccl_now_s() - begin_s < nccl->options.patience_s)
     ra_nccl_pause(++n_looks);
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
   return is_done;
 }
 
@@ -243,7 +243,7 @@ ra_nccl_new(const RaNcclOptions *options, const RaNcclId *id, uint32_t n_ranks,
 }
 
 gboolean
-ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
+ra_nccl_split(RaNccl *nccl, const RaCommGroups *splits, const RaPlan *plan,
               GError **error)
 {
   const RaNcclApi *api = nccl->options.api;
@@ -254,7 +254,7 @@ ra_nccl_split(RaNccl *nccl, const RaSplits *splits, const RaPlan *plan,
   nccl->handles = g_new0(RaNcclHandle, splits->groups->len + 1);
   for (uint32_t i = 0; i < splits->n_splits; i++) {
     RaNcclHandle made = NULL;
-    int key, colour = ra_splits_colour(splits, i, nccl->rank, &key);
+    int key, colour = ra_comm_groups_colour(splits, i, nccl->rank, &key);
     int result = api->split(
         nccl->world, colour < 0 ? RA_NCCL_NO_COLOUR : colour, key, &made);
 

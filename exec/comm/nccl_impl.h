@@ -28,9 +28,9 @@ struct _RaNccl {
   RaNcclOptions options;
   uint32_t n_ranks, rank;
   RaNcclHandle world;
-  const RaSplits *splits; /* borrowed */
-  const RaPlan *plan;     /* borrowed; nullable */
-  RaNcclHandle *handles;  /* (n_groups) NULL: the rank is not in it; owned */
+  const RaCommGroups *splits; /* borrowed */
+  const RaPlan *plan;         /* borrowed; nullable */
+  RaNcclHandle *handles; /* (n_groups) NULL: the rank is not in it; owned */
   RaNcclStream streams[RA_N_STREAMS]; /* NULL: none yet; owned */
   GPtrArray *spare[RA_NCCL_SIZES];    /* memory of the device, of 2^i bytes that
                                       nobody uses; NULL: none yet; owned */

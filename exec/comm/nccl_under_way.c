@@ -11,8 +11,8 @@
  * Patience begins anew with each that is over. */
 #include "config.h"
 
+#include "exec/comm/heartbeat.h"
 #include "exec/comm/nccl_impl.h"
-#include "exec/comm/pulse.h"
 
 static RaNcclUnderWay *
 oldest(RaNccl *nccl)
@@ -26,7 +26,7 @@ static void
 set_waiting(RaNccl *nccl, gboolean is_waiting)
 {
   if (is_waiting != nccl->is_waiting)
-    ra_pulse_wait(is_waiting);
+    ra_heartbeat_wait(is_waiting);
   nccl->is_waiting = is_waiting;
 }
 

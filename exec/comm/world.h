@@ -13,7 +13,7 @@
  * Beside the ranks' communicators there is what processes say to each other
  * meanwhile: notes, which arrive in the order in which a thread posted them,
  * and what all do together between iterations (gather, share).  A process that
- * dies or falls silent ends all others: exec/comm/watch.h.
+ * dies or falls silent ends all others: exec/comm/failure_detector.h.
  */
 #ifndef RA_EXEC_COMM_WORLD_H
 #define RA_EXEC_COMM_WORLD_H

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "exec/backend/look.h"
+#include "exec/backend/spin_wait.h"
 #include "exec/comm/cross_memory.h"
+#include "exec/comm/heartbeat.h"
 #include "exec/comm/mpi_impl.h"
-#include "exec/comm/pulse.h"
 
 /* A count that every MPI function takes. */
 #define MOST_BYTES ((gsize)1 << 30)
@@ -61,19 +61,19 @@ ra_mpi_wait(RaMpiWorld *w, gsize n, MPI_Request *requests)
   Awaited a = {w, n, requests};
   struct timespec nap = {0, 20 * 1000};
 
-  if (w->world.spins && ra_look(are_done, &a))
+  if (w->world.spins && ra_spin_until(are_done, &a))
     return;
   for (guint i = 0; i < 20 && !w->world.spins; i++) {
     if (are_done(&a))
       return;
     sched_yield();
   }
-  ra_pulse_wait(TRUE);
+  ra_heartbeat_wait(TRUE);
   while (!are_done(&a)) {
     nanosleep(&nap, NULL);
     nap.tv_nsec = MIN(nap.tv_nsec * 5 / 4, 500 * 1000);
   }
-  ra_pulse_wait(FALSE);
+  ra_heartbeat_wait(FALSE);
 }
 
 /* Frees what has arrived; sent_lock is held. */
@@ -334,7 +334,7 @@ name_ranks(RaWorld *world, uint32_t n_ranks)
       name = g_strdup_printf("ranks %u to %u (process %u on %s)", r, last - 1,
                              p, at);
     r = last;
-    ra_watch_name(w->watch, p, name);
+    ra_failure_detector_name(w->watch, p, name);
   }
   g_free(hosts);
 }
@@ -342,13 +342,13 @@ name_ranks(RaWorld *world, uint32_t n_ranks)
 static void
 fail_all(RaWorld *world, int status, uint64_t order, const char *line)
 {
-  ra_watch_fail(of(world)->watch, status, order, line);
+  ra_failure_detector_fail(of(world)->watch, status, order, line);
 }
 
 static void
 set_patience(RaWorld *world, double silent_s)
 {
-  ra_watch_set_patience(of(world)->watch, silent_s);
+  ra_failure_detector_set_patience(of(world)->watch, silent_s);
 }
 
 static const RaWorldTable table = {
@@ -387,13 +387,15 @@ count_here(RaMpiWorld *w)
 static gboolean
 watch_all(RaMpiWorld *w, const RaWorldHooks *hooks, GError **error)
 {
-  char where[RA_WATCH_WHERE_BYTES] = "";
+  char where[RA_FAILURE_DETECTOR_WHERE_BYTES] = "";
 
-  w->watch = ra_watch_new(w->world.process, w->world.n_processes, hooks);
-  if (w->world.process == 0 && !ra_watch_listen(w->watch, where, error))
+  w->watch =
+      ra_failure_detector_new(w->world.process, w->world.n_processes, hooks);
+  if (w->world.process == 0 &&
+      !ra_failure_detector_listen(w->watch, where, error))
     return FALSE;
   MPI_Bcast(where, sizeof where, MPI_BYTE, 0, w->all);
-  return ra_watch_join(w->watch, where, error);
+  return ra_failure_detector_join(w->watch, where, error);
 }
 
 static RaMpiWorld *
@@ -461,12 +463,13 @@ ra_world_close(RaWorld *world, const GError *error)
   if (!world)
     return;
   if (error)
-    ra_watch_fail(w->watch, ra_error_exit_status(error), 0, error->message);
+    ra_failure_detector_fail(w->watch, ra_error_exit_status(error), 0,
+                             error->message);
   ra_mpi_enter(w);
   MPI_Ibarrier(w->all, &request);
   ra_mpi_leave(w);
   ra_mpi_wait(w, 1, &request);
-  ra_watch_leave(w->watch);
+  ra_failure_detector_leave(w->watch);
   MPI_Cancel(&w->next_note);
   MPI_Wait(&w->next_note, MPI_STATUS_IGNORE);
   MPI_Request_free(&w->next_note);

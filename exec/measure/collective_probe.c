@@ -68,8 +68,8 @@ add_group(Work *w, Shape *s, uint32_t first_node, uint32_t first_gpu)
   for (uint32_t node = 0; node < s->n_nodes; node++)
     for (uint32_t i = 0; i < s->n_here; i++)
       members[n++] = (first_node + node) * per_node + first_gpu + i;
-  group =
-      ra_splits_add(w->splits, RA_NONE, RA_GROUP_SET, RA_STREAM_TP, n, members);
+  group = ra_comm_groups_add(w->splits, RA_NONE, RA_GROUP_SET, RA_STREAM_TP, n,
+                             members);
   g_array_append_val(s->groups, group);
 }
 
@@ -176,7 +176,7 @@ open_rank(Rank *r)
   const RaCollectiveProbe *probe = r->work->probe;
   const RaNcclOptions options = {probe->api, probe->patience_s, probe->fail,
                                  probe->fail_data};
-  const RaSplits *s = r->work->splits;
+  const RaCommGroups *s = r->work->splits;
 
   r->ends = g_new0(RaComm *, s->groups->len + 1);
   r->nccl =
@@ -184,7 +184,7 @@ open_rank(Rank *r)
   if (!r->nccl || !ra_nccl_split(r->nccl, s, NULL, &r->error))
     return FALSE;
   for (uint32_t i = 0; i < s->groups->len; i++)
-    if (ra_splits_rank_in(s, i, r->rank) != RA_NONE)
+    if (ra_comm_groups_rank_in(s, i, r->rank) != RA_NONE)
       r->ends[i] = ra_nccl_comm_new(r->nccl, i);
   r->all = ra_nccl_comm_new(r->nccl, RA_NONE);
   if (probe->api->alloc(&r->in, probe->most_bytes) == RA_NCCL_OK &&
@@ -324,7 +324,7 @@ ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
 
   count_here(&w);
   w.grid = ra_collective_grid(probe->n_nodes, probe->gpus_per_node);
-  w.splits = ra_splits_new(w.n_ranks);
+  w.splits = ra_comm_groups_new(w.n_ranks);
   w.shapes = g_ptr_array_new_with_free_func(shape_free);
   for (guint i = 0; i < w.grid->len; i++)
     shape_of(&w, &g_array_index(w.grid, RaCollectivePoint, i));
@@ -339,7 +339,7 @@ ra_collective_probe(const RaCollectiveProbe *probe, GArray *beside,
   ra_collective_beside_free(&w);
   g_free(w.seconds);
   g_ptr_array_unref(w.shapes);
-  ra_splits_free(w.splits);
+  ra_comm_groups_free(w.splits);
   g_array_unref(w.grid);
   return rows;
 }

@@ -8,7 +8,7 @@
  * the mean over the members of the groups that go at a time, gathered from all
  * processes by the first.
  *
- * Beside computation (exec/measure/collective_beside.c) an operation is timed
+ * Beside computation (exec/measure/collective_overlap.c) an operation is timed
  * while its company goes on over its end, so that all of it had company:
  * collectives while the group's GPUs multiply or work on their memory, and
  * those computations while their GPUs are in a collective.

@@ -1,4 +1,4 @@
-/* What exec/measure/collective_probe.c and exec/measure/collective_beside.c
+/* What exec/measure/collective_probe.c and exec/measure/collective_overlap.c
  * share. */
 #ifndef RA_EXEC_MEASURE_COLLECTIVE_PROBE_IMPL_H
 #define RA_EXEC_MEASURE_COLLECTIVE_PROBE_IMPL_H
@@ -16,7 +16,7 @@ typedef struct {
   uint32_t first, n_here; /* ranks of this process */
   GArray *grid;           /* of RaCollectivePoint, owned */
   GPtrArray *shapes;      /* of Shape, owned */
-  RaSplits *splits;       /* owned */
+  RaCommGroups *splits;   /* owned */
   RaNcclId id;
   double *seconds; /* (ranks, points, RA_COLLECTIVE_PASSES) of an operation; 0:
                       not in it; owned */

@@ -33,7 +33,7 @@ host_s(void)
 static void
 poison(void *to, gsize n_bytes)
 {
-  ra_cuda_did(ra_device_poison(to, n_bytes), "a poison");
+  ra_cuda_check(ra_device_poison(to, n_bytes), "a poison");
 }
 
 /* Of the program. */
@@ -47,7 +47,7 @@ flush(void)
     n_bytes = FLUSH_CACHES * ra_probe_machine_cuda()->cache_bytes;
     zeroes = ra_backend_cuda()->alloc(n_bytes);
   }
-  ra_cuda_did(ra_device_zero(zeroes, n_bytes), "zeroes");
+  ra_cuda_check(ra_device_zero(zeroes, n_bytes), "zeroes");
 }
 
 static gpointer
@@ -84,11 +84,11 @@ timer_start(gpointer timer, const RaOp *op)
 
   t->by_host = is_hosts(op);
   if (t->by_host) {
-    ra_cuda_did(ra_device_wait(), "an op");
+    ra_cuda_check(ra_device_wait(), "an op");
     t->begin_s = host_s();
     return;
   }
-  ra_cuda_did(ra_device_timer_start(t->events), "an event");
+  ra_cuda_check(ra_device_timer_start(t->events), "an event");
 }
 
 static double
@@ -99,7 +99,7 @@ timer_stop_s(gpointer timer)
 
   if (t->by_host)
     return host_s() - t->begin_s;
-  ra_cuda_did(ra_device_timer_stop(t->events, &ms), "an event");
+  ra_cuda_check(ra_device_timer_stop(t->events, &ms), "an event");
   return 1e-3 * (double)ms;
 }
 
@@ -144,13 +144,13 @@ begun_s(Sums *sums, RaDeviceGraph *graph)
   for (int i = -2; i < N_TIMES; i++) {
     double begin_s;
 
-    ra_cuda_did(ra_device_wait(), "an op");
+    ra_cuda_check(ra_device_wait(), "an op");
     begin_s = host_s();
     if (graph)
-      ra_cuda_did(ra_device_graph_begin(graph), "a graph");
+      ra_cuda_check(ra_device_graph_begin(graph), "a graph");
     else
       begin_sums(sums);
-    ra_cuda_did(ra_device_wait(), "an op");
+    ra_cuda_check(ra_device_wait(), "an op");
     if (i >= 0) /* the first make the graph ready */
       s[i] = host_s() - begin_s;
   }
@@ -165,9 +165,9 @@ graph_s(Sums *sums, guint n)
   double s;
 
   sums->n = n;
-  ra_cuda_did(ra_device_capture_begin(), "a graph");
+  ra_cuda_check(ra_device_capture_begin(), "a graph");
   begin_sums(sums);
-  ra_cuda_did(ra_device_capture_end(&graph), "a graph");
+  ra_cuda_check(ra_device_capture_end(&graph), "a graph");
   if (!graph)
     return 0;
   s = begun_s(sums, graph);
@@ -201,7 +201,7 @@ memory(uint64_t *out_free, uint64_t *out_all)
 {
   size_t free_bytes = 0, all_bytes = 0;
 
-  ra_cuda_did(ra_device_memory(&free_bytes, &all_bytes), "its memory");
+  ra_cuda_check(ra_device_memory(&free_bytes, &all_bytes), "its memory");
   *out_free = free_bytes;
   *out_all = all_bytes;
   return all_bytes > 0;

@@ -62,12 +62,12 @@ ra_shards_gather(RaComm *comm, const RaParamRun *run, RaParams *params,
   RaElem *mine;
 
   if (n % n_ranks == 0) {
-    ra_device_all_gather(b, comm, own, all, part * b->elem_bytes);
+    ra_device_comm_all_gather(b, comm, own, all, part * b->elem_bytes);
     return;
   }
   mine = ra_elem_at(b, scratch, comm->rank * part);
   b->copy(mine, own, (run->own.end - run->own.begin) * b->elem_bytes);
-  ra_device_all_gather(b, comm, mine, scratch, part * b->elem_bytes);
+  ra_device_comm_all_gather(b, comm, mine, scratch, part * b->elem_bytes);
   for (gsize rank = 0; rank < n_ranks; rank++) {
     gsize begin = n * rank / n_ranks, end = n * (rank + 1) / n_ranks;
 

@@ -88,14 +88,14 @@ exchange(const RaExperts *e, RaElem *here, RaElem *there, gboolean to_expert)
     to_me += r < me ? rows_between(e, me, r) : 0;
   }
   packed = ra_stage_take(s, e->n_came * s->model->hidden);
-  going = ra_device_start_all_to_all(
+  going = ra_device_comm_start_all_to_all(
       s->backend, s->ep, to_expert ? packed : here, to_expert ? theirs : ours);
   s->n_ahead += s->n_ep - 1;
   sort_rows(e, me, there, row_at(e, here, to_me), to_expert);
   if (!to_expert)
     sort_others(e, there, packed, FALSE);
-  ra_device_end_all_to_all(going, to_expert ? here : packed,
-                           to_expert ? ours : theirs);
+  ra_device_comm_end_all_to_all(going, to_expert ? here : packed,
+                                to_expert ? ours : theirs);
   if (to_expert)
     sort_others(e, there, packed, TRUE);
   ra_stage_give(s, packed);
@@ -136,7 +136,7 @@ gather_sharers(const RaExperts *e, const RaElem *came, RaElem *rows)
   RaElem *mine = row_at(e, all, ra_experts_sharer_of(e) * e->most);
 
   copy_rows(e, mine, came, e->n_came);
-  ra_device_all_gather(s->backend, s->tp, mine, all, e->most * row);
+  ra_device_comm_all_gather(s->backend, s->tp, mine, all, e->most * row);
   sort_sharers(e, all, rows, TRUE);
   ra_stage_give(s, all);
   ra_stage_record(s, RA_OP_ALL_GATHER, start, e->rows.n_rows * row, s->n_tp, 0,
@@ -156,7 +156,7 @@ sum_sharers(const RaExperts *e, RaElem *rows, RaElem *came)
 
   s->backend->zero(all, e->n_sharers * e->most * row);
   sort_sharers(e, all, rows, FALSE);
-  ra_device_reduce_scatter(s->backend, s->tp, all, sum, e->most * hidden);
+  ra_device_comm_reduce_scatter(s->backend, s->tp, all, sum, e->most * hidden);
   copy_rows(e, came, sum, e->n_came);
   ra_stage_give(s, sum);
   ra_stage_give(s, all);

@@ -37,7 +37,8 @@ sum_shared(RaStage *stage, const RaParam *param, uint32_t sharers)
   float *grad = stage->params->grads + param->offset;
   float *all = ra_stage_take_bytes(stage, n * stage->n_tp * sizeof *all);
 
-  ra_device_all_gather(stage->backend, stage->tp, grad, all, n * sizeof *all);
+  ra_device_comm_all_gather(stage->backend, stage->tp, grad, all,
+                            n * sizeof *all);
   stage->backend->copy(grad, all + first * n, n * sizeof *grad);
   for (gsize rank = first + 1; rank < first + sharers; rank++)
     stage->backend->add_f32(n, all + rank * n, grad);
@@ -59,9 +60,9 @@ ra_stage_sum_shared_grads(RaStage *stage)
     if (sharers > 1 && is_shared(stage, &param->tensor))
       sum_shared(stage, param, sharers);
     else if (partial && is_partial(stage, param))
-      ra_device_all_reduce_f32(stage->backend, stage->tp,
-                               stage->params->grads + param->offset,
-                               ra_param_n(param));
+      ra_device_comm_all_reduce_f32(stage->backend, stage->tp,
+                                    stage->params->grads + param->offset,
+                                    ra_param_n(param));
   }
 }
 

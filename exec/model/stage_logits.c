@@ -120,7 +120,8 @@ ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
   ra_stage_record(s, RA_OP_CROSS_ENTROPY, start, t, s->vocab_pad, 0, 0);
   start = ra_stage_begin(s);
   if (s->tp) {
-    ra_device_all_gather(s->backend, s->tp, sums + rank * t, sums, n_bytes);
+    ra_device_comm_all_gather(s->backend, s->tp, sums + rank * t, sums,
+                              n_bytes);
     ra_stage_record(s, RA_OP_ALL_REDUCE, start, n_bytes, s->n_tp, 0, 0);
   }
   s->backend->log_prob(t, s->n_tp, sums, out_log_prob, out_lse);

@@ -72,8 +72,8 @@ pass_on(const Way *w, uint32_t i, const RaElem *data)
   RaComm *cp = w->s->cp;
 
   if (block_n(w, i) > 0)
-    ra_device_send(backend, cp, (cp->rank + 1) % cp->n_ranks, data,
-                   block_n(w, i) * backend->elem_bytes);
+    ra_device_message_send(backend, cp, (cp->rank + 1) % cp->n_ranks, data,
+                           block_n(w, i) * backend->elem_bytes);
 }
 
 /* What will be at hand in step @i, from the rank before. */
@@ -86,7 +86,7 @@ ask(const Way *w, uint32_t i, RaElem *data)
   Coming c = {.begin_s = ra_stage_begin(w->s)};
 
   if (n_bytes > 0)
-    c.message = ra_device_start_recv(
+    c.message = ra_device_message_start_recv(
         backend, cp, (cp->rank + cp->n_ranks - 1) % cp->n_ranks, data, n_bytes);
   return c;
 }
@@ -97,7 +97,7 @@ await(Way *w, Coming coming)
   double done_s = coming.begin_s;
 
   if (coming.message)
-    ra_device_end_recv(coming.message, &done_s);
+    ra_device_message_end_recv(coming.message, &done_s);
   ra_device_message_free(coming.message);
   w->begin_s = coming.begin_s;
   w->end_s = w->s->cpu_clock ? ra_stage_begin(w->s) : done_s;

@@ -225,14 +225,14 @@ collective(RaStage *s, const Collective *c)
 {
   switch (c->which) {
   case RA_STEPS_ALL_REDUCE:
-    ra_device_all_reduce(s->backend, s->tp, c->out, c->n);
+    ra_device_comm_all_reduce(s->backend, s->tp, c->out, c->n);
     break;
   case RA_STEPS_REDUCE_SCATTER:
-    ra_device_reduce_scatter(s->backend, s->tp, c->in, c->out, c->n);
+    ra_device_comm_reduce_scatter(s->backend, s->tp, c->in, c->out, c->n);
     break;
   case RA_STEPS_ALL_GATHER:
-    ra_device_all_gather(s->backend, s->tp, c->in, c->out,
-                         c->n * s->backend->elem_bytes);
+    ra_device_comm_all_gather(s->backend, s->tp, c->in, c->out,
+                              c->n * s->backend->elem_bytes);
     break;
   }
 }

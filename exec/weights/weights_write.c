@@ -4,7 +4,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "base/aside.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/weights/stored.h"
@@ -83,7 +83,7 @@ write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
   g_autofree char *path = g_build_filename(w->folder, name, NULL);
   g_autofree RaSafetensor *heads = g_new0(RaSafetensor, end - begin + 1);
   g_autoptr(GBytes) head = NULL;
-  RaAside *aside = ra_aside_new(path);
+  RaAtomicFile *aside = ra_atomic_file_new(path);
   gsize n_bytes;
   const void *bytes;
 
@@ -97,10 +97,11 @@ write_file(const Writer *w, const char *name, uint32_t begin, uint32_t end,
   }
   head = ra_safetensors_head(heads, end - begin, metadata);
   bytes = g_bytes_get_data(head, &n_bytes);
-  ra_aside_put(aside, bytes, n_bytes);
+  ra_atomic_file_put(aside, bytes, n_bytes);
   for (uint32_t i = begin; i < end; i++)
-    ra_aside_put(aside, collect(w, &w->entries[i]), heads[i - begin].n_bytes);
-  return ra_aside_end(aside, error);
+    ra_atomic_file_put(aside, collect(w, &w->entries[i]),
+                       heads[i - begin].n_bytes);
+  return ra_atomic_file_end(aside, error);
 }
 
 /* Where files end: (n_files + 1) bounds, each of @max_bytes or of one entry.

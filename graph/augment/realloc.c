@@ -112,8 +112,8 @@ gather_group(Gather *gather, const RaCut *cut, gboolean is_first,
   } else {
     uint64_t held = gather->traffic->held;
     g_array_set_size(gather->flows, 0);
-    ra_flows_run(cut, &gather->group, &gather->whole, TRUE, gather->traffic,
-                 record_flow, gather);
+    ra_realloc_flows_run(cut, &gather->group, &gather->whole, TRUE,
+                         gather->traffic, record_flow, gather);
     gather->held = gather->traffic->held - held;
     is_twin(gather, TRUE);
   }
@@ -191,7 +191,7 @@ serve_outside(const RaTensorTable *table, const RaSide *from, const RaSide *to,
   qsort(sorted, n, sizeof *sorted, compare_u32);
   g_autoptr(RaSide) whole = ra_side_new_whole(table, sorted, n, cluster);
   g_autoptr(RaCut) cut = ra_cut_new(table, whole, to);
-  ra_flows_run(cut, whole, to, TRUE, traffic, func, data);
+  ra_realloc_flows_run(cut, whole, to, TRUE, traffic, func, data);
   /* what gatherers hold was counted when they gathered it */
   traffic->held = held;
 }
@@ -212,8 +212,8 @@ run_scheme(const RaModel *model, const RaCallPlan *from_plan,
     return;
   }
   g_autoptr(RaCut) cut = ra_cut_new(table, from, to);
-  ra_flows_run(cut, from, to, scheme == RA_REALLOC_BROADCAST, traffic, func,
-               data);
+  ra_realloc_flows_run(cut, from, to, scheme == RA_REALLOC_BROADCAST, traffic,
+                       func, data);
 }
 
 static uint64_t

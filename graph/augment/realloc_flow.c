@@ -88,7 +88,7 @@ holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
     return FALSE;
   uint32_t p = c / run->from->n_shards;
   uint32_t t = c % run->from->n_shards;
-  return ra_shards_has(&bundle->from, t) &&
+  return ra_tensor_shards_has(&bundle->from, t) &&
          (p == zone->from.at[0] ||
           (zone->from.n == 2 && p == zone->from.at[1]));
 }
@@ -218,7 +218,7 @@ find_needing(Run *run, const RaZone *zone, const RaBundle *bundle)
       gsize c = (gsize)zone->to.at[i] * run->to->n_shards + t;
       g_array_append_vals(run->needing, run->to->gpus + c * n, n);
     }
-  if (zone->to.n * ra_shards_n(&bundle->to) > 1)
+  if (zone->to.n * ra_tensor_shards_n(&bundle->to) > 1)
     qsort(run->needing->data, run->needing->len, sizeof(uint32_t), compare_u32);
 }
 
@@ -261,7 +261,7 @@ static uint32_t
 count_segments(const Run *run, const RaZone *zone, const RaBundle *bundle)
 {
   uint32_t n_sources =
-      run->from->n_replicas * zone->from.n * ra_shards_n(&bundle->from);
+      run->from->n_replicas * zone->from.n * ra_tensor_shards_n(&bundle->from);
   uint32_t n_crossing = 0;
   uint32_t n_landing = 1;
 
@@ -355,8 +355,9 @@ serve_zone(Run *run, const RaZone *zone)
 }
 
 void
-ra_flows_run(const RaCut *cut, const RaSide *from, const RaSide *to,
-             gboolean relay, RaTraffic *traffic, RaFlowFunc func, gpointer data)
+ra_realloc_flows_run(const RaCut *cut, const RaSide *from, const RaSide *to,
+                     gboolean relay, RaTraffic *traffic, RaFlowFunc func,
+                     gpointer data)
 {
   Run run = {.cut = cut,
              .from = from,

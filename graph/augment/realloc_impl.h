@@ -46,13 +46,13 @@ typedef struct {
 } RaShards;
 
 static inline uint32_t
-ra_shards_n(const RaShards *shards)
+ra_tensor_shards_n(const RaShards *shards)
 {
   return (shards->end - shards->begin - 1) / shards->stride + 1;
 }
 
 static inline gboolean
-ra_shards_has(const RaShards *shards, uint32_t shard)
+ra_tensor_shards_has(const RaShards *shards, uint32_t shard)
 {
   return shard >= shards->begin && shard < shards->end &&
          (shard - shards->begin) % shards->stride == 0;
@@ -131,7 +131,7 @@ void ra_cut_free(RaCut *cut);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCut, ra_cut_free)
 
 /**
- * ra_flows_run:
+ * ra_realloc_flows_run:
  * @cut: of @from and @to, or of sides with the same degrees and stages
  * @from: sources
  * @to: destinations
@@ -143,9 +143,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCut, ra_cut_free)
  *
  * Cost: O(zones x bundles x destinations of each).
  */
-void ra_flows_run(const RaCut *cut, const RaSide *from, const RaSide *to,
-                  gboolean relay, RaTraffic *traffic, RaFlowFunc func,
-                  gpointer data);
+void ra_realloc_flows_run(const RaCut *cut, const RaSide *from,
+                          const RaSide *to, gboolean relay, RaTraffic *traffic,
+                          RaFlowFunc func, gpointer data);
 
 /* Flows summed by (from, to); ra_merge_flow() is a #RaFlowFunc for it. */
 typedef struct _RaMerge RaMerge;

@@ -38,11 +38,12 @@ take_lengths(const RaWorkload *w, uint32_t set, uint32_t iteration,
 
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = first + i;
-    uint32_t row = ra_texts_row(w->data, iteration, n_prompts, at / samples);
+    uint32_t row =
+        ra_text_data_row(w->data, iteration, n_prompts, at / samples);
 
-    ra_texts_field(w->data, row, 0, &prompt[i]);
+    ra_text_data_field(w->data, row, 0, &prompt[i]);
     if (w->calls[set].kind != RA_CALL_GENERATE)
-      ra_texts_field(w->data, row, 1 + at % samples, &response[i]);
+      ra_text_data_field(w->data, row, 1 + at % samples, &response[i]);
   }
 }
 

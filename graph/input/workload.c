@@ -121,7 +121,7 @@ ra_workload_free(RaWorkload *workload)
   ra_length_clear(&workload->prompt_length);
   ra_length_clear(&workload->response_length);
   ra_length_clear(&workload->turns);
-  ra_texts_free(workload->data);
+  ra_text_data_free(workload->data);
   ra_length_clear(&workload->tool_tokens);
   g_free(workload->models);
   g_free(workload->calls);

@@ -15,7 +15,8 @@
  *     mini-batches = 8               of the train calls
  *     epochs = 1                     of the train calls
  *     staleness = 0                  of the generate calls
- *     data = pairs.ids               prompts and answers: graph/input/texts.h;
+ *     data = pairs.ids               prompts and answers:
+ *     graph/input/text_data.h;
  *     the
  *                                    laws of lengths are then their bounds
  *     data-tokens = ids              ids | bytes
@@ -63,7 +64,7 @@
 #include "base/keyfile.h"
 #include "graph/input/length.h"
 #include "graph/input/model.h"
-#include "graph/input/texts.h"
+#include "graph/input/text_data.h"
 
 #define RA_NONE UINT32_MAX
 
@@ -180,7 +181,7 @@ typedef struct {
   uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
   uint32_t max_trips;          /* of an iteration, >= 1 */
-  RaTexts *data;               /* what there really is, owned; NULL: drawn */
+  RaTextData *data;            /* what there really is, owned; NULL: drawn */
   RaLength turns;              /* of a sequence: graph/input/turns.h */
   RaLength tool_tokens;        /* between two of them */
   RaLatency tool_latency;      /* and seconds */

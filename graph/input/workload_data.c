@@ -16,7 +16,7 @@ ra_workload_read_data(RaWorkload *workload, const RaWorkloadKeys *keys,
     return TRUE;
   path = ra_data_find("texts", keys->data, name, &cause);
   if (path)
-    workload->data = ra_texts_load(path, keys->data_tokens == 1, &cause);
+    workload->data = ra_text_data_load(path, keys->data_tokens == 1, &cause);
   if (workload->data)
     return TRUE;
   ra_key_file_fail(workload->file, keys->group, "data", error, "'data': %s",
@@ -33,7 +33,7 @@ check_lengths(const RaWorkload *w, guint group, GError **error)
       uint32_t n, most = field == 0 ? w->prompt_length.max_tokens
                                     : w->response_length.max_tokens;
 
-      ra_texts_field(w->data, row, field, &n);
+      ra_text_data_field(w->data, row, field, &n);
       if (n > most)
         return ra_key_file_fail(
             w->file, group, field == 0 ? "prompt-length" : "response-length",

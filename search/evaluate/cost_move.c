@@ -10,7 +10,7 @@
 #include "graph/expand/data_transfer.h"
 #include "graph/input/lora.h"
 #include "search/evaluate/cost_table_impl.h"
-#include "search/space/lone.h"
+#include "search/space/isolated_call.h"
 #include "search/space/space_impl.h"
 
 /* How two meshes lie to each other, 16 bits: where they share a node the GPUs
@@ -46,9 +46,9 @@ least_op_s(const RaCostTable *table, RaOp op)
 
 double
 ra_cost_table_transfer_s(const RaCostTable *table,
-                         const RaProgramSlot *transfer, const RaCallPlan *from,
-                         const RaCallPlan *to, gboolean one_node,
-                         uint32_t kinds)
+                         const RaFlatGraphSlot *transfer,
+                         const RaCallPlan *from, const RaCallPlan *to,
+                         gboolean one_node, uint32_t kinds)
 {
   const RaCall *calls = table->space->workload->calls;
   RaDataTransfer data = {.part = transfer->part,
@@ -407,8 +407,8 @@ ra_cost_table_copy_s(RaCostTable *table, uint32_t call, uint32_t candidate,
   seconds = *slot;
   g_mutex_unlock(&table->lock);
   if (isnan(seconds)) {
-    g_autoptr(RaLone) lone =
-        ra_lone_new(space->workload, space->cluster, call, &c->plan);
+    g_autoptr(RaIsolatedCall) lone =
+        ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
     RaOp op = {.kind = out ? RA_OP_OFFLOAD : RA_OP_RELOAD};
 
     ra_augment_copy_bytes(lone->plan, call, what, &most);

@@ -7,7 +7,7 @@
 #include "base/jobs.h"
 #include "search/evaluate/call_bound.h"
 #include "search/evaluate/cost_table_impl.h"
-#include "search/space/lone.h"
+#include "search/space/isolated_call.h"
 #include "sim/call.h"
 
 /* A candidate of a call, to be simulated. */
@@ -43,8 +43,8 @@ cost_candidate(RaCostTable *table, uint32_t call, uint32_t candidate,
   uint32_t n_parts = space->workload->calls[call].n_parts;
   gsize width = ra_cost_table_width(table, call);
   g_autofree double *out = g_new(double, width);
-  g_autoptr(RaLone) lone =
-      ra_lone_new(space->workload, space->cluster, call, &c->plan);
+  g_autoptr(RaIsolatedCall) lone =
+      ra_isolated_call_new(space->workload, space->cluster, call, &c->plan);
   g_autoptr(RaAugmented) augmented = ra_augment_bare(lone->plan, table->n_like);
   RaTaskGraph whole = {
       .seed = space->options.seed, .is_folded = TRUE, .augmented = augmented};
@@ -110,8 +110,8 @@ bound_one(guint i, guint thread, gpointer data)
   const RaSpace *space = table->space;
   const RaCandidate *c =
       &space->calls[wanted->call].candidates[wanted->candidate];
-  g_autoptr(RaLone) lone =
-      ra_lone_new(space->workload, space->cluster, wanted->call, &c->plan);
+  g_autoptr(RaIsolatedCall) lone = ra_isolated_call_new(
+      space->workload, space->cluster, wanted->call, &c->plan);
   RaMemory *memory = ra_memory_new_call(lone->plan, wanted->call);
   const RaCallLoad *load = ra_loads_of(space->loads, lone->plan, wanted->call);
 

@@ -31,7 +31,7 @@
 #define RA_SEARCH_EVALUATE_COST_TABLE_H
 
 #include "estimator/estimator.h"
-#include "search/evaluate/program.h"
+#include "search/evaluate/flat_graph.h"
 
 typedef struct _RaCostTable RaCostTable;
 
@@ -111,7 +111,7 @@ double ra_cost_table_least_s(const RaCostTable *table, uint32_t call,
  * Cost: O(pieces x replicas).   Thread: any.
  */
 double ra_cost_table_transfer_s(const RaCostTable *table,
-                                const RaProgramSlot *transfer,
+                                const RaFlatGraphSlot *transfer,
                                 const RaCallPlan *from, const RaCallPlan *to,
                                 gboolean one_node, uint32_t kinds);
 

@@ -166,7 +166,7 @@ weigh_kinds(RaEvaluator *e)
 }
 
 /* Whether layouts of @model's calls have a part in the signature of plans
- * without copies in host memory (search/evaluate/program.h). */
+ * without copies in host memory (search/evaluate/flat_graph.h). */
 static gboolean
 model_varies(const RaWorkload *w, uint32_t model)
 {
@@ -225,7 +225,7 @@ ra_evaluator_new(RaCostTable *costs)
   for (uint32_t c = 0; c < e->n_calls; c++)
     e->least_s[c] = least_parts(e, c);
   e->programs = g_hash_table_new_full(ra_signature_hash, ra_signature_equal,
-                                      NULL, ra_program_use_free);
+                                      NULL, ra_flat_graph_use_free);
   e->edges = g_array_new(FALSE, FALSE, sizeof(RaEdgeCost));
   e->reallocs = g_new0(RaReallocSlot, RA_REALLOC_SLOTS);
   e->pairs = g_new0(RaPairSlot, RA_PAIR_SLOTS);
@@ -272,7 +272,7 @@ has_host(const RaEvaluator *e, const RaPoint *point)
 
 /* The program of what is in @lane.  Where no layout has a part in it that is
  * the last one of these residencies. */
-static RaProgramUse *
+static RaFlatGraphUse *
 use_of(RaEvaluator *e, guint lane)
 {
   const RaPoint *point = &e->lanes[lane].point;
@@ -284,7 +284,7 @@ use_of(RaEvaluator *e, guint lane)
   e->last_use = ra_evaluator_use(e, point);
   memcpy(e->last_residency, point->residency, sizeof point->residency);
   if (has_host(e, point)) { /* where meshes are has a part */
-    RaProgramUse *use = e->last_use;
+    RaFlatGraphUse *use = e->last_use;
 
     e->last_use = NULL;
     return use;
@@ -298,7 +298,7 @@ static gboolean
 find_program(RaEvaluator *e, guint lane)
 {
   gsize n_nodes = e->n_nodes, n_slots = e->n_slots, n_switches = e->n_switches;
-  const RaProgramUse *before = e->lanes[lane].use;
+  const RaFlatGraphUse *before = e->lanes[lane].use;
 
   e->lanes[lane].use = use_of(e, lane);
   if (e->n_nodes != n_nodes || e->n_slots != n_slots ||
@@ -306,7 +306,7 @@ find_program(RaEvaluator *e, guint lane)
     make_block(e);
     for (guint i = 0; i < RA_LANES; i++)
       if (e->lanes[i].is_set && i != lane)
-        ra_lane_fill(e, i);
+        ra_simd_fill(e, i);
     return FALSE;
   }
   return e->lanes[lane].use == before;
@@ -320,10 +320,10 @@ ra_evaluator_set(RaEvaluator *evaluator, guint lane, const RaPoint *point)
   g_return_if_fail(lane < RA_LANES);
   l->point = *point;
   for (uint32_t c = 0; c < evaluator->n_calls; c++)
-    ra_lane_choose(evaluator, lane, c, point->calls[c]);
+    ra_simd_choose(evaluator, lane, c, point->calls[c]);
   l->is_set = TRUE;
   find_program(evaluator, lane);
-  ra_lane_fill(evaluator, lane);
+  ra_simd_fill(evaluator, lane);
 }
 
 const RaPoint *
@@ -348,11 +348,11 @@ ra_evaluator_move(RaEvaluator *evaluator, guint lane, uint32_t call,
   RaLane1 *l = &evaluator->lanes[lane];
 
   g_return_if_fail(lane < RA_LANES && l->is_set);
-  ra_lane_choose(evaluator, lane, call, choice);
+  ra_simd_choose(evaluator, lane, call, choice);
   if (may_change_program(evaluator, l, call) && !find_program(evaluator, lane))
-    ra_lane_fill(evaluator, lane);
+    ra_simd_fill(evaluator, lane);
   else
-    ra_lane_fill_moved(evaluator, lane, call);
+    ra_simd_fill_moved(evaluator, lane, call);
 }
 
 void
@@ -362,7 +362,7 @@ ra_evaluator_move_residency(RaEvaluator *evaluator, guint lane, uint32_t model,
   g_return_if_fail(lane < RA_LANES && evaluator->lanes[lane].is_set);
   evaluator->lanes[lane].point.residency[model] = (uint8_t)residency;
   find_program(evaluator, lane);
-  ra_lane_fill(evaluator, lane);
+  ra_simd_fill(evaluator, lane);
 }
 
 /* Columns of numbers from one lane to another, or to all. */
@@ -404,7 +404,7 @@ void
 ra_evaluator_copy(RaEvaluator *evaluator, guint lane, guint from)
 {
   RaEvaluator *e = evaluator;
-  const RaProgram *p = e->lanes[from].use->program;
+  const RaFlatGraph *p = e->lanes[from].use->program;
   gsize n = e->n_calls;
 
   g_return_if_fail(lane < RA_LANES && from < RA_LANES);
@@ -419,7 +419,7 @@ void
 ra_evaluator_spread(RaEvaluator *evaluator, guint from)
 {
   RaEvaluator *e = evaluator;
-  const RaProgram *p = e->lanes[from].use->program;
+  const RaFlatGraph *p = e->lanes[from].use->program;
   gsize n = e->n_calls;
 
   g_return_if_fail(from < RA_LANES);

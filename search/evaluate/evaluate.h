@@ -28,7 +28,7 @@
 #define RA_SEARCH_EVALUATE_EVALUATE_H
 
 #include "search/evaluate/cost_table.h"
-#include "search/evaluate/program.h"
+#include "search/evaluate/flat_graph.h"
 
 /* Plans side by side. */
 #define RA_LANES 8
@@ -214,7 +214,8 @@ void ra_evaluate(RaEvaluator *evaluator, const RaPoint *point,
 
 /* Ends of the nodes of @lane of the last replay, by node of its program:
  * @out_program gets it, borrowed.  For whoever explains a plan. */
-const RaProgram *ra_evaluator_program(const RaEvaluator *evaluator, guint lane);
+const RaFlatGraph *ra_evaluator_program(const RaEvaluator *evaluator,
+                                        guint lane);
 double ra_evaluator_node_end_s(const RaEvaluator *evaluator, guint lane,
                                uint32_t node);
 

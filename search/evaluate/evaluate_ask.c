@@ -14,14 +14,14 @@ static void
 learn_call(RaEvaluator *e, guint lane, uint32_t c)
 {
   const RaLane1 *l = &e->lanes[lane];
-  const RaProgramUse *use = l->use;
+  const RaFlatGraphUse *use = l->use;
 
   ra_cost_table_call_s(e->costs, c, l->point.calls[c].candidate);
   e->mine[c][l->point.calls[c].candidate] = 1;
-  ra_lane_fill_own(e, lane, c);
+  ra_simd_fill_own(e, lane, c);
   for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++)
     if (use->program->slots[use->slots[i]].kind == RA_NODE_CALL)
-      ra_lane_fill_slot(e, lane, use->slots[i]);
+      ra_simd_fill_slot(e, lane, use->slots[i]);
 }
 
 /* Into what this evaluator has seen. */
@@ -31,7 +31,7 @@ ask_realloc(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to)
   gboolean adapters =
       ra_cost_table_moves_adapters(e->costs, to, l->point.residency);
   uint64_t key;
-  RaReallocSlot *slot = ra_lane_realloc_slot(e, l, from, to, &key);
+  RaReallocSlot *slot = ra_simd_realloc_slot(e, l, from, to, &key);
 
   *slot = (RaReallocSlot){
       key, ra_cost_table_realloc_s(e->costs, from, l->point.calls[from], to,
@@ -42,19 +42,19 @@ static void
 learn_realloc(RaEvaluator *e, guint lane, uint32_t c)
 {
   const RaLane1 *l = &e->lanes[lane];
-  const RaProgramUse *use = l->use;
+  const RaFlatGraphUse *use = l->use;
 
   for (uint32_t i = use->slot_begin[c]; i < use->slot_begin[c + 1]; i++) {
-    const RaProgramSlot *slot = &use->program->slots[use->slots[i]];
+    const RaFlatGraphSlot *slot = &use->program->slots[use->slots[i]];
     if (slot->kind != RA_NODE_REALLOC || slot->call != c)
       continue;
     ask_realloc(e, l, slot->source, c);
-    ra_lane_fill_slot(e, lane, use->slots[i]);
+    ra_simd_fill_slot(e, lane, use->slots[i]);
   }
 }
 
 void
-ra_lane_learn(RaEvaluator *e, guint lane)
+ra_simd_learn(RaEvaluator *e, guint lane)
 {
   RaLane1 *l = &e->lanes[lane];
 

@@ -56,10 +56,10 @@ typedef struct {
 /* A program with where a call shows in it. */
 typedef struct {
   uint8_t key[RA_SIGNATURE_BYTES];
-  RaProgram *program; /* owned */
-  uint16_t *edge;     /* (n_slots) TRANSFER: its edge; else NONE */
-  uint16_t *slots;    /* by call: slots that it has a part in */
-  uint16_t *switches; /* by call: switches that it has a part in */
+  RaFlatGraph *program; /* owned */
+  uint16_t *edge;       /* (n_slots) TRANSFER: its edge; else NONE */
+  uint16_t *slots;      /* by call: slots that it has a part in */
+  uint16_t *switches;   /* by call: switches that it has a part in */
   uint32_t slot_begin[RA_POINT_MAX + 1];
   uint32_t switch_begin[RA_POINT_MAX + 1];
   uint16_t realloc_switch[RA_POINT_MAX]; /* to the layout of a call, or NONE */
@@ -68,12 +68,12 @@ typedef struct {
   uint32_t n_forms;
   uint16_t *at_first; /* (n_at_first) items that are there at first; owned */
   uint32_t n_at_first;
-} RaProgramUse;
+} RaFlatGraphUse;
 
 /* Seconds of a transfer by dp of both ends and kinds of nodes, NAN: not asked
  * yet. */
 typedef struct {
-  RaProgramSlot slot;
+  RaFlatGraphSlot slot;
   double *seconds; /* (n_dp, n_dp, 2, n_kind_sets), owned */
 } RaEdgeCost;
 
@@ -109,7 +109,7 @@ typedef struct {
   const RaMesh *sets; /* borrowed */
   uint32_t n;
   uint64_t *cells; /* (n) owned */
-} RaPlaces;
+} RaCliTransport;
 
 /* What screening reads of a candidate, close together: proposals are of any. */
 typedef struct {
@@ -131,7 +131,7 @@ typedef struct _RaScreen RaScreen;
 /* What of a lane is not a number for the replay. */
 typedef struct {
   RaPoint point;
-  RaProgramUse *use;
+  RaFlatGraphUse *use;
   const RaCandidate *candidate[RA_POINT_MAX];
   uint32_t begin[RA_POINT_MAX], end[RA_POINT_MAX]; /* GPUs of the meshes */
   const RaMesh *set[RA_POINT_MAX];   /* of the meshes that are no interval */
@@ -163,7 +163,7 @@ struct _RaEvaluator {
    * most often have whole cells, and then cells say all about them. */
   uint32_t cell_shift;
   gboolean sets_are_cells;
-  GArray *places; /* RaPlaces: of the sets that candidates have; owned */
+  GArray *places; /* RaCliTransport: of the sets that candidates have; owned */
   uint32_t n_dp;
   uint32_t n_kind_sets; /* 2^kinds of nodes; all alike: 1 */
   uint32_t n_kind_ends;
@@ -172,8 +172,8 @@ struct _RaEvaluator {
   uint64_t lack_bytes[RA_NODE_KINDS_MAX]; /* what a kind's GPUs have less, so
                                              that it counts as held */
   double *least_s[RA_POINT_MAX]; /* by call: (n_like, n_parts) of candidates */
-  GHashTable *programs;          /* key -> RaProgramUse, owned */
-  RaProgramUse *last_use;        /* without host memory; NULL: none */
+  GHashTable *programs;          /* key -> RaFlatGraphUse, owned */
+  RaFlatGraphUse *last_use;      /* without host memory; NULL: none */
   uint8_t last_residency[RA_POINT_MAX]; /* of it */
   GArray *edges;                        /* RaEdgeCost */
   RaReallocSlot *reallocs;
@@ -213,7 +213,7 @@ typedef union {
 } RaLaneWord;
 
 RA_INTO double
-ra_lane_masked(double value, uint64_t mask)
+ra_simd_masked(double value, uint64_t mask)
 {
   RaLaneWord word = {.real = value};
 
@@ -222,7 +222,7 @@ ra_lane_masked(double value, uint64_t mask)
 }
 
 RA_INTO void
-ra_lane_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
+ra_simd_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
 {
   RA_EACH_LANE(i)
   a->of[i] = a->of[i] > b->of[i] ? a->of[i] : b->of[i];
@@ -230,19 +230,19 @@ ra_lane_max(RaLaneReal *restrict a, const RaLaneReal *restrict b)
 
 /* a = max(a, b where mask, 0 elsewhere): times are not negative. */
 RA_INTO void
-ra_lane_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
+ra_simd_max_where(RaLaneReal *restrict a, const RaLaneReal *restrict b,
                   const RaLaneMask *restrict mask)
 {
   RA_EACH_LANE(i)
   {
-    double x = ra_lane_masked(b->of[i], mask->of[i]);
+    double x = ra_simd_masked(b->of[i], mask->of[i]);
     a->of[i] = a->of[i] > x ? a->of[i] : x;
   }
 }
 
 /* Whether calls @a and @b begin at one GPU and are on one set, or on none. */
 static inline gboolean
-ra_lane_begin_alike(const RaEvaluator *e, const RaLane1 *l, uint32_t a,
+ra_simd_begin_alike(const RaEvaluator *e, const RaLane1 *l, uint32_t a,
                     uint32_t b)
 {
   const RaMesh *x = l->set[a], *y = l->set[b];
@@ -284,7 +284,7 @@ ra_set_rank(const RaMesh *set, uint32_t gpu)
 
 /* The rank that @gpu has in the mesh of @call, or RA_NONE. */
 static inline uint32_t
-ra_lane_rank(const RaLane1 *l, uint32_t call, uint32_t gpu)
+ra_simd_rank(const RaLane1 *l, uint32_t call, uint32_t gpu)
 {
   if (l->set[call])
     return ra_set_rank(l->set[call], gpu);
@@ -293,7 +293,7 @@ ra_lane_rank(const RaLane1 *l, uint32_t call, uint32_t gpu)
 }
 
 static inline RaLaneMask *
-ra_lane_pair(RaLaneMask *table, const RaEvaluator *e, uint32_t a, uint32_t b)
+ra_simd_pair(RaLaneMask *table, const RaEvaluator *e, uint32_t a, uint32_t b)
 {
   return &table[a * e->n_calls + b];
 }
@@ -310,29 +310,29 @@ ra_evaluator_seen_s(const RaEvaluator *e, uint32_t call, uint32_t candidate)
 /* --- search/evaluate/evaluate_lane.c --- */
 
 /* Notes what @lane has chosen for @call; its numbers stay as they are. */
-void ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice);
+void ra_simd_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice);
 
 /* All numbers of @lane, whose program is known. */
-void ra_lane_fill(RaEvaluator *e, guint lane);
+void ra_simd_fill(RaEvaluator *e, guint lane);
 
 /* Those that the choice for @call has a part in. */
-void ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call);
+void ra_simd_fill_moved(RaEvaluator *e, guint lane, uint32_t call);
 
 /* The numbers of @call that do not depend on the others. */
-void ra_lane_fill_own(RaEvaluator *e, guint lane, uint32_t call);
+void ra_simd_fill_own(RaEvaluator *e, guint lane, uint32_t call);
 
 /* The duration of slot @s. */
-void ra_lane_fill_slot(RaEvaluator *e, guint lane, uint32_t s);
+void ra_simd_fill_slot(RaEvaluator *e, guint lane, uint32_t s);
 
 /* What the reallocation from @from to @to of @l is kept by. */
-RaReallocSlot *ra_lane_realloc_slot(RaEvaluator *e, const RaLane1 *l,
+RaReallocSlot *ra_simd_realloc_slot(RaEvaluator *e, const RaLane1 *l,
                                     uint32_t from, uint32_t to,
                                     uint64_t *out_key);
 
 /* --- search/evaluate/evaluate_mesh.c --- */
 
 /* Whom the calls of @lane share GPUs with, and whose first GPU is whose. */
-void ra_lane_fill_meshes(RaEvaluator *e, guint lane);
+void ra_simd_fill_meshes(RaEvaluator *e, guint lane);
 
 /* Makes room to say where the sets of candidates are. */
 void ra_evaluator_init_cells(RaEvaluator *e);
@@ -343,17 +343,17 @@ const uint64_t *ra_evaluator_places(RaEvaluator *e,
                                     const RaCandidate *candidate);
 
 /* Those of @call. */
-void ra_lane_fill_mesh(RaEvaluator *e, guint lane, uint32_t call);
+void ra_simd_fill_mesh(RaEvaluator *e, guint lane, uint32_t call);
 
 /* --- search/evaluate/evaluate_ask.c --- */
 
 /* Simulates the calls of @lane whose costs are not known. */
-void ra_lane_learn(RaEvaluator *e, guint lane);
+void ra_simd_learn(RaEvaluator *e, guint lane);
 
 /* --- search/evaluate/evaluate_replay.c --- */
 
 /* Replays the lanes that have the program of @use. */
-void ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use);
+void ra_evaluator_replay(RaEvaluator *e, const RaFlatGraphUse *use);
 
 /* Bound of the memory of all lanes, bytes in use, into most_bytes. */
 void ra_evaluator_memory_bound(RaEvaluator *e);
@@ -374,20 +374,20 @@ uint64_t ra_evaluator_least_bytes(RaEvaluator *e, guint lane);
 /* --- search/evaluate/evaluate_moment.c --- */
 
 /* Of a program's moments what does not depend on times. */
-void ra_evaluator_form_moments(RaEvaluator *e, RaProgramUse *use);
+void ra_evaluator_form_moments(RaEvaluator *e, RaFlatGraphUse *use);
 
 /* Those of the calls of @there in the last replay of @lane, in order, into
  * moments; how many. */
 uint32_t ra_evaluator_list_moments(RaEvaluator *e, guint lane, uint32_t there);
 
-/* --- search/evaluate/evaluate_program.c --- */
+/* --- search/evaluate/evaluate_graph.c --- */
 
 guint ra_signature_hash(gconstpointer key);
 gboolean ra_signature_equal(gconstpointer a, gconstpointer b);
 
 /* The program of @point, made if it is new: then n_nodes, n_slots and
  * n_switches may have grown, and the numbers of all lanes have to. */
-RaProgramUse *ra_evaluator_use(RaEvaluator *e, const RaPoint *point);
-void ra_program_use_free(gpointer use);
+RaFlatGraphUse *ra_evaluator_use(RaEvaluator *e, const RaPoint *point);
+void ra_flat_graph_use_free(gpointer use);
 
 #endif

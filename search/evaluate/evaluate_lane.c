@@ -66,7 +66,7 @@ pair_key(RaEvaluator *e, const RaLane1 *l, uint32_t from, uint32_t to,
 }
 
 RaReallocSlot *
-ra_lane_realloc_slot(RaEvaluator *e, const RaLane1 *l, uint32_t from,
+ra_simd_realloc_slot(RaEvaluator *e, const RaLane1 *l, uint32_t from,
                      uint32_t to, uint64_t *out_key)
 {
   gboolean adapters =
@@ -86,7 +86,7 @@ static double
 realloc_s(RaEvaluator *e, RaLane1 *l, uint32_t from, uint32_t to)
 {
   uint64_t key;
-  RaReallocSlot *slot = ra_lane_realloc_slot(e, l, from, to, &key);
+  RaReallocSlot *slot = ra_simd_realloc_slot(e, l, from, to, &key);
   double seconds;
 
   if (slot->key == key)
@@ -119,7 +119,7 @@ static inline double
 slot_s(RaEvaluator *e, guint lane, uint32_t index)
 {
   RaLane1 *l = &e->lanes[lane];
-  const RaProgramSlot *slot = &l->use->program->slots[index];
+  const RaFlatGraphSlot *slot = &l->use->program->slots[index];
   uint32_t call = slot->call, candidate = l->point.calls[call].candidate;
   uint16_t at;
 
@@ -135,7 +135,7 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
   case RA_NODE_REALLOC:
     l->unasked &= ~(1u << call);
     at = l->use->realloc_switch[call];
-    return at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0
+    return at != RA_FLAT_GRAPH_NONE && e->on[at].of[lane] == 0
                ? 0
                : realloc_s(e, l, slot->source, call);
   default:
@@ -149,10 +149,10 @@ slot_s(RaEvaluator *e, guint lane, uint32_t index)
 /* Transfers stay out where both calls spread the same replicas over the same
  * GPUs, reallocations where the layout is that of training. */
 static inline gboolean
-is_on(const RaEvaluator *e, const RaLane1 *l, const RaProgramSwitch *s)
+is_on(const RaEvaluator *e, const RaLane1 *l, const RaFlatGraphSwitch *s)
 {
   uint32_t a = s->source, b = s->call;
-  gboolean alike = ra_lane_begin_alike(e, l, a, b);
+  gboolean alike = ra_simd_begin_alike(e, l, a, b);
 
   if (s->kind == RA_NODE_TRANSFER)
     alike &= (l->dp_at[a] == l->dp_at[b]) & (l->end[a] == l->end[b]);
@@ -182,7 +182,7 @@ fill_standing(RaEvaluator *e, guint lane, uint32_t call)
 
   for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
     sum += most[k] * bytes[k];
-  if (at != RA_PROGRAM_NONE && e->on[at].of[lane] == 0)
+  if (at != RA_FLAT_GRAPH_NONE && e->on[at].of[lane] == 0)
     sum = 0;
   else
     sum += most[RA_FOOT_PARAMS] * bytes[RA_FOOT_PARAMS];
@@ -203,7 +203,7 @@ most_lack_bytes(const RaEvaluator *e, uint32_t kinds)
 
 /* What does not depend on the others. */
 void
-ra_lane_fill_own(RaEvaluator *e, guint lane, uint32_t call)
+ra_simd_fill_own(RaEvaluator *e, guint lane, uint32_t call)
 {
   RaLane1 *l = &e->lanes[lane];
   const uint64_t *bytes = l->candidate[call]->footprint.most.bytes;
@@ -260,7 +260,7 @@ choose_set(const RaEvaluator *e, RaLane1 *l, uint32_t call,
 }
 
 void
-ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
+ra_simd_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
 {
   RaLane1 *l = &e->lanes[lane];
   const RaBrief *brief = choice.candidate == RA_NONE
@@ -290,7 +290,7 @@ ra_lane_choose(RaEvaluator *e, guint lane, uint32_t call, RaChoice choice)
 static inline void
 fill_slot(RaEvaluator *e, guint lane, uint32_t s)
 {
-  const RaProgramSlot *slot = &e->lanes[lane].use->program->slots[s];
+  const RaFlatGraphSlot *slot = &e->lanes[lane].use->program->slots[s];
   double seconds = slot_s(e, lane, s);
 
   e->duration_s[s].of[lane] = seconds;
@@ -299,7 +299,7 @@ fill_slot(RaEvaluator *e, guint lane, uint32_t s)
 }
 
 void
-ra_lane_fill_slot(RaEvaluator *e, guint lane, uint32_t s)
+ra_simd_fill_slot(RaEvaluator *e, guint lane, uint32_t s)
 {
   fill_slot(e, lane, s);
   e->work.n_slots++;
@@ -309,7 +309,7 @@ ra_lane_fill_slot(RaEvaluator *e, guint lane, uint32_t s)
 static void
 fill_program(RaEvaluator *e, guint lane)
 {
-  const RaProgram *p = e->lanes[lane].use->program;
+  const RaFlatGraph *p = e->lanes[lane].use->program;
 
   for (uint32_t s = 0; s < p->n_switches; s++)
     fill_switch(e, lane, s);
@@ -324,22 +324,22 @@ fill_program(RaEvaluator *e, guint lane)
 }
 
 void
-ra_lane_fill(RaEvaluator *e, guint lane)
+ra_simd_fill(RaEvaluator *e, guint lane)
 {
-  ra_lane_fill_meshes(e, lane);
+  ra_simd_fill_meshes(e, lane);
   for (uint32_t c = 0; c < e->n_calls; c++)
-    ra_lane_fill_own(e, lane, c);
+    ra_simd_fill_own(e, lane, c);
   fill_program(e, lane);
   e->work.n_filled++;
 }
 
 void
-ra_lane_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
+ra_simd_fill_moved(RaEvaluator *e, guint lane, uint32_t call)
 {
-  const RaProgramUse *use = e->lanes[lane].use;
+  const RaFlatGraphUse *use = e->lanes[lane].use;
 
-  ra_lane_fill_mesh(e, lane, call);
-  ra_lane_fill_own(e, lane, call);
+  ra_simd_fill_mesh(e, lane, call);
+  ra_simd_fill_own(e, lane, call);
   for (uint32_t i = use->switch_begin[call]; i < use->switch_begin[call + 1];
        i++)
     fill_switch(e, lane, use->switches[i]);

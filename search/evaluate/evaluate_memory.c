@@ -1,5 +1,5 @@
-/* The exact peak: what every GPU holds along the last replay, as sim/memory.c
- * follows it.
+/* The exact peak: what every GPU holds along the last replay, as
+ * sim/memory_replay.c follows it.
  *
  * When something begins, grows or ends is the same for all GPUs, so it is put
  * in order once (search/evaluate/evaluate_moment.c).  GPUs differ where some
@@ -17,7 +17,7 @@
 typedef struct {
   RaEvaluator *e;
   guint lane;
-  const RaProgram *program;
+  const RaFlatGraph *program;
   const RaStageFootprint *stage[RA_POINT_MAX]; /* of the GPU; NULL: not there */
   int64_t change[2 * RA_CHANGE_GOES];          /* on the GPU */
   uint64_t standing[RA_POINT_MAX];  /* by call: most on a GPU, run or not */
@@ -29,9 +29,9 @@ typedef struct {
 } Walk;
 
 static gboolean
-is_there(const Walk *w, const RaProgramItem *item)
+is_there(const Walk *w, const RaFlatGraphItem *item)
 {
-  return item->switch_at == RA_PROGRAM_NONE ||
+  return item->switch_at == RA_FLAT_GRAPH_NONE ||
          w->e->on[item->switch_at].of[w->lane] != 0;
 }
 
@@ -41,11 +41,11 @@ static uint64_t
 walk(const Walk *w)
 {
   const RaMemoryMoment *moments = w->e->moments;
-  const RaProgramUse *use = w->e->lanes[w->lane].use;
+  const RaFlatGraphUse *use = w->e->lanes[w->lane].use;
   int64_t now = 0, most;
 
   for (uint32_t i = 0; i < use->n_at_first; i++) {
-    const RaProgramItem *item = &w->program->items[use->at_first[i]];
+    const RaFlatGraphItem *item = &w->program->items[use->at_first[i]];
     if (is_there(w, item))
       now += w->change[item->call * RA_N_CHANGES + item->foot];
   }
@@ -101,7 +101,7 @@ call_bytes(const Walk *w, uint32_t c, const RaStageFootprint *stage,
 
   for (guint k = RA_FOOT_GRADS; k <= RA_FOOT_PACKED; k++)
     sum += most[k] * stage->bytes[k];
-  if (at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0)
+  if (at == RA_FLAT_GRAPH_NONE || w->e->on[at].of[w->lane] != 0)
     sum += most[RA_FOOT_PARAMS] * stage->bytes[RA_FOOT_PARAMS];
   *inout_transient = MAX(*inout_transient,
                          stage->bytes[RA_FOOT_KV] + stage->bytes[RA_FOOT_WORK]);
@@ -113,7 +113,7 @@ static const RaStageFootprint *
 stage_at(const RaLane1 *l, uint32_t call, uint32_t gpu)
 {
   const RaFootprint *f = &l->candidate[call]->footprint;
-  uint32_t rank = ra_lane_rank(l, call, gpu);
+  uint32_t rank = ra_simd_rank(l, call, gpu);
 
   if (rank == RA_NONE)
     return NULL;
@@ -298,7 +298,7 @@ list_gpus(Walk *w, const Stretch *stretch)
 
     if (stages == 1)
       continue;
-    rank = ra_lane_rank(l, c, stretch->begin);
+    rank = ra_simd_rank(l, c, stretch->begin);
     if (rank == RA_NONE)
       continue;
     /* The stretch lies within a run: its ranks follow each other. */
@@ -329,7 +329,7 @@ least_on_gpu(const Walk *w, uint32_t gpu)
     const RaStageFootprint *stage = stage_at(l, c, gpu);
     const uint8_t *standing = w->program->standing[c];
     uint16_t at = l->use->realloc_switch[c];
-    gboolean on = at == RA_PROGRAM_NONE || w->e->on[at].of[w->lane] != 0;
+    gboolean on = at == RA_FLAT_GRAPH_NONE || w->e->on[at].of[w->lane] != 0;
     const uint64_t *bytes;
     uint64_t running;
 

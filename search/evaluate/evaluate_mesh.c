@@ -60,8 +60,8 @@ relation_of_sets(const RaEvaluator *e, const RaLane1 *l, uint32_t a, uint32_t b)
                                   : (y0 >= x0) & (y0 < l->end[a])))};
   meet = meet && sets_meet(l, a, b);
   return (Relation){mask_of(meet),
-                    mask_of(meet && ra_lane_rank(l, b, x0) != RA_NONE),
-                    mask_of(meet && ra_lane_rank(l, a, y0) != RA_NONE)};
+                    mask_of(meet && ra_simd_rank(l, b, x0) != RA_NONE),
+                    mask_of(meet && ra_simd_rank(l, a, y0) != RA_NONE)};
 }
 
 static inline Relation
@@ -106,7 +106,7 @@ fill_self(RaEvaluator *e, guint lane, uint32_t c)
 }
 
 void
-ra_lane_fill_meshes(RaEvaluator *e, guint lane)
+ra_simd_fill_meshes(RaEvaluator *e, guint lane)
 {
   for (uint32_t c = 0; c < e->n_calls; c++) {
     fill_self(e, lane, c);
@@ -117,7 +117,7 @@ ra_lane_fill_meshes(RaEvaluator *e, guint lane)
 }
 
 void
-ra_lane_fill_mesh(RaEvaluator *e, guint lane, uint32_t call)
+ra_simd_fill_mesh(RaEvaluator *e, guint lane, uint32_t call)
 {
   fill_self(e, lane, call);
   for (uint32_t d = 0; d < e->n_calls; d++)
@@ -131,7 +131,7 @@ ra_lane_fill_mesh(RaEvaluator *e, guint lane, uint32_t call)
 void
 ra_evaluator_init_cells(RaEvaluator *e)
 {
-  e->places = g_array_new(FALSE, FALSE, sizeof(RaPlaces));
+  e->places = g_array_new(FALSE, FALSE, sizeof(RaCliTransport));
   e->sets_are_cells = TRUE;
   while (ra_cluster_n_gpus(e->space->cluster) > 64u << e->cell_shift)
     e->cell_shift++;
@@ -141,7 +141,7 @@ void
 ra_evaluator_clear_cells(RaEvaluator *e)
 {
   for (guint i = 0; i < e->places->len; i++)
-    g_free(g_array_index(e->places, RaPlaces, i).cells);
+    g_free(g_array_index(e->places, RaCliTransport, i).cells);
   g_array_unref(e->places);
 }
 
@@ -164,12 +164,12 @@ cells_of_set(RaEvaluator *e, const RaMesh *set)
 const uint64_t *
 ra_evaluator_places(RaEvaluator *e, const RaCandidate *candidate)
 {
-  RaPlaces places = {candidate->sets, candidate->n_sets, NULL};
+  RaCliTransport places = {candidate->sets, candidate->n_sets, NULL};
 
   if (candidate->n_sets == 0)
     return NULL;
   for (guint i = e->places->len; i-- > 0;) { /* most often the last */
-    const RaPlaces *known = &g_array_index(e->places, RaPlaces, i);
+    const RaCliTransport *known = &g_array_index(e->places, RaCliTransport, i);
     if (known->sets == places.sets && known->n == places.n)
       return known->cells;
   }

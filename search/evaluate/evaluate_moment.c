@@ -11,8 +11,8 @@
 #define LATE (1u << 16)
 
 static void
-add_form(RaProgramUse *use, uint32_t node, uint32_t change, uint32_t switch_at,
-         gboolean is_end)
+add_form(RaFlatGraphUse *use, uint32_t node, uint32_t change,
+         uint32_t switch_at, gboolean is_end)
 {
   use->forms[use->n_forms++] = (RaMomentForm){
       .node = (uint16_t)node,
@@ -24,24 +24,24 @@ add_form(RaProgramUse *use, uint32_t node, uint32_t change, uint32_t switch_at,
 
 /* A call holds its most while it runs; a cache grows in steps. */
 static void
-add_call(RaProgramUse *use, uint32_t node, uint32_t call)
+add_call(RaFlatGraphUse *use, uint32_t node, uint32_t call)
 {
   uint32_t base = call * RA_N_CHANGES;
 
-  add_form(use, node, base + RA_CHANGE_BEGIN, RA_PROGRAM_NONE, FALSE);
+  add_form(use, node, base + RA_CHANGE_BEGIN, RA_FLAT_GRAPH_NONE, FALSE);
   for (uint32_t k = 1; k < RA_MEMORY_STEPS; k++) {
-    add_form(use, node, base + RA_CHANGE_BEGIN + k, RA_PROGRAM_NONE, FALSE);
+    add_form(use, node, base + RA_CHANGE_BEGIN + k, RA_FLAT_GRAPH_NONE, FALSE);
     use->forms[use->n_forms - 1].step = (uint8_t)k;
   }
-  add_form(use, node, base + RA_CHANGE_ALL, RA_PROGRAM_NONE, TRUE);
+  add_form(use, node, base + RA_CHANGE_ALL, RA_FLAT_GRAPH_NONE, TRUE);
 }
 
 static void
-add_items(RaProgramUse *use, const uint32_t *range, const uint16_t *items,
+add_items(RaFlatGraphUse *use, const uint32_t *range, const uint16_t *items,
           uint32_t node, gboolean is_end)
 {
   for (uint32_t i = range[0]; i < range[1]; i++) {
-    const RaProgramItem *item = &use->program->items[items[i]];
+    const RaFlatGraphItem *item = &use->program->items[items[i]];
     add_form(use, node, item->call * RA_N_CHANGES + item->foot, item->switch_at,
              is_end);
   }
@@ -49,22 +49,22 @@ add_items(RaProgramUse *use, const uint32_t *range, const uint16_t *items,
 
 /* Of one node begins come before ends: what it takes no time between. */
 void
-ra_evaluator_form_moments(RaEvaluator *e, RaProgramUse *use)
+ra_evaluator_form_moments(RaEvaluator *e, RaFlatGraphUse *use)
 {
-  const RaProgram *p = use->program;
+  const RaFlatGraph *p = use->program;
 
   use->forms = g_new0(RaMomentForm, e->n_moments);
   use->at_first = g_new(uint16_t, p->n_items + 1);
   for (uint32_t n = 0; n < p->n_nodes; n++) {
-    const RaProgramNode *node = &p->nodes[n];
+    const RaFlatGraphNode *node = &p->nodes[n];
 
     add_items(use, &p->begins[n], p->by_first, n, FALSE);
-    if (node->is_call && node->mesh_a != RA_PROGRAM_NONE)
+    if (node->is_call && node->mesh_a != RA_FLAT_GRAPH_NONE)
       add_call(use, n, node->mesh_a);
     add_items(use, &p->ends[n], p->by_last, n, TRUE);
   }
   for (uint32_t i = 0; i < p->n_items; i++)
-    if (p->items[i].first == RA_PROGRAM_NONE)
+    if (p->items[i].first == RA_FLAT_GRAPH_NONE)
       use->at_first[use->n_at_first++] = (uint16_t)i;
 }
 
@@ -110,7 +110,7 @@ ra_evaluator_list_moments(RaEvaluator *e, guint lane, uint32_t there)
     const RaMomentForm *form = &forms[i];
     RaMemoryMoment moment;
 
-    if (!(there >> form->call & 1) || (form->switch_at != RA_PROGRAM_NONE &&
+    if (!(there >> form->call & 1) || (form->switch_at != RA_FLAT_GRAPH_NONE &&
                                        e->on[form->switch_at].of[lane] == 0))
       continue;
     if (form->step > 0 &&

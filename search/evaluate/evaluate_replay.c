@@ -12,7 +12,7 @@
 /* Which queues each switch's node is in: of the calls that share a GPU with
  * either of its meshes, where it is on. */
 RA_INTO void
-fill_reach(RaEvaluator *e, const RaProgram *p)
+fill_reach(RaEvaluator *e, const RaFlatGraph *p)
 {
   uint32_t n = e->n_calls;
 
@@ -28,9 +28,9 @@ fill_reach(RaEvaluator *e, const RaProgram *p)
 
 /* A node that is always there. */
 RA_INTO void
-run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
+run_fixed(RaEvaluator *e, const RaFlatGraph *p, uint32_t id)
 {
-  const RaProgramNode *node = &p->nodes[id];
+  const RaFlatGraphNode *node = &p->nodes[id];
   const uint16_t *pred = &p->preds[node->pred];
   uint32_t n = e->n_calls, a = node->mesh_a, b = node->mesh_b;
   RaLaneReal *queue = &e->queue[node->queue * n];
@@ -39,25 +39,25 @@ run_fixed(RaEvaluator *e, const RaProgram *p, uint32_t id)
   RaLaneReal end;
 
   for (uint32_t k = 0; k < node->n_always; k++)
-    ra_lane_max(&begin, &e->end_s[pred[k]]);
-  if (a != RA_PROGRAM_NONE)
-    ra_lane_max(&begin, &queue[a]);
-  if (b != RA_PROGRAM_NONE)
-    ra_lane_max(&begin, &queue[b]);
+    ra_simd_max(&begin, &e->end_s[pred[k]]);
+  if (a != RA_FLAT_GRAPH_NONE)
+    ra_simd_max(&begin, &queue[a]);
+  if (b != RA_FLAT_GRAPH_NONE)
+    ra_simd_max(&begin, &queue[b]);
   RA_EACH_LANE(i) end.of[i] = begin.of[i] + duration->of[i];
   e->begin_s[id] = begin;
   e->end_s[id] = end;
-  for (uint32_t d = 0; d < n && a != RA_PROGRAM_NONE; d++)
-    ra_lane_max_where(&queue[d], &end, &e->overlap[a * n + d]);
-  for (uint32_t d = 0; d < n && b != RA_PROGRAM_NONE; d++)
-    ra_lane_max_where(&queue[d], &end, &e->overlap[b * n + d]);
+  for (uint32_t d = 0; d < n && a != RA_FLAT_GRAPH_NONE; d++)
+    ra_simd_max_where(&queue[d], &end, &e->overlap[a * n + d]);
+  for (uint32_t d = 0; d < n && b != RA_FLAT_GRAPH_NONE; d++)
+    ra_simd_max_where(&queue[d], &end, &e->overlap[b * n + d]);
 }
 
 /* A node that may be off, always with two meshes. */
 RA_INTO void
-run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
+run_switched(RaEvaluator *e, const RaFlatGraph *p, uint32_t id)
 {
-  const RaProgramNode *node = &p->nodes[id];
+  const RaFlatGraphNode *node = &p->nodes[id];
   const uint16_t *pred = &p->preds[node->pred];
   uint32_t n = e->n_calls;
   RaLaneReal *queue = &e->queue[node->queue * n];
@@ -67,42 +67,42 @@ run_switched(RaEvaluator *e, const RaProgram *p, uint32_t id)
   RaLaneReal end;
 
   for (uint32_t k = 0; k < node->n_always; k++)
-    ra_lane_max(&begin, &e->end_s[pred[k]]);
+    ra_simd_max(&begin, &e->end_s[pred[k]]);
   late = queue[node->mesh_a];
-  ra_lane_max(&late, &queue[node->mesh_b]);
+  ra_simd_max(&late, &queue[node->mesh_b]);
   for (uint32_t k = 0; k < node->n_on; k++)
-    ra_lane_max(&late, &e->end_s[pred[node->n_always + k]]);
-  ra_lane_max_where(&begin, &late, on);
+    ra_simd_max(&late, &e->end_s[pred[node->n_always + k]]);
+  ra_simd_max_where(&begin, &late, on);
   RA_EACH_LANE(i)
-  end.of[i] = begin.of[i] + ra_lane_masked(duration->of[i], on->of[i]);
+  end.of[i] = begin.of[i] + ra_simd_masked(duration->of[i], on->of[i]);
   e->begin_s[id] = begin;
   e->end_s[id] = end;
   for (uint32_t d = 0; d < n; d++)
-    ra_lane_max_where(&queue[d], &end, &e->reach[node->switch_at * n + d]);
+    ra_simd_max_where(&queue[d], &end, &e->reach[node->switch_at * n + d]);
 }
 
 RA_WIDEST static void
-replay(RaEvaluator *e, const RaProgram *p)
+replay(RaEvaluator *e, const RaFlatGraph *p)
 {
   memset(e->queue, 0, RA_N_QUEUES * e->n_calls * sizeof *e->queue);
   memset(e->iteration_s, 0, e->n_iterations * sizeof *e->iteration_s);
   memset(e->makespan_s, 0, sizeof *e->makespan_s);
   fill_reach(e, p);
   for (uint32_t id = 0; id < p->n_nodes; id++) {
-    const RaProgramNode *node = &p->nodes[id];
+    const RaFlatGraphNode *node = &p->nodes[id];
 
-    if (node->switch_at == RA_PROGRAM_NONE)
+    if (node->switch_at == RA_FLAT_GRAPH_NONE)
       run_fixed(e, p, id);
     else
       run_switched(e, p, id);
     if (node->is_call)
-      ra_lane_max(&e->iteration_s[node->iteration], &e->end_s[id]);
-    ra_lane_max(e->makespan_s, &e->end_s[id]);
+      ra_simd_max(&e->iteration_s[node->iteration], &e->end_s[id]);
+    ra_simd_max(e->makespan_s, &e->end_s[id]);
   }
 }
 
 void
-ra_evaluator_replay(RaEvaluator *e, const RaProgramUse *use)
+ra_evaluator_replay(RaEvaluator *e, const RaFlatGraphUse *use)
 {
   replay(e, use->program);
   e->work.n_replays++;
@@ -123,11 +123,11 @@ memory_bound(RaEvaluator *e)
     for (uint32_t d = 0; d < n; d++) {
       const RaLaneMask *share = &e->share[c * n + d];
       RA_EACH_LANE(i)
-      sum.of[i] += ra_lane_masked(e->standing[d].of[i], share->of[i]);
-      ra_lane_max_where(&most, &e->transient[d], share);
+      sum.of[i] += ra_simd_masked(e->standing[d].of[i], share->of[i]);
+      ra_simd_max_where(&most, &e->transient[d], share);
     }
     RA_EACH_LANE(i) sum.of[i] += most.of[i];
-    ra_lane_max(e->most_bytes, &sum);
+    ra_simd_max(e->most_bytes, &sum);
   }
 }
 
@@ -154,7 +154,7 @@ bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
     uint32_t from = call->inputs[i].producer;
     if (from == RA_NONE)
       continue;
-    ra_lane_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
+    ra_simd_max(call->inputs[i].n_chunks > 1 ? &chunk : &begin,
                 &e->bound_s[k * n + from]);
   }
   lag = 1 + call->staleness;
@@ -162,10 +162,10 @@ bound_call(RaEvaluator *e, uint32_t c, uint32_t k)
     const RaLaneReal *made = &e->bound_s[(k - lag) * n + e->trainer[c]];
     RaLaneReal here;
     RA_EACH_LANE(i) here.of[i] = made->of[i] + e->realloc_s[c].of[i];
-    ra_lane_max(&begin, &here);
+    ra_simd_max(&begin, &here);
   }
   if (k > 0 && call->model != RA_NONE)
-    ra_lane_max(&begin, &e->bound_s[(k - 1) * n + c]);
+    ra_simd_max(&begin, &e->bound_s[(k - 1) * n + c]);
   RA_EACH_LANE(i)
   {
     double a = begin.of[i] + whole->of[i], b = chunk.of[i] + last->of[i];
@@ -182,7 +182,7 @@ bound(RaEvaluator *e, RaLaneReal *most)
     for (uint32_t c = 0; c < n; c++)
       bound_call(e, e->workload->order[c], k);
   for (uint32_t c = 0; c < n; c++)
-    ra_lane_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
+    ra_simd_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
   /* What a call takes in all iterations, and what the calls of a GPU do. */
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal *sum = &e->bound_s[c];
@@ -196,8 +196,8 @@ bound(RaEvaluator *e, RaLaneReal *most)
     RaLaneReal sum = {{0}};
     for (uint32_t d = 0; d < n; d++)
       RA_EACH_LANE(i)
-    sum.of[i] += ra_lane_masked(e->bound_s[d].of[i], e->cover[c * n + d].of[i]);
-    ra_lane_max(most, &sum);
+    sum.of[i] += ra_simd_masked(e->bound_s[d].of[i], e->cover[c * n + d].of[i]);
+    ra_simd_max(most, &sum);
   }
 }
 

@@ -43,7 +43,7 @@ ra_evaluator_relaxed(RaEvaluator *evaluator, guint n, double *out_run_s)
   g_return_if_fail(n <= RA_LANES);
   ra_evaluator_memory_bound(evaluator);
   for (guint first = 0; first < n; first++) {
-    const RaProgramUse *use = evaluator->lanes[first].use;
+    const RaFlatGraphUse *use = evaluator->lanes[first].use;
     if (done >> first & 1)
       continue;
     ra_evaluator_replay(evaluator, use);
@@ -135,7 +135,7 @@ ra_evaluator_run_below(RaEvaluator *evaluator, guint n, const double *limit_s,
                        RaScore *out_scores)
 {
   for (guint lane = 0; lane < n; lane++)
-    ra_lane_learn(evaluator, lane);
+    ra_simd_learn(evaluator, lane);
   ra_evaluator_run_asked(evaluator, (1u << n) - 1, limit_s, out_scores);
 }
 
@@ -149,7 +149,7 @@ ra_evaluator_run_asked(RaEvaluator *evaluator, guint lanes,
   ra_evaluator_memory_bound(evaluator);
   while (lanes) {
     guint first = (guint)g_bit_nth_lsf(lanes, -1);
-    const RaProgramUse *use = evaluator->lanes[first].use;
+    const RaFlatGraphUse *use = evaluator->lanes[first].use;
 
     ra_evaluator_replay(evaluator, use);
     for (guint lane = first; lane < RA_LANES; lane++) {
@@ -179,7 +179,7 @@ ra_evaluate(RaEvaluator *evaluator, const RaPoint *point, RaScore *out_score)
     ra_evaluator_exact_peak(evaluator, 0, out_score);
 }
 
-const RaProgram *
+const RaFlatGraph *
 ra_evaluator_program(const RaEvaluator *evaluator, guint lane)
 {
   return evaluator->lanes[lane].use->program;

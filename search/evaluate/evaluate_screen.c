@@ -37,11 +37,11 @@ typedef struct {
 #define NONE UINT16_MAX
 
 struct _RaScreen {
-  const RaProgram *program[RA_LANES]; /* of the plans */
-  guint ordered;                      /* lanes whose calls stand in the order of
+  const RaFlatGraph *program[RA_LANES]; /* of the plans */
+  guint ordered;       /* lanes whose calls stand in the order of
                                          nodes in every queue */
-  gboolean is_made;                   /* the nodes */
-  gboolean has_queues;                /* nodes wait in them: all of these do */
+  gboolean is_made;    /* the nodes */
+  gboolean has_queues; /* nodes wait in them: all of these do */
   double rest_s[RA_LANES][RA_POINT_MAX]; /* by call: the longest path through it
                                   in every iteration, less the call; 0: not
                                   known */
@@ -105,12 +105,12 @@ ra_screen_free(RaScreen *screen)
 /* Whether the program has one node a call and iteration, in the order that
  * replay_calls() goes by. */
 static gboolean
-has_queues(const RaEvaluator *e, const RaProgram *p)
+has_queues(const RaEvaluator *e, const RaFlatGraph *p)
 {
   uint32_t at = 0;
 
   for (uint32_t i = 0; i < p->n_nodes; i++) {
-    const RaProgramNode *node = &p->nodes[i];
+    const RaFlatGraphNode *node = &p->nodes[i];
 
     if (!node->is_call)
       continue;
@@ -238,23 +238,23 @@ replay_node(const RaScreen *s, const Node *node, RaLaneReal *out)
   RaLaneReal begin = {{0}};
 
   for (uint32_t i = 0; i < node->n_always; i++, wait++)
-    ra_lane_max(&begin, &s->end_s[wait->row]);
+    ra_simd_max(&begin, &s->end_s[wait->row]);
   if (node->made != NONE) {
     const RaLaneReal *made = &s->end_s[node->made];
     const RaLaneReal *realloc_s = &s->now.realloc_s[node->call];
     RaLaneReal here;
     RA_EACH_LANE(i) here.of[i] = made->of[i] + realloc_s->of[i];
-    ra_lane_max(&begin, &here);
+    ra_simd_max(&begin, &here);
   }
   for (uint32_t i = 0; i < node->n_queued; i++)
-    ra_lane_max_where(&begin, &s->end_s[wait[node->n_last + i].row],
+    ra_simd_max_where(&begin, &s->end_s[wait[node->n_last + i].row],
                       &s->now.overlap[wait[node->n_last + i].mask]);
   RA_EACH_LANE(i) out->of[i] = begin.of[i] + call_s->of[i];
   for (uint32_t i = 0; i < node->n_last; i++, wait++) {
     RaLaneReal last;
     RA_EACH_LANE(j)
     last.of[j] = s->end_s[wait->row].of[j] + s->now.last_s[node->call].of[j];
-    ra_lane_max(out, &last);
+    ra_simd_max(out, &last);
   }
 }
 
@@ -268,7 +268,7 @@ replay_calls(const RaEvaluator *e, const RaScreen *s, RaLaneReal *out_end_s)
     for (uint32_t at = 0; at < n; at++, node++)
       replay_node(s, node, &s->end_s[k * n + node->call]);
   for (uint32_t c = 0; c < n; c++)
-    ra_lane_max(out_end_s, &s->end_s[(e->n_iterations - 1) * n + c]);
+    ra_simd_max(out_end_s, &s->end_s[(e->n_iterations - 1) * n + c]);
 }
 
 /* A call that takes longer than all others together is on every longest path.
@@ -310,7 +310,7 @@ find_rests(const RaEvaluator *e, RaScreen *s, guint lane)
 static void
 note_program(const RaEvaluator *e, RaScreen *s, guint lane)
 {
-  const RaProgram *program = e->lanes[lane].use->program;
+  const RaFlatGraph *program = e->lanes[lane].use->program;
   gboolean is_ordered, queues;
 
   if (s->program[lane] == program)
@@ -348,7 +348,7 @@ ra_evaluator_screen_from(RaEvaluator *e, guint lane)
     s->plan.realloc_s[c].of[lane] = e->realloc_s[c].of[lane];
     for (uint32_t d = 0; d < n; d++)
       s->plan.overlap[c * n + d].of[lane] =
-          c == d ? 0 : ra_lane_pair(e->overlap, e, c, d)->of[lane];
+          c == d ? 0 : ra_simd_pair(e->overlap, e, c, d)->of[lane];
   }
   find_rests(e, s, lane);
 }

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "search/evaluate/program_impl.h"
+#include "search/evaluate/flat_graph_impl.h"
 
 gboolean
-ra_program_has_host(const RaWorkload *w, const RaPoint *point)
+ra_flat_graph_has_host(const RaWorkload *w, const RaPoint *point)
 {
   for (guint m = 0; m < w->n_models; m++)
     if (point->residency[m] == RA_RESIDENCY_HOST)
@@ -75,7 +75,8 @@ stand_of(const RaSpace *space, const RaPoint *point, uint32_t call,
 }
 
 uint32_t
-ra_program_n_behind(const RaSpace *space, const RaPoint *point, uint32_t call)
+ra_flat_graph_n_behind(const RaSpace *space, const RaPoint *point,
+                       uint32_t call)
 {
   const RaWorkload *w = space->workload;
   uint32_t model = w->calls[call].model, trainer;
@@ -126,10 +127,11 @@ place_of(const RaSpace *space, const RaPoint *point, uint32_t gpu)
 }
 
 void
-ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
+ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
+                        uint8_t *out)
 {
   const RaWorkload *w = space->workload;
-  gboolean is_host = ra_program_has_host(w, point);
+  gboolean is_host = ra_flat_graph_has_host(w, point);
   uint32_t models = 0;
 
   uint8_t *at = out + 5 + RA_POINT_MAX;
@@ -141,7 +143,7 @@ ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
   for (guint c = 0; c < w->n_calls; c++) {
     uint32_t runs[2 * RA_NODE_SET_RUNS], n;
     out[4 + c] = (uint8_t)stand_of(space, point, c, is_host);
-    if (ra_program_n_behind(space, point, c) > 0)
+    if (ra_flat_graph_n_behind(space, point, c) > 0)
       out[4 + c] |= 0x80; /* calls are fewer: RA_POINT_MAX */
     if (ra_space_is_shared(space, point, c))
       out[4 + c] |= 0x40;
@@ -158,8 +160,8 @@ ra_program_signature(const RaSpace *space, const RaPoint *point, uint8_t *out)
 /* --- a small plan of the signature --- */
 
 void
-ra_program_place_call(const RaSpace *space, const RaPoint *point, uint32_t call,
-                      gboolean is_host, RaCallPlan *out)
+ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
+                         uint32_t call, gboolean is_host, RaCallPlan *out)
 {
   uint32_t stand = stand_of(space, point, call, is_host);
   uint32_t runs[2 * RA_NODE_SET_RUNS], n;

@@ -7,8 +7,8 @@
 #include "graph/augment/augment.h"
 #include "graph/input/plan_write.h"
 #include "graph/memory/memory_peak.h"
+#include "search/family/continuous.h"
 #include "search/family/draft.h"
-#include "search/family/serving.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 #define GROW_PART 32   /* of kv-memory that may be left over */
@@ -344,8 +344,8 @@ ra_draft_grow(RaDraft *draft, uint32_t call)
   if (plan->batching != RA_BATCHING_CONTINUOUS || was == 0)
     return;
   low = was / RA_SERVING_STEP_BYTES;
-  high = ra_serving_whole_bytes(draft->plan->workload, draft->plan->cluster,
-                                call, plan) /
+  high = ra_continuous_whole_bytes(draft->plan->workload, draft->plan->cluster,
+                                   call, plan) /
              RA_SERVING_STEP_BYTES +
          1;
   while (high > low + MAX(low / GROW_PART, 1)) {
@@ -395,8 +395,8 @@ comment_of(const RaDraft *draft, uint32_t call)
         "  Sequences are let in as their keys and values find room in %.1f GiB "
         "of a GPU; all at once they come to %.1f GiB.",
         (double)shape->plan.kv_memory_bytes / GIB,
-        (double)ra_serving_whole_bytes(workload, draft->plan->cluster, call,
-                                       &shape->plan) /
+        (double)ra_continuous_whole_bytes(workload, draft->plan->cluster, call,
+                                          &shape->plan) /
             GIB);
   if (draft->at[call] > 0)
     g_string_append_printf(out,

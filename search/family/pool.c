@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "search/family/cluster_split.h"
 #include "search/family/pool.h"
-#include "search/family/split.h"
 
 RaPools *
 ra_pools_new(RaWriter *writer)
@@ -204,8 +204,8 @@ ra_pools_place(RaPools *pools, GError **error)
   const RaCluster *cluster = pools->writer->cluster;
 
   for (pools->even = TRUE;; pools->even = FALSE) {
-    if (ra_split(cluster, pools->weights, pools->n, may_work, pools,
-                 pools->meshes))
+    if (ra_cluster_split(cluster, pools->weights, pools->n, may_work, pools,
+                         pools->meshes))
       return TRUE;
     if (!pools->even)
       break;

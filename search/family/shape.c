@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "search/family/serving.h"
+#include "search/family/continuous.h"
 
 typedef struct {
   const RaWorkload *workload;
@@ -160,7 +160,7 @@ add_served(const Maker *m)
   for (guint i = 0; i < n; i++) {
     RaShape shape = g_array_index(m->shapes, RaShape, i); /* they move */
 
-    ra_serving_add(m->shapes, m->workload, m->cluster, m->ask->call, &shape);
+    ra_continuous_add(m->shapes, m->workload, m->cluster, m->ask->call, &shape);
   }
   if (m->ask->batching == RA_SHAPE_CONTINUOUS && n > 0)
     g_array_remove_range(m->shapes, 0, n);

@@ -31,7 +31,7 @@ typedef struct {
 typedef enum {
   RA_SHAPE_STATIC,
   RA_SHAPE_EITHER,    /* continuous ones behind the static ones */
-  RA_SHAPE_CONTINUOUS /* search/family/serving.h */
+  RA_SHAPE_CONTINUOUS /* search/family/continuous.h */
 } RaShapeBatching;
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "graph/expand/expand.h"
 #include "graph/input/turns.h"
-#include "search/family/serving.h"
+#include "search/family/continuous.h"
 #include "search/family/strategy_impl.h"
 #include "sim/sim.h"
 
@@ -219,7 +219,7 @@ cost_s(const RaWriter *writer, uint32_t call, const RaShape *shape,
   if (*known_s < 0 || is_static)
     return *known_s;
   return *known_s *
-         ra_serving_slowdown(writer->workload, writer->cluster, call, shape);
+         ra_continuous_slowdown(writer->workload, writer->cluster, call, shape);
 }
 
 GArray *

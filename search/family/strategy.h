@@ -79,7 +79,7 @@ typedef struct {
  *   (names them)
  *
  * Generation that is batched continuously has as `kv-memory` what the account
- * of the whole plan leaves (search/family/serving.h).
+ * of the whole plan leaves (search/family/continuous.h).
  *
  * Cost: milliseconds; real simulates each call some 20 times alone.
  *

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "search/space/footprint.h"
-#include "search/space/lone.h"
+#include "search/space/isolated_call.h"
 
 struct _RaLoads {
   const RaWorkload *workload; /* borrowed */
@@ -107,7 +107,8 @@ ra_footprint_init(RaFootprint *footprint, RaLoads *loads,
                   const RaCluster *cluster, uint32_t call,
                   const RaCallPlan *plan)
 {
-  g_autoptr(RaLone) lone = ra_lone_new(loads->workload, cluster, call, plan);
+  g_autoptr(RaIsolatedCall) lone =
+      ra_isolated_call_new(loads->workload, cluster, call, plan);
   RaMemory *memory = ra_memory_new_call(lone->plan, call);
   const RaCallLoad *load = ra_loads_of(loads, lone->plan, call);
   g_autofree uint64_t *scratch = g_new(uint64_t, ra_memory_n_holders(memory));

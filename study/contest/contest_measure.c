@@ -4,7 +4,7 @@
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
 #include "study/contest/contest_impl.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 #include "study/replay.h"
 
 typedef struct {
@@ -24,13 +24,13 @@ replay(RaContender *c, const RaSetup *setup, const RaContestOptions *options,
                                     .fidelity = RA_FIDELITY_STAGE,
                                     .seed = options->seed};
   g_autoptr(RaReplay) run = ra_replay_new(setup, &replay_options, error);
-  g_autoptr(RaFit) fit = NULL;
+  g_autoptr(RaMemoryVerdict) fit = NULL;
   RaBreakdown *breakdown;
 
   if (!run)
     return FALSE;
   breakdown = ra_breakdown_new(run->sim, run->graph);
-  fit = ra_fit_new(setup, NULL, run);
+  fit = ra_memory_verdict_new(setup, NULL, run);
   c->worth = (RaWorth){breakdown->iteration_s, breakdown->tokens_per_s,
                        breakdown->usd, breakdown->n_gpus};
   c->peak_bytes = fit->peak_bytes;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "sim/breakdown.h"
 #include "study/contest/final.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 
 /* Times that differ by less are the same plan, or as good. */
 #define SAME_FRAC 1e-9
@@ -128,7 +128,7 @@ replay(Field *field, guint f, guint draw, GError **error)
   run = ok ? ra_replay_new(&setup, &options, error) : NULL;
   if (run) {
     g_autoptr(RaBreakdown) b = ra_breakdown_new(run->sim, run->graph);
-    g_autoptr(RaFit) fit = ra_fit_new(&setup, NULL, run);
+    g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(&setup, NULL, run);
 
     finalist->draws[draw] =
         (RaWorth){b->iteration_s, b->tokens_per_s, b->usd, b->n_gpus};

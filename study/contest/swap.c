@@ -8,7 +8,7 @@
 #include "graph/input/plan_write.h"
 #include "sim/breakdown.h"
 #include "study/contest/swap.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 
 /* What both plans are read into. */
 typedef struct {
@@ -41,12 +41,12 @@ replay(const Search *s, double *out_s, gboolean *out_fits, GError **error)
 {
   g_autoptr(RaReplay) run = ra_replay_new(s->setup, &s->options, error);
   g_autoptr(RaBreakdown) breakdown = NULL;
-  g_autoptr(RaFit) fit = NULL;
+  g_autoptr(RaMemoryVerdict) fit = NULL;
 
   if (!run)
     return FALSE;
   breakdown = ra_breakdown_new(run->sim, run->graph);
-  fit = ra_fit_new(s->setup, NULL, run);
+  fit = ra_memory_verdict_new(s->setup, NULL, run);
   *out_s = breakdown->iteration_s;
   *out_fits = fit->fits;
   return TRUE;

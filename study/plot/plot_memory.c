@@ -8,7 +8,7 @@
 #include "base/palette.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "study/plot/picture.h"
 #include "study/plot/plot_memory.h"
 
@@ -284,7 +284,7 @@ fill_history(History *h, const RaReplay *replay, const RaMemoryTable *table,
   uint32_t n = ra_memory_n_holders(table->memory);
   g_autofree uint64_t *now = g_new0(uint64_t, n);
   g_autofree uint64_t *most = g_new0(uint64_t, n);
-  g_autoptr(GArray) events = ra_memory_events(replay->sim, table, lane);
+  g_autoptr(GArray) events = ra_memory_replay_events(replay->sim, table, lane);
   double end_s = ra_sim_result(replay->sim)->makespan_s;
   uint64_t peak;
 
@@ -328,7 +328,7 @@ draw_lane(const RaSetup *setup, const RaReplay *replay,
 }
 
 char *
-ra_memory_data(const RaReplay *replay, uint32_t n_rows, uint32_t *out_gpu)
+ra_plot_memory_data(const RaReplay *replay, uint32_t n_rows, uint32_t *out_gpu)
 {
   g_return_val_if_fail(replay != NULL && n_rows > 0 && out_gpu != NULL, NULL);
 

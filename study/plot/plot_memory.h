@@ -42,7 +42,7 @@ gboolean ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
                         const RaMemoryPlotOptions *options, GError **error);
 
 /**
- * ra_memory_data:
+ * ra_plot_memory_data:
  * @n_rows: moments, evenly over the run
  * @out_gpu: (out): the fullest GPU, whose memory it is
  *
@@ -50,7 +50,7 @@ gboolean ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
  * TSV behind a `#` line, `time_s` and the upper edge of every holder in GiB;
  * %NULL: no call uses a GPU
  */
-char *ra_memory_data(const RaReplay *replay, uint32_t n_rows,
-                     uint32_t *out_gpu);
+char *ra_plot_memory_data(const RaReplay *replay, uint32_t n_rows,
+                          uint32_t *out_gpu);
 
 #endif

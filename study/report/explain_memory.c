@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "study/report/explain_memory.h"
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -299,7 +299,7 @@ static void
 add_group(Work *w, const Group *group)
 {
   g_autoptr(GArray) events =
-      ra_memory_events(w->replay->sim, w->table, group->lane);
+      ra_memory_replay_events(w->replay->sim, w->table, group->lane);
   g_autofree double *level = g_new(double, WINDOWS + 4);
   g_autofree guint *event = g_new(guint, WINDOWS + 4);
   guint turns[RA_EXPLAIN_TURNS], n, n_turns, peak, at = 0;

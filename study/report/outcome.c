@@ -7,7 +7,7 @@
 
 #include "graph/augment/augment.h"
 #include "graph/input/plan_write.h"
-#include "study/extrapolated.h"
+#include "study/extrapolation_note.h"
 #include "study/report/moves.h"
 #include "study/report/outcome.h"
 #include "study/report/path_cause.h"
@@ -352,7 +352,7 @@ ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph, const RaSim *sim)
   outcome->breakdown = ra_breakdown_new(sim, graph);
   rows = ra_path_rows(graph, sim);
   outcome->extrapolated =
-      ra_extrapolated(setup->profile, setup->estimator, graph);
+      ra_extrapolation_note(setup->profile, setup->estimator, graph);
   outcome->summary = make_summary(setup, graph, sim, outcome->breakdown,
                                   outcome->extrapolated);
   outcome->calls = make_calls(setup, outcome->breakdown);

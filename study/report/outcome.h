@@ -38,7 +38,7 @@ typedef struct {
   RaBreakdown *breakdown; /* owned: what they were made from */
   char *sentence;         /* owned: what the run waits for, and where GPU time
                              goes, in one sentence */
-  char *extrapolated;     /* owned: ra_extrapolated() */
+  char *extrapolated;     /* owned: ra_extrapolation_note() */
 } RaOutcome;
 
 /**

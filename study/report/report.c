@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "search/family/strategy.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 #include "study/model_error.h"
 #include "study/plot/plot_memory.h"
 #include "study/report/inspect.h"
@@ -245,7 +245,7 @@ put_pictures(GString *out, const RaSetup *setup, RaReplay *replay,
   put_heading(out, "Where GPU time goes",
               "Shares of all GPU-seconds of an iteration, by call and cause.");
   ra_report_causes(out, outcome->breakdown, setup->workload);
-  memory = ra_memory_data(replay, MEMORY_ROWS, &gpu);
+  memory = ra_plot_memory_data(replay, MEMORY_ROWS, &gpu);
   if (memory) {
     title = g_strdup_printf(
         "GPU %u, the fullest, over the whole run. The broken line is its "

@@ -14,7 +14,7 @@ void ra_report_escape(GString *out, const char *text);
 
 void ra_report_timeline(GString *out, const RaTimeline *timeline);
 
-/* Stacked areas of @data (ra_memory_data()) under @capacity_gib. */
+/* Stacked areas of @data (ra_plot_memory_data()) under @capacity_gib. */
 void ra_report_memory(GString *out, const char *data, double capacity_gib);
 
 /* GPU time by cause, a bar a call. */

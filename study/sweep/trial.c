@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "search/family/strategy.h"
 #include "sim/breakdown.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "study/contest/contest.h"
 #include "study/model_error.h"
 #include "study/sweep/trial.h"

@@ -14,8 +14,8 @@ static void
 add_kernel(RaValidateJob *job, const GArray *rows,
            const RaOverlapKernel *kernel, double predicted_s)
 {
-  const RaBesideKernel *first =
-      &g_array_index(rows, RaBesideKernel, kernel->first);
+  const RaOverlapRowsKernel *first =
+      &g_array_index(rows, RaOverlapRowsKernel, kernel->first);
   RaValidateRow row = {.name = g_strdup(first->name),
                        .part = g_intern_string(GPU),
                        .fold = job->cross ? g_strdup(first->name) : NULL,
@@ -33,7 +33,7 @@ gboolean
 ra_validate_overlap(const RaValidateLevel *level G_GNUC_UNUSED,
                     RaValidateJob *job, GError **error)
 {
-  g_autoptr(GArray) rows = ra_beside_kernels(job->data, GPU, error);
+  g_autoptr(GArray) rows = ra_overlap_rows_kernels(job->data, GPU, error);
   g_autoptr(RaProfile) profile = NULL;
   g_autoptr(RaOverlapFit) fit = NULL;
   GError *damaged = NULL;

@@ -47,7 +47,7 @@ send(const Rank *r, RaComm *comm, guint i)
   for (gsize k = 0; k < n; k++)
     bytes[k] = byte_of(r->rank, i, k);
   r->backend->write(data, bytes, n);
-  ra_device_send(r->backend, comm, 1 - r->rank, data, n);
+  ra_device_message_send(r->backend, comm, 1 - r->rank, data, n);
   r->backend->zero(data, n); /* it may be used again */
   r->backend->free(data);
 }
@@ -80,13 +80,14 @@ run_rank(void *data)
   for (guint i = 0; i < N + AHEAD; i++) {
     if (i < N) {
       rooms[i] = i % 3 ? NULL : r->backend->alloc(MOST + 16);
-      coming[i] = ra_device_start_recv(r->backend, comm, 1 - r->rank, rooms[i],
-                                       size_of(1 - r->rank, i));
+      coming[i] = ra_device_message_start_recv(
+          r->backend, comm, 1 - r->rank, rooms[i], size_of(1 - r->rank, i));
       send(r, comm, i);
     }
     if (i >= AHEAD) {
       double done_s = 0;
-      const void *where = ra_device_end_recv(coming[i - AHEAD], &done_s);
+      const void *where =
+          ra_device_message_end_recv(coming[i - AHEAD], &done_s);
 
       ck_assert(done_s > 0 && (!rooms[i - AHEAD] || where == rooms[i - AHEAD]));
       r->n_wrong += !is_right(r, i - AHEAD, where);
@@ -122,7 +123,7 @@ START_TEST(test_device)
   ck_assert_uint_eq(run(ra_backend_cuda()), 0);
   ck_assert_uint_gt(ra_emu_held_bytes(), before);
   ck_assert_uint_lt(ra_emu_held_bytes() - before, N * (MOST + 4096));
-  ra_device_messages_clear(ra_backend_cuda());
+  ra_device_message_clear_all(ra_backend_cuda());
   ck_assert_uint_eq(ra_emu_held_bytes(), before);
   ck_assert(!ra_backend_cuda()->failure());
 }
@@ -148,7 +149,7 @@ START_TEST(test_fault)
 
   faulty.copy = copy_none;
   ck_assert_uint_eq(run(&faulty), 2 * N);
-  ra_device_messages_clear(&faulty);
+  ra_device_message_clear_all(&faulty);
 }
 END_TEST
 

@@ -208,7 +208,7 @@ begin_sums(Peer *p)
   for (guint i = 0; i < n_begun; i++) {
     if (i + 1 == MIN(n_begun, RA_NCCL_MOST_UNDER_WAY))
       must_say[0] = "an all-reduce on rank 0"; /* and none before said so */
-    ra_device_all_reduce_f32(b, p->group, x, 4);
+    ra_device_comm_all_reduce_f32(b, p->group, x, 4);
   }
   b->wait();
 }

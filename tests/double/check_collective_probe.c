@@ -7,7 +7,7 @@
 #include "exec/measure/collective_probe.h"
 #include "tests/double/nccl_double_impl.h"
 #include "tests/support/check_main.h"
-#include "traces/measured_beside.h"
+#include "traces/measured_overlap.h"
 #include "traces/measured_trace.h"
 
 #undef host
@@ -431,11 +431,11 @@ START_TEST(test_beside_trace)
   g_autoptr(GArray) rows = NULL;
   g_autoptr(GArray) beside = measure_beside(0.4, &rows);
   g_autoptr(RaTrace) trace = ra_collective_trace(&probe, rows, beside);
-  g_autoptr(GArray) found = ra_measured_beside(trace, "collectives", NULL);
+  g_autoptr(GArray) found = ra_measured_overlap(trace, "collectives", NULL);
 
   ck_assert_uint_eq(found->len, 5 * 3 + 2); /* sends are left out */
   for (guint i = 0; i < found->len; i++) {
-    const RaMeasuredBeside *b = &g_array_index(found, RaMeasuredBeside, i);
+    const RaMeasuredOverlap *b = &g_array_index(found, RaMeasuredOverlap, i);
     double frac = b->op.kind == RA_OP_GEMM   ? GEMM_FRAC
                   : b->op.kind == RA_OP_NORM ? NORM_FRAC
                                              : comm_frac;

@@ -379,8 +379,8 @@ check_dropped(const char *line, gpointer data)
 START_TEST(test_dropped)
 {
   RaNcclOptions options = {nccl_double(), 60, check_dropped, NULL};
-  g_autoptr(RaSplits) splits = ra_splits_new(1);
-  RaSplitGroup alone = {.n = 1, .stream = RA_STREAM_TP};
+  g_autoptr(RaCommGroups) splits = ra_comm_groups_new(1);
+  RaCommGroup alone = {.n = 1, .stream = RA_STREAM_TP};
   uint32_t zero = 0;
   RaNcclId id;
   RaNccl *nccl;

@@ -28,7 +28,7 @@ typedef void (*WorkFunc)(Peer *peer);
 typedef struct {
   uint32_t n_ranks, rank;
   double patience_s;
-  RaSplits *splits;
+  RaCommGroups *splits;
   RaLocalGroup *locals;
   RaNcclId id;
   WorkFunc work;
@@ -77,20 +77,20 @@ run_host(void *data)
 }
 
 /* All ranks as group 0, and pairs both ways around. */
-static inline RaSplits *
+static inline RaCommGroups *
 make_splits(uint32_t n_ranks)
 {
-  RaSplits *s = ra_splits_new(n_ranks);
+  RaCommGroups *s = ra_comm_groups_new(n_ranks);
   uint32_t all[MOST_RANKS];
 
   for (uint32_t i = 0; i < n_ranks; i++)
     all[i] = i;
-  ra_splits_add(s, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, n_ranks, all);
+  ra_comm_groups_add(s, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, n_ranks, all);
   for (uint32_t i = 0; i < n_ranks; i++) {
     uint32_t there[] = {i, (i + 1) % n_ranks}, back[] = {there[1], i};
 
-    ra_splits_add(s, RA_NONE, RA_GROUP_PAIR, RA_STREAM_PP_SEND, 2, there);
-    ra_splits_add(s, RA_NONE, RA_GROUP_PAIR, RA_STREAM_PP_SEND, 2, back);
+    ra_comm_groups_add(s, RA_NONE, RA_GROUP_PAIR, RA_STREAM_PP_SEND, 2, there);
+    ra_comm_groups_add(s, RA_NONE, RA_GROUP_PAIR, RA_STREAM_PP_SEND, 2, back);
   }
   return s;
 }
@@ -98,7 +98,7 @@ make_splits(uint32_t n_ranks)
 static inline NcclDoubleTally
 run_all(uint32_t n_ranks, double patience_s, uint32_t seed, WorkFunc work)
 {
-  g_autoptr(RaSplits) splits = make_splits(n_ranks);
+  g_autoptr(RaCommGroups) splits = make_splits(n_ranks);
   g_autoptr(RaLocalGroup) locals = ra_local_group_new(n_ranks, FALSE);
   pthread_t threads[MOST_RANKS];
   Host hosts[MOST_RANKS];

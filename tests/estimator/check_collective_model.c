@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "estimator/collective_model.h"
-#include "estimator/outside.h"
+#include "estimator/extrapolation.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 

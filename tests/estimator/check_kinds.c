@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/error.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 #include "study/replay.h"
 #include "study/sweep/resource.h"
 #include "tests/support/search_case.h"

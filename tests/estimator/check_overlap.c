@@ -12,11 +12,11 @@ static void
 add(GArray *rows, uint64_t kernel, double alone_s, double slowdown,
     double overlap_frac, gboolean by_memory)
 {
-  RaBesideKernel row = {.alone_s = alone_s,
-                        .beside_s = alone_s * (1 + slowdown),
-                        .overlap_frac = overlap_frac,
-                        .by_memory = by_memory,
-                        .kernel = kernel};
+  RaOverlapRowsKernel row = {.alone_s = alone_s,
+                             .beside_s = alone_s * (1 + slowdown),
+                             .overlap_frac = overlap_frac,
+                             .by_memory = by_memory,
+                             .kernel = kernel};
 
   g_array_append_val(rows, row);
 }
@@ -31,7 +31,8 @@ add(GArray *rows, uint64_t kernel, double alone_s, double slowdown,
  * 1.5 x 0.1 for the 2.6 measured; the product from nothing: 1 for 1.03. */
 START_TEST(test_fit)
 {
-  g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(RaBesideKernel));
+  g_autoptr(GArray) rows =
+      g_array_new(FALSE, FALSE, sizeof(RaOverlapRowsKernel));
   g_autoptr(RaOverlapFit) fit = NULL;
   double median, p90;
 
@@ -100,7 +101,7 @@ START_TEST(test_rows)
   g_autofree char *folder = g_build_filename(data, "overlap", NULL);
   g_autoptr(GArray) kernels = NULL, messages = NULL, none = NULL;
   GError *error = NULL;
-  const RaBesideKernel *row;
+  const RaOverlapRowsKernel *row;
 
   ck_assert_int_eq(g_mkdir(folder, 0700), 0);
   write_file(folder, "echo_kernel_slowdown_a100_heldout.csv",
@@ -112,23 +113,23 @@ START_TEST(test_rows)
              "op,group,group_size,msg_bytes,stage,count,median_us\n"
              "all_gather,dp,4,1048576,x,1,99\nall_to_all,ep,,8,x,1,9\n"
              "iteration,,,,,1,5\n");
-  kernels = ra_beside_kernels(data, "a100", &error);
-  messages = ra_beside_messages(data, "a100", &error);
-  none = ra_beside_kernels(data, "h100", &error);
+  kernels = ra_overlap_rows_kernels(data, "a100", &error);
+  messages = ra_overlap_rows_messages(data, "a100", &error);
+  none = ra_overlap_rows_kernels(data, "h100", &error);
   ck_assert(kernels && messages && none);
   ck_assert_uint_eq(none->len, 0);
   ck_assert_uint_eq(kernels->len, 3);
-  row = &g_array_index(kernels, RaBesideKernel, 1);
+  row = &g_array_index(kernels, RaOverlapRowsKernel, 1);
   bench_check(row->alone_s, 500e-9);
   bench_check(row->beside_s, 900e-9);
   ck_assert(row->by_memory && row->kernel == 1);
-  ck_assert_uint_eq(g_array_index(kernels, RaBesideKernel, 2).kernel, 0);
+  ck_assert_uint_eq(g_array_index(kernels, RaOverlapRowsKernel, 2).kernel, 0);
   ck_assert_uint_eq(messages->len, 1);
   bench_check(g_array_index(messages, RaMeasured, 0).measured_s, 99e-6);
   write_file(folder, "echo_kernel_slowdown_a100_heldout.csv",
              "kernel,alone_ns,overlapped_ns,overlap_ratio,compute_pct,"
              "memory_pct\ngemm,soon,1100,0.5,90,50\n");
-  ck_assert_ptr_null(ra_beside_kernels(data, "a100", &error));
+  ck_assert_ptr_null(ra_overlap_rows_kernels(data, "a100", &error));
   ck_assert_ptr_nonnull(strstr(error->message, ":2: 'alone_ns' is 'soon'"));
   g_error_free(error);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "estimator/outside.h"
+#include "estimator/extrapolation.h"
 #include "tests/support/check_main.h"
 #include "tests/support/estimator_fixture.h"
 
@@ -179,20 +179,20 @@ START_TEST(test_outside)
   g_autoptr(Bench) b = bench_new(with_table(
       "[table gemm.bf16]\naxis-1 = n 64 128\nat = 200 -100\n", NULL));
   RaOp op = bench_op(RA_OP_GEMM, 64, 32, 64, 2);
-  RaOutside outside;
+  RaExtrapolation outside;
 
-  ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(!ra_estimator_extrapolation(b->estimator, &op, &outside));
   op.dim[1] = 65; /* twice: 130 */
-  ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(ra_estimator_extrapolation(b->estimator, &op, &outside));
   ck_assert_str_eq(outside.law, "gemm.bf16");
   ck_assert_str_eq(outside.axis, "n");
   ck_assert_double_eq(outside.value, 130);
   ck_assert_double_eq(outside.limit, 128);
   op.dim[1] = 31;
-  ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(ra_estimator_extrapolation(b->estimator, &op, &outside));
   ck_assert_double_eq(outside.limit, 64);
   op.dim[1] = 0;
-  ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(!ra_estimator_extrapolation(b->estimator, &op, &outside));
 }
 END_TEST
 
@@ -203,12 +203,12 @@ START_TEST(test_outside_memory)
   g_autoptr(Bench) b = bench_new(with_table(
       "[table memory.add]\naxis-1 = bytes 1024 32768\nat = 0 0\n", NULL));
   RaOp op = bench_op(RA_OP_ADD, 64, 64, 0, 0);
-  RaOutside outside;
+  RaExtrapolation outside;
 
   ck_assert_double_eq(ra_op_bytes(&op), 24576);
-  ck_assert(!ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(!ra_estimator_extrapolation(b->estimator, &op, &outside));
   op.dim[1] = 128;
-  ck_assert(ra_estimator_outside(b->estimator, &op, &outside));
+  ck_assert(ra_estimator_extrapolation(b->estimator, &op, &outside));
   ck_assert_str_eq(outside.law, "memory.add");
   ck_assert_str_eq(outside.axis, "bytes");
   ck_assert_double_eq(outside.value, 49152);

@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
   Trip *trips;
   guint n_trips;
-  RaSplits *splits;
+  RaCommGroups *splits;
   RaNcclId id;
   atomic_uint n_wrong; /* of trips and ranks */
 } Work;
@@ -92,8 +92,9 @@ run_host(void *data)
   g_assert_no_error(error);
   ra_nccl_split(nccl, work->splits, NULL, &error);
   g_assert_no_error(error);
-  world = ra_nccl_comm_new(
-      nccl, ra_splits_find(work->splits, RA_NONE, RA_GROUP_WORLD, host->rank));
+  world =
+      ra_nccl_comm_new(nccl, ra_comm_groups_find(work->splits, RA_NONE,
+                                                 RA_GROUP_WORLD, host->rank));
   for (guint i = 0; i < work->n_trips; i++) {
     const Case *c = work->trips[i].of;
     g_autoptr(RaParams) source = params_on(c, &c->from, host->rank, TRUE);
@@ -129,10 +130,10 @@ make_trip(Work *work, const Case *c, guint number)
     t->rounds[way] = r;
     t->sets[way] = g_new(uint32_t, r->n_sets + 1);
     for (uint32_t i = 0; i < r->n_sets; i++)
-      t->sets[way][i] =
-          ra_splits_add(work->splits, RA_NONE, RA_GROUP_SET, RA_STREAM_REALLOC,
-                        r->set_begin[i + 1] - r->set_begin[i],
-                        r->set_ranks + r->set_begin[i]);
+      t->sets[way][i] = ra_comm_groups_add(
+          work->splits, RA_NONE, RA_GROUP_SET, RA_STREAM_REALLOC,
+          r->set_begin[i + 1] - r->set_begin[i],
+          r->set_ranks + r->set_begin[i]);
   }
 }
 
@@ -144,9 +145,9 @@ work_new(const GArray *cases, guint first, guint stride)
 
   for (uint32_t i = 0; i < N_RANKS; i++)
     gpu_ranks[i] = i;
-  work->splits = ra_splits_new(N_RANKS);
-  ra_splits_add(work->splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_REALLOC,
-                N_RANKS, gpu_ranks);
+  work->splits = ra_comm_groups_new(N_RANKS);
+  ra_comm_groups_add(work->splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_REALLOC,
+                     N_RANKS, gpu_ranks);
   work->trips = g_new0(Trip, cases->len);
   for (guint i = first; i < cases->len; i += stride)
     make_trip(work, &g_array_index(cases, Case, i), i / stride);
@@ -161,7 +162,7 @@ work_free(Work *work)
       ra_rounds_free(work->trips[i].rounds[way]);
       g_free(work->trips[i].sets[way]);
     }
-  ra_splits_free(work->splits);
+  ra_comm_groups_free(work->splits);
   g_free(work->trips);
   g_free(work);
 }

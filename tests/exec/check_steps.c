@@ -171,7 +171,8 @@ typedef struct {
   gboolean staged;
   const RaBackend *captures; /* the table of the side that does */
   RaLocalGroup *groups[2];
-  const RaSplits *splits; /* the captured side's group is NCCL's; NULL: local */
+  const RaCommGroups
+      *splits; /* the captured side's group is NCCL's; NULL: local */
   RaNcclId id;
   guint n_wrong; /* steps whose logits differ */
   guint n_waits; /* of the host for the device, in a step that was begun again,
@@ -302,7 +303,7 @@ END_TEST
 START_TEST(test_waits)
 {
   uint32_t both[] = {0, 1};
-  g_autoptr(RaSplits) splits = ra_splits_new(2);
+  g_autoptr(RaCommGroups) splits = ra_comm_groups_new(2);
   Run over_nccl = {.family = families[_i],
                    .tp = 2,
                    .splits = splits,
@@ -310,7 +311,7 @@ START_TEST(test_waits)
   Run alone = {.family = families[_i], .tp = 1, .captures = ra_backend_cuda()};
   Run over_threads = alone;
 
-  ra_splits_add(splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, 2, both);
+  ra_comm_groups_add(splits, RA_NONE, RA_GROUP_WORLD, RA_STREAM_TP, 2, both);
   nccl_double_set_memory(ra_emu_nccl_memory());
   nccl_double_begin(2, (guint)_i);
   ck_assert(ra_nccl_id(nccl_double(), &over_nccl.id, NULL));

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "graph/op/activation.h"
-#include "sim/memory.h"
-#include "study/fit.h"
+#include "sim/memory_replay.h"
+#include "study/memory_verdict.h"
 #include "tests/support/check_main.h"
 #include "tests/support/plan_text.h"
 
@@ -351,13 +351,13 @@ check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
   g_autoptr(RaReplay) replay =
       setup ? ra_replay_new(setup, &options, &error) : NULL;
   g_autoptr(RaMemoryTable) table = NULL;
-  g_autoptr(RaFit) fit = NULL;
+  g_autoptr(RaMemoryVerdict) fit = NULL;
   g_autofree uint64_t *bytes = NULL;
   double sum = 0;
 
   ck_assert_msg(replay != NULL, "%s", error ? error->message : "");
   table = ra_memory_table_new(replay->graph);
-  fit = ra_fit_new(setup, &flags, replay);
+  fit = ra_memory_verdict_new(setup, &flags, replay);
   ck_assert_msg(is_sound(replay->sim, table), "%s is not sound", name);
   ck_assert_msg(fit->fits && !fit->verdict, "%s does not fit", name);
   /* A folded lane at call fidelity is the most of its stages in everything. */
@@ -369,7 +369,7 @@ check_plan(const char *name, RaFidelity fidelity, gboolean unfolded)
                 "%s: bound %g, peak %g", name, fit->bound_bytes,
                 fit->peak_bytes);
   bytes = g_new0(uint64_t, ra_memory_n_holders(table->memory));
-  ra_memory_holders_at_peak(replay->sim, table, fit->lane, bytes);
+  ra_memory_replay_holders_at_peak(replay->sim, table, fit->lane, bytes);
   for (uint32_t h = 0; h < ra_memory_n_holders(table->memory); h++)
     sum += (double)bytes[h];
   ck_assert_double_eq_tol(sum, fit->peak_bytes, 2);

@@ -11,7 +11,7 @@
 #include "sim/flop.h"
 #include "sim/generate/decode.h"
 #include "sim/generate/serve.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "tests/support/check_main.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/zero_run.h"

@@ -99,7 +99,7 @@ START_TEST(filled)
 {
   Plans p;
   RaEvaluatorWork first, work;
-  const RaProgram *program;
+  const RaFlatGraph *program;
   guint n_exact;
 
   plans_init(&p);
@@ -130,7 +130,7 @@ START_TEST(replayed)
   guint n_exact;
   Plans p;
   RaEvaluatorWork work;
-  const RaProgram *program;
+  const RaFlatGraph *program;
 
   plans_init(&p);
   work = evaluate_all(&p, &n_exact);
@@ -183,7 +183,7 @@ START_TEST(moved)
     n_slots = 0;
     for (guint i = 0; i < N_PLANS; i++) {
       uint32_t call = i % N_CALLS;
-      const RaProgram *program = ra_evaluator_program(c.evaluator, 0);
+      const RaFlatGraph *program = ra_evaluator_program(c.evaluator, 0);
 
       ra_evaluator_move(c.evaluator, 0, call, search_case_choice(&c, call));
       for (guint s = 0; s < program->n_slots; s++)

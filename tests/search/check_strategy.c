@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "graph/input/plan_write.h"
 #include "graph/input/turns.h"
-#include "search/family/split.h"
+#include "search/family/cluster_split.h"
 #include "search/family/strategy.h"
-#include "study/fit.h"
+#include "study/memory_verdict.h"
 #include "study/replay.h"
 #include "tests/support/check_main.h"
 
@@ -163,7 +163,7 @@ plan_one(RaStrategyKind kind, const char *workload, guint nodes)
   g_autoptr(RaSetup) setup = pair(workload, nodes);
   g_autoptr(GError) error = NULL;
   g_autoptr(RaReplay) replay = NULL;
-  g_autoptr(RaFit) fit = NULL;
+  g_autoptr(RaMemoryVerdict) fit = NULL;
   g_autofree char *text = NULL;
   RaDraft *draft = ra_strategy_plan(setup->workload, setup->cluster,
                                     setup->estimator, &options, &error);
@@ -191,7 +191,7 @@ plan_one(RaStrategyKind kind, const char *workload, guint nodes)
   replay = ra_replay_new(setup, &run, &error);
   ck_assert_msg(replay != NULL, "%s", error ? error->message : "");
   ck_assert_double_gt(ra_sim_result(replay->sim)->makespan_s, 0);
-  fit = ra_fit_new(setup, NULL, replay);
+  fit = ra_memory_verdict_new(setup, NULL, replay);
   ck_assert_msg(fit->fits, "%s on %u nodes: %s\n%s", workload, nodes,
                 fit->verdict, text);
   return TRUE;
@@ -276,7 +276,7 @@ START_TEST(test_continuous)
     g_autoptr(RaDraft) draft = draft_of(setup, &options);
     RaCallPlan *generate = &draft->plan->calls[0];
     g_autoptr(RaReplay) replay = NULL;
-    g_autoptr(RaFit) fit = NULL;
+    g_autoptr(RaMemoryVerdict) fit = NULL;
     g_autofree char *text = NULL;
 
     ck_assert_str_eq(setup->workload->calls[0].name, "actor_generate");
@@ -291,7 +291,7 @@ START_TEST(test_continuous)
     ck_assert(ra_plan_equal(draft->plan, setup->plan));
     replay = ra_replay_new(setup, &run, &error);
     ck_assert_ptr_nonnull(replay);
-    fit = ra_fit_new(setup, NULL, replay);
+    fit = ra_memory_verdict_new(setup, NULL, replay);
     ck_assert_msg(fit->fits == !more, "%s\n%s", fit->verdict, text);
   }
 }
@@ -377,8 +377,8 @@ START_TEST(test_split_meshes)
   RaMesh meshes[5];
 
   for (guint i = 0; i < 2; i++) {
-    ck_assert(ra_split(&cluster, weights, 3, i ? at_least_a_node : NULL, NULL,
-                       meshes));
+    ck_assert(ra_cluster_split(&cluster, weights, 3, i ? at_least_a_node : NULL,
+                               NULL, meshes));
     ck_assert_uint_eq(ra_mesh_n_gpus(&meshes[0]), 8);
     ck_assert_uint_eq(ra_mesh_n_gpus(&meshes[1]), 4);
     ck_assert_uint_eq(ra_mesh_n_gpus(&meshes[2]), 4);
@@ -387,8 +387,8 @@ START_TEST(test_split_meshes)
     ck_assert(!ra_mesh_overlaps(&meshes[1], &meshes[2]));
   }
   cluster = (RaCluster){.n_nodes = 1, .gpus_per_node = 4};
-  ck_assert(ra_split(&cluster, weights, 4, NULL, NULL, meshes));
-  ck_assert(!ra_split(&cluster, weights, 5, NULL, NULL, meshes));
+  ck_assert(ra_cluster_split(&cluster, weights, 4, NULL, NULL, meshes));
+  ck_assert(!ra_cluster_split(&cluster, weights, 5, NULL, NULL, meshes));
 }
 END_TEST
 

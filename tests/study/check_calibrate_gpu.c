@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "estimator/fit.h"
-#include "study/run/calibrate_gpu.h"
+#include "study/run/gpu_profile.h"
 #include "tests/device/idle_gpu.h"
 #include "tests/support/check_main.h"
 #include "tests/support/new_path.h"

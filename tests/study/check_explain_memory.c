@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "study/report/explain_memory.h"
 #include "tests/support/check_main.h"
 

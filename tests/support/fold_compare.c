@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "sim/breakdown.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "tests/support/fold_compare.h"
 
 /* What a task is, but for its replica, on one lane. */

@@ -11,7 +11,7 @@
 #include "graph/memory/memory_generate.h"
 #include "graph/memory/memory_peak.h"
 #include "sim/flop.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "tests/support/zero_run.h"
 
 /* (transfer full): one model generates, infers by @parts chunks and learns. */
@@ -47,7 +47,7 @@ rollout_assert_memory(const Run *run, uint32_t n_iterations)
   ck_assert_uint_eq(replay->n_negative, 0);
   ra_memory_peak(table->memory, run->text->augmented, loads, &peak);
   for (uint32_t lane = 0; lane < run->graph->n_lanes; lane++) {
-    g_autoptr(GArray) events = ra_memory_events(run->sim, table, lane);
+    g_autoptr(GArray) events = ra_memory_replay_events(run->sim, table, lane);
     int64_t kv = 0, most = 0;
 
     for (guint i = 0; i < events->len; i++) {

@@ -10,7 +10,7 @@
 #include "graph/input/plan_write.h"
 #include "search/evaluate/evaluate.h"
 #include "sim/breakdown.h"
-#include "sim/memory.h"
+#include "sim/memory_replay.h"
 #include "study/setup.h"
 #include "tests/support/check_main.h"
 

@@ -1,0 +1,48 @@
+/* A file while it is written: beside the one that it will replace.
+ *
+ * Readers and failures see the old file or the whole new one, never half of
+ * it.  Faults stick: put what there is to put, and ask at the end.
+ *
+ *     RaAtomicFile *aside = ra_atomic_file_new("model.safetensors");
+ *     ra_atomic_file_put(aside, head, n_head_bytes);
+ *     ra_atomic_file_put(aside, weights, n_bytes);
+ *     return ra_atomic_file_end(aside, &error);        renames, frees
+ *
+ * fsync is not called: a process that dies leaves the old file, a machine that
+ * loses power may leave neither.
+ */
+#ifndef RA_BASE_ATOMIC_FILE_H
+#define RA_BASE_ATOMIC_FILE_H
+
+#include <glib.h>
+
+typedef struct _RaAside RaAtomicFile;
+
+/**
+ * ra_atomic_file_new:
+ * @path: file to make or replace
+ *
+ * A symbolic link is followed; a device or a pipe cannot be replaced and is
+ * written to as it is.  A @path of "-" is not special.  The mode is 0666 less
+ * the umask.
+ *
+ * Returns: (transfer full): ra_atomic_file_end() or ra_atomic_file_drop() it
+ */
+RaAtomicFile *ra_atomic_file_new(const char *path);
+
+/* Appends @n_bytes of @bytes; nothing after a fault. */
+void ra_atomic_file_put(RaAtomicFile *aside, const void *bytes, gsize n_bytes);
+
+/**
+ * ra_atomic_file_end:
+ * @aside: (transfer full)
+ * @error: %RA_ERROR_IO `path: reason`
+ *
+ * Renames what was put to the path; after a fault removes it instead.
+ */
+gboolean ra_atomic_file_end(RaAtomicFile *aside, GError **error);
+
+/* (transfer full): removes what was put; the old file stays. */
+void ra_atomic_file_drop(RaAtomicFile *aside);
+
+#endif

@@ -1,0 +1,88 @@
+#include "config.h"
+
+#include "estimator/estimator_impl.h"
+#include "estimator/extrapolation.h"
+
+static const RaResidual *
+collective_table(const RaEstimator *e, const RaOp *op)
+{
+  if (op->dim[1] < 2)
+    return NULL;
+  if (op->dim[2] == op->dim[1])
+    return &e->links.collective[op->kind - RA_OP_ALL_REDUCE].residual;
+  return op->kind == RA_OP_ALL_REDUCE ? &e->links.inter.residual : NULL;
+}
+
+static const RaResidual *
+product_table(const RaEstimator *e, const RaOp *op)
+{
+  if (op->dtype == RA_DTYPE_FP32 && e->has_fp32)
+    return &e->gemm_fp32.residual;
+  return op->dtype == RA_DTYPE_FP8 ? &e->gemm_fp8.residual : &e->gemm.residual;
+}
+
+/* The table that @op is looked up in; NULL: its law has none, or it has no law
+ * of its own. */
+static const RaResidual *
+table_of(const RaEstimator *e, const RaOp *op)
+{
+  switch ((RaOpKind)op->kind) {
+  case RA_OP_GEMM:
+    return product_table(e, op);
+  case RA_OP_ATTENTION:
+    return &e->attention.residual;
+  case RA_OP_ATTENTION_BACKWARD:
+    return e->attention.backward_residual.grid ? &e->attention.backward_residual
+                                               : &e->attention.residual;
+  case RA_OP_DECODE_ATTENTION:
+    return &e->decode_attention.residual;
+  case RA_OP_ALL_REDUCE:
+  case RA_OP_REDUCE_SCATTER:
+  case RA_OP_ALL_GATHER:
+  case RA_OP_ALL_TO_ALL:
+  case RA_OP_BROADCAST:
+    return collective_table(e, op);
+  case RA_OP_SEND:
+    return op->dim[1] ? NULL : &e->links.send.residual;
+  case RA_OP_ATTENTION_CORE:
+  case RA_OP_ATTENTION_CORE_BACKWARD:
+  case RA_OP_REALLOC:
+  case RA_OP_OFFLOAD:
+  case RA_OP_RELOAD:
+  case RA_OP_HOST:
+    return NULL;
+  default:
+    return &e->memory[ra_estimator_memory_kind(op)].residual;
+  }
+}
+
+gboolean
+ra_estimator_extrapolation(const RaEstimator *estimator, const RaOp *op,
+                           RaExtrapolation *out_outside)
+{
+  const RaResidual *residual = table_of(estimator, op);
+  const RaGridAxis *knots;
+  RaFeature feature;
+  guint axis;
+
+  if (!residual || !residual->grid ||
+      !ra_residual_outside(residual, op, &axis) ||
+      ra_estimator_op_s(estimator, op) <= 0)
+    return FALSE;
+  feature = (RaFeature)residual->feature[axis];
+  knots = &residual->grid->axes[axis];
+  out_outside->law = residual->law;
+  out_outside->axis = ra_feature_name(feature);
+  out_outside->value = ra_feature(feature, op);
+  out_outside->limit = out_outside->value < knots->knots[0]
+                           ? knots->knots[0]
+                           : knots->knots[knots->n_knots - 1];
+  return TRUE;
+}
+
+gboolean
+ra_estimator_formula(const RaEstimator *estimator, const RaOp *op,
+                     RaCollectiveChoice *out_choice)
+{
+  return ra_collective_formula(&estimator->links, op, out_choice);
+}

@@ -1,0 +1,150 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimator/extrapolation.h"
+#include "estimator/fit.h"
+#include "study/extrapolation_note.h"
+
+static double
+excess(const RaExtrapolation *o)
+{
+  return o->value > o->limit ? o->value / o->limit
+                             : o->limit / MAX(o->value, 1e-9);
+}
+
+/* Keeps the furthest of each law, axis and side. */
+static void
+keep(GArray *kept, const RaExtrapolation *one)
+{
+  for (guint i = 0; i < kept->len; i++) {
+    RaExtrapolation *other = &g_array_index(kept, RaExtrapolation, i);
+
+    if (strcmp(other->law, one->law) != 0 ||
+        strcmp(other->axis, one->axis) != 0 || other->limit < one->limit ||
+        other->limit > one->limit)
+      continue;
+    if (excess(one) > excess(other))
+      *other = *one;
+    return;
+  }
+  g_array_append_vals(kept, one, 1);
+}
+
+/* Of which laws no row of the profile's GPU was seen, and what their transfer
+ * was off by where it could be tried. */
+static void
+append_derived(const RaProfile *profile, GString *text)
+{
+  static const char *const shown[] = {"gemm.bf16", "attention",
+                                      "decode-attention", "all-reduce"};
+  guint n = 0;
+
+  for (guint i = 0; i < G_N_ELEMENTS(shown); i++) {
+    const RaLaw *law = ra_profile_law(profile, shown[i]);
+
+    if (!law || !law->transferred)
+      continue;
+    if (n++ == 0)
+      g_string_append_printf(text, "%s has no rows of its own of ",
+                             profile->device);
+    else
+      g_string_append(text, ", ");
+    g_string_append_printf(text, "%s (of the %s", law->name, law->transferred);
+    if (isnan(law->error_median_frac))
+      g_string_append(text, ", by data sheet)");
+    else
+      g_string_append_printf(
+          text,
+          ", by data sheet; such transfers are off by %.0f "
+          "%% in the median, %.0f %% at the 90th percentile)",
+          100 * law->error_median_frac, 100 * law->error_p90_frac);
+  }
+}
+
+/* Laws of which nobody has rows, that @ops are costed by. */
+static void
+add_assumed(GPtrArray *assumed, const RaProfile *profile,
+            const RaEstimator *estimator, const RaOp *ops, guint n_ops)
+{
+  for (guint i = 0; i < n_ops; i++) {
+    const char *name = ra_fit_law_in(profile, &ops[i]);
+    const RaLaw *law = name ? ra_profile_law(profile, name) : NULL;
+
+    if (law && law->n_rows == 0 && !law->transferred &&
+        ra_estimator_op_s(estimator, &ops[i]) > 0 &&
+        !g_ptr_array_find_with_equal_func(assumed, name, g_str_equal, NULL))
+      g_ptr_array_add(assumed, (gpointer)name);
+  }
+}
+
+/* Collectives that a closed form carries the measurements to: each law with
+ * its GPUs and the algorithm that it takes, once. */
+static void
+add_formulas(GPtrArray *formulas, const RaEstimator *estimator, const RaOp *ops,
+             guint n_ops)
+{
+  for (guint i = 0; i < n_ops; i++) {
+    const RaOp *op = &ops[i];
+    RaCollectiveChoice c;
+    char *text;
+
+    if (!ra_estimator_formula(estimator, op, &c))
+      continue;
+    text = g_strdup_printf("%s on %" G_GUINT64_FORMAT " GPUs (%s %s)",
+                           ra_op_name((RaOpKind)op->kind), op->dim[1],
+                           ra_algorithm_name(c.algorithm),
+                           ra_protocol_name(c.protocol));
+    if (g_ptr_array_find_with_equal_func(formulas, text, g_str_equal, NULL))
+      g_free(text);
+    else
+      g_ptr_array_add(formulas, text);
+  }
+}
+
+static void
+append_list(GString *text, const char *head, const GPtrArray *names)
+{
+  for (guint i = 0; i < names->len; i++)
+    g_string_append_printf(text, "%s%s%s",
+                           i > 0           ? ", "
+                           : text->len > 0 ? "; "
+                                           : "",
+                           i > 0 ? "" : head, (const char *)names->pdata[i]);
+}
+
+char *
+ra_extrapolation_note(const RaProfile *profile, const RaEstimator *estimator,
+                      const RaTaskGraph *graph)
+{
+  g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(RaExtrapolation));
+  g_autoptr(GPtrArray) assumed = g_ptr_array_new();
+  g_autoptr(GPtrArray) formulas = g_ptr_array_new_with_free_func(g_free);
+  GString *text = g_string_new(NULL);
+
+  append_derived(profile, text);
+  for (uint32_t work = 0; work < graph->n_works; work++) {
+    RaOp ops[RA_OP_LIST_MAX];
+    guint n_ops = ra_work_ops(graph, work, ops);
+
+    add_assumed(assumed, profile, estimator, ops, n_ops);
+    add_formulas(formulas, estimator, ops, n_ops);
+    for (guint i = 0; i < n_ops; i++) {
+      RaExtrapolation one;
+
+      if (ra_estimator_extrapolation(estimator, &ops[i], &one))
+        keep(kept, &one);
+    }
+  }
+  for (guint i = 0; i < kept->len; i++) {
+    const RaExtrapolation *o = &g_array_index(kept, RaExtrapolation, i);
+
+    g_string_append_printf(text, "%s%s %s %.10g (measured %s %.10g)",
+                           text->len > 0 ? "; " : "", o->law, o->axis, o->value,
+                           o->value > o->limit ? "to" : "from", o->limit);
+  }
+  append_list(text, "by formula: ", formulas);
+  append_list(text, "assumed, not measured: ", assumed);
+  return g_string_free(text, FALSE);
+}

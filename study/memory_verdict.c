@@ -1,0 +1,192 @@
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "study/memory_verdict.h"
+#include "study/remedy.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+#define VERDICT_HOLDERS 4 /* largest ones that a verdict names */
+
+/* A holder and what it has at the peak. */
+typedef struct {
+  uint32_t holder;
+  uint64_t bytes;
+} Share;
+
+static int
+compare_shares(const void *a, const void *b)
+{
+  const Share *x = a, *y = b;
+
+  if (x->bytes != y->bytes)
+    return x->bytes > y->bytes ? -1 : 1;
+  return x->holder < y->holder ? -1 : x->holder > y->holder;
+}
+
+/* Those that hold something, largest first. */
+static GArray *
+sorted_shares(const uint64_t *bytes, uint32_t n)
+{
+  GArray *shares = g_array_new(FALSE, FALSE, sizeof(Share));
+
+  for (uint32_t h = 0; h < n; h++) {
+    Share share = {h, bytes[h]};
+    if (bytes[h] > 0)
+      g_array_append_val(shares, share);
+  }
+  g_array_sort(shares, compare_shares);
+  return shares;
+}
+
+static RaTable *
+make_memory(const RaMemoryVerdict *fit)
+{
+  RaTable *table = ra_table_new("memory");
+
+  ra_table_column(table, "gpu", RA_UNIT_NONE, RA_CELL_INTEGER);
+  ra_table_column(table, "peak_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "capacity_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "peak_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  ra_table_column(table, "bound_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "peak_s", RA_UNIT_SECONDS, RA_CELL_REAL);
+  ra_table_column(table, "task", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "fits", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "remedy", RA_UNIT_NONE, RA_CELL_TEXT);
+  if (fit->lane == RA_NONE)
+    return table;
+  ra_table_row(table);
+  ra_table_integer(table, fit->gpu);
+  ra_table_real(table, fit->peak_bytes);
+  ra_table_real(table, fit->capacity_bytes);
+  ra_table_real(table, fit->peak_bytes / fit->capacity_bytes);
+  ra_table_real(table, fit->bound_bytes);
+  ra_table_real(table, fit->peak_s);
+  ra_table_text(table, fit->task);
+  ra_table_text(table, fit->fits ? "yes" : "no");
+  if (fit->remedy)
+    ra_table_text(table, fit->remedy);
+  else
+    ra_table_missing(table);
+  return table;
+}
+
+static RaTable *
+make_holders(const RaMemoryVerdict *fit, const RaWorkload *workload,
+             const GArray *shares)
+{
+  RaTable *table = ra_table_new("memory_holders");
+
+  ra_table_column(table, "holder", RA_UNIT_NONE, RA_CELL_TEXT);
+  ra_table_column(table, "held_bytes", RA_UNIT_BYTES, RA_CELL_REAL);
+  ra_table_column(table, "share_frac", RA_UNIT_NONE, RA_CELL_FRAC);
+  for (guint i = 0; i < shares->len; i++) {
+    const Share *s = &g_array_index(shares, Share, i);
+    g_autofree char *name = ra_holder_name(workload, s->holder);
+    ra_table_row(table);
+    ra_table_text(table, name);
+    ra_table_real(table, (double)s->bytes);
+    ra_table_real(table, (double)s->bytes / fit->peak_bytes);
+  }
+  return table;
+}
+
+/* "does not fit: GPU 8 needs 91.2 of 80.0 GiB at 12.3 s, as it0/... begins:
+ * optimizer of actor 30.2 GiB, ..." */
+static char *
+make_verdict(const RaMemoryVerdict *fit, const RaWorkload *workload,
+             const GArray *shares)
+{
+  GString *out = g_string_new(NULL);
+  g_autofree char *time = ra_quantity_format(fit->peak_s, RA_UNIT_SECONDS);
+
+  g_string_append_printf(out,
+                         "The plan does not fit: GPU %" PRIu32
+                         " needs %.1f of %.1f GiB at %s, "
+                         "when %s begins: ",
+                         fit->gpu, fit->peak_bytes / GIB,
+                         fit->capacity_bytes / GIB, time, fit->task);
+  for (guint i = 0; i < MIN(shares->len, VERDICT_HOLDERS); i++) {
+    const Share *s = &g_array_index(shares, Share, i);
+    g_autofree char *name = ra_holder_name(workload, s->holder);
+    g_string_append_printf(out, "%s%s %.1f GiB", i ? ", " : "", name,
+                           (double)s->bytes / GIB);
+  }
+  if (!fit->remedy)
+    g_string_append(out, ".  No single change that was tried makes it fit");
+  return g_string_free(out, FALSE);
+}
+
+static double
+bound_of(const RaSetup *setup, const RaReplay *replay, const RaMemory *memory)
+{
+  g_autofree RaCallLoad *loads = ra_call_loads_new(
+      setup->plan, replay->augmented->n_iterations, replay->graph->seed);
+  RaMemoryPeak peak;
+  double bytes;
+
+  ra_memory_peak(memory, replay->augmented, loads, &peak);
+  bytes = peak.total_bytes;
+  ra_memory_peak_clear(&peak);
+  return bytes;
+}
+
+static void
+fill_peak(RaMemoryVerdict *fit, const RaReplay *replay, const RaLanePeak *peak)
+{
+  char name[256];
+
+  fit->gpu = replay->graph->lanes[fit->lane].first_gpu;
+  fit->peak_bytes = peak->peak_bytes;
+  fit->peak_s = peak->peak_s;
+  if (peak->task != RA_NONE)
+    ra_task_name(replay->graph, peak->task, name, sizeof name);
+  fit->task = g_strdup(peak->task == RA_NONE ? "the run" : name);
+}
+
+RaMemoryVerdict *
+ra_memory_verdict_new(const RaSetup *setup, const RaSetupFlags *flags,
+                      const RaReplay *replay)
+{
+  g_autoptr(RaMemoryTable) table = NULL;
+  g_autoptr(RaMemoryReplay) memory = NULL;
+  g_autoptr(GArray) shares = NULL;
+  g_autofree uint64_t *bytes = NULL;
+  RaMemoryVerdict *fit;
+
+  g_return_val_if_fail(setup && setup->plan && replay, NULL);
+  fit = g_new0(RaMemoryVerdict, 1);
+  table = ra_memory_table_new(replay->graph);
+  memory = ra_memory_replay_new(replay->sim, table);
+  bytes = g_new0(uint64_t, ra_memory_n_holders(table->memory));
+  fit->lane = memory->fullest;
+  fit->capacity_bytes = memory->capacity_bytes;
+  if (fit->lane != RA_NONE) {
+    fill_peak(fit, replay, &memory->lanes[fit->lane]);
+    ra_memory_replay_holders_at_peak(replay->sim, table, fit->lane, bytes);
+    fit->bound_bytes = bound_of(setup, replay, table->memory);
+  }
+  fit->fits = fit->peak_bytes <= fit->capacity_bytes;
+  if (!fit->fits && flags)
+    fit->remedy = ra_remedy_find(setup, flags, replay, fit->gpu);
+  shares = sorted_shares(bytes, ra_memory_n_holders(table->memory));
+  fit->memory = make_memory(fit);
+  fit->holders = make_holders(fit, setup->workload, shares);
+  if (!fit->fits)
+    fit->verdict = make_verdict(fit, setup->workload, shares);
+  return fit;
+}
+
+void
+ra_memory_verdict_free(RaMemoryVerdict *fit)
+{
+  if (!fit)
+    return;
+  g_free(fit->task);
+  g_free(fit->remedy);
+  g_free(fit->verdict);
+  ra_table_free(fit->memory);
+  ra_table_free(fit->holders);
+  g_free(fit);
+}
