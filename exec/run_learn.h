@@ -1,8 +1,8 @@
-/* What a train call learns, and from what: its rule and its inputs.
+/* The learning rule of a train call, and its inputs.
  *
- * The rule follows from the head of its model and what it reads; whether
- * answers without a critic are compared as GRPO or as RLOO compares them is the
- * workload's `algorithm`.  Private to exec/run*.c.
+ * The rule follows from the head of the model and from what the call reads.
+ * The workload's `algorithm` chooses between GRPO and RLOO for answers without
+ * a critic.  Private to exec/run*.c.
  *
  *     RaLearnInputs in = ra_learn_inputs(run, node);
  *     ra_rank_make_advantages(rank, node, &in);
@@ -13,27 +13,28 @@
 #include "exec/run_impl.h"
 
 typedef enum {
-  RA_TRAIN_CROSS_ENTROPY, /* of the answers: SFT */
-  RA_TRAIN_PPO,           /* on values */
-  RA_TRAIN_GRPO,          /* rewards within a prompt's answers */
-  RA_TRAIN_RLOO,          /* likewise, less the mean of the others */
-  RA_TRAIN_REMAX,         /* less the reward of the greedy answer */
-  RA_TRAIN_DPO,           /* pairs, a reference */
-  RA_TRAIN_VALUE,         /* of a critic */
-  RA_TRAIN_PAIRS          /* pairs: reward models */
+  RA_TRAIN_CROSS_ENTROPY, /* SFT, on the answers */
+  RA_TRAIN_PPO,           /* advantages from values */
+  RA_TRAIN_GRPO,          /* rewards normalised over a prompt's answers */
+  RA_TRAIN_RLOO,          /* rewards less the mean of the prompt's other
+                             answers */
+  RA_TRAIN_REMAX,         /* rewards less that of the greedy answer */
+  RA_TRAIN_DPO,           /* pairs, with a reference */
+  RA_TRAIN_VALUE,         /* value loss of a critic */
+  RA_TRAIN_PAIRS          /* pairs, for reward models */
 } RaLearnRule;
 
-/* What a train call reads; any may be NULL. */
+/* Inputs of a train call; any pointer may be NULL. */
 typedef struct {
   RaLearnRule rule;
   const RaExperienceSet *set;
-  const float *old;       /* log-probabilities when drawn */
+  const float *old;       /* log-probabilities at sampling time */
   const float *reference; /* log-probabilities of another model */
-  const float *values;    /* of the states */
-  const float *rewards;   /* of the sequences */
-  const float *baselines; /* of the sequences of another set, that of greedy
-                             answers to the same prompts */
-  uint32_t n_greedy;      /* of them to a prompt */
+  const float *values;    /* values of the states */
+  const float *rewards;   /* rewards of the sequences */
+  const float *baselines; /* rewards of another set: greedy answers to the same
+                             prompts */
+  uint32_t n_greedy;      /* greedy answers per prompt */
 } RaLearnInputs;
 
 static inline gboolean
@@ -42,13 +43,13 @@ ra_learn_rule_is_of_pairs(RaLearnRule rule)
   return rule == RA_TRAIN_DPO || rule == RA_TRAIN_PAIRS;
 }
 
-/* What train call @call of @workload learns. */
+/* Learning rule of train call @call of @workload. */
 RaLearnRule ra_learn_rule(const RaWorkload *workload, uint32_t call);
 
 /**
  * ra_learn_check:
  * @error: %RA_ERROR_INPUT: pairs that are not two answers to a prompt, or that
- *   a micro-batch cuts in two; RLOO of one answer
+ *   a micro-batch would split; RLOO with one answer
  *
  * Whether train call @call of @plan can be run.
  */
@@ -56,25 +57,27 @@ gboolean ra_learn_check(const RaPlan *plan, uint32_t call, GError **error);
 
 RaLearnInputs ra_learn_inputs(const RaRun *run, const RaNode *node);
 
-/* Advantages, and of PPO returns, of an iteration, once. */
+/* Computes the advantages of an iteration, and for PPO its returns, once. */
 void ra_rank_make_advantages(RaRank *rank, const RaNode *node,
                              const RaLearnInputs *in);
 
-/* Entries of a sequence that lie behind each other, in what the micro-batch has
- * one a token of and in what there is one a response token of. */
+/* Consecutive entries of a sequence, in two numberings: the micro-batch has one
+ * per token, other data have one per response token. */
 typedef struct {
-  uint32_t token; /* the first's, of the micro-batch: the state before it */
-  uint32_t entry; /* of the response */
+  uint32_t token; /* first token in the micro-batch: the state before the
+                     entry */
+  uint32_t entry; /* first entry of the response */
   uint32_t n;
 } RaEntries;
 
-/* The entries of sequence @i of a micro-batch that follow @entries, at first
- * zeroed: all at once of a whole sequence.  FALSE: no more. */
+/* Advances @entries, at first zeroed, to the next entries of sequence @i of a
+ * micro-batch; a whole sequence gives all of them at once.  FALSE: no more. */
 gboolean ra_run_next_entries(const RaExperienceSet *set,
                              const RaMicroBatch *micro, uint32_t i,
                              RaEntries *entries);
 
-/* Where the micro-batch has the last token of sequence @i; RA_NONE: nowhere. */
+/* Index in the micro-batch of the last token of sequence @i; RA_NONE: it is in
+ * another part of the sequence. */
 uint32_t ra_run_last_token(const RaExperienceSet *set,
                            const RaMicroBatch *micro, uint32_t i);
 
