@@ -1,15 +1,17 @@
-/* A back end: one table of functions that run the ops of the graph.
+/* A back end: a table of functions that run the ops of the graph.
  *
- * Each has the contract of the CPU kernel of its name (kernels/cpu/cpu_*.h).
- * The executor reaches arithmetic through this table only, so that another
- * device is another table; `host` is that of the CPU.
+ * Each function has the contract of the CPU kernel of its name
+ * (kernels/cpu/cpu_*.h).  The executor does arithmetic through this table only,
+ * so another device is another table; `host` is the CPU's.
  *
- * Activations and the parameters that ops read are *elements*, as wide as the
- * back end has them; their type is never defined, so that nobody looks into one
- * or counts in them but by ra_elem_at().  Statistics, gradients and moments are
- * fp32 in every back end.  Both lie in the device's memory: the host sees them
- * through copies (`read`, `write`).  Arrays of uint32_t are the host's, and the
- * device's where they are of experts.
+ * Activations and the parameters that ops read are *elements*, whose width the
+ * back end chooses.  RaElem is never defined: code outside a back end neither
+ * reads an element nor computes an address other than by ra_elem_at().
+ * Statistics, gradients and optimizer moments are fp32 in every back end.
+ *
+ * Elements and fp32 arrays are in device memory, which the host accesses by
+ * copies (`read`, `write`).  Arrays of uint32_t are in host memory; those of
+ * experts are in device memory.
  */
 #ifndef RA_EXEC_BACKEND_BACKEND_H
 #define RA_EXEC_BACKEND_BACKEND_H
@@ -27,38 +29,42 @@
 
 typedef struct RaElem RaElem;
 
-/* A step's attention over keys and values in pages of (page_tokens, kv_heads,
- * head_dim): exec/model/cache.h. */
+/* Attention of a decode step over keys and values in pages of (page_tokens,
+ * kv_heads, head_dim): exec/model/cache.h. */
 typedef struct {
   uint32_t n;              /* sequences */
-  const uint32_t *pages;   /* (n, max_pages) of each, in the order of tokens */
-  const uint32_t *lengths; /* (n) tokens of each, with the new one */
-  uint32_t max_pages;      /* of a sequence */
+  const uint32_t *pages;   /* (n, max_pages) pages of each, in the order of
+                              tokens */
+  const uint32_t *lengths; /* (n) tokens of each, including the new one */
+  uint32_t max_pages;      /* pages of a sequence at most */
   uint32_t page_tokens;
-  uint32_t page_rows;         /* (kv_heads, head_dim) from a page to the next */
-  uint32_t q_heads, kv_heads; /* as RaCpuAttention */
+  uint32_t page_rows;         /* (kv_heads, head_dim) rows from one page to the
+                                 next */
+  uint32_t q_heads, kv_heads; /* as in RaCpuAttention */
   uint32_t head_dim;
-  gsize stride;        /* elements from a sequence's q to the next's */
-  const float *slopes; /* (q_heads) of ALiBi, the host's; NULL: none */
+  gsize stride;        /* elements from one sequence's q to the next */
+  const float *slopes; /* (q_heads) slopes of ALiBi, in host memory; NULL:
+                          none */
 } RaDecode;
 
-/* Rows of experts, an expert's behind those of the one before. */
+/* Rows sorted by expert: the rows of an expert are contiguous. */
 typedef struct {
   uint32_t n_experts;
-  gsize n_rows;           /* of all */
-  const uint32_t *counts; /* (n_experts) rows of each, the device's */
-  uint32_t *read;         /* (n_experts) the same in the host's memory, once */
-  gboolean is_read;       /* they are: exec/backend/expert_rows.h */
+  gsize n_rows;           /* rows of all experts */
+  const uint32_t *counts; /* (n_experts) rows of each, in device memory */
+  uint32_t *read;         /* (n_experts) the same in host memory, once
+                             is_read */
+  gboolean is_read;       /* read is valid: exec/backend/expert_rows.h */
 } RaExpertRows;
 
-/* A product of every expert with its rows; its matrix is (n, k). */
+/* The GEMM of every expert with its rows; the matrix of an expert is (n, k). */
 typedef enum {
   RA_EXPERTS_OUTPUT, /* (rows, n) = a (rows, k) b (n_experts, n, k)' */
   RA_EXPERTS_INPUT,  /* (rows, k) = a (rows, n) b (n_experts, n, k) */
   RA_EXPERTS_WEIGHT  /* (n_experts, n, k) += a (rows, n)' b (rows, k) */
 } RaExpertsProduct;
 
-/* A rectangle of elements on its way. */
+/* A rectangle of elements to copy. */
 typedef struct {
   const RaElem *from;
   RaElem *to;
@@ -66,83 +72,89 @@ typedef struct {
   gsize from_stride, to_stride; /* elements between rows */
 } RaBackendRect;
 
-/* Queues of a thread, each in order. */
+/* Queues of a thread; each runs in order. */
 typedef enum {
-  RA_BACKEND_OPS, /* all that is not said to be beside the ops */
-  RA_BACKEND_IN,  /* copies from the host's memory */
-  RA_BACKEND_OUT, /* and to it */
+  RA_BACKEND_OPS, /* all except concurrent copies */
+  RA_BACKEND_IN,  /* copies from host memory */
+  RA_BACKEND_OUT, /* copies to host memory */
   RA_BACKEND_N_QUEUES
 } RaBackendQueue;
 
-/* A copy that goes on beside the ops of the thread that has begun it. */
+/* A copy that overlaps with the ops of the thread that has begun it. */
 typedef struct _RaBackendCopy RaBackendCopy;
 
-/* Ops that one call begins, as often as one likes. */
+/* Captured ops, which one call launches, any number of times. */
 typedef struct _RaBackendGraph RaBackendGraph;
 
 /* clang-format off */
 typedef struct {
-  const char *name;    /* "host" */
-  gsize elem_bytes;    /* of an RaElem */
-  gsize align_bytes;   /* arrays begin at multiples of it */
-  gboolean is_host;    /* the host's memory, elements are fp32 */
+  const char *name;  /* "host" */
+  gsize elem_bytes;  /* width of an RaElem */
+  gsize align_bytes; /* arrays begin at multiples of it */
+  gboolean is_host;  /* memory is the host's, elements are fp32 */
 
   /* --- memory of the device --- */
-  void *(*alloc)(gsize n_bytes); /* of any value; ends the program without */
-  void (*free)(void *memory);    /* (nullable) */
-  void *(*alloc_host)(gsize n_bytes); /* the host's, that it copies fastest */
+  void *(*alloc)(gsize n_bytes);      /* uninitialised; ends the program if
+                                         there is no memory */
+  void (*free)(void *memory);         /* (nullable) */
+  void *(*alloc_host)(gsize n_bytes); /* host memory that the device copies
+                                         fastest */
   void (*free_host)(void *memory);    /* (nullable) */
   void (*zero)(void *to, gsize n_bytes);
   void (*copy)(void *to, const void *from, gsize n_bytes);
-  void (*read)(void *to, const void *from, gsize n_bytes);  /* to the host's */
-  void (*write)(void *to, const void *from, gsize n_bytes); /* from it, or the
-                                                               device's */
-  void (*read_elems)(gsize n, const RaElem *from, float *to); /* the host's */
+  /* Copies to host memory. */
+  void (*read)(void *to, const void *from, gsize n_bytes);
+  /* Copies from host memory, or from device memory. */
+  void (*write)(void *to, const void *from, gsize n_bytes);
+  /* Copies to host memory as fp32, and back. */
+  void (*read_elems)(gsize n, const RaElem *from, float *to);
   void (*write_elems)(gsize n, const float *from, RaElem *to);
-  void (*wait)(void);              /* for all that this thread has begun, but
-                                      for copies beside ops */
-  /* To memory of alloc_host() or from it, in the thread's queue of that way,
-   * behind what its ops and that queue have begun; (nullable): NULL: it is
-   * over, as all are where the next two are NULL */
+  void (*wait)(void); /* for all ops that this thread has begun, but not for
+                         concurrent copies */
+  /* Copies to or from memory of alloc_host(), in the thread's queue for that
+   * direction, after what its ops and that queue have begun.  (nullable);
+   * returns NULL: the copy has ended, always so where the next two functions
+   * are NULL */
   RaBackendCopy *(*begin_copy)(void *to, const void *from, gsize n_bytes,
                                gboolean to_host);
-  /* What the thread begins in @queue from now on comes behind @copy. */
+  /* Orders what the thread begins in @queue from now on after @copy. */
   void (*follow_copy)(RaBackendQueue queue, const RaBackendCopy *copy);
-  /* Waits for @copy, whose thread it is, and frees it; seconds of the clock
-   * CLOCK_MONOTONIC when it began and ended */
+  /* Waits for @copy, of this thread, and frees it.  Returns when it began and
+   * ended, in seconds of CLOCK_MONOTONIC */
   void (*end_copy)(RaBackendCopy *copy, double *out_begin_s, double *out_end_s);
-  /* The device's clock: a mark stands behind all that the thread has begun,
-   * and is not waited for.  Of a thread's marks there are at most n_marks
-   * before they are read, and none in what a graph is made of; 0: there are
-   * none, ops end as they return. */
+  /* The device's clock: a mark follows all ops that the thread has begun, and
+   * does not wait for them.  A thread has at most n_marks marks before it reads
+   * them, and a captured graph has none; 0: no marks, as ops end when they
+   * return. */
   uint32_t n_marks;
-  uint32_t (*mark)(void);            /* its number, from 0 */
-  void (*read_marks)(double *out_s); /* waits; seconds of each after the first;
-                                        then there are none */
-  /* The device has the (n) @words of the host until the thread tells of others
-   * (0: none), at one place as long as rooms hold: an op that is given some of
-   * them copies nothing.  (nullable): it has all the host has. */
+  uint32_t (*mark)(void);            /* number of the mark, from 0 */
+  void (*read_marks)(double *out_s); /* waits; gives the seconds from the first
+                                        mark to each, then clears all */
+  /* Keeps the (n) @words of the host in device memory until the thread replaces
+   * them (0: none).  Their address is stable while the scratch buffers are
+   * large enough.  An op with some of these words as argument copies nothing.
+   * (nullable): the device can read all host memory. */
   void (*keep_words)(gsize n, const uint32_t *words);
-  /* What the thread begins between the two is captured and does not run;
-   * (nullable): it cannot be.  @anew: looks (is_finite()) count from 1.  What
-   * goes to the host or comes from it ends that, behind all so far: then and on
-   * a failure nothing was captured: NULL. */
+  /* Between these two calls ops are captured and do not run; (nullable): the
+   * back end cannot capture.  @anew: numbers of checks (is_finite()) start at
+   * 1.  A copy to or from the host ends the capture and runs what was captured
+   * so far; then, and after a failure, end_capture() returns NULL. */
   void (*begin_capture)(gboolean anew);
-  RaBackendGraph *(*end_capture)(void); /* free_graph() it */
-  /* Whether the thread can begin it: its rooms are where they were. */
+  RaBackendGraph *(*end_capture)(void); /* free with free_graph() */
+  /* Whether the thread can launch it: its scratch buffers have not moved. */
   gboolean (*holds_graph)(const RaBackendGraph *graph);
   void (*begin_graph)(RaBackendGraph *graph);
   void (*free_graph)(RaBackendGraph *graph); /* (nullable) */
-  /* Once: the first look of graphs that has seen what is not finite; 0: none
-   * that is known so far */
+  /* Once: the number of the first captured check that has found a value which
+   * is not finite; 0: none known so far */
   uint32_t (*odd)(void);
-  /* Bytes of the device that the ops of a thread have beside what they are
-   * given: the workspace that each takes for its products; that and rooms as
-   * large as shapes so far have asked for.  (nullable) both: none */
+  /* Device memory of a thread's ops besides their arguments: the GEMM
+   * workspace; the same plus scratch buffers, which have grown with the shapes
+   * so far.  (nullable) both: none */
   gsize (*workspace_bytes)(void);
   gsize (*held_bytes)(void);
-  const char *(*failure)(void);    /* (nullable): what has gone wrong first */
-  /* (nullable): whether the ops take the shapes of a model that so many ranks
+  const char *(*failure)(void); /* (nullable): the first failure */
+  /* (nullable): whether the ops support the shapes of a model that @n_tp ranks
    * share; else RA_ERROR_INPUT, without "file:line: " */
   gboolean (*supports)(const RaModel *model, uint32_t n_tp, GError **error);
 
@@ -161,14 +173,15 @@ typedef struct {
                              const RaElem *x, float *d_weight, float *d_bias);
   void (*copy_rect)(size_t n_rows, size_t n_cols, const RaElem *in,
                     size_t in_stride, RaElem *out, size_t out_stride);
-  void (*copy_rects)(guint n, const RaBackendRect *rects); /* of no element
-                                                              twice */
+  /* Copies @n rectangles that write no element twice. */
+  void (*copy_rects)(guint n, const RaBackendRect *rects);
   void (*add)(size_t n, const RaElem *x, RaElem *y);
   void (*add_f32)(size_t n, const float *x, float *y);
   void (*add_bias)(size_t n_rows, size_t n, const RaElem *bias, RaElem *y);
   void (*add_columns)(size_t n_rows, size_t n, const RaElem *x, float *sum);
-  /* @n_ranks <= RA_BACKEND_RANKS: elements, or of @f32 floats, of all @in
-   * added in their order (@largest: the largest), to all @out */
+  /* Reduces over all @in, @n_ranks <= RA_BACKEND_RANKS, in their order, to all
+   * @out: the sum or, with @largest, the maximum; of elements or, with @f32, of
+   * floats */
   void (*reduce)(uint32_t n_ranks, const void *const *in, uint32_t n_out,
                  void *const *out, gsize n, gboolean f32, gboolean largest);
   void (*norm)(size_t n_rows, size_t n, float eps, const RaElem *x,
@@ -199,11 +212,12 @@ typedef struct {
   void (*embedding_backward)(size_t n_tokens, size_t width, uint32_t first,
                              uint32_t n_rows, const uint32_t *tokens,
                              const RaElem *d_out, float *d_table);
-  /* Rows of a cache: @in (n, 2 width), a key and its value behind it, @stride
-   * from one to the next, go to @rows (n) of @k and @v (rows, width) */
+  /* Writes rows of a cache: @in (n, 2 width) has a key followed by its value,
+   * @stride from one row to the next; they go to @rows (n) of @k and @v (rows,
+   * width) */
   void (*cache_rows)(size_t n, size_t width, const uint32_t *rows,
                      const RaElem *in, size_t stride, RaElem *k, RaElem *v);
-  /* Floats of a forward or, @back, a backward. */
+  /* Floats of workspace for a forward pass or, with @back, a backward pass. */
   gsize (*attention_workspace)(const RaCpuAttention *shape, gboolean back);
   void (*attention)(const RaCpuAttention *shape, const RaElem *q,
                     const RaElem *k, const RaElem *v, RaElem *out,
@@ -220,7 +234,7 @@ typedef struct {
   void (*decode_attention)(const RaDecode *shape, const RaElem *q,
                            const RaElem *k, const RaElem *v, RaElem *out,
                            float *workspace);
-  /* Of experts: kernels/cpu/cpu_experts.h. */
+  /* Ops of experts: kernels/cpu/cpu_experts.h. */
   void (*route)(const RaCpuRouting *routing, size_t n_tokens, float *probs,
                 uint32_t *choice, float *gates);
   void (*place_rows)(const RaCpuRouting *routing, size_t n,
@@ -236,11 +250,12 @@ typedef struct {
                          const uint32_t *choice, const float *gates,
                          const uint32_t *place, const RaElem *d_out,
                          const RaElem *made, RaElem *d_logits);
-  /* @out: elements, or of _WEIGHT floats */
+  /* @out: elements; floats for RA_EXPERTS_WEIGHT */
   void (*gemm_experts)(RaExpertsProduct product, RaExpertRows *rows, size_t n,
                        size_t k, const RaElem *a, const RaElem *b, void *out);
-  /* Rows of logits are @stride elements apart, ra_logits_row() or as many as
-   * divide likewise; columns behind the @n are not counted, backward 0. */
+  /* Rows of logits are @stride elements apart: ra_logits_row() or as many as
+   * divide likewise.  Columns after the @n are ignored; the backward pass sets
+   * them to 0. */
   void (*log_sum)(size_t n_rows, uint32_t first, uint32_t n, size_t stride,
                   const RaElem *logits, const uint32_t *targets,
                   RaCpuLogSum *out);
@@ -250,19 +265,20 @@ typedef struct {
                             size_t stride, const uint32_t *targets,
                             const float *lse, const float *d_log_prob,
                             RaElem *logits);
-  /* @logits: (n_rows, n); @uniforms: (n_rows) in [0, 1); @out: (n_rows) the
-   * host's, which are there on return */
+  /* @logits: (n_rows, n); @uniforms: (n_rows) in [0, 1); @out: (n_rows) in host
+   *   memory, complete on return */
   void (*sample)(size_t n_rows, uint32_t n, const RaElem *logits,
                  const RaCpuSampling *how, const double *uniforms,
                  RaCpuSample *out);
-  /* @master: fp32 weights, which @weight is made of; on the host @weight */
+  /* @master: fp32 weights, which @weight is rounded from; on the host
+   *   @weight */
   void (*adamw)(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
                 const float *grad, RaElem *weight, float *master, float *first,
                 float *second);
-  /* Of @n_arrays arrays, n[i] of x[i], one behind the other; waits once,
-   * for none not at all */
+  /* Sum of squares of @n_arrays arrays, n[i] elements of x[i], added in order;
+   * waits once, or not at all for no arrays */
   double (*sum_squares)(guint n_arrays, const gsize *n, const float *const *x);
-  /* Whether all are finite; a device may answer for an op before this one. */
+  /* Whether all are finite; a device may report an earlier op instead. */
   gboolean (*is_finite)(size_t n, const RaElem *x);
   gboolean (*is_finite_f32)(size_t n, const float *x);
 } RaBackend;
@@ -270,7 +286,7 @@ typedef struct {
 
 #define RA_BACKEND_RANKS 64
 
-/* Element @i of @x, for reading or writing as @x is. */
+/* Element @i of @x; const if @x is. */
 static inline RaElem *
 ra_elem_at_(const RaBackend *backend, RaElem *x, gsize i)
 {
@@ -290,7 +306,7 @@ ra_elem_at_const_(const RaBackend *backend, const RaElem *x, gsize i)
   (backend, x, i)
 /* clang-format on */
 
-/* Elements of the host back end are these. */
+/* Elements of the host back end are floats. */
 static inline float *
 ra_host_floats(const RaElem *x)
 {
@@ -306,10 +322,11 @@ ra_host_elems(const float *x)
 /**
  * ra_elem_floats:
  * @x: (n) elements
- * @out_room: (out) (nullable): to be freed by g_free(); %NULL: nothing was made
+ * @out_room: (out) (nullable): buffer to free with g_free(); %NULL: none was
+ *   made
  *
- * Returns: (transfer none): @x in the host's memory, as it is there or in the
- *   room
+ * Returns: (transfer none): @x as floats in host memory: in place, or in the
+ *   buffer
  */
 const float *ra_elem_floats(const RaBackend *backend, gsize n, const RaElem *x,
                             float **out_room);
@@ -322,7 +339,8 @@ const float *ra_elem_floats(const RaBackend *backend, gsize n, const RaElem *x,
  */
 const RaBackend *ra_backend_host(GError **error);
 
-/* (transfer none): the same, for its memory: there may be no products. */
+/* (transfer none): the same table for its memory functions; its GEMMs may be
+ * missing. */
 const RaBackend *ra_backend_host_memory(void);
 
 #endif

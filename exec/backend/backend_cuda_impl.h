@@ -1,4 +1,4 @@
-/* Inside the table of a GPU.  Private to exec/backend/backend_cuda*.c. */
+/* Functions of the GPU's table.  Private to exec/backend/backend_cuda*.c. */
 #ifndef RA_EXEC_BACKEND_BACKEND_CUDA_IMPL_H
 #define RA_EXEC_BACKEND_BACKEND_CUDA_IMPL_H
 
@@ -19,10 +19,10 @@ bf16_out(RaElem *x)
   return (uint16_t *)(gpointer)x;
 }
 
-/* --- what a thread has: exec/backend/backend_cuda_thread.c --- */
+/* --- state of a thread: exec/backend/backend_cuda_thread.c --- */
 
-/* Rooms of a thread on the device: a kernel that runs has what it was given, as
- * what is written there next comes behind it in the thread's stream. */
+/* Scratch buffers of a thread on the device.  Reuse is safe while a kernel
+ * runs: later writes follow it in the thread's stream. */
 typedef enum {
   RA_CUDA_WORDS, /* tokens, positions, targets, kinds */
   RA_CUDA_BEGINS,
@@ -33,25 +33,27 @@ typedef enum {
   RA_CUDA_N_ROOMS
 } RaCudaRoom;
 
-/* At least @n_bytes of room @which. */
+/* Scratch buffer @which, at least @n_bytes. */
 void *ra_cuda_scratch(RaCudaRoom which, gsize n_bytes);
-/* (n) numbers of the host there, or where they are kept. */
+/* (n) numbers of the host, copied to the buffer; the kept words if they are
+ * there. */
 const uint32_t *ra_cuda_upload(RaCudaRoom which, gsize n,
                                const uint32_t *numbers);
-/* A word in pinned memory, 0 at first. */
+/* A word in pinned memory, initially 0. */
 uint32_t *ra_cuda_flag(void);
 
 /* (nullable) (transfer none) */
 RaCudaGemm *ra_cuda_thread_gemm(void);
 
-/* Entry of the table: rooms, and the workspace of products. */
+/* Entry of the table: scratch buffers and the GEMM workspace. */
 gsize ra_cuda_held_bytes(void);
 
-/* What was captured so far begins, and no more is: before what cannot be. */
+/* Ends a capture and launches what was captured so far; before an operation
+ * that cannot be captured. */
 void ra_cuda_spill(void);
 
-/* Marks that a thread has at most: those of some thousand ops, which hide the
- * wait behind them. */
+/* Marks of a thread at most: those of some thousand ops, whose time hides the
+ * wait for them. */
 #define RA_CUDA_MARKS 8192
 
 /* Entries of the table. */
@@ -65,7 +67,7 @@ void ra_cuda_begin_graph(RaBackendGraph *graph);
 void ra_cuda_free_graph(RaBackendGraph *graph);
 uint32_t ra_cuda_odd(void);
 
-/* is_finite() of elements, or of floats. */
+/* is_finite() for elements or, with @f32, for floats. */
 gboolean ra_cuda_look(gsize n, const void *x, gboolean f32);
 
 /* Entries of the table. */
@@ -75,8 +77,8 @@ void ra_cuda_follow_copy(RaBackendQueue queue, const RaBackendCopy *copy);
 void ra_cuda_end_copy(RaBackendCopy *copy, double *out_begin_s,
                       double *out_end_s);
 
-/* What a call has returned; @what it was.  The first that is not 0 is kept, as
- * is the first @line, owned, of others. */
+/* Checks the result @code of the call @what.  The first failure is kept, from a
+ * code other than 0 or from a @line, which is owned. */
 void ra_cuda_check(int code, const char *what);
 void ra_cuda_fail(char *line);
 const char *ra_cuda_failure(void);

@@ -1,15 +1,16 @@
-/* Inside the host's table.  Private to exec/backend/backend_*.c. */
+/* Functions of the host's table.  Private to exec/backend/backend_*.c. */
 #ifndef RA_EXEC_BACKEND_BACKEND_IMPL_H
 #define RA_EXEC_BACKEND_BACKEND_IMPL_H
 
 #include "exec/backend/backend.h"
 #include "exec/backend/team.h"
 
-/* Elements of a part: some 10 us of a core, which is what a team needs to come
- * together. */
+/* Elements per part: some 10 us of a core, about the time in which the threads
+ * of a team synchronise. */
 #define RA_PART_ELEMENTS 32768
 
-/* Half-open bounds of part @part of @n_parts of @n, multiples of @step. */
+/* Lower bound of part @part, if @n is cut into @n_parts at multiples of
+ * @step. */
 static inline gsize
 ra_part_bound(gsize n, uint32_t part, uint32_t n_parts, gsize step)
 {
@@ -18,7 +19,7 @@ ra_part_bound(gsize n, uint32_t part, uint32_t n_parts, gsize step)
   return MIN(n_steps * part / n_parts * step, n);
 }
 
-/* What the table is made of, each with the contract of its kernel. */
+/* Entries of the table; each has the contract of its kernel. */
 void ra_host_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                   size_t k, const float *a, size_t lda, const float *b,
                   size_t ldb, float beta, float *c, size_t ldc);

@@ -1,14 +1,14 @@
-/* A GPU's queues of copies beside the one that a thread computes in
+/* Copy queues of a GPU that run concurrently with a thread's stream
  * (exec/backend/cuda_device.h), and the events that order queues, in C.
  *
- * exec/backend/cuda_queue.c has them on the CUDA runtime, tests/emulator on a
- * CPU, where a copy is made when somebody waits for it, or at any time before.
+ * exec/backend/cuda_queue.c implements them on the CUDA runtime, tests/emulator
+ * on a CPU, where a copy is made when it is waited for or at any time before.
  *
- *     ra_device_event_record(event, NULL);      what the thread has begun
- *     ra_device_queue_follow(queue, event);     comes before
+ *     ra_device_event_record(event, NULL);      the thread's ops so far
+ *     ra_device_queue_follow(queue, event);     precede
  *     ra_device_queue_copy(queue, to, from, n, 1);
  *
- * Those that return an int return a cudaError_t.
+ * Functions that return an int return a cudaError_t.
  */
 #ifndef RA_EXEC_BACKEND_CUDA_QUEUE_H
 #define RA_EXEC_BACKEND_CUDA_QUEUE_H
@@ -22,27 +22,28 @@ extern "C" {
 typedef struct RaDeviceQueue RaDeviceQueue;
 typedef struct RaDeviceEvent RaDeviceEvent;
 
-/* (nullable) (transfer full): of this thread's device; ra_device_queue_free()
- * it: what it was given goes on. */
+/* (nullable) (transfer full): queue on this thread's device.  Free with
+ * ra_device_queue_free(); copies in progress continue. */
 RaDeviceQueue *ra_device_queue_new(void);
 void ra_device_queue_free(RaDeviceQueue *queue);
 
-/* @n_bytes between the device and pinned memory of the host. */
+/* Copies @n_bytes between the device and pinned host memory. */
 int ra_device_queue_copy(RaDeviceQueue *queue, void *to, const void *from,
                          size_t n_bytes, int to_host);
 
-/* (nullable) (transfer full): ra_device_event_free() it, at any time */
+/* (nullable) (transfer full): free with ra_device_event_free(), at any time */
 RaDeviceEvent *ra_device_event_new(void);
 void ra_device_event_free(RaDeviceEvent *event);
 
-/* When all that @queue (nullable: the thread's own) was given has ended; one
- * that has not been recorded has been reached. */
+/* Records the end of all work in @queue (nullable: the thread's stream).  An
+ * event that was never recorded counts as reached. */
 int ra_device_event_record(RaDeviceEvent *event, RaDeviceQueue *queue);
-/* What @queue (nullable, likewise) is given next waits for @event. */
+/* Makes later work in @queue (nullable: the thread's stream) wait for
+ * @event. */
 int ra_device_queue_follow(RaDeviceQueue *queue, const RaDeviceEvent *event);
-/* The host waits. */
+/* Makes the host wait for @event. */
 int ra_device_event_wait(const RaDeviceEvent *event);
-/* Seconds between two that have been reached. */
+/* Seconds between two events that have been reached. */
 int ra_device_event_s(const RaDeviceEvent *from, const RaDeviceEvent *to,
                       double *out_s);
 

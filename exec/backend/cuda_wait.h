@@ -1,23 +1,24 @@
-/* The one place where a thread waits for its GPU: every function of
- * exec/backend/cuda_*.c that waits goes through here, and looks meanwhile where
- * it is told to (ra_device_look_with()).
+/* The one place where a thread waits for its GPU.
+ *
+ * Every function of exec/backend/cuda_*.c that waits uses it, and polls if
+ * ra_device_look_with() has asked for that.
  *
  * A copy from pageable memory (ra_device_write()) may wait for the stream
- * inside the driver, as CUDA's text has it, and nobody looks then: words go
- * through pinned memory (ra_cuda_upload()); rows from a pipeline's host and
- * gradients of a head do not.
+ * inside the driver, as CUDA's documentation says, where no poll runs.  Words
+ * therefore go through pinned memory (ra_cuda_upload()); rows from a pipeline's
+ * host and gradients of a head do not.
  *
- * Those that return an int return a cudaError_t.
+ * Functions that return an int return a cudaError_t.
  */
 #ifndef RA_EXEC_BACKEND_CUDA_WAIT_H
 #define RA_EXEC_BACKEND_CUDA_WAIT_H
 
-/* Until @event, a cudaEvent_t, is reached; NULL: all that the thread's own
- * stream has. */
+/* Waits for @event, a cudaEvent_t; NULL: for all work of the thread's
+ * stream. */
 int ra_device_until(void *event);
 
-/* The same of all before a call that waits for the device inside the driver,
- * where nobody would look. */
+/* Polls until the thread's stream is idle, before a call that waits inside the
+ * driver, where no poll runs. */
 void ra_device_look_before(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* Large arrays of fp32, in pages of 2 MiB where the system has them.
+/* Large fp32 arrays, in pages of 2 MiB where the system has them.
  *
- * What a model's weights, its optimizer, activations and cache lie in is read
- * from end to end again and again: with pages of 4 KiB a core looks up an
- * address every 1024 elements, in tables that no longer fit its own memory of
- * them.  MEASURED: docs/executor.md says what it gains.
+ * Weights, optimizer states, activations and caches are read from end to end
+ * again and again.  With 4 KiB pages a core needs an address translation every
+ * 1024 elements, from page tables that exceed its TLB.  MEASURED:
+ * docs/executor.md has the gain.
  *
  *     float *x = ra_floats_new(n);
  *     g_free(x);
@@ -17,13 +17,13 @@
  * ra_floats_new:
  * @n: elements
  *
- * Ends the program where there is no memory, as g_new() does.
+ * Ends the program if there is no memory, as g_new() does.
  *
- * Returns: (transfer full): @n elements of any value; g_free() it
+ * Returns: (transfer full): @n uninitialised elements; free with g_free()
  */
 float *ra_floats_new(gsize n);
 
-/* The same, all 0. */
+/* As ra_floats_new(), all elements 0. */
 float *ra_floats_new0(gsize n);
 
 #endif

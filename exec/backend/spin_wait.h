@@ -1,11 +1,11 @@
-/* Looking for what another thread is about to do, before sleeping.
+/* Spin briefly on a condition before blocking on it.
  *
- * To be woken takes 50 to 100 us where cores are virtual (MEASURED: between
- * two ranks of `reallot run`), longer than most of what ranks wait for; so who
- * has a core of its own looks for a while.
+ * Waking a thread costs 50 to 100 us where cores are virtual (MEASURED: between
+ * two ranks of `reallot run`), longer than most waits of a rank.  A thread with
+ * a core of its own therefore spins first.
  *
  *     if (!ra_spin_until(has_arrived, box))
- *       sleep until it has
+ *       block until it has
  */
 #ifndef RA_EXEC_BACKEND_SPIN_WAIT_H
 #define RA_EXEC_BACKEND_SPIN_WAIT_H
@@ -14,16 +14,16 @@
 
 typedef gboolean (*RaSpinFunc)(gconstpointer data);
 
-/* How long is looked: more than a rank is late for a layer of a small model,
- * and little of what a rank waits for a whole call. */
+/* Maximal time to spin: longer than a rank is late for a layer of a small
+ * model, and short compared to the wait for a whole call. */
 #define RA_SPIN_MAX_S 1e-3
 
 /**
  * ra_spin_until:
- * @is_there: asked again and again, without a lock
+ * @is_there: the condition, called repeatedly without a lock
  * @data: for @is_there
  *
- * Returns: whether it is there; %FALSE after %RA_SPIN_MAX_S
+ * Returns: whether the condition holds; %FALSE after %RA_SPIN_MAX_S
  */
 gboolean ra_spin_until(RaSpinFunc is_there, gconstpointer data);
 
