@@ -123,16 +123,16 @@ typedef struct {
   gboolean slab_is_shown;       /* NCCL allocated the slab and registered it */
   guint64 account_bytes;        /* peak of the account along this rank's
                                    tasks */
-  GArray *parts;                /* of RaRunPart, owned */
+  GArray *parts;                /* RaRunPart, owned */
   guint64 states_bytes;         /* states placed now */
   guint64 most_states_bytes;    /* peak of states_bytes */
   guint64 ops_bytes;            /* see RaRunMemory; read as the rank's thread
                                    ends */
   guint64 device_bytes;         /* likewise */
   GPtrArray *params;            /* all its parameters, owned */
-  GArray *times;                /* of RaTaskTime, owned */
-  GArray *pending;              /* of RaPending, owned */
-  GArray *receives;             /* of RaReceive, owned */
+  GArray *times;                /* RaTaskTime, owned */
+  GArray *pending;              /* RaPending, owned */
+  GArray *receives;             /* RaReceive, owned */
   RaTaskId looked;              /* receives have been started up to this task */
   uint32_t n_ahead[RA_N_AHEAD]; /* requests made ahead, by kind */
   GArray *ops;                  /* see exec/run_ops.c, owned; NULL: not
@@ -158,7 +158,7 @@ typedef struct {
 typedef struct {
   uint32_t model;
   uint32_t version;
-  GPtrArray *parts; /* of RaParams, owned */
+  GPtrArray *parts; /* RaParams, owned */
 } RaPast;
 
 /* An allocation in a rank's slab and the time during which it exists:
@@ -209,7 +209,7 @@ struct _RaRun {
                                 owned */
   RaRank *ranks;             /* (n_ranks) owned */
   RaCommGroups *splits;      /* the communicators of the plan, owned */
-  GPtrArray *groups;         /* of RaRunGroup, owned */
+  GPtrArray *groups;         /* RaRunGroup, owned */
   RaPeers *peers;            /* owned; NULL: reallocations are messages */
   RaTensorTable **tables;    /* (n_models) owned */
   RaExperience **experience; /* (n_iterations) owned */
@@ -240,7 +240,7 @@ struct _RaRun {
   uint32_t begin_iteration; /* iterations that ranks run now: the first, and one
                                past the last */
   uint32_t end_iteration;
-  GArray *past;             /* of RaPast, owned */
+  GArray *past;             /* RaPast, owned */
   uint32_t first_iteration; /* first that no checkpoint has */
   const char *fault;        /* first fault that a rank found, static */
   RaFault found;            /* locked */

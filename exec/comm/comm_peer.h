@@ -1,16 +1,16 @@
-/* Messages between the devices of one process, copied by who receives them.
+/* Messages between the devices of one process, copied by the receiver.
  *
- * A sender offers where its data lie and waits until they have been taken; the
- * receiver copies them over the link between the two devices
- * (cudaMemcpyPeer()), without a kernel on either.  All that a rank sends at a
- * time is offered before it waits for anything, so rounds (exec/comm/rounds.h)
- * without broadcasts can always end.
+ * A sender publishes the address of its data and waits until the receiver has
+ * copied them.  The copy uses the link between the two devices
+ * (cudaMemcpyPeer()) and no kernel on either.  A rank publishes all that it
+ * sends at a time before it waits for anything, so rounds (exec/comm/rounds.h)
+ * without broadcasts cannot deadlock.
  *
  *     RaPeers *peers = ra_peers_new(api, devices, n_ranks);
  *     each thread: RaComm *comm = ra_peers_comm_new(peers, rank);
  *     comm->table->device->exchange(parts, n);      sends and receives
  *
- * The ends have no other function.  They go before what they are of.
+ * The ends have no other function.  Free them before their RaPeers.
  */
 #ifndef RA_EXEC_COMM_COMM_PEER_H
 #define RA_EXEC_COMM_COMM_PEER_H
@@ -21,15 +21,16 @@ typedef struct _RaPeers RaPeers;
 
 /**
  * ra_peers_check:
- * @devices: (array length=n_ranks): of each rank
- * @error: %RA_ERROR_INPUT: two that do not reach each other
+ * @devices: (array length=n_ranks): device of each rank
+ * @error: %RA_ERROR_INPUT: two devices without access to each other
  *
- * Whether each of @devices reaches all others.  O(n_ranks^2) questions.
+ * Whether each of @devices can access all others.  O(n_ranks^2) queries.
  */
 gboolean ra_peers_check(const RaNcclApi *api, const uint32_t *devices,
                         uint32_t n_ranks, GError **error);
 
-/* (transfer full): ra_peers_free() it.  @api: borrowed; @devices: copied */
+/* (transfer full): free with ra_peers_free().  @api: borrowed; @devices:
+ * copied */
 RaPeers *ra_peers_new(const RaNcclApi *api, const uint32_t *devices,
                       uint32_t n_ranks);
 /* @peers: (nullable) */

@@ -1,4 +1,4 @@
-/* Reading the memory of another process (Linux: cross memory attach). */
+/* Reads of another process's memory (Linux: cross memory attach). */
 #ifndef RA_EXEC_COMM_CROSS_MEMORY_H
 #define RA_EXEC_COMM_CROSS_MEMORY_H
 
@@ -7,8 +7,8 @@
 /**
  * ra_cross_memory_allowed:
  *
- * Asks the kernel, by a child that it makes and ends.  Call it while the
- * process has one thread.
+ * Asks the kernel by means of a child process.  Call it while the process has
+ * one thread.
  *
  * Returns: whether a process may read another's memory, as Open MPI does for
  *   long messages on one machine; containers may forbid it

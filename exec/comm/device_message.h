@@ -1,10 +1,10 @@
-/* Messages from rank to rank of what lies in the memory of a back end's device.
+/* Messages between ranks of data in the memory of a back end's device.
  *
- * On the host they are the communicator's own.  Between threads that share a
- * device a message is copied within it, to memory that its receiver reads it
- * from, and back to a pool; a communicator that carries from device to device
- * takes it from there, to the receiver's pool; others go through the host's
- * memory.
+ * On the host the communicator's own functions run.  Between threads that share
+ * a device a message is copied to a buffer on it, from which the receiver
+ * reads; the buffer then returns to a pool.  A communicator between devices
+ * sends it from device memory to the receiver's pool.  Any other goes through
+ * host memory.
  *
  *     ra_device_message_send(backend, comm, to, data, n_bytes);
  *
@@ -20,21 +20,22 @@
 #include "exec/backend/backend.h"
 #include "exec/comm/comm.h"
 
-/* To rank @to, as RaCommTable.send(); who receives it does so by
+/* Sends to rank @to, as RaCommTable.send(); @to must receive it with
  * ra_device_message_start_recv(). */
 void ra_device_message_send(const RaBackend *backend, RaComm *comm, uint32_t to,
                             const void *data, gsize n_bytes);
 
-/* One that is to come. */
+/* A message to receive. */
 typedef struct _RaDeviceMessage RaDeviceMessage;
 
 /**
  * ra_device_message_start_recv:
- * @data: (nullable): where it is to go, of the device; %NULL: anywhere
+ * @data: (nullable): destination in device memory; %NULL: any
  *
  * As RaCommTable.start_recv().
  *
- * Returns: (transfer full): ra_device_message_free() it, when it has ended
+ * Returns: (transfer full): free with ra_device_message_free() after
+ *   ra_device_message_end_recv()
  */
 RaDeviceMessage *ra_device_message_start_recv(const RaBackend *backend,
                                               RaComm *comm, uint32_t from,
@@ -42,12 +43,12 @@ RaDeviceMessage *ra_device_message_start_recv(const RaBackend *backend,
 
 /**
  * ra_device_message_end_recv:
- * @out_done_s: (out) (nullable): when it was there, as RaCommTable.wait()
+ * @out_done_s: (out) (nullable): when it arrived, as RaCommTable.wait()
  *
- * Waits for it.
+ * Waits for the message.
  *
- * Returns: (transfer none): where it is: what the table's write() takes, the
- *   host's memory or the device's
+ * Returns: (transfer none): its address in host or device memory, which the
+ *   table's write() accepts
  */
 const void *ra_device_message_end_recv(RaDeviceMessage *message,
                                        double *out_done_s);
@@ -56,7 +57,7 @@ const void *ra_device_message_end_recv(RaDeviceMessage *message,
 void ra_device_message_free(RaDeviceMessage *message);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaDeviceMessage, ra_device_message_free)
 
-/* Memory of messages between threads, when none is on its way. */
+/* Frees the pool of messages between threads, when none is in progress. */
 void ra_device_message_clear_all(const RaBackend *backend);
 
 #endif

@@ -1,7 +1,9 @@
-/* A pulse: how one can tell from outside that a thread goes on.
+/* Heartbeat of a rank's thread, by which a watchdog detects that it has
+ * stalled.
  *
- * A thread that leads one beats whenever it begins a piece of work, and says
- * when it waits for others: who does neither for long has stalled.
+ * A thread that leads a pulse beats whenever it begins a piece of work, and
+ * marks when it waits for others.  A thread that does neither for a long time
+ * has stalled.
  *
  *     ra_heartbeat_lead(&rank->pulse);
  *     ra_heartbeat_beat();
@@ -14,14 +16,14 @@
 #include <stdatomic.h>
 
 typedef struct {
-  atomic_uint n; /* beats, wraps */
+  atomic_uint n; /* number of beats, wraps */
   atomic_bool waits;
 } RaHeartbeat;
 
-/* @pulse: (nullable): the calling thread's from now on. */
+/* Makes @pulse (nullable) the pulse of the calling thread. */
 void ra_heartbeat_lead(RaHeartbeat *pulse);
 
-/* Of the calling thread, if it leads one. */
+/* Beat or mark the calling thread's pulse, if it has one. */
 void ra_heartbeat_beat(void);
 void ra_heartbeat_wait(gboolean waits);
 

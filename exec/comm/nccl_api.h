@@ -1,13 +1,14 @@
-/* The entry points of NCCL that exec/comm/comm_nccl.c uses, and what it wants
- * of a device: a table, so that a double of the library stands in for it on
- * machines without a GPU (tests/double/nccl_double.h), and that code links no
- * CUDA.
+/* The entry points of NCCL that exec/comm/comm_nccl.c uses, and the device
+ * functions that it needs, as a table.
+ *
+ * A test double of the library replaces it on machines without a GPU
+ * (tests/double/nccl_double.h), and users of the table link no CUDA.
  *
  *     const RaNcclApi *api = ra_nccl_cuda();     exec/comm/nccl_cuda.c
  *
- * Results are ncclResult_t's numbers: 0 is success, RA_NCCL_BUSY is
- * ncclInProgress.  All calls are non-blocking, as of communicators that were
- * made with `blocking = 0`.
+ * Results have the values of ncclResult_t: 0 is success, RA_NCCL_BUSY is
+ * ncclInProgress.  All calls are non-blocking: communicators are made with
+ * `blocking = 0`.
  */
 #ifndef RA_EXEC_COMM_NCCL_API_H
 #define RA_EXEC_COMM_NCCL_API_H
@@ -26,16 +27,17 @@ typedef struct {
 
 typedef void *RaNcclHandle; /* ncclComm_t */
 typedef void *RaNcclStream; /* cudaStream_t */
-typedef void *RaNcclMark;   /* cudaEvent_t: a place in a stream */
+typedef void *RaNcclMark;   /* cudaEvent_t: a position in a stream */
 
 typedef struct {
-  /* (transfer none): of a result that is not success; the library's last words
-   * on @comm (nullable) among it. */
+  /* (transfer none): message of a result that is not success, with the
+   * library's last error on @comm (nullable). */
   const char *(*error)(int result, RaNcclHandle comm);
   int (*unique_id)(RaNcclId *out_id);
   int (*init)(RaNcclHandle *out_comm, uint32_t n_ranks, const RaNcclId *id,
               uint32_t rank);
-  /* By all of @comm: those of one @colour, by @key; else *@out_comm is NULL. */
+  /* By all of @comm: makes the communicator of the members with the same
+   * @colour, ordered by @key; without a colour *@out_comm is NULL. */
   int (*split)(RaNcclHandle comm, int colour, int key, RaNcclHandle *out_comm);
   int (*async_error)(RaNcclHandle comm, int *out_result);
   int (*drop)(RaNcclHandle comm); /* ncclCommAbort() */
@@ -46,7 +48,7 @@ typedef struct {
   int (*enrol)(RaNcclHandle comm, void *data, gsize n_bytes, void **out_handle);
   int (*withdraw)(RaNcclHandle comm, void *handle);
 
-  /* Between them nothing waits; the end starts all. */
+  /* Operations between these two do not wait; the second starts them all. */
   int (*group_start)(void);
   int (*group_end)(void);
   int (*all_reduce)(const void *in, void *out, gsize n, RaCommType type,
@@ -64,34 +66,33 @@ typedef struct {
   int (*recv)(void *data, gsize n_bytes, uint32_t from, RaNcclHandle comm,
               RaNcclStream stream);
 
-  uint32_t (*n_devices)(void); /* that the process sees */
-  int (*use)(uint32_t device); /* the calling thread does, from now on */
-  /* The calling thread is that of a rank and uses device @device from now on;
-   * and no more. */
+  uint32_t (*n_devices)(void); /* devices that the process sees */
+  int (*use)(uint32_t device); /* selects @device for the calling thread */
+  /* enter() makes the calling thread the thread of a rank, which uses @device
+   * from now on; leave() ends that. */
   int (*enter)(uint32_t device);
   void (*leave)(void);
-  /* Its device.  What a stream is given is done in order; nothing of them waits
-   * but copy(). */
+  /* Functions of its device.  A stream runs in order; only copy() waits. */
   int (*stream_new)(RaNcclStream *out_stream);
   void (*stream_free)(RaNcclStream stream);
-  /* That of the calling thread's ops. */
+  /* The stream of the calling thread's ops. */
   RaNcclStream (*own_stream)(void);
   int (*mark_new)(RaNcclStream stream, RaNcclMark *out_mark);
-  int (*mark_look)(RaNcclMark mark); /* RA_NCCL_BUSY: not passed yet */
+  int (*mark_look)(RaNcclMark mark); /* RA_NCCL_BUSY: not reached yet */
   void (*mark_free)(RaNcclMark mark);
-  /* What @stream is given from now on waits for @mark, on the device. */
+  /* Makes later work of @stream wait for @mark, on the device. */
   int (*follow)(RaNcclStream stream, RaNcclMark mark);
-  /* As ra_device_look_with(). */
+  /* See ra_device_look_with(). */
   void (*look_with)(RaDeviceLook look, void *data);
   int (*alloc)(void **out_data, gsize n_bytes);
   void (*free)(void *data);
-  /* (nullable): ncclMemAlloc(), ncclMemFree(): the same for what lasts and is
-   * enrolled, in pages of 2 MiB that peers can be shown. */
+  /* (nullable): ncclMemAlloc(), ncclMemFree(): as alloc() and free(), for
+   * long-lived buffers to register, in pages of 2 MiB that peers can map. */
   int (*alloc_shown)(void **out_data, gsize n_bytes);
   void (*free_shown)(void *data);
-  /* From and to the host's memory or the device's; returns when it is done. */
+  /* Copies between host or device memory; returns when it is done. */
   int (*copy)(void *to, const void *from, gsize n_bytes);
-  /* Whether @device can be given what lies on @other without the host. */
+  /* Whether @device can copy from @other without the host. */
   gboolean (*reaches)(uint32_t device, uint32_t other);
   /* cudaMemcpyPeer() to the calling thread's device; returns when it is done.
    */
@@ -99,7 +100,7 @@ typedef struct {
                    uint32_t from_device, gsize n_bytes);
 } RaNcclApi;
 
-/* NCCL itself; of reallot-cuda alone. */
+/* NCCL itself; in reallot-cuda only. */
 const RaNcclApi *ra_nccl_cuda(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What exec/comm/nccl.c and exec/comm/comm_nccl*.c share. */
+/* Shared declarations of exec/comm/nccl.c and exec/comm/comm_nccl*.c. */
 #ifndef RA_EXEC_COMM_NCCL_IMPL_H
 #define RA_EXEC_COMM_NCCL_IMPL_H
 
@@ -8,20 +8,22 @@ typedef struct _RaNcclEnd RaNcclEnd;
 
 #define RA_NCCL_SIZES 48 /* powers of two */
 
-/* Collectives that the host has begun and not seen the end of, at most: behind
- * one that never ends it goes on until the device's queue is full, where a
- * launch waits and nobody looks.  NEEDSWORK: a guess, of some 16 ops a
- * collective and a queue of 1024; nobody has seen where a GPU's ends. */
+/* Maximal number of collectives in progress, as seen by the host.  After one
+ * that never ends the host continues until the device's queue is full, where a
+ * launch blocks and no poll runs.  NEEDSWORK: a guess, from some 16 ops per
+ * collective and a queue of 1024; the size of a GPU's queue has not been
+ * measured. */
 #define RA_NCCL_MOST_UNDER_WAY 32
 
-/* One of them, between two marks in the streams of NCCL and of the rank's ops.
+/* A collective in progress, between two marks: in the stream of the rank's ops
+ * and in NCCL's.
  */
 typedef struct {
-  RaNcclMark before; /* of the ops: what it takes is there; owned */
-  RaNcclMark after;  /* of NCCL's stream: it is over; owned */
-  gboolean has_come; /* the ops to before */
+  RaNcclMark before; /* mark in the ops: its input is complete; owned */
+  RaNcclMark after;  /* mark in NCCL's stream: it has ended; owned */
+  gboolean has_come; /* the ops have reached before */
   RaNcclHandle handle;
-  const char *group, *what; /* borrowed, of its end */
+  const char *group, *what; /* borrowed, from its end */
 } RaNcclUnderWay;
 
 struct _RaNccl {
@@ -30,48 +32,51 @@ struct _RaNccl {
   RaNcclHandle world;
   const RaCommGroups *splits; /* borrowed */
   const RaPlan *plan;         /* borrowed; nullable */
-  RaNcclHandle *handles; /* (n_groups) NULL: the rank is not in it; owned */
+  /* (n_groups) NULL: the rank is not a member; owned */
+  RaNcclHandle *handles;
   RaNcclStream streams[RA_N_STREAMS]; /* NULL: none yet; owned */
-  GPtrArray *spare[RA_NCCL_SIZES];    /* memory of the device, of 2^i bytes that
-                                      nobody uses; NULL: none yet; owned */
-  RaNcclUnderWay under_way[RA_NCCL_MOST_UNDER_WAY]; /* oldest first, in turn */
+  /* free buffers in device memory, of 2^i bytes; NULL: none yet; owned */
+  GPtrArray *spare[RA_NCCL_SIZES];
+  /* ring buffer, oldest first */
+  RaNcclUnderWay under_way[RA_NCCL_MOST_UNDER_WAY];
   guint first_under_way, n_under_way;
-  double came_s;       /* when the ops had come to the oldest, if they have */
-  guint n_looks;       /* in the wait at hand */
-  gboolean is_waiting; /* as its pulse was told */
+  double came_s;       /* when the ops reached the oldest, if they have */
+  guint n_looks;       /* polls in the current wait */
+  gboolean is_waiting; /* state that its pulse has */
   gboolean is_dropped;
   gboolean is_leaving;
 };
 
-/* A request: of the device's data, or of the host's, which then goes by way of
- * the device. */
+/* A request on device data, or on host data, which is staged in device
+ * memory. */
 struct _RaCommRequest {
   RaNcclEnd *end;    /* borrowed */
-  RaNcclMark before; /* of the ops that it follows; NULL: of none; owned */
-  RaNcclMark mark;   /* NULL: has not been started yet */
+  RaNcclMark before; /* mark of the ops that it follows; NULL: none; owned */
+  RaNcclMark mark;   /* NULL: not started yet */
   const char *what;
-  void *staged; /* owned; NULL: nothing is */
+  void *staged; /* owned; NULL: no staging */
   gsize staged_bytes;
-  void *out;                 /* of the host; NULL: nothing is copied back */
-  gsize first_byte, n_bytes; /* that are, from the first of what is staged */
+  void *out;                 /* destination in host memory; NULL: nothing to
+                                copy back */
+  gsize first_byte, n_bytes; /* range of staged to copy back */
 };
 
 /* A member's end of a group. */
 struct _RaNcclEnd {
   RaComm comm;
   RaNccl *nccl;        /* borrowed */
-  RaNcclHandle handle; /* of nccl */
+  RaNcclHandle handle; /* belongs to nccl */
   RaNcclStream stream;
   gboolean has_own_stream;
   char *name;        /* owned */
-  GArray *waiting;   /* of RaNcclPart: messages that have not left; owned */
-  GArray *sent;      /* of RaNcclSent: that have, owned */
-  GPtrArray *enrols; /* handles of buffers, owned */
+  GArray *waiting;   /* RaNcclPart: messages not yet started; owned */
+  GArray *sent;      /* RaNcclSent: started messages, owned */
+  GPtrArray *enrols; /* handles of registered buffers, owned */
 };
 
 typedef struct {
   RaCommPart part;
-  void *staged;           /* of the device, owned; NULL: a receive */
+  void *staged;           /* in device memory, owned; NULL: a receive */
   RaCommRequest *request; /* borrowed; NULL: a send */
 } RaNcclPart;
 
@@ -81,52 +86,59 @@ typedef struct {
   RaNcclMark mark;
 } RaNcclSent;
 
-/* Looks at @handles until @mark is passed or, where it is NULL, the first is
- * ready.  FALSE: *@out_result is an error, or RA_NCCL_BUSY: patience is out. */
+/* Polls @handles until @mark is reached or, if it is NULL, until the first
+ * handle is ready.  FALSE: *@out_result is an error, or RA_NCCL_BUSY: the
+ * patience is over. */
 gboolean ra_nccl_look(RaNccl *nccl, const RaNcclHandle *handles, guint n,
                       RaNcclMark mark, int *out_result);
-/* The same, once: whether it is over; RA_NCCL_BUSY: it goes on. */
+/* Polls once.  Returns: whether the wait is over; RA_NCCL_BUSY: it
+ * continues. */
 gboolean ra_nccl_look_once(RaNccl *nccl, const RaNcclHandle *handles, guint n,
                            RaNcclMark mark, int *out_result);
-/* Between two looks, of which @n_looks were. */
+/* Pauses between two polls, after @n_looks polls. */
 void ra_nccl_pause(guint n_looks);
 double ra_nccl_now_s(void);
 
-/* What @e's stream is given next is behind the ops that the thread has begun.
+/* Orders later work of @e's stream after the ops that the thread has begun.
  *
- * Returns: (transfer full): the mark of those */
+ * Returns: (transfer full): the mark of these ops
+ */
 RaNcclMark ra_nccl_follow_ops(RaNcclEnd *e, const char *what);
-/* The ops that the thread begins next are behind what @e's stream has; waits
- * for the device look at that from now on.  @before: (transfer full): of
+/* Orders the thread's later ops after the work in @e's stream; from now on,
+ * waits for the device poll it.  @before: (transfer full): of
  * ra_nccl_follow_ops() */
 void ra_nccl_ops_follow(RaNcclEnd *e, RaNcclMark before, const char *what);
-/* Until the thread's ops have passed @before (transfer full), which is its own
- * work, and no wait for others but for those of what is under way. */
+/* Waits until the thread's ops have reached @before (transfer full).  That is
+ * the rank's own work: it waits for peers only through collectives in
+ * progress. */
 void ra_nccl_pass_ops(RaNcclEnd *e, RaNcclMark before, const char *what);
-/* Looks until all that are under way are over. */
+/* Polls until no collective is in progress. */
 void ra_nccl_pass_all(RaNccl *nccl);
 
-/* (transfer full): why @result ends what a rank waits for. */
+/* (transfer full): message why @result ends a wait. */
 char *ra_nccl_why(const RaNccl *nccl, RaNcclHandle handle, int result);
 
-/* Drops all communicators and ends the run. */
+/* Aborts all communicators and ends the run. */
 void ra_nccl_fail(RaNccl *nccl, const char *group, RaNcclHandle handle,
                   const char *what, int result);
 
-/* Memory of the device for @n_bytes, and back: what was given is taken again,
- * none freed before the end, as that would wait for all that the device does,
- * peers among it. */
+/* Take and return device memory of @n_bytes.  Buffers are reused and freed only
+ * at the end, because freeing waits for all work of the device, including
+ * peers. */
 void *ra_nccl_take(RaNccl *nccl, gsize n_bytes);
 void ra_nccl_give(RaNccl *nccl, void *data, gsize n_bytes);
 
-/* The stream of the rank for @stream, made when first asked for; NULL: the
- * device has none. */
+/* The stream of the rank for @stream, made at the first call; NULL: the device
+ * has none. */
 RaNcclStream ra_nccl_stream(RaNccl *nccl, RaStream stream);
 
-/* What exec/comm/comm_nccl.c, comm_nccl_host.c and comm_nccl_pairs.c share:
- * what a call gave may go on for a while, or end the run; a copy; messages that
- * leave at the next flush, a send with memory that is given back; all of them
- * leave; waits for @request. */
+/* --- exec/comm/comm_nccl.c, comm_nccl_host.c, comm_nccl_pairs.c ---
+ *
+ * ra_nccl_check() waits for a call in progress or ends the run.
+ * ra_nccl_send_staged() and ra_nccl_start_recv() queue messages for the next
+ * ra_nccl_flush(), which starts all; a send returns its memory.  ra_nccl_wait()
+ * waits for @request.
+ */
 void ra_nccl_check(RaNcclEnd *e, int result, const char *what);
 void ra_nccl_copy(RaNcclEnd *e, void *to, const void *from, gsize n_bytes);
 void ra_nccl_send_staged(RaNcclEnd *e, uint32_t to, void *staged,
@@ -138,10 +150,10 @@ RaCommRequest *ra_nccl_start_reduce(RaNcclEnd *e, RaReduce reduce, float *data,
                                     gsize n);
 double ra_nccl_wait(RaComm *comm, RaCommRequest *request);
 void ra_nccl_end_free(RaComm *comm);
-/* Waits for all that its stream was given. */
+/* Waits for all work of its stream. */
 void ra_nccl_drain(RaNcclEnd *e, const char *what);
 
-/* (transfer full): the end of @group; with the stream of its own @own_stream.
+/* (transfer full): the end of @group; @own_stream: with a stream of its own.
  * RA_NONE: of all ranks. */
 RaNcclEnd *ra_nccl_end_new(RaNccl *nccl, uint32_t group, gboolean own_stream);
 

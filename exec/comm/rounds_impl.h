@@ -1,35 +1,37 @@
-/* What rounds*.c share: rounds in the making. */
+/* Shared declarations of rounds*.c: rounds under construction. */
 #ifndef RA_EXEC_COMM_ROUNDS_IMPL_H
 #define RA_EXEC_COMM_ROUNDS_IMPL_H
 
 #include "exec/comm/rounds.h"
 
-/* Slices of one rectangle from one rank on, in the making. */
+/* A tree under construction: slices that spread one rectangle from one rank. */
 typedef struct {
-  uint32_t slice; /* first */
-  uint32_t root;  /* rank that has it */
-  GArray *ranks;  /* of uint32_t: the root and who gets it; NULL: taken in */
-  GArray *slices; /* of uint32_t, as they come */
-  uint32_t set;   /* broadcast to it, RA_NONE: slice by slice */
+  uint32_t slice; /* first slice */
+  uint32_t root;  /* rank that has the rectangle */
+  GArray *ranks;  /* uint32_t: the root and the ranks that receive it; NULL:
+                     merged into another tree */
+  GArray *slices; /* uint32_t, in their order */
+  uint32_t set;   /* set of its broadcast; RA_NONE: sent slice by slice */
   uint64_t n;     /* elements of the rectangle */
 } RaRoundTree;
 
-/* What a rank gets of the tensor at hand. */
+/* A slice that a rank receives of the current tensor. */
 typedef struct {
   uint32_t slice;
-  uint32_t depth; /* rounds of the window that are over when it is there */
+  uint32_t depth; /* rounds of the window after which it has arrived */
 } RaRoundGot;
 
 typedef struct {
   const GArray *slices;
   const uint32_t *rank_of_gpu;
   uint32_t n_ranks;
-  GArray *trees;      /* of RaRoundTree, by tensor */
-  GArray *messages;   /* of RaRoundMessage, a slice or a tree each; first_piece
-                        is the slice */
+  GArray *trees;      /* RaRoundTree, by tensor */
+  GArray *messages;   /* RaRoundMessage, one per slice or tree; first_piece
+                         is the slice */
   GArray *windows;    /* of RaRoundWindow */
-  GArray **got;       /* (n_ranks) of RaRoundGot, of the tensor at hand */
-  uint64_t *in, *out; /* (n_ranks) elements of the window at hand */
+  GArray **got;       /* (n_ranks) of RaRoundGot, for the current tensor */
+  uint64_t *in, *out; /* (n_ranks) elements into and out of each rank, in the
+                         current window */
 } RaRoundWork;
 
 static inline const RaSlice *
@@ -59,7 +61,7 @@ ra_round_to_of(const RaRoundWork *w, const RaSlice *s)
 /* Makes the trees of all slices. */
 void ra_rounds_grow_trees(RaRoundWork *work);
 
-/* Picks the sets that have a communicator, and tells the trees. */
+/* Chooses the sets that have a communicator, and stores them in the trees. */
 void ra_rounds_pick_sets(RaRoundWork *work, uint32_t most, RaRounds *rounds);
 
 #endif

@@ -1,19 +1,19 @@
 /* A world: processes that run one task graph together.
  *
- * Every process loads the same files and expands the same graph, has some of
- * its ranks as threads, and meets the others through one table of functions, of
- * which MPI's is the only one (exec/comm/world_mpi.c, linked by `reallot-mpi`
- * alone).  A program without MPI has no world, and all ranks are its threads.
+ * Every process loads the same files, expands the same graph and runs some of
+ * its ranks as threads.  Processes meet through a table of functions, of which
+ * MPI's is the only one (exec/comm/world_mpi.c, linked by `reallot-mpi` alone).
+ * A program without MPI has no world, and all ranks are its threads.
  *
- *     RaWorld *world = ra_world_open(&hooks, &error);    NULL: alone
+ *     RaWorld *world = ra_world_open(&hooks, &error);    NULL: one process
  *     options.world = world;
  *     ...
  *     ra_world_close(world, error);
  *
- * Beside the ranks' communicators there is what processes say to each other
- * meanwhile: notes, which arrive in the order in which a thread posted them,
- * and what all do together between iterations (gather, share).  A process that
- * dies or falls silent ends all others: exec/comm/failure_detector.h.
+ * Besides the ranks' communicators, processes exchange notes, which arrive in
+ * the order in which a thread posted them.  They also have collective
+ * operations between iterations (gather, share).  If a process dies or hangs,
+ * all others end: exec/comm/failure_detector.h.
  */
 #ifndef RA_EXEC_COMM_WORLD_H
 #define RA_EXEC_COMM_WORLD_H
@@ -23,46 +23,50 @@
 typedef struct _RaWorld RaWorld;
 typedef struct _RaWorldGroup RaWorldGroup;
 
-/* A note from process @from. */
+/* Receives a note from process @from. */
 typedef void (*RaWorldFunc)(uint32_t from, const void *note, gsize n_bytes,
                             gpointer data);
 
-/* A note is no longer. */
+/* Maximal size of a note. */
 #define RA_WORLD_NOTE_BYTES ((gsize)16384)
 
 typedef struct {
-  /* Of ranks on processes @process_of (n_ranks); called by those, by one thread
-   * of each, for all groups in the same order.  (transfer full) */
+  /* Makes a group of ranks on processes @process_of (n_ranks).  One thread of
+   * each of these processes calls it, for all groups in the same order.
+   * (transfer full) */
   RaWorldGroup *(*group_new)(RaWorld *world, uint32_t n_ranks,
                              const uint32_t *process_of);
   void (*group_free)(RaWorldGroup *group);
-  /* (transfer full): the end of member @rank, which is here. */
+  /* (transfer full): the end of member @rank, which is a rank of this
+   * process. */
   RaComm *(*comm_new)(RaWorldGroup *group, uint32_t rank);
-  /* Moves on what is under way, by a rank that computes meanwhile: a message
-   * that is too long to be laid by for its receiver stands still between its
-   * sender's calls.  Cheap where nothing is under way. */
+  /* Makes progress on pending messages while a rank computes: a long message,
+   * which MPI does not buffer, stalls between its sender's calls.  Cheap if
+   * none is pending. */
   void (*nudge)(RaWorld *world);
   /* Sends a note and returns at once. */
   void (*post)(RaWorld *world, uint32_t to, const void *note, gsize n_bytes);
-  /* Gives @func the notes that have come. */
+  /* Passes the notes that have arrived to @func. */
   void (*take)(RaWorld *world, RaWorldFunc func, gpointer data);
-  /* By all, nobody posting: returns when all notes to this process have come;
-   * gives them to @func. */
+  /* By all processes, when none posts any more: passes all remaining notes to
+   * this process to @func, then returns. */
   void (*settle)(RaWorld *world, RaWorldFunc func, gpointer data);
-  /* By all: what each has in @mine, at process 0 (element-type GBytes), else
-   * %NULL.  (transfer full) (nullable) */
+  /* By all: gathers each process's @mine at process 0 (element-type GBytes);
+   * returns %NULL to the others.  (transfer full) (nullable) */
   GPtrArray *(*gather)(RaWorld *world, const void *mine, gsize n_bytes);
-  /* By all: @data of process 0 to all. */
+  /* By all: broadcasts @data of process 0. */
   void (*share)(RaWorld *world, void *data, gsize n_bytes);
-  /* By process @from and process 0: @data of the one to the other. */
+  /* By process @from and process 0: sends @data from @from to process 0. */
   void (*pass)(RaWorld *world, uint32_t from, void *data, gsize n_bytes);
-  /* Which process has which ranks is known from now on, for messages. */
+  /* Tells the world the number of ranks, so that messages can name the ranks of
+   * a process. */
   void (*name_ranks)(RaWorld *world, uint32_t n_ranks);
-  /* A process that says nothing for so long has stalled. */
+  /* Sets the time without a heartbeat after which a process counts as
+   * stalled. */
   void (*set_patience)(RaWorld *world, double silent_s);
-  /* Ends all processes with one line, of several that say different @order the
-   * least; 0: of this process as a whole, which is then named.  Does not
-   * return. */
+  /* Ends all processes with one line: the one with the smallest @order if
+   * several report; 0: a fault of this process as a whole, which the message
+   * then names.  Does not return. */
   void (*fail)(RaWorld *world, int status, uint64_t order, const char *line);
 } RaWorldTable;
 
@@ -72,26 +76,28 @@ struct _RaWorld {
   uint32_t n_processes;
   uint32_t n_here;     /* processes on this machine */
   uint32_t first_here; /* the first of them */
-  gboolean spins;      /* who waits looks before it sleeps: all have cores */
+  gboolean spins;      /* waiting threads spin before they block: all have
+                          cores */
 };
 
-/* What a program does for its world. */
+/* Functions that a program gives its world. */
 typedef struct {
-  void (*say)(const char *line); /* prints it, to the last byte */
+  void (*say)(const char *line); /* prints the line completely */
   void (*end)(int status);       /* ends the process at once */
-  double silent_s; /* a process that says nothing for so long has stalled */
-  /* (nullable): SIGTERM has come, as mpirun sends it for Ctrl-C; whether the
-   * command ends by itself then.  Else all end. */
+  double silent_s;               /* time without a heartbeat after which a
+                                    process counts as stalled */
+  /* (nullable): called at SIGTERM, which mpirun sends for Ctrl-C; %TRUE: the
+   * command will end by itself.  Else all processes end. */
   gboolean (*stops)(void);
 } RaWorldHooks;
 
 /**
  * ra_world_open:
  * @hooks: copied
- * @error: %RA_ERROR_DEVICE: MPI without threads, or no way to process 0
+ * @error: %RA_ERROR_DEVICE: MPI without threads, or no connection to process 0
  *
- * Returns: (transfer full) (nullable): %NULL without @error: this process is
- *   alone, or the program has no MPI
+ * Returns: (transfer full) (nullable): %NULL without @error: this is the only
+ *   process, or the program has no MPI
  */
 RaWorld *ra_world_open(const RaWorldHooks *hooks, GError **error);
 
@@ -101,14 +107,13 @@ gboolean ra_world_is_linked(void);
 /**
  * ra_world_close:
  * @world: (nullable) (transfer full)
- * @error: (nullable): with which this process ends
+ * @error: (nullable): error with which this process ends
  *
- * Waits for all processes to end, unless one has failed: then all end, with its
- * line.
+ * Waits for all processes to end; if one has failed, all end with its line.
  */
 void ra_world_close(RaWorld *world, const GError *error);
 
-/* The process of rank @rank of @n_ranks: contiguous parts. */
+/* The process of rank @rank of @n_ranks; processes have contiguous ranks. */
 static inline uint32_t
 ra_world_process(const RaWorld *world, uint32_t rank, uint32_t n_ranks)
 {
@@ -125,11 +130,11 @@ ra_world_process(const RaWorld *world, uint32_t rank, uint32_t n_ranks)
 /**
  * ra_world_agree:
  * @world: (nullable)
- * @hash: of what all must have alike
- * @what: that is, "the task graph"
+ * @hash: of data that all processes must have in common
+ * @what: name of the data, "the task graph"
  * @error: %RA_ERROR_INPUT: the processes that differ from process 0
  *
- * By all.
+ * By all processes.
  */
 gboolean ra_world_agree(RaWorld *world, uint64_t hash, const char *what,
                         GError **error);

@@ -14,7 +14,7 @@ typedef struct {
   const RaCollectiveProbe *probe;
   uint32_t n_ranks;
   uint32_t first, n_here; /* ranks of this process */
-  GArray *grid;           /* of RaCollectivePoint, owned */
+  GArray *grid;           /* RaCollectivePoint, owned */
   GPtrArray *shapes;      /* of Shape, owned */
   RaCommGroups *splits;   /* owned */
   RaNcclId id;

@@ -24,7 +24,7 @@ typedef struct {
   const uint32_t *rank_of_gpu; /* of the cluster, in @world */
   uint32_t gpu;                /* of this rank */
   const RaModel *model;
-  const GArray *slices; /* of RaSlice, by ra_reshard_slices() */
+  const GArray *slices; /* RaSlice, by ra_reshard_slices() */
   RaSlabs *slabs; /* (nullable) of the host's memory: what is on its way lies in
                      them, and the next reallocation finds them again */
 } RaReshard;

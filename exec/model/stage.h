@@ -115,7 +115,7 @@ typedef struct {
   uint32_t n_ops;       /* that the task at hand has run */
   uint32_t n_ahead;     /* rows of experts asked for before any was packed */
   RaBadOp bad;          /* the first of them that made what is not finite */
-  GArray *ops;          /* of RaOpRecord, owned; NULL: not recorded */
+  GArray *ops;          /* RaOpRecord, owned; NULL: not recorded */
   RaOpPlace place;      /* of the next; see ra_stage_enter() */
   gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
   uint64_t reuse_mib;   /* of the weights of products to come, for the record of
