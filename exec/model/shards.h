@@ -1,12 +1,14 @@
-/* Shards: of a rank's parameters those whose moments it has and which it steps.
+/* Shards: the parameters of a rank whose moments it has and which it steps.
  *
- * With ZeRO-1 the ranks that have the same parameters cut them into runs and
- * each run into as many parts as they are: gradients are reduced and scattered,
- * every rank steps its part, the parts are gathered (arXiv 1910.02054, section
- * 5.1).  A *run* is what lies behind each other in the arrays of a layer, or a
- * tensor outside of layers; so a tied table is cut alike where it is alone and
- * where it is not, and a bucket of layers is whole runs.  Experts, which fewer
- * ranks share, have runs of their own.
+ * With ZeRO-1 the ranks that have the same parameters cut them into runs, and
+ * each run into one part per rank.  Gradients are reduce-scattered, every rank
+ * steps its part, and the parts are all-gathered (arXiv 1910.02054, section
+ * 5.1).
+ *
+ * A *run* is the contiguous part of a layer, or a tensor of no layer.  So a
+ * tied table is cut in the same way with and without its twin, and a bucket of
+ * layers is a number of whole runs.  Experts, which fewer ranks share, have
+ * their own runs.
  *
  *     ra_params_cut(params, cuts);          before they are made trainable
  *     for (i < params->n_runs)
@@ -21,22 +23,22 @@
 #include "exec/comm/comm.h"
 #include "exec/model/params.h"
 
-/* Who shares. */
+/* A rank among those that share parameters. */
 typedef struct {
   uint32_t rank;
-  uint32_t n_ranks; /* >= 1; 1: nobody */
+  uint32_t n_ranks; /* >= 1; 1: not shared */
 } RaCut;
 
-/* @dense, @experts: who shares these. */
+/* @dense, @experts: sharing of these parameters. */
 void ra_params_cut(RaParams *params, const RaCut *dense, const RaCut *experts);
 
-/* Gathers @run of the weights of @params, of which each rank of @comm has its
- * part, in place; @scratch: (nullable): room for (n_ranks) parts, where they
- * are not alike. */
+/* Gathers @run of the weights of @params in place; each rank of @comm has its
+ * part.  @scratch: (nullable): memory for (n_ranks) parts, if their sizes
+ * differ. */
 void ra_shards_gather(RaComm *comm, const RaParamRun *run, RaParams *params,
                       RaElem *scratch);
 
-/* Elements of that room; 0: none is needed. */
+/* Elements of @scratch; 0: none needed. */
 gsize ra_shards_scratch(const RaParamRun *run);
 
 #endif

@@ -1,27 +1,31 @@
-/* A stage: what one rank computes of a model.
+/* A stage: the part of a model that one rank computes.
  *
  * A stage has a back end, the rank's parameters and its end of the
  * tensor-parallel group.  A *pass* takes one micro-batch through one piece of
- * the model (a virtual pipeline stage), forward and, if it was asked to keep
- * what that needs, backward; a *cache* has the keys and values of sequences
- * that are being generated.
+ * the model (a virtual pipeline stage): forward and, if it keeps the
+ * intermediates, backward.  A *cache* has the keys and values of sequences that
+ * are being generated.
  *
  *     RaPass *pass = ra_pass_new(stage, &piece, tokens, TRUE);
  *     ra_pass_forward(pass, input);          hidden states, or NULL: tokens
- *     pass->log_prob[t]                      where the piece has the lm head
+ *     pass->log_prob[t]                      if the piece has the lm head
  *     ra_pass_backward(pass, NULL, d_output);
  *     ra_pass_free(pass);
  *
  * The ops of a pass are those of ra_op_list() for the same shard, piece, phase
- * and batch, op by op and shape by shape (tests/exec/check_exec_ops.c): the op
- * list is what is costed, this is what runs.  Kept is what
- * graph/op/activation.h says: with full recomputation a layer's input, with
- * selective all but the core of attention.
+ * and batch, op by op and shape by shape (tests/exec/check_exec_ops.c): the
+ * simulator costs the op list, the stage runs it.  graph/op/activation.h says
+ * what a pass keeps: with full recomputation a layer's input, with selective
+ * recomputation all but the core of attention.
  *
- * Models: rotary, learned or ALiBi positions, RMSNorm or LayerNorm, SwiGLU or
- * an MLP without a gate, grouped query heads, with or without biases, norms of
- * heads and of the embedding, tied or not, dense or with experts, lm or value
- * head.
+ * Supported models:
+ *
+ *   positions  rotary, learned or ALiBi
+ *   norms      RMSNorm or LayerNorm; also of heads and of the embedding
+ *   MLP        SwiGLU or without a gate; dense or with experts
+ *   attention  grouped query heads
+ *   biases     with or without
+ *   head       lm or value; tied or not
  */
 #ifndef RA_EXEC_MODEL_STAGE_H
 #define RA_EXEC_MODEL_STAGE_H
@@ -35,11 +39,12 @@
 #include "exec/model/tokens.h"
 #include "graph/expand/op_program.h"
 
-/* What the shape of a model leaves open. */
+/* Numbers that the shape of a model does not determine. */
 typedef struct {
   float norm_eps;          /* of every norm */
   double rope_theta;       /* base of the rotary frequencies */
-  gboolean raw_top_k;      /* weights of a token's experts do not add up to 1 */
+  gboolean raw_top_k;      /* weights of a token's experts are not normalised to
+                              1 */
   RaActivation activation; /* of an MLP without a gate */
 } RaNumerics;
 
@@ -47,44 +52,44 @@ typedef struct {
 #define RA_NUMERICS_DEFAULT                                                    \
   ((RaNumerics){1e-5f, 10000, FALSE, RA_ACTIVATION_FAMILY})
 
-/* Experts of a layer under way: exec/model/stage_experts.h. */
+/* Experts of a layer in progress: exec/model/stage_experts.h. */
 typedef struct _RaExperts RaExperts;
 
-/* Steps that were captured: exec/model/stage_steps.h. */
+/* Captured decode steps: exec/model/stage_steps.h. */
 typedef struct _RaSteps RaSteps;
 
-/* Steps of stages that capture theirs. */
+/* Counts of decode steps of stages that capture them. */
 typedef struct {
-  uint64_t n_plain;    /* begun op by op */
-  uint64_t n_captured; /* as they ran */
-  uint64_t n_graphs;   /* begun as graphs */
-  uint64_t n_refused;  /* in which something could not be captured */
+  uint64_t n_plain;    /* run op by op */
+  uint64_t n_captured; /* captured while they ran */
+  uint64_t n_graphs;   /* launched as graphs */
+  uint64_t n_refused;  /* contained an op that cannot be captured */
 } RaStepsTally;
 
-/* Seconds of the wall, and of the thread's core in them. */
+/* Wall seconds, and CPU seconds of the thread in them. */
 typedef struct {
   double wall_s, cpu_s;
 } RaCpuTime;
 
-/* An op that ran. */
+/* Record of an op that ran. */
 typedef struct {
   RaOp op;        /* count 1 */
-  double begin_s; /* of the monotonic clock, or of the stage's */
+  double begin_s; /* by the monotonic clock, or by the stage's */
   double end_s;
-  uint32_t begin_mark, end_mark; /* of the device's clock, not read yet: the
-                                    times are to come; 0: they are there */
-  RaOpPlace place;               /* in its task */
+  uint32_t begin_mark, end_mark; /* marks of the device's clock, if the times
+                                    are not read yet; 0: they are */
+  RaOpPlace place;               /* position in its task */
 } RaOpRecord;
 
-/* An op whose result is not all finite numbers. */
+/* An op whose result has a number that is not finite. */
 typedef struct {
   gboolean is_set;
   RaOpKind kind;
   RaOpPlace place;
-  uint32_t number; /* in its task */
+  uint32_t number; /* index in its task */
 } RaBadOp;
 
-/* Tokens that a pass is to draw from the logits of its sequences' last rows. */
+/* Request to sample tokens from the logits of the sequences' last rows. */
 typedef struct {
   RaCpuSampling how;
   const double *uniforms; /* (n_sequences) in [0, 1) */
@@ -95,90 +100,112 @@ typedef struct {
   const RaBackend *backend; /* borrowed */
   const RaModel *model;     /* borrowed */
   RaParams *params;         /* borrowed */
-  RaComm *tp;               /* borrowed; NULL: not split */
+  RaComm *tp;               /* borrowed; NULL: no tensor parallelism */
   RaNumerics numerics;
-  uint32_t recompute;  /* RaRecompute */
-  uint32_t q_heads;    /* of this rank */
-  uint32_t kv_heads;   /* of this rank, >= 1 */
-  uint32_t ffn;        /* of this rank */
-  uint32_t expert_ffn; /* of one expert, of this rank */
-  RaComm *ep;          /* ranks that share experts, borrowed; NULL: not */
-  uint32_t n_ep;       /* of them, >= 1 */
-  RaComm *cp;          /* ranks that share sequences, borrowed; NULL: not */
-  uint32_t n_tp;       /* ranks that share the model, >= 1 */
-  gboolean sequence_parallel; /* they share the rows between products too */
-  uint32_t vocab_pad;         /* rows of the vocabulary a rank, padded */
-  gsize logits_row;     /* elements from a row of its logits to the next */
-  uint32_t n_positions; /* longest sequence */
-  float *cos_sin;       /* (n_positions, head_dim) of the device, owned */
-  RaWorld *world;       /* whose messages go on between ops, borrowed; NULL */
-  uint32_t n_ops;       /* that the task at hand has run */
-  uint32_t n_ahead;     /* rows of experts asked for before any was packed */
-  RaBadOp bad;          /* the first of them that made what is not finite */
-  GArray *ops;          /* RaOpRecord, owned; NULL: not recorded */
-  RaOpPlace place;      /* of the next; see ra_stage_enter() */
-  gboolean cpu_clock;   /* they are timed in CPU seconds of the process */
-  uint64_t reuse_mib;   /* of the weights of products to come, for the record of
-                         ops (graph/op/op_reuse.h); 0: not said */
-  double op_begin_s, op_begin_cpu_s;   /* of the op that began last; of its
-                                        thread */
-  uint32_t n_marks;                    /* of the thread, not read yet */
-  uint32_t op_begin_mark, op_end_mark; /* of the op that began last; end 0: it
-                                          goes on */
-  RaCpuTime paced;                     /* of the ops that wait for nobody */
-  const RaDraw *draw; /* of passes to come, in place of logits; NULL: none */
-  RaSlabs *slabs;     /* memory of passes and caches; a reference */
-  float *slopes;      /* (q_heads) of ALiBi, owned; NULL: other positions */
-  RaSteps *steps;     /* owned; NULL: ops are begun one by one */
+  uint32_t recompute;                  /* RaRecompute */
+  uint32_t q_heads;                    /* of this rank */
+  uint32_t kv_heads;                   /* of this rank, >= 1 */
+  uint32_t ffn;                        /* of this rank */
+  uint32_t expert_ffn;                 /* width of one expert, of this rank */
+  RaComm *ep;                          /* ranks that share experts, borrowed;
+                                          NULL: none */
+  uint32_t n_ep;                       /* their number, >= 1 */
+  RaComm *cp;                          /* ranks that share sequences, borrowed;
+                                          NULL: none */
+  uint32_t n_tp;                       /* ranks that share the model, >= 1 */
+  gboolean sequence_parallel;          /* these ranks also share the rows
+                                          between GEMMs */
+  uint32_t vocab_pad;                  /* rows of the vocabulary per rank,
+                                          padded */
+  gsize logits_row;                    /* elements from one row of its logits to
+                                          the next */
+  uint32_t n_positions;                /* longest sequence */
+  float *cos_sin;                      /* (n_positions, head_dim) in device
+                                          memory, owned */
+  RaWorld *world;                      /* world whose messages make progress
+                                          between ops, borrowed; nullable */
+  uint32_t n_ops;                      /* ops that the current task has run */
+  uint32_t n_ahead;                    /* requests for rows of experts, made
+                                          before packing */
+  RaBadOp bad;                         /* first op of the current task whose
+                                          result is not finite */
+  GArray *ops;                         /* RaOpRecord, owned; NULL: not
+                                          recorded */
+  RaOpPlace place;                     /* place of the next op; see
+                                          ra_stage_enter() */
+  gboolean cpu_clock;                  /* ops are timed in CPU seconds of the
+                                          process */
+  uint64_t reuse_mib;                  /* reuse of the weights of coming GEMMs,
+                                          for the record of ops
+                                          (graph/op/op_reuse.h); 0: unknown */
+  double op_begin_s, op_begin_cpu_s;   /* start of the last op; CPU time of its
+                                          thread */
+  uint32_t n_marks;                    /* marks of the thread that are not read
+                                          yet */
+  uint32_t op_begin_mark, op_end_mark; /* marks of the last op; end 0: it
+                                          continues */
+  RaCpuTime paced;                     /* time in ops that wait for no other
+                                          rank */
+  const RaDraw *draw;                  /* sampling in coming passes, which then
+                                          give no logits; NULL: none */
+  RaSlabs *slabs;                      /* memory of passes and caches; a
+                                          reference */
+  float *slopes;                       /* (q_heads) slopes of ALiBi, owned;
+                                          NULL: other positions */
+  RaSteps *steps;                      /* owned; NULL: ops run one by one */
 } RaStage;
 
-/* What a layer keeps for its backward; (tokens, ...) each, of (hidden) and its
- * (1) with sequence parallelism the rank's rows. */
+/* Intermediates of a layer for its backward pass; each is (tokens, ...).
+ * With sequence parallelism, those of (hidden) and their (1) have the rank's
+ * rows. */
 typedef struct {
   RaElem *normed;     /* (hidden) input of q, k, v */
-  float *inv;         /* (1), of LayerNorm (2): see ra_stage_norm_stats() */
-  RaElem *qkv;        /* ((q_heads + 2 kv_heads) head_dim) turned */
+  float *inv;         /* (1), for LayerNorm (2): see ra_stage_norm_stats() */
+  RaElem *qkv;        /* ((q_heads + 2 kv_heads) head_dim) after rotary
+                         positions */
   RaElem *heads;      /* ((q_heads + kv_heads) head_dim) q and k before their
-                        norms; nothing without them */
+                         norms; NULL without these */
   float *heads_inv;   /* (q_heads + kv_heads) likewise */
   RaElem *attended;   /* (q_heads head_dim) */
   float *lse;         /* (q_heads) */
-  RaElem *middle;     /* (hidden) after attention; NULL: it keeps nothing, and
-                         arrays share room, as ra_layer_room() says */
-  RaElem *branch;     /* (hidden) without a middle: what is added to the rows */
+  RaElem *middle;     /* (hidden) after attention; NULL: the layer keeps nothing
+                         and its arrays share memory, by ra_layer_room() */
+  RaElem *branch;     /* (hidden) without middle: the term added to the rows */
   RaElem *mlp_normed; /* (hidden) */
   float *mlp_inv;     /* as inv */
-  RaElem *gate_up;    /* (2 ffn), without a gate (ffn) */
+  RaElem *gate_up;    /* (2 ffn); without a gate (ffn) */
   RaElem *active;     /* (ffn) */
-  RaExperts *experts; /* in place of the last two, owned; NULL: dense, or not
+  RaExperts *experts; /* replaces the last two, owned; NULL: dense, or not
                          run */
 } RaLayerKept;
 
 typedef struct {
   RaStage *stage;         /* borrowed */
-  RaPiece piece;          /* of the model */
+  RaPiece piece;          /* piece of the model */
   const RaTokens *tokens; /* borrowed */
-  gboolean keep;          /* for a backward */
-  GPtrArray *slabs;       /* memory, given back to the stage */
-  RaElem **inputs;        /* (n_layers + 1) (rows, hidden) each: what goes
-                             into a layer, and out of the last */
-  RaLayerKept *layers;    /* (n_layers), or one that all share */
-  RaElem *embedded;       /* (rows, hidden) before the norm of an embedding;
-                             NULL: there is none */
-  float *embedded_inv;    /* (rows) likewise, of LayerNorm (rows, 2) */
+  gboolean keep;          /* for a backward pass */
+  GPtrArray *slabs;       /* memory, returned to the stage */
+  RaElem **inputs;        /* (n_layers + 1) (rows, hidden) each: the input of
+                             each layer, and the output of the last */
+  RaLayerKept *layers;    /* (n_layers), or one that all layers share */
+  RaElem *embedded;       /* (rows, hidden) before the norm of the embedding;
+                             NULL: no such norm */
+  float *embedded_inv;    /* (rows), for LayerNorm (rows, 2), likewise */
   RaElem *head_normed;    /* (rows, hidden) with the head */
-  float *head_inv;        /* (rows) likewise, of LayerNorm (rows, 2) */
+  float *head_inv;        /* (rows), for LayerNorm (rows, 2), likewise */
   RaElem *logits;         /* (tokens, vocabulary of this rank), rows padded */
-  float *made;            /* (tokens) of the device: what the head makes, and
-                             with an lm head (tokens) */
-  float *lse;             /* of their logits */
-  float *numbers;         /* (tokens) made, in the host's memory */
-  const float *log_prob;  /* of the targets, with an lm head; numbers */
-  const float *values;    /* with a value head; numbers */
-  RaElem *d;              /* (rows, hidden) gradient, while the backward runs */
+  float *made;            /* (tokens) in device memory: output of the head; with
+                             an lm head followed by lse (tokens) */
+  float *lse;             /* (tokens) log-sum-exp of the logits */
+  float *numbers;         /* (tokens) made, in host memory */
+  const float *log_prob;  /* log-probabilities of the targets, with an lm head;
+                             is numbers */
+  const float *values;    /* values, with a value head; is numbers */
+  RaElem *d;              /* (rows, hidden) gradient, during the backward
+                             pass */
 } RaPass;
 
-/* Whether the executor runs models like @model; @error: RA_ERROR_INPUT, without
+/* Whether the executor supports @model; @error: RA_ERROR_INPUT, without
  * "file:line: ". */
 gboolean ra_stage_supports(const RaModel *model, GError **error);
 
@@ -190,34 +217,35 @@ gboolean ra_stage_supports(const RaModel *model, GError **error);
  * @recompute: RaRecompute
  * @n_positions: longest sequence, tokens
  *
- * Returns: (transfer full): ra_stage_free() it
+ * Returns: (transfer full): free with ra_stage_free()
  */
 RaStage *ra_stage_new(const RaBackend *backend, RaParams *params, uint32_t n_tp,
                       RaComm *tp, uint32_t recompute, uint32_t n_positions,
                       const RaNumerics *numerics);
 void ra_stage_free(RaStage *stage);
-/* The experts of the model are spread over @ep, borrowed: this rank's end of a
- * group of the ranks that @stage's parameters are laid out for. */
+/* Distributes the experts of the model over @ep, borrowed: this rank's end of a
+ * group of ranks for which @stage's parameters are laid out. */
 void ra_stage_spread_experts(RaStage *stage, RaComm *ep);
-/* Sequences are shared over @cp, borrowed: passes then are of what
- * exec/model/ring.h has cut for this rank of it. */
+/* Shares sequences over @cp, borrowed: the tokens of a pass are then the part
+ * of this rank, by ra_ring_cut() (exec/model/ring.h). */
 void ra_stage_share_sequences(RaStage *stage, RaComm *cp);
-/* The ranks of @stage's tensor-parallel group, if it has one, share the rows
- * between products: sequence parallelism.  Rows are tokens without. */
+/* With @sequence_parallel, the ranks of @stage's tensor-parallel group, if any,
+ * share the rows between GEMMs.  Otherwise every rank has a row per token. */
 void ra_stage_share_rows(RaStage *stage, gboolean sequence_parallel);
-/* Steps of generation are captured, where the back end can, and begun again:
- * `launch = graph`.  Not those whose ops are recorded, nor those of experts
- * that are spread over ranks. */
+/* Captures decode steps, if the back end can, and replays them: `launch =
+ * graph`. Excluded are steps whose ops are recorded, and experts that are
+ * distributed over ranks. */
 void ra_stage_capture_steps(RaStage *stage);
-/* @sum += @to - @from, of each number. */
+/* @sum += @to - @from, for each count. */
 void ra_steps_add(RaStepsTally *sum, const RaStepsTally *to,
                   const RaStepsTally *from);
-/* From now on @stage, which has no pass under way, takes its memory from
- * @slabs: stages that never run at the same time share it. */
+/* Makes @stage, which has no pass in progress, allocate from @slabs; stages
+ * that never run concurrently share them. */
 void ra_stage_share_slabs(RaStage *stage, RaSlabs *slabs);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaStage, ra_stage_free)
 
-/* @tokens is borrowed and outlives the pass; @keep: a backward follows. */
+/* @tokens is borrowed and must outlive the pass; @keep: a backward pass
+ *   follows. */
 RaPass *ra_pass_new(RaStage *stage, const RaPiece *piece,
                     const RaTokens *tokens, gboolean keep);
 void ra_pass_free(RaPass *pass);
@@ -225,14 +253,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPass, ra_pass_free)
 
 /**
  * ra_pass_forward:
- * @input: (nullable): (rows, hidden) elements from the stage before, which the
- *   back end's write() takes; %NULL with the embedding
- * @cache: (nullable): of generation: keys and values go there too
- * @slots: (nullable): (n_sequences) slot of each sequence, with a @cache, which
- *   gets room for their tokens
+ * @input: (nullable): (rows, hidden) elements from the previous stage, at an
+ *   address that the back end's write() accepts; %NULL with the embedding
+ * @cache: (nullable): of a generation, which also stores keys and values
+ * @slots: (nullable): (n_sequences) slot of each sequence in @cache, which
+ *   reserves pages for their tokens
  *
- * With the lm head it ends with log_prob and lse of every token, unless there
- * is a @cache: then with nothing, and ra_pass_last_logits() follows.
+ * With the lm head, computes log_prob and lse of every token.  With a @cache it
+ * computes neither; ra_pass_last_logits() follows.
  *
  * Returns: (transfer none): (rows, hidden) for the next stage
  */
@@ -241,34 +269,36 @@ const RaElem *ra_pass_forward(RaPass *pass, const void *input, RaCache *cache,
 
 /**
  * ra_pass_backward:
- * @part: (nullable): layers of the pass's piece, of a backward that comes in
+ * @part: (nullable): layers of the pass's piece, if the backward pass comes in
  *   parts, last layers first; %NULL: all
- * @d_output: (rows, hidden) gradient of the output, elements; with the head
- *   (tokens) of log_prob or values, fp32; which write() takes, read by the
- *   first part
+ * @d_output: gradient of the output, at an address that write() accepts; (rows,
+ *   hidden) elements or, with the head, (tokens) fp32 of log_prob or values;
+ *   the first part reads it
  *
- * Adds to the gradients of the parameters.  Once a pass that keeps.
+ * Adds to the gradients of the parameters.  Only once for a pass, which must
+ * keep.
  *
- * Returns: (transfer none): (rows, hidden) gradient of what goes into @part
+ * Returns: (transfer none): (rows, hidden) gradient of the input of @part
  */
 const RaElem *ra_pass_backward(RaPass *pass, const RaPiece *part,
                                const void *d_output);
 
-/* What follows is recorded as block @block's, of layer @layer; steps count on
- * where it was that already. */
+/* Sets the place of the next ops: block @block of layer @layer.  Step numbers
+ * continue if that was the place already. */
 void ra_stage_enter(RaStage *stage, RaBlock block, uint32_t layer);
 
-/* Waits for the ops that were recorded, which then have their times.  Where the
- * device has a clock, at the end of each task: its marks are the thread's, so
- * one stage at a time may have some that were not read. */
+/* Waits for the recorded ops, which then have their times.  If the device has a
+ * clock, call it at the end of each task: its marks belong to the thread, so
+ * only one stage at a time may have unread marks. */
 void ra_stage_time_ops(RaStage *stage);
 
-/* Ends the task, or with @decode > 0 the step, that was recorded last. */
+/* Ends the task or, with @decode > 0, the decode step that was recorded
+ * last. */
 void ra_stage_leave(RaStage *stage, uint32_t decode, uint32_t group);
 
-/* (n_sequences, vocab): logits of each sequence's last token, all ranks'.
- * @out_logits: (out): dense, in the host's memory; of a stage that is to draw
- * tokens a device leaves it as it is. */
+/* (n_sequences, vocab): logits of each sequence's last token, over all ranks.
+ * @out_logits: (out): dense, in host memory; a device leaves it unchanged if
+ *   the stage samples tokens. */
 void ra_pass_last_logits(RaPass *pass, float *out_logits);
 
 /**
@@ -276,37 +306,39 @@ void ra_pass_last_logits(RaPass *pass, float *out_logits);
  * @n: sequences
  * @slots: (n) of the cache
  * @tokens: (n) the newest token of each; may be %NULL without the embedding
- * @positions: (n) of that token, for which the cache gets room: as many are
- *   cached
- * @input: (nullable): (n, hidden) elements, which the back end's write() takes;
- *   %NULL with the embedding
- * @out: (n, hidden) elements of the back end's memory, or with the head as
+ * @positions: (n) of that token, which is the number of cached tokens; the
+ *   cache reserves pages for it
+ * @input: (nullable): (n, hidden) elements, at an address that the back end's
+ *   write() accepts; %NULL with the embedding
+ * @out: (n, hidden) elements in the back end's memory; with the head as in
  *   ra_pass_last_logits()
  *
- * One step of generation through @piece.
+ * Runs one decode step through @piece.
  */
 void ra_stage_decode(RaStage *stage, const RaPiece *piece, RaCache *cache,
                      uint32_t n, const uint32_t *slots, const uint32_t *tokens,
                      const uint32_t *positions, const void *input, void *out);
 
-/* (transfer full): of @shape but its width, which is the stage's. */
+/* (transfer full): a cache of @shape, with the stage's width instead of its
+ * own. */
 RaCache *ra_stage_new_cache(const RaStage *stage, const RaCacheShape *shape);
 
-/* Sums gradients over the ranks of the tensor-parallel group of which each has
- * a part: of key and value heads that several hold (more ranks than heads), of
- * the norms of heads and of routers, with shared rows of all norms.  All ranks
- * of the group call it. */
+/* Sums gradients over the ranks of the tensor-parallel group that have a part
+ * of each: those of key and value heads that several ranks have (more ranks
+ * than heads), of norms of heads and of routers, and with shared rows of all
+ * norms.  All ranks of the group call it. */
 void ra_stage_sum_shared_grads(RaStage *stage);
 
-/* What ra_stage_grad_squares() adds up. */
+/* Parameters that ra_stage_grad_squares() includes. */
 typedef struct {
-  gboolean dense;     /* all but experts */
+  gboolean dense;     /* all except experts */
   gboolean experts;   /* experts */
-  gboolean embedding; /* the table; not where another stage counts a tied one */
+  gboolean embedding; /* the embedding; not if another stage counts a tied
+                         one */
 } RaGradParts;
 
-/* The sum of squares of the gradients of @parts that this rank steps and of
- * which it has, in the tensor-parallel group, the first copy. */
+/* Sum of squares of the gradients of @parts that this rank steps, restricted to
+ * those whose first copy in the tensor-parallel group it has. */
 double ra_stage_grad_squares(const RaStage *stage, const RaGradParts *parts);
 
 #endif

@@ -1,35 +1,36 @@
-/* What the files of experts share.  Private to exec/model/stage_experts*.c. */
+/* Shared declarations of exec/model/stage_experts*.c, which they are private
+ * to. */
 #ifndef RA_EXEC_MODEL_STAGE_EXPERTS_IMPL_H
 #define RA_EXEC_MODEL_STAGE_EXPERTS_IMPL_H
 
 #include "exec/model/stage_experts.h"
 
-/* Rows lie by expert and of an expert by the rank that they are of: here where
- * they wait, there where their expert is. */
+/* Rows are ordered by expert and, within an expert, by the rank that they
+ * belong to: both on the sending rank and on the expert's. */
 struct _RaExperts {
   RaStage *stage; /* borrowed */
   gsize t;        /* tokens here */
-  gsize n_sent;   /* t k */
-  gsize n_came;   /* that came here */
-  gsize most;     /* that came to one of them, at most */
+  gsize n_sent;   /* rows sent: t k */
+  gsize n_came;   /* rows received */
+  gsize most;     /* rows received for one expert, at most */
   RaSpan mine;    /* experts of this rank */
   RaCpuRouting routing;
-  RaExpertRows rows;  /* that are worked on here: with shared rows what came to
-                       all ranks of the tensor-parallel group */
-  uint32_t *counted;  /* (n_experts) the device's, in `rows` */
-  uint32_t *choice;   /* (t, k) expert of each, the device's */
-  uint32_t *place;    /* (t, k) among the rows that were sent, likewise */
-  uint32_t *counts;   /* the host's, (n_ep, n_experts) rows of each rank for
-                       each expert, of those that come here: in `all`.
-                       Both are set where ranks share experts. */
-  uint32_t *all;      /* the same of each rank that shares rows, owned */
-  uint32_t n_sharers; /* of them, >= 1 */
-  float *probs;       /* (t, n_experts) of the router */
+  RaExpertRows rows;  /* rows computed here; with shared rows, those received by
+                         all ranks of the tensor-parallel group */
+  uint32_t *counted;  /* (n_experts) in device memory, part of rows */
+  uint32_t *choice;   /* (t, k) expert of each, in device memory */
+  uint32_t *place;    /* (t, k) index among the sent rows, likewise */
+  uint32_t *counts;   /* (n_ep, n_experts) in host memory: rows from each rank
+                         for each expert here; part of all.  Both are set if
+                         ranks share experts. */
+  uint32_t *all;      /* the same for each rank that shares rows, owned */
+  uint32_t n_sharers; /* number of these ranks, >= 1 */
+  float *probs;       /* (t, n_experts) probabilities of the router */
   float *gates;       /* (t, k) weights */
   RaElem *in;         /* (rows, hidden) by expert, then by rank */
   RaElem *gate_up;    /* (rows, 2 expert_ffn) */
   RaElem *active;     /* (rows, expert_ffn) */
-  RaElem *back;       /* (n_sent, hidden) what the experts made of each */
+  RaElem *back;       /* (n_sent, hidden) outputs of the experts */
 };
 
 /* Rows of rank @rank for expert @expert. */
@@ -45,7 +46,7 @@ ra_experts_rank_of(const RaExperts *e)
   return e->stage->ep ? e->stage->ep->rank : 0;
 }
 
-/* Rows that came to rank @sharer for expert @expert. */
+/* Rows that rank @sharer received for expert @expert. */
 static inline gsize
 ra_experts_rows_of_sharer(const RaExperts *e, uint32_t sharer, uint64_t expert)
 {
@@ -63,14 +64,14 @@ ra_experts_sharer_of(const RaExperts *e)
   return e->n_sharers > 1 ? e->stage->tp->rank : 0;
 }
 
-/* Rows for expert @expert that came here. */
+/* Rows that this rank received for expert @expert. */
 static inline gsize
 ra_experts_rows_came(const RaExperts *e, uint64_t expert)
 {
   return ra_experts_rows_of_sharer(e, ra_experts_sharer_of(e), expert);
 }
 
-/* Rows for expert @expert of all ranks. */
+/* Rows for expert @expert, from all ranks. */
 static inline gsize
 ra_experts_rows_for(const RaExperts *e, uint64_t expert)
 {
@@ -81,8 +82,8 @@ ra_experts_rows_for(const RaExperts *e, uint64_t expert)
   return n;
 }
 
-/* @here (n_sent, hidden) to @rows (e->rows, hidden), where the experts are, and
- * what was made of them back, among ranks that share experts (n_ep > 1):
+/* Move @here (n_sent, hidden) to @rows (e->rows, hidden) on the ranks of the
+ * experts, and the results back, among ranks that share experts (n_ep > 1):
  * exec/model/stage_experts_move.c. */
 void ra_experts_dispatch(const RaExperts *e, RaElem *here, RaElem *rows);
 void ra_experts_combine(const RaExperts *e, RaElem *rows, RaElem *here);

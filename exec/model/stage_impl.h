@@ -6,15 +6,17 @@
 
 #include "exec/model/stage.h"
 
-/* What the host tells the ops of a step, one token a sequence. */
+/* Host data of a decode step's ops, one token per sequence. */
 typedef struct {
   uint32_t n;                /* sequences */
   const uint32_t *tokens;    /* (n); NULL without the embedding */
-  const uint32_t *positions; /* (n) of them */
-  const uint32_t *pages;     /* (n, max_pages) of the cache */
-  const uint32_t *lengths;   /* (n) tokens of each, with the new one */
-  const uint32_t *rows;      /* (n) of the cache, of the new one */
-  const float *slopes;       /* (q_heads) of ALiBi; NULL: other positions */
+  const uint32_t *positions; /* (n) positions of the tokens */
+  const uint32_t *pages;     /* (n, max_pages) pages of the cache */
+  const uint32_t *lengths;   /* (n) tokens of each sequence, including the new
+                                one */
+  const uint32_t *rows;      /* (n) rows of the cache for the new tokens */
+  const float *slopes;       /* (q_heads) slopes of ALiBi; NULL: other
+                                positions */
 } RaStageStep;
 
 /* Elements of one token's q, k and v. */
@@ -30,13 +32,13 @@ ra_stage_q_width(const RaStage *s)
   return (gsize)s->q_heads * s->model->head_dim;
 }
 
-/* Where a tensor's weights, or gradients, begin; NULL: not here. */
+/* Start of a tensor's weights, or gradients; NULL: not on this rank. */
 const RaElem *ra_stage_weight(const RaStage *stage, RaTensorKind kind,
                               gint32 layer, gboolean bias);
 float *ra_stage_grad(const RaStage *stage, RaTensorKind kind, gint32 layer,
                      gboolean bias);
 
-/* Memory of at least @n elements, or bytes, and back. */
+/* Allocate at least @n elements, or bytes, and free them. */
 RaElem *ra_stage_take(RaStage *stage, gsize n);
 void *ra_stage_take_bytes(RaStage *stage, gsize n_bytes);
 void ra_stage_give(RaStage *stage, void *slab);
@@ -44,7 +46,7 @@ void ra_stage_give(RaStage *stage, void *slab);
 /* Element @i of @x. */
 #define ra_stage_at(s, x, i) ra_elem_at((s)->backend, x, i)
 
-/* Of its elements. */
+/* Type of the elements. */
 static inline RaDtype
 ra_stage_dtype(const RaStage *s)
 {
@@ -52,8 +54,7 @@ ra_stage_dtype(const RaStage *s)
                                                  : RA_DTYPE_BF16;
 }
 
-/* Bytes of @n elements, or of floats, with what keeps arrays behind each other
- * where ops want them. */
+/* Bytes of @n elements, or floats, rounded up to the alignment of arrays. */
 static inline gsize
 ra_stage_elem_room(const RaStage *s, gsize n)
 {
@@ -72,19 +73,20 @@ ra_stage_float_room(const RaStage *s, gsize n)
 
 /* --- ops; @t tokens --- */
 
-/* When an op begins, and what it was once it has ended; see RaOp. */
+/* ra_stage_begin() returns the start of an op; ra_stage_record() records the op
+ * when it has ended; see RaOp. */
 double ra_stage_begin(RaStage *s);
 void ra_stage_record(RaStage *s, RaOpKind kind, double begin_s, gsize d0,
                      gsize d1, gsize d2, gsize d3);
 
-/* The same of attention, with the dimensions of graph/op/op.h: @kv_tokens and
+/* Records attention, with the dimensions of graph/op/op.h: @kv_tokens and
  * @pairs are sums over sequences. */
 void ra_stage_record_attention(RaStage *s, RaOpKind kind, double begin_s,
                                gsize n_sequences, gsize q_tokens,
                                gsize kv_tokens, gsize pairs);
 
-/* Looks whether the op of @kind, which has not been recorded, has made (n)
- * finite numbers. */
+/* Check that the op of @kind, which is not recorded yet, has made (n) finite
+ * numbers. */
 void ra_stage_look(RaStage *s, RaOpKind kind, gsize n, const RaElem *made);
 void ra_stage_look_f32(RaStage *s, RaOpKind kind, gsize n, const float *made);
 
@@ -102,13 +104,13 @@ void ra_stage_linear_input(RaStage *s, gsize t, gsize n, gsize k,
 void ra_stage_linear_weight(RaStage *s, gsize t, gsize n, gsize k,
                             const RaElem *d_y, const RaElem *x, float *d_weight,
                             float *d_bias);
-/* A norm of hidden states: what it has, and their gradients. */
+/* Parameters of a norm of hidden states, and their gradients. */
 typedef struct {
   const RaElem *weight, *bias; /* (hidden); bias NULL: none */
   float *d_weight, *d_bias;    /* likewise; NULL: not trained */
 } RaStageNorm;
 
-/* Floats of a row that the backward needs of its forward. */
+/* Floats per row that the backward pass needs from the forward pass. */
 static inline gsize
 ra_stage_norm_stats(const RaStage *s)
 {
@@ -120,30 +122,30 @@ void ra_stage_norm(RaStage *s, gsize t, const RaElem *x, RaStageNorm norm,
 void ra_stage_norm_backward(RaStage *s, gsize t, const RaElem *x,
                             RaStageNorm norm, const float *inv,
                             const RaElem *d_out, RaElem *d_x);
-/* y += bias, @t rows, where each rank has its own part of y = x weight' summed:
- * nothing without a tensor-parallel group, where ra_stage_linear() has added
- * it. */
+/* y += bias for @t rows, after the ranks' parts of y = x weight' are summed.
+ * Does nothing without a tensor-parallel group, where ra_stage_linear() adds
+ * the bias. */
 void ra_stage_add_summed_bias(RaStage *s, gsize t, const RaElem *bias,
                               RaElem *y);
-/* What of such a bias ra_stage_linear() adds. */
+/* The bias that ra_stage_linear() adds in such a case. */
 static inline const RaElem *
 ra_stage_own_bias(const RaStage *s, const RaElem *bias)
 {
   return s->tp ? NULL : bias;
 }
-/* Learned positions, where the model has them, of this rank's rows of @t. */
+/* Adds learned positions, if the model has them, to this rank's rows of @t. */
 void ra_stage_add_positions(RaStage *s, gsize t, const uint32_t *positions,
                             RaElem *rows);
 /* y += x, @t rows */
 void ra_stage_add(RaStage *s, gsize t, const RaElem *x, RaElem *y);
-/* q and k of @qkv */
+/* Rotates q and k of @qkv. */
 void ra_stage_rope(RaStage *s, gsize t, const uint32_t *positions,
                    int direction, RaElem *qkv);
-/* The norms of the heads of q and k, in place in @qkv; as they were they go to
- * @raw (t, q_heads head_dim) and then (t, kv_heads head_dim), @inv likewise. */
+/* Apply the norms of the heads of q and k, in place in @qkv.  The input goes to
+ * @raw: (t, q_heads head_dim), then (t, kv_heads head_dim); @inv likewise. */
 void ra_stage_head_norms(RaStage *s, gsize t, gint32 layer, RaElem *qkv,
                          RaElem *raw, float *inv);
-/* @d_qkv: gradient of what came out, replaced by that of what went in. */
+/* @d_qkv: gradient of the output, replaced by that of the input. */
 void ra_stage_head_norms_backward(RaStage *s, gsize t, gint32 layer,
                                   const RaElem *raw, const float *inv,
                                   RaElem *d_qkv);
@@ -153,21 +155,22 @@ void ra_stage_attention_backward(RaStage *s, const RaTokens *tokens,
                                  const RaElem *qkv, const RaElem *out,
                                  const float *lse, const RaElem *d_out,
                                  RaElem *d_qkv);
-/* The same round the ring of @tokens; exec/model/stage_ring.c. */
+/* The same over the ring of @tokens; exec/model/stage_ring.c. */
 void ra_stage_ring_attention(RaStage *s, const RaTokens *tokens,
                              const RaElem *qkv, RaElem *out, float *out_lse);
 void ra_stage_ring_attention_backward(RaStage *s, const RaTokens *tokens,
                                       const RaElem *qkv, const RaElem *out,
                                       const float *lse, const RaElem *d_out,
                                       RaElem *d_qkv);
-/* @layer: of the cache */
+/* Shape of a step's attention over @cache. */
 RaDecode ra_stage_decode_shape(const RaStage *s, const RaCache *cache,
                                const RaStageStep *step);
-/* Keys and values of @qkv (n) go to @rows (n) of the cache. */
+/* Stores keys and values of @qkv (n) in @rows (n) of the cache. */
 void ra_stage_cache_rows(RaStage *s, gsize n, const uint32_t *rows,
                          const RaElem *qkv, const RaCache *cache,
                          uint32_t layer);
-/* Of a step: its keys and values go to the cache first. */
+/* Attention of a decode step, which first stores its keys and values in the
+ * cache. */
 void ra_stage_decode_attention(RaStage *s, const RaCache *cache, uint32_t layer,
                                const RaStageStep *step, const RaElem *qkv,
                                RaElem *out);
@@ -176,7 +179,7 @@ void ra_stage_swiglu(RaStage *s, gsize t, gsize width, const RaElem *gate_up,
 void ra_stage_swiglu_backward(RaStage *s, gsize t, gsize width,
                               const RaElem *gate_up, const RaElem *d_out,
                               RaElem *d_gate_up);
-/* Of the model's MLP: SwiGLU, or what it has without a gate. */
+/* The model's MLP: SwiGLU, or its activation without a gate. */
 void ra_stage_activation(RaStage *s, gsize t, gsize width, const RaElem *in,
                          RaElem *out);
 void ra_stage_activation_backward(RaStage *s, gsize t, gsize width,
@@ -190,14 +193,14 @@ void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
 /* --- logits of this rank: (t, its part of the vocabulary), logits_row elements
  * from row to row, exec/model/stage_logits.c --- */
 
-/* Whether rows of any rank have columns behind their last, of any value. */
+/* Whether rows of some rank have padding columns, of undefined value. */
 gboolean ra_stage_logits_padded(const RaStage *stage);
-/* From the normed rows @x (t, hidden) by the head.  Padded ones are looked at
- * in what is made of them. */
+/* Logits of the normed rows @x (t, hidden) by the head.  Padded logits are
+ * checked in the results computed from them. */
 void ra_stage_logits(RaStage *s, gsize t, const RaElem *x, RaElem *logits);
 void ra_stage_logits_backward(RaStage *s, gsize t, const RaElem *d_logits,
                               RaElem *d_x);
-/* To the head's gradient. */
+/* Adds to the head's gradient. */
 void ra_stage_logits_weight(RaStage *s, gsize t, const RaElem *d_logits,
                             const RaElem *x);
 /* Log-probabilities of the targets. */
@@ -207,20 +210,20 @@ void ra_stage_log_prob(RaStage *s, gsize t, const RaElem *logits,
 void ra_stage_log_prob_backward(RaStage *s, gsize t, const uint32_t *targets,
                                 const float *lse, const float *d_log_prob,
                                 RaElem *logits);
-/* (nullable): memory of @n rows of all logits; %NULL on the host. */
+/* (nullable): memory for @n rows of all ranks' logits; %NULL on the host. */
 RaElem *ra_stage_take_logits(RaStage *s, gsize n);
-/* All logits of @n normed rows (n, hidden), to @all: of the device. */
+/* All ranks' logits of @n normed rows (n, hidden), to @all in device memory. */
 void ra_stage_row_logits(RaStage *s, gsize n, const RaElem *normed,
                          RaElem *all);
-/* @all to @out (n, vocab) of the host, or what is drawn from them to the
- * stage's draw. */
+/* Copies @all to @out (n, vocab) in host memory; if the stage samples, stores
+ * the samples instead. */
 void ra_stage_end_logits(RaStage *s, gsize n, const RaElem *all, float *out);
-/* (t, vocab) of all ranks from (t, this rank's); @out: of the device. */
+/* (t, vocab) of all ranks from (t, this rank's); @out: in device memory. */
 void ra_stage_gather_logits(RaStage *s, gsize t, const RaElem *logits,
                             RaElem *out);
 
-/* The norms of a layer are neighbours: of q, of k, before attention, before the
- * MLP; the first two only where the model has them. */
+/* Norms of a layer, in the order of their tensors; only some models have the
+ * first two. */
 typedef enum {
   RA_LAYER_NORM_Q,
   RA_LAYER_NORM_K,
@@ -233,59 +236,59 @@ const RaElem *ra_stage_norm_weight(const RaStage *s, gint32 layer,
 float *ra_stage_norm_grad(const RaStage *s, gint32 layer, RaLayerNorm which);
 RaStageNorm ra_stage_layer_norm(const RaStage *s, gint32 layer,
                                 RaLayerNorm which);
-/* Before the head, and behind the embedding. */
+/* Norms before the head and after the embedding. */
 RaStageNorm ra_stage_head_norm(const RaStage *s);
 RaStageNorm ra_stage_embedding_norm(const RaStage *s);
 
-/* Rows of the vocabulary here, and the first. */
+/* Rows of the vocabulary on this rank. */
 RaSpan ra_stage_vocab(const RaStage *stage);
-/* (n_vocab, hidden) of the head: its own or the embedding's. */
+/* (n_vocab, hidden) weights of the head: its own, or the embedding's. */
 const RaElem *ra_stage_head_weight(const RaStage *stage);
 float *ra_stage_head_grad(const RaStage *stage);
 
 /* --- rows: hidden states of @t tokens, exec/model/stage_rows.c --- */
 
-/* Rows that a rank has of them, at most, and this one: all without sequence
- * parallelism. */
+/* Maximal number of rows of a rank, and the number of this rank's; all without
+ * sequence parallelism. */
 gsize ra_stage_room(const RaStage *s, gsize t);
 gsize ra_stage_n_rows(const RaStage *s, gsize t);
-/* Elements of the rows of all ranks, with room for each. */
+/* Elements of all ranks' rows, each with the maximal number. */
 gsize ra_stage_whole_n(const RaStage *s, gsize t);
-/* (nullable): memory of as many; %NULL: a rank's rows are all. */
+/* (nullable): memory of that size; %NULL: a rank's rows are all rows. */
 RaElem *ra_stage_take_whole(RaStage *s, gsize t);
-/* This rank's rows in it. */
+/* This rank's rows in @whole. */
 RaElem *ra_stage_rows_of(const RaStage *s, gsize t, RaElem *whole);
-/* All ranks' @rows, in @whole, or where they are; @again: a gather that stands
- * in no op list, as it goes on behind another op. */
+/* Gathers all ranks' @rows into @whole, or returns @rows if they are all.
+ * @again: the gather is in no op list, because it overlaps with another op. */
 const RaElem *ra_stage_gather_rows(RaStage *s, gsize t, const RaElem *rows,
                                    RaElem *whole, gboolean again);
-/* The sum of @whole over the tensor-parallel group, to @rows: this rank's,
- * which may be those in @whole, else @whole. */
+/* Sums @whole over the tensor-parallel group: this rank's rows to @rows, which
+ * may be part of @whole; without shared rows in place. */
 void ra_stage_sum_rows(RaStage *s, gsize t, RaElem *whole, RaElem *rows);
 
 /* --- layers --- */
 
-/* Layer @layer of the model, from the rows @x to @out, which are @x's place or
- * another; with @kept->middle another.
+/* Layer @layer of the model, from rows @x to @out, which may be @x unless
+ * @kept->middle is set.
  * @cache (nullable): keys and values go to its layer @cache_layer, for @slots;
- * @step (nullable): one token a sequence, which reads the cache. */
+ * @step (nullable): one token per sequence, which reads the cache. */
 void ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
                       const RaElem *x, RaLayerKept *kept, RaElem *out,
                       const RaCache *cache, uint32_t cache_layer,
                       const uint32_t *slots, const RaStageStep *step);
-/* The core of its attention, from what is kept of q, k and v. */
+/* The core of its attention, from the kept q, k and v. */
 void ra_layer_attention(RaStage *s, const RaTokens *tokens, RaLayerKept *kept);
-/* @d: gradient of the output's rows, replaced by that of the input's; @x: what
- * went in. */
+/* @d: gradient of the output rows, replaced by that of the input rows; @x: the
+ *   input. */
 void ra_layer_backward(RaStage *s, gint32 layer, const RaTokens *tokens,
                        const RaElem *x, const RaLayerKept *kept, RaElem *d);
 
-/* Bytes of what a layer keeps of @t tokens, and its parts in @slab; experts
- * have their own: ra_layer_kept_clear(). */
+/* Bytes that a layer keeps for @t tokens, and its arrays in @slab; experts have
+ * their own memory: ra_layer_kept_clear(). */
 gsize ra_layer_kept_n(const RaStage *s, gsize t);
 RaLayerKept ra_layer_kept(const RaStage *s, gsize t, void *slab);
-/* The same of a layer that keeps nothing: as much as its largest op reads and
- * writes beside the rows. */
+/* The same for a layer that keeps nothing: inputs and outputs of its largest
+ * op, besides the rows. */
 gsize ra_layer_room_n(const RaStage *s, gsize t);
 RaLayerKept ra_layer_room(const RaStage *s, gsize t, void *slab);
 void ra_layer_kept_clear(RaLayerKept *kept);
