@@ -1,18 +1,21 @@
-/* Safetensors: named arrays in one file, as Hugging Face checkpoints keep them.
+/* Safetensors: named arrays in one file, the format of Hugging Face
+ * checkpoints.
  *
- * Eight bytes n, little endian; n bytes of JSON, an object of a member a
- * tensor, `"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}`,
- * and perhaps `"__metadata__"` of strings; then the arrays, which fill the rest
- * of the file without a gap.  The file is mapped, not read, and nothing in it
- * is believed: every offset, shape and type is held against the bytes that are
- * there before any is used.
+ *   8 bytes   n, little endian
+ *   n bytes   JSON: an object with a member per tensor, `"name": {"dtype":
+ *             "F32", "shape": [2, 3], "data_offsets": [0, 24]}`, and optionally
+ *             `"__metadata__"` of strings
+ *   the rest  the arrays, without gaps
+ *
+ * The file is mapped, not read, and not trusted: every offset, shape and type
+ * is checked against the size of the file before any is used.
  *
  *     g_autoptr(RaSafetensors) file = ra_safetensors_open(path, &error);
  *     const RaSafetensor *q = ra_safetensors_find(file, "model.norm.weight");
  *     ra_safetensor_floats(q, 0, q->n, out);
  *
- * Format: github.com/huggingface/safetensors (README, "Format").  Big endian
- * machines are refused when the file is opened.
+ * Format: github.com/huggingface/safetensors (README, "Format").  On big-endian
+ * machines opening a file is an error.
  */
 #ifndef RA_EXEC_WEIGHTS_SAFETENSORS_H
 #define RA_EXEC_WEIGHTS_SAFETENSORS_H
@@ -21,7 +24,7 @@
 #include <stdint.h>
 
 #define RA_SAFETENSORS_MAX_DIMS 8
-/* Of the head: the library's own limit. */
+/* Limit of the JSON header: the library's own. */
 #define RA_SAFETENSORS_MAX_HEAD_BYTES 100000000u
 
 typedef enum {
@@ -31,7 +34,7 @@ typedef enum {
   RA_SAFETENSOR_F64,
   RA_SAFETENSOR_U32,
   RA_SAFETENSOR_U64,
-  RA_SAFETENSOR_OTHER /* a type of the format that no weights have */
+  RA_SAFETENSOR_OTHER /* a type of the format that weights do not have */
 } RaSafetensorType;
 
 typedef struct {
@@ -40,9 +43,9 @@ typedef struct {
   uint32_t n_dims;
   uint64_t dims[RA_SAFETENSORS_MAX_DIMS];
   uint64_t n;           /* elements: the product of dims */
-  const uint8_t *bytes; /* (n of the type) borrowed, aligned to nothing */
-  uint64_t begin;       /* of the bytes among the file's arrays */
-  uint64_t n_bytes;     /* of them */
+  const uint8_t *bytes; /* (n of the type) borrowed, unaligned */
+  uint64_t begin;       /* offset among the file's arrays */
+  uint64_t n_bytes;     /* size */
 } RaSafetensor;
 
 typedef struct _RaSafetensors RaSafetensors;
@@ -50,21 +53,21 @@ typedef struct _RaSafetensors RaSafetensors;
 /**
  * ra_safetensors_open:
  * @path: a file
- * @error: %RA_ERROR_IO, or %RA_ERROR_INPUT `path: ...`: what is not as above
+ * @error: %RA_ERROR_IO, or %RA_ERROR_INPUT `path: ...`: not the format above
  *
- * Cost: of the head; arrays are paged in as they are used.   A file that is cut
- * while it is open is a fault of whoever cuts it (SIGBUS).
+ * Cost: proportional to the JSON header; arrays are paged in when they are
+ * used.  Truncating the file while it is open raises SIGBUS.
  *
- * Returns: (transfer full): ra_safetensors_free() it
+ * Returns: (transfer full): free with ra_safetensors_free()
  */
 RaSafetensors *ra_safetensors_open(const char *path, GError **error);
 
 /**
  * ra_safetensors_parse:
- * @name: stands for the path in messages
+ * @name: replaces the path in messages
  * @bytes: (array length=n_bytes): borrowed, must outlive the result
  *
- * ra_safetensors_open() without the file.
+ * As ra_safetensors_open(), from memory.
  */
 RaSafetensors *ra_safetensors_parse(const char *name, const uint8_t *bytes,
                                     gsize n_bytes, GError **error);
@@ -83,7 +86,7 @@ const RaSafetensor *ra_safetensors_find(const RaSafetensors *file,
 /* (nullable) (transfer none): the string @key of `__metadata__`. */
 const char *ra_safetensors_metadata(const RaSafetensors *file, const char *key);
 
-/* "F32", ... */
+/* Name of the type: "F32", ... */
 const char *ra_safetensor_type_name(RaSafetensorType type);
 
 /**
@@ -92,19 +95,19 @@ const char *ra_safetensor_type_name(RaSafetensorType type);
  * @first: first element, row major
  * @out: (out) (array length=n)
  *
- * Elements as fp32: exact but of F64, which is rounded.
+ * Reads elements as fp32: exactly, but rounded from F64.
  */
 void ra_safetensor_floats(const RaSafetensor *tensor, uint64_t first,
                           uint64_t n, float *out);
 
 /**
  * ra_safetensors_head:
- * @tensors: (array length=n_tensors): name, type, n_dims, dims; their order is
- *   that of the arrays, `n`, `begin` and `n_bytes` are set
- * @metadata: (nullable): pairs of strings, %NULL behind the last
+ * @tensors: (array length=n_tensors): name, type, n_dims, dims, in the order of
+ *   the arrays; `n`, `begin` and `n_bytes` are set
+ * @metadata: (nullable): pairs of strings, %NULL after the last
  *
- * The length and the JSON that stand before the arrays, padded with spaces so
- * that these begin at a multiple of 8, as the format's own writer does.
+ * The length and the JSON header before the arrays, padded with spaces so that
+ * the arrays begin at a multiple of 8, as the format's own writer does.
  *
  * Returns: (transfer full)
  */

@@ -1,15 +1,15 @@
-/* How a checkpoint stores a tensor: name, shape and order of its numbers.
+/* Stored tensors: the name, shape and order of a tensor's numbers in a
+ * checkpoint.
  *
- * graph/input/model.h has q, k and v as three tensors and everything in the
- * orientation y = W x; families that have them in one, or a layer's matrices
- * the other way round, store
+ * graph/input/model.h has q, k and v as three tensors, and all matrices in the
+ * orientation y = W x.  Some families fuse q, k and v or transpose matrices:
  *
  *     gpt2   c_attn (hidden, 3 hidden): columns of q, then of k, then of v; all
- *            matrices of layers (inputs, outputs)
+ *            matrices of layers are (inputs, outputs)
  *     bloom  query_key_value (n_heads, 3, head_dim, hidden): head by head
  *     mpt    Wqkv (3 hidden, hidden): rows of q, then of k, then of v
  *
- * and biases in the order of their rows.
+ * Biases are in the order of their rows.
  *
  *     RaStored stored;
  *     ra_stored_init(&stored, model, &tensor);
@@ -26,14 +26,16 @@
 #include "graph/augment/layout.h"
 
 typedef struct {
-  char name[RA_TENSOR_NAME_BYTES]; /* of what is stored, parts alike */
+  char name[RA_TENSOR_NAME_BYTES]; /* stored name, the same for fused tensors */
   uint32_t n_dims;                 /* 1: a vector */
-  uint64_t dims[2];                /* of what is stored; 1 behind a vector's */
-  uint64_t n_rows, n_cols;         /* of the tensor */
-  uint64_t first;    /* row of what is stored, y = W x, of the tensor's first */
-  uint64_t together; /* rows of the tensor that lie behind each other */
-  uint64_t stride;   /* from the first of these to the first of the next */
-  gboolean transposed; /* as the tensor */
+  uint64_t dims[2];                /* stored shape; a vector's second is 1 */
+  uint64_t n_rows, n_cols;         /* shape of the tensor */
+  uint64_t first;                  /* stored row, as y = W x, of the tensor's
+                                      first row */
+  uint64_t together;               /* rows of the tensor that are contiguous */
+  uint64_t stride;                 /* stored rows from the first of these to the
+                                      first of the next */
+  gboolean transposed;             /* stored transposed */
 } RaStored;
 
 /**
@@ -46,13 +48,13 @@ void ra_stored_init(RaStored *stored, const RaModel *model,
 /* Whether @found has the shape of @stored. */
 gboolean ra_stored_matches(const RaStored *stored, const RaSafetensor *found);
 
-/* Rows of the tensor from @row that are neighbours where they are stored. */
+/* Number of rows from @row on that are contiguous where they are stored. */
 uint64_t ra_stored_n_neighbours(const RaStored *stored, uint64_t row);
 
 /**
  * ra_stored_read:
- * @found: that matches, of a type of weights
- * @rect: of the tensor; its rows are neighbours
+ * @found: matches @stored and has a type of weights
+ * @rect: of the tensor; its rows are contiguous where they are stored
  * @out: (out): (n_rows, n_cols) of @rect, dense
  */
 void ra_stored_read(const RaStored *stored, const RaSafetensor *found,
@@ -60,8 +62,8 @@ void ra_stored_read(const RaStored *stored, const RaSafetensor *found,
 
 /**
  * ra_stored_place:
- * @tensor: (n_rows, n_cols) all of the tensor, dense
- * @out: (inout): all of what is stored; the tensor's part of it is set
+ * @tensor: (n_rows, n_cols) the whole tensor, dense
+ * @out: (inout): the whole stored tensor; this tensor's part of it is set
  */
 void ra_stored_place(const RaStored *stored, const float *tensor, float *out);
 
@@ -69,7 +71,7 @@ void ra_stored_place(const RaStored *stored, const float *tensor, float *out);
  * ra_stored_supports:
  * @error: %RA_ERROR_INPUT, without "file:line: "
  *
- * Whether there are checkpoints of models like @model that transformers opens.
+ * Whether transformers has a checkpoint format for models like @model.
  */
 gboolean ra_stored_supports(const RaModel *model, GError **error);
 

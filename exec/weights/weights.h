@@ -1,18 +1,17 @@
-/* Weights: a model's parameters in a folder, as Hugging Face lays it out.
+/* Weights: a model's parameters in a folder with Hugging Face's layout.
  *
- * `config.json`, and `model.safetensors` or several files that
- * `model.safetensors.index.json` assigns the tensors to.  Names, shapes and
- * orientation are those of graph/input/model.h.
+ * The folder has `config.json` and either `model.safetensors` or several files,
+ * to which `model.safetensors.index.json` assigns the tensors.  Names, shapes
+ * and orientation are those of graph/input/model.h; exec/weights/stored.h has
+ * the families that fuse q, k and v.
  *
  *     g_autoptr(RaWeights) weights = ra_weights_open(folder, &error);
  *     if (weights && ra_weights_check(weights, model, &error))
- *       ra_weights_read(weights, params);      what @params has of them
+ *       ra_weights_read(weights, params);      the part that @params has
  *     ra_weights_write(folder, model, &weights->numerics, parts, n, 0, &error)
  *
- * Families that store q, k and v in one: exec/weights/stored.h.
- *
- * A language model's weights may begin a critic: its value head then has none
- * and keeps what it had.  A tied head may be left out or be a copy.
+ * A critic may start from a language model's weights: these lack its value
+ * head, which keeps its previous values.  A tied head may be missing or a copy.
  */
 #ifndef RA_EXEC_WEIGHTS_WEIGHTS_H
 #define RA_EXEC_WEIGHTS_WEIGHTS_H
@@ -21,28 +20,28 @@
 #include "exec/model/stage.h"
 #include "exec/weights/safetensors.h"
 
-/* Largest file that is written before a next one is begun: transformers'. */
+/* Maximal size of a file before the next one is begun: transformers'. */
 #define RA_WEIGHTS_SHARD_BYTES G_GUINT64_CONSTANT(5000000000)
 
 typedef struct {
   char *folder;        /* owned */
-  RaModel *model;      /* as config.json has it, lm head; owned */
-  RaNumerics numerics; /* of config.json */
+  RaModel *model;      /* model of config.json, lm head; owned */
+  RaNumerics numerics; /* numerics of config.json */
   GPtrArray *files;    /* RaSafetensors, owned */
-  GHashTable *tensors; /* RaSafetensor by name, of @files */
+  GHashTable *tensors; /* RaSafetensor by name, borrowed from @files */
 } RaWeights;
 
 /**
  * ra_weights_open:
  * @folder: with the files above
  * @error: %RA_ERROR_IO; %RA_ERROR_INPUT `file: ...` or `file:line: ...`: not
- *   JSON, a file that the index names and is not there, a tensor that is in two
- *   files or not in the file that the index says, keys that make other numbers
- *   than the executor does, as rotary frequencies that are scaled
+ *   JSON; a file of the index that is missing; a tensor in two files, or not in
+ *   the file of the index; keys that require numerics other than the
+ *   executor's, such as scaled rotary frequencies
  *
- * Cost: of the heads; nothing of the arrays is read.
+ * Cost: proportional to the JSON headers; no array is read.
  *
- * Returns: (transfer full): ra_weights_free() it
+ * Returns: (transfer full): free with ra_weights_free()
  */
 RaWeights *ra_weights_open(const char *folder, GError **error);
 void ra_weights_free(RaWeights *weights);
@@ -50,12 +49,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWeights, ra_weights_free)
 
 /**
  * ra_weights_check:
- * @model: whose parameters they are to be
+ * @model: model to read the weights for
  * @error: %RA_ERROR_INPUT `folder: ...`: other numbers of heads; a tensor of
  *   the model that is missing, has another shape or no type of weights; a
- *   tensor that the model has not; as ra_stored_supports()
+ *   tensor that the model does not have; as ra_stored_supports()
  *
- * Returns: whether ra_weights_read() of @model's parameters may be called
+ * Returns: whether ra_weights_read() may be called for parameters of @model
  */
 gboolean ra_weights_check(const RaWeights *weights, const RaModel *model,
                           GError **error);
@@ -63,23 +62,23 @@ gboolean ra_weights_check(const RaWeights *weights, const RaModel *model,
 /**
  * ra_weights_read:
  * @weights: checked for the model of @params
- * @params: (inout): the rectangles that it has, from the arrays
+ * @params: (inout): reads the rectangles that it has
  *
- * Cost: of the bytes of these rectangles.   Thread: any.
+ * Cost: proportional to the bytes of these rectangles.   Thread: any.
  */
 void ra_weights_read(const RaWeights *weights, RaParams *params);
 
 /**
  * ra_weights_write:
- * @folder: made where it is not there
+ * @folder: created if it does not exist
  * @model: of all @parts
- * @parts: (array length=n_parts): what ranks have, together every parameter
- * @max_bytes: of a file's arrays; 0: %RA_WEIGHTS_SHARD_BYTES
+ * @parts: (array length=n_parts): parts of ranks, together every parameter
+ * @max_bytes: maximal size of a file's arrays; 0: %RA_WEIGHTS_SHARD_BYTES
  * @error: %RA_ERROR_IO `path: reason`; as ra_stored_supports()
  *
- * Writes fp32.  Every file is written aside and renamed, the index or the only
- * file last but for config.json.   Cost: one tensor in memory beside @parts,
- * of fused or transposed ones two.
+ * Writes fp32.  Every file is replaced atomically; the index, or the only file,
+ * comes last except for config.json.   Cost: memory for one tensor besides
+ * @parts, for two if they are fused or transposed.
  */
 gboolean ra_weights_write(const char *folder, const RaModel *model,
                           const RaNumerics *numerics,
