@@ -1,10 +1,13 @@
-/* The collectives of a machine that are to be measured.
+/* The grid of collectives to measure on a machine.
  *
- * Over every kind of group that the machine offers: pairs of a node, of 2 and 4
- * ... GPUs up to the node, the same GPU of two nodes, and 2, 4 ... whole nodes;
- * 8 B to 1 GiB; each alone, all disjoint groups of a kind at the same time for
- * contention, and beside computation for interference.  Data: what measures it
- * is exec/measure/collective_probe.h.
+ *   groups      every kind that the machine offers: pairs of a node; 2, 4, ...
+ *               GPUs of a node, up to all; the same GPU of two nodes; 2, 4, ...
+ *               whole nodes
+ *   sizes       8 B to 1 GiB
+ *   conditions  isolated; all disjoint groups of a kind concurrently, for
+ *               contention; overlapping with computation, for interference
+ *
+ * exec/measure/collective_probe.h measures it.
  *
  *     g_autoptr(GArray) grid = ra_collective_grid(n_nodes, gpus_per_node);
  */
@@ -14,19 +17,21 @@
 #include "graph/op/op.h"
 
 typedef enum {
-  RA_BESIDE_NOTHING, /* one group, the others idle */
-  RA_BESIDE_GROUPS,  /* all disjoint groups alike, at the same time */
-  RA_BESIDE_GEMM,    /* one group, all its GPUs also multiply */
-  RA_BESIDE_NORM,    /* one group, all its GPUs also work on their memory */
+  RA_BESIDE_NOTHING, /* one group, all other GPUs idle */
+  RA_BESIDE_GROUPS,  /* all disjoint groups of its kind, concurrently */
+  RA_BESIDE_GEMM,    /* one group, whose GPUs also run GEMMs */
+  RA_BESIDE_NORM,    /* one group, whose GPUs also run norms, which are bound by
+                        memory */
   RA_N_BESIDE
 } RaBeside;
 
-/* The group has members first, first + 1, ... of each of n_nodes nodes. */
+/* A point; its group has members first, first + 1, ... of each of n_nodes
+ * nodes. */
 typedef struct {
-  RaOp op;         /* bf16, count 1; its ranks are those of the group */
-  uint32_t n_here; /* members a node */
+  RaOp op;         /* bf16, count 1; its ranks are the group's */
+  uint32_t n_here; /* members per node */
   uint32_t n_nodes;
-  uint32_t n_groups; /* that go at a time */
+  uint32_t n_groups; /* groups that run concurrently */
   uint8_t beside;    /* RaBeside */
 } RaCollectivePoint;
 
@@ -35,11 +40,11 @@ typedef struct {
 
 /**
  * ra_collective_grid:
- * @n_nodes: of the machine, >= 1
+ * @n_nodes: nodes of the machine, >= 1
  * @gpus_per_node: >= 1
  *
- * Sizes go by powers of two; beside others by powers of 16, as what is shared
- * bends with the kind of group more than with the size.
+ * Sizes are powers of two; with contention or overlap powers of 16, because
+ * their effect depends on the kind of group more than on the size.
  *
  * Returns: (transfer full) (element-type RaCollectivePoint): by group, kind,
  *   size; empty for one GPU

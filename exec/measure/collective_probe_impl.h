@@ -1,5 +1,5 @@
-/* What exec/measure/collective_probe.c and exec/measure/collective_overlap.c
- * share. */
+/* Shared declarations of exec/measure/collective_probe.c and
+ * exec/measure/collective_overlap.c. */
 #ifndef RA_EXEC_MEASURE_COLLECTIVE_PROBE_IMPL_H
 #define RA_EXEC_MEASURE_COLLECTIVE_PROBE_IMPL_H
 
@@ -7,7 +7,7 @@
 
 #include "exec/measure/collective_probe.h"
 
-/* What a GPU does beside collectives. */
+/* Computations that overlap with collectives. */
 typedef enum { RA_COMPANY_GEMM, RA_COMPANY_NORM, RA_N_COMPANIES } RaCompany;
 
 typedef struct {
@@ -15,13 +15,13 @@ typedef struct {
   uint32_t n_ranks;
   uint32_t first, n_here; /* ranks of this process */
   GArray *grid;           /* RaCollectivePoint, owned */
-  GPtrArray *shapes;      /* of Shape, owned */
+  GPtrArray *shapes;      /* Shape, owned */
   RaCommGroups *splits;   /* owned */
   RaNcclId id;
   double *seconds; /* (ranks, points, RA_COLLECTIVE_PASSES) of an operation; 0:
-                      not in it; owned */
-  /* (ranks, points, RA_N_TIMED), and alone (ranks, RA_N_COMPANIES, passes) of
-   * an op; owned; NULL: there is no back end */
+                      the rank is not a member; owned */
+  /* (ranks, points, RA_N_TIMED), and isolated times of an op (ranks,
+   * RA_N_COMPANIES, passes); owned; NULL: there is no back end */
   struct _RaBesideTime *beside;
   double *company_s;
 } RaCollectiveWork;
@@ -34,45 +34,45 @@ typedef struct {
   RaComm *all;   /* owned */
   RaComm **ends; /* (groups) owned */
   void *in, *out;
-  RaElem *operand[3]; /* of a company's ops; owned */
-  float *statistics;  /* as well */
+  RaElem *operand[3]; /* of an overlapping op; owned */
+  float *statistics;  /* likewise */
   GError *error;      /* owned */
 } RaCollectiveRank;
 
-/* What a point carries: 0: it is not measured. */
+/* Bytes of the operation at @point; 0: it is not measured. */
 gsize ra_collective_bytes(const RaCollectiveWork *work,
                           const RaCollectivePoint *point);
 guint ra_collective_repeats(const RaCollectiveWork *work, gsize n_bytes);
 double ra_collective_now_s(const RaCollectiveWork *work);
 
-/* What rank @rank has measured of @point, a pass each. */
+/* Results of rank @rank for @point, one per pass. */
 double *ra_collective_seconds(const RaCollectiveWork *work, guint point,
                               uint32_t rank);
 
-/* Process 0 has what @array (n_ranks) holds of each rank of the others, @size
- * bytes a rank; by all. */
+/* Gathers on process 0 the entries of @array (n_ranks) from the processes of
+ * the ranks, @size bytes per rank; by all. */
 void ra_collective_gather(const RaCollectiveWork *work, void *array,
                           gsize size);
 void ra_collective_beside_gather(RaCollectiveWork *work);
 
-/* The id of process 0 to all. */
+/* Shares the id of process 0 with all. */
 gboolean ra_collective_share_id(RaCollectiveWork *work, GError **error);
 
-/* Room for the answers, of all ranks; its own. */
+/* Allocate and free the results of all ranks. */
 void ra_collective_beside_new(RaCollectiveWork *work);
 void ra_collective_beside_free(RaCollectiveWork *work);
 
-/* A rank's arrays, and what its computation takes alone, all ranks at a time;
- * nothing where there is no back end. */
+/* Allocate a rank's arrays and measure its isolated computation, on all ranks
+ * concurrently; does nothing without a back end. */
 void ra_collective_beside_open(RaCollectiveRank *rank);
 void ra_collective_beside_close(RaCollectiveRank *rank);
 
-/* Point @point over @comm, which the rank is in. */
+/* Measures point @point over @comm, of which the rank is a member. */
 void ra_collective_beside_measure(RaCollectiveRank *rank, guint point,
                                   RaComm *comm, gsize n_bytes);
 
-/* Appends what all members have measured of @point, and what a computation
- * takes alone. */
+/* Append the results of all members for @point, and the isolated times of a
+ * computation. */
 void ra_collective_beside_add(const RaCollectiveWork *work, guint point,
                               GArray *beside);
 void ra_collective_company_add(const RaCollectiveWork *work, GArray *rows);

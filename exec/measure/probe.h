@@ -1,27 +1,30 @@
-/* A probe: what ops cost on this machine, measured by running them.
+/* A probe: measures the cost of ops on this machine by running them.
  *
- * Every rank is a thread, and all run the same op at the same time, through the
- * functions that the executor calls (exec/backend/backend.h, exec/comm/comm.h),
- * so that what they share (memory, caches, the clock) is shared as in a run.
- * An op that never waits is timed by its thread's CPU clock, so that what else
- * the machine does is not in it; what ranks do together by the monotonic clock,
- * in the mean over ranks from the begin of each to its end, so that being late
- * is in it.
+ * Every rank is a thread, and all run the same op concurrently, by the
+ * functions that the executor uses (exec/backend/backend.h, exec/comm/comm.h).
+ * So they share memory, caches and the clock as they do in a run.
+ *
+ * The CPU clock of its thread times an op that never waits, which excludes
+ * other work of the machine.  The monotonic clock times collectives: the mean
+ * over ranks from the start of each to its end, which includes lateness.
  *
  *     g_autoptr(RaProbe) probe = ra_probe_new(&options, &error);
  *     ra_probe_run(probe, &point, &sample);
  *     sample.median_s
  *
- * Weights, caches of keys and values, what a forward has kept and what an op
- * writes lie in a pool larger than a core's own caches and smaller than what
- * cores share, through which repeats go round: a run finds them there too, as
- * the weights of a layer have passed since.  What the op before has written is
- * at hand, as far as the weights that it read have left it there.  A product
- * that says a reuse (graph/op/op_reuse.h) goes round as much of its own, which
- * is read once before it is timed: so a grid has few rows at several, and
- * whether a step of generation finds its weights in a cache is measured.
- * No number that an op meets is of a point before: a core takes a hundred times
- * as long for one that is subnormal.
+ * Weights, caches of keys and values, kept intermediates and outputs are in a
+ * pool larger than a core's own caches and smaller than the caches that cores
+ * share.  Repeats go round the pool, because in a run too the weights of a
+ * layer have passed since the last use.  The output of the previous op is in
+ * the cache, as far as the weights have not evicted it.
+ *
+ * A GEMM that states a reuse (graph/op/op_reuse.h) goes round as many bytes of
+ * its own, which are read once before it is timed.  A grid has few rows, at
+ * several reuses, to measure whether a decode step finds its weights in a
+ * cache.
+ *
+ * No op reads numbers of a previous point: a core can take a hundred times as
+ * long for a subnormal number.
  */
 #ifndef RA_EXEC_MEASURE_PROBE_H
 #define RA_EXEC_MEASURE_PROBE_H
@@ -34,17 +37,17 @@
 
 typedef struct _RaProbe RaProbe;
 
-/* Which operand of a product is read transposed: forward, gradient of the
- * input, gradient of the weight; of rows of experts which way they go. */
+/* Transposed operand of a GEMM: forward pass, gradient of the input, gradient
+ * of the weight; for rows of experts, their direction. */
 typedef enum {
   RA_PROBE_FORWARD,
   RA_PROBE_INPUT,
   RA_PROBE_WEIGHT
 } RaProbeVariant;
 
-/* What is measured. */
+/* An op to measure. */
 typedef struct {
-  RaOp op;         /* of the machine's dtype, count 1 */
+  RaOp op;         /* in the machine's dtype, count 1 */
   uint8_t variant; /* RaProbeVariant */
 } RaProbePoint;
 
@@ -53,29 +56,34 @@ typedef struct {
   double median_s;    /* their median */
   double high_s;      /* upper quartile */
   double spread_frac; /* (high - low) / median */
-  guint n;            /* repeats */
-  double cpu_s;       /* of all of them, of what waits for nobody; else 0 */
+  guint n;            /* number of repeats */
+  double cpu_s;       /* of all repeats, if they wait for no other rank; else
+                         0 */
   double wall_s;      /* the same by the monotonic clock */
-  guint n_odd; /* of what the last one wrote: numbers that are subnormal or not
-                  finite, on which arithmetic takes another time; of a device 1
-                  where some are not finite: not written, or made of such */
+  /* in the last output: numbers that are subnormal or not finite, which take
+   * another time to compute with; on a device 1 if some are not finite: not
+   * written, or computed from such numbers */
+  guint n_odd;
 } RaProbeSample;
 
 typedef struct {
-  const RaProbeMachine *machine;  /* (nullable) borrowed: the host; one with a
-                                     timer has one rank and no world */
-  uint32_t n_ranks;               /* threads, >= 1; of a world its processes */
-  RaWorld *world;                 /* (nullable) borrowed: a rank a process */
-  double sample_s;                /* repeats go on for so long */
-  guint n_least, n_most;          /* repeats of a rank */
-  double (*clock)(gpointer data); /* (nullable): seconds, for tests; else those
-                                     of the thread or the machine */
-  double (*wall)(gpointer data);  /* (nullable): with @clock the other clock of
-                                     what waits for nobody; %NULL: none */
-  gpointer clock_data;            /* for @clock and @wall */
+  const RaProbeMachine *machine;  /* (nullable) borrowed; NULL: the host; a
+                                     machine with a timer has one rank and no
+                                     world */
+  uint32_t n_ranks;               /* threads, >= 1; with a world, its
+                                     processes */
+  RaWorld *world;                 /* (nullable) borrowed: one rank per
+                                     process */
+  double sample_s;                /* minimal time for repeats */
+  guint n_least, n_most;          /* limits of a rank's repeats */
+  double (*clock)(gpointer data); /* (nullable): seconds, for tests; NULL: the
+                                     clocks of the thread or the machine */
+  double (*wall)(gpointer data);  /* (nullable): with @clock, the other clock of
+                                     ops that do not wait; %NULL: none */
+  gpointer clock_data;            /* argument of @clock and @wall */
 } RaProbeOptions;
 
-/* One rank, 5 to 200 repeats in 10 ms. */
+/* Sets the defaults: one rank, 5 to 200 repeats in 10 ms. */
 void ra_probe_options_init(RaProbeOptions *options);
 
 /**
@@ -83,28 +91,28 @@ void ra_probe_options_init(RaProbeOptions *options);
  * @options: copied
  * @error: %RA_ERROR_NO_DEVICE: no CBLAS
  *
- * Takes 192 MiB a rank, of a machine its two pools.
+ * Allocates 192 MiB per rank; for a machine, its two pools.
  *
- * Returns: (transfer full): ra_probe_free() it
+ * Returns: (transfer full): free with ra_probe_free()
  */
 RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
 void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
-/* Whether back ends run ops of @kind; those of the others (scores in memory,
- * host work) have no point. */
+/* Whether back ends run ops of @kind; other kinds (scores in memory, host work)
+ * have no point. */
 gboolean ra_probe_has(RaOpKind kind);
-/* Whether they are measured of devices alone: experts. */
+/* Whether @kind is measured on devices only: ops of experts. */
 gboolean ra_probe_is_of_device(RaOpKind kind);
 
 /**
  * ra_probe_run:
- * @point: of an op that ra_probe_has(); a collective's ranks at most those of
- *   the probe
+ * @point: with ra_probe_has() of its op; a collective has at most the probe's
+ *   ranks
  * @out_sample: (out)
  *
- * Runs it until there are enough repeats, the first one not counted.
- * Thread: blocks; makes and joins a thread a rank.
+ * Runs the op until there are enough repeats; the first does not count.
+ * Thread: blocks; makes and joins a thread per rank.
  */
 void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
                   RaProbeSample *out_sample);
@@ -112,21 +120,21 @@ void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
 /**
  * ra_probe_begun_s:
  * @probe: of a machine with a timer
- * @point: as ra_probe_run(); of an op that does not wait for its result
+ * @point: as ra_probe_run(); its op must not wait for its result
  *
- * What beginning the op takes the host, as a run begins it: its kernels, copies
- * of what the host has of it, the look at what it made.  The device is idle
- * before, and nobody waits for it.
+ * Measures the host time to launch the op as in a run: its kernels, copies of
+ * its host data, the check of its output.  The device is idle before, and the
+ * host does not wait for it.
  *
  * Returns: seconds, the median of the repeats
  */
 double ra_probe_begun_s(RaProbe *probe, const RaProbePoint *point);
 
-/* How many of @n floats are subnormal or not finite. */
+/* Number of the @n floats that are subnormal or not finite. */
 gsize ra_probe_n_odd(gsize n, const float *x);
 
-/* What a host's weights go round in where a point does not say, MiB of all
- * @n_ranks together. */
+/* Bytes that a host's weights go round if a point states no reuse, in MiB of
+ * all @n_ranks together. */
 uint64_t ra_probe_lap_mib(uint32_t n_ranks);
 
 /**
@@ -134,9 +142,9 @@ uint64_t ra_probe_lap_mib(uint32_t n_ranks);
  * @n_ranks: of the probe
  * @quick: fewer points
  *
- * The shapes that are measured of a host: of each kind a lattice of its
- * dimensions, powers of two and their halves, as far as a point takes less
- * than 0.1 s; at the end products of few rows at several reuses.
+ * Shapes to measure on a host.  Each kind has a lattice of its dimensions,
+ * powers of two and values between, limited to points of less than 0.1 s.
+ * GEMMs of few rows at several reuses come last.
  *
  * Returns: (transfer full) (element-type RaProbePoint)
  */
@@ -145,8 +153,8 @@ GArray *ra_probe_grid(uint32_t n_ranks, gboolean quick);
 /**
  * ra_probe_bytes_per_s:
  *
- * Returns: bytes a second that one rank reads and writes while all copy arrays
- *   larger than the caches, the best of a few
+ * Returns: bytes per second that one rank reads and writes while all ranks copy
+ *   arrays larger than the caches, the best of a few
  */
 double ra_probe_bytes_per_s(RaProbe *probe);
 

@@ -1,4 +1,4 @@
-/* What probe*.c share: a rank's buffers and the op at hand. */
+/* Shared declarations of probe*.c: a rank's buffers and the current op. */
 #ifndef RA_EXEC_MEASURE_PROBE_IMPL_H
 #define RA_EXEC_MEASURE_PROBE_IMPL_H
 
@@ -8,16 +8,16 @@
 #include "exec/comm/comm_local.h"
 #include "exec/measure/probe.h"
 
-/* As large as the largest array of a point of a host. */
+/* Size of the largest array of a host's point. */
 #define RA_PROBE_POOL_BYTES ((gsize)64 << 20)
-/* Pieces begin anew after so many bytes where a point does not say: more than
- * the caches that a core has for itself (2 MiB of the largest in 2024).  What
- * other laps take is measured beside it.  MEASURED: a product of 4 rows and 256
- * KiB of weights on two cores of an EPYC that share 32 MiB: 8 us at laps of 1
- * to 12 MiB a rank, 12 at 16, 27 from 24 to 128; of another machine, a Xeon: 76
- * us at 2, 99 to 103 from 4 to 32, 114 to 129 at 64, 195 at 128. */
+/* Operands repeat after so many bytes if a point states no reuse: more than a
+ * core's own caches (at most 2 MiB in 2024).  The grid also measures other
+ * laps.  MEASURED: a GEMM of 4 rows and 256 KiB of weights on two cores of an
+ * EPYC that share 32 MiB: 8 us at laps of 1 to 12 MiB per rank, 12 at 16, 27
+ * from 24 to 128; on another machine, a Xeon: 76 us at 2, 99 to 103 from 4 to
+ * 32, 114 to 129 at 64, 195 at 128. */
 #define RA_PROBE_LAP_BYTES ((gsize)32 << 20)
-/* Larger than a rank's share of the caches of 2024's machines. */
+/* Larger than a rank's share of the caches of machines of 2024. */
 #define RA_PROBE_MOST_LAP_BYTES ((gsize)128 << 20)
 
 typedef struct {
@@ -25,29 +25,30 @@ typedef struct {
   const RaProbeMachine *machine;
   const RaBackend *backend;
   const RaProbePoint *point;
-  RaComm *comm;      /* of the ranks that take part; owned */
-  char *pool;        /* (machine->pool_bytes) of the back end, owned */
-  gsize pool_at;     /* where the next piece begins */
-  gsize lap_bytes;   /* of the point at hand */
-  char *sink;        /* as large: what ops write; owned */
-  gsize sink_at;     /* where its next piece begins */
-  char *scratch;     /* (n_scratch) of the back end, owned */
+  RaComm *comm;      /* communicator of the ranks that take part; owned */
+  char *pool;        /* (machine->pool_bytes) in the back end's memory, owned */
+  gsize pool_at;     /* offset of the next piece */
+  gsize lap_bytes;   /* lap of the current point */
+  char *sink;        /* of the same size, for outputs; owned */
+  gsize sink_at;     /* offset of its next piece */
+  char *scratch;     /* (n_scratch) in the back end's memory, owned */
   gsize n_scratch;   /* bytes */
-  gsize scratch_at;  /* taken of it by the point at hand */
-  float *host;       /* (n_host) the host's, of a device; owned */
+  gsize scratch_at;  /* bytes of it that the current point uses */
+  float *host;       /* (n_host) in host memory, with a device; owned */
   gsize n_host;      /* floats */
-  uint32_t *numbers; /* (n_numbers) tokens, positions, begins; owned */
+  uint32_t *numbers; /* (n_numbers) tokens, positions, offsets; owned */
   gsize n_numbers;
-  const void *made; /* (n_made) what the last repeat wrote; NULL: not kept */
+  const void *made; /* (n_made) output of the last repeat; NULL: not kept */
   gsize n_made;
   gboolean made_f32; /* floats, not elements */
   uint32_t rank;
-  gpointer timer;                  /* of the machine; NULL: clocks */
-  gboolean by_host;                /* timed until the host has begun the op */
-  double begin_s, end_s;           /* of the last repeat */
-  double begin_wall_s, end_wall_s; /* about it */
-  double cpu_s, wall_s;            /* of the repeats so far */
-  double *begins, *ends;           /* (n_most) of all repeats; owned */
+  gpointer timer;                  /* of the machine; NULL: use clocks */
+  gboolean by_host;                /* timed until the host has launched the
+                                      op */
+  double begin_s, end_s;           /* times of the last repeat */
+  double begin_wall_s, end_wall_s; /* the same by the other clock, around it */
+  double cpu_s, wall_s;            /* sums over the repeats so far */
+  double *begins, *ends;           /* (n_most) times of all repeats; owned */
   guint n;                         /* repeats */
 } RaProbeRank;
 
@@ -55,75 +56,78 @@ struct _RaProbe {
   RaProbeOptions options;
   RaProbeMachine machine;
   RaProbeRank *ranks;        /* (n_ranks) owned */
-  RaLocalGroup *group;       /* of the point at hand, owned */
+  RaLocalGroup *group;       /* of the current point, owned */
   pthread_barrier_t barrier; /* of all ranks */
-  RaWorldGroup *apart;       /* of all processes, owned; NULL: no world */
-  double ahead_s;            /* this machine's clock of process 0's */
-  guint n_repeats;           /* of a collective at hand */
+  RaWorldGroup *apart;       /* group of all processes, owned; NULL: no world */
+  double ahead_s;            /* offset of this machine's clock from process
+                                0's */
+  guint n_repeats;           /* repeats of the current collective */
 };
 
-/* @n elements, or floats, of the pool, each time the next ones; to be read. */
+/* Next @n elements, or floats, of the input pool; read only. */
 RaElem *ra_probe_cold(RaProbeRank *rank, gsize n);
 float *ra_probe_cold_f32(RaProbeRank *rank, gsize n);
-/* The same of a pool that is written, and added to: sums that grow there meet
- * no input. */
+/* Next @n of the output pool, to accumulate into: growing sums there are never
+ * an input. */
 RaElem *ra_probe_sink(RaProbeRank *rank, gsize n);
 float *ra_probe_sink_f32(RaProbeRank *rank, gsize n);
-/* The same, to be written without being read. */
+/* Next @n of the output pool, to overwrite. */
 RaElem *ra_probe_out(RaProbeRank *rank, gsize n);
 float *ra_probe_out_f32(RaProbeRank *rank, gsize n);
-/* @n that stay the same from repeat to repeat: asked for in the same order each
- * time. */
+/* @n that are the same in every repeat, if requested in the same order. */
 RaElem *ra_probe_warm(RaProbeRank *rank, gsize n);
 float *ra_probe_warm_f32(RaProbeRank *rank, gsize n);
-/* @n floats of the host, which a device copies fastest; the first that are
- * asked for. */
+/* @n floats in host memory that a device copies fastest; one such buffer per
+ *   request. */
 float *ra_probe_host(RaProbeRank *rank, gsize n);
-/* (n) below @below, the same each time. */
+/* (n) numbers less than @below, the same at each call. */
 const uint32_t *ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below);
 
-/* What is random of the pools: [0, 1) of a host, as ever; of a device from -1
- * on, as weights have both signs, and what a product takes under a power limit
- * depends on them. */
+/* Fills the pools with random numbers: in [0, 1) on a host; from -1 on for a
+ * device, because weights have both signs and the time of a GEMM under a power
+ * limit depends on them. */
 void ra_probe_fill(RaProbeRank *rank);
 
-/* Makes room for what a repeat asks for (sampling copies what it reads, a
- * collective has an array to write to), and has what it reads anew: the last
- * point's results may be so small that arithmetic on them is slow. */
+/* Allocates buffers for a repeat (sampling copies its input, a collective has
+ * an output array) and refreshes its inputs: the last point's results may be so
+ * small that arithmetic on them is slow. */
 void ra_probe_make_room(RaProbeRank *rank, const RaOp *op);
 
-/* Reads all that the point's weights go round in, once. */
+/* Reads all weights that the point goes round, once. */
 void ra_probe_read_lap(RaProbeRank *rank);
 
-/* Every float, or element, of what was asked for last is as the op before has
- * written it: of a device, whose caches were emptied. */
+/* Writes the scratch buffers in use, so that they are in the cache as if the
+ * previous op had written them; for a device, whose caches were flushed. */
 void ra_probe_warm_up(RaProbeRank *rank);
 
-/* One run of the point's op; sets begin_s and end_s about it. */
+/* Run the point's op once and set begin_s and end_s around it. */
 void ra_probe_compute(RaProbeRank *rank);
 void ra_probe_communicate(RaProbeRank *rank);
 /* @d: the dimensions of RA_OP_DECODE_ATTENTION */
 void ra_probe_decode_attention(RaProbeRank *rank, const uint64_t *d);
-/* The router, rows to experts and back, products of several experts: of a
- * device. */
+/* Ops of experts on a device: the router, moves of rows to experts and back,
+ * GEMMs of several experts. */
 void ra_probe_experts(RaProbeRank *rank, const uint64_t *d);
 
-/* Lets go of what was at hand, as far as something has passed since, and starts
- * the clock. */
+/* Makes the caches as they are between two ops of a run, then starts the clock.
+ * A device flushes them and warms up the scratch buffers; a host reads other
+ * data. */
 void ra_probe_begin(RaProbeRank *rank);
-/* By both clocks, or by the timer; what the op is timed by is the inner one. */
+/* Start and stop both clocks, or the timer; the inner clock times the op. */
 void ra_probe_start(RaProbeRank *rank);
 void ra_probe_stop(RaProbeRank *rank);
 
-/* Ends an op of (n) elements @x, looked at as a run looks. */
+/* Ends an op with (n) elements of output @x, including the check that a run
+ * makes. */
 void ra_probe_end_look(RaProbeRank *rank, gsize n, const RaElem *x);
 
-/* Over several processes: the communicator of all, their clocks compared. */
+/* Over several processes: makes their communicator and compares their
+ * clocks. */
 void ra_probe_meet_world(RaProbe *probe);
-/* What the other processes have measured, to process 0, by its clock. */
+/* Gathers the times of other processes on process 0, by its clock. */
 void ra_probe_gather_times(RaProbe *probe);
 
-/* (n) fp32 of the device go by its caches, or are a norm of gradients. */
+/* Reads (n) fp32 of the device through its caches; also a norm of gradients. */
 static inline void
 ra_probe_read_floats(const RaProbeRank *r, gsize n, const float *x)
 {

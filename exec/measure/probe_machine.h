@@ -1,12 +1,12 @@
-/* What of a probe is the machine's: the functions that ops are, the memory that
- * they read and write, the clock, and what is done between two repeats.
+/* The machine of a probe: functions that run ops, memory for their operands,
+ * the clock, and the work between two repeats.
  *
- * The host has a table of functions and nothing else: it is timed by clocks,
- * and what a run finds in its caches is there by going round a pool.  A device
- * that computes while the host goes on brings a timer of its own, whose begin
- * and end stand among its ops, and empties its caches, which are as large as a
- * layer's arrays; what it is to write is poisoned first, so that a result that
- * nobody wrote is no number.
+ * The host has only a table of functions.  Clocks time it, and going round a
+ * pool of operands gives its caches the state that they have in a run.
+ *
+ * A device computes asynchronously, so it has a timer whose start and end are
+ * in the stream of ops.  It flushes its caches, which are as large as a layer's
+ * arrays.  It poisons outputs first, so that a missing result is not a number.
  *
  *     RaProbeOptions o;
  *     ra_probe_options_init(&o);
@@ -18,53 +18,58 @@
 #include "exec/backend/backend.h"
 #include "graph/op/op.h"
 
-/* What beginning an op takes the host, seconds. */
+/* Host time to launch an op, seconds. */
 typedef struct {
-  double eager_s; /* of a kernel, begun one by one */
-  double graph_s; /* of a captured graph, once */
-  double gap_s;   /* of each of its kernels, beyond what the kernel takes */
+  double eager_s; /* a kernel, launched by itself */
+  double graph_s; /* a captured graph, once */
+  double gap_s;   /* each kernel of the graph, in addition to its run time */
 } RaProbeLaunch;
 
 typedef struct {
   const RaBackend *backend;
-  uint8_t dtype;    /* RaDtype of its elements, and of the points */
-  gsize pool_bytes; /* what ops read, and what they write: no array is larger */
-  gsize lap_bytes;  /* arrays begin anew after so many: past the caches */
-  gsize most_lap_bytes; /* the longest lap that a point may ask for, of what is
-                           read; 0: pool_bytes */
-  gsize cache_bytes;    /* that flush() empties; 0: none */
-  double clock_hz;      /* the highest that it may run at; 0: not said */
+  uint8_t dtype;        /* RaDtype of its elements, and of the points */
+  gsize pool_bytes;     /* size of the input pool, and of the output pool: no
+                           array is larger */
+  gsize lap_bytes;      /* arrays repeat after so many bytes: more than the
+                           caches */
+  gsize most_lap_bytes; /* largest lap that a point may request for its input;
+                           0: pool_bytes */
+  gsize cache_bytes;    /* caches that flush() empties; 0: none */
+  double clock_hz;      /* highest clock; 0: unknown */
 
-  /* (nullable): @n_bytes of the device are no numbers from here on */
+  /* (nullable): makes @n_bytes of device memory not-a-number */
   void (*poison)(void *to, gsize n_bytes);
-  /* (nullable): leaves nothing of before in the caches */
+  /* (nullable): evicts all data from the caches */
   void (*flush)(void);
 
-  /* (nullable): no timer: the host's clocks */
+  /* (nullable): no timer: use the host's clocks */
   gpointer (*timer_new)(void);
   void (*timer_free)(gpointer timer);
-  /* Behind all that this thread has begun.  @op: for a machine that is made up.
+  /* Starts after all that this thread has begun.  @op: for simulated machines
+   * in tests.
    */
   void (*timer_start)(gpointer timer, const RaOp *op);
-  /* Waits for all of it; seconds from then to what was begun last. */
+  /* Waits; returns the seconds from the start to the end of the last op
+   * begun. */
   double (*timer_stop_s)(gpointer timer);
 
-  /* The host's time beside it; with a timer. */
+  /* The host's time; with a timer. */
   double (*host_s)(void);
 
-  /* (nullable): @op_s: of the smallest sum, by the timer; FALSE: failure() */
+  /* (nullable): @op_s: time of the smallest sum, by the timer; FALSE: see
+   * failure() */
   gboolean (*launch)(double op_s, RaProbeLaunch *out);
-  /* (nullable): bytes that no process has, and all; before the pools are taken
-   * the rest is what this process and the others have without an array */
+  /* (nullable): free and total bytes; before the pools are allocated, the
+   * difference is what this and other processes use without an array */
   gboolean (*memory)(uint64_t *out_free, uint64_t *out_all);
 } RaProbeMachine;
 
 /**
  * ra_probe_machine_cuda:
  *
- * Pools of 2 GiB and laps of all of it, where the device has them; caches are
- * emptied by writing zeroes over four times their size, while which the host
- * begins what is timed, so that launches are not in it.
+ * Pools of 2 GiB, if the device has them, and laps over all of each.  Caches
+ * are flushed by writing zeroes over four times their size; meanwhile the host
+ * launches the timed op, so its time excludes the launch.
  *
  * Returns: (transfer none): of the current device
  */
