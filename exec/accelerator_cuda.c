@@ -1,4 +1,4 @@
-/* The GPU that CUDA puts first. */
+/* The GPU that CUDA lists first, as the device of reallot-cuda. */
 #include "config.h"
 
 #include <cublas_v2.h>

@@ -1,5 +1,4 @@
-/* A program without a device: what exec/accelerator_cuda.c has in reallot-cuda.
- */
+/* No device: replaces exec/accelerator_cuda.c in programs without one. */
 #include "config.h"
 
 #include "base/error.h"

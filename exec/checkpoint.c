@@ -1,3 +1,4 @@
+/* Writing and listing of checkpoints. */
 #include "config.h"
 
 #include <errno.h>

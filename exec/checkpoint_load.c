@@ -1,4 +1,4 @@
-/* A run goes on from a checkpoint. */
+/* Loading of checkpoints: a run resumes. */
 #include "config.h"
 
 #include <string.h>

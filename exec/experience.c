@@ -1,3 +1,4 @@
+/* Columns of an iteration's data, prompts, and transfers. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Rewards by a rule. */
 #include "config.h"
 
 #include <string.h>

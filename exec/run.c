@@ -1,3 +1,4 @@
+/* The run loop: a thread per rank, its tasks in order, and its waits. */
 #include "config.h"
 
 #include <math.h>

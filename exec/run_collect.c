@@ -1,4 +1,5 @@
-/* What process 0 makes a trace of: rows and memory of ranks elsewhere. */
+/* Rows and memory of ranks in other processes, sent to process 0 for a
+ * trace. */
 #include "config.h"
 
 #include <string.h>

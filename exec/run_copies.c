@@ -1,19 +1,20 @@
-/* Copies of states to pinned host memory and back, beside calls.
+/* Copies of states to pinned host memory and back that overlap with calls.
  *
- * What a reload brings has its place from the task on at which the graph lets
- * it begin (graph/memory/memory_ahead.h), and is asked for then, behind what
- * the rank has begun; the reload's own task comes when the call that reads it
- * is next.
+ * The state of a reload has its place from the task on at which the graph lets
+ * the reload begin (graph/memory/memory_ahead.h).  It is requested then, after
+ * what the rank has begun; the reload's own task comes when the call that reads
+ * the state is next.
  *
- * Copies are in queues of their own.  What orders them is told the device, and
- * the host waits for none before it must:
+ * Copies have queues of their own.  The device orders them, and the host waits
+ * for none before it must:
  *
- *     a reload    is behind all ops before it, and behind offloads of its state
- *                 and from its bytes; ops of its task and later are behind it
- *     an offload  is behind all ops before it; what takes its bytes, behind it
+ *     a reload    follows all ops before it, and offloads of its state and from
+ *                 its bytes; ops of its task and later follow it
+ *     an offload  follows all ops before it; what reuses its bytes follows it
  *
- * A copy's task ends, for who waits for it, as that is said.  Its times are
- * read when it must be over, as its place may be another's. */
+ * For tasks that wait for it, a copy's task ends when this order is given.  Its
+ * times are read when it must have ended, as its place may be reused.
+ */
 #include "config.h"
 
 #include "exec/run_impl.h"

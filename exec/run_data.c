@@ -1,4 +1,4 @@
-/* What calls make of a pass, and what training learns from it. */
+/* Outputs of calls from a pass, and the losses of training. */
 #include "config.h"
 
 #include <string.h>

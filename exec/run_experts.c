@@ -1,4 +1,4 @@
-/* Experts that ranks share: which tasks are theirs. */
+/* Tasks of ranks that share experts. */
 #include "config.h"
 
 #include "exec/run_impl.h"

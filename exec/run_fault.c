@@ -1,10 +1,11 @@
-/* What goes wrong while a run goes: numbers that are none, ranks that stall.
+/* Faults of a run: results that are not finite, and ranks that stall.
  *
- * Every op's output is looked at as it is made (exec/model/stage_ops.c), so the
- * first that is not finite is known, and the rank that made it: of several
- * ranks that find some, that in the earliest task, then the earliest op,
- * counts.  They are given a moment to say so, then the run ends; what is not
- * finite is never saved. */
+ * Every op's output is checked when it is made (exec/model/stage_ops.c), so the
+ * first op with a result that is not finite is known, and its rank.  If several
+ * ranks find one, the earliest task counts, then the earliest op.  They have a
+ * moment to report, then the run ends.  Numbers that are not finite are never
+ * saved.
+ */
 #include "config.h"
 
 #include <math.h>

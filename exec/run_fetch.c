@@ -1,4 +1,4 @@
-/* Parameters of ranks in other processes, for who writes files: process 0. */
+/* Parameters of ranks in other processes, for process 0, which writes files. */
 #include "config.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The groups of ranks: those of the plan (exec/comm/comm_groups.h), made by
- * every process in their order, and each rank's ends of them. */
+/* The groups of ranks: all processes make those of the plan
+ * (exec/comm/comm_groups.h) in the same order, and each rank's ends of them. */
 #include "config.h"
 
 #include "exec/run_impl.h"

@@ -1,3 +1,4 @@
+/* The hash by which processes agree on their task graph and options. */
 #include "config.h"
 
 #include <string.h>

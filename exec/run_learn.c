@@ -1,3 +1,4 @@
+/* The rule and inputs of a train call, and its advantages. */
 #include "config.h"
 
 #include <math.h>

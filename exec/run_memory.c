@@ -1,4 +1,4 @@
-/* What a run has held, by its own allocators. */
+/* Memory that a run has used, by its own allocators. */
 #include "config.h"
 
 #include "exec/accelerator.h"

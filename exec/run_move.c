@@ -1,4 +1,4 @@
-/* What moves between calls: parameters and data; and host calls. */
+/* Moves between calls, of parameters and data; and host calls. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A rank's communicators of NCCL, made on its thread; reallocation by them. */
+/* A rank's NCCL communicators, made on its thread, and reallocation by them. */
 #include "config.h"
 
 #include <unistd.h>

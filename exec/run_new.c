@@ -1,3 +1,4 @@
+/* Creation of a run: ranks, communicators, parameters and stages. */
 #include "config.h"
 
 #include <stdlib.h>

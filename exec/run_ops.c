@@ -1,4 +1,4 @@
-/* The ops of a run: what each rank's stages recorded, task by task. */
+/* The ops of a run: records of each rank's stages, task by task. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Forwards, backwards and the messages between stages. */
+/* Forward and backward passes, and the messages between stages. */
 #include "config.h"
 
 #include "exec/model/ring.h"

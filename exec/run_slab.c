@@ -1,14 +1,15 @@
-/* The slab of a rank: what the graph's account has on its GPU, in the memory
- * that it takes when the run is made.
+/* The slab of a rank: all that the graph's account has on its GPU, in memory
+ * that is allocated when the run is made.
  *
- * States lie at the offsets of a plan (graph/memory/slab_plan.h): parameters,
- * gradients, optimizer states from the task that brings them to the task after
- * which they go, which is to say forever but for those in host memory, which
- * are asked for ahead (exec/run_copies.c).  What
- * the passes of a call hold shares a region, as large as the account has it at
- * most while the call runs; regions of calls that follow each other share
- * bytes.  Copies of another layout that the plan drops stay: a run is asked for
- * them when it has ended. */
+ * States have the offsets of a plan (graph/memory/slab_plan.h).  Parameters,
+ * gradients and optimizer states exist from the task that brings them to the
+ * task after which they go.  For most that is forever; those in host memory are
+ * requested ahead (exec/run_copies.c).
+ *
+ * The passes of a call share a region of the account's peak during the call;
+ * regions of consecutive calls share bytes.  Copies in another layout, which
+ * the plan drops, stay: they are read after the run.
+ */
 #include "config.h"
 
 #include "exec/run_impl.h"

@@ -1,4 +1,4 @@
-/* When each task of a run ran, as a trace. */
+/* Times of a run's tasks, as a trace. */
 #include "config.h"
 
 #include <math.h>

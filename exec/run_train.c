@@ -1,4 +1,4 @@
-/* From gradients to new parameters. */
+/* Training after the gradients: reduction, clipping, optimizer steps. */
 #include "config.h"
 
 #include <math.h>

@@ -1,13 +1,16 @@
-/* A run in several processes: what ranks elsewhere need to know.
+/* A run in several processes: what ranks in other processes need to know.
  *
- * In one process a rank sees what others have written, and waits for counters
- * of ended tasks.  Over several, whoever ends a task that a node elsewhere
- * waits for posts a note to the processes concerned, behind what the task has
- * written of the experience; every process has an experience of its own, in
- * which notes write.  Before its first task of a node a rank waits not only for
- * the node's predecessors, as in one process, but for every task that has
- * written data of the iteration and comes before it, as notes of several
- * senders arrive in any order. */
+ * Within one process a rank sees the writes of others, and waits for counters
+ * of ended tasks.  Over several, a rank that ends a task for which another
+ * process waits posts a note to that process, after the data that the task has
+ * written.  Every process has an experience of its own, into which notes are
+ * written.
+ *
+ * Within one process a rank waits for a node's predecessors before its first
+ * task of the node.  Over several, it also waits for every earlier task that
+ * has written data of the iteration, because notes of several senders arrive in
+ * any order.
+ */
 #include "config.h"
 
 #include <string.h>

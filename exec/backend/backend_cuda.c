@@ -1,3 +1,4 @@
+/* The back end of a GPU: the table and its pointwise ops. */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* Attention and products of the table of a GPU. */
+/* Attention and GEMMs of the GPU's table. */
 #include "config.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Copies of the table of a GPU beside a thread's ops: two queues a thread, in
- * and out, each copy behind what the thread has begun.  Nothing here uses the
- * thread's rooms or its products' workspace, which its own queue orders. */
+/* Copies of the GPU's table that overlap with ops: two queues per thread, in
+ * and out; each copy follows what the thread has begun.  They use neither the
+ * thread's scratch buffers nor its GEMM workspace, which only its own stream
+ * orders. */
 #include "config.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Rows by number in the table of a GPU: of the embedding, of a cache. */
+/* Rows by index in the GPU's table: of the embedding, of a cache. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Experts, in the table of a GPU. */
+/* Ops of experts in the GPU's table. */
 #include "config.h"
 
 #include "exec/backend/backend_cuda_impl.h"

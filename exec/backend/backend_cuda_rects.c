@@ -1,4 +1,4 @@
-/* Rectangles in the table of a GPU: one, and many by one kernel. */
+/* Copies of rectangles in the GPU's table: one, or many in one kernel. */
 #include "config.h"
 
 #include "exec/backend/backend_cuda_impl.h"

@@ -1,4 +1,4 @@
-/* Drawing tokens, in the table of a GPU: logits stay there. */
+/* Sampling of tokens in the GPU's table: logits stay on the device. */
 #include "config.h"
 
 #include "exec/backend/backend_cuda_impl.h"

@@ -1,5 +1,5 @@
-/* What a thread of the table of a GPU has there: rooms, words of the host that
- * are kept, a handle for products, marks; and what it has captured. */
+/* State of a thread in the GPU's table: scratch buffers, kept words of the
+ * host, the GEMM handle, marks, and captured graphs. */
 #include "config.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* CPU kernels with their work split over the threads of the rank.
+/* CPU kernels, parallelised over the threads of a rank.
  *
- * Rows are split as there are threads, as no row's result depends on the
- * others.  Where a split shows in the rounding (products, sums over rows) the
- * parts follow from the shape alone.  So the bits are the same for any number
- * of threads.
+ * Rows are cut into as many parts as there are threads, because the result of a
+ * row does not depend on others.  Where a cut affects the rounding (GEMMs, sums
+ * over rows), the shape alone determines the parts.  So the bits are the same
+ * for any number of threads.
  */
 #include "config.h"
 

@@ -1,5 +1,4 @@
-/* Kernels whose rows do not depend on each other, over the threads of a rank.
- */
+/* Kernels with independent rows, parallelised over the threads of a rank. */
 #include "config.h"
 
 #include <string.h>

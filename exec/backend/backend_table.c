@@ -1,4 +1,4 @@
-/* The CPU's table: elements are fp32, and the device's memory is the host's. */
+/* The CPU's table: elements are fp32, and device memory is host memory. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Device memory, copies and the stream of a thread, by the CUDA runtime. */
 #include "config.h"
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+/* cuBLAS and NCCL functions that open their library at the first call. */
 #include "config.h"
 
 #include <cublasLt.h>

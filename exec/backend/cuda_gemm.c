@@ -1,3 +1,4 @@
+/* GEMMs by cuBLASLt, with a cache of algorithms by shape. */
 #include "config.h"
 
 #include <cublasLt.h>

@@ -1,3 +1,4 @@
+/* Search for CUDA libraries on a machine. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* Timers, marks and captured graphs, by the CUDA runtime. */
 #include "config.h"
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+/* Copy queues and events, by the CUDA runtime. */
 #include "config.h"
 
 #include <cuda_runtime_api.h>

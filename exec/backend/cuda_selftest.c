@@ -1,3 +1,4 @@
+/* Checks of a device against computations on the host. */
 #include "config.h"
 
 #include <cublas_v2.h>

@@ -1,3 +1,4 @@
+/* Waits for the GPU, blocking or polling. */
 #include "config.h"
 
 #include <cuda_runtime_api.h>

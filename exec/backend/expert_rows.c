@@ -1,3 +1,4 @@
+/* GEMMs of experts, one by one. */
 #include "config.h"
 
 #include "exec/backend/expert_rows.h"

@@ -1,3 +1,4 @@
+/* Allocation of large fp32 arrays in huge pages. */
 #include "config.h"
 
 #include <stdlib.h>

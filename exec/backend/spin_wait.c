@@ -1,3 +1,4 @@
+/* Spin-wait on a condition. */
 #include "config.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* The thread team of a rank. */
 #include "config.h"
 
 #include <pthread.h>

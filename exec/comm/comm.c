@@ -1,3 +1,4 @@
+/* Functions for any communicator, by its table. */
 #include "config.h"
 
 #include "exec/comm/comm.h"

@@ -1,3 +1,4 @@
+/* The groups of a plan, and the splits that make them. */
 #include "config.h"
 
 #include "exec/comm/comm_groups.h"

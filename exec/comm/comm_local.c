@@ -1,3 +1,4 @@
+/* The communicator `local`: collectives of threads in shared memory. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,12 +1,14 @@
 /* The communicator `mpi`: members of a group in several processes.
  *
- * All is made of messages between members, as a process may have several
- * members of a group and MPI's collectives know processes; and so that sums are
- * added in the order of the members, which MPI leaves open: bits are those of
- * the communicator `local`.  A sum of n floats sends each member its part of
- * all, adds, and sends the sums around: 2 (N - 1) / N n floats a member, the
- * least there is; a small one goes whole to all members, one latency, through
- * persistent requests. */
+ * All operations consist of messages between members.  A process may have
+ * several members of a group, while MPI's collectives are between processes;
+ * and MPI leaves the order of a sum open.  Here sums are added in the order of
+ * the members, so the bits are those of the communicator `local`.
+ *
+ * An all-reduce of n floats sends each member its part, adds, and sends the
+ * sums around: 2 (N - 1) / N n floats per member, the minimum.  A small one
+ * goes whole to all members through persistent requests: one latency.
+ */
 #include "config.h"
 
 #include <string.h>

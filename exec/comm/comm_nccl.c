@@ -1,4 +1,4 @@
-/* The communicator `nccl` on the device's memory. */
+/* The communicator `nccl` on data in device memory. */
 #include "config.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/* The communicator `nccl` for data of the host, which goes by way of the
- * device's memory. */
+/* The communicator `nccl` on host data, staged in device memory. */
 #include "config.h"
 
 #include "exec/comm/nccl_impl.h"

@@ -1,4 +1,4 @@
-/* The pairs of a pipeline: messages that start at once. */
+/* Pairs of pipeline neighbours: messages that start at once. */
 #include "config.h"
 
 #include "exec/comm/nccl_impl.h"

@@ -1,4 +1,4 @@
-/* One operation over and over, for measurements. */
+/* One operation repeatedly, for measurements. */
 #include "config.h"
 
 #include "exec/comm/nccl_impl.h"

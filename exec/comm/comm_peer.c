@@ -1,3 +1,4 @@
+/* Copies between the devices of one process. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* Test whether a process may read another's memory. */
 #include "config.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Collectives on data in device memory. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

@@ -1,3 +1,4 @@
+/* Messages of data in device memory. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* The failure detector: sockets, heartbeats and the end of all processes. */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* The heartbeat of the calling thread. */
 #include "config.h"
 
 #include "exec/comm/heartbeat.h"

@@ -1,3 +1,4 @@
+/* Queues of messages between two ranks. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* One rank's NCCL: its communicators, and who ends a run that they fail. */
+/* One rank's NCCL: its communicators, and the end of a run when they fail. */
 #include "config.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
-/* NCCL itself, as exec/comm/comm_nccl.c wants it.  Never run: there was no GPU.
- *  */
+/* NCCL itself, as the table of exec/comm/nccl_api.h.  Never run: there was no
+ * GPU. */
 #include "config.h"
 
 #include <cuda_runtime_api.h>

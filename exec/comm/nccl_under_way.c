@@ -1,14 +1,15 @@
-/* Collectives that are ordered on the device: what a rank has begun and not
- * seen the end of.
+/* Collectives ordered on the device: those that a rank has begun and not yet
+ * seen end.
  *
  *     ops      ... before             follow after ...
  *     stream       follow before  op  after
  *
- * The host goes on.  When it next waits for the device it looks at the oldest,
- * and tells by the two marks what it waits for: until the ops have come to
- * `before` they are the rank's own work, whose pulse its guard watches; from
- * there to `after` it waits for peers, for as long as its patience lasts.
- * Patience begins anew with each that is over. */
+ * The host continues.  When it next waits for the device, it polls the oldest
+ * collective, and the two marks tell what it waits for.  Until the ops reach
+ * `before` it is the rank's own work, whose heartbeat the rank's guard checks.
+ * From there to `after` it waits for peers, at most for its patience, which
+ * restarts whenever a collective ends.
+ */
 #include "config.h"
 
 #include "exec/comm/heartbeat.h"

@@ -1,3 +1,4 @@
+/* Comparison of the hosts of ranks with the nodes of the plan. */
 #include "config.h"
 
 #include <string.h>

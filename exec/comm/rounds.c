@@ -1,3 +1,4 @@
+/* Rounds from slices: windows, messages and their order. */
 #include "config.h"
 
 #include <stdlib.h>

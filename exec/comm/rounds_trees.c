@@ -1,4 +1,4 @@
-/* Trees of slices: a rectangle on its way from rank to rank. */
+/* Trees of slices: a rectangle that ranks forward to each other. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Addresses of this machine, and TCP connections. */
 #include "config.h"
 
 #include <arpa/inet.h>

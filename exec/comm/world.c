@@ -1,3 +1,4 @@
+/* Functions for any world. */
 #include "config.h"
 
 #include <string.h>

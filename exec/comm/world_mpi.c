@@ -1,4 +1,4 @@
-/* The world of MPI: linked by reallot-mpi alone. */
+/* The world over MPI; linked by reallot-mpi only. */
 #include "config.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* A program without MPI: what exec/comm/world_mpi.c has in reallot-mpi. */
+/* No world: replaces exec/comm/world_mpi.c in programs without MPI. */
 #include "config.h"
 
 #include "exec/comm/world.h"

@@ -1,3 +1,4 @@
+/* The grid of collectives to measure. */
 #include "config.h"
 
 #include "exec/measure/collective_grid.h"

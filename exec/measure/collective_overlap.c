@@ -1,4 +1,4 @@
-/* Collectives beside computation, and the other way round. */
+/* Interference of collectives with computation, in both directions. */
 #include "config.h"
 
 #include <math.h>

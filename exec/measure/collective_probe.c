@@ -1,3 +1,4 @@
+/* Times of isolated and concurrent collectives. */
 #include "config.h"
 
 #include <math.h>

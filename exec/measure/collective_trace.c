@@ -1,4 +1,4 @@
-/* What the collective probe has measured, as a trace. */
+/* Results of the collective probe as a trace. */
 #include "config.h"
 
 #include <math.h>

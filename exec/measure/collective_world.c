@@ -1,5 +1,5 @@
-/* The collective probe over several processes: who has which GPUs, and what all
- * have measured. */
+/* The collective probe over several processes: their GPUs, and the gathering of
+ * results. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* A probe: its ranks, repeats and statistics. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What the ops of a probe read and write. */
+/* Buffers that the ops of a probe read and write. */
 #include "config.h"
 
 #include <math.h>

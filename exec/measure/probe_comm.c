@@ -1,4 +1,4 @@
-/* What ranks of a probe do together: each as the executor does it. */
+/* Collectives of a probe; each runs as in the executor. */
 #include "config.h"
 
 #include "exec/measure/probe_impl.h"

@@ -1,4 +1,4 @@
-/* Attention of one token a sequence, as a probe runs it. */
+/* Attention of a decode step, as a probe runs it. */
 #include "config.h"
 
 #include "exec/measure/probe_impl.h"

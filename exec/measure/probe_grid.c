@@ -1,4 +1,4 @@
-/* The shapes that a probe measures. */
+/* The shapes that a probe measures on a host. */
 #include "config.h"
 
 #include <math.h>

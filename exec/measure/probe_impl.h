@@ -78,7 +78,7 @@ float *ra_probe_out_f32(RaProbeRank *rank, gsize n);
 RaElem *ra_probe_warm(RaProbeRank *rank, gsize n);
 float *ra_probe_warm_f32(RaProbeRank *rank, gsize n);
 /* @n floats in host memory that a device copies fastest; one such buffer per
- *   request. */
+ * op. */
 float *ra_probe_host(RaProbeRank *rank, gsize n);
 /* (n) numbers less than @below, the same at each call. */
 const uint32_t *ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below);

@@ -1,4 +1,4 @@
-/* The ops of a probe: each as the executor runs it. */
+/* The ops of a probe; each runs as in the executor. */
 #include "config.h"
 
 #include "exec/measure/probe_impl.h"

@@ -1,3 +1,4 @@
+/* The lattice of a GPU's shapes, ordered by level within a time budget. */
 #include "config.h"
 
 #include <math.h>

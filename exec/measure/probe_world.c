@@ -1,4 +1,4 @@
-/* A probe over several processes: their clocks, and what they have measured. */
+/* A probe over several processes: their clocks and times. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Pages of keys and values. */
 #include "config.h"
 
 #include "exec/model/cache.h"

@@ -1,3 +1,4 @@
+/* Parameters of a rank: their arrays, seeds, reads and writes. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* States on their way to pinned host memory and back. */
+/* Moves of states to pinned host memory and back. */
 #include "config.h"
 
 #include "exec/model/params.h"

@@ -1,3 +1,4 @@
+/* A pass of a micro-batch: forward and backward over its layers. */
 #include "config.h"
 
 #include "exec/model/stage_impl.h"

@@ -1,3 +1,4 @@
+/* A reallocation by messages, slice by slice. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A reallocation between ranks that share a device's memory: who wants a part
- * copies it from where it is. */
+/* A reallocation between ranks that share a device's memory: the receiver
+ * copies each part from its source. */
 #include "config.h"
 
 #include "exec/model/reshard_impl.h"

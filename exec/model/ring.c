@@ -1,3 +1,4 @@
+/* Cutting of sequences into chunks for context-parallel ranks. */
 #include "config.h"
 
 #include "exec/model/ring.h"

@@ -1,3 +1,4 @@
+/* Cutting of parameters into shards, and their all-gather. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

@@ -1,3 +1,4 @@
+/* The pool of slabs, with regions and tails. */
 #include "config.h"
 
 #include "exec/model/slabs.h"

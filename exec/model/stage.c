@@ -1,3 +1,4 @@
+/* A stage: creation, and its settings. */
 #include "config.h"
 
 #include "base/error.h"

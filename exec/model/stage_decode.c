@@ -1,5 +1,5 @@
-/* A step of generation: one token more of sequences whose keys and values are
- * in a cache. */
+/* A decode step: one more token of sequences whose keys and values are in a
+ * cache. */
 #include "config.h"
 
 #include <string.h>

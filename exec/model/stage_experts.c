@@ -1,3 +1,4 @@
+/* A layer of experts: router, GEMMs, and gradients. */
 #include "config.h"
 
 #include <string.h>

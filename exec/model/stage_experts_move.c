@@ -1,4 +1,4 @@
-/* Rows on their way to experts and back. */
+/* Moves of rows to experts and back. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

@@ -1,5 +1,5 @@
-/* Gradients of which the ranks of a tensor-parallel group have copies or parts.
- */
+/* Gradients of which the ranks of a tensor-parallel group have copies or
+ * parts. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

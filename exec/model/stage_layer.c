@@ -1,3 +1,4 @@
+/* A transformer layer, forward and backward, and the intermediates it keeps. */
 #include "config.h"
 
 #include "exec/model/stage_experts.h"

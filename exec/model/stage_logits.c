@@ -1,5 +1,5 @@
 /* Logits of a rank: rows of its part of the vocabulary, padded
- * (ra_logits_row()), and what is made of them. */
+ * (ra_logits_row()), and the ops on them. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

@@ -1,3 +1,4 @@
+/* The ops of a stage, each with its record and its check. */
 #include "config.h"
 
 #include "exec/comm/device_comm.h"

@@ -1,5 +1,5 @@
-/* When ops run: begin and end of each, by the host's clock or by the device's,
- * and whether what it made is finite. */
+/* Times of ops, by the host's clock or the device's, and checks that results
+ * are finite. */
 #include "config.h"
 
 #include <time.h>

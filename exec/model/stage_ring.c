@@ -1,7 +1,7 @@
-/* Attention of context-parallel ranks: keys and values go round a ring, a
- * rank's at a time (arXiv 2310.01889), while the next ones come.  A rank begins
- * with its own.  Backward the gradients of keys and values go with them, a
- * message behind, and one further: home. */
+/* Attention of context-parallel ranks: keys and values move round a ring, one
+ * rank's at a time (arXiv 2310.01889), while the next ones are received.  A
+ * rank begins with its own.  In the backward pass the gradients of keys and
+ * values follow them, one message later, and take one step more: home. */
 #include "config.h"
 
 #include "exec/comm/device_message.h"

@@ -1,7 +1,7 @@
-/* Rows between products: the hidden states of a micro-batch's tokens.  The
- * ranks of a tensor-parallel group each have all of them, or with sequence
- * parallelism (arXiv 2205.05198, section 4.2.2) a part, which they gather
- * before products and scatter as they sum what comes out. */
+/* Rows between GEMMs: the hidden states of a micro-batch's tokens.  The ranks
+ * of a tensor-parallel group each have all rows or, with sequence parallelism
+ * (arXiv 2205.05198, section 4.2.2), a part.  They gather the parts before
+ * GEMMs, and reduce-scatter the results. */
 #include "config.h"
 
 #include "exec/model/stage_steps.h"

@@ -1,3 +1,4 @@
+/* Capture and replay of decode steps. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Packed micro-batches. */
 #include "config.h"
 
 #include <string.h>

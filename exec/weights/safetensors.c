@@ -1,3 +1,4 @@
+/* Reader of safetensors files, which checks every field, and their header. */
 #include "config.h"
 
 #include <errno.h>

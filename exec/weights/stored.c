@@ -1,3 +1,4 @@
+/* Mapping between tensors and their stored form, by family. */
 #include "config.h"
 
 #include <string.h>

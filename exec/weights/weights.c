@@ -1,3 +1,4 @@
+/* Opening, checking and reading of a folder of weights. */
 #include "config.h"
 
 #include <string.h>

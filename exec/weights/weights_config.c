@@ -1,3 +1,4 @@
+/* Reading and writing of config.json. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Writing of a folder of weights. */
 #include "config.h"
 
 #include <errno.h>
