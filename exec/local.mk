@@ -135,3 +135,10 @@ libexec_cuda_a_SOURCES += %D%/backend/cuda_selftest.c %D%/backend/cuda_selftest.
 libexec_cuda_a_SOURCES += %D%/backend/cuda_wait.c %D%/backend/cuda_wait.h
 libexec_cuda_a_SOURCES += %D%/comm/nccl_cuda.c
 libexec_cuda_a_SOURCES += %D%/measure/probe_cuda.c
+
+EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/backend/README.md
+EXTRA_DIST += %D%/comm/README.md
+EXTRA_DIST += %D%/measure/README.md
+EXTRA_DIST += %D%/model/README.md
+EXTRA_DIST += %D%/weights/README.md
