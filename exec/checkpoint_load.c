@@ -29,7 +29,7 @@ find(const RaSafetensors *file, const char *lead, const char *name)
   return ra_safetensors_find(file, whole);
 }
 
-/* Whether all tensors of @model are there behind @lead, with their shapes. */
+/* TRUE if all tensors of @model are there behind @lead, with their shapes. */
 static gboolean
 check_arrays(const char *path, const RaSafetensors *file, const RaModel *model,
              const char *lead, GError **error)

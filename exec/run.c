@@ -192,7 +192,7 @@ needs_pending(const RaRank *rank, RaTaskId task)
           kind != RA_TASK_GRAD_REDUCE);
 }
 
-/* Whether @rank sends in the send task @task. */
+/* TRUE if @rank sends in the send task @task. */
 static gboolean
 is_sender(const RaRank *rank, RaTaskId task)
 {
@@ -371,7 +371,7 @@ run_iterations(RaRun *run, uint32_t begin, uint32_t end)
   ra_run_settle(run);
 }
 
-/* Whether there is a checkpoint after @n iterations. */
+/* TRUE if there is a checkpoint after @n iterations. */
 static gboolean
 is_saved(const RaRun *run, uint32_t n)
 {

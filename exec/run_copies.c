@@ -75,7 +75,7 @@ ra_rank_end_copies(RaRank *rank)
     end_copies(rank, &g_array_index(rank->parts, RaRunPart, i));
 }
 
-/* Whether they have a byte in common, or are one in host memory. */
+/* TRUE if they have a byte in common, or are one in host memory. */
 static gboolean
 shares(const RaRunPart *a, const RaRunPart *b)
 {

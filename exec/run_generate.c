@@ -199,7 +199,7 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   ra_stage_give(s, rows);
 }
 
-/* Whether a replica that shares experts with this one still steps in @group:
+/* TRUE if a replica that shares experts with this one still steps in @group:
  * then all exchange rows, also those whose sequences are done.  After @k steps
  * who goes on has more than k + 1 tokens to make. */
 static gboolean
@@ -258,7 +258,7 @@ n_ended(const RaGeneration *generation, const RaDynamic *d)
   return n;
 }
 
-/* Whether group @g takes part in step @k. */
+/* TRUE if group @g takes part in step @k. */
 static gboolean
 has_step(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g,
          uint32_t k, const Step *step)

@@ -264,12 +264,12 @@ ra_run_node(const RaRun *run, RaTaskId task)
  * trainings before it; 0 for a model that is not trained. */
 uint32_t ra_run_version(const RaRun *run, uint32_t call, uint32_t iteration);
 
-/* Whether @gpu is in the mesh of @call.  The readers of a transfer run it: they
+/* TRUE if @gpu is in the mesh of @call.  The readers of a transfer run it: they
  * copy the data from the source's memory, so a source that computes does not
  * delay them. */
 gboolean ra_run_reads(const RaRun *run, uint32_t call, uint32_t gpu);
 
-/* Whether rank @rank is a thread of this process. */
+/* TRUE if rank @rank is a thread of this process. */
 static inline gboolean
 ra_run_is_here(const RaRun *run, uint32_t rank)
 {
@@ -361,7 +361,7 @@ void ra_run_collect(RaRun *run);
 /* The first call that reads the copy that @call reads. */
 uint32_t ra_run_copy_of(const RaPlan *plan, uint32_t call);
 
-/* Whether @rank takes part in ending @task. */
+/* TRUE if @rank takes part in ending @task. */
 gboolean ra_rank_runs(const RaRank *rank, RaTaskId task);
 
 /* Index of the version of @call's copy on @rank that @iteration reads. */
@@ -382,11 +382,11 @@ uint32_t ra_checkpoint_most_lag(const RaRun *run);
 /* (transfer full): the checksum of a model that is not trained. */
 char *ra_checkpoint_frozen_sum(const RaRun *run, uint32_t model);
 
-/* Whether generate call @call samples greedily: it makes ReMax's baseline, on
+/* TRUE if generate call @call samples greedily: it makes ReMax's baseline, on
  * which no model is trained. */
 gboolean ra_run_is_greedy(const RaRun *run, uint32_t call);
 
-/* Whether @task sums gradients of experts only. */
+/* TRUE if @task sums gradients of experts only. */
 gboolean ra_run_is_experts(const RaRun *run, RaTaskId task);
 /* Replicas (first, and one past the last) whose decode steps exchange rows with
  * those of @replica. */
@@ -411,7 +411,7 @@ void ra_rank_send(RaRank *rank, RaTaskId task);
 /* Starts the receives of @task, about to run, and of the next tasks of its
  * node, so that messages arrive while the rank computes. */
 void ra_rank_receive_ahead(RaRank *rank, RaTaskId task);
-/* Whether the rank runs @task in its own order; the task before a send runs
+/* TRUE if the rank runs @task in its own order; the task before a send runs
  * it. */
 gboolean ra_rank_has_turn(const RaRank *rank, RaTaskId task);
 void ra_rank_reduce(RaRank *rank, RaTaskId task);

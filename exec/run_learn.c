@@ -9,7 +9,7 @@
 
 /* ---- rules ----------------------------------------------------------------*/
 
-/* Whether @call makes a number a sequence. */
+/* TRUE if @call makes a number a sequence. */
 static gboolean
 makes_rewards(const RaWorkload *w, uint32_t call)
 {

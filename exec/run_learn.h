@@ -51,7 +51,7 @@ RaLearnRule ra_learn_rule(const RaWorkload *workload, uint32_t call);
  * @error: %RA_ERROR_INPUT: pairs that are not two answers to a prompt, or that
  *   a micro-batch would split; RLOO with one answer
  *
- * Whether train call @call of @plan can be run.
+ * TRUE if train call @call of @plan can be run.
  */
 gboolean ra_learn_check(const RaPlan *plan, uint32_t call, GError **error);
 

@@ -5,7 +5,7 @@
 
 #include "exec/run_impl.h"
 
-/* Whether the rank's rectangle of @tensor is counted for the whole tensor: one
+/* TRUE if the rank's rectangle of @tensor is counted for the whole tensor: one
  * replica, of ranks that share rows one, of stages that share a table one. */
 static gboolean
 is_counted(const RaCallPlan *p, const RaCoord *coord, const RaModel *model,

@@ -131,7 +131,7 @@ begin_micro_batch(RaRank *rank, RaTaskId task, const RaPiece *piece)
   return micro;
 }
 
-/* Whether @task begins with hidden states, or gradients, of another stage: of
+/* TRUE if @task begins with hidden states, or gradients, of another stage: of
  * the parts of a micro-batch's backward only the first does. */
 static gboolean
 is_received(const RaRun *run, RaTaskId task)

@@ -47,7 +47,7 @@ add_part(RaRank *rank, const RaRunPart *part)
     g_array_append_vals(rank->parts, part, 1);
 }
 
-/* Whether @state of what @call reads is in host memory between calls. */
+/* TRUE if @state of what @call reads is in host memory between calls. */
 static gboolean
 is_host(const RaPlan *plan, uint32_t call, RaParamsState state)
 {

@@ -56,7 +56,7 @@ bucket_piece(const RaRun *run, RaTaskId task)
   return piece;
 }
 
-/* Whether the gradient of @param is complete with the backward of @piece.  A
+/* TRUE if the gradient of @param is complete with the backward of @piece.  A
  * table on the first stage is when the embedding is done, a tied copy on the
  * last with the head. */
 static gboolean
@@ -98,7 +98,7 @@ start_reduce(const RaBackend *backend, RaPending *pending, gboolean scatter,
     g_ptr_array_add(pending->requests, request);
 }
 
-/* Whether ranks share experts otherwise than the rest, and @run is not what
+/* TRUE if ranks share experts otherwise than the rest, and @run is not what
  * @task is about. */
 static gboolean
 is_others(const RaRankCall *c, const RaParamRun *run, gboolean experts)
@@ -195,7 +195,7 @@ ra_rank_reduce_embedding(RaRank *rank, RaTaskId task)
                  ra_param_n(table) * sizeof(float), c->ends->n_ranks);
 }
 
-/* Whether the norm of @model's gradients is an iteration's: of the policy, or
+/* TRUE if the norm of @model's gradients is an iteration's: of the policy, or
  * where none is trained of what is. */
 static gboolean
 is_reported(const RaRun *run, const RaModel *model)

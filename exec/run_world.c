@@ -50,7 +50,7 @@ ra_run_n_here(const RaRun *run)
 
 /* ---- who waits for what ---------------------------------------------------*/
 
-/* Whether a rank of @process has a part in @node. */
+/* TRUE if a rank of @process has a part in @node. */
 static gboolean
 runs_node(const RaRun *run, const RaNode *node, uint32_t process)
 {

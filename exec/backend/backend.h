@@ -141,7 +141,7 @@ typedef struct {
    * so far; then, and after a failure, end_capture() returns NULL. */
   void (*begin_capture)(gboolean anew);
   RaBackendGraph *(*end_capture)(void); /* free with free_graph() */
-  /* Whether the thread can launch it: its scratch buffers have not moved. */
+  /* TRUE if the thread can launch it: its scratch buffers have not moved. */
   gboolean (*holds_graph)(const RaBackendGraph *graph);
   void (*begin_graph)(RaBackendGraph *graph);
   void (*free_graph)(RaBackendGraph *graph); /* (nullable) */
@@ -278,7 +278,7 @@ typedef struct {
   /* Sum of squares of @n_arrays arrays, n[i] elements of x[i], added in order;
    * waits once, or not at all for no arrays */
   double (*sum_squares)(guint n_arrays, const gsize *n, const float *const *x);
-  /* Whether all are finite; a device may report an earlier op instead. */
+  /* TRUE if all are finite; a device may report an earlier op instead. */
   gboolean (*is_finite)(size_t n, const RaElem *x);
   gboolean (*is_finite_f32)(size_t n, const float *x);
 } RaBackend;

@@ -16,7 +16,7 @@ ra_cuda_copy_rect(size_t n_rows, size_t n_cols, const RaElem *in,
                 "a copy of a rectangle");
 }
 
-/* Whether its rows begin and end at units. */
+/* TRUE if its rows begin and end at units. */
 static gboolean
 is_of_units(const RaBackendRect *r)
 {

@@ -23,7 +23,7 @@ G_BEGIN_DECLS
  */
 gboolean ra_cuda_forward_open(GError **error);
 
-/* Whether NCCL is installed.  Cost: opens it, once.   Thread: any. */
+/* TRUE if NCCL is installed.  Cost: opens it, once.   Thread: any. */
 gboolean ra_cuda_forward_has_nccl(void);
 
 G_END_DECLS

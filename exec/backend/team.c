@@ -50,7 +50,7 @@ has_parts(gconstpointer data)
   return next_of(claim) < parts_of(claim);
 }
 
-/* Whether all parts of the loop at hand are done. */
+/* TRUE if all parts of the loop at hand are done. */
 static gboolean
 is_done(gconstpointer data)
 {

@@ -67,7 +67,7 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   ra_nccl_wait(comm, start_recv(comm, from, data, n_bytes));
 }
 
-/* Whether the rank has what @part carries when it begins. */
+/* TRUE if the rank has what @part carries when it begins. */
 static gboolean
 has_data(const RaCommPart *part)
 {

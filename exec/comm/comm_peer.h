@@ -24,7 +24,7 @@ typedef struct _RaPeers RaPeers;
  * @devices: (array length=n_ranks): device of each rank
  * @error: %RA_ERROR_INPUT: two devices without access to each other
  *
- * Whether each of @devices can access all others.  O(n_ranks^2) queries.
+ * TRUE if each of @devices can access all others.  O(n_ranks^2) queries.
  */
 gboolean ra_peers_check(const RaNcclApi *api, const uint32_t *devices,
                         uint32_t n_ranks, GError **error);

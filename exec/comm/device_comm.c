@@ -4,7 +4,7 @@
 #include "exec/comm/device_comm.h"
 #include "exec/comm/device_message.h"
 
-/* Whether members see each other's device memory. */
+/* TRUE if members see each other's device memory. */
 static gboolean
 is_shared(const RaComm *comm)
 {

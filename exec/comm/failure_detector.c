@@ -295,7 +295,7 @@ end(RaFailureDetector *w, int status, const char *line)
   g_assert_not_reached();
 }
 
-/* Whether this process was itself stopped, and the others have given it up, or
+/* TRUE if this process was itself stopped, and the others have given it up, or
  * are about to. */
 static gboolean
 was_away(const RaFailureDetector *w)

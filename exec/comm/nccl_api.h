@@ -92,7 +92,7 @@ typedef struct {
   void (*free_shown)(void *data);
   /* Copies between host or device memory; returns when it is done. */
   int (*copy)(void *to, const void *from, gsize n_bytes);
-  /* Whether @device can copy from @other without the host. */
+  /* TRUE if @device can copy from @other without the host. */
   gboolean (*reaches)(uint32_t device, uint32_t other);
   /* cudaMemcpyPeer() to the calling thread's device; returns when it is done.
    */

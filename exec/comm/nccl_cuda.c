@@ -321,7 +321,7 @@ copy_peer(void *to, uint32_t to_device, const void *from, uint32_t from_device,
   return cuda_result(code);
 }
 
-/* Whether the library that was found has what its header had. */
+/* TRUE if the library that was found has what its header had. */
 static gboolean
 has_enrol(void)
 {

@@ -101,7 +101,7 @@ typedef struct {
  */
 RaWorld *ra_world_open(const RaWorldHooks *hooks, GError **error);
 
-/* Whether the program is linked with MPI. */
+/* TRUE if the program is linked with MPI. */
 gboolean ra_world_is_linked(void);
 
 /**

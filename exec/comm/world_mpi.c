@@ -184,7 +184,7 @@ post(RaWorld *world, uint32_t to, const void *note, gsize n_bytes)
   pthread_mutex_unlock(&w->sent_lock);
 }
 
-/* Whether there was one; take_lock is held. */
+/* TRUE if there was one; take_lock is held. */
 static gboolean
 take_one(RaMpiWorld *w, RaWorldFunc func, gpointer data)
 {

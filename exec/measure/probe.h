@@ -99,10 +99,10 @@ RaProbe *ra_probe_new(const RaProbeOptions *options, GError **error);
 void ra_probe_free(RaProbe *probe);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaProbe, ra_probe_free)
 
-/* Whether back ends run ops of @kind; other kinds (scores in memory, host work)
+/* TRUE if back ends run ops of @kind; other kinds (scores in memory, host work)
  * have no point. */
 gboolean ra_probe_has(RaOpKind kind);
-/* Whether @kind is measured on devices only: ops of experts. */
+/* TRUE if @kind is measured on devices only: ops of experts. */
 gboolean ra_probe_is_of_device(RaOpKind kind);
 
 /**

@@ -156,7 +156,7 @@ typedef enum {
   RA_N_PARAMS_ARRAYS
 } RaParamsArray;
 
-/* Whether the array exists: only trained parameters have moments.
+/* TRUE if the array exists: only trained parameters have moments.
  */
 static inline gboolean
 ra_params_has(const RaParams *params, RaParamsArray which)

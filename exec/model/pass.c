@@ -26,7 +26,7 @@ give(RaPass *pass, void *slab)
   ra_stage_give(pass->stage, slab);
 }
 
-/* Whether every layer keeps what its backward needs; else its input only. */
+/* TRUE if every layer keeps what its backward needs; else its input only. */
 static gboolean
 keeps_layers(const RaPass *pass)
 {

@@ -13,7 +13,7 @@ typedef struct {
 
 /* Intersection of both; no rows if it is empty. */
 RaRect ra_reshard_common(const RaRect *a, const RaRect *b);
-/* Whether @rect contains all of @s; and if so, whether @s is contiguous in it.
+/* TRUE if @rect contains all of @s; and then, if @s is contiguous in it.
  */
 gboolean ra_reshard_holds(const RaRect *rect, const RaSlice *s);
 gboolean ra_reshard_is_dense(const RaRect *rect, const RaSlice *s);

@@ -20,7 +20,7 @@ is_same(const RaRect *a, const RaRect *b)
          a->n_cols == b->n_cols;
 }
 
-/* Whether a source before @k has what it has of the tensor: of a layout two
+/* TRUE if a source before @k has what it has of the tensor: of a layout two
  * ranks have the same of one, or nothing in common. */
 static gboolean
 is_replica(const Mover *m, uint32_t k, uint32_t tensor, const RaRect *rect)

@@ -4,7 +4,7 @@
 #include "exec/comm/device_comm.h"
 #include "exec/model/shards.h"
 
-/* Whether @b, which lies behind @a, is of its run. */
+/* TRUE if @b, which lies behind @a, is of its run. */
 static gboolean
 is_one_run(const RaParam *a, const RaParam *b)
 {

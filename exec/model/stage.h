@@ -205,7 +205,7 @@ typedef struct {
                              pass */
 } RaPass;
 
-/* Whether the executor supports @model; @error: RA_ERROR_INPUT, without
+/* TRUE if the executor supports @model; @error: RA_ERROR_INPUT, without
  * "file:line: ". */
 gboolean ra_stage_supports(const RaModel *model, GError **error);
 

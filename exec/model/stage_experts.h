@@ -22,7 +22,7 @@
 
 #include "exec/model/stage_impl.h"
 
-/* Whether each rank of the tensor-parallel group sends its own rows to experts
+/* TRUE if each rank of the tensor-parallel group sends its own rows to experts
  * and gathers them there: both rows and experts are shared.  Then t counts
  * these rows, and their output is no part of a sum. */
 gboolean ra_experts_share_rows(const RaStage *stage);

@@ -193,7 +193,7 @@ void ra_stage_embedding_backward(RaStage *s, gsize t, const uint32_t *tokens,
 /* --- logits of this rank: (t, its part of the vocabulary), logits_row elements
  * from row to row, exec/model/stage_logits.c --- */
 
-/* Whether rows of some rank have padding columns, of undefined value. */
+/* TRUE if rows of some rank have padding columns, of undefined value. */
 gboolean ra_stage_logits_padded(const RaStage *stage);
 /* Logits of the normed rows @x (t, hidden) by the head.  Padded logits are
  * checked in the results computed from them. */

@@ -148,7 +148,7 @@ is_moe(const RaStage *s, gint32 layer)
   return ra_model_layer_is_moe(s->model, (guint32)layer);
 }
 
-/* Whether what comes after attention is of this rank's rows alone: of experts
+/* TRUE if what comes after attention is of this rank's rows alone: of experts
  * that ranks share only the rows that came to them are gathered. */
 static gboolean
 keeps_rows(const RaStage *s, gint32 layer)

@@ -63,7 +63,7 @@ static G_GNUC_PRINTF(3, 4) gboolean
   return FALSE;
 }
 
-/* Whether @node is a whole number from 0. */
+/* TRUE if @node is a whole number from 0. */
 static gboolean
 read_count(JsonNode *node, uint64_t *out)
 {

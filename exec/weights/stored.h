@@ -45,7 +45,7 @@ typedef struct {
 void ra_stored_init(RaStored *stored, const RaModel *model,
                     const RaTensor *tensor);
 
-/* Whether @found has the shape of @stored. */
+/* TRUE if @found has the shape of @stored. */
 gboolean ra_stored_matches(const RaStored *stored, const RaSafetensor *found);
 
 /* Number of rows from @row on that are contiguous where they are stored. */
@@ -71,7 +71,7 @@ void ra_stored_place(const RaStored *stored, const float *tensor, float *out);
  * ra_stored_supports:
  * @error: %RA_ERROR_INPUT, without "file:line: "
  *
- * Whether transformers has a checkpoint format for models like @model.
+ * TRUE if transformers has a checkpoint format for models like @model.
  */
 gboolean ra_stored_supports(const RaModel *model, GError **error);
 

@@ -42,7 +42,7 @@ open_file(RaWeights *w, const char *name, GError **error)
   return TRUE;
 }
 
-/* Whether @name is a file of the folder itself. */
+/* TRUE if @name is a file of the folder itself. */
 static gboolean
 is_plain_name(const char *name)
 {
