@@ -77,7 +77,7 @@ ra_checkpoint_last(const char *folder, uint32_t *out_iterations)
   return path_of(folder, *out_iterations);
 }
 
-/* ---- who has what ---------------------------------------------------------*/
+/* ---- parts of the ranks ---------------------------------------------------*/
 
 uint32_t
 ra_checkpoint_slot(const RaRankCall *c, uint32_t version, uint32_t n)
@@ -170,7 +170,7 @@ find_parts(const RaRun *run, uint32_t model, uint32_t version, uint32_t n)
   return g_ptr_array_new();
 }
 
-/* Of AdamW: every rank of the call has taken as many. */
+/* Step count of AdamW, which is equal on all ranks of the call. */
 static uint64_t *
 steps_of(const RaRun *run, uint32_t call, uint32_t rank)
 {
@@ -185,14 +185,14 @@ steps_of(const RaRun *run, uint32_t call, uint32_t rank)
 typedef struct {
   GPtrArray *parts; /* owned by the writer's list */
   RaParamsArray which;
-  uint32_t index; /* of the tensor */
+  uint32_t index; /* index of the tensor */
 } Piece;
 
 typedef struct {
   const RaModel *model;
   GArray *heads;   /* RaSafetensor, names owned */
   GArray *pieces;  /* Piece */
-  GPtrArray *sets; /* of parts, owned */
+  GPtrArray *sets; /* sets of parts, owned */
   uint64_t most;   /* elements of the largest tensor */
 } Writer;
 
@@ -351,7 +351,7 @@ ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error)
     give_models(run);
     return TRUE;
   }
-  ra_folder_remove(writing); /* of a run that was killed */
+  ra_folder_remove(writing); /* left by a run that was killed */
   if (g_mkdir_with_parents(writing, 0777) != 0) {
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", writing,
                 g_strerror(errno));

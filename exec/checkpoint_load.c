@@ -20,7 +20,7 @@ static G_GNUC_PRINTF(3, 4) gboolean
   return FALSE;
 }
 
-/* What the file calls tensor @name of an array. */
+/* The tensor that the file has for @name of an array. */
 static const RaSafetensor *
 find(const RaSafetensors *file, const char *lead, const char *name)
 {
@@ -52,7 +52,7 @@ check_arrays(const char *path, const RaSafetensors *file, const RaModel *model,
   return TRUE;
 }
 
-/* What @params has of array @which, of arrays that have been checked. */
+/* Reads @params' part of array @which, from arrays that have been checked. */
 static void
 fill(const RaSafetensors *file, const char *lead, RaParams *params,
      RaParamsArray which)
@@ -76,7 +76,7 @@ fill(const RaSafetensors *file, const char *lead, RaParams *params,
   }
 }
 
-/* What @call keeps of versions up to @n, on every rank. */
+/* Reads the versions up to @n that @call keeps, on every rank. */
 static gboolean
 fill_call(RaRun *run, uint32_t call, uint32_t n, const char *path,
           const RaSafetensors *file, GError **error)

@@ -87,7 +87,7 @@ add_set(RaExperience *e, uint32_t set, uint32_t iteration, uint64_t seed)
   }
 }
 
-/* What @call says of its set, if anything. */
+/* Adds the numbers that @call computes for its set, if any. */
 static void
 add_numbers(RaExperience *e, uint32_t id)
 {

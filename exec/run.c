@@ -89,11 +89,12 @@ wait_for_task(RaRun *run, RaTaskId task)
   pthread_mutex_unlock(&run->lock);
 }
 
-/* Before its first task of a node a rank waits for what the node waits for: the
- * edges of data stand at the first stage, but all stages read the node's data.
- * Those at a later one are its lane's order, and hold up nobody else: the first
- * stage begins the next call while the last one ends the call before.  Within a
- * node tasks follow from messages, collectives and the rank's own order. */
+/* Before its first task of a node a rank waits for the node's predecessors.
+ * Data edges end at the first stage, but all stages read the node's data.
+ * Edges to a later stage are the order of its lane and delay no other rank: the
+ * first stage begins the next call while the last one ends the call before.
+ * Within a node, order follows from messages, collectives and the rank's own
+ * order. */
 static void
 wait_for_nodes(RaRank *rank, RaTaskId task)
 {
@@ -163,7 +164,7 @@ end_task(RaRank *rank, RaTaskId task, double begin_s)
   end_task_at(rank, task, begin_s, ra_run_now_s(rank->run));
 }
 
-/* Waits for all that goes on beside the rank's computation. */
+/* Waits for everything that overlaps with the rank's computation. */
 static void
 end_pending(RaRank *rank)
 {

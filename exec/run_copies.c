@@ -141,7 +141,7 @@ begin_offload(RaRank *rank, RaTaskId task, RaRunPart *p)
   return TRUE;
 }
 
-/* What copies nothing takes no time. */
+/* A task that copies nothing takes no time. */
 void
 ra_rank_copy(RaRank *rank, RaTaskId task)
 {

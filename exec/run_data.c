@@ -42,7 +42,7 @@ ra_run_last_token(const RaExperienceSet *set, const RaMicroBatch *micro,
   return end - 1;
 }
 
-/* What the rank has of sequence @i of a micro-batch, to column @c. */
+/* Writes the rank's output for sequence @i of a micro-batch to column @c. */
 static void
 write_sequence(RaRank *rank, const RaNode *node, const RaMicroBatch *micro,
                uint32_t i)
@@ -137,9 +137,9 @@ entries_loss(const RaRun *run, const RaRankCall *c, const RaLearnInputs *in,
   }
 }
 
-/* Of each answer of a micro-batch what a loss of pairs compares, as far as the
- * rank has its tokens: the log-ratio to the reference, or the value behind its
- * last token. */
+/* Input of a loss of pairs for each answer of a micro-batch, as far as the rank
+ * has its tokens: the log-ratio to the reference, or the value after its last
+ * token. */
 static double *
 own_sides(const RaLearnInputs *in, const RaMicroBatch *micro)
 {
@@ -197,7 +197,7 @@ side_gradient(const RaLearnInputs *in, const RaMicroBatch *micro, uint32_t i,
       d[some.token + t] = of_side;
 }
 
-/* Of chosen answers, each with the rejected one behind it. */
+/* Loss of chosen answers, each followed by the rejected one. */
 static void
 pairs_loss(const RaRun *run, RaComm *cp, const RaLearnInputs *in,
            const RaMicroBatch *micro, float scale, float *d, RaCpuLoss *loss)
@@ -262,7 +262,7 @@ ra_rank_loss(RaRank *rank, RaTaskId task, RaMicroBatch *micro,
   if (pairs)
     pairs_loss(run, c->cp, &in, micro, scale, d, &loss);
   ra_rank_add_op(rank, task, RA_OP_LOSS, begin_s, micro->tokens->n_tokens, 0);
-  /* Of pairs every rank that shares them has the whole. */
+  /* Every rank that shares pairs has the whole loss. */
   if (!gradient && c->coord.at[RA_AXIS_TP] == 0 &&
       (!pairs || c->coord.at[RA_AXIS_CP] == 0))
     add_result(run, node, &in, &loss, scale);

@@ -3,7 +3,7 @@
 
 #include "exec/run_impl.h"
 
-/* Of the two tasks of a reduction that of experts has fewer ranks. */
+/* Among the two tasks of a reduction, that of experts has fewer ranks. */
 gboolean
 ra_run_is_experts(const RaRun *run, RaTaskId task)
 {

@@ -118,7 +118,7 @@ ra_rank_check(RaRank *rank, RaTaskId task)
 
 /* ---- a thread that looks on -----------------------------------------------*/
 
-/* What was seen of a rank last. */
+/* Last observation of a rank. */
 typedef struct {
   uint32_t n; /* beats */
   double since_s;

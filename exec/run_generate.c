@@ -89,7 +89,8 @@ ra_rank_first_tokens(RaRank *rank, RaTaskId task, RaMicroBatch *micro)
                       slots);
 }
 
-/* The first step of the other stages: what the prefill's last stage has told.
+/* The first step of the other stages: tokens from the last stage of the
+ * prefill.
  */
 static void
 take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
@@ -118,15 +119,15 @@ take_first_tokens(RaRank *rank, RaTaskId task, const RaDynamic *d)
   }
 }
 
-/* What the rank has of a step of @n sequences between stages. */
+/* Bytes between stages per rank for a step of @n sequences. */
 static gsize
 row_bytes(const RaStage *s, gsize n)
 {
   return ra_stage_n_rows(s, n) * s->model->hidden * s->backend->elem_bytes;
 }
 
-/* What leaves @stage for the next of a step of @n sequences; of ranks that
- * share rows the mean is shown. */
+/* Sends the output of @stage for a step of @n sequences to the next one; for
+ * ranks that share rows the record has the mean. */
 static void
 pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
 {
@@ -144,7 +145,7 @@ pass_on(RaRank *rank, RaTaskId task, uint32_t stage, const void *data, gsize n)
       n * (s->sequence_parallel ? (row + s->n_tp - 1) / s->n_tp : row), 0);
 }
 
-/* What the op list of @step says of the reuse of weights; 0: nobody asks. */
+/* Reuse of weights in the op list of @step; 0: not needed. */
 static uint64_t
 reuse_of(const RaRank *rank, const RaDynamic *d, const RaPiece *piece,
          const Step *step)
@@ -200,8 +201,8 @@ run_step(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
 }
 
 /* TRUE if a replica that shares experts with this one still steps in @group:
- * then all exchange rows, also those whose sequences are done.  After @k steps
- * who goes on has more than k + 1 tokens to make. */
+ * then all exchange rows, also those whose sequences are done.  A sequence that
+ * continues after @k steps has more than k + 1 tokens to make. */
 static gboolean
 is_met(const RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
        uint32_t k)
@@ -295,7 +296,7 @@ ask_ahead(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t group,
   }
 }
 
-/* The tokens of the group's last step, where they were asked for. */
+/* Receives the tokens of the group's last step, if they were requested. */
 static void
 take_tokens(RaRank *rank, RaTaskId task, Step *step)
 {
@@ -309,7 +310,7 @@ take_tokens(RaRank *rank, RaTaskId task, Step *step)
               step->chosen);
 }
 
-/* What group @g takes step @k with. */
+/* Prepares step @k of group @g. */
 static void
 prepare(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t g, uint32_t k,
         Step *step)
@@ -364,8 +365,8 @@ step_all(RaRank *rank, RaTaskId task, const RaDynamic *d, uint32_t k,
   }
 }
 
-/* What a part has made: of every sequence so far, as parts end by numbers of
- * sequences. */
+/* Publishes the results of a part: of every sequence so far, as parts end by
+ * numbers of sequences. */
 static void
 publish(RaRank *rank, RaTaskId task, const RaDynamic *d)
 {

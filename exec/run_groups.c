@@ -92,7 +92,7 @@ place_end(RaRank *rank, const RaCommGroupUse *use)
     *place = rank->ends[use->group];
 }
 
-/* Where a rank is by itself: what is asked of everybody is asked of it. */
+/* Sets the communicators in which a rank is the only member. */
 static void
 place_alone(RaRank *rank, uint32_t call)
 {

@@ -64,7 +64,7 @@ hash_works(uint64_t hash, const RaTaskGraph *g)
   return hash;
 }
 
-/* Who is generated. */
+/* Hashes the sequences to generate. */
 static uint64_t
 hash_dynamics(uint64_t hash, const RaTaskGraph *g)
 {

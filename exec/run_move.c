@@ -47,7 +47,7 @@ add_hashes(const RaRun *run, const RaRankCall *c, uint32_t of_call,
   }
 }
 
-/* Of all ranks: whether all arrived as it left. */
+/* Checks for all ranks that the values arrived unchanged. */
 void
 ra_run_compare_sums(RaRun *run, const RaNode *node, const uint64_t *sums)
 {

@@ -8,14 +8,14 @@
 
 #define PATIENCE 4 /* how much later than a stall its peers give up */
 
-/* Elements that are on their way into or out of a rank at a time: 128 MiB of
- * bf16, some 0.3 ms of a link of 450 GB/s, so that the rounds of a window cost
- * much more than their launches; beside a layer of 70 B parameters (855 M) it
- * is little. */
+/* Elements in transit into or out of a rank at a time: 128 MiB of bf16, some
+ * 0.3 ms of a link of 450 GB/s, so that the rounds of a window take much longer
+ * than their launches.  It is little compared to a layer of 70 B parameters
+ * (855 M). */
 #define MOST_ELEMENTS (UINT64_C(1) << 26)
 #define MOST_SETS 4 /* communicators for broadcasts of each reallocation */
 
-/* What a rank's thread needs to join, and what it found. */
+/* Arguments and result of a rank's thread that joins. */
 typedef struct {
   RaRank *rank;
   const RaNcclId *id;

@@ -91,7 +91,7 @@ check_call(const RaPlan *plan, uint32_t call, const RaBackend *backend,
   return ra_stage_supports(m->model, error);
 }
 
-/* Predecessors, and who runs what. */
+/* Finds the predecessors of tasks, and the ranks that run them. */
 static void
 index_tasks(RaRun *run)
 {
@@ -126,7 +126,7 @@ index_tasks(RaRun *run)
   }
 }
 
-/* What each node waits for, each task once. */
+/* Adds a predecessor of a node, each task once. */
 static void
 add_entry(GArray *entries, RaEntry entry)
 {
@@ -167,8 +167,8 @@ ra_run_copy_of(const RaPlan *plan, uint32_t call)
   return call;
 }
 
-/* What training writes is one copy, with what its readers are behind; another
- * layout has a copy more for every version that a reader may lag. */
+/* The copy that training writes also has the versions by which its readers lag;
+ * a copy in another layout has one more for every version of lag. */
 static uint32_t
 n_versions(const RaPlan *plan, uint32_t call)
 {
@@ -237,7 +237,7 @@ add_params(RaRank *rank, uint32_t call)
   c->advantages_of = RA_NONE;
 }
 
-/* What a reallocation to @call moves, tensor by tensor. */
+/* Makes the slices of a reallocation to @call, tensor by tensor. */
 static void
 add_slices(RaRun *run, uint32_t source, uint32_t call)
 {
@@ -251,7 +251,7 @@ add_slices(RaRun *run, uint32_t source, uint32_t call)
       ra_reshard_slices(model, &p[source], &p[call], run->plan->cluster);
 }
 
-/* What a rank has that runs in this process. */
+/* Makes the state of a rank in this process. */
 static void
 begin_rank(RaRank *rank, uint32_t n_threads)
 {

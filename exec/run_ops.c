@@ -79,7 +79,7 @@ ra_rank_take_ops(RaRank *rank, RaTaskId task)
     for (guint i = 0; ops && i < ops->len; i++) {
       RunOp op = {task, g_array_index(ops, RaOpRecord, i)};
 
-      /* Of the run's clock, which stands still while checkpoints are saved. */
+      /* By the run's clock, which stops while checkpoints are saved. */
       op.record.begin_s -= rank->run->origin_s;
       op.record.end_s -= rank->run->origin_s;
       if (ra_op_class((RaOpKind)op.record.op.kind) == RA_OP_CLASS_COMM)

@@ -193,8 +193,8 @@ ra_rank_receive_ahead(RaRank *rank, RaTaskId task)
   rank->looked = at;
 }
 
-/* What has come for @task: (transfer full) (nullable), %NULL: it begins with
- * nobody's.  @out_data: where it is. */
+/* The message received for @task: (transfer full) (nullable), %NULL: it reads
+ * no message.  @out_data: its address. */
 static RaDeviceMessage *
 receive(RaRank *rank, RaTaskId task, const void **out_data)
 {
@@ -269,7 +269,8 @@ ra_rank_backward(RaRank *rank, RaTaskId task)
     ra_micro_batch_clear(micro);
 }
 
-/* What the graph has a stage send: of ranks that share the rows the mean. */
+/* Bytes that the graph has for a stage's send: the mean of ranks that share
+ * rows. */
 static uint64_t
 message_bytes(const RaMicroBatch *micro)
 {

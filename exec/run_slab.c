@@ -17,13 +17,14 @@
 #include "graph/memory/memory_blocks.h"
 #include "graph/memory/slab_plan.h"
 
-/* Of a device's arrays, and of a cache line. */
+/* Alignment of a device's arrays, and of a cache line. */
 #define ALIGN_BYTES 256
 /* Arrays of a call's passes lie on lines of 64 bytes; one that is no multiple
  * loses less than a line, and there are some 30 at a time. */
 #define LINES_BYTES 2048
 
-/* Of @params: until the caller says more from before the run until after it. */
+/* A part for @params, which exists from before the run until after it, unless
+ * the caller changes that. */
 static RaRunPart
 part_of(const RaRank *rank, uint32_t call, RaParams *params,
         RaParamsState state)
@@ -57,7 +58,7 @@ is_host(const RaPlan *plan, uint32_t call, RaParamsState state)
                                       : p->residency) == RA_RESIDENCY_HOST;
 }
 
-/* What a node brings, or a training writes. */
+/* The state that a node brings, or that a training writes. */
 static RaParams *
 brought_by(const RaRank *rank, const RaNode *node, uint32_t call,
            RaParamsState state)
@@ -127,7 +128,7 @@ add_lasting(RaRank *rank)
             run->workload, run->workload->calls[call].model);
         uint32_t whose = state == RA_STATE_WEIGHTS ? call : trainer;
 
-        /* versions beside that which training writes are on the GPUs */
+        /* versions other than the one that training writes are on the GPUs */
         if (whose != RA_NONE &&
             (!is_host(run->plan, whose, (RaParamsState)state) ||
              (c->is_own && v > 0))) {
@@ -225,7 +226,7 @@ place_parts(RaRank *rank)
     g_array_index(rank->parts, RaRunPart, i).offset = slab[i].offset;
 }
 
-/* What the device aligns by itself stays. */
+/* An address that the device has aligned stays. */
 static void *
 memory_of(const RaRank *rank, const RaRunPart *part)
 {
@@ -236,7 +237,7 @@ memory_of(const RaRank *rank, const RaRunPart *part)
 
 /* --- while it runs --- */
 
-/* What of @state there is, without what lies between its arrays. */
+/* Bytes of @state on the device, without the gaps between its arrays. */
 static guint64
 held_bytes(const RaParams *p, RaParamsState state)
 {
@@ -325,7 +326,7 @@ ra_rank_skip_parts(RaRank *rank, uint32_t n)
 
 /* --- made --- */
 
-/* What is not placed begins in memory of its own and goes to the host. */
+/* A state without a place starts in memory of its own and moves to the host. */
 static void
 begin_params(RaRank *rank, RaParams *p, const RaWeights *weights)
 {

@@ -211,8 +211,8 @@ is_reported(const RaRun *run, const RaModel *model)
   return TRUE;
 }
 
-/* The norm of all gradients, each counted once: by the first replica or who
- * steps it, of a tied table by the first stage. */
+/* The norm of all gradients, each counted once: by the first replica or the
+ * rank that steps it, and a tied table by the first stage. */
 static void
 find_clip(RaRank *rank, RaTaskId task, RaRankCall *c, RaStage *stage)
 {

@@ -26,7 +26,7 @@ typedef struct {
   uint32_t task; /* RESULT: iteration */
 } Note;
 
-/* Of a column of the experience; its words follow. */
+/* A part of a column of the experience; its words follow. */
 typedef struct {
   uint32_t column; /* 2 call, + 1: numbers */
   uint32_t first;
@@ -48,7 +48,7 @@ ra_run_n_here(const RaRun *run)
   return n * run->world->n_here;
 }
 
-/* ---- who waits for what ---------------------------------------------------*/
+/* ---- processes that wait for a task ---------------------------------------*/
 
 /* TRUE if a rank of @process has a part in @node. */
 static gboolean
@@ -283,7 +283,7 @@ learn(const RaRun *run, RaTaskId task, const guint8 *at, const guint8 *end)
 
 /* ---- results --------------------------------------------------------------*/
 
-/* What a process has found of @iteration, added to the run's: what one rank
+/* Adds the results of a process for @iteration to the run's; what one rank
  * alone finds is 0 in the others'.  Locked. */
 static void
 add_result(RaRun *run, uint32_t iteration, const RaRunIteration *from)

@@ -334,7 +334,7 @@ is_finite_f32(size_t n, const float *x)
   return ra_cuda_look(n, x, TRUE);
 }
 
-/* What the kernels take. */
+/* Checks the limits of the kernels. */
 static gboolean
 supports(const RaModel *model, uint32_t n_tp, GError **error)
 {
@@ -363,7 +363,7 @@ supports(const RaModel *model, uint32_t n_tp, GError **error)
 static const RaBackend table = {
     .name = "cuda",
     .elem_bytes = sizeof(uint16_t),
-    .align_bytes = 16, /* of the kernels' vectors */
+    .align_bytes = 16, /* width of the kernels' vector loads */
     .alloc = alloc,
     .free = free_memory,
     .alloc_host = alloc_host,

@@ -8,10 +8,10 @@
 #include "kernels/attention.h"
 #include "kernels/decode_attention.h"
 
-/* --- products --- */
+/* --- GEMMs --- */
 
-/* As exec/backend/cuda_gemm.h wants operands: told here, not by the device's
- * fault. */
+/* Alignment that exec/backend/cuda_gemm.h requires: checked here, where the
+ * message can name it, rather than by a fault on the device. */
 static gboolean
 is_aligned(const void *x)
 {
@@ -194,7 +194,8 @@ attention_shape(const RaCpuAttention *s)
   return shape;
 }
 
-/* Of a gradient the sums of weights with their gradients, a head and token. */
+/* The backward pass needs, per head and token, the sum of the weights times
+ * their gradients. */
 gsize
 ra_cuda_attention_workspace(const RaCpuAttention *s, gboolean back)
 {

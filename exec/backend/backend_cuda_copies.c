@@ -10,8 +10,8 @@
 #include "exec/backend/cuda_queue.h"
 
 struct _RaBackendCopy {
-  RaDeviceEvent *ready;       /* of the thread's ops before it, owned */
-  RaDeviceEvent *begin, *end; /* of its queue, owned */
+  RaDeviceEvent *ready;       /* event of the thread's ops before it, owned */
+  RaDeviceEvent *begin, *end; /* events of its queue, owned */
 };
 
 /* --- what a thread has --- */

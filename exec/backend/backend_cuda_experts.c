@@ -6,12 +6,12 @@
 #include "kernels/experts.h"
 #include "kernels/grouped.h"
 
-/* Rows an expert, on average, up to which a product of all experts is one
- * kernel of ours; beyond, one of the library's each, whose counts the host
- * waits for.  A product of m rows has m FLOP for each byte of its matrix: at
- * the rate of kernels/grouped.h reading is what takes longest below 0.6 x
- * 989e12 / 3.35e12 = 177 rows on an H100, 0.6 x 989e12 / 4.8e12 = 124 on an
- * H200.  Not measured; bench/gpu_kernels prints both ways. */
+/* Mean number of rows per expert up to which one grouped kernel computes the
+ * GEMMs of all experts.  With more rows it is one cuBLASLt GEMM per expert,
+ * whose counts the host waits for.  A GEMM of m rows has m FLOP per byte of its
+ * matrix.  At the rate of kernels/grouped.h it is bound by memory below 0.6 x
+ * 989e12 / 3.35e12 = 177 rows on an H100, and 0.6 x 989e12 / 4.8e12 = 124 on an
+ * H200.  Not measured; bench/gpu_kernels prints both variants. */
 #define GROUPED_ROWS 128
 
 void

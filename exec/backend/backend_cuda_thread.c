@@ -25,10 +25,11 @@ typedef struct {
 typedef struct {
   void *rooms[RA_CUDA_N_ROOMS]; /* device memory, owned */
   gsize sizes[RA_CUDA_N_ROOMS]; /* bytes */
-  guint64 n_moves;      /* of any of them: graphs have where they were */
-  const uint32_t *kept; /* (n_kept) of the host, in RA_CUDA_KEPT */
+  guint64 n_moves;              /* moves of any scratch buffer: graphs have
+                                   their addresses */
+  const uint32_t *kept;         /* (n_kept) of the host, in RA_CUDA_KEPT */
   gsize n_kept;
-  gboolean captures; /* what it begins */
+  gboolean captures; /* ops are being captured */
   uint32_t n_looks;  /* that were captured */
   uint32_t *flag;    /* pinned, owned; NULL: not yet */
   RaCudaGemm *gemm;  /* likewise */
@@ -77,7 +78,7 @@ mine(void)
 
 /* --- failures --- */
 
-static char *first_failure; /* of the process, set once */
+static char *first_failure; /* first failure of the process, set once */
 
 void
 ra_cuda_fail(char *line)
@@ -153,7 +154,7 @@ staged(Stage *s, gsize n_bytes, const uint32_t *numbers)
   return (const uint32_t *)(gconstpointer)to;
 }
 
-/* What is kept is there already. */
+/* Kept words are on the device already. */
 const uint32_t *
 ra_cuda_upload(RaCudaRoom which, gsize n, const uint32_t *numbers)
 {
@@ -247,8 +248,8 @@ ra_cuda_read_marks(double *out_s)
 
 /* --- what is not a number --- */
 
-/* The kernel sets a word in the host's memory, which is looked at and not
- * waited for: an op may be told of some ops late. */
+/* The kernel sets a word in host memory, which the host reads without waiting:
+ * a failed check can be reported for a later op. */
 gboolean
 ra_cuda_look(gsize n, const void *x, gboolean f32)
 {

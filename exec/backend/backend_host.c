@@ -13,11 +13,11 @@
 #include "kernels/cpu/cpu_norm.h"
 #include "kernels/cpu/cpu_pointwise.h"
 
-#define PART_FLOP (1 << 21) /* of a part, at least: some 30 us of a core */
-#define PANEL 128           /* rows or columns of a product's part, at least */
+#define PART_FLOP (1 << 21) /* minimum of a part: some 30 us of a core */
+#define PANEL 128           /* minimal rows or columns of a GEMM's part */
 #define MOST_PARTS 16
 
-/* --- products --- */
+/* --- GEMMs --- */
 
 typedef struct {
   RaCpuOrder order_a, order_b;
@@ -56,8 +56,8 @@ ra_host_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
   Product p = {order_a, order_b, m, n, k,    lda, ldb,
                ldc,     a,       b, c, beta, 1,   m > n};
 
-  /* A thin product (kernels/cpu/cpu_gemm.c) reads its weights once and has no
-   * panels to pack: smaller parts pay. */
+  /* A thin GEMM (kernels/cpu/cpu_gemm.c) reads its weights once and packs no
+   * panels, so smaller parts pay. */
   if (ra_cpu_gemm_is_thin(m, k))
     most = n * k / RA_PART_ELEMENTS;
   else if (ra_cpu_gemm_is_splittable(m, n))

@@ -16,7 +16,7 @@ row_parts(gsize n_rows, gsize width)
   return (uint32_t)CLAMP(most, 1, ra_team_n_threads());
 }
 
-/* What a loop over rows needs; of each function its own. */
+/* Arguments of a loop over rows; each function uses its own subset. */
 typedef struct {
   uint32_t n_parts;
   gsize n_rows, n;

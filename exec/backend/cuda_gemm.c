@@ -8,10 +8,10 @@
 #include "exec/backend/cuda_gemm.h"
 
 #define WORKSPACE_BYTES ((gsize)32 << 20)
-enum { N_CANDIDATES = 64, FIRST = 4 /* of which one can run */ };
+enum { N_CANDIDATES = 64, FIRST = 4 /* one of these can run */ };
 
-/* Where a bias is, as the heuristic is told: of its address it takes the
- * alignment alone, which is that of all operands. */
+/* A placeholder for the bias' address in the heuristic, which uses only its
+ * alignment: that of all operands. */
 #define ALIGN_BYTES 16
 
 /* A shape as the library knows it, and the algorithm that it is run by. */
@@ -19,14 +19,14 @@ typedef struct {
   RaCudaProduct product; /* the key */
   gboolean is_known;     /* there is one */
   cublasLtMatmulDesc_t op;
-  cublasLtMatrixLayout_t a, b, c; /* of the transposed product: b, a, c */
+  cublasLtMatrixLayout_t a, b, c; /* of the transposed GEMM: b, a, c */
   cublasLtMatmulHeuristicResult_t best;
 } Plan;
 
 struct _RaCudaGemm {
   cublasLtHandle_t handle;
   void *workspace;
-  GHashTable *plans; /* of Plan, its own key */
+  GHashTable *plans; /* Plan, each its own key */
   cublasLtMatmulHeuristicResult_t candidates[N_CANDIDATES];
   guint n_candidates;
 };
@@ -147,12 +147,11 @@ set_bias(const Plan *plan, const void *bias, GError **error)
                "cublasLtMatmulDescSetAttribute", error);
 }
 
-/* A bias goes down the rows of the library's result, which are our columns.  A
- * gradient of one is of the library's second factor, our first, summed over the
- * terms of the product.  Both are of the result's type.
- *
- * GELU is not among the epilogues: cublasLt.h does not say which function
- * CUBLASLT_EPILOGUE_GELU is, by erf or by tanh, or within what. */
+/* A bias runs along the rows of the library's result, which are our columns.  A
+ * bias gradient sums the library's second factor, which is our first, over the
+ * terms of the GEMM.  Both have the type of the result.  GELU is not among the
+ * epilogues: cublasLt.h does not say whether CUBLASLT_EPILOGUE_GELU uses erf or
+ * tanh, or its accuracy. */
 static gboolean
 describe_bias(const Plan *plan, GError **error)
 {
@@ -169,8 +168,8 @@ describe_bias(const Plan *plan, GError **error)
          set_bias(plan, GSIZE_TO_POINTER(ALIGN_BYTES), error);
 }
 
-/* The transposed product c' = b' a': the library's first operand is our second,
- * and an operand that we have transposed it has, too. */
+/* The transposed GEMM c' = b' a': the library's first operand is our second,
+ * and it transposes the operands that we transpose. */
 static gboolean
 plan_describe(Plan *plan, const RaCudaProduct *p, GError **error)
 {
@@ -198,9 +197,9 @@ plan_describe(Plan *plan, const RaCudaProduct *p, GError **error)
                     p->ldc, error);
 }
 
-/* Operands begin where a row of a slab does, at 16 bytes; without being told
- * the library counts on 256.  Where the result is bf16, parts of a sum meet in
- * fp32: two of the library's three ways round each part to what is stored. */
+/* Operands are aligned to 16 bytes, as rows of a slab are; without this the
+ * library assumes 256.  For a bf16 result, parts of a sum are added in fp32:
+ * two of the library's three reduction schemes would round each part. */
 static gboolean
 prefer(cublasLtMatmulPreference_t preference, const RaCudaProduct *p,
        GError **error)

@@ -46,8 +46,8 @@ add_list(GPtrArray *out, const char *list)
       g_ptr_array_add(out, g_strdup(folders[i]));
 }
 
-/* Of the python3 on PATH: a virtual environment's is a link, whose packages lie
- * beside the link and not beside what it leads to. */
+/* Adds the packages of the python3 on PATH: a virtual environment's is a link,
+ * and its packages are next to the link, not next to its target. */
 static void
 add_python(GPtrArray *out)
 {

@@ -19,7 +19,8 @@ event_of(const RaDeviceEvent *event)
   return (cudaEvent_t)(void *)event;
 }
 
-/* The legacy stream, that of nobody here, does not hold it up. */
+/* A non-blocking stream: the legacy stream, which nothing here uses, does not
+ * delay it. */
 RaDeviceQueue *
 ra_device_queue_new(void)
 {

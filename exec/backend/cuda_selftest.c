@@ -172,8 +172,7 @@ ra_cuda_check_rmsnorm(guint32 seed, char **out_detail, GError **error)
   return TRUE;
 }
 
-/* Shape of the product C = A B, column major as cuBLAS has it; ragged on
- * purpose.
+/* Shape of the GEMM C = A B, column major as in cuBLAS; ragged on purpose.
  */
 enum { GEMM_M = 200, GEMM_N = 136, GEMM_K = 520 };
 

@@ -23,9 +23,9 @@ query(void *event)
                : cudaStreamQuery(cudaStreamPerThread);
 }
 
-/* "Not ready" is kept as the thread's last error, which its next kernel would
- * be told to have failed with.  A look may be the last one: it takes itself
- * away. */
+/* "Not ready" stays as the thread's last error, which the check of its next
+ * kernel would report.  A poll may be the last one: it then unregisters
+ * itself. */
 int
 ra_device_until(void *event)
 {

@@ -23,8 +23,8 @@ ra_floats_new(gsize n)
   if (posix_memalign(&data, PAGE_BYTES, n_bytes) != 0)
     g_error("no memory for %" G_GSIZE_FORMAT " bytes", n_bytes);
 #ifdef MADV_HUGEPAGE
-  /* Whole pages only, so that no more is taken than was asked for; where it
-   * is refused, small pages serve. */
+  /* Whole pages only, so that no memory beyond the request is used; if the
+   * system refuses, small pages serve. */
   (void)madvise(data, n_bytes / PAGE_BYTES * PAGE_BYTES, MADV_HUGEPAGE);
 #endif
   return data;

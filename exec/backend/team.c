@@ -7,18 +7,18 @@
 #include "exec/backend/spin_wait.h"
 #include "exec/backend/team.h"
 
-/* A claim: 24 bits of the loop's number, 20 of its parts, 20 of the next part
- * that nobody has.  In one word, so that who comes late to a loop that is over
- * cannot take a part of the next by mistake. */
+/* A claim: 24 bits of the loop's number, 20 of its parts, 20 of the next
+ * unclaimed part.  They are one word, so that a thread that is late for a
+ * finished loop cannot claim a part of the next one by mistake. */
 #define PART_BITS 20
 #define PART_MASK ((1u << PART_BITS) - 1)
 
 struct _RaTeam {
   uint32_t n_threads;
-  gboolean spins;     /* who waits looks before it sleeps */
+  gboolean spins;     /* waiting threads spin before they block */
   pthread_t *threads; /* (n_threads - 1) */
   atomic_uint_fast64_t claim;
-  _Atomic(RaTeamFunc) func; /* of the loop at hand */
+  _Atomic(RaTeamFunc) func; /* function of the current loop */
   _Atomic(gpointer) data;
   atomic_uint n_done; /* parts of it */
   pthread_mutex_t lock;

@@ -55,7 +55,7 @@ key_of(RaStream stream, uint32_t n, const uint32_t *members)
   return g_bytes_new_take(words, (n + 1) * sizeof *words);
 }
 
-/* The first split in which nobody of @members has a group, made if there is
+/* The first split in which no rank of @members has a group, made if there is
  * none. */
 static uint32_t
 place(RaCommGroups *s, uint32_t n, const uint32_t *members)

@@ -14,7 +14,7 @@
 /* A started reduction of the whole group, or a receive. */
 struct _RaCommRequest {
   RaMailbox *box;      /* borrowed; of a receive */
-  RaReceipt receipt;   /* of it */
+  RaReceipt receipt;   /* its receipt */
   RaCommRequest *next; /* younger */
   uint64_t number;     /* in the order in which they were started */
   gboolean scatters;   /* each sum goes to one member */
@@ -28,7 +28,7 @@ struct _RaCommRequest {
   double done_s;   /* when all were, monotonic */
 };
 
-/* What a member has brought to the collective at hand. */
+/* Arguments of a member in the current collective. */
 typedef struct {
   const void *in;
   void *out;
@@ -36,11 +36,11 @@ typedef struct {
 
 struct _RaLocalGroup {
   uint32_t n_ranks;
-  gboolean spins;         /* who waits looks before it sleeps */
+  gboolean spins;         /* waiting threads spin before they block */
   Slot *slots;            /* (n_ranks) */
   RaMailbox *mailboxes;   /* (n_ranks to, n_ranks from) */
   RaCommRequest *started; /* the oldest */
-  pthread_mutex_t lock;   /* of started */
+  pthread_mutex_t lock;   /* guards started */
   pthread_cond_t changed; /* the barrier, or a started reduction */
   atomic_uint n_arrived;  /* at the barrier */
   atomic_uint passed;     /* barriers, wraps */
@@ -265,7 +265,8 @@ start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   return request;
 }
 
-/* The started reduction of this number, made by who comes first.  Locked. */
+/* The started reduction of this number, made by the first member to arrive.
+ * Locked. */
 static RaCommRequest *
 find_request(RaLocalGroup *g, uint64_t number)
 {
@@ -321,8 +322,8 @@ work_on(RaLocalGroup *g, RaCommRequest *request)
   }
 }
 
-/* The last to come does it, and who waits meanwhile helps; the others are not
- * held up. */
+/* The last member to arrive does the reduction, and members that wait help; the
+ * others continue. */
 static RaCommRequest *
 start_reduction(RaComm *comm, RaReduce reduce, gboolean scatters, float *data,
                 gsize n)

@@ -43,7 +43,7 @@ typedef struct {
 typedef struct {
   RaComm comm;
   RaWorldGroup *group; /* borrowed */
-  uint32_t number;     /* of the next collective */
+  uint32_t number;     /* number of the next collective */
   uint64_t n_used;
   Small small[N_SMALL];
 } MpiComm;
@@ -55,7 +55,7 @@ struct _RaCommRequest {
   gsize n;
   uint32_t number;
   float *parts;     /* (n_ranks, own span) owned */
-  GArray *requests; /* of MPI_Request, owned */
+  GArray *requests; /* MPI_Request, owned */
 };
 
 static RaWorldGroup *
@@ -373,8 +373,8 @@ recv_message(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
   finish(comm, requests);
 }
 
-/* MPI lets no message of one member overtake another: who asks first gets the
- * first. */
+/* MPI keeps the order of a member's messages: receives match in the order in
+ * which they are posted. */
 static RaCommRequest *
 start_recv(RaComm *comm, uint32_t from, void *data, gsize n_bytes)
 {

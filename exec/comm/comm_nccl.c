@@ -226,7 +226,7 @@ ready(RaNcclEnd *e, const char *what)
   return ra_nccl_follow_ops(e, what);
 }
 
-/* Ops go on beside it, until it is waited for. */
+/* Ops overlap with it, until it is waited for. */
 static RaCommRequest *
 started(RaNcclEnd *e, RaNcclMark before, int result, const char *what)
 {
@@ -361,7 +361,7 @@ const RaCommDevice ra_nccl_device = {
 
 /* ---- ends -----------------------------------------------------------------*/
 
-/* What has not arrived when a run has been ended stays as it is. */
+/* Messages that have not arrived when a run is ended stay in progress. */
 void
 ra_nccl_end_free(RaComm *comm)
 {

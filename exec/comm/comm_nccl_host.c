@@ -20,7 +20,7 @@ stage(RaNcclEnd *e, const void *data, gsize n_bytes)
   return staged;
 }
 
-/* To @out (nullable), and back to who has it for others. */
+/* Copies to @out (nullable), and returns the buffer to the pool. */
 static void
 unstage(RaNcclEnd *e, void *staged, void *out, gsize n_bytes)
 {
@@ -37,7 +37,7 @@ send_message(RaComm *comm, uint32_t to, const void *data, gsize n_bytes)
   ra_nccl_send_staged(e, to, stage(e, data, n_bytes), n_bytes);
 }
 
-/* Of the @staged of @r bytes @first to @first + @n are @out's when it is done.
+/* Makes @r copy @n bytes of @staged, from @first on, to @out when it is done.
  */
 static RaCommRequest *
 with_staged(RaCommRequest *r, void *staged, gsize staged_bytes, void *out,
@@ -155,7 +155,7 @@ broadcast(RaComm *comm, uint32_t root, void *data, gsize n_bytes)
   void *staged = stage(e, is_root ? data : NULL, n_bytes);
 
   ra_nccl_device.broadcast(comm, root, staged, n_bytes);
-  ra_nccl_drain(e, "a broadcast"); /* nobody waits for the root's copy */
+  ra_nccl_drain(e, "a broadcast"); /* the root's copy has no other wait */
   unstage(e, staged, is_root ? NULL : data, n_bytes);
 }
 

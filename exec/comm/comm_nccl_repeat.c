@@ -3,7 +3,7 @@
 
 #include "exec/comm/nccl_impl.h"
 
-#define ELEM_BYTES 2 /* of bf16 */
+#define ELEM_BYTES 2 /* bf16 */
 
 static int
 start_all_to_all(RaNcclEnd *e, const char *in, char *out, gsize part)

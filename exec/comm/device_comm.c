@@ -174,7 +174,7 @@ struct _RaDeviceExchange {
   RaComm *comm;
   char *out;
   const gsize *n_bytes;
-  RaCommRequest **coming; /* by rank; NULL: nothing is asked for */
+  RaCommRequest **coming; /* by rank; NULL: no receive */
   char *room;             /* where it comes; NULL: where it goes to */
 };
 

@@ -8,7 +8,7 @@
 /* A message that lies in the device's memory. */
 typedef struct Parcel {
   struct Parcel *next; /* in the pool */
-  void *data;          /* of the device, owned */
+  void *data;          /* device memory, owned */
   gsize size;          /* bytes it has room for */
 } Parcel;
 
@@ -79,7 +79,7 @@ ra_device_message_clear_all(const RaBackend *backend)
   pthread_mutex_unlock(&pool_lock);
 }
 
-/* The copy is waited for: who receives it has another queue. */
+/* Waits for the copy, because the receiver has another queue. */
 static void
 send_parcel(const RaBackend *backend, RaComm *comm, uint32_t to,
             const void *data, gsize n_bytes)
@@ -99,7 +99,7 @@ ra_device_message_send(const RaBackend *backend, RaComm *comm, uint32_t to,
   g_autofree void *host = NULL;
 
   if (carrier) {
-    backend->wait(); /* what it carries is there */
+    backend->wait(); /* the data to send are complete */
     carrier->send(comm, to, data, n_bytes);
   } else if (is_shared(backend, comm)) {
     send_parcel(backend, comm, to, data, n_bytes);
@@ -112,8 +112,8 @@ ra_device_message_send(const RaBackend *backend, RaComm *comm, uint32_t to,
   }
 }
 
-/* What a carrier brings comes to a parcel, never to where it is to go: ops that
- * were begun may still have that. */
+/* A device communicator receives into a parcel, never into the destination,
+ * which earlier ops may still use. */
 RaDeviceMessage *
 ra_device_message_start_recv(const RaBackend *backend, RaComm *comm,
                              uint32_t from, void *data, gsize n_bytes)
@@ -157,7 +157,7 @@ ra_device_message_free(RaDeviceMessage *m)
   if (!m)
     return;
   if (m->parcel) {
-    m->backend->wait(); /* who takes it next has another queue */
+    m->backend->wait(); /* the next user has another queue */
     parcel_give(m->parcel);
   }
   g_free(m->host);

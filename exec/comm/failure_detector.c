@@ -23,7 +23,7 @@
 #define JOIN_S 30.0 /* until all are there */
 #define GRACE_S 0.6 /* after SIGTERM, for the line: mpirun kills after 1 s */
 #define PASS_ON_US 50000 /* for mpirun to pass a line on */
-#define OWN_S 0.3        /* what is wrong with all, process 0 says itself */
+#define OWN_S 0.3        /* process 0 reports a fault that all have */
 #define LINE_BYTES 1024
 #define WORD_BYTES 16
 
@@ -32,7 +32,7 @@ typedef enum { HELLO, BEAT, FAULT, END, BYE } Kind;
 /* All that is said has this form; machines are alike, as for MPI's bytes. */
 typedef struct {
   uint32_t kind;
-  uint32_t process;      /* who says it */
+  uint32_t process;      /* sender */
   int32_t status;        /* FAULT, END */
   uint64_t order;        /* FAULT */
   char text[LINE_BYTES]; /* FAULT: the line; HELLO: the word */
@@ -54,7 +54,7 @@ struct _RaWatch {
   int listener; /* -1: none */
   char word[WORD_BYTES + 1];
   pthread_t thread;
-  pthread_mutex_t lock; /* of peers' names and of ending */
+  pthread_mutex_t lock; /* guards peers' names and ending */
   atomic_bool is_over;
   double looked_s; /* when it last listened */
   double away_s;   /* when it had not, so long that others may have given it
@@ -117,7 +117,7 @@ ra_failure_detector_set_patience(RaFailureDetector *watch, double silent_s)
   pthread_mutex_unlock(&watch->lock);
 }
 
-/* ---- who is where ---------------------------------------------------------*/
+/* ---- addresses ------------------------------------------------------------*/
 
 static gboolean
 fail(GError **error, const char *what)
@@ -150,7 +150,7 @@ ra_failure_detector_listen(RaFailureDetector *watch, char *out_where,
   return TRUE;
 }
 
-/* Says it if there is room; who does not listen is not waited for. */
+/* Sends it if there is room; a peer that does not read causes no wait. */
 static void
 say_order(const Peer *peer, const RaFailureDetector *w, Kind kind, int status,
           uint64_t order, const char *text)
@@ -181,8 +181,8 @@ say(const Peer *peer, const RaFailureDetector *w, Kind kind, int status,
   say_order(peer, w, kind, status, 0, text);
 }
 
-/* What there is to read of @peer.  Returns: 1: a message is whole; 0: not yet;
- * -1: the connection is closed. */
+/* Reads what has arrived from @peer.  Returns: 1: a message is complete; 0: not
+ * yet; -1: the connection is closed. */
 static int
 hear(Peer *peer)
 {
@@ -378,7 +378,7 @@ listen_once(RaFailureDetector *w, struct pollfd *at)
   }
 }
 
-/* What one process alone has met, with its name. */
+/* Reports the fault of a single process, with its name. */
 static void
 end_with_fault(RaFailureDetector *w)
 {
@@ -417,7 +417,7 @@ watch(void *data)
 
     listen_once(w, at);
     now = now_s();
-    /* Who was stopped itself has heard nobody meanwhile. */
+    /* A process that was itself stopped has read no heartbeat meanwhile. */
     for (uint32_t i = 0; now - last_s > 1 && i < w->n_processes; i++)
       w->peers[i].last_s = now;
     last_s = now;

@@ -54,7 +54,7 @@ keep(RaMailbox *box, RaLetter *letter)
   box->last_kept = letter;
 }
 
-/* To @receipt, which nobody else has any more. */
+/* Delivers to @receipt, which is in no queue any more. */
 static void
 deliver(RaMailbox *box, RaReceipt *receipt, const void *data, gsize n_bytes)
 {
@@ -79,7 +79,8 @@ ra_mailbox_send(RaMailbox *box, const void *data, gsize n_bytes)
     deliver(box, receipt, data, n_bytes);
     return;
   }
-  /* Copied without the lock; meanwhile the receiver may have asked. */
+  /* Copied without the lock; meanwhile the receiver may have posted a
+   * receipt. */
   letter = g_malloc(sizeof *letter + n_bytes);
   *letter = (RaLetter){.n_bytes = n_bytes};
   memcpy(letter + 1, data, n_bytes);

@@ -292,7 +292,7 @@ ra_nccl_leave(RaNccl *nccl)
   begin_end(nccl, nccl->world);
 }
 
-/* Who waits for a peer that never comes drops all. */
+/* A communicator whose peers never come is aborted. */
 static void
 end_comm(RaNccl *nccl, RaNcclHandle *handle)
 {

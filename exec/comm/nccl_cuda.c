@@ -249,8 +249,8 @@ mark_new(RaNcclStream stream, RaNcclMark *out_mark)
   return cuda_result(code);
 }
 
-/* "Not ready" is kept as the thread's last error, which its next kernel would
- * be told to have failed with. */
+/* "Not ready" stays as the thread's last error, which the check of its next
+ * kernel would report. */
 static int
 mark_look(RaNcclMark mark)
 {

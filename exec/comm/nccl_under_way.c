@@ -21,8 +21,8 @@ oldest(RaNccl *nccl)
   return &nccl->under_way[nccl->first_under_way];
 }
 
-/* Its pulse is told when that changes, so that it beats with each collective
- * that is over and not with each look. */
+/* Updates the pulse only when this changes, so that it beats once per
+ * collective that ends and not once per poll. */
 static void
 set_waiting(RaNccl *nccl, gboolean is_waiting)
 {

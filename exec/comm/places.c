@@ -38,7 +38,7 @@ ra_places_fault(uint32_t n_ranks, const uint32_t *node_of_rank,
   return NULL;
 }
 
-/* Of the hosts of all processes. */
+/* The fault of the hosts of all processes. */
 static char *
 find_fault(const RaTaskGraph *graph, const GPtrArray *hosts,
            const RaWorld *world)

@@ -10,7 +10,7 @@
 typedef struct {
   GArray *ranks;   /* ascending, borrowed */
   uint64_t n;      /* elements that go to it */
-  uint32_t number; /* of the set, RA_NONE: it is none */
+  uint32_t number; /* number of the set, RA_NONE: not chosen */
 } Candidate;
 
 static gboolean

@@ -10,7 +10,7 @@
 
 #include "exec/comm/tcp_connect.h"
 
-#define MOST_BYTES 256 /* of all addresses, about */
+#define MOST_BYTES 256 /* limit for all addresses */
 
 void
 ra_tcp_addresses(GString *out)

@@ -3,11 +3,11 @@
 
 #include "exec/measure/collective_grid.h"
 
-#define BESIDE_STEP 16 /* from a size to the next, beside others */
+#define BESIDE_STEP 16 /* from a size to the next, with contention or overlap */
 
 typedef struct {
   GArray *points;
-  uint32_t n_nodes, per_node; /* of the machine */
+  uint32_t n_nodes, per_node; /* size of the machine */
 } Grid;
 
 /* Disjoint groups that the machine has room for; what joins nodes they share,

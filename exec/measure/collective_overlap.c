@@ -7,9 +7,9 @@
 
 #define PASSES RA_COLLECTIVE_PASSES
 
-/* A product that is bound by arithmetic and a norm that is bound by memory,
- * each some tenths of a millisecond on a GPU of 1e15 FLOP/s and 3e12 B/s: long
- * beside a launch. */
+/* A GEMM that is bound by arithmetic and a norm that is bound by memory, each
+ * some tenths of a millisecond on a GPU of 1e15 FLOP/s and 3e12 B/s: long
+ * compared to a launch. */
 enum { GEMM_SIDE = 4096, NORM_ROWS = 16384, NORM_WIDTH = 8192 };
 #define NORM_EPS 1e-5f
 
@@ -17,8 +17,8 @@ enum {
   N_COMPUTED = 10,    /* ops of a pass */
   MOST_COMPANY = 4000 /* in a queue */
 };
-/* What company takes of its own time, of what is timed: if both took twice
- * their time beside each other it would just last. */
+/* Isolated time of the overlapping work, relative to that of the timed work:
+ * enough if both take twice their time while they overlap. */
 #define OUTLASTS 2.0
 
 typedef enum { TIMED_COLLECTIVE, TIMED_COMPUTATION, N_TIMED } Timed;
@@ -125,8 +125,8 @@ computed_s(const RaCollectiveRank *r)
   return at_s[1];
 }
 
-/* Zeroes: what they are does not change a norm's or a product's time beside
- * something else, next to what alone takes by the same zeroes. */
+/* Zeroes: the values do not change how much a norm or a GEMM slows down,
+ * relative to its isolated time on the same zeroes. */
 void
 ra_collective_beside_open(RaCollectiveRank *r)
 {
@@ -164,8 +164,7 @@ ra_collective_beside_close(RaCollectiveRank *r)
   b->free(r->statistics);
 }
 
-/* Of an operation of the point when it was alone, on this rank; 0: it was not
- * measured. */
+/* Isolated time of an operation of the point, on this rank; 0: not measured. */
 static double
 alone_s(const RaCollectiveRank *r, const RaCollectivePoint *point)
 {
@@ -209,8 +208,8 @@ time_collectives(RaCollectiveRank *r, guint point, RaComm *comm, gsize n_bytes,
   t->company_s[pass] = left_s;
 }
 
-/* Collectives take no less beside it than the @each_s of one alone: so they
- * last as long as that at least. */
+/* An overlapping collective takes at least the @each_s of an isolated one, so
+ * the collectives together last at least that long. */
 static void
 time_computation(RaCollectiveRank *r, guint point, RaComm *comm, gsize n_bytes,
                  guint n_company, double each_s, guint pass)

@@ -13,7 +13,7 @@
 /* All disjoint groups of one shape. */
 typedef struct {
   uint32_t n_here, n_nodes;
-  GArray *groups; /* of uint32_t: of the splits; owned */
+  GArray *groups; /* uint32_t: groups of the splits; owned */
 } Shape;
 
 typedef RaCollectiveWork Work;
@@ -229,7 +229,7 @@ run_rank(void *data)
 
 /* ---- rows -----------------------------------------------------------------*/
 
-/* The mean over who was in it, of a pass. */
+/* The mean over the members, for one pass. */
 static double
 mean_s(const Work *w, guint point, guint pass)
 {
@@ -298,7 +298,7 @@ count_here(Work *w)
     }
 }
 
-/* Of all ranks, by process 0. */
+/* Rows of all ranks, by process 0. */
 static GArray *
 make_rows(const Work *w, GArray *beside)
 {

@@ -54,7 +54,8 @@ stream_of(const RaOp *op)
   return is_comm(op) ? RA_STREAM_TP : RA_STREAM_COMPUTE;
 }
 
-/* @op's row number @number on @ranks; without an op: what goes on beside one.
+/* Adds @op's row number @number on @ranks; without an op: the work that
+ * overlaps with one.
  */
 static void
 add(RaTrace *trace, const RaOp *op, guint number, guint iteration,

@@ -13,16 +13,17 @@
 #define HOST_BYTES 256
 #define LINE_BYTES 1024
 
-/* What process 0 says to all of the hosts. */
+/* Message of process 0 to all about the hosts. */
 typedef struct {
-  char line[LINE_BYTES]; /* what is wrong with them; "": nothing */
+  char line[LINE_BYTES]; /* their fault; "": none */
   uint32_t n_nodes;
 } Verdict;
 
-/* ---- who has what ---------------------------------------------------------*/
+/* ---- GPUs of the processes ------------------------------------------------*/
 
-/* Ranks of this process where nobody has said how many there are.  Fewer GPUs
- * than processes are no machine's: a launcher has dealt them out. */
+/* Number of this process's ranks if the total is not given.  A machine has
+ * no fewer GPUs than processes, so in that case a launcher has distributed
+ * them. */
 static uint32_t
 own_devices(const RaCollectiveProbe *probe, const RaWorld *world)
 {

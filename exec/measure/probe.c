@@ -146,7 +146,7 @@ now_s(const RaProbeRank *rank)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Now, by the clock of the wall; 0: nobody asks. */
+/* Wall time now; 0: not needed. */
 static double
 wall_s(const RaProbeRank *rank)
 {
@@ -280,9 +280,9 @@ compare_doubles(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* What ranks do together.  A collective is, as an op of a run, what a rank
- * takes from its own begin, who is early waiting for who is late: the mean over
- * ranks.  A message is there from the last begin to the last end. */
+/* Time of a collective or a message.  A collective takes, as an op of a run
+ * does, the mean over ranks from the start of each to its end: early ranks wait
+ * for late ones.  A message takes from the last start to the last end. */
 static double
 together_s(const RaProbe *probe, const RaProbePoint *point, guint i)
 {
@@ -319,7 +319,7 @@ collect(const RaProbe *probe, const RaProbePoint *point, GArray *times)
   g_array_sort(times, compare_doubles);
 }
 
-/* Of a rank, whose part of the reuse it is. */
+/* Lap of a rank: its part of the reuse. */
 static gsize
 lap_bytes(const RaProbe *probe, const RaOp *op)
 {
@@ -337,7 +337,8 @@ run_all(RaProbe *probe, const RaProbePoint *point)
 {
   uint32_t n_ranks = probe->options.n_ranks;
   g_autofree pthread_t *threads = g_new(pthread_t, n_ranks);
-  gboolean is_alone = n_ranks == 1; /* what a thread has stays */
+  gboolean is_alone = n_ranks == 1; /* runs on this thread, which keeps its
+                                       stream and buffers */
 
   for (uint32_t i = 0; i < n_ranks; i++) {
     RaProbeRank *r = &probe->ranks[i];
@@ -380,7 +381,7 @@ n_odd(const RaProbeRank *r)
     return 0;
   ok = r->made_f32 ? b->is_finite_f32(r->n_made, r->made)
                    : b->is_finite(r->n_made, r->made);
-  b->wait(); /* a device may say so only of what it is asked next */
+  b->wait(); /* a device may report a failure only at the next call */
   ok &= r->made_f32 ? b->is_finite_f32(0, r->made) : b->is_finite(0, r->made);
   return !ok;
 }
@@ -439,13 +440,13 @@ ra_probe_begun_s(RaProbe *probe, const RaProbePoint *point)
   return sample.median_s;
 }
 
-/* Of a device's memory, by its timer. */
+/* Bandwidth of device memory, by the device's timer. */
 static double
 device_bytes_per_s(RaProbe *probe)
 {
   RaProbeRank *r = &probe->ranks[0];
   const RaProbeMachine *m = &probe->machine;
-  /* What is nearest to a copy, where the timer is made up. */
+  /* The op that is nearest to a copy, for a simulated timer. */
   const RaOp copy = {.kind = RA_OP_ADD,
                      .dtype = m->dtype,
                      .count = 1,

@@ -88,7 +88,7 @@ ra_probe_out_f32(RaProbeRank *rank, gsize n)
   return poisoned(rank, ra_probe_sink_f32(rank, n), n * sizeof(float));
 }
 
-/* What a point needs first grows the scratch, which then stays. */
+/* The first need of a point grows the scratch buffer, which then stays. */
 static gpointer
 warm_piece(RaProbeRank *rank, gsize n_bytes)
 {
@@ -149,7 +149,7 @@ ra_probe_numbers(RaProbeRank *rank, gsize n, uint32_t below)
   return rank->numbers;
 }
 
-/* Bytes of scratch beside what an op moves: positions, workspaces. */
+/* Bytes of scratch in addition to an op's operands: positions, workspaces. */
 #define SPARE_BYTES ((gsize)2 << 20)
 /* A device cuts a row's keys into parts, each with its own sums. */
 #define SPARE_DEVICE_BYTES ((gsize)8 << 20)
@@ -187,7 +187,7 @@ ra_probe_warm_up(RaProbeRank *r)
   copy_pool(r, r->scratch, r->scratch_at);
 }
 
-/* Of a device; the rest of a pool is copies of it. */
+/* Random bytes of a device's pool; the rest of the pool is copies of them. */
 #define RANDOM_BYTES ((gsize)16 << 20)
 
 static void

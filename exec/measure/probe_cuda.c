@@ -8,8 +8,8 @@
 #include "exec/backend/cuda_measure.h"
 #include "exec/measure/probe_machine.h"
 
-/* Pools: what the largest product of a model's head reads (128 Ki x 8 Ki), but
- * never more of the device than a 16th. */
+/* Pools: the input of the largest GEMM of a model's head (128 Ki x 8 Ki), but
+ * at most a 16th of the device. */
 #define POOL_BYTES ((gsize)2 << 30)
 #define POOL_SHARE 16
 /* Zeroes that go through a cache until nothing of before is in it. */
@@ -17,8 +17,8 @@
 
 typedef struct {
   RaDeviceTimer *events; /* owned */
-  gboolean by_host;      /* of the stretch at hand */
-  double begin_s;        /* of it, by the host's clock */
+  gboolean by_host;      /* the current interval is timed by the host */
+  double begin_s;        /* its start, by the host's clock */
 } Timer;
 
 static double
@@ -36,7 +36,7 @@ poison(void *to, gsize n_bytes)
   ra_cuda_check(ra_device_poison(to, n_bytes), "a poison");
 }
 
-/* Of the program. */
+/* Flushes the caches, for the whole program. */
 static void
 flush(void)
 {
@@ -70,7 +70,7 @@ timer_free(gpointer timer)
   g_free(t);
 }
 
-/* What the host does would hide behind what empties the caches. */
+/* Work of the host would be hidden by the flush of the caches. */
 static gboolean
 is_hosts(const RaOp *op)
 {

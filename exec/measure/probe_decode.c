@@ -7,9 +7,9 @@
 /* Pages of this many tokens. */
 #define PAGE RA_BATCHING_KV_BLOCK
 
-/* Keys and values of each sequence lie apart, with room for as many more; a
- * device has all of them at once, is told where they are, and puts the new ones
- * there first, as a step does: on a host that is nothing beside it. */
+/* Keys and values of each sequence are separate, with room for as many more.  A
+ * device has all of them at once, gets their addresses, and stores the new ones
+ * first, as a decode step does; on a host the cost of that is negligible. */
 void
 ra_probe_decode_attention(RaProbeRank *r, const uint64_t *d)
 {

@@ -6,7 +6,7 @@
 /* Rows spread over so many where an op does not say. */
 #define EXPERTS 64
 
-/* Of tokens that have chosen: words of the device, owned. */
+/* Choices of tokens: words in device memory, owned. */
 typedef struct {
   RaCpuRouting routing;
   uint32_t *choice, *place; /* (tokens, top_k) */

@@ -37,9 +37,9 @@ step(uint64_t first, guint i)
   return i % 2 == 0 ? first << i / 2 : 3 * (first << i / 2) / 2;
 }
 
-/* Rows of activations, few in generation; both sides of weights.  A product of
- * few rows is a forward's; a weight's gradient has a weight's sides and as many
- * terms as there are tokens. */
+/* Rows of activations, few in generation; both sides of weights.  A GEMM of few
+ * rows is in a forward pass; a weight's gradient has the weight's sides and as
+ * many terms as there are tokens. */
 static void
 add_products(Grid *g)
 {
@@ -78,7 +78,7 @@ add_products(Grid *g)
     }
 }
 
-/* Of a step of generation, at several reuses of its weights. */
+/* GEMMs of a decode step, at several reuses of its weights. */
 static void
 add_reuses(Grid *g)
 {

@@ -25,8 +25,8 @@ ra_probe_is_of_device(RaOpKind kind)
   return kind == RA_OP_ROUTER || kind == RA_OP_PERMUTE;
 }
 
-/* A product has stood before: its weights, 1 MiB and more, have gone through
- * the core's cache, and what was at hand is partly gone. */
+/* A GEMM came before: its weights, 1 MiB and more, have gone through the core's
+ * cache and evicted part of the inputs. */
 #define PASSED_FLOATS ((gsize)1 << 18)
 
 void
@@ -41,8 +41,8 @@ ra_probe_begin(RaProbeRank *r)
   ra_probe_start(r);
 }
 
-/* Behind another product there is always something else: what it reads is at
- * hand. */
+/* Between two GEMMs there is always another op, whose output is in the
+ * cache. */
 static void
 begin_product(RaProbeRank *r)
 {
@@ -158,9 +158,9 @@ gemm(RaProbeRank *r, const uint64_t *d)
   ra_probe_end_look(r, m * n, y);
 }
 
-/* What backwards of attention, norms and activations begin with was made by the
- * product before the last: the gradient of its weights has gone through the
- * caches since (exec/model/stage_layer.c), so it comes from memory there. */
+/* The GEMM before the last made the inputs of the backward passes of attention,
+ * norms and activations.  The gradient of its weights has gone through the
+ * caches since (exec/model/stage_layer.c), so these inputs come from memory. */
 
 /* d: sequences, q_tokens, kv_tokens, pairs, q_heads, kv_heads, head_dim */
 static void

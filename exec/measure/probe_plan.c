@@ -9,7 +9,7 @@
 #define POINT_S 1e-3
 /* Zeroes for each byte of cache (exec/measure/probe_cuda.c). */
 #define FLUSHES 4
-/* A repeat beside its op: zeroes, inputs, a poison, a look. */
+/* Launches of a repeat in addition to its op: zeroes, inputs, poison, check. */
 #define LAUNCHES_BESIDE 5
 #define WARM_UPS 2
 
@@ -17,7 +17,7 @@ typedef struct {
   GArray *points;
   const RaProbeLimits *limits;
   const RaEstimator *estimator;
-  double bytes_per_s; /* of a copy: what it reads and what it writes */
+  double bytes_per_s; /* of a copy: bytes read and written */
 } Plan;
 
 void
@@ -32,7 +32,8 @@ ra_probe_limits_init(RaProbeLimits *limits, gboolean quick)
                             .level_most = quick ? 1 : 2};
 }
 
-/* Of the @i-th of an axis: every fourth stands in the coarsest lattice. */
+/* Level of the @i-th value of an axis: every fourth is in the coarsest
+ * lattice. */
 static guint
 level_of(guint i)
 {
@@ -89,9 +90,9 @@ static const uint64_t rows[] = {1,    2,    4,    8,    16,   32,
                                 1024, 2048, 4096, 8192, 16384};
 static const uint64_t vocabularies[] = {32000, 64000, 128256, 151936};
 
-/* A layer's products, forward and (as many rows as a micro-batch) their
- * gradients; a gradient of weights has the weight's sides and as many terms as
- * there are tokens. */
+/* A layer's GEMMs, forward, and for the rows of a micro-batch their gradients.
+ * A gradient of weights has the weight's sides and as many terms as there are
+ * tokens. */
 static void
 add_layer_products(Plan *p)
 {
@@ -243,8 +244,8 @@ add_vocabularies(Plan *p)
     }
 }
 
-/* Experts of Mixtral, of DeepSeek-V2-Lite and of Qwen3-30B-A3B: how many, the
- * sides of their products, and how many a token has. */
+/* Experts of Mixtral, of DeepSeek-V2-Lite and of Qwen3-30B-A3B: their number,
+ * the sides of their GEMMs, and the number per token. */
 static const uint64_t experts[][4] = {
     {128, 1536, 2048, 8}, {8, 28672, 4096, 2}, {64, 2816, 2048, 6}};
 
@@ -330,7 +331,7 @@ in_order(const Plan *p, RaProbePlanTally *out)
   return plan;
 }
 
-/* Of a copy: what the profile has of large sums. */
+/* Bandwidth of a copy: the profile's for large sums. */
 static double
 copy_bytes_per_s(const RaEstimator *estimator)
 {

@@ -6,8 +6,8 @@
 
 #include "exec/measure/probe_impl.h"
 
-/* How much later the clock of rank @rank is than rank 0's: half way through the
- * quickest of some messages there and back. */
+/* Offset of the clock of rank @rank from rank 0's: half of the fastest of some
+ * round trips. */
 static double
 clock_ahead(RaComm *comm, uint32_t rank)
 {

@@ -7,7 +7,7 @@ struct _RaCache {
   RaCacheShape shape;
   const RaBackend *backend; /* borrowed */
   RaSlabTail *tail;         /* owned: of the slabs, all pages */
-  uint32_t max_pages;       /* of a sequence */
+  uint32_t max_pages;       /* pages of a sequence */
   uint32_t n_held;          /* pages, the last ones: in use or free */
   uint32_t *free;           /* (n_free) of them, owned */
   uint32_t n_free;
@@ -53,7 +53,8 @@ ra_cache_free(RaCache *cache)
   g_free(cache);
 }
 
-/* Somebody has what the tail would grow into: all pages to where nobody is. */
+/* The tail cannot grow, because its memory is in use: moves all pages to memory
+ * of their own. */
 static void
 move(RaCache *c)
 {

@@ -13,16 +13,16 @@
 /* Arrays of the optimizer begin at multiples of it, as a device wants them. */
 #define STEP_BYTES 256
 
-/* Gate and up are one product: of an expert neighbours. */
+/* Gate and up are one GEMM: adjacent for each expert. */
 static int
 product_of(const RaTensor *t)
 {
   return t->kind == RA_TENSOR_UP ? RA_TENSOR_GATE : (int)t->kind;
 }
 
-/* The order in the array: a layer's matrices before its biases, those of a
- * product together (see RaTensorKind), expert by expert, norms first, then as
- * in the model. */
+/* The order in the array: a layer's matrices before its biases, those of a GEMM
+ * together (see RaTensorKind), expert by expert, norms first, then as in the
+ * model. */
 static int
 compare_params(const void *a, const void *b)
 {
@@ -216,8 +216,8 @@ write_optimizer(RaParams *p, OptimizerArray which, gsize at, gsize n,
     memcpy(away + to, in, n * sizeof *in);
 }
 
-/* Of elements [at, at + n) of the weights what the master has, to @out, or
- * where @in is not %NULL from it. */
+/* Copies the master's part of elements [at, at + n) of the weights to @out or,
+ * where @in is not %NULL, from it. */
 static void
 copy_master(const RaParams *params, gsize at, gsize n, const float *in,
             float *out)

@@ -3,7 +3,7 @@
 
 #include "exec/model/params.h"
 
-/* Of @state in pinned memory, made when it is first asked for. */
+/* Pinned memory of @state, made at the first call. */
 static void *
 away_of(RaParams *p, RaParamsState state)
 {

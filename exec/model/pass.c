@@ -255,7 +255,8 @@ head_backward(RaPass *pass, const void *d_made, RaElem *d)
                          ra_stage_head_norm(s), pass->head_inv, d, d);
 }
 
-/* What layer @i has not kept is made again, in @kept; the output is not needed.
+/* Recomputes the intermediates of layer @i into @kept; the output is not
+ * needed.
  */
 static void
 recompute(RaPass *pass, uint32_t i, RaLayerKept *kept)

@@ -13,7 +13,7 @@ compare_slices(const void *a, const void *b)
 
   if (x->tensor != y->tensor)
     return x->tensor < y->tensor ? -1 : 1;
-  return (x > y) - (x < y); /* of one tensor as they came */
+  return (x > y) - (x < y); /* slices of one tensor keep their order */
 }
 
 static void
@@ -134,8 +134,8 @@ ra_reshard_copy_part(const RaParams *params, uint32_t tensor,
     b->write_elems(ra_param_n(param), room, here);
 }
 
-/* Slices that a rank has asked for before it comes to them: while it copies one
- * the senders lay the next where they are unpacked from. */
+/* Slices that a rank requests ahead of their turn: while it copies one, the
+ * senders write the next ones into their buffers. */
 #define AHEAD 3
 
 /* A rectangle of a tensor in the host's memory, dense. */
@@ -156,13 +156,13 @@ typedef struct {
   const RaReshard *r;
   const RaParams *source; /* nullable */
   RaParams *target;       /* nullable */
-  RaSlabs *slabs;         /* of what is on its way, owned */
+  RaSlabs *slabs;         /* buffers in transit, owned */
   gboolean *is_whole;     /* (tensors) they take the way over all of them */
   uint32_t tensor;        /* at hand */
-  View from, to;          /* of it; of a whole one the same */
-  GQueue coming;          /* of Coming, in the order of the slices */
+  View from, to;          /* places of the slice; equal for a whole tensor */
+  GQueue coming;          /* Coming, in the order of the slices */
   guint looked;           /* the first slice that was not looked at */
-  guint n_ahead;          /* asked for before their turn */
+  guint n_ahead;          /* requested ahead of their turn */
 } Mover;
 
 static const RaSlice *
@@ -284,8 +284,8 @@ pass_slice(Mover *m, guint index)
     receive_slice(m, index, s);
 }
 
-/* What @params have of the tensor at hand, in a slab of its own where they are
- * on another device; @reads: with what is there. */
+/* @params' part of the current tensor, in a buffer if it is on another device;
+ *   @reads: with its values. */
 static View
 open_part(Mover *m, const RaParams *params, gboolean reads)
 {
@@ -362,8 +362,8 @@ move_whole(Mover *m, const RaTensor *tensor, guint next)
   return next;
 }
 
-/* Tensor by tensor in one order on all ranks, and the slices of a tensor in an
- * order in which a sender has what it sends: nobody waits for himself. */
+/* All ranks go tensor by tensor in the same order, and within a tensor a sender
+ * has what it sends by then: so there is no deadlock. */
 guint
 ra_reshard(const RaReshard *r, const RaParams *source, RaParams *target)
 {

@@ -20,10 +20,10 @@ typedef struct {
   const RaParams *source;  /* nullable */
   const RaParams *target;  /* nullable */
   gboolean *is_whole;      /* (tensors) they take the way over all of them */
-  RaElem **whole; /* tensors of the window at hand that the rank has some of;
-                      NULL: none yet */
-  RaSlabs *slabs; /* of @memory, owned */
-  GArray *rects;  /* of RaBackendRect, to be copied */
+  RaElem **whole;          /* tensors of the window at hand that the rank has
+                              some of; NULL: none yet */
+  RaSlabs *slabs;          /* for memory, owned */
+  GArray *rects;           /* RaBackendRect, to be copied */
 } Mover;
 
 static RaElem *
@@ -70,7 +70,7 @@ place(const Mover *m, const View *v, uint64_t row, uint64_t col)
                     (row - v->rect.row) * v->rect.n_cols + col - v->rect.col);
 }
 
-/* What is in both goes from one to the other. */
+/* Copies the intersection of two views. */
 static void
 add_common(Mover *m, const View *from, const View *to)
 {
@@ -114,8 +114,8 @@ copy_part(Mover *m, const RaParams *params, uint32_t index, gboolean out)
     add_common(m, &whole, &own);
 }
 
-/* What the rank has itself of the window's tensors: of those that are whole to
- * the whole ones, @out, and from there; of others to where it is wanted. */
+/* Copies the rank's own part of the window's tensors: for whole tensors to or,
+ * if not @out, from the buffer; for others to the target. */
 static void
 copy_own(Mover *m, gboolean out)
 {
@@ -272,8 +272,8 @@ pass_window(Mover *m, uint32_t next, uint32_t end)
   return next;
 }
 
-/* What is on its way lies in slabs of the host's that the next reallocation
- * finds again, or of the device's, which has them for this one alone. */
+/* Buffers in transit are in host slabs, which the next reallocation reuses, or
+ * in device slabs, for this reallocation only. */
 void
 ra_reshard_rounds(const RaReshard *r, const RaRounds *rounds,
                   RaComm *const *sets, const RaParams *source, RaParams *target)

@@ -4,13 +4,13 @@
 
 #include "exec/model/reshard_impl.h"
 
-/* Ranks say where what they have is, once it is there; who wants some copies
- * it, and says when it has. */
+/* Ranks publish the addresses of their parts once these are complete.  A rank
+ * copies what it needs, and reports when it has. */
 typedef struct {
   const RaReshard *r;
   const RaParams **sources; /* (n_from) of the ranks that have some */
   uint32_t n_sources;
-  GArray *rects; /* of RaBackendRect */
+  GArray *rects; /* RaBackendRect */
 } Mover;
 
 static gboolean
@@ -34,7 +34,8 @@ is_replica(const Mover *m, uint32_t k, uint32_t tensor, const RaRect *rect)
   return FALSE;
 }
 
-/* What source @k has of @wanted's rectangle; returns its elements. */
+/* Adds the part of @wanted's rectangle that source @k has; returns its
+ * elements. */
 static gsize
 add_part(Mover *m, const RaParams *target, const RaParam *wanted,
          uint32_t tensor, uint32_t k)

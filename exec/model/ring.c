@@ -30,7 +30,7 @@ chunks_n(const Chunks *c)
   return c->end[0] - c->begin[0] + c->end[1] - c->begin[1];
 }
 
-/* Of places in @c those up to @place. */
+/* Number of places in @c up to @place. */
 static uint32_t
 n_until(const Chunks *c, uint32_t place)
 {
@@ -47,7 +47,7 @@ length_of(const RaTokens *whole, uint32_t sequence)
   return whole->begin[sequence + 1] - whole->begin[sequence];
 }
 
-/* Of the tokens of all ranks, which together are those of @whole. */
+/* Places of the tokens of all ranks, which together are those of @whole. */
 static uint32_t *
 new_places(const RaTokens *whole, uint32_t n_ranks)
 {
@@ -88,7 +88,8 @@ ring_new(const RaTokens *whole, uint32_t n_ranks, uint32_t rank)
   return r;
 }
 
-/* What token @at, at @place of a sequence of @length tokens, sees. */
+/* Sets the keys that token @at, at @place of a sequence of @length tokens,
+ * attends to. */
 static void
 set_seen(RaRing *ring, uint32_t at, uint32_t length, uint32_t place)
 {

@@ -7,9 +7,9 @@
 #define LINE_BYTES 64
 
 typedef struct Slab {
-  void *memory;           /* of the back end, owned */
+  void *memory;           /* memory of the back end, owned */
   gsize size;             /* bytes it has room for */
-  gsize n;                /* asked for, while it is out */
+  gsize n;                /* requested size, while it is in use */
   RaRegion *region;       /* that it is of; NULL: memory of its own */
   struct Slab *rehearsed; /* the same in another; owned; NULL: there is none */
 } Slab;
@@ -30,15 +30,15 @@ struct _RaSlabTail {
   RaSlabs *slabs;   /* a reference */
   RaRegion *region; /* NULL: memory of its own */
   void *memory;     /* where most_bytes begin; a slab without a region */
-  gsize end;        /* of it in the region */
+  gsize end;        /* end in the region */
   gsize most_bytes, held_bytes;
 };
 
 struct _RaSlabs {
   guint n_refs;
   const RaBackend *backend; /* borrowed */
-  GPtrArray *free;          /* of Slab, owned */
-  GHashTable *out;          /* of Slab by where it begins, owned */
+  GPtrArray *free;          /* Slab, owned */
+  GHashTable *out;          /* Slab by address, owned */
   RaRegion *region;         /* entered, borrowed; NULL: none */
   RaRegion *rehearsed;      /* likewise */
   guint64 out_bytes, most_bytes, bytes;
@@ -189,8 +189,8 @@ give_to_region(Slab *slab)
   g_free(slab);
 }
 
-/* The smallest free slab for @n bytes, or a new one.  One that is much
- * larger is kept for who needs it. */
+/* The smallest free slab for @n bytes, or a new one.  One that is much larger
+ * is kept for larger requests. */
 static Slab *
 find(RaSlabs *slabs, gsize n)
 {

@@ -37,7 +37,7 @@ new_rope_table(const RaStage *s)
   return table;
 }
 
-/* Of the rank's heads; NULL: the model has other positions. */
+/* Slopes of the rank's heads; NULL: the model has other positions. */
 static float *
 new_slopes(const RaStage *s, uint32_t rank)
 {

@@ -12,7 +12,7 @@ typedef struct {
   const RaPiece *piece;
   RaCache *cache;
   RaStageStep told;
-  uint32_t *words; /* owned: all that is told, one behind the other */
+  uint32_t *words; /* owned: all words, contiguous */
   gsize n_words;
   RaTokens batch; /* the same as a micro-batch of one token each */
   RaElem *x;      /* (room, hidden) */

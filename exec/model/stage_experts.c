@@ -6,7 +6,7 @@
 #include "exec/backend/expert_rows.h"
 #include "exec/model/stage_experts_impl.h"
 
-/* --- who goes where --- */
+/* --- routing --- */
 
 /* Logits are fp32, so that ranks that have made a token's states alike but for
  * roundings seldom choose otherwise. */
@@ -29,8 +29,8 @@ route(RaExperts *e, gint32 layer, const RaElem *x)
   ra_stage_record(s, RA_OP_ROUTER, start, e->t, n, e->routing.top_k, 0);
 }
 
-/* Of all ranks @mine (n_experts) rows of this one, and what that says of the
- * rows here. */
+/* Gathers @mine (n_experts), the rows of this rank, from all ranks, and derives
+ * the rows here. */
 static void
 gather_counts(RaExperts *e, const uint32_t *mine)
 {
@@ -91,7 +91,7 @@ spread(const RaExperts *e, const RaElem *x, const float *gates, RaElem *rows)
                   e->routing.top_k, 0);
 }
 
-/* A token's rows to their sum; @add: beside what is there. */
+/* Sums the rows of each token; @add: to the existing output. */
 static void
 collect(const RaExperts *e, const RaElem *rows, const float *gates,
         gboolean add, RaElem *out)
@@ -119,9 +119,9 @@ n_visited(RaExperts *e)
   return n;
 }
 
-/* A product of every expert with its rows, one op; @b is the weight but of its
- * gradient, to which @out is NULL.  A record says how many experts had rows,
- * which the host asks before the first. */
+/* The GEMM of every expert with its rows, one op; @b is the weight except for
+ * its gradient, for which @out is NULL.  A record has the number of experts
+ * with rows, which the host requests before the first. */
 static void
 multiply(RaExperts *e, gint32 layer, RaTensorKind kind,
          RaExpertsProduct product, gsize n, gsize k, const RaElem *a,

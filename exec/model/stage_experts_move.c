@@ -69,7 +69,7 @@ sort_others(const RaExperts *e, RaElem *at_experts, RaElem *packed,
 }
 
 /* All-to-all: @here (n_sent, hidden) to or from @there (n_came, hidden).  All
- * that comes is asked for before anything is packed. */
+ * receives start before anything is packed. */
 static void
 exchange(const RaExperts *e, RaElem *here, RaElem *there, gboolean to_expert)
 {
@@ -124,8 +124,8 @@ sort_sharers(const RaExperts *e, RaElem *by_sharer, RaElem *rows,
     }
 }
 
-/* What has come here, @came (n_came, hidden), and to the other ranks that share
- * rows, to @rows (n_rows, hidden). */
+/* Gathers the rows received here, @came (n_came, hidden), and by the other
+ * ranks that share rows, into @rows (n_rows, hidden). */
 static void
 gather_sharers(const RaExperts *e, const RaElem *came, RaElem *rows)
 {

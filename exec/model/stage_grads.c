@@ -13,9 +13,9 @@ is_shared(const RaStage *stage, const RaTensor *tensor)
          stage->n_tp > stage->model->n_kv_heads;
 }
 
-/* What all ranks hold and each uses for its own part: the norms of heads for
- * its heads, a router for its part of the experts' outputs, other norms for the
- * rows that it has where they share them. */
+/* Parameters that all ranks have and each uses for its own part: norms of heads
+ * for its heads, a router for its part of the experts' outputs, other norms for
+ * its rows where ranks share them. */
 static gboolean
 is_partial(const RaStage *stage, const RaParam *param)
 {

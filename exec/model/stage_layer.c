@@ -12,14 +12,14 @@ normed_heads(const RaStage *s)
   return s->model->qk_norm ? (gsize)s->q_heads + s->kv_heads : 0;
 }
 
-/* Of a dense MLP; experts take what their rows need. */
+/* Width of a dense MLP; experts allocate what their rows need. */
 static gsize
 kept_ffn(const RaStage *s)
 {
   return ra_model_n_moe_layers(s->model) == s->model->n_layers ? 0 : s->ffn;
 }
 
-/* What goes into its activation. */
+/* Width of the input of its activation. */
 static gsize
 kept_up(const RaStage *s)
 {
@@ -91,7 +91,7 @@ ra_layer_kept(const RaStage *s, gsize t, void *slab)
   return k;
 }
 
-/* Of a layer that keeps nothing: what its ops write in turn, bytes. */
+/* Sizes for a layer that keeps nothing: outputs of its ops in turn, bytes. */
 typedef struct {
   gsize first;  /* normed, heads, attended, mlp_normed, active */
   gsize second; /* statistics of norms; qkv and behind it those of its heads;
@@ -192,7 +192,8 @@ mlp_forward(RaStage *s, gint32 layer, gsize t, const RaElem *x,
   gsize hidden = s->model->hidden, ffn = s->ffn;
 
   if (is_moe(s, layer)) {
-    ra_layer_kept_clear(kept); /* of the layer before, or of the first run */
+    ra_layer_kept_clear(kept); /* experts of the previous layer, or of the first
+                                  run */
     kept->experts = ra_experts_forward(s, layer, t, x, out);
     return;
   }
@@ -300,8 +301,8 @@ ra_layer_forward(RaStage *s, gint32 layer, const RaTokens *tokens,
 
 /* Memory of the backward of a block. */
 typedef struct {
-  RaElem *d_hidden; /* all rows; before them of what goes into the last product
-                       of the block, (t, narrow) */
+  RaElem *d_hidden; /* all rows; before them the gradient of the input of the
+                       block's last GEMM, (t, narrow) */
   RaElem *wide;     /* (t, wide) of what comes out of the first */
   RaElem *whole;    /* all rows that were gathered; NULL: not shared */
 } Scratch;
@@ -365,7 +366,7 @@ experts_backward(RaStage *s, gint32 layer, gsize t, const RaLayerKept *kept,
   ra_stage_give(s, whole);
 }
 
-/* Sums what came out of products backward over the tensor-parallel ranks. */
+/* Sums the outputs of backward GEMMs over the tensor-parallel ranks. */
 static void
 sum_hidden(RaStage *s, gsize t, const Scratch *scratch)
 {
@@ -373,8 +374,8 @@ sum_hidden(RaStage *s, gsize t, const Scratch *scratch)
                     ra_stage_rows_of(s, t, scratch->d_hidden));
 }
 
-/* Takes what came out of products backward, in @scratch, summed, through the
- * norm before them and adds it to @d. */
+/* Takes the outputs of backward GEMMs, in @scratch, summed, through the norm
+ * before them and adds the result to @d. */
 static void
 norm_backward(RaStage *s, gint32 layer, gsize t, RaLayerNorm which,
               const RaElem *x, const float *inv, const Scratch *scratch,

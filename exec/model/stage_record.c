@@ -57,7 +57,7 @@ ra_stage_time_ops(RaStage *s)
   after_s = g_new0(double, (gsize)s->n_marks + 1);
   last = mark(s);
   s->n_marks = s->op_end_mark = 0;
-  s->op_begin_s = -1; /* what is under way has lost its mark */
+  s->op_begin_s = -1; /* the op in progress has lost its mark */
   s->backend->read_marks(after_s);
   first_s = now_s(s) - after_s[last];
   for (guint i = 0; i < s->ops->len; i++) {
@@ -71,7 +71,8 @@ ra_stage_time_ops(RaStage *s)
   }
 }
 
-/* Of the op at hand: before its results are looked at, which is no part of it.
+/* Marks the end of the current op before its results are checked, because the
+ * check is no part of it.
  */
 static void
 mark_end(RaStage *s)
@@ -90,7 +91,7 @@ ra_stage_begin(RaStage *s)
   if (!s->ops)
     return 0;
   if (has_marks(s)) {
-    if (s->n_marks + 3 > s->backend->n_marks) /* of an op, and the last */
+    if (s->n_marks + 3 > s->backend->n_marks) /* marks of an op, and the last */
       ra_stage_time_ops(s);
     s->op_begin_mark = mark(s);
     s->op_end_mark = 0;
@@ -100,8 +101,8 @@ ra_stage_begin(RaStage *s)
   return s->op_begin_s;
 }
 
-/* Ops that wait for nobody, so that what the wall has more of is the machine's;
- * of those within which another began nothing is known. */
+/* Ops that wait for no other rank, so that excess wall time is the machine's;
+ * ops that contain another op are left out. */
 static void
 add_pace(RaStage *s, const RaOpRecord *r, double cpu_s)
 {

@@ -16,7 +16,7 @@ typedef struct {
   gsize q, kv;           /* elements of a token's q; of its k and v */
   gsize block;           /* elements of k and v of a rank, at most */
   RaElem *keys[2];       /* at hand and coming, or gone; slabs */
-  double begin_s, end_s; /* of the message that brought what is at hand */
+  double begin_s, end_s; /* times of the message with the current data */
 } Way;
 
 /* A message to be: NULL: there is nothing in it. */
@@ -64,7 +64,7 @@ block_n(const Way *w, uint32_t i)
   return ra_ring_n_tokens(w->ring, owner(w, i)) * w->kv;
 }
 
-/* What is at hand in step @i goes on, be it keys and values or gradients. */
+/* Sends the data of step @i on, either keys and values or gradients. */
 static void
 pass_on(const Way *w, uint32_t i, const RaElem *data)
 {
@@ -76,7 +76,7 @@ pass_on(const Way *w, uint32_t i, const RaElem *data)
                            block_n(w, i) * backend->elem_bytes);
 }
 
-/* What will be at hand in step @i, from the rank before. */
+/* Requests the data of step @i from the previous rank. */
 static Coming
 ask(const Way *w, uint32_t i, RaElem *data)
 {
@@ -103,8 +103,8 @@ await(Way *w, Coming coming)
   w->end_s = w->s->cpu_clock ? ra_stage_begin(w->s) : done_s;
 }
 
-/* The message of step @i, in its place behind the step's attention, at the
- * times when it was asked for and there. */
+/* Records the message of step @i, after the step's attention, with the times of
+ * its request and arrival. */
 static void
 record_message(const Way *w, uint32_t i, guint n_blocks)
 {
@@ -225,7 +225,8 @@ typedef struct {
   RaElem *d_q;      /* (tokens, q) of all steps so far; slab */
   RaElem *part_q;   /* (tokens, q) of one; slab */
   RaElem *part;     /* gradients of keys and values of one; slab */
-  RaElem *gradient; /* of those at hand by the ranks before; slab */
+  RaElem *gradient; /* gradients of the current keys and values by the ranks
+                       before; slab */
 } Backward;
 
 static void
@@ -248,7 +249,7 @@ backward_step(const Way *w, uint32_t i, const Backward *b, RaElem *d_q)
   record_step(w, RA_OP_ATTENTION_BACKWARD, start, i);
 }
 
-/* What step @i adds to the gradients that are at hand in it. */
+/* Adds step @i to the gradients of its keys and values. */
 static void
 add_step(const Way *w, uint32_t i, const Backward *b)
 {

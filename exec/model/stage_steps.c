@@ -19,28 +19,28 @@ typedef struct {
   uint32_t number; /* in the step */
 } Look;
 
-/* What is known of a shape. */
+/* State of a shape. */
 typedef struct {
   RaStepShape shape;
   gsize extent;        /* bytes of its arena; 0: not rehearsed */
   gboolean is_refused; /* it cannot be captured */
   const void *arena;   /* where it was as the step was captured */
-  GPtrArray *graphs;   /* of RaBackendGraph, owned; empty: not captured */
-  GArray *collectives; /* of Collective: one behind each graph but the last */
-  GArray *looks;       /* of Look */
-  RaElem *made;        /* what walk() returned */
+  GPtrArray *graphs;   /* RaBackendGraph, owned; empty: not captured */
+  GArray *collectives; /* Collective: one after each graph but the last */
+  GArray *looks;       /* Look */
+  RaElem *made;        /* result of walk() */
   RaOpPlace place;     /* behind it */
-  uint32_t n_ops;      /* of it */
+  uint32_t n_ops;      /* its ops */
 } Known;
 
 struct _RaSteps {
   const RaBackend *backend; /* borrowed */
-  GPtrArray *known;         /* of Known, owned; used last first */
+  GPtrArray *known;         /* Known, owned; most recently used first */
   Known *now;               /* the step's, from begin to end */
   gboolean captures;        /* it goes on */
   uint32_t n_before;        /* ops of the task before it */
   gboolean is_graph;        /* the last step was: looks are its */
-  void *arena;              /* of the stage's slabs; NULL: it is rehearsed */
+  void *arena;              /* from the stage's slabs; NULL: being rehearsed */
   RaRegion *region, *before;
   RaStepsTally tally;
 };
@@ -144,7 +144,8 @@ ra_steps_add(RaStepsTally *sum, const RaStepsTally *to,
 
 #define LINE_BYTES 64
 
-/* Memory of a rehearsal, which nobody touches: a line that is not NULL. */
+/* Address of a rehearsal's memory, which is never accessed: a cache line that
+ * is not NULL. */
 #define NOWHERE GSIZE_TO_POINTER(4096)
 
 void
@@ -183,7 +184,7 @@ ra_steps_end(RaStage *s)
   steps->now = NULL;
 }
 
-/* What was captured since the last part begins. */
+/* Ends the capture of a part, and launches its graph. */
 static void
 end_part(RaSteps *steps)
 {

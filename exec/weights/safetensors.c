@@ -21,8 +21,8 @@ struct _RaSafetensors {
   GMappedFile *map;      /* NULL: of memory */
   RaSafetensor *tensors; /* (n_tensors) by begin */
   uint32_t n_tensors;
-  GHashTable *by_name;  /* of RaSafetensor *, keys borrowed */
-  GHashTable *metadata; /* of strings */
+  GHashTable *by_name;  /* RaSafetensor *, keys borrowed */
+  GHashTable *metadata; /* strings */
 };
 
 /* All types of the format, those that are not read among OTHER. */
@@ -96,7 +96,7 @@ member_string(JsonObject *object, const char *key)
              : NULL;
 }
 
-/* dims and n; FALSE where the product is no number of 63 bits. */
+/* Reads dims and n; FALSE if the product exceeds 63 bits. */
 static gboolean
 read_shape(JsonArray *shape, RaSafetensor *t)
 {

@@ -64,7 +64,7 @@ ra_stored_n_neighbours(const RaStored *stored, uint64_t row)
   return stored->together - row % stored->together;
 }
 
-/* Of the element of the tensor in @row and @col. */
+/* Index of the element of the tensor at @row and @col. */
 static uint64_t
 index_of(const RaStored *stored, uint64_t row, uint64_t col)
 {
@@ -109,7 +109,8 @@ ra_stored_place(const RaStored *stored, const float *tensor, float *out)
       out[index_of(stored, row, col)] = tensor[row * stored->n_cols + col];
 }
 
-/* What @m has that no class of transformers with its names has; NULL: nothing.
+/* A property of @m that no class of transformers with its names has; NULL:
+ * none.
  */
 static const char *
 find_foreign(const RaModel *m)

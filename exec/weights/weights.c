@@ -143,8 +143,8 @@ ra_weights_free(RaWeights *weights)
 
 /* ---- against a model ------------------------------------------------------*/
 
-/* What stands in the files for @stored; NULL: nothing.  The Hub has gpt2 and
- * bloom without the name of the class that their layers are in. */
+/* The tensor in the files for @stored; NULL: none.  The Hub has gpt2 and bloom
+ * without the class name as a prefix. */
 static const RaSafetensor *
 find(const RaWeights *w, const RaStored *stored)
 {
@@ -156,8 +156,8 @@ find(const RaWeights *w, const RaStored *stored)
   return t;
 }
 
-/* What older checkpoints of gpt2 have beside weights: masks, which transformers
- * skips too. */
+/* Tensors of older gpt2 checkpoints that are no weights: masks, which
+ * transformers skips too. */
 static gboolean
 is_mask(const RaModel *model, const char *name)
 {
@@ -194,7 +194,7 @@ shape_of(const RaSafetensor *t)
   return g_string_free(text, FALSE);
 }
 
-/* Of what ra_stored_matches() refuses. */
+/* Reports a shape that ra_stored_matches() refuses. */
 static gboolean
 fail_shape(const RaWeights *w, const RaModel *model, const RaSafetensor *t,
            const RaStored *stored, GError **error)

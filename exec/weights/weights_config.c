@@ -33,7 +33,7 @@ read_number(RaConfigReader *reader, const char *key, double fallback)
   return fallback;
 }
 
-/* Of `rope_scaling` and of `rope_parameters`: only the plain frequencies. */
+/* Reads `rope_scaling` or `rope_parameters`: only unscaled frequencies. */
 static void
 read_rope(RaConfigReader *reader, const char *key, RaNumerics *out)
 {
@@ -79,7 +79,7 @@ read_llama(RaConfigReader *reader, RaNumerics *out)
   read_rope(reader, "rope_parameters", out);
 }
 
-/* What must be as the class has it by itself. */
+/* Requires the default of the class. */
 static void
 expect_flag(RaConfigReader *reader, const char *key, gboolean wanted)
 {
@@ -322,8 +322,8 @@ activation_name(RaActivation activation)
   return activation_names[0]; /* gpt2's own */
 }
 
-/* Of gpt2, bloom and mpt; ra_stored_supports() has seen that mpt's other keys
- * are at their defaults. */
+/* Adds the keys of gpt2, bloom and mpt; ra_stored_supports() has checked that
+ * mpt's other keys are at their defaults. */
 static void
 add_classic(JsonBuilder *b, const RaModel *m, const RaNumerics *numerics)
 {

@@ -14,14 +14,14 @@
 static const char only_name[] = "model.safetensors";
 static const char index_name[] = "model.safetensors.index.json";
 
-/* What a file has under one name: a tensor, or the parts of a fused one. */
+/* Content of a file under one name: a tensor, or the parts of a fused one. */
 typedef struct {
-  RaStored stored; /* of its first */
+  RaStored stored; /* of the first part */
   uint32_t first;  /* tensor of the model */
   uint32_t n;
 } Entry;
 
-/* What is being written. */
+/* State of writing. */
 typedef struct {
   const char *folder;
   const RaModel *model;
@@ -136,7 +136,8 @@ file_name(uint32_t file, uint32_t n_files)
   return g_strdup_printf("model-%05u-of-%05u.safetensors", file + 1, n_files);
 }
 
-/* What an earlier write in the other form left: readers would take it. */
+/* Removes the result of an earlier write in the other form, which readers would
+ * use. */
 static void
 drop_other(const char *folder, const char *name)
 {
