@@ -25,7 +25,7 @@
 
 /**
  * ra_checkpoint_last:
- * @folder: of checkpoints; need not exist
+ * @folder: folder of checkpoints; need not exist
  * @out_iterations: (out): the iterations that the checkpoint has
  *
  * Returns: (transfer full) (nullable): the path of the newest checkpoint;
@@ -49,7 +49,7 @@ gboolean ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error);
 /**
  * ra_checkpoint_load:
  * @run: a run that has not begun
- * @folder: of checkpoints
+ * @folder: folder of checkpoints
  * @error: %RA_ERROR_INPUT `path: ...`: no checkpoint; another seed, other
  *   models, or other parameters of models that are not trained; a checkpoint
  *   that has all iterations of the run; %RA_ERROR_IO

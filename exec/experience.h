@@ -54,7 +54,7 @@ typedef struct {
 /**
  * ra_experience_new:
  * @plan: borrowed
- * @iteration: of the run
+ * @iteration: iteration of the run
  * @seed: seed of the lengths: the graph's
  *
  * Writes the prompts: those of the workload's data, or else uniform tokens that

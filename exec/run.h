@@ -38,9 +38,9 @@
  * A value head learns by the clipped value loss; on a data set, by the loss of
  * a reward model (arXiv 2203.02155).
  *
- * A generate call whose only reader is ReMax, through rewards, takes the most
- * likely tokens.  The loss of a mini-batch is the mean over its response
- * tokens, or over its pairs.
+ * A generate call that reaches ReMax only through rewards takes the most likely
+ * tokens.  The loss of a mini-batch is the mean over its response tokens, or
+ * over its pairs.
  *
  * Parameters are seeded (exec/model/params.h) or come from a checkpoint
  * (exec/weights/weights.h).  A call reads the version that the graph gives:
@@ -89,7 +89,7 @@ typedef struct {
   uint32_t n_steps;   /* decode steps of all replicas of generate calls */
   uint32_t n_ties;    /* sampled tokens that a change of a probability by 1e-5
                          would have changed */
-  RaStepsTally steps; /* of calls with launch = graph: micro-batches, counted on
+  RaStepsTally steps; /* micro-batches of calls with launch = graph, counted on
                          first stages */
 } RaRunIteration;
 
@@ -116,7 +116,7 @@ typedef struct {
   float value_clip;                /* limit of a value's change; 0: none */
   float kl_weight;                 /* weight of the KL to the reference */
   float beta;                      /* DPO's beta */
-  float gamma, lambda;             /* of GAE */
+  float gamma, lambda;             /* GAE's */
   RaRewardFunc rule;               /* rule of host calls */
   uint32_t n_threads;              /* threads of a rank, >= 1; results do not
                                       depend on it */
@@ -215,7 +215,7 @@ typedef struct {
 
 /**
  * ra_run_memory:
- * @gpu: of the cluster; one that no call uses has zeros
+ * @gpu: GPU of the cluster; one that no call uses has zeros
  * @out_memory: (out)
  *
  * After ra_run_go().  Excludes short-lived buffers: messages, packed slices,

@@ -65,8 +65,8 @@ typedef struct {
   uint32_t n_left;  /* 1 + the last iteration whose first version is kept for
                        lagging readers; 0: none */
   RaGeneration generation;
-  float clip_scale;       /* of the current mini-batch */
-  float *advantages;      /* of iteration advantages_of, owned; NULL: not
+  float clip_scale;       /* scale of the current mini-batch */
+  float *advantages;      /* for iteration advantages_of, owned; NULL: not
                              made */
   float *returns;         /* likewise */
   uint32_t advantages_of; /* iteration that they belong to */

@@ -94,7 +94,7 @@ void ra_nccl_shown_free(const RaNcclApi *api, void *data);
 
 /**
  * ra_nccl_enrol:
- * @comm: of ra_nccl_comm_new()
+ * @comm: from ra_nccl_comm_new()
  * @data: buffer that its collectives use often; must exist until @comm is freed
  *
  * Registers a buffer, if the library can (NCCL 2.19).
@@ -105,7 +105,7 @@ gboolean ra_nccl_enrol(RaComm *comm, void *data, gsize n_bytes);
 
 /**
  * ra_nccl_repeat:
- * @comm: of ra_nccl_comm_new()
+ * @comm: from ra_nccl_comm_new()
  * @in: in device memory, as @out: input of the operation, @n_bytes
  * @n_bytes: as in RaOp, a multiple of ra_nccl_unit(); elements are bf16
  *

@@ -28,7 +28,7 @@ typedef struct {
   GArray *trees;      /* RaRoundTree, by tensor */
   GArray *messages;   /* RaRoundMessage, one per slice or tree; first_piece
                          is the slice */
-  GArray *windows;    /* of RaRoundWindow */
+  GArray *windows;    /* RaRoundWindow */
   GArray **got;       /* (n_ranks) of RaRoundGot, for the current tensor */
   uint64_t *in, *out; /* (n_ranks) elements into and out of each rank, in the
                          current window */

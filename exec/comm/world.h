@@ -130,7 +130,7 @@ ra_world_process(const RaWorld *world, uint32_t rank, uint32_t n_ranks)
 /**
  * ra_world_agree:
  * @world: (nullable)
- * @hash: of data that all processes must have in common
+ * @hash: hash of data that all processes must have in common
  * @what: name of the data, "the task graph"
  * @error: %RA_ERROR_INPUT: the processes that differ from process 0
  *

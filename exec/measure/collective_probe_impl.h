@@ -34,7 +34,7 @@ typedef struct {
   RaComm *all;   /* owned */
   RaComm **ends; /* (groups) owned */
   void *in, *out;
-  RaElem *operand[3]; /* of an overlapping op; owned */
+  RaElem *operand[3]; /* arrays of the overlapping op; owned */
   float *statistics;  /* likewise */
   GError *error;      /* owned */
 } RaCollectiveRank;

@@ -57,7 +57,7 @@ typedef struct {
   double high_s;      /* upper quartile */
   double spread_frac; /* (high - low) / median */
   guint n;            /* number of repeats */
-  double cpu_s;       /* of all repeats, if they wait for no other rank; else
+  double cpu_s;       /* CPU time of repeats that wait for no rank; else
                          0 */
   double wall_s;      /* the same by the monotonic clock */
   /* in the last output: numbers that are subnormal or not finite, which take
@@ -119,7 +119,7 @@ void ra_probe_run(RaProbe *probe, const RaProbePoint *point,
 
 /**
  * ra_probe_begun_s:
- * @probe: of a machine with a timer
+ * @probe: its machine has a timer
  * @point: as ra_probe_run(); its op must not wait for its result
  *
  * Measures the host time to launch the op as in a run: its kernels, copies of
@@ -139,7 +139,7 @@ uint64_t ra_probe_lap_mib(uint32_t n_ranks);
 
 /**
  * ra_probe_grid:
- * @n_ranks: of the probe
+ * @n_ranks: ranks of the probe
  * @quick: fewer points
  *
  * Shapes to measure on a host.  Each kind has a lattice of its dimensions,

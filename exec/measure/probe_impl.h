@@ -29,7 +29,7 @@ typedef struct {
   char *pool;        /* (machine->pool_bytes) in the back end's memory, owned */
   gsize pool_at;     /* offset of the next piece */
   gsize lap_bytes;   /* lap of the current point */
-  char *sink;        /* of the same size, for outputs; owned */
+  char *sink;        /* as large as pool, for outputs; owned */
   gsize sink_at;     /* offset of its next piece */
   char *scratch;     /* (n_scratch) in the back end's memory, owned */
   gsize n_scratch;   /* bytes */
@@ -42,7 +42,7 @@ typedef struct {
   gsize n_made;
   gboolean made_f32; /* floats, not elements */
   uint32_t rank;
-  gpointer timer;                  /* of the machine; NULL: use clocks */
+  gpointer timer;                  /* the machine's; NULL: use clocks */
   gboolean by_host;                /* timed until the host has launched the
                                       op */
   double begin_s, end_s;           /* times of the last repeat */
@@ -56,8 +56,8 @@ struct _RaProbe {
   RaProbeOptions options;
   RaProbeMachine machine;
   RaProbeRank *ranks;        /* (n_ranks) owned */
-  RaLocalGroup *group;       /* of the current point, owned */
-  pthread_barrier_t barrier; /* of all ranks */
+  RaLocalGroup *group;       /* group of the current point, owned */
+  pthread_barrier_t barrier; /* for all ranks */
   RaWorldGroup *apart;       /* group of all processes, owned; NULL: no world */
   double ahead_s;            /* offset of this machine's clock from process
                                 0's */

@@ -27,7 +27,7 @@ typedef struct {
   double sample_s;   /* as in RaProbeOptions */
   guint n_least;     /* likewise */
   guint n_most;      /* likewise */
-  gsize pool_bytes;  /* of the machine: maximal size of an array */
+  gsize pool_bytes;  /* maximal size of an array on the machine */
   gsize cache_bytes; /* size of the caches to flush before a repeat */
   guint level_most;  /* points of higher levels are left out */
 } RaProbeLimits;

@@ -22,7 +22,7 @@
 #include "graph/augment/layout.h"
 
 typedef struct {
-  RaTensor tensor; /* of the model */
+  RaTensor tensor; /* tensor of the model */
   uint32_t index;  /* for ra_model_tensor() */
   RaRect rect;     /* rectangle that is here */
   gsize offset;    /* index of its first element */
@@ -35,7 +35,7 @@ typedef struct {
   gsize moments;    /* index of the moments of own.begin */
   uint32_t param;   /* its first parameter */
   uint32_t n_ranks; /* ranks that cut it, >= 1 */
-  gboolean expert;  /* of experts */
+  gboolean expert;  /* its parameters are experts' */
 } RaParamRun;
 
 /* States, each of which has memory of its own. */
@@ -72,7 +72,7 @@ typedef struct {
 
 /**
  * ra_params_new:
- * @table: of the model
+ * @table: tensors of the model
  * @plan: the layout
  * @rank: in the plan's mesh
  *
@@ -123,7 +123,7 @@ RaBackendCopy *ra_params_begin_reload(RaParams *params, RaParamsState state);
 
 /**
  * ra_params_seed:
- * @seed: of the run
+ * @seed: seed of the run
  *
  * Sets norms to 1, biases to 0 and the rest to uniform numbers of deviation
  * 0.02 (GPT-2's, and initializer_range of Llama).  A number is a function of
@@ -196,7 +196,7 @@ void ra_params_gather(const RaParams *const *parts, uint32_t n_parts,
 
 /**
  * ra_params_hash:
- * @param: of @params
+ * @param: one of @params
  *
  * A checksum of the bits of one tensor's part here: the sum over elements of
  * hash(row, column, bits).  Sums of disjoint parts add up to that of the whole.

@@ -23,7 +23,7 @@
 typedef struct {
   const RaBackend *backend;
   RaComm *world;               /* communicator of all ranks that take part */
-  const uint32_t *rank_of_gpu; /* of the cluster: ranks in @world */
+  const uint32_t *rank_of_gpu; /* (cluster GPUs) ranks in @world */
   uint32_t gpu;                /* GPU of this rank */
   const RaModel *model;
   const GArray *slices; /* RaSlice, by ra_reshard_slices() */
@@ -79,7 +79,7 @@ void ra_reshard_shared(const RaReshard *reshard, const RaReshardRanks *ranks,
 
 /**
  * ra_reshard_rounds:
- * @rounds: of reshard->slices
+ * @rounds: made from reshard->slices
  * @sets: (array length=rounds->n_sets): the rank's ends of the sets of
  *   broadcasts, by ascending rank; %NULL: not a member
  * @source: (nullable): as ra_reshard()

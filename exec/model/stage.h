@@ -41,11 +41,11 @@
 
 /* Numbers that the shape of a model does not determine. */
 typedef struct {
-  float norm_eps;          /* of every norm */
+  float norm_eps;          /* epsilon of every norm */
   double rope_theta;       /* base of the rotary frequencies */
   gboolean raw_top_k;      /* weights of a token's experts are not normalised to
                               1 */
-  RaActivation activation; /* of an MLP without a gate */
+  RaActivation activation; /* for an MLP without a gate */
 } RaNumerics;
 
 /* Llama 2's: 1e-5 and 10000. */
@@ -103,9 +103,9 @@ typedef struct {
   RaComm *tp;               /* borrowed; NULL: no tensor parallelism */
   RaNumerics numerics;
   uint32_t recompute;                  /* RaRecompute */
-  uint32_t q_heads;                    /* of this rank */
-  uint32_t kv_heads;                   /* of this rank, >= 1 */
-  uint32_t ffn;                        /* of this rank */
+  uint32_t q_heads;                    /* query heads of this rank */
+  uint32_t kv_heads;                   /* key heads of this rank, >= 1 */
+  uint32_t ffn;                        /* MLP width of this rank */
   uint32_t expert_ffn;                 /* width of one expert, of this rank */
   RaComm *ep;                          /* ranks that share experts, borrowed;
                                           NULL: none */
@@ -211,7 +211,7 @@ gboolean ra_stage_supports(const RaModel *model, GError **error);
 
 /**
  * ra_stage_new:
- * @params: of the rank, borrowed
+ * @params: parameters of the rank, borrowed
  * @n_tp: tensor-parallel degree
  * @tp: (nullable): the rank's end of that group, borrowed; %NULL: degree 1
  * @recompute: RaRecompute

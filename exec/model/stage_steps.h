@@ -38,7 +38,7 @@ void ra_steps_free(RaSteps *steps);
 
 /**
  * ra_steps_begin:
- * @shape: of the step that is about to run
+ * @shape: shape of the step that is about to run
  *
  * From here until ra_steps_end() the stage must allocate from its slabs in the
  * same order each time.

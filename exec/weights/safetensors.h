@@ -91,7 +91,7 @@ const char *ra_safetensor_type_name(RaSafetensorType type);
 
 /**
  * ra_safetensor_floats:
- * @tensor: of type F32, F16, BF16 or F64
+ * @tensor: type F32, F16, BF16 or F64
  * @first: first element, row major
  * @out: (out) (array length=n)
  *

@@ -40,7 +40,7 @@ typedef struct {
 
 /**
  * ra_stored_init:
- * @tensor: of @model
+ * @tensor: a tensor of @model
  */
 void ra_stored_init(RaStored *stored, const RaModel *model,
                     const RaTensor *tensor);
@@ -54,7 +54,7 @@ uint64_t ra_stored_n_neighbours(const RaStored *stored, uint64_t row);
 /**
  * ra_stored_read:
  * @found: matches @stored and has a type of weights
- * @rect: of the tensor; its rows are contiguous where they are stored
+ * @rect: part of the tensor; its rows are contiguous where they are stored
  * @out: (out): (n_rows, n_cols) of @rect, dense
  */
 void ra_stored_read(const RaStored *stored, const RaSafetensor *found,

@@ -71,7 +71,7 @@ void ra_weights_read(const RaWeights *weights, RaParams *params);
 /**
  * ra_weights_write:
  * @folder: created if it does not exist
- * @model: of all @parts
+ * @model: model of all @parts
  * @parts: (array length=n_parts): parts of ranks, together every parameter
  * @max_bytes: maximal size of a file's arrays; 0: %RA_WEIGHTS_SHARD_BYTES
  * @error: %RA_ERROR_IO `path: reason`; as ra_stored_supports()

@@ -9,7 +9,7 @@
 
 /**
  * ra_weights_read_config:
- * @path: of config.json
+ * @path: path of config.json
  * @model: as it has been read from there
  * @error: %RA_ERROR_INPUT `file:line: ...`: a key that would change the numbers
  *   and is not supported
