@@ -1,3 +1,4 @@
+/* Exact search: descents from random points, and the certificate. */
 #include "config.h"
 
 #include <math.h>

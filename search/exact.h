@@ -8,32 +8,31 @@
  *     else
  *       none in less than result.bound_s
  *
- * First each call gets a number of GPUs, the longest call first; then, in the
- * same order, a candidate of that size and a place.  The bound of a node is the
- * most of
+ * Each call first gets a number of GPUs, the longest call first.  In the same
+ * order it then gets a candidate of that size and a place.  The bound of a node
+ * is the maximum of two bounds:
  *
- *   sizes    search/exact_bound.h: how long calls take at least on so many
- *            GPUs, the order of those that cannot but share some, and the
- *            GPU-seconds between any two moments.  Of a million ways to divide
- *            64 GPUs among six calls it leaves some hundred
- *   replay   of the plan as far as it is placed: a call that is not takes the
- *            least that a candidate of it does, on GPUs of its own, and moves
- *            nothing.  A replay is monotone (graph/expand/task.h): whatever is
- *            placed
- *            later can only add
+ *   sizes   (search/exact_bound.h) the minimum duration of each call on its
+ *           number of GPUs, the order of calls that must share a GPU, and the
+ *           GPU-seconds between any two moments.  Of the million ways to divide
+ *           64 GPUs among six calls it leaves some hundreds.
+ *   replay  replays the plan as far as it is placed.  An unplaced call costs
+ *           the least of its candidates, runs on GPUs of its own and moves
+ *           nothing.  A replay is monotone (graph/expand/task.h), so later
+ *           placements can only add time.
  *
- * and of what was never asked before a bound counts: a candidate is simulated
- * when its bound alone would let it be the best, a reallocation when a plan
- * would.  A node is left out where its bound is not below the best plan so far,
- * or some GPU is too small for what certainly stands on it.  Children are taken
- * in the order of their bounds.  The start is the best of the given points and
- * of descents from random ones.
+ * Unknown costs are replaced by a lower bound.  A candidate is simulated when
+ * its bound alone would let it be the best; a reallocation is, when a plan's
+ * bound would.  A node is pruned when its bound is not below the best plan so
+ * far, or when the memory that it certainly needs exceeds some GPU.  Children
+ * are visited in the order of their bounds.  The initial best plan is the best
+ * of the given points and of descents from random ones.
  *
- * The certificate: with everything explored or left out the best plan is
- * optimal (up to gap_frac, if that is asked); stopped early, bound_s is the
- * least bound of what was not explored.
+ * Certificate: when every node was explored or pruned, the best plan is optimal
+ * (up to gap_frac if that is set). When the search stops early, bound_s is the
+ * least bound of the unexplored nodes.
  *
- * Residencies are those asked: parameters are released, or kept.
+ * Residencies are those requested: parameters are released, or kept.
  */
 #ifndef RA_SEARCH_EXACT_H
 #define RA_SEARCH_EXACT_H
@@ -43,8 +42,8 @@
 typedef struct {
   double time_limit_s;   /* 0: none */
   double gap_frac;       /* proven to within this of the optimum; 0: optimal */
-  guint n_descents;      /* random starts */
-  uint64_t seed;         /* of these */
+  guint n_descents;      /* descents from random starting points */
+  uint64_t seed;         /* seed of the random starting points */
   const RaPoint *starts; /* nullable (n_starts) */
   guint n_starts;
   const uint8_t *residency; /* nullable (n_models): RELEASE or KEEP */
@@ -53,22 +52,23 @@ typedef struct {
 typedef struct {
   gboolean found; /* some plan fits */
   RaPoint point;
-  RaScore score;      /* of it, exact */
+  RaScore score;      /* its exact score */
   double bound_s;     /* no plan that fits has a lower run_s */
-  gboolean is_proven; /* score.run_s is the least, up to gap_frac */
-  uint64_t n_bounded; /* nodes of the tree that were bounded */
+  gboolean is_proven; /* no plan has a lower run_s, up to gap_frac */
+  uint64_t n_bounded; /* nodes of the tree whose bound was computed */
   uint64_t n_scored;  /* plans that were replayed in full */
-  double seconds;     /* wall */
+  double seconds;     /* wall time */
 } RaExactResult;
 
 /**
  * ra_exact_search:
  * @costs: borrowed
- * @options: what and how long
- * @out_result: (out)
+ * @options: limits, starting points and residencies
+ * @out_result: (out): the best plan and its certificate
  *
- * Cost: a replay of a lane each node, 0.2 us, and 2 us of those that pass it;
- * the number of nodes is exponential in the calls at worst.
+ * Cost: one replay of a lane per node, 0.2 us, and 2 us for each node that
+ * passes it.  The number of nodes is exponential in the number of calls in the
+ * worst case.
  */
 void ra_exact_search(RaCostTable *costs, const RaExactOptions *options,
                      RaExactResult *out_result);

@@ -1,3 +1,4 @@
+/* Bound of partly known plans: replay of calls, with energetic reasoning. */
 #include "config.h"
 
 #include "search/exact_bound.h"

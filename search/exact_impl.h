@@ -1,4 +1,4 @@
-/* Inside exact search; only search/exact*.c include this. */
+/* Private parts of exact search; only search/exact*.c include this. */
 #ifndef RA_SEARCH_EXACT_IMPL_H
 #define RA_SEARCH_EXACT_IMPL_H
 
@@ -15,23 +15,23 @@ typedef struct {
   uint32_t order[RA_POINT_MAX]; /* calls with a choice, the longest first */
   uint32_t n_order;
   gint64 begin_us;
-  gboolean is_late; /* the time is over */
-  double open_s;    /* least bound of what was not explored then */
+  gboolean is_late; /* the time limit has passed */
+  double open_s;    /* least bound of the nodes unexplored at that time */
   RaRng rng;
 } RaExact;
 
-/* Since the search began. */
+/* Wall time since the search began. */
 double ra_exact_elapsed_s(const RaExact *s);
 
-/* A plan was replayed: perhaps the best so far. */
+/* Records a replayed plan if it is the best so far. */
 void ra_exact_take(RaExact *s, const RaPoint *point, const RaScore *score);
 
-/* What a node must be below to be worth it. */
+/* Bound below which a node is worth exploring. */
 double ra_exact_limit_s(const RaExact *s);
 
 /* --- search/exact_tree.c --- */
 
-/* All plans that have @root's residencies; its calls are nowhere. */
+/* Explores all plans with @root's residencies; calls of @root have no place. */
 void ra_exact_explore(RaExact *s, const RaPoint *root);
 
 #endif

@@ -47,3 +47,7 @@ libsearch_a_SOURCES += %D%/family/strategy_colocated.c
 libsearch_a_SOURCES += %D%/family/strategy_megatron.c
 libsearch_a_SOURCES += %D%/family/strategy_pool.c
 libsearch_a_SOURCES += %D%/family/strategy_real.c
+EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/evaluate/README.md
+EXTRA_DIST += %D%/family/README.md
+EXTRA_DIST += %D%/space/README.md

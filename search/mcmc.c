@@ -1,3 +1,4 @@
+/* MCMC search: its rounds, threads, groups and result. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Search by chains of random changes (MCMC as in ReaL, arXiv 2406.14088), with
- * parallel tempering.
+/* MCMC search: Markov chains of random plan changes (as in ReaL, arXiv
+ * 2406.14088), with parallel tempering.
  *
  *     RaMcmcOptions options = {.n_chains = 8, .n_steps = 1000000, .seed = 1};
  *     RaMcmcResult result;
@@ -7,35 +7,39 @@
  *     use(result.point);
  *     ra_mcmc_result_clear(&result);
  *
- * A chain has a plan and a temperature T and proposes changes
- * (search/propose.h).  One that takes d seconds longer is accepted with
- * probability exp(-d / T): how much it may take is drawn first, so a proposal
- * whose bound (ra_evaluator_screen()) is above that is not replayed.  RA_LANES
- * chains are a group, which is screened and replayed side by side: their plans
- * are the lanes of one evaluator, and groups are what threads take.  A plan
- * that does not fit takes longer by the share of a GPU that it is over, so a
- * chain can leave it.
+ * A chain has a plan and a temperature T, and proposes changes of the plan
+ * (search/propose.h). A change that takes d seconds longer is accepted with
+ * probability exp(-d / T).  The accepted increase is sampled first, so a
+ * proposal whose bound (ra_evaluator_screen()) exceeds it is never replayed.
  *
- * Once a round a chain that may proposes another residency of a model.
+ * RA_LANES chains form a group.  The plans of a group are the lanes of one
+ * evaluator, so they are screened and replayed together.  Threads take groups
+ * from a common queue.  The time of a plan that does not fit is multiplied by a
+ * penalty that grows with the missing share of a GPU, so a chain can leave such
+ * a plan.
  *
- * Costs that were not asked yet count with their bounds.  They are asked, one
- * by one, of plans that could be the best so far, and as long as they could: so
- * the best is exact and nothing that would beat it is passed over, while a
- * chain may stand on a plan that is somewhat slower than it believes.
+ * A chain that may change residencies proposes one such change per round.
  *
- * A quarter of the chains are a ladder: their temperatures are geometric, from
- * what changes of the first plan cost, the median, but no more than
- * HOTTEST_FRAC of the best time so far, down to COLDEST_FRAC of that.  After
- * every round of steps neighbours on the ladder exchange their plans with the
- * probability that keeps both distributions; every RESTART_ROUNDS rounds the
- * hottest begins anew.  The others quench: from a random plan, or from the
- * coldest chain's with some calls changed, down the same temperatures, again
- * and again, for as many rounds as Luby's sequence says; what is better than
- * the coldest chain's plan takes its place.
+ * Unknown costs are replaced by lower bounds.  The exact costs of a plan are
+ * computed one by one, for as long as the plan could be the best so far.  The
+ * best plan is therefore exact and no better plan is passed over.  A chain,
+ * however, may keep a plan that is somewhat slower than its bound says.
  *
- * Chains draw from streams of their own; groups meet only between rounds, what
- * they asked too: bounded by steps, the result for a seed and a table that was
- * not asked before does not depend on the number of threads.
+ * A quarter of the chains form a ladder of geometric temperatures.  The hottest
+ * is the median cost of a change of the first plan, at most HOTTEST_FRAC of the
+ * best time so far; the coldest is COLDEST_FRAC of that time.  After every
+ * round of steps, neighbours on the ladder exchange their plans with the
+ * probability that preserves both distributions.  Every RESTART_ROUNDS rounds
+ * the hottest chain restarts.
+ *
+ * The other chains quench: they start from a random plan, or from the coldest
+ * chain's plan with some calls changed, and go down the same temperatures.
+ * Each quench lasts as many rounds as Luby's sequence says.  A result better
+ * than the coldest chain's plan replaces it.
+ *
+ * Each chain has its own random stream.  Groups exchange plans and costs only
+ * between rounds.  With a bound on steps, the result for a seed and a new cost
+ * table is therefore independent of the number of threads.
  */
 #ifndef RA_SEARCH_MCMC_H
 #define RA_SEARCH_MCMC_H
@@ -43,38 +47,42 @@
 #include "exec/comm/world.h"
 #include "search/evaluate/evaluate.h"
 
-/* Chains unless told: two groups of them; bounded by time alone as many groups
- * as threads, of all processes. */
+/* Default number of chains: two groups.  A search bounded by time alone has as
+ * many groups as there are threads in all processes. */
 #define RA_MCMC_CHAINS 16
 
-/* Processes that search together: each has the groups whose number is its own
- * after division by theirs, and after every round all know of all.  All call
- * the same functions with the same tables; what they find is what one finds. */
+/* Processes that search together.  Process p of n has the groups whose number
+ * is p modulo n.  After every round, all processes exchange the state of all
+ * groups.  All call the same functions with the same tables and find what one
+ * process finds. */
 typedef struct {
   RaWorld *world;
-  const gint *asked; /* nullable: not 0 at process 0, atomically: all end */
-  gint stop;         /* that, as of the last round: the same on all */
+  const gint *asked; /* nullable: set atomically to non-zero at process 0: all
+                        stop */
+  gint stop; /* @asked as of the last round: the same in all processes */
 } RaMcmcPeers;
 
 typedef struct {
-  guint n_chains;        /* 0: as said */
-  guint n_threads;       /* 0: as many as processors */
-  uint64_t n_steps;      /* proposals of a chain, the mean; 0: no bound */
-  double time_limit_s;   /* 0: none; one of the two is needed */
-  uint64_t seed;         /* of all */
-  const RaPoint *starts; /* nullable (n_starts): chains begin there in turn */
+  guint n_chains;        /* 0: the default */
+  guint n_threads;       /* 0: the number of processors */
+  uint64_t n_steps;      /* mean number of proposals of a chain; 0: no bound */
+  double time_limit_s;   /* 0: none; n_steps or this must be set */
+  uint64_t seed;         /* seed of all random streams */
+  const RaPoint *starts; /* nullable (n_starts): start points, used in turn */
   guint n_starts;
-  const uint8_t *residency; /* nullable (n_models): of random plans */
-  int residency_most; /* RaResidency: chains also change residencies, up to
-                         this, as the space's limits allow; RELEASE: plans keep
-                         their own */
-  const gint *stop;   /* nullable: not 0, atomically: end after a round */
-  RaMcmcPeers *peers; /* nullable; @stop is theirs then */
+  const uint8_t *residency; /* nullable (n_models): residencies of random
+                               plans */
+  int residency_most; /* RaResidency: largest residency to which chains may
+                         change a model, as the space's limits allow; RELEASE:
+                         plans keep their own */
+  const gint *stop;   /* nullable: set atomically to non-zero: stop after the
+                       round */
+  RaMcmcPeers *peers; /* nullable; @stop is then &peers->stop */
   void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
-  void *data;                                                    /* of it */
+  void *data; /* argument of progress */
 } RaMcmcOptions;
 
-/* The best plan after so many proposals. */
+/* Time of the best plan after a number of proposals. */
 typedef struct {
   uint64_t n_steps; /* of all chains */
   double seconds;
@@ -83,23 +91,24 @@ typedef struct {
 
 typedef struct {
   gboolean found;      /* some plan fits */
-  RaPoint point;       /* the best that fits */
-  RaScore score;       /* of it, exact */
+  RaPoint point;       /* the best plan that fits */
+  RaScore score;       /* its exact score */
   uint64_t n_steps;    /* proposals of all chains */
-  uint64_t n_replayed; /* of them */
-  uint64_t n_asked; /* costs that chains asked for, and what of the processor */
-  double asked_cpu_s; /* that took */
-  double seconds;     /* wall */
-  GArray *curve;      /* RaMcmcSample, where the best has changed; owned */
+  uint64_t n_replayed; /* proposals that were replayed */
+  uint64_t n_asked;    /* exact costs that chains requested */
+  double asked_cpu_s;  /* CPU time spent on them */
+  double seconds;      /* wall time */
+  GArray *curve; /* RaMcmcSample for each improvement of the best; owned */
 } RaMcmcResult;
 
 /**
  * ra_mcmc_search:
  * @costs: borrowed
- * @options: how long, and from where
- * @out_result: (out): ra_mcmc_result_clear() it
+ * @options: limits, seed and starting points
+ * @out_result: (out): clear it with ra_mcmc_result_clear()
  *
- * Cost: 0.2 to 0.3 us a proposal, and what is asked of @costs the first time.
+ * Cost: 0.2 to 0.3 us per proposal, plus the costs that @costs computes for the
+ * first time.
  */
 void ra_mcmc_search(RaCostTable *costs, const RaMcmcOptions *options,
                     RaMcmcResult *out_result);

@@ -1,46 +1,49 @@
-/* Inside the search by chains; only search/mcmc*.c include this. */
+/* Private parts of the MCMC search; only search/mcmc*.c include this. */
 #ifndef RA_SEARCH_MCMC_IMPL_H
 #define RA_SEARCH_MCMC_IMPL_H
 
 #include "search/mcmc.h"
 #include "search/propose.h"
 
-/* Rounds of the shortest quench: down to a local optimum of a small space. */
+/* Rounds of the shortest quench: enough for a local optimum of a small space.
+ */
 #define RA_MCMC_QUENCH_ROUNDS 2
 
-/* A chain: in a round it is a lane of its group's evaluator. */
+/* A chain; during a round it is a lane of its group's evaluator. */
 typedef struct {
   RaRng rng;
   double temperature_s;
   double now_s;     /* penalised time of its plan */
-  RaPoint point;    /* that plan, between rounds */
-  guint age, span;  /* a quench: rounds so far, and in all */
-  guint n_quenches; /* before this one */
+  RaPoint point;    /* its plan, valid between rounds */
+  guint age, span;  /* of a quench: rounds so far, and in all */
+  guint n_quenches; /* quenches before the present one */
 } RaMcmcChain;
 
-/* Chains side by side: chain k n_groups + i of the search is lane k of group i,
- * so each has hot and cold ones. */
+/* A group of chains.  Chain k n_groups + i of the search is lane k of group i,
+ * so each group has hot and cold chains. */
 typedef struct {
   RaEvaluator *evaluator; /* owned */
   RaMcmcChain *chains[RA_LANES];
-  guint n;        /* of them */
-  gboolean found; /* by any of them */
-  RaPoint best;   /* that fits */
+  guint n;        /* chains of the group */
+  gboolean found; /* one of its chains found a plan that fits */
+  RaPoint best;   /* the best plan that fits */
   double best_s;
-  double learn_s; /* what could take less is asked for: no more than best_s */
-  gboolean hopes; /* some plan since the last that was asked for could be the
-                     best: */
-  RaPoint hope;   /* the quickest, if its calls take what their bounds say */
+  double learn_s; /* exact costs are computed for plans whose bound is below; at
+                     most best_s */
+  gboolean hopes; /* a plan since the last exact evaluation could be the best:
+                     the candidate */
+  RaPoint hope;   /* the candidate: the plan with the least bound */
   double hope_s;
-  double asks_from; /* proposals from which on what takes long is asked */
-  double owes;      /* proposals in the time of what is being asked */
-  guint pending;    /* bits of lanes with a proposal that passed its bound */
-  RaProposal before[RA_LANES]; /* what undoes it */
-  double limits[RA_LANES];     /* what it may take */
+  double asks_from; /* value of n_steps from which expensive exact costs are
+                       computed again */
+  double owes;      /* cost of the exact evaluation in progress, in proposals */
+  guint pending;    /* bits of lanes whose proposal passed its bound */
+  RaProposal before[RA_LANES]; /* change that undoes the proposal */
+  double limits[RA_LANES];     /* greatest time at which it is accepted */
   RaScore scores[RA_LANES];
-  uint64_t n_steps, n_replayed; /* of all its chains */
+  uint64_t n_steps, n_replayed; /* sums over all its chains */
   uint64_t n_asked;
-  double asked_cpu_s; /* of the threads that it ran on */
+  double asked_cpu_s; /* CPU time of the exact evaluations, in any thread */
 } RaMcmcGroup;
 
 typedef struct {
@@ -48,51 +51,52 @@ typedef struct {
   const RaSpace *space;
   const RaMcmcOptions *options;
   RaProposer *proposer; /* owned */
-  RaMcmcChain *chains;  /* (n_chains): the ladder, the hottest first, then those
-                     that quench; owned */
+  RaMcmcChain *chains;  /* (n_chains): the ladder, the hottest first, then the
+                          quenching chains; owned */
   RaMcmcGroup *groups;  /* (n_groups), owned */
   guint n_chains, n_ladder, n_groups;
-  gint next;     /* atomic: group of the round that no thread has taken */
-  gint64 end_us; /* of the time limit; 0: none */
+  gint next;     /* atomic: the next group of the round for a thread to take */
+  gint64 end_us; /* monotonic time of the limit; 0: none */
 } RaMcmcSearch;
 
 /* --- search/mcmc_meet.c --- */
 
-/* Before anything is asked: what process 0 has as number of chains. */
+/* Shares process 0's number of chains, before any cost is computed. */
 guint ra_mcmc_meet_first(RaMcmcSearch *s, guint n_chains);
 
-/* Whether group @i is this process's. */
+/* TRUE if group @i belongs to this process. */
 gboolean ra_mcmc_is_mine(const RaMcmcSearch *s, guint i);
 
-/* After a round: the groups of all processes, and what they asked.  @seconds:
- * so far; returns those of process 0. */
+/* Exchanges the groups of all processes and the costs that they computed, after
+ * a round.  @seconds: elapsed so far; returns that of process 0. */
 double ra_mcmc_meet(RaMcmcSearch *s, double seconds);
 
 /* --- search/mcmc_group.c --- */
 
-/* What changes of the plan of @group's first chain cost, the median; and its
- * time. */
+/* Median cost of changes of the plan of @group's first chain; @out_now_s: time
+ * of that plan. */
 double ra_mcmc_probe(const RaMcmcSearch *s, RaMcmcGroup *group,
                      double *out_now_s);
 
-/* The group's chains go on for @n_steps proposals in all, or until it is time.
- */
+/* Runs the group's chains for @n_steps proposals in all, or until the search
+ * must stop. */
 void ra_mcmc_run_group(const RaMcmcSearch *s, RaMcmcGroup *group,
                        uint64_t n_steps);
 
 /* --- search/mcmc_ladder.c --- */
 
-/* Some plan, with the residencies that were asked. */
+/* A random plan with the requested residencies. */
 void ra_mcmc_random_point(const RaMcmcSearch *s, RaRng *rng, RaPoint *out);
 
-/* A geometric ladder from @hottest_s to the coldest for plans of @now_s, which
- * a quench goes down. */
+/* Sets geometric temperatures from @hottest_s to the coldest for plans of
+ * @now_s; quenches go down the same range. */
 void ra_mcmc_set_ladder(RaMcmcSearch *s, double hottest_s, double now_s);
 
-/* Neighbours on the ladder exchange plans. */
+/* Exchanges plans between neighbours on the ladder. */
 void ra_mcmc_exchange(RaMcmcSearch *s, RaRng *rng);
 
-/* Quenches that have ended tell the coldest of the ladder and begin anew. */
+/* Passes the results of finished quenches to the coldest chain of the ladder
+ * and restarts them. */
 void ra_mcmc_quench(RaMcmcSearch *s, RaRng *rng);
 
 #endif

@@ -1,3 +1,4 @@
+/* Proposals: sampling of meshes, places and strategies. */
 #include "config.h"
 
 #include <stdlib.h>
