@@ -1,3 +1,4 @@
+/* Division of a cluster into disjoint meshes by weights. */
 #include "config.h"
 
 #include "search/family/cluster_split.h"

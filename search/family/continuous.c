@@ -1,3 +1,4 @@
+/* Shapes of generation with continuous batching. */
 #include "config.h"
 
 #include "graph/input/plan_batching.h"

@@ -1,21 +1,21 @@
-/* Shapes of generation with continuous batching: what a static batch of a shape
- * needs of memory for all its keys and values at once, in less.
+/* Shapes of generation with continuous batching.  A static batch needs memory
+ * for all its keys and values at once; these shapes need less.
  *
  *     ra_continuous_add(shapes, workload, cluster, call, &shape);
  *
- * A shape comes in steps: keys and values of all sequences of a replica, a half
- * of them, a quarter, down to the longest sequence, so that settling finds the
- * most that fits beside what else the GPUs hold; what is left then is given to
- * the engine, as engines take it (HybridFlow's "best-effort allocation", arXiv
- * 2409.19256, section 8.4).  Memory alone says how many sequences run at a
- * time.
+ * A shape comes in several sizes of `kv-memory`: keys and values of all
+ * sequences of a replica, half of them, a quarter, down to the longest
+ * sequence.  Settling finds the largest size that fits with the other contents
+ * of the GPUs.  The remaining memory is then given to the engine, as engines
+ * take it (HybridFlow's "best-effort allocation", arXiv 2409.19256, section
+ * 8.4).  Memory alone limits the number of concurrent sequences.
  */
 #ifndef RA_SEARCH_FAMILY_CONTINUOUS_H
 #define RA_SEARCH_FAMILY_CONTINUOUS_H
 
 #include "search/family/shape.h"
 
-/* In which `kv-memory` is written. */
+/* Unit of `kv-memory` in written plans. */
 #define RA_SERVING_STEP_BYTES ((uint64_t)64 << 20)
 
 /**
@@ -23,11 +23,11 @@
  * @shapes: (element-type RaShape): appended to
  * @workload: borrowed
  * @cluster: borrowed
- * @call: generates
+ * @call: a generate call
  * @shape: with a static batch; copied
  *
- * Appends what @shape is with a continuous batch and `kv-memory`, most first;
- * nothing under ZeRO, which no engine has.
+ * Appends the variants of @shape with a continuous batch and `kv-memory`, the
+ * largest first.  Appends nothing under ZeRO, which no engine has.
  */
 void ra_continuous_add(GArray *shapes, const RaWorkload *workload,
                        const RaCluster *cluster, uint32_t call,
@@ -37,23 +37,24 @@ void ra_continuous_add(GArray *shapes, const RaWorkload *workload,
  * ra_continuous_slowdown:
  * @shape: continuous, with `kv-memory`
  *
- * Decoding is bound by memory: a step reads the weights, w, and the keys and
- * values of who runs.  With room for a part f of all of them, k, there are 1/f
- * times the steps, each with f k / 2 on the average:
+ * Decoding is bound by memory bandwidth: a step reads the weights, w bytes, and
+ * the keys and values of the running sequences.  With room for a fraction f of
+ * all keys and values, k bytes, there are 1/f times the steps, each with f k /
+ * 2 on average:
  *
  *     (w / f + k / 2) / (w + k / 2)
  *
- * This orders shapes without a batcher's run for each; what a plan takes is
- * simulated.
+ * This formula orders shapes without a run of the batcher for each; the time of
+ * a plan is simulated.
  *
- * Returns: seconds over those of the shape with a static batch, >= 1
+ * Returns: seconds relative to the shape with a static batch, >= 1
  */
 double ra_continuous_slowdown(const RaWorkload *workload,
                               const RaCluster *cluster, uint32_t call,
                               const RaShape *shape);
 
-/* Keys and values of all sequences of a replica of @plan, rounded up to what
- * plans of this folder are written in. */
+/* Bytes of keys and values of all sequences of a replica of @plan, rounded up
+ * to RA_SERVING_STEP_BYTES. */
 uint64_t ra_continuous_whole_bytes(const RaWorkload *workload,
                                    const RaCluster *cluster, uint32_t call,
                                    const RaCallPlan *plan);

@@ -1,3 +1,4 @@
+/* Drafts of plans: settling shapes until all GPUs have enough memory. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Memory need of single calls. */
 #include "config.h"
 
 #include <math.h>

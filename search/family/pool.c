@@ -1,3 +1,4 @@
+/* Pools: their weights, meshes and shapes. */
 #include "config.h"
 
 #include <inttypes.h>

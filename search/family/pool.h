@@ -1,4 +1,4 @@
-/* Pools of GPUs: sets of calls that share a mesh, and how large it should be.
+/* Pools: sets of calls that share a mesh, and the sizes of those meshes.
  *
  *     RaPools *pools = ra_pools_new(writer);
  *     ra_pools_add(pools, key, call);          calls of equal keys together
@@ -6,15 +6,17 @@
  *       every call of pool p works on pools->meshes[p]
  *     ra_pools_free(pools);
  *
- * The weight of a pool is what its calls cost, GPU-seconds by the estimator.
- * With W_l of phase l of an iteration (phases come one after the other) on N_l
- * GPUs the iteration takes the sum of W_l / N_l, which is least, for a given
- * sum of N_l, where N_l is proportional to the square root of W_l; pools of
- * one phase work at the same time, so they share N_l by their weights.  Where
- * generation may lag (staleness > 0) training works beside the rollout, whose
- * phases still follow each other: the iteration takes the greater of the sum
- * over those and W_T / N_T, and both are T where N_T = W_T / T and
- * N_l = sqrt(W_l) sum sqrt(W) / T.
+ * The weight of a pool is the cost of its calls in GPU-seconds, by the
+ * estimator.  The phases of an iteration come one after the other.  With cost
+ * W_l of phase l on N_l GPUs, the iteration takes the sum of W_l / N_l.  For a
+ * given sum of N_l this is least where N_l is proportional to the square root
+ * of W_l.  Pools of one phase run concurrently, so they share N_l in proportion
+ * to their weights.
+ *
+ * Where generation may lag (staleness > 0), training is concurrent with the
+ * rollout, whose phases still follow each other.  The iteration then takes T,
+ * the greater of the sum over those phases and W_T / N_T. Both equal T where
+ * N_T = W_T / T and N_l = sqrt(W_l) sum sqrt(W) / T.
  *
  * Private to search/family/strategy*.c.  Typical sizes: 2 to 6 pools.
  */
@@ -25,47 +27,49 @@
 
 typedef struct {
   RaWriter *writer; /* borrowed */
-  guint n_calls;    /* of the workload */
-  guint n;          /* pools */
-  uint32_t *pool;   /* (n_calls) of each call; RA_NONE: none */
-  uint64_t *keys;   /* (n_calls) of each pool */
-  double *gpu_s;    /* (n_calls) of each pool: GPU-seconds of an iteration */
-  double *weights;  /* (n_calls) of each pool: what it is placed by */
-  RaMesh *meshes;   /* (n_calls) of each pool */
-  gboolean even;    /* pipelines of a power of two only: with them batches and
-                       layers divide; begins %TRUE */
+  guint n_calls;    /* calls of the workload */
+  guint n;          /* number of pools */
+  uint32_t *pool;   /* (n_calls) pool of each call; RA_NONE: none */
+  uint64_t *keys;   /* (n_calls) key of each pool */
+  double *gpu_s;    /* (n_calls) GPU-seconds per iteration of each pool */
+  double *weights;  /* (n_calls) weight by which each pool is placed */
+  RaMesh *meshes;   /* (n_calls) mesh of each pool */
+  gboolean even; /* only pipelines of a power of two, which divide batches and
+                    layers; initially %TRUE */
 } RaPools;
 
 RaPools *ra_pools_new(RaWriter *writer);
 void ra_pools_free(RaPools *pools);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPools, ra_pools_free)
 
-/* Puts @call into the pool of @key, a new one if there is none. */
+/* Puts @call into the pool of @key, which is created if needed. */
 void ra_pools_add(RaPools *pools, uint64_t key, uint32_t call);
 
-/* Name of a pool: its first call's. */
+/* Name of a pool: that of its first call. */
 const char *ra_pools_name(const RaPools *pools, guint pool);
 
-/* GPU-seconds and weights of all pools, from each call on all GPUs; FALSE: a
- * call cannot be cut or cannot be costed. */
+/* Computes GPU-seconds and weights of all pools, from each call on all GPUs.
+ * FALSE: a call cannot be cut or cannot be costed. */
 gboolean ra_pools_weigh(RaPools *pools, GError **error);
 
-/* Meshes by weights, at least as large as a pool's models need: such that
- * pipelines of a power of two do, else any; FALSE: the cluster is too small. */
+/* Chooses meshes by the weights, at least as large as the models of a pool
+ * need.  Pipelines of a power of two are preferred to others.  FALSE: the
+ * cluster is too small. */
 gboolean ra_pools_place(RaPools *pools, GError **error);
 
 /**
  * ra_pools_offer:
  * @pools: placed
- * @residency: RaResidency of what reads a trained model but does not train it
- * @realloc: RaReallocScheme by which it gets its parameters
+ * @residency: RaResidency of calls that read a trained model but do not train
+ *   it
+ * @realloc: RaReallocScheme by which those calls get their parameters
  * @error: a call cannot be cut for its pool, or cannot be costed
  *
- * Every call of a pool on its mesh.  Generation in the shapes that are
- * quickest by the estimator, as decoding tells shapes apart most; the others
- * in the least tp x pp that fits, with the optimizer state sharded; where
- * batches are continuous in the quickest, too, as settling weighs what memory
- * is worth to each.
+ * Offers shapes for every call of a pool on its mesh.  Generation gets the
+ * shapes that are fastest by the estimator, as decoding times differ most
+ * between shapes.  The other calls get the least tp x pp that fits, with the
+ * optimizer state sharded.  With continuous batching they, too, get the fastest
+ * shapes, as settling weighs the value of memory for each call.
  *
  * Returns: %TRUE on success
  */

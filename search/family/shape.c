@@ -1,3 +1,4 @@
+/* Shapes of a call on a mesh. */
 #include "config.h"
 
 #include <math.h>

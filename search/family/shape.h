@@ -1,43 +1,43 @@
-/* The shapes that a call may have on a mesh: dp, tp, pp and micro-batches that
- * divide all that has to divide.
+/* Shapes of a call on a mesh: dp, tp, pp and numbers of micro-batches that
+ * satisfy all divisibility rules.
  *
  *     RaShapeAsk ask = {.call = c, .mesh = mesh, .zero = 1};
  *     g_autoptr(GArray) shapes = ra_shapes_new(workload, cluster, &ask);
  *     const RaShape *first = &g_array_index(shapes, RaShape, 0);
  *
- * tp stays within a node; pp up to the layers; dp is the rest.  Micro-batches:
- * the fewest that fill the pipeline (2 pp to train, pp otherwise) and keep what
- * a call needs while it runs below RA_SHAPE_WORK_FRAC of the memory.
- * Typical sizes: 1 to 30 shapes a call and mesh.
+ * tp stays within a node; pp is at most the number of layers; dp is the rest.
+ * Micro-batches are the fewest that fill the pipeline (2 pp to train, pp
+ * otherwise) and keep the call's working memory below RA_SHAPE_WORK_FRAC of the
+ * GPU's.  Typical sizes: 1 to 30 shapes per call and mesh.
  */
 #ifndef RA_SEARCH_FAMILY_SHAPE_H
 #define RA_SEARCH_FAMILY_SHAPE_H
 
 #include "search/family/need.h"
 
-/* Of the memory, what one micro-batch may fill if more of them help.  MEASURED:
- * bench/fractions, best plans of four cases: 1.3 % above the best fraction of
- * each at 0.15 and at 0.2, 5 % at 0.1 and at 0.3, 10 % at 0.05. */
+/* Share of the memory that one micro-batch may fill if more micro-batches help.
+ * MEASURED: bench/fractions, best plans of four cases: 1.3 % above the best
+ * fraction of each at 0.15 and at 0.2, 5 % at 0.1 and at 0.3, 10 % at 0.05. */
 #define RA_SHAPE_WORK_FRAC 0.15
 
 typedef struct {
   RaCallPlan plan; /* complete; its stage_layers are owned */
-  RaNeed need;     /* what it needs */
-  double time_s;   /* of the call alone, by the estimator; NAN: not asked;
-                       infinite: not worth asking */
+  RaNeed need;     /* its memory need */
+  double time_s;   /* time of the isolated call, by the estimator; NAN: not
+                    computed; infinite: not worth computing */
 } RaShape;
 
-/* Of generation: how its sequences may be batched. */
+/* Batching of generation. */
 typedef enum {
   RA_SHAPE_STATIC,
-  RA_SHAPE_EITHER,    /* continuous ones behind the static ones */
+  RA_SHAPE_EITHER,    /* static shapes first, then continuous ones */
   RA_SHAPE_CONTINUOUS /* search/family/continuous.h */
 } RaShapeBatching;
 
 typedef struct {
-  uint32_t call;   /* of the workload, on GPUs */
-  RaMesh mesh;     /* where */
-  int zero;        /* where dp > 1 */
+  uint32_t call;   /* of the workload; runs on GPUs */
+  RaMesh mesh;     /* mesh of the call */
+  int zero;        /* ZeRO stage where dp > 1 */
   int recompute;   /* RaRecompute, at least; full where less does not fit */
   uint32_t tp;     /* 0: any power of two within a node */
   uint32_t pp_max; /* 0: any */
@@ -49,13 +49,13 @@ typedef struct {
  * ra_shapes_new:
  * @workload: borrowed
  * @cluster: borrowed; its device filled
- * @ask: what for
+ * @ask: call, mesh and restrictions
  *
- * Order: least tp x pp first, of equal ones the largest tp, which is what
- * divides the weights with the least communication across nodes.
+ * Order: least tp x pp first; of equal ones the largest tp first, as it divides
+ * the weights with the least communication across nodes.
  *
  * Returns: (transfer full) (element-type RaShape): perhaps empty; elements are
- *   cleared with the array
+ * cleared with the array
  */
 GArray *ra_shapes_new(const RaWorkload *workload, const RaCluster *cluster,
                       const RaShapeAsk *ask);
@@ -66,8 +66,9 @@ GArray *ra_shapes_empty(void);
 /* Appends a copy. */
 void ra_shapes_add(GArray *shapes, const RaShape *shape);
 
-/* The largest power of two that divides a node's share of @mesh and by which
- * heads, key-value heads and MLP width of @model can be cut. */
+/* Largest tp for @model on @mesh: the largest power of two that divides a
+ * node's share of the mesh and by which heads, key-value heads and MLP width
+ * can be cut. */
 uint32_t ra_shape_tp_max(const RaModel *model, const RaMesh *mesh);
 
 /* A mesh of the nodes [@first, @first + @n). */

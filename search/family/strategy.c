@@ -1,3 +1,4 @@
+/* Placement families: names, costs of shapes, common steps of planning. */
 #include "config.h"
 
 #include <inttypes.h>

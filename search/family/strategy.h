@@ -1,4 +1,4 @@
-/* Placement families of the literature as writers of plans.
+/* Placement families of the literature, as writers of plans.
  *
  *     RaStrategyOptions options = {.kind = RA_STRATEGY_HYBRIDFLOW};
  *     g_autoptr(RaDraft) draft =
@@ -8,21 +8,21 @@
  *
  *     colocated      every model on all GPUs, ZeRO-3, one call after the other
  *     interleaving   the same, but models that are never trained on halves,
- *                    which work at the same time
- *     disaggregated  every model, and the shadows of trained ones that generate
- *                    or infer, on GPUs of its own
+ *                    which run concurrently
+ *     disaggregated  every model on GPUs of its own; so is the second copy of a
+ *                    trained model that generates or infers
  *                    (these three: Xiao et al., arXiv 2312.11819)
  *     megatron       tp = GPUs of a node, pp = nodes, for every call (the
  *                    baseline of ReaL, arXiv 2406.14088)
- *     real           each call where the estimator says it is quickest, calls
+ *     real           each call where the estimator says it is fastest, calls
  *                    that do not wait for each other on halves where that pays
  *                    (ReaL's kind of plan, found greedily; not its search)
  *     hybridflow     pools: models with an lm head on one, value heads on the
- *                    other; generation in the quickest layout, on the GPUs
+ *                    other; generation in the fastest layout, on the GPUs
  *                    of training (arXiv 2409.19256)
  *
- * A writer knows calls by kind, head and whether their model is trained, never
- * by name, so it serves any workload.
+ * A writer identifies calls by kind, head and whether their model is trained,
+ * never by name, so it serves any workload.
  */
 #ifndef RA_SEARCH_FAMILY_STRATEGY_H
 #define RA_SEARCH_FAMILY_STRATEGY_H
@@ -40,8 +40,9 @@ typedef enum {
   RA_N_STRATEGIES
 } RaStrategyKind;
 
-/* How generation is batched: static where that has a plan, else the quicker of
- * both; static; continuous; the quicker of both. */
+/* Batching of generation.  AUTO: static if that yields a plan, else the faster
+ * of both.  STATIC and CONTINUOUS: only that kind.  QUICKEST: the faster of
+ * both. */
 typedef enum {
   RA_STRATEGY_BATCHING_AUTO,
   RA_STRATEGY_BATCHING_STATIC,
@@ -49,22 +50,22 @@ typedef enum {
   RA_STRATEGY_BATCHING_QUICKEST
 } RaStrategyBatching;
 
-/* "auto", ...: NULL-terminated, by RaStrategyBatching. */
+/* Names "auto", ...: NULL-terminated, by RaStrategyBatching. */
 extern const char *const ra_strategy_batchings[];
 
-/* "colocated", ...: NULL-terminated, by RaStrategyKind. */
+/* Names "colocated", ...: NULL-terminated, by RaStrategyKind. */
 extern const char *const ra_strategy_names[];
 
 typedef struct {
   RaStrategyKind kind;
   const uint32_t *split; /* (n_split) nullable; disaggregated: weights of the
-                            parts, in order of ra_strategy_plan()'s message;
-                            hybridflow: of pools, 1: one for all, 2: by head
-                            (lm:value), else one a model */
+                            parts, in the order of ra_strategy_plan()'s message;
+                            hybridflow: number of pools, 1: one for all, 2: by
+                            head (lm:value), else one per model */
   guint n_split;
-  uint32_t generate_tp; /* colocated, interleaving: generation in tp instead of
+  uint32_t generate_tp; /* colocated, interleaving: tp of generation instead of
                            ZeRO-3; 0: ZeRO-3 */
-  gboolean fit;         /* megatron: the least pp that fits, dp the rest */
+  gboolean fit;         /* megatron: the least pp that fits; dp is the rest */
   int batching;         /* RaStrategyBatching */
 } RaStrategyOptions;
 
@@ -72,18 +73,18 @@ typedef struct {
  * ra_strategy_plan:
  * @workload: borrowed, outlives the draft
  * @cluster: borrowed, outlives the draft; its device filled
- * @estimator: what a call costs; asked by real, hybridflow and disaggregated
+ * @estimator: source of call costs for real, hybridflow and disaggregated
  * @options: borrowed
  * @error: %RA_ERROR_NEGATIVE `strategy: ...`: a call cannot be cut for its
- *   GPUs, it does not fit; %RA_ERROR_INPUT: a split of another number of parts
- *   (names them)
+ *   GPUs, or does not fit; %RA_ERROR_INPUT: the split has the wrong number of
+ *   parts (the message names them)
  *
- * Generation that is batched continuously has as `kv-memory` what the account
+ * Continuously batched generation gets as `kv-memory` what the memory account
  * of the whole plan leaves (search/family/continuous.h).
  *
- * Cost: milliseconds; real simulates each call some 20 times alone.
+ * Cost: milliseconds; real simulates each isolated call some 20 times.
  *
- * Returns: (transfer full): ra_draft_free() it
+ * Returns: (transfer full): free with ra_draft_free()
  */
 RaDraft *ra_strategy_plan(const RaWorkload *workload, const RaCluster *cluster,
                           const RaEstimator *estimator,
