@@ -1,3 +1,4 @@
+/* Memory footprints of calls, and the loads that they depend on. */
 #include "config.h"
 
 #include "search/space/footprint.h"

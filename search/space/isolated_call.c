@@ -1,3 +1,4 @@
+/* Plans that isolate one call. */
 #include "config.h"
 
 #include "search/space/isolated_call.h"

@@ -1,3 +1,4 @@
+/* Sets of whole nodes that are not in a row. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Rejections as text. */
 #include "config.h"
 
 #include <inttypes.h>

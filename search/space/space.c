@@ -1,3 +1,4 @@
+/* The plan space: its creation, points, plans of points, and checks. */
 #include "config.h"
 
 #include <inttypes.h>

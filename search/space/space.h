@@ -1,54 +1,56 @@
-/* The space of plans: what a search may choose for every call.
+/* Plan space: the choices that a search may make for every call.
  *
  *     RaSpaceOptions options = {.kind = RA_SPACE_FULL, .n_iterations = 5};
  *     g_autoptr(RaSpace) space =
  *         ra_space_new(workload, cluster, &options, &error);
  *     for (uint32_t i = 0; i < space->calls[c].n; i++)
  *       use(&space->calls[c].candidates[i]);
- *     g_autoptr(RaDraft) ... RaPlan *plan = ra_space_plan_new(space, &point);
+ *     RaPlan *plan = ra_space_plan_new(space, &point);
  *
- * A *candidate* of a call is the shape of a mesh and a strategy on it; with a
+ * A *candidate* of a call is the shape of a mesh with a strategy; with a
  * *position* it is a mesh of the cluster.  Nodes are alike, so costs and
- * footprints are the candidate's, and what positions add is only whom a call
- * meets on its GPUs: that is how equivalent meshes are one.  A mesh is an
- * interval of GPUs, an aligned slice of a node or whole nodes in a row, or
- * (FULL) a set of whole nodes (search/space/node_set.h).
+ * footprints depend on the candidate alone.  A position only decides which
+ * other calls share the GPUs.  Equivalent meshes are thereby one candidate.  A
+ * mesh is an interval of GPUs (an aligned slice of a node, or whole nodes in a
+ * row) or (FULL) a set of whole nodes (search/space/node_set.h).
  *
  * A *point* chooses a candidate and a position for every call, and for every
  * model where its parameters are between calls.
  *
- * Candidates are never cut by number.  What is left out is left out for a
- * reason (search/space/rejection.h): it does not divide, it does not fit into a
- * GPU by itself, another is never worse, or a limit forbids it.
+ * The number of candidates is never capped.  A shape is left out for one of
+ * these reasons (search/space/rejection.h): it does not divide, it does not fit
+ * into a GPU by itself, another is never worse, or a limit forbids it.
  *
  * Two sets:
- *   REAL   ReaL's (arXiv 2406.14088): halves of a node and runs of nodes, tp
- *          1, 2, 4, 8 ..., pp a divisor; optimizer state sharded over dp;
- *          micro-batches and recomputation by rule: the fewest micro-batches
- *          that fill the pipeline (2 pp to train, else pp) and the least
- *          recomputation with which the work of one fills no more than
- *          RA_SHAPE_WORK_FRAC of a GPU
- *   FULL   also smaller slices; context parallelism by powers of two, a chunk
- *          no smaller than a tile of attention, one sequence at a time; expert
- *          parallelism by powers of two; zero 1, 2, 3; every recomputation; 1,
- *          2 or 4 times as many micro-batches; 1f1b, interleaved by 2 and by 4;
- *          sequence-parallel or not
+ *   REAL  ReaL's (arXiv 2406.14088): halves of a node and runs of nodes; tp 1,
+ *         2, 4, 8 ..., pp a divisor; optimizer state sharded over dp.  A rule
+ *         sets micro-batches and recomputation: the fewest micro-batches that
+ *         fill the pipeline (2 pp to train, else pp), and the least
+ *         recomputation with which the working memory of one fills at most
+ *         RA_SHAPE_WORK_FRAC of a GPU.
+ *   FULL  Also smaller slices; context parallelism by powers of two, with
+ *         chunks no smaller than a tile of attention, one sequence at a time;
+ *         expert parallelism by powers of two; zero 1, 2, 3; every
+ *         recomputation; 1, 2 or 4 times as many micro-batches; 1f1b,
+ *         interleaved by 2 and by 4; sequence-parallel or not.
  *
- * Both have the workload's number of mini-batches: another trains otherwise.
- * Where a limit of RA_LIMIT_MINI_BATCHES allows others, all that divide are
- * candidates.
+ * Both have the workload's number of mini-batches, as another number changes
+ * the training itself.  Where a limit of RA_LIMIT_MINI_BATCHES allows others,
+ * all that divide are candidates.
  *
- * Of FULL some are left out because another is as quick and as small whatever
- * the rest of the plan is (RA_REJECT_DOMINATED), unless a limit names them:
+ * FULL leaves out shapes for which another is as fast and as small whatever the
+ * rest of the plan is (RA_REJECT_DOMINATED), unless a limit names them:
  *   zero 0 with dp > 1       zero 1 moves no more and holds less
  *   selective recomputation  flash attention keeps nothing that it would save
- *   cp with chunks below a tile of attention, which take a tile's time
- * cp works on one sequence at a time: of more, its ranks as dp do the same
- * without the ring.  gpipe, which holds more than 1f1b but is not always
- * slower, is there only if a limit names it.
+ *   small cp chunks          a chunk below a tile of attention takes a tile's
+ *                            time
+ *   cp on several sequences  its ranks as dp do the same without the ring, so
+ *                            cp works on one sequence at a time
+ * gpipe is included only if a limit names it: it holds more than 1f1b but is
+ * not always slower.
  *
- * Typical sizes: PPO on 64 GPUs 10^3 to 10^4 candidates, on 16,384
- * 10^4 to 10^5.
+ * Typical sizes: PPO has 10^3 to 10^4 candidates on 64 GPUs, and 10^4 to 10^5
+ * on 16,384.
  */
 #ifndef RA_SEARCH_SPACE_SPACE_H
 #define RA_SEARCH_SPACE_SPACE_H
@@ -62,7 +64,7 @@
 
 typedef enum { RA_SPACE_REAL, RA_SPACE_FULL } RaSpaceKind;
 
-/* What of a call a limit is about. */
+/* Property of a call that a limit restricts. */
 typedef enum {
   RA_LIMIT_MESH, /* one mesh: begin and number of GPUs */
   RA_LIMIT_GPUS, /* number of GPUs */
@@ -77,23 +79,23 @@ typedef enum {
   RA_LIMIT_SCHEDULE,          /* 0: gpipe, 1: 1f1b, n: interleaved by n */
   RA_LIMIT_SEQUENCE_PARALLEL, /* 0, 1 */
   RA_LIMIT_RESIDENCY,         /* RaResidency of the call's model */
-  RA_LIMIT_MINI_BATCHES, /* train: the only limit that makes candidates: without
-                            it there is the workload's number alone */
+  RA_LIMIT_MINI_BATCHES, /* train: the only limit that adds candidates; without
+                            it only the workload's number is tried */
   RA_N_LIMITS
 } RaLimitKind;
 
 #define RA_LIMIT_VALUES_MAX 32
 
-/* A call may only have these values; RA_LIMIT_MESH: values[0] is the first GPU,
- * values[1] their number. */
+/* Allowed values of one property of a call.  RA_LIMIT_MESH: values[0] is the
+ * first GPU, values[1] the number of GPUs. */
 typedef struct {
   uint32_t call;
   int kind;    /* RaLimitKind */
   RaMesh mesh; /* RA_LIMIT_MESH */
   uint32_t values[RA_LIMIT_VALUES_MAX];
   uint32_t n_values;
-  gboolean has_range;   /* instead of values: */
-  uint32_t least, most; /* both allowed */
+  gboolean has_range;   /* least and most are used instead of values */
+  uint32_t least, most; /* inclusive */
 } RaLimit;
 
 /**
@@ -101,8 +103,8 @@ typedef struct {
  * @text: `CALL.KEY=VALUE[,VALUE...]`: actor_train.tp=4,8,
  *   ref_inference.mesh=node[0-1], actor_train.recompute=none,
  *   actor_train.schedule=1f1b,interleaved:2; or `CALL.KEY=<=N` or `>=N`
- * @workload: whose calls
- * @cluster: in which a mesh lies
+ * @workload: workload of the calls
+ * @cluster: cluster of the meshes
  * @out_limit: (out): untouched on error
  * @error: %RA_ERROR_INPUT: what is wrong with @text
  *
@@ -115,8 +117,8 @@ gboolean ra_limit_parse(const char *text, const RaWorkload *workload,
 /**
  * ra_limits_add:
  * @limits: (element-type RaLimit): appended to
- * @text: as of ra_limit_parse(); a CALL of `all` is every call that the key
- *   says something about
+ * @text: as for ra_limit_parse(); a CALL of `all` means every call to which the
+ *   key applies
  */
 gboolean ra_limits_add(GArray *limits, const char *text,
                        const RaWorkload *workload, const RaCluster *cluster,
@@ -125,9 +127,9 @@ gboolean ra_limits_add(GArray *limits, const char *text,
 /**
  * ra_limits_read:
  * @limits: (element-type RaLimit): appended to
- * @file: groups `[call NAME]`, or `[call all]`, as a plan has them, with the
- *   keys that limits have; each value as after ra_limit_parse()'s `=`
- * @error: %RA_ERROR_INPUT `file:line: ...`: what ra_limit_parse() refuses, an
+ * @file: groups `[call NAME]` or `[call all]`, as in a plan, with the keys of
+ *   limits; each value as after ra_limit_parse()'s `=`
+ * @error: %RA_ERROR_INPUT `file:line: ...`: errors of ra_limit_parse(), an
  *   unknown group or call
  */
 gboolean ra_limits_read(GArray *limits, const RaKeyFile *file,
@@ -136,51 +138,54 @@ gboolean ra_limits_read(GArray *limits, const RaKeyFile *file,
 
 typedef struct {
   int kind;              /* RaSpaceKind */
-  uint32_t n_iterations; /* that plans are replayed for, >= 1 */
-  uint64_t seed;         /* of the lengths */
+  uint32_t n_iterations; /* iterations that plans are replayed for, >= 1 */
+  uint64_t seed;         /* seed of the lengths */
   const RaLimit *limits; /* nullable (n_limits) */
   guint n_limits;
-  double work_frac; /* REAL: 0: RA_SHAPE_WORK_FRAC */
-  guint n_threads;  /* that make candidates; 0: as many as processors */
-  uint32_t n_gpus;  /* meshes lie on so many from the first; 0: on all */
+  double work_frac; /* REAL: maximum share of memory, 0: RA_SHAPE_WORK_FRAC */
+  guint n_threads;  /* threads that make candidates; 0: as many as processors */
+  uint32_t n_gpus;  /* meshes use the first n_gpus only; 0: all */
 } RaSpaceOptions;
 
 typedef struct {
-  RaCallPlan plan;       /* its mesh at node 0, where nodes are of several
-                            kinds at position 0; its stage_layers are owned */
-  uint32_t n_gpus;       /* of the mesh; 0: a host call without a mesh */
-  uint32_t first;        /* GPU at which the mesh of position 0 begins */
-  uint32_t step;         /* GPUs from a position to the next */
-  uint32_t n_positions;  /* >= 1, sets included */
-  const RaMesh *sets;    /* (n_sets) borrowed: of the last positions */
-  uint32_t n_sets;       /* <= n_positions */
-  uint32_t kinds;        /* of nodes, bits: of the mesh at every position */
-  uint32_t layout;       /* calls of one model lay their parameters out alike
-                            iff this is equal and their meshes begin alike */
-  RaFootprint footprint; /* owned; zero of a host call */
+  RaCallPlan plan; /* its mesh is at node 0, or at position 0 where nodes are of
+                      several kinds; its stage_layers are owned */
+  uint32_t n_gpus; /* GPUs of the mesh; 0: a host call without a mesh */
+  uint32_t first;  /* first GPU of the mesh at position 0 */
+  uint32_t step;   /* GPUs from one position to the next */
+  uint32_t n_positions; /* >= 1, sets included */
+  const RaMesh *sets;   /* (n_sets) borrowed: meshes of the last positions */
+  uint32_t n_sets;      /* <= n_positions */
+  uint32_t kinds;       /* bits of the node kinds of the mesh, the same at every
+                     position */
+  uint32_t layout; /* two calls of one model lay out parameters alike iff this
+                      is equal and their meshes begin alike */
+  RaFootprint footprint; /* owned; zero for a host call */
 } RaCandidate;
 
 typedef struct {
   RaCandidate
-      *candidates; /* (n), owned; by GPUs, then tp x pp, then the rest */
+      *candidates; /* (n), owned; ordered by GPUs, then tp x pp, then the
+                      rest */
   uint32_t n;
-  uint32_t n_tried;                  /* shapes looked at */
-  uint32_t n_rejected[RA_N_REJECTS]; /* of these; the rest are candidates */
+  uint32_t n_tried;                  /* shapes that were tried */
+  uint32_t n_rejected[RA_N_REJECTS]; /* those rejected; the rest are
+                                        candidates */
 } RaSpaceCall;
 
 typedef struct {
   const RaWorkload *workload; /* borrowed */
   const RaCluster *cluster;   /* borrowed; its device filled */
-  RaSpaceOptions options;     /* limits not kept */
+  RaSpaceOptions options;     /* a copy; its limits are not kept */
   RaLimit *limits;            /* (options.n_limits), owned */
   RaLoads *loads;             /* owned */
   RaSpaceCall *calls;         /* (n_calls), owned */
-  uint32_t n_layouts;         /* layouts that candidates have */
-  RaNodeSets *sets;           /* owned: of nodes that are no runs */
-  GPtrArray *added;           /* owned: RaMesh of ra_space_add() */
+  uint32_t n_layouts;         /* number of layouts of the candidates */
+  RaNodeSets *sets;           /* owned: sets of nodes that are not in a row */
+  GPtrArray *added;           /* owned: RaMesh added by ra_space_add() */
 } RaSpace;
 
-/* What a point chooses for one call. */
+/* Choice of a point for one call. */
 typedef struct {
   uint32_t candidate;
   uint32_t position;
@@ -194,14 +199,14 @@ typedef struct {
 /**
  * ra_space_accepts:
  * @workload: (not nullable): with the lengths that are searched
- * @error: %RA_ERROR_INPUT: why it has no space
+ * @error: %RA_ERROR_INPUT: why the workload has no space
  *
- * What ra_space_new() refuses of a workload whatever the cluster, to be known
- * before anything is costed.
+ * Checks whether @workload can be searched on any cluster, before anything is
+ * costed.  ra_space_new() makes the same checks.
  *
  * Cost: O(calls).
  *
- * Returns: whether it can be searched
+ * Returns: %TRUE if it can be searched
  */
 gboolean ra_space_accepts(const RaWorkload *workload, GError **error);
 
@@ -210,12 +215,12 @@ gboolean ra_space_accepts(const RaWorkload *workload, GError **error);
  * @workload: borrowed; at most RA_POINT_MAX calls and models
  * @cluster: borrowed; its device filled
  * @options: copied
- * @error: %RA_ERROR_NEGATIVE: a call has no candidate, and why the last shape
- *   was left out; %RA_ERROR_INPUT: too many calls
+ * @error: %RA_ERROR_NEGATIVE: a call has no candidate, with the reason for the
+ *   last rejected shape; %RA_ERROR_INPUT: too many calls
  *
- * Cost: a footprint each candidate, about 0.1 ms.
+ * Cost: one footprint per candidate, about 0.1 ms.
  *
- * Returns: (transfer full): ra_space_free() it
+ * Returns: (transfer full): free with ra_space_free()
  */
 RaSpace *ra_space_new(const RaWorkload *workload, const RaCluster *cluster,
                       const RaSpaceOptions *options, GError **error);
@@ -228,34 +233,32 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSpace, ra_space_free)
  *
  * Cost: that of making the candidates of @call.
  *
- * Returns: (transfer full) (element-type RaRejection): why shapes of @call are
- *   no candidates, in the order in which they were tried
+ * Returns: (transfer full) (element-type RaRejection): the rejected shapes of
+ * @call, in the order in which they were tried
  */
 GArray *ra_space_rejected(const RaSpace *space, uint32_t call);
 
 /**
  * ra_space_add:
- * @space: before any table of its costs
- * @plan: of the space's workload and cluster
- * @out_point: (out): the point that is @plan
+ * @space: no table of its costs exists yet
+ * @plan: a plan for the space's workload and cluster
+ * @out_point: (out): the point that equals @plan
  *
- * Makes @plan a point of the space, with new candidates where it has none like
- * it: how plans of the literature become starts.
+ * Makes @plan a point of the space, adding candidates where none equals its
+ * calls.  Plans of the literature become starting points this way.
  *
  * Returns: %FALSE where @plan cannot be a point: GPUs that meshes may not have,
- *   slices of several nodes,
- *   more than RA_NODE_SET_RUNS runs of them, a
- *   rank order other than tp-cp-dp-pp, calls of a model that differ in
- *   residency, an optimizer in host memory, a host call with a mesh,
- *   continuous batching
+ * slices of several nodes, more than RA_NODE_SET_RUNS runs of them, a rank
+ * order other than tp-cp-dp-pp, calls of a model that differ in residency, an
+ * optimizer in host memory, a host call with a mesh, continuous batching
  */
 gboolean ra_space_add(RaSpace *space, const RaPlan *plan, RaPoint *out_point);
 
-/* What a call that is not placed yet has for a candidate: on no GPU.  Its
- * choice's candidate is RA_NONE. */
+/* Candidate of a call that is not placed yet: it is on no GPU.  The choice's
+ * candidate is then RA_NONE. */
 extern const RaCandidate ra_candidate_nowhere;
 
-/* What @choice is for @call. */
+/* The candidate of @call that @choice names. */
 static inline const RaCandidate *
 ra_space_candidate(const RaSpace *space, uint32_t call, RaChoice choice)
 {
@@ -264,7 +267,7 @@ ra_space_candidate(const RaSpace *space, uint32_t call, RaChoice choice)
              : &space->calls[call].candidates[choice.candidate];
 }
 
-/* The set of nodes that @position is; %NULL: it is an interval. */
+/* The set of nodes at @position; %NULL: an interval. */
 static inline const RaMesh *
 ra_candidate_set(const RaCandidate *candidate, uint32_t position)
 {
@@ -273,7 +276,7 @@ ra_candidate_set(const RaCandidate *candidate, uint32_t position)
   return position < n_runs ? NULL : &candidate->sets[position - n_runs];
 }
 
-/* First GPU of the mesh of @choice. */
+/* First GPU of the mesh of @candidate at @position. */
 static inline uint32_t
 ra_candidate_begin(const RaCandidate *candidate, uint32_t position)
 {
@@ -283,8 +286,9 @@ ra_candidate_begin(const RaCandidate *candidate, uint32_t position)
              : candidate->first + position * candidate->step;
 }
 
-/* The position of the mesh that begins at GPU @begin, or is @set (nullable);
- * RA_NONE: @candidate has none. */
+/* Position of the mesh that begins at GPU @begin, or is @set (nullable).
+ * RA_NONE:
+ * @candidate has none. */
 uint32_t ra_candidate_position(const RaCandidate *candidate, uint32_t begin,
                                const RaMesh *set);
 
@@ -296,30 +300,32 @@ RaMesh ra_space_mesh_at(const RaSpace *space, const RaCandidate *candidate,
  * ra_space_plan_new:
  * @point: of @space
  *
- * The plan that @point is, without a file: for ra_augment(), ra_plan_write().
+ * Builds the plan of @point, without a file, for ra_augment() and
+ * ra_plan_write().
  *
- * Returns: (transfer full): ra_space_plan_free() it
+ * Returns: (transfer full): free with ra_space_plan_free()
  */
 RaPlan *ra_space_plan_new(const RaSpace *space, const RaPoint *point);
 void ra_space_plan_free(RaPlan *plan);
 
 /**
  * ra_space_check:
- * @point: perhaps of another space of the same workload
+ * @point: may come from another space of the same workload
  *
- * Returns: %TRUE if every choice exists and residencies go together
+ * Returns: %TRUE if every choice exists and the residencies are compatible
  */
 gboolean ra_space_check(const RaSpace *space, const RaPoint *point);
 
-/* Whether limits allow the parameters of @model to be so (RaResidency). */
+/* TRUE if the limits allow @residency (RaResidency) for the parameters of
+ * @model. */
 gboolean ra_space_allows_residency(const RaSpace *space, uint32_t model,
                                    int residency);
 
-/* log10 of the number of points, residencies not counted. */
+/* log10 of the number of points, without residencies. */
 double ra_space_log10_points(const RaSpace *space);
 
-/* As ra_residency_is_shared(): whether @call reads the weights that stand
- * beside another model's adapters.  O(calls). */
+/* TRUE if @call reads weights that another model's adapters share, as
+ * ra_residency_is_shared(). O(calls). */
 gboolean ra_space_is_shared(const RaSpace *space, const RaPoint *point,
                             uint32_t call);
 

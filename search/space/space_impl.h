@@ -1,65 +1,68 @@
-/* Inside the space of plans; search/space/space*.c, and who makes meshes. */
+/* Private parts of the plan space, for search/space/space*.c and other makers
+ * of meshes.
+ */
 #ifndef RA_SEARCH_SPACE_SPACE_IMPL_H
 #define RA_SEARCH_SPACE_SPACE_IMPL_H
 
 #include "search/space/space.h"
 
-/* Shapes of one call, told to a list of candidates, of reasons, or both. */
+/* Receiver of the shapes of one call: collects candidates, rejections, or both.
+ */
 typedef struct {
   const RaSpace *space;
   uint32_t call;
-  GArray *candidates; /* nullable: RaCandidate that are left */
-  GArray *rejected;   /* nullable: RaRejection of those that are not */
+  GArray *candidates; /* nullable: RaCandidate, those accepted */
+  GArray *rejected;   /* nullable: RaRejection of the others */
   uint32_t n_tried;
   uint32_t n_rejected[RA_N_REJECTS];
 } RaSpaceSink;
 
-/* Fills @sink with all shapes of its call. */
+/* Tries all shapes of the sink's call and stores the results in @sink. */
 void ra_space_fill(RaSpaceSink *sink);
 
-/* One shape while strategies for it are made. */
+/* A shape for which strategies are being made. */
 typedef struct {
   RaSpaceSink *sink;
   const RaCall *call;
   const RaWorkloadModel *model;
   RaCandidate mesh; /* n_gpus, first, step, n_positions */
   RaCallPlan plan;  /* mesh and degrees set */
-  uint32_t batch;   /* sequences that a replica works on at a time */
-  uint32_t longest; /* tokens of the longest sequence that may be */
+  uint32_t batch;   /* sequences that a replica processes at a time */
+  uint32_t longest; /* tokens of the longest possible sequence */
 } RaSpaceMaker;
 
-/* The shape in hand is none: counts it, and tells it. */
+/* Counts the current shape as rejected, and records it where wanted. */
 void ra_space_reject(const RaSpaceMaker *maker, RaReject reason,
                      const char *rule);
 
-/* All strategies of the shape in hand, whose degrees divide. */
+/* Makes all strategies of the current shape, whose degrees divide. */
 void ra_space_fill_strategies(RaSpaceMaker *maker);
 
-/* Whether a limit names @value for @call, so that it is wanted though another
- * be never worse. */
+/* TRUE if a limit names @value for @call, so that it is tried even if another
+ * value is never worse. */
 gboolean ra_space_names(const RaSpace *space, uint32_t call, RaLimitKind kind,
                         uint32_t value);
 
-/* Whether there is a limit of @kind for @call. */
+/* TRUE if @call has a limit of @kind. */
 gboolean ra_space_limits(const RaSpace *space, uint32_t call, RaLimitKind kind);
 
-/* Whether @value is allowed; without a limit all are. */
+/* TRUE if @value is allowed; without a limit, every value is. */
 gboolean ra_space_allows(const RaSpace *space, uint32_t call, RaLimitKind kind,
                          uint32_t value);
 
-/* The mesh that @call is pinned to, %NULL: none. */
+/* The mesh to which @call is pinned; %NULL: none. */
 const RaLimit *ra_space_pin(const RaSpace *space, uint32_t call);
 
 /* A mesh of @n_gpus from GPU @begin on: a slice of a node or whole nodes. */
 RaMesh ra_space_mesh(const RaCluster *cluster, uint32_t begin, uint32_t n_gpus);
 
-/* GPUs that meshes may have, from the first on. */
+/* Number of GPUs, counted from the first, that meshes may use. */
 uint32_t ra_space_n_gpus(const RaSpace *space);
 
-/* Whether all GPUs of @mesh are such. */
+/* TRUE if meshes may use all GPUs of @mesh. */
 gboolean ra_space_has_gpus(const RaSpace *space, const RaMesh *mesh);
 
-/* GPUs from a position of a mesh of @n_gpus to the next. */
+/* GPUs between successive positions of a mesh of @n_gpus. */
 uint32_t ra_space_step(const RaCluster *cluster, uint32_t n_gpus);
 
 #endif
