@@ -1,3 +1,4 @@
+/* Lower bounds of isolated calls: inference, training and generation. */
 #include "config.h"
 
 #include <math.h>

@@ -1,21 +1,24 @@
-/* A lower bound of what a call costs by itself, without simulating it.
+/* Lower bound of the time of an isolated call, without a simulation.
  *
- * Lengths fixed, so that all micro-batches are alike.  With f and b the passes
- * of one through a stage, c the sends to the next, p stages:
+ * Lengths are fixed, so all micro-batches are alike.  f and b are the forward
+ * and backward pass of one micro-batch through a stage, c the send to the next
+ * stage, and N the number of micro-batches:
  *
- *     inference   sum of (f + c) of all stages, (N - 1) x most f, N
- *                 micro-batches in all
- *     train       a mini-batch of M: the most of a stage i of M (f + b) of it
- *                 and sum of (f + b + 2 c) of the stages before it; then what
- *                 the first stage's last gradients, which end the pass, are
- *                 reduced, clipped and stepped in, and parameters gathered
- *     generate    prefill as inference; then the most of a stage, all its steps
- *                 in closed form, and of one group, (R - 1) times through all
- *                 stages
+ *     inference   the sum of (f + c) over all stages, plus (N - 1) times the
+ *                 greatest f
+ *     train       for a mini-batch of M micro-batches, the maximum over the
+ *                 stages i of M (f + b) of stage i plus the sum of
+ *                 (f + b + 2 c) of the stages before it; then the reduction of
+ *                 the first stage's last gradients, which end the pass, their
+ *                 clipping, the optimizer step and the gather of parameters
+ *     generate    prefill as inference; then the maximum of two terms: all
+ *                 steps of one stage, in closed form, and (R - 1) rounds of
+ *                 one group through all stages
  *
- * and with zero 3 no less than what stands in a stage's queue of collectives.
- * Passes that are cut take no less than whole; what rounding could add is taken
- * off.  Interference, reductions between passes, waits for sends only add.
+ * With zero 3 the bound is at least the time in a stage's queue of collectives.
+ * A pass that is split takes at least as long as a whole one; possible rounding
+ * errors are subtracted.  Interference, reductions between passes and waits for
+ * sends can only add time.
  *
  *     double bound_s = ra_call_bound_s(estimator, memory, call, load, &work);
  */
@@ -28,13 +31,13 @@
 /**
  * ra_call_bound_s:
  * @memory: of a plan with @call
- * @call: with a model
- * @load: of the call
- * @out_n_tasks: (out): about how many tasks simulating it takes
+ * @call: a call with a model
+ * @load: load of the call
+ * @out_n_tasks: (out): approximate number of tasks in its simulation
  *
- * Cost: the estimate of a pass each stage.
+ * Cost: the estimate of one pass per stage.
  *
- * Returns: seconds of all parts; 0 where lengths are drawn
+ * Returns: seconds of all parts; 0 where lengths are sampled
  */
 double ra_call_bound_s(const RaEstimator *estimator, const RaMemory *memory,
                        uint32_t call, const RaCallLoad *load,

@@ -1,3 +1,4 @@
+/* Costs of moves: reallocations, their keys and bounds; transfers; copies. */
 /* What moves between calls, and what stands outside of the GPUs. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* The cost table: its creation, and the costs of calls. */
 #include "config.h"
 
 #include <math.h>

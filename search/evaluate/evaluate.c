@@ -1,3 +1,4 @@
+/* The evaluator: its lanes, their memory, and changes of the plans in them. */
 #include "config.h"
 
 #include <math.h>

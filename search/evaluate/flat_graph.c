@@ -1,3 +1,4 @@
+/* Programs: the augmented graph of a signature as flat nodes and slots. */
 #include "config.h"
 
 #include <string.h>

@@ -1,22 +1,22 @@
-/* The augmented graph flattened for a replay of many plans at once.
+/* Program: the augmented graph flattened, to replay many plans at once.
  *
- * Nodes and edges of plans of one workload differ in little: which transfers
- * and reallocations there are, and what shares a GPU.  So the graph is made
- * once with everything that plans of one *signature* may have
- * (ra_augment_bare() on a small plan of that signature), and a plan switches
- * off what it has not: a transfer between equal meshes, a reallocation to the
- * training layout. What is switched off ends when its first predecessor does.
+ * Plans of one workload differ little in their nodes and edges: only in which
+ * transfers and reallocations exist, and in which meshes share GPUs.  One
+ * program therefore has every node and edge that plans of one *signature* may
+ * have (ra_augment_bare() on a small plan of that signature). A plan switches
+ * off what it lacks: a transfer between equal meshes, or a reallocation to the
+ * training layout.  A node that is off ends when its first predecessor does.
  *
  * A node begins when all of its predecessors have ended and its queue is free
- * on all GPUs of its meshes (graph/expand/task.h).  A queue on the GPUs of call
- * c is free at the most of the ends of the earlier nodes of that stream on a
- * mesh that shares a GPU with c's.
+ * on all GPUs of its meshes (graph/expand/task.h). A queue on the GPUs of call
+ * c is free at the latest end of the earlier nodes of that stream on a mesh
+ * that shares a GPU with c's.
  *
- * The signature of a plan without copies in host memory: which calls that read
- * a trained model share a layout other than the trainer's, which of those that
- * share the trainer's lag behind it, and residencies.
- * With such copies also in which order all meshes begin and end, and nothing is
- * ever off but transfers.
+ * The signature of a plan without copies in host memory consists of three
+ * things: which readers of a trained model share a layout other than the
+ * trainer's, which of those that share the trainer's lag behind it, and the
+ * residencies.  With copies in host memory it also has the order in which all
+ * meshes begin and end.  Then only transfers are ever off.
  *
  * Typical sizes: PPO, 5 iterations: 93 nodes, 220 predecessors, 3 KB; one to
  * 10^2 signatures a search.
@@ -30,7 +30,7 @@
 /* No mesh, slot or node. */
 #define RA_FLAT_GRAPH_NONE UINT16_MAX
 
-/* Queues that meshes have. */
+/* Queues of a mesh. */
 typedef enum {
   RA_QUEUE_COMPUTE,
   RA_QUEUE_REALLOC,
@@ -41,49 +41,49 @@ typedef enum {
   RA_N_QUEUES
 } RaQueueKind;
 
-/* A node; times of predecessors are looked up by node. */
+/* Node; the end times of its predecessors are looked up by node. */
 typedef struct {
-  uint32_t pred;      /* first of its predecessors */
-  uint16_t n_always;  /* that it waits for even when it is off */
-  uint16_t n_on;      /* and further ones */
-  uint16_t slot;      /* of its duration */
+  uint32_t pred;      /* index of its first predecessor */
+  uint16_t n_always;  /* predecessors that count even when it is off */
+  uint16_t n_on;      /* further ones, which count when it is on */
+  uint16_t slot;      /* slot of its duration */
   uint16_t switch_at; /* index of the switch; NONE: always on */
-  uint16_t mesh_a;    /* calls on whose meshes it is; NONE: none */
-  uint16_t mesh_b;    /* NONE: none, or the same */
+  uint16_t mesh_a;    /* call whose mesh it occupies; NONE: none */
+  uint16_t mesh_b;    /* second such call; NONE: none, or the same */
   uint8_t queue;      /* RaQueueKind */
   uint8_t iteration;
-  uint8_t is_call; /* its end counts for its iteration's */
+  uint8_t is_call; /* its end counts for the end of its iteration */
 } RaFlatGraphNode;
 
-/* What a slot is the duration of. */
+/* Key of a duration that nodes share. */
 typedef struct {
-  uint8_t kind;         /* RaNodeKind */
-  uint16_t call;        /* that runs, or waits */
-  uint16_t source;      /* REALLOC, TRANSFER: NONE else */
-  uint16_t like;        /* CALL, TRANSFER: iteration among those costed */
-  uint16_t part;        /* CALL, TRANSFER */
-  uint16_t n_parts;     /* TRANSFER */
-  uint8_t what;         /* OFFLOAD, RELOAD: RaCopyWhat bits */
-  uint32_t token_bytes; /* TRANSFER: of a token's data */
+  uint8_t kind;     /* RaNodeKind */
+  uint16_t call;    /* call that runs, or that waits for the move */
+  uint16_t source;  /* REALLOC, TRANSFER: call that it comes from; else NONE */
+  uint16_t like;    /* CALL, TRANSFER: index among the costed iterations */
+  uint16_t part;    /* CALL, TRANSFER */
+  uint16_t n_parts; /* TRANSFER */
+  uint8_t what;     /* OFFLOAD, RELOAD: RaCopyWhat bits */
+  uint32_t token_bytes; /* TRANSFER: bytes per token */
 } RaFlatGraphSlot;
 
-/* Whether they have the same duration in every plan. */
+/* TRUE if both have the same duration in every plan. */
 gboolean ra_flat_graph_slot_equal(const RaFlatGraphSlot *a,
                                   const RaFlatGraphSlot *b);
 
-/* A transfer or a reallocation that a plan may do without. */
+/* Switch of a transfer or a reallocation that some plans lack. */
 typedef struct {
   uint8_t kind;    /* RaNodeKind */
-  uint16_t call;   /* to */
-  uint16_t source; /* from */
+  uint16_t call;   /* destination */
+  uint16_t source; /* origin */
 } RaFlatGraphSwitch;
 
-/* Memory from one node to another, of the footprint of a call. */
+/* Memory that a call's footprint occupies from one node to another. */
 typedef struct {
-  uint16_t call;      /* whose footprint and mesh */
-  uint16_t first;     /* node as it begins; NONE: there at first */
-  uint16_t last;      /* node as it ends; NONE: stays */
-  uint16_t switch_at; /* not there while this is off; NONE: always */
+  uint16_t call;  /* call whose footprint and mesh are meant */
+  uint16_t first; /* node at whose begin it appears; NONE: initially there */
+  uint16_t last;  /* node at whose end it goes; NONE: it stays */
+  uint16_t switch_at; /* absent while this switch is off; NONE: always there */
   uint8_t foot;       /* RaFoot */
 } RaFlatGraphItem;
 
@@ -100,23 +100,22 @@ typedef struct {
   uint32_t *ends;     /* (n_nodes + 1) CSR into by_last */
   uint16_t *by_first; /* items that begin with a node */
   uint16_t *by_last;  /* items that end with a node */
-  /* How many items of a call and kind are there at once, at most: (n_calls).
-   */
+  /* (n_calls) maximum number of simultaneous items by call and kind. */
   uint8_t most[RA_POINT_MAX][RA_N_FEET];
-  /* And how many are there throughout. */
+  /* (n_calls) number of permanent items by call and kind. */
   uint8_t standing[RA_POINT_MAX][RA_N_FEET];
 } RaFlatGraph;
 
 /**
  * ra_flat_graph_new:
  * @space: borrowed
- * @point: any of the signature
+ * @point: any point of the signature
  * @n_iterations: 1 to 255
- * @n_like: iterations that calls are costed for
+ * @n_like: iterations for which calls are costed
  *
  * Cost: O(nodes x nodes), about 0.1 ms.
  *
- * Returns: (transfer full): ra_flat_graph_free() it
+ * Returns: (transfer full): free with ra_flat_graph_free()
  */
 RaFlatGraph *ra_flat_graph_new(const RaSpace *space, const RaPoint *point,
                                uint32_t n_iterations, uint32_t n_like);
@@ -126,13 +125,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaFlatGraph, ra_flat_graph_free)
 /**
  * ra_flat_graph_signature:
  *
- * Equal for points that share a program, and different for others.  @out has
- * RA_SIGNATURE_BYTES.
+ * Computes a signature that is equal for points that share a program and
+ * different for others.  @out has RA_SIGNATURE_BYTES.
  *
  * Cost: O(calls^2), no allocation.
  */
 #define RA_SIGNATURE_BYTES 192
-/* How many of them say something: the byte behind the stands. */
+/* Index of the byte with the number of significant bytes, after the stands. */
 #define RA_SIGNATURE_LENGTH_AT (4 + RA_POINT_MAX)
 void ra_flat_graph_signature(const RaSpace *space, const RaPoint *point,
                              uint8_t *out);

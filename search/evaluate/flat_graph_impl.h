@@ -1,4 +1,4 @@
-/* Inside programs; only search/evaluate/flat_graph.c and
+/* Private parts of programs; only search/evaluate/flat_graph.c and
  * search/evaluate/signature.c include this.
  */
 #ifndef RA_SEARCH_EVALUATE_FLAT_GRAPH_IMPL_H
@@ -6,19 +6,21 @@
 
 #include "search/evaluate/flat_graph.h"
 
-/* Whether some copy is in host memory. */
+/* TRUE if some copy is in host memory. */
 gboolean ra_flat_graph_has_host(const RaWorkload *w, const RaPoint *point);
 
-/* Versions beside the newest that @call makes training keep, as
- * ra_residency_n_behind() has it: where it reads what training writes. */
+/* Number of versions, besides the newest, that training keeps for @call, as
+ * ra_residency_n_behind(). Only for calls that read a trained model. */
 uint32_t ra_flat_graph_n_behind(const RaSpace *space, const RaPoint *point,
                                 uint32_t call);
 
-/* A call of a small plan of the signature.
+/* Places a call in the small plan of a signature.
  *
- * Without host memory the GPUs that calls share do not show in the graph, so
- * each stand has a node of its own; with it, every stretch between two ends of
- * meshes is a node.  dp tells stands apart whose meshes are equal. */
+ * Without host memory, the graph does not depend on the GPUs that calls share,
+ * so each stand (calls that read one copy) has a node of its own.  With host
+ * memory, every interval between two ends of meshes is a node.  dp
+ * distinguishes stands with equal meshes.
+ */
 void ra_flat_graph_place_call(const RaSpace *space, const RaPoint *point,
                               uint32_t call, gboolean is_host, RaCallPlan *out);
 
