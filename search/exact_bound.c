@@ -3,7 +3,7 @@
 
 #include "search/exact_bound.h"
 
-/* Of a hundred terms; rounding is some 10^-14 of them. */
+/* Rounding error of a hundred terms is some 10^-14 of them. */
 #define ROUNDING (1 - 1e-9)
 
 /* Nodes are calls of iterations; sets of them are bits. */

@@ -11,12 +11,12 @@
 /* Candidates of a call on so many GPUs. */
 typedef struct {
   uint32_t n_gpus;
-  GArray *candidates; /* Seen, the quickest first; owned */
+  GArray *candidates; /* Seen, the fastest first; owned */
   double least_s;     /* of them, at most */
   gboolean is_exact;  /* that is a cost, no bound */
 } Size;
 
-/* What a candidate took at least when sizes were made. */
+/* Least time of a candidate when sizes were made. */
 typedef struct {
   uint32_t candidate;
   double least_s;
@@ -92,7 +92,7 @@ make_sizes(Tree *t, uint32_t call)
                  compare_seen);
 }
 
-/* Least of a size: candidates are asked until the quickest of all is known. */
+/* Least of a size: candidates are asked until the fastest of all is known. */
 static void
 settle_size(Tree *t, uint32_t call, Size *size)
 {

@@ -101,7 +101,7 @@ search_clear(RaMcmcSearch *s)
   g_free(s->chains);
 }
 
-/* What groups asked in the last round all see in the next. */
+/* Costs that groups computed in one round are visible in the next. */
 static void
 share(RaMcmcSearch *s, const RaMcmcResult *r)
 {

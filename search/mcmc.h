@@ -76,7 +76,7 @@ typedef struct {
                          change a model, as the space's limits allow; RELEASE:
                          plans keep their own */
   const gint *stop;   /* nullable: set atomically to non-zero: stop after the
-                       round */
+                         round */
   RaMcmcPeers *peers; /* nullable; @stop is then &peers->stop */
   void (*progress)(double best_s, uint64_t n_steps, void *data); /* nullable */
   void *data; /* argument of progress */

@@ -17,8 +17,8 @@
 /* Screenings between looks at the clock. */
 #define LOOK_TURNS 64
 
-/* What takes as long as so many proposals, half a millisecond, is asked between
- * rounds. */
+/* Expensive costs, which take as long as so many proposals (half a
+ * millisecond), are computed between rounds. */
 #define MUCH_PROPOSALS 2048
 
 enum { N_PROBES = 256 };
@@ -47,8 +47,8 @@ note_best(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
   g->learn_s = MIN(g->learn_s, score->run_s);
 }
 
-/* What takes long is asked of the one plan that promises most of the rounds
- * since that was done before. */
+/* Expensive costs are computed for the most promising plan of the rounds since
+ * the last such computation. */
 static void
 note(RaMcmcGroup *g, const RaPoint *point, const RaScore *score)
 {

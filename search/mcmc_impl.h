@@ -52,7 +52,7 @@ typedef struct {
   const RaMcmcOptions *options;
   RaProposer *proposer; /* owned */
   RaMcmcChain *chains;  /* (n_chains): the ladder, the hottest first, then the
-                          quenching chains; owned */
+                           quenching chains; owned */
   RaMcmcGroup *groups;  /* (n_groups), owned */
   guint n_chains, n_ladder, n_groups;
   gint next;     /* atomic: the next group of the round for a thread to take */

@@ -1,4 +1,4 @@
-/* Temperatures of chains, and what they tell each other between rounds. */
+/* Temperatures of chains, and their exchanges between rounds. */
 #include "config.h"
 
 #include <string.h>
@@ -6,9 +6,9 @@
 #include "base/rng.h"
 #include "search/mcmc_impl.h"
 
-/* Of the first plan's time: less than what plans of interest differ in. */
+/* Share of the best time: less than differences of interest. */
 #define COLDEST_FRAC 1e-3
-/* And at most: beyond it a chain only wanders. */
+/* Greatest share: above it a chain only wanders. */
 #define HOTTEST_FRAC 0.03
 
 /* One quench in so many begins anywhere, the others where the coldest chain is,

@@ -1,11 +1,11 @@
-/* Groups of chains in several processes: what they tell each other. */
+/* Exchange of chains and costs between processes after a round. */
 #include "config.h"
 
 #include <string.h>
 
 #include "search/mcmc_impl.h"
 
-/* Of a process: this, its groups with their chains, what they asked. */
+/* Message of a process: this, then its groups with chains, then costs. */
 typedef struct {
   double seconds;
   gint stop;
@@ -101,7 +101,7 @@ unpack(RaMcmcSearch *s, uint32_t process, const char *at, Head *out_head)
   return at + out_head->n_news_bytes;
 }
 
-/* What all have, one behind the other, at all. */
+/* Gathers the messages of all processes, one after the other, at all. */
 static GByteArray *
 gather(RaWorld *world, const GByteArray *mine)
 {

@@ -18,7 +18,7 @@ typedef struct {
   uint32_t first, step, n_runs, n_sets; /* as RaCandidate has them */
 } Place;
 
-/* Candidates of a call by the size of their mesh, of a size the quickest first.
+/* Candidates of a call by the size of their mesh, of a size the fastest first.
  */
 typedef struct {
   Place *sorted;    /* (n) owned */

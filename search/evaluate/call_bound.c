@@ -7,7 +7,7 @@
 #include "search/evaluate/call_bound.h"
 #include "sim/generate/decode.h"
 
-/* Of a thousand terms; rounding is some 10^-13 of them. */
+/* Rounding error of a thousand terms is some 10^-13 of them. */
 #define ROUNDING (1 - 1e-9)
 
 /* A call while it is bounded. */
@@ -22,7 +22,7 @@ typedef struct {
   RaCallContext x; /* who reduces and gathers; pieces are those of c */
 } Subject;
 
-/* The work of @graph on the quickest kind of nodes of the mesh. */
+/* The work of @graph on the fastest kind of nodes of the mesh. */
 static double
 least_work_s(const Subject *s, const RaTaskGraph *graph)
 {
@@ -39,7 +39,7 @@ least_work_s(const Subject *s, const RaTaskGraph *graph)
   return least_s;
 }
 
-/* What a pass of a micro-batch takes of a piece, all but gathers. */
+/* Time of a micro-batch's pass through a piece, without gathers. */
 static double
 pass_s(const Subject *s, const RaPiece *piece, RaPhase phase)
 {
@@ -126,7 +126,7 @@ passes_clear(Passes *passes)
   g_free(passes->send_s);
 }
 
-/* What stage @stage does for one micro-batch. */
+/* Work of stage @stage for one micro-batch. */
 static double
 stage_s(const Subject *s, const Passes *passes, uint32_t stage)
 {

@@ -1,4 +1,4 @@
-/* What tables of one space, in several processes, tell each other. */
+/* Outbox of a cost table: costs for tables of other processes. */
 #include "config.h"
 
 #include <string.h>

@@ -147,7 +147,7 @@ press(const RaMesh *meshes, RaMesh *out, uint32_t *out_n_nodes)
   return hash;
 }
 
-/* Of candidates one of which is at a set. */
+/* Key for candidates of which one is at a set of nodes. */
 static uint64_t
 set_key(const RaCostTable *table, const RaCandidate *from, uint32_t at_from,
         const RaCandidate *to, uint32_t at_to, gboolean adapters)

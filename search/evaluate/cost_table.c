@@ -17,7 +17,7 @@ typedef struct {
   double n_tasks; /* that this takes, about */
 } Wanted;
 
-/* What threads take one by one. */
+/* Work that threads take one by one. */
 typedef struct {
   RaCostTable *table;
   Wanted *wanted;      /* by job */
@@ -183,7 +183,7 @@ cost_calls(RaCostTable *table, guint n_threads, GError **error)
   return FALSE;
 }
 
-/* Whether a replay by sums and maxima is what the simulator does. */
+/* TRUE if a replay by sums and maxima is what the simulator does. */
 static gboolean
 can_cost(const RaEstimator *estimator, GError **error)
 {
@@ -199,8 +199,8 @@ can_cost(const RaEstimator *estimator, GError **error)
   return FALSE;
 }
 
-/* What transfers carry: the same in every plan, as streamed sequences are not
- * searched where they are drawn. */
+/* Samples the data that transfers carry.  They are the same in every plan, as
+ * streamed sequences are not searched where they are sampled. */
 static void
 draw_sets(RaCostTable *table)
 {

@@ -109,7 +109,7 @@ least_parts(const RaEvaluator *e, uint32_t call)
   return least;
 }
 
-/* What of each candidate is known so far. */
+/* Known costs of each candidate. */
 static void
 make_briefs(RaEvaluator *e, uint32_t call)
 {
@@ -166,7 +166,7 @@ weigh_kinds(RaEvaluator *e)
                                   (1 + cluster->slack_frac));
 }
 
-/* Whether layouts of @model's calls have a part in the signature of plans
+/* TRUE if layouts of @model's calls have a part in the signature of plans
  * without copies in host memory (search/evaluate/flat_graph.h). */
 static gboolean
 model_varies(const RaWorkload *w, uint32_t model)
@@ -334,7 +334,7 @@ ra_evaluator_point(const RaEvaluator *evaluator, guint lane)
   return &evaluator->lanes[lane].point;
 }
 
-/* Whether a move of @call can change which program it is. */
+/* TRUE if a move of @call can change which program it is. */
 static gboolean
 may_change_program(const RaEvaluator *e, const RaLane1 *l, uint32_t call)
 {

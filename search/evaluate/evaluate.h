@@ -43,7 +43,7 @@ typedef struct {
                          run_s for a single iteration */
   double makespan_s;  /* end of all nodes */
   double peak_bytes;  /* of the fullest GPU, with framework and slack; an upper
-                        bound unless is_exact */
+                         bound unless is_exact */
   double over_bytes;  /* exact: bytes that do not fit; 0: the plan fits */
   gboolean is_exact;  /* peak_bytes is the exact peak */
   gboolean is_bound;  /* times are lower bounds of the plan's */

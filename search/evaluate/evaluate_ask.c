@@ -1,4 +1,4 @@
-/* What a plan in a lane asks of the table of costs for the first time. */
+/* Unknown costs of a plan in a lane, computed on demand. */
 #include "config.h"
 
 #include "search/evaluate/evaluate_impl.h"

@@ -1,4 +1,4 @@
-/* What a plan is in numbers: a column of each table of the evaluator. */
+/* The numbers of a plan: a column of each table of the evaluator. */
 #include "config.h"
 
 #include <math.h>
@@ -170,7 +170,7 @@ fill_switch(RaEvaluator *e, guint lane, uint32_t s)
   e->on[s].of[lane] = 0 - (uint64_t)(on != 0);
 }
 
-/* What stands on the GPUs of @call, whether it runs or not. */
+/* Permanent memory on the GPUs of @call, whether it runs or not. */
 static void
 fill_standing(RaEvaluator *e, guint lane, uint32_t call)
 {
@@ -189,7 +189,7 @@ fill_standing(RaEvaluator *e, guint lane, uint32_t call)
   e->standing[call].of[lane] = (double)sum;
 }
 
-/* What the smallest GPU of @kinds has less than the largest of the cluster. */
+/* Memory that the smallest GPU of @kinds lacks against the largest one. */
 static uint64_t
 most_lack_bytes(const RaEvaluator *e, uint32_t kinds)
 {
@@ -201,7 +201,7 @@ most_lack_bytes(const RaEvaluator *e, uint32_t kinds)
   return most;
 }
 
-/* What does not depend on the others. */
+/* Numbers that do not depend on other calls. */
 void
 ra_simd_fill_own(RaEvaluator *e, guint lane, uint32_t call)
 {
@@ -240,7 +240,7 @@ ra_simd_fill_own(RaEvaluator *e, guint lane, uint32_t call)
     e->briefs[call][candidate].least_s = least_s;
 }
 
-/* Of a call that is nowhere. */
+/* Numbers of a call without a place. */
 static const RaBrief nowhere = {.n_runs = 1};
 static const RaTraits no_traits;
 

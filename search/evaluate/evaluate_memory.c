@@ -90,7 +90,7 @@ fill_changes(Walk *w)
   }
 }
 
-/* What call @c holds at most on a GPU of @stage, and while it runs. */
+/* Greatest memory of call @c on a GPU of @stage, idle and running. */
 static uint64_t
 call_bytes(const Walk *w, uint32_t c, const RaStageFootprint *stage,
            uint64_t *inout_transient)
@@ -108,7 +108,7 @@ call_bytes(const Walk *w, uint32_t c, const RaStageFootprint *stage,
   return sum;
 }
 
-/* What @call holds on @gpu; NULL: it is not there. */
+/* Memory of @call on @gpu; NULL: it is not there. */
 static const RaStageFootprint *
 stage_at(const RaLane1 *l, uint32_t call, uint32_t gpu)
 {
@@ -171,7 +171,7 @@ compare_gpus(const void *a, const void *b)
 /* Ends of runs of meshes and of kinds of nodes, at most. */
 #define ENDS_MAX (2 * RA_POINT_MAX * RA_NODE_SET_RUNS + RA_KIND_RUNS_MAX)
 
-/* Of few, most often, which are almost in order. */
+/* Sorts GPUs: mostly few, and almost in order. */
 static void
 sort_gpus(uint32_t *gpus, uint32_t n)
 {
@@ -194,7 +194,8 @@ typedef struct {
   uint64_t bound_bytes; /* 0: no call there, or done */
 } Stretch;
 
-/* Of the calls of @there. */
+/* Upper bound of the memory on the GPUs of a stretch that the calls of @there
+ * share. */
 static uint64_t
 stretch_bound(const Walk *w, uint32_t there, uint32_t gpu)
 {
@@ -317,7 +318,7 @@ list_gpus(Walk *w, const Stretch *stretch)
   sort_gpus(gpus, w->n_gpus);
 }
 
-/* What is on @gpu when the call runs that has most then: all that stands
+/* Memory on @gpu when the call runs that has most then: all that stands
  * there, its own copy and its transients. */
 static uint64_t
 least_on_gpu(const Walk *w, uint32_t gpu)

@@ -76,7 +76,7 @@ relation_of(const RaEvaluator *e, const RaLane1 *l, uint32_t a, uint32_t b)
                     mask_of(meet & (y0 >= x0))};
 }
 
-/* Of sets no more is said than that they share a GPU. */
+/* For sets only one thing counts: that they share a GPU. */
 static inline void
 fill_pair(RaEvaluator *e, guint lane, uint32_t a, uint32_t b)
 {

@@ -7,7 +7,7 @@
 #include "graph/memory/memory_table.h"
 #include "search/evaluate/evaluate_impl.h"
 
-/* Of times that are equal the ends of what takes time are first. */
+/* At equal times, ends of nodes that take time come first. */
 #define LATE (1u << 16)
 
 static void
@@ -47,7 +47,7 @@ add_items(RaFlatGraphUse *use, const uint32_t *range, const uint16_t *items,
   }
 }
 
-/* Of one node begins come before ends: what it takes no time between. */
+/* Begins of a node come before its ends, as a node may take no time. */
 void
 ra_evaluator_form_moments(RaEvaluator *e, RaFlatGraphUse *use)
 {

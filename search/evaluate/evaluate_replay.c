@@ -183,7 +183,7 @@ bound(RaEvaluator *e, RaLaneReal *most)
       bound_call(e, e->workload->order[c], k);
   for (uint32_t c = 0; c < n; c++)
     ra_simd_max(most, &e->bound_s[(e->n_iterations - 1) * n + c]);
-  /* What a call takes in all iterations, and what the calls of a GPU do. */
+  /* Time of a call in all iterations, and of all calls of a GPU. */
   for (uint32_t c = 0; c < n; c++) {
     RaLaneReal *sum = &e->bound_s[c];
     *sum = e->call_s[c * e->n_like];
@@ -201,7 +201,7 @@ bound(RaEvaluator *e, RaLaneReal *most)
   }
 }
 
-/* Of a thousand terms; rounding is some 10^-13 of them. */
+/* Rounding error of a thousand terms is some 10^-13 of them. */
 #define ROUNDING (1 - 1e-9)
 
 void

@@ -1,4 +1,4 @@
-/* What a replay says of a plan: its times, and whether it fits. */
+/* Scores of plans from a replay: times, and memory. */
 #include "config.h"
 
 #include <math.h>

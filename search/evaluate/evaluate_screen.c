@@ -20,7 +20,7 @@ typedef struct {
   RaLaneReal *realloc_s; /* (n_calls) to the layout of a call, at least */
 } Numbers;
 
-/* What a call of an iteration waits for: rows of ends.  First what it always
+/* Predecessors of a call in an iteration: rows of ends.  First what it always
  * does, then what its last part does, then with whom it shares GPUs. */
 typedef struct {
   uint16_t call;
@@ -102,7 +102,7 @@ ra_screen_free(RaScreen *screen)
   g_free(screen);
 }
 
-/* Whether the program has one node a call and iteration, in the order that
+/* TRUE if the program has one node a call and iteration, in the order that
  * replay_calls() goes by. */
 static gboolean
 has_queues(const RaEvaluator *e, const RaFlatGraph *p)
@@ -365,7 +365,7 @@ ra_evaluator_is_hopeless(const RaEvaluator *e, guint lane,
              limit_s * e->n_iterations;
 }
 
-/* Of a thousand terms; rounding is some 10^-13 of them. */
+/* Rounding error of a thousand terms is some 10^-13 of them. */
 #define ROUNDING (1 - 1e-9)
 
 void

@@ -1,4 +1,4 @@
-/* What plans share a program by, and the small plan that it is made of. */
+/* Signatures: plans that share a program, and the small plan of one. */
 #include "config.h"
 
 #include <string.h>

@@ -271,7 +271,7 @@ fullest(const RaDraft *draft, double *share)
   return full_by_account(draft, share);
 }
 
-/* Every call to its quickest shape for which there is room beside the rest. */
+/* Every call to its fastest shape for which there is room beside the rest. */
 static void
 relax(RaDraft *draft)
 {
@@ -360,7 +360,7 @@ ra_draft_grow(RaDraft *draft, uint32_t call)
   fits_with(draft, call, MAX(low * RA_SERVING_STEP_BYTES, was));
 }
 
-/* What the bound says of the GPU that needs most. */
+/* Bound of the GPU that needs most memory. */
 static void
 append_memory(const RaDraft *draft, GString *out)
 {

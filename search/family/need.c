@@ -164,7 +164,7 @@ mesh_has(const RaMesh *mesh, uint32_t node, uint32_t gpu)
   return FALSE;
 }
 
-/* Whether the copy of call @c stays between calls, and is not counted with an
+/* TRUE if the copy of call @c stays between calls, and is not counted with an
  * earlier call that reads the same one (graph/input/residency.h). */
 static gboolean
 holds(const RaPlan *plan, const RaNeed *needs, uint32_t c)
@@ -188,7 +188,7 @@ holds(const RaPlan *plan, const RaNeed *needs, uint32_t c)
   return TRUE;
 }
 
-/* Whether a call on a trained model has a copy of its own while it runs. */
+/* TRUE if a call on a trained model has a copy of its own while it runs. */
 static gboolean
 copies(const RaPlan *plan, uint32_t c)
 {

@@ -64,7 +64,7 @@ ra_pools_name(const RaPools *pools, guint pool)
   g_return_val_if_reached("");
 }
 
-/* What a call of a pool asks for: optimizer state sharded, nothing else. */
+/* Request for a call of a pool: only the optimizer state is sharded. */
 static RaShapeAsk
 ask_for(const RaPools *pools, uint32_t call, const RaMesh *mesh)
 {
@@ -157,7 +157,7 @@ ra_pools_weigh(RaPools *pools, GError **error)
   return TRUE;
 }
 
-/* Whether the calls of a pool fit on @mesh without those of others. */
+/* TRUE if the calls of a pool fit on @mesh without those of others. */
 static gboolean
 may_work(void *user, guint pool, const RaMesh *mesh)
 {

@@ -24,7 +24,7 @@ typedef struct {
   RaCallPlan plan; /* complete; its stage_layers are owned */
   RaNeed need;     /* its memory need */
   double time_s;   /* time of the isolated call, by the estimator; NAN: not
-                    computed; infinite: not worth computing */
+                      computed; infinite: not worth computing */
 } RaShape;
 
 /* Batching of generation. */

@@ -159,7 +159,7 @@ compare_times(const void *a, const void *b)
   return (x->time_s > y->time_s) - (x->time_s < y->time_s);
 }
 
-/* What is worth costing of the shapes that fit: pipelines of generation at
+/* Shapes worth costing, of those that fit: pipelines of generation at
  * most twice as deep as they must be, as a token passes through the stages one
  * after the other; else at most four times the model parallelism there must
  * be, as what more there is only communicates. */
@@ -266,7 +266,7 @@ write_with(RaWriter writer, int batching, GError **error)
   return NULL;
 }
 
-/* Whether all calls may have room on all GPUs with continuous batches: costs no
+/* TRUE if all calls may have room on all GPUs with continuous batches: costs no
  * seconds, so that what is too large is refused at once. */
 static gboolean
 may_fit(const RaWriter *writer)
@@ -294,7 +294,7 @@ may_fit(const RaWriter *writer)
   return ra_draft_settle(draft, NULL);
 }
 
-/* Whether generation is under ZeRO-3, which no engine has. */
+/* TRUE if generation is under ZeRO-3, which no engine has. */
 static gboolean
 generates_in_zero(const RaStrategyOptions *options)
 {
@@ -303,7 +303,7 @@ generates_in_zero(const RaStrategyOptions *options)
          options->generate_tp == 0;
 }
 
-/* What cannot be batched as it is asked for. */
+/* Error for calls that cannot be batched as requested. */
 static gboolean
 check_batching(const RaWorkload *workload, const RaStrategyOptions *options,
                GError **error)

@@ -1,6 +1,6 @@
 /* Per-call meshes and strategies of ReaL (arXiv 2406.14088), found greedily:
  * a level of the dataflow after the other, each call where the estimator says
- * that it alone is quickest.  Reallocation between calls is not weighed, and
+ * that it alone is fastest.  Reallocation between calls is not weighed, and
  * nothing is revised: that is what a search is for. */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 
 enum { ALL, FIRST_HALF, SECOND_HALF, N_PLACES };
 
-/* Shapes of a call on all GPUs and on a half, quickest first. */
+/* Shapes of a call on all GPUs and on a half, fastest first. */
 typedef struct {
   GArray *shapes[N_PLACES]; /* of RaShape, owned; SECOND_HALF: NULL until used;
                                perhaps empty */
@@ -50,7 +50,7 @@ best_s(const Greedy *g, uint32_t call, guint place)
                                    : (double)INFINITY;
 }
 
-/* Of all ways to put @n calls on all GPUs or a half, the quickest: what is on
+/* Of all ways to put @n calls on all GPUs or a half, the fastest: what is on
  * all runs one after the other, halves beside each other. */
 static double
 best_places(const Greedy *g, const uint32_t *calls, guint n, guint *out_places)

@@ -35,7 +35,7 @@ typedef struct {
   RaReject reason;
   const char *rule;   /* static: the rule in words */
   RaCallPlan plan;    /* as far as it was chosen: degrees not yet chosen are 0;
-                      stage_layers NULL */
+                         stage_layers NULL */
   uint32_t n_gpus;    /* of its mesh */
   double needs_bytes; /* MEMORY: need per GPU; else 0 */
   double has_bytes;   /* MEMORY: capacity of a GPU; else 0 */

@@ -22,7 +22,7 @@ clear_candidate(void *item)
   ra_footprint_clear(&candidate->footprint);
 }
 
-/* What a layout is beside where its mesh begins. */
+/* Identity of a layout, apart from where its mesh begins. */
 static char *
 layout_key(const RaSpace *space, uint32_t call, const RaCandidate *candidate)
 {
@@ -329,7 +329,7 @@ ra_space_allows_residency(const RaSpace *space, uint32_t model, int residency)
 
 /* --- plans as points --- */
 
-/* Whether rank order and mesh are those that candidates have. */
+/* TRUE if rank order and mesh are those that candidates have. */
 static gboolean
 is_regular(const RaCluster *cluster, const RaCallPlan *p)
 {
@@ -456,7 +456,7 @@ choose(RaSpace *space, uint32_t call, const RaCallPlan *plan, RaChoice *out)
       to->n - 1, ra_candidate_position(&to->candidates[to->n - 1], begin, set)};
 }
 
-/* Whether the calls of @plan can be chosen; their models' residencies. */
+/* TRUE if the calls of @plan can be chosen; their models' residencies. */
 static gboolean
 can_add(const RaSpace *space, const RaPlan *plan, RaPoint *out)
 {

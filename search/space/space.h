@@ -157,7 +157,7 @@ typedef struct {
   const RaMesh *sets;   /* (n_sets) borrowed: meshes of the last positions */
   uint32_t n_sets;      /* <= n_positions */
   uint32_t kinds;       /* bits of the node kinds of the mesh, the same at every
-                     position */
+                           position */
   uint32_t layout; /* two calls of one model lay out parameters alike iff this
                       is equal and their meshes begin alike */
   RaFootprint footprint; /* owned; zero for a host call */

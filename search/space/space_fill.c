@@ -123,7 +123,7 @@ tp_divides(const RaModel *model, uint32_t tp)
          (model->n_kv_heads % tp == 0 || tp % model->n_kv_heads == 0);
 }
 
-/* Whether the degrees divide all that has to divide; sets dp and batch. */
+/* TRUE if the degrees divide all that has to divide; sets dp and batch. */
 static gboolean
 degrees_divide(RaSpaceMaker *m)
 {
@@ -160,7 +160,7 @@ is_full(const RaSpaceMaker *m)
   return m->sink->space->options.kind == RA_SPACE_FULL;
 }
 
-/* Whether @cp ranks may share each sequence. */
+/* TRUE if @cp ranks may share each sequence. */
 static gboolean
 may_share(RaSpaceMaker *m, uint32_t cp, uint32_t n_ranks)
 {
@@ -178,7 +178,7 @@ may_share(RaSpaceMaker *m, uint32_t cp, uint32_t n_ranks)
   return FALSE;
 }
 
-/* Whether @ep of @n_ranks data ranks may share a layer's experts. */
+/* TRUE if @ep of @n_ranks data ranks may share a layer's experts. */
 static gboolean
 may_split(const RaSpaceMaker *m, uint32_t ep, uint32_t n_ranks)
 {
@@ -256,7 +256,7 @@ make_all(RaSpaceMaker *m)
     }
 }
 
-/* Whether meshes of @n_gpus from GPUs @a and @b on are on the same kinds of
+/* TRUE if meshes of @n_gpus from GPUs @a and @b on are on the same kinds of
  * nodes, node by node. */
 static gboolean
 same_kinds(const RaCluster *cluster, uint32_t a, uint32_t b, uint32_t n_gpus)

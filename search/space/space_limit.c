@@ -164,7 +164,7 @@ parse_kind(const char *key, RaLimit *limit, GError **error)
   return FALSE;
 }
 
-/* Whether @kind has more than one value for such a call. */
+/* TRUE if @kind has more than one value for such a call. */
 static gboolean
 says_something(const RaCall *call, int kind)
 {

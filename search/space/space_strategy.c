@@ -20,7 +20,7 @@ gpu_bytes(const Maker *m, const RaFootprint *footprint)
          (1 + cluster->slack_frac) * (double)footprint->total_bytes;
 }
 
-/* Whether one micro-batch works in little enough of a GPU. */
+/* TRUE if one micro-batch works in little enough of a GPU. */
 static gboolean
 works_in_little(const Maker *m, const RaFootprint *footprint)
 {
@@ -274,7 +274,7 @@ make_parallel(Maker *m)
   }
 }
 
-/* Whether schedule @value is among candidates: interleaving by 2 and 4, what a
+/* TRUE if schedule @value is among candidates: interleaving by 2 and 4, what a
  * limit names. */
 static gboolean
 has_schedule(const Maker *m, uint32_t value)
