@@ -1,13 +1,12 @@
-/* A plan as the configuration of a framework that could run it.
+/* Export: a plan as the configuration of a framework that could run it.
  *
  *     g_autoptr(RaExport) x = ra_export_verl(&from, &error);
  *     script = ra_export_script(x);
  *     table = ra_export_table(x);     what verl cannot say
  *
- * What cannot be expressed is found by reading the configuration back
- * (study/convert/recipe.h): every key of the plan and every line of the
- * workload that comes back another is a row, so that nothing is lost in
- * silence.
+ * The exported configuration is read back (study/convert/recipe.h) to find what
+ * it cannot express.  Every key of the plan and every line of the workload that
+ * comes back different is a row of the table, so nothing is lost silently.
  */
 #ifndef RA_STUDY_CONVERT_EXPORT_H
 #define RA_STUDY_CONVERT_EXPORT_H
@@ -18,31 +17,33 @@
 
 typedef struct _RaExport RaExport;
 
-/* What is exported, and where it was read; all of it borrowed. */
+/* Source of an export: the plan, and the files that it was read from; all
+ * borrowed. */
 typedef struct {
   const RaPlan *plan;
   const char *plan_path;
   const char *workload_path;
-  const char *system_path; /* nullable: the plan runs under none */
+  const char *system_path; /* nullable: the plan names no system */
 } RaExportSource;
 
 /**
  * ra_export_verl:
  * @from: with a plan; borrowed during the call
- * @error: %RA_ERROR_NEGATIVE: no configuration of verl is anything like it: it
- *   does not generate or train, or what it says is no plan when read back
+ * @error: %RA_ERROR_NEGATIVE: verl has no comparable configuration: the plan
+ *   does not generate or train, or the configuration is no plan when read back
  *
- * Returns: (transfer full): ra_export_free() it
+ * Returns: (transfer full): free with ra_export_free()
  */
 RaExport *ra_export_verl(const RaExportSource *from, GError **error);
 void ra_export_free(RaExport *export);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaExport, ra_export_free)
 
-/* (transfer full): a launch script with a flag a line; the same as YAML. */
+/* Launch script with a flag per line, and the same as YAML (transfer full). */
 char *ra_export_script(const RaExport *export);
 char *ra_export_yaml(const RaExport *export);
 
-/* (transfer full): what is lost: a row each (where, key, plan, verl). */
+/* Table of what is lost (transfer full): a row each (where, key, plan, verl).
+ */
 RaTable *ra_export_table(const RaExport *export);
 
 #endif

@@ -1,4 +1,4 @@
-/* What an exported plan is when it is read back, key by key. */
+/* Comparison of an exported plan, read back, with the original. */
 #include "config.h"
 
 #include <string.h>
@@ -96,7 +96,7 @@ compare_count(RaExport *export, const char *where, const char *key,
     ra_export_lose(export, where, key, a, b);
 }
 
-/* What [workload] says, as text; "" where it does not. */
+/* Values of [workload] as text; "" where there is none. */
 static void
 compare_text(RaExport *export, const RaWorkload *mine, const RaWorkload *theirs,
              const char *key)

@@ -1,4 +1,4 @@
-/* What study/convert/export*.c share. */
+/* Private parts of exports, shared by study/convert/export*.c. */
 #ifndef RA_STUDY_CONVERT_EXPORT_IMPL_H
 #define RA_STUDY_CONVERT_EXPORT_IMPL_H
 
@@ -22,23 +22,23 @@ RaExport *ra_export_new(const char *source);
 void ra_export_put(RaExport *export, const char *prefix, const char *key,
                    const char *format, ...) G_GNUC_PRINTF(4, 5);
 
-/* Adds PREFIX + KEY = @text, which is of a file: it may be anything. */
+/* Adds PREFIX + KEY = @text, which comes from a file and may be anything. */
 void ra_export_put_text(RaExport *export, const char *prefix, const char *key,
                         const char *text);
 
-/* Adds a row of what is lost; %NULL: nothing. */
+/* Adds a row to the table of losses; %NULL: nothing. */
 void ra_export_lose(RaExport *export, const char *where, const char *key,
                     const char *plan, const char *exported);
 
-/* Which call of @workload is each kind of a recipe's, or %RA_NONE. */
+/* Calls of a workload by the kinds of a recipe; %RA_NONE: no such call. */
 typedef struct {
   uint32_t call[RA_N_RECIPE_CALLS];
 } RaExportRoles;
 
 RaExportRoles ra_export_roles(const RaWorkload *workload);
 
-/* Reads @script back and adds a row for all that has become another; FALSE
- * with @error: it is no plan. */
+/* Reads @script back and adds a row for everything that differs.  FALSE with
+ * @error: it is no plan. */
 gboolean ra_export_compare(RaExport *export, const RaExportSource *from,
                            const RaExportRoles *roles, const char *script,
                            GError **error);

@@ -246,7 +246,7 @@ put_actor(RaExport *export, const RaExportSource *from,
                   micro_of(from->plan, infer));
 }
 
-/* What is there beside the actor. */
+/* Models other than the actor. */
 static void
 put_others(RaExport *export, const RaExportSource *from,
            const RaExportRoles *roles)

@@ -1,3 +1,4 @@
+/* Machine: its tables and its cluster file. */
 #include "config.h"
 
 #include <math.h>

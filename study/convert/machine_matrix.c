@@ -1,3 +1,4 @@
+/* Reader of the matrix that `nvidia-smi topo -m` prints. */
 #include "config.h"
 
 #include <math.h>
@@ -176,7 +177,7 @@ cell(const Matrix *m, guint row, guint column)
   return m->cells[row * m->n + column];
 }
 
-/* What follows from the whole of it. */
+/* Derives values from the whole matrix. */
 static gboolean
 settle(Matrix *m, guint line, GError **error)
 {

@@ -1,3 +1,4 @@
+/* Reader of NCCL's topology file. */
 #include "config.h"
 
 #include <math.h>

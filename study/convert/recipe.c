@@ -26,7 +26,7 @@ ra_recipe_model_of(RaRecipeKind kind)
   return models[kind];
 }
 
-/* What tells frameworks apart: the beginning of a key, or a word of the
+/* Signs of a framework: the beginning of a key, or a word of the
  * script. */
 static const struct {
   RaFramework framework;

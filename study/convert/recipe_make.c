@@ -116,7 +116,7 @@ put_models(const RaRecipe *recipe, const RaRecipeOptions *options, GString *out,
 
 /* ---- Workload -------------------------------------------------------- */
 
-/* What a call reads and makes; the call of rules is not among them. */
+/* Inputs and outputs of a call; the call of rules has none here. */
 static const struct {
   RaRecipeKind call;
   const char *kind, *output;
@@ -275,7 +275,7 @@ n_micro_batches(RaRecipe *recipe, RaRecipeKind kind)
   return taken;
 }
 
-/* What is left of the memory that an engine takes for keys and values, whole
+/* The rest of the memory that an engine takes for keys and values, whole
  * MiB; 0: nothing. */
 static double
 kv_memory_bytes(const RaRecipeCall *call, const RaModel *model,

@@ -61,7 +61,7 @@ static const char *const idle[] = {
     "policy.generation.vllm_cfg.precision",
 };
 
-/* What says something when it is on. */
+/* Settings that matter only when they are on. */
 static const char *const idle_off[] = {
     "policy.*",
     "grpo.*",

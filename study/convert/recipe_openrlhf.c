@@ -248,7 +248,7 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
   return TRUE;
 }
 
-/* What is done: who is there. */
+/* Calls of the algorithm, by the models that are present. */
 static gboolean
 read_roles(RaRecipe *recipe, RaSettings *s, Group *groups, GError **error)
 {

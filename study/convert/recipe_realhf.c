@@ -37,7 +37,7 @@ static const char *const idle[] = {
     "*.optimizer.*",
 };
 
-/* What ReaL calls them. */
+/* Names in ReaL. */
 static const struct {
   RaRecipeKind kind;
   const char *name;

@@ -313,7 +313,7 @@ read_common(RaRecipe *recipe, RaSettings *s, GError **error)
                         "actor_rollout_ref.model.target_modules", error);
 }
 
-/* Whether there is a reference model: its divergence counts somewhere.  Before
+/* TRUE if there is a reference model: its divergence counts somewhere.  Before
  * these switches verl always had one, and its keys were set. */
 static gboolean
 read_ref(RaRecipe *recipe, RaSettings *s, gboolean dynamic, GError **error)

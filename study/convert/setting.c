@@ -134,7 +134,7 @@ ra_settings_has(const RaSettings *settings, const char *prefix)
 
 static char *resolve(RaSettings *settings, const char *text, guint depth);
 
-/* What stands in `${...}`, without the braces; NULL: it cannot be told. */
+/* Value of `${...}`, given without the braces; NULL: unknown. */
 static char *
 resolve_inside(RaSettings *settings, const char *inside, guint depth)
 {

@@ -1,13 +1,13 @@
-/* Settings that other programs are started with: dotted keys and values.
+/* Settings with which other programs are started: dotted keys and values.
  *
- * Two forms are read.  YAML (and JSON, which is YAML): every scalar is a
- * setting, keys of mappings and numbers of sequences joined by dots; a
- * `defaults: FILE` at the top is read first, and what stands in the file wins.
- * Scripts of a shell: `a.b=c`, `--a=b`, `--a b` and `--a` (true) among the
- * words of a command are settings; `NAME=value` before one is a variable that
- * `$NAME`, `${NAME}` and `${NAME:-else}` stand for.  Quotes, comments, ends of
- * lines behind `\` and arrays `NAME=( ... )` are understood, conditions and
- * loops are not: all that is written counts, once.
+ * Two forms are read.  In YAML (and JSON, which is YAML), every scalar is a
+ * setting whose key joins the keys of mappings and the indices of sequences by
+ * dots.  A `defaults: FILE` at the top is read first; the file itself overrides
+ * it.  In shell scripts, `a.b=c`, `--a=b`, `--a b` and `--a` (true) among the
+ * words of a command are settings.  `NAME=value` before a command is a
+ * variable, which `$NAME`, `${NAME}` and `${NAME:-else}` refer to.  Quotes,
+ * comments, lines continued by `\` and arrays `NAME=( ... )` are understood.
+ * Conditions and loops are not: everything written counts once.
  *
  *     g_autoptr(RaSettings) s = ra_settings_load("run.sh", &error);
  *     const char *model = ra_settings_get(s, "actor.path");
@@ -16,11 +16,11 @@
  *       if (ra_settings_at(s, i)->state == RA_SETTING_UNREAD)
  *         say(ra_settings_at(s, i));
  *
- * Invariant: a setting stays UNREAD until something asks for its key or
- * ignores it, so what nobody understood can be told line by line.  Of a key
- * that is set twice the last counts, and the others are REPLACED.
- * `${a.b}`, `${oc.select:a.b,else}` and `${mul:x,y}` in a value are resolved.
- * Typical sizes: 20 to 300 settings.
+ * Invariant: a setting stays UNREAD until its key is read or ignored, so
+ * settings that were not understood can be listed line by line.  If a key is
+ * set twice, the last one counts and the others are REPLACED. `${a.b}`,
+ * `${oc.select:a.b,else}` and `${mul:x,y}` in a value are resolved.  Typical
+ * sizes: 20 to 300 settings.
  */
 #ifndef RA_STUDY_CONVERT_SETTING_H
 #define RA_STUDY_CONVERT_SETTING_H
@@ -28,21 +28,21 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* What became of a setting. */
+/* State of a setting. */
 typedef enum {
-  RA_SETTING_UNREAD,   /* nobody asked for it */
-  RA_SETTING_READ,     /* somebody did */
-  RA_SETTING_IGNORED,  /* known to say nothing that matters */
-  RA_SETTING_REPLACED, /* a later one has its key */
-  RA_SETTING_ABOUT     /* read, but only about right */
+  RA_SETTING_UNREAD,   /* never read */
+  RA_SETTING_READ,     /* read */
+  RA_SETTING_IGNORED,  /* known not to matter */
+  RA_SETTING_REPLACED, /* a later setting has the same key */
+  RA_SETTING_ABOUT     /* read, but only approximated */
 } RaSettingState;
 
 typedef struct {
-  char *key;            /* "policy.model_name"; a flag's without its dashes */
-  char *value;          /* as written, without quotes; variables replaced */
-  char *place;          /* "file:line" */
-  RaSettingState state; /* what became of it */
-  char *note;           /* nullable: of ABOUT: what was taken */
+  char *key;   /* "policy.model_name"; flags without their dashes */
+  char *value; /* as written, without quotes; variables replaced */
+  char *place; /* "file:line" */
+  RaSettingState state;
+  char *note; /* nullable: for ABOUT, the value that is used */
 } RaSetting;
 
 typedef struct _RaSettings RaSettings;
@@ -50,14 +50,14 @@ typedef struct _RaSettings RaSettings;
 /**
  * ra_settings_load:
  * @path: `.yaml`, `.yml` and `.json` are YAML, anything else is a script
- * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`: no
- *   YAML, an open quote, more than 10^5 settings, deeper than 100
+ * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`:
+ *   invalid YAML, an open quote, more than 10^5 settings, deeper than 100
  *
- * Returns: (transfer full): ra_settings_free() it
+ * Returns: (transfer full): free with ra_settings_free()
  */
 RaSettings *ra_settings_load(const char *path, GError **error);
 
-/* As ra_settings_load(), from memory; @name is what messages call it. */
+/* As ra_settings_load(), from memory; @name is the name in messages. */
 RaSettings *ra_settings_parse(const char *name, const char *text, gsize n_bytes,
                               gboolean yaml, GError **error);
 void ra_settings_free(RaSettings *settings);
@@ -66,32 +66,37 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSettings, ra_settings_free)
 guint ra_settings_n(const RaSettings *settings);
 const RaSetting *ra_settings_at(const RaSettings *settings, guint index);
 
-/* All words of a script, one space between: to tell whose it is. */
+/* All words of a script, separated by single spaces, to recognise its
+ * framework. */
 const char *ra_settings_words(const RaSettings *settings);
 
-/* Whether some key begins with @prefix; reads nothing. */
+/* TRUE if some key begins with @prefix; marks nothing as read. */
 gboolean ra_settings_has(const RaSettings *settings, const char *prefix);
 
 /**
  * ra_settings_get:
  *
- * Returns: (nullable): the resolved value of @key, now read; %NULL where it is
- * not set, or set to nothing, `null` or `None`.  Borrowed.
+ * Reads the setting of @key and marks it.
+ *
+ * Returns: (nullable): its resolved value, borrowed; %NULL if it is not set, or
+ * set to nothing, `null` or `None`
  */
 const char *ra_settings_get(RaSettings *settings, const char *key);
 
-/* Every UNREAD setting whose key matches the glob @pattern is IGNORED. */
+/* Marks every UNREAD setting whose key matches the glob @pattern as IGNORED. */
 void ra_settings_ignore(RaSettings *settings, const char *pattern);
 
-/* The same, of those alone that are off: false, null, nothing, 0. */
+/* As ra_settings_ignore(), only for settings that are off: false, null,
+ * nothing, 0. */
 void ra_settings_ignore_off(RaSettings *settings, const char *pattern);
 
-/* The setting of @key, if there is one, is ABOUT right: @format says how. */
+/* Marks the setting of @key, if there is one, as ABOUT right; @format explains
+ * it. */
 void ra_settings_about(RaSettings *settings, const char *key,
                        const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* Values with a fallback where the key is not set; @error %RA_ERROR_INPUT
- * `place: ...` for one that is none.  A switch is true, false, yes, no, 1, 0 in
+/* Read values, with a fallback if the key is not set.  @error: %RA_ERROR_INPUT
+ * `place: ...` for an invalid value.  A switch is true, false, yes, no, 1, 0 in
  * any case. */
 gboolean ra_settings_uint32(RaSettings *settings, const char *key,
                             uint32_t fallback, uint32_t min, uint32_t max,
@@ -103,7 +108,8 @@ gboolean ra_settings_bool(RaSettings *settings, const char *key,
                           gboolean fallback, gboolean *out_value,
                           GError **error);
 
-/* FALSE with @error: `place of @key: 'key' is 'value', expected ...`. */
+/* Sets @error to `place of @key: 'key' is 'value', expected ...` and returns
+ * FALSE. */
 gboolean ra_settings_fail(const RaSettings *settings, const char *key,
                           GError **error, const char *expected);
 
