@@ -19,7 +19,7 @@ is_of_host(const RaProfile *profile)
 
 typedef enum { OF_NEITHER, OF_HOST, OF_GPU } Origin;
 
-/* What was measured; a simulation is of whatever it was given. */
+/* Machine that was measured; a simulation may assume any machine. */
 static Origin
 origin_of(const RaTrace *trace)
 {

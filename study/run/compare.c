@@ -1,3 +1,4 @@
+/* Comparison of a simulated trace with a run's: tasks and calls. */
 #include "config.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ typedef struct {
   double sim_begin_s, sim_end_s, run_begin_s, run_end_s;
 } Span;
 
-/* What is compared. */
+/* Traces under comparison. */
 typedef struct {
   const RaTrace *traces[2]; /* simulated, run */
   RaTaskRows *tasks[2];     /* of them, owned */

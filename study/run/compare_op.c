@@ -140,7 +140,7 @@ sum_tasks(RaTaskRows *const *tasks, const char *call, double out_s[2])
   }
 }
 
-/* What a call's tasks took longer: ops of both, ops of one, what is no op. */
+/* Extra time of a call's tasks: ops of both, ops of one, time outside ops. */
 static RaTable *
 lacks_table(const GArray *sums, RaTaskRows *const *tasks)
 {
@@ -179,7 +179,7 @@ free_sums(GArray *sums)
   g_array_unref(sums);
 }
 
-/* Whether both traces have the task of @op: only of those a call's time is
+/* TRUE if both traces have the task of @op: only of those a call's time is
  * told. */
 static gboolean
 is_joined(const OpTime *op, RaTaskRows *const *tasks)

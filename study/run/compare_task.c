@@ -16,7 +16,7 @@ component(const char *name, gsize end)
   return end;
 }
 
-/* Whether name[begin, end) is @letters and digits. */
+/* TRUE if name[begin, end) is @letters and digits. */
 static gboolean
 is_numbered(const char *name, gsize begin, gsize end, const char *letters)
 {
@@ -37,7 +37,7 @@ is_word(const char *name, gsize begin, gsize end, const char *word)
          strncmp(name + begin, word, end - begin) == 0;
 }
 
-/* What is left of name[0, end) without a component that a step may have. */
+/* Rest of name[0, end) without a component that a step may have. */
 static gsize
 strip(const char *name, gsize end, const char *letters)
 {

@@ -1,3 +1,4 @@
+/* Execution of a plan on this machine. */
 #include "config.h"
 
 #include <unistd.h>
@@ -12,7 +13,7 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* Of the table's ops, whatever they are given. */
+/* Workspace of the table's ops, for any arguments. */
 static double
 workspace_bytes(const RaRunOptions *options)
 {
@@ -23,7 +24,7 @@ workspace_bytes(const RaRunOptions *options)
              : 0;
 }
 
-/* What all ranks need, and whose most of it is. */
+/* Memory need of all ranks, and its largest holder. */
 static void
 account(RaExecution *x, uint32_t n_iterations)
 {
@@ -176,7 +177,7 @@ ra_execution_save_lengths(const RaExecution *execution, const char *path,
   return ra_file_write(path, out->str, out->len, error);
 }
 
-/* What it ran on.  A host's cores are named by their processor. */
+/* Hardware of the run.  A host's cores are named by their processor. */
 static void
 set_device(RaTrace *trace, const RaAccelerator *a)
 {
@@ -219,14 +220,14 @@ ra_execution_trace(const RaExecution *execution)
   return trace;
 }
 
-/* What a rank has of its device: what the account speaks of, and its ops. */
+/* Device memory of a rank: that of the account, and its ops'. */
 static double
 taken_bytes(const RaRunMemory *m)
 {
   return (double)(m->slab_bytes + m->beyond_bytes + m->ops_bytes);
 }
 
-/* What the device that all ranks share had in use, @ranks_bytes of it theirs.
+/* Memory in use on the device that all ranks share, @ranks_bytes of it theirs.
  */
 static char *
 device_text(const RaRunOptions *options, double device_bytes,

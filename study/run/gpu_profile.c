@@ -1,3 +1,4 @@
+/* GPU calibration: samples, and the profile fitted to them. */
 #include "config.h"
 
 #include <string.h>
@@ -82,7 +83,7 @@ set_number(RaTrace *trace, const char *key, double value)
   ra_trace_set_head(trace, key, text);
 }
 
-/* What an op of a decode step takes the host, as a run begins it: the mean over
+/* Host time of an op of a decode step, as a run begins it: the mean over
  * those of a layer.  One is several launches: its kernels and a look whether
  * the result is finite. */
 static double
@@ -166,9 +167,9 @@ points_of(const GArray *plan)
   return points;
 }
 
-/* What a process needs before it has an array: its context, kernels, what
- * libraries take as they are opened, and then, of a rank, the workspace of its
- * ops, which `run` has in its prediction. */
+/* Measures the memory that a process needs before it has an array: its context,
+ * kernels, libraries, and then, for a rank, the workspace of its ops, which
+ * `run` predicts. */
 static void
 look_at_memory(Work *work)
 {

@@ -6,8 +6,8 @@
 
 #include "study/run/host.h"
 
-/* What the hypervisor takes comes in slices of milliseconds: of a second of a
- * core it is a share, and one long stop is in one such second alone. */
+/* Time stolen by the hypervisor comes in slices of milliseconds.  Over a second
+ * of a core it is a share; a single long stop affects only one such second. */
 #define PACE_CPU_S 1.0
 
 /* The processor's name. */
@@ -59,7 +59,7 @@ tell_pace(RaTrace *trace, Pace *pace)
   *pace = (Pace){0};
 }
 
-/* What of taking samples is the host's. */
+/* Host-specific parts of sampling. */
 typedef struct {
   const RaHostOptions *options;
   RaProbe *probe;

@@ -1,4 +1,4 @@
-/* What a plan's iterations take on a machine that was calibrated. */
+/* Prediction of a plan's iterations on a calibrated host. */
 #include "config.h"
 
 #include <math.h>

@@ -68,7 +68,7 @@ head_number(const Work *w, const char *key, double *out, GError **error)
   return FALSE;
 }
 
-/* What a rank has of the machine, and the quickest product. */
+/* Share of the machine of one rank, and the fastest GEMM. */
 static gboolean
 find_spec(Work *w, GError **error)
 {
@@ -98,7 +98,7 @@ find_spec(Work *w, GError **error)
   return FALSE;
 }
 
-/* What is not fitted: one processor that takes element by element. */
+/* Values that are not fitted: one processor that takes element by element. */
 static double
 fixed_value(const char *law, const RaCoefficientSpec *c)
 {
@@ -258,7 +258,8 @@ append_pace(const Work *w, GString *out, GError **error)
   return TRUE;
 }
 
-/* What passes between two uses of weights: it has a table and nothing else. */
+/* Table of the reuse of weights, by what passes between two uses; it has no
+ * law. */
 static gboolean
 add_reuse(const Work *w, GString *out, GError **error)
 {

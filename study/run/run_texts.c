@@ -1,3 +1,4 @@
+/* Answers of a run as text. */
 #include "config.h"
 
 #include "study/run/run_texts.h"

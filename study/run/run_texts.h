@@ -1,4 +1,4 @@
-/* What a run has answered: prompts and responses as text.
+/* Answers of a run: prompts and responses as text.
  *
  *     g_autofree char *text = ra_run_texts(execution, 4);
  */
@@ -9,13 +9,12 @@
 
 /**
  * ra_run_texts:
- * @execution: that has run
- * @n: of each generate call
+ * @execution: has run
+ * @n: number of sequences per generate call
  *
  * Returns: (transfer full): the first @n sequences of every generate call in
- *   the last iteration, a line each: the call, the prompt, `|` and the answer;
- *   of a workload whose data is bytes they are escaped as C escapes them, else
- *   token ids
+ * the last iteration, one per line: the call, the prompt, `|` and the answer.
+ * Byte data is escaped as in C; other data are token ids.
  */
 char *ra_run_texts(const RaExecution *execution, uint32_t n);
 

@@ -1,3 +1,4 @@
+/* Checkpoints that a run starts from and saves. */
 #include "config.h"
 
 #include <string.h>
@@ -142,7 +143,7 @@ save(const RaExecution *x, uint32_t model, const char *folder, GError **error)
   return FALSE;
 }
 
-/* Whether this process writes. */
+/* TRUE if this process writes. */
 static gboolean
 is_first(const RaExecution *x)
 {

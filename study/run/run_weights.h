@@ -1,10 +1,12 @@
-/* Which models of a run begin with a checkpoint, and which are written after.
+/* Checkpoints of a run: which models start from one, and which are saved
+ * afterwards.
  *
- * Both are said as `MODEL=FOLDER`, a model of the workload and a folder as
- * Hugging Face lays it out (exec/weights/weights.h).
+ * Both are given as `MODEL=FOLDER`: a model of the workload and a folder in the
+ * layout of Hugging Face (exec/weights/weights.h).
  *
- *     g_autoptr(RaRunWeights) from = ra_run_weights_new(workload, words,
- * &error); options.weights = ra_run_weights_of_models(from);
+ *     g_autoptr(RaRunWeights) from =
+ *         ra_run_weights_new(workload, words, &error);
+ *     options.weights = ra_run_weights_of_models(from);
  */
 #ifndef RA_STUDY_RUN_RUN_WEIGHTS_H
 #define RA_STUDY_RUN_RUN_WEIGHTS_H
@@ -19,10 +21,10 @@ typedef struct _RaRunWeights RaRunWeights;
  * @workload: borrowed
  * @words: (nullable) (array zero-terminated=1): `MODEL=FOLDER`, each model at
  *   most once
- * @error: %RA_ERROR_INPUT: no such model, one that is said twice; as
+ * @error: %RA_ERROR_INPUT: no such model, or a model twice; as
  *   ra_weights_open() and ra_weights_check()
  *
- * Returns: (transfer full): ra_run_weights_free() it
+ * Returns: (transfer full): free with ra_run_weights_free()
  */
 RaRunWeights *ra_run_weights_new(const RaWorkload *workload,
                                  const char *const *words, GError **error);
@@ -37,19 +39,19 @@ const RaWeights *const *ra_run_weights_of_models(const RaRunWeights *weights);
  * @words: as above
  * @error: %RA_ERROR_INPUT, as ra_run_weights_new()
  *
- * Whether ra_run_weights_save() will know the models: to ask before the run.
+ * Checks, before the run, that ra_run_weights_save() will know the models.
  */
 gboolean ra_run_weights_check_names(const RaWorkload *workload,
                                     const char *const *words, GError **error);
 
 /**
  * ra_run_weights_save:
- * @execution: that has run
+ * @execution: has run
  * @words: (nullable): as above, checked
  * @error: %RA_ERROR_IO
  *
- * Writes what each model has been trained to; of a model that nothing trains
- * what it began with.
+ * Writes the trained weights of each model, or its initial weights if nothing
+ * trains it.
  */
 gboolean ra_run_weights_save(const RaExecution *execution,
                              const char *const *words, GError **error);

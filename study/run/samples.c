@@ -1,3 +1,4 @@
+/* Sampling of ops into a trace that is saved on the way. */
 #include "config.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 static const char *const variants[] = {"forward", "input", "weight"};
 static const char *const quartiles[] = {"low", "median", "high"};
 
-/* What is in the file, if it is of this machine and grid. */
+/* Samples in the file, if it is of this machine and grid. */
 static RaTrace *
 load(const RaSampling *o, const char *path, GError **error)
 {
@@ -140,14 +141,14 @@ now_s(void)
   return 1e-6 * (double)g_get_monotonic_time();
 }
 
-/* Whether this process writes. */
+/* TRUE if this process writes. */
 static gboolean
 is_first(const RaSampling *o)
 {
   return !o->world || o->world->process == 0;
 }
 
-/* What a device has made of @point. */
+/* Checks a device's results for @point. */
 static gboolean
 check(const RaSampling *o, const RaProbePoint *point,
       const RaProbeSample *sample, GError **error)
