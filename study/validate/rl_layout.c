@@ -73,7 +73,7 @@ room_bytes(const RaSetup *setup, const RaRlLayout *layout)
   return MAX(CACHE_MOST_FRAC * memory_bytes - weight_bytes, least);
 }
 
-/* What the parts of a plan share. */
+/* Values that the parts of a plan share. */
 typedef struct {
   const RaRlStep *step;
   const RaRlLayout *layout;
@@ -144,7 +144,7 @@ plan_text(const Parts *parts, gboolean recompute)
   return g_string_free(out, FALSE);
 }
 
-/* Whether training fits, by the coarse bound of search. */
+/* TRUE if training fits, by the coarse bound of search. */
 static gboolean
 train_fits(const RaSetup *setup)
 {

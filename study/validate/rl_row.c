@@ -1,3 +1,4 @@
+/* Published RLHF iterations: their rows and conventions. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What frameworks do where their tables do not say. */
+/* Conventions: what frameworks do where their tables do not say. */
 #include "config.h"
 
 #include <string.h>

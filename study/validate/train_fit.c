@@ -1,3 +1,4 @@
+/* Fit of a training system's constants to a few of its runs. */
 #include "config.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ struct _RaTrainFit {
   GArray *fitted;                         /* (Fitted), owned */
 };
 
-/* What the search sees. */
+/* Input of the search. */
 typedef struct {
   const RaTrainFit *fit;
   const guint *points;
@@ -139,7 +140,7 @@ typedef struct {
   guint points[RA_TRAIN_POINTS], n_points;
 } Choice;
 
-/* What an ordinary run is ordinary in. */
+/* Features by which an ordinary run is recognised. */
 enum { N_FEATURES = 8 };
 
 static void

@@ -1,15 +1,17 @@
-/* Published training runs: what was run, how it was cut, how long a step took.
+/* Published training runs: their configuration, parallelization and measured
+ * step time.
  *
- * Read from train_vtrain/ (one node and several, Megatron-DeepSpeed) and from
- * train_tables/train_bench.csv (13 sources) of a folder of measurements; any
- * folder laid out so will do, `*_heldout.csv` beside or instead.
+ * The rows come from train_vtrain/ (one node and several, Megatron-DeepSpeed)
+ * and from train_tables/train_bench.csv (13 sources) in a folder of
+ * measurements.  Any folder with this layout works; `*_heldout.csv` files may
+ * be added or replace them.
  *
  *     g_autoptr(GPtrArray) rows = ra_train_rows("../shared/data",
  *                                               RA_TRAIN_VTRAIN_NODE, &error);
  *     const RaTrainRow *first = g_ptr_array_index(rows, 0);
  *
- * A field that the source leaves open is 0 or "".  What stands in for it is
- * the convention of its framework (ra_train_convention()).
+ * A field that the source omits is 0 or "". The convention of the framework
+ * (ra_train_convention()) then applies.
  *
  * Typical sizes: 864, 55 and 486 rows.
  */
@@ -42,17 +44,18 @@ typedef struct {
   uint32_t tp, pp, vpp, cp, ep, dp; /* 0: not given */
   double measured_s;                /* of a step; 0: not given */
   const char *file;                 /* interned: path */
-  guint line;                       /* there, from 1 */
+  guint line;                       /* line in it, from 1 */
 } RaTrainRow;
 
 /**
  * ra_train_rows:
- * @data: folder of measurements by others
+ * @data: folder of published measurements
  * @set: which of its tables
- * @error: what ra_csv_read() refuses
+ * @error: as ra_csv_read()
  *
  * Returns: (transfer full) (element-type RaTrainRow): in the order of the
- *   files; empty where @data has none; %NULL on error
+ * files; empty if
+ * @data has none; %NULL on error
  */
 GPtrArray *ra_train_rows(const char *data, RaTrainSet set, GError **error);
 void ra_train_row_free(RaTrainRow *row);

@@ -1,3 +1,4 @@
+/* Validation: collects benchmark sets and scores them. */
 #include "config.h"
 
 #include <math.h>

@@ -24,7 +24,7 @@
 /* GPUs with rows of their own of products, from which laws are transferred. */
 static const char *const bases[] = {"h100", "a100", NULL};
 
-/* Who reads a file. */
+/* Reader of a file. */
 typedef struct {
   RaValidateJob *job;
   const RaModel *model;

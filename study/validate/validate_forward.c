@@ -10,7 +10,7 @@
 #include "study/validate/validate_impl.h"
 #include "traces/csv.h"
 
-/* What the rows of a table are predicted with. */
+/* Inputs of the predictions for a table's rows. */
 typedef struct {
   RaValidateJob *job;
   RaModel *model;         /* owned */

@@ -1,5 +1,6 @@
-/* What validate_*.c share: the levels' collect functions and the profiles that
- * they score. */
+/* Private parts of validation, shared by study/validate/*.c: the collect
+ * functions, and the profiles and models that they use.
+ */
 #ifndef RA_STUDY_VALIDATE_VALIDATE_IMPL_H
 #define RA_STUDY_VALIDATE_VALIDATE_IMPL_H
 
@@ -11,91 +12,91 @@
 #include "traces/profile.h"
 #include "traces/system.h"
 
-/* (transfer full): the shipped profile of the GPU that a source calls @gpu
- * ("h100": h100-sxm.profile); %NULL without an error where there is none, with
- * one where it is damaged. */
+/* Shipped profile of the GPU that a source calls @gpu (transfer full) ("h100":
+ * h100-sxm.profile). %NULL without an error if there is none, with one if it is
+ * damaged. */
 RaProfile *ra_validate_profile(const char *gpu, GError **error);
 
-/* (transfer full) (nullable): the model that a source calls @name. */
+/* Model that a source calls @name (transfer full) (nullable). */
 RaModel *ra_validate_model(const char *name);
 
-/* What a level of ops is made of. */
+/* Argument of a benchmark set of ops. */
 typedef struct {
-  const char *laws[6];      /* of estimator/fit.h, or "p2p.node" and
-                               "p2p.nodes"; NULL-terminated */
-  const char *source;       /* rows of another source than the laws' own:
-                               scored as shipped, in both modes; NULL */
-  guint lines;              /* bit i: line i is left out; 0: at random */
+  const char *laws[6]; /* of estimator/fit.h, or "p2p.node" and
+                          "p2p.nodes"; NULL-terminated */
+  const char *source;  /* rows of another source than the laws' own: scored as
+                          shipped, in both modes; NULL */
+  guint lines; /* bit i: groups along line i are left out; 0: at random */
   const char *line_name[2]; /* RA_MEASURED_LINES: "n", "k" */
-  guint64 least_bytes;      /* smaller messages are not scored */
-  guint ranks;              /* only collectives of so many; 0: all */
-  const char *shipped_gpu;  /* as shipped only this one is scored; NULL */
+  guint64 least_bytes;      /* minimum size of scored messages */
+  guint ranks;              /* number of ranks of scored collectives; 0: all */
+  const char *shipped_gpu;  /* the only GPU scored as shipped; NULL: all */
   gboolean repeats;         /* rows of one shape are repeats */
-  const char *own_gpu;      /* that has bars of its own, nullable */
-  double own[2];            /* median, p90 */
-  double transferred[2];    /* of profiles that saw no row of their GPU; 0:
+  const char *own_gpu;      /* GPU with bars of its own, nullable */
+  double own[2];            /* its bars: median, p90 */
+  double transferred[2];    /* bars of profiles that saw no row of their GPU; 0:
                                none */
 } RaValidateOps;
 
-/* What is left out together of training runs. */
+/* Unit that is left out together, of training runs. */
 typedef enum {
-  RA_VALIDATE_BY_RUN,     /* a configuration, all its batch sizes and repeats */
+  RA_VALIDATE_BY_RUN, /* a configuration with all its batch sizes and repeats */
   RA_VALIDATE_BY_DEGREES, /* (tp, dp, pp) */
   RA_VALIDATE_BY_SHAPE    /* a model */
 } RaValidateTrainFold;
 
-/* What a level of training is made of. */
+/* Argument of a benchmark set of training runs. */
 typedef struct {
   int set;       /* RaTrainSet of study/validate/train_row.h */
-  gboolean full; /* rows that say all, else those that do not */
+  gboolean full; /* complete rows, else the incomplete ones */
   RaValidateTrainFold fold;
 } RaValidateTrain;
 
-/* validate_forward.c: misc/galvatron_llama2_7b_forward*.csv. */
+/* validate_forward.c, on misc/galvatron_llama2_7b_forward*.csv. */
 gboolean ra_validate_forward(const RaValidateLevel *level, RaValidateJob *job,
                              GError **error);
 
-/* validate_train.c: argument: RaValidateTrain. */
+/* validate_train.c; argument: RaValidateTrain. */
 gboolean ra_validate_train(const RaValidateLevel *level, RaValidateJob *job,
                            GError **error);
 
 /* Least seconds of @row by the data sheet: FLOP over the peak, bytes over the
- * memory's or the links' bandwidth, no latency. */
+ * bandwidth of the memory or the links, no latency. */
 double ra_validate_roofline_s(const RaMeasured *row, const RaDevice *device);
 
-/* A GPU left out and the one whose fit predicts it. */
+/* A GPU that is left out, and the one whose fit predicts it. */
 typedef struct {
   const char *from,
       *to;         /* names of estimator/calibrate/gpu.h; NULL ends a list */
-  gboolean scored; /* against the level's bars */
+  gboolean scored; /* against the set's bars */
 } RaValidatePair;
 
-/* What a level of transfers is made of. */
+/* Argument of a benchmark set of transfers between GPUs. */
 typedef struct {
   const char *laws[12];     /* NULL-terminated */
   RaValidatePair pairs[12]; /* ended by one without names */
 } RaValidateTransfers;
 
-/* The data sheet as @shipped has it. */
+/* Data sheet of @shipped. */
 RaSheet ra_validate_sheet(const RaProfile *shipped);
 
-/* validate_transfer.c: argument: RaValidateTransfers. */
+/* validate_transfer.c; argument: RaValidateTransfers. */
 gboolean ra_validate_transfers(const RaValidateLevel *level, RaValidateJob *job,
                                GError **error);
 
-/* validate_op.c: argument: RaValidateOps. */
+/* validate_op.c; argument: RaValidateOps. */
 gboolean ra_validate_ops(const RaValidateLevel *level, RaValidateJob *job,
                          GError **error);
 
-/* validate_expert.c: no argument. */
+/* validate_expert.c; no argument. */
 gboolean ra_validate_experts(const RaValidateLevel *level, RaValidateJob *job,
                              GError **error);
 
-/* validate_overlap.c: no argument. */
+/* validate_overlap.c; no argument. */
 gboolean ra_validate_overlap(const RaValidateLevel *level, RaValidateJob *job,
                              GError **error);
 
-/* validate_infer.c: no argument. */
+/* validate_infer.c; no argument. */
 gboolean ra_validate_tpot(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 gboolean ra_validate_throughput(const RaValidateLevel *level,
@@ -107,11 +108,12 @@ typedef struct {
   uint32_t tp, pp;
   const RaSystemConstants *constants; /* of the engine; NULL: none */
   uint32_t n_in, n_out;               /* tokens of each */
-  uint32_t n;                         /* at once */
-  uint32_t n_queued;                  /* in all; 0: as @n */
+  uint32_t n;                         /* concurrent requests */
+  uint32_t n_queued;                  /* requests in all; 0: as @n */
 } RaValidateLoad;
 
-/* A replica for them; ra_setup_free() its setup.  It stays where it is. */
+/* Replica that serves them; ra_setup_free() its setup.  It must not be moved in
+ * memory. */
 typedef struct {
   RaSetup *setup;
   RaShard shard;
@@ -119,43 +121,45 @@ typedef struct {
   RaServeReplica replica;
 } RaValidateServer;
 
-/* (transfer full): a workload of @load with responses of @n_out tokens, whole
- * experts on each GPU, graphs; NULL with @error set. */
+/* Workload of @load (transfer full), with responses of @n_out tokens, whole
+ * experts on each GPU, CUDA graphs.  NULL with @error set. */
 RaSetup *ra_validate_server_setup(const RaValidateLoad *load, uint32_t n_out,
                                   GError **error);
 
-/* FALSE with @error set: no config of the model, no profile of the GPU. */
+/* Initialises a replica.  FALSE with @error set: no config of the model, no
+ * profile of the GPU. */
 gboolean ra_validate_server_init(RaValidateServer *server,
                                  const RaValidateLoad *load, GError **error);
 
-/* A closed loop of requests to a replica. */
+/* Closed loop of requests to a replica. */
 typedef struct {
-  const char *model, *gpu, *precision; /* as infer_e2e calls them */
+  const char *model, *gpu, *precision; /* names in infer_e2e */
   uint32_t tp;
   uint32_t n_in, n_out; /* tokens of each */
-  uint32_t n;           /* at once */
+  uint32_t n;           /* concurrent requests */
 } RaValidateRequests;
 
-/* Seconds of a token of @requests under @constants (nullable); 0 with @error
+/* Seconds per token of @requests under @constants (nullable); 0 with @error
  * set. */
 double ra_validate_token_s(const RaValidateRequests *requests,
                            const RaSystemConstants *constants, GError **error);
 
-/* (transfer full) (nullable): the system of share/systems for what infer_e2e
- * calls @engine. */
+/* System of share/systems for infer_e2e's @engine (transfer full) (nullable).
+ */
 RaSystem *ra_validate_engine(const char *engine);
 
-/* What a level of RLHF iterations is made of. */
+/* Argument of a benchmark set of RLHF iterations. */
 typedef struct {
   int source;    /* RaRlSource of study/validate/rl_row.h */
-  gboolean real; /* by ReaL's own estimator */
+  gboolean real; /* predicted by ReaL's own estimator */
 } RaValidateRlhf;
 
-/* validate_rlhf.c: argument: RaValidateRlhf. */
+/* validate_rlhf.c; argument: RaValidateRlhf. */
 gboolean ra_validate_rlhf(const RaValidateLevel *level, RaValidateJob *job,
                           GError **error);
 
-/* validate_serving.c: no argument; scored: means, else quantiles. */
+/* validate_serving.c; no argument.  Scored sets predict means, the others
+ * quantiles. */
 gboolean ra_validate_serving(const RaValidateLevel *level, RaValidateJob *job,
                              GError **error);
 

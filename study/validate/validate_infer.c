@@ -236,7 +236,7 @@ add_row(Reader *reader, const RaCsvLine *line, const RaValidateLoad *load,
                              " + %" PRIu32 " tokens",
                              load->model, load->precision, load->tp * load->pp,
                              load->gpu, load->n, load->n_in, load->n_out);
-  /* Who serves the same requests on how many GPUs are plans that compete. */
+  /* Serving the same requests on different GPU counts: competing plans. */
   if (load->n_queued == 0)
     row.group = g_strdup_printf("%s %s %s %s %" PRIu32 " %" PRIu32 " %" PRIu32,
                                 part, load->model, load->precision, load->gpu,

@@ -1,3 +1,4 @@
+/* Report of a validation: scores, worst rows, bars. */
 #include "config.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ score_at(const RaValidation *v, guint index)
   return &g_array_index(v->scores, RaValidateScore, index);
 }
 
-/* Whether a bar is met; one that is none is. */
+/* TRUE if a bar is met; one that is none is. */
 static gboolean
 is_met(double value, double bar)
 {

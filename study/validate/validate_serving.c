@@ -153,7 +153,8 @@ make_server(Run *run)
   return why;
 }
 
-/* What a step is timed by; why there is nothing, or NULL. */
+/* Loads the tables that time a step, or makes a server; the reason if neither
+ * is possible, else NULL. */
 static char *
 load_tables(Run *run, RaValidateJob *job)
 {

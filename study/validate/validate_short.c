@@ -1,3 +1,4 @@
+/* Explanations of missed bars. */
 #include "config.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 #define VALUES_MAX 48
 /* A condition that tells less than this of the rows that are off is none. */
 #define LEAST_J 0.3
-/* What a second condition must add. */
+/* Gain that a second condition must have. */
 #define MORE_J 0.1
 
 /* The rows of a part, by column. */
