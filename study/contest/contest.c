@@ -1,3 +1,4 @@
+/* Contest: families, rounds of search and the winner. */
 #include "config.h"
 
 #include <math.h>

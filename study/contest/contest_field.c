@@ -86,7 +86,7 @@ least_gpu_s(const RaField *field)
   return gpu_s;
 }
 
-/* All calls at their quickest on GPUs of their own. */
+/* All calls at their fastest on GPUs of their own. */
 static double
 relaxed_s(const RaField *field, const RaPoint *point)
 {

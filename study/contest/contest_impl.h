@@ -1,4 +1,4 @@
-/* What a round of a contest works with.
+/* Private parts of a contest: the state of a round.
  *
  *     g_auto(RaField) field = {.setup = setup};
  *     if (ra_field_open(&field, options, &error))
@@ -11,41 +11,43 @@
 
 #include "study/contest/contest.h"
 
-/* Plans the contenders, which are the families in their order, and measures
- * them; of a family that is refused why. */
+/* Plans the families, in their order, as contenders and measures them.  A
+ * family that is refused gets the reason. */
 gboolean ra_contest_families(RaContest *contest, const RaSetup *setup,
                              const RaContestOptions *options, GError **error);
 
-/* Replays the contenders from @first on that have a plan. */
+/* Replays the contenders with a plan, starting at @first. */
 gboolean ra_contest_measure(RaContest *contest, guint first,
                             const RaSetup *setup,
                             const RaContestOptions *options, GError **error);
 
 typedef struct {
-  RaSetup *setup;     /* of the lengths that it searches; borrowed */
+  RaSetup *setup;     /* borrowed; with the lengths that are searched */
   RaSpace *space;     /* owned */
   RaCostTable *costs; /* owned */
   GArray *starts;     /* (RaPoint), owned */
-  GArray *whose;      /* (guint) contenders, same index; owned */
+  GArray *whose;      /* (guint) contender of each start; owned */
 } RaField;
 
-/* Makes the space of the field's setup, within the limits that are typed. */
+/* Makes the space of the field's setup, within the user's limits. */
 gboolean ra_field_open(RaField *field, const RaContestOptions *options,
                        GError **error);
 
-/* What run_s of a plan cannot be below, wherever its models' parameters are
- * between calls: all calls at their quickest, on GPUs of their own; or their
- * GPU-seconds, the least of each, on all GPUs.  What is in host memory counts
- * as if it were not. */
+/* Lower bound of the run_s of any plan, for any residencies.  It is the greater
+ * of two bounds: all calls at their fastest on GPUs of their own; and the sum
+ * of the least GPU-seconds of each call, spread over all GPUs.  Copies in host
+ * memory count as if they were on the GPU. */
 double ra_field_bound_s(const RaField *field);
 void ra_field_clear(RaField *field);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaField, ra_field_clear)
 
-/* What process 0 has found, and asked of its table, at all. */
+/* Shares the result of process 0, and the costs in its table, with all
+ * processes. */
 void ra_contest_share_exact(RaWorld *world, RaCostTable *costs,
                             RaExactResult *exact);
 
-/* Of what processes that search together must have alike. */
+/* Hash of everything that processes which search together must have in common.
+ */
 uint64_t ra_field_hash(const RaField *field, const RaContestOptions *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the contenders of a contest are worth: each replayed on a thread. */
+/* Measurement of contenders: each replayed on a thread. */
 #include "config.h"
 
 #include "search/family/strategy.h"

@@ -1,4 +1,4 @@
-/* What a contest says, as tables. */
+/* Tables of a contest. */
 #include "config.h"
 
 #include <math.h>

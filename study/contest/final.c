@@ -1,3 +1,4 @@
+/* Final of a contest: replays under several seeds, and the winner. */
 #include "config.h"
 
 #include <math.h>
@@ -239,7 +240,7 @@ best_but(const RaFinal *final, uint32_t but, gboolean families)
   return best;
 }
 
-/* What part less @a is worth than @b; of as many GPUs it is the time. */
+/* Relative lead of @a over @b; with equally many GPUs it is the time. */
 static double
 lead_of(int kind, const RaWorth *a, const RaWorth *b)
 {

@@ -1,3 +1,4 @@
+/* Neighbours of a plan, and descents through them. */
 #include "config.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ typedef struct {
   RaEvaluator *evaluator;
   const RaPoint *point;
   double own_s;   /* run_s of it */
-  GArray *best;   /* (RaNeighbour), the quickest first */
+  GArray *best;   /* (RaNeighbour), the fastest first */
   guint n_wanted; /* of them */
 } Search;
 

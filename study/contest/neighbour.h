@@ -1,12 +1,13 @@
-/* Plans next to a plan: those that differ from it in one call.
+/* Neighbours of a plan: plans that differ from it in one call.
  *
  *     g_autoptr(GArray) near = ra_neighbours(costs, &point, 2);
  *     for (guint i = 0; i < near->len; i++)
  *       use(&g_array_index(near, RaNeighbour, i).point);
  *
- * Who compares finalists needs more than the best plan, and the second best is
- * mostly the best but for one choice.  Only candidates whose costs are known
- * count: what a search has not asked for could not beat its bound.
+ * A comparison of finalists needs more than the best plan, and the second best
+ * is mostly the best with one other choice.  Only candidates with known costs
+ * count: a candidate whose cost the search did not compute has a bound that
+ * cannot beat the best.
  */
 #ifndef RA_STUDY_CONTEST_NEIGHBOUR_H
 #define RA_STUDY_CONTEST_NEIGHBOUR_H
@@ -22,32 +23,31 @@ typedef struct {
  * ra_neighbours:
  * @costs: of the space of @point; borrowed
  * @point: a plan that fits
- * @n: how many are wanted
+ * @n: number of neighbours wanted
  *
- * Of every call each candidate is tried where another call begins, and at both
- * ends of the cluster.  Plans that take what @point or a better neighbour takes
- * are left out: they are the same with GPUs relabelled, or differ in nothing
- * that is waited for.
+ * Tries each candidate of every call at the places where another call begins,
+ * and at both ends of the cluster.  Plans with the time of @point or of a
+ * better neighbour are left out: they are the same with GPUs relabelled, or
+ * differ off the critical path.
  *
- * Cost: a bound each, and a replay where that is among the best so far.
+ * Cost: a bound per plan, and a replay where that is among the best so far.
  *
- * Returns: (transfer full) (element-type RaNeighbour): the quickest first; at
- *   most @n
+ * Returns: (transfer full) (element-type RaNeighbour): the fastest first; at
+ * most @n
  */
 GArray *ra_neighbours(RaCostTable *costs, const RaPoint *point, guint n);
 
 /**
  * ra_neighbours_descend:
- * @point: (inout): a plan that fits; goes to its quickest neighbour while that
- *   is quicker
- * @residencies: models' parameters may also go elsewhere between calls, as
- *   limits allow
- * @out_score: (out): of it
+ * @point: (inout): a plan that fits; moves to its fastest neighbour while that
+ *   is faster
+ * @residencies: residencies of models may change, too, within the limits
+ * @out_score: (out): score of the result
  *
- * What is left of chance at the end of a search.  Cost: as many looks at all
- * neighbours as it takes, at most DESCENTS.
+ * Removes what is left to chance at the end of a search.  Cost: one evaluation
+ * of all neighbours per step, at most DESCENTS.
  *
- * Returns: how often it went
+ * Returns: number of steps
  */
 guint ra_neighbours_descend(RaCostTable *costs, RaPoint *point,
                             gboolean residencies, RaScore *out_score);

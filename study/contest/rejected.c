@@ -1,3 +1,4 @@
+/* Tables of the shapes and meshes that a search rejected. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Why shapes of calls are no candidates of a search, as tables.
+/* Tables of rejected shapes: why shapes of calls are not candidates of a
+ * search.
  *
  *     g_autoptr(GPtrArray) tables =
  *         ra_rejected_new(setup, &options, "actor_train", &error);
@@ -10,16 +11,16 @@
 
 /**
  * ra_rejected_new:
- * @setup: of ra_setup_load_pair()
- * @options: of the search that would follow: set, limits, seed
+ * @setup: from ra_setup_load_pair()
+ * @options: options of the search: set, limits, seed
  * @call: name of a call, or "all"
- * @error: a limit that is none, no such call; %RA_ERROR_NEGATIVE: a call has
- *   no candidate
+ * @error: an invalid limit, no such call; %RA_ERROR_NEGATIVE: a call has no
+ *   candidate
  *
- * Three tables: how many shapes of each call were tried and rejected by reason;
- * ra_rejected_meshes(); and one row a rejected shape of @call: its degrees and
- * strategy as far as they were chosen, the reason, the rule in words, and how
- * many bytes a GPU would be over.
+ * Makes three tables: the numbers of shapes of each call that were tried and
+ * rejected, by reason; ra_rejected_meshes(); and one row per rejected shape of
+ * @call, with its degrees and strategy as far as they were chosen, the reason,
+ * the rule in words, and the bytes by which a GPU would be exceeded.
  *
  * Cost: as ra_space_new(), twice.
  *
@@ -28,13 +29,13 @@
 GPtrArray *ra_rejected_new(RaSetup *setup, const RaContestOptions *options,
                            const char *call, GError **error);
 
-/* (transfer full): the first of these tables. */
+/* The first of these tables (transfer full). */
 RaTable *ra_rejected_counts(const RaSpace *space);
 
-/* (transfer full): by size, how many meshes of whole nodes are runs, how many
- * sets of nodes, how many are no meshes here as an exchange of equal nodes
- * makes them one of those, and how many are left (search/space/node_set.h); or
- * why there are no sets. */
+/* Table of meshes of whole nodes by size (transfer full): how many are runs,
+ * how many are sets of nodes, how many are left out because an exchange of
+ * equal nodes makes them one of those, and how many are left
+ * (search/space/node_set.h); or why there are no sets. */
 RaTable *ra_rejected_meshes(const RaSpace *space);
 
 #endif

@@ -1,3 +1,4 @@
+/* Sizing: contests on several sizes of a cluster. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -105,7 +106,7 @@ list_sizes(const RaSizingOptions *options, const RaCluster *cluster,
   return g_steal_pointer(&sizes);
 }
 
-/* Whether the rest need not be tried. */
+/* TRUE if the rest need not be tried. */
 static gboolean
 is_enough(const RaSizing *sizing, const RaContestOptions *options)
 {

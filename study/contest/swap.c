@@ -1,3 +1,4 @@
+/* Swaps: a plan with single choices of another plan. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "study/contest/swap.h"
 #include "study/memory_verdict.h"
 
-/* What both plans are read into. */
+/* Setup into which both plans are read. */
 typedef struct {
   RaSetup *setup;
   RaReplayOptions options;
@@ -52,7 +53,7 @@ replay(const Search *s, double *out_s, gboolean *out_fits, GError **error)
   return TRUE;
 }
 
-/* Whether two plans differ in @call: written with that one call of the other,
+/* TRUE if two plans differ in @call: written with that one call of the other,
  * they are not equal. */
 static gboolean
 differs(const RaPlan *loser, const RaPlan *winner, uint32_t call)

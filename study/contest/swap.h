@@ -1,15 +1,16 @@
-/* Which choice costs a plan most: each call's, replaced by another plan's.
+/* Swaps: the cost of each choice of a plan, found by replacing one call's
+ * choice with another plan's.
  *
  *     g_autoptr(RaSwaps) swaps =
  *         ra_swaps_new(setup, loser, winner, 3, 0, &error);
  *     if (swaps && swaps->n > 0 && swaps->rows[0].saved_s > 0)
  *       use(swaps->rows[0].call);
  *
- * The loser's plan with one call as the winner has it (mesh, strategy,
- * residency) is replayed at stage fidelity, call by call.  What a change saves
- * is what the loser's own choice costs; the sum of what all save is not what
- * the winner is ahead, as choices need each other (meshes that overlap, layouts
- * that a reallocation goes between).
+ * For each call, the loser's plan with the winner's choice for that call (mesh,
+ * strategy, residency) is replayed at stage fidelity.  What the change saves is
+ * the cost of the loser's own choice.  The savings do not add up to the
+ * winner's lead, as choices depend on each other (overlapping meshes, layouts
+ * at both ends of a reallocation).
  */
 #ifndef RA_STUDY_CONTEST_SWAP_H
 #define RA_STUDY_CONTEST_SWAP_H
@@ -19,40 +20,41 @@
 
 typedef struct {
   uint32_t call;
-  char *mine, *theirs; /* what the loser has, and the winner; owned */
-  double iteration_s;  /* with the winner's; NAN: cannot be */
-  double saved_s;      /* by that; NAN */
-  gboolean fits;       /* so */
-  char *refusal;       /* owned, nullable: why it cannot be */
+  char *mine, *theirs; /* choice of the loser, and of the winner; owned */
+  double iteration_s;  /* with the winner's choice; NAN: not possible */
+  double saved_s;      /* time saved by it; NAN: not possible */
+  gboolean fits;       /* it fits with the winner's choice */
+  char *refusal;       /* owned, nullable: why it is not possible */
 } RaSwap;
 
 typedef struct {
-  RaSwap *rows; /* (n), calls in which the plans differ; what saves most first,
-                   what does not fit or cannot be last; owned */
+  RaSwap *rows; /* (n), the calls in which the plans differ; the greatest
+                   saving first, those that do not fit or are not possible
+                   last; owned */
   guint n;
-  double iteration_s; /* of the loser as it is */
+  double iteration_s; /* of the loser's plan */
   const RaWorkload *workload;
 } RaSwaps;
 
 /**
  * ra_swaps_new:
- * @setup: of ra_setup_load_pair(); a plan that it has is replaced
- * @loser: text of its plan
+ * @setup: from ra_setup_load_pair(); its plan is replaced
+ * @loser: text of the loser's plan
  * @winner: text of a plan for the same files
  * @n_iterations: >= 2, replayed
- * @seed: of the lengths
+ * @seed: seed of the lengths
  * @error: as ra_setup_read_plan(), ra_replay_new() of @loser
  *
- * Cost: a replay for each call in which they differ, and one.
+ * Cost: one replay for each call in which they differ, and one more.
  *
- * Returns: (transfer full): ra_swaps_free() it
+ * Returns: (transfer full): free with ra_swaps_free()
  */
 RaSwaps *ra_swaps_new(RaSetup *setup, const char *loser, const char *winner,
                       uint32_t n_iterations, uint64_t seed, GError **error);
 void ra_swaps_free(RaSwaps *swaps);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSwaps, ra_swaps_free)
 
-/* One row a call in which they differ. */
+/* One row per call in which the plans differ. */
 RaTable *ra_swaps_table(const RaSwaps *swaps);
 
 #endif
