@@ -1,3 +1,4 @@
+/* Answer of a study: tables and sentences. */
 #include "config.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@ iteration_s(const RaAnswerMaker *m, guint point)
   return m->sweep->points[point].trial.iteration_s;
 }
 
-/* Whether @a is better than @b; RA_NONE is worse than all. */
+/* TRUE if @a is better than @b; RA_NONE is worse than all. */
 static gboolean
 is_better(const RaAnswerMaker *m, guint a, guint b)
 {

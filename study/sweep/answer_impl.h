@@ -1,5 +1,6 @@
-/* What an answer is made by; for study/answer*.c and study/sweep/spread.c
- * alone. */
+/* Private parts of answers, for study/sweep/answer*.c and study/sweep/spread.c
+ * alone.
+ */
 #ifndef RA_STUDY_SWEEP_ANSWER_IMPL_H
 #define RA_STUDY_SWEEP_ANSWER_IMPL_H
 
@@ -7,7 +8,7 @@
 #include "study/sweep/curve.h"
 #include "study/sweep/spread.h"
 
-/* An answer while it is made. */
+/* An answer under construction. */
 typedef struct {
   const RaSweep *sweep;
   const RaStudy *study;
@@ -17,29 +18,30 @@ typedef struct {
   GString *sentence;
 } RaAnswerMaker;
 
-/* (transfer full): the answer, and where @spread is given what it would be
- * within the error. */
+/* The answer (transfer full). With @spread, it has the range within the error.
+ */
 RaAnswer *ra_answer_make(const RaSweep *sweep, const RaSpread *spread);
 
-/* NAN: the point does not count. */
+/* The metric of a point; NAN: the point does not count. */
 double ra_answer_value(const RaAnswerMaker *m, guint point);
 double ra_answer_curve_value(const RaAnswerMaker *m, guint curve, guint v);
 
-/* The columns of the axes, but along where @is_curve, and their cells. */
+/* Append columns and cells of the axes; where @is_curve, without the curve's
+ * axis. */
 void ra_answer_axis_columns(const RaAnswerMaker *m, gboolean is_curve);
 void ra_answer_axis_cells(const RaAnswerMaker *m, guint point,
                           gboolean is_curve);
 
 void ra_answer_metric_column(const RaAnswerMaker *m, const RaMetric *metric);
 
-/* Metrics beside the study's own, where they are others. */
+/* Append further metrics that the study does not ask for itself. */
 void ra_answer_beside_columns(const RaAnswerMaker *m);
 void ra_answer_beside_cells(const RaAnswerMaker *m, guint point);
 
-/* "64 at nodes 8, placement hybridflow" */
+/* Appends a point as text: "64 at nodes 8, placement hybridflow". */
 void ra_answer_say_point(const RaAnswerMaker *m, guint point);
 
-/* @point is in the answer. */
+/* Adds @point to the answer. */
 void ra_answer_mark(const RaAnswerMaker *m, guint point);
 
 /* Answers to questions. */

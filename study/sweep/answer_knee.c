@@ -1,4 +1,4 @@
-/* What is asked of curves: knees and crossovers. */
+/* Questions about curves: knees and crossovers. */
 #include "config.h"
 
 #include <math.h>

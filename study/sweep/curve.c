@@ -1,3 +1,4 @@
+/* Curves of a study. */
 #include "config.h"
 
 #include "study/sweep/curve.h"

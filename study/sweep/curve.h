@@ -1,5 +1,4 @@
-/* The curves of a study: what points have in common that differ along one axis
- * alone.
+/* Curves of a study: points that differ only along one axis.
  *
  *     for (guint c = 0; c < ra_study_n_curves(study); c++)
  *       for (guint v = 0; v < study->axes[study->along].n_values; v++)
@@ -13,7 +12,7 @@
 /* The axis along which curves run. */
 const RaStudyAxis *ra_study_along(const RaStudy *study);
 
-/* Curves of @study, >= 1. */
+/* Number of curves of @study, >= 1. */
 guint ra_study_n_curves(const RaStudy *study);
 
 /* The point of @curve at value @v of the axis along which it runs. */
@@ -22,7 +21,8 @@ guint ra_study_curve_point(const RaStudy *study, guint curve, guint v);
 /* The curve that @point is on. */
 guint ra_study_curve_of(const RaStudy *study, guint point);
 
-/* (transfer full): "placement real, gpu h200-sxm"; "" where it is alone. */
+/* Name of a curve (transfer full): "placement real, gpu h200-sxm"; "" if there
+ * is only one. */
 char *ra_study_curve_name(const RaStudy *study, guint curve);
 
 #endif

@@ -1,3 +1,4 @@
+/* Distribution of trials among the processes of a world. */
 #include "config.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ typedef struct {
   uint64_t n_bytes; /* of the whole trial */
 } Head;
 
-/* What of a trial is no text. */
+/* Fields of a trial other than texts. */
 typedef struct {
   RaTrial trial; /* its pointers count for nothing */
   gboolean has_refusal;
@@ -39,7 +40,7 @@ typedef struct {
   GAsyncQueue *ended; /* of Ended, owned */
   GThreadPool *pool;
   gboolean is_over; /* process 0 has no more */
-  /* Of process 0: */
+  /* State of process 0: */
   guint *place;      /* of each spec in the list, owned */
   guint *n_free;     /* (n_processes) threads without a trial, owned */
   GByteArray **part; /* (n_processes) of a trial that arrives, owned */
@@ -109,7 +110,7 @@ pack(const RaTrial *trial)
   return out;
 }
 
-/* Of bytes of pack(). */
+/* Reads bytes of pack(). */
 static RaTrial
 unpack(const guint8 *bytes, gsize n_bytes)
 {
@@ -247,7 +248,7 @@ on_note(uint32_t from, const void *note, gsize n_bytes, gpointer data)
 
 /* ---- the others -----------------------------------------------------------*/
 
-/* What has ended here goes to process 0. */
+/* Sends finished trials to process 0. */
 static void
 report(Deal *deal)
 {

@@ -1,17 +1,17 @@
-/* Trials dealt to the processes of a world, each the next one when it is done
- * with one, so that none waits while there are any.
+/* Distribution of trials among the processes of a world.  Each process gets the
+ * next trial when it finishes one, so none idles while trials are left.
  *
  *     ra_deal_trials(world, specs, whose, n, ...);             process 0
  *     ra_deal_serve(world, specs, n_threads);                  the others
  *     ra_deal_share(world, trials, n_trials);                  all
  *
- * All have the same list of specs, in the same order; process 0 says which of
- * them are to run, by number, runs some itself and gets what came of the
- * others.  A trial is what it is whoever runs it, so results do not depend on
- * the number of processes.
+ * All processes have the same list of specs, in the same order.  Process 0
+ * sends the numbers of the trials to run, runs some itself and receives the
+ * results of the others.  A trial's result does not depend on the process, so
+ * results do not depend on the number of processes.
  *
- * It goes by notes (exec/comm/world.h): a number there, the trial back, in as
- * many notes as it takes.
+ * It uses notes (exec/comm/world.h): a number to the process, the trial back,
+ * in as many notes as needed.
  */
 #ifndef RA_STUDY_SWEEP_DEAL_H
 #define RA_STUDY_SWEEP_DEAL_H
@@ -19,32 +19,36 @@
 #include "exec/comm/world.h"
 #include "study/sweep/trial.h"
 
-/* Threads of a process of @world unless told: its share of the machine's
+/* Default number of threads of a process of @world: its share of the machine's
  * processors. */
 guint ra_deal_threads(const RaWorld *world, guint n_threads);
 
 /**
  * ra_deal_trials: by process 0
- * @specs: as all processes have them
- * @whose: (array length=n): numbers of those that are to run
+ * @specs: the same in all processes
+ * @whose: (array length=n): numbers of the trials to run
  * @n_threads: of this process; 0: its share of the processors
- * @stop: (nullable): not 0: calls @stopped at once, while trials still run
+ * @stop: (nullable): non-zero: calls @stopped at once, while trials still run
  * @stopped: ends all processes, with what runs in them; does not return
- * @done: told of each, by its place in @whose; by the calling thread
- * @data: of both
- * @out_trials: (array length=n): ra_trial_clear() each; all zero where not run
+ * @done: called for each trial, with its index in @whose, by the calling thread
+ * @data: argument of both
+ * @out_trials: (array length=n): clear each with ra_trial_clear(); all zero
+ *   where not run
  *
- * Returns when all have run; the others have returned from serving.
+ * Returns when all trials have run; the other processes have then returned from
+ * serving.
  */
 void ra_deal_trials(RaWorld *world, const RaTrialSpec *specs,
                     const guint *whose, guint n, guint n_threads,
                     const gint *stop, void (*stopped)(void *data),
                     RaTrialDone done, void *data, RaTrial *out_trials);
 
-/* By all: what process 0 has in @trials (array length=n), to all. */
+/* Copies process 0's @trials (array length=n) to all processes; called by all.
+ */
 void ra_deal_share(RaWorld *world, RaTrial *trials, guint n);
 
-/* By the other processes: runs what process 0 deals, until there is no more. */
+/* Runs the trials that process 0 distributes, until there are no more; called
+ * by the other processes. */
 void ra_deal_serve(RaWorld *world, const RaTrialSpec *specs, guint n_threads);
 
 #endif

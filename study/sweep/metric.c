@@ -1,3 +1,4 @@
+/* Metrics: the figures of a plan that studies ask about. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Cache of finished trials. */
 #include "config.h"
 
 #include <glib/gstdio.h>

@@ -1,5 +1,5 @@
-/* Trials that have run, kept by content, so that a study whose axis gets one
- * more value runs only that.
+/* Cache of finished trials, keyed by content, so that a study with one more
+ * value on an axis runs only the new points.
  *
  *     g_autoptr(RaPointCache) cache = ra_point_cache_new(NULL);
  *     uint64_t key = ra_point_cache_key(cache, &spec);
@@ -8,12 +8,11 @@
  *       ra_point_cache_put(cache, key, &trial);
  *     }
  *
- * A key is of what is asked for (paths, changes, options) and of the running
- * program; an entry names the files that its trial has read with hashes of
- * their contents, and counts as long as these have not changed.  It is a small
- * file of its own, written aside and renamed, with a hash over it: one that is
- * damaged is counted and run again.  Refusals of a plan's family are kept,
- * faults are not.
+ * A key covers the request (paths, changes, options) and the running program.
+ * An entry lists the files that its trial has read, with hashes of their
+ * contents, and is valid as long as these have not changed.  It is a small file
+ * of its own, replaced atomically, with a hash over it.  A damaged entry is
+ * counted and run again.  Refusals of a plan's family are kept, faults are not.
  *
  * Thread: one at a time.   Typical sizes: 10^3 entries of 1 kB.
  */
@@ -26,12 +25,12 @@ typedef struct _RaPointCache RaPointCache;
 
 /**
  * ra_point_cache_new:
- * @folder: (nullable): where it is; %NULL: reallot/study of the user's cache
- *   directory ($XDG_CACHE_HOME)
+ * @folder: (nullable): the cache's folder; %NULL: reallot/study in the user's
+ *   cache directory ($XDG_CACHE_HOME)
  *
- * The folder is made with the first entry.
+ * The folder is created with the first entry.
  *
- * Returns: (transfer full): ra_point_cache_free() it
+ * Returns: (transfer full): free with ra_point_cache_free()
  */
 RaPointCache *ra_point_cache_new(const char *folder);
 void ra_point_cache_free(RaPointCache *cache);
@@ -39,15 +38,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPointCache, ra_point_cache_free)
 
 uint64_t ra_point_cache_key(RaPointCache *cache, const RaTrialSpec *spec);
 
-/* Whether there is an entry that counts; @out_trial: ra_trial_clear() it. */
+/* TRUE if there is a valid entry; @out_trial: clear with ra_trial_clear(). */
 gboolean ra_point_cache_get(RaPointCache *cache, uint64_t key,
                             RaTrial *out_trial);
 
-/* Keeps @trial; FALSE: the folder cannot be written. */
+/* Stores @trial.  FALSE: the folder cannot be written. */
 gboolean ra_point_cache_put(RaPointCache *cache, uint64_t key,
                             const RaTrial *trial);
 
-/* Entries that were damaged; @out_first: (nullable): the path of one. */
+/* Number of damaged entries; @out_first: (nullable): the path of one. */
 guint ra_point_cache_n_damaged(const RaPointCache *cache,
                                const char **out_first);
 

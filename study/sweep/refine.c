@@ -1,3 +1,4 @@
+/* Refinement of crossovers between the values of an axis. */
 #include "config.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include "study/sweep/refine.h"
 #include "study/sweep/study_impl.h"
 
-/* What a crossing is looked for at, in this order. */
+/* Fractions at which a crossing is searched, in this order. */
 static const double ways[] = {0.5, 0.25, 0.75};
 
 #define NEAR_FRAC 0.01 /* two values that are nearer are one */
@@ -193,7 +194,7 @@ choose(Job *job)
   }
 }
 
-/* Whether the curves that meet in gap @i and count on both sides of it do
+/* TRUE if the curves that meet in gap @i and count on both sides of it do
  * between, at value @i of @more. */
 static gboolean
 counts(const Job *job, const RaSweep *more, guint i)

@@ -1,3 +1,4 @@
+/* Resources of a run, as changes of its files. */
 #include "config.h"
 
 #include <math.h>

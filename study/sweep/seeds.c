@@ -1,3 +1,4 @@
+/* Replays of plans under several seeds. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "sim/breakdown.h"
 #include "study/sweep/seeds.h"
 
-/* What threads take one by one. */
+/* Work that threads take one by one. */
 typedef struct {
   RaSetup *const *setups;
   const RaReplayOptions *options;

@@ -1,12 +1,14 @@
-/* Plans under several seeds: how far what is drawn moves an iteration.
+/* Seeds: plans under several seeds, to show how far sampling changes an
+ * iteration.
  *
- * Lengths, jitter and stragglers are drawn by the seed, so one replay is one
- * draw.  Every (plan, seed) is a replay of its own; threads take them one by
- * one, and what comes out is in the order of plans and seeds whatever their
- * number.
+ * The seed determines the sampled lengths, jitter and stragglers, so one replay
+ * is one sample.  Every (plan, seed) is a separate replay.  Threads take them
+ * one by one; results are in the order of plans and seeds for any number of
+ * threads.
  *
- *     g_autoptr(GArray) runs = ra_seeds_run(setups, 2, &options, 20, 0,
- * &error); g_autoptr(RaTable) spread = ra_seeds_spread(runs, setups, 2);
+ *     g_autoptr(GArray) runs =
+ *         ra_seeds_run(setups, 2, &options, 20, 0, &error);
+ *     g_autoptr(RaTable) spread = ra_seeds_spread(runs, setups, 2);
  */
 #ifndef RA_STUDY_SWEEP_SEEDS_H
 #define RA_STUDY_SWEEP_SEEDS_H
@@ -14,7 +16,7 @@
 #include "base/table.h"
 #include "study/replay.h"
 
-/* A replay. */
+/* One replay. */
 typedef struct {
   uint32_t plan; /* index into the setups */
   uint64_t seed;
@@ -26,7 +28,8 @@ typedef struct {
 /**
  * ra_seeds_run:
  * @setups: (array length=n_setups): with plans; borrowed
- * @options: of every replay; its seed is the first, the others follow it
+ * @options: options of every replay; its seed is the first, the others follow
+ *   it
  * @n_threads: 0: as many as processors
  * @error: as ra_replay_new(): of the first plan and seed that fails
  *
@@ -36,13 +39,13 @@ GArray *ra_seeds_run(RaSetup *const *setups, uint32_t n_setups,
                      const RaReplayOptions *options, uint32_t n_seeds,
                      guint n_threads, GError **error);
 
-/* (transfer full): a row a run: `plan seed iteration_s tokens_per_s
+/* Table with a row per run (transfer full): `plan seed iteration_s tokens_per_s
  * fingerprint`. */
 RaTable *ra_seeds_table(const GArray *runs, RaSetup *const *setups);
 
-/* (transfer full): a row a plan: over its runs the mean and the standard
- * deviation (n - 1; of one run none) of iteration_s, and its quantiles: least,
- * 5 %, half, 95 %, most (ra_robust_quantile()). */
+/* Table with a row per plan (transfer full): mean and standard deviation (n -
+ * 1; none for one run) of iteration_s over its runs, and its quantiles:
+ * minimum, 5 %, median, 95 %, maximum (ra_robust_quantile()). */
 RaTable *ra_seeds_spread(const GArray *runs, RaSetup *const *setups,
                          uint32_t n_setups);
 

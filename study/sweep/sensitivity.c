@@ -1,3 +1,4 @@
+/* Sensitivity of an iteration to each resource and GPU. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* How the iteration of a plan answers to each resource: the plan replayed with
- * that resource times a factor and divided by it, all else as it was.
+/* Sensitivity: how the iteration of a plan responds to each resource.  The plan
+ * is replayed with that resource multiplied by a factor and divided by it, all
+ * else unchanged.
  *
  *     RaSensitivityOptions options = {.factor = 2, .replay = {...}};
  *     g_autoptr(RaSensitivity) s =
@@ -11,28 +12,29 @@
  *     hbm            bandwidth of its memory
  *     memory         bytes of its memory
  *     intra-node     bandwidth to the GPUs of its node
- *     network        bandwidth of network cards, of all kinds of nodes, and of
- *                    links with a rate of their own
- *     latency        of collectives, sends, reallocation and copies: what they
- *                    take however few the bytes
+ *     network        bandwidth of NICs, for all kinds of nodes, and of links
+ *                    with a rate of their own
+ *     latency        fixed time of collectives, sends, reallocation and copies,
+ *                    however few the bytes
  *     launch         host time of kernels and captured graphs
  *     host-link      bandwidth to the host
  *     prompts, responses    every length
- *     spread         of the lengths of responses: a lognormal law's standard
+ *     spread         spread of the response lengths: a lognormal law's standard
  *                    deviation, and how far the longest is from the mean
- *     stragglers     part of the GPUs that computes slower; where there is none
- *                    the one GPU that the seed draws first; at op fidelity
- *                    alone, and against a replay at that
+ *     stragglers     share of the GPUs that compute slower; where there are
+ *                    none, the one GPU that the seed samples first; at op
+ *                    fidelity only, and against a replay at that
  *
- * Every one is a change of a file's values as `--set` makes it, and rates count
- * by the laws: what a kernel or a message takes however small it is stays.
- * Where nodes are of several kinds, what is a GPU's is that of the cluster's
- * own kind: `--set` changes no other profile.
- * The plan is not made anew, so this is what the plan gains and no bound on
- * what another plan would.  A resource that the files do not have (a node
- * without network cards, lengths of a file) has no row.
+ * Every resource is a change of a file's values as by `--set`, and rates apply
+ * through the laws: the fixed time of a kernel or a message stays.  Where nodes
+ * are of several kinds, a GPU's resources are those of the cluster's own kind,
+ * as `--set` changes no other profile.
  *
- * Beside them stand the shipped profiles in place of the GPU's own.
+ * The plan is not made anew, so the result is the gain of this plan and no
+ * bound on the gain of another.  A resource that the files lack (a node without
+ * NICs, lengths from a file) has no row.
+ *
+ * In addition, the shipped profiles replace the GPU's own, one at a time.
  *
  * Typical sizes: 12 resources, 17 GPUs: 40 replays.
  */
@@ -51,31 +53,30 @@ typedef struct {
 /* A resource, or a GPU in place of the plan's. */
 typedef struct {
   const char *name;      /* "hbm"; static */
-  char *now;             /* owned: what it is: "3350 GB/s" */
-  double base_s;         /* an iteration as it is, at the row's fidelity */
-  RaTrial more;          /* times the factor; of a GPU: with it */
-  RaTrial less;          /* divided by it; of a GPU refused */
-  gboolean is_one_sided; /* there is no less */
+  char *now;             /* owned: present value: "3350 GB/s" */
+  double base_s;         /* unchanged iteration, at the row's fidelity */
+  RaTrial more;          /* times the factor; for a GPU: with that GPU */
+  RaTrial less;          /* divided by the factor; for a GPU: refused */
+  gboolean is_one_sided; /* less is not possible */
 } RaResponse;
 
 typedef struct {
   double factor;
   RaTrial base;
-  GArray *responses;  /* (RaResponse), the largest change first; owned */
-  GArray *gpus;       /* (RaResponse), the quickest first; name is in now; owned
-                       */
+  GArray *responses; /* (RaResponse), the largest change first; owned */
+  GArray *gpus; /* (RaResponse), the fastest first; the name is in now; owned */
   RaTable *summary;   /* owned: one row */
-  RaTable *table;     /* owned: a row a response */
-  RaTable *gpu_table; /* owned: a row a GPU */
+  RaTable *table;     /* owned: a row per response */
+  RaTable *gpu_table; /* owned: a row per GPU */
 } RaSensitivity;
 
 /**
  * ra_sensitivity_new:
  * @plan: file
  * @flags: borrowed during the call
- * @error: as ra_setup_load(), ra_replay_new(), of the plan as it is
+ * @error: as ra_setup_load(), ra_replay_new(), of the unchanged plan
  *
- * Returns: (transfer full): ra_sensitivity_free() it
+ * Returns: (transfer full): free with ra_sensitivity_free()
  */
 RaSensitivity *ra_sensitivity_new(const char *plan, const RaSetupFlags *flags,
                                   const RaSensitivityOptions *options,
@@ -83,17 +84,18 @@ RaSensitivity *ra_sensitivity_new(const char *plan, const RaSetupFlags *flags,
 void ra_sensitivity_free(RaSensitivity *sensitivity);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaSensitivity, ra_sensitivity_free)
 
-/* Change of the iteration, -0.03: 3 % less; NAN: it does not run. */
+/* Relative change of the iteration, -0.03: 3 % less; NAN: it does not run. */
 double ra_response_frac(const RaResponse *response, const RaTrial *trial);
 
-/* The largest of both, absolute; 0: neither runs. */
+/* Larger absolute change of more and less; 0: neither runs. */
 double ra_response_size(const RaResponse *response);
 
-/* (transfer full): "Twice the bandwidth of GPU memory: -31.0 %; ...": what
- * helps most, three at most; of no change none. */
+/* Sentence about the up to three resources that help most (transfer full):
+ * "Twice the bandwidth of GPU memory: -31.0 %; ..."; resources without effect
+ * are left out. */
 char *ra_sensitivity_sentence(const RaSensitivity *sensitivity);
 
-/* What people call a resource: "bandwidth of GPU memory"; static. */
+/* Readable name of a resource: "bandwidth of GPU memory"; static. */
 const char *ra_response_title(const RaResponse *response);
 
 #endif

@@ -1,3 +1,4 @@
+/* Spread of an answer within the error of its points. */
 #include "config.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ struct _RaSpread {
   GArray *crossings; /* (Drawn) */
 };
 
-/* What a longer iteration changes. */
+/* Scales the figures that depend on the iteration's time. */
 static void
 scale_trial(RaTrial *trial, double factor)
 {
@@ -75,7 +76,7 @@ add(GArray *array, double value)
   g_array_append_val(array, value);
 }
 
-/* What the answer of @draw says. */
+/* Reads the answer of sample @draw. */
 static void
 take(RaSpread *spread, const RaSweep *sweep, const RaAnswer *answer, guint draw)
 {

@@ -1,3 +1,4 @@
+/* Study files: parsing, checks, and points. */
 #include "config.h"
 
 #include <string.h>
@@ -249,7 +250,7 @@ find_file(const RaStudy *study, const char *key, const char *name,
   return FALSE;
 }
 
-/* Whether plans can come about. */
+/* TRUE if plans can come about. */
 static gboolean
 check_plans(const RaStudy *study, GError **error)
 {

@@ -1,6 +1,4 @@
-/* A study: a question asked of many plans at once, as people write it.
- *
- * Read from a `.study` key file:
+/* Study: a question about many plans at once, read from a `.study` key file.
  *
  *     [study]
  *     format = 1
@@ -8,20 +6,20 @@
  *     workload = ppo-llama3-70b.workload     or plan = FILE
  *     cluster = h100-16n.cluster
  *     placement = hybridflow         a family of search/family/strategy.h, or
- *     search
+ *                                    search
  *     system = nemo-rl.system                optional
  *     set = cluster.price=2 USD/gpu/h, workload.prompts=256      optional
  *     question = minimum             fits | minimum | maximum | knee |
  *                                    crossover | pareto
  *     of = gpus                      a metric (study/sweep/metric.h); pareto:
- *     two
+ *                                    two
  *     along = nodes                  the axis of a curve
  *     where = fits, iteration < 60 s
  *     fidelity = stage
  *     iterations = 3
  *     seed = 0
- *     draws = 1                      replays of a point, of seeds in a row
- *     bisect = 4                     times that a crossover is looked for
+ *     draws = 1                      replays of a point, with consecutive seeds
+ *     bisect = 4                     refinement steps of a crossover
  *     steps = 256                    of the chains of placement = search
  *
  *     [axis nodes]
@@ -31,7 +29,7 @@
  *     [axis size]                    several keys that change together
  *     key = cluster.nodes, call actor_train.dp
  *     values = 8 | 1, 16 | 2
- *     labels = 64, 128               optional: what tables call them
+ *     labels = 64, 128               optional: names in tables
  *     scale = linear                 or log; optional: log where numbers span
  *                                    more than a factor of 8
  *
@@ -40,14 +38,22 @@
  *     checkpoint-time = 30 s
  *     restart-time = 10 min
  *
- * Beside keys of files an axis may be of what names them (plan, workload,
- * cluster, profile, system, whose value `none` is no system), of `placement`,
- * `split` (of the disaggregated and hybridflow families), `batching` (of
- * generation, by any family: auto, static, continuous, quickest), `seed`,
- * `runs` (so many of the plan side by side) or a key of [failures].
+ * The key of an axis is a key of a file, or one of these:
  *
- * The points are the product of the axes, the last one fastest; a single axis
- * is a list.
+ *   plan, workload, cluster, profile, system  the file itself; `none` is no
+ *                                             system
+ *   placement                                 a placement family, or search
+ *   split                                     of the disaggregated and
+ *                                             hybridflow families
+ *   batching                                  of generation, by any family:
+ *                                             auto, static, continuous,
+ *                                             fastest
+ *   seed                                      the first seed
+ *   runs                                      number of concurrent runs of the
+ *                                             plan
+ *
+ * The points are the product of the axes, the last one varying fastest; a
+ * single axis is a list.
  *
  * Typical sizes: 1 to 4 axes, 10 to 1,000 points.
  */
@@ -58,22 +64,22 @@
 #include "study/sweep/metric.h"
 
 #define RA_STUDY_AXES_MAX 8
-#define RA_STUDY_KEYS_MAX 8 /* of an axis */
+#define RA_STUDY_KEYS_MAX 8 /* per axis */
 #define RA_STUDY_POINTS_MAX 100000
 #define RA_STUDY_SPLIT_MAX 16
 
 typedef enum {
-  RA_QUESTION_FITS,      /* which points do */
-  RA_QUESTION_MINIMUM,   /* the one with the least of the metric */
-  RA_QUESTION_MAXIMUM,   /* with the most */
-  RA_QUESTION_KNEE,      /* from where on more along the axis gains less */
-  RA_QUESTION_CROSSOVER, /* where the best curve changes */
-  RA_QUESTION_PARETO     /* which no other beats in both metrics */
+  RA_QUESTION_FITS,      /* points that fit */
+  RA_QUESTION_MINIMUM,   /* point with the least value of the metric */
+  RA_QUESTION_MAXIMUM,   /* point with the greatest value */
+  RA_QUESTION_KNEE,      /* point after which more along the axis gains less */
+  RA_QUESTION_CROSSOVER, /* place where the best curve changes */
+  RA_QUESTION_PARETO     /* points that no other beats in both metrics */
 } RaQuestion;
 
 extern const char *const ra_question_names[];
 
-/* What a value of an axis goes to. */
+/* Target of an axis's values. */
 typedef enum {
   RA_AXIS_CHANGE, /* a key of a file */
   RA_AXIS_PLAN,
@@ -90,21 +96,21 @@ typedef enum {
 } RaAxisKind;
 
 typedef struct {
-  const char *name;                    /* of its group */
+  const char *name;                    /* name of its group */
   const char *keys[RA_STUDY_KEYS_MAX]; /* as written */
   int kinds[RA_STUDY_KEYS_MAX];        /* RaAxisKind */
   guint n_keys;
   char **labels; /* (n_values) owned: values as written */
-  char **values; /* (n_values x n_keys) owned: files are found */
+  char **values; /* (n_values x n_keys) owned: values with files resolved */
   guint n_values;
-  double *x;          /* (n_values) owned: where they lie on a curve */
-  gboolean is_number; /* by their number, else by their place */
+  double *x;          /* (n_values) owned: positions on a curve */
+  gboolean is_number; /* x is the number of the label, else its index */
   gboolean is_log;    /* on a logarithmic scale */
 } RaStudyAxis;
 
 typedef struct {
   const RaMetric *metric; /* NULL: fits */
-  gboolean is_upper;      /* the value is the most that will do */
+  gboolean is_upper;      /* value is an upper limit */
   gboolean is_strict;     /* < or >, not <= or >= */
   double value;
 } RaStudyLimit;
@@ -136,21 +142,21 @@ typedef struct {
 /**
  * ra_study_load:
  * @file: (transfer none): referenced
- * @error: %RA_ERROR_INPUT `file:line: ...`: what ra_key_file_read_group()
- *   refuses, a file that is not found, a key that no file has, a metric or
- *   an axis that is none, a value too many, no axis, too many points
+ * @error: %RA_ERROR_INPUT `file:line: ...`: errors of ra_key_file_read_group(),
+ *   a missing file, a key that no file has, an unknown metric or axis, a value
+ *   too many, no axis, too many points
  *
- * Returns: (transfer full): ra_study_free() it
+ * Returns: (transfer full): free with ra_study_free()
  */
 RaStudy *ra_study_load(RaKeyFile *file, GError **error);
 void ra_study_free(RaStudy *study);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaStudy, ra_study_free)
 
-/* (array length=out_n) (nullable): the keys that `[noun]` of a study may have,
+/* Keys that `[noun]` of a study may have (array length=out_n) (nullable),
  * static. */
 const RaKeySpec *ra_study_key_specs(const char *noun, gsize *out_n);
 
-/* Which value of @axis point @point has. */
+/* Index of the value of @axis that point @point has. */
 guint ra_study_value(const RaStudy *study, guint point, guint axis);
 
 /* One point, ready to run. */
@@ -165,15 +171,15 @@ typedef struct {
 
 /**
  * ra_study_point:
- * @flags: what wins over the study, and loses to its axes; borrowed by the
+ * @flags: override the study, and are overridden by its axes; borrowed by the
  *   point
- * @out_point: (out caller-allocates): ra_study_point_clear() it
+ * @out_point: (out caller-allocates): clear with ra_study_point_clear()
  */
 void ra_study_point(const RaStudy *study, const RaSetupFlags *flags, guint i,
                     RaStudyPoint *out_point);
 void ra_study_point_clear(RaStudyPoint *point);
 
-/* Whether @figures keep to all limits. */
+/* TRUE if @figures satisfy all limits. */
 gboolean ra_study_allows(const RaStudy *study, const RaFigures *figures);
 
 #endif

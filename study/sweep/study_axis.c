@@ -60,7 +60,7 @@ ra_study_split(const char *text, uint32_t *out)
   return n;
 }
 
-/* Whether @value will do for a key that names no file. */
+/* TRUE if @value will do for a key that names no file. */
 static gboolean
 check_word(const RaStudy *study, RaAxisKind kind, const char *key,
            const char *value, GError **error)

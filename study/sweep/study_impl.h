@@ -1,10 +1,10 @@
-/* What a study is read by; for study/study*.c alone. */
+/* Private parts of reading a study, for study/sweep/study*.c alone. */
 #ifndef RA_STUDY_SWEEP_STUDY_IMPL_H
 #define RA_STUDY_SWEEP_STUDY_IMPL_H
 
 #include "study/sweep/study.h"
 
-/* [axis] as it is written. */
+/* Group [axis] as written. */
 typedef struct {
   const char *const *keys;
   const char *const *values;
@@ -12,18 +12,18 @@ typedef struct {
   int scale;                 /* 0: linear, 1: log, -1: not given */
 } RaStudyAxisKeys;
 
-/* The axis in @group of the study's file, into its last place. */
+/* Reads the axis in @group of the study's file into the study's last axis. */
 gboolean ra_study_read_axis(RaStudy *study, guint group, GError **error);
 void ra_study_axis_clear(RaStudyAxis *axis);
 
-/* The number that a label begins with, or its first argument does; FALSE: it
- * does not. */
+/* Number with which a label, or its first argument, begins.  FALSE: there is
+ * none. */
 gboolean ra_study_label_number(const char *label, double *out_x);
 
-/* `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: it is none. */
+/* Parses `4:1` into @out (RA_STUDY_SPLIT_MAX); 0: invalid. */
 guint ra_study_split(const char *text, uint32_t *out);
 
-/* Sets the key of [failures] called `failures.interval`. */
+/* Sets a key of [failures], such as `failures.interval`. */
 gboolean ra_study_set_failures(RaFailures *failures, const char *key,
                                const char *value, GError **error);
 

@@ -1,3 +1,4 @@
+/* Sweep: runs the points of a study that the cache lacks. */
 #include "config.h"
 
 #include <math.h>
@@ -43,7 +44,7 @@ on_done(guint index, const RaTrial *trial, void *data)
   tell(job);
 }
 
-/* What the cache has; lists the others. */
+/* Reads the cached points; lists the others. */
 static void
 look_up(Job *job)
 {
@@ -74,7 +75,7 @@ stopped_line(const Job *job)
       job->options->cache ? ", which the same command will not run again" : "");
 }
 
-/* What other processes are at goes with them. */
+/* The work of other processes ends with them. */
 static void
 on_stopped(void *data)
 {
@@ -276,7 +277,7 @@ ra_sweep_free(RaSweep *sweep)
   g_free(sweep);
 }
 
-/* Whether some point has @metric. */
+/* TRUE if some point has @metric. */
 static gboolean
 is_known(const RaSweep *sweep, const RaMetric *metric)
 {

@@ -1,3 +1,4 @@
+/* Trials: one plan replayed and reduced to its figures. */
 #include "config.h"
 
 #include <math.h>
@@ -104,7 +105,7 @@ add_lengths(GPtrArray *files, const RaSetup *setup, const char *key)
   add_file(files, path);
 }
 
-/* What the setup was read from. */
+/* Files that the setup was read from. */
 static char **
 list_files(const RaSetup *setup, gboolean has_plan)
 {

@@ -1,5 +1,5 @@
-/* A trial: one plan replayed and boiled down to its numbers, or why it cannot
- * be.
+/* Trial: one plan replayed and reduced to its figures, or the reason why it
+ * cannot be.
  *
  *     RaTrialSpec spec = {.plan = "ppo.plan", .flags = flags, .replay = run};
  *     RaTrial trial;
@@ -8,8 +8,8 @@
  *       use(trial.iteration_s, ra_trial_fits(&trial));
  *     ra_trial_clear(&trial);
  *
- * What sweeps are made of: a trial reads its files anew, so any number of
- * threads may run them, and nothing of one is left for the next.
+ * Sweeps consist of trials.  A trial reads its files anew, so any number of
+ * threads may run trials, and no state passes from one to the next.
  *
  * Typical sizes: 10 to 10^4 trials of 0.1 s.
  */
@@ -18,54 +18,57 @@
 
 #include "study/replay.h"
 
-/* What is tried; borrows all of it. */
+/* Specification of a trial; borrows everything. */
 typedef struct {
-  const char *plan;      /* file; NULL: of the flags' workload and cluster by */
+  const char *plan; /* file; NULL: made from the flags' workload and cluster, by
+                       placement */
   const char *placement; /* a family of search/family/strategy.h, or "search" */
-  uint64_t n_steps;      /* of the search's chains, >= 1 */
-  const uint32_t *split; /* (n_split) nullable: of the disaggregated family */
+  uint64_t n_steps;      /* steps of the search's chains, >= 1 */
+  const uint32_t *split; /* (n_split) nullable: for the disaggregated family */
   guint n_split;
-  int batching; /* RaStrategyBatching, of a family */
+  int batching; /* RaStrategyBatching, for a family */
   RaSetupFlags flags;
   RaReplayOptions replay;
 } RaTrialSpec;
 
-/* What came of it. */
+/* Result of a trial. */
 typedef struct {
-  char *refusal;     /* owned; NULL: it ran, and the rest counts */
-  gboolean is_fault; /* the refusal is of a file or flag that cannot be read,
-                        not of a plan that cannot be */
+  char *refusal;     /* owned; NULL: it ran, and the rest is valid */
+  gboolean is_fault; /* a file or flag cannot be read, rather than a plan
+                        refused */
   double iteration_s;
   double tokens_per_s;
   double mfu_frac;       /* NAN: not known */
-  double usd;            /* of an iteration; NAN: no price */
+  double usd;            /* per iteration; NAN: no price */
   double peak_bytes;     /* of the fullest GPU */
-  double capacity_bytes; /* of it */
+  double capacity_bytes; /* of that GPU */
   double error_frac;     /* ra_model_error() of the iteration; NAN: not known */
-  uint32_t n_gpus;       /* that the plan uses */
+  uint32_t n_gpus;       /* used by the plan */
   uint64_t fingerprint;  /* of the replay */
-  char **files; /* owned: all that was read, NULL-terminated; NULL: not known */
+  char **files; /* owned: all files that were read, NULL-terminated; NULL: not
+                   known */
 } RaTrial;
 
 /* Runs @spec; never fails, as a refusal is a result.  Thread: any. */
 void ra_trial_run(const RaTrialSpec *spec, RaTrial *out_trial);
 void ra_trial_clear(RaTrial *trial);
 
-/* Whether it ran and fits the memory of its GPUs. */
+/* TRUE if it ran and fits the memory of its GPUs. */
 gboolean ra_trial_fits(const RaTrial *trial);
 
-/* A trial of @trials has ended; of one thread at a time. */
+/* Callback at the end of a trial; called by one thread at a time. */
 typedef void (*RaTrialDone)(guint index, const RaTrial *trial, void *data);
 
 /**
  * ra_trials_run:
  * @specs: (array length=n)
  * @n_threads: 0: as many as processors
- * @stop: (nullable): not 0: no further trial is begun
- * @done: (nullable): told of each
- * @out_trials: (array length=n): ra_trial_clear() each; all zero where not run
+ * @stop: (nullable): non-zero: no further trial begins
+ * @done: (nullable): called for each trial
+ * @out_trials: (array length=n): clear each with ra_trial_clear(); all zero
+ *   where not run
  *
- * Returns: how many have run
+ * Returns: number of trials that ran
  */
 guint ra_trials_run(const RaTrialSpec *specs, guint n, guint n_threads,
                     const gint *stop, RaTrialDone done, void *data,
