@@ -1,3 +1,4 @@
+/* Convergence plot of a search. */
 #include "config.h"
 
 #include <inttypes.h>

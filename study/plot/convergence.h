@@ -1,27 +1,26 @@
-/* How a search converged: the best plan so far, and what none can be below,
- * over time.
+/* Convergence plot of a search: the best plan so far and the lower bound, over
+ * time.
  *
  *     if (!ra_convergence_plot(contest, "curve.svg", &error)) ...
  *     g_autofree char *text = ra_convergence_text(contest, 78, 14);
  *
- * Times are run_s of search/evaluate/evaluate.h, at call fidelity from the
- * search's tables: what it makes small.  Where lengths are drawn there is a
- * curve for the mean and one for the longest.  The bound is the one known at
- * the end.
+ * Times are run_s of search/evaluate/evaluate.h, which the search minimizes, at
+ * call fidelity from its tables.  Where lengths are sampled there is a curve
+ * for the mean and one for the longest.  The bound is the one known at the end.
  *
- * Typical sizes: 5 to 100 samples a curve.
+ * Typical sizes: 5 to 100 samples per curve.
  */
 #ifndef RA_STUDY_PLOT_CONVERGENCE_H
 #define RA_STUDY_PLOT_CONVERGENCE_H
 
 #include "study/contest/contest.h"
 
-/* Whether the ending of @path is one that can be drawn. */
+/* TRUE if the ending of @path is a supported picture format. */
 gboolean ra_convergence_check(const char *path, GError **error);
 
 /**
  * ra_convergence_plot:
- * @path: ends in .svg, .png or .pdf; the data are written beside it, .dat
+ * @path: ends in .svg, .png or .pdf; the data are written next to it, .dat
  * @error: as ra_picture_write()
  *
  * Returns: %TRUE if both were written
@@ -29,8 +28,8 @@ gboolean ra_convergence_check(const char *path, GError **error);
 gboolean ra_convergence_plot(const RaContest *contest, const char *path,
                              GError **error);
 
-/* (transfer full): the same for a terminal, @n_columns wide and with @n_lines
- * for each curve; both at least 4 and no more than is needed. */
+/* The same as text for a terminal (transfer full), @n_columns wide and at most
+ * @n_lines per curve; both at least 4. */
 char *ra_convergence_text(const RaContest *contest, guint n_columns,
                           guint n_lines);
 

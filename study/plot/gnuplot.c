@@ -13,7 +13,7 @@
 
 #define READ_STEP_BYTES 65536
 
-/* What the child has for standard input, output and errors. */
+/* Files of the child's standard input, output and errors. */
 typedef struct {
   int fd[3]; /* open files; -1: none */
 } Streams;

@@ -1,3 +1,4 @@
+/* Picture files: formats, sizes, and the data next to a picture. */
 #include "config.h"
 
 #include <string.h>

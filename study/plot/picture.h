@@ -1,5 +1,5 @@
-/* A picture file: a gnuplot script drawn in the format that the file's ending
- * says, with the data that were drawn beside it.
+/* Picture file: the result of a gnuplot script in the format of the file's
+ * ending, with the plotted data next to it.
  *
  *     if (ra_picture_terminal(path, 9, &terminal, &error)) {
  *       ra_picture_append_size(script, terminal, 1200, 500);
@@ -17,19 +17,19 @@
 /**
  * ra_picture_terminal:
  * @path: of the picture
- * @font_pt: size of its texts in PNG and PDF; in SVG they are that and 3 pixels
- *   high, which looks alike
- * @out_terminal: (out) (transfer full) (nullable): what `set terminal` takes,
- *   without a size; %NULL: only look
- * @error: %RA_ERROR_INPUT: an ending that is none of .svg, .png, .pdf
+ * @font_pt: font size in PNG and PDF; SVG uses this plus 3 as pixels, which
+ *   looks alike
+ * @out_terminal: (out) (transfer full) (nullable): argument of `set terminal`,
+ *   without a size; %NULL: only check
+ * @error: %RA_ERROR_INPUT: the ending is none of .svg, .png, .pdf
  *
  * Returns: %TRUE on success
  */
 gboolean ra_picture_terminal(const char *path, guint font_pt,
                              char **out_terminal, GError **error);
 
-/* `set terminal ... size ...`: of @width_px x @height_px, in inches for PDF, of
- * which 96 pixels make one. */
+/* Appends `set terminal ... size ...` for @width_px x @height_px; PDF sizes are
+ * in inches of 96 pixels. */
 void ra_picture_append_size(GString *script, const char *terminal,
                             double width_px, double height_px);
 
@@ -45,7 +45,7 @@ char *ra_picture_data_path(const char *path);
  * ra_picture_write:
  * @path: of the picture
  * @data_path: (nullable): of the data; %NULL: ra_picture_data_path()
- * @data: text of these
+ * @data: text of the data
  * @script: draws them
  * @error: %RA_ERROR_INPUT: gnuplot is not installed; the data are then written
  *   all the same; as ra_gnuplot_run(), ra_file_write()

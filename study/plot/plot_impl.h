@@ -1,8 +1,8 @@
-/* Inside a plot: the texts that are made of a timeline.
+/* Private parts of a plot: the texts made from a timeline.
  *
- * plot.c decides and runs gnuplot; plot_script.c writes what gnuplot reads,
- * plot_text.c the text form and the data file.  A plot's sizes are pixels of
- * 1/96 inch, also in a PDF.
+ * plot.c decides and runs gnuplot; plot_script.c writes gnuplot's input,
+ * plot_text.c the text form and the data file.  Sizes are pixels of 1/96 inch,
+ * also in a PDF.
  *
  * Typical sizes: scripts of 10 to 500 kB.
  */
@@ -13,7 +13,7 @@
 
 typedef enum { RA_PLOT_SVG, RA_PLOT_PNG, RA_PLOT_PDF } RaPlotFormat;
 
-/* What stands above a picture. */
+/* Title lines above a picture. */
 typedef struct {
   char *title;    /* owned */
   char *subtitle; /* owned */
@@ -23,21 +23,23 @@ typedef struct {
 #define RA_PLOT_ABOVE_PX 96
 #define RA_PLOT_BELOW_PX 60
 
-/* (transfer full): what gnuplot runs; it writes the picture to its output. */
+/* gnuplot script (transfer full); it writes the picture to its output. */
 char *ra_plot_script(const RaTimeline *timeline, const RaPlotHead *head,
                      RaPlotFormat format, guint width_px, guint height_px);
 
-/* (transfer full): the text form. */
+/* Text form (transfer full). */
 char *ra_plot_text(const RaTimeline *timeline, const RaPlotHead *head,
                    guint n_columns);
 
-/* (transfer full): the boxes as TSV. */
+/* Boxes as TSV (transfer full). */
 char *ra_plot_data(const RaTimeline *timeline, const RaPlotHead *head);
 
-/* (transfer full): "41.2 s", in the unit that fits the window. */
+/* Formats a time (transfer full): "41.2 s", in the unit that suits the window.
+ */
 char *ra_plot_time(const RaTimeline *timeline, double time_s);
 
-/* The unit of times that fits a window; they are seconds times @out_scale. */
+/* Unit of times that suits a window; times in it are seconds times @out_scale.
+ */
 const char *ra_plot_unit(double window_s, double *out_scale);
 
 #endif

@@ -1,3 +1,4 @@
+/* Memory plot of one GPU over time. */
 #include "config.h"
 
 #include <inttypes.h>

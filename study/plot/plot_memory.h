@@ -1,13 +1,14 @@
-/* Memory of one GPU over time, stacked by holder, under its capacity.
+/* Memory plot: memory of one GPU over time, stacked by holder, below its
+ * capacity.
  *
  *     RaMemoryPlotOptions options = {.path = "memory.svg", .gpu = RA_NONE};
  *     if (!ra_plot_memory(setup, replay, &options, &error)) ...
  *
- * Drawn as graph/memory/memory.h counts it: framework at the bottom, what
- * stays, what comes and goes, allocator slack on top.  Holders that never have
- * 1 % of the peak are drawn as one.  Of each pixel column the fullest moment is
- * shown, so a peak is never lost.  The data beside the picture has the same
- * rows as TSV.
+ * It shows the account of graph/memory/memory.h: framework at the bottom, then
+ * permanent and temporary holders, allocator slack on top.  Holders that never
+ * reach 1 % of the peak are merged into one.  Each pixel column shows its
+ * fullest moment, so a peak is never lost.  The data next to the picture have
+ * the same rows as TSV.
  *
  * Typical sizes: 10 holders, 10^3 rows.
  */
@@ -19,7 +20,7 @@
 typedef struct {
   const char *path;      /* ends in .svg, .png or .pdf */
   const char *data_path; /* NULL: path with its ending replaced by .dat */
-  const char *title;     /* NULL: says which GPU */
+  const char *title;     /* NULL: names the GPU */
   guint width_px;        /* 0: 1200 */
   guint height_px;       /* 0: 500 */
   double from_s;         /* window begins */
@@ -30,25 +31,25 @@ typedef struct {
 /**
  * ra_plot_memory:
  * @setup: with a plan; borrowed
- * @replay: of it; borrowed
- * @options: what to draw, and where
+ * @replay: of the plan; borrowed
+ * @options: what to plot, and where
  * @error: %RA_ERROR_INPUT: an unknown ending, a GPU that no call uses, or
  *   gnuplot is not installed (the data are written then); %RA_ERROR_IO: a file
  *   cannot be written, or gnuplot failed
  *
- * Returns: %TRUE where the picture and its data were written
+ * Returns: %TRUE if the picture and its data were written
  */
 gboolean ra_plot_memory(const RaSetup *setup, const RaReplay *replay,
                         const RaMemoryPlotOptions *options, GError **error);
 
 /**
  * ra_plot_memory_data:
- * @n_rows: moments, evenly over the run
- * @out_gpu: (out): the fullest GPU, whose memory it is
+ * @n_rows: number of moments, evenly over the run
+ * @out_gpu: (out): the fullest GPU, which the data describe
  *
- * Returns: (transfer full) (nullable): what the picture would be drawn from:
- * TSV behind a `#` line, `time_s` and the upper edge of every holder in GiB;
- * %NULL: no call uses a GPU
+ * Returns: (transfer full) (nullable): the data of the picture: TSV after a `#`
+ * line, with `time_s` and the upper edge of every holder in GiB; %NULL: no call
+ * uses a GPU
  */
 char *ra_plot_memory_data(const RaReplay *replay, uint32_t n_rows,
                           uint32_t *out_gpu);

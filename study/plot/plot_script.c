@@ -1,4 +1,4 @@
-/* What gnuplot reads: data, axes, names, legend. */
+/* gnuplot script of a timeline: data, axes, names, legend. */
 #include "config.h"
 
 #include <math.h>

@@ -33,7 +33,7 @@ append_spaces(GString *out, glong n)
     g_string_append_c(out, ' ');
 }
 
-/* What computes, else what moves, else exposed communication. */
+/* Computation, else moves, else exposed communication. */
 static void
 append_lane(GString *out, const RaTimeline *timeline,
             const RaTimelineLane *lane, guint n_columns)

@@ -1,3 +1,4 @@
+/* Study plot: curves, fronts and their bands. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ ra_study_plot_check(const char *path, GError **error)
   return ra_picture_terminal(path, FONT_PT, NULL, error);
 }
 
-/* What stands on the axes. */
+/* Axes of the picture. */
 typedef struct {
   const RaSweep *sweep;
   const RaStudy *study;
@@ -172,7 +173,7 @@ append_number(GString *out, double value)
                              : "NaN");
 }
 
-/* Whether value @v of @curve counts but no neighbour does, so that no line and
+/* TRUE if value @v of @curve counts but no neighbour does, so that no line and
  * no band goes through it. */
 static gboolean
 is_alone(const Sheet *s, guint curve, guint v)
@@ -300,7 +301,7 @@ append_tics(GString *out, const RaStudyAxis *axis)
   g_string_append(out, ")\n");
 }
 
-/* Whether names of curves are too long to stand beside them. */
+/* TRUE if names of curves are too long to stand beside them. */
 static gboolean
 is_wordy(const RaStudy *study)
 {

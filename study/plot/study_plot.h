@@ -1,31 +1,31 @@
-/* The points of a study as a picture: curves along its axis, or, of a pareto
- * question, one metric over the other with the front.
+/* Study plot: curves along the study's axis, or, for a pareto question, one
+ * metric over the other with the front.
  *
  *     ra_study_plot(sweep, answer, "gpus.svg", &error);
  *
- * Curves differ in colour, mark and dashes, so that the picture reads in
- * greyscale; points that do not keep to the limits are open and not joined;
- * those of the answer have a ring.  Bands (bars, of a pareto question) are what
- * the error of the model leaves open in nine cases of ten, study/model_error.h.
+ * Curves differ in colour, mark and dashes, so the picture is readable in
+ * greyscale.  Points that violate the limits are open and not joined; points of
+ * the answer have a ring.  Bands (for a pareto question, bars) are the 90 %
+ * range of the model's error (study/model_error.h).
  */
 #ifndef RA_STUDY_PLOT_STUDY_PLOT_H
 #define RA_STUDY_PLOT_STUDY_PLOT_H
 
 #include "study/sweep/answer.h"
 
-/* Whether @path has an ending that can be drawn. */
+/* TRUE if the ending of @path is a supported picture format. */
 gboolean ra_study_plot_check(const char *path, GError **error);
 
 /**
  * ra_study_plot:
- * @path: .svg, .png or .pdf; the data go beside it
+ * @path: .svg, .png or .pdf; the data go next to it
  * @error: as ra_picture_write()
  */
 gboolean ra_study_plot(const RaSweep *sweep, const RaAnswer *answer,
                        const char *path, GError **error);
 
-/* (transfer full): the same as text, a letter a curve, a small one where a
- * point does not keep to the limits. */
+/* The same as text (transfer full): a letter per curve, in lower case where a
+ * point violates the limits. */
 char *ra_study_text(const RaSweep *sweep, guint n_columns, guint n_lines);
 
 #endif

@@ -1,3 +1,4 @@
+/* Tornado plot of a sensitivity. */
 #include "config.h"
 
 #include <inttypes.h>

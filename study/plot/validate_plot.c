@@ -1,3 +1,4 @@
+/* Validation plot: predicted against measured values. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,10 +1,11 @@
-/* The picture of a validation: measured against predicted, a panel a level.
+/* Validation plot: predicted against measured values, a panel per benchmark
+ * set.
  *
- * Both axes are logarithmic and have the same range; the full line is
- * predicted = measured, the dashed ones stand at the bar of the 90th
- * percentile.  Parts (GPUs) differ in colour, lightness and mark.  Points that
- * would fall on one another are drawn once.  The points are written as TSV
- * beside the picture, with or without gnuplot.
+ * Both axes are logarithmic and have the same range.  The full line is
+ * predicted = measured; the dashed lines are at the bar of the 90th percentile.
+ * Parts (GPUs) differ in colour, lightness and mark.  Coinciding points are
+ * plotted once.  The points are written as TSV next to the picture, with or
+ * without gnuplot.
  *
  *     ra_validation_plot(v, "errors.svg", &error);
  *
@@ -27,7 +28,7 @@
 gboolean ra_validation_plot(const RaValidation *validation, const char *path,
                             GError **error);
 
-/* Whether ra_validation_plot() could write a picture of that ending. */
+/* TRUE if ra_validation_plot() supports the ending of @path. */
 gboolean ra_validation_plot_check(const char *path, GError **error);
 
 #endif
