@@ -1,3 +1,4 @@
+/* Explanation tables of a run: critical path, waiting, links. */
 #include "config.h"
 
 #include "sim/path_share.h"

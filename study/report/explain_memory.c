@@ -1,3 +1,4 @@
+/* Explanation tables of memory: its turning points by holder. */
 #include "config.h"
 
 #include <math.h>

@@ -1,16 +1,17 @@
-/* Memory by holder over time: what `simulate --explain` says of it.
+/* Explanation of memory: memory by holder over time, for `simulate --explain`.
  *
- * GPUs that the same calls run on are one group, of which the fullest GPU is
- * shown.  Its memory goes up and down with every micro-batch, so what counts is
- * the most in each of 128 windows of the run; the turns that are told are where
- * the largest swings of that turn: the least swing that counts is the least for
- * which no more than %RA_EXPLAIN_TURNS are left.  The peak is always told.
+ * GPUs that the same calls run on form a group, which is represented by its
+ * fullest GPU.  Its memory rises and falls with every micro-batch, so each of
+ * 128 windows of the run counts with its maximum.  The reported turning points
+ * are those with the largest swings: the threshold is the smallest swing that
+ * leaves at most %RA_EXPLAIN_TURNS of them.  The peak is always reported.
  *
- *   memory_turns    a row a turn: when, what the GPU then has, and of what most
- *   memory_over_time  a row a turn and holder: what each has then
+ *   memory_turns      a row per turning point: its time, the memory of the GPU,
+ *                     and the largest holder
+ *   memory_over_time  a row per turning point and holder: the holder's memory
  *
- * Bytes are of one GPU, with framework and slack; holders of a turn sum to what
- * the GPU has then.
+ * Bytes are those of one GPU, with framework and slack; the holders of a
+ * turning point add up to the GPU's memory.
  */
 #ifndef RA_STUDY_REPORT_EXPLAIN_MEMORY_H
 #define RA_STUDY_REPORT_EXPLAIN_MEMORY_H
@@ -22,10 +23,10 @@
 
 /**
  * ra_explain_memory:
- * @setup: that was replayed; borrowed
+ * @setup: setup of the replay; borrowed
  * @replay: has run; borrowed
- * @out_turns: (out) (transfer full)
- * @out_holders: (out) (transfer full)
+ * @out_turns: (out) (transfer full): table memory_turns
+ * @out_holders: (out) (transfer full): table memory_over_time
  *
  * Cost: O(lanes of all tasks + groups x events x holders).
  */
@@ -34,15 +35,15 @@ void ra_explain_memory(const RaSetup *setup, const RaReplay *replay,
 
 /**
  * ra_turning_points:
- * @level: (array length=n)
+ * @level: (array length=n): values
  * @max: at least 2
- * @out: (out) (array length=max): ascending: 0, the turns, n - 1
+ * @out: (out) (array length=max): ascending: 0, the turning points, n - 1
  *
- * Turns of the largest swings of @level: each is the highest, or the lowest,
- * between its neighbours, and differs from both by a swing that counts, ends
- * apart.  Of equals the first.
+ * Finds the turning points with the largest swings of @level.  Except for the
+ * ends, each is the maximum or minimum between its neighbours and differs from
+ * both by a swing above the threshold.  Of equal values the first counts.
  *
- * Returns: how many, 0 of none
+ * Returns: their number; 0 if @n is 0
  */
 guint ra_turning_points(const double *level, guint n, guint max, guint *out);
 

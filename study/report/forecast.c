@@ -1,3 +1,4 @@
+/* Forecast: predictions as comments in a plan's text. */
 #include "config.h"
 
 #include <string.h>

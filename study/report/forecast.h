@@ -1,10 +1,11 @@
-/* What is predicted of a plan, as comments in its text.
+/* Forecast: the predictions for a plan, as comments in its text.
  *
  *     g_autofree char *text = ra_forecast_text(setup, plan, head, 0, &error);
  *
- * On top @head, and above every call when it begins, what it takes, and what
- * its GPUs do meanwhile: of an iteration of the window that repeats, at stage
- * fidelity, as `reallot simulate` says it of the same file.
+ * The text begins with @head.  A comment above every call tells when it begins,
+ * how long it takes, and what its GPUs do meanwhile.  The numbers are of an
+ * iteration of the steady state, at stage fidelity, as `reallot simulate`
+ * prints them for the same file.
  */
 #ifndef RA_STUDY_REPORT_FORECAST_H
 #define RA_STUDY_REPORT_FORECAST_H
@@ -13,14 +14,14 @@
 
 /**
  * ra_forecast_text:
- * @setup: of ra_setup_load_pair(); a plan that it has is replaced
+ * @setup: from ra_setup_load_pair(); its plan is replaced
  * @plan: text of a plan for it
- * @head: comments on top, lines that begin with `#` and end
+ * @head: comments at the top: complete lines that begin with `#`
  * @n_iterations: >= 2, replayed
- * @seed: of the lengths
+ * @seed: seed of the lengths
  * @error: as ra_setup_read_plan(), ra_replay_new()
  *
- * Returns: (transfer full): text that reads as the same plan
+ * Returns: (transfer full): text that parses as the same plan
  */
 char *ra_forecast_text(RaSetup *setup, const char *plan, const char *head,
                        uint32_t n_iterations, uint64_t seed, GError **error);

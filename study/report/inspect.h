@@ -1,5 +1,6 @@
-/* What a file says, with the numbers that follow from it: a model, a workload,
- * a plan, a cluster, a profile, a system or a trace, as tables.
+/* Inspection: the content of a file and the numbers that follow from it, as
+ * tables, for a model, a workload, a plan, a cluster, a profile, a system or a
+ * trace.
  *
  *     GPtrArray *tables = ra_inspect_model(model);
  *     for (guint i = 0; i < tables->len; i++)
@@ -7,8 +8,8 @@
  *     g_ptr_array_unref(tables);
  *
  * Every function returns (transfer full) (element-type RaTable), 1 to 6 tables
- * with different titles, and cannot fail.  A model FLOP is the definition's
- * (ra_model_forward_flop()), lengths are the expected ones of their laws.
+ * with different titles, and cannot fail.  Model FLOP are those of
+ * ra_model_forward_flop(); lengths are the expected ones of their laws.
  */
 #ifndef RA_STUDY_REPORT_INSPECT_H
 #define RA_STUDY_REPORT_INSPECT_H
@@ -34,27 +35,30 @@ GPtrArray *ra_inspect_model(const RaModel *model);
  * Tables: `workload`, `models`, `calls` in topological order with the expected
  * tokens and model FLOP of an iteration, `edges`.
  *
- * The FLOP are those of sequences of the expected length; as attention grows
- * with the square of the length, the expected FLOP of long, uneven sequences
- * are more.  `simulate` counts the sampled lengths.
+ * The FLOP are those of sequences of the expected length.  Attention grows with
+ * the square of the length, so the expected FLOP of long, uneven sequences are
+ * higher.  `simulate` counts the sampled lengths.
  */
 GPtrArray *ra_inspect_workload(const RaWorkload *workload);
 
-/* Tables `cluster` and `capacity` (of a GPU, a node, all; links one direction,
- * added up).  Its device is filled. */
+/* Tables `cluster` and `capacity` (of a GPU, a node, the whole cluster; links
+ * in one direction, summed). The device of @cluster is filled. */
 GPtrArray *ra_inspect_cluster(const RaCluster *cluster);
 
 /**
  * ra_inspect_plan:
  * @plan: borrowed
  *
- * Tables: `calls` (mesh, degrees, layers of the stages), `batches` (sequences
- * of a replica, a micro-batch), `memory` (parameters of the fullest GPU and the
- * bytes of weights, gradients and optimizer state that follow from them),
- * `reallocations` (how parameters get from the training layout to the others,
- * with the bytes that move, that are in place, and that the busiest GPU sends
- * or receives), `copies` (which are where, from which node of the augmented
- * graph of two iterations to the end of which).
+ * Tables:
+ *   calls          mesh, degrees, layers of the stages
+ *   batches        sequences of a replica, a micro-batch
+ *   memory         parameters of the fullest GPU and the bytes of weights,
+ *                  gradients and optimizer state that follow from them
+ *   reallocations  how parameters get from the training layout to the others,
+ *                  with the bytes that move, that are in place, and that the
+ *                  busiest GPU sends or receives
+ *   copies         where each copy is, from which node of the augmented graph
+ *                  of two iterations to the end of which
  */
 GPtrArray *ra_inspect_plan(const RaPlan *plan);
 
@@ -62,15 +66,15 @@ GPtrArray *ra_inspect_plan(const RaPlan *plan);
 RaTable *ra_inspect_reallocations(const RaPlan *plan);
 RaTable *ra_inspect_copies(const RaPlan *plan);
 
-/* (transfer full): table `moves`, who sends how much to whom: a row each pair
- * of GPUs (numbers of the cluster) of each reallocation. */
+/* Table `moves` (transfer full): bytes between GPUs, a row per pair of GPUs
+ * (numbers of the cluster) of each reallocation. */
 RaTable *ra_inspect_moves(const RaPlan *plan);
 
 /* Tables `device`, `laws` (source, rows, held-out error) and `coefficients`. */
 GPtrArray *ra_inspect_profile(const RaProfile *profile);
 
-/* Tables `system` (provenance, held-out error) and `constants` (what the system
- * sets, in SI; `-` where it leaves one neutral). */
+/* Tables `system` (provenance, held-out error) and `constants` (values that the
+ * system sets, in SI; `-` where it leaves one neutral). */
 GPtrArray *ra_inspect_system(const RaSystem *system);
 
 /* Tables `trace` (head fields) and `calls` (rows, first begin, last end, FLOP

@@ -1,3 +1,4 @@
+/* Inspection of clusters and GPU profiles. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Inspection of models. */
 #include "config.h"
 
 #include "graph/op/op.h"

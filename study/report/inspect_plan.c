@@ -1,3 +1,4 @@
+/* Inspection of plans: calls, batches, memory. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What a plan moves and where it leaves it: reallocations, who sends what to
+/* Moves of a plan and their results: reallocations, who sends what to
  * whom, copies. */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 
 static const char *const scheme_names[] = {"broadcast", "p2p", "all-gather"};
 
-/* Whether training's parameters are reallocated for @call, and not already for
+/* TRUE if training's parameters are reallocated for @call, and not already for
  * a call before it that reads the same copy. */
 static gboolean
 is_filled(const RaPlan *plan, uint32_t call)

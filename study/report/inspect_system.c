@@ -1,3 +1,4 @@
+/* Inspection of systems. */
 #include "config.h"
 
 #include "study/report/inspect.h"

@@ -1,3 +1,4 @@
+/* Inspection of traces. */
 #include "config.h"
 
 #include "base/sum.h"
@@ -29,7 +30,7 @@ make_head(const RaTrace *trace)
   return table;
 }
 
-/* What one call did. */
+/* Sums over the rows of one call. */
 typedef struct {
   const char *call;   /* of the trace */
   guint n_rows;       /* of it */

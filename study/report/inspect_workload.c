@@ -1,3 +1,4 @@
+/* Inspection of workloads. */
 #include "config.h"
 
 #include <math.h>

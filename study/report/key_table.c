@@ -1,3 +1,4 @@
+/* Key tables: every key of every file that users write. */
 #include "config.h"
 
 #include <float.h>
@@ -141,7 +142,7 @@ ra_key_tables(const char *kind)
   return tables;
 }
 
-/* What stands in a cell: bars would end it. */
+/* Text of a cell, with bars escaped, which would end it. */
 static void
 put_cell(GString *out, const char *text)
 {

@@ -1,10 +1,11 @@
-/* Every key of every file that people write, from the tables that read them.
+/* Key tables: every key of every file that users write, generated from the
+ * tables that parse them.
  *
  *     g_autoptr(GPtrArray) tables = ra_key_tables(NULL);
  *     text = ra_key_markdown();          docs/keys.md
  *
- * A row a key: how it is written, its value where it is left out (`required`
- * where it must stand), its bounds, what it means.
+ * A row per key: its form, its default (`required` if there is none), its
+ * bounds, its meaning.
  */
 #ifndef RA_STUDY_REPORT_KEY_TABLE_H
 #define RA_STUDY_REPORT_KEY_TABLE_H
@@ -15,21 +16,22 @@
 /* Kinds of files that have keys, "workload" ...: NULL-terminated. */
 extern const char *const ra_key_kinds[];
 
-/* (transfer full) (element-type RaTable): a table a group of @kind, %NULL: of
- * all kinds. */
+/* Tables of the keys (transfer full) (element-type RaTable), one per group of
+ * @kind; %NULL: of all kinds. */
 GPtrArray *ra_key_tables(const char *kind);
 
-/* (transfer full): all of them as a page. */
+/* All tables as a Markdown page (transfer full). */
 char *ra_key_markdown(void);
 
 /**
  * ra_key_optional:
- * @kind: of file
- * @noun: of its group
+ * @kind: kind of file
+ * @noun: noun of its group
  * @skip: (nullable): NULL-terminated keys that are left out
  *
- * Returns: (transfer full): lines of comment `# key = fallback   # what it is`
- * of the keys that may be left out
+ * Formats the optional keys as comment lines `# key = fallback   # what it is`.
+ *
+ * Returns: (transfer full): the lines
  */
 char *ra_key_optional(const char *kind, const char *noun,
                       const char *const *skip);

@@ -1,3 +1,4 @@
+/* Table of the moves between calls. */
 #include "config.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ ends_of(const RaTaskGraph *g, const RaSimResult *result)
   return ends;
 }
 
-/* What the tasks of calls behind move @t begin later for. */
+/* Delay of the tasks of calls that wait for move @t. */
 static double
 exposed_s(const Ends *ends, RaTaskId t)
 {

@@ -1,3 +1,4 @@
+/* Outcome tables of a simulated run. */
 #include "config.h"
 
 #include <inttypes.h>

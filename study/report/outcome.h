@@ -1,25 +1,26 @@
-/* The tables of a simulated run: what it costs, where that goes, and why.
+/* Outcome of a simulated run, as tables: its cost, where the cost arises, and
+ * why.
  *
  *     RaOutcome *outcome = ra_outcome_new(setup, graph, sim);
  *     ra_table_write(outcome->calls, RA_FORMAT_TSV, out);
  *
- * summary        one row: time of an iteration, rates, price, fingerprint
- * calls          a row a call: mesh, strategy, when, how long, how fast
- * gpu_time       a row a call, then reallocation and idle: GPU-seconds an
- *                iteration, their share of all, and a call's own by cause.  The
- *                shares of the rows add up to 1, the causes of a call's row too
- * moves          study/report/moves.h: a row each (kind, from, to)
- * critical_path  a row each (call, kind of task) that the end of the run waits
- *                for, longest first, a move under the call that waits for it.
- *                The shares of the rows add up to 1, the causes of a call's
- *                row too
+ *   summary        one row: time of an iteration, rates, price, fingerprint
+ *   calls          a row per call: mesh, strategy, begin, duration, rate
+ *   gpu_time       a row per call, then reallocation and idle: GPU-seconds per
+ *                  iteration, their share of all, and a call's own by cause.
+ *                  The shares of the rows add up to 1, and so do the causes in
+ *                  a call's row.
+ *   moves          study/report/moves.h: a row each (kind, from, to)
+ *   critical_path  a row per (call, kind of task) that the end of the run waits
+ *                  for, longest first, a move under the call that waits for it.
+ *                  The shares of the rows add up to 1, and so do the causes in
+ *                  a call's row.
+ *   staleness      where generation is a service: a row per number of batches
+ *                  that were trained on since the version with which a sequence
+ *                  began: sequences of the whole run, and their share
  *
- * staleness      a row each number of batches that were trained on since the
- *                version that a sequence was begun with: sequences of the whole
- *                run, and their share; where generation is a service
- *
- * The first four are about one iteration of the window that repeats
- * (sim/breakdown.h), the others about the whole run.
+ * The first four describe one iteration of the steady state (sim/breakdown.h),
+ * the others the whole run.
  */
 #ifndef RA_STUDY_REPORT_OUTCOME_H
 #define RA_STUDY_REPORT_OUTCOME_H
@@ -35,10 +36,10 @@ typedef struct {
   RaTable *moves;         /* owned */
   RaTable *critical_path; /* owned */
   RaTable *staleness;     /* owned, nullable: of a plan with a service */
-  RaBreakdown *breakdown; /* owned: what they were made from */
-  char *sentence;         /* owned: what the run waits for, and where GPU time
-                             goes, in one sentence */
-  char *extrapolated;     /* owned: ra_extrapolation_note() */
+  RaBreakdown *breakdown; /* owned: source of the tables */
+  char *sentence; /* owned: one sentence about what the run waits for, and where
+                     GPU time goes */
+  char *extrapolated; /* owned: ra_extrapolation_note() */
 } RaOutcome;
 
 /**
@@ -49,7 +50,7 @@ typedef struct {
  *
  * Cost: O(tasks log tasks).
  *
- * Returns: (transfer full): ra_outcome_free() it
+ * Returns: (transfer full): free with ra_outcome_free()
  */
 RaOutcome *ra_outcome_new(const RaSetup *setup, const RaTaskGraph *graph,
                           const RaSim *sim);

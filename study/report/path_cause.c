@@ -1,3 +1,4 @@
+/* Critical path by call, kind of task and cause. */
 #include "config.h"
 
 #include "sim/breakdown.h"

@@ -1,4 +1,4 @@
-/* The critical path by what runs on it and by cause.
+/* The critical path by call, kind of task and cause.
  *
  *     GArray *rows = ra_path_rows(graph, sim);
  *     for (guint i = 0; i < rows->len; i++)
@@ -11,18 +11,20 @@
 
 #include "sim/sim.h"
 
-/* Tasks of one kind of one call or move, of all iterations. */
+/* All tasks on the path of one kind and one call or move, over all iterations.
+ */
 typedef struct {
   uint8_t node_kind;     /* RaNodeKind */
   uint8_t task_kind;     /* RaTaskKind */
   uint32_t call;         /* that runs or waits */
   uint32_t n_tasks;      /* on the path */
-  double total_s;        /* all of them */
-  double compute_s;      /* by cause, of calls; what is left of total_s is
-                            waiting inside */
+  double total_s;        /* of all of them */
+  double compute_s;      /* by cause, for calls; the rest of total_s is waiting
+                            inside the call */
   double comm_s;         /* communication within calls */
-  double host_s;         /* the device waits for the host, or host work */
-  double interference_s; /* computation slowed by communication beside it */
+  double host_s;         /* waiting of the device for the host, or host work */
+  double interference_s; /* slowdown of computation by communication that
+                            overlaps with it */
 } RaPathRow;
 
 /**
@@ -30,14 +32,13 @@ typedef struct {
  * @graph: the tasks
  * @sim: has run
  *
- * Sums up ra_critical_tasks().
- * Every task of the path begins when the one before it ends, the first at 0,
- * so the sum of total_s is the makespan.
+ * Sums up ra_critical_tasks(). Every task of the path begins when the one
+ * before it ends, the first at 0, so the sum of total_s is the makespan.
  *
  * Cost: O(tasks + edges + path x rows).
  *
  * Returns: (transfer full) (element-type RaPathRow): by total_s, descending,
- *   ties in order of the path from its end; rows without time are left out
+ * ties in order of the path from its end; rows without time are left out
  */
 GArray *ra_path_rows(const RaTaskGraph *graph, const RaSim *sim);
 

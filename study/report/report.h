@@ -1,15 +1,15 @@
-/* A report: all that is known of a plan as one HTML file that needs no other.
+/* Report: everything about a plan in one self-contained HTML file.
  *
  *     g_autofree char *html = ra_report_new("ppo.plan", &flags, &options,
  *                                           &error);
  *
- * Timeline, GPU time by cause, memory by holder over time, how the iteration
- * answers to each resource, the placement families on the same files, tables of
- * `reallot simulate`, the model's own errors, and the text of what was read.
- * Pictures are SVG with a text for the mouse on every box; nothing is a script
- * and nothing is fetched.  The error beside the time of an iteration is the
- * system's held-out median error, without a system the largest one of the laws
- * of the GPU's profile.
+ * It shows the timeline, GPU time by cause, memory by holder over time, the
+ * sensitivity to each resource, the placement families on the same files, the
+ * tables of `reallot simulate`, the model's own errors, and the text of the
+ * input files.  Pictures are SVG with a tooltip on every box; there are no
+ * scripts and nothing is fetched.  The error shown with the time of an
+ * iteration is the system's held-out median error or, without a system, the
+ * largest one of the laws of the GPU's profile.
  *
  * Typical sizes: 200 kB; some 50 replays.
  */
@@ -19,8 +19,10 @@
 #include "study/replay.h"
 
 typedef struct {
-  RaReplayOptions replay; /* at least 2 iterations show what repeats */
-  guint n_threads;        /* of the further replays; 0: as many as processors */
+  RaReplayOptions replay; /* at least 2 iterations are needed for a steady
+                             state */
+  guint n_threads;        /* threads of the further replays; 0: as many as
+                             processors */
 } RaReportOptions;
 
 /**

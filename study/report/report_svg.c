@@ -270,7 +270,7 @@ ra_report_memory(GString *out, const char *data, double capacity_gib)
 
 /* ---- Bars ------------------------------------------------------------ */
 
-/* What a GPU does with its time; the last two are no call's. */
+/* Uses of a GPU's time; the last two belong to no call. */
 static const char *const causes[] = {
     "compute",      "exposed communication", "host", "bubble",
     "interference", "reallocation",          "idle"};

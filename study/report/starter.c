@@ -1,3 +1,4 @@
+/* Starter files for a new project. */
 #include "config.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
-/* Starter files: a workload, a cluster, a plan and a study that simulate as
- * they are and say, line by line, what may be changed.
+/* Starter files: a workload, a cluster, a plan and a study that simulate
+ * unchanged and explain, line by line, what may be changed.
  *
  *     g_autoptr(RaStarter) s = ra_starter_new(&options, &error);
  *     use(s->workload, s->cluster, s->plan, s->study);
  *
- * Keys that may be left out stand as comments, from the tables that read them
- * (study/report/key_table.h).  The plan is that of the family hybridflow, with
+ * Optional keys are comments, generated from the tables that parse them
+ * (study/report/key_table.h). The plan is that of the family hybridflow, with
  * its reasons.
  */
 #ifndef RA_STUDY_REPORT_STARTER_H
@@ -25,14 +25,14 @@ typedef enum {
 extern const char *const ra_starter_names[];
 
 typedef struct {
-  const char *name; /* of the files, without suffix */
+  const char *name; /* name of the files, without suffix */
   RaStarterKind kind;
   const char *model; /* config: "qwen2.5-7b.json" */
   const char *gpu;   /* profile: "h100-sxm" */
   uint32_t n_nodes;  /* of 8 GPUs */
 } RaStarterOptions;
 
-/* The files' texts, owned. */
+/* Texts of the files, owned. */
 typedef struct {
   char *workload, *cluster, *plan, *study;
 } RaStarter;
@@ -42,7 +42,7 @@ typedef struct {
  * @error: %RA_ERROR_INPUT: no such model or GPU; %RA_ERROR_NEGATIVE: no plan
  *   fits so few nodes
  *
- * Returns: (transfer full): ra_starter_free() it
+ * Returns: (transfer full): free with ra_starter_free()
  */
 RaStarter *ra_starter_new(const RaStarterOptions *options, GError **error);
 void ra_starter_free(RaStarter *starter);
