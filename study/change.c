@@ -1,3 +1,4 @@
+/* Changes of single values: parsing and application of `--set`. */
 #include "config.h"
 
 #include <string.h>
@@ -186,7 +187,7 @@ split_group(RaChange *change, const char *group, GError **error)
   return TRUE;
 }
 
-/* What a file would not hold, a message could not show either. */
+/* A message shows only what a file can contain. */
 static gboolean
 is_line(const char *text, GError **error)
 {

@@ -1,15 +1,15 @@
-/* A change of one value that a flag makes: `--set 'GROUP.KEY=VALUE'`.
+/* Change of one value by a flag: `--set 'GROUP.KEY=VALUE'`.
  *
  *     workload.prompts=1024          model actor.config=llama-3-8b.json
  *     cluster.nodes=32               call actor_train.tp=4
  *     device.bf16=2 PFLOP/s          constants.weight-sync=2 GB/s
  *
- * GROUP is the header of a group of the workload, the cluster or the plan, or
- * of the GPU's profile (device, law NAME) or the system (constants), without
- * brackets.  `[call NAME]` stands in plans and in workloads: the key
- * says which is meant, or a file's kind in front does, `plan:call
- * actor_train.tp=4`.  The group must be there (a plan may lack a call that its
- * workload has).
+ * GROUP is the header of a group, without brackets: of the workload, the
+ * cluster or the plan, of the GPU's profile (device, law NAME) or of the system
+ * (constants). Both plans and workloads have groups `[call NAME]`. The key
+ * tells which file is meant, or the file's kind as a prefix does: `plan:call
+ * actor_train.tp=4`. The group must exist, except that a plan may lack a call
+ * that its workload has.
  *
  *     RaChange change;
  *     if (ra_change_parse("call actor_train.tp=4", &change, &error)) {
@@ -24,7 +24,7 @@
 #include "study/file_kind.h"
 
 typedef struct {
-  RaFileKind kind; /* WORKLOAD ... SYSTEM: where it goes */
+  RaFileKind kind; /* kind of the changed file, WORKLOAD ... SYSTEM */
   char *text;      /* as the user wrote it; owned */
   char *noun;      /* "call"; owned */
   char *name;      /* "actor_train", or ""; owned */
@@ -34,8 +34,9 @@ typedef struct {
 
 /**
  * ra_change_parse:
- * @text: what follows `--set`
- * @out_change: (out caller-allocates): ra_change_clear() it; untouched on error
+ * @text: the argument of `--set`
+ * @out_change: (out caller-allocates): clear with ra_change_clear(); untouched
+ *   on error
  * @error: %RA_ERROR_INPUT `--set 'TEXT': ...`: no group, key or value, an
  *   unknown noun or key (nearest suggested), a key that both a plan and a
  *   workload may have
@@ -50,7 +51,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaChange, ra_change_clear)
 /**
  * ra_change_apply:
  * @file: a file of the change's kind
- * @workload: (nullable): a plan's, whose calls it may lack
+ * @workload: (nullable): for a plan, its workload, which may have calls that
+ *   the plan lacks
  * @error: %RA_ERROR_INPUT `--set 'TEXT': ...`: @file has no such group (nearest
  *   suggested)
  *

@@ -1,3 +1,4 @@
+/* Extrapolation: parts of a plan's work outside the measurements. */
 #include "config.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ keep(GArray *kept, const RaExtrapolation *one)
   g_array_append_vals(kept, one, 1);
 }
 
-/* Of which laws no row of the profile's GPU was seen, and what their transfer
+/* Laws without a row of the profile's GPU, and what their transfer
  * was off by where it could be tried. */
 static void
 append_derived(const RaProfile *profile, GString *text)

@@ -1,3 +1,4 @@
+/* File kinds, recognised by name or content. */
 #include "config.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ ra_file_kind_folder(RaFileKind kind)
   return kinds[kind].folder;
 }
 
-/* Whether some line of @text is `[noun]`, perhaps with a comment. */
+/* TRUE if some line of @text is `[noun]`, perhaps with a comment. */
 static gboolean
 has_group(const char *text, const char *noun)
 {

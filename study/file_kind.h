@@ -1,14 +1,14 @@
-/* What a file is: by its name, or by its first lines where the name is mute.
+/* File kinds, recognised by the file's name, or by its first lines if the name
+ * does not tell.
  *
  *     RaFileKind kind;
  *     if (ra_file_kind("ppo.plan", &kind, &error)) -> RA_FILE_PLAN
  *
  * Names: `.json` model, `.workload`, `.cluster`, `.plan`, `.profile`,
- * `.system`, `.tsv` trace, `.xml` machine.  Otherwise a file that begins with
- * `{` is a model, with `# reallot trace` a trace, one with a group
- * `[workload]`, `[cluster]`, `[plan]`, `[profile]` or `[system]` is what the
- * group says, and one that looks like a topology of `nvidia-smi` or NCCL a
- * machine.
+ * `.system`, `.tsv` trace, `.xml` machine.  Otherwise the content decides: `{`
+ * begins a model and `# reallot trace` a trace.  A group `[workload]`,
+ * `[cluster]`, `[plan]`, `[profile]` or `[system]` names the kind.  A topology
+ * of `nvidia-smi` or NCCL is a machine.
  */
 #ifndef RA_STUDY_FILE_KIND_H
 #define RA_STUDY_FILE_KIND_H
@@ -23,21 +23,22 @@ typedef enum {
   RA_FILE_PROFILE,
   RA_FILE_SYSTEM,
   RA_FILE_TRACE,
-  RA_FILE_MACHINE, /* its topology, by its own tools: study/convert/machine.h */
+  RA_FILE_MACHINE, /* topology as printed by the machine's own tools:
+                      study/convert/machine.h */
   RA_N_FILE_KINDS
 } RaFileKind;
 
 /* "model", "workload", ...: static. */
 const char *ra_file_kind_name(RaFileKind kind);
 
-/* The data folder that holds this kind, "plans"; NULL for traces: static. */
+/* Data folder of this kind, such as "plans"; NULL for traces: static. */
 const char *ra_file_kind_folder(RaFileKind kind);
 
 /**
  * ra_file_kind:
- * @path: read only where its name does not say what it is
+ * @path: read only if its name does not tell the kind
  * @out_kind: (out): untouched on error
- * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT: none of them
+ * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT: no known kind
  *
  * Returns: %TRUE on success
  */
@@ -45,10 +46,10 @@ gboolean ra_file_kind(const char *path, RaFileKind *out_kind, GError **error);
 
 /**
  * ra_file_kind_expect:
- * @path: read only where its name does not say what it is
- * @expected: the only kind that will do
- * @error: %RA_ERROR_INPUT where it is seen to be another kind; a file that is
- *   not there, or in no known form, is left to its reader
+ * @path: read only if its name does not tell the kind
+ * @expected: the only accepted kind
+ * @error: %RA_ERROR_INPUT: the file is recognised as another kind.  A file that
+ *   is missing or of unknown form is left to its reader.
  *
  * Returns: %FALSE if @path is of another kind
  */

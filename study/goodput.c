@@ -1,3 +1,4 @@
+/* Goodput and the best checkpoint interval, by Daly's model. */
 #include "config.h"
 
 #include <math.h>

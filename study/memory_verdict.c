@@ -1,3 +1,4 @@
+/* Memory fit of a replayed plan: peak, holders, verdict. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,18 +1,18 @@
-/* Whether a replayed plan fits the memory of its GPUs.
+/* Memory fit: compares the peak of a replayed plan with the memory of its GPUs.
  *
  *     g_autoptr(RaMemoryVerdict) fit = ra_memory_verdict_new(setup, &flags,
  *     replay);
  *     if (!fit->fits)
  *       puts(fit->verdict);
  *
- * The tables are of the fullest GPU:
+ * The tables describe the fullest GPU:
  *
- * memory          one row: which GPU, its peak and capacity, when, and the
- *                 bound of graph/memory/memory_peak.h, which is known without a
- *                 replay
- * memory_holders  a row a holder at that moment, largest first; framework and
- *                 allocator slack are among them, so the bytes add up to the
- *                 peak
+ *   memory          one row: the GPU, its peak and capacity, the time of the
+ *                   peak, and the bound of graph/memory/memory_peak.h, which
+ *                   needs no replay
+ *   memory_holders  a row per holder at that moment, largest first; framework
+ *                   and allocator slack are included, so the bytes add up to
+ *                   the peak
  *
  * Typical sizes: 128 GPUs in 32 lanes; 5 to 15 holders.
  */
@@ -31,11 +31,11 @@ typedef struct {
   double capacity_bytes;
   double bound_bytes; /* >= peak_bytes; stage fidelity with the same lengths */
   double peak_s;
-  char *task;       /* that begins then, owned; "start" at the begin */
-  char *remedy;     /* owned; NULL where it fits, was not asked for, or none
-                       that study/remedy.h tries would */
-  char *verdict;    /* owned; NULL where it fits: GPU, moment, holders,
-                        remedy */
+  char *task;    /* task that begins at the peak, owned; "start" at the begin */
+  char *remedy;  /* owned; NULL: the plan fits, no remedy was requested, or
+                    study/remedy.h found none */
+  char *verdict; /* owned; NULL: the plan fits; else GPU, moment, holders,
+                    remedy */
   RaTable *memory;  /* owned */
   RaTable *holders; /* owned */
 } RaMemoryVerdict;
@@ -43,12 +43,12 @@ typedef struct {
 /**
  * ra_memory_verdict_new:
  * @setup: with a plan; borrowed
- * @flags: (nullable): that @setup was loaded with, to look for a remedy
- * @replay: of the plan; borrowed
+ * @flags: (nullable): flags of @setup, to search for a remedy; %NULL: no search
+ * @replay: replay of the plan; borrowed
  *
  * Cost: O(lanes of all tasks).
  *
- * Returns: (transfer full): ra_memory_verdict_free() it
+ * Returns: (transfer full): free with ra_memory_verdict_free()
  */
 RaMemoryVerdict *ra_memory_verdict_new(const RaSetup *setup,
                                        const RaSetupFlags *flags,

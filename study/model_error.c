@@ -1,3 +1,4 @@
+/* Expected error of a prediction. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* By how much a prediction may be off, as held-out measurements say it.
+/* Expected error of a prediction, from held-out measurements.
  *
  *     const char *source;
  *     double frac = ra_model_error(setup, &source);
@@ -8,17 +8,18 @@
 
 #include "study/setup.h"
 
-/* The 95 % quantile of the normal law over its median size: half of the
- * predictions are within the median error of what is measured, nine of ten
- * within so many of it, where the errors are normal. */
+/* Ratio of the 90 % range to the median absolute error, for normal errors: the
+ * 95 % quantile of the normal law over its median size.  Half of the
+ * predictions are within the median error, nine of ten within this multiple of
+ * it. */
 #define RA_ERROR_NINE_OF_TEN (1.6448536269514722 / 0.6744897501960817)
 
-/* The standard deviation of a normal law whose median size is 1. */
+/* Standard deviation of a normal law whose median absolute value is 1. */
 #define RA_ERROR_SIGMA (1 / 0.6744897501960817)
 
-/* The median size of the relative error of an iteration, with a system that of
- * its runs, else the largest one of the GPU's laws; what says so is static.
- * NAN: nothing does. */
+/* Median absolute relative error of an iteration: that of the system's runs if
+ * there is a system, else the largest one of the GPU's laws.  @out_source names
+ * the origin, static.  NAN: not known. */
 double ra_model_error(const RaSetup *setup, const char **out_source);
 
 #endif

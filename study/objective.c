@@ -1,3 +1,4 @@
+/* Objectives: the value of a plan. */
 #include "config.h"
 
 #include <inttypes.h>

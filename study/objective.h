@@ -1,18 +1,18 @@
-/* What a plan is chosen for.
+/* Objective: the quantity by which a plan is chosen.
  *
  *     RaObjective objective = {.kind = RA_OBJECTIVE_COST, .within_s = 60};
  *     double value = ra_objective_value(&objective, &worth);
  *
  *     time            seconds of an iteration
- *     tokens-per-gpu  tokens/s of a GPU that the plan uses
- *     cost            the price of an iteration, of the GPUs that it uses
- *     gpus            how many GPUs it uses
+ *     tokens-per-gpu  tokens/s per GPU that the plan uses
+ *     cost            price of an iteration, for the GPUs that it uses
+ *     gpus            number of GPUs that it uses
  *
- * Any of them may have a time that an iteration must not exceed; `gpus` needs
- * one, as the fewest GPUs are else those on which the models just fit.
+ * Each may have an upper limit on the time of an iteration.  `gpus` needs one,
+ * as the fewest GPUs are otherwise those on which the models just fit.
  *
- * Invariant: of two plans the one with the lower value is better, equal values
- * are settled by the time, and INFINITY is a plan that will not do.
+ * Invariant: a lower value is better; the time breaks ties; INFINITY means that
+ * the plan is not acceptable.
  */
 #ifndef RA_STUDY_OBJECTIVE_H
 #define RA_STUDY_OBJECTIVE_H
@@ -33,43 +33,43 @@ extern const char *const ra_objective_names[];
 
 typedef struct {
   int kind;        /* RaObjectiveKind */
-  double within_s; /* an iteration takes no longer; 0: as long as it may */
+  double within_s; /* upper limit on the time of an iteration; 0: none */
 } RaObjective;
 
-/* What a plan does. */
+/* Figures of a plan that objectives use. */
 typedef struct {
   double iteration_s;
   double tokens_per_s; /* of all GPUs */
-  double usd;          /* an iteration, of n_gpus; NAN: no price */
-  uint32_t n_gpus;     /* that it uses */
+  double usd;          /* per iteration, on n_gpus; NAN: no price */
+  uint32_t n_gpus;     /* used by the plan */
 } RaWorth;
 
 /**
  * ra_objective_value:
  *
- * Returns: what is to be small: seconds of an iteration, GPU-seconds of a
- *   token, dollars of an iteration, GPUs; INFINITY where it takes too long or
- *   has no price
+ * Returns: the value to minimize: seconds of an iteration, GPU-seconds per
+ * token, dollars per iteration, or GPUs; INFINITY where it takes too long or
+ * has no price
  */
 double ra_objective_value(const RaObjective *objective, const RaWorth *worth);
 
-/* Whether @a is better than @b, by value and then by time. */
+/* TRUE if @a is better than @b, by value and then by time. */
 gboolean ra_objective_better(const RaObjective *objective, const RaWorth *a,
                              const RaWorth *b);
 
 /**
  * ra_objective_check:
- * @usd_per_gpu_h: of the cluster; NAN: it has no price
- * @cluster: its file's name, for the message
- * @error: %RA_ERROR_INPUT `--objective=...`: what it lacks
+ * @usd_per_gpu_h: price of the cluster; NAN: none
+ * @cluster: the cluster file's name, for the message
+ * @error: %RA_ERROR_INPUT `--objective=...`: what is missing
  *
- * Returns: %TRUE where plans on the cluster have a value
+ * Returns: %TRUE if plans on the cluster have a value
  */
 gboolean ra_objective_check(const RaObjective *objective, double usd_per_gpu_h,
                             const char *cluster, GError **error);
 
-/* (transfer full): the value of @worth as people say it, "12.3 s", "812
- * tokens/s a GPU", "3.27 USD", "64 GPUs". */
+/* Formats the value of @worth (transfer full): "12.3 s", "812 tokens/s a GPU",
+ * "3.27 USD", "64 GPUs". */
 char *ra_objective_say(const RaObjective *objective, const RaWorth *worth);
 
 #endif

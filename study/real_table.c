@@ -1,3 +1,4 @@
+/* Table of ReaL's estimates. */
 #include "config.h"
 
 #include "estimator/real.h"

@@ -1,9 +1,9 @@
-/* What ReaL's estimator takes for the calls of a plan, as a table.
+/* Table of ReaL's estimates for the calls of a plan.
  *
  *     RaTable *table = ra_real_table_new(setup->plan, setup->estimator);
  *
- * A row a call with a model: its strategy, what it takes, and what it holds of
- * a GPU's memory by ReaL's account (estimator/real.h).
+ * It has a row per call with a model: its strategy, its time, and the memory of
+ * a GPU by ReaL's account (estimator/real.h).
  */
 #ifndef RA_STUDY_REAL_TABLE_H
 #define RA_STUDY_REAL_TABLE_H

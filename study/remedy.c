@@ -1,3 +1,4 @@
+/* Remedies: single changes that make a plan fit into memory. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
-/* What would make a plan fit: single changes of it, tried one by one.
+/* Remedies: single changes that make a plan fit into memory, tried one by one.
  *
  *     g_autofree char *text = ra_remedy_find(setup, &flags, replay, gpu);
  *
- * The order is that of growing cost in time, and the first that fits is the
- * answer; of one kind the calls are tried in the order of the workload:
+ * Changes are tried in the order of their cost in time; the first that fits is
+ * the answer.  Within one kind, calls are tried in the order of the workload:
  *
  *   1. zero = 1               the same bytes on the network
  *   2. sequence-parallel      the same bytes in other collectives
@@ -15,9 +15,9 @@
  *   7. tp x 2, pp x 2, with half the dp   more communication or bubble
  *   8. zero = 3               weights are gathered every pass
  *
- * A change that the plan's reader refuses is passed over.  Whether one fits is
- * asked of the bound of graph/memory/memory_peak.h, so what is named does fit;
- * another might that the bound is too high for.
+ * A change that the plan's reader rejects is skipped.  The bound of
+ * graph/memory/memory_peak.h decides, so the reported change does fit.  A
+ * change may be missed because the bound exceeds its real peak.
  */
 #ifndef RA_STUDY_REMEDY_H
 #define RA_STUDY_REMEDY_H
@@ -27,15 +27,15 @@
 /**
  * ra_remedy_find:
  * @setup: with a plan that does not fit; borrowed
- * @flags: that it was loaded with
- * @replay: of the plan: iterations and seed of the lengths
- * @gpu: the fullest; only calls on it are changed
+ * @flags: flags that it was loaded with
+ * @replay: replay of the plan, for iterations and seed of the lengths
+ * @gpu: the fullest GPU; only calls on it are changed
  *
- * Cost: a load of the plan and a bound for every candidate, some 10 a call.
+ * Cost: one load of the plan and one bound per candidate, some 10 per call.
  *
- * Returns: (transfer full) (nullable): what to add to the command line,
- *   "--set 'call actor_train.recompute=full' (71.2 GiB at most)"; %NULL if none
- *   of them fits
+ * Returns: (transfer full) (nullable): what to add to the command line, "--set
+ * 'call actor_train.recompute=full' (71.2 GiB at most)"; %NULL if no change
+ * fits
  */
 char *ra_remedy_find(const RaSetup *setup, const RaSetupFlags *flags,
                      const RaReplay *replay, uint32_t gpu);

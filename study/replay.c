@@ -1,3 +1,4 @@
+/* Replay of a plan: augmented graph, tasks, simulation, trace. */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Setup: reads a plan and the files that it names. */
 #include "config.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ clear_change(void *item)
   ra_change_clear(item);
 }
 
-/* Whether a setup of @kind has a file of @wanted to change. */
+/* TRUE if a setup of @kind has a file of @wanted to change. */
 static gboolean
 reads(RaFileKind kind, RaFileKind wanted)
 {
@@ -188,7 +189,8 @@ load_system(Loader *loader, const char *name, const char *relative_to,
   return setup->system != NULL;
 }
 
-/* What a plan names, by its own key or by the flag that overrides it. */
+/* Reader of a file that a plan names by its key, or that a flag names instead.
+ */
 typedef gboolean (*LoadPart)(Loader *loader, const char *name,
                              const char *relative_to, GError **error);
 
@@ -233,7 +235,7 @@ check_system(const Loader *loader, GError **error)
   return TRUE;
 }
 
-/* What an estimator needs beside its profile; %FALSE where there is none. */
+/* Further inputs of an estimator; %FALSE where there is none. */
 static gboolean
 finish_estimator(const Loader *loader)
 {

@@ -1,4 +1,4 @@
-/* What a setup has of each kind of nodes of its cluster. */
+/* Profiles, views and estimators of a cluster's node kinds. */
 #include "config.h"
 
 #include "base/text.h"
