@@ -1,3 +1,4 @@
+/* Option --backend: the device that runs ops, or the program that has it. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* --backend of `run` and `calibrate`: what runs the ops.
+/* Option --backend of `run` and `calibrate`: the device that runs the ops.
  *
- * `host` is this machine's cores.  Any other is a device that `reallot` is not
- * linked with; it becomes the program that is (cli/helper.h) before it reads
- * anything, and so before MPI begins.
+ * `host` is this machine's cores.  Any other value is a device that `reallot`
+ * is not linked with.  The process then becomes the program that is
+ * (cli/helper.h), before it reads any file, and so before MPI begins.
  *
  *     if (!ra_cli_backend_option("--backend", text, &device, &error)) ...
  *     device ? device->backend : the host's
@@ -16,27 +16,28 @@
  * ra_cli_backend_begin:
  * @argv: of the program, NULL-terminated
  * @error: %RA_ERROR_NO_DEVICE: no reallot-cuda; %RA_ERROR_INPUT: several
- *   processes, which a device does not serve
+ *   processes, which a device does not support
  *
- * Does not return where another program takes over.
+ * Does not return if another program takes over.
  */
 gboolean ra_cli_backend_begin(char **argv, GError **error);
 
 /**
  * ra_cli_backend_option:
- * @flag: as messages name it
- * @text: (nullable): its value; %NULL: host
- * @out_device: (out) (transfer none) (nullable): open; %NULL: the host
- * @error: %RA_ERROR_INPUT: none of the names; as ra_accelerator_open()
+ * @flag: name in messages
+ * @text: (nullable): value of the flag; %NULL: host
+ * @out_device: (out) (transfer none) (nullable): the opened device; %NULL: the
+ *   host
+ * @error: %RA_ERROR_INPUT: unknown name; as ra_accelerator_open()
  */
 gboolean ra_cli_backend_option(const char *flag, const char *text,
                                const RaAccelerator **out_device,
                                GError **error);
 
-/* The value of --communicator with which each rank has a GPU. */
+/* Value of --communicator that gives each rank a GPU. */
 #define RA_COMMUNICATOR_NCCL "nccl"
 
-/* Whether it is wanted, as the command will read it. */
+/* TRUE if @argv requests it, parsed as the command will. */
 gboolean ra_cli_backend_wants_nccl(char **argv);
 
 #endif

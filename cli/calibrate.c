@@ -64,7 +64,7 @@ load_bases(char **names, GError **error)
   return g_steal_pointer(&bases);
 }
 
-/* What is calibrated from, as it was typed and read. */
+/* Input of a calibration, as typed and as read. */
 typedef struct {
   char **from;      /* of --from */
   char *gpu;        /* class of GPU; NULL until it is known */
@@ -225,7 +225,7 @@ check_flags(const Sources *s, char **files, GError **error)
   return FALSE;
 }
 
-/* Of this machine, as it was typed. */
+/* Options of this machine's calibration, as typed. */
 typedef struct {
   char *backend, *ranks;
   char *communicator, *cluster, *largest; /* of collectives */

@@ -1,3 +1,4 @@
+/* Base profile of a calibration, and the display of a fit. */
 #include "config.h"
 
 #include <stdio.h>

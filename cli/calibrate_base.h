@@ -1,4 +1,4 @@
-/* The profile that what was measured here goes into, and how a fit is shown. */
+/* Base profile of a calibration, and the display of a fit. */
 #ifndef RA_CLI_CALIBRATE_BASE_H
 #define RA_CLI_CALIBRATE_BASE_H
 
@@ -13,10 +13,10 @@ typedef struct {
 
 /**
  * ra_calibrate_base_load:
- * @gpu: (nullable): class of GPU, whose profile it is
+ * @gpu: (nullable): class of GPU, whose profile is loaded
  * @refit: (nullable): the profile
- * @device: (nullable): that it is for, where neither is given
- * @error: %RA_ERROR_INPUT: no profile of that name, of that device
+ * @device: (nullable): device whose profile is loaded if neither is given
+ * @error: %RA_ERROR_INPUT: no profile of that name, or of that device
  */
 gboolean ra_calibrate_base_load(const char *gpu, const char *refit,
                                 const RaAccelerator *device,
@@ -24,10 +24,10 @@ gboolean ra_calibrate_base_load(const char *gpu, const char *refit,
 void ra_calibrate_base_clear(RaCalibrateBase *base);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaCalibrateBase, ra_calibrate_base_clear)
 
-/* The law being fitted, where a person watches. */
+/* Shows the law being fitted, on a terminal. */
 void ra_calibrate_show_law(const char *law);
 
-/* (element-type utf8), a line each on standard error. */
+/* Prints notes (element-type utf8), a line each, on standard error. */
 void ra_calibrate_print_notes(const GPtrArray *notes);
 
 #endif

@@ -20,12 +20,12 @@
 #include "graph/input/cluster.h"
 #include "traces/measured_overlap.h"
 
-/* What --quick measures: enough for a law's two lines, latency and bandwidth,
- * but not for what only long messages get. */
+/* Sizes that --quick measures: enough for a law's two parameters, latency and
+ * bandwidth, but not for effects of long messages alone. */
 #define QUICK_BYTES (UINT64_C(16) << 20)
 #define QUICK_REPEATS 10
 
-/* What all processes load. */
+/* Files that all processes load. */
 typedef struct {
   RaCalibrateBase base;
   RaCluster *cluster; /* owned; NULL: none was given */

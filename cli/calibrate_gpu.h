@@ -1,11 +1,11 @@
-/* The GPU of this machine, measured. */
+/* Calibration of this machine's GPU. */
 #ifndef RA_CLI_CALIBRATE_GPU_H
 #define RA_CLI_CALIBRATE_GPU_H
 
 #include "exec/accelerator.h"
 
 typedef struct {
-  const RaAccelerator *device; /* NULL: the plan alone is told of */
+  const RaAccelerator *device; /* NULL: only the plan is printed */
   gboolean quick;
   const char *gpu;    /* (nullable): class of GPU, whose profile is the base */
   const char *refit;  /* (nullable): the base */

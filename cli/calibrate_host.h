@@ -1,4 +1,4 @@
-/* reallot calibrate --backend=host. */
+/* Calibration of this machine's cores: reallot calibrate --backend=host. */
 #ifndef RA_CLI_CALIBRATE_HOST_H
 #define RA_CLI_CALIBRATE_HOST_H
 
@@ -6,12 +6,13 @@
 
 /**
  * ra_calibrate_host:
- * @ranks: (nullable): of --ranks; %NULL: as many as cores
- * @device: what the profile calls the machine
- * @output: (nullable): of the profile; samples are kept beside it; %NULL:
- *   standard output, and nothing is kept
+ * @ranks: (nullable): value of --ranks; %NULL: as many as cores
+ * @device: name of the machine in the profile
+ * @output: (nullable): profile file; samples are kept next to it; %NULL:
+ *   standard output, and samples are not kept
  *
- * Measures, fits, writes; tells of progress, time and noise on standard error.
+ * Measures, fits and writes the profile; reports progress, time and noise on
+ * standard error.
  */
 gboolean ra_calibrate_host(const char *ranks, gboolean quick,
                            const char *device, const char *output,

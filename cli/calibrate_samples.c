@@ -1,3 +1,4 @@
+/* Messages and file names of calibrations that take samples. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The subcommands: one a file, listed in cli/main.c. */
+/* Subcommands: one per file, listed in cli/main.c. */
 #ifndef RA_CLI_COMMANDS_H
 #define RA_CLI_COMMANDS_H
 

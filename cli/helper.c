@@ -1,3 +1,4 @@
+/* Helper programs: finds one and becomes it. */
 #include "config.h"
 
 #include <errno.h>

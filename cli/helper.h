@@ -1,6 +1,8 @@
-/* Programs with the same commands and more libraries, which `reallot` becomes
- * where these are wanted, as git runs its helpers: `reallot-mpi` for processes
- * that mpirun or srun has started, `reallot-cuda` for a GPU. */
+/* Helper programs: the same commands, linked with more libraries.  `reallot`
+ * becomes one of them when these are needed, as git runs its helpers:
+ * `reallot-mpi` for processes started by mpirun or srun, `reallot-cuda` for a
+ * GPU.
+ */
 #ifndef RA_CLI_HELPER_H
 #define RA_CLI_HELPER_H
 
@@ -10,14 +12,15 @@
  * ra_helper_run:
  * @name: "reallot-mpi"
  * @argv: of this program
- * @why: what wants it: "which --backend=cuda needs"
- * @code: of the error
- * @error: @code: there is none beside this program, nor in libexec
+ * @why: reason in the message: "which --backend=cuda needs"
+ * @code: code of the error
+ * @error: @code: the helper is neither in the folder of this program nor in
+ *   libexec
  *
- * Becomes @name: beside this program, else in ../libexec/reallot, else where it
- * was installed.
+ * Becomes @name, from the folder of this program, else from ../libexec/reallot,
+ * else from where it was installed.
  *
- * Returns: %FALSE, if at all
+ * Returns: %FALSE; does not return on success
  */
 gboolean ra_helper_run(const char *name, char **argv, const char *why, int code,
                        GError **error);

@@ -99,7 +99,7 @@ refuse_texts(const Texts *texts, GError **error)
   return FALSE;
 }
 
-/* Whether --gpu, if it was given, names a profile. */
+/* TRUE if --gpu, if it was given, names a profile. */
 static gboolean
 has_profile(const char *gpu, GError **error)
 {

@@ -105,7 +105,7 @@ static GPtrArray *(*reader_of(RaFileKind kind))(const char *path,
   }
 }
 
-/* Who sends what to whom in @name, a plan. */
+/* Prints the moves between GPUs in @name, a plan. */
 static GPtrArray *
 inspect_moves(const char *name, const RaSetupFlags *flags, GError **error)
 {

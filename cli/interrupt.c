@@ -1,3 +1,4 @@
+/* Ctrl-C during a long command. */
 #include "config.h"
 
 #include <signal.h>

@@ -70,3 +70,4 @@ endif
 reallot_cuda_mpi_SOURCES = $(reallot_SOURCES)
 reallot_cuda_mpi_LDFLAGS = $(AM_LDFLAGS) $(CUDA_LDFLAGS)
 reallot_cuda_mpi_LDADD = libexec_mpi.a $(reallot_cuda_LDADD) $(MPI_LIBS)
+EXTRA_DIST += %D%/README.md

@@ -1,3 +1,4 @@
+/* Options shared by the subcommands: parsing, checks, help. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* The flags that subcommands share, one reader and one help for all.
+/* Options shared by the subcommands: one parser and one help for all.
  *
- * A subcommand says which groups of flags it takes and adds those of its own;
- * values are checked strictly and every fault is one line,
- * `--seed: 'x' is no whole number, expected 0 to ...`.
+ * A subcommand lists its groups of flags and adds flags of its own.  Values are
+ * checked strictly, and every error is one line, `--seed: 'x' is no whole
+ * number, expected 0 to ...`.
  *
  *     RaOptions options = RA_OPTIONS_INIT;
  *     if (ra_options_parse(&options, command, own, argc, argv, &error) &&
@@ -32,16 +32,17 @@ enum {
 
 /* A subcommand. */
 typedef struct {
-  const char *name;      /* as it is typed */
-  const char *arguments; /* of its usage line: "PLAN" */
-  const char *summary;   /* one line: what it does */
-  const char *details;   /* behind the flags of its help: examples */
-  guint groups;          /* RA_OPTIONS_... that it takes */
-  guint n_files;         /* files that it expects */
-  guint n_optional;      /* files that may follow them */
-  guint n_iterations;    /* unless --iterations says otherwise; 0: 3 */
-  int (*run)(int argc, char **argv, GError **error); /* the exit status; a set
-                            @error tells it instead */
+  const char *name;      /* as typed */
+  const char *arguments; /* in its usage line: "PLAN" */
+  const char *summary;   /* its purpose in one line */
+  const char *details;   /* end of its help: examples */
+  guint groups;          /* RA_OPTIONS_... that it has */
+  guint n_files;         /* required files */
+  guint n_optional;      /* optional files after them */
+  guint n_iterations;    /* default of --iterations; 0: 3 */
+  int (*run)(int argc, char **argv, GError **error); /* the exit status; a
+                                                        set @error tells it
+                                                        instead */
 } RaCommand;
 
 typedef struct {
@@ -67,20 +68,22 @@ typedef struct {
     .fidelity = RA_FIDELITY_STAGE, .n_iterations = 3                           \
   }
 
-/* Iterations beyond need no flag: the steady state repeats. */
+/* Upper limit of --iterations: more are not needed, as the steady state
+ * repeats. */
 #define RA_ITERATIONS_MAX 1000
 
 /**
  * ra_options_parse:
- * @options: (inout): as RA_OPTIONS_INIT
- * @command: whose flags they are
- * @own: (nullable): further flags, NULL-terminated; texts only
+ * @options: (inout): initially RA_OPTIONS_INIT
+ * @command: the subcommand
+ * @own: (nullable): further flags, NULL-terminated; only texts
  *   (%G_OPTION_ARG_FILENAME) and booleans
- * @argc: words in @argv
+ * @argc: number of words in @argv
  * @argv: borrowed; argv[0] is the subcommand
  * @error: %RA_ERROR_INPUT
  *
- * With --help it prints the help and sets options->help.
+ * Parses a command line.  With --help it prints the help and sets
+ * options->help.
  *
  * Returns: %TRUE on success
  */
@@ -90,22 +93,23 @@ gboolean ra_options_parse(RaOptions *options, const RaCommand *command,
 void ra_options_clear(RaOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaOptions, ra_options_clear)
 
-/* What a setup needs of the flags; borrows. */
+/* Flags for a setup; borrows from @options. */
 RaSetupFlags ra_options_setup(const RaOptions *options);
 
-/* The value of a whole number flag within [@min, @max]; @text NULL: untouched.
- * @flag is `--width`. */
+/* Parses a whole number within [@min, @max]; @text NULL: untouched.  @flag is
+ * the name in messages, such as `--width`. */
 gboolean ra_option_uint64(const char *flag, const char *text, uint64_t min,
                           uint64_t max, uint64_t *out_value, GError **error);
 
-/* The value of a flag that names a file is no empty text; NULL is fine. */
+/* Checks that a file flag is not empty; NULL is accepted. */
 gboolean ra_option_file(const char *flag, const char *text, GError **error);
 
-/* A time such as `12.5` (seconds) or `12.5 s`, `800 ms`; >= 0. */
+/* Parses a time such as `12.5` (seconds) or `12.5 s`, `800 ms`; >= 0. */
 gboolean ra_option_seconds(const char *flag, const char *text,
                            double *out_value_s, GError **error);
 
-/* Index of @text in @words (NULL-terminated); nearest suggested. */
+/* Finds the index of @text in @words (NULL-terminated); an error suggests the
+ * nearest. */
 gboolean ra_option_word(const char *flag, const char *text,
                         const char *const *words, int *out_index,
                         GError **error);

@@ -1,3 +1,4 @@
+/* Output of subcommands: text, TSV and JSON; errors. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What subcommands print: results to standard output or a file, errors to
+/* Output of subcommands: results to standard output or a file, errors to
  * standard error.
  *
  *     if (!ra_output_tables(tables, options.format, &error))
@@ -16,12 +16,12 @@
  * @text: (array length=n_bytes)
  * @error: %RA_ERROR_IO `standard output: reason`
  *
- * To standard output, and out of every buffer, so that a full disk or a closed
- * pipe is an error and not a loss.
+ * Prints to standard output and flushes every buffer, so that a full disk or a
+ * closed pipe is an error and not a silent loss.
  */
 gboolean ra_output_print(const char *text, gsize n_bytes, GError **error);
 
-/* To the file @path, whole or not at all; NULL or "-": to standard output. */
+/* Writes the file @path atomically; NULL or "-": to standard output. */
 gboolean ra_output_write(const char *path, const char *text, gsize n_bytes,
                          GError **error);
 
@@ -29,8 +29,8 @@ gboolean ra_output_write(const char *path, const char *text, gsize n_bytes,
  * ra_output_tables:
  * @tables: (element-type RaTable): with different titles
  *
- * text: the tables with a free line between; tsv: one after the other, each
- * begins with `# title`; json: one object with a member a table.
+ * Prints tables.  text: separated by empty lines; tsv: one after the other,
+ * each after a line `# title`; json: one object with a member per table.
  */
 gboolean ra_output_tables(const GPtrArray *tables, RaFormat format,
                           GError **error);
@@ -63,15 +63,15 @@ void ra_output_member(GString *out, const RaTable *table, gboolean one);
 /* Appends the text form under another title. */
 void ra_output_titled(GString *out, const RaTable *table, const char *title);
 
-/* Appends that of its first @n_rows rows, and how many @rest ("smaller") ones
- * are left out. */
+/* Appends the text form of its first @n_rows rows, and how many @rest
+ * ("smaller") ones are left out. */
 void ra_output_top(GString *out, const RaTable *table, const char *title,
                    guint n_rows, const char *rest);
 
 /* Appends the words of @text as a paragraph, with a full stop. */
 void ra_output_wrapped(GString *out, const char *text);
 
-/* `reallot: message` on standard error, one line whatever the message is. */
+/* Prints `reallot: message` on standard error, always as one line. */
 void ra_output_error(const GError *error);
 
 #endif

@@ -1,3 +1,4 @@
+/* Options that place a run: back end, communicator, hosts. */
 #include "config.h"
 
 #include "base/error.h"

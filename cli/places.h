@@ -1,4 +1,4 @@
-/* What runs a plan, what carries between its ranks, and where these are. */
+/* Options that place a run: back end, communicator, and hosts of the ranks. */
 #ifndef RA_CLI_PLACES_H
 #define RA_CLI_PLACES_H
 
@@ -7,11 +7,11 @@
 typedef struct {
   char *backend, *communicator, *hosts, *moves; /* as typed, owned; NULL: not
                                                    given */
-  gboolean as_planned; /* ranks are on the hosts of the plan's nodes */
-  RaRunNccl nccl;      /* for RaRunOptions */
+  gboolean as_planned; /* ranks run on the hosts of the plan's nodes */
+  RaRunNccl nccl;      /* stored for RaRunOptions */
 } RaCliTransport;
 
-/* Rows of a command's options, for @places. */
+/* Option entries of a command, for @places. */
 #define RA_CLI_TRANSPORT_ENTRIES(places)                                       \
   {"backend",                                                                  \
    0,                                                                          \
@@ -42,10 +42,10 @@ typedef struct {
 
 /**
  * ra_cli_transport_read:
- * @places: outlives what @options are for
+ * @places: outlives the use of @options
  * @error: %RA_ERROR_INPUT; %RA_ERROR_NO_DEVICE
  *
- * Puts what was typed into @options.
+ * Puts the typed options into @options.
  */
 gboolean ra_cli_transport_read(RaCliTransport *places, RaRunOptions *options,
                                GError **error);

@@ -172,7 +172,7 @@ make(const RaOptions *options, const Texts *texts,
     system = ra_setup_name_in_plan("systems", setup->system_path, output);
   say_command(draft, options, texts, setup);
   text = ra_draft_write(draft, workload, cluster, system, error);
-  /* What is written is what can be read. */
+  /* Only a plan that can be read back is written. */
   if (!text ||
       !ra_setup_read_plan(setup, output ? output : "the plan", text, error))
     return NULL;

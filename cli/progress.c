@@ -1,3 +1,4 @@
+/* Progress line on the terminal during long work. */
 #include "config.h"
 
 #include <stdio.h>

@@ -148,7 +148,7 @@ read_options(Texts *t, RaRunOptions *o, GError **error)
   return FALSE;
 }
 
-/* What the lines of a run go on from. */
+/* State of the lines that a run prints. */
 typedef struct {
   double last_s;             /* end of the iteration before */
   const double *predicted_s; /* of each; NULL: no profile of a host */
@@ -326,7 +326,7 @@ make(RaExecution *x, const Texts *texts, GError **error)
   return ra_world_agree(world, n, "the newest checkpoint", error);
 }
 
-/* What process 0 writes. */
+/* Files that process 0 writes. */
 static gboolean
 save(const RaExecution *x, const Texts *texts, GError **error)
 {

@@ -1,3 +1,4 @@
+/* Report of `reallot search`: its output and files. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -89,7 +90,7 @@ append_lead(GString *out, const RaFinal *final, uint32_t i)
                          i == final->family ? ", the best family" : "");
 }
 
-/* Whether what divides them is more than the model is off by. */
+/* TRUE if what divides them is more than the model is off by. */
 static void
 append_error(GString *out, const RaFinal *final)
 {
@@ -171,7 +172,7 @@ append_algorithm(GString *out, const RaSearchReport *report)
           setup->workload->calls[c].n_mini_batches);
 }
 
-/* What is known of all plans, of the times in the tables. */
+/* Certificate for all plans, in the times of the tables. */
 static void
 append_certificate(GString *out, const RaContest *contest)
 {

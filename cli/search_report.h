@@ -1,4 +1,4 @@
-/* What `reallot search` prints and writes.
+/* Report of `reallot search`: its output and files.
  *
  *     RaSearchReport report = {.options = &options, .sizing = sizing, ...};
  *     ok = ra_search_print(&report, &error);
@@ -13,32 +13,32 @@
 
 typedef struct {
   const RaOptions *options;
-  const RaContestOptions *contest; /* that it was searched with */
+  const RaContestOptions *contest; /* options of the search */
   const RaSizing *sizing;
-  const RaFinal *final;     /* nullable: no plan will do */
-  const RaExplain *explain; /* nullable: of the winner; asked for */
-  const RaSwaps *swaps;     /* nullable: of the runner-up; asked for */
-  const char *loser;        /* nullable: name of that */
-  const char *command;      /* comment: how the plan came about */
+  const RaFinal *final;     /* nullable: no plan is acceptable */
+  const RaExplain *explain; /* nullable: of the winner, if requested */
+  const RaSwaps *swaps;     /* nullable: of the runner-up, if requested */
+  const char *loser;        /* nullable: name of the runner-up */
+  const char *command;      /* command line, for the plan's comment */
 } RaSearchReport;
 
-/* Size that has the winner, else the largest that has a contest. */
+/* Size with the winner, else the largest with a contest. */
 const RaSize *ra_search_size(const RaSearchReport *report);
 
 /* The winner; NULL: none. */
 const RaContender *ra_search_winner(const RaSearchReport *report);
 
-/* To standard output, in the form that the options say. */
+/* Prints to standard output, in the format of the options. */
 gboolean ra_search_print(const RaSearchReport *report, GError **error);
 
-/* The winner, with what is predicted of it, to the file of --output. */
+/* Writes the winner, with its forecast, to the file of --output. */
 gboolean ra_search_write_plan(const RaSearchReport *report, GError **error);
 
-/* How the search converged, as TSV. */
+/* Writes the convergence of the search as TSV. */
 gboolean ra_search_write_curve(const RaSearchReport *report, const char *path,
                                GError **error);
 
-/* The same as a picture, or (`-`) as text to standard output. */
+/* Plots it as a picture, or (`-`) as text to standard output. */
 gboolean ra_search_plot(const RaSearchReport *report, const char *path,
                         GError **error);
 

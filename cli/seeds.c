@@ -1,3 +1,4 @@
+/* Output of `reallot simulate` for several seeds or plans. */
 #include "config.h"
 
 #include "cli/output.h"

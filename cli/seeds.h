@@ -1,4 +1,4 @@
-/* What `reallot simulate` says of several seeds or plans. */
+/* Output of `reallot simulate` for several seeds or plans. */
 #ifndef RA_CLI_SEEDS_H
 #define RA_CLI_SEEDS_H
 
@@ -6,12 +6,12 @@
 
 /**
  * ra_simulate_seeds:
- * @options: of `reallot simulate`, its files plans
+ * @options: of `reallot simulate`; its files are plans
  * @unfolded: --no-fold
- * @n_seeds: from --seed on
+ * @n_seeds: number of seeds, from --seed on
  * @n_threads: 0: as many as processors
  *
- * A replay each; prints their spread and a row a replay.
+ * Replays each plan under each seed; prints the spread and a row per replay.
  */
 gboolean ra_simulate_seeds(const RaOptions *options, gboolean unfolded,
                            uint32_t n_seeds, guint n_threads, GError **error);

@@ -1,3 +1,4 @@
+/* Output of `reallot simulate --sensitivity`. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What `reallot simulate --sensitivity` says. */
+/* Output of `reallot simulate --sensitivity`. */
 #ifndef RA_CLI_SENSITIVITY_H
 #define RA_CLI_SENSITIVITY_H
 
@@ -7,13 +7,13 @@
 /**
  * ra_simulate_sensitivity:
  * @options: of `reallot simulate`
- * @factor: (nullable): of --factor
- * @plot: (nullable): of --plot
+ * @factor: (nullable): value of --factor
+ * @plot: (nullable): value of --plot
  * @n_threads: 0: as many as processors
  *
- * Prints the tables, and draws the tornado where it is asked for.
+ * Prints the tables, and draws the tornado if requested.
  *
- * Returns: the exit status: 1 where the plan does not fit
+ * Returns: the exit status: 1 if the plan does not fit
  */
 int ra_simulate_sensitivity(const RaOptions *options, const char *factor,
                             const char *plot, guint n_threads, GError **error);

@@ -92,7 +92,7 @@ flags_clear(Flags *flags)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Flags, flags_clear)
 
-/* What is of one replay, or of --sensitivity, stands with no other. */
+/* Options of one replay, or of --sensitivity, exclude the others. */
 static gboolean
 check_flags(const RaOptions *options, const Flags *flags, GError **error)
 {

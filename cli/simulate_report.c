@@ -1,4 +1,4 @@
-/* What `reallot simulate` prints of one plan. */
+/* Output of `reallot simulate` for one plan. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ append_line(GString *out, const char *name, const char *format, ...)
   g_string_append_c(out, '\n');
 }
 
-/* Who runs the plan, where that counts. */
+/* System that runs the plan, if there is one. */
 static void
 append_system(GString *out, const RaSetup *setup)
 {
@@ -66,7 +66,7 @@ profile_name(const RaSetup *setup)
              : g_strdup_printf("%s in %s", name, folder);
 }
 
-/* What was simulated. */
+/* Heading: the plan that was simulated. */
 static void
 append_head(GString *out, const RaSetup *setup, const RaOptions *options,
             const RaTaskGraph *graph, const RaBreakdown *breakdown)
@@ -164,7 +164,7 @@ append_memory(GString *out, const RaMemoryVerdict *fit)
   g_string_append_c(out, '\n');
 }
 
-/* What the profile's measurements do not reach. */
+/* Extrapolation from the profile's measurements. */
 static void
 append_extrapolated(GString *out, const char *what)
 {

@@ -1,4 +1,4 @@
-/* What `reallot simulate` prints of one plan. */
+/* Output of `reallot simulate` for one plan. */
 #ifndef RA_CLI_SIMULATE_REPORT_H
 #define RA_CLI_SIMULATE_REPORT_H
 
@@ -6,7 +6,8 @@
 #include "study/memory_verdict.h"
 #include "study/replay.h"
 
-/* To standard output, in the form that @options say; @explained: with why. */
+/* Prints to standard output, in the format of @options; @explained: with
+ * explanations. */
 gboolean ra_simulate_print(const RaSetup *setup, const RaOptions *options,
                            const RaReplay *replay, const RaMemoryVerdict *fit,
                            gboolean explained, GError **error);

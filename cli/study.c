@@ -51,7 +51,7 @@ show_progress(guint n_done, guint n_points, guint n_cached, void *data)
     fprintf(stderr, ", %.0f s left", s / n_new * (n_points - n_done));
 }
 
-/* What is no error, but should be known. */
+/* Warnings: no errors, but worth knowing. */
 static void
 warn(const RaSweep *sweep, const RaPointCache *cache)
 {

@@ -12,7 +12,7 @@
 static const char *const actions[] = {"info", "export", NULL};
 enum { ACTION_INFO, ACTION_EXPORT };
 
-/* What viewers group lanes by, where the trace does not say. */
+/* Default by which viewers group lanes, if the trace does not say. */
 #define DEFAULT_GPUS_PER_NODE 8
 
 /* GPUs of a node, as the head says. */

@@ -1,3 +1,4 @@
+/* World of a command: the processes that mpirun or srun started. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -44,7 +45,7 @@ is_launched(void)
   return FALSE;
 }
 
-/* Whether mpirun or srun has started this process alone. */
+/* TRUE if mpirun or srun has started this process alone. */
 static gboolean
 is_alone(void)
 {

@@ -1,8 +1,8 @@
-/* The other processes of this command, if mpirun or srun has started it.
+/* World: the other processes of this command, if mpirun or srun started it.
  *
- * `reallot` is not linked with MPI; started so, it becomes `reallot-mpi`, which
- * lies beside it and has the same commands.  All processes load what the
- * command names; process 0 prints and writes files.
+ * `reallot` is not linked with MPI.  Started by a launcher, it becomes
+ * `reallot-mpi`, which is in the same folder and has the same commands.  All
+ * processes load the files of the command; process 0 prints and writes files.
  */
 #ifndef RA_CLI_WORLD_H
 #define RA_CLI_WORLD_H
@@ -15,8 +15,8 @@
  * @argv: of the program
  * @error: %RA_ERROR_INPUT: no reallot-mpi; as ra_world_open()
  *
- * Does not return where another program takes over.  Processes other than 0
- * print nothing from now on.
+ * Does not return if another program takes over.  Processes other than 0 print
+ * nothing from now on.
  */
 gboolean ra_cli_world_begin(const char *command, char **argv, GError **error);
 
@@ -26,8 +26,8 @@ RaWorld *ra_cli_world_current(void);
 /* Ends the command at once, on all processes: exit status 4. */
 void ra_cli_world_fail(const char *line, uint64_t order);
 
-/* The command ends with @error (nullable), which process 0 then prints: returns
- * without one, or alone. */
+/* Ends the command with @error (nullable), which process 0 then prints.
+ * Returns only without an error, or if this process is alone. */
 void ra_cli_world_end(const GError *error);
 
 #endif
