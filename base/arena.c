@@ -1,3 +1,4 @@
+/* Bump allocation in chunks that double, and rewinding to a mark. */
 #include "config.h"
 
 #include <stdarg.h>

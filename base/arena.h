@@ -1,8 +1,8 @@
 /* A bump allocator: many small blocks that live and die together.
  *
  * One arena per lifetime (a graph, one simulation run).  Blocks are never
- * freed one by one; ra_arena_free() frees all, ra_arena_rewind() goes back to
- * a mark so that a search can throw one proposal away and keep the rest.
+ * freed one by one: ra_arena_free() frees all.  ra_arena_rewind() goes back to
+ * a mark, so that a search can discard one proposal and keep the rest.
  * Blocks are zeroed, aligned to 16 bytes and never move.
  *
  *     RaArena *arena = ra_arena_new(0);
@@ -20,7 +20,7 @@
 
 typedef struct _RaArena RaArena;
 
-/* A place to rewind to; only meaningful for the arena that gave it. */
+/* A position to rewind to; only valid for the arena that returned it. */
 typedef struct {
   void *chunk;       /* chunk in use at the time of the mark */
   gsize used_bytes;  /* bytes in use in that chunk */
@@ -37,7 +37,7 @@ RaArena *ra_arena_new(gsize chunk_bytes);
 
 /**
  * ra_arena_free:
- * @arena: (nullable) (transfer full): freed with every block it gave
+ * @arena: (nullable) (transfer full): freed with all of its blocks
  */
 void ra_arena_free(RaArena *arena);
 
@@ -46,11 +46,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaArena, ra_arena_free)
 /**
  * ra_arena_alloc:
  * @arena: the arena
- * @n: number of elements; 0 gives a valid pointer to nothing
- * @element_bytes: size of one, bytes; the product is checked for overflow
+ * @n: number of elements; 0 gives a valid pointer to an empty block
+ * @element_bytes: size of an element, bytes
  *
- * Cost: O(bytes) for the zeroing, amortised.  Aborts where memory runs out or
- * the product overflows, as g_malloc_n() does.
+ * Cost: O(bytes) for the zeroing, amortised.  Aborts if memory runs out or
+ * @n * @element_bytes overflows, as g_malloc_n() does.
  *
  * Returns: (transfer none): @n zeroed elements, owned by @arena
  */
@@ -65,23 +65,23 @@ void *ra_arena_alloc(RaArena *arena, gsize n, gsize element_bytes);
  */
 char *ra_arena_strdup(RaArena *arena, const char *text);
 
-/* Printf into the arena; the text is owned by @arena. */
+/* printf() into the arena, which owns the text. */
 char *ra_arena_printf(RaArena *arena, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 
-/* The present position, for ra_arena_rewind(). */
+/* The current position, for ra_arena_rewind(). */
 RaArenaMark ra_arena_mark(const RaArena *arena);
 
 /**
  * ra_arena_rewind:
  * @arena: the arena
- * @mark: from ra_arena_mark() of the same arena, not rewound past since
+ * @mark: from ra_arena_mark() of the same arena, not rewound past since then
  *
- * Gives back every block handed out after @mark; chunks are kept for reuse.
+ * Releases every block allocated after @mark; chunks are kept for reuse.
  */
 void ra_arena_rewind(RaArena *arena, RaArenaMark mark);
 
-/* Bytes handed out and not rewound, without the chunks' slack. */
+/* Bytes allocated and not rewound, without the slack of the chunks. */
 gsize ra_arena_used_bytes(const RaArena *arena);
 
 #endif

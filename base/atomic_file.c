@@ -1,3 +1,4 @@
+/* Atomic file replacement: temporary file, sticky errors, rename. */
 #include "config.h"
 
 #include <errno.h>

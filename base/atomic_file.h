@@ -1,15 +1,15 @@
-/* A file while it is written: beside the one that it will replace.
+/* Atomic file replacement: write to a temporary file, rename on success.
  *
- * Readers and failures see the old file or the whole new one, never half of
- * it.  Faults stick: put what there is to put, and ask at the end.
+ * Readers see the old file or the whole new one, never a part, also after a
+ * crash.  Errors stick: write everything and check once, at the end.
  *
  *     RaAtomicFile *aside = ra_atomic_file_new("model.safetensors");
  *     ra_atomic_file_put(aside, head, n_head_bytes);
  *     ra_atomic_file_put(aside, weights, n_bytes);
  *     return ra_atomic_file_end(aside, &error);        renames, frees
  *
- * fsync is not called: a process that dies leaves the old file, a machine that
- * loses power may leave neither.
+ * fsync() is not called: a process that dies leaves the old file, but a machine
+ * that loses power may leave neither.
  */
 #ifndef RA_BASE_ATOMIC_FILE_H
 #define RA_BASE_ATOMIC_FILE_H
@@ -22,15 +22,15 @@ typedef struct _RaAside RaAtomicFile;
  * ra_atomic_file_new:
  * @path: file to make or replace
  *
- * A symbolic link is followed; a device or a pipe cannot be replaced and is
- * written to as it is.  A @path of "-" is not special.  The mode is 0666 less
- * the umask.
+ * Follows a symbolic link.  Writes directly to a device or a pipe, which cannot
+ * be replaced.  A @path of "-" is not special.  The mode is 0666 less the
+ * umask.
  *
  * Returns: (transfer full): ra_atomic_file_end() or ra_atomic_file_drop() it
  */
 RaAtomicFile *ra_atomic_file_new(const char *path);
 
-/* Appends @n_bytes of @bytes; nothing after a fault. */
+/* Appends @n_bytes of @bytes; does nothing after an error. */
 void ra_atomic_file_put(RaAtomicFile *aside, const void *bytes, gsize n_bytes);
 
 /**
@@ -38,11 +38,11 @@ void ra_atomic_file_put(RaAtomicFile *aside, const void *bytes, gsize n_bytes);
  * @aside: (transfer full)
  * @error: %RA_ERROR_IO `path: reason`
  *
- * Renames what was put to the path; after a fault removes it instead.
+ * Renames the temporary file to the path; after an error removes it instead.
  */
 gboolean ra_atomic_file_end(RaAtomicFile *aside, GError **error);
 
-/* (transfer full): removes what was put; the old file stays. */
+/* (transfer full): removes the temporary file; the old file stays. */
 void ra_atomic_file_drop(RaAtomicFile *aside);
 
 #endif

@@ -1,3 +1,4 @@
+/* The error domain, its exit statuses, and errors with file and line. */
 #include "config.h"
 
 #include "base/error.h"

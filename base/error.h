@@ -1,16 +1,16 @@
 /* The one error domain of Reallot.
  *
- * Every function that can fail for a reason its user can do something about
- * takes a trailing `GError **error` and sets it in this domain.  The code says
- * what the user can do, and with that the exit status of the program; the
- * message says where and what in one line:
+ * Every function that can fail for a reason that its user can act on has a
+ * trailing `GError **error` and sets it in this domain.  The code tells what
+ * the user can do, and so decides the exit status of the program.  The message
+ * is one line that names the place, the cause and the subject in quotes, in
+ * lower case, without a full stop:
  *
  *     profiles/h100.profile:12: expected a number for 'bf16_flop_per_s'
  *
- * that is place, cause, subject in quotes, lower case, no full stop.  The
- * function that knows the cause writes it, callers add at most a prefix, and
- * only cli/ prints.  Programming errors are never a GError: they are
- * g_return_val_if_fail() at a public entry and g_assert() inside.
+ * The function that knows the cause writes the message, callers add at most a
+ * prefix, and only cli/ prints.  Programming errors are never a GError: they
+ * are g_return_val_if_fail() at a public entry and g_assert() inside.
  */
 #ifndef RA_BASE_ERROR_H
 #define RA_BASE_ERROR_H
@@ -20,7 +20,7 @@
 #define RA_ERROR (ra_error_quark())
 GQuark ra_error_quark(void);
 
-/* What the user can do about it. */
+/* The user's remedy and the exit status. */
 typedef enum {
   RA_ERROR_INPUT,     /* correct a file or a flag: exit 2 */
   RA_ERROR_IO,        /* make the file readable or writable: exit 2 */
@@ -33,9 +33,14 @@ typedef enum {
  * ra_error_exit_status:
  * @error: (nullable): borrowed
  *
- * The exit status that stands for @error: 0 for %NULL, 1 a negative answer,
- * 2 usage, input or file system (also for a foreign domain, such as GLib's
- * file errors), 3 no device, 4 device failure.
+ * Maps @error to the exit status of a program:
+ *
+ *     0  %NULL
+ *     1  a negative answer
+ *     2  usage, input or file system; also any other domain, such as GLib's
+ *        file errors
+ *     3  no device
+ *     4  device failure
  *
  * Returns: 0 to 4
  */
@@ -43,12 +48,12 @@ int ra_error_exit_status(const GError *error);
 
 /**
  * ra_error_at:
- * @error: (nullable): where `place:line: text` goes, as %RA_ERROR_INPUT
+ * @error: (nullable): set to %RA_ERROR_INPUT `place:line: text`
  * @place: name of a file
- * @line: of it, from 1
- * @format: printf()'s, of @args
+ * @line: line of the file, from 1
+ * @format: printf() format of @args
  *
- * What the readers of line-wise files refuse one with.
+ * The error of a reader of line-wise files.
  *
  * Returns: %FALSE, to be returned
  */

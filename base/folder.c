@@ -1,3 +1,4 @@
+/* Recursive removal of a folder; symbolic links are not followed. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A folder as a whole: the end of one that was made for a while. */
+/* Recursive removal of a folder, such as a temporary one. */
 #ifndef RA_BASE_FOLDER_H
 #define RA_BASE_FOLDER_H
 
@@ -6,12 +6,12 @@
 
 /**
  * ra_folder_remove:
- * @path: a folder, a file or nothing
+ * @path: a folder or a file; may be missing
  *
- * Removes it with all that is in it.  A symbolic link is removed, what it
- * points to stays.  What cannot be removed stays, with the folders above it.
+ * Removes @path and everything in it.  A symbolic link is removed, but not its
+ * target.  Entries that cannot be removed stay, with the folders above them.
  *
- * Returns: whether nothing is left at @path
+ * Returns: %TRUE if nothing is left at @path
  */
 gboolean ra_folder_remove(const char *path);
 

@@ -1,3 +1,4 @@
+/* Hashing of byte strings, eight bytes at a time. */
 #include "config.h"
 
 #include <string.h>

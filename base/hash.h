@@ -1,6 +1,6 @@
 /* A 64-bit running hash for fingerprints and interning (not for security).
  *
- * Byte order independent: integers are fed least significant byte first.
+ * Independent of byte order: integers are fed least significant byte first.
  *
  *     uint64_t h = RA_HASH_INIT;
  *     h = ra_hash_u64(h, seq);

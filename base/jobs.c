@@ -1,3 +1,4 @@
+/* Threads that take jobs from one atomic counter. */
 #include "config.h"
 
 #include "base/jobs.h"

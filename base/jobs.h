@@ -1,38 +1,38 @@
-/* Jobs that do not depend on each other, on threads.
+/* Independent jobs, run on several threads.
  *
  *     static void
  *     bound(guint i, guint thread, gpointer data) { ... }
  *
  *     ra_jobs_run(n, n_threads, bound, &table);
  *
- * A thread takes the next job when it is done with one, in their order; what
- * results must not depend on who takes which.
+ * Threads take jobs in order, each the next one as soon as it is free.  Results
+ * must not depend on which thread runs which job.
  */
 #ifndef RA_BASE_JOBS_H
 #define RA_BASE_JOBS_H
 
 #include <glib.h>
 
-/* Job @i of those, on thread @thread. */
+/* Runs job @i, on thread @thread, both from 0. */
 typedef void (*RaJobFunc)(guint i, guint thread, gpointer data);
 
 /**
  * ra_jobs_threads:
- * @n_threads: 0: as many as processors
- * @n: jobs
+ * @n_threads: largest number of threads; 0: the number of processors
+ * @n: number of jobs
  *
- * Returns: threads that ra_jobs_run() takes for them, at least 1
+ * Returns: threads that ra_jobs_run() uses for @n jobs, at least 1
  */
 guint ra_jobs_threads(guint n_threads, guint n);
 
 /**
  * ra_jobs_run:
- * @n: jobs 0 to n - 1, each done once
- * @n_threads: this one among them; 0: as many as processors
+ * @n: number of jobs; each of 0 to n - 1 runs once
+ * @n_threads: threads, with the calling one; 0: the number of processors
  * @func: called from several threads at once
- * @data: of it
+ * @data: passed to @func
  *
- * Ends when all are done.   Cost: some 10 us a thread.
+ * Returns when all jobs are done.   Cost: about 10 us a thread.
  */
 void ra_jobs_run(guint n, guint n_threads, RaJobFunc func, gpointer data);
 

@@ -1,16 +1,16 @@
-/* What keyfile*.c share: the index of a scanned key file.
+/* The index of a scanned key file, private to keyfile*.c.
  *
- * Invariants: groups stand in file order, those that ra_key_file_set() made
- * behind them; an entry's line is 0 exactly where --set gave its value;
- * every text is owned by `texts` and lives as long as the file, also a value
- * that was replaced.
+ * Invariants: groups are in file order, followed by those that
+ * ra_key_file_set() created.  The line of an entry is 0 exactly if --set gave
+ * its value.  `texts` owns every text and lives as long as the file; it keeps
+ * values that were replaced.
  */
 #ifndef RA_BASE_KEYFILE_IMPL_H
 #define RA_BASE_KEYFILE_IMPL_H
 
 #include "base/keyfile.h"
 
-#define RA_KEY_FILE_MAX_BYTES (4u << 20) /* larger ones are refused */
+#define RA_KEY_FILE_MAX_BYTES (4u << 20) /* larger files are refused */
 
 typedef struct {
   const char *key;   /* as written */
@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
   const char *noun; /* first word of the header */
   const char *name; /* second word or "" */
-  guint line;       /* of the header, from 1; 0: made by a flag */
+  guint line;       /* line of the header, from 1; 0: created by a flag */
   GArray *entries;  /* RaKeyEntry in file order; NULL while empty */
 } RaKeyGroup;
 
@@ -40,7 +40,7 @@ RaKeyGroup *ra_key_file_group(const RaKeyFile *file, guint group);
 RaKeyEntry *ra_key_file_entry(const RaKeyFile *file, guint group,
                               const char *key);
 
-/* Append; the caller has checked that there is no such group or key yet. */
+/* Append a group or a key; the caller has checked that it does not exist. */
 guint ra_key_file_add_group(RaKeyFile *file, const char *noun, const char *name,
                             guint line);
 void ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
@@ -49,8 +49,8 @@ void ra_key_file_add_entry(RaKeyFile *file, guint group, const char *key,
 /* "[noun name]" or "[noun]"; (transfer full). */
 char *ra_key_file_header(const RaKeyFile *file, guint group);
 
-/* Sets RA_ERROR_INPUT `name:line: message`; a control character of the
- * message or the name becomes '?', so that it stays one line. */
+/* Sets RA_ERROR_INPUT `name:line: message`.  Control characters of the message
+ * and the name become '?', so that it stays one line. */
 gboolean ra_key_file_fail_line(const RaKeyFile *file, guint line,
                                GError **error, const char *format, ...)
     G_GNUC_PRINTF(4, 5);

@@ -2,6 +2,7 @@
 ## One noun a line: libX_a_SOURCES += %D%/noun.c %D%/noun.h
 noinst_LIBRARIES += libbase.a
 ra_libs += libbase.a
+EXTRA_DIST += %D%/README.md
 libbase_a_SOURCES =
 libbase_a_SOURCES += %D%/arena.c %D%/arena.h
 libbase_a_SOURCES += %D%/atomic_file.c %D%/atomic_file.h

@@ -1,8 +1,8 @@
-/* Colours of pictures, one set for all of them.
+/* The colours of all pictures.
  *
  * The hues are Okabe and Ito's ("Color Universal Design", 2008), which people
- * with any common colour blindness tell apart, in an order in which neighbours
- * also differ in lightness, so that a picture survives a black and white
+ * with any common colour blindness can tell apart.  They are ordered so that
+ * neighbours also differ in lightness, so a picture survives a black and white
  * printer.  Colours are 0xRRGGBB in sRGB.
  *
  *     uint32_t fill = ra_palette_tint(ra_palette_color(i), 0.5);
@@ -14,9 +14,9 @@
 #include <glib.h>
 #include <stdint.h>
 
-#define RA_PALETTE_N 7 /* colours that differ */
+#define RA_PALETTE_N 7 /* number of distinct colours */
 
-/* Colour @index; past the last they come again, darker by a third. */
+/* Colour @index; indices past the last repeat the colours, a third darker. */
 uint32_t ra_palette_color(guint index);
 
 /* @color mixed with @white_frac of white, in [0, 1]. */
@@ -25,7 +25,7 @@ uint32_t ra_palette_tint(uint32_t color, double white_frac);
 /* @color mixed with @black_frac of black, in [0, 1]. */
 uint32_t ra_palette_shade(uint32_t color, double black_frac);
 
-/* How light it looks in greyscale, in [0, 1]: luma of ITU-R BT.601. */
+/* Lightness of @color in greyscale, in [0, 1]: luma of ITU-R BT.601. */
 double ra_palette_luma_frac(uint32_t color);
 
 #endif

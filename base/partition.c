@@ -1,3 +1,4 @@
+/* Refinement of classes by a hash table of (old colour, key). */
 #include "config.h"
 
 #include "base/hash.h"

@@ -1,3 +1,4 @@
+/* Philox4x32-10, and uniform and normal numbers made from its blocks. */
 #include "config.h"
 
 #include <math.h>

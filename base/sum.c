@@ -1,3 +1,4 @@
+/* Exact summation by Shewchuk's expansions. */
 #include "config.h"
 
 #include <math.h>

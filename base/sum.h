@@ -1,7 +1,8 @@
-/* An exact sum of doubles: the same whatever the order and the grouping.
+/* An exact sum of doubles, independent of order and grouping.
  *
- * The sum of floating-point numbers by + depends on their order, and n times x
- * is not x + x + ... + x.  Here nothing is rounded until the end, so that
+ * A floating-point sum by + depends on the order, and n times x is not
+ * x + x + ... + x.  Here nothing is rounded until the end, so that the two sums
+ * of this example are equal:
  *
  *     RaSum a = RA_SUM_INIT, b = RA_SUM_INIT;
  *     for (int i = 0; i < 128; i++)
@@ -9,9 +10,9 @@
  *     ra_sum_add(&b, x, 128);
  *     ra_sum_get(&a) == ra_sum_get(&b)
  *
- * Kept as an expansion: doubles whose bits do not overlap, least first, the sum
- * of which is the exact value (Shewchuk, Adaptive Precision Floating-Point
- * Arithmetic, 1997, section 2.4: GROW-EXPANSION).  Range: as long as no partial
+ * The sum is an expansion: doubles whose bits do not overlap, least first,
+ * which add up to the exact value (Shewchuk, Adaptive Precision Floating-Point
+ * Arithmetic, 1997, section 2.4: GROW-EXPANSION).  Valid as long as no partial
  * sum overflows and no product underflows.
  */
 #ifndef RA_BASE_SUM_H
@@ -24,7 +25,7 @@
 #define RA_SUM_PARTS 40
 
 typedef struct {
-  double parts[RA_SUM_PARTS]; /* (n_parts) not 0, ascending magnitude */
+  double parts[RA_SUM_PARTS]; /* (n_parts) nonzero, ascending magnitude */
   guint n_parts;
 } RaSum;
 
@@ -33,7 +34,8 @@ typedef struct {
     .n_parts = 0                                                               \
   }
 
-/* Adds @times x @value, exactly.  @value finite.  O(parts), mostly 2 or 3. */
+/* Adds @times x @value, exactly; @value is finite.   Cost: O(parts), usually
+ * 2 or 3. */
 void ra_sum_add(RaSum *sum, double value, uint32_t times);
 
 /* The sum, rounded once, to nearest even. */

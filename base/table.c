@@ -1,4 +1,4 @@
-/* What a table holds; how it is written is table_write.c. */
+/* Columns and cells of a table; table_write.c has the output formats. */
 #include "config.h"
 
 #include <math.h>

@@ -1,9 +1,11 @@
 /* A table of results that people read at a glance and machines can parse.
  *
  * Columns have a name and a unit; cells are text, integers, reals or missing.
- * One table is written three ways: `text` (aligned, values in fitting units,
- * header with rule), `tsv` (head line `name_unit`, SI values with %.9g) and
- * `json` (array of objects, the same values).
+ * A table has three output formats:
+ *
+ *     text  aligned, values in suitable units, header with rule
+ *     tsv   head line `name_unit`, SI values with %.9g
+ *     json  array of objects, the same values
  *
  *     RaTable *t = ra_table_new("calls");
  *     ra_table_column(t, "call", RA_UNIT_NONE, RA_CELL_TEXT);
@@ -28,28 +30,28 @@ typedef enum { RA_FORMAT_TEXT, RA_FORMAT_TSV, RA_FORMAT_JSON } RaFormat;
 
 typedef enum {
   RA_CELL_TEXT,
-  RA_CELL_INTEGER, /* uint64_t; in text with thousands separated, or, where
-                      the column has a unit, as RA_CELL_REAL */
-  RA_CELL_REAL,    /* SI; text form by ra_quantity_format() for its unit */
-  RA_CELL_FRAC     /* [0,1]; text form as 12.3 %, else the fraction */
+  RA_CELL_INTEGER, /* uint64_t; in text with thousands separated, or like
+                      RA_CELL_REAL if the column has a unit */
+  RA_CELL_REAL,    /* SI; in text by ra_quantity_format() for its unit */
+  RA_CELL_FRAC     /* [0,1]; in text as 12.3 %, else the fraction */
 } RaCellType;
 
 RaTable *ra_table_new(const char *title);
 void ra_table_free(RaTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTable, ra_table_free)
 
-/* All columns come before the first row.  @name is the machine's name, unlike
- * any other (snake case with unit suffix, `time_s`); the text form shows it
- * without the unit suffix and with spaces for underscores. */
+/* Adds a column, before the first row.  @name is the unique name for machines,
+ * in snake case with a unit suffix (`time_s`).  The text format shows it
+ * without the suffix and with spaces for underscores. */
 void ra_table_column(RaTable *table, const char *name, RaUnit unit,
                      RaCellType type);
 
-void ra_table_row(RaTable *table); /* begins a row; the last one is full */
-/* Copied; invalid UTF-8 is repaired, control characters are shown as spaces
+void ra_table_row(RaTable *table); /* begins a row; the previous one is full */
+/* Copies @text; repairs invalid UTF-8 and shows control characters as spaces
  * (escaped in JSON). */
 void ra_table_text(RaTable *table, const char *text);
 void ra_table_integer(RaTable *table, uint64_t value);
-/* For RA_CELL_REAL and RA_CELL_FRAC; a value that is not finite is missing. */
+/* For RA_CELL_REAL and RA_CELL_FRAC; a non-finite value counts as missing. */
 void ra_table_real(RaTable *table, double value);
 void ra_table_missing(RaTable *table); /* `-` in text and TSV, null in JSON */
 
@@ -60,11 +62,13 @@ const char *ra_table_title(const RaTable *table); /* owned by @table */
  * ra_table_write:
  * @out: appended to
  *
- * text: title line, head, rule, rows, left-aligned text and right-aligned
- * numbers, UTF-8 width aware; a lone row wider than 100 columns stands upright,
- * a line a column.  tsv: `# title` line, head line of names, rows.
- * json: the array of row objects alone, one a line, without a newline at the
- * end, strings escaped.
+ *     text  title line, head, rule and rows; text left-aligned, numbers
+ *           right-aligned, by UTF-8 width.  A table of one row wider than 100
+ *           columns is transposed: one line a column.
+ *     tsv   `# title` line, head line of names, rows
+ *     json  the array of row objects alone, one object a line, strings
+ *           escaped, without a newline at the end
+ *
  * Every row must have as many cells as there are columns (g_assert).
  */
 void ra_table_write(const RaTable *table, RaFormat format, GString *out);

@@ -1,5 +1,6 @@
-/* What table.c and table_write.c share: columns, and cells row by row in one
- * flat array, cell (r, c) at r * n_columns + c.
+/* Columns and cells of a table, private to table.c and table_write.c.
+ *
+ * Cells are in one flat array, row by row: cell (r, c) at r * n_columns + c.
  */
 #ifndef RA_BASE_TABLE_IMPL_H
 #define RA_BASE_TABLE_IMPL_H
@@ -7,9 +8,9 @@
 #include "base/table.h"
 
 typedef struct {
-  const char *name; /* machine's name, with unit suffix */
-  RaUnit unit;      /* of the values, SI */
-  RaCellType type;  /* of every cell but missing ones */
+  const char *name; /* name for machines, with unit suffix */
+  RaUnit unit;      /* unit of the values, SI */
+  RaCellType type;  /* type of every cell that is not missing */
 } RaTableColumn;
 
 typedef struct {
@@ -18,7 +19,7 @@ typedef struct {
     uint64_t integer; /* RA_CELL_INTEGER */
     double real;      /* RA_CELL_REAL, RA_CELL_FRAC; finite */
   };
-  gboolean missing; /* then the union is not read */
+  gboolean missing; /* the union is not read */
 } RaTableCell;
 
 struct _RaTable {
@@ -26,7 +27,7 @@ struct _RaTable {
   GStringChunk *texts; /* owns every string */
   GArray *columns;     /* RaTableColumn */
   GArray *cells;       /* RaTableCell */
-  guint n_rows;        /* begun */
+  guint n_rows;        /* rows begun */
 };
 
 static inline const RaTableColumn *

@@ -1,4 +1,4 @@
-/* The three forms of a table. */
+/* The three output formats of a table. */
 #include "config.h"
 
 #include <string.h>

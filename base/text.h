@@ -1,7 +1,7 @@
-/* Small text helpers: nearest word, numbers, atomic file writing.
+/* Nearest word, strict numbers, and reading, writing and finding whole files.
  *
  *     ra_text_nearest("gennerate", names)  -> "generate"
- *     ra_file_write("plan.svg", text, n, &error)   write aside, then rename
+ *     ra_file_write("plan.svg", text, n, &error)   atomic
  */
 #ifndef RA_BASE_TEXT_H
 #define RA_BASE_TEXT_H
@@ -11,35 +11,36 @@
 
 /**
  * ra_text_nearest:
- * @word: what was written
+ * @word: the word as written
  * @names: NULL-terminated candidates
  *
- * The candidate with the least Damerau-Levenshtein distance (of which no
- * substring is edited twice), if that is at most a third of the longer word's
- * length rounded up; ties go to the first.  Words over 256 bytes have none.
+ * The candidate at the smallest Damerau-Levenshtein distance (the restricted
+ * one: no substring is edited twice).  The distance must be at most a third of
+ * the longer word's length, rounded up.  Ties go to the first candidate.
+ * Words over 256 bytes have none.
  *
  * Returns: (nullable) (transfer none): an element of @names
  */
 const char *ra_text_nearest(const char *word, const char *const *names);
 
-/* Bytes of the first whole characters of @text, UTF-8, that are @max bytes
- * together at most: for `%.*s` of a message. */
+/* Length in bytes, at most @max, of the longest prefix of @text (UTF-8) that
+ * has only whole characters: for `%.*s` in a message. */
 int ra_text_head(const char *text, int max);
 
 /**
  * ra_text_ranges:
- * @in: (array length=n): which of 0 to n - 1, as bytes that are not 0
+ * @in: (array length=n): set of numbers below @n; nonzero bytes are members
  *
- * Returns: (transfer full): "0-3,8,10-11"; "" of none
+ * Returns: (transfer full): "0-3,8,10-11"; "" for the empty set
  */
 char *ra_text_ranges(const guint8 *in, uint32_t n);
 
-/* Strict decimal integer (digits only, no sign, no space); FALSE and
- * untouched where @text is none or overflows. */
+/* Strict decimal integer: digits only, no sign, no space.  Returns FALSE and
+ * leaves @out_value unchanged if @text is not one or overflows. */
 gboolean ra_text_uint64(const char *text, uint64_t *out_value);
 
-/* Strict finite decimal real, all of @text used: no space, inf, nan or
- * hexadecimal; FALSE and untouched otherwise. */
+/* Strict finite decimal real that is the whole of @text: no space, inf, nan or
+ * hexadecimal.  Otherwise returns FALSE and leaves @out_value unchanged. */
 gboolean ra_text_double(const char *text, double *out_value);
 
 /**
@@ -48,8 +49,8 @@ gboolean ra_text_double(const char *text, double *out_value);
  * @text: (array length=n_bytes)
  * @error: %RA_ERROR_IO `path: reason`
  *
- * ra_atomic_file_new(), _put() and _end() (base/atomic_file.h): a reader or a
- * failure never sees half a file.
+ * Writes an atomic file (base/atomic_file.h): readers never see a part of it,
+ * also after a crash.
  */
 gboolean ra_file_write(const char *path, const char *text, gsize n_bytes,
                        GError **error);
@@ -80,15 +81,19 @@ gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
  * ra_data_find:
  * @kind: folder under a data directory: "models", "clusters", "profiles" ...
  * @name: file as the user wrote it
- * @relative_to: (nullable): a file; its folder is looked in first
- * @error: %RA_ERROR_INPUT listing where it was looked for
+ * @relative_to: (nullable): a file whose folder is searched first
+ * @error: %RA_ERROR_INPUT that lists the folders searched
  *
- * Where a file named in a file or flag is, first match of: @name as it is if
- * absolute; beside @relative_to; `../@kind` beside @relative_to; the current
- * folder (only where @relative_to is %NULL); each folder of $RA_DATA_PATH
- * (colon separated) + /@kind; `share` and `traces` + /@kind of the source tree
- * that the running program was built in, or in a folder of; the installed data
- * directory + /@kind.
+ * Finds a file that is named in another file or in a flag.  The first match of:
+ *
+ *     1. @name itself, if it is absolute
+ *     2. the folder of @relative_to
+ *     3. `../@kind` from the folder of @relative_to
+ *     4. the current folder, only if @relative_to is %NULL
+ *     5. /@kind in each folder of $RA_DATA_PATH (colon separated)
+ *     6. share/@kind and traces/@kind of the source tree in which, or in a
+ *        folder of which, the running program was built
+ *     7. /@kind in the installed data directory
  *
  * Returns: (transfer full): path; %NULL on error
  */
