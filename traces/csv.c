@@ -1,3 +1,4 @@
+/* Reading comma-separated tables, and finding their files. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Grids of samples: axes, look-up, filling of holes. */
 #include "config.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
-/* A grid: what was measured at the knots of a few axes, and what that says
- * between them.
+/* A grid: samples measured at the knots of a few axes, interpolated between
+ * them.
  *
- * An axis is a quantity (rows of a product, bytes of a message) with its
- * measured values as knots; a cell holds how many samples fell on it, their
- * mean and their standard deviation, so that new samples merge without the old
- * ones.  Values are looked up linearly in the log2 of each axis (linear between
- * powers of two, so that it is the same on every machine) and are held beyond
- * the outermost knots.  Cells that nobody measured are filled once, by
- * ra_grid_fill(), from their nearest measured neighbours along the axes.
+ * An axis is a quantity (rows of a GEMM, bytes of a message) with its measured
+ * values as knots.  A cell has the number, mean and standard deviation of its
+ * samples, so that new samples merge without the old ones.  Values are
+ * interpolated linearly in the log2 of each axis, and are constant outside the
+ * outermost knots.  That log2 is linear between powers of two, so that it is
+ * equal on every machine.  ra_grid_fill() fills unmeasured cells once, from
+ * their nearest measured neighbours along the axes.
  *
  *     double m[] = {1, 2, 4}, k[] = {128, 256};
  *     RaGrid *grid = ra_grid_new();
@@ -17,7 +17,8 @@
  *     ra_grid_fill(grid);
  *     double r = ra_grid_at(grid, (double[]){3, 200});
  *
- * Typical sizes: 74 x 18 x 18 cells; one look-up 10 to 40 ns, no allocation.
+ * Typical sizes: 74 x 18 x 18 cells; a look-up costs 10 to 40 ns and allocates
+ * nothing.
  */
 #ifndef RA_TRACES_GRID_H
 #define RA_TRACES_GRID_H
@@ -28,23 +29,24 @@
 #include "base/keyfile.h"
 
 #define RA_GRID_AXES 5
-#define RA_GRID_KNOTS 128 /* of one axis, at most */
+#define RA_GRID_KNOTS 128 /* most knots of an axis */
 
 typedef struct {
   char *name;      /* "m"; owned */
   guint n_knots;   /* >= 1 */
   double *knots;   /* (n_knots) ascending, > 0; owned */
-  double *x;       /* (n_knots) their log2; owned */
+  double *x;       /* (n_knots) log2 of the knots; owned */
   double *per_gap; /* (n_knots - 1) 1 / (x[i + 1] - x[i]); owned */
-  guint8 *first;   /* (n_first) by bits of the value: knot to search from */
-  guint n_first;
-  guint base; /* those bits of the first knot */
+  guint8 *first;   /* (n_first) knot to search from, by leading bits of a value;
+                      owned */
+  guint n_first;   /* eighths of an octave that the knots cover */
+  guint base;      /* leading bits of the first knot */
 } RaGridAxis;
 
 typedef struct {
   guint n;          /* samples, 0: not measured */
-  double mean;      /* of the samples */
-  double deviation; /* their standard deviation about it, 0 for one */
+  double mean;      /* mean of the samples */
+  double deviation; /* standard deviation about the mean, 0 for one sample */
 } RaGridCell;
 
 typedef struct {
@@ -53,14 +55,14 @@ typedef struct {
   gsize stride[RA_GRID_AXES]; /* cells from one knot to the next */
   gsize n_cells;
   RaGridCell *cells; /* (n_cells) the first axis varies fastest; owned */
-  float *values;     /* (n_cells) means, holes filled; NULL before */
-  gsize n_spikes;    /* cells measured that were filled as if holes */
+  float *values;     /* (n_cells) means, holes filled; NULL before filling */
+  gsize n_spikes;    /* measured cells that were filled as if they were holes */
   gboolean is_exact; /* statistics are written to 1e-9, else to 1e-3 */
 } RaGrid;
 
 RaGrid *ra_grid_new(void);
 void ra_grid_free(RaGrid *grid);
-/* (transfer full): the same knots and cells, filled. */
+/* (transfer full): a copy of knots and cells, filled. */
 RaGrid *ra_grid_copy(const RaGrid *grid);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaGrid, ra_grid_free)
 
@@ -68,12 +70,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaGrid, ra_grid_free)
  * ra_grid_add_axis:
  * @knots: (array length=n_knots): ascending, finite, > 0; 1..RA_GRID_KNOTS
  *
- * Before the first sample.
+ * Adds an axis, before the first sample.
  */
 void ra_grid_add_axis(RaGrid *grid, const char *name, const double *knots,
                       guint n_knots);
 
-/* Index of the cell whose knots are exactly @at; -1 where there is none. */
+/* Index of the cell whose knots are exactly @at; -1 if there is none. */
 gssize ra_grid_find(const RaGrid *grid, const double *at);
 
 /**
@@ -82,45 +84,52 @@ gssize ra_grid_find(const RaGrid *grid, const double *at);
  *
  * Adds one sample to a cell.
  *
- * Returns: %FALSE where @at is no cell
+ * Returns: %FALSE if @at is not a cell
  */
 gboolean ra_grid_sample(RaGrid *grid, const double *at, double value);
 
 /**
  * ra_grid_merge:
  *
- * Adds @cell's samples to cell @index: n, mean and deviation are then those of
- * all of them (Chan, Golub, LeVeque, 1979).
+ * Adds the samples of @cell to cell @index: number, mean and deviation become
+ * those of all samples (Chan, Golub, LeVeque, 1979).
  */
 void ra_grid_merge(RaGrid *grid, gsize index, const RaGridCell *cell);
 
 /**
  * ra_grid_fill:
  *
- * Sets `values`: a measured cell's mean, unless it is of one or two samples
- * and off what its neighbours on both sides say by more than 1 (a factor of e,
- * where values are logarithms), nor as near as that to the one before it along
- * an axis that it is the last of: such a spike stays in `cells` and counts as a
- * hole; a hole's mean over the axes of the linear interpolation between its
- * nearest measured neighbours on both sides, each weighted by 1 / their
- * distance; where no axis has both, the same over the nearest on one side.  All
- * 0 for a grid without samples.  Cost: about 50 ns a hole.
+ * Sets `values`:
+ *
+ *     measured cell  its mean, unless the cell is a spike
+ *     spike          as a hole; the samples stay in `cells`.  A spike has one
+ *                    or two samples and is at least 1 (a factor of e, for
+ *                    logarithms) away from the interpolation between its
+ *                    neighbours.  The last cell of an axis is none if it is
+ *                    less than that away from the cell before it.
+ *     hole           the mean over the axes of the linear interpolation between
+ *                    its nearest measured neighbours on both sides, weighted by
+ *                    1 / their distance; if no axis has both neighbours, the
+ *                    same over the nearest one on either side
+ *
+ * All values are 0 for a grid without samples.   Cost: about 50 ns a hole.
  */
 void ra_grid_fill(RaGrid *grid);
 
-/* A point of a grid, over some of its axes: between which cells it is. */
+/* A point of a grid over some of its axes: the cells around it and their
+ * weights. */
 typedef struct {
-  gsize origin;               /* the lowest of the cells around it */
-  guint n_axes;               /* along which it is between knots */
-  gsize stride[RA_GRID_AXES]; /* (n_axes) to the next cell */
-  double frac[RA_GRID_AXES];  /* (n_axes) how far on the way, (0, 1] */
+  gsize origin;               /* lowest of the cells around the point */
+  guint n_axes;               /* axes along which it lies between knots */
+  gsize stride[RA_GRID_AXES]; /* (n_axes) distance to the next cell, in cells */
+  double frac[RA_GRID_AXES];  /* (n_axes) position between both, (0, 1] */
 } RaGridSpot;
 
-/* The point @at, over the axes from @first on. */
+/* Locates the point @at over the axes from @first on. */
 void ra_grid_spot(const RaGrid *grid, const double *at, guint first,
                   RaGridSpot *out_spot);
 
-/* Linear between @values, which are laid out as the grid's. */
+/* Interpolates linearly between @values, which are laid out like the grid's. */
 double ra_grid_spot_value(const RaGridSpot *spot, const float *values);
 
 /**
@@ -128,27 +137,37 @@ double ra_grid_spot_value(const RaGridSpot *spot, const float *values);
  * @grid: filled
  * @at: (array length=n_axes): values of the axes, >= 0
  *
- * Returns: the value there
+ * Returns: the interpolated value
  */
 double ra_grid_at(const RaGrid *grid, const double *at);
 
 /**
  * ra_grid_read:
- * @group: of @file: `axis-1 = m 1 2 4`, `axis-2 = k 128 256`, and a line for
- *   each combination of the knots of all axes but the first,
- *   `at-128 = -31 (12) 5*3~7`, with a cell for each knot of the first: the mean
- *   in thousandths (whole, or with up to six decimals where the table is
- * exact), behind it `*3~7` where it is of 3 samples with a standard deviation
- * of 7 thousandths; in parentheses a value filled from the neighbours, alone
- * where nothing was measured, or before a spike that is not used
+ * @group: index of the grid's group in @file
  * @error: %RA_ERROR_INPUT `file:line: ...`
+ *
+ * Reads a group such as:
+ *
+ *     axis-1 = m 1 2 4
+ *     axis-2 = k 128 256
+ *     at-128 = -31 (12) 5*3~7
+ *     at-256 = ...
+ *
+ * There is a line `at-` for each combination of the knots of all axes but the
+ * first, with a cell for each knot of the first:
+ *
+ *     -31    mean of one sample in thousandths: whole, or with up to six
+ *            decimals if the table is exact
+ *     5*3~7  mean of 3 samples with a standard deviation of 7 thousandths
+ *     (12)   value filled from the neighbours; alone if nothing was measured,
+ *            or before a spike, which is not used
  *
  * Returns: (transfer full): %NULL on error
  */
 RaGrid *ra_grid_read(const RaKeyFile *file, guint group, GError **error);
 
-/* Appends the lines of such a group, of a filled grid; what is read back is
- * what was written. */
+/* Appends the lines of a filled grid's group; ra_grid_read() reads back the
+ * same grid. */
 void ra_grid_write(const RaGrid *grid, GString *out);
 
 /* log2 of @x, linear between powers of two; @x normal, > 0. */
@@ -156,9 +175,10 @@ double ra_log2_linear(double x);
 
 /**
  * ra_grid_axis_at:
- * @out_frac: (out): how far from the knot returned to the next, [0, 1]
+ * @out_frac: (out): position between the returned knot and the next, [0, 1]
  *
- * Returns: index of the knot at or below @value; the last but one beyond
+ * Returns: index of the knot at or below @value; the last but one above the
+ *   last knot
  */
 guint ra_grid_axis_at(const RaGridAxis *axis, double value, double *out_frac);
 

@@ -1,4 +1,4 @@
-/* The profiler's JSON as a trace. */
+/* Reading the PyTorch profiler's JSON as a trace. */
 #include "config.h"
 
 #include <json-glib/json-glib.h>

@@ -1,3 +1,4 @@
+/* The known PyTorch ops and collectives, and their shapes. */
 #include "config.h"
 
 #include <string.h>

@@ -1,10 +1,9 @@
-/* The lanes of a trace: runs of consecutive GPUs that no row tells apart.
+/* The lanes of a trace: runs of consecutive GPUs that have the same rows.
  *
- * Every row runs on whole lanes, so what is drawn or listed a lane is true of
- * each GPU in it, and 1,024 GPUs are as many lanes as the trace has something
- * different to say of.  Lanes are ascending and disjoint; GPUs that no row
- * names are in none.  Rows without GPUs (host work) have one lane of their own,
- * the last.
+ * Every row runs on whole lanes, so what is plotted or listed for a lane holds
+ * for each GPU in it.  1,024 GPUs have only as many lanes as they differ in the
+ * trace.  Lanes are ascending and disjoint; GPUs without rows are in none.
+ * Rows without GPUs (host work) have one lane of their own, the last.
  *
  *     RaLanes *lanes = ra_lanes_new(trace, 8);
  *     const uint32_t *on = ra_lanes_of(lanes, row->ranks, &n);
@@ -20,8 +19,8 @@ typedef struct _RaLanes RaLanes;
 
 /**
  * ra_lanes_new:
- * @trace: borrowed: its rows' strings must outlive the lanes
- * @gpus_per_node: lanes are cut at the borders of nodes; 0: they are not
+ * @trace: borrowed; the strings of its rows must outlive the lanes
+ * @gpus_per_node: lanes end at the borders of nodes; 0: they do not
  *
  * Cost: O(rows + sets of ranks x lanes).
  *
@@ -33,12 +32,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaLanes, ra_lanes_free)
 
 guint ra_lanes_n(const RaLanes *lanes);
 
-/* First and last GPU of @lane; %FALSE, both untouched, for the host's. */
+/* First and last GPU of @lane; %FALSE, both unchanged, for the host's lane. */
 gboolean ra_lanes_gpus(const RaLanes *lanes, guint lane, uint32_t *out_first,
                        uint32_t *out_last);
 
-/* (array length=out_n): the lanes, ascending, of a row of the trace whose
- * `ranks` pointer this is. */
+/* (array length=out_n): the lanes, ascending, of a row of the trace; @ranks is
+ * the row's `ranks` pointer. */
 const uint32_t *ra_lanes_of(const RaLanes *lanes, const char *ranks,
                             guint *out_n);
 

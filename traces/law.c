@@ -1,3 +1,4 @@
+/* The table of laws and coefficients, with their bounds. */
 #include "config.h"
 
 #include <string.h>

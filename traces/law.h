@@ -1,9 +1,9 @@
 /* The laws that a profile may have, and the coefficients of each.
  *
- * One table, from which come the profile reader's checks (unknown names with
- * the nearest known one, bounds), the estimator's lookups and the manual's
- * reference.  The formula in which a coefficient stands is in estimator/, at
- * the function named in the law's `formula`.
+ * One table is the source of the profile reader's checks (bounds, and unknown
+ * names with the nearest known one), the estimator's look-ups and the manual's
+ * reference.  The formula that uses a coefficient is in estimator/, at the
+ * function named in the law's `formula`.
  *
  * Adding a coefficient: one row in law.c, its use in the formula, its line in
  * every shipped profile (`reallot calibrate`).
@@ -30,8 +30,8 @@ typedef struct {
 typedef struct {
   const char *name;                      /* "gemm.bf16" */
   gboolean optional;                     /* a profile may lack it */
-  const char *stand_in;                  /* the law in its place then, of an op
-                                            that few measure; NULL: none */
+  const char *stand_in;                  /* law used if the profile lacks this
+                                            one; NULL: none */
   const RaCoefficientSpec *coefficients; /* (n_coefficients) all required */
   guint n_coefficients;                  /* >= 1 */
   const char *formula;                   /* function that documents it */
@@ -47,14 +47,14 @@ const RaLawSpec *ra_law_spec_at(guint index);
 /* (nullable): the law called @name. */
 const RaLawSpec *ra_law_spec(const char *name);
 
-/* (nullable) (transfer none): the law's name nearest to @name. */
+/* (nullable) (transfer none): the name of a law nearest to @name. */
 const char *ra_law_nearest(const char *name);
 
 /* (nullable): coefficient @name of @spec. */
 const RaCoefficientSpec *ra_law_coefficient_spec(const RaLawSpec *spec,
                                                  const char *name);
 
-/* (nullable) (transfer none): the coefficient's name of @spec nearest to
+/* (nullable) (transfer none): the name of a coefficient of @spec nearest to
  * @name. */
 const char *ra_law_coefficient_nearest(const RaLawSpec *spec, const char *name);
 

@@ -2,6 +2,7 @@
 ## One noun a line: libX_a_SOURCES += %D%/noun.c %D%/noun.h
 noinst_LIBRARIES += libtraces.a
 ra_libs += libtraces.a
+EXTRA_DIST += %D%/README.md
 libtraces_a_SOURCES =
 libtraces_a_SOURCES += %D%/overlap_rows.c %D%/overlap_rows.h
 libtraces_a_SOURCES += %D%/chrome.c

@@ -1,3 +1,4 @@
+/* Readers of published tables of ops: GEMMs, attention, memory-bound ops. */
 #include "config.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Measured ops: rows of published tables as (op, seconds).
  *
- * A source is a set of files below a folder of measurements, laid out as
- * `kernels_gemm/gemm_h100_bf16*.csv` and so on, and the way their columns
- * become an op.  Folders, files and further columns that are missing or
- * unknown are no error; a number that is none is.
+ * A source is a set of files below a folder of measurements, such as
+ * `kernels_gemm/gemm_h100_bf16*.csv`, and the way in which their columns become
+ * an op.  Missing folders and files and unknown columns are not errors; a
+ * malformed number is.
  *
  *     GArray *rows = ra_measured_rows("../shared/data", "gemm.bf16", "h100",
  *                                     &error);
@@ -20,59 +20,68 @@
 #include "graph/op/op.h"
 #include "traces/grid.h"
 
-/* Whole lines of a table, of which a fold leaves out all rows at once: values
- * of n and of k of a product, of query heads of attention, a model's shard of
- * the kernels of a layer, sizes and numbers of GPUs of a collective. */
+/* Number of ways to group rows.  A fold of cross-validation leaves out all rows
+ * of one group: those with one value of n or of k of a GEMM, one number of
+ * query heads of attention, one model's shard of the kernels of a layer, one
+ * size or number of GPUs of a collective. */
 #define RA_MEASURED_LINES 2
 
-/* The node that rows are from where they do not say: of 8 GPUs and 8 NICs, each
- * of 50 GB/s (400 Gbit/s), as in a DGX H100. */
+/* The node of rows that do not describe theirs: 8 GPUs and 8 NICs, each of
+ * 50 GB/s (400 Gbit/s), as in a DGX H100. */
 #define RA_MEASURED_NODE 8
 #define RA_MEASURED_NIC_BYTES_PER_S 50e9
 
 typedef struct {
   RaOp op;                /* count 1 */
   double measured_s;      /* > 0 */
-  double nic_bytes_per_s; /* of the node's NICs together; 0: one
-                             node */
-  double nic_latency_s;   /* as a cluster's; 0: InfiniBand's */
+  double nic_bytes_per_s; /* rate of all NICs of the node; 0: one node */
+  double nic_latency_s;   /* like a cluster's; 0: InfiniBand's */
   guint gpus_per_node;    /* 0: RA_MEASURED_NODE */
   guint nics_per_node;    /* 0: RA_MEASURED_NODE */
-  RaGridCell samples;     /* of ln(sample / measured_s), where a row stands for
-                             several; n 0: measured_s is the only one */
-  uint64_t line[RA_MEASURED_LINES]; /* which lines the row is on */
-  const char *file;                 /* interned: where it stands; may be NULL */
-  guint file_line;                  /* there, from 1 */
-  double deviation_frac; /* of the source's repeats, of measured_s; 0: not
-                            published */
-  gboolean of_wall;      /* of a trace by the wall's clock, not of a probe's ops
-                            by their core's */
-  double wall_per_cpu;   /* of its run, as it measured it; 0: not known */
-  gboolean of_run;       /* of a plan's run: its repeats are one draw of what
-                            runs differ by */
+  RaGridCell samples;     /* statistics of ln(sample / measured_s), for a row of
+                             several samples; n 0: measured_s is the only one */
+  uint64_t line[RA_MEASURED_LINES]; /* groups of the row */
+  const char *file;                 /* file of the row, interned; may be NULL */
+  guint file_line;                  /* line of that file, from 1 */
+  double deviation_frac; /* standard deviation of the source's repeats, share of
+                            measured_s; 0: not published */
+  gboolean of_wall;      /* from a trace, in wall time; else from a probe, in
+                            CPU time of its core */
+  double wall_per_cpu;   /* measured in the row's run; 0: not known */
+  gboolean of_run;       /* from the run of a plan: its repeats are one sample
+                            of the variation between runs */
 } RaMeasured;
 
-/* A row with this as a line is never left out. */
+/* A row of this group is never left out. */
 #define RA_MEASURED_KEPT UINT64_MAX
 
-/* Names of the sources in the order of the profile's laws, NULL-terminated;
- * the name of the law, without "memory." before it. */
+/* Names of the sources, NULL-terminated, in the order of the profile's laws: a
+ * law's name without "memory.". */
 extern const char *const ra_measured_sources[];
 
 /**
  * ra_measured_rows:
- * @data: folder of measurements by others
- * @source: one of ra_measured_sources ("send": the first of "p2p.node" and
- *   "send.pairs" that has any), or "p2p.node", "p2p.nodes": sends between the
- *   GPUs of a node and between nodes, "send.pairs": all-to-alls of two GPUs, or
- *   what no shipped law is fitted on: "all-reduce.dgx", "all-reduce.lut",
- * "inter-node.one": all-reduces in nodes of other sources; "gemm.layer": a
- * layer's products by another engine; "inter-node.efa": across nodes over EFA
+ * @data: folder of published measurements
+ * @source: one of ra_measured_sources, or one of the list below
  * @gpu: "h100", "a100" ...
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *
- * Returns: (transfer full) (element-type RaMeasured): empty where @data has
- *   none; %NULL on error
+ * Reads the rows of a source:
+ *
+ *     send            the first of p2p.node and send.pairs that has rows
+ *     p2p.node        sends between the GPUs of a node
+ *     p2p.nodes       sends between nodes
+ *     send.pairs      all-to-alls of two GPUs
+ *
+ * No shipped law is fitted on these:
+ *
+ *     all-reduce.dgx, all-reduce.lut, inter-node.one
+ *                     all-reduces within nodes, from other publications
+ *     gemm.layer      GEMMs of a layer by another engine
+ *     inter-node.efa  all-reduces across nodes over EFA
+ *
+ * Returns: (transfer full) (element-type RaMeasured): empty if @data has none;
+ *   %NULL on error
  */
 GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
                          GError **error);
@@ -83,10 +92,10 @@ GArray *ra_measured_rows(const char *data, const char *source, const char *gpu,
  * @source: as above
  * @error: as above
  *
- * Whose rows of @source there are: from names of files or from columns.
+ * The GPUs for which there are rows of @source, from file names or columns.
  *
- * Returns: (transfer full) (element-type utf8): sorted, each once, as a source
- *   writes it in small letters ("h100"); %NULL on error
+ * Returns: (transfer full) (element-type utf8): sorted, each once, as in the
+ *   source but in lower case ("h100"); %NULL on error
  */
 GPtrArray *ra_measured_gpus(const char *data, const char *source,
                             GError **error);

@@ -1,4 +1,4 @@
-/* Whose measurements there are. */
+/* The GPUs that a source has measurements of. */
 #include "config.h"
 
 #include <string.h>

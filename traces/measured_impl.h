@@ -1,4 +1,4 @@
-/* What measured*.c share: a reader of rows. */
+/* The reader of measured rows, private to measured*.c. */
 #ifndef RA_TRACES_MEASURED_IMPL_H
 #define RA_TRACES_MEASURED_IMPL_H
 
@@ -6,80 +6,80 @@
 #include "traces/measured.h"
 #include "traces/trace.h"
 
-/* One shard of a layer of a model, and where its rows stand. */
+/* One shard of a layer of a model, and the groups of its rows. */
 typedef struct {
   double heads, kv_heads, head_dim, width, ffn, vocab; /* whole model */
-  gboolean gated;                                      /* its feed-forward */
+  gboolean gated;                                      /* feed-forward is */
   double tp;
-  uint64_t line, model; /* of the folds */
+  uint64_t line, model; /* groups of RaMeasured.line */
 } RaMeasuredLayer;
 
-/* What a reader of rows knows. */
+/* The state of a reader of rows. */
 typedef struct {
   GArray *rows;          /* (RaMeasured) */
-  const char *source;    /* of ra_measured_sources */
+  const char *source;    /* one of ra_measured_sources */
   const char *gpu;       /* "h100" */
-  GHashTable *found;     /* model's or table's name -> RaMeasuredFound */
-  RaMeasuredLayer layer; /* of the file's model */
-  const char *version;   /* interned: newest NCCL of the rows; NULL: none */
-  const RaCsvLine *line; /* being read; NULL: none */
-  RaCsvRow read;         /* of it */
+  GHashTable *found;     /* name of a model or table -> RaMeasuredFound */
+  RaMeasuredLayer layer; /* layer of the file's model */
+  const char *version;   /* newest NCCL of the rows, interned; NULL: none */
+  const RaCsvLine *line; /* line being read; NULL: none */
+  RaCsvRow read;         /* reader of that line */
 } RaMeasuredReader;
 
-/* What the rows of another file say of a model or of a table. */
+/* Facts about a model or a table, from the rows of another file. */
 typedef struct {
-  double value[4]; /* heads, kv_heads, width, ffn; NICs' bytes/s */
-  gboolean gated;  /* feed-forward */
-  uint64_t number; /* in the order found */
+  double value[4]; /* heads, kv_heads, width, ffn; or bytes/s of NICs */
+  gboolean gated;  /* feed-forward is gated */
+  uint64_t number; /* in order of appearance */
 } RaMeasuredFound;
 
 /* The nearest whole number. */
 uint64_t ra_measured_whole(double x);
 
-/* Adds a row; none where @us is 0: not published. */
+/* Adds a row, unless @us is 0 (not published). */
 void ra_measured_add(RaMeasuredReader *r, RaOp op, double us, uint64_t line,
                      uint64_t other_line);
 
-/* A new record of @name, numbered in the order found. */
+/* A new record of @name, numbered in order of appearance. */
 RaMeasuredFound *ra_measured_found(RaMeasuredReader *r, const char *name);
 
-/* All files whose names begin with @prefix in @data/@folder. */
+/* Reads all files in @data/@folder whose names begin with @prefix. */
 gboolean ra_measured_files(const char *data, const char *folder,
                            const char *prefix, RaMeasuredReader *r,
                            const char *const *columns, RaCsvRow read,
                            GError **error);
 
-/* The folder and the beginning of the names of the files of @source;
- * @out_column names the column that says the GPU, or is NULL where the file's
- * name does, behind the prefix or (empty prefix) at its beginning. */
+/* The folder of @source and the prefix of its file names.  @out_column is the
+ * column that names the GPU.  It is NULL if the file name has the GPU, after
+ * the prefix, or at the start if the prefix is empty. */
 void ra_measured_place(const char *source, const char **out_folder,
                        const char **out_prefix, const char **out_column);
 
-/* Reads the rows of a source from profiles of whole layers: vidur's, vLLM's. */
+/* Reads rows of a source from profiles of whole layers: vidur's and vLLM's. */
 gboolean ra_measured_layers(RaMeasuredReader *r, const char *data,
                             GError **error);
 
-/* All files in @folder whose names begin with @prefix. */
+/* Reads all files in @folder whose names begin with @prefix. */
 gboolean ra_measured_folder(const char *folder, const char *prefix,
                             RaMeasuredReader *r, const char *const *columns,
                             RaCsvRow read, GError **error);
 
-/* The same of vLLM's alone: serving_e2e_vllm/profile. */
+/* Reads rows from vLLM's profiles alone: serving_e2e_vllm/profile. */
 gboolean ra_measured_vllm(RaMeasuredReader *r, const char *data,
                           GError **error);
 
-/* Adds one kernel of a layer over @tokens tokens, where the source wants it.
- * @name: "qkv", "out", "up", "down" (products), "norm", "rope", "activation",
+/* Adds one kernel of a layer over @tokens tokens, if the source includes it.
+ * @name: "qkv", "out", "up", "down" (GEMMs), "norm", "rope", "activation",
  * "add", "embedding" */
 void ra_measured_layer(RaMeasuredReader *r, const RaMeasuredLayer *layer,
                        const char *name, double tokens, double us);
 
-/* Reads the rows of a source of messages: collectives, sends. */
+/* Reads the rows of a source of collectives or sends. */
 gboolean ra_measured_messages(RaMeasuredReader *r, const char *data,
                               GError **error);
 
-/* (transfer full): names of tasks whose ops are rows of their own,
- * `TASK/l3/gemm.1`, `TASK/step9/g0/l3/gemm.1`. */
+/* (transfer full): names of the tasks whose ops have rows of their own, such as
+ * `TASK/l3/gemm.1` and `TASK/step9/g0/l3/gemm.1`. */
 GHashTable *ra_measured_containers(const RaTrace *trace);
 
 #endif

@@ -1,3 +1,4 @@
+/* Overlap of computation and communication, from the op rows of a trace. */
 #include "config.h"
 
 #include <string.h>

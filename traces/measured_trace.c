@@ -1,3 +1,4 @@
+/* Samples of ops from the rows of a trace: overlap, collectives, outliers. */
 #include "config.h"
 
 #include <math.h>

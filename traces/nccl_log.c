@@ -1,3 +1,4 @@
+/* Reading the tables of nccl-tests, and checking them. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Readers of measured kernel slowdowns and of collectives in an iteration. */
 #include "config.h"
 
 #include <string.h>

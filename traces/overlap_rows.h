@@ -1,8 +1,8 @@
-/* Measured interference: kernels and collectives that run together.
+/* Measured interference: kernels and collectives that overlap.
  *
- * Two kinds of rows in @data/overlap, by file name:
+ * @data/overlap has two kinds of rows, by file name:
  *
- *     echo_kernel_slowdown_GPU*.csv   kernels alone and beside collectives
+ *     echo_kernel_slowdown_GPU*.csv   kernels alone and during collectives
  *     aicb_insitu_comm_GPU*.csv       collectives within an iteration
  *
  *     GArray *kernels = ra_overlap_rows_kernels("../shared/data", "a100",
@@ -21,24 +21,24 @@
 
 /* A kernel in one run of its program. */
 typedef struct {
-  double alone_s;      /* > 0 */
-  double beside_s;     /* in the run with collectives, > 0 */
-  double overlap_frac; /* share of it that ran beside one */
-  gboolean by_memory;  /* busies the memory more than the multiprocessors */
-  const char *name;    /* interned: of the kernel */
-  const char *file;    /* interned: where it stands */
-  guint file_line;     /* there, from 1 */
-  uint64_t kernel;     /* its name, numbered in the order found */
+  double alone_s;      /* time without collectives, > 0 */
+  double beside_s;     /* time in the run with collectives, > 0 */
+  double overlap_frac; /* share of that time during which a collective ran */
+  gboolean by_memory;  /* uses the memory more than the multiprocessors */
+  const char *name;    /* name of the kernel, interned */
+  const char *file;    /* file of the row, interned */
+  guint file_line;     /* line of that file, from 1 */
+  uint64_t kernel;     /* number of the name, in order of appearance */
 } RaOverlapRowsKernel;
 
 /**
  * ra_overlap_rows_kernels:
- * @data: folder of measurements by others
+ * @data: folder of published measurements
  * @gpu: "a100"
  * @error: %RA_ERROR_INPUT `file:line: ...`
  *
- * Returns: (transfer full) (element-type RaOverlapRowsKernel): empty where
- * @data has
+ * Returns: (transfer full) (element-type RaOverlapRowsKernel): empty if @data
+ * has
  *   none; %NULL on error
  */
 GArray *ra_overlap_rows_kernels(const char *data, const char *gpu,
@@ -50,11 +50,11 @@ GArray *ra_overlap_rows_kernels(const char *data, const char *gpu,
  * @gpu: as above
  * @error: as above
  *
- * Collectives in a node, each with the median of its times; those whose ranks
- * the source does not say are left out.
+ * Collectives within a node, each with the median of its times.  Those without
+ * a stated number of ranks are left out.
  *
- * Returns: (transfer full) (element-type RaMeasured): empty where @data has
- *   none; %NULL on error
+ * Returns: (transfer full) (element-type RaMeasured): empty if @data has none;
+ *   %NULL on error
  */
 GArray *ra_overlap_rows_messages(const char *data, const char *gpu,
                                  GError **error);

@@ -1,3 +1,4 @@
+/* Reading profiles: device, laws, tables, pace. */
 #include "config.h"
 
 #include <math.h>

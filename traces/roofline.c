@@ -1,3 +1,4 @@
+/* Laws at their bounds: each coefficient's value without losses. */
 #include "config.h"
 
 #include <string.h>
@@ -5,8 +6,8 @@
 #include "traces/law.h"
 #include "traces/roofline.h"
 
-/* The value of a coefficient that costs nothing, or takes all of a rate; NULL:
- * that of the profile. */
+/* The value of a coefficient at which it costs nothing, or leaves all of a
+ * rate; NULL: that of the profile. */
 static const char *
 ideal_value(const char *name)
 {

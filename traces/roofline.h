@@ -1,12 +1,12 @@
-/* A profile of the data sheet alone: what a device without losses would take.
+/* A roofline profile: a device without losses, from the data sheet alone.
  *
  *     g_autoptr(RaProfile) ideal = ra_profile_roofline(profile, &error);
  *     estimator = ra_estimator_new(ideal, cluster, &error);
  *
- * The tables are gone and every law is at its bound: no floors, latencies and
- * launches, all of every rate, tiles of one element, nothing slowed by what
- * runs beside it.  A plan replayed with it has the seconds that FLOP, bytes and
- * links alone ask for.
+ * It has no tables, and every law is at its bound: no floors, latencies or
+ * launches, the full rates, tiles of one element, and no slowdown by overlap.
+ * The replay of a plan with it has the time that FLOP, bytes and links alone
+ * require.
  */
 #ifndef RA_TRACES_ROOFLINE_H
 #define RA_TRACES_ROOFLINE_H

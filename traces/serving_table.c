@@ -1,3 +1,4 @@
+/* Tables of a served model's layer, and the time of a step by look-up. */
 #include "config.h"
 
 #include <math.h>

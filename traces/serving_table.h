@@ -1,14 +1,20 @@
-/* A served model's measured steps: tables of one layer on one GPU.
+/* Measured steps of a served model: tables of one layer on one GPU.
  *
- * Read from a folder with dense.csv (layer, tokens, time_us: products, norms
- * and so on of one layer, of the embedding and of the last norm), attention.csv
- * (prefill_chunk, kv_prefill, n_decode, kv_decode, time_us: one chunk of a
- * prompt with kv_prefill tokens before it, beside n_decode sequences with
- * kv_decode tokens each) and per_sequence.csv (layer, sequences, time_us: head
- * and sampler).  A model with experts has moe.csv too (tokens,
- * activated_experts, time_us: router and experts of one layer).  Each may be in
- * several files whose names begin so (dense_heldout.csv).  Between the
- * measured sizes times are powers of the sizes.
+ * A folder has these files:
+ *
+ *     dense.csv         layer, tokens, time_us: GEMMs, norms and so on of one
+ *                       layer, the embedding and the last norm
+ *     attention.csv     prefill_chunk, kv_prefill, n_decode, kv_decode,
+ *                       time_us: one chunk of a prompt with kv_prefill tokens
+ *                       before it, together with n_decode sequences of
+ *                       kv_decode tokens
+ *     per_sequence.csv  layer, sequences, time_us: head and sampler
+ *     moe.csv           tokens, activated_experts, time_us: router and experts
+ *                       of one layer, for a model with experts
+ *
+ * Each may be split into several files with the same start of the name
+ * (dense_heldout.csv).  Between the measured sizes, times are powers of the
+ * sizes.
  *
  *     RaServingTable *t = ra_serving_table_load(folder, &error);
  *     double s = ra_serving_step_s(t, model, &step);
@@ -27,9 +33,9 @@ typedef struct _RaServingTable RaServingTable;
 
 /**
  * ra_serving_table_load:
- * @folder: with the three files, or all four
- * @error: %RA_ERROR_IO, %RA_ERROR_INPUT `file:line: ...`: a file is missing, a
- *   field that is no number, a table without rows
+ * @folder: folder with the first three files, or all four
+ * @error: %RA_ERROR_IO, %RA_ERROR_INPUT `file:line: ...`: a missing file, a
+ *   field that is not a number, a table without rows
  *
  * Returns: (transfer full): ra_serving_table_free() it
  */
@@ -39,21 +45,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaServingTable, ra_serving_table_free)
 
 /**
  * ra_serving_step_s:
- * @model: whose layers they are; a layer has two of the norms called
- *   layernorm, one with experts meets as many as its tokens do on average where
- *   they choose evenly
- * @step: its first step
+ * @model: model of the layers.  A layer has two of the norms called layernorm.
+ *   A layer with experts activates the mean number of experts for its tokens if
+ *   they choose evenly.
+ * @step: the stretch whose first step is meant
  *
- * Chunks of several prompts count as one of as many tokens and, as nearly as
- * that can be, as many pairs of query and key; sequences that decode as if they
- * all had their mean number of tokens.
+ * Chunks of several prompts count as one chunk with as many tokens and, as
+ * nearly as possible, as many pairs of query and key.  Decoding sequences count
+ * as if they all had their mean number of tokens.
  *
  * Returns: seconds of the kernels
  */
 double ra_serving_step_s(const RaServingTable *table, const RaModel *model,
                          const RaBatchStretch *step);
 
-/* Whether there is a table of experts. */
+/* TRUE if there is a table of experts. */
 gboolean ra_serving_table_has_experts(const RaServingTable *table);
 
 #endif

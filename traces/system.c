@@ -1,3 +1,4 @@
+/* Reading system profiles: the table of constants, and its checks. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* From rows to lanes of boxes. */
+/* Timelines: the rows of a trace become boxes on lanes. */
 #include "config.h"
 
 #include <string.h>

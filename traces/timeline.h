@@ -1,12 +1,15 @@
-/* A timeline: a trace made small enough to look at.
+/* A timeline: a trace reduced to the size of a picture.
  *
- * Rows become boxes on lanes.  A lane is a group of GPUs that look the same at
- * the width of the picture; it has an upper track for what computes (and, where
- * nothing computes, parameters and data that move between calls) and a lower
- * one for communication, exposed (nothing computes meanwhile) or hidden.
- * Boxes of one style that are less than a pixel apart are one, and of what is
- * smaller than a pixel the longest is kept, so a picture of 10^6 rows has some
- * thousand boxes; boxes wider than a pixel keep their exact times.
+ * Rows become boxes on lanes.  A lane of a timeline is a group of GPUs that
+ * look the same at the width of the picture.  It has two tracks:
+ *
+ *     upper  computation; where nothing computes, moves of parameters and data
+ *            between calls
+ *     lower  communication: exposed (nothing computes meanwhile) or hidden
+ *
+ * Boxes of one style that are less than a pixel apart merge.  Of boxes smaller
+ * than a pixel the longest is kept, so a picture of 10^6 rows has some thousand
+ * boxes.  Boxes wider than a pixel keep their exact times.
  *
  * A style is a call and a shade: light for the forward passes of a call that
  * also goes back or decodes, dark for optimizer and gradient clipping, full
@@ -32,13 +35,13 @@ typedef enum {
   RA_N_SHADES
 } RaShade;
 
-/* Styles that are no call's, after the calls'. */
+/* Styles that belong to no call, after those of the calls. */
 typedef enum {
   RA_STYLE_REALLOC,  /* parameters move */
   RA_STYLE_TRANSFER, /* data moves */
   RA_STYLE_COPY,     /* offload to or reload from host memory */
   RA_STYLE_EXPOSED,  /* communication while nothing computes */
-  RA_STYLE_HIDDEN,   /* communication behind computation */
+  RA_STYLE_HIDDEN,   /* communication that computation overlaps */
   RA_N_STYLES
 } RaStyle;
 
@@ -47,10 +50,10 @@ typedef enum {
 /* A model function call, in order of first appearance in the trace. */
 typedef struct {
   char *name;                   /* owned */
-  gboolean has_forward;         /* kinds of its rows */
-  gboolean has_backward;        /* train */
-  gboolean has_decode;          /* generate */
-  gboolean shades[RA_N_SHADES]; /* that some box in the picture has */
+  gboolean has_forward;         /* has rows of forward passes */
+  gboolean has_backward;        /* has rows of backward passes: train */
+  gboolean has_decode;          /* has rows of decoding: generate */
+  gboolean shades[RA_N_SHADES]; /* shades of its boxes in the picture */
 } RaTimelineCall;
 
 typedef struct {
@@ -58,58 +61,58 @@ typedef struct {
   double end_s;   /* > begin_s */
   uint16_t style; /* call * RA_N_SHADES + shade, or n_calls * RA_N_SHADES +
                      RaStyle */
-  guint n_rows;   /* of the trace that it stands for */
+  guint n_rows;   /* rows of the trace that it represents */
 } RaTimelineBox;
 
 typedef struct {
   char *label;   /* "node 0-3", "node 0 gpu 0-3", "host"; owned */
   GArray *gpus;  /* uint32_t pairs first, last; empty: host */
-  guint n_gpus;  /* in all */
+  guint n_gpus;  /* total number of GPUs */
   GArray *upper; /* RaTimelineBox, by begin_s */
   GArray *lower; /* RaTimelineBox, by begin_s */
 } RaTimelineLane;
 
-/* Where a call's name fits: one call on neighbouring lanes. */
+/* A block with room for the name of a call: one call on adjacent lanes. */
 typedef struct {
-  guint call;       /* index */
-  guint first_lane; /* of the block */
-  guint n_lanes;    /* in it */
-  double begin_s;   /* of its boxes */
-  double end_s;     /* of its boxes */
+  guint call;       /* index of the call */
+  guint first_lane; /* first lane of the block */
+  guint n_lanes;    /* lanes of the block */
+  double begin_s;   /* start of its boxes */
+  double end_s;     /* end of its boxes */
 } RaTimelineSpan;
 
 typedef struct {
-  uint32_t iteration; /* number */
-  double begin_s;     /* its first row begins */
-  double end_s;       /* its last row ends */
+  uint32_t iteration; /* number of the iteration */
+  double begin_s;     /* start of its first row */
+  double end_s;       /* end of its last row */
 } RaTimelineMark;
 
 typedef struct {
-  double from_s;            /* window; from the start of the run */
-  double to_s;              /* > from_s */
-  double end_s;             /* last row ends, shown or not */
+  double from_s;            /* start of the window, from the start of the run */
+  double to_s;              /* end of the window, > from_s */
+  double end_s;             /* end of the last row, shown or not */
   GPtrArray *calls;         /* RaTimelineCall * */
   GPtrArray *lanes;         /* RaTimelineLane *, by first GPU, host last */
   GArray *spans;            /* RaTimelineSpan */
   GArray *marks;            /* RaTimelineMark, by end_s; of the whole trace */
-  guint n_gpus;             /* in all lanes */
-  double iteration_s;       /* mean, from the end of the first one to the end of
-                               the last; with one iteration its length */
-  const char *const *sides; /* of the options, borrowed */
+  guint n_gpus;             /* GPUs of all lanes */
+  double iteration_s;       /* mean iteration, from the end of the first to the
+                               end of the last; the length of a single one */
+  const char *const *sides; /* those of the options, borrowed */
   double fold_frac;         /* lanes that differ in less than this share of the
-                               window were drawn as one; 0: only equal ones */
+                               window became one; 0: only equal ones did */
 } RaTimeline;
 
 typedef struct {
-  double from_s;       /* window begins; 0 */
-  double to_s;         /* window ends; 0: the trace's end */
-  uint32_t iteration;  /* UINT32_MAX, or: window is this iteration */
-  guint width_px;      /* of the time axis; 0: 1000 */
-  guint max_lanes;     /* 0: 32 */
+  double from_s;       /* start of the window */
+  double to_s;         /* end of the window; 0: end of the trace */
+  uint32_t iteration;  /* window is this iteration; UINT32_MAX: not used */
+  guint width_px;      /* width of the time axis; 0: 1000 */
+  guint max_lanes;     /* most lanes; 0: 32 */
   guint gpus_per_node; /* for labels; 0: the head's gpus-per-node, if any */
   const char *const *sides; /* nullable: names of two runs in one trace, of
-                               @gpus_per_node GPUs each: they never share a
-                               lane, and their iterations are not marked */
+                               @gpus_per_node GPUs each, which never share a
+                               lane; iterations are then not marked */
 } RaTimelineOptions;
 
 #define RA_TIMELINE_OPTIONS_INIT                                               \
@@ -132,14 +135,15 @@ RaTimeline *ra_timeline_new(const RaTrace *trace,
 void ra_timeline_free(RaTimeline *timeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTimeline, ra_timeline_free)
 
-/* Call of @style, or RA_N_STYLES.. : %NULL for a style that is no call's. */
+/* (nullable): the call of @style; %NULL for a style of no call. */
 const RaTimelineCall *ra_timeline_call(const RaTimeline *timeline,
                                        uint16_t style);
 
-/* Fill of @style, 0xRRGGBB. */
+/* Fill colour of @style, 0xRRGGBB. */
 uint32_t ra_timeline_color(const RaTimeline *timeline, uint16_t style);
 
-/* "actor_train" and a shade's meaning, or "reallocation" ...; static. */
+/* (transfer none): name of @style, "actor_train" or "reallocation", and meaning
+ * of its shade, "prefill", or "" for a style of no call. */
 const char *ra_timeline_style_name(const RaTimeline *timeline, uint16_t style);
 const char *ra_timeline_shade_name(const RaTimeline *timeline, uint16_t style);
 
@@ -148,7 +152,7 @@ const char *ra_timeline_shade_name(const RaTimeline *timeline, uint16_t style);
  * @boxes: RaTimelineBox
  * @n_columns: >= 1
  * @out_styles: (out) (array length=n_columns): the style of the box that fills
- *   most of each column, if a quarter of it at least; else %RA_STYLE_NONE
+ *   most of each column, if at least a quarter; else %RA_STYLE_NONE
  */
 void ra_timeline_raster(const RaTimeline *timeline, const GArray *boxes,
                         guint n_columns, uint16_t *out_styles);

@@ -1,4 +1,4 @@
-/* Lanes that look the same become one, and get a name. */
+/* Folding: lanes that look the same become one, and get a label. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Where the names of calls fit: blocks of one call on neighbouring lanes. */
+/* Room for the names of calls: blocks of one call on adjacent lanes. */
 #include "config.h"
 
 #include "traces/timeline_impl.h"

@@ -1,4 +1,4 @@
-/* What the styles of a timeline are called and look like; rasters of them. */
+/* Names and colours of the styles of a timeline, and rasters of boxes. */
 #include "config.h"
 
 #include "base/palette.h"

@@ -1,4 +1,4 @@
-/* A trace: what ran when, one row a task or op; simulated or real, one format.
+/* A trace: when each task or op ran, one row each; simulated or real.
  *
  *     # reallot trace 1
  *     # source: simulate
@@ -6,11 +6,11 @@
  *     name iteration call kind ranks stream op shape begin_s end_s flop bytes
  *     it0/actor_train/d0/s0/b0/m0/fwd 0 actor_train forward 0-7 compute - - ...
  *
- * Fields are separated by one tab.  `ranks` are cluster-wide GPU numbers as
- * ranges, `0-7,16-23`; `-` is an empty field (ranks, op, shape).  Rows are in
- * order of begin_s, then as they were added.  Times are written to 1 ns
- * (%.9f), flop and bytes with %.9g, so that a file that was written, read and
- * written again is the same to the byte.
+ * One tab separates fields.  `ranks` are cluster-wide GPU numbers as ranges,
+ * `0-7,16-23`; `-` is an empty field (ranks, op, shape).  Rows are in order of
+ * begin_s, then in the order added.  Times are written to 1 ns (%.9f), flop and
+ * bytes with %.9g, so a file that is written, read and written again is the
+ * same to the byte.
  *
  *     g_autoptr(RaTrace) trace = ra_trace_load("ppo.trace.tsv", &error);
  *     for (guint i = 0; i < ra_trace_n_rows(trace); i++)
@@ -24,17 +24,17 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* Times lie within 30 years, so that nanoseconds fit 64 bits. */
+/* Limit of times: 30 years, so that nanoseconds fit 64 bits. */
 #define RA_TRACE_MAX_S 1e9
 
-/* In the head of what ran: the back end that ran it, "host", "cuda". */
+/* Head field of a real run: its back end, "host" or "cuda". */
 #define RA_TRACE_BACKEND "backend"
 
 /* One row.  Strings belong to the trace; equal strings are one pointer. */
 typedef struct {
   const char *name;   /* the task's name, not empty */
   uint32_t iteration; /* from 0 */
-  uint32_t line;      /* of the file that it was read from; 0: of none */
+  uint32_t line;      /* line of the file that was read; 0: not from a file */
   const char *call;   /* the call, or "realloc", "transfer", ... */
   const char *kind;   /* ra_task_kind_name() */
   const char *ranks;  /* "0-7,16-23"; "": no GPU (host work) */
@@ -43,17 +43,17 @@ typedef struct {
   const char *shape;  /* ra_op_shape(), or NULL */
   double begin_s;     /* seconds from the start of the run, >= 0 */
   double end_s;       /* >= begin_s, <= RA_TRACE_MAX_S */
-  double flop;        /* of one GPU, >= 0 */
-  double bytes;       /* of one GPU, >= 0 */
+  double flop;        /* work of one GPU, >= 0 */
+  double bytes;       /* bytes that one GPU moves or sends, >= 0 */
 } RaTraceRow;
 
 typedef struct _RaTrace RaTrace;
 
-/* GPU numbers in ranks lie below this, ten times the largest cluster known, so
- * that a typing error is not a million lanes of a picture. */
+/* Limit of GPU numbers, ten times the largest known cluster: a typing error
+ * does not become a million lanes of a picture. */
 #define RA_RANKS_MAX (UINT32_C(1) << 20)
 
-/* Returns: (transfer full): without head fields and rows. */
+/* Returns: (transfer full): a trace without head fields and rows. */
 RaTrace *ra_trace_new(void);
 void ra_trace_free(RaTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTrace, ra_trace_free)
@@ -63,14 +63,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTrace, ra_trace_free)
  * @key: "source", "machine", "software", "date", "command", "seed",
  *   "workload", "cluster", "plan", "gpus-per-node", or any other word without
  *   a colon
- * @value: (nullable): %NULL takes the field away
+ * @value: (nullable): %NULL removes the field
  *
  * Sets or replaces a head field.  The order of first setting is the order
  * written.  Control characters become spaces: a field is one line.
  */
 void ra_trace_set_head(RaTrace *trace, const char *key, const char *value);
 
-/* Value of head field @key, owned by @trace; NULL where absent. */
+/* Value of head field @key, owned by @trace; NULL if absent. */
 const char *ra_trace_head(const RaTrace *trace, const char *key);
 
 /* The head's `source` of samples that `reallot calibrate` took. */
@@ -103,7 +103,7 @@ guint ra_trace_n_rows(const RaTrace *trace);
 /* Row @index; the pointer holds until the next ra_trace_add() or sort. */
 const RaTraceRow *ra_trace_row(const RaTrace *trace, guint index);
 
-/* Sorts the rows by begin_s, stable.  O(rows) where they are sorted. */
+/* Stable sort of the rows by begin_s.   Cost: O(rows) if they are sorted. */
 void ra_trace_sort(RaTrace *trace);
 
 /**
@@ -111,26 +111,26 @@ void ra_trace_sort(RaTrace *trace);
  * @path: a `.trace.tsv` file
  * @error: %RA_ERROR_IO: cannot be read; %RA_ERROR_INPUT `path:line: ...`: no
  *   head or an unknown version, a head field twice, wrong columns, a wrong
- *   number of fields, not a number, a time that ends before it begins, bad
+ *   number of fields, not a number, a row that ends before it begins, bad
  *   ranks, not UTF-8
  *
- * Head fields of any name are kept.  Rows that are out of order are sorted.
+ * Keeps head fields of any name, and sorts rows that are out of order.
  * Cost: O(bytes), about a microsecond a row.
  *
  * Returns: (transfer full): the trace; %NULL on error
  */
 RaTrace *ra_trace_load(const char *path, GError **error);
 
-/* As ra_trace_load(), from memory; messages call it @name. */
+/* Like ra_trace_load(), from memory; @name is the name in messages. */
 RaTrace *ra_trace_parse(const char *name, const char *text, gsize n_bytes,
                         GError **error);
 
 /**
  * ra_trace_save:
- * @path: file to make or replace; written aside, then renamed
+ * @path: file to make or replace, atomically
  * @error: %RA_ERROR_IO `path: reason`
  *
- * Writes the rows in the order in which they stand: ra_trace_sort() first.
+ * Writes the rows in their present order: call ra_trace_sort() first.
  */
 gboolean ra_trace_save(const RaTrace *trace, const char *path, GError **error);
 
@@ -141,17 +141,17 @@ char *ra_trace_format(const RaTrace *trace, gsize *out_n_bytes);
  * ra_ranks_parse:
  * @text: "0-7,16-23": ascending, disjoint
  * @out_ranges: (out) (element-type guint32): appended to: pairs first, last
- *   (inclusive); untouched on error
+ *   (inclusive); unchanged on error
  * @error: %RA_ERROR_INPUT without file and line: the caller prefixes
  *
- * "0-7,16-23" -> 0 7 16 23.  A range of one is "5".
+ * "0-7,16-23" -> 0 7 16 23.  A range of one number is "5".
  */
 gboolean ra_ranks_parse(const char *text, GArray *out_ranges, GError **error);
 
 /**
  * ra_ranks_format:
  * @ranges: (array length=n): pairs first, last (inclusive), ascending,
- *   disjoint; neighbours that touch are joined
+ *   disjoint; adjacent ranges are joined
  * @n: numbers in @ranges, even
  * @out: appended to
  *
@@ -164,12 +164,15 @@ void ra_ranks_format(const uint32_t *ranges, gsize n, GString *out);
  * @gpus_per_node: >= 1
  * @out_n_bytes: (out): length of the text
  *
- * Trace Event Format (JSON object form) for Perfetto and chrome://tracing: a
- * process a node, a thread a (range of GPUs that no row tells apart, stream),
- * a complete event ("X") a row in every thread that it runs on; rows without
- * GPUs are in a process of their own, "host".  Where rows of one thread
- * overlap, which the viewers cannot show, the later one is in a further thread
- * of the same name, "(2)".  Head fields go to "otherData".
+ * Trace Event Format (JSON object form) for Perfetto and chrome://tracing:
+ *
+ *     process         a node; "host" for rows without GPUs
+ *     thread          a lane (traces/lanes.h) and stream
+ *     complete event  ("X") a row, in every thread that it runs on
+ *     otherData       head fields
+ *
+ * Viewers cannot show rows of one thread that overlap: the later one is in a
+ * further thread of the same name, "(2)".
  *
  * Cost: O(rows x threads of a row).
  *

@@ -1,8 +1,8 @@
-/* Inside a trace, for its reader and writer only.
+/* Memory layout of a trace, private to its reader and writer.
  *
- * Rows lie in one array that doubles; strings in an arena, each once, found by
- * an open-addressing table of pointers.  A row's strings mostly repeat those
- * of the row before it, which is tried first.
+ * Rows are in one array that doubles.  Strings are in an arena, each once; an
+ * open-addressing table of pointers finds them.  A row's strings mostly repeat
+ * those of the previous row, which are tried first.
  *
  * Typical sizes: 10^6 rows = 100 MB, their names 40 MB, the table 16 MB.
  */
@@ -34,8 +34,8 @@ struct _RaTrace {
   gsize n_slots;        /* power of two */
   gsize n_strings;      /* in the table, at most half of the slots */
   RaTraceRow *rows;     /* (n_reserved) */
-  guint n_rows;         /* used */
-  guint n_reserved;     /* room */
+  guint n_rows;         /* rows in use */
+  guint n_reserved;     /* rows allocated */
 };
 
 #endif

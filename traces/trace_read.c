@@ -1,4 +1,4 @@
-/* Reading a trace: one pass over the text, strict, an error with its line. */
+/* Strict reader of traces: one pass over the text, errors with their line. */
 #include "config.h"
 
 #include <math.h>

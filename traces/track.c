@@ -1,4 +1,5 @@
-/* Boxes of a track, none much smaller than a pixel; unions of stretches. */
+/* Merging the boxes of a track so that none is much narrower than a pixel;
+ * unions of time intervals. */
 #include "config.h"
 
 #include <math.h>
