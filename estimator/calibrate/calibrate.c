@@ -1,3 +1,4 @@
+/* Calibration from a folder of measurements, law by law. */
 #include "config.h"
 
 #include <string.h>

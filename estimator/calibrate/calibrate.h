@@ -1,14 +1,13 @@
 /* Calibration: a profile from a folder of measurements, or from rows of traces.
  *
- * Reads the data sheet and every kind of rows that it knows below the folder
+ * Reads the data sheet and every known kind of rows below the folder
  * (traces/measured.h), fits each law and its table (estimator/fit.h), measures
- * the held-out error and writes the profile's text.  Rows that lie far from
- * their law are kept, counted in the profile and reported.  Deterministic.
+ * the held-out error and writes the text of the profile.  Rows far from their
+ * law are kept, counted in the profile and reported.  Deterministic.
  *
- *     g_autoptr(RaCalibration) c =
- *         ra_calibrate("../shared/data", "h100-sxm", NULL, 0, NULL, NULL,
- * &error); ra_file_write("h100-sxm.profile", c->text->str, c->text->len,
- * &error);
+ *     g_autoptr(RaCalibration) c = ra_calibrate("../shared/data", "h100-sxm",
+ *                                               NULL, 0, NULL, NULL, &error);
+ *     ra_file_write("h100-sxm.profile", c->text->str, c->text->len, &error);
  */
 #ifndef RA_ESTIMATOR_CALIBRATE_CALIBRATE_H
 #define RA_ESTIMATOR_CALIBRATE_CALIBRATE_H
@@ -21,26 +20,26 @@
 #include "traces/trace.h"
 
 typedef struct {
-  GString *text;    /* of the profile */
-  GPtrArray *notes; /* (char *) what a person should know, a line each */
+  GString *text;    /* text of the profile */
+  GPtrArray *notes; /* (char *) notes for the user, a line each */
 } RaCalibration;
 
-/* Tells of each law as it is fitted; may be NULL. */
+/* Called with each law before its fit; may be NULL. */
 typedef void (*RaCalibrateProgress)(const char *law);
 
 /**
  * ra_calibrate:
  * @data: folder of measurements, laid out like the project's
- * @gpu: "h100-sxm": its class of GPU
+ * @gpu: class of GPU, "h100-sxm"
  * @bases: (array length=n_bases): profiles of other classes, from which laws
  *   without rows of @gpu are transferred by data sheet
- *   (estimator/calibrate/transfer.h): each
- *   from the first that has it of its own rows, else from the first that has it
+ *   (estimator/calibrate/transfer.h): each from the first that fitted it on its
+ *   own rows, else from the first that has it
  * @more: (nullable) (element-type RaMeasured): rows of traces, fitted together
  *   with the folder's
  * @progress: (nullable): called before each law
- * @error: %RA_ERROR_INPUT: an unknown GPU, no data sheet or no rows of a law
- *   that a profile must have, `file:line: ...` for a field that is no number
+ * @error: %RA_ERROR_INPUT: an unknown GPU, no data sheet, no rows of a law that
+ *   a profile must have, or `file:line: ...` for a malformed number
  *
  * Cost: about 10 s for 70,000 rows.
  *
@@ -53,25 +52,27 @@ RaCalibration *ra_calibrate(const char *data, const char *gpu,
 
 /**
  * ra_calibrate_rows:
- * @name: of the profile's file, for messages
- * @text: of a profile: its data sheet, and laws that stay as they are where
- *   @rows say nothing of them; it may have none
- * @gpu: (nullable): for the multiprocessors of laws that @text lacks; %NULL:
- *   the one that @text is of
- * @rows: (element-type RaMeasured): of traces (traces/measured_trace.h), of a
- *   probe
- * @beside: (nullable) (element-type RaMeasuredOverlap): of traces
- * @source: what they are, for the profile
+ * @name: name of the profile's file, for messages
+ * @text: text of a profile: its data sheet, and laws, which stay as they are if
+ *   @rows do not determine them; it may have no laws
+ * @gpu: (nullable): gives the multiprocessors of laws that @text lacks; %NULL:
+ *   the GPU of @text
+ * @rows: (element-type RaMeasured): rows of traces (traces/measured_trace.h) or
+ *   of a probe
+ * @beside: (nullable) (element-type RaMeasuredOverlap): overlapped ops of
+ * traces
+ * @source: description of the rows, for the profile
  * @progress: (nullable): called before each law
- * @error: %RA_ERROR_INPUT: of the text, `name:line: ...`; a law that a profile
- *   must have is in neither
+ * @error: %RA_ERROR_INPUT: an error of the text, `name:line: ...`; a law that a
+ *   profile must have is neither in the text nor in the rows
  *
- * The profile with every law fitted anew that @rows determine: at least as many
- * ops as coefficients.  Of a collective's law only the numbers of GPUs that
- * were met.  Searched from the coefficients that are there and from the law's
- * own start; tables and held-out errors as of a folder, statistics to 1e-9.  Of
- * the overlap law of a GPU what @beside determines: for each coefficient ten
- * samples.
+ * The profile with a new fit of every law that @rows determine, which needs at
+ * least as many ops as coefficients.  In the law of a collective, only numbers
+ * of GPUs that have rows are fitted.  The search starts from the coefficients
+ * of
+ * @text and from the law's own start.  Tables and held-out errors are as for a
+ * folder, statistics to 1e-9.  @beside determines coefficients of the overlap
+ * law of a GPU that have ten samples each.
  *
  * Returns: (transfer full): %NULL on error
  */
@@ -82,19 +83,19 @@ RaCalibration *ra_calibrate_rows(const char *name, const char *text,
 
 /**
  * ra_calibrate_merge_rows:
- * @name: of the profile's file, for messages
- * @text: of a profile
+ * @name: name of the profile's file, for messages
+ * @text: text of a profile
  * @rows: as above
  * @source: as above
- * @error: of the text: `name:line: ...`
+ * @error: an error of the text: `name:line: ...`
  *
- * The profile as it is, with the new rows added to its tables (each cell's
- * number, mean and deviation are then those of old and new samples together;
- * rows of runs move means as far as runs differ, ra_fit_refit()),
- * to its counts of rows and behind its sources; laws and held-out errors stay
- * those of the old fit.  Rows of laws without a table are left out, and told
- * of.  Where rows of runs would move all their ops together further from what
- * was measured, the profile is left as it is, and that is told.
+ * The profile with the new rows added to its tables, its counts of rows and its
+ * sources.  The number, mean and deviation of each cell become those of old and
+ * new samples together; rows of runs move means as far as runs differ
+ * (ra_fit_refit()).  Laws and held-out errors stay those of the old fit.  Rows
+ * of laws without a table are left out, with a note.  If rows of runs would
+ * move the sum of their ops away from the measurements, the profile stays
+ * unchanged, with a note.
  *
  * Returns: (transfer full): %NULL on error
  */
@@ -104,45 +105,47 @@ RaCalibration *ra_calibrate_merge_rows(const char *name, const char *text,
 
 /**
  * ra_calibrate_folder_rows:
- * @data: folder of measurements; kinds of rows that it lacks are left alone
- * @gpu: class of GPU whose rows
+ * @data: folder of measurements; missing kinds of rows are skipped
+ * @gpu: class of GPU of the rows
  * @rows: (element-type RaMeasured): appended to
  * @error: as ra_calibrate()
  *
- * The rows of every law.
+ * Reads the rows of every law.
  */
 gboolean ra_calibrate_folder_rows(const char *data, const char *gpu,
                                   GArray *rows, GError **error);
 
 /**
  * ra_calibrate_trace_rows:
- * @path: of a trace; .json: of PyTorch's profiler (traces/kineto.h); .log: of
- *   nccl-tests (traces/nccl_log.h)
+ * @path: path of a trace; .json: from PyTorch's profiler (traces/kineto.h);
+ *   .log: from nccl-tests (traces/nccl_log.h)
  * @rows: (element-type RaMeasured): appended to
- * @beside: (nullable) (element-type RaMeasuredOverlap): appended to, of what is
- *   not simulated
- * @notes: (element-type utf8): what was left out, and outliers, appended to
+ * @beside: (nullable) (element-type RaMeasuredOverlap): appended to, unless the
+ *   trace is simulated
+ * @notes: (element-type utf8): rows left out and outliers, appended to
  * @error: as ra_trace_load(), ra_measured_trace(); a trace without ops
  */
 gboolean ra_calibrate_trace_rows(const char *path, GArray *rows, GArray *beside,
                                  GPtrArray *notes, GError **error);
 
-/* The same of one that is here; @path names it. */
+/* The same for a trace in memory; @path is its name. */
 gboolean ra_calibrate_trace(const RaTrace *trace, const char *path,
                             GArray *rows, GArray *beside, GPtrArray *notes,
                             GError **error);
 
 /**
  * ra_calibrate_check_host:
- * @path: of a trace
- * @name: of a profile's file
- * @text: of the profile
- * @error: %RA_ERROR_INPUT: `reallot run` wrote the trace on a host and the
- *   profile is of a GPU, of which a host's seconds say nothing; or it is of a
- *   GPU (run there, PyTorch's profiler with kernels, a log of nccl-tests) and
- *   the profile of a host; or as both readers
+ * @path: path of a trace
+ * @name: name of a profile's file
+ * @text: text of the profile
+ * @error: %RA_ERROR_INPUT: the trace is of a host (from `reallot run`) and the
+ *   profile of a GPU; or the trace is of a GPU (a run there, PyTorch's profiler
+ *   with kernels, a log of nccl-tests) and the profile of a host; or an error
+ *   of either reader
  *
- * Returns: whether the trace's rows may go into the profile
+ * The times of a host tell nothing about a GPU, and the reverse.
+ *
+ * Returns: %TRUE if the profile can use the rows of the trace
  */
 gboolean ra_calibrate_check_host(const char *path, const char *name,
                                  const char *text, GError **error);

@@ -1,5 +1,5 @@
-/* What a profile has that is no fit of one kind of row: copies of other laws,
- * citations, medians. */
+/* Laws of a profile that are not a fit of one kind of row: copies of other
+ * laws, citations, medians. */
 #include "config.h"
 
 #include <math.h>

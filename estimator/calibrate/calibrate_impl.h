@@ -1,4 +1,4 @@
-/* What calibrate*.c share: a profile in the making. */
+/* A profile during its calibration, private to calibrate*.c. */
 #ifndef RA_ESTIMATOR_CALIBRATE_CALIBRATE_IMPL_H
 #define RA_ESTIMATOR_CALIBRATE_CALIBRATE_IMPL_H
 
@@ -6,31 +6,31 @@
 #include "estimator/calibrate/gpu.h"
 #include "estimator/fit.h"
 
-/* What is known of one law beside its coefficients. */
+/* The origin and errors of one law. */
 typedef struct {
   gboolean absent;              /* left out: optional and without rows */
-  const RaGpu *from;            /* carried over from it; NULL: own rows */
-  const RaLaw *law;             /* of the base; NULL: of rows */
-  guint64 n_rows;               /* fitted on */
-  guint n_more;                 /* of them, of traces */
-  guint n_outliers;             /* of them */
+  const RaGpu *from;            /* GPU of a transferred law; NULL: own rows */
+  const RaLaw *law;             /* law of the base; NULL: fitted on rows */
+  guint64 n_rows;               /* rows of the fit */
+  guint n_more;                 /* rows from traces */
+  guint n_outliers;             /* rows that are outliers */
   double median_frac, p90_frac; /* held out; < 0: not measured */
-  char *held_out;               /* owned: how, or why not; NULL: as the law's
-                                   fit says */
-  gboolean is_layer;            /* rows are a layer's in serving_e2e_vllm */
+  char *held_out;               /* method, or why there is none, owned; NULL:
+                                   as in the law's fit */
+  gboolean is_layer;            /* rows are of a layer in serving_e2e_vllm */
 } RaCalibrateLaw;
 
 typedef struct {
   const char *data;
   const RaGpu *gpu;
-  RaSheet sheet;           /* of @gpu */
-  RaProfile *const *bases; /* (n_bases) that laws are transferred from */
+  RaSheet sheet;           /* data sheet of @gpu */
+  RaProfile *const *bases; /* (n_bases) sources of transferred laws */
   guint n_bases;
-  const GArray *more;   /* (RaMeasured) of traces; NULL: none */
-  RaProfile *profile;   /* with every law */
+  const GArray *more;   /* (RaMeasured) rows of traces; NULL: none */
+  RaProfile *profile;   /* has every law */
   RaCalibrateLaw *laws; /* (ra_law_n_specs()) */
   RaCalibration *out;
-  gboolean sends_across; /* law send was fitted between nodes */
+  gboolean sends_across; /* the law of sends was fitted between nodes */
 } RaCalibrateWork;
 
 /* An empty result. */
@@ -40,86 +40,89 @@ RaCalibration *ra_calibration_new(void);
 void ra_calibrate_note(RaCalibration *out, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 
-/* What a person should know of @law's outliers. */
+/* Adds a note on the outliers of @law. */
 void ra_calibrate_note_outliers(RaCalibration *out, const RaFitLaw *law,
                                 const GArray *rows, const RaFitResult *result);
 
-/* Those of @rows that @law costs in @profile; @rows may be NULL. */
+/* The @rows whose law in @profile is @law; @rows may be NULL. */
 GArray *ra_calibrate_rows_of(const GArray *rows, const RaFitLaw *law,
                              const RaProfile *profile);
 
-/* Whether the estimator has @op at the pace of cores. */
+/* TRUE if the estimator multiplies @op by the pace of the host's cores. */
 gboolean ra_calibrate_is_paced(const RaOp *op);
 
 /**
  * ra_calibrate_paced:
  * @rows: (element-type RaMeasured)
- * @has_draws: each run among them is a draw of the machine's pace
- * @out_pace: (out): the profile's, with the draws
+ * @has_draws: each run among them is a sample of the machine's pace
+ * @out_pace: (out): the profile's pace, with the samples
  *
- * Rows of traces are in seconds of the wall, the laws of a host in seconds of
- * its cores.  A run's pace is what it measured, else the median, by seconds, of
- * what its ops took over what the profile has of them; what is left of a row is
- * about the op.  The
- * machine's is the mean of the logarithms of its draws, the calibration's one
- * of them.  A profile without a pace has all as it is.
+ * Rows of traces are in wall seconds, the laws of a host in CPU seconds.  The
+ * pace of a run is its measured one, else the median, weighted by seconds, of
+ * measured / predicted time of its ops.  The rest of a row's deviation belongs
+ * to the op.  The pace of the machine is the mean of the logarithms of its
+ * samples, of which the calibration is one.  With a profile without a pace,
+ * rows stay as they are.
  *
- * Returns: (transfer full): all rows, in a core's seconds
+ * Returns: (transfer full): all rows, in CPU seconds
  */
 GArray *ra_calibrate_paced(const RaProfile *profile, const GArray *rows,
                            gboolean has_draws, RaPace *out_pace);
 
-/* (transfer full): @text of a profile with its pace as @pace. */
+/* (transfer full): @text of a profile with its pace replaced by @pace. */
 char *ra_calibrate_pace_text(const char *text, const RaPace *pace);
 
-/* What of one law changes in the text of a profile. */
+/* Changes of one law in the text of a profile. */
 typedef struct {
   const char *law;
-  GString *text; /* owned: its groups anew; NULL: what follows */
-  char *n_rows;  /* owned: "rows" as it is now */
-  char *more;    /* owned: goes behind its source */
-  RaGrid *grid;  /* owned: its table as it is now */
+  GString *text; /* owned: new groups; NULL: the changes below */
+  char *n_rows;  /* owned: new "rows" */
+  char *more;    /* owned: appended to its source */
+  RaGrid *grid;  /* owned: new table */
 } RaCalibrateChange;
 
 /* Returns: (transfer full) (element-type RaCalibrateChange) */
 GArray *ra_calibrate_changes_new(void);
 
-/* Appends @text, of a profile, with @changes; laws that it lacks come last. */
+/* Appends the @text of a profile with @changes; laws that it lacks come last.
+ */
 void ra_calibrate_rewrite(const char *text, const GArray *changes,
                           GString *out);
 
-/* Every law of the bases on this GPU's data sheet, before its own rows, with
- * what such a transfer is off where another GPU has rows, or why nobody can say
- * it. */
+/* Transfers every law of the bases to this GPU's data sheet, before its own
+ * rows are used.  Records the error of such a transfer if another GPU has rows,
+ * else why it is unknown. */
 gboolean ra_calibrate_transfer(RaCalibrateWork *work, GError **error);
 
-/* What the law, as it was carried over, is off @rows that it has not seen; that
- * stands where @rows are one line, of which nothing can be left out.  Without
- * bases: that it was not measured. */
+/* Records the error of the transferred law on @rows that it has not seen, for
+ * @rows of one group, of which none can be held out.  Without bases, records
+ * that it was not measured. */
 void ra_calibrate_unseen(RaCalibrateWork *work, const GArray *rows,
                          RaCalibrateLaw *state);
 
-/* The laws that are no fit of one kind of row: copies of others, citations,
- * medians. */
+/* Sets the laws that are not a fit of one kind of row: copies of others,
+ * citations, medians. */
 gboolean ra_calibrate_constants(RaCalibrateWork *work, GError **error);
 
-/* The overlap law, once those of collectives stand; @state is its. */
+/* Fits the overlap law, after those of collectives; @state is that of the law.
+ */
 gboolean ra_calibrate_overlap(RaCalibrateWork *work, RaCalibrateLaw *state,
                               GError **error);
 
-/* What @beside (RaMeasuredOverlap) determines of the overlap law of @old. */
+/* Fits the coefficients of the overlap law of @old that @beside
+ * (RaMeasuredOverlap) determines. */
 void ra_calibrate_overlap_rows(const RaProfile *old, const GArray *beside,
                                const char *source, RaCalibration *out,
                                GArray *changes);
 
-/* Coefficient @name of @law; a programming error where there is none. */
+/* Coefficient @name of @law, which must exist. */
 double *ra_calibrate_coefficient(RaProfile *profile, const char *law,
                                  const char *name);
 
-/* What is known of law @name. */
+/* The origin and errors of law @name. */
 RaCalibrateLaw *ra_calibrate_law(RaCalibrateWork *work, const char *name);
 
-/* Appends the profile's text. */
+/* Appends the text of the profile. */
 void ra_calibrate_write(const RaCalibrateWork *work, GString *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* New measurements into a profile that is there. */
+/* Merging of new measurements into an existing profile. */
 #include "config.h"
 
 #include <math.h>

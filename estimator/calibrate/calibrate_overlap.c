@@ -1,5 +1,5 @@
-/* The overlap law of a profile, from kernels and collectives that ran together
- * on the one GPU that was so measured. */
+/* The overlap law of a profile, from overlapped kernels and collectives on the
+ * one GPU with such measurements. */
 #include "config.h"
 
 #include <string.h>

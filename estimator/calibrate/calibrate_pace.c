@@ -1,4 +1,4 @@
-/* A host's pace where rows of the wall's seconds meet laws of a core's. */
+/* The pace of a host: rows in wall seconds against laws in CPU seconds. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A profile whose laws are fitted on rows that are there already: ops of
- * traces, of a probe of this machine. */
+/* A profile fitted on rows in memory: ops of traces, or of a probe of this
+ * machine. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Laws of other GPUs in a profile in the making, and how far such a transfer is
- * off where it can be measured: on the rows of a third GPU, a twin. */
+/* Transfer of laws from other GPUs during a calibration, and the error of such
+ * a transfer, measured on the rows of a third GPU, the twin. */
 #include "config.h"
 
 #include <string.h>

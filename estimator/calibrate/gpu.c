@@ -1,3 +1,4 @@
+/* The table of GPU classes, and their data sheets. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* GPUs: classes for which profiles are made, measured or not.
+/* GPUs: the classes that profiles are made for, measured or not.
  *
- * What a profile's transfer from one class to another needs beside the data
- * sheet: multiprocessors, clock, architecture, and whose measurements stand
- * for those that nobody made.
+ * A class has what the transfer of a profile needs in addition to the data
+ * sheet: multiprocessors, clock, architecture, and the classes whose
+ * measurements replace missing ones.
  *
  *     const RaGpu *gpu = ra_gpu_find("NVIDIA H100 SXM");
  *     gpu->name -> "h100-sxm"
@@ -14,31 +14,31 @@
 
 #include <glib.h>
 
-/* A data sheet as misc/hardware_specs.csv has it; 0: not published. */
+/* A data sheet, as in misc/hardware_specs.csv; 0: not published. */
 typedef struct {
   double memory_bytes, memory_bytes_per_s, bf16_flop_per_s, fp8_flop_per_s;
   double intra_bytes_per_s, host_bytes_per_s, latency_s;
 } RaSheet;
 
 typedef struct {
-  const char *name;  /* of its profile: "h100-sxm" */
-  const char *rows;  /* in files and columns of measurements: "h100" */
-  const char *links; /* whose collectives of a node are its own: "h100" */
-  const char *bases; /* classes that laws without rows are transferred from, the
-                        nearest first, blanks between; NULL: it must have rows
-                        of every law */
-  const char *architecture; /* "hopper": of its kernels */
+  const char *name;  /* name of its profile: "h100-sxm" */
+  const char *rows;  /* name in files and columns of measurements: "h100" */
+  const char *links; /* class with equal collectives in a node: "h100" */
+  const char *bases; /* classes that laws without rows are transferred from,
+                        nearest first, separated by blanks; NULL: it must have
+                        rows of every law */
+  const char *architecture; /* architecture of its kernels: "hopper" */
   guint sms;                /* multiprocessors */
   double clock_hz;          /* boost, of the multiprocessors */
   guint fp32_lanes;         /* fp32 operations a cycle and multiprocessor */
-  double cache_mib;         /* last level; 0: nothing stays in it */
+  double cache_mib;         /* last-level cache; 0: nothing stays in it */
   guint flash;              /* generation of its FlashAttention kernels in
                                vLLM (vllm/v1/attention/backends/fa_utils.py) */
-  double power_w;           /* limit */
-  gboolean nvls;            /* switches reduce in the node first */
-  const char *also;         /* further names, blanks between; "" none */
-  const char *cited; /* of @sheet; NULL: misc/hardware_specs.csv has it */
-  RaSheet sheet;     /* where it has not */
+  double power_w;           /* power limit */
+  gboolean nvls;            /* switches of the node reduce first */
+  const char *also;         /* further names, separated by blanks; "" none */
+  const char *cited; /* source of sheet; NULL: misc/hardware_specs.csv has it */
+  RaSheet sheet;     /* data sheet, if misc/hardware_specs.csv lacks it */
 } RaGpu;
 
 guint ra_gpu_n(void);
@@ -47,16 +47,16 @@ const RaGpu *ra_gpu_at(guint index);
 
 /**
  * ra_gpu_find:
- * @name: a profile's ("h100-sxm"), a data sheet's ("h100_sxm"), that of files
- *   of measurements ("h100") or a person's ("NVIDIA H100 80GB HBM3"); case,
- *   blanks and punctuation do not count
+ * @name: name of a profile ("h100-sxm"), of a data sheet ("h100_sxm"), in files
+ *   of measurements ("h100") or as people write it ("NVIDIA H100 80GB HBM3");
+ *   case, blanks and punctuation are ignored
  *
- * Returns: (nullable): the class; %NULL where none is called so
+ * Returns: (nullable): the class; %NULL if no class has this name
  */
 const RaGpu *ra_gpu_find(const char *name);
 
-/* The class whose profile is @name; @error (%RA_ERROR_INPUT) lists those that
- * are known. */
+/* The class whose profile is @name; @error (%RA_ERROR_INPUT) lists the known
+ * ones. */
 const RaGpu *ra_gpu_named(const char *name, GError **error);
 
 /**

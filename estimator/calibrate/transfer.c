@@ -1,3 +1,4 @@
+/* Transfer of laws between GPU classes, and the starts of fits. */
 #include "config.h"
 
 #include <math.h>
