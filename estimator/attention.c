@@ -1,3 +1,4 @@
+/* The laws of attention over whole sequences and of its gradient. */
 #include "config.h"
 
 #include "estimator/attention.h"

@@ -1,8 +1,9 @@
 /* The laws of attention: whole sequences, their gradient, one token.
  *
- * A forward reads q, k, v once and computes only what the causal mask leaves;
- * a decode step reads the cache of every sequence.  Decode is linear in the
- * tokens attended to, piece by piece, so that sums over steps are closed.
+ * A forward pass reads q, k, v once and computes only the pairs that the causal
+ * mask leaves; a decode step reads the cache of every sequence.  Decode is
+ * piecewise linear in the tokens attended to, so that sums over steps have a
+ * closed form.
  */
 #ifndef RA_ESTIMATOR_ATTENTION_H
 #define RA_ESTIMATOR_ATTENTION_H
@@ -16,29 +17,29 @@ typedef struct {
   guint flash;           /* generation of the kernel, estimator/flash.h */
   double sms;            /* multiprocessors */
   double floor_s;        /* added to every call */
-  double s_per_flop;     /* all multiprocessors busy, heads wide */
-  double head_dim_half;  /* what a score costs beside its products, as elements
+  double s_per_flop;     /* with all multiprocessors busy and wide heads */
+  double head_dim_half;  /* cost of a score apart from its GEMMs, in elements
                             of a head */
-  double tile_s;         /* begin and end of a tile, on its multiprocessor */
-  double row_s;          /* and for each of its rows */
-  double lone_ratio;     /* time of a tile alone over its share of full ones */
+  double tile_s;         /* start and end of a tile, on its multiprocessor */
+  double row_s;          /* start and end, for each row of a tile */
+  double lone_ratio;     /* time of an isolated tile / its share of full ones */
   double s_per_byte;     /* memory */
-  double backward_ratio; /* forward's over backward's FLOP/s */
-  RaResidual residual;
-  RaResidual backward_residual; /* of the gradient beside its law */
+  double backward_ratio; /* FLOP/s of the forward pass / the backward pass */
+  RaResidual residual;   /* of the forward pass */
+  RaResidual backward_residual; /* of the gradient */
 } RaAttentionLaw;
 
 typedef struct {
   guint flash;         /* generation of the kernel */
   double sms;          /* multiprocessors */
-  double cache_bytes;  /* of the device's last level */
+  double cache_bytes;  /* last-level cache of the device */
   double floor_s;      /* added to every call */
-  double launch_s;     /* each further kernel of it */
-  double split_s;      /* each share of a split cache, when combined */
-  double block_s;      /* a block of keys, one after the other */
-  double tile_s;       /* begin and end of a thread block */
+  double launch_s;     /* each further kernel of a call */
+  double split_s;      /* combining each part of a split cache */
+  double block_s;      /* a block of keys, one after another */
+  double tile_s;       /* start and end of a thread block */
   double s_per_byte;   /* memory */
-  RaResidual residual; /* its first axis is the length */
+  RaResidual residual; /* first axis: length */
   float *log_s;        /* ln of seconds at each cell of the table, which never
                           falls along the length; owned; NULL: no table */
 } RaDecodeAttentionLaw;
@@ -56,8 +57,8 @@ void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
  * @op: an %RA_OP_ATTENTION: sequences, q_tokens, kv_tokens, pairs, q_heads,
  *   kv_heads, head_dim
  *
- * Device seconds of one causal forward, cut as estimator/flash.h says into
- * tiles of R rows, rows in all, keys of each in S splits:
+ * Device seconds of one causal forward pass.  estimator/flash.h cuts it into
+ * tiles of R rows, `rows` in total, with the keys of each tile in S splits:
  *
  *     pair   = 4 (head_dim + head_dim_half) / (peak_flop_per_s peak_frac)
  *     start  = tile_s + R row_s
@@ -65,14 +66,14 @@ void ra_decode_attention_law_clear(RaDecodeAttentionLaw *law);
  *     chain  = start + lone R (kv_tokens / sequences / S) sms pair
  *     memory = bytes / (memory_bytes_per_s bandwidth_frac)
  *     parts  = 8 S q_tokens q_heads (head_dim + 1)
- *                / (memory_bytes_per_s bandwidth_frac)    where S > 1: fp32
+ *                / (memory_bytes_per_s bandwidth_frac)    if S > 1: fp32,
  *                                                         written and combined
  *     law    = floor + parts + max(work, chain, memory)
  *     t      = law exp(r),  r from the table
  *
- * The width's half is what a score costs beside its products: exponentials (16
- * a cycle and multiprocessor), scaling, maxima, sums.  A processor without such
- * a kernel has one tile a head and no chain.
+ * head_dim_half is the cost of a score apart from its GEMMs: exponentials (16 a
+ * cycle and multiprocessor), scaling, maxima, sums.  A processor without such a
+ * kernel has one tile a head and no chain.
  * Valid: batch 1..256, length 1..16384, 1..64 heads, head_dim 64 and 128.
  * Source: work partitioning, arXiv 2307.08691 section 3, arXiv 2407.08608;
  * coefficients, the profile.   Cost: about 60 ns, no allocation.
@@ -87,9 +88,9 @@ double ra_attention_s(const RaAttentionLaw *law, const RaOp *op);
  *
  *     t = (floor + (forward(op) - floor) 5/2 / efficiency_frac) exp(r)
  *
- * Five products for the forward's two (arXiv 2307.08691 section 3.1: the
- * scores are computed again), at the paper's ratio of rates; no measurement by
- * others was found.
+ * Five GEMMs for the two of the forward pass (arXiv 2307.08691 section 3.1: the
+ * scores are recomputed), at the paper's ratio of rates.  No published
+ * measurement was found.
  *
  * Returns: seconds, >= 0
  */
@@ -99,7 +100,8 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  * ra_decode_attention_s:
  * @op: an %RA_OP_DECODE_ATTENTION, one query a sequence
  *
- * Cut as estimator/flash.h says, keys of each tile in S splits of B blocks:
+ * Device seconds of one decode step.  estimator/flash.h cuts it into tiles,
+ * with the keys of each in S splits of B blocks:
  *
  *     bytes   = 2 kv_tokens kv_heads head_dim bytes_per_element
  *               + 2 (3 with copies of queries and outputs) sequences q_heads
@@ -107,20 +109,24 @@ double ra_attention_backward_s(const RaAttentionLaw *law, const RaOp *op);
  *     missed  = 0 up to half of the cache of the device, 1 from all of it
  *     memory  = missed bytes / (memory_bytes_per_s bandwidth_frac)
  *     kernels = 2 with copies + 1 with splits
- *     law     = floor + kernels launch_s + S split_s (where S > 1)
+ *     law     = floor + kernels launch_s + S split_s (if S > 1)
  *               + max(B block_s head_dim / 128, tiles S tile_s / sms, memory)
  *
- * at lengths that are powers of two, linear between them.  A processor without
- * such a kernel takes the sum of tiles and memory, and misses all bytes.
+ * The law holds at lengths that are powers of two and is linear between them.
+ * On a processor without such a kernel it is the sum of tiles and memory, and
+ * all bytes miss.
  *
- * Without a table that is t.  With one, T(i) is the measured time at its i-th
- * length, law exp(r) at the knots of all axes, in the logarithm linear in log2
- * between them, made never to fall with i; and t is linear in kv_tokens between
- * lengths, so that a decode step stays a line between knots (the law's slope
- * beyond the last length, flat before the first).  Above the other axes' knots
- * T(i) is the nearest one's and what the law is more than there; below them
- * alone the law exp(r of the nearest), made never to fall, and no more than the
- * nearest one's.
+ * Without a table, t = law.  With one, T(i) is the measured time at its i-th
+ * length: law exp(r) at the knots of all axes; its logarithm is linear in log2
+ * between them; it is made never to fall with i.  t is linear in kv_tokens
+ * between lengths, so that a decode step stays a line between knots; it has the
+ * law's slope above the last length and is constant below the first.  Outside
+ * the knots of the other axes:
+ *
+ *     above       T(i) of the nearest knot + the increase of the law from there
+ *     only below  law exp(r of the nearest), made never to fall, and at most
+ *                 T(i) of the nearest knot
+ *
  * Valid: 1..2048 sequences, 2..32768 tokens each, 1..64 heads.
  * Source: coefficients, the profile.   Cost: about 80 ns, no allocation.
  *
@@ -131,8 +137,8 @@ double ra_decode_attention_s(const RaDecodeAttentionLaw *law, const RaOp *op);
 /**
  * ra_decode_attention_line:
  * @op: as above
- * @out_until_tokens: (out): the last kv_tokens for which the slope holds,
- *   %UINT64_MAX: all beyond
+ * @out_until_tokens: (out): the last kv_tokens for which the slope is valid;
+ *   %UINT64_MAX: no limit
  *
  * Returns: d ra_decode_attention_s() / d kv_tokens at @op, s per token, >= 0
  */

@@ -1,3 +1,4 @@
+/* Attention with scores in memory: GEMMs and memory-bound kernels. */
 #include "config.h"
 
 #include "estimator/attention_core.h"

@@ -1,10 +1,10 @@
-/* The law of attention whose scores lie in memory.
+/* The law of attention that writes its scores to memory.
  *
- * What Megatron-LM ran before flash attention (megatron/model/transformer.py,
- * ParallelAttention, 2021 and 2022): a batched product of queries and keys, a
- * fused softmax that scales and masks, dropout, a batched product with the
- * values.  Nothing of its own is fitted: it is made of the law of products and
- * that of memory-bound kernels.
+ * Megatron-LM ran this before flash attention (megatron/model/transformer.py,
+ * ParallelAttention, 2021 and 2022): a batched GEMM of queries and keys, a
+ * fused softmax that scales and masks, dropout, and a batched GEMM with the
+ * values.  It has no fit of its own: it combines the laws of GEMMs and of
+ * memory-bound kernels.
  */
 #ifndef RA_ESTIMATOR_ATTENTION_CORE_H
 #define RA_ESTIMATOR_ATTENTION_CORE_H
@@ -14,12 +14,12 @@
 
 /**
  * ra_attention_core_s:
- * @gemm: of the products
- * @memory: of softmax, dropout and the copy of the output
+ * @gemm: law of the GEMMs
+ * @memory: law of softmax, dropout and the copy of the output
  * @op: an %RA_OP_ATTENTION_CORE or its backward
  *
  * With s queries and keys, b sequences, a heads of d elements and e bytes an
- * element; a batched product counts as one of b a s rows, which has as many
+ * element.  A batched GEMM counts as one of b a s rows, which has as many
  * tiles:
  *
  *     forward  = gemm(b a s, s, d) + gemm(b a s, d, s)
@@ -27,7 +27,7 @@
  *     backward = 2 gemm(b a s, s, d) + 2 gemm(b a s, d, s)
  *                + (3 e [+ 2 e + 1] b a s^2 + 2 e b a s d) / bandwidth
  *
- * in brackets with dropout.  Cost: two products' estimates.
+ * The terms in brackets are for dropout.   Cost: two estimates of GEMMs.
  *
  * Returns: seconds, >= 0; 0 without work
  */

@@ -1,3 +1,4 @@
+/* The costs of collectives, sends, reallocations and host copies. */
 #include "config.h"
 
 #include "base/rng.h"

@@ -1,10 +1,10 @@
-/* The laws of what GPUs send to each other: collectives, sends, reallocation,
- * copies to and from the host.
+/* The laws of communication: collectives, sends, reallocation, and copies to
+ * and from the host.
  *
- * Rates are shares of the cluster's links: `intra-node` of its device, its
- * NICs.  Who shares a node's NICs stands in the op's dimensions.
+ * Rates are shares of the cluster's links: `intra-node` of its device, and its
+ * NICs.  The dimensions of an op tell how many share the NICs of a node.
  *
- * Invariant: a message of 0 bytes and a group of one take no time; a cost
+ * Invariant: a message of 0 bytes and a group of one rank cost nothing.  A cost
  * never falls as bytes grow and never rises as a link gets faster.
  */
 #ifndef RA_ESTIMATOR_COLLECTIVE_H
@@ -17,48 +17,50 @@
 #include "traces/profile.h"
 
 #define RA_LINES 3
-/* Most ranks of a node that were measured. */
+/* Largest number of ranks of a node that was measured. */
 #define RA_NODE_RANKS 8
 
-/* Seconds of a message: the least of three lines, one for each protocol that
- * pays at its size (LL, LL128, Simple of NCCL, or whatever the fit found). */
+/* Seconds of a message: the minimum of three lines, one for each protocol that
+ * is the fastest at some size (LL, LL128, Simple of NCCL, or what the fit
+ * found). */
 typedef struct {
   double latency_s[RA_LINES];  /* of each line */
   double s_per_byte[RA_LINES]; /* of each line */
 } RaLines;
 
-/* How many numbers of ranks a table may tell apart. */
+/* Most numbers of ranks in a table. */
 #define RA_COUNTS 8
-/* Of bytes: 1 B to 512 GiB. */
+/* Octaves of bytes: 1 B to 512 GiB. */
 #define RA_OCTAVES 40
 
 /* One kind of collective in a node; [n - 2] for n = 2 .. 8 ranks. */
 typedef struct {
   RaLines ranks[RA_NODE_RANKS - 1]; /* bytes on the bus, not of the vector */
   RaResidual residual;              /* over bytes and ranks */
-  guint n_counts;                   /* below 2: no step between them is known */
-  uint32_t count[RA_COUNTS];        /* of ranks that were measured, ascending */
-  /* By octave of bytes: seconds of the second over those of the first count,
-   * and of the last over those of the last but one; see ra_collective_s(). */
+  guint n_counts;                   /* measured numbers of ranks; below 2: no
+                                       ratio between them is known */
+  uint32_t count[RA_COUNTS];        /* measured numbers of ranks, ascending */
+  /* By octave of bytes: seconds at the second count / at the first, and at the
+   * last / at the last but one; see ra_collective_s(). */
   double first_ratio[RA_OCTAVES], last_ratio[RA_OCTAVES];
-  gboolean is_power; /* over PCIe: a power of ranks between two of them */
-  /* Where but one number of ranks was measured. */
-  double base_s, hop_s; /* of a message without bytes, and each step of it */
+  gboolean is_power; /* over PCIe: a power of the ranks between two counts */
+  /* If only one number of ranks was measured: */
+  double base_s, hop_s; /* time of a message without bytes, and of each step */
 } RaCollectiveLaw;
 
 /* Collectives across nodes. */
 typedef struct {
   double latency_s[2];      /* small and large messages */
-  double hop_s[2];          /* and for each doubling of nodes */
+  double hop_s[2];          /* added for each doubling of nodes */
   double per_frac[2];       /* 1 / share of the NICs */
   double hierarchical_frac; /* 1: reduced in the node first; 0: one ring */
-  RaResidual residual;      /* over bytes and nodes, of all-reduce */
+  RaResidual residual;      /* of all-reduce, over bytes and nodes */
 } RaInterNodeLaw;
 
 /* All-to-alls across nodes: lines for small and large messages at 2 and at 8
  * nodes. */
 typedef struct {
-  gboolean measured;      /* else as the other collectives */
+  gboolean measured;      /* else like the other collectives */
   double latency_s[2][2]; /* (2 or 8 nodes, line) */
   double frac[2][2];      /* share of the NICs */
   double net_s;           /* the cluster's nic-latency */
@@ -73,7 +75,7 @@ typedef struct {
 
 typedef struct {
   double step_s;           /* each step of the schedule */
-  double net_s;            /* and between nodes: the cluster's nic-latency */
+  double net_s;            /* added between nodes: the cluster's nic-latency */
   double s_per_intra_byte; /* link of the node */
   double s_per_inter_byte; /* one GPU's share of the NICs */
 } RaReallocLaw;
@@ -83,21 +85,21 @@ typedef struct {
   double s_per_byte; /* link to the host */
 } RaHostCopyLaw;
 
-/* What all of the above know of the cluster. */
+/* The laws of communication on one cluster. */
 typedef struct {
   RaCollectiveModel here;        /* the cluster in closed form */
-  RaCollectiveModel own;         /* the one that inter-node was fitted on */
-  gboolean is_foreign;           /* they differ */
-  RaCollectiveLaw collective[5]; /* by op kind less RA_OP_ALL_REDUCE */
+  RaCollectiveModel own;         /* the cluster that inter-node was fitted on */
+  gboolean is_foreign;           /* here and own differ */
+  RaCollectiveLaw collective[5]; /* by op kind minus RA_OP_ALL_REDUCE */
   RaInterNodeLaw inter;          /* across nodes */
   RaInterExchangeLaw exchange;   /* all-to-alls across nodes */
   RaSendLaw send;                /* point to point */
   RaReallocLaw realloc;          /* parameter reallocation */
   RaHostCopyLaw host_copy;       /* offload and reload */
   double s_per_node_byte;        /* all NICs of a node, one direction */
-  double s_per_share_byte;       /* one GPU's part of them */
-  double own_s_per_node_byte;    /* the same of the fabric of `own` */
-  double own_s_per_share_byte;
+  double s_per_share_byte;       /* one GPU's share of them */
+  double own_s_per_node_byte;    /* as s_per_node_byte, on the fabric of own */
+  double own_s_per_share_byte;   /* as s_per_share_byte, on the fabric of own */
 } RaLinkLaws;
 
 /* @error: %RA_ERROR_INPUT: a law is missing. */
@@ -121,50 +123,56 @@ gboolean ra_link_laws_init(RaLinkLaws *laws, const RaProfile *profile,
  *     F = h f(N) + (1 - h) f(n),  h = hierarchical_frac
  *     B = min(node's NICs / groups_per_node, r one GPU's share)
  *
- * For an all-to-all F = r (n - r) / n: what a node's ranks send out (F bytes is
- * r node_bytes where the op says those), and where
- * the profile has the law inter-node.all-to-all, latency_j and bandwidth_frac_j
- * are its own at 2 and 8 nodes, linear in log2 N between and those of 8 beyond,
- * without hops.
- * Coefficients stand at n = 2, 4, 8; between, they are interpolated in log2 n,
- * beyond, those of 8 hold.  log2 is linear between powers of two.
- * Another fabric than the law's own (its profile's law inter-node.fabric: other
- * rates of NICs; SHARP): t is what the law says of its own, times the ratio of
- * the closed forms' best (estimator/collective_model.h) here and there.
+ * All-to-all: F = r (n - r) / n, the share that the ranks of a node send out.
+ * If the op has node_bytes, F bytes is r node_bytes.  If the profile has the
+ * law inter-node.all-to-all, that law gives latency_j and bandwidth_frac_j at 2
+ * and 8 nodes: linear in log2 N between them, constant above 8, without hops.
  *
- * Where the law has a table, other numbers of ranks than the table's follow
- * from its two nearest, a < b:
+ * Coefficients are given at n = 2, 4, 8, interpolated in log2 n between them,
+ * and constant above 8.  log2 is linear between powers of two.
+ *
+ * On a fabric that differs from the law's own (the profile's law
+ * inter-node.fabric: other NIC rates; SHARP), t is the law's time on its own
+ * fabric, times the ratio of the best closed forms
+ * (estimator/collective_model.h) here and there.
+ *
+ * If the law has a table, other numbers of ranks than the table's follow from
+ * the two nearest in it, a < b:
  *
  *     t(n) = t(a) + (t(b) - t(a)) (x (n - a) / (b - a)
  *                      + (1 - x) (g(n) - g(a)) / (g(b) - g(a)))
  *     x    = min(1, 2 latency(a) / t(a))
  *
- * a small message costs a step a rank, a large one f(n)'s (n - 1) / n = g(n)
- * on top of what each rank does with the whole vector (all-to-all: g = log2 n,
- * as each rank's share shrinks and its peers grow).  Outside of them t(b) /
- * t(a) is the geometric mean over four octaves, as what is carried on must not
- * be one size's change of protocol; never below half of the nearest.  Over PCIe
- * each doubling of ranks passes another bridge (switch, host bridge, link
- * between sockets), which no ring describes: t(n) is a power of n there.
+ *     small message  costs a step a rank
+ *     large message  costs g(n) = (n - 1) / n of f(n), on top of what each rank
+ *                    does with the whole vector; all-to-all: g = log2 n, as the
+ *                    share of each rank shrinks while its peers grow in number
+ *     extrapolation  t(b) / t(a) is then the geometric mean over four octaves,
+ *                    so that one size's change of protocol is not carried on;
+ *                    t is at least half of the nearest measured time
+ *     PCIe           t(n) is a power of n: each doubling of ranks crosses
+ *                    another bridge (switch, host bridge, link between
+ *                    sockets), which no ring describes
  *
- * Of one number of ranks m alone,
+ * If only one number of ranks m was measured:
  *
  *     t(n) = L (base + k(n) hop) / (base + k(m) hop)
  *            + (t(m) - L) (c + g(n)) / (c + g(m)),  L = min(t(m), latency(m))
  *
- * k: steps of a ring, 2 (n - 1) of an all-reduce, log2 n of an all-to-all;
- * hop = (latency(m) of all-reduces less that of gathers and scatters) / (m -
- * 1); c, the bytes of the vector that pass a rank whatever n, in collective.c.
- * Valid: 512
- * B..512 MiB in a node, 2 to 8 nodes across. Source: bus bandwidth, NVIDIA
- * nccl-tests doc/PERFORMANCE.md; coefficients, the profile.   Cost: about 10
- * ns, no allocation.
+ *     k    steps of a ring: 2 (n - 1) for an all-reduce; log2 n for an
+ *          all-to-all
+ *     hop  (latency(m) of all-reduces - that of gathers and scatters) / (m - 1)
+ *     c    bytes of the vector that pass a rank for any n: see collective.c
+ *
+ * Valid: 512 B..512 MiB in a node, 2 to 8 nodes across.
+ * Source: bus bandwidth, NVIDIA nccl-tests doc/PERFORMANCE.md; coefficients,
+ * the profile.   Cost: about 10 ns, no allocation.
  *
  * Returns: seconds, >= 0; 0 for one rank or no bytes
  */
 double ra_collective_s(const RaLinkLaws *laws, const RaOp *op);
 
-/* Seconds in a node of @n ranks by lines and table alone. */
+/* Seconds of @n ranks in a node, from lines and table alone. */
 double ra_collective_count_s(const RaCollectiveLaw *law, const RaOp *op,
                              uint64_t n);
 
@@ -172,7 +180,7 @@ double ra_collective_count_s(const RaCollectiveLaw *law, const RaOp *op,
  * ra_send_s:
  * @op: an %RA_OP_SEND: bytes, inter_node, pairs_per_node
  *
- *     in a node: the least of three lines, latency_i + bytes / rate_i
+ *     in a node: the minimum of three lines, latency_i + bytes / rate_i
  *     between:   latency + bytes / (B bandwidth_frac),
  *                B = min(one GPU's share, node's NICs / pairs_per_node)
  *
@@ -193,7 +201,7 @@ double ra_realloc_s(const RaLinkLaws *laws, const RaOp *op);
 
 /**
  * ra_host_copy_s:
- * @bytes: of one GPU
+ * @bytes: bytes of one GPU
  *
  *     t = latency + bytes / (host link frac)
  *
@@ -203,32 +211,32 @@ double ra_host_copy_s(const RaLinkLaws *laws, double bytes);
 
 /**
  * ra_collective_formula:
- * @op: any
- * @out_choice: (out): the algorithm and protocol that the closed form takes
+ * @op: any op
+ * @out_choice: (out): the algorithm and protocol that the closed form chooses
  *
- * Whether @op's cost rests on the closed forms: a number of ranks of a node
- * that was not measured, another fabric than the law's, SHARP.
+ * Tells if the cost of @op rests on the closed forms: for a number of ranks in
+ * a node that was not measured, another fabric than the law's, or SHARP.
  *
- * Returns: %FALSE where measurements, or a law fitted on them, have it all
+ * Returns: %FALSE if measurements, or a law fitted on them, cover all of @op
  */
 gboolean ra_collective_formula(const RaLinkLaws *laws, const RaOp *op,
                                RaCollectiveChoice *out_choice);
 
-/* What an op takes of the links of each of its GPUs. */
+/* Use of the links of each GPU by an op. */
 typedef struct {
-  double total_s; /* alone */
-  double intra_s; /* of it, the link to the peers of the node is full */
-  double inter_s; /* the GPU's share of the NICs is */
-  double host_s;  /* the link to the host is */
+  double total_s; /* time of the op alone */
+  double intra_s; /* part with a full link to the peers of the node */
+  double inter_s; /* part with the GPU's share of the NICs full */
+  double host_s;  /* part with a full link to the host */
 } RaLinkUse;
 
 /**
  * ra_link_use:
  * @op: a collective, send, reallocation, offload or reload
- * @out_use: (out): seconds at the best rate that the law has for its kind, so
- *   each at most total_s, which is what the law says; the rest is latency
+ * @out_use: (out): seconds at the best rate of the law for this kind; each is
+ *   at most total_s, the time by the law; the rest is latency
  *
- * What the network of sim/flows.h makes of an op.
+ * The use of links that the network of sim/flows.h simulates.
  */
 void ra_link_use(const RaLinkLaws *laws, const RaOp *op, RaLinkUse *out_use);
 

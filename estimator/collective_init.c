@@ -1,3 +1,4 @@
+/* The laws of communication, made from a profile and a cluster. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Rates and latencies of NCCL's algorithms and protocols. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A decode step as a line in the tokens attended to. */
+/* The time of a decode step as a line in the tokens attended to. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

@@ -1,3 +1,4 @@
+/* The law of attention in a decode step. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* A decode step that gathers its weights: zero 3. */
+/* A decode step that gathers its weights: ZeRO 3. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

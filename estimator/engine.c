@@ -1,5 +1,5 @@
-/* What an inference engine has of its own: an all-reduce, and a host that
- * launches what no captured graph holds. */
+/* The inference engine: its own all-reduce, and the host time of steps without
+ * a captured graph. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

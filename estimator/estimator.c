@@ -1,3 +1,4 @@
+/* The estimator: set-up, ops, lists of ops and works of a task graph. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

@@ -1,19 +1,18 @@
-/* The estimator: owns every cost.
+/* The estimator: the one source of costs.
  *
- * Made from a profile (fitted coefficients of one GPU class and its links) and
- * a cluster (how many GPUs share which links).  It costs an op, a collective, a
- * list of ops, a work of the task graph, and a decode step as a function of the
- * tokens attended to.  An op's time comes, in order, from a measured table, a
- * fitted law, the roofline with the profile's efficiency; this version has laws
- * and roofline, tables come behind the same calls.
+ * It is made from a profile (fitted coefficients of one GPU class and its
+ * links) and a cluster (how many GPUs share which links).  It gives the cost of
+ * an op, a collective, a list of ops, a work of the task graph, and a decode
+ * step as a function of the tokens attended to.  The time of an op is that of a
+ * fitted law, corrected by a measured table if the profile has one.
  *
  *     RaEstimator *est = ra_estimator_new(profile, cluster, &error);
  *     RaCost cost;
  *     ra_estimator_ops(est, ops, n_ops, RA_LAUNCH_EAGER, &cost);
  *
- * Immutable once made: any number of threads may ask.  No call here allocates;
- * an op costs well under 100 ns.  A thread that asks for many ops takes a fork,
- * which remembers.
+ * Immutable once made, so any number of threads may use it.  No call here
+ * allocates; an op costs well under 100 ns.  A thread that estimates many ops
+ * uses a fork, which memoizes.
  */
 #ifndef RA_ESTIMATOR_ESTIMATOR_H
 #define RA_ESTIMATOR_ESTIMATOR_H
@@ -35,27 +34,30 @@ typedef struct {
   double compute_s; /* the device computes */
   double comm_s;    /* collectives and sends, exposed inside the list */
   double host_s;    /* the device waits for the host: launches, host work */
-  double beside_s;  /* no part of total_s: what it would take longer with
-                       communication (of communication: computation) beside all
-                       of it (estimator/overlap.h) */
+  double beside_s;  /* not part of total_s: slowdown if communication (for
+                       communication: computation) overlaps with all of it
+                       (estimator/overlap.h) */
 } RaCost;
 
-/* A piece of a decode step's time as a function of the key-value tokens in
- * the batch: total(K) = cost.total_s + s_per_token (K - from_tokens) for
- * from_tokens <= K <= until_tokens; the slope is compute (zero where the host
- * is the bound: there compute_s grows as host_s shrinks, and cost
- * is their split at from_tokens). */
+/* A piece of a decode step's time as a function of the key-value tokens K in
+ * the batch:
+ *
+ *     total(K) = cost.total_s + s_per_token (K - from_tokens)
+ *     for from_tokens <= K <= until_tokens
+ *
+ * The slope is compute.  It is zero while the host is the bound: compute_s then
+ * grows as host_s shrinks, and cost is their split at from_tokens. */
 typedef struct {
   RaCost cost;           /* at from_tokens */
   double s_per_token;    /* slope of total_s, >= 0 */
-  uint64_t from_tokens;  /* K asked for */
+  uint64_t from_tokens;  /* requested K */
   uint64_t until_tokens; /* last K of this piece, >= from_tokens; UINT64_MAX:
-                            all beyond */
+                            no limit */
 } RaDecodeLine;
 
-/* Of @n_steps steps along @line that @n_active sequences take together, with
- * @kv_tokens at the first: m c + slope (m (K - from) + n m (m - 1) / 2).  The
- * last has at most line->until_tokens. */
+/* Cost of @n_steps steps of @n_active sequences along @line, with @kv_tokens at
+ * the first step: m c + slope (m (K - from) + n m (m - 1) / 2).  The last step
+ * has at most line->until_tokens. */
 static inline RaCost
 ra_decode_line_cost(const RaDecodeLine *line, double n_active,
                     uint64_t kv_tokens, uint64_t n_steps)
@@ -75,9 +77,9 @@ ra_decode_line_cost(const RaDecodeLine *line, double n_active,
 /**
  * ra_estimator_new:
  * @profile: borrowed, outlives the estimator
- * @cluster: borrowed, outlives the estimator; its device filled, from which
- *   (not from @profile's) all rates are taken, so that a sweep of it counts
- * @error: %RA_ERROR_INPUT: a law that a cost needs is missing in @profile
+ * @cluster: borrowed, outlives the estimator; its device, not that of @profile,
+ *   gives all rates, so that a sweep of the device has an effect
+ * @error: %RA_ERROR_INPUT: @profile lacks a law that a cost needs
  *
  * Returns: (transfer full): ra_estimator_free() it
  */
@@ -86,34 +88,34 @@ RaEstimator *ra_estimator_new(const RaProfile *profile,
 
 /**
  * ra_estimator_add_kind:
- * @kind: (transfer full): of the cluster as if all nodes were of its next kind
- *   (ra_cluster_of_kind()); before the system is set
+ * @kind: (transfer full): estimator of the cluster as if all nodes were of its
+ *   next kind (ra_cluster_of_kind()); added before the system is set
  *
- * An estimator by itself is that of kind 0.  What is asked of it is of nodes of
- * that kind; who knows on which nodes something runs asks the estimators of
- * their kinds, and takes the slowest: a collective waits for its slowest
- * member, and what passes between two nodes passes at the slower one's rate.
+ * The estimator itself is that of kind 0: its costs are for nodes of that kind.
+ * A caller that knows on which nodes something runs uses the estimators of
+ * their kinds and takes the slowest: a collective waits for its slowest member,
+ * and a message between two nodes has the rate of the slower one.
  */
 void ra_estimator_add_kind(RaEstimator *estimator, RaEstimator *kind);
-/* 1 where nodes are all alike. */
+/* Number of kinds; 1 if all nodes are alike. */
 guint ra_estimator_n_kinds(const RaEstimator *estimator);
-/* (transfer none): that of @kind, below ra_estimator_n_kinds(). */
+/* (transfer none): the estimator of @kind, below ra_estimator_n_kinds(). */
 const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
 
 /**
  * ra_estimator_set_system:
- * @constants: (nullable): what a system costs beside its kernels, copied; %NULL
- *   and RA_SYSTEM_CONSTANTS_NONE: nothing
+ * @constants: (nullable): costs of a system apart from its kernels, copied;
+ *   %NULL and RA_SYSTEM_CONSTANTS_NONE: none
  *
- * To be called before the estimator is asked.  The constants enter at
+ * Must be called before any cost is computed.  The constants enter at
  *
  *     a stage's decode step, launch eager:
  *         host  = max(launches x eager_launch,
  *                     layers x decode_layer + decode_stage)
- *         total = max(device, host), host_s what it adds to the device's time
+ *         total = max(device, host), host_s = total - device
  *     a replica's decode step, launch graph, at its last stage:
  *         host_s = that of the graph + decode_step: the engine's scheduler and
- *         sampler, which wait for the step before
+ *         sampler, which wait for the previous step
  *     a step of continuous batching with prompts in it:
  *         host  = max(launches x eager_launch, layers x prefill_layer)
  *     all-reduces in a node, of decode steps and of batched steps:
@@ -122,34 +124,35 @@ const RaEstimator *ra_estimator_kind(const RaEstimator *estimator, guint kind);
  *         compute = compute_factor x (compute of the kernels
  *                   + (attention_factor - 1) x attention's)
  *         comm    = comm_factor x collectives
- *         launch eager, train_launch given: of embedding, layers and head
- *                   max(device, launches x train_launch) each
+ *         launch eager, train_launch given: max(device, launches x
+ *                   train_launch) for each of embedding, layers and head
  *     sends and gradient reductions:
  *         comm    = comm_factor x wire
  *     reallocation and transfer:
  *         total = wire + largest bytes in or out of a GPU / weight_sync
  *
- * The optimizer and the prefill of static batches stay as they are.
+ * The optimizer and the prefill of static batches do not change.
  */
 void ra_estimator_set_system(RaEstimator *estimator,
                              const RaSystemConstants *constants);
 
 /**
  * ra_estimator_set_real:
- * @real: whether whole calls and reallocations are to cost what ReaL's own
- *   estimator takes for them (estimator/real.h), at call fidelity; to be called
- *   before the estimator is asked
+ * @real: %TRUE: whole calls and reallocations cost what ReaL's own estimator
+ *   gives for them (estimator/real.h), at call fidelity
+ *
+ * Must be called before any cost is computed.
  */
 void ra_estimator_set_real(RaEstimator *estimator, gboolean real);
 gboolean ra_estimator_is_real(const RaEstimator *estimator);
 
 /**
  * ra_estimator_fork:
- * @estimator: borrowed, outlives the fork; all of it set
+ * @estimator: borrowed, outlives the fork; completely set up
  *
- * The same estimator for one thread alone, with a memo of the ops that it was
- * asked for (estimator/memo.h): equal to the last bit, and 4 times as fast
- * where most ops come again, as those of a task graph's works do.
+ * The same estimator for one thread alone, with a memo of the costs of ops
+ * (estimator/memo.h).  Results are equal to the last bit.  It is 4 times as
+ * fast if most ops repeat, as those of a task graph's works do.
  *
  * Cost: 0.6 MB.   Returns: (transfer full): ra_estimator_free() it
  */
@@ -158,15 +161,15 @@ RaEstimator *ra_estimator_fork(const RaEstimator *estimator);
 void ra_estimator_free(RaEstimator *estimator);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaEstimator, ra_estimator_free)
 
-/* How it slows what runs together. */
+/* The law of the slowdown by overlap. */
 const RaOverlapLaw *ra_estimator_overlap(const RaEstimator *estimator);
 
 /**
  * ra_estimator_op_s:
  * @op: shapes per GPU; @op->count is ignored
  *
- * Device seconds of one run of @op, without the host: a collective of one rank
- * and an op without work take 0.
+ * Device seconds of one run of @op, without the host.  A collective of one rank
+ * and an op without work cost 0.
  *
  * Returns: seconds, >= 0, finite
  */
@@ -175,61 +178,61 @@ double ra_estimator_op_s(const RaEstimator *estimator, const RaOp *op);
 /**
  * ra_estimator_ops:
  * @ops: (array length=n_ops): run in order, each count times
- * @launch: RaLaunch: eager pays host time a kernel; where the host is slower
- *   than the device the difference is host_s. graph pays one launch a list and
- *   a small gap a kernel
+ * @launch: RaLaunch: eager costs host time for each kernel; if the host is
+ *   slower than the device, host_s is the difference.  graph costs one launch a
+ *   list and a small gap a kernel
  * @out_cost: (out): copies count as comm_s
  *
  *     device = sum of count x op over compute, communication and copies;
- *              of an %RA_OP_BEHIND op only max(0, op - the op before it)
+ *              for an %RA_OP_BEHIND op only max(0, op - the op before it)
  *     eager  : host_s = max(0, launches x eager_launch - device)
  *     graph  : host_s = graph_launch + launches x graph_gap
  *
- * An %RA_OP_BEHIND op and the op before it slow each other: what the latter
- * takes longer for it is compute_s.  In eager mode what interference adds hides
- * behind the launches first.
+ * The time of host ops is added to host_s.  A collective is launched like a
+ * kernel; an op of no time launches nothing.
  *
- * and the time of host ops beside.  A collective launches as a kernel does;
- * an op that takes no time launches nothing.
+ * An %RA_OP_BEHIND op and the op before it overlap and slow each other: the
+ * slowdown of the latter is compute_s.  In eager mode, launches hide this
+ * slowdown first.
  *
- * Cost: the ops' estimates, no allocation.
+ * Cost: the estimates of the ops, no allocation.
  */
 void ra_estimator_ops(const RaEstimator *estimator, const RaOp *ops,
                       guint n_ops, int launch, RaCost *out_cost);
 
-/* Cost of @graph's work @work: of a shard as its call launches, of a single op
- * (a send, a gradient reduction, an optimizer) without the host, which runs
- * ahead of it. */
+/* Cost of the work @work of @graph: for a shard with its call's launch mode,
+ * for a single op (a send, a gradient reduction, an optimizer) without the
+ * host, which runs ahead of it. */
 void ra_estimator_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                        uint32_t work, RaCost *out_cost);
 
-/* Seconds of @op, an all-reduce in a node, by the engine's own kernels under
+/* Seconds of @op, an all-reduce in a node, with the engine's own kernels and
  * the system's one_shot (> 0; estimator_impl.h has the formula). */
 double ra_estimator_engine_sum_s(const RaEstimator *estimator, const RaOp *op);
 
-/* What a communication op takes of the links of its GPUs. */
+/* Use of the links of its GPUs by a communication op. */
 void ra_estimator_link_use(const RaEstimator *estimator, const RaOp *op,
                            RaLinkUse *out_use);
 
-/* What launching kernels costs a host. */
+/* Host time of launches. */
 typedef struct {
-  double eager_s; /* of each kernel, launched one by one */
-  double graph_s; /* of a captured graph, once */
-  double gap_s;   /* before each kernel of a captured graph */
+  double eager_s; /* each kernel, launched one by one */
+  double graph_s; /* a captured graph, once */
+  double gap_s;   /* gap before each kernel of a captured graph */
 } RaLaunchCost;
 
 RaLaunchCost ra_estimator_launch(const RaEstimator *estimator);
 
 /**
  * ra_estimator_work_op_s:
- * @work: of a shard
- * @ops: (array length=n_ops): ops of its program
- * @out_s: (out) (array length=n_ops): device seconds of one run of each, with
- *   what those behind which another runs take longer for it
- * @out_seen_s: (out) (array length=n_ops): the same; of an %RA_OP_BEHIND op
- * only what it takes longer than the op before it
+ * @work: work of a shard
+ * @ops: (array length=n_ops): its ops
+ * @out_s: (out) (array length=n_ops): device seconds of one run of each op,
+ *   with the slowdown by an op that overlaps with it
+ * @out_seen_s: (out) (array length=n_ops): the same, but for an %RA_OP_BEHIND
+ *   op only the excess over the op before it
  *
- * The terms of ra_estimator_work(), with what the system adds to computation.
+ * The terms of ra_estimator_work(), with the system's factors of computation.
  */
 void ra_estimator_work_op_s(const RaEstimator *estimator,
                             const RaTaskGraph *graph, uint32_t work,
@@ -240,49 +243,50 @@ void ra_estimator_work_op_s(const RaEstimator *estimator,
  * ra_estimator_decode:
  * @shard: a generate call's shard
  * @piece: the stage
- * @n_sequences: in the step, >= 1
- * @kv_tokens: K, tokens attended to in all
+ * @n_sequences: sequences of the step, >= 1
+ * @kv_tokens: K, total tokens attended to
  *
- * One decode step of a stage at K, and the line on which it stays as K grows.
+ * One decode step of a stage at K, and the line that it follows as K grows.
  *
- * Where zero 3 has the weights in shards the step gathers them unit by unit
- * (embedding, each layer, head), the next one while one computes.  With two
- * units whole at a time unit i + 1 is gathered from the moment unit i begins,
- * so with computation c and gather g of n units
+ * Under ZeRO 3, which shards the weights, the step gathers them unit by unit
+ * (embedding, each layer, head), each while the unit before it computes.  Two
+ * whole units are in memory at a time, so the gather of unit i + 1 starts with
+ * unit i.  With computation c and gather g of n units
  *
  *     device = g_1 + sum over i < n of max(c_i + s g_{i+1}, g_{i+1}) + c_n
  *
  * where s = memory_frac / (1 + memory_frac) of the overlap law.
- * (DeepSpeed's ZeRO-3 inference: what made generation slow in DeepSpeed-Chat,
- * arXiv 2308.01320, and in Xiao et al.'s co-located placement, arXiv
- * 2312.11819.)  The first gather of a step is never hidden: sampling stands
- * before it.  comm_s has what computation does not hide.
+ * (This is DeepSpeed's ZeRO-3 inference, which made generation slow in
+ * DeepSpeed-Chat, arXiv 2308.01320, and in Xiao et al.'s co-located placement,
+ * arXiv 2312.11819.)  The first gather of a step is never hidden, as sampling
+ * precedes it.  comm_s is the part that computation does not hide.
  */
 void ra_estimator_decode(const RaEstimator *estimator, const RaShard *shard,
                          const RaPiece *piece, uint32_t n_sequences,
                          uint64_t kv_tokens, RaDecodeLine *out_line);
 
-/* Whether products of a decode step cost what the reuse of their weights says
- * (graph/op/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with prompts
- * in them, and those that gather their weights, have none. */
+/* TRUE if the GEMMs of a decode step depend on the reuse distance of their
+ * weights (graph/op/op_reuse.h): the profile has "gemm.fp32.reuse".  Steps with
+ * prompts, and steps that gather their weights, do not. */
 gboolean ra_estimator_has_reuse(const RaEstimator *estimator);
 
 /* A step of continuous batching. */
 typedef struct {
-  RaBatch chunks;     /* of prompts: sums over them */
-  RaBatch decode;     /* sequences with one token each; may be none */
+  RaBatch chunks;     /* chunks of prompts: sums over them */
+  RaBatch decode;     /* sequences with one token each; may be empty */
   uint32_t n_sampled; /* sequences that get a token */
 } RaMixedBatch;
 
-/* That of @step, of a batcher. */
+/* The batch of a batcher's @step. */
 RaMixedBatch ra_mixed_batch(const RaBatchStretch *step);
 
 /**
  * ra_op_list_mixed:
  * @out_ops: (out) (array length=RA_OP_LIST_MAX)
  *
- * The ops of a forward pass over the tokens of both, attention apart: of the
- * chunks as of whole sequences, of the others as of a decode step.
+ * The ops of a forward pass over the tokens of both parts.  Attention is
+ * separate: that of the chunks as of whole sequences, that of the others as of
+ * a decode step.
  *
  * Returns: number of ops
  */
@@ -291,11 +295,11 @@ guint ra_op_list_mixed(const RaShard *shard, const RaPiece *piece,
 
 /**
  * ra_estimator_mixed:
- * @shard: a generate call's shard, cp 1, its weights in place
+ * @shard: a generate call's shard, cp 1, its weights not sharded
  * @batch: at least one chunk
  *
- * The step is launched eagerly, whatever the shard's launch: engines capture
- * graphs of pure decode steps alone.
+ * The step is launched eagerly under any launch mode of the shard: engines only
+ * capture graphs of pure decode steps.
  */
 void ra_estimator_mixed(const RaEstimator *estimator, const RaShard *shard,
                         const RaPiece *piece, const RaMixedBatch *batch,

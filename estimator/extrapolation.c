@@ -1,3 +1,4 @@
+/* Extrapolation: the law and axis by which an op leaves its measurements. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

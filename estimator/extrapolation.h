@@ -1,7 +1,8 @@
-/* Uses of a law beyond what was measured of it.
+/* Extrapolation: uses of a law outside its measurements.
  *
- * A law goes on beyond its table (waves, rates, floors are physics), the
- * table's correction is held at its edge; that is said, not hidden:
+ * Outside its table, a law itself still holds (waves, rates and floors are
+ * physics), and the table's correction stays that of the edge.  Callers can
+ * report this:
  *
  *     RaExtrapolation outside;
  *     if (ra_estimator_extrapolation(estimator, &op, &outside))
@@ -15,27 +16,27 @@
 
 typedef struct {
   const char *law;  /* static */
-  const char *axis; /* static: the first of the law's that is left */
-  double value;     /* of the op */
-  double limit;     /* the nearest that was measured */
+  const char *axis; /* static: first axis outside the measurements */
+  double value;     /* value of the op */
+  double limit;     /* nearest measured value */
 } RaExtrapolation;
 
 /**
  * ra_estimator_extrapolation:
- * @out_outside: (out): where @op is outside
+ * @out_outside: (out): the law, axis and values of the extrapolation
  *
- * Laws without a table have a range for people alone (RaLaw.range): no op is
- * outside of it.
+ * The range of a law without a table is for people only (RaLaw.range): none of
+ * its ops counts as an extrapolation.
  * Cost: about 20 ns, no allocation.
  *
- * Returns: whether @op's cost is an extrapolation
+ * Returns: %TRUE if the cost of @op is an extrapolation
  */
 gboolean ra_estimator_extrapolation(const RaEstimator *estimator,
                                     const RaOp *op,
                                     RaExtrapolation *out_outside);
 
-/* ra_collective_formula() of @op: whether a closed form carries what was
- * measured to it, and which algorithm and protocol it takes. */
+/* ra_collective_formula() of @op: TRUE if a closed form extends measurements to
+ * @op, with the algorithm and protocol that it chooses. */
 gboolean ra_estimator_formula(const RaEstimator *estimator, const RaOp *op,
                               RaCollectiveChoice *out_choice);
 

@@ -1,3 +1,4 @@
+/* Fits: the coefficients of a law, its tables, and cross-validation. */
 #include "config.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* How the laws of a host back end are fitted: on rows of its probe
- * (exec/measure/probe.h), a core's, so with one tile of one element, no waves,
- * and bounds that caches allow. */
+/* Fits of a host back end's laws on rows of its probe (exec/measure/probe.h).
+ * The rows are from a core: one tile of one element, no waves, and bounds that
+ * allow for caches. */
 #include "config.h"
 
 #include <string.h>

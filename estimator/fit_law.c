@@ -1,4 +1,4 @@
-/* How each law is fitted: starts and bounds, tables, folds. */
+/* The table of fits: starts and bounds, candidate tables, held-out groups. */
 #include "config.h"
 
 #include <string.h>

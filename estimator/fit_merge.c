@@ -1,4 +1,4 @@
-/* New samples into a table that is there. */
+/* Merging of new samples into an existing table. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Which law costs an op. */
+/* The law of each op. */
 #include "config.h"
 
 #include <string.h>

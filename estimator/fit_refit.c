@@ -1,5 +1,5 @@
-/* A run's samples into a table that is there: one draw of what runs differ by.
- */
+/* Merging of a run into an existing table, as one sample of the variation
+ * between runs. */
 #include "config.h"
 
 #include <math.h>

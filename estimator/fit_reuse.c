@@ -1,4 +1,4 @@
-/* What products take by how long ago their weights were used. */
+/* The time of GEMMs by the reuse distance of their weights. */
 #include "config.h"
 
 #include <math.h>

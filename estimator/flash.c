@@ -1,3 +1,4 @@
+/* Tiles and splits of FlashAttention, by generation. */
 #include "config.h"
 
 #include <math.h>

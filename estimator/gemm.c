@@ -1,3 +1,4 @@
+/* The law of GEMMs: tiles, waves, memory, tables. */
 #include "config.h"
 
 #include "estimator/gemm.h"

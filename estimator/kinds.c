@@ -1,3 +1,4 @@
+/* Kinds of nodes of groups and dynamics, and costs on the slowest kind. */
 #include "config.h"
 
 #include "estimator/kinds.h"

@@ -1,4 +1,4 @@
-/* Which kinds of nodes a task runs on, where a cluster's are not all alike.
+/* Kinds of nodes that a task runs on, in a cluster of several kinds.
  *
  *     g_autofree uint32_t *kinds = ra_group_kinds_new(graph);
  *     kinds[graph->group[t]] bits of RaMachineKind; 0: on no GPU
@@ -9,19 +9,20 @@
 #include "estimator/estimator.h"
 #include "graph/expand/task.h"
 
-/* (array length=n_groups) (transfer full): by group.  O(GPUs + groups). */
+/* (array length=n_groups) (transfer full): kinds of the nodes of each group.
+ * Cost: O(GPUs + groups). */
 uint32_t *ra_group_kinds_new(const RaTaskGraph *graph);
 
 /**
  * ra_dynamic_kinds_new:
  *
- * Returns: (transfer full) (array): by dynamic, then by stage, the kinds of
- *   nodes that the stage of its replica is on; of dynamic d from @out_begin[d]
- *   on (transfer full, n_dynamics + 1)
+ * Returns: (transfer full) (array): kinds of the nodes of each stage of the
+ *   replica of each dynamic; those of dynamic d start at @out_begin[d]
+ *   (transfer full, n_dynamics + 1)
  */
 uint32_t *ra_dynamic_kinds_new(const RaTaskGraph *graph, uint32_t **out_begin);
 
-/* What @work of @graph costs on the slowest of @kinds; 0: as on the first. */
+/* Cost of @work of @graph on the slowest of @kinds; 0: on the first kind. */
 void ra_kinds_work(const RaEstimator *estimator, const RaTaskGraph *graph,
                    uint32_t work, uint32_t kinds, RaCost *out_cost);
 

@@ -2,6 +2,8 @@
 ## One noun a line: libX_a_SOURCES += %D%/noun.c %D%/noun.h
 noinst_LIBRARIES += libestimator.a
 ra_libs += libestimator.a
+EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/calibrate/README.md
 libestimator_a_SOURCES =
 libestimator_a_SOURCES += %D%/attention.c %D%/attention.h
 libestimator_a_SOURCES += %D%/attention_core.c %D%/attention_core.h

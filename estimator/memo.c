@@ -1,3 +1,4 @@
+/* A direct-mapped cache of op costs. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The law of memory-bound ops. */
 #include "config.h"
 
 #include "estimator/memory_op.h"

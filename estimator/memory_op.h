@@ -1,7 +1,7 @@
-/* The law of an op that moves bytes and computes little.
+/* The law of a memory-bound op: it moves bytes and computes little.
  *
- * Norms, rotary positions, activations, sums, embedding, cross-entropy,
- * routing, permutation, sampling, losses, optimizer.
+ * Such ops are norms, rotary positions, activations, sums, embedding,
+ * cross-entropy, routing, permutation, sampling, losses and the optimizer.
  */
 #ifndef RA_ESTIMATOR_MEMORY_OP_H
 #define RA_ESTIMATOR_MEMORY_OP_H
@@ -13,7 +13,7 @@
 
 typedef struct {
   double floor_s;    /* least time */
-  double base_s;     /* time at no bytes, on the sloped line */
+  double base_s;     /* time at 0 bytes on the sloped line */
   double s_per_byte; /* memory */
   RaResidual residual;
 } RaMemoryLaw;
@@ -23,7 +23,7 @@ gboolean ra_memory_op_law_init(RaMemoryLaw *law, const RaProfile *profile,
                                const RaDevice *device, const char *name,
                                GError **error);
 
-/* The law alone, of @bytes of any kernel. */
+/* The law alone, without a table, for @bytes of any kernel. */
 double ra_memory_op_bytes_s(const RaMemoryLaw *law, double bytes);
 
 /**

@@ -1,4 +1,4 @@
-/* A step of continuous batching: chunks of prompts beside sequences that
+/* A step of continuous batching: chunks of prompts together with sequences that
  * decode.
  */
 #include "config.h"

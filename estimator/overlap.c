@@ -1,3 +1,4 @@
+/* The overlap law and its fit. */
 #include "config.h"
 
 #include <math.h>

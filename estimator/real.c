@@ -1,3 +1,4 @@
+/* ReaL's formulas of calls and memory, and its grid of layers. */
 #include "config.h"
 
 #include "estimator/estimator_impl.h"

@@ -1,4 +1,4 @@
-/* What ReaL's estimator takes for a reallocation. */
+/* ReaL's estimate of a reallocation. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Features of ops, and look-up of residuals in tables. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Coefficients of a profile by name; the first failure is kept. */
 #include "config.h"
 
 #include "base/error.h"

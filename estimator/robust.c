@@ -1,3 +1,4 @@
+/* Robust least squares: coordinate search, Levenberg-Marquardt, annealing. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,11 +1,11 @@
-/* Robust least squares: coefficients of a law from rows that may lie.
+/* Robust least squares: coefficients of a law from rows with outliers.
  *
- * A problem is a function that gives each row's residual (here always
- * ln(predicted / measured)) under positive parameters within bounds.  A coarse
- * search by coordinates finds the right branch of laws that are made of minima
- * and maxima; Levenberg-Marquardt steps on the logarithms of the parameters
- * with Tukey's weights then settle it.  No random numbers: the same rows give
- * the same answer.
+ * A problem is a function that gives the residual of each row (here always
+ * ln(predicted / measured)) for positive parameters within bounds.  A coarse
+ * search by coordinates finds the right branch of laws that consist of minima
+ * and maxima.  Levenberg-Marquardt steps on the logarithms of the parameters,
+ * with Tukey's weights, then refine it.  There are no random numbers: equal
+ * rows give equal results.
  *
  *     RaRobust problem = {.n_rows = n, .n_parameters = 3, .low = low,
  *                         .high = high, .residuals = residuals, .data = rows};
@@ -30,15 +30,15 @@ typedef struct {
   const double *high; /* (n_parameters) >= low; equal: pinned */
   RaRobustResiduals residuals;
   gpointer data;
-  double least_scale; /* of ra_robust_polish(); 0: that of rounding */
+  double least_scale; /* for ra_robust_polish(); 0: that of rounding */
 } RaRobust;
 
 /**
  * ra_robust_search:
  * @parameters: (inout): a start within the bounds
  *
- * Minimises the mean of min(|residual|, 1): every parameter in turn is scaled
- * up and down, with steps that shrink from 3/2 over 16 rounds.
+ * Minimises the mean of min(|residual|, 1): scales every parameter up and down
+ * in turn, with steps that shrink from 3/2 over 16 rounds.
  */
 void ra_robust_search(const RaRobust *problem, double *parameters);
 
@@ -46,8 +46,8 @@ void ra_robust_search(const RaRobust *problem, double *parameters);
  * ra_robust_init:
  * @error: %RA_ERROR_INPUT: LAPACKE is not installed
  *
- * Loads what ra_robust_polish() solves with.  Any number of times, from any
- * thread.
+ * Loads the solver of ra_robust_polish().  May be called any number of times,
+ * from any thread.
  */
 gboolean ra_robust_init(GError **error);
 
@@ -56,24 +56,24 @@ gboolean ra_robust_init(GError **error);
  * @parameters: (inout): a start near the answer
  *
  * Minimises the sum of Tukey's biweight of residual / scale (tuning constant
- * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977), scale the
- * residuals' 1.4826 median |r| before each of at most 12 steps (Levenberg,
- * 1944; Marquardt, 1963), the normal equations by LAPACKE_dposv(), which
- * ra_robust_init() must have found.
+ * 4.685: 95 % efficient for normal errors; Holland, Welsch, 1977).  The scale
+ * is 1.4826 median |r| before each of at most 12 steps (Levenberg, 1944;
+ * Marquardt, 1963).  LAPACKE_dposv(), which ra_robust_init() must have found,
+ * solves the normal equations.
  *
- * Returns: the scale; a row further than RA_ROBUST_OUTLIER scales has had no
+ * Returns: the scale; rows further than RA_ROBUST_OUTLIER scales away had no
  *   weight
  */
 double ra_robust_polish(const RaRobust *problem, double *parameters);
 
 /**
  * ra_robust_anneal:
- * @parameters: (inout): where ra_robust_polish() has ended
+ * @parameters: (inout): the result of ra_robust_polish()
  *
- * Polishes with a least scale of 0.1, that then shrinks to none, and keeps what
- * it finds if the mean of min(|residual|, 1) is less for it: where a part of
- * the rows fits all but exactly, their scale has made outliers of the others
- * that a better answer fits too (graduated non-convexity; Blake, Zisserman,
+ * Polishes with a least scale of 0.1, which then shrinks to 0, and keeps the
+ * result if its mean of min(|residual|, 1) is less.  This helps if a part of
+ * the rows fits almost exactly: their scale makes outliers of the others, which
+ * a better solution would fit too (graduated non-convexity; Blake, Zisserman,
  * 1987).
  *
  * Returns: as ra_robust_polish()
@@ -82,10 +82,10 @@ double ra_robust_anneal(const RaRobust *problem, double *parameters);
 
 #define RA_ROBUST_OUTLIER 4.685
 
-/* 1.4826 median |r|, of residuals that it sorts by size. */
+/* 1.4826 median |r|; sorts @residuals by size. */
 double ra_robust_scale(double *residuals, guint n);
 
-/* The @q-quantile of @values, which it sorts; 0 for none. */
+/* The @q-quantile of @values, which it sorts; 0 if there are none. */
 double ra_robust_quantile(double *values, guint n, double q);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a training system adds to the ops of a stage: its factors, and a host
+/* The training system's share in the ops of a stage: its factors, and a host
  * that does not run ahead. */
 #include "config.h"
 
