@@ -55,3 +55,4 @@ libkernels_cuda_a_SOURCES += %D%/sums.cu %D%/sums.h
 libkernels_cuda_a_SOURCES += %D%/tile.cuh
 
 EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/cpu/README.md

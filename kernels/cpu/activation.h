@@ -1,5 +1,5 @@
-/* Activations of an MLP without a gate: y = act(x), element by element, and
- * their gradients, for a device and the host alike.
+/* Activations of an MLP without a gate, y = act(x), element by element, and
+ * their gradients, for device and host.
  *
  *     GELU          x Phi(x), Phi of the normal distribution (arXiv 1606.08415)
  *     tanh GELU     x (1 + tanh z) / 2 = x s(2 z), s(t) = 1 / (1 + e^-t),
@@ -8,14 +8,15 @@
  *
  * Gradients: Phi(x) + x phi(x);  s + x s (1 - s) 2 z';  2 max(x, 0).
  *
- * Error for |x| < 10^12, u = 2^-24, exp within 4 u and erf within 2 u of
- * themselves: t = 2 z has 5 roundings, which move s by s (1 - s) 5 |t| u, at
- * most 1.2 u, and exp and the division by 7 u s; erf by 3 u with its argument.
+ * Error for |x| < 10^12, with u = 2^-24, exp within a relative 4 u and erf
+ * within 2 u.  t = 2 z has 5 roundings, which move s by s (1 - s) 5 |t| u, at
+ * most 1.2 u.  exp and the division move it by 7 u s; erf moves by 3 u with its
+ * argument.
  *
- *     GELU, tanh GELU   |error| <= 16 u |x|; of the gradient 64 u
+ *     GELU, tanh GELU   |error| <= 16 u |x|; gradient 64 u
  *     squared ReLU      u of the exact result; its gradient is exact
  *
- * (of the gradient: |x z'| <= 3 |z|, and |z| s (1 - s) (10 |t| + 20) u < 20 u.)
+ * (Gradient: |x z'| <= 3 |z|, and |z| s (1 - s) (10 |t| + 20) u < 20 u.)
  */
 #ifndef RA_KERNELS_CPU_ACTIVATION_H
 #define RA_KERNELS_CPU_ACTIVATION_H
@@ -25,7 +26,7 @@
 #include "kernels/cpu/bf16.h"
 
 typedef enum {
-  RA_ACTIVATION_FAMILY,    /* what the model's family has */
+  RA_ACTIVATION_FAMILY,    /* that of the model's family */
   RA_ACTIVATION_GELU_TANH, /* gpt2, bloom */
   RA_ACTIVATION_GELU,      /* mpt */
   RA_ACTIVATION_RELU2      /* nemotron */

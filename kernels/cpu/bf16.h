@@ -1,15 +1,16 @@
-/* bfloat16 and the arithmetic that a kernel and its CPU reference share.
+/* bfloat16, and the arithmetic that a kernel shares with its CPU reference.
  *
- * A bf16 is kept as its 16 bits: sign, 8 bits of exponent, 7 of fraction, that
- * is the upper half of an fp32.  With the hidden bit it has p = 8 significant
- * bits, so that rounding a normal number to nearest is wrong by at most
+ * A bf16 is stored as its 16 bits: sign, 8 bits of exponent, 7 of fraction,
+ * which is the upper half of an fp32.  With the hidden bit it has p = 8
+ * significant bits, so the error of rounding a normal number to nearest is at
+ * most
  *
  *     RA_BF16_U = 2^-8 (relative), RA_F32_U = 2^-24 for fp32.
  *
- * The functions are compiled by the C compiler for the reference and by nvcc
- * for the device, from this one text; +, x, / and sqrt are IEEE 754 on both
- * sides (nvcc's defaults -prec-div=true -prec-sqrt=true; never
- * -use_fast_math), so what is written here gives the same bits on both.
+ * From this one source, the C compiler compiles the functions for the reference
+ * and nvcc for the device.  +, x, / and sqrt are IEEE 754 on both sides (nvcc's
+ * defaults -prec-div=true -prec-sqrt=true; never -use_fast_math), so the
+ * results have the same bits.
  *
  *     float sum = ra_bf16_to_f32(x[i]) + ra_bf16_to_f32(r[i]);
  *     r[i] = ra_bf16_from_f32(sum);
@@ -31,9 +32,9 @@
 
 /**
  * ra_bf16_to_f32:
- * @bits: any bf16, NaN and infinity included
+ * @bits: any bf16, including NaN and infinity
  *
- * Returns: the same number; every bf16 is an fp32, so nothing is rounded
+ * Returns: the same number; every bf16 is an fp32, so there is no rounding
  */
 RA_HD float
 ra_bf16_to_f32(uint16_t bits)
@@ -50,15 +51,15 @@ ra_bf16_to_f32(uint16_t bits)
  * @value: any fp32
  *
  * Rounds to nearest, ties to even, as PyTorch and the tensor cores do.
- * Subnormals are kept, overflow gives infinity, a NaN stays one (quiet; on the
- * host with its sign and upper fraction bits).
+ * Subnormals are kept, overflow gives infinity, and a NaN stays a NaN (quiet;
+ * on the host with its sign and upper fraction bits).
  *
  * Adding 0x7fff plus the lowest kept bit carries into the kept half exactly
  * when the dropped half is above 0x8000, or equal to it and the kept half odd.
  *
- * A GPU has an instruction (cvt.rn.bf16.f32, PTX ISA 9.7.9.21) for what would
- * be six.  It counts: of 132 processors x 128 lanes x 1.98 GHz a kernel that
- * moves 6 bytes an element at 4.3 TB/s has 47 instructions for it.
+ * A GPU has one instruction (cvt.rn.bf16.f32, PTX ISA 9.7.9.21) instead of six.
+ * This matters: with 132 multiprocessors x 128 lanes x 1.98 GHz, a kernel that
+ * moves 6 bytes an element at 4.3 TB/s has 47 instructions an element.
  *
  * Returns: the bits of the nearest bf16
  */

@@ -1,15 +1,15 @@
-/* What every CPU kernel of the host back end has in common.
+/* Rules and helpers of all CPU kernels of the host back end.
  *
  * A CPU kernel is a plain C function ra_cpu_<kernel>() on fp32 arrays of the
  * host, in a header that states its shapes and its error.  It allocates
- * nothing, keeps no state and may run on any number of threads at once as long
- * as what it writes is not shared.  Loops that matter carry `omp simd`, which
- * lets the compiler change the order of a sum: a fixed order for fixed sizes
- * and a fixed machine, so that the same call gives the same bits.
+ * nothing, keeps no state and may run on any number of threads at once if its
+ * outputs are not shared.  Important loops have `omp simd`, which lets the
+ * compiler change the order of a sum.  That order is fixed for fixed sizes on a
+ * fixed machine, so that the same call gives the same bits.
  *
  * RA_CPU_KERNEL compiles a function for several instruction sets and picks one
- * when the program is loaded.  Thread and address sanitizers are not ready
- * when that happens, so they get the plain one.
+ * when the program is loaded.  Thread and address sanitizers are not ready at
+ * that time, so they get the plain one.
  *
  * Errors are stated in units of u = RA_CPU_U = 2^-24, the rounding of fp32.  A
  * sum of n terms in any order is within n u sum|terms| of the exact one (N. J.
@@ -35,7 +35,7 @@
 
 /**
  * ra_cpu_exp:
- * @x: any; of NaN it is NaN, so that it is seen where it ends
+ * @x: any number; NaN gives NaN, so that it shows in the result
  *
  * exp(x) for vectorised loops: 2^n e^r with n = round(x / ln 2) and a
  * polynomial of degree 6 on |r| <= ln 2 / 2 (Cephes expf.c).  0 below -87.3,

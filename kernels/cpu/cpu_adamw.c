@@ -1,3 +1,4 @@
+/* AdamW, and the sum of squares of gradients. */
 #include "config.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  *     w = w (1 - rate decay) - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t))
  *         + eps)
  *
- * as PyTorch's AdamW does it.  Bytes: 28 a parameter.
+ * as in PyTorch's AdamW.  Bytes: 28 a parameter.
  */
 #ifndef RA_KERNELS_CPU_CPU_ADAMW_H
 #define RA_KERNELS_CPU_CPU_ADAMW_H
@@ -15,8 +15,8 @@
 
 typedef struct {
   float rate;  /* learning rate */
-  float beta1; /* of the first moment */
-  float beta2; /* of the second */
+  float beta1; /* decay of the first moment */
+  float beta2; /* decay of the second moment */
   float eps;
   float decay; /* weight decay */
 } RaCpuAdamw;
@@ -26,7 +26,7 @@ typedef struct {
  * @n: parameters
  * @adamw: constants
  * @step: from 1
- * @clip: what gradients are multiplied by
+ * @clip: factor of the gradients
  * @grad: (n)
  * @weight: (n) updated
  * @first: (n) first moments, updated
@@ -38,8 +38,8 @@ void ra_cpu_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float clip,
                   const float *grad, float *weight, float *first,
                   float *second);
 
-/* The sum of squares of (n), in double and in order of eight partial sums, so
- * that it depends on @n only.  Error: n 2^-56, relative. */
+/* The sum of squares of @x (n), in double, in eight partial sums whose order
+ * depends on @n only.  Error: n 2^-56, relative. */
 double ra_cpu_sum_squares(size_t n, const float *x);
 
 #endif

@@ -1,3 +1,4 @@
+/* Causal attention over packed sequences, its merge and its gradient. */
 #include "config.h"
 
 #include <math.h>

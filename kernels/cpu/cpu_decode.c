@@ -1,3 +1,4 @@
+/* Attention of one token from a cache. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Routing, rows to experts and back, and their gradients. */
 #include "config.h"
 
 #include <math.h>

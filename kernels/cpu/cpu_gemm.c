@@ -1,3 +1,4 @@
+/* GEMMs of few rows, the choice of GEMM, and copies and sums of rows. */
 #include "config.h"
 
 #include <dlfcn.h>

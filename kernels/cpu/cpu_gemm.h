@@ -1,11 +1,11 @@
-/* Matrix products, and copies between strided rows.
+/* GEMMs (matrix multiplications), and copies between strided rows.
  *
- * Products of few rows and, where the core has AVX-512, those of many are done
- * here (kernels/cpu/cpu_gemm_avx512.h), the others by CBLAS.
+ * GEMMs of few rows and, on cores with AVX-512, those of many are computed here
+ * (kernels/cpu/cpu_gemm_avx512.h); CBLAS computes the others.
  *
- * The library is loaded when the first model is made, not with the program:
- * linking OpenBLAS costs a start tens of milliseconds and a pool of threads.
- * A product runs on the thread that asks for it.
+ * OpenBLAS is loaded when the first model is made, not with the program:
+ * linking it costs tens of milliseconds at start and a pool of threads.  A GEMM
+ * runs on the thread that calls it.
  */
 #ifndef RA_KERNELS_CPU_CPU_GEMM_H
 #define RA_KERNELS_CPU_CPU_GEMM_H
@@ -17,17 +17,17 @@
  *
  * Loads OpenBLAS once and sets it to one thread a call.   Thread: any.
  *
- * Returns: 1, or 0 where there is none (Debian: libopenblas0-pthread)
+ * Returns: 1, or 0 if it is not installed (Debian: libopenblas0-pthread)
  */
 int ra_cpu_gemm_open(void);
 
-/* Whether an operand is read as it lies or transposed. */
+/* Order in which an operand is stored. */
 typedef enum { RA_CPU_PLAIN, RA_CPU_TRANSPOSED } RaCpuOrder;
 
 /**
  * ra_cpu_gemm:
- * @order_a: of @a
- * @order_b: of @b
+ * @order_a: order of @a
+ * @order_b: order of @b
  * @m: rows of @c
  * @n: columns of @c
  * @k: terms of each sum; may be 0
@@ -44,13 +44,13 @@ void ra_cpu_gemm(RaCpuOrder order_a, RaCpuOrder order_b, size_t m, size_t n,
                  size_t k, const float *a, size_t lda, const float *b,
                  size_t ldb, float beta, float *c, size_t ldc);
 
-/* Whether a product of @m rows and @n columns has the same bits however these
- * are shared out, in parts that are as large at least as what this is asked
- * of the least. */
+/* 1 if a GEMM has the same bits for any split into parts of at least @m rows
+ * and
+ * @n columns each, else 0. */
 int ra_cpu_gemm_is_splittable(size_t m, size_t n);
 
-/* Whether a product of @m rows and @k terms with weights that lie transposed,
- * as in a step of generation, reads these once and packs nothing. */
+/* 1 if a GEMM of @m rows and @k terms with transposed weights, as in a decode
+ * step, reads these once and packs nothing, else 0. */
 int ra_cpu_gemm_is_thin(size_t m, size_t k);
 
 /**
@@ -60,8 +60,8 @@ int ra_cpu_gemm_is_thin(size_t m, size_t k);
  * @in: first element, rows @in_stride floats apart
  * @out: first element, rows @out_stride floats apart; no overlap
  *
- * A rectangle of one matrix to a place in another: how slices of parameters
- * are packed and unpacked.  Exact.
+ * Copies a rectangle of one matrix to a place in another, to pack and unpack
+ * slices of parameters.  Exact.
  */
 void ra_cpu_copy_rect(size_t n_rows, size_t n_cols, const float *in,
                       size_t in_stride, float *out, size_t out_stride);
@@ -69,7 +69,7 @@ void ra_cpu_copy_rect(size_t n_rows, size_t n_cols, const float *in,
 /* y += x, (n).  Error: u |y|. */
 void ra_cpu_add(size_t n, const float *x, float *y);
 
-/* Rows of a (n_rows, n) matrix onto @sum (n): gradients of a bias.  Error:
+/* Adds the rows of @x (n_rows, n) to @sum (n): gradients of a bias.  Error:
  * (n_rows + 1) u sum |terms|. */
 void ra_cpu_add_columns(size_t n_rows, size_t n, const float *x, float *sum);
 

@@ -1,3 +1,4 @@
+/* GEMMs with AVX-512: packing, register tiles, few rows. */
 #include "config.h"
 
 #include "kernels/cpu/cpu_gemm_avx512.h"

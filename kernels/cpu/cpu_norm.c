@@ -1,3 +1,4 @@
+/* RMSNorm and LayerNorm, forward and backward. */
 #include "config.h"
 
 #include <math.h>

@@ -28,7 +28,7 @@
  * @x: (n_rows, n)
  * @weight: (n)
  * @out: (n_rows, n), may not overlap @x
- * @out_inv: (n_rows) what the backward needs
+ * @out_inv: (n_rows) inv, for the backward pass
  *
  * Error: (n / 2 + 5) u of each element: the sum has n terms >= 0, the square
  * root halves their error, and five operations round once.
@@ -38,7 +38,7 @@ void ra_cpu_norm(size_t n_rows, size_t n, float eps, const float *x,
 
 /**
  * ra_cpu_norm_backward:
- * @inv: (n_rows) of the forward
+ * @inv: (n_rows) from the forward pass
  * @d_out: (n_rows, n) gradient of the output
  * @d_x: (n_rows, n) gradient of the input, written; may be @d_out
  * @d_weight: (n) added to
@@ -53,10 +53,10 @@ void ra_cpu_norm_backward(size_t n_rows, size_t n, const float *x,
 /**
  * ra_cpu_layer_norm:
  * @bias: (nullable): (n)
- * @out_stats: (n_rows, 2) mean and inv, what the backward needs
+ * @out_stats: (n_rows, 2) mean and inv, for the backward pass
  *
  * Error, with M = max |x| of the row: (n / 2 + 6) u |x'_i w_i| for the scale,
- * 2 (n + 1) u M inv |w_i| for the mean's, and u (|x'_i w_i| + |b_i|).
+ * 2 (n + 1) u M inv |w_i| for the mean, and u (|x'_i w_i| + |b_i|).
  */
 void ra_cpu_layer_norm(size_t n_rows, size_t n, float eps, const float *x,
                        const float *weight, const float *bias, float *out,
@@ -64,13 +64,13 @@ void ra_cpu_layer_norm(size_t n_rows, size_t n, float eps, const float *x,
 
 /**
  * ra_cpu_layer_norm_backward:
- * @stats: (n_rows, 2) of the forward
+ * @stats: (n_rows, 2) from the forward pass
  * @d_x: (n_rows, n) written; may be @d_out
  * @d_weight: (n) added to
  * @d_bias: (nullable): (n) added to
  *
- * Error of d_x: (2 n + 16) u inv (|g_i| + sum |g| / n + |x'_i| sum |g x'| / n),
- * and of x' as above.
+ * Error of d_x: (2 n + 16) u inv (|g_i| + sum |g| / n + |x'_i| sum |g x'| / n);
+ * error of x' as above.
  */
 void ra_cpu_layer_norm_backward(size_t n_rows, size_t n, const float *x,
                                 const float *weight, const float *stats,

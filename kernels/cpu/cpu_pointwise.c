@@ -1,3 +1,4 @@
+/* Rotary positions, activations, embedding, test for finite numbers. */
 #include "config.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* Work on single elements: rotary positions, activations, the embedding table.
+/* Pointwise kernels: rotary positions, activations, the embedding table.
  *
- * Rotary positions (arXiv 2104.09864) in the order of Hugging Face's Llama:
- * element i of the first half of a head turns with element i of the second by
+ * Rotary positions (arXiv 2104.09864) have the order of Hugging Face's Llama:
+ * element i of the first half of a head and element i of the second rotate by
  * the angle position x theta^(-2 i / head_dim).
  * SwiGLU (arXiv 2002.05202): silu(gate) up, silu(x) = x / (1 + e^-x).
  */
@@ -17,7 +17,7 @@
  * ra_cpu_rope_table:
  * @n_positions: rows
  * @head_dim: even
- * @theta: base of the frequencies, 10000 of Llama 2
+ * @theta: base of the frequencies, 10000 for Llama 2
  * @out_cos_sin: (n_positions, head_dim): head_dim / 2 cosines, then as many
  *   sines
  *
@@ -29,14 +29,14 @@ void ra_cpu_rope_table(size_t n_positions, size_t head_dim, double theta,
 /**
  * ra_cpu_rope:
  * @n_tokens: rows
- * @n_heads: heads that lie in a row, one after the other
+ * @n_heads: consecutive heads of a row
  * @head_dim: even
  * @positions: (n_tokens) row of the table
- * @cos_sin: of ra_cpu_rope_table()
- * @direction: 1: turn; -1: turn back, which is also the gradient
- * @x: (n_tokens) rows @stride floats apart, turned in place
+ * @cos_sin: from ra_cpu_rope_table()
+ * @direction: 1: rotate; -1: rotate back, which is also the gradient
+ * @x: (n_tokens) rows @stride floats apart, rotated in place
  *
- * Error: 3 u (|a| + |b|) of each element, a and b the two that turn.
+ * Error: 3 u (|a| + |b|) of each element, a and b the two that rotate.
  */
 void ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
                  const uint32_t *positions, const float *cos_sin, int direction,
@@ -45,11 +45,11 @@ void ra_cpu_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
 /**
  * ra_cpu_swiglu:
  * @n_tokens: rows
- * @width: of the gate, of up and of the output
- * @gate_up: (n_tokens, 2 width) the gate, then up
+ * @width: width of the gate, of up and of the output
+ * @gate_up: (n_tokens, 2 width), gate before up
  * @out: (n_tokens, width)
  *
- * Error: 2^-21 of each element: ra_cpu_exp()'s and four operations.
+ * Error: 2^-21 of each element: that of ra_cpu_exp() and four operations.
  */
 void ra_cpu_swiglu(size_t n_tokens, size_t width, const float *gate_up,
                    float *out);
@@ -76,17 +76,18 @@ void ra_cpu_swiglu_backward(size_t n_tokens, size_t width, const float *gate_up,
  */
 void ra_cpu_activation(RaActivation kind, size_t n, const float *x, float *out);
 
-/* @d_x: (n) of @d_out (n); may be either array. */
+/* Gradient @d_x (n) from @d_out (n); @d_x may be @x or @d_out. */
 void ra_cpu_activation_backward(RaActivation kind, size_t n, const float *x,
                                 const float *d_out, float *d_x);
 
 /**
  * ra_cpu_embedding:
  * @n_tokens: rows
- * @width: of the table
+ * @width: width of the table
  * @first: token of the table's first row
- * @n_rows: of the table: tokens outside [first, first + n_rows) give zeroes, so
- *   that the sum over the ranks that share the vocabulary is the whole
+ * @n_rows: rows of the table; tokens outside [first, first + n_rows) give
+ *   zeroes, so that the sum over the ranks that share the vocabulary is the
+ *   whole
  * @tokens: (n_tokens)
  * @table: (n_rows, width)
  * @out: (n_tokens, width)
@@ -97,13 +98,13 @@ void ra_cpu_embedding(size_t n_tokens, size_t width, uint32_t first,
                       uint32_t n_rows, const uint32_t *tokens,
                       const float *table, float *out);
 
-/* The gradient: rows of @d_out added to those of @d_table, in the order of the
+/* The gradient: adds rows of @d_out to those of @d_table, in the order of the
  * tokens.  Error: (tokens of a kind) u sum |terms|. */
 void ra_cpu_embedding_backward(size_t n_tokens, size_t width, uint32_t first,
                                uint32_t n_rows, const uint32_t *tokens,
                                const float *d_out, float *d_table);
 
-/* Whether all of (n) are finite numbers. */
+/* 1 if all elements of @x (n) are finite, else 0. */
 int ra_cpu_is_finite(size_t n, const float *x);
 
 #endif

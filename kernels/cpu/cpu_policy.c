@@ -1,3 +1,4 @@
+/* GAE, GRPO's advantages, the losses of policy and value. */
 #include "config.h"
 
 #include <math.h>

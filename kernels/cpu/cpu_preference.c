@@ -1,3 +1,4 @@
+/* Preference losses, and advantages without a critic. */
 #include "config.h"
 
 #include <math.h>

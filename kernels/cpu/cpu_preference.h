@@ -1,7 +1,7 @@
-/* Losses of pairs, and advantages of algorithms without a critic.
+/* Preference losses over pairs, and advantages of algorithms without a critic.
  *
- * A pair is a chosen and a rejected answer to one prompt; the loss is of a
- * margin between the two, by the model of Bradley and Terry.
+ * A pair is a chosen and a rejected answer to one prompt.  The loss depends on
+ * the margin between the two, by the model of Bradley and Terry.
  */
 #ifndef RA_KERNELS_CPU_CPU_PREFERENCE_H
 #define RA_KERNELS_CPU_CPU_PREFERENCE_H
@@ -10,9 +10,9 @@
 
 /**
  * ra_cpu_pair_loss:
- * @margin: by how much the chosen answer is ahead
- * @scale: of the loss: 1 / pairs of the mini-batch
- * @out: loss is added to, and clipped by 1 where the margin is above 0
+ * @margin: margin of the chosen answer
+ * @scale: factor of the loss: 1 / pairs of the mini-batch
+ * @out: the loss is added to it; `clipped` grows by 1 if the margin is above 0
  *
  *     L = -log sigmoid(margin)       dL/dmargin = -sigmoid(-margin)
  *
@@ -25,11 +25,13 @@ double ra_cpu_pair_loss(double margin, double scale, RaCpuLoss *out);
 
 /**
  * ra_cpu_log_ratio:
- * @log_prob: (n) of an answer's tokens
- * @reference: (n) under the reference
+ * @log_prob: (n) log-probabilities of an answer's tokens
+ * @reference: (n) log-probabilities under the reference
  *
- * Returns: sum of log_prob - reference: of DPO's margin, which is beta times
- *   that of the chosen less that of the rejected
+ * The margin of DPO is beta times (the log ratio of the chosen answer - that of
+ * the rejected one).
+ *
+ * Returns: sum of log_prob - reference
  */
 double ra_cpu_log_ratio(size_t n, const float *log_prob,
                         const float *reference);
@@ -41,8 +43,8 @@ double ra_cpu_log_ratio(size_t n, const float *log_prob,
  * @rewards: (n_groups, n_samples)
  * @out: as @rewards
  *
- * RLOO (arXiv 2402.14740, equation 8): the reward less the mean of the other
- * answers to the prompt.
+ * RLOO (arXiv 2402.14740, equation 8): the reward minus the mean reward of the
+ * other answers to the prompt.
  */
 void ra_cpu_leave_one_out(size_t n_groups, size_t n_samples,
                           const float *rewards, float *out);
@@ -50,9 +52,9 @@ void ra_cpu_leave_one_out(size_t n_groups, size_t n_samples,
 /**
  * ra_cpu_remax_advantages:
  * @n: tokens of the answer
- * @log_prob: (nullable) (n) when it was drawn
- * @reference: (nullable) (n)
- * @gain: its reward less that of the greedy answer
+ * @log_prob: (nullable) (n) log-probabilities when it was sampled
+ * @reference: (nullable) (n) log-probabilities under the reference
+ * @gain: its reward minus that of the greedy answer
  * @kl_weight: beta
  * @out: (n)
  *

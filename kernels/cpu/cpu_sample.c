@@ -1,3 +1,4 @@
+/* Sampling of tokens, and its margin. */
 #include "config.h"
 
 #include <math.h>
