@@ -1,3 +1,4 @@
+/* AdamW over a slab, and the sum of squares of gradients. */
 #include "kernels/adamw.h"
 #include "kernels/device.cuh"
 

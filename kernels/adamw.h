@@ -1,14 +1,14 @@
-/* AdamW on a GPU over all parameters of a rank at once: fp32 master weights and
- * moments, fp32 gradients, bf16 weights for the next step; gradients clipped by
- * their norm without the host seeing it.
+/* AdamW on a GPU over all parameters of a rank at once.
  *
- * Formulas are those of kernels/cpu/cpu_adamw.h, the reference.  Tensors of a
- * rank lie in one array, so that one launch does them all.  Bytes: 30 a
- * parameter; the sum of squares reads 4.
+ * It has fp32 master weights and moments, fp32 gradients, and bf16 weights for
+ * the next step.  Gradients are clipped by their norm on the device, without
+ * the host.  Formulas are those of kernels/cpu/cpu_adamw.h, the reference.  All
+ * tensors of a rank are in one array, so one launch updates them all.
+ * Bytes: 30 a parameter; the sum of squares reads 4.
  *
- * Error: 10 u of the step and u of the weight, u = 2^-24 (the device's sqrt and
- * division round as the CPU's; products and sums may be fused), and one
- * rounding to bf16 of the copy.  Squares: n 2^-56 relative, in double.
+ * Error: 10 u of the step and u of the weight, u = 2^-24 (sqrt and division of
+ * the device round like the CPU's; multiply-adds may be fused), and one
+ * rounding of the copy to bf16.  Squares: n 2^-56 relative, in double.
  */
 #ifndef RA_KERNELS_ADAMW_H
 #define RA_KERNELS_ADAMW_H
@@ -27,12 +27,12 @@ extern "C" {
 /**
  * ra_k_sum_squares:
  * @n: elements
- * @x: (n) fp32, quicker where 16-byte aligned
+ * @x: (n) fp32, faster if 16-byte aligned
  * @workspace: (RA_K_SQUARES_BLOCKS) doubles
  * @out: a double, added to
  *
- * The same bits on any GPU: at most RA_K_SQUARES_BLOCKS parts, by @n alone and
- * whether @x is aligned, then the parts in order.
+ * Deterministic on any GPU: at most RA_K_SQUARES_BLOCKS parts, which depend
+ * only on @n and the alignment of @x, are added in order.
  */
 int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
                      void *stream);
@@ -41,17 +41,18 @@ int ra_k_sum_squares(size_t n, const float *x, double *workspace, double *out,
  * ra_k_adamw:
  * @n: parameters
  * @step: from 1
- * @scale: what gradients are multiplied by first
- * @sum_squares: (nullable): of all ranks' gradients: they are clipped to
- * @max_norm: > 0, as torch.nn.utils.clip_grad_norm_(): times
- *   max_norm / (norm + 1e-6), if that is below 1
+ * @scale: first factor of the gradients
+ * @sum_squares: (nullable): sum over the gradients of all ranks, which are then
+ *   clipped to @max_norm
+ * @max_norm: > 0; clipping is that of torch.nn.utils.clip_grad_norm_(): a
+ *   factor of max_norm / (norm + 1e-6), if that is below 1
  * @grad: (n) fp32
  * @master: (n) fp32, updated
  * @first: (n) fp32, updated
  * @second: (n) fp32, updated
  * @weight: (n) bf16, written
  *
- * Quicker where all arrays are 16-byte aligned.
+ * Faster if all arrays are 16-byte aligned.
  */
 int ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
                const double *sum_squares, float max_norm, const float *grad,
@@ -62,7 +63,7 @@ int ra_k_adamw(size_t n, const RaCpuAdamw *adamw, uint64_t step, float scale,
 }
 #endif
 
-/* What gradients of this sum of squares are multiplied by. */
+/* Clipping factor of gradients with this sum of squares. */
 RA_HD float
 ra_k_clip(double sum_squares, float max_norm)
 {
@@ -71,7 +72,7 @@ ra_k_clip(double sum_squares, float max_norm)
   return factor < 1 ? (float)factor : 1.0f;
 }
 
-/* One parameter; @bias1 and @bias2: 1 - beta^step. */
+/* Step of one parameter; @bias1 and @bias2: 1 - beta^step. */
 RA_HD void
 ra_k_adamw_step(const RaCpuAdamw *a, float bias1, float bias2, float grad,
                 float *master, float *first, float *second)

@@ -1,3 +1,4 @@
+/* Causal attention forward on any device, and the choice of variant. */
 #include "kernels/attention.h"
 #include "kernels/attention_sight.cuh"
 #include "kernels/attention_tile.cuh"

@@ -1,3 +1,4 @@
+/* Gradients of causal attention on any device, and the choice of variant. */
 #include "kernels/attention.h"
 #include "kernels/attention_delta.cuh"
 #include "kernels/attention_sight.cuh"

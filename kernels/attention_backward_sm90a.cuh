@@ -1,5 +1,5 @@
-/* A block's memory and its way round the other side: what both kernels of
- * attention_backward_sm90a.cu share.  Private to it. */
+/* Memory of a block and its loop over the other side, private to the two
+ * kernels of attention_backward_sm90a.cu. */
 #ifndef RA_KERNELS_ATTENTION_BACKWARD_SM90A_CUH
 #define RA_KERNELS_ATTENTION_BACKWARD_SM90A_CUH
 
@@ -7,7 +7,7 @@
 #include "kernels/hopper.cuh"
 
 #define GROUPS 2                       /* warpgroups that multiply */
-#define WARPS (RA_WARPGROUP / RA_WARP) /* of each */
+#define WARPS (RA_WARPGROUP / RA_WARP) /* warps of each */
 #define THREADS ((GROUPS + 1) * RA_WARPGROUP)
 #define TILE 64
 #define OWN (GROUPS * TILE)
@@ -21,15 +21,14 @@ template <int HD, int ROWS> struct Panels {
   enum { PANEL = ROWS * RA_PANEL, SIZE = ROWS * HD };
 };
 
-/* What is `full` has come, what is `free` has been read by all warps that
- * multiply. */
+/* `full`: the data has arrived; `free`: all multiplying warps have read it. */
 struct Barriers {
   RaBarrier own_full;
   RaBarrier full[STAGES], free[STAGES];
 };
 
-/* Shared memory: of the block's own rows, and of tiles, two arrays each.  One
- * pointer, as registers are scarce. */
+/* Shared memory of the block's own rows and of tiles, two arrays each.  It is
+ * one pointer, as registers are scarce. */
 template <int HD> struct Memory {
   uint16_t *own_x;
 
@@ -55,14 +54,14 @@ template <int HD> struct Memory {
   }
 };
 
-/* Where a block's rows are, and what it goes over: heads of the other side, of
- * each of which n_each tiles from token @from of the sequence on. */
+/* The rows of a block, and the loop over the other side: heads with n_each
+ * tiles each, from token @from of the sequence on. */
 struct Place {
   uint32_t begin; /* first token of the sequence */
   int length;
-  int first;          /* own row, of the sequence */
-  int head;           /* of the own rows */
-  int other, n_heads; /* heads of the others */
+  int first;          /* first own row in the sequence */
+  int head;           /* head of the own rows */
+  int other, n_heads; /* first head of the other side, number of heads */
   int from, n_each;
 };
 
@@ -76,7 +75,7 @@ init_barriers(Barriers *b)
   }
 }
 
-/* TILE rows to panels of PANEL elements. */
+/* Starts to copy TILE rows to panels of PANEL elements. */
 template <int HD, int PANEL>
 __device__ static inline void
 copy_rows(uint16_t *to, const RaTensorMap *map, int head, int token,
@@ -86,7 +85,7 @@ copy_rows(uint16_t *to, const RaTensorMap *map, int head, int token,
     ra_bulk_copy(to + panel * PANEL, map, panel * RA_PANEL, head, token, full);
 }
 
-/* One thread: the block's rows, then tile by tile. */
+/* Copies the rows of the block, then tile by tile; run by one thread. */
 template <int HD>
 __device__ static inline void
 produce(const Place &p, const RaTensorMap *own_x, const RaTensorMap *own_y,
@@ -118,7 +117,7 @@ produce(const Place &p, const RaTensorMap *own_x, const RaTensorMap *own_y,
   }
 }
 
-/* Begins out = 64 own rows x the tile, transposed. */
+/* Starts out = 64 own rows x transpose of the tile. */
 template <int HD>
 __device__ static inline void
 begin_product(float (&out)[TILE / 8][4], const uint16_t *own,
@@ -135,7 +134,7 @@ begin_product(float (&out)[TILE / 8][4], const uint16_t *own,
   }
 }
 
-/* Begins sums += factor x the tile. */
+/* Starts sums += factor x the tile. */
 template <int HD>
 __device__ static inline void
 begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
@@ -149,8 +148,8 @@ begin_sums(float (&sums)[HD / 8][4], const uint32_t left[TILE / 16][4],
                                 2 * Panels<HD, TILE>::PANEL));
 }
 
-/* Rows of a tile from @n on: zeroes.  Both warpgroups do, each before its
- * products of it. */
+/* Zeroes rows @n and on of a tile.  Each warpgroup does so before it multiplies
+ * with the tile. */
 template <int HD>
 __device__ static inline void
 clear_rows(uint16_t *x, uint16_t *y, int n, int group)
@@ -161,7 +160,8 @@ clear_rows(uint16_t *x, uint16_t *y, int n, int group)
   ra_named_wait((unsigned)(WITHIN + group), RA_WARPGROUP);
 }
 
-/* A lane's first row among the 64 of its warpgroup; the other is 8 on. */
+/* First row of a lane among the 64 of its warpgroup; its second is 8 further.
+ */
 __device__ static inline int
 lane_row()
 {

@@ -1,4 +1,4 @@
-/* What the gradients of attention want of each query: its lse, and
+/* Inputs of attention's gradients from each query: its lse, and
  * D_i = do_i o_i (arXiv 2205.14135, appendix B.4). */
 #ifndef RA_KERNELS_ATTENTION_DELTA_CUH
 #define RA_KERNELS_ATTENTION_DELTA_CUH
@@ -7,7 +7,7 @@
 
 #define RA_DELTA_THREADS 128
 
-/* @delta (n_rows) of rows of @out and @d_out, dense; one warp each. */
+/* @delta (n_rows) from dense rows of @out and @d_out; one warp a row. */
 template <int HD>
 __global__ static void
 __launch_bounds__(RA_DELTA_THREADS)
@@ -49,8 +49,8 @@ ra_start_delta(const uint16_t *out, const uint16_t *d_out, float *delta,
             stream, out, d_out, delta, n_rows);
 }
 
-/* lse in powers of two and D of the query at @at in both; of one that @is not
- * there so that its probabilities are 0. */
+/* lse in powers of two, and D, of the query at index @at; values that make its
+ * probabilities 0 unless the query exists (@is). */
 __device__ static inline float2
 ra_query_row(const float *lse, const float *delta, size_t at, bool is)
 {

@@ -1,3 +1,4 @@
+/* Merge of two results of attention over different keys. */
 #include "kernels/attention.h"
 #include "kernels/device.cuh"
 

@@ -1,6 +1,8 @@
-/* What queries see of keys, and how far it is: what attention's forward and
- * backward share.  PLAIN is the one rule of kernels/attention.h: a query sees
- * the keys of its own sequence up to itself, and no distance is added.
+/* The keys that a query sees, and their distances, for the forward and backward
+ * pass of attention.
+ *
+ * PLAIN is the default of kernels/attention.h: a query sees the keys of its own
+ * sequence up to itself, and no distance is added.
  */
 #ifndef RA_KERNELS_ATTENTION_SIGHT_CUH
 #define RA_KERNELS_ATTENTION_SIGHT_CUH
@@ -8,7 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/device.cuh"
 
-/* The same with nothing left out. */
+/* @shape with its defaults filled in. */
 static inline RaKAttention
 ra_attention_whole(const RaKAttention *shape)
 {
@@ -23,7 +25,7 @@ ra_attention_whole(const RaKAttention *shape)
   return s;
 }
 
-/* Queries of blockIdx.z's sequence, and keys. */
+/* Number of queries of blockIdx.z's sequence, and of keys. */
 __device__ static inline int
 ra_n_queries(const RaKAttention &s)
 {
@@ -38,12 +40,13 @@ ra_n_keys(const RaKAttention &s)
 
 /* A query of blockIdx.z's sequence and a head. */
 struct RaSight {
-  int seen;    /* keys */
-  float place; /* of it, for ALiBi */
-  float slope; /* what a place adds, in powers of two */
+  int seen;    /* number of keys that it sees */
+  float place; /* its place, for ALiBi */
+  float slope; /* score added for each place, in powers of two */
 };
 
-/* Of keys, query @i of @n; one that is not there sees as little as it may. */
+/* Number of keys that query @i of @n sees; a query that does not exist sees as
+ * few as possible. */
 template <bool PLAIN>
 __device__ static inline int
 ra_seen_by(const RaKAttention &s, int i, int n)
@@ -88,7 +91,7 @@ ra_first_that_sees(const RaKAttention &s, int key, int n)
   return low;
 }
 
-/* Place of key @i, which is there. */
+/* Place of key @i, which exists. */
 template <bool PLAIN>
 __device__ static inline float
 ra_place_of_key(const RaKAttention &s, int i)
@@ -98,7 +101,7 @@ ra_place_of_key(const RaKAttention &s, int i)
              : (float)s.kv_places[s.kv_begin[blockIdx.z] + (uint32_t)i];
 }
 
-/* A score in powers of two with its distance, of a key at @place. */
+/* A score in powers of two, with the distance of a key at @place added. */
 template <bool PLAIN>
 __device__ static inline float
 ra_look_far(float score, float place, const RaSight &sight)

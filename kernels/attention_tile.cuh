@@ -1,11 +1,11 @@
-/* What attention's forward, backward and decode make of products of tiles
- * (kernels/tile.cuh). */
+/* Operations on the results of tile multiplications (kernels/tile.cuh), for
+ * attention's forward, backward and decode. */
 #ifndef RA_KERNELS_ATTENTION_TILE_CUH
 #define RA_KERNELS_ATTENTION_TILE_CUH
 
 #include "kernels/tile.cuh"
 
-/* Results of products @d, columns 16 @pair to + 15, as a left factor. */
+/* Columns 16 @pair to + 15 of a result @d, as a left factor. */
 __device__ static inline void
 ra_left_of(uint32_t out[4], const float d[][4], int pair)
 {
@@ -17,7 +17,7 @@ ra_left_of(uint32_t out[4], const float d[][4], int pair)
   out[3] = ra_pack_bf16_fast(high[2], high[3]);
 }
 
-/* The same of all COLS columns. */
+/* The same for all COLS columns. */
 template <int COLS>
 __device__ static inline void
 ra_left_of_all(uint32_t out[COLS / 16][4], const float d[COLS / 8][4])
@@ -48,7 +48,7 @@ ra_add_product(float sums[HD / 8][4], const float d[COLS / 8][4],
   }
 }
 
-/* Over the four lanes that share a row of a result. */
+/* Sum over the four lanes that share a row of a result. */
 __device__ static inline float
 ra_quad_sum(float value)
 {
@@ -63,8 +63,9 @@ ra_quad_max(float value)
   return fmaxf(value, __shfl_xor_sync(RA_ALL_LANES, value, 2));
 }
 
-/* Rows of results in bf16: row @row and @row + 8 of the warp's lanes, where
- * they are below @n; @scale each. */
+/* Stores rows @row and @row + 8 of a result in bf16, if they are below @n,
+ * times
+ * @scale_low and @scale_high. */
 template <int HD>
 __device__ static inline void
 ra_store_rows(uint16_t *out, size_t stride, const float d[][4], int row, int n,
@@ -83,10 +84,10 @@ ra_store_rows(uint16_t *out, size_t stride, const float d[][4], int row, int n,
   }
 }
 
-/* Rows of the output and their lse: rows @row and @row + 8 of the tile, where
- * they are below @n, whose first is row @first of (tokens, q_heads).  @d: sums
- * weighted by powers of two relative to @most, a lane's @part of whose own sum
- * is that of its columns. */
+/* Stores rows @row and @row + 8 of a tile, if they are below @n, and their lse.
+ * The first row of the tile is row @first of (tokens, q_heads).  @d: sums with
+ * weights that are powers of two relative to @most; @part: the sum of these
+ * weights over the columns of a lane. */
 template <int HD>
 __device__ static inline void
 ra_store_attended(uint16_t *out, float *out_lse, uint32_t q_heads, size_t first,

@@ -1,4 +1,4 @@
-/* Sums of columns: gradients of biases, and what groups of rows have summed. */
+/* Sums of columns: gradients of biases, and totals over groups of rows. */
 #ifndef RA_KERNELS_COLUMNS_CUH
 #define RA_KERNELS_COLUMNS_CUH
 
@@ -31,9 +31,9 @@ ra_add_eight(float sums[8], const float *x)
 }
 
 /* sum (n) += the columns of x (n_rows, n), rows @stride apart; 16-byte aligned,
- * n and stride multiples of 8.  A block owns 32 columns: thread t takes rows
- * t / 4, + 64, ... in order, and then the 64 parts are added in order: the same
- * bits on any GPU, and no path has more additions than rows. */
+ * n and stride multiples of 8.  A block owns 32 columns: thread t adds rows
+ * t / 4, + 64, ... in order, and then the 64 parts are added in order.  So the
+ * bits are equal on any GPU, and no path has more additions than rows. */
 template <typename T>
 __global__ static void
 __launch_bounds__(RA_COLUMNS_THREADS)

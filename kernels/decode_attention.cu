@@ -1,3 +1,4 @@
+/* Attention of one token over paged keys and values, split over tokens. */
 #include "kernels/attention.h"
 #include "kernels/attention_tile.cuh"
 #include "kernels/decode_attention.h"

@@ -1,9 +1,8 @@
-/* What our kernels take from the device, each thing in one place: launches,
- * shared memory, reductions, 16-byte vectors of bf16, asynchronous copies and
- * the tensor cores.
+/* Device primitives of the kernels: launches, shared memory, reductions,
+ * 16-byte vectors of bf16, asynchronous copies and tensor cores.
  *
- * What is PTX for a GPU (PTX ISA 8.0, the section named) has the same meaning
- * in C++ beside it, for tests/emulator, which runs kernels on a CPU.
+ * Each piece of PTX for a GPU (PTX ISA 8.0, with its section) comes with the
+ * same in C++ for tests/emulator, which runs kernels on a CPU.
  */
 #ifndef RA_KERNELS_DEVICE_CUH
 #define RA_KERNELS_DEVICE_CUH
@@ -18,7 +17,7 @@
   kernel<<<grid, threads, n_dynamic, static_cast<cudaStream_t>(stream)>>>(     \
       __VA_ARGS__)
 #define RA_SHARED(type, name, count) __shared__ type name[count]
-/* One a kernel. */
+/* Dynamic shared memory, at most one in a kernel. */
 #define RA_DYNAMIC(name) extern __shared__ __align__(128) unsigned char name[]
 #define RA_UNROLL _Pragma("unroll")
 #define RA_UNROLL_TWO _Pragma("unroll 2")
@@ -60,7 +59,7 @@ ra_is_aligned(const void *pointer)
 
 /* ---- Reductions -----------------------------------------------------------*/
 
-/* Over the warp, in every lane; a butterfly, so that all lanes add the same
+/* Sum over the warp, in every lane; a butterfly, so that all lanes add the same
  * pairs. */
 __device__ static inline float
 ra_warp_sum(float value)
@@ -78,9 +77,9 @@ ra_warp_max(float value)
   return value;
 }
 
-/* Over the block, in every thread; @warps: 32 floats of shared memory that
- * nobody reads or writes until the next barrier.  Every warp adds the warps'
- * sums, which spares a second barrier. */
+/* Sum over the block, in every thread.  @warps: 32 floats of shared memory that
+ * no other code reads or writes until the next barrier.  Every warp adds the
+ * sums of all warps, which saves a second barrier. */
 __device__ static inline float
 ra_block_sum(float value, float *warps)
 {
@@ -93,9 +92,9 @@ ra_block_sum(float value, float *warps)
   return ra_warp_sum(lane < (int)blockDim.x / RA_WARP ? warps[lane] : 0.0f);
 }
 
-/* Two sums over the block, turn after turn: two turns' worth of @warps, by
- * turns, so that one barrier a turn is enough: a warp that is a turn ahead
- * writes where the slowest does not read. */
+/* Two sums over the block, in repeated rounds.  @warps has room for two rounds,
+ * which alternate, so that one barrier a round is enough: a warp that is one
+ * round ahead writes where the slowest warp does not read. */
 __device__ static inline float2
 ra_block_sums(float2 value, float2 *warps, int turn)
 {
@@ -125,8 +124,8 @@ ra_block_max(float value, float *warps)
                                                       : -INFINITY);
 }
 
-/* What the block's threads have summed of @n_vectors vectors of columns, vector
- * threadIdx.x + j blockDim.x in sums[j], to @to, 16 bytes a store. */
+/* Stores the sums of the block's threads over @n_vectors vectors of columns to
+ * @to, 16 bytes a store; vector threadIdx.x + j blockDim.x is in sums[j]. */
 template <int VPT>
 __device__ static inline void
 ra_store_columns(float *to, const float sums[VPT][8], int n_vectors)
@@ -146,7 +145,7 @@ ra_store_columns(float *to, const float sums[VPT][8], int n_vectors)
 
 /* ---- Asynchronous copies (9.7.8.24) ---------------------------------------*/
 
-/* 16 bytes to shared memory; zeroes unless @is_there. */
+/* Starts to copy 16 bytes to shared memory; zeroes unless @is_there. */
 __device__ static inline void
 ra_copy_async(void *to, const void *from, bool is_there)
 {
@@ -172,7 +171,7 @@ ra_copy_commit()
 #endif
 }
 
-/* Until all but the last N groups of this thread are there. */
+/* Waits until all but the last N groups of this thread are complete. */
 template <int N>
 __device__ static inline void
 ra_copy_wait()
@@ -193,8 +192,8 @@ ra_pack_bf16(float low, float high)
                                                << 16;
 }
 
-/* Two bf16 at once, round to nearest even as ra_pack_bf16(): one instruction
- * (cvt.rn.bf16x2.f32, 9.7.9.21) where speed counts. */
+/* Two bf16, rounded to nearest even like ra_pack_bf16(), in one instruction
+ * (cvt.rn.bf16x2.f32, 9.7.9.21), for speed. */
 __device__ static inline uint32_t
 ra_pack_bf16_fast(float low, float high)
 {
@@ -208,9 +207,10 @@ ra_pack_bf16_fast(float low, float high)
 #endif
 }
 
-/* ldmatrix.x4 (9.7.13.4.15): four 8 x 8 matrices of bf16; lane l gives the
- * address of row l % 8 of matrix l / 8, and gets of each matrix m in out[m] the
- * elements (l / 4, 2 (l % 4)) and the next.  With TRANS, of the transposed. */
+/* ldmatrix.x4 (9.7.13.4.15): four 8 x 8 matrices of bf16.  Lane l gives the
+ * address of row l % 8 of matrix l / 8.  In out[m] it gets the elements
+ * (l / 4, 2 (l % 4)) and the next of matrix m, or with TRANS of its transpose.
+  */
 template <bool TRANS>
 __device__ static inline void
 ra_load_matrices(uint32_t out[4], const void *row)
@@ -250,7 +250,7 @@ ra_load_matrices(uint32_t out[4], const void *row)
 }
 
 /* d += a b (9.7.13.4.8, mma.m16n8k16): a is 16 x 16, b 16 x 8 of bf16, d fp32.
- * With g = lane / 4 and t = lane % 4 a lane holds, two in a register,
+ * With g = lane / 4 and t = lane % 4 a lane has, two in a register,
  *
  *     a: (g, 2t..), (g + 8, 2t..), (g, 2t + 8..), (g + 8, 2t + 8..)
  *     b: (2t.., g), (2t + 8.., g)

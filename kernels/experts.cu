@@ -1,3 +1,4 @@
+/* Routing, rows to experts and back, and their gradients. */
 #include "kernels/device.cuh"
 #include "kernels/experts.h"
 

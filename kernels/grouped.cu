@@ -1,3 +1,4 @@
+/* Grouped GEMMs with counts of rows on the device, and their gradients. */
 #include "kernels/grouped.h"
 #include "kernels/tile.cuh"
 

@@ -1,12 +1,12 @@
-/* What kernels for compute capability 9.0 take from the device beyond
+/* Device primitives of kernels for compute capability 9.0, in addition to
  * device.cuh: barriers in shared memory that count bytes, the bulk copy engine
- * and a warpgroup's asynchronous products.  Files named *_sm90a.cu include
- * this and are compiled for sm_90a alone.
+ * (TMA), and asynchronous matrix multiplications of a warpgroup (wgmma).  Files
+ * named *_sm90a.cu include this header and are compiled for sm_90a alone.
  *
- * As in device.cuh what is PTX for a GPU (PTX ISA 8.0, the section named) has
- * the same meaning in C++ beside it.  The emulator follows a product's
- * descriptors through shared memory, and gives its results at the wait: until
- * then the registers are poison.
+ * As in device.cuh, each piece of PTX for a GPU (PTX ISA 8.0, with its section)
+ * comes with the same in C++.  The emulator follows the descriptors of a
+ * multiplication through shared memory and delivers its results at the wait;
+ * until then the registers are poisoned.
  */
 #ifndef RA_KERNELS_HOPPER_CUH
 #define RA_KERNELS_HOPPER_CUH
@@ -21,15 +21,15 @@ typedef CUtensorMap RaTensorMap;
 typedef RaEmuTensorMap RaTensorMap;
 #endif
 
-/* Threads of a warpgroup; a panel of a tile: rows of 128 bytes, 64 bf16. */
+/* Threads of a warpgroup; a panel of a tile has rows of 128 bytes, 64 bf16. */
 #define RA_WARPGROUP 128
 #define RA_PANEL 64
 
-/* Where the pattern of the 128-byte swizzle begins anew: 8 rows of a panel.
- * Within, chunk c (16 bytes) of row r stands at c ^ (r mod 8). */
+/* Period of the 128-byte swizzle: 8 rows of a panel.  Within it, chunk c (16
+ * bytes) of row r is at c ^ (r mod 8). */
 #define RA_SWIZZLE_BYTES 1024
 
-/* Address in the block's window of shared memory. */
+/* Address in the shared-memory window of the block. */
 __device__ static inline uint32_t
 ra_shared_address(const void *shared)
 {
@@ -40,7 +40,7 @@ ra_shared_address(const void *shared)
 #endif
 }
 
-/* The first place from @memory on where a swizzled tile may begin. */
+/* First address from @memory on at which a swizzled tile may begin. */
 __device__ static inline unsigned char *
 ra_swizzle_begin(unsigned char *memory)
 {
@@ -49,11 +49,12 @@ ra_swizzle_begin(unsigned char *memory)
 
 /* ---- Barriers that count (9.7.12.15, mbarrier) ----------------------------*/
 
-/* In shared memory.  It is in phase 0 first; a phase ends when as many have
- * arrived as it was made for and all bytes that they expect are there. */
+/* A barrier in shared memory, at first in phase 0.  A phase ends when the
+ * number of arrivals given at initialisation and all expected bytes have
+ * arrived. */
 typedef uint64_t RaBarrier;
 
-/* By one thread; __syncthreads() before others use it. */
+/* Called by one thread; __syncthreads() before others use the barrier. */
 __device__ static inline void
 ra_barrier_init(RaBarrier *barrier, unsigned n_arrivals)
 {
@@ -80,7 +81,7 @@ ra_barrier_arrive(RaBarrier *barrier)
 #endif
 }
 
-/* Arrives, and the phase waits for @n_bytes of bulk copies too. */
+/* Arrives, and makes the phase also wait for @n_bytes of bulk copies. */
 __device__ static inline void
 ra_barrier_expect(RaBarrier *barrier, uint32_t n_bytes)
 {
@@ -94,8 +95,8 @@ ra_barrier_expect(RaBarrier *barrier, uint32_t n_bytes)
 #endif
 }
 
-/* Until the phase of this parity, 0 or 1, is over.  A fresh barrier's phase
- * before its first, parity 1, is. */
+/* Waits until the phase of this parity, 0 or 1, is over.  On a new barrier,
+ * parity 1 (the phase before the first) is over. */
 __device__ static inline void
 ra_barrier_wait(RaBarrier *barrier, unsigned parity)
 {
@@ -117,8 +118,8 @@ ra_barrier_wait(RaBarrier *barrier, unsigned parity)
 #endif
 }
 
-/* Barrier @id (1 to 15; 0 is __syncthreads()) of @n_threads threads, of which
- * those that wait go on once all are there (9.7.12.1, bar). */
+/* Barrier @id (1 to 15; 0 is __syncthreads()) of @n_threads threads; the
+ * waiting ones continue when all have arrived (9.7.12.1, bar). */
 __device__ static inline void
 ra_named_wait(unsigned id, unsigned n_threads)
 {
@@ -141,8 +142,8 @@ ra_named_arrive(unsigned id, unsigned n_threads)
 
 /* ---- The bulk copy engine (9.7.8.24.9, cp.async.bulk.tensor) --------------*/
 
-/* @rows rows of a panel of (n_tokens, n_heads, width) bf16, tokens @stride
- * elements apart, are what one copy with @out moves.
+/* Makes the tensor map @out, with which one copy moves @rows rows of a panel of
+ * (n_tokens, n_heads, width) bf16, tokens @stride elements apart.
  *
  * Returns: a cudaError_t; cudaErrorNotSupported: the driver makes no maps */
 static inline int
@@ -182,9 +183,9 @@ ra_tensor_map(RaTensorMap *out, const uint16_t *from, uint32_t width,
 #endif
 }
 
-/* Begins to copy one box from (@column, @head, @token) on, swizzled, to @panel,
- * at a multiple of RA_SWIZZLE_BYTES: zeroes where there is no token.  Its bytes
- * count at @barrier.  By one thread. */
+/* Starts to copy one box from (@column, @head, @token) on, swizzled, to @panel,
+ * at a multiple of RA_SWIZZLE_BYTES; zeroes for tokens that do not exist.  Its
+ * bytes count at @barrier.  Called by one thread. */
 __device__ static inline void
 ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int head,
              int token, RaBarrier *barrier)
@@ -203,8 +204,8 @@ ra_bulk_copy(uint16_t *panel, const RaTensorMap *map, int column, int head,
 #endif
 }
 
-/* 16 bytes of zeroes, for products to read: after ra_proxy_fence() of this
- * thread and a barrier (9.7.12.4, fence.proxy.async). */
+/* Writes 16 bytes of zeroes, which wgmma may read after ra_proxy_fence() of
+ * this thread and a barrier (9.7.12.4, fence.proxy.async). */
 __device__ static inline void
 ra_proxy_zero(void *shared)
 {
@@ -215,7 +216,7 @@ ra_proxy_zero(void *shared)
 #endif
 }
 
-/* Rows of a tile of (ROWS, HD) from @n on, by a warpgroup, likewise. */
+/* Zeroes rows @n and on of a tile of (ROWS, HD), likewise; by a warpgroup. */
 template <int HD, int ROWS>
 __device__ static inline void
 ra_proxy_clear(uint16_t *tile, int n)
@@ -237,13 +238,14 @@ ra_proxy_fence()
 #endif
 }
 
-/* ---- A warpgroup's products (9.7.14, wgmma) -------------------------------*/
+/* ---- Matrix multiplication by a warpgroup (9.7.14, wgmma) -----------------*/
 
-/* A factor in shared memory, panels of 64 columns with the 128-byte swizzle
- * from @panel on (9.7.14.5.1): in units of 16 bytes the address, what lies
- * between panels where columns are those of the product, between 8 rows.
+/* Descriptor of a factor in shared memory: panels of 64 columns with the
+ * 128-byte swizzle from @panel on (9.7.14.5.1).  It has, in units of 16 bytes,
+ * the address, the distance between panels (if the factor's columns are those
+ * of the result) and the distance between groups of 8 rows.
  *
- * Adding 2 to a descriptor moves it 16 columns on within a panel. */
+ * Adding 2 to a descriptor moves it by 16 columns within a panel. */
 __device__ static inline uint64_t
 ra_descriptor(const uint16_t *panel, uint32_t panel_bytes)
 {
@@ -252,8 +254,8 @@ ra_descriptor(const uint16_t *panel, uint32_t panel_bytes)
          (uint64_t)(RA_SWIZZLE_BYTES >> 4) << 32 | (uint64_t)1 << 62;
 }
 
-/* Registers written before are there for the products that come after: before
- * the first of each group. */
+/* Fence that makes earlier register writes visible to later multiplications;
+ * called before the first of each group. */
 template <int J>
 __device__ static inline void
 ra_wgmma_fence(float (&d)[J][4])
@@ -281,7 +283,8 @@ ra_wgmma_commit()
 #endif
 }
 
-/* Until all but the last N groups are done, of which @d is a result. */
+/* Waits until all but the last N groups are done; @d is one of their results.
+ */
 template <int N, int J>
 __device__ static inline void
 ra_wgmma_wait(float (&d)[J][4])
@@ -315,9 +318,10 @@ ra_wgmma_wait(float (&d)[J][4])
   "%60, %61, %62, %63"
 #endif
 
-/* d (= or +=) a b, 64 x N, a sum over 16.  d of a warp and lane is as
- * ra_mma()'s, warp w of the warpgroup having rows 16 w to + 15, columns 8 j on
- * in d[j].  Rows of @b's tile are columns of the factor. */
+/* d (= or +=) a b, 64 x N, a sum over 16.  The layout of d in a warp and lane
+ * is that of ra_mma(): warp w of the warpgroup has rows 16 w to + 15, and
+ * columns 8 j and on are in d[j].  Rows of @b's tile are columns of the factor.
+ */
 __device__ static inline void
 ra_wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool adds)
 {
@@ -352,8 +356,8 @@ ra_wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool adds)
 #endif
 }
 
-/* d += a b, @a in registers as ra_mma()'s; rows of @b's tile are rows of the
- * factor. */
+/* d += a b, with @a in registers as for ra_mma(); rows of @b's tile are rows of
+ * the factor. */
 __device__ static inline void
 ra_wgmma_rows(float (&d)[16][4], const uint32_t a[4], uint64_t b)
 {
@@ -382,7 +386,7 @@ ra_wgmma_rows(float (&d)[8][4], const uint32_t a[4], uint64_t b)
 
 /* ---- The device -----------------------------------------------------------*/
 
-/* Whether the device now is one that this code is for. */
+/* TRUE if the current device can run this code. */
 static inline bool
 ra_is_sm90(void)
 {
@@ -416,8 +420,8 @@ ra_registers_more()
 #endif
 }
 
-/* 2^x by the special function unit alone, within 2^-22: no care for results
- * that are not normal, which are 0 (9.7.3.21, ex2). */
+/* 2^x by the special function unit alone, within 2^-22; results that are not
+ * normal numbers become 0 (9.7.3.21, ex2). */
 __device__ static inline float
 ra_exp2_fast(float x)
 {

@@ -1,3 +1,4 @@
+/* Copies of intervals, and the transpose. */
 #include "kernels/device.cuh"
 #include "kernels/intervals.h"
 

@@ -1,10 +1,10 @@
-/* Moving pieces of arrays on a GPU: the copies that a reallocation plan is made
- * of, and the transpose.
+/* Copies of parts of arrays on a GPU, of which a reallocation plan consists,
+ * and the transpose.
  *
- * Intervals are of 16-byte units, and may be rows that lie apart.  They are cut
- * into pieces of 32 KiB, and a block copies pieces in turn, so that one long
- * interval and thousands of short ones keep the whole GPU busy.  Exact; bytes:
- * twice what is moved.
+ * An interval consists of 16-byte units, possibly in strided rows.  Intervals
+ * are cut into pieces of 32 KiB, and a block copies pieces in turn, so that one
+ * long interval and thousands of short ones keep the whole GPU busy.  Exact.
+ * Bytes: twice the size of the intervals.
  */
 #ifndef RA_KERNELS_INTERVALS_H
 #define RA_KERNELS_INTERVALS_H
@@ -23,21 +23,21 @@ typedef struct {
   uint64_t to;         /* first unit in the destination */
   uint64_t n;          /* units of a row, >= 1 */
   uint64_t n_rows;     /* >= 1 */
-  uint64_t from_pitch; /* units from a row of several to the next */
+  uint64_t from_pitch; /* units from a row to the next, if several */
   uint64_t to_pitch;
   uint64_t piece; /* number of its first piece; ra_k_intervals_number() */
 } RaKInterval;
 
-/* Numbers the pieces of (n) intervals, on the host.  Returns: pieces in all. */
+/* Numbers the pieces of (n) intervals, on the host.  Returns: total pieces. */
 uint64_t ra_k_intervals_number(size_t n, RaKInterval *intervals);
 
 /**
  * ra_k_copy_intervals:
  * @n: intervals
  * @intervals: (n) device memory, numbered
- * @n_pieces: of ra_k_intervals_number()
+ * @n_pieces: result of ra_k_intervals_number()
  * @from: 16-byte aligned
- * @to: likewise; no unit is written twice, and none read that is written
+ * @to: likewise; no unit may be written twice, or be both read and written
  *
  * Returns: a cudaError_t
  */
@@ -45,8 +45,8 @@ int ra_k_copy_intervals(size_t n, const RaKInterval *intervals,
                         uint64_t n_pieces, const void *from, void *to,
                         void *stream);
 
-/* @out (n_cols, n_rows) = the transposed of @in (n_rows, n_cols), bf16; both
- * multiples of 8, arrays 16-byte aligned. */
+/* @out (n_cols, n_rows) = transpose of @in (n_rows, n_cols), bf16; n_rows and
+ * n_cols are multiples of 8, arrays 16-byte aligned. */
 int ra_k_transpose(size_t n_rows, size_t n_cols, const uint16_t *in,
                    uint16_t *out, void *stream);
 

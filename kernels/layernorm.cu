@@ -1,3 +1,4 @@
+/* LayerNorm with residual addition, and its gradient. */
 #include "kernels/columns.cuh"
 #include "kernels/layernorm.h"
 #include "kernels/rmsnorm.h"

@@ -8,27 +8,27 @@
  *     out[i] = bf16((r[i] - m) inv w[i] + b[i])
  *
  * The row stays in registers between the three passes, so that the variance is
- * of differences and not a difference.  Typical: 4,096 rows of 4,096.  Bytes: 8
- * an element forward, and backward.
+ * a sum over differences and not a difference of sums.  Typical: 4,096 rows of
+ * 4,096.  Bytes: 8 an element forward, and 8 backward.
  *
- * Error, u = 2^-24, A = sum |r| / n: sums add 42 terms on any path at most
- * (kernels/rmsnorm.h), so the mean is within 44 u A; with T = 44 u A inv the
- * variance, whose first-order error vanishes as differences sum to zero, moves
- * inv by T^2 / 2 and 26 u of itself.  With r' = (r - m) inv,
+ * Error, with u = 2^-24 and A = sum |r| / n.  Sums add at most 42 terms on any
+ * path (kernels/rmsnorm.h), so the mean is within 44 u A.  Let T = 44 u A inv.
+ * The first-order error of the variance vanishes, as differences sum to zero;
+ * so inv moves by T^2 / 2 and 26 u of itself.  With r' = (r - m) inv,
  *
  *     |out - exact| <= 2^-8 |exact| + |w| (T + (T^2 + 32 u) |r'|) + 4 u |b|
  *                      + 2^-133
  *
- * Backward of the rounded r, with the forward's m and inv, g = d_out w and the
- * gradient d_res that comes down the residual stream:
+ * Backward pass of the rounded r, with m and inv of the forward pass, g = d_out
+ * w and d_res, the gradient of the residual stream:
  *
  *     d[i]   = bf16(d_res[i] + inv (g[i] - sum g / n - r'[i] sum(g r') / n))
  *     dw[i] += sum over rows of d_out[i] r'[i]    db[i] += sum of d_out[i]
  *
- * summed over RA_K_LAYERNORM_BLOCKS groups of rows, each in order, and then
- * over the groups: the same bits on any GPU.  Error against exact arithmetic on
- * the m and inv at hand, S = |d_res| + inv (|g| + sum |g| / n + |r'| sum |g r'|
- * / n):
+ * These are summed over RA_K_LAYERNORM_BLOCKS groups of rows, each in order,
+ * and then over the groups, so the bits are equal on any GPU.  Error against
+ * exact arithmetic on the same m and inv, with S = |d_res| + inv (|g| + sum |g|
+ * / n + |r'| sum |g r'| / n):
  *
  *     |d - exact|  <= 2^-8 |exact| + 2^-17 S + 2^-133
  *     |dw - exact| <= (rows + 64) u sum |d_out r'| + u |dw before|, db likewise
@@ -51,8 +51,8 @@ extern "C" {
  * ra_k_layernorm:
  * @out: (n_rows, n) bf16, written
  * @residual: (n_rows, n) bf16, read and overwritten
- * @x: (nullable): (n_rows, n) bf16; %NULL: nothing is added, and @residual is
- *   only read
+ * @x: (nullable): (n_rows, n) bf16; %NULL: adds nothing and only reads
+ *   @residual
  * @weight: (n) bf16
  * @bias: (nullable): (n) bf16
  * @stats: (nullable): (n_rows, 2) fp32, m and inv, written
@@ -61,8 +61,8 @@ extern "C" {
  *
  * Arrays of bf16 are 16-byte aligned and none overlap.
  *
- * Returns: a cudaError_t; cudaErrorInvalidValue (1) for what is not allowed,
- *   and then nothing runs
+ * Returns: a cudaError_t; cudaErrorInvalidValue (1) if an argument is not
+ *   allowed, and nothing runs
  */
 int ra_k_layernorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
                    const uint16_t *weight, const uint16_t *bias, float *stats,
@@ -70,10 +70,10 @@ int ra_k_layernorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
 
 /**
  * ra_k_layernorm_backward:
- * @d: (n_rows, n) bf16: written, or where @adds read as d_res before; may be
- *   @d_out unless @adds
- * @residual: (n_rows, n) bf16, as the forward left it
- * @stats: (n_rows, 2) of the forward
+ * @d: (n_rows, n) bf16: written; if @adds, first read as d_res; may be @d_out
+ *   unless @adds
+ * @residual: (n_rows, n) bf16, as the forward pass left it
+ * @stats: (n_rows, 2) of the forward pass
  * @d_weight: (n) fp32, added to
  * @d_bias: (nullable): (n) fp32, added to
  * @workspace: (RA_K_LAYERNORM_BLOCKS, 2, n) fp32, 16-byte aligned

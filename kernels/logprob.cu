@@ -1,3 +1,4 @@
+/* Log-probabilities over a shared vocabulary, and their gradient. */
 #include "kernels/device.cuh"
 #include "kernels/logprob.h"
 

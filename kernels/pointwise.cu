@@ -1,3 +1,4 @@
+/* Rotary positions, activations, embedding, cache rows, sums, casts. */
 #include "kernels/device.cuh"
 #include "kernels/pointwise.h"
 

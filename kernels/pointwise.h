@@ -1,21 +1,22 @@
-/* Work on single elements on a GPU, bf16 with fp32 inside: rotary positions,
- * SwiGLU, the embedding table, sums, casts.
+/* Pointwise kernels on a GPU, bf16 with fp32 inside: rotary positions, SwiGLU,
+ * the embedding table, sums, casts.
  *
  * Formulas and layouts are those of kernels/cpu/cpu_pointwise.h, whose
  * functions on the widened inputs are the reference; @width and head_dim / 2
- * are multiples of 8, and pointers 16-byte aligned.  All return a cudaError_t,
- * 1 (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
+ * are multiples of 8, and pointers 16-byte aligned.  All functions return a
+ * cudaError_t: 1 (cudaErrorInvalidValue) if an argument is not allowed, and
+ * nothing runs.
  *
  * Errors: one rounding to bf16, U = 2^-8 of the exact result, and before it in
  * fp32 (u = 2^-24; expf of the device within 2 ulp, CUDA C++ Programming Guide,
  * mathematical functions)
  *
- *     rope            4 u (|a| + |b|)
- *     swiglu          8 u |exact|
- *     swiglu_backward 16 u |dy up| (1 + |g|), of up 8 u |exact|
- *     activation      kernels/cpu/activation.h
- *     embedding, add  none; 0
- *     embedding_backward (tokens of a kind) u sum |terms|
+ *     rope                4 u (|a| + |b|)
+ *     swiglu              8 u |exact|
+ *     swiglu_backward     16 u |dy up| (1 + |g|); for up 8 u |exact|
+ *     activation          kernels/cpu/activation.h
+ *     embedding, add      none; 0
+ *     embedding_backward  (tokens of a kind) u sum |terms|
  */
 #ifndef RA_KERNELS_POINTWISE_H
 #define RA_KERNELS_POINTWISE_H
@@ -40,18 +41,18 @@ extern "C" {
 
 /**
  * ra_k_rope:
- * @x: (n_tokens) rows @stride elements apart of n_heads heads, in place
+ * @x: (n_tokens) rows of n_heads heads, @stride elements apart, in place
  * @stride: a multiple of 8
  * @head_dim: a multiple of 16
  * @positions: (n_tokens) rows of the table
- * @cos_sin: fp32, of ra_cpu_rope_table()
- * @direction: 1: turn; -1: back, which is the gradient
+ * @cos_sin: fp32, from ra_cpu_rope_table()
+ * @direction: 1: rotate; -1: rotate back, which is the gradient
  */
 int ra_k_rope(size_t n_tokens, size_t n_heads, size_t head_dim,
               const uint32_t *positions, const float *cos_sin, int direction,
               uint16_t *x, size_t stride, void *stream);
 
-/* @gate_up: (n_tokens, 2 width) the gate, then up; @out: (n_tokens, width) */
+/* @gate_up: (n_tokens, 2 width), gate before up; @out: (n_tokens, width) */
 int ra_k_swiglu(size_t n_tokens, size_t width, const uint16_t *gate_up,
                 uint16_t *out, void *stream);
 
@@ -68,7 +69,7 @@ int ra_k_activate(RaActivation kind, size_t n, const uint16_t *x, uint16_t *out,
 int ra_k_activate_backward(RaActivation kind, size_t n, const uint16_t *x,
                            const uint16_t *d_out, uint16_t *d_x, void *stream);
 
-/* Rows of @table, of tokens [first, first + n_rows); of others zeroes. */
+/* Rows of @table for tokens in [first, first + n_rows); zeroes for others. */
 int ra_k_embedding(size_t n_tokens, size_t width, uint32_t first,
                    uint32_t n_rows, const uint32_t *tokens,
                    const uint16_t *table, uint16_t *out, void *stream);
@@ -77,13 +78,13 @@ int ra_k_embedding(size_t n_tokens, size_t width, uint32_t first,
  * ra_k_embedding_backward:
  * @n_kinds: different tokens of this rank's part
  * @kinds: (n_kinds) their rows in the table
- * @begin: (n_kinds + 1) of each, its first entry in
- * @order: positions in d_out, ascending
+ * @begin: (n_kinds + 1) first entry of each in @order
+ * @order: positions in @d_out, ascending
  * @d_out: (positions, width) bf16
  * @d_table: (rows, width) fp32, added to
  *
- * The lists are made on the host, which has the tokens: so that rows are added
- * in one order and none of them by two blocks.
+ * The host, which has the tokens, makes the lists.  So rows are added in a
+ * fixed order, and no two blocks add to one row.
  */
 int ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
                             const uint32_t *begin, const uint32_t *order,
@@ -92,13 +93,13 @@ int ra_k_embedding_backward(size_t n_kinds, size_t width, const uint32_t *kinds,
 
 /**
  * ra_k_cache_rows:
- * @rows: (n) device: where each goes, no two the same
- * @in: (n, 2 width) bf16: a key and its value behind it; @stride elements from
- *   one to the next, a multiple of 8
+ * @rows: (n) device: destinations, all different
+ * @in: (n, 2 width) bf16: each a key followed by its value, @stride elements
+ *   apart, a multiple of 8
  * @k: (rows, width) bf16
  * @v: as @k
  *
- * What is not named stays.
+ * Writes keys and values to their rows of a cache; other rows stay.
  */
 int ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
                     const uint16_t *in, size_t stride, uint16_t *k, uint16_t *v,
@@ -107,7 +108,7 @@ int ra_k_cache_rows(size_t n, size_t width, const uint32_t *rows,
 /* y += x, (n), n a multiple of 8 */
 int ra_k_add(size_t n, const uint16_t *x, uint16_t *y, void *stream);
 
-/* (n) fp32 to bf16, and back; n a multiple of 8 */
+/* Casts (n) fp32 to bf16, and back; n a multiple of 8 */
 int ra_k_narrow(size_t n, const float *x, uint16_t *y, void *stream);
 int ra_k_widen(size_t n, const uint16_t *x, float *y, void *stream);
 

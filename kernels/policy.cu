@@ -1,3 +1,4 @@
+/* Advantages (GAE, GRPO), and the losses of policy and value. */
 #include "kernels/device.cuh"
 #include "kernels/policy.h"
 

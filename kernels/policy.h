@@ -1,14 +1,18 @@
 /* Advantages and the losses of reinforcement learning on a GPU, fp32.
  *
- * Formulas, arrays and references are those of kernels/cpu/cpu_policy.h.  What
- * a token contributes is written once, below; sums over tokens are in double,
- * in RA_K_LOSS_BLOCKS parts and then in order of the parts, so that they are
- * the same on any GPU.
+ * Formulas, arrays and references are those of kernels/cpu/cpu_policy.h.  The
+ * term of a token is written once, below.  Sums over tokens are in double, in
+ * RA_K_LOSS_BLOCKS parts that are then added in order, so that they are equal
+ * on any GPU.
  *
- * Error, u = 2^-24: gae 12 u sum (gamma lambda)^l (|r| + |V| + |V'|) (a scan of
- * five levels and a carry every 32 tokens); the losses' terms 8 u (1 + ratio)
- * |A|, with a reference 8 u kl_weight (1 + e^|ref - lp|) more, gradients as the
- * terms times scale.  Group advantages 4 u.
+ * Errors, u = 2^-24:
+ *
+ *     gae               12 u sum (gamma lambda)^l (|r| + |V| + |V'|): a scan of
+ *                       five levels and a carry every 32 tokens
+ *     terms of a loss   8 u (1 + ratio) |A|, and with a reference
+ *                       8 u kl_weight (1 + e^|ref - lp|) more
+ *     gradients         those of the terms times scale
+ *     group advantages  4 u
  */
 #ifndef RA_KERNELS_POLICY_H
 #define RA_KERNELS_POLICY_H
@@ -24,7 +28,7 @@
 extern "C" {
 #endif
 
-/* All arrays are device memory; each returns a cudaError_t. */
+/* All arrays are device memory; every function returns a cudaError_t. */
 int ra_k_gae(uint32_t n_sequences, const uint32_t *begin, const float *rewards,
              const float *values, float gamma, float lambda,
              float *out_advantages, float *out_returns, void *stream);
@@ -45,8 +49,8 @@ int ra_k_value_loss(size_t n, const float *values, const float *old,
 }
 #endif
 
-/* One token's part of the policy's loss, added to @out.  Returns: its gradient,
- * not scaled.  @reference: NULL or the token's. */
+/* Adds the term of one token in the loss of the policy to @out.  Returns: its
+ * gradient, not scaled.  @reference: NULL or that of the token. */
 RA_HD float
 ra_k_policy_term(float log_prob, float old, const float *reference,
                  float advantage, float clip, float kl_weight, RaCpuLoss *out)
@@ -70,7 +74,7 @@ ra_k_policy_term(float log_prob, float old, const float *reference,
   return gradient;
 }
 
-/* The same of the value's loss. */
+/* The same for the loss of the value. */
 RA_HD float
 ra_k_value_term(float value, float old, float wanted, float clip,
                 RaCpuLoss *out)

@@ -1,3 +1,4 @@
+/* RMSNorm with residual addition, forward. */
 #include "kernels/device.cuh"
 #include "kernels/rmsnorm.h"
 

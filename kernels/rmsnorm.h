@@ -12,41 +12,43 @@
  * rows of 8,192 (Llama-3-70B), eps 1e-5.  Bytes moved: 8 per element plus the
  * weights; the row stays in registers between the two passes.
  *
- * Both entry points have the same arguments and give the same bits: the sum is
- * taken in the same order (see ra_k_rmsnorm_threads()) and every other
+ * Both entry points have the same arguments and give the same bits: the order
+ * of the sum is the same (see ra_k_rmsnorm_threads()), and every other
  * operation is the same IEEE 754 operation (see kernels/cpu/bf16.h).  The
- * products r^2 are exact in fp32 (8 + 8 significant bits), so a fused
+ * squares r^2 are exact in fp32 (8 + 8 significant bits), so a fused
  * multiply-add changes nothing.
  *
  * Error of out[i] against exact arithmetic on the rounded r, u = 2^-24, as long
- * as r inv and the squares are normal fp32 numbers (or too small beside eps to
- * count):
- *   - A thread adds 8 VPT squares in a row (VPT = n_hidden / 8 / threads
- * rounded up, <= 4), then 5 levels in the warp and 5 over the warps: at most 42
- *     roundings on any path of non-negative terms, 42 u.
- *   - / n_hidden and + eps: 2 u.  The square root halves what came before,
- *     (42 + 2) / 2 = 22 u, and rounds, u; the division rounds, u.
- *   - the two products: 2 u.  Together 26 u < 32 u = 2^-19.
+ * as r inv and the squares are normal fp32 numbers (or negligible against eps):
+ *
+ *   - sum: a thread adds 8 VPT squares in a row (VPT = n_hidden / 8 / threads
+ *     rounded up, <= 4), then 5 levels in the warp and 5 over the warps: at
+ *     most 42 roundings on any path of non-negative terms, 42 u;
+ *   - / n_hidden and + eps: 2 u.  The square root halves the previous errors,
+ *     (42 + 2) / 2 = 22 u, and rounds, u; the division rounds, u;
+ *   - the two multiplications: 2 u.  Together 26 u < 32 u = 2^-19;
  *   - rounding to bf16: 2^-8 of the value, or half the least subnormal, 2^-134.
+ *
  * With (1 + 2^-19)(1 + 2^-8) - 1 < 2^-8 + 2^-18,
  *
  *     |out - exact| <= (2^-8 + 2^-18) |exact| + 2^-133.
  *
- * Backward, of the rounded residual r, with g = d_out w and the gradient d_res
- * that comes down the residual stream:
+ * Backward pass of the rounded residual r, with g = d_out w and d_res, the
+ * gradient of the residual stream:
  *
  *     d[i]   = bf16(d_res[i] + g[i] inv - r[i] inv^3 / n_hidden sum(g r))
  *     dw[i] += sum over rows of d_out[i] r[i] inv
  *
- * Its sums go over a row as the forward's, and dw over RA_K_RMSNORM_BLOCKS
- * groups of rows, each in order, and then over the groups: the same bits on
- * any GPU.  Error, with S = |d_res| + |g inv| + |r| inv^3 / n sum |g r|:
+ * Its sums over a row are like those of the forward pass.  dw is summed over
+ * RA_K_RMSNORM_BLOCKS groups of rows, each in order, and then over the groups,
+ * so the bits are equal on any GPU.  Error, with
+ * S = |d_res| + |g inv| + |r| inv^3 / n sum |g r|:
  *
  *     |d - exact|  <= 2^-8 |exact| + 2^-17 S + 2^-133
  *     |dw - exact| <= (rows + 64) 2^-24 sum |d_out r inv| + 2^-24 |dw before|
  *
- * (26 u of inv, thrice; the row's sum 44 u; five operations: below 2^-17 = 128
- * u.)  Bytes: 8 an element.
+ * (26 u of inv, three times; the sum of the row 44 u; five operations: below
+ * 2^-17 = 128 u.)  Bytes: 8 an element.
  */
 #ifndef RA_KERNELS_RMSNORM_H
 #define RA_KERNELS_RMSNORM_H
@@ -71,19 +73,19 @@ extern "C" {
  * ra_k_rmsnorm:
  * @out: [n_rows, n_hidden] bf16, 16-byte aligned, written
  * @residual: [n_rows, n_hidden] bf16, 16-byte aligned, read and overwritten
- * @x: [n_rows, n_hidden] bf16, 16-byte aligned; %NULL: nothing is added, and
- *   @residual is only read
+ * @x: [n_rows, n_hidden] bf16, 16-byte aligned; %NULL: adds nothing and only
+ *   reads @residual
  * @weight: [n_hidden] bf16, 16-byte aligned
  * @n_rows: >= 0, < 2^31
  * @n_hidden: a multiple of 8 in [8, RA_K_RMSNORM_MAX]
  * @eps: > 0
  * @stream: a cudaStream_t, %NULL for the default one
  *
- * Starts the kernel on the current device; all pointers are device memory and
- * none may overlap.  Returns before it has run.
+ * Starts the kernel on the current device, asynchronously.  All pointers are
+ * device memory and none may overlap.
  *
- * Returns: a cudaError_t, 0 if it was launched; cudaErrorInvalidValue (1) for
- *   a shape or an alignment that is not allowed, and then nothing runs
+ * Returns: a cudaError_t, 0 if it was launched; cudaErrorInvalidValue (1) if a
+ *   shape or an alignment is not allowed, and nothing runs
  */
 int ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
                  const uint16_t *weight, size_t n_rows, size_t n_hidden,
@@ -92,9 +94,9 @@ int ra_k_rmsnorm(uint16_t *out, uint16_t *residual, const uint16_t *x,
 /**
  * ra_k_rmsnorm_ref:
  *
- * The same on the host, from host memory of any alignment; @x is there.
+ * The reference on the host, in host memory of any alignment; @x is not %NULL.
  *
- * Returns: 0, or 1 for a shape that ra_k_rmsnorm() would refuse
+ * Returns: 0, or 1 for a shape that ra_k_rmsnorm() refuses
  */
 int ra_k_rmsnorm_ref(uint16_t *out, uint16_t *residual, const uint16_t *x,
                      const uint16_t *weight, size_t n_rows, size_t n_hidden,
@@ -103,14 +105,14 @@ int ra_k_rmsnorm_ref(uint16_t *out, uint16_t *residual, const uint16_t *x,
 /**
  * ra_k_rmsnorm_backward:
  * @d_residual: [n_rows, n_hidden] bf16: read as d_res, overwritten with d
- * @residual: [n_rows, n_hidden] bf16, as the forward left it
+ * @residual: [n_rows, n_hidden] bf16, as the forward pass left it
  * @d_out: [n_rows, n_hidden] bf16
  * @weight: [n_hidden] bf16
  * @d_weight: [n_hidden] fp32, added to
  * @workspace: [RA_K_RMSNORM_BLOCKS, n_hidden] fp32, 16-byte aligned
  * @n_hidden: a multiple of 8 in [8, RA_K_RMSNORM_BACKWARD_MAX]
  *
- * As ra_k_rmsnorm() otherwise.  The reference is ra_cpu_norm_backward() on the
+ * Otherwise as ra_k_rmsnorm().  The reference is ra_cpu_norm_backward() on the
  * widened inputs.
  */
 int ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
@@ -118,8 +120,8 @@ int ra_k_rmsnorm_backward(uint16_t *d_residual, const uint16_t *residual,
                           float *d_weight, float *workspace, size_t n_rows,
                           size_t n_hidden, float eps, void *stream);
 
-/* The gradient of a norm that added no residual, nor has one come down: @d_x is
- * written, and may be @d_out. */
+/* The gradient of a norm without a residual stream: @d_x is written, and may be
+ * @d_out. */
 int ra_k_rmsnorm_backward_alone(uint16_t *d_x, const uint16_t *x,
                                 const uint16_t *d_out, const uint16_t *weight,
                                 float *d_weight, float *workspace,
@@ -130,7 +132,7 @@ int ra_k_rmsnorm_backward_alone(uint16_t *d_x, const uint16_t *x,
 }
 #endif
 
-/* Whether both entry points take this shape: 1 or 0. */
+/* 1 if both entry points accept this shape, else 0. */
 RA_HD int
 ra_k_rmsnorm_shape_ok(size_t n_rows, size_t n_hidden, float eps)
 {
@@ -144,8 +146,9 @@ ra_k_rmsnorm_shape_ok(size_t n_rows, size_t n_hidden, float eps)
  *
  * Threads of the block that reduces one row, a multiple of 32 up to 1,024.
  * Thread t adds the squares of elements 8 (t + j threads) + 0..7, j = 0, 1,
- * ..., in this order; a warp's 32 sums are then added as a butterfly (lane ^
- * 16, ^ 8, ... ^ 1), and so are the warps' sums, padded with zeros to 32.
+ * ..., in this order.  The 32 sums of a warp are then added in a butterfly
+ * (lane ^ 16, ^ 8, ... ^ 1), and so are those of the warps, padded with zeros
+ * to 32.
  *
  * Returns: the number of threads
  */

@@ -1,3 +1,4 @@
+/* The gradient of RMSNorm. */
 #include "kernels/columns.cuh"
 #include "kernels/rmsnorm.h"
 

@@ -1,3 +1,4 @@
+/* The reference of RMSNorm forward, bit for bit that of the GPU. */
 #include "config.h"
 
 #include "kernels/rmsnorm.h"

@@ -1,3 +1,4 @@
+/* Sampling of tokens: temperature, top-k, top-p in integers. */
 #include "kernels/device.cuh"
 #include "kernels/sample.h"
 

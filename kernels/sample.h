@@ -1,22 +1,23 @@
-/* Choosing the next token on a GPU: temperature, top-k, top-p; one block a row.
+/* Sampling of the next token on a GPU: temperature, top-k, top-p; one block a
+ * row.
  *
- * The rule is that of kernels/cpu/cpu_sample.h, the reference.  A probability's
- * weight is a whole number, exp((z - max) / t) x 2^40 rounded, so that sums are
- * exact in any order and the same uniform number gives the same token on any
- * GPU.  Another token than the reference's is drawn only where its margin is
- * below RA_K_SAMPLE_MARGIN: the weights differ by exp's error, 2^-22, and by
- * n 2^-41 of the largest.
+ * The rule is that of kernels/cpu/cpu_sample.h, the reference.  The weight of a
+ * probability is an integer, exp((z - max) / t) x 2^40 rounded.  So sums are
+ * exact in any order, and equal uniform numbers give equal tokens on any GPU.
+ * The token differs from that of the reference only if its margin is below
+ * RA_K_SAMPLE_MARGIN: the weights differ by exp's error, 2^-22, and by n 2^-41
+ * of the largest.
  *
- * Top-k and top-p find the least weight kept digit by digit, 11 bits at a time,
- * in histograms of counts or of weights; of equal weights at the edge the first
- * tokens are kept.  Reads the row six times at most, out of L2.
+ * Top-k and top-p find the least weight to keep digit by digit, 11 bits at a
+ * time, in histograms of counts or weights.  Of equal weights at the limit, the
+ * first tokens are kept.  The row is read at most six times, from L2.
  */
 #ifndef RA_KERNELS_SAMPLE_H
 #define RA_KERNELS_SAMPLE_H
 
 #include "kernels/cpu/cpu_sample.h"
 
-#define RA_K_SAMPLE_MAX (1u << 22) /* tokens: their weights are below 2^63 */
+#define RA_K_SAMPLE_MAX (1u << 22) /* tokens, whose weights sum below 2^63 */
 #define RA_K_SAMPLE_MARGIN 4e-6f
 
 #ifdef __cplusplus
@@ -28,11 +29,13 @@ extern "C" {
  * @n_rows: sequences
  * @n: tokens, 1 to RA_K_SAMPLE_MAX
  * @logits: (n_rows, n) bf16
- * @sampling: of all rows
+ * @sampling: parameters of all rows
  * @uniforms: (n_rows) in [0, 1)
  * @out: (n_rows); margins are within RA_K_SAMPLE_MARGIN of the reference's
  *
- * Device memory.  Returns: a cudaError_t
+ * All arrays are device memory.
+ *
+ * Returns: a cudaError_t
  */
 int ra_k_sample(size_t n_rows, uint32_t n, const uint16_t *logits,
                 const RaCpuSampling *sampling, const double *uniforms,

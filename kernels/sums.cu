@@ -1,3 +1,4 @@
+/* Sums over ranks and columns, biases, the test for non-finite numbers. */
 #include "kernels/columns.cuh"
 #include "kernels/sums.h"
 

@@ -1,13 +1,13 @@
-/* Sums on a GPU over ranks that share it, over rows, and of a bias to rows; and
- * whether an array has what is not a number.
+/* Sums on a GPU over ranks that share it, over rows, and of a bias; and the
+ * test for numbers that are not finite.
  *
- * Formulas are those of kernels/cpu/cpu_pointwise.h.  All return a cudaError_t,
- * 1 (cudaErrorInvalidValue) for what is not allowed, and then nothing runs.
- * Arrays are device memory of their type's alignment.
+ * Formulas are those of kernels/cpu/cpu_pointwise.h.  All functions return a
+ * cudaError_t: 1 (cudaErrorInvalidValue) if an argument is not allowed, and
+ * nothing runs.  Arrays are device memory with the alignment of their type.
  *
  * Errors: sums are in fp32, term by term in order, u = 2^-24:
  *
- *     reduce       (ranks) u sum |terms|, of bf16 then one rounding, U = 2^-8
+ *     reduce       (ranks) u sum |terms|; for bf16 one rounding more, U = 2^-8
  *     add_bias     u (|x| + |bias|) and U
  *     add_columns  (rows) u sum |terms|
  */
@@ -19,9 +19,9 @@
 
 #define RA_K_RANKS 64 /* most arrays of a reduction */
 
-/* Arrays of a reduction: they go to the kernel by value. */
+/* Arrays of a reduction, passed to the kernel by value. */
 typedef struct {
-  uint32_t n_in, n_out; /* 1 to RA_K_RANKS, 0 to it */
+  uint32_t n_in, n_out; /* 1 to RA_K_RANKS, 0 to RA_K_RANKS */
   const void *in[RA_K_RANKS];
   void *out[RA_K_RANKS]; /* each may be one of @in */
 } RaKRanks;
@@ -33,7 +33,7 @@ extern "C" {
 /**
  * ra_k_reduce:
  * @n: elements, bf16 or, with @f32, fp32
- * @largest: their largest in place of their sum
+ * @largest: the maximum instead of the sum
  *
  * Element i of every @out becomes the sum of elements i of all @in, in their
  * order.
@@ -49,8 +49,8 @@ int ra_k_add_bias(size_t n_rows, size_t n, const uint16_t *bias, uint16_t *y,
 int ra_k_add_columns(size_t n_rows, size_t n, const uint16_t *x, float *sum,
                      void *stream);
 
-/* *@flag = @code if it is 0 and one of @x (n), bf16 or fp32, is not finite;
- * else as it is.  @flag: of the device or of pinned host memory. */
+/* Sets *@flag to @code if it is 0 and an element of @x (n), bf16 or fp32, is
+ * not finite.  @flag is in device memory or pinned host memory. */
 int ra_k_find_odd(size_t n, const void *x, int f32, uint32_t code,
                   uint32_t *flag, void *stream);
 

@@ -1,9 +1,9 @@
-/* Tiles of bf16 in shared memory, and what a warp reads of them for the tensor
- * cores: what attention and the products of experts share.
+/* Tiles of bf16 in shared memory, and the loads of their parts for the tensor
+ * cores, for attention and grouped GEMMs.
  *
  * A tile has rows of HD elements, HD / 8 chunks of 16 bytes.  Chunk c of row r
- * stands at c ^ (r mod 8), so that the eight rows of a matrix that ldmatrix
- * reads lie in eight different groups of four banks.
+ * is at c ^ (r mod 8), so that the eight rows of a matrix that ldmatrix reads
+ * are in eight different groups of four banks.
  */
 #ifndef RA_KERNELS_TILE_CUH
 #define RA_KERNELS_TILE_CUH
@@ -24,7 +24,7 @@ ra_tile_at(const uint16_t *tile, int row, int chunk)
   return tile + row * HD + ((chunk ^ (row & 7)) * 8);
 }
 
-/* Begins to copy ROWS rows, @stride elements apart, by THREADS threads; rows
+/* Starts to copy ROWS rows, @stride elements apart, with THREADS threads; rows
  * from @n on and elements from @n_columns on, a multiple of 8, are zeroes. */
 template <int ROWS, int HD, int THREADS>
 __device__ static inline void
@@ -44,7 +44,7 @@ ra_tile_load(uint16_t *tile, const uint16_t *from, size_t stride, int n,
   }
 }
 
-/* Rows @row to + 15, elements 16 @step to + 15: the left factor. */
+/* The left factor: rows @row to + 15, elements 16 @step to + 15. */
 template <int HD>
 __device__ static inline void
 ra_tile_left(uint32_t out[4], const uint16_t *tile, int row, int step)
@@ -56,8 +56,8 @@ ra_tile_left(uint32_t out[4], const uint16_t *tile, int row, int step)
                                               2 * step + matrix / 2));
 }
 
-/* The left factor whose sum goes over rows @row to + 15 of the tile: its rows
- * are their elements 16 @pair to + 15. */
+/* The left factor with the sum over rows @row to + 15 of the tile: its rows are
+ * their elements 16 @pair to + 15. */
 template <int HD>
 __device__ static inline void
 ra_tile_left_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
@@ -69,9 +69,9 @@ ra_tile_left_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
                                         2 * pair + matrix % 2));
 }
 
-/* The right factor of rows x their transposed: columns are rows @row to + 15 of
- * the tile, the sum goes over elements 16 @step to + 15.  out[0..1]: the first
- * eight columns, out[2..3]: the others. */
+/* The right factor of rows x transpose: columns are rows @row to + 15 of the
+ * tile, the sum is over elements 16 @step to + 15.  out[0..1]: the first eight
+ * columns, out[2..3]: the others. */
 template <int HD>
 __device__ static inline void
 ra_tile_right(uint32_t out[4], const uint16_t *tile, int row, int step)
@@ -83,8 +83,8 @@ ra_tile_right(uint32_t out[4], const uint16_t *tile, int row, int step)
                                               2 * step + matrix % 2));
 }
 
-/* The right factor whose sum goes over rows @row to + 15 of the tile: columns
- * are its elements 16 @pair to + 15. */
+/* The right factor with the sum over rows @row to + 15 of the tile: columns are
+ * its elements 16 @pair to + 15. */
 template <int HD>
 __device__ static inline void
 ra_tile_right_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
@@ -96,7 +96,8 @@ ra_tile_right_rows(uint32_t out[4], const uint16_t *tile, int row, int pair)
                                         2 * pair + matrix / 2));
 }
 
-/* d[2 p] and d[2 p + 1] of a row of products, the right factor's two halves. */
+/* Adds to d[2 p] and d[2 p + 1] the left factor times the two halves of the
+ * right factor. */
 __device__ static inline void
 ra_mma_pair(float d[][4], const uint32_t left[4], const uint32_t right[4])
 {
