@@ -1,6 +1,8 @@
-/* The scheduler of graph/rollout/batcher.h as it is told, step by step: every
- * running sequence asks for its tokens and blocks in turn, blocks are counted
- * anew from what each holds.  Slow, and with faults to order. */
+/* Reference of graph/rollout/batcher.h: its scheduler by the definition, step
+ * by step.
+ *
+ * Every running sequence requests its tokens and blocks in turn, and blocks are
+ * recounted from the sequences.  Slow, with selectable faults. */
 #ifndef RA_TESTS_SUPPORT_BATCHER_REFERENCE_H
 #define RA_TESTS_SUPPORT_BATCHER_REFERENCE_H
 
@@ -10,9 +12,9 @@
 
 typedef enum {
   FAULT_NONE,
-  FAULT_PREEMPT_FIRST, /* the first admitted goes, not the last */
+  FAULT_PREEMPT_FIRST, /* preempts the first admitted, not the last */
   FAULT_ALONE,         /* samples do not share their prompt */
-  FAULT_KEEP,          /* a preempted sequence keeps what it had computed */
+  FAULT_KEEP,          /* a preempted sequence keeps its computed tokens */
   N_FAULTS
 } ReferenceFault;
 
@@ -23,8 +25,8 @@ typedef struct {
   uint32_t prompt[REFERENCE_MAX], response[REFERENCE_MAX];
   uint64_t computed[REFERENCE_MAX], generated[REFERENCE_MAX];
   uint32_t running[REFERENCE_MAX], n_running; /* in order of admission */
-  uint32_t waiting[REFERENCE_MAX], n_waiting; /* first to be admitted first */
-  RaBatchStretch step;                        /* the last one */
+  uint32_t waiting[REFERENCE_MAX], n_waiting; /* in order of next admission */
+  RaBatchStretch step;                        /* last step */
   uint32_t first[REFERENCE_MAX], n_first;
   uint32_t ended[REFERENCE_MAX], n_ended;
   uint64_t n_preempted, peak_blocks;
@@ -38,7 +40,7 @@ reference_shared(const Reference *r, uint32_t i)
              : 0;
 }
 
-/* Blocks that sequence @i has a key in once it has @computed tokens. */
+/* Blocks with keys of sequence @i once it has @computed tokens. */
 static inline uint64_t
 reference_held(const Reference *r, uint32_t i, uint64_t computed)
 {
@@ -48,8 +50,8 @@ reference_held(const Reference *r, uint32_t i, uint64_t computed)
   return (tokens + r->batching.block_tokens - 1) / r->batching.block_tokens;
 }
 
-/* All blocks in use: those of its own of each that runs, and of each prompt
- * once what the sample that has most of it has. */
+/* All blocks in use: the own blocks of each running sequence, and for each
+ * prompt once those of the sample that has most of it. */
 static inline uint64_t
 reference_blocks(const Reference *r, const uint64_t *computed)
 {
@@ -102,7 +104,7 @@ reference_preempt(Reference *r, uint64_t *after)
   return i;
 }
 
-/* The tokens that @i has once its step is done; adds them to the step. */
+/* Adds @n tokens of sequence @i to the step. */
 static inline void
 reference_add(Reference *r, uint32_t i, uint64_t n, gboolean decodes)
 {
@@ -121,9 +123,9 @@ reference_add(Reference *r, uint32_t i, uint64_t n, gboolean decodes)
     r->step.chunk_pairs += c + q;
 }
 
-/* A step in the making. */
+/* A step under construction. */
 typedef struct {
-  uint64_t after[REFERENCE_MAX]; /* tokens computed once it is done */
+  uint64_t after[REFERENCE_MAX]; /* tokens computed after the step */
   uint64_t budget;
   gboolean in_step[REFERENCE_MAX];
 } ReferenceStep;
@@ -152,7 +154,7 @@ reference_serve(Reference *r, ReferenceStep *s)
   }
 }
 
-/* FALSE: the first that waits finds no place. */
+/* Admits the first waiting sequence; FALSE: it does not fit. */
 static inline gboolean
 reference_admit(Reference *r, ReferenceStep *s, gboolean *fills)
 {
@@ -182,7 +184,7 @@ reference_admit(Reference *r, ReferenceStep *s, gboolean *fills)
   return TRUE;
 }
 
-/* What the step has done to sequence @i; whether it has all its tokens. */
+/* Applies the step to sequence @i; TRUE if it has all its tokens. */
 static inline gboolean
 reference_end(Reference *r, const ReferenceStep *s, uint32_t i, gboolean *fills)
 {
@@ -197,7 +199,7 @@ reference_end(Reference *r, const ReferenceStep *s, uint32_t i, gboolean *fills)
   return r->generated[i] == r->response[i];
 }
 
-/* One step; FALSE: nothing to do. */
+/* Runs one step; FALSE: there is nothing to do. */
 static inline gboolean
 reference_step(Reference *r, gboolean *fills)
 {

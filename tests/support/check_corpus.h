@@ -1,9 +1,9 @@
-/* Replays a fuzzer's corpus through its entry, without a fuzzer.
+/* Replay of a fuzzer's corpus through its entry point, without a fuzzer.
  *
  *     ra_check_corpus("plan");      every file of tests/corpus/plan
  *
- * The test program links tests/fuzz/fuzz_plan.c, whose entry aborts where an
- * invariant does not hold; files named good-* must be accepted.
+ * The test program links tests/fuzz/fuzz_plan.c, whose entry point aborts if an
+ * invariant is violated; files named good-* must be accepted.
  */
 #ifndef RA_TESTS_SUPPORT_CHECK_CORPUS_H
 #define RA_TESTS_SUPPORT_CHECK_CORPUS_H

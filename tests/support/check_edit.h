@@ -1,8 +1,8 @@
-/* Tables of faults: a good file, one edit, the message that must come.
+/* Tables of faults: a good file, one edit, and the expected message.
  *
- * A test of bad input takes a good text, replaces one piece of it, and expects
- * exactly one message.  The edit must hit exactly one place, so that a table
- * that has gone stale fails instead of testing nothing.
+ * A test of bad input replaces one piece of a good text and expects exactly one
+ * message.  The edit must match exactly one place, so that a stale table fails
+ * instead of testing nothing.
  *
  *     static const RaFault faults[] = {
  *         {"dp = 4", "dp = 0", "x.plan:6: 'dp' is 0, expected ..."},
@@ -22,12 +22,12 @@
 #include "tests/support/check_points.h"
 
 typedef struct {
-  const char *from;    /* stands once in the good text */
-  const char *to;      /* takes its place */
-  const char *message; /* the whole message that is expected */
+  const char *from;    /* occurs once in the good text */
+  const char *to;      /* replacement */
+  const char *message; /* the whole expected message */
 } RaFault;
 
-/* Loads @text, frees what came of it, and says whether it was good. */
+/* Loads @text and frees the result; TRUE if it was good. */
 typedef gboolean (*RaLoadText)(const char *text, GError **error);
 
 /* (transfer full): @text with its one @from replaced by @to. */
@@ -42,7 +42,7 @@ ra_edit(const char *text, const char *from, const char *to)
                          at + strlen(from));
 }
 
-/* Whether loading @text gives exactly @message, on one line. */
+/* TRUE if loading @text gives exactly @message, on one line. */
 static inline gboolean
 ra_gives(const char *text, const char *message, RaLoadText load)
 {

@@ -1,4 +1,4 @@
-/* The main() that every tests/check_<module>.c shares.
+/* The main() of every tests/check_<module>.c.
  *
  * A module's test makes one Suite and ends with one line:
  *

@@ -4,11 +4,11 @@
  * RA_CHECK_TEST=test_mark_rewinds adds that test alone to its case (`make
  * check-one T=check_arena CASE=test_mark_rewinds`).
  *
- * Check writes the place of every assertion that holds to a pipe, a call of the
- * system each, so that it can name the last one before a crash.  Tests that
- * look at every number of an array spent more time there than in what they
- * test: 29 of 46 s of tests/exec/check_layouts.c.  So the last place that is
- * named is here the last that was reached for the first time.
+ * Check writes the place of every passing assertion to a pipe, with one system
+ * call each, so that it can name the last one before a crash.  Tests that check
+ * every number of an array spent most of their time there: 29 of 46 s of
+ * tests/exec/check_layouts.c.  So here the last place named before a crash is
+ * the last that was reached for the first time.
  */
 #ifndef RA_TESTS_SUPPORT_CHECK_POINTS_H
 #define RA_TESTS_SUPPORT_CHECK_POINTS_H
@@ -29,7 +29,7 @@ ra_check_is_picked(const TTest *test)
   (ra_check_is_picked(test) ? _tcase_add_test(tcase, test, __VA_ARGS__)        \
                             : (void)0)
 
-/* As Check's ck_assert_msg() calls it; of threads any may be the first. */
+/* Called by Check's ck_assert_msg(); any thread may be the first. */
 #define _mark_point(file, line)                                                \
   __extension__({                                                              \
     static int is_told;                                                        \

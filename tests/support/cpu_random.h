@@ -1,4 +1,4 @@
-/* Inputs of the tests of CPU kernels: reproducible and spread. */
+/* Random inputs for tests of CPU kernels, reproducible. */
 #ifndef RA_TESTS_SUPPORT_CPU_RANDOM_H
 #define RA_TESTS_SUPPORT_CPU_RANDOM_H
 

@@ -1,9 +1,9 @@
-/* Generation as it is defined, step by step: what sim/generate/decode.c is held
- * to.
+/* Reference of sim/generate/decode.c: generation by the definition, step by
+ * step.
  *
- * A law of step times with every feature that a line may have, random cases,
- * and the recurrence run one step, group and stage after the other.  Part of
- * tests/sim/check_decode.c, which alone includes it.
+ * It has a law of step times with every feature of a line, random cases, and
+ * the recurrence by single steps, groups and stages.  Private to
+ * tests/sim/check_decode.c.
  */
 #ifndef RA_TESTS_SUPPORT_DECODE_REFERENCE_H
 #define RA_TESTS_SUPPORT_DECODE_REFERENCE_H
@@ -18,16 +18,16 @@
 #define MAX_SEQUENCES 24
 #define MAX_PARTS 5
 
-/* A law of step times with everything that a line may have: a piece for every
- * `piece_tokens` of K, the host in some, communication, stages that differ. */
+/* A law of step times with every feature of a line: a piece for every
+ * `piece_tokens` of K, host time in some, communication, different stages. */
 typedef struct {
   uint64_t piece_tokens;         /* length of a piece in K; UINT64_MAX: one */
   double base_s[MAX_STAGES];     /* compute of a step */
-  double sequence_s[MAX_STAGES]; /* compute a sequence */
-  double token_s[MAX_STAGES];    /* compute a token of K; odd pieces: half */
-  double comm_s[MAX_STAGES];     /* communication a sequence */
-  double host_s[MAX_STAGES];     /* host, in odd pieces */
-  double send_s;                 /* to the next stage, a sequence */
+  double sequence_s[MAX_STAGES]; /* compute per sequence */
+  double token_s[MAX_STAGES];    /* compute per token of K; odd pieces: half */
+  double comm_s[MAX_STAGES];     /* communication per sequence */
+  double host_s[MAX_STAGES];     /* host time, in odd pieces */
+  double send_s;                 /* send to the next stage, per sequence */
 } Law;
 
 static double
@@ -109,13 +109,13 @@ random_case(RaRng *rng, Case *c, uint32_t n_stages)
   c->dynamic.response = c->response;
 }
 
-/* A busy stretch of a stage, or of the link behind it. */
+/* A busy interval of a stage, or of the link after it. */
 typedef struct {
   double begin_s, end_s;
-  RaCost cost; /* of a visit */
+  RaCost cost; /* cost of a visit */
 } Busy;
 
-/* What happened, found by taking every token of every sequence by itself. */
+/* The events of a run, token by token of each sequence. */
 typedef struct {
   double part_end_s[MAX_PARTS];
   uint32_t n_steps;
@@ -133,7 +133,8 @@ group_of(const RaDynamic *d, uint32_t sequence)
   return g;
 }
 
-/* One step of one group; returns when it has left the last stage. */
+/* Runs one step of one group; returns the time when it leaves the last stage.
+ */
 static double
 naive_step(const Case *c, Naive *naive, uint32_t group, uint32_t step,
            double ready_s, double stage_free_s[], double link_free_s[])
@@ -252,8 +253,8 @@ is_busy(const GArray *busy, double from_s, double to_s)
   return FALSE;
 }
 
-/* Time of [begin, end) in which @stage is not visited but sends or receives:
- * every elementary interval between any two bounds is looked at. */
+/* Time in [begin, end) in which @stage is not visited but sends or receives,
+ * summed over every elementary interval between two bounds. */
 static double
 naive_exposed_s(const Naive *naive, uint32_t stage, double begin_s,
                 double end_s)
@@ -279,7 +280,7 @@ naive_exposed_s(const Naive *naive, uint32_t stage, double begin_s,
   return sum_s;
 }
 
-/* Mean over the stages of what runs between two part ends. */
+/* Mean cost over the stages between two part ends. */
 static RaCost
 naive_part_cost(const Case *c, const Naive *naive, uint32_t part)
 {

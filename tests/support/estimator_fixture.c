@@ -1,3 +1,4 @@
+/* An estimator on a handmade profile and cluster. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Comparison of a folded graph with the unfolded one. */
 #include "config.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Small task graphs by hand, for tests of what replays them.
+/* Small handmade task graphs, for tests of their replay.
  *
- * A graph of n_calls calls (c0, c1, ...) in n_iterations iterations; a node a
- * call and iteration, more on demand; tasks on lanes given as a bit mask.  The
- * records around the graph (plan, workload, cluster) are open and may be filled
- * further by the test.
+ * A graph has n_calls calls (c0, c1, ...) in n_iterations iterations, a node
+ * for each call and iteration, and more on demand.  Tasks run on lanes given as
+ * a bit mask.  The records of the graph (plan, workload, cluster) are open, so
+ * a test can fill them further.
  *
  *     TestGraph *g = test_graph_new(2, 8, 1, 1);    2 lanes of 8 GPUs
  *     RaTaskId a = test_graph_task(g, RA_TASK_FORWARD, 0, 1 << 0);
@@ -37,7 +37,7 @@ typedef struct {
   GArray *node;        /* (uint32_t) */
   GArray *lane_mask;   /* (uint32_t) */
   GArray *work;        /* (uint32_t) */
-  GArray *from, *to;   /* (RaTaskId) edges in the order in which they came */
+  GArray *from, *to;   /* (RaTaskId) edges in the order added */
   GPtrArray *finished; /* blocks of the finished graph */
 } TestGraph;
 
@@ -97,7 +97,7 @@ test_graph_new(uint32_t n_lanes, uint32_t gpus_per_lane, uint32_t n_calls,
   return g;
 }
 
-/* A further node, of the same call and iteration as node @like. */
+/* Adds a node of the same call and iteration as node @like. */
 static inline uint32_t
 test_graph_node(TestGraph *g, RaNodeKind kind, uint32_t like)
 {
@@ -140,7 +140,7 @@ test_graph_block(TestGraph *g, gsize n, gsize element_bytes)
   return block;
 }
 
-/* Edges of a task keep the order in which they came. */
+/* Adds an edge; edges of a task keep their order. */
 static inline void
 test_graph_edges(TestGraph *g)
 {
@@ -165,7 +165,7 @@ test_graph_edges(TestGraph *g)
   g->graph.n_pred = n_pred;
 }
 
-/* Every task gets a group of its own; its micro-batch is its number, so that
+/* Gives every task a group of its own, and its number as micro-batch, so that
  * names differ. */
 static inline void
 test_graph_groups(TestGraph *g)
@@ -199,7 +199,7 @@ test_graph_groups(TestGraph *g)
   g->graph.group_n_gpus = n_gpus;
 }
 
-/* The graph as it stands; may be called again after more was added. */
+/* The present graph; may be called again after additions. */
 static inline const RaTaskGraph *
 test_graph_finish(TestGraph *g)
 {

@@ -7,7 +7,7 @@
 
 #include "tests/support/check_points.h"
 
-/* (transfer full): of no file, among the temporary ones. */
+/* (transfer full): path of a temporary file that does not exist. */
 static inline char *
 new_path(void)
 {

@@ -1,7 +1,7 @@
-/* A plan of text, lowered and replayed, with all that it took.
+/* A plan from text, lowered and replayed, with all intermediate objects.
  *
- *     A Run has them in the order in which they are made; run_clear() frees
- *     them in the other.
+ * A Run has them in the order of their creation; run_clear() frees them in
+ * reverse.
  */
 #ifndef RA_TESTS_SUPPORT_PLAN_RUN_H
 #define RA_TESTS_SUPPORT_PLAN_RUN_H

@@ -1,5 +1,5 @@
-/* The plan that check_plan and check_plan_bad start from, with its workload
- * and its cluster.
+/* The sample plan of check_plan and check_plan_bad, with its workload and
+ * cluster.
  *
  *     tcase_add_checked_fixture(tcase, setup, teardown);
  *     ... plan_from(good, &error) ...

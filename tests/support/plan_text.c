@@ -1,3 +1,4 @@
+/* Workload, cluster and plan from texts. */
 #include "config.h"
 
 #include <string.h>

@@ -16,14 +16,13 @@ typedef struct {
   RaAugmented *augmented; /* owned */
 } PlanText;
 
-/* Key-file texts as a user writes them; a text that does not load fails the
- * test with the loader's message. */
+/* Loads key-file texts as a user writes them; a text that does not load fails
+ * the test with the loader's message. */
 PlanText *plan_text_new(const char *workload, const char *cluster,
                         const char *plan, uint32_t n_iterations);
 void plan_text_free(PlanText *text);
 
-/* A small PPO workload on 2-layer models: @keys are added to [workload], and
- * may hold further groups. */
+/* A small PPO workload on 2-layer models. */
 extern const char *const plan_text_ppo;
 /* Nodes of 8 GPUs, "cluster of N nodes": (transfer full). */
 char *plan_text_cluster(guint n_nodes);

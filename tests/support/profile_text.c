@@ -1,3 +1,4 @@
+/* The text of an ideal profile, and edits of it. */
 #include "config.h"
 
 #include <stdarg.h>

@@ -1,9 +1,8 @@
-/* Profiles by hand: an ideal device, and what a test changes of it.
+/* Handmade profiles: an ideal device with a test's changes.
  *
- * In the ideal one every law takes no time beyond the roofline: no floors, no
- * latencies, all of every rate, tiles of one element.  The device's rates are
- * round: 1e12 FLOP/s, 2e12 in fp8, 1e9 B/s of memory, 1e8 to its node, 1e7 to
- * the host.
+ * On the ideal device every law is at the roofline: no floors, no latencies,
+ * the full rates, tiles of one element.  Its rates are round numbers: 1e12
+ * FLOP/s, 2e12 in fp8, 1e9 B/s of memory, 1e8 to its node, 1e7 to the host.
  *
  *     RaProfile *p = profile_text_load("host.eager-launch-s=1e-5", NULL);
  *     ra_profile_free(p);
@@ -15,14 +14,14 @@
 
 #include "traces/profile.h"
 
-/* Text of the ideal profile; every @edits is "LAW.COEFFICIENT=VALUE" (the last
- * point divides), or "device.KEY=VALUE"; NULL-terminated. */
+/* Text of the ideal profile with @edits, NULL-terminated.  An edit is
+ * "LAW.COEFFICIENT=VALUE" (the last point separates) or "device.KEY=VALUE". */
 char *profile_text(const char *const *edits);
 
-/* Loads it with the edits given, NULL-terminated. */
+/* Loads the ideal profile with the given edits, NULL-terminated. */
 RaProfile *profile_text_load(const char *edit, ...) G_GNUC_NULL_TERMINATED;
 
-/* A profile of @text. */
+/* A profile from @text. */
 RaProfile *profile_text_parse(const char *text);
 
 /* The shipped profile of @device: "h100-sxm". */

@@ -1,3 +1,4 @@
+/* The oracle for reallocations, element by element. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* A reallocation judged element by element, and random small cases for it.
+/* An oracle for reallocations, element by element, with small random cases.
  *
- * Shares no code with graph/augment/layout.c or graph/augment/realloc*.c: who
- * holds an element is answered for that element alone, and a copy of every
- * tensor is kept as one byte an element and GPU.
+ * It shares no code with graph/augment/layout.c or graph/augment/realloc*.c.
+ * It decides for each element alone which ranks have it, and keeps a copy of
+ * every tensor as one byte per element and GPU.
  *
  *     RaOracleCase c;
  *     ra_oracle_case_init(&c, seed);
@@ -26,19 +26,19 @@ typedef struct {
   RaCallPlan to;     /* owns its stage layers */
 } RaOracleCase;
 
-/* Meshes, degrees, rank orders, stages and model drawn under @seed. */
+/* Samples meshes, degrees, rank orders, stages and model with @seed. */
 void ra_oracle_case_init(RaOracleCase *oracle, uint64_t seed);
 void ra_oracle_case_clear(RaOracleCase *oracle);
 
-/* (transfer full): of RaSlice, what ra_realloc_slices() visits, in order. */
+/* (transfer full): the RaSlices that ra_realloc_slices() visits, in order. */
 GArray *ra_oracle_slices(const RaOracleCase *oracle, RaReallocScheme scheme);
 
-/* What is wrong with @slices or @realloc, NULL if nothing. */
+/* A description of what is wrong with @slices or @realloc; NULL: nothing. */
 const char *ra_oracle_judge(const RaOracleCase *oracle, RaReallocScheme scheme,
                             const GArray *slices, const RaRealloc *realloc);
 
-/* Whether @rank of @plan holds element (@row, @col) of @tensor, which is
- * number @index of @model. */
+/* TRUE if @rank of @plan has element (@row, @col) of @tensor, which is number
+ * @index of @model. */
 gboolean ra_oracle_holds(const RaModel *model, const RaCallPlan *plan,
                          uint32_t rank, uint32_t index, const RaTensor *tensor,
                          uint64_t row, uint64_t col);

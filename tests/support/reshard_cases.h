@@ -1,6 +1,6 @@
 /* Pairs of layouts of a small model, on one node and between two, and their
- * reallocations: what tests/exec/check_reshard.c and tests/exec/check_rounds.c
- * move. */
+ * reallocations, for tests/exec/check_reshard.c and tests/exec/check_rounds.c.
+ */
 #ifndef RA_TESTS_SUPPORT_RESHARD_CASES_H
 #define RA_TESTS_SUPPORT_RESHARD_CASES_H
 
@@ -16,10 +16,10 @@
 
 typedef struct {
   uint32_t tp, pp, dp;
-  uint32_t layers[MOST_LAYERS]; /* of each stage */
+  uint32_t layers[MOST_LAYERS]; /* layers of each stage */
 } Layout;
 
-/* A reallocation and its way back, and what went wrong. */
+/* A reallocation and its reverse, and the faults found. */
 typedef struct {
   const RaModel *model;
   const RaTensorTable *table;
@@ -28,7 +28,7 @@ typedef struct {
   GArray *there, *back; /* slices, owned */
 } Case;
 
-/* (transfer full) (nullable): what @gpu has of the model under @plan. */
+/* (transfer full) (nullable): the parameters of @gpu under @plan. */
 static inline RaParams *
 params_on(const Case *c, const RaCallPlan *plan, uint32_t gpu, gboolean full)
 {
@@ -43,7 +43,8 @@ params_on(const Case *c, const RaCallPlan *plan, uint32_t gpu, gboolean full)
   return NULL;
 }
 
-/* tp up to 8, pp up to 4 even and uneven, dp to fill up to eight. */
+/* Layouts with tp up to 8, pp up to 4 (even and uneven), and dp up to a total
+ * of eight. */
 static inline GArray *
 all_layouts(void)
 {
@@ -82,7 +83,8 @@ plan_of(Layout *l, uint32_t node, RaReallocScheme scheme)
                       .realloc = (uint8_t)scheme};
 }
 
-/* All pairs on one node, and from one node to the other; schemes take turns. */
+/* All pairs on one node, and from one node to the other, with alternating
+ * schemes. */
 static inline GArray *
 all_pairs(const RaModel *model, const RaTensorTable *table,
           const RaCluster *cluster, GArray *layouts)
@@ -114,7 +116,7 @@ free_cases(GArray *cases)
   g_array_unref(cases);
 }
 
-/* 4 layers of 4, 8 heads of 1; with 2 key heads tp 4 and 8 hold them twice and
+/* 4 layers of 4, 8 heads of 1; with 2 key heads, tp 4 and 8 have them twice and
  * four times. */
 static inline RaModel *
 make_model(uint32_t kv_heads, gboolean tied, gboolean value)

@@ -1,4 +1,4 @@
-/* The plan that the tests of residency share: PPO on one node. */
+/* The plan of the residency tests: PPO on one node. */
 #ifndef RA_TESTS_SUPPORT_RESIDENCY_SAMPLE_H
 #define RA_TESTS_SUPPORT_RESIDENCY_SAMPLE_H
 

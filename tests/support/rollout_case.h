@@ -1,5 +1,5 @@
-/* What tests of long tails share, with static batches and with continuous ones:
- * the workload, and memory along a run.
+/* Helpers of the long-tail tests, with static and continuous batches: the
+ * workload, and memory along a run.
  *
  *     g_autofree char *text = rollout_workload(32, 2, 4, "fixed(8)");
  *     Run run = run_new(plan_text_new(text, ...), ...);
@@ -14,7 +14,8 @@
 #include "sim/memory_replay.h"
 #include "tests/support/zero_run.h"
 
-/* (transfer full): one model generates, infers by @parts chunks and learns. */
+/* (transfer full): a workload in which one model generates, infers in @parts
+ * chunks and trains. */
 static inline char *
 rollout_workload(guint prompts, guint samples, guint parts, const char *lengths)
 {
@@ -33,8 +34,8 @@ rollout_workload(guint prompts, guint samples, guint parts, const char *lengths)
       prompts, samples, lengths, chunks);
 }
 
-/* No lane ever holds less than nothing, keys and values are all given back, and
- * the bound is not below the peak. */
+/* Asserts that memory is never negative, that all keys and values are released,
+ * and that the bound is at least the peak. */
 static inline void
 rollout_assert_memory(const Run *run, uint32_t n_iterations)
 {
@@ -69,8 +70,8 @@ rollout_assert_memory(const Run *run, uint32_t n_iterations)
   ra_memory_table_free(table);
 }
 
-/* When part @part of the generate call has ended, in seconds after the call's
- * begin in that iteration. */
+/* The end of part @part of the generate call, in seconds after the start of the
+ * call in that iteration. */
 static inline double
 rollout_part_end_s(const Run *run, uint32_t iteration, uint32_t part)
 {

@@ -1,11 +1,10 @@
-/* Generation with moved and over-sampled sequences as it is defined, token by
- * token and step by step: what graph/rollout/rollout.c and its tasks are held
- * to.
+/* Reference of graph/rollout/rollout.c and its tasks: generation with moved and
+ * over-sampled sequences by the definition, token by token and step by step.
  *
- * First the clock: who runs after each token, on which replica, and where a
- * part ends or sequences move.  Then seconds: every step of every replica
- * between two such tokens asked of the estimator by itself.  Part of
- * tests/graph/check_rollout.c, which alone includes it.
+ * First the clock: which sequences run after each token, on which replica, and
+ * where a part ends or sequences move.  Then seconds: every step of every
+ * replica between two such tokens is estimated by itself.  Private to
+ * tests/graph/check_rollout.c.
  */
 #ifndef RA_TESTS_SUPPORT_ROLLOUT_REFERENCE_H
 #define RA_TESTS_SUPPORT_ROLLOUT_REFERENCE_H
@@ -26,7 +25,7 @@ typedef struct {
   uint32_t before; /* tokens of earlier iterations */
   uint32_t now;    /* tokens of this one */
   uint32_t replica;
-  gboolean runs, anew; /* anew: computes its keys again */
+  gboolean runs, anew; /* anew: recomputes its keys */
   gboolean kept;
 } Sequence;
 
@@ -35,15 +34,15 @@ typedef struct {
   const RaEstimator *estimator;
   const RaShard *shard;
   RaPiece piece;
-  uint64_t kv_bytes;        /* of a token */
+  uint64_t kv_bytes;        /* bytes of a token */
   uint32_t samples, wanted; /* samples a prompt; prompts */
   uint32_t n, n_parts, dp;
   Sequence s[MAX_SEQUENCES];
-  uint32_t token, last_cut; /* clock; of the last cut */
+  uint32_t token, last_cut; /* clock; token of the last cut */
   uint32_t part;
   double now_s, part_end_s[MAX_PARTS];
   uint32_t n_moved, kv_moved; /* sequences; tokens */
-  gboolean fault;             /* what moves is forgotten */
+  gboolean fault;             /* moves are forgotten */
 } Reference;
 
 static uint32_t
@@ -56,7 +55,7 @@ running(const Reference *r, uint32_t replica)
   return n;
 }
 
-/* Whether prompt @p has all of its samples. */
+/* TRUE if prompt @p has all of its samples. */
 static gboolean
 is_complete(const Reference *r, uint32_t p)
 {
@@ -76,7 +75,7 @@ n_complete(const Reference *r)
   return n;
 }
 
-/* Seconds of the tokens from the last cut to now, of one replica. */
+/* Seconds of one replica for the tokens from the last cut to now. */
 static double
 replica_s(const Reference *r, const Sequence *before, uint32_t replica)
 {
@@ -132,7 +131,7 @@ replica_s(const Reference *r, const Sequence *before, uint32_t replica)
   return seconds;
 }
 
-/* All replicas up to now. @own_s (dp): where each is. */
+/* Advances all replicas to now.  @own_s (dp): time of each. */
 static void
 cut(Reference *r, Sequence *before, double *own_s)
 {
@@ -160,7 +159,7 @@ typedef struct {
   gboolean pair[MAX_REPLICAS][MAX_REPLICAS];
 } Load;
 
-/* Of one tp rank a replica on nodes of 8. */
+/* Moves sequence @i to replica @to; one tp rank a replica, nodes of 8. */
 static void
 take(Reference *r, Load *load, uint32_t i, uint32_t to)
 {
@@ -253,8 +252,8 @@ gather(Reference *r, Load *load)
 
 /* --- One iteration --- */
 
-/* Parts that have ended by now: with over-sampling prompts count whole, of
- * those that will be kept as they complete. */
+/* Parts that have ended by now.  With over-sampling, whole prompts count, of
+ * those that will be kept, as they complete. */
 static uint32_t
 parts_ended(const Reference *r)
 {
@@ -332,7 +331,7 @@ reference_run(Reference *r)
   g_free(before);
 }
 
-/* What the next iteration goes on with, @fresh behind it. */
+/* The sequences that the next iteration continues, followed by @fresh. */
 static void
 reference_carry(Reference *r, const Sequence *fresh)
 {
@@ -340,7 +339,7 @@ reference_carry(Reference *r, const Sequence *fresh)
   gboolean kept[MAX_SEQUENCES] = {FALSE};
   uint32_t n_kept = 0, at = 0;
 
-  /* By when each prompt was complete, then in order. */
+  /* Sorted by the completion of each prompt, then in order. */
   for (uint32_t token = 0; n_kept < r->wanted; token++)
     for (uint32_t p = 0; p < r->n / r->samples && n_kept < r->wanted; p++) {
       uint32_t last = 0;

@@ -1,8 +1,9 @@
-/* Generation with continuous batching whose sequences move and are
- * over-sampled, scheduler by scheduler and step by step: what
- * graph/rollout/rollout_serve.c and its tasks are held to.  Of 4 replicas of 2
- * ranks on one node.  Part of tests/graph/check_rollout_serve.c, which alone
- * includes it. */
+/* Reference of graph/rollout/rollout_serve.c and its tasks: generation with
+ * continuous batching and moved and over-sampled sequences, scheduler by
+ * scheduler and step by step.
+ *
+ * It has 4 replicas of 2 ranks on one node.  Private to
+ * tests/graph/check_rollout_serve.c. */
 #ifndef RA_TESTS_SUPPORT_ROLLOUT_SERVE_REFERENCE_H
 #define RA_TESTS_SUPPORT_ROLLOUT_SERVE_REFERENCE_H
 
@@ -23,14 +24,14 @@ typedef struct {
   RaPiece piece;
   uint32_t samples, wanted, n, n_parts, part;
   uint32_t done[REFERENCE_MAX], replica[REFERENCE_MAX];
-  uint64_t end[REFERENCE_MAX]; /* step; 0: not yet */
+  uint64_t end[REFERENCE_MAX]; /* step at its end; 0: not yet */
   gboolean over[REFERENCE_MAX];
   Reference r[DP];
   gboolean fills[DP][REFERENCE_MAX];
   double now_s[DP], part_end_s[4];
   uint32_t n_moved;
   uint64_t tokens_moved;
-  gboolean fault; /* what moves takes no time */
+  gboolean fault; /* moves cost no time */
 } Slow;
 
 static uint32_t
@@ -87,7 +88,7 @@ extreme(const Slow *s, uint32_t n, gboolean most)
   return best;
 }
 
-/* Takes who stands at @at, first those that run, off @r. */
+/* Removes the sequence at index @at, counting running ones first, from @r. */
 static uint32_t
 take_off(Reference *r, uint32_t at, gboolean *ran)
 {
@@ -103,8 +104,8 @@ take_off(Reference *r, uint32_t at, gboolean *ran)
   return i;
 }
 
-/* Among those that run on @d if it brings its keys and finds a place, before
- * one whose prompt is not done; else last in the queue. */
+/* Adds a sequence to @d: running if it brings its keys and fits, before one
+ * whose prompt is not done; else at the end of the queue. */
 static gboolean
 put_down(Slow *s, uint32_t d, uint32_t i, gboolean brings)
 {
@@ -154,7 +155,8 @@ shift(Slow *s, Load *load, uint32_t from, uint32_t at, uint32_t to)
   s->n_moved++;
 }
 
-/* 2 x 16 layers x 64 x 2 bytes over 2 ranks, or 4 bytes of text; one node. */
+/* Seconds of a move within the node: 2 x 16 layers x 64 x 2 bytes a token over
+ * 2 ranks, or 4 bytes of text. */
 static double
 move_s(const Slow *s, const Load *load)
 {

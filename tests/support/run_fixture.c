@@ -1,3 +1,4 @@
+/* Whole runs of small plans, and the parameters that they leave. */
 #include "config.h"
 
 #include <math.h>

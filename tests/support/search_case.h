@@ -1,5 +1,5 @@
-/* A space with its costs, random plans of it, and what the simulator says of
- * them: for tests of search against simulate. */
+/* A search space with its costs, random plans of it, and their simulation, for
+ * tests of search against simulate. */
 #ifndef RA_TESTS_SUPPORT_SEARCH_CASE_H
 #define RA_TESTS_SUPPORT_SEARCH_CASE_H
 
@@ -24,7 +24,7 @@ typedef struct {
   RaRng rng;
 } SearchCase;
 
-/* The next point in the order of an odometer; FALSE: that was the last. */
+/* Advances to the next point, like an odometer; FALSE: that was the last. */
 static inline gboolean
 search_next_point(const RaSpace *space, uint32_t n_calls, RaPoint *point)
 {
@@ -97,8 +97,8 @@ search_case_choice(SearchCase *c, uint32_t call)
   return choice;
 }
 
-/* Half of the calls take the GPUs of an earlier one where they can: layouts
- * that are equal are rare otherwise. */
+/* A random point.  Half of the calls use the GPUs of an earlier call if they
+ * can, as equal layouts are rare otherwise. */
 static inline RaPoint
 search_case_point(SearchCase *c, gboolean with_host)
 {
@@ -132,7 +132,7 @@ search_case_point(SearchCase *c, gboolean with_host)
   return point;
 }
 
-/* What the simulator says at call fidelity. */
+/* The simulator's score at call fidelity. */
 static inline RaScore
 search_case_simulate(SearchCase *c, const RaPoint *point)
 {
@@ -185,8 +185,8 @@ search_case_same(const RaScore *a, const RaScore *b)
          search_case_same_real(a->peak_bytes, b->peak_bytes);
 }
 
-/* Evaluated as simulated, and no quicker than its bound; a plan file can say
- * it. */
+/* Asserts that the evaluation equals the simulation and is not below its bound,
+ * and that a plan file can express the point. */
 static inline void
 search_case_compare(SearchCase *c, const RaPoint *point)
 {

@@ -1,11 +1,12 @@
-/* What a step takes in the tests of a rollout service: sums by hand. */
+/* The law of step times in tests of a rollout service, simple enough to compute
+ * by hand. */
 #ifndef RA_TESTS_SUPPORT_SERVICE_LAW_H
 #define RA_TESTS_SUPPORT_SERVICE_LAW_H
 
 #include "sim/generate/service.h"
 
-/* A step takes BASE and so much for each sequence and token attended to, the
- * tokens in lines of PIECE; prompts so much a token and pair. */
+/* A step costs BASE plus a time for each sequence and token attended to, with
+ * lines of PIECE tokens; prompts cost a time for each token and pair. */
 #define BASE_S 0.01
 #define SEQUENCE_S 0.001
 #define TOKEN_S 1e-5

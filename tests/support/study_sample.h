@@ -1,4 +1,4 @@
-/* Studies and sweeps by hand. */
+/* Handmade studies and sweeps. */
 #ifndef RA_TESTS_SUPPORT_STUDY_SAMPLE_H
 #define RA_TESTS_SUPPORT_STUDY_SAMPLE_H
 
@@ -28,7 +28,8 @@ parse_good(const char *text)
   return study;
 }
 
-/* A sweep whose points take @s, on @gpus (both n); NAN: does not run. */
+/* A sweep whose points take @s seconds on @gpus GPUs (both n); NAN: does not
+ * run. */
 static inline RaSweep *
 sweep_by_hand(const RaStudy *study, const double *s, const uint32_t *gpus)
 {

@@ -1,3 +1,4 @@
+/* Models, weights and results of the PyTorch scripts. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Results of PyTorch (tests/torch/fixtures.py; of gpt2, bloom and mpt
- * tests/torch/classic.py) and the model they are of.
+/* Results of PyTorch and their models (tests/torch/fixtures.py; for gpt2, bloom
+ * and mpt tests/torch/classic.py).
  *
  *     g_autoptr(RaModel) model = torch_model(TORCH_TIED);
  *     torch_fill(params);                   the weights that the script had
@@ -18,23 +18,24 @@ typedef enum {
   TORCH_VALUE,     /* value head */
   TORCH_QWEN3,     /* norms of q and k */
   TORCH_MIXTRAL,   /* experts in each layer, weights divided */
-  TORCH_QWEN3_MOE, /* in the second, not divided, and norms of q and k */
+  TORCH_QWEN3_MOE, /* experts in the second layer, weights not divided, and
+                      norms of q and k */
   TORCH_GPT2,      /* LayerNorm, learned positions, tanh GELU, biases, tied */
-  TORCH_BLOOM,     /* ALiBi in place of positions, a norm of the embedding */
+  TORCH_BLOOM,     /* ALiBi instead of positions, a norm of the embedding */
   TORCH_MPT        /* ALiBi, GELU, no bias anywhere */
 } TorchModel;
 
 /* (transfer full) */
 RaModel *torch_model(TorchModel kind);
 
-/* The file of its results. */
+/* The file of the model's results. */
 const char *torch_file(TorchModel kind);
 RaNumerics torch_numerics(TorchModel kind);
 
 /* Number @i of the script's value(stream, ..., scale). */
 float torch_value(uint32_t stream, uint32_t i, double scale);
 
-/* The script's parameters(): what @params has of them. */
+/* Fills @params with its part of the script's parameters(). */
 void torch_fill(RaParams *params);
 
 /* (transfer full): the script's texts(). */
@@ -43,8 +44,8 @@ RaTokens *torch_tokens(void);
 /* (transfer full): line @name of tests/data/torch/@file, doubles. */
 GArray *torch_read(const char *file, const char *name);
 
-/* The largest |got - wanted| / (|wanted| + floor); @floor is what counts as
- * small of these numbers. */
+/* The largest |got - wanted| / (|wanted| + floor); numbers below @floor count
+ * as small. */
 double torch_worst(gsize n, const float *got, const double *wanted,
                    double floor);
 

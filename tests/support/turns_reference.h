@@ -1,6 +1,6 @@
-/* Sequences with turns, and their generation step by step, as the heads of
- * graph/input/turns.h and graph/rollout/batcher.h say it, for memory without
- * limit.
+/* Reference of graph/input/turns.h and graph/rollout/batcher.h: sequences with
+ * turns and their generation by the definition, step by step, with unlimited
+ * memory.
  *
  *     Case c;
  *     draw(&c, &rng);
@@ -14,8 +14,8 @@
 
 #include "base/rng.h"
 
-/* A step takes 1 ms and 2 us a sequence and 10 ns a token attended to; one with
- * chunks 5 ms and 3 us a token of them besides. */
+/* A step costs 1 ms, 2 us a sequence and 10 ns a token attended to; one with
+ * chunks also 5 ms and 3 us for each of their tokens. */
 #define STEP_S 1e-3
 #define SEQUENCE_S 2e-6
 #define KV_S 1e-8
@@ -25,7 +25,7 @@
 #define MAX_N 40
 #define MAX_TURNS 5
 
-/* Sequences with turns, made by hand or drawn. */
+/* Sequences with turns, handmade or sampled. */
 typedef struct {
   uint32_t n;
   uint32_t prompt[MAX_N], all[MAX_N], begin[MAX_N + 1];
@@ -77,10 +77,10 @@ typedef struct {
   uint32_t turn, known, keys, left;
   SlowState state;
   double back_s;
-  uint64_t place; /* in the queue */
+  uint64_t place; /* place in the queue */
 } Slow;
 
-/* The one in @state that is first by its time, or by its place; MAX_N: none. */
+/* The first sequence in @state, by its time or its place; MAX_N: none. */
 static inline uint32_t
 slow_first(const Slow *s, uint32_t n, SlowState state, double now_s)
 {
@@ -96,7 +96,7 @@ slow_first(const Slow *s, uint32_t n, SlowState state, double now_s)
   return first;
 }
 
-/* One step of all that run; its seconds. */
+/* Runs one step of all running sequences; returns its seconds. */
 static inline double
 slow_step(const Case *c, Slow *s)
 {
@@ -120,7 +120,8 @@ slow_step(const Case *c, Slow *s)
          (n_chunks > 0 ? CHUNK_S + (double)chunk * TOKEN_S : 0);
 }
 
-/* Who ended a turn by now; how many are done. */
+/* Ends the turns that are over by now; returns the number of sequences that are
+ * done. */
 static inline uint32_t
 slow_end(const Case *c, Slow *s, gboolean keeps, double now_s, double *end_s)
 {

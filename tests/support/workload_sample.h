@@ -1,4 +1,4 @@
-/* The workload that check_workload and check_workload_bad start from.
+/* The sample workload of check_workload and check_workload_bad.
  *
  *     RaWorkload *workload = workload_from(good, &error);
  */
@@ -11,7 +11,7 @@
 #include "graph/input/workload.h"
 #include "tests/support/check_edit.h"
 
-/* A PPO of two models whose calls stand in the file back to front. */
+/* PPO with two models and its calls in reverse order. */
 static const char good[] = "[workload]\n"                             /* 1 */
                            "format = 1\n"                             /* 2 */
                            "algorithm = ppo\n"                        /* 3 */

@@ -1,5 +1,5 @@
-/* A small model generated, inferred with and trained on one node, for tests of
- * what sharding adds.
+/* Generation, inference and training of a small model on one node, for tests of
+ * the costs of sharding.
  *
  *     const char *keys[3] = {"dp = 8", "dp = 8", "dp = 8\nzero = 3"};
  *     PlanText *t = text_new("tiny.json", "fixed(16)", keys);
@@ -15,11 +15,11 @@
 #include "tests/support/plan_run.h"
 
 /* tiny.json: 16 layers of 4 x 64 x 64 (attention), 3 x 64 x 128 (MLP) and two
- * norms of 64; a table of 512 x 64, a head of as many, a norm of 64.  It
- * divides by 8, and so does every layer. */
+ * norms of 64; a table of 512 x 64, a head of that size, a norm of 64.  The
+ * total and every layer are divisible by 8. */
 #define LAYER_PARAMS (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64)
 #define N_PARAMS (16 * LAYER_PARAMS + 2 * 512 * 64 + 64)
-/* P: of weights, and of gradients reduced in bf16. */
+/* P: bytes of the weights, and of gradients reduced in bf16. */
 #define P_BYTES (2.0 * N_PARAMS)
 
 enum { GENERATE, INFER, TRAIN };
@@ -50,9 +50,9 @@ text_new(const char *config, const char *lengths, const char *const keys[3])
   return plan_text_new(workload, cluster, plan, 1);
 }
 
-/* Bytes that the node's first GPU sends for @call in dp collectives: of n
- * ranks and V bytes (n - 1) / n V, all-reduce twice.  @skip: a kind of task
- * that is forgotten, RA_N_TASK_KINDS: none. */
+/* Bytes that the first GPU of the node sends for @call in dp collectives:
+ * (n - 1) / n V for n ranks and V bytes, twice that for an all-reduce.  @skip:
+ * a kind of task to leave out; RA_N_TASK_KINDS: none. */
 static inline double
 sent_bytes(const RaTaskGraph *g, uint32_t call, RaTaskKind skip)
 {
@@ -73,7 +73,7 @@ sent_bytes(const RaTaskGraph *g, uint32_t call, RaTaskKind skip)
   return sum;
 }
 
-/* Simulated on the ideal device, links of @link_bytes_per_s. */
+/* Simulates it on the ideal device, with links of @link_bytes_per_s. */
 static inline Run
 run_new(PlanText *text, RaProfile *profile, double link_bytes_per_s)
 {
