@@ -1,3 +1,4 @@
+/* Tests of the CUDA back end on the emulated device, against the host's. */
 #include "config.h"
 
 #include <math.h>

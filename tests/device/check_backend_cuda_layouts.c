@@ -1,3 +1,4 @@
+/* Tests of layouts of ranks that share an emulated GPU, against one rank. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Test of which shipped models the CUDA back end accepts. */
 #include "config.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-/* Products of the table of a GPU on the emulated device, beside the host's: of
- * experts, and what their layers wait for; with the gradient of a bias.  And
- * rectangles.
+/* Tests of the CUDA back end's GEMMs on the emulated device, against the
+ * host's: those of experts, with the waits of their layers; those with the
+ * gradient of a bias.  And tests of rectangles.
  */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* Tests of ring attention with the CUDA back end on the emulated device. */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Test of a whole GRPO plan by ranks that share an emulated GPU. */
 #include "config.h"
 
 #include "exec/backend/backend_cuda.h"

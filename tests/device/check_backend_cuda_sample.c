@@ -1,3 +1,4 @@
+/* Tests of tokens sampled on the device, against the host's. */
 #include "config.h"
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-/* Words that the host tells the ops of the table of a GPU, when these run late:
- * what they go through is written again before all of them have been read. */
+/* Tests of words that the host passes to ops of the CUDA back end which run
+ * late: their buffer is written again before all of them have been read. */
 #include "config.h"
 
 #include <string.h>

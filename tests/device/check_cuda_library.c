@@ -1,4 +1,4 @@
-/* Where CUDA's libraries are looked for, in a tree of folders made here. */
+/* Tests of the search for CUDA's libraries, in a tree of folders made here. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Copies beside ops: what orders them is what makes them right, on the emulated
- * device with any seed; and without it some seed shows it. */
+/* Tests of copies that overlap ops, on the emulated device: with their ordering
+ * they are right under any seed, and without it some seed shows the fault. */
 #include "config.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* CUDA kernels of grouped products, run thread by thread on the CPU
+/* CUDA kernels of grouped GEMMs, run thread by thread on the CPU
  * (tests/emulator) or on a device, against the sums in double on the same
  * inputs, within the bound of kernels/grouped.h.
  */

@@ -1,3 +1,4 @@
+/* Tests of messages between threads that share a device or the host. */
 #include "config.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* CUDA kernels of what is learnt and of sampling, run thread by thread on the
+/* CUDA kernels of advantages, losses and sampling, run thread by thread on the
  * CPU (tests/emulator) or on a device: log-probabilities against their formula
  * in double, the others against the CPU's kernels, whose own reference is the
  * formula (check_cpu_policy).

@@ -1,8 +1,8 @@
-/* Attention over keys that are not the queries' own, with ALiBi's distances,
- * and the merge of two such, run thread by thread on the CPU (tests/emulator)
- * or on a device, against the formulas in double on the same inputs: the worst
- * distance in parts of the bounds of kernels/attention.h is at most 1, and far
- * above it after a fault.
+/* Attention over keys that are not those of the queries, with ALiBi's
+ * distances, and the merge of two such, run thread by thread on the CPU
+ * (tests/emulator) or on a device, against the formulas in double on the same
+ * inputs: the worst distance in parts of the bounds of kernels/attention.h is
+ * at most 1, and far above it after a fault.
  */
 #include "config.h"
 

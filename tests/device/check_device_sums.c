@@ -1,5 +1,5 @@
-/* More CUDA kernels, as tests/device/check_device.c has them: norms without a
- * residual, sums over ranks, rows and columns, the look for what is no number.
+/* More CUDA kernels, tested as in tests/device/check_device.c: norms without a
+ * residual, sums over ranks, rows and columns, the test for non-finite numbers.
  */
 #include "config.h"
 

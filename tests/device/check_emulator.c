@@ -1,5 +1,5 @@
-/* The CUDA emulator of the tests: that right kernels give what they should, and
- * that the faults it is there for are seen.
+/* Tests of the CUDA emulator: correct kernels give correct results, and it
+ * detects the faults that it is meant for.
  */
 #include "config.h"
 

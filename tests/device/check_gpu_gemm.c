@@ -1,6 +1,5 @@
-/* Products of exec/backend/cuda_gemm.h on a device against double: every order
- * of the operands, every kind of result, a bias, rows with something behind
- * them.
+/* GEMMs of exec/backend/cuda_gemm.h on a device against double: every order of
+ * the operands, every kind of result, a bias, rows with padding.
  */
 #include "config.h"
 

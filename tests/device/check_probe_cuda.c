@@ -1,3 +1,4 @@
+/* Tests of the probe of a GPU on the emulated device. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* What runs in bf16 on the emulated device take, against the account. */
+/* Tests of the memory of bf16 runs on the emulated device, against the account.
+ */
 #include "config.h"
 
 #include <stdio.h>

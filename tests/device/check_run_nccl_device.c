@@ -1,5 +1,5 @@
-/* Runs over NCCL whose data lie on devices: the emulated one, and a double of
- * the library. */
+/* Runs over NCCL with data on devices: the emulated device, and a double of the
+ * library. */
 #include "config.h"
 
 #include "exec/backend/backend_cuda.h"

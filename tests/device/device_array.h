@@ -1,10 +1,10 @@
 /* Arrays for CUDA kernels under test: bf16 on 16-byte boundaries, random or
- * poisoned, and how far a result is from what it should be.
+ * poisoned, and assertions on the error of a result.
  *
- * The same test runs twice.  With tests/emulator a kernel runs on the CPU and
- * these arrays are the heap's.  With RA_ON_GPU defined it runs on the device,
- * the arrays are managed memory, which both sides read, and a test must hand
- * its kernels nothing else: no array of the stack, none that is static.
+ * The same test runs twice.  With tests/emulator a kernel runs on the CPU, and
+ * these arrays are on the heap.  With RA_ON_GPU defined it runs on the device,
+ * and the arrays are managed memory, which both sides read.  A test must pass
+ * no other arrays to its kernels, neither from the stack nor static ones.
  *
  *     RaRng rng = ra_rng_init(1, 0);
  *     uint16_t *x = device_bf16(&rng, n, 2), *y = device_poisoned(2 * n);
@@ -36,14 +36,14 @@
 
 void ra_emu_seed(uint64_t seed); /* tests/emulator */
 
-/* The order in which threads and blocks run from now on. */
+/* Sets the order in which threads and blocks run from now on. */
 static inline void
 device_seed(uint64_t seed)
 {
   ra_emu_seed(seed);
 }
 
-/* Never NULL, 16-byte aligned. */
+/* Allocates an array: never NULL, 16-byte aligned. */
 static inline void *
 device_new(gsize n_bytes)
 {
@@ -59,8 +59,8 @@ device_free(void *p)
   free(p);
 }
 
-/* Waits for what was launched.  Returns: @status, the kernel's own, or what
- * went wrong since. */
+/* Waits for all launches.  Returns: @status, that of the launch, or a later
+ * error. */
 static inline int
 device_done(int status)
 {
@@ -71,7 +71,7 @@ device_done(int status)
 
 #endif
 
-/* NaN in bf16, in fp32 and in fp64. */
+/* An array of bytes that are NaN in bf16, fp32 and fp64. */
 static inline void *
 device_poisoned(gsize n_bytes)
 {
@@ -90,7 +90,7 @@ device_copy(const void *from, gsize n_bytes)
   return p;
 }
 
-/* (n), uniform in (-@scale, @scale). */
+/* An array (n), uniform in (-@scale, @scale). */
 static inline uint16_t *
 device_bf16(RaRng *rng, gsize n, double scale)
 {
@@ -118,7 +118,7 @@ device_at(const uint16_t *values, gsize i)
   return (double)ra_bf16_to_f32(values[i]);
 }
 
-/* |got - exact| <= @bound, and @got a number. */
+/* Asserts |got - exact| <= @bound, and that @got is not NaN. */
 #define device_assert_near(got, exact, bound, what, i)                         \
   ck_assert_msg(fabs((got) - (exact)) <= (bound),                              \
                 "%s[%zu] is %.9g, expected %.9g within %.3g", what,            \

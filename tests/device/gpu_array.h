@@ -1,6 +1,6 @@
 /* tests/device/device_array.h on a CUDA device: managed memory, and a program
- * that says that it is skipped where there is no device, or fails for the lack
- * of one where RA_REQUIRE_GPU=yes (`make check-gpu`).
+ * that is skipped if there is no device, or fails if RA_REQUIRE_GPU=yes
+ * (`make check-gpu`).
  */
 #ifndef RA_TESTS_DEVICE_GPU_ARRAY_H
 #define RA_TESTS_DEVICE_GPU_ARRAY_H
@@ -50,9 +50,10 @@ device_answers(void)
   return cudaGetDeviceCount(&n) == cudaSuccess && n > 0;
 }
 
-/* Asks in another process: what forks after CUDA has begun cannot use it.  In
- * this one where tests do not fork (CK_FORK=no): a tool that watches this
- * process, as compute-sanitizer does, may answer no other. */
+/* TRUE if there is a device.  It asks in another process, as a process that
+ * forks after CUDA has started cannot use it.  If tests do not fork
+ * (CK_FORK=no) it asks in this process: a tool such as compute-sanitizer may
+ * serve this process only. */
 static inline gboolean
 device_is_there(void)
 {

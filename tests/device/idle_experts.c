@@ -1,4 +1,4 @@
-/* Ops of experts of a GPU that does nothing: tests/device/idle_gpu.c. */
+/* Ops of experts on the idle GPU (tests/device/idle_gpu.c). */
 #include "config.h"
 
 #include "tests/device/idle_gpu.h"

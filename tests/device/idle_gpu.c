@@ -1,3 +1,4 @@
+/* The idle GPU: memory, ops, and the table of a back end. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The clocks of the idle GPU and its host, and captured graphs. */
 #include "config.h"
 
 #include "tests/device/idle_time.h"

@@ -1,15 +1,15 @@
-/* The time of a GPU that does nothing (tests/device/idle_gpu.h): the host
- * begins what the device does behind all before, a launch takes the host
- * IDLE_EAGER_S, and the device begins with it no sooner than it is launched.
- * Who waits has the device's time.  What is captured takes neither its time
- * until it is begun.
+/* The clocks of an idle GPU (tests/device/idle_gpu.h) and its host.
+ *
+ * A launch costs the host IDLE_EAGER_S.  The device runs ops in order, each no
+ * sooner than it is launched.  A wait sets the host's time to the device's.
+ * Captured ops cost neither side any time until they are launched.
  */
 #ifndef RA_TESTS_DEVICE_IDLE_TIME_H
 #define RA_TESTS_DEVICE_IDLE_TIME_H
 
 #include "exec/backend/backend.h"
 
-/* What its launches take. */
+/* Host time of a launch. */
 #define IDLE_EAGER_S 2.5e-6
 #define IDLE_GRAPH_S 7e-6
 #define IDLE_GAP_S 1.25e-7
@@ -19,10 +19,10 @@ void idle_wait(void);
 double idle_host_s(void);
 double idle_device_s(void);
 
-/* Launches that bring words of the host: none where they are kept. */
+/* Launches that bring words from the host; 0 if they are kept on the device. */
 guint idle_words(const void *words);
 
-/* Entries of its table: of kept words and of graphs. */
+/* Sets the entries of its table for kept words and graphs. */
 void idle_set_entries(RaBackend *table);
 
 #endif

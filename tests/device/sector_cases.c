@@ -1,3 +1,4 @@
+/* Shapes of every CUDA kernel for the count of memory accesses. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Every CUDA kernel on a small aligned shape, emulated, with what its warps ask
- * of memory counted: tests/kernels/check_sectors.c holds it to bars,
- * bench/sectors prints it. */
+/* Every CUDA kernel on a small aligned shape, emulated, with its memory
+ * accesses counted.  tests/kernels/check_sectors.c compares them with bars, and
+ * bench/sectors prints them. */
 #ifndef RA_TESTS_DEVICE_SECTOR_CASES_H
 #define RA_TESTS_DEVICE_SECTOR_CASES_H
 
@@ -11,17 +11,17 @@
 typedef struct {
   const char *name;
   gboolean (*run)(void); /* FALSE: not launched */
-  gboolean moves;        /* bound by bytes: the bars are for these */
+  gboolean moves;        /* bound by bytes: the bars apply */
 } RaSectorCase;
 
-/* Of sectors' bytes those that are asked for, and bytes of a lane, at least,
- * where bytes are what takes time. */
+/* Least share of useful bytes in sectors, and least bytes of a lane, of kernels
+ * bound by bytes. */
 #define RA_SECTORS_USEFUL_FRAC 0.95
 #define RA_SECTORS_LANE_BYTES 12
-/* Rounds of shared memory for each that there must be, at most.  An H100's 132
- * processors each serve 128 bytes a clock of 1.7 GHz, 8 times what its memory
- * does, and a byte passes there twice at most: at 1.25 that is a third of the
- * time of its way from memory. */
+/* Most rounds of shared memory for each necessary one.  Each of the 132
+ * multiprocessors of an H100 serves 128 bytes a clock at 1.7 GHz, together 8
+ * times the rate of its memory.  A byte passes there at most twice, so at 1.25
+ * that is a third of the time of its transfer from memory. */
 #define RA_SECTORS_ROUNDS 1.25
 
 extern const RaSectorCase ra_sector_cases[];
