@@ -1,5 +1,5 @@
-/* Collectives measured over a double of NCCL whose operations take what a law
- * says of what they were really given. */
+/* Collectives measured over a double of NCCL, whose operations take the time of
+ * a law for their actual arguments. */
 #include "config.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What processes have measured, at process 0: over a world of which the test
- * says what the others send. */
+/* Measurements of processes, collected at process 0, over a world in which the
+ * test plays the other processes. */
 #include "config.h"
 
 #include "exec/measure/collective_probe_impl.h"

@@ -1,3 +1,4 @@
+/* Tests of the double of NCCL between two processes. */
 #include "config.h"
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* Whole runs over NCCL, on a double of the library whose sends wait for their
- * receives and whose streams dawdle, against the same over threads. */
+/* Whole runs over NCCL, on a double of the library with sends that wait for
+ * their receives and slow streams, against the same runs over threads. */
 #include "config.h"
 
 #include <stdio.h>

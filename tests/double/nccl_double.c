@@ -1,3 +1,4 @@
+/* The double of NCCL: global state, watchdog, faults, table of functions. */
 #include "config.h"
 
 #include "tests/double/nccl_double_impl.h"

@@ -1,4 +1,4 @@
-/* Memory that communicators are told of. */
+/* Memory registered with communicators. */
 #include "config.h"
 
 #include "tests/double/nccl_double_impl.h"

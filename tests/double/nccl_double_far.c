@@ -1,3 +1,4 @@
+/* Ends of communicators in other processes, and their stand-ins. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Messages between processes over local sockets. */
 #include "config.h"
 
 #include <errno.h>

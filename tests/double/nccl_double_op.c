@@ -1,4 +1,4 @@
-/* What operations do, and group calls. */
+/* Operations and group calls. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Ranks on threads, each with its NCCL on the double and a `local` too. */
+/* Ranks on threads, each with a communicator `nccl` on the double and a `local`
+ * one. */
 #ifndef RA_TESTS_DOUBLE_NCCL_PEERS_H
 #define RA_TESTS_DOUBLE_NCCL_PEERS_H
 
@@ -13,13 +14,13 @@
 #include "tests/support/check_points.h"
 
 #define MOST_RANKS 8
-#define ENDED 7 /* status of a run that was ended as it should */
+#define ENDED 7 /* exit status of a run that ended as it should */
 
-/* What a rank of a test has. */
+/* The communicators of a rank. */
 typedef struct {
   RaNccl *nccl;
-  RaComm *group, *pairs; /* of all ranks; owned */
-  RaComm *local;         /* the same of `local`, owned */
+  RaComm *group, *pairs; /* over all ranks; owned */
+  RaComm *local;         /* `local` over all ranks, owned */
   uint32_t rank;
 } Peer;
 
@@ -36,9 +37,10 @@ typedef struct {
 
 static atomic_uint n_failed;
 static uint32_t n_to_fail;      /* ranks whose runs must end */
-static const char *must_say[2]; /* in the line of each */
+static const char *must_say[2]; /* required parts of their messages */
 
-/* The last of the ranks ends the process, as in a run the first does. */
+/* Error handler: the last of the ranks ends the process, as the first does in a
+ * run. */
 static inline void
 end_run(const char *line, gpointer data)
 {
