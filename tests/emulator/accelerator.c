@@ -1,5 +1,5 @@
-/* The emulated device as the one that a program is linked with: what
- * exec/accelerator_cuda.c has of a GPU. */
+/* The emulated device as the accelerator of a program, in place of
+ * exec/accelerator_cuda.c. */
 #include "config.h"
 
 #include "exec/accelerator.h"

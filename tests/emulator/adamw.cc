@@ -1,3 +1,4 @@
+/* The CUDA source of AdamW, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/adamw.cu"

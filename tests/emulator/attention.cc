@@ -1,3 +1,4 @@
+/* The CUDA source of attention forward, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/attention.cu"

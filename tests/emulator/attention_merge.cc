@@ -1,3 +1,4 @@
+/* The CUDA source of the merge of attention, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/attention_merge.cu"

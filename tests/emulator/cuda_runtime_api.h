@@ -1,24 +1,24 @@
-/* CUDA's device language on a CPU: what kernels/NAME.cu needs of it, so that a
- * C++ compiler builds a kernel and a test runs it where there is no GPU.
+/* The emulator: the part of CUDA's device language that kernels/NAME.cu needs,
+ * on a CPU.  A C++ compiler builds a kernel, and a test runs it without a GPU.
  *
- * A thread of a block is a fiber; one runs at a time, in an order drawn from a
- * seed, until it waits.  So what is wrong in any order of the threads is likely
- * to show in some seed, and nothing is wrong because of the emulation:
+ * A thread of a block is a fiber.  One runs at a time until it waits, in an
+ * order sampled from a seed.  So an error in any order of the threads is likely
+ * to show with some seed, and the emulation adds no errors of its own:
  *
- *  - shared memory is fresh, poisoned and bounded (a sanitizer sees overruns)
- *    in each block;
- *  - a barrier that a thread of the block has left without, or lanes of a warp
- *    that meet in two places, end the program with a line;
- *  - an asynchronous copy arrives when it is waited for, and not before; what
- *    only capability 9.0 has is in hopper.h.
+ *  - shared memory is new, poisoned and bounded in each block (a sanitizer
+ *    reports overruns);
+ *  - a barrier that a thread of the block has exited without, or lanes of a
+ *    warp that meet in two places, end the program with a message;
+ *  - an asynchronous copy arrives when it is waited for, and not before;
+ *    hopper.h has the features of capability 9.0.
  *
- * A launch that a GPU refuses (an empty grid, one too high, more shared memory
- * than the kernel was allowed) ends the program too, as does an address that
- * traps there.
+ * A launch that a GPU refuses also ends the program: an empty grid, one that is
+ * too high, more shared memory than the kernel is allowed.  So does an address
+ * that traps on a GPU.
  *
- * Blocks run one after the other, in the order of their seed too.  Speed,
- * occupancy, memory ordering between blocks and PTX are not emulated: what
- * kernels/device.cuh writes in PTX stands beside the same in C++.
+ * Blocks run one after another, in an order sampled from the seed.  Speed,
+ * occupancy, memory ordering between blocks, and PTX are not emulated: each
+ * piece of PTX in kernels/device.cuh comes with the same in C++.
  */
 #ifndef RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 #define RA_TESTS_EMULATOR_CUDA_RUNTIME_API_H
@@ -49,7 +49,7 @@ struct dim3 {
   {
   }
 };
-/* Copied whole, as the device does: what watches memory sees one access. */
+/* Copies of a whole vector, as on the device; an observer sees one access. */
 #define RA_EMU_COPIED_WHOLE(type, n_bytes)                                     \
   typedef uint32_t Whole __attribute__((vector_size(n_bytes), __may_alias__)); \
   type() = default;                                                            \
@@ -103,7 +103,7 @@ make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
   return {x, y, z, w};
 }
 
-/* Of the fiber that runs. */
+/* Indices of the running fiber. */
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 typedef struct RaEmuStream *cudaStream_t;
@@ -124,7 +124,7 @@ cudaGetLastError(void)
 {
   return cudaSuccess;
 }
-/* Of @kernel: more than 48 KiB of dynamic shared memory (refuse.cc). */
+/* Allows @kernel more than 48 KiB of dynamic shared memory (refuse.cc). */
 int ra_emu_set_dynamic(const void *kernel, size_t n_bytes);
 template <typename F>
 static inline cudaError_t
@@ -139,7 +139,7 @@ cudaGetDevice(int *device)
   *device = 0;
   return cudaSuccess;
 }
-/* 9.0: the texts for it run here too. */
+/* Capability 9.0: its variants of kernels run here too. */
 static inline cudaError_t
 cudaDeviceGetAttribute(int *value, int attribute, int)
 {
@@ -155,15 +155,15 @@ cudaMemsetAsync(void *to, int value, size_t n_bytes, cudaStream_t)
 
 /* ---- The machine ----------------------------------------------------------*/
 
-/* The order of threads and blocks from now on. */
+/* Sets the order of threads and blocks from now on. */
 extern "C" void ra_emu_seed(uint64_t seed);
 
-/* Runs @kernel on every thread of every block; @n_dynamic bytes of
- * ra_emu_dynamic() a block; @address: by which limits are known. */
+/* Runs @kernel on every thread of every block, with @n_dynamic bytes of
+ * ra_emu_dynamic() a block; @address identifies the kernel for its limits. */
 void ra_emu_launch(const void *address, dim3 grid, dim3 block, size_t n_dynamic,
                    const std::function<void()> &kernel);
 
-/* What ra_emu_launch() runs: @kernel with what its arguments are now. */
+/* The call that ra_emu_launch() runs: @kernel with copies of its arguments. */
 template <typename Kernel>
 struct RaEmuCall {
   Kernel *kernel;
@@ -182,26 +182,27 @@ ra_emu_call(Kernel *kernel)
   return {kernel};
 }
 
-/* Ends the program unless @at is @align bytes of the block's shared memory,
- * aligned to as many (refuse.cc): what a device answers with a trap. */
+/* Ends the program, where a device traps, unless @at is @align bytes of the
+ * block's shared memory, aligned to @align (refuse.cc). */
 void ra_emu_allow_shared(const char *what, const void *at, size_t align);
 
-/* The block's memory that is known by @key; the first of its threads to ask
- * makes it, 128-byte aligned. */
+/* The block's shared memory named @key, 128-byte aligned; created by the first
+ * thread that calls this. */
 void *ra_emu_shared(const char *key, size_t n_bytes);
 void *ra_emu_dynamic(void);
 
-/* All 32 lanes of the warp meet at @what, each with @n_bytes <= 64 of its own;
- * lane l's are at 64 l of what it returns, until the lane's next but one. */
+/* All 32 lanes of the warp meet at @what, each with @n_bytes <= 64 of its own.
+ * Those of lane l are at 64 l of the result, which is valid until the lane's
+ * next meeting but one. */
 const unsigned char *ra_emu_meet(const char *what, const void *mine,
                                  size_t n_bytes);
 
-/* cp.async: 16 bytes, zeroes where @from is NULL, when they are waited for. */
+/* cp.async: copies 16 bytes, or zeroes if @from is NULL, at the wait. */
 void ra_emu_copy_later(void *to, const void *from);
 void ra_emu_copy_commit(void);
 void ra_emu_copy_wait(unsigned n_left); /* all but the last @n_left groups */
 
-/* Switches between fibers since the program began: the work of the test. */
+/* Switches between fibers since the program started: the work of a test. */
 uint64_t ra_emu_n_switches(void);
 
 /* ---- What a kernel calls --------------------------------------------------*/
@@ -215,7 +216,7 @@ __syncwarp(unsigned mask = 0xffffffffu)
   ra_emu_meet("__syncwarp", "", 0);
 }
 
-/* Aborts unless all lanes are named: kernels have no use for less. */
+/* Aborts unless @mask names all lanes; kernels use no other mask. */
 void ra_emu_whole_warp(unsigned mask);
 
 template <typename T>

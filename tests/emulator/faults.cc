@@ -1,5 +1,5 @@
-/* Kernels with the faults that the emulator is there to find, and two without:
- * see tests/device/check_emulator.c. */
+/* Kernels with the faults that the emulator detects, and two without: see
+ * tests/device/check_emulator.c. */
 #include "config.h"
 
 #include "kernels/device.cuh"

@@ -1,5 +1,5 @@
-/* Kernels that tests/device/check_emulator.c runs to see what the emulator
- * sees. */
+/* Kernels with faults, for tests/device/check_emulator.c, which checks that the
+ * emulator detects them. */
 #ifndef RA_TESTS_EMULATOR_FAULTS_H
 #define RA_TESTS_EMULATOR_FAULTS_H
 
@@ -14,24 +14,25 @@ void emu_copy(const int *in, int *out, int with_wait);
 void emu_lonely_barrier(void);
 void emu_split_warp(int *out);
 void emu_lost_copy(const int *in);
-/* Of a kernel that does nothing: a launch; one with dynamic shared memory, for
- * which it @asks (0, or what that gave); one with too much of its own. */
+/* Launches of an empty kernel: a plain one; one with dynamic shared memory,
+ * which it requests if @asks (the result is 0 or that of the request); one with
+ * too much static shared memory. */
 void emu_launch(unsigned width, unsigned height, unsigned n_threads);
 int emu_dynamic(int n_bytes, int asks);
 void emu_static(void);
-/* 16 bytes of @in, @shift elements on, to shared memory, and from there, or
- * @elsewhere from @in, rows of matrices. */
+/* Copies 16 bytes of @in, from element @shift on, to shared memory, and loads
+ * rows of matrices from there, or from @in if @elsewhere. */
 void emu_address(const uint16_t *in, int shift, int row_shift, int elsewhere);
 void emu_product(const uint16_t *a, const uint16_t *b, float *d);
 
-/* What is wrong with emu_hopper(). */
+/* The fault of emu_hopper(). */
 typedef enum {
   EMU_NO_FAULT,
-  /* Numbers that are wrong. */
+  /* Faults that give wrong numbers. */
   EMU_WRONG_SWIZZLE,
   EMU_WRONG_STRIDE,
   EMU_WRONG_LEADING,
-  /* The end of the program, by some seed. */
+  /* Faults that end the program with some seed. */
   EMU_NO_BARRIER_WAIT,
   EMU_WRONG_PARITY,
   EMU_NO_PROXY_FENCE,
@@ -42,7 +43,7 @@ typedef enum {
   EMU_N_FAULTS
 } EmuHopperFault;
 
-/* @out_scores (64, 128) = a b^T but for b's row 0, taken for zeroes, and
+/* @out_scores (64, 128) = a b^T with row 0 of b replaced by zeroes, and
  * @out_sums (64, 128) = a c; a (64, 64), b (128, 64), c (64, 128). */
 void emu_hopper(const uint16_t *a, const uint16_t *b, const uint16_t *c,
                 float *out_scores, float *out_sums, EmuHopperFault fault);

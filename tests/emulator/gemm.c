@@ -1,6 +1,6 @@
-/* The products of exec/backend/cuda_gemm.h by their definition, in fp32 in the
- * order of k, rounded to bf16 once: in place of cuBLASLt on the emulated
- * device.  Like that it may lack algorithms that have a bias
+/* The GEMMs of exec/backend/cuda_gemm.h by their definition, in fp32 in the
+ * order of k, rounded to bf16 once, in place of cuBLASLt on the emulated
+ * device.  Like cuBLASLt it may lack algorithms with a bias
  * (ra_emu_set_fuses()). */
 #include "config.h"
 

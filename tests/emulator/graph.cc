@@ -1,3 +1,4 @@
+/* Capture and replay of ops on the emulated device. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* Captures on the emulated device: exec/backend/cuda_measure.h's.
+/* CUDA-graph capture on the emulated device (exec/backend/cuda_measure.h).
  *
- * What a thread begins between ra_device_capture_begin() and
- * ra_device_capture_end() is noted with its arguments and does not run; what a
- * device cannot capture (waits, copies to and from the host, memory taken or
- * given back) ends the program.
+ * Between ra_device_capture_begin() and ra_device_capture_end(), the ops of a
+ * thread are recorded with their arguments and do not run.  Calls that a device
+ * cannot capture end the program: waits, copies to and from the host,
+ * allocation and release of memory.
  */
 #ifndef RA_TESTS_EMULATOR_GRAPH_H
 #define RA_TESTS_EMULATOR_GRAPH_H
@@ -13,16 +13,17 @@
 #ifdef __cplusplus
 #include <functional>
 
-/* Whether @op is noted: this thread captures, or ops are late (queue.h). */
+/* Records @op if this thread captures or ops are late (queue.h); returns TRUE
+ * if it did. */
 bool ra_emu_note(const std::function<void()> &op);
 
 extern "C" {
 #endif
 
-/* The same of @op of a copy of @data. */
+/* The same for a call of @op with a copy of @data. */
 int ra_emu_note_call(void (*op)(const void *data), const void *data,
                      size_t n_bytes);
-/* Ends the program if this thread captures: @what is no op. */
+/* Ends the program if this thread captures; @what is not an op. */
 void ra_emu_no_capture(const char *what);
 
 #ifdef __cplusplus

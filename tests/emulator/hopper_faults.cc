@@ -1,5 +1,6 @@
-/* Two products of a warpgroup, and each fault of what kernels/hopper.cuh has
- * that the emulator is there to find: see tests/device/check_emulator.c. */
+/* Two multiplications of a warpgroup, with each fault in the use of
+ * kernels/hopper.cuh that the emulator detects: see
+ * tests/device/check_emulator.c. */
 #include "config.h"
 
 #include "kernels/hopper.cuh"

@@ -1,3 +1,4 @@
+/* The CUDA source of copies of intervals, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/intervals.cu"

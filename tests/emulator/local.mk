@@ -7,6 +7,7 @@ tests_emulator_libemulated_a_CPPFLAGS = -I$(top_srcdir)/tests/emulator \
 	$(AM_CPPFLAGS)
 tests_emulator_libemulated_a_CXXFLAGS = -std=c++17 -ffp-contract=off -Wall \
 	-Wextra -Wshadow $(RA_WERROR) $(RA_SAN)
+EXTRA_DIST += %D%/README.md
 tests_emulator_libemulated_a_SOURCES =
 tests_emulator_libemulated_a_SOURCES += %D%/cuda_runtime_api.h
 tests_emulator_libemulated_a_SOURCES += %D%/emulator.cc

@@ -1,5 +1,5 @@
-/* exec/backend/cuda_measure.h where there is no GPU: its clock is a test's; graphs are
- * in graph.cc. */
+/* exec/backend/cuda_measure.h without a GPU: its clock is set by a test; graphs
+ * are in graph.cc. */
 #include "config.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the timers of the emulated device say: see measure.cc. */
+/* Timers of the emulated device (measure.cc). */
 #ifndef RA_TESTS_EMULATOR_MEASURE_H
 #define RA_TESTS_EMULATOR_MEASURE_H
 
@@ -6,12 +6,11 @@
 extern "C" {
 #endif
 
-/* @stop: asked at the end of each timed stretch for its milliseconds; NULL: 1.
- */
+/* @stop gives the milliseconds of each timed interval, at its end; NULL: 1. */
 void ra_emu_set_timer(float (*stop)(void *data), void *data);
-/* @now_s: asked at each mark for its second; NULL: the host's clock. */
+/* @now_s gives the time of each mark; NULL: the host's clock. */
 void ra_emu_set_clock(double (*now_s)(void));
-double ra_emu_now_s(void); /* of that clock */
+double ra_emu_now_s(void); /* time of that clock */
 
 #ifdef __cplusplus
 }

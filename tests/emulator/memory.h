@@ -1,38 +1,39 @@
-/* Who may touch the memory of the emulated device: see memory.cc. */
+/* Memory of the emulated device, and its protection from the host (memory.cc).
+ */
 #ifndef RA_TESTS_EMULATOR_MEMORY_H
 #define RA_TESTS_EMULATOR_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* All that it has: reserved, not taken. */
+/* Size of its memory, reserved but not allocated. */
 #define RA_EMU_MEMORY_BYTES ((size_t)1 << 30)
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* From here on this thread alone, for an op, until it has left as often.
- * Meanwhile queues of copies may go on (queue.h). */
+/* Gives this thread alone access, for an op, until it has left as often.
+ * Meanwhile queues of copies may continue (queue.h). */
 void ra_emu_enter(void);
 void ra_emu_leave(void);
-/* The same for what is no op, and leaves queues alone. */
+/* The same for accesses that are not ops, without effect on queues. */
 void ra_emu_open(void);
-/* Ops that this thread has begun. */
+/* Number of ops that this thread has started. */
 uint64_t ra_emu_n_begun(void);
-/* Copies from pinned memory among the thread's first @n ops have been waited
- * for: ends the program where it was written meanwhile. */
+/* Called when the thread has waited for the copies from pinned memory among its
+ * first @n ops: ends the program if that memory was written meanwhile. */
 void ra_emu_end_reads(uint64_t n);
 
 int ra_emu_is_device(const void *x, size_t n_bytes);
 int ra_emu_is_pinned(const void *x);
 
-/* That arrays have. */
+/* Bytes of all arrays. */
 size_t ra_emu_held_bytes(void);
 
-/* Times that this thread has waited for the device, by ra_device_wait() or by
- * what waits as the CUDA runtime does: ra_device_read() and
- * ra_device_free_host().  Waits for marks are not counted. */
+/* Number of times that this thread has waited for the device, by
+ * ra_device_wait() or by calls that wait as in the CUDA runtime:
+ * ra_device_read() and ra_device_free_host().  Waits for marks do not count. */
 size_t ra_emu_n_waits(void);
 
 #ifdef __cplusplus

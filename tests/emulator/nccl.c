@@ -1,3 +1,4 @@
+/* The emulated device for the double of NCCL. */
 #include "config.h"
 
 #include "exec/backend/cuda_device.h"

@@ -1,4 +1,4 @@
-/* The emulated device as the double of NCCL works on it. */
+/* The emulated device as the device of the double of NCCL. */
 #ifndef RA_TESTS_EMULATOR_NCCL_H
 #define RA_TESTS_EMULATOR_NCCL_H
 

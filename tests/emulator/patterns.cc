@@ -1,4 +1,4 @@
-/* Kernels whose meetings with memory are counted by hand in
+/* Kernels whose memory accesses are counted by hand in
  * tests/kernels/check_sectors.c. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* The CUDA source of advantages and losses, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/policy.cu"

@@ -1,4 +1,4 @@
-/* When the copies of the emulated device's queues are made: see queue.cc. */
+/* Queues of copies and late ops of the emulated device (queue.cc). */
 #ifndef RA_TESTS_EMULATOR_QUEUE_H
 #define RA_TESTS_EMULATOR_QUEUE_H
 
@@ -10,23 +10,24 @@
 #ifdef __cplusplus
 #include <functional>
 
-/* Whether the calling thread makes what a queue has. */
+/* TRUE if the calling thread is running an entry of a queue. */
 bool ra_emu_is_making(void);
-/* Whether @op is late: the queue of the thread's ops has it. */
+/* Adds @op to the queue of the thread's ops if ops are late; TRUE if it did. */
 bool ra_emu_give(const std::function<void()> &op);
 
 extern "C" {
 #endif
 
-/* The order of queues from now on; @late: none goes on before it must. */
+/* Sets the order of queues from now on; @late: none continues before it must.
+ */
 void ra_emu_seed_queues(uint64_t seed, int late);
 
-/* Whether ops are late too from now on: each of a thread's is made behind those
- * before it when somebody waits for it, or now and then.  What queues have is
- * made first. */
+/* Makes ops late from now on, or not.  A late op of a thread runs after those
+ * before it, when it is waited for or at random.  Entries of queues are run
+ * first. */
 void ra_emu_late_ops(int late);
 
-/* Who is told to follow what. */
+/* Kinds of orders: what follows what. */
 typedef enum {
   RA_EMU_COPIES_AFTER_OPS,
   RA_EMU_COPIES_AFTER_COPY,
@@ -34,24 +35,24 @@ typedef enum {
   RA_EMU_N_FOLLOWS
 } RaEmuFollow;
 
-/* A fault: of what is told so, number @n from now on, from 0, is forgotten. */
+/* A fault: order number @n of @kind from now on, from 0, is ignored. */
 void ra_emu_forget_follow(RaEmuFollow kind, uint64_t n);
-/* How often it was told since the last ra_emu_seed_queues(). */
+/* Number of orders of @kind since the last ra_emu_seed_queues(). */
 uint64_t ra_emu_n_follows(RaEmuFollow kind);
 
-/* What is behind ra_emu_enter(): some of what queues have may be made; what
- * waits for the whole device: all of it. */
+/* Called by ra_emu_enter(): may run some entries of queues.  A wait for the
+ * whole device runs all. */
 void ra_emu_queues_go_on(void);
 void ra_emu_queues_end(void);
-/* The calling thread waits for its own ops. */
+/* Waits for the ops of the calling thread. */
 void ra_emu_ops_end(void);
 
-/* One thing that a queue has is made, of that which is to reach @towards if it
- * can go on: 0 if none can. */
+/* Runs one entry of a queue, one that leads to @towards if possible; 0: none
+ * can run. */
 int ra_emu_go_on(const RaDeviceEvent *towards);
 int ra_emu_is_reached(const RaDeviceEvent *event);
-/* The thread's ops from now on wait until @is_reached of a copy of @data, which
- * is asked with the device's lock; 0: they do not, as ops are not late. */
+/* Later ops of the thread wait until @is_reached of a copy of @data, which is
+ * called with the device's lock held; 0: they do not, as ops are not late. */
 int ra_emu_follow_outside(int (*is_reached)(const void *data), const void *data,
                           size_t n_bytes);
 

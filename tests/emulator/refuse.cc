@@ -1,6 +1,6 @@
-/* What a GPU refuses to launch, and addresses that trap there: limits of
+/* Launches that a GPU refuses, and addresses that trap there: limits of
  * capability 9.0 (CUDA programming guide, "Technical specifications per compute
- * capability"; grids of all capabilities have the same). */
+ * capability"; the limits of grids are equal for all capabilities). */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The CUDA source of RMSNorm, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/rmsnorm.cu"

@@ -1,3 +1,4 @@
+/* The CUDA source of sampling, compiled for the emulator. */
 #include "config.h"
 
 #include "kernels/sample.cu"

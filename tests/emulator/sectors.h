@@ -1,18 +1,18 @@
-/* Counts what the warps of emulated kernels ask of memory.
+/* Counts of the memory accesses of emulated kernels, by warp.
  *
- * A GPU serves a warp's load or store by sectors of 32 bytes of global memory,
- * and by rounds of its 32 banks of 4 bytes of shared memory: 16 bytes a lane
- * in four parts of eight lanes, 8 in two (CUDA C++ Programming Guide, compute
- * capability 5.x and up).  So which sectors and banks an access meets is a
- * fact of the text of a kernel and its shape; seconds are not.
+ * A GPU serves a load or store of a warp by sectors of 32 bytes of global
+ * memory, and by rounds of the 32 banks of 4 bytes of shared memory: 16 bytes a
+ * lane in four parts of eight lanes, 8 bytes in two (CUDA C++ Programming
+ * Guide, compute capability 5.x and up).  So the sectors and banks of an access
+ * follow from the source of a kernel and its shape; seconds do not.
  *
- * A word that all lanes of a warp read is left out, and a sector that a block
+ * A word that all lanes of a warp read is left out.  A sector that a block
  * reads again comes from the first-level cache: reads count once a block,
- * writes each by itself.
+ * writes each time.
  *
- * Kernels are compiled with -fsanitize=thread, whose calls before each access
- * come here in place of its library.  Lanes of a warp meet in an access that
- * is at the same place in the code, for as many times as before.
+ * Kernels are compiled with -fsanitize=thread; its calls before each access
+ * come here instead of its library.  Lanes of a warp share an access if it is
+ * at the same place in the code and they have reached it equally often.
  *
  *     ra_sectors_begin();
  *     ra_sectors_array(x, n_bytes);           what counts as global
@@ -31,16 +31,17 @@ extern "C" {
 #endif
 
 typedef struct {
-  uint64_t n_accesses;   /* of warps, to global memory */
-  uint64_t n_lanes;      /* of them */
-  uint64_t lane_bytes;   /* that they asked for */
-  uint64_t useful_bytes; /* different ones of an access */
-  uint64_t sector_bytes; /* of the sectors met */
-  uint64_t n_rounds;     /* of shared memory */
-  uint64_t n_least;      /* of them, had no two words shared a bank */
+  uint64_t n_accesses;   /* accesses of warps to global memory */
+  uint64_t n_lanes;      /* lanes of these accesses */
+  uint64_t lane_bytes;   /* bytes requested by these lanes */
+  uint64_t useful_bytes; /* different bytes of each access */
+  uint64_t sector_bytes; /* bytes of the sectors accessed */
+  uint64_t n_rounds;     /* rounds of shared memory */
+  uint64_t n_least;      /* rounds if no two words shared a bank */
 } RaSectors;
 
-/* 0 where ThreadSanitizer's library has the entry points: nothing is seen. */
+/* 1 if accesses are counted, 0 if ThreadSanitizer's library has the entry
+ * points, so that nothing is seen here. */
 int ra_sectors_count(void);
 void ra_sectors_begin(void);
 void ra_sectors_array(const void *begin, size_t n_bytes);

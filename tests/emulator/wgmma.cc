@@ -1,4 +1,4 @@
-/* A warpgroup's asynchronous products: hopper.h. */
+/* Asynchronous matrix multiplications of a warpgroup: hopper.h. */
 #include "config.h"
 
 #include <map>
