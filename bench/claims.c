@@ -1,5 +1,5 @@
-/* What the papers say that a searched plan gains, beside what is predicted
- * here: one table.
+/* Gains of searched plans that papers claim, against those predicted here: one
+ * table.
  *
  * figure   the 11 settings of ReaL's figure (rlhf_steps/real_figure.csv):
  *          PPO of 7B to 70B on 8 to 128 H100.  heuristic: the plan that ReaL

@@ -1,5 +1,5 @@
-/* Whether predictions go the way that published measurements go, where these
- * are of several sizes of a cluster: a test of direction, not of seconds.
+/* Trends of predictions against those of published measurements over several
+ * sizes of a cluster: a test of direction, not of seconds.
  *
  *     direction [--quick] [DATA]     DATA: the folder of measurements
  *

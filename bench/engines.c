@@ -1,5 +1,5 @@
 /* Constants of inference engines: those of share/systems/NAME.system, fitted
- * anew, and what they make of the rows that they were not fitted on.
+ * again, and their errors on rows outside the fit.
  *
  *     engines [--quick] [--fit] [DATA]
  *

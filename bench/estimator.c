@@ -1,5 +1,5 @@
-/* What an estimate costs: ns an op by kind, milliseconds to load each shipped
- * profile.  How wrong it is says `reallot validate`.
+/* Cost of estimates: ns an op by kind, milliseconds to load each shipped
+ * profile.  `reallot validate` reports their errors.
  */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* Medians, quantiles, clocks and bars of benchmarks. */
 #include "config.h"
 
 #include <math.h>

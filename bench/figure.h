@@ -1,11 +1,11 @@
-/* What every benchmark does with its numbers: the middle of some runs, a clock,
- * and the line that holds a figure against its bar.
+/* Figures of benchmarks: medians of runs, clocks, and the comparison of a
+ * figure with its bar.
  *
  *   double s = bench_median(runs_s, n_runs);
  *   bench_bar("load_ms", s * 1e3, BENCH_AT_MOST, 5);
  *
- * A figure that was not taken is NAN: its bar is printed as short, with `-` for
- * the value, so that a benchmark that measures nothing never looks well.
+ * A figure that was not measured is NAN: its bar is printed as short, with `-`
+ * for the value, so that a benchmark that measures nothing never passes.
  */
 #ifndef RA_BENCH_FIGURE_H
 #define RA_BENCH_FIGURE_H
@@ -25,7 +25,7 @@ void bench_sort(double *values, guint n);
 /**
  * bench_median: of @values, which it sorts
  *
- * Returns: the middle one, or the mean of the middle two; NAN without any
+ * Returns: the middle one, or the mean of the middle two; NAN if there are none
  */
 double bench_median(double *values, guint n);
 
@@ -34,7 +34,7 @@ double bench_median(double *values, guint n);
  * @values: sorted by it
  * @q: 0 to 1
  *
- * Returns: the ceil(q n)-th smallest; NAN without any
+ * Returns: the ceil(q n)-th smallest; NAN if there are none
  */
 double bench_quantile(double *values, guint n, double q);
 
@@ -50,17 +50,17 @@ double bench_cpu_s(void);
 
 /**
  * bench_bar: prints `bar NAME VALUE LIMIT ok|short`, tabs between
- * @name: of the bar, its unit in it
- * @value: NAN where it was not taken
- * @side: which side of @limit is `ok`
+ * @name: name of the bar, with its unit
+ * @value: NAN if it was not measured
+ * @side: the side of @limit that is `ok`
  */
 void bench_bar(const char *name, double value, BenchSide side, double limit);
 
 /**
- * bench_data_folder: of measurements by others
- * @given: (nullable): on the command line
+ * bench_data_folder: folder of published measurements
+ * @given: (nullable): folder from the command line
  *
- * Returns: (transfer full): @given, else the one beside the source tree, whose
+ * Returns: (transfer full): @given, else the one next to the source tree, whose
  *   share/ is first in RA_DATA_PATH under `make bench`
  */
 char *bench_data_folder(const char *given);

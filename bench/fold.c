@@ -1,4 +1,4 @@
-/* What folding saves: 16,384 GPUs in 1F1B with a data-parallel all-reduce.
+/* Savings by folding: 16,384 GPUs in 1F1B with a data-parallel all-reduce.
  *
  * Training of Llama-3.1-405B on 2,048 nodes, 128 replicas that all do the same:
  * wall seconds of augmenting, expanding, costing and replaying three

@@ -1,4 +1,4 @@
-/* How much steps of one run differ: published series beside simulated ones.
+/* Variation between steps of one run: published series against simulated ones.
  *
  * The series: every logged step of the Llama-3.1-405B runs of MLPerf Training
  * v5.0 in train_tables/mlperf405b_step_series.csv of the data folder.  The

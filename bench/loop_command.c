@@ -1,3 +1,4 @@
+/* Running commands, and reading the traces that they write. */
 #include "config.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Programs that the loop's benches start, as people would type it.
+/* Commands that the loop benchmarks run, as people type them.
  *
  *     LoopCommand *c = loop_command_new("./reallot-cuda", "run", plan, NULL);
  *     RaTrace *trace = loop_command_trace(c, folder, &said, &error);
@@ -8,9 +8,9 @@
 
 #include "traces/trace.h"
 
-typedef GPtrArray LoopCommand; /* of char *, owned: its words so far */
+typedef GPtrArray LoopCommand; /* char *, owned: its words so far */
 
-/* (transfer full): of words, NULL-terminated. */
+/* (transfer full): a command of these words, NULL-terminated. */
 LoopCommand *loop_command_new(const char *first, ...) G_GNUC_NULL_TERMINATED;
 void loop_command_add(LoopCommand *command, const char *first,
                       ...) G_GNUC_NULL_TERMINATED;
@@ -18,8 +18,8 @@ void loop_command_add(LoopCommand *command, const char *first,
 /**
  * loop_command_run:
  * @command: (transfer full)
- * @error: what it said when it failed: %RA_ERROR_NEGATIVE: that the plan does
- *   not fit (exit status 1); %RA_ERROR_DEVICE: all else
+ * @error: its message if it failed: %RA_ERROR_NEGATIVE: the plan does not fit
+ *   (exit status 1); %RA_ERROR_DEVICE: any other failure
  *
  * Returns: (transfer full): its output; %NULL: it failed
  */
@@ -27,8 +27,8 @@ char *loop_command_run(LoopCommand *command, GError **error);
 
 /**
  * loop_command_trace:
- * @command: (transfer full): that takes `--trace`
- * @folder: of temporary files
+ * @command: (transfer full): a command with the option `--trace`
+ * @folder: folder for temporary files
  * @out_said: (out) (optional) (transfer full): its output
  *
  * Returns: (transfer full): the trace that it wrote

@@ -1,3 +1,4 @@
+/* Table of the ops of a run, predicted and measured. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The ops of a run, kind by kind: what a profile says of them, and what they
- * took (run --ops; on a GPU by its events).
+/* The ops of a run by kind: predicted by a profile, and measured (run --ops; on
+ * a GPU by its events).
  */
 #ifndef RA_BENCH_LOOP_OPS_H
 #define RA_BENCH_LOOP_OPS_H
@@ -8,8 +8,8 @@
 #include "estimator/estimator.h"
 #include "traces/trace.h"
 
-/* Prints sums over the op rows of @run, and what its tasks take that no op of
- * theirs does. */
+/* Prints sums over the op rows of @run, and the time of its tasks that is not
+ * that of their ops. */
 void loop_ops_print(const LoopCase *c, RaEstimator *estimator,
                     const RaTrace *run);
 

@@ -1,3 +1,4 @@
+/* Files of the plans of the loop benchmarks. */
 #include "config.h"
 
 #include <glib/gstdio.h>

@@ -1,4 +1,4 @@
-/* The plans of the loop's benches, as files in a folder: a set of models,
+/* The plans of the loop benchmarks, as files in a folder: a set of models,
  * algorithms and layouts for each back end.
  *
  *     const LoopSet *set = loop_set_host();
@@ -14,34 +14,35 @@
 typedef struct _LoopSet LoopSet;
 
 typedef struct {
-  const LoopSet *set;    /* that it is of */
-  const char *size;      /* of the models: "small" */
+  const LoopSet *set;    /* its set */
+  const char *size;      /* size of the models: "small" */
   const char *algorithm; /* "grpo" */
   const char *plan;      /* "pp" */
 } LoopCase;
 
-/* Of a host's cores: three sizes in fp32, seven layouts on all its ranks. */
+/* Plans for the cores of a host: three sizes in fp32, seven layouts on all
+ * ranks. */
 const LoopSet *loop_set_host(void);
-/* Of GPUs, in bf16: shapes of models of 0.5 to 3 billion parameters, on one
- * GPU or on ranks that may share it. */
+/* Plans for GPUs, in bf16: shapes of models of 0.5 to 3 billion parameters, on
+ * one GPU or on ranks that may share it. */
 const LoopSet *loop_set_gpu(void);
-/* The same logic with models of a toy's size, for a device that is emulated. */
+/* The same with toy models, for the emulated device. */
 const LoopSet *loop_set_tiny(void);
 
 guint loop_n_sizes(const LoopSet *set);
 guint loop_n_algorithms(const LoopSet *set, guint size);
-/* Plans on @n_ranks ranks: of one rank there is one on a host. */
+/* Number of plans on @n_ranks ranks; on one rank of a host there is one. */
 guint loop_n_plans(const LoopSet *set, guint size, uint32_t n_ranks);
 LoopCase loop_case(const LoopSet *set, guint size, guint algorithm, guint plan);
 
-/* Ranks that it uses of @n_ranks. */
+/* Number of ranks that it uses, of @n_ranks. */
 uint32_t loop_case_ranks(const LoopCase *c, uint32_t n_ranks);
 
-/* NULL-terminated, static: calls that compute. */
+/* Names of its calls that compute, NULL-terminated, static. */
 const char *const *loop_case_calls(const LoopCase *c);
 
-/* Writes the plan with what it names, on a cluster of @n_ranks of @gpu;
- * (transfer full): its path. */
+/* Writes the plan and the files that it names, on a cluster of @n_ranks of
+ * @gpu; (transfer full): its path. */
 char *loop_case_write(const LoopCase *c, const char *folder, uint32_t n_ranks,
                       const char *gpu);
 

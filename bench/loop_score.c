@@ -1,3 +1,4 @@
+/* Errors of predictions, and pairs in the wrong order. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The memory account against runs of others.
+/* The memory account against published runs.
  *
  *     memory [--quick] [DATA]        DATA: the folder of measurements
  *

@@ -1,5 +1,5 @@
 /* The three placements of Xiao et al. (arXiv 2312.11819), simulated: which is
- * quickest for which size of actor on how many A100, and why.
+ * fastest for which size of actor on how many A100, and why.
  *
  * Actor and ref are LLaMA of 7, 13, 33 or 65 x 10^9 parameters, critic and
  * reward of 7 (share/workloads/ppo-llama-*-stream.workload).  Plans come from

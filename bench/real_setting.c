@@ -1,3 +1,4 @@
+/* ReaL's settings as workload, cluster and plan, and their replay. */
 #include "config.h"
 
 #include <glib.h>

@@ -1,5 +1,5 @@
-/* What reallocating parameters costs: bytes that a GPU receives against the
- * closed forms, and the time to work out who sends what.
+/* Cost of reallocating parameters: bytes that a GPU receives against the closed
+ * forms, and the time to plan the sends.
  *
  * With t, p the tensor and pipeline sizes of training and t', p' those of
  * generation, M the bytes of all parameters:

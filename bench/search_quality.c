@@ -1,3 +1,4 @@
+/* Searches under many seeds, against proven optima. */
 #include "config.h"
 
 #include <math.h>

@@ -1,29 +1,29 @@
-/* How good what the search finds is, and how soon. */
+/* Quality of the plans that the search finds, and its time. */
 #ifndef RA_BENCH_SEARCH_QUALITY_H
 #define RA_BENCH_SEARCH_QUALITY_H
 
 #include <glib.h>
 
-/* Of some seeds those that got there in time. */
+/* The seeds that reached the target in time. */
 typedef struct {
   guint n_reached, n_seeds;
-  double worst_s; /* of a seed that did, CPU */
+  double worst_s; /* longest time of such a seed, CPU seconds */
 } RaReached;
 
-/* 8 and 64 GPUs of one workload, then of another; of that peer's candidates,
- * then of ours. */
+/* 8 and 64 GPUs of one workload, then of another; with the candidates of the
+ * peer, then with ours. */
 #define RA_N_REACHED 8
 
 typedef struct {
-  double exact_cpu_s[RA_N_REACHED]; /* the optimum proven */
+  double exact_cpu_s[RA_N_REACHED]; /* time to prove the optimum */
   gboolean is_proven[RA_N_REACHED];
-  RaReached reached[RA_N_REACHED]; /* the peer's, 8 GPUs: the optimum; else
-                                      within 0.5 % of it */
-  double replicated; /* 1,024 GPUs: what chains find from nothing, of the
-                           64-GPU optimum dp x 16; 0: not run */
+  RaReached reached[RA_N_REACHED]; /* target: the optimum for the peer on 8
+                                      GPUs, else within 0.5 % of it */
+  double replicated; /* 1,024 GPUs: result of chains from scratch, relative to
+                           the 64-GPU optimum with dp x 16; 0: not run */
 } RaSearchQuality;
 
-/* Prints a table each; @is_quick: few seeds, ours on 8 GPUs alone. */
+/* Prints a table each; @is_quick: few seeds, ours only on 8 GPUs. */
 gboolean ra_search_quality(gboolean is_quick, RaSearchQuality *out,
                            GError **error);
 

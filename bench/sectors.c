@@ -1,6 +1,6 @@
-/* What the warps of every CUDA kernel ask of memory, counted on the emulator: a
- * measure, without a GPU, of what decides how near a kernel comes to the
- * bandwidth of a copy.
+/* Memory accesses of the warps of every CUDA kernel, counted on the emulator:
+ * they decide, and can be measured without a GPU, how close a kernel comes to
+ * the bandwidth of a copy.
  *
  *   bench/sectors
  *

@@ -1,5 +1,5 @@
-/* How long a user waits for `reallot simulate`: wall seconds from fork to exit,
- * start of the program and reading of all files included.
+/* Wall time of `reallot simulate`: seconds from fork to exit, including the
+ * start of the program and reading of all files.
  *
  * Runs the reallot of the build folder (beside this program's folder) on
  * shipped plans, with the data of $RA_DATA_PATH as `make bench` sets it.  The

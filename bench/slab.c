@@ -1,4 +1,4 @@
-/* How much larger than the account's peak one slab a GPU is.
+/* Size of the slab of a GPU, relative to the peak of the memory account.
  *
  *     slab [--quick]
  *

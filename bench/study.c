@@ -1,5 +1,5 @@
-/* How long a study takes: 1,000 points of PPO of four Llama-3-70B on 128 GPUs,
- * and how many points one more value of an axis costs.
+/* Time of a study: 1,000 points of PPO of four Llama-3-70B on 128 GPUs, and the
+ * number of points that one more value of an axis costs.
  *
  *     study [--quick]                200 points
  *

@@ -1,3 +1,4 @@
+/* Least squares over the constants of a system. */
 #include "config.h"
 
 #include <math.h>

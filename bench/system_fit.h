@@ -1,5 +1,5 @@
-/* Constants of a system by least squares: for the programs that print what
- * share/systems says.
+/* Fit of a system's constants by least squares, for the programs that print the
+ * values in share/systems.
  *
  *     static const char *const keys[] = {"decode-layer", "compute-factor",
  *                                        NULL};
@@ -7,8 +7,8 @@
  *                      .residuals = residuals, .data = settings};
  *     constants = system_fit(&fit);
  *
- * The constants are searched as logarithms, so each stays above 0; a residual
- * is log(predicted / measured).
+ * The search is over logarithms of the constants, so each stays above 0.  A
+ * residual is log(predicted / measured).
  */
 #ifndef RA_BENCH_SYSTEM_FIT_H
 #define RA_BENCH_SYSTEM_FIT_H
@@ -20,15 +20,15 @@
 typedef struct {
   const char *const *keys; /* constants to find, NULL-terminated, at most
                               RA_SYSTEM_CONSTANTS_MAX */
-  double start[RA_SYSTEM_CONSTANTS_MAX]; /* of each, > 0 */
+  double start[RA_SYSTEM_CONSTANTS_MAX]; /* start of each, > 0 */
   guint n_residuals;                     /* at most SYSTEM_FIT_RESIDUALS_MAX */
   void (*residuals)(const RaSystemConstants *constants, double *out,
                     gpointer data);
-  gpointer data; /* of residuals */
+  gpointer data; /* passed to residuals */
 } SystemFit;
 
-/* Levenberg and Marquardt's method, slopes by differences; the same on every
- * machine but for rounding. */
+/* The Levenberg-Marquardt method with slopes by differences; equal on every
+ * machine up to rounding. */
 RaSystemConstants system_fit(const SystemFit *fit);
 
 /* Prints a `KEY = VALUE` line of a .system file for each of @keys. */

@@ -1,5 +1,5 @@
-/* What each choice about long tails gains: share/plans/grpo-long-qwen2.5-7b-32
- * with one choice at a time, beside the same plan without any.
+/* Gain of each choice about long tails: share/plans/grpo-long-qwen2.5-7b-32
+ * with one choice at a time, against the same plan without any.
  *
  *     tails [--quick] [PLAN]         PLAN: its generate call is actor_generate
  *

@@ -1,9 +1,8 @@
 /* Work for network simulators: rings, pipelines, random flows.
  *
- * The work is given out piece by piece as its predecessors end, so that any
- * simulator can be driven by it: bench/sim.c and the peer in
- * peer/simgrid_peer.cc do the same messages and computations, with the same
- * amounts.
+ * The work is handed out piece by piece as predecessors end, so that it can
+ * drive any simulator: bench/sim.c and the peer in peer/simgrid_peer.cc run the
+ * same messages and computations, with the same amounts.
  *
  *     RaTraffic *t = ra_traffic_new(RA_TRAFFIC_RING, 64, 0.05, 1e6, sink, me);
  *     ra_traffic_begin(t);                    calls sink->send, ->compute
@@ -33,7 +32,7 @@ typedef enum {
   RA_TRAFFIC_FLOWS
 } RaTrafficKind;
 
-/* What a simulator does for it; @id comes back by ra_traffic_end(). */
+/* The functions of a simulator; @id is passed back to ra_traffic_end(). */
 typedef struct {
   void (*send)(void *data, uint32_t id, uint32_t from, uint32_t to,
                double bytes);
@@ -42,35 +41,35 @@ typedef struct {
 
 typedef struct RaTraffic RaTraffic;
 
-/* @n_flows: FLOWS only; @max_steps: steps of a ring at most, 0: all. */
+/* @n_flows: only for FLOWS; @max_steps: most steps of a ring, 0: all. */
 RaTraffic *ra_traffic_new(RaTrafficKind kind, uint32_t n_hosts,
                           uint32_t n_flows, double jitter, uint32_t max_steps,
                           const RaTrafficSink *sink, void *data);
 void ra_traffic_begin(RaTraffic *traffic);
 void ra_traffic_end(RaTraffic *traffic, uint32_t id);
-/* Pieces in all, known ahead, and those that have ended. */
+/* Total number of pieces, known in advance, and of those that have ended. */
 uint64_t ra_traffic_n_tasks(const RaTraffic *traffic);
 uint64_t ra_traffic_n_ended(const RaTraffic *traffic);
 void ra_traffic_free(RaTraffic *traffic);
 
-/* The networks.  Links 0 .. n_hosts - 1 are the hosts' up links, then their
- * down links; fat: then the nodes' up links and their down links; bus: then
- * the bus. */
+/* The networks.  Links 0 .. n_hosts - 1 are the up links of the hosts, followed
+ * by their down links; for fat, then up links and down links of the nodes; for
+ * bus, then the bus. */
 typedef enum {
   RA_NET_STAR, /* up and down 50 GB/s each */
   RA_NET_FAT,  /* also up and down of each node of 8 hosts, 100 GB/s each */
-  RA_NET_BUS   /* star, and one link of n / 4 x 50 GB/s that all cross */
+  RA_NET_BUS   /* star, and one link of n / 4 x 50 GB/s on all paths */
 } RaNetKind;
 
 #define RA_NET_HOST_BYTES_PER_S 50e9
 #define RA_NET_NODE_BYTES_PER_S 100e9
 #define RA_NET_HOSTS_A_NODE 8
-#define RA_NET_LATENCY_S 2e-6 /* of a message */
+#define RA_NET_LATENCY_S 2e-6 /* latency of a message */
 #define RA_NET_MAX_ROUTE 4
 
 uint32_t ra_net_n_links(RaNetKind kind, uint32_t n_hosts);
 double ra_net_capacity(RaNetKind kind, uint32_t n_hosts, uint32_t link);
-/* Fills @out_links; returns how many. */
+/* Fills @out_links; returns the number of links. */
 uint32_t ra_net_route(RaNetKind kind, uint32_t n_hosts, uint32_t from,
                       uint32_t to, uint32_t out_links[RA_NET_MAX_ROUTE]);
 

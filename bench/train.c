@@ -1,4 +1,4 @@
-/* Training runs of others against the simulator: constants of their systems.
+/* Published training runs against the simulator: constants of their systems.
  *
  *     train [--quick] [DATA]         DATA: the folder of measurements
  *

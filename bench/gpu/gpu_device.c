@@ -1,3 +1,4 @@
+/* A GPU for benchmarks: arrays, inputs, a clock. */
 #include "config.h"
 
 #include <math.h>

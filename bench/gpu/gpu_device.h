@@ -1,11 +1,11 @@
-/* A GPU for benchmarks of its kernels: arrays of random numbers, a clock, and
- * what is needed beside.
+/* A GPU for benchmarks of its kernels: arrays of random numbers, other inputs,
+ * and a clock.
  *
  *     BenchGpu gpu = {0};
  *     if (bench_gpu_open(&gpu, FALSE, &error))
  *       seconds = bench_gpu_s(&gpu, run_norm);
  *
- * A program has one; it ends with the program.
+ * A program has one, which lives as long as the program.
  */
 #ifndef RA_BENCH_GPU_GPU_DEVICE_H
 #define RA_BENCH_GPU_GPU_DEVICE_H
@@ -16,35 +16,35 @@
 
 #include "exec/backend/cuda_gemm.h"
 
-#define BENCH_GPU_BYTES ((gsize)1 << 30) /* of an array */
+#define BENCH_GPU_BYTES ((gsize)1 << 30) /* size of an array */
 
 enum { BENCH_GPU_ARRAYS = 6, BENCH_GPU_ROWS = 16384, BENCH_GPU_COLUMNS = 128 };
 
 typedef struct {
   void *array[BENCH_GPU_ARRAYS]; /* random bf16, the last one NaN */
-  float *positions;              /* (rows, columns) of rotations by nothing */
-  uint32_t *indices;             /* (4 rows) the first: rows in no order */
+  float *positions;              /* (rows, columns) of rotations by zero */
+  uint32_t *indices;             /* (4 rows) the first: rows in random order */
   RaCudaGemm *gemm;
   cudaEvent_t begin, end;
   int n_runs;
   uint32_t n_processors;
-  double copy_bytes_per_s; /* for who measures it */
+  double copy_bytes_per_s; /* set by the program that measures it */
 } BenchGpu;
 
-/* Launches what is measured; 0, or what went wrong. */
+/* Launches the measured kernel; returns 0 or an error. */
 typedef int (*BenchGpuRun)(BenchGpu *gpu);
 
 /**
  * bench_gpu_open:
- * @quick: 5 runs in place of 40
- * @error: there is no device, or no 7 GiB of its memory
+ * @quick: 5 runs instead of 40
+ * @error: there is no device, or less than 7 GiB of free memory
  *
  * Prints the device's name, as a comment.
  */
 gboolean bench_gpu_open(BenchGpu *gpu, gboolean quick, GError **error);
 
-/* Median seconds of the device for @run, after three that do not count; NAN
- * where a launch failed. */
+/* Median device seconds of @run, after three warm-up runs; NAN if a launch
+ * failed. */
 double bench_gpu_s(BenchGpu *gpu, BenchGpuRun run);
 
 #endif

@@ -1,3 +1,4 @@
+/* Experts' GEMMs: one grouped kernel against one library call an expert. */
 #include "config.h"
 
 #include <math.h>
