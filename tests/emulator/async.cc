@@ -194,9 +194,7 @@ void
 ra_emu_async_begin(unsigned n_threads)
 {
   barriers.clear();
-  for (Named &n : named)
-    n = Named();
-  zeroes.assign(n_threads, {});
+  zeroes.resize(n_threads);
   any_time = ra_emu_draw() % 2;
   ra_emu_wgmma_begin(n_threads);
 }

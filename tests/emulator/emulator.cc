@@ -8,10 +8,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unordered_map>
 #include <vector>
 
 #include "tests/emulator/cuda_runtime_api.h"
@@ -22,6 +20,7 @@
 #include "tests/emulator/watch.h"
 
 enum { STACK_BYTES = 256 << 10, LANES = 32, SLOT_BYTES = 64 };
+enum { SHIFTS = 64, SHIFT_BYTES = 21 * 64 };
 
 /* Dynamic memory begins this far into the window of shared memory: aligned as
  * RA_DYNAMIC() says and no better. */
@@ -40,12 +39,20 @@ struct Copy {
   const void *from; /* NULL: zeroes */
 };
 
-/* Where a fiber or the scheduler goes on.  swapcontext() asks the kernel for the
- * signal mask every time, which is most of what a switch costs: jumps do not.
- * AddressSanitizer takes a call of longjmp() for one that leaves this stack's
- * frames for good; the compiler's own jump it does not see. */
+/* The compiler's own jumps, where they are known to work: three loads, of
+ * which AddressSanitizer sees nothing.  It takes a call of longjmp() for one
+ * that leaves this stack's frames for good; ThreadSanitizer wants to see them.
+ */
+#if defined __SANITIZE_ADDRESS__ ||                                            \
+    (defined __x86_64__ && !defined __SANITIZE_THREAD__)
+#define RA_COMPILER_JUMPS 1
+#endif
+
+/* Where a fiber or the scheduler goes on.  swapcontext() asks the kernel for
+ * the signal mask every time, which is most of what a switch costs: jumps do
+ * not. */
 struct Place {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RA_COMPILER_JUMPS
   void *at[5];
 #else
   jmp_buf at;
@@ -75,8 +82,13 @@ struct Free {
   }
 };
 
+struct Shared {
+  const char *key;
+  std::unique_ptr<void, Free> memory;
+};
+
 struct Block {
-  std::unordered_map<std::string, std::unique_ptr<void, Free>> shared;
+  std::vector<Shared> shared;
   std::vector<Warp> warps;
   std::unique_ptr<void, Free> dynamic; /* the kernel's begins WINDOW_BYTES on */
   size_t n_dynamic = 0;
@@ -107,6 +119,14 @@ draw()
   return random_state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+/* One of @n, all but equally likely: the high half of a product (Lemire, arXiv
+ * 1805.10941), as a division for each switch is slow. */
+unsigned
+draw_of(size_t n)
+{
+  return (unsigned)((draw() >> 32) * n >> 32);
+}
+
 /* A NaN in fp32 and in bf16, and no index that could be right. */
 void *
 poisoned(size_t n_bytes, size_t align)
@@ -120,18 +140,23 @@ poisoned(size_t n_bytes, size_t align)
   return p;
 }
 
-#ifdef __SANITIZE_ADDRESS__
-#define RA_SET_PLACE(place) __builtin_setjmp((place)->at)
+/* Who calls these may count on no register that a call may change, though this
+ * file shows that these change few: on the way back other fibers have run. */
+#if defined __has_attribute && __has_attribute(noipa)
+#define RA_OWN_JUMPS __attribute__((noipa, no_sanitize_address))
+#else
 #define RA_OWN_JUMPS __attribute__((noinline, no_sanitize_address))
+#endif
+#ifdef RA_COMPILER_JUMPS
+#define RA_SET_PLACE(place) __builtin_setjmp((place)->at)
 #else
 #define RA_SET_PLACE(place) _setjmp((place)->at)
-#define RA_OWN_JUMPS
 #endif
 
 [[noreturn]] RA_OWN_JUMPS void
 go_to(Place *to)
 {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RA_COMPILER_JUMPS
   __builtin_longjmp(to->at, 1);
 #else
   _longjmp(to->at, 1);
@@ -182,7 +207,9 @@ wait(State state, const char *what)
   threadIdx = at;
 }
 
-/* Where a new fiber begins. */
+/* Where a new fiber begins.  Stacks stand at multiples of a power of two, where
+ * what all of them have at the same depth would share few sets of a cache (64
+ * of 64 bytes in 4 KiB): each begins some lines below the one before. */
 RA_OWN_JUMPS void
 make_place(Fiber *f)
 {
@@ -194,7 +221,7 @@ make_place(Fiber *f)
     die("memory", "there is no more for stacks");
   getcontext(&context);
   context.uc_stack.ss_sp = f->stack;
-  context.uc_stack.ss_size = STACK_BYTES;
+  context.uc_stack.ss_size = STACK_BYTES - f->at.x % SHIFTS * SHIFT_BYTES;
   context.uc_link = nullptr;
   makecontext(&context, begin_fiber, 0);
   running = f;
@@ -209,7 +236,8 @@ start(Fiber *f)
     make_place(f);
   f->state = RUNNABLE;
   f->n_met = 0;
-  f->copies.assign(1, {});
+  if (f->copies.size() != 1) /* its own end has emptied it */
+    f->copies.resize(1);
 }
 
 /* Lets the warp of thread @t go on once all its lanes have met. */
@@ -225,7 +253,8 @@ release_warp(unsigned t)
     return;
   warp->n_here = 0;
   for (unsigned i = first; i < first + LANES; i++) {
-    if (strcmp(fibers[i]->what, fibers[t]->what) != 0)
+    if (fibers[i]->what != fibers[t]->what &&
+        strcmp(fibers[i]->what, fibers[t]->what) != 0)
       die(fibers[t]->what, "another lane of the warp is elsewhere");
     fibers[i]->state = RUNNABLE;
   }
@@ -277,7 +306,7 @@ run_block(dim3 shape, size_t n_dynamic)
       die("deadlock", "no thread can go on");
     /* One round: all that were ready, in a drawn order. */
     for (size_t left = ready.size(); left > 0; left--) {
-      size_t pick = draw() % left;
+      unsigned pick = draw_of(left);
       unsigned t = ready[pick];
 
       ready[pick] = ready[left - 1];
@@ -340,15 +369,17 @@ ra_emu_launch(const void *address, dim3 grid, dim3 shape, size_t n_dynamic,
 void *
 ra_emu_shared(const char *key, size_t n_bytes)
 {
-  auto &p = block->shared[key];
+  void *p;
 
-  if (!p) {
-    p.reset(poisoned(n_bytes, 128));
-    if (ra_emu_watch)
-      ra_emu_watch->shared(p.get(), n_bytes);
-    ra_emu_refuse_shared(p.get(), n_bytes);
-  }
-  return p.get();
+  for (const Shared &s : block->shared)
+    if (s.key == key || strcmp(s.key, key) == 0)
+      return s.memory.get();
+  p = poisoned(n_bytes, 128);
+  block->shared.push_back({key, std::unique_ptr<void, Free>(p)});
+  if (ra_emu_watch)
+    ra_emu_watch->shared(p, n_bytes);
+  ra_emu_refuse_shared(p, n_bytes);
+  return p;
 }
 
 void *

@@ -65,19 +65,30 @@ ra_cuda_gemm_free(RaCudaGemm *gemm)
   g_free(gemm);
 }
 
-static float
-element(const RaCudaProduct *p, const uint16_t *a, const uint16_t *b, gsize i,
-        gsize j)
+/* (transfer full): a factor in fp32, @rows x @cols; @plain: as it stands, else
+ * columns first. */
+static float *
+factor(const uint16_t *x, gsize rows, gsize cols, gsize stride, gboolean plain)
 {
-  float sum = 0;
+  float *out = g_new(float, rows *cols + 1);
 
-  for (gsize k = 0; k < p->k; k++) {
-    gsize at_a = p->order_a == RA_CPU_PLAIN ? i * p->lda + k : k * p->lda + i;
-    gsize at_b = p->order_b == RA_CPU_PLAIN ? k * p->ldb + j : j * p->ldb + k;
+  for (gsize i = 0; i < rows; i++)
+    for (gsize j = 0; j < cols; j++)
+      out[i * cols + j] =
+          ra_bf16_to_f32(x[plain ? i * stride + j : j * stride + i]);
+  return out;
+}
 
-    sum += ra_bf16_to_f32(a[at_a]) * ra_bf16_to_f32(b[at_b]);
-  }
-  return sum;
+/* sums (n): row @a (k) times @b (k x n), each in the order of k. */
+static void
+multiply_row(gsize k, gsize n, const float *a, const float *restrict b,
+             float *restrict sums)
+{
+  for (gsize j = 0; j < n; j++)
+    sums[j] = 0;
+  for (gsize i = 0; i < k; i++)
+    for (gsize j = 0; j < n; j++)
+      sums[j] += a[i] * b[i * n + j];
 }
 
 /* sums (m) of the rows of @a. */
@@ -115,14 +126,18 @@ multiply(const void *data)
   void *bias = begun->bias, *c = begun->c;
   const uint16_t *added = p->bias == RA_CUDA_BIAS ? bias : NULL;
   gboolean adds = p->result == RA_CUDA_ADD || p->result == RA_CUDA_ADD_F32;
+  g_autofree float *x = NULL, *y = NULL, *sums = NULL;
 
   ra_emu_enter();
+  x = factor(a, p->m, p->k, p->lda, p->order_a == RA_CPU_PLAIN);
+  y = factor(b, p->k, p->n, p->ldb, p->order_b == RA_CPU_PLAIN);
+  sums = g_new(float, p->n + 1);
   if (p->bias == RA_CUDA_BIAS_GRADIENT)
     store_row_sums(p, a, bias);
-  for (gsize i = 0; i < p->m; i++)
+  for (gsize i = 0; i < p->m; i++) {
+    multiply_row(p->k, p->n, x + i * p->k, y, sums);
     for (gsize j = 0; j < p->n; j++) {
-      float sum =
-          element(p, a, b, i, j) + (added ? ra_bf16_to_f32(added[j]) : 0);
+      float sum = sums[j] + (added ? ra_bf16_to_f32(added[j]) : 0);
 
       if (p->result == RA_CUDA_ADD_F32 || p->result == RA_CUDA_STORE_F32) {
         float *out = (float *)c + i * p->ldc + j;
@@ -134,6 +149,7 @@ multiply(const void *data)
         *out = ra_bf16_from_f32(sum + (adds ? ra_bf16_to_f32(*out) : 0));
       }
     }
+  }
   ra_emu_leave();
 }
 

@@ -13,6 +13,10 @@ namespace
 {
 
 enum { LANES = 32, GROUP = 128, K = 16, MOST_N = 256 };
+enum { CHUNK = 8 }; /* numbers of 16 bytes, which no pattern cuts */
+enum { QUADS = MOST_N / 4, WIDE = 4 }; /* columns of a lane; of a vector */
+
+typedef float Vector __attribute__((vector_size(WIDE * sizeof(float))));
 
 /* A factor's place, as the descriptor has it in units of 16 bytes. */
 struct Place {
@@ -41,7 +45,14 @@ struct Lane {
 struct Factors {
   uint64_t number = 0; /* of the warp's products, from 1 */
   uint64_t hash;
-  float a[64][K], b[MOST_N][K];
+  float a[64][K];
+  /* Lane l has columns 8 g + 2 (l % 4) + {0, 1}: at 2 g + {0, 1} of l % 4. */
+  alignas(Vector) float b[4][K][QUADS];
+};
+
+/* The same as they are in shared memory. */
+struct Halves {
+  uint16_t a[64][K], b[MOST_N][K];
 };
 
 std::vector<Lane> lanes;
@@ -58,15 +69,14 @@ place_of(uint64_t d)
           (uint32_t)(d >> 32 & 0x3fff) << 4, widths[d >> 62]};
 }
 
-/* Element @k of row or column @r of a factor (9.7.14.5.1, canonical layouts):
- * cores of 8 rows of 16 bytes; with a swizzle, rows of its width, in which the
- * chunk's number is that of the row's address, by its exclusive or. */
-uint16_t
-element(const Place &p, uint32_t r, uint32_t k, bool by_rows)
+/* Where element @k of row or column @r of a factor is (9.7.14.5.1, canonical
+ * layouts): cores of 8 rows of 16 bytes; with a swizzle, rows of its width, in
+ * which the chunk's number is that of the row's address, by its exclusive or.
+ */
+uint32_t
+place(const Place &p, uint32_t r, uint32_t k, bool by_rows)
 {
-  RaEmuWindow window = ra_emu_window();
   uint32_t wide = p.width / 2, at = p.begin;
-  uint16_t value;
 
   if (p.width == 16 && by_rows)
     at += r % 8 * 2 + r / 8 * p.stride + k % 8 * 16 + k / 8 * p.leading;
@@ -77,42 +87,71 @@ element(const Place &p, uint32_t r, uint32_t k, bool by_rows)
           k / 8 * p.stride;
   else
     at += r % 8 * p.width + r / 8 * p.stride + k * 2;
-  at ^= (at >> 7 & (p.width / 16 - 1)) << 4;
-  if (at < window.begin || at + 2 > window.end)
-    ra_emu_die("wgmma", "a descriptor leaves the block's shared memory");
-  memcpy(&value, window.base + at, 2);
-  return value;
+  return at ^ (at >> 7 & (p.width / 16 - 1)) << 4;
 }
 
-/* FNV-1a over @value's halves. */
+/* @n rows of a factor, chunk by chunk: eight of a row, or of a column, follow
+ * one another. */
 void
-add_hash(uint64_t *hash, uint16_t value)
+read_halves(const Place &p, uint32_t n, bool by_rows, uint16_t (*out)[K])
 {
-  *hash = (*hash ^ value) * UINT64_C(0x100000001b3);
+  RaEmuWindow window = ra_emu_window();
+  uint32_t down = by_rows ? CHUNK : 1, right = by_rows ? 1 : CHUNK;
+
+  for (uint32_t r = 0; r < n; r += down)
+    for (uint32_t k = 0; k < K; k += right) {
+      uint32_t at = place(p, r, k, by_rows);
+      uint16_t chunk[CHUNK];
+
+      if (at < window.begin || at + sizeof chunk > window.end)
+        ra_emu_die("wgmma", "a descriptor leaves the block's shared memory");
+      memcpy(chunk, window.base + at, sizeof chunk);
+      for (uint32_t i = 0; i < CHUNK; i++)
+        out[by_rows ? r + i : r][by_rows ? k : k + i] = chunk[i];
+    }
 }
 
-Factors
-read_factors(const Product &p, uint64_t number)
+/* FNV-1a, eight bytes at a time, of @n rows. */
+uint64_t
+hash_of(const uint16_t (*x)[K], uint32_t n, uint64_t hash)
 {
-  Factors f;
+  for (uint32_t r = 0; r < n; r++)
+    for (uint32_t k = 0; k < K; k += 4) {
+      uint64_t value;
 
-  f.number = number;
-  f.hash = UINT64_C(0xcbf29ce484222325);
-  for (unsigned k = 0; k < K; k++) {
-    for (unsigned r = 0; r < 64 && !p.a; r++) {
-      uint16_t x = element(p.place_a, r, k, false);
-
-      f.a[r][k] = ra_bf16_to_f32(x);
-      add_hash(&f.hash, x);
+      memcpy(&value, &x[r][k], sizeof value);
+      hash = (hash ^ value) * UINT64_C(0x100000001b3);
     }
-    for (unsigned c = 0; c < p.n; c++) {
-      uint16_t x = element(p.place_b, c, k, p.by_rows);
+  return hash;
+}
 
-      f.b[c][k] = ra_bf16_to_f32(x);
-      add_hash(&f.hash, x);
-    }
+/* Returns: the hash of what @p reads of shared memory, which is left in @h. */
+uint64_t
+read_product(const Product &p, Halves *h)
+{
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+  if (!p.a) {
+    read_halves(p.place_a, 64, false, h->a);
+    hash = hash_of(h->a, 64, hash);
   }
-  return f;
+  read_halves(p.place_b, p.n, p.by_rows, h->b);
+  return hash_of(h->b, p.n, hash);
+}
+
+void
+read_factors(const Product &p, uint64_t number, Factors *f)
+{
+  Halves h;
+
+  f->number = number;
+  f->hash = read_product(p, &h);
+  for (unsigned r = 0; r < 64 && !p.a; r++)
+    for (unsigned k = 0; k < K; k++)
+      f->a[r][k] = ra_bf16_to_f32(h.a[r][k]);
+  for (unsigned c = 0; c < p.n; c++)
+    for (unsigned k = 0; k < K; k++)
+      f->b[c % 8 / 2][k][c / 8 * 2 + c % 2] = ra_bf16_to_f32(h.b[c][k]);
 }
 
 /* The rows of a lane's results out of its neighbours' registers. */
@@ -127,6 +166,29 @@ read_registers(float rows[2][K], const unsigned char *all, unsigned lane)
       memcpy(&x, all + 64 * of + 4 * (half + 2 * (k / 8)) + 2 * (k % 2), 2);
       rows[half][k] = ra_bf16_to_f32(x);
     }
+}
+
+/* Half of a lane's results, which are pairs of every second pair of @out: each
+ * sum in the order of k. */
+void
+add_product(const float x[K], const float (*y)[QUADS], unsigned n, bool adds,
+            float *out)
+{
+  for (unsigned at = 0; at < n / 4; at += WIDE) {
+    Vector sum = {};
+    unsigned left = n / 4 - at, n_here = left > WIDE ? (unsigned)WIDE : left;
+
+    for (unsigned i = 0; i < n_here && adds; i++)
+      sum[i] = out[(at + i) / 2 * 4 + i % 2];
+    for (unsigned k = 0; k < K; k++) {
+      Vector factor;
+
+      memcpy(&factor, &y[k][at], sizeof factor);
+      sum += x[k] * factor;
+    }
+    for (unsigned i = 0; i < n_here; i++)
+      out[(at + i) / 2 * 4 + i % 2] = sum[i];
+  }
 }
 
 bool
@@ -146,9 +208,11 @@ is_poison(const float *d, unsigned n)
 void
 check_done(const Product &p)
 {
+  Halves h;
+
   if (p.a && memcmp(p.a, p.a_was, sizeof p.a_was) != 0)
     ra_emu_die("wgmma", "registers of a product that runs were written");
-  if (threadIdx.x % LANES == 0 && read_factors(p, 0).hash != p.hash)
+  if (threadIdx.x % LANES == 0 && read_product(p, &h) != p.hash)
     ra_emu_die("wgmma", "shared memory of a product that runs was written");
 }
 
@@ -167,10 +231,16 @@ is_pending(const Lane &lane, const float *d)
 void
 ra_emu_wgmma_begin(unsigned n_threads)
 {
-  lanes.assign(n_threads, {});
-  factors.assign(n_threads / LANES, {});
-  for (Lane &lane : lanes)
-    lane.groups.resize(1);
+  if (lanes.size() < n_threads) {
+    lanes.resize(n_threads);
+    factors.resize(n_threads / LANES);
+  }
+  for (unsigned t = 0; t < n_threads; t++)
+    if (lanes[t].groups.empty() || lanes[t].fenced || lanes[t].n_begun > 0) {
+      lanes[t] = Lane();
+      lanes[t].groups.resize(1);
+      factors[t / LANES].number = 0;
+    }
 }
 
 void
@@ -241,7 +311,7 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
   if (memcmp(all, given, 4 * sizeof given[0]) != 0)
     ra_emu_die("wgmma", "lanes differ in what they multiply");
   if (f->number != ++lane->n_begun)
-    *f = read_factors(p, lane->n_begun);
+    read_factors(p, lane->n_begun, f);
   p.hash = f->hash;
   if (a)
     read_registers(rows, all + 32, l);
@@ -255,15 +325,8 @@ ra_emu_wgmma(float *d, unsigned n, const uint32_t *a, uint64_t desc_a,
 
   if (result->empty())
     result->assign(d, d + n / 2);
-  for (unsigned i = 0; i < n / 2; i++) {
-    const float *x = rows[i % 4 / 2];
-    const float *y = f->b[i / 4 * 8 + 2 * (l % 4) + i % 2];
-    float sum = adds ? (*result)[i] : 0.0f;
-
-    for (unsigned k = 0; k < K; k++)
-      sum += x[k] * y[k];
-    (*result)[i] = sum;
-  }
+  for (unsigned half = 0; half < 2; half++)
+    add_product(rows[half], f->b[l % 4], n, adds, result->data() + 2 * half);
   memset(d, 0xff, n / 2 * sizeof(float));
   lane->groups.back().push_back(p);
 }
