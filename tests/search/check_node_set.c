@@ -144,7 +144,9 @@ END_TEST
 
 START_TEST(simulator_grpo)
 {
-  const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=8",
+                        "workload.prompt-length=fixed(256)",
+                        "workload.response-length=uniform(255,256)", NULL};
 
   compare("grpo-qwen2.5-7b.workload", sets, 40);
 }
