@@ -157,13 +157,17 @@ END_TEST
 
 /* Several readers of one trained model, drawn lengths, a host call; adapters,
  * which move alone where they are kept, and their base as reference. */
+/* Steps of a generation that the simulator goes through one by one. */
+#define SHORT "workload.response-length=lognormal(64, 40, 256)"
+
 START_TEST(grpo)
 {
-  const char *sets[] = {"cluster.nodes=2", "workload.prompts=32", NULL, NULL};
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=8", SHORT, NULL,
+                        NULL};
   const char *lora = "grpo-lora-qwen2.5-32b.workload";
   compare_random("grpo-qwen2.5-7b.workload", sets, RA_SPACE_REAL, 200, TRUE);
   compare_random(lora, sets, RA_SPACE_REAL, 150, TRUE);
-  sets[2] = "model actor.lora-sync=merged";
+  sets[3] = "model actor.lora-sync=merged";
   compare_random(lora, sets, RA_SPACE_REAL, 50, TRUE);
 }
 END_TEST
@@ -171,7 +175,7 @@ END_TEST
 /* Generation that lags behind training. */
 START_TEST(lagging)
 {
-  const char *sets[] = {"cluster.nodes=4", "workload.prompts=32", NULL};
+  const char *sets[] = {"cluster.nodes=4", "workload.prompts=8", SHORT, NULL};
 
   compare_random("grpo-qwen2.5-32b-async.workload", sets, RA_SPACE_REAL, 100,
                  TRUE);
@@ -288,7 +292,7 @@ END_TEST
 
 START_TEST(bounds)
 {
-  const char *sets[] = {"cluster.nodes=2", NULL};
+  const char *sets[] = {"cluster.nodes=2", "workload.prompts=128", NULL};
   const char *chunks[] = {"cluster.nodes=2",
                           "workload.prompt-length=fixed(128)",
                           "workload.response-length=fixed(256)", NULL};
