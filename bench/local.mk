@@ -58,14 +58,14 @@ EXTRA_DIST += %D%/validation.sh
 EXTRA_DIST += %D%/peer/torch_peer.py
 EXTRA_DIST += %D%/kills.sh
 EXTRA_DIST += %D%/learning.sh
-EXTRA_DIST += %D%/docs/pictures.sh
+EXTRA_DIST += %D%/pictures.sh
 EXTRA_DIST += %D%/run.sh
 EXTRA_DIST += %D%/ptxas.sh
 ## On a GPU; `make bench` leaves it to bench/node.sh.
 EXTRA_DIST += %D%/bundle.sh
 EXTRA_DIST += %D%/gpu_peer.py
 EXTRA_DIST += %D%/gpu_train_peer.py
-EXTRA_DIST += %D%/device/node.sh
+EXTRA_DIST += %D%/node.sh
 noinst_PROGRAMS += %D%/loop_gpu
 bench_loop_gpu_SOURCES = %D%/gpu/loop_gpu.c %D%/loop_command.c \
 	%D%/loop_command.h %D%/loop_ops.c %D%/loop_ops.h $(loop_sources)
