@@ -48,7 +48,7 @@ typedef struct {
   uint32_t q_heads;      /* a multiple of kv_heads */
   uint32_t kv_heads;
   uint32_t head_dim; /* ra_k_attention_head_ok() */
-  size_t stride; /* elements between consecutive tokens of q, k, v, a
+  size_t stride;     /* elements between consecutive tokens of q, k, v, a
                         multiple of 8 */
   /* Keys that are not those of the queries, as in RaCpuAttention (two device
    * arrays); NULL: a query sees its own key and those before it. */

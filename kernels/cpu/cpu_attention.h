@@ -37,12 +37,12 @@ typedef struct {
   /* Keys that are not those of the queries, sequence by sequence; NULL and 0: a
    * query sees its own key and those before it. */
   const uint32_t *kv_begin; /* (n_sequences + 1) first key of each */
-  const uint32_t *seen; /* (tokens) number of keys of its sequence, from the
+  const uint32_t *seen;     /* (tokens) number of keys of its sequence, from the
                            first, that a query sees; never falls */
-  size_t kv_stride;     /* floats between keys or values; 0: stride */
-  size_t d_q_stride;    /* floats between gradients of q; 0: stride */
-  const float *slopes;  /* (q_heads) of ALiBi; NULL: none */
-  const uint32_t *q_places;  /* (tokens) places of queries in their sequences,
+  size_t kv_stride;         /* floats between keys or values; 0: stride */
+  size_t d_q_stride;        /* floats between gradients of q; 0: stride */
+  const float *slopes;      /* (q_heads) of ALiBi; NULL: none */
+  const uint32_t *q_places; /* (tokens) places of queries in their sequences,
                                 for ALiBi; NULL: 0, 1, ... of each */
   const uint32_t *kv_places; /* (keys) likewise */
 } RaCpuAttention;
