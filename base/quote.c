@@ -1,3 +1,4 @@
+/* Quoted text, and escapes of characters that are not visible. */
 #include "config.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define WORD LETTERS "0123456789_./-"
 
-/* Whether @c shows nothing of itself, or ends a line of YAML. */
+/* TRUE if @c is not visible, or ends a line of YAML. */
 static gboolean
 is_hidden(gunichar c)
 {
