@@ -27,7 +27,7 @@ typedef struct {
       *threads, *lengths, *beta, *show;
   char **weights, **save;
   char *checkpoint, *every, *keep, *stall;
-  gboolean check, ops, dry, resume;
+  gboolean check, ops, dry, resume, anyway;
   RaCliTransport places;
 } Texts;
 
@@ -83,9 +83,13 @@ read_checkpoint(const Texts *t, RaRunOptions *o, GError **error)
   g_autofree char *last =
       t->checkpoint ? ra_checkpoint_last(t->checkpoint, &n) : NULL;
 
+  o->anyway = t->anyway;
   if (!t->checkpoint && (t->every || t->keep || t->resume))
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--every, --keep, --resume: expected them with --checkpoint");
+  else if (t->anyway && !t->resume)
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
+                "--anyway: expected it with --resume");
   else if (last && !t->resume)
     g_set_error(error, RA_ERROR, RA_ERROR_INPUT,
                 "--checkpoint: '%s' is there, expected --resume or another "
@@ -410,6 +414,8 @@ run(int argc, char **argv, GError **error)
        "With --checkpoint: how many stay, the newest (default: 2)", "N"},
       {"resume", 0, 0, G_OPTION_ARG_NONE, &t.resume,
        "Go on from the newest of --checkpoint, if there is one", NULL},
+      {"anyway", 0, 0, G_OPTION_ARG_NONE, &t.anyway,
+       "With --resume: even where it is of another workload", NULL},
       {"save", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &t.save,
        "Afterwards write a model's weights in that layout; may be repeated",
        "MODEL=FOLDER"},

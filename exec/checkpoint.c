@@ -275,6 +275,9 @@ metadata_of(const RaRun *run, uint32_t model, uint32_t trainer, uint32_t n)
   g_ptr_array_add(out, g_strdup("seed"));
   g_ptr_array_add(out,
                   g_strdup_printf("%" G_GUINT64_FORMAT, run->options.seed));
+  g_ptr_array_add(out, g_strdup("workload"));
+  g_ptr_array_add(out, g_strdup_printf("%016" G_GINT64_MODIFIER "x",
+                                       ra_workload_hash(run->workload)));
   g_ptr_array_add(out, g_strdup("steps"));
   g_ptr_array_add(out, g_strdup_printf("%" G_GUINT64_FORMAT, n_steps));
   if (trainer == RA_NONE) {

@@ -5,7 +5,7 @@
  * iterations therefore has k and, for every model that is trained, the
  * parameters, the older versions that lagging readers still read, AdamW's
  * moments and the number of its steps.  Tensors are whole, so a run in another
- * layout can continue.
+ * layout can continue.  A file has the hash of its workload.
  *
  *     FOLDER/iteration-000010/actor.safetensors     NAME, first.NAME,
  *                                                   second.NAME, behind-1.NAME
@@ -51,8 +51,9 @@ gboolean ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error);
  * @run: a run that has not begun
  * @folder: folder of checkpoints
  * @error: %RA_ERROR_INPUT `path: ...`: no checkpoint; another seed, other
- *   models, or other parameters of models that are not trained; a checkpoint
- *   that has all iterations of the run; %RA_ERROR_IO
+ *   models, or other parameters of models that are not trained; another
+ *   workload without RaRunOptions.anyway; a checkpoint that has all iterations
+ *   of the run; %RA_ERROR_IO
  *
  * Loads the newest checkpoint: the parameters of every rank, and the iteration
  * at which the run continues.

@@ -142,6 +142,22 @@ read_count(const char *path, const RaSafetensors *file, const char *key,
          fail(path, error, "its metadata have no '%s'", key);
 }
 
+/* Another workload would go on with what this one has learnt, and its
+ * checkpoints would stand among those of this one. */
+static gboolean
+check_workload(const RaRun *run, const char *path, const RaSafetensors *file,
+               GError **error)
+{
+  g_autofree char *own = g_strdup_printf("%016" G_GINT64_MODIFIER "x",
+                                         ra_workload_hash(run->workload));
+
+  return run->options.anyway ||
+         g_strcmp0(ra_safetensors_metadata(file, "workload"), own) == 0 ||
+         fail(path, error,
+              "it is of another workload, or of another version of this one, "
+              "expected the same (--anyway goes on with it)");
+}
+
 static gboolean
 load_model(RaRun *run, const char *folder, uint32_t model, uint32_t n,
            GError **error)
@@ -166,6 +182,8 @@ load_model(RaRun *run, const char *folder, uint32_t model, uint32_t n,
                 "it is of a run with seed %" G_GUINT64_FORMAT
                 ", expected %" G_GUINT64_FORMAT,
                 seed, run->options.seed);
+  if (!check_workload(run, path, file, error))
+    return FALSE;
   if (trainer == RA_NONE && run->world && run->world->process > 0)
     return TRUE; /* process 0 has all of it */
   if (trainer == RA_NONE) {

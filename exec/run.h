@@ -131,6 +131,7 @@ typedef struct {
   const RaRunNccl *nccl;
   const char *checkpoint; /* (nullable) folder of checkpoints, borrowed while
                              the run goes; exec/checkpoint.h */
+  gboolean anyway;        /* resume a checkpoint of another workload too */
   uint32_t every;         /* iterations from one checkpoint to the next, >= 1 */
   uint32_t keep;          /* number of newest checkpoints to keep, >= 1 */
   gboolean check;         /* compare checksums after every reallocation */

@@ -217,6 +217,10 @@ RaWorkload *ra_workload_load(RaKeyFile *file, GError **error);
  * have, static; %NULL for a noun that it does not have. */
 const RaKeySpec *ra_workload_key_specs(const char *noun, gsize *out_n);
 
+/* Of all that the file says, with the changes of ra_key_file_set() and in its
+ * order, without comments and spaces: equal for equal workloads. */
+uint64_t ra_workload_hash(const RaWorkload *workload);
+
 void ra_workload_free(RaWorkload *workload);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWorkload, ra_workload_free)
 

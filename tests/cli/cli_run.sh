@@ -228,8 +228,13 @@ result $? "killed three times and resumed: the same bits"
 result $? "the newest two checkpoints stay"
 fails "k.all/iteration-000008' is there, expected --resume" \
   run ppo-tiny-4-colocated.plan --checkpoint k.all
+fails "it is of another workload" run ppo-tiny-4-colocated.plan -n 9 \
+  --checkpoint k.all --resume --set 'workload.response-length=fixed(4)'
+works run ppo-tiny-4-colocated.plan -n 9 --checkpoint k.all --resume \
+  --anyway --set 'workload.response-length=fixed(4)'
+fails "--anyway: expected it with --resume" run ppo-tiny-8.plan --anyway
 fails "expected them with --checkpoint" run ppo-tiny-8.plan --resume
-fails "it has 8 iterations, expected fewer than the 8" \
+fails "it has 9 iterations, expected fewer than the 8" \
   run ppo-tiny-4-colocated.plan -n 8 --checkpoint k.all --resume
 
 echo "1..$n"

@@ -69,10 +69,12 @@ run_first(const RunSpec *spec, uint32_t n_iterations, const char *folder,
 /* (transfer full): a run of all iterations that goes on from @folder; NULL: it
  * is refused. */
 static RunFixture *
-run_rest(const RunSpec *spec, const char *folder, GError **error)
+run_rest_or_not(const RunSpec *spec, const char *folder, gboolean anyway,
+                GError **error)
 {
   RunFixture *f = fixture_new(spec, N_ITERATIONS);
 
+  f->options.anyway = anyway;
   f->run = ra_run_new(f->graph, &f->options, NULL);
   ck_assert_ptr_nonnull(f->run);
   if (ra_checkpoint_load(f->run, folder, error)) {
@@ -81,6 +83,12 @@ run_rest(const RunSpec *spec, const char *folder, GError **error)
   }
   run_fixture_free(f);
   return NULL;
+}
+
+static RunFixture *
+run_rest(const RunSpec *spec, const char *folder, GError **error)
+{
+  return run_rest_or_not(spec, folder, FALSE, error);
 }
 
 /* What training has made, of the actor and, in ppo, of the critic. */
@@ -219,16 +227,18 @@ START_TEST(test_keep)
 END_TEST
 
 static void
-assert_refused(const RunSpec *spec, const char *folder, const char *wanted)
+assert_refused(const RunSpec *spec, const char *folder, gboolean anyway,
+               const char *wanted)
 {
   g_autoptr(GError) error = NULL;
 
-  ck_assert_ptr_null(run_rest(spec, folder, &error));
+  ck_assert_ptr_null(run_rest_or_not(spec, folder, anyway, &error));
   ck_assert_msg(strstr(error->message, wanted) != NULL, "%s", error->message);
   ck_assert(!strpbrk(error->message, "\n\r"));
 }
 
-/* Nothing there, all iterations there, another model, a lag that no version is
+/* Nothing there, all iterations there, another workload; where that is allowed,
+ * another model, a lag that no version is
  * kept for, a file that is cut, gone, or of another checkpoint. */
 START_TEST(test_refused)
 {
@@ -240,22 +250,26 @@ START_TEST(test_refused)
   RunSpec lagging = specs[0];
   gsize n;
 
-  assert_refused(&specs[0], folder, "there is no checkpoint");
+  assert_refused(&specs[0], folder, FALSE, "there is no checkpoint");
   run_first(&specs[0], 3, folder, 1, 1);
   lagging.staleness = 2;
-  assert_refused(&lagging, folder, "there is no array 'behind-");
-  assert_refused(&specs[1], folder, "there is no array 'model.layers.0.self_");
+  assert_refused(&lagging, folder, FALSE, "it is of another workload");
+  assert_refused(&lagging, folder, TRUE, "there is no array 'behind-");
+  assert_refused(&specs[1], folder, TRUE,
+                 "there is no array 'model.layers.0.self_");
   ck_assert(g_file_get_contents(file, &bytes, &n, NULL));
   ck_assert(g_file_set_contents(file, bytes, (gssize)n - 1, NULL));
-  assert_refused(&specs[0], folder, "actor.safetensors: ");
+  assert_refused(&specs[0], folder, FALSE, "actor.safetensors: ");
   ck_assert_int_eq(g_unlink(file), 0);
-  assert_refused(&specs[0], folder, "cannot be read");
+  assert_refused(&specs[0], folder, FALSE, "cannot be read");
   ck_assert(g_file_set_contents(file, bytes, (gssize)n, NULL));
   ck_assert_int_eq(g_rename(at, moved), 0);
-  assert_refused(&specs[0], folder, "it is of 3 iterations, its folder of 4");
+  assert_refused(&specs[0], folder, FALSE,
+                 "it is of 3 iterations, its folder of 4");
   ra_folder_remove(folder);
   run_first(&specs[3], N_ITERATIONS, folder, 1, 1);
-  assert_refused(&specs[3], folder, "it has 5 iterations, expected fewer");
+  assert_refused(&specs[3], folder, FALSE,
+                 "it has 5 iterations, expected fewer");
   ra_folder_remove(folder);
 }
 END_TEST
