@@ -366,8 +366,12 @@ ra_checkpoint_save(RaRun *run, uint32_t n_iterations, GError **error)
     ra_run_drop(run, m);
   }
   if (ok && g_rename(writing, path) != 0) {
+    gboolean is_there = errno == ENOTEMPTY || errno == EEXIST;
+
     g_set_error(error, RA_ERROR, RA_ERROR_IO, "%s: %s", path,
-                g_strerror(errno));
+                is_there ? "it is there: another run writes to this folder, "
+                           "expected one of its own"
+                         : g_strerror(errno));
     ok = FALSE;
   }
   if (!ok)

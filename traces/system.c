@@ -38,6 +38,9 @@ static const RaKeySpec head_keys[] = {
      .doc = "error on held-out runs, or -"},
 };
 
+/* A fit that is off by 100 times is none. */
+#define ERROR_MEDIAN_MAX 100
+
 /* Bounds: host times up to a second (more is a wrong unit), a factor up to what
  * published iterations of DeepSpeed-Chat take beyond their kernels (24). */
 #define CONSTANT(field) G_STRUCT_OFFSET(RaSystemConstants, field)
@@ -126,10 +129,11 @@ read_head(RaSystem *system, guint group, GError **error)
   if (strcmp(head.error_median, "-") == 0)
     return TRUE;
   if (!ra_text_double(head.error_median, &system->error_median_frac) ||
-      system->error_median_frac < 0)
+      system->error_median_frac < 0 ||
+      system->error_median_frac > ERROR_MEDIAN_MAX)
     return ra_key_file_fail(system->file, group, "error-median", error,
-                            "'error-median' is '%s', expected a ratio of at "
-                            "least 0, or '-' where it was not measured",
+                            "'error-median' is '%s', expected a ratio of 0 "
+                            "to 100, or '-' where it was not measured",
                             head.error_median);
   return TRUE;
 }

@@ -90,6 +90,9 @@ scan_string(Scan *scan, const char **start, gsize *len, gboolean *escaped)
         break;
       if (!strchr("\"\\/bfnrtu", *p) || *p == '\0')
         return fail(scan, "unknown escape in a string");
+      /* Whoever compares texts in C would see the part before it alone. */
+      if (scan->end - p >= 5 && strncmp(p, "u0000", 5) == 0)
+        return fail(scan, "NUL in a string");
     }
   }
   if (p >= scan->end)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/quote.h"
 #include "base/text.h"
 #include "study/convert/machine.h"
 
@@ -23,8 +24,10 @@ static gboolean
 fail(const RaMachine *machine, guint line, GError **error, const char *what,
      const char *word)
 {
+  g_autofree char *shown = ra_quote_visible(word);
+
   g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s:%u: %s '%s'%s",
-              machine->path, line, what, word,
+              machine->path, line, what, shown,
               ", expected the matrix of nvidia-smi topo -m");
   return FALSE;
 }

@@ -303,6 +303,26 @@ START_TEST(test_frozen)
 }
 END_TEST
 
+/* Another run has written the checkpoint meanwhile. */
+START_TEST(test_shared)
+{
+  g_autofree char *folder = g_dir_make_tmp("checkpoint-XXXXXX", NULL);
+  g_autofree char *theirs =
+      g_build_filename(folder, "iteration-000001", "theirs", NULL);
+  RunFixture *f = fixture_new(&specs[3], 1);
+  g_autoptr(GError) error = NULL;
+
+  f->options.checkpoint = folder;
+  f->run = ra_run_new(f->graph, &f->options, NULL);
+  ck_assert_int_eq(g_mkdir_with_parents(theirs, 0777), 0);
+  ck_assert(!ra_run_go(f->run, &error));
+  ck_assert(strstr(error->message, "another run writes to this folder"));
+  ck_assert(g_file_test(theirs, G_FILE_TEST_IS_DIR));
+  run_fixture_free(f);
+  ra_folder_remove(folder);
+}
+END_TEST
+
 /* Nowhere to write: the run says so in one line. */
 START_TEST(test_no_room)
 {
@@ -330,6 +350,7 @@ checkpoint_suite(void)
   tcase_add_test(tcase, test_keep);
   tcase_add_test(tcase, test_refused);
   tcase_add_test(tcase, test_frozen);
+  tcase_add_test(tcase, test_shared);
   tcase_add_test(tcase, test_no_room);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -43,6 +43,7 @@ static const struct {
   {"{\"a\": 18446744073709551617}", 1, "out of range"},
   {"{\"a\": \"x\ny\"}", 1, "control character"},
   {"{\"a\": \"\\q\"}", 1, "unknown escape"},
+  {"{\"a\": \"F16\\u0000\"}", 1, "NUL in a string"},
   {"{\n\"a", 2, "not closed"},
   {"{\"a\": \"\xff\"}", 1, "broken UTF-8"},
   {"{\"a\" 1}", 1, "colon"},

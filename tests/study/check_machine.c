@@ -126,6 +126,9 @@ static const struct {
     {"\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV2\t X \n",
      "x:3: is not symmetric at 'GPU1'"},
     {"\tGPU0\tGPU1\nGPU0\t X \tBAD\n", "x:2: an unknown relation 'BAD'"},
+    /* The byte is no UTF-8: U+FFFD stands for it. */
+    {"\tGPU0\tGPU1\nGPU0\t X \tPIX\x89S\n",
+     "x:2: an unknown relation 'PIX\xef\xbf\xbdS'"},
     {"\tGPU0\tGPU1\nGPU0\tNV1\t X \n", "x:2: an unknown relation 'NV1'"},
     {"\tGPU0\tGPU1\nGPU7\t X \tNV4\n", "x:2: a row of no column, 'GPU7'"},
     {"\tGPU0\tGPU1\nGPU0\t X \n", "x:2: a short row of 'GPU0'"},

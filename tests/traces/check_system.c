@@ -79,8 +79,11 @@ static const RaFault faults[] = {
      "and its release"},
     {"rows = 3", "rows = some",
      "s.system:6: 'rows' is 'some', expected an integer of at least 0"},
+    {"error-median = 0.25", "error-median = 1e308",
+     "s.system:8: 'error-median' is '1e308', expected a ratio of 0 to 100, "
+     "or '-' where it was not measured"},
     {"error-median = 0.25", "error-median = -0.25",
-     "s.system:8: 'error-median' is '-0.25', expected a ratio of at least 0, "
+     "s.system:8: 'error-median' is '-0.25', expected a ratio of 0 to 100, "
      "or '-' where it was not measured"},
     {"decode-layer", "decode-layers",
      "s.system:10: unknown key 'decode-layers' in [constants], did you mean "
