@@ -60,10 +60,13 @@ ra_file_keep(const char *input, const char *const *outputs, GError **error)
   return TRUE;
 }
 
-/* Reads to the end or to one byte past @max_bytes; 0 or errno. */
+/* Reads to the end or to one byte past @max_bytes, or till it does not begin
+ * with @begin; 0 or errno. */
 static int
-read_all(int fd, gsize max_bytes, GString *out)
+read_all(int fd, gsize max_bytes, const char *begin, GString *out)
 {
+  gsize n_begin = strlen(begin);
+
   for (;;) {
     gsize room = MIN(READ_STEP_BYTES, max_bytes - out->len + 1);
     gsize used = out->len;
@@ -76,7 +79,8 @@ read_all(int fd, gsize max_bytes, GString *out)
       continue;
     if (n < 0)
       return errno;
-    if (n == 0 || out->len > max_bytes)
+    if (n == 0 || out->len > max_bytes ||
+        memcmp(out->str, begin, MIN(n_begin, out->len)) != 0)
       return 0;
   }
 }
@@ -84,6 +88,13 @@ read_all(int fd, gsize max_bytes, GString *out)
 gboolean
 ra_file_read(const char *path, gsize max_bytes, char **out_text,
              gsize *out_n_bytes, GError **error)
+{
+  return ra_file_read_if(path, "", max_bytes, out_text, out_n_bytes, error);
+}
+
+gboolean
+ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
+                char **out_text, gsize *out_n_bytes, GError **error)
 {
   g_return_val_if_fail(path != NULL && out_text != NULL, FALSE);
   g_return_val_if_fail(out_n_bytes != NULL && max_bytes < G_MAXSIZE, FALSE);
@@ -95,7 +106,7 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   if (fd < 0)
     return fail_errno(error, path, errno);
   text = g_string_new(NULL);
-  code = read_all(fd, max_bytes, text);
+  code = read_all(fd, max_bytes, begin, text);
   close(fd);
   if (code != 0 || text->len > max_bytes) {
     g_string_free(text, TRUE);
@@ -111,12 +122,14 @@ ra_file_read(const char *path, gsize max_bytes, char **out_text,
   return TRUE;
 }
 
-/* Takes @path if a file is there, else gives it to the places tried. */
+/* Takes @path if a file is there, which is no pipe or device where a file names
+ * it: that would be waited for; else gives it to the places tried. */
 static char *
-try_path(char *path, GPtrArray *tried)
+try_path(char *path, gboolean is_typed, GPtrArray *tried)
 {
-  if (g_file_test(path, G_FILE_TEST_EXISTS) &&
-      !g_file_test(path, G_FILE_TEST_IS_DIR))
+  if (g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
+      (is_typed && g_file_test(path, G_FILE_TEST_EXISTS) &&
+       !g_file_test(path, G_FILE_TEST_IS_DIR)))
     return path;
   g_ptr_array_add(tried, path);
   return NULL;
@@ -128,10 +141,11 @@ find_relative(const char *kind, const char *name, const char *relative_to,
               GPtrArray *tried)
 {
   g_autofree char *folder = g_path_get_dirname(relative_to);
-  char *found = try_path(g_build_filename(folder, name, NULL), tried);
+  char *found = try_path(g_build_filename(folder, name, NULL), FALSE, tried);
 
   if (found == NULL)
-    found = try_path(g_build_filename(folder, "..", kind, name, NULL), tried);
+    found = try_path(g_build_filename(folder, "..", kind, name, NULL), FALSE,
+                     tried);
   return found;
 }
 
@@ -161,8 +175,8 @@ find_built(const char *folder, const char *kind, const char *name,
     if (!g_file_test(mark, G_FILE_TEST_EXISTS))
       continue;
     for (guint j = 0; parts[j] && found == NULL; j++)
-      found =
-          try_path(g_build_filename(top, parts[j], kind, name, NULL), tried);
+      found = try_path(g_build_filename(top, parts[j], kind, name, NULL), FALSE,
+                       tried);
   }
   return found;
 }
@@ -177,12 +191,14 @@ find_installed(const char *kind, const char *name, GPtrArray *tried)
 
   for (guint i = 0; folders[i] && found == NULL; i++) {
     if (folders[i][0] != '\0')
-      found = try_path(g_build_filename(folders[i], kind, name, NULL), tried);
+      found = try_path(g_build_filename(folders[i], kind, name, NULL), FALSE,
+                       tried);
   }
   if (found == NULL && program)
     found = find_built(program, kind, name, tried);
   if (found == NULL)
-    found = try_path(g_build_filename(RA_DATADIR, kind, name, NULL), tried);
+    found =
+        try_path(g_build_filename(RA_DATADIR, kind, name, NULL), FALSE, tried);
   return found;
 }
 
@@ -207,7 +223,7 @@ nearest_file(const char *name, const GPtrArray *tried)
     while (dir && (entry = g_dir_read_name(dir))) {
       g_autofree char *path = g_build_filename(folder, entry, NULL);
 
-      if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+      if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
         g_ptr_array_add(names, g_strdup(entry));
     }
     if (dir)
@@ -246,10 +262,10 @@ ra_data_find(const char *kind, const char *name, const char *relative_to,
   char *found;
 
   if (g_path_is_absolute(name)) {
-    found = try_path(g_strdup(name), tried);
+    found = try_path(g_strdup(name), relative_to == NULL, tried);
   } else {
     found = relative_to ? find_relative(kind, name, relative_to, tried)
-                        : try_path(g_strdup(name), tried);
+                        : try_path(g_strdup(name), TRUE, tried);
     if (found == NULL)
       found = find_installed(kind, name, tried);
   }

@@ -77,6 +77,11 @@ gboolean ra_file_keep(const char *input, const char *const *outputs,
 gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
                       gsize *out_n_bytes, GError **error);
 
+/* As ra_file_read(); of a file that does not begin with @begin 64 KiB or less,
+ * whatever comes behind. */
+gboolean ra_file_read_if(const char *path, const char *begin, gsize max_bytes,
+                         char **out_text, gsize *out_n_bytes, GError **error);
+
 /**
  * ra_data_find:
  * @kind: folder under a data directory: "models", "clusters", "profiles" ...
@@ -84,7 +89,8 @@ gboolean ra_file_read(const char *path, gsize max_bytes, char **out_text,
  * @relative_to: (nullable): a file whose folder is searched first
  * @error: %RA_ERROR_INPUT that lists the folders searched
  *
- * Finds a file that is named in another file or in a flag.  The first match of:
+ * Finds a file that is named in another file or in a flag; a pipe or a device
+ * that a file names does not count.  The first match of:
  *
  *     1. @name itself, if it is absolute
  *     2. the folder of @relative_to

@@ -387,7 +387,8 @@ ra_trace_load(const char *path, GError **error)
   g_autofree char *text = NULL;
   gsize n_bytes;
 
-  if (!ra_file_read(path, MAX_FILE_BYTES, &text, &n_bytes, error))
+  if (!ra_file_read_if(path, RA_TRACE_MAGIC, MAX_FILE_BYTES, &text, &n_bytes,
+                       error))
     return NULL;
   return parse_in_place(path, text, n_bytes, error);
 }

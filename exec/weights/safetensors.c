@@ -294,10 +294,16 @@ ra_safetensors_parse(const char *name, const uint8_t *bytes, gsize n_bytes,
 RaSafetensors *
 ra_safetensors_open(const char *path, GError **error)
 {
-  g_autoptr(GError) cause = NULL;
-  GMappedFile *map = g_mapped_file_new(path, FALSE, &cause);
+  GMappedFile *map = NULL;
   RaSafetensors *file;
 
+  /* Opening a pipe would wait for whoever writes to it. */
+  if (g_file_test(path, G_FILE_TEST_EXISTS) &&
+      !g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+    g_set_error(error, RA_ERROR, RA_ERROR_INPUT, "%s: no regular file", path);
+    return NULL;
+  }
+  map = g_mapped_file_new(path, FALSE, NULL);
   if (!map) {
     g_set_error(
         error, RA_ERROR, RA_ERROR_IO, "%s: cannot be read: %s", path,

@@ -291,6 +291,19 @@ run plot run.dat -o run.svg --data=other.dat
 [ "$rc" -eq 0 ] || grep -q 'gnuplot not found' err
 result $? "data elsewhere leave a trace beside the picture"
 
+# A pipe that a file names is not waited for, and of what is no trace the first
+# bytes are enough.
+mkfifo pipe.workload pipe.safetensors
+sed 's/^workload.*/workload = pipe.workload/' x.plan >pipe.plan
+fails "'workload': no file 'pipe.workload', " \
+  simulate pipe.plan
+mkdir weights
+cp "$srcdir/share/models/tiny-llama.json" weights/config.json
+mv pipe.safetensors weights/model.safetensors
+fails 'weights/model.safetensors: no regular file' \
+  run x.plan --weights actor=weights
+fails '/dev/zero:1: a NUL byte, expected text' trace info /dev/zero
+
 # Whichever standard files are closed, a picture is drawn or refused, and a
 # gnuplot that says nothing is none that crashes us.
 closed() { # WHAT STATUS: of the command before
