@@ -43,8 +43,9 @@ ra_jobs_run(guint n, guint n_threads, RaJobFunc func, gpointer data)
 
   g_return_if_fail(n <= G_MAXINT / 2);
   for (guint i = 1; i < n_used; i++)
-    threads[i] = g_thread_new("jobs", run, &jobs);
+    threads[i] = g_thread_try_new("jobs", run, &jobs, NULL);
   run(&jobs);
   for (guint i = 1; i < n_used; i++)
-    g_thread_join(threads[i]);
+    if (threads[i]) /* else there was no room for it: the others do its work */
+      g_thread_join(threads[i]);
 }

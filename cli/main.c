@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/world.h"
+
+#define STACK_BYTES_MIN (2 << 20) /* a quarter of what Linux gives */
 
 static const RaCommand *const commands[] = {
     &ra_command_simulate, &ra_command_inspect, &ra_command_graph,
@@ -163,6 +166,24 @@ fill_standard(void)
     close(fd);
 }
 
+/* Threads get the user's limit of a stack, on which ours may not find room. */
+static void
+raise_stacks(void)
+{
+#ifdef __GLIBC__
+  pthread_attr_t attributes;
+  size_t n_bytes;
+
+  if (pthread_getattr_default_np(&attributes) != 0)
+    return;
+  if (pthread_attr_getstacksize(&attributes, &n_bytes) == 0 &&
+      n_bytes < STACK_BYTES_MIN &&
+      pthread_attr_setstacksize(&attributes, STACK_BYTES_MIN) == 0)
+    pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+#endif
+}
+
 int
 main(int argc, char **argv)
 {
@@ -171,6 +192,7 @@ main(int argc, char **argv)
   int status = 0;
 
   fill_standard();
+  raise_stacks();
   /* A reader that has gone is an error like a full disk; so is a file that the
    * user's limits forbid. */
   signal(SIGPIPE, SIG_IGN);

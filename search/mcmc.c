@@ -49,10 +49,11 @@ run_round(RaMcmcSearch *s)
 
   g_atomic_int_set(&s->next, 0);
   for (guint i = 1; i < n; i++)
-    threads[i] = g_thread_new("chains", run_groups, s);
+    threads[i] = g_thread_try_new("chains", run_groups, s, NULL);
   run_groups(s);
   for (guint i = 1; i < n; i++)
-    g_thread_join(threads[i]);
+    if (threads[i]) /* else there was no room for it: the others do its work */
+      g_thread_join(threads[i]);
 }
 
 /* --- all of it --- */

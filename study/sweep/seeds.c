@@ -67,10 +67,11 @@ ra_seeds_run(RaSetup *const *setups, uint32_t n_setups,
   job.runs = (RaSeedRun *)(void *)runs->data;
   n_workers = MIN(n_workers, n);
   for (guint i = 1; i < n_workers; i++)
-    threads[i] = g_thread_new("seed", run_job, &job);
+    threads[i] = g_thread_try_new("seed", run_job, &job, NULL);
   run_job(&job);
   for (guint i = 1; i < n_workers; i++)
-    g_thread_join(threads[i]);
+    if (threads[i]) /* else there was no room for it: the others do its work */
+      g_thread_join(threads[i]);
   for (guint i = 0; i < n; i++) {
     if (!first)
       first = g_steal_pointer(&errors[i]);

@@ -304,6 +304,21 @@ fails 'weights/model.safetensors: no regular file' \
   run x.plan --weights actor=weights
 fails '/dev/zero:1: a NUL byte, expected text' trace info /dev/zero
 
+# Small limits: fewer threads where there is no room for more, and stacks that
+# are large enough (a sanitizer needs more memory than that by itself).
+same() { # WHAT LIMIT...: the same seeds as without
+  (ulimit "${@:2}" && "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8) \
+    >limited 2>err
+  cmp -s limited free && [ ! -s err ]
+  result $? "$1"
+}
+if "$reallot" simulate x.plan -n 1 --seeds=8 --threads=8 >free &&
+  (ulimit -v 600000 && "$reallot" --version) >/dev/null 2>&1; then
+  same "stacks of 256 KiB" -s 256
+  # 64 MiB hold the program, not seven stacks of 8 MiB beside it.
+  same "no room for threads" -v 65536
+fi
+
 # Whichever standard files are closed, a picture is drawn or refused, and a
 # gnuplot that says nothing is none that crashes us.
 closed() { # WHAT STATUS: of the command before
