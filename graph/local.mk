@@ -87,3 +87,4 @@ libgraph_a_SOURCES += %D%/input/turns.c %D%/input/turns.h
 libgraph_a_SOURCES += %D%/input/workload.c %D%/input/workload.h
 libgraph_a_SOURCES += %D%/input/workload_data.c
 libgraph_a_SOURCES += %D%/input/workload_read.c %D%/input/workload_read.h
+EXTRA_DIST += %D%/input/README.md

@@ -1,4 +1,4 @@
-/* Reading a cluster. */
+/* Reader of cluster files, and quantities derived from a cluster. */
 #include "config.h"
 
 #include <math.h>
@@ -183,7 +183,7 @@ parse_fabric(const char *text, RaFabric *out_fabric, GError **error)
   return TRUE;
 }
 
-/* What no single key can tell. */
+/* Checks that involve several keys. */
 static gboolean
 check_nics(RaKeyFile *file, guint group, const ClusterKeys *keys,
            GError **error)

@@ -1,37 +1,37 @@
-/* The cluster: nodes, GPUs, links, price; and a mesh of its GPUs.
+/* Cluster: nodes, GPUs, links and price; and a mesh of its GPUs.
  *
- * Read from a `.cluster` key file:
+ * A cluster is read from a `.cluster` key file:
  *
  *     [cluster]
  *     format = 1
  *     nodes = 16
  *     gpus-per-node = 8
- *     gpu = h100-sxm                 profile that fills `device`
+ *     gpu = h100-sxm                 name of the profile that fills `device`
  *     nics-per-node = 8
- *     nic = 400 Gbit/s               each, one direction
+ *     nic = 400 Gbit/s               per NIC, one direction
  *     fabric = rail(leaf=32, oversubscription=1, spines=16)
  *     price = 2.5 USD/gpu/h          optional
- *     framework-memory = 4 GiB       of every GPU; default
- *     allocator-slack = 0.1          default
- *     jitter = 0.02                  of an op's time; default 0
- *     stragglers = 0.01              part of the GPUs that is slow; default 0
- *     straggler-slowdown = 1.2       how slow; default
+ *     framework-memory = 4 GiB       per GPU; this is the default
+ *     allocator-slack = 0.1          this is the default
+ *     jitter = 0.02                  relative, of an op's time; default 0
+ *     stragglers = 0.01              fraction of GPUs that are slow; default 0
+ *     straggler-slowdown = 1.2       factor, >= 1; this is the default
  *     sharp = true                   the network's switches reduce; default
  *                                    false
- *     nic-latency = 60 us            of a message between nodes, beyond
- *                                    InfiniBand's; default 0
+ *     nic-latency = 60 us            of a message between nodes, in addition
+ *                                    to InfiniBand's; default 0
  *     gpus-per-host-link = 2         behind one PCIe switch; default 1
  *
- * and, where links are not like the others (sim/network/topology.h),
+ * Links with other rates have a group each (sim/network/topology.h):
  *
  *     [link node3/nic2]              also node3/gpu2, leaf0/rail2
  *     rate = 200 Gbit/s              0 B/s: it has failed
  *
- * and, where nodes are not like the others,
+ * Nodes of another kind have a group per kind:
  *
  *     [kind a100]
- *     nodes = node[8-15]             the others are the [cluster]'s
- *     gpu = a100-sxm                 and what else is not the [cluster]'s
+ *     nodes = node[8-15]             all other nodes are as [cluster] says
+ *     gpu = a100-sxm                 keys that are absent are [cluster]'s
  *     nic = 200 Gbit/s
  *
  * GPUs are numbered node by node: gpu g of node n is n * gpus_per_node + g.
@@ -46,15 +46,14 @@
 #include "base/keyfile.h"
 #include "graph/input/link_graph.h"
 
-/* What one GPU has: data-sheet values, filled from its profile
- * (traces/profile.h). */
+/* Data-sheet values of one GPU, filled from its profile (traces/profile.h). */
 typedef struct {
   double memory_bytes;       /* device memory */
   double memory_bytes_per_s; /* HBM, peak */
   double bf16_flop_per_s;    /* dense peak; fp16 is the same */
   double fp8_flop_per_s;     /* dense peak; 0: none */
   double fp32_flop_per_s;    /* dense peak; 0: half of bf16 */
-  double intra_bytes_per_s;  /* to peers of the node, one direction */
+  double intra_bytes_per_s;  /* to peers in the node, one direction */
   double host_bytes_per_s;   /* to the host, one direction */
 } RaDevice;
 
@@ -62,7 +61,7 @@ typedef enum {
   RA_FABRIC_FLAT,     /* every node reaches every other at full rate */
   RA_FABRIC_RAIL,     /* NIC i of the nodes below a leaf share one switch */
   RA_FABRIC_FAT_TREE, /* all NICs of a node hang on one leaf */
-  RA_FABRIC_GRAPH     /* the links that the file lists (RaLinkGraph) */
+  RA_FABRIC_GRAPH     /* links as listed in the file (RaLinkGraph) */
 } RaFabricKind;
 
 typedef struct {
@@ -70,12 +69,12 @@ typedef struct {
   uint32_t
       n_leaf_nodes; /* nodes below one leaf (switch or rail group); 0: all */
   double oversubscription; /* down over up bandwidth of a leaf, >= 1 */
-  uint32_t n_spines; /* switches that a leaf's way up is spread over by hash; 0:
-                        evenly over as many as it takes */
+  uint32_t n_spines; /* spines over which a leaf's flows are hashed; 0: spread
+                        evenly over as many as needed */
 } RaFabric;
 
 typedef enum {
-  RA_LINK_NIC,   /* node / network card */
+  RA_LINK_NIC,   /* node / NIC */
   RA_LINK_GPU,   /* node / GPU: to its peers */
   RA_LINK_UPLINK /* leaf / rail (0 without rails): to all spines */
 } RaClusterLinkKind;
@@ -84,19 +83,19 @@ typedef enum {
 typedef struct {
   RaClusterLinkKind kind;
   uint32_t where;     /* node or leaf */
-  uint32_t index;     /* in it */
+  uint32_t index;     /* of the link in that node or leaf */
   double bytes_per_s; /* each direction; 0: failed */
 } RaClusterLink;
 
 /* Kinds of nodes, the [cluster]'s own first. */
 #define RA_NODE_KINDS_MAX 4
-/* Runs of nodes of one kind, beside the first. */
+/* Changes of kind from one node to the next, at most. */
 #define RA_KIND_RUNS_MAX 16
 
 typedef struct {
-  const char *name; /* "cluster", or of its group; borrowed from the file */
-  guint group;      /* of the file, for messages */
-  const char *gpu;  /* profile's name */
+  const char *name; /* "cluster", or its group's; borrowed from the file */
+  guint group;      /* in the file, for messages */
+  const char *gpu;  /* name of its profile */
   uint32_t nics_per_node;
   double nic_bytes_per_s;
   double usd_per_gpu_h; /* NAN: no price */
@@ -108,51 +107,53 @@ typedef struct {
   uint32_t n_nodes;       /* 1 to 10^6 */
   uint32_t gpus_per_node; /* 1 to 1,024 */
   uint32_t nics_per_node; /* 0 only where n_nodes is 1 */
-  const char *gpu;        /* profile's name, borrowed from the file */
+  const char *gpu;        /* name of its profile, borrowed from the file */
   double nic_bytes_per_s; /* of one NIC, one direction; 0 without NICs */
   RaFabric fabric;        /* between the nodes */
-  RaClusterLink *links;   /* (n_links) owned: that are not like the others */
+  RaClusterLink *links;   /* (n_links) owned: links with rates of their own */
   uint32_t n_links;
   RaLinkGraph *graph;      /* owned; NULL unless the fabric is one */
   double usd_per_gpu_h;    /* NAN: no price given */
-  double framework_bytes;  /* of a GPU, outside the allocator: context, kernels,
+  double framework_bytes;  /* per GPU, outside the allocator: context, kernels,
                               buffers of the communication library */
-  double slack_frac;       /* that the allocator holds beyond what is in use */
-  double jitter_frac;      /* standard deviation of an op's time on a GPU */
-  double step_jitter_frac; /* the same of all GPUs together, an iteration */
-  double straggler_frac;   /* of the GPUs compute slower */
-  double straggler_slowdown;   /* by this factor, >= 1 */
+  double slack_frac;       /* allocator's reserve, relative to memory in use */
+  double jitter_frac;      /* relative standard deviation of an op's time on one
+                              GPU */
+  double step_jitter_frac; /* the same for an iteration, common to all GPUs */
+  double straggler_frac;   /* fraction of the GPUs that compute slower */
+  double straggler_slowdown;   /* factor of their slowdown, >= 1 */
   gboolean sharp;              /* the network's switches reduce */
-  double nic_latency_s;        /* of a message between nodes, beyond that of the
-                                fabric that laws were measured on */
-  uint32_t gpus_per_host_link; /* GPUs that share one link to the host, next to
-                                  each other; 0: 1 */
+  double nic_latency_s;        /* of a message between nodes, added to that of
+                                  the fabric on which laws were measured */
+  uint32_t gpus_per_host_link; /* neighbouring GPUs that share one link to the
+                                  host; 0 counts as 1 */
   RaDevice device;             /* zero until a profile fills it */
-  RaMachineKind *kinds;        /* (n_kinds) owned; NULL: nodes are all alike */
-  uint32_t n_kinds;            /* 0: the same */
-  uint8_t *kind_of_node;       /* (n_nodes) owned; NULL: the same */
+  RaMachineKind *kinds;        /* (n_kinds) owned; NULL: one kind of nodes */
+  uint32_t n_kinds;            /* 0: one kind of nodes */
+  uint8_t *kind_of_node;       /* (n_nodes) owned; NULL: one kind of nodes */
 } RaCluster;
 
 /**
  * ra_cluster_load:
  * @file: (transfer none): referenced; a caller may have ra_key_file_set() it
- * @error: %RA_ERROR_INPUT `file:line: ...`: what ra_key_file_read_group()
+ * @error: %RA_ERROR_INPUT `file:line: ...`: whatever ra_key_file_read_group()
  *   refuses, several nodes without NICs, NICs without a rate or the reverse,
  *   a fabric that cannot be read
  *
- * The device is not looked up: a profile is above this floor.
+ * The device stays zero: profiles belong to a floor above this one.
  *
  * Returns: (transfer full): ra_cluster_free() it
  */
 RaCluster *ra_cluster_load(RaKeyFile *file, GError **error);
 /* (array length=out_n) (nullable): the keys that `[noun]` of a cluster may
- * have, static; %NULL for a noun that it does not have. */
+ * have, static; %NULL if a cluster has no group `[noun]`. */
 const RaKeySpec *ra_cluster_key_specs(const char *noun, gsize *out_n);
 
 void ra_cluster_free(RaCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCluster, ra_cluster_free)
 
-/* Whether GPUs do not all compute at the law's pace, at op fidelity. */
+/* TRUE if, at op fidelity, some GPUs deviate from the law's speed: by jitter or
+ * as stragglers. */
 static inline gboolean
 ra_cluster_ranks_differ(const RaCluster *cluster)
 {
@@ -163,11 +164,12 @@ ra_cluster_ranks_differ(const RaCluster *cluster)
 /* nodes x gpus_per_node, at most 1.024 x 10^9. */
 uint32_t ra_cluster_n_gpus(const RaCluster *cluster);
 
-/* NIC bandwidth that one GPU has when all of its node send, bytes/s:
- * nics_per_node x nic / gpus_per_node; 0 without NICs. */
+/* NIC bandwidth per GPU when all GPUs of a node send, bytes/s: nics_per_node x
+ * nic / gpus_per_node; 0 without NICs. */
 double ra_cluster_nic_share_bytes_per_s(const RaCluster *cluster);
 
-/* Switches, one a rail, that the nodes below one leaf hang on: 1 without. */
+/* Switches that connect the nodes below one leaf: one per rail, 1 without
+ * rails. */
 uint32_t ra_cluster_n_rails(const RaCluster *cluster);
 
 /* Kind of the node of GPU @gpu; 0 where all are alike. */
@@ -179,17 +181,19 @@ ra_cluster_kind(const RaCluster *cluster, uint32_t gpu)
              : 0;
 }
 
-/* The cluster as if all of its nodes were of @kind, of those that it has; the
- * view owns nothing. */
+/* View of the cluster as if all of its nodes were of @kind, one of its kinds;
+ * the view owns nothing. */
 RaCluster ra_cluster_of_kind(const RaCluster *cluster, uint32_t kind);
 
-/* (transfer full): profiles of its GPUs, "h100-sxm/a100-sxm". */
+/* (transfer full): names of its GPUs' profiles, "h100-sxm/a100-sxm". */
 char *ra_cluster_gpu_names(const RaCluster *cluster);
 
-/* The least memory of a GPU of @kinds, bits; all alike: the device's. */
+/* Smallest memory of a GPU of @kinds, a bit mask; the device's where all nodes
+ * are of one kind. */
 double ra_cluster_memory_bytes(const RaCluster *cluster, uint32_t kinds);
 
-/* Of so many GPUs of each kind, (n_kinds); NAN: one has no price. */
+/* Price of @gpus_by_kind, (n_kinds) numbers of GPUs; NAN if one kind has no
+ * price. */
 double ra_cluster_usd_per_h(const RaCluster *cluster,
                             const uint32_t *gpus_by_kind);
 
@@ -206,25 +210,25 @@ typedef struct {
  * Written `node[0-3]`, `node[0-3,8-11]`, `node0:gpu[0-3]`,
  * `node[0-1]:gpu[4-7]`, `node5`, `node5:gpu2`, `all`.
  * The slice is the whole node, or its length is a power of two that divides
- * gpus_per_node and its start a multiple of its length.  Runs are sorted,
+ * gpus_per_node and its start is a multiple of its length.  Runs are sorted,
  * disjoint and not adjacent; at most RA_MESH_RUNS_MAX.
  * GPU i of the mesh (its rank) counts node by node in ascending order. */
 typedef struct {
   RaNodeRun runs[RA_MESH_RUNS_MAX]; /* (n_runs), the rest 0 */
   uint32_t n_runs;                  /* >= 1 */
   uint32_t n_nodes;                 /* sum of the runs */
-  uint32_t first_gpu;               /* of the slice within each node */
-  uint32_t gpus_per_node;           /* of the slice */
+  uint32_t first_gpu;               /* of the slice, within each node */
+  uint32_t gpus_per_node;           /* length of the slice */
 } RaMesh;
 
 /**
  * ra_mesh_parse:
- * @text: as above
- * @cluster: what it lies in
+ * @text: syntax as above
+ * @cluster: cluster that contains the mesh
  * @out_mesh: (out): untouched on error
- * @error: %RA_ERROR_INPUT without file and line: the caller prefixes.  Says
- *   what is wrong: syntax, a node or GPU outside the cluster, a slice that is
- *   not aligned, a node named twice, too many runs
+ * @error: %RA_ERROR_INPUT without file and line, which the caller prefixes:
+ *   wrong syntax, a node or GPU outside the cluster, a slice that is not
+ *   aligned, a node named twice, too many runs
  *
  * Cost: O(length of @text).   Thread: any.
  *
@@ -233,11 +237,11 @@ typedef struct {
 gboolean ra_mesh_parse(const char *text, const RaCluster *cluster,
                        RaMesh *out_mesh, GError **error);
 
-/* (transfer full): as ra_mesh_parse() reads it, canonical: nodes before
- * `all`, runs as short as they go, `:gpu` only where a node is not whole. */
+/* (transfer full): canonical text for ra_mesh_parse(): `node...` rather than
+ * `all`, runs as short as possible, `:gpu` only where a node is not whole. */
 char *ra_mesh_format(const RaMesh *mesh, const RaCluster *cluster);
 
-/* GPUs of the mesh that share a link to the host: as many at each. */
+/* GPUs of the mesh that share one link to the host; equal for all links. */
 uint32_t ra_mesh_n_sharing_host(const RaMesh *mesh, const RaCluster *cluster);
 
 /* nodes x slice. */
@@ -247,16 +251,16 @@ uint32_t ra_mesh_n_gpus(const RaMesh *mesh);
 uint32_t ra_mesh_gpu(const RaMesh *mesh, const RaCluster *cluster,
                      uint32_t rank);
 
-/* The rank of @gpu, of the cluster, in @mesh of whole nodes; UINT32_MAX: not
-there.  O(runs). */
+/* Rank of the cluster's GPU @gpu in @mesh, which has whole nodes; UINT32_MAX if
+ * it is not in the mesh.  O(runs). */
 uint32_t ra_mesh_rank(const RaMesh *mesh, uint32_t gpu);
 
-/* Kinds of the nodes of @mesh, bits; 1 where all are alike. */
+/* Kinds of the nodes of @mesh, a bit mask; 1 where all are of one kind. */
 uint32_t ra_cluster_kinds(const RaCluster *cluster, const RaMesh *mesh);
 
 gboolean ra_mesh_equal(const RaMesh *a, const RaMesh *b);
 
-/* Whether some GPU is in both. O(runs). */
+/* TRUE if the meshes share a GPU.  O(runs). */
 gboolean ra_mesh_overlaps(const RaMesh *a, const RaMesh *b);
 
 #endif

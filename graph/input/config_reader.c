@@ -1,3 +1,4 @@
+/* Typed reading of the keys of a JSON object. */
 #include "config.h"
 
 #include <string.h>
@@ -5,7 +6,7 @@
 #include "base/error.h"
 #include "graph/input/config_reader.h"
 
-/* Whether @word is one of the spellings "a|b|c". */
+/* TRUE if @word is one of the spellings "a|b|c". */
 static gboolean
 is_spelling(const char *keys, const char *word)
 {

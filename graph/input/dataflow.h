@@ -1,10 +1,9 @@
-/* From names of data to a graph: what graph/input/workload.c does after
- * reading.
+/* Dataflow: connects the calls of a workload by the names of their data.
  *
- * Private to graph/input/workload.c.  Works on a workload whose calls have
- * their keys (inputs by name and chunk count, outputs, kind, model,
- * mini-batches, samples per prompt of the calls that own a set) and fills the
- * rest: producers, order, sets, sequences, parts.
+ * It is private to graph/input/workload.c, which calls it after reading.  The
+ * calls have their keys: inputs by name and chunk count, outputs, kind, model,
+ * mini-batches, and samples per prompt if they own a set.  These functions fill
+ * the rest: producers, order, sets, sequences, parts.
  *
  *     if (!ra_dataflow_connect(workload, dataset, &error) ||
  *         !ra_dataflow_batch(workload, &error))
@@ -21,10 +20,9 @@
  * ra_dataflow_connect:
  * @workload: calls as read; producers and `order` are written
  * @dataset: NULL-terminated names that no call makes
- * @error: %RA_ERROR_INPUT `file:line: ...`: data made twice or by nobody
- *   (nearest suggested), a call that reads something twice, data of the
- *   dataset that no call reads, chunks of data that comes whole, a cycle
- *   (naming its calls)
+ * @error: %RA_ERROR_INPUT `file:line: ...`: data that two calls or none make
+ *   (nearest suggested), a call that reads data twice, data of the dataset that
+ *   no call reads, chunks of data that is made whole, a cycle (with its calls)
  *
  * Cost: O(calls^2 + edges).
  *
@@ -35,10 +33,11 @@ gboolean ra_dataflow_connect(RaWorkload *workload, const char *const *dataset,
 
 /**
  * ra_dataflow_batch:
- * @workload: connected; set, n_sequences and n_parts are written
+ * @workload: after ra_dataflow_connect(); set, n_sequences and n_parts are
+ *   written
  * @error: %RA_ERROR_INPUT `file:line: ...`: samples-per-prompt of a call
- *   that owns no set, too many sequences, sequences that do not divide by
- *   mini-batches, prompts by parts, mini-batches by a train call's parts
+ *   that owns no set, too many sequences; sequences that do not divide by
+ *   mini-batches, prompts by parts, or mini-batches by a train call's parts
  *
  * Cost: O(calls + edges).
  *

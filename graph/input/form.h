@@ -1,6 +1,6 @@
-/* A value of the form `word` or `word(argument, argument)`.
+/* Value of the form `word` or `word(argument, argument)`.
  *
- * How files write laws, fabrics, schedules and granularities that carry
+ * Files use it for laws, fabrics, schedules and granularities that carry
  * numbers: `lognormal(600, 450, 1024)`, `rail(leaf=32)`, `chunk(4)`, `flat`.
  *
  *     RaForm form;
@@ -28,7 +28,7 @@ typedef struct {
 
 /**
  * ra_form_parse:
- * @text: as in a file
+ * @text: value as in a file
  * @out_form: (out caller-allocates): ra_form_clear() it; untouched on error
  * @error: %RA_ERROR_INPUT without a place: a missing or misplaced parenthesis,
  *   an empty word or argument, too many arguments
@@ -42,8 +42,8 @@ gboolean ra_form_parse(const char *text, RaForm *out_form, GError **error);
 void ra_form_clear(RaForm *form);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaForm, ra_form_clear)
 
-/* (transfer full): ", did you mean 'rail'?" where one of the NULL-terminated
- * @names is near @word, else "": the end of a message about @word. */
+/* (transfer full): end of a message about @word: ", did you mean 'rail'?" if
+ * one of the NULL-terminated @names resembles it, else "". */
 char *ra_form_hint(const char *word, const char *const *names);
 
 /**
@@ -55,12 +55,12 @@ char *ra_form_hint(const char *word, const char *const *names);
  * @out_value: (out): untouched on error
  * @error: %RA_ERROR_INPUT without a place
  *
- * Returns: whether @text is a whole number within the bounds
+ * Returns: %TRUE if @text is a whole number within the bounds
  */
 gboolean ra_form_uint32(const char *text, const char *what, uint32_t min,
                         uint32_t max, uint32_t *out_value, GError **error);
 
-/* The same for a real number, finite and within [@min, @max]. */
+/* Like ra_form_uint32() for a real number, finite and within [@min, @max]. */
 gboolean ra_form_double(const char *text, const char *what, double min,
                         double max, double *out_value, GError **error);
 

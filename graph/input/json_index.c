@@ -1,3 +1,4 @@
+/* Strict syntax check of a JSON text, which stores the lines of its keys. */
 #include "config.h"
 
 #include <string.h>
@@ -5,7 +6,7 @@
 #include "base/error.h"
 #include "graph/input/json_index.h"
 
-/* What is known of one key of one object. */
+/* Entry for one key of one object. */
 typedef struct {
   guint object;    /* number of the object that has the key */
   guint line;      /* from 1 */

@@ -1,10 +1,10 @@
-/* Where things are in a JSON text, and whether it is JSON at all.
+/* Index of the lines of a JSON text, built by a strict syntax check.
  *
  * json-glib builds the tree but forgets lines, keeps the last of two equal
- * keys, recurses as deep as the text says, and takes comments, single quotes
- * and several roots for JSON.  RaJsonIndex is one pass over the text before
- * json-glib sees it: it refuses all of these and remembers the line of every
- * key of every object.
+ * keys, recurses as deep as the text nests, and accepts comments, single quotes
+ * and several roots.  RaJsonIndex is one pass over the text before json-glib
+ * parses it.  The pass refuses all of these and stores the line of every key of
+ * every object.
  *
  *     RaJsonIndex *index = ra_json_index_new("c.json", text, len, &error);
  *     guint line = ra_json_index_line(index, RA_JSON_ROOT, "hidden_size");
@@ -24,17 +24,19 @@ typedef struct _RaJsonIndex RaJsonIndex;
 
 /**
  * ra_json_index_new:
- * @name: stands for the file in messages
+ * @name: name of the file in messages
  * @text: (array length=len): need not end in NUL
  * @len: bytes
  * @error: set to RA_ERROR_INPUT, "name:line: ..."
  *
- * Refuses: an empty text, NUL bytes, broken UTF-8, a root that is no object,
- * anything after the root, brackets that do not match or nest deeper than
- * %RA_JSON_MAX_DEPTH, control characters in strings, escapes in keys, a key
- * twice in an object, numbers not of JSON's form or of more than 18 digits
- * before the point, words other than true, false and null, comments.
- * Commas and colons are left to the parser.
+ * Refuses:
+ * - an empty text, NUL bytes, broken UTF-8;
+ * - a root that is not an object, anything after the root;
+ * - brackets that do not match or nest deeper than %RA_JSON_MAX_DEPTH;
+ * - control characters in strings, escapes in keys, a key twice in an object;
+ * - numbers not of JSON's form or with more than 18 digits before the point;
+ * - words other than true, false and null; comments.
+ * The parser checks commas and colons.
  *
  * Cost: O(len) time and memory.   Thread: any.
  *
@@ -46,12 +48,12 @@ RaJsonIndex *ra_json_index_new(const char *name, const char *text, gsize len,
 void ra_json_index_free(RaJsonIndex *index);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaJsonIndex, ra_json_index_free)
 
-/* The line, from 1, of @key in object @object; 1 if it is not there. */
+/* Line, from 1, of @key in object @object; 1 if the key is absent. */
 guint ra_json_index_line(const RaJsonIndex *index, guint object,
                          const char *key);
 
-/* The number of the object that is the value of @key in object @object; 0 if
- * there is no such key or its value is not an object. */
+/* Number of the object that is the value of @key in object @object; 0 if there
+ * is no such key or its value is not an object. */
 guint ra_json_index_child(const RaJsonIndex *index, guint object,
                           const char *key);
 

@@ -1,4 +1,4 @@
-/* Laws of lengths: reading them, drawing from them, their means. */
+/* Laws of lengths: parsing, sampling, means. */
 #include "config.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ read_rows(const char *path, char *text, const char *column, GError **error)
   return g_steal_pointer(&samples);
 }
 
-/* What a message could not show is no table. */
+/* Refuses a table with characters that a message could not show. */
 static gboolean
 check_text(const char *path, const char *text, gsize n_bytes, GError **error)
 {

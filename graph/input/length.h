@@ -1,14 +1,21 @@
-/* A law of lengths: how long prompts and responses are.
+/* Law of the lengths of prompts or responses.
  *
- * Written in a workload as `fixed(1024)`, `uniform(16, 512)`,
- * `lognormal(600, 450, 1024)` (mean and standard deviation of the untruncated
- * law, then the maximum: a longer draw is cut to it, as a rollout cuts a
- * response) or `file(lengths.csv)` / `file(lengths.csv:output_tokens)` (a
- * column of a CSV file with a head line, the first if none is named; draws
- * with replacement; lines that begin with # are skipped).  `replay(...)` is a
- * file whose rows are taken in their order, a row a sequence, iteration by
- * iteration, and again from the first when they are used up: what `reallot run
- * --lengths` has recorded.  Lengths are whole tokens, at least 1.
+ * A workload writes it as one of:
+ *
+ *     fixed(1024)
+ *     uniform(16, 512)
+ *     lognormal(600, 450, 1024)      mean and standard deviation of the
+ *                                    untruncated law, then the maximum: longer
+ *                                    samples are cut to it, as in a rollout
+ *     file(lengths.csv)              sampled with replacement from the first
+ *     file(lengths.csv:output_tokens) or the named column of a CSV file with a
+ *                                    head line; lines with # are skipped
+ *     replay(lengths.csv)            rows of such a file in their order, one
+ *                                    per sequence, iteration by iteration, and
+ *                                    again from the first at the end: lengths
+ *                                    recorded by `reallot run --lengths`
+ *
+ * Lengths are whole tokens, at least 1.
  *
  *     RaLength law;
  *     if (!ra_length_parse("lognormal(600, 450, 1024)", NULL, &law, &error))
@@ -16,10 +23,11 @@
  *     uint32_t n_tokens = ra_length_draw(&law, seed, stream, index);
  *     ra_length_clear(&law);
  *
- * A draw is a pure function of (seed, stream, index): see base/rng.h.  Answers
- * to one prompt are alike: ra_length_draw_in_group() draws them correlated,
- * with the same law for each. Typical sizes: 1 to 32,768 tokens; a file of 10^2
- * to 10^5 rows.
+ * A sample is a pure function of (seed, stream, index): see base/rng.h.
+ * Answers to one prompt have similar lengths: ra_length_draw_in_group() samples
+ * them correlated, with the same law for each.
+ *
+ * Typical sizes: 1 to 32,768 tokens; a file of 10^2 to 10^5 rows.
  */
 #ifndef RA_GRAPH_INPUT_LENGTH_H
 #define RA_GRAPH_INPUT_LENGTH_H
@@ -27,8 +35,9 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* Longest sequence, tokens: beyond any context window (2^24 = 16.8 million),
- * small enough that sums over 10^7 sequences fit 64 bits squared. */
+/* Longest sequence, tokens: larger than any context window (2^24 = 16.8
+ * million), and small enough that sums over 10^7 sequences fit 64 bits squared.
+ */
 #define RA_LENGTH_MAX_TOKENS (UINT32_C(1) << 24)
 
 typedef enum {
@@ -39,9 +48,9 @@ typedef enum {
 } RaLengthKind;
 
 typedef struct {
-  RaLengthKind kind;   /* which law */
-  uint32_t min_tokens; /* the least length that can come, tokens */
-  uint32_t max_tokens; /* the largest length that can come, tokens */
+  RaLengthKind kind;   /* form of the law */
+  uint32_t min_tokens; /* smallest possible length, tokens */
+  uint32_t max_tokens; /* largest possible length, tokens */
   double mean_tokens;  /* LOGNORMAL: of the untruncated law */
   double sd_tokens;    /* LOGNORMAL: of the untruncated law, > 0 */
   double log_mean;     /* LOGNORMAL: mean of the logarithm */
@@ -49,18 +58,18 @@ typedef struct {
   uint32_t *samples;   /* FILE: (n_samples) tokens, owned */
   uint32_t *sorted;    /* FILE: (n_samples) the same, ascending, owned */
   guint n_samples;     /* FILE: rows read, > 0 */
-  gboolean in_order;   /* FILE: row by row, not drawn */
+  gboolean in_order;   /* FILE: row by row, not sampled */
 } RaLength;
 
 /**
  * ra_length_parse:
- * @text: as above
- * @relative_to: (nullable): file beside which `file(...)` is looked for
+ * @text: syntax as above
+ * @relative_to: (nullable): file in whose folder `file(...)` is looked for
  * @out_length: (out caller-allocates): ra_length_clear() it; untouched on
  *   error
- * @error: %RA_ERROR_INPUT without file and line of the caller's (the caller
- *   prefixes); for a bad row of the lengths file with its own `path:line:`;
- *   %RA_ERROR_IO where that file cannot be read
+ * @error: %RA_ERROR_INPUT without the caller's file and line (the caller
+ *   prefixes them), or with `path:line:` for a bad row of the lengths file;
+ *   %RA_ERROR_IO if that file cannot be read
  *
  * Cost: O(length), and for `file` O(file).   Thread: any.
  *
@@ -72,18 +81,18 @@ gboolean ra_length_parse(const char *text, const char *relative_to,
 void ra_length_clear(RaLength *length);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RaLength, ra_length_clear)
 
-/* Row @index, of a law that is in order; wraps around. */
+/* Row @index of a law with @in_order; wraps around. */
 uint32_t ra_length_replay(const RaLength *length, uint64_t index);
 
 /**
  * ra_length_draw:
  * @length: the law
- * @seed: of the run
- * @stream: tells laws and iterations apart
- * @index: of the draw within the stream
+ * @seed: seed of the run
+ * @stream: number that distinguishes laws and iterations
+ * @index: index of the sample within the stream
  *
- * A real draw x of the lognormal law becomes round(x), at least 1, or the
- * maximum from max - 1/2 on.  A uniform or file draw is floor(u n) of one
+ * A real sample x of the lognormal law becomes round(x), at least 1, or the
+ * maximum from max - 1/2 on.  A uniform or file sample is floor(u n) of one
  * 53-bit u: the bias is below n / 2^53.
  *
  * Cost: O(1), no allocation.   Thread: any.
@@ -95,19 +104,19 @@ uint32_t ra_length_draw(const RaLength *length, uint64_t seed, uint64_t stream,
 
 /**
  * ra_length_draw_in_group:
- * @group_stream: of the groups' shares; not @stream
- * @group: of the draw: the prompt that the answer is to
- * @correlation: of two draws of a group, in [0, 1]
+ * @group_stream: stream of the groups' shares; differs from @stream
+ * @group: group of the sample: the prompt of the answer
+ * @correlation: correlation of two samples of a group, in [0, 1]
  *
- * As ra_length_draw(), with the standard normal number
+ * Samples like ra_length_draw(), from the standard normal number
  *
  *     z = sqrt(rho) g + sqrt(1 - rho) e
  *
- * of the group's share g and one of the draw's own e, both standard normal: so
- * z is too, each length has the law (x = F^-1(Phi(z)), which of the lognormal
- * law is e^(m + s z)), and the logarithms of a group's lognormal lengths, not
- * cut, have correlation rho (a Gaussian copula).  rho = 0 is ra_length_draw()
- * to the last bit.
+ * where g is shared by the group and e is the sample's own, both standard
+ * normal.  z is then standard normal too, so each length has the law:
+ * x = F^-1(Phi(z)), which is e^(m + s z) for the lognormal law.  The logarithms
+ * of a group's lognormal lengths, before truncation, have correlation rho (a
+ * Gaussian copula).  rho = 0 equals ra_length_draw() to the last bit.
  *
  * Returns: tokens, in [min_tokens, max_tokens]
  */
@@ -116,17 +125,17 @@ uint32_t ra_length_draw_in_group(const RaLength *length, uint64_t seed,
                                  uint64_t group_stream, uint64_t group,
                                  double correlation);
 
-/* The tokens that a share @z of the standard normal law stands for: the
- * quantile of its probability. */
+/* Length at the standard normal number @z: the quantile of the law at Phi(z),
+ * tokens. */
 uint32_t ra_length_at(const RaLength *length, double z);
 
 /**
  * ra_length_mean:
  * @length: the law
  *
- * Expected tokens of one draw: exact for fixed, uniform and file.  For the
- * lognormal law X with parameters m, s cut at M, without the rounding to
- * whole tokens (which moves it by less than 0.5):
+ * Expected tokens of one sample: exact for fixed, uniform and file.  For the
+ * lognormal law X with parameters m, s cut at M, it ignores the rounding to
+ * whole tokens (which changes it by less than 0.5):
  *
  *     E min(X, M) = integral of x f(x) below M + M P(X > M)
  *                 = e^(m + s^2 / 2) Phi((ln M - m) / s - s)
@@ -135,8 +144,8 @@ uint32_t ra_length_at(const RaLength *length, double z);
  *                   - e^(m + s^2 / 2) Phi(-m / s - s)
  *
  * (the partial expectation of the lognormal law; substitute ln x and complete
- * the square).  Computed with + - x / only, as draws are, so that it is the
- * same on every machine.
+ * the square).  The computation uses + - x / only, as sampling does, so that
+ * the result is the same on every machine.
  *
  * Returns: tokens, in [1, max_tokens]
  */

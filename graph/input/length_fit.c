@@ -1,3 +1,4 @@
+/* Fit of a law of lengths by one-way analysis of variance. */
 #include "config.h"
 
 #include <math.h>

@@ -1,21 +1,21 @@
-/* The law of lengths that measured answers follow: mean, deviation, and how
- * alike those to one prompt are.
+/* Fit of a law of lengths to measured answers: mean, standard deviation, and
+ * correlation between answers to one prompt.
  *
  *     RaLengthFit fit;
  *     if (!ra_length_fit(tokens, prompt, n, &fit)) too few answers
  *
- * One-way analysis of variance of the logarithms x_ij (answer j to prompt i,
- * n_i of them, N in all to k prompts):
+ * The fit is a one-way analysis of variance of the logarithms x_ij (answer j of
+ * n_i to prompt i of k, N answers in all):
  *
  *     within  = sum (x_ij - mean_i)^2 / (N - k)
  *     between = sum n_i (mean_i - mean)^2 / (k - 1)
  *     n0      = (N - sum n_i^2 / N) / (k - 1)
  *     rho     = (between - within) / (between + (n0 - 1) within)
  *
- * the intraclass correlation (Donner, "A review of inference procedures for the
- * intraclass correlation coefficient", Int. Stat. Rev. 54 (1986)), cut to [0,
- * 1]: what `response-correlation` of a workload says.  Logarithms of lengths in
- * characters have the same one as in tokens, as long as the two are
+ * rho is the intraclass correlation (Donner, "A review of inference procedures
+ * for the intraclass correlation coefficient", Int. Stat. Rev. 54 (1986)), cut
+ * to [0, 1].  It is the value for a workload's `response-correlation`.  Lengths
+ * in characters have the same rho as lengths in tokens, as long as the two are
  * proportional.
  */
 #ifndef RA_GRAPH_INPUT_LENGTH_FIT_H
@@ -37,14 +37,15 @@ typedef struct {
 /**
  * ra_length_fit:
  * @lengths: (array length=n): > 0, any one unit
- * @groups: (array length=n): the prompt of each; those of one stand together
- * @n: answers
+ * @groups: (array length=n): prompt of each answer; answers to one prompt are
+ *   adjacent
+ * @n: number of answers
  *
  * The standard error is sqrt(2 (1 - rho)^2 (1 + (n0 - 1) rho)^2 / (n0 (n0 - 1)
  * (k - 1))), Donner's for equal groups.   Cost: O(n).
  *
- * Returns: %FALSE with fewer than two prompts, no prompt with two answers or
- *   lengths that are all alike: then @out_fit is untouched
+ * Returns: %FALSE, and @out_fit is untouched, if there are fewer than two
+ *   prompts, no prompt with two answers, or only equal lengths
  */
 gboolean ra_length_fit(const double *lengths, const uint32_t *groups, guint n,
                        RaLengthFit *out_fit);

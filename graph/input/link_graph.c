@@ -1,3 +1,4 @@
+/* Link graphs: reading their links, shortest paths. */
 #include "config.h"
 
 #include <string.h>
@@ -218,7 +219,7 @@ pair_of(const RaGraphLink *link)
   return (uint64_t)a << 32 | MAX(link->ends[0], link->ends[1]);
 }
 
-/* Of links between the same ends the last stays. */
+/* Keeps the last one of links between the same ends. */
 static void
 drop_replaced(RaLinkGraph *graph)
 {

@@ -1,17 +1,22 @@
-/* The network of a cluster as a graph: cards, switches, links between them.
+/* Network of a cluster as a graph of NICs, switches and the links between them.
  *
- * Its vertices are the network cards of all nodes (card k of node n is vertex
- * n x nics_per_node + k) and whatever else links name: switches.  A link has a
- * rate each way and a latency; at most one is between two vertices, the last
- * that the file has.  Links of rate 0 have failed and are no way.
+ * Vertices are the NICs of all nodes (NIC k of node n is vertex
+ * n x nics_per_node + k) and the switches, which are all other names at ends of
+ * links.  A link has a rate in each direction and a latency.  Two vertices have
+ * at most one link, the last one in the file.  A link of rate 0 has failed and
+ * is on no path.
  *
- *     [link cards]                              links from the first card of 8
- * nodes ends = node[0-7]/nic0 leaf0 rate = 400 Gbit/s [link up] from both
- * leaves to both spines ends = leaf[0-1] spine[0-1] rate = 800 Gbit/s
+ *     [link cards]                  from the first NIC of each of 8 nodes
+ *     ends = node[0-7]/nic0 leaf0
+ *     rate = 400 Gbit/s
+ *     [link up]                     from both leaves to both spines
+ *     ends = leaf[0-1] spine[0-1]
+ *     rate = 800 Gbit/s
  *
- * Ways have the fewest links; where several have, a hash of who sends to whom
- * chooses at every switch (ECMP).  Some part of the graph that is connected
- * reaches all nodes, or the file is refused.
+ * Paths have the fewest links.  Among equal ones, a hash of sender and receiver
+ * chooses at every switch (ECMP).  One connected part of the graph must reach
+ * all nodes, or the file is refused.
+ *
  * Typical sizes: 10^2 to 10^4 links.
  */
 #ifndef RA_GRAPH_INPUT_LINK_GRAPH_H
@@ -24,12 +29,12 @@
 
 typedef struct {
   uint32_t ends[2];   /* vertices */
-  double bytes_per_s; /* each way; 0: failed */
-  double latency_s;   /* of a message, each way */
-  guint group;        /* of the file */
+  double bytes_per_s; /* in each direction; 0: failed */
+  double latency_s;   /* of a message, in each direction */
+  guint group;        /* in the file */
 } RaGraphLink;
 
-/* A link as one of its ends has it. */
+/* A link as seen from one of its ends. */
 typedef struct {
   uint32_t to;   /* vertex */
   uint32_t link; /* index into links */
@@ -41,23 +46,23 @@ typedef struct {
   GHashTable *numbers; /* name of a switch -> i */
   GArray *links;       /* RaGraphLink; owned */
   uint32_t *begin;     /* (n_vertices + 1) CSR into ways */
-  RaGraphWay *ways;    /* links that work; owned */
-  uint32_t *part;      /* (n_vertices) connected part */
-  uint32_t whole;      /* one that reaches all nodes */
+  RaGraphWay *ways;    /* working links of each vertex; owned */
+  uint32_t *part;      /* (n_vertices) connected part of each vertex */
+  uint32_t whole;      /* part that reaches all nodes */
 } RaLinkGraph;
 
-/* Without links. */
+/* (transfer full): a graph without links. */
 RaLinkGraph *ra_link_graph_new(uint32_t n_nodes, uint32_t nics_per_node);
 void ra_link_graph_free(RaLinkGraph *graph);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaLinkGraph, ra_link_graph_free)
 
 /**
  * ra_link_graph_add:
- * @file, @group: where it stands
+ * @file, @group: place of the link's group, for messages
  * @ends: two words, `node[0-3]/nic*` or a switch's name, which may end in
- *   `[0-3]`: all of the one to all of the other
- * @error: %RA_ERROR_INPUT `file:line: ...`: a card that there is not, a link
- *   from a vertex to itself, too many
+ *   `[0-3]`: all vertices of the first are linked to all of the second
+ * @error: %RA_ERROR_INPUT `file:line: ...`: a NIC that does not exist, a link
+ *   from a vertex to itself, too many links
  */
 gboolean ra_link_graph_add(RaLinkGraph *graph, const RaKeyFile *file,
                            guint group, const char *ends, double bytes_per_s,
@@ -65,11 +70,11 @@ gboolean ra_link_graph_add(RaLinkGraph *graph, const RaKeyFile *file,
 
 /**
  * ra_link_graph_finish:
- * @group: of `[cluster]`
- * @error: %RA_ERROR_INPUT `file:line: ...`: a node that is cut off, at the link
- *   that has failed and could reach it, if there is one
+ * @group: group of `[cluster]`
+ * @error: %RA_ERROR_INPUT `file:line: ...`: a node that is cut off, at the
+ *   failed link that could reach it, if there is one
  *
- * After the last link.
+ * Completes the graph after the last ra_link_graph_add().
  */
 gboolean ra_link_graph_finish(RaLinkGraph *graph, const RaKeyFile *file,
                               guint group, GError **error);
@@ -79,12 +84,13 @@ uint32_t ra_link_graph_n_vertices(const RaLinkGraph *graph);
 /* (transfer full): "node3/nic0", "leaf1". */
 char *ra_link_graph_name(const RaLinkGraph *graph, uint32_t vertex);
 
-/* (transfer full) (array length=n_vertices): links of the shortest way from
- * each vertex to @to; UINT16_MAX: none.  O(links). */
+/* (transfer full) (array length=n_vertices): number of links of the shortest
+ * path from each vertex to @to; UINT16_MAX: no path.  O(links). */
 uint16_t *ra_link_graph_distances(const RaLinkGraph *graph, uint32_t to);
 
-/* The way out of @from on one of the shortest ways to where @distance is from,
- * chosen by @flow; distance[from] is neither 0 nor UINT16_MAX. */
+/* First link, out of @from, of a shortest path to the vertex for which
+ * @distance was computed.  @flow chooses among equal paths.  distance[from] is
+ * neither 0 nor UINT16_MAX. */
 RaGraphWay ra_link_graph_next(const RaLinkGraph *graph, uint32_t from,
                               const uint16_t *distance, uint64_t flow);
 

@@ -1,3 +1,4 @@
+/* LoRA adapters: keys, checks, sizes and the records of a model. */
 #include "config.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 
 const char *const ra_lora_sync_words[] = {"adapters", "merged", NULL};
 
-/* What may have adapters, by the names that PEFT users know. */
+/* Matrices that may have adapters, by the names that PEFT uses. */
 static const struct {
   const char *word;
   RaTensorKind kind;
@@ -29,7 +30,7 @@ is_mlp(RaTensorKind kind)
          kind == RA_TENSOR_DOWN;
 }
 
-/* Whether @model can have adapters of @kind. */
+/* TRUE if @model can have adapters of @kind. */
 static gboolean
 can_have(const RaModel *model, RaTensorKind kind)
 {

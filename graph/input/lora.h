@@ -1,31 +1,33 @@
-/* LoRA: low-rank adapters beside frozen weights (arXiv 2106.09685).
+/* LoRA: low-rank adapters on frozen weights (arXiv 2106.09685).
  *
- * A model of rank r has, beside each of its target matrices W (out, in), two
- * small ones, A (r, in) and B (out, r): y = W x + B A x.  Only they are
- * trained, so gradients, optimizer state and their reductions are of them, and
- * a backward makes gradients of inputs alone for the rest.
+ * A model of rank r has two small matrices for each of its target matrices W
+ * (out, in): A (r, in) and B (out, r), with y = W x + B A x.  Training changes
+ * only these, so only they have gradients, reductions and optimizer state.  For
+ * all other weights a backward computes the gradients of inputs alone.
  *
  *     [model actor]
  *     trainable = true
  *     lora-rank = 16
  *     lora-targets = q k v o gate up down     default: all of them
- *     lora-sync = adapters                    merged
+ *     lora-sync = adapters                    adapters | merged
  *     [model ref]
- *     base-of = actor       the same frozen weights: where actor's copy has its
- *                           layout, it needs none of its own
+ *     base-of = actor       the same frozen weights: shares actor's copy where
+ *                           that has its layout
  *
- * Tensor parallelism cuts W as ever.  Of a column-parallel one every rank has
- * all of A and its rows of B, of a row-parallel one its columns of A and all of
- * B (as NeMo and vLLM do): training sums what is r wide over the ranks, once a
- * pass and matrix; elsewhere W's own sum has it in it.
+ * Tensor parallelism cuts W as without adapters.  For a column-parallel W every
+ * rank has all of A and its rows of B; for a row-parallel W it has its columns
+ * of A and all of B (as in NeMo and vLLM).  Training reduces the activations of
+ * width r over the ranks, once per pass and matrix.  Elsewhere the reduction of
+ * W's own output includes them.
  *
- * With `lora-sync = adapters` a call applies them as it computes, and a copy
- * that is kept gets only them after training; one that is released gets all.
- * With `merged` calls that do not train run on W + B A, and all of it moves.
+ * With `lora-sync = adapters` a call applies the adapters as it computes.
+ * After training, a kept copy receives only the adapters, a released one all
+ * weights.  With `merged`, calls that do not train run on W + B A, and all of
+ * it moves.
  *
- * Tensors of a model with adapters are those of its base, each target's A and B
- * behind its matrix.  Three records of one model differ in what they count: all
- * (model), the weights alone (base), the adapters alone (adapters).
+ * Tensors of a model with adapters are those of its base, where each target's A
+ * and B follow its matrix.  Three records of one model count different tensors:
+ * all (model), the weights alone (base), the adapters alone (adapters).
  * Experts have no adapters: targets gate, up and down need dense layers.
  */
 #ifndef RA_GRAPH_INPUT_LORA_H
@@ -36,7 +38,7 @@
 
 typedef enum { RA_LORA_SYNC_ADAPTERS, RA_LORA_SYNC_MERGED } RaLoraSync;
 
-/* Keys of [model], read with it. */
+/* Keys of adapters in [model]. */
 typedef struct _RaLoraKeys {
   guint32 rank;
   const char *const *targets; /* NULL: all */
@@ -49,7 +51,7 @@ extern const char *const ra_lora_sync_words[]; /* "adapters", "merged", NULL */
 #define RA_LORA_RANK_MAX 4096
 
 /* clang-format off */
-/* Rows of the table of keys, @base being where RaLoraKeys stands. */
+/* Rows of a table of keys; @base: offset of an RaLoraKeys. */
 #define RA_LORA_KEY_SPECS(base) \
   {"lora-rank", RA_KEY_UINT32, (base) + G_STRUCT_OFFSET(RaLoraKeys, rank), \
    .fallback = "0", .min = 0, .max = RA_LORA_RANK_MAX, \
@@ -66,25 +68,26 @@ extern const char *const ra_lora_sync_words[]; /* "adapters", "merged", NULL */
 
 /**
  * ra_lora_read:
- * @workload: in the making; all of its models before @model are read
- * @model: with config, trainable and dtype
+ * @workload: under construction; all models before @model have been read
+ * @model: has config, trainable and dtype
  * @error: %RA_ERROR_INPUT `file:line: ...`: adapters of a model that is not
- *   trained, unknown targets, targets that the model has not
+ *   trained, unknown targets, targets that the model does not have
  *
- * Sets the adapters of @model->model, and its other two records.
+ * Sets the adapters of @model->model, and @model's other two records.
  */
 gboolean ra_lora_read(RaWorkload *workload, RaWorkloadModel *model,
                       const RaLoraKeys *keys, GError **error);
 
-/* (transfer full) (nullable): what has adapters, "q, k, v" as `lora-targets`
- * has it; %NULL: all that could. */
+/* (transfer full) (nullable): the matrices with adapters as `lora-targets`
+ * writes them, "q, k, v"; %NULL: all that can have one. */
 char *ra_lora_targets_text(const RaModel *model);
 
-/* Whether @word is one of `lora-targets`, of some model. */
+/* TRUE if @word is a possible value in `lora-targets` of some model. */
 gboolean ra_lora_is_target(const char *word);
 
-/* `base-of` of all models, once they are read: what it names must have adapters
- * and the same config, head and dtype, and this model must not be trained. */
+/* Checks `base-of` of all models after they have been read.  The named model
+ * must have adapters and the same config, head and dtype, and the model with
+ * `base-of` must not be trained. */
 gboolean ra_lora_check_bases(const RaWorkload *workload, GError **error);
 
 /**
@@ -95,11 +98,12 @@ gboolean ra_lora_check_bases(const RaWorkload *workload, GError **error);
  */
 void ra_lora_set(RaModel *model, guint32 rank, guint32 targets);
 
-/* (transfer full): @model, which has adapters, without them, or they alone. */
+/* (transfer full): @model, which has adapters, without them (base), or the
+ * adapters alone. */
 RaModel *ra_lora_base_new(const RaModel *model);
 RaModel *ra_lora_adapters_new(const RaModel *model);
 
-/* Whether @kind's matrices have adapters. */
+/* TRUE if @kind's matrices have adapters. */
 static inline gboolean
 ra_lora_has(const RaModel *model, RaTensorKind kind)
 {
@@ -109,22 +113,25 @@ ra_lora_has(const RaModel *model, RaTensorKind kind)
 /**
  * ra_lora_layer_n_params:
  *
- * Of a layer, over all targets: r (in + out).
+ * Adapter parameters of a layer: the sum of r (in + out) over all targets.
  *
  * Returns: parameters; 0 without adapters
  */
 guint64 ra_lora_layer_n_params(const RaModel *model);
 
-/* The same of one of @tp ranks, A or B of a target being whole. */
+/* Adapter parameters of a layer on one of @tp ranks, which holds A or B of each
+ * target whole. */
 guint64 ra_lora_rank_layer_n_params(const RaModel *model, guint32 tp);
 
-/* What @call of @workload runs: with its adapters, or merged. */
+/* Record of the model that @call of @workload runs: with adapters, or
+ * merged. */
 const RaModel *ra_lora_call_model(const RaWorkload *workload, guint32 call);
 
-/* What of @model is trained: the adapters alone where it has any. */
+/* Record of the trained tensors of @model: the adapters alone if it has any. */
 const RaModel *ra_lora_trained_model(const RaWorkloadModel *model);
 
-/* What a version moves of @model into a copy of @residency. */
+/* Record of the tensors of @model that move into a copy of @residency for a new
+ * version. */
 const RaModel *ra_lora_moved_model(const RaWorkloadModel *model, int residency);
 
 #endif

@@ -1,3 +1,4 @@
+/* Models: invariants, numbers of parameters, models from bare shapes. */
 #include "config.h"
 
 #include "base/error.h"

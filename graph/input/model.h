@@ -1,8 +1,8 @@
-/* A model: the shape of a decoder-only transformer, and nothing that moves.
+/* Model: the shape of a decoder-only transformer.
  *
  * RaModel is an open record, filled once by a reader and const from then on.
  * Every count, size and tensor that the rest of Reallot uses follows from it
- * exactly; nothing here is an estimate and nothing here knows a device.
+ * exactly.  Nothing here is an estimate or depends on a device.
  *
  *     g_autoptr(RaModel) model = ra_model_load("llama-2-7b.json", &error);
  *     if (model)
@@ -22,7 +22,8 @@
 
 #include <glib.h>
 
-/* Largest config file that is read: a published one is 0.5 to 60 KiB. */
+/* Largest config file that a reader accepts: published ones have 0.5 to 60 KiB.
+ */
 #define RA_MODEL_MAX_FILE_BYTES ((gsize)1 << 20)
 /* Upper limits of the sizes.  With them no product of two sizes exceeds
  * 2^45 and no layer 2^62, so that only the sum over layers needs a check. */
@@ -32,7 +33,7 @@
 #define RA_MODEL_MAX_EXPERTS 65536u    /* experts of a layer */
 #define RA_MODEL_MAX_PARAMS (G_GUINT64_CONSTANT(1) << 56) /* of a model */
 
-/* Whose checkpoint format and defaults the model follows. */
+/* Family, which decides checkpoint format and defaults. */
 typedef enum {
   RA_FAMILY_LLAMA,
   RA_FAMILY_MISTRAL,
@@ -44,7 +45,7 @@ typedef enum {
   RA_FAMILY_BLOOM,
   RA_FAMILY_MPT,
   RA_FAMILY_NEMOTRON,
-  RA_FAMILY_SHAPE /* from bare shape keys; tensors are named as llama's */
+  RA_FAMILY_SHAPE /* from bare shape keys; tensor names as in llama */
 } RaModelFamily;
 
 typedef enum {
@@ -82,7 +83,7 @@ typedef struct {
   guint32 max_positions;    /* longest sequence, tokens; 0: not stated */
   RaModelNorm norm;         /* of every norm but qk_norm, which is RMS */
   RaModelMlp mlp;           /* dense MLP and experts alike */
-  RaModelPosition position; /* how a token learns its place */
+  RaModelPosition position; /* position encoding */
   RaModelHead head;         /* set by ra_model_set_head(), default LM */
   gboolean tied_embeddings; /* lm head shares the embedding table */
   gboolean qkv_bias;        /* biases of width n_heads, n_kv_heads * head_dim */
@@ -97,11 +98,11 @@ typedef struct {
   guint8 *layer_is_moe;      /* (n_layers), owned, 1: MoE; NULL: all dense */
   guint32 param_bytes;       /* bytes of one parameter as published: 1, 2, 4 */
   guint32 lora_rank;         /* of its adapters, graph/input/lora.h; 0: none */
-  guint32 lora_targets;      /* what has them: bits by RaTensorKind */
+  guint32 lora_targets;      /* matrices with adapters: bits by RaTensorKind */
   gboolean lora_only;        /* its tensors are the adapters alone */
 } RaModel;
 
-/* What a table of shapes knows of a model; 0 asks for the default. */
+/* Model shape as a table of shapes gives it; 0 selects the default. */
 typedef struct {
   const char *name;          /* nullable, borrowed; default "shape" */
   guint32 layers;            /* > 0 */
@@ -117,12 +118,12 @@ typedef struct {
   RaModelPosition position;  /* see ra_model_shape_init() */
   gboolean tied;             /* lm head shares the embedding */
   gboolean bias;             /* biases everywhere: linear layers and norms */
-  guint32 experts;           /* of every layer; default 0: dense */
+  guint32 experts;           /* in every layer; default 0: dense */
   guint32 experts_per_token; /* default 0: dense */
   guint32 expert_ffn;        /* elements; default ffn */
 } RaModelShape;
 
-/* The Megatron convention of tensor parallelism (arXiv 1909.08053). */
+/* Tensor-parallel split by Megatron's convention (arXiv 1909.08053). */
 typedef enum {
   RA_SPLIT_NONE,   /* every rank holds the whole tensor */
   RA_SPLIT_COLUMN, /* "column parallel": the rows (outputs) are divided */
@@ -130,7 +131,7 @@ typedef enum {
   RA_SPLIT_VOCAB   /* the rows are tokens and are divided */
 } RaTensorSplit;
 
-/* An adapter beside a matrix W (out, in) of rank r. */
+/* Adapter matrices of rank r for a matrix W (out, in). */
 typedef enum {
   RA_LORA_NONE, /* W itself */
   RA_LORA_A,    /* (r, in) */
@@ -165,9 +166,9 @@ typedef struct {
   RaTensorSplit split;             /* how tensor parallelism divides it */
   guint32 grain;       /* rows (cols if split by ROW) that stay together:
                           head_dim in attention, 1 elsewhere */
-  RaTensorKind kind;   /* what it is */
-  gboolean bias;       /* the offset of its kind, not its matrix */
-  RaLoraPart lora;     /* an adapter of its kind's matrix */
+  RaTensorKind kind;   /* role in the model */
+  gboolean bias;       /* TRUE: the bias of its kind, not the matrix */
+  RaLoraPart lora;     /* adapter matrix, or the matrix of its kind itself */
   gboolean transposed; /* the checkpoint stores (cols, rows): gpt2 */
   gint32 layer;        /* from 0, or RA_TENSOR_NO_LAYER */
   gint32 expert;       /* from 0, or RA_TENSOR_NO_EXPERT */
@@ -187,13 +188,13 @@ RaModel *ra_model_load(const char *path, GError **error);
 
 /**
  * ra_model_parse:
- * @name: (not nullable): stands for the path in messages; its base name (or
+ * @name: (not nullable): replaces the path in messages; its base name (or
  *   its folder's, for "config.json") names the model
  * @text: (array length=len): JSON in UTF-8, need not end in NUL
  * @len: bytes of @text; 0 is an error
  * @error: set to RA_ERROR_INPUT, "name:line: ..."
  *
- * ra_model_load() without the file.   Thread: any.
+ * Parses the text of a config file like ra_model_load().   Thread: any.
  *
  * Returns: (transfer full): the model with an lm head, or %NULL
  */
@@ -203,20 +204,20 @@ RaModel *ra_model_parse(const char *name, const char *text, gsize len,
 /**
  * ra_model_shape_init:
  * @shape: (out): every field is set
- * @mlp: the one property that decides the rest
+ * @mlp: selects one of the two usual architectures
  *
- * The two usual architectures.  Gated: llama's (RMSNorm, rotary positions,
- * no biases, untied).  Plain: GPT-3's as Megatron-LM trains it (LayerNorm,
- * learned positions, biases, tied), whose parameters then are those of
- * arXiv 2104.04473, eq. 2, plus the 2 * hidden of the final norm.
+ * Gated: llama's (RMSNorm, rotary positions, no biases, untied).  Plain:
+ * GPT-3's as Megatron-LM trains it (LayerNorm, learned positions, biases,
+ * tied).  Its number of parameters is that of arXiv 2104.04473, eq. 2, plus
+ * the 2 * hidden of the final norm.
  */
 void ra_model_shape_init(RaModelShape *shape, RaModelMlp mlp);
 
 /**
  * ra_model_from_shape:
  * @shape: (not nullable): borrowed; begin with ra_model_shape_init()
- * @error: set to RA_ERROR_INPUT; the message has no "path:line: " as the
- *   table that the shape came from is the caller's, prefix it
+ * @error: set to RA_ERROR_INPUT without "path:line: ", which the caller
+ *   prefixes from its table of shapes
  *
  * Returns: (transfer full): the model with an lm head, or %NULL
  */
@@ -229,7 +230,7 @@ RaModel *ra_model_from_shape(const RaModelShape *shape, GError **error);
  *
  * Checks the invariants in this file's head; readers call it last.
  *
- * Returns: whether all hold
+ * Returns: %TRUE if all hold
  */
 gboolean ra_model_validate(const RaModel *model, GError **error);
 
@@ -244,24 +245,24 @@ void ra_model_set_head(RaModel *model, RaModelHead head);
 void ra_model_free(RaModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaModel, ra_model_free)
 
-/* "llama", ... as in the model_type of a config file; "shape" */
+/* "llama", ... as in the model_type of a config file; or "shape". */
 const char *ra_model_family_name(RaModelFamily family);
 
-/* Whether layer @layer, from 0, is a mixture of experts. */
+/* TRUE if layer @layer, from 0, is a mixture of experts. */
 gboolean ra_model_layer_is_moe(const RaModel *model, guint32 layer);
 
-/* Layers that are mixtures of experts: 0 to n_layers. */
+/* Number of layers that are mixtures of experts: 0 to n_layers. */
 guint32 ra_model_n_moe_layers(const RaModel *model);
 
 /**
  * ra_model_n_params:
  *
- * All parameters, each stored one counted once (a tied head adds none):
+ * Number of all stored parameters (a tied head adds none):
  *
  *     embedding + positions + embedding norm + sum of layers
  *     + final norm + head
  *
- * With adapters (graph/input/lora.h) theirs are in it.
+ * The sum includes the parameters of adapters (graph/input/lora.h).
  *
  * Source: the modules of huggingface/transformers, family by family; checked
  * against published counts in tests/graph/check_model.c.
@@ -270,12 +271,12 @@ guint32 ra_model_n_moe_layers(const RaModel *model);
  */
 guint64 ra_model_n_params(const RaModel *model);
 
-/* Parameters that one token meets: n_params less the experts that it does
- * not visit.  The embedding counts in full, as in "30B-A3B". */
+/* Parameters active for one token: n_params minus the experts that the token
+ * does not visit.  The embedding counts in full, as in "30B-A3B". */
 guint64 ra_model_n_active_params(const RaModel *model);
 
-/* The pieces, parameters.  Each is what one tensor-parallel rank group
- * holds together, biases included. */
+/* Numbers of parameters of the pieces, biases included, summed over the ranks
+ * of a tensor-parallel group. */
 guint64 ra_model_embedding_n_params(const RaModel *model);
 guint64 ra_model_position_n_params(const RaModel *model);
 guint64 ra_model_embedding_norm_n_params(const RaModel *model);
@@ -290,7 +291,7 @@ guint64 ra_model_head_n_params(const RaModel *model); /* 0 if tied lm */
 /**
  * ra_model_kv_layer_bytes:
  * @tp: ranks that share the heads of keys and values, >= 1
- * @element_bytes: of an element of the cache
+ * @element_bytes: bytes of one element of the cache
  *
  * Key and value cache of one token in one layer, on one rank; a rank has at
  * least one head.

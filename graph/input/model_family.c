@@ -1,7 +1,7 @@
 /* The families of Hugging Face models and the defaults of their files.
  *
- * What a file leaves out has the default of the family's configuration class
- * in transformers 4.51 (configuration_<family>.py), quoted at each table.
+ * A key that a file leaves out has the default of the family's configuration
+ * class in transformers 4.51 (configuration_<family>.py), quoted at each table.
  * The sizes that make a model what it is (layers, hidden, heads, ffn, vocab)
  * must be there although the classes have defaults for them: transformers
  * always writes them, so that a file without is cut short, not terse.  Keys

@@ -1,12 +1,11 @@
-/* What graph/input/model_config.c and graph/input/model_family.c share: the
- * readers of the families of Hugging Face models, and two checks that bare
- * shapes need too.
+/* Readers of the families of Hugging Face models, and two checks that bare
+ * shapes need too; private to graph/input/model_config.c and model_family.c.
  *
  *     model->family = RA_FAMILY_GPT2;
  *     ra_model_read_family(&reader, model);
  *     if (!reader.failed) ...
  *
- * All of them follow the reader's rule: the first mistake sticks in it.
+ * All functions follow the reader's rule: it keeps the first mistake.
  */
 #ifndef RA_GRAPH_INPUT_MODEL_FAMILY_H
 #define RA_GRAPH_INPUT_MODEL_FAMILY_H
@@ -17,8 +16,8 @@
 /* Fills @model, whose name and family are set, from the reader's object. */
 void ra_model_read_family(RaConfigReader *reader, RaModel *model);
 
-/* hidden / heads, where no head_dim is given; fails at @hidden_keys if the
- * one does not divide the other, then and after a failure returns 0. */
+/* Default head_dim, hidden / heads.  Fails at @hidden_keys if heads do not
+ * divide hidden; returns 0 then and after any earlier failure. */
 guint32 ra_model_default_head_dim(RaConfigReader *reader, const RaModel *model,
                                   const char *hidden_keys);
 

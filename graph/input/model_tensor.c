@@ -1,3 +1,4 @@
+/* Tensors of a checkpoint, family by family, from tables of rows. */
 #include "config.h"
 
 #include "graph/input/lora.h"

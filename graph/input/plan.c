@@ -1,4 +1,4 @@
-/* Reading an execution plan. */
+/* Reader of execution plans. */
 #include "config.h"
 
 #include <string.h>
@@ -169,7 +169,7 @@ ra_plan_key_specs(const char *noun, gsize *out_n)
   return *out_n > 0 ? call_keys : NULL;
 }
 
-/* What has no meaning outside of a train call. */
+/* Keys that only train calls have. */
 static const char *const train_keys[] = {
     "mini-batches",        "schedule",
     "recompute",           "attention",
@@ -344,7 +344,7 @@ check_kind(const RaPlan *plan, const RaCallPlan *to, const RaCall *call,
   return TRUE;
 }
 
-/* What needs no reading beyond the key itself. */
+/* Copies the keys that need no further parsing. */
 static void
 set_strategy(RaCallPlan *to, const CallKeys *keys, int dtype)
 {

@@ -1,9 +1,9 @@
-/* The execution plan: a device mesh and a parallel strategy for every call.
+/* Execution plan: a device mesh and a parallel strategy for every call.
  *
  *     [plan]
  *     format = 1
- *     workload = ppo-llama3-70b.workload   found by ra_data_find("workloads",
- *     cluster = h100-16n.cluster           ...) and ("clusters", ...)
+ *     workload = ppo-llama3-70b.workload   ra_data_find("workloads", ...)
+ *     cluster = h100-16n.cluster           ra_data_find("clusters", ...)
  *     system = reallhf-2024                optional: ("systems", ...)
  *     [call actor_train]
  *     mesh = node[0-15]
@@ -13,42 +13,42 @@
  *     cp = 1                     ranks that share each sequence
  *     ep = 1                     ranks that share a layer's experts
  *     dispatch = copies          copies | once: see RaDispatch
- *     micro-batches = 8          of one mini-batch, a replica
- *     mini-batches = 4           optimizer steps of an epoch, instead of the
- *                                workload's: another algorithm
+ *     micro-batches = 8          per replica and mini-batch
+ *     mini-batches = 4           optimizer steps per epoch, replacing the
+ *                                workload's number: this changes the algorithm
  *     schedule = 1f1b            gpipe | 1f1b | interleaved:2
  *     sequence-parallel = true
- *     scatter-sends = true       tp ranks send parts between stages
+ *     scatter-sends = true       each tp rank sends its part between stages
  *     recompute = full           none | selective | full
  *     attention = flash          flash | core | core-dropout: see RaAttention
  *     cross-entropy = fused      fused | unfused: see RaCrossEntropy
  *     zero = 1                   0 | 1 | 2 | 3
- *     zero-group = 8             dp ranks that one set of shards spans
+ *     zero-group = 8             dp ranks that share one set of shards
  *     grad-dtype = fp32          bf16 | fp16 | fp32
  *     overlap-grad-reduce = true
- *     launch = eager             eager | graph: of decode steps
+ *     launch = eager             eager | graph: launch of decode steps
  *     rank-order = tp-cp-dp-pp   innermost first; cp may be left out
  *     stage-layers = 21,20,20,19 uneven pipeline; default: even, the
  *                                remainder to the middle stages
  *     residency = release        release | keep | host: see RaResidency
  *     optimizer-residency = keep keep | host: between training calls
  *     realloc = broadcast        broadcast | p2p | all-gather: how this layout
- *                                gets what training wrote in another
- *     batching = static          and more of generate:
- *     graph/input/plan_batching.h
- *     over-sample = 1            and more of long tails:
- *     graph/input/plan_tail.h
+ *                                receives what training wrote in another
+ *     batching = static          generate: see graph/input/plan_batching.h
+ *     over-sample = 1            long tails: see graph/input/plan_tail.h
  *
- * mini-batches, schedule, recompute, attention, cross-entropy, scatter-sends,
- * zero 1 and 2, grad-dtype, overlap-grad-reduce and optimizer-residency are of
- * train calls only, realloc of the others; a host call has a mesh or no group
- * at all.
- * Context parallelism cuts every sequence into 2 cp chunks, of which rank r
- * has the r-th and the r-th last (the balanced zig-zag of ring attention); cp
- * ranks hold the same parameters and reduce gradients with dp.  Expert
- * parallelism takes its ranks from those of dp x cp of a stage (Megatron-LM's
- * convention): the ep neighbours, in rank order, hold experts / ep whole
- * experts each, and every expert is cut by tp as a dense MLP.
+ * Only train calls have mini-batches, schedule, recompute, attention,
+ * cross-entropy, scatter-sends, zero 1 and 2, grad-dtype, overlap-grad-reduce
+ * and optimizer-residency.  Only the other calls have realloc.  A host call has
+ * a mesh or no group at all.
+ *
+ * Context parallelism cuts every sequence into 2 cp chunks.  Rank r has the
+ * r-th and the r-th last (the balanced zig-zag of ring attention); cp ranks
+ * hold the same parameters and reduce gradients with dp.
+ *
+ * Expert parallelism uses the dp x cp ranks of a stage (Megatron-LM's
+ * convention).  Each of ep neighbours, in rank order, holds experts / ep whole
+ * experts; tp cuts every expert as it cuts a dense MLP.
  *
  * Defaults: tp, dp, pp, cp, ep = 1; micro-batches: pp for generate and
  * inference, 2 pp for train where pp > 1, else 1; schedule 1f1b; recompute
@@ -56,21 +56,27 @@
  * the model's; launch eager; residency release; optimizer-residency keep;
  * realloc broadcast.
  *
- * Invariants after ra_plan_load(): dp tp pp cp = GPUs of the mesh; ep divides
- * dp cp and the experts, and is 1 for a dense model; cp is 1 for generate;
- * heads and MLP
- * width divide by tp (kv heads divide by tp or tp by them); pp x virtual
- * stages <= layers; sequences divide by mini-batches (train) or parts
- * (others), times dp, times micro-batches; zero-group divides dp; interleaved:
- * pp > 1 and micro-batches divide by pp; sequence-parallel: tp > 1; calls of
- * one model in one layout have one residency (graph/input/residency.h).
+ * Invariants after ra_plan_load():
+ * - dp tp pp cp = GPUs of the mesh; cp is 1 for generate;
+ * - ep divides dp cp and the experts, and is 1 for a dense model;
+ * - tp divides heads and MLP width; kv heads divide by tp or tp by them;
+ * - pp x virtual stages <= layers;
+ * - sequences divide by mini-batches (train) or parts (others), times dp, times
+ *   micro-batches;
+ * - zero-group divides dp;
+ * - interleaved: pp > 1 and micro-batches divide by pp;
+ * - sequence-parallel: tp > 1;
+ * - calls of one model in one layout have one residency
+ *   (graph/input/residency.h).
  *
  * ZeRO (arXiv 1910.02054) shards over dp: 1 the optimizer state, 2 the
  * gradients too, 3 the parameters too.  One set of shards spans zero_group
  * neighbours along dp with all of their cp ranks, and the sets are replicas
- * (MiCS, arXiv 2205.00119; the hybrid sharding of PyTorch FSDP).  Of inference
- * and generate calls 3 shards the weights, which every forward and every decode
- * step gathers. Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
+ * (MiCS, arXiv 2205.00119; the hybrid sharding of PyTorch FSDP).  For inference
+ * and generate calls, 3 shards the weights; every forward and every decode step
+ * gathers them.
+ *
+ * Typical sizes: 6 calls; meshes of 4 to 16,384 GPUs.
  */
 #ifndef RA_GRAPH_INPUT_PLAN_H
 #define RA_GRAPH_INPUT_PLAN_H
@@ -91,40 +97,40 @@ typedef enum {
   RA_RECOMPUTE_FULL       /* every layer from its input */
 } RaRecompute;
 
-/* What keeps the scores of training's attention. */
+/* Implementation of attention in training: where its scores are. */
 typedef enum {
   RA_ATTENTION_FLASH,       /* one kernel, in its tiles (arXiv 2205.14135) */
-  RA_ATTENTION_CORE,        /* memory: a product, a fused softmax, a product */
+  RA_ATTENTION_CORE,        /* in memory: a GEMM, a fused softmax, a GEMM */
   RA_ATTENTION_CORE_DROPOUT /* the same, with dropout on the weights */
 } RaAttention;
 
-/* The kernels of training's loss over the logits. */
+/* Kernels of the training loss over the logits. */
 typedef enum {
-  RA_CROSS_ENTROPY_FUSED,  /* logits are read once, and once written backward */
-  RA_CROSS_ENTROPY_UNFUSED /* a kernel a step, in fp32 */
+  RA_CROSS_ENTROPY_FUSED,  /* reads logits once, writes once in the backward */
+  RA_CROSS_ENTROPY_UNFUSED /* one kernel per step, in fp32 */
 } RaCrossEntropy;
 
 typedef enum { RA_LAUNCH_EAGER, RA_LAUNCH_GRAPH } RaLaunch;
 
-/* Sequences of a decode step of @n that is launched as a graph: so that not
- * every sequence that ends is another shape.  Those behind the @n repeat the
- * last. */
+/* Padded batch of a decode step of @n sequences that is launched as a CUDA
+ * graph.  Padding keeps the number of captured shapes small as sequences end;
+ * the padding sequences repeat the last one. */
 static inline uint32_t
 ra_graph_sequences(uint32_t n)
 {
   return n <= 2 ? n : n <= 4 ? 4 : (n + 7) / 8 * 8;
 }
 
-/* Where the parameters of a call's layout are while no call reads them.
+/* Location of the parameters of a call's layout while no call reads them.
  *
- * RELEASE  a copy of what is trained in another layout is dropped after its
- *          last reader and reallocated next time (ReaL, arXiv 2406.14088);
- *          what no other layout could fill again stays
- * KEEP     such a copy stays, a shadow model (Xiao et al., arXiv 2312.11819),
- *          and is refitted once a rollout: between two readers where these may
- *          lag behind training
- * HOST     in pinned host memory: reloaded before use, dropped after it, and
- *          copied out first where training or a reallocation changed it
+ * RELEASE  A copy of parameters that are trained in another layout is dropped
+ *          after its last reader and reallocated next time (ReaL, arXiv
+ *          2406.14088).  Parameters that no other layout could restore stay.
+ * KEEP     Such a copy stays as a shadow model (Xiao et al., arXiv 2312.11819).
+ *          It is refitted once a rollout: between two readers where these may
+ *          lag behind training.
+ * HOST     Pinned host memory: reloaded before use and dropped after it, and
+ *          copied out first where training or a reallocation changed it.
  */
 typedef enum {
   RA_RESIDENCY_RELEASE,
@@ -132,17 +138,17 @@ typedef enum {
   RA_RESIDENCY_HOST
 } RaResidency;
 
-/* Which sequences of a generate call step together:
+/* Batching of a generate call, that is, which sequences step together:
  * graph/input/plan_batching.h. */
 typedef enum { RA_BATCHING_STATIC, RA_BATCHING_CONTINUOUS } RaBatchingKind;
 
-/* How often a token is sent to the experts that it visits. */
+/* Number of times that a token is sent to the experts that it visits. */
 typedef enum {
-  RA_DISPATCH_COPIES, /* once for each: NCCL's all-to-all */
+  RA_DISPATCH_COPIES, /* once for each expert: NCCL's all-to-all */
   RA_DISPATCH_ONCE    /* once to each rank, and node, that has one: DeepEP */
 } RaDispatch;
 
-/* The four axes along which ranks are laid out. */
+/* Axes along which ranks are laid out. */
 typedef enum {
   RA_AXIS_TP,
   RA_AXIS_CP,
@@ -152,50 +158,51 @@ typedef enum {
 } RaAxis;
 
 typedef struct {
-  gboolean set;             /* the plan has a group for this call */
-  RaMesh mesh;              /* host calls: where data is gathered; without a
-                               group GPU 0 of node 0 stands for its host */
-  uint32_t dp, tp, pp, cp;  /* degrees, >= 1 */
-  uint32_t ep;              /* of the dp x cp ranks; 0 counts as 1 */
-  int dispatch;             /* RaDispatch */
-  gboolean experts_whole;   /* tp ranks have whole experts, as inference engines
-                               do; of plans in memory of one call alone: no file
-                               can say it, as no reallocation knows it */
-  uint8_t axis[RA_N_AXES];  /* RaAxis, innermost first */
-  uint32_t n_micro_batches; /* a replica and mini-batch (train) or part */
-  uint32_t n_mini_batches;  /* train: instead of the workload's; 0: as there,
-                               never the same number */
-  int schedule;             /* RaScheduleKind; train only */
-  uint32_t n_virtual;       /* model chunks a stage: 1 unless interleaved */
-  uint32_t *stage_layers;   /* (pp * n_virtual) layers of virtual stage
-                               v * pp + s, owned; NULL: host call */
-  gboolean scatter_sends;   /* stages send a tp-th each and gather it; train
-                               only */
+  gboolean set;               /* the plan has a group for this call */
+  RaMesh mesh;                /* host calls: where data is gathered; without a
+                                 group, GPU 0 of node 0 represents its host */
+  uint32_t dp, tp, pp, cp;    /* degrees, >= 1 */
+  uint32_t ep;                /* degree in the dp x cp ranks; 0 counts as 1 */
+  int dispatch;               /* RaDispatch */
+  gboolean experts_whole;     /* tp ranks have whole experts, as in inference
+                                 engines; only in-memory plans of one call have
+                                 it: no file key, no reallocation supports it */
+  uint8_t axis[RA_N_AXES];    /* RaAxis, innermost first */
+  uint32_t n_micro_batches;   /* per replica and mini-batch (train) or part */
+  uint32_t n_mini_batches;    /* train: replaces the workload's number; 0: the
+                                 workload's, which is never repeated here */
+  int schedule;               /* RaScheduleKind; train only */
+  uint32_t n_virtual;         /* model chunks per stage: 1 unless interleaved */
+  uint32_t *stage_layers;     /* (pp * n_virtual) layers of virtual stage
+                                 v * pp + s, owned; NULL: host call */
+  gboolean scatter_sends;     /* each tp rank sends a tp-th to the next stage,
+                                 which gathers it; train only */
   gboolean sequence_parallel; /* Megatron-style, in the tp group */
   int recompute;              /* RaRecompute */
   int attention;              /* RaAttention; train only */
   int cross_entropy;          /* RaCrossEntropy; train only */
-  int zero;                   /* 0 to 3: what is sharded in dp, see above */
+  int zero;                   /* 0 to 3: ZeRO stage in dp, see above */
   uint32_t zero_group;        /* dp ranks of one set of shards; 1 with zero 0 */
   int grad_dtype;             /* RaDtype of the gradient reduction */
-  gboolean overlap_grad_reduce; /* in buckets behind the last backward */
+  gboolean overlap_grad_reduce; /* in buckets during the last backward */
   int launch;                   /* RaLaunch */
   int residency;                /* RaResidency of the parameters */
   int optimizer_residency;      /* RaResidency, KEEP or HOST; train only */
   int realloc;                  /* RaReallocScheme of graph/augment/realloc.h */
   int batching;                 /* RaBatchingKind; generate only, as below */
-  uint32_t max_sequences;       /* continuous: of a replica, at a time */
-  uint32_t prefill_tokens;      /* continuous: of a step */
-  uint32_t kv_block;            /* tokens of a block of keys; 0: default */
-  uint64_t kv_memory_bytes;     /* continuous: of each GPU; 0: no limit */
+  uint32_t max_sequences;       /* continuous: running per replica */
+  uint32_t prefill_tokens;      /* continuous: per step */
+  uint32_t kv_block;            /* tokens per block of keys; 0: default */
+  uint64_t kv_memory_bytes;     /* continuous: per GPU; 0: no limit */
   int kv_admission;             /* continuous: 0 prompt, 1 whole */
   gboolean prefix_sharing;      /* continuous: samples share their prompt */
-  int tool_kv_drops;            /* continuous: 0 who pauses keeps, 1 drops */
-  int service;            /* RaServiceRefit of graph/input/plan_service.h */
-  uint32_t sync_interval; /* service: iterations from one version to the
+  int tool_kv_drops;            /* continuous: keys and values of a paused
+                                   sequence: 0 kept, 1 dropped */
+  int service;                  /* RaServiceRefit of plan_service.h */
+  uint32_t sync_interval;       /* service: iterations from one version to the
                                    next; 0 counts as 1 */
-  RaTail tail;            /* static: what is done about long sequences */
-  guint group;            /* of the key file, for messages, if set */
+  RaTail tail;                  /* static: handling of long sequences */
+  guint group;                  /* in the key file, for messages, if set */
 } RaCallPlan;
 
 typedef struct {
@@ -205,7 +212,7 @@ typedef struct {
   RaCallPlan *calls;          /* (workload->n_calls) same index */
 } RaPlan;
 
-/* Optimizer steps of an epoch of a train call; parts of others. */
+/* Optimizer steps per epoch of a train call; parts of any other call. */
 static inline uint32_t
 ra_call_plan_n_pieces(const RaCall *call, const RaCallPlan *plan)
 {
@@ -215,7 +222,7 @@ ra_call_plan_n_pieces(const RaCall *call, const RaCallPlan *plan)
 }
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a plan may have,
- * static; %NULL for a noun that it does not have. */
+ * static; %NULL if a plan has no group `[noun]`. */
 const RaKeySpec *ra_plan_key_specs(const char *noun, gsize *out_n);
 
 /**
@@ -258,42 +265,42 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaPlan, ra_plan_free)
 
 /**
  * ra_stage_layers_even:
- * @n_layers: of the model, >= @n_stages
+ * @n_layers: layers of the model, >= @n_stages
  * @n_stages: virtual stages, >= 1
- * @out_layers: (out) (array length=n_stages): layers of each
+ * @out_layers: (out) (array length=n_stages): layers of each stage
  *
- * The default cut: n_layers / n_stages each, and the remainder one by one to
+ * Default partition: n_layers / n_stages each, and the remainder one by one to
  * the middle stages, as the first and the last also hold embedding and head.
  */
 void ra_stage_layers_even(uint32_t n_layers, uint32_t n_stages,
                           uint32_t *out_layers);
 
-/* Where a rank stands: coordinates along the four axes. */
+/* Coordinates of a rank along the four axes. */
 typedef struct {
   uint32_t at[RA_N_AXES]; /* by RaAxis, each below its degree */
 } RaCoord;
 
-/* Rank in the mesh of coordinates @coord: mixed radix, axis[0] fastest; and
- * back. */
+/* Conversion between coordinates @coord and the rank in the mesh: mixed radix,
+ * axis[0] varies fastest. */
 uint32_t ra_call_plan_rank(const RaCallPlan *plan, const RaCoord *coord);
 RaCoord ra_call_plan_coord(const RaCallPlan *plan, uint32_t rank);
 
-/* The ranks of one tp rank and stage, numbered: along dp and cp, whichever is
- * inner in the rank order fastest. */
+/* Data rank: the number of @coord among the ranks of its tp rank and stage,
+ * along dp and cp.  The inner one of these axes varies fastest. */
 uint32_t ra_call_plan_data_rank(const RaCallPlan *plan, const RaCoord *coord);
 /* @coord with dp and cp set to data rank @data_rank, < dp x cp. */
 RaCoord ra_call_plan_data_coord(const RaCallPlan *plan, RaCoord coord,
                                 uint32_t data_rank);
 
 /* Expert-parallel degree, >= 1, and rank: the data rank modulo the degree.
- * Data ranks with one quotient exchange tokens, those with one remainder hold
- * the same experts. */
+ * Data ranks with equal quotients exchange tokens; those with equal remainders
+ * hold the same experts. */
 uint32_t ra_call_plan_ep(const RaCallPlan *plan);
 uint32_t ra_call_plan_ep_rank(const RaCallPlan *plan, const RaCoord *coord);
 
-/* Neighbouring replicas, from a multiple of their number on, that exchange
- * tokens with each other and no others: 1 where the ranks of a group are cp
- * ranks of one. */
+/* Number n of neighbouring replicas, starting at a multiple of n, that exchange
+ * tokens only with each other; 1 where an expert-parallel group consists of cp
+ * ranks of one replica. */
 uint32_t ra_call_plan_ep_replicas(const RaCallPlan *plan);
 
 /* Degree along @axis. */
@@ -302,19 +309,19 @@ uint32_t ra_call_plan_degree(const RaCallPlan *plan, RaAxis axis);
 /* First layer of virtual stage @vstage (0 .. pp * n_virtual - 1). */
 uint32_t ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage);
 
-/* Data ranks (dp x cp) that one set of zero's shards spans: zero_group x cp; 1
+/* Data ranks (dp x cp) that share one set of ZeRO shards: zero_group x cp; 1
  * with zero 0. */
 uint32_t ra_call_plan_zero_ranks(const RaCallPlan *plan);
 
-/* Parts into which zero 3 cuts what a tensor-parallel rank holds of the
- * parameters, 1 without: the data ranks (dp x cp) of a group. */
+/* Shards into which zero 3 cuts the parameters of a tensor-parallel rank: the
+ * data ranks (dp x cp) of a group; 1 below zero 3. */
 uint32_t ra_call_plan_n_shards(const RaCallPlan *plan);
 
-/* Which of them the rank at @coord has. */
+/* Index of the shard of the rank at @coord. */
 uint32_t ra_call_plan_zero_rank(const RaCallPlan *plan, const RaCoord *coord);
 
-/* Equal mesh, degrees, rank order (of the axes longer than 1), stages, experts
- * and shards: parameters lie in the same places. */
+/* Equality of mesh, degrees, rank order (of the axes longer than 1), stages,
+ * experts and shards: every GPU holds the same parameters under both. */
 gboolean ra_call_plan_same_layout(const RaCallPlan *a, const RaCallPlan *b);
 
 #endif

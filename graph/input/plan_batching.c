@@ -1,3 +1,4 @@
+/* Batching keys of a generate call: checks, writing, derived sizes. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ ra_plan_set_batching(RaPlan *plan, uint32_t call, const RaBatchingKeys *keys)
   to->tool_kv_drops = keys->tool_kv;
 }
 
-/* Of static batching too. */
+/* Key that static batching has too. */
 static const char kv_block_key[] = "kv-block";
 
 /* The first key of generation that the plan states, or NULL; the last is that
@@ -44,7 +45,7 @@ stated_key(const RaPlan *plan, guint group)
   return NULL;
 }
 
-/* What no engine does. */
+/* Strategies that no engine supports. */
 static gboolean
 check_strategy(const RaPlan *plan, uint32_t call, GError **error)
 {

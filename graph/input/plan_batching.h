@@ -1,27 +1,28 @@
-/* How a generate call batches, in a plan: static, or as a serving engine does.
+/* Batching of a generate call in a plan: static, or as a serving engine does.
  *
  *     [call actor_generate]
  *     batching = continuous       default static: all sequences of a replica
  *                                 start together
- *     max-sequences = 256         of a replica, at a time
- *     prefill-tokens = 8192       of a step, prompts and answers
- *     kv-block = 16               tokens of a block of keys and values
- *     kv-memory = 40 GiB          of each GPU, for keys and values; default: no
- *                                 limit, and what they come to is held
- *     kv-admission = prompt       whole: a sequence is admitted where all that
- *                                 it may come to fits, so none is preempted
+ *     max-sequences = 256         running per replica
+ *     prefill-tokens = 8192       per step, prompts and answers
+ *     kv-block = 16               tokens per block of keys and values
+ *     kv-memory = 40 GiB          per GPU, for keys and values; default: no
+ *                                 limit, the account has what they need
+ *     kv-admission = prompt       whole: admits a sequence only if its longest
+ *                                 possible result fits, so none is preempted
  *     prefix-sharing = true       samples of a prompt share its blocks
- *     tool-kv = keep              drop: of sequences with turns, when a tool
- *                                 runs (graph/input/turns.h)
+ *     tool-kv = keep              drop: keys and values of sequences with turns
+ *                                 while a tool runs (graph/input/turns.h)
  *
- * graph/rollout/batcher.h says what an engine does with them.
+ * graph/rollout/batcher.h describes the engine that these keys control.
  */
 #ifndef RA_GRAPH_INPUT_PLAN_BATCHING_H
 #define RA_GRAPH_INPUT_PLAN_BATCHING_H
 
 #include "graph/input/plan.h"
 
-/* The keys, which `[call NAME]` has beside its own (graph/input/plan.c). */
+/* Batching keys of `[call NAME]`, in addition to those of graph/input/plan.c.
+ */
 typedef struct {
   int batching; /* RaBatchingKind */
   uint32_t max_sequences, prefill_tokens, kv_block;
@@ -35,7 +36,7 @@ extern const char *const ra_batching_words[];
 extern const char *const ra_admission_words[];
 extern const char *const ra_tool_kv_words[];
 
-/* What the keys are where they are not given. */
+/* Defaults of the keys. */
 #define RA_BATCHING_MAX_SEQUENCES 256
 #define RA_BATCHING_PREFILL_TOKENS 8192
 #define RA_BATCHING_KV_BLOCK 16
@@ -97,44 +98,46 @@ extern const char *const ra_tool_kv_words[];
                "there is room, or go (drop)"                                   \
   }
 
-/* The keys into @plan's call @call, whose degrees are read. */
+/* Stores the keys in @plan's call @call, whose degrees must have been read. */
 void ra_plan_set_batching(RaPlan *plan, uint32_t call,
                           const RaBatchingKeys *keys);
 
-/* FALSE with @error set, `file:line: ...`: a key that means nothing there, a
- * strategy that no engine has, no room for the longest sequence. */
+/* Returns FALSE and sets @error, `file:line: ...`, for a key without meaning
+ * there, a strategy that no engine supports, or no room for the longest
+ * sequence. */
 gboolean ra_plan_check_batching(const RaPlan *plan, uint32_t call,
                                 GError **error);
 
-/* Appends the keys that are not their defaults, as lines of a file. */
+/* Appends the keys that differ from their defaults, as lines of a file. */
 void ra_plan_write_batching(const RaCallPlan *call, GString *out);
 gboolean ra_plan_same_batching(const RaCallPlan *a, const RaCallPlan *b);
 
-/* Tokens of a block of keys and values of @call. */
+/* Tokens per block of keys and values of @call. */
 uint32_t ra_call_plan_kv_block(const RaCallPlan *call);
-/* Tokens that there is room for where a sequence has @tokens: whole blocks. */
+/* Capacity of the whole blocks of a sequence of @tokens, tokens. */
 uint64_t ra_call_plan_kv_room(const RaCallPlan *call, uint64_t tokens);
 
-/* Bytes of a block of keys and values on the GPU whose stage has most layers;
- * `kv-block` and the degrees of @call are read, its `batching` is not. */
+/* Bytes per block of keys and values on the GPU whose stage has most layers.
+ * Depends on `kv-block` and the degrees of @call, not on its `batching`. */
 uint64_t ra_call_kv_block_bytes(const RaPlan *plan, uint32_t call);
 
-/* How a replica batches. */
+/* Parameters of a replica's batcher. */
 typedef struct {
   uint32_t max_sequences; /* running at a time, >= 1 */
   uint32_t step_tokens;   /* computed in a step, >= max_sequences */
-  uint32_t block_tokens;  /* keys and values of a block, >= 1 */
+  uint32_t block_tokens;  /* tokens per block of keys and values, >= 1 */
   uint64_t n_blocks;      /* 0: no limit */
-  uint32_t group;         /* neighbouring sequences that share a prompt; 1: none
-                             shares */
-  gboolean reserve;       /* admission by the whole sequence */
+  uint32_t group;         /* neighbouring sequences that share a prompt; 1: no
+                             sharing */
+  gboolean reserve;       /* admission reserves the whole sequence */
 } RaBatching;
 
-/* What the batcher of a replica's micro-batch of @call is made with: its share
- * of the replica's places and blocks; max_sequences 0: static batching. */
+/* Parameters of the batcher for one micro-batch of a replica of @call: its
+ * share of the replica's sequences and blocks.  max_sequences is 0 for static
+ * batching. */
 RaBatching ra_call_batching(const RaPlan *plan, uint32_t call);
 
-/* Blocks that one sequence of @prompt and @response tokens needs at most. */
+/* Largest number of blocks of one sequence of @prompt and @response tokens. */
 uint64_t ra_batching_blocks(const RaBatching *batching, uint64_t prompt,
                             uint64_t response);
 

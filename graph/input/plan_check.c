@@ -1,11 +1,11 @@
-/* Whether a call's strategy tiles its mesh, its model and its batch. */
+/* Check that a call's strategy tiles its mesh, its model and its batch. */
 #include "config.h"
 
 #include <string.h>
 
 #include "graph/input/plan_check.h"
 
-/* What the checks share. */
+/* Context of the checks. */
 typedef struct {
   RaKeyFile *file;
   const RaCallPlan *plan;
@@ -179,7 +179,7 @@ check_schedule(const Subject *subject, GError **error)
   return TRUE;
 }
 
-/* What the workload's own number is held to in graph/input/dataflow.c. */
+/* Same check as for the workload's number in graph/input/dataflow.c. */
 static gboolean
 check_mini_batches(const Subject *subject, GError **error)
 {

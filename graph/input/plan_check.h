@@ -1,7 +1,7 @@
-/* What a call's plan must satisfy beyond its single keys.
+/* Consistency check of a call's plan.
  *
- * Private to graph/input/plan.c: the call plan has its keys, this checks that
- * they fit together and fit the model, the mesh and the batch.
+ * It is private to graph/input/plan.c.  It checks that the keys of a call fit
+ * together and fit the model, the mesh and the batch.
  *
  *     if (!ra_plan_check_call(plan, index, &error))
  *       return NULL;
@@ -13,11 +13,11 @@
 
 /**
  * ra_plan_check_call:
- * @plan: with the keys of call @call read
+ * @plan: the keys of call @call have been read
  * @call: its index
  * @error: %RA_ERROR_INPUT `file:line: ...`: degrees that do not tile the
  *   mesh, heads or MLP width that do not divide by tp, more virtual stages
- *   than layers, an interleaved schedule that cannot be, a batch that does not
+ *   than layers, an impossible interleaved schedule, a batch that does not
  *   divide, shards that do not divide dp
  *
  * Returns: %TRUE if the call can run

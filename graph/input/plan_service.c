@@ -1,3 +1,4 @@
+/* Checks of the rollout service keys of a plan. */
 #include "config.h"
 
 #include "graph/input/plan_service.h"

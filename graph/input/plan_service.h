@@ -1,14 +1,14 @@
-/* A generate call as a service that does not wait for training, in a plan.
+/* Rollout service in a plan: a generate call that does not wait for training.
  *
  *     [call actor_generate]
- *     service = none              drain | interrupt | in-flight: how a replica
- *                                 takes a new version (sim/generate/service.h)
- *     sync-interval = 1           training calls from one version that it gets
- *                                 to the next
+ *     service = none              drain | interrupt | in-flight: refit of a
+ *                                 replica (sim/generate/service.h)
+ *     sync-interval = 1           training calls from one version that it
+ *                                 receives to the next
  *
- * With continuous batching on GPUs of its own, `staleness` of 1 at least, edges
- * that are whole, and residency release (versions are pushed as they are
- * trained, into a second copy).
+ * A service needs continuous batching on GPUs of its own, `staleness` of at
+ * least 1, edges without chunks, and residency release: training pushes each
+ * version into a second copy.
  */
 #ifndef RA_GRAPH_INPUT_PLAN_SERVICE_H
 #define RA_GRAPH_INPUT_PLAN_SERVICE_H
@@ -16,7 +16,7 @@
 #include "graph/input/plan.h"
 
 typedef enum {
-  RA_SERVICE_NONE, /* a batch an iteration */
+  RA_SERVICE_NONE, /* one batch per iteration */
   RA_SERVICE_DRAIN,
   RA_SERVICE_INTERRUPT,
   RA_SERVICE_IN_FLIGHT
@@ -31,7 +31,7 @@ ra_plan_sync_interval(const RaCallPlan *call)
   return call->sync_interval > 1 ? call->sync_interval : 1;
 }
 
-/* Whether what training writes in @iteration goes to the layout of @call. */
+/* TRUE if the layout of @call receives what training writes in @iteration. */
 static inline gboolean
 ra_plan_is_synced(const RaCallPlan *call, uint32_t iteration)
 {
@@ -40,15 +40,16 @@ ra_plan_is_synced(const RaCallPlan *call, uint32_t iteration)
 
 /**
  * ra_plan_version:
- * @call: of a plan, with @staleness in the workload
- * @out_made: (out): iteration whose training wrote what @call of @iteration
- *   must have
+ * @call: call of a plan, which has @staleness in the workload
+ * @out_made: (out): iteration whose training writes the version that @call of
+ *   @iteration needs at least
  *
- * With i versions (i + staleness + 1) s iterations may be generated, s the
- * sync interval: iteration k needs i >= (k + 1) / s - 1 - staleness, which is
- * written in iteration i s - 1.  With s = 1, k - 1 - staleness.
+ * With i versions, (i + staleness + 1) s iterations may be generated, where s
+ * is the sync interval.  Iteration k thus needs i >= (k + 1) / s - 1 -
+ * staleness; training writes that version in iteration i s - 1.  With s = 1 it
+ * is k - 1 - staleness.
  *
- * Returns: %FALSE: what it began with will do
+ * Returns: %FALSE if the initial version suffices
  */
 static inline gboolean
 ra_plan_version(const RaCallPlan *call, uint32_t staleness, uint32_t iteration,
@@ -63,7 +64,8 @@ ra_plan_version(const RaCallPlan *call, uint32_t staleness, uint32_t iteration,
   return TRUE;
 }
 
-/* The last iteration that may run on version @version (-1: the first). */
+/* Last iteration that may run on the version written in iteration @version; -1:
+ * the initial version. */
 static inline int64_t
 ra_plan_last_reader(const RaCallPlan *call, uint32_t staleness, int64_t version)
 {
@@ -71,7 +73,8 @@ ra_plan_last_reader(const RaCallPlan *call, uint32_t staleness, int64_t version)
          (int64_t)ra_plan_sync_interval(call) * (1 + (int64_t)staleness);
 }
 
-/* FALSE with @error set, `file:line: ...`. */
+/* Returns FALSE and sets @error, `file:line: ...`, if a need of a service that
+ * the file's head names is not met. */
 gboolean ra_plan_check_service(const RaPlan *plan, GError **error);
 
 #endif

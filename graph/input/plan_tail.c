@@ -1,3 +1,4 @@
+/* Long-tail keys of a generate call: checks and writing. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,22 +1,22 @@
-/* What a generate call does about its long tail, in a plan.
+/* Long-tail keys of a generate call in a plan.
  *
  *     [call actor_generate]
  *     assignment = order          length: longest first, each to the replica
  *                                 with the fewest tokens
- *     length-prediction = 1       of assignment = length: correlation of the
- *                                 lengths that it goes by with the true ones
- *     respread = 0                times that what runs is spread evenly anew
- *                                 when a replica has run dry
- *     over-sample = 1             prompts begun for one wanted; generation
+ *     length-prediction = 1       assignment = length: correlation of the
+ *                                 predicted lengths with the true ones
+ *     respread = 0                number of times that running sequences are
+ *                                 spread evenly again when a replica is empty
+ *     over-sample = 1             prompts started per prompt wanted; generation
  *                                 stops when enough are complete
- *     unfinished = discard        carry: the next iteration goes on with them
- *     migrate-at = 0              share of the sequences still running when
+ *     unfinished = discard        carry: the next iteration continues them
+ *     migrate-at = 0              fraction of the sequences still running when
  *                                 they are moved together; 0: never
- *     migrate-to = 1              replicas that they are moved to
- *     moved-kv = copy             recompute: what moves computes its keys and
- *                                 values anew
+ *     migrate-to = 1              replicas that receive them
+ *     moved-kv = copy             recompute: moved sequences compute their keys
+ *                                 and values again
  *
- * With zero = 0, and sequences without turns.
+ * All need zero = 0 and sequences without turns.
  */
 #ifndef RA_GRAPH_INPUT_PLAN_TAIL_H
 #define RA_GRAPH_INPUT_PLAN_TAIL_H
@@ -58,20 +58,20 @@ extern const char *const ra_moved_kv_words[];
    .doc = "respread, migrate-at: keys and values are copied or recomputed"}
 /* clang-format on */
 
-/* FALSE with @error set, `file:line: ...`: a key that means nothing there, a
- * strategy that it is not modelled with, more sequences than may be. */
+/* Returns FALSE and sets @error, `file:line: ...`, for a key without meaning
+ * there, a strategy for which it is not modelled, or too many sequences. */
 gboolean ra_plan_check_tail(const RaPlan *plan, uint32_t call, GError **error);
 
-/* Appends the keys that are not their defaults, as lines of a file. */
+/* Appends the keys that differ from their defaults, as lines of a file. */
 void ra_plan_write_tail(const RaCallPlan *call, GString *out);
 gboolean ra_plan_same_tail(const RaCallPlan *a, const RaCallPlan *b);
 
-/* Prompts that @call begins or goes on with in an iteration, at least those
- * that it is to complete. */
+/* Prompts that @call starts or continues in an iteration, at least the number
+ * that it must complete. */
 uint32_t ra_plan_tail_prompts(const RaPlan *plan, uint32_t call);
 
-/* Whether all iterations have sequences of the same lengths: laws that are not
- * drawn, nothing carried, no trips. */
+/* TRUE if all iterations have sequences of the same lengths: fixed laws, no
+ * carried sequences, no trips, no turns. */
 gboolean ra_plan_iterations_alike(const RaPlan *plan);
 
 #endif

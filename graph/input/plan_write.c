@@ -1,4 +1,4 @@
-/* Writing an execution plan. */
+/* Writer of execution plans. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -79,7 +79,7 @@ append_stages(GString *out, const RaCallPlan *call, const RaModel *model)
   g_string_append_c(out, '\n');
 }
 
-/* What only train calls have. */
+/* Keys that only train calls have. */
 static void
 append_train(GString *out, const RaCallPlan *call, int dtype)
 {
@@ -199,7 +199,7 @@ ra_plan_write(const RaPlan *plan, const RaPlanWords *words, GError **error)
   return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-/* Of calls that run on GPUs. */
+/* Keys of calls that run on GPUs. */
 static gboolean
 call_equal(const RaCallPlan *a, const RaCallPlan *b)
 {

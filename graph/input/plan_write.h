@@ -1,4 +1,4 @@
-/* A plan as the key file that loads to it.
+/* Writer of a plan as a key file.
  *
  *     RaPlanWords words = {.workload = "ppo.workload",
  *                          .cluster = "h100-1n.cluster",
@@ -6,8 +6,8 @@
  *     g_autofree char *text = ra_plan_write(plan, &words, &error);
  *
  * Invariant: load(write(plan)) is equal to the plan by ra_plan_equal(), for
- * every plan that ra_plan_load() gives or could give.  What is a default is
- * left out, but for mesh, dp, tp, pp and micro-batches.
+ * every plan that ra_plan_load() returns or could return.  Keys with default
+ * values are left out, except mesh, dp, tp, pp and micro-batches.
  * Typical sizes: 1 to 3 KB.
  */
 #ifndef RA_GRAPH_INPUT_PLAN_WRITE_H
@@ -15,25 +15,25 @@
 
 #include "graph/input/plan.h"
 
-/* What a plan does not know of its file. */
+/* Contents of the file that are not in the plan. */
 typedef struct {
   const char *workload;        /* value of the key `workload` */
   const char *cluster;         /* value of the key `cluster` */
   const char *system;          /* nullable: value of the key `system` */
   const char *head;            /* nullable: comment on top, lines without # */
-  const char *const *comments; /* nullable (n_calls): above a call's group; an
-                                  element may be NULL or "" */
+  const char *const *comments; /* nullable (n_calls): comment above a call's
+                                  group; an element may be NULL or "" */
 } RaPlanWords;
 
 /**
  * ra_plan_write:
- * @plan: complete and consistent; its file is not looked at and may be %NULL
+ * @plan: complete and consistent; its file is not used and may be %NULL
  * @words: borrowed
  * @error: %RA_ERROR_INPUT: a file name that no key file can hold (a double
  *   quote or a control character in it)
  *
- * Calls stand in the workload's topological order; a comment is wrapped to 80
- * columns, a line feed in it ends a line.
+ * Calls are written in the workload's topological order.  A comment is wrapped
+ * to 80 columns; a line feed in it ends a line.
  *
  * Returns: (transfer full): the text; g_free() it
  */
@@ -45,14 +45,14 @@ char *ra_plan_write(const RaPlan *plan, const RaPlanWords *words,
  * @a: a plan
  * @b: a plan of the same workload and cluster
  *
- * Whether both say the same of every call, however it was written.
+ * Compares the values for every call, however the files wrote them.
  *
- * Returns: %TRUE if they do
+ * Returns: %TRUE if both plans are the same
  */
 gboolean ra_plan_equal(const RaPlan *a, const RaPlan *b);
 
-/* (transfer full): "tp8 pp4 dp2", degrees of 1 left out; "-" where all are;
- * " zero3" behind where the weights are in shards. */
+/* (transfer full): "tp8 pp4 dp2" without degrees of 1; "-" if all are 1; ends
+ * in " zero3" if the weights are sharded. */
 char *ra_strategy_format(const RaCallPlan *plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where ranks and layers lie: the arithmetic of a call's plan. */
+/* Ranks and layers of a call's plan: arithmetic of their positions. */
 #include "config.h"
 
 #include "graph/input/plan.h"
@@ -65,7 +65,7 @@ ra_call_plan_first_layer(const RaCallPlan *plan, uint32_t vstage)
   return first;
 }
 
-/* Of cp and dp, the one that is inner in the rank order. */
+/* Inner one of cp and dp in the rank order. */
 static RaAxis
 inner_data_axis(const RaCallPlan *plan)
 {

@@ -1,4 +1,4 @@
-/* Which calls share a copy, and whether they agree about it. */
+/* Residency: sharing of copies by calls, and its checks. */
 #include "config.h"
 
 #include "graph/input/residency.h"
@@ -81,7 +81,7 @@ ra_residency_n_behind(const RaPlan *plan, uint32_t call)
   return n;
 }
 
-/* Of two calls that disagree the one that states @key, the later if both. */
+/* Call that states @key among two that disagree; the later one if both do. */
 static uint32_t
 stating(const RaPlan *plan, uint32_t a, uint32_t b, const char *key)
 {
@@ -140,7 +140,7 @@ check_optimizer(const RaPlan *plan, uint32_t call, GError **error)
                           c->name, model->name);
 }
 
-/* What one trip drops the next one needs. */
+/* Refuses host residency in trips: the next trip needs what one trip drops. */
 static gboolean
 check_trips(const RaPlan *plan, uint32_t call, GError **error)
 {

@@ -1,3 +1,4 @@
+/* Reader of text files of prompts and answers. */
 #include "config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Trips of an iteration: sampling, expectation, checks. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -6,8 +7,8 @@
 #include "base/rng.h"
 #include "graph/input/trips.h"
 
-/* Stream of random numbers of an iteration: who passes.  Streams of lengths
- * have other low halves (graph/expand/sequence.c). */
+/* Stream of random numbers that decide which groups of an iteration pass.
+ * Streams of lengths have other low halves (graph/expand/sequence.c). */
 #define PASS_STREAM (UINT32_C(7) << 29)
 
 gboolean

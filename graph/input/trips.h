@@ -1,28 +1,28 @@
-/* Trips: an iteration that generates again until enough of it can be trained
- * on.
+/* Trips: repeated generation within one iteration, until enough groups of
+ * answers are useful for training.
  *
- * Dynamic sampling of DAPO (arXiv 2503.14476, section 3.2): a group of answers
- * that are all right or all wrong has no advantage, so it is thrown away, and
- * prompts are generated trip by trip until enough groups are left.  In a
- * workload:
+ * They model the dynamic sampling of DAPO (arXiv 2503.14476, section 3.2).  A
+ * group of answers that are all right or all wrong has no advantage and is
+ * discarded.  Prompts are generated trip by trip until enough groups are left.
+ * In a workload:
  *
  *     [workload]
  *     prompts = 512              groups that are trained on
- *     trip-prompts = 1536        prompts of a trip; default: no trips
- *     pass-rate = 0.4            probability of a group to be of use
- *     max-trips = 10             then training takes what there is
+ *     trip-prompts = 1536        prompts per trip; default: no trips
+ *     pass-rate = 0.4            probability that a group is useful
+ *     max-trips = 10             limit, after which other groups fill up
  *     [call reward]
  *     each-trip = true           runs in every trip; generate calls do
  *
- * Whether prompt i of an iteration passes is drawn, with probability p, by
- * (seed, iteration, i) alone, so the number of trips T is known before anything
- * is costed; n prompts a trip and N groups wanted, without a limit on trips,
+ * Prompt i of an iteration passes with probability p, sampled from (seed,
+ * iteration, i) alone, so the number of trips T is known before any cost is.
+ * With n prompts per trip and N groups wanted, without a limit on trips,
  *
- *     P(T > t) = P(Binomial(t n, p) < N),  E T = sum over t >= 0 of it
+ *     P(T > t) = P(Binomial(t n, p) < N),  E T = sum over t >= 0 of P(T > t)
  *
- * (n = N = 1: geometric, E T = 1 / p).  What is trained on are the first N that
- * passed; where the last trip has been, the first of those that did not as
- * well.
+ * (n = N = 1: geometric, E T = 1 / p).  Training uses the first N groups that
+ * passed.  If the limit of trips ends generation with fewer, the first groups
+ * that did not pass fill up.
  *
  *     n_trips = ra_trips_draw(workload, iteration, seed, groups);
  *
@@ -33,25 +33,26 @@
 
 #include "graph/input/workload.h"
 
-/* Whether @workload has trips. */
+/* TRUE if @workload has trips. */
 gboolean ra_trips_are_set(const RaWorkload *workload);
 
 /**
  * ra_trips_draw:
- * @out_groups: (out) (array length=prompts) (nullable): numbers of the prompts
- *   that are trained on, counted through all trips, ascending
+ * @out_groups: (out) (array length=prompts) (nullable): ascending numbers of
+ *   the prompts used for training, counted through all trips
  *
- * Returns: trips of @iteration, 1 at least and where there are none
+ * Returns: number of trips of @iteration, >= 1; 1 for a workload without trips
  */
 uint32_t ra_trips_draw(const RaWorkload *workload, uint32_t iteration,
                        uint64_t seed, uint32_t *out_groups);
 
-/* Expected trips of an iteration, as above, with its limit.  O(max-trips x
- * prompts). */
+/* Expected trips of an iteration, E T above with the limit on trips.
+ * O(max-trips x prompts). */
 double ra_trips_expected(const RaWorkload *workload);
 
-/* FALSE with @error set, `file:line: ...`: calls of a trip that read what is
- * made after it, chunks that leave a trip, no generate call or two. */
+/* Returns FALSE and sets @error, `file:line: ...`, for calls of a trip that
+ * read data made after it, chunks that leave a trip, no generate call or
+ * two. */
 gboolean ra_trips_check(const RaWorkload *workload, GError **error);
 
 #endif

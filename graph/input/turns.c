@@ -1,3 +1,4 @@
+/* Turns and tool calls of sequences: laws, checks, sampling. */
 #include "config.h"
 
 #include <math.h>

@@ -1,20 +1,23 @@
-/* Turns: a sequence that generates, calls a tool, and goes on with its answer.
+/* Turns of a sequence: it generates, calls a tool, and generates again after
+ * reading the tool's answer.
  *
  *     [workload]
- *     response-length = lognormal(300, 250, 2048)     of a turn
- *     turns = uniform(1, 5)              of a sequence; default: fixed(1)
- *     tool-tokens = uniform(20, 400)     of an answer: read, not generated
- *     tool-latency = lognormal(2 s, 3 s) constant(2 s), exponential(2 s)
+ *     response-length = lognormal(300, 250, 2048)     per turn
+ *     turns = uniform(1, 5)              per sequence; default: fixed(1)
+ *     tool-tokens = uniform(20, 400)     per answer: read, not generated
+ *     tool-latency = lognormal(2 s, 3 s) or constant(2 s), exponential(2 s)
  *
  * A sequence of T turns is a prompt, T responses and T - 1 answers between
- * them; while a tool runs, on hosts that are never short, the sequence is not
- * in the batch.  What the engine does with its keys and values is the plan's
- * `tool-kv`: kept while no running sequence needs their blocks (a prefix
- * cache: who left longest ago loses them first), or dropped; what is lost is
- * computed anew as it comes back, behind all that wait (first come, first
- * served).  Readers see prompt, responses and answers.
+ * them.  While a tool runs, the sequence is not in the batch; hosts for tools
+ * are unlimited.  The plan's `tool-kv` decides about its keys and values.  They
+ * are dropped, or kept while no running sequence needs their blocks (a prefix
+ * cache: the sequence that left first loses them first).  A sequence comes back
+ * behind all that wait (first come, first served) and then computes lost keys
+ * and values again.  Calls that read the sequence see prompt, responses and
+ * answers.
  *
- * The first turn is the workload's own draw, so with one turn nothing changes.
+ * The first turn has the response length that the workload samples without
+ * turns, so with one turn nothing changes.
  *
  *     const RaTurns *turns = ra_turns_new(arena, workload, &source, n);
  *     turns->response[turns->begin[i] + t]
@@ -29,7 +32,7 @@
 
 #define RA_TURNS_MAX 1000 /* of a sequence */
 
-/* As they are written; NULL: not given. */
+/* Keys as written in the file; NULL: not given. */
 struct _RaTurnKeys {
   const char *turns, *tool_tokens, *tool_latency;
 };
@@ -47,32 +50,33 @@ struct _RaTurnKeys {
    .doc = "turns: a law of times such as exponential(2 s)"}
 /* clang-format on */
 
-/* FALSE with @error set, `file:line: ...`: a law that cannot be read, one
- * without the others, sequences that are too long. */
+/* Returns FALSE and sets @error, `file:line: ...`, for a law that cannot be
+ * read, one law without the others, or sequences that are too long. */
 gboolean ra_turns_read(RaWorkload *workload, guint group,
                        const RaTurnKeys *keys, GError **error);
 
-/* Whether sequences of @workload have turns. */
+/* TRUE if sequences of @workload have turns. */
 gboolean ra_turns_are_set(const RaWorkload *workload);
 
-/* Expected tokens of all that follows a prompt, and the most of them. */
+/* Expected and largest number of tokens that follow a prompt. */
 double ra_turns_mean_tokens(const RaWorkload *workload);
 uint64_t ra_turns_max_tokens(const RaWorkload *workload);
 
-/* The turns of some sequences. */
+/* Turns of n sequences. */
 struct _RaTurns {
-  const uint32_t *begin;       /* (n + 1) of a sequence, into the others */
+  const uint32_t *begin;       /* (n + 1) first turn of a sequence, index into
+                                  the other arrays */
   const uint32_t *response;    /* tokens generated in a turn */
   const uint32_t *tool_tokens; /* of the answer before a turn; 0 before the
                                   first */
-  const double *latency_s;     /* and how long it took */
+  const double *latency_s;     /* time of the tool before a turn */
 };
 
-/* Whose turns. */
+/* Sequences whose turns are sampled. */
 typedef struct {
-  uint32_t set, iteration; /* streams of random numbers */
+  uint32_t set, iteration; /* select the streams of random numbers */
   uint64_t seed;
-  const uint32_t *index;    /* (n) number of each in its iteration */
+  const uint32_t *index;    /* (n) index of each sequence in its iteration */
   const uint32_t *response; /* (n) tokens of the first turn */
 } RaTurnSource;
 
@@ -92,7 +96,8 @@ uint32_t ra_turns_tokens(const RaTurns *turns, uint32_t i);
 gboolean ra_latency_parse(const char *text, RaLatency *out_latency,
                           GError **error);
 
-/* Seconds, >= 0: a pure function of (@seed, @stream, @index), as lengths. */
+/* Sampled seconds, >= 0: a pure function of (@seed, @stream, @index), as for
+ * lengths. */
 double ra_latency_draw(const RaLatency *latency, uint64_t seed, uint64_t stream,
                        uint64_t index);
 

@@ -1,24 +1,23 @@
-/* The workload: the dataflow graph of one RLHF or post-training iteration.
+/* Workload: the dataflow graph of one RLHF or post-training iteration.
  *
- * Models, model function calls on them, and edges derived from the names of
- * inputs and outputs.  Read from a `.workload` key file:
+ * It has models, model function calls on them, and edges derived from the names
+ * of inputs and outputs.  It is read from a `.workload` key file:
  *
  *     [workload]
  *     format = 1
  *     algorithm = ppo
  *     dataset = prompts              names of data that no call makes
- *     prompts = 512                  prompts an iteration
+ *     prompts = 512                  per iteration
  *     samples-per-prompt = 1
  *     prompt-length = fixed(1024)
  *     response-length = lognormal(600, 450, 1024)
- *     response-correlation = 0       of the lengths of a prompt's answers
- *     mini-batches = 8               of the train calls
- *     epochs = 1                     of the train calls
- *     staleness = 0                  of the generate calls
- *     data = pairs.ids               prompts and answers:
- *     graph/input/text_data.h;
- *     the
- *                                    laws of lengths are then their bounds
+ *     response-correlation = 0       between lengths of a prompt's answers
+ *     mini-batches = 8               default of the train calls
+ *     epochs = 1                     default of the train calls
+ *     staleness = 0                  default of the generate calls
+ *     data = pairs.ids               prompts and answers
+ *     (graph/input/text_data.h);
+ *                                    the laws of lengths then give the bounds
  *     data-tokens = ids              ids | bytes
  *     [model actor]
  *     config = llama-3-70b.json
@@ -36,22 +35,25 @@
  *     inputs = sequences:chunk(4)    starts on each quarter of the prompts
  *     [call verify]
  *     kind = host                    has no model
- *     host-time = 5 s                an iteration
+ *     host-time = 5 s                per iteration
  *
  * A call may override samples-per-prompt, mini-batches, epochs or staleness.
  *
- * Invariants after ra_workload_load(): names are unique; every input is in
- * the dataset or made by exactly one call; the calls are acyclic and `order`
- * lists them topologically (ties by file order); a train call's model is
- * trainable; sequences divide by mini-batches, prompts by parts, and a train
- * call's parts divide its mini-batches (part c of n gates the mini-batches
- * from c M / n on of the first epoch).
+ * Invariants after ra_workload_load():
+ * - names are unique;
+ * - every input is in the dataset or made by exactly one call;
+ * - the calls are acyclic and `order` lists them topologically (ties by file
+ *   order);
+ * - a train call's model is trainable;
+ * - sequences divide by mini-batches and prompts by parts;
+ * - a train call's parts divide its mini-batches: part c of n gates the
+ *   mini-batches of the first epoch from c M / n on.
  *
  * Sequence sets: a generate call makes a set of prompts x samples-per-prompt
- * sequences; an inference, train or host call works on the set of its first
- * input that a call made; calls that read only the dataset have a set of
- * their own with lengths drawn from the laws (sft: 1 sequence a prompt; rm,
- * dpo: samples-per-prompt = 2, chosen and rejected).
+ * sequences.  An inference, train or host call works on the set of its first
+ * input that a call made.  Calls that read only the dataset have a set of their
+ * own with lengths sampled from the laws (sft: 1 sequence per prompt; rm, dpo:
+ * samples-per-prompt = 2, chosen and rejected).
  *
  * Typical sizes: 4 models, 6 calls, 12 edges.
  */
@@ -68,7 +70,7 @@
 
 #define RA_NONE UINT32_MAX
 
-/* Bounds that no workload comes near, so that products stay small. */
+/* Bounds far above any real workload, which keep integer products small. */
 #define RA_WORKLOAD_CALLS_MAX 1000
 #define RA_WORKLOAD_MODELS_MAX 1000
 #define RA_WORKLOAD_INPUTS_MAX 100 /* of one call; outputs too */
@@ -94,28 +96,30 @@ typedef enum {
 /* Bytes of one element: 2, 2, 4, 1. */
 guint ra_dtype_bytes(RaDtype dtype);
 
-/* What stands between the products of a model of @dtype: bf16 of an fp8 one,
- * whose products alone compute in fp8 and whose cache alone is kept in it
- * (Transformer Engine's user guide, "Using FP8"; torchao's float8 linears;
- * vLLM's and TensorRT-LLM's fp8 layers with an fp8 cache). */
+/* Type of activations between the GEMMs of a model of @dtype: bf16 for an fp8
+ * model, @dtype otherwise.  Only GEMMs compute in fp8, and only the key/value
+ * cache is stored in it (Transformer Engine's user guide, "Using FP8";
+ * torchao's float8 linears; vLLM's and TensorRT-LLM's fp8 layers with an fp8
+ * cache). */
 RaDtype ra_activation_dtype(RaDtype dtype);
 
 typedef enum { RA_OPTIMIZER_NONE, RA_OPTIMIZER_ADAMW } RaOptimizer;
 
 /* A model as the workload uses it. */
 typedef struct {
-  const char *name;   /* "actor"; borrowed from the workload's file */
-  const char *config; /* as written */
-  RaModel *model;     /* shape, owned; its head set from `head` */
-  int head;           /* RaModelHead of graph/input/model.h */
-  int dtype;          /* RaDtype of parameters; see ra_op_dtype() */
-  int optimizer;      /* RaOptimizer; NONE where not trainable */
-  gboolean trainable; /* some call trains it */
-  RaModel *base; /* with adapters (graph/input/lora.h): without them, owned */
-  RaModel *adapters;   /* and they alone, owned; NULL: it has none */
-  int lora_sync;       /* RaLoraSync: what calls that do not train run on */
-  const char *base_of; /* the model whose frozen weights it is; NULL: none */
-  guint group;         /* of the key file, for messages */
+  const char *name;    /* "actor"; borrowed from the workload's file */
+  const char *config;  /* as written */
+  RaModel *model;      /* shape, owned; its head set from `head` */
+  int head;            /* RaModelHead of graph/input/model.h */
+  int dtype;           /* RaDtype of parameters; see ra_op_dtype() */
+  int optimizer;       /* RaOptimizer; NONE where not trainable */
+  gboolean trainable;  /* some call trains it */
+  RaModel *base;       /* @model without its adapters (graph/input/lora.h),
+                          owned; NULL: it has no adapters */
+  RaModel *adapters;   /* the adapters alone, owned; NULL: it has none */
+  int lora_sync;       /* RaLoraSync: weights of calls that do not train */
+  const char *base_of; /* model whose frozen weights this one is; NULL: none */
+  guint group;         /* in the key file, for messages */
 } RaWorkloadModel;
 
 /* One input of a call: an edge, or a piece of the dataset. */
@@ -134,26 +138,25 @@ typedef struct {
   guint n_inputs;              /* >= 1 */
   const char *const *outputs;  /* NULL-terminated names, borrowed */
   guint n_outputs;             /* may be 0 */
-  uint32_t samples_per_prompt; /* of the set that it works on */
-  uint32_t set;                /* call that made or owns the sequence set that
-                                  it works on; its own index: generate, or
-                                  dataset only */
-  uint32_t n_sequences;        /* of that set, an iteration; of calls that run
-                                  in each trip, a trip */
-  uint32_t n_mini_batches;     /* train: optimizer steps an epoch; else 1 */
+  uint32_t samples_per_prompt; /* of its sequence set */
+  uint32_t set;                /* call that made or owns its sequence set; its
+                                  own index: generate, or dataset only */
+  uint32_t n_sequences;        /* of that set, per iteration; per trip if the
+                                  call runs in each trip */
+  uint32_t n_mini_batches;     /* train: optimizer steps per epoch; else 1 */
   uint32_t n_epochs;           /* train: >= 1; else 1 */
   uint32_t staleness;          /* versions that its parameters may lag:
                                   iteration k uses what training wrote in
                                   k - 1 - staleness */
   uint32_t n_parts;            /* pieces that it runs in: least common multiple
                                   of the chunk counts of its edges in and out */
-  double host_s;               /* host: seconds an iteration, or a trip that it
-                                  runs in; else 0 */
+  double host_s;               /* host: seconds per iteration, or per trip if it
+                                  runs in each trip; else 0 */
   gboolean each_trip;          /* runs in each trip of graph/input/trips.h */
-  guint group;                 /* of the key file, for messages */
+  guint group;                 /* in the key file, for messages */
 } RaCall;
 
-/* How long tools take: graph/input/turns.h. */
+/* Law of the latency of tools: graph/input/turns.h. */
 typedef enum {
   RA_LATENCY_CONSTANT,
   RA_LATENCY_EXPONENTIAL,
@@ -171,20 +174,21 @@ typedef struct _RaTurnKeys RaTurnKeys;
 typedef struct {
   RaKeyFile *file;          /* kept for names and messages; owned reference */
   GStringChunk *texts;      /* owns the names of inputs */
-  const char *algorithm;    /* "ppo": a label; reallot run tells rloo from
-                               grpo by it */
-  uint32_t n_prompts;       /* an iteration */
+  const char *algorithm;    /* "ppo": a label, except that reallot run
+                               distinguishes rloo from grpo by it */
+  uint32_t n_prompts;       /* per iteration */
   RaLength prompt_length;   /* tokens of a prompt, shared by its samples */
-  RaLength response_length; /* tokens of a response, drawn per sample; of a
-                               turn */
+  RaLength response_length; /* tokens of a response, or of one turn of it;
+                               sampled per sequence */
   double response_correlation; /* of two answers to one prompt, in [0, 1] */
-  uint32_t n_trip_prompts;     /* generated a trip; 0: there are no trips */
+  uint32_t n_trip_prompts;     /* generated per trip; 0: there are no trips */
   double pass_rate;            /* of a prompt's group, in (0, 1] */
-  uint32_t max_trips;          /* of an iteration, >= 1 */
-  RaTextData *data;            /* what there really is, owned; NULL: drawn */
-  RaLength turns;              /* of a sequence: graph/input/turns.h */
-  RaLength tool_tokens;        /* between two of them */
-  RaLatency tool_latency;      /* and seconds */
+  uint32_t max_trips;          /* per iteration, >= 1 */
+  RaTextData *data;            /* real prompts and answers, owned; NULL: lengths
+                                  are sampled */
+  RaLength turns;              /* per sequence: graph/input/turns.h */
+  RaLength tool_tokens;        /* tokens of a tool's answer between turns */
+  RaLatency tool_latency;      /* seconds of a tool between turns */
   RaWorkloadModel *models;     /* (n_models) file order */
   guint n_models;              /* >= 1 unless all calls are host calls */
   RaCall *calls;               /* (n_calls) file order */
@@ -192,8 +196,8 @@ typedef struct {
   uint32_t *order;             /* (n_calls) topological */
 } RaWorkload;
 
-/* Whether all sequences are as long as each other, in every iteration: no law
- * draws them and no data has them. */
+/* TRUE if all sequences of all iterations have equal lengths: the laws are
+ * fixed and there is no data. */
 static inline gboolean
 ra_workload_is_even(const RaWorkload *workload)
 {
@@ -214,7 +218,7 @@ ra_workload_is_even(const RaWorkload *workload)
 RaWorkload *ra_workload_load(RaKeyFile *file, GError **error);
 
 /* (array length=out_n) (nullable): the keys that `[noun]` of a workload may
- * have, static; %NULL for a noun that it does not have. */
+ * have, static; %NULL if a workload has no group `[noun]`. */
 const RaKeySpec *ra_workload_key_specs(const char *noun, gsize *out_n);
 
 /* Of all that the file says, with the changes of ra_key_file_set() and in its
@@ -228,7 +232,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaWorkload, ra_workload_free)
 uint32_t ra_workload_find_call(const RaWorkload *workload, const char *name);
 uint32_t ra_workload_find_model(const RaWorkload *workload, const char *name);
 
-/* The place of @call in the topological order. */
+/* Position of @call in the topological order. */
 guint ra_workload_place(const RaWorkload *workload, uint32_t call);
 
 /* The last train call (in topological order) of @model, or RA_NONE. */

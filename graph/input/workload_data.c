@@ -1,4 +1,4 @@
-/* The texts of a workload, against its laws, calls and models. */
+/* Checks of a workload's texts against its laws, calls and models. */
 #include "config.h"
 
 #include "base/text.h"

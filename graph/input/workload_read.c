@@ -1,4 +1,4 @@
-/* Reading a workload's groups, one by one. */
+/* Reader of a workload's groups, one by one. */
 #include "config.h"
 
 #include <string.h>

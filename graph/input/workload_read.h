@@ -1,8 +1,8 @@
-/* The groups of a workload file as they are written.
+/* Reader of the groups of a workload file.
  *
- * Private to graph/input/workload.c: fills a workload's laws, models and calls,
- * each with what its own keys say; what needs several groups (producers, order,
- * sets, parts) is left to graph/input/dataflow.h.
+ * It is private to graph/input/workload.c.  It fills a workload's laws, models
+ * and calls from their own keys.  graph/input/dataflow.h fills what depends on
+ * several groups: producers, order, sets, parts.
  *
  *     RaWorkloadKeys keys = {0};
  *     if (!ra_workload_read_groups(workload, &keys, &error))
@@ -14,30 +14,30 @@
 #include "graph/input/turns.h"
 #include "graph/input/workload.h"
 
-/* `[workload]`: what the calls inherit, and what the laws are read from. */
+/* Keys of `[workload]`: defaults of the calls, and laws as text. */
 typedef struct {
   const char *algorithm;       /* a label */
   const char *const *dataset;  /* NULL-terminated names */
-  uint32_t prompts;            /* an iteration */
+  uint32_t prompts;            /* per iteration */
   uint32_t samples_per_prompt; /* of calls that own a set */
   const char *prompt_length;   /* law, as written */
   const char *response_length; /* law, as written */
   double response_correlation; /* within a prompt's group */
   const char *data;            /* file; NULL: not given */
   int data_tokens;             /* 1: bytes */
-  uint32_t mini_batches;       /* of train calls, an epoch */
+  uint32_t mini_batches;       /* of train calls, per epoch */
   uint32_t epochs;             /* of train calls */
   uint32_t staleness;          /* of generate calls of trained models */
   uint32_t trip_prompts;       /* 0: not given */
   double pass_rate;
   uint32_t max_trips;
   RaTurnKeys turns;
-  guint group; /* of the key file, for messages */
+  guint group; /* in the key file, for messages */
 } RaWorkloadKeys;
 
 /**
  * ra_workload_read_groups:
- * @workload: with its file and texts; laws, models and calls are written, and
+ * @workload: has its file and texts; laws, models and calls are written, and
  *   must be freed also on error
  * @out_keys: (out): borrowed from the file
  * @error: %RA_ERROR_INPUT `file:line: ...`
@@ -49,16 +49,16 @@ typedef struct {
 gboolean ra_workload_read_groups(RaWorkload *workload, RaWorkloadKeys *out_keys,
                                  GError **error);
 
-/* Loads the data that @keys name, if they do; @error: %RA_ERROR_INPUT
+/* Loads the data file that @keys name, if any; @error: %RA_ERROR_INPUT
  * `file:line: ...`. */
 gboolean ra_workload_read_data(RaWorkload *workload, const RaWorkloadKeys *keys,
                                GError **error);
 
 /**
  * ra_workload_check_data:
- * @workload: batched
- * @error: %RA_ERROR_INPUT `file:line: ...`: answers that are missing, longer
- *   texts than the laws have, tokens that a model has not
+ * @workload: after ra_dataflow_batch()
+ * @error: %RA_ERROR_INPUT `file:line: ...`: missing answers, texts longer than
+ *   the laws allow, tokens outside a model's vocabulary
  */
 gboolean ra_workload_check_data(const RaWorkload *workload, guint group,
                                 GError **error);
