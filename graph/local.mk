@@ -88,3 +88,5 @@ libgraph_a_SOURCES += %D%/input/workload.c %D%/input/workload.h
 libgraph_a_SOURCES += %D%/input/workload_data.c
 libgraph_a_SOURCES += %D%/input/workload_read.c %D%/input/workload_read.h
 EXTRA_DIST += %D%/input/README.md
+EXTRA_DIST += %D%/op/README.md
+EXTRA_DIST += %D%/augment/README.md

@@ -1,3 +1,4 @@
+/* Memory of activations: kept tensors and workspace, from the op lists. */
 #include "config.h"
 
 #include "graph/input/plan.h"
@@ -29,8 +30,8 @@ is_foreign_step(const RaOp *op, const RaOp *end)
          (op[1].flags & RA_OP_BEHIND) != 0;
 }
 
-/* What such a step has at hand beside the rank's own q, k and v and the sum
- * that it adds to: keys and values of that rank, those that come, its output.
+/* Memory of such a step in addition to the rank's own q, k and v and the sum to
+ * which it adds: keys and values of the other rank, those arriving, its output.
  * Backward also the gradients of keys and values, its own and those that go
  * round, and of queries, its own and their sum (exec/model/stage_ring.c). */
 static uint64_t
@@ -80,7 +81,7 @@ attention_tensors(const RaOp *op, const RaOp *end)
               is_foreign_step(op, end) ? 0 : in + log_sums);
 }
 
-/* Whether what @op makes is logits: rows with a padding. */
+/* TRUE if @op computes logits, whose rows have a padding. */
 static gboolean
 makes_logits(const RaOp *op, const RaOp *end)
 {
@@ -92,15 +93,15 @@ makes_logits(const RaOp *op, const RaOp *end)
          (next->kind == RA_OP_CROSS_ENTROPY || next->kind == RA_OP_SAMPLE);
 }
 
-/* Of a row of a norm: the inverse, of LayerNorm the mean too. */
+/* Statistics of a row of a norm: the inverse, for LayerNorm also the mean. */
 static uint64_t
 norm_stats_bytes(const RaModel *model)
 {
   return (model->norm == RA_NORM_LAYER ? 2 : 1) * FP32_BYTES;
 }
 
-/* What op @op of @model, after @before (NULL: the first), reads, writes and
- * keeps; @end is past the last. */
+/* Tensors that op @op of @model, after @before (NULL: the first), reads, writes
+ * and keeps; @end is past the last. */
 static RaOpTensors
 op_tensors(const RaModel *model, const RaOp *op, const RaOp *before,
            const RaOp *end)
@@ -179,7 +180,7 @@ residual_bytes(const RaShard *shard, const RaBatch *batch)
          ra_dtype_bytes(ra_activation_dtype((RaDtype)shard->dtype));
 }
 
-/* What the forward of @piece keeps if nothing is recomputed. */
+/* Bytes that the forward of @piece keeps if nothing is recomputed. */
 static uint64_t
 kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
 {
@@ -190,7 +191,7 @@ kept_bytes(const RaShard *shard, const RaPiece *piece, const RaBatch *batch)
   for (guint i = 0; i < n; i++) {
     RaOpTensors t =
         op_tensors(shard->model, &ops[i], i ? &ops[i - 1] : NULL, ops + n);
-    /* Of a core that is computed again only queries, keys and values stay. */
+    /* A core that is recomputed keeps only queries, keys and values. */
     gboolean again = ops[i].kind == RA_OP_ATTENTION_CORE &&
                      shard->recompute == RA_RECOMPUTE_SELECTIVE;
 
@@ -213,7 +214,7 @@ ra_activation_bytes(const RaShard *shard, const RaPiece *piece,
          kept_bytes(shard, &ends, batch);
 }
 
-/* Of op @i of @n while it runs; @kept: what it keeps is counted elsewhere. */
+/* Bytes of op @i of @n while it runs; @kept: its kept bytes count elsewhere. */
 static uint64_t
 running_bytes(const RaShard *shard, const RaOp *ops, guint n, guint i,
               gboolean kept, gboolean back)

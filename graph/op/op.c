@@ -1,3 +1,4 @@
+/* Table of ops: names, dimensions, classes, FLOPs, bytes, launches. */
 #include "config.h"
 
 #include "graph/op/op_reuse.h"
@@ -188,8 +189,8 @@ attention_elements(const RaOp *op, double per_query, double per_key)
          per_key * (double)d[2] * (double)d[5] * (double)d[6];
 }
 
-/* What passes over the scores move: @per_score elements of each; dropout reads
- * and writes them and has a byte of mask. */
+/* Bytes that passes over the scores move: @per_score elements of each; dropout
+ * reads and writes them and has a byte of mask. */
 static double
 scores_bytes(const RaOp *op, double per_score)
 {
@@ -212,7 +213,7 @@ core_bytes(const RaOp *op)
          scores_bytes(op, back ? 7 : 4);
 }
 
-/* Of a logit in cross-entropy: read, and written backward. */
+/* Bytes per logit in cross-entropy: read, and written backward. */
 static double
 logit_bytes(const RaOp *op)
 {

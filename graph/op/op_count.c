@@ -1,4 +1,4 @@
-/* What a piece holds and a model computes: parameters and FLOP. */
+/* Counts: parameters of a piece, FLOP of a model. */
 #include "config.h"
 
 #include "graph/input/lora.h"
@@ -143,7 +143,7 @@ layer_weights(const RaModel *m)
              (m->n_experts + matrices * m->experts_per_token * m->expert_ffn);
 }
 
-/* Of the head, a row. */
+/* FLOP of the head per row. */
 static double
 head_flop(const RaModel *m)
 {

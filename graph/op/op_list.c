@@ -1,3 +1,4 @@
+/* Op lists of a piece of a model: forward, backward, decode. */
 #include "config.h"
 
 #include "graph/input/plan.h"
@@ -242,7 +243,7 @@ add_expert_exchange(RaOpBuilder *b, uint64_t rows, gboolean combine)
     ra_op_add_tp(b, RA_OP_ALL_GATHER, bytes * shard->tp);
 }
 
-/* Whether the tp group exchanges tokens around the experts alone. */
+/* TRUE if the tp group exchanges tokens around the experts alone. */
 static gboolean
 experts_gather(const RaOpBuilder *b)
 {
@@ -354,7 +355,7 @@ add_embedding(RaOpBuilder *b)
     add_norm(b, b->sp_tokens, m->hidden);
 }
 
-/* Of training and inference: inference engines pad their tables. */
+/* Logits of training and inference: inference engines pad their tables. */
 static void
 add_logits(RaOpBuilder *b, uint64_t rows)
 {

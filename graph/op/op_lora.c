@@ -1,3 +1,4 @@
+/* Ops of LoRA adapters, and the functions that add ops to a list. */
 #include "config.h"
 
 #include "graph/input/lora.h"
@@ -39,14 +40,14 @@ ra_op_add_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes)
               b->shard->tp_groups_per_node);
 }
 
-/* Whether tensor parallelism cuts the input of @kind, not its output. */
+/* TRUE if tensor parallelism cuts the input of @kind, not its output. */
 static gboolean
 cuts_input(RaTensorKind kind)
 {
   return kind == RA_TENSOR_O || kind == RA_TENSOR_DOWN;
 }
 
-/* Of those of @w that have adapters: their outputs; returns how many. */
+/* Outputs of the matrices of @w that have adapters; returns their number. */
 static guint
 adapted(const RaModel *model, const RaOpMatrices *w, uint64_t *out,
         uint64_t *sum)

@@ -1,14 +1,13 @@
-/* An op list in the making, shared by graph/op/op_list.c and
- * graph/op/op_lora.c.
+/* Builder of op lists, and the ops of LoRA adapters.
  *
- * Private to graph/.
+ * Private to graph/op/op_list.c and graph/op/op_lora.c.
  */
 #ifndef RA_GRAPH_OP_OP_LORA_H
 #define RA_GRAPH_OP_OP_LORA_H
 
 #include "graph/op/op.h"
 
-/* The list under construction and what shapes its ops. */
+/* List under construction, and the sizes of its ops. */
 typedef struct {
   const RaShard *shard;
   const RaModel *model;
@@ -16,13 +15,13 @@ typedef struct {
   RaPhase phase;
   uint32_t cp;        /* ranks that share a sequence, >= 1 */
   uint32_t ep;        /* ranks that share experts, >= 1 */
-  uint64_t tokens;    /* rows of the parallel regions: of one cp rank */
-  uint64_t sp_tokens; /* rows between them: fewer under sequence parallelism */
+  uint64_t tokens;    /* rows of one cp rank in the tensor-parallel regions */
+  uint64_t sp_tokens; /* rows between them: fewer with sequence parallelism */
   uint64_t q_heads;   /* of one tp rank */
-  uint64_t kv_heads;  /* of one tp rank: at least one, replicated beyond */
+  uint64_t kv_heads;  /* of one tp rank: at least one, then replicated */
   uint64_t vocab;     /* rows of one tp rank, padded */
-  uint32_t element_bytes; /* of an element between products */
-  uint32_t count;         /* of the ops that are being added */
+  uint32_t element_bytes; /* of an activation between GEMMs */
+  uint32_t count;         /* count of the ops that are added next */
   RaOp *ops;
   guint n_ops;
 } RaOpBuilder;
@@ -30,15 +29,15 @@ typedef struct {
 void ra_op_add(RaOpBuilder *b, RaOpKind kind, uint64_t d0, uint64_t d1,
                uint64_t d2, uint64_t d3);
 
-/* A linear layer y(m, n) = x(m, k) W.  Backward: dx = dy W', and, where W is
+/* Adds a linear layer y(m, n) = x(m, k) W.  Backward: dx = dy W', and, if W is
  * trained, dW = x' dy. */
 void ra_op_add_linear(RaOpBuilder *b, uint64_t m, uint64_t n, uint64_t k,
                       uint64_t batch);
 
-/* A collective of the tp group over activations of @bytes. */
+/* Adds a collective of the tp group over activations of @bytes. */
 void ra_op_add_tp(RaOpBuilder *b, RaOpKind kind, uint64_t bytes);
 
-/* Matrices that read one input, side by side. */
+/* Matrices that read the same input and are multiplied in one GEMM. */
 typedef struct {
   RaTensorKind kind[3];
   uint64_t out[3]; /* of one tp rank */
@@ -48,13 +47,12 @@ typedef struct {
 
 /**
  * ra_op_add_adapters:
- * @w: matrices whose product has just been added, in its phase
+ * @w: matrices whose GEMM has just been added, in the same phase
  *
- * What the adapters of those of them that have any compute, t of rank r.
- * Forward: s(m, t r) = x A', then y += s B' for each.  Backward, for each
- * ds = dy B and dB = dy' s, then dx += ds A and dA = ds' x.  What only a part
- * of the tp ranks' sums is summed: s in training where the input is cut, ds
- * where the outputs are.
+ * Adds the ops of their t adapters of rank r.  Forward: s(m, t r) = x A', then
+ * y += s B' for each.  Backward: for each ds = dy B and dB = dy' s, then
+ * dx += ds A and dA = ds' x.  Partial sums of the tp ranks are reduced: s in
+ * training if the input is cut, ds if the outputs are.
  */
 void ra_op_add_adapters(RaOpBuilder *b, const RaOpMatrices *w);
 

@@ -1,10 +1,11 @@
+/* Reuse distance of the weights of a decode step. */
 #include "config.h"
 
 #include <math.h>
 
 #include "graph/op/op_reuse.h"
 
-/* What one run of @op reads of weights, bytes. */
+/* Bytes of weights that one run of @op reads. */
 static double
 weight_bytes(const RaOp *op)
 {
@@ -12,7 +13,7 @@ weight_bytes(const RaOp *op)
          (double)op->dim[3];
 }
 
-/* Of the key and the value of one token. */
+/* Bytes of the key and the value of one token. */
 static double
 token_bytes(const RaOp *op)
 {

@@ -1,4 +1,4 @@
-/* An op as text: what the columns `op` and `shape` of a trace say. */
+/* Ops as text, as in the columns `op` and `shape` of a trace. */
 #include "config.h"
 
 #include <string.h>
