@@ -1,3 +1,4 @@
+/* Augmented graph: its nodes in program order, data edges, transfers. */
 #include "config.h"
 
 #include <string.h>

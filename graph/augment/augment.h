@@ -1,19 +1,20 @@
-/* The augmented dataflow graph: workload x plan x iterations.
+/* Augmented dataflow graph: workload x plan x iterations.
  *
- * Nodes are parts of model function calls and what the plan adds between them:
- * parameter reallocation, data transfer, offload to and reload from pinned host
- * memory, first class and costed.  Node ids are the program order: iteration by
- * iteration, calls in topological order, what a call waits for before it.
+ * Nodes are parts of model function calls and the operations that the plan adds
+ * between them: parameter reallocation, data transfer, offload to and reload
+ * from pinned host memory.  Each has a cost.  Node ids are in program order:
+ * iteration by iteration, calls in topological order, predecessors of a call
+ * before it.
  *
- * Where the workload has trips (graph/input/trips.h), calls of a trip stand
- * once for each, and each trip waits for the one before.
+ * In a workload with trips (graph/input/trips.h), each trip has its own nodes
+ * for its calls and waits for the trip before.
  *
- * Edges: data (a part of a consumer waits for the chunk that it needs),
+ * Edges are data (a part of a consumer waits for the chunk that it needs) and
  * parameter versions (a call of iteration k on a trained model waits for what
- * training wrote in iteration k - 1 - staleness), and through the added nodes
- * both.
+ * training wrote in iteration k - 1 - staleness).  Both may pass through added
+ * nodes.
  *
- * Copies say which models are where from which node to which; graph/memory
+ * Copies give the location of each model from one node to another; graph/memory
  * turns them into bytes over time.
  *
  * Typical sizes: 6 calls x 3 iterations = 40 nodes, 60 edges.
@@ -30,54 +31,55 @@ typedef enum {
                        `call`'s */
   RA_NODE_TRANSFER, /* data from call `source` to call `call` */
   RA_NODE_OFFLOAD,  /* from the GPUs of `call` to pinned host memory; with a
-                       `source`: what a reallocation from there brought */
+                       `source`: parameters reallocated from there */
   RA_NODE_RELOAD    /* from pinned host memory to the GPUs of `call` */
 } RaNodeKind;
 
-/* What a copy, an offload or a reload is of: bits. */
+/* Content of a copy, an offload or a reload: bits. */
 typedef enum {
   RA_COPY_PARAMETERS = 1,
-  RA_COPY_OPTIMIZER = 2 /* fp32 weights and moments, of the trainer's layout */
+  RA_COPY_OPTIMIZER = 2 /* fp32 weights and moments, in the trainer's layout */
 } RaCopyWhat;
 
 typedef struct {
   uint8_t kind; /* RaNodeKind */
   uint32_t iteration;
-  uint32_t call; /* the call that runs, or that waits for it */
-  uint32_t
-      source;    /* REALLOC, TRANSFER: call that it comes from; else RA_NONE */
-  uint32_t part; /* CALL: 0 .. n_parts - 1; TRANSFER: chunk */
+  uint32_t call;   /* call that runs, or that waits for this node */
+  uint32_t source; /* REALLOC, TRANSFER: call that sends; else RA_NONE */
+  uint32_t part;   /* CALL: 0 .. n_parts - 1; TRANSFER: chunk */
   uint32_t n_parts;
-  uint32_t trip; /* CALL, TRANSFER of a call that runs in each: which; else 0 */
-  double bytes;  /* TRANSFER: payload in all, expected; REALLOC: all that
-                    travels */
-  uint32_t token_bytes;   /* TRANSFER: of a token's data; the task carries those
-                           of the tokens drawn (graph/expand/data_transfer.h) */
-  double max_intra_bytes; /* REALLOC, TRANSFER: largest in or out of a GPU
-                             within its node; TRANSFER: expected */
-  double max_inter_bytes; /* and across nodes */
-  uint32_t n_steps;       /* messages in a row at the busiest GPU */
+  uint32_t trip; /* CALL, TRANSFER of a call that runs in each trip: its trip;
+                    else 0 */
+  double bytes;  /* TRANSFER: expected total payload; REALLOC: all bytes that
+                    travel */
+  uint32_t token_bytes;   /* TRANSFER: of a token's data; the task has the bytes
+                             of sampled tokens (graph/expand/data_transfer.h) */
+  double max_intra_bytes; /* REALLOC, TRANSFER: largest traffic in or out of a
+                             GPU within its node; TRANSFER: expected */
+  double max_inter_bytes; /* the same across nodes */
+  uint32_t n_steps;       /* consecutive messages at the busiest GPU */
   uint8_t what;           /* OFFLOAD, RELOAD: RaCopyWhat bits; else 0 */
   double max_copy_bytes;  /* OFFLOAD, RELOAD: of the GPU with most; `bytes` is
-                             that of all GPUs */
+                             the sum over GPUs */
 } RaNode;
 
-/* Where the bytes of a copy come from. */
+/* Origin of the bytes of a copy. */
 typedef enum {
-  RA_COPY_OWN,     /* there when the run begins */
+  RA_COPY_OWN,     /* present when the run begins */
   RA_COPY_REALLOC, /* a reallocation from the training layout */
   RA_COPY_RELOAD   /* pinned host memory */
 } RaCopyOrigin;
 
-/* A model in the layout of some of its calls, for some time: what holds memory
- * across calls.  Gradients, activations and caches are within a call. */
+/* Copy: a model in the layout of some of its calls, for some time.  Copies are
+ * the memory across calls; gradients, activations and caches are within a call.
+ */
 typedef struct {
   uint32_t model; /* index into the workload's models */
   uint32_t call;  /* the first of the calls whose layout it has */
-  uint32_t first; /* node that allocates as it begins; RA_NONE: there when the
-                     run begins */
-  uint32_t last;  /* node that frees as it ends; RA_NONE: stays to the end */
-  uint8_t what;   /* RaCopyWhat, one */
+  uint32_t first; /* node that allocates it at its begin; RA_NONE: present when
+                     the run begins */
+  uint32_t last;  /* node that frees it at its end; RA_NONE: never freed */
+  uint8_t what;   /* RaCopyWhat, one bit */
   uint8_t origin; /* RaCopyOrigin */
   uint8_t pinned; /* in host memory, not on the GPUs */
 } RaCopy;
@@ -91,8 +93,8 @@ typedef struct {
   const uint32_t *pred_begin; /* (n_nodes + 1) CSR */
   const uint32_t *pred;       /* ids smaller than the node's own */
   uint32_t n_copies;
-  const RaCopy *copies; /* (n_copies) by call; of a kept copy as many as it has
-                           buffers */
+  const RaCopy *copies; /* (n_copies) by call; a kept copy has one entry per
+                           buffer */
 } RaAugmented;
 
 /**
@@ -100,7 +102,7 @@ typedef struct {
  * @plan: checked plan, borrowed
  * @n_iterations: >= 1
  *
- * Cost: O(iterations x (calls + edges)) and one ra_realloc_new() a pair of
+ * Cost: O(iterations x (calls + edges)) and one ra_realloc_new() per pair of
  * layouts.
  *
  * Returns: (transfer full): ra_augmented_free() it
@@ -109,10 +111,10 @@ RaAugmented *ra_augment(const RaPlan *plan, uint32_t n_iterations);
 
 /**
  * ra_augment_drawn:
- * @seed: of the outcomes that say how many trips an iteration takes
+ * @seed: seed of the samples that decide the number of trips of an iteration
  *   (graph/input/trips.h)
  *
- * As ra_augment(), which has seed 0.
+ * Like ra_augment(), which has seed 0.
  *
  * Returns: (transfer full): ra_augmented_free() it
  */
@@ -122,9 +124,9 @@ RaAugmented *ra_augment_drawn(const RaPlan *plan, uint32_t n_iterations,
 /**
  * ra_augment_bare:
  *
- * As ra_augment(), but nothing is asked how much moves: the bytes and steps of
- * reallocations, offloads and reloads are 0.  Nodes, edges, copies and
- * transfers are the same, so for whoever has the costs from elsewhere.
+ * Like ra_augment(), but the bytes and steps of reallocations, offloads and
+ * reloads are not computed and are 0.  Nodes, edges, copies and transfers are
+ * the same.  For callers that have these costs from another source.
  *
  * Cost: O(iterations x (calls + edges)).
  *
@@ -137,13 +139,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaAugmented, ra_augmented_free)
 /**
  * ra_augment_copy_bytes:
  * @plan: checked plan
- * @call: with a model
+ * @call: a call with a model
  * @what: RaCopyWhat bits
- * @out_most_bytes: (out): of the GPU with most
+ * @out_most_bytes: (out): bytes of the GPU with most
  *
- * What an offload or a reload of @call moves.
+ * Bytes that an offload or a reload of @call moves.
  *
- * Returns: bytes of all GPUs
+ * Returns: sum over all GPUs, bytes
  */
 double ra_augment_copy_bytes(const RaPlan *plan, uint32_t call, uint8_t what,
                              double *out_most_bytes);

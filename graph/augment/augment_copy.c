@@ -1,4 +1,4 @@
-/* The copies of all models: from which node to which, read off the nodes. */
+/* Copies of all models: lifetimes, derived from the nodes. */
 #include "config.h"
 
 #include "graph/augment/augment_impl.h"

@@ -1,10 +1,10 @@
 /* Copies in pinned host memory: reloaded before the calls that read them,
  * offloaded after those that changed them.
  *
- * What a call leaves on its GPUs stays there if the next call on any of them
- * reads the same copy, and the same version of it.  A reload starts when the
- * call before the preceding one has ended on all GPUs of the mesh, that is when
- * that call's memory is free: it runs behind the preceding call.
+ * Data that a call leaves on its GPUs stays there if the next call on any of
+ * them reads the same copy and version.  A reload starts when the call before
+ * the preceding one has ended on all GPUs of the mesh, that is when that call's
+ * memory is free.  It overlaps the preceding call.
  */
 #include "config.h"
 
@@ -128,9 +128,8 @@ ra_augment_host_free(RaAugmentHost *host)
   g_free(host);
 }
 
-/* Whether the copy of @call has another version, which a reallocation brings to
- * host memory, before its neighbour @next reads it: one of the next iteration.
- */
+/* TRUE if the copy of @call has another version before its neighbour @next, in
+ * the next iteration, reads it: a reallocation brings that to host memory. */
 static gboolean
 is_renewed(const RaAugmentHost *h, uint32_t call, uint32_t next)
 {
@@ -141,7 +140,7 @@ is_renewed(const RaAugmentHost *h, uint32_t call, uint32_t next)
          ra_workload_trainer(w, w->calls[call].model) != RA_NONE;
 }
 
-/* What of @call stays on its GPUs until its next neighbour. */
+/* Parts of @call's data that stay on its GPUs until its next neighbour. */
 static uint8_t
 stays(const RaAugmentHost *h, uint32_t call)
 {
@@ -154,7 +153,7 @@ stays(const RaAugmentHost *h, uint32_t call)
                    (next == call ? RA_COPY_OPTIMIZER : 0));
 }
 
-/* What @call finds on its GPUs, left by its neighbour before. */
+/* Parts that @call finds on its GPUs, left by its preceding neighbour. */
 static uint8_t
 finds(const RaAugmentHost *h, uint32_t iteration, uint32_t call)
 {
@@ -175,7 +174,8 @@ copy_of(const RaAugmentHost *h, uint32_t call)
   return first;
 }
 
-/* Of @plan's ranks, @bytes_per_param each; adds that of the one with most. */
+/* Bytes of @plan's ranks, @bytes_per_param each; adds those of the rank with
+ * most to @most_bytes. */
 static double
 held_bytes(const RaModel *model, const RaCallPlan *plan, double bytes_per_param,
            double *most_bytes)

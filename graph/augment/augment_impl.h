@@ -1,4 +1,4 @@
-/* Inside the augmented graph; only graph/augment/augment*.c include this.
+/* Builder of the augmented graph; private to graph/augment/augment*.c.
  *
  * The graph is built in program order: ra_augmenter_pred() collects the
  * predecessors of the node that ra_augmenter_node() then appends.
@@ -9,7 +9,7 @@
 #include "graph/augment/augment.h"
 #include "graph/augment/realloc.h"
 
-/* What copies in host memory need; graph/augment/augment_host.c. */
+/* State of copies in host memory; graph/augment/augment_host.c. */
 typedef struct _RaAugmentHost RaAugmentHost;
 
 /* The graph under construction. */
@@ -17,7 +17,7 @@ typedef struct {
   const RaPlan *plan;
   const RaWorkload *workload;
   uint32_t n_iterations;
-  gboolean is_bare;   /* what moves is not asked how much it is */
+  gboolean is_bare;   /* bytes and steps of moves are not computed */
   GArray *nodes;      /* RaNode */
   GArray *pred_begin; /* uint32_t, one ahead of nodes */
   GArray *pred;       /* uint32_t */
@@ -26,63 +26,64 @@ typedef struct {
                       so far; RA_NONE before */
   uint32_t
       *version; /* (n_iterations, n_calls) REALLOC node that brings the call
-                   what training wrote in that iteration; RA_NONE: none */
+                   the version trained in that iteration; RA_NONE: none */
   RaReallocLoad *load; /* (n_calls) of the reallocation to the call's layout */
-  gboolean *has_load;  /* (n_calls) computed */
+  gboolean *has_load;  /* (n_calls) load has been computed */
   RaAugmentHost *host; /* owned; NULL: nothing is in host memory */
   double tokens;       /* expected tokens of a sequence */
-  uint64_t seed;       /* of what decides the number of trips */
-  uint32_t trip;       /* that nodes are made of */
-  uint32_t *before;    /* (n_calls) last nodes of the trip before; RA_NONE: not
-                          of a trip */
+  uint64_t seed;       /* of the samples that decide the number of trips */
+  uint32_t trip;       /* trip of new nodes */
+  uint32_t *before;    /* (n_calls) last nodes of the preceding trip; RA_NONE:
+                          the call is not in trips */
 } RaAugmenter;
 
-/* The cell of (@iteration, @call) of @table, (n_iterations, n_calls). */
+/* Cell (@iteration, @call) of @table, (n_iterations, n_calls). */
 uint32_t *ra_augmenter_at(const RaAugmenter *a, uint32_t *table,
                           uint32_t iteration, uint32_t call);
 
-/* The next node waits for @node; RA_NONE: for nothing. */
+/* Makes @node a predecessor of the next node; no effect for RA_NONE. */
 void ra_augmenter_pred(RaAugmenter *a, uint32_t node);
 
-/* Appends @node with the predecessors collected since the last one; its id. */
+/* Appends @node with the predecessors collected since the last one; returns its
+ * id. */
 uint32_t ra_augmenter_node(RaAugmenter *a, const RaNode *node);
 
-/* The node of the last part of a call, RA_NONE where it has not run. */
+/* Node of the last part of a call; RA_NONE if it has not been appended. */
 uint32_t ra_augmenter_last_part(const RaAugmenter *a, uint32_t iteration,
                                 uint32_t call);
 
 /* --- graph/augment/augment_version.c --- */
 
-/* The next node, part of @call, waits for the parameters that it runs on:
- * version @iteration - 1 - staleness. */
+/* Makes the next node, a part of @call, wait for its version of the parameters,
+ * @iteration - 1 - staleness. */
 void ra_augment_wait_version(RaAugmenter *a, uint32_t iteration, uint32_t call);
 
-/* After @call of @iteration: reallocations of what it trained, and refits of
- * the kept copy that it was the last to read. */
+/* Appends, after @call of @iteration, reallocations of the parameters that it
+ * trained and refits of a kept copy whose last reader it was. */
 void ra_augment_push_versions(RaAugmenter *a, uint32_t iteration,
                               uint32_t call);
 
 /* --- graph/augment/augment_host.c --- */
 
-/* (transfer full) (nullable): %NULL where the plan has nothing in host
- * memory. */
+/* (transfer full) (nullable): %NULL if the plan has nothing in host memory. */
 RaAugmentHost *ra_augment_host_new(const RaPlan *plan, uint32_t n_iterations);
 void ra_augment_host_free(RaAugmentHost *host);
 
-/* The RELOAD node that @call of @iteration waits for, appended; RA_NONE where
- * all that it needs is on its GPUs. */
+/* Appends the RELOAD node for which @call of @iteration waits; RA_NONE if all
+ * that the call needs is on its GPUs. */
 uint32_t ra_augment_reload(RaAugmenter *a, uint32_t iteration, uint32_t call);
 
-/* After @call of @iteration and the reallocations that read what it trained:
- * the OFFLOAD node of what it changed, if it leaves its GPUs. */
+/* Appends, after @call of @iteration and the reallocations that read what it
+ * trained, the OFFLOAD node of what it changed, if that leaves its GPUs. */
 void ra_augment_offload(RaAugmenter *a, uint32_t iteration, uint32_t call);
 
-/* Copies out what REALLOC node @realloc brought to the layout of @call. */
+/* Appends the OFFLOAD node of the parameters that REALLOC node @realloc brought
+ * to its call's layout, if they live in host memory. */
 void ra_augment_offload_version(RaAugmenter *a, uint32_t realloc);
 
 /* --- graph/augment/augment_copy.c --- */
 
-/* The copies of all models, from the nodes, into a->copies. */
+/* Derives the copies of all models from the nodes, into a->copies. */
 void ra_augment_copies(RaAugmenter *a);
 
 #endif

@@ -1,5 +1,5 @@
-/* Versions of parameters: what a call waits for, and how a version gets to the
- * layouts that it is read in. */
+/* Versions of parameters: waiting for them, and their reallocation to the
+ * layouts of their readers. */
 #include "config.h"
 
 #include "graph/augment/augment_impl.h"
@@ -30,7 +30,7 @@ ra_augment_wait_version(RaAugmenter *a, uint32_t iteration, uint32_t call)
     ra_augmenter_pred(a, *ra_augmenter_at(a, a->version, made, i));
 }
 
-/* What moves when @user's layout is filled from its model's trainer; once. */
+/* Load of filling @user's layout from its model's trainer; computed once. */
 static const RaReallocLoad *
 load_of(RaAugmenter *a, uint32_t trainer, uint32_t user)
 {
@@ -87,8 +87,8 @@ add_realloc(RaAugmenter *a, uint32_t iteration, uint32_t trainer, uint32_t user,
   ra_augment_offload_version(a, id);
 }
 
-/* Whether some later call of the run reads what training wrote in @iteration
- * in the layout of @user, and it has not come yet. */
+/* TRUE if a later call of the run reads, in the layout of @user, what training
+ * wrote in @iteration, and no node has brought it yet. */
 static gboolean
 is_wanted(const RaAugmenter *a, uint32_t iteration, uint32_t user)
 {
@@ -117,7 +117,7 @@ push(RaAugmenter *a, uint32_t iteration, uint32_t trainer)
       add_realloc(a, iteration, trainer, u, iteration);
 }
 
-/* Whether @call is the last of an iteration that reads its copy. */
+/* TRUE if @call is the last of an iteration that reads its copy. */
 static gboolean
 is_last_reader(const RaAugmenter *a, uint32_t call)
 {

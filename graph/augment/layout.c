@@ -1,4 +1,4 @@
-/* What a GPU holds: units over stages, spans over tensor-parallel ranks. */
+/* Layouts: units over stages, spans over tensor-parallel ranks. */
 #include "config.h"
 
 #include "graph/augment/layout.h"
@@ -236,14 +236,14 @@ ra_layout_stages(const RaTensorTable *table, const RaCallPlan *plan,
   out_stages[unit] = last;
 }
 
-/* Whether pipeline rank @at holds a unit of @stages. */
+/* TRUE if pipeline rank @at holds a unit of @stages. */
 static gboolean
 on_stage(const RaUnitStages *stages, uint32_t at)
 {
   return stages->at[0] == at || (stages->n == 2 && stages->at[1] == at);
 }
 
-/* What the rank at @at holds of @tensor, if its stage does. */
+/* Span of @tensor on the rank at @at, if its stage holds the tensor. */
 static RaSpan
 rank_span(const RaCallPlan *plan, const RaTensor *tensor, const RaCoord *at)
 {

@@ -1,13 +1,14 @@
-/* The layout of a model's parameters: what each GPU of a call's mesh holds.
+/* Layout of a model's parameters: the part that each GPU of a call's mesh
+ * holds.
  *
  * A layout is a call plan (mesh, degrees, rank order, stage layers) applied to
- * a model.  Pipeline parallelism hands out *units*: the embedding, what else
- * comes before the layers, each layer, and what comes after.  A rank holds all
- * units of its stages, and of each tensor there the *span* of rows (of columns
- * if split by ROW) that its tensor-parallel rank has.  dp and cp replicate,
- * but for experts: expert-parallel rank e of ep holds experts e E / ep to
- * (e + 1) E / ep of each layer's E.  With zero 3 they cut the
- * span further into shards.
+ * a model.  Pipeline parallelism distributes *units*: the embedding, anything
+ * else before the layers, each layer, and the part after them.  A rank holds
+ * all units of its stages.  Of each tensor there it holds a *span* of rows
+ * (columns if split by ROW), by its tensor-parallel rank.  dp and cp replicate,
+ * except for experts: expert-parallel rank e of ep holds experts e E / ep to
+ * (e + 1) E / ep of each layer's E.  With zero 3 dp and cp cut the span further
+ * into shards.
  *
  *     g_autoptr(RaTensorTable) table = ra_tensor_table_new(model);
  *     uint64_t bytes = 2 * ra_layout_n_params(table, &plan, rank);
@@ -16,8 +17,9 @@
  *
  * Invariants: every parameter is on at least one rank; the spans of the ranks
  * of a tp group are in the order of the ranks, and cover the tensor.
+ *
  * Layers of one kind are identical, so a model of 37,000 tensors has some 30
- * tensor classes, and nothing here but ra_tensor_table_unit() sees a tensor.
+ * tensor classes.  Only ra_tensor_table_unit() deals with single tensors.
  */
 #ifndef RA_GRAPH_AUGMENT_LAYOUT_H
 #define RA_GRAPH_AUGMENT_LAYOUT_H
@@ -27,7 +29,7 @@
 #include "graph/input/model.h"
 #include "graph/input/plan.h"
 
-/* What pipeline parallelism does not divide. */
+/* Units, which pipeline parallelism does not divide. */
 typedef enum {
   RA_UNIT_EMBEDDING, /* first stage; the last too where the lm head is tied */
   RA_UNIT_FIRST,     /* positions, norm of the embedding: first stage */
@@ -37,13 +39,13 @@ typedef enum {
   RA_N_UNIT_KINDS
 } RaUnitKind;
 
-/* A half-open interval. */
+/* Half-open interval. */
 typedef struct {
   uint64_t begin; /* first */
   uint64_t end;   /* one past the last */
 } RaSpan;
 
-/* A rectangle of a tensor, in the orientation y = W x. */
+/* Rectangle of a tensor, in the orientation y = W x. */
 typedef struct {
   uint64_t row;    /* first row */
   uint64_t n_rows; /* rows */
@@ -51,14 +53,14 @@ typedef struct {
   uint64_t n_cols; /* columns */
 } RaRect;
 
-/* Tensors of one unit kind that have one shape: the k-th of them stands at
- * place first + k * stride from the unit's first tensor. */
+/* Tensors of one unit kind with one shape: the k-th of them is number
+ * first + k * stride of the unit's tensors. */
 typedef struct {
   RaTensor tensor; /* the first of them */
   uint32_t unit;   /* RaUnitKind */
-  uint32_t first;  /* place in the unit */
-  uint32_t n;      /* 1, or the experts */
-  uint32_t stride; /* places from expert to expert */
+  uint32_t first;  /* number in the unit */
+  uint32_t n;      /* 1, or the number of experts */
+  uint32_t stride; /* distance from expert to expert */
 } RaTensorClass;
 
 typedef struct {
@@ -70,7 +72,7 @@ typedef struct {
   uint32_t *unit_first;   /* (n_units) index of the first tensor, owned */
 } RaTensorTable;
 
-/* The pipeline ranks that hold a unit. */
+/* Pipeline ranks that hold a unit. */
 typedef struct {
   uint32_t n;     /* 1, or 2: a tied embedding with pp > 1 */
   uint32_t at[2]; /* (n) ascending, < pp */
@@ -88,7 +90,7 @@ RaTensorTable *ra_tensor_table_new(const RaModel *model);
 void ra_tensor_table_free(RaTensorTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaTensorTable, ra_tensor_table_free)
 
-/* The unit that tensor @index of the model belongs to.  O(layers). */
+/* Unit to which tensor @index of the model belongs.  O(layers). */
 uint32_t ra_tensor_table_unit(const RaTensorTable *table, uint32_t index);
 
 /**
@@ -102,8 +104,8 @@ uint32_t ra_tensor_table_unit(const RaTensorTable *table, uint32_t index);
  *
  *     COLUMN, ROW   units floor(rank u / tp) to floor((rank + 1) u / tp)
  *     K, V, u < tp  unit floor(rank u / tp): neighbours hold the same head
- *     VOCAB         ceil(u / tp) rows each; the padding of the last ranks is
- *                   no parameter, so they hold less or nothing
+ *     VOCAB         ceil(u / tp) rows each; padding is not a parameter, so the
+ *                   last ranks hold less or nothing
  *     NONE          all
  *
  * An expert is divided like a dense MLP, over the tp ranks of the
@@ -115,20 +117,20 @@ uint32_t ra_tensor_table_unit(const RaTensorTable *table, uint32_t index);
  */
 RaSpan ra_layout_span(const RaTensor *tensor, uint32_t tp, uint32_t rank);
 
-/* Experts of a layer that expert-parallel rank @rank of @ep holds, whole; @ep
- * divides the model's experts. */
+/* Experts of a layer that expert-parallel rank @rank of @ep holds; @ep divides
+ * the model's experts. */
 RaSpan ra_layout_experts(const RaModel *model, uint32_t ep, uint32_t rank);
 
 /**
  * ra_layout_shard_span:
- * @n_shards: that zero 3 cuts the span of @rank into, >= 1
- * @shard: which of them
+ * @n_shards: shards into which zero 3 cuts the span of @rank, >= 1
+ * @shard: index of the shard, < @n_shards
  *
- * A span of n rows in contiguous parts, of which z has floor(z n / n_shards)
- * to floor((z + 1) n / n_shards).  DeepSpeed and PyTorch FSDP flatten a tensor
- * and cut it evenly, inside of a row: the difference is less than a row a
- * tensor and shard, and a tensor with fewer rows than shards (a value head) is
- * on some of them only.
+ * A span of n rows is cut into contiguous parts; part z has rows
+ * floor(z n / n_shards) to floor((z + 1) n / n_shards).  DeepSpeed and PyTorch
+ * FSDP flatten a tensor and cut it evenly, also within a row.  The difference
+ * is less than a row per tensor and shard.  A tensor with fewer rows than
+ * shards (a value head) is on some shards only.
  *
  * Returns: the span, perhaps empty
  */
@@ -137,27 +139,28 @@ RaSpan ra_layout_shard_span(const RaTensor *tensor, uint32_t tp, uint32_t rank,
 
 /**
  * ra_layout_stages:
- * @table: of the model
- * @plan: with stage layers that sum to the model's layers
+ * @table: tensors of the model
+ * @plan: a plan whose stage layers sum to the model's layers
  * @out_stages: (out) (array): (table->n_units)
  *
- * Which pipeline ranks hold which unit.  Virtual stage v * pp + s is on
- * pipeline rank s.   Cost: O(layers + virtual stages), no allocation.
+ * Pipeline ranks of each unit.  Virtual stage v * pp + s is on pipeline rank s.
+ *
+ * Cost: O(layers + virtual stages), no allocation.
  */
 void ra_layout_stages(const RaTensorTable *table, const RaCallPlan *plan,
                       RaUnitStages *out_stages);
 
 /**
  * ra_layout_rect:
- * @table: of the model
+ * @table: tensors of the model
  * @plan: the layout
- * @rank: in the plan's mesh
- * @index: of a tensor of the model
- * @out_rect: (out): untouched if the rank holds nothing of the tensor
+ * @rank: rank in the plan's mesh
+ * @index: index of a tensor of the model
+ * @out_rect: (out): part that the rank holds; untouched if it holds none
  *
  * Cost: O(layers + virtual stages).
  *
- * Returns: whether @rank holds some of tensor @index
+ * Returns: %TRUE if @rank holds a part of tensor @index
  */
 gboolean ra_layout_rect(const RaTensorTable *table, const RaCallPlan *plan,
                         uint32_t rank, uint32_t index, RaRect *out_rect);
@@ -167,18 +170,18 @@ uint64_t ra_layout_n_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint32_t rank);
 
 /* Parameters of the rank of @plan's mesh that holds most; @out_total (out)
- * (optional): of all its ranks.  O(pp tp (layers + classes)), with
+ * (optional): sum over its ranks.  O(pp tp (layers + classes)), with
  * zero 3 O(ranks (layers + classes)). */
 uint64_t ra_layout_most_params(const RaTensorTable *table,
                                const RaCallPlan *plan, uint64_t *out_total);
 
-/* Parameters of the rank that holds most of each pipeline rank of @plan, of
- * data rank 0; @out_params (array length=pp): as ra_layout_n_params() has them.
+/* Largest number of parameters, by ra_layout_n_params(), among the ranks of
+ * data rank 0 in each pipeline rank of @plan.  @out_params (array length=pp).
  * O(layers + tp (classes + pp)). */
 void ra_layout_stage_params(const RaTensorTable *table, const RaCallPlan *plan,
                             uint64_t *out_params);
 
-/* The rectangle of @tensor whose split dimension is @span. */
+/* Rectangle of @tensor whose split dimension is @span. */
 RaRect ra_layout_span_rect(const RaTensor *tensor, RaSpan span);
 
 #endif

@@ -76,10 +76,10 @@ enter_group(Gather *gather, uint32_t r)
   qsort(gather->whole.gpus, gather->n, sizeof(uint32_t), compare_u32);
 }
 
-/* Whether the group lies over its nodes as the recorded one does, its classes
- * in the same order (they always are where cp divides ep or ep cp), or makes it
- * do so if @record.  Loads are a GPU's, groups are disjoint and ties go by the
- * order of GPUs: a twin's flows are the same between the same classes. */
+/* TRUE if the group is placed on its nodes like the recorded one, its classes
+ * in the same order (always where cp divides ep or ep cp); records it if
+ * @record.  Loads are per GPU, groups are disjoint and ties go by the order of
+ * GPUs: a twin's flows are the same between the same classes. */
 static gboolean
 is_twin(Gather *gather, gboolean record)
 {

@@ -1,9 +1,9 @@
 /* Parameter reallocation: moving a model's parameters between two layouts.
  *
- * A layout says which rectangle of which tensor each GPU of a mesh holds: a
- * call plan applied to a model's tensors (graph/augment/layout.h).  A
- * reallocation is the set of tensor-slice moves, who sends which bytes to whom,
- * so that each destination GPU ends with what its layout asks.
+ * A layout is a call plan applied to a model's tensors
+ * (graph/augment/layout.h): it gives each GPU of a mesh a rectangle of each
+ * tensor.  A reallocation is the set of moves of tensor slices between GPUs
+ * after which each destination GPU has the rectangles of its layout.
  *
  *     g_autoptr(RaRealloc) r = ra_realloc_new(model, 2, &train, &generate,
  *                                             cluster, RA_REALLOC_BROADCAST);
@@ -13,9 +13,10 @@
  *                       RA_REALLOC_BROADCAST, copy_slice, executor);
  *
  * Invariants: the moves' bytes sum to load.total_bytes.  With BROADCAST and
- * P2P what a GPU already holds does not travel, total plus held is what the
- * destination layout needs, and no GPU receives an element twice.
- * Tensor slices are counted, not copied: the cost does not grow with the
+ * P2P, data that a GPU already holds does not travel, total plus held is the
+ * size of the destination layout, and no GPU receives an element twice.
+ *
+ * Tensor slices are counted, not copied, so the cost does not grow with the
  * number of tensors.  Typical: 80 layers, 128 GPUs to 128 GPUs, under 2 ms.
  */
 #ifndef RA_GRAPH_AUGMENT_REALLOC_H
@@ -25,19 +26,19 @@
 
 typedef enum {
   RA_REALLOC_BROADCAST, /* ReaL (arXiv 2406.14088): a node in which a GPU
-                           holds a piece serves itself; another gets it once
-                           from the least loaded source, then the node's GPUs
-                           pass it on among themselves */
-  RA_REALLOC_P2P,       /* shard to shard: every destination GPU from a source
-                           GPU, of its node if one holds the piece (Xiao et
-                           al., arXiv 2312.11819) */
+                           holds a piece serves itself; any other node receives
+                           it once from the least loaded source, then its GPUs
+                           forward it to each other */
+  RA_REALLOC_P2P,       /* shard to shard: every destination GPU receives from a
+                           source GPU, one in its node if that holds the piece
+                           (Xiao et al., arXiv 2312.11819) */
   RA_REALLOC_ALL_GATHER /* HybridFlow (arXiv 2409.19256): every GPU of a
-                           source replica gathers all that its tp x pp group
-                           holds, then slices; only then do GPUs outside the
-                           source mesh get their pieces */
+                           source replica gathers all parameters of its tp x pp
+                           group, then slices; after that GPUs outside the
+                           source mesh receive their pieces */
 } RaReallocScheme;
 
-/* One flow: bytes from a GPU to a GPU (cluster-wide numbers). */
+/* Bytes from a GPU to a GPU (cluster-wide numbers). */
 typedef struct {
   uint32_t from;  /* GPU of the cluster */
   uint32_t to;    /* GPU of the cluster, another */
@@ -45,13 +46,14 @@ typedef struct {
 } RaMove;
 
 typedef struct {
-  uint64_t total_bytes;     /* all flows */
+  uint64_t total_bytes;     /* sum of all moves */
   uint64_t held_bytes;      /* already in place, not moved, summed over
                                destinations (ALL_GATHER: over gatherers) */
-  uint64_t max_intra_bytes; /* largest in or out of one GPU, within its node */
-  uint64_t max_inter_bytes; /* largest in or out of one GPU's share of the
-                               NICs, across nodes */
-  uint32_t n_steps;         /* largest number of flows in or out of one GPU */
+  uint64_t max_intra_bytes; /* largest traffic in or out of one GPU, within its
+                               node */
+  uint64_t max_inter_bytes; /* largest traffic in or out of one GPU's share of
+                               the NICs, across nodes */
+  uint32_t n_steps;         /* largest number of moves in or out of one GPU */
 } RaReallocLoad;
 
 typedef struct {
@@ -63,21 +65,21 @@ typedef struct {
 /**
  * ra_realloc_new:
  * @model: borrowed
- * @element_bytes: of one parameter as it travels, >= 1
+ * @element_bytes: bytes of one parameter in transit, >= 1
  * @from: layout that holds the parameters
- * @to: layout that needs them; its mesh may overlap @from's or not
+ * @to: layout that needs them; its mesh may overlap @from's
  * @cluster: borrowed
- * @scheme: who sends
+ * @scheme: choice of senders
  *
- * Deterministic: greedy over pieces in the order of layers and tensor-parallel
- * ranks, sources with least sent bytes first, ties to the lowest GPU.  Layers
- * travel whole, in as many runs as it takes to use all sources and, with
+ * The result is deterministic: greedy over pieces in the order of layers and
+ * tensor-parallel ranks, sources with least sent bytes first, ties to the
+ * lowest GPU.  Layers travel whole, in enough runs to use all sources and, with
  * relays, all NICs of a destination node.
  *
  * ALL_GATHER enters a node once for each of its groups, as the rings of NCCL
- * do, and every GPU of a group receives (t p - 1) / (t p) of what divides
- * evenly over its t x p ranks.  With expert parallelism a group is t x p x ep
- * GPUs, which hold the model once.
+ * do.  Every GPU of a group receives (t p - 1) / (t p) of the parameters that
+ * divide evenly over its t x p ranks.  With expert parallelism a group is
+ * t x p x ep GPUs, which together hold the model once.
  *
  * Cost: O(stage pairs x tp x GPUs); 16,384 GPUs under 1 s.   Thread: any.
  *
@@ -89,14 +91,14 @@ RaRealloc *ra_realloc_new(const RaModel *model, guint element_bytes,
 void ra_realloc_free(RaRealloc *realloc);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaRealloc, ra_realloc_free)
 
-/* A rectangle of one tensor that travels. */
+/* Rectangle of one tensor that moves. */
 typedef struct {
   uint32_t from;   /* GPU of the cluster */
   uint32_t to;     /* GPU of the cluster */
   uint32_t tensor; /* index for ra_model_tensor() */
-  uint64_t row;    /* first, in the orientation of RaTensor */
+  uint64_t row;    /* first row, in the orientation of RaTensor */
   uint64_t n_rows; /* >= 1 */
-  uint64_t col;    /* first */
+  uint64_t col;    /* first column */
   uint64_t n_cols; /* >= 1 */
 } RaSlice;
 
@@ -104,11 +106,12 @@ typedef void (*RaSliceFunc)(const RaSlice *slice, gpointer data);
 
 /**
  * ra_realloc_slices:
- * @func: called for every slice, in an order in which the sender holds it in
- *   its own layout or has received it before
+ * @func: called for every slice, in an order in which the sender has the slice
+ *   in its own layout or has received it before
  *
- * The slices behind the moves of ra_realloc_new() with the same arguments:
- * their elements times the bytes of one are its bytes, move by move.
+ * Enumerates the slices of the moves of ra_realloc_new() with the same
+ * arguments.  For each move, the slices' elements times the bytes of one are
+ * its bytes.
  *
  * Cost: ra_realloc_new()'s plus O(slices).
  */

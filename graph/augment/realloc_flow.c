@@ -1,4 +1,4 @@
-/* Who sends what to whom: greedy, least loaded first, ties to the lowest GPU.
+/* Choice of senders: greedy, least loaded first, ties to the lowest GPU.
  *
  * Bundle by bundle of each zone, destination node by destination node.  If a
  * GPU of the node holds the bundle, GPUs of the node serve it; otherwise it
@@ -78,7 +78,7 @@ make_heaps(Run *run)
       sift_down(run, run->heaps + (gsize)c * n, n, i);
 }
 
-/* Whether @gpu holds @bundle of the zone's units. */
+/* TRUE if @gpu holds @bundle of the zone's units. */
 static gboolean
 holds(const Run *run, const RaZone *zone, const RaBundle *bundle, uint32_t gpu)
 {

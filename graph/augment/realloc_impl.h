@@ -1,22 +1,23 @@
-/* Inside parameter reallocation; only graph/augment/realloc*.c include this.
+/* Internals of parameter reallocation; private to graph/augment/realloc*.c.
  *
- * Three nouns keep the cost away from tensors x GPUs:
+ * Three concepts avoid a cost of tensors x GPUs:
  *
- *   bundle  what a set of source shards holds and a set of destination
- *           shards needs, of one unit of each kind: the elementary intervals
- *           between the cuts of both layouts, all tensor classes together.
- *           Evenly divided tensors all fall into max(tp, tp') bundles, norms
- *           into one more.
- *   zone    the units that one set of pipeline ranks holds and one needs
+ *   bundle  parameters of one unit of each kind that one set of source shards
+ *           holds and one set of destination shards needs: the elementary
+ *           intervals between the cuts of both layouts, for all tensor classes
+ *           together.  Evenly divided tensors all fall into max(tp, tp')
+ *           bundles, norms into one more.
+ *   zone    units that one set of pipeline ranks holds and one set needs
  *   flow    bundle x units of a zone, from a GPU to a GPU
  *
- * Every GPU of a side is in one class (pipeline rank, shard); the members of a
- * class, its dp x cp / ep replicas, hold the same.  Shard t ep + e is that of
- * tensor-parallel rank t and expert-parallel rank e: in this order the shards
- * that hold a piece are neighbours, for what is dense (all e of some t) and
- * for experts (one shard).  With zero 3 (never beside ep) shard t z + i is the
- * i-th of the z parts of what rank t has; of a tensor that tp ranks share each
- * has one, so the shards that hold a piece then stand z apart.
+ * Every GPU of a side is in one class (pipeline rank, shard).  The members of a
+ * class, its dp x cp / ep replicas, hold the same parameters.  Shard t ep + e
+ * belongs to tensor-parallel rank t and expert-parallel rank e.  In this order
+ * the shards that hold a piece are neighbours, for dense tensors (all e of some
+ * t) and for experts (one shard).  With zero 3 (never together with ep), shard
+ * t z + i is the i-th of the z parts of rank t.  Each tp rank has its own part
+ * of a tensor that tp ranks replicate, so the shards that hold a piece of it
+ * are then z apart.
  */
 #ifndef RA_GRAPH_AUGMENT_REALLOC_IMPL_H
 #define RA_GRAPH_AUGMENT_REALLOC_IMPL_H
@@ -24,7 +25,7 @@
 #include "graph/augment/layout.h"
 #include "graph/augment/realloc.h"
 
-/* One side of a reallocation: which GPU holds, or needs, what. */
+/* Side of a reallocation: the parts that each GPU holds or needs. */
 typedef struct {
   uint32_t pp;         /* pipeline ranks */
   uint32_t tp;         /* tensor-parallel ranks */
@@ -35,14 +36,14 @@ typedef struct {
   uint32_t *gpus;      /* (pp, n_shards, n_replicas) ascending in a class;
                           owned */
   uint32_t *class_of;  /* (cluster GPUs) p * n_shards + shard, RA_NONE; owned */
-  RaUnitStages *stages; /* (units) who holds a unit; owned */
+  RaUnitStages *stages; /* (units) pipeline ranks of each unit; owned */
 } RaSide;
 
-/* Shards begin, begin + stride, ... below end. */
+/* Set of the shards begin, begin + stride, ... below end. */
 typedef struct {
   uint32_t begin;  /* first */
   uint32_t end;    /* one past the last */
-  uint32_t stride; /* 1, or zero of the side */
+  uint32_t stride; /* 1, or the side's zero */
 } RaShards;
 
 static inline uint32_t
@@ -58,16 +59,16 @@ ra_tensor_shards_has(const RaShards *shards, uint32_t shard)
          (shard - shards->begin) % shards->stride == 0;
 }
 
-/* A piece of a tensor class. */
+/* Piece of a tensor class. */
 typedef struct {
   uint32_t class; /* index into the table's classes */
-  uint32_t next;  /* part of the same bundle, RA_NONE: the last */
+  uint32_t next;  /* next part of the same bundle; RA_NONE: the last */
   RaSpan span;    /* of the split dimension, elements */
   RaSpan members; /* of the class: 0 to 1, or experts */
 } RaPart;
 
 typedef struct {
-  RaShards from;                      /* source shards that hold it */
+  RaShards from;                      /* source shards that hold the bundle */
   RaShards to;                        /* destination shards that need it */
   uint64_t n_params[RA_N_UNIT_KINDS]; /* in one unit of the kind */
   uint32_t part;                      /* first part */
@@ -80,21 +81,21 @@ typedef struct {
   uint32_t n_units;      /* >= 1 */
 } RaZone;
 
-/* How two sides cut the model. */
+/* Common partition of the model for two sides. */
 typedef struct {
   const RaTensorTable *table; /* borrowed */
   GArray *bundles; /* of RaBundle, by class and span of their first part */
   GArray *parts;   /* of RaPart */
   GArray *zones;   /* of RaZone, by stages */
   uint32_t *units; /* (table->n_units) zone by zone */
-  uint32_t hint;   /* bundle found last */
+  uint32_t hint;   /* bundle found by the last lookup */
 } RaCut;
 
 typedef struct {
   uint32_t from;          /* GPU of the cluster */
   uint32_t to;            /* GPU of the cluster */
   uint64_t n_params;      /* elements, > 0 */
-  const uint32_t *units;  /* (n_units) whose bundle travels */
+  const uint32_t *units;  /* (n_units) units whose bundle moves */
   uint32_t n_units;       /* >= 1 */
   const RaBundle *bundle; /* of the cut */
   const RaCut *cut;       /* for its parts */
@@ -102,24 +103,25 @@ typedef struct {
 
 typedef void (*RaFlowFunc)(const RaFlow *flow, gpointer data);
 
-/* What each GPU has sent and received so far, elements. */
+/* Traffic of each GPU so far, elements. */
 typedef struct {
   uint64_t *intra_in;     /* (cluster GPUs) */
   uint64_t *intra_out;    /* (cluster GPUs) */
   uint64_t *inter_in;     /* (cluster GPUs) */
   uint64_t *inter_out;    /* (cluster GPUs) */
-  uint64_t held;          /* needed and in place, summed over GPUs */
+  uint64_t held;          /* needed and already in place, summed over GPUs */
   uint32_t n_gpus;        /* of the cluster */
   uint32_t gpus_per_node; /* of the cluster */
 } RaTraffic;
 
-/* Adds @flow to the loads. */
+/* Adds @flow to the traffic. */
 void ra_traffic_add(RaTraffic *traffic, const RaFlow *flow);
 
-/* A call plan's side, (transfer full). */
+/* (transfer full): the side of a call plan. */
 RaSide *ra_side_new(const RaTensorTable *table, const RaCallPlan *plan,
                     const RaCluster *cluster);
-/* Each of @n GPUs, ascending, holds everything; (transfer full). */
+/* (transfer full): a side where each of @n GPUs, ascending, holds
+ * everything. */
 RaSide *ra_side_new_whole(const RaTensorTable *table, const uint32_t *gpus,
                           uint32_t n, const RaCluster *cluster);
 void ra_side_free(RaSide *side);
@@ -132,14 +134,15 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaCut, ra_cut_free)
 
 /**
  * ra_realloc_flows_run:
- * @cut: of @from and @to, or of sides with the same degrees and stages
+ * @cut: partition for @from and @to, or for sides with the same degrees and
+ *   stages
  * @from: sources
  * @to: destinations
- * @relay: BROADCAST: a GPU that has received a piece sends it on within its
+ * @relay: BROADCAST: a GPU that has received a piece forwards it within its
  *   node; otherwise only sources send
- * @traffic: (inout): the loads that decide who sends, brought up to date
- * @func: told of every flow; a flow's sender holds it, or was an earlier
- *   flow's receiver
+ * @traffic: (inout): loads by which senders are chosen; updated
+ * @func: called for every flow; the sender holds the flow's data, or was the
+ *   receiver of an earlier flow
  *
  * Cost: O(zones x bundles x destinations of each).
  */
@@ -147,7 +150,7 @@ void ra_realloc_flows_run(const RaCut *cut, const RaSide *from,
                           const RaSide *to, gboolean relay, RaTraffic *traffic,
                           RaFlowFunc func, gpointer data);
 
-/* Flows summed by (from, to); ra_merge_flow() is a #RaFlowFunc for it. */
+/* Sums of flows by (from, to); ra_merge_flow() is a #RaFlowFunc for it. */
 typedef struct _RaMerge RaMerge;
 
 RaMerge *ra_merge_new(uint32_t n_gpus, uint32_t gpus_per_node);
@@ -156,7 +159,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RaMerge, ra_merge_free)
 
 void ra_merge_flow(const RaFlow *flow, gpointer data);
 
-/* Sets the moves of @realloc, sorted, its total and its steps. */
+/* Sets the sorted moves of @realloc, its total and its steps. */
 void ra_merge_take(const RaMerge *merge, guint element_bytes,
                    RaRealloc *realloc);
 
